@@ -268,14 +268,6 @@ func (b *Book) restore(ctx context.Context, candidates ...string) error {
 		if err != nil {
 			return fmt.Errorf("window of %q for %q: %w", pair.candidate, pair.skill, err)
 		}
-		if w.full() {
-			from := hourOf(b.opts.Now().Add(-Day).UnixNano())
-			left, err := b.leftSince(ctx, pair.candidate, pair.skill, from)
-			if err != nil {
-				return fmt.Errorf("window of %q for %q: %w", pair.candidate, pair.skill, err)
-			}
-			w.regain(left, from)
-		}
 		windows[pair] = w
 	}
 	members := make([]member, len(candidates))
@@ -373,8 +365,10 @@ func (b *Book) slot(ctx context.Context, candidate, skill string, seq uint64) (*
 // caller has the turn.
 func (b *Book) wake(ctx context.Context, candidate, skill string, w *window, since int64) error {
 	if from := hourOf(since); from < w.from {
-		if err := b.w.Flush(ctx); err != nil {
-			return err
+		if len(w.left) > 0 { // some may not be written yet
+			if err := b.w.Flush(ctx); err != nil {
+				return err
+			}
 		}
 		left, err := b.leftSince(ctx, candidate, skill, from)
 		if err != nil {

@@ -117,7 +117,7 @@ func (b *Book) countSample(ctx context.Context, s *Sample, fact *skill.Fact) err
 	}
 	w := m.windows[s.Situation.Skill]
 	if w == nil {
-		w = new(window)
+		w = newWindow(0)
 	}
 	r := &b.x.sample
 	*r = record{Seq: w.next}
@@ -307,7 +307,7 @@ func (b *Book) rewrite(ctx context.Context, candidate, skill string, gone forgot
 	}
 	w := m.windows[skill]
 	if w == nil {
-		w = new(window)
+		w = newWindow(0)
 	}
 	ops := make([]store.Op, 0, 2*Window)
 	known := make(map[string]bool) // keys that were observed, and whether they still are

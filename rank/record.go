@@ -159,6 +159,9 @@ func (h *hourRecord) add(e *entry) {
 	}
 }
 
+// lastEnd is when the last of its attempts ended, or before.
+func (h *hourRecord) lastEnd() int64 { return (h.hour+1)*int64(time.Hour) - 1 }
+
 func (h *hourRecord) tally() Tally {
 	return Tally{
 		From:    time.Unix(h.hour*3600, 0).UTC(),

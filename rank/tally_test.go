@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/arc-learn/arc/arctest"
 	"github.com/arc-learn/arc/rank"
 	"github.com/arc-learn/arc/store"
 )
@@ -173,4 +174,83 @@ func TestTimesDoNotOverflow(t *testing.T) {
 	require.Len(t, days, 1)
 	require.Equal(t, 700, days[0].Samples)
 	require.Equal(t, time.Duration(math.MaxInt64), days[0].Wall)
+}
+
+// Attempts that have left a window count in Health by the hour, whether or not the Book was
+// opened since, also once Forget has left room in the window.
+func TestHealthOfWhatHasLeft(t *testing.T) {
+	t.Parallel()
+	now, st := noon, store.NewMem()
+	opts := &rank.Options{Now: func() time.Time { return now }}
+	book, n := open(t, st, opts), 0
+	observe := func(times int, at time.Time) {
+		for range times {
+			n++
+			require.NoError(t, book.Observe(t.Context(), rank.Sample{Key: fmt.Sprint(n), Candidate: "c", At: at}))
+		}
+	}
+	check := func(want int) {
+		t.Helper()
+		require.NoError(t, book.Flush(t.Context()))
+		for _, b := range []*rank.Book{book, open(t, st, opts)} {
+			h, err := b.Health(t.Context(), "c")
+			require.NoError(t, err)
+			require.Equal(t, want, h.Known)
+		}
+	}
+	observe(rank.Window+50, noon)
+	check(rank.Window + 50)
+	now = noon.Add(rank.Day + time.Minute)
+	check(50) // in an hour that ends in the last day
+	now = noon
+	require.NoError(t, book.Forget(t.Context(), func(s rank.Sample) bool { return s.Key == fmt.Sprint(n) }))
+	check(rank.Window + 49)
+	observe(1, noon.Add(-5*time.Hour))
+	observe(1, noon)
+	check(rank.Window + 51)
+}
+
+// Attempts that ended while the clock stood ahead are of a later day: they count in no Health
+// once it was set back, neither in a window nor when they have left it.
+func TestHealthOfWhatIsToCome(t *testing.T) {
+	t.Parallel()
+	now, st, n := noon.Add(365*rank.Day), store.NewMem(), 0
+	opts := &rank.Options{Now: func() time.Time { return now }}
+	book := open(t, st, opts)
+	observe := func(times int, success bool) {
+		for range times {
+			n++
+			require.NoError(t, book.Observe(t.Context(), rank.Sample{Key: fmt.Sprint(n), Candidate: "c", Success: success}))
+		}
+	}
+	check := func(want int) {
+		t.Helper()
+		require.NoError(t, book.Flush(t.Context()))
+		for _, b := range []*rank.Book{book, open(t, st, opts)} {
+			h, err := b.Health(t.Context(), "c")
+			require.NoError(t, err)
+			require.Equal(t, []int{want, want}, []int{h.Known, h.Successes})
+		}
+	}
+	observe(150, false)
+	now = noon
+	check(0)
+	observe(10, true)
+	check(10)
+	observe(rank.Window, true)
+	check(rank.Window + 10)
+}
+
+// Health of attempts that cannot be written is told all the same.
+func TestHealthWhileTheStoreFails(t *testing.T) {
+	t.Parallel()
+	st := arctest.NewStore(store.NewMem())
+	book, err := rank.Open(t.Context(), st, &rank.Options{Now: clock(noon)})
+	require.NoError(t, err)
+	st.FailNext(0, -1, false)
+	require.NoError(t, book.Observe(t.Context(), rank.Sample{Key: "1", Candidate: "c", Success: true}))
+	h, err := book.Health(t.Context(), "c")
+	require.NoError(t, err)
+	require.Equal(t, 1, h.Known)
+	require.ErrorIs(t, book.Close(), arctest.ErrStore)
 }

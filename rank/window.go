@@ -3,8 +3,8 @@ package rank
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
-	"time"
 
 	"github.com/arc-learn/arc/iar"
 	"github.com/arc-learn/arc/store"
@@ -19,11 +19,14 @@ type window struct {
 	ring   []entry // by sequence number modulo Window; nil: at rest
 	sums   sums
 	left   []hourRecord // what has left it, from an hour on, and the last that changed
-	from   int64        // that hour
+	from   int64        // that hour, which is after all others where none are read
 
 	// Of Observed, once the pair is warm: the score and its terms.
 	score, success, confidence, wall float64
 }
+
+// newWindow returns one of no samples, which may have held some: what has left it is not read.
+func newWindow(next uint64) *window { return &window{next: next, from: math.MaxInt64} }
 
 // full reports whether the next sample pushes one out.
 func (w *window) full() bool { return w.sums.samples == Window }
@@ -68,13 +71,14 @@ func (w *window) keep(h hourRecord, now int64) {
 	w.from = max(w.from, hourOf(now-int64(Day)))
 	w.left = slices.DeleteFunc(w.left, func(o hourRecord) bool { return o.hour == h.hour || o.hour < w.from })
 	w.left = append(w.left, h)
+	w.latest = max(w.latest, h.lastEnd())
 }
 
 // regain takes in what has left the window from an hour on.
 func (w *window) regain(left []hourRecord, from int64) {
 	w.left, w.from = left, from
 	for i := range left {
-		w.latest = max(w.latest, (left[i].hour+1)*int64(time.Hour)-1) // or before
+		w.latest = max(w.latest, left[i].lastEnd())
 	}
 }
 
@@ -225,7 +229,7 @@ func replay(rs []record, calibrated bool) (*window, error) {
 	slices.SortFunc(rs, func(a, b record) int { return cmp.Compare(a.Seq, b.Seq) })
 	last := rs[len(rs)-1].Seq
 	first := last + 1 - min(last+1, Window)
-	w := &window{next: first}
+	w := newWindow(first)
 	for i := range rs {
 		if rs[i].Seq != w.next {
 			return nil, fmt.Errorf("%w: sample %d is missing", store.ErrDamaged, w.next)
