@@ -109,7 +109,7 @@ type Health struct {
 func (b *Book) Health(ctx context.Context, candidate string) (h Health, err error) {
 	m, err := b.ready(ctx, candidate)
 	if err == nil {
-		h, err = b.health(ctx, candidate, m, b.opts.Now().Add(-Day).UnixNano())
+		h, err = b.health(ctx, candidate, m, b.opts.Now().UnixNano())
 	}
 	if err != nil {
 		return Health{}, fmt.Errorf("health of %q: %w", candidate, err)
@@ -117,15 +117,16 @@ func (b *Book) Health(ctx context.Context, candidate string) (h Health, err erro
 	return h, nil
 }
 
-// health returns the figures since then; m may be nil. Samples that are not in memory
+// health returns the figures of the Day before now; m may be nil. Samples that are not in memory
 // are read, window by window: all of them may be more than memory holds.
-func (b *Book) health(ctx context.Context, candidate string, m *member, since int64) (Health, error) {
+func (b *Book) health(ctx context.Context, candidate string, m *member, now int64) (Health, error) {
 	var sum recent
+	since := now - int64(Day)
 	b.mu.RLock()
 	awake := m.awake(since)
 	if awake && m != nil {
 		for _, w := range m.windows {
-			sum.add(w, since)
+			sum.add(w, since, now)
 		}
 	}
 	b.mu.RUnlock()
@@ -144,7 +145,7 @@ func (b *Book) health(ctx context.Context, candidate string, m *member, since in
 		if err := b.wake(ctx, candidate, skill, w, since); err != nil {
 			return Health{}, err
 		}
-		sum.add(w, since)
+		sum.add(w, since, now)
 	}
 	return sum.health(), nil
 }
@@ -168,21 +169,21 @@ type recent struct {
 	usd              fixed
 }
 
-// add adds the samples of a window since then that are in memory, and those that have
-// left it.
-func (r *recent) add(w *window, since int64) {
+// add adds the samples of a window since then and until now that are in memory, and those
+// that have left it.
+func (r *recent) add(w *window, since, now int64) {
 	if w.latest < since {
 		return
 	}
 	for i := range w.left {
-		if h := &w.left[i]; h.hour >= hourOf(since) {
+		if h := &w.left[i]; h.hour >= hourOf(since) && h.hour <= hourOf(now) {
 			r.known, r.successes = r.known+h.Known, r.successes+h.Successes
 			r.usd.add(h.SuccessUSD[0]+h.FailureUSD[0], +1)
 		}
 	}
 	for i := range w.ring {
 		e := &w.ring[i]
-		if e.at < since {
+		if e.at < since || e.at > now {
 			continue
 		}
 		r.usd.add(charge(e.cost, e.api, int(e.in), int(e.out)), +1)

@@ -238,12 +238,12 @@ func (x *books) compare(t *rapid.T, b *rank.Book) {
 			}
 		}
 		for i := range c.window {
-			if !c.window[i].At.Before(since) {
+			if at := c.window[i].At; !at.Before(since) && !at.After(x.now) {
 				add(&c.window[i])
 			}
 		}
 		for i := range c.left { // which count once there is a window again
-			if len(c.window) > 0 && !c.left[i].At.Before(since.Truncate(time.Hour)) {
+			if at := c.left[i].At; len(c.window) > 0 && !at.Before(since.Truncate(time.Hour)) && !at.Truncate(time.Hour).After(x.now) {
 				add(&c.left[i])
 			}
 		}

@@ -235,7 +235,7 @@ type weighted struct{ b *Book }
 func (p weighted) Score(ctx context.Context, s Situation, cs []Candidate) ([]Scored, error) {
 	var buf [few]contender
 	b := p.b
-	since := b.opts.Now().Add(-Day).UnixNano()
+	now := b.opts.Now().UnixNano()
 	fs, err := b.field(ctx, buf[:0], s.Skill, cs)
 	if err != nil {
 		return nil, err
@@ -245,7 +245,7 @@ func (p weighted) Score(ctx context.Context, s Situation, cs []Candidate) ([]Sco
 	healths := some[:0]
 	total := 0.0
 	for i := range fs {
-		h, err := b.health(ctx, cs[i].Name, fs[i].member, since)
+		h, err := b.health(ctx, cs[i].Name, fs[i].member, now)
 		if err != nil {
 			return nil, fmt.Errorf("score: %w", err)
 		}
