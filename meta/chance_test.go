@@ -143,3 +143,24 @@ func ExampleMonitor_Chances() {
 	// another try: 0.00 (0.00 to 0.03), as 0 of 10 did
 	// another way: 0.73 (0.54 to 0.92), as 10 of 10 did
 }
+
+// A failure that is no longer among the outcomes that are kept counts in no Chances, whether or
+// not the Monitor was opened since.
+func TestChancesOfLongAgo(t *testing.T) {
+	t.Parallel()
+	st := store.NewMem()
+	m := open(t, st)
+	record(t, m, "s", meta.Outcome{Key: "first", Goal: "mend it"})
+	for i := range 255 {
+		record(t, m, "s", meta.Outcome{Key: fmt.Sprint(i), Goal: "ship it", Success: true})
+	}
+	for want := 1; want >= 0; want-- {
+		require.NoError(t, m.Flush(t.Context()))
+		for _, m := range []*meta.Monitor{m, open(t, st)} {
+			c, err := m.Chances(t.Context(), "s", "mend it", "")
+			require.NoError(t, err)
+			require.Equal(t, want, c.Again.Failures)
+		}
+		record(t, m, "s", meta.Outcome{Key: "last", Goal: "ship it", Success: true})
+	}
+}

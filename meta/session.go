@@ -12,8 +12,8 @@ import (
 type history struct {
 	flush.Late // of the totals
 	totals     totals
-	// tries are the failures since the last success of their goal, at most the
-	// last kept. Those since the last success of any goal are at the end.
+	// tries are the failures since the last success of their goal, of the outcomes
+	// that are kept. Those since the last success of any goal are at the end.
 	tries          []failure
 	goal, approach string // of the last outcome if it failed
 	user           string // whose words these are
@@ -32,16 +32,16 @@ func newHistory(key string) *history {
 // add counts an outcome, which was of f if it failed.
 func (s *history) add(r *record, f failure) {
 	s.totals = s.totals.next(r.Success)
+	if len(s.tries) > 0 && s.tries[0].number+kept <= r.Number { // as when the session is read again
+		s.tries = slices.Delete(s.tries, 0, 1)
+	}
 	if r.Success {
 		s.goal, s.approach, s.user = "", "", ""
 		s.tries = slices.DeleteFunc(s.tries, func(t failure) bool { return t.goal == f.goal })
 		return
 	}
 	s.goal, s.approach, s.user, s.last = r.Goal, r.Approach, r.User, r.At
-	if len(s.tries) == kept {
-		s.tries = slices.Delete(s.tries, 0, 1)
-	}
-	s.tries = append(s.tries, f)
+	s.tries = append(s.tries, failure{f.goal, f.approach, r.Number})
 }
 
 // failures are those since the last success, at most the last kept.
@@ -65,8 +65,8 @@ func (s *history) tried(f failure) (same, all int) {
 }
 
 // failure holds digests of a failure's texts, which may be long. Zero is an
-// empty text. The goal's digest holds within this process.
-type failure struct{ goal, approach uint64 }
+// empty text. The goal's digest holds within this process. Number is the outcome's.
+type failure struct{ goal, approach, number uint64 }
 
 var seed = maphash.MakeSeed()
 
