@@ -10,8 +10,8 @@ import (
 
 // JSON returns raw with each secret replaced inside its strings and object
 // keys, and with every string and number under a key that says secret
-// ({"password":"x","api_key":123}) replaced whole; true, false, null and "" are
-// kept. Valid JSON stays valid; if nothing was found, raw itself comes back.
+// ({"password":"x","api_key":123}) replaced whole; true, false, null, "" and the
+// counts of tests ({"pass":12}) are kept. Valid JSON stays valid; if nothing was found, raw itself comes back.
 //
 // Bytes that are not valid JSON are sanitised as text and come back as a JSON
 // string, so that the result can always be embedded. Empty raw is returned as
@@ -93,7 +93,7 @@ func (w *walker) value(f family, name string) (text string) {
 	default:
 		w.skip(values)
 		was = w.raw[start:w.at]
-		if text = w.s.Sanitize(was); f&^header != 0 && (c == '-' || isDigit(c)) {
+		if text = w.s.Sanitize(was); f&^(header|faint) != 0 && (c == '-' || isDigit(c)) {
 			text = w.s.token(f.kind(), was)
 		}
 	}

@@ -146,6 +146,8 @@ func TestJSON(t *testing.T) {
 		{`{"password":"x","api_key":123}`, `{"password":"[REDACTED:password]","api_key":"[REDACTED:secret]"}`},
 		{`{"password":null,"secret":true,"token":"","tokens":5}`, `{"password":null,"secret":true,"token":"","tokens":5}`},
 		{`{"secret":{"a":["x",-1.5e+3,{"b":"y"}],"c":false}}`, `{"secret":{"a":["[REDACTED:secret]","[REDACTED:secret]",{"b":"[REDACTED:secret]"}],"c":false}}`},
+		{`{"pass":12,"fail":3,"suites":[{"pass":0.98}]}`, `{"pass":12,"fail":3,"suites":[{"pass":0.98}]}`},
+		{`{"pass":"x1","db_pass":123}`, `{"pass":"[REDACTED:password]","db_pass":"[REDACTED:password]"}`},
 		{`{"pass\u0077ord":"x"}`, `{"pass\u0077ord":"[REDACTED:password]"}`},
 		{`["mail \u0062ob@example.com"]`, `["mail [REDACTED:email]"]`},
 		{`{"bob@example.com":1}`, `{"[REDACTED:email]":1}`},
