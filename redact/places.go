@@ -229,6 +229,10 @@ func (sc *scanner) value(c candidate, i int) int {
 		c.start, c.end = i, i+strings.IndexAny(sc.window(i, maxName), ",]}")
 	default:
 		c.start, c.end = i, sc.bare(i)
+		// A key or token that &amp;, a parameter without a value or a command is behind.
+		if n := strings.IndexAny(c.value(), "&;"); n >= 8 && c.family&(secret|weak) != 0 && looksStrong(t[i:i+n]) && consistsOf(t[i:i+n], values) {
+			c.end = i + n
+		}
 	}
 	if strings.HasPrefix(t[c.start:], pemBegin) {
 		return c.start
