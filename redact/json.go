@@ -105,7 +105,7 @@ func (w *walker) value(f family, name string) (text string) {
 var namedNext = regexp.MustCompile(`(?i)^\s*(?:"(?:[^"\\]|\\.)*"|[0-9.e+-]+)\s*,\s*"(?:name|key)"\s*:\s*"([^"\\]*)"`)
 
 func (w *walker) members(f family, object bool) {
-	named := none // the family of what the member «name» says
+	named, flag := none, none // the families of what the member «name», and --name before, says
 	for w.skip(separators); w.raw[w.at] != '}' && w.raw[w.at] != ']'; w.skip(separators) {
 		under, key := f, ""
 		if object {
@@ -123,7 +123,14 @@ func (w *walker) members(f family, object bool) {
 				}
 			}
 		}
-		if text := w.value(under, key); strings.EqualFold(key, "name") || strings.EqualFold(key, "key") {
+		if !strings.HasPrefix(w.raw[w.at:], `"-`) {
+			under |= flag
+		}
+		text := w.value(under, key)
+		if flag = none; strings.HasPrefix(text, "--") && consistsOf(text, parts) && !object {
+			flag = familyOf(text) &^ header
+		}
+		if strings.EqualFold(key, "name") || strings.EqualFold(key, "key") {
 			named = familyOf(text) &^ header
 		}
 	}

@@ -62,8 +62,9 @@ func (sc *scanner) place(i int) int {
 		case blanks[before] && blanks[next] && quotes[sc.byteAt(i+2)]: // name - "value": as sure as a sentence
 			return sc.given(is, header|faint, i, i+1)
 		case isAlpha(next) && before == '-' && (i < 2 || spaces[sc.text[i-2]] || quotes[sc.text[i-2]]): // --name value
-			if end := sc.run(i+1, maxName, parts); blanks[sc.byteAt(end)] {
-				return sc.given(flag, header, end, end)
+			end := sc.run(i+1, maxName, parts)
+			if n := len(listedFlag.FindString(sc.window(end, 8))); n > 0 || blanks[sc.byteAt(end)] {
+				return sc.given(flag, header, end, end+max(0, n-2))
 			}
 		}
 	case 'b', 'B':
@@ -73,6 +74,9 @@ func (sc *scanner) place(i int) int {
 	}
 	return i
 }
+
+// listedFlag is what stands behind the name in a list: "--name", "value".
+var listedFlag = regexp.MustCompile("^[\"'`],[ \t]*[\"'`][^-\"'`]")
 
 // maxName bounds a name and the space around it.
 const maxName = 64

@@ -148,6 +148,8 @@ func TestJSON(t *testing.T) {
 		{`{"secret":{"a":["x",-1.5e+3,{"b":"y"}],"c":false}}`, `{"secret":{"a":["[REDACTED:secret]","[REDACTED:secret]",{"b":"[REDACTED:secret]"}],"c":false}}`},
 		{`{"pass":12,"fail":3,"suites":[{"pass":0.98}]}`, `{"pass":12,"fail":3,"suites":[{"pass":0.98}]}`},
 		{`{"pass":"x1","db_pass":123}`, `{"pass":"[REDACTED:password]","db_pass":"[REDACTED:password]"}`},
+		{`["mysql","--password","hunter2","-h","db"]`, `["mysql","--password","[REDACTED:password]","-h","db"]`},
+		{`["x","--password","-v","--max-tokens","5","--password=","y","--password"]`, `["x","--password","-v","--max-tokens","5","--password=","y","--password"]`},
 		{`{"pass\u0077ord":"x"}`, `{"pass\u0077ord":"[REDACTED:password]"}`},
 		{`["mail \u0062ob@example.com"]`, `["mail [REDACTED:email]"]`},
 		{`{"bob@example.com":1}`, `{"[REDACTED:email]":1}`},
