@@ -57,11 +57,20 @@ const maxName = 256
 // treatment names an experiment within the limit of names.
 func treatment(scope memory.Scope, what string) string {
 	name := "memory " + string(scope) + " " + what
-	if len(name) <= maxName {
-		return name
+	if len(name) > maxName {
+		name = "memory " + short(string(scope)+"/"+what)
 	}
-	sum := sha256.Sum256([]byte(name))
-	return "memory #" + hex.EncodeToString(sum[:])
+	return name
+}
+
+// short is a path of digests: what is below a path is below it in short, too.
+func short(path string) string {
+	parts := strings.Split(path, "/")
+	for i := range parts {
+		sum := sha256.Sum256([]byte(parts[i]))
+		parts[i] = hex.EncodeToString(sum[:10]) // ten of them make a name
+	}
+	return "#" + strings.Join(parts, "/")
 }
 
 // Forget removes what is measured of a scope and of those below it, and how runs
@@ -77,7 +86,7 @@ func (l *Learner) Entries(ctx context.Context, scope memory.Scope) iter.Seq2[sto
 
 // experiments begin the names of those in a scope, and in the scopes below it.
 func experiments(scope memory.Scope) []string {
-	return []string{"memory " + string(scope) + "/", treatment(scope, "")}
+	return []string{"memory " + string(scope) + "/", "memory " + string(scope) + " ", "memory " + short(string(scope)) + "/"}
 }
 
 // Measures reports whether an experiment is one in a scope, or below it.

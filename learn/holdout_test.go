@@ -162,3 +162,44 @@ func TestReleasedGoalLeavesNoMark(t *testing.T) {
 	require.NoError(t, p.learner.Release(t.Context(), "s", []memory.Scope{scope}, []string{o.Key}, []string{o.GoalKey}))
 	require.Zero(t, marks())
 }
+
+// What is measured in a scope is forgotten with it and with those above it, and listed, however
+// long its name is.
+func TestForgetOfLongScopes(t *testing.T) {
+	t.Parallel()
+	long := "acme/ann" + strings.Repeat("/"+strings.Repeat("x", 128), 6)
+	for _, scope := range []memory.Scope{"acme/ann", memory.Scope(long[:8+129+100]), memory.Scope(long), memory.Scope(long + "/@identity")} {
+		for _, of := range []memory.Scope{scope, "acme/ann", "acme"} {
+			p := setup(t, &learn.Options{Holdout: 0.25, Seed: 1})
+			for i, s := range []memory.Scope{scope, "acme/anna"} {
+				o := blocked(fmt.Sprint("run ", i), "the cache")
+				o.Scope, o.Withheld = s, []memory.ID{"one", memory.ID(strings.Repeat("i", 256))}
+				_, err := p.learner.Learn(t.Context(), o)
+				require.NoError(t, err)
+			}
+			check := func(s memory.Scope, want int) {
+				t.Helper()
+				u, err := p.learner.Uplift(t.Context(), s)
+				require.NoError(t, err)
+				require.Equal(t, want, u.Delivered.Withheld)
+				for _, id := range []memory.ID{"one", memory.ID(strings.Repeat("i", 256))} {
+					of, err := p.learner.UpliftOf(t.Context(), s, id)
+					require.NoError(t, err)
+					require.Equal(t, want, of.Withheld)
+				}
+			}
+			check(scope, 1)
+			listed := 0
+			for _, err := range p.learner.Entries(t.Context(), of) {
+				require.NoError(t, err)
+				listed++
+			}
+			require.GreaterOrEqual(t, listed, 5)
+			require.NoError(t, p.learner.Forget(t.Context(), of))
+			check(scope, 0)
+			if of != "acme" {
+				check("acme/anna", 1)
+			}
+		}
+	}
+}
