@@ -86,7 +86,8 @@ func (l *Learner) Entries(ctx context.Context, scope memory.Scope) iter.Seq2[sto
 
 // experiments begin the names of those in a scope, and in the scopes below it.
 func experiments(scope memory.Scope) []string {
-	return []string{"memory " + string(scope) + "/", "memory " + string(scope) + " ", "memory " + short(string(scope)) + "/"}
+	name := string(scope)
+	return []string{"memory " + name + "/", "memory " + name + " ", "memory " + short(name) + "/"}
 }
 
 // Measures reports whether an experiment is one in a scope, or below it.

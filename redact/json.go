@@ -105,7 +105,7 @@ func (w *walker) value(f family, name string) (text string) {
 var namedNext = regexp.MustCompile(`(?i)^\s*(?:"(?:[^"\\]|\\.)*"|[0-9.e+-]+)\s*,\s*"(?:name|key)"\s*:\s*"([^"\\]*)"`)
 
 func (w *walker) members(f family, object bool) {
-	named, flag := none, none // the families of what the member «name», and --name before, says
+	named, flagged := none, none // what the member «name», or --name before, says
 	for w.skip(separators); w.raw[w.at] != '}' && w.raw[w.at] != ']'; w.skip(separators) {
 		under, key := f, ""
 		if object {
@@ -124,11 +124,11 @@ func (w *walker) members(f family, object bool) {
 			}
 		}
 		if !strings.HasPrefix(w.raw[w.at:], `"-`) {
-			under |= flag
+			under |= flagged
 		}
 		text := w.value(under, key)
-		if flag = none; strings.HasPrefix(text, "--") && consistsOf(text, parts) && !object {
-			flag = familyOf(text) &^ header
+		if flagged = none; strings.HasPrefix(text, "--") && consistsOf(text, parts) && !object {
+			flagged = familyOf(text) &^ header
 		}
 		if strings.EqualFold(key, "name") || strings.EqualFold(key, "key") {
 			named = familyOf(text) &^ header

@@ -234,7 +234,8 @@ func (sc *scanner) value(c candidate, i int) int {
 	default:
 		c.start, c.end = i, sc.bare(i)
 		// A key or token that &amp;, a parameter without a value or a command is behind.
-		if n := strings.IndexAny(c.value(), "&;"); n >= 8 && c.family&(secret|weak) != 0 && looksStrong(t[i:i+n]) && consistsOf(t[i:i+n], values) {
+		n := max(0, strings.IndexAny(c.value(), "&;"))
+		if v := t[i : i+n]; n >= 8 && c.family&(secret|weak) != 0 && looksStrong(v) && consistsOf(v, values) {
 			c.end = i + n
 		}
 	}
