@@ -117,7 +117,7 @@ func (b *Book) propose(ctx context.Context, p Proposal) (Proposal, error) {
 		last = q
 	}
 	declined := last.Status == rejected || last.Status == undone
-	rests := declined && now.Sub(last.Decided) < quiet && p.Samples < 2*last.Samples
+	rests := declined && now.Sub(last.Decided).Abs() < quiet && p.Samples < 2*last.Samples
 	switch {
 	case rests, last.Status == approved, last.Status == undoing:
 		return last, nil
@@ -132,7 +132,7 @@ func (b *Book) propose(ctx context.Context, p Proposal) (Proposal, error) {
 	default:
 		before, _ := strconv.ParseInt(strings.TrimPrefix(last.ID, prefix), 10, 64) // 0: there is none
 		number := max(before+1, now.Unix())                                        // of no proposal that was dropped
-		p.ID, p.Made, p.Expires = fmt.Sprintf("%s%08d", prefix, number), now, now.Add(expiry)
+		p.ID, p.Made, p.Expires = fmt.Sprintf("%s%010d", prefix, number), now, now.Add(expiry)
 	}
 	p.gauge()
 	return b.commit(ctx, p)

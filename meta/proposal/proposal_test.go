@@ -133,6 +133,36 @@ func TestRejectedSubjectRests(t *testing.T) {
 	require.Equal(t, "open", later.Status)
 }
 
+// A clock that begins in 2000, or stands ahead, and is set right has proposals neither pile
+// up nor rest for as long as it was wrong.
+func TestProposalsWhenTheClockIsSet(t *testing.T) {
+	t.Parallel()
+	c, cl := &config{}, &clock{}
+	ps := proposals(t, store.NewMem(), c, cl)
+	const year = 365 * 24 * time.Hour
+	cl.add(-27 * year)
+	early, err := ps.Propose(t.Context(), draft(50))
+	require.NoError(t, err)
+	cl.add(27 * year)
+	first, err := ps.Propose(t.Context(), draft(50))
+	require.NoError(t, err)
+	require.Less(t, early.ID, first.ID)
+	cl.add(time.Second)
+	second, err := ps.Propose(t.Context(), draft(50))
+	require.NoError(t, err)
+	require.Equal(t, first.ID, second.ID, "it takes over what is undecided")
+
+	cl.add(year)
+	ahead, err := ps.Propose(t.Context(), draft(50))
+	require.NoError(t, err)
+	_, err = ps.Decide(t.Context(), ahead.ID, "reject", "bob", "no")
+	require.NoError(t, err)
+	cl.add(-year)
+	again, err := ps.Propose(t.Context(), draft(50))
+	require.NoError(t, err)
+	require.Equal(t, "open", again.Status)
+}
+
 func TestProposalExpires(t *testing.T) {
 	t.Parallel()
 	c, cl := &config{}, &clock{}
