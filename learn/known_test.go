@@ -71,6 +71,24 @@ func TestManyFailuresStayKnown(t *testing.T) {
 	}
 }
 
+// Failures that are dated in the future, by a clock that stood ahead, keep an action from being
+// begun for as long as others would, not until then.
+func TestRestsWhenTheClockWasPutBack(t *testing.T) {
+	t.Parallel()
+	p := setup(t, nil)
+	a := refused("", 1, situation).Action
+	for i := range 3 {
+		o := refused(fmt.Sprint("run", i), 1, situation)
+		o.At = noon.Add(365*24*time.Hour + time.Duration(i)*time.Second)
+		_, err := p.learner.Learn(t.Context(), o)
+		require.NoError(t, err)
+	}
+	k, err := p.learner.Known(t.Context(), scope, situation, "", "")
+	require.NoError(t, err)
+	require.NotEmpty(t, p.learner.Rests(k, scope, "next", &a, noon.Add(365*24*time.Hour-time.Minute)), "clocks differ a little")
+	require.Empty(t, p.learner.Rests(k, scope, "next", &a, noon))
+}
+
 // BenchmarkKnown looks up what is known of one of a thousand situations, of 100
 // failures each, and decides about an action.
 func BenchmarkKnown(b *testing.B) {

@@ -58,7 +58,8 @@ func (w *warnings) rests(k *known.Known, scope memory.Scope, run string, a *know
 	}
 	last := failed[len(failed)-1]
 	until := last.At.Add(min(restMost, restFirst<<min(len(failed)-w.repeats, 8)))
-	if !until.After(at) || !w.changed.before(scope, last.At) {
+	// One that would rest longer failed in the future: the clock was put back since.
+	if !until.After(at) || until.Sub(at) > 2*restMost || !w.changed.before(scope, last.At) {
 		return ""
 	}
 	return fmt.Sprintf("%s has failed at this %d times with the same arguments, last on %s: %s; "+
