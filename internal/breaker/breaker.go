@@ -47,11 +47,9 @@ type Set struct {
 
 // rests reports whether the worker is left alone.
 func (b breaker) rests(now time.Time) bool {
-	if b.Faults < maxFaults {
-		return false
-	}
-	rest := min(Rest<<min(b.Faults-maxFaults, 16), longRest)
-	return now.UnixNano() < max(b.At+int64(rest), b.trial)
+	rest := min(Rest<<min(max(0, b.Faults-maxFaults), 16), longRest)
+	left := b.At + int64(rest) - now.UnixNano() // too much of it: the clock was put back
+	return b.Faults >= maxFaults && (left > 0 && left <= 2*int64(longRest) || now.UnixNano() < b.trial)
 }
 
 // Load reads the breakers of a tenant. One that cannot be read is closed, as one that is not

@@ -125,3 +125,18 @@ func TestKept(t *testing.T) {
 	commit(t, st, gone)
 	require.Equal(t, both, load(t, st).Closed(both, start))
 }
+
+// A worker whose attempts broke off while the clock stood ahead rests no longer than others,
+// once that is set right.
+func TestRestWhenTheClockWasPutBack(t *testing.T) {
+	t.Parallel()
+	st := store.NewMem()
+	all := load(t, st)
+	for range 5 {
+		commit(t, st, all.Heard("one", true, false, start.Add(365*rank.Day)))
+	}
+	for _, all := range []*breaker.Set{all, load(t, st)} {
+		require.Equal(t, ranking("two"), all.Closed(ranking("one", "two"), start.Add(365*rank.Day-time.Second)), "clocks differ a little")
+		require.Equal(t, ranking("one", "two"), all.Closed(ranking("one", "two"), start))
+	}
+}

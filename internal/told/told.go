@@ -35,7 +35,8 @@ func First(ctx context.Context, st store.Store, tenant string, now time.Time, ki
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return false, fmt.Errorf("escalate: %w", err)
 		}
-		if codec.Decode(e, &all) != nil || all.Day < day || all.Steps == nil { // a person is rather told twice
+		// A person is rather told twice, as where the clock was put back.
+		if codec.Decode(e, &all) != nil || all.Day < day || all.Day > day+1 || all.Steps == nil {
 			all = told{day, map[uint64]uint64{}}
 		}
 		if of, ok := all.Steps[kind]; ok {

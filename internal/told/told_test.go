@@ -32,3 +32,19 @@ func TestFirst(t *testing.T) {
 		require.ErrorIs(t, told.Check(e), store.ErrDamaged)
 	}
 }
+
+// What was told while the clock stood ahead is told again on the day it is.
+func TestToldWhenTheClockWasPutBack(t *testing.T) {
+	t.Parallel()
+	st, now := store.NewMem(), time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
+	first := func(now time.Time, step uint64) bool {
+		is, err := told.First(t.Context(), st, "acme", now, 1, step)
+		require.NoError(t, err)
+		return is
+	}
+	require.True(t, first(now.AddDate(1, 0, 0), 1))
+	require.True(t, first(now, 2))
+	require.False(t, first(now, 3))
+	require.True(t, first(now.AddDate(0, 0, 1), 4))
+	require.False(t, first(now, 5), "clocks differ a little")
+}
