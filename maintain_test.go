@@ -1,6 +1,7 @@
 package arc_test
 
 import (
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -67,4 +68,47 @@ func TestScopesAreMaintainedDaily(t *testing.T) {
 		require.Equal(t, before, st.n.Load(), "what is not written to is left alone")
 		require.NoError(t, a.Close())
 	})
+}
+
+// An Agent that has pruned and maintained while the clock stood ahead does so all the same once
+// that is set right, and after a restart.
+func TestMaintenanceWhenTheClockWasPutBack(t *testing.T) {
+	t.Parallel()
+	for _, restarts := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			st := store.NewMem()
+			var ahead atomic.Int64
+			ahead.Store(int64(365 * 24 * time.Hour))
+			var a *arc.Agent
+			open := func() {
+				var err error
+				a, err = arc.New(t.Context(), st, (&script{}).host(), &arc.Options{Seed: 1, Now: func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }})
+				require.NoError(t, err)
+			}
+			open()
+			remember := func(content string) {
+				_, err := a.In("acme").Memory().Remember(t.Context(), memory.Draft{Kind: memory.Fact, Content: content})
+				require.NoError(t, err)
+			}
+			remember("the roof is blue")
+			for range 3 {
+				remember("the roof is blue " + time.Now().String())
+				idle(25 * time.Hour)
+			}
+			if ahead.Store(0); restarts {
+				require.NoError(t, a.Close())
+				open()
+			}
+			run(t, a, arc.Objective{ID: "old", Text: "mend the cache", Scope: "acme"})
+			remember("the door was red")
+			idle(61 * 24 * time.Hour)
+			remember("the window is green")
+			idle(31 * 24 * time.Hour)
+			require.Empty(t, idsOf(t, a.In("acme"), arc.Filter{}))
+			h, err := a.In("acme").Memory().Health(t.Context())
+			require.NoError(t, err)
+			require.NotZero(t, h.Archived)
+			require.NoError(t, a.Close())
+		})
+	}
 }

@@ -119,7 +119,7 @@ func (a *Agent) maintainSome() int64 {
 	}
 	now := a.o.Now().UnixNano()
 	at := a.maintained.Load()
-	if now < at {
+	if now < at && (at == math.MaxInt64 || at-now <= int64(a.o.Maintain)) { // else the clock was put back
 		return min(at, now+int64(longestWait))
 	}
 	a.maintained.Store(math.MaxInt64) // until this is over
@@ -147,7 +147,7 @@ func (a *Agent) maintainSome() int64 {
 // maintained, if that is long enough ago, and returns when the next is due.
 func (a *Agent) maintainDue(ctx context.Context, now int64) int64 {
 	next := now + int64(a.o.Maintain)
-	if a.pruned+int64(a.o.Maintain) <= now { // tenants that are idle have old runs too
+	if a.pruned+int64(a.o.Maintain) <= now || a.pruned > now { // tenants that are idle have old runs too
 		prune := func(ctx context.Context) error { return a.prune(ctx, time.Unix(0, now)) }
 		err := a.leases.Alone(ctx, maintainKey, prune)
 		if err != nil && !another(err) && ctx.Err() == nil {
@@ -206,7 +206,7 @@ func (a *Agent) maintainOne(ctx context.Context, scope memory.Scope, written tim
 	if err == nil {
 		err = codec.Decode(e, &last)
 	}
-	seen := err == nil
+	seen := err == nil && last.At-now <= int64(a.o.Maintain) // else the clock was put back
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return 0, err
 	}

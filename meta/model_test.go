@@ -166,7 +166,9 @@ func (x *monitors) release(t *rapid.T) {
 	session := rapid.SampledFrom(sessions).Draw(t, "session")
 	if all := x.all[session]; len(all) > 0 {
 		i := rapid.IntRange(0, len(all)-1).Draw(t, "outcome")
-		x.try(t, func(ctx context.Context) error { return x.m.Release(ctx, session, []string{all[i].Key}, []string{"e0"}) })
+		x.try(t, func(ctx context.Context) error {
+			return x.m.Release(ctx, session, []string{all[i].Key}, []string{"e0"})
+		})
 		all[i].Note = "released"
 	}
 }
