@@ -43,6 +43,7 @@ func (t *turn) act(ctx context.Context) (phase, error) {
 	}
 	t.s.Attempts++
 	t.s.Wait.Tries = 0
+	t.s.aim().back(c.Worker)
 	t.output, t.did.stack = at.Result.Output, at.Stack
 	out := outputs.JSON{Inline: t.output}
 	if len(t.output) > outputs.Max {

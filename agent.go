@@ -648,8 +648,8 @@ const longestWait = 5 * time.Minute
 func (t *turn) away(after time.Duration) {
 	g, c := t.s.aim(), t.s.Current
 	until := t.a.o.Now().Add(min(max(after, time.Minute), longestWait)).UnixNano()
-	others := slices.DeleteFunc(slices.Clone(g.Away), func(w absent) bool { return w.Worker == c.Worker })
-	g.Away = append(others, absent{c.Worker, until, after})
+	g.back(c.Worker)
+	g.Away = append(slices.Clone(g.Away), absent{c.Worker, until, after})
 	g.Tries--
 }
 

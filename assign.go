@@ -39,7 +39,11 @@ func (t *turn) assign(ctx context.Context) (phase, error) {
 	if err := t.know(ctx); err != nil {
 		return "", err
 	}
-	away, after := g.absent(t.a.o.Now())
+	now := t.a.o.Now().UnixNano()
+	if s.Current != nil { // who was away is asked again once the run has waited
+		now = 0
+	}
+	away, after := g.absent(now)
 	ranking, rests, err := t.rested(ctx, task, slices.Concat(g.Denied, away))
 	if err != nil {
 		return "", err

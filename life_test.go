@@ -333,6 +333,24 @@ func TestWorkerThatIsAwayIsUsedAgain(t *testing.T) {
 	})
 }
 
+func TestWorkersThatAreAwayByTurnsAreWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked := map[string]int{}
+		s := &script{do: func(_ int, w act.Work) (act.Result, error) {
+			asked[w.Task.Worker]++
+			return act.Result{}, &act.RateLimitError{After: time.Minute}
+		}}
+		a, start := agent(t, s.host("one", "two"), realTime()), time.Now()
+		r := run(t, a, arc.Objective{ID: "run", Text: "mend the cache"})
+		require.Equal(t, arc.Waiting, r.Status, "one may be asked again by when two has been, and is not")
+		require.Equal(t, arc.CauseWorker, r.Cause)
+		require.Equal(t, asked["one"], asked["two"])
+		require.Less(t, time.Since(start), 10*time.Minute)
+		require.Less(t, r.Steps, 12)
+		require.Zero(t, r.Attempts)
+	})
+}
+
 func TestGateThatIsAwayIsWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		back := time.Now().Add(time.Minute)

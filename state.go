@@ -488,19 +488,26 @@ type absent struct {
 	After time.Duration `cbor:"3,keyasint,omitempty" json:"after,omitempty"`
 }
 
-// absent returns the workers that are away for the task at hand, and the shortest
-// time that they ask for. 0: not all of them say.
-func (g *aim) absent(now time.Time) (workers []string, after time.Duration) {
-	for i, w := range g.Away {
-		if w.Until <= now.UnixNano() {
+// absent returns the workers that are away for the task at hand at a time in Unix
+// nanoseconds, and the shortest time that they ask for. 0: not all of them say.
+func (g *aim) absent(now int64) (workers []string, after time.Duration) {
+	for _, w := range g.Away {
+		if w.Until <= now {
 			continue
 		}
 		workers = append(workers, w.Worker)
-		if i == 0 || w.After < after {
+		if len(workers) == 1 || w.After < after {
 			after = w.After
 		}
 	}
 	return workers, after
+}
+
+// back notes that a worker is not away any more.
+func (g *aim) back(worker string) {
+	if len(g.Away) > 0 {
+		g.Away = slices.DeleteFunc(slices.Clone(g.Away), func(w absent) bool { return w.Worker == worker })
+	}
 }
 
 // attempt is the attempt at hand. Act fills what follows Complaint, Verify
