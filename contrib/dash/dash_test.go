@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arc-learn/arc"
+	"github.com/arc-learn/arc/act/queue"
 	"github.com/arc-learn/arc/contrib/dash"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/reason"
@@ -334,6 +335,31 @@ func TestQuestionsAreAnswered(t *testing.T) {
 	require.Contains(t, text, "Delivered")
 	_, text = b.send(t, http.MethodPost, "/run", "id=run-2&say=answer&text=again")
 	require.Contains(t, text, "said=late")
+}
+
+// A job that was parked since its run asked is taken up when that is answered.
+func TestAnswerTakesUpAJob(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, "which of them?", nil)
+	j, _, err := b.queue.Enqueue(t.Context(), queue.Draft{Subject: "ask about it", Key: "it"})
+	require.NoError(t, err)
+	end := func() queue.Job {
+		l, err := b.queue.Claim(t.Context(), 0)
+		require.NoError(t, err)
+		r, err := b.agent.QueueHandler()(t.Context(), l.Job)
+		require.NoError(t, err)
+		done, err := l.End(t.Context(), r, nil)
+		require.NoError(t, err)
+		return done
+	}
+	require.Equal(t, queue.Parked, end().State)
+	code, text := b.send(t, http.MethodPost, "/run", "id=job/"+j.ID+"&say=answer&text=the+second")
+	require.Equal(t, http.StatusSeeOther, code, text)
+	require.Eventually(t, func() bool {
+		now, err := b.queue.Get(t.Context(), j.ID)
+		return err == nil && now.State == queue.Pending
+	}, 10*time.Second, 10*time.Millisecond)
+	require.Equal(t, queue.Completed, end().State)
 }
 
 func TestDeliveriesAreJudged(t *testing.T) {

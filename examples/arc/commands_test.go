@@ -112,6 +112,29 @@ func TestTasks(t *testing.T) {
 	require.Equal(t, exitUsage, n, out)
 }
 
+// A task whose run asks, or is refused, says how to go on, and is taken up once a person has.
+func TestTaskThatAPersonGoesOnWith(t *testing.T) {
+	dir := made(t, "notes")
+	works(t, dir, "tasks", "add", "--subject", "tidy up")
+	out, n := command(t, dir, "run")
+	require.Equal(t, exitWaiting, n, out)
+	require.Contains(t, out, "Which one is meant")
+	id := decoded[[]queue.Job](t, dir, "tasks")[0].ID
+	require.Contains(t, out, "arc resume --run job/"+id+` --answer "TEXT"`)
+	works(t, dir, "resume", "--run", "job/"+id, "--answer", "collect")
+	works(t, dir, "run")
+	require.Len(t, decoded[[]queue.Job](t, dir, "tasks", "list", "--status", "completed"), 1)
+
+	dir = made(t, "desk")
+	works(t, dir, "tasks", "add", "--subject", "reply to 1002: we are on it")
+	out, n = command(t, dir, "run")
+	require.Equal(t, exitWaiting, n, out)
+	id = decoded[[]queue.Job](t, dir, "tasks")[0].ID
+	require.Contains(t, out, "arc approve --run job/"+id+" --yes")
+	_, n = command(t, dir, "approve", "--run", "job/"+id, "--no")
+	require.Equal(t, exitBlocked, n)
+}
+
 // What was approved elsewhere is done, once, and judged afterwards.
 func TestApprovals(t *testing.T) {
 	dir := made(t, "desk")

@@ -12,6 +12,7 @@ import (
 
 	"github.com/arc-learn/arc"
 	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/act/queue"
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/store"
 )
@@ -146,6 +147,9 @@ func (a *app) drive(begin func(context.Context) (*arc.Report, error)) error {
 		}
 		return &exit{exitInterrupted, "left where it is; go on with: arc resume --run " + last}
 	}
+	if err == nil {
+		err = a.takeUp(r)
+	}
 	if err != nil {
 		return err
 	}
@@ -164,6 +168,23 @@ func (a *app) drive(begin func(context.Context) (*arc.Report, error)) error {
 		return &exit{code: exitBlocked}
 	}
 	return &exit{code: exitWaiting}
+}
+
+// takeUp has arc run take in how the run of a task stands, which has gone on by what a
+// person says.
+func (a *app) takeUp(r *arc.Report) error {
+	id, of := strings.CutPrefix(r.ID, "job/")
+	if !of || r.Status == arc.Asking || r.Status == arc.Blocked {
+		return nil
+	}
+	q, err := a.queue()
+	if err == nil {
+		err = q.Requeue(a.ctx, id, "")
+	}
+	if errors.Is(err, queue.ErrState) || errors.Is(err, store.ErrNotFound) { // it is not set aside
+		return nil
+	}
+	return err
 }
 
 // consult asks the person what the run asks. Without an answer it is left.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/arc-learn/arc"
@@ -200,6 +201,15 @@ func (a *app) cycle(l *queue.Lease) (queue.Job, error) {
 			color = asking
 		}
 		a.explain(color, string(j.State), cmp.Or(j.Error, j.Summary))
+		switch {
+		case j.State == queue.Parked:
+			a.explain(asking, "asks", j.Detail)
+			a.say("%s", `           arc resume --run job/`+j.ID+` --answer "TEXT"`)
+		case j.State == queue.Pending && strings.HasPrefix(j.Summary, string(arc.CauseApproval)+":"):
+			a.say("           arc approve --run job/%s --yes", j.ID)
+		case j.State == queue.Blocked:
+			a.say("%s", `           arc tasks update --id `+j.ID+` --requeue --note "what has changed"`)
+		}
 	}
 	return j, ended
 }
