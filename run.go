@@ -43,9 +43,9 @@ import (
 // tries at once. If ctx ends, the run stops, and goes on when it is resumed.
 //
 // The error is ErrObjective, of which ErrTaken is one, ErrRunning, the context's, or the store's: the run
-// can then be resumed. The Report beside an error says how the run stands in the
-// store; its Status is "" if nothing is known of it there. It is nil if ctx has ended before, and beside
-// ErrObjective.
+// can then be resumed. A Shutdown is store.ErrClosed, or context.Canceled where it has broken off a step. The
+// Report beside an error says how the run stands in the store; its Status is "" if nothing is known of it
+// there. It is nil if ctx has ended before, and beside ErrObjective.
 func (a *Agent) Run(ctx context.Context, o Objective) (*Report, error) {
 	return a.start(ctx, o, nil, false)
 }
