@@ -27,13 +27,13 @@ type Health struct {
 	Status string // NeedsAttention if there are Issues, else Healthy
 	Total  int    // records, quarantined and archived ones included
 	Kinds  map[Kind]int
-	// Effectiveness is that of all records that recall shows, together; 0.5 when
-	// nothing is known.
+	// Effectiveness is that of all records that are trusted, or that arc has derived,
+	// together; 0.5 when nothing is known.
 	Effectiveness float64
 	// Injected are the recalls with Query.Inject or Background that have found
 	// something since Open.
 	Injected    int
-	Feedback    int // records that recall shows and that have had feedback
+	Feedback    int // of the same records, those that have had feedback
 	Quarantined int // passing Episodes aside, which wait for no Trust
 	Lessons     int // of these, what runs have taught, which quotes others
 	Archived    int
@@ -71,9 +71,8 @@ func (s Space) Health(ctx context.Context) (Health, error) {
 				continue
 			}
 			c := e.Counts()
-			all.Helped += c.Helped
-			all.Failed += c.Failed
-			all.Misled += c.Misled
+			all.Helped, all.Misled = all.Helped+c.Helped, all.Misled+c.Misled
+			all.Failed, all.Quiet = all.Failed+c.Failed, all.Quiet+c.Quiet
 			if c.Feedback() > 0 {
 				h.Feedback++
 			}

@@ -470,6 +470,19 @@ func TestHealth(t *testing.T) {
 	}, health())
 }
 
+// Where nobody names what was used, Health says of one record what the record says of itself.
+func TestHealthOfQuietFeedback(t *testing.T) {
+	t.Parallel()
+	s, _ := space(t)
+	id := remember(t, s, memory.Draft{Kind: memory.Fact, Content: "the cache is cold on mondays"})
+	for i := range 20 {
+		feedback(t, s, memory.Feedback{Key: fmt.Sprint(i), Injected: []memory.ID{id}, Delivered: true})
+	}
+	h, err := s.Health(context.Background())
+	require.NoError(t, err)
+	require.InDelta(t, get(t, s, id).Effectiveness(), h.Effectiveness, 1e-9)
+}
+
 func TestAll(t *testing.T) {
 	t.Parallel()
 	s, c := space(t)
