@@ -94,8 +94,8 @@ type healthOut struct {
 	Quarantined   int      `json:"quarantined" jsonschema:"not verified"`
 	Archived      int      `json:"archived"`
 	Pending       int      `json:"pending" jsonschema:"waiting for a vector"`
-	Feedback      int      `json:"feedback" jsonschema:"memories that have had feedback"`
-	Effectiveness float64  `json:"effectiveness" jsonschema:"of all of them, 0 to 1; 0.5 when nothing is known"`
+	Feedback      int      `json:"feedback" jsonschema:"verified memories and lessons of runs that have had feedback"`
+	Effectiveness float64  `json:"effectiveness" jsonschema:"of verified memories and lessons of runs, 0 to 1; 0.5 when nothing is known"`
 	Uplift        uplift   `json:"uplift" jsonschema:"what memory adds to the chance that an objective is delivered, with a 95 % interval"`
 	Unasked       uplift   `json:"unasked" jsonschema:"what it adds to the chance that no reasoner is asked"`
 	Issues        []string `json:"issues"`
