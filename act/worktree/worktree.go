@@ -390,7 +390,7 @@ func (x *Executor) forward(ctx context.Context, from, to string) error {
 	if now, err := x.main.do(ctx, "rev-parse", "HEAD"); err != nil || now != from {
 		return errors.Join(err, errors.New("the branch has moved"))
 	}
-	_, err := x.main.do(ctx, "merge", "--quiet", "--ff-only", to)
+	_, err := x.main.do(ctx, "merge", "--quiet", "--ff-only", "--no-overwrite-ignore", "--no-autostash", to)
 	return err
 }
 

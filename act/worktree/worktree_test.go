@@ -202,6 +202,15 @@ func TestScenarios(t *testing.T) {
 			why: "the main tree does not take it, as it is"},
 		"over what is not tracked": {before: func(r repo) { r.put("new.go", "package mine\n") }, work: writes(new), kept: true,
 			why: "the main tree does not take it, as it is", files: map[string]string{"new.go": "package mine\n"}},
+		"over what is ignored": {before: func(r repo) {
+			r.put(".gitignore", ".env\n")
+			r.git("add", ".gitignore")
+			r.git("commit", "--quiet", "--message", "ignore")
+			r.put(".env", "the only one\n")
+		}, work: writes(map[string]string{".env": "changeme\n", "new.go": "package a\n"}), kept: true, why: "the main tree does not take it, as it is",
+			files: map[string]string{".env": "the only one\n"}, during: func(_ repo, dir string) error { return in(dir, "add", "--force", ".env") }},
+		"over what would be stashed": {before: func(r repo) { r.git("config", "merge.autoStash", "true") }, kept: true,
+			work: writes(map[string]string{"new.go": "package a\n", "mine.txt": "overwritten\n"}), why: "the main tree does not take it, as it is"},
 		"staged changes": {before: func(r repo) { r.put("s.txt", "s"); r.git("add", "s.txt") }, work: writes(new), merged: true,
 			files: map[string]string{"s.txt": "s"}, unsound: true},
 		"detached HEAD":            {before: func(r repo) { r.git("checkout", "--quiet", "--detach") }, work: writes(new), why: "no branch is checked out"},
