@@ -17,9 +17,10 @@
 //  6. the Health check looks at Repo. If it fails, exactly that commit is reverted, and
 //     Restart is called.
 //
-// Nothing that was made is lost, and nothing goes to the main tree by another way: what
-// fails, is refused, conflicts with the main tree, or would overwrite what is not
-// committed there stays on the branch, which the error names. Nothing is ever pushed.
+// Nothing that was made is lost but what the repository ignores, and nothing goes to the
+// main tree by another way: what fails, is refused, conflicts with the main tree, or would
+// overwrite what is not committed there stays on the branch, which the error names. Nothing
+// is ever pushed.
 //
 // The package calls the git program, of version 2.38 or later.
 package worktree

@@ -60,7 +60,7 @@ func (g git) in(dir string) git { return git{dir, g.env, g.held} }
 
 // dirty reports whether a tree holds what is not committed.
 func (g git) dirty(ctx context.Context) (bool, error) {
-	out, err := g.do(ctx, "status", "--porcelain", "--ignore-submodules=dirty")
+	out, err := g.do(ctx, "status", "--porcelain", "--untracked-files=normal", "--ignore-submodules=dirty")
 	return out != "", err
 }
 
@@ -79,13 +79,22 @@ func (g git) commitAll(ctx context.Context, message string) (string, error) {
 }
 
 // repositories returns the repositories within the tree of a commit that are not as in the
-// one before: of these a commit has the name alone.
+// one before, or not as their own commit: of these a commit has the name alone.
 func (g git) repositories(ctx context.Context, before, commit string) (paths []string, err error) {
 	out, err := g.do(ctx, "diff-tree", "-r", "--no-renames", before, commit)
 	for line := range strings.Lines(out) {
 		is, path, _ := strings.Cut(strings.TrimRight(line, "\n"), "\t")
 		if modes := strings.Fields(is); len(modes) > 1 && modes[1] == "160000" {
 			paths = append(paths, path)
+		}
+	}
+	if err != nil || len(paths) > 0 {
+		return paths, err
+	}
+	out, err = g.do(ctx, "status", "--porcelain=v2", "--untracked-files=normal", "--ignore-submodules=none")
+	for line := range strings.Lines(out) {
+		if is := strings.SplitN(strings.TrimRight(line, "\n"), " ", 9); len(is) == 9 && is[2][0] == 'S' {
+			paths = append(paths, is[8])
 		}
 	}
 	return paths, err

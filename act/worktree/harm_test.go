@@ -2,6 +2,7 @@ package worktree_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -63,4 +64,45 @@ func TestNoSecretInTheHistory(t *testing.T) {
 	require.NoError(t, err)
 	require.NotContains(t, r.git("log", "--all", "--format=%B"), secret)
 	require.NotContains(t, records, secret)
+}
+
+// attempt has a function work in a worktree, in a process of its own.
+func attempt(t *testing.T, r repo, o worktree.Options, task string, fn func(dir string) error) error {
+	t.Helper()
+	o.Repo = r.dir
+	x, err := worktree.New(t.Context(), o, func(_ context.Context, dir string, _ act.Work) (act.Result, error) {
+		return result(iar.Success), fn(dir)
+	})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, x.Close()) }()
+	_, err = x.Execute(t.Context(), act.Work{Key: "k", Task: act.Task{Objective: task}})
+	return err
+}
+
+// put writes a file below a directory.
+func put(dir, name, text string) error {
+	path := filepath.Join(dir, name)
+	return errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600))
+}
+
+// What was made in a submodule, and not committed there, is not removed with the worktree.
+func TestWorkInASubmodule(t *testing.T) {
+	t.Parallel()
+	sub, r := newRepo(t), newRepo(t)
+	r.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", sub.dir, "sub")
+	r.git("commit", "--quiet", "--message", "sub", ".gitmodules", "sub")
+	r.git("config", "status.showUntrackedFiles", "no")
+	for _, name := range []string{"sub/new.go", "sub/a.go"} {
+		err := attempt(t, r, worktree.Options{}, "change the submodule", func(dir string) error {
+			return errors.Join(in(dir, "-c", "protocol.file.allow=always", "submodule", "--quiet", "update", "--init"), put(dir, name, "package b\n"))
+		})
+		kept, is := errors.AsType[*worktree.KeptError](err)
+		require.True(t, is, "%v", err)
+		require.Equal(t, []string{"sub"}, kept.Files)
+		left, err := filepath.Glob(filepath.Join(r.dir, ".git/arc/*", name))
+		require.NoError(t, err)
+		text, err := os.ReadFile(left[len(left)-1])
+		require.NoError(t, err)
+		require.Equal(t, "package b\n", string(text))
+	}
 }

@@ -230,7 +230,8 @@ func TestScenarios(t *testing.T) {
 			r.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", sub.dir, "sub")
 			r.git("commit", "--quiet", "--message", "sub", ".gitmodules", "sub")
 		}, work: writes(new), merged: true},
-		"large names": {work: writes(map[string]string{"new.go": "package a\n", "ünï cødé.txt": "x"}), merged: true, files: map[string]string{"ünï cødé.txt": "x"}},
+		"new files are not shown": {before: func(r repo) { r.git("config", "status.showUntrackedFiles", "no") }, work: writes(new), merged: true},
+		"large names":             {work: writes(map[string]string{"new.go": "package a\n", "ünï cødé.txt": "x"}), merged: true, files: map[string]string{"ünï cødé.txt": "x"}},
 
 		"healthy":       {work: writes(new), o: worktree.Options{Health: func(context.Context, string) error { return nil }}, merged: true},
 		"sick":          {work: writes(new), o: worktree.Options{Health: sick}, kept: true, restarts: 1, why: "the health check failed after it was merged, and it was reverted: the service is down"},
