@@ -69,7 +69,7 @@ func (g git) commitAll(ctx context.Context, message string) (string, error) {
 	dirty, err := g.dirty(ctx)
 	if err == nil && dirty {
 		if _, err = g.do(ctx, "add", "--all"); err == nil {
-			_, err = g.do(ctx, "commit", "--quiet", "--no-verify", "--allow-empty", "--message", message)
+			_, err = g.do(ctx, "commit", "--quiet", "--no-verify", "--allow-empty", "--cleanup=whitespace", "--message", message)
 		}
 	}
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -104,5 +105,49 @@ func TestWorkInASubmodule(t *testing.T) {
 		text, err := os.ReadFile(left[len(left)-1])
 		require.NoError(t, err)
 		require.Equal(t, "package b\n", string(text))
+	}
+}
+
+// Whatever keeps an attempt from being committed keeps its worktree, says where that is, and
+// keeps no other attempt from beginning.
+func TestWhatCannotBeCommitted(t *testing.T) {
+	t.Parallel()
+	for name, fn := range map[string]func(dir string) error{
+		"a git that was killed": func(dir string) error {
+			lock, err := exec.Command("git", "-C", dir, "rev-parse", "--git-path", "index.lock").Output()
+			return errors.Join(err, os.WriteFile(strings.TrimSpace(string(lock)), nil, 0o600))
+		},
+		"a repository without a commit": func(dir string) error { return in(dir, "init", "--quiet", "app") },
+		"a repository over it": func(dir string) error {
+			return errors.Join(os.Remove(filepath.Join(dir, ".git")), in(dir, "init", "--quiet", "."))
+		},
+		"no repository": func(dir string) error { return os.Remove(filepath.Join(dir, ".git")) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRepo(t)
+			err := attempt(t, r, worktree.Options{}, "make an app", func(dir string) error {
+				return errors.Join(put(dir, "app/new.go", "package a\n"), fn(dir))
+			})
+			kept, is := errors.AsType[*worktree.KeptError](err)
+			require.True(t, is, "%v", err)
+			left, err := filepath.Glob(filepath.Join(r.dir, ".git/arc/*/app/new.go"))
+			require.NoError(t, err)
+			require.Len(t, left, 1)
+			require.ErrorContains(t, kept, filepath.Dir(filepath.Dir(left[0])))
+			require.NoError(t, attempt(t, r, worktree.Options{}, "make another", func(dir string) error { return put(dir, "other.go", "package a\n") }))
+			require.Equal(t, "package a\n", r.has("other.go"))
+		})
+	}
+}
+
+// What a task is called keeps nothing from being committed.
+func TestMessagesOfAnyTask(t *testing.T) {
+	t.Parallel()
+	for _, task := range []string{"a\x00b", "\x00", "# a title", "-x", ""} {
+		r := newRepo(t)
+		r.git("config", "commit.cleanup", "strip")
+		require.NoError(t, attempt(t, r, worktree.Options{}, task, func(dir string) error { return put(dir, "new.go", "package a\n") }))
+		require.Equal(t, "package a\n", r.has("new.go"), task)
 	}
 }

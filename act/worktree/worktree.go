@@ -205,7 +205,7 @@ func (x *Executor) Execute(ctx context.Context, w act.Work) (act.Result, error) 
 
 // gone reports whether the worktree of an attempt was removed.
 func (x *Executor) gone(r *record) bool {
-	_, err := os.Stat(filepath.Join(x.tree(r), ".git"))
+	_, err := os.Stat(x.tree(r))
 	return errors.Is(err, os.ErrNotExist)
 }
 
@@ -270,12 +270,15 @@ func (x *Executor) capture(ctx context.Context, r *record) (made bool, err error
 	if err == nil {
 		err = x.mark(r, kept)
 	}
+	if _, known := errors.AsType[*KeptError](err); err != nil && !known {
+		err = &KeptError{Why: "its worktree " + x.tree(r) + " stays, since it cannot be committed", Err: err}
+	}
 	return tip != r.Base, err
 }
 
 // message is that of the commits of an attempt.
 func message(r *record) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(r.Task), "\n")
+	line, _, _ := strings.Cut(strings.TrimSpace(strings.ReplaceAll(r.Task, "\x00", "")), "\n")
 	if line = strings.ToValidUTF8(line[:min(len(line), 72)], ""); line == "" {
 		line = "work of an agent"
 	}
