@@ -151,3 +151,35 @@ func TestMessagesOfAnyTask(t *testing.T) {
 		require.Equal(t, "package a\n", r.has("new.go"), task)
 	}
 }
+
+// A branch that a person has merged and deleted, before its follow-up was told of, is done with.
+func TestBranchThatAPersonDeleted(t *testing.T) {
+	t.Parallel()
+	r, away := newRepo(t), errors.New("the queue is away")
+	require.ErrorIs(t, attempt(t, r, worktree.Options{
+		Guard:    func(context.Context, string) error { return errors.New("no") },
+		FollowUp: func(context.Context, *worktree.KeptError) error { return away },
+	}, "add a file", func(dir string) error { return put(dir, "new.go", "package a\n") }), away)
+	r.git("merge", "--quiet", r.branches()[0])
+	r.git("branch", "--quiet", "-D", r.branches()[0])
+	require.NoError(t, attempt(t, r, worktree.Options{}, "add nothing", func(string) error { return nil }))
+	require.Equal(t, "package a\n", r.has("new.go"))
+	r.sound()
+}
+
+// A worktree that git does not remove, since a part of it is gone or is not to be written to, is removed.
+func TestWorktreeThatGitDoesNotRemove(t *testing.T) {
+	t.Parallel()
+	for name, fn := range map[string]func(dir string) error{
+		"half removed": func(dir string) error { return os.Remove(filepath.Join(dir, ".git")) },
+		"read-only": func(dir string) error {
+			return errors.Join(put(dir, "cache/m/x.go", "package x\n"), os.Chmod(filepath.Join(dir, "cache/m"), 0o500))
+		},
+	} {
+		r := newRepo(t)
+		guard := func(_ context.Context, dir string) error { return fn(dir) }
+		require.NoError(t, attempt(t, r, worktree.Options{Guard: guard}, "add a file", func(dir string) error { return put(dir, "new.go", "package a\n") }), name)
+		require.Equal(t, "package a\n", r.has("new.go"))
+		r.sound()
+	}
+}

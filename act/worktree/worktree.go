@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -311,7 +312,20 @@ func (x *Executor) removeTree(ctx context.Context, r *record) error {
 		return err
 	}
 	// Twice: a locked one too.
-	_, err := x.main.do(ctx, "worktree", "remove", "--force", "--force", x.tree(r))
+	if _, err := x.main.do(ctx, "worktree", "remove", "--force", "--force", x.tree(r)); err == nil {
+		return nil
+	}
+	// A part of it is gone, or lies where nothing may be removed, as in a cache of modules.
+	locked := filepath.WalkDir(x.tree(r), func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() {
+			err = os.Chmod(path, 0o700)
+		}
+		return err
+	})
+	if err := os.RemoveAll(x.tree(r)); err != nil {
+		return errors.Join(locked, err)
+	}
+	_, err := x.main.do(ctx, "worktree", "prune")
 	return err
 }
 
@@ -494,11 +508,10 @@ func (x *Executor) resume(ctx context.Context, r *record) error {
 		return x.leave(ctx, r, cut)
 	case kept:
 		tip, err := x.main.do(ctx, "rev-parse", "--verify", "refs/heads/"+r.branch())
-		if err != nil {
+		if _, none := err.(*gitError); none || err == nil && tip == r.Base {
+			return x.clear(ctx, r) // also if a person has merged it, and deleted the branch
+		} else if err != nil {
 			return err
-		}
-		if tip == r.Base {
-			return x.clear(ctx, r)
 		}
 		return x.leave(ctx, r, cut)
 	case merging:
