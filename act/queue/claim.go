@@ -52,6 +52,19 @@ func (q *Queue) added(p place) {
 	q.poke()
 }
 
+// commit commits to the store. After an error that leaves open what it has done the lists are
+// read anew for a while, also by one who is alone.
+func (q *Queue) commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
+	rev, err := q.st.Commit(ctx, ops...)
+	if err != nil && !errors.Is(err, store.ErrConflict) {
+		now := q.o.Now()
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		q.mu.unsure = now
+	}
+	return rev, err
+}
+
 // poke wakes a worker.
 func (q *Queue) poke() {
 	select {
@@ -238,7 +251,7 @@ func (q *Queue) activate(ctx context.Context, ps []place, st sharing, now time.T
 		if err != nil {
 			return nil, err
 		}
-		l.rev, err = q.st.Commit(ctx, ops...)
+		l.rev, err = q.commit(ctx, ops...)
 		l.beat = l.rev
 		return l, err
 	}
@@ -310,7 +323,7 @@ func (l *Lease) Beat(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	rev, err := l.q.st.Commit(ctx, op)
+	rev, err := l.q.commit(ctx, op)
 	if errors.Is(err, store.ErrConflict) {
 		return ErrLost
 	}
@@ -336,8 +349,11 @@ func (q *Queue) tend(ctx context.Context) error {
 		return nil
 	}
 	q.mu.tended, q.mu.spent = now, 0
-	if !q.o.Alone {
+	if !q.o.Alone || !q.mu.unsure.IsZero() {
 		q.mu.heads.reset()
+	}
+	if now.Sub(q.mu.unsure) >= q.o.LeaseTTL {
+		q.mu.unsure = time.Time{}
 	}
 	q.mu.Unlock()
 	err := q.rescue(ctx, now, false)
@@ -392,7 +408,7 @@ func (q *Queue) giveBack(ctx context.Context, id string, token uint64, rev store
 	j, at, err := q.stored(ctx, id)
 	switch {
 	case errors.Is(err, store.ErrNotFound) || err == nil && (j.State != Active || j.Token != token):
-		_, err = q.st.Commit(ctx, store.Op{Key: q.under(leaseKeys, id), Delete: true, If: store.At(rev)})
+		_, err = q.commit(ctx, store.Op{Key: q.under(leaseKeys, id), Delete: true, If: store.At(rev)})
 	case err == nil:
 		_, err = (&Lease{Job: j, q: q, rev: at}).endIf(ctx, Result{}, errExpired, store.At(rev))
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/act/queue"
+	"github.com/arc-learn/arc/arctest"
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/store"
 )
@@ -264,5 +265,54 @@ func TestOptionsOutOfRange(t *testing.T) {
 		require.NoError(t, err)
 		_, err = q.Claim(t.Context(), 10)
 		require.ErrorIs(t, err, queue.ErrEmpty, failed)
+	}
+}
+
+// faulty is a Queue over a store whose commits can fail.
+func faulty(t *testing.T, c *clock, o queue.Options) (*queue.Queue, *arctest.Store) {
+	t.Helper()
+	st := arctest.NewStore(store.NewMem())
+	o.Now, o.Seed = c.Now, 1
+	q, err := queue.Open(t.Context(), st, &o)
+	require.NoError(t, err)
+	return q, st
+}
+
+// What was committed without an answer is claimed, also by a Queue that is alone.
+func TestLostAnswerIsNoLostJob(t *testing.T) {
+	t.Parallel()
+	for name, act := range map[string]func(t *testing.T, q *queue.Queue, lose func()){
+		"enqueue": func(t *testing.T, q *queue.Queue, lose func()) {
+			lose()
+			_, _, err := q.Enqueue(t.Context(), queue.Draft{Subject: "job", Key: "k"})
+			require.ErrorIs(t, err, arctest.ErrStore)
+			_, added, err := q.Enqueue(t.Context(), queue.Draft{Subject: "job", Key: "k"})
+			require.NoError(t, err)
+			require.False(t, added)
+		},
+		"end": func(t *testing.T, q *queue.Queue, lose func()) {
+			l := claimed(t, q)
+			lose()
+			_, err := l.End(t.Context(), queue.Result{}, errors.New("boom"))
+			require.ErrorIs(t, err, arctest.ErrStore)
+			_, err = l.End(t.Context(), queue.Result{}, errors.New("boom"))
+			require.ErrorIs(t, err, queue.ErrLost)
+		},
+		"requeue": func(t *testing.T, q *queue.Queue, lose func()) {
+			j := finish(t, claimed(t, q), queue.Result{State: queue.Blocked}, nil)
+			lose()
+			require.ErrorIs(t, q.Requeue(t.Context(), j.ID, ""), arctest.ErrStore)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := &clock{epoch}
+			q, st := faulty(t, c, queue.Options{Alone: true})
+			_, err := q.Claim(t.Context(), 0)
+			require.ErrorIs(t, err, queue.ErrEmpty)
+			act(t, q, func() { st.FailNext(0, 1, true) })
+			c.now = c.now.Add(24 * time.Hour)
+			claim(t, q)
+		})
 	}
 }

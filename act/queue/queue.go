@@ -80,7 +80,8 @@ type Queue struct {
 		heads heads
 		seen  map[string]sighting // leases, by id of the job
 
-		rivalry int // claims for which others are still expected
+		rivalry int       // claims for which others are still expected
+		unsure  time.Time // when a commit may have done what it did not say
 
 		sensors map[string]*watched
 
@@ -219,7 +220,7 @@ func (q *Queue) Enqueue(ctx context.Context, d Draft) (job Job, added bool, err 
 		if ops, has, err = q.adding(ctx, &j); err != nil || has.ID != "" {
 			return has, false, err
 		}
-		if _, err = q.st.Commit(ctx, ops...); errors.Is(err, store.ErrConflict) {
+		if _, err = q.commit(ctx, ops...); errors.Is(err, store.ErrConflict) {
 			err = nil // the Key was taken meanwhile, or the id
 			q.stamped(&j, q.o.Now())
 			continue
@@ -469,7 +470,7 @@ func (q *Queue) change(ctx context.Context, id string, fn func(*Job) error) erro
 			ops, err = append(ops, store.Op{Key: k, Value: value, If: store.At(held)}), errors.Join(lost, bad)
 		}
 		if err == nil {
-			_, err = q.st.Commit(ctx, ops...)
+			_, err = q.commit(ctx, ops...)
 		}
 		if errors.Is(err, store.ErrConflict) {
 			continue
@@ -493,7 +494,7 @@ func (q *Queue) Remove(ctx context.Context, id string) error {
 		ops, err = q.removing(ctx, &j, store.At(rev))
 	}
 	if err == nil {
-		_, err = q.st.Commit(ctx, ops...)
+		_, err = q.commit(ctx, ops...)
 	}
 	if errors.Is(err, store.ErrConflict) {
 		return q.Remove(ctx, id)
