@@ -319,18 +319,31 @@ func (l *Lease) renewal(cond store.Condition) (store.Op, error) {
 func (l *Lease) Beat(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	op, err := l.renewal(store.At(l.beat))
-	if err != nil {
-		return err
+	for {
+		op, err := l.renewal(store.At(l.beat))
+		if err != nil {
+			return err
+		}
+		rev, err := l.q.commit(ctx, op)
+		if err == nil {
+			l.beat = rev
+		}
+		if !errors.Is(err, store.ErrConflict) {
+			return err
+		}
+		var is lease
+		e, err := l.q.st.Get(ctx, op.Key)
+		if err == nil {
+			err = codec.Decode(e, &is)
+		}
+		switch {
+		case errors.Is(err, store.ErrNotFound) || err == nil && is.Token != l.Job.Token:
+			return ErrLost
+		case err != nil:
+			return err
+		}
+		l.beat = e.Rev // of a renewal whose answer was lost
 	}
-	rev, err := l.q.commit(ctx, op)
-	if errors.Is(err, store.ErrConflict) {
-		return ErrLost
-	}
-	if err == nil {
-		l.beat = rev
-	}
-	return err
 }
 
 // sighting is a lease as it was last seen, and since when it is so.

@@ -316,3 +316,19 @@ func TestLostAnswerIsNoLostJob(t *testing.T) {
 		})
 	}
 }
+
+// A heartbeat whose answer was lost is none the less one; a lease that is over is lost.
+func TestLostAnswerToAHeartbeat(t *testing.T) {
+	t.Parallel()
+	c := &clock{epoch}
+	q, st := faulty(t, c, queue.Options{})
+	l := claimed(t, q)
+	st.FailNext(0, 1, true)
+	require.ErrorIs(t, l.Beat(t.Context()), arctest.ErrStore)
+	require.NoError(t, l.Beat(t.Context()))
+	finish(t, l, queue.Result{}, errors.New("boom"))
+	require.ErrorIs(t, l.Beat(t.Context()), queue.ErrLost)
+	c.now = c.now.Add(time.Hour)
+	claim(t, q)
+	require.ErrorIs(t, l.Beat(t.Context()), queue.ErrLost)
+}
