@@ -190,7 +190,10 @@ func (q *Queue) claimNext(ctx context.Context, upTo int) (*Lease, int64, error) 
 	var unread error
 	for {
 		now := q.o.Now().Round(0).UTC()
-		if err := q.tend(ctx); err != nil {
+		switch err := q.tend(ctx); {
+		case codec.Unreadable(err):
+			unread = err
+		case err != nil:
 			return nil, 0, err
 		}
 		ps, st, due, err := q.pick(ctx, now.UnixNano(), upTo)
@@ -377,8 +380,8 @@ func (q *Queue) tend(ctx context.Context) error {
 }
 
 // rescue gives back the jobs whose lease this Queue has seen unchanged for its TTL, by
-// its own clock, or all.
-func (q *Queue) rescue(ctx context.Context, now time.Time, all bool) error {
+// its own clock, or all. What cannot be read holds up no other.
+func (q *Queue) rescue(ctx context.Context, now time.Time, all bool) (unread error) {
 	seen := make(map[string]sighting)
 	prefix := q.under(leaseKeys, "")
 	for e, err := range q.st.Scan(ctx, store.Range{Prefix: prefix}) {
@@ -386,7 +389,10 @@ func (q *Queue) rescue(ctx context.Context, now time.Time, all bool) error {
 		if err == nil {
 			err = codec.Decode(e, &held)
 		}
-		if err != nil {
+		if codec.Unreadable(err) {
+			unread = err
+			continue
+		} else if err != nil {
 			return err
 		}
 		id := e.Key[len(prefix):]
@@ -400,14 +406,16 @@ func (q *Queue) rescue(ctx context.Context, now time.Time, all bool) error {
 			seen[id] = s
 			continue
 		}
-		if err := q.giveBack(ctx, id, held.Token, e.Rev); err != nil {
+		if err := q.giveBack(ctx, id, held.Token, e.Rev); codec.Unreadable(err) {
+			unread = err
+		} else if err != nil {
 			return err
 		}
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.mu.seen = seen
-	return nil
+	return unread
 }
 
 // Why a job that was given back did not complete.

@@ -119,23 +119,31 @@ func TestPruneLeavesWhatWasRequeued(t *testing.T) {
 	require.Equal(t, queue.Pending, got.State)
 }
 
-// One job whose record is damaged holds up no other.
-func TestDamagedJobHoldsUpNoOther(t *testing.T) {
-	c := &clock{epoch}
-	st := store.NewMem()
-	q, err := queue.Open(t.Context(), st, &queue.Options{Now: c.Now, Seed: 1})
-	require.NoError(t, err)
-	bad := enqueue(t, q, queue.Draft{Subject: "bad"})
-	enqueue(t, q, queue.Draft{Subject: "good"})
+// damage damages the record of a job, or of its lease.
+func damage(t *testing.T, st store.Store, part, id string) {
+	t.Helper()
+	found := false
 	for e, err := range st.Scan(t.Context(), store.Range{}) {
 		require.NoError(t, err)
-		if len(e.Key) > len(bad.ID) && e.Key[len(e.Key)-len(bad.ID):] == bad.ID && len(e.Value) > 10 {
+		if strings.HasSuffix(e.Key, "\x00"+part+"\x00"+id) {
+			found = true
 			e.Value[len(e.Value)-1] ^= 1
 			_, err = st.Commit(t.Context(), store.Op{Key: e.Key, Value: e.Value})
 			require.NoError(t, err)
 		}
 	}
+	require.True(t, found)
+}
+
+// One job whose record is damaged holds up no other.
+func TestDamagedJobHoldsUpNoOther(t *testing.T) {
+	c := &clock{epoch}
+	q, st := faulty(t, c, queue.Options{})
+	bad := enqueue(t, q, queue.Draft{Subject: "bad"})
+	enqueue(t, q, queue.Draft{Subject: "good"})
+	damage(t, st, "job", bad.ID)
 	var l *queue.Lease
+	var err error
 	for range 10 {
 		if l, err = q.Claim(t.Context(), 0); err == nil {
 			break
@@ -144,6 +152,40 @@ func TestDamagedJobHoldsUpNoOther(t *testing.T) {
 	}
 	require.NoError(t, err)
 	require.Equal(t, "good", l.Job.Subject)
+}
+
+// Nor does one that a worker has, or its lease: what other workers that were lost have had is
+// given back.
+func TestDamagedLeaseHoldsUpNoOther(t *testing.T) {
+	t.Parallel()
+	for _, part := range []string{"job", "lease"} {
+		for _, alone := range []bool{false, true} {
+			c := &clock{epoch}
+			q, st := faulty(t, c, queue.Options{})
+			bad := claimed(t, q).Job
+			good := claimed(t, q).Job
+			damage(t, st, part, bad.ID)
+			q, err := queue.Open(t.Context(), st, &queue.Options{Now: c.Now, Seed: 2, Alone: alone})
+			require.NoError(t, err)
+			told := false
+			for n := 0; ; n++ {
+				require.Less(t, n, 100, "%s %v", part, alone)
+				c.now = c.now.Add(10 * time.Second)
+				l, err := q.Claim(t.Context(), 0)
+				told = told || errors.Is(err, store.ErrDamaged)
+				if err == nil && l.Job.ID == good.ID {
+					finish(t, l, queue.Result{}, nil)
+					break
+				}
+			}
+			for range 10 {
+				c.now = c.now.Add(10 * time.Second)
+				_, err := q.Claim(t.Context(), 0)
+				told = told || errors.Is(err, store.ErrDamaged)
+			}
+			require.True(t, told)
+		}
+	}
 }
 
 // A budget that is no number holds everything up, or is refused; it is not endless.

@@ -139,7 +139,7 @@ func Open(ctx context.Context, st store.Store, opts *Options) (*Queue, error) {
 	q.mu.draw.Seed(o.Seed, uint64(o.Now().UnixNano()))
 	q.mu.heads.reset()
 	q.mu.sensors = make(map[string]*watched)
-	if err := q.rescue(ctx, o.Now(), o.Alone); err != nil {
+	if err := q.rescue(ctx, o.Now(), o.Alone); err != nil && !codec.Unreadable(err) {
 		return nil, fmt.Errorf("queue: %w", err)
 	}
 	return q, nil
