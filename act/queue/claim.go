@@ -360,7 +360,8 @@ type sighting struct {
 func (q *Queue) tend(ctx context.Context) error {
 	now := q.o.Now()
 	q.mu.Lock()
-	if passed := now.Sub(q.mu.tended); passed >= 0 && passed < max(min(q.o.LeaseTTL/4, time.Second), 50*q.mu.spent) {
+	rest := max(min(q.o.LeaseTTL/4, time.Second), min(50*q.mu.spent, lookAgain))
+	if passed := now.Sub(q.mu.tended); passed >= 0 && passed < rest {
 		q.mu.Unlock()
 		return nil
 	}

@@ -374,3 +374,33 @@ func TestLostAnswerToAHeartbeat(t *testing.T) {
 	claim(t, q)
 	require.ErrorIs(t, l.Beat(t.Context()), queue.ErrLost)
 }
+
+// stalling is a store that answers late, once.
+type stalling struct {
+	store.Store
+	stall func()
+}
+
+func (s *stalling) Scan(ctx context.Context, in store.Range) iter.Seq2[store.Entry, error] {
+	s.stall()
+	s.stall = func() {}
+	return s.Store.Scan(ctx, in)
+}
+
+// A store that was away for ten minutes has a Queue look at leases, and at what others add, within a minute.
+func TestQueueAfterItsStoreWasAway(t *testing.T) {
+	t.Parallel()
+	c, st := &clock{epoch}, &stalling{store.NewMem(), func() {}}
+	q, err := queue.Open(t.Context(), st, &queue.Options{Now: c.Now, Seed: 1})
+	require.NoError(t, err)
+	other, err := queue.Open(t.Context(), st.Store, &queue.Options{Now: c.Now, Seed: 2})
+	require.NoError(t, err)
+	st.stall = func() { c.now = c.now.Add(10 * time.Minute) }
+	for range 2 {
+		_, err = q.Claim(t.Context(), 0)
+		require.ErrorIs(t, err, queue.ErrEmpty)
+	}
+	enqueue(t, other, queue.Draft{})
+	c.now = c.now.Add(time.Minute)
+	claim(t, q)
+}
