@@ -52,19 +52,6 @@ func (q *Queue) added(p place) {
 	q.poke()
 }
 
-// commit commits to the store. After an error that leaves open what it has done the lists are
-// read anew for a while, also by one who is alone.
-func (q *Queue) commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
-	rev, err := q.st.Commit(ctx, ops...)
-	if err != nil && !errors.Is(err, store.ErrConflict) {
-		now := q.o.Now()
-		q.mu.Lock()
-		defer q.mu.Unlock()
-		q.mu.unsure = now
-	}
-	return rev, err
-}
-
 // poke wakes a worker.
 func (q *Queue) poke() {
 	select {
@@ -254,7 +241,7 @@ func (q *Queue) activate(ctx context.Context, ps []place, st sharing, now time.T
 		if err != nil {
 			return nil, err
 		}
-		l.rev, err = q.commit(ctx, ops...)
+		l.rev, err = q.issue(ctx, ops...)
 		l.beat = l.rev
 		return l, err
 	}
@@ -327,7 +314,7 @@ func (l *Lease) Beat(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		rev, err := l.q.commit(ctx, op)
+		rev, err := l.q.issue(ctx, op)
 		if err == nil {
 			l.beat = rev
 		}
@@ -430,7 +417,7 @@ func (q *Queue) giveBack(ctx context.Context, id string, token uint64, rev store
 	j, at, err := q.stored(ctx, id)
 	switch {
 	case errors.Is(err, store.ErrNotFound) || err == nil && (j.State != Active || j.Token != token):
-		_, err = q.commit(ctx, store.Op{Key: q.under(leaseKeys, id), Delete: true, If: store.At(rev)})
+		_, err = q.issue(ctx, store.Op{Key: q.under(leaseKeys, id), Delete: true, If: store.At(rev)})
 	case err == nil:
 		_, err = (&Lease{Job: j, q: q, rev: at}).endIf(ctx, Result{}, errExpired, store.At(rev))
 	}

@@ -220,7 +220,7 @@ func (q *Queue) Enqueue(ctx context.Context, d Draft) (job Job, added bool, err 
 		if ops, has, err = q.adding(ctx, &j); err != nil || has.ID != "" {
 			return has, false, err
 		}
-		if _, err = q.commit(ctx, ops...); errors.Is(err, store.ErrConflict) {
+		if _, err = q.issue(ctx, ops...); errors.Is(err, store.ErrConflict) {
 			err = nil // the Key was taken meanwhile, or the id
 			q.stamped(&j, q.o.Now())
 			continue
@@ -470,7 +470,7 @@ func (q *Queue) change(ctx context.Context, id string, fn func(*Job) error) erro
 			ops, err = append(ops, store.Op{Key: k, Value: value, If: store.At(held)}), errors.Join(lost, bad)
 		}
 		if err == nil {
-			_, err = q.commit(ctx, ops...)
+			_, err = q.issue(ctx, ops...)
 		}
 		if errors.Is(err, store.ErrConflict) {
 			continue
@@ -480,6 +480,19 @@ func (q *Queue) change(ctx context.Context, id string, fn func(*Job) error) erro
 		}
 		return err
 	}
+}
+
+// issue commits to the store. After an error that leaves open what it has done the lists are
+// read anew for a while, also by one who is alone.
+func (q *Queue) issue(ctx context.Context, ops ...store.Op) (store.Revision, error) {
+	rev, err := q.st.Commit(ctx, ops...)
+	if err != nil && !errors.Is(err, store.ErrConflict) {
+		now := q.o.Now()
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		q.mu.unsure = now
+	}
+	return rev, err
 }
 
 // Remove deletes a job that is not Active, and with it the series of one with a Cron.
@@ -494,7 +507,7 @@ func (q *Queue) Remove(ctx context.Context, id string) error {
 		ops, err = q.removing(ctx, &j, store.At(rev))
 	}
 	if err == nil {
-		_, err = q.commit(ctx, ops...)
+		_, err = q.issue(ctx, ops...)
 	}
 	if errors.Is(err, store.ErrConflict) {
 		return q.Remove(ctx, id)

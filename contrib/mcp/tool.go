@@ -251,7 +251,7 @@ var told = []struct {
 	{store.ErrNotFound, "not found"},
 	{store.ErrClosed, "the server is shutting down"},
 	{store.ErrFull, "the server's disk is full"},
-	{memory.ErrEmpty, "a required text is empty: the trigger of a failure or pattern, all texts of an event, or the content"},
+	{memory.ErrEmpty, "a required text is empty: the trigger of a failure or pattern, a text of an event, or the content"},
 	{memory.ErrID, "an id, key or name holds control characters or is not UTF-8"},
 	{memory.ErrKind, "unknown kind"},
 	{memory.ErrQuery, "bad query"},
