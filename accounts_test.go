@@ -27,20 +27,7 @@ import (
 // spent alone: nothing stays reserved.
 func TestAccounts(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(rt *rapid.T) {
-		var failed any // which is rapid's, outside of the bubble
-		synctest.Test(t, func(*testing.T) {
-			defer func() { failed = recover() }()
-			accounts(rt)
-		})
-		switch {
-		case failed == nil:
-		case fmt.Sprintf("%T", failed) == "rapid.invalidData":
-			panic(failed) // rapid tells failures apart by their lines
-		default:
-			panic(failed)
-		}
-	})
+	checkInBubble(t, accounts)
 }
 
 // called are the parts of a host that count what they report.

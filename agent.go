@@ -649,7 +649,7 @@ func (t *turn) away(after time.Duration) {
 	g, c := t.s.aim(), t.s.Current
 	until := t.a.o.Now().Add(min(max(after, time.Minute), longestWait)).UnixNano()
 	g.back(c.Worker)
-	g.Away = append(slices.Clone(g.Away), absent{c.Worker, until, after})
+	g.Away = append(slices.Clip(g.Away), absent{c.Worker, until, after})
 	g.Tries--
 }
 

@@ -34,19 +34,33 @@ import (
 func TestInAnyOrder(t *testing.T) {
 	t.Parallel()
 	reached := make(map[string]int)
+	checkInBubble(t, func(rt *rapid.T) {
+		w := newAnyOrder(rt, reached)
+		defer w.close()
+		rt.Repeat(map[string]func(*rapid.T){
+			"run": w.run, "run it": w.run, "run this": w.run, "again": w.again, "again it": w.again,
+			"would": w.would, "would it": w.would, "resume": w.resume, "answer": w.answer, "retry": w.retry,
+			"judge": w.judge, "rule": w.rule, "delete": w.delete, "erase": w.erase, "maintain": w.maintain,
+			"idle": w.idle, "crash": w.crash, "remember": w.remember, "trust": w.trust, "forget": w.forget,
+			"person": w.person, "move": w.move, "": w.check,
+		})
+	})
+	t.Log(reached)
+	if reached["delivered"] < 200 {
+		return // one case was run again
+	}
+	for _, what := range []string{"fired", "delivered", "asking", "blocked gate", "blocked worker", "waiting approval"} {
+		require.NotZero(t, reached[what], what)
+	}
+}
+
+// checkInBubble checks a property by rapid, each case in a bubble of synctest.
+func checkInBubble(t *testing.T, property func(*rapid.T)) {
 	rapid.Check(t, func(rt *rapid.T) {
 		var failed any // which is rapid's, outside of the bubble
 		synctest.Test(t, func(*testing.T) {
 			defer func() { failed = recover() }()
-			w := newAnyOrder(rt, reached)
-			defer w.close()
-			rt.Repeat(map[string]func(*rapid.T){
-				"run": w.run, "run it": w.run, "run this": w.run, "again": w.again, "again it": w.again,
-				"would": w.would, "would it": w.would, "resume": w.resume, "answer": w.answer, "retry": w.retry,
-				"judge": w.judge, "rule": w.rule, "delete": w.delete, "erase": w.erase, "maintain": w.maintain,
-				"idle": w.idle, "crash": w.crash, "remember": w.remember, "trust": w.trust, "forget": w.forget,
-				"person": w.person, "move": w.move, "": w.check,
-			})
+			property(rt)
 		})
 		switch {
 		case failed == nil:
@@ -56,13 +70,6 @@ func TestInAnyOrder(t *testing.T) {
 			panic(failed)
 		}
 	})
-	t.Log(reached)
-	if reached["delivered"] < 200 {
-		return // one case was run again
-	}
-	for _, what := range []string{"fired", "delivered", "asking", "blocked gate", "blocked worker", "waiting approval"} {
-		require.NotZero(t, reached[what], what)
-	}
 }
 
 // cut is a store that a process has until it ends.

@@ -32,7 +32,7 @@ import (
 // assign chooses the worker of the next attempt at the task at hand. The step
 // that assigns is committed before the attempt is made, so that a resumed run
 // knows which attempt was under way. A worker that is away is left out while
-// there are others; when all are, the run waits.
+// there are others; when all have been asked in turn, the run waits.
 func (t *turn) assign(ctx context.Context) (phase, error) {
 	s, g := &t.s, t.s.aim()
 	task := &g.Tasks[g.Next]

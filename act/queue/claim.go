@@ -241,7 +241,7 @@ func (q *Queue) activate(ctx context.Context, ps []place, st sharing, now time.T
 		if err != nil {
 			return nil, err
 		}
-		l.rev, err = q.issue(ctx, ops...)
+		l.rev, err = q.commitOps(ctx, ops...)
 		l.beat = l.rev
 		return l, err
 	}
@@ -314,7 +314,7 @@ func (l *Lease) Beat(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		rev, err := l.q.issue(ctx, op)
+		rev, err := l.q.commitOps(ctx, op)
 		if err == nil {
 			l.beat = rev
 		}
@@ -417,7 +417,7 @@ func (q *Queue) giveBack(ctx context.Context, id string, token uint64, rev store
 	j, at, err := q.stored(ctx, id)
 	switch {
 	case errors.Is(err, store.ErrNotFound) || err == nil && (j.State != Active || j.Token != token):
-		_, err = q.issue(ctx, store.Op{Key: q.under(leaseKeys, id), Delete: true, If: store.At(rev)})
+		_, err = q.commitOps(ctx, store.Op{Key: q.under(leaseKeys, id), Delete: true, If: store.At(rev)})
 	case err == nil:
 		_, err = (&Lease{Job: j, q: q, rev: at}).endIf(ctx, Result{}, errExpired, store.At(rev))
 	}

@@ -40,7 +40,7 @@ func (l *Lease) endIf(ctx context.Context, r Result, why error, lease store.Cond
 			continue
 		}
 		if err == nil {
-			_, err = q.issue(ctx, ops...)
+			_, err = q.commitOps(ctx, ops...)
 		}
 		if errors.Is(err, store.ErrConflict) {
 			// The job has moved on; or a Key was taken, and the next try sees by which.

@@ -220,7 +220,7 @@ func (q *Queue) Enqueue(ctx context.Context, d Draft) (job Job, added bool, err 
 		if ops, has, err = q.adding(ctx, &j); err != nil || has.ID != "" {
 			return has, false, err
 		}
-		if _, err = q.issue(ctx, ops...); errors.Is(err, store.ErrConflict) {
+		if _, err = q.commitOps(ctx, ops...); errors.Is(err, store.ErrConflict) {
 			err = nil // the Key was taken meanwhile, or the id
 			q.stamped(&j, q.o.Now())
 			continue
@@ -470,7 +470,7 @@ func (q *Queue) change(ctx context.Context, id string, fn func(*Job) error) erro
 			ops, err = append(ops, store.Op{Key: k, Value: value, If: store.At(held)}), errors.Join(lost, bad)
 		}
 		if err == nil {
-			_, err = q.issue(ctx, ops...)
+			_, err = q.commitOps(ctx, ops...)
 		}
 		if errors.Is(err, store.ErrConflict) {
 			continue
@@ -482,9 +482,9 @@ func (q *Queue) change(ctx context.Context, id string, fn func(*Job) error) erro
 	}
 }
 
-// issue commits to the store. After an error that leaves open what it has done the lists are
+// commitOps commits to the store. After an error that leaves open what it has done the lists are
 // read anew for a while, also by one who is alone.
-func (q *Queue) issue(ctx context.Context, ops ...store.Op) (store.Revision, error) {
+func (q *Queue) commitOps(ctx context.Context, ops ...store.Op) (store.Revision, error) {
 	rev, err := q.st.Commit(ctx, ops...)
 	if err != nil && !errors.Is(err, store.ErrConflict) {
 		now := q.o.Now()
@@ -507,7 +507,7 @@ func (q *Queue) Remove(ctx context.Context, id string) error {
 		ops, err = q.removing(ctx, &j, store.At(rev))
 	}
 	if err == nil {
-		_, err = q.issue(ctx, ops...)
+		_, err = q.commitOps(ctx, ops...)
 	}
 	if errors.Is(err, store.ErrConflict) {
 		return q.Remove(ctx, id)

@@ -246,7 +246,7 @@ func (q *Queue) restate(
 	if err != nil {
 		return rev, err
 	}
-	return q.issue(ctx, append(more, store.Op{Key: k, Value: value, If: store.At(rev)})...)
+	return q.commitOps(ctx, append(more, store.Op{Key: k, Value: value, If: store.At(rev)})...)
 }
 
 // noted changes what is remembered of a sensor.

@@ -95,7 +95,7 @@ type healthOut struct {
 	Archived      int      `json:"archived"`
 	Pending       int      `json:"pending" jsonschema:"waiting for a vector"`
 	Feedback      int      `json:"feedback" jsonschema:"verified memories and lessons of runs that have had feedback"`
-	Effectiveness float64  `json:"effectiveness" jsonschema:"of the same, 0 to 1; 0.5: nothing is known"`
+	Effectiveness float64  `json:"effectiveness" jsonschema:"of those with feedback, 0 to 1; 0.5: nothing is known"`
 	Uplift        uplift   `json:"uplift" jsonschema:"what memory adds to the chance that an objective is delivered, with a 95 % interval"`
 	Unasked       uplift   `json:"unasked" jsonschema:"what it adds to the chance that no reasoner is asked"`
 	Issues        []string `json:"issues"`
