@@ -88,6 +88,7 @@ type Executor struct {
 
 	merge sync.Mutex // from a merge to the end of its health check
 	names sync.Mutex // while a branch is named
+	trees sync.Mutex // while git's list of worktrees is read or written
 }
 
 // New returns an Executor, once it has taken up what an ended process has left: see the
@@ -224,7 +225,10 @@ func (x *Executor) branchOff(ctx context.Context, w act.Work) (*record, error) {
 	if err := x.claimName(ctx, r, w.Key); err != nil {
 		return nil, err
 	}
-	_, err = x.main.do(ctx, "worktree", "add", "--quiet", "-b", r.branch(), x.tree(r), base)
+	err = x.worktree(ctx, "add", "--quiet", "--no-checkout", "-b", r.branch(), x.tree(r), base)
+	if err == nil {
+		_, err = x.main.in(x.tree(r)).do(ctx, "reset", "--quiet", "--hard")
+	}
 	if err == nil {
 		err = x.mark(r, working)
 	}
@@ -232,6 +236,15 @@ func (x *Executor) branchOff(ctx context.Context, w act.Work) (*record, error) {
 		return nil, errors.Join(err, x.clear(context.WithoutCancel(ctx), r))
 	}
 	return r, nil
+}
+
+// worktree runs a command on the list of worktrees, one at a time: git fails where it reads
+// the record of a worktree that is half made. A checkout takes long, and has no part in it.
+func (x *Executor) worktree(ctx context.Context, args ...string) error {
+	x.trees.Lock()
+	defer x.trees.Unlock()
+	_, err := x.main.do(ctx, append([]string{"worktree"}, args...)...)
+	return err
 }
 
 // claimName names an attempt by its key, as no branch is named yet, and records it.
@@ -308,11 +321,10 @@ func (x *Executor) told(ctx context.Context, r *record, k *KeptError) error {
 // removeTree removes the worktree of an attempt, and nothing else.
 func (x *Executor) removeTree(ctx context.Context, r *record) error {
 	if _, err := os.Stat(x.tree(r)); errors.Is(err, os.ErrNotExist) {
-		_, err := x.main.do(ctx, "worktree", "prune")
-		return err
+		return x.worktree(ctx, "prune")
 	}
 	// Twice: a locked one too.
-	if _, err := x.main.do(ctx, "worktree", "remove", "--force", "--force", x.tree(r)); err == nil {
+	if x.worktree(ctx, "remove", "--force", "--force", x.tree(r)) == nil {
 		return nil
 	}
 	// A part of it is gone, or lies where nothing may be removed, as in a cache of modules.
@@ -325,8 +337,7 @@ func (x *Executor) removeTree(ctx context.Context, r *record) error {
 	if err := os.RemoveAll(x.tree(r)); err != nil {
 		return errors.Join(locked, err)
 	}
-	_, err := x.main.do(ctx, "worktree", "prune")
-	return err
+	return x.worktree(ctx, "prune")
 }
 
 // clear removes an attempt that has left nothing.
