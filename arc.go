@@ -270,7 +270,7 @@ func newRunner(host Host, o *Options) (*act.Runner, error) {
 // changed. It takes all or, with an error that lists everything that is wrong, none.
 //
 // An attempt under way ends with the worker that it was begun with, and is checked by
-// that one's gates; one whose worker is gone before it begins fails, and the run takes
+// that one's gates; one whose worker is gone before it begins is not made, and the run takes
 // another. A worker is its name: approvals that wait, and what was learned, are those of
 // the worker who has it then, so what does something else wants a name of its own.
 func (a *Agent) SetWorkers(workers []act.Worker) error {

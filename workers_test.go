@@ -9,6 +9,7 @@ import (
 	"testing"
 	"testing/fstest"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -64,6 +65,37 @@ func TestApprovalOfAWorkerWhoIsGone(t *testing.T) {
 			require.Zero(t, calls["old"].Load())
 			require.Zero(t, calls["new"].Load(), "its attempt was not allowed")
 			require.NotEqual(t, arc.Delivered, r.Status)
+		})
+	}
+}
+
+// A worker who is gone before its attempt is not blamed for it.
+func TestWorkerWhoIsGoneIsNotBlamed(t *testing.T) {
+	for _, other := range []string{"new", ""} {
+		synctest.Test(t, func(t *testing.T) {
+			calls := map[string]*atomic.Int64{}
+			h := arc.Host{Gates: []act.Gate{act.NoGate}, Workers: crewOf(calls, act.Gated, "work", "old")}
+			a, err := arc.New(t.Context(), store.NewMem(), h, realTime())
+			require.NoError(t, err)
+			defer a.Close()
+			o := arc.Objective{ID: "run", Text: "deploy", Tasks: []reason.Task{{Objective: "deploy", Skill: "work"}}}
+			_, err = a.Run(t.Context(), o)
+			require.NoError(t, err)
+			status := arc.Delivered
+			if h.Workers = crewOf(calls, 0, "work", other); other == "" {
+				h.Workers, status = crewOf(calls, 0, "play", "else"), arc.Blocked
+			}
+			require.NoError(t, a.SetWorkers(h.Workers))
+			require.NoError(t, a.In("").Rule(t.Context(), ruling(true)))
+			synctest.Wait()
+			r, err := a.In("").Resume(t.Context(), "run")
+			require.NoError(t, err)
+			require.Equal(t, status, r.Status, r.Reason)
+			sums, err := a.In("").Costs(t.Context(), time.Time{})
+			require.NoError(t, err)
+			for _, sum := range sums {
+				require.Equal(t, sum.Successes, sum.Known, sum.Candidate)
+			}
 		})
 	}
 }

@@ -175,7 +175,7 @@ func TestSetWorkersDuringAnAttempt(t *testing.T) {
 	require.NoError(t, r.SetWorkers([]act.Worker{worker("two", "second", 0)}))
 	require.Equal(t, []string{"two"}, r.Workers())
 	a = r.Execute(t.Context(), &act.Call{Worker: "one", Mode: act.Compound})
-	require.Equal(t, act.Failed, a.End)
+	require.Equal(t, act.Away, a.End)
 	require.Equal(t, `there is no worker "one"`, a.Complaint)
 	require.Equal(t, act.Public, r.Reach("one"))
 	require.Equal(t, 2, r.Approvers("one", act.Compound))

@@ -299,7 +299,7 @@ func (r *Runner) Execute(ctx context.Context, c *Call) Attempt {
 	w := r.o.worker(c.Worker)
 	c.by = w
 	if w == nil {
-		return Attempt{End: Failed, Complaint: fmt.Sprintf("there is no worker %q", c.Worker)}
+		return Attempt{End: Away, Complaint: fmt.Sprintf("there is no worker %q", c.Worker)}
 	}
 	if err := w.accepts(&c.Work.Task); err != nil {
 		return Attempt{End: Failed, Complaint: err.Error()}

@@ -170,7 +170,7 @@ func TestEndsOfAttempts(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		require.Equal(t, act.Canceled, r.Execute(ctx, &act.Call{Worker: "w", Work: act.Work{}}).End)
-		require.Equal(t, act.Failed, r.Execute(t.Context(), &act.Call{Worker: "nobody", Work: act.Work{}}).End)
+		require.Equal(t, act.Away, r.Execute(t.Context(), &act.Call{Worker: "nobody", Work: act.Work{}}).End)
 		_, err := r.Verify(t.Context(), "nobody", act.Work{}, act.Result{})
 		require.Error(t, err)
 	})
