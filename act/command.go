@@ -46,7 +46,7 @@ type Command struct {
 	// MaxOutput bounds what is read of each stream, in bytes. 0 or less: 512 KiB. More
 	// is an error of an executor; of a complaint it is the end.
 	MaxOutput int
-	// Confidence is what the reflection of an executor says. 0: 0.5.
+	// Confidence is what the reflection of an executor says. 0: 0.8.
 	Confidence float64
 }
 
@@ -78,7 +78,7 @@ func (c *Command) Execute(ctx context.Context, w Work) (Result, error) {
 			return Result{}, err
 		}
 	}
-	confidence := cmp.Or(c.Confidence, 0.5)
+	confidence := cmp.Or(c.Confidence, 0.8)
 	return Result{Output: out, Reflection: iar.Reflection{
 		Status: iar.Success, Confidence: confidence, Summary: c.Argv[0] + " has ended well",
 		PotentialIssues: []string{}, AlignmentCheck: map[string]float64{"objective": confidence},

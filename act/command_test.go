@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/iar"
 	"github.com/arc-learn/arc/rank"
 )
 
@@ -80,7 +81,8 @@ func TestCommandAsExecutor(t *testing.T) {
 		want, err := json.Marshal(words)
 		require.NoError(t, err)
 		require.JSONEq(t, string(want), string(r.Output), "what a model says is data")
-		require.Equal(t, 0.5, r.Reflection.Confidence)
+		require.Equal(t, 0.8, r.Reflection.Confidence)
+		require.Empty(t, iar.Findings([]float64{iar.Resonance(r.Reflection)}), "nothing is wrong with it")
 	})
 	t.Run("text", func(t *testing.T) {
 		t.Parallel()

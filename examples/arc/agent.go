@@ -415,7 +415,7 @@ func environment(more []string) (env []string) {
 var inputName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 func (p *program) command(inputs json.RawMessage) (*act.Command, error) {
-	cmd := &act.Command{Argv: p.argv, Dir: p.dir, Env: slices.Clone(p.env), Confidence: 0.8}
+	cmd := &act.Command{Argv: p.argv, Dir: p.dir, Env: slices.Clone(p.env)}
 	var fields map[string]any
 	dec := json.NewDecoder(bytes.NewReader(inputs))
 	dec.UseNumber()                 // as it is written
