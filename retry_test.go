@@ -183,6 +183,39 @@ func TestVerdictCreditsNoFailure(t *testing.T) {
 	require.Zero(t, rec.Stats.Helped, "%q", rec.Content)
 }
 
+// The plan of provisional deliveries is a chunk once they were found right, and is none before,
+// or where one was found wrong.
+func TestProvisionalDeliveriesTeachOnceJudged(t *testing.T) {
+	t.Parallel()
+	s := &script{}
+	a := agent(t, s.host(), nil)
+	deliver := func(id string) *arc.Report {
+		return run(t, a, arc.Objective{ID: id, Text: "mend the cache", Provisional: true})
+	}
+	chunks := func(id string) []memory.Receipt {
+		rs, err := a.In("").Chunk(t.Context(), id)
+		require.NoError(t, err)
+		return rs
+	}
+	for i, v := range []arc.Verdict{{}, {Right: true}, {Right: true}} {
+		id := fmt.Sprint("run-", i)
+		require.Zero(t, deliver(id).Fired)
+		require.Empty(t, chunks(id), "to look makes none")
+		require.NoError(t, a.In("").Judge(t.Context(), id, v))
+		require.Len(t, chunks(id), min(i, 1))
+	}
+	require.Equal(t, 1, deliver("run-3").Fired, "two were right")
+	require.NoError(t, a.In("").Judge(t.Context(), "run-2", arc.Verdict{Right: false}))
+	require.Zero(t, deliver("run-4").Fired)
+	made := chunks("run-1")[0].ID
+	require.NoError(t, a.In("").Memory().Forget(t.Context(), made))
+	require.NoError(t, a.In("").Judge(t.Context(), "run-1", arc.Verdict{Right: true, Source: "another"}))
+	for r, err := range a.In("").Memory().All(t.Context()) {
+		require.NoError(t, err)
+		require.NotEqual(t, memory.Pattern, r.Kind, "what was forgotten stays so")
+	}
+}
+
 // Marks of verdicts leave with the run that they are about.
 func TestDeletedRunLeavesNoMarksOfVerdicts(t *testing.T) {
 	t.Parallel()

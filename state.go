@@ -105,8 +105,8 @@ type Objective struct {
 	// its own gives its worker their AGENT.md. A name that the host lacks is passed by.
 	Skills []string `cbor:"135,keyasint,omitempty"`
 	// Provisional is for work whose success shows later than its gates can see.
-	// What it delivers is not learned as good before View.Judge says so: neither
-	// worker nor memories have credit, and no chunk is made. Failures count at once.
+	// What it delivers is not learned as good before View.Judge says so: before,
+	// neither worker nor memories have credit, and no chunk is made. Failures count at once.
 	Provisional bool `cbor:"21,keyasint,omitempty"`
 }
 

@@ -80,8 +80,10 @@ func (v View) Retry(ctx context.Context, id, note string) (*Report, error) {
 // The chunk, the memories that were used, the workers and the session are credited
 // or charged. The same verdict of one source counts once, and a changed one takes
 // its place: with the memories as if the first had never been; the workers and the
-// session have both. The error is ErrNotDelivered, ErrRunning while the run is
-// live, store.ErrNotFound, or the store's: then Judge can be called again.
+// session have both. The plan of a Provisional delivery becomes a chunk once it was
+// found right as a whole, and not wrong by anyone. The error is ErrNotDelivered,
+// ErrRunning while the run is live, store.ErrNotFound, or the store's: then Judge can be
+// called again.
 func (v View) Judge(ctx context.Context, id string, verdict Verdict) error {
 	a := v.a
 	if err := errors.Join(alive(ctx), key.CheckID("id", id), key.CheckID("source", verdict.Source)); err != nil {
@@ -129,6 +131,15 @@ func (v View) Judge(ctx context.Context, id string, verdict Verdict) error {
 		s.Verdicts = appendTo(s.Verdicts, verdict)
 	} else {
 		s.Verdicts[i] = verdict
+	}
+	if s.Objective.Provisional && chunk == "" && len(s.Objective.Tasks) == 0 && s.vouched() {
+		r, err := a.pattern(ctx, own, s)
+		if err != nil {
+			return fmt.Errorf("judge run %q: %w", id, err)
+		}
+		if r.ID != "" {
+			s.Learned = appendTo(s.Learned, r.ID)
+		}
 	}
 	_, err = a.commit(context.WithoutCancel(ctx), a.w, runKey(own.name, id), &s, nil, s.Status, rev)
 	return err
@@ -314,9 +325,9 @@ func (v View) Confidence(ctx context.Context) ([]rank.Claims, error) {
 }
 
 // Chunk returns a receipt for the pattern of each run of a session that was
-// delivered by deliberation, the latest first. The loop extracts it when
-// the run is delivered: Chunk tells which it was, and tries again where memory
-// had rejected it.
+// delivered by deliberation and found wrong by no source, the latest first. The loop
+// extracts it when the run is delivered, and Judge that of a Provisional one: Chunk
+// tells which it was, and tries again where memory had rejected it.
 func (v View) Chunk(ctx context.Context, session string) ([]memory.Receipt, error) {
 	if err := alive(ctx); err != nil || session == "" {
 		return nil, err
@@ -331,8 +342,7 @@ func (v View) Chunk(ctx context.Context, session string) ([]memory.Receipt, erro
 		if err != nil {
 			return out, err
 		}
-		g := s.aim()
-		if s.Status != Delivered || g.Fired != "" {
+		if !s.vouched() {
 			continue
 		}
 		if n := len(s.Learned); n > 0 {
@@ -340,18 +350,31 @@ func (v View) Chunk(ctx context.Context, session string) ([]memory.Receipt, erro
 			out = append(out, memory.Receipt{ID: id, Disposition: memory.Merged, Into: id})
 			continue
 		}
-		t := turn{a: v.a, own: own, s: s}
-		err := t.retell(ctx)
-		var r memory.Receipt
-		if err == nil {
-			r, err = own.learner.Chunk(ctx, t.outcome(aimDone))
-		}
+		r, err := v.a.pattern(ctx, own, s)
 		if err != nil {
 			return out, fmt.Errorf("chunk of run %q: %w", s.ID, err)
 		}
 		out = append(out, r)
 	}
 	return out, nil
+}
+
+// vouched reports whether deliberation has delivered the run, no source has found it wrong and,
+// where it is Provisional, one has found it right as a whole.
+func (s *state) vouched() bool {
+	right := func(v Verdict) bool { return v.Right && v.Task == 0 }
+	wrong := func(v Verdict) bool { return !v.Right }
+	return s.Status == Delivered && s.aim().Fired == "" && !slices.ContainsFunc(s.Verdicts, wrong) &&
+		(!s.Objective.Provisional || slices.ContainsFunc(s.Verdicts, right))
+}
+
+// pattern remembers the plan of a run that deliberation has delivered.
+func (a *Agent) pattern(ctx context.Context, own *tenant, s state) (r memory.Receipt, err error) {
+	t := turn{a: a, own: own, s: s}
+	if err = t.retell(ctx); err == nil {
+		r, err = own.learner.Chunk(ctx, t.outcome(aimDone))
+	}
+	return r, err
 }
 
 // Uplift says how much one memory of the scope adds to the chance that an
