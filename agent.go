@@ -63,9 +63,10 @@ type Host struct {
 	Interceptors []act.Interceptor
 
 	// Sources say what the host knows about an objective: they are asked before
-	// each deliberation, all at once, for at most 2,000 tokens each, and have 10 s
-	// to answer. What they say is in Brief.Passages, in the order of Sources, and
-	// is not kept. A source that fails is logged and left out.
+	// each deliberation and before a chunk fires, all at once, for at most 2,000 tokens
+	// each, and have 10 s to answer. What they say is in Brief.Passages, in the order of
+	// Sources, and is not kept. A source that fails is logged and left out. A chunk does
+	// not fire if one fails, or says what it has not said of its plan, unless that is Volatile.
 	Sources []reason.Source
 	// Skills give the worker of a task AGENT.md of the skill that the task
 	// names, in Work.Agent. They are not kept: a run that goes on after a

@@ -2,7 +2,9 @@ package arc_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +17,7 @@ import (
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/memory/identity"
 	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/store"
 )
 
 // person is the identity of a scope with facts, each by its content.
@@ -334,4 +337,73 @@ func TestGeneralPlanWaitsForWhatIsNew(t *testing.T) {
 	require.False(t, fired("proxy"))
 	require.True(t, fired("queue"))
 	require.True(t, fired("proxy"))
+}
+
+// A plan fires while the host's sources and manuals say of it what they said when the
+// reasoner made it, or makes it again. What no plan depends on changes nothing.
+func TestPlanWaitsForWhatSourcesSay(t *testing.T) {
+	t.Parallel()
+	notes, clock := map[string]string{"dock": "The parcels leave from dock 3."}, "It is nine."
+	var broken error
+	s := &script{decide: func(_ int, b reason.Brief) (reason.Decision, error) {
+		for _, p := range b.Passages {
+			if at := strings.Index(p.Text, "dock "); at >= 0 {
+				return plan("bring it to " + p.Text[at:at+6]), nil
+			}
+		}
+		return plan("bring it to the porter"), nil
+	}}
+	h := s.host()
+	h.Sources = []reason.Source{
+		func(context.Context, string, int) (ps []reason.Passage, err error) {
+			for _, name := range slices.Sorted(maps.Keys(notes)) {
+				ps = append(ps, reason.Passage{Name: name, Text: notes[name]})
+			}
+			return append(ps, reason.Passage{Name: "clock", Text: clock, Volatile: true}), broken
+		},
+	}
+	h.Skills = map[string]reason.Skill{"post": {Name: "post", Body: "Weigh it first.\n\nWear gloves for a parcel."}}
+	st := store.NewMem()
+	a := agentOn(t, st, h, nil)
+	o := arc.Objective{Text: "send the parcel", Skills: []string{"post"}}
+	fired := func(want string) bool {
+		t.Helper()
+		r := run(t, a, o)
+		require.Equal(t, arc.Delivered, r.Status)
+		require.Equal(t, want, r.Deliveries[0].Task.Objective)
+		return r.Fired == 1
+	}
+	require.Equal(t, []bool{false, false, true}, []bool{fired("bring it to dock 3"), fired("bring it to dock 3"), fired("bring it to dock 3")})
+
+	clock = "It is noon."
+	require.True(t, fired("bring it to dock 3"), "no plan depends on the time")
+	notes["rule"] = "A parcel is\nnever to leave on a Friday."
+	f, err := a.Would(t.Context(), o)
+	require.NoError(t, err)
+	require.Equal(t, "what the host's sources and manuals say of it has changed since it was made", f.Why)
+	require.False(t, fired("bring it to dock 3"), "the reasoner is to hear of it")
+	require.True(t, fired("bring it to dock 3"), "it has heard of it")
+	notes["rule"] = "A parcel is\nnever to leave on a Monday."
+	require.False(t, fired("bring it to dock 3"))
+	notes["rule"] = "A parcel is\nnever to leave on a Friday."
+	require.True(t, fired("bring it to dock 3"), "the plan was made knowing this, too")
+
+	notes["dock"] = "The parcels leave from dock 5."
+	require.False(t, fired("bring it to dock 5"))
+	require.False(t, fired("bring it to dock 5"))
+	require.True(t, fired("bring it to dock 5"))
+	broken = errors.New("disk")
+	require.False(t, fired("bring it to the porter"), "it is not known what it says")
+	broken = nil
+	require.True(t, fired("bring it to dock 5"))
+	delete(notes, "dock")
+	require.False(t, fired("bring it to the porter"), "what it was made with is not said any more")
+	notes["dock"] = "The parcels leave from dock 5."
+	require.True(t, fired("bring it to dock 5"))
+
+	require.NoError(t, a.Close())
+	h.Skills["post"] = reason.Skill{Name: "post", Body: "Weigh it first.\n\nWear a coat for a parcel."}
+	a = agentOn(t, st, h, nil)
+	require.False(t, fired("bring it to dock 5"), "the manual is another")
+	require.True(t, fired("bring it to dock 5"))
 }

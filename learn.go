@@ -178,7 +178,7 @@ func (t *turn) outcome(v verdict) learn.Outcome {
 	case aimDone:
 		o.Task, o.Goal = learn.Delivered, learn.Delivered
 		if g.Fired == "" {
-			o.Plan, o.Ranked, o.Unfit = g.Tasks, g.Ranked, t.unfit()
+			o.Plan, o.Ranked, o.Said, o.Unfit = g.Tasks, g.Ranked, g.Said, t.unfit()
 		}
 	case taskDone:
 		o.Task = learn.Delivered

@@ -61,6 +61,7 @@ func (t *turn) reason(ctx context.Context) (phase, error) {
 		return t.ask(d.Questions...), nil
 	}
 	g.decided(d, t.slow())
+	g.Said = t.grounds(b.Passages, g.Tasks)
 	g.reserve(d)
 	t.emit(EventDecided, Event{Text: d.Approach, IDs: g.Utilized})
 	return phaseAssess, nil
@@ -167,6 +168,30 @@ func bounded(ps []reason.Passage) []reason.Passage {
 		}
 	}
 	return ps
+}
+
+// grounds is what passages, and the manuals of a plan, say, as a number. 0: nothing.
+func (t *turn) grounds(ps []reason.Passage, tasks []reason.Task) uint64 {
+	var said []string
+	for _, p := range ps {
+		if !p.Volatile {
+			said = append(said, p.Name+"\n"+p.Text)
+		}
+	}
+	manuals := slices.Clone(t.s.Objective.Skills)
+	for i := range tasks {
+		manuals = append(manuals, tasks[i].Skill)
+	}
+	for _, name := range manuals {
+		if m := t.a.skills.All[name].Body; m != "" {
+			said = append(said, m)
+		}
+	}
+	if len(said) == 0 {
+		return 0
+	}
+	slices.Sort(said)
+	return gist.Sum(slices.Compact(said)...)
 }
 
 // deliberate returns a decision that can be acted on, within wall, if that is

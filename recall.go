@@ -33,14 +33,39 @@ func (t *turn) recall(ctx context.Context) (phase, error) {
 	if o.Fresh || t.s.Assessment.Pivot || g.Next > 0 || len(g.Answers) > 0 {
 		return phaseReason, nil
 	}
-	chunk, ok := learn.Fire(t.matched(), g.Spent)
-	if !ok || t.a.unable(chunk.Tasks) != "" {
+	chunk, ok := t.fires(ctx)
+	if !ok {
 		return phaseReason, nil
 	}
 	g.follow(chunk.Tasks, chunk.Approach, chunk.ID)
 	t.s.Fired++
 	t.emit(EventFired, Event{IDs: []memory.ID{chunk.ID}, Text: chunk.Approach})
 	return phaseAssign, nil
+}
+
+// fires returns the chunk that acts without deliberation: the first that may, and of which the
+// host's sources and manuals say what they said when the reasoner made its plan.
+func (t *turn) fires(ctx context.Context) (learn.Chunk, bool) {
+	g, asked := t.s.aim(), false
+	var ps []reason.Passage
+	for {
+		c, ok := learn.Fire(t.matched(), g.Spent)
+		if !ok || t.a.unable(c.Tasks) != "" {
+			return c, false
+		}
+		if !asked {
+			ps, asked = t.passages(ctx, g.Text), true
+		}
+		why := "what the host's sources and manuals say of it has changed since it was made"
+		switch failed := func(err error) bool { return err != nil }; {
+		case slices.ContainsFunc(t.did.sources, failed):
+			why = "a source of the host failed"
+		case slices.Contains(c.Said, t.grounds(ps, c.Tasks)):
+			return c, true
+		}
+		i := slices.IndexFunc(t.shown.chunks, func(is learn.Chunk) bool { return is.ID == c.ID })
+		t.shown.chunks[i].Differs = []string{why} // it is the next one's turn
+	}
 }
 
 // wanted is the aim as the learner sees it.

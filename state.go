@@ -398,6 +398,10 @@ type aim struct {
 	// Ranked are the tasks, by index, whose worker the ranking has chosen, and not the plan.
 	Ranked []int `cbor:"325,keyasint,omitempty" json:"ranked,omitempty"`
 
+	// Said is what the host's sources said of the plan when the reasoner made it, as a number.
+	// 0: nothing.
+	Said uint64 `cbor:"326,keyasint,omitempty" json:"said,omitempty"`
+
 	// The alternatives to the plan that were not taken yet, what the reasoner
 	// prefers among them, and how many took the place of a plan that failed.
 	Others      []reason.Alternative `cbor:"24,keyasint,omitempty" json:"others,omitempty"`

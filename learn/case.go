@@ -56,6 +56,9 @@ type Ask struct {
 // Chunk is a plan that delivered a case, held against another one.
 type Chunk struct {
 	reason.Suggestion
+	// Said are what the host's sources said of the plan, as numbers, when the reasoner made
+	// it; 0: nothing. Where they say something else, it is not to fire.
+	Said  []uint64
 	scope memory.Scope
 	unfit string // for all cases but its own
 	fits  bool   // its conditions hold, and its plan is bound

@@ -50,6 +50,8 @@
 //     forgotten; no fact is put aside, or has another in its place;
 //   - the facts of the person or project that the plan was drawn from in the same way are
 //     told again ([Case.Facts]);
+//   - the sources and manuals of the host say what they said once when the reasoner made the
+//     plan ([Chunk.Said]); that is the loop's to ask;
 //   - nothing new is told: no trusted lesson that is recalled, and no fact that shares a word
 //     with plan or case, which a host or a person has recorded, or vouched for, since the
 //     reasoner made the plan last. Where it makes the same plan knowing that, it fires again. What runs have

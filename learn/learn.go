@@ -95,7 +95,7 @@ func (l *Learner) Chunk(ctx context.Context, o Outcome) (memory.Receipt, error) 
 
 // chunk is the chunk of an outcome, to be remembered.
 func (o *Outcome) chunk() (d memory.Draft, err error) {
-	plan := chunk.Plan{Approach: o.Approach, Tasks: o.Plan, Ranked: o.Ranked, Unfit: o.Unfit}
+	plan := chunk.Plan{Approach: o.Approach, Tasks: o.Plan, Ranked: o.Ranked, Said: o.Said, Unfit: o.Unfit}
 	for i := range o.Facts {
 		if r := &o.Facts[i].Record; slices.Contains(o.Parents, r.ID) {
 			plan.Facts = append(plan.Facts, r.Content)
@@ -140,7 +140,7 @@ func (l *Learner) chunk(ctx context.Context, o *Outcome) (r memory.Receipt, cred
 	if c := o.known(o.Chunks); c != nil {
 		o.used = c.ID
 		r = memory.Receipt{ID: c.ID, Disposition: memory.Strengthened, Into: c.ID}
-		if c.moved || c.heard > 0 {
+		if c.moved || c.heard > 0 || !slices.Contains(c.Said, o.Said) {
 			err = l.renew(ctx, o, c)
 		}
 		return r, "", err
@@ -189,6 +189,17 @@ func (o *Outcome) known(chunks []Chunk) *Chunk {
 	return nil
 }
 
+// maxSaid is how many states of what sources say a chunk keeps, the latest.
+const maxSaid = 16
+
+// saidOf returns what sources said when the reasoner made the plan of a chunk.
+func saidOf(c *chunk.Chunk) []uint64 {
+	if len(c.Said) == 0 {
+		return []uint64{0}
+	}
+	return slices.Clone(c.Said)
+}
+
 // renew has a chunk name no worker for the tasks that another one has delivered for other
 // values of the inputs: which of them is for which values is the ranking's to learn. One
 // that was drawn from what does not hold any more is drawn from what this plan is. And what
@@ -215,9 +226,12 @@ func (l *Learner) renew(ctx context.Context, o *Outcome, c *Chunk) error {
 		if c.moved {
 			n, changed = stored.Unnamed(o.Plan)
 		}
-		if c.heard > n.Heard {
+		if said := saidOf(n); c.heard > n.Heard || !slices.Contains(said, o.Said) {
 			again := *n
-			again.Heard, changed = c.heard, true
+			again.Heard, changed = max(n.Heard, c.heard), true
+			if again.Said = said; !slices.Contains(said, o.Said) {
+				again.Said = append(said[max(0, len(said)+1-maxSaid):], o.Said)
+			}
 			n = &again
 		}
 		d, err := draft(n)

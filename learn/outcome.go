@@ -77,6 +77,7 @@ type Outcome struct {
 
 	Plan   []reason.Task          // that delivered, with workers; nil: a chunk did
 	Ranked []int                  // tasks of Plan, by index, for which it named no such worker
+	Said   uint64                 // what sources said of Plan, as a number; 0: nothing
 	Failed []reason.FailedAttempt // what was tried for the goal
 }
 

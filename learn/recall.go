@@ -156,6 +156,7 @@ func (l *Learner) match(r *memory.Record, a *Ask, asked *chunk.Case) (Chunk, boo
 	}
 	b, differs := stored.Fit(asked, l.same(stored, a))
 	out := Chunk{Suggestion: reason.Suggestion{ID: r.ID, Situation: stored.Situation}, scope: r.Scope, unfit: stored.Unfit}
+	out.Said = saidOf(stored)
 	out.Approach, out.Tasks, err = stored.Bind(&b)
 	out.fits = len(differs) == 0 && err == nil
 	for path, v := range b.Now {

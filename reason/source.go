@@ -13,8 +13,10 @@ import (
 // what is beyond.
 //
 // A Source may be called concurrently, and returns when ctx ends. The loop
-// calls it before each deliberation. An error, a panic or a call over its time
-// costs the run these passages only: the loop logs it and goes on.
+// calls it before each deliberation, and before a chunk fires: that is kept back
+// where a Source says something else than when its plan was made. An error, a panic
+// or a call over its time costs the run these passages: the loop logs it, asks the
+// reasoner without them, and no chunk fires.
 type Source func(ctx context.Context, objective string, tokens int) ([]Passage, error)
 
 // Passage is a text for the reasoner. It is data: a prompt shows it in a fence,
@@ -22,6 +24,9 @@ type Source func(ctx context.Context, objective string, tokens int) ([]Passage, 
 type Passage struct {
 	Name string // where the text is from, such as a path
 	Text string
+	// Volatile: no plan depends on it, such as the time or what the work itself changes. A
+	// chunk fires whatever it says.
+	Volatile bool
 }
 
 // bytesPerToken is the size of a token that budgets of sources go by. Models
@@ -41,7 +46,7 @@ func NewDocuments(fsys fs.FS) Source {
 	return func(ctx context.Context, objective string, tokens int) (out []Passage, err error) {
 		sections, err := survey.Sections(ctx, fsys, objective, tokens*bytesPerToken)
 		for _, s := range sections {
-			out = append(out, Passage(s))
+			out = append(out, Passage{Name: s.Name, Text: s.Text})
 		}
 		return out, err
 	}
@@ -59,13 +64,14 @@ func NewDocuments(fsys fs.FS) Source {
 // generated and lock files; files above 1 MiB; folders deeper than 32; files
 // that cannot be read. A .gitignore is not read. The survey ends after 20,000
 // files, 256 MiB or ctx, and then says so. Where tokens are short, the lists
-// lose their last lines and say how many; the rest takes some 100 tokens.
+// lose their last lines and say how many; the rest takes some 100 tokens. The
+// passage is Volatile, since work on code changes it.
 func NewCodebase(fsys fs.FS) Source {
 	return func(ctx context.Context, objective string, tokens int) ([]Passage, error) {
 		text, err := survey.Codebase(ctx, fsys, objective, tokens*bytesPerToken)
 		if err != nil {
 			return nil, err
 		}
-		return []Passage{{"codebase", text}}, nil
+		return []Passage{{Name: "codebase", Text: text, Volatile: true}}, nil
 	}
 }

@@ -142,29 +142,42 @@ func (a *app) host() (arc.Host, error) {
 	if len(h.Workers) == 0 {
 		return arc.Host{}, misuse("arc.yaml has no workers, so nothing can be done")
 	}
-	if c.Model != "" {
-		h.Sources = append(h.Sources, a.memoryFile)
-	}
+	knows := []reason.Source{a.memoryFile}
 	for _, name := range c.Knows {
 		switch name {
 		case "code":
-			h.Sources = append(h.Sources, reason.NewCodebase(os.DirFS(a.dir)))
+			knows = append(knows, reason.NewCodebase(os.DirFS(a.dir)))
 		case "documents":
-			h.Sources = append(h.Sources, reason.NewDocuments(os.DirFS(a.dir)))
+			knows = append(knows, volatile(reason.NewDocuments(os.DirFS(a.dir))))
 		default:
 			return arc.Host{}, misuse("arc.yaml: knows has code and documents, not %q", name)
 		}
 	}
+	if c.Model != "" { // plans of arc.yaml listen to none
+		h.Sources = knows
+	}
 	return h, nil
 }
 
-// memoryFile is a source: what MEMORY.md says.
+// volatile is a source of what the work itself changes: no chunk waits for it.
+func volatile(s reason.Source) reason.Source {
+	return func(ctx context.Context, objective string, tokens int) ([]reason.Passage, error) {
+		ps, err := s(ctx, objective, tokens)
+		for i := range ps {
+			ps[i].Volatile = true
+		}
+		return ps, err
+	}
+}
+
+// memoryFile is a source: what MEMORY.md says. What a person writes there is a Fact as well, which
+// keeps chunks from firing; what the agent learns is to keep none.
 func (a *app) memoryFile(context.Context, string, int) ([]reason.Passage, error) {
 	text, err := os.ReadFile(a.path("MEMORY.md"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	return []reason.Passage{{Name: "MEMORY.md", Text: string(text)}}, nil
+	return []reason.Passage{{Name: "MEMORY.md", Text: string(text), Volatile: true}}, nil
 }
 
 // queue opens the agent's jobs.

@@ -72,6 +72,7 @@ type Plan struct {
 	Tasks    []reason.Task // with their workers
 	Ranked   []int         // tasks, by index, for which the plan named no such worker
 	Facts    []string      // that it names as those that it was made with
+	Said     uint64        // what the host's sources said of it, as a number; 0: nothing
 	Unfit    string        // why it must never run again; "": it may
 }
 
@@ -106,6 +107,9 @@ type Chunk struct {
 	// Heard is when the latest was recorded of what the reasoner was told of when it made
 	// the plan again, in microseconds since 1970. 0: it was made once.
 	Heard int64 `json:"heard,omitempty"`
+	// Said are what the host's sources said of the plan, as numbers, when the reasoner made it.
+	// None: nothing.
+	Said []uint64 `json:"said,omitempty"`
 	// Variables are what is known about the words that differ from case to case.
 	Variables []template.Look `json:"variables,omitempty"`
 	// Unfit says why it never fires. "": it may.
@@ -179,6 +183,9 @@ func New(of Case, by Plan) (*Chunk, error) {
 	}
 	c.depend(of.Inputs, objective, situation)
 	c.Facts = c.rests(&of, by.Facts)
+	if by.Said != 0 {
+		c.Said = []uint64{by.Said}
+	}
 	return c, nil
 }
 

@@ -148,7 +148,7 @@ func (c *Chunk) vary(cols [][]int) (*Chunk, bool) {
 // the same: what a variable did not replace tells them apart.
 func (c *Chunk) sameAs(d *Chunk) bool {
 	core := func(c Chunk) string {
-		c.Situation, c.Words, c.Objective, c.Inputs, c.Variables, c.Heard = "", nil, nil, nil, nil, 0
+		c.Situation, c.Words, c.Objective, c.Inputs, c.Variables, c.Heard, c.Said = "", nil, nil, nil, nil, 0, nil
 		raw, err := json.Marshal(c)
 		if err != nil {
 			return ""

@@ -53,7 +53,8 @@ func (c *Chunk) Wording() string {
 // worker: memory takes texts with other numbers for other lessons.
 func (c *Chunk) fingerprint() uint32 {
 	conditions := *c
-	conditions.Approach, conditions.Tasks, conditions.Situation, conditions.Heard = nil, slices.Clone(c.Tasks), "", 0
+	conditions.Approach, conditions.Tasks, conditions.Situation = nil, slices.Clone(c.Tasks), ""
+	conditions.Heard, conditions.Said = 0, nil
 	for i := range conditions.Tasks {
 		s := &conditions.Tasks[i]
 		s.Objective, s.Delta, s.Verify, s.Worker = folded(s.Objective), folded(s.Delta), folded(s.Verify), ""
