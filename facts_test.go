@@ -14,6 +14,7 @@ import (
 
 	"github.com/arc-learn/arc"
 	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/memory/identity"
 	"github.com/arc-learn/arc/reason"
@@ -315,6 +316,45 @@ func TestPlanWaitsForWhatIsNew(t *testing.T) {
 	c.Add(time.Minute)
 	require.NoError(t, space.Trust(t.Context(), mars), "it is older than the plan")
 	again("to mars")
+}
+
+// What is new reaches the reasoner though much that is known matches the case better, and it
+// shares but a word with it.
+func TestPlanWaitsForWhatIsNewAmongMuch(t *testing.T) {
+	t.Parallel()
+	s, c := &script{}, newClock()
+	var told []memory.Hit
+	s.decide = func(_ int, b reason.Brief) (reason.Decision, error) {
+		told = b.Memories
+		return plan("roll it out"), nil
+	}
+	a := agent(t, s.host(), &arc.Options{Now: c.Now, Learn: learn.Options{FireAfter: 1}})
+	o := arc.Objective{Text: "deploy the web service", Scope: "acme/ann"}
+	remember := func(d memory.Draft) {
+		c.Add(time.Minute)
+		_, err := a.In(o.Scope).Memory().Remember(t.Context(), d)
+		require.NoError(t, err)
+	}
+	fired := func() bool {
+		c.Add(time.Minute)
+		r := run(t, a, o)
+		require.Equal(t, arc.Delivered, r.Status)
+		return r.Fired == 1
+	}
+	for i := range 30 {
+		remember(memory.Draft{Kind: memory.Fact, Content: fmt.Sprintf("To deploy the web service %d takes part %d.", i, 7*i)})
+	}
+	require.Equal(t, []bool{false, true}, []bool{fired(), fired()})
+	for i, rule := range []string{"Never deploy on a Friday.", "Rolls are for the breakfast.", "Ann is the one who signs for a service."} {
+		remember(memory.Draft{Kind: memory.Fact, Content: rule})
+		remember(memory.Draft{Kind: memory.Fact, Content: fmt.Sprint("The cafeteria has a table for ", 2+i)})
+		require.False(t, fired(), rule)
+		require.True(t, slices.ContainsFunc(told, func(h memory.Hit) bool { return h.Record.Content == rule }), rule)
+		require.True(t, fired(), rule)
+	}
+	remember(memory.Draft{Kind: memory.Fact, Content: "Deploy to mars.", Source: memory.Source{Origin: memory.Web}})
+	remember(memory.Draft{Kind: memory.Episode, Content: "Saw them deploy."})
+	require.True(t, fired(), "none of these is for a plan")
 }
 
 // A plan with variables waits for what is new as well, and what is heard for one of its

@@ -63,7 +63,8 @@ type Chunk struct {
 	unfit string // for all cases but its own
 	fits  bool   // its conditions hold, and its plan is bound
 	moved bool   // to other values than those that it was made with
-	heard int64  // what is news to it now, as chunk.Chunk.Heard
+	since int64  // what is known later is news to it, as chunk.Chunk.Heard
+	heard int64  // the latest that is
 }
 
 // Fire returns the chunk that acts without deliberation: the first that has a plan

@@ -52,8 +52,8 @@
 //     told again ([Case.Facts]);
 //   - the sources and manuals of the host say what they said once when the reasoner made the
 //     plan ([Chunk.Said]); that is the loop's to ask;
-//   - nothing new is told: no trusted lesson that is recalled, and no fact that shares a word
-//     with plan or case, which a host or a person has recorded, or vouched for, since the
+//   - nothing new is told: no trusted lesson that is recalled or shares a word with plan or
+//     case, and no such fact, which a host or a person has recorded, or vouched for, since the
 //     reasoner made the plan last. Where it makes the same plan knowing that, it fires again. What runs have
 //     taught, and episodes, are no news.
 //

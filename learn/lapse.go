@@ -98,13 +98,13 @@ func generalises(r *memory.Record) (n int) {
 // what the host or a person has recorded, or vouched for, later than the plan was made
 // last. Whether that changes it is the reasoner's to say.
 func (l *Learner) inform(c *Chunk, r *memory.Record, hits []memory.Hit, a *Ask) {
-	since := r.Known.UnixMicro()
+	c.since = r.Known.UnixMicro()
 	if stored, err := l.decoded.chunk(r); err == nil {
-		since = max(since, stored.Heard)
+		c.since = max(c.since, stored.Heard)
 	}
 	hear := func(h *memory.Hit, found bool) {
 		at, said := max(h.Record.Known.UnixMicro(), h.Record.Vouched.UnixMicro()), h.Record.Content
-		if at <= since || !news(h) || !found && !c.concerned(a, said) {
+		if at <= c.since || !news(h) || !found && !c.concerned(a, said) {
 			return
 		}
 		if c.heard == 0 {
@@ -121,10 +121,15 @@ func (l *Learner) inform(c *Chunk, r *memory.Record, hits []memory.Hit, a *Ask) 
 	}
 }
 
+// texts are those of the plan.
+func (c *Chunk) texts() []string {
+	return (&reason.Decision{Approach: c.Approach, Tasks: c.Tasks}).Texts(nil)
+}
+
 // concerned reports whether a fact has a word in common with the plan or its case.
 func (c *Chunk) concerned(a *Ask, fact string) bool {
 	said := text.Append(nil, a.Situation+"\n"+a.Objective)
-	for _, s := range (&reason.Decision{Approach: c.Approach, Tasks: c.Tasks}).Texts(nil) {
+	for _, s := range c.texts() {
 		said = text.Append(said, s)
 	}
 	return slices.ContainsFunc(text.Append(nil, fact), func(t text.Term) bool {

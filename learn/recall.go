@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/arc-learn/arc/internal/guard"
 	"github.com/arc-learn/arc/internal/text"
@@ -33,10 +34,11 @@ type Found struct {
 // quarantine: other quarantined texts stand between them.
 const crowd = 4
 
-// What the background is looked for among.
+// What the background, and what is new, are looked for among.
 var (
 	lessons = []memory.Kind{memory.Failure, memory.Pattern}
 	endings = []memory.Kind{memory.Episode}
+	taught  = []memory.Kind{memory.Fact, memory.Failure, memory.Pattern}
 )
 
 // Recall returns what is known for a goal.
@@ -84,6 +86,7 @@ func (l *Learner) Recall(ctx context.Context, a Ask) (f Found, err error) {
 			return false
 		}))]
 	}
+	of := a
 	if len(a.Episodes) > 0 {
 		a.Scope, a.Also = a.Episodes[0], a.Episodes[1:]
 		from := add(memory.Query{K: 2 * maxTold, Kinds: endings})
@@ -96,9 +99,44 @@ func (l *Learner) Recall(ctx context.Context, a Ask) (f Found, err error) {
 	if all, err = l.holding(ctx, all, &f.Trusted); err != nil {
 		return f, err
 	}
+	found, err := l.newest(ctx, &of, all)
+	if err != nil {
+		return f, err
+	}
+	all = slices.Insert(all, f.Trusted, found...)
+	f.Trusted += len(found)
 	f.Hits = slices.Clip(all)
 	f.Withheld = len(f.Hits) > 0 && l.holds(a.GoalKey)
 	return f, nil
+}
+
+// newest returns what is news to the chunks among hits that would fire, and is not among these:
+// records that share a word with plan or case. Older ones may match the case better, and leave
+// them no room.
+func (l *Learner) newest(ctx context.Context, a *Ask, hits []memory.Hit) (found []memory.Hit, err error) {
+	for _, c := range l.Match(hits, *a) {
+		if len(c.Differs) > 0 {
+			continue
+		}
+		said := append(c.texts(), a.Situation, a.Objective)
+		all, err := l.recall(ctx, a, nil, memory.Query{
+			Text: text.Shorten(strings.Join(said, "\n"), maxNote), K: crowd * crowd * l.o.Recall, Inject: true,
+			Kinds: taught, Since: time.UnixMicro(c.since),
+		})
+		if err != nil {
+			return nil, err
+		}
+		for i := range all {
+			r := &all[i].Record
+			told := listed(hits, r) || listed(found, r)
+			if !told && news(&all[i]) && c.concerned(a, r.Trigger+"\n"+r.Content) {
+				found = append(found, all[i])
+			}
+		}
+	}
+	// The earliest: what is left out stays news, and is told of next time.
+	slices.SortFunc(found, func(a, b memory.Hit) int { return a.Record.Known.Compare(b.Record.Known) })
+	return found[:min(len(found), l.o.Recall)], nil
 }
 
 // listed reports whether a record is one of the hits.
@@ -117,7 +155,9 @@ func (l *Learner) recall(ctx context.Context, a *Ask, hits []memory.Hit, q memor
 	if strings.TrimSpace(q.Text) == "" {
 		return hits, nil // which would ask for whatever there is
 	}
-	q.Floor, q.Also, q.Situation = max(0, l.o.Floor), a.Also, situationKey(a.Situation)
+	if q.Also, q.Situation = a.Also, situationKey(a.Situation); q.Since.IsZero() { // what is new may be no answer
+		q.Floor = max(0, l.o.Floor)
+	}
 	return l.bank.In(a.Scope).RecallInto(ctx, hits, q)
 }
 

@@ -101,6 +101,14 @@ func moreOf(r *Record, e *table.Entry) *table.More {
 	return &m.More
 }
 
+// madeOrVouched is when e was made, or its quarantine ended, the later.
+func madeOrVouched(e *table.Entry) int64 {
+	if e.More == nil {
+		return e.Known
+	}
+	return max(e.Known, e.More.Rest.(*rest).vouched.UnixMicro())
+}
+
 // linksOf are the Links of e.
 func linksOf(e *table.Entry) []Link {
 	if e.More == nil {

@@ -31,6 +31,9 @@ func (s Space) prepare(q *Query, sc *scratch) error {
 		Context: p.Context[:0], Floor: q.Floor, Model: s.b.model, Triggered: q.Triggered, Linked: q.Linked,
 		Fusion: hybrid.Fusion{Min: s.b.o.MinCosine, Weight: s.b.o.CosineWeight},
 	}
+	if since := latest(q.Since); !q.Since.IsZero() {
+		p.May = func(e *table.Entry) bool { return madeOrVouched(e) > since }
+	}
 	if p.Rescue = !q.Triggered && !q.Archived && !q.Inject && !q.Background && !p.All; p.Rescue {
 		p.Without &^= table.Archived
 	}

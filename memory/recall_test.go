@@ -201,6 +201,9 @@ func TestFilters(t *testing.T) {
 		{"what was known at first", memory.Query{Known: epoch}, []memory.ID{pat}},
 		{"both clocks", memory.Query{At: epoch.Add(-5 * day), Known: epoch.Add(5 * day)}, []memory.ID{fact}},
 		{"for a prompt", memory.Query{Inject: true}, []memory.ID{pat, fact}},
+		{"what is new", memory.Query{Since: epoch}, []memory.ID{fact, web}},
+		{"what is newest", memory.Query{Since: epoch.Add(day)}, []memory.ID{web}},
+		{"what is yet to come", memory.Query{Since: epoch.AddDate(1e6, 0, 0)}, []memory.ID{}},
 	} {
 		for _, text := range []string{"", "import cycle"} {
 			c.q.Text = text
@@ -211,6 +214,9 @@ func TestFilters(t *testing.T) {
 		require.Equal(t, h.Record.ID != web, h.Record.Trusted)
 	}
 	require.Equal(t, 1.0, recall(t, s, memory.Query{At: epoch.Add(-10 * day)})[0].Parts.Recency, "as of then")
+	c.move(day)
+	require.NoError(t, s.Trust(t.Context(), web))
+	require.Equal(t, []memory.ID{web}, ids(recall(t, s, memory.Query{Text: "import cycle", Since: epoch.Add(2 * day)})), "vouched for since")
 }
 
 // Function words find nothing by themselves, unless there is nothing else.
