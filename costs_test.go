@@ -12,6 +12,7 @@ import (
 
 	"github.com/arc-learn/arc"
 	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/rank"
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/store"
 )
@@ -60,6 +61,75 @@ func TestCostsOfEveryAttempt(t *testing.T) {
 	sure, err := a.In("").Confidence(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, []any{"worker", 3, 1}, []any{sure[0].Candidate, sure[0].Samples, sure[0].Confident})
+}
+
+// A verdict is no attempt: costs, wall times and what a success costs are those of the
+// attempts, each of which has come to what the last verdict says.
+func TestVerdictIsNoAttempt(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		provisional bool
+		verdicts    []arc.Verdict
+		known       int
+		successes   int
+	}{
+		"no verdict":            {known: 4, successes: 4},
+		"right":                 {verdicts: []arc.Verdict{{Right: true}, {Right: true, Source: "ben"}}, known: 4, successes: 4},
+		"wrong":                 {verdicts: []arc.Verdict{{Why: "it leaks"}}, known: 4},
+		"right after all":       {verdicts: []arc.Verdict{{}, {Source: "ben"}, {Right: true}}, known: 4, successes: 4},
+		"one task is wrong":     {verdicts: []arc.Verdict{{Task: 2}}, known: 4, successes: 2},
+		"provisional":           {provisional: true},
+		"provisional and right": {provisional: true, verdicts: []arc.Verdict{{Right: true}}, known: 4, successes: 4},
+		"provisional and wrong": {provisional: true, verdicts: []arc.Verdict{{Why: "it leaks"}}, known: 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			clock := newClock()
+			s := &script{do: func(n int, _ act.Work) (act.Result, error) {
+				clock.Add(time.Minute)
+				r := done(`1`)
+				r.Usage.CostUSD = 1
+				return r, nil
+			}}
+			a := agent(t, s.host(), &arc.Options{Now: clock.Now})
+			task := reason.Task{Objective: "mend", Skill: "work", Delta: "mended", Verify: "by looking"}
+			for _, id := range []string{"one", "two"} {
+				run(t, a, arc.Objective{ID: id, Text: "mend the pump", Tasks: []reason.Task{task, task}, Provisional: c.provisional})
+				clock.Add(time.Hour)
+				for _, v := range c.verdicts {
+					require.NoError(t, a.In("").Judge(t.Context(), id, v))
+				}
+			}
+			days, err := a.In("").Costs(t.Context(), clock.Now().Add(-24*time.Hour))
+			require.NoError(t, err)
+			var all rank.Tally
+			for _, d := range days {
+				all.Samples, all.Known, all.Successes = all.Samples+d.Samples, all.Known+d.Known, all.Successes+d.Successes
+				all.Wall += d.Wall
+				all.Merge(&d.Costs)
+			}
+			require.Equal(t, []int{4, c.known, c.successes}, []int{all.Samples, all.Known, all.Successes})
+			require.Equal(t, 4.0, all.USD)
+			each := 4 / max(1, float64(c.successes))
+			if c.successes == 0 {
+				each = 0
+			}
+			require.Equal(t, each, all.PerSuccess().USD)
+			health, err := a.Health(t.Context(), "")
+			require.NoError(t, err)
+			w := health.Fleet.Workers[0]
+			require.Equal(t, []int{4, c.known, c.successes}, []int{w.Samples, w.Known, w.Successes})
+			require.Equal(t, all.Wall/4, w.P50)
+			require.Equal(t, each, w.PerSuccess.USD)
+			if n := len(c.verdicts); n > 0 && len(w.Failures) > 0 {
+				require.Equal(t, c.verdicts[n-1].Why, w.Failures[0].Reason)
+			}
+			ranking, err := a.In("").Rank(t.Context(), "mend the pump", reason.Task{Skill: "work"})
+			require.NoError(t, err)
+			require.Equal(t, 4, ranking[0].Samples)
+			require.Equal(t, each, ranking[0].Price.USD)
+		})
+	}
 }
 
 // The fleet tells why workers have failed, and tasks that name no skill orphan none.

@@ -256,6 +256,7 @@ func (t *turn) move(v verdict) phase {
 		d := delivery{
 			Task: g.Tasks[g.Next], Worker: c.Worker, Attempt: c.Number,
 			Output: c.Output, Summary: c.Reflection.Summary, Deltas: c.Deltas, At: t.a.o.Now().UnixNano(),
+			Made: s.Attempts,
 		}
 		s.Deliveries = appendTo(s.Deliveries, d)
 		t.lineage = append(t.lineage, act.Delivery{

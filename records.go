@@ -363,7 +363,7 @@ func (a *Agent) dropAll(ctx context.Context, prefix string) error {
 // the verdicts about it, and of its aims.
 func (s *state) names() (attempts, goals []string) {
 	for n := range s.Attempts + 1 {
-		attempts = append(attempts, s.prefix()+"/"+strconv.Itoa(n+1))
+		attempts = append(attempts, s.attemptKey(n+1))
 	}
 	for n := range 2 * s.Judged {
 		verdict := s.verdictKey(n/2+1, n%2 == 0)

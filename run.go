@@ -201,7 +201,7 @@ func (s *state) judgement(v Verdict, changed bool, chunk memory.ID, now time.Tim
 	}
 	for i, d := range s.Deliveries {
 		if v.Task == 0 || v.Task == i+1 {
-			j.Work = append(j.Work, learn.Outcome{Skill: d.Task.Skill, Worker: d.Worker})
+			j.Work = append(j.Work, learn.Outcome{Key: s.attemptKey(d.Made), Skill: d.Task.Skill, Worker: d.Worker})
 		}
 	}
 	return j

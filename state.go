@@ -576,6 +576,8 @@ type delivery struct {
 	Deltas  []act.Delta  `cbor:"6,keyasint,omitempty" json:"deltas,omitempty"`
 	// At is when it had passed, in Unix nanoseconds.
 	At int64 `cbor:"255,keyasint,omitempty" json:"at,omitempty"`
+	// Made is which of the run's attempts it was, from 1. 0: a run of before does not say.
+	Made int `cbor:"304,keyasint,omitempty" json:"made,omitempty"`
 }
 
 // Bounds of what a state keeps.
@@ -633,6 +635,9 @@ func (s *state) prefix() string {
 	sum := sha256.Sum256([]byte(s.ID))
 	return "run-" + hex.EncodeToString(sum[:16])
 }
+
+// attemptKey is that of the run's n-th attempt, from 1.
+func (s *state) attemptKey(n int) string { return s.prefix() + "/" + strconv.Itoa(n) }
 
 // verdictKey is that of the n-th verdict about the run, from 1.
 func (s *state) verdictKey(n int, right bool) string {

@@ -79,11 +79,11 @@ func (v View) Retry(ctx context.Context, id, note string) (*Report, error) {
 // Judge tells what was found out about a delivery after its gates had passed it.
 // The chunk, the memories that were used, the workers and the session are credited
 // or charged. The same verdict of one source counts once, and a changed one takes
-// its place: with the memories as if the first had never been; the workers and the
-// session have both. The plan of a Provisional delivery becomes a chunk once it was
-// found right as a whole, and not wrong by anyone. The error is ErrNotDelivered,
-// ErrRunning while the run is live, store.ErrNotFound, or the store's: then Judge can be
-// called again.
+// its place: with the memories as if the first had never been; the session has both.
+// An attempt of a worker has come to what the last verdict about it says, and costs what
+// it did. The plan of a Provisional delivery becomes a chunk once it was found right as a
+// whole, and not wrong by anyone. The error is ErrNotDelivered, ErrRunning while the run
+// is live, store.ErrNotFound, or the store's: then Judge can be called again.
 func (v View) Judge(ctx context.Context, id string, verdict Verdict) error {
 	a := v.a
 	if err := errors.Join(alive(ctx), key.CheckID("id", id), key.CheckID("source", verdict.Source)); err != nil {

@@ -1,6 +1,7 @@
 package learn
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -30,18 +31,20 @@ type Judgement struct {
 
 	Scopes   []memory.Scope // where the memories may be
 	Memories []memory.ID    // those used, the chunk that fired or was learned among them
-	Work     []Outcome      // what is judged: Skill and Worker of each delivery
+	Work     []Outcome      // what is judged: Key, Skill and Worker of each delivery
 }
 
 // Judge takes in a judgement. The memories that the delivery used are credited or
 // charged, and what an opposite judgement did to them before is taken back; each
-// worker has one sample more, and the session one outcome more.
+// worker's attempt came to what the last judgement says, and the session has one
+// outcome more.
 func (l *Learner) Judge(ctx context.Context, j Judgement) error {
 	for i := range j.Work {
 		w := &j.Work[i]
 		if err := l.book.Observe(ctx, rank.Sample{
-			Key: j.Key + "/" + strconv.Itoa(i), Candidate: w.Worker,
+			Key: j.Key + "/" + strconv.Itoa(i), Candidate: w.Worker, Judges: cmp.Or(w.Key, j.Key),
 			Situation: Situation(w.Skill, j.Situation), Success: j.Right, At: j.At,
+			Reason: text.Shorten(j.Why, rank.MaxReason),
 		}); err != nil {
 			return fmt.Errorf("observe: %w", err)
 		}

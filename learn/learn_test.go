@@ -298,6 +298,24 @@ func TestOutcomeThatNobodyJudgedIsUnknown(t *testing.T) {
 	require.Zero(t, ranking[0].Parts.Known)
 }
 
+// What is judged is the attempt: its worker has none more.
+func TestVerdictIsAboutTheAttempt(t *testing.T) {
+	t.Parallel()
+	p := setup(t, nil)
+	o := delivered("one", "the cache")
+	o.Wall = time.Minute
+	_, err := p.learner.Learn(t.Context(), o)
+	require.NoError(t, err)
+	for i, work := range []learn.Outcome{{Key: o.Key, Skill: "edit", Worker: "fixer"}, {Skill: "edit", Worker: "fixer"}} {
+		j := learn.Judgement{Key: fmt.Sprint("v", i), Session: "s", Situation: situation, At: o.At, Work: []learn.Outcome{work}}
+		require.NoError(t, p.learner.Judge(t.Context(), j))
+		stats, err := p.book.Stats(t.Context(), "fixer", "edit")
+		require.NoError(t, err)
+		require.Equal(t, []int{1, 1, 0}, []int{stats.Samples, stats.Known, stats.Successes})
+		require.Equal(t, time.Minute, stats.Wall)
+	}
+}
+
 func TestSituationIsAKey(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, rank.Situation{Skill: "edit", Key: "short", Words: rank.WordsOf("short")}, learn.Situation("edit", "short"))

@@ -28,7 +28,7 @@ func TestBookSaysWhatItsSamplesComeTo(t *testing.T) {
 		x.open(t)
 		defer func() { _ = x.b.Close() }()
 		t.Repeat(map[string]func(*rapid.T){
-			"observe": x.observe, "observe more": x.observe, "again": x.again, "forget": x.forget, "release": x.release,
+			"observe": x.observe, "observe more": x.observe, "again": x.again, "judge": x.judge, "forget": x.forget, "release": x.release,
 			"wait": x.wait, "reopen": x.reopen, "": x.check,
 		})
 	})
@@ -136,6 +136,29 @@ func (x *books) again(t *rapid.T) {
 	}
 }
 
+// judge observes verdicts about samples that are kept, have left, are forgotten, or are another's.
+func (x *books) judge(t *rapid.T) {
+	for range rapid.IntRange(1, 5).Draw(t, "n") {
+		v := x.sample(t)
+		v.Key, v.Unknown = fmt.Sprint("v", x.n), false
+		v.Judges = fmt.Sprint("s", rapid.IntRange(0, x.n).Draw(t, "which"))
+		c := x.all[pairOf{v.Candidate, v.Situation.Skill}]
+		if c != nil && len(c.window) > 0 && rapid.Bool().Draw(t, "kept") {
+			v.Judges = c.window[rapid.IntRange(0, len(c.window)-1).Draw(t, "which kept")].Key
+		}
+		x.n++
+		for range rapid.IntRange(1, 2).Draw(t, "times") {
+			x.try(t, func(ctx context.Context) error { return x.b.Observe(ctx, v) })
+		}
+		if c == nil {
+			continue
+		}
+		if i := slices.IndexFunc(c.window, func(s rank.Sample) bool { return s.Key == v.Judges }); i >= 0 {
+			c.window[i].Success, c.window[i].Unknown = v.Success, false
+		}
+	}
+}
+
 func (x *books) forget(t *rapid.T) {
 	var drop func(s rank.Sample) bool
 	switch n := rapid.IntRange(0, 9).Draw(t, "n"); rapid.IntRange(0, 2).Draw(t, "what") {
@@ -218,7 +241,7 @@ func (x *books) says(t *rapid.T, b *rank.Book) (out []string) {
 func (x *books) compare(t *rapid.T, b *rank.Book) {
 	ctx := context.Background()
 	since := x.now.Add(-rank.Day)
-	want, days := make(map[string]rank.Health), make(map[string]int)
+	want, days := make(map[string]rank.Health), make(map[string][2]int)
 	for p, c := range x.all {
 		h := want[p.candidate]
 		add := func(s *rank.Sample) {
@@ -249,7 +272,13 @@ func (x *books) compare(t *rapid.T, b *rank.Book) {
 		}
 		want[p.candidate] = h
 		for _, s := range slices.Concat(c.window, c.left) {
-			days[fmt.Sprint(p, s.At.Truncate(rank.Day).Unix())]++
+			k := fmt.Sprint(p, s.At.Truncate(rank.Day).Unix())
+			n := days[k]
+			n[0]++
+			if s.Success && !s.Unknown {
+				n[1]++
+			}
+			days[k] = n
 		}
 		got, err := b.Stats(ctx, p.candidate, p.skill)
 		require.NoError(t, err)
@@ -270,7 +299,7 @@ func (x *books) compare(t *rapid.T, b *rank.Book) {
 	require.NoError(t, err)
 	for _, tally := range tallies {
 		k := fmt.Sprint(pairOf{tally.Candidate, tally.Skill}, tally.From.Unix())
-		require.Equal(t, days[k], tally.Samples, k)
+		require.Equal(t, days[k], [2]int{tally.Samples, tally.Successes}, k)
 		delete(days, k)
 	}
 	require.Empty(t, days)

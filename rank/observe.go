@@ -123,22 +123,25 @@ func (b *Book) countSample(ctx context.Context, s *Sample, fact *skill.Fact) err
 	*r = record{Seq: w.next}
 	r.fill(s)
 	b.cleanRecord(r)
-	out, err := b.pushedOut(ctx, s.Candidate, s.Situation.Skill, w)
+	var out *entry
+	var gone hourRecord
+	if s.Judges != "" {
+		out, err = b.judged(ctx, s, w, r, fact)
+	} else if out, err = b.pushedOut(ctx, s.Candidate, s.Situation.Skill, w); out != nil {
+		gone, err = b.left(ctx, s.Candidate, s.Situation.Skill, w, out)
+	}
 	if err != nil {
 		return err
 	}
-	var gone hourRecord
-	if out != nil {
-		if gone, err = b.left(ctx, s.Candidate, s.Situation.Skill, w, out); err != nil {
-			return err
-		}
-	}
+	kept := s.Judges == "" || out != nil
 	u := &b.x.update
 	known.Learn(u, fact, b.opts.Stationary)
 	b.x.Ops = append(b.x.Ops, store.Op{Key: marker, Value: present})
-	slot := b.x.Keys.Join(b.space, "slot", s.Candidate, s.Situation.Skill, slotNumber(r.Seq))
-	if err := b.x.Put(slot, r); err != nil {
-		return err
+	if kept {
+		slot := b.x.Keys.Join(b.space, "slot", s.Candidate, s.Situation.Skill, slotNumber(r.Seq))
+		if err := b.x.Put(slot, r); err != nil {
+			return err
+		}
 	}
 	if err := b.x.learned.Put(&b.x.Batch, b.space, s.Situation.Skill, u); err != nil {
 		return err
@@ -150,11 +153,13 @@ func (b *Book) countSample(ctx context.Context, s *Sample, fact *skill.Fact) err
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if w.next == 0 {
+	if kept && w.next == 0 {
 		b.enterLocked(m, s.Candidate, s.Situation.Skill, w)
 	}
-	w.add(r.entry(), out)
-	if out != nil {
+	if kept {
+		w.add(r.Seq, r.entry(), out)
+	}
+	if gone.Samples > 0 {
 		w.keep(gone, b.opts.Now().UnixNano())
 	}
 	w.rate(b.opts.Calibrated)
@@ -180,6 +185,34 @@ func (b *Book) pushedOut(ctx context.Context, candidate, skill string, w *window
 	}
 	b.x.out = r.entry()
 	return &b.x.out, nil
+}
+
+// judged makes r, a verdict, what it says of the attempt that it is about, and fact what that
+// teaches. It returns what the window has of the attempt, until the next call; nil: it has it
+// no longer, and a usual one teaches instead. The caller has the turn.
+func (b *Book) judged(
+	ctx context.Context, s *Sample, w *window, r *record, fact *skill.Fact,
+) (was *entry, err error) {
+	said, setting, again, n := r.Situation, fact.Setting, true, w.sums.samples
+	r.Wall, r.Cost = int64(mean(float64(w.sums.wall), n)), mean(w.sums.cost.float(), n)
+	for seq := w.next; seq > w.oldest() && was == nil; seq-- {
+		old, err := b.slot(ctx, s.Candidate, s.Situation.Skill, seq-1)
+		if err != nil {
+			return nil, err
+		}
+		if old.Key == s.Judges {
+			b.x.out = old.entry()
+			was, again = &b.x.out, old.Outcome != unknown
+			old.Outcome, old.Reason = r.Outcome, r.Reason
+			*r = *old
+		}
+	}
+	about := r.sample(s.Candidate, s.Situation.Skill)
+	*fact = about.fact()
+	if fact.Again = again; r.Situation == said {
+		fact.Setting = setting // from before secrets were taken out
+	}
+	return was, nil
 }
 
 // left counts a sample that the next one pushes out of a window, and returns its
@@ -365,6 +398,11 @@ type happened struct {
 
 // enterSample has a sample in the journal, unless it was observed before.
 func (b *Book) enterSample(ctx context.Context, s *Sample) error {
+	if s.Judges != "" { // what another opener has observed, perhaps
+		if err := b.Refresh(ctx); err != nil {
+			return err
+		}
+	}
 	seen, err := b.seen(ctx, key.Join(b.space, "seen", s.Key))
 	if seen || err != nil {
 		return err

@@ -201,6 +201,11 @@ type Sample struct {
 	// Reason is why it failed, or what a success was not sure of: at most [MaxReason]
 	// bytes, more is cut.
 	Reason string
+	// Judges is the Key of an earlier sample of the Candidate and skill, where this one is
+	// no attempt but a verdict on that: Success and Reason take the place of what was known,
+	// and nothing else counts. Once [Window] others have followed, it tells [Book.Learned]
+	// alone. It has a known outcome. "": this is an attempt.
+	Judges string
 	// At is when the attempt ended, in 1970 to 2262; zero: now.
 	At time.Time
 }
@@ -233,6 +238,10 @@ func (s *Sample) check() error {
 	bad("key", s.Key != "", "empty")
 	id("candidate", s.Candidate)
 	bad("candidate", s.Candidate != "", "empty")
+	id("judged key", s.Judges)
+	if s.Unknown {
+		bad("outcome of a verdict", s.Judges == "", "unknown")
+	}
 	id("skill", s.Situation.Skill)
 	id("situation key", s.Situation.Key)
 	limit("failed", maxTried, len(s.Situation.Failed) > maxTried, len(s.Situation.Failed))

@@ -49,6 +49,7 @@ type record struct {
 	API        float64   `cbor:"185,keyasint,omitempty"` // US dollars, estimated
 	Reason     string    `cbor:"186,keyasint,omitempty"`
 	Words      uint64    `cbor:"301,keyasint,omitempty"` // of the situation
+	Judges     string    `cbor:"303,keyasint,omitempty"` // of a verdict, which only a journal has
 }
 
 // fill sets everything but Seq from a sample that has been checked.
@@ -64,7 +65,7 @@ func (r *record) fill(s *Sample) {
 	r.Wall, r.Cost, r.API = int64(min(s.Wall, MaxWall)), s.CostUSD, s.APICostUSD
 	r.In, r.Out = int32(s.TokensIn), int32(s.TokensOut)
 	r.Situation, r.Words, r.Features = s.Situation.Key, s.Situation.Words, s.Situation.Features
-	r.Key, r.Failed, r.Reason = s.Key, s.Situation.Failed, s.Reason
+	r.Key, r.Failed, r.Reason, r.Judges = s.Key, s.Situation.Failed, s.Reason, s.Judges
 }
 
 // sample is the opposite of fill.
@@ -74,7 +75,7 @@ func (r *record) sample(candidate, skill string) Sample {
 		Situation: Situation{Skill: skill, Key: r.Situation, Words: r.Words, Features: r.Features, Failed: r.Failed},
 		Success:   r.Outcome == success, Unknown: r.Outcome == unknown, Confidence: r.Confidence,
 		Wall: time.Duration(r.Wall), CostUSD: r.Cost, APICostUSD: r.API, TokensIn: int(r.In), TokensOut: int(r.Out),
-		Reward: r.Reward, Reason: r.Reason, At: time.Unix(0, r.At).UTC(),
+		Reward: r.Reward, Reason: r.Reason, Judges: r.Judges, At: time.Unix(0, r.At).UTC(),
 	}
 }
 

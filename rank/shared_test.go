@@ -36,7 +36,7 @@ func TestSharedBooksComeToWhatOneDoes(t *testing.T) {
 		r.Repeat(map[string]func(*rapid.T){
 			"observe": func(r *rapid.T) {
 				for range rapid.IntRange(1, 50).Draw(r, "samples") {
-					if n == rank.Window {
+					if n >= rank.Window {
 						return // which sample is the last depends on who was first
 					}
 					n++
@@ -52,6 +52,19 @@ func TestSharedBooksComeToWhatOneDoes(t *testing.T) {
 						require.NoError(r, books[i].Observe(t.Context(), s)) // it may not know
 					}
 				}
+			},
+			"judge": func(*rapid.T) {
+				for _, b := range books { // a verdict comes after its attempt
+					require.NoError(r, b.Flush(t.Context()))
+				}
+				n++
+				s := rank.Sample{
+					Key: fmt.Sprint("v", n), Candidate: rapid.SampledFrom([]string{"a", "b"}).Draw(r, "candidate"),
+					Situation: rank.Situation{Skill: "work"}, Judges: fmt.Sprint("s", rapid.IntRange(1, n).Draw(r, "which")),
+					Success: rapid.Bool().Draw(r, "success"), At: now.Add(time.Duration(n)),
+				}
+				require.NoError(r, one.Observe(t.Context(), s))
+				require.NoError(r, books[pick()].Observe(t.Context(), s))
 			},
 			"refresh": func(*rapid.T) { require.NoError(r, books[pick()].Refresh(t.Context())) },
 			"forget": func(*rapid.T) {
@@ -97,7 +110,7 @@ func samples(r *rapid.T, t *testing.T, b *rank.Book) map[string]bool {
 	keys := make(map[string]bool)
 	for s, err := range b.Samples(t.Context(), time.Time{}) {
 		require.NoError(r, err)
-		keys[s.Key] = true
+		keys[s.Key] = s.Success
 	}
 	return keys
 }

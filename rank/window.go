@@ -34,17 +34,18 @@ func (w *window) full() bool { return w.sums.samples == Window }
 // oldest is the sequence number of the first sample in the window.
 func (w *window) oldest() uint64 { return w.next - uint64(w.sums.samples) }
 
-// add takes a sample in. If the window is full, out is the one it pushes out.
-func (w *window) add(e entry, out *entry) {
+// add puts a sample in its place. If there is one, or the window is full, out is what it
+// pushes out.
+func (w *window) add(seq uint64, e entry, out *entry) {
 	if out != nil {
 		w.sums.add(out, -1)
 	}
 	if w.ring != nil || w.sums.samples == 0 {
-		w.ring = w.put(w.ring, w.next, e)
+		w.ring = w.put(w.ring, seq, e)
 	}
 	w.sums.add(&e, +1)
 	w.latest = max(w.latest, e.at)
-	w.next++
+	w.next = max(w.next, seq+1)
 }
 
 // put sets the sample of a sequence number in a ring.
@@ -234,7 +235,7 @@ func replay(rs []record, calibrated bool) (*window, error) {
 		if rs[i].Seq != w.next {
 			return nil, fmt.Errorf("%w: sample %d is missing", store.ErrDamaged, w.next)
 		}
-		w.add(rs[i].entry(), nil)
+		w.add(w.next, rs[i].entry(), nil)
 	}
 	w.rate(calibrated)
 	return w, nil

@@ -14,6 +14,7 @@ type Fact struct {
 	Worth    float64 // of the attempt
 
 	Rated        bool // Success is known
+	Again        bool // of an attempt whose cost and time have counted
 	Success      bool
 	USD, Seconds float64
 	Failed       []string
@@ -44,7 +45,10 @@ func (m *Model) Learn(u *Update, f *Fact, stationary bool) {
 	}
 	if f.Rated {
 		hard := m.Tried(f.Failed)
-		u.arm.rating.Learn(&hard, f.Success, f.USD, f.Seconds)
+		r, was := &u.arm.rating, u.arm.rating
+		if r.Learn(&hard, f.Success, f.USD, f.Seconds); f.Again {
+			r.N, r.USD, r.Seconds = was.N, was.USD, was.Seconds
+		}
 	}
 	if !f.Known {
 		return
