@@ -4,7 +4,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
+	"time"
 
+	"github.com/arc-learn/arc/internal/gist"
+	"github.com/arc-learn/arc/internal/guard"
 	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/reason"
@@ -66,6 +70,68 @@ func (t *turn) fires(ctx context.Context) (learn.Chunk, bool) {
 		i := slices.IndexFunc(t.shown.chunks, func(is learn.Chunk) bool { return is.ID == c.ID })
 		t.shown.chunks[i].Differs = []string{why} // it is the next one's turn
 	}
+}
+
+// Bounds of a source: how long it may take, and what it may say.
+const (
+	sourceTimeout = 10 * time.Second
+	sourceTokens  = 2000
+)
+
+// passages asks the host's sources about an objective, all at once. A source
+// that fails, panics or hangs costs its own passages only.
+func (t *turn) passages(ctx context.Context, objective string) []reason.Passage {
+	if len(t.a.sources) == 0 {
+		return nil
+	}
+	found := make([][]reason.Passage, len(t.a.sources))
+	t.did.sources = make([]error, len(t.a.sources))
+	var all sync.WaitGroup
+	for i, source := range t.a.sources {
+		all.Go(func() {
+			ps, err := guard.Do(ctx, sourceTimeout, func(ctx context.Context) ([]reason.Passage, error) {
+				return source(ctx, objective, sourceTokens)
+			})
+			found[i], t.did.sources[i] = bounded(ps), err
+		})
+	}
+	all.Wait()
+	return slices.Concat(found...)
+}
+
+// bounded returns the passages that fit the bound of a source, three bytes a token.
+func bounded(ps []reason.Passage) []reason.Passage {
+	room := 3 * sourceTokens
+	for i, p := range ps {
+		if room -= len(p.Name) + len(p.Text); room < 0 {
+			return ps[:i]
+		}
+	}
+	return ps
+}
+
+// grounds is what passages, and the manuals of a plan, say, as a number. 0: nothing.
+func (t *turn) grounds(ps []reason.Passage, tasks []reason.Task) uint64 {
+	var said []string
+	for _, p := range ps {
+		if !p.Volatile {
+			said = append(said, p.Name+"\n"+p.Text)
+		}
+	}
+	manuals := slices.Clone(t.s.Objective.Skills)
+	for i := range tasks {
+		manuals = append(manuals, tasks[i].Skill)
+	}
+	for _, name := range manuals {
+		if m := t.a.skills.All[name].Body; m != "" {
+			said = append(said, m)
+		}
+	}
+	if len(said) == 0 {
+		return 0
+	}
+	slices.Sort(said)
+	return gist.Sum(slices.Compact(said)...)
 }
 
 // wanted is the aim as the learner sees it.
