@@ -111,8 +111,8 @@ func (l *Learner) Recall(ctx context.Context, a Ask) (f Found, err error) {
 }
 
 // newest returns what is news to the chunks among hits that would fire, and is not among these:
-// records that share a word with plan or case. Older ones may match the case better, and leave
-// them no room.
+// records that share a word with plan or case, the best first, at most crowd times Options.Recall
+// for each. Older ones may match the case better, and leave them no room.
 func (l *Learner) newest(ctx context.Context, a *Ask, hits []memory.Hit) (found []memory.Hit, err error) {
 	for _, c := range l.Match(hits, *a) {
 		if len(c.Differs) > 0 {
@@ -120,7 +120,7 @@ func (l *Learner) newest(ctx context.Context, a *Ask, hits []memory.Hit) (found 
 		}
 		said := append(c.texts(), a.Situation, a.Objective)
 		all, err := l.recall(ctx, a, nil, memory.Query{
-			Text: text.Shorten(strings.Join(said, "\n"), maxNote), K: crowd * crowd * l.o.Recall, Inject: true,
+			Text: text.Shorten(strings.Join(said, "\n"), maxNote), K: crowd * l.o.Recall, Inject: true,
 			Kinds: taught, Since: time.UnixMicro(c.since),
 		})
 		if err != nil {
@@ -134,9 +134,7 @@ func (l *Learner) newest(ctx context.Context, a *Ask, hits []memory.Hit) (found 
 			}
 		}
 	}
-	// The earliest: what is left out stays news, and is told of next time.
-	slices.SortFunc(found, func(a, b memory.Hit) int { return a.Record.Known.Compare(b.Record.Known) })
-	return found[:min(len(found), l.o.Recall)], nil
+	return found, nil
 }
 
 // listed reports whether a record is one of the hits.
