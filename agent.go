@@ -751,6 +751,17 @@ func (a *Agent) givenAgain(ctx context.Context, s *state) act.Secrets {
 	return own
 }
 
+// hide takes the secrets of a run out of what a person says of it, also those that are
+// not given again.
+func (a *Agent) hide(s *state, text string) string {
+	return a.o.Sanitizer.Tagged(text, slices.Collect(maps.Values(s.Secrets))...)
+}
+
+// remark is what a person says of a run, as it is kept.
+func (a *Agent) remark(ctx context.Context, s *state, text string) string {
+	return clip(a.o.Sanitizer.Knowing(slices.Collect(maps.Values(a.givenAgain(ctx, s)))...).Sanitize(a.hide(s, text)))
+}
+
 // unlock puts the secrets of a run back that goes on.
 func (t *turn) unlock(ctx context.Context) {
 	s := &t.s

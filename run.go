@@ -178,7 +178,7 @@ func (a *Agent) retry(ctx context.Context, scope memory.Scope, id, note string, 
 		if s.Status != Blocked {
 			return s, fmt.Errorf("%w: %q is %s", ErrNotBlocked, id, s.Status)
 		}
-		return s.retried(note, a.o.Now()), nil
+		return s.retried(a.hide(&s, note), a.o.Now()), nil
 	})
 }
 

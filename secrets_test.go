@@ -263,6 +263,50 @@ func TestSecretsThatAPersonSays(t *testing.T) {
 	})
 }
 
+// The record of a run tells its secrets by their tags: what a person says is without them
+// where nobody gives them again, and whole once somebody does.
+func TestSecretsThatAPersonSaysAreKnownByTheirTags(t *testing.T) {
+	t.Parallel()
+	const value = "correct horse/battery 9"
+	var answers []reason.Answer
+	s := &script{
+		decide: func(n int, b reason.Brief) (reason.Decision, error) {
+			if n == 1 {
+				return reason.Decision{Questions: []string{"How does one log in?"}}, nil
+			}
+			answers = slices.Clone(b.Answers)
+			return plan(b.Objective), nil
+		},
+		do: func(int, act.Work) (act.Result, error) { return act.Result{}, act.ErrDenied },
+	}
+	h := s.host()
+	st := &written{Store: store.NewMem()}
+	now := func() *arc.Agent { return agentOn(t, st, h, nil) }
+	run(t, now(), arc.Objective{ID: "run", Text: "log in", Secrets: act.Secrets{"login": value}})
+	r, err := now().In("").Answer(t.Context(), "run", "by "+value+", please")
+	require.NoError(t, err)
+	require.Equal(t, arc.CauseSecret, r.Cause)
+	_, err = now().In("").Retry(t.Context(), "run", "now '"+value+"' is right")
+	require.NoError(t, err)
+
+	h.Secrets = func(context.Context, memory.Scope, string, []string) (map[string]string, error) {
+		return map[string]string{"login": value}, nil
+	}
+	s.do = nil
+	require.Equal(t, arc.Delivered, must(now().In("").Retry(t.Context(), "run", "")).Status)
+	require.Equal(t, "by "+value+", please", answers[0].Text)
+	require.Equal(t, "now '"+value+"' is right", answers[1].Text)
+	h.Secrets = nil
+	require.NoError(t, now().In("").Judge(t.Context(), "run", arc.Verdict{Why: "not in as " + value, Source: "ada"}))
+	h.Workers = []act.Worker{h.Workers[0]}
+	h.Workers[0].Mode = act.Gated
+	a := agentOn(t, st, h, &arc.Options{Patience: -1})
+	run(t, a, arc.Objective{ID: "held", Text: "log in", Tasks: chore, Secrets: act.Secrets{"login": value}})
+	require.NoError(t, a.In("").Rule(t.Context(), arc.Ruling{Run: "held", Attempt: 1, By: "ada", Note: "not with " + value}))
+	require.NoError(t, a.Close())
+	require.False(t, strings.Contains(st.text.String(), "horse/battery"))
+}
+
 // A text that holds the token of a secret from the start is no way to have it.
 func TestTokenIsNotRevealed(t *testing.T) {
 	t.Parallel()

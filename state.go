@@ -98,7 +98,8 @@ type Objective struct {
 	// 6 bytes. They get them in Work.Secrets, and in texts that hold them; the reasoner
 	// in texts only. They are never kept: wherever they would be kept or told, a token
 	// stands for them, also in base64, hex, JSON and URLs. A run that goes on from the
-	// store asks Host.Secrets for them.
+	// store asks Host.Secrets for them. Where that gives none, what a person says of the
+	// run hides them as they are alone, between what are no letters or digits.
 	Secrets act.Secrets `cbor:"-" json:"-"`
 	// Skills are those of Host.Skills that the work needs, at most 32: the reasoner reads
 	// their SKILL.md first, whatever the Text names, and a task that names no skill of

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"maps"
 	"slices"
 	"time"
 
@@ -53,9 +52,9 @@ func (v View) Resume(ctx context.Context, id string) (*Report, error) {
 	return v.a.reopen(ctx, v.scope, id, nil)
 }
 
-// Answer answers the questions of a run that is Asking, and goes on with it.
-// The text has at most 64 KiB. The error is ErrNotAsking if the run has asked
-// nothing, and otherwise as Resume's.
+// Answer answers the questions of a run that is Asking, and goes on with it. The text has
+// at most 64 KiB. What of it is a secret is not kept, as Objective.Secrets says. The error
+// is ErrNotAsking if the run has asked nothing, and otherwise as Resume's.
 func (v View) Answer(ctx context.Context, id, text string) (*Report, error) {
 	if len(text) > maxText {
 		return nil, &store.LimitError{Field: "answer", Limit: maxText, Got: len(text)}
@@ -64,7 +63,7 @@ func (v View) Answer(ctx context.Context, id, text string) (*Report, error) {
 		if s.Status != Asking {
 			return s, fmt.Errorf("%w: %q is %s", ErrNotAsking, id, s.Status)
 		}
-		return s.answered(text), nil
+		return s.answered(v.a.hide(&s, text)), nil
 	})
 }
 
@@ -116,7 +115,7 @@ func (v View) Judge(ctx context.Context, id string, verdict Verdict) error {
 		return &store.LimitError{Field: "verdicts about a run", Limit: maxFailed, Got: len(s.Verdicts) + 1}
 	}
 	s.Judged++
-	verdict.Why = clip(a.o.Sanitizer.Knowing(slices.Collect(maps.Values(a.givenAgain(ctx, &s)))...).Sanitize(verdict.Why))
+	verdict.Why = a.remark(ctx, &s, verdict.Why)
 	chunk, err := a.chunk(ctx, &s)
 	if err != nil {
 		return fmt.Errorf("judge run %q: %w", id, err)
@@ -255,7 +254,7 @@ func (v View) Rule(ctx context.Context, r Ruling) error {
 	if p := s.pending(); p == nil || p.Decided(now) || r.Attempt != s.Attempts+1 {
 		return fmt.Errorf("%w: attempt %d of run %q, which is %s", ErrLate, r.Attempt, r.Run, s.Status)
 	}
-	r.Note = clip(a.o.Sanitizer.Knowing(slices.Collect(maps.Values(a.givenAgain(ctx, &s)))...).Sanitize(r.Note))
+	r.Note = a.remark(ctx, &s, r.Note)
 	t := a.between(own, s)
 	defer a.veils.Put(t.veil)
 	p := *t.s.Current.Approval

@@ -118,3 +118,23 @@ func TestKnownValueWithinASecret(t *testing.T) {
 	text := "https://user:4567@host/ and 4567"
 	require.Equal(t, text, s.Reveal(s.Sanitize(text)))
 }
+
+// Of a value that is not there any more the tag tells where it stands.
+func TestTagged(t *testing.T) {
+	t.Parallel()
+	s := new(redact.Sanitizer).WithKey(key)
+	rapid.Check(t, func(t *rapid.T) {
+		value := rapid.StringMatching(`[a-zé0-9]([ -~]|ß|…){4,30}[a-z0-9]|[+/=!]([ -~]){5,20}[$!]`).Draw(t, "value")
+		other := rapid.StringMatching(`[ -~]{0,200}`).Draw(t, "other")
+		ends := rapid.SampledFrom([][2]string{{"", ""}, {"use ", ", please"}, {"«", "»"}, {"token='", "'"}, {other + "\n", "\n" + other}}).Draw(t, "ends")
+		text := ends[0] + value + ends[1]
+		clean := s.Tagged(text, "01234567", s.Tag(value))
+		require.NotContains(t, clean, value)
+		require.Equal(t, text, s.Knowing(value).Reveal(clean))
+		require.Equal(t, text, s.Tagged(text, s.Tag(value+"x")))
+	})
+	long := strings.Repeat("one two ", 1<<12)
+	tags := []string{s.Tag("horse"), s.Tag("horse battery"), s.Tag("horse battery/staple"), s.Tag("short")}
+	require.Equal(t, long+s.Knowing("horse battery/staple").Sanitize("horse battery/staple")+" short", s.Tagged(long+"horse battery/staple short", tags...))
+	require.Equal(t, "horse", new(redact.Sanitizer).Tagged("horse", "", new(redact.Sanitizer).Tag("horse")))
+}
