@@ -114,7 +114,8 @@ type Options struct {
 	// that a delivery is ever worth. Policies other than rank's Learned ignore both.
 	Worth rank.Worth
 
-	// ReasonTimeout bounds one call of the reasoner. 0: ten minutes.
+	// ReasonTimeout bounds one call of the reasoner. 0: ten minutes. One that misses it is a
+	// refused decision; model.Timeout, with less, has the run wait for a model that hangs.
 	//
 	// Negative is none, here and in the next two: the host's code is called on
 	// the goroutine of the run, which is faster. A call that hangs then hangs

@@ -3,6 +3,7 @@ package arc_test
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/arc-learn/arc"
 	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/reason/model"
 )
 
 func busy(after time.Duration) error {
@@ -88,6 +90,31 @@ func TestWaitingSpendsNoBudget(t *testing.T) {
 		require.Equal(t, arc.Delivered, r.Status, r.Reason)
 		require.Equal(t, 100*time.Second, r.Ended.Sub(r.Started))
 	})
+}
+
+// A model that hangs is waited for by who says so: the loop cannot tell it from a prompt that
+// takes too long.
+func TestModelThatHangs(t *testing.T) {
+	t.Parallel()
+	for limit, want := range map[time.Duration]arc.Status{time.Minute: arc.Delivered, time.Hour: arc.Blocked} {
+		synctest.Test(t, func(t *testing.T) {
+			var calls atomic.Int32 // those that time out are left behind
+			m := model.Timeout(reason.ModelFunc(func(ctx context.Context, _ *reason.Request) (*reason.Response, error) {
+				if calls.Add(1) > 4 {
+					return &reason.Response{Text: `{"approach":"edit","tasks":[{"objective":"edit cache.go","verify":"the gate","skill":"work"}]}`, Stop: reason.StopEnd}, nil
+				}
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}), limit)
+			llm, err := reason.NewLLM(m, nil)
+			require.NoError(t, err)
+			h := (&script{}).host()
+			h.Reasoner = llm
+			o := realTime()
+			o.Patience = time.Hour
+			require.Equal(t, want, run(t, agent(t, h, o), arc.Objective{Text: "mend the cache"}).Status)
+		})
+	}
 }
 
 // A run that is stopped while it waits stops at once, and goes on later.
