@@ -95,7 +95,7 @@ func TestBadInput(t *testing.T) {
 				}
 			}
 			a, _ := open(t)
-			require.ErrorContains(t, a.In("").Rule(t.Context(), arc.Ruling{Run: "r", By: "\u200b", Allow: true}), "by whom")
+			require.ErrorContains(t, a.In("").Rule(t.Context(), arc.Ruling{Run: "r", By: "\u200b", Allow: true}), "by is empty")
 			require.Equal(t, "می\u200cروم", run(t, a, arc.Objective{ID: "می\u200cروم", Text: "mend the cache"}).ID)
 		},
 		"33 inputs that are nested deeply": func(t *testing.T) {

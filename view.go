@@ -231,7 +231,7 @@ func (v View) Rule(ctx context.Context, r Ruling) error {
 	a := v.a
 	err := errors.Join(alive(ctx), key.CheckID("run", r.Run), key.CheckID("by", r.By))
 	if err == nil && fence.Blank(r.By) {
-		err = errors.New("a ruling says by whom it is")
+		err = errors.New("ruling: by is empty: say by whom it is")
 	}
 	if err == nil && len(r.Note) > maxText {
 		err = &store.LimitError{Field: "note", Limit: maxText, Got: len(r.Note)}

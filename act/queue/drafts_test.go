@@ -98,7 +98,9 @@ func TestBadDrafts(t *testing.T) {
 		_, _, err := q.Enqueue(t.Context(), d)
 		require.ErrorIs(t, err, queue.ErrDraft, name)
 	}
-	_, _, err := q.Enqueue(t.Context(), queue.Draft{Subject: "x", Parent: "none"})
+	_, _, err := q.Enqueue(t.Context(), queue.Draft{Subject: "x", Quiet: -1})
+	require.ErrorContains(t, err, "quiet is negative")
+	_, _, err = q.Enqueue(t.Context(), queue.Draft{Subject: "x", Parent: "none"})
 	require.ErrorIs(t, err, store.ErrNotFound)
 	_, _, err = q.Enqueue(t.Context(), queue.Draft{Subject: "x", Scope: "other/user"})
 	require.ErrorIs(t, err, memory.ErrTenant)

@@ -180,7 +180,7 @@ func (d *Draft) problems() error {
 		bad("priority %d is not one of 1 to %d", d.Priority, priorities)
 	}
 	if d.MaxAttempts < 1 || min(d.Timeout, d.Quiet) < 0 {
-		bad("a negative bound")
+		bad("max attempts, timeout or quiet is negative")
 	}
 	if d.At.After(latest) || !d.At.IsZero() && d.At.Before(time.Unix(0, 0)) {
 		bad("at: %v is out of range", d.At)

@@ -153,4 +153,4 @@ func expanded(n *yaml.Node, limit, nested int) int {
 // ours takes our type, which says nothing to the writer, out of what the parser
 // says.
 var ours = strings.NewReplacer(" in type goal.yamlGoal", "", "into goal.yamlGoal", "as a goal",
-	"into []goal.yamlGoal", "as a list of goals")
+	" in type struct { Goals []goal.yamlGoal }", "", "into []goal.yamlGoal", "as a list of goals")

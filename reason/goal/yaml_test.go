@@ -100,6 +100,7 @@ func TestParseGoalsRefuses(t *testing.T) {
 	} {
 		_, err := goal.ParseGoals([]byte(in))
 		require.ErrorContains(t, err, want, "%.100q", in)
+		require.NotContains(t, err.Error(), "yamlGoal")
 	}
 	_, err := goal.ParseGoals(make([]byte, goal.MaxYAML+1))
 	_, ok := errors.AsType[*store.LimitError](err)
