@@ -379,6 +379,7 @@ func TestResumeSeveral(t *testing.T) {
 	require.Equal(t, exitWaiting, n)
 	require.Contains(t, out, "--run one")
 	require.Contains(t, out, "--run two")
+	require.Equal(t, 2, strings.Count(out, "objective  tidy up"), "what follows is said of which run")
 }
 
 // A bad number is the caller's mistake, and no panic.

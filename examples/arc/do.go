@@ -84,25 +84,28 @@ func (c *resumeCmd) Run(a *app, v arc.View) error {
 	if c.Note != "" {
 		return a.drive(func(ctx context.Context) (*arc.Report, error) { return v.Retry(ctx, c.ID, c.Note) })
 	}
-	ids := []string{c.ID}
+	runs := []*arc.Report{{ID: c.ID}}
 	if c.ID == "" {
-		ids = nil
+		runs = nil
 		for r, err := range v.Runs(a.ctx, arc.Filter{}) {
 			if err != nil {
 				return err
 			}
 			if r.Status == arc.Running || r.Status == arc.Asking || r.Status == arc.Waiting {
-				ids = append(ids, r.ID)
+				runs = append(runs, r)
 			}
 		}
-		if len(ids) == 0 {
+		if len(runs) == 0 {
 			a.say("nothing to go on with")
 		}
 	}
 	n := exitDone
-	for _, id := range ids {
-		err := a.drive(func(ctx context.Context) (*arc.Report, error) { return a.settled(ctx, v, id) })
-		if len(ids) == 1 || a.ctx.Err() != nil {
+	for _, r := range runs {
+		if c.ID == "" && !a.json {
+			a.headed(strong, "objective", r.Objective)
+		}
+		err := a.drive(func(ctx context.Context) (*arc.Report, error) { return a.settled(ctx, v, r.ID) })
+		if len(runs) == 1 || a.ctx.Err() != nil {
 			return err
 		}
 		if m := a.exits(err); n == exitDone {
