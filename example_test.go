@@ -299,7 +299,7 @@ func ExampleAgent_Health() {
 	// blocked <nil>
 	// NEEDS_ATTENTION <nil>
 	// worker failed 100 % of the last hour
-	// no worker has delivered "work" for a day
+	// "work" was asked for and not delivered in 24 hours
 }
 
 // What a host does about a run that is not delivered depends on its Cause.

@@ -103,8 +103,8 @@ func (h *Health) judge() {
 			add("look at "+strings.Join(keys, ", "), "%s failed %.0f %% of the last hour", w.Name, 100*w.FailureRate)
 		}
 	}
-	for _, skill := range h.Fleet.Orphaned {
-		add("add a worker for it, or take it from the reasoner's list", "no worker has delivered %q for a day", skill)
+	for _, s := range h.Fleet.Orphaned {
+		add("add a worker for it, or take it from the reasoner's list", "%q was asked for and not delivered in 24 hours", s)
 	}
 	for _, f := range iar.Findings(h.Resonance) {
 		add("read the reflections of the last runs", "%s: %s", f.Kind, f.Text)

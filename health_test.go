@@ -35,7 +35,7 @@ func TestHealthSaysWhatToDo(t *testing.T) {
 	report := h.String()
 	for _, want := range []string{
 		"30 of 46", "quarantined", "what workers claim is off by 0.90", "worker failed 100 % of the last hour",
-		`no worker has delivered "work"`, "let workers and reasoner name what they used", "uplift not measured", "0 of 24 delivered",
+		`"work" was asked for and not delivered in 24 hours`, "let workers and reasoner name what they used", "uplift not measured", "0 of 24 delivered",
 	} {
 		require.Contains(t, strings.Join(strings.Fields(report), " "), want)
 	}
