@@ -89,6 +89,21 @@ func TestRestsWhenTheClockWasPutBack(t *testing.T) {
 	require.Empty(t, p.learner.Rests(k, scope, "next", &a, noon))
 }
 
+// What objective and task have both said is told once.
+func TestInputsOfAFailureAreToldOnce(t *testing.T) {
+	t.Parallel()
+	p := setup(t, nil)
+	for task, want := range map[string]string{`{"n": 1}`: "Task: export {\"n\":1}\n", `{"n":2}`: "Task: export {\"n\":1} {\"n\":2}\n"} {
+		o := refused(task, 1, "the export of "+task)
+		o.Action.Inputs, o.Action.Task.Inputs = json.RawMessage(`{"n":1}`), json.RawMessage(task)
+		r, err := p.learner.Learn(t.Context(), o)
+		require.NoError(t, err)
+		failure, err := p.bank.In(scope).Get(t.Context(), r.Warning.ID)
+		require.NoError(t, err)
+		require.Contains(t, failure.Content, want)
+	}
+}
+
 // BenchmarkKnown looks up what is known of one of a thousand situations, of 100
 // failures each, and decides about an action.
 func BenchmarkKnown(b *testing.B) {

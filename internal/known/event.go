@@ -39,15 +39,16 @@ func Made(output json.RawMessage, summary string) string {
 	return text.Shorten(compact(output), maxQuoted)
 }
 
-// Task is a task for a goal in words, with its inputs and those of the objective.
+// Task is a task for a goal in words, with its inputs and those of the objective,
+// once if they are the same.
 func Task(t *reason.Task, goal string, inputs json.RawMessage) string {
 	text := t.Objective
 	if !strings.Contains(text, goal) {
 		text += ", for: " + goal
 	}
 	for _, raw := range [...]json.RawMessage{inputs, t.Inputs} {
-		if !absent(raw) {
-			text += " " + compact(raw)
+		if in := " " + compact(raw); !absent(raw) && !strings.HasSuffix(text, in) {
+			text += in
 		}
 	}
 	return Quote(text)
