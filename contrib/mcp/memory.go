@@ -68,7 +68,7 @@ type rememberIn struct {
 type rememberOut struct {
 	ID          string `json:"id" jsonschema:"the memory that holds it; empty if it was rejected"`
 	Disposition string `json:"disposition" jsonschema:"stored, merged, strengthened or rejected"`
-	Reason      string `json:"reason" jsonschema:"why it was rejected, or empty"`
+	Reason      string `json:"reason" jsonschema:"why it was not kept as it was said, or empty"`
 }
 
 type feedbackIn struct {
@@ -81,7 +81,7 @@ type feedbackIn struct {
 }
 
 type feedbackOut struct {
-	Counted int      `json:"counted" jsonschema:"ids that are known here"`
+	Counted int      `json:"counted" jsonschema:"ids that are known here, also where the key has counted before"`
 	Unknown []string `json:"unknown" jsonschema:"ids that are not, and were ignored"`
 }
 
@@ -229,9 +229,16 @@ func (d desk) remember(ctx context.Context, c caller, in rememberIn) (rememberOu
 	if in.SaidBy == "user" {
 		draft.Source.Origin, draft.Actor = memory.User, "user"
 	}
-	r, err := d.agent.In(c.Scope).Memory().Remember(ctx, draft)
+	space := d.agent.In(c.Scope).Memory()
+	r, err := space.Remember(ctx, draft)
 	if err != nil {
 		return rememberOut{}, "", err
+	}
+	if r.Disposition == memory.Stored && in.Key != "" {
+		is, err := space.Get(ctx, r.ID) // what had secrets is not as it was said
+		if err == nil && is.Content != in.Content && !strings.Contains(is.Content, "[REDACTED:") {
+			r.Reason = "the key is of an earlier memory, which stays as it was; take another key for this one"
+		}
 	}
 	return rememberOut{ID: string(r.ID), Disposition: string(r.Disposition), Reason: r.Reason}, "", nil
 }

@@ -120,6 +120,8 @@ func TestKeysAreTheClientsOwn(t *testing.T) {
 	agent := open(t, scripted())
 	s := serve(t, agent, anna)
 	kept := call[receipt](t, s, "remember", `{"content":"the port is 8080","key":"k"}`)
+	require.Equal(t, kept, call[receipt](t, s, "remember", `{"content":"the port is 8080","key":"k"}`))
+	require.Contains(t, call[receipt](t, s, "remember", `{"content":"the port is 9090","key":"k"}`).Reason, "another key")
 	call[map[string]any](t, s, "feedback", js(map[string]any{"key": "run-1/1", "injected": []string{kept.ID}, "delivered": true}))
 	id := memory.ID(kept.ID)
 	space := agent.In("acme/anna").Memory()
