@@ -297,13 +297,18 @@ func (c *credsSetCmd) Run(a *app, v *vault) error {
 	if value == "" {
 		return misuse("the value is empty")
 	}
-	return v.put(c.String(), value)
+	return a.did(v.put(c.String(), value), "kept", c.String())
 }
 
 type credsDeleteCmd struct{ credName }
 
 // Run implements the command.
-func (c *credsDeleteCmd) Run(_ *app, v *vault) error { return v.put(c.String(), "") }
+func (c *credsDeleteCmd) Run(a *app, v *vault) error {
+	if _, err := v.value(c.String()); err != nil {
+		return err
+	}
+	return a.did(v.put(c.String(), ""), "deleted", c.String())
+}
 
 type credsUnlockCmd struct{}
 

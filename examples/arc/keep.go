@@ -49,9 +49,15 @@ type exportCmd struct {
 
 // Run implements the command.
 func (c *exportCmd) Run(a *app, _ arc.View) error {
-	return a.writing(c.File, func(w io.Writer) error {
-		return a.agent.Export(a.ctx, cmp.Or(memory.Scope(c.Scope), a.config.Scope), w)
-	})
+	if c.Scope != "" && a.lacks(c.Scope) {
+		return refused("nothing is kept of %s", c.Scope)
+	}
+	scope := cmp.Or(memory.Scope(c.Scope), a.config.Scope)
+	err := a.writing(c.File, func(w io.Writer) error { return a.agent.Export(a.ctx, scope, w) })
+	if err != nil || c.File == "-" {
+		return err
+	}
+	return a.did(nil, "written", string(scope))
 }
 
 type importCmd struct {
@@ -79,8 +85,7 @@ func (c *eraseCmd) Run(a *app, _ arc.View) error {
 	if err := a.sure(a.ctx, c.Yes, fmt.Sprintf("Remove all that is kept of %s for good?", c.Scope)); err != nil {
 		return err
 	}
-	var kept lines
-	known := a.agent.Export(a.ctx, memory.Scope(c.Scope), &kept)
+	nothing := a.lacks(c.Scope)
 	if err := a.agent.Erase(a.ctx, memory.Scope(c.Scope)); err != nil {
 		return err
 	}
@@ -89,10 +94,16 @@ func (c *eraseCmd) Run(a *app, _ arc.View) error {
 			return err
 		}
 	}
-	if known == nil && kept <= 2 { // the first and the last say what it is
+	if nothing {
 		return refused("nothing was kept of %s", c.Scope)
 	}
-	return nil
+	return a.did(nil, "erased", c.Scope)
+}
+
+// lacks reports whether nothing is kept of a scope.
+func (a *app) lacks(scope string) bool {
+	var kept lines // the first and the last say what it is
+	return a.agent.Export(a.ctx, memory.Scope(scope), &kept) == nil && kept <= 2
 }
 
 // lines counts those that are written, up to a few.

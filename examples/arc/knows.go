@@ -178,7 +178,7 @@ func (c *memoryForgetCmd) Run(a *app, v arc.View) error {
 		return err
 	}
 	_, err = a.syncNotebook(nil, r.ID) // in which it may stand
-	return err
+	return a.did(err, "forgotten", c.ID)
 }
 
 type memorySyncCmd struct{}
@@ -198,7 +198,7 @@ type memoryTrustCmd struct {
 
 // Run implements the command.
 func (c *memoryTrustCmd) Run(a *app, v arc.View) error {
-	return v.Memory().Trust(a.ctx, memory.ID(c.ID))
+	return a.did(v.Memory().Trust(a.ctx, memory.ID(c.ID)), "trusted", c.ID)
 }
 
 type memoryHistoryCmd struct {
@@ -328,8 +328,8 @@ type identityRejectCmd struct {
 
 // Run implements the command.
 func (c *identityRejectCmd) Run(a *app, x *identity.Identity) error {
-	_, err := x.Reject(a.ctx, identity.ID(c.ID), c.Reason)
-	return err
+	f, err := x.Reject(a.ctx, identity.ID(c.ID), c.Reason)
+	return a.did(err, "rejected", f.Content)
 }
 
 type identitySyncCmd struct {

@@ -275,7 +275,8 @@ func (c *judgeCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	return v.Judge(a.ctx, c.ID, arc.Verdict{Task: c.Task, Right: c.Right, Why: c.Why, Source: who()})
+	err = v.Judge(a.ctx, c.ID, arc.Verdict{Task: c.Task, Right: c.Right, Why: c.Why, Source: who()})
+	return a.did(err, "judged", c.ID)
 }
 
 type healthCmd struct{}

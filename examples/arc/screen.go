@@ -148,6 +148,14 @@ func (s *screen) present(v any, print func()) error {
 	return e.Encode(v)
 }
 
+// did says what a command has done, and to what, unless it failed.
+func (s *screen) did(err error, word, what string) error {
+	if err != nil {
+		return err
+	}
+	return s.present(what, func() { s.headed(good, word, what) })
+}
+
 // listed prints a list: with --json as JSON, otherwise as a table.
 func listed[T any](s *screen, all []T, header []string, row func(T) []string) error {
 	return s.present(append([]T{}, all...), func() {

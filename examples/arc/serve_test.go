@@ -83,7 +83,9 @@ plans:
 				return err
 			}))
 			if kind == "keyring" {
-				works(t, dir, append([]string{"creds", "delete"}, name...)...)
+				require.Contains(t, works(t, dir, append([]string{"creds", "delete"}, name...)...), "deleted    github/token")
+				out, n := command(t, dir, append([]string{"creds", "delete"}, name...)...)
+				require.Equal(t, exitError, n, out)
 				require.Contains(t, works(t, dir, "creds"), "none")
 			}
 		})

@@ -110,7 +110,7 @@ func (c *tasksUpdateCmd) Run(a *app, q *queue.Queue) (err error) {
 	if err == nil && c.Requeue {
 		err = q.Requeue(a.ctx, c.ID, c.Note)
 	}
-	return err
+	return a.did(err, "changed", c.ID)
 }
 
 type tasksCloseCmd struct {
@@ -121,7 +121,7 @@ type tasksCloseCmd struct {
 
 // Run implements the command.
 func (c *tasksCloseCmd) Run(a *app, q *queue.Queue) error {
-	return q.Settle(a.ctx, c.ID, queue.Result{State: queue.State(c.Status), Summary: c.Summary})
+	return a.did(q.Settle(a.ctx, c.ID, queue.Result{State: queue.State(c.Status), Summary: c.Summary}), c.Status, c.ID)
 }
 
 type runCmd struct {
