@@ -321,6 +321,12 @@ func parseConfig(text []byte) (*config, error) {
 	if err := d.Decode(c); err != nil && !errors.Is(err, io.EOF) {
 		return nil, misuse("arc.yaml: %v", err)
 	}
+	if err := d.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
+		return nil, misuse("arc.yaml: a second document begins (---), which would not be read")
+	}
+	if err := cmp.Or(c.Scope, "local").Check(); err != nil {
+		return nil, misuse("arc.yaml: %v", err)
+	}
 	if c.Model != "" && c.Price == nil && c.Budget.Run+c.Budget.Day > 0 {
 		return nil, misuse("arc.yaml: budget is in dollars, and no price says what a million tokens cost: {in: 3, out: 15}")
 	}

@@ -35,8 +35,8 @@ func TestWrongCallsDoNothing(t *testing.T) {
 	}
 	require.NoFileExists(t, filepath.Join(dir, "todo.md"))
 	for text, want := range map[string]string{
-		"name: x": "arc.yaml has no workers", "scope: bad scope": "arc.yaml has no workers",
-		"scope: bad scope\nworkers: [{name: x, run: [x], gates: [[x]]}]": "bad scope",
+		"name: x": "arc.yaml has no workers", "scope: bad scope": "arc.yaml: bad scope",
+		"workers: []\n---\nname: x": "arc.yaml: a second document", "name: x\n---\na: [": "a second document",
 	} {
 		out, n := command(t, configured(t, text), "status")
 		require.Equal(t, exitUsage, n, out)
