@@ -256,11 +256,19 @@ type credsCmd struct {
 }
 
 type credName struct {
-	Service string `help:"The service." required:"" placeholder:"NAME"`
+	Service string `help:"The service, without a /." required:"" placeholder:"NAME"`
 	Key     string `help:"The key." required:"" placeholder:"NAME"`
 }
 
 func (c credName) String() string { return c.Service + "/" + c.Key }
+
+// Validate keeps one name from being that of two: a/b and c would be a and b/c.
+func (c credName) Validate() error {
+	if strings.Contains(c.Service, "/") {
+		return fmt.Errorf("the service %q has a /, behind which its key begins", c.Service)
+	}
+	return nil
+}
 
 type credsListCmd struct{}
 

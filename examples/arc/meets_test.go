@@ -25,6 +25,7 @@ func TestWrongCallsDoNothing(t *testing.T) {
 		"can't be used together": {{"tasks", "update", "--id", id, "--park", "--requeue"}},
 		"priority 11":            {{"tasks", "update", "--id", id, "--priority", "11"}},
 		"K is -1":                {{"memory", "search", "--text", "x", "--k=-1"}},
+		`service "a/b"`:          {{"creds", "set", "--service", "a/b", "--key", "c"}, {"creds", "get", "--service", "a/b", "--key", "c"}},
 		"bad scope":              {{"erase", "--scope", "bad scope", "--yes"}},
 	} {
 		for _, args := range calls {
