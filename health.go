@@ -110,10 +110,10 @@ func (h *Health) judge() {
 		add("read the reflections of the last runs", "%s: %s", f.Kind, f.Text)
 	}
 	if h.Proposals > 0 {
-		add("see View.Proposals: Approve or Reject them", "%d proposals wait for a decision", h.Proposals)
+		add("see View.Proposals: Approve or Reject them", "proposals that wait for a decision: %d", h.Proposals)
 	}
 	if h.Dropped > 0 {
-		add("see the errors of the Logger", "%d calls of hooks, logger or telemetry failed or were dropped", h.Dropped)
+		add("see the errors of the Logger", "calls of hooks, logger or telemetry that failed or were dropped: %d", h.Dropped)
 	}
 	if h.Unpriced > 0 {
 		add("put model.Price around the model, have executors report Usage.CostUSD, or bound Tokens",
@@ -129,9 +129,9 @@ func (h Health) String() string {
 	var b strings.Builder
 	row := func(label, format string, args ...any) { rows.Write(&b, label, fmt.Sprintf(format, args...)) }
 	fmt.Fprintf(&b, "%s\n", h.Status)
-	row("memory", "%d: %d patterns, %d failures, %d facts, %d episodes", h.Total,
+	row("memory", "%d: patterns %d, failures %d, facts %d, episodes %d", h.Total,
 		h.Kinds[memory.Pattern], h.Kinds[memory.Failure], h.Kinds[memory.Fact], h.Kinds[memory.Episode])
-	row("", "%d archived, %d quarantined, of these %d lessons", h.Archived, h.Quarantined, h.Lessons)
+	row("", "%d archived, %d quarantined, %d of these as lessons", h.Archived, h.Quarantined, h.Lessons)
 	if h.Behind > 0 {
 		row("", "%v behind what is written", h.Behind)
 	}
@@ -141,7 +141,7 @@ func (h Health) String() string {
 		row("unasked", "%v", u)
 	}
 	if c := &h.Fleet.Calibration; c.Count() > 0 {
-		row("confidence", "off by %.2f on average (Brier %.2f, %d claims)", c.ECE(), c.Brier(), c.Count())
+		row("confidence", "off by %.2f on average (Brier %.2f, claims %d)", c.ECE(), c.Brier(), c.Count())
 	}
 	if n := len(h.Resonance); n > 0 {
 		row("resonance", "%s %.2f", rows.Spark(h.Resonance), h.Resonance[n-1])

@@ -102,7 +102,7 @@ func TestDegradedWorkerIsTriedLast(t *testing.T) {
 	h, err := a.Health(t.Context(), "acme/user")
 	require.NoError(t, err)
 	require.Equal(t, 1, h.Proposals)
-	require.Contains(t, strings.Join(strings.Fields(h.String()), " "), "1 proposals wait for a decision")
+	require.Contains(t, strings.Join(strings.Fields(h.String()), " "), "proposals that wait for a decision: 1")
 
 	_, err = a.In("other").Approve(t.Context(), ps[0].ID, "eve", "")
 	require.ErrorIs(t, err, store.ErrNotFound)
