@@ -23,7 +23,9 @@
 // more often. Both see the last [Window] samples of a candidate and skill.
 // [Book.Learned] is the one to start with: it learns from all samples, goes by
 // the situation where that helps, tries out what it does not know, and notices
-// when a candidate changes. Package replay tries any of them on a log.
+// when a candidate changes. Unless told by [Situation].Worth, or by the
+// Reward of samples, it takes a dollar for a tenth of a success, and the dear model for
+// easy tasks too. Package replay tries any of them on a log.
 //
 // All types are safe for concurrent use. Samples are in memory at once and in
 // the store with the next group of writes. A store holds one book, and one

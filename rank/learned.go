@@ -37,6 +37,12 @@ type LearnedOptions struct {
 // success; a host that weighs differently gives a Reward. Samples of unknown
 // outcome without a Reward teach nothing.
 //
+// A dollar is a tenth of a success and ten cents 1.4 % of one, so that of two models the
+// dear one comes first where it succeeds a little more often, on easy tasks too. A host that
+// routes between prices and tries once gives a Reward in which a dollar weighs more. One that
+// tries again says in [Situation].Worth what a success is worth in dollars: then the candidates
+// are a ladder, in which the dear one comes once the cheap one has failed.
+//
 // The order is that of scores plus a bonus for what little is known of, 0.75
 // standard deviations of the candidate's mean, and plus a normal draw. The draw is
 // as wide as the score is uncertain by context, times Explore; of the variance of the
