@@ -324,9 +324,9 @@ func (v View) Confidence(ctx context.Context) ([]rank.Claims, error) {
 }
 
 // Chunk returns a receipt for the pattern of each run of a session that was
-// delivered by deliberation and found wrong by no source, the latest first. The loop
-// extracts it when the run is delivered, and Judge that of a Provisional one: Chunk
-// tells which it was, and tries again where memory had rejected it.
+// delivered by deliberation, the latest first. The loop extracts it when the run is
+// delivered, and Judge that of a Provisional one: Chunk tells which it was, and tries
+// again where memory had rejected it and no source has found the delivery wrong.
 func (v View) Chunk(ctx context.Context, session string) ([]memory.Receipt, error) {
 	if err := alive(ctx); err != nil || session == "" {
 		return nil, err
@@ -341,12 +341,12 @@ func (v View) Chunk(ctx context.Context, session string) ([]memory.Receipt, erro
 		if err != nil {
 			return out, err
 		}
-		if !s.vouched() {
-			continue
-		}
-		if n := len(s.Learned); n > 0 {
+		if n := len(s.Learned); n > 0 && s.aim().Fired == "" {
 			id := s.Learned[n-1]
 			out = append(out, memory.Receipt{ID: id, Disposition: memory.Merged, Into: id})
+			continue
+		}
+		if !s.vouched() {
 			continue
 		}
 		r, err := v.a.pattern(ctx, own, s)
