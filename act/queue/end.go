@@ -165,10 +165,7 @@ func (q *Queue) ending(
 		return ops, places, err
 	}
 	if j.Cron != "" {
-		again, err := q.successor(j)
-		if err != nil {
-			return nil, nil, err
-		}
+		again := q.successor(j)
 		some, err := q.writing(&again, store.Absent)
 		if err == nil && j.Key != "" {
 			k := q.under(nameKeys, j.Key)
@@ -178,7 +175,9 @@ func (q *Queue) ending(
 		if err != nil {
 			return nil, nil, err
 		}
-		ops, places = append(ops, some...), append(places, again.place())
+		if ops = append(ops, some...); again.State == Pending {
+			places = append(places, again.place())
+		}
 	}
 	return q.following(ctx, j, more, ops, places)
 }
@@ -202,13 +201,20 @@ func minus(sum, before act.Usage) act.Usage {
 	}
 }
 
-// successor is the next job of a series.
-func (q *Queue) successor(j *Job) (Job, error) {
+// successor is the next job of a series. One without a next time, as where the zones of its
+// Cron are not known any more, is Parked, and says why.
+func (q *Queue) successor(j *Job) Job {
 	again := Job{Draft: j.Draft, State: Pending, Depth: j.Depth}
-	q.stamped(&again, q.o.Now())
-	at, err := nextTime(j.Cron, q.o.Now())
-	again.At = at
-	return again, err
+	now := q.o.Now()
+	q.stamped(&again, now)
+	if ahead := j.At.Sub(now); ahead > 0 && ahead <= late {
+		now = j.At // no time comes twice since the clock was put back a little
+	}
+	var err error
+	if again.At, err = nextTime(j.Cron, now); err != nil {
+		again.State, again.Error = Parked, err.Error()
+	}
+	return again
 }
 
 // following adds the follow-ups of a job. Those whose Key another job has are there.

@@ -404,3 +404,53 @@ func TestQueueAfterItsStoreWasAway(t *testing.T) {
 	c.now = c.now.Add(time.Minute)
 	claim(t, q)
 }
+
+// waits are the jobs that are in a state.
+func waits(t *testing.T, q *queue.Queue, s queue.State) (all []queue.Job) {
+	t.Helper()
+	for j, err := range q.Jobs(t.Context(), s) {
+		require.NoError(t, err)
+		all = append(all, j)
+	}
+	return all
+}
+
+// A series without a next time is refused, or its next job is set aside: it ends nothing, and
+// its last job can be ended.
+func TestSeriesWithoutANextTime(t *testing.T) {
+	t.Parallel()
+	c := &clock{epoch}
+	q := open(t, c, queue.Options{})
+	const never = "@every 1900000h"
+	_, _, err := q.Enqueue(t.Context(), queue.Draft{Subject: "job", Cron: never})
+	require.ErrorIs(t, err, queue.ErrDraft)
+	enqueue(t, q, queue.Draft{Cron: never, At: c.now, Key: "k"})
+	j := finish(t, claim(t, q), queue.Result{}, nil)
+	require.Equal(t, queue.Completed, j.State)
+	parked := waits(t, q, queue.Parked)
+	require.Len(t, parked, 1)
+	require.Contains(t, parked[0].Error, "never")
+	_, err = q.Claim(t.Context(), 0)
+	require.ErrorIs(t, err, queue.ErrEmpty)
+	require.NoError(t, q.Requeue(t.Context(), parked[0].ID, ""))
+	claim(t, q)
+}
+
+// A clock that is put back a little during a job brings its time no second time, and one that is put
+// back for long holds up no series.
+func TestSeriesOfAClockThatIsPutBack(t *testing.T) {
+	t.Parallel()
+	for by, next := range map[time.Duration]time.Duration{time.Second: 2 * time.Hour, 30 * 24 * time.Hour: 2*time.Hour - 30*24*time.Hour} {
+		c := &clock{epoch.Truncate(time.Hour)}
+		from := c.now
+		q := open(t, c, queue.Options{})
+		enqueue(t, q, queue.Draft{Cron: "0 * * * *"})
+		c.now = c.now.Add(time.Hour)
+		l := claim(t, q)
+		c.now = c.now.Add(-by)
+		finish(t, l, queue.Result{}, nil)
+		pending := waits(t, q, queue.Pending)
+		require.Len(t, pending, 1)
+		require.Equal(t, from.Add(next), pending[0].At)
+	}
+}

@@ -194,7 +194,10 @@ func (q *Queue) draft(d Draft) (Job, error) {
 	case !d.At.IsZero() && d.At.Before(overdue):
 		j.At = overdue // so that it does not hold up those that have waited
 	case d.At.IsZero() && d.Cron != "":
-		j.At, _ = nextTime(d.Cron, j.Created) // it was parsed
+		at, err := nextTime(d.Cron, j.Created)
+		if j.At = at; err != nil {
+			return Job{}, fmt.Errorf("%w: %w", ErrDraft, err)
+		}
 	}
 	return j, nil
 }
