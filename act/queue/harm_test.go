@@ -454,3 +454,33 @@ func TestSeriesOfAClockThatIsPutBack(t *testing.T) {
 		require.Equal(t, from.Add(next), pending[0].At)
 	}
 }
+
+// A daily job runs once on each day of a zone, whatever its clock leaves out or repeats, and an hourly one each hour.
+func TestDaysOfASeries(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"Europe/Berlin", "America/Havana", "Africa/Cairo", "Asia/Beirut", "Australia/Lord_Howe", "UTC"} {
+		zone, err := time.LoadLocation(name)
+		require.NoError(t, err)
+		for _, when := range []string{"0 0", "30 0", "30 1", "0 2", "45 2", "0 3"} {
+			c := &clock{time.Date(2024, 1, 1, 12, 0, 0, 0, zone)}
+			q := open(t, c, queue.Options{})
+			enqueue(t, q, queue.Draft{Cron: "CRON_TZ=" + name + " " + when + " * * *"})
+			for day := 2; day < 400; day++ {
+				c.now = waits(t, q, queue.Pending)[0].At.In(zone)
+				y, m, d := time.Date(2024, 1, day, 12, 0, 0, 0, zone).Date()
+				require.Equal(t, []any{y, m, d}, []any{c.now.Year(), c.now.Month(), c.now.Day()}, "%s %s", name, when)
+				require.NoError(t, q.Remove(t.Context(), finish(t, claim(t, q), queue.Result{}, nil).ID))
+			}
+		}
+		if name == "Australia/Lord_Howe" { // which turns by half an hour
+			continue
+		}
+		c := &clock{time.Date(2024, 3, 30, 12, 0, 0, 0, zone)}
+		q := open(t, c, queue.Options{})
+		enqueue(t, q, queue.Draft{Cron: "CRON_TZ=" + name + " 0 * * * *"})
+		for range 50 {
+			c.now = c.now.Add(time.Hour)
+			finish(t, claim(t, q), queue.Result{}, nil)
+		}
+	}
+}

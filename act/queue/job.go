@@ -68,7 +68,9 @@ type Draft struct {
 	At time.Time `cbor:"12,keyasint,omitzero"`
 	// Cron has the job enqueued again when it has ended, for the next time of an
 	// expression of five fields, or "@every 1h" and its like: in UTC, or
-	// "CRON_TZ=Europe/Berlin 0 6 * * *". Times that have passed meanwhile are left out.
+	// "CRON_TZ=Europe/Berlin 0 6 * * *". Times that have passed meanwhile are left out. A
+	// time that the zone's clock leaves out comes right after, and one that it repeats once,
+	// unless the expression is of every hour.
 	Cron string `cbor:"13,keyasint,omitempty"`
 	// MaxAttempts bounds attempts that fail or are lost. 0: Options.MaxAttempts.
 	MaxAttempts int `cbor:"14,keyasint,omitempty"`
@@ -206,7 +208,7 @@ func nextTime(expr string, after time.Time) (at time.Time, err error) {
 	lost := guard.Call(func() {
 		var s cron.Schedule
 		if s, err = cron.ParseStandard(expr); err == nil {
-			at = s.Next(after.UTC()).UTC()
+			at = comes(s, after.UTC()).UTC()
 		}
 	})
 	if err = errors.Join(err, lost); err == nil && (at.IsZero() || at.After(latest)) {
@@ -216,6 +218,37 @@ func nextTime(expr string, after time.Time) (at time.Time, err error) {
 		return time.Time{}, fmt.Errorf("cron %q: %w", expr, err)
 	}
 	return at, nil
+}
+
+// comes returns the first time of a schedule after another. What the clock of a zone leaves out
+// comes right after, and what it repeats comes once, unless the schedule is of every hour.
+func comes(s cron.Schedule, after time.Time) time.Time {
+	const hours = 1<<24 - 1
+	of, is := s.(*cron.SpecSchedule)
+	if !is || of.Location == time.Local || of.Hour&hours == hours {
+		return s.Next(after)
+	}
+	zone, clock := of.Location, *of
+	clock.Location = time.UTC // it leaves out nothing, and repeats nothing
+	ahead := func(at time.Time) time.Duration {
+		_, seconds := at.In(zone).Zone()
+		return time.Duration(seconds) * time.Second
+	}
+	for shown := after.Add(ahead(after)); ; {
+		if shown = clock.Next(shown); shown.IsZero() {
+			return shown
+		}
+		at := shown.Add(-ahead(shown.AddDate(0, 0, -1)))
+		if ahead(at) != shown.Sub(at) { // not as the day before
+			left := at
+			if at = shown.Add(-ahead(shown.AddDate(0, 0, 1))); ahead(at) != shown.Sub(at) {
+				at, _ = left.In(zone).ZoneBounds()
+			}
+		}
+		if at.After(after) {
+			return at
+		}
+	}
 }
 
 // or fills what a draft leaves empty.
