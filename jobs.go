@@ -43,11 +43,13 @@ func (a *Agent) QueueHandler() queue.Handler {
 			return queue.Result{State: queue.Failed, Summary: err.Error()}, nil
 		}
 		var r *Report
-		if j.Requeued > 0 {
-			r, err = a.retry(ctx, cmp.Or(o.Scope, a.o.Scope), o.ID, j.Note, &o)
+		requeue := ""
+		if j.Requeued > 0 { // once each: the run may be blocked anew
+			requeue = fmt.Sprint(j.ID, " ", j.Requeued)
+			r, err = a.retry(ctx, cmp.Or(o.Scope, a.o.Scope), o.ID, j.Note, &o, requeue)
 		}
 		if r == nil && (err == nil || errors.Is(err, ErrNotBlocked) || errors.Is(err, store.ErrNotFound)) {
-			r, err = a.start(ctx, o, nil, true) // which holds on to no run that waits
+			r, err = a.start(ctx, o, nil, true, requeue) // which holds on to no run that waits
 		}
 		switch {
 		case errors.Is(err, ErrRunning):

@@ -200,6 +200,44 @@ func TestJobThatWaitsForAnApproval(t *testing.T) {
 	require.EqualValues(t, 1, calls.Load())
 }
 
+// A Requeue has the run retried once: what a human refuses after that, and the run takes up by
+// itself, is not asked again; nor where the run was not Blocked, or not begun, at the Requeue.
+func TestRequeuedJobIsRetriedOnce(t *testing.T) {
+	t.Parallel()
+	for _, parked := range []string{"", "begun", "not begun"} {
+		var calls atomic.Int64
+		st := store.NewMem()
+		b := &bench{T: t, c: newClock()}
+		b.a = agentOn(t, st, gated(&calls, act.Gated), &arc.Options{Now: b.c.Now, Attempts: 1})
+		var err error
+		b.q, err = queue.Open(t.Context(), st, &queue.Options{Now: b.c.Now, Alone: true, Seed: 1})
+		require.NoError(t, err)
+		in, err := json.Marshal(arc.Objective{Text: "deploy", Tasks: chore})
+		require.NoError(t, err)
+		j := b.enqueue(queue.Draft{Subject: "deploy", Input: in})
+		if parked == "begun" {
+			require.Equal(t, queue.Pending, b.work().State)
+		}
+		if parked != "" {
+			require.NoError(t, b.q.Park(t.Context(), j.ID))
+			require.NoError(t, b.q.Requeue(t.Context(), j.ID, ""))
+		}
+		for range 3 {
+			require.Equal(t, queue.Pending, b.work().State, parked)
+			p := waiting(t, b.a, "")[0]
+			require.NoError(t, b.a.In("").Rule(t.Context(), arc.Ruling{Run: p.Run, Attempt: p.Attempt, By: "ada", Note: "no"}))
+			b.c.Add(2 * time.Minute)
+			require.Eventually(t, func() bool {
+				r, err := b.a.In("").Report(t.Context(), p.Run)
+				return err == nil && r.Status == arc.Blocked
+			}, 10*time.Second, time.Millisecond)
+			require.Equal(t, queue.Blocked, b.work().State, parked)
+			require.NoError(t, b.q.Requeue(t.Context(), j.ID, "ask ada once more"))
+		}
+		require.Zero(t, calls.Load())
+	}
+}
+
 func TestBlockedAndAskingJobsAreRequeued(t *testing.T) {
 	t.Parallel()
 	mended := false

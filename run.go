@@ -47,7 +47,7 @@ import (
 // Report beside an error says how the run stands in the store; its Status is "" if nothing is known of it
 // there. It is nil if ctx has ended before, and beside ErrObjective.
 func (a *Agent) Run(ctx context.Context, o Objective) (*Report, error) {
-	return a.start(ctx, o, nil, false)
+	return a.start(ctx, o, nil, false, "")
 }
 
 // Events is Run as a stream: it yields what happens, and ends when the run
@@ -55,7 +55,7 @@ func (a *Agent) Run(ctx context.Context, o Objective) (*Report, error) {
 // run at its last commit; View.Resume goes on.
 func (a *Agent) Events(ctx context.Context, o Objective) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
-		_, err := a.start(ctx, o, func(e Event) bool { return yield(e, nil) }, false)
+		_, err := a.start(ctx, o, func(e Event) bool { return yield(e, nil) }, false, "")
 		if err != nil && !errors.Is(err, errLeft) {
 			yield(Event{}, err)
 		}
@@ -85,10 +85,12 @@ func (a *Agent) Think(ctx context.Context, o Objective) (reason.Decision, error)
 }
 
 // start begins a run, or goes on with the one of that id. yield may be nil. adopted: see
-// drive.
-func (a *Agent) start(ctx context.Context, o Objective, yield func(Event) bool, adopted bool) (r *Report, err error) {
+// drive. requeue: see state.
+func (a *Agent) start(
+	ctx context.Context, o Objective, yield func(Event) bool, adopted bool, requeue string,
+) (r *Report, err error) {
 	for {
-		r, err = a.startAs(ctx, o, yield, adopted)
+		r, err = a.startAs(ctx, o, yield, adopted, requeue)
 		taken := o.ID == "" && errors.Is(err, store.ErrConflict) && r != nil && r.Status == ""
 		if !taken { // else the clock has stood, and the id that was drawn is that of an earlier run
 			return r, err
@@ -96,7 +98,9 @@ func (a *Agent) start(ctx context.Context, o Objective, yield func(Event) bool, 
 	}
 }
 
-func (a *Agent) startAs(ctx context.Context, o Objective, yield func(Event) bool, adopted bool) (*Report, error) {
+func (a *Agent) startAs(
+	ctx context.Context, o Objective, yield func(Event) bool, adopted bool, requeue string,
+) (*Report, error) {
 	if err := alive(ctx); err != nil {
 		return nil, err
 	}
@@ -123,6 +127,7 @@ func (a *Agent) startAs(ctx context.Context, o Objective, yield func(Event) bool
 			return nil, err
 		}
 	}
+	s.Requeue = cmp.Or(requeue, s.Requeue)
 	return a.drive(live, own, s, rev, yield, adopted)
 }
 
@@ -164,8 +169,11 @@ func (a *Agent) decline(ctx context.Context, scope memory.Scope, id string) erro
 	return err
 }
 
-// retry goes on with a run that is Blocked, of the objective unless that is nil.
-func (a *Agent) retry(ctx context.Context, scope memory.Scope, id, note string, of *Objective) (*Report, error) {
+// retry goes on with a run that is Blocked, of the objective unless that is nil, and for one
+// requeue of a job once.
+func (a *Agent) retry(
+	ctx context.Context, scope memory.Scope, id, note string, of *Objective, requeue string,
+) (*Report, error) {
 	if len(note) > maxText {
 		return nil, &store.LimitError{Field: "note", Limit: maxText, Got: len(note)}
 	}
@@ -175,10 +183,12 @@ func (a *Agent) retry(ctx context.Context, scope memory.Scope, id, note string, 
 				return s, err
 			}
 		}
-		if s.Status != Blocked {
+		if s.Status != Blocked || requeue != "" && s.Requeue == requeue {
 			return s, fmt.Errorf("%w: %q is %s", ErrNotBlocked, id, s.Status)
 		}
-		return s.retried(a.hide(&s, note), a.o.Now()), nil
+		s = s.retried(a.hide(&s, note), a.o.Now())
+		s.Requeue = cmp.Or(requeue, s.Requeue)
+		return s, nil
 	})
 }
 

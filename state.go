@@ -348,6 +348,8 @@ type state struct {
 	Escalated bool `cbor:"225,keyasint,omitempty" json:"escalated,omitempty"`
 	// Before is what was spent before the last Retry.
 	Before Budget `cbor:"26,keyasint,omitempty" json:"before,omitzero"`
+	// Requeue is the last of a job's that the run has gone on for: the run is not retried for it again.
+	Requeue string `cbor:"227,keyasint,omitempty" json:"requeue,omitempty"`
 	// Verdicts are the last by source and task; Judged counts all of them.
 	Verdicts []Verdict `cbor:"27,keyasint,omitempty" json:"verdicts,omitempty"`
 	Judged   int       `cbor:"28,keyasint,omitempty" json:"judged,omitempty"`

@@ -72,7 +72,7 @@ func (v View) Answer(ctx context.Context, id, text string) (*Report, error) {
 // The budget begins anew. A run whose Objective has Tasks goes on with the one that
 // was blocked. The error is ErrNotBlocked, and otherwise as Resume's.
 func (v View) Retry(ctx context.Context, id, note string) (*Report, error) {
-	return v.a.retry(ctx, v.scope, id, note, nil)
+	return v.a.retry(ctx, v.scope, id, note, nil, "")
 }
 
 // Judge tells what was found out about a delivery after its gates had passed it.
