@@ -233,6 +233,11 @@ func (d *Dispatcher) finish(l *Lease, r Result, why error) (Job, error) {
 	ctx := context.WithoutCancel(d.work)
 	for tries := 0; ; tries++ {
 		j, err := l.End(ctx, r, why)
+		if errors.Is(err, ErrLost) && tries > 0 { // perhaps by an end that was not answered
+			if is, no := d.q.Get(ctx, l.Job.ID); no == nil && is.Token == l.Job.Token && is.State != Active {
+				return is, nil
+			}
+		}
 		if err == nil || errors.Is(err, ErrLost) || tries == 3 || d.work.Err() != nil {
 			return j, err
 		}

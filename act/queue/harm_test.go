@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -483,4 +484,40 @@ func TestDaysOfASeries(t *testing.T) {
 			finish(t, claim(t, q), queue.Result{}, nil)
 		}
 	}
+}
+
+// What a sensor has found is told, or an error is, where the commit that keeps it is not answered.
+func TestLostAnswerToAReading(t *testing.T) {
+	t.Parallel()
+	c := &clock{epoch}
+	q, st := faulty(t, c, queue.Options{})
+	st.FailNext(1, 1, true)
+	_, err := q.Sense(t.Context(), queue.Sensor{Name: "s", Read: func(context.Context, string) (queue.Reading, error) {
+		return queue.Reading{Jobs: []queue.Draft{{Subject: "job"}}, Cursor: "1"}, nil
+	}})
+	require.ErrorIs(t, err, arctest.ErrStore)
+	require.Len(t, waits(t, q, queue.Pending), 1)
+}
+
+// What an attempt has cost is the budget's, also where the commit that ends it is not answered.
+func TestLostAnswerToAnEnd(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		st := arctest.NewStore(store.NewMem())
+		q, err := queue.Open(t.Context(), st, nil)
+		require.NoError(t, err)
+		for range 3 {
+			enqueue(t, q, queue.Draft{})
+		}
+		calls := 0
+		d, err := q.Dispatch(func(context.Context, queue.Job) (queue.Result, error) {
+			calls++
+			st.FailNext(0, 1, true)
+			return queue.Result{Usage: act.Usage{CostUSD: 5}}, nil
+		}, &queue.DispatchOptions{Gates: []queue.Gate{queue.Budget(1, 0)}})
+		require.NoError(t, err)
+		time.Sleep(time.Minute)
+		require.NoError(t, d.Close(t.Context()))
+		require.Equal(t, 1, calls)
+	})
 }

@@ -217,8 +217,10 @@ func (q *Queue) look(ctx context.Context, s *Sensor) (found []Job, wait time.Dur
 		_, err = q.restate(last, &st, rev)
 	default:
 		q.missed(s, &st, err, q.o.Now().Round(0).UTC())
-		_, lost := q.restate(last, &st, rev)
-		err = errors.Join(err, lost)
+		// A conflict: it was confirmed without an answer, or another reads.
+		if _, lost := q.restate(last, &st, rev); !errors.Is(lost, store.ErrConflict) {
+			err = errors.Join(err, lost)
+		}
 	}
 	return found, min(max(st.Due.Sub(q.o.Now()), time.Millisecond), lookAgain), err
 }
