@@ -3,6 +3,7 @@ package queue_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"math"
 	"os"
@@ -520,4 +521,44 @@ func TestLostAnswerToAnEnd(t *testing.T) {
 		require.NoError(t, d.Close(t.Context()))
 		require.Equal(t, 1, calls)
 	})
+}
+
+// A reading that does not fit into one commit, and breaks off between two, is enqueued once, also if
+// another Queue reads it again; what has changed since is enqueued as it is by then.
+func TestLongReadingIsEnqueuedOnce(t *testing.T) {
+	t.Parallel()
+	for _, changed := range []bool{false, true} {
+		c := &clock{epoch}
+		q, st := faulty(t, c, queue.Options{})
+		mails, reads := 30, 0
+		s := queue.Sensor{Name: "s", Every: time.Second, Jitter: -1, Read: func(_ context.Context, cursor string) (r queue.Reading, _ error) {
+			reads++
+			for i := range mails {
+				d := queue.Draft{Subject: fmt.Sprint("mail ", i), Description: strings.Repeat("word ", 12000)}
+				if changed && reads > 1 {
+					d.Subject = fmt.Sprint("letter ", i)
+				}
+				r.Jobs = append(r.Jobs, d)
+			}
+			r.Cursor = "30"
+			return r, nil
+		}}
+		st.FailNext(2, 1, false)
+		_, err := q.Sense(t.Context(), s)
+		require.ErrorIs(t, err, arctest.ErrStore)
+		q, err = queue.Open(t.Context(), st, &queue.Options{Now: c.Now, Seed: 2})
+		require.NoError(t, err)
+		c.now = c.now.Add(time.Hour)
+		_, err = q.Sense(t.Context(), s)
+		require.NoError(t, err)
+		times := map[string]int{}
+		for _, j := range waits(t, q, queue.Pending) {
+			times[j.Subject]++
+		}
+		for subject, n := range times {
+			require.Equal(t, 1, n, subject)
+		}
+		require.Equal(t, changed, len(times) > mails)
+		require.Empty(t, stands(t, t.Context(), q)["s"].Kept)
+	}
 }

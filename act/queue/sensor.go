@@ -3,6 +3,8 @@ package queue
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -63,6 +65,18 @@ type SensorState struct {
 	Error    string `cbor:"7,keyasint,omitempty"`
 	// Cursor is that of the last Reading that was confirmed.
 	Cursor string `cbor:"8,keyasint,omitempty"`
+	// Kept names the jobs at the begin of the next Reading that are enqueued already: the
+	// last did not fit into one commit, and broke off. "": none.
+	Kept string `cbor:"9,keyasint,omitempty"`
+}
+
+// chained names jobs of a reading that follow those of another name.
+func chained(name string, jobs []Draft) string {
+	for i := range jobs {
+		text, _ := json.Marshal(&jobs[i]) // it was enqueued, or is no name
+		name = fmt.Sprintf("%x", sha256.Sum256(append([]byte(name), text...)))
+	}
+	return name
 }
 
 // Watch reads each of the sensors when it is due, until ctx ends. Sensors do not wait
@@ -330,15 +344,23 @@ func (q *Queue) confirm(
 	if len(cursor) > maxText {
 		return nil, rev, &store.LimitError{Field: "cursor", Limit: maxText, Got: len(cursor)}
 	}
-	for at := 0; ; {
+	at, name := 0, ""
+	n, _ := fmt.Sscan(st.Kept, &at, &name)
+	if n < 2 || at < 0 || at > len(r.Jobs) || chained("", r.Jobs[:at]) != name {
+		at, name = 0, ""
+	}
+	for {
 		ops, jobs, next, err := q.batch(ctx, st.Name, r.Jobs, at)
 		if err != nil {
 			return found, rev, err
 		}
-		to := *st
+		to, more := *st, ""
 		if next == len(r.Jobs) {
-			to.Lease, to.Failures, to.Error, to.Cursor = 0, 0, "", cursor
+			to.Lease, to.Failures, to.Error, to.Cursor, to.Kept = 0, 0, "", cursor, ""
 			to.Due = to.Began.Add(s.Every + q.chance(s.Jitter))
+		} else {
+			more = chained(name, r.Jobs[at:next])
+			to.Kept = fmt.Sprint(next, " ", more)
 		}
 		kept, err := q.restate(ctx, &to, rev, ops...)
 		if errors.Is(err, store.ErrConflict) {
@@ -353,7 +375,7 @@ func (q *Queue) confirm(
 		for i := range jobs {
 			q.added(jobs[i].place())
 		}
-		found, rev, at, *st = append(found, jobs...), kept, next, to
+		found, rev, at, name, *st = append(found, jobs...), kept, next, more, to
 		if st.Lease == 0 {
 			return found, rev, nil
 		}
