@@ -13,6 +13,7 @@ import (
 	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/memory/identity/internal/lists"
 	"github.com/arc-learn/arc/memory/identity/internal/rollup"
 	"github.com/arc-learn/arc/memory/identity/internal/rows"
 	"github.com/arc-learn/arc/memory/identity/internal/sites"
@@ -141,12 +142,7 @@ func (x *Identity) event(e Event) (noted, error) {
 // append stores events in groups.
 func (x *Identity) append(ctx context.Context, events []noted) (stored int, err error) {
 	for len(events) > 0 && err == nil {
-		n, size, fresh := 0, 0, 0
-		for ; n < min(len(events), groupEvents); n++ {
-			if size += len(encoded(&events[n].Event)); n > 0 && size > maxEvent {
-				break
-			}
-		}
+		n, fresh := lists.Leading(events, groupEvents, maxEvent), 0
 		err = x.rows.Alone(ctx, func(b *rows.Batch) (err error) {
 			fresh, err = x.appendGroup(ctx, b, events[:n])
 			return err
@@ -182,7 +178,7 @@ func (x *Identity) appendGroup(ctx context.Context, b *rows.Batch, events []note
 			cmp.Or(e.At.Compare(r.Value.At), bytes.Compare(encoded(&e.Event), encoded(&r.Value))) >= 0) {
 			continue
 		}
-		if fresh += number(!seen); seen {
+		if fresh += lists.Number(!seen); seen {
 			ring = slices.DeleteFunc(ring, func(o rows.Row[Event]) bool { return o.Name() == e.mark })
 		}
 		rows.Put(b, r, eventPart, e.mark, e.At, &e.Event)

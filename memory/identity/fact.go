@@ -320,10 +320,18 @@ func older(a, b *Fact) int { return cmp.Or(a.Created.Compare(b.Created), cmp.Com
 
 func later(a, b time.Time) time.Time { return slices.MaxFunc([]time.Time{a, b}, time.Time.Compare) }
 
+// after is now, or the next time after t by a clock that is behind.
+func after(now, t time.Time) time.Time {
+	if t.After(now) {
+		return t.Add(time.Microsecond)
+	}
+	return now
+}
+
 // newest orders what answers before what it replaces. A candidate replaces
 // nothing that was confirmed.
 func newest(a, b *Fact) int {
-	return cmp.Or(number(a.Maturity == Candidate)-number(b.Maturity == Candidate),
+	return cmp.Or(lists.Number(a.Maturity == Candidate)-lists.Number(b.Maturity == Candidate),
 		b.At.Compare(a.At), b.Created.Compare(a.Created), cmp.Compare(b.ID, a.ID))
 }
 
@@ -370,8 +378,8 @@ func (f *Fact) fade(now time.Time, halfLife time.Duration) (demoted, archived bo
 	if !f.Archived.IsZero() || effective >= DemoteBelow {
 		return false, false
 	}
-	if f.Demoted.IsZero() && f.Maturity != Candidate {
-		if demoted, f.Demoted = true, now; f.Maturity == Proven {
+	if f.Demoted.Before(f.Validated) && f.Maturity != Candidate {
+		if demoted, f.Demoted = true, later(now, f.Validated); f.Maturity == Proven {
 			f.Maturity = Established
 		} else {
 			f.Maturity = Candidate
@@ -394,7 +402,7 @@ func (f *Fact) reject(at time.Time) {
 // restore brings a fact back that was put aside.
 func (f *Fact) restore(now time.Time) {
 	if !f.Rejected.IsZero() {
-		f.Restored = now
+		f.Restored = after(now, f.Rejected)
 	}
 	f.Archived, f.Rejected, f.Demoted = time.Time{}, time.Time{}, time.Time{}
 }
@@ -405,11 +413,4 @@ func (p Past) order(o Past) int {
 
 func (e Evidence) order(o Evidence) int {
 	return cmp.Or(e.At.Compare(o.At), cmp.Compare(e.Key, o.Key), cmp.Compare(e.Reason, o.Reason))
-}
-
-func number(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }

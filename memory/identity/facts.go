@@ -56,11 +56,6 @@ func (x *Identity) Add(ctx context.Context, d Draft) (Fact, error) {
 		} else if !lifted {
 			return nil
 		}
-		if lifted && !r.Value.Rejected.IsZero() {
-			if err := x.unblock(ctx, b, &f); err != nil {
-				return err
-			}
-		}
 		putFact(b, r, &f)
 		return nil
 	})
@@ -278,7 +273,7 @@ func (x *Identity) Validate(ctx context.Context, id ID, v Validation) (Fact, err
 // maturity and with at least DemoteBelow of confidence, which fades from now on. The
 // rejection of its text is taken back then.
 func (x *Identity) Archive(ctx context.Context, id ID, archived bool) (Fact, error) {
-	return x.edit(ctx, id, func(b *rows.Batch, f *Fact, _ bool) (bool, error) {
+	return x.edit(ctx, id, func(_ *rows.Batch, f *Fact, _ bool) (bool, error) {
 		if archived != f.Archived.IsZero() {
 			return false, nil
 		}
@@ -287,12 +282,8 @@ func (x *Identity) Archive(ctx context.Context, id ID, archived bool) (Fact, err
 			f.Archived = f.Updated
 			return true, nil
 		}
-		rejected := !f.Rejected.IsZero()
 		f.restore(f.Updated)
 		f.Confidence, f.Validated = max(f.Confidence, DemoteBelow), f.Updated
-		if rejected {
-			return true, x.unblock(ctx, b, f)
-		}
 		return true, nil
 	})
 }
@@ -323,24 +314,27 @@ func (x *Identity) Reject(ctx context.Context, id ID, reason string) (Fact, erro
 		return Fact{}, err
 	}
 	return x.edit(ctx, id, func(b *rows.Batch, f *Fact, stored bool) (bool, error) {
-		err := x.block(ctx, b, f.Content, reason)
+		err := x.block(ctx, b, f, f.Content, reason)
 		if topic, of := strings.CutSuffix(f.Content, inference.Developing); of && !stored { // it was suggested
-			err = errors.Join(err, x.block(ctx, b, topic, reason))
+			err = errors.Join(err, x.block(ctx, b, f, topic, reason))
 		}
 		if err != nil || !f.Rejected.IsZero() {
 			return false, err
 		}
-		f.reject(x.clock())
+		f.reject(after(x.clock(), f.Restored))
 		f.Updated = f.Rejected
 		return true, nil
 	})
 }
 
-// block has a text never suggested again.
-func (x *Identity) block(ctx context.Context, b *rows.Batch, content, reason string) error {
-	return rows.MergeIn(ctx, x.rows, b, rejectionPart, rejectionName(content), func(r *Rejection) time.Time {
+// block has a text of a fact never suggested again.
+func (x *Identity) block(ctx context.Context, b *rows.Batch, f *Fact, text, reason string) error {
+	return rows.MergeIn(ctx, x.rows, b, rejectionPart, rejectionName(text), func(r *Rejection) time.Time {
+		if f.Rejected.IsZero() && !r.At.After(f.Restored) { // it was taken back
+			*r = Rejection{}
+		}
 		if known := slices.Contains(r.Reasons, reason); r.Content == "" || reason != "" && !known {
-			r.Content, r.At = content, x.clock()
+			r.Content, r.At = text, later(r.At, cmp.Or(f.Rejected, after(x.clock(), f.Restored)))
 			if reason != "" {
 				r.Reasons = lists.Latest(append(r.Reasons, reason), maxReasons)
 			}
@@ -349,36 +343,19 @@ func (x *Identity) block(ctx context.Context, b *rows.Batch, content, reason str
 	})
 }
 
-// unblock allows a fact that was rejected to be suggested again, by all of its wordings.
-func (x *Identity) unblock(ctx context.Context, b *rows.Batch, f *Fact) error {
-	names := []string{rejectionName(f.Content)}
-	if f.Source == Inferred {
-		names = append(names, rejectionName(strings.TrimSuffix(f.Content, inference.Developing)))
-	}
-	for _, p := range f.Past {
-		names = append(names, rejectionName(p.Content))
-	}
-	for _, name := range lists.Once(names, strings.Compare) {
-		r, err := rows.Get[Rejection](ctx, x.rows, rows.ID(rejectionPart, name))
-		if err != nil {
-			return err
-		}
-		if r.Stored() {
-			b.Remove(r.Was)
-		}
-	}
-	return nil
-}
-
-// Rejections returns what is not to be suggested, the oldest first.
+// Rejections returns what is not to be suggested, the oldest first. What was taken back with
+// a fact, by all of its wordings, is not among them.
 func (x *Identity) Rejections(ctx context.Context) ([]Rejection, error) {
 	list, err := rows.All[Rejection](ctx, x.rows, rejectionPart)
+	stand, err2 := x.standing(ctx)
 	var out []Rejection
 	for _, r := range list {
-		out = append(out, r.Value)
+		if stand(&r.Value); r.Value.Content != "" {
+			out = append(out, r.Value)
+		}
 	}
 	slices.SortFunc(out, func(a, b Rejection) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Content, b.Content)) })
-	return out, err
+	return out, errors.Join(err, err2)
 }
 
 // refused returns what is not to be suggested, that of a fact that only a document calls

@@ -13,6 +13,7 @@ import (
 
 	"github.com/arc-learn/arc/internal/guard"
 	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/memory/identity/internal/inference"
 	"github.com/arc-learn/arc/memory/identity/internal/lists"
 	"github.com/arc-learn/arc/memory/identity/internal/names"
 	"github.com/arc-learn/arc/memory/identity/internal/rows"
@@ -81,7 +82,7 @@ type Options struct {
 func EstimateTokens(text string) int {
 	ascii := 0
 	for i := range len(text) {
-		ascii += number(text[i] < utf8.RuneSelf)
+		ascii += lists.Number(text[i] < utf8.RuneSelf)
 	}
 	return (ascii+3)/4 + utf8.RuneCountInString(text) - ascii
 }
@@ -146,6 +147,32 @@ func (x *Identity) all(ctx context.Context) ([]rows.Row[Fact], error) {
 	out, err := rows.All[Fact](ctx, x.rows, factPart)
 	slices.SortFunc(out, func(a, b rows.Row[Fact]) int { return older(&a.Value, &b.Value) })
 	return out, err
+}
+
+// standing returns what empties a rejection that was taken back since, with a fact of its words.
+func (x *Identity) standing(ctx context.Context) (func(*Rejection), error) {
+	list, err := x.all(ctx)
+	restored := map[string]time.Time{}
+	for i := range list {
+		f := &list[i].Value
+		texts := []string{f.wordingAt(f.Restored)}
+		if f.Source == Inferred {
+			texts = append(texts, strings.TrimSuffix(texts[0], inference.Developing))
+		}
+		for _, p := range f.Past {
+			if !p.Until.After(f.Restored) {
+				texts = append(texts, p.Content)
+			}
+		}
+		for _, text := range texts {
+			restored[rejectionName(text)] = later(restored[rejectionName(text)], f.Restored)
+		}
+	}
+	return func(r *Rejection) {
+		if !r.At.IsZero() && !r.At.After(restored[rejectionName(r.Content)]) {
+			*r = Rejection{}
+		}
+	}, err
 }
 
 // putFact writes a fact. The text of one that is Local is for no embedder.
@@ -246,8 +273,7 @@ func (x *Identity) UpdateProfile(ctx context.Context, change func(*Profile) erro
 		if err = guard.Error(err); err == nil {
 			err = scrub(x.sanitize, &p)
 		}
-		p.Settings.HalfLives = lives
-		if err == nil {
+		if p.Settings.HalfLives = lives; err == nil {
 			err = p.check()
 		}
 		p.Updated = x.clock()

@@ -111,7 +111,7 @@ func (x *Identity) Import(ctx context.Context, data []byte) (ImportReport, error
 	}
 	report := ImportReport{Version: in.version, Facts: len(in.facts), Unreadable: len(in.unreadable)}
 	for i := range in.facts {
-		report.Damaged += number(len(in.facts[i].Damaged) > 0)
+		report.Damaged += lists.Number(len(in.facts[i].Damaged) > 0)
 	}
 	if err = x.unify(ctx, in, &report); err == nil {
 		var p Profile
@@ -146,23 +146,26 @@ func (x *Identity) unify(ctx context.Context, in *incoming, report *ImportReport
 			return err
 		}
 	}
-	for _, o := range in.rejections {
-		if err := rows.Merge(ctx, x.rows, rejectionPart, rejectionName(o.Content), func(r *Rejection) time.Time {
-			return r.merge(o, x.clock())
-		}); err != nil {
-			return err
+	stand, err := x.standing(ctx)
+	for i := 0; i < len(in.rejections) && err == nil; i++ {
+		o := in.rejections[i]
+		if stand(&o); o.Content != "" {
+			err = rows.Merge(ctx, x.rows, rejectionPart, rejectionName(o.Content), func(r *Rejection) time.Time {
+				o.At = cmp.Or(o.At, r.At)
+				stand(r)
+				return r.merge(o, x.clock())
+			})
 		}
 	}
 	for _, day := range slices.Sorted(maps.Keys(in.rollups)) {
-		merge := func(r *rollup.Day) time.Time {
-			r.Merge(in.rollups[day])
-			return rollup.TimeOf(day)
-		}
-		if err := rows.Merge(ctx, x.rows, rollupPart, day, merge); err != nil {
-			return err
+		if err == nil {
+			err = rows.Merge(ctx, x.rows, rollupPart, day, func(r *rollup.Day) time.Time {
+				r.Merge(in.rollups[day])
+				return rollup.TimeOf(day)
+			})
 		}
 	}
-	return nil
+	return err
 }
 
 // read takes a document apart, and checks all that is to be stored.
@@ -398,7 +401,7 @@ func (x *Identity) importFacts(ctx context.Context, b *rows.Batch, in []Fact) (n
 			holder[v.ID] = f.ID
 			known = known || was[v.ID].Value.ID != ""
 		}
-		n.Added += number(!known)
+		n.Added += lists.Number(!known)
 		same[f.ID] = r.Stored() && bytes.Equal(encoded(&f), encoded(&r.Value))
 		switch err = cmp.Or(err, f.check()); {
 		case same[f.ID]:
@@ -419,7 +422,7 @@ func (x *Identity) importFacts(ctx context.Context, b *rows.Batch, in []Fact) (n
 		if _, leads := same[id]; !leads {
 			id = holder[id]
 		}
-		n.Kept += number(same[id])
+		n.Kept += lists.Number(same[id])
 	}
 	n.Merged = len(in) - n.Added - n.Kept
 	return n, more, cmp.Or(err, rest.Err())

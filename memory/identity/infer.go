@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/arc-learn/arc/memory/identity/internal/inference"
+	"github.com/arc-learn/arc/memory/identity/internal/lists"
 	"github.com/arc-learn/arc/memory/identity/internal/rollup"
 	"github.com/arc-learn/arc/memory/identity/internal/rows"
 	"github.com/arc-learn/arc/memory/identity/internal/wording"
@@ -136,8 +137,8 @@ func (x *Identity) Maintain(ctx context.Context) (u MaintainReport, err error) {
 		if err != nil {
 			return u, err
 		}
-		u.Demoted, u.Archived = u.Demoted+number(demoted), u.Archived+number(archived)
-		u.Already += number(!archived && !f.Archived.IsZero())
+		u.Demoted, u.Archived = u.Demoted+lists.Number(demoted), u.Archived+lists.Number(archived)
+		u.Already += lists.Number(!archived && !f.Archived.IsZero())
 	}
 	u.Kept = u.Facts - u.Archived - u.Already
 	if err := x.rollOld(ctx, &u); err != nil || !p.Settings.AutoInfer {
@@ -149,7 +150,7 @@ func (x *Identity) Maintain(ctx context.Context) (u MaintainReport, err error) {
 		if !errors.Is(added, ErrRejected) { // meanwhile
 			err = errors.Join(err, added)
 		}
-		u.Inferred += number(added == nil)
+		u.Inferred += lists.Number(added == nil)
 	}
 	return u, err
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/arc-learn/arc/memory/identity/internal/lists"
 	"github.com/arc-learn/arc/memory/identity/internal/rows"
 	"github.com/arc-learn/arc/memory/identity/internal/wording"
 )
@@ -54,7 +55,7 @@ func (x *Identity) List(ctx context.Context, f Filter) ([]View, error) {
 	}
 	slices.SortStableFunc(views, func(a, b View) int {
 		return cmp.Or(first[a.slot]-first[b.slot],
-			number(a.Superseded != "")-number(b.Superseded != ""), newest(&a.Fact, &b.Fact))
+			lists.Number(a.Superseded != "")-lists.Number(b.Superseded != ""), newest(&a.Fact, &b.Fact))
 	})
 	return views, err
 }

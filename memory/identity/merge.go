@@ -62,7 +62,7 @@ func unite(facts []Fact, keyOf func(*Fact) string) (out []Fact) {
 // senior orders facts by which of two that say the same keeps its id and wording: one
 // that was made here before one of a document, and then the one that was learned first.
 func senior(a, b Fact) int {
-	drawn := func(f *Fact) int { return number(names.Drawn(string(f.ID))) }
+	drawn := func(f *Fact) int { return lists.Number(names.Drawn(string(f.ID))) }
 	if c := cmp.Or(drawn(&b)-drawn(&a), older(&a, &b), b.Updated.Compare(a.Updated)); c != 0 {
 		return c
 	}
@@ -82,19 +82,16 @@ func (f *Fact) merge(other *Fact) Fact {
 	})
 	if known < 0 && (f.ID != other.ID || newer == 0) {
 		out.Validations = max(f.Validations, other.Validations)
-		if other.Maturity.rank() > f.Maturity.rank() {
-			out.Maturity = other.Maturity
+		if cmp.Or(other.Maturity.rank()-f.Maturity.rank(), other.Demoted.Compare(f.Demoted)) > 0 {
+			out.Maturity, out.Demoted = other.Maturity, other.Demoted
 		}
 		// The surer of the two, compared at one time.
 		if at := later(f.Validated, other.Validated); other.Effective(at, 0) > f.Effective(at, 0) {
-			out.Confidence, out.Validated, out.Demoted = other.Confidence, other.Validated, other.Demoted
+			out.Confidence, out.Validated = other.Confidence, other.Validated
 		}
 		out.Created = slices.MinFunc([]time.Time{f.Created, other.Created}, time.Time.Compare)
-		switch c := other.Updated.Compare(f.Updated); {
-		case c > 0:
+		if cmp.Or(newer, other.Archived.Compare(f.Archived)) > 0 {
 			out.Updated, out.Archived = other.Updated, other.Archived
-		case c == 0:
-			out.Archived = later(f.Archived, other.Archived)
 		}
 		out.Visibility = stricter(f.Visibility, other.Visibility)
 		if f.Slot == "" {

@@ -153,3 +153,143 @@ func TestOldStateOfAMergedFact(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, identity.Public, f.Visibility)
 }
+
+// What was taken back stays so, whichever of its documents comes again, and the clock may be
+// put back in between: so does a rejection that followed.
+func TestTakenBackSurvivesAnOldDocument(t *testing.T) {
+	for _, back := range []time.Duration{time.Hour, -time.Hour} {
+		x, c := fresh(t)
+		suggest := identity.Draft{Content: "plays golf", Source: identity.Conversation}
+		f := add(t, x, suggest)
+		c.add(5 * time.Hour)
+		_, err := x.Reject(t.Context(), f.ID, "no")
+		require.NoError(t, err)
+		rejected := exported(t, x, identity.Local)
+		c.add(back)
+		_, err = x.Archive(t.Context(), f.ID, false)
+		require.NoError(t, err)
+		c.add(9 * time.Hour)
+		imported(t, x, rejected)
+		g, err := x.Get(t.Context(), f.ID)
+		require.NoError(t, err)
+		require.True(t, g.Rejected.IsZero(), back)
+		refused, err := x.Rejections(t.Context())
+		require.NoError(t, err)
+		require.Empty(t, refused, back)
+		require.Equal(t, f.ID, add(t, x, suggest).ID)
+
+		c.add(-12 * time.Hour) // before it was taken back
+		_, err = x.Reject(t.Context(), f.ID, "never")
+		require.NoError(t, err)
+		c.add(13 * time.Hour)
+		imported(t, x, rejected)
+		imported(t, x, exported(t, x, identity.Local))
+		refused, err = x.Rejections(t.Context())
+		require.NoError(t, err)
+		require.Len(t, refused, 1, back)
+		require.Equal(t, []string{"never"}, refused[0].Reasons, back)
+		_, err = x.Validate(t.Context(), f.ID, identity.Validation{})
+		require.ErrorIs(t, err, identity.ErrRejected, back)
+		_, err = x.Add(t.Context(), suggest)
+		require.ErrorIs(t, err, identity.ErrRejected, back)
+	}
+}
+
+// A rejection is as old as its fact's, so that one who takes it back by a clock that was put
+// back takes all of its reasons back.
+func TestTakenBackWithItsReasons(t *testing.T) {
+	x, c := fresh(t)
+	suggest := identity.Draft{Content: "plays golf", Source: identity.Conversation}
+	f := add(t, x, suggest)
+	for _, reason := range []string{"no", "never"} {
+		c.add(5 * time.Hour)
+		_, err := x.Reject(t.Context(), f.ID, reason)
+		require.NoError(t, err)
+	}
+	refused, err := x.Rejections(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{"no", "never"}, refused[0].Reasons)
+	c.add(-time.Hour)
+	_, err = x.Archive(t.Context(), f.ID, false)
+	require.NoError(t, err)
+	require.Equal(t, f.ID, add(t, x, suggest).ID)
+}
+
+// A rejection without a date, which was taken back, is not a new one whenever it comes again.
+func TestTakenBackWithoutADate(t *testing.T) {
+	x, c := fresh(t)
+	const doc = `{"version":"2","blocked":["plays golf"]}`
+	imported(t, x, doc)
+	f := add(t, x, identity.Draft{Content: "plays golf"})
+	c.add(time.Hour)
+	_, err := x.Reject(t.Context(), f.ID, "")
+	require.NoError(t, err)
+	c.add(time.Hour)
+	_, err = x.Archive(t.Context(), f.ID, false)
+	require.NoError(t, err)
+	c.add(time.Hour)
+	imported(t, x, doc)
+	refused, err := x.Rejections(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, refused)
+}
+
+// What was demoted is so once, whatever the clock says.
+func TestDemotedOnce(t *testing.T) {
+	for _, later := range []time.Duration{0, -time.Hour, time.Hour} {
+		x, c := fresh(t)
+		f := add(t, x, identity.Draft{Content: "plays golf", Maturity: identity.Proven, Confidence: .2})
+		c.add(later)
+		for range 3 {
+			_, err := x.Maintain(t.Context())
+			require.NoError(t, err)
+		}
+		f, err := x.Get(t.Context(), f.ID)
+		require.NoError(t, err)
+		require.Equal(t, identity.Established, f.Maturity, later)
+	}
+}
+
+// Two that say the same and were demoted, each once, are not demoted for the other's validation.
+func TestMergeOfDemoted(t *testing.T) {
+	x, c := fresh(t)
+	c.add(days(300))
+	imported(t, x, `{"version":"2","facts":[
+		{"id":"a","content":"plays golf","maturity":"established","confidence":1,"createdAt":"2026-03-01T12:00:00Z","demotedAt":"2026-06-01T12:00:00Z"},
+		{"id":"b","content":"plays golf","maturity":"established","confidence":1,"createdAt":"2026-03-02T12:00:00Z",
+			"lastValidated":"2026-07-01T12:00:00Z","demotedAt":"2026-12-20T12:00:00Z"}]}`)
+	u, err := x.Maintain(t.Context())
+	require.NoError(t, err)
+	require.Zero(t, u.Demoted)
+	f, err := x.Get(t.Context(), "a")
+	require.NoError(t, err)
+	require.Len(t, f.Variants, 1)
+	require.Equal(t, identity.Established, f.Maturity)
+	imported(t, x, `{"version":"2","facts":[{"id":"c","content":"plays golf","maturity":"established","confidence":1,
+		"lastValidated":"2026-12-23T12:00:00Z"}]}`)
+	c.add(days(120))
+	u, err = x.Maintain(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 1, u.Demoted, "it was validated since")
+}
+
+// A document from before a demotion gives back what is lost again when the time has not been
+// used, and no fact stays proven for it.
+func TestDemotedAgainAfterAnOldDocument(t *testing.T) {
+	x, c := fresh(t)
+	f := add(t, x, identity.Draft{Content: "plays golf", Maturity: identity.Proven})
+	before := exported(t, x, identity.Local)
+	c.add(days(120))
+	for range 2 {
+		u, err := x.Maintain(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, 1, u.Demoted)
+		again, err := x.Maintain(t.Context())
+		require.NoError(t, err)
+		require.Zero(t, again.Demoted)
+		g, err := x.Get(t.Context(), f.ID)
+		require.NoError(t, err)
+		require.Equal(t, identity.Established, g.Maturity)
+		imported(t, x, before)
+	}
+}

@@ -47,3 +47,23 @@ func Latest[T any](list []T, n int) []T {
 	}
 	return slices.Clone(list[i:])
 }
+
+// Leading returns how many of the first of a list have at most size bytes in JSON together: at
+// most n, but one in any case.
+func Leading[T any](list []T, n, size int) int {
+	for i := range min(len(list), n) {
+		raw, _ := json.Marshal(list[i]) // texts and times
+		if size -= len(raw); size < 0 && i > 0 {
+			return i
+		}
+	}
+	return min(len(list), n)
+}
+
+// Number is 1 for true, and 0 for false: true sorts behind, and counts.
+func Number(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}

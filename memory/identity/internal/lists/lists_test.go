@@ -37,3 +37,15 @@ func TestLatest(t *testing.T) {
 	got[0] = "z"
 	require.Equal(t, "a", list[0], "it is a copy")
 }
+
+func TestLeading(t *testing.T) {
+	list := []string{"abc", "d", "e"}
+	for _, c := range []struct{ n, size, want int }{{9, 99, 3}, {2, 99, 2}, {9, 8, 2}, {9, 7, 1}, {9, 0, 1}, {0, 9, 0}} {
+		require.Equal(t, c.want, lists.Leading(list, c.n, c.size), c)
+	}
+	require.Zero(t, lists.Leading([]string(nil), 9, 9))
+}
+
+func TestNumber(t *testing.T) {
+	require.Equal(t, []int{0, 1}, []int{lists.Number(false), lists.Number(true)})
+}
