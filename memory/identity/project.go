@@ -194,13 +194,13 @@ func (x *Identity) choose(p *Projection, b Budget, groups ...[]*Projected) (err 
 			}
 		}
 	}
-	slices.SortStableFunc(p.Facts, func(a, b Projected) int {
-		return cmp.Or(cmp.Compare(b.Value, a.Value), older(&a.Fact, &b.Fact))
-	})
-	// A tokenizer may count the whole as more than its lines.
+	byValue := func(a, b Projected) int { return cmp.Or(cmp.Compare(b.Value, a.Value), older(&a.Fact, &b.Fact)) }
+	// A tokenizer may count the whole as more than its lines. What is proven is cut last.
 	for ; len(p.Facts) > 0 && err == nil; p.Facts = p.Facts[:len(p.Facts)-1] {
-		p.Text = wrap(p.Facts)
+		sorted := slices.SortedStableFunc(slices.Values(p.Facts), byValue)
+		p.Text = wrap(sorted)
 		if p.Tokens = count(p.Text); p.Tokens <= b.Tokens {
+			p.Facts = sorted
 			break
 		}
 		p.Left = append(p.Left, Left{p.Facts[len(p.Facts)-1].ID, "over tokens"})

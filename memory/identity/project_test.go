@@ -1,9 +1,11 @@
 package identity_test
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/bits"
+	"slices"
 	"strings"
 	"testing"
 
@@ -92,6 +94,31 @@ func TestProjectTokenizers(t *testing.T) {
 		require.LessOrEqual(t, tokens(p.Text), 20)
 		require.Len(t, p.Left, 5-len(p.Facts))
 	}
+}
+
+// Where a tokenizer counts the whole as more than its lines, what is proven is cut last.
+func TestProvenIsCutLast(t *testing.T) {
+	st, c := store.NewMem(), &clock{t: start}
+	x, err := identity.New(bankOf(t, st), "acme/ann", &identity.Options{Now: c.now, Tokens: func(s string) int {
+		n := identity.EstimateTokens(s)
+		return n + n*n/400
+	}})
+	require.NoError(t, err)
+	proven := add(t, x, identity.Draft{Content: "keeps bees in Oslo", Maturity: identity.Proven, Confidence: .5})
+	for _, s := range []string{"likes Go tests", "likes Go parsers", "likes Go benches", "likes Go loops"} {
+		add(t, x, identity.Draft{Content: s, Category: identity.Preference})
+	}
+	some := 0
+	for n := range 200 {
+		p, err := x.Project(t.Context(), "Go tests parsers benches loops", identity.Budget{Tokens: n + 1})
+		require.NoError(t, err)
+		require.LessOrEqual(t, p.Tokens, n+1)
+		require.True(t, slices.IsSortedFunc(p.Facts, func(a, b identity.Projected) int { return cmp.Compare(b.Value, a.Value) }))
+		is := func(f identity.Projected) bool { return f.ID == proven.ID }
+		require.Equal(t, len(p.Facts) > 0, slices.ContainsFunc(p.Facts, is), p.Text)
+		some += min(len(p.Facts), 1)
+	}
+	require.Positive(t, some)
 }
 
 // The choice is worth nearly as much as the best of all choices.
