@@ -5,6 +5,8 @@ import (
 	"cmp"
 	"strings"
 
+	"golang.org/x/text/unicode/norm"
+
 	"github.com/arc-learn/arc/internal/fence"
 )
 
@@ -17,7 +19,7 @@ const (
 
 // wordsIn returns the words of s in lower case, without what surrounds them.
 func wordsIn(s string) (out []string) {
-	for w := range strings.FieldsSeq(strings.ToLower(fence.Visible(s))) {
+	for w := range strings.FieldsSeq(strings.ToLower(norm.NFC.String(fence.Visible(s)))) {
 		if w = bare(w); w != "" {
 			out = append(out, w)
 		}

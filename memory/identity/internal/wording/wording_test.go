@@ -13,6 +13,7 @@ func TestCanonical(t *testing.T) {
 	for s, want := range map[string]string{
 		"  Uses   Go! ": "uses go", "«C++» and C#, .NET": "c++ and c# .net", "-18 °C": "-18 °c", "a grade of A-": "a grade of a-",
 		"!!!": "!!!", "more than (>30)": "more than >30", "a < b": "a < b", "": "", "U+200B\u200b gone": "u+200b gone",
+		"a Cafe\u0301": "a caf\u00e9", "I\u0307zmir": "izmir", "\u0130zmir": "izmir",
 	} {
 		require.Equal(t, want, wording.Canonical(s), s)
 	}
