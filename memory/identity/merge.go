@@ -27,10 +27,10 @@ func join(a, b []Fact) []Fact {
 		}
 	}
 	byID := unite(all, func(f *Fact) string { return same.Find(string(f.ID)) })
-	slotted := map[string]string{} // of what is said, the least claim to a slot
+	slotted := map[string]string{} // of what is said first, the least claim to a slot
 	for i := range byID {
 		said, claim := byID[i].said(), byID[i].claim()
-		if byID[i].Slot != "" && (slotted[said] == "" || claim < slotted[said]) {
+		if byID[i].Slot != "" && !byID[i].Again && (slotted[said] == "" || claim < slotted[said]) {
 			slotted[said] = claim
 		}
 	}

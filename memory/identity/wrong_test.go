@@ -88,6 +88,22 @@ func TestFormerValueAgain(t *testing.T) {
 	require.Equal(t, "lives in Oslo", ask(x, 0), "and replaces nothing")
 }
 
+// What answers a slot again, and was said without a slot before, still answers after an import.
+func TestSaidAgainAfterWithoutASlot(t *testing.T) {
+	x, c := fresh(t)
+	add(t, x, identity.Draft{Content: "works at Acme"})
+	for _, s := range []string{"works at Globex", "works at Acme"} {
+		c.add(time.Hour)
+		add(t, x, identity.Draft{Content: s, Subject: "me", Slot: "employer"})
+	}
+	before := exported(t, x, identity.Local)
+	imported(t, x, `{"version":"2"}`)
+	require.Equal(t, before, exported(t, x, identity.Local))
+	views, err := x.List(t.Context(), identity.Filter{Subject: "me", Slot: "employer"})
+	require.NoError(t, err)
+	require.Equal(t, "works at Acme", views[0].Content)
+}
+
 // A clock that is behind takes nothing back.
 func TestClockBehind(t *testing.T) {
 	x, c := fresh(t)
