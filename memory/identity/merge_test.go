@@ -19,8 +19,12 @@ import (
 // canon is a document with its events by id, and without when a rejection without a date
 // came in.
 func canon(t require.TestingT, x *identity.Identity) string {
+	return canonOf(t, exported(t, x, identity.Local))
+}
+
+func canonOf(t require.TestingT, doc string) string {
 	var d map[string]any
-	require.NoError(t, json.Unmarshal([]byte(exported(t, x, identity.Local)), &d))
+	require.NoError(t, json.Unmarshal([]byte(doc), &d))
 	if events, ok := d["events"].([]any); ok {
 		id := func(e any) string { return e.(map[string]any)["id"].(string) }
 		slices.SortFunc(events, func(a, b any) int { return cmp.Compare(id(a), id(b)) })
