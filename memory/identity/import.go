@@ -288,8 +288,8 @@ func (x *Identity) readFact(raw json.RawMessage) (Fact, bool) {
 	f.Updated = cmp.Or(f.Updated, f.Validated, f.Created)
 	f.Validated = cmp.Or(f.Validated, f.Updated)
 	f.At = cmp.Or(f.At, f.Created)
-	if !f.Rejected.IsZero() {
-		f.reject(f.Rejected)
+	if _, ok := loosejson.Time(o.Given["rejectedAt"]); ok { // also by a clock that is ahead
+		f.reject(cmp.Or(f.Rejected, later(f.Updated, f.Restored)))
 	}
 	if wording.Canonical(f.Slot) == "" {
 		f.Subject, f.Slot = "", ""

@@ -252,6 +252,23 @@ func TestImportFromTheFuture(t *testing.T) {
 	require.Equal(t, start, refused[0].At)
 }
 
+// A fact that was rejected by a clock that is ahead is rejected, and not in use until that time.
+func TestImportRejectedInTheFuture(t *testing.T) {
+	x, _ := fresh(t)
+	const doc = `{"version":"2","facts":[{"id":"a","content":"plays golf","updatedAt":"2026-03-01T10:00:00Z",
+		"restoredAt":"2026-03-01T12:00:00Z","rejectedAt":"2026-03-01T12:00:01Z"}]}`
+	imported(t, x, doc)
+	imported(t, x, doc)
+	f, err := x.Get(t.Context(), "a")
+	require.NoError(t, err)
+	require.Equal(t, start, f.Rejected)
+	p, err := x.Project(t.Context(), "golf", identity.Budget{})
+	require.NoError(t, err)
+	require.Empty(t, p.Text)
+	_, err = x.Validate(t.Context(), "a", identity.Validation{})
+	require.ErrorIs(t, err, identity.ErrRejected)
+}
+
 // A rejection that has more than can be read is one, and is kept as it came as well.
 func TestImportRejectionsWithMore(t *testing.T) {
 	x, _ := fresh(t)
