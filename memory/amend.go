@@ -31,25 +31,30 @@ func (s Space) Amend(ctx context.Context, changes ...Amended) error {
 	sh := s.b.shardFor(s.scope)
 	sh.edit.Lock()
 	defer sh.edit.Unlock()
+	if err := s.b.amendAll(ctx, sh, changes); err != nil {
+		return fmt.Errorf("memory: amend: %w", err)
+	}
+	return nil
+}
+
+// amendAll makes all changes in one commit. The caller holds edit.
+func (b *Bank) amendAll(ctx context.Context, sh *shard, changes []Amended) error {
 	var ops []store.Op
 	for i := range changes {
-		more, err := s.b.amend(ctx, sh, &changes[i])
+		more, err := b.amend(ctx, sh, &changes[i])
 		if err != nil {
-			return fmt.Errorf("memory: amend: %w", err)
+			return err
 		}
 		ops = append(ops, more...)
 	}
 	if len(ops) == 0 {
 		return nil
 	}
-	_, err = s.b.st.Commit(ctx, ops...)
+	_, err := b.st.Commit(ctx, ops...)
 	for _, c := range changes { // also after an error: its outcome may be unknown
-		err = errors.Join(err, s.b.reread(context.WithoutCancel(ctx), sh, cmp.Or(c.Is.ID, c.Was.ID)))
+		err = errors.Join(err, b.reread(context.WithoutCancel(ctx), sh, cmp.Or(c.Is.ID, c.Was.ID)))
 	}
-	if err != nil {
-		return fmt.Errorf("memory: amend: %w", err)
-	}
-	return nil
+	return err
 }
 
 // amend returns what a change writes. The caller holds edit.
@@ -108,25 +113,36 @@ func (s Space) Trust(ctx context.Context, id ID) error {
 // one. It is on disk when Supersede returns, and idempotent: a link of the record
 // with the Rel "supersedes", which a Draft may bring as well. From quarantine a record
 // replaces nothing that is trusted: Trust it as well.
+//
+// It takes back what was said before: where old has replaced by, itself or through others that
+// it has replaced, the link to by goes in the same commit, so that by holds again. After
+// Supersede(a, b) and Supersede(b, c), Supersede(c, a) leaves a, which replaces c, which
+// replaces b.
 func (s Space) Supersede(ctx context.Context, old, by ID) error {
-	done, err := s.ready(ctx)
-	defer done()
-	if err != nil {
-		return err
-	}
-	if _, _, err := s.lookup(old); err != nil {
-		return err
-	}
 	return s.change(ctx, "supersede", by, func(sh *shard, e *table.Entry) error {
-		r, err := s.b.record(ctx, sh, e)
-		if err != nil || e.Is(ident.Of(old)) || slices.Contains(r.Links, Link{old, table.Supersedes}) {
+		_, o, err := s.lookup(old)
+		if err != nil || o == e {
 			return err
 		}
-		rec := *r
-		rec.Links = append(slices.Clip(r.Links), Link{old, table.Supersedes})
-		if err := limit("links", MaxLinks, len(rec.Links)); err != nil {
-			return err
+		var changes []Amended
+		for _, x := range append(sh.Opposing(o, e), e) {
+			r, err := s.b.record(ctx, sh, x)
+			if err != nil {
+				return err
+			}
+			is, link := *r, Link{old, table.Supersedes}
+			if is.Links = slices.Clone(r.Links); x != e {
+				is.Links = slices.DeleteFunc(is.Links, func(l Link) bool { return l.Rel == link.Rel && e.Is(ident.Of(l.To)) })
+			} else if !slices.Contains(r.Links, link) {
+				is.Links = append(is.Links, link)
+			}
+			if err := limit("links", MaxLinks, len(is.Links)); err != nil {
+				return err
+			}
+			if len(is.Links) != len(r.Links) {
+				changes = append(changes, Amended{*r, is})
+			}
 		}
-		return s.b.rewrite(ctx, sh, e, &rec)
+		return s.b.amendAll(ctx, sh, changes)
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/arc-learn/arc/arctest"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/store"
 )
@@ -175,9 +176,42 @@ func TestSupersede(t *testing.T) {
 		q.Text = "where do we meet"
 		require.Equal(t, old, recall(t, s, q)[0].Record.ID)
 	}
-	require.NoError(t, s.Supersede(t.Context(), by, old))
-	recall(t, s, memory.Query{Text: "where do we meet in the attic"})
 	require.NoError(t, s.Supersede(t.Context(), old, old), "it says nothing")
+}
+
+// A later Supersede takes the opposite one back, whatever the store answers, and says so once.
+func TestSupersedeIsTakenBack(t *testing.T) {
+	t.Parallel()
+	for name, fail := range map[string]func(*arctest.Store){
+		"": func(*arctest.Store) {}, "fails": func(st *arctest.Store) { st.FailNext(0, 1, false) },
+		"applied": func(st *arctest.Store) { st.FailNext(0, 1, true) },
+	} {
+		st, c := arctest.NewStore(store.NewMem()), newClock()
+		s := open(t, st, c).In("acme")
+		one := remember(t, s, memory.Draft{Kind: memory.Fact, Content: "The code name of the project is arcadia."})
+		c.move(time.Hour)
+		other := remember(t, s, memory.Draft{Kind: memory.Fact, Content: "The code name of the project is borealis."})
+		for _, old := range []memory.ID{one, other, one, other} {
+			by := one
+			if old == one {
+				by = other
+			}
+			if fail(st); s.Supersede(t.Context(), old, by) != nil {
+				hits := recall(t, s, memory.Query{Text: "code name of the project"})
+				require.LessOrEqual(t, strings.Count(memory.Render(hits), "no longer:"), 1, name)
+				require.NoError(t, s.Supersede(t.Context(), old, by), name)
+			}
+			for range 2 {
+				hits := recall(t, s, memory.Query{Text: "code name of the project"})
+				require.Equal(t, []memory.ID{by}, ids(hits), name)
+				require.Equal(t, old, hits[0].Superseded.ID, name)
+				s = open(t, st, c).In("acme")
+			}
+			st.FailNext(0, 1, false)
+			require.NoError(t, s.Supersede(t.Context(), old, by), "it writes nothing")
+			st.FailNext(0, 0, false)
+		}
+	}
 }
 
 // What is in quarantine replaces nothing that is trusted, by a link either.
@@ -298,11 +332,11 @@ func TestCircleHidesNotAll(t *testing.T) {
 			all = append(all, remember(t, s, memory.Draft{Kind: memory.Fact, Content: "The office of the company is in " + city + "."}))
 		}
 		for i := range all {
-			require.NoError(t, s.Supersede(context.Background(), all[i], all[(i+1)%n]))
+			require.NoError(t, s.Supersede(t.Context(), all[i], all[(i+1)%n]))
 		}
-		if len(recall(t, s, memory.Query{Text: "Where is the office of the company?"})) == 0 {
-			t.Errorf("a circle of %d: nothing is found", n)
-		}
+		hits := recall(t, s, memory.Query{Text: "Where is the office of the company?"})
+		require.Equal(t, all[:1], ids(hits), "the last one said, of %d", n)
+		require.Equal(t, all[n-1], hits[0].Superseded.ID)
 	}
 }
 

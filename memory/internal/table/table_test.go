@@ -122,10 +122,29 @@ func TestRelations(t *testing.T) {
 	replaced, conflicts = whole.Relations(tab, entry("plain", 7))
 	require.Nil(t, replaced)
 	require.Empty(t, conflicts)
+	a, b := entry("a", 1, links(table.Supersedes, "b")), entry("b", 2, links(table.Supersedes, "a"))
+	for _, e := range []*table.Entry{a, b} {
+		replaced, _ = whole.Relations(tableOf(a, b), e)
+		require.Nil(t, replaced, "in a circle")
+	}
 	require.True(t, tab.Current(now))
 	require.False(t, tab.Current(old))
 	require.Equal(t, []string{"old"}, names(tab.Stating(table.SlotOf("cache", "host", "A", ""), hour)))
 	require.Empty(t, tab.Stating(table.SlotOf("cache", "host", "A", ""), 0))
+}
+
+// What opposes a link is what closes a circle with it, of any length.
+func TestOpposing(t *testing.T) {
+	t.Parallel()
+	a, b := entry("a", 1, links(table.Supersedes, "a"), links("", "c")), entry("b", 2, links(table.Supersedes, "a"))
+	c := entry("c", 3, links(table.Supersedes, "b"), links(table.Supersedes, "a"), links(table.Supersedes, "gone"))
+	d := entry("d", 4, links(table.Supersedes, "c"), links(table.Supersedes, "d"))
+	tab := tableOf(a, b, c, d)
+	require.Equal(t, []string{"b"}, names(tab.Opposing(b, a)))
+	require.Equal(t, []string{"c", "b"}, names(tab.Opposing(d, a)))
+	require.Equal(t, []string{"d"}, names(tab.Opposing(d, c)))
+	require.Empty(t, tab.Opposing(a, d))
+	require.Empty(t, tab.Opposing(b, d))
 }
 
 // What is put is found by each of its ids until it is removed, and leaves nothing behind.

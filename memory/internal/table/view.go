@@ -98,11 +98,12 @@ func (v *View) superseding(t *Table, e *Entry) *Entry {
 	return nil
 }
 
-// superseded returns the record that e, which holds, has replaced last, or nil.
+// superseded returns the record that e, which holds, has replaced last, or nil. In a circle
+// none has replaced another.
 func (v *View) superseded(t *Table, e *Entry) *Entry {
 	for _, l := range e.Links() {
 		if l.Rel == Supersedes {
-			if old := t.FindLocked(l.To); old != nil && old != e && v.sees(old) && e.MayReplace(old) {
+			if old := t.FindLocked(l.To); old != nil && v.sees(old) && e.MayReplace(old) && v.StandingLocked(t, old) != old {
 				return old
 			}
 		}
@@ -131,6 +132,26 @@ func (v *View) Relations(t *Table, e *Entry) (old *Entry, conflicts []*Entry) {
 		}
 	}
 	return v.superseded(t, e), conflicts
+}
+
+// Opposing returns the records by whose links old has replaced by: old itself, and what it has
+// replaced, one after the other.
+func (t *Table) Opposing(old, by *Entry) (out []*Entry) {
+	t.Enter()
+	defer t.Leave()
+	all := []*Entry{old}
+	for i := 0; i < len(all); i++ {
+		for _, l := range all[i].Links() {
+			switch to := t.FindLocked(l.To); {
+			case l.Rel != Supersedes || to == nil || slices.Contains(all, to):
+			case to != by:
+				all = append(all, to)
+			case !slices.Contains(out, all[i]):
+				out = append(out, all[i])
+			}
+		}
+	}
+	return out
 }
 
 // Overtaken reports whether something was said since e that replaces it, at least
