@@ -117,7 +117,7 @@ func (s Space) Trust(ctx context.Context, id ID) error {
 // It takes back what was said before: where old has replaced by, itself or through others that
 // it has replaced, the link to by goes in the same commit, so that by holds again. After
 // Supersede(a, b) and Supersede(b, c), Supersede(c, a) leaves a, which replaces c, which
-// replaces b.
+// replaces b. What replaces a later value of its Slot holds until another is told.
 func (s Space) Supersede(ctx context.Context, old, by ID) error {
 	return s.change(ctx, "supersede", by, func(sh *shard, e *table.Entry) error {
 		_, o, err := s.lookup(old)

@@ -179,6 +179,33 @@ func TestSupersede(t *testing.T) {
 	require.NoError(t, s.Supersede(t.Context(), old, old), "it says nothing")
 }
 
+// Supersede corrects a slot: the value that it puts back holds until another is told.
+func TestSupersedeOfASlot(t *testing.T) {
+	t.Parallel()
+	s, c := space(t)
+	say := func(v string, from memory.Origin) memory.ID {
+		c.move(2 * time.Hour)
+		return remember(t, s, memory.Draft{
+			Kind: memory.Fact, Content: "The port of the service is " + v + ".", Source: memory.Source{Origin: from},
+			Slot: memory.Slot{Subject: "service", Attribute: "port", Value: v},
+		})
+	}
+	q := memory.Query{Text: "port of the service"}
+	right, _, wrong := say("8080", ""), say("9090", ""), say("7070", "")
+	require.Equal(t, []memory.ID{wrong}, ids(recall(t, s, q)))
+	require.NoError(t, s.Supersede(t.Context(), wrong, right))
+	hits := recall(t, s, q)
+	require.Equal(t, []memory.ID{right}, ids(hits))
+	require.Equal(t, wrong, hits[0].Superseded.ID)
+	now := say("6060", "")
+	require.Equal(t, []memory.ID{now}, ids(recall(t, s, q)))
+	web := say("666", memory.Web)
+	c.move(time.Hour)
+	last := say("5050", "")
+	require.NoError(t, s.Supersede(t.Context(), last, web), "waits for Trust")
+	require.Equal(t, []memory.ID{last}, ids(recall(t, s, q)))
+}
+
 // A later Supersede takes the opposite one back, whatever the store answers, and says so once.
 func TestSupersedeIsTakenBack(t *testing.T) {
 	t.Parallel()

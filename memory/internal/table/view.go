@@ -86,7 +86,7 @@ func (v *View) superseding(t *Table, e *Entry) *Entry {
 	all, value := v.statements(t, e)
 	for _, last := range slices.Backward(all) {
 		switch {
-		case last.At < e.At:
+		case last.At < e.At, e.MayReplace(last) && e.replaces(last):
 			return nil
 		case !last.MayReplace(e):
 		case last.slot().value == value:
@@ -96,6 +96,11 @@ func (v *View) superseding(t *Table, e *Entry) *Entry {
 		}
 	}
 	return nil
+}
+
+// replaces reports whether the host says so.
+func (e *Entry) replaces(o *Entry) bool {
+	return slices.ContainsFunc(e.Links(), func(l Link) bool { return l.Rel == Supersedes && o.Is(l.To) })
 }
 
 // superseded returns the record that e, which holds, has replaced last, or nil. In a circle
