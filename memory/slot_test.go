@@ -367,6 +367,42 @@ func TestCircleHidesNotAll(t *testing.T) {
 	}
 }
 
+// Whatever a host says to replace what, in any order, no circle is left, and the last word counts.
+func TestSupersedeInAnyOrder(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		s, c := space(t)
+		var all []memory.ID
+		for _, city := range []string{"Paris", "Berlin", "Rome", "Madrid", "Oslo"} {
+			c.move(time.Hour)
+			all = append(all, remember(t, s, memory.Draft{Kind: memory.Fact, Content: "The office of the company is in " + city + "."}))
+		}
+		for range rapid.IntRange(1, 20).Draw(t, "calls") {
+			old, by := rapid.SampledFrom(all).Draw(t, "old"), rapid.SampledFrom(all).Draw(t, "by")
+			require.NoError(t, s.Supersede(t.Context(), old, by))
+			behind := map[memory.ID][]memory.ID{}
+			for _, id := range all {
+				r, err := s.Get(t.Context(), id)
+				require.NoError(t, err)
+				for _, l := range r.Links {
+					behind[id] = append(behind[id], l.To)
+				}
+			}
+			require.True(t, old == by || slices.Contains(behind[by], old))
+			for _, id := range all {
+				reached := []memory.ID{id}
+				for i := 0; i < len(reached) && i < 99; i++ {
+					require.NotContains(t, behind[reached[i]], id)
+					reached = append(reached, behind[reached[i]]...)
+				}
+			}
+			hits := recall(t, s, memory.Query{Text: "Where is the office of the company?"})
+			require.NotEmpty(t, hits)
+			require.True(t, old == by || !slices.Contains(ids(hits), old))
+		}
+	})
+}
+
 // What an Actor states of "me" is of the slot that is named for them.
 func TestSlotOfWhoSpeaks(t *testing.T) {
 	t.Parallel()
