@@ -36,25 +36,25 @@ func (d *desk) stream(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("X-Accel-Buffering", "no")
 	control := http.NewResponseController(w)
-	end := time.NewTimer(streamTime)
-	defer end.Stop()
+	end := time.After(streamTime)
 	text := "event: changed\ndata: 1\n\n" // the first makes up for what happened before the stream
 	for {
 		_ = control.SetWriteDeadline(time.Now().Add(streamSend)) // a writer without deadlines does without
 		if _, err := io.WriteString(w, text); err != nil || control.Flush() != nil {
 			return
 		}
+		_ = control.SetWriteDeadline(time.Time{}) // HTTP/2 resets a stream whose deadline is over, idle or not
 		select {
 		case <-r.Context().Done():
 			return
-		case <-end.C:
+		case <-end:
 			return
 		case <-time.After(streamRest):
 		}
 		select {
 		case <-r.Context().Done():
 			return
-		case <-end.C:
+		case <-end:
 			return
 		case <-news:
 			text = "event: changed\ndata: 1\n\n"

@@ -38,7 +38,22 @@ func open(t *testing.T, d *dash.Dash, query string) (*wire, func()) {
 // wire is a recorder that is read while it is written.
 type wire struct {
 	*httptest.ResponseRecorder
-	mu sync.Mutex
+	mu       sync.Mutex
+	deadline time.Time
+}
+
+func (w *wire) SetWriteDeadline(t time.Time) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.deadline = t
+	return nil
+}
+
+// idle reports whether no write is to end at some time, for which HTTP/2 would reset the stream.
+func (w *wire) idle() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.deadline.IsZero()
 }
 
 func (w *wire) Write(b []byte) (int, error) {
@@ -78,6 +93,7 @@ func TestStreamsTellOfEvents(t *testing.T) {
 		require.Equal(t, "text/event-stream", ada.Header().Get("Content-Type"))
 		require.Contains(t, ada.Header().Get("Content-Security-Policy"), "default-src 'none'")
 		require.Equal(t, [3]int{1, 1, 1}, told(), "what happened before")
+		require.True(t, ada.idle(), "it is not cut off while nothing happens")
 		pass(time.Second)
 		for _, e := range []arc.Event{{Scope: "evil", Run: "one"}, {Scope: "acme/adam", Run: "two"}} {
 			journal.Event(e)
