@@ -337,6 +337,42 @@ func TestQuestionsAreAnswered(t *testing.T) {
 	require.Contains(t, text, "said=late")
 }
 
+// A form that is sent twice answers the questions that it showed, and none that came up since.
+func TestAnAnswerIsToWhatWasAsked(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, "delete the old one?", nil)
+	_, err := b.agent.Run(t.Context(), arc.Objective{ID: "it", Text: "ask twice"})
+	require.NoError(t, err)
+	answer := func() string {
+		_, text := b.get(t, "/run?id=it")
+		_, rest, _ := strings.Cut(text, `name="asked" value="`)
+		asked, _, ok := strings.Cut(rest, `"`)
+		require.True(t, ok)
+		return "id=it&say=answer&text=yes&asked=" + asked
+	}
+	first := answer()
+	b.mu.Lock()
+	b.say = "and the new one, too?"
+	b.mu.Unlock()
+	_, text := b.send(t, http.MethodPost, "/run", first)
+	require.Contains(t, text, "said=answered")
+	asks := func(what string) func() bool {
+		return func() bool {
+			r, err := b.agent.In("").Report(t.Context(), "it")
+			return err == nil && len(r.Questions) > 0 && r.Questions[0] == what
+		}
+	}
+	require.Eventually(t, asks("and the new one, too?"), 10*time.Second, time.Millisecond)
+	_, text = b.send(t, http.MethodPost, "/run", first)
+	require.Contains(t, text, "said=late")
+	second := answer()
+	require.Eventually(t, func() bool {
+		_, _ = b.send(t, http.MethodPost, "/run", second) // again while the first is just leaving the run
+		return len(b.finished) > 0
+	}, 10*time.Second, 10*time.Millisecond)
+	<-b.delivered("it")
+}
+
 // A job that was parked since its run asked is taken up when that is answered.
 func TestAnswerTakesUpAJob(t *testing.T) {
 	t.Parallel()

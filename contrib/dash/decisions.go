@@ -3,6 +3,7 @@ package dash
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"slices"
@@ -143,7 +144,7 @@ func (d *desk) tellRun(q *ask) (path, word string, err error) {
 		return "", "", err
 	}
 	switch say := q.PostFormValue("say"); {
-	case say == "answer" && r.Status != arc.Asking:
+	case say == "answer" && (r.Status != arc.Asking || q.PostForm.Has("asked") && q.PostFormValue("asked") != asked(r.Questions)):
 		return "/run", "late", nil
 	case say == "answer" && text != "":
 		// Answer returns when the run has ended, asks or waits, at the latest with the
@@ -167,6 +168,12 @@ func (d *desk) tellRun(q *ask) (path, word string, err error) {
 		return "/run", "judged", err
 	}
 	return "", "", fmt.Errorf("%w: an answer, right or wrong", errBad)
+}
+
+// asked names questions, in the form that answers them: an answer sent twice answers no other one.
+func asked(questions []string) string {
+	sum := sha256.Sum256([]byte(strings.Join(questions, "\x00")))
+	return base64url(sum[:12])
 }
 
 // takeUp has the queue take in how the run of a job stands, which was parked for an answer.

@@ -99,7 +99,7 @@ func newBench(t *testing.T, say string, tune func(*dash.Options)) *bench {
 			if strings.HasPrefix(brief.Objective, "away") {
 				return reason.Decision{}, &reason.ModelError{Again: true}
 			}
-			if strings.HasPrefix(brief.Objective, "ask") && len(brief.Answers) == 0 {
+			if n := len(brief.Answers); strings.HasPrefix(brief.Objective, "ask") && (n == 0 || n == 1 && brief.Objective == "ask twice") {
 				return reason.Decision{Complexity: reason.Unclear, Questions: []string{text()}}, nil
 			}
 			return reason.Decision{Complexity: reason.Simple, Approach: text(), Tasks: []reason.Task{{

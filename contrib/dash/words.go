@@ -16,7 +16,7 @@ func helpers() template.FuncMap {
 		"clock": clock, "took": took, "usd": usd, "pct": pct, "dec": dec, "cut": shortened, "pretty": pretty, "plus": plus,
 		"spark": newSpark, "grid": newGrid, "rail": newRail, "tone": toneOf, "bar": bar,
 		"plus1": func(i int) int { return i + 1 },
-		"plain": plain, "thousands": thousands,
+		"plain": plain, "thousands": thousands, "asked": asked,
 		"last":  func(v []float64) float64 { return v[len(v)-1] },
 		"lines": func(s string) []string { return strings.Split(strings.TrimSpace(s), "\n") },
 	}
