@@ -4,10 +4,12 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"iter"
 	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -268,4 +270,86 @@ func TestTenantsAgainstAModel(t *testing.T) {
 		receipts++
 	}
 	require.LessOrEqual(t, receipts, 3*8, "of general patterns: one a template, however many runs")
+}
+
+// moody is a store that fails where it is told to: at a read, in a scan, or at a commit, which may
+// have taken place.
+type moody struct {
+	store.Store
+	mu      sync.Mutex
+	from    int // calls that are well
+	many    int // calls that fail then
+	applied bool
+	failed  int
+}
+
+func (m *moody) fails() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.from--; m.from >= 0 || m.many <= 0 {
+		return false
+	}
+	m.many--
+	m.failed++
+	return true
+}
+
+func (m *moody) set(from, many int, applied bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.from, m.many, m.applied = from, many, applied
+}
+
+func (m *moody) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
+	if !m.fails() {
+		return m.Store.Commit(ctx, ops...)
+	}
+	if m.applied {
+		_, _ = m.Store.Commit(ctx, ops...)
+	}
+	return 0, errBoom
+}
+
+func (m *moody) Get(ctx context.Context, k string) (store.Entry, error) {
+	if m.fails() {
+		return store.Entry{}, errBoom
+	}
+	return m.Store.Get(ctx, k)
+}
+
+func (m *moody) Scan(ctx context.Context, r store.Range) iter.Seq2[store.Entry, error] {
+	return func(yield func(store.Entry, error) bool) {
+		for e, err := range m.Store.Scan(ctx, r) {
+			if m.fails() {
+				yield(store.Entry{}, errBoom)
+				return
+			}
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+// A store that fails once, wherever, while an Agent meets a tenant fails that call alone: another
+// tenant's calls, and the next one of this, are as ever.
+func TestStoreThatFailsOnceAsATenantBegins(t *testing.T) {
+	t.Parallel()
+	for n := 0; ; n++ {
+		st := &moody{Store: store.NewMem()}
+		a := agentOn(t, st, (&script{}).host(), &arc.Options{Maintain: -1})
+		st.set(n, 1, false)
+		_, err := a.Run(t.Context(), arc.Objective{Text: "mend it", Scope: "acme/anna"})
+		if st.failed == 0 {
+			require.NoError(t, err)
+			require.Greater(t, n, 10)
+			return
+		}
+		require.ErrorIs(t, err, errBoom, "call %d", n)
+		for _, scope := range []memory.Scope{"acme/anna", "ajax"} {
+			_, err = a.Run(t.Context(), arc.Objective{Text: "mend it", Scope: scope})
+			require.NoError(t, err, "call %d", n)
+			require.NoError(t, a.Erase(t.Context(), scope), "call %d", n)
+		}
+	}
 }

@@ -3,7 +3,6 @@ package meta
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -39,7 +38,7 @@ func Open(ctx context.Context, st store.Store, opts *Options) (*Monitor, error) 
 		}
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("meta: open: %w", err), m.w.Close())
+		return nil, fmt.Errorf("meta: open: %w", err) // m.w, which others may share, has nothing of it
 	}
 	return m, nil
 }
