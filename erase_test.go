@@ -275,3 +275,28 @@ func TestEraseWaitsForNoRun(t *testing.T) {
 	_, err := a.In("acme").Resume(t.Context(), "run")
 	require.ErrorIs(t, err, store.ErrNotFound)
 }
+
+// An outage in the middle of an Erase, whose last commit took place and was not answered, is
+// overcome by calling it again: the first call hears of what is gone, the next completes it.
+func TestEraseIsCompletedAfterAnOutage(t *testing.T) {
+	t.Parallel()
+	for long := 1; long < 5; long++ {
+		for n := range 40 {
+			st := &moody{Store: store.NewMem()}
+			a := agentOn(t, st, (&script{}).host(), &arc.Options{Maintain: -1})
+			run(t, a, arc.Objective{Text: "mend it", Scope: "acme/anna/deep"})
+			run(t, a, arc.Objective{Text: "mend it, too", Scope: "acme", Episodes: []memory.Scope{"acme/anna"}})
+			require.NoError(t, a.Flush(t.Context()))
+			st.set(n, long, true)
+			err := a.Erase(t.Context(), "acme")
+			st.set(0, 0, false)
+			for calls := 0; err != nil; calls++ {
+				require.Less(t, calls, 2, "%d calls failed from the %dth on: %v", long, n, err)
+				err = a.Erase(t.Context(), "acme")
+			}
+			for k := range scan(t, a, st) {
+				require.NotContains(t, k, "acme")
+			}
+		}
+	}
+}

@@ -162,11 +162,11 @@ func (b *Bank) erase(ctx context.Context, sh *shard, es []*table.Entry) error {
 		id := ID(e.Name())
 		r, err := b.record(ctx, sh, e)
 		if err != nil {
-			return err
+			return b.unsure(ctx, sh, err, es...)
 		}
 		was, _, more, err := b.replacing(ctx, sh, e, r, nil)
 		if err != nil {
-			return err
+			return b.unsure(ctx, sh, err, es...)
 		}
 		ops, going, records = append(ops, more...), append(going, was), append(records, r)
 		counters = append(counters, b.besides(sh, id)...)

@@ -71,11 +71,11 @@ func (b *Bank) replacing(
 func (b *Bank) rewrite(ctx context.Context, sh *shard, old *table.Entry, rec *Record) error {
 	r, err := b.record(ctx, sh, old)
 	if err != nil {
-		return err
+		return b.unsure(ctx, sh, err, old)
 	}
 	was, with, ops, err := b.replacing(ctx, sh, old, r, rec)
 	if err != nil {
-		return err
+		return b.unsure(ctx, sh, err, old)
 	}
 	rev, err := b.st.Commit(ctx, ops...)
 	if err != nil { // the caller may try again
@@ -88,8 +88,8 @@ func (b *Bank) rewrite(ctx context.Context, sh *shard, old *table.Entry, rec *Re
 	return nil
 }
 
-// unsure takes in what has become of records whose commit has failed: perhaps it took place, or
-// another Bank had changed one, unheard of so far. It returns the error. The caller holds edit.
+// unsure takes in what has become of records whose commit, or an earlier one, has failed: perhaps it
+// took place, or another Bank had changed one, unheard of so far. It returns the error. The caller holds edit.
 func (b *Bank) unsure(ctx context.Context, sh *shard, err error, es ...*table.Entry) error {
 	for _, e := range es {
 		err = errors.Join(err, b.reread(context.WithoutCancel(ctx), sh, ID(e.Name())))
