@@ -447,3 +447,27 @@ func TestPlanWaitsForWhatSourcesSay(t *testing.T) {
 	require.False(t, fired("bring it to dock 5"), "the manual is another")
 	require.True(t, fired("bring it to dock 5"))
 }
+
+// A store that fails once, at whatever call, leaves no fact on disk that nobody knows of: said
+// again, it would be there twice.
+func TestFactThatIsOnDiskIsKnown(t *testing.T) {
+	t.Parallel()
+	for n := range 6 {
+		mem := store.NewMem()
+		st := &moody{Store: mem}
+		me, err := agentOn(t, st, (&script{}).host(), &arc.Options{Maintain: -1}).In("acme/anna").Identity()
+		require.NoError(t, err)
+		st.set(n, 1, false)
+		_, err = me.Add(t.Context(), identity.Draft{Content: "likes tea"})
+		st.set(0, 0, false)
+		if err != nil {
+			_, err = me.Add(t.Context(), identity.Draft{Content: "likes tea"})
+		}
+		require.NoError(t, err)
+		later, err := agentOn(t, mem, (&script{}).host(), &arc.Options{Maintain: -1}).In("acme/anna").Identity()
+		require.NoError(t, err)
+		facts, err := later.List(t.Context(), identity.Filter{})
+		require.NoError(t, err)
+		require.Len(t, facts, 1, "call %d failed", n)
+	}
+}

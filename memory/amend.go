@@ -40,19 +40,29 @@ func (s Space) Amend(ctx context.Context, changes ...Amended) error {
 // amendAll makes all changes in one commit. The caller holds edit.
 func (b *Bank) amendAll(ctx context.Context, sh *shard, changes []Amended) error {
 	var ops []store.Op
+	are := make([]store.Op, len(changes)) // what the records become
 	for i := range changes {
 		more, err := b.amend(ctx, sh, &changes[i])
 		if err != nil {
 			return err
 		}
-		ops = append(ops, more...)
+		if ops = append(ops, more...); len(more) > 0 {
+			are[i] = more[len(more)-1]
+		}
 	}
 	if len(ops) == 0 {
 		return nil
 	}
-	_, err := b.st.Commit(ctx, ops...)
-	for _, c := range changes { // also after an error: its outcome may be unknown
-		err = errors.Join(err, b.reread(context.WithoutCancel(ctx), sh, cmp.Or(c.Is.ID, c.Was.ID)))
+	rev, err := b.st.Commit(ctx, ops...)
+	ctx, failed := context.WithoutCancel(ctx), err != nil
+	for i, c := range changes {
+		id, op := cmp.Or(c.Is.ID, c.Was.ID), are[i]
+		if failed { // its outcome may be unknown
+			err = errors.Join(err, b.reread(ctx, sh, id))
+		} else if op.Key != "" {
+			is := store.Entry{Key: op.Key, Value: op.Value, Rev: rev, Deleted: op.Delete}
+			err = errors.Join(err, b.takeIn(ctx, sh, id, is))
+		}
 	}
 	return err
 }

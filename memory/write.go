@@ -101,12 +101,20 @@ func (b *Bank) unsure(ctx context.Context, sh *shard, err error, es ...*table.En
 func (b *Bank) reread(ctx context.Context, sh *shard, id ID) error {
 	e, err := b.st.Get(ctx, sh.key(stored.Records, id))
 	if errors.Is(err, store.ErrNotFound) {
-		return b.takeLocked(ctx, sh, id, loading{}, store.Entry{Rev: Latest, Deleted: true})
+		e, err = store.Entry{Rev: Latest, Deleted: true}, nil
 	}
 	if err != nil {
 		return err
 	}
-	is := b.prepare([]store.Entry{e})[0]
+	return b.takeIn(ctx, sh, id, e)
+}
+
+// takeIn takes in an entry that a record has by now. The caller holds edit.
+func (b *Bank) takeIn(ctx context.Context, sh *shard, id ID, e store.Entry) error {
+	var is loading
+	if !e.Deleted {
+		is = b.prepare([]store.Entry{e})[0]
+	}
 	if is.err != nil {
 		return is.err
 	}
