@@ -29,9 +29,9 @@ import (
 // about is called exactly once, after the approvals that its Mode and Blast ask
 // for, its gates decide, and what came of it is learned, in the situation "goal
 // ID": a failure at once, a success when a reading shows the goal met. What a human
-// refuses, or does not answer in time, is [goal.Refused]. Deltas of delivered tasks
-// change the world. A Controller that is opened after a crash resumes the runs that
-// are unfinished.
+// refuses, or does not answer in time, is [goal.Refused]. A run that waits for what is away
+// is in flight, and given up with its lease. Deltas of delivered tasks change the world. A
+// Controller that is opened after a crash resumes the runs that are unfinished.
 //
 // Keep adds a domain to the world, unless the world has one of that name:
 // agent_fleet_health, how the workers did over the last day, read once a minute. So
@@ -117,7 +117,7 @@ func (k keeper) Run(ctx context.Context, d goal.Dispatch) (goal.Result, error) {
 	if errors.Is(err, errStill) { // it has not begun, unlike one that is resumed
 		return goal.Result{End: goal.Refused, Why: err.Error()}, nil
 	}
-	r, err = k.asked(ctx, d, r, err)
+	r, err = k.awaited(ctx, d, r, err)
 	return resultOf(ctx, r, err)
 }
 
@@ -125,17 +125,20 @@ func (k keeper) Run(ctx context.Context, d goal.Dispatch) (goal.Result, error) {
 // time.
 func (k keeper) Resume(ctx context.Context, d goal.Dispatch) (goal.Result, error) {
 	r, err := k.a.In("").Resume(ctx, d.ID)
-	r, err = k.asked(ctx, d, r, err)
+	if errors.Is(err, ErrRunning) && !errors.Is(err, errStill) { // the Agent goes on with it by itself
+		r, err = k.a.In("").Report(ctx, d.ID)
+	}
+	r, err = k.awaited(ctx, d, r, err)
 	return resultOf(ctx, r, err)
 }
 
-// asked waits while a human is asked about the run of a dispatch, or by its worker. Once
-// its lease is over the attempt is refused: the goal may be dispatched anew.
-func (k keeper) asked(ctx context.Context, d goal.Dispatch, r *Report, err error) (*Report, error) {
-	asks := func(r *Report) bool { return r.Approval != nil || r.Status == Asking }
+// awaited waits while the run of a dispatch waits: for a human, who is asked about it or by
+// its worker, or for what is away. Once its lease is over the attempt is refused, or the
+// run given up: the goal may be dispatched anew.
+func (k keeper) awaited(ctx context.Context, d goal.Dispatch, r *Report, err error) (*Report, error) {
 	look := time.NewTicker(time.Second)
 	defer look.Stop()
-	for err == nil && asks(r) {
+	for err == nil && r.Status != Delivered && r.Status != Blocked {
 		select {
 		case <-look.C:
 		case <-ctx.Done():
@@ -143,12 +146,13 @@ func (k keeper) asked(ctx context.Context, d goal.Dispatch, r *Report, err error
 		if ctx.Err() == nil {
 			s, _, failed := k.a.load(ctx, k.a.o.Scope.Tenant(), d.ID)
 			p := s.pending()
-			if failed == nil && (s.Status == Asking || p != nil && !p.Decided(k.a.o.Now())) {
+			waits := s.Status == Asking || s.Status == Waiting && p == nil || p != nil && !p.Decided(k.a.o.Now())
+			if failed == nil && waits {
 				continue
 			}
 			next, failed := k.a.In("").Resume(ctx, d.ID)
 			if errors.Is(failed, ErrRunning) {
-				continue // what the human said is being done
+				continue // what was waited for is there
 			}
 			if failed == nil || ctx.Err() == nil {
 				r, err = next, failed
@@ -156,24 +160,26 @@ func (k keeper) asked(ctx context.Context, d goal.Dispatch, r *Report, err error
 			}
 		}
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) || !k.a.o.Now().Before(d.Until) {
-			k.refuse(context.WithoutCancel(ctx), r)
+			k.refuse(context.WithoutCancel(ctx), d.ID)
 		}
 		return nil, ctx.Err()
 	}
 	return r, err
 }
 
-// refuse answers for a human whose time is over.
-func (k keeper) refuse(ctx context.Context, r *Report) {
-	var err error
-	if p := r.Approval; p != nil {
-		no := Ruling{Run: p.Run, Attempt: p.Attempt, By: "goals", Note: "the time of its dispatch is over"}
+// refuse answers for a human whose time is over, and for what is away for too long.
+func (k keeper) refuse(ctx context.Context, id string) {
+	r, err := k.a.In("").Report(ctx, id)
+	switch {
+	case err != nil:
+	case r.Approval != nil:
+		no := Ruling{Run: id, Attempt: r.Approval.Attempt, By: "goals", Note: "the time of its dispatch is over"}
 		err = k.a.In("").Rule(ctx, no)
-	} else {
-		err = k.a.decline(ctx, k.a.o.Scope, r.ID)
+	default:
+		err = k.a.decline(ctx, k.a.o.Scope, id)
 	}
 	if err != nil && !errors.Is(err, ErrLate) {
-		k.a.o.Logger.Error("an attempt whose time is over was not refused", "run", r.ID)
+		k.a.o.Logger.Error("a run whose time is over was not ended", "run", id)
 	}
 }
 
@@ -208,7 +214,7 @@ func resultOf(ctx context.Context, r *Report, err error) (goal.Result, error) {
 	switch {
 	case r.Status == Delivered:
 		res.End = goal.Succeeded
-	case r.LastEnd == act.Interrupted || r.Status == Waiting:
+	case r.LastEnd == act.Interrupted:
 		res.End = goal.Interrupted
 	case r.LastEnd.Barred() || r.Attempts == 0:
 		res.End = goal.Refused

@@ -173,6 +173,63 @@ func TestKeepAsksForApprovals(t *testing.T) {
 	}
 }
 
+// What was done is not done again while its gate is away: the dispatch is in flight until
+// its run ends, which the end of its lease has it do. One that the Agent goes on with as
+// its Controller opens is waited for too.
+func TestKeepWaitsForWhatIsAway(t *testing.T) {
+	for name, away := range map[string]time.Duration{"for a while": 20 * time.Minute, "for too long": 2 * time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				back, calls := time.Now().Add(away), 0
+				h := arc.Host{Workers: []act.Worker{
+					repairs("fixer", "cache", act.ExecutorFunc(func(context.Context, act.Work) (act.Result, error) { calls++; return done(`1`), nil })),
+				}, Gates: []act.Gate{act.GateFunc(func(context.Context, act.Work, act.Result) (act.Verdict, error) {
+					idle(2 * time.Minute)
+					if time.Now().Before(back) {
+						return act.Verdict{}, act.Transient(errors.New("away"))
+					}
+					return act.Verdict{Pass: true}, nil
+				})}}
+				st, w := store.NewMem(), new(goal.World)
+				require.NoError(t, w.Set("cache", goal.Snapshot{Data: map[string]any{"broken": true}, At: time.Now()}))
+				a := agentOn(t, st, h, &arc.Options{Now: time.Now, Patience: -1})
+				opts := &goal.Options{Lease: time.Hour, Grace: -1}
+				c := keep(t, a, w, opts, broken("cache"))
+				for range 5 {
+					_, err := c.Tick(t.Context())
+					require.NoError(t, err)
+					idle(time.Minute)
+					require.NoError(t, w.Set("cache", goal.Snapshot{Data: map[string]any{"broken": true}, At: time.Now()}))
+				}
+				c.Close()
+				require.NoError(t, a.Close())
+
+				a = agentOn(t, st, h, &arc.Options{Now: time.Now, Patience: -1})
+				idle(15 * time.Second) // a try of the Agent is under way
+				c = keep(t, a, w, opts, broken("cache"))
+				_, err := c.Tick(t.Context())
+				require.NoError(t, err)
+				require.NoError(t, c.Wait(t.Context()))
+				idle(2 * time.Hour)
+				require.Equal(t, 1, calls)
+				run, err := a.In("").Report(t.Context(), "goals/cache works/1")
+				require.NoError(t, err)
+				as, err := a.In("").Assess(t.Context(), run.Session)
+				require.NoError(t, err)
+				require.Zero(t, as.Failures, "its outcome is unknown")
+				for o, err := range c.Outcomes(t.Context()) {
+					require.NoError(t, err)
+					if away < time.Hour {
+						require.Equal(t, []any{arc.Delivered, goal.Unseen}, []any{run.Status, o.End})
+					} else {
+						require.Equal(t, []any{arc.Blocked, arc.CauseInterrupted, goal.Interrupted}, []any{run.Status, run.Cause, o.End})
+					}
+				}
+			})
+		})
+	}
+}
+
 // A host that reads the fleet's domain itself keeps its own collector.
 func TestKeepLeavesTheHostsFleetAlone(t *testing.T) {
 	t.Parallel()

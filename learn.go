@@ -240,7 +240,7 @@ func (t *turn) blame() (task, goal learn.Status) {
 	case refused || c == nil && t.s.unplanned():
 		// The reasoner or the host's plan failed: that says nothing about the situation.
 		return learn.Blocked, learn.Open
-	case c == nil && g.Cause == CauseSecret:
+	case c == nil && (g.Cause == CauseSecret || g.Cause == CauseInterrupted):
 		return learn.Open, learn.Open // it says nothing about the work
 	case c != nil && (c.End == act.Interrupted || c.End.Barred()):
 		// The outcome is unknown, or it was a no.

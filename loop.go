@@ -393,6 +393,15 @@ func (s state) woken(now time.Time) state {
 	return s
 }
 
+// abandoned returns the run, which has waited, as it ends for want of time.
+func (s state) abandoned(now time.Time) state {
+	s = s.woken(now)
+	g := s.aim()
+	g.Blocked, g.Cause = "what was away was not back in time", CauseInterrupted
+	s.Current, s.Phase = nil, phaseLearn
+	return s
+}
+
 // outgrown ends a run whose next state is too large for a record: it goes back
 // to what was committed last, and commits that as the run's end.
 func (t *turn) outgrown(ctx context.Context, rev store.Revision, cause error) (store.Revision, error) {

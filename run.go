@@ -158,13 +158,16 @@ func (s *state) checkSame(o *Objective, san *redact.Sanitizer) error {
 	return fmt.Errorf("%w: run %q was begun with %s", ErrTaken, s.ID, other)
 }
 
-// decline goes on with a run whose worker asks, without an answer.
+// decline goes on with a run whose worker asks, without an answer, and ends one that waits.
 func (a *Agent) decline(ctx context.Context, scope memory.Scope, id string) error {
 	_, err := a.reopen(ctx, scope, id, func(s state) (state, error) {
-		if !s.workerAsks() {
-			return s, ErrLate
+		switch {
+		case s.workerAsks():
+			return s.unanswered(), nil
+		case s.Status == Waiting:
+			return s.abandoned(a.o.Now()), nil
 		}
-		return s.unanswered(), nil
+		return s, ErrLate
 	})
 	return err
 }
