@@ -258,6 +258,52 @@ func TestControllerJudgesByWhatItSees(t *testing.T) {
 	}
 }
 
+// A dispatch is judged by what it was for: neither blamed nor credited for what the goal
+// was made to want since, by a file or an Override, while it was in flight or across a
+// restart.
+func TestControllerJudgesByWhatWasAsked(t *testing.T) {
+	atMost := func(n int) []byte {
+		return fmt.Appendf(nil, "goals: [{id: x, selector: domains.m.data.x, max: %d, cooldown: 1m}]", n)
+	}
+	for name, edit := range map[string]func(*goal.Goals) error{
+		"stricter":       func(gs *goal.Goals) error { _, err := gs.Load(atMost(3)); return err },
+		"by an override": func(gs *goal.Goals) error { return gs.Override(goal.Override{Goal: "x", Max: new(3.0)}) },
+		"laxer":          func(gs *goal.Goals) error { _, err := gs.Load(atMost(9)); return err },
+	} {
+		for _, restarted := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, restarted), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					gs, st, w := new(goal.Goals), store.NewMem(), new(goal.World)
+					_, err := gs.Load(atMost(5))
+					require.NoError(t, err)
+					d := &desk{effects: []reason.Effect{{Domain: "m", Path: "data"}}}
+					start := func() *bench {
+						c, err := goal.New(t.Context(), st, w, gs, d, d, nil)
+						require.NoError(t, err)
+						t.Cleanup(c.Close)
+						return &bench{d, t, w, c}
+					}
+					b := start()
+					d.do = func(context.Context, goal.Dispatch) (goal.Result, error) {
+						return goal.Result{End: goal.Succeeded, Worker: "w"}, edit(gs)
+					}
+					b.read(map[string]any{"x": 10})
+					b.tick()
+					if restarted {
+						b.c.Close()
+						b = start()
+					}
+					idle(2 * time.Minute)
+					b.read(map[string]any{"x": map[bool]int{false: 4, true: 7}[name == "laxer"]})
+					b.tick()
+					require.Empty(t, d.judged)
+					require.Equal(t, "domains.m.data.x is at most 5", b.outcomes()[0].Want)
+				})
+			})
+		}
+	}
+}
+
 // A value that flaps is no hollow success: it was met in between.
 func TestControllerActsOnWhatFlaps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -128,4 +128,7 @@ type Outcome struct {
 	Ended time.Time `cbor:"11,keyasint,omitempty" json:"ended"`
 	// Actual is the number that violated the goal when it was admitted; nil: none.
 	Actual *float64 `cbor:"55,keyasint,omitempty" json:"actual,omitempty"`
+	// Want is the goal's condition in words, as it was then. A goal that wants something
+	// else by now does not judge the dispatch. "": one of an earlier version.
+	Want string `cbor:"257,keyasint,omitempty" json:"want,omitempty"`
 }

@@ -247,6 +247,9 @@ func (f *flight) outcome(at time.Time, san *redact.Sanitizer, r Result) *Outcome
 		Why: plain.Cut(san.Sanitize(r.Why), maxWhy), Worker: plain.Cut(san.Sanitize(r.Worker), maxWhy),
 		At: d.At, Ended: at.UTC().Round(0),
 	}
+	if len(d.Steps) > 0 {
+		o.Want = d.Steps[0].Task.Verify
+	}
 	var in struct{ Actual any }
 	_ = json.Unmarshal(d.Inputs, &in) // without any, there is no number
 	if f, ok := in.Actual.(float64); ok {

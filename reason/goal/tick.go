@@ -247,7 +247,7 @@ func (c *Controller) hindrance(t *target, s state, st *Standing) *hindrance {
 	own := c.mu.past[t.ID]
 	if st.Status != Violated && !unread {
 		if st.Status == Met && own != nil && c.readSinceLocked(&st.Verdict, own.ended, s.at) {
-			c.judgeLocked(own, true, s.at)
+			c.judgeLocked(own, t, true, s.at)
 		}
 		return &hindrance{doing: Nothing}
 	}
@@ -276,15 +276,16 @@ func (c *Controller) hindrance(t *target, s state, st *Standing) *hindrance {
 		c.failLocked(own.unseen, s.at)
 		own.unseen = nil
 	default:
-		c.judgeLocked(own, false, s.at)
+		c.judgeLocked(own, t, false, s.at)
 	}
 	return nil
 }
 
 // judgeLocked says of an outcome that is Unseen whether a reading has shown the goal
-// met. Each of its actions came to nothing if it has not.
-func (c *Controller) judgeLocked(p *past, seen bool, at time.Time) {
-	if p.unseen == nil {
+// met. Each of its actions came to nothing if it has not. One that was to bring about
+// something else than the goal wants now stays Unseen.
+func (c *Controller) judgeLocked(p *past, t *target, seen bool, at time.Time) {
+	if p.unseen == nil || p.unseen.Want != "" && p.unseen.Want != t.Condition.String() {
 		return
 	}
 	out := *p.unseen
