@@ -254,6 +254,32 @@ func TestControllerOfManyGoals(t *testing.T) {
 	})
 }
 
+// A course does not change on its way what another dispatch is about: the same action was
+// done twice at once.
+func TestControllerDoesNotDoTheSameTwiceAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, store.NewMem(), &goal.Options{Actions: []goal.Action{
+			{Name: "stop", Skill: "ops", Effects: []goal.Change{sets("data.running", 0)}},
+			{Name: "patch", Skill: "ops", Pre: []goal.Condition{is("data.running", 0)}, Effects: []goal.Change{sets("data.old", 0)}},
+		}}, zero("running"), zero("old"))
+		b.effects, b.skills = nil, []string{"ops"}
+		b.do = func(_ context.Context, d goal.Dispatch) (goal.Result, error) {
+			idle(time.Minute)
+			return goal.Result{End: goal.Succeeded}, nil
+		}
+		b.read(obj{"running": 1, "old": 1})
+		doing, r := b.tick()
+		require.Equal(t, []goal.Doing{goal.Began, goal.Waiting}, doing)
+		require.Contains(t, r.Goals[1].Why, "goals/running/1")
+		idle(2 * time.Minute)
+		b.read(obj{"running": 0, "old": 1})
+		doing, _ = b.tick()
+		require.Equal(t, []goal.Doing{goal.Nothing, goal.Began}, doing)
+		require.Len(t, b.got[1].Steps, 1)
+		idle(2 * time.Minute)
+	})
+}
+
 // Which of several dispatches keeps a goal waiting is not left to chance.
 func TestControllerDoesNotLeaveItToChance(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -71,10 +71,10 @@ const (
 // exclude one another.
 //
 // A goal is acted upon if it is violated by what was read, or unknown with
-// ActOnUnknown. In addition nothing may be in flight for it, or for another goal
-// about the same value; the value must have been read since the last such dispatch,
-// whose cooldown after a success is over; and a plan of actions that do not rest
-// must be there to meet it.
+// ActOnUnknown. In addition nothing may be in flight for it, for another goal
+// about the same value, or about a value that the plan would change; the value must
+// have been read since the last such dispatch, whose cooldown after a success is over;
+// and a plan of actions that do not rest must be there to meet it.
 //
 // The error is store.ErrClosed, that of ctx, or the store's. It comes with a Report
 // of what was found until then, and the next Tick goes on from there.
@@ -254,10 +254,8 @@ func (c *Controller) hindrance(t *target, s state, st *Standing) *hindrance {
 	if err := c.mu.damaged[t.ID]; err != nil {
 		return &hindrance{doing: Waiting, why: err.Error()}
 	}
-	for _, goal := range slices.Sorted(maps.Keys(c.mu.flying)) {
-		if f := c.mu.flying[goal]; touches(f.touched, t.is.place) {
-			return &hindrance{doing: Waiting, why: fmt.Sprintf("dispatch %s is about the same value", f.Dispatch.ID)}
-		}
+	if f := c.flyingLocked(t.is.place, nil); f != nil {
+		return &hindrance{doing: Waiting, why: fmt.Sprintf("dispatch %s is about the same value", f.Dispatch.ID)}
 	}
 	last := c.lastLocked(t)
 	if last == nil {
@@ -346,12 +344,17 @@ func (c *Controller) course(t *target, s state, steps []step) ([]*step, *hindran
 	for _, x := range plan {
 		names = append(names, x.Name)
 	}
+	would := c.touched(t.is.place.Effect(), names)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	until, why := c.mu.guard.Resting(courseKey(t.ID, names), s.at)
+	other := c.flyingLocked(t.is.place, would)
 	switch {
 	case why != "":
 		return plan, &hindrance{Resting, why, until}
+	case other != nil:
+		why = fmt.Sprintf("dispatch %s is about what it would change", other.Dispatch.ID)
+		return plan, &hindrance{doing: Waiting, why: why}
 	case c.mu.doubt:
 		return plan, &hindrance{doing: Waiting, why: "what is in flight has to be read from the store first"}
 	case len(c.mu.flying) >= c.o.MaxInFlight:
@@ -427,6 +430,19 @@ func (c *Controller) touched(about reason.Effect, actions []string) (out []selec
 		}
 	}
 	return out
+}
+
+// flyingLocked returns the first flight, by goal, that may change a value, or is about one
+// of those that would be changed; nil: there is none.
+func (c *Controller) flyingLocked(value selector.Place, changed []selector.Place) *flight {
+	for _, goal := range slices.Sorted(maps.Keys(c.mu.flying)) {
+		f := c.mu.flying[goal]
+		about, err := selector.OfEffect(f.About)
+		if touches(f.touched, value) || err == nil && touches(changed, about) {
+			return f
+		}
+	}
+	return nil
 }
 
 func touches(touched []selector.Place, p selector.Place) bool {
