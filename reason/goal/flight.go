@@ -176,7 +176,8 @@ func (c *Controller) carry(ctx context.Context, f *flight) {
 	case err != nil:
 		res = Result{End: Failed, Why: err.Error()}
 	}
-	at := c.o.Now()
+	at := c.o.Now().UTC().Round(0)
+	c.setClock(at)
 	c.reportChanges(f, &res, at)
 	out := f.outcome(at, c.o.Sanitizer, res)
 	c.mu.Lock()
@@ -245,7 +246,7 @@ func (f *flight) outcome(at time.Time, san *redact.Sanitizer, r Result) *Outcome
 		ID: d.ID, Number: d.Number, Goal: d.Goal, Severity: d.Severity, Actions: f.actions(),
 		Done: min(max(0, r.Done), len(d.Steps)), End: r.End,
 		Why: plain.Cut(san.Sanitize(r.Why), maxWhy), Worker: plain.Cut(san.Sanitize(r.Worker), maxWhy),
-		At: d.At, Ended: at.UTC().Round(0),
+		At: d.At, Ended: at,
 	}
 	if len(d.Steps) > 0 {
 		o.Want = d.Steps[0].Task.Verify

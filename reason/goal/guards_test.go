@@ -352,6 +352,38 @@ func TestSuccessIsSeenAfterTheClockIsPutBack(t *testing.T) {
 	})
 }
 
+// What was read before a dispatch is not later than it since the clock was put back
+// meanwhile: it neither judges the dispatch nor begins another.
+func TestAReadingIsNoLaterForAClockPutBack(t *testing.T) {
+	for name, back := range map[string]time.Duration{"and has caught up": time.Minute, "far": time.Hour} {
+		for _, between := range []bool{false, true} { // ticks while the dispatch is under way
+			t.Run(fmt.Sprint(name, between), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					var skew atomic.Int64
+					b := newBench(t, store.NewMem(), &goal.Options{
+						Cooldown: time.Second, Now: func() time.Time { return time.Now().Add(time.Duration(skew.Load())) },
+					}, zero("x"))
+					b.do = func(context.Context, goal.Dispatch) (goal.Result, error) {
+						idle(10 * time.Second)
+						return goal.Result{End: goal.Succeeded}, nil
+					}
+					b.read(obj{"x": 1})
+					b.tick()
+					skew.Store(-int64(back))
+					for range 10 {
+						if idle(20 * time.Second); between {
+							b.tick()
+						}
+					}
+					_, r := b.tick()
+					require.Empty(t, b.judged)
+					require.Equal(t, 1, b.count(), "%+v", r.Goals)
+				})
+			})
+		}
+	}
+}
+
 func (s skewing) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
 	s.skew.Store(-int64(240 * time.Hour))
 	return s.Store.Commit(ctx, ops...)

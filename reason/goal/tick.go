@@ -117,8 +117,9 @@ func (c *Controller) Tick(ctx context.Context) (Report, error) {
 	return r, nil
 }
 
-// setClock takes in the time of a tick. If the clock was put back, what has ended since
-// ends now, so that no goal waits until it has caught up.
+// setClock takes in the time of a tick, or of an outcome. If the clock was put back, what
+// has ended since ends now, so that no goal waits until it has caught up, and what was read
+// since was read now, so that it is not taken for later than that.
 func (c *Controller) setClock(at time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -126,6 +127,7 @@ func (c *Controller) setClock(at time.Time) {
 		c.mu.latest = at
 		return
 	}
+	c.world.putBack(at, c.mu.latest)
 	for _, p := range c.mu.past {
 		if p.ended.After(at) {
 			p.ended = at
@@ -246,7 +248,7 @@ func (c *Controller) hindrance(t *target, s state, st *Standing) *hindrance {
 	unread := st.Status == Unknown && t.ActOnUnknown && !t.Disabled && s.domains[t.is.place.Domain].tried
 	own := c.mu.past[t.ID]
 	if st.Status != Violated && !unread {
-		if st.Status == Met && own != nil && c.readSinceLocked(&st.Verdict, own.ended, s.at) {
+		if st.Status == Met && own != nil && st.At.After(own.ended) {
 			c.judgeLocked(own, t, true, s.at)
 		}
 		return &hindrance{doing: Nothing}
@@ -265,7 +267,7 @@ func (c *Controller) hindrance(t *target, s state, st *Standing) *hindrance {
 	if (last.success || unread) && s.at.Before(until) {
 		return &hindrance{Resting, "its effects have to show first", until}
 	}
-	if !unread && !c.readSinceLocked(&st.Verdict, last.ended, s.at) {
+	if !unread && !st.At.After(last.ended) {
 		return &hindrance{doing: Resting, why: "it was not read since the last dispatch"}
 	}
 	switch {
@@ -493,13 +495,6 @@ func (c *Controller) lastLocked(t *target) (last *past) {
 		}
 	}
 	return last
-}
-
-// readSinceLocked reports whether the value of a verdict was read after t. A
-// reading dated in the future (the clock was put back) does not count.
-func (c *Controller) readSinceLocked(v *Verdict, t, at time.Time) bool {
-	future := v.At.After(at) && !v.At.After(c.mu.latest)
-	return v.At.After(t) && !future
 }
 
 // courseKey is a course of action as a whole; of one action, that action.

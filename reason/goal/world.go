@@ -153,6 +153,17 @@ func (w *World) apply(deltas []reason.Delta, at time.Time) error {
 	return nil
 }
 
+// putBack has what was read after at, and no later than latest, be read at at.
+func (w *World) putBack(at, latest time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, d := range w.domains {
+		if d.at.After(at) && !d.at.After(latest) {
+			d.at = at
+		}
+	}
+}
+
 // Change is what an [Action] does to a value of the world.
 type Change struct {
 	// Effect names the value, such as {Domain: "ci", Path: "data.failing"}.
