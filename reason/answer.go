@@ -112,13 +112,17 @@ var thought = regexp.MustCompile(`^[^{` + "`" + `][\s\S]*?(</think(ing)?>|<\|cha
 // object returns the one JSON object in an answer.
 func object(text string) (string, error) {
 	text = strings.TrimSpace(strings.TrimPrefix(text, "\ufeff"))
-	text = text[len(thought.FindString(text)):]
-	start := strings.IndexByte(text, '{')
-	if start < 0 {
+	var raw json.RawMessage
+	end := len(thought.FindString(text))
+	start := strings.IndexByte(text[:end], '{')
+	// A tag within an object is a text of it.
+	if start < 0 || json.NewDecoder(strings.NewReader(text[start:])).Decode(&raw) != nil || start+len(raw) < end {
+		text = text[end:]
+	}
+	if start = strings.IndexByte(text, '{'); start < 0 {
 		return "", noObject(text)
 	}
 	before, text := strings.TrimRightFunc(text[:start], unicode.IsSpace), text[start:]
-	var raw json.RawMessage
 	if err := json.NewDecoder(strings.NewReader(text)).Decode(&raw); err != nil {
 		return "", badSyntax(text, err)
 	}
