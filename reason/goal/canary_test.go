@@ -70,6 +70,41 @@ func TestNoCanaryIsKept(t *testing.T) {
 	})
 }
 
+// A token in what a goal wants is not kept either, while its dispatch is under way and when
+// that has ended, and the dispatch is judged all the same.
+func TestNoCanaryOfAConditionIsKept(t *testing.T) {
+	const secret = "ghp_7Qm2Zx9Lw4Rk8Vt3Nb6Yc1Hd5Jf0Gs"
+	for name, aim := range map[string]goal.Condition{
+		"expected": {Operator: "eq", Expected: secret}, "one of": {Operator: "in", Expected: []any{secret}},
+		"pattern": {Pattern: secret}, "share": {Distribution: map[string]float64{secret: 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				st := store.NewMem()
+				aim.Selector = "domains.m.data.x"
+				b := newBench(t, st, nil, goal.Goal{ID: "x", Condition: aim})
+				kept := func() {
+					for e, err := range st.Scan(t.Context(), store.Range{}) {
+						require.NoError(t, err)
+						require.NotContains(t, string(e.Value), secret)
+					}
+				}
+				b.do = func(context.Context, goal.Dispatch) (goal.Result, error) {
+					kept()
+					return goal.Result{End: goal.Succeeded}, nil
+				}
+				b.read(obj{"x": []any{"other"}})
+				b.tick()
+				kept()
+				idle(2 * time.Minute)
+				b.read(obj{"x": []any{"other"}})
+				b.tick()
+				require.Equal(t, []string{"goals/x/1 false"}, b.judged)
+			})
+		})
+	}
+}
+
 // tried has a controller act twice on a goal.
 func tried(t *testing.T, st store.Store, aim goal.Goal, o *goal.Options, data map[string]any, r goal.Result) error {
 	gs, err := goal.NewGoals(aim)

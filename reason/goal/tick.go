@@ -281,11 +281,14 @@ func (c *Controller) hindrance(t *target, s state, st *Standing) *hindrance {
 	return nil
 }
 
+// wanted says in words what a goal wants, without secrets.
+func (c *Controller) wanted(t *target) string { return c.o.Sanitizer.Sanitize(t.Condition.String()) }
+
 // judgeLocked says of an outcome that is Unseen whether a reading has shown the goal
 // met. Each of its actions came to nothing if it has not. One that was to bring about
 // something else than the goal wants now stays Unseen.
 func (c *Controller) judgeLocked(p *past, t *target, seen bool, at time.Time) {
-	if p.unseen == nil || p.unseen.Want != "" && p.unseen.Want != t.Condition.String() {
+	if p.unseen == nil || p.unseen.Want != "" && p.unseen.Want != c.wanted(t) {
 		return
 	}
 	out := *p.unseen
@@ -398,7 +401,7 @@ func (c *Controller) dispatch(t *target, v *Verdict, steps []*step, at time.Time
 		Goal: t.ID, Severity: v.Severity, Text: c.o.Sanitizer.Sanitize(text + " (" + v.Reason + ")"),
 		Inputs: c.o.Sanitizer.JSON(inputs), At: at, Until: at.Add(c.o.Lease),
 	}
-	want := t.Condition.String()
+	want := c.wanted(t)
 	for _, a := range steps {
 		task := reason.Task{Objective: a.Name + ", for goal " + t.ID, Delta: want, Verify: want, Skill: a.Skill}
 		if a.Skill == "" {
