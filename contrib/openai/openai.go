@@ -1,10 +1,13 @@
 package openai
 
 import (
+	"bytes"
 	"cmp"
 	"context"
-	"errors"
+	"encoding/json"
 	"iter"
+	"net/http"
+	"slices"
 
 	sdk "github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
@@ -92,13 +95,27 @@ func (m *Model) Stream(ctx context.Context, req *reason.Request) iter.Seq2[*reas
 		if !m.o.NoStreamUsage {
 			p.StreamOptions.IncludeUsage = sdk.Bool(true)
 		}
-		s := m.chat.NewStreaming(ctx, p, perCall...)
+		var answer *http.Response
+		asStream := []option.RequestOption{option.WithJSONSet("stream", true), option.WithResponseBodyInto(&answer)}
+		if _, err := m.chat.New(ctx, p, slices.Concat(perCall, asStream)...); err != nil {
+			yield(nil, provider.Fail(ctx, err))
+			return
+		}
+		s := ssestream.NewDecoder(answer) // the SDK's own stream takes an error of null for one
 		defer s.Close()
 		var last reason.Response
 		var text provider.Text
 		refused := false
-		for s.Next() {
-			c := s.Current()
+		for s.Next() && !bytes.HasPrefix(s.Event().Data, []byte("[DONE]")) {
+			var c sdk.ChatCompletionChunk
+			err := provider.Told(string(s.Event().Data))
+			if bad := json.Unmarshal(s.Event().Data, &c); err == nil && bad != nil {
+				err = provider.Fail(ctx, bad)
+			}
+			if err != nil {
+				yield(nil, err)
+				return
+			}
 			last.Model, last.Raw = c.Model, c
 			if u := usage(c.Usage); u != (reason.Usage{}) { // of all, and after the last choice
 				last.Usage = u
@@ -137,9 +154,6 @@ func (m *Model) Stream(ctx context.Context, req *reason.Request) iter.Seq2[*reas
 
 // ended returns why a stream is no answer, if it is none.
 func ended(ctx context.Context, err error, stop string) error {
-	if told, ok := errors.AsType[*ssestream.StreamError](err); ok {
-		return provider.None(told.Event.Data)
-	}
 	if err != nil {
 		return provider.Fail(ctx, err)
 	}

@@ -270,6 +270,17 @@ data: [DONE]
 	require.ErrorContains(t, last, "upstream has gone")
 }
 
+// Some endpoints send an error of null with each piece.
+func TestNoErrorInAStream(t *testing.T) {
+	c, _ := serve(t, "text/event-stream", `data: {"error":null,"choices":[{"delta":{"content":"forty-two"},"finish_reason":"stop"}]}`+"\n\ndata: [DONE]\n\n")
+	text := ""
+	for r, err := range openai.New(c, "small", nil).Stream(t.Context(), &reason.Request{}) {
+		require.NoError(t, err)
+		text += r.Text
+	}
+	require.Equal(t, "forty-two", text)
+}
+
 // An empty body is what a gateway sends that restarts.
 func TestAnEmptyBodyIsTriedAgain(t *testing.T) {
 	endpoint, _ := serve(t, "application/json", "")
