@@ -22,9 +22,11 @@ import (
 // their vectors, identity, samples, sessions, experiments, and the jobs of queues; what
 // works on one has lost it. A run touches the scope if it is in it, or recalls
 // from it or tells its episodes there: such a run goes as a whole, and with it what was
-// learned from it in other scopes, and what was drawn from that. Samples of runs that were deleted before go, too: whose
-// they were is not known any more. What stays of a user are sums of its tenant that
-// hold no text. The scope must be named: "" is memory.ErrScope.
+// learned from it in other scopes, and what was drawn from that. Samples of runs that were
+// deleted before go, too: whose they were is not known any more. What stays of a user are
+// sums of its tenant that hold no text, and what a run that was deleted before has taught a
+// scope that stays: Space.Revoke of the run there removes that. The scope must be named: ""
+// is memory.ErrScope.
 //
 // A run that cannot be read may be of the scope: it stays, and the error says which, once all
 // else is gone.
