@@ -13,7 +13,7 @@ import (
 const promisesFile = "docs/reliability.md"
 
 // promises is how many there are.
-const promises = 28
+const promises = 30
 
 // namedTest is a test as the table names it: `store/badger.TestKill`, and
 // `arc.TestErase` for one of the root.
