@@ -22,11 +22,9 @@ import (
 // their vectors, identity, samples, sessions, experiments, and the jobs of queues; what
 // works on one has lost it. A run touches the scope if it is in it, or recalls
 // from it or tells its episodes there: such a run goes as a whole, and with it what was
-// learned from it in other scopes, and what was drawn from that. Samples of runs that were
-// deleted before go, too: whose they were is not known any more. What stays of a user are
-// sums of its tenant that hold no text, and what a run that was deleted before has taught a
-// scope that stays: Space.Revoke of the run there removes that. The scope must be named: ""
-// is memory.ErrScope.
+// learned from it in other scopes, and what was drawn from that, also where the run was
+// deleted before. Samples of such runs go, too: whose they were is not known any more. What stays of a user are
+// sums of its tenant that hold no text. The scope must be named: "" is memory.ErrScope.
 //
 // A run that cannot be read may be of the scope: it stays, and the error says which, once all
 // else is gone.
@@ -51,8 +49,10 @@ func (a *Agent) Erase(ctx context.Context, scope memory.Scope) error {
 }
 
 // touches reports whether the run works in a scope, or below it.
-func (s *state) touches(scope memory.Scope) bool {
-	return slices.ContainsFunc(s.scopes(), func(of memory.Scope) bool { return of.Within(scope) })
+func (s *state) touches(scope memory.Scope) bool { return anyWithin(s.scopes(), scope) }
+
+func anyWithin(scopes []memory.Scope, scope memory.Scope) bool {
+	return slices.ContainsFunc(scopes, func(of memory.Scope) bool { return of.Within(scope) })
 }
 
 // whole reports whether a scope is that of a whole tenant.
@@ -199,6 +199,24 @@ func (a *Agent) eraseRuns(ctx context.Context, scope memory.Scope) error {
 		}
 		gone[s.Session] = true
 	}
+	for e, err := range a.st.Scan(ctx, store.Range{Prefix: key.Under(own.name, taughtKeys, "")}) {
+		var of taught
+		if err == nil {
+			err = codec.Decode(e, &of)
+		}
+		if codec.Unreadable(err) {
+			damaged = errors.Join(damaged, err)
+			continue
+		}
+		if err == nil && anyWithin(of.Scopes, scope) {
+			parts := key.Split(e.Key)
+			err = a.retract(ctx, own, of.Scopes, parts[len(parts)-1], scope)
+			err = errors.Join(err, a.w.Add(ctx, store.Op{Key: e.Key, Delete: true}))
+		}
+		if err != nil {
+			return err
+		}
+	}
 	if err := own.ledgers.Erase(ctx, func(kind, name string) bool {
 		return kind == "scope" && memory.Scope(name).Within(scope) || kind == "session" && gone[name]
 	}); err != nil {
@@ -217,14 +235,8 @@ func (a *Agent) eraseRuns(ctx context.Context, scope memory.Scope) error {
 // eraseRun removes a run with its session, and what it has taught in scopes that
 // stay.
 func (a *Agent) eraseRun(ctx context.Context, own *tenant, s *state, scope memory.Scope) error {
-	for _, of := range s.scopes() {
-		if of.Within(scope) {
-			continue
-		}
-		_, err := a.bank.In(of).Revoke(ctx, memory.Source{Run: s.ID})
-		if err = errors.Join(err, own.monitor.Retract(ctx, string(of), s.ID)); err != nil {
-			return err
-		}
+	if err := a.retract(ctx, own, s.scopes(), s.ID, scope); err != nil {
+		return err
 	}
 	_, rev, err := a.load(ctx, own.name, s.ID)
 	if err != nil {
@@ -234,6 +246,20 @@ func (a *Agent) eraseRun(ctx context.Context, own *tenant, s *state, scope memor
 		return err
 	}
 	return own.monitor.Forget(ctx, s.Session)
+}
+
+// retract removes what a run has taught in those of its scopes that stay.
+func (a *Agent) retract(ctx context.Context, own *tenant, scopes []memory.Scope, run string, gone memory.Scope) error {
+	for _, of := range scopes {
+		if of.Within(gone) {
+			continue
+		}
+		_, err := a.bank.In(of).Revoke(ctx, memory.Source{Run: run})
+		if err = errors.Join(err, own.monitor.Retract(ctx, string(of), run)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // tells reports whether a proposal may quote runs or memories of a scope: any may

@@ -276,6 +276,41 @@ func TestEraseWaitsForNoRun(t *testing.T) {
 	require.ErrorIs(t, err, store.ErrNotFound)
 }
 
+// What a run has taught another scope is erased with its own though the run was deleted before,
+// also in a store that was exported and imported since.
+func TestEraseOfARunThatWasDeleted(t *testing.T) {
+	t.Parallel()
+	for name, o := range map[string]arc.Objective{
+		"its episodes":     {Scope: "acme", Episodes: []memory.Scope{"acme/anna"}},
+		"also":             {Scope: "acme", Also: []memory.Scope{"acme/anna"}},
+		"of another actor": {Scope: "acme/anna", Actor: "porter"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			st := store.NewMem()
+			a := agentOn(t, st, (&script{}).host(), &arc.Options{Maintain: -1})
+			run(t, a, arc.Objective{ID: "hers", Text: "mend the canary", Scope: o.Scope, Episodes: o.Episodes, Also: o.Also, Actor: o.Actor})
+			run(t, a, arc.Objective{ID: "ours", Text: "feed the parrot", Scope: "acme"})
+			require.NoError(t, a.In(o.Scope).Delete(t.Context(), "hers"))
+			var file bytes.Buffer
+			require.NoError(t, a.Export(t.Context(), "acme", &file))
+			to := store.NewMem()
+			b := agentOn(t, to, (&script{}).host(), &arc.Options{Maintain: -1})
+			_, err := b.Import(t.Context(), &file)
+			require.NoError(t, err)
+			for at, a := range map[store.Store]*arc.Agent{st: a, to: b} {
+				said := scan(t, a, at)
+				require.Contains(t, fmt.Sprint(said), "canary")
+				require.NoError(t, a.Erase(t.Context(), "acme/anna"))
+				said = scan(t, a, at)
+				require.NotContains(t, fmt.Sprint(said), "canary")
+				require.NotContains(t, fmt.Sprint(said), "hers")
+				require.Contains(t, fmt.Sprint(said), "parrot")
+			}
+		})
+	}
+}
+
 // An outage in the middle of an Erase, whose last commit took place and was not answered, is
 // overcome by calling it again: the first call hears of what is gone, the next completes it.
 func TestEraseIsCompletedAfterAnOutage(t *testing.T) {

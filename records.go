@@ -41,6 +41,15 @@ const stillKeys = "arc/still"
 
 func leaseKey(run roster.ID) string { return key.Join(leaseKeys, run.Tenant, run.Run) }
 
+// taughtKeys lead from a run that was deleted to the scopes that it touched: what it taught
+// stays, and is erased with any of them.
+const taughtKeys = "taught"
+
+// taught is what is stored under taughtKeys.
+type taught struct {
+	Scopes []memory.Scope `cbor:"1,keyasint,omitempty"`
+}
+
 // upkeepKeys lead from a scope to when it was last maintained.
 const upkeepKeys = "upkeep"
 
@@ -301,6 +310,14 @@ func (a *Agent) remove(ctx context.Context, own *tenant, s *state, rev store.Rev
 	if s.Wait.Due != 0 {
 		ops = append(ops, store.Op{Key: listed.ByTime(s.Wait.Due), Delete: true})
 	}
+	if s.apart() {
+		k := key.Under(own.name, taughtKeys, s.ID)
+		value, err := codec.Encode(k, taught{s.scopes()})
+		if err != nil {
+			return err
+		}
+		ops = append(ops, store.Op{Key: k, Value: value})
+	}
 	attempts, goals := s.names()
 	for e, err := range a.outputs(ctx, s) {
 		if err != nil {
@@ -359,13 +376,13 @@ func (a *Agent) dropAll(ctx context.Context, prefix string) error {
 	return a.w.Flush(ctx)
 }
 
-// names are the keys of the run's attempts, with one that may have been cut off, of
-// the verdicts about it, and of its aims.
+// names are the keys of the run's attempts and of the verdicts about it, each with one that
+// may have been cut off, and of its aims.
 func (s *state) names() (attempts, goals []string) {
 	for n := range s.Attempts + 1 {
 		attempts = append(attempts, s.attemptKey(n+1))
 	}
-	for n := range 2 * s.Judged {
+	for n := range 2 * (s.Judged + 1) {
 		verdict := s.verdictKey(n/2+1, n%2 == 0)
 		attempts = append(attempts, verdict, verdict+"/back")
 		for i := range s.Deliveries {

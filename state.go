@@ -606,6 +606,12 @@ func (s *state) scopes() []memory.Scope {
 	return slices.Concat([]memory.Scope{o.Scope}, o.Also, o.Episodes)
 }
 
+// apart reports whether one of its scopes may be erased by itself, the episodes of its own aside.
+func (s *state) apart() bool {
+	own := s.Objective.Scope
+	return slices.ContainsFunc(s.scopes(), func(of memory.Scope) bool { return of != own && !of.Within(own+"/episodes") })
+}
+
 // fork returns a copy of s whose aims and attempt can be changed without
 // changing those of s. Slices in them are still shared: code replaces them, or
 // appends with appendTo.
