@@ -529,8 +529,7 @@ type turn struct {
 type shown struct {
 	learn.Found
 	facts   []memory.Hit
-	chunks  []learn.Chunk
-	matched bool
+	matched bool // Chunks are those among Hits
 }
 
 // memories are those that are shown for the aim, the background, and facts: none of what

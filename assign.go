@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/internal/breaker"
@@ -84,7 +85,7 @@ func (t *turn) assign(ctx context.Context) (phase, error) {
 	}
 	t.own.breakers.Try(worker, t.a.o.Now().Add(max(t.a.o.AttemptTimeout, breaker.Rest)))
 	g.Tries++
-	t.called = t.own.name + "/" + s.attemptKey(s.Attempts+1)
+	t.called = t.own.name + "/" + s.prefix() + "/" + strconv.Itoa(s.Attempts+1)
 	s.Current = &attempt{
 		Key:    t.called[len(t.own.name)+1:],
 		Worker: worker, Number: g.Tries, Complaint: complaint,

@@ -165,7 +165,7 @@ func (t *turn) outcome(v verdict) learn.Outcome {
 		Run:     s.ID, Session: s.Session, Scope: s.Objective.Scope, At: t.a.o.Now().UTC(),
 		Objective: g.Text, Situation: g.Situation, Case: t.situated(), Approach: g.Approach,
 		Complaint: g.Blocked,
-		Injected:  t.shown.Hits, Chunks: t.shown.chunks, Withheld: g.Withheld,
+		Injected:  t.shown.Hits, Chunks: t.shown.Chunks, Withheld: g.Withheld,
 		Quotes: g.Quotes, Parents: union(g.Parents, g.Used), Utilized: g.Utilized, Fired: g.Fired, Failed: g.Failed,
 	}
 	if c == nil {

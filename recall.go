@@ -67,8 +67,8 @@ func (t *turn) fires(ctx context.Context) (learn.Chunk, bool) {
 		case slices.Contains(c.Said, t.grounds(ps, c.Tasks)):
 			return c, true
 		}
-		i := slices.IndexFunc(t.shown.chunks, func(is learn.Chunk) bool { return is.ID == c.ID })
-		t.shown.chunks[i].Differs = []string{why} // it is the next one's turn
+		i := slices.IndexFunc(t.shown.Chunks, func(is learn.Chunk) bool { return is.ID == c.ID })
+		t.shown.Chunks[i].Differs = []string{why} // it is the next one's turn
 	}
 }
 
@@ -112,6 +112,9 @@ func bounded(ps []reason.Passage) []reason.Passage {
 
 // grounds is what passages, and the manuals of a plan, say, as a number. 0: nothing.
 func (t *turn) grounds(ps []reason.Passage, tasks []reason.Task) uint64 {
+	if len(ps) == 0 && len(t.a.skills.Names) == 0 {
+		return 0
+	}
 	var said []string
 	for _, p := range ps {
 		if !p.Volatile {
@@ -159,9 +162,9 @@ func (t *turn) situated() learn.Case {
 // matched are the chunks among the memories, held against the aim.
 func (t *turn) matched() []learn.Chunk {
 	if !t.shown.matched {
-		t.shown.chunks, t.shown.matched = t.own.learner.Match(t.shown.Hits, t.wanted()), true
+		t.shown.Chunks, t.shown.matched = t.own.learner.Match(t.shown.Hits, t.wanted()), true
 	}
-	return t.shown.chunks
+	return t.shown.Chunks
 }
 
 // maxSuggestions is the number of plans of other cases in a brief.
@@ -200,7 +203,7 @@ func (t *turn) search(ctx context.Context) error {
 	if found.Withheld {
 		g.Recalled, g.Withheld = nil, ids
 	} else {
-		t.shown.Found, g.Recalled = found, ids
+		t.shown.Found, g.Recalled, t.shown.matched = found, ids, true
 	}
 	g.Facts = nil
 	for i := range facts {

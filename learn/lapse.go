@@ -102,23 +102,28 @@ func (l *Learner) inform(c *Chunk, r *memory.Record, hits []memory.Hit, a *Ask) 
 	if stored, err := l.decoded.chunk(r); err == nil {
 		c.since = max(c.since, stored.Heard)
 	}
-	hear := func(h *memory.Hit, found bool) {
-		at, said := max(h.Record.Known.UnixMicro(), h.Record.Vouched.UnixMicro()), h.Record.Content
-		if at <= c.since || !news(h) || !found && !c.concerned(a, said) {
-			return
-		}
-		if c.heard == 0 {
-			why := fmt.Sprintf("it was made before %q was known", text.Line(said))
-			c.Differs = append(slices.Clip(c.Differs), why)
-		}
-		c.heard = max(c.heard, at)
-	}
 	for i := range hits {
-		hear(&hits[i], true) // by its words
+		c.heeds(&hits[i], nil) // found by its words
 	}
 	for i := range a.Facts {
-		hear(&a.Facts[i], false)
+		c.heeds(&a.Facts[i], a)
 	}
+}
+
+// heeds keeps the chunk from firing if a hit, which concerns what is asked unless that is nil, is
+// news to it, and reports whether it is.
+func (c *Chunk) heeds(h *memory.Hit, a *Ask) bool {
+	r := &h.Record
+	at := max(r.Known.UnixMicro(), r.Vouched.UnixMicro())
+	if at <= c.since || !news(h) || a != nil && !c.concerned(a, r.Trigger+"\n"+r.Content) {
+		return false
+	}
+	if c.heard == 0 {
+		why := fmt.Sprintf("it was made before %q was known", text.Line(r.Content))
+		c.Differs = append(slices.Clip(c.Differs), why)
+	}
+	c.heard = max(c.heard, at)
+	return true
 }
 
 // texts are those of the plan.

@@ -192,13 +192,16 @@ func (o *Outcome) known(chunks []Chunk) *Chunk {
 // maxSaid is how many states of what sources say a chunk keeps, the latest.
 const maxSaid = 16
 
-// saidOf returns what sources said when the reasoner made the plan of a chunk.
+// saidOf returns what sources said when the reasoner made the plan of a chunk. No caller
+// changes it.
 func saidOf(c *chunk.Chunk) []uint64 {
 	if len(c.Said) == 0 {
-		return []uint64{0}
+		return nothing
 	}
-	return slices.Clone(c.Said)
+	return c.Said
 }
+
+var nothing = []uint64{0}
 
 // renew has a chunk name no worker for the tasks that another one has delivered for other
 // values of the inputs: which of them is for which values is the ranking's to learn. One
@@ -229,8 +232,8 @@ func (l *Learner) renew(ctx context.Context, o *Outcome, c *Chunk) error {
 		if said := saidOf(n); c.heard > n.Heard || !slices.Contains(said, o.Said) {
 			again := *n
 			again.Heard, changed = max(n.Heard, c.heard), true
-			if again.Said = said; !slices.Contains(said, o.Said) {
-				again.Said = append(said[max(0, len(said)+1-maxSaid):], o.Said)
+			if !slices.Contains(said, o.Said) {
+				again.Said = slices.Concat(said[max(0, len(said)+1-maxSaid):], []uint64{o.Said})
 			}
 			n = &again
 		}

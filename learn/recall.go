@@ -26,6 +26,7 @@ import (
 // to fire, for the sake of Holdout: the host says so in Outcome.Withheld.
 type Found struct {
 	Hits     []memory.Hit
+	Chunks   []Chunk // what Match says of Hits
 	Trusted  int
 	Withheld bool
 }
@@ -86,7 +87,7 @@ func (l *Learner) Recall(ctx context.Context, a Ask) (f Found, err error) {
 			return false
 		}))]
 	}
-	of := a
+	scope, also := a.Scope, a.Also
 	if len(a.Episodes) > 0 {
 		a.Scope, a.Also = a.Episodes[0], a.Episodes[1:]
 		from := add(memory.Query{K: 2 * maxTold, Kinds: endings})
@@ -99,7 +100,9 @@ func (l *Learner) Recall(ctx context.Context, a Ask) (f Found, err error) {
 	if all, err = l.holding(ctx, all, &f.Trusted); err != nil {
 		return f, err
 	}
-	found, err := l.newest(ctx, &of, all)
+	a.Scope, a.Also = scope, also
+	f.Chunks = l.Match(all, a)
+	found, err := l.newest(ctx, &a, f.Chunks, all)
 	if err != nil {
 		return f, err
 	}
@@ -110,11 +113,13 @@ func (l *Learner) Recall(ctx context.Context, a Ask) (f Found, err error) {
 	return f, nil
 }
 
-// newest returns what is news to the chunks among hits that would fire, and is not among these:
+// newest returns what is news to those of the chunks that would fire, and is not among the hits:
 // records that share a word with plan or case, the best first, at most crowd times Options.Recall
 // for each. Older ones may match the case better, and leave them no room.
-func (l *Learner) newest(ctx context.Context, a *Ask, hits []memory.Hit) (found []memory.Hit, err error) {
-	for _, c := range l.Match(hits, *a) {
+func (l *Learner) newest(ctx context.Context, a *Ask, chunks []Chunk, hits []memory.Hit) ([]memory.Hit, error) {
+	var found []memory.Hit
+	for i := range chunks {
+		c := &chunks[i]
 		if len(c.Differs) > 0 {
 			continue
 		}
@@ -126,11 +131,9 @@ func (l *Learner) newest(ctx context.Context, a *Ask, hits []memory.Hit) (found 
 		if err != nil {
 			return nil, err
 		}
-		for i := range all {
-			r := &all[i].Record
-			told := listed(hits, r) || listed(found, r)
-			if !told && news(&all[i]) && c.concerned(a, r.Trigger+"\n"+r.Content) {
-				found = append(found, all[i])
+		for j := range all {
+			if h := &all[j]; !listed(hits, &h.Record) && c.heeds(h, a) && !listed(found, &h.Record) {
+				found = append(found, *h)
 			}
 		}
 	}
