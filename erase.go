@@ -178,6 +178,7 @@ func (a *Agent) eraseRuns(ctx context.Context, scope memory.Scope) error {
 	defer a.handBack(own)
 	kept := make(map[string]bool) // keys of the attempts of runs that stay
 	gone := make(map[string]bool) // sessions of those that go
+	stay := make(map[string]bool) // sessions of those that stay
 	var damaged error             // runs that may be of the scope
 	for s, err := range a.matching(ctx, scope, Filter{}) {
 		if codec.Unreadable(err) {
@@ -192,6 +193,7 @@ func (a *Agent) eraseRuns(ctx context.Context, scope memory.Scope) error {
 			for _, k := range attempts {
 				kept[k] = true
 			}
+			stay[s.Session] = true
 			continue
 		}
 		if err := a.eraseRun(ctx, own, &s, scope); err != nil {
@@ -218,7 +220,8 @@ func (a *Agent) eraseRuns(ctx context.Context, scope memory.Scope) error {
 		}
 	}
 	if err := own.ledgers.Erase(ctx, func(kind, name string) bool {
-		return kind == "scope" && memory.Scope(name).Within(scope) || kind == "session" && gone[name]
+		ends := gone[name] || damaged == nil && !stay[name] // also one whose run could not be kept
+		return kind == "scope" && memory.Scope(name).Within(scope) || kind == "session" && ends
 	}); err != nil {
 		return err
 	}
