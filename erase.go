@@ -23,8 +23,9 @@ import (
 // works on one has lost it. A run touches the scope if it is in it, or recalls
 // from it or tells its episodes there: such a run goes as a whole, and with it what was
 // learned from it in other scopes, and what was drawn from that, also where the run was
-// deleted before. Samples of such runs go, too: whose they were is not known any more. What stays of a user are
-// sums of its tenant that hold no text. The scope must be named: "" is memory.ErrScope.
+// deleted before. Samples of deleted runs go, too: whose they were is not known any more.
+// What stays of a user are sums of its tenant that hold no text. The scope must be named:
+// "" is memory.ErrScope.
 //
 // A run that cannot be read may be of the scope: it stays, and the error says which, once all
 // else is gone.

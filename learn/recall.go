@@ -18,7 +18,8 @@ import (
 
 // Found is what is known for a goal. Of Hits, the first so many are Trusted, and are to
 // be injected: those one of whose Triggers stands in the situation or the objective, then
-// those that match them, best first, and what these are linked with. Behind them
+// those that match them, best first, what these are linked with, and what is new to a chunk
+// that would fire without it. Behind them
 // is the background, data to show, fenced: lessons in quarantine, which are what was
 // learned from outcomes in words that no gate has verified, and then how up to three
 // runs with similar goals have ended. Before these come chunks that are found with the names of inputs

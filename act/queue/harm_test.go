@@ -517,7 +517,7 @@ func TestLostAnswerToAnEnd(t *testing.T) {
 			return queue.Result{Usage: act.Usage{CostUSD: 5}}, nil
 		}, &queue.DispatchOptions{Gates: []queue.Gate{queue.Budget(1, 0)}})
 		require.NoError(t, err)
-		time.Sleep(time.Minute)
+		<-time.After(time.Minute)
 		require.NoError(t, d.Close(t.Context()))
 		require.Equal(t, 1, calls)
 	})

@@ -242,7 +242,7 @@ func comes(s cron.Schedule, after time.Time) time.Time {
 		if ahead(at) != shown.Sub(at) { // not as the day before
 			left := at
 			if at = shown.Add(-ahead(shown.AddDate(0, 0, 1))); ahead(at) != shown.Sub(at) {
-				at, _ = left.In(zone).ZoneBounds()
+				at, _ = left.In(zone).ZoneBounds() // when the clock was set
 			}
 		}
 		if at.After(after) {
