@@ -56,6 +56,7 @@ package badger
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -67,12 +68,14 @@ import (
 	"time"
 
 	"github.com/dgraph-io/badger/v4"
-	"github.com/dgraph-io/badger/v4/options"
 
 	"github.com/arc-learn/arc/internal/notify"
 	"github.com/arc-learn/arc/store"
 	"github.com/arc-learn/arc/store/badger/internal/disk"
+	"github.com/arc-learn/arc/store/badger/internal/engine"
 	"github.com/arc-learn/arc/store/badger/internal/files"
+	"github.com/arc-learn/arc/store/badger/internal/layout"
+	"github.com/arc-learn/arc/store/badger/internal/record"
 )
 
 // Options tune Open. The zero value is the default.
@@ -109,14 +112,14 @@ type Store struct {
 	opts Options
 	log  *slog.Logger
 	lock *os.File
-	mark *mark
+	mark *layout.Mark
 	feed notify.Feed[[]store.Entry]
 
 	// use is held for reading by who is inside Badger, and for writing by
 	// Close. It is never held while the caller's code runs.
 	use     sync.RWMutex
-	closing atomic.Bool // set before Close asks for use
-	failure atomic.Pointer[failure]
+	closing atomic.Bool           // set before Close asks for use
+	failure atomic.Pointer[error] // why the store takes no more calls
 
 	closeMu struct {
 		sync.Mutex
@@ -126,10 +129,10 @@ type Store struct {
 	queue   queue
 	turn    chan struct{} // holds one token: who has it commits
 	tail    *tail         // for the caller that has the turn; nil without a rewrite
-	reads   snapshots
-	reading error   // why the store is opened for reading alone, or nil
-	scratch string  // the directory that was made for that, or empty
-	room    reserve // for the holder of the turn
+	reads   engine.Snapshots
+	reading error          // why the store is opened for reading alone, or nil
+	scratch string         // the directory that was made for that, or empty
+	room    engine.Reserve // for the holder of the turn
 
 	wake      chan struct{} // there are many tables
 	asked     chan ask
@@ -146,36 +149,6 @@ var (
 	_ store.Store   = (*Store)(nil)
 	_ store.Watcher = (*Store)(nil)
 )
-
-// failure is why the store takes no more calls.
-type failure struct{ cause error }
-
-// settings are chosen for durability first. Nothing goes to the value log: a
-// failed sync of it is not reported. Compressed, a damaged block is a panic;
-// [survey] reads all tables before Badger does. An index cache of 0 would keep
-// every index in memory. Metrics are global to the process. Conflicts are
-// detected by the one writer. Why nothing is compacted: see [generation].
-func settings(dir string, memTable int64, log badger.Logger) badger.Options {
-	return badger.DefaultOptions(dir).
-		WithSyncWrites(true).       // or a power cut takes what was acknowledged
-		WithMemTableSize(memTable). // bounds a group (15 %), replay and memory
-		WithNumMemtables(memTables).
-		WithValueThreshold(1 << 20).
-		WithValueLogFileSize(16 << 20). // its apparent size is twice that
-		WithCompression(options.None).
-		WithChecksumVerificationMode(options.NoVerification).
-		WithBlockCacheSize(16 << 20).
-		WithIndexCacheSize(16 << 20).
-		WithNumCompactors(0).
-		WithCompactL0OnClose(false).
-		WithNumLevelZeroTables(1 << 20).
-		WithNumLevelZeroTablesStall(1 << 30).
-		WithNumVersionsToKeep(1).
-		WithDetectConflicts(false).
-		WithMetricsEnabled(false).
-		WithLogger(log).
-		WithExternalMagic(files.Magic)
-}
 
 // Open opens the store in dir, and makes one if dir is missing or empty. One for
 // which there is too little room is opened for reading alone: commits return
@@ -211,21 +184,22 @@ func Open(dir string, opts *Options) (*Store, error) {
 }
 
 func (s *Store) open(dir string) (err error) {
-	if s.dir, err = resolve(dir); err != nil {
+	if s.dir, err = layout.Resolve(dir); err != nil {
 		return err
 	}
-	before, err := inspect(s.dir)
+	s.log = s.log.With("dir", s.dir)
+	before, err := layout.Inspect(s.dir)
 	if err != nil {
 		return err
 	}
-	tight := s.checkSpace(s.minFree(before.tables), existing(s.dir))
-	if tight != nil && (!before.manifest || !errors.Is(tight, store.ErrFull) && !errors.Is(tight, store.ErrScarce)) {
+	tight := s.checkSpace(s.minFree(before.Tables), layout.Existing(s.dir))
+	if tight != nil && (!before.Manifest || !errors.Is(tight, store.ErrFull) && !errors.Is(tight, store.ErrScarce)) {
 		return tight
 	}
-	if err := before.create(); err != nil {
+	if err := before.Create(); err != nil {
 		return err
 	}
-	if s.lock, err = disk.Lock(filepath.Join(s.dir, lockName)); err != nil {
+	if s.lock, err = disk.Lock(filepath.Join(s.dir, layout.LockName)); err != nil {
 		return disk.Typed(err, nil)
 	}
 	defer func() {
@@ -234,17 +208,13 @@ func (s *Store) open(dir string) (err error) {
 		}
 	}()
 	// Only now no other opener changes the directory.
-	now, err := inspect(s.dir)
+	now, err := layout.Inspect(s.dir)
 	if err != nil {
 		return err
 	}
-	id, marked, err := readMark(filepath.Join(s.dir, markName))
+	v, err := now.Preflight()
 	if err != nil {
-		return fmt.Errorf("%w; to go on without it, remove %s", err, markName)
-	}
-	v, err := now.preflight(id, marked)
-	if err != nil {
-		return disk.Typed(err, nil)
+		return err
 	}
 	if tight != nil {
 		return s.openReading(v, tight)
@@ -253,86 +223,112 @@ func (s *Store) open(dir string) (err error) {
 }
 
 // start opens what has been found whole.
-func (s *Store) start(c *contents, v *survey) error {
-	if err := errors.Join(c.clear(), v.mend()); err != nil {
+func (s *Store) start(c *layout.Contents, v *layout.Survey) error {
+	if err := errors.Join(c.Clear(), v.Mend()); err != nil {
 		return disk.Typed(err, nil)
 	}
 	name := ""
-	if c.current != c.dir {
-		name = filepath.Base(c.current)
+	if c.Current != c.Dir {
+		name = filepath.Base(c.Current)
 	}
-	gen, err := s.openGeneration(name, v, c.tables)
+	gen, err := s.openGeneration(name, v, c.Tables)
 	if err != nil {
 		return err
 	}
-	if v.seq == 0 {
+	if v.Seq == 0 {
 		err = s.create(gen, v)
 	}
 	if err == nil {
-		err = errors.Join(s.room.checkFiles(), s.room.logs(gen))
+		err = errors.Join(s.room.CheckFiles(), s.room.Logs(gen))
 	}
 	if err == nil {
-		err = disk.Reserve(filepath.Join(s.dir, ballastName), gen.memTable+spare/8)
+		err = gen.HoldBallast(filepath.Join(s.dir, layout.BallastName))
 	}
 	if err == nil {
-		s.reads.init(gen, v.seq)
-		s.mark, err = openMark(filepath.Join(s.dir, markName), [idSize]byte(v.id), v.seq, s.log)
+		s.reads.Init(gen, v.Seq)
+		s.mark, err = layout.OpenMark(s.dir, [layout.IDSize]byte(v.ID), v.Seq, s.log)
 	}
 	if err != nil {
-		s.room.keep(0)
-		return errors.Join(err, s.quit(gen.db))
+		s.room.Keep(0)
+		return errors.Join(err, gen.Quit(s.opts.Patience))
 	}
 	return nil
 }
 
-// quit ends an engine that is not put to use, and leaves it behind after Patience.
-func (s *Store) quit(db *badger.DB) error {
-	ended := make(chan error, 1)
-	go func() { ended <- files.Attempt(db.Close) }()
-	select {
-	case err := <-ended:
-		return err
-	case <-time.After(s.opts.Patience):
-		return fmt.Errorf("%w: Badger does not end", context.DeadlineExceeded)
-	}
-}
-
-// resolve returns the absolute name of dir, with links followed where it
-// exists, so that a later change of the working directory or of a link does
-// not matter.
-func resolve(dir string) (string, error) {
-	if dir == "" {
-		return "", fs.ErrInvalid
-	}
-	abs, err := filepath.Abs(dir)
-	if err != nil {
-		return "", err
-	}
-	real, err := filepath.EvalSymlinks(abs)
-	if errors.Is(err, fs.ErrNotExist) {
-		return abs, nil
-	}
-	return real, err
-}
-
-// existing returns dir or the nearest directory above it that exists.
-func existing(dir string) string {
-	for {
-		if _, err := os.Stat(dir); err == nil || dir == filepath.Dir(dir) {
-			return dir
-		}
-		dir = filepath.Dir(dir)
-	}
-}
-
-// openBadger opens a directory, and turns the panics with which Badger meets some
-// damage into errors.
-func openBadger(o badger.Options) (db *badger.DB, err error) {
-	err = files.Attempt(func() error {
-		db, err = badger.OpenManaged(o)
-		return disk.Typed(err, store.ErrDamaged)
+func (s *Store) openGeneration(name string, v *layout.Survey, tables uint64) (*engine.Generation, error) {
+	return engine.Open(v, &engine.Options{
+		Name: name, Tables: tables, Patience: s.opts.Patience, Log: engine.Logger(s.log, s.fail),
 	})
-	return db, err
+}
+
+// create makes the first commit, with the id of the store.
+func (s *Store) create(gen *engine.Generation, v *layout.Survey) error {
+	v.ID, v.Seq = make([]byte, layout.IDSize), 1
+	rand.Read(v.ID) // never fails: it ends the process instead
+	group := gen.Group(0)
+	defer group.Discard()
+	if err := group.Stage([]byte(record.IDKey), record.Sealed(record.IDKey, v.ID, v.Seq)); err != nil {
+		return err
+	}
+	return group.Finish(v.Seq, s.write)
+}
+
+// openReading opens a store that cannot be written to, for the reason given.
+// Badger refuses to read a directory with logs, so these become tables in a
+// scratch directory, beside links to the others.
+func (s *Store) openReading(v *layout.Survey, cause error) (err error) {
+	dir := v.Dir
+	defer func() {
+		if err != nil {
+			err = errors.Join(cause, err)
+			if s.scratch != "" {
+				err = errors.Join(err, os.RemoveAll(s.scratch))
+			}
+		}
+	}()
+	if !v.Bare() {
+		above := s.opts.Scratch
+		if above == "" {
+			above = disk.Memory
+		}
+		if above == "" {
+			return errors.New("and Options.Scratch is missing, to read what was committed last")
+		}
+		if s.scratch, err = os.MkdirTemp(above, "arc"); err != nil {
+			return err
+		}
+		dir = s.scratch
+		if err := v.CopyTo(dir); err != nil {
+			return disk.Typed(err, nil)
+		}
+	}
+	gen, err := engine.OpenReading(dir, v, engine.Logger(s.log, s.fail))
+	if err != nil {
+		return err
+	}
+	s.reads.Init(gen, v.Seq)
+	s.reading = fmt.Errorf("%w: the store was opened for reading alone", cause)
+	s.log.Warn("the store is opened for reading alone", "cause", cause)
+	return nil
+}
+
+// minFree is how much must be free to write, given the size of the tables.
+func (s *Store) minFree(tables uint64) uint64 { return cmp.Or(s.opts.MinFree, engine.Need(tables)) }
+
+// checkSpace returns ErrFull unless need bytes are free on the disk of dir, and
+// ErrScarce if it takes too few files. Asking takes about a microsecond, which
+// is nothing beside the sync of a group, so the answer is not kept.
+func (s *Store) checkSpace(need uint64, dir string) error {
+	free, files, err := s.free(dir)
+	switch {
+	case err != nil:
+		return fmt.Errorf("free space: %w", err)
+	case free < need:
+		return fmt.Errorf("%w: %d MiB are free, %d MiB are needed", store.ErrFull, free>>20, need>>20)
+	case files < engine.MinFiles:
+		return fmt.Errorf("%w: the disk takes %d more files, and %d are needed", store.ErrScarce, files, engine.MinFiles)
+	}
+	return nil
 }
 
 // enter begins a call into Badger; exit ends it.
@@ -362,16 +358,20 @@ func (s *Store) usable() error {
 	if s.closing.Load() {
 		return store.ErrClosed
 	}
-	if f := s.failure.Load(); f != nil {
-		return fmt.Errorf("%w: %v", store.ErrFailed, f.cause)
+	return s.failed()
+}
+
+func (s *Store) failed() error {
+	if cause := s.failure.Load(); cause != nil {
+		return fmt.Errorf("%w: %v", store.ErrFailed, *cause)
 	}
 	return nil
 }
 
 // fail ends the use of the store. The first cause is kept.
 func (s *Store) fail(cause error) {
-	if s.failure.CompareAndSwap(nil, &failure{cause}) {
-		s.log.Error("store has failed", "dir", s.dir, "cause", cause)
+	if s.failure.CompareAndSwap(nil, &cause) {
+		s.log.Error("store has failed", "cause", cause)
 		s.feed.Close()
 	}
 }
@@ -442,40 +442,51 @@ func (s *Store) yield() error {
 	if s.reading != nil {
 		return nil
 	}
-	err := s.checkSpace(s.closeFree(), s.dir)
+	gen := s.reads.Generation()
+	// Less than what commits need: a store can be closed whose commits have just been refused.
+	err := s.checkSpace(s.minFree(gen.Tables())/2, s.dir)
 	if errors.Is(err, store.ErrFull) {
-		if gone := os.Remove(filepath.Join(s.dir, ballastName)); gone == nil || errors.Is(gone, fs.ErrNotExist) {
-			err = s.checkSpace(uint64(s.reads.generation().memTable), s.dir)
+		if gone := os.Remove(filepath.Join(s.dir, layout.BallastName)); gone == nil || errors.Is(gone, fs.ErrNotExist) {
+			err = s.checkSpace(uint64(gen.MemTable), s.dir)
 		}
 	}
 	if err != nil && !errors.Is(err, store.ErrScarce) {
 		return err
 	}
-	s.room.keep(0)
+	s.room.Keep(0)
 	return nil
 }
 
 // end waits for who is inside Badger, and ends that.
 func (s *Store) end() (ended bool, err error) {
 	s.use.Lock()
-	for sc := range s.reads.take() {
-		sc.release()
-	}
+	s.reads.CloseAll()
 	s.use.Unlock()
 	s.stop()
 	<-s.collected
 	if err := s.yield(); err != nil {
 		return false, err
 	}
-	gen := s.reads.generation()
-	err = files.Attempt(gen.db.Close)
+	gen := s.reads.Generation()
+	err = files.Attempt(gen.DB.Close)
 	if s.reading == nil {
-		s.room.discard(gen)
-		if err = errors.Join(err, s.mark.close()); err == nil {
+		s.room.Discard(gen)
+		if err = errors.Join(err, s.mark.Close()); err == nil {
 			s.vouch(gen)
 		}
 	} else if s.scratch != "" {
 		err = errors.Join(err, os.RemoveAll(s.scratch))
 	}
 	return true, errors.Join(err, s.lock.Close())
+}
+
+// vouch has the next Open trust the blocks of the tables, unless something is wrong with the
+// store.
+func (s *Store) vouch(gen *engine.Generation) {
+	if s.failed() != nil || gen.Damaged() {
+		return
+	}
+	if err := layout.Vouch(s.dir); err != nil {
+		s.log.Debug("the next Open reads all tables", "error", err)
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/dgraph-io/badger/v4"
 
 	"github.com/arc-learn/arc/store"
+	"github.com/arc-learn/arc/store/badger/internal/engine"
 	"github.com/arc-learn/arc/store/badger/internal/record"
 )
 
@@ -79,10 +81,6 @@ type write struct {
 	cond store.Condition
 }
 
-// entryOverhead is what Badger adds to the size of key and value when it
-// measures a transaction.
-const entryOverhead = 12
-
 // newRequest copies ops and does the part of the work that does not have to
 // wait for the turn.
 func newRequest(ops []store.Op) *request {
@@ -93,7 +91,7 @@ func newRequest(ops []store.Op) *request {
 			w.rec, w.sum = record.New(w.key, ops[i].Value)
 		}
 		r.writes[i] = w
-		r.size += len(w.key) + len(w.rec) + entryOverhead
+		r.size += len(w.key) + len(w.rec) + engine.EntryOverhead
 	}
 	return r
 }
@@ -115,13 +113,6 @@ type queue struct {
 	}
 }
 
-// A transaction of Badger is limited to 15 % of a memtable. The largest commit
-// fits with some room; a group stays below that.
-const (
-	maxGroupSize = 15*minMemTable/100 - 16<<10
-	maxGroupOps  = 2 * store.MaxCommitOps
-)
-
 func (q *queue) add(r *request) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -136,7 +127,7 @@ func (q *queue) take() []*request {
 	for _, r := range q.mu.waiting {
 		size += r.size
 		ops += len(r.writes)
-		if n > 0 && (size > maxGroupSize || ops > maxGroupOps) {
+		if n > 0 && (size > engine.MaxGroupSize || ops > engine.MaxGroupOps) {
 			break
 		}
 		n++
@@ -153,13 +144,12 @@ func (q *queue) take() []*request {
 func (q *queue) withdraw(r *request) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for i, waiting := range q.mu.waiting {
-		if waiting == r {
-			q.mu.waiting = append(q.mu.waiting[:i:i], q.mu.waiting[i+1:]...)
-			return true
-		}
+	i := slices.Index(q.mu.waiting, r)
+	if i < 0 {
+		return false
 	}
-	return false
+	q.mu.waiting = slices.Delete(q.mu.waiting, i, i+1)
+	return true
 }
 
 // writeGroup commits what holds of a group, and finishes all of it. The caller
@@ -167,8 +157,8 @@ func (q *queue) withdraw(r *request) bool {
 func (s *Store) writeGroup(group []*request) {
 	accepted, seq, err := s.stageAndCommit(group)
 	if err == nil && len(accepted) > 0 {
-		s.mark.move(seq)
-		s.reads.advance(seq, func() { s.publish(accepted) })
+		s.mark.Move(seq)
+		s.reads.Advance(seq, func() { s.publish(accepted) })
 		s.keepTail(accepted, seq)
 	}
 	for _, r := range group {
@@ -189,7 +179,7 @@ func (s *Store) keepTail(accepted []*request, seq uint64) {
 		s.tail.seq = seq
 		return
 	}
-	if _, due := s.reads.generation().crowded(); due {
+	if _, due := s.reads.Generation().Crowded(); due {
 		select {
 		case s.wake <- struct{}{}:
 		default:
@@ -203,9 +193,9 @@ func (s *Store) stageAndCommit(requests []*request) (accepted []*request, seq ui
 	if err := s.ready(); err != nil {
 		return nil, 0, err
 	}
-	seq = s.reads.last()
-	group := s.reads.generation().group(seq)
-	defer group.txn.Discard()
+	seq = s.reads.Last()
+	group := s.reads.Generation().Group(seq)
+	defer group.Discard()
 	for _, r := range requests {
 		if r.err = r.check(group); r.err != nil {
 			continue
@@ -220,9 +210,8 @@ func (s *Store) stageAndCommit(requests []*request) (accepted []*request, seq ui
 	if len(accepted) == 0 {
 		return nil, 0, nil
 	}
-	err = group.finish(seq, s.commitAt)
-	if f := s.failure.Load(); err == nil && f != nil {
-		err = f.cause // a sync failed behind Badger's back
+	if err = group.Finish(seq, s.commitAt); err == nil {
+		err = s.failed() // a sync failed behind Badger's back
 	}
 	if err != nil {
 		s.fail(err)
@@ -240,19 +229,19 @@ func unwritten(err error) bool { return strings.Contains(err.Error(), "cannot cr
 
 // ready returns the error with which a group is refused before it is begun.
 func (s *Store) ready() error {
-	if f := s.failure.Load(); f != nil {
-		return fmt.Errorf("%w: %v", store.ErrFailed, f.cause)
+	if err := s.failed(); err != nil {
+		return err
 	}
-	gen := s.reads.generation()
-	err := s.checkSpace(s.minFree(gen.tables()), s.dir)
+	gen := s.reads.Generation()
+	err := s.checkSpace(s.minFree(gen.Tables()), s.dir)
 	if err == nil {
-		err = s.room.checkFiles()
-	}
-	if err == nil {
-		err = checkMemory(gen.memTable)
+		err = s.room.CheckFiles()
 	}
 	if err == nil {
-		err = s.room.logs(gen)
+		err = gen.CheckMemory()
+	}
+	if err == nil {
+		err = s.room.Logs(gen)
 	}
 	if err != nil && !errors.Is(err, store.ErrFull) && !errors.Is(err, store.ErrScarce) {
 		// The directory is out of reach, and Badger would go on writing to
@@ -265,13 +254,13 @@ func (s *Store) ready() error {
 
 // check returns nil if all conditions hold. The transaction shows what the
 // group has written so far.
-func (r *request) check(group *group) error {
+func (r *request) check(group *engine.Group) error {
 	for i := range r.writes {
 		w := &r.writes[i]
 		if w.cond == store.Any {
 			continue
 		}
-		rev, err := group.revision(w.key)
+		rev, err := group.Revision(w.key)
 		if err != nil {
 			return err
 		}
@@ -282,13 +271,13 @@ func (r *request) check(group *group) error {
 	return nil
 }
 
-func (r *request) stage(group *group) error {
+func (r *request) stage(group *engine.Group) error {
 	for i := range r.writes {
 		w := &r.writes[i]
 		if w.rec != nil {
 			record.Seal(w.rec, w.sum, uint64(r.rev))
 		}
-		if err := group.stage(w.key, w.rec); err != nil {
+		if err := group.Stage(w.key, w.rec); err != nil {
 			return err
 		}
 	}
@@ -311,4 +300,24 @@ func (s *Store) write(txn *badger.Txn, seq uint64) error {
 	case <-timer.C:
 		return fmt.Errorf("the disk did not answer in %v", s.opts.Patience)
 	}
+}
+
+// publish hands a group to those that watch. The values are those that were
+// given to Badger, which does not change any more.
+func (s *Store) publish(group []*request) {
+	if !s.feed.Followed() {
+		return
+	}
+	var entries []store.Entry
+	for _, r := range group {
+		for i := range r.writes {
+			w := &r.writes[i]
+			e := store.Entry{Key: record.Name(w.key), Rev: r.rev, Deleted: w.rec == nil}
+			if w.rec != nil {
+				e.Value = w.rec[record.Header:]
+			}
+			entries = append(entries, e)
+		}
+	}
+	s.feed.Publish(entries)
 }

@@ -1,12 +1,12 @@
 package badger
 
 import (
-	"path/filepath"
-
 	"github.com/dgraph-io/badger/v4"
 
 	"github.com/arc-learn/arc/store"
+	"github.com/arc-learn/arc/store/badger/internal/engine"
 	"github.com/arc-learn/arc/store/badger/internal/files"
+	"github.com/arc-learn/arc/store/badger/internal/layout"
 	"github.com/arc-learn/arc/store/badger/internal/record"
 )
 
@@ -14,9 +14,9 @@ import (
 
 const (
 	ManifestName = files.Manifest
-	MarkName     = markName
-	LockName     = lockName
-	CleanName    = cleanName
+	MarkName     = layout.MarkName
+	LockName     = layout.LockName
+	CleanName    = "arc.clean"
 )
 
 // OnCommit has fn called in place of Badger's commit, which it may call.
@@ -28,11 +28,13 @@ func (s *Store) OnCommit(fn func(commit func() error) error) {
 
 // OnFree has fn asked for the free space.
 func (s *Store) OnFree(fn func() uint64) {
-	s.free = func(string) (uint64, uint64, error) { return fn(), minFiles, nil }
+	s.free = func(string) (uint64, uint64, error) { return fn(), engine.MinFiles, nil }
 }
 
 // LogError logs a line as Badger does.
-func (s *Store) LogError(format string, args ...any) { (&logger{s}).Errorf(format, args...) }
+func (s *Store) LogError(format string, args ...any) {
+	engine.Logger(s.log, s.fail).Errorf(format, args...)
+}
 
 // OnStep has fn called at each step of a rewrite.
 func (s *Store) OnStep(fn func(step string) error) { s.step = fn }
@@ -45,11 +47,11 @@ func (s *Store) OnStop(fn func()) {
 
 // Tables returns the number of tables on level 0 and of all, and their size.
 func (s *Store) Tables() (zero, all int, size uint64) {
-	gen := s.reads.generation()
-	for _, level := range gen.db.Levels() {
+	gen := s.reads.Generation()
+	for _, level := range gen.DB.Levels() {
 		all += level.NumTables
 	}
-	return gen.db.Levels()[0].NumTables, all, gen.tables()
+	return gen.DB.Levels()[0].NumTables, all, gen.Tables()
 }
 
 // Waiting returns the number of commits that nobody has taken yet.
@@ -61,8 +63,8 @@ func (s *Store) Waiting() int {
 
 // Spoil changes the stored record of a key.
 func (s *Store) Spoil(key string, change func(rec []byte) []byte) error {
-	seq := s.reads.last()
-	txn := s.reads.generation().db.NewTransactionAt(seq, true)
+	seq := s.reads.Last()
+	txn := s.reads.Generation().DB.NewTransactionAt(seq, true)
 	defer txn.Discard()
 	item, err := txn.Get([]byte(record.Host + key))
 	if err != nil {
@@ -88,30 +90,11 @@ func Unrecord(key string, rec []byte) ([]byte, store.Revision, error) {
 	return value, store.Revision(rev), err
 }
 
-var (
-	EncodeMark = encodeMark
-	DecodeMark = decodeMark
-)
-
 // Preflight does what Open does before it lets Badger in.
 func Preflight(dir string) error {
-	c, err := inspect(dir)
-	if err != nil {
-		return err
+	c, err := layout.Inspect(dir)
+	if err == nil {
+		_, err = c.Preflight()
 	}
-	id, marked, err := readMark(filepath.Join(dir, markName))
-	if err != nil {
-		return err
-	}
-	_, err = c.preflight(id, marked)
 	return err
-}
-
-// OpenEngine opens and closes the Badger directory of a store, and nothing else.
-func OpenEngine(dir string) error {
-	db, err := openBadger(settings(dir, minMemTable, nil))
-	if err != nil {
-		return err
-	}
-	return db.Close()
 }

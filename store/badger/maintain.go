@@ -4,17 +4,8 @@ import (
 	"context"
 
 	"github.com/arc-learn/arc/store"
+	"github.com/arc-learn/arc/store/badger/internal/engine"
 	"github.com/arc-learn/arc/store/badger/internal/files"
-)
-
-// Reads look into every table on level 0. A rewrite is begun when these are a
-// third of what the others are, so that writing costs some five times the bytes;
-// not for so few that they cost nothing, and in any case for so many.
-const (
-	fewTables = 4
-	maxTables = 12
-	newShare  = 3
-	slack     = 4 << 20
 )
 
 // ask is a call of Maintain.
@@ -71,8 +62,8 @@ func (s *Store) rewritten(ctx context.Context, due bool) error {
 // still read.
 func (s *Store) sweep(ctx context.Context) {
 	defer close(s.collected)
-	if err := s.reads.generation().checkAll(ctx); err != nil && ctx.Err() == nil {
-		s.log.Error("comparing tables with their checksums", "dir", s.dir, "error", err)
+	if err := s.reads.Generation().CheckAll(ctx); err != nil && ctx.Err() == nil {
+		s.log.Error("comparing tables with their checksums", "error", err)
 	}
 	tried := 0 // tables at the last attempt that failed
 	for {
@@ -80,15 +71,15 @@ func (s *Store) sweep(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-s.wake:
-			n, crowded := s.reads.generation().crowded()
-			if !crowded || tried > 0 && n < tried+fewTables {
+			n, crowded := s.reads.Generation().Crowded()
+			if !crowded || tried > 0 && n < tried+engine.FewTables {
 				continue
 			}
 			tried = n
 			if err := files.Attempt(func() error { return s.rewrite(ctx) }); err == nil {
 				tried = 0
 			} else if ctx.Err() == nil { // not ended by Close
-				s.log.Warn("the store was not rewritten", "dir", s.dir, "error", err)
+				s.log.Warn("the store was not rewritten", "error", err)
 			}
 		case a := <-s.asked:
 			a.done <- files.Attempt(func() error { return s.maintain(ctx, a) })
@@ -96,30 +87,21 @@ func (s *Store) sweep(ctx context.Context) {
 	}
 }
 
-// crowded reports whether a rewrite is due for the tables on level 0, and how
-// many these are.
-func (g *generation) crowded() (tables int, due bool) {
-	levels := g.db.Levels()
-	rest := int64(0)
-	for _, level := range levels[1:] {
-		rest += level.Size
-	}
-	n := levels[0].NumTables
-	return n, n >= maxTables || n >= fewTables && levels[0].Size*newShare >= rest
-}
+// slack is how much garbage is not worth a rewrite, in bytes.
+const slack = 4 << 20
 
 func (s *Store) maintain(ctx context.Context, a ask) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(a.ctx, cancel)()
-	gen, seq := s.reads.begin()
+	gen, seq := s.reads.Begin()
 	live := uint64(0)
-	err := gen.each(ctx, 0, seq, func(key []byte, _ uint64, rec []byte) error {
+	err := gen.Each(ctx, 0, seq, func(key []byte, _ uint64, rec []byte) error {
 		live += uint64(len(key) + len(rec))
 		return nil
 	})
-	held := gen.tables()
-	s.reads.end(gen)
+	held := gen.Tables()
+	s.reads.End(gen)
 	if err != nil || !a.due && held <= live+live/2+slack {
 		return err
 	}

@@ -1,6 +1,7 @@
 package badger
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,6 +14,7 @@ import (
 	"github.com/arc-learn/arc/store"
 	"github.com/arc-learn/arc/store/badger/internal/disk"
 	"github.com/arc-learn/arc/store/badger/internal/files"
+	"github.com/arc-learn/arc/store/badger/internal/layout"
 	"github.com/arc-learn/arc/store/badger/internal/record"
 )
 
@@ -55,8 +57,8 @@ type salvage struct {
 }
 
 func (r *salvage) collect(dir, to string) error {
-	if lock, err := os.Stat(filepath.Join(dir, lockName)); err == nil && lock.Mode().IsRegular() {
-		f, err := disk.Lock(filepath.Join(dir, lockName))
+	if lock, err := os.Stat(filepath.Join(dir, layout.LockName)); err == nil && lock.Mode().IsRegular() {
+		f, err := disk.Lock(filepath.Join(dir, layout.LockName))
 		if err != nil {
 			return err
 		}
@@ -66,7 +68,7 @@ func (r *salvage) collect(dir, to string) error {
 		return fmt.Errorf("%w: %s is not empty", store.ErrForeign, to)
 	}
 	// Where CURRENT cannot be read, all generations are, and the newest counts.
-	name, _ := readCurrent(dir) // "" then
+	name, _ := layout.ReadCurrent(dir) // "" then
 	dirs := []string{filepath.Join(dir, name)}
 	if name == "" {
 		more, err := filepath.Glob(filepath.Join(dir, "g[0-9]*"))
@@ -80,13 +82,13 @@ func (r *salvage) collect(dir, to string) error {
 			return err
 		}
 	}
-	id, marked, err := readMark(filepath.Join(dir, markName))
+	id, marked, err := layout.ReadMark(dir)
 	if err == nil && marked > r.seq {
 		r.found.Commits = marked - r.seq
 	}
-	if own := r.newest[record.IDKey].Rec; len(own) != record.Header+idSize {
+	if own := r.newest[record.IDKey].Rec; len(own) != record.Header+layout.IDSize {
 		if err != nil || marked == 0 {
-			randomID(id[:])
+			rand.Read(id[:]) // never fails
 		}
 		r.newest[record.IDKey] = files.Entry{Key: []byte(record.IDKey), Version: 1, Rec: record.Sealed(record.IDKey, id[:], 1)}
 	}
@@ -155,8 +157,8 @@ func (r *salvage) take(file string, e files.Entry) {
 
 // write makes the new store.
 func (r *salvage) write(to string, seq uint64) error {
-	first := nextName("")
-	w, err := newWriter(filepath.Join(to, first))
+	first := layout.NextName("")
+	w, err := layout.Begin(filepath.Join(to, first))
 	if err != nil {
 		return err
 	}
@@ -173,8 +175,8 @@ func (r *salvage) write(to string, seq uint64) error {
 			r.found.Entries++
 		}
 	}
-	if err := finish(w, filepath.Join(to, first), seq); err != nil {
+	if err := layout.Finish(w, filepath.Join(to, first), seq); err != nil {
 		return err
 	}
-	return disk.Replace(filepath.Join(to, currentName), encodeCurrent(first))
+	return disk.Replace(filepath.Join(to, layout.CurrentName), layout.EncodeCurrent(first))
 }

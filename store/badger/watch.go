@@ -11,7 +11,6 @@ import (
 
 	"github.com/arc-learn/arc/internal/notify"
 	"github.com/arc-learn/arc/store"
-	"github.com/arc-learn/arc/store/badger/internal/record"
 )
 
 // Watch yields the entries under prefix that were written after the revision
@@ -75,18 +74,18 @@ func (s *Store) watchError(err error) error {
 // collect calls follow and returns the entries as of that moment, in order of
 // revision.
 func (s *Store) collect(prefix string, after store.Revision, follow func()) ([]store.Entry, error) {
-	sc, err := s.scanFrom(follow, store.Range{Prefix: prefix})
+	sc, err := s.scan(follow, store.Range{Prefix: prefix})
 	if err != nil {
 		return nil, err
 	}
-	defer sc.close()
+	defer s.endScan(sc)
 	var found []store.Entry
 	for more := true; more; {
-		var err error
-		if more, err = sc.next(); err != nil {
+		var batch []store.Entry
+		if batch, more, err = s.next(sc); err != nil {
 			return nil, err
 		}
-		for _, e := range sc.batch {
+		for _, e := range batch {
 			if e.Rev > after {
 				found = append(found, e)
 			}
@@ -94,24 +93,4 @@ func (s *Store) collect(prefix string, after store.Revision, follow func()) ([]s
 	}
 	slices.SortStableFunc(found, func(a, b store.Entry) int { return cmp.Compare(a.Rev, b.Rev) })
 	return found, nil
-}
-
-// publish hands a group to those that watch. The values are those that were
-// given to Badger, which does not change any more.
-func (s *Store) publish(group []*request) {
-	if !s.feed.Followed() {
-		return
-	}
-	var entries []store.Entry
-	for _, r := range group {
-		for i := range r.writes {
-			w := &r.writes[i]
-			e := store.Entry{Key: record.Name(w.key), Rev: r.rev, Deleted: w.rec == nil}
-			if w.rec != nil {
-				e.Value = w.rec[record.Header:]
-			}
-			entries = append(entries, e)
-		}
-	}
-	s.feed.Publish(entries)
 }

@@ -55,9 +55,9 @@ func ReadManifest(dir string) (tables []Listed, torn bool, err error) {
 	return tables, err == nil && info.Size() != end, err
 }
 
-// EncodeManifest returns a manifest: a header, and one set of changes, in protocol
+// encodeManifest returns a manifest: a header, and one set of changes, in protocol
 // buffers, that creates the tables.
-func EncodeManifest(tables []Listed) []byte {
+func encodeManifest(tables []Listed) []byte {
 	var changes []byte
 	for _, t := range tables {
 		change := binary.AppendUvarint([]byte{1 << 3}, t.ID)
@@ -75,7 +75,7 @@ func EncodeManifest(tables []Listed) []byte {
 
 // ReplaceManifest makes a manifest that lists the tables, in place of what was there.
 func ReplaceManifest(dir string, tables []Listed) error {
-	return disk.Replace(filepath.Join(dir, Manifest), EncodeManifest(tables))
+	return disk.Replace(filepath.Join(dir, Manifest), encodeManifest(tables))
 }
 
 // CheckManifest looks at the first bytes of a manifest: the text "Bdgr", the external

@@ -16,15 +16,15 @@ import (
 	"github.com/arc-learn/arc/store/badger/internal/record"
 )
 
-// TableSize is how large the tables of a Writer become, in bytes. Each takes a
+// tableSize is how large the tables of a Writer become, in bytes. Each takes a
 // descriptor; building one takes three times its size in memory.
-const TableSize = 32 << 20
+const tableSize = 32 << 20
 
 // tableMemory is how many bytes a Writer must be able to map before it begins a
-// table. Badger's builder takes two buffers, of twice and four times TableSize,
+// table. Badger's builder takes two buffers, of twice and four times tableSize,
 // and Finish one more; the rest is for the heap, which grows by 64 MiB at a time,
 // and for what others write meanwhile.
-const tableMemory = 12 * TableSize
+const tableMemory = 12 * tableSize
 
 // Attempt returns the panics with which Badger meets damage as errors.
 func Attempt(fn func() error) (err error) {
@@ -153,7 +153,7 @@ func (w *Writer) Add(e Entry) error {
 		if err := disk.CheckMemory(tableMemory); err != nil {
 			return err
 		}
-		w.builder = table.NewTableBuilder(table.Options{TableSize: TableSize, BlockSize: 4 << 10, BloomFalsePositive: 0.01})
+		w.builder = table.NewTableBuilder(table.Options{TableSize: tableSize, BlockSize: 4 << 10, BloomFalsePositive: 0.01})
 	}
 	w.builder.Add(y.KeyWithTs(e.Key, e.Version), y.ValueStruct{Meta: e.Meta, Value: e.Rec}, 0)
 	w.Entries++

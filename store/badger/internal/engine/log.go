@@ -1,24 +1,33 @@
-package badger
+package engine
 
 import (
 	"fmt"
+	"log/slog"
 	"strings"
+
+	"github.com/dgraph-io/badger/v4"
 )
 
 // logger passes on what Badger logs, and listens for the failed syncs that
 // Badger reports nowhere else.
-type logger struct{ s *Store }
+type logger struct {
+	to     *slog.Logger
+	failed func(error)
+}
+
+// Logger returns what Badger logs to. Failed is told of a sync that has failed.
+func Logger(to *slog.Logger, failed func(error)) badger.Logger { return &logger{to, failed} }
 
 func (l *logger) Errorf(format string, args ...any) {
 	text := line(format, args)
-	l.s.log.Error(text, "dir", l.s.dir)
+	l.to.Error(text)
 	if strings.Contains(text, "sync") {
-		l.s.fail(fmt.Errorf("badger: %s", text))
+		l.failed(fmt.Errorf("badger: %s", text))
 	}
 }
 
 func (l *logger) Warningf(format string, args ...any) {
-	l.s.log.Warn(line(format, args), "dir", l.s.dir)
+	l.to.Warn(line(format, args))
 }
 
 func (l *logger) Infof(format string, args ...any) {
@@ -27,7 +36,7 @@ func (l *logger) Infof(format string, args ...any) {
 	if strings.Contains(format, "Range") {
 		return
 	}
-	l.s.log.Debug(line(format, args), "dir", l.s.dir)
+	l.to.Debug(line(format, args))
 }
 
 // Debugf drops what it gets, since Badger logs keys at this level.

@@ -1,4 +1,4 @@
-package badger
+package layout
 
 import (
 	"encoding/binary"
@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -16,53 +17,55 @@ import (
 	"github.com/arc-learn/arc/store/badger/internal/record"
 )
 
-// mark keeps the high-water mark of the commits in a file beside Badger's:
+// Mark keeps the high-water mark of the commits in a file beside Badger's:
 // the id of the store and the sequence number of a commit that was
 // acknowledged. A store whose own last commit is older has lost some. The file
 // is written in place by each group, and synced within markDelay and at Close:
 // after a kill it names the last group, after a power cut perhaps one of the
 // second before.
-type mark struct {
+type Mark struct {
 	file *os.File
-	id   [idSize]byte
+	id   [IDSize]byte
 	log  *slog.Logger
 
 	mu struct {
 		sync.Mutex
 		timer  *time.Timer
-		closed bool
 		failed bool
 	}
 	syncs sync.WaitGroup
 }
 
+// IDSize is the size of the id of a store.
+const IDSize = 16
+
 const (
-	idSize    = 16
 	markDelay = time.Second
 	markMagic = "arcmark1"
-	markSize  = len(markMagic) + idSize + 8 + 4
+	markSize  = len(markMagic) + IDSize + 8 + 4
 )
 
-func encodeMark(id [idSize]byte, seq uint64) []byte {
+func encodeMark(id [IDSize]byte, seq uint64) []byte {
 	b := append([]byte(markMagic), id[:]...)
 	b = binary.BigEndian.AppendUint64(b, seq)
 	return binary.BigEndian.AppendUint32(b, crc32.Checksum(b, record.Castagnoli))
 }
 
-func decodeMark(b []byte) (id [idSize]byte, seq uint64, err error) {
+func decodeMark(b []byte) (id [IDSize]byte, seq uint64, err error) {
 	if len(b) != markSize || string(b[:len(markMagic)]) != markMagic {
-		return id, 0, fmt.Errorf("%w: %s is not a mark", store.ErrDamaged, markName)
+		return id, 0, fmt.Errorf("%w: %s is not a mark", store.ErrDamaged, MarkName)
 	}
 	body, sum := b[:markSize-4], binary.BigEndian.Uint32(b[markSize-4:])
 	if crc32.Checksum(body, record.Castagnoli) != sum {
-		return id, 0, fmt.Errorf("%w: %s does not match its checksum", store.ErrDamaged, markName)
+		return id, 0, fmt.Errorf("%w: %s does not match its checksum", store.ErrDamaged, MarkName)
 	}
 	copy(id[:], body[len(markMagic):])
 	return id, binary.BigEndian.Uint64(body[markSize-12:]), nil
 }
 
-// openMark opens the mark of a store, and makes it if it is missing.
-func openMark(name string, id [idSize]byte, seq uint64, log *slog.Logger) (*mark, error) {
+// OpenMark opens the mark of the store in a directory, and makes it if it is missing.
+func OpenMark(dir string, id [IDSize]byte, seq uint64, log *slog.Logger) (*Mark, error) {
+	name := filepath.Join(dir, MarkName)
 	if _, err := os.Stat(name); errors.Is(err, fs.ErrNotExist) {
 		if err := disk.Replace(name, encodeMark(id, seq)); err != nil {
 			return nil, err
@@ -72,19 +75,16 @@ func openMark(name string, id [idSize]byte, seq uint64, log *slog.Logger) (*mark
 	if err != nil {
 		return nil, err
 	}
-	m := &mark{file: f, id: id, log: log}
-	m.move(seq)
+	m := &Mark{file: f, id: id, log: log}
+	m.Move(seq)
 	return m, nil
 }
 
-// move notes a commit. A mark that stays behind makes a loss harder to see,
+// Move notes a commit. A mark that stays behind makes a loss harder to see,
 // nothing else: the next group tries again.
-func (m *mark) move(seq uint64) {
+func (m *Mark) Move(seq uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.mu.closed {
-		return
-	}
 	if _, err := m.file.WriteAt(encodeMark(m.id, seq), 0); err != nil && !m.mu.failed {
 		m.mu.failed = true
 		m.log.Warn("writing the mark", "file", m.file.Name(), "error", err)
@@ -95,7 +95,7 @@ func (m *mark) move(seq uint64) {
 	}
 }
 
-func (m *mark) expire() {
+func (m *Mark) expire() {
 	defer m.syncs.Done()
 	m.mu.Lock()
 	m.mu.timer = nil
@@ -105,14 +105,9 @@ func (m *mark) expire() {
 	}
 }
 
-// close waits for a sync under way and makes the last one. It is idempotent.
-func (m *mark) close() error {
+// Close waits for a sync under way and makes the last one. No commit follows.
+func (m *Mark) Close() error {
 	m.mu.Lock()
-	if m.mu.closed {
-		m.mu.Unlock()
-		return nil
-	}
-	m.mu.closed = true
 	if m.mu.timer != nil && m.mu.timer.Stop() {
 		m.syncs.Done()
 	}
@@ -121,10 +116,10 @@ func (m *mark) close() error {
 	return errors.Join(m.file.Sync(), m.file.Close())
 }
 
-// readMark returns what the mark on disk says: zero if there is none, which
+// ReadMark returns what the mark in a directory says: zero if there is none, which
 // is no reason to refuse a store whose data has been verified.
-func readMark(name string) (id [idSize]byte, seq uint64, err error) {
-	data, err := os.ReadFile(name)
+func ReadMark(dir string) (id [IDSize]byte, seq uint64, err error) {
+	data, err := os.ReadFile(filepath.Join(dir, MarkName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return id, 0, nil
 	}
@@ -132,16 +127,4 @@ func readMark(name string) (id [idSize]byte, seq uint64, err error) {
 		return id, 0, err
 	}
 	return decodeMark(data)
-}
-
-// create makes the first commit, with the id of the store.
-func (s *Store) create(gen *generation, v *survey) error {
-	v.id, v.seq = make([]byte, idSize), 1
-	randomID(v.id)
-	group := gen.group(0)
-	defer group.txn.Discard()
-	if err := group.stage([]byte(record.IDKey), record.Sealed(record.IDKey, v.id, v.seq)); err != nil {
-		return err
-	}
-	return group.finish(v.seq, s.write)
 }

@@ -1,4 +1,4 @@
-package badger
+package engine
 
 import (
 	"testing"
@@ -8,30 +8,30 @@ import (
 
 // A generation is idle when it no longer counts and its last reader has ended.
 func TestSnapshotsKeepWhatIsRead(t *testing.T) {
-	var r snapshots
-	newGen := func() *generation { return &generation{idle: make(chan struct{})} }
+	var r Snapshots
+	newGen := func() *Generation { return &Generation{idle: make(chan struct{})} }
 	first, second := newGen(), newGen()
-	r.init(first, 5)
-	a, seq := r.begin()
+	r.Init(first, 5)
+	a, seq := r.Begin()
 	require.Same(t, first, a)
 	require.EqualValues(t, 5, seq)
-	r.advance(6, func() {})
-	b, seq := r.begin()
+	r.Advance(6, func() {})
+	b, seq := r.Begin()
 	require.EqualValues(t, 6, seq)
-	r.end(a)
-	r.switchTo(second)
+	r.End(a)
+	r.SwitchTo(second)
 	select {
 	case <-first.idle:
 		t.Fatal("it is still read")
 	default:
 	}
-	c, _ := r.begin()
+	c, _ := r.Begin()
 	require.Same(t, second, c)
-	r.end(b)
+	r.End(b)
 	<-first.idle
-	r.end(c)
+	r.End(c)
 	third := newGen()
-	r.switchTo(third)
+	r.SwitchTo(third)
 	<-second.idle
-	require.EqualValues(t, 6, r.last())
+	require.EqualValues(t, 6, r.Last())
 }
