@@ -131,10 +131,7 @@ func told(text string) time.Duration {
 	if m == nil {
 		return 0
 	}
-	n, err := strconv.Atoi(m[1])
-	if err != nil {
-		return 0
-	}
+	n, _ := strconv.Atoi(m[1]) // of six digits at most
 	units := map[string]time.Duration{"ms": time.Millisecond, "m": time.Minute, "h": time.Hour}
 	return time.Duration(n) * cmp.Or(units[m[2]], time.Second)
 }

@@ -124,9 +124,8 @@ func Arrival(e store.Entry) ([]store.Op, error) {
 	if j.Key == "" || j.State.over() {
 		return ops, nil
 	}
-	k := q.under(nameKeys, j.Key)
-	value, err := codec.Encode(k, holder{j.ID})
-	return append(ops, store.Op{Key: k, Value: value, If: store.Absent}), err
+	op, err := q.naming(j.Key, j.ID, store.Absent)
+	return append(ops, op), err
 }
 
 // Erase removes the jobs of a scope and of those below it, with their cycles, also what

@@ -300,9 +300,7 @@ func (q *Queue) claiming(e store.Entry, p place, now time.Time) (*Lease, []store
 
 // renewal returns the op that writes the lease.
 func (l *Lease) renewal(cond store.Condition) (store.Op, error) {
-	k := l.q.under(leaseKeys, l.Job.ID)
-	value, err := codec.Encode(k, lease{l.Job.Token, l.q.o.LeaseTTL})
-	return store.Op{Key: k, Value: value, If: cond}, err
+	return encoded(l.q.under(leaseKeys, l.Job.ID), lease{l.Job.Token, l.q.o.LeaseTTL}, cond)
 }
 
 // Beat renews the lease. The error is ErrLost if it is over.

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/arc-learn/arc/act"
-	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/guard"
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/store"
@@ -155,9 +154,9 @@ func (q *Queue) ending(
 	}
 	ops = append(ops, store.Op{Key: q.under(leaseKeys, j.ID), Delete: true, If: lease})
 	c := l.cycle(j)
-	k := q.under(cycleKeys, digits(c.Started.Add(c.Wall).UnixNano()), j.ID, fmt.Sprintf("%08x", j.Token))
-	value, err := codec.Encode(k, c)
-	ops = append(ops, store.Op{Key: k, Value: value})
+	at := digits(c.Started.Add(c.Wall).UnixNano())
+	op, err := encoded(q.under(cycleKeys, at, j.ID, fmt.Sprintf("%08x", j.Token)), c, store.Any)
+	ops = append(ops, op)
 	if j.State == Pending {
 		places = append(places, j.place())
 	}
@@ -166,12 +165,7 @@ func (q *Queue) ending(
 	}
 	if j.Cron != "" {
 		again := q.successor(j)
-		some, err := q.writing(&again, store.Absent)
-		if err == nil && j.Key != "" {
-			k := q.under(nameKeys, j.Key)
-			value, err = codec.Encode(k, holder{again.ID})
-			some = append(some, store.Op{Key: k, Value: value})
-		}
+		some, err := q.heir(&again)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -180,6 +174,17 @@ func (q *Queue) ending(
 		}
 	}
 	return q.following(ctx, j, more, ops, places)
+}
+
+// heir returns the ops that add a job which has the Key of one that ends in the same commit.
+func (q *Queue) heir(j *Job) ([]store.Op, error) {
+	ops, err := q.writing(j, store.Absent)
+	if err == nil && j.Key != "" {
+		var op store.Op
+		op, err = q.naming(j.Key, j.ID, store.Any)
+		ops = append(ops, op)
+	}
+	return ops, err
 }
 
 // cycle is the attempt that has made a job what it is now.
@@ -248,25 +253,23 @@ func (q *Queue) following(
 		if has.ID != "" && has.ID != j.ID {
 			continue
 		}
-		if has.ID == j.ID { // whose Key the child takes over, as it ends in this commit
-			if some, err = q.writing(&child, store.Absent); err != nil {
+		if has.ID == j.ID { // which ends in this commit
+			if some, err = q.heir(&child); err != nil {
 				return nil, nil, err
 			}
-			k := q.under(nameKeys, child.Key)
-			value, err := codec.Encode(k, holder{child.ID})
-			if err != nil {
-				return nil, nil, err
-			}
-			some = append(some, store.Op{Key: k, Value: value})
 		}
 		ops, places = append(ops, some...), append(places, child.place())
 	}
-	size := 0
-	for _, op := range ops {
-		size += len(op.Key) + len(op.Value)
-	}
-	if size > store.MaxCommitBytes {
+	if size := sizeOf(ops); size > store.MaxCommitBytes {
 		return nil, nil, refusal{&store.LimitError{Field: "follow-ups", Limit: store.MaxCommitBytes, Got: size}}
 	}
 	return ops, places, nil
+}
+
+// sizeOf is the bytes of keys and values.
+func sizeOf(ops []store.Op) (size int) {
+	for i := range ops {
+		size += len(ops[i].Key) + len(ops[i].Value)
+	}
+	return size
 }

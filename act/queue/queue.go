@@ -267,7 +267,6 @@ func (q *Queue) adding(ctx context.Context, j *Job) (ops []store.Op, has Job, er
 	if ops, err = q.writing(j, store.Absent); err != nil || j.Key == "" {
 		return ops, Job{}, err
 	}
-	k := q.under(nameKeys, j.Key)
 	has, rev, err := q.holding(ctx, j.Key)
 	if err != nil {
 		return nil, Job{}, err
@@ -275,8 +274,19 @@ func (q *Queue) adding(ctx context.Context, j *Job) (ops []store.Op, has Job, er
 	if has.ID != "" && (!has.State.over() || j.Created.Before(has.Ended.Add(j.Quiet))) {
 		return nil, has, nil
 	}
-	value, err := codec.Encode(k, holder{j.ID})
-	return append(ops, store.Op{Key: k, Value: value, If: store.At(rev)}), Job{}, err
+	op, err := q.naming(j.Key, j.ID, store.At(rev))
+	return append(ops, op), Job{}, err
+}
+
+// naming returns the op that gives a job a Draft.Key.
+func (q *Queue) naming(name, id string, cond store.Condition) (store.Op, error) {
+	return encoded(q.under(nameKeys, name), holder{id}, cond)
+}
+
+// encoded returns the op that writes a record.
+func encoded(k string, v any, cond store.Condition) (store.Op, error) {
+	value, err := codec.Encode(k, v)
+	return store.Op{Key: k, Value: value, If: cond}, err
 }
 
 // holding returns the last job of a Draft.Key, if there is one, and the key's revision.
@@ -301,9 +311,8 @@ func (q *Queue) holding(ctx context.Context, name string) (Job, store.Revision, 
 
 // writing returns the ops that write a job, with the key that its state has.
 func (q *Queue) writing(j *Job, cond store.Condition) ([]store.Op, error) {
-	k := q.under(jobKeys, j.ID)
-	value, err := codec.Encode(k, j)
-	ops := []store.Op{{Key: k, Value: value, If: cond}}
+	op, err := encoded(q.under(jobKeys, j.ID), j, cond)
+	ops := []store.Op{op}
 	if k := q.stateKey(j); k != "" {
 		ops = append(ops, store.Op{Key: k, Value: mark})
 	}
@@ -468,9 +477,8 @@ func (q *Queue) change(ctx context.Context, id string, fn func(*Job) error) erro
 			if lost == nil && has.ID != "" && has.ID != id {
 				lost = fmt.Errorf("job %q: %w: its key is that of %q", id, ErrState, has.ID)
 			}
-			k := q.under(nameKeys, j.Key)
-			value, bad := codec.Encode(k, holder{id})
-			ops, err = append(ops, store.Op{Key: k, Value: value, If: store.At(held)}), errors.Join(lost, bad)
+			op, bad := q.naming(j.Key, id, store.At(held))
+			ops, err = append(ops, op), errors.Join(lost, bad)
 		}
 		if err == nil {
 			_, err = q.commitOps(ctx, ops...)

@@ -257,12 +257,11 @@ func (q *Queue) sensor(ctx context.Context, name string) (SensorState, store.Rev
 func (q *Queue) restate(
 	ctx context.Context, st *SensorState, rev store.Revision, more ...store.Op,
 ) (store.Revision, error) {
-	k := q.under(sensorKeys, st.Name)
-	value, err := codec.Encode(k, st)
+	op, err := encoded(q.under(sensorKeys, st.Name), st, store.At(rev))
 	if err != nil {
 		return rev, err
 	}
-	return q.commitOps(ctx, append(more, store.Op{Key: k, Value: value, If: store.At(rev)})...)
+	return q.commitOps(ctx, append(more, op)...)
 }
 
 // noted changes what is remembered of a sensor.
@@ -402,10 +401,7 @@ func (q *Queue) batch(
 		if has.ID != "" || j.Key != "" && names[j.Key] {
 			continue
 		}
-		for _, op := range some {
-			size += len(op.Key) + len(op.Value)
-		}
-		if size > store.MaxCommitBytes/2 || len(ops) > store.MaxCommitOps/2 {
+		if size += sizeOf(some); size > store.MaxCommitBytes/2 || len(ops) > store.MaxCommitOps/2 {
 			break
 		}
 		names[j.Key] = true

@@ -3,6 +3,7 @@ package storetest
 import (
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/stretchr/testify/require"
 
@@ -46,13 +47,14 @@ func afterClose(t tb, st store.Store) {
 
 func closeWaits(t tb, st store.Store) {
 	const workers = 6
-	started, closed := make(chan struct{}, workers), make(chan struct{})
+	var closed atomic.Bool
+	started := make(chan struct{}, workers)
 	stopped := make(chan error, 1)
 	go func() {
 		stopped <- inParallel(workers, func(w int) error {
 			for i := 0; ; i++ {
 				key := fmt.Sprintf("%d/%d", w, i)
-				over := isClosed(closed)
+				over := closed.Load()
 				_, err := st.Commit(t.Context(), put(key, "1"))
 				if err == nil {
 					_, err = st.Get(t.Context(), key)
@@ -79,17 +81,8 @@ func closeWaits(t tb, st store.Store) {
 		<-started
 	}
 	require.NoError(t, st.Close())
-	close(closed)
+	closed.Store(true)
 	require.NoError(t, <-stopped)
-}
-
-func isClosed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
 }
 
 func closeDuringScan(t tb, st store.Store) {
