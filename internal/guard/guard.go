@@ -125,14 +125,9 @@ func With[A, T any](
 // here calls fn in the caller's goroutine.
 func here[A, T any](ctx context.Context, arg A, fn func(context.Context, A) (T, error)) (v T, err error) {
 	var zero T
-	returned := false
-	defer func() {
-		if r := recover(); !returned {
-			v, err = zero, Recovered(r)
-		}
-	}()
-	v, err = Returned(fn(ctx, arg))
-	returned = true
+	if lost := Call(func() { v, err = Returned(fn(ctx, arg)) }); lost != nil {
+		return zero, lost
+	}
 	switch {
 	case err == nil:
 		return v, nil

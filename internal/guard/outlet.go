@@ -20,13 +20,6 @@ type Outlet struct {
 	lost  atomic.Int64 // calls that panicked, were left behind, or not made
 }
 
-// The states of a call.
-const (
-	underWay int32 = iota
-	returned
-	leftBehind
-)
-
 // Call calls fn in a goroutine, so that it may hang, and waits for it. A panic
 // comes back as a *PanicError, a lost goroutine as ErrExited, and a call that
 // does not return within Limit as ErrTime; that one is left behind, and until
@@ -37,16 +30,10 @@ func (o *Outlet) Call(fn func()) error {
 		o.lost.Add(1)
 		return ErrDropped
 	}
-	var state atomic.Int32
 	done := make(chan error, 1)
 	go func() {
 		err := ErrExited
-		defer func() {
-			if !state.CompareAndSwap(underWay, returned) {
-				o.stuck.Add(-1)
-			}
-			done <- err
-		}()
+		defer func() { done <- err }()
 		err = Call(fn)
 	}()
 	timer := time.NewTimer(o.Limit)
@@ -55,13 +42,12 @@ func (o *Outlet) Call(fn func()) error {
 	select {
 	case err = <-done:
 	case <-timer.C:
+		err = ErrTime
 		o.stuck.Add(1)
-		if state.CompareAndSwap(underWay, leftBehind) {
-			o.lost.Add(1)
-			return ErrTime
-		}
-		o.stuck.Add(-1) // it has returned in the meantime
-		err = <-done
+		go func() {
+			<-done
+			o.stuck.Add(-1)
+		}()
 	}
 	if err != nil {
 		o.lost.Add(1)

@@ -111,15 +111,9 @@ func Clock(now func() time.Time) func() time.Time {
 		return time.Now
 	}
 	return func() (t time.Time) {
-		returned := false
-		defer func() {
-			if !returned {
-				_ = recover() // the time of the process will do
-				t = time.Now()
-			}
-		}()
-		t = now()
-		returned = true
+		if Call(func() { t = now() }) != nil {
+			t = time.Now() // the time of the process will do
+		}
 		return t
 	}
 }
