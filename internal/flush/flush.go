@@ -158,11 +158,9 @@ type Shared struct {
 	store.Store
 	w *Writer
 
-	mu struct {
-		sync.Mutex
-		commits int           // under way
-		shut    chan struct{} // not nil: Shut waits until it is closed
-	}
+	mu      sync.Mutex
+	shut    bool
+	commits sync.WaitGroup // those under way; none is added once it is shut
 }
 
 // Share returns st as a store whose Writers are one.
@@ -175,33 +173,23 @@ func Share(st store.Store) *Shared {
 // Commit is that of the store, until Shut.
 func (s *Shared) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
 	s.mu.Lock()
-	if s.mu.shut != nil {
+	if s.shut {
 		s.mu.Unlock()
 		return 0, store.ErrClosed
 	}
-	s.mu.commits++
+	s.commits.Add(1)
 	s.mu.Unlock()
-	defer func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.mu.commits--
-		if s.mu.shut != nil && s.mu.commits == 0 {
-			close(s.mu.shut)
-		}
-	}()
+	defer s.commits.Done()
 	return s.Store.Commit(ctx, ops...)
 }
 
 // Shut has every later commit return store.ErrClosed, and waits for those under
-// way. It is called once, and leaves the store open.
+// way. It leaves the store open.
 func (s *Shared) Shut() {
 	s.mu.Lock()
-	s.mu.shut = make(chan struct{})
-	if s.mu.commits == 0 {
-		close(s.mu.shut)
-	}
+	s.shut = true
 	s.mu.Unlock()
-	<-s.mu.shut
+	s.commits.Wait()
 }
 
 // New returns a Writer to st, which it does not close.
@@ -235,16 +223,12 @@ func (w *Writer) Change(ctx context.Context, apply func(), late []*Late, ops ...
 	if err := store.CheckOps(ops); err != nil {
 		return err
 	}
-	size := 0
-	for i := range ops {
-		size += len(ops[i].Key) + len(ops[i].Value)
-	}
 	return w.pend(ctx, func() int {
 		if apply != nil {
 			apply()
 		}
 		return 0
-	}, late, nil, len(ops), size, ops)
+	}, late, nil, len(ops), sizeOf(ops), ops)
 }
 
 // ChangeBatch is Change of what apply adds to a batch: n ops of size bytes at most, which
@@ -389,7 +373,7 @@ func (w *Writer) Commit(ctx context.Context, ops ...store.Op) (store.Revision, e
 	}
 	defer w.passTurn()
 	all := append(group, ops...)
-	if !fits(all) {
+	if len(all) > commitOps || sizeOf(all) > commitBytes {
 		if _, err := w.st.Commit(ctx, group...); err != nil {
 			w.done(err)
 			return 0, err
@@ -402,13 +386,12 @@ func (w *Writer) Commit(ctx context.Context, ops ...store.Op) (store.Revision, e
 	return rev, err
 }
 
-// fits reports whether ops are within the limits of one commit under a lease.
-func fits(ops []store.Op) bool {
-	size := 0
+// sizeOf is the bytes of keys and values.
+func sizeOf(ops []store.Op) (size int) {
 	for i := range ops {
 		size += len(ops[i].Key) + len(ops[i].Value)
 	}
-	return len(ops) <= commitOps && size <= commitBytes
+	return size
 }
 
 func (w *Writer) takeTurn(ctx context.Context) error {
