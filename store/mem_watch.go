@@ -27,53 +27,38 @@ func (m *Mem) Watch(ctx context.Context, prefix string, after Revision) iter.Seq
 			return
 		}
 		defer later.Stop()
-		for i := range now {
-			if err := ctx.Err(); err != nil {
-				yield(Entry{}, err)
-				return
+		err = notify.Watch(ctx, now, later, func(e Entry) (Entry, bool) {
+			passes := strings.HasPrefix(e.Key, prefix) && e.Rev > after
+			if passes {
+				e.Value = bytes.Clone(e.Value)
 			}
-			if !yield(now[i].entry(now[i].key), nil) {
-				return
-			}
+			return e, passes
+		}, yield)
+		if errors.Is(err, notify.ErrClosed) {
+			err = ErrClosed
 		}
-		for {
-			commit, err := later.Next(ctx)
-			if err != nil {
-				if errors.Is(err, notify.ErrClosed) {
-					err = ErrClosed
-				}
-				yield(Entry{}, err)
-				return
-			}
-			for _, e := range commit {
-				if !strings.HasPrefix(e.Key, prefix) || e.Rev <= after {
-					continue
-				}
-				e.Value = bytes.Clone(e.Value) // other watches have it too
-				if !yield(e, nil) {
-					return
-				}
-			}
+		if err != nil {
+			yield(Entry{}, err)
 		}
 	}
 }
 
 // follow returns what exists now, in order of revision, and a cursor at what
 // comes next.
-func (m *Mem) follow(prefix string, after Revision) ([]item, *notify.Cursor[[]Entry], error) {
+func (m *Mem) follow(prefix string, after Revision) ([]Entry, *notify.Cursor[[]Entry], error) {
 	m.mu.RLock() // commits publish under the lock: none falls in between
 	defer m.mu.RUnlock()
 	if m.mu.closed {
 		return nil, nil, ErrClosed
 	}
-	var now []item
+	var now []Entry
 	ascend(m.mu.tree, Range{Prefix: prefix}, func(key string, v version) bool {
 		if v.rev > after {
-			now = append(now, item{key, v})
+			now = append(now, v.entry(key))
 		}
 		return true
 	})
-	slices.SortStableFunc(now, func(a, b item) int { return cmp.Compare(a.rev, b.rev) })
+	slices.SortStableFunc(now, func(a, b Entry) int { return cmp.Compare(a.Rev, b.Rev) })
 	return now, m.feed.Follow(), nil
 }
 

@@ -105,6 +105,32 @@ func (c *Cursor[T]) Next(ctx context.Context) (T, error) {
 	return v, nil
 }
 
+// Watch yields what there is now, and then a copy of what is published, unless copied leaves
+// it out. It returns the error that ends it, ErrClosed or that of ctx; nil: yield wants no more.
+func Watch[E any](
+	ctx context.Context, now []E, later *Cursor[[]E], copied func(E) (E, bool), yield func(E, error) bool,
+) error {
+	for _, e := range now {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if !yield(e, nil) {
+			return nil
+		}
+	}
+	for {
+		some, err := later.Next(ctx)
+		if err != nil {
+			return err
+		}
+		for _, e := range some {
+			if own, passes := copied(e); passes && !yield(own, nil) { // other watches have it too
+				return nil
+			}
+		}
+	}
+}
+
 // Stop releases the cursor, which must not be used after.
 func (c *Cursor[T]) Stop() {
 	c.feed.mu.Lock()

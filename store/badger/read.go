@@ -33,7 +33,25 @@ func (s *Store) Scan(ctx context.Context, r store.Range) iter.Seq2[store.Entry, 
 			yield(store.Entry{}, err)
 			return
 		}
-		sc, err := s.scan(func() {}, r)
+		for e, err := range s.entries(func() {}, r) {
+			if err == nil {
+				err = ctx.Err()
+			}
+			if err != nil {
+				yield(store.Entry{}, err)
+				return
+			}
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
+}
+
+// entries calls follow and yields the entries of r as of that moment.
+func (s *Store) entries(follow func(), r store.Range) iter.Seq2[store.Entry, error] {
+	return func(yield func(store.Entry, error) bool) {
+		sc, err := s.scan(follow, r)
 		if err != nil {
 			yield(store.Entry{}, err)
 			return
@@ -46,10 +64,6 @@ func (s *Store) Scan(ctx context.Context, r store.Range) iter.Seq2[store.Entry, 
 				return
 			}
 			for _, e := range batch {
-				if err := ctx.Err(); err != nil {
-					yield(store.Entry{}, err)
-					return
-				}
 				if !yield(e, nil) {
 					return
 				}

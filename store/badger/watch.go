@@ -32,63 +32,32 @@ func (s *Store) Watch(ctx context.Context, prefix string, after store.Revision) 
 			yield(store.Entry{}, err)
 			return
 		}
-		for _, e := range now {
-			if err := ctx.Err(); err != nil {
-				yield(store.Entry{}, err)
-				return
+		err = notify.Watch(ctx, now, later, func(e store.Entry) (store.Entry, bool) {
+			passes := strings.HasPrefix(e.Key, prefix) && e.Rev > after
+			if passes {
+				e.Value = bytes.Clone(e.Value)
 			}
-			if !yield(e, nil) {
-				return
-			}
+			return e, passes
+		}, yield)
+		if errors.Is(err, notify.ErrClosed) {
+			err = cmp.Or(s.usable(), store.ErrClosed)
 		}
-		for {
-			group, err := later.Next(ctx)
-			if err != nil {
-				yield(store.Entry{}, s.watchError(err))
-				return
-			}
-			for _, e := range group {
-				if !strings.HasPrefix(e.Key, prefix) || e.Rev <= after {
-					continue
-				}
-				e.Value = bytes.Clone(e.Value) // other watches have it too
-				if !yield(e, nil) {
-					return
-				}
-			}
+		if err != nil {
+			yield(store.Entry{}, err)
 		}
 	}
-}
-
-// watchError says why the feed ended.
-func (s *Store) watchError(err error) error {
-	if !errors.Is(err, notify.ErrClosed) {
-		return err
-	}
-	if err := s.usable(); err != nil {
-		return err
-	}
-	return store.ErrClosed
 }
 
 // collect calls follow and returns the entries as of that moment, in order of
 // revision.
 func (s *Store) collect(prefix string, after store.Revision, follow func()) ([]store.Entry, error) {
-	sc, err := s.scan(follow, store.Range{Prefix: prefix})
-	if err != nil {
-		return nil, err
-	}
-	defer s.endScan(sc)
 	var found []store.Entry
-	for more := true; more; {
-		var batch []store.Entry
-		if batch, more, err = s.next(sc); err != nil {
+	for e, err := range s.entries(follow, store.Range{Prefix: prefix}) {
+		if err != nil {
 			return nil, err
 		}
-		for _, e := range batch {
-			if e.Rev > after {
-				found = append(found, e)
-			}
+		if e.Rev > after {
+			found = append(found, e)
 		}
 	}
 	slices.SortStableFunc(found, func(a, b store.Entry) int { return cmp.Compare(a.Rev, b.Rev) })

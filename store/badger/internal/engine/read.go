@@ -157,8 +157,8 @@ type Scan struct {
 	batch []store.Entry
 }
 
-// scan begins an iteration as of seq.
-func (g *Generation) scan(seq uint64, r store.Range) (sc *Scan, err error) {
+// newScan begins an iteration as of seq.
+func (g *Generation) newScan(seq uint64, r store.Range) (sc *Scan, err error) {
 	defer g.suspect(&err)
 	sc = &Scan{
 		gen: g, left: r.Limit, after: []byte(record.Host + r.After),

@@ -93,7 +93,7 @@ func (r *Snapshots) Advance(seq uint64, publish func()) {
 // or all by CloseAll, while no goroutine is in it.
 func (r *Snapshots) Scan(follow func(), in store.Range) (*Scan, error) {
 	gen, seq := r.follow(follow)
-	sc, err := gen.scan(seq, in)
+	sc, err := gen.newScan(seq, in)
 	if err != nil {
 		r.End(gen)
 		return nil, err
