@@ -28,25 +28,18 @@ func (s *Store) Watch(ctx context.Context, prefix string, after store.Revision) 
 		}
 		s.listen.Do(func() { s.tasks.Go(s.hear) })
 		w := watch{s: s, prefix: []byte(prefix)}
-		now, err := w.existing(ctx, after)
-		for _, e := range now {
-			if err = ctx.Err(); err != nil {
-				break
-			}
-			if !yield(e, nil) {
-				return
-			}
-		}
+		some, err := w.existing(ctx, after)
 		for err == nil {
-			var later []store.Entry
-			later, err = w.await(ctx)
-			for _, e := range later {
+			for _, e := range some {
 				if err = ctx.Err(); err != nil {
 					break
 				}
 				if !yield(e, nil) {
 					return
 				}
+			}
+			if err == nil {
+				some, err = w.await(ctx)
 			}
 		}
 		yield(store.Entry{}, err)
