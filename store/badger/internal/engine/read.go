@@ -88,12 +88,8 @@ func (g *Generation) Each(
 			}
 			continue
 		}
-		var failed error
-		err := item.Value(func(rec []byte) error {
-			failed = fn(item.Key(), item.Version(), rec)
-			return nil
-		})
-		if err = errors.Join(failed, err); err != nil {
+		err := item.Value(func(rec []byte) error { return fn(item.Key(), item.Version(), rec) })
+		if err != nil {
 			return err
 		}
 	}
