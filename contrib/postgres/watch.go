@@ -167,7 +167,7 @@ func (w *watch) changed(rows pgx.Rows) (found []store.Entry, others bool, err er
 		if err := rows.Scan(&pruned, &floor, &more, &rev, &key, &sealed); err != nil {
 			return nil, false, readError(err)
 		}
-		if pruned > w.rev {
+		if pruned > w.rev || pruned == w.rev && w.key != nil { // of the commit there is more, or may be
 			return nil, false, fmt.Errorf("the changes after revision %d were pruned before they were read", w.rev)
 		}
 		if rev == nil {

@@ -163,6 +163,36 @@ func TestWatchThatFellBehind(t *testing.T) {
 	require.ErrorContains(t, last, "pruned before they were read")
 }
 
+// So is the rest of a commit that was read in part, where that commit is the last one pruned.
+func TestWatchThatFellBehindInACommit(t *testing.T) {
+	name := schema(t)
+	st := open(t, name)
+	put(t, st, "a")
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	var last error
+	n := 0
+	for e, err := range st.Watch(ctx, "", 0) {
+		if last = err; err != nil || e.Key == "next" {
+			break
+		}
+		switch n++; n {
+		case 1:
+			ops := make([]store.Op, 300)
+			for i := range ops {
+				ops[i].Key = fmt.Sprintf("k%03d", i)
+			}
+			_, err := st.Commit(t.Context(), ops...)
+			require.NoError(t, err)
+		case 2:
+			put(t, st, "next")
+			run(t, "SELECT "+name+".arc_prune('0 seconds')")
+			run(t, fmt.Sprintf("UPDATE %s.arc_meta SET pruned = %d", name, e.Rev)) // as if no id was between the two
+		}
+	}
+	require.ErrorContains(t, last, "pruned before they were read", "after %d entries", n)
+}
+
 // Pruning keeps the last change and what is not old.
 func TestPrune(t *testing.T) {
 	name := schema(t)
