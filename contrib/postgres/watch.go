@@ -144,7 +144,7 @@ func (w *watch) await(ctx context.Context) ([]store.Entry, error) {
 // which wait for a commit at work.
 func (w *watch) page(ctx context.Context) (found []store.Entry, more bool, err error) {
 	err = w.s.reading(ctx, func(ctx context.Context) error {
-		deep := w.idle >= 8*time.Millisecond // what holds it back lasts
+		deep := w.idle >= min(8*time.Millisecond, w.s.opts.Poll) // what holds it back lasts
 		rows, err := w.s.pool.Query(ctx, w.s.stmts.changes, w.rev, w.key, w.prefix, behind(w.prefix), watchEntries, deep)
 		if err != nil {
 			return readError(err)

@@ -118,6 +118,32 @@ func TestLongTransactionOfOthers(t *testing.T) {
 	require.NoError(t, other.Rollback(t.Context()))
 }
 
+// It does not either where a Watch looks so often that no wait of it is long.
+func TestLongTransactionOfOthersAtAShortPoll(t *testing.T) {
+	st, err := postgres.Open(t.Context(), database(t), &postgres.Options{Schema: schema(t), Poll: time.Millisecond})
+	require.NoError(t, err)
+	defer st.Close()
+	conn, err := pgx.Connect(t.Context(), conninfo)
+	require.NoError(t, err)
+	defer conn.Close(context.WithoutCancel(t.Context()))
+	other, err := conn.Begin(t.Context())
+	require.NoError(t, err)
+	_, err = other.Exec(t.Context(), "SELECT pg_current_xact_id()")
+	require.NoError(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	rev := put(t, st, "first")
+	for e, err := range st.Watch(ctx, "", 0) {
+		require.NoError(t, err)
+		if e.Key == "second" {
+			break
+		}
+		require.Equal(t, rev, e.Rev)
+		put(t, st, "second")
+	}
+	require.NoError(t, other.Rollback(t.Context()))
+}
+
 // Connections that are cut, the listener's too, lose nothing.
 func TestWatchThroughCuts(t *testing.T) {
 	st := open(t, schema(t))
