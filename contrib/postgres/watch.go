@@ -26,7 +26,10 @@ func (s *Store) Watch(ctx context.Context, prefix string, after store.Revision) 
 			yield(store.Entry{}, err)
 			return
 		}
-		s.listen.Do(func() { s.tasks.Go(s.hear) })
+		if err := s.listening(); err != nil {
+			yield(store.Entry{}, err)
+			return
+		}
 		w := watch{s: s, prefix: []byte(prefix)}
 		some, err := w.existing(ctx, after)
 		for err == nil {
@@ -289,6 +292,16 @@ func (s *Store) hear() {
 		s.news.rouse()
 		pause(s.life, time.Second)
 	}
+}
+
+// listening has the first Watch begin to listen, inside of what Close waits for.
+func (s *Store) listening() error {
+	if err := s.letIn(); err != nil {
+		return err
+	}
+	defer s.use.RUnlock()
+	s.listen.Do(func() { s.tasks.Go(s.hear) })
+	return nil
 }
 
 var errPooler = errors.New("there is a pooler between")

@@ -171,6 +171,23 @@ func TestWatchThroughCuts(t *testing.T) {
 	require.Equal(t, want, got)
 }
 
+// The first Watch of a Store begins to listen while the Store closes.
+func TestFirstWatchBesideClose(t *testing.T) {
+	name := schema(t)
+	for range 50 {
+		st, err := postgres.Open(t.Context(), database(t), &postgres.Options{Schema: name})
+		require.NoError(t, err)
+		ended := make(chan error, 1)
+		go func() {
+			for _, err := range st.Watch(t.Context(), "", 0) {
+				ended <- err
+			}
+		}()
+		require.NoError(t, st.Close())
+		require.ErrorIs(t, <-ended, store.ErrClosed)
+	}
+}
+
 // What was pruned before it was read is an error, not a gap.
 func TestWatchThatFellBehind(t *testing.T) {
 	name := schema(t)
