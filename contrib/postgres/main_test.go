@@ -130,7 +130,7 @@ func TestShared(t *testing.T) {
 	database(t)
 	storetest.RunShared(t, func(t *testing.T) (a, b store.Store) {
 		name := schema(t)
-		return open(t, name), open(t, name)
+		return faulty{open(t, name), name}, faulty{open(t, name), name}
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arc-learn/arc/store"
+	"github.com/arc-learn/arc/store/storetest/internal/feedtest"
 )
 
 // Lacks declares what a durable store cannot do. The zero value declares
@@ -53,6 +54,7 @@ var durableRules = []struct {
 	{"deletions outlive a close", false, deletionsOutlive},
 	{"revisions go on growing after a close", false, revisionsGrow},
 	{"conditions hold across a close", false, conditionsAcross},
+	{"watches across closes say what was committed", false, feedsAcross},
 	{"a second opener is ErrLocked and does no harm", true, secondOpener},
 }
 
@@ -146,4 +148,16 @@ func secondOpener(t tb, dir string, open openFunc) {
 	reopened(t, dir, open, func(st store.Store) {
 		require.Equal(t, []string{"a", "b"}, keys(scan(t, st, store.Range{})))
 	})
+}
+
+// feedsAcross is feedsOf a store that is closed beside calls in flight and opened again.
+func feedsAcross(t tb, dir string, open openFunc) {
+	reopened(t, dir, open, func(st store.Store) { as[feedtest.Store](t, st) }) // or it is skipped
+	feedtest.Check(t, &feedtest.Options{Rounds: 1, Open: func() ([]feedtest.Store, error) {
+		st, err := open(dir)
+		if err != nil {
+			return nil, err
+		}
+		return []feedtest.Store{st.(feedtest.Store)}, nil
+	}})
 }

@@ -42,6 +42,7 @@ var sharedRules = []struct {
 	{"a writer whose epoch is over cannot commit", fencing},
 	{"one watch sees the commits of all, in order", bothAre(watchAll)},
 	{"a watch is taken up again without a gap", bothAre(watchResumed)},
+	{"watches say what all have committed", bothAre(func(t tb, a, b watchedStore) { feedsOf(t, a, b) })},
 	{"the first that is free is what no other is at work on", bothAre(firstFree)},
 	{"each key that is free has one who commits first", bothAre(firstOfAll)},
 	{"closing one leaves the other open", closeOne},

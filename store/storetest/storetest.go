@@ -17,6 +17,10 @@
 // be watched in any order. It runs one subtest after another, and each uses
 // its store from several goroutines.
 //
+// Where the store of RunShared has a method Cut() error, which ends its connections, commits
+// under way may then have an unknown outcome, and a Watch goes on. With a method Prune() error
+// a Watch may end with an error because it fell behind.
+//
 // It cannot see whether a commit is on disk when it returns: that takes a
 // process that is killed, and a disk that loses power.
 package storetest

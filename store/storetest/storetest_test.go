@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -455,6 +456,25 @@ var wrong = map[string]struct {
 	"watches everything": {"watch keeps to prefix and after", func(b *broken) {
 		b.watch = func(ctx context.Context, _ string, after store.Revision) iter.Seq2[store.Entry, error] {
 			return b.Mem.Watch(ctx, "", after)
+		}
+	}},
+	"loses one change of ten": {"watches say what was committed", func(b *broken) {
+		var n atomic.Int64
+		b.watch = func(ctx context.Context, prefix string, after store.Revision) iter.Seq2[store.Entry, error] {
+			return edit(b.Mem.Watch(ctx, prefix, after), func(e *store.Entry) bool {
+				return strings.Contains(e.Key, "end") || n.Add(1)%10 != 0
+			})
+		}
+	}},
+	"makes half of what it refuses": {"watches say what was committed", func(b *broken) {
+		b.commit = func(ctx context.Context, ops []store.Op) (store.Revision, error) {
+			rev, err := b.Mem.Commit(ctx, ops...)
+			if errors.Is(err, store.ErrConflict) && ops[0].If == store.Any {
+				if _, half := b.Mem.Commit(ctx, ops[0]); half != nil {
+					return 0, half
+				}
+			}
+			return rev, err
 		}
 	}},
 	"watches the same entry twice": {"watch misses nothing between now and later", func(b *broken) {

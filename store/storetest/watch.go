@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arc-learn/arc/store"
+	"github.com/arc-learn/arc/store/storetest/internal/feedtest"
 )
 
 var watchRules = []rule{
@@ -17,6 +18,7 @@ var watchRules = []rule{
 	{"watch misses nothing between now and later", isA(watchGapless)},
 	{"watch ends with its context, and with the store", isA(watchEnds)},
 	{"watch shares no slices", isA(watchSlices)},
+	{"watches say what was committed", isA(func(t tb, st watchedStore) { feedsOf(t, st) })},
 }
 
 type watchedStore interface {
@@ -188,4 +190,9 @@ func watchSlices(t tb, st watchedStore) {
 	require.False(t, first)
 	requireValue(t, st, "a", "one")
 	requireValue(t, st, "b", "two")
+}
+
+// feedsOf checks runs of writers and watches against a log of what was committed.
+func feedsOf(t tb, handles ...feedtest.Store) {
+	feedtest.Check(t, &feedtest.Options{Open: func() ([]feedtest.Store, error) { return handles, nil }})
 }
