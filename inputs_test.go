@@ -112,6 +112,25 @@ func TestAnObjectiveThatWasJSON(t *testing.T) {
 	require.JSONEq(t, "null", string(s.work[1].Inputs), "a worker gets what was given")
 }
 
+// A plan that was made for an objective that was JSON fires for one that was not, and the other way round:
+// a null says as little as nothing.
+func TestPlanOfAnObjectiveThatWasJSON(t *testing.T) {
+	t.Parallel()
+	told := arc.Objective{Text: "look at the door", Situation: "a door that jams"}
+	raw, err := json.Marshal(told)
+	require.NoError(t, err)
+	var read arc.Objective
+	require.NoError(t, json.Unmarshal(raw, &read))
+	for _, of := range [][2]arc.Objective{{told, read}, {read, told}} {
+		a := agent(t, new(script).host(), nil)
+		run(t, a, of[0])
+		run(t, a, of[0])
+		r := run(t, a, of[1])
+		require.Equal(t, 1, r.Fired)
+		require.Zero(t, r.Deliberations)
+	}
+}
+
 // What stands behind a secret at the end of a text, or of one among the inputs, tells objectives apart, where the
 // secret is found again; which a later version, another pattern or the host may not do.
 func TestWordsBehindASecretAreAnotherObjective(t *testing.T) {

@@ -89,9 +89,9 @@ func (d *draft) add(block, kind string, turn int, text string) *part {
 	return p
 }
 
-// quote adds a text that is never left out, if there is one.
+// quote adds a text that is never left out, if there is one: inputs that are null are none.
 func (d *draft) quote(block, text string, limit int) {
-	if strings.TrimSpace(text) != "" || block == "objective" {
+	if said := strings.TrimSpace(text); said != "" && (block != "inputs" || said != "null") || block == "objective" {
 		d.add(block, "", 0, fence.Quote(text, limit))
 	}
 }

@@ -414,3 +414,20 @@ func TestPromptOfWhatIsPerhapsReplaced(t *testing.T) {
 	require.Error(t, err)
 	require.Contains(t, text, "| Ann lives in Paris.\nperhaps replaced by a later one above (0.75)\n")
 }
+
+// Inputs that are null, as those of an objective that was JSON, are none.
+func TestPromptWithoutInputs(t *testing.T) {
+	t.Parallel()
+	var texts []string
+	l, err := reason.NewLLM(reason.ModelFunc(func(_ context.Context, req *reason.Request) (*reason.Response, error) {
+		texts = append(texts, req.Messages[0].Text)
+		return nil, reason.ErrModel
+	}), nil)
+	require.NoError(t, err)
+	for _, inputs := range []string{"", "null", "[null]"} {
+		_, err = l.Reason(t.Context(), reason.Brief{Objective: "write to Ann", Inputs: json.RawMessage(inputs)})
+		require.Error(t, err)
+	}
+	require.Equal(t, texts[0], texts[1])
+	require.Contains(t, texts[2], "| [null]\n")
+}

@@ -145,11 +145,11 @@ type Leaf struct {
 func (l *Leaf) last() string { return unescape(l.Path[strings.LastIndexByte(l.Path, '/')+1:]) }
 
 // Flatten returns the values of JSON, each list and object before what is in it.
-// closed says which lists are taken as one value; nil: none. An empty object has
-// no values, as no JSON.
+// closed says which lists are taken as one value; nil: none. An empty object and a
+// null have no values, as no JSON.
 func Flatten(raw json.RawMessage, closed func(path string) bool) (out []Leaf) {
 	var b bytes.Buffer
-	if len(raw) == 0 || json.Compact(&b, raw) != nil || b.String() == "{}" {
+	if len(raw) == 0 || json.Compact(&b, raw) != nil || b.String() == "{}" || b.String() == "null" {
 		return nil
 	}
 	return appendLeaves(nil, b.Bytes(), "", closed)

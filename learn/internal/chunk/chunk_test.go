@@ -3,6 +3,7 @@ package chunk_test
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -48,6 +49,31 @@ func TestBind(t *testing.T) {
 	require.Equal(t, want.Approach, approach)
 	require.Equal(t, "stop the service mail", tasks[0].Objective)
 	require.JSONEq(t, `{"name": "mail"}`, string(tasks[0].Inputs))
+}
+
+// TestFitTakesNullForNone fits a plan without inputs to null ones, and one of a version that kept
+// the null to none.
+func TestFitTakesNullForNone(t *testing.T) {
+	was, by := stopping("search")
+	for _, inputs := range []string{"", "null", " null "} {
+		was.Inputs = json.RawMessage(inputs)
+		c, err := chunk.New(was, by)
+		require.NoError(t, err)
+		raw, err := c.Encode()
+		require.NoError(t, err)
+		require.NotContains(t, string(raw), `"inputs":[`)
+		before := strings.Replace(string(raw), "{", `{"inputs":[{"path":"","kind":"null"}],`, 1)
+		for _, raw := range []string{string(raw), before} {
+			c, err = chunk.Decode(json.RawMessage(raw))
+			require.NoError(t, err)
+			for _, now := range []string{"", "null", "{}"} {
+				is := was
+				is.Inputs = json.RawMessage(now)
+				_, differs := c.Fit(&is, false)
+				require.Empty(t, differs, "%q, and now %q", inputs, now)
+			}
+		}
+	}
 }
 
 // TestFitSaysWhatDiffers changes one part of a case at a time.

@@ -131,7 +131,7 @@ func (c *Chunk) bindInputs(a *Case, vouched bool) (b template.Binding, differs [
 		}
 	}
 	for _, in := range c.Inputs {
-		if !given[in.Path] && !in.Open {
+		if !given[in.Path] && !in.Open && (in.Path != "" || in.Kind != template.Null) { // which earlier versions kept
 			differ(in.Path, "%v", template.ErrAbsent)
 		}
 	}
