@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -117,6 +118,19 @@ func TestExplainTellsThePrice(t *testing.T) {
 	require.NoError(t, b.Price(t.Context(), "sum", ss))
 	require.Nil(t, ss[1].Price)
 	require.Contains(t, rank.Explain(ss), "$0.6 a success (95 %: $0.43 to $1)")
+}
+
+// A ladder is not in the order of its scores: who comes later may be worth as much or more by itself.
+func TestExplainOfALadder(t *testing.T) {
+	t.Parallel()
+	ss, err := climb(t, store.NewMem()).Learned(nil).Score(t.Context(), rank.Situation{Skill: "solve", Worth: rank.Worth{Success: 3}}, trio)
+	require.NoError(t, err)
+	require.Equal(t, rank.Priced, ss[0].Parts.Basis)
+	lines := strings.Split(rank.Explain(ss), "\n")
+	require.Regexp(t, `^1\. cheap .*: chance 0\.\d+ at 0\.0\d+ USD an attempt, worth \d+\.\d+ USD by itself$`, lines[0])
+	require.Regexp(t, `USD by itself; 0\.\d+ behind the first$`, lines[2])
+	ss[1].Score = ss[0].Score + 1
+	require.Regexp(t, "; worth more after the first than before it\n", rank.Explain(ss))
 }
 
 // The price of a success lies in its interval, which is positive.

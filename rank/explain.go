@@ -1,6 +1,7 @@
 package rank
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
@@ -24,6 +25,9 @@ func (s Scored) Reason() string {
 		}
 		return fmt.Sprintf("success rate %s and %s USD a success in the last day, first with chance %s",
 			number(p.Success), number(p.Cost), number(p.Chance))
+	case Priced:
+		return fmt.Sprintf("chance %s at %s USD an attempt, worth %s USD by itself",
+			number(p.Success), number(p.Cost), number(s.Score))
 	case Estimated:
 		return fmt.Sprintf("worth %s by about %d samples, %s for the context, %s to find out, %s by the draw",
 			number(p.Mean), p.Known, signed(p.Context), signed(p.Bonus), signed(p.Draw))
@@ -37,10 +41,7 @@ func (s Scored) Reason() string {
 func Explain(ss []Scored) string {
 	var b strings.Builder
 	for i := range ss {
-		name := fence.Line(ss[i].Candidate.Name)
-		if name == "" {
-			name = "(unnamed)"
-		}
+		name := cmp.Or(fence.Line(ss[i].Candidate.Name), "(unnamed)")
 		fmt.Fprintf(&b, "%d. %s %s: %s", i+1, name, number(ss[i].Score), ss[i].Reason())
 		if ss[i].Price != nil {
 			fmt.Fprintf(&b, "; %v", ss[i].Price)
@@ -59,10 +60,12 @@ func lost(s, first *Scored) string {
 	switch {
 	case s.Parts.Basis == Drawn:
 		return fmt.Sprintf("drawn after the first, whose chance was %s", number(first.Parts.Chance))
-	case gap > 0 && s.Parts.Basis == first.Parts.Basis && s.Parts.Basis != Cold:
+	case gap > 0 && s.Parts.Basis == first.Parts.Basis && s.Parts.Basis != Cold && s.Parts.Basis != Priced:
 		return fmt.Sprintf("%s behind the first, most of it %s", number(gap), mostOf(&s.Parts, &first.Parts))
 	case gap > 0:
 		return fmt.Sprintf("%s behind the first", number(gap))
+	case gap < 0 && s.Parts.Basis == Priced: // by what the attempts after it are worth
+		return "worth more after the first than before it"
 	case s.Candidate.Prior < first.Candidate.Prior:
 		return "as good as the first, with a lower prior"
 	case s.Candidate.Blast > first.Candidate.Blast:
@@ -94,9 +97,7 @@ func mostOf(p, first *Parts) string {
 }
 
 // signed prints a figure with its sign.
-func signed(f float64) string { return fmt.Sprintf("%+g", rounded(f)) }
+func signed(f float64) string { return fmt.Sprintf("%+g", math.Round(f*1e4)/1e4) }
 
 // number prints a figure with at most four digits after the point.
-func number(f float64) string { return fmt.Sprintf("%g", rounded(f)) }
-
-func rounded(f float64) float64 { return math.Round(f*1e4) / 1e4 }
+func number(f float64) string { return fmt.Sprintf("%g", math.Round(f*1e4)/1e4) }
