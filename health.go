@@ -41,10 +41,10 @@ type Health struct {
 
 // Bounds of the issues.
 const (
-	miscalibrated = 0.15 // expected calibration error
-	minClaims     = 20   // confidences that a miscalibration needs
-	failing       = 0.5  // failure rate of a worker over the last hour
-	minSamples    = 5    // samples that a failing worker needs
+	boastful   = 0.15 // confidence beyond what came of it, on average
+	minClaims  = 20   // confidences that tell
+	failing    = 0.5  // failure rate of a worker over the last hour
+	minSamples = 5    // samples that a failing worker needs
 )
 
 // Health says how the memory of a scope and the runs of its tenant are doing.
@@ -90,7 +90,11 @@ func (h *Health) judge() {
 	if u := h.Uplift.Delivered; u.High < 0 {
 		add("find the memories that do by View.Uplift, and Forget them", "memory %v", u)
 	}
-	if c := &h.Fleet.Calibration; c.Count() >= minClaims && c.ECE() > miscalibrated {
+	c, boast := &h.Fleet.Calibration, 0.0
+	for i := range c.Bins { // who delivers more than is claimed needs no attention
+		boast += max(0, c.Bins[i].Confidence-float64(c.Bins[i].Successes))
+	}
+	if n := c.Count(); n >= minClaims && boast > boastful*float64(n) {
 		add("see Fleet for who claims what, and trust gates rather than claims",
 			"what workers claim is off by %.2f on average", c.ECE())
 	}
@@ -133,7 +137,7 @@ func (h Health) String() string {
 		h.Kinds[memory.Pattern], h.Kinds[memory.Failure], h.Kinds[memory.Fact], h.Kinds[memory.Episode])
 	row("", "%d archived, %d quarantined, %d of these as lessons", h.Archived, h.Quarantined, h.Lessons)
 	if h.Behind > 0 {
-		row("", "%v behind what is written", h.Behind)
+		row("", "%v behind what is written", h.Behind.Round(time.Millisecond))
 	}
 	row("effective", "%.2f, by feedback on %d of them", h.Effectiveness, h.Feedback)
 	row("uplift", "%v", h.Uplift.Delivered)

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arc-learn/arc"
+	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/meta/fleet"
@@ -48,6 +49,26 @@ func TestHealthSaysWhatToDo(t *testing.T) {
 	var again arc.Health
 	require.NoError(t, json.Unmarshal(raw, &again))
 	require.Equal(t, h, again)
+}
+
+// Workers that deliver more than they claim, as a program does whose Confidence is the default of act.Command,
+// are no issue; the report says how far their claims are off.
+func TestHealthOfModestWorkers(t *testing.T) {
+	t.Parallel()
+	s := &script{do: func(int, act.Work) (act.Result, error) {
+		r := done(`"ok"`)
+		r.Reflection.Confidence = .8
+		return r, nil
+	}}
+	a := agent(t, s.host(), nil)
+	for i := range 30 {
+		run(t, a, arc.Objective{Text: fmt.Sprint("mend the cache ", i), Situation: situation})
+	}
+	h, err := a.Health(t.Context(), "")
+	require.NoError(t, err)
+	require.Empty(t, h.Issues)
+	require.Equal(t, memory.Healthy, h.Status)
+	require.Contains(t, h.String(), "off by 0.20 on average")
 }
 
 // Where all is delivered anyway, what memory saves is seen in who was not asked.
