@@ -272,7 +272,7 @@ type Agent struct {
 	opened chan struct{} // closed once the Agent is open
 	peers  *peers.Self   // among other Agents; nil: there are none
 	owned  bool
-	files  filer // nil: the store keeps none
+	files  filer // nil: the store keeps nothing of what was deleted
 
 	// The host's parts.
 	reasoner reason.Reasoner
@@ -817,10 +817,8 @@ func alive(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// filer is a store that keeps files. Maintain gives back the space of garbage,
-// Purge all that was deleted.
+// filer is a store that keeps what was deleted until Purge.
 type filer interface {
-	Maintain(context.Context) error
 	Purge(context.Context) error
 }
 
@@ -834,7 +832,7 @@ func (a *Agent) keepStill(ctx context.Context) (done func(), err error) {
 	}
 }
 
-// tend calls a method of a filer.
+// tend calls a method of a store.
 func tend(ctx context.Context, method func(context.Context) error) error {
 	var err error
 	return errors.Join(guard.Call(func() { err = guard.Error(method(ctx)) }), err)

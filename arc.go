@@ -109,7 +109,7 @@ func build(ctx context.Context, st store.Store, host Host, opts *Options) (*Agen
 		skills: quoted.Skills{Names: slices.Sorted(maps.Keys(host.Skills)), All: maps.Clone(host.Skills)},
 	}
 	a.keeping = make(chan struct{}, 1)
-	a.files, _ = st.(filer) // nil: a store without files
+	a.files, _ = st.(filer)
 	var err error
 	if a.o.Sanitizer, err = veil.Keyed(ctx, shared, a.o.Sanitizer); err != nil {
 		return nil, fmt.Errorf("arc: %w", err)

@@ -33,8 +33,8 @@ import (
 // The error is ErrRunning while a run is live that touches the scope, at any replica; until Erase
 // returns, the tenant's runs that would begin, or go on, get ErrRunning. No other
 // call may use the memory or identity of the scope meanwhile. After another error a
-// part may be gone: call it again. A store with a method Purge, as Badger's, is then
-// rewritten, so that its files hold none of it either.
+// part may be gone: call it again. A store with a method Purge is then asked for it: Badger's
+// files hold none of it either, nor do PostgreSQL's tables. Backups are the host's.
 func (a *Agent) Erase(ctx context.Context, scope memory.Scope) error {
 	if err := errors.Join(alive(ctx), scope.Check()); err != nil {
 		return fmt.Errorf("erase: %w", err)

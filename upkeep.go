@@ -153,8 +153,8 @@ func (a *Agent) maintainDue(ctx context.Context, now int64) int64 {
 		if err != nil && !another(err) && ctx.Err() == nil {
 			a.o.Logger.Error("what is old could not be deleted", "error", a.o.Sanitizer.Sanitize(err.Error()))
 		}
-		if a.files != nil {
-			if err := tend(ctx, a.files.Maintain); err != nil && ctx.Err() == nil {
+		if files, ok := a.files.(interface{ Maintain(context.Context) error }); ok {
+			if err := tend(ctx, files.Maintain); err != nil && ctx.Err() == nil {
 				a.o.Logger.Error("the store's files could not be maintained", "error", a.o.Sanitizer.Sanitize(err.Error()))
 			}
 		}

@@ -133,6 +133,8 @@ type Watcher interface {
 	// and no Value. Deletions from before the call are not reported. It ends
 	// with the context's error, with ErrClosed, or when the loop is left.
 	//
+	// A store that has Purge may leave out what a later change of the key has replaced.
+	//
 	// A Watch goes on without a gap after the last commit that another one has
 	// yielded all of. After a revision from Get or Commit it may leave out a
 	// commit of another opener that overlapped with that one.

@@ -29,7 +29,9 @@
 // A table of changes is the truth. NOTIFY says only that there is something to
 // read; where no notice arrives, as behind a pooler, a Watch looks each
 // [Options.Poll]. Changes are kept for [Options.Keep]; a Watch that was cut off for
-// longer ends with an error, and its caller begins anew.
+// longer ends with an error, and its caller begins anew. [Store.Purge], which
+// arc.Agent.Erase calls, leaves the last change of each key, so that what was erased is in no
+// row that can be read. Dead rows are PostgreSQL's until a VACUUM, logs and backups the host's.
 //
 // # Claims
 //

@@ -4,7 +4,7 @@ import "strings"
 
 // statements are what a Store sends, with the name of its schema.
 type statements struct {
-	commit, take, get, page, floor, view, changes, prune, raise, channel, version string
+	commit, take, get, page, floor, view, changes, prune, purge, raise, channel, version string
 }
 
 func statementsFor(schema string) statements {
@@ -19,6 +19,8 @@ func statementsFor(schema string) statements {
 			WHERE rev > $1 AND key >= $2 AND key < $3 ORDER BY rev, key`),
 		changes: in(`SELECT pruned, floor, more, rev, key, value FROM {{schema}}.arc_after($1::bigint, $2, $3, $4, $5::integer, $6)`),
 		prune:   in(`SELECT {{schema}}.arc_prune($1)`),
+		purge: in(`WITH last AS (SELECT key, max(rev) AS rev FROM {{schema}}.arc_changes GROUP BY key)
+			DELETE FROM {{schema}}.arc_changes AS c USING last AS l WHERE c.key = l.key AND c.rev < l.rev`),
 		raise: in(`WITH behind AS (
 				SELECT (SELECT max(rev) FROM {{schema}}.arc_changes) + 1 - base - pg_snapshot_xmax(pg_current_snapshot())::text::bigint AS n
 				FROM {{schema}}.arc_meta

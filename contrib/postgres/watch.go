@@ -200,6 +200,25 @@ func (w *watch) changed(rows pgx.Rows) (found []store.Entry, others bool, err er
 	return found, others, nil
 }
 
+// Purge leaves of the changes that are kept the last one of each key, so that no row that can be
+// read holds what was deleted or replaced before. A Watch that is behind hears of that one alone.
+// Dead rows are PostgreSQL's until a VACUUM.
+func (s *Store) Purge(ctx context.Context) error {
+	if err := store.CheckContext(ctx); err != nil {
+		return err
+	}
+	err := s.reading(ctx, func(ctx context.Context) error {
+		if _, err := s.pool.Exec(ctx, s.stmts.purge); err != nil {
+			return readError(err)
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("purge: %w", err)
+	}
+	return nil
+}
+
 // view is what a snapshot has seen.
 type view struct {
 	base, end int64 // it has seen no transaction from end on

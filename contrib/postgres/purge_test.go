@@ -1,0 +1,80 @@
+package postgres_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arc-learn/arc"
+	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/iar"
+	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/store"
+)
+
+// What an Agent erases stands in no table any more, whoever has written it, and what stays of
+// others is as it was.
+func TestEraseLeavesNoChange(t *testing.T) {
+	name := schema(t)
+	st := open(t, name)
+	t.Cleanup(func() { require.NoError(t, st.Close()) })
+	work := func(context.Context, act.Work) (act.Result, error) {
+		return act.Result{Output: []byte(`"walrus"`), Reflection: iar.Reflection{Status: iar.Success, Confidence: .9, Summary: "done"}}, nil
+	}
+	a, err := arc.New(t.Context(), st, shippers(work), &arc.Options{Replica: "a", Lease: replicaLease})
+	require.NoError(t, err)
+	defer a.Close()
+	for _, scope := range []memory.Scope{"acme/anna", "acme/bert"} {
+		_, err = a.In(scope).Memory().Remember(t.Context(), memory.Draft{Kind: memory.Fact, Content: "the walrus of " + string(scope)})
+		require.NoError(t, err)
+		_, err := a.Run(t.Context(), arc.Objective{Text: "feed the walrus of " + string(scope), Scope: scope})
+		require.NoError(t, err)
+	}
+	said := func(table, word string) int {
+		return count(t, fmt.Sprintf("SELECT count(*) FROM %s.%s WHERE position('%s'::bytea in value) > 0", name, table, word))
+	}
+	others := said("arc_entries", "acme/bert")
+	require.NoError(t, a.Erase(t.Context(), "acme/anna"))
+	require.Zero(t, said("arc_entries", "acme/anna"))
+	require.Zero(t, said("arc_changes", "acme/anna"), "a Watch of another process could still read it")
+	require.Equal(t, others, said("arc_entries", "acme/bert"))
+	require.NotZero(t, said("arc_changes", "acme/bert"))
+}
+
+// A Watch that is behind a Purge hears of the last change of each key.
+func TestWatchBehindAPurge(t *testing.T) {
+	name := schema(t)
+	st := open(t, name)
+	t.Cleanup(func() { require.NoError(t, st.Close()) })
+	commit := func(op store.Op) store.Revision {
+		rev, err := st.Commit(t.Context(), op)
+		require.NoError(t, err)
+		return rev
+	}
+	commit(store.Op{Key: "w/0", Value: []byte("first")})
+	var told []string
+	for e, err := range st.Watch(t.Context(), "w/", 0) {
+		require.NoError(t, err)
+		if told = append(told, fmt.Sprintf("%s %s %v", e.Key, e.Value, e.Deleted)); len(told) == 1 { // behind from here on
+			commit(store.Op{Key: "w/1", Value: []byte("stays")})
+			commit(store.Op{Key: "w/2", Value: []byte("goes")})
+			commit(store.Op{Key: "w/2", Delete: true})
+			commit(store.Op{Key: "w/3", Value: []byte("is deleted")})
+			commit(store.Op{Key: "w/3", Delete: true})
+			commit(store.Op{Key: "w/3", Value: []byte("and comes again")})
+			require.NoError(t, st.Purge(t.Context()))
+			commit(store.Op{Key: "w/4", Value: []byte("last")})
+		}
+		if e.Key == "w/4" {
+			break
+		}
+	}
+	require.Equal(t, []string{
+		"w/0 first false", "w/1 stays false", "w/2  true", "w/3 and comes again false", "w/4 last false",
+	}, told)
+	require.NoError(t, st.Purge(t.Context()))
+	require.NoError(t, st.Close())
+	require.ErrorIs(t, st.Purge(t.Context()), store.ErrClosed)
+}
