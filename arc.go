@@ -231,26 +231,19 @@ func (o *Options) check() error {
 // checkHost returns every problem with the host's parts and the options.
 func checkHost(host Host, opts *Options) error {
 	o := options(host, opts)
-	var errs []error
+	var err error
 	if host.Reasoner != nil && guard.IsNil(host.Reasoner) {
-		errs = append(errs, errors.New("the reasoner is nil"))
+		err = errors.New("the reasoner is nil")
 	}
 	for i, source := range host.Sources {
 		if guard.IsNil(source) {
-			errs = append(errs, fmt.Errorf("source %d is nil", i+1))
+			err = errors.Join(err, fmt.Errorf("source %d is nil", i+1))
 		}
 	}
-	if err := o.check(); err != nil {
-		errs = append(errs, err)
-	}
-	if _, err := newRunner(host, &o); err != nil {
-		errs = append(errs, err)
-	}
-	if _, err := learn.New(nil, nil, nil, &o.Learn); err != nil {
-		errs = append(errs, err)
-	}
-	if errs != nil {
-		return fmt.Errorf("arc: %w", errors.Join(errs...))
+	_, badHost := newRunner(host, &o)
+	_, badLearn := learn.New(nil, nil, nil, &o.Learn)
+	if err = errors.Join(err, o.check(), badHost, badLearn); err != nil {
+		return fmt.Errorf("arc: %w", err)
 	}
 	return nil
 }

@@ -177,8 +177,8 @@ func (a *Agent) decline(ctx context.Context, scope memory.Scope, id string) erro
 func (a *Agent) retry(
 	ctx context.Context, scope memory.Scope, id, note string, of *Objective, requeue string,
 ) (*Report, error) {
-	if len(note) > maxText {
-		return nil, &store.LimitError{Field: "note", Limit: maxText, Got: len(note)}
+	if err := atMost("note", maxText, len(note)); err != nil {
+		return nil, err
 	}
 	return a.reopen(ctx, scope, id, func(s state) (state, error) {
 		if of != nil {
@@ -225,21 +225,11 @@ func (s *state) judgement(v Verdict, changed bool, chunk memory.ID, now time.Tim
 func (a *Agent) reopen(
 	ctx context.Context, scope memory.Scope, id string, change func(state) (state, error),
 ) (*Report, error) {
-	if err := alive(ctx); err != nil {
-		return nil, err
-	}
-	if err := key.CheckID("id", id); err != nil {
-		return nil, err
-	}
-	ctx, own, err := a.enter(ctx, scope, id)
+	ctx, own, s, rev, err := a.enterStored(ctx, scope, id)
 	if err != nil {
 		return nil, err
 	}
 	defer a.leave(own, id)
-	s, rev, err := a.load(ctx, own.name, id)
-	if err != nil {
-		return nil, err
-	}
 	if change != nil {
 		was := s.Status
 		if s, err = change(s); err != nil {
@@ -324,18 +314,11 @@ func (a *Agent) between(own *tenant, s state) *turn {
 
 // discard removes a run of the scope's tenant that is not live.
 func (a *Agent) discard(ctx context.Context, scope memory.Scope, id string, may func(*state) bool) error {
-	if err := errors.Join(alive(ctx), key.CheckID("id", id)); err != nil {
-		return err
-	}
-	ctx, own, err := a.enter(ctx, scope, id)
+	ctx, own, s, rev, err := a.enterStored(ctx, scope, id)
 	if err != nil {
 		return err
 	}
 	defer a.leave(own, id)
-	s, rev, err := a.load(ctx, own.name, id)
-	if err != nil {
-		return err
-	}
 	if !may(&s) {
 		return nil
 	}
@@ -432,6 +415,22 @@ func (a *Agent) enter(ctx context.Context, scope memory.Scope, id string) (conte
 	return live, own, nil
 }
 
+// enterStored is enter of a run that the store has, which it loads.
+func (a *Agent) enterStored(
+	ctx context.Context, scope memory.Scope, id string,
+) (live context.Context, own *tenant, s state, rev store.Revision, err error) {
+	if err = errors.Join(alive(ctx), key.CheckID("id", id)); err != nil {
+		return nil, nil, s, 0, err
+	}
+	if live, own, err = a.enter(ctx, scope, id); err != nil {
+		return nil, nil, s, 0, err
+	}
+	if s, rev, err = a.load(live, own.name, id); err != nil {
+		a.leave(own, id)
+	}
+	return live, own, s, rev, err
+}
+
 // leave marks a run as no longer live. The last one to leave lets Shutdown go on.
 func (a *Agent) leave(own *tenant, id string) {
 	a.handBack(own)
@@ -449,67 +448,57 @@ func (a *Agent) over(run roster.ID) {
 // maxConditions is how many conditions, and skills, an objective has at most.
 const maxConditions = 32
 
+// atMost is a *store.LimitError for a field that has more than a limit, or nil.
+func atMost(field string, limit, got int) error {
+	if got > limit {
+		return &store.LimitError{Field: field, Limit: limit, Got: got}
+	}
+	return nil
+}
+
 // check returns every problem with an objective as the host gave it.
 func (o *Objective) check() error {
-	var errs []error
+	var err error
 	if len(o.Text) <= maxText && fence.Blank(o.Text) {
-		errs = append(errs, errors.New("no text"))
+		err = errors.New("no text")
 	}
-	for _, f := range [...]struct {
-		name string
-		n    int
-	}{{"text", len(o.Text)}, {"situation", len(o.Situation)}, {"inputs", len(o.Inputs)}} {
-		if f.n > maxText {
-			errs = append(errs, &store.LimitError{Field: f.name, Limit: maxText, Got: f.n})
-		}
-	}
+	err = errors.Join(err, atMost("text", maxText, len(o.Text)), atMost("situation", maxText, len(o.Situation)),
+		atMost("inputs", maxText, len(o.Inputs)))
 	if len(o.Inputs) > 0 && len(o.Inputs) <= maxText && !json.Valid(o.Inputs) {
-		errs = append(errs, errors.New("inputs are not JSON"))
-	} else if err := depth.Check("inputs", o.Inputs); err != nil {
-		errs = append(errs, err)
+		err = errors.Join(err, errors.New("inputs are not JSON"))
+	} else {
+		err = errors.Join(err, depth.Check("inputs", o.Inputs))
 	}
 	for _, f := range [...]struct{ name, id string }{{"id", o.ID}, {"session", o.Session}, {"user", o.User}} {
-		if err := key.CheckID(f.name, f.id); err != nil {
-			errs = append(errs, err)
-		} else if f.id != "" && fence.Blank(f.id) {
-			errs = append(errs, fmt.Errorf("%s: nothing of %+q shows", f.name, f.id))
+		bad := key.CheckID(f.name, f.id)
+		if bad == nil && f.id != "" && fence.Blank(f.id) {
+			bad = fmt.Errorf("%s: nothing of %+q shows", f.name, f.id)
 		}
+		err = errors.Join(err, bad)
 	}
 	if o.Actor != "" && (memory.Scope(o.Actor).Check() != nil || strings.Contains(o.Actor, "/")) {
-		errs = append(errs, fmt.Errorf("actor: %w: %.64q is no segment", memory.ErrScope, o.Actor))
+		err = errors.Join(err, fmt.Errorf("actor: %w: %.64q is no segment", memory.ErrScope, o.Actor))
 	}
-	if err := o.Secrets.Check(o.ID, o.Session, o.Actor, o.User, string(o.Scope)); err != nil {
-		errs = append(errs, err)
+	err = errors.Join(err, o.Secrets.Check(o.ID, o.Session, o.Actor, o.User, string(o.Scope)))
+	if bad := ledger.Amount(o.Budget).Check(); bad != nil {
+		err = errors.Join(err, fmt.Errorf("budget: %w", bad))
 	}
-	if err := ledger.Amount(o.Budget).Check(); err != nil {
-		errs = append(errs, fmt.Errorf("budget: %w", err))
-	}
-	if len(o.Skills) > maxConditions {
-		errs = append(errs, &store.LimitError{Field: "skills", Limit: maxConditions, Got: len(o.Skills)})
-	}
+	err = errors.Join(err, atMost("skills", maxConditions, len(o.Skills)))
 	for _, name := range o.Skills {
-		if err := key.CheckID("skill", name); err != nil {
-			errs = append(errs, err)
-		}
+		err = errors.Join(err, key.CheckID("skill", name))
 	}
-	if len(o.Conditions) > maxConditions {
-		errs = append(errs, &store.LimitError{Field: "conditions", Limit: maxConditions, Got: len(o.Conditions)})
-	}
+	err = errors.Join(err, atMost("conditions", maxConditions, len(o.Conditions)))
 	for k, v := range o.Conditions {
-		if n := max(len(k), len(v)); n > key.MaxID {
-			errs = append(errs, &store.LimitError{Field: "condition", Limit: key.MaxID, Got: n})
-		}
+		err = errors.Join(err, atMost("condition", key.MaxID, max(len(k), len(v))))
 	}
 	if o.Attempts < 0 {
-		errs = append(errs, fmt.Errorf("attempts: %d is negative", o.Attempts))
+		err = errors.Join(err, fmt.Errorf("attempts: %d is negative", o.Attempts))
 	}
 	if d := (reason.Decision{Tasks: o.Tasks}); len(o.Tasks) > 0 {
-		if err := d.Check(); err != nil {
-			errs = append(errs, err)
-		}
+		err = errors.Join(err, d.Check())
 	}
-	if errs != nil {
-		return fmt.Errorf("%w: %w", ErrObjective, errors.Join(errs...))
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrObjective, err)
 	}
 	return nil
 }

@@ -56,8 +56,8 @@ func (v View) Resume(ctx context.Context, id string) (*Report, error) {
 // at most 64 KiB. What of it is a secret is not kept, as Objective.Secrets says. The error
 // is ErrNotAsking if the run has asked nothing, and otherwise as Resume's.
 func (v View) Answer(ctx context.Context, id, text string) (*Report, error) {
-	if len(text) > maxText {
-		return nil, &store.LimitError{Field: "answer", Limit: maxText, Got: len(text)}
+	if err := atMost("answer", maxText, len(text)); err != nil {
+		return nil, err
 	}
 	return v.a.reopen(ctx, v.scope, id, func(s state) (state, error) {
 		if s.Status != Asking {
@@ -85,22 +85,15 @@ func (v View) Retry(ctx context.Context, id, note string) (*Report, error) {
 // is live, store.ErrNotFound, or the store's: then Judge can be called again.
 func (v View) Judge(ctx context.Context, id string, verdict Verdict) error {
 	a := v.a
-	if err := errors.Join(alive(ctx), key.CheckID("id", id), key.CheckID("source", verdict.Source)); err != nil {
+	if err := errors.Join(key.CheckID("source", verdict.Source), atMost("why", maxText, len(verdict.Why))); err != nil {
 		return err
 	}
-	if len(verdict.Why) > maxText {
-		return &store.LimitError{Field: "why", Limit: maxText, Got: len(verdict.Why)}
-	}
 	verdict.Source = a.o.Sanitizer.Sanitize(verdict.Source)
-	ctx, own, err := a.enter(ctx, v.scope, id)
+	ctx, own, s, rev, err := a.enterStored(ctx, v.scope, id)
 	if err != nil {
 		return err
 	}
 	defer a.leave(own, id)
-	s, rev, err := a.load(ctx, own.name, id)
-	if err != nil {
-		return err
-	}
 	if n := len(s.Deliveries); verdict.Task < 0 || verdict.Task > n {
 		return fmt.Errorf("%w: task %d of run %q, which has delivered %d", ErrNotDelivered, verdict.Task, id, n)
 	}
@@ -229,27 +222,20 @@ func (v View) Approvals(ctx context.Context) iter.Seq2[Approval, error] {
 // the run is just being gone on with, store.ErrNotFound, or the store's.
 func (v View) Rule(ctx context.Context, r Ruling) error {
 	a := v.a
-	err := errors.Join(alive(ctx), key.CheckID("run", r.Run), key.CheckID("by", r.By))
+	err := errors.Join(key.CheckID("by", r.By), atMost("note", maxText, len(r.Note)))
 	if err == nil && fence.Blank(r.By) {
 		err = errors.New("ruling: by is empty: say by whom it is")
-	}
-	if err == nil && len(r.Note) > maxText {
-		err = &store.LimitError{Field: "note", Limit: maxText, Got: len(r.Note)}
 	}
 	if err != nil {
 		return err
 	}
 	r.By = a.o.Sanitizer.Sanitize(r.By)
-	ctx, own, err := a.enter(ctx, v.scope, r.Run)
+	ctx, own, s, rev, err := a.enterStored(ctx, v.scope, r.Run)
 	if err != nil {
 		return err
 	}
 	defer a.upkeep.Poke() // a look before the run was left came to nothing
 	defer a.leave(own, r.Run)
-	s, rev, err := a.load(ctx, own.name, r.Run)
-	if err != nil {
-		return err
-	}
 	now := a.o.Now()
 	if p := s.pending(); p == nil || p.Decided(now) || r.Attempt != s.Attempts+1 {
 		return fmt.Errorf("%w: attempt %d of run %q, which is %s", ErrLate, r.Attempt, r.Run, s.Status)
