@@ -280,7 +280,7 @@ func (t *turn) abide(ctx context.Context) {
 	select {
 	case <-timer.C:
 	case <-ctx.Done():
-	case <-t.a.upkeep.Stopping():
+	case <-t.a.upkeep.Context().Done():
 		t.s.Wait.Due = t.s.Wait.Since + int64(t.pause)
 		return
 	}

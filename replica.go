@@ -73,7 +73,7 @@ func (a *Agent) beside(ctx context.Context, st store.Store) error {
 func (a *Agent) recollect(take func(context.Context) error) {
 	select {
 	case <-a.opened:
-	case <-a.upkeep.Stopping():
+	case <-a.upkeep.Context().Done():
 		return
 	}
 	for {
@@ -87,7 +87,7 @@ func (a *Agent) recollect(take func(context.Context) error) {
 		}
 		select {
 		case <-time.After(time.Second):
-		case <-a.upkeep.Stopping():
+		case <-a.upkeep.Context().Done():
 			return
 		}
 	}

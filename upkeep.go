@@ -124,17 +124,8 @@ func (a *Agent) maintainSome() int64 {
 	}
 	a.maintained.Store(math.MaxInt64) // until this is over
 	a.upkeep.Go(func() {
-		ctx, cancel := context.WithCancel(context.Background())
-		defer cancel()
-		a.upkeep.Go(func() {
-			select {
-			case <-a.upkeep.Stopping():
-				cancel()
-			case <-ctx.Done():
-			}
-		})
 		names := a.names()
-		next := a.maintainDue(ctx, now)
+		next := a.maintainDue(a.upkeep.Context(), now)
 		if a.names() != names {
 			next = now // others are at home here
 		}

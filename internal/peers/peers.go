@@ -102,15 +102,7 @@ func (s *Self) Join(ctx context.Context, w store.Watcher) error {
 // before is begun anew where it was, and Missed is called: it says nothing of what was
 // deleted in between.
 func (s *Self) hear(w store.Watcher, whole store.Revision, fn func(store.Entry)) {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	s.o.Upkeep.Go(func() {
-		select {
-		case <-s.o.Upkeep.Stopping():
-			cancel()
-		case <-ctx.Done():
-		}
-	})
+	ctx := s.o.Upkeep.Context()
 	for again := false; ctx.Err() == nil; again = true {
 		last, fresh := whole, again
 		var ended error

@@ -3,6 +3,7 @@
 package upkeep
 
 import (
+	"context"
 	"maps"
 	"slices"
 	"sync"
@@ -11,9 +12,10 @@ import (
 
 // Keeper looks, again and again, until it is stopped. It is safe for concurrent use.
 type Keeper struct {
-	stop, again chan struct{}
-	once        sync.Once
-	all         sync.WaitGroup
+	ctx   context.Context // ends with Stop
+	stop  context.CancelFunc
+	again chan struct{}
+	all   sync.WaitGroup
 
 	mu    sync.Mutex
 	going map[string]chan struct{} // by id, closed at the end
@@ -21,9 +23,8 @@ type Keeper struct {
 
 // New returns a Keeper that does not look yet.
 func New() *Keeper {
-	return &Keeper{
-		stop: make(chan struct{}), again: make(chan struct{}, 1), going: make(map[string]chan struct{}),
-	}
+	ctx, stop := context.WithCancel(context.Background())
+	return &Keeper{ctx: ctx, stop: stop, again: make(chan struct{}, 1), going: make(map[string]chan struct{})}
 }
 
 // Start has the Keeper call look after first, and then whenever what look has
@@ -36,7 +37,7 @@ func (k *Keeper) Start(first time.Duration, look func() time.Duration) {
 		var again chan struct{} // not before the first look
 		for {
 			select {
-			case <-k.stop:
+			case <-k.ctx.Done():
 				return
 			case <-again:
 			case <-timer.C:
@@ -86,11 +87,11 @@ func (k *Keeper) Taken() []chan struct{} {
 // Go calls fn in a goroutine that Wait waits for. Only look calls it.
 func (k *Keeper) Go(fn func()) { k.all.Go(fn) }
 
-// Stopping is closed by Stop.
-func (k *Keeper) Stopping() <-chan struct{} { return k.stop }
+// Context ends with Stop.
+func (k *Keeper) Context() context.Context { return k.ctx }
 
 // Stop ends the looking. It is idempotent.
-func (k *Keeper) Stop() { k.once.Do(func() { close(k.stop) }) }
+func (k *Keeper) Stop() { k.stop() }
 
 // Wait returns when the Keeper has been stopped and what it began is over.
 func (k *Keeper) Wait() { k.all.Wait() }

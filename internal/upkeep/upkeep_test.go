@@ -64,7 +64,7 @@ func TestKeeperDoesNothingTwice(t *testing.T) {
 		require.EqualValues(t, 2, done.Load())
 		require.Len(t, k.Taken(), 2, "to let go is a poke")
 		k.Stop()
-		<-k.Stopping()
+		<-k.Context().Done()
 		k.Wait()
 		require.EqualValues(t, 4, done.Load(), "what was begun is finished")
 	})
