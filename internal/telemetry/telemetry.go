@@ -87,26 +87,29 @@ func (t *T) Do(fn func()) bool {
 // Lost returns how many calls of providers came to nothing.
 func (t *T) Lost() int64 { return t.out.Lost() }
 
+// instrument returns what a provider makes, or one that does nothing where it makes none.
+func instrument[I any](t *T, none I, made func() (I, error)) I {
+	var it I
+	var err error
+	if ok := t.Do(func() { it, err = made() }); !ok || err != nil || guard.IsNil(it) {
+		return none
+	}
+	return it
+}
+
 // Counter returns a counter of things such as "{run}".
 func (t *T) Counter(name, unit, what string) metric.Int64Counter {
-	c, err := metric.Int64Counter(nil), error(nil)
-	ok := t.Do(func() { c, err = t.meter.Int64Counter(name, metric.WithUnit(unit), metric.WithDescription(what)) })
-	if !ok || err != nil || guard.IsNil(c) {
-		return noop.Int64Counter{}
-	}
-	return c
+	return instrument[metric.Int64Counter](t, noop.Int64Counter{}, func() (metric.Int64Counter, error) {
+		return t.meter.Int64Counter(name, metric.WithUnit(unit), metric.WithDescription(what))
+	})
 }
 
 // Histogram returns a histogram of things such as "{token}".
 func (t *T) Histogram(name, unit, what string, bounds ...float64) metric.Int64Histogram {
-	h, err := metric.Int64Histogram(nil), error(nil)
-	ok := t.Do(func() {
-		h, err = t.meter.Int64Histogram(name, metric.WithUnit(unit), metric.WithDescription(what), metric.WithExplicitBucketBoundaries(bounds...))
+	return instrument[metric.Int64Histogram](t, noop.Int64Histogram{}, func() (metric.Int64Histogram, error) {
+		return t.meter.Int64Histogram(name,
+			metric.WithUnit(unit), metric.WithDescription(what), metric.WithExplicitBucketBoundaries(bounds...))
 	})
-	if !ok || err != nil || guard.IsNil(h) {
-		return noop.Int64Histogram{}
-	}
-	return h
 }
 
 // Tokens returns the histogram of tokens used.
@@ -116,14 +119,10 @@ func (t *T) Tokens() metric.Int64Histogram {
 
 // Seconds returns a histogram of durations.
 func (t *T) Seconds(name, what string) metric.Float64Histogram {
-	h, err := metric.Float64Histogram(nil), error(nil)
-	ok := t.Do(func() {
-		h, err = t.meter.Float64Histogram(name, metric.WithUnit("s"), metric.WithDescription(what), metric.WithExplicitBucketBoundaries(durations...))
+	return instrument[metric.Float64Histogram](t, noop.Float64Histogram{}, func() (metric.Float64Histogram, error) {
+		return t.meter.Float64Histogram(name,
+			metric.WithUnit("s"), metric.WithDescription(what), metric.WithExplicitBucketBoundaries(durations...))
 	})
-	if !ok || err != nil || guard.IsNil(h) {
-		return noop.Float64Histogram{}
-	}
-	return h
 }
 
 // Span is a span under way. The zero Span is none.
