@@ -136,7 +136,7 @@ func (a *Agent) giveUser(ctx context.Context, scope memory.Scope, give giver) er
 			return err
 		}
 	}
-	keys := make(map[string]bool)
+	counted := make(map[string]bool)
 	for e, err := range a.st.Scan(ctx, store.Range{Prefix: key.Under(tenant, runKeys, "")}) {
 		var more []string
 		if err == nil {
@@ -146,10 +146,10 @@ func (a *Agent) giveUser(ctx context.Context, scope memory.Scope, give giver) er
 			return err
 		}
 		for _, k := range more {
-			keys[k] = true
+			counted[k] = true
 		}
 	}
-	return give(census.Entries(ctx, own.book, own.monitor, keys))
+	return give(census.Entries(ctx, own.book, own.monitor, func(k string) bool { return counted[k] }))
 }
 
 // giveRun gives a run, if it touches the scope, with its outputs and what marks its

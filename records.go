@@ -201,7 +201,7 @@ func (a *Agent) adopt(ctx context.Context) error {
 		defer a.handBack(own)
 		return fn(own.book, own.monitor)
 	}
-	return adopt.All(ctx, a.st, a.o.Logger, a.adopted, within, a.w.Flush)
+	return adopt.All(ctx, a.st, a.o.Logger, a.adopted, within, a.w.Flush, a.dropAll)
 }
 
 // adopted is a run of an earlier version, and what moves it.
@@ -218,24 +218,13 @@ func (a *Agent) adopted(
 		if s.Current != nil {
 			s.Current.Output.Key = renamed(s.Current.Output.Key)
 		}
-		_, err := a.commit(ctx, along{a.st, ops}, runKey(tenant, s.ID), &s, nil, "", 0)
+		_, err := a.commit(ctx, a.st, runKey(tenant, s.ID), &s, nil, "", 0, ops...)
 		if errors.Is(err, ErrRunning) {
 			return fmt.Errorf("%w: run %q", store.ErrConflict, s.ID)
 		}
 		return err
 	}
 	return adopt.Run{Tenant: tenant, Name: s.prefix()}, move, err
-}
-
-// along is a committer of more ops than it is given.
-type along struct {
-	to  committer
-	ops []store.Op
-}
-
-// Commit implements committer.
-func (a along) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
-	return a.to.Commit(ctx, append(a.ops, ops...)...)
 }
 
 // dueRuns returns the runs that are due now or whose leases have lapsed, and when to

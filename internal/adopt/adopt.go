@@ -8,8 +8,8 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
-	"time"
 
+	"github.com/arc-learn/arc/internal/census"
 	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/memory"
@@ -72,16 +72,18 @@ func (o owners) attempt(key string) string {
 // unless all runs are of one tenant. The runs move last: while one is left, All
 // begins again, and counts nothing twice. A run that is damaged, or whose id the
 // tenant has taken since, stays where it is and is logged. Within has the
-// statistics of a tenant, and flush writes what they have left to be written.
+// statistics of a tenant, flush writes what they have left to be written, and drop deletes
+// all below a prefix.
 func All(
-	ctx context.Context, st store.Store, log *slog.Logger, decode decode, within within, flush func(context.Context) error,
+	ctx context.Context, st store.Store, log *slog.Logger, decode decode, within within,
+	flush func(context.Context) error, drop func(ctx context.Context, prefix string) error,
 ) error {
 	a := &adoption{st, log, decode, within}
 	of, err := a.owners(ctx)
 	if err != nil || len(of) == 0 {
 		return err
 	}
-	err = errors.Join(a.samples(ctx, of), a.outcomes(ctx, of), a.uplift(ctx, of))
+	err = errors.Join(a.counts(ctx, of), a.uplift(ctx, of))
 	if err == nil {
 		err = flush(ctx)
 	}
@@ -89,7 +91,7 @@ func All(
 		return err
 	}
 	for _, prefix := range append(statistics[:], sessions) { // Move writes the latter anew
-		if err := a.drop(ctx, prefix); err != nil {
+		if err := drop(ctx, prefix); err != nil {
 			return err
 		}
 	}
@@ -124,49 +126,22 @@ func (a *adoption) skip(ctx context.Context, why error) {
 	a.log.LogAttrs(ctx, slog.LevelError, "record of an earlier version left alone", slog.Any("error", why))
 }
 
-// samples has each tenant's Book observe the samples of its runs, in order of
-// time.
-func (a *adoption) samples(ctx context.Context, of owners) error {
-	old, err := rank.Open(ctx, a.st, nil)
-	if err != nil {
+// counts has the Book and the Monitor of each tenant count the samples and outcomes of its
+// runs.
+func (a *adoption) counts(ctx context.Context, of owners) error {
+	book, err := rank.Open(ctx, a.st, nil)
+	monitor, wrong := meta.Open(ctx, a.st, nil)
+	if err = errors.Join(err, wrong); err != nil {
 		return err
 	}
-	var all []rank.Sample
-	for s, err := range old.Samples(ctx, time.Time{}) {
+	ours := func(attempt string) bool { return of.attempt(attempt) != "" }
+	for e, err := range census.Entries(ctx, book, monitor, ours) {
 		if err != nil {
 			return err
 		}
-		all = append(all, s)
-	}
-	slices.SortStableFunc(all, func(a, b rank.Sample) int { return a.At.Compare(b.At) })
-	for _, s := range all {
-		tenant := of.attempt(s.Key)
-		if tenant == "" {
-			continue
-		}
-		err := a.within(ctx, tenant, func(b *rank.Book, _ *meta.Monitor) error { return b.Observe(ctx, s) })
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// outcomes has each tenant's Monitor record the outcomes of its runs.
-func (a *adoption) outcomes(ctx context.Context, of owners) error {
-	old, err := meta.Open(ctx, a.st, nil)
-	if err != nil {
-		return err
-	}
-	for o, err := range old.Outcomes(ctx) {
-		if err != nil {
-			return err
-		}
-		tenant := of.attempt(o.Key)
-		if tenant == "" {
-			continue
-		}
-		err := a.within(ctx, tenant, func(_ *rank.Book, m *meta.Monitor) error { return m.Record(ctx, o) })
+		parts := key.Split(e.Key)
+		tenant := of.attempt(parts[len(parts)-1])
+		err := a.within(ctx, tenant, func(b *rank.Book, m *meta.Monitor) error { return census.Count(ctx, e, b, m) })
 		if err != nil {
 			return err
 		}
@@ -265,26 +240,4 @@ func (a *adoption) outputs(ctx context.Context, r *Run) (ops []store.Op, err err
 		ops = append(ops, store.Op{Key: e.Key, Delete: true})
 	}
 	return ops, nil
-}
-
-// drop deletes all keys below a prefix, some at a time.
-func (a *adoption) drop(ctx context.Context, prefix string) error {
-	const some = 256
-	var ops []store.Op
-	for e, err := range a.st.Scan(ctx, store.Range{Prefix: prefix}) {
-		if err != nil {
-			return err
-		}
-		if ops = append(ops, store.Op{Key: e.Key, Delete: true}); len(ops) == some {
-			if _, err := a.st.Commit(ctx, ops...); err != nil {
-				return err
-			}
-			ops = nil
-		}
-	}
-	if len(ops) == 0 {
-		return nil
-	}
-	_, err := a.st.Commit(ctx, ops...)
-	return err
 }

@@ -25,61 +25,55 @@ const (
 	outcomeKeys = "outcome"
 )
 
-// Entries yields the samples and outcomes of these keys, each in the order in which they
-// came, and the last of those of one key: a run that was deleted had the id of a later
+// Entries yields the samples and outcomes whose keys are ours, each in the order in which
+// they came, and the last of those of one key: a run that was deleted had the id of a later
 // one. It ends after the first error.
-func Entries(ctx context.Context, b *rank.Book, m *meta.Monitor, keys map[string]bool) iter.Seq2[store.Entry, error] {
+func Entries(
+	ctx context.Context, b *rank.Book, m *meta.Monitor, ours func(key string) bool,
+) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
-		var samples []rank.Sample
-		for s, err := range b.Samples(ctx, time.Time{}) {
-			if err != nil {
-				yield(store.Entry{}, err)
-				return
-			}
-			if keys[s.Key] {
-				samples = append(samples, s)
-			}
+		samples, err := those(b.Samples(ctx, time.Time{}), func(s rank.Sample) bool { return ours(s.Key) })
+		outcomes, wrong := those(m.Outcomes(ctx), func(o meta.Outcome) bool { return ours(o.Key) })
+		if err = errors.Join(err, wrong); err != nil {
+			yield(store.Entry{}, err)
+			return
 		}
 		slices.SortStableFunc(samples, func(x, y rank.Sample) int { return x.At.Compare(y.At) })
-		for _, s := range lasts(samples, func(s rank.Sample) string { return s.Key }) {
-			if e, err := sealed(key.Join(sampleKeys, s.Key), s); !yield(e, err) || err != nil {
-				return
-			}
-		}
-		var outcomes []meta.Outcome
-		for o, err := range m.Outcomes(ctx) {
-			if err != nil {
-				yield(store.Entry{}, err)
-				return
-			}
-			if keys[o.Key] {
-				outcomes = append(outcomes, o)
-			}
-		}
-		for _, o := range lasts(outcomes, func(o meta.Outcome) string { return key.Join(o.Session, o.Key) }) {
-			if e, err := sealed(key.Join(outcomeKeys, o.Session, o.Key), o); !yield(e, err) || err != nil {
-				return
-			}
-		}
+		_ = lasts(samples, func(s rank.Sample) string { return key.Join(sampleKeys, s.Key) }, yield) &&
+			lasts(outcomes, func(o meta.Outcome) string { return key.Join(outcomeKeys, o.Session, o.Key) }, yield)
 	}
 }
 
-// lasts leaves the last of those with one key.
-func lasts[T any](all []T, of func(T) string) []T {
-	seen := make(map[string]bool)
-	slices.Reverse(all)
-	all = slices.DeleteFunc(all, func(x T) bool {
-		was := seen[of(x)]
-		seen[of(x)] = true
-		return was
-	})
-	slices.Reverse(all)
-	return all
+// those returns the ones that are ours.
+func those[T any](all iter.Seq2[T, error], ours func(T) bool) (out []T, err error) {
+	for x, err := range all {
+		if err != nil {
+			return nil, err
+		}
+		if ours(x) {
+			out = append(out, x)
+		}
+	}
+	return out, nil
 }
 
-func sealed(k string, v any) (store.Entry, error) {
-	value, err := codec.Encode(k, v)
-	return store.Entry{Key: k, Value: value}, err
+// lasts yields the last of those of one key, and reports whether more are wanted.
+func lasts[T any](all []T, of func(T) string, yield func(store.Entry, error) bool) bool {
+	last := make(map[string]int)
+	for i, x := range all {
+		last[of(x)] = i
+	}
+	for i, x := range all {
+		k := of(x)
+		if last[k] != i {
+			continue
+		}
+		value, err := codec.Encode(k, x)
+		if !yield(store.Entry{Key: k, Value: value}, err) || err != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // Is reports whether an entry is one that Entries yields.
