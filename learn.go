@@ -259,10 +259,7 @@ func (t *turn) move(v verdict) phase {
 			Made: s.Attempts,
 		}
 		s.Deliveries = appendTo(s.Deliveries, d)
-		t.lineage = append(t.lineage, act.Delivery{
-			Task: d.Task, Worker: d.Worker, Attempt: d.Attempt, Output: t.output, Summary: d.Summary, Deltas: d.Deltas,
-			At: at(d.At),
-		})
+		t.lineage = append(t.lineage, d.delivered(t.output))
 	}
 	switch v {
 	case taskDone:

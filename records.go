@@ -457,10 +457,7 @@ func (a *Agent) lineage(ctx context.Context, s *state) (ds []act.Delivery, err e
 		if err != nil {
 			return nil, err
 		}
-		ds = append(ds, act.Delivery{
-			Task: d.Task, Worker: d.Worker, Attempt: d.Attempt, Output: out, Summary: d.Summary, Deltas: d.Deltas,
-			At: at(d.At),
-		})
+		ds = append(ds, d.delivered(out))
 	}
 	return ds, nil
 }

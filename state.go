@@ -583,6 +583,14 @@ type delivery struct {
 	Made int `cbor:"304,keyasint,omitempty" json:"made,omitempty"`
 }
 
+// delivered is the delivery as the host's parts see it, with its output.
+func (d *delivery) delivered(output json.RawMessage) act.Delivery {
+	return act.Delivery{
+		Task: d.Task, Worker: d.Worker, Attempt: d.Attempt, Output: output, Summary: d.Summary, Deltas: d.Deltas,
+		At: at(d.At),
+	}
+}
+
 // Bounds of what a state keeps.
 const (
 	// maxText is in bytes of each text of an objective or an answer.
