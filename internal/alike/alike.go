@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/arc-learn/arc/internal/cooldown"
 	"github.com/arc-learn/arc/redact"
 )
 
@@ -33,17 +34,7 @@ func given(raw json.RawMessage) json.RawMessage {
 
 // canonical is JSON as it is compared: the order of names says nothing, nor do blanks.
 func canonical(raw json.RawMessage) string {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	var v any
-	if d.Decode(&v) != nil {
-		return string(raw)
-	}
-	out, err := json.Marshal(v)
-	if err != nil {
-		return string(raw)
-	}
-	return string(out)
+	return strings.TrimPrefix(cooldown.Action("", raw), "\x00")
 }
 
 // token is what a secret is kept as, also in JSON, where it may have been a number.
