@@ -12,7 +12,6 @@ import (
 	"github.com/arc-learn/arc/internal/detach"
 	"github.com/arc-learn/arc/internal/lease"
 	"github.com/arc-learn/arc/internal/veil"
-	"github.com/arc-learn/arc/internal/wait"
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/store"
 )
@@ -419,48 +418,33 @@ func (t *turn) outgrown(ctx context.Context, rev store.Revision, cause error) (s
 	return t.commit(ctx, rev)
 }
 
-// think returns a decision that can be acted on. It commits nothing.
-func (t *turn) think(ctx context.Context) (reason.Decision, error) {
+// think returns a decision that can be acted on, or the usage with an error. It commits nothing.
+func (t *turn) think(ctx context.Context) (d reason.Decision, err error) {
 	if !t.s.Objective.Fresh {
 		t.s.Phase = phaseRecall
 		search := func(t *turn, ctx context.Context) (phase, error) { return "", t.search(ctx) }
 		if _, err := t.enter(ctx, search); err != nil {
-			return reason.Decision{}, err
-		}
-		now, err := t.session(ctx)
-		if err != nil {
-			return reason.Decision{}, fmt.Errorf("assess: %w", err)
-		}
-		t.s.Assessment = now
-		if err := t.know(ctx); err != nil {
-			return reason.Decision{}, err
-		}
-	}
-	t.s.Phase = phaseReason
-	b, err := t.brief(ctx)
-	if err != nil {
-		return reason.Decision{}, err
-	}
-	var used reason.Usage
-	for refused := 1; ; refused++ {
-		var d reason.Decision
-		_, err := t.enter(ctx, func(t *turn, ctx context.Context) (next phase, err error) {
-			p := wait.Policy{Again: reason.Retryable, End: time.Now().Add(t.a.o.Patience)}
-			err = wait.Retry(ctx, p, func() error {
-				d, err = t.deliberate(ctx, b, t.s.Objective.Budget.Wall)
-				used = used.Add(d.Usage)
-				return err
-			})
-			t.did.used = d.Usage
-			return "", err
-		})
-		d.Usage = used
-		again, _ := reason.Retryable(err) // as it was, for as long as Patience says
-		if err == nil || again || ctx.Err() != nil || refused >= t.a.o.Refusals || hopeless(err) {
 			return d, err
 		}
-		if replied(err) {
-			b.Complaint = err.Error()
+		if t.s.Assessment, err = t.session(ctx); err != nil {
+			return d, fmt.Errorf("assess: %w", err)
+		}
+	}
+	t.s.Phase, t.patience = phaseReason, t.a.o.Patience
+	for {
+		next, err := t.enter(ctx, func(t *turn, ctx context.Context) (next phase, err error) {
+			_, d, next, err = t.consider(ctx)
+			return next, err
+		})
+		d.Usage = t.s.Usage
+		if next == "" || err != nil {
+			return d, err
+		}
+		if t.abides() {
+			t.abide(ctx)
+		}
+		if next != phaseReason || t.s.Status == Waiting {
+			return d, t.did.fault
 		}
 	}
 }

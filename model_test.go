@@ -240,5 +240,17 @@ func TestThinkHasPatienceOnce(t *testing.T) {
 		require.LessOrEqual(t, time.Since(begin), 10*time.Second)
 		require.Greater(t, len(s.briefs), 1)
 		require.NoError(t, a.Close())
+
+		s = &script{decide: func(n int, b reason.Brief) (reason.Decision, error) {
+			if n <= 5 {
+				return reason.Decision{}, &reason.ModelError{Status: 503, Again: true}
+			}
+			return plan(b.Objective), nil
+		}}
+		a = agent(t, s.host(), nil)
+		d, err := a.Think(t.Context(), arc.Objective{Text: "mend the cache"})
+		require.NoError(t, err, "a model that is away for half a minute is waited for, as by a run")
+		require.Len(t, d.Tasks, 1)
+		require.NoError(t, a.Close())
 	})
 }

@@ -20,33 +20,9 @@ import (
 
 // reason asks the reasoner, and takes up its decision.
 func (t *turn) reason(ctx context.Context) (phase, error) {
-	if why := t.lacks(); why != "" {
-		return t.block(CauseSecret, why), nil
-	}
-	if err := t.know(ctx); err != nil {
-		return "", err
-	}
-	wall := t.left()
-	b, err := t.brief(ctx)
-	if err != nil {
-		return "", err
-	}
-	d, err := t.deliberate(ctx, b, wall)
-	if ctx.Err() != nil && d.Usage == (reason.Usage{}) {
-		return "", ctx.Err()
-	}
-	t.s.Usage = t.s.Usage.Add(d.Usage)
-	t.did.used, t.did.fault = d.Usage, err
-	if ctx.Err() != nil {
-		return phaseReason, nil // what it has cost is committed
-	}
-	if away, after := reason.Retryable(err); away {
-		return t.wait(CauseModel, err.Error(), after), nil
-	}
-	t.s.Deliberations++
-	t.s.Wait.Tries = 0
-	if err != nil {
-		return t.refuse(err), nil
+	b, d, next, err := t.consider(ctx)
+	if next != "" || err != nil {
+		return next, err
 	}
 	g := t.s.aim()
 	g.Complaint = ""
@@ -64,6 +40,39 @@ func (t *turn) reason(ctx context.Context) (phase, error) {
 	g.reserve(d)
 	t.emit(EventDecided, Event{Text: d.Approach, IDs: g.Utilized})
 	return phaseAssess, nil
+}
+
+// consider has the reasoner decide, by a brief. Without a decision that can be acted on it
+// returns where the run goes, and the usage alone.
+func (t *turn) consider(ctx context.Context) (b reason.Brief, d reason.Decision, next phase, err error) {
+	if why := t.lacks(); why != "" {
+		return b, d, t.block(CauseSecret, why), nil
+	}
+	if err = t.know(ctx); err != nil {
+		return b, d, "", err
+	}
+	wall := t.left()
+	if b, err = t.brief(ctx); err != nil {
+		return b, d, "", err
+	}
+	d, err = t.deliberate(ctx, b, wall)
+	if ctx.Err() != nil && d.Usage == (reason.Usage{}) {
+		return b, d, "", ctx.Err()
+	}
+	t.s.Usage = t.s.Usage.Add(d.Usage)
+	t.did.used, t.did.fault = d.Usage, err
+	if ctx.Err() != nil {
+		return b, d, phaseReason, nil // what it has cost is committed
+	}
+	if away, after := reason.Retryable(err); away {
+		return b, d, t.wait(CauseModel, err.Error(), after), nil
+	}
+	t.s.Deliberations++
+	t.s.Wait.Tries = 0
+	if err != nil {
+		next = t.refuse(err)
+	}
+	return b, d, next, nil
 }
 
 // attribute takes down whose words a decision is made of, and which memories it
