@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
 	"slices"
 	"strings"
@@ -46,22 +45,19 @@ func Open(ctx context.Context, dir string, host Host, opts *Options) (*Agent, er
 		// Before anything is created on disk, as what follows.
 		return nil, err
 	}
-	if err := checkHost(host, opts); err != nil {
+	o, runner, err := checked(host, opts)
+	if err != nil {
 		return nil, err
 	}
 	var st store.Store = store.NewMem()
 	if dir != "" {
-		var logger *slog.Logger
-		if opts != nil {
-			logger = guard.Logger(opts.Logger)
-		}
-		disk, err := badger.Open(dir, &badger.Options{Logger: logger})
+		disk, err := badger.Open(dir, &badger.Options{Logger: o.Logger})
 		if err != nil {
 			return nil, err
 		}
 		st = disk
 	}
-	a, err := build(ctx, st, host, opts)
+	a, err := build(ctx, st, host, o, runner)
 	if err != nil {
 		return nil, errors.Join(err, st.Close())
 	}
@@ -75,10 +71,11 @@ func Open(ctx context.Context, dir string, host Host, opts *Options) (*Agent, er
 // One error lists everything that is wrong with the host's parts and the
 // options.
 func New(ctx context.Context, st store.Store, host Host, opts *Options) (*Agent, error) {
-	if err := checkHost(host, opts); err != nil {
+	o, runner, err := checked(host, opts)
+	if err != nil {
 		return nil, err
 	}
-	a, err := build(ctx, st, host, opts)
+	a, err := build(ctx, st, host, o, runner)
 	if err != nil {
 		return nil, err
 	}
@@ -87,14 +84,14 @@ func New(ctx context.Context, st store.Store, host Host, opts *Options) (*Agent,
 }
 
 // build returns an Agent without its background. The host's parts are checked.
-func build(ctx context.Context, st store.Store, host Host, opts *Options) (*Agent, error) {
+func build(ctx context.Context, st store.Store, host Host, o Options, runner *act.Runner) (*Agent, error) {
 	if guard.IsNil(st) {
 		return nil, errors.New("arc: the store is nil")
 	}
 	if ctx == nil {
 		return nil, errors.New("arc: the context is nil")
 	}
-	o, base := options(host, opts), guard.Store(st)
+	base := guard.Store(st)
 	var leases *lease.Store
 	if o.Replica != "" {
 		leases = lease.New(base, o.Replica, o.Lease, o.Now)
@@ -106,6 +103,7 @@ func build(ctx context.Context, st store.Store, host Host, opts *Options) (*Agen
 		veils:  sync.Pool{New: func() any { return new(veil.Veil) }},
 		o:      o, st: shared, w: flush.New(shared), leases: leases,
 		reasoner: host.Reasoner, sources: slices.Clone(host.Sources), secrets: host.Secrets,
+		runner: runner, asks: host.Approver != nil,
 		skills: quoted.Skills{Names: slices.Sorted(maps.Keys(host.Skills)), All: maps.Clone(host.Skills)},
 	}
 	a.keeping = make(chan struct{}, 1)
@@ -115,11 +113,6 @@ func build(ctx context.Context, st store.Store, host Host, opts *Options) (*Agen
 		return nil, fmt.Errorf("arc: %w", err)
 	}
 	a.watch, a.hooks.Limit = newObserver(&a.o), hookLimit
-	runner, err := newRunner(host, &a.o)
-	if err != nil {
-		return nil, err
-	}
-	a.runner, a.asks = runner, host.Approver != nil
 	a.runs, a.opened = roster.New(ErrRunning, errStill), make(chan struct{})
 	a.upkeep = upkeep.New()
 	a.tenants = pool.New(a.openTenant, a.w.Flush, idleTenants, nil, nil, nil)
@@ -153,13 +146,6 @@ func options(host Host, opts *Options) Options {
 }
 
 // fill puts the defaults where a field is zero.
-func (r *Retention) fill() {
-	const day = 24 * time.Hour
-	r.Age = cmp.Or(r.Age, 90*day)
-	r.Samples, r.Count = cmp.Or(r.Samples, 400*day), max(r.Count, 0)
-}
-
-// fill puts the defaults where a field is zero.
 func (o *Options) fill() {
 	o.Scope = cmp.Or(o.Scope, "local")
 	o.Attempts = cmp.Or(o.Attempts, 3)
@@ -174,7 +160,9 @@ func (o *Options) fill() {
 	o.Budget.Steps = cmp.Or(o.Budget.Steps, 1000)
 	o.Lease = cmp.Or(o.Lease, 15*time.Second)
 	o.ReadYourWrites = cmp.Or(o.ReadYourWrites, time.Second)
-	o.Retention.fill()
+	o.Retention.Age = cmp.Or(o.Retention.Age, 90*24*time.Hour)
+	o.Retention.Count = max(o.Retention.Count, 0)
+	o.Retention.Samples = cmp.Or(o.Retention.Samples, 400*24*time.Hour)
 	if o.Policy == nil {
 		o.Policy = func(b *rank.Book) rank.Policy { return b.Learned(nil) }
 	}
@@ -228,10 +216,10 @@ func (o *Options) check() error {
 	return errors.Join(errs...)
 }
 
-// checkHost returns every problem with the host's parts and the options.
-func checkHost(host Host, opts *Options) error {
-	o := options(host, opts)
-	var err error
+// checked returns the options with their defaults and what makes attempts, or every problem
+// with the host's parts and the options.
+func checked(host Host, opts *Options) (o Options, runner *act.Runner, err error) {
+	o = options(host, opts)
 	if host.Reasoner != nil && guard.IsNil(host.Reasoner) {
 		err = errors.New("the reasoner is nil")
 	}
@@ -240,23 +228,17 @@ func checkHost(host Host, opts *Options) error {
 			err = errors.Join(err, fmt.Errorf("source %d is nil", i+1))
 		}
 	}
-	_, badHost := newRunner(host, &o)
-	_, badLearn := learn.New(nil, nil, nil, &o.Learn)
-	if err = errors.Join(err, o.check(), badHost, badLearn); err != nil {
-		return fmt.Errorf("arc: %w", err)
-	}
-	return nil
-}
-
-// newRunner returns what makes attempts, or every problem with the host's workers
-// and gates.
-func newRunner(host Host, o *Options) (*act.Runner, error) {
-	return act.NewRunner(act.Options{
+	runner, badHost := act.NewRunner(act.Options{
 		Workers: host.Workers, Gates: host.Gates, Approver: host.Approver, Interceptors: host.Interceptors,
 		ApproveFrom: o.ApproveFrom, ApproveAbove: o.ApproveAbove, ApprovalTTL: o.ApprovalTTL,
 		Timeout: o.AttemptTimeout, GateTimeout: o.GateTimeout,
 		Now: o.Now,
 	})
+	_, badLearn := learn.New(nil, nil, nil, &o.Learn)
+	if err = errors.Join(err, o.check(), badHost, badLearn); err != nil {
+		return o, nil, fmt.Errorf("arc: %w", err)
+	}
+	return o, runner, nil
 }
 
 // SetWorkers replaces the workers while runs go on, as after a file of act.LoadActions has
