@@ -302,9 +302,8 @@ type Agent struct {
 		sync.Mutex
 		// kept are the goals of the controllers of Keep, by name.
 		kept map[string]kept
-		// ids counts the ids generated.
-		ids uint64
 	}
+	ids    atomic.Uint64 // generated
 	upkeep *upkeep.Keeper
 	// maintained is when scopes are to be looked at again, in Unix nanoseconds.
 	maintained atomic.Int64

@@ -244,13 +244,10 @@ func (a *Agent) heedGoals(ctx context.Context, name string, k kept) error {
 // fleetCollector reads how the agent's workers did over the last day.
 func (a *Agent) fleetCollector() goal.Collector {
 	return goal.Collector{Domain: workforce.Domain, Every: time.Minute, Read: func(ctx context.Context) (any, error) {
-		own, err := a.tenant(ctx, a.o.Scope)
-		if err != nil {
-			return nil, err
-		}
-		defer a.handBack(own)
 		now := a.o.Now()
-		f, err := fleet.Measure(ctx, own.book, now, a.runner.Workers())
+		f, err := within(ctx, a.In(""), func(own *tenant) (fleet.Health, error) {
+			return fleet.Measure(ctx, own.book, now, a.runner.Workers())
+		})
 		if err != nil {
 			return nil, err
 		}

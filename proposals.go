@@ -56,16 +56,13 @@ func (v View) Undo(ctx context.Context, id, by, note string) (proposal.Proposal,
 	return v.decide(ctx, id, "undo", by, note)
 }
 
-func (v View) decide(ctx context.Context, id, verdict, by, note string) (p proposal.Proposal, err error) {
-	own, err := v.a.tenant(ctx, v.scope)
-	if err != nil {
-		return p, err
-	}
-	defer v.a.handBack(own)
-	own.deciding.Lock()
-	defer own.deciding.Unlock()
-	p, err = own.proposals.Decide(ctx, id, verdict, by, note)
-	return p, errors.Join(err, v.a.heed(ctx, own))
+func (v View) decide(ctx context.Context, id, verdict, by, note string) (proposal.Proposal, error) {
+	return within(ctx, v, func(own *tenant) (proposal.Proposal, error) {
+		own.deciding.Lock()
+		defer own.deciding.Unlock()
+		p, err := own.proposals.Decide(ctx, id, verdict, by, note)
+		return p, errors.Join(err, v.a.heed(ctx, own))
+	})
 }
 
 // heed has the standings of workers and the goals that are kept follow from the

@@ -383,10 +383,7 @@ func (a *Agent) begin(o Objective) (state, error) {
 
 // newID returns the next id that the seed draws. Replicas with one seed draw ids of their own.
 func (a *Agent) newID(now time.Time) string {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.mu.ids++
-	return uuids.Draw(now, uuids.Salted(a.o.Seed, a.o.Replica), a.mu.ids)
+	return uuids.Draw(now, uuids.Salted(a.o.Seed, a.o.Replica), a.ids.Add(1))
 }
 
 // enter marks a run as live, and returns the context that it runs under and its

@@ -283,17 +283,14 @@ func (v View) Assess(ctx context.Context, session string) (meta.Assessment, erro
 // with the parts of their scores and what a success of theirs has cost;
 // rank.Explain puts them into words. A task without Inputs asks about any.
 func (v View) Rank(ctx context.Context, situation string, task reason.Task) ([]rank.Scored, error) {
-	own, err := v.a.tenant(ctx, v.scope)
-	if err != nil {
-		return nil, err
-	}
-	defer v.a.handBack(own)
-	cs := v.a.runner.Candidates(&task, len(task.Inputs) == 0)
-	ranking, err := (&turn{a: v.a, own: own}).ranked(ctx, v.a.o.Sanitizer.Sanitize(situation), task.Skill, cs)
-	if err == nil {
-		err = own.book.Price(ctx, task.Skill, ranking)
-	}
-	return ranking, err
+	return within(ctx, v, func(own *tenant) ([]rank.Scored, error) {
+		cs := v.a.runner.Candidates(&task, len(task.Inputs) == 0)
+		ranking, err := (&turn{a: v.a, own: own}).ranked(ctx, v.a.o.Sanitizer.Sanitize(situation), task.Skill, cs)
+		if err == nil {
+			err = own.book.Price(ctx, task.Skill, ranking)
+		}
+		return ranking, err
+	})
 }
 
 // Costs returns what the attempts of the tenant's workers came to, those that failed too,

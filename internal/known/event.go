@@ -54,15 +54,15 @@ func Task(t *reason.Task, goal string, inputs json.RawMessage) string {
 	return Quote(text)
 }
 
-// lines are those of an event as a text.
-func (e *Event) lines() [7]struct {
+// line is one of an event as a text.
+type line struct {
 	label string
 	text  *string
-} {
-	return [7]struct {
-		label string
-		text  *string
-	}{
+}
+
+// lines are those of an event, in order.
+func (e *Event) lines() [7]line {
+	return [...]line{
 		{"Task: ", &e.Task},
 		{"Skill: ", &e.Skill},
 		{"Worker: ", &e.Worker},
