@@ -808,14 +808,6 @@ func (t *turn) clip(text string) string {
 	return text
 }
 
-// alive returns the error of a context that has ended, or is nil.
-func alive(ctx context.Context) error {
-	if ctx == nil {
-		return errors.New("arc: the context is nil")
-	}
-	return ctx.Err()
-}
-
 // filer is a store that keeps what was deleted until Purge.
 type filer interface {
 	Purge(context.Context) error

@@ -41,7 +41,7 @@ import (
 // is missing; with dir "" everything is kept in memory. Close closes the
 // store. The errors are New's and those of badger.Open.
 func Open(ctx context.Context, dir string, host Host, opts *Options) (*Agent, error) {
-	if err := alive(ctx); err != nil {
+	if err := store.CheckContext(ctx); err != nil {
 		// Before anything is created on disk, as what follows.
 		return nil, err
 	}
@@ -88,8 +88,8 @@ func build(ctx context.Context, st store.Store, host Host, o Options, runner *ac
 	if guard.IsNil(st) {
 		return nil, errors.New("arc: the store is nil")
 	}
-	if ctx == nil {
-		return nil, errors.New("arc: the context is nil")
+	if err := store.CheckContext(ctx); err != nil {
+		return nil, err
 	}
 	base := guard.Store(st)
 	var leases *lease.Store
@@ -403,7 +403,7 @@ func (e *BusyError) Error() string { return "arc: left behind: " + strings.Join(
 // than its own ctx, and the first that ends cancels the executors.
 func (a *Agent) Shutdown(ctx context.Context) error {
 	if ctx == nil {
-		return alive(ctx)
+		return store.CheckContext(ctx)
 	}
 	a.closeOnce.Do(func() {
 		a.runs.Close()

@@ -18,7 +18,7 @@ import (
 // returns the number of entries; runs go on meanwhile. store.Verify checks what was
 // written, and store.Restore puts it into an empty store, for Open or New to use.
 func (a *Agent) Backup(ctx context.Context, w io.Writer) (entries int, err error) {
-	if err := alive(ctx); err != nil {
+	if err := store.CheckContext(ctx); err != nil {
 		return 0, err
 	}
 	if guard.IsNil(w) {
@@ -37,7 +37,7 @@ const maxDamaged = 100
 // checksum. It returns the number of entries that it could read. The error joins a
 // store.ErrDamaged for each key that is, up to 100, or is that of the store.
 func (a *Agent) Verify(ctx context.Context) (entries int, err error) {
-	if err := alive(ctx); err != nil {
+	if err := store.CheckContext(ctx); err != nil {
 		return 0, err
 	}
 	var damaged []error

@@ -36,7 +36,7 @@ import (
 // part may be gone: call it again. A store with a method Purge is then asked for it: Badger's
 // files hold none of it either, nor do PostgreSQL's tables. Backups are the host's.
 func (a *Agent) Erase(ctx context.Context, scope memory.Scope) error {
-	if err := errors.Join(alive(ctx), scope.Check()); err != nil {
+	if err := errors.Join(store.CheckContext(ctx), scope.Check()); err != nil {
 		return fmt.Errorf("erase: %w", err)
 	}
 	err := a.stilled(ctx, scope, whole(scope), func() error { return a.erase(ctx, scope) })

@@ -37,7 +37,7 @@ import (
 // returns, the tenant's runs that would begin, or go on, get ErrRunning. What is written
 // after an error is no whole parcel, and Import refuses it.
 func (a *Agent) Export(ctx context.Context, scope memory.Scope, w io.Writer) error {
-	err := errors.Join(alive(ctx), scope.Check())
+	err := errors.Join(store.CheckContext(ctx), scope.Check())
 	if err == nil && guard.IsNil(w) {
 		err = errors.New("the writer is nil")
 	}
@@ -200,7 +200,7 @@ func upkeepOf(k string) memory.Scope { return memory.Scope(k[strings.LastIndexBy
 // but those of its memory from beginning. No other call may use the memory of the scope
 // meanwhile, and no goal.Controller its ledgers.
 func (a *Agent) Import(ctx context.Context, r io.Reader) (memory.Scope, error) {
-	err := alive(ctx)
+	err := store.CheckContext(ctx)
 	if err == nil && guard.IsNil(r) {
 		err = errors.New("the reader is nil")
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/store"
 )
 
 // Forecast says what a run of an objective would begin with.
@@ -24,7 +25,7 @@ type Forecast struct {
 // by a run's id (learn.Options.Holdout) it tells for the ID that is given. The
 // errors are those of Run.
 func (a *Agent) Would(ctx context.Context, o Objective) (f Forecast, err error) {
-	if err := alive(ctx); err != nil {
+	if err := store.CheckContext(ctx); err != nil {
 		return f, err
 	}
 	o.ID = cmp.Or(o.ID, "would") // begin draws one otherwise, and the next run another

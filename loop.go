@@ -452,9 +452,6 @@ func (t *turn) think(ctx context.Context) (d reason.Decision, err error) {
 // letGo gives a run up whose caller has left it, for others to resume; one that was cut off
 // in another way is theirs once its lease has lapsed. It returns what err means to a host.
 func (t *turn) letGo(ctx context.Context, err error) error {
-	if t.a.leases == nil {
-		return err
-	}
 	if (ctx.Err() != nil || errors.Is(err, errLeft)) && t.s.Status == Running && !t.a.runs.Closing() {
 		_ = lease.Of(ctx).Release(context.WithoutCancel(ctx)) // else it lapses
 	}

@@ -102,7 +102,7 @@ func (t *turn) commit(ctx context.Context, rev store.Revision) (store.Revision, 
 		to = t.a.w
 	}
 	t.s.Wait.Due = t.due()
-	if t.a.leases != nil {
+	if t.a.leases != nil { // to look for one takes an allocation
 		lease.Of(ctx).Keep(t.s.Status == Running || t.abiding)
 	}
 	var index []store.Op

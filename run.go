@@ -66,7 +66,7 @@ func (a *Agent) Events(ctx context.Context, o Objective) iter.Seq2[Event, error]
 // acted on. It executes, learns and keeps nothing. With an error, the Decision
 // has the Usage alone.
 func (a *Agent) Think(ctx context.Context, o Objective) (reason.Decision, error) {
-	if err := alive(ctx); err != nil {
+	if err := store.CheckContext(ctx); err != nil {
 		return reason.Decision{}, err
 	}
 	s, err := a.begin(o)
@@ -101,7 +101,7 @@ func (a *Agent) start(
 func (a *Agent) startAs(
 	ctx context.Context, o Objective, yield func(Event) bool, adopted bool, requeue string,
 ) (*Report, error) {
-	if err := alive(ctx); err != nil {
+	if err := store.CheckContext(ctx); err != nil {
 		return nil, err
 	}
 	s, err := a.begin(o)
@@ -416,7 +416,7 @@ func (a *Agent) enter(ctx context.Context, scope memory.Scope, id string) (conte
 func (a *Agent) enterStored(
 	ctx context.Context, scope memory.Scope, id string,
 ) (live context.Context, own *tenant, s state, rev store.Revision, err error) {
-	if err = errors.Join(alive(ctx), key.CheckID("id", id)); err != nil {
+	if err = errors.Join(store.CheckContext(ctx), key.CheckID("id", id)); err != nil {
 		return nil, nil, s, 0, err
 	}
 	if live, own, err = a.enter(ctx, scope, id); err != nil {

@@ -77,7 +77,7 @@ func (a *Agent) resumeSome() int64 {
 // what went wrong with single runs, which are due again later. If ctx ends, runs
 // are left where they are, and are due at once.
 func (a *Agent) ResumeDue(ctx context.Context) (int, error) {
-	if err := alive(ctx); err != nil {
+	if err := store.CheckContext(ctx); err != nil {
 		return 0, err
 	}
 	due, _, err := a.dueRuns(ctx)

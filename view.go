@@ -171,7 +171,7 @@ func (v View) Runs(ctx context.Context, f Filter) iter.Seq2[*Report, error] {
 // Aims. It goes on with nothing. The error is store.ErrNotFound for an id that the
 // scope's tenant has not.
 func (v View) Report(ctx context.Context, id string) (*Report, error) {
-	if err := errors.Join(alive(ctx), v.scope.Check(), key.CheckID("id", id)); err != nil {
+	if err := errors.Join(store.CheckContext(ctx), v.scope.Check(), key.CheckID("id", id)); err != nil {
 		return nil, err
 	}
 	s, _, err := v.a.load(ctx, v.scope.Tenant(), id)
@@ -311,7 +311,7 @@ func (v View) Confidence(ctx context.Context) ([]rank.Claims, error) {
 // delivered, and Judge that of a Provisional one: Chunk tells which it was, and tries
 // again where memory had rejected it and no source has found the delivery wrong.
 func (v View) Chunk(ctx context.Context, session string) ([]memory.Receipt, error) {
-	if err := alive(ctx); err != nil || session == "" {
+	if err := store.CheckContext(ctx); err != nil || session == "" {
 		return nil, err
 	}
 	own, err := v.a.tenant(ctx, v.scope)
