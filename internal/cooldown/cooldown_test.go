@@ -21,6 +21,15 @@ var (
 
 func at(ms int64) time.Time { return epoch.Add(time.Duration(ms) * time.Millisecond) }
 
+// remaining is how long a key still has to rest.
+func remaining(g *cooldown.Guard, k cooldown.Key, at time.Time) time.Duration {
+	until, why := g.Resting(k, at)
+	if why == "" {
+		return 0
+	}
+	return until.Sub(at)
+}
+
 func TestCases(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("testdata/loop-cooldown.json")
@@ -54,9 +63,9 @@ func TestCases(t *testing.T) {
 		t.Run(c.Name, func(t *testing.T) {
 			t.Parallel()
 			if c.Input.Rest != nil {
-				var rests cooldown.Cooldown
-				rests.Start(k, epoch, time.Duration(*c.Input.Rest)*time.Millisecond)
-				left := rests.Remaining(k, at(c.Input.At))
+				g := cooldown.NewGuard()
+				g.Rest(k, epoch, time.Duration(*c.Input.Rest)*time.Millisecond, "it is tired")
+				left := remaining(g, k, at(c.Input.At))
 				require.Equal(t, c.Want.Remaining, left.Milliseconds())
 				require.Equal(t, c.Want.OnCooldown, left > 0)
 				return
@@ -135,27 +144,27 @@ func TestKeysDoNotMix(t *testing.T) {
 	t.Parallel()
 	loop, err := cooldown.NewLoop(1, time.Second)
 	require.NoError(t, err)
-	var rests cooldown.Cooldown
+	g := cooldown.NewGuard()
 	loop.Fail(cooldown.Key{Goal: "a:b", Action: "c"}, epoch)
-	rests.Start(cooldown.Key{Goal: "a:b", Action: "c"}, epoch, time.Second)
+	g.Rest(cooldown.Key{Goal: "a:b", Action: "c"}, epoch, time.Second, "it is tired")
 	other := cooldown.Key{Goal: "a", Action: "b:c"}
 	require.False(t, loop.Looping(other, epoch))
-	require.Zero(t, rests.Remaining(other, epoch))
+	require.Zero(t, remaining(g, other, epoch))
 }
 
-func TestCooldownEdges(t *testing.T) {
+func TestRestEdges(t *testing.T) {
 	t.Parallel()
-	var rests cooldown.Cooldown
-	require.Zero(t, rests.Remaining(k, epoch))
-	rests.Start(k, epoch, -time.Second)
-	require.Zero(t, rests.Remaining(k, epoch.Add(-time.Hour)))
-	rests.Start(k, epoch, 90*time.Second)
-	require.Equal(t, time.Duration(1), rests.Remaining(k, epoch.Add(90*time.Second-1)))
-	require.Zero(t, rests.Remaining(k, epoch.Add(90*time.Second)), "it ends exactly then")
-	rests.Start(k, epoch.Add(time.Second), time.Second)
-	require.Equal(t, 88*time.Second, rests.Remaining(k, epoch.Add(2*time.Second)), "a shorter rest changes nothing")
-	rests.Start(k, epoch, math.MaxInt64)
-	require.Equal(t, time.Duration(math.MaxInt64), rests.Remaining(k, epoch))
+	g := cooldown.NewGuard()
+	require.Zero(t, remaining(g, k, epoch))
+	g.Rest(k, epoch, -time.Second, "it is tired")
+	require.Zero(t, remaining(g, k, epoch.Add(-time.Hour)))
+	g.Rest(k, epoch, 90*time.Second, "it is tired")
+	require.Equal(t, time.Duration(1), remaining(g, k, epoch.Add(90*time.Second-1)))
+	require.Zero(t, remaining(g, k, epoch.Add(90*time.Second)), "it ends exactly then")
+	g.Rest(k, epoch.Add(time.Second), time.Second, "it is tired")
+	require.Equal(t, 88*time.Second, remaining(g, k, epoch.Add(2*time.Second)), "a shorter rest changes nothing")
+	g.Rest(k, epoch, math.MaxInt64, "it is tired")
+	require.Equal(t, time.Duration(math.MaxInt64), remaining(g, k, epoch))
 }
 
 // TestForgetting: keys that no longer matter do not pile up, and those that do
@@ -164,22 +173,22 @@ func TestForgetting(t *testing.T) {
 	t.Parallel()
 	loop, err := cooldown.NewLoop(1, time.Second)
 	require.NoError(t, err)
-	var rests cooldown.Cooldown
+	g := cooldown.NewGuard()
 	key := func(i int) cooldown.Key { return cooldown.Key{Action: fmt.Sprint(i)} }
 	const n = 10_000
 	for i := range n {
 		loop.Fail(key(i), at(int64(i)))
-		rests.Start(key(i), at(int64(i)), time.Second)
+		g.Rest(key(i), at(int64(i)), time.Second, "it is tired")
 		for j := max(0, i-3); j <= i; j++ {
 			require.True(t, loop.Looping(key(j), at(int64(i))))
-			require.Positive(t, rests.Remaining(key(j), at(int64(i))))
+			require.Positive(t, remaining(g, key(j), at(int64(i))))
 		}
 	}
 	require.Zero(t, loop.Failures(key(0), epoch), "the failure of long ago is forgotten")
-	require.Zero(t, rests.Remaining(key(0), epoch))
+	require.Zero(t, remaining(g, key(0), epoch))
 	kept := 0
 	for i := range n {
-		if rests.Remaining(key(i), epoch) > 0 {
+		if remaining(g, key(i), epoch) > 0 {
 			kept++
 		}
 	}

@@ -2,6 +2,7 @@ package cooldown
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 )
@@ -18,10 +19,15 @@ const (
 // concurrently.
 type Guard struct {
 	loop   *Loop
-	rest   Cooldown
-	why    map[Key]string
+	rests  map[Key]rest
 	recent map[string][]done // by goal, at most turnsKept
 	sweep  int               // number of keys at which to look for old ones
+}
+
+// rest is how long an action is left alone.
+type rest struct {
+	begin, end time.Time
+	why        string
 }
 
 // done is an action that has ended.
@@ -37,17 +43,22 @@ const turnsKept = 4
 // NewGuard returns a Guard.
 func NewGuard() *Guard {
 	loop := &Loop{max: guardMax, window: guardWindow, failed: map[Key][]time.Time{}}
-	return &Guard{loop: loop, why: map[Key]string{}, recent: map[string][]done{}}
+	return &Guard{loop: loop, rests: map[Key]rest{}, recent: map[string][]done{}}
 }
 
-// Resting returns until when and why k rests at a time; a zero time if it does
-// not.
+// Resting returns until when and why k rests at a time; a zero time without a rest
+// and from the very end of one. A time before the rest began means that the clock was
+// set back; the rest begins again.
 func (g *Guard) Resting(k Key, at time.Time) (until time.Time, why string) {
-	if left := g.rest.Remaining(k, at); left > 0 {
-		return at.Add(left), g.why[k]
+	r := g.rests[k]
+	if at.Before(r.begin) {
+		r.begin, r.end = at, at.Add(r.end.Sub(r.begin))
+		g.rests[k] = r
 	}
-	delete(g.why, k)
-	return time.Time{}, ""
+	if !r.end.After(at) {
+		return time.Time{}, ""
+	}
+	return r.end, r.why
 }
 
 // End says that k ended, however it did.
@@ -75,11 +86,11 @@ func (g *Guard) Fail(k Key, at time.Time) {
 // Rest lets k rest from at for d, and says why. A shorter rest does not cut a
 // longer one short; a d of zero or less is ignored.
 func (g *Guard) Rest(k Key, at time.Time, d time.Duration, why string) {
-	if d <= 0 || d < g.rest.Remaining(k, at) {
+	if until, _ := g.Resting(k, at); d <= 0 || at.Add(d).Before(until) {
 		return
 	}
-	g.rest.Start(k, at, d)
-	g.why[k] = why
+	g.rests[k] = rest{at, at.Add(d), why}
+	g.forget(at)
 }
 
 // alternating reports whether the last four actions are two in turn within the
@@ -94,18 +105,14 @@ func alternating(recent []done) (other string, ok bool) {
 
 // forget drops what is over when the maps have doubled since the last time.
 func (g *Guard) forget(at time.Time) {
-	if len(g.why)+len(g.recent) < max(1024, g.sweep) {
+	if len(g.rests)+len(g.recent) < max(1024, g.sweep) {
 		return
 	}
-	for k := range g.why {
-		if g.rest.Remaining(k, at) == 0 {
-			delete(g.why, k)
-		}
-	}
+	maps.DeleteFunc(g.rests, func(_ Key, r rest) bool { return !r.end.After(at) })
 	for goal, recent := range g.recent {
 		if at.Sub(slices.MaxFunc(recent, func(x, y done) int { return x.at.Compare(y.at) }).at) > guardWindow {
 			delete(g.recent, goal)
 		}
 	}
-	g.sweep = nextSweep(len(g.why) + len(g.recent))
+	g.sweep = nextSweep(len(g.rests) + len(g.recent))
 }
