@@ -9,17 +9,12 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/arc-learn/arc/internal/guard"
+	"github.com/arc-learn/arc/memory"
 )
-
-// Embedder is a memory.Embedder.
-type Embedder interface {
-	Model() string
-	Embed(ctx context.Context, texts []string) ([][]float32, error)
-}
 
 // watched is an Embedder whose calls are spans.
 type watched struct {
-	Embedder
+	memory.Embedder
 	t     *T
 	now   func() time.Time
 	took  metric.Float64Histogram
@@ -28,7 +23,7 @@ type watched struct {
 
 // Embedder returns e with a span for each call. It returns e itself where e is
 // nil or cannot name its model: the memory says so.
-func (t *T) Embedder(e Embedder, now func() time.Time) Embedder {
+func (t *T) Embedder(e memory.Embedder, now func() time.Time) memory.Embedder {
 	if guard.IsNil(e) {
 		return e
 	}
