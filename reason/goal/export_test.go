@@ -36,7 +36,7 @@ const (
 	MaxName     = maxName
 	MaxDomains  = maxDomains
 	MaxSnapshot = 1 << 20 // bytes
-	MaxDepth    = plain.MaxDepth
+	MaxDepth    = 64
 	MaxGoals    = maxGoals
 	MaxYAML     = maxYAML
 	MaxSteps    = maxSteps

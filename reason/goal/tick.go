@@ -82,10 +82,7 @@ func (c *Controller) Tick(ctx context.Context) (Report, error) {
 	c.ticking.Lock()
 	defer c.ticking.Unlock()
 	r := Report{At: c.o.Now().UTC().Round(0)}
-	if ctx == nil {
-		return r, errors.New("goal: tick: the context is nil")
-	}
-	if err := ctx.Err(); err != nil {
+	if err := store.CheckContext(ctx); err != nil {
 		return r, err
 	}
 	defer c.launch(ctx)

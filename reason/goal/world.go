@@ -200,13 +200,13 @@ func (c Change) overlay() (out overlay, err error) {
 	if out.value, err = plain.Of("value", c.Value); err != nil {
 		return out, fmt.Errorf("change of %s: %w", out.place, err)
 	}
-	if _, isNumber := out.value.(float64); c.Op == adds && !isNumber {
-		return out, fmt.Errorf("change of %s adds %s, which is no number", out.place, plain.Short(plain.JSON(out.value)))
+	switch _, isNumber := out.value.(float64); {
+	case c.Op == adds && !isNumber:
+		err = fmt.Errorf("change of %s adds %s, which is no number", out.place, plain.Short(plain.JSON(out.value)))
+	case c.Op != sets && c.Op != adds:
+		err = fmt.Errorf("change of %s: unknown operation %q", out.place, c.Op)
 	}
-	if c.Op != sets && c.Op != adds {
-		return out, fmt.Errorf("change of %s: unknown operation %q", out.place, c.Op)
-	}
-	return out, nil
+	return out, err
 }
 
 // after returns the value at the overlay's place in data once the change is made.

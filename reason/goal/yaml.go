@@ -20,6 +20,7 @@ import (
 const (
 	maxYAML     = 1 << 20 // bytes of a file of goals
 	maxExpected = 1 << 24 // bytes of its expected values, with what aliases make of them
+	maxNested   = 1 << 7  // nodes of these in one another that are followed
 )
 
 // Load replaces the set by goals in YAML, and returns whether it did. Content that
@@ -143,7 +144,7 @@ func expanded(n *yaml.Node, limit, nested int) int {
 		below = []*yaml.Node{n.Alias}
 	}
 	for _, c := range below {
-		if size < limit && nested < 2*plain.MaxDepth {
+		if size < limit && nested < maxNested {
 			size += expanded(c, limit-size, nested+1)
 		}
 	}

@@ -8,14 +8,15 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/arc-learn/arc/internal/depth"
 	"github.com/arc-learn/arc/internal/guard"
+	"github.com/arc-learn/arc/internal/text"
 	"github.com/arc-learn/arc/store"
 )
 
 // Limits of a value.
 const (
 	maxSize  = 1 << 20 // bytes of JSON
-	MaxDepth = 64      // nesting
 	maxShown = 200     // bytes of a text that Short leaves
 )
 
@@ -36,28 +37,10 @@ func Of(field string, v any) (out any, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s is not JSON: %w", field, err)
 	}
-	if n := depth(out); n > MaxDepth {
-		return nil, &store.LimitError{Field: "depth of " + field, Limit: MaxDepth, Got: n}
+	if err := depth.Check(field, raw); err != nil {
+		return nil, err
 	}
 	return out, nil
-}
-
-// depth returns how many lists and objects lie in one another.
-func depth(v any) int {
-	n := 0
-	switch v := v.(type) {
-	case []any:
-		for _, e := range v {
-			n = max(n, depth(e))
-		}
-	case map[string]any:
-		for _, e := range v {
-			n = max(n, depth(e))
-		}
-	default:
-		return 0
-	}
-	return n + 1
 }
 
 // JSON returns a value as JSON, or the name of its type where it is not plain and cannot
@@ -74,12 +57,7 @@ func JSON(v any) string {
 }
 
 // Cut returns a text as valid UTF-8, without what is over a limit in bytes.
-func Cut(s string, limit int) string {
-	if len(s) > limit {
-		s = s[:limit] + "…"
-	}
-	return strings.ToValidUTF8(s, "")
-}
+func Cut(s string, limit int) string { return text.Shorten(strings.ToValidUTF8(s, ""), limit) }
 
 // Short cuts a text for a reason.
 func Short(s string) string { return Cut(s, maxShown) }
