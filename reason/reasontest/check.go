@@ -177,25 +177,27 @@ func (c *check) once(what string, n int) {
 // errHang is the error of a call of which there is nothing more to say.
 var errHang = errors.New("no result")
 
-// wait runs fn and gives up on it when patience is at its end.
-func (c *check) wait(what string, fn func()) error {
-	done := make(chan struct{})
+// wait runs fn and returns what it returns, unless it panics, or patience is at its end
+// before.
+func wait[T any](c *check, what string, fn func() T) (v T, err error) {
+	got, panicked := make(chan T, 1), make(chan any, 1)
 	go func() {
-		defer close(done)
 		defer func() {
 			if v := recover(); v != nil {
-				c.complain("%s: panic: %v", what, v)
+				panicked <- v
 			}
 		}()
-		fn()
+		got <- fn()
 	}()
 	select {
-	case <-done:
-		return nil
+	case v = <-got:
+		return v, nil
+	case r := <-panicked:
+		c.complain("%s: panic: %v", what, r)
 	case <-time.After(c.patience):
 		c.complain("%s: did not return", what)
-		return errHang
 	}
+	return v, errHang
 }
 
 // generate calls the adapter, and complains of what is never right.
@@ -204,24 +206,16 @@ func (c *check) generate(ctx context.Context, what string, req *reason.Request) 
 		resp *reason.Response
 		err  error
 	}
-	got := make(chan result, 1)
-	if err := c.wait(what, func() {
-		resp, err := c.model.Generate(ctx, req)
-		got <- result{resp, err}
-	}); err != nil {
+	r, err := wait(c, what, func() (r result) { r.resp, r.err = c.model.Generate(ctx, req); return r })
+	if err != nil {
 		return nil, err
 	}
-	select {
-	case r := <-got:
-		if (r.resp == nil) == (r.err == nil) {
-			c.complain("%s: a response or an error, not both nor neither: got %v, %v", what, r.resp, r.err)
-			r.err = errors.Join(r.err, errHang)
-		}
-		c.secretive(what, r.err)
-		return r.resp, r.err
-	default:
-		return nil, errHang // it panicked
+	if (r.resp == nil) == (r.err == nil) {
+		c.complain("%s: a response or an error, not both nor neither: got %v, %v", what, r.resp, r.err)
+		r.err = errors.Join(r.err, errHang)
 	}
+	c.secretive(what, r.err)
+	return r.resp, r.err
 }
 
 // collect reads a stream while next says so, and complains of what is never
@@ -236,19 +230,16 @@ func (c *check) collect(ctx context.Context, what string, next func(piece *reaso
 		pieces []*reason.Response
 		err    error
 	}
-	got := make(chan result, 1)
-	if err := c.wait(what, func() {
-		var r result
-		defer func() { got <- r }()
+	r, err := wait(c, what, func() (r result) {
 		for piece, err := range s.Stream(ctx, ask()) {
 			if r.err != nil {
 				c.complain("%s: goes on after an error", what)
-				return
+				return r
 			}
 			if (piece == nil) == (err == nil) {
 				c.complain("%s: a piece or an error, not both nor neither: got %v, %v", what, piece, err)
 				r.err = errHang
-				return
+				return r
 			}
 			if r.err = err; err != nil {
 				c.secretive(what, err)
@@ -256,13 +247,14 @@ func (c *check) collect(ctx context.Context, what string, next func(piece *reaso
 			}
 			r.pieces = append(r.pieces, piece)
 			if !next(piece) {
-				return
+				return r
 			}
 		}
-	}); err != nil {
+		return r
+	})
+	if err != nil {
 		return nil, err
 	}
-	r := <-got
 	return r.pieces, r.err
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -136,7 +137,7 @@ func streamCut(broken bool) func(*check) {
 		c.on(func(w http.ResponseWriter, _ *http.Request, _ Call) {
 			whole := httptest.NewRecorder()
 			c.p.Stream(whole, say("one ", "two ", "three ", "four ", "five ", "six"))
-			copyHeader(w, whole)
+			maps.Copy(w.Header(), whole.Header())
 			c.send(w, firstHalf(whole.Body.Bytes()))
 			if broken {
 				panic(http.ErrAbortHandler)
@@ -163,7 +164,7 @@ func streamMalformed(c *check) {
 	c.p.Stream(header, say("x"))
 	for _, body := range append([]string{"data: {\n\n", "data: null\n\n", "event: x\ndata: {\"\n\n"}, garbage...) {
 		c.on(func(w http.ResponseWriter, _ *http.Request, _ Call) {
-			copyHeader(w, header)
+			maps.Copy(w.Header(), header.Header())
 			fmt.Fprint(w, body)
 		})
 		if pieces, err := c.collect(c.ctx, "stream malformed", all); err == nil {

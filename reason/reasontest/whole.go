@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"reflect"
@@ -287,7 +288,7 @@ func cut(c *check) {
 	c.on(func(w http.ResponseWriter, _ *http.Request, _ Call) {
 		whole := httptest.NewRecorder()
 		c.p.Answer(whole, say(strings.Repeat("half of this is missing; ", 40)))
-		copyHeader(w, whole)
+		maps.Copy(w.Header(), whole.Header())
 		w.Header().Set("Content-Length", fmt.Sprint(whole.Body.Len()))
 		c.send(w, whole.Body.Bytes()[:whole.Body.Len()/2])
 		panic(http.ErrAbortHandler)
@@ -329,7 +330,7 @@ func (c *check) onWhole(answer func(http.ResponseWriter, Reply), reply Reply) <-
 	c.on(func(w http.ResponseWriter, _ *http.Request, _ Call) {
 		body := httptest.NewRecorder()
 		answer(body, reply)
-		copyHeader(w, body)
+		maps.Copy(w.Header(), body.Header())
 		_, err := w.Write(body.Body.Bytes())
 		whole <- err == nil
 	})
@@ -353,12 +354,6 @@ func (c *check) send(w http.ResponseWriter, body []byte) {
 	_, err := w.Write(body)
 	if err = errors.Join(err, http.NewResponseController(w).Flush()); err != nil {
 		c.complain("the answer cannot be sent: %w", err)
-	}
-}
-
-func copyHeader(w http.ResponseWriter, from *httptest.ResponseRecorder) {
-	for name, values := range from.Header() {
-		w.Header()[name] = values
 	}
 }
 
