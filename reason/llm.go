@@ -32,24 +32,6 @@ type LLMOptions struct {
 	// Skills are described to the model, and their SKILL.md shown where a brief
 	// names them. nil: names alone.
 	Skills map[string]Skill
-	// Template is the text/template of the brief, in the host's words; a
-	// {{define "system"}} in it is the system prompt. Each is the package's own
-	// unless it is given.
-	//
-	// The system prompt has .schema. The brief has a block for each field of
-	// Brief, under its name in lower case (.objective, .inputs, .situation,
-	// .goals, .facts, .memories, .background, .passages, .skills, .lineage, .failed,
-	// .answers, .avoid, .alternatives, .rest, .advice and .complaint), and besides
-	//
-	//   - .estimate: Complexity and Signs
-	//   - .manuals: SKILL.md of the skills that the brief names
-	//   - .leftout: what was left out, in words
-	//
-	// Each is ready to be put into the prompt as it is. The schema and .leftout
-	// are plain; each other one is a fenced block, with its delimiters and a
-	// newline at the end, or "" if there is nothing to say. The brief has to
-	// show .objective, .inputs and .complaint.
-	Template string
 	// Logger is told of answers that had to be repaired, without texts. nil:
 	// discards.
 	Logger *slog.Logger
@@ -67,7 +49,8 @@ func (o *LLMOptions) fill() {
 // LLM is the Reasoner on a Model. It is safe for concurrent use.
 //
 // The brief is put into one prompt. Every text of it is fenced as data, and no
-// text of it is in the system prompt. Memories are shown with labels, what
+// text of it is in the system prompt. A host that wants other words wraps the Model,
+// which may change a copy of the Request. Memories are shown with labels, what
 // failed first, then patterns, facts and episodes; those in quarantine only
 // where the brief has them as Background, in a block of their own that says so.
 // What does not fit LLMOptions.Tokens is left out, and the prompt says so:
@@ -96,8 +79,7 @@ type LLM struct {
 }
 
 // NewLLM returns an LLM on m. The error lists what is wrong with the options: a
-// template that does not parse or run, and a budget that the prompt exceeds by
-// itself, are among it.
+// budget that the prompt exceeds by itself is among it.
 func NewLLM(m Model, opts *LLMOptions) (*LLM, error) {
 	o := *cmp.Or(opts, new(LLMOptions))
 	o.fill()
@@ -108,11 +90,12 @@ func NewLLM(m Model, opts *LLMOptions) (*LLM, error) {
 	if o.Tokens < 0 {
 		errs = append(errs, fmt.Errorf("option Tokens: %d is negative", o.Tokens))
 	}
-	p, err := newPrompts(&o)
-	if err == nil && o.Tokens >= 0 {
-		_, err = p.render(newDraft(&Brief{Objective: "objective"}, nil, nil), schemaOf(nil), nil)
+	p := newPrompts(&o)
+	if o.Tokens >= 0 {
+		_, err := p.render(newDraft(&Brief{Objective: "objective"}, nil, nil), schemaOf(nil), nil)
+		errs = append(errs, err)
 	}
-	if err = errors.Join(append(errs, err)...); err != nil {
+	if err := errors.Join(errs...); err != nil {
 		return nil, fmt.Errorf("reason: %w", err)
 	}
 	return &LLM{m: m, o: o, p: p}, nil

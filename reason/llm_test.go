@@ -279,24 +279,13 @@ func TestSchema(t *testing.T) {
 func TestNewLLMSaysWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	for _, o := range []reason.LLMOptions{
-		{Tokens: -1}, {Tokens: 500}, {Template: `{{define "system"}}{{.nope}}{{end}}`}, {Template: "{{.objective}}"}, {Template: "{{"},
-		{Template: "{{.objective}}{{.inputs}}{{.complaint}}{{.nope}}"}, {Template: "{{.objective}}{{.inputs}}{{.complaint}}{{.lineage.x}}"},
+		{Tokens: -1}, {Tokens: 500},
 	} {
 		_, err := reason.NewLLM(&lines{}, &o)
 		require.Error(t, err)
 		_, err = reason.NewLLM(nil, &o)
 		require.ErrorContains(t, err, "the model is nil")
 	}
-	m := &lines{answers: []string{good}}
-	_, err := llm(t, m, &reason.LLMOptions{Template: `{{define "system"}}Be brief.{{end}}DO {{.objective}}{{.inputs}}{{.complaint}}`}).Reason(t.Context(), brief())
-	require.NoError(t, err)
-	require.Equal(t, "Be brief.", m.asked[0].System)
-	require.True(t, strings.HasPrefix(m.prompt(0), "DO <<<objective-"))
-	m = &lines{answers: []string{good}}
-	_, err = llm(t, m, &reason.LLMOptions{Template: `{{define "system"}}Be brief.{{end}}`}).Reason(t.Context(), brief())
-	require.NoError(t, err)
-	require.Equal(t, "Be brief.", m.asked[0].System)
-	require.True(t, strings.HasPrefix(m.prompt(0), "Decide about this objective.\n"))
 }
 
 func TestOverBudgetIsALimitError(t *testing.T) {
@@ -337,28 +326,6 @@ func ExampleSource() {
 	// Output:
 	// | A discount is taken off twice since Monday.
 	// [Which Monday?] <nil>
-}
-
-// A brief in the host's own words.
-func ExampleLLMOptions() {
-	model := reason.ModelFunc(func(_ context.Context, req *reason.Request) (*reason.Response, error) {
-		fmt.Println(strings.Split(req.Messages[0].Text, "\n")[1])
-		return &reason.Response{Text: `{"complexity":"unclear","questions":["Which cache?"]}`}, nil
-	})
-	const words = `A ticket: {{.objective}}{{.inputs}}{{with .complaint}}Not again: {{.}}{{end}}`
-	llm, err := reason.NewLLM(model, &reason.LLMOptions{Template: words})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	_, err = llm.Reason(context.Background(), reason.Brief{Objective: "mend the cache"})
-	fmt.Println(err)
-	_, err = reason.NewLLM(model, &reason.LLMOptions{Template: "{{.ticket}}"})
-	fmt.Println(err != nil)
-	// Output:
-	// | mend the cache
-	// <nil>
-	// true
 }
 
 // Alternatives, preferences, passages and the estimate reach the model, and its alternatives the decision.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	_ "embed"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -388,39 +387,20 @@ type prompts struct {
 	budget int
 }
 
-// newPrompts parses the templates, and tries them on a brief with nothing and
-// on one with everything.
-func newPrompts(o *LLMOptions) (*prompts, error) {
+func newPrompts(o *LLMOptions) *prompts {
 	brief := template.Must(template.New("brief").Option("missingkey=error").Parse(briefText))
 	template.Must(brief.New("system").Parse(systemText))
 	template.Must(brief.New("repair").Parse(repairText))
-	if _, err := brief.Parse(o.Template); err != nil {
-		return nil, fmt.Errorf("option Template: %w", err)
-	}
-	p := &prompts{brief, o.Count, o.Tokens}
-	none, all := make(map[string]string), make(map[string]string)
-	for _, name := range append(slices.Collect(maps.Keys(notes)), "leftout") {
-		none[name], all[name] = "", "<"+name+">"
-	}
-	_, err1 := p.execute("system", map[string]string{"schema": "{}"})
-	_, err2 := p.execute("brief", none)
-	text, err3 := p.execute("brief", all)
-	if err := errors.Join(err1, err2, err3); err != nil {
-		return nil, fmt.Errorf("option Template: %w", err)
-	}
-	for _, must := range []string{"objective", "inputs", "complaint"} {
-		if !strings.Contains(text, all[must]) {
-			return nil, fmt.Errorf("option Template: it does not show .%s", must)
-		}
-	}
-	return p, nil
+	return &prompts{brief, o.Count, o.Tokens}
 }
 
 // execute runs a template by its name.
-func (p *prompts) execute(name string, data map[string]string) (string, error) {
+func (p *prompts) execute(name string, data map[string]string) string {
 	var w strings.Builder
-	err := p.ExecuteTemplate(&w, name, data)
-	return w.String(), err
+	if err := p.ExecuteTemplate(&w, name, data); err != nil {
+		panic(err) // the templates are this package's own
+	}
+	return w.String()
 }
 
 // render returns a request that is within the budget, and leaves out as little
@@ -428,35 +408,27 @@ func (p *prompts) execute(name string, data map[string]string) (string, error) {
 // Since what fits a budget fits a larger one too, a larger budget never leaves
 // out more.
 func (p *prompts) render(d *draft, schema json.RawMessage, again *repair) (*Request, error) {
-	system, err := p.execute("system", map[string]string{"schema": string(schema)})
-	if err != nil {
-		return nil, fmt.Errorf("prompt: %w", err)
-	}
-	mark := d.mark(again)
+	system, mark := p.execute("system", map[string]string{"schema": string(schema)}), d.mark(again)
 	fixed := p.count(system) + p.count(string(schema))
 	var text string
 	got := 0
 	fits := func(k int) bool {
-		if err == nil {
-			text, err = p.text(d, k, mark, again)
-		}
+		text = p.text(d, k, mark, again)
 		got = fixed + p.count(text)
-		return err != nil || got <= p.budget
+		return got <= p.budget
 	}
 	k := 0
 	if !fits(0) {
 		k = sort.Search(len(d.order), fits)
 	}
-	if over := !fits(k); err != nil {
-		return nil, fmt.Errorf("prompt: %w", err)
-	} else if over {
+	if !fits(k) {
 		return nil, &store.LimitError{Field: "tokens of a prompt", Limit: p.budget, Got: got}
 	}
 	return &Request{System: system, Messages: []Message{{Role: "user", Text: text}}, Schema: schema}, nil
 }
 
 // text is the prompt without the first k parts of the order.
-func (p *prompts) text(d *draft, k int, mark string, again *repair) (string, error) {
+func (p *prompts) text(d *draft, k int, mark string, again *repair) string {
 	out := make(map[string]int)
 	for i, part := range d.order {
 		if part.out = i < k; part.out {
@@ -483,15 +455,14 @@ func (p *prompts) text(d *draft, k int, mark string, again *repair) (string, err
 		}
 	}
 	data["leftout"] = strings.Join(left, ", ")
-	text, err := p.execute("brief", data)
-	if err != nil || again == nil {
-		return text, err
+	text := p.execute("brief", data)
+	if again == nil {
+		return text
 	}
-	more, err := p.execute("repair", map[string]string{
+	return text + p.execute("repair", map[string]string{
 		"answer": fence.Block("answer", mark, "yours", again.answer),
 		"wrong":  fence.Block("wrong", mark, "data", again.wrong),
 	})
-	return text + more, err
 }
 
 // mark is drawn from all of the draft, what will be left out included, so that
