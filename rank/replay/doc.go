@@ -16,6 +16,5 @@
 // the Learner with the best single candidate in hindsight and with the oracle
 // of each step. Where it knows only what the logged choice did, [Run] keeps
 // the steps in which the Learner chooses the same (Li, Chu, Langford and Wang,
-// 2011), and [Off] estimates a policy's worth from all steps by their
-// propensities. A Learner is used by one goroutine at a time.
+// 2011). A Learner is used by one goroutine at a time.
 package replay

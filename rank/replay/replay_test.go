@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -103,65 +102,6 @@ func TestBadDecisions(t *testing.T) {
 	} {
 		_, err := replay.Run(t.Context(), replay.Fixed(always("a")), []replay.Decision{d}, nil)
 		require.ErrorIs(t, err, replay.ErrDecision, name)
-	}
-	for _, propensity := range []float64{0, -1, 1.1, math.NaN()} {
-		d := good[0]
-		d.Outcomes, d.Propensity = d.Outcomes[:1], propensity
-		_, err := replay.Off(t.Context(), replay.Fixed(always("a")), []replay.Decision{d}, nil)
-		require.ErrorIs(t, err, replay.ErrDecision)
-	}
-	d := good[0]
-	d.Propensity = 0.5
-	_, err := replay.Off(t.Context(), replay.Fixed(always("a")), []replay.Decision{d}, nil)
-	require.ErrorIs(t, err, replay.ErrDecision, "two outcomes")
-}
-
-// TestOff checks the arithmetic by hand.
-func TestOff(t *testing.T) {
-	t.Parallel()
-	log := func(name string, reward, propensity float64) replay.Decision {
-		return replay.Decision{
-			Candidates: []rank.Candidate{{Name: "a"}, {Name: "b"}}, Propensity: propensity,
-			Outcomes: []rank.Sample{{Candidate: name, Reward: p(reward)}},
-		}
-	}
-	ds := []replay.Decision{log("a", 1, 0.5), log("b", 0, 0.5), log("a", 0, 0.25), log("b", 1, 0.75)}
-	r, err := replay.Off(t.Context(), replay.Fixed(always("a")), ds, nil)
-	require.NoError(t, err)
-	require.Equal(t, 2, r.Matched)
-	require.InDelta(t, 0.5, r.Logged.Value, 1e-12)
-	require.InDelta(t, 2.0/4, r.IPS.Value, 1e-12)
-	require.InDelta(t, 2.0/6, r.SNIPS.Value, 1e-12)
-	require.InDelta(t, 36.0/20, r.Effective, 1e-12)
-	require.Less(t, r.IPS.Low, r.IPS.Value)
-	require.Greater(t, r.DR.High, r.DR.Value)
-}
-
-// TestOffAgrees: on a large log of an even draw every estimate covers the
-// truth, and the doubly robust one varies less than the one by propensity.
-func TestOffAgrees(t *testing.T) {
-	t.Parallel()
-	rng := rand.New(rand.NewPCG(1, 1))
-	rates := map[string]float64{"a": 0.2, "b": 0.9, "c": 0.5}
-	names := []string{"a", "b", "c"}
-	var ds []replay.Decision
-	for range 4000 {
-		d := replay.Decision{Propensity: 1.0 / 3}
-		for _, n := range names {
-			d.Candidates = append(d.Candidates, rank.Candidate{Name: n})
-		}
-		n := names[rng.IntN(3)]
-		d.Outcomes = []rank.Sample{{Candidate: n, Success: rng.Float64() < rates[n]}}
-		ds = append(ds, d)
-	}
-	for n, rate := range rates {
-		r, err := replay.Off(t.Context(), replay.Fixed(always(n)), ds, &replay.Options{Seed: 3})
-		require.NoError(t, err)
-		for _, e := range []replay.Estimate{r.IPS, r.SNIPS, r.DR} {
-			require.InDelta(t, rate, e.Value, 4*e.StdErr+1e-12)
-		}
-		require.InDelta(t, 4000.0/3, r.Effective, 100)
-		require.Less(t, r.DR.StdErr, r.IPS.StdErr)
 	}
 }
 

@@ -13,8 +13,7 @@ import (
 	"github.com/arc-learn/arc/rank"
 )
 
-// ErrDecision: a decision lacks candidates or outcomes, or has a propensity
-// out of (0,1].
+// ErrDecision: a decision lacks candidates or outcomes.
 var ErrDecision = errors.New("bad decision")
 
 // Decision is one logged step.
@@ -25,9 +24,6 @@ type Decision struct {
 	// of them if the log has full information, else of the one that was
 	// chosen. Key, Situation and At need not be set.
 	Outcomes []rank.Sample
-	// Propensity is the probability, in (0,1], with which the logged choice
-	// was made, for [Off]. Zero: unknown.
-	Propensity float64
 }
 
 // outcome returns what came of the candidate, or nil.
