@@ -341,8 +341,9 @@ func TestLessonThatDoesNotFitIsSkipped(t *testing.T) {
 
 func TestOptionsOutOfRangeAreListed(t *testing.T) {
 	t.Parallel()
-	_, err := learn.New(nil, nil, nil, &learn.Options{FireReliability: -1})
-	require.ErrorContains(t, err, "FireReliability")
+	_, err := learn.New(nil, nil, nil, &learn.Options{Floor: 1.5, Holdout: 0.6})
+	require.ErrorContains(t, err, "Floor")
+	require.ErrorContains(t, err, "Holdout")
 }
 
 func TestRecallCanBeSwitchedOff(t *testing.T) {

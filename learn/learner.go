@@ -1,6 +1,7 @@
 package learn
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,48 +41,23 @@ type Options struct {
 	// FireAfter is the number of verified deliveries after which a chunk may
 	// fire. 0: 2; negative: never.
 	FireAfter int
-	// Same decides for the host whether two cases are of the same situation, if
-	// that is more than equal words: it vouches for it as a named Situation does.
-	// The inputs and conditions must agree all the same, and inputs are bound
-	// anew. Of the case that was, Situation and Conditions are known. nil: equal
-	// words alone count.
-	Same func(was, is Ask) bool
-	// FireReliability is the least reliability of a chunk that fires, in
-	// [0,1]: the mean of the Beta posterior (1+d)/(2+d+m) over its d
-	// deliveries and the m times that it misled. Goals for which it was
-	// recalled but did not fire say nothing about it. 0: 0.65, which one
-	// failure against two deliveries is below, and against three is not.
-	FireReliability float64
 }
+
+// reliable is the least reliability of a chunk that fires: the mean of the Beta
+// posterior (1+d)/(2+d+m) over its d deliveries and the m times that it misled.
+// Goals for which it was recalled but did not fire say nothing about it. One
+// failure against two deliveries is below, and against three is not.
+const reliable = 0.65
 
 // maxRecall is more than any prompt holds: multiples of it are numbers.
 const maxRecall = 1 << 20
 
 func (o *Options) fill() error {
-	if o.Recall == 0 {
-		o.Recall = 5
-	}
-	if o.Repeats == 0 {
-		o.Repeats = 3
-	}
-	if o.FireAfter == 0 {
-		o.FireAfter = 2
-	}
-	if o.FireReliability == 0 {
-		o.FireReliability = 0.65
-	}
-	if o.Floor == 0 {
-		o.Floor = 0.2
-	}
-	o.Recall = min(o.Recall, maxRecall)
+	o.Recall, o.Repeats = min(cmp.Or(o.Recall, 5), maxRecall), cmp.Or(o.Repeats, 3)
+	o.FireAfter, o.Floor = cmp.Or(o.FireAfter, 2), cmp.Or(o.Floor, 0.2)
 	var errs []error
-	for _, f := range []struct {
-		name string
-		v    float64
-	}{{"FireReliability", o.FireReliability}, {"Floor", max(0, o.Floor)}} {
-		if !(f.v >= 0 && f.v <= 1) {
-			errs = append(errs, fmt.Errorf("%s %v is not in [0,1]", f.name, f.v))
-		}
+	if !(o.Floor <= 1) {
+		errs = append(errs, fmt.Errorf("option Floor: %v is not at most 1", o.Floor))
 	}
 	if !(o.Holdout >= 0 && o.Holdout <= 0.5) {
 		errs = append(errs, fmt.Errorf("option Holdout: %v is not in [0,0.5]", o.Holdout))
@@ -104,10 +80,7 @@ type Learner struct {
 // New returns a Learner over the three, or an error that lists the options
 // that are out of range.
 func New(bank *memory.Bank, book *rank.Book, monitor *meta.Monitor, opts *Options) (*Learner, error) {
-	var o Options
-	if opts != nil {
-		o = *opts
-	}
+	o := *cmp.Or(opts, new(Options))
 	if err := o.fill(); err != nil {
 		return nil, err
 	}

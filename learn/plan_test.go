@@ -123,37 +123,6 @@ func TestPlanWithoutConditionsIsOnlySuggested(t *testing.T) {
 	require.Equal(t, []string{"it was stored without its conditions"}, got[0].Differs)
 }
 
-// The host may say itself which situations are equal; the rest has to hold all the
-// same, and a host that panics has said nothing.
-func TestHostDecidesWhatIsTheSame(t *testing.T) {
-	t.Parallel()
-	p := setup(t, &learn.Options{Same: func(was, is learn.Ask) bool {
-		if is.Situation == "boom" {
-			panic("boom")
-		}
-		return strings.Contains(was.Situation, "nil map") && strings.Contains(is.Situation, "nil map")
-	}})
-	for i := range 2 {
-		_, err := p.learner.Learn(t.Context(), delivered(fmt.Sprint("run ", i), "the cache"))
-		require.NoError(t, err)
-	}
-	a := ask("the pool")
-	found, err := p.learner.Recall(t.Context(), a)
-	require.NoError(t, err)
-	hits := found.Hits
-	for situation, want := range map[string]bool{"a write to a nil map": true, "something else": false, "boom": false} {
-		a.Situation = situation
-		chunk, fires := learn.Fire(p.learner.Match(hits, a), nil)
-		require.Equal(t, want, fires, situation)
-		if fires {
-			require.Equal(t, "edit for: the pool", chunk.Tasks[0].Objective)
-		}
-	}
-	a.Situation, a.Conditions = "a write to a nil map", map[string]string{"branch": "main"}
-	_, fires := learn.Fire(p.learner.Match(hits, a), nil)
-	require.False(t, fires)
-}
-
 // fires learns cases, and says what fires for another one.
 func fires(t *testing.T, a learn.Ask, learned ...learn.Outcome) (learn.Chunk, bool) {
 	t.Helper()

@@ -4,12 +4,10 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/arc-learn/arc/internal/guard"
 	"github.com/arc-learn/arc/internal/text"
 	"github.com/arc-learn/arc/learn/internal/chunk"
 	"github.com/arc-learn/arc/memory"
@@ -163,18 +161,6 @@ func (l *Learner) recall(ctx context.Context, a *Ask, hits []memory.Hit, q memor
 	return l.bank.In(a.Scope).RecallInto(ctx, hits, q)
 }
 
-// same reports whether the host takes two cases for the same situation. Variables
-// are words of it, which the host cannot see.
-func (l *Learner) same(c *chunk.Chunk, a *Ask) (same bool) {
-	if l.o.Same == nil || len(c.Variables) > 0 {
-		return false
-	}
-	was := Ask{Scope: a.Scope, Situation: c.Situation}
-	was.Conditions, was.Vouched = maps.Clone(c.Conditions), c.Vouched
-	err := guard.Call(func() { same = l.o.Same(was, *a) })
-	return err == nil && same
-}
-
 // Match returns the chunks among hits, best first, with what keeps each of them
 // from firing: they are plans to suggest.
 func (l *Learner) Match(hits []memory.Hit, a Ask) (out []Chunk) {
@@ -196,7 +182,7 @@ func (l *Learner) match(r *memory.Record, a *Ask, asked *chunk.Case) (Chunk, boo
 	if err != nil {
 		return older(r)
 	}
-	b, differs := stored.Fit(asked, l.same(stored, a))
+	b, differs := stored.Fit(asked)
 	out := Chunk{Suggestion: reason.Suggestion{ID: r.ID, Situation: stored.Situation}, scope: r.Scope, unfit: stored.Unfit}
 	out.Said = saidOf(stored)
 	out.Approach, out.Tasks, err = stored.Bind(&b)
@@ -243,7 +229,7 @@ func (l *Learner) unproven(r *memory.Record) []string {
 		return unfired
 	case delivered < l.o.FireAfter:
 		return []string{fmt.Sprintf("it has delivered %d of the %d times that it takes", delivered, l.o.FireAfter)}
-	case reliability < l.o.FireReliability:
+	case reliability < reliable:
 		return []string{fmt.Sprintf("it has misled %d times, and delivered %d", r.Stats.Misled, delivered)}
 	}
 	return nil

@@ -42,7 +42,7 @@ func TestBind(t *testing.T) {
 	was, by := stopping("search")
 	c := stored(t, was, by)
 	is, want := stopping("mail")
-	b, differs := c.Fit(&is, false)
+	b, differs := c.Fit(&is)
 	require.Empty(t, differs)
 	approach, tasks, err := c.Bind(&b)
 	require.NoError(t, err)
@@ -69,7 +69,7 @@ func TestFitTakesNullForNone(t *testing.T) {
 			for _, now := range []string{"", "null", "{}"} {
 				is := was
 				is.Inputs = json.RawMessage(now)
-				_, differs := c.Fit(&is, false)
+				_, differs := c.Fit(&is)
 				require.Empty(t, differs, "%q, and now %q", inputs, now)
 			}
 		}
@@ -95,7 +95,7 @@ func TestFitSaysWhatDiffers(t *testing.T) {
 	} {
 		is, _ := stopping("search")
 		change(&is)
-		_, differs := c.Fit(&is, false)
+		_, differs := c.Fit(&is)
 		require.Contains(t, differs, want)
 	}
 }
@@ -111,8 +111,8 @@ func TestEncodeKeepsAll(t *testing.T) {
 		require.NoError(t, err)
 		again := stored(t, of, by)
 		is, _ := stopping(word.Draw(t, "another"))
-		b, differs := made.Fit(&is, false)
-		b2, differs2 := again.Fit(&is, false)
+		b, differs := made.Fit(&is)
+		b2, differs2 := again.Fit(&is)
 		require.Equal(t, differs, differs2)
 		approach, tasks, failed := made.Bind(&b)
 		approach2, tasks2, failed2 := again.Bind(&b2)
@@ -142,7 +142,7 @@ func TestUnify(t *testing.T) {
 	general, err = chunk.Decode(raw)
 	require.NoError(t, err)
 	is := chunk.Case{Situation: "restart the billing service", Objective: "restart the billing service"}
-	b, differs := general.Fit(&is, false)
+	b, differs := general.Fit(&is)
 	require.Empty(t, differs)
 	_, tasks, err := general.Bind(&b)
 	require.NoError(t, err)
@@ -179,7 +179,7 @@ func TestFactsAreConditions(t *testing.T) {
 	} {
 		is := was
 		is.Facts = told
-		_, differs := c.Fit(&is, true)
+		_, differs := c.Fit(&is)
 		if n == 0 {
 			require.Empty(t, differs)
 			continue

@@ -10,9 +10,8 @@ import (
 	"github.com/arc-learn/arc/reason"
 )
 
-// Fit binds the chunk to a case. differs says which conditions do not hold; same is
-// set if the host says that the situation is the same.
-func (c *Chunk) Fit(a *Case, same bool) (b template.Binding, differs []string) {
+// Fit binds the chunk to a case. differs says which conditions do not hold.
+func (c *Chunk) Fit(a *Case) (b template.Binding, differs []string) {
 	differ := func(format string, args ...any) { differs = append(differs, fmt.Sprintf(format, args...)) }
 	var names []string
 	if !maps.Equal(c.Conditions, a.Conditions) {
@@ -36,7 +35,7 @@ func (c *Chunk) Fit(a *Case, same bool) (b template.Binding, differs []string) {
 		differ("%d of %d facts that it was made with are not told", n, len(c.Facts))
 	}
 	vouched := c.Vouched && a.Vouched
-	b, wrong := c.bindInputs(a, vouched || same)
+	b, wrong := c.bindInputs(a, vouched)
 	differs = append(differs, wrong...)
 	if a.words == nil {
 		a.words = template.Words(a.Objective)
@@ -46,7 +45,6 @@ func (c *Chunk) Fit(a *Case, same bool) (b template.Binding, differs []string) {
 		said, words = a.Situation, template.Words(a.Situation)
 	}
 	switch {
-	case same:
 	case c.Vouched != a.Vouched:
 		differ("the host names a situation for one of the two only")
 	case !b.Matches(c.Words, words, c.Variables):
@@ -57,7 +55,7 @@ func (c *Chunk) Fit(a *Case, same bool) (b template.Binding, differs []string) {
 		if !b.Matches(c.Objective, a.words, c.Variables) {
 			differ("the objective reads %q, not %q", text.Line(a.Objective), text.Line(c.Objective.Line()))
 		}
-	case (vouched || same) && len(wrong) == 0:
+	case vouched && len(wrong) == 0:
 		if why := c.names(&b, a.words); why != "" {
 			differ("%s", why)
 		}
