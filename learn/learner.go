@@ -85,10 +85,11 @@ func New(bank *memory.Bank, book *rank.Book, monitor *meta.Monitor, opts *Option
 		return nil, err
 	}
 	cache, err := lru.New[memory.ID, cached](cacheSize)
+	changed, err2 := lru.New[memory.Scope, time.Time](maxChanged)
 	return &Learner{
 		bank: bank, book: book, monitor: monitor, o: o, decoded: decoded{cache},
-		warned: warnings{bank: bank, repeats: o.Repeats},
-	}, err
+		warned: warnings{bank: bank, repeats: o.Repeats, changed: changed},
+	}, errors.Join(err, err2)
 }
 
 // Known returns what is known against actions in a situation of a scope, nil if

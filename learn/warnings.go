@@ -8,8 +8,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/internal/known"
@@ -38,8 +39,13 @@ const dateTime = time.DateTime + " MST"
 type warnings struct {
 	bank    *memory.Bank
 	repeats int
-	changed changes
+	// changed is when a task that succeeded has changed the world of a scope last. It is in
+	// memory only: a rest saves attempts, and ends by itself.
+	changed *lru.Cache[memory.Scope, time.Time]
 }
+
+// maxChanged is the number of scopes whose last change is remembered.
+const maxChanged = 4096
 
 // warningThread names the thread of a situation.
 func warningThread(situation string) string {
@@ -59,7 +65,8 @@ func (w *warnings) rests(k *known.Known, scope memory.Scope, run string, a *know
 	last := failed[len(failed)-1]
 	until := last.At.Add(min(restMost, restFirst<<min(len(failed)-w.repeats, 8)))
 	// One that would rest longer failed in the future: the clock was put back since.
-	if !until.After(at) || until.Sub(at) > 2*restMost || !w.changed.before(scope, last.At) {
+	changed, _ := w.changed.Get(scope)
+	if !until.After(at) || until.Sub(at) > 2*restMost || !changed.Before(last.At) {
 		return ""
 	}
 	return fmt.Sprintf("%s has failed at this %d times with the same arguments, last on %s: %s; "+
@@ -72,7 +79,7 @@ func (w *warnings) rests(k *known.Known, scope memory.Scope, run string, a *know
 // it overcame a failure, and credits what was shown if it came at first try.
 func (w *warnings) learn(ctx context.Context, o *Outcome) (r memory.Receipt, err error) {
 	if o.Passed && len(o.Result.Deltas) > 0 {
-		w.changed.hold(o.Scope, o.At)
+		w.changed.Add(o.Scope, o.At)
 	}
 	if o.Action.Task == nil {
 		return r, nil
@@ -149,38 +156,4 @@ func (o *Outcome) failed() bool {
 	own := []act.End{act.Failed, act.Rejected, act.Malformed, act.Panicked}
 	busy, _ := reason.Retryable(act.Classify(errors.New(o.Complaint)))
 	return slices.Contains(own, o.End) && !busy
-}
-
-// changes remembers when the world of a scope was changed last by a task that
-// succeeded. It is in memory only: a rest saves attempts, and ends by itself.
-type changes struct {
-	sync.Mutex
-	at    map[memory.Scope]time.Time
-	floor time.Time // of scopes that are not in at
-}
-
-// maxChanges is the number of scopes in changes.
-const maxChanges = 4096
-
-func (c *changes) hold(s memory.Scope, at time.Time) {
-	c.Lock()
-	defer c.Unlock()
-	if len(c.at) == maxChanges {
-		c.at, c.floor = nil, at
-	}
-	if c.at == nil {
-		c.at = make(map[memory.Scope]time.Time)
-	}
-	c.at[s] = at
-}
-
-// before reports whether the last change was before a time.
-func (c *changes) before(s memory.Scope, at time.Time) bool {
-	c.Lock()
-	defer c.Unlock()
-	last, ok := c.at[s]
-	if !ok {
-		last = c.floor
-	}
-	return last.Before(at)
 }
