@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"strconv"
 	"strings"
+
+	"github.com/arc-learn/arc/internal/spelling"
 )
 
 // Ref says where a value comes from: a path into the inputs, such as "/order/id",
@@ -83,13 +85,7 @@ func (v Value) raw() json.RawMessage {
 	if v.Kind != String {
 		return json.RawMessage(v.Text)
 	}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if enc.Encode(v.Text) != nil {
-		return json.RawMessage(`""`) // a string always encodes
-	}
-	return bytes.TrimSpace(b.Bytes())
+	return spelling.JSON(v.Text)
 }
 
 // scalar returns a JSON value that is no list and no object.
