@@ -96,11 +96,12 @@ func TestInputsOfAFailureAreToldOnce(t *testing.T) {
 	for task, want := range map[string]string{`{"n": 1}`: "Task: export {\"n\":1}\n", `{"n":2}`: "Task: export {\"n\":1} {\"n\":2}\n"} {
 		o := refused(task, 1, "the export of "+task)
 		o.Action.Inputs, o.Action.Task.Inputs = json.RawMessage(`{"n":1}`), json.RawMessage(task)
-		r, err := p.learner.Learn(t.Context(), o)
+		_, err := p.learner.Learn(t.Context(), o)
 		require.NoError(t, err)
-		failure, err := p.bank.In(scope).Get(t.Context(), r.Warning.ID)
+		failures, err := p.bank.In(scope).Recall(t.Context(), memory.Query{Text: o.Situation, K: 1, Kinds: []memory.Kind{memory.Failure}})
 		require.NoError(t, err)
-		require.Contains(t, failure.Content, want)
+		require.Len(t, failures, 1)
+		require.Contains(t, failures[0].Record.Content, want)
 	}
 }
 

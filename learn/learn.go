@@ -28,7 +28,7 @@ func (l *Learner) Learn(ctx context.Context, o Outcome) (Lessons, error) {
 	}
 	var err error
 	var credited memory.ID
-	if lessons.Warning, err = l.warned.learn(ctx, &o); err != nil {
+	if err = l.warned.learn(ctx, &o); err != nil {
 		return lessons, fmt.Errorf("warn: %w", err)
 	}
 	switch {
@@ -52,7 +52,6 @@ func (l *Learner) Learn(ctx context.Context, o Outcome) (Lessons, error) {
 		if err := l.bank.In(scope).Feedback(ctx, f); err != nil {
 			return lessons, fmt.Errorf("feedback: %w", err)
 		}
-		lessons.Helped, lessons.Misled = f.Utilized, f.Misled
 	}
 	if o.Task != Open {
 		if err := l.monitor.Record(ctx, o.verdict()); err != nil {
@@ -71,13 +70,10 @@ func (l *Learner) Learn(ctx context.Context, o Outcome) (Lessons, error) {
 	return lessons, nil
 }
 
-// Lessons says what an outcome has changed in memory.
+// Lessons says what of an outcome is remembered.
 type Lessons struct {
 	Chunk   memory.Receipt // of the pattern; zero: deliberation has not delivered
 	Failure memory.Receipt // of the failure; zero if the goal was not blocked
-	Warning memory.Receipt // of what failed, or was overcome; zero if nothing
-	Helped  []memory.ID    // memories credited with the delivery
-	Misled  []memory.ID    // memories charged with a failure
 }
 
 // Chunk remembers the plan that delivered a goal as a pattern with the conditions

@@ -29,12 +29,19 @@ func TestLessonsSayWhatHasChanged(t *testing.T) {
 	require.NotEmpty(t, l.Failure.ID)
 	require.Equal(t, learn.Lessons{Failure: memory.Receipt{ID: l.Failure.ID, Disposition: memory.Stored}}, l)
 
+	counts := func() []int {
+		r, err := p.bank.In(scope).Get(t.Context(), chunk)
+		require.NoError(t, err)
+		return []int{r.Stats.Helped, r.Stats.Misled}
+	}
 	o := attempt("four", "the index", false)
 	o.Fired, o.Injected = chunk, p.hits(t, chunk)
-	require.Equal(t, learn.Lessons{Misled: []memory.ID{chunk}}, learned(o))
+	require.Equal(t, learn.Lessons{}, learned(o))
+	require.Equal(t, []int{0, 1}, counts())
 
 	o = attempt("five", "the index", true)
 	o.Task, o.Goal = learn.Delivered, learn.Delivered
 	o.Fired, o.Injected = chunk, p.hits(t, chunk)
-	require.Equal(t, learn.Lessons{Helped: []memory.ID{chunk}}, learned(o))
+	require.Equal(t, learn.Lessons{}, learned(o))
+	require.Equal(t, []int{1, 1}, counts())
 }

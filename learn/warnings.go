@@ -77,12 +77,12 @@ func (w *warnings) rests(k *known.Known, scope memory.Scope, run string, a *know
 // learn takes in what an attempt says of its action. A failure is remembered, and
 // charges the warning that was shown and did not help. A pass is remembered where
 // it overcame a failure, and credits what was shown if it came at first try.
-func (w *warnings) learn(ctx context.Context, o *Outcome) (r memory.Receipt, err error) {
+func (w *warnings) learn(ctx context.Context, o *Outcome) (err error) {
 	if o.Passed && len(o.Result.Deltas) > 0 {
 		w.changed.Add(o.Scope, o.At)
 	}
 	if o.Action.Task == nil {
-		return r, nil
+		return nil
 	}
 	f := memory.Feedback{Situation: situationKey(o.Situation)}
 	switch {
@@ -91,7 +91,7 @@ func (w *warnings) learn(ctx context.Context, o *Outcome) (r memory.Receipt, err
 		if o.Try == 1 { // a retry is told of its own run's failures by their complaint
 			f.Misled = again
 		}
-		r, err = w.file(ctx, o, known.Event{
+		err = w.file(ctx, o, known.Event{
 			Skill: o.Skill, Task: o.task(), Worker: o.Worker,
 			Refused: known.Made(o.Result.Output, o.Result.Reflection.Summary), Why: known.Quote(o.Complaint),
 		}, nil)
@@ -102,8 +102,8 @@ func (w *warnings) learn(ctx context.Context, o *Outcome) (r memory.Receipt, err
 			if e.Instead = known.Made(o.Result.Output, o.Result.Reflection.Summary); e.Instead == "" {
 				e.Instead = "done"
 			}
-			if r, err = w.file(ctx, o, e, over.IDs); err != nil {
-				return r, err
+			if err = w.file(ctx, o, e, over.IDs); err != nil {
+				return err
 			}
 		}
 		if o.Try == 1 {
@@ -111,15 +111,15 @@ func (w *warnings) learn(ctx context.Context, o *Outcome) (r memory.Receipt, err
 		}
 	}
 	if err != nil || len(f.Injected)+len(f.Misled) == 0 {
-		return r, err
+		return err
 	}
 	f.Key = digest(o.Key, "warnings")
-	return r, w.bank.In(o.Scope).Feedback(ctx, f)
+	return w.bank.In(o.Scope).Feedback(ctx, f)
 }
 
 // file remembers an event, which was drawn from other memories. The same event of
 // the same attempt is noted once.
-func (w *warnings) file(ctx context.Context, o *Outcome, e known.Event, from []memory.ID) (memory.Receipt, error) {
+func (w *warnings) file(ctx context.Context, o *Outcome, e known.Event, from []memory.ID) error {
 	d := memory.Draft{
 		Kind: memory.Failure, Trigger: o.trigger(), Content: e.Text(), Actor: o.Worker, Thread: warningThread(o.Situation),
 		At: o.Known.Since(o.At), Quotes: o.Asker(),
@@ -134,10 +134,11 @@ func (w *warnings) file(ctx context.Context, o *Outcome, e known.Event, from []m
 	space := w.bank.In(o.Scope)
 	if id := o.Known.Full(d.Content); id != "" {
 		if err := space.Forget(ctx, id); err != nil && !errors.Is(err, store.ErrNotFound) {
-			return memory.Receipt{}, err
+			return err
 		}
 	}
-	return kept(space.Remember(ctx, d))
+	_, err := kept(space.Remember(ctx, d))
+	return err
 }
 
 // task is the outcome's task in words.
