@@ -14,11 +14,6 @@ import (
 
 // LearnedOptions of [Book.Learned]. Nil and the zero value are the defaults.
 type LearnedOptions struct {
-	// Explore scales how much of the uncertainty the draws take in; zero:
-	// 0.7. At 1 they are draws from the posterior (Thompson, 1933) of what a
-	// context does, below it the policy is greedier, which costs less wherever
-	// the number of decisions is not very large.
-	Explore float64
 	// Greedy leaves bonus and draws out: the order is that of the scores. It
 	// is for reading an order, or for a host that explores by itself.
 	Greedy bool
@@ -45,7 +40,7 @@ type LearnedOptions struct {
 //
 // The order is that of scores plus a bonus for what little is known of, 0.75
 // standard deviations of the candidate's mean, and plus a normal draw. The draw is
-// as wide as the score is uncertain by context, times Explore; of the variance of the
+// as wide as the score is uncertain by context, times 0.7; of the variance of the
 // mean it takes in (n + 5k)/(n + 200k²), for n samples of the skill and k candidates:
 // a host that has decided often will go on, and can wait for what is tried to pay.
 // So the scores of the result need not descend. The draws depend on both seeds, the
@@ -77,9 +72,7 @@ type LearnedOptions struct {
 // whose worth changes for good is noticed, and starts anew from there, unless
 // Options.Stationary is set.
 func (b *Book) Learned(opts *LearnedOptions) Policy {
-	l := learned{b: b, opts: *cmp.Or(opts, new(LearnedOptions))}
-	l.opts.Explore = cmp.Or(l.opts.Explore, 0.7)
-	return l
+	return learned{b: b, opts: *cmp.Or(opts, new(LearnedOptions))}
 }
 
 type learned struct {
@@ -88,9 +81,6 @@ type learned struct {
 }
 
 func (l learned) Score(ctx context.Context, s Situation, cs []Candidate) ([]Scored, error) {
-	if e := l.opts.Explore; !(e > 0 && e <= 10) {
-		return nil, fmt.Errorf("%w: Explore is %v, want a number in (0,10]", ErrOptions, e)
-	}
 	if w := s.Worth; !(w.Success >= 0 && w.Success <= maxWorth && w.Second >= 0 && w.Second <= maxWorth) {
 		return nil, fmt.Errorf("%w: worth is %v", ErrSituation, w)
 	}
@@ -111,7 +101,7 @@ func (l learned) Score(ctx context.Context, s Situation, cs []Candidate) ([]Scor
 	var x skill.Sight
 	x.Look(m, skill.Situation{
 		Setting: skill.SettingOf(s.Key), Words: s.Words, Features: s.Features,
-		Explore: l.opts.Explore, Greedy: l.opts.Greedy, Seed: l.draws(m, &s),
+		Greedy: l.opts.Greedy, Seed: l.draws(m, &s),
 	})
 	defer x.Release()
 	var room [few]skill.Estimate

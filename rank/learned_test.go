@@ -220,16 +220,8 @@ func TestLearnedOptions(t *testing.T) {
 	t.Parallel()
 	book := open(t, store.NewMem(), nil)
 	teach(t, book, map[string]float64{"a": 0.5, "b": 0.5}, 50, rank.Situation{})
-	for _, e := range []float64{-1, math.NaN(), math.Inf(1)} {
-		_, err := book.Learned(&rank.LearnedOptions{Explore: e}).Score(t.Context(), rank.Situation{}, []rank.Candidate{{Name: "a"}})
-		require.ErrorIs(t, err, rank.ErrOptions)
-	}
 	_, err := book.Learned(nil).Score(t.Context(), rank.Situation{Skill: "a\x00b"}, []rank.Candidate{{Name: "a"}})
 	require.ErrorIs(t, err, rank.ErrSituation)
-	spread := func(o *rank.LearnedOptions) float64 {
-		return score(t, book.Learned(o), rank.Situation{}, "a")["a"].Parts.Spread
-	}
-	require.InDelta(t, spread(&rank.LearnedOptions{Explore: 1.4}), 2*spread(nil), 1e-12)
 	draw := func(o *rank.LearnedOptions) float64 {
 		return score(t, book.Learned(o), rank.Situation{}, "a")["a"].Parts.Draw
 	}

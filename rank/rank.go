@@ -154,7 +154,7 @@ var (
 // range ([Book.Observe]). Nothing was stored.
 var ErrSample = errors.New("bad sample")
 
-// ErrOptions: an option of [Open] or [Book.Learned] is out of range.
+// ErrOptions: an option of [Open] is out of range.
 var ErrOptions = errors.New("bad options")
 
 // Limits of a sample. What is over them is refused with a *store.LimitError.

@@ -111,17 +111,13 @@ type Result struct {
 	// Chosen counts how often each candidate was.
 	Chosen map[string]int
 
-	// What follows needs full information, and is NaN or nil without.
+	// What follows needs full information, and is NaN without.
 
 	// Best is the reward of the best single candidate in hindsight, whose
 	// name is BestName.
 	Best     float64
 	BestName string
 	Oracle   float64 // reward of the best candidate of each decision
-	Random   float64 // reward of an even draw
-	// Regret is, after each decision, the sum of what always choosing the
-	// best single candidate would have brought more.
-	Regret []float64
 }
 
 // GapClosed is where the reward stands between that of the best single
@@ -193,7 +189,7 @@ func observe(ctx context.Context, l Learner, d *Decision, s *rank.Sample, key st
 
 // compare fills in what rewards are compared with.
 func (r *Result) compare(steps []step, worth func(rank.Sample) float64) {
-	r.Best, r.Oracle, r.Random = math.NaN(), math.NaN(), math.NaN()
+	r.Best, r.Oracle = math.NaN(), math.NaN()
 	if len(steps) == 0 {
 		r.Reward = math.NaN()
 		return
@@ -203,10 +199,10 @@ func (r *Result) compare(steps []step, worth func(rank.Sample) float64) {
 		r.Reward += steps[i].worth / n
 	}
 	totals := make(map[string]float64)
-	oracle, random := 0.0, 0.0
+	oracle := 0.0
 	for i := range steps {
 		d := steps[i].decision
-		best, sum := math.Inf(-1), 0.0
+		best := math.Inf(-1)
 		for j := range d.Candidates {
 			s := d.outcome(d.Candidates[j].Name)
 			if s == nil {
@@ -214,24 +210,14 @@ func (r *Result) compare(steps []step, worth func(rank.Sample) float64) {
 			}
 			w := worth(*s)
 			totals[s.Candidate] += w
-			best, sum = max(best, w), sum+w
+			best = max(best, w)
 		}
 		oracle += best / n
-		random += sum / float64(len(d.Candidates)) / n
 	}
-	r.Oracle, r.Random = oracle, random
-	r.Best = math.Inf(-1)
+	r.Oracle, r.Best = oracle, math.Inf(-1)
 	for name, total := range totals {
 		if total /= n; total > r.Best || total == r.Best && name < r.BestName {
 			r.Best, r.BestName = total, name
 		}
-	}
-	r.Regret = make([]float64, len(steps))
-	sum := 0.0
-	for i := range steps {
-		if s := steps[i].decision.outcome(r.BestName); s != nil {
-			sum += worth(*s) - steps[i].worth
-		}
-		r.Regret[i] = sum
 	}
 }

@@ -11,15 +11,19 @@ const (
 	optimism = 0.75 // standard deviations of a mean in its bonus
 	patience = 200  // samples × candidates², for half of a mean's variance …
 	hurry    = 5    // … and samples each that it begins as if there were
+
+	// explore is how much of the uncertainty the draws take in. At 1 they are draws from
+	// the posterior (Thompson, 1933) of what a context does, below it the policy is
+	// greedier, which costs less wherever the number of decisions is not very large.
+	explore = 0.7
 )
 
 // Situation is that of one decision.
 type Situation struct {
 	Setting, Words uint64 // as a Fact has them
 	Features       []float64
-	Explore        float64 // how much of the uncertainty the draws take in
-	Greedy         bool    // without bonus and draws
-	Seed           uint64  // what the draws of the decision have in common
+	Greedy         bool   // without bonus and draws
+	Seed           uint64 // what the draws of the decision have in common
 }
 
 // Estimate is what a Model makes of a candidate in a situation.
@@ -78,7 +82,7 @@ func (x *Sight) Estimate(name string, prior float64) (e Estimate) {
 		shift, own = shift+x.weight*(x.first[class(a.proven)]-mean-shift), 1-x.weight
 	}
 	e.Known, e.Mean, e.Context = int(a.n+0.5), mean, shift
-	e.Spread = x.s.Explore * own * math.Sqrt(x.doubt*variance+shift2)
+	e.Spread = explore * own * math.Sqrt(x.doubt*variance+shift2)
 	if !x.s.Greedy {
 		e.Bonus = optimism * (1 - x.weight) * math.Sqrt(variance)
 		e.Draw = e.Spread * draw.Normal(draw.Hash(x.s.Seed, name))
