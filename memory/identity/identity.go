@@ -70,15 +70,11 @@ type Options struct {
 	// Sanitizer takes secrets out of every text before it is kept. Nil: the
 	// zero Sanitizer.
 	Sanitizer *redact.Sanitizer
-	// Tokens counts the tokens of a text, for Project. It has to be safe for
-	// concurrent use. Nil: EstimateTokens.
-	Tokens func(text string) int
 }
 
-// EstimateTokens is the default count of tokens: one for four bytes of ASCII,
+// EstimateTokens is how Project counts tokens: one for four bytes of ASCII,
 // rounded up, and one for each other character. It errs on the high side for
-// English prose and may be some tens of percent off for other text: a host
-// that pays by the token passes its model's own tokenizer.
+// English prose and may be some tens of percent off for other text.
 func EstimateTokens(text string) int {
 	ascii := 0
 	for i := range len(text) {
@@ -99,7 +95,6 @@ type Identity struct {
 	now      func() time.Time
 	ids      names.Source
 	sanitize *redact.Sanitizer
-	tokens   func(string) int
 }
 
 // New returns the identity of a scope, such as that of a [memory.Space]. It
@@ -115,10 +110,7 @@ func New(bank *memory.Bank, scope memory.Scope, opts *Options) (*Identity, error
 	}
 	o := *cmp.Or(opts, &Options{})
 	o.Now = guard.Clock(o.Now)
-	if o.Tokens == nil {
-		o.Tokens = EstimateTokens
-	}
-	x := &Identity{now: o.Now, ids: names.Source{Seed: o.Seed}, sanitize: o.Sanitizer, tokens: o.Tokens}
+	x := &Identity{now: o.Now, ids: names.Source{Seed: o.Seed}, sanitize: o.Sanitizer}
 	x.rows = &rows.Table{Space: bank.In(own), Now: x.clock, Head: headPart}
 	return x, nil
 }

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/arc-learn/arc/internal/fence"
-	"github.com/arc-learn/arc/internal/guard"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/memory/identity/internal/choice"
 	"github.com/arc-learn/arc/memory/identity/internal/wording"
@@ -117,7 +116,7 @@ func (x *Identity) Project(ctx context.Context, task string, b Budget) (p Projec
 			others = append(others, f)
 		}
 	}
-	err = x.choose(&p, b, proven, others)
+	p.choose(b, proven, others)
 	return p, err
 }
 
@@ -163,20 +162,12 @@ func (b *Budget) leaves(f *Projected, task bool) string {
 }
 
 // choose fills the projection from the candidates, those of the first group first.
-func (x *Identity) choose(p *Projection, b Budget, groups ...[]*Projected) (err error) {
-	count := func(text string) (n int) {
-		if lost := guard.Call(func() { n = x.tokens(text) }); lost != nil {
-			err = cmp.Or(err, fmt.Errorf("identity: Tokens: %w", lost))
-		} else if n < 0 {
-			err = cmp.Or(err, bad("Tokens", n))
-		}
-		return n
-	}
-	room, slots := max(b.Tokens-count(wrap(nil)), 0), max(b.Facts, 0)
+func (p *Projection) choose(b Budget, groups ...[]*Projected) {
+	room, slots := max(b.Tokens-EstimateTokens(wrap(nil)), 0), max(b.Facts, 0)
 	for _, facts := range groups {
 		items := make([]choice.Item, len(facts))
 		for i, f := range facts {
-			f.Tokens = count(line(f))
+			f.Tokens = EstimateTokens(line(f))
 			items[i] = choice.Item{Value: f.Value, Tokens: f.Tokens}
 		}
 		in := choice.Best(items, room, slots)
@@ -194,24 +185,17 @@ func (x *Identity) choose(p *Projection, b Budget, groups ...[]*Projected) (err 
 			}
 		}
 	}
-	byValue := func(a, b Projected) int { return cmp.Or(cmp.Compare(b.Value, a.Value), older(&a.Fact, &b.Fact)) }
-	// A tokenizer may count the whole as more than its lines. What is proven is cut last.
-	for ; len(p.Facts) > 0 && err == nil; p.Facts = p.Facts[:len(p.Facts)-1] {
-		sorted := slices.SortedStableFunc(slices.Values(p.Facts), byValue)
-		p.Text = wrap(sorted)
-		if p.Tokens = count(p.Text); p.Tokens <= b.Tokens {
-			p.Facts = sorted
-			break
-		}
-		p.Left = append(p.Left, Left{p.Facts[len(p.Facts)-1].ID, "over tokens"})
-	}
 	if len(p.Facts) == 0 {
-		p.Text, p.Tokens = "", 0
+		return
 	}
+	slices.SortStableFunc(p.Facts, func(a, b Projected) int {
+		return cmp.Or(cmp.Compare(b.Value, a.Value), older(&a.Fact, &b.Fact))
+	})
+	p.Text = wrap(p.Facts)
+	p.Tokens = EstimateTokens(p.Text) // no more than its lines and what is around them
 	for i := range p.Facts {
 		p.Value += p.Facts[i].Value
 	}
-	return err
 }
 
 // wrap renders facts for a prompt.
