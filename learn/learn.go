@@ -28,7 +28,7 @@ func (l *Learner) Learn(ctx context.Context, o Outcome) (Lessons, error) {
 	}
 	var err error
 	var credited memory.ID
-	if err = l.warned.learn(ctx, &o); err != nil {
+	if err = l.warn(ctx, &o); err != nil {
 		return lessons, fmt.Errorf("warn: %w", err)
 	}
 	switch {

@@ -11,7 +11,6 @@ import (
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
-	"github.com/arc-learn/arc/internal/known"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/meta"
 	"github.com/arc-learn/arc/rank"
@@ -65,6 +64,9 @@ func (o *Options) fill() error {
 	return errors.Join(errs...)
 }
 
+// maxChanged is the number of scopes whose last change is remembered.
+const maxChanged = 4096
+
 // Learner connects memory, ranking and metacognition to outcomes. It is safe
 // for concurrent use, and closes none of its parts.
 type Learner struct {
@@ -73,8 +75,10 @@ type Learner struct {
 	monitor *meta.Monitor
 	o       Options
 	decoded decoded
-	warned  warnings
 	room    atomic.Int32 // for as many hits as were found last
+	// changed is when a task that succeeded has changed the world of a scope last. It is in
+	// memory only: a rest saves attempts, and ends by itself.
+	changed *lru.Cache[memory.Scope, time.Time]
 }
 
 // New returns a Learner over the three, or an error that lists the options
@@ -87,31 +91,8 @@ func New(bank *memory.Bank, book *rank.Book, monitor *meta.Monitor, opts *Option
 	cache, err := lru.New[memory.ID, cached](cacheSize)
 	changed, err2 := lru.New[memory.Scope, time.Time](maxChanged)
 	return &Learner{
-		bank: bank, book: book, monitor: monitor, o: o, decoded: decoded{cache},
-		warned: warnings{bank: bank, repeats: o.Repeats, changed: changed},
+		bank: bank, book: book, monitor: monitor, o: o, decoded: decoded{cache}, changed: changed,
 	}, errors.Join(err, err2)
-}
-
-// Known returns what is known against actions in a situation of a scope, nil if
-// nothing is: what failed there, and what passed instead. It is one look by the
-// situation's name. What was forgotten, revoked or archived is not known, nor what
-// the attempt with the key has told, nor what another user's runs have.
-func (l *Learner) Known(
-	ctx context.Context, scope memory.Scope, situation, attempt, user string,
-) (*known.Known, error) {
-	records, err := l.bank.In(scope).Latest(ctx, warningThread(situation), maxKnown)
-	records = slices.DeleteFunc(records, func(r memory.Record) bool { return strange(&r, user) })
-	return known.Of(records, attempt), err
-}
-
-// Rests says why an action is not to be begun at a time, "" if it may be: it has
-// failed in other runs than this as often as Options.Repeats says, without a pass
-// since, and nothing is new. New is a failure at such tasks that was overcome
-// since, a change of the scope's world by a task that succeeded since, and that
-// the action has rested: 10 minutes, twice as long after each further failure, a
-// day at most.
-func (l *Learner) Rests(k *known.Known, scope memory.Scope, run string, a *known.Action, at time.Time) string {
-	return l.warned.rests(k, scope, run, a, at)
 }
 
 // Flush writes what Learn has applied in memory only, and waits for it.

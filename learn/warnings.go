@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	lru "github.com/hashicorp/golang-lru/v2"
-
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/internal/known"
 	"github.com/arc-learn/arc/learn/internal/chunk"
@@ -34,18 +32,8 @@ const (
 // dateTime is how a rest names times, with their zone.
 const dateTime = time.DateTime + " MST"
 
-// warnings keeps what failed in a situation, and what passed instead, as memories
-// of one thread. All of it is quarantined: it quotes workers and gates.
-type warnings struct {
-	bank    *memory.Bank
-	repeats int
-	// changed is when a task that succeeded has changed the world of a scope last. It is in
-	// memory only: a rest saves attempts, and ends by itself.
-	changed *lru.Cache[memory.Scope, time.Time]
-}
-
-// maxChanged is the number of scopes whose last change is remembered.
-const maxChanged = 4096
+// What failed in a situation, and what passed instead, are memories of one thread. All of
+// it is quarantined: it quotes workers and gates.
 
 // warningThread names the thread of a situation.
 func warningThread(situation string) string {
@@ -53,19 +41,37 @@ func warningThread(situation string) string {
 	return string(hex.AppendEncode(append(make([]byte, 0, 40), "warnings "...), sum[:12]))
 }
 
-// rests says why an action is not to be begun; "": it may be.
-func (w *warnings) rests(k *known.Known, scope memory.Scope, run string, a *known.Action, at time.Time) string {
-	if k == nil || w.repeats < 0 {
+// Known returns what is known against actions in a situation of a scope, nil if
+// nothing is: what failed there, and what passed instead. It is one look by the
+// situation's name. What was forgotten, revoked or archived is not known, nor what
+// the attempt with the key has told, nor what another user's runs have.
+func (l *Learner) Known(
+	ctx context.Context, scope memory.Scope, situation, attempt, user string,
+) (*known.Known, error) {
+	records, err := l.bank.In(scope).Latest(ctx, warningThread(situation), maxKnown)
+	records = slices.DeleteFunc(records, func(r memory.Record) bool { return strange(&r, user) })
+	return known.Of(records, attempt), err
+}
+
+// Rests says why an action is not to be begun at a time, "" if it may be: it has
+// failed in other runs than this as often as Options.Repeats says, without a pass
+// since, and nothing is new. New is a failure at such tasks that was overcome
+// since, a change of the scope's world by a task that succeeded since, and that
+// the action has rested: 10 minutes, twice as long after each further failure, a
+// day at most.
+func (l *Learner) Rests(k *known.Known, scope memory.Scope, run string, a *known.Action, at time.Time) string {
+	repeats := l.o.Repeats
+	if k == nil || repeats < 0 {
 		return ""
 	}
 	failed := k.Failed(a.Key(), run)
-	if len(failed) < w.repeats {
+	if len(failed) < repeats {
 		return ""
 	}
 	last := failed[len(failed)-1]
-	until := last.At.Add(min(restMost, restFirst<<min(len(failed)-w.repeats, 8)))
+	until := last.At.Add(min(restMost, restFirst<<min(len(failed)-repeats, 8)))
 	// One that would rest longer failed in the future: the clock was put back since.
-	changed, _ := w.changed.Get(scope)
+	changed, _ := l.changed.Get(scope)
 	if !until.After(at) || until.Sub(at) > 2*restMost || !changed.Before(last.At) {
 		return ""
 	}
@@ -74,12 +80,12 @@ func (w *warnings) rests(k *known.Known, scope memory.Scope, run string, a *know
 		a.Worker, len(failed), last.At.UTC().Format(dateTime), last.Why, until.UTC().Format(dateTime))
 }
 
-// learn takes in what an attempt says of its action. A failure is remembered, and
+// warn takes in what an attempt says of its action. A failure is remembered, and
 // charges the warning that was shown and did not help. A pass is remembered where
 // it overcame a failure, and credits what was shown if it came at first try.
-func (w *warnings) learn(ctx context.Context, o *Outcome) (err error) {
+func (l *Learner) warn(ctx context.Context, o *Outcome) (err error) {
 	if o.Passed && len(o.Result.Deltas) > 0 {
-		w.changed.Add(o.Scope, o.At)
+		l.changed.Add(o.Scope, o.At)
 	}
 	if o.Action.Task == nil {
 		return nil
@@ -91,7 +97,7 @@ func (w *warnings) learn(ctx context.Context, o *Outcome) (err error) {
 		if o.Try == 1 { // a retry is told of its own run's failures by their complaint
 			f.Misled = again
 		}
-		err = w.file(ctx, o, known.Event{
+		err = l.file(ctx, o, known.Event{
 			Skill: o.Skill, Task: o.task(), Worker: o.Worker,
 			Refused: known.Made(o.Result.Output, o.Result.Reflection.Summary), Why: known.Quote(o.Complaint),
 		}, nil)
@@ -102,7 +108,7 @@ func (w *warnings) learn(ctx context.Context, o *Outcome) (err error) {
 			if e.Instead = known.Made(o.Result.Output, o.Result.Reflection.Summary); e.Instead == "" {
 				e.Instead = "done"
 			}
-			if err = w.file(ctx, o, e, over.IDs); err != nil {
+			if err = l.file(ctx, o, e, over.IDs); err != nil {
 				return err
 			}
 		}
@@ -114,12 +120,12 @@ func (w *warnings) learn(ctx context.Context, o *Outcome) (err error) {
 		return err
 	}
 	f.Key = digest(o.Key, "warnings")
-	return w.bank.In(o.Scope).Feedback(ctx, f)
+	return l.bank.In(o.Scope).Feedback(ctx, f)
 }
 
 // file remembers an event, which was drawn from other memories. The same event of
 // the same attempt is noted once.
-func (w *warnings) file(ctx context.Context, o *Outcome, e known.Event, from []memory.ID) error {
+func (l *Learner) file(ctx context.Context, o *Outcome, e known.Event, from []memory.ID) error {
 	d := memory.Draft{
 		Kind: memory.Failure, Trigger: o.trigger(), Content: e.Text(), Actor: o.Worker, Thread: warningThread(o.Situation),
 		At: o.Known.Since(o.At), Quotes: o.Asker(),
@@ -131,7 +137,7 @@ func (w *warnings) file(ctx context.Context, o *Outcome, e known.Event, from []m
 	for _, id := range from {
 		d.Links = append(d.Links, memory.Link{To: id})
 	}
-	space := w.bank.In(o.Scope)
+	space := l.bank.In(o.Scope)
 	if id := o.Known.Full(d.Content); id != "" {
 		if err := space.Forget(ctx, id); err != nil && !errors.Is(err, store.ErrNotFound) {
 			return err
