@@ -63,6 +63,7 @@ func TestApprovals(t *testing.T) {
 		"silence proceeds":  {mode: act.Veto, status: arc.Delivered, after: 24 * time.Hour},
 		"a veto":            {mode: act.Veto, say: []arc.Ruling{ruling(false)}, status: arc.Blocked, reason: "approval was refused by ada: on Monday"},
 		"one of two":        {mode: act.Compound, say: []arc.Ruling{ruling(true), ruling(true)}, status: arc.Blocked, reason: "no answer in time", after: 24 * time.Hour},
+		"one in disguise":   {mode: act.Compound, say: []arc.Ruling{ruling(true), {Run: "run", Attempt: 1, Allow: true, By: " a\u200bda "}}, status: arc.Blocked, reason: "no answer in time", after: 24 * time.Hour},
 		"both":              {mode: act.Compound, say: []arc.Ruling{ruling(true), {Run: "run", Attempt: 1, Allow: true, By: "bob"}}, status: arc.Delivered},
 		"one against":       {mode: act.Compound, say: []arc.Ruling{ruling(true), {Run: "run", Attempt: 1, By: "bob"}}, status: arc.Blocked, reason: "approval was refused by bob"},
 		"soon":              {mode: act.Gated, status: arc.Waiting, after: 23 * time.Hour},

@@ -189,7 +189,8 @@ type Ruling struct {
 	Run     string
 	Attempt int
 	Allow   bool
-	// By is who says so, at most 128 bytes. Of those who have to agree each counts once.
+	// By is who says so, at most 128 bytes. Of those who have to agree each counts once, however
+	// the name is spaced and whatever of it does not show.
 	By string
 	// Note is for whom it concerns: a refusal's is the complaint about the attempt. At
 	// most 64 KiB.
@@ -229,7 +230,7 @@ func (v View) Rule(ctx context.Context, r Ruling) error {
 	if err != nil {
 		return err
 	}
-	r.By = a.o.Sanitizer.Sanitize(r.By)
+	r.By = a.o.Sanitizer.Sanitize(fence.Line(r.By)) // who looks like another is none
 	ctx, own, s, rev, err := a.enterStored(ctx, v.scope, r.Run)
 	if err != nil {
 		return err
