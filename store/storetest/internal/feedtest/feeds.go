@@ -246,7 +246,16 @@ func (r *run) closeHandles() {
 			})
 		}
 	}
-	all.Wait()
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		all.Wait()
+	}()
+	select {
+	case <-closed:
+	case <-r.ctx.Done():
+		r.fault("Close does not end")
+	}
 }
 
 // lastCommit makes the last commit of all, which each watcher sees.
