@@ -307,9 +307,11 @@ type Agent struct {
 	upkeep *upkeep.Keeper
 	// maintained is when scopes are to be looked at again, in Unix nanoseconds.
 	maintained atomic.Int64
-	keeping    chan struct{} // holds one while a scope is maintained, or erased
-	erased     atomic.Int64  // counts calls of Erase
-	pruned     int64         // when the last prune began; of the one that maintains
+	// dated is when runs were last looked for that began to wait ahead of time, in Unix nanoseconds.
+	dated   atomic.Int64
+	keeping chan struct{} // holds one while a scope is maintained, or erased
+	erased  atomic.Int64  // counts calls of Erase
+	pruned  int64         // when the last prune began; of the one that maintains
 
 	// closeOnce has Shutdown begin to end the parts.
 	closeOnce sync.Once

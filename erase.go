@@ -90,7 +90,7 @@ func (a *Agent) erase(ctx context.Context, scope memory.Scope) error {
 
 // dropDue takes the tenant's runs out of the index of those that are due.
 func (a *Agent) dropDue(ctx context.Context, tenant string) error {
-	for d, err := range register.AllDue(ctx, a.st) {
+	for d, err := range register.AllDue(ctx, a.st, 0) {
 		if err == nil && d.Tenant == tenant {
 			err = a.w.Add(ctx, store.Op{Key: d.Key, Delete: true})
 		}

@@ -285,7 +285,7 @@ func (r *runRecords) Enlist(e store.Entry, fresh bool) (with, last []store.Op, e
 		return nil, nil, err
 	}
 	if at := s.Wait.Due; at != 0 {
-		last = []store.Op{{Key: s.listed().ByTime(at)}}
+		last = []store.Op{s.listed().Enlist(at, s.set(s.Wait.Since))}
 	}
 	if !fresh {
 		return nil, last, nil

@@ -10,6 +10,7 @@ import (
 
 	"github.com/arc-learn/arc"
 	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -108,6 +109,49 @@ func TestMaintenanceWhenTheClockWasPutBack(t *testing.T) {
 			h, err := a.In("acme").Memory().Health(t.Context())
 			require.NoError(t, err)
 			require.NotZero(t, h.Archived)
+			require.NoError(t, a.Close())
+		})
+	}
+}
+
+// TestRunsWhenTheClockWasPutBack: a run that began to wait for a model while the clock stood ahead
+// goes on once the clock is set right, and after a restart. An approval ends when the host said.
+func TestRunsWhenTheClockWasPutBack(t *testing.T) {
+	t.Parallel()
+	for _, restarts := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			st := store.NewMem()
+			var ahead atomic.Int64
+			var back atomic.Bool
+			s := &script{decide: func(_ int, b reason.Brief) (reason.Decision, error) {
+				if !back.Load() {
+					return reason.Decision{}, errAway
+				}
+				return plan(b.Objective), nil
+			}}
+			var a *arc.Agent
+			open := func() {
+				var err error
+				a, err = arc.New(t.Context(), st, s.host(), &arc.Options{
+					Seed: 1, Patience: -1, Maintain: -1,
+					Now: func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) },
+				})
+				require.NoError(t, err)
+			}
+			open()
+			idle(time.Minute)
+			ahead.Store(int64(365 * 24 * time.Hour))
+			require.Equal(t, arc.Waiting, run(t, a, arc.Objective{ID: "away", Text: "mend the cache"}).Status)
+			ahead.Store(0)
+			back.Store(true)
+			if restarts {
+				require.NoError(t, a.Close())
+				open()
+			}
+			idle(10 * time.Minute)
+			r, err := a.In("").Report(t.Context(), "away")
+			require.NoError(t, err)
+			require.Equal(t, arc.Delivered, r.Status)
 			require.NoError(t, a.Close())
 		})
 	}

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/internal/adopt"
@@ -114,7 +115,7 @@ func (t *turn) commit(ctx context.Context, rev store.Revision) (store.Revision, 
 			index = append(index, store.Op{Key: t.s.listed().ByTime(was), Delete: true})
 		}
 		if is != 0 {
-			index = append(index, store.Op{Key: t.s.listed().ByTime(is)})
+			index = append(index, t.s.listed().Enlist(is, t.s.set(t.a.o.Now().UnixNano())))
 		}
 	}
 	var next store.Revision
@@ -235,7 +236,7 @@ func (a *Agent) dueRuns(ctx context.Context) (due []register.Due, next int64, er
 	if lost != nil { // of some: others go on
 		defer func() { err = errors.Join(fmt.Errorf("leases: %w", lost), err) }()
 	}
-	for d, err := range register.AllDue(ctx, a.st) {
+	for d, err := range register.AllDue(ctx, a.st, 0) {
 		if err != nil {
 			return due, next, err
 		}
@@ -243,11 +244,31 @@ func (a *Agent) dueRuns(ctx context.Context) (due []register.Due, next int64, er
 			if next == 0 || d.At < next {
 				next = d.At
 			}
-			return due, next, nil
+			break
 		}
 		due = append(due, d)
 	}
-	return due, next, nil
+	misdated, err := a.misdated(ctx, now)
+	return append(due, misdated...), next, err
+}
+
+// misdated returns the runs that began to wait while the clock stood ahead of now: by more than
+// clocks of replicas differ. It looks once in a while, and when the clock was put back.
+func (a *Agent) misdated(ctx context.Context, now int64) (due []register.Due, err error) {
+	if past := now - a.dated.Load(); past >= 0 && past < int64(longestWait) {
+		return nil, nil
+	}
+	const apart = int64(time.Hour)
+	for d, err := range register.AllDue(ctx, a.st, now+apart) {
+		if err != nil {
+			return due, err
+		}
+		if d.Set > now+apart {
+			due = append(due, d)
+		}
+	}
+	a.dated.Store(now)
+	return due, nil
 }
 
 // lapsed returns the runs whose leases have, and when to look again, in Unix nanoseconds.

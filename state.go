@@ -564,6 +564,15 @@ func (s *state) pending() *consent.Ask {
 	return nil
 }
 
+// set is when the run's Wait.Due was set, as register.Run.Enlist takes it. The end of an approval,
+// however far off, is what the host has asked for.
+func (s *state) set(now int64) int64 {
+	if s.pending() != nil {
+		return 0
+	}
+	return now
+}
+
 // workerAsks reports whether the run is about what a worker has to know.
 func (s *state) workerAsks() bool {
 	return s.Phase == phaseAsk && s.Current != nil && len(s.Current.Questions) > 0

@@ -26,7 +26,8 @@ const (
 	Statuses = "status"
 )
 
-// dueKeys name the runs that are due, by time, tenant and id; their values are empty.
+// dueKeys name the runs that are due, by time, tenant and id. Their values say when that time
+// was set.
 const dueKeys = "arc/due"
 
 // Run is what is listed of a run.
@@ -65,8 +66,21 @@ func (r Run) BySession() string {
 
 // ByTime is the key of the run among those that are due, at a time in Unix nanoseconds.
 func (r Run) ByTime(due int64) string {
-	return key.Join(dueKeys, fmt.Sprintf("%016x", due), r.Tenant, r.ID)
+	return key.Join(dueKeys, instant(due), r.Tenant, r.ID)
 }
+
+// Enlist has the run among those that are due. set is when that time was set, in Unix nanoseconds:
+// from 1 on if a clock that stood ahead by then made the run wait too long, 0 if it may be so far off.
+func (r Run) Enlist(due, set int64) store.Op {
+	op := store.Op{Key: r.ByTime(due)}
+	if set > 0 {
+		op.Value = []byte(instant(set))
+	}
+	return op
+}
+
+// instant orders Unix nanoseconds as text.
+func instant(at int64) string { return fmt.Sprintf("%016x", at) }
 
 // OfStatus and OfSession begin the keys of a tenant's runs.
 func OfStatus(tenant, status string) string   { return key.Under(tenant, Statuses, status, "") }
@@ -156,15 +170,20 @@ func (l *List) page(ctx context.Context, st store.Store, scope memory.Scope) ([]
 // Due is a run that is to be gone on with.
 type Due struct {
 	At         int64 // in Unix nanoseconds; 0: the run's lease has lapsed
+	Set        int64 // when At was; 0: unknown, or At is right whatever the clock said
 	Tenant, ID string
 	Key        string
 }
 
-// AllDue yields the runs that are ever due, of all tenants, the first first. A damaged time is 0:
-// the run is looked at, and a tenant's Erase finds its keys.
-func AllDue(ctx context.Context, st store.Store) iter.Seq2[Due, error] {
+// AllDue yields the runs that are ever due from a time on, of all tenants, the first first. A
+// damaged time is 0: the run is looked at, and a tenant's Erase finds its keys.
+func AllDue(ctx context.Context, st store.Store, from int64) iter.Seq2[Due, error] {
 	return func(yield func(Due, error) bool) {
-		for e, err := range st.Scan(ctx, store.Range{Prefix: key.Prefix(dueKeys)}) {
+		all := store.Range{Prefix: key.Prefix(dueKeys)}
+		if from > 0 {
+			all.After = key.Join(dueKeys, instant(from))
+		}
+		for e, err := range st.Scan(ctx, all) {
 			parts := key.Split(e.Key)
 			switch {
 			case err != nil:
@@ -174,7 +193,8 @@ func AllDue(ctx context.Context, st store.Store) iter.Seq2[Due, error] {
 				continue
 			}
 			at, _ := strconv.ParseInt(parts[1], 16, 64)
-			if !yield(Due{at, parts[2], parts[3], e.Key}, nil) {
+			set, _ := strconv.ParseInt(string(e.Value), 16, 64) // none: 0
+			if !yield(Due{at, set, parts[2], parts[3], e.Key}, nil) {
 				return
 			}
 		}

@@ -72,7 +72,7 @@ func TestAllDue(t *testing.T) {
 		require.NoError(t, err)
 	}
 	var got []string
-	for d, err := range register.AllDue(t.Context(), st) {
+	for d, err := range register.AllDue(t.Context(), st, 0) {
 		require.NoError(t, err)
 		got = append(got, fmt.Sprint(d.At, d.Tenant, d.ID))
 	}
@@ -82,7 +82,7 @@ func TestAllDue(t *testing.T) {
 		require.NoError(t, err)
 	}
 	got = nil
-	for d, err := range register.AllDue(t.Context(), st) {
+	for d, err := range register.AllDue(t.Context(), st, 0) {
 		require.NoError(t, err)
 		got = append(got, fmt.Sprint(d.At, d.Tenant, d.ID))
 	}
