@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -171,6 +172,39 @@ func TestWaitingJobIsScheduledAgain(t *testing.T) {
 	}
 	require.Equal(t, queue.Completed, j.State)
 	require.Len(t, s.briefs, 2)
+}
+
+// TestRequeuedJobThatWaits: a worker does not hold on to a job that is requeued while the model
+// is away either.
+func TestRequeuedJobThatWaits(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		away := false
+		s := &script{
+			decide: func(_ int, b reason.Brief) (reason.Decision, error) {
+				if away {
+					return reason.Decision{}, errAway
+				}
+				return plan(b.Objective), nil
+			},
+			judge: func(act.Work, act.Result) (act.Verdict, error) { return act.Verdict{Complaint: "it is open"}, nil },
+		}
+		st := store.NewMem()
+		a, err := arc.New(t.Context(), st, s.host(), &arc.Options{Now: time.Now})
+		require.NoError(t, err)
+		q, err := queue.Open(t.Context(), st, &queue.Options{Now: time.Now, Alone: true, Seed: 1})
+		require.NoError(t, err)
+		b := &bench{T: t, a: a, q: q}
+		j := b.enqueue(queue.Draft{Subject: "close the door"})
+		require.Equal(t, queue.Blocked, b.work().State)
+		require.NoError(t, q.Requeue(t.Context(), j.ID, "there is one now"))
+		away = true
+		began := time.Now()
+		waits := b.work()
+		require.Equal(t, queue.Pending, waits.State, waits.Summary)
+		require.Zero(t, time.Since(began))
+		require.NoError(t, a.Close())
+	})
 }
 
 // A job does not get around an approval, and is over soon after a human has allowed it.

@@ -160,7 +160,7 @@ func (s *state) checkSame(o *Objective, san *redact.Sanitizer) error {
 
 // decline goes on with a run whose worker asks, without an answer, and ends one that waits.
 func (a *Agent) decline(ctx context.Context, scope memory.Scope, id string) error {
-	_, err := a.reopen(ctx, scope, id, func(s state) (state, error) {
+	_, err := a.reopen(ctx, scope, id, false, func(s state) (state, error) {
 		switch {
 		case s.workerAsks():
 			return s.unanswered(), nil
@@ -173,14 +173,14 @@ func (a *Agent) decline(ctx context.Context, scope memory.Scope, id string) erro
 }
 
 // retry goes on with a run that is Blocked, of the objective unless that is nil, and for one
-// requeue of a job once.
+// requeue of a job once, which holds on to no run that waits.
 func (a *Agent) retry(
 	ctx context.Context, scope memory.Scope, id, note string, of *Objective, requeue string,
 ) (*Report, error) {
 	if err := atMost("note", maxText, len(note)); err != nil {
 		return nil, err
 	}
-	return a.reopen(ctx, scope, id, func(s state) (state, error) {
+	return a.reopen(ctx, scope, id, requeue != "", func(s state) (state, error) {
 		if of != nil {
 			if err := s.checkSame(of, a.o.Sanitizer); err != nil {
 				return s, err
@@ -221,9 +221,9 @@ func (s *state) judgement(v Verdict, changed bool, chunk memory.ID, now time.Tim
 }
 
 // reopen goes on with a run of the scope's tenant as change leaves it, which is
-// committed first.
+// committed first. adopted: see drive.
 func (a *Agent) reopen(
-	ctx context.Context, scope memory.Scope, id string, change func(state) (state, error),
+	ctx context.Context, scope memory.Scope, id string, adopted bool, change func(state) (state, error),
 ) (*Report, error) {
 	ctx, own, s, rev, err := a.enterStored(ctx, scope, id)
 	if err != nil {
@@ -247,7 +247,7 @@ func (a *Agent) reopen(
 			return nil, err
 		}
 	}
-	return a.drive(ctx, own, s, rev, nil, false)
+	return a.drive(ctx, own, s, rev, nil, adopted)
 }
 
 // goOn goes on with a run that is due, without holding on while it waits. A run

@@ -49,7 +49,7 @@ func within[T any](ctx context.Context, v View, fn func(*tenant) (T, error)) (ou
 // error is store.ErrNotFound for an id that the scope's tenant has not, and
 // otherwise as Agent.Run's.
 func (v View) Resume(ctx context.Context, id string) (*Report, error) {
-	return v.a.reopen(ctx, v.scope, id, nil)
+	return v.a.reopen(ctx, v.scope, id, false, nil)
 }
 
 // Answer answers the questions of a run that is Asking, and goes on with it. The text has
@@ -59,7 +59,7 @@ func (v View) Answer(ctx context.Context, id, text string) (*Report, error) {
 	if err := atMost("answer", maxText, len(text)); err != nil {
 		return nil, err
 	}
-	return v.a.reopen(ctx, v.scope, id, func(s state) (state, error) {
+	return v.a.reopen(ctx, v.scope, id, false, func(s state) (state, error) {
 		if s.Status != Asking {
 			return s, fmt.Errorf("%w: %q is %s", ErrNotAsking, id, s.Status)
 		}
