@@ -65,6 +65,8 @@ type Chunk struct {
 	moved bool   // to other values than those that it was made with
 	since int64  // what is known later is news to it, as chunk.Chunk.Heard
 	heard int64  // the latest that is
+	acted int    // how often it has
+	told  int    // as chunk.Chunk.Told
 }
 
 // Fire returns the chunk that acts without deliberation: the first that has a plan

@@ -55,7 +55,9 @@
 //   - nothing new is told: no trusted lesson that is recalled or shares a word with plan or
 //     case, and no such fact, which a host or a person has recorded, or vouched for, since the
 //     reasoner made the plan last. Where it makes the same plan knowing that, it fires again. What runs have
-//     taught, and episodes, are no news.
+//     taught, and episodes, are no news. What shares no word with it may be about it all the same («the
+//     release freeze has begun»): the reasoner is told of that at once, and then of more after every
+//     four times that the plan has fired.
 //
 // How alike two cases are never makes a chunk fire: a similar case gets the plan as a
 // suggestion, with what differs ([Learner.Match]). Three chunks of one shape become

@@ -98,9 +98,9 @@ func generalises(r *memory.Record) (n int) {
 // what the host or a person has recorded, or vouched for, later than the plan was made
 // last. Whether that changes it is the reasoner's to say.
 func (l *Learner) inform(c *Chunk, r *memory.Record, hits []memory.Hit, a *Ask) {
-	c.since = r.Known.UnixMicro()
+	c.since, c.acted = r.Known.UnixMicro(), r.Stats.Helped+r.Stats.Misled
 	if stored, err := l.decoded.chunk(r); err == nil {
-		c.since = max(c.since, stored.Heard)
+		c.since, c.told = max(c.since, stored.Heard), stored.Told
 	}
 	for i := range hits {
 		c.heeds(&hits[i], nil) // found by its words
@@ -114,17 +114,19 @@ func (l *Learner) inform(c *Chunk, r *memory.Record, hits []memory.Hit, a *Ask) 
 // news to it, and reports whether it is.
 func (c *Chunk) heeds(h *memory.Hit, a *Ask) bool {
 	r := &h.Record
-	at := max(r.Known.UnixMicro(), r.Vouched.UnixMicro())
-	if at <= c.since || !news(h) || a != nil && !c.concerned(a, r.Trigger+"\n"+r.Content) {
+	if !c.news(h) || a != nil && !c.concerned(a, r.Trigger+"\n"+r.Content) {
 		return false
 	}
 	if c.heard == 0 {
 		why := fmt.Sprintf("it was made before %q was known", text.Line(r.Content))
 		c.Differs = append(slices.Clip(c.Differs), why)
 	}
-	c.heard = max(c.heard, at)
+	c.heard = max(c.heard, recorded(r))
 	return true
 }
+
+// recorded is when a record was made, or vouched for, the later.
+func recorded(r *memory.Record) int64 { return max(r.Known.UnixMicro(), r.Vouched.UnixMicro()) }
 
 // texts are those of the plan.
 func (c *Chunk) texts() []string {
@@ -142,10 +144,10 @@ func (c *Chunk) concerned(a *Ask, fact string) bool {
 	})
 }
 
-// news reports whether a hit is what plans are made by: not what runs have taught or
-// how they ended, nor what is only linked with another.
-func news(h *memory.Hit) bool {
+// news reports whether a hit is new to the chunk and what plans are made by: not what runs have
+// taught or how they ended, nor what is only linked with another.
+func (c *Chunk) news(h *memory.Hit) bool {
 	r := &h.Record
-	return r.Trusted && r.Source.Origin != memory.Derived &&
+	return recorded(r) > c.since && r.Trusted && r.Source.Origin != memory.Derived &&
 		r.Kind != memory.Episode && len(r.Plan) == 0 && h.Linked == ""
 }

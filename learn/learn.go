@@ -227,7 +227,7 @@ func (l *Learner) renew(ctx context.Context, o *Outcome, c *Chunk) error {
 		}
 		if said := saidOf(n); c.heard > n.Heard || !slices.Contains(said, o.Said) {
 			again := *n
-			again.Heard, changed = max(n.Heard, c.heard), true
+			again.Heard, again.Told, changed = max(n.Heard, c.heard), max(n.Told, c.told), true
 			if !slices.Contains(said, o.Said) {
 				again.Said = slices.Concat(said[max(0, len(said)+1-maxSaid):], []uint64{o.Said})
 			}

@@ -34,6 +34,11 @@ type Found struct {
 // quarantine: other quarantined texts stand between them.
 const crowd = 4
 
+// deaf is how often a plan acts, the time that its reasoner made it again included, from when that
+// was told of what is about something else until it is told of more: where much is told, one run in
+// five reasons, and a plan acts four times at most on what is not so any more.
+const deaf = 5
+
 // What the background, and what is new, are looked for among.
 var (
 	lessons = []memory.Kind{memory.Failure, memory.Pattern}
@@ -112,27 +117,49 @@ func (l *Learner) Recall(ctx context.Context, a Ask) (f Found, err error) {
 	return f, nil
 }
 
-// newest returns what is news to those of the chunks that would fire, and is not among the hits:
-// records that share a word with plan or case, the best first, at most crowd times Options.Recall
-// for each. Older ones may match the case better, and leave them no room.
+// newest returns what is news to those of the chunks that would fire, and is not among the hits: at
+// most crowd times Options.Recall records for each. Those that share a word with plan or case come
+// first: older ones may match the case better, and leave them no room. Those about something else
+// are told when it is time, or with them.
 func (l *Learner) newest(ctx context.Context, a *Ask, chunks []Chunk, hits []memory.Hit) ([]memory.Hit, error) {
 	var found []memory.Hit
 	for i := range chunks {
 		c := &chunks[i]
-		if len(c.Differs) > 0 {
-			continue
+		if len(c.Differs) > 0 && c.heard == 0 {
+			continue // it would not fire anyway
 		}
 		said := append(c.texts(), a.Situation, a.Objective)
-		all, err := l.recall(ctx, a, nil, memory.Query{
+		q := memory.Query{
 			Text: text.Shorten(strings.Join(said, "\n"), maxNote), K: crowd * l.o.Recall, Inject: true,
-			Kinds: taught, Since: time.UnixMicro(c.since),
-		})
+			Kinds: taught, Also: a.Also, Since: time.UnixMicro(c.since),
+		}
+		all, err := l.bank.In(a.Scope).Recall(ctx, q)
 		if err != nil {
 			return nil, err
 		}
-		for j := range all {
-			if h := &all[j]; !listed(hits, &h.Record) && c.heeds(h, a) && !listed(found, &h.Record) {
-				found = append(found, *h)
+		all = slices.DeleteFunc(all, func(h memory.Hit) bool {
+			return listed(hits, &h.Record) || !c.heeds(&h, a)
+		})
+		if c.heard > 0 || c.told == 0 || c.acted+1-c.told >= deaf {
+			q.Text = "" // whatever it is about
+			beside, err := l.bank.In(a.Scope).Recall(ctx, q)
+			if err != nil {
+				return nil, err
+			}
+			for j := range beside {
+				if h := &beside[j]; !listed(hits, &h.Record) && !listed(all, &h.Record) && c.heeds(h, nil) {
+					all, c.told = append(all, *h), c.acted+1
+				}
+			}
+			for j := range a.Facts {
+				if c.heeds(&a.Facts[j], nil) {
+					c.told = c.acted + 1
+				}
+			}
+		}
+		for j := range all[:min(len(all), q.K)] {
+			if !listed(found, &all[j].Record) {
+				found = append(found, all[j])
 			}
 		}
 	}
@@ -155,9 +182,7 @@ func (l *Learner) recall(ctx context.Context, a *Ask, hits []memory.Hit, q memor
 	if strings.TrimSpace(q.Text) == "" {
 		return hits, nil // which would ask for whatever there is
 	}
-	if q.Also, q.Situation = a.Also, situationKey(a.Situation); q.Since.IsZero() { // what is new may be no answer
-		q.Floor = max(0, l.o.Floor)
-	}
+	q.Also, q.Situation, q.Floor = a.Also, situationKey(a.Situation), max(0, l.o.Floor)
 	return l.bank.In(a.Scope).RecallInto(ctx, hits, q)
 }
 

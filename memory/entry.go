@@ -33,7 +33,6 @@ type rest struct {
 	plan     json.RawMessage
 	slot     Slot
 	apart    []uint64
-	vouched  time.Time
 }
 
 // flag is that of the kind.
@@ -77,7 +76,10 @@ func moreOf(r *Record, e *table.Entry) *table.More {
 		table.More
 		rest
 	}{table.More{Triggers: r.Triggers}, rest{links: r.Links, quotes: r.Quotes, slot: r.Slot, apart: r.apart}}
-	m.Rest, m.vouched = &m.rest, r.Vouched
+	m.Rest = &m.rest
+	if !r.Vouched.IsZero() {
+		m.Vouched = r.Vouched.UnixMicro()
+	}
 	if e.Key.Foreign() {
 		m.Foreign = string(r.ID)
 	}
@@ -101,14 +103,6 @@ func moreOf(r *Record, e *table.Entry) *table.More {
 	return &m.More
 }
 
-// madeOrVouched is when e was made, or its quarantine ended, the later.
-func madeOrVouched(e *table.Entry) int64 {
-	if e.More == nil {
-		return e.Known
-	}
-	return max(e.Known, e.More.Rest.(*rest).vouched.UnixMicro())
-}
-
 // linksOf are the Links of e.
 func linksOf(e *table.Entry) []Link {
 	if e.More == nil {
@@ -129,7 +123,9 @@ func fill(e *table.Entry, r *Record) {
 	}
 	if e.More != nil {
 		m := e.More.Rest.(*rest)
-		r.Triggers, r.Vouched = e.More.Triggers, m.vouched
+		if r.Triggers = e.More.Triggers; e.More.Vouched != 0 {
+			r.Vouched = micros(e.More.Vouched)
+		}
 		r.Links, r.Quotes, r.Variants, r.Plan, r.Slot, r.apart = m.links, m.quotes, m.variants, m.plan, m.slot, m.apart
 	}
 }

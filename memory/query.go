@@ -39,8 +39,8 @@ type Query struct {
 	// Known asks for what was known then: records made later are left out.
 	// Zero: now.
 	Known time.Time
-	// Since asks for what is new since then: records that were made, and vouched for,
-	// by then are left out. Zero: nothing is.
+	// Since asks for what arc was told since then: records that were made, and vouched
+	// for, by then are left out, and so are those that are Derived. Zero: nothing is.
 	Since time.Time
 	// Inject is set when the hits go into a prompt: quarantined records are
 	// left out.

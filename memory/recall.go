@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -31,8 +32,10 @@ func (s Space) prepare(q *Query, sc *scratch) error {
 		Context: p.Context[:0], Floor: q.Floor, Model: s.b.model, Triggered: q.Triggered, Linked: q.Linked,
 		Fusion: hybrid.Fusion{Min: s.b.o.MinCosine, Weight: s.b.o.CosineWeight},
 	}
-	if since := latest(q.Since); !q.Since.IsZero() {
-		p.May = func(e *table.Entry) bool { return madeOrVouched(e) > since }
+	since := int64(always)
+	if !q.Since.IsZero() {
+		since = latest(q.Since)
+		p.May = func(e *table.Entry) bool { return e.Told() > since }
 	}
 	if p.Rescue = !q.Triggered && !q.Archived && !q.Inject && !q.Background && !p.All; p.Rescue {
 		p.Without &^= table.Archived
@@ -50,7 +53,7 @@ func (s Space) prepare(q *Query, sc *scratch) error {
 		p.Context = append(p.Context, ident.Of(id))
 	}
 	sc.shards = sc.shards[:0]
-	sc.in(s.b.shard(s.scope))
+	sc.in(s.b.shard(s.scope), since)
 	for _, also := range q.Also {
 		if err := also.Check(); err != nil {
 			return err
@@ -58,7 +61,7 @@ func (s Space) prepare(q *Query, sc *scratch) error {
 		if also.Tenant() != s.scope.Tenant() {
 			return fmt.Errorf("%w: a scope of another tenant", ErrTenant)
 		}
-		sc.in(s.b.shard(also))
+		sc.in(s.b.shard(also), since)
 	}
 	if p.Model != nil && p.Model.Noise > 0 {
 		p.Draws = p.Model.Draws(string(s.scope), q.Text, p.At, p.Context)
@@ -68,9 +71,12 @@ func (s Space) prepare(q *Query, sc *scratch) error {
 	return nil
 }
 
-// in has a shard searched, unless it is nil or is already.
-func (sc *scratch) in(sh *shard) {
-	if sh != nil && !slices.Contains(sc.shards, sh) {
+// always is since when a query without Since asks for what was told.
+const always = math.MinInt64
+
+// in has a shard searched, unless it is nil, is already, or was told nothing since.
+func (sc *scratch) in(sh *shard, since int64) {
+	if sh != nil && (since == always || sh.Told() > since) && !slices.Contains(sc.shards, sh) {
 		sc.shards, sc.Query.Tables = append(sc.shards, sh), append(sc.Query.Tables, sh.Table)
 	}
 }

@@ -170,7 +170,7 @@ func (l *List) page(ctx context.Context, st store.Store, scope memory.Scope) ([]
 // Due is a run that is to be gone on with.
 type Due struct {
 	At         int64 // in Unix nanoseconds; 0: the run's lease has lapsed
-	Set        int64 // when At was; 0: unknown, or At is right whatever the clock said
+	Set        int64 // when At was; 0: unknown, or At is right
 	Tenant, ID string
 	Key        string
 }

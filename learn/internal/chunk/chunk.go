@@ -107,6 +107,9 @@ type Chunk struct {
 	// Heard is when the latest was recorded of what the reasoner was told of when it made
 	// the plan again, in microseconds since 1970. 0: it was made once.
 	Heard int64 `json:"heard,omitempty"`
+	// Told is how often the plan had acted, and 1, when the reasoner was last told of what is
+	// about something else and made the plan again. 0: never.
+	Told int `json:"told,omitempty"`
 	// Said are what the host's sources said of the plan, as numbers, when the reasoner made it.
 	// None: nothing.
 	Said []uint64 `json:"said,omitempty"`

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"cmp"
 	"iter"
+	"math"
 	"slices"
 	"sync/atomic"
 	"unique"
@@ -45,6 +46,7 @@ type More struct {
 	Links    []Link
 	Slot     *Slot    // that the host gave
 	Triggers []string // phrases that bring it
+	Vouched  int64    // microseconds since 1970; 0: it was in no quarantine
 	Rest     any      // what the package above keeps, and nothing here reads
 }
 
@@ -126,6 +128,18 @@ func (e *Entry) Count(c *tally.Counts) {
 		c = nil
 	}
 	e.counts.Store(c)
+}
+
+// Told is when the record was made, or its quarantine ended, the later: the beginning of time if
+// arc has derived it.
+func (e *Entry) Told() int64 {
+	switch {
+	case e.Flags&Derived != 0:
+		return math.MinInt64
+	case e.More == nil:
+		return e.Known
+	}
+	return max(e.Known, e.More.Vouched)
 }
 
 // Changed is when the record was last made, said again or used, in microseconds since 1970.

@@ -2,6 +2,7 @@ package table
 
 import (
 	"iter"
+	"math"
 	"slices"
 	"sync/atomic"
 
@@ -30,14 +31,17 @@ type Table struct {
 	live    int
 	vouched atomic.Int64  // of live, those that are trusted
 	seq     atomic.Uint32 // the largest of the records
+	told    atomic.Int64  // the latest of the records
 }
 
 // New returns a Table without records. Size is that of the tenant, nil if it does not matter.
 func New(scope string, size *atomic.Int64) *Table {
-	return &Table{
+	t := &Table{
 		Scope: scope, Turnstile: turns.New(), Index: index.New(), Vectors: vectors.New(),
 		ties: newTies(), size: size, ids: make(map[ident.Key]uint32),
 	}
+	t.told.Store(math.MinInt64)
+	return t
 }
 
 // Find returns the record that a key leads to, or nil.
@@ -67,6 +71,9 @@ func (t *Table) Holds(e *Entry) bool {
 
 // Vouches reports whether any record is trusted.
 func (t *Table) Vouches() bool { return t.vouched.Load() > 0 }
+
+// Told is the latest Told of a record, or of one that is gone.
+func (t *Table) Told() int64 { return t.told.Load() }
 
 // NextSeq returns a Seq for a new record.
 func (t *Table) NextSeq() uint32 { return t.seq.Add(1) }
@@ -140,6 +147,9 @@ func (t *Table) put(e *Entry, d index.Doc, replaced []Leaving) bool {
 	}
 	for last := t.seq.Load(); last < e.Seq && !t.seq.CompareAndSwap(last, e.Seq); {
 		last = t.seq.Load()
+	}
+	if e.Told() > t.told.Load() {
+		t.told.Store(e.Told()) // no two change at once
 	}
 	d.Flags = e.marks()
 	t.Index.Put(e.Row, d)
