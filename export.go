@@ -136,6 +136,18 @@ func (a *Agent) giveUser(ctx context.Context, scope memory.Scope, give giver) er
 			return err
 		}
 	}
+	for e, err := range a.st.Scan(ctx, store.Range{Prefix: key.Under(tenant, taughtKeys, "")}) {
+		var of taught
+		if err == nil {
+			err = codec.Decode(e, &of)
+		}
+		if err == nil && anyWithin(of.Scopes, scope) {
+			err = give(one(e))
+		}
+		if err != nil {
+			return err
+		}
+	}
 	counted := make(map[string]bool)
 	for e, err := range a.st.Scan(ctx, store.Range{Prefix: key.Under(tenant, runKeys, "")}) {
 		var more []string
@@ -265,6 +277,8 @@ func (r *runRecords) Check(e store.Entry, parts []string) (known, ours bool, err
 		ours, err = slices.Contains(r.outputs, e.Key), codec.Decode(e, new(any))
 	case upkeepKeys:
 		ours, err = upkeepOf(e.Key).Within(r.scope), codec.Decode(e, new(maintainedAt))
+	case taughtKeys:
+		ours, err = r.checkTaught(e)
 	case register.Statuses, register.Sessions, spoolKeys:
 	default:
 		return false, false, nil
@@ -314,6 +328,20 @@ func (r *runRecords) checkRun(e store.Entry) (bool, error) {
 		r.outputs = append(r.outputs, key.Under(tenant, outputs.Keys, k))
 	}
 	return s.touches(r.scope), nil
+}
+
+// checkTaught reports whether a run that was deleted has touched the scope.
+func (r *runRecords) checkTaught(e store.Entry) (bool, error) {
+	var of taught
+	if err := codec.Decode(e, &of); err != nil {
+		return false, err
+	}
+	for _, scope := range of.Scopes {
+		if err := scope.Check(); err != nil || scope.Tenant() != r.scope.Tenant() {
+			return false, fmt.Errorf("%w: %q names a scope of another tenant: %v", store.ErrDamaged, e.Key, err)
+		}
+	}
+	return anyWithin(of.Scopes, r.scope), nil
 }
 
 // maxNames bounds what names makes of a run from elsewhere.
