@@ -65,6 +65,10 @@ type shard struct {
 	// passing are the passing Episodes, the oldest first; nil: not known yet. It
 	// belongs to edit.
 	passing []ident.Key
+	// doubt are new records whose commit failed, and which may be in the store all the
+	// same. It belongs to edit; doubts says that there are some.
+	doubt  []ID
+	doubts atomic.Bool
 
 	injected atomic.Int64  // recalls with Query.Inject or Background that found something
 	queue    vectors.Queue // of the worker that has the turn to embed

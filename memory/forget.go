@@ -101,6 +101,9 @@ type cutting struct {
 // revoked returns the records that go with a source, each before those that
 // were derived from it, and those that stay in part.
 func (b *Bank) revoked(ctx context.Context, sh *shard, src Source) (gone []*table.Entry, cut []cutting, err error) {
+	if err := b.resolve(ctx, sh); err != nil {
+		return nil, nil, err
+	}
 	all := table.ByTime(sh.Snapshot())
 	roots := make(map[ident.Key]bool) // what is derived from them goes
 	seen := make(map[*table.Entry]bool)

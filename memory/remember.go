@@ -322,6 +322,7 @@ func (g *group) commit(ctx context.Context) error {
 	for err != nil {
 		// A commit whose outcome was unknown may have taken place.
 		if !errors.Is(err, store.ErrConflict) {
+			g.unsure()
 			return err
 		}
 		found, look := g.adopt(ctx)
@@ -340,6 +341,11 @@ func (g *group) commit(ctx context.Context) error {
 		g.sh.passing = nil // they count as well
 		g.sh.edit.Unlock()
 	}
+	if g.sh.doubts.Load() {
+		g.sh.edit.Lock()
+		_ = g.b.resolve(ctx, g.sh) // the next one tries again
+		g.sh.edit.Unlock()
+	}
 	for _, c := range new {
 		if e := g.sh.entry(c.rec.ID); e != nil {
 			g.b.succeed(ctx, g.sh, g.sc, e, &c)
@@ -347,6 +353,16 @@ func (g *group) commit(ctx context.Context) error {
 	}
 	g.read(new) // after what words guess, which the Extractor may contradict
 	return nil
+}
+
+// unsure notes that records of the group may be in the store though their commit failed.
+func (g *group) unsure() {
+	g.sh.edit.Lock()
+	defer g.sh.edit.Unlock()
+	for _, c := range g.new {
+		g.sh.doubt = append(g.sh.doubt, c.rec.ID)
+	}
+	g.sh.doubts.Store(true)
 }
 
 // read has the Extractor read records that are visible.

@@ -476,6 +476,32 @@ func TestUnknownOutcome(t *testing.T) {
 	require.Len(t, recall(t, s, memory.Query{}), 2)
 }
 
+// TestRevokeAfterAnUnknownOutcome: what is in the store though its commit failed goes with its
+// source, also after an outage, and is found once the store takes another record.
+func TestRevokeAfterAnUnknownOutcome(t *testing.T) {
+	t.Parallel()
+	for _, revoked := range []bool{true, false} {
+		f, c := &faulty{Store: store.NewMem()}, newClock()
+		s := open(t, f, c).In("acme")
+		d := pattern("go build reports an import cycle", "move the shared type down")
+		d.Source = web("page")
+		f.set(func(int, []store.Op) (error, error) { return nil, errDisk })
+		_, err := s.Remember(t.Context(), d)
+		require.ErrorIs(t, err, errDisk)
+		f.set(nil)
+		if revoked {
+			n, err := s.Revoke(t.Context(), web("page"))
+			require.NoError(t, err)
+			require.Equal(t, 1, n)
+		} else {
+			remember(t, s, pattern("a test fails under the race detector", "guard the map"))
+		}
+		want := map[bool]int{true: 0, false: 2}[revoked]
+		require.Len(t, recall(t, s, memory.Query{Archived: true}), want)
+		require.Len(t, recall(t, open(t, f.Store, c).In("acme"), memory.Query{Archived: true}), want)
+	}
+}
+
 // A change whose outcome was unknown has taken place in memory if it has in the store, and
 // what is asked for next is not refused for it.
 func TestUnknownOutcomeOfAChange(t *testing.T) {

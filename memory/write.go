@@ -97,6 +97,19 @@ func (b *Bank) unsure(ctx context.Context, sh *shard, err error, es ...*table.En
 	return err
 }
 
+// resolve takes in the records of the shard that may be in the store though their commit failed.
+// The caller holds edit.
+func (b *Bank) resolve(ctx context.Context, sh *shard) error {
+	for len(sh.doubt) > 0 {
+		if err := b.reread(ctx, sh, sh.doubt[0]); err != nil {
+			return err
+		}
+		sh.doubt = sh.doubt[1:]
+	}
+	sh.doubts.Store(false)
+	return nil
+}
+
 // reread takes in a record as the store has it. The caller holds edit.
 func (b *Bank) reread(ctx context.Context, sh *shard, id ID) error {
 	e, err := b.st.Get(ctx, sh.key(stored.Records, id))
