@@ -194,7 +194,7 @@ func (r *run) round(p round, watchers []*watcher, last bool) {
 	for i, w := range watchers {
 		r.rest.Go(func() {
 			<-begin
-			w.follow(r, r.handles[i%len(r.handles)], !last)
+			w.consume(r, r.handles[i%len(r.handles)], !last)
 		})
 	}
 	r.rest.Go(func() {

@@ -136,9 +136,9 @@ func (w *watch) String() string {
 	return b.String()
 }
 
-// follow makes the watches of a watcher, until it has seen the last commit or the store is
+// consume makes the watches of a watcher, until it has seen the last commit or the store is
 // closed.
-func (w *watcher) follow(r *run, st Store, closes bool) {
+func (w *watcher) consume(r *run, st Store, closes bool) {
 	_, prunes := st.(pruner)
 	for !w.done && r.ctx.Err() == nil {
 		p := part{}
