@@ -33,9 +33,11 @@ func (s Space) prepare(q *Query, sc *scratch) error {
 		Fusion: hybrid.Fusion{Min: s.b.o.MinCosine, Weight: s.b.o.CosineWeight},
 	}
 	since := int64(always)
-	if !q.Since.IsZero() {
-		since = latest(q.Since)
-		p.May = func(e *table.Entry) bool { return e.Told() > since }
+	if at := latest(q.Since); !q.Since.IsZero() {
+		p.May = func(e *table.Entry) bool { return e.Told() > at }
+		if p.Without&table.Untold == table.Untold {
+			since = at
+		}
 	}
 	if p.Rescue = !q.Triggered && !q.Archived && !q.Inject && !q.Background && !p.All; p.Rescue {
 		p.Without &^= table.Archived
@@ -71,7 +73,7 @@ func (s Space) prepare(q *Query, sc *scratch) error {
 	return nil
 }
 
-// always is since when a query without Since asks for what was told.
+// always is since when for a query that looks at more than what was told.
 const always = math.MinInt64
 
 // in has a shard searched, unless it is nil, is already, or was told nothing since.

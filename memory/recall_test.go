@@ -659,3 +659,64 @@ func TestQueryAtAnyTime(t *testing.T) {
 		}
 	}
 }
+
+// TestSince holds queries for what was told since a time, which pass scopes by that were told nothing,
+// against all records.
+func TestSince(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		c := newClock()
+		b, err := memory.Open(context.Background(), store.NewMem(), &memory.Options{Now: c.now})
+		require.NoError(t, err)
+		defer func() { require.NoError(t, b.Close()) }()
+		s := b.In("acme")
+		for range rapid.IntRange(1, 12).Draw(t, "steps") {
+			c.move(time.Minute)
+			if rapid.IntRange(0, 3).Draw(t, "trust") == 0 {
+				for r, err := range s.All(context.Background()) {
+					require.NoError(t, err)
+					if !r.Trusted {
+						require.NoError(t, s.Trust(context.Background(), r.ID))
+						break
+					}
+				}
+				continue
+			}
+			d := memory.Draft{
+				Kind:    rapid.SampledFrom([]memory.Kind{memory.Fact, memory.Failure, memory.Episode}).Draw(t, "kind"),
+				Content: "door " + rapid.StringMatching("[a-z]{6}").Draw(t, "text"),
+				Source:  memory.Source{Origin: rapid.SampledFrom([]memory.Origin{memory.User, memory.Web, memory.Derived}).Draw(t, "origin"), Ref: "it"},
+			}
+			if d.Kind == memory.Failure {
+				d.Trigger = "door " + d.Content[5:]
+			}
+			_, err := s.Remember(context.Background(), d)
+			require.NoError(t, err)
+		}
+		q := memory.Query{
+			K: 100, Text: rapid.SampledFrom([]string{"", "door"}).Draw(t, "query"), Inject: rapid.Bool().Draw(t, "inject"),
+			Since: c.now().Add(-time.Duration(rapid.IntRange(0, 12).Draw(t, "minutes")) * time.Minute),
+		}
+		if rapid.Bool().Draw(t, "kinds") {
+			q.Kinds = []memory.Kind{memory.Fact, memory.Failure}
+		}
+		var want []memory.ID
+		for r, err := range s.All(context.Background()) {
+			require.NoError(t, err)
+			told := r.Known
+			if r.Vouched.After(told) {
+				told = r.Vouched
+			}
+			if told.After(q.Since) && r.Source.Origin != memory.Derived && (r.Trusted || !q.Inject) && (q.Kinds == nil || r.Kind != memory.Episode) {
+				want = append(want, r.ID)
+			}
+		}
+		var got []memory.ID
+		hits, err := s.Recall(context.Background(), q)
+		require.NoError(t, err)
+		for i := range hits {
+			got = append(got, hits[i].Record.ID)
+		}
+		require.ElementsMatch(t, want, got)
+	})
+}

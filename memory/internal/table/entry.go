@@ -82,6 +82,9 @@ const (
 	Kinds  = Lesson | Fact | Episode
 )
 
+// Untold are the flags of what Table.Told leaves out, beside what is Derived.
+const Untold = Episode | Quarantined
+
 // Trusted reports whether the record is not in quarantine.
 func (f Flags) Trusted() bool { return f&Quarantined == 0 }
 

@@ -31,7 +31,7 @@ type Table struct {
 	live    int
 	vouched atomic.Int64  // of live, those that are trusted
 	seq     atomic.Uint32 // the largest of the records
-	told    atomic.Int64  // the latest of the records
+	told    atomic.Int64  // the latest, see Told
 }
 
 // New returns a Table without records. Size is that of the tenant, nil if it does not matter.
@@ -72,7 +72,7 @@ func (t *Table) Holds(e *Entry) bool {
 // Vouches reports whether any record is trusted.
 func (t *Table) Vouches() bool { return t.vouched.Load() > 0 }
 
-// Told is the latest Told of a record, or of one that is gone.
+// Told is the latest Told of a record that is trusted and no Episode, or of one that is gone.
 func (t *Table) Told() int64 { return t.told.Load() }
 
 // NextSeq returns a Seq for a new record.
@@ -148,7 +148,7 @@ func (t *Table) put(e *Entry, d index.Doc, replaced []Leaving) bool {
 	for last := t.seq.Load(); last < e.Seq && !t.seq.CompareAndSwap(last, e.Seq); {
 		last = t.seq.Load()
 	}
-	if e.Told() > t.told.Load() {
+	if e.Flags&Untold == 0 && e.Told() > t.told.Load() {
 		t.told.Store(e.Told()) // no two change at once
 	}
 	d.Flags = e.marks()
