@@ -115,7 +115,7 @@ func (t *turn) attempt(ctx context.Context) (act.Attempt, error) {
 		c.Approval = &consent.Ask{
 			Mode: call.Mode, Blast: call.Blast, Why: call.Why, Success: call.Success, CostUSD: call.CostUSD,
 			Asked: now.UnixNano(), Until: now.Add(min(t.a.o.ApprovalTTL, longestApproval)).UnixNano(),
-			Need: t.a.runner.Approvers(c.Worker, call.Mode),
+			Need: t.a.runner.Approvers(c.Worker, call.Mode), Irreversible: call.Irreversible,
 		}
 	}
 	return at, nil

@@ -306,3 +306,54 @@ func (officeHours) Before(_ context.Context, c *act.Call) error {
 func (officeHours) After(_ context.Context, _ *act.Call, a *act.Attempt) {
 	fmt.Println("attempt", a.End)
 }
+
+// TestCutOffThatCannotBeTakenBack: an attempt that a human has allowed, and that ends with its process, is asked
+// about again if it cannot be taken back, and else made again.
+func TestCutOffThatCannotBeTakenBack(t *testing.T) {
+	for _, irreversible := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			var calls atomic.Int64
+			st := store.NewMem()
+			h := gated(&calls, act.Gated)
+			h.Workers[0].Irreversible = irreversible
+			h.Workers[0].Executor = act.ExecutorFunc(func(ctx context.Context, _ act.Work) (act.Result, error) {
+				if calls.Add(1) == 1 {
+					<-ctx.Done()
+					return act.Result{}, ctx.Err()
+				}
+				return done(`"refunded"`), nil
+			})
+			open := func() *arc.Agent {
+				a, err := arc.New(t.Context(), st, h, realTime())
+				require.NoError(t, err)
+				return a
+			}
+			a := open()
+			require.Equal(t, arc.Waiting, run(t, a, arc.Objective{ID: "run", Text: "refund", Tasks: chore}).Status)
+			require.NoError(t, a.In("").Rule(t.Context(), ruling(true)))
+			rest(time.Minute)
+			require.EqualValues(t, 1, calls.Load())
+			now, cancel := context.WithCancel(t.Context())
+			cancel()
+			require.NoError(t, a.Shutdown(now))
+			a = open()
+			rest(time.Hour)
+			r, err := a.In("").Report(t.Context(), "run")
+			require.NoError(t, err)
+			if irreversible {
+				require.Equal(t, arc.Waiting, r.Status)
+				require.EqualValues(t, 1, calls.Load())
+				p := waiting(t, a, "")[0]
+				require.Contains(t, p.Why, "it was allowed before, and cut off: it may have been made already")
+				require.Empty(t, p.AllowedBy)
+				require.NoError(t, a.In("").Rule(t.Context(), ruling(true)))
+				rest(time.Hour)
+				r, err = a.In("").Report(t.Context(), "run")
+				require.NoError(t, err)
+			}
+			require.Equal(t, arc.Delivered, r.Status)
+			require.EqualValues(t, 2, calls.Load())
+			require.NoError(t, a.Close())
+		})
+	}
+}

@@ -210,7 +210,8 @@ func (a *Agent) drive(
 }
 
 // wake readies a run to go on from what the store has of it, and reports whether
-// it has waited. An attempt of an objective that is tried Once is not made again.
+// it has waited. An attempt that was cut off is not made again if the objective is
+// tried Once, and only if a human says so again if it cannot be taken back.
 func (t *turn) wake(ctx context.Context, rev store.Revision) (waited bool) {
 	if !t.adopted {
 		t.patience = t.a.o.Patience
@@ -224,9 +225,15 @@ func (t *turn) wake(ctx context.Context, rev store.Revision) (waited bool) {
 	}
 	t.paid = t.s.used(t.a.o.Now())
 	t.unlock(ctx)
-	if t.s.Objective.Once && t.s.Phase == phaseAct && !asked {
-		t.s = t.s.interrupted()
-		t.a.watch.cutOff(ctx, t.s.Current.Worker)
+	if t.s.Phase == phaseAct && !asked {
+		switch c := t.s.Current; {
+		case t.s.Objective.Once:
+			t.s = t.s.interrupted()
+			t.a.watch.cutOff(ctx, c.Worker)
+		case c.Approval != nil && c.Approval.Irreversible:
+			t.s = t.s.fork()
+			t.s.Current.Approval = c.Approval.Again(t.a.o.Now())
+		}
 	}
 	return waited
 }

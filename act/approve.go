@@ -63,6 +63,8 @@ type Call struct {
 	Blast Blast
 	Mode  Mode
 	Why   []string
+	// Irreversible is the worker's.
+	Irreversible bool
 
 	// Success is how often the worker's attempts at such tasks have passed the gates,
 	// whatever it claims, in (0,1], and CostUSD what one takes on average. 0: not

@@ -254,6 +254,7 @@ func (r *Runner) Execute(ctx context.Context, c *Call) Attempt {
 		return Attempt{End: Failed, Complaint: err.Error()}
 	}
 	c.Blast, c.Mode = max(c.Blast, Blast(w.Card.Blast)), max(c.Mode, w.Mode)
+	c.Irreversible = w.Irreversible
 	c.came = Attempt{}
 	r.pass(ctx, r.chain, c, &c.came)
 	return c.came

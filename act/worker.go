@@ -22,7 +22,8 @@ type Worker struct {
 	// Input is the JSON Schema of its tasks' inputs, which the reasoner sees. A task with other
 	// inputs is not its. nil: any.
 	Input json.RawMessage
-	// Irreversible says that its effects cannot be taken back: each attempt is Gated.
+	// Irreversible says that its effects cannot be taken back: each attempt is Gated, and a
+	// run asks again about one that was allowed and cut off, which may have been made.
 	Irreversible bool
 	// Approvers is how many humans have to agree in mode Compound. 0: two.
 	Approvers int

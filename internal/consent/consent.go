@@ -20,6 +20,8 @@ type Ask struct {
 	Until   int64     `cbor:"7,keyasint,omitempty" json:"until,omitempty"`
 	// Need is how many have to agree.
 	Need int `cbor:"8,keyasint,omitempty" json:"need,omitempty"`
+	// Irreversible is the worker's: what was allowed may be begun once.
+	Irreversible bool `cbor:"13,keyasint,omitempty" json:"irreversible,omitempty"`
 
 	AllowedBy []string `cbor:"9,keyasint,omitempty" json:"allowed_by,omitempty"`
 	RefusedBy string   `cbor:"10,keyasint,omitempty" json:"refused_by,omitempty"`
@@ -38,6 +40,20 @@ func (p *Ask) Say(by string, allow bool, note string) {
 		p.AllowedBy, p.Note = append(slices.Clip(p.AllowedBy), by), note
 	}
 }
+
+// Again asks anew, for as long, about an attempt that was cut off: it may have been made.
+func (p *Ask) Again(now time.Time) *Ask {
+	again := Ask{
+		Mode: p.Mode, Blast: p.Blast, Why: p.Why, Success: p.Success, CostUSD: p.CostUSD,
+		Asked: now.UnixNano(), Until: now.UnixNano() + p.Until - p.Asked, Need: p.Need, Irreversible: p.Irreversible,
+	}
+	if !slices.Contains(again.Why, cutOff) {
+		again.Why = append(slices.Clip(again.Why), cutOff)
+	}
+	return &again
+}
+
+const cutOff = "it was allowed before, and cut off: it may have been made already"
 
 // Decided reports whether enough was said, or the time for it is over.
 func (p *Ask) Decided(now time.Time) bool {
