@@ -289,7 +289,7 @@ func TestEscalation(t *testing.T) {
 	a = open(&script{judge: fail("another complaint")}, false)
 	require.False(t, blocked(a).Escalated, "after a restart")
 	require.Len(t, told, 1)
-	require.Contains(t, told[0], "1 gate: task 1 was not delivered in 1 attempts; the last, by worker: still nil")
+	require.Contains(t, told[0], "1 gate: task 1 was not delivered in 1 attempt; the last, by worker: still nil")
 	require.NoError(t, a.Close())
 	a = open(&script{do: func(int, act.Work) (act.Result, error) { return act.Result{}, act.ErrDenied }}, false)
 	require.True(t, blocked(a).Escalated, "another kind")

@@ -310,8 +310,12 @@ func (t *turn) giveUp() {
 	why, cause := g.Blocked, g.Cause
 	if why == "" && c != nil {
 		cause = causeOf(c.End)
-		why = fmt.Sprintf("task %d was not delivered in %d attempts; the last, by %s: %s",
-			g.Next+1, g.Tries, c.Worker, c.Wrong)
+		tries := "attempts"
+		if g.Tries == 1 {
+			tries = "attempt"
+		}
+		why = fmt.Sprintf("task %d was not delivered in %d %s; the last, by %s: %s",
+			g.Next+1, g.Tries, tries, c.Worker, c.Wrong)
 	}
 	if g.Impasse != "" {
 		why = fmt.Sprintf("impasse %s: subgoal %q: %s", g.Impasse, g.Text, why)

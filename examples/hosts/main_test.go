@@ -18,7 +18,7 @@ func Example() {
 	// Output:
 	// scale web to 3: delivered, 3 replicas
 	// web is slow in the evening: delivered, 5 replicas
-	// blocked: task 1 was not delivered in 1 attempts;
+	// blocked: task 1 was not delivered in 1 attempt;
 	//   the last, by scaler: denied: approval was refused
 	// scale web to 30: blocked, 5 replicas
 	// web: "5 replicas run"

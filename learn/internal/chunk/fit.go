@@ -117,7 +117,7 @@ func (c *Chunk) bindInputs(a *Case, vouched bool) (b template.Binding, differs [
 			differ(in.Path, "is given")
 			continue
 		case old.Kind != in.Kind || old.Open != in.Open:
-			differ(in.Path, "is a %s, not a %s", in.Kind, old.Kind)
+			differ(in.Path, "is of type %s, not %s", in.Kind, old.Kind)
 		case v == b.Was[in.Path] || in.Open:
 		case old.Kept:
 			differ(in.Path, "is %q, and the plan keeps %q", text.Line(v.Text), text.Line(old.Value))
