@@ -99,7 +99,7 @@ func (s Space) Health(ctx context.Context) (Health, error) {
 		})
 	}
 	switch {
-	case h.Total == 0:
+	case h.Total == 0 && !s.b.knows(s.scope):
 		h.Issues = append(h.Issues, Issue{"No memories yet", "run objectives, or remember what is known already"})
 	case h.Feedback == 0 && h.Injected >= patience:
 		h.Issues = append(h.Issues, Issue{
@@ -110,6 +110,16 @@ func (s Space) Health(ctx context.Context) (Health, error) {
 		h.Status = NeedsAttention
 	}
 	return h, nil
+}
+
+// knows reports whether a scope, or one below it, has records.
+func (b *Bank) knows(scope Scope) (known bool) {
+	b.shards.Range(func(_, v any) bool {
+		sh := v.(*shard)
+		known = sh.scope.Within(scope) && len(sh.Snapshot()) > 0
+		return !known
+	})
+	return known
 }
 
 // lag asks how far the Bank is behind the store.

@@ -470,6 +470,18 @@ func TestHealth(t *testing.T) {
 	}, health())
 }
 
+// TestHealthOfScopesBelow: a tenant whose users have memories has some.
+func TestHealthOfScopesBelow(t *testing.T) {
+	t.Parallel()
+	b := open(t, store.NewMem(), newClock())
+	remember(t, b.In("acme/user"), pattern("go build reports an import cycle", "move the shared type down"))
+	for scope, issues := range map[memory.Scope]int{"acme": 0, "acme/user": 0, "acme/other": 1, "acm": 1} {
+		h, err := b.In(scope).Health(t.Context())
+		require.NoError(t, err)
+		require.Len(t, h.Issues, issues, scope)
+	}
+}
+
 // Where nobody names what was used, Health says of one record what the record says of itself.
 func TestHealthOfQuietFeedback(t *testing.T) {
 	t.Parallel()
