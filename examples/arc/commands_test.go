@@ -212,8 +212,8 @@ func TestNothingToErase(t *testing.T) {
 // An agent moves into another folder, by export and by backup.
 func TestMoves(t *testing.T) {
 	dir := made(t, "notes")
+	works(t, dir, "identity", "add", "--text", "prefers tea") // what is new after the plan is told to the planner
 	works(t, dir, "do")
-	works(t, dir, "identity", "add", "--text", "prefers tea")
 	file := filepath.Join(t.TempDir(), "file")
 	works(t, dir, "export", "--file", file)
 	there := made(t, "notes")
