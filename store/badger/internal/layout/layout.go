@@ -54,12 +54,11 @@ type Contents struct {
 	Manifest bool   // there is a store in it
 	Tables   uint64 // bytes in tables
 
-	missing bool     // there is no directory
-	empty   bool     // there is nothing in it
-	ours    bool     // there is a file that only arc makes
-	marked  bool     // there is a mark, which is written after the manifest
-	data    []string // the engine's files in current, without MANIFEST and LOCK
-	rest    []string // paths of generations that do not count
+	empty  bool     // there is nothing in it
+	ours   bool     // there is a file that only arc makes
+	marked bool     // there is a mark, which is written after the manifest
+	data   []string // the engine's files in current, without MANIFEST and LOCK
+	rest   []string // paths of generations that do not count
 }
 
 // Inspect looks at a directory without touching it, and returns the error with

@@ -167,7 +167,8 @@ func (r *run) compareEnd(made []*commit) {
 			doubt[op.Key] = doubt[op.Key] || c.unknown() && c.rev == 0
 		}
 	}
-	for _, st := range r.handles {
+	if len(r.handles) > 0 {
+		st := r.handles[0]
 		for e, err := range st.Scan(r.ctx, store.Range{Prefix: r.prefix}) {
 			if err != nil {
 				if !errors.Is(err, context.Canceled) {
@@ -180,7 +181,6 @@ func (r *run) compareEnd(made []*commit) {
 			}
 			delete(want, e.Key)
 		}
-		break
 	}
 	for key := range want {
 		if !doubt[key] {
