@@ -432,3 +432,21 @@ func TestRememberAfterAChangeElsewhere(t *testing.T) {
 	again := say(one, "fifth")
 	require.Equal(t, "the small key opens the door", get(t, one, again).Content)
 }
+
+// TestEraseBesideAnotherBank: what another Bank, unheard of so far, has changed meanwhile is erased as well.
+func TestEraseBesideAnotherBank(t *testing.T) {
+	t.Parallel()
+	ctx, mem := t.Context(), store.NewMem()
+	f, c := &faulty{Store: mem}, newClock()
+	b := open(t, f, c)
+	id := remember(t, b.In("acme"), memory.Draft{Kind: memory.Fact, Content: "the deploy key is in the vault", Source: web("page")})
+	other := open(t, mem, c).In("acme")
+	f.set(func(n int, _ []store.Op) (before, after error) {
+		if n == 1 {
+			before = other.Trust(ctx, id)
+		}
+		return before, nil
+	})
+	require.NoError(t, b.Erase(ctx, "acme"))
+	require.Empty(t, recall(t, open(t, mem, c).In("acme"), memory.Query{Archived: true}))
+}

@@ -251,17 +251,26 @@ func (b *Bank) unload(scope Scope) {
 	}
 }
 
-// empty erases the records of a shard.
-func (b *Bank) empty(ctx context.Context, sh *shard) error {
+// empty erases the records of a shard. It takes in what another Bank, whose Extractor may be at
+// work, has changed of them meanwhile.
+func (b *Bank) empty(ctx context.Context, sh *shard) (err error) {
 	sh.edit.Lock()
 	defer sh.edit.Unlock()
-	for group := range slices.Chunk(sh.Snapshot(), eraseChunk) {
-		if err := b.erase(ctx, sh, group); err != nil {
-			return err
+	for range emptyTries {
+		for group := range slices.Chunk(sh.Snapshot(), eraseChunk) {
+			if err = b.erase(ctx, sh, group); err != nil {
+				break
+			}
+		}
+		if !errors.Is(err, store.ErrConflict) {
+			break
 		}
 	}
-	return nil
+	return err
 }
+
+// emptyTries is how often a shard is emptied at most beside others that change its records.
+const emptyTries = 8
 
 // Entries yields all that the store holds of a scope and of those below it, as it lies
 // there: what Erase removes. Records come before what is kept of them. It writes what is
