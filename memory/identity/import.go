@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -130,7 +131,10 @@ func (x *Identity) Import(ctx context.Context, data []byte) (ImportReport, error
 func (x *Identity) unify(ctx context.Context, in *incoming, report *ImportReport) error {
 	for more, counted := true, false; more; counted = true {
 		if err := x.rows.Alone(ctx, func(b *rows.Batch) (err error) {
-			if in.profile != nil {
+			if !counted {
+				err = x.dropTakenBack(ctx, b)
+			}
+			if in.profile != nil && err == nil {
 				merge := func(p *Profile) time.Time { return p.merge(in.profile) }
 				err = rows.MergeIn(ctx, x.rows, b, profilePart, "", merge)
 			}
@@ -166,6 +170,19 @@ func (x *Identity) unify(ctx context.Context, in *incoming, report *ImportReport
 		}
 	}
 	return err
+}
+
+// dropTakenBack removes the rejections that were taken back: of a fact that is merged with another
+// state less may be known of how it read then, and an export has none of them.
+func (x *Identity) dropTakenBack(ctx context.Context, b *rows.Batch) error {
+	list, err := rows.All[Rejection](ctx, x.rows, rejectionPart)
+	stand, err2 := x.standing(ctx)
+	for _, r := range list {
+		if stand(&r.Value); r.Value.Content == "" && errors.Join(err, err2) == nil {
+			b.Remove(r.Was)
+		}
+	}
+	return errors.Join(err, err2)
 }
 
 // read takes a document apart, and checks all that is to be stored.
