@@ -172,17 +172,22 @@ func (x *Identity) unify(ctx context.Context, in *incoming, report *ImportReport
 	return err
 }
 
-// dropTakenBack removes the rejections that were taken back: of a fact that is merged with another
-// state less may be known of how it read then, and an export has none of them.
+// dropTakenBack empties the rejections that were taken back, and keeps their dates: of a fact that is
+// merged with another state less may be known of how it read then, and an export has none of them.
 func (x *Identity) dropTakenBack(ctx context.Context, b *rows.Batch) error {
 	list, err := rows.All[Rejection](ctx, x.rows, rejectionPart)
 	stand, err2 := x.standing(ctx)
+	if err = errors.Join(err, err2); err != nil {
+		return err
+	}
 	for _, r := range list {
-		if stand(&r.Value); r.Value.Content == "" && errors.Join(err, err2) == nil {
-			b.Remove(r.Was)
+		is := r.Value
+		if stand(&is); is.Content != r.Value.Content {
+			name, at := rejectionName(r.Value.Content), r.Value.At
+			rows.Put(b, r, rejectionPart, name, at, &Rejection{At: at})
 		}
 	}
-	return errors.Join(err, err2)
+	return nil
 }
 
 // read takes a document apart, and checks all that is to be stored.
