@@ -357,3 +357,44 @@ func TestCutOffThatCannotBeTakenBack(t *testing.T) {
 		})
 	}
 }
+
+// stumbling is a store one of whose commits fails.
+type stumbling struct {
+	store.Store
+	left atomic.Int64 // commits until then
+}
+
+func (s *stumbling) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
+	if s.left.Add(-1) == 0 {
+		return 0, errBoom
+	}
+	return s.Store.Commit(ctx, ops...)
+}
+
+// TestRefusalStandsWhereACommitFails: what a human has refused is not asked again, whichever commit fails.
+func TestRefusalStandsWhereACommitFails(t *testing.T) {
+	for n := range 8 {
+		synctest.Test(t, func(t *testing.T) {
+			var calls atomic.Int64
+			h := gated(&calls, act.Gated)
+			h.Workers[0].Irreversible = true
+			st := &stumbling{Store: store.NewMem()}
+			o := realTime()
+			o.Attempts = 1
+			a, err := arc.New(t.Context(), st, h, o)
+			require.NoError(t, err)
+			require.Equal(t, arc.Waiting, run(t, a, arc.Objective{ID: "run", Text: "refund", Tasks: chore}).Status)
+			st.left.Store(int64(n + 1))
+			for a.In("").Rule(t.Context(), ruling(false)) != nil {
+				rest(time.Second)
+			}
+			rest(time.Hour)
+			require.Zero(t, calls.Load())
+			require.Empty(t, waiting(t, a, ""), "commit %d", n)
+			r, err := a.In("").Report(t.Context(), "run")
+			require.NoError(t, err)
+			require.Equal(t, arc.Blocked, r.Status, r.Reason)
+			require.NoError(t, a.Close())
+		})
+	}
+}

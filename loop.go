@@ -230,7 +230,7 @@ func (t *turn) wake(ctx context.Context, rev store.Revision) (waited bool) {
 		case t.s.Objective.Once:
 			t.s = t.s.interrupted()
 			t.a.watch.cutOff(ctx, c.Worker)
-		case c.Approval != nil && c.Approval.Irreversible:
+		case c.Approval != nil:
 			t.s = t.s.fork()
 			t.s.Current.Approval = c.Approval.Again(t.a.o.Now())
 		}

@@ -39,8 +39,9 @@ func Entries(
 			return
 		}
 		slices.SortStableFunc(samples, func(x, y rank.Sample) int { return x.At.Compare(y.At) })
-		_ = lasts(samples, func(s rank.Sample) string { return key.Join(sampleKeys, s.Key) }, yield) &&
+		if lasts(samples, func(s rank.Sample) string { return key.Join(sampleKeys, s.Key) }, yield) {
 			lasts(outcomes, func(o meta.Outcome) string { return key.Join(outcomeKeys, o.Session, o.Key) }, yield)
+		}
 	}
 }
 

@@ -41,8 +41,12 @@ func (p *Ask) Say(by string, allow bool, note string) {
 	}
 }
 
-// Again asks anew, for as long, about an attempt that was cut off: it may have been made.
+// Again returns what holds of an attempt that was cut off: p, or if it was allowed, may have been
+// made and cannot be taken back, the same asked anew, for as long.
 func (p *Ask) Again(now time.Time) *Ask {
+	if ok, _, _ := p.Permitted(); !ok || !p.Irreversible {
+		return p
+	}
 	again := Ask{
 		Mode: p.Mode, Blast: p.Blast, Why: p.Why, Success: p.Success, CostUSD: p.CostUSD,
 		Asked: now.UnixNano(), Until: now.UnixNano() + p.Until - p.Asked, Need: p.Need, Irreversible: p.Irreversible,

@@ -41,3 +41,34 @@ func TestAsk(t *testing.T) {
 	ok, _, _ = ask.Permitted()
 	require.True(t, ok, "who may veto has not")
 }
+
+// TestAskAgain: what was allowed and cannot be taken back is asked about anew; a refusal stands, and silence.
+func TestAskAgain(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
+	for name, c := range map[string]struct {
+		irreversible, says, allows, anew bool
+	}{
+		"allowed":              {irreversible: true, says: true, allows: true, anew: true},
+		"refused":              {irreversible: true, says: true},
+		"silence":              {irreversible: true},
+		"allowed, may be done": {says: true, allows: true},
+	} {
+		p := consent.Ask{Mode: act.Gated, Need: 1, Asked: at.UnixNano(), Until: at.Add(time.Hour).UnixNano(), Irreversible: c.irreversible}
+		if c.says {
+			p.Say("ada", c.allows, "")
+		}
+		p.Closed = true
+		again := p.Again(at.Add(time.Minute))
+		require.Equal(t, c.anew, !again.Closed, name)
+		if !c.anew {
+			require.Same(t, &p, again, name)
+			continue
+		}
+		require.Empty(t, again.AllowedBy)
+		require.Equal(t, at.Add(61*time.Minute).UnixNano(), again.Until)
+		require.Len(t, again.Why, 1)
+		again.Say("ada", true, "")
+		require.Len(t, again.Again(at).Why, 1, "it says so once")
+	}
+}
