@@ -65,8 +65,8 @@ type shard struct {
 	// passing are the passing Episodes, the oldest first; nil: not known yet. It
 	// belongs to edit.
 	passing []ident.Key
-	// doubt are new records whose commit failed, and which may be in the store all the
-	// same. It belongs to edit; doubts says that there are some.
+	// doubt are the latest new records whose commit failed, and which may be in the store
+	// all the same: maxDoubt at most. It belongs to edit; doubts says that there are some.
 	doubt  []ID
 	doubts atomic.Bool
 

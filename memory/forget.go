@@ -101,7 +101,7 @@ type cutting struct {
 // revoked returns the records that go with a source, each before those that
 // were derived from it, and those that stay in part.
 func (b *Bank) revoked(ctx context.Context, sh *shard, src Source) (gone []*table.Entry, cut []cutting, err error) {
-	if err := b.resolve(ctx, sh); err != nil {
+	if err := b.resolve(ctx, sh, maxDoubt); err != nil {
 		return nil, nil, err
 	}
 	all := table.ByTime(sh.Snapshot())

@@ -343,7 +343,7 @@ func (g *group) commit(ctx context.Context) error {
 	}
 	if g.sh.doubts.Load() {
 		g.sh.edit.Lock()
-		_ = g.b.resolve(ctx, g.sh) // the next one tries again
+		_ = g.b.resolve(ctx, g.sh, resolved) // the next one tries again
 		g.sh.edit.Unlock()
 	}
 	for _, c := range new {
@@ -362,8 +362,13 @@ func (g *group) unsure() {
 	for _, c := range g.new {
 		g.sh.doubt = append(g.sh.doubt, c.rec.ID)
 	}
+	g.sh.doubt = g.sh.doubt[max(0, len(g.sh.doubt)-maxDoubt):]
 	g.sh.doubts.Store(true)
 }
+
+// Bounds of what is looked for because its commit failed: of a scope, all of which a Revoke looks
+// for, and beside one commit.
+const maxDoubt, resolved = 4096, 64
 
 // read has the Extractor read records that are visible.
 func (g *group) read(cs []candidate) {

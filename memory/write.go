@@ -97,16 +97,16 @@ func (b *Bank) unsure(ctx context.Context, sh *shard, err error, es ...*table.En
 	return err
 }
 
-// resolve takes in the records of the shard that may be in the store though their commit failed.
-// The caller holds edit.
-func (b *Bank) resolve(ctx context.Context, sh *shard) error {
-	for len(sh.doubt) > 0 {
+// resolve takes in records of the shard that may be in the store though their commit failed, n at
+// most. The caller holds edit.
+func (b *Bank) resolve(ctx context.Context, sh *shard, n int) error {
+	for range min(n, len(sh.doubt)) {
 		if err := b.reread(ctx, sh, sh.doubt[0]); err != nil {
 			return err
 		}
 		sh.doubt = sh.doubt[1:]
 	}
-	sh.doubts.Store(false)
+	sh.doubts.Store(len(sh.doubt) > 0)
 	return nil
 }
 
