@@ -107,7 +107,7 @@ func build(ctx context.Context, st store.Store, host Host, o Options, runner *ac
 		skills: quoted.Skills{Names: slices.Sorted(maps.Keys(host.Skills)), All: maps.Clone(host.Skills)},
 	}
 	a.keeping = make(chan struct{}, 1)
-	a.files, _ = st.(filer)
+	a.files, _ = st.(filer) // nil: it keeps nothing of what was deleted
 	var err error
 	if a.o.Sanitizer, err = veil.Keyed(ctx, shared, a.o.Sanitizer); err != nil {
 		return nil, fmt.Errorf("arc: %w", err)

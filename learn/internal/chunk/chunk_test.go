@@ -87,7 +87,7 @@ func TestFitSaysWhatDiffers(t *testing.T) {
 		`it reads "two services are stuck", not "service is stuck"`: func(a *chunk.Case) { a.Situation = "two services are stuck" },
 		"the host names a situation for one of the two only":        func(a *chunk.Case) { a.Vouched = false },
 		`input force is "true", not "false"`:                        func(a *chunk.Case) { a.Inputs = json.RawMessage(`{"service": "search", "force": true, "pid": 17}`) },
-		"input pid is of type string, not number":                       func(a *chunk.Case) { a.Inputs = json.RawMessage(`{"service": "search", "force": false, "pid": "17"}`) },
+		"input pid is of type string, not number":                   func(a *chunk.Case) { a.Inputs = json.RawMessage(`{"service": "search", "force": false, "pid": "17"}`) },
 		"input dry is given": func(a *chunk.Case) {
 			a.Inputs = json.RawMessage(`{"service": "search", "force": false, "pid": 17, "dry": 1}`)
 		},

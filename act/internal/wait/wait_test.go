@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/arc-learn/arc/internal/wait"
+	"github.com/arc-learn/arc/act/internal/wait"
 )
 
 var errBusy = errors.New("busy")
