@@ -11,9 +11,9 @@ import (
 )
 
 // Follow takes in a change of the store that another opener has made, as a store.Watcher
-// yields it, if the Bank is Shared: records, their counters and their vectors. What this Bank
-// has written itself, or knows already, changes nothing, nor does what is no memory. One
-// goroutine calls it, with the changes in order.
+// yields it, if the Bank is Shared: records, their counters and vectors, and what they perhaps
+// replace. What this Bank has written itself, or knows already, changes nothing, nor does what is
+// no memory. One goroutine calls it, with the changes in order.
 //
 // After store.ErrDamaged and store.ErrNewer the Bank goes on without what cannot be read.
 // After any other error it has not heard of the change, and is told of it again.
@@ -80,7 +80,7 @@ func (b *Bank) take(ctx context.Context, part, of string, id ID, e store.Entry) 
 	switch part {
 	case stored.Records:
 		err = b.followRecord(ctx, of, id, e)
-	case stored.Counts, stored.Vectors:
+	case stored.Counts, stored.Vectors, stored.Guesses:
 		if sh := b.shardAt(of); sh != nil && !e.Deleted {
 			err = b.followBeside(sh, part, id, e)
 		}
@@ -142,7 +142,7 @@ func (b *Bank) Await(ctx context.Context, rev store.Revision) error {
 	})
 }
 
-// followBeside takes in counters or the vector of a record.
+// followBeside takes in the counters or the vector of a record, or what it perhaps replaces.
 func (b *Bank) followBeside(sh *shard, part string, id ID, e store.Entry) error {
 	sh.edit.Lock()
 	defer sh.edit.Unlock()

@@ -14,8 +14,9 @@ import (
 func TestLinkedMemoriesComeAlong(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
-	s, _ := space(t)
+	s, c := space(t)
 	keep := func(d memory.Draft) memory.ID {
+		c.move(time.Second)
 		r, err := s.Remember(ctx, d)
 		require.NoError(t, err)
 		return r.ID

@@ -188,11 +188,16 @@ func (b *Bank) takeLocked(ctx context.Context, sh *shard, id ID, is loading, e s
 }
 
 func (b *Bank) besideLocked(sh *shard, part string, of *table.Entry, e store.Entry) error {
-	if part == stored.Vectors {
+	switch part {
+	case stored.Vectors:
 		model, x, err := stored.VectorOf(e)
 		if err == nil && model == b.vectors.Model().Name && sh.Vectorless(of) {
 			sh.SetVector(of, x)
 		}
+		return err
+	case stored.Guesses:
+		kept, err := stored.GuessesOf(e)
+		sh.guess(of, kept)
 		return err
 	}
 	c, err := stored.CountsOf(e)

@@ -312,9 +312,13 @@ func (t *Table) Pending() int {
 	return t.live - t.Vectors.Settled()
 }
 
-// Suspect notes what e perhaps replaces: of each key a Guess by e.
+// Suspect notes what perhaps replaces a record, once.
 func (t *Table) Suspect(old ident.Key, g Guess) {
-	t.Change(func() { t.guesses[old] = append(t.guesses[old], g) })
+	t.Change(func() {
+		if !slices.Contains(t.guesses[old], g) {
+			t.guesses[old] = append(t.guesses[old], g)
+		}
+	})
 }
 
 // Suspects reports whether a record is known to replace another perhaps.

@@ -55,7 +55,7 @@ func (g Guess) Outweighed(guesses []Guess) bool {
 type ties struct {
 	slots    map[string][]*Entry    // by Slot.of, in order
 	over     map[ident.Key][]*Entry // what hosts say to supersede a record, the latest last
-	into     map[ident.Key][]*Entry // what links to it, once for each link
+	into     map[ident.Key][]*Entry // what links to it, once for each link, in order
 	guesses  map[ident.Key][]Guess  // what perhaps replaces it
 	triggers []Trigger              // of all records, in no order
 }
@@ -73,18 +73,22 @@ func (t *ties) state(e *Entry) {
 		return
 	}
 	if slot := e.slot(); slot != nil {
-		i, _ := slices.BinarySearchFunc(t.slots[slot.of], e, compareStated)
-		t.slots[slot.of] = slices.Insert(t.slots[slot.of], i, e)
+		t.slots[slot.of] = ranged(t.slots[slot.of], e)
 	}
 	for _, p := range e.More.Triggers {
 		t.triggers = append(t.triggers, Trigger{e, phrase.Parts(p)})
 	}
 	for _, l := range e.More.Links {
-		if t.into[l.To] = append(t.into[l.To], e); l.Rel == Supersedes {
-			i, _ := slices.BinarySearchFunc(t.over[l.To], e, compareStated)
-			t.over[l.To] = slices.Insert(t.over[l.To], i, e)
+		if t.into[l.To] = ranged(t.into[l.To], e); l.Rel == Supersedes {
+			t.over[l.To] = ranged(t.over[l.To], e)
 		}
 	}
+}
+
+// ranged returns the records, which are in order, with e.
+func ranged(es []*Entry, e *Entry) []*Entry {
+	i, _ := slices.BinarySearchFunc(es, e, compareStated)
+	return slices.Insert(es, i, e)
 }
 
 // unstate takes that back.
