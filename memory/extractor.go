@@ -76,7 +76,16 @@ func (b *Bank) holder(ctx context.Context, k string) (scope Scope, id ID, there 
 	if err != nil {
 		return "", id, false, nil // of a damaged one the tenant's own calls are told
 	}
-	return r.Scope, id, !b.tenants.Has(r.Scope.Tenant()), nil
+	if !b.tenants.Has(r.Scope.Tenant()) {
+		return r.Scope, id, true, nil
+	}
+	of := Space{b: b, scope: r.Scope}
+	done, err := of.ready(ctx) // it comes, or has just left
+	defer done()
+	if err == nil {
+		_, _, err = of.lookup(id)
+	}
+	return r.Scope, id, err == nil, nil
 }
 
 // Extract has the Extractor read what it has not yet, without waiting for the Bank

@@ -132,7 +132,8 @@ func (s *Search) giveWay(t *table.Table, from int) int {
 		went++
 		if at := slices.IndexFunc(s.found[from:], func(g Found) bool { return g.Entry == by }); at >= 0 {
 			g := &s.found[from+at]
-			g.Ratio, g.Relevance, g.Lexical = max(g.Ratio, f.Ratio), max(g.Relevance, f.Relevance), max(g.Lexical, f.Lexical)
+			g.Ratio, g.Relevance = max(g.Ratio, f.Ratio), max(g.Relevance, f.Relevance)
+			g.Lexical, g.Cosine = max(g.Lexical, f.Lexical), max(g.Cosine, f.Cosine)
 		} else {
 			s.screen(t, by, f.Rated)
 		}
