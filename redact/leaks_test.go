@@ -89,6 +89,7 @@ func TestInvisibleCharacters(t *testing.T) {
 	s := new(redact.Sanitizer).Knowing("correct horse")
 	for _, text := range []string{
 		"ghp_0123456789\u200babcdefghij0123456789", "\u2060g\u00adh\ufeffp_0123456789abcdefghij", "pass\u200bword=hunter2xyz", "correct\u200b horse",
+		"\x1b[31mghp_\u200b0123456789abcdefghij\x1b[0m", "\x1b[1;31mgh\u200bp_0123456789abcdefghij\x1b[0m",
 	} {
 		clean := s.Sanitize(text)
 		require.Contains(t, clean, "[REDACTED:", "%q", text)

@@ -56,9 +56,9 @@ func isAlpha(c byte) bool { return c|0x20-'a' < 26 }
 func isAlnum(c byte) bool { return isDigit(c) || isAlpha(c) }
 
 // escape is what can stand before a word though it ends with a letter or digit: \n, \u003d,
-// %3D, the colour of a terminal, in a URL perhaps.
+// %3D, the colour of a terminal, in a URL perhaps, or without its first byte, which cannot be seen.
 var escape = regexp.MustCompile(`(\\|%5[Cc])([nrt]|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4})$|%(25)?[0-9a-fA-F]{2}$|` +
-	`(\x1b|1b|33|\\e|%1B)(\[|%5B)[0-9;]*m$`)
+	`(\[|%5B)[0-9;]*m$`)
 
 // startsWord says whether a word may begin at i.
 func startsWord(t string, i int) bool {
