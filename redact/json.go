@@ -38,7 +38,7 @@ func (s *Sanitizer) Under(name string, raw json.RawMessage) json.RawMessage {
 // Named is Sanitize of a text that stands under a name, or under a path that ends
 // with one: under one that says secret, all of it is.
 func (s *Sanitizer) Named(name, text string) string {
-	return s.under(familyOf(name), name, s.Sanitize(text))
+	return s.under(familyOf(name), name, s.sanitize(name, text))
 }
 
 // under hides a text that is sanitised, if what it stands under says that it is secret.
@@ -89,11 +89,11 @@ func (w *walker) value(f family, name string) (text string) {
 		return ""
 	case '"':
 		was = w.literal()
-		text = w.s.under(f, name, w.s.Sanitize(valid(was)))
+		text = w.s.under(f, name, w.s.sanitize(name, valid(was)))
 	default:
 		w.skip(values)
 		was = w.raw[start:w.at]
-		if text = w.s.Sanitize(was); f&^(header|faint) != 0 && (c == '-' || isDigit(c)) {
+		if text = w.s.sanitize(name, was); f&^(header|faint) != 0 && (c == '-' || isDigit(c)) {
 			text = w.s.token(f.kind(), was)
 		}
 	}

@@ -6,14 +6,19 @@ import (
 	"regexp"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/arc-learn/arc/redact/internal/card"
 )
 
 // scan looks for the secrets of the text.
 func (sc *scanner) scan() {
-	sc.matches(privateKeys)
-	odd := uint8(0)
-	for i := 0; i < len(sc.text); {
-		on := matcher.stops[sc.text[i]]
+	if strings.Contains(sc.text, "PRIVATE KEY") {
+		sc.matches(privateKeys)
+	}
+	sc.cards()
+	t, odd := sc.text, uint8(0)
+	for i := 0; i < len(t); {
+		on := matcher.stops[t[i]]
 		if on&(onRule|onPlace) == 0 {
 			odd |= on
 			i++
@@ -385,4 +390,17 @@ func (sc *scanner) scheme(i int) int {
 func isBasic(v string) bool {
 	b, err := b64.RawStdEncoding.DecodeString(strings.TrimRight(v, "="))
 	return err == nil && strings.Contains(string(b), ":") && utf8.Valid(b)
+}
+
+// member is what a number of JSON stands behind.
+var member = regexp.MustCompile(`"\s*:\s*$`)
+
+// cards looks for the numbers of payment cards.
+func (sc *scanner) cards() {
+	sc.work += card.Find(sc.text, sc.under, startsWord, func(start, end int) {
+		sc.found(start, end, "payment_card")
+		if before, _ := sc.before(start, 16); member.MatchString(before) {
+			sc.spans[len(sc.spans)-1].quote = `"` // as a JSON number under a name
+		}
+	})
 }

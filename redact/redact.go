@@ -15,8 +15,10 @@
 // and of curl; values assigned to a name that says secret: password, token,
 // api_key and their relatives, in the notations of shells, query strings, JSON,
 // YAML, XML, program source and plain sentences (names in English, and those of a password
-// in some other languages that ASCII writes); and values that look drawn at
-// random under names such as STRIPE_KEY or "auth". A host adds patterns
+// in some other languages that ASCII writes); values that look drawn at
+// random under names such as STRIPE_KEY or "auth"; and the numbers of payment cards,
+// by network, check digit and groups, unless a name or a sentence says that it is
+// the number of an order, a parcel or the like. A host adds patterns
 // of its own through [Options], and e-mail addresses by
 // [Sanitizer.WithEmails]. What was found once is replaced wherever it stands in the
 // same text. Values that the host knows are replaced by [Sanitizer.Knowing] in
@@ -35,8 +37,8 @@
 //
 // What is not there: decoding (a secret inside base64 or percent-encoding is
 // not looked for), entropy tests on words without context, keys that are plain
-// hex under a name that says nothing, and secrets that span two texts. Sanitise
-// a text before it is cut into pieces.
+// hex under a name that says nothing, account numbers (IBAN), which are no secrets, and
+// secrets that span two texts. Sanitise a text before it is cut into pieces.
 package redact
 
 import (
@@ -132,16 +134,19 @@ const maxPasses = 8
 //
 // A secret that is parted by characters that cannot be seen is found in the text
 // without these, which is then what comes back.
-func (s *Sanitizer) Sanitize(text string) string {
+func (s *Sanitizer) Sanitize(text string) string { return s.sanitize("", text) }
+
+// sanitize is Sanitize of a text under a name that may tell of it.
+func (s *Sanitizer) sanitize(name, text string) string {
 	for range maxPasses + 1 {
-		spans, odd := s.find(text)
+		spans, odd := s.find(name, text)
 		if len(spans) > 0 {
 			text = s.replace(text, spans)
 			continue
 		}
 		if odd {
 			if shown := fence.Visible(text); shown != text {
-				if clean := s.Sanitize(shown); clean != shown {
+				if clean := s.sanitize(name, shown); clean != shown {
 					return clean
 				}
 			}
@@ -154,16 +159,16 @@ func (s *Sanitizer) Sanitize(text string) string {
 // find looks for secrets, and whether some of the text cannot be seen: for values that the
 // host has told of; where none is left, for what is built in; then for the host's patterns.
 // What is a secret under its name is one wherever it stands in the text.
-func (s *Sanitizer) find(text string) (spans []span, odd bool) {
+func (s *Sanitizer) find(name, text string) (spans []span, odd bool) {
 	s = cmp.Or(s, &zero)
-	sc := scanner{text: text}
+	sc := scanner{text: text, under: name}
 	for _, k := range s.known {
 		sc.spans = append(sc.spans, wherever(text, k.text, "known")...)
 	}
 	if sc.spans = outside(text, sc.spans); len(sc.spans) == 0 {
 		sc.scan()
 	} else {
-		sc.spans = append(sc.spans, s.torn(text, sc.spans)...)
+		sc.spans = append(sc.spans, s.torn(name, text, sc.spans)...)
 	}
 	if sc.spans = outside(text, sc.spans); len(sc.spans) == 0 {
 		sc.matches(s.patterns)
@@ -181,8 +186,8 @@ func (s *Sanitizer) find(text string) (spans []span, odd bool) {
 
 // torn returns the secrets in the midst of which a value stands that the host knows: what that
 // leaves of them has their form no more. The values are in order.
-func (s *Sanitizer) torn(text string, known []span) []span {
-	sc := scanner{text: text}
+func (s *Sanitizer) torn(name, text string, known []span) []span {
+	sc := scanner{text: text, under: name}
 	sc.scan()
 	sc.matches(s.patterns)
 	return slices.DeleteFunc(sc.spans, func(sp span) bool {

@@ -81,7 +81,8 @@ var matcher = func() (m struct {
 // compile chooses, and for what the place's own function knows.
 type scanner struct {
 	text  string
-	odd   bool // there may be characters that cannot be seen
+	under string // the name that the text stands under
+	odd   bool   // there may be characters that cannot be seen
 	spans []span
 	work  int // stops, and bytes looked at
 	// untagged is where the last text ends that no tag closes.
@@ -217,7 +218,7 @@ var privateKeys = []Pattern{
 
 func keyPattern(behind string) Pattern {
 	head := `(?m)-----BEGIN [^-]{0,40}PRIVATE KEY[^-]{0,20}-----`
-	return Pattern{Kind: "private_key", Expr: regexp.MustCompile(head + behind), needs: "PRIVATE KEY"}
+	return Pattern{Kind: "private_key", Expr: regexp.MustCompile(head + behind)}
 }
 
 // matches records what the patterns find.

@@ -118,6 +118,7 @@ func TestWorkIsLinear(t *testing.T) {
 		"-----BEGIN PRIVATE KEY-----\"", "-----BEGIN PRIVATE KEY-----aaaaaaaaaaaaaaaaaaaa.", "[", "[REDACTED:", "[REDACTED:a]", "-eyJ", "-sk-", "sk-a-", ";base64,",
 		"Bearer ", "Basic aaaaaaaa ", " is ", "password is ", "<password>", "\\", `\"`, " ", "key ", "é", "\xff", "token==", "&a", "password=a&", ".abcdef", "Mabcdef.",
 		"Authorization: Bearer ", "password=a ", "a@b.cc ", "key='", "key=\\", ":password>x ", "name: a_password value: ", "value:", "value: ",
+		"4111111111111111", "4111 1111 1111 1111 ", "4111 ", "1 ", "12-", "%204111",
 	}, pieces...)
 	const size = 1 << 20
 	for _, unit := range units {

@@ -1,0 +1,104 @@
+package card
+
+import (
+	"regexp"
+	"strings"
+)
+
+// filler are the bytes of numbers and of the gaps between their groups. What is no ASCII counts.
+var filler = func() (set [256]bool) {
+	for c := range set {
+		set[c] = isDigit(byte(c)) || strings.IndexByte(" -+%", byte(c)) >= 0 || c > '~'
+	}
+	return set
+}()
+
+// Find tells of each number in a text, which may stand under a name. Begins says whether a word can begin at a place.
+// What comes back is how many bytes were looked at beside one in thirteen. Each number covers one of these, and
+// the six bytes before or behind it.
+func Find(t, name string, begins func(t string, i int) bool, found func(start, end int)) (looked int) {
+	for i := least - 1; i < len(t); i += least {
+		c, behind := t[i], t[i:min(len(t), i+7)]
+		if filler[c] && (isDigit(c) || c == 0x80 || isDigit(t[i-1]) || len(behind) > 1 && isDigit(behind[1])) &&
+			(filler[t[i-6]] && filler[t[i-3]] || len(behind) == 7 && filler[behind[6]] && filler[behind[3]]) {
+			end := around(t, i, name, begins, found)
+			looked += end - i
+			i = end
+		}
+	}
+	return looked
+}
+
+// around looks at the digits and gaps around i, and returns where these end.
+func around(t string, i int, name string, begins func(t string, i int) bool, found func(start, end int)) (end int) {
+	at, digits := i, 0
+	for at > 0 && filler[t[at-1]] {
+		at--
+	}
+	for end = at; end < len(t) && filler[t[end]]; end++ {
+		if isDigit(t[end]) {
+			digits++
+		}
+	}
+	for digits >= least && at <= end-least {
+		next := at
+		for next < end && isDigit(t[next]) {
+			next++
+		}
+		if next < at+4 {
+			at = max(next, at+1)
+			continue
+		}
+		if at > 0 && strings.IndexByte("%x", t[at-1]) >= 0 { // behind %20, \x20
+			at += 2
+		} else if at > 0 && t[at-1] == 'u' { // and \u0020
+			at += 4
+		}
+		n, sure := length(t[at:end])
+		if n > 0 && begins(t, at) && stands(t, at, at+n, name, sure) {
+			found(at, at+n)
+			next = at + n
+		}
+		at = next
+	}
+	return end
+}
+
+// What stands before a number: what tells of cards, there or behind it; no beginning of one (a point, a sign, a path);
+// of one digit after the other, what else is counted; of groups, one of an account or a table. And what stands behind
+// one that goes on.
+var (
+	told = regexp.MustCompile(`(?i:card|karte|carte|tarjeta|cart[aã]o|kaart|kort|visa|amex|unionpay|maestro|卡)|\bPAN\b`)
+	odd  = regexp.MustCompile(`(?:[_/-]|[0-9]\.|(?:^|[^A-Za-z.])\.)$`)
+
+	counted = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:order|track|tracking|shipment|parcel|invoice|ticket|reference|ref|` +
+		`trace|span|hash|checksum|seed|timestamp|nonce|(?:tele)?phone|tel|fax|mobile|imei|iccid|serial|isbn|ean|upc|gtin|` +
+		`sku|barcode)s?(?:[ _-]?(?:no|nr|num|number|nummer|id|code|is|was))*[^a-z0-9]{0,8}$|` +
+		`(?-i:I[Dd]|\bid|_id)[^a-z0-9]{0,8}$|(?:^|\s)#$`)
+	tabled = regexp.MustCompile(`(?:^|[^\w./:-])(?:[0-9A-Fa-f]{4,8}|[A-Z]{2}[0-9]{2}) $`)
+
+	goesOn = regexp.MustCompile(`^(?:\w|\.[0-9])`)
+	others = regexp.MustCompile(`^(?:-[0-9A-Za-z]|(?: [0-9A-Fa-f]{4,5}){2})`)
+)
+
+// stands says whether what looks like a number stands by itself, and is no other number. One that is not sure
+// needs a word that tells of cards.
+func stands(t string, start, end int, name string, sure bool) bool {
+	before, behind := t[max(0, start-64):start], t[end:min(len(t), end+64)]
+	if goesOn.MatchString(behind) {
+		return false
+	}
+	if len(before) == start {
+		before = name + ": " + before
+	}
+	before = before[strings.LastIndexByte(before, ']')+1:] // a replacement is named for what was there
+	behind, _, _ = strings.Cut(behind, "[")
+	if told.MatchString(before) || told.MatchString(behind) {
+		return true
+	}
+	other := counted
+	if strings.ContainsFunc(t[start:end], func(r rune) bool { return r > '9' || r < '0' }) {
+		other = tabled
+	}
+	return sure && !odd.MatchString(before) && !others.MatchString(behind) && !other.MatchString(before)
+}
