@@ -147,6 +147,7 @@ func TestJSON(t *testing.T) {
 		{`{"password":null,"secret":true,"token":"","tokens":5}`, `{"password":null,"secret":true,"token":"","tokens":5}`},
 		{`{"secret":{"a":["x",-1.5e+3,{"b":"y"}],"c":false}}`, `{"secret":{"a":["[REDACTED:secret]","[REDACTED:secret]",{"b":"[REDACTED:secret]"}],"c":false}}`},
 		{`{"pass":12,"fail":3,"suites":[{"pass":0.98}]}`, `{"pass":12,"fail":3,"suites":[{"pass":0.98}]}`},
+		{`{"cvv":123,"cvc":"0737","cvc_check":"pass"}`, `{"cvv":"[REDACTED:secret]","cvc":"[REDACTED:secret]","cvc_check":"pass"}`},
 		{`{"pass":"x1","db_pass":123}`, `{"pass":"[REDACTED:password]","db_pass":"[REDACTED:password]"}`},
 		{`["mysql","--password","hunter2","-h","db"]`, `["mysql","--password","[REDACTED:password]","-h","db"]`},
 		{`["x","--password","-v","--max-tokens","5","--password=","y","--password"]`, `["x","--password","-v","--max-tokens","5","--password=","y","--password"]`},
