@@ -1,7 +1,13 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/arc-learn/arc"
 	"github.com/arc-learn/arc/internal/fence"
@@ -62,7 +68,7 @@ type runsOut struct {
 
 type rankIn struct {
 	Task      string `json:"task" jsonschema:"what is to be done, in words"`
-	Skill     string `json:"skill,omitempty" jsonschema:"the skill that it needs; empty: none"`
+	Skill     string `json:"skill,omitempty" jsonschema:"what it needs; empty: any skill, of which less is known"`
 	Situation string `json:"situation,omitempty" jsonschema:"the kind of situation; empty: the task"`
 }
 
@@ -75,6 +81,7 @@ type ranked struct {
 
 type rankOut struct {
 	Workers []ranked `json:"workers" jsonschema:"best first"`
+	Note    string   `json:"note" jsonschema:"what is missing to know more, and what is known; or empty"`
 }
 
 type judgeIn struct {
@@ -120,8 +127,8 @@ func (d desk) inspectTools() {
 	}, d.runs)
 	add(d, tool{
 		name: "rank", title: "Who would try a task", reads: true,
-		about: "Ranks the agent's workers for a task by what was observed of them, with reasons for operators. " +
-			"Nothing is executed.",
+		about: "Ranks the agent's workers for a task by what was observed of them at a skill, with reasons for " +
+			"operators. Nothing is executed.",
 		in: map[string]bound{"task": text(memory.MaxText), "skill": {most: maxWord}, "situation": {most: maxLine}},
 	}, d.rank)
 	add(d, tool{
@@ -209,10 +216,43 @@ func (d desk) rank(ctx context.Context, c caller, in rankIn) (rankOut, string, e
 		}
 		out.Workers = append(out.Workers, r)
 	}
+	switch {
+	case len(scored) == 0:
+		out.Note = "No worker can take such a task."
+	case in.Skill == "":
+		out.Note = "Workers are observed by skill, and none is named: the order is by what is known without one."
+	}
 	if !c.Operator {
 		return out, "", nil
 	}
-	return out, rank.Explain(scored), nil
+	if out.Note != "" {
+		observed, err := d.observed(ctx, c)
+		if err != nil {
+			return out, "", err
+		}
+		out.Note += " " + observed
+	}
+	return out, rank.Explain(scored) + out.Note, nil
+}
+
+// observed says which attempts of the last week are known, by skill and worker.
+func (d desk) observed(ctx context.Context, c caller) (string, error) {
+	days, err := d.agent.In(c.Scope).Costs(ctx, time.Now().Add(-6*rank.Day))
+	type attempts struct{ right, known int }
+	of := map[string]attempts{}
+	for i := range days {
+		t := &days[i]
+		name := fence.Line(t.Candidate + " at " + cmp.Or(t.Skill, "none"))
+		of[name] = attempts{of[name].right + t.Successes, of[name].known + t.Known}
+	}
+	if len(of) == 0 {
+		return "No attempt of the last week is known.", err
+	}
+	said := "Successes of the last week:"
+	for _, name := range slices.Sorted(maps.Keys(of)) {
+		said += fmt.Sprintf(" %s %d of %d;", name, of[name].right, of[name].known)
+	}
+	return strings.TrimSuffix(said, ";") + ".", err
 }
 
 func (d desk) judge(ctx context.Context, c caller, in judgeIn) (doneOut, string, error) {

@@ -19,6 +19,7 @@ import (
 	"github.com/arc-learn/arc/contrib/mcp"
 	"github.com/arc-learn/arc/iar"
 	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/reason"
 )
 
 // sharing starts arc-mcp on a directory that others may have open.
@@ -223,8 +224,54 @@ func TestRankTellsOperatorsAloneTheFigures(t *testing.T) {
 	res, err := serve(t, agent, anna).CallTool(t.Context(), ask)
 	require.NoError(t, err)
 	require.NotContains(t, said(res), "$3.2")
-	require.JSONEq(t, `{"workers":[{"worker":"w","score":0,"samples":0,"reason":""}]}`, js(res.StructuredContent))
+	require.JSONEq(t, `{"workers":[{"worker":"w","score":0,"samples":0,"reason":""}],
+		"note":"Workers are observed by skill, and none is named: the order is by what is known without one."}`, js(res.StructuredContent))
 	res, err = serve(t, agent, boss).CallTool(t.Context(), ask)
 	require.NoError(t, err)
 	require.Contains(t, said(res), "$3.2")
+}
+
+// Workers are observed by skill. Who names none hears what is known, and what is missing.
+func TestRankWithoutASkill(t *testing.T) {
+	t.Parallel()
+	h := delivering()
+	h.Workers[0].Skills = []string{"edit", "build"}
+	other := h.Workers[0]
+	other.Card.Name, other.Skills = "v", []string{"edit"}
+	h.Workers = append(h.Workers, other)
+	h.Reasoner = reason.ReasonerFunc(func(_ context.Context, b reason.Brief) (reason.Decision, error) {
+		return reason.Decision{Approach: "do it", Tasks: []reason.Task{{Objective: b.Objective, Skill: "edit"}}}, nil
+	})
+	agent := open(t, h)
+	type order struct {
+		Workers []struct{ Worker string }
+		Note    string
+	}
+	boss, plain := serve(t, agent, boss), serve(t, agent, anna)
+	got := call[order](t, boss, "rank", `{"task":"mend the cache"}`)
+	require.Len(t, got.Workers, 2)
+	require.Contains(t, got.Note, "No attempt of the last week is known.")
+
+	for i := range 3 {
+		_, err := agent.Run(t.Context(), objective(fmt.Sprint("run-", i), "acme/bob"))
+		require.NoError(t, err)
+	}
+	for args, missing := range map[string]string{
+		`{"task":"mend the cache"}`:                 "Workers are observed by skill, and none is named",
+		`{"task":"mend the cache","skill":"paint"}`: "No worker can take such a task.",
+	} {
+		got = call[order](t, boss, "rank", args)
+		require.Contains(t, got.Note, missing)
+		require.Regexp(t, `Successes of the last week: [vw] at edit \d of \d`, got.Note)
+		res, err := boss.CallTool(t.Context(), &sdk.CallToolParams{Name: "rank", Arguments: json.RawMessage(args)})
+		require.NoError(t, err)
+		require.Contains(t, said(res), got.Note)
+
+		got = call[order](t, plain, "rank", args)
+		require.Contains(t, got.Note, missing)
+		require.NotContains(t, got.Note, "edit", "what is observed is of all users")
+	}
+	got = call[order](t, boss, "rank", `{"task":"mend the cache","skill":"edit"}`)
+	require.Len(t, got.Workers, 2)
+	require.Empty(t, got.Note)
 }
