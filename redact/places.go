@@ -66,10 +66,13 @@ func (sc *scanner) place(i int) int {
 		case next == 'u' && sc.curl(i):
 		case blanks[before] && blanks[next] && quotes[sc.byteAt(i+2)]: // name - "value": as sure as a sentence
 			return sc.given(is, header|faint, i, i+1)
-		case isAlpha(next) && before == '-' && (i < 2 || spaces[sc.text[i-2]] || quotes[sc.text[i-2]]): // --name value
+		case isAlpha(next) && before == '-' && (i < 2 || beforeFlag[sc.text[i-2]]): // --name value
 			end := sc.run(i+1, maxName, parts)
-			if n := len(listedFlag.FindString(sc.window(end, 8))); n > 0 || blanks[sc.byteAt(end)] {
-				return sc.given(flag, header, end, end+max(0, n-2))
+			if m := listedFlag.FindStringSubmatchIndex(sc.window(end, 16)); m != nil {
+				return sc.given(flag, header, end, end+m[2])
+			}
+			if blanks[sc.byteAt(end)] {
+				return sc.given(flag, header, end, end)
 			}
 		}
 	case 'b', 'B':
@@ -81,7 +84,7 @@ func (sc *scanner) place(i int) int {
 }
 
 // listedFlag is what stands behind the name in a list: "--name", "value".
-var listedFlag = regexp.MustCompile("^[\"'`],[ \t]*[\"'`][^-\"'`]")
+var listedFlag = regexp.MustCompile("^\\\\*[\"'`],[ \t]*(\\\\*[\"'`])[^-\"'`\\\\]")
 
 // maxName bounds a name and the space around it.
 const maxName = 64
@@ -96,6 +99,8 @@ func (sc *scanner) assigned(i int) int {
 	switch op := sc.text[end:next]; {
 	case op == "=>":
 		by = arrow
+	case op == "=" && (strings.HasPrefix(sc.text[next:], `\u003e`) || strings.HasPrefix(sc.text[next:], "&gt;")):
+		by, next = arrow, next+1+strings.IndexAny(sc.text[next:], "e;") // as JSON and pages write it
 	case op != "=" && op != "?=":
 	case blanks[sc.byteAt(end-1)] || blanks[sc.byteAt(next)]:
 		by = spaced
@@ -145,12 +150,19 @@ func (sc *scanner) name(by notation, end int) candidate {
 	}
 	c := candidate{text: t, by: by, keyStart: start, keyEnd: end}
 	c.family = familyOf(t[start:end])
+	if c.family == none && start > 0 && t[start-1] == '\\' {
+		c.keyStart += len(escaped.FindString(t[start:end])) // \npwd, \u0026sig
+		c.family = familyOf(c.keyText())
+	}
 	if c.family == none && start > 1 && t[start-1] == ' ' && strings.EqualFold(sc.window(start, 3), "key") {
 		c.keyStart = sc.back(start-1, maxName, idents) // «api key», «secret key»
 		c.family = familyOf(c.keyText())
 	}
 	return c
 }
+
+// escaped is what stands behind the backslash of an end of a line, or of another character.
+var escaped = regexp.MustCompile(`^(?:[nrt]|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2})`)
 
 // title is what names a «value»: name: DB_PASSWORD, value: x, on one line or two.
 var title = regexp.MustCompile(`(?i)(?:name|key)[ \t\\"']*[:=][ \t\\"']*([\w.-]+)[\s,;\\"']*$`)
@@ -299,7 +311,8 @@ func (sc *scanner) bare(i int) int {
 	for ; end < len(t) && !spaces[t[end]] && !quotes[t[end]] && (t[end] != '<' || end == 0); end++ {
 		c, behind := t[end], sc.window(i+end+1, 48)
 		if c == '\\' && behind != "" && strings.IndexByte(`nrt"'`, behind[0]) >= 0 ||
-			(c == '&' || c == ';' || c == ',') && next.MatchString(behind) {
+			(c == '&' || c == ';' || c == ',') && next.MatchString(behind) ||
+			c == '\\' && strings.HasPrefix(behind, "u0026") && next.MatchString(behind[5:]) {
 			break
 		}
 	}
@@ -364,7 +377,8 @@ func (sc *scanner) curl(i int) bool {
 // drawnWord tells a credential from the word after «bearer» in a sentence.
 var drawnWord = regexp.MustCompile(`[a-z][A-Z]|[0-9_~+=]|.{20}`)
 
-var schemed = regexp.MustCompile(`^(?:([Bb])(?i:earer)|[Bb](?i:asic))[ \t]{1,16}([A-Za-z0-9._~+/=-]*[A-Za-z0-9_~+/=-])`)
+var schemed = regexp.MustCompile(`^(?:([Bb])(?i:earer)|[Bb](?i:asic))(?:[ \t]{1,16}|\+|%20)` +
+	`((?:[A-Za-z0-9._~+/=-][A-Za-z0-9._~+/=$-]*)?[A-Za-z0-9_~+/=-])`)
 
 // scheme looks for Bearer or Basic and its credential at i, or passes over media.
 func (sc *scanner) scheme(i int) int {

@@ -18,6 +18,7 @@ var (
 	spaces      = class(" \t\n\v\f\r")
 	separators  = class(" \t\r\n,:")
 	quotes      = class("\"'`")
+	beforeFlag  = class("\"'`> \t\n\v\f\r")
 	backslashes = class(`\\`)
 	openings    = class("\"'`\\\\")
 	operators   = class("!<>~+*/%^|&=:.?-")
