@@ -73,9 +73,11 @@ func TestCardNumbers(t *testing.T) {
 				require.Contains(t, s.Sanitize(query), "[REDACTED:payment_card]", query)
 			}
 		}
-		raw := fmt.Sprintf(`{"number":%s,"n":1}`, number)
-		require.Equal(t, `{"number":"[REDACTED:payment_card]","n":1}`, string(s.JSON([]byte(raw))))
-		require.Equal(t, `got {"number":"[REDACTED:payment_card]","n":1}`, s.Sanitize("got "+raw), "the text stays JSON")
+		raw := fmt.Sprintf(`{"cardNumber":%s,"n":1}`, number)
+		require.Equal(t, `{"cardNumber":"[REDACTED:payment_card]","n":1}`, string(s.JSON([]byte(raw))))
+		require.Equal(t, `got {"cardNumber":"[REDACTED:payment_card]","n":1}`, s.Sanitize("got "+raw), "the text stays JSON")
+		raw = fmt.Sprintf(`{"life": %s,"of":[%s]}`, number, number)
+		require.Equal(t, raw, string(s.JSON([]byte(raw))), "durations and ids are numbers of JSON")
 	})
 }
 
@@ -108,6 +110,7 @@ func TestNumbersThatAreNoCards(t *testing.T) {
 		changed[at] = '0' + (changed[at]-'0'+1)%10
 		require.Equal(t, string(changed), s.Sanitize(string(changed)), "the check digit is wrong")
 	})
+	require.Equal(t, "30 days are 2592000000000000 ns", s.Sanitize("30 days are 2592000000000000 ns"))
 	require.Equal(t, "4222222222222", s.Named("product", "4222222222222"))
 	require.Equal(t, "[REDACTED:payment_card]", s.Named("cardNumber", "4222222222222"))
 	require.Equal(t, "4222222222222 [REDACTED:payment_card] 4222222222222", s.Sanitize("4222222222222 4111111111111111 4222222222222"))

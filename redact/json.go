@@ -93,6 +93,9 @@ func (w *walker) value(f family, name string) (text string) {
 	default:
 		w.skip(values)
 		was = w.raw[start:w.at]
+		if len(was) >= 13 { // as that of a card, it stands as in a text
+			name = `"` + name + `"`
+		}
 		if text = w.s.sanitize(name, was); f&^(header|faint) != 0 && (c == '-' || isDigit(c)) {
 			text = w.s.token(f.kind(), was)
 		}

@@ -68,8 +68,9 @@ func around(t string, i int, name string, begins func(t string, i int) bool, fou
 // of one digit after the other, what else is counted; of groups, one of an account or a table. And what stands behind
 // one that goes on.
 var (
-	told = regexp.MustCompile(`(?i:card|karte|carte|tarjeta|cart[aã]o|kaart|kort|visa|amex|unionpay|maestro|卡)|\bPAN\b`)
-	odd  = regexp.MustCompile(`(?:[_/-]|[0-9]\.|(?:^|[^A-Za-z.])\.)$`)
+	told = regexp.MustCompile(`(?i:card|karte|carte|tarjeta|cart[aã]o|kaart|kort|` +
+		`visa|amex|unionpay|maestro|卡)|\bPAN\b|\bpan"`)
+	odd = regexp.MustCompile(`(?:[_/-]|[0-9]\.|(?:^|[^A-Za-z.])\.)$`)
 
 	counted = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:order|track|tracking|shipment|parcel|invoice|ticket|reference|ref|` +
 		`trace|span|hash|checksum|seed|timestamp|nonce|(?:tele)?phone|tel|fax|mobile|imei|iccid|serial|isbn|ean|upc|gtin|` +
@@ -77,9 +78,13 @@ var (
 		`(?-i:I[Dd]|\bid|_id)[^a-z0-9]{0,8}$|(?:^|\s)#$`)
 	tabled = regexp.MustCompile(`(?:^|[^\w./:-])(?:[0-9A-Fa-f]{4,8}|[A-Z]{2}[0-9]{2}) $`)
 
+	member = regexp.MustCompile(`"\s*:\s*$`)
 	goesOn = regexp.MustCompile(`^(?:\w|\.[0-9])`)
 	others = regexp.MustCompile(`^(?:-[0-9A-Za-z]|(?: [0-9A-Fa-f]{4,5}){2})`)
 )
+
+// round is how a duration ends that is counted in nanoseconds: 30 days are 2592000000000000.
+const round = "000000000000"
 
 // stands says whether what looks like a number stands by itself, and is no other number. One that is not sure
 // needs a word that tells of cards.
@@ -96,9 +101,10 @@ func stands(t string, start, end int, name string, sure bool) bool {
 	if told.MatchString(before) || told.MatchString(behind) {
 		return true
 	}
-	other := counted
-	if strings.ContainsFunc(t[start:end], func(r rune) bool { return r > '9' || r < '0' }) {
-		other = tabled
+	other := tabled
+	if bare := !strings.ContainsFunc(t[start:end], func(r rune) bool { return r < '0' || r > '9' }); bare {
+		// Durations and ids are numbers of JSON, and read as such.
+		other, sure = counted, sure && !member.MatchString(before) && !strings.HasSuffix(t[start:end], round)
 	}
 	return sure && !odd.MatchString(before) && !others.MatchString(behind) && !other.MatchString(before)
 }
