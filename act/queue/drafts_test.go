@@ -76,6 +76,11 @@ func TestByHand(t *testing.T) {
 	finish(t, l, queue.Result{}, nil)
 	require.Equal(t, "second", claim(t, q).Job.Subject)
 	q = open(t, c, queue.Options{Alone: true}) // another, of another store
+	soon := enqueue(t, q, queue.Draft{Subject: "tomorrow", At: c.now.AddDate(0, 0, 1)})
+	_, err = q.Claim(t.Context(), 0)
+	require.ErrorIs(t, err, queue.ErrEmpty)
+	require.NoError(t, q.Revise(t.Context(), soon.ID, queue.Draft{At: c.now}))
+	finish(t, claim(t, q), queue.Result{}, nil)
 	job := enqueue(t, q, queue.Draft{Subject: "gone"})
 	require.NoError(t, q.Settle(t.Context(), job.ID, queue.Result{State: queue.Blocked}))
 	_, err = q.Claim(t.Context(), 0)

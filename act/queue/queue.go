@@ -437,8 +437,8 @@ func (q *Queue) Settle(ctx context.Context, id string, r Result) error {
 	})
 }
 
-// Revise changes what a job says that is Pending or Parked: to the Subject, Description
-// and Priority of a draft, as far as it has them. The error is ErrDraft, a
+// Revise changes what a job says that is Pending or Parked: to the Subject, Description,
+// Priority and At of a draft, as far as it has them. The error is ErrDraft, a
 // *store.LimitError, or ErrState for a job in another state.
 func (q *Queue) Revise(ctx context.Context, id string, d Draft) error {
 	return q.change(ctx, id, func(j *Job) error {
@@ -447,7 +447,7 @@ func (q *Queue) Revise(ctx context.Context, id string, d Draft) error {
 		}
 		was := j.Draft
 		was.Subject, was.Description = cmp.Or(d.Subject, was.Subject), cmp.Or(d.Description, was.Description)
-		was.Priority = cmp.Or(d.Priority, was.Priority)
+		was.Priority, was.At = cmp.Or(d.Priority, was.Priority), cmp.Or(d.At.Round(0).UTC(), was.At)
 		if err := was.problems(); err != nil {
 			return err
 		}
