@@ -139,11 +139,13 @@ func TestTaskThatAPersonGoesOnWith(t *testing.T) {
 // What was approved elsewhere is done, once, and judged afterwards.
 func TestApprovals(t *testing.T) {
 	dir := made(t, "desk")
-	out, n := command(t, dir, "do", "--text", "reply to 1002: we are on it", "--id", "answer")
+	out, n := command(t, dir, "do", "--text", "reply to 1002: we <b> & \\u003c are on it", "--id", "answer")
+	require.Contains(t, out, `"text":"we <b> & \\u003c are on it"`)
 	require.Equal(t, exitWaiting, n, out)
 	require.Contains(t, out, "arc approve --run answer --attempt 1 --yes")
+	require.Contains(t, works(t, dir, "approve", "--run", "answer"), "arc approve --run answer --attempt 1 --yes   (or --no)")
 	require.Contains(t, works(t, dir, "approve"), "clerk")
-	require.Contains(t, works(t, dir, "status"), "1 wait for a person")
+	require.Contains(t, works(t, dir, "status"), "1 waits for a person: arc approve")
 	require.Contains(t, works(t, dir, "approve", "--run", "answer", "--yes", "--by", "ada"), "DELIVERED")
 	require.FileExists(t, filepath.Join(dir, "outbox", "1002.txt"))
 	out, n = command(t, dir, "approve", "--run", "answer", "--yes")
@@ -255,7 +257,7 @@ func TestExitCodes(t *testing.T) {
 	dir := made(t, "notes")
 	for want, calls := range map[int][]string{
 		exitError: {
-			"approve --run x --yes", "creds get --service x --key y", "skills show --name x", "skills run --name x", "judge --run x --right",
+			"approve --run x", "approve --run x --yes", "creds get --service x --key y", "skills show --name x", "skills run --name x", "judge --run x --right",
 			"resume --run x", "memory trust --id x", "proposals --approve x", "tasks close --id x --summary y", "identity reject --id x",
 		},
 		exitUsage: {

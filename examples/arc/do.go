@@ -220,12 +220,15 @@ func (a *app) asked(p *arc.Approval) {
 		asking, "approval", fmt.Sprintf("%s wants to: %s (%s)", p.Worker, p.Task.Objective, strings.Join(p.Why, "; ")),
 	)
 	if len(p.Task.Inputs) > 0 {
-		a.explain(asking, "inputs", string(p.Task.Inputs))
+		a.explain(asking, "inputs", unescape.Replace(string(p.Task.Inputs)))
 	}
 }
 
+// unescape undoes what encoding/json does for HTML.
+var unescape = strings.NewReplacer(`\\`, `\\`, `\u003c`, "<", `\u003e`, ">", `\u0026`, "&")
+
 // who is the person at the terminal.
-func who() string { return cmp.Or(os.Getenv("USER"), os.Getenv("USERNAME"), "somebody") }
+func who() string { return cmp.Or(os.Getenv("USER"), os.Getenv("USERNAME"), "a person") }
 
 // settled goes on with a run. The agent may be doing so by itself already.
 func (a *app) settled(ctx context.Context, v arc.View, id string) (*arc.Report, error) {
@@ -308,19 +311,10 @@ func (a *app) ended(r *arc.Report, news noted, wall time.Duration) {
 		a.explain(asking, "WAITS", fmt.Sprintf("%s: %s", r.Cause, r.Reason))
 		if p := r.Approval; p != nil {
 			a.asked(p)
-			a.say("           arc approve --run %s --attempt %d --yes", p.Run, p.Attempt)
+			a.say("           arc approve --run %s --attempt %d --yes   (or --no)", p.Run, p.Attempt)
 		}
 	}
 	a.say("           arc resume --run %s", r.ID)
-}
-
-// output is what a worker made, in words.
-func output(raw json.RawMessage) string {
-	var text string
-	if json.Unmarshal(raw, &text) == nil {
-		return text
-	}
-	return string(raw)
 }
 
 // dollars is what was used: as reported, and beside it as estimated.

@@ -232,9 +232,13 @@ func (c *approveCmd) Run(a *app, v arc.View) error {
 			all = append(all, p)
 		}
 	}
-	if c.ID != "" && len(all) > 0 && !c.Yes && !c.No && !a.json {
+	if c.ID != "" && len(all) == 0 {
+		return refused("nothing of run %q waits", c.ID)
+	}
+	if c.ID != "" && !c.Yes && !c.No && !a.json {
 		for i := range all {
 			a.asked(&all[i])
+			a.say("           arc approve --run %s --attempt %d --yes   (or --no)", c.ID, all[i].Attempt)
 		}
 		return nil
 	}
@@ -245,9 +249,6 @@ func (c *approveCmd) Run(a *app, v arc.View) error {
 				p.Run, fmt.Sprint(p.Attempt), when(p.Until), p.Worker, p.Task.Objective + said(strings.Join(p.Why, "; ")),
 			}
 		})
-	}
-	if len(all) == 0 {
-		return refused("nothing of run %q waits", c.ID)
 	}
 	r := arc.Ruling{
 		Run: c.ID, Attempt: cmp.Or(c.Attempt, all[0].Attempt), Allow: c.Yes, By: cmp.Or(c.By, who()), Note: c.Note,

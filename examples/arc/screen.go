@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -73,15 +74,18 @@ func (s *screen) headed(color, word, text string) {
 }
 
 // explain is headed for what has to be read whole: on a terminal it goes on in further
-// lines.
+// lines, also within a word that is longer than one.
 func (s *screen) explain(color, word, text string) {
-	line := ""
+	line, room := "", max(2, s.width-11)
 	for _, w := range strings.Fields(oneLine(text)) {
-		if s.width > 0 && line != "" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(w) > s.width-11 {
+		for s.width > 0 && fits(w, room-cells(line)) < len(w) {
+			if n := fits(w, room); line == "" {
+				line, w = w[:n], w[n:]
+			}
 			s.headed(color, word, line)
 			line, word = "", ""
 		}
-		line = strings.TrimSpace(line + " " + w)
+		line += w + " "
 	}
 	s.headed(color, word, line)
 }
@@ -99,10 +103,10 @@ func (s *screen) say(format string, args ...any) {
 
 // fitted shortens a text to what is left of a line that begins with so many cells.
 func (s *screen) fitted(text string, used int) string {
-	if s.width == 0 {
-		return text
+	if room := max(1, s.width-used); s.width > 0 && fits(text, room) < len(text) {
+		return text[:fits(text, room-1)] + "…"
 	}
-	return clip(text, max(1, s.width-used))
+	return text
 }
 
 // table prints rows below a header. On a terminal the last column is cut, in a pipe
@@ -116,7 +120,7 @@ func (s *screen) table(header []string, rows [][]string) {
 	for _, row := range append([][]string{header}, rows...) {
 		for i := range row {
 			row[i] = oneLine(row[i])
-			widths[i] = max(widths[i], utf8.RuneCountInString(row[i]))
+			widths[i] = max(widths[i], cells(row[i]))
 		}
 	}
 	line := func(row []string, color string) {
@@ -126,7 +130,7 @@ func (s *screen) table(header []string, rows [][]string) {
 				text += s.fitted(cell, used)
 				break
 			}
-			text += cell + strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)+2)
+			text += cell + strings.Repeat(" ", widths[i]-cells(cell)+2)
 			used += widths[i] + 2
 		}
 		s.say("%s", s.paint(color, s.fitted(strings.TrimRight(text, " "), 0)))
@@ -223,6 +227,33 @@ func oneLine(text string) string {
 func isYes(line string) bool {
 	line = strings.ToLower(line)
 	return line == "y" || line == "yes"
+}
+
+// output is what a worker made, in words.
+func output(raw json.RawMessage) string {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		return text
+	}
+	return string(raw)
+}
+
+// wide matches the characters that take two cells of a terminal.
+var wide = regexp.MustCompile(`[\p{Han}\p{Hangul}\p{Hiragana}\p{Katakana}、-〾！-｠🌀-🫿]`)
+
+// cells is how many cells of a terminal a text takes at most.
+func cells(text string) int {
+	return utf8.RuneCountInString(text) + len(wide.FindAllStringIndex(text, -1))
+}
+
+// fits is how many bytes of a text so many cells have room for.
+func fits(text string, room int) int {
+	for i, r := range text {
+		if room -= cells(string(r)); room < 0 {
+			return i
+		}
+	}
+	return len(text)
 }
 
 // clip shortens a text to n characters.

@@ -306,7 +306,7 @@ func (statusCmd) Run(a *app, q *queue.Queue) error {
 		a.headed(faint, "memory", plural(s.Memories, "memory", "memories"))
 		a.headed(faint, "today", fmt.Sprintf("$%.4f reported, $%.4f estimated", s.Today, s.Estimated))
 		if s.Approvals > 0 {
-			a.headed(asking, "approve", fmt.Sprintf("%d wait for a person: arc approve", s.Approvals))
+			a.headed(asking, "approve", plural(s.Approvals, "waits", "wait")+" for a person: arc approve")
 		}
 	})
 }
