@@ -408,7 +408,9 @@ func (p *program) Execute(ctx context.Context, w act.Work) (act.Result, error) {
 	if err != nil {
 		return act.Result{}, err
 	}
-	return cmd.Execute(ctx, w)
+	r, err := cmd.Execute(ctx, w)
+	r.Reflection.Summary = cmp.Or(clip(oneLine(output(r.Output)), 200), r.Reflection.Summary)
+	return r, err
 }
 
 // Verify implements act.Gate.

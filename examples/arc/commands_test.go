@@ -126,6 +126,8 @@ func TestTaskThatAPersonGoesOnWith(t *testing.T) {
 	works(t, dir, "run")
 	require.Len(t, decoded[[]queue.Job](t, dir, "tasks", "list", "--status", "completed"), 1)
 
+	t.Setenv("USER", "")
+	t.Setenv("USERNAME", "")
 	dir = made(t, "desk")
 	works(t, dir, "tasks", "add", "--subject", "reply to 1002: we are on it")
 	out, n = command(t, dir, "run")
@@ -134,6 +136,17 @@ func TestTaskThatAPersonGoesOnWith(t *testing.T) {
 	require.Contains(t, out, "arc approve --run job/"+id+" --yes")
 	_, n = command(t, dir, "approve", "--run", "job/"+id, "--no")
 	require.Equal(t, exitBlocked, n)
+	out, n = command(t, dir, "run")
+	require.Equal(t, exitError, n, out)
+	require.Contains(t, works(t, dir, "tasks", "--status", "blocked"), "approval was refused by a person")
+
+	works(t, dir, "tasks", "add", "--subject", "reply to 1001: it is up again")
+	out, n = command(t, dir, "run")
+	require.Equal(t, exitWaiting, n, out)
+	id = decoded[[]queue.Job](t, dir, "tasks", "--status", "pending")[0].ID
+	works(t, dir, "approve", "--run", "job/"+id, "--yes")
+	works(t, dir, "run")
+	require.Contains(t, works(t, dir, "tasks", "--status", "completed"), "it is up again (outbox/1001.txt)")
 }
 
 // What was approved elsewhere is done, once, and judged afterwards.

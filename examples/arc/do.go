@@ -173,15 +173,18 @@ func (a *app) drive(begin func(context.Context) (*arc.Report, error)) error {
 	return &exit{code: exitWaiting}
 }
 
-// takeUp has arc run take in how the run of a task stands, which has gone on by what a
-// person says.
+// takeUp has arc run take in at once how the run of a task stands, which has gone on by
+// what a person says. That of a blocked one is not tried again.
 func (a *app) takeUp(r *arc.Report) error {
 	id, of := strings.CutPrefix(r.ID, "job/")
-	if !of || r.Status == arc.Asking || r.Status == arc.Blocked {
+	if !of || r.Status == arc.Asking {
 		return nil
 	}
 	q, err := a.queue()
 	if err == nil {
+		err = q.Revise(a.ctx, id, queue.Draft{At: time.Now()})
+	}
+	if r.Status != arc.Blocked && (err == nil || errors.Is(err, queue.ErrState)) {
 		err = q.Requeue(a.ctx, id, "")
 	}
 	if errors.Is(err, queue.ErrState) || errors.Is(err, store.ErrNotFound) { // it is not set aside
