@@ -478,13 +478,17 @@ func (p planner) Reason(_ context.Context, b reason.Brief) (reason.Decision, err
 	if n := len(b.Answers); n > 0 {
 		text = b.Answers[n-1].Text
 	}
-	var names []string
+	names, question := []string{}, "No plan in arc.yaml has these words. Which one is meant: %s?"
 	for i := range p {
 		if at := p[i].when.FindStringSubmatchIndex(text); at != nil {
 			return p[i].tasks(text, at)
 		}
 		if strings.EqualFold(p[i].Name, strings.TrimSpace(text)) {
-			return p[i].tasks(text, make([]int, 2*(p[i].when.NumSubexp()+1)))
+			if p[i].when.NumSubexp() == 0 || !strings.Contains(fmt.Sprint(p[i].Tasks), "$") {
+				return p[i].tasks(text, nil)
+			}
+			names, question = []string{p[i].When}, "That plan takes its inputs from the words, so say them: %s"
+			break
 		}
 		names = append(names, p[i].Name)
 	}
@@ -494,7 +498,7 @@ func (p planner) Reason(_ context.Context, b reason.Brief) (reason.Decision, err
 		}}, nil
 	}
 	return reason.Decision{Complexity: reason.Unclear, Questions: []string{
-		fmt.Sprintf("No plan in arc.yaml has these words. Which one is meant: %s?", strings.Join(names, ", ")),
+		fmt.Sprintf(question, strings.Join(names, ", ")),
 	}}, nil
 }
 

@@ -263,6 +263,17 @@ func TestDoOfAFinishedRunTellsThatRun(t *testing.T) {
 	}
 }
 
+// A plan that takes its inputs from the words of an objective is not begun by its name alone.
+func TestPlanThatNeedsWords(t *testing.T) {
+	dir := made(t, "notes")
+	out, n := command(t, dir, "do", "--text", "tidy up", "--id", "tidy")
+	require.Equal(t, exitWaiting, n, out)
+	out, n = command(t, dir, "resume", "--run", "tidy", "--answer", "jot down")
+	require.Equal(t, exitWaiting, n, out)
+	require.Contains(t, out, `That plan takes its inputs from the words, so say them: \b(?:note|`)
+	require.Contains(t, works(t, dir, "resume", "--run", "tidy", "--answer", "note: tidy up"), "DELIVERED")
+}
+
 // 2 is a call that is never right, 1 one that did not end well.
 func TestExitCodes(t *testing.T) {
 	t.Setenv("ARC_CREDS_FILE", filepath.Join(t.TempDir(), "creds.age"))
