@@ -176,9 +176,10 @@ func TestMemory(t *testing.T) {
 	hits := decoded[[]memory.Hit](t, dir, "memory", "search", "--text", "when are deploys?")
 	require.Equal(t, is.ID, hits[0].Record.ID)
 	require.Len(t, hits, 1)
+	require.Contains(t, works(t, dir, "memory"), string(was.ID)+"  fact  replaced  deploys are on Tuesday\n")
 	require.Contains(t, works(t, dir, "memory", "history", "--id", string(is.ID)), "replaced   deploys are on Tuesday")
-	require.Contains(t, works(t, dir, "memory", "why", "--text", "deploys", "--id", string(is.ID)), "number 1 of ")
-	require.Contains(t, works(t, dir, "memory", "why-not", "--text", "deploys", "--id", string(was.ID)), "not among")
+	require.Contains(t, works(t, dir, "memory", "why", "--text", "deploys", "--id", string(is.ID)), "found      rank 1 of ")
+	require.Contains(t, works(t, dir, "memory", "why-not", "--text", "deploys", "--id", string(was.ID)), "not found  ")
 	require.Contains(t, works(t, dir, "memory", "trust", "--id", string(is.ID)), "trusted    "+string(is.ID))
 	out, n := command(t, dir, "memory", "forget", "--id", string(is.ID))
 	require.Equal(t, exitUsage, n, out)
@@ -272,6 +273,15 @@ func TestPlanThatNeedsWords(t *testing.T) {
 	require.Equal(t, exitWaiting, n, out)
 	require.Contains(t, out, `That plan takes its inputs from the words, so say them: \b(?:note|`)
 	require.Contains(t, works(t, dir, "resume", "--run", "tidy", "--answer", "note: tidy up"), "DELIVERED")
+}
+
+// How an attempt has failed is said once.
+func TestFailureIsSaid(t *testing.T) {
+	out, n := command(t, configured(t, `
+workers: [{name: x, run: ["false"], gates: [["true"]]}]
+plans: [{name: go, when: go, tasks: [{do: go, worker: x, verify: it went}]}]`), "do", "--text", "go")
+	require.Equal(t, exitBlocked, n, out)
+	require.Contains(t, out, "\nfailed     exit status 1\n")
 }
 
 // 2 is a call that is never right, 1 one that did not end well.

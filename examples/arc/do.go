@@ -267,7 +267,7 @@ func (a *app) narrate(e arc.Event) {
 		a.headed(faint, "attempt", fmt.Sprintf("%d by %s", e.Attempt, e.Worker))
 	case arc.EventExecuted:
 		if e.Text != string(act.Finished) && !strings.HasPrefix(e.Text, string(act.Pending)) {
-			a.explain(bad, "failed", e.Text)
+			a.explain(bad, "failed", strings.TrimPrefix(e.Text, "failed: "))
 		}
 	case arc.EventVerified:
 		if e.Pass {

@@ -35,10 +35,13 @@ type memoryListCmd struct {
 
 // Run implements the command.
 func (c *memoryListCmd) Run(a *app, v arc.View) error {
-	all := []memory.Record{}
+	all, replaced := []memory.Record{}, map[memory.Link]string{}
 	for r, err := range v.Memory().All(a.ctx) {
 		if err != nil {
 			return err
+		}
+		for _, l := range r.Links {
+			replaced[l] = "replaced"
 		}
 		if r.Vector = nil; c.Kind == "" || string(r.Kind) == c.Kind {
 			all = append(all, r)
@@ -49,7 +52,8 @@ func (c *memoryListCmd) Run(a *app, v arc.View) error {
 		all = all[:c.Limit]
 	}
 	return listed(a.screen, all, []string{"id", "kind", "state", "text"}, func(r memory.Record) []string {
-		return []string{string(r.ID), string(r.Kind), standing(r), inWords(r)}
+		by := memory.Link{To: r.ID, Rel: "supersedes"}
+		return []string{string(r.ID), string(r.Kind), cmp.Or(replaced[by], standing(r)), inWords(r)}
 	})
 }
 
@@ -66,10 +70,7 @@ func standing(r memory.Record) string {
 
 // inWords is what a record says.
 func inWords(r memory.Record) string {
-	if r.Trigger == "" {
-		return r.Content
-	}
-	return r.Trigger + ": " + r.Content
+	return caseNumber.ReplaceAllString(oneLine(strings.TrimPrefix(r.Trigger+": "+r.Content, ": ")), "")
 }
 
 type memorySearchCmd struct {
@@ -113,17 +114,12 @@ func (c *memoryWhyCmd) Run(a *app, v arc.View) error {
 		return err
 	}
 	return a.present(e, func() {
-		place := "not among the first ten"
-		if e.Returned {
-			place = fmt.Sprintf("number %d of %d", e.Rank, e.Of)
-		}
-		a.headed(strong, place, e.Reason)
+		a.explain(strong, map[bool]string{true: "found", false: "not found"}[e.Returned], e.Reason)
 		a.headed(faint, "score", fmt.Sprintf("%.2f of relevance %.2f, effectiveness %.2f, recency %.2f", e.Score,
 			e.Parts.Relevance, e.Parts.Effectiveness, e.Parts.Recency))
-		words := []string{}
+		words, has := []string{}, map[bool]string{true: "has", false: "lacks"}
 		for _, w := range e.Words {
-			mark := map[bool]string{true: "has", false: "lacks"}[w.Found]
-			words = append(words, fmt.Sprintf("%s %s (%.0f %%)", mark, w.Text, 100*w.Weight))
+			words = append(words, fmt.Sprintf("%s %s (%.0f %%)", has[w.Found], w.Text, 100*w.Weight))
 		}
 		a.explain(faint, "words", strings.Join(words, ", "))
 	})

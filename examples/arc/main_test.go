@@ -52,6 +52,7 @@ func TestTemplates(t *testing.T) {
 			second := works(t, dir, "do")
 			require.Contains(t, second, "DELIVERED  1 attempt, planner asked 0 times")
 			require.Contains(t, second, "fired")
+			require.NotContains(t, works(t, dir, "memory"), " Case ")
 			out, n := command(t, dir, "init")
 			require.Equal(t, exitUsage, n, out)
 		})
