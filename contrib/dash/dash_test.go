@@ -1,6 +1,7 @@
 package dash_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"html"
@@ -300,6 +301,36 @@ func TestApprovalsAmongRunsThatWait(t *testing.T) {
 	}
 	_, text := b.get(t, "/approvals")
 	require.Contains(t, text, `name="run" value="deploy"`)
+}
+
+// Who allows an attempt sees what it is given, as it is and without a click.
+func TestInputsAreReadBeforeAllowing(t *testing.T) {
+	b := newBench(t, "deploy", nil)
+	_, err := b.agent.Run(t.Context(), arc.Objective{Text: "deploy", Tasks: []reason.Task{{
+		Objective: "deploy", Skill: "deploy", Inputs: json.RawMessage(`{"to":"<all> & \\u003c"}`),
+	}}})
+	require.NoError(t, err)
+	_, text := b.get(t, "/approvals")
+	require.Contains(t, text, "<details open><summary>Inputs")
+	require.Contains(t, text, `to&#34;: &#34;&lt;all&gt; &amp; \\u003c&#34;`)
+}
+
+// What is over is not due, and what goes on has not taken any time.
+func TestTablesSayWhatThereIs(t *testing.T) {
+	b := newBench(t, "deploy", nil)
+	b.deploy(t)
+	_, text := b.get(t, "/runs")
+	require.Contains(t, text, `<td class="n">–</td>`)
+	_, _, err := b.queue.Enqueue(t.Context(), queue.Draft{Subject: "call ada"})
+	require.NoError(t, err)
+	_, text = b.get(t, "/queue")
+	require.Contains(t, text, "at once")
+	l, err := b.queue.Claim(t.Context(), 0)
+	require.NoError(t, err)
+	_, err = l.End(t.Context(), queue.Result{}, nil)
+	require.NoError(t, err)
+	_, text = b.get(t, "/queue")
+	require.NotContains(t, text, "at once")
 }
 
 func TestRefusalGoesToTheRun(t *testing.T) {

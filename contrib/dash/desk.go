@@ -134,14 +134,13 @@ func parsed(files fs.FS) (map[string]*template.Template, error) {
 
 // asked reads who asks for what. A scope that the viewer may not see is not found.
 func (d *desk) asked(r *http.Request) (*ask, error) {
-	viewer := viewerOf(r)
-	q := &ask{Request: r, query: r.URL.Query(), viewer: viewer}
-	if len(viewer.Scopes) == 0 {
+	q := &ask{Request: r, query: r.URL.Query(), viewer: viewerOf(r)}
+	if len(q.viewer.Scopes) == 0 {
 		return nil, store.ErrNotFound
 	}
-	q.scope = viewer.Scopes[0]
+	q.scope = q.viewer.Scopes[0]
 	if want := memory.Scope(r.FormValue("scope")); want != "" {
-		if !slices.Contains(viewer.Scopes, want) {
+		if !slices.Contains(q.viewer.Scopes, want) {
 			return nil, fmt.Errorf("scope: %w", store.ErrNotFound)
 		}
 		q.scope = want
@@ -306,10 +305,9 @@ func (d *desk) fail(w http.ResponseWriter, r *http.Request, err error) {
 		t.Reference = rand.Text()[:8]
 		d.logger.ErrorContext(r.Context(), "dash: "+r.URL.Path, "reference", t.Reference, "error", err)
 	}
-	viewer := viewerOf(r)
-	q := &ask{Request: r, query: url.Values{}, viewer: viewer}
-	if len(viewer.Scopes) > 0 {
-		q.scope = viewer.Scopes[0]
+	q := &ask{Request: r, query: url.Values{}, viewer: viewerOf(r)}
+	if len(q.viewer.Scopes) > 0 {
+		q.scope = q.viewer.Scopes[0]
 	}
 	s := d.sight(q, http.StatusText(code))
 	s.Body = t

@@ -1,6 +1,7 @@
 package dash
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"html/template"
@@ -104,13 +105,16 @@ func shortened(s string, n int) string {
 	return s[:n] + "\u00a0…"
 }
 
+// unescape undoes what encoding/json does for HTML: a person allows what they can read.
+var unescape = strings.NewReplacer(`\\`, `\\`, `\u003c`, "<", `\u003e`, ">", `\u0026`, "&")
+
 // pretty is JSON to read, at most 16 KiB of it.
 func pretty(raw json.RawMessage) string {
-	out, err := json.MarshalIndent(raw, "", "  ")
-	if err != nil {
-		return shortened(string(raw), 16<<10)
+	text, out := string(raw), new(bytes.Buffer)
+	if json.Indent(out, raw, "", "  ") == nil {
+		text = unescape.Replace(out.String())
 	}
-	return shortened(string(out), 16<<10)
+	return shortened(text, 16<<10)
 }
 
 // toneOf is the colour of a status of a run, a job or a proposal.
