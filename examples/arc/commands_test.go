@@ -30,6 +30,9 @@ func TestHelp(t *testing.T) {
 		args := strings.Fields(leaf.Path())
 		out := works(t, dir, append(args, "--help")...)
 		require.Contains(t, out, "Example:", args)
+		var typed bytes.Buffer
+		require.Zero(t, commandLine(t.Context(), &screen{out: &typed, err: &typed}, append([]string{"help"}, args...)))
+		require.Equal(t, out, typed.String())
 		for line := range strings.Lines(out) {
 			require.LessOrEqual(t, len([]rune(line)), 81, line)
 		}

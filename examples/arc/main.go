@@ -111,8 +111,8 @@ func commandLine(ctx context.Context, s *screen, args []string) (n int) {
 			n = int(code)
 		}
 	}()
-	if len(args) == 0 {
-		args = []string{"--help"}
+	if len(args) == 0 || args[0] == "help" { // as people type it
+		args = append(args[min(1, len(args)):], "--help")
 	}
 	chosen, err := parser.Parse(args)
 	if err != nil {
