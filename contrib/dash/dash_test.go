@@ -331,6 +331,15 @@ func TestTablesSayWhatThereIs(t *testing.T) {
 	require.NoError(t, err)
 	_, text = b.get(t, "/queue")
 	require.NotContains(t, text, "at once")
+
+	for range 201 {
+		_, _, err := b.queue.Enqueue(t.Context(), queue.Draft{Subject: "call ada"})
+		require.NoError(t, err)
+	}
+	_, text = b.get(t, "/queue")
+	require.Contains(t, text, "there are more: choose a state.")
+	_, text = b.get(t, "/queue?state=pending")
+	require.Contains(t, text, "there are more.")
 }
 
 func TestRefusalGoesToTheRun(t *testing.T) {
