@@ -25,7 +25,7 @@ type memoryCmd struct {
 	Forget  memoryForgetCmd  `cmd:"" help:"Remove a memory for good."`
 	Trust   memoryTrustCmd   `cmd:"" help:"Vouch for a memory, so that it may go into prompts."`
 	History memoryHistoryCmd `cmd:"" help:"Where a memory comes from, what it replaced, and how it did."`
-	Sync    memorySyncCmd    `cmd:"" help:"Read what was edited in MEMORY.md, as every run does."`
+	Sync    memorySyncCmd    `cmd:"" help:"Read what was edited in MEMORY.md, as arc do, resume and approve do."`
 }
 
 type memoryListCmd struct {

@@ -21,7 +21,7 @@ type tasksCmd struct {
 
 type tasksListCmd struct {
 	Status []string `help:"Those in a state: pending, active, completed, failed, blocked or parked." enum:"pending,active,completed,failed,blocked,parked" placeholder:"STATE"`
-	Limit  uint     `help:"At most so many; 0: all." default:"50"`
+	Limit  uint     `help:"At most so many, the oldest; 0: all." default:"50"`
 }
 
 // Run implements the command.
