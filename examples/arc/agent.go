@@ -346,6 +346,11 @@ func parseConfig(text []byte) (*config, error) {
 		if err != nil {
 			return nil, misuse("arc.yaml: plan %q: %v", p.Name, err)
 		}
+		for _, t := range p.Tasks { // another worker would do it
+			if t.Worker != "" && !slices.ContainsFunc(c.Workers, func(w workerConfig) bool { return w.Name == t.Worker }) {
+				return nil, misuse("arc.yaml: plan %q names the worker %q, which is not there", p.Name, t.Worker)
+			}
+		}
 		p.when = re
 	}
 	return c, nil
@@ -363,8 +368,8 @@ func (c *workerConfig) worker(dir string, creds map[string]string) (act.Worker, 
 	for _, argv := range c.Gates {
 		w.Gates = append(w.Gates, c.program(dir, creds, argv))
 	}
-	if len(c.Gates) == 0 {
-		return w, misuse("arc.yaml: worker %q has no gates: nothing would check what it did", c.Name)
+	if len(c.Run) == 0 || len(c.Gates) == 0 {
+		return w, misuse("arc.yaml: worker %q has no command to run, or no gates: nothing would check what it did", c.Name)
 	}
 	if c.Input != nil {
 		schema, err := json.Marshal(c.Input)

@@ -37,6 +37,9 @@ func TestWrongCallsDoNothing(t *testing.T) {
 	require.NoFileExists(t, filepath.Join(dir, "todo.md"))
 	for text, want := range map[string]string{
 		"name: x": "arc.yaml has no workers", "scope: bad scope": "arc.yaml: bad scope",
+		"workers: [{name: x, gates: [[x]]}]": `worker "x" has no command to run`,
+		"workers: [{name: x, run: [x]}]":     `or no gates: nothing would check`,
+		"workers: [{name: x, run: [x], gates: [[x]]}]\nplans: [{name: p, tasks: [{do: p, worker: y}]}]": `the worker "y", which is not there`,
 		"workers: []\n---\nname: x": "arc.yaml: a second document", "name: x\n---\na: [": "a second document",
 	} {
 		out, n := command(t, configured(t, text), "status")
