@@ -28,10 +28,10 @@ type gitError struct {
 func (e *gitError) Error() string { return fmt.Sprintf("git %s: %s", e.Command, e.Said) }
 
 // settings are those of each command, whatever is configured: no hook runs, nothing is
-// signed, and commits are arc's.
+// signed, commits are arc's, and a name beyond ASCII is told as it is.
 var settings = []string{
 	"-c", "core.hooksPath=/dev/null", "-c", "commit.gpgSign=false", "-c", "gc.auto=0", "-c", "advice.detachedHead=false",
-	"-c", "user.name=arc", "-c", "user.email=arc@localhost",
+	"-c", "user.name=arc", "-c", "user.email=arc@localhost", "-c", "core.quotePath=false",
 }
 
 // do runs a command, which is not ended with ctx: half of one would leave locks.

@@ -194,6 +194,11 @@ func TestScenarios(t *testing.T) {
 				r.put("b.txt", "one\n2\nthree\n")
 				return in(r.dir, "commit", "--quiet", "--message", "theirs", "b.txt")
 			}},
+		"conflict in a name beyond ASCII": {work: writes(map[string]string{"für ä.txt": "ours\n"}), kept: true,
+			why: "it conflicts with the main tree in für ä.txt", during: func(r repo, _ string) error {
+				r.put("für ä.txt", "theirs\n")
+				return errors.Join(in(r.dir, "add", "für ä.txt"), in(r.dir, "commit", "--quiet", "--message", "theirs", "für ä.txt"))
+			}},
 		"deleted by the other": {work: writes(map[string]string{"b.txt": "one\n"}), kept: true, why: "it conflicts with the main tree in b.txt",
 			during: func(r repo, _ string) error {
 				return errors.Join(in(r.dir, "rm", "--quiet", "b.txt"), in(r.dir, "commit", "--quiet", "--message", "theirs", "b.txt"))
