@@ -183,3 +183,21 @@ func TestWorktreeThatGitDoesNotRemove(t *testing.T) {
 		r.sound()
 	}
 }
+
+// What was reverted is not reverted again by the next New, whatever the end of the task's first line.
+func TestRevertedOnce(t *testing.T) {
+	t.Parallel()
+	for _, task := range []string{"add a file\r\nand more", strings.Repeat("a", 71) + " file"} {
+		r := newRepo(t)
+		o := worktree.Options{
+			Health:   func(context.Context, string) error { return errors.New("sick") },
+			FollowUp: func(context.Context, *worktree.KeptError) error { return errors.New("the queue is away") },
+		}
+		add := func(dir string) error { return put(dir, "new.go", "package a\n") }
+		require.ErrorContains(t, attempt(t, r, o, task, add), "it was reverted")
+		head := r.git("rev-parse", "HEAD")
+		o.FollowUp = nil
+		require.NoError(t, attempt(t, r, o, "add nothing", func(string) error { return nil }))
+		require.Equal(t, head, r.git("rev-parse", "HEAD"), task)
+	}
+}

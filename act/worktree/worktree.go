@@ -293,7 +293,7 @@ func (x *Executor) capture(ctx context.Context, r *record) (made bool, err error
 // message is that of the commits of an attempt.
 func message(r *record) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(strings.ReplaceAll(r.Task, "\x00", "")), "\n")
-	if line = strings.ToValidUTF8(line[:min(len(line), 72)], ""); line == "" {
+	if line = strings.TrimSpace(strings.ToValidUTF8(line[:min(len(line), 72)], "")); line == "" {
 		line = "work of an agent"
 	}
 	return line
