@@ -17,6 +17,7 @@ import (
 	"github.com/arc-learn/arc/act/queue"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/redact"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -415,4 +416,22 @@ func TestAJobThatIsRevisedTooLate(t *testing.T) {
 	require.NoError(t, b.q.Requeue(t.Context(), j.ID, ""))
 	require.NoError(t, b.q.Revise(t.Context(), j.ID, queue.Draft{Subject: "mend the cache"}))
 	require.Equal(t, queue.Completed, b.work().State)
+}
+
+// One secret has one name, in what a Queue keeps and in what an Agent on its store does.
+func TestQueueNamesSecretsAsTheAgentDoes(t *testing.T) {
+	t.Parallel()
+	const text = "log in with ghp_0123456789abcdefghijklmnopqrstuvwxyz"
+	st := store.NewMem()
+	q, err := queue.Open(t.Context(), st, nil)
+	require.NoError(t, err)
+	j, _, err := q.Enqueue(t.Context(), queue.Draft{Subject: text})
+	require.NoError(t, err)
+	m := agentOn(t, st, (&script{}).host(), &arc.Options{Sanitizer: new(redact.Sanitizer)}).In("").Memory()
+	kept, err := m.Remember(t.Context(), memory.Draft{Kind: memory.Fact, Content: text})
+	require.NoError(t, err)
+	r, err := m.Get(t.Context(), kept.ID)
+	require.NoError(t, err)
+	require.Contains(t, j.Subject, "REDACTED")
+	require.Equal(t, r.Content, j.Subject)
 }

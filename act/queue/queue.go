@@ -18,6 +18,7 @@ import (
 	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/guard"
 	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/internal/veil"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/redact"
 	"github.com/arc-learn/arc/store"
@@ -47,7 +48,8 @@ type Options struct {
 	// Templates are the drafts that Draft.Template names; see LoadTemplates.
 	Templates map[string]Draft
 	// Sanitizer takes secrets out of texts before they are kept. nil: the zero
-	// Sanitizer.
+	// Sanitizer. One without a key gets the store's, so that an Agent on it names a
+	// secret alike.
 	Sanitizer *redact.Sanitizer
 	// Now is the clock, which several goroutines call. nil: time.Now.
 	Now func() time.Time
@@ -127,7 +129,13 @@ func Open(ctx context.Context, st store.Store, opts *Options) (*Queue, error) {
 	case o.LeaseTTL < time.Millisecond:
 		return nil, fmt.Errorf("queue: option LeaseTTL: %v is under a millisecond", o.LeaseTTL)
 	}
-	q := &Queue{o: o, st: guard.Store(st), tenant: o.Scope.Tenant(), wake: make(chan struct{}, 1)}
+	st = guard.Store(st)
+	san, err := veil.Keyed(ctx, st, o.Sanitizer)
+	if err != nil {
+		return nil, fmt.Errorf("queue: %w", err)
+	}
+	o.Sanitizer = san
+	q := &Queue{o: o, st: st, tenant: o.Scope.Tenant(), wake: make(chan struct{}, 1)}
 	if !o.Alone {
 		q.shared, _ = q.st.(sharing) // nil: its claims are tried one by one
 	}
