@@ -42,7 +42,7 @@ func TestSharedBooksComeToWhatOneDoes(t *testing.T) {
 					n++
 					s := rank.Sample{
 						Key: fmt.Sprint("s", n), Candidate: rapid.SampledFrom([]string{"a", "b"}).Draw(r, "candidate"),
-						Situation: rank.Situation{Skill: "work", Key: fmt.Sprint(n % 3)},
+						Situation: rank.Situation{Skill: "work", Key: fmt.Sprint(n % 3), Words: rank.WordsOf(fmt.Sprint("mend the cache ", n%3))},
 						Success:   rapid.Bool().Draw(r, "success"), Wall: time.Duration(n) * time.Second, At: now.Add(time.Duration(n)),
 					}
 					require.NoError(r, one.Observe(t.Context(), s))
@@ -96,14 +96,39 @@ func TestSharedBooksComeToWhatOneDoes(t *testing.T) {
 				require.Equal(r, want, got)
 			}
 			require.Equal(r, samples(r, t, one), samples(r, t, b))
+			requireRanked(r, t, one, b, false)
 		}
 		for _, b := range books {
 			require.NoError(r, b.Close())
 		}
 		alone := open(mem, false) // what lies there is for the only opener
-		defer alone.Close()
 		require.Equal(r, samples(r, t, one), samples(r, t, alone))
+		requireRanked(r, t, one, alone, false)
+		require.NoError(r, alone.Flush(t.Context()))
+		again := open(mem, false)
+		requireRanked(r, t, alone, again, true)
+		require.NoError(r, errors.Join(again.Close(), alone.Close()))
 	})
+}
+
+// requireRanked has two Books score candidates alike. What is learned goes by the order in which
+// a Book has heard of samples: of one that was opened again, that is the same.
+func requireRanked(r *rapid.T, t *testing.T, one, other *rank.Book, again bool) {
+	cs := []rank.Candidate{{Name: "a"}, {Name: "b"}, {Name: "c"}}
+	policies := map[string]func(*rank.Book) rank.Policy{"observed": (*rank.Book).Observed, "weighted": (*rank.Book).Weighted}
+	if again {
+		policies["learned"] = func(b *rank.Book) rank.Policy { return b.Learned(nil) }
+	}
+	for name, policy := range policies {
+		for _, key := range []string{"", "0", "1", "new"} {
+			sit := rank.Situation{Skill: "work", Key: key, Words: rank.WordsOf("mend the cache " + key)}
+			want, err := policy(one).Score(t.Context(), sit, cs)
+			require.NoError(r, err)
+			got, err := policy(other).Score(t.Context(), sit, cs)
+			require.NoError(r, err)
+			require.Equal(r, want, got, "%s of %q", name, key)
+		}
+	}
 }
 
 func samples(r *rapid.T, t *testing.T, b *rank.Book) map[string]bool {
