@@ -16,13 +16,14 @@ import (
 
 // site is a Bank that does what others do, on a store of its own.
 type site struct {
-	name  string
-	st    *feed
-	banks []*memory.Bank // on the store; the last one that did something comes first
-	heard []int
-	bytes int64
-	again bool // opened again before each call
-	reads bool // with an Embedder and an Extractor
+	name   string
+	st     *feed
+	banks  []*memory.Bank // on the store; the last one that did something comes first
+	heard  []int
+	bytes  int64
+	again  bool // opened again before each call
+	reads  bool // with an Embedder and an Extractor
+	policy bool
 }
 
 // byLetters is an Embedder whose vectors count letters.
@@ -63,6 +64,9 @@ func (ports) Extract(_ context.Context, r memory.Record, known []memory.Record) 
 func (p *site) open(r *rapid.T, c *clock) {
 	for i := range p.banks {
 		o := &memory.Options{Now: c.now, Seed: 1, IndexBytes: p.bytes, Shared: len(p.banks) > 1, Sync: true}
+		if p.policy {
+			o.Policy = memory.ACTR{}
+		}
 		if p.reads {
 			o.Embedder, o.Extractor = byLetters{}, ports{}
 		}
@@ -89,9 +93,9 @@ func TestWhereABankIsChangesNothing(t *testing.T) {
 			{name: "stays"}, {name: "opened again", again: true}, {name: "bounded", bytes: 1},
 			{name: "two", banks: make([]*memory.Bank, 2)},
 		}
-		reads := rapid.Bool().Draw(r, "with models")
+		reads, actr := rapid.Bool().Draw(r, "with models"), rapid.IntRange(0, 3).Draw(r, "ACT-R") == 0
 		for _, p := range places {
-			p.reads = reads
+			p.reads, p.policy = reads, actr
 			p.st = &feed{Mem: store.NewMem()}
 			if p.banks == nil {
 				p.banks = make([]*memory.Bank, 1)
@@ -201,7 +205,7 @@ func TestWhereABankIsChangesNothing(t *testing.T) {
 			},
 			"change": func(r *rapid.T) {
 				id, by := pick(r, "id"), pick(r, "by")
-				which := rapid.SampledFrom([]string{"forget", "trust", "archive", "back", "supersede", "revoke"}).Draw(r, "change")
+				which := rapid.SampledFrom([]string{"forget", "trust", "archive", "back", "supersede", "revoke", "release"}).Draw(r, "change")
 				same(r, which, func(s memory.Space) (any, error) {
 					switch which {
 					case "forget":
@@ -214,6 +218,8 @@ func TestWhereABankIsChangesNothing(t *testing.T) {
 						return nil, s.Archive(ctx, id, false)
 					case "supersede":
 						return nil, s.Supersede(ctx, id, by)
+					case "release":
+						return nil, s.Release(ctx, []string{"f1", "f2", "f3"}, []string{"k1", "k2", "k3"})
 					default:
 						return s.Revoke(ctx, memory.Source{Origin: memory.Web, Run: "r1"})
 					}
@@ -246,6 +252,22 @@ func TestWhereABankIsChangesNothing(t *testing.T) {
 				if !reads && rapid.IntRange(0, 3).Draw(r, "by vector") == 0 {
 					q.Vector = []float32{1, 1}
 				}
+				switch rapid.IntRange(0, 9).Draw(r, "query of which sort") {
+				case 0:
+					q.Triggered = true
+				case 1:
+					q.Kinds = []memory.Kind{memory.Fact, memory.Pattern}
+				case 2:
+					q.Known = c.now().Add(-300 * time.Hour)
+				case 3:
+					q.Since = c.now().Add(-300 * time.Hour)
+				case 4:
+					q.Floor = .3
+				case 5:
+					q.Inject, q.Background = false, true
+				case 6:
+					q.Context = some(r, "context")
+				}
 				id := pick(r, "explained")
 				same(r, fmt.Sprintf("recall %+v", q), func(s memory.Space) (any, error) { return s.Recall(ctx, q) })
 				same(r, "threads", func(s memory.Space) (any, error) { return s.RecallThreads(ctx, q) })
@@ -255,6 +277,7 @@ func TestWhereABankIsChangesNothing(t *testing.T) {
 					h.Status, h.Issues, h.Injected = "", nil, 0 // which go by what was since Open
 					return h, err
 				})
+				same(r, "latest", func(s memory.Space) (any, error) { return s.Latest(ctx, "t1", 5) })
 				same(r, "get", func(s memory.Space) (any, error) { return s.Get(ctx, id) })
 				same(r, "all", func(s memory.Space) (any, error) {
 					var all []memory.Record
