@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -251,10 +253,20 @@ func TestLongTextsThatAreChangedElsewhere(t *testing.T) {
 // feed is a store that keeps what was committed to it, in order.
 type feed struct {
 	*store.Mem
+	mu  sync.Mutex
 	all []store.Entry
 }
 
+// from returns what was committed, without the first n changes.
+func (f *feed) from(n int) []store.Entry {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.all[n:])
+}
+
 func (f *feed) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	rev, err := f.Mem.Commit(ctx, ops...)
 	for _, op := range ops {
 		if err == nil {

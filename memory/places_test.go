@@ -3,6 +3,8 @@ package memory_test
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -21,6 +23,7 @@ type site struct {
 	banks  []*memory.Bank // on the store; the last one that did something comes first
 	heard  []int
 	bytes  int64
+	moves  bool // to another store before each call
 	again  bool // opened again before each call
 	reads  bool // with an Embedder and an Extractor
 	policy bool
@@ -72,8 +75,21 @@ func (p *site) open(r *rapid.T, c *clock) {
 		}
 		b, err := memory.Open(context.Background(), p.st, o)
 		require.NoError(r, err)
-		p.banks[i], p.heard[i] = b, len(p.st.all)
+		p.banks[i], p.heard[i] = b, len(p.st.from(0))
 	}
+}
+
+// move goes on with a store that has what Entries yields of the tenant.
+func (p *site) move(r *rapid.T) {
+	to := &feed{Mem: store.NewMem()}
+	require.NoError(r, p.banks[0].Flush(context.Background()))
+	for e, err := range p.banks[0].Entries(context.Background(), "acme") {
+		require.NoError(r, err)
+		_, err = to.Commit(context.Background(), store.Op{Key: e.Key, Value: e.Value})
+		require.NoError(r, err)
+	}
+	p.close(r)
+	p.st = to
 }
 
 func (p *site) close(r *rapid.T) {
@@ -83,7 +99,7 @@ func (p *site) close(r *rapid.T) {
 }
 
 // TestWhereABankIsChangesNothing has the same calls made of a Bank that stays, of one that is opened
-// again before each call, of one that keeps nothing in memory, and of two that
+// again before each call, of one that keeps nothing in memory, of one that moves to another store, and of two that
 // follow one another: all say and find the same.
 func TestWhereABankIsChangesNothing(t *testing.T) {
 	t.Parallel()
@@ -91,6 +107,7 @@ func TestWhereABankIsChangesNothing(t *testing.T) {
 		ctx, c := context.Background(), newClock()
 		places := []*site{
 			{name: "stays"}, {name: "opened again", again: true}, {name: "bounded", bytes: 1},
+			{name: "moved", moves: true},
 			{name: "two", banks: make([]*memory.Bank, 2)},
 		}
 		reads, actr := rapid.Bool().Draw(r, "with models"), rapid.IntRange(0, 3).Draw(r, "ACT-R") == 0
@@ -115,13 +132,20 @@ func TestWhereABankIsChangesNothing(t *testing.T) {
 				if what == "health" && len(p.banks) > 1 {
 					continue // it waits until what it has written is heard
 				}
-				if p.again {
+				if p.moves {
+					p.move(r)
+				} else if p.again {
 					p.close(r)
+				}
+				if p.moves || p.again {
 					p.open(r, c)
 				}
 				at := turn % len(p.banks)
-				for ; len(p.banks) > 1 && p.heard[at] < len(p.st.all); p.heard[at]++ {
-					require.NoError(r, p.banks[at].Follow(ctx, p.st.all[p.heard[at]]))
+				for _, e := range p.st.from(p.heard[at]) {
+					p.heard[at]++
+					if len(p.banks) > 1 {
+						require.NoError(r, p.banks[at].Follow(ctx, e))
+					}
 				}
 				got, err := do(p.banks[at].In(scope))
 				require.NoError(r, p.banks[at].Extract(ctx))
@@ -270,25 +294,29 @@ func TestWhereABankIsChangesNothing(t *testing.T) {
 				}
 				id := pick(r, "explained")
 				same(r, fmt.Sprintf("recall %+v", q), func(s memory.Space) (any, error) { return s.Recall(ctx, q) })
-				same(r, "threads", func(s memory.Space) (any, error) { return s.RecallThreads(ctx, q) })
-				same(r, "explain", func(s memory.Space) (any, error) { return s.Explain(ctx, q, id) })
-				same(r, "health", func(s memory.Space) (any, error) {
-					h, err := s.Health(ctx)
-					h.Status, h.Issues, h.Injected = "", nil, 0 // which go by what was since Open
-					return h, err
-				})
-				same(r, "latest", func(s memory.Space) (any, error) { return s.Latest(ctx, "t1", 5) })
-				same(r, "get", func(s memory.Space) (any, error) { return s.Get(ctx, id) })
-				same(r, "all", func(s memory.Space) (any, error) {
-					var all []memory.Record
-					for r, err := range s.All(ctx) {
-						if err != nil {
-							return nil, err
+				asks := map[string]func(memory.Space) (any, error){
+					"threads": func(s memory.Space) (any, error) { return s.RecallThreads(ctx, q) },
+					"explain": func(s memory.Space) (any, error) { return s.Explain(ctx, q, id) },
+					"latest":  func(s memory.Space) (any, error) { return s.Latest(ctx, "t1", 5) },
+					"get":     func(s memory.Space) (any, error) { return s.Get(ctx, id) },
+					"health": func(s memory.Space) (any, error) {
+						h, err := s.Health(ctx)
+						h.Status, h.Issues, h.Injected = "", nil, 0 // which go by what was since Open
+						return h, err
+					},
+					"all": func(s memory.Space) (any, error) {
+						var all []memory.Record
+						for r, err := range s.All(ctx) {
+							if err != nil {
+								return nil, err
+							}
+							all = append(all, r)
 						}
-						all = append(all, r)
-					}
-					return all, nil
-				})
+						return all, nil
+					},
+				}
+				what := rapid.SampledFrom(slices.Sorted(maps.Keys(asks))).Draw(r, "beside")
+				same(r, what, asks[what])
 			},
 		})
 	})
