@@ -406,14 +406,10 @@ func isBasic(v string) bool {
 	return err == nil && strings.Contains(string(b), ":") && utf8.Valid(b)
 }
 
-// member is what a number of JSON stands behind.
-var member = regexp.MustCompile(`"\s*:\s*$`)
-
 // cards looks for the numbers of payment cards.
 func (sc *scanner) cards() {
-	sc.work += card.Find(sc.text, sc.under, startsWord, func(start, end int) {
-		sc.found(start, end, "payment_card")
-		if before, _ := sc.before(start, 16); member.MatchString(before) {
+	sc.work += card.Find(sc.text, sc.under, startsWord, func(start, end int, member bool) {
+		if sc.found(start, end, "payment_card"); member {
 			sc.spans[len(sc.spans)-1].quote = `"` // as a JSON number under a name
 		}
 	})

@@ -12,7 +12,7 @@ import (
 // numbers are those found in a text.
 func numbers(text string) (out []string) {
 	begins := func(t string, i int) bool { return i == 0 || strings.IndexByte(" =/#\n", t[i-1]) >= 0 }
-	card.Find(text, "", begins, func(start, end int) { out = append(out, text[start:end]) })
+	card.Find(text, "", begins, func(start, end int, _ bool) { out = append(out, text[start:end]) })
 	return out
 }
 

@@ -13,10 +13,10 @@ var filler = func() (set [256]bool) {
 	return set
 }()
 
-// Find tells of each number in a text, which may stand under a name. Begins says whether a word can begin at a place.
-// What comes back is how many bytes were looked at beside one in thirteen. Each number covers one of these, and
-// the six bytes before or behind it.
-func Find(t, name string, begins func(t string, i int) bool, found func(start, end int)) (looked int) {
+// Find tells of each number in a text, which may stand under a name, and whether it is a member's value in
+// JSON. Begins says whether a word can begin at a place. What comes back is how many bytes were looked at beside
+// one in thirteen. Each number covers one of these, and the six bytes before or behind it.
+func Find(t, name string, begins func(t string, i int) bool, found func(from, to int, member bool)) (looked int) {
 	for i := least - 1; i < len(t); i += least {
 		c, behind := t[i], t[i:min(len(t), i+7)]
 		if filler[c] && (isDigit(c) || c == 0x80 || isDigit(t[i-1]) || len(behind) > 1 && isDigit(behind[1])) &&
@@ -30,7 +30,7 @@ func Find(t, name string, begins func(t string, i int) bool, found func(start, e
 }
 
 // around looks at the digits and gaps around i, and returns where these end.
-func around(t string, i int, name string, begins func(t string, i int) bool, found func(start, end int)) (end int) {
+func around(t string, i int, name string, begins func(string, int) bool, found func(int, int, bool)) (end int) {
 	at, digits := i, 0
 	for at > 0 && filler[t[at-1]] {
 		at--
@@ -56,7 +56,7 @@ func around(t string, i int, name string, begins func(t string, i int) bool, fou
 		}
 		n, sure := length(t[at:end])
 		if n > 0 && begins(t, at) && stands(t, at, at+n, name, sure) {
-			found(at, at+n)
+			found(at, at+n, member.MatchString(t[max(0, at-16):at]))
 			next = at + n
 		}
 		at = next
