@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// notation is what stands between a name and its value. Notations are sets.
+// notation is how a value is given to a name. Notations form sets.
 type notation uint16
 
 const (
@@ -21,16 +21,17 @@ const (
 	is                          // name is value
 	arrow                       // name => value
 
-	lit    // the value stands in quotes
-	json_  // so does the name, in double ones
-	within // password_of_prod: the name goes on behind what tells
+	lit    // the value is quoted
+	json_  // the name is in double quotes
+	within // password_of_prod: see familyWithin
 
 	anyhow = lit - 1
 )
 
 var notations = strings.Fields("tight spaced colon code flag tag is arrow lit json within")
 
-// candidate is a name that tells, and a value given to it.
+// candidate is a name in text, and the value given to it. A token is a candidate whose value
+// is all of it, and whose name is its mark with the characters before.
 type candidate struct {
 	text                         string
 	keyStart, keyEnd, start, end int
@@ -42,11 +43,10 @@ func (c *candidate) keyText() string { return c.text[c.keyStart:c.keyEnd] }
 
 func (c *candidate) value() string { return c.text[c.start:c.end] }
 
-// test is what a row of a table can ask of a candidate. A token is one with its mark, and
-// what stands before that, as the key.
+// test is a condition that a row of a table can ask of a candidate.
 type test func(c *candidate) bool
 
-// tests are those besides expressions.
+// tests are the conditions by name. All others are regular expressions.
 var tests = map[string]test{
 	"<stand-in>": func(c *candidate) bool { return isPlaceholder(c.value()) },
 	"<dummy>":    func(c *candidate) bool { return isDummy(c.value()) },
@@ -61,8 +61,8 @@ var tests = map[string]test{
 	"<header>":   hasHeader,
 }
 
-// allOf are the tests of a column, joined by &, whose expressions are about a text of the candidate,
-// or behind an @ about its name.
+// allOf returns the tests of a column, which are joined by &. An expression is matched against
+// what text returns of the candidate, or behind an @ against its name.
 func allOf(column string, text func(c *candidate) string) (out []test) {
 	for expr := range strings.SplitSeq(column, "&") {
 		text := text
@@ -83,7 +83,7 @@ func (c *candidate) holds(tests []test) bool {
 	return !slices.ContainsFunc(tests, func(t test) bool { return !t(c) })
 }
 
-// exception is a row of the table of exceptions.
+// exception is a row of exceptions.txt: a value that it matches is a secret, or is none.
 type exception struct {
 	secret bool
 	family family
@@ -92,8 +92,8 @@ type exception struct {
 	holds  []test
 }
 
-// columns are the texts that a row's last columns are about: the value, what stands before
-// the name, and what behind the value.
+// columns are the texts that a row's last columns match: the value, the 16 bytes before the
+// name, and the 48 behind the value.
 var columns = []func(c *candidate) string{
 	(*candidate).value,
 	func(c *candidate) string { return c.text[max(0, c.keyStart-16):c.keyStart] },
@@ -112,7 +112,7 @@ var exceptions = func() (out []exception) {
 	return out
 }()
 
-// setIn is the set of those names that a list has, of all but these behind a dash.
+// setIn parses a list of names into a set. A list that begins with a dash is the complement.
 func setIn[T ~uint8 | ~uint16](names []string, list string) (set T) {
 	list, but := strings.CutPrefix(list, "-")
 	for i, name := range names {
@@ -125,8 +125,8 @@ func setIn[T ~uint8 | ~uint16](names []string, list string) (set T) {
 
 var section = regexp.MustCompile(`\$[a-z]+`)
 
-// isOrdinary says whether the value of c is something else than a secret: a placeholder, a
-// word of a sentence, a type, an expression of a program.
+// isOrdinary reports whether the value of c is no secret: a placeholder, a word of a
+// sentence, a type, an expression of a program. The first exception that matches decides.
 func isOrdinary(c *candidate) bool {
 	for _, e := range exceptions {
 		if e.family&c.family != 0 && e.by&c.by != 0 && e.also&^c.by == 0 && c.holds(e.holds) {
@@ -136,7 +136,7 @@ func isOrdinary(c *candidate) bool {
 	return true
 }
 
-// isUndrawn says whether the value is none that a name such as stripe_key makes a secret.
+// isUndrawn reports whether the value is no secret though its name is keyed.
 func isUndrawn(c *candidate) bool {
 	key, v := c.keyText(), c.value()
 	query := strings.EqualFold(key, "key") && c.keyStart > 0 && strings.IndexByte("?&", c.text[c.keyStart-1]) >= 0
@@ -146,14 +146,14 @@ func isUndrawn(c *candidate) bool {
 
 var camel = regexp.MustCompile(`^([^0-9]*[a-z][^0-9]*[A-Z]|[^0-9]+[A-Z][^0-9]*[a-z])[^0-9]*[0-9]{0,4}$`)
 
-// isOwnName recognises a variable by its name: act.pass = pass, key: testPrivateKey.
+// isOwnName reports whether the value is a variable: act.pass = pass, key: testPrivateKey.
 func isOwnName(c *candidate) bool {
 	v, key := c.value(), c.keyText()
 	own := len(key) >= len(v) && strings.EqualFold(key[len(key)-len(v):], v)
 	return consistsOf(v, names) && familyOf(v) != none && (own || c.family != password && camel.MatchString(v))
 }
 
-// hasHeader says whether a token begins with the JSON of a header, as a JSON web token does.
+// hasHeader reports whether a token begins with JSON in base64, as a JSON web token does.
 func hasHeader(c *candidate) bool {
 	head, _, _ := strings.Cut(c.value(), ".")
 	b, err := base64.RawURLEncoding.DecodeString(head)

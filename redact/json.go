@@ -10,16 +10,17 @@ import (
 
 // JSON returns raw with each secret replaced inside its strings and object
 // keys, and with every string and number under a key that says secret
-// ({"password":"x","api_key":123}) replaced whole; true, false, null, "" and the
-// counts of tests ({"pass":12}) are kept. Valid JSON stays valid; if nothing was found, raw itself comes back.
+// ({"password":"x","api_key":123}) replaced whole; true, false, null, "" and test
+// counts ({"pass":12}) are kept. Valid JSON stays valid. Without a secret raw itself is
+// returned.
 //
 // Bytes that are not valid JSON are sanitised as text and come back as a JSON
 // string, so that the result can always be embedded. Empty raw is returned as
 // it is.
 func (s *Sanitizer) JSON(raw json.RawMessage) json.RawMessage { return s.Under("", raw) }
 
-// Under is JSON of a value that stands under a name, or under a path that ends with
-// one, such as data.password.
+// Under is JSON for the value of a field: name is the field's name, or a path that ends
+// with it, such as data.password.
 func (s *Sanitizer) Under(name string, raw json.RawMessage) json.RawMessage {
 	if len(raw) == 0 {
 		return raw
@@ -35,19 +36,19 @@ func (s *Sanitizer) Under(name string, raw json.RawMessage) json.RawMessage {
 	return append(w.out, raw[w.copied:]...)
 }
 
-// Named is Sanitize of a text that stands under a name, or under a path that ends
-// with one: under one that says secret, all of it is.
+// Named is Sanitize for the value of a field: name is the field's name, or a path that ends
+// with it. Under a name that says secret the whole text is replaced.
 func (s *Sanitizer) Named(name, text string) string {
 	return s.under(familyOf(name), name, s.sanitize(name, text))
 }
 
-// under hides a text that is sanitised, if what it stands under says that it is secret.
+// under replaces a text, which is sanitised, whole if its field's name says secret.
 func (s *Sanitizer) under(f family, name, text string) string {
 	if f == none && isKeyed(name, text) {
 		f = secret
 	}
 	value := text
-	if f == header { // sanitised: a scheme and a token
+	if f == header { // a scheme and a replacement
 		value = text[len(scheme.FindString(text)):]
 	}
 	if f == none || value == "" || tokenLen(value) == len(value) {
@@ -56,8 +57,8 @@ func (s *Sanitizer) under(f family, name, text string) string {
 	return s.token(f.kind(), text)
 }
 
-// walker copies a valid JSON text, changing strings and keys. It copies nothing
-// until the first change.
+// walker copies a valid JSON text and replaces secrets. It copies nothing before the first
+// replacement.
 type walker struct {
 	s      *Sanitizer
 	raw    string
@@ -66,7 +67,7 @@ type walker struct {
 	copied int // raw[:copied] is in out
 }
 
-// put replaces raw[start:w.at] by a string, unless that is there.
+// put replaces raw[start:w.at], which reads was, by text, unless they are equal.
 func (w *walker) put(start int, was, text string) {
 	if was != text {
 		w.out = append(append(w.out, w.raw[w.copied:start]...), spelling.JSON(text)...)
@@ -74,11 +75,11 @@ func (w *walker) put(start int, was, text string) {
 	}
 }
 
-// skip passes over the bytes of a set.
+// skip moves behind the bytes of a set.
 func (w *walker) skip(set *[256]bool) { w.at += length(w.raw[w.at:], set) }
 
-// value walks one value, and returns the text of it. f is the family of the key that it
-// stands under, at whatever depth.
+// value walks one value and returns its text, "" for an object or array. f is the family of
+// the nearest key above it that has one; name is its own key.
 func (w *walker) value(f family, name string) (text string) {
 	w.skip(spaces)
 	start, was := w.at, ""
@@ -93,7 +94,7 @@ func (w *walker) value(f family, name string) (text string) {
 	default:
 		w.skip(values)
 		was = w.raw[start:w.at]
-		if len(was) >= 13 { // as that of a card, it stands as in a text
+		if len(was) >= 13 { // may be a card's: quoted, the name reads as a member's
 			name = `"` + name + `"`
 		}
 		if text = w.s.sanitize(name, was); f&^(header|faint) != 0 && (c == '-' || isDigit(c)) {
@@ -104,11 +105,12 @@ func (w *walker) value(f family, name string) (text string) {
 	return text
 }
 
-// namedNext is a value whose name comes behind it: {"value":"x","name":"DB_PASSWORD"}.
+// namedNext matches a value whose name follows it: {"value":"x","name":"DB_PASSWORD"}.
 var namedNext = regexp.MustCompile(`(?i)^\s*(?:"(?:[^"\\]|\\.)*"|[0-9.e+-]+)\s*,\s*"(?:name|key)"\s*:\s*"([^"\\]*)"`)
 
+// members walks the members of an object, or the elements of an array, and its closing bracket.
 func (w *walker) members(f family, object bool) {
-	named, flagged := none, none // what the member «name», or --name before, says
+	named, flagged := none, none // families of the member «name», and of the --flag before
 	for w.skip(separators); w.raw[w.at] != '}' && w.raw[w.at] != ']'; w.skip(separators) {
 		under, key := f, ""
 		if object {
@@ -140,7 +142,7 @@ func (w *walker) members(f family, object bool) {
 	w.at++
 }
 
-// literal reads the string at w.at.
+// literal reads the string at w.at and returns its text.
 func (w *walker) literal() string {
 	start := w.at
 	for w.at++; w.raw[w.at] != '"'; w.at++ {
@@ -158,6 +160,6 @@ func (w *walker) literal() string {
 	return text
 }
 
-// valid replaces what is not UTF-8 as JSON would: sanitised before, a text
-// could hold a secret afterwards.
+// valid replaces invalid UTF-8 as encoding/json does. Done after sanitising, that could
+// complete a secret.
 func valid(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }

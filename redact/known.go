@@ -14,12 +14,11 @@ import (
 	"github.com/arc-learn/arc/internal/spelling"
 )
 
-// known is a secret that the host has told of, in one of the forms in which it may
-// stand in a text, and what takes its place.
+// known is a secret that the host knows, in one of its encodings, and the replacement.
 type known struct{ text, token string }
 
-// Knowing returns a Sanitizer that replaces the values wherever they stand, as they
-// are and in base64, hex, JSON and URLs, by [REDACTED:known] and a tag.
+// Knowing returns a Sanitizer that replaces the values, as they are and encoded in base64,
+// hex, JSON or a URL, by [REDACTED:known], with a tag if it has a key.
 func (s *Sanitizer) Knowing(values ...string) *Sanitizer {
 	out := *cmp.Or(s, &zero)
 	out.known = slices.Clone(out.known)
@@ -31,14 +30,14 @@ func (s *Sanitizer) Knowing(values ...string) *Sanitizer {
 	return &out
 }
 
-// KnownToken begins what takes the place of such a value, if the Sanitizer has a key.
+// KnownToken is the beginning of a known value's replacement if the Sanitizer has a key.
 const KnownToken = tokenOpen + "known:"
 
-// Lengths from which on another form of a value is looked for, and a line of one.
+// The least length of an encoded form, and of a line of a value, that is searched for.
 const minForm, minLine = 6, 16
 
-// forms are those in which a value may stand in a text, or what of it may stand alone:
-// it without the blanks around it, a line, the password of a URL.
+// forms returns the forms of a value that are searched for: the value and its encodings, also
+// without surrounding space; each line that looks like a secret; the password of a URL.
 func forms(v string) (out []string) {
 	add := func(form string, least int) {
 		if len(form) >= least && !slices.Contains(out, form) {
@@ -65,11 +64,11 @@ func forms(v string) (out []string) {
 	return out
 }
 
-// Reveal puts the values that the Sanitizer knows back into a text from which it has
-// taken them. Those that it was told of before it had a key stay away: their tokens name none.
+// Reveal puts the values that the Sanitizer knows back in the place of their replacements.
+// Values that it learned of before it had a key stay replaced: their replacements have no tag.
 func (s *Sanitizer) Reveal(text string) string { return s.reveal(text, strings.Clone) }
 
-// RevealJSON is Reveal of a JSON text. None stays none.
+// RevealJSON is Reveal for a JSON text. It returns nil for an empty one.
 func (s *Sanitizer) RevealJSON(raw json.RawMessage) json.RawMessage {
 	if len(raw) == 0 {
 		return nil
@@ -86,9 +85,9 @@ func (s *Sanitizer) reveal(text string, spell func(v string) string) string {
 	return text
 }
 
-// Tagged replaces, as Knowing does, the values of which there is nothing left but the tags.
-// They are found as they are, between what are no letters or digits: in a text of 250 such
-// bounds wherever they stand, in a longer one those with up to 32 of them.
+// Tagged replaces the values that have these tags, as Knowing does for values that are at
+// hand. It finds a value as it is, between two word boundaries. In a text of up to 250
+// boundaries it finds all; in a longer one values that span at most 32 boundaries are found.
 func (s *Sanitizer) Tagged(text string, tags ...string) string {
 	if len(tags) == 0 || s == nil || len(s.key) == 0 {
 		return text
@@ -125,7 +124,7 @@ func (s *Sanitizer) Tagged(text string, tags ...string) string {
 	return s.replace(text, outside(text, spans))
 }
 
-// Tag is what tells a secret of a run from others, "" without a key.
+// Tag returns the tag of a known secret, "" without a key.
 func (s *Sanitizer) Tag(secret string) string {
 	return strings.Trim(strings.TrimPrefix(s.token("known", secret), tokenOpen+"known"), ":]")
 }

@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-// family is how strongly a name says that its value is a secret. Families are sets.
+// family is how surely a name says that its value is a secret. Families form sets.
 type family uint8
 
 const (
-	password family = 1 << iota // whatever follows
-	secret                      // secret, api_key: what could be a secret
+	password family = 1 << iota // any value is a secret
+	secret                      // secret, api_key: a value that can be one
 	short                       // pwd: a password, or the working directory
 	weak                        // token: also a word of ordinary text and code
 	faint                       // pass: also what tests do
 	header                      // Authorization: a scheme and a credential
-	keyed                       // stripe_key, heroku: what looks drawn at random
+	keyed                       // stripe_key, heroku: a value that looks random
 
 	none family = 0
 )
@@ -27,14 +27,15 @@ var kinds = map[family]string{password: "password", short: "password", faint: "p
 
 func (f family) kind() string { return cmp.Or(kinds[f], "secret") }
 
-// ending decides what a name that ends so is.
+// ending classifies the names that end with a text: whole says that it has to be a whole
+// word, part that it must not be the whole name.
 type ending struct {
 	text        string
 	whole, part bool
 	family      family
 }
 
-// byLast are the endings by their last letter, in lower case.
+// byLast has the endings by their last byte, in lower case.
 var byLast = func() (t [256][]ending) {
 	for _, col := range rows(endingTable) {
 		for _, text := range col[2:] {
@@ -45,13 +46,13 @@ var byLast = func() (t [256][]ending) {
 	return t
 }()
 
-// stem is a name without what stands behind its words.
+// stem returns a name without the digits and marks at its end.
 func stem(name string) string {
 	return strings.TrimRightFunc(name, func(r rune) bool { return !isAlpha(byte(r)) })
 }
 
-// familyOf classifies a name such as DB_PASSWORD, apiKey, client-secret or
-// «api key»; trailing digits do not count.
+// familyOf classifies a name such as DB_PASSWORD, apiKey, client-secret or «api key» by its
+// ending. Digits at its end do not count.
 func familyOf(name string) family {
 	name = stem(name)
 	if name == "" || byLast[name[len(name)-1]|0x20] == nil || name == "PWD" || name == "OLDPWD" {
@@ -75,9 +76,8 @@ func familyOf(name string) family {
 	return none
 }
 
-// familyWithin classifies a name that goes on behind the words that tell, such as
-// password_of_prod or apikey_billing: by up to two words less, unless these say
-// that it is about a secret rather than one.
+// familyWithin classifies a name without its last word or two, such as password_of_prod or
+// apikey_billing, unless these say that it is about a secret (password_policy).
 func familyWithin(name string) family {
 	for range 2 {
 		rest, last := cutWord(stem(name))
@@ -92,10 +92,11 @@ func familyWithin(name string) family {
 	return none
 }
 
-// startsHump says whether a word of a camelCase name begins at i.
+// startsHump reports whether a word of a camelCase name begins at i.
 func startsHump(name string, i int) bool { return name[i]-'A' < 26 && name[i-1]-'a' < 26 }
 
-// cutWord cuts the last word off a name in any of the usual notations, in lower case.
+// cutWord splits a name, in camelCase or with separators, before its last word. That is
+// returned in lower case.
 func cutWord(name string) (rest, last string) {
 	i := len(name)
 	for i > 0 && isAlnum(name[i-1]) && (i == len(name) || !startsHump(name, i)) {
@@ -104,8 +105,8 @@ func cutWord(name string) (rest, last string) {
 	return name[:i], strings.ToLower(name[i:])
 }
 
-// isKeyed says whether v is a secret under a name that alone does not say so: drawn at
-// random, and of a key; or a UUID of an issuer. «Using key» is no kind of key.
+// isKeyed reports whether name and v together say secret: the name is that of a key and v
+// looks random, or the name is an issuer's and v is a UUID. «Using key» is no kind of key.
 func isKeyed(name, v string) bool {
 	name = stem(name)
 	rest, last := cutWord(name)

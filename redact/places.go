@@ -10,7 +10,7 @@ import (
 	"github.com/arc-learn/arc/redact/internal/card"
 )
 
-// scan looks for the secrets of the text.
+// scan records the secrets of the text.
 func (sc *scanner) scan() {
 	if strings.Contains(sc.text, "PRIVATE KEY") {
 		sc.matches(privateKeys)
@@ -37,7 +37,8 @@ func (sc *scanner) scan() {
 	sc.odd = odd != 0
 }
 
-// place looks for a secret around the byte at i, if it is one of those that matcher lists.
+// place looks for a secret around the byte at i by the notation that the byte belongs to. It
+// returns where to go on, or i.
 func (sc *scanner) place(i int) int {
 	before, next := sc.byteAt(i-1), sc.byteAt(i+1)
 	switch sc.text[i] {
@@ -49,7 +50,7 @@ func (sc *scanner) place(i int) int {
 			return sc.userinfo(i + 3)
 		case next == ':':
 			return i + 2
-		case next != '=': // which looks itself
+		case next != '=': // := is looked at from its =
 			return sc.assign(colon, i, i+1)
 		}
 	case '>': // <name>value<
@@ -57,14 +58,14 @@ func (sc *scanner) place(i int) int {
 		if c := sc.byteAt(value); c != '<' && c != 0 {
 			return sc.given(tag, header, i, value)
 		}
-	case 's': // the password is value, is: value
+	case 's': // name is value, name is: value
 		if before == 'i' && sc.byteAt(i-2) == ' ' && (next == ' ' || next == ':') {
 			return sc.given(is, header, i-2, i+2)
 		}
 	case '-':
 		switch {
 		case next == 'u' && sc.curl(i):
-		case blanks[before] && blanks[next] && quotes[sc.byteAt(i+2)]: // name - "value": as sure as a sentence
+		case blanks[before] && blanks[next] && quotes[sc.byteAt(i+2)]: // name - "value", read like name is "value"
 			return sc.given(is, header|faint, i, i+1)
 		case isAlpha(next) && before == '-' && (i < 2 || beforeFlag[sc.text[i-2]]): // --name value
 			end := sc.run(i+1, maxName, parts)
@@ -78,15 +79,15 @@ func (sc *scanner) place(i int) int {
 	case 'b', 'B':
 		return sc.scheme(i)
 	case '[':
-		return i + tokenLen(sc.text[i:]) // over a replacement made earlier
+		return i + tokenLen(sc.text[i:]) // skips an earlier replacement
 	}
 	return i
 }
 
-// listedFlag is what stands behind the name in a list: "--name", "value".
+// listedFlag matches what follows the name in a list of arguments: "--name", "value".
 var listedFlag = regexp.MustCompile("^\\\\*[\"'`],[ \t]*(\\\\*[\"'`])[^-\"'`\\\\]")
 
-// maxName bounds a name and the space around it.
+// maxName is the length in bytes of the longest name, and of the longest space around one.
 const maxName = 64
 
 // assigned looks for name=value around the = at i.
@@ -100,7 +101,7 @@ func (sc *scanner) assigned(i int) int {
 	case op == "=>":
 		by = arrow
 	case op == "=" && (strings.HasPrefix(sc.text[next:], `\u003e`) || strings.HasPrefix(sc.text[next:], "&gt;")):
-		by, next = arrow, next+1+strings.IndexAny(sc.text[next:], "e;") // as JSON and pages write it
+		by, next = arrow, next+1+strings.IndexAny(sc.text[next:], "e;") // => escaped in JSON or HTML
 	case op != "=" && op != "?=":
 	case blanks[sc.byteAt(end-1)] || blanks[sc.byteAt(next)]:
 		by = spaced
@@ -110,7 +111,8 @@ func (sc *scanner) assigned(i int) int {
 	return sc.assign(by, end, next)
 }
 
-// given looks at the value at next whose name ends before end, unless that is of those families.
+// given looks at the value at next whose name ends before end. It returns 0 if the name says
+// no more than the families in but.
 func (sc *scanner) given(by notation, but family, end, next int) int {
 	c := sc.name(by, end)
 	if c.family&^but == 0 || by == tag && strings.IndexByte("<:", sc.byteAt(c.keyStart-1)) < 0 {
@@ -119,10 +121,10 @@ func (sc *scanner) given(by notation, but family, end, next int) int {
 	return sc.value(c, next)
 }
 
-// typed is a name before its type: var name string =, name: str =.
+// typed matches a name and its type: var name string =, name: str =.
 var typed = regexp.MustCompile(`([A-Za-z0-9_]+):?[ \t]\*?(?:string|String|str)$`)
 
-// name reads the name that ends before end, and what it says.
+// name reads the name that ends before end, and classifies it.
 func (sc *scanner) name(by notation, end int) candidate {
 	t := sc.text
 	end = sc.back(end, 16, blanks)
@@ -161,13 +163,13 @@ func (sc *scanner) name(by notation, end int) candidate {
 	return c
 }
 
-// escaped is what stands behind the backslash of an end of a line, or of another character.
+// escaped matches an escape sequence behind its backslash: n of \n, u0026 of \u0026.
 var escaped = regexp.MustCompile(`^(?:[nrt]|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2})`)
 
-// title is what names a «value»: name: DB_PASSWORD, value: x, on one line or two.
+// title matches the name given to a «value»: name: DB_PASSWORD, value: x, on one line or two.
 var title = regexp.MustCompile(`(?i)(?:name|key)[ \t\\"']*[:=][ \t\\"']*([\w.-]+)[\s,;\\"']*$`)
 
-// assign looks at the value at next whose name ends before end.
+// assign looks at the value at next whose name ends before end. It returns where to go on.
 func (sc *scanner) assign(by notation, end, next int) int {
 	c := sc.name(by, end)
 	key := c.keyText()
@@ -196,11 +198,11 @@ func (sc *scanner) assign(by notation, end, next int) int {
 	return sc.value(c, next)
 }
 
-// literal is one that ends a text.
+// literal matches a quoted literal at the end of a text.
 var literal = regexp.MustCompile("[\"'`]([^\"'`\n]{4,})[\"'`][ \t]*$")
 
-// compared looks for "value" == name, whose literal ends before end and whose
-// name begins at next.
+// compared looks for "value" == name, whose literal ends before end and whose name begins at
+// next. It reports whether it recorded the value.
 func (sc *scanner) compared(end, next int) bool {
 	if !quotes[sc.byteAt(sc.back(end, 16, blanks)-1)] {
 		return false
@@ -216,7 +218,7 @@ func (sc *scanner) compared(end, next int) bool {
 	return sc.found(from+m[2], from+m[3], f.kind()) > 0
 }
 
-// scalar is a value of JSON that stands without quotes, and the mark behind it.
+// scalar matches a JSON value without quotes, and the byte that ends it.
 var scalar = regexp.MustCompile(`^(?:null|true|false|-?[0-9]+)[,\]}]`)
 
 // value looks for the value of c that begins at i and returns where to go on.
@@ -250,7 +252,7 @@ func (sc *scanner) value(c candidate, i int) int {
 		c.start, c.end = i, i+strings.IndexAny(sc.window(i, maxName), ",]}")
 	default:
 		c.start, c.end = i, sc.bare(i)
-		// A key or token that &amp;, a parameter without a value or a command is behind.
+		// A key or token ends before &amp;, a parameter without a value, or another command.
 		n := max(0, strings.IndexAny(c.value(), "&;"))
 		if v := t[i : i+n]; n >= 8 && c.family&(secret|weak) != 0 && looksStrong(v) && consistsOf(v, values) {
 			c.end = i + n
@@ -274,8 +276,8 @@ func (sc *scanner) value(c candidate, i int) int {
 	return end
 }
 
-// closing returns the end of the literal whose opening quote, behind so many backslashes,
-// is at i. A literal that is not closed on its line ends with the line.
+// closing returns the end of the literal whose opening quote is at i, behind so many
+// backslashes. A literal without a closing quote on its line ends with the line.
 func (sc *scanner) closing(i, behind int) int {
 	t, end, n := sc.text, i+1, 0 // n: the backslashes right before end
 	for ; end < len(t) && t[end] != '\n' && (t[end] != t[i] || n > behind); end++ {
@@ -290,21 +292,21 @@ func (sc *scanner) closing(i, behind int) int {
 	return end
 }
 
-// closesString says whether the quote at i ends a string that holds the name at
-// key ("password="+p) instead of beginning the value: one is open on the line,
-// and what follows cannot stand in a value at its start.
+// closesString reports whether the quote at i ends a string that holds the name at key
+// ("password="+p) instead of opening the value: the line has an odd number of quotes before
+// it, and no value begins with the byte that follows.
 func (sc *scanner) closesString(key, i int) bool {
 	line, _ := sc.before(key, maxOrdinary)
 	return strings.IndexByte("+,;:.)]} \t\n\x00", sc.byteAt(i+1)) >= 0 &&
 		strings.Count(line[strings.LastIndexByte(line, '\n')+1:], sc.text[i:i+1])%2 == 1
 }
 
-// next is the beginning of name= or name:, or the end.
+// next matches name= or name: at the beginning of a text, or an empty text.
 var next = regexp.MustCompile(`^[\w. "\[\]-]{1,47}[=:]|^$`)
 
-// bare returns the end of the value without quotes that begins at i: before the next space
-// or quote, or a mark that begins the next assignment of a list of them, without closing
-// brackets and the punctuation of a sentence.
+// bare returns the end of the value without quotes that begins at i. It ends before a space, a
+// quote, or the & ; or comma that the next assignment follows. Closing brackets and a
+// sentence's punctuation at its end do not belong to it.
 func (sc *scanner) bare(i int) int {
 	t := sc.text[i:]
 	end := 0
@@ -320,16 +322,16 @@ func (sc *scanner) bare(i int) int {
 	return sc.trimmed(i, i+end)
 }
 
-// trimmed is the end of a value without the marks behind it.
+// trimmed returns the end of a value without closing brackets and punctuation.
 func (sc *scanner) trimmed(start, end int) int {
 	start += tokenLen(sc.text[start:end])
 	return start + len(strings.TrimRight(sc.text[start:end], ".,;:)]}"))
 }
 
-// listed are schemes with a list of parameters.
+// listed matches a scheme whose credential is a list of parameters.
 var listed = regexp.MustCompile(`(?i)^(?:digest|aws4)`)
 
-// credential looks for the credential of an Authorization header behind its scheme.
+// credential moves c to the credential of an Authorization header, behind its scheme.
 func (sc *scanner) credential(c *candidate) {
 	by := scheme.FindString(sc.window(c.start, maxOrdinary))
 	c.start += len(by)
@@ -356,11 +358,11 @@ func (sc *scanner) userinfo(i int) int {
 	return sc.found(i, i+at, "url_credentials")
 }
 
-// curl has the password of curl -u user:password, or an API key in the place of the user.
+// curl matches curl -u user:password; its group is the password, or an API key given as the user.
 var curl = regexp.MustCompile(`^-(?:u|user)[ =]*\\?["']?` +
 	`(?:[^\s:"'$<{[\\]*:([^\s"'[\\][^\s"'\\]*)|([^\s:"'$<{[\\]+):(?:[\s"'\\]|$))`)
 
-// curl looks for curl's credentials around the dash before the u at i.
+// curl looks for curl's credentials behind the flag -u at i. It reports whether it recorded them.
 func (sc *scanner) curl(i int) bool {
 	before, _ := sc.before(i, 2*maxOrdinary)
 	m := curl.FindStringSubmatchIndex(sc.window(i, maxOrdinary))
@@ -374,17 +376,18 @@ func (sc *scanner) curl(i int) bool {
 	return sc.found(start, end, "password") > 0
 }
 
-// drawnWord tells a credential from the word after «bearer» in a sentence.
+// drawnWord matches a credential, and no word that follows «bearer» in a sentence.
 var drawnWord = regexp.MustCompile(`[a-z][A-Z]|[0-9_~+=]|.{20}`)
 
+// schemed matches a scheme and its credential. Group 1 is the b of bearer, group 2 the credential.
 var schemed = regexp.MustCompile(`^(?:([Bb])(?i:earer)|[Bb](?i:asic))(?:[ \t]{1,16}|\+|%20)` +
 	`((?:[A-Za-z0-9._~+/=-][A-Za-z0-9._~+/=$-]*)?[A-Za-z0-9_~+/=-])`)
 
-// scheme looks for Bearer or Basic and its credential at i, or passes over media.
+// scheme looks for the credential of Bearer or Basic at i, and skips base64 data of 128 bytes or more.
 func (sc *scanner) scheme(i int) int {
 	t := sc.text[i:]
 	if end := i + len("base64,"); strings.HasPrefix(t, "base64,") && sc.byteAt(i-1) == ';' {
-		// Data such as a picture: somewhere in it anything can stand.
+		// A picture, say: its characters are arbitrary, and can look like any token.
 		if end = sc.run(end, unbounded, values); end-i >= 128 {
 			return end
 		}
@@ -392,7 +395,7 @@ func (sc *scanner) scheme(i int) int {
 	if c := sc.byteAt(i+2) | 0x20; c != 'a' && c != 's' || !startsWord(sc.text, i) || sc.byteAt(i-1) == '_' {
 		return i
 	}
-	m := schemed.FindStringSubmatch(t) // after a capital, most words count
+	m := schemed.FindStringSubmatch(t) // behind a capital B most words are credentials
 	if m == nil || m[1] == "" && !isBasic(m[2]) ||
 		m[1] != "" && !drawnWord.MatchString(m[2]) && (m[1] == "b" || stopWord(m[2])) {
 		return i
@@ -400,17 +403,17 @@ func (sc *scanner) scheme(i int) int {
 	return sc.found(i+len(m[0])-len(m[2]), i+len(m[0]), "authorization")
 }
 
-// isBasic asks that the credential decodes to user:password.
+// isBasic reports whether v decodes to user:password.
 func isBasic(v string) bool {
 	b, err := b64.RawStdEncoding.DecodeString(strings.TrimRight(v, "="))
 	return err == nil && strings.Contains(string(b), ":") && utf8.Valid(b)
 }
 
-// cards looks for the numbers of payment cards.
+// cards records the numbers of payment cards.
 func (sc *scanner) cards() {
 	sc.work += card.Find(sc.text, sc.under, startsWord, func(start, end int, member bool) {
 		if sc.found(start, end, "payment_card"); member {
-			sc.spans[len(sc.spans)-1].quote = `"` // as a JSON number under a name
+			sc.spans[len(sc.spans)-1].quote = `"` // a JSON number becomes a string
 		}
 	})
 }

@@ -1,7 +1,7 @@
 // Package redact takes secrets out of text before the text is stored, indexed,
 // embedded, logged, or put into an error.
 //
-// A [Sanitizer] replaces what it recognises by a fixed token that names the
+// A [Sanitizer] replaces each secret that it recognises by a replacement that names the
 // kind, as in [REDACTED:github_token]. Its zero value is ready:
 //
 //	var s redact.Sanitizer
@@ -14,20 +14,20 @@
 // tokens (in base64 too), private key blocks (cut ones too), credentials in URLs
 // and of curl; values assigned to a name that says secret: password, token,
 // api_key and their relatives, in the notations of shells, query strings, JSON,
-// YAML, XML, program source and plain sentences (names in English, and those of a password
-// in some other languages that ASCII writes); values that look drawn at
-// random under names such as STRIPE_KEY or "auth"; and the numbers of payment cards,
-// by network, check digit and groups, unless a name or a sentence says that it is
-// the number of an order, a parcel or the like. A host adds patterns
-// of its own through [Options], and e-mail addresses by
-// [Sanitizer.WithEmails]. What was found once is replaced wherever it stands in the
-// same text. Values that the host knows are replaced by [Sanitizer.Knowing] in
-// their encodings too, and can be put back.
+// YAML, XML, program source and plain sentences (names in English, and the words for
+// «password» of some other languages, spelled in ASCII); values that look random under
+// names such as STRIPE_KEY or "auth"; and payment card numbers, by network, check digit
+// and groups, unless a name or the sentence says that the number is that of an order, a
+// parcel or the like. A host adds its own patterns by [Options], and e-mail addresses by
+// [Sanitizer.WithEmails]. A secret that was found at one place is replaced at all places
+// of the text. [Sanitizer.Knowing] replaces values that the host knows, in their
+// encodings too, and [Sanitizer.Reveal] puts them back.
 //
-// With a key ([Options], [Sanitizer.WithKey]) a tag stands behind the kind, as in
-// [REDACTED:password:1f08c2d9]: equal secrets have equal tags, which say nothing
-// of them without the key. The forms of tokens, the words that tell and what is no secret
-// after all are tables: formats.txt, endings.txt, words.txt and exceptions.txt.
+// With a key ([Options], [Sanitizer.WithKey]) a tag follows the kind, as in
+// [REDACTED:password:1f08c2d9]: equal secrets have equal tags, and a reader without the
+// key learns nothing about a secret from its tag. The tables formats.txt, endings.txt,
+// words.txt and exceptions.txt hold the forms of tokens, the names that tell of a secret,
+// and the exceptions.
 //
 // Sanitising is idempotent, keeps valid UTF-8 valid, and takes time linear in
 // the length of the text; a text without secrets comes back as it is, without
@@ -35,10 +35,9 @@
 // bytes of the text and 64 more. All methods are safe for concurrent use, also
 // on a nil pointer.
 //
-// What is not there: decoding (a secret inside base64 or percent-encoding is
-// not looked for), entropy tests on words without context, keys that are plain
-// hex under a name that says nothing, account numbers (IBAN), which are no secrets, and
-// secrets that span two texts. Sanitise a text before it is cut into pieces.
+// Not recognised: secrets inside base64 or percent-encoding, random words without context,
+// plain hex under a name that tells nothing, account numbers (IBAN), which are no secrets,
+// and secrets that span two texts. Sanitise a text before you cut it into pieces.
 package redact
 
 import (
@@ -61,17 +60,17 @@ import (
 // concurrent use.
 type Sanitizer struct {
 	patterns []Pattern
-	key      []byte // of the tags; nil: none
+	key      []byte // HMAC key of the tags; nil: no tags
 	known    []known
 }
 
-// Format prints a Sanitizer without its key and what it knows.
+// Format prints the type's name alone: neither the key nor the values that it knows.
 func (s Sanitizer) Format(to fmt.State, _ rune) {
 	io.WriteString(to, "redact.Sanitizer") // printing reports no errors
 }
 
-// WithEmails returns a Sanitizer that replaces e-mail addresses too. They are
-// personal data rather than secrets, and what an agent works on is full of them.
+// WithEmails returns a Sanitizer that replaces e-mail addresses too. By default they stay:
+// they are personal data rather than secrets, and an agent's texts are full of them.
 func (s *Sanitizer) WithEmails() *Sanitizer {
 	out := *cmp.Or(s, &zero)
 	out.patterns = append(slices.Clip(out.patterns), Pattern{Kind: "email", Expr: address, Group: 1, needs: "@"})
@@ -80,9 +79,9 @@ func (s *Sanitizer) WithEmails() *Sanitizer {
 
 var zero Sanitizer
 
-// WithKey returns a Sanitizer that puts a tag behind the kind, as in
-// [REDACTED:password:1f08c2d9], unless it has a key: equal secrets have equal tags,
-// and without the key a guess at one cannot be checked.
+// WithKey returns a Sanitizer with tags, as in [REDACTED:password:1f08c2d9]: equal secrets
+// have equal tags, and without the key a guess at a secret cannot be checked. A Sanitizer
+// that has a key keeps it.
 func (s *Sanitizer) WithKey(key []byte) *Sanitizer {
 	out := *cmp.Or(s, &zero)
 	if len(out.key) == 0 {
@@ -93,11 +92,11 @@ func (s *Sanitizer) WithKey(key []byte) *Sanitizer {
 
 // Options of [New]. Nil and the zero value mean the built-in kinds alone.
 type Options struct {
-	// Patterns are looked for beside the built-in kinds. Each costs a search of the
-	// whole text, which is fast if the expression begins with letters as they are.
+	// Patterns are searched for beside the built-in kinds. Each costs a search of the
+	// whole text, which is fast if the expression begins with a literal.
 	Patterns []Pattern
-	// Key is that of the tags, see [Sanitizer.WithKey]: at least 16 bytes drawn at
-	// random. nil: there are none.
+	// Key is the HMAC key of the tags, see [Sanitizer.WithKey]: at least 16 random
+	// bytes. nil: no tags.
 	Key []byte
 }
 
@@ -124,19 +123,19 @@ func New(opts *Options) (*Sanitizer, error) {
 
 var kindForm = regexp.MustCompile(`^[a-z_]{1,32}$`)
 
-// maxPasses bounds how often a text is scanned again after something in it was
-// replaced. Text made to need more is replaced whole.
+// maxPasses is how often a text is scanned again after a replacement. Only a text that was
+// made for it needs more, and is replaced whole.
 const maxPasses = 8
 
 // Sanitize returns text with each secret replaced by [REDACTED:kind]. A text
 // without secrets is returned as it is. Sanitising a sanitised text changes
 // nothing.
 //
-// A secret that is parted by characters that cannot be seen is found in the text
-// without these, which is then what comes back.
+// A secret that invisible characters split is found too. The result is then without
+// invisible characters.
 func (s *Sanitizer) Sanitize(text string) string { return s.sanitize("", text) }
 
-// sanitize is Sanitize of a text under a name that may tell of it.
+// sanitize is Sanitize for the value of a field, whose name may tell what a number is.
 func (s *Sanitizer) sanitize(name, text string) string {
 	for range maxPasses + 1 {
 		spans, odd := s.find(name, text)
@@ -156,9 +155,9 @@ func (s *Sanitizer) sanitize(name, text string) string {
 	return s.token("text", text)
 }
 
-// find looks for secrets, and whether some of the text cannot be seen: for values that the
-// host has told of; where none is left, for what is built in; then for the host's patterns.
-// What is a secret under its name is one wherever it stands in the text.
+// find returns the secrets of one pass, in order, and whether the text may have invisible
+// characters. Values that the host knows come first, then, if none is left, the built-in
+// kinds, then the host's patterns. A secret found once is found at all places of the text.
 func (s *Sanitizer) find(name, text string) (spans []span, odd bool) {
 	s = cmp.Or(s, &zero)
 	sc := scanner{text: text, under: name}
@@ -173,7 +172,7 @@ func (s *Sanitizer) find(name, text string) (spans []span, odd bool) {
 	if sc.spans = outside(text, sc.spans); len(sc.spans) == 0 {
 		sc.matches(s.patterns)
 	}
-	var seen []string // of 8 bytes and more, 16 of a text
+	var seen []string // at most 16, of at least 8 bytes
 	for _, sp := range sc.spans {
 		v := text[sp.start:sp.end]
 		if len(v) >= 8 && looksStrong(v) && len(seen) < 16 && !slices.Contains(seen, v) {
@@ -184,8 +183,8 @@ func (s *Sanitizer) find(name, text string) (spans []span, odd bool) {
 	return outside(text, sc.spans), sc.odd
 }
 
-// torn returns the secrets in the midst of which a value stands that the host knows: what that
-// leaves of them has their form no more. The values are in order.
+// torn returns the secrets that contain a known value: once that is replaced, the rest has
+// no secret's form any more. The known spans are in order.
 func (s *Sanitizer) torn(name, text string, known []span) []span {
 	sc := scanner{text: text, under: name}
 	sc.scan()
@@ -196,8 +195,8 @@ func (s *Sanitizer) torn(name, text string, known []span) []span {
 	})
 }
 
-// replace puts a token in the place of each span, in order; overlapping ones become one,
-// named by the first.
+// replace replaces each span by its token. The spans are in order; overlapping ones become
+// one, named by the first.
 func (s *Sanitizer) replace(text string, spans []span) string {
 	var b strings.Builder
 	b.Grow(len(text) + 16*len(spans))
@@ -214,7 +213,7 @@ func (s *Sanitizer) replace(text string, spans []span) string {
 	return b.String()
 }
 
-// token is what takes the place of a secret, with a tag of eight characters.
+// token returns the replacement of a secret, with a tag of eight hex digits if there is a key.
 func (s *Sanitizer) token(kind, secret string) string {
 	if s == nil || len(s.key) == 0 {
 		return tokenOpen + kind + "]"

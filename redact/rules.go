@@ -8,16 +8,16 @@ import (
 	"strings"
 )
 
-// rule describes the tokens of one issuer by their form: a mark that each of them holds,
-// and so many characters of a set around it. A token begins where a word begins, and is
-// not followed by a further letter or digit.
+// rule describes the tokens of one issuer: a mark that each contains, and how many
+// characters of a set stand before and after it. A token begins where a word begins, and no
+// letter or digit follows it.
 type rule struct {
 	kind, mark        string
 	before, beforeMax int // characters in front of the mark
 	after, afterMax   int // and behind it
 	set               *[256]bool
 	holds             []test
-	at                int // the byte of the mark at which the scanner stops
+	at                int // index in mark of the byte at which the scanner stops
 }
 
 // formats are the rules of the table.
@@ -33,19 +33,19 @@ var formats = func() (out []rule) {
 	return out
 }()
 
-// rarest are the bytes of tokens, those first that cost least to stop at: where the scanner
-// stops anyway, else by how common each is in ordinary text.
+// rarest orders the bytes of tokens by what it costs to stop at them: first those at which
+// the scanner stops anyway, then from rare to common in ordinary text.
 const rarest = "-_~+$/QXZJKVWYUGHFBDPLNOMRCISTEAs0123456789jqxzkvpygfwmucdlhrniotea.:b="
 
 func pairAt(t string, i int) uint16 { return uint16(t[i-1])<<8 | uint16(t[i]) }
 
-// What the scanner looks for at a byte: a token, what the place's own function knows, and
-// characters that cannot be seen.
+// Why the scanner stops at a byte: a rule may hold there, place has a case for it, or it
+// may be part of an invisible character.
 const onRule, onPlace, onOdd = 1, 2, 4
 
-// matcher finds the rules that may hold at a place of a text without trying them all: the
-// scanner stops at a byte of the mark that is rare in ordinary text, and looks at the pair
-// that it makes with the one before. Of marks that begin alike the longest is tried first.
+// matcher finds the rules that may hold at a byte without trying all: the scanner stops at
+// the rarest byte of each mark, and looks up the pair that it makes with the byte before.
+// Rules of one pair are tried from the longest mark to the shortest.
 var matcher = func() (m struct {
 	stops  [256]uint8
 	pairs  [1 << 16]bool // those of byPair
@@ -63,7 +63,7 @@ var matcher = func() (m struct {
 	for i := range formats {
 		r := &formats[i]
 		r.at = 1
-		for at := 2; at < len(r.mark); at++ { // a byte that is not there costs most
+		for at := 2; at < len(r.mark); at++ { // as uint, the -1 of a byte not in rarest is the largest
 			if uint(strings.IndexByte(rarest, r.mark[at])) < uint(strings.IndexByte(rarest, r.mark[r.at])) {
 				r.at = at
 			}
@@ -76,16 +76,15 @@ var matcher = func() (m struct {
 	return m
 }()
 
-// The scanner passes once over a text and stops only at bytes that every kind of secret
-// contains near its start. There it looks around: for a token by the rules, whose bytes
-// compile chooses, and for what the place's own function knows.
+// scanner passes once over a text and stops only at bytes that each kind of secret has near
+// its start. There it tries the rules of matcher, and place.
 type scanner struct {
 	text  string
-	under string // the name that the text stands under
-	odd   bool   // there may be characters that cannot be seen
-	spans []span
-	work  int // stops, and bytes looked at
-	// untagged is where the last text ends that no tag closes.
+	under string // the name of the field that holds the text, or ""
+	odd   bool   // the text may have invisible characters
+	spans []span // the secrets found
+	work  int    // stops, and bytes read there
+	// untagged is the end of the last text that is known to have no closing tag.
 	untagged int
 }
 
@@ -97,14 +96,14 @@ func (sc *scanner) found(start, end int, kind string) int {
 
 const unbounded = 1 << 62
 
-// run returns the end of the bytes of a set that begin at i, of at most n.
+// run returns the end of the run of bytes in a set that begins at i, at most n long.
 func (sc *scanner) run(i, n int, set *[256]bool) int {
 	end := i + length(sc.text[i:min(len(sc.text)-i, n)+i], set)
 	sc.work += end - i
 	return end
 }
 
-// back returns the beginning of the bytes of a set that end at i, of at most n.
+// back returns the beginning of the run of bytes in a set that ends at i, at most n long.
 func (sc *scanner) back(i, n int, set *[256]bool) int {
 	start := i
 	for start > 0 && i-start < n && set[sc.text[start-1]] {
@@ -121,13 +120,13 @@ func (sc *scanner) byteAt(i int) byte {
 	return sc.text[i]
 }
 
-// before returns up to n bytes of the text that end at i, and where they begin.
+// before returns up to n bytes of the text that end at i, and their index.
 func (sc *scanner) before(i, n int) (string, int) { return sc.text[max(0, i-n):i], max(0, i-n) }
 
-// window returns up to n bytes of the text from i on.
+// window returns up to n bytes of the text that begin at i.
 func (sc *scanner) window(i, n int) string { return sc.text[i:min(len(sc.text), i+n)] }
 
-// rule looks for a token whose pair is at i; it returns its end, or i.
+// rule looks for a token by the rules whose pair ends at i. It returns the token's end, or i.
 func (sc *scanner) rule(i int) int {
 	t := sc.text
 	if i == 0 || !matcher.pairs[pairAt(t, i)] {
@@ -153,26 +152,26 @@ func (sc *scanner) rule(i int) int {
 		n := len(strings.TrimRight(t[body:end], ".")) // without the end of a sentence
 		least := r.after
 		if end = body + n; r.after == r.afterMax && isCut(t, end) {
-			least -= 3 // what lacks more cannot be guessed
+			least -= 3 // with more characters missing the rest is of no use
 		}
 		if n < least || n > r.afterMax || end < len(t) && isAlnum(t[end]) {
 			continue
 		}
 		c := candidate{text: t, keyStart: start, keyEnd: body, start: start, end: end}
-		if n > maxOrdinary || !isDummy(t[body:end]) && c.holds(r.holds) { // a long one always is a token
+		if n > maxOrdinary || !isDummy(t[body:end]) && c.holds(r.holds) { // tests are for short ones
 			return sc.found(start, end, r.kind)
 		}
 	}
 	return i
 }
 
-// isCut says whether a text was visibly cut at i: before an ellipsis, or where it ends, if
-// it is no shorter than the lines that terminals cut.
+// isCut reports whether a text was cut at i: an ellipsis follows, or the text ends there and
+// is at least as long as a line that a terminal cuts.
 func isCut(t string, i int) bool {
 	return i == len(t) && i >= 72 || strings.HasPrefix(t[i:], "...") || strings.HasPrefix(t[i:], "…")
 }
 
-// Issued returns the kind of the first token in text that has the form of an issuer's, or "".
+// Issued returns the kind of the first token in text that a rule matches, or "".
 func Issued(text string) string {
 	sc := scanner{text: text}
 	for i := range len(text) {
@@ -194,7 +193,7 @@ type Pattern struct {
 	// 0, the default, is the whole match.
 	Group int
 
-	needs string // is in each text that matches
+	needs string // what each matching text contains
 }
 
 // The parts of addresses, in any script.
@@ -202,14 +201,14 @@ const script = `\p{Latin}\p{Greek}\p{Cyrillic}`
 const user = `[` + script + `0-9._%+'-]+@`
 const label = `[` + script + `0-9][` + script + `0-9-]*\.`
 
-// address is an e-mail address, behind the n of an escaped line end perhaps, and no git@,
-// version of a package (name@1.2.3-rc.one) or file (icon@2x.png).
+// address matches an e-mail address, also behind an escaped line end (\n). What it matches
+// without its group is none: git@, a package's version (name@1.2.3-rc.one), a file (icon@2x.png).
 var address = regexp.MustCompile(`(?:\\[nrt])?['.-]*(?:git@|` +
 	user + `(?:` + label + `)+(?:[0-9]+\.|(?:` + alternatives("$file") + `)(?:[^` + script + `0-9.-]|$))|` +
 	`(` + user + `(?:` + label + `)+(?:[` + script + `]{2,}|xn--[a-z0-9-]+)))`)
 
-// privateKeys are keys up to their end line, and those that were cut: lines of nothing else
-// than key data. Without any it is a sentence about keys.
+// privateKeys match a key up to its END line, or, of one that was cut, the lines of key data.
+// A BEGIN line without key data is left: the text is about keys.
 var privateKeys = []Pattern{
 	keyPattern(`(?s:.*?[A-Za-z0-9+/=]{16}.*?)-----END [^-]{0,70}-----`),
 	keyPattern(`[A-Za-z0-9\s+/=\\:,-]*?[A-Za-z0-9+/=]{16}` +
@@ -221,7 +220,7 @@ func keyPattern(behind string) Pattern {
 	return Pattern{Kind: "private_key", Expr: regexp.MustCompile(head + behind)}
 }
 
-// matches records what the patterns find.
+// matches records all matches of the patterns.
 func (sc *scanner) matches(patterns []Pattern) {
 	for _, p := range patterns {
 		if !strings.Contains(sc.text, p.needs) {

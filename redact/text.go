@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// maxOrdinary bounds what is looked at to decide that a value is no secret; a
-// longer value always counts as one. It keeps scanning linear.
+// maxOrdinary is the length in bytes up to which a value can be found to be no secret. A
+// longer one always counts as a secret, so that scanning stays linear.
 const maxOrdinary = 256
 
 // Sets of bytes.
@@ -32,17 +32,18 @@ var (
 	lines       = class("^\r\n")
 )
 
-// class returns the set that the brackets of a regular expression stand for.
+// class returns the set of bytes that expr matches between the brackets of a regular
+// expression. All bytes outside ASCII are in it, or none.
 func class(expr string) *[256]bool {
 	var set [256]bool
 	in := regexp.MustCompile("[" + expr + "]")
 	for c := range set {
-		set[c] = in.MatchString(string([]byte{byte(c)})) // what is no ASCII is alike
+		set[c] = in.MatchString(string([]byte{byte(c)}))
 	}
 	return &set
 }
 
-// length is that of the bytes of a set with which s begins.
+// length returns how many bytes at the beginning of s are in a set.
 func length(s string, set *[256]bool) (n int) {
 	for n < len(s) && set[s[n]] {
 		n++
@@ -56,12 +57,12 @@ func isDigit(c byte) bool { return c-'0' < 10 }
 func isAlpha(c byte) bool { return c|0x20-'a' < 26 }
 func isAlnum(c byte) bool { return isDigit(c) || isAlpha(c) }
 
-// escape is what can stand before a word though it ends with a letter or digit: \n, \u003d,
-// %3D, the colour of a terminal, in a URL perhaps, or without its first byte, which cannot be seen.
+// escape matches the end of an escape sequence, behind which a word can begin though a letter
+// or digit precedes it: \n, \u003d, %3D, or a terminal's colour, with its ESC stripped or encoded.
 var escape = regexp.MustCompile(`(\\|%5[Cc])([nrt]|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4})$|%(25)?[0-9a-fA-F]{2}$|` +
 	`(\[|%5B)[0-9;]*m$`)
 
-// startsWord says whether a word may begin at i.
+// startsWord reports whether a word can begin at t[i].
 func startsWord(t string, i int) bool {
 	before := t[max(0, i-16):i]
 	return before == "" || !isAlnum(t[i-1]) || strings.ContainsAny(before, `\%[`) && escape.MatchString(before)
@@ -71,10 +72,10 @@ func startsWord(t string, i int) bool {
 type span struct {
 	start, end int
 	kind       string
-	quote      string // of its own, which the replacement has to bring
+	quote      string // put around the replacement
 }
 
-// wherever returns the places where a value stands in a text.
+// wherever returns all occurrences of a value in a text.
 func wherever(text, v, kind string) (spans []span) {
 	for at := 0; ; at += len(v) {
 		n := strings.Index(text[at:], v)
@@ -86,8 +87,8 @@ func wherever(text, v, kind string) (spans []span) {
 	}
 }
 
-// outside sorts spans, drops those within a replacement made earlier and widens those
-// that cut one.
+// outside sorts spans, drops those inside an earlier replacement, and widens those that
+// overlap one to cover it.
 func outside(text string, spans []span) []span {
 	if len(spans) == 0 {
 		return nil
@@ -115,7 +116,7 @@ const tokenOpen, pemBegin = "[REDACTED:", "-----BEGIN "
 
 var tokenForm = regexp.MustCompile(`\[REDACTED:[a-z_]{1,32}(?::[0-9a-f]{8})?\]`)
 
-// tokenLen is the length of the replacement that text starts with, or 0.
+// tokenLen returns the length of the replacement that text begins with, or 0.
 func tokenLen(text string) int {
 	if strings.HasPrefix(text, tokenOpen) {
 		if m := tokenForm.FindStringIndex(text[:min(len(text), 64)]); m != nil && m[0] == 0 {
@@ -127,19 +128,19 @@ func tokenLen(text string) int {
 
 var strong = regexp.MustCompile(`[A-Za-z].*[0-9!@#$%^&*?]|[0-9].*[A-Za-z]|^.+[!@#$%^&*?].*[A-Za-z]`)
 
-// looksStrong says whether a word of a sentence looks like a secret: letters
-// mixed with digits or with marks inside.
+// looksStrong reports whether a word of a sentence looks like a password: letters mixed with
+// digits or punctuation.
 func looksStrong(v string) bool { return len(v) >= 4 && !stopWord(v) && strong.MatchString(v) }
 
 func stopWord(v string) bool {
 	return len(v) <= 16 && slices.Contains(words["ordinary"], strings.ToLower(v))
 }
 
-// scheme is that of an Authorization header.
+// scheme matches the scheme of an Authorization header.
 var scheme = regexp.MustCompile(`(?i)^(?:` + alternatives("$scheme") + `)[ \t]+`)
 
-// placeholder is what stands for a secret without being one: ${NAME}, $NAME, {{name}},
-// <name>, [NAME], %s, ****, and what took the place of one.
+// placeholder matches what stands for a secret without being one: ${NAME}, $NAME, {{name}},
+// <name>, [NAME], %s, ****, or a replacement.
 var placeholder = regexp.MustCompile(`^(\$\{[^}]*\}?|\$\{\{.*|\$\(.*|\$[A-Z_][A-Z0-9_]*|\{\{.*|<.*>|[<{]|` +
 	`%[A-Za-z]|\[[A-Z_]+\]|\*+|\.+|•+|[xX]{3,}|` + tokenForm.String() + `)$`)
 
@@ -147,8 +148,8 @@ func isPlaceholder(v string) bool {
 	return len(v) <= maxOrdinary && strings.IndexByte("$%{<[*.\xe2xX", v[0]) >= 0 && placeholder.MatchString(v)
 }
 
-// isDummy recognises what stands in the place of a token in manuals: its issuer shows it to
-// all, it says so and does not look drawn, or nearly all of it is masked.
+// isDummy reports whether v is an example token of a manual: one that the issuer publishes,
+// one with a word such as «example» that does not look random, or one masked by x for the most part.
 func isDummy(v string) bool {
 	lower := strings.ToLower(v)
 	masked := strings.Count(lower, "x")
@@ -162,11 +163,11 @@ func hasAny(s string, words []string) bool {
 
 var uuid = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
 var hex = regexp.MustCompile(`^[0-9a-fA-F]*$`)
-var drawn = regexp.MustCompile(`[0-9]+[A-Za-z]+[^0-9]*[0-9]`) // a name has one number at most
+var drawn = regexp.MustCompile(`[0-9]+[A-Za-z]+[^0-9]*[0-9]`) // two numbers: a name has one at most
 
-// looksRandom says whether v has a part that looks drawn at random: long, of
-// letters and digits, with entropy. Hex and UUIDs only count if asked for, as
-// ordinary texts are full of those of commits, files and requests.
+// looksRandom reports whether v has a part that looks random: at least 16 letters and digits
+// of 3 bits of entropy per byte. UUIDs and hex count only if asked for, since ordinary texts
+// are full of the ids of commits, files and requests.
 func looksRandom(v string, uuids, hexes bool) bool {
 	if uuids && uuid.MatchString(v) {
 		return true
@@ -194,7 +195,7 @@ func entropy(s string) (bits float64) {
 	return bits / float64(max(1, len(s)))
 }
 
-// The tables: the forms of tokens, and the words that tell secrets from other values.
+// The tables: forms of tokens, name endings, word lists, and exceptions.
 //
 //go:embed formats.txt
 var formatTable string
@@ -208,7 +209,7 @@ var wordTable string
 //go:embed exceptions.txt
 var exceptionTable string
 
-// rows returns the columns of each row of a table.
+// rows returns the columns of each row of a table, without empty lines and comments.
 func rows(table string) (out [][]string) {
 	for line := range strings.Lines(table) {
 		if cols := strings.Fields(line); len(cols) > 0 && line[0] != '#' {
@@ -218,7 +219,7 @@ func rows(table string) (out [][]string) {
 	return out
 }
 
-// words are the lists of the table of words.
+// words are the lists of words.txt by name.
 var words = func() map[string][]string {
 	out := map[string][]string{}
 	for _, col := range rows(wordTable) {
@@ -227,7 +228,7 @@ var words = func() map[string][]string {
 	return out
 }()
 
-// alternatives is the expression for the words of a $list.
+// alternatives returns a regular expression that matches any word of a list, given as $list.
 func alternatives(name string) string {
 	return strings.ReplaceAll(regexp.QuoteMeta(strings.Join(words[name[1:]], " ")), " ", "|")
 }

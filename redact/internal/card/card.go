@@ -1,5 +1,5 @@
-// Package card finds the numbers of payment cards: by what their networks let them begin with, by their
-// length, their check digit (Luhn), the groups in which they are printed, and what stands around them.
+// Package card finds payment card numbers in text. It goes by the issuer's prefix and length, the Luhn
+// check digit, the groups in which digits are printed, and the words around the number.
 package card
 
 import (
@@ -12,8 +12,8 @@ import (
 //go:embed networks.txt
 var table string
 
-// network is a beginning of numbers: all between two of as many digits. Lengths are sets of bits: those of
-// numbers wherever they stand, and where something else tells of cards.
+// network is a range of prefixes that one card network issues, low and high included and equally long. Bit n of
+// anywhere is set if n digits make a number in any text, of told if they need a word about cards nearby.
 type network struct {
 	low, high      string
 	anywhere, told uint32
@@ -36,7 +36,7 @@ var networks = func() (out []network) {
 	return out
 }()
 
-// lengths is the set of those in a list, none for a dash.
+// lengths parses a list of lengths such as 13,16 into a set of bits. A dash is the empty set.
 func lengths(list string) (set uint32) {
 	for digits := range strings.SplitSeq(list, ",") {
 		n, _ := strconv.Atoi(digits)
@@ -45,15 +45,15 @@ func lengths(list string) (set uint32) {
 	return set
 }
 
-// Digits of a number.
+// The fewest and the most digits of a card number.
 const least, most = 13, 19
 
-// gaps stand between groups of digits, as people type them, and as pages and URLs have them.
+// gaps are the separators between groups of digits: typed, percent-encoded, or typographic.
 var gaps = []string{" ", "-", "+", "%20", "\u00a0", "\u2009", "\u202f", "\u2011"}
 
-// gap is the length of the one with which t begins.
+// gap returns the length of the separator that t begins with, or 0.
 func gap(t string) int {
-	if t != "" && (t[0] == ' ' || t[0] == '-') { // nearly always
+	if t != "" && (t[0] == ' ' || t[0] == '-') { // the usual case
 		return 1
 	}
 	for _, g := range gaps {
@@ -64,14 +64,14 @@ func gap(t string) int {
 	return 0
 }
 
-// printed are the groups of digits that issuers print, or people type.
+// printed are the sizes of the groups in which issuers print numbers and people type them.
 var printed = [][]int{
 	{4, 4, 4, 4}, {4, 6, 5}, {4, 6, 4}, {4, 4, 4, 1}, {4, 4, 4, 2}, {4, 4, 4, 3},
 	{4, 4, 4, 4, 1}, {4, 4, 4, 4, 2}, {4, 4, 4, 4, 3}, {6, 13},
 }
 
-// length is that of the number with which t begins, its gaps included, or 0. Where it is not sure, it is the number of
-// a card if something around it tells of cards.
+// length returns the length in bytes of the card number that t begins with, gaps included, or 0. A number that is
+// not sure counts only beside a word about cards.
 func length(t string) (n int, sure bool) {
 	var digits [most]byte
 	var groups [5]int
@@ -104,7 +104,7 @@ func length(t string) (n int, sure bool) {
 
 func isDigit(c byte) bool { return c-'0' < 10 }
 
-// begins says whether a network has numbers with the first two digits.
+// begins reports whether some network issues numbers with the first two digits.
 func begins(digits [most]byte) bool { return first[10*(digits[0]-'0')+digits[1]-'0'] }
 
 var first = func() (out [100]bool) {
@@ -118,7 +118,8 @@ var first = func() (out [100]bool) {
 	return out
 }()
 
-// issued says whether a network has numbers that begin so and are as long, and whether wherever they stand.
+// issued reports whether some network issues numbers of this prefix and length, and whether such a number
+// counts anywhere, without a word about cards.
 func issued(number string) (known, anywhere bool) {
 	for _, n := range networks {
 		if begin := number[:len(n.low)]; n.low <= begin && begin <= n.high {
@@ -129,7 +130,7 @@ func issued(number string) (known, anywhere bool) {
 	return known, anywhere
 }
 
-// checked says whether the last digit checks those before it (ISO/IEC 7812-1, annex B).
+// checked reports whether the last digit is the Luhn check digit of the others (ISO/IEC 7812-1, annex B).
 func checked(digits []byte) bool {
 	sum := 0
 	for i := range digits {
