@@ -1,5 +1,5 @@
-// Package flush writes small changes behind the caller: they are in memory at
-// once and on disk with the next group.
+// Package flush is a write-behind buffer: it keeps small changes in memory, and commits
+// them as one group shortly after.
 package flush
 
 import (
@@ -15,8 +15,8 @@ import (
 // Delay is how long a change waits for others before it is written.
 const Delay = 50 * time.Millisecond
 
-// A group is written before it can outgrow a commit. Together with one that failed it may be
-// as large as that, less what a lease adds.
+// A group is written before it outgrows a commit. Joined with one that failed it may be as
+// large as a commit, less the one op that a lease adds.
 const (
 	maxBytes    = store.MaxCommitBytes / 4
 	maxOps      = store.MaxCommitOps / 4
@@ -29,8 +29,8 @@ const (
 // in order; a group that could not be written is joined with the next and
 // tried again, and the next call returns its error if it is not written by then.
 //
-// The owner must write a key through the Writer only, once it has done so. A
-// Writer may be used concurrently. It has no goroutine while nothing waits.
+// Once a key was written through the Writer, its owner must not write it in another way. A
+// Writer is safe for concurrent use. It has no goroutine while nothing is pending.
 type Writer struct {
 	st   store.Store
 	turn chan struct{} // holds one token; its holder commits
@@ -38,51 +38,53 @@ type Writer struct {
 	mu struct {
 		sync.Mutex
 		pending *group // to be written
-		writing *group // being written; its holder of the turn alone changes it
+		writing *group // being written; only the holder of the turn changes it
 		timer   *time.Timer
-		waiting bool  // the timer runs
+		waiting bool  // the timer is running
 		err     error // of the last group, until a call has returned it
 		closed  bool
 	}
 }
 
-// Late is a record that changes more often than it is written: its value is asked for
-// when its group is. It has one Writer, and is not copied once that knows it.
+// Late is a record that changes more often than it is written: the Writer asks for its value
+// when it writes the group. A Late belongs to one Writer, and must not be copied after its
+// first use.
 type Late struct {
 	Key   string
 	value func(buf []byte) ([]byte, error)
 	at    int // in the ops of the last group
 }
 
-// LateOf returns the Late of a key. Value appends to buf, and is called with the Writer locked.
+// LateOf returns the Late of a key. Value appends the encoded record to buf. It is called with
+// the Writer locked.
 func LateOf(key string, value func(buf []byte) ([]byte, error)) Late {
 	return Late{Key: key, value: value}
 }
 
-// Batch is a list of changes that becomes ops when their group is written. It has one
-// Writer, and is not copied once that knows it.
+// Batch is a list of changes that are encoded when their group is written. A Batch belongs to
+// one Writer, and must not be copied after its first use.
 type Batch struct {
 	ops      func(add func(store.Op)) error
-	n, bytes int // of the ops at most; zero: no group will ask for them
+	n, bytes int // at most, of the ops; zero: the Batch is in no group
 }
 
-// BatchOf returns a Batch. Its function adds the ops of all changes, in order, and then
-// drops these; it is called with the Writer locked.
+// BatchOf returns a Batch. Ops adds the ops of all changes, in order, and then forgets the
+// changes. It is called with the Writer locked.
 func BatchOf(ops func(add func(store.Op)) error) Batch { return Batch{ops: ops} }
 
-// lateBytes is more than most Lates take, encoded.
+// lateBytes is the room counted for a Late before it is encoded. Most take less.
 const lateBytes = 1 << 10
 
-// group holds writes in the order in which their keys came.
+// group holds writes in the order in which their keys came first.
 type group struct {
 	ops   []store.Op
 	late  []*Late        // by op; nil: the op has its value
 	at    map[string]int // of a key in ops
-	bytes int            // what batches come to among them
-	more  int            // ops of batches at most
-	batch []*Batch       // what they add comes behind ops
-	add   func(store.Op) // include, for them
-	block []byte         // what the late have become, until it is full
+	bytes int            // of ops, late records and batches, at most
+	more  int            // ops that batches will add, at most
+	batch []*Batch       // their ops come behind ops
+	add   func(store.Op) // what a Batch calls
+	block []byte         // holds encoded late records
 }
 
 func newGroup() *group {
@@ -91,7 +93,7 @@ func newGroup() *group {
 	return g
 }
 
-// include has the group write op, or late under its key.
+// include puts op, or late under op's key, into the group. It replaces an earlier write of the key.
 func (g *group) include(op store.Op, late *Late) {
 	i, ok := g.at[op.Key]
 	if ok {
@@ -110,7 +112,7 @@ func (g *group) include(op store.Op, late *Late) {
 
 func (g *group) empty() bool { return len(g.ops) == 0 && len(g.batch) == 0 }
 
-// unpack has batches add their ops.
+// unpack turns the batches into ops.
 func (g *group) unpack() error {
 	for i, b := range g.batch {
 		if err := b.ops(g.add); err != nil {
@@ -124,10 +126,10 @@ func (g *group) unpack() error {
 	return nil
 }
 
-// holds reports whether the group asks for the value of late.
+// holds reports whether late is in the group and not encoded yet.
 func (g *group) holds(late *Late) bool { return late.at < len(g.late) && g.late[late.at] == late }
 
-// ripen gives an op its value, as it stands.
+// ripen encodes the late record of an op, as it is now.
 func (g *group) ripen(i int) (err error) {
 	late := g.late[i]
 	if late == nil {
@@ -152,25 +154,25 @@ func (g *group) clear() {
 	g.ops, g.late, g.bytes = g.ops[:0], g.late[:0], 0
 }
 
-// Shared is a store all of whose Writers are one: what its users change
-// together is committed together. Closing one of them closes all.
+// Shared is a store with one Writer for all its users: their pending changes are committed
+// together. Closing the Writer of one closes it for all.
 type Shared struct {
 	store.Store
 	w *Writer
 
 	mu      sync.Mutex
 	shut    bool
-	commits sync.WaitGroup // those under way; none is added once it is shut
+	commits sync.WaitGroup // in flight; none is added once shut is set
 }
 
-// Share returns st as a store whose Writers are one.
+// Share returns st as a store with one Writer.
 func Share(st store.Store) *Shared {
 	s := &Shared{Store: st}
 	s.w = newWriter(s)
 	return s
 }
 
-// Commit is that of the store, until Shut.
+// Commit implements store.Store. After Shut it returns store.ErrClosed.
 func (s *Shared) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
 	s.mu.Lock()
 	if s.shut {
@@ -183,8 +185,8 @@ func (s *Shared) Commit(ctx context.Context, ops ...store.Op) (store.Revision, e
 	return s.Store.Commit(ctx, ops...)
 }
 
-// Shut has every later commit return store.ErrClosed, and waits for those under
-// way. It leaves the store open.
+// Shut makes every later commit return store.ErrClosed, and waits for those in flight. It
+// leaves the store open.
 func (s *Shared) Shut() {
 	s.mu.Lock()
 	s.shut = true
@@ -192,7 +194,7 @@ func (s *Shared) Shut() {
 	s.commits.Wait()
 }
 
-// New returns a Writer to st, which it does not close.
+// New returns a Writer to st, or the one that a Shared has. It does not close st.
 func New(st store.Store) *Writer {
 	if s, ok := st.(*Shared); ok {
 		return s.w
@@ -207,18 +209,17 @@ func newWriter(st store.Store) *Writer {
 	return w
 }
 
-// Add joins ops, which must be unconditional, to the pending group: they are
-// committed together or not at all. A later Add of the same key replaces the
-// earlier. It returns the error of an earlier group, if there is one that no
-// call has returned yet; ops are added all the same, unless the group is full
-// because the store refuses it, or the Writer is closed.
+// Add adds ops, which must be unconditional, to the pending group: they are committed
+// together or not at all. A later Add of the same key replaces the earlier. The error is that
+// of an earlier group, if no call has returned it yet; the ops are added nevertheless, unless
+// the group is full because the store refuses it, or the Writer is closed.
 func (w *Writer) Add(ctx context.Context, ops ...store.Op) error {
 	return w.Change(ctx, nil, nil, ops...)
 }
 
-// Change is Add that calls apply, unless it is nil, when the ops are added: what that
-// changes of the late is written with them. What late are encoded of changes in no other
-// way.
+// Change is Add for ops and late records. It calls apply, unless that is nil, under the
+// Writer's lock together with adding the ops. Only apply may change what the late records
+// are encoded from.
 func (w *Writer) Change(ctx context.Context, apply func(), late []*Late, ops ...store.Op) error {
 	if err := store.CheckOps(ops); err != nil {
 		return err
@@ -231,8 +232,8 @@ func (w *Writer) Change(ctx context.Context, apply func(), late []*Late, ops ...
 	}, late, nil, len(ops), sizeOf(ops), ops)
 }
 
-// ChangeBatch is Change of what apply adds to a batch: n ops of size bytes at most, which
-// a commit can hold. It returns by how many there are more.
+// ChangeBatch is Change for changes that apply adds to a batch: at most n ops of size bytes,
+// which fit a commit. Apply returns how many ops it has added.
 func (w *Writer) ChangeBatch(ctx context.Context, apply func() int, late []*Late, b *Batch, n, size int) error {
 	return w.pend(ctx, apply, late, b, n, size, nil)
 }
@@ -255,7 +256,7 @@ func (w *Writer) pend(
 		return store.ErrClosed
 	}
 	g := w.mu.pending
-	if len(ops) > 0 { // behind those of batches, whose keys they may have
+	if len(ops) > 0 { // batches first: ops may write the same keys, and are later
 		if err := g.unpack(); err != nil {
 			return err
 		}
@@ -281,15 +282,16 @@ func (w *Writer) pend(
 	return err
 }
 
-// holdsLocked reports whether so much more can be pending. Large ops are a group by themselves.
+// holdsLocked reports whether so much more fits the pending group. A change that is too large
+// for any group becomes one by itself.
 func (w *Writer) holdsLocked(bytes, ops int) bool {
-	g, failing := w.mu.pending, w.mu.writing // the latter may become part of the former
+	g, failing := w.mu.pending, w.mu.writing // if writing fails it is joined with pending
 	bytes, ops = bytes+g.bytes, ops+len(g.ops)+g.more
 	return (g.empty() || bytes <= maxBytes && ops <= maxOps) &&
 		(failing.empty() || bytes+failing.bytes <= commitBytes && ops+len(failing.ops) <= commitOps)
 }
 
-// startLocked sees to it that what is pending is written after the Delay.
+// startLocked starts the timer that writes the pending group, unless it is running.
 func (w *Writer) startLocked() {
 	if w.mu.waiting || w.mu.pending.empty() {
 		return
@@ -300,7 +302,7 @@ func (w *Writer) startLocked() {
 		return
 	}
 	w.mu.timer = time.AfterFunc(Delay, func() {
-		// The caller is gone: the error waits for the next.
+		// No caller waits here: the next call returns the error.
 		if err := w.flush(context.Background()); err != nil {
 			w.mu.Lock()
 			w.mu.err = err
@@ -309,23 +311,23 @@ func (w *Writer) startLocked() {
 	})
 }
 
-// Pending returns the write of key that is not on disk yet, if any, so that
-// the owner can read its own writes.
+// Pending returns the write of key that is not committed yet, if any, so that the owner can
+// read its own writes.
 func (w *Writer) Pending(key string) (store.Op, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, g := range [...]*group{w.mu.pending, w.mu.writing} {
-		_ = g.unpack() // without it the key reads as not there
+		_ = g.unpack() // the flush returns its error; till then the key is not found
 		if i, ok := g.at[key]; ok {
-			_ = g.ripen(i) // without a value it reads as damaged
+			_ = g.ripen(i) // the flush returns its error; till then the value is damaged
 			return g.ops[i], true
 		}
 	}
 	return store.Op{}, false
 }
 
-// Flush writes what is pending and waits for it. Callers that arrive while a
-// group is being written share the next.
+// Flush commits the pending group and waits for it. Callers that arrive during a commit share
+// the next.
 func (w *Writer) Flush(ctx context.Context) error {
 	if ctx == nil {
 		return store.CheckContext(ctx)
@@ -354,17 +356,16 @@ func (w *Writer) flush(ctx context.Context) error {
 	return err
 }
 
-// Commit commits ops, which may have conditions, in one commit with all that
-// is pending, and returns the revision. If it fails, what was pending is tried
-// again later, and ops are not. It does not report errors of earlier groups:
-// they are part of this one.
+// Commit commits ops, which may have conditions, in one commit with the pending group, and
+// returns the revision. If it fails, the pending group is tried again later, and ops are not.
+// It does not return errors of earlier groups, since their changes are part of this commit.
 func (w *Writer) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
 	if err := w.takeTurn(ctx); err != nil {
 		return 0, err
 	}
 	group, err := w.group()
 	if len(group) == 0 {
-		// Nothing to wait for: commits of other callers go on side by side.
+		// Nothing is pending: commits of several callers need no order.
 		w.passTurn()
 		if err != nil {
 			return 0, err
@@ -386,7 +387,7 @@ func (w *Writer) Commit(ctx context.Context, ops ...store.Op) (store.Revision, e
 	return rev, err
 }
 
-// sizeOf is the bytes of keys and values.
+// sizeOf returns the bytes of all keys and values.
 func sizeOf(ops []store.Op) (size int) {
 	for i := range ops {
 		size += len(ops[i].Key) + len(ops[i].Value)
@@ -405,8 +406,8 @@ func (w *Writer) takeTurn(ctx context.Context) error {
 
 func (w *Writer) passTurn() { w.turn <- struct{}{} }
 
-// group makes what is pending the group to be written, and returns its ops. What cannot be
-// encoded is tried again. The caller has the turn.
+// group makes the pending group the one being written, and returns its ops. If a record cannot
+// be encoded the group stays pending and is tried again. The caller holds the turn.
 func (w *Writer) group() (ops []store.Op, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -427,19 +428,19 @@ func (w *Writer) group() (ops []store.Op, err error) {
 	return g.ops, nil
 }
 
-// retryLocked sees to it that what failed is written after the Delay.
+// retryLocked starts the timer for a group that failed, unless the Writer is closed.
 func (w *Writer) retryLocked() {
 	if !w.mu.closed {
 		w.startLocked()
 	}
 }
 
-// done ends the group. One that was not written is pending again.
+// done ends the group being written. If its commit failed its writes are pending again.
 func (w *Writer) done(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err == nil {
-		w.mu.err = nil // what could not be written before was part of this
+		w.mu.err = nil // the changes of groups that had failed were part of this one
 	} else {
 		for _, op := range w.mu.writing.ops {
 			if _, newer := w.mu.pending.at[op.Key]; !newer {
@@ -451,8 +452,8 @@ func (w *Writer) done(err error) {
 	w.mu.writing.clear()
 }
 
-// Close writes what is pending and refuses what comes later. It is
-// idempotent. It returns the error of a group that could not be written.
+// Close commits what is pending and makes later calls return store.ErrClosed. It is
+// idempotent. The error is that of a group that could not be written.
 func (w *Writer) Close() error {
 	w.mu.Lock()
 	w.mu.closed = true

@@ -19,7 +19,7 @@ var ErrExited = errors.New("callback ended its goroutine")
 // ErrTime is the error of a callback that did not return within its limit.
 var ErrTime = errors.New("no answer in time")
 
-// PanicError is a panic of a callback, recovered at the edge.
+// PanicError is the error of a callback that panicked.
 type PanicError struct {
 	Text  string // of the value of the panic
 	Err   error  // the value if it was an error, as [Error] makes it
@@ -31,8 +31,8 @@ func (e *PanicError) Error() string { return "panic: " + e.Text }
 // Unwrap returns the value of the panic if it was an error.
 func (e *PanicError) Unwrap() error { return e.Err }
 
-// Recovered returns the error of a panic with a value, which is called where it
-// was recovered.
+// Recovered returns the error of a panic with this value. It has to be called by the function
+// that recovered, since it records the stack.
 func Recovered(value any) *PanicError {
 	p := &PanicError{Text: fmt.Sprintf("%T", value), Stack: debug.Stack()}
 	switch v := value.(type) {
@@ -49,8 +49,7 @@ func Recovered(value any) *PanicError {
 	return p
 }
 
-// answer is what a call has come to. The caller reads it once the call has said
-// so.
+// answer is a call, and its result once the call has signalled that.
 type answer[A, T any] struct {
 	limited
 	fn  func(context.Context, A) (T, error)
@@ -61,7 +60,7 @@ type answer[A, T any] struct {
 	late bool
 }
 
-// speak makes the call, and says so.
+// speak makes the call, and signals its end.
 func (a *answer[A, T]) speak(said chan<- bool) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -76,23 +75,22 @@ func (a *answer[A, T]) speak(said chan<- bool) {
 // exited reports whether the call may have ended its goroutine.
 func (a *answer[A, T]) exited() bool { return a.err == ErrExited }
 
-// Do calls fn in a goroutine, that of the context's [Line] if it is free, with a
-// context that ends after limit, and waits for it no longer than that. Its error
-// comes back as [Error] makes it, a panic as a *PanicError, a lost goroutine as
-// ErrExited. A function that does not
-// return within limit, or fails once that has passed, gives ErrTime, and the
-// error of ctx once ctx has ended, with the value if it came within a moment. One that does
-// not return is left behind: what it returns later is dropped.
+// Do calls fn in a goroutine, that of the context's [Line] if it is free, with a context that
+// ends after limit. It waits for fn until then, or until ctx ends. It returns the error of fn
+// as [Error] makes it, a panic as a *PanicError, and ErrExited if fn ended its goroutine. If
+// fn does not return within limit, or fails after it, the error is ErrTime; if ctx has ended
+// it is that of ctx; the value comes with both if fn returned it within a grace of 100 ms. A
+// call that does not return is left behind, and what it returns later is dropped.
 //
-// A limit below 0 is none: fn is called in the caller's goroutine, which it may
-// keep for ever or end.
+// A negative limit means none: fn is called in the caller's goroutine, which it may keep for
+// ever or end.
 func Do[T any](ctx context.Context, limit time.Duration, fn func(context.Context) (T, error)) (T, error) {
 	type call = func(context.Context) (T, error)
 	return With(ctx, limit, fn, func(ctx context.Context, fn call) (T, error) { return fn(ctx) })
 }
 
-// With is Do of a function that captures nothing: the call is given arg, and is one piece
-// of memory with it.
+// With is Do for a function that captures nothing: it gets arg, and a call takes one
+// allocation.
 func With[A, T any](
 	ctx context.Context, limit time.Duration, arg A, fn func(context.Context, A) (T, error),
 ) (T, error) {
@@ -106,7 +104,7 @@ func With[A, T any](
 	a := &answer[A, T]{err: ErrExited, fn: fn, arg: arg}
 	a.limited.Context, a.deadline = ctx, time.Now().Add(limit)
 	returned := lineOf(ctx, a, limit).wait(a, &a.limited)
-	late := zero // what there is of it counts for nothing but its usage
+	late := zero // too late to count, returned for the usage that it reports
 	if returned && a.err == nil {
 		late = a.v
 	}
@@ -137,14 +135,13 @@ func here[A, T any](ctx context.Context, arg A, fn func(context.Context, A) (T, 
 	return zero, err
 }
 
-// Call calls fn in the caller's goroutine and turns a panic into a
-// *PanicError. It has no limit: it is for what takes no time, such as hooks, or has limits
-// of its own.
+// Call calls fn in the caller's goroutine and turns a panic into a *PanicError. It sets no
+// limit: it is for functions that take no time, such as hooks, or have limits of their own.
 func Call(fn func()) (err error) {
 	returned := false
 	defer func() {
 		if r := recover(); !returned {
-			err = Recovered(r) // nil: a program may be built to let panic(nil) be
+			err = Recovered(r) // r may be nil, with GODEBUG=panicnil=1
 		}
 	}()
 	fn()

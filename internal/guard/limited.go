@@ -6,30 +6,30 @@ import (
 	"time"
 )
 
-// limited is the context of one call. The caller, who waits for the call in any
-// case, ends it: that spares the timer, the entry in the parent and, for host
-// code that does not ask, the channel of context.WithTimeout.
+// limited is the context of one call. The caller, which waits for the call anyway, ends it.
+// That saves the timer of context.WithTimeout, its entry in the parent, and its channel unless
+// the host's code asks for Done.
 type limited struct {
 	context.Context // of the caller
 	deadline        time.Time
 
 	mu     sync.Mutex
-	done   chan struct{} // made when it is asked for
-	err    error         // not nil: it has ended
-	graced bool          // the call has returned after that, within its grace
-	after  []func()      // called when it ends; nil where one was stopped
+	done   chan struct{} // made by the first call of Done
+	err    error         // not nil: the context has ended
+	graced bool          // the call has returned after the end, within its grace
+	after  []func()      // AfterFunc's; nil where one was stopped
 }
 
-// closed is a channel for those that ask when all is over.
+// closed is what Done returns if it is first called after the end.
 var closed = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
 
-// grace is how long a call that has asked for the end of its context may take to return
-// after it: what it has used by then counts.
+// grace is how long the caller waits for a call after its context has ended, if the call
+// listens to that: so the usage that it reports still counts.
 const grace = 100 * time.Millisecond
 
-// wait waits until the call says true on said, which it reports, the limit says
-// false, or the caller's context has ended; then it ends l, and gives a call that asked for
-// that end its grace.
+// wait waits until the call sends true on said, the limit's timer sends false, or the caller's
+// context ends. Then it ends l, and waits through the grace for a call that listens. It
+// reports whether the call has returned.
 func (l *limited) wait(said chan bool) bool {
 	err := context.DeadlineExceeded
 	select {
@@ -43,7 +43,7 @@ func (l *limited) wait(said chan bool) bool {
 	}
 	asked := l.end(err)
 	select {
-	case returned := <-said: // in the meantime
+	case returned := <-said: // sent meanwhile
 		if returned || !asked {
 			return returned
 		}
@@ -67,7 +67,7 @@ func (l *limited) wait(said chan bool) bool {
 	}
 }
 
-// end ends the context, and reports whether anyone has asked for that.
+// end ends the context, and reports whether the call listens for that.
 func (l *limited) end(err error) (asked bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -6,20 +6,20 @@ import (
 	"time"
 )
 
-// Line is a context with a goroutine, in which Do makes the calls of contexts that
-// come from it, one at a time: a run makes several, and a goroutine, a timer and a
-// channel for each cost more than the call. A call beside another one, or after one
-// that has not returned, gets a goroutine of its own.
+// Line is a context with a goroutine in which Do makes the calls under contexts derived from
+// it, one at a time. A run makes several calls, and a goroutine, a timer and a channel for each
+// would cost more than the call. A call beside another one, or after one that was left
+// behind, gets a goroutine of its own.
 type Line struct {
 	context.Context
 	cancel context.CancelFunc
 
 	mu     sync.Mutex
-	busy   bool // a call is under way, or was left behind
-	closed bool // no call is made here any more
+	busy   bool // a call is in flight, or was left behind
+	closed bool // no further call is made here
 	calls  chan call
-	said   chan bool   // what limited.wait waits for; nil before the first call
-	timer  *time.Timer // says so
+	said   chan bool   // see limited.wait; nil before the first call
+	timer  *time.Timer // sends false on said
 }
 
 // call is an answer of some type.
@@ -28,10 +28,10 @@ type call interface {
 	exited() bool
 }
 
-// lineKey is what a Line has itself under.
+// lineKey is the context key of a Line.
 type lineKey struct{}
 
-// NewLine returns a Line below a context. It is to be closed.
+// NewLine returns a Line derived from a context. The caller has to close it.
 func NewLine(ctx context.Context) *Line {
 	l := &Line{calls: make(chan call)}
 	l.Context, l.cancel = context.WithCancel(ctx)
@@ -57,11 +57,11 @@ func (l *Line) Close() {
 	l.closed = true
 }
 
-// none has no calls.
+// none is the closed channel of a Line that makes one call only.
 var none = func() chan call { c := make(chan call); close(c); return c }()
 
-// lineOf returns the Line of a context that has begun a call, or a new one that makes
-// no other.
+// lineOf begins a call on the context's Line and returns that, or on a new Line that makes no
+// other.
 func lineOf(ctx context.Context, c call, limit time.Duration) *Line {
 	l, _ := ctx.Value(lineKey{}).(*Line)
 	if l == nil || !l.engage(c, limit) {
@@ -99,8 +99,8 @@ func (l *Line) serve(c call) {
 	}
 }
 
-// wait waits for a call that was begun, no longer than it has. The Line is free again
-// if nothing of that call can still come.
+// wait waits for a call that was begun, until its limit. The Line is free again if the call and
+// the timer can send nothing more.
 func (l *Line) wait(c call, of *limited) (returned bool) {
 	returned = of.wait(l.said)
 	stopped := l.timer.Stop()
@@ -119,7 +119,7 @@ func growStack(never int) byte {
 	if never == 0 {
 		return 0
 	}
-	var room [6 << 10]byte // the frame has it in any case
+	var room [6 << 10]byte // its frame has this size even if never is 0
 	room[never] = byte(never)
 	return room[never/2]
 }

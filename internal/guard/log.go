@@ -9,15 +9,15 @@ import (
 // logLimit is how long a handler is waited for.
 const logLimit = time.Second
 
-// handler is a host's slog.Handler that can do a run no harm.
+// handler wraps a host's slog.Handler, so that its panics and delays do not reach a run.
 type handler struct {
 	slog.Handler
 	out *Outlet // of the handler and those made from it
-	ask *Outlet // the same, for what is no record
+	ask *Outlet // the same, for Enabled, WithAttrs and WithGroup
 }
 
-// Logger returns a Logger that writes to l's handler, and goes on whatever
-// that does; one that discards if l is nil.
+// Logger returns a Logger that writes to l's handler and survives its panics and delays, or
+// one that discards if l is nil.
 func Logger(l *slog.Logger) *slog.Logger {
 	if l == nil {
 		return slog.New(slog.DiscardHandler)
@@ -52,12 +52,12 @@ func (h *handler) WithGroup(name string) slog.Handler {
 func (h *handler) with(made func() slog.Handler) slog.Handler {
 	var out slog.Handler // written by a call that may be left behind
 	if h.ask.Call(func() { out = made() }) != nil || out == nil {
-		return h // better without than not at all
+		return h // records without the attributes are better than none
 	}
 	return &handler{out, h.out, h.ask}
 }
 
-// Lost returns how many calls of the handler of such a Logger came to nothing.
+// Lost returns how many records of such a Logger its handler has failed to take.
 func Lost(l *slog.Logger) int64 {
 	if h, ok := l.Handler().(*handler); ok {
 		return h.out.Lost()

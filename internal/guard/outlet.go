@@ -10,9 +10,9 @@ import (
 // earlier one has not returned.
 var ErrDropped = errors.New("dropped: an earlier call has not returned")
 
-// Outlet calls host code that only listens: hooks, log handlers, exporters.
-// Whatever that does, the caller goes on. Limit has to be set; an Outlet is
-// safe for concurrent use, and must not be copied.
+// Outlet calls host code that only listens: hooks, log handlers, exporters. The caller goes
+// on even if that panics or hangs. Limit has to be set. An Outlet is safe for concurrent use,
+// and must not be copied.
 type Outlet struct {
 	Limit time.Duration // how long a call is waited for
 
@@ -20,11 +20,10 @@ type Outlet struct {
 	lost  atomic.Int64 // calls that panicked, were left behind, or not made
 }
 
-// Call calls fn in a goroutine, so that it may hang, and waits for it. A panic
-// comes back as a *PanicError, a lost goroutine as ErrExited, and a call that
-// does not return within Limit as ErrTime; that one is left behind, and until
-// it returns others are not made: ErrDropped. What fn writes may be read after
-// nil or a *PanicError only.
+// Call calls fn in a goroutine and waits for it, up to Limit. The error is a *PanicError after
+// a panic, ErrExited if fn ended its goroutine, and ErrTime after Limit: then the call is left
+// behind, and until it returns Call makes no other and returns ErrDropped. The caller may read
+// what fn writes after nil or a *PanicError only.
 func (o *Outlet) Call(fn func()) error {
 	if o.stuck.Load() > 0 {
 		o.lost.Add(1)
@@ -55,5 +54,5 @@ func (o *Outlet) Call(fn func()) error {
 	return err
 }
 
-// Lost returns how many calls came to nothing so far.
+// Lost returns how many calls have failed so far.
 func (o *Outlet) Lost() int64 { return o.lost.Load() }

@@ -8,8 +8,8 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// Store returns st with errors and panics made harmless, or st itself if it is
-// one of arc's.
+// Store returns st with its errors made safe by [Error] and its panics turned into errors, or
+// st itself if it is one of arc's.
 func Store(st store.Store) store.Store {
 	if Own(st) {
 		return st
@@ -20,14 +20,14 @@ func Store(st store.Store) store.Store {
 	return hostStore{st}
 }
 
-// firsts is what act/queue asks of a store that several processes have open.
+// firsts is implemented by stores that several processes have open; act/queue uses it.
 type firsts interface {
 	CommitFirst(
 		ctx context.Context, marks, keys []string, fn func(n int, e store.Entry) ([]store.Op, error),
 	) (store.Revision, error)
 }
 
-// hostShared is a store of the host's with CommitFirst.
+// hostShared is a host's store with CommitFirst.
 type hostShared struct {
 	hostStore
 	shared firsts
@@ -41,10 +41,10 @@ func (s hostShared) CommitFirst(
 	return s.shared.CommitFirst(ctx, marks, keys, fn)
 }
 
-// hostStore is a store of the host's.
+// hostStore is a host's store.
 type hostStore struct{ theirs store.Store }
 
-// settle makes what a call of the store has come to harmless: it is deferred.
+// settle turns the panic or the error of a store's call into a safe error. It is deferred.
 func settle(err *error) {
 	if r := recover(); r != nil {
 		*err = Recovered(r)
@@ -62,7 +62,7 @@ func storeError(err error) error {
 
 func (s hostStore) Get(ctx context.Context, key string) (e store.Entry, err error) {
 	defer settle(&err)
-	err = ErrExited // until it returns
+	err = ErrExited // stays if the call ends the goroutine
 	return s.theirs.Get(ctx, key)
 }
 
@@ -80,7 +80,7 @@ func (s hostStore) Close() (err error) {
 
 func (s hostStore) Scan(ctx context.Context, r store.Range) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
-		inside := false // the caller's loop body, whose panics are its own
+		inside := false // in the caller's loop body, whose panics go through
 		lost := func() (err error) {
 			returned := false
 			defer func() {
@@ -104,15 +104,15 @@ func (s hostStore) Scan(ctx context.Context, r store.Range) iter.Seq2[store.Entr
 	}
 }
 
-// Clock returns now as a clock that does not panic: the machine's time stands
-// in. nil is the machine's clock.
+// Clock returns now as a clock that does not panic: it returns the machine's time instead. If
+// now is nil it returns time.Now.
 func Clock(now func() time.Time) func() time.Time {
 	if now == nil {
 		return time.Now
 	}
 	return func() (t time.Time) {
 		if Call(func() { t = now() }) != nil {
-			t = time.Now() // the time of the process will do
+			t = time.Now()
 		}
 		return t
 	}

@@ -14,23 +14,23 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// Journal is the View of one opener, and its way to the entries, which a K keeps such as
-// a Book. Catch is called by one goroutine at a time. The nil Journal is that of the only
-// opener.
+// Journal is one opener's View of statistics that a K keeps, a Book for example, and its
+// access to the entries. Catch must be called by one goroutine at a time. The nil Journal
+// belongs to an opener that has the store alone.
 type Journal[K io.Closer] struct {
 	*View
 	open  func(ctx context.Context, st store.Store) (K, error)
 	take  func(k K, ctx context.Context, e store.Entry) error
-	w     *flush.Writer // of the store
-	news  string        // begins the keys of entries
-	base  string        // leads to a record that each fold writes
-	at    store.Revision
-	known map[string]bool // entries that the View has
+	w     *flush.Writer   // of the store
+	news  string          // prefix of the keys of entries
+	base  string          // key of the record that each fold writes
+	at    store.Revision  // of that record, as the View has the base
+	known map[string]bool // keys of the entries that the View has taken in
 }
 
-// New returns the Journal of what is kept under keys that begin with space. Its entries
-// lie at "new", and "base" changes with each fold. For a fold, open opens the K of a store
-// that is alone with it, and take has that count an entry.
+// New returns the Journal of the statistics whose keys begin with space. Entries lie below
+// "new" there, and each fold writes "base". For a fold, open opens a K over a store that no
+// other opener uses, and take counts an entry in it.
 func New[K io.Closer](
 	st store.Store, space string, open func(context.Context, store.Store) (K, error),
 	take func(K, context.Context, store.Entry) error,
@@ -41,7 +41,7 @@ func New[K io.Closer](
 	}
 }
 
-// Add enters what has happened, under an id of its own. It is written with the next group.
+// Add enters what has happened under an id that is unique. The next group writes it.
 func (j *Journal[K]) Add(ctx context.Context, id string, happened any) error {
 	k := j.news + id
 	value, err := codec.Encode(k, happened)
@@ -51,17 +51,17 @@ func (j *Journal[K]) Add(ctx context.Context, id string, happened any) error {
 	return j.w.Add(ctx, store.Op{Key: k, Value: value})
 }
 
-// Flush writes what was entered, and waits for it.
+// Flush commits what was entered.
 func (j *Journal[K]) Flush(ctx context.Context) error { return j.w.Flush(ctx) }
 
-// Stop writes what was entered, and refuses what comes later.
+// Stop commits what was entered, and makes later calls of Add return store.ErrClosed.
 func (j *Journal[K]) Stop() error { return j.w.Close() }
 
-// Catch takes in what has changed: apply is called with each entry that is new to the
-// View. If others have folded, or erased entries, also meanwhile, the View is the base again: an
-// entry that is in the base by then would be applied to that. Forget is called before and after:
-// it writes to the View what waits to be, and drops what was read. Entries that are not folded
-// are how many.
+// Catch brings the View up to date: it calls apply with each entry that is new to the View.
+// If another opener has folded or erased entries, even during the call, the View starts again
+// from the base, so that no entry counts twice. Then Catch calls forget before and after:
+// forget writes its pending changes to the View, and drops what it has read from it. Catch
+// returns how many entries are not folded.
 func (j *Journal[K]) Catch(
 	ctx context.Context, forget func() error, apply func(store.Entry) error,
 ) (entries int, err error) {
@@ -85,26 +85,26 @@ func (j *Journal[K]) Catch(
 		if wrong != nil || at == j.at && here == len(j.known) {
 			return len(all), cmp.Or(err, wrong)
 		}
-		if err := j.w.Flush(ctx); err != nil { // what is entered here is there
+		if err := j.w.Flush(ctx); err != nil { // so that the next scan finds this opener's entries
 			return 0, err
 		}
 		if at, err = j.generation(ctx); err != nil {
 			return 0, err
 		}
-		if err := forget(); err != nil { // nothing is written to the View behind
+		if err := forget(); err != nil { // so that nothing old is written to the View after the reset
 			return 0, err
 		}
 		j.reset()
 		clear(j.known)
-		if err := forget(); err != nil { // nothing is left of what was read meanwhile
+		if err := forget(); err != nil { // drops what was read before the reset
 			return 0, err
 		}
 		j.at = at
 	}
 }
 
-// Refresh has an opener take in what others have entered, and fold it once that is as
-// much as one commit folds: catch calls Catch.
+// Refresh takes in what other openers have entered, and folds the entries once they are as many
+// as one commit folds. The function catch calls Catch.
 func (j *Journal[K]) Refresh(ctx context.Context, catch func(context.Context) (int, error)) error {
 	err := store.CheckContext(ctx)
 	if err != nil || j == nil {
@@ -112,7 +112,7 @@ func (j *Journal[K]) Refresh(ctx context.Context, catch func(context.Context) (i
 	}
 	entries, err := catch(ctx)
 	if err == nil && entries >= atOnce {
-		if err = j.foldAll(ctx, nil); err == nil || errors.Is(err, store.ErrConflict) { // others fold
+		if err = j.foldAll(ctx, nil); err == nil || errors.Is(err, store.ErrConflict) { // another opener folds
 			_, err = catch(ctx)
 		}
 	}
@@ -122,7 +122,7 @@ func (j *Journal[K]) Refresh(ctx context.Context, catch func(context.Context) (i
 	return nil
 }
 
-// Change has fn change what the store keeps, and the opener go by that.
+// Change folds all entries, lets fn change the result, and takes that in.
 func (j *Journal[K]) Change(ctx context.Context, catch func(context.Context) (int, error), fn func(K) error) error {
 	if err := j.foldAll(ctx, fn); err != nil {
 		return err
@@ -130,8 +130,8 @@ func (j *Journal[K]) Change(ctx context.Context, catch func(context.Context) (in
 	return j.Refresh(ctx, catch)
 }
 
-// Leave folds what others have left, for who opens the store alone. It reports whether
-// there was anything.
+// Leave folds the entries that other openers have left, for one that has the store alone now.
+// It reports whether there were any.
 func (j *Journal[K]) Leave(ctx context.Context) (some bool, err error) {
 	for _, err = range j.View.base.Scan(ctx, store.Range{Prefix: j.news, Limit: 1}) {
 		if some = err == nil; some {
@@ -141,7 +141,7 @@ func (j *Journal[K]) Leave(ctx context.Context) (some bool, err error) {
 	return some, err
 }
 
-// generation is the revision of the base, 0 before the first fold.
+// generation returns the revision of the last fold, 0 before the first.
 func (j *Journal[K]) generation(ctx context.Context) (store.Revision, error) {
 	e, err := j.View.base.Get(ctx, j.base)
 	if errors.Is(err, store.ErrNotFound) {
@@ -150,7 +150,7 @@ func (j *Journal[K]) generation(ctx context.Context) (store.Revision, error) {
 	return e.Rev, err
 }
 
-// entries returns what is not folded, in the order in which it was committed.
+// entries returns the entries that are not folded, in the order of their commits.
 func (j *Journal[K]) entries(ctx context.Context) (all []store.Entry, err error) {
 	for e, err := range j.View.base.Scan(ctx, store.Range{Prefix: j.news}) {
 		if err != nil {
@@ -162,16 +162,16 @@ func (j *Journal[K]) entries(ctx context.Context) (all []store.Entry, err error)
 	return all, nil
 }
 
-// atOnce is how many entries are folded with one commit, and tries how often an opener
-// tries whom others are before.
+// atOnce is how many entries one commit folds, and tries how often a fold is tried again
+// after a conflict.
 const (
 	atOnce = 64
 	tries  = 16
 )
 
-// foldAll has a K count the entries in the base, until there are none, and fn then
-// change what it keeps, unless fn is nil. With others at it at the same time fn is called
-// again. It is store.ErrConflict if they always were first.
+// foldAll folds entries until none is left. The last fold calls fn, unless that is nil, to
+// change the result; after a conflict it is called again. The error is store.ErrConflict if
+// other openers were faster each time.
 func (j *Journal[K]) foldAll(ctx context.Context, fn func(K) error) error {
 	if err := j.w.Flush(ctx); err != nil {
 		return err
@@ -183,7 +183,7 @@ func (j *Journal[K]) foldAll(ctx context.Context, fn func(K) error) error {
 			continue
 		}
 		if _, large := errors.AsType[*store.LimitError](err); large && most > 1 {
-			most /= 2 // entries of large samples
+			most /= 2 // the entries are too large for one commit
 			continue
 		}
 		if err != nil || last {
@@ -192,7 +192,7 @@ func (j *Journal[K]) foldAll(ctx context.Context, fn func(K) error) error {
 	}
 }
 
-// foldSome folds entries, at most so many, with one commit, and reports whether those were all.
+// foldSome folds up to most entries with one commit, and reports whether those were all.
 func (j *Journal[K]) foldSome(ctx context.Context, most int, fn func(K) error) (last bool, err error) {
 	var some []store.Entry
 	at, err := j.generation(ctx)

@@ -1,10 +1,10 @@
 // Package journal lets several openers of a store keep statistics together.
 //
-// What happens is an entry under a key of its own: no opener overwrites what another
-// has entered, and what is entered twice is one entry. Now and then an opener folds the
-// entries into the base: it computes, from base and entries, what one opener alone would
-// have written, and commits that on condition that base and entries are still what they
-// were. Each opener sees base and entries as a store, which is in memory over the base.
+// Each event is an entry under a key of its own, so that no opener overwrites another's
+// entry, and an event that is entered twice is one entry. From time to time an opener folds the
+// entries into the base: it computes what a single opener would have written, and commits
+// that on condition that base and entries have not changed. Each opener reads base and
+// entries through a [View], a store in memory over the base.
 package journal
 
 import (
@@ -19,8 +19,8 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// View is a store over another one, which it reads: what is committed to the View stays in
-// memory. Conditions of commits hold always, since a View has one user.
+// View is a store on top of another. It reads both; commits to it stay in memory. It does not
+// check the conditions of commits, since it has one user.
 type View struct {
 	base store.Store
 	mu   sync.RWMutex
@@ -106,14 +106,14 @@ func (v *View) Commit(ctx context.Context, ops ...store.Op) (store.Revision, err
 // Close does nothing.
 func (*View) Close() error { return nil }
 
-// reset has the View be the base.
+// reset drops all commits.
 func (v *View) reset() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.over = new(btree.Map[string, []byte])
 }
 
-// ops are what was committed.
+// ops returns all commits as ops.
 func (v *View) ops() (ops []store.Op) {
 	v.over.Scan(func(key string, value []byte) bool {
 		ops = append(ops, store.Op{Key: key, Value: value, Delete: value == nil})

@@ -12,18 +12,18 @@ import (
 	"github.com/arc-learn/arc/reason"
 )
 
-// Action is a task of a goal in the hands of a worker, with all that it is given.
+// Action is a worker's task for a goal, with all input that the worker gets.
 type Action struct {
 	Goal       string            // in words
 	Inputs     json.RawMessage   // of the objective
 	Conditions map[string]string // of the objective
 	Task       *reason.Task
 	Worker     string
-	Lineage    []reason.Delivery // what it builds on
+	Lineage    []reason.Delivery // outputs that it builds on
 }
 
-// Key names the action with its arguments. JSON that differs in the order of
-// fields and in spacing is the same, and so are texts that differ in blanks.
+// Key identifies the action by a hash, 16 hex digits. JSON that differs only in the order of
+// fields and in spacing has the same key, as have texts that differ only in blanks.
 func (a *Action) Key() string {
 	h := sha256.New()
 	put := func(s string) { fmt.Fprintf(h, "%d %s", len(s), s) }

@@ -16,22 +16,22 @@ import (
 // Its texts are on one line each.
 type Event struct {
 	Skill, Task, Worker string
-	Refused, Why        string // what the worker made, and the complaint
-	Instead, By         string // of a pass: what passed, and its worker
+	Refused, Why        string // the output that was refused, and the complaint
+	Instead, By         string // of a pass: the output that passed, and its worker
 
 	At time.Time
 
 	run, action, attempt string // the second is an Action.Key
 }
 
-// maxQuoted is as much of a text as an event keeps, in bytes.
+// maxQuoted is how much of a text an event keeps, in bytes.
 const maxQuoted = 1 << 10
 
-// Quote is a text on one line, as much of it as an event keeps.
+// Quote returns a text on one line, shortened to what an event keeps.
 func Quote(s string) string { return text.Shorten(fold(s), maxQuoted) }
 
-// Made is what a worker made: its output as JSON without blanks between the
-// parts, or else its own account.
+// Made returns what a worker made: its output as compact JSON, or its summary if it has no
+// output.
 func Made(output json.RawMessage, summary string) string {
 	if absent(output) {
 		return Quote(summary)
@@ -39,8 +39,8 @@ func Made(output json.RawMessage, summary string) string {
 	return text.Shorten(compact(output), maxQuoted)
 }
 
-// Task is a task for a goal in words, with its inputs and those of the objective,
-// once if they are the same.
+// Task returns a task as text: its objective, the goal, and the inputs of both, once if they
+// are the same.
 func Task(t *reason.Task, goal string, inputs json.RawMessage) string {
 	text := t.Objective
 	if !strings.Contains(text, goal) {
@@ -54,13 +54,13 @@ func Task(t *reason.Task, goal string, inputs json.RawMessage) string {
 	return Quote(text)
 }
 
-// line is one of an event as a text.
+// line is one line of an event's text.
 type line struct {
 	label string
 	text  *string
 }
 
-// lines are those of an event, in order.
+// lines returns the lines of an event's text, in order.
 func (e *Event) lines() [7]line {
 	return [...]line{
 		{"Task: ", &e.Task},
@@ -73,7 +73,7 @@ func (e *Event) lines() [7]line {
 	}
 }
 
-// Text is the event in words, a line for each that it has.
+// Text returns the event as text, a line for each field that is not empty.
 func (e *Event) Text() string {
 	var b strings.Builder
 	for _, l := range e.lines() {
@@ -84,7 +84,7 @@ func (e *Event) Text() string {
 	return b.String()
 }
 
-// parse reads what Text has written, of an attempt from a source.
+// parse reads what Text has written. The attempt's run and key come from the source.
 func parse(text string, at time.Time, from memory.Source) *Event {
 	e := &Event{At: at, run: from.Run}
 	e.action, e.attempt, _ = strings.Cut(from.Ref, " ") // without: of no attempt
@@ -105,8 +105,8 @@ func parse(text string, at time.Time, from memory.Source) *Event {
 // passed reports whether the event is a pass.
 func (e *Event) passed() bool { return e.Instead != "" }
 
-// class is a complaint without what is particular to a case: words that hold a
-// digit, case and blanks.
+// class returns a complaint without what differs from case to case: letter case, blanks, and
+// words with a digit, which become #.
 func class(why string) string {
 	words := strings.Fields(strings.ToLower(why))
 	for i, w := range words {
@@ -121,7 +121,7 @@ func class(why string) string {
 // when it goes on.
 func absent(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
 
-// compact is JSON without blanks between its parts.
+// compact returns JSON without blanks between its tokens, or the text on one line if it is none.
 func compact(raw json.RawMessage) string {
 	var b bytes.Buffer
 	if json.Compact(&b, raw) != nil {
@@ -130,5 +130,5 @@ func compact(raw json.RawMessage) string {
 	return b.String()
 }
 
-// fold collapses the blanks of a text.
+// fold replaces each run of blanks in a text by one space.
 func fold(s string) string { return strings.Join(strings.Fields(s), " ") }

@@ -1,10 +1,8 @@
-// Package known reads what failed in a situation, and what passed instead, from
-// the memories that say so.
+// Package known reads from memories what failed in a situation, and what passed instead.
 //
-// A memory holds an [Event] in words; the memories that were merged into it hold
-// others. Events of one skill with one complaint, but for what is particular to a
-// case, make a lesson: the [reason.Warning] that is shown. An [Action] that has
-// failed is known by its key.
+// A memory holds an [Event] as text, and one more for each memory that was merged into it.
+// The events of one skill with one class of complaints make a lesson, which is shown as a
+// [reason.Warning]. An [Action] that has failed is recognised by its key.
 package known
 
 import (
@@ -16,22 +14,21 @@ import (
 	"github.com/arc-learn/arc/reason"
 )
 
-// maxWarnings is how many warnings are shown.
+// maxWarnings is how many warnings are shown at most.
 const maxWarnings = 5
 
-// leastHelp is how likely a warning has to be to help. One that was shown three
-// times, and never helped, fades.
+// leastHelp is the least probability to help with which a warning is shown: one that was
+// shown three times and never helped is shown no more.
 const leastHelp = 0.25
 
-// Known is what is known against actions in a situation. A nil one is that nothing
-// is.
+// Known is what is known of failures in a situation. A nil Known knows of none.
 type Known struct {
 	lessons []*lesson
-	full    map[string]memory.ID
-	last    time.Time
+	full    map[string]memory.ID // by content, records with maxVariants variants
+	last    time.Time            // of all events
 }
 
-// lesson is what events of one skill with one class of complaints come to.
+// lesson is the events of one skill with one class of complaints.
 type lesson struct {
 	skill, class   string
 	failures       []*Event
@@ -40,12 +37,12 @@ type lesson struct {
 	helped, misled int
 }
 
-// maxVariants is how many memories merge into one, at most. What comes then in
-// the same words is not noted.
+// maxVariants is how many memories merge into one at most. Further events with the same text
+// are not noted.
 const maxVariants = 16
 
-// Of returns what the records of a situation say, but for events of the attempt
-// with the key, which may have been told already.
+// Of returns what the records of a situation tell. It leaves out the events of the attempt with
+// this key, which may have been recorded already.
 func Of(records []memory.Record, attempt string) *Known {
 	if len(records) == 0 {
 		return nil
@@ -59,8 +56,8 @@ func Of(records []memory.Record, attempt string) *Known {
 	return k
 }
 
-// hear takes in a record, and those that were merged into it: what arc has seen of an
-// attempt. What others have said in its words warns of nothing.
+// hear takes in a record and its variants, if arc itself has recorded them of an attempt.
+// A memory that anyone else has written in the same words does not warn.
 func (k *Known) hear(r *memory.Record, attempt string) {
 	if len(r.Variants) >= maxVariants {
 		k.full[r.Content] = r.ID
@@ -74,7 +71,7 @@ func (k *Known) hear(r *memory.Record, attempt string) {
 	}
 }
 
-// learn puts an event of a record into its lesson.
+// learn adds an event of a record to its lesson.
 func (k *Known) learn(r *memory.Record, e *Event) {
 	l := k.lesson(e.Skill, e.Why)
 	if l == nil {
@@ -98,7 +95,7 @@ func (k *Known) learn(r *memory.Record, e *Event) {
 	}
 }
 
-// lesson returns the lesson of a skill and a complaint, or nil.
+// lesson returns the lesson of a skill and a complaint's class, or nil.
 func (k *Known) lesson(skill, why string) *lesson {
 	if k == nil {
 		return nil
@@ -111,22 +108,22 @@ func (k *Known) lesson(skill, why string) *lesson {
 	return k.lessons[i]
 }
 
-// helps estimates how likely the lesson is to help when it is shown: the mean of
-// a Beta posterior.
+// helps estimates the probability that the lesson helps when it is shown: the mean of a Beta
+// posterior with a uniform prior.
 func (l *lesson) helps() float64 { return float64(1+l.helped) / float64(2+l.helped+l.misled) }
 
-// latest is the event that the lesson shows.
+// latest returns the event that the lesson shows.
 func (l *lesson) latest() *Event { return cmp.Or(l.fail, l.pass) }
 
 // unmet reports whether nothing has passed since the event.
 func (l *lesson) unmet(e *Event) bool { return l.pass == nil || e.At.After(l.pass.At) }
 
-// shown reports whether one of the memories is of the lesson.
+// shown reports whether one of the memories belongs to the lesson.
 func (l *lesson) shown(ids []memory.ID) bool {
 	return slices.ContainsFunc(l.ids, func(id memory.ID) bool { return slices.Contains(ids, id) })
 }
 
-// warning is the lesson as it is shown.
+// warning returns the lesson as it is shown.
 func (l *lesson) warning() reason.Warning {
 	e := l.latest()
 	w := reason.Warning{
@@ -139,8 +136,8 @@ func (l *lesson) warning() reason.Warning {
 	return w
 }
 
-// Warnings returns what to be warned of, the most helpful first, then the latest:
-// at a task with one of the skills, or at any if none is given.
+// Warnings returns the warnings for tasks with one of the skills, or for all if none is given:
+// the most helpful first, then the latest.
 func (k *Known) Warnings(skills ...string) (out []reason.Warning) {
 	if k == nil {
 		return nil
@@ -157,9 +154,9 @@ func (k *Known) Warnings(skills ...string) (out []reason.Warning) {
 	return out
 }
 
-// Failed returns the failures of the action with the key in other runs than this
-// since it passed, oldest first. It returns none if a failure at the same skill
-// was overcome after the last of them: there is something to learn from.
+// Failed returns the failures of the action with this key in other runs since it last passed,
+// oldest first. It returns none if a failure at the same skill was overcome after the last of
+// them: then there is something new to try.
 func (k *Known) Failed(key, run string) (es []*Event) {
 	if k == nil {
 		return nil
@@ -188,8 +185,8 @@ func (k *Known) Failed(key, run string) (es []*Event) {
 	return es
 }
 
-// Again returns the memories of the lesson that warns of a complaint, if one of
-// them was shown.
+// Again returns the memories of the lesson about a complaint, if one of them was shown: the
+// failure was repeated.
 func (k *Known) Again(skill, why string, shown []memory.ID) []memory.ID {
 	if l := k.lesson(skill, why); l != nil && l.shown(shown) {
 		return slices.Clone(l.ids)
@@ -197,15 +194,15 @@ func (k *Known) Again(skill, why string, shown []memory.ID) []memory.ID {
 	return nil
 }
 
-// Overcome is a failure that something has passed, with the memories of it.
+// Overcome is a failure after which another attempt passed, and the memories of it.
 type Overcome struct {
 	Event
 	IDs []memory.ID
 }
 
-// Overcome returns what a pass of the action with the key has overcome: failures
-// at the same task of the run, of the same action in any run, and those that were
-// shown and nothing had passed yet.
+// Overcome returns the failures that a pass of the action with this key has overcome: those at
+// the same task of the run, those of the same action in any run, and those that were shown
+// and that no attempt had overcome yet.
 func (k *Known) Overcome(key, run, skill, task string, shown []memory.ID) (out []Overcome) {
 	if k == nil {
 		return nil
@@ -223,8 +220,7 @@ func (k *Known) Overcome(key, run, skill, task string, shown []memory.ID) (out [
 	return out
 }
 
-// Since returns the time at, or, where a clock stands still, one after all that
-// is known.
+// Since returns at, or, if the clock has not moved on, a microsecond after the latest event.
 func (k *Known) Since(at time.Time) time.Time {
 	if k == nil || at.After(k.last) {
 		return at
@@ -232,7 +228,7 @@ func (k *Known) Since(at time.Time) time.Time {
 	return k.last.Add(time.Microsecond)
 }
 
-// Full returns the record that says this and can note no more, or "".
+// Full returns the record with this content if it has no room for another variant, or "".
 func (k *Known) Full(content string) memory.ID {
 	if k == nil {
 		return ""

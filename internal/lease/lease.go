@@ -1,11 +1,11 @@
-// Package lease has one of several openers of a store work on a thing at a time.
+// Package lease lets one of several openers of a store work on a thing at a time.
 //
 // A lease is a record that names its owner. Every commit under the context of a lease
 // writes the record anew, on condition that it is as the owner wrote it last. So a
-// commit renews the lease, and fails for good once another opener has taken it over:
+// commit renews the lease, and fails for good once another opener has taken the lease:
 // the revision is the fencing token. An opener judges by its own clock alone whether an
-// owner is gone: the record has not changed for as long as a lease lasts while this
-// opener has looked.
+// owner is gone: it has watched the record for as long as a lease lasts, and the record
+// has not changed.
 package lease
 
 import (
@@ -22,20 +22,20 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// Store is a store as one of its openers uses it. It may be used concurrently.
+// Store is a store as one of its openers uses it. It is safe for concurrent use.
 type Store struct {
 	store.Store
-	name string
-	born store.Revision
-	last time.Duration
+	name string         // of the opener
+	born store.Revision // of a commit by it: see Begin
+	last time.Duration  // how long a lease lasts after it was renewed
 	now  func() time.Time
 
 	mu   sync.Mutex
-	held map[string]*Lease // by key, those that are worked under here
+	held map[string]*Lease // by key, those entered here
 	seen map[string]sight  // by key, those of others
 }
 
-// sight is a lease of another opener: the revision, and when it was seen first.
+// sight is the revision of another opener's record, and when this opener saw it first.
 type sight struct {
 	rev   store.Revision
 	since time.Time
@@ -46,25 +46,26 @@ type record struct {
 	Born  store.Revision `cbor:"331,keyasint,omitempty"`
 }
 
-// Held says that another opener works under a lease.
+// Held is the error of a lease that another opener holds.
 type Held struct{ Owner string }
 
 // Error names the owner.
 func (h *Held) Error() string { return fmt.Sprintf("replica %q has it", h.Owner) }
 
-// New returns st as the opener of a name uses it, whose leases last for so long after
-// they were renewed.
+// New returns st as the opener with this name uses it. Its leases last for the duration last
+// after each renewal.
 func New(st store.Store, name string, last time.Duration, now func() time.Time) *Store {
 	return &Store{
 		Store: st, name: name, last: last, now: now, held: make(map[string]*Lease), seen: make(map[string]sight),
 	}
 }
 
-// Begin is called before all else, with the revision of a commit by the opener: of two of one
-// name the later has the leases.
+// Begin is called first, with the revision of a commit by this opener. Of two openers with
+// one name the later one takes the leases.
 func (s *Store) Begin(at store.Revision) { s.born = at }
 
-// Commit is that of the store, and under the context of a lease on condition of that.
+// Commit implements store.Store. Under the context of a lease it commits on condition that
+// the lease still holds, and renews it.
 func (s *Store) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
 	l := Of(ctx)
 	if l == nil || len(ops) == 0 {
@@ -75,9 +76,8 @@ func (s *Store) Commit(ctx context.Context, ops ...store.Op) (store.Revision, er
 	return l.commitLocked(ctx, ops)
 }
 
-// Lease is the right to work on something, or a claim to it: the first commit that keeps
-// the lease takes it. Those of its
-// methods that every run calls do nothing with a nil Lease.
+// Lease is the right to work on something, or a claim to it until the first commit that keeps
+// the lease. Fresh, Keep and Release do nothing on a nil Lease.
 type Lease struct {
 	s      *Store
 	key    string
@@ -86,23 +86,23 @@ type Lease struct {
 
 	mu      sync.Mutex
 	rev     store.Revision // 0: there is no record
-	keep    bool           // the next commit keeps the record, else it removes it
+	keep    bool           // the next commit writes the record; else it deletes it
 	renewed time.Time
 	lost    error
 }
 
 type under struct{}
 
-// Of returns the lease that a context is under, or nil.
+// Of returns the lease of a context, or nil.
 func Of(ctx context.Context) *Lease {
 	l, _ := ctx.Value(under{}).(*Lease)
 	return l
 }
 
-// Enter returns a context that is under the lease of a key, until Leave: it ends with a
-// *[Held] as cause when the lease is lost. The error is a *Held too while another opener
-// has the lease. One that this opener has left behind is its own, as is one that has
-// lapsed. The caller enters a key once at a time.
+// Enter returns a context that is under the lease of a key until Leave. The context ends with
+// a *[Held] as its cause when the lease is lost. Enter itself returns a *Held while another
+// opener holds the lease. It takes a lease that this opener has left behind, and one that has
+// lapsed. The caller must not enter a key that it has entered and not left.
 func (s *Store) Enter(ctx context.Context, key string) (context.Context, error) {
 	e, err := s.unheld(ctx, key)
 	if err != nil {
@@ -120,14 +120,14 @@ func (s *Store) Enter(ctx context.Context, key string) (context.Context, error) 
 	return context.WithValue(ctx, under{}, l), nil
 }
 
-// Check returns a *[Held] while another opener has the lease of a key. It takes nothing.
+// Check returns a *[Held] while another opener holds the lease of a key. It does not take it.
 func (s *Store) Check(ctx context.Context, key string) error {
 	_, err := s.unheld(ctx, key)
 	return err
 }
 
-// unheld returns the record of a key, the zero Entry if there is none. It is a *Held while
-// another opener has the lease.
+// unheld returns the record of a key, or the zero Entry if there is none. The error is a *Held
+// while another opener holds the lease.
 func (s *Store) unheld(ctx context.Context, key string) (store.Entry, error) {
 	e, err := s.Get(ctx, key)
 	if errors.Is(err, store.ErrNotFound) {
@@ -143,7 +143,7 @@ func (s *Store) unheld(ctx context.Context, key string) (store.Entry, error) {
 	return e, err
 }
 
-// Leave ends the work under a lease, and leaves its record as it is.
+// Leave ends the work under a lease. It leaves the record in the store.
 func (s *Store) Leave(key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -153,8 +153,8 @@ func (s *Store) Leave(key string) {
 	}
 }
 
-// Alone has do work under the lease of a key, by one opener at a time. The error is a *[Held]
-// while another has it. A nil Store has no other opener.
+// Alone calls do under the lease of a key, and releases it afterwards. The error is a *[Held]
+// while another opener holds the lease. A nil Store has no other openers: it just calls do.
 func (s *Store) Alone(ctx context.Context, key string, do func(context.Context) error) error {
 	if s == nil {
 		return do(ctx)
@@ -166,7 +166,7 @@ func (s *Store) Alone(ctx context.Context, key string, do func(context.Context) 
 	l := Of(ctx)
 	l.Keep(true)
 	defer func() {
-		_ = l.Release(context.WithoutCancel(ctx)) // else it lapses
+		_ = l.Release(context.WithoutCancel(ctx)) // if that fails, the lease lapses
 		s.Leave(key)
 	}()
 	if err = l.Fresh(ctx); err != nil {
@@ -175,7 +175,7 @@ func (s *Store) Alone(ctx context.Context, key string, do func(context.Context) 
 	return do(ctx)
 }
 
-// free reports whether this opener may take the lease of a record, and whose it is.
+// free reports whether this opener may take the lease of a record, and returns its owner.
 func (s *Store) free(e store.Entry) (free bool, owner string, err error) {
 	var r record
 	if err := codec.Decode(e, &r); err != nil {
@@ -187,21 +187,21 @@ func (s *Store) free(e store.Entry) (free bool, owner string, err error) {
 	return s.still(e), r.Owner, nil
 }
 
-// still reports whether an entry has not changed for as long as a lease lasts while this
-// opener has looked.
+// still reports whether this opener has watched an entry for as long as a lease lasts, and
+// the entry has not changed.
 func (s *Store) still(e store.Entry) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.now()
-	if at, ok := s.seen[e.Key]; ok && at.rev == e.Rev && !now.Before(at.since) { // else the clock was put back
+	if at, ok := s.seen[e.Key]; ok && at.rev == e.Rev && !now.Before(at.since) { // before: the clock was put back
 		return now.Sub(at.since) >= s.last
 	}
 	s.seen[e.Key] = sight{e.Rev, now}
 	return false
 }
 
-// Lapsed returns the keys below a prefix whose leases are free to be taken. It has to be
-// called again and again: what it sees for the first time has not lapsed.
+// Lapsed returns the keys below a prefix whose leases this opener may take. It has to be
+// polled: a lease that it sees for the first time has not lapsed.
 func (s *Store) Lapsed(ctx context.Context, prefix string) (keys []string, err error) {
 	return s.those(ctx, prefix, func(e store.Entry) (bool, error) {
 		s.mu.Lock()
@@ -215,9 +215,9 @@ func (s *Store) Lapsed(ctx context.Context, prefix string) (keys []string, err e
 	})
 }
 
-// Live returns the keys below a prefix that were written within the time of a lease, while this
-// opener has looked, in order: each opener writes one of its own, as often as it renews
-// leases. It deletes the others. It has to be called again and again, as Lapsed.
+// Live returns, in order, the keys below a prefix whose entries have changed within the time of
+// a lease: each opener writes one of its own as often as it renews leases. It deletes the
+// others. It has to be polled, as Lapsed.
 func (s *Store) Live(ctx context.Context, prefix string) (keys []string, err error) {
 	return s.those(ctx, prefix, func(e store.Entry) (bool, error) {
 		if !s.still(e) {
@@ -225,13 +225,13 @@ func (s *Store) Live(ctx context.Context, prefix string) (keys []string, err err
 		}
 		_, err := s.Store.Commit(ctx, store.Op{Key: e.Key, Delete: true, If: store.At(e.Rev)})
 		if errors.Is(err, store.ErrConflict) {
-			return true, nil // it is back
+			return true, nil // written meanwhile: its opener is alive
 		}
 		return false, err
 	})
 }
 
-// those returns the keys below a prefix of whose entries yes says so.
+// those returns the keys below a prefix for whose entries yes returns true.
 func (s *Store) those(
 	ctx context.Context, prefix string, yes func(store.Entry) (bool, error),
 ) (keys []string, lost error) {
@@ -242,7 +242,7 @@ func (s *Store) those(
 		}
 		there[e.Key] = true
 		ok, bad := yes(e)
-		lost = errors.Join(lost, bad) // of this one: others are found
+		lost = errors.Join(lost, bad) // one bad entry does not hide the others
 		if ok {
 			keys = append(keys, e.Key)
 		}
@@ -257,22 +257,21 @@ func (s *Store) those(
 	return keys, lost
 }
 
-// Renew renews the leases that were not by a commit for a third of their time. One that
-// cannot be is tried again with the next call.
+// Renew renews the leases that no commit has renewed for a third of their time. A renewal that
+// fails is tried again by the next call.
 func (s *Store) Renew(ctx context.Context) {
 	s.mu.Lock()
 	all := slices.Collect(maps.Values(s.held))
 	s.mu.Unlock()
 	for _, l := range all {
-		if l.mu.TryLock() { // else a commit is under way, which renews it
-			_ = l.freshLocked(ctx) // whoever works under it is told by its context
+		if l.mu.TryLock() { // if locked, a commit is in flight, which renews it
+			_ = l.freshLocked(ctx) // a loss ends the lease's context
 			l.mu.Unlock()
 		}
 	}
 }
 
-// Fresh returns nil while the lease is the caller's, if there is one: it was renewed in the last
-// third of its time, or is now.
+// Fresh returns nil if the lease was renewed within a third of its time, and renews it if not.
 func (l *Lease) Fresh(ctx context.Context) error {
 	if l == nil {
 		return nil
@@ -291,7 +290,7 @@ func (l *Lease) freshLocked(ctx context.Context) error {
 	return err
 }
 
-// Keep says whether commits from now on keep the lease, or give it up.
+// Keep sets whether later commits keep the lease or release it.
 func (l *Lease) Keep(keep bool) {
 	if l == nil {
 		return
@@ -301,14 +300,14 @@ func (l *Lease) Keep(keep bool) {
 	l.keep = keep
 }
 
-// Claimed reports whether there is a record of the lease, as far as its user knows.
+// Claimed reports whether the lease has a record, as of its last commit here.
 func (l *Lease) Claimed() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.rev != 0
 }
 
-// Release gives the lease up, unless it is lost or was never taken.
+// Release deletes the record of the lease, unless the lease is lost or was never taken.
 func (l *Lease) Release(ctx context.Context) error {
 	if l == nil {
 		return nil
@@ -323,7 +322,7 @@ func (l *Lease) Release(ctx context.Context) error {
 	return err
 }
 
-// commitLocked commits ops on condition of the lease.
+// commitLocked commits ops on condition that the lease holds.
 func (l *Lease) commitLocked(ctx context.Context, ops []store.Op) (store.Revision, error) {
 	if l.lost != nil {
 		return 0, l.lost
@@ -332,7 +331,7 @@ func (l *Lease) commitLocked(ctx context.Context, ops []store.Op) (store.Revisio
 	if !l.keep {
 		own.Delete, own.Value = true, nil
 	}
-	at := l.s.now() // before others can see it
+	at := l.s.now() // not later than others can see the commit
 	rev, err := l.s.Store.Commit(ctx, append(slices.Clip(ops), own)...)
 	if errors.Is(err, store.ErrConflict) {
 		if err = l.whose(ctx, err); err == nil {
@@ -348,8 +347,9 @@ func (l *Lease) commitLocked(ctx context.Context, ops []store.Op) (store.Revisio
 	return rev, nil
 }
 
-// whose finds out whether a conflict was about the lease, which is then lost. It is nil if a
-// commit of this one did take place, of which it was not told.
+// whose finds out whether a conflict was about the lease, which is then lost. It returns nil if
+// an earlier commit under this lease has succeeded though it returned an error: the caller
+// can try again.
 func (l *Lease) whose(ctx context.Context, conflict error) error {
 	e, err := l.s.Get(ctx, l.key)
 	if err != nil && !errors.Is(err, store.ErrNotFound) || e.Rev == l.rev {
@@ -357,7 +357,7 @@ func (l *Lease) whose(ctx context.Context, conflict error) error {
 	}
 	var r record
 	if err == nil {
-		_ = codec.Decode(e, &r) // it is lost whoever has it
+		_ = codec.Decode(e, &r) // of a damaged record the owner is unknown; it is lost anyway
 	}
 	l.s.mu.Lock()
 	current := l.s.held[l.key] == l

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Amount is what runs have used, or the bound of that, whose zero fields are unbounded.
+// Amount is what runs have used, or a bound of it, in which a zero field is no bound.
 type Amount struct {
 	Steps   int           `cbor:"1,keyasint,omitempty"`
 	Wall    time.Duration `cbor:"2,keyasint,omitempty"`
@@ -32,17 +32,17 @@ func (a Amount) Check() error {
 	return nil
 }
 
-// Plus adds what was used.
+// Plus returns the sum of both, field by field.
 func (a Amount) Plus(b Amount) Amount {
 	return Amount{a.Steps + b.Steps, a.Wall + b.Wall, a.Tokens + b.Tokens, a.CostUSD + b.CostUSD}
 }
 
-// Less subtracts what was used.
+// Less returns the difference of both, field by field.
 func (a Amount) Less(b Amount) Amount {
 	return Amount{a.Steps - b.Steps, a.Wall - b.Wall, a.Tokens - b.Tokens, a.CostUSD - b.CostUSD}
 }
 
-// field is one of an Amount: how much, and in words.
+// field reads one field of an Amount, as a number and as text.
 type field struct {
 	of   func(Amount) float64
 	text func(Amount) string
@@ -59,7 +59,7 @@ func fields() [4]field {
 	}
 }
 
-// Reached says which bound spent has reached, or "".
+// Reached returns a text that names the first bound that spent has reached, or "".
 func (a Amount) Reached(spent Amount) string {
 	for _, f := range fields() {
 		if bound := f.of(a); bound > 0 && f.of(spent) >= bound {
@@ -69,8 +69,8 @@ func (a Amount) Reached(spent Amount) string {
 	return ""
 }
 
-// Lacks says which bound an attempt of the price would pass where so much is used, and so much
-// is held for attempts under way; "": none.
+// Lacks returns a text that names the first bound that an attempt would pass, or "": used is
+// spent, held is reserved for attempts in flight, and price is what the attempt takes.
 func (a Amount) Lacks(who string, used, held, price Amount) string {
 	all := used.Plus(held).Plus(price)
 	for _, f := range fields() {
@@ -78,7 +78,7 @@ func (a Amount) Lacks(who string, used, held, price Amount) string {
 		if bound == 0 || f.of(all) <= bound {
 			continue
 		}
-		if past := a.Reached(used); past != "" { // whatever the attempt takes
+		if past := a.Reached(used); past != "" { // passed even before the attempt
 			return "comes too late: " + who + "'s " + past
 		}
 		if f.of(held) > 0 {
@@ -90,8 +90,8 @@ func (a Amount) Lacks(who string, used, held, price Amount) string {
 	return ""
 }
 
-// Spent returns the largest share of a bound that is spent, and names the bound.
-// Shares below a half count as 0: metacognition does not ask for them.
+// Spent returns the largest share of a bound that is spent, in [0,1], and the bound's text.
+// A share below 0.5 comes back as 0: no assessment asks for it.
 func (a Amount) Spent(spent Amount) (share float64, bound string) {
 	var most field
 	for _, f := range fields() {
@@ -105,7 +105,7 @@ func (a Amount) Spent(spent Amount) (share float64, bound string) {
 	return min(1, share), most.text(a)
 }
 
-// dollars is an amount to read: to the cent, a small one to four digits.
+// dollars formats an amount for reading: to the cent, or a small one to four significant digits.
 func dollars(v float64) string {
 	digits := max(2, 3-int(math.Floor(math.Log10(max(v, 1e-9)))))
 	return "$" + strings.TrimRight(strings.TrimRight(strconv.FormatFloat(v, 'f', digits, 64), "0"), ".")

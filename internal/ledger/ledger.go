@@ -1,8 +1,8 @@
-// Package ledger keeps what runs have used of budgets that they share.
+// Package ledger keeps what runs have used of the budgets that they share.
 //
-// An attempt reserves its price before it begins, and what the run has used is settled with
-// its commit after. Openers that share a store write a ledger on condition that it is as they
-// have read it; one that has the store to itself writes it behind.
+// An attempt reserves its price before it begins, and the commit after it settles what the
+// run has used. Openers that share a store write a ledger on condition that it has not changed
+// since they read it; an opener that has the store alone writes it behind.
 package ledger
 
 import (
@@ -19,34 +19,34 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// Keys is the part behind a tenant that leads from what shares a budget, by kind and name, to
-// what it has used.
+// Keys is the part of a ledger's key behind the tenant. The kind and the name of what shares the
+// budget follow.
 const Keys = "ledger"
 
-// ledger is what the runs have used that share a budget.
+// ledger is what the runs that share a budget have used.
 type ledger struct {
 	Runs int    `cbor:"75,keyasint,omitempty"`
 	Used Amount `cbor:"76,keyasint,omitempty"`
-	Day  int64  `cbor:"77,keyasint,omitempty"` // that it is of; 0: of all
+	Day  int64  `cbor:"77,keyasint,omitempty"` // see Share
 	Held []hold `cbor:"240,keyasint,omitempty"`
 
-	rev store.Revision // that it was read at
+	rev store.Revision // at which it was read or written last
 }
 
-// hold is what a run has reserved for its attempt under way.
+// hold is what a run has reserved for its attempt in flight.
 type hold struct {
 	Run   string `cbor:"241,keyasint,omitempty"`
 	Price Amount `cbor:"242,keyasint,omitempty"`
 }
 
-// letGo removes what a run has reserved, and reports whether it had.
+// letGo removes the reservation of a run, and reports whether there was one.
 func (l *ledger) letGo(run string) bool {
 	n := len(l.Held)
 	l.Held = slices.DeleteFunc(l.Held, func(h hold) bool { return h.Run == run })
 	return len(l.Held) < n
 }
 
-// held is what is reserved.
+// held returns the sum of all reservations.
 func (l *ledger) held() (all Amount) {
 	for _, h := range l.Held {
 		all = all.Plus(h.Price)
@@ -54,20 +54,20 @@ func (l *ledger) held() (all Amount) {
 	return all
 }
 
-// purse is what the runs may spend on average, and have, what is reserved included.
+// purse returns what the runs may spend on average, and what they have spent or reserved.
 func (l *ledger) purse(each float64) rank.Purse {
 	return rank.Purse{Each: each, Tasks: l.Runs, Spent: l.Used.Plus(l.held()).CostUSD}
 }
 
-// Share is a ledger that a run has a share in, with its bound.
+// Share is a ledger that a run draws on, and the bound of it.
 type Share struct {
 	Key   string // of the store
 	Bound Amount
-	Day   int64   // since 1970, that the bound is of; 0: it is of all days
-	Each  float64 // of a purse: US dollars a run
+	Day   int64   // days since 1970: the bound holds for this day; 0: for all time
+	Each  float64 // of a purse: US dollars for each run; 0: no purse
 }
 
-// counts reports whether a ledger has to have what was used.
+// counts reports whether what was used counts against a bound of the ledger.
 func (s *Share) counts(used Amount) bool {
 	for _, f := range fields() {
 		if f.of(s.Bound) != 0 && f.of(used) != 0 {
@@ -77,7 +77,8 @@ func (s *Share) counts(used Amount) bool {
 	return s.Each != 0 && used.CostUSD != 0
 }
 
-// lacks says why a ledger has no room for an attempt of a run that has cost so much; "": it has.
+// lacks returns why a ledger has no room for an attempt, or "". Cost is what the run has cost so
+// far, in US dollars, price what the attempt takes.
 func (s *Share) lacks(l *ledger, cost float64, price Amount) string {
 	held := l.held()
 	if p := l.purse(s.Each); s.Each != 0 && !p.Affords(cost, price.CostUSD) {
@@ -87,25 +88,25 @@ func (s *Share) lacks(l *ledger, cost float64, price Amount) string {
 	return s.Bound.Lacks("the "+s.sharer(), l.Used, held, price)
 }
 
-// sharer is what shares the ledger: a session, a scope, a day.
+// sharer returns the kind of what shares the ledger: a session, a scope, a day.
 func (s *Share) sharer() string {
 	parts := key.Split(s.Key)
 	return parts[len(parts)-2]
 }
 
-// Book has the ledgers of a tenant, as they were read last where openers share them. It is safe
-// for concurrent use.
+// Book has the ledgers of a tenant. Where several openers share them it has them as they were
+// read last. It is safe for concurrent use.
 type Book struct {
 	st     store.Store
 	w      *flush.Writer
 	prefix string
 	shared bool // by several openers
 
-	turn chan struct{} // holds one while a goroutine uses at: a commit may be waited for
+	turn chan struct{} // a lock for at; it is held during commits
 	at   map[string]*ledger
 }
 
-// Open returns the ledgers of a tenant. Shared: others have the store open too.
+// Open returns the ledgers of a tenant. Shared says that other openers use the store too.
 func Open(st store.Store, w *flush.Writer, tenant string, shared bool) *Book {
 	return &Book{
 		st: st, w: w, prefix: key.Under(tenant, Keys, ""), shared: shared,
@@ -113,13 +114,13 @@ func Open(st store.Store, w *flush.Writer, tenant string, shared bool) *Book {
 	}
 }
 
-// Check returns why an entry is no ledger, or nil.
+// Check returns an error if an entry does not decode as a ledger.
 func Check(e store.Entry) error { return codec.Decode(e, new(ledger)) }
 
 func (b *Book) lock()   { b.turn <- struct{}{} }
 func (b *Book) unlock() { <-b.turn }
 
-// post writes ledgers: behind, unless they have conditions.
+// post writes ledgers: at once if openers share them, else behind.
 func (b *Book) post(ctx context.Context, ops ...store.Op) (rev store.Revision, err error) {
 	switch {
 	case len(ops) == 0:
@@ -148,7 +149,7 @@ func (b *Book) ledgerLocked(ctx context.Context, s Share) (*ledger, error) {
 			return nil, fmt.Errorf("budget: %w", err)
 		}
 		if l.rev = e.Rev; !b.shared {
-			l.Held = nil // by who had the store before
+			l.Held = nil // reserved by an earlier opener
 		}
 		b.at[s.Key] = l
 	}
@@ -158,9 +159,9 @@ func (b *Book) ledgerLocked(ctx context.Context, s Share) (*ledger, error) {
 	return l, nil
 }
 
-// amend has change alter those of the ledgers that it returns true for, and keep write
-// them. Where openers share them, that is on condition that they are as change has seen
-// them, else both are called again.
+// amend passes a copy of each ledger to change, and those for which change returns true to
+// keep, which writes them. Where openers share the ledgers, the ops are conditional on the
+// ledgers that change has seen; if another opener has written one, both are called again.
 func (b *Book) amend(
 	ctx context.Context, shares []Share, change func(Share, *ledger) (bool, error), keep Commit,
 ) error {
@@ -169,7 +170,7 @@ func (b *Book) amend(
 	for {
 		var ops []store.Op
 		var was, is []*ledger
-		var of []Share // all by the same index
+		var of []Share // parallel to was and is
 		for _, s := range shares {
 			l, err := b.ledgerLocked(ctx, s)
 			if err != nil {
@@ -215,20 +216,20 @@ func (b *Book) amend(
 	}
 }
 
-// Commit commits a run together with ledgers.
+// Commit commits a run together with the ops of ledgers.
 type Commit = func(ctx context.Context, ops ...store.Op) (store.Revision, error)
 
 // Bill is what a run has to settle.
 type Bill struct {
 	Run    string
-	Begins bool   // it is committed for the first time
-	Since  Amount // what it has used since it was last settled
-	Done   bool   // what it has reserved is used, or will not be
+	Begins bool   // this is the run's first commit
+	Since  Amount // used since the run was last settled
+	Done   bool   // the run needs its reservation no longer
 }
 
-// Settle has keep commit the run of a bill, and adds what it has used to its ledgers. Openers
-// that share them write them with the run, if a bound has to do with it. It reports whether
-// the bill is settled.
+// Settle calls keep to commit the run of a bill, and adds what it has used to its ledgers. Openers
+// that share ledgers write them in the same commit, if a bound depends on what was used. It
+// reports whether the bill is settled.
 func (b *Book) Settle(ctx context.Context, shares []Share, bill Bill, keep Commit) (settled bool, err error) {
 	if len(shares) == 0 {
 		_, err := keep(ctx)
@@ -251,7 +252,7 @@ func (b *Book) Settle(ctx context.Context, shares []Share, bill Bill, keep Commi
 		})
 		return settled, err
 	}
-	var behind error // of what the Writer was handed before, which says nothing of this run
+	var behind error // of an earlier write behind: it does not keep this run from its commit
 	err = b.amend(ctx, shares, change, func(ctx context.Context, ops ...store.Op) (store.Revision, error) {
 		_, behind = b.post(ctx, ops...)
 		return 0, nil
@@ -262,13 +263,13 @@ func (b *Book) Settle(ctx context.Context, shares []Share, bill Bill, keep Commi
 	return true, cmp.Or(err, behind)
 }
 
-// Reached says which bound of the ledgers is reached, or "".
+// Reached returns a text that names the first bound of the ledgers that is reached, or "".
 func (b *Book) Reached(ctx context.Context, shares []Share) (string, error) {
 	b.lock()
 	defer b.unlock()
 	for _, s := range shares {
 		if b.shared {
-			delete(b.at, s.Key) // others may have altered it
+			delete(b.at, s.Key) // another opener may have written it
 		}
 		l, err := b.ledgerLocked(ctx, s)
 		if err != nil {
@@ -281,8 +282,8 @@ func (b *Book) Reached(ctx context.Context, shares []Share) (string, error) {
 	return "", nil
 }
 
-// Lacks says which ledger has no room for an attempt of the price of a run that has cost so
-// much; "": all have.
+// Lacks returns why the first ledger without room for an attempt has none, or "". Cost is what
+// the run has cost so far, in US dollars, price what the attempt takes.
 func (b *Book) Lacks(ctx context.Context, shares []Share, cost float64, price Amount) (string, error) {
 	b.lock()
 	defer b.unlock()
@@ -298,7 +299,7 @@ func (b *Book) Lacks(ctx context.Context, shares []Share, cost float64, price Am
 	return "", nil
 }
 
-// Purse is what the runs of a share may spend on average, and have.
+// Purse returns what the runs of a share may spend on average, and what they have spent.
 func (b *Book) Purse(ctx context.Context, s Share) (rank.Purse, error) {
 	b.lock()
 	defer b.unlock()
@@ -311,8 +312,8 @@ func (b *Book) Purse(ctx context.Context, s Share) (rank.Purse, error) {
 
 var errFull = errors.New("the budget has no room")
 
-// Reserve sets the price of an attempt of a run, which has cost so much, aside until it is
-// settled. It reports false if others have reserved meanwhile what it would take.
+// Reserve reserves the price of an attempt until the run is settled. Cost is what the run has
+// cost so far, in US dollars. It reports false if a ledger has no room for it.
 func (b *Book) Reserve(ctx context.Context, shares []Share, run string, cost float64, price Amount) (bool, error) {
 	err := b.amend(ctx, shares, func(s Share, l *ledger) (bool, error) {
 		if s.lacks(l, cost, price) != "" {
@@ -328,12 +329,12 @@ func (b *Book) Reserve(ctx context.Context, shares []Share, run string, cost flo
 	return err == nil, err
 }
 
-// Release gives back what a run has reserved and will not use.
+// Release removes what a run has reserved and will not use.
 func (b *Book) Release(ctx context.Context, shares []Share, run string) error {
 	return b.amend(ctx, shares, func(_ Share, l *ledger) (bool, error) { return l.letGo(run), nil }, b.post)
 }
 
-// Drop forgets the ledger of a session, and returns what deletes it.
+// Drop forgets the ledger of a session, and returns the op that deletes it.
 func (b *Book) Drop(session string) store.Op {
 	b.lock()
 	defer b.unlock()
@@ -342,7 +343,7 @@ func (b *Book) Drop(session string) store.Op {
 	return store.Op{Key: k, Delete: true}
 }
 
-// Erase removes what was used of the budgets that which names.
+// Erase deletes the ledgers for whose kind and name which returns true.
 func (b *Book) Erase(ctx context.Context, which func(kind, name string) bool) error {
 	b.lock()
 	defer b.unlock()
