@@ -46,233 +46,234 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// Host is what the host program brings. Workers are required, and Gates too
-// unless each worker has its own.
+// Host holds the parts that the host program provides. Workers are required. So are Gates,
+// unless each worker has gates of its own.
 type Host struct {
-	// Reasoner decides. nil: every objective brings its Tasks.
+	// Reasoner decides what to do. nil: every objective has Tasks.
 	Reasoner reason.Reasoner
-	// Workers do the tasks. Each has a name of its own.
+	// Workers do the tasks. Their names are distinct.
 	Workers []act.Worker
-	// Gates judge every task, in order, before the worker's own gates.
+	// Gates verify the outcome of every task, in order, before the worker's own gates.
 	Gates []act.Gate
-	// Approver is asked before an attempt that a human has to allow, by its worker's Mode
-	// or Blast, or by ApproveAbove. nil: the run is Waiting, by CauseApproval, until
-	// View.Rule says what a human says.
+	// Approver is asked before an attempt that needs an approval, by its worker's Mode or
+	// Blast, or by Options.ApproveAbove. nil: the run is Waiting, with CauseApproval, until
+	// View.Rule records a person's decision.
 	Approver act.Approver
-	// Interceptors stand around every attempt, the first outermost.
+	// Interceptors wrap every attempt, the first outermost.
 	Interceptors []act.Interceptor
 
-	// Sources say what the host knows about an objective: they are asked before
-	// each deliberation and before a chunk fires, all at once, for at most 2,000 tokens
-	// each, and have 10 s to answer. What they say is in Brief.Passages, in the order of
-	// Sources, and is not kept. A source that fails is logged and left out. A chunk does
-	// not fire if one fails, or says what it has not said of its plan, unless that is Volatile.
+	// Sources tell what the host knows about an objective. They are asked before each
+	// deliberation and before a chunk fires, all at once, for at most 2,000 tokens each, and
+	// have 10 s to answer. The answers are in Brief.Passages, in the order of Sources, and are
+	// not stored. A source that fails is logged and left out. A chunk does not fire if a source
+	// fails, or answers something that it did not answer for the chunk's plan, unless the
+	// passage is Volatile.
 	Sources []reason.Source
-	// Skills give the worker of a task AGENT.md of the skill that the task
-	// names, in Work.Agent. They are not kept: a run that goes on after a
-	// restart has those of the new Host. nil: none.
+	// Skills give the worker of a task the AGENT.md of the skill that the task names, in
+	// Work.Agent. They are not stored: a run that is resumed after a restart has those of
+	// the new Host. nil: none.
 	Skills map[string]reason.Skill
-	// Secrets gives the values of Objective.Secrets again, by name, when a run that has
-	// any goes on from the store, and has 10 s to do so. Without a value the run ends BLOCKED, by
-	// CauseSecret. nil: there are none to be had, but by calling Run again with them.
+	// Secrets returns the values of Objective.Secrets, by name, when a run that has any is
+	// resumed from the store. It has 10 s. If a value is missing the run ends BLOCKED, with
+	// CauseSecret. nil: only a call of Run with the values can resume such a run.
 	Secrets func(ctx context.Context, scope memory.Scope, run string, names []string) (map[string]string, error)
 }
 
-// Options configure an Agent. The zero value, and nil, are ready. A value out
-// of range is an error of Open and New that names the field.
+// Options configure an Agent. The zero value and nil mean the defaults. For a value out of
+// range Open and New return an error that names the field.
 type Options struct {
-	// Scope of objectives that name none. "": "local", for hosts with a
-	// single tenant; others give every objective its scope.
+	// Scope is the scope of objectives that name none. "": "local", for hosts with a single
+	// tenant; other hosts give every objective its scope.
 	Scope memory.Scope
-	// Attempts at a task, over all workers, before it is BLOCKED. 0: 3, or one for
-	// each worker where Spend or Worth says when to stop.
+	// Attempts is how many attempts a task gets, over all workers, before it is BLOCKED.
+	// 0: 3, or one for each worker if Spend or Worth is set.
 	Attempts int
-	// Refusals is how many decisions for one goal the loop refuses (errors,
-	// malformed answers, skills that no worker has) before the goal is BLOCKED.
-	// Waiting for a model that is busy does not count. 0: 3.
+	// Refusals is how many decisions for one goal the loop refuses (errors, malformed answers,
+	// skills that no worker has) before the goal is BLOCKED. Waiting for a model that is busy
+	// does not count. 0: 3.
 	Refusals int
-	// Replans is how often a goal is reasoned about again after one of its
-	// tasks was BLOCKED. 0: never; then the goal is BLOCKED too. The alternatives
-	// of a decision are tried before, and do not count.
+	// Replans is how often the reasoner is asked for a new plan after a task was BLOCKED. The
+	// alternatives of a decision are tried before that, and do not count. 0: never; the goal
+	// is then BLOCKED too.
 	Replans int
-	// Pivot is what the loop does when metacognition says to pivot.
+	// Pivot is what the loop does when metacognition recommends to pivot.
 	Pivot PivotPolicy
-	// Attended says that a person answers what a run asks by itself: a run that
-	// is stuck is Asking. Otherwise it is Blocked, by CauseStuck.
+	// Attended says that a person answers the questions of a run that is stuck: the run is
+	// Asking. If false the run ends Blocked, with CauseStuck.
 	Attended bool
-	// Budget of objectives that set none.
+	// Budget is the budget of objectives that set none.
 	Budget Budget
-	// Bounds are budgets that runs share.
+	// Bounds are budgets that several runs share.
 	Bounds Bounds
-	// Spend is how many US dollars a run of a tenant may cost on average: what a
-	// run saves, later ones may use. Workers are then ranked as a ladder: who is
-	// worth its price next, given who has failed at this very task, until none is.
-	// 0: there is no average.
+	// Spend is how many US dollars a run of a tenant may cost on average: later runs may use
+	// what earlier ones have saved. Workers are then ranked as a ladder: next comes the worker
+	// most worth its price, given which workers have failed at this task, until none is.
+	// 0: no average.
 	Spend float64
-	// Worth is what a delivery and a second of a worker are worth in US dollars.
-	// With a Success it ranks workers as a ladder too; with Spend it is the most
-	// that a delivery is ever worth. Policies other than rank's Learned ignore both.
+	// Worth is what a delivery, and a second of a worker, are worth in US dollars. With a
+	// Success it ranks workers as a ladder too; with Spend it is the most that a delivery is
+	// worth. Policies other than rank's Learned ignore both.
 	Worth rank.Worth
 
-	// ReasonTimeout bounds one call of the reasoner. 0: ten minutes. One that misses it is a
-	// refused decision; model.Timeout, with less, has the run wait for a model that hangs.
+	// ReasonTimeout bounds one call of the reasoner. 0: ten minutes. A call that exceeds it is
+	// a refused decision. To make the run wait for a model that hangs, give the model a
+	// shorter model.Timeout.
 	//
-	// Negative is none, here and in the next two: the host's code is called on
-	// the goroutine of the run, which is faster. A call that hangs then hangs
-	// the run, which Close leaves behind; one that ends its goroutine ends the caller's
-	// of Run. A Budget with a Wall bounds deliberations all the same.
+	// Negative means no timeout, here and in the next two: arc calls the host's code on the
+	// goroutine of the run, which is faster. A call that hangs then hangs the run, and Close
+	// leaves both behind; a call that ends its goroutine ends that of Run's caller. A Budget
+	// with a Wall bounds deliberations nevertheless.
 	ReasonTimeout time.Duration
-	// AttemptTimeout bounds one attempt, its repeats included. 0: ten minutes.
+	// AttemptTimeout bounds one attempt with its repeats. 0: ten minutes.
 	AttemptTimeout time.Duration
 	// GateTimeout bounds the verdict of one gate. 0: ten minutes.
 	GateTimeout time.Duration
-	// ApprovalTTL bounds one approval: then an attempt in mode Veto is made, and any
-	// other denied. 0: one minute for an Approver, a day for a human.
+	// ApprovalTTL bounds the wait for one approval. After it an attempt in mode Veto is made,
+	// and any other is denied. 0: one minute for an Approver, a day for a person.
 	ApprovalTTL time.Duration
-	// ApproveFrom is the radius from which on attempts need an approval, in mode
-	// Gated. Self, the zero value: act.Fleet; act.Nowhere: only the workers' Mode decides.
+	// ApproveFrom is the least Blast with which attempts need an approval, as in mode Gated.
+	// The zero value, Self, means act.Fleet; with act.Nowhere only the workers' Mode decides.
 	ApproveFrom act.Blast
-	// ApproveAbove is what an attempt may cost, in US dollars as its worker's have on
-	// average, before it needs one. 0: any amount.
+	// ApproveAbove is the cost in US dollars above which an attempt needs an approval; the
+	// average of its worker's attempts is taken. 0: no cost needs one.
 	ApproveAbove float64
-	// Patience is how long Run holds on, in all, while a part of the host is away
-	// (a model, every worker for a task, a gate), before it returns the Report of
-	// a run that is Waiting. 0: two minutes; negative: not at all.
+	// Patience is how long Run waits, in all, for a part of the host that is away (a model,
+	// all workers for a task, a gate) before it returns the Report of a run that is Waiting.
+	// 0: two minutes; negative: it does not wait.
 	Patience time.Duration
-	// Grace is how long Close waits for executors before it cancels their
-	// contexts, and for what it closes. 0: five seconds; negative: not at all.
+	// Grace is how long Close waits for executors before it cancels their contexts, and then
+	// for the parts that it closes. 0: five seconds; negative: it does not wait.
 	Grace time.Duration
 
-	// Retention bounds what stays of runs that are finished.
+	// Retention bounds which finished runs are kept.
 	Retention Retention
 
-	// Policy ranks the workers by the Book of a tenant: it is called once for
-	// each, and again for one that was not in use for long. nil: Learned of
+	// Policy returns the policy that ranks the workers of a tenant, by its Book. It is called
+	// once for each tenant, and again for a tenant that was idle for long. nil: Learned of
 	// rank.Book, with its defaults.
 	Policy func(*rank.Book) rank.Policy
-	// Memory tunes the memory, such as by an Embedder. Its Now, Seed, Sanitizer, Home and
-	// Shared do not count: they are those below.
+	// Memory configures the memory, with an Embedder for example. Its Now, Seed, Sanitizer,
+	// Home and Shared are ignored: the Agent sets them by the options below.
 	Memory memory.Options
-	// Learn tunes recall for injection, and when chunks fire.
+	// Learn configures recall for injection, and when chunks fire.
 	Learn learn.Options
 
-	// Maintain is how often an open Agent calls [Agent.Maintain] by itself, for each
-	// scope that was written to since. A scope that it has not seen before is due
-	// for the first time after as long. 0: a day; negative: never.
+	// Maintain is how often an open Agent calls [Agent.Maintain] by itself for each scope that
+	// was written to since the last call. For a scope that it sees for the first time the
+	// first call comes after that time too. 0: a day; negative: never.
 	Maintain time.Duration
 
-	// Sanitizer takes secrets out of every text that is kept or told: records, what is
-	// learned, embeddings, events, spans, logs, errors and Reports. The host's own
-	// parts get the texts as they are. nil: the zero Sanitizer. One without a key gets
-	// that of the store, so that equal secrets have equal tags.
+	// Sanitizer takes secrets out of every text that arc stores or passes on: records, what is
+	// learned, embeddings, events, spans, logs, errors and Reports. The host's own parts get
+	// the texts unchanged. nil: the zero Sanitizer. A Sanitizer without a key gets the key of
+	// the store, so that equal secrets have equal tags.
 	Sanitizer *redact.Sanitizer
 
-	// Logger is told of what goes wrong around a run (a part that panics, a
-	// gate that fails) at Error, and of each event at Debug. nil: discards.
+	// Logger logs faults around a run (a part that panics, a gate that fails) at Error, and
+	// each event at Debug. nil: discards.
 	Logger *slog.Logger
 	// Hooks are called as a run proceeds.
 	Hooks Hooks
-	// TracerProvider and MeterProvider take spans and measurements by
-	// OpenTelemetry's conventions for generative AI; docs/telemetry.md lists
-	// them. Nil: none are made, which costs nothing.
+	// TracerProvider and MeterProvider take spans and measurements by OpenTelemetry's
+	// conventions for generative AI; docs/telemetry.md lists them. nil: none are made, at no
+	// cost.
 	TracerProvider trace.TracerProvider
 	MeterProvider  metric.MeterProvider
-	// Name is that of the agent in spans and measurements ("": "arc"), and in the
-	// scopes of its episodes, see [Objective].Episodes.
+	// Name is the agent's name in spans and measurements ("": "arc"), and in the scopes of its
+	// episodes: see [Objective].Episodes.
 	Name string
-	// ShowTexts has spans and logs show what a run is about: objectives, tasks,
-	// outputs, complaints, errors; sanitized, and cut at 8 KiB. Without it
-	// they show ids, names, counts and classes of errors only.
+	// ShowTexts makes spans and logs contain texts: objectives, tasks, outputs, complaints and
+	// errors, sanitised and cut at 8 KiB. If false they have ids, names, counts and classes of
+	// errors only.
 	ShowTexts bool
 
-	// Replica is the name of this Agent among those that are open on the same store
-	// at the same time: each has another, and keeps it over restarts if it can. Of two with one
-	// name the runs are with the one that was opened last. "": there is no other.
+	// Replica is the name of this Agent among the Agents that have the same store open. Their
+	// names are distinct; a replica should keep its name over restarts. If two have one name,
+	// the one that was opened last gets the runs. "": no other Agent has the store open.
 	//
-	// A named Agent has a lease of each run that it is live with, and goes on with
-	// those of Agents that are gone. The store is a store.Watcher, by which it hears of
-	// what the others do. What is promised stands in docs/reliability.md.
+	// A named Agent holds a lease of each run that is live with it, and resumes the runs of
+	// Agents that are gone. Its store has to be a store.Watcher, by which it learns of the
+	// others' changes. docs/reliability.md lists what is guaranteed.
 	Replica string
-	// Lease is how long a run is left to a replica that is not heard of. It is renewed
-	// with every commit, and by itself in a long step. 0: 15 s; at least 5 s.
+	// Lease is how long a run is left to a replica that has not been heard of. Every commit
+	// renews it, and in a long step the Agent does. 0: 15 s; at least 5 s.
 	Lease time.Duration
 
-	// ReadYourWrites is how long a run that begins or goes on at a replica waits to hear of
-	// all that was acknowledged before: what others have remembered, and what their runs
-	// have taught. Then it does without, and the Logger is told. It costs a small commit.
-	// 0: a second; negative: it does not wait.
+	// ReadYourWrites is how long a run that begins or is resumed at a replica waits until this
+	// one knows all writes that were acknowledged before: what other replicas have remembered,
+	// and what their runs have taught. After that time the run goes on without, and the Logger
+	// says so. It costs one small commit. 0: a second; negative: it does not wait.
 	ReadYourWrites time.Duration
 
-	// Now is the clock, which several goroutines call. nil: time.Now. That of a replica has monotonic
-	// time, as time.Now's has: where it jumps ahead by a Lease, runs of others are taken over early. The
-	// others' commits are refused then, and nothing is done twice, except the attempt under way.
+	// Now is the clock; several goroutines call it. nil: time.Now. A replica's clock has to be
+	// monotonic, as time.Now is. If it jumps ahead by a Lease, this replica takes over the runs
+	// of others too early: their next commits fail, and nothing is done twice except the
+	// attempt in flight.
 	Now func() time.Time
-	// Seed of every draw. 0: a random one.
+	// Seed is the seed of all draws. 0: a random one.
 	Seed uint64
 }
 
-// Bounds are budgets that runs share, those of other replicas too. An attempt reserves
-// what its worker takes on average before it begins, and what it took is settled
-// after. Zero fields are unbounded, Steps too.
+// Bounds are budgets that several runs share, also those of other replicas. An attempt
+// reserves its worker's average usage before it begins, and settles what it has used after.
+// In each of them zero fields, Steps included, are no bound.
 type Bounds struct {
 	Session Budget // of all runs of a session
 	Scope   Budget // of all runs of a scope
 	Day     Budget // of all runs of a tenant in a day, by UTC
 }
 
-// Retention bounds what stays of runs that are finished, in each tenant. Memories
-// are never pruned, nor are runs that are not finished. Agent.Maintain prunes the
-// tenant of its scope, and an open Agent each tenant, every Options.Maintain. The
-// zero value is ready.
+// Retention bounds which finished runs of each tenant are kept. Memories, and runs that are
+// not finished, are never deleted. Agent.Maintain deletes runs of its scope's tenant, and an
+// open Agent those of each tenant every Options.Maintain. The zero value means the defaults.
 type Retention struct {
-	// Age after which a finished run is deleted, as View.Delete does, counted from
-	// when it began; a job of a queue, with what it logged, from when it ended; and a
-	// proposal that came to nothing, from when that was decided. 0: 90 days; negative: never.
+	// Age is how old things get before they are deleted: a finished run since it began, as by
+	// View.Delete; a job of a queue, with its cycles, since it ended; a proposal that was
+	// rejected, undone, or has expired or failed, since then. 0: 90 days; negative: no limit.
 	Age time.Duration
-	// Count is how many finished runs stay, the latest. 0 or negative: any number.
+	// Count is how many finished runs are kept, the latest. 0 or negative: no limit.
 	Count int
-	// Samples is the age after which a worker's sample no longer counts where the
-	// last samples of a skill do. 0: 400 days; negative: never.
+	// Samples is the age after which a sample leaves the window of the last samples of a
+	// skill. 0: 400 days; negative: no limit.
 	Samples time.Duration
 }
 
-// PivotPolicy says what the loop does when the monitor recommends to pivot.
+// PivotPolicy is what the loop does when the monitor recommends to pivot.
 type PivotPolicy int
 
-// The policies. With any of them an assessment is an event and stands in the
-// Report, the next Brief has its advice and the alternatives that are left, and
-// a decision for an approach, or for tasks, that failed three times at the goal
-// is refused, with the reason in Brief.Complaint.
+// The policies. With each of them the assessment is an event and is in the Report; the next
+// Brief has its advice and the alternatives that are left; and a decision for an approach, or
+// for tasks, that have failed three times at the goal is refused, with the reason in
+// Brief.Complaint.
 const (
-	// PivotFlag goes no further.
+	// PivotFlag does nothing more.
 	PivotFlag PivotPolicy = iota
-	// PivotAuto drops a plan that keeps failing once no worker is left to try it,
-	// and reasons again, three times a goal beyond Options.Replans. Where the assessment adds
-	// StartFresh, the Brief leaves out the failed attempts and the memories so far;
-	// where it adds AskHuman, the run asks (see Options.Attended); GiveUp ends it.
+	// PivotAuto drops a plan that keeps failing once no worker is left to try it, and asks the
+	// reasoner again, three times a goal beyond Options.Replans. If the assessment adds
+	// StartFresh, the Brief leaves out earlier failed attempts and memories; if it adds
+	// AskHuman, the run asks (see Options.Attended); GiveUp ends the run.
 	PivotAuto
-	// PivotAsk stops the run and asks a human.
+	// PivotAsk stops the run and asks a person.
 	PivotAsk
 )
 
-// Agent runs objectives and keeps what is learned. New and Open make one: methods of the zero
-// Agent, and of nil, panic. It is safe for concurrent use; runs of different ids may overlap. While
-// it is open, a goroutine of its own goes on with runs that are Waiting, once they are due.
+// Agent runs objectives and stores what is learned. New and Open make one; methods of the zero
+// Agent and of nil panic. It is safe for concurrent use, and runs of different ids may overlap.
+// An open Agent has a goroutine that resumes runs that are Waiting once they are due.
 type Agent struct {
 	o Options
 
-	// What is kept: the store, and the Writer that its parts share, so that
-	// what a step has learned is one commit with the step. Close closes a store
-	// that is owned.
+	// The store, and the Writer that all parts share, so that a step and what it has
+	// learned are one commit. Close closes the store if it is owned.
 	st     *flush.Shared
 	w      *flush.Writer
 	leases *lease.Store // below st; nil: no other Agent is open on it
-	// news is 1 and one more for each write to statistics that was seen.
+	// news counts the writes of other replicas to statistics, from 1.
 	news   atomic.Uint64
 	opened chan struct{} // closed once the Agent is open
-	peers  *peers.Self   // among other Agents; nil: there are none
+	peers  *peers.Self   // this Agent among the replicas; nil: it is the only one
 	owned  bool
-	files  filer // nil: the store keeps nothing of what was deleted
+	files  filer // nil: the store has no method Purge
 
 	// The host's parts.
 	reasoner reason.Reasoner
@@ -280,46 +281,45 @@ type Agent struct {
 	sources  []reason.Source
 	secrets  func(context.Context, memory.Scope, string, []string) (map[string]string, error)
 	runner   *act.Runner
-	asks     bool // an Approver, within the step
+	asks     bool // there is an Approver, which is asked within a step
 
 	// The parts that learn.
 	bank    *memory.Bank
 	tenants *pool.Pool[*tenant]
-	last    atomic.Pointer[scoped] // what it has of the scope that was asked for last
+	last    atomic.Pointer[scoped] // of the scope that was used last
 
-	watch *observer // nil: no provider is given
+	watch *observer // nil: there is no provider
 	hooks guard.Outlet
 
 	unpriced atomic.Int64 // Health.Unpriced
 
-	// writes holds what commits need, *write, for the next to use again.
-	writes sync.Pool
-	// veils holds what runs have hidden their secrets with, *veil.Veil, for the next.
-	veils sync.Pool
+	writes sync.Pool // of *write
+	veils  sync.Pool // of *veil.Veil
 
-	runs *roster.Roster // those that are live
+	runs *roster.Roster // live runs
 	mu   struct {
 		sync.Mutex
-		// kept are the goals of the controllers of Keep, by name.
+		// kept has the goals of Keep's controllers, by name.
 		kept map[string]kept
 	}
-	ids    atomic.Uint64 // generated
+	ids    atomic.Uint64 // how many run ids were generated
 	upkeep *upkeep.Keeper
-	// maintained is when scopes are to be looked at again, in Unix nanoseconds.
+	// maintained is when to look next for scopes to maintain, in Unix nanoseconds.
 	maintained atomic.Int64
-	// dated is when runs were last looked for that began to wait ahead of time, in Unix nanoseconds.
+	// dated is when the Agent last looked for runs that wait for a time too far ahead, as after
+	// a clock was put back, in Unix nanoseconds.
 	dated   atomic.Int64
-	keeping chan struct{} // holds one while a scope is maintained, or erased
+	keeping chan struct{} // a lock: a scope is being maintained, or erased
 	erased  atomic.Int64  // counts calls of Erase
-	pruned  int64         // when the last prune began; of the one that maintains
+	pruned  int64         // when the last prune began; used while maintaining only
 
-	// closeOnce has Shutdown begin to end the parts.
+	// closeOnce starts the end of the parts, in Shutdown.
 	closeOnce sync.Once
 	ending    *winddown.Down
 }
 
-// tenant is what the Agent has of a tenant beside memory and runs: the parts
-// that keep its statistics and sessions, and learn from its outcomes.
+// tenant is what the Agent has in memory of a tenant beside memories and runs: the parts
+// that keep its statistics and sessions, and that learn from outcomes.
 type tenant struct {
 	name      string
 	book      *rank.Book
@@ -327,16 +327,14 @@ type tenant struct {
 	monitor   *meta.Monitor
 	learner   *learn.Learner
 	proposals *proposal.Book
-	// applied is what the proposals do that were approved; one decision is carried out at a time.
-	applied  atomic.Pointer[applied.Set]
-	deciding sync.Mutex
-	ledgers  *ledger.Book
-	breakers *breaker.Set
-	news     atomic.Uint64 // of the Agent, when the statistics caught up
+	applied   atomic.Pointer[applied.Set] // effects of the approved proposals
+	deciding  sync.Mutex                  // one decision about proposals at a time
+	ledgers   *ledger.Book
+	breakers  *breaker.Set
+	news      atomic.Uint64 // Agent.news as of the last catchUp
 }
 
-// tenant returns the tenant of a scope. Every call that succeeds is paired with
-// handBack.
+// tenant returns the tenant of a scope. Each successful call has to be paired with handBack.
 func (a *Agent) tenant(ctx context.Context, scope memory.Scope) (*tenant, error) {
 	if err := scope.Check(); err != nil {
 		return nil, err
@@ -353,8 +351,8 @@ func (a *Agent) tenant(ctx context.Context, scope memory.Scope) (*tenant, error)
 // handBack ends the use of a tenant.
 func (a *Agent) handBack(own *tenant) { a.tenants.Put(own.name) }
 
-// catchUp has the statistics of a tenant be what other replicas have made of them, if any
-// has written some since they were.
+// catchUp refreshes the statistics of a tenant if another replica has written any since the
+// last refresh.
 func (a *Agent) catchUp(ctx context.Context, own *tenant) error {
 	now := a.news.Load()
 	if own.news.Swap(now) == now {
@@ -373,32 +371,37 @@ type kept struct {
 	by    *goal.Controller
 }
 
-// Hooks are called as a run proceeds, one after another within a run, which
-// waits for them. A hook must not block: the run leaves behind a call that has
-// not returned after ten seconds, and drops further calls until it does. Calls
-// that panic, are left behind or dropped do no harm to a run; the Logger is told
-// of the first two, and Health.Dropped counts them all. Nil hooks are skipped.
+// Hooks are called as a run proceeds. A run waits for each call. A hook must not block: after
+// ten seconds the run leaves the call behind, and makes no further call until that returns. A
+// hook that panics or hangs does not harm the run. The Logger logs panics and calls that were
+// left behind; Health.Dropped counts these and the calls that were not made. Nil hooks are
+// skipped.
 type Hooks struct {
-	// After the commit of the step that the event belongs to.
+	// Event is called after the commit of the step that the event belongs to.
 	Event func(Event)
 }
 
 // hookLimit is how long a run waits for a hook.
 const hookLimit = 10 * time.Second
 
-// EventKind says what happened.
+// EventKind is what has happened.
 type EventKind string
 
-// The kinds of event, in the order in which a run meets them. Six more have no
-// constant, since the Report tells the same: "asked" (Text: the questions),
-// "waiting" (Text: the cause, and what the run waits for), "subgoal" (Text: the
-// subgoal), "learned" (IDs: the memories stored or strengthened; Text: "rejected" and
-// why, if memory did not take one), "delivered" (a goal was reached) and "escalated"
-// (Text: the cause and the reason), with which a person is to be told: the run is
-// blocked, or asks since it is stuck, and is the tenant's first of the day (by UTC)
-// with that cause, that end of its last attempt, and that skill.
+// The kinds of event, in the order in which a run meets them. Six more have no constant, since
+// the Report tells the same:
+//
+//	asked      the run asks; Text: the questions
+//	waiting    Text: the cause, and what the run waits for
+//	subgoal    Text: the subgoal
+//	learned    IDs: the memories stored or strengthened; Text: "rejected" and why, if memory
+//	           did not accept one
+//	delivered  a goal was reached
+//	escalated  a person should be told; Text: the cause and the reason
+//
+// A run is escalated if it is blocked, or asks because it is stuck, and is the tenant's first
+// of the day (by UTC) with this cause, this end of its last attempt, and this skill.
 const (
-	// EventAssessed has the recommendation in Text, unless it is to go on.
+	// EventAssessed has the recommendation in Text, unless that is to continue.
 	EventAssessed EventKind = "assessed"
 	// EventPivot has the evidence in Text.
 	EventPivot EventKind = "pivot"
@@ -430,17 +433,17 @@ const (
 	eventEscalated EventKind = "escalated"
 )
 
-// Event is something that happened in a run. The Agent reports an event once
-// the step that it belongs to is committed, so it never takes one back. A
-// crash that undoes a step takes the step's events with it, unseen.
+// Event is something that happened in a run. The Agent reports an event after the commit of
+// its step, so an event is never taken back. If a crash loses a step, its events were not
+// reported either.
 type Event struct {
 	// Seq numbers the events of a run, from 1.
 	Seq  int       `json:"seq"`
 	At   time.Time `json:"at"`
 	Run  string    `json:"run"`
 	Kind EventKind `json:"kind"`
-	// Scope is that of the run, whose id is unique in its tenant. JSON, which is for
-	// those whose run it is, leaves it out.
+	// Scope is the run's scope; run ids are unique in a tenant. JSON leaves it out, since a
+	// reader of a run's events knows it.
 	Scope memory.Scope `json:"-"`
 	// Goal is the objective, or the subgoal that is being worked on.
 	Goal string `json:"goal"`
@@ -450,7 +453,7 @@ type Event struct {
 	// Worker makes the attempt.
 	Worker string      `json:"worker,omitempty"`
 	Pass   bool        `json:"pass,omitempty"`
-	Gate   string      `json:"gate,omitempty"` // that did not pass the attempt
+	Gate   string      `json:"gate,omitempty"` // the gate that rejected the attempt
 	Text   string      `json:"text,omitempty"`
 	IDs    []memory.ID `json:"ids,omitempty"`
 	// Ranking is best first, with the parts of each score.
@@ -459,44 +462,44 @@ type Event struct {
 	Wall time.Duration `json:"wall,omitempty"`
 }
 
-// turn is what the phases work on: a run's state, and what goes with it while
-// it is in memory.
+// turn is what the phases work on: a run's state, and what belongs to it while the run is in
+// memory.
 type turn struct {
 	a      *Agent
 	own    *tenant
 	s      state
 	key    string   // of the state's record
-	was    Status   // as it was committed last
-	called string   // Work.Key of the attempt at hand, once it was asked for
-	call   act.Call // by which that is made
+	was    Status   // as of the last commit
+	called string   // Work.Key of the current attempt, once it was needed
+	call   act.Call // makes the current attempt
 
-	// veil hides the secrets of the run. lost are the fields that lack one, since it has
-	// changed.
+	// veil hides the run's secrets. lost are the paths of texts whose secret cannot be put
+	// back, since its value has changed.
 	veil *veil.Veil
 	lost []string
 
-	// What goes with the state, restored from records where a run goes on: the
-	// memories recalled for the innermost aim, what was delivered so far, and the
-	// output of the attempt at hand.
+	// What belongs to the state, and is read from records when a run is resumed: the memories
+	// recalled for the innermost aim, the deliveries so far, and the output of the current
+	// attempt.
 	shown   shown
 	lineage []act.Delivery
 	output  json.RawMessage
-	// known is what is known against actions in the situation.
+	// known are the known failures in the situation.
 	known struct {
 		*known.Known
 		situation string
 		looked    bool
 	}
 
-	// patience is how long the caller still holds on while the run waits, and
-	// pause how long the wait at hand is. adopted: the caller has left, and the
-	// Agent goes on with the run; listed is the due time that the index has.
+	// patience is how long the caller still waits with the run, pause the length of the
+	// current wait. adopted: the caller has left, and the Agent continues the run. listed
+	// is the run's due time in the index.
 	patience, pause time.Duration
 	adopted         bool
 	listed          int64
-	abiding         bool // the caller holds on
+	abiding         bool // the caller is waiting with the run
 
-	abreast bool // what was acknowledged before is known, or was waited for
+	abreast bool // see hearOthers: this replica is up to date, or has waited long enough
 
 	// paid is what the run had used when it was last settled.
 	paid ledger.Amount
@@ -505,36 +508,31 @@ type turn struct {
 	watched bool
 	// learned: the step has changed what is learned.
 	learned bool
-	// heard keeps what the step's attempt has come to for its worker's breaker.
+	// heard stores the outcome of the step's attempt for its worker's breaker.
 	heard store.Op
-	// events are those of the step.
+	// events are the events of the step.
 	events []Event
 
-	// did is what the phase at hand has done, for telemetry and the log.
+	// did is what the current phase has done, for telemetry and the log.
 	did struct {
-		// used is what the reasoner has used.
-		used act.Usage
-		// fault is the error of the reasoner, the worker or a gate.
-		fault error
-		// stack is that of a worker that panicked.
-		stack []byte
-		// sources are the errors of the sources, nil for those that answered.
-		sources []error
-		// lessons counts the patterns and failures stored or strengthened.
-		lessons int
+		used    act.Usage // of the reasoner
+		fault   error     // of the reasoner, the worker or a gate
+		stack   []byte    // of a worker that panicked
+		sources []error   // of the sources; nil for those that answered
+		lessons int       // patterns and failures stored or strengthened
 	}
 }
 
-// shown are the memories of the innermost aim, what is known of the person or project
-// of the scope, and the chunks among the memories, once they were matched.
+// shown are the memories recalled for the innermost aim, the facts about the person or project
+// of the scope, and the chunks among the memories, once they are matched.
 type shown struct {
 	learn.Found
 	facts   []memory.Hit
-	matched bool // Chunks are those among Hits
+	matched bool // Chunks is set
 }
 
-// memories are those that are shown for the aim, the background, and facts: none of what
-// was found before a fresh start.
+// memories returns what is shown for the aim: memories, background, and facts. It leaves out
+// what was found before a fresh start.
 func (t *turn) memories() (hits, background, facts []memory.Hit) {
 	if n := t.shown.Trusted; t.s.aim().Cleared == 0 {
 		hits, background, facts = t.shown.Hits[:n:n], t.shown.Hits[n:], t.shown.facts
@@ -542,7 +540,7 @@ func (t *turn) memories() (hits, background, facts []memory.Hit) {
 	return hits, background, facts
 }
 
-// emit adds an event to those of the step.
+// emit adds an event to the step's.
 func (t *turn) emit(kind EventKind, e Event) {
 	t.s.Seq++
 	if kind == EventDecided || kind == EventFired {
@@ -560,7 +558,7 @@ func (t *turn) emit(kind EventKind, e Event) {
 	t.events = append(t.events, e)
 }
 
-// work is the attempt at hand as gates see it.
+// work returns the current attempt as gates see it.
 func (t *turn) work() act.Work {
 	s, g, c := &t.s, t.s.aim(), t.s.Current
 	task := g.Tasks[g.Next]
@@ -586,15 +584,14 @@ func (t *turn) work() act.Work {
 	}
 }
 
-// block gives the innermost aim up. Learn takes it in.
+// block gives the innermost aim up. The next phase learns from that.
 func (t *turn) block(cause Cause, why string) phase {
 	t.s.aim().Blocked, t.s.aim().Cause = why, cause
 	t.s.Current = nil
 	return phaseLearn
 }
 
-// know looks up what is known against actions in the situation of the aim, unless
-// that is at hand.
+// know looks up the known failures in the situation of the aim, unless they are at hand.
 func (t *turn) know(ctx context.Context) (err error) {
 	g := t.s.aim()
 	if t.known.looked && t.known.situation == g.Situation {
@@ -613,13 +610,13 @@ func (t *turn) know(ctx context.Context) (err error) {
 	return nil
 }
 
-// heeded reports whether the run goes by what is known against actions: a fresh
-// one does not, and none whose memories are withheld.
+// heeded reports whether the run heeds known failures. A fresh one does not, nor one whose
+// memories are withheld.
 func (t *turn) heeded() bool {
 	return t.known.Known != nil && !t.s.Objective.Fresh && len(t.s.aim().Withheld) == 0
 }
 
-// warnings are those at a task with one of the skills, or at any if none is given.
+// warnings returns the warnings for tasks with one of the skills, or for all if none is given.
 func (t *turn) warnings(skills ...string) []reason.Warning {
 	if !t.heeded() {
 		return nil
@@ -627,7 +624,7 @@ func (t *turn) warnings(skills ...string) []reason.Warning {
 	return t.known.Warnings(skills...)
 }
 
-// action is the task at hand in the hands of a worker.
+// action returns the current task as an action of a worker.
 func (t *turn) action(worker string) known.Action {
 	o, g := &t.s.Objective, t.s.aim()
 	return known.Action{
@@ -635,18 +632,17 @@ func (t *turn) action(worker string) known.Action {
 	}
 }
 
-// ask has the run wait for a human.
+// ask makes the run wait for a person's answer.
 func (t *turn) ask(questions ...string) phase {
 	t.s.aim().Questions, t.s.Status = questions, Asking
 	t.emit(eventAsked, Event{Text: strings.Join(questions, "\n")})
 	return phaseAsk
 }
 
-// longestWait bounds the time between two tries, whatever an error asks for.
+// longestWait bounds the time between two tries, even if an error asks for more.
 const longestWait = 5 * time.Minute
 
-// away notes that the worker of the attempt at hand is not there. The attempt
-// is as if it had not been made.
+// away notes that the worker of the current attempt is away. The attempt does not count.
 func (t *turn) away(after time.Duration) {
 	g, c := t.s.aim(), t.s.Current
 	until := t.a.o.Now().Add(min(max(after, time.Minute), longestWait)).UnixNano()
@@ -655,8 +651,8 @@ func (t *turn) away(after time.Duration) {
 	g.Tries--
 }
 
-// wait has the run wait for a part of the host before it goes on in the phase at
-// hand. after is how long the part asks to wait. 0: it does not say.
+// wait makes the run wait for a part of the host, and repeat the current phase then. after is
+// the wait that the part asks for. 0: none is asked for.
 func (t *turn) wait(cause Cause, why string, after time.Duration) phase {
 	s, now := &t.s, t.a.o.Now()
 	t.pause = t.a.pause(s, after)
@@ -667,9 +663,9 @@ func (t *turn) wait(cause Cause, why string, after time.Duration) phase {
 	return s.Phase
 }
 
-// pause is how long a run waits before its next try: as long as it is asked to, or
-// a second, twice as long each time, and up to a quarter more, drawn by run and try,
-// so that runs that wait for the same do not come together.
+// pause returns how long a run waits before its next try: as long as the part asks for, or a
+// second, doubled with each try. A random share of up to a quarter, drawn by run and try, keeps
+// runs that wait for the same part from trying together.
 func (a *Agent) pause(s *state, after time.Duration) time.Duration {
 	if after > 0 {
 		return min(max(after, time.Second), longestWait)
@@ -681,9 +677,9 @@ func (a *Agent) pause(s *state, after time.Duration) time.Duration {
 	return after + time.Duration(draw.Float64()*float64(after)/4)
 }
 
-// due is when an Agent is to go on with the run: never with one that is over or
-// that its caller resumes. With one that is live it is when others may take it
-// for cut off.
+// due returns when an Agent has to resume the run, in Unix nanoseconds; 0: never, since the run
+// is over, or its caller resumes it. For a live run it is when other Agents may assume that
+// it was cut off.
 func (t *turn) due() int64 {
 	switch {
 	case t.s.Status == Waiting:
@@ -694,8 +690,8 @@ func (t *turn) due() int64 {
 	return 0
 }
 
-// lease is how long a run is left alone that another Agent may be live with: for
-// longer than any step takes. A store of this Agent's own knows no other.
+// lease returns how long a run that may be live in another Agent is left alone: longer than any
+// step takes. It is 0 if this Agent owns the store, since then there is no other.
 func (a *Agent) lease() time.Duration {
 	if a.owned {
 		return 0
@@ -717,7 +713,7 @@ func (a *Agent) veilFor(secrets act.Secrets) *veil.Veil {
 	return v
 }
 
-// kept is the turn as the store has it: what is learned is learned from that.
+// kept returns the turn as the store has it, without secrets. Learning uses that.
 func (t *turn) kept() *turn {
 	if !t.veil.Found {
 		return t
@@ -729,12 +725,12 @@ func (t *turn) kept() *turn {
 	return &k
 }
 
-// givenAgain returns the secrets of a run that goes on, by name: those that its caller
-// has given again, else the host's. It is not nil, and lacks those that are not to be had.
+// givenAgain returns the secrets of a run that is resumed, by name: those that its caller has
+// given, or else Host.Secrets. The result is not nil, and has no entry for a missing secret.
 func (a *Agent) givenAgain(ctx context.Context, s *state) act.Secrets {
 	given, asked := s.Objective.Secrets, slices.Sorted(maps.Keys(s.Secrets))
 	if given == nil && a.secrets != nil && len(asked) > 0 {
-		scope, id, names := s.Objective.Scope, s.ID, slices.Clone(asked) // a call that is left behind has its own
+		scope, id, names := s.Objective.Scope, s.ID, slices.Clone(asked) // the call may outlive this one
 		got, err := guard.Do(ctx, 10*time.Second, func(ctx context.Context) (map[string]string, error) {
 			got, err := a.secrets(ctx, scope, id, names)
 			if err == nil {
@@ -752,18 +748,18 @@ func (a *Agent) givenAgain(ctx context.Context, s *state) act.Secrets {
 	return own
 }
 
-// hide takes the secrets of a run out of what a person says of it, also those that are
-// not given again.
+// hide takes the secrets of a run out of a person's remark about it, also those that were not
+// given again.
 func (a *Agent) hide(s *state, text string) string {
 	return a.o.Sanitizer.Tagged(text, slices.Collect(maps.Values(s.Secrets))...)
 }
 
-// remark is what a person says of a run, as it is kept.
+// remark returns a person's remark about a run as it is stored.
 func (a *Agent) remark(ctx context.Context, s *state, text string) string {
 	return clip(a.o.Sanitizer.Knowing(slices.Collect(maps.Values(a.givenAgain(ctx, s)))...).Sanitize(a.hide(s, text)))
 }
 
-// unlock puts the secrets of a run back that goes on.
+// unlock puts the secrets of a run that is resumed back into its texts.
 func (t *turn) unlock(ctx context.Context) {
 	s := &t.s
 	if len(s.Secrets) == 0 || s.Status != Running {
@@ -783,8 +779,8 @@ func (t *turn) unlock(ctx context.Context) {
 	s.Objective.Secrets = own
 }
 
-// lacks says which text or secret that a part of the host is to get is not there any
-// more, "" if none is.
+// lacks names a secret, or a text with one, that a part of the host needs and that is lost. It
+// returns "" if none is.
 func (t *turn) lacks() string {
 	s, first := &t.s, ""
 	for name := range s.Secrets {
@@ -801,8 +797,8 @@ func (t *turn) lacks() string {
 	return ""
 }
 
-// clip bounds a text about an attempt. What is cut is cut without secrets: half of one
-// would not be found.
+// clip bounds a text about an attempt. It hides secrets before it cuts, since half a secret
+// would not be recognised.
 func (t *turn) clip(text string) string {
 	if len(text) > maxComplaint {
 		text = clip(t.veil.Hide(text))
@@ -810,12 +806,13 @@ func (t *turn) clip(text string) string {
 	return text
 }
 
-// filer is a store that keeps what was deleted until Purge.
+// filer is a store whose files hold deleted data until Purge.
 type filer interface {
 	Purge(context.Context) error
 }
 
-// keepStill keeps Erase, and what maintains scopes, from one another until done is called.
+// keepStill waits until no scope is being erased or maintained, and keeps it so until done is
+// called.
 func (a *Agent) keepStill(ctx context.Context) (done func(), err error) {
 	select {
 	case a.keeping <- struct{}{}:
@@ -825,7 +822,7 @@ func (a *Agent) keepStill(ctx context.Context) (done func(), err error) {
 	}
 }
 
-// tend calls a method of a store.
+// tend calls a method of a store, and makes its panics and errors safe.
 func tend(ctx context.Context, method func(context.Context) error) error {
 	var err error
 	return errors.Join(guard.Call(func() { err = guard.Error(method(ctx)) }), err)

@@ -37,12 +37,12 @@ import (
 	"github.com/arc-learn/arc/store/badger"
 )
 
-// Open returns an Agent that keeps everything in dir, which is created if it
-// is missing; with dir "" everything is kept in memory. Close closes the
-// store. The errors are New's and those of badger.Open.
+// Open returns an Agent that stores everything in dir, which it creates if it is missing; with
+// dir "" everything stays in memory. Close closes the store. The errors are those of New and
+// badger.Open.
 func Open(ctx context.Context, dir string, host Host, opts *Options) (*Agent, error) {
 	if err := store.CheckContext(ctx); err != nil {
-		// Before anything is created on disk, as what follows.
+		// This and the next check come before anything is created on disk.
 		return nil, err
 	}
 	o, runner, err := checked(host, opts)
@@ -66,10 +66,8 @@ func Open(ctx context.Context, dir string, host Host, opts *Options) (*Agent, er
 	return a, nil
 }
 
-// New returns an Agent over a store that the host has opened and will close, after
-// the Agent.
-// One error lists everything that is wrong with the host's parts and the
-// options.
+// New returns an Agent over a store that the host has opened, and closes after the Agent. One
+// error lists all problems with the host's parts and the options.
 func New(ctx context.Context, st store.Store, host Host, opts *Options) (*Agent, error) {
 	o, runner, err := checked(host, opts)
 	if err != nil {
@@ -83,7 +81,7 @@ func New(ctx context.Context, st store.Store, host Host, opts *Options) (*Agent,
 	return a, nil
 }
 
-// build returns an Agent without its background. The host's parts are checked.
+// build returns an Agent whose background is not started. Host and options have been checked.
 func build(ctx context.Context, st store.Store, host Host, o Options, runner *act.Runner) (*Agent, error) {
 	if guard.IsNil(st) {
 		return nil, errors.New("arc: the store is nil")
@@ -107,7 +105,7 @@ func build(ctx context.Context, st store.Store, host Host, o Options, runner *ac
 		skills: quoted.Skills{Names: slices.Sorted(maps.Keys(host.Skills)), All: maps.Clone(host.Skills)},
 	}
 	a.keeping = make(chan struct{}, 1)
-	a.files, _ = st.(filer) // nil: it keeps nothing of what was deleted
+	a.files, _ = st.(filer) // nil: st has no method Purge
 	var err error
 	if a.o.Sanitizer, err = veil.Keyed(ctx, shared, a.o.Sanitizer); err != nil {
 		return nil, fmt.Errorf("arc: %w", err)
@@ -170,7 +168,7 @@ func (o *Options) fill() {
 	o.Now = guard.Clock(o.Now)
 	if o.Seed == 0 {
 		var b [8]byte
-		crand.Read(b[:]) // never fails: it ends the process instead
+		crand.Read(b[:]) // never returns an error
 		o.Seed = binary.LittleEndian.Uint64(b[:]) | 1
 	}
 }
@@ -190,7 +188,7 @@ func (o *Options) check() error {
 		errs = append(errs, fmt.Errorf("option Pivot: unknown policy %d", o.Pivot))
 	}
 	errs = append(errs, key.CheckID("option Name", o.Name), key.CheckID("option Replica", o.Replica))
-	if least := 5 * time.Second; o.Lease < least { // it is renewed thrice, and looks are a second apart at least
+	if least := 5 * time.Second; o.Lease < least { // three renewals, at least a second apart
 		errs = append(errs, fmt.Errorf("option Lease: %v is less than %v", o.Lease, least))
 	}
 	if err := o.Scope.Check(); err != nil {
@@ -216,8 +214,8 @@ func (o *Options) check() error {
 	return errors.Join(errs...)
 }
 
-// checked returns the options with their defaults and what makes attempts, or every problem
-// with the host's parts and the options.
+// checked returns the options with their defaults and the Runner, or all problems with the
+// host's parts and the options.
 func checked(host Host, opts *Options) (o Options, runner *act.Runner, err error) {
 	o = options(host, opts)
 	if host.Reasoner != nil && guard.IsNil(host.Reasoner) {
@@ -241,13 +239,14 @@ func checked(host Host, opts *Options) (o Options, runner *act.Runner, err error
 	return o, runner, nil
 }
 
-// SetWorkers replaces the workers while runs go on, as after a file of act.LoadActions has
-// changed. It takes all or, with an error that lists everything that is wrong, none.
+// SetWorkers replaces the workers while runs continue, for example after a file of
+// act.LoadActions has changed. It replaces all of them, or none and returns an error that lists
+// all problems.
 //
-// An attempt under way ends with the worker that it was begun with, and is checked by
-// that one's gates; one whose worker is gone before it begins is not made, and the run takes
-// another. A worker is its name: approvals that wait, and what was learned, are those of
-// the worker who has it then, so what does something else wants a name of its own.
+// An attempt in flight ends with the worker and the gates with which it began. If a worker is
+// gone before its attempt begins, the run takes another worker. A worker is identified by its
+// name: pending approvals, and what was learned about a worker, pass to the new worker of that
+// name. So give a worker that does something else another name.
 func (a *Agent) SetWorkers(workers []act.Worker) error {
 	if err := a.runner.SetWorkers(workers); err != nil {
 		return fmt.Errorf("arc: the workers are as before: %w", err)
@@ -255,8 +254,8 @@ func (a *Agent) SetWorkers(workers []act.Worker) error {
 	return nil
 }
 
-// openParts opens memory over the store, with the clock, seed and sanitizer of the
-// Agent, and what it has of the default tenant.
+// openParts opens the memory over the store, with the Agent's clock, seed and sanitizer, and
+// the default tenant.
 func (a *Agent) openParts(ctx context.Context) (err error) {
 	m := a.o.Memory
 	m.Now, m.Seed, m.Sanitizer, m.Shared = a.o.Now, a.o.Seed, a.o.Sanitizer, a.leases != nil
@@ -274,7 +273,7 @@ func (a *Agent) openParts(ctx context.Context) (err error) {
 	if err := a.adopt(ctx); err != nil {
 		return fmt.Errorf("arc: records without a tenant: %w", err)
 	}
-	own, err := a.tenant(ctx, a.o.Scope) // whatever is wrong with the options shows now
+	own, err := a.tenant(ctx, a.o.Scope) // so that New returns errors of the tenant's options
 	if err == nil {
 		a.handBack(own)
 	}
@@ -328,18 +327,17 @@ func (a *Agent) openTenant(ctx context.Context, name string) (*tenant, error) {
 	return own, nil
 }
 
-// policyTimeout bounds one ranking by a policy of the host's.
+// policyTimeout bounds one ranking by a host's policy.
 const policyTimeout = 10 * time.Second
 
-// hostPolicy is a policy of the host's, which may panic, hang, or end its
-// goroutine.
+// hostPolicy wraps a host's policy, which may panic, hang, or end its goroutine.
 type hostPolicy struct{ theirs rank.Policy }
 
 func (p hostPolicy) Score(ctx context.Context, in rank.Situation, cs []rank.Candidate) ([]rank.Scored, error) {
 	ranking, err := guard.Do(ctx, policyTimeout, func(ctx context.Context) ([]rank.Scored, error) {
 		return p.theirs.Score(ctx, in, cs)
 	})
-	var known []rank.Scored // of those that were offered, each once
+	var known []rank.Scored // without unknown and repeated candidates
 	for _, s := range ranking {
 		offered := func(c rank.Candidate) bool { return c.Name == s.Candidate.Name }
 		again := func(k rank.Scored) bool { return offered(k.Candidate) }
@@ -350,7 +348,7 @@ func (p hostPolicy) Score(ctx context.Context, in rank.Situation, cs []rank.Cand
 	return known, err
 }
 
-// parts are what Shutdown ends, in order.
+// parts returns what Shutdown ends, in order.
 func (a *Agent) parts() []winddown.Part {
 	return []winddown.Part{
 		winddown.Named("runs", func() error { <-a.runs.Idle(); return nil }),
@@ -371,7 +369,7 @@ func (a *Agent) parts() []winddown.Part {
 			return a.tenants.Close(func(own *tenant) error { return errors.Join(own.book.Close(), own.monitor.Close()) })
 		}),
 		winddown.Named("store", func() error {
-			a.st.Shut() // also to a part that was left behind
+			a.st.Shut() // so that a part that was left behind commits nothing more
 			if a.owned {
 				return a.st.Close()
 			}
@@ -380,10 +378,10 @@ func (a *Agent) parts() []winddown.Part {
 	}
 }
 
-// BusyError is the error of a Shutdown, or a Close, whose time was up before all
-// parts of the Agent had ended. Those that it names are left behind: they end when
-// what they wait for returns, and commit nothing any more. A later Shutdown waits
-// for them, and returns nil once they have ended.
+// BusyError is the error of a Shutdown or Close whose time was up before all parts of the Agent
+// had ended. The parts that it names are left behind: they end when the host's code that they
+// wait for returns, and commit nothing more. A later Shutdown waits for them, and returns nil
+// once they have ended.
 type BusyError struct {
 	// Parts are runs, such as `run "acme/door"`, and "background", "memory",
 	// "tenants" and "store".
@@ -393,14 +391,13 @@ type BusyError struct {
 // Error names the parts.
 func (e *BusyError) Error() string { return "arc: left behind: " + strings.Join(e.Parts, ", ") }
 
-// Shutdown stops the intake of runs, lets the live ones finish their step, and
-// waits for them until ctx ends; then it cancels their executors. It ends what
-// the Agent does in the background, closes what it has opened, and returns, at the
-// latest a second after the end of ctx, with a *[BusyError] if something hangs. Runs
-// that were not finished go on with Resume when the Agent is opened again.
+// Shutdown refuses new runs, lets live runs finish their current step, and waits for them until
+// ctx ends; then it cancels their executors. It ends the background, closes what the Agent has
+// opened, and returns at the latest a second after the end of ctx, with a *[BusyError] if a part
+// hangs. Unfinished runs can be resumed when the Agent is opened again.
 //
-// Shutdown and Close may be called again, and concurrently: none waits for longer
-// than its own ctx, and the first that ends cancels the executors.
+// Shutdown and Close may be called again, and concurrently: each waits no longer than its own
+// ctx, and the first ctx that ends cancels the executors.
 func (a *Agent) Shutdown(ctx context.Context) error {
 	if ctx == nil {
 		return store.CheckContext(ctx)
@@ -423,7 +420,7 @@ func (a *Agent) Shutdown(ctx context.Context) error {
 	return &BusyError{left}
 }
 
-// Close is Shutdown with Options.Grace: it returns at the latest a second after
+// Close is Shutdown with a context of Options.Grace. It returns at the latest a second after
 // that.
 func (a *Agent) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), max(0, a.o.Grace))

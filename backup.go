@@ -14,9 +14,9 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// Backup writes all that the Agent's store holds, of all tenants, as of one moment, and
-// returns the number of entries; runs go on meanwhile. store.Verify checks what was
-// written, and store.Restore puts it into an empty store, for Open or New to use.
+// Backup writes a snapshot of the Agent's whole store, of all tenants, and returns the number
+// of entries. Runs continue meanwhile. store.Verify checks a backup, and store.Restore
+// restores it into an empty store, which Open or New can then use.
 func (a *Agent) Backup(ctx context.Context, w io.Writer) (entries int, err error) {
 	if err := store.CheckContext(ctx); err != nil {
 		return 0, err
@@ -33,9 +33,9 @@ func (a *Agent) Backup(ctx context.Context, w io.Writer) (entries int, err error
 // maxDamaged bounds the errors that Verify joins.
 const maxDamaged = 100
 
-// Verify reads all that the Agent's store holds, and compares each record with its
-// checksum. It returns the number of entries that it could read. The error joins a
-// store.ErrDamaged for each key that is, up to 100, or is that of the store.
+// Verify reads the Agent's whole store, and compares each record with its checksum. It
+// returns the number of entries that it could read. The error joins a store.ErrDamaged for
+// each damaged key, at most 100, or is that of the store.
 func (a *Agent) Verify(ctx context.Context) (entries int, err error) {
 	if err := store.CheckContext(ctx); err != nil {
 		return 0, err

@@ -17,24 +17,26 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// Erase removes all that is kept of a scope and of those below it, of a user or,
-// for a scope of one segment, of a tenant: runs with their outputs, memories with
-// their vectors, identity, samples, sessions, experiments, and the jobs of queues; what
-// works on one has lost it. A run touches the scope if it is in it, or recalls
-// from it or tells its episodes there: such a run goes as a whole, and with it what was
-// learned from it in other scopes, and what was drawn from that, also where the run was
-// deleted before. Samples of deleted runs go, too: whose they were is not known any more.
-// What stays of a user are sums of its tenant that hold no text. The scope must be named:
-// "" is memory.ErrScope.
+// Erase deletes all data of a scope and of the scopes below it: that of a user or, for a
+// scope of one segment, of a tenant. It deletes runs with their outputs, memories with
+// their vectors, identity, samples, sessions, experiments, and the jobs of queues, also
+// those in progress. "" is memory.ErrScope here.
 //
-// A run that cannot be read may be of the scope: it stays, and the error says which, once all
-// else is gone.
+// A run touches the scope if it is in it, recalls from it, or writes its episodes there.
+// Erase deletes such a run as a whole, with all that was learned from it in other scopes and
+// derived from that, even if the run itself was deleted before. It also deletes the samples
+// of deleted runs, since their scope is no longer known. Of a user's data only sums of the
+// tenant stay, which contain no text.
 //
-// The error is ErrRunning while a run is live that touches the scope, at any replica; until Erase
-// returns, the tenant's runs that would begin, or go on, get ErrRunning. No other
-// call may use the memory or identity of the scope meanwhile. After another error a
-// part may be gone: call it again. A store with a method Purge is then asked for it: Badger's
-// files hold none of it either, nor do PostgreSQL's tables. Backups are the host's.
+// A run that cannot be read may touch the scope. It stays, and the error names it, once all
+// else is deleted.
+//
+// The error is ErrRunning while a run that touches the scope is live, at any replica; until
+// Erase returns, the tenant's runs cannot begin or continue, and get ErrRunning. No other
+// call may use the memory or identity of the scope meanwhile. After another error a part may
+// be deleted: call Erase again. At the end Erase calls the store's method Purge, if it has
+// one, after which Badger's files and PostgreSQL's tables do not hold the data either.
+// Erasing backups is up to the host.
 func (a *Agent) Erase(ctx context.Context, scope memory.Scope) error {
 	if err := errors.Join(store.CheckContext(ctx), scope.Check()); err != nil {
 		return fmt.Errorf("erase: %w", err)

@@ -25,17 +25,17 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// Export writes what is kept of a scope and of those below it, as JSON lines that Import
+// Export writes all data of a scope and of the scopes below it, as JSON lines that Import
 // reads: runs that touch the scope (see Erase) with their outputs, jobs of queues with their
-// cycles, memories, identity, endings, experiments, and the samples and outcomes of these runs. For a scope of one
-// segment, a tenant, statistics go as a whole, with proposals and the ledgers of goals.
-// What runs have taught in other scopes of the tenant stays with these, and what
-// they have used of Options.Bounds is not carried along: Erase alone follows it there.
-// Values are as they lie on disk, so texts have no more secrets than there; vectors go along.
+// cycles, memories with their vectors, identity, endings, experiments, and the samples and
+// outcomes of these runs. For a tenant, a scope of one segment, it writes all statistics,
+// proposals, and the ledgers of goals. It leaves out what runs have taught in other scopes
+// of the tenant, and what they have used of Options.Bounds. Values are written as they are
+// stored, hence without the secrets that were never stored.
 //
-// The error is ErrRunning while a run is live that touches the scope; until Export
-// returns, the tenant's runs that would begin, or go on, get ErrRunning. What is written
-// after an error is no whole parcel, and Import refuses it.
+// The error is ErrRunning while a run that touches the scope is live; until Export returns,
+// the tenant's runs cannot begin or continue, and get ErrRunning. After an error the output
+// is incomplete, and Import refuses it.
 func (a *Agent) Export(ctx context.Context, scope memory.Scope, w io.Writer) error {
 	err := errors.Join(store.CheckContext(ctx), scope.Check())
 	if err == nil && guard.IsNil(w) {
@@ -195,22 +195,25 @@ func (a *Agent) giveRun(ctx context.Context, e store.Entry, scope memory.Scope, 
 // upkeepOf is the scope in the key of an upkeep, unless it is too long for one.
 func upkeepOf(k string) memory.Scope { return memory.Scope(k[strings.LastIndexByte(k, 0)+1:]) }
 
-// Import takes in what Export has written, and returns its scope. The file is checked as a
-// whole before anything of it is kept, in the store, so it may be larger than memory. Runs
-// go on where they stood: one that is Waiting is resumed once it is due. Records that the
-// store has are left alone: the same file again changes nothing. Where a record is there and
-// differs the error is store.ErrConflict, and nothing has changed: Erase the scope before, to
-// replace it. Samples and outcomes of a user's runs are counted with those of the tenant.
+// Import stores what Export has written, and returns its scope. It checks the whole file
+// before it changes anything; meanwhile the file's content lies in the store, so that it can
+// be larger than memory. Imported runs continue from their last commit: one that is Waiting
+// is resumed once it is due. Samples and outcomes of a user's runs count among those of the
+// tenant. To import a file twice changes nothing. If the store has a record that differs from
+// the file's, the error is store.ErrConflict and nothing has changed: to replace the data,
+// Erase the scope first.
 //
-// The file is believed as the host is: what it calls trusted is, and texts come in as they
-// stand. Otherwise errors name the line, and nothing has changed: store.ErrDamaged for a file
-// that is cut or changed, memory.ErrTenant for a record of another scope, store.ErrForeign,
-// store.ErrNewer, or a *store.LimitError. After an error of the store a part may be there:
-// call it again. A process that ends meanwhile leaves what was read in the store, until the
-// next Import into the tenant, or its Erase. ErrRunning, and what else waits, are as with Export; the file of a tenant
-// is refused by ErrRunning while any call of the tenant is under way, and keeps all calls
-// but those of its memory from beginning. No other call may use the memory of the scope
-// meanwhile, and no goal.Controller its ledgers.
+// Import trusts the file as it trusts the host: memories that the file calls trusted are, and
+// texts are not sanitised again. All other errors name the line, and nothing has changed:
+// store.ErrDamaged for a file that is truncated or altered, memory.ErrTenant for a record of
+// another scope, store.ErrForeign, store.ErrNewer, or a *store.LimitError. After an error of
+// the store a part may be stored: call Import again. If the process ends meanwhile, the
+// content that was read stays in the store until the next Import into the tenant, or its Erase.
+//
+// ErrRunning is as with Export. Import of a whole tenant returns ErrRunning while any call of
+// the tenant is in progress, and until it returns no other call of the tenant begins, except
+// those of its memory. No call may use the memory of the scope meanwhile, and no
+// goal.Controller its ledgers.
 func (a *Agent) Import(ctx context.Context, r io.Reader) (memory.Scope, error) {
 	err := store.CheckContext(ctx)
 	if err == nil && guard.IsNil(r) {

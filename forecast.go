@@ -9,7 +9,7 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// Forecast says what a run of an objective would begin with.
+// Forecast is what a run of an objective would begin with.
 type Forecast struct {
 	// Fires is the chunk whose plan would run before the reasoner is asked, with
 	// its Tasks bound to the objective. nil: none, for the reason in Why.
@@ -20,10 +20,10 @@ type Forecast struct {
 	Near []reason.Suggestion
 }
 
-// Would says which chunk would fire if the objective were run now, or why none
-// would. It reads only: nothing is executed, learned or kept. Of options that draw
-// by a run's id (learn.Options.Holdout) it tells for the ID that is given. The
-// errors are those of Run.
+// Would returns which chunk would fire if the objective were run now, or why none would.
+// It only reads: it executes nothing, learns nothing and stores nothing. Where an option
+// draws by a run's id (learn.Options.Holdout), the result is that for the objective's ID.
+// The errors are those of Run.
 func (a *Agent) Would(ctx context.Context, o Objective) (f Forecast, err error) {
 	if err := store.CheckContext(ctx); err != nil {
 		return f, err

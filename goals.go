@@ -17,25 +17,24 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// Keep returns a Controller that keeps goals by this agent's workers, over the
-// agent's store. What can be done about a goal follows from the workers' Skills and
-// Effects, and from the actions of opts, which may be nil. Its zero Now, Logger and
-// Sanitizer are the agent's, and a zero Lease is as long as an attempt and a gate may
-// take together, and an approval if a worker may need one. Its Tenant is always that of Options.Scope, whose
-// runs the dispatches are.
+// Keep returns a Controller that keeps goals by means of this agent's workers, over the
+// agent's store. The actions that can serve a goal are the workers' Skills and Effects, and
+// the actions of opts, which may be nil. If zero, Now, Logger and Sanitizer of opts are the
+// agent's, and Lease is as long as an attempt and a gate may take together, plus an approval
+// if a worker may need one. Its Tenant is always that of Options.Scope: the dispatches are
+// runs of that tenant.
 //
-// A dispatch is a run under the dispatch's ID, with the steps as Objective.Tasks,
-// one attempt each, and Once: the best-ranked worker that can bring the effect
-// about is called exactly once, after the approvals that its Mode and Blast ask
-// for, its gates decide, and what came of it is learned, in the situation "goal
-// ID": a failure at once, a success when a reading shows the goal met. What a human
-// refuses, or does not answer in time, is [goal.Refused]. A run that waits for what is away
-// is in flight, and given up with its lease. Deltas of delivered tasks change the world. A
-// Controller that is opened after a crash resumes the runs that are unfinished.
+// A dispatch is a run under the dispatch's ID, with the steps as Objective.Tasks, one attempt
+// each, and Once set. The best-ranked worker that has the effect is called exactly once, after
+// the approvals that its Mode and Blast require, and its gates decide. The outcome is learned
+// in the situation "goal ID": a failure at once, a success when a reading shows the goal met.
+// If a person refuses, or does not answer in time, the result is [goal.Refused]. A run that is
+// Waiting is in flight until its lease ends; then it is given up. Deltas of delivered tasks
+// change the world. A Controller that is opened after a crash resumes unfinished runs.
 //
 // Keep adds a domain to the world, unless the world has one of that name:
-// agent_fleet_health, how the workers did over the last day, read once a minute. So
-// goals can be about them:
+// agent_fleet_health, the statistics of the workers over the last day, read once a minute.
+// So goals can be about workers:
 //
 //	selector: domains.agent_fleet_health.data.maxFailureRate1h
 //
@@ -45,12 +44,12 @@ import (
 // first, each with its "correlationId" and "reason") and "totalOutcomes"; "byName", the same by
 // name; "maxFailureRate1h"; "totalCostUsd1d"; "orphanedSkillCount" and
 // "orphanedSkills", those that were asked for and never delivered; "systemActors",
-// who was sampled and is no worker any more, with "actor", "total", "success" and
+// former workers that still have samples, with "actor", "total", "success" and
 // "failure"; "windowHours", 24; and "collectedAt", in Unix milliseconds. The
 // figures are those of package meta/fleet.
 //
-// Of a goal that is never met, and of an action that keeps failing, Maintain makes
-// proposals: see [View.Proposals]. Those that are approved override gs.
+// Maintain makes proposals about a goal that is never met, and about an action that keeps
+// failing: see [View.Proposals]. Approved proposals override gs.
 //
 // Close the Controller before the Agent. The errors are those of goal.New.
 func (a *Agent) Keep(ctx context.Context, w *goal.World, gs *goal.Goals, opts *goal.Options) (*goal.Controller, error) {

@@ -15,9 +15,8 @@ import (
 	"github.com/arc-learn/arc/meta/fleet"
 )
 
-// Health is how an agent is doing: the memory of a scope, and what its tenant's
-// runs have done lately. It prints as a report of at most 80 columns and encodes
-// to JSON.
+// Health is the state of an agent: of the memory of a scope, and of the recent runs of its
+// tenant. It prints as a report of at most 80 columns, and encodes to JSON.
 type Health struct {
 	// Health is that of the scope's memory. Its Status and Issues are those of
 	// the whole report.
@@ -47,8 +46,8 @@ const (
 	minSamples = 5    // samples that a failing worker needs
 )
 
-// Health says how the memory of a scope and the runs of its tenant are doing.
-// The scope "" is Options.Scope.
+// Health returns the health of a scope's memory and of its tenant's runs. The scope "" is
+// Options.Scope.
 func (a *Agent) Health(ctx context.Context, scope memory.Scope) (Health, error) {
 	scope = cmp.Or(scope, a.o.Scope)
 	var h Health
@@ -128,7 +127,7 @@ func (h *Health) judge() {
 	}
 }
 
-// String is the report.
+// String returns the report.
 func (h Health) String() string {
 	var b strings.Builder
 	row := func(label, format string, args ...any) { rows.Write(&b, label, fmt.Sprintf(format, args...)) }

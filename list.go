@@ -15,7 +15,7 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// Filter says which runs View.Runs yields. The zero Filter is all of the tenant.
+// Filter selects the runs that View.Runs yields. The zero Filter selects all of the tenant.
 type Filter struct {
 	// Session the runs are of; a run without one is of the session of its ID.
 	Session string

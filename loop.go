@@ -16,31 +16,31 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// station is a phase of the loop: its function, and the phases that may follow
-// it within the same step.
+// station is a phase of the loop: its function, and the phases that can follow it in the same
+// step.
 //
-// A phase reads and changes the turn's state and returns the phase that
-// follows. It calls no other phase, commits nothing and tells telemetry nothing.
-// Phases share a step where a commit between them would protect nothing.
+// A phase reads and changes the turn's state and returns the next phase. It calls no other
+// phase, commits nothing, and makes no spans. Phases share a step where a commit between them
+// would protect nothing.
 type station struct {
 	run  func(*turn, context.Context) (phase, error)
 	with []phase
 }
 
-// phases is the loop. A delivered task of one attempt is four commits:
+// phases is the loop. A task that its first attempt delivers takes four commits:
 //
-//   - Assess, Recall: the run exists before its reasoner is asked for the first
-//     time, so that a crash in that call leaves a run to resume.
-//   - Reason, Assess, Assign: the decision is paid for, and it is known which
-//     attempt is under way.
-//   - Act: the attempt was made. No finished attempt is made again.
-//   - Verify, Learn, End: what was learned, and that it was. A crash before it
-//     has the gates judge the attempt again, which their contract allows.
+//   - Assess, Recall: the run exists before the reasoner is asked for the first time, so
+//     that a crash in that call leaves a run to resume.
+//   - Reason, Assess, Assign: a decision that has been paid for is kept, and so is which
+//     attempt begins now.
+//   - Act: the attempt has ended. It is not made again.
+//   - Verify, Learn, End: what was learned, and that it was. After a crash before this
+//     commit the gates verify the attempt again, which their contract allows.
 var phases = map[phase]station{
-	// Is it working? → Recall: a new aim · Assign: a task · Reason: a new plan ·
+	// Does it work? → Recall: a new aim · Assign: a task · Reason: a new plan ·
 	// Ask · Learn: given up
 	phaseAssess: {run: (*turn).assess, with: []phase{phaseRecall, phaseAssign}},
-	// What is known? → Reason · Assign: a chunk fires, or the host has planned ·
+	// What is known? → Reason · Assign: a chunk fires, or the plan is the host's ·
 	// Learn: no worker can
 	phaseRecall: {run: (*turn).recall, with: []phase{phaseAssign}},
 	// What to do? → Assess: a plan, or a subgoal · Ask · Reason: refused ·
@@ -49,21 +49,21 @@ var phases = map[phase]station{
 	// Which worker? → Act · Learn: no worker may. Waits if all are away.
 	phaseAssign: {run: (*turn).assign},
 	// Do it. → Verify · Learn: the attempt failed by itself · Assign: the worker
-	// is away · Ask: it has to know something
+	// is away · Ask: the worker asks a question
 	phaseAct: {run: (*turn).act},
-	// Who knows what the worker asks? → Act: answered. Or else a human is asked.
+	// Who can answer the worker? → Act: answered. If none can, a person is asked.
 	phaseAsk: {run: (*turn).consult},
 	// Is it done? → Learn. Waits if a gate is away.
 	phaseVerify: {run: (*turn).verify, with: []phase{phaseLearn}},
-	// What follows from it? → Assess: the next task, or a new plan · Assign:
-	// again · Recall: the aim above · End
+	// What is learned? → Assess: the next task, or a new plan · Assign: another
+	// attempt · Recall: the aim above · End
 	phaseLearn: {run: (*turn).learn, with: []phase{phaseAssess, phaseAssign, phaseEnd}},
 	// → Done
 	phaseEnd: {run: (*turn).end},
 }
 
-// step takes the run one step further: a phase, and those that share its step.
-// A spent budget ends the run, once what was done is verified and learned.
+// step runs the current phase and those that share its step. A spent budget ends the run, once
+// the last attempt is verified and learned from.
 func (t *turn) step(ctx context.Context) error {
 	t.events, t.learned, t.heard = nil, false, store.Op{}
 	if why, err := t.exhausted(ctx); err != nil {
@@ -82,7 +82,7 @@ func (t *turn) step(ctx context.Context) error {
 		}
 		t.s.Phase = next
 		if !slices.Contains(at.with, next) || next == phaseAssign && t.s.Step == 0 && t.sharing() {
-			if t.s.Wait.Tries == 0 { // what is away costs no steps
+			if t.s.Wait.Tries == 0 { // waiting costs no steps
 				t.s.Step++
 			}
 			return nil
@@ -90,8 +90,7 @@ func (t *turn) step(ctx context.Context) error {
 	}
 }
 
-// exhausted says which bound of the run, or of those it has a share in, is
-// reached, or "".
+// exhausted returns which bound of the run, or of a budget that it shares, is reached, or "".
 func (t *turn) exhausted(ctx context.Context) (string, error) {
 	if why := t.s.bounds().Reached(t.s.spent(t.a.o.Now())); why != "" {
 		return why, nil
@@ -99,10 +98,10 @@ func (t *turn) exhausted(ctx context.Context) (string, error) {
 	return t.own.ledgers.Reached(ctx, t.shares())
 }
 
-// paid are the phases that take in what the budget has paid for.
+// paid are the phases that run even if the budget is spent: they use what it has paid for.
 var paid = []phase{phaseVerify, phaseLearn, phaseEnd}
 
-// enter runs the phase at hand, watched and logged.
+// enter runs the current phase, with its span and its log.
 func (t *turn) enter(ctx context.Context, run func(*turn, context.Context) (phase, error)) (phase, error) {
 	if t.a.leases != nil {
 		err := lease.Of(ctx).Fresh(context.WithoutCancel(ctx))
@@ -126,10 +125,10 @@ func (t *turn) enter(ctx context.Context, run func(*turn, context.Context) (phas
 	return next, err
 }
 
-// drive takes a run through its steps until it ends, asks, or waits for longer than
-// its caller holds on: step, commit, tell, repeat. adopted says that the caller has
-// left, and the Agent goes on. The Report is how the run stands in the store, also
-// beside an error.
+// drive takes a run through its steps until it ends, asks, or waits for longer than its caller
+// does: it steps, commits, reports the events, and repeats. adopted says that the caller has
+// left and the Agent continues the run. The Report is the run's state in the store, also beside
+// an error.
 func (a *Agent) drive(
 	ctx context.Context, own *tenant, s state, rev store.Revision, yield func(Event) bool, adopted bool,
 ) (r *Report, err error) {
@@ -150,14 +149,14 @@ func (a *Agent) drive(
 		ctx, done = a.watch.running(ctx, t)
 		defer func() { done(r, err) }()
 	}
-	// A step that is over is committed, even if its caller has gone.
+	// A step that has ended is committed, even if its caller has gone.
 	over := context.WithoutCancel(ctx)
 	defer func() {
-		if t.s.Status != Waiting || t.s.Phase != phaseAct { // the attempt is made if a human allows it
-			_ = t.unreserve(over) // else the Agent that goes on with the run does
+		if t.s.Status != Waiting || t.s.Phase != phaseAct { // an attempt that waits for approval keeps its share
+			_ = t.unreserve(over) // if it fails, the Agent that resumes the run does it
 		}
 	}()
-	kept := s // as the store has it
+	kept := s // the state in the store
 	if rev == 0 {
 		kept.Status = ""
 	}
@@ -174,7 +173,7 @@ func (a *Agent) drive(
 		kept.Deliveries = nil
 		return stands(), err
 	}
-	if woken || a.leases != nil && rev != 0 && t.s.Status == Running { // of several that go on with it, one does
+	if woken || a.leases != nil && rev != 0 && t.s.Status == Running { // of several that resume it one succeeds
 		if rev, err = t.commit(over, rev); err != nil {
 			return stands(), err
 		}
@@ -209,9 +208,9 @@ func (a *Agent) drive(
 	return stands(), nil
 }
 
-// wake readies a run to go on from what the store has of it, and reports whether
-// it has waited. An attempt that was cut off is not made again if the objective is
-// tried Once, and only if a human says so again if it cannot be taken back.
+// wake prepares a run that was read from the store, and reports whether the run has waited. An
+// interrupted attempt is not made again if the objective is Once. If it needed an approval, a
+// person has to approve it again.
 func (t *turn) wake(ctx context.Context, rev store.Revision) (waited bool) {
 	if !t.adopted {
 		t.patience = t.a.o.Patience
@@ -238,8 +237,8 @@ func (t *turn) wake(ctx context.Context, rev store.Revision) (waited bool) {
 	return waited
 }
 
-// advance takes the run a step further and commits that, over the end of its
-// caller. It reports whether the run then waits with the caller.
+// advance makes one step and commits it, even if the caller's context ends. It reports whether
+// the run then waits and its caller with it.
 func (t *turn) advance(ctx, over context.Context, rev *store.Revision) (abides bool, err error) {
 	if err = t.step(ctx); err == nil && t.s.Status == Asking {
 		err = t.escalate(over)
@@ -259,10 +258,9 @@ func (t *turn) advance(ctx, over context.Context, rev *store.Revision) (abides b
 	return abides, err
 }
 
-// abides reports whether the caller's patience outlasts the pause of the run, and
-// takes the pause from it. A run that a human is asked about is given back at once, since
-// the answer takes it up. The run is then another Agent's only if this one
-// is cut off.
+// abides reports whether the run waits and the caller's patience outlasts its pause, which is
+// taken from the patience. A run that waits for an approval is returned at once, since the
+// ruling resumes it. Until the pause is well over other Agents leave the run alone.
 func (t *turn) abides() bool {
 	if t.s.Status != Waiting || t.s.Cause == CauseApproval || t.pause > t.patience {
 		return false
@@ -274,11 +272,11 @@ func (t *turn) abides() bool {
 	return true
 }
 
-// overdue is for how long another Agent leaves a run alone whose caller holds on.
+// overdue is how long beyond the pause another Agent leaves a run alone whose caller waits.
 const overdue = time.Minute
 
-// abide waits until the pause is over or ctx has ended, and wakes the run. If the
-// Agent closes before, the run goes on waiting, for who opens the store next.
+// abide waits until the pause is over or ctx has ended, and wakes the run. If the Agent closes
+// before, the run stays Waiting, for the next Agent on the store.
 func (t *turn) abide(ctx context.Context) {
 	t.abiding = false
 	timer := time.NewTimer(t.pause)
@@ -293,7 +291,7 @@ func (t *turn) abide(ctx context.Context) {
 	t.s = t.s.woken(t.a.o.Now())
 }
 
-// stands is the report of a run that another call is live with.
+// stands returns the report of a run that is live in another call.
 func (a *Agent) stands(ctx context.Context, begun state) *Report {
 	s, _, err := a.load(ctx, begun.Objective.Scope.Tenant(), begun.ID)
 	if err != nil {
@@ -305,8 +303,8 @@ func (a *Agent) stands(ctx context.Context, begun state) *Report {
 	return newReport(&s)
 }
 
-// tell hands the events of a committed step to the hook and the consumer, and
-// reports whether the consumer wants to go on.
+// tell passes the events of a committed step to the hook and the consumer. It reports false if
+// the consumer has left its loop.
 func (a *Agent) tell(events []Event, yield func(Event) bool) bool {
 	on := true
 	for _, e := range events {
@@ -320,8 +318,8 @@ func (a *Agent) tell(events []Event, yield func(Event) bool) bool {
 	return on
 }
 
-// interrupted returns the run as it goes on without repeating the attempt that
-// was prepared, and then perhaps made, when the run was cut off.
+// interrupted returns the run after its attempt was interrupted: it may have been made, and is
+// not made again.
 func (s state) interrupted() state {
 	s = s.fork()
 	c := s.Current
@@ -331,7 +329,7 @@ func (s state) interrupted() state {
 	return s
 }
 
-// answered returns the run as it goes on after a human's answer.
+// answered returns the run with a person's answer, ready to continue.
 func (s state) answered(text string) state {
 	s = s.fork()
 	if s.workerAsks() {
@@ -347,7 +345,7 @@ func (s state) answered(text string) state {
 	return s
 }
 
-// unanswered returns the run as it goes on without an answer to its worker.
+// unanswered returns the run after its worker's questions were not answered in time.
 func (s state) unanswered() state {
 	s = s.fork()
 	c := s.Current
@@ -357,9 +355,9 @@ func (s state) unanswered() state {
 	return s
 }
 
-// retried returns the run, which was blocked, as it is tried again with what a
-// human has to say: its aims and what failed stand, the plan and the budget are new.
-// A plan of the host's goes on with the task that was blocked.
+// retried returns a blocked run, ready to be tried again with a person's note. It keeps its aims
+// and what failed; plan and budget begin anew. A host's plan continues with the task that was
+// blocked.
 func (s state) retried(note string, now time.Time) state {
 	s = s.fork()
 	if s.Ended != 0 {
@@ -384,7 +382,7 @@ func (s state) retried(note string, now time.Time) state {
 	return s
 }
 
-// woken returns the run as it goes on after it has waited.
+// woken returns a run that has waited, ready to continue.
 func (s state) woken(now time.Time) state {
 	s = s.fork()
 	s.Wait.Waited += max(0, time.Duration(now.UnixNano()-s.Wait.Since))
@@ -399,7 +397,7 @@ func (s state) woken(now time.Time) state {
 	return s
 }
 
-// abandoned returns the run, which has waited, as it ends for want of time.
+// abandoned returns a run that has waited too long, ready to end.
 func (s state) abandoned(now time.Time) state {
 	s = s.woken(now)
 	g := s.aim()
@@ -408,8 +406,8 @@ func (s state) abandoned(now time.Time) state {
 	return s
 }
 
-// outgrown ends a run whose next state is too large for a record: it goes back
-// to what was committed last, and commits that as the run's end.
+// outgrown ends a run whose next state is too large for a record: it returns to the state that
+// was committed last, and commits that as BLOCKED.
 func (t *turn) outgrown(ctx context.Context, rev store.Revision, cause error) (store.Revision, error) {
 	before, at, err := t.a.load(ctx, t.own.name, t.s.ID)
 	if err != nil {
@@ -425,7 +423,8 @@ func (t *turn) outgrown(ctx context.Context, rev store.Revision, cause error) (s
 	return t.commit(ctx, rev)
 }
 
-// think returns a decision that can be acted on, or the usage with an error. It commits nothing.
+// think returns the first decision that the loop would act on, or the usage with an error. It
+// commits nothing.
 func (t *turn) think(ctx context.Context) (d reason.Decision, err error) {
 	if !t.s.Objective.Fresh {
 		t.s.Phase = phaseRecall
@@ -456,11 +455,11 @@ func (t *turn) think(ctx context.Context) (d reason.Decision, err error) {
 	}
 }
 
-// letGo gives a run up whose caller has left it, for others to resume; one that was cut off
-// in another way is theirs once its lease has lapsed. It returns what err means to a host.
+// letGo releases the lease of a run whose caller has left, so that other Agents can resume it at
+// once. It returns err as the host sees it.
 func (t *turn) letGo(ctx context.Context, err error) error {
 	if (ctx.Err() != nil || errors.Is(err, errLeft)) && t.s.Status == Running && !t.a.runs.Closing() {
-		_ = lease.Of(ctx).Release(context.WithoutCancel(ctx)) // else it lapses
+		_ = lease.Of(ctx).Release(context.WithoutCancel(ctx)) // if it fails, the lease lapses
 	}
 	return owned(ctx, t.s.ID, err)
 }

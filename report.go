@@ -13,126 +13,124 @@ import (
 	"github.com/arc-learn/arc/reason"
 )
 
-// Report is what came of a run, or how it stands while it is not finished. It
-// is the caller's: the Agent keeps no reference to it.
+// Report is the outcome of a run, or its state while it is not finished. It belongs to the
+// caller: the Agent keeps no reference to it.
 type Report struct {
 	ID      string
 	Session string
 	Status  Status
-	// Cause and Reason say what blocked the run, or what it is Waiting for:
-	// in one word, and in words for people, which move no terminal. "" otherwise.
+	// Cause and Reason say why the run is Blocked, or what it is Waiting for: in one word,
+	// and as a text for people, without control characters. "" otherwise.
 	Cause  Cause
 	Reason string
-	// Next is when a run that is Waiting is tried again, in UTC. Zero
-	// otherwise.
+	// Next is when a run that is Waiting is tried again, in UTC. Zero otherwise.
 	Next time.Time
 
-	// Approval is what a run waits for by CauseApproval, nil otherwise.
+	// Approval is the approval that a run is Waiting for, with CauseApproval. nil otherwise.
 	Approval *Approval `json:",omitempty"`
 
-	// Escalated: a person was to be told of the run, see [EventKind].
+	// Escalated: a person should be told of the run, see [EventKind].
 	Escalated bool `json:",omitempty"`
-	// Questions are what the run asks while it is Asking, and AskedBy is the worker that
-	// has to know it. "": the reasoner.
+	// Questions are the questions of a run that is Asking. AskedBy is the worker that asks
+	// them; "": the reasoner.
 	Questions []string
 	AskedBy   string `json:",omitempty"`
-	// Deliveries are the tasks that passed their gates, in order, those of
-	// subgoals included.
+	// Deliveries are the tasks that have passed their gates, in order, with those of
+	// subgoals.
 	Deliveries []act.Delivery
-	// Aims are the objective and, while an impasse is being resolved, its subgoals,
-	// innermost last. View.Report alone fills them.
+	// Aims are the objective and, during an impasse, its subgoals, innermost last. Only
+	// View.Report fills them.
 	Aims []Aim `json:",omitempty"`
 
-	// Attempts counts those of workers, the ones too that a human has refused.
+	// Attempts counts the attempts of workers, also those that a person has refused.
 	Attempts int
 	// LastWorker made the last attempt. "" if there was none.
 	LastWorker string
-	// LastEnd is how the last attempt ended. It is act.Finished if the gates
-	// decided.
+	// LastEnd is how the last attempt ended. act.Finished: its gates have decided.
 	LastEnd act.End
-	// Deliberations counts the decisions asked of the reasoner.
+	// Deliberations counts the decisions that the reasoner was asked for.
 	Deliberations int
 	// Fired counts the chunks whose plan was run.
 	Fired int
-	// Steps counts the steps, each of them committed.
+	// Steps counts the steps. Each was committed.
 	Steps int
-	// Usage sums what reasoner, workers and gates reported.
+	// Usage is the sum of what reasoner, workers and gates have reported.
 	Usage act.Usage
 
-	// Resonance of the attempts, in [0,1], in order; at most the last 64.
+	// Resonance is that of the attempts, in [0,1], in order; at most the last 64.
 	Resonance []float64
 	// Findings say where resonance was low or falling.
 	Findings []iar.Finding
-	// Assessment of the session when the run ended. While the run is not
-	// finished: the last that was not to keep going.
+	// Assessment is that of the session when the run ended. While the run is not finished it
+	// is the last one that did not recommend to keep going.
 	Assessment meta.Assessment
 	// Pivots are the recommendations to pivot, with their evidence.
 	Pivots []string
-	// Learned are the patterns and failures stored or strengthened.
+	// Learned are the patterns and failures that were stored or strengthened.
 	Learned []memory.ID
 
 	// Objective is the text of the objective.
 	Objective string
-	// Scope is where the run recalled from and learned into.
+	// Scope is the scope that the run recalled from and learned into.
 	Scope memory.Scope
 	// Started and Ended are in UTC. Ended is zero while the run is not finished.
 	Started, Ended time.Time
-	// Waited is how long it was Waiting in between, or BLOCKED until a Retry.
+	// Waited is how long the run was Waiting, or BLOCKED before a Retry, in all.
 	Waited time.Duration `json:",omitempty"`
 }
 
 // Aim is the objective of a run, or a subgoal, and what was done for it so far.
 type Aim struct {
 	Text, Situation string
-	// Recalled are the memories that were shown, Withheld those that were held out
-	// by chance; see learn.Options.Holdout.
+	// Recalled are the memories that were shown, Withheld those that were held out at
+	// random: see learn.Options.Holdout.
 	Recalled, Withheld []memory.ID
 	// Approach and Tasks are the plan.
 	Approach string
 	Tasks    []reason.Task
 	// Fired is the chunk that made the plan. "": the reasoner or the host did.
 	Fired memory.ID
-	// Decided is when the plan was made. Zero: it is not yet, or before runs kept that.
+	// Decided is when the plan was made. Zero: there is none, or the run is of a version that
+	// did not record it.
 	Decided time.Time
-	// Refused says why the last decision could not be acted on. "": none was refused.
+	// Refused says why the last decision was refused. "": none was.
 	Refused string
 	// Failed are the last attempts that did not pass, at most 64, latest last.
 	Failed []reason.FailedAttempt
-	// Answers are those to what the run has asked.
+	// Answers are the answers to the run's questions.
 	Answers []reason.Answer
 }
 
-// Approval is an attempt that waits for a human. Without a Host.Approver attempts do
-// that are to be approved by their worker's Mode, its Blast, or what they cost.
+// Approval is an attempt that waits for a person's approval. If there is no Host.Approver,
+// attempts wait that need one by their worker's Mode, its Blast, or their cost.
 type Approval struct {
-	// Scope is that of the run, whose id is unique in its tenant; Run and Attempt name
-	// it there. Attempts count from 1.
+	// Run and Attempt identify the attempt in the tenant of Scope, the run's scope. Attempts
+	// count from 1.
 	Scope   memory.Scope
 	Run     string
 	Attempt int
-	// Objective is what the run is for, Task what Worker is to do.
+	// Objective is the run's objective, Task what Worker is to do.
 	Objective string
 	Task      reason.Task
 	Worker    string
 
-	// Mode and Blast are those of the attempt, and Why is what asks for a human.
+	// Mode and Blast are those of the attempt. Why lists the reasons for the approval.
 	Mode  act.Mode
 	Blast act.Blast
 	Why   []string
-	// Success is how often the worker has succeeded at such tasks, CostUSD what an
-	// attempt takes on average. 0: not known.
+	// Success is the rate at which the worker succeeds at such tasks, in [0,1], CostUSD the
+	// average cost of an attempt. 0: not known.
 	Success, CostUSD float64
 
-	// Asked and Until are in UTC. At Until an attempt in mode Veto is made, any other
-	// is not.
+	// Asked and Until are in UTC. At Until an attempt in mode Veto is made, any other is
+	// denied.
 	Asked, Until time.Time
-	// AllowedBy have agreed, of Need who have to.
+	// AllowedBy are the people who have agreed; Need is how many have to.
 	AllowedBy []string
 	Need      int
 }
 
-// newReport returns the report of a run as it stands. The deliveries come from
-// records.go.
+// newReport returns the report of a run, without Deliveries and Aims.
 func newReport(s *state) *Report {
 	r := &Report{
 		ID: s.ID, Session: s.Session, Status: s.Status, Cause: s.Cause, Reason: fence.Visible(s.Reason),
@@ -156,7 +154,7 @@ func newReport(s *state) *Report {
 	return r
 }
 
-// aims are those of a run, as a host sees them.
+// aims returns the aims of a run as a host sees them.
 func (s *state) aims() (out []Aim) {
 	for i := range s.Aims {
 		g := &s.Aims[i]
@@ -172,7 +170,7 @@ func (s *state) aims() (out []Aim) {
 	return out
 }
 
-// approval is what a run waits for, as a human sees it; nil if it does not.
+// approval returns the approval that a run waits for, as a person sees it, or nil.
 func (s *state) approval() *Approval {
 	p := s.pending()
 	if p == nil {

@@ -31,28 +31,30 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// Run runs an objective until it is delivered, blocked, or has a question, and
-// returns its report. An objective whose ID has been run before goes on from
-// its last commit. A run that is BLOCKED is not an error.
+// Run runs an objective until it is delivered, is blocked, or asks a question, and
+// returns its report. If the objective's ID has been run before, Run continues that run
+// from its last commit. A run that ends BLOCKED is not an error.
 //
 // While a part of the host is away (a model that refuses connections or limits
 // the rate, a worker, a gate: see reason.Retryable) the run waits, with growing
-// pauses, which spend no Budget. After Options.Patience Run returns the Report with
-// status Waiting, the Cause and the time of the Next try; the Agent goes on by
-// itself while it is open, or in ResumeDue. Running the ID again, or View.Resume,
-// tries at once. If ctx ends, the run stops, and goes on when it is resumed.
+// pauses, which spend no Budget. After Options.Patience Run returns a Report with
+// status Waiting, the Cause, and the time of the Next try. An open Agent then resumes
+// the run by itself, a closed one by ResumeDue; Run with the same ID, or View.Resume,
+// tries at once. If ctx ends, the run stops and can be resumed.
 //
-// The error is ErrObjective, of which ErrTaken is one, ErrRunning, the context's, or the store's: the run
-// can then be resumed. A Shutdown is store.ErrClosed, or context.Canceled where it has broken off a step. The
-// Report beside an error says how the run stands in the store; its Status is "" if nothing is known of it
-// there. It is nil if ctx has ended before, and beside ErrObjective.
+// The error is ErrObjective (ErrTaken matches it too), ErrRunning, or that of ctx or the
+// store; except after ErrObjective the run can be resumed. During a Shutdown it is
+// store.ErrClosed, or context.Canceled if the Shutdown has cancelled a step. The Report
+// beside an error says how the run stands in the store; its Status is "" if the store
+// has no such run. The Report is nil after ErrObjective, and if ctx had ended before
+// the call.
 func (a *Agent) Run(ctx context.Context, o Objective) (*Report, error) {
 	return a.start(ctx, o, nil, false, "")
 }
 
-// Events is Run as a stream: it yields what happens, and ends when the run
-// does. An error is the last thing yielded. Breaking out of the loop stops the
-// run at its last commit; View.Resume goes on.
+// Events is Run as a stream: it yields each event of the run, and ends with it. An error
+// is yielded last. Breaking out of the loop stops the run at its last commit, from which
+// View.Resume continues.
 func (a *Agent) Events(ctx context.Context, o Objective) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		_, err := a.start(ctx, o, func(e Event) bool { return yield(e, nil) }, false, "")
@@ -62,9 +64,9 @@ func (a *Agent) Events(ctx context.Context, o Objective) iter.Seq2[Event, error]
 	}
 }
 
-// Think reasons about an objective and returns the decision, once it can be
-// acted on. It executes, learns and keeps nothing. With an error, the Decision
-// has the Usage alone.
+// Think reasons about an objective and returns the first decision that the loop would act
+// on. It executes nothing, learns nothing and stores nothing. Beside an error the Decision
+// holds the Usage alone.
 func (a *Agent) Think(ctx context.Context, o Objective) (reason.Decision, error) {
 	if err := store.CheckContext(ctx); err != nil {
 		return reason.Decision{}, err
@@ -84,15 +86,16 @@ func (a *Agent) Think(ctx context.Context, o Objective) (reason.Decision, error)
 	return d, veil.Error(t.veil.San, err)
 }
 
-// start begins a run, or goes on with the one of that id. yield may be nil. adopted: see
-// drive. requeue: see state.
+// start begins a run, or continues the one with the objective's id. yield may be nil. adopted:
+// see drive. requeue: see state.
 func (a *Agent) start(
 	ctx context.Context, o Objective, yield func(Event) bool, adopted bool, requeue string,
 ) (r *Report, err error) {
 	for {
 		r, err = a.startAs(ctx, o, yield, adopted, requeue)
+		// An id that was generated is taken if the clock has stood still over a restart.
 		taken := o.ID == "" && errors.Is(err, store.ErrConflict) && r != nil && r.Status == ""
-		if !taken { // else the clock has stood, and the id that was drawn is that of an earlier run
+		if !taken {
 			return r, err
 		}
 	}
@@ -131,8 +134,8 @@ func (a *Agent) startAs(
 	return a.drive(live, own, s, rev, yield, adopted)
 }
 
-// checkSame returns ErrTaken if the run is not of an objective's Text, Inputs, Tasks, Scope and
-// User, by what is kept of them. The last three count where both name them.
+// checkSame returns ErrTaken if the run's objective is not o: see Objective.ID. It compares what
+// was stored.
 func (s *state) checkSame(o *Objective, san *redact.Sanitizer) error {
 	was, other := &s.Objective, ""
 	if len(o.Secrets) > 0 {
@@ -158,7 +161,7 @@ func (s *state) checkSame(o *Objective, san *redact.Sanitizer) error {
 	return fmt.Errorf("%w: run %q was begun with %s", ErrTaken, s.ID, other)
 }
 
-// decline goes on with a run whose worker asks, without an answer, and ends one that waits.
+// decline continues a run whose worker asks, without an answer, and ends a run that waits.
 func (a *Agent) decline(ctx context.Context, scope memory.Scope, id string) error {
 	_, err := a.reopen(ctx, scope, id, false, func(s state) (state, error) {
 		switch {
@@ -172,8 +175,8 @@ func (a *Agent) decline(ctx context.Context, scope memory.Scope, id string) erro
 	return err
 }
 
-// retry goes on with a run that is Blocked, of the objective unless that is nil, and for one
-// requeue of a job once, which holds on to no run that waits.
+// retry continues a Blocked run. If of is not nil it has to be the run's objective. For one
+// requeue of a job it does so once, and does not wait with a run that waits.
 func (a *Agent) retry(
 	ctx context.Context, scope memory.Scope, id, note string, of *Objective, requeue string,
 ) (*Report, error) {
@@ -195,8 +198,8 @@ func (a *Agent) retry(
 	})
 }
 
-// judgement is what the learner takes in of a verdict. The memories are those of the
-// objective's own plan: the chunk that fired, or was learned, and those used.
+// judgement returns a verdict as the learner takes it. Its memories are those of the objective's
+// own plan: the memories used, and the chunk that fired or was learned.
 func (s *state) judgement(v Verdict, changed bool, chunk memory.ID, now time.Time) learn.Judgement {
 	g := &s.Aims[0]
 	j := learn.Judgement{
@@ -220,8 +223,8 @@ func (s *state) judgement(v Verdict, changed bool, chunk memory.ID, now time.Tim
 	return j
 }
 
-// reopen goes on with a run of the scope's tenant as change leaves it, which is
-// committed first. adopted: see drive.
+// reopen continues a run of the scope's tenant. Before, it commits the change to the run, unless
+// change is nil. adopted: see drive.
 func (a *Agent) reopen(
 	ctx context.Context, scope memory.Scope, id string, adopted bool, change func(state) (state, error),
 ) (*Report, error) {
@@ -236,7 +239,7 @@ func (a *Agent) reopen(
 			return nil, err
 		}
 		var v *veil.Veil
-		if len(s.Secrets) > 0 { // what was said may hold them
+		if len(s.Secrets) > 0 { // the change may contain them
 			s.Objective.Secrets = a.givenAgain(ctx, &s)
 			v = a.veilFor(s.Objective.Secrets)
 			defer a.veils.Put(v)
@@ -250,8 +253,8 @@ func (a *Agent) reopen(
 	return a.drive(ctx, own, s, rev, nil, adopted)
 }
 
-// goOn goes on with a run that is due, without holding on while it waits. A run
-// that is live, or that another Agent goes on with, is left alone.
+// goOn continues a run that is due, until it waits again. It leaves a run alone that is live
+// here or in another Agent.
 func (a *Agent) goOn(ctx context.Context, d register.Due) error {
 	ctx, own, err := a.enter(ctx, memory.Scope(d.Tenant), d.ID)
 	if err != nil {
@@ -262,14 +265,14 @@ func (a *Agent) goOn(ctx context.Context, d register.Due) error {
 	gone := errors.Is(err, store.ErrNotFound)
 	switch {
 	case d.At == 0 && !lease.Of(ctx).Claimed():
-		return nil // it was let go since
+		return nil // another Agent has released it since
 	case d.At == 0 && (gone || err == nil && s.Status != Running && s.Status != Waiting):
 		return lease.Of(ctx).Release(ctx)
 	case d.At != 0 && (gone || err == nil && s.Wait.Due != d.At):
 		return a.undue(ctx, d)
 	}
 	if err == nil {
-		// A panic here would end the process, after each restart again.
+		// A panic here would end the process, and again after each restart.
 		panicked := guard.Call(func() { _, err = a.drive(ctx, own, s, rev, nil, true) })
 		err = cmp.Or(panicked, err)
 	}
@@ -279,8 +282,8 @@ func (a *Agent) goOn(ctx context.Context, d register.Due) error {
 	return errors.Join(err, a.postpone(context.WithoutCancel(ctx), own, d.ID, err, ctx.Err() != nil))
 }
 
-// postpone has a run wait that did not go on: for as long as may be, or for a
-// moment if it was stopped. One that was not begun with is then due as it was.
+// postpone makes a run wait that could not be continued: for longestWait, or for a second if it
+// was stopped.
 func (a *Agent) postpone(ctx context.Context, own *tenant, id string, why error, stopped bool) error {
 	stopped = stopped || a.runs.Closing()
 	s, rev, err := a.load(ctx, own.name, id)
@@ -303,8 +306,8 @@ func (a *Agent) postpone(ctx context.Context, own *tenant, id string, why error,
 	return err
 }
 
-// between returns a turn of a run that stands still, to commit a change of it. What
-// the run has used is paid for.
+// between returns a turn to commit a change of a run that is not live. The run's usage is
+// settled already.
 func (a *Agent) between(own *tenant, s state) *turn {
 	return &turn{
 		a: a, own: own, s: s.fork(), key: runKey(own.name, s.ID), listed: s.Wait.Due, was: s.Status,
@@ -312,7 +315,7 @@ func (a *Agent) between(own *tenant, s state) *turn {
 	}
 }
 
-// discard removes a run of the scope's tenant that is not live.
+// discard deletes a run of the scope's tenant that is not live, if may returns true for it.
 func (a *Agent) discard(ctx context.Context, scope memory.Scope, id string, may func(*state) bool) error {
 	ctx, own, s, rev, err := a.enterStored(ctx, scope, id)
 	if err != nil {
@@ -326,8 +329,7 @@ func (a *Agent) discard(ctx context.Context, scope memory.Scope, id string, may 
 	return a.remove(context.WithoutCancel(ctx), own, &s, rev)
 }
 
-// begin returns the state in which a run of the objective begins. It writes
-// nothing.
+// begin returns the first state of a run of the objective. It writes nothing.
 func (a *Agent) begin(o Objective) (state, error) {
 	if err := o.check(); err != nil {
 		return state{}, veil.Error(a.o.Sanitizer.Knowing(slices.Collect(maps.Values(o.Secrets))...), err)
@@ -373,7 +375,7 @@ func (a *Agent) begin(o Objective) (state, error) {
 		}
 		secrets[name] = a.o.Sanitizer.Tag(v)
 	}
-	o.User = a.o.Sanitizer.Sanitize(o.User) // as memory has it
+	o.User = a.o.Sanitizer.Sanitize(o.User) // as memory stores it
 	return state{
 		ID: o.ID, Session: session, Objective: o,
 		Status: Running, Phase: phaseAssess, Started: now.UnixNano(), Secrets: secrets,
@@ -381,13 +383,13 @@ func (a *Agent) begin(o Objective) (state, error) {
 	}, nil
 }
 
-// newID returns the next id that the seed draws. Replicas with one seed draw ids of their own.
+// newID draws the next id from the seed. Replicas with one seed draw different ids.
 func (a *Agent) newID(now time.Time) string {
 	return uuids.Draw(now, uuids.Salted(a.o.Seed, a.o.Replica), a.ids.Add(1))
 }
 
-// enter marks a run as live, and returns the context that it runs under and its
-// tenant. Every call that succeeds is paired with leave.
+// enter marks a run as live, and returns the run's context and its tenant. Each successful call
+// has to be paired with leave.
 func (a *Agent) enter(ctx context.Context, scope memory.Scope, id string) (context.Context, *tenant, error) {
 	run := roster.ID{Tenant: scope.Tenant(), Run: id}
 	live, err := a.runs.Enter(ctx, run)
@@ -412,7 +414,7 @@ func (a *Agent) enter(ctx context.Context, scope memory.Scope, id string) (conte
 	return live, own, nil
 }
 
-// enterStored is enter of a run that the store has, which it loads.
+// enterStored is enter for a run in the store, which it loads.
 func (a *Agent) enterStored(
 	ctx context.Context, scope memory.Scope, id string,
 ) (live context.Context, own *tenant, s state, rev store.Revision, err error) {
@@ -428,7 +430,7 @@ func (a *Agent) enterStored(
 	return live, own, s, rev, err
 }
 
-// leave marks a run as no longer live. The last one to leave lets Shutdown go on.
+// leave marks a run as no longer live.
 func (a *Agent) leave(own *tenant, id string) {
 	a.handBack(own)
 	a.over(roster.ID{Tenant: own.name, Run: id})
@@ -445,7 +447,7 @@ func (a *Agent) over(run roster.ID) {
 // maxConditions is how many conditions, and skills, an objective has at most.
 const maxConditions = 32
 
-// atMost is a *store.LimitError for a field that has more than a limit, or nil.
+// atMost returns a *store.LimitError if a field exceeds its limit.
 func atMost(field string, limit, got int) error {
 	if got > limit {
 		return &store.LimitError{Field: field, Limit: limit, Got: got}
@@ -453,7 +455,7 @@ func atMost(field string, limit, got int) error {
 	return nil
 }
 
-// check returns every problem with an objective as the host gave it.
+// check returns all problems with an objective as the host gave it.
 func (o *Objective) check() error {
 	var err error
 	if len(o.Text) <= maxText && fence.Blank(o.Text) {

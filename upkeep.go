@@ -70,12 +70,11 @@ func (a *Agent) resumeSome() int64 {
 	return next
 }
 
-// ResumeDue goes on with the runs that are due: those that are Waiting, and whose
-// Report.Next has come. It waits until each of them has ended, asks, or waits
-// again, and returns how many they were. An open Agent does so by itself, some at
-// a time; ResumeDue is for hosts that open one for a short while. The error joins
-// what went wrong with single runs, which are due again later. If ctx ends, runs
-// are left where they are, and are due at once.
+// ResumeDue resumes the runs that are Waiting and whose Report.Next has come. It waits until
+// each of them has ended, asks, or waits again, and returns how many there were. An open
+// Agent does the same in the background, a few runs at a time; ResumeDue is for hosts that
+// open an Agent for a short time. The error joins those of single runs, which are due again
+// later. If ctx ends, runs stop at their last commit, and are due at once.
 func (a *Agent) ResumeDue(ctx context.Context) (int, error) {
 	if err := store.CheckContext(ctx); err != nil {
 		return 0, err
@@ -313,13 +312,12 @@ type Upkeep struct {
 	Proposals []proposal.Proposal
 }
 
-// Maintain keeps a scope in order, and looks what should change. It archives
-// memories that are old and unused, merges those that say the same, and analyses
-// what the workers of the scope's tenant did, what people were asked, and which
-// memories mislead. What keeps failing becomes proposals, about which a person
-// decides: see [View.Proposals]. Of the scope's tenant it deletes what
-// Options.Retention does not keep. Maintain changes nothing else. The scope "" is
-// Options.Scope. Maintain is idempotent, and may run beside everything else.
+// Maintain maintains a scope, and proposes changes. It archives memories that are old
+// and unused, merges memories that say the same, and deletes the runs of the scope's tenant
+// that Options.Retention does not keep. It analyses how the tenant's workers did, what
+// people were asked, and which memories mislead: what keeps failing becomes a proposal,
+// about which a person decides; see [View.Proposals]. Maintain changes nothing else. The
+// scope "" is Options.Scope. Maintain is idempotent and safe beside all other calls.
 func (a *Agent) Maintain(ctx context.Context, scope memory.Scope) (up Upkeep, err error) {
 	scope = cmp.Or(scope, a.o.Scope)
 	own, err := a.tenant(ctx, scope)

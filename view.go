@@ -19,16 +19,15 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// View is the Agent as one scope sees it. It holds nothing but the scope: get
-// one with [Agent.In] whenever it is needed. It is safe for concurrent use. A
-// bad scope is memory.ErrScope at the first use. The zero View is of no Agent, and its
-// methods panic.
+// View is the Agent as one scope sees it. It is a small value without resources: get
+// one with [Agent.In] whenever it is needed. It is safe for concurrent use. If the
+// scope is malformed, methods return memory.ErrScope. Methods of the zero View panic.
 type View struct {
 	a     *Agent
 	scope memory.Scope
 }
 
-// In returns the view of a scope. "" is Options.Scope.
+// In returns the view of a scope; "" is Options.Scope.
 func (a *Agent) In(scope memory.Scope) View {
 	scope = cmp.Or(scope, a.o.Scope)
 	return View{a, scope}
@@ -44,17 +43,16 @@ func within[T any](ctx context.Context, v View, fn func(*tenant) (T, error)) (ou
 	return fn(own)
 }
 
-// Resume goes on with a run that was interrupted, from its last commit. A run
-// that is finished, or waits for an answer, returns its report at once. The
-// error is store.ErrNotFound for an id that the scope's tenant has not, and
-// otherwise as Agent.Run's.
+// Resume continues an interrupted run from its last commit. For a run that is finished
+// or Asking it returns the report at once. The error is store.ErrNotFound if the scope's
+// tenant has no run of this id, and else as that of Agent.Run.
 func (v View) Resume(ctx context.Context, id string) (*Report, error) {
 	return v.a.reopen(ctx, v.scope, id, false, nil)
 }
 
-// Answer answers the questions of a run that is Asking, and goes on with it. The text has
-// at most 64 KiB. What of it is a secret is not kept, as Objective.Secrets says. The error
-// is ErrNotAsking if the run has asked nothing, and otherwise as Resume's.
+// Answer answers the questions of a run that is Asking, and continues the run. The text has
+// at most 64 KiB. Secrets in it are not stored: see Objective.Secrets. The error is
+// ErrNotAsking if the run is not Asking, and else as that of Resume.
 func (v View) Answer(ctx context.Context, id, text string) (*Report, error) {
 	if err := atMost("answer", maxText, len(text)); err != nil {
 		return nil, err
@@ -67,22 +65,25 @@ func (v View) Answer(ctx context.Context, id, text string) (*Report, error) {
 	})
 }
 
-// Retry goes on with a run that is BLOCKED. The note says what has changed since:
-// the reasoner gets it as an answer, beside what failed. At most 64 KiB; "": none.
-// The budget begins anew. A run whose Objective has Tasks goes on with the one that
-// was blocked. The error is ErrNotBlocked, and otherwise as Resume's.
+// Retry continues a run that is BLOCKED, with its whole Budget again. The note says what
+// has changed since, in at most 64 KiB; the reasoner reads it beside what failed; "" is
+// none. A run whose Objective has Tasks continues with the task that was blocked. The
+// error is ErrNotBlocked, and else as that of Resume.
 func (v View) Retry(ctx context.Context, id, note string) (*Report, error) {
 	return v.a.retry(ctx, v.scope, id, note, nil, "")
 }
 
-// Judge tells what was found out about a delivery after its gates had passed it.
-// The chunk, the memories that were used, the workers and the session are credited
-// or charged. The same verdict of one source counts once, and a changed one takes
-// its place: with the memories as if the first had never been; the session has both.
-// An attempt of a worker has come to what the last verdict about it says, and costs what
-// it did. The plan of a Provisional delivery becomes a chunk once it was found right as a
-// whole, and not wrong by anyone. The error is ErrNotDelivered, ErrRunning while the run
-// is live, store.ErrNotFound, or the store's: then Judge can be called again.
+// Judge records what was found out about a delivery after its gates had passed it. It
+// credits or charges the chunk, the memories that were used, the workers, and the session.
+//
+// A verdict counts once for each source. A later one of the same source replaces it: in
+// memories as if the first had not been given, while the session's history holds both.
+// The last verdict about a worker's attempt decides whether that was a success; the
+// attempt's cost stays. The plan of a Provisional delivery becomes a chunk once one source
+// has found the whole delivery right, and none has found it wrong.
+//
+// The error is ErrNotDelivered, ErrRunning while the run is live, store.ErrNotFound, or
+// that of the store: then Judge can be called again.
 func (v View) Judge(ctx context.Context, id string, verdict Verdict) error {
 	a := v.a
 	if err := errors.Join(key.CheckID("source", verdict.Source), atMost("why", maxText, len(verdict.Why))); err != nil {
@@ -150,8 +151,8 @@ func (a *Agent) chunk(ctx context.Context, s *state) (memory.ID, error) {
 	return r.ID, err
 }
 
-// Runs yields the tenant's runs that pass the filter, the latest first, each as it
-// was last committed and without its Deliveries, which Resume reads. Runs that
+// Runs yields the runs of the scope's tenant that pass the filter, the latest first, as of
+// their last commit. The Reports are without Deliveries; View.Report has these. Runs that
 // begin meanwhile may be left out.
 func (v View) Runs(ctx context.Context, f Filter) iter.Seq2[*Report, error] {
 	return func(yield func(*Report, error) bool) {
@@ -167,9 +168,9 @@ func (v View) Runs(ctx context.Context, f Filter) iter.Seq2[*Report, error] {
 	}
 }
 
-// Report returns how a run stands, as it was last committed, with its Deliveries and
-// Aims. It goes on with nothing. The error is store.ErrNotFound for an id that the
-// scope's tenant has not.
+// Report returns the report of a run as of its last commit, with its Deliveries and Aims. It
+// does not continue the run. The error is store.ErrNotFound if the scope's tenant has no run
+// of this id.
 func (v View) Report(ctx context.Context, id string) (*Report, error) {
 	if err := errors.Join(store.CheckContext(ctx), v.scope.Check(), key.CheckID("id", id)); err != nil {
 		return nil, err
@@ -184,7 +185,7 @@ func (v View) Report(ctx context.Context, id string) (*Report, error) {
 	return r, err
 }
 
-// Ruling is what a human says to an [Approval].
+// Ruling is a person's decision about an [Approval].
 type Ruling struct {
 	Run     string
 	Attempt int
@@ -197,12 +198,11 @@ type Ruling struct {
 	Note string
 }
 
-// ErrLate says that no approval is pending for a [Ruling]: its time is over, it was
-// decided, or the run has gone another way.
+// ErrLate is the error of a [Ruling] about an approval that is not pending: its time is
+// over, it was decided, or the run has continued without it.
 var ErrLate = errors.New("no such approval is pending")
 
-// Approvals yields the attempts of the tenant's runs that wait for a human, those of
-// the latest run first.
+// Approvals yields the pending approvals of the scope's tenant, those of the latest run first.
 func (v View) Approvals(ctx context.Context) iter.Seq2[Approval, error] {
 	return func(yield func(Approval, error) bool) {
 		for s, err := range v.a.matching(ctx, v.scope, Filter{Status: Waiting}) {
@@ -217,10 +217,10 @@ func (v View) Approvals(ctx context.Context) iter.Seq2[Approval, error] {
 	}
 }
 
-// Rule takes in what a human says to an Approval. Once enough have agreed, or one has
-// refused, the run goes on by itself while the Agent is open, or by ResumeDue; Rule does
-// not wait for it. Agreeing twice counts once. The error is ErrLate, ErrRunning while
-// the run is just being gone on with, store.ErrNotFound, or the store's.
+// Rule records a person's decision about an Approval. Once enough people have agreed, or
+// one has refused, an open Agent resumes the run by itself, a closed one by ResumeDue; Rule
+// does not wait for that. A person who agrees twice counts once. The error is ErrLate,
+// ErrRunning while the run is being resumed, store.ErrNotFound, or that of the store.
 func (v View) Rule(ctx context.Context, r Ruling) error {
 	a := v.a
 	err := errors.Join(key.CheckID("by", r.By), atMost("note", maxText, len(r.Note)))
@@ -254,35 +254,34 @@ func (v View) Rule(ctx context.Context, r Ruling) error {
 	return err
 }
 
-// Delete removes a run with its outputs, and its session if no other run is of it.
-// What the run has taught stays: memories, and how its workers did. The error is
-// ErrRunning for a run that is live, and store.ErrNotFound for an id that the
-// scope's tenant has not.
+// Delete deletes a run with its outputs, and its session if no other run belongs to it.
+// What was learned from the run stays: memories, and the statistics of workers. The error
+// is ErrRunning for a live run, and store.ErrNotFound if the scope's tenant has no run of
+// this id.
 func (v View) Delete(ctx context.Context, id string) error {
 	return v.a.discard(ctx, v.scope, id, func(*state) bool { return true })
 }
 
-// Memory returns the memory of the scope: recalling, remembering, trusting,
-// forgetting.
+// Memory returns the memory of the scope, to recall, remember, trust and forget.
 func (v View) Memory() memory.Space { return v.a.bank.In(v.scope) }
 
-// Identity returns what is known about the person or project of the scope, kept
-// beside its memories, with the Agent's clock, seed and sanitizer. Runs of the scope
-// are told what is worth telling: see reason.Brief.Facts. It holds nothing either. A
-// bad scope is memory.ErrScope.
+// Identity returns what is known about the person or project of the scope. It is stored
+// beside the scope's memories, and uses the Agent's clock, seed and sanitizer. Runs of the
+// scope read its most useful facts in reason.Brief.Facts. It is a small value, as a View is.
+// The error is memory.ErrScope for a malformed scope.
 func (v View) Identity() (*identity.Identity, error) {
 	return v.a.identity(v.scope)
 }
 
-// Assess is the metacognitive assessment of a session: is what it does
-// working, and if not, what to do about it.
+// Assess returns the metacognitive assessment of a session: whether what it does works, and
+// what to do if it does not.
 func (v View) Assess(ctx context.Context, session string) (meta.Assessment, error) {
 	return within(ctx, v, func(own *tenant) (meta.Assessment, error) { return own.monitor.Assess(ctx, session) })
 }
 
-// Rank returns the workers that can take the task in a situation, best first,
-// with the parts of their scores and what a success of theirs has cost;
-// rank.Explain puts them into words. A task without Inputs asks about any.
+// Rank returns the workers that can take the task in a situation, best first, with the
+// parts of their scores and what a success has cost; rank.Explain puts these into words. A
+// task without Inputs stands for one with any Inputs.
 func (v View) Rank(ctx context.Context, situation string, task reason.Task) ([]rank.Scored, error) {
 	return within(ctx, v, func(own *tenant) ([]rank.Scored, error) {
 		cs := v.a.runner.Candidates(&task, len(task.Inputs) == 0)
@@ -294,23 +293,24 @@ func (v View) Rank(ctx context.Context, situation string, task reason.Task) ([]r
 	})
 }
 
-// Costs returns what the attempts of the tenant's workers came to, those that failed too,
-// for each skill and day (UTC), from the day of since on. A worker that is away is not
-// blamed, and costs what it reports. What reasoners and gates cost is in [Report].Usage.
+// Costs returns the attempts, successes and costs of the tenant's workers, for each skill
+// and day (UTC), beginning with the day of since. Failed attempts count. An attempt that
+// found its worker away costs what it reports, and is no failure. What reasoners and gates
+// cost is in [Report].Usage.
 func (v View) Costs(ctx context.Context, since time.Time) ([]rank.Tally, error) {
 	return within(ctx, v, func(own *tenant) ([]rank.Tally, error) { return own.book.Daily(ctx, since) })
 }
 
-// Confidence returns how sure the tenant's workers said to be of their last attempts, for
-// each skill, and what came of these.
+// Confidence returns, for each skill, the confidence that the tenant's workers have reported
+// for their last attempts, and how many of these succeeded.
 func (v View) Confidence(ctx context.Context) ([]rank.Claims, error) {
 	return within(ctx, v, func(own *tenant) ([]rank.Claims, error) { return own.book.Claims(ctx) })
 }
 
-// Chunk returns a receipt for the pattern of each run of a session that was
-// delivered by deliberation, the latest first. The loop extracts it when the run is
-// delivered, and Judge that of a Provisional one: Chunk tells which it was, and tries
-// again where memory had rejected it and no source has found the delivery wrong.
+// Chunk returns a receipt for the pattern of each run of a session that was delivered by
+// deliberation, the latest first. The loop stores the pattern when the run is delivered,
+// Judge that of a Provisional run. Chunk returns which one it was, and stores it if memory
+// had rejected it and no source has found the delivery wrong.
 func (v View) Chunk(ctx context.Context, session string) ([]memory.Receipt, error) {
 	if err := store.CheckContext(ctx); err != nil || session == "" {
 		return nil, err
@@ -360,9 +360,9 @@ func (a *Agent) pattern(ctx context.Context, own *tenant, s state) (r memory.Rec
 	return r, err
 }
 
-// Uplift says how much one memory of the scope adds to the chance that an
-// objective is delivered for which it is recalled; see [learn.Learner.UpliftOf].
-// Agent.Health has that of the whole scope.
+// Uplift estimates how much one memory of the scope adds to the probability that an
+// objective for which it is recalled is delivered; see [learn.Learner.UpliftOf].
+// Agent.Health has the uplift of the whole scope.
 func (v View) Uplift(ctx context.Context, id memory.ID) (meta.Uplift, error) {
 	return within(ctx, v, func(own *tenant) (meta.Uplift, error) { return own.learner.UpliftOf(ctx, v.scope, id) })
 }
