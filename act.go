@@ -18,7 +18,7 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// act has the worker make the attempt.
+// act lets the worker make the attempt.
 func (t *turn) act(ctx context.Context) (phase, error) {
 	if why := t.lacks(); why != "" {
 		return t.block(CauseSecret, why), nil
@@ -63,8 +63,8 @@ func (t *turn) act(ctx context.Context) (phase, error) {
 	return phaseVerify, nil
 }
 
-// charge counts what an attempt has cost that is made again, and says nothing else of
-// its worker.
+// charge counts what an attempt has cost that is made again. The attempt is no evidence about its
+// worker.
 func (t *turn) charge(ctx context.Context, at *act.Attempt) error {
 	s, g, u := &t.s, t.s.aim(), at.Result.Usage
 	if u == (act.Usage{}) {
@@ -84,14 +84,14 @@ func (t *turn) charge(ctx context.Context, at *act.Attempt) error {
 	return nil
 }
 
-// attempt makes the attempt at hand, unless a human has to allow it first: then it
-// ends as Pending, and is committed as such before it is made.
+// attempt makes the current attempt, unless a person has to approve it first: then it ends as
+// Pending, which is committed before the attempt is made.
 func (t *turn) attempt(ctx context.Context) (act.Attempt, error) {
 	c := t.s.Current
 	call := &t.call
 	*call = act.Call{Worker: c.Worker, Work: t.workersOwn(), Once: t.s.Objective.Once}
 	if p := c.Approval; p != nil && !p.Closed {
-		return act.Attempt{End: act.Pending}, nil // it was woken before its time
+		return act.Attempt{End: act.Pending}, nil // resumed too early
 	} else if p != nil {
 		ok, end, why := p.Permitted()
 		if !ok {
@@ -106,7 +106,7 @@ func (t *turn) attempt(ctx context.Context) (act.Attempt, error) {
 		}
 		call.CostUSD = s.CostUSD
 		if s.Known >= trusted {
-			call.Success = max(s.SuccessRate, 1e-9) // known to be none
+			call.Success = max(s.SuccessRate, 1e-9) // 0 would mean not known
 		}
 	}
 	at := t.a.runner.Execute(ctx, call)
@@ -121,20 +121,19 @@ func (t *turn) attempt(ctx context.Context) (act.Attempt, error) {
 	return at, nil
 }
 
-// longestApproval bounds how long a human is waited for, so that its end is a time.
+// longestApproval bounds the wait for a person, so that adding it to a time cannot overflow.
 const longestApproval = 100 * 365 * 24 * time.Hour
 
-// broke reports whether an attempt broke off, which is a fault of the worker's whatever the
-// task was.
+// broke reports whether the executor failed, which is the worker's fault at any task.
 func broke(at *act.Attempt) bool {
 	own := []act.End{act.Away, act.TimedOut, act.Panicked}
 	return slices.Contains(own, at.End) || at.End == act.Failed && at.Err != nil
 }
 
-// trusted is how many outcomes a rate of success has to rest on.
+// trusted is how many outcomes a success rate has to be based on.
 const trusted = 5
 
-// pend has the run wait for a human.
+// pend makes the run wait for a person's approval.
 func (t *turn) pend() phase {
 	c := t.s.Current
 	p := c.Approval
@@ -144,7 +143,7 @@ func (t *turn) pend() phase {
 	return phaseAct
 }
 
-// note takes down what came of the attempt.
+// note records the outcome of the attempt.
 func (t *turn) note(at *act.Attempt, out outputs.JSON) {
 	s, c := &t.s, t.s.Current
 	c.End, c.Wrong, c.Wall, c.Resonance = at.End, t.clip(at.Complaint), at.Wall, at.Resonance
@@ -168,9 +167,8 @@ func (t *turn) note(at *act.Attempt, out outputs.JSON) {
 	t.emit(EventExecuted, e)
 }
 
-// workersOwn is the attempt at hand as a worker sees it. Contracts forbid
-// workers to change their work, and some do: the next attempt gets what was
-// recalled, not what became of it.
+// workersOwn returns the current attempt as a worker sees it. It is a copy: some workers change
+// their Work though the contract forbids it, and the next attempt must get what was recalled.
 func (t *turn) workersOwn() act.Work {
 	w := t.work()
 	w.Inputs = slices.Clone(w.Inputs)

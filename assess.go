@@ -13,15 +13,15 @@ import (
 	"github.com/arc-learn/arc/reason"
 )
 
-// stale is the age from which on what failed in another run is advice only.
+// stale is the age from which on failures in other runs give advice only.
 const stale = time.Hour
 
-// nearlySpent is the share of the budget from which on it is not slowed down.
+// nearlySpent is the share of the budget from which on a run no longer slows down.
 const nearlySpent = 0.8
 
-// assess is the metacognitive check before an aim is taken up, before each of
-// its tasks, and before a new plan is made. It sends the run on to what it
-// stands before, or where the pivot policy says.
+// assess is the metacognitive check before an aim is begun, before each of its tasks, and
+// before a new plan is made. It returns the phase for that, or the one that the pivot policy
+// demands.
 func (t *turn) assess(ctx context.Context) (phase, error) {
 	pivots := len(t.s.Pivots)
 	if next, err := t.judge(ctx); next != "" || err != nil {
@@ -46,8 +46,8 @@ func (t *turn) assess(ctx context.Context) (phase, error) {
 	return phaseReason, nil
 }
 
-// judge asks whether what the run and its session do is working. It returns
-// where the pivot policy sends the run, or "" to go on.
+// judge assesses whether what the run and its session do works. It returns the phase that the
+// pivot policy demands, or "" to continue.
 func (t *turn) judge(ctx context.Context) (phase, error) {
 	s, g := &t.s, t.s.aim()
 	var now meta.Assessment
@@ -64,7 +64,7 @@ func (t *turn) judge(ctx context.Context) (phase, error) {
 		return "", nil
 	}
 	if now.Recommendation == was.Recommendation && now.Failures == was.Failures && now.Tries == was.Tries {
-		return "", nil // known already
+		return "", nil // the same as before
 	}
 	text := t.flag()
 	if t.a.o.Pivot == PivotAuto && t.here() {
@@ -85,7 +85,7 @@ func (t *turn) judge(ctx context.Context) (phase, error) {
 	return "", nil
 }
 
-// session assesses the session. What another user's words are is left out.
+// session assesses the session. It leaves out other users' texts.
 func (t *turn) session(ctx context.Context) (meta.Assessment, error) {
 	as, err := t.own.monitor.Assess(ctx, t.s.Session)
 	if err == nil && !t.mayHear(as.User) {
@@ -95,11 +95,11 @@ func (t *turn) session(ctx context.Context) (meta.Assessment, error) {
 	return as, err
 }
 
-// mayHear reports whether the run may be told in words of what was done for a user.
+// mayHear reports whether the run may see texts from the runs of a user.
 func (t *turn) mayHear(user string) bool { return user == "" || user == t.s.Objective.User }
 
-// flag tells of the assessment: as an event, in the Report and, of a pivot, as
-// an approach that the next decision is to avoid. It returns the words.
+// flag reports the assessment: as an event, in the Report, and, if it is to pivot, as an approach
+// that the next decision is to avoid. It returns the text.
 func (t *turn) flag() string {
 	s, g := &t.s, t.s.aim()
 	text := t.advice()
@@ -114,8 +114,7 @@ func (t *turn) flag() string {
 	return text
 }
 
-// stuck ends what cannot go on without a human: it asks one, or gives the aim up
-// where none attends.
+// stuck asks a person, or gives the aim up if no person attends.
 func (t *turn) stuck(why string) phase {
 	if t.a.o.Attended {
 		t.s.aim().Cause = CauseStuck
@@ -124,8 +123,7 @@ func (t *turn) stuck(why string) phase {
 	return t.block(CauseStuck, why)
 }
 
-// advice puts the assessment into words, with what is left to try; "" if all is
-// well.
+// advice returns the assessment as text, with what is left to try; "" if all is well.
 func (t *turn) advice() string {
 	as := &t.s.Assessment
 	if len(as.Evidence) == 0 {
@@ -138,17 +136,16 @@ func (t *turn) advice() string {
 	return text
 }
 
-// slow reports whether one task at a time is taken, since not all is well. It is
-// not where the budget nears its end: more decisions would spend it.
+// slow reports whether the run takes one task at a time, since not all is well. Near the end of
+// the budget it does not: more decisions would spend the rest.
 func (t *turn) slow() bool {
 	spent, _ := t.s.bounds().Spent(t.s.spent(t.a.o.Now()))
 	return t.s.Assessment.Recommendation != "" && spent < nearlySpent
 }
 
-// history adds to the advice how the last objectives of the scope ended, those of
-// the situation first, unless they were delivered; and where there is advice, to the
-// alternatives what delivered in the situation. It changes nothing else: runs of a
-// scope may be at work at once.
+// history adds to the advice the last objectives of the scope that were not delivered, those of
+// the same situation first. If there is advice it adds to the alternatives what has delivered
+// in the situation. It changes nothing else, since several runs of a scope can be live.
 func (t *turn) history(ctx context.Context, b *reason.Brief) error {
 	g := t.s.aim()
 	all, past, err := t.own.monitor.Past(ctx, string(t.s.Objective.Scope), t.veil.Hide(g.Situation))
@@ -177,8 +174,8 @@ func (t *turn) history(ctx context.Context, b *reason.Brief) error {
 	return nil
 }
 
-// streak counts the last endings that are not delivered, and lists their approaches,
-// other users' aside.
+// streak counts the last endings in a row that are not delivered, without other users', and
+// lists their approaches.
 func (t *turn) streak(past []meta.Ending) (n int, by []string) {
 	for i := len(past) - 1; i >= 0; i-- {
 		e := &past[i]
@@ -192,7 +189,7 @@ func (t *turn) streak(past []meta.Ending) (n int, by []string) {
 	return n, by
 }
 
-// left are the approaches that were proposed for the aim, and not tried or to be
+// left returns the approaches that were proposed for the aim and are neither tried nor to be
 // avoided.
 func (g *aim) left() (out []string) {
 	for _, other := range g.Others {
@@ -206,14 +203,12 @@ func (g *aim) left() (out []string) {
 // maxRepeats is how often an approach fails at an aim before it is refused.
 const maxRepeats = 3
 
-// tells reports whether an attempt that failed says something about what was
-// decided.
+// tells reports whether a failed attempt is evidence about the decision.
 func (c *attempt) tells() bool {
 	return !c.Faulty && !c.End.Barred() && c.End != act.Interrupted && c.End != act.Away
 }
 
-// tried takes down that the attempt at hand has failed, unless that says nothing
-// about what was decided.
+// tried records that the current attempt has failed, if that is evidence about the decision.
 func (t *turn) tried() {
 	g, c := t.s.aim(), t.s.Current
 	if !c.tells() {
@@ -227,7 +222,7 @@ func (t *turn) tried() {
 	t.s.FailedBy = g.Approach
 }
 
-// signs are what the run itself tells of how it goes.
+// signs returns the run's own signals for the assessment.
 func (t *turn) signs() meta.Signs {
 	s, g := &t.s, t.s.aim()
 	signs := meta.Signs{Goal: g.Text, Approach: s.FailedBy, Open: t.untried(), Resonance: s.resonance()}
@@ -239,9 +234,9 @@ func (t *turn) signs() meta.Signs {
 	return signs
 }
 
-// untried reports whether the task at hand, which has failed, may still be done as
-// it was decided: by a worker that has not tried it, or because the last attempt
-// failed for a new reason. It may be tried no more often than Attempts.
+// untried reports whether the current task, which has failed, may still succeed as planned: by a
+// worker that has not tried it, or because the last attempt failed for a new reason. Attempts
+// bounds the tries.
 func (t *turn) untried() bool {
 	g := t.s.aim()
 	n := min(g.Tries, len(g.Failed))
@@ -273,8 +268,8 @@ func (g *aim) repeats(approach string, tasks []reason.Task) (n int) {
 	return n
 }
 
-// newcomer reports whether a task is for a worker that has not failed at the aim,
-// where others have.
+// newcomer reports whether a task names a worker that has not failed at the aim, while others
+// have.
 func (g *aim) newcomer(tasks []reason.Task) bool {
 	return len(g.Tried) > 0 && slices.ContainsFunc(tasks, func(k reason.Task) bool {
 		failed := func(f reason.FailedAttempt) bool { return f.Worker == k.Worker }
@@ -282,7 +277,7 @@ func (g *aim) newcomer(tasks []reason.Task) bool {
 	})
 }
 
-// repeated is the error of a decision for what keeps failing.
+// repeated is the error of a decision that repeats what keeps failing.
 type repeated struct {
 	approach, why string
 }
@@ -294,11 +289,10 @@ func (e *repeated) Error() string {
 
 func (e *repeated) Unwrap() error { return reason.ErrDecision }
 
-// against says why an approach is not to be followed; "" if it may be. What
-// failed three times at the aim is refused each time, until a human has answered
-// or a subgoal was reached, or it is for a worker that has not failed. What the
-// session has seen fail is refused once, and each time where it failed at this
-// very goal within the hour.
+// against returns why a decision is refused, or "". An approach that failed three times at the aim
+// is refused each time, until a person has answered or a subgoal was reached, unless it is for
+// a worker that has not failed. An approach that failed elsewhere in the session is refused
+// once, or each time if it failed at this goal within the hour.
 func (t *turn) against(approach string, tasks []reason.Task) string {
 	g := t.s.aim()
 	if g.newcomer(tasks) {
@@ -314,9 +308,8 @@ func (t *turn) against(approach string, tasks []reason.Task) string {
 	return "so it has in this session"
 }
 
-// here reports whether the assessment is of what failed at this goal, within the
-// hour if it was in another run. The history of a session may say less: another
-// goal, or a world that has changed since.
+// here reports whether the assessment is about failures at this goal, in other runs within the
+// last hour. Older failures, and those at other goals, prove less: the world may have changed.
 func (t *turn) here() bool {
 	as := &t.s.Assessment
 	if !gist.Same(t.veil.Hide(as.Goal), t.veil.Hide(t.s.aim().Text)) {

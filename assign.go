@@ -14,25 +14,24 @@ import (
 	"github.com/arc-learn/arc/reason"
 )
 
-// The ladder is what follows an attempt that has not passed:
+// What follows an attempt that has not passed, step by step:
 //
-//  1. Wait for what is away, which is no failure: another worker makes the attempt, and
-//     when all are away the run waits ([act.Class], package wait).
-//  2. Refine: the same worker tries once more, with the complaint, if it may mend that and
-//     the attempts that are left suffice for all who have not tried. Ranked by price, who
-//     is worth it has the attempt.
-//  3. Another candidate: the worker that has failed at the task the least, by rank. One that
-//     may not do the task, or cannot, is not asked again; one whose breaker is open is left
-//     out while there are others.
+//  1. Wait for a part that is away, which is no failure: another worker makes the attempt, and
+//     if all are away the run waits ([act.Class], package wait).
+//  2. Refine: the same worker tries once more, with the complaint, if it can improve its work
+//     and enough attempts are left for the workers that have not tried. If workers are ranked
+//     by price, the one most worth it gets the attempt.
+//  3. Another worker: the one that has failed at the task the least, by rank. A worker that may
+//     not do the task, or cannot, is not asked again; one whose breaker is open is left out
+//     while there are others.
 //  4. Another approach, once Objective.Attempts are spent or no worker is left: an alternative
 //     of the decision, then as many plans as Options.Replans and Options.Pivot allow.
-//  5. Escalate: the run asks (Options.Attended), or is BLOCKED, and a person is told once for each
-//     kind of failure and day.
+//  5. Escalate: the run asks (Options.Attended) or is BLOCKED, and a person is told once a day
+//     for each kind of failure.
 
-// assign chooses the worker of the next attempt at the task at hand. The step
-// that assigns is committed before the attempt is made, so that a resumed run
-// knows which attempt was under way. A worker that is away is left out while
-// there are others; when all have been asked in turn, the run waits.
+// assign chooses the worker of the next attempt at the current task. Its step is committed before
+// the attempt is made, so that a resumed run knows which attempt was in flight. A worker that
+// is away is left out while there are others; once all were found away, the run waits.
 func (t *turn) assign(ctx context.Context) (phase, error) {
 	s, g := &t.s, t.s.aim()
 	task := &g.Tasks[g.Next]
@@ -40,7 +39,7 @@ func (t *turn) assign(ctx context.Context) (phase, error) {
 		return "", err
 	}
 	now := t.a.o.Now().UnixNano()
-	if s.Current != nil { // who was away is asked again once the run has waited
+	if s.Current != nil { // after a wait, the worker that was away is asked again
 		now = 0
 	}
 	away, after := g.absent(now)
@@ -49,7 +48,7 @@ func (t *turn) assign(ctx context.Context) (phase, error) {
 		return "", err
 	}
 	if c := s.Current; len(ranking) == 0 && len(away) > 0 {
-		if c != nil { // the last of them has been asked
+		if c != nil { // the last worker has been asked
 			s.Current = nil
 			return t.wait(CauseWorker, fmt.Sprintf("%s is away: %s", c.Worker, c.Wrong), after), nil
 		}
@@ -68,7 +67,7 @@ func (t *turn) assign(ctx context.Context) (phase, error) {
 		complaint = g.Failed[len(g.Failed)-1].Complaint
 	}
 	worker := ""
-	for held := false; !held; { // others may reserve in between
+	for held := false; !held; { // another run may reserve in between
 		var cause Cause
 		var why string
 		if ranking, cause, why, err = t.afford(ctx, task, ranking); err != nil {
@@ -98,8 +97,8 @@ func (t *turn) assign(ctx context.Context) (phase, error) {
 }
 
 // rested ranks the workers for a task, without those denied and those whose attempt would only
-// repeat what is known to fail. It says why it has left out the last of the latter. A
-// human's answer is something new.
+// repeat a known failure; it returns why it has left out the last of these. After a person's
+// answer an attempt repeats nothing.
 func (t *turn) rested(
 	ctx context.Context, task *reason.Task, denied []string,
 ) (ranking []rank.Scored, rests string, err error) {
@@ -124,7 +123,7 @@ func (t *turn) rested(
 	return ranking, rests, nil
 }
 
-// ranked returns the candidates for a skill in a situation as it is kept, best first.
+// ranked returns the candidates for a skill in a situation, best first.
 func (t *turn) ranked(ctx context.Context, situation, skill string, cs []rank.Candidate) ([]rank.Scored, error) {
 	if len(cs) == 0 {
 		return nil, nil
@@ -143,9 +142,9 @@ func (t *turn) ranked(ctx context.Context, situation, skill string, cs []rank.Ca
 	return t.own.applied.Load().Seat(skill, ranking), nil
 }
 
-// choose picks the worker of the next attempt: the last one, if it may refine what it did, or
-// the one that has failed at the task the least. Among those it picks the one that the task
-// names, else the best ranked.
+// choose picks the worker of the next attempt: the last one if it may refine its work, else one
+// of those that have failed at the task the least. Of these it picks the one that the task
+// names, or the best ranked.
 func (t *turn) choose(task *reason.Task, ranking []rank.Scored) string {
 	g, last := t.s.aim(), t.s.Last
 	var failed map[string]int
@@ -173,8 +172,7 @@ func (t *turn) choose(task *reason.Task, ranking []rank.Scored) string {
 	return best
 }
 
-// unbegun drops a plan that no worker is to begin, as a decision that cannot be
-// acted on. It costs no attempt.
+// unbegun refuses a plan that no worker may begin. It costs no attempt.
 func (t *turn) unbegun(why string) phase {
 	g := t.s.aim()
 	why = fmt.Sprintf("task %d is not begun: %s", g.Next+1, why)

@@ -12,7 +12,7 @@ import (
 	"github.com/arc-learn/arc/reason"
 )
 
-// left is how much of its Wall the run has left, at least 1; 0: that is unbounded.
+// left returns how much of its Wall the run has left, at least 1 ns; 0: Wall is unbounded.
 func (t *turn) left() time.Duration {
 	wall := t.s.Objective.Budget.Wall
 	if wall == 0 {
@@ -39,17 +39,17 @@ func (t *turn) shares() []ledger.Share {
 	return all
 }
 
-// purse is the ledger of what the tenant's runs may spend on average.
+// purse returns the ledger for Options.Spend.
 func (t *turn) purse() ledger.Share {
 	return ledger.Share{Key: key.Under(t.own.name, ledger.Keys, "spend", ""), Each: t.a.o.Spend}
 }
 
-// sharing reports whether replicas share what the run reserves, which then has to be in the
-// store before: who takes it over releases what a killed one has reserved.
+// sharing reports whether replicas share the budgets from which the run reserves. Then the run has
+// to be in the store before it reserves: a replica that takes it over releases the reservation.
 func (t *turn) sharing() bool { return t.a.leases != nil && len(t.shares()) > 0 }
 
-// pay has keep commit the run, and adds what the run has used since to its ledgers. It
-// releases what the run has reserved unless the attempt is yet to be made.
+// pay calls keep to commit the run, and adds what the run has used since the last call to its
+// ledgers. It releases the run's reservation unless the attempt is yet to be made.
 func (t *turn) pay(ctx context.Context, begins bool, keep ledger.Commit) error {
 	used := t.s.used(t.a.o.Now())
 	paid, err := t.own.ledgers.Settle(ctx, t.shares(), ledger.Bill{
@@ -61,8 +61,8 @@ func (t *turn) pay(ctx context.Context, begins bool, keep ledger.Commit) error {
 	return err
 }
 
-// priced is the situation of an attempt with what it is worth now, and who has
-// failed at the task at hand, if there is one.
+// priced returns the situation of an attempt with its worth, and with the workers that have failed
+// at the current task, if there is one.
 func (t *turn) priced(ctx context.Context, at rank.Situation) (rank.Situation, error) {
 	at.Worth = t.a.o.Worth
 	if len(t.s.Aims) > 0 {
@@ -78,8 +78,8 @@ func (t *turn) priced(ctx context.Context, at rank.Situation) (rank.Situation, e
 	return at, err
 }
 
-// unpriced warns, once, of budgets in US dollars that bind nothing: the run has used tokens, and
-// no part has said what they cost.
+// unpriced logs, once, that a budget in US dollars has no effect: the run has used tokens, and no
+// part has reported their cost.
 func (t *turn) unpriced() {
 	o, u, b := &t.a.o, &t.s.Usage, &t.a.o.Bounds
 	usd := t.s.Objective.Budget.CostUSD + b.Session.CostUSD + b.Scope.CostUSD + b.Day.CostUSD + o.Spend
@@ -92,8 +92,8 @@ func (t *turn) unpriced() {
 	}
 }
 
-// afford leaves of the ranking those whose attempt is worth its price and fits into
-// every budget. It says why none is left.
+// afford removes from the ranking the workers whose attempt is not worth its price or exceeds a
+// budget. It returns why none is left.
 func (t *turn) afford(
 	ctx context.Context, task *reason.Task, ranking []rank.Scored,
 ) (left []rank.Scored, cause Cause, why string, err error) {
@@ -127,7 +127,7 @@ func (t *turn) afford(
 	return left, cause, why, nil
 }
 
-// price is what an attempt of the worker takes on average.
+// price returns what an attempt of the worker uses on average.
 func (t *turn) price(ctx context.Context, task *reason.Task, r *rank.Scored) (ledger.Amount, error) {
 	s, err := t.own.book.Stats(ctx, r.Candidate.Name, task.Skill)
 	if err != nil {
@@ -140,8 +140,8 @@ func (t *turn) price(ctx context.Context, task *reason.Task, r *rank.Scored) (le
 	return p, nil
 }
 
-// reserve sets the price of the worker's attempt aside until it is paid. It reports
-// false if others have reserved meanwhile what it would take.
+// reserve reserves the price of the worker's attempt until it is paid. It reports false if other
+// runs have meanwhile reserved too much.
 func (t *turn) reserve(ctx context.Context, task *reason.Task, worker string, ranking []rank.Scored) (bool, error) {
 	shares := t.shares()
 	if len(shares) == 0 {
@@ -155,13 +155,12 @@ func (t *turn) reserve(ctx context.Context, task *reason.Task, worker string, ra
 	return t.own.ledgers.Reserve(ctx, shares, t.s.ID, t.s.Usage.CostUSD, price)
 }
 
-// unreserve gives back what the run has reserved and will not use.
+// unreserve releases what the run has reserved and will not use.
 func (t *turn) unreserve(ctx context.Context) error {
 	return t.own.ledgers.Release(ctx, t.shares(), t.s.ID)
 }
 
-// failedAt names the workers that have failed at the task at hand, each as often
-// as it has.
+// failedAt returns the workers that have failed at the current task, each as often as it has.
 func (g *aim) failedAt() []string {
 	var names []string
 	for _, f := range g.Failed[max(0, len(g.Failed)-g.Tries):] {

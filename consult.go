@@ -12,14 +12,14 @@ import (
 	"github.com/arc-learn/arc/reason"
 )
 
-// Bounds of what a worker asks: how often in one attempt, and how much at once.
+// Bounds of a worker's questions: how often it asks in one attempt, and how many at once.
 const (
 	maxAsked     = 8
 	maxQuestions = 16
 )
 
-// asked takes down what the worker of the attempt at hand has to know. If that is
-// nothing, or has no end, the attempt has failed.
+// asked records the questions of the current attempt's worker. If there are none, or the worker
+// asks too often, the attempt has failed.
 func (t *turn) asked(at *act.Attempt) bool {
 	c := t.s.Current
 	var open []string
@@ -38,11 +38,11 @@ func (t *turn) asked(at *act.Attempt) bool {
 	return true
 }
 
-// consult has the reasoner, which has dispatched the worker, answer what it asks. What
-// the reasoner does not know a human is asked. The attempt goes on with the answer.
+// consult asks the reasoner the worker's questions, and a person those that the reasoner cannot
+// answer. The attempt continues with the answer.
 func (t *turn) consult(ctx context.Context) (phase, error) {
 	c := t.s.Current
-	if len(c.Questions) == 0 { // a human has answered
+	if len(c.Questions) == 0 { // a person has answered
 		return phaseAct, nil
 	}
 	text, err := t.answer(ctx, c.Questions)
@@ -58,7 +58,7 @@ func (t *turn) consult(ctx context.Context) (phase, error) {
 	return phaseAsk, nil
 }
 
-// answer is what the reasoner knows, "" if it does not.
+// answer returns the reasoner's answer, or "".
 func (t *turn) answer(ctx context.Context, questions []string) (string, error) {
 	r, ok := t.a.reasoner.(reason.Answerer)
 	if !ok || t.lacks() != "" {
@@ -70,7 +70,7 @@ func (t *turn) answer(ctx context.Context, questions []string) (string, error) {
 	}
 	type reply struct {
 		text string
-		used reason.Usage // counts beside an error too
+		used reason.Usage // counts even with an error
 		err  error
 	}
 	asked := slices.Clone(questions)

@@ -11,7 +11,7 @@ import (
 	"github.com/arc-learn/arc/meta"
 )
 
-// end closes the run: DELIVERED unless there is a reason why not.
+// end ends the run: as BLOCKED if it has a Reason, else as DELIVERED.
 func (t *turn) end(ctx context.Context) (phase, error) {
 	s := &t.s
 	as, err := t.session(ctx)
@@ -43,8 +43,8 @@ func (t *turn) end(ctx context.Context) (phase, error) {
 	return phaseDone, nil
 }
 
-// conclude has later runs of the scope told how this one ended, where that says
-// something of what was done.
+// conclude records how the run ended, for later runs of the scope, if that is evidence about what
+// was done.
 func (t *turn) conclude(ctx context.Context) error {
 	s, g := &t.s, &t.s.Aims[0]
 	switch s.Cause {
@@ -62,9 +62,9 @@ func (t *turn) conclude(ctx context.Context) error {
 	return t.own.monitor.Conclude(ctx, string(s.Objective.Scope), e)
 }
 
-// escalate tells a person of a run that is given up, or asks since it is stuck: of each kind of
-// failure once a day, over restarts too. A kind is the cause, how the last attempt ended, and
-// the skill of the task at hand.
+// escalate tells a person of a run that is given up, or asks because it is stuck: once a day for
+// each kind of failure, also after a restart. A kind is the cause, the end of the last attempt,
+// and the skill of the current task.
 func (t *turn) escalate(ctx context.Context) error {
 	s, g := &t.s, t.s.aim()
 	cause, why := s.Cause, s.Reason

@@ -51,7 +51,7 @@ func (a *Agent) Erase(ctx context.Context, scope memory.Scope) error {
 	return nil
 }
 
-// touches reports whether the run works in a scope, or below it.
+// touches reports whether the run touches a scope, or one below it: see Agent.Erase.
 func (s *state) touches(scope memory.Scope) bool { return anyWithin(s.scopes(), scope) }
 
 func anyWithin(scopes []memory.Scope, scope memory.Scope) bool {
@@ -68,7 +68,7 @@ func (a *Agent) erase(ctx context.Context, scope memory.Scope) error {
 		return err
 	}
 	defer func() {
-		a.erased.Add(1) // what maintenance has listed meanwhile is gone
+		a.erased.Add(1) // makes maintenance list the scopes again
 		done()
 	}()
 	var damaged error
@@ -90,7 +90,7 @@ func (a *Agent) erase(ctx context.Context, scope memory.Scope) error {
 	return errors.Join(damaged, a.w.Add(ctx, store.Op{Key: upkeepKey(scope), Delete: true}), a.dropAll(ctx, below))
 }
 
-// dropDue takes the tenant's runs out of the index of those that are due.
+// dropDue deletes the tenant's runs from the index of due runs.
 func (a *Agent) dropDue(ctx context.Context, tenant string) error {
 	for d, err := range register.AllDue(ctx, a.st, 0) {
 		if err == nil && d.Tenant == tenant {
@@ -103,7 +103,7 @@ func (a *Agent) dropDue(ctx context.Context, tenant string) error {
 	return nil
 }
 
-// stilled has do work while still keeps the tenant's runs from beginning, at all replicas.
+// stilled calls do while no run of the tenant can begin, at any replica.
 func (a *Agent) stilled(ctx context.Context, scope memory.Scope, alone bool, do func() error) error {
 	if err := a.still(ctx, scope, alone); err != nil {
 		return err
@@ -117,8 +117,8 @@ func (a *Agent) stilled(ctx context.Context, scope memory.Scope, alone bool, do 
 	}))
 }
 
-// stillElsewhere is an error while another replica is live with a run that touches the scope.
-// It waits until this one knows what all have committed.
+// stillElsewhere returns an error while a run that touches the scope is live in another replica. It
+// waits until this replica knows the commits of all others.
 func (a *Agent) stillElsewhere(ctx context.Context, scope memory.Scope) error {
 	if a.leases == nil {
 		return nil
@@ -139,9 +139,9 @@ func (a *Agent) stillElsewhere(ctx context.Context, scope memory.Scope) error {
 	return a.bank.Await(ctx, memory.Latest)
 }
 
-// still keeps the tenant's runs from beginning until resume, unless one is live
-// that touches the scope. Alone, it keeps all from what is known of the tenant, unless
-// a call is under way that uses it.
+// still keeps the tenant's runs from beginning until resume is called. It returns an error if a run
+// that touches the scope is live. Alone, it also keeps all other calls from the tenant, and
+// returns an error if one is in progress.
 func (a *Agent) still(ctx context.Context, scope memory.Scope, alone bool) error {
 	tenant := scope.Tenant()
 	live, err := a.runs.Bar(tenant)
@@ -169,10 +169,10 @@ func (a *Agent) still(ctx context.Context, scope memory.Scope, alone bool) error
 func (a *Agent) resume(tenant string) {
 	a.runs.Lift(tenant)
 	a.tenants.Lift(tenant)
-	a.upkeep.Poke() // runs of it may be due
+	a.upkeep.Poke() // its runs may be due
 }
 
-// eraseRuns removes the runs that touch a scope, and what came of them elsewhere.
+// eraseRuns deletes the runs that touch a scope, and their effects in other scopes.
 func (a *Agent) eraseRuns(ctx context.Context, scope memory.Scope) error {
 	own, err := a.tenant(ctx, scope)
 	if err != nil {
@@ -180,9 +180,9 @@ func (a *Agent) eraseRuns(ctx context.Context, scope memory.Scope) error {
 	}
 	defer a.handBack(own)
 	kept := make(map[string]bool) // keys of the attempts of runs that stay
-	gone := make(map[string]bool) // sessions of those that go
-	stay := make(map[string]bool) // sessions of those that stay
-	var damaged error             // runs that may be of the scope
+	gone := make(map[string]bool) // sessions of deleted runs
+	stay := make(map[string]bool) // sessions of runs that stay
+	var damaged error             // runs that may touch the scope
 	for s, err := range a.matching(ctx, scope, Filter{}) {
 		if codec.Unreadable(err) {
 			damaged = errors.Join(damaged, err)
@@ -223,7 +223,7 @@ func (a *Agent) eraseRuns(ctx context.Context, scope memory.Scope) error {
 		}
 	}
 	if err := own.ledgers.Erase(ctx, func(kind, name string) bool {
-		ends := gone[name] || damaged == nil && !stay[name] // also one whose run could not be kept
+		ends := gone[name] || damaged == nil && !stay[name] // its run may be deleted already
 		return kind == "scope" && memory.Scope(name).Within(scope) || kind == "session" && ends
 	}); err != nil {
 		return err
@@ -234,12 +234,11 @@ func (a *Agent) eraseRuns(ctx context.Context, scope memory.Scope) error {
 	if err := own.proposals.Drop(ctx, func(p proposal.Proposal) bool { return tells(p, scope) }); err != nil {
 		return err
 	}
-	kept[""] = true // sums of many attempts
+	kept[""] = true // sums over many attempts have no key
 	return errors.Join(damaged, own.book.Forget(ctx, func(s rank.Sample) bool { return !kept[s.Key] }))
 }
 
-// eraseRun removes a run with its session, and what it has taught in scopes that
-// stay.
+// eraseRun deletes a run with its session, and what was learned from it in scopes that stay.
 func (a *Agent) eraseRun(ctx context.Context, own *tenant, s *state, scope memory.Scope) error {
 	if err := a.retract(ctx, own, s.scopes(), s.ID, scope); err != nil {
 		return err
@@ -254,7 +253,7 @@ func (a *Agent) eraseRun(ctx context.Context, own *tenant, s *state, scope memor
 	return own.monitor.Forget(ctx, s.Session)
 }
 
-// retract removes what a run has taught in those of its scopes that stay.
+// retract deletes what was learned from a run in those of its scopes that stay.
 func (a *Agent) retract(ctx context.Context, own *tenant, scopes []memory.Scope, run string, gone memory.Scope) error {
 	for _, of := range scopes {
 		if of.Within(gone) {
@@ -268,8 +267,8 @@ func (a *Agent) retract(ctx context.Context, own *tenant, scopes []memory.Scope,
 	return nil
 }
 
-// tells reports whether a proposal may quote runs or memories of a scope: any may
-// that does not stand, and is made again on what is left.
+// tells reports whether a proposal may quote runs or memories of a scope. Any that is not applied
+// may; it is proposed again if what is left supports it.
 func tells(p proposal.Proposal, scope memory.Scope) bool {
 	var m advice.Memory
 	return p.Status != "applied" || p.Kind == "memory" && advice.Decode(p.Change, &m) == nil && m.Scope.Within(scope)

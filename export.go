@@ -62,7 +62,7 @@ func (a *Agent) export(ctx context.Context, scope memory.Scope, w io.Writer) err
 	give := func(entries iter.Seq2[store.Entry, error]) error {
 		for e, err := range entries {
 			if err == nil {
-				err = known.Check(e) // what goes out can come in
+				err = known.Check(e) // so that Import accepts it
 			}
 			if err == nil {
 				err = out.Put(e)
@@ -90,7 +90,7 @@ func (a *Agent) export(ctx context.Context, scope memory.Scope, w io.Writer) err
 	return out.Close()
 }
 
-// giver takes entries out.
+// giver writes entries to the export.
 type giver = func(iter.Seq2[store.Entry, error]) error
 
 // one yields one entry.
@@ -98,7 +98,7 @@ func one(e store.Entry) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) { yield(e, nil) }
 }
 
-// giveTenant gives what lies under a tenant. What follows from runs is left out.
+// giveTenant writes what is stored under a tenant, without the indexes of runs.
 func (a *Agent) giveTenant(ctx context.Context, tenant string, give giver) error {
 	prefix := key.Under(tenant, "")
 	for e, err := range a.st.Scan(ctx, store.Range{Prefix: prefix}) {
@@ -117,7 +117,7 @@ func (a *Agent) giveTenant(ctx context.Context, tenant string, give giver) error
 	return nil
 }
 
-// giveUser gives what lies under the tenant and is of a scope below it.
+// giveUser writes what is stored under the tenant and belongs to a scope below it.
 func (a *Agent) giveUser(ctx context.Context, scope memory.Scope, give giver) error {
 	tenant := scope.Tenant()
 	own, err := a.tenant(ctx, scope)
@@ -164,9 +164,9 @@ func (a *Agent) giveUser(ctx context.Context, scope memory.Scope, give giver) er
 	return give(census.Entries(ctx, own.book, own.monitor, func(k string) bool { return counted[k] }))
 }
 
-// giveRun gives a run, if it touches the scope, with its outputs and what marks its
-// episodes; those of a tenant ("") are with its statistics. It returns the keys by which
-// the run was counted.
+// giveRun writes a run that touches the scope, with its outputs and the marks of its episodes; those
+// of a whole tenant (scope "") are among its statistics. It returns the keys by which statistics
+// count the run.
 func (a *Agent) giveRun(ctx context.Context, e store.Entry, scope memory.Scope, give giver) ([]string, error) {
 	var s state
 	if err := codec.Decode(e, &s); err != nil || !s.touches(scope) {
@@ -192,7 +192,7 @@ func (a *Agent) giveRun(ctx context.Context, e store.Entry, scope memory.Scope, 
 	return append(counted, attempts...), err
 }
 
-// upkeepOf is the scope in the key of an upkeep, unless it is too long for one.
+// upkeepOf returns the scope in the key of an upkeep, or its hash if the scope is too long.
 func upkeepOf(k string) memory.Scope { return memory.Scope(k[strings.LastIndexByte(k, 0)+1:]) }
 
 // Import stores what Export has written, and returns its scope. It checks the whole file
@@ -234,14 +234,14 @@ func (a *Agent) Import(ctx context.Context, r io.Reader) (memory.Scope, error) {
 	if err != nil {
 		return "", fmt.Errorf("import %.64q: %w", scope, err)
 	}
-	a.upkeep.Poke() // runs may be due
+	a.upkeep.Poke() // imported runs may be due
 	return scope, nil
 }
 
-// admit checks a file, and takes it in.
+// admit checks a file and stores its content.
 func (a *Agent) admit(ctx context.Context, scope memory.Scope, in *parcel.Reader, spool *parcel.Spool) (err error) {
 	spool.Prefix = key.Under(scope.Tenant(), spoolKeys, "")
-	if err := a.dropAll(ctx, spool.Prefix); err != nil { // of an import that was cut off
+	if err := a.dropAll(ctx, spool.Prefix); err != nil { // left by an import that was cut off
 		return err
 	}
 	defer func() { err = errors.Join(err, a.dropAll(context.WithoutCancel(ctx), spool.Prefix)) }()
@@ -263,11 +263,11 @@ func (a *Agent) admit(ctx context.Context, scope memory.Scope, in *parcel.Reader
 	return identity.Adopt(ctx, a.st, a.bank)
 }
 
-// runRecords are those of the runs of a scope, as they travel. It implements portable.Runs.
+// runRecords reads the exported runs of a scope. It implements portable.Runs.
 type runRecords struct {
 	scope memory.Scope
-	// outputs are the keys of those of the last run, episodes the names of its episodes,
-	// which follow it.
+	// outputs are the keys of the last run's outputs, episodes the names of its episodes, which
+	// follow the run in the file.
 	outputs, episodes []string
 }
 
@@ -333,7 +333,7 @@ func (r *runRecords) checkRun(e store.Entry) (bool, error) {
 	return s.touches(r.scope), nil
 }
 
-// checkTaught reports whether a run that was deleted has touched the scope.
+// checkTaught reports whether a deleted run has touched the scope.
 func (r *runRecords) checkTaught(e store.Entry) (bool, error) {
 	var of taught
 	if err := codec.Decode(e, &of); err != nil {
@@ -347,10 +347,10 @@ func (r *runRecords) checkTaught(e store.Entry) (bool, error) {
 	return anyWithin(of.Scopes, r.scope), nil
 }
 
-// maxNames bounds what names makes of a run from elsewhere.
+// maxNames bounds how many keys an imported run may name.
 const maxNames = 1 << 20
 
-// sound returns why a run that comes from elsewhere cannot be gone on with, or nil.
+// sound returns an error if an imported run could not be continued.
 func (s *state) sound(tenant string) error {
 	err := errors.Join(key.CheckID("id", s.ID), key.CheckID("session", s.Session), s.bounds().Check())
 	for _, scope := range s.scopes() {
@@ -382,7 +382,7 @@ func (s *state) sound(tenant string) error {
 			return errors.New("its plan has no task at hand")
 		}
 	}
-	answered := s.Phase == phaseAsk && s.Status == Running // by a human, to a worker
+	answered := s.Phase == phaseAsk && s.Status == Running // a person has answered the worker
 	if s.Current == nil && (s.Phase == phaseAct || s.Phase == phaseVerify || answered) {
 		return errors.New("its attempt is missing")
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// scopedTo returns that of a scope. The last one stays at hand: most runs ask for it.
+// scopedTo returns what is derived from a scope's name. It caches the last one.
 func (a *Agent) scopedTo(scope memory.Scope) (*scoped, error) {
 	if last := a.last.Load(); last != nil && last.scope == scope {
 		return last, nil
@@ -29,7 +29,7 @@ func (a *Agent) scopedTo(scope memory.Scope) (*scoped, error) {
 	return of, nil
 }
 
-// identity is that of a scope.
+// identity returns the identity of a scope.
 func (a *Agent) identity(scope memory.Scope) (*identity.Identity, error) {
 	of, err := a.scopedTo(scope)
 	if err != nil {
@@ -38,9 +38,8 @@ func (a *Agent) identity(scope memory.Scope) (*identity.Identity, error) {
 	return of.identity, nil
 }
 
-// project returns what is worth telling for the aim of the person or project of the
-// scope: at most 10 facts and 1,000 tokens. One that has faded is for a human to
-// confirm or remove.
+// project returns the most useful facts about the scope's person or project for the aim: at most 10
+// facts and 1,000 tokens. It leaves out faded facts, which a person should confirm or remove.
 func (t *turn) project(ctx context.Context) (facts []memory.Hit, err error) {
 	g := t.s.aim()
 	var p identity.Projection
@@ -59,7 +58,7 @@ func (t *turn) project(ctx context.Context) (facts []memory.Hit, err error) {
 	return slices.DeleteFunc(p.Hits(), faded), nil
 }
 
-// retell finds those again of the facts that were told for the aim that still are worth it.
+// retell returns those of the facts told for the aim that would still be told.
 func (t *turn) retell(ctx context.Context) error {
 	told := t.s.aim().Facts
 	if len(told) == 0 {
@@ -70,9 +69,8 @@ func (t *turn) retell(ctx context.Context) error {
 	return err
 }
 
-// confirm gives the facts that were of use for the aim, which is reached, their
-// evidence: the word of a model, once a day. A fact that was rejected or removed
-// since has none.
+// confirm records evidence for the facts that were used for the aim, which is reached: as a model's
+// claim, once a day. Facts that were rejected or removed since are left out.
 func (t *turn) confirm(ctx context.Context) error {
 	g := t.s.aim()
 	if len(g.Used) == 0 {

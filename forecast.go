@@ -66,7 +66,7 @@ func (a *Agent) Would(ctx context.Context, o Objective) (f Forecast, err error) 
 	return f, nil
 }
 
-// silent says why no chunk fires.
+// silent returns why no chunk fires.
 func (t *turn) silent(near []reason.Suggestion) string {
 	o := &t.s.Objective
 	switch {

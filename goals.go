@@ -80,14 +80,13 @@ func (a *Agent) Keep(ctx context.Context, w *goal.World, gs *goal.Goals, opts *g
 	return c, err
 }
 
-// keeper has goals kept by an agent: it is the catalog of the agent's workers, and
-// runs dispatches.
+// keeper connects goals to an agent: it is the catalog of the agent's workers, and runs dispatches.
 type keeper struct {
 	a    *Agent
 	name string // of the controller, as a segment of a scope
 }
 
-// segment returns a name with what no segment of a scope has replaced by "-".
+// segment returns a name as a segment of a scope: other characters become "-".
 func segment(name string) string {
 	return strings.Map(func(r rune) rune {
 		if memory.Scope(r).Check() != nil {
@@ -113,27 +112,26 @@ func (k keeper) Run(ctx context.Context, d goal.Dispatch) (goal.Result, error) {
 		o.Tasks = append(o.Tasks, s.Task)
 	}
 	r, err := k.a.Run(ctx, o)
-	if errors.Is(err, errStill) { // it has not begun, unlike one that is resumed
+	if errors.Is(err, errStill) { // the run has not begun
 		return goal.Result{End: goal.Refused, Why: err.Error()}, nil
 	}
 	r, err = k.awaited(ctx, d, r, err)
 	return resultOf(ctx, r, err)
 }
 
-// Resume implements goal.Runner. Once sees to it that no worker is called a second
-// time.
+// Resume implements goal.Runner. Since the objective is Once, no worker is called a second time.
 func (k keeper) Resume(ctx context.Context, d goal.Dispatch) (goal.Result, error) {
 	r, err := k.a.In("").Resume(ctx, d.ID)
-	if errors.Is(err, ErrRunning) && !errors.Is(err, errStill) { // the Agent goes on with it by itself
+	if errors.Is(err, ErrRunning) && !errors.Is(err, errStill) { // the Agent has resumed it by itself
 		r, err = k.a.In("").Report(ctx, d.ID)
 	}
 	r, err = k.awaited(ctx, d, r, err)
 	return resultOf(ctx, r, err)
 }
 
-// awaited waits while the run of a dispatch waits: for a human, who is asked about it or by
-// its worker, or for what is away. Once its lease is over the attempt is refused, or the
-// run given up: the goal may be dispatched anew.
+// awaited waits while the run of a dispatch waits: for a person who has to approve an attempt or
+// answer its worker, or for a part that is away. Once the dispatch's lease is over the attempt
+// is refused, or the run given up, so that the goal can be dispatched anew.
 func (k keeper) awaited(ctx context.Context, d goal.Dispatch, r *Report, err error) (*Report, error) {
 	look := time.NewTicker(time.Second)
 	defer look.Stop()
@@ -151,7 +149,7 @@ func (k keeper) awaited(ctx context.Context, d goal.Dispatch, r *Report, err err
 			}
 			next, failed := k.a.In("").Resume(ctx, d.ID)
 			if errors.Is(failed, ErrRunning) {
-				continue // what was waited for is there
+				continue // the wait is over
 			}
 			if failed == nil || ctx.Err() == nil {
 				r, err = next, failed
@@ -166,7 +164,7 @@ func (k keeper) awaited(ctx context.Context, d goal.Dispatch, r *Report, err err
 	return r, err
 }
 
-// refuse answers for a human whose time is over, and for what is away for too long.
+// refuse ends a run's wait for a person or a part whose time is over.
 func (k keeper) refuse(ctx context.Context, id string) {
 	r, err := k.a.In("").Report(ctx, id)
 	switch {
@@ -182,7 +180,7 @@ func (k keeper) refuse(ctx context.Context, id string) {
 	}
 }
 
-// Judge implements goal.Runner: a reading is what the gates of the run could not see.
+// Judge implements goal.Runner: a reading shows what the run's gates could not see.
 func (k keeper) Judge(ctx context.Context, id string, seen bool) error {
 	v := Verdict{Right: seen, Source: "goals", Why: "a reading shows the goal met"}
 	if !seen {
@@ -190,12 +188,12 @@ func (k keeper) Judge(ctx context.Context, id string, seen bool) error {
 	}
 	err := k.a.In("").Judge(ctx, id, v)
 	if errors.Is(err, store.ErrNotFound) {
-		return nil // it was dropped since
+		return nil // the run was deleted since
 	}
 	return err
 }
 
-// resultOf is what a run means for the goal that it was for.
+// resultOf returns a run's outcome as the goal's Controller takes it.
 func resultOf(ctx context.Context, r *Report, err error) (goal.Result, error) {
 	switch {
 	case err == nil:
@@ -203,7 +201,7 @@ func resultOf(ctx context.Context, r *Report, err error) (goal.Result, error) {
 		return goal.Result{}, err
 	case errors.Is(err, ErrObjective):
 		return goal.Result{End: goal.Refused, Why: err.Error()}, nil
-	default: // the run is cut off
+	default: // the run was interrupted
 		return goal.Result{End: goal.Interrupted, Why: err.Error()}, nil
 	}
 	res := goal.Result{End: goal.Failed, Why: r.Reason, Worker: r.LastWorker, Done: len(r.Deliveries)}
@@ -221,7 +219,7 @@ func resultOf(ctx context.Context, r *Report, err error) (goal.Result, error) {
 	return res, nil
 }
 
-// heedGoals has the goals of a new controller follow from what was approved.
+// heedGoals makes the goals of a new controller follow the applied proposals.
 func (a *Agent) heedGoals(ctx context.Context, name string, k kept) error {
 	own, err := a.tenant(ctx, a.o.Scope)
 	if err != nil {
@@ -240,7 +238,7 @@ func (a *Agent) heedGoals(ctx context.Context, name string, k kept) error {
 	return nil
 }
 
-// fleetCollector reads how the agent's workers did over the last day.
+// fleetCollector reads the statistics of the agent's workers over the last day.
 func (a *Agent) fleetCollector() goal.Collector {
 	return goal.Collector{Domain: workforce.Domain, Every: time.Minute, Read: func(ctx context.Context) (any, error) {
 		now := a.o.Now()

@@ -18,30 +18,29 @@ import (
 // Health is the state of an agent: of the memory of a scope, and of the recent runs of its
 // tenant. It prints as a report of at most 80 columns, and encodes to JSON.
 type Health struct {
-	// Health is that of the scope's memory. Its Status and Issues are those of
-	// the whole report.
+	// Health is that of the scope's memory. Its Status and Issues are about the whole report.
 	memory.Health
-	// Uplift is how much memory helps in the scope; see learn.Options.Holdout.
+	// Uplift is how much memory helps in the scope: see learn.Options.Holdout.
 	Uplift learn.Uplift
-	// Fleet is how the workers did over the last day, and what they claimed.
+	// Fleet has the statistics of the workers over the last day, and their claims.
 	Fleet fleet.Health
 	// Resonance is that of the last attempts, at most 64, oldest first.
 	Resonance []float64
-	// Proposals counts those of the tenant that wait for a person's decision.
+	// Proposals counts the tenant's proposals that wait for a person's decision.
 	Proposals int `json:",omitempty"`
-	// Dropped counts calls of hooks, logger and telemetry providers since the
-	// Agent was opened: those that panicked, did not return in time, or were
-	// left out because an earlier one had not returned.
+	// Dropped counts the failed calls of hooks, logger and telemetry providers since the Agent
+	// was opened: those that panicked, did not return in time, or were not made because an
+	// earlier one had not returned.
 	Dropped int64 `json:",omitempty"`
-	// Unpriced counts tokens since the Agent was opened: those of runs that have a
-	// budget in US dollars, and of which no part has said what its tokens cost.
+	// Unpriced counts tokens, since the Agent was opened, of runs that have a budget in US
+	// dollars while no part reports what tokens cost.
 	Unpriced int64 `json:",omitempty"`
 }
 
 // Bounds of the issues.
 const (
-	boastful   = 0.15 // confidence beyond what came of it, on average
-	minClaims  = 20   // confidences that tell
+	boastful   = 0.15 // mean confidence above the success rate
+	minClaims  = 20   // claims that this needs
 	failing    = 0.5  // failure rate of a worker over the last hour
 	minSamples = 5    // samples that a failing worker needs
 )
@@ -78,19 +77,19 @@ func (a *Agent) Health(ctx context.Context, scope memory.Scope) (Health, error) 
 	return h, nil
 }
 
-// judge adds the issues beyond those of memory, and sets Status.
+// judge adds the issues that are not about memory, and sets Status.
 func (h *Health) judge() {
 	add := func(advice, format string, args ...any) {
 		h.Issues = append(h.Issues, memory.Issue{Text: fmt.Sprintf(format, args...), Advice: advice})
 	}
-	if n := h.Quarantined - h.Lessons; n > h.Total/2 { // lessons are shown as background
+	if n := h.Quarantined - h.Lessons; n > h.Total/2 { // lessons are used, as background
 		add("Trust what is right, Revoke the sources of what is not", "%d of %d memories are quarantined", n, h.Total)
 	}
 	if u := h.Uplift.Delivered; u.High < 0 {
 		add("find the memories that do by View.Uplift, and Forget them", "memory %v", u)
 	}
 	c, boast := &h.Fleet.Calibration, 0.0
-	for i := range c.Bins { // who delivers more than is claimed needs no attention
+	for i := range c.Bins { // a worker that succeeds more often than it claims is no issue
 		boast += max(0, c.Bins[i].Confidence-float64(c.Bins[i].Successes))
 	}
 	if n := c.Count(); n >= minClaims && boast > boastful*float64(n) {

@@ -13,8 +13,8 @@ import (
 	"github.com/arc-learn/arc/reason"
 )
 
-// learn takes in the attempt at hand, or an aim that was given up without one,
-// and moves on.
+// learn learns from the current attempt, or from an aim that was given up without one, and decides
+// what follows.
 func (t *turn) learn(ctx context.Context) (phase, error) {
 	t.settle()
 	v := t.verdict()
@@ -53,7 +53,7 @@ func (t *turn) learn(ctx context.Context) (phase, error) {
 	return t.move(v), nil
 }
 
-// verdict is what an attempt decides.
+// verdict is what follows an attempt.
 type verdict int
 
 const (
@@ -71,7 +71,7 @@ const (
 	givenUp
 )
 
-// verdict decides what follows the attempt at hand.
+// verdict decides what follows the current attempt.
 func (t *turn) verdict() verdict {
 	g, c := t.s.aim(), t.s.Current
 	switch {
@@ -84,7 +84,7 @@ func (t *turn) verdict() verdict {
 	case c.End == act.Interrupted:
 		return givenUp
 	case g.Fired != "":
-		// A chunk gets one attempt: deliberation takes over.
+		// A chunk gets one attempt, then the reasoner is asked.
 		return planFailed
 	case g.Tries < t.s.Objective.Attempts && !t.allDenied() && !t.pivots():
 		return tryAgain
@@ -98,12 +98,12 @@ func (t *turn) verdict() verdict {
 	return givenUp
 }
 
-// maxPivots is how many plans of an aim PivotAuto replaces beyond Options.Replans:
-// a reasoner that always has another approach comes to an end.
+// maxPivots is how many plans of an aim PivotAuto replaces beyond Options.Replans, so that a
+// reasoner that always has another approach comes to an end.
 const maxPivots = 3
 
-// pivots reports whether the run has tried what it can of a plan that it made,
-// and goes on to another by itself.
+// pivots reports whether the run drops its plan by itself, since the plan keeps failing and no
+// worker is left to try it.
 func (t *turn) pivots() bool {
 	if t.a.o.Pivot != PivotAuto || t.s.Deliberations == 0 || t.s.Objective.Once || !t.s.Current.tells() {
 		return false
@@ -119,7 +119,7 @@ func (t *turn) allDenied() bool {
 	})
 }
 
-// settle adds the attempt at hand to the record of its aim.
+// settle adds the current attempt to the record of its aim.
 func (t *turn) settle() {
 	g, c := t.s.aim(), t.s.Current
 	if c == nil {
@@ -157,7 +157,7 @@ func (t *turn) settle() {
 	}
 }
 
-// outcome describes the attempt at hand, and what it decides, to the learner.
+// outcome returns the current attempt, and what follows it, as the learner takes it.
 func (t *turn) outcome(v verdict) learn.Outcome {
 	s, g, c := &t.s, t.s.aim(), t.s.Current
 	o := learn.Outcome{
@@ -206,12 +206,12 @@ func (t *turn) outcome(v verdict) learn.Outcome {
 	return o
 }
 
-// unfit says why the plan of the aim, which is reached, is not one for other cases:
-// the reasoner knew what this run alone had. "": it did not.
+// unfit returns why the plan of the aim, which is reached, must not become a chunk, or "": the
+// reasoner knew something that only this run had.
 func (t *turn) unfit() string {
 	g, done := t.s.aim(), t.s.aim().Next
 	if t.s.Current == nil {
-		done++ // the last delivery is in
+		done++ // the last delivery counts too
 	}
 	switch {
 	case g.Coached:
@@ -226,30 +226,30 @@ func (t *turn) unfit() string {
 	return ""
 }
 
-// blame says of what an aim that is given up is evidence.
+// blame returns what an aim that is given up is evidence of.
 func (t *turn) blame() (task, goal learn.Status) {
 	g, c := t.s.aim(), t.s.Current
 	refused := c == nil && g.Refused >= t.a.o.Refusals
 	switch {
 	case c == nil && g.Cause == CauseStuck && len(g.Tried) > 0:
-		// What failed is recorded; that nothing else was found is the goal's.
+		// The failed attempts are recorded already; the goal has failed too.
 		return learn.Open, learn.Blocked
 	case refused && g.Complaint == "":
-		// The model was not reached: that says nothing about the session either.
+		// The model was not reached, which is no evidence about the session either.
 		return learn.Open, learn.Open
 	case refused || c == nil && t.s.unplanned():
-		// The reasoner or the host's plan failed: that says nothing about the situation.
+		// The reasoner or the host's plan failed, which is no evidence about the situation.
 		return learn.Blocked, learn.Open
 	case c == nil && (g.Cause == CauseSecret || g.Cause == CauseInterrupted):
-		return learn.Open, learn.Open // it says nothing about the work
+		return learn.Open, learn.Open // no evidence about the work
 	case c != nil && (c.End == act.Interrupted || c.End.Barred()):
-		// The outcome is unknown, or it was a no.
+		// The outcome is unknown, or a person refused.
 		return learn.Open, learn.Open
 	}
 	return learn.Blocked, learn.Blocked
 }
 
-// move takes the state on to what follows.
+// move changes the state to what follows, and returns the next phase.
 func (t *turn) move(v verdict) phase {
 	s, g, c := &t.s, t.s.aim(), t.s.Current
 	if c != nil && c.Passed {
@@ -290,21 +290,20 @@ func (t *turn) move(v verdict) phase {
 		if len(s.Aims) == 1 {
 			return phaseEnd
 		}
-		// The subgoal is reached: its deliveries are in the lineage, and
-		// what it taught may be recalled.
+		// The subgoal is reached: its deliveries are in the lineage, and what was learned from
+		// it can be recalled.
 		above := &s.Aims[len(s.Aims)-2]
-		above.Quotes = union(above.Quotes, g.Quotes) // its tasks are in the lineage too
+		above.Quotes = union(above.Quotes, g.Quotes) // since the lineage repeats its tasks
 		s.Aims = slices.Clip(s.Aims[:len(s.Aims)-1])
 		t.shown = shown{}
-		s.aim().Tried, s.aim().Avoid = nil, nil // there is something new
+		s.aim().Tried, s.aim().Avoid = nil, nil // the subgoal has changed something
 		return phaseRecall
 	}
 	t.giveUp()
 	return phaseEnd
 }
 
-// giveUp says why the run is blocked: an aim that is given up blocks the aims
-// above it.
+// giveUp records why the run is blocked: an aim that is given up blocks the aims above it.
 func (t *turn) giveUp() {
 	g, c := t.s.aim(), t.s.Current
 	why, cause := g.Blocked, g.Cause

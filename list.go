@@ -17,19 +17,18 @@ import (
 
 // Filter selects the runs that View.Runs yields. The zero Filter selects all of the tenant.
 type Filter struct {
-	// Session the runs are of; a run without one is of the session of its ID.
+	// Session selects the runs of a session. The session of a run without one is its ID.
 	Session string
-	// Status the runs have.
+	// Status selects the runs with a status.
 	Status Status
-	// Scope the runs are in, or below.
+	// Scope selects the runs of a scope and of the scopes below it.
 	Scope memory.Scope
-	// Since and Until bound when the runs began, both included.
+	// Since and Until select by when a run began, both inclusive.
 	Since, Until time.Time
-	// After is the ID of a run: those yielded come behind it in order, as on
-	// the page that follows the one it was the last of. A run that was deleted
-	// since is store.ErrNotFound.
+	// After is the ID of the last run of the previous page: the runs behind it follow. If that
+	// run was deleted since, the error is store.ErrNotFound.
 	After string
-	// Limit is the largest number of runs. 0: all.
+	// Limit is the largest number of runs. 0: no limit.
 	Limit int
 }
 
@@ -49,7 +48,7 @@ func (a *Agent) matching(ctx context.Context, scope memory.Scope, f Filter) iter
 			}
 			s, _, err := a.load(ctx, scope.Tenant(), register.ID(place))
 			if errors.Is(err, store.ErrNotFound) || err == nil && !f.passes(&s) {
-				continue // deleted, or of another status, since
+				continue // deleted meanwhile, or its status has changed
 			}
 			if !yield(s, err) || err != nil && !codec.Unreadable(err) {
 				return
@@ -61,13 +60,13 @@ func (a *Agent) matching(ctx context.Context, scope memory.Scope, f Filter) iter
 	}
 }
 
-// passes reports whether a run is of the status, session and scope.
+// passes reports whether a run has the filter's status, session and scope.
 func (f *Filter) passes(s *state) bool {
 	return (f.Status == "" || s.Status == f.Status) && (f.Session == "" || s.Session == f.Session) &&
 		s.Objective.Scope.Within(f.Scope)
 }
 
-// stretch checks the filter and turns it into places.
+// stretch checks the filter and turns it into a part of the index.
 func (a *Agent) stretch(ctx context.Context, scope memory.Scope, f *Filter) (in register.List, err error) {
 	err = errors.Join(scope.Check(), key.CheckID("session", f.Session), key.CheckID("after", f.After))
 	if f.Scope != "" {

@@ -19,9 +19,8 @@ import (
 	"github.com/arc-learn/arc/reason/goal"
 )
 
-// Proposals yields the proposals of the scope's tenant, those about one subject in
-// the order in which they were made, decided and expired ones too. It ends after
-// the first error.
+// Proposals yields all proposals of the scope's tenant, also decided and expired ones. Those about
+// one subject come in the order in which they were made. It ends after the first error.
 func (v View) Proposals(ctx context.Context) iter.Seq2[proposal.Proposal, error] {
 	return func(yield func(proposal.Proposal, error) bool) {
 		own, err := v.a.tenant(ctx, v.scope)
@@ -34,24 +33,23 @@ func (v View) Proposals(ctx context.Context) iter.Seq2[proposal.Proposal, error]
 	}
 }
 
-// Approve makes the change of an open proposal, all of it or nothing, in the name of
-// a person. It returns the proposal as "applied", or as "failed" with the reason in
-// Note. The error is store.ErrNotFound for an id that the scope's tenant has not,
-// and store.ErrConflict for a proposal that is decided, lacks evidence, or is advice
-// only.
+// Approve applies the whole change of an open proposal or nothing of it, in the name of a person.
+// It returns the proposal as "applied", or as "failed" with the reason in Note. The error is
+// store.ErrNotFound if the scope's tenant has no proposal of this id, and store.ErrConflict for
+// a proposal that is decided, lacks evidence, or is advice only.
 func (v View) Approve(ctx context.Context, id, by, note string) (proposal.Proposal, error) {
 	return v.decide(ctx, id, "approve", by, note)
 }
 
-// Reject closes a proposal that is undecided. The same is not proposed again for
-// seven days, unless the evidence has doubled. The errors are Approve's.
+// Reject closes a proposal that is undecided. The same change is not proposed again for seven days,
+// unless the evidence has doubled. The errors are those of Approve.
 func (v View) Reject(ctx context.Context, id, by, note string) (proposal.Proposal, error) {
 	return v.decide(ctx, id, "reject", by, note)
 }
 
-// Undo takes the change of an applied proposal back, unless a later one about the
-// same was applied. It returns the proposal as "undone", or as still "applied" with
-// the reason in Note. The errors are Approve's.
+// Undo reverts the change of an applied proposal, unless a later proposal about the same was
+// applied. It returns the proposal as "undone", or as still "applied" with the reason in Note.
+// The errors are those of Approve.
 func (v View) Undo(ctx context.Context, id, by, note string) (proposal.Proposal, error) {
 	return v.decide(ctx, id, "undo", by, note)
 }
@@ -65,8 +63,7 @@ func (v View) decide(ctx context.Context, id, verdict, by, note string) (proposa
 	})
 }
 
-// heed has the standings of workers and the goals that are kept follow from the
-// proposals that are applied.
+// heed makes the standings of workers, and the goals that are kept, follow the applied proposals.
 func (a *Agent) heed(ctx context.Context, own *tenant) error {
 	all, err := applied.Of(own.proposals.All(ctx))
 	if err != nil {
@@ -77,8 +74,8 @@ func (a *Agent) heed(ctx context.Context, own *tenant) error {
 	return nil
 }
 
-// goals are those that are kept, by the names of their controllers. They are of the
-// tenant of Options.Scope.
+// goals returns the goals that are kept, by the names of their controllers. Only the tenant of
+// Options.Scope has any.
 func (a *Agent) goals(own *tenant) map[string]kept {
 	if own.name != a.o.Scope.Tenant() {
 		return nil
@@ -88,8 +85,7 @@ func (a *Agent) goals(own *tenant) map[string]kept {
 	return maps.Clone(a.mu.kept)
 }
 
-// override has the goals that are kept follow from what was approved. Controllers may
-// share a set.
+// override makes the goals that are kept follow the applied proposals. Controllers may share a set.
 func (a *Agent) override(own *tenant) {
 	all := a.goals(own)
 	for _, k := range all {
@@ -105,17 +101,15 @@ func (a *Agent) override(own *tenant) {
 	}
 }
 
-// relieved reports whether a worker that is not paused can do the skill beside the
-// one at a post.
+// relieved reports whether another worker than the one at the post has the skill and is not paused.
 func (a *Agent) relieved(own *tenant, at advice.Post) bool {
 	return slices.ContainsFunc(a.runner.Candidates(&reason.Task{Skill: at.Skill}, true), func(c rank.Candidate) bool {
 		return c.Name != at.Worker && own.applied.Load().Standing(c.Name, at.Skill) != advice.Paused
 	})
 }
 
-// apply makes the change of a proposal, and returns the one that undoes it. It can be
-// called again: what it changes are absolute values. A change of a worker or a goal
-// takes effect by heed.
+// apply makes the change of a proposal, and returns the change that undoes it. It is idempotent,
+// since it sets absolute values. A change of a worker or a goal takes effect by heed.
 func (a *Agent) apply(ctx context.Context, own *tenant, p proposal.Proposal) (undo json.RawMessage, err error) {
 	var w advice.Worker
 	var g advice.Goal
@@ -158,8 +152,8 @@ func (a *Agent) apply(ctx context.Context, own *tenant, p proposal.Proposal) (un
 	return nil, fmt.Errorf("an agent makes no changes of kind %q", p.Kind)
 }
 
-// fits says why a change cannot be made of what a tenant's controllers keep. One whose
-// controller is not open waits for it.
+// fits returns an error if a change does not fit the goals that a controller keeps. If the
+// controller is not open the change is accepted, and takes effect when it is.
 func (a *Agent) fits(own *tenant, g *advice.Goal) error {
 	if own.name != a.o.Scope.Tenant() {
 		return fmt.Errorf("%w: goals are kept for %q", memory.ErrTenant, a.o.Scope.Tenant())
@@ -178,8 +172,8 @@ func (a *Agent) fits(own *tenant, g *advice.Goal) error {
 	return err
 }
 
-// analyse returns what should be proposed, by the samples and runs of a tenant, the
-// goals that it keeps, and the memories of a scope.
+// analyse returns what to propose, from the samples and runs of a tenant, the goals that it keeps,
+// and the memories of a scope.
 func (a *Agent) analyse(ctx context.Context, own *tenant, scope memory.Scope) (out []proposal.Proposal, err error) {
 	now := a.o.Now()
 	var attempts []meta.Outcome
@@ -208,7 +202,7 @@ func (a *Agent) analyse(ctx context.Context, own *tenant, scope memory.Scope) (o
 		k := advice.Kept{Controller: name, Goals: goals[name].goals.All(), Settled: settled}
 		k.Handed, escalated = advice.Handed(name, escalated)
 		k.Handed = slices.DeleteFunc(k.Handed, func(o meta.Outcome) bool {
-			return Cause(o.Note) == CauseStuck // what has failed is not repeated: no person was asked
+			return Cause(o.Note) == CauseStuck // such a run has asked no person
 		})
 		for o, err := range goals[name].by.Outcomes(ctx) {
 			if err != nil {
@@ -244,8 +238,8 @@ func (a *Agent) analyse(ctx context.Context, own *tenant, scope memory.Scope) (o
 	return out, nil
 }
 
-// escalations are the runs of a tenant that were handed to a person, as outcomes of
-// their situation.
+// escalations returns the runs of a tenant that were handed to a person, as outcomes of their
+// situation.
 func (a *Agent) escalations(ctx context.Context, tenant string) (out []meta.Outcome, err error) {
 	day := Filter{Since: a.o.Now().Add(-rank.Day)}
 	for s, err := range a.matching(ctx, memory.Scope(tenant), day) {
@@ -259,8 +253,8 @@ func (a *Agent) escalations(ctx context.Context, tenant string) (out []meta.Outc
 	return out, nil
 }
 
-// escalated reports whether a person was asked, or only a person can help: by a
-// permission, an approval, a worker, or another idea.
+// escalated reports whether a person was asked, or only a person can help: with a permission, an
+// approval, a worker, or another plan.
 func (s *state) escalated() bool {
 	if s.Status == Blocked {
 		return slices.Contains([]Cause{CauseStuck, CauseDenied, CausePermission, CauseNoWorker}, s.Cause)

@@ -18,7 +18,7 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// reason asks the reasoner, and takes up its decision.
+// reason asks the reasoner for a decision, and adopts it.
 func (t *turn) reason(ctx context.Context) (phase, error) {
 	b, d, next, err := t.consider(ctx)
 	if next != "" || err != nil {
@@ -42,8 +42,8 @@ func (t *turn) reason(ctx context.Context) (phase, error) {
 	return phaseAssess, nil
 }
 
-// consider has the reasoner decide, by a brief. Without a decision that can be acted on it
-// returns where the run goes, and the usage alone.
+// consider asks the reasoner for a decision, with a brief. If there is none that the loop can act
+// on it returns the next phase, and only the usage in the decision.
 func (t *turn) consider(ctx context.Context) (b reason.Brief, d reason.Decision, next phase, err error) {
 	if why := t.lacks(); why != "" {
 		return b, d, t.block(CauseSecret, why), nil
@@ -62,7 +62,7 @@ func (t *turn) consider(ctx context.Context) (b reason.Brief, d reason.Decision,
 	t.s.Usage = t.s.Usage.Add(d.Usage)
 	t.did.used, t.did.fault = d.Usage, err
 	if ctx.Err() != nil {
-		return b, d, phaseReason, nil // what it has cost is committed
+		return b, d, phaseReason, nil // the commit keeps what it has cost
 	}
 	if away, after := reason.Retryable(err); away {
 		return b, d, t.wait(CauseModel, err.Error(), after), nil
@@ -75,9 +75,8 @@ func (t *turn) consider(ctx context.Context) (b reason.Brief, d reason.Decision,
 	return b, d, next, nil
 }
 
-// attribute takes down whose words a decision is made of, and which memories it
-// was drawn from. It adds to what earlier decisions for the aim have quoted, since
-// failures and complaints may repeat that.
+// attribute records whose words a decision repeats, and from which memories it was made. It adds
+// to those of earlier decisions for the aim, since failures and complaints may repeat them.
 func (t *turn) attribute(b *reason.Brief, d *reason.Decision) {
 	g, o := t.s.aim(), &t.s.Objective
 	whose, from := quoted.Sources(d, b, o.Text, o.Situation, g.Used, t.a.skills)
@@ -87,17 +86,17 @@ func (t *turn) attribute(b *reason.Brief, d *reason.Decision) {
 	g.Quotes, g.Parents = union(g.Quotes, whose), union(g.Parents, g.applied(from))
 }
 
-// decided makes a decision the plan, after those of its tasks that are done. Alone:
-// the reasoner is asked again before the next but one.
+// decided makes a decision the plan, without those of its tasks that are done already. Alone: only
+// the next task is taken before the reasoner is asked again.
 func (g *aim) decided(d reason.Decision, alone bool) {
 	done, rest := g.Tasks[:g.Next], d.Tasks
 	if n := len(done); n > 0 && n < len(rest) && gist.Plan(done) == gist.Plan(rest[:n]) {
-		rest = rest[n:] // it has said the whole plan again
+		rest = rest[n:] // the reasoner has repeated the whole plan
 	}
 	if len(done) > 0 {
 		rest = appendTo(done, rest...)
 	}
-	ranked := g.Ranked // of those done
+	ranked := g.Ranked // of the tasks that are done
 	g.follow(rest, d.Approach, "")
 	g.Ranked = ranked
 	if g.Next = len(done); alone && len(rest)-len(done) > 1 {
@@ -105,7 +104,7 @@ func (g *aim) decided(d reason.Decision, alone bool) {
 	}
 }
 
-// brief is what the reasoner is told.
+// brief returns what the reasoner is told.
 func (t *turn) brief(ctx context.Context) (reason.Brief, error) {
 	s, g := &t.s, t.s.aim()
 	hits, background, facts := t.memories()
@@ -140,9 +139,8 @@ func (t *turn) brief(ctx context.Context) (reason.Brief, error) {
 	return b, nil
 }
 
-// deliberate returns a decision that can be acted on, within wall, if that is
-// more than 0: of alternatives, the one chosen, or the impasse that they are.
-// With an error it returns the usage alone.
+// deliberate asks the reasoner for a decision, within wall if that is positive. Of alternatives it
+// returns the one chosen, or their impasse. Beside an error it returns only the usage.
 func (t *turn) deliberate(ctx context.Context, b reason.Brief, wall time.Duration) (reason.Decision, error) {
 	a := t.a
 	if a.reasoner == nil {
@@ -156,7 +154,7 @@ func (t *turn) deliberate(ctx context.Context, b reason.Brief, wall time.Duratio
 		reason.Reasoner
 		reason.Brief
 	}
-	type reply struct { // a refusal comes with a usage that counts
+	type reply struct { // the usage of a refused decision counts
 		reason.Decision
 		refused error
 	}
@@ -188,9 +186,8 @@ func (t *turn) deliberate(ctx context.Context, b reason.Brief, wall time.Duratio
 	return d.Choose(), nil
 }
 
-// accept refuses a plan that no worker can carry out, and one for what keeps
-// failing. Of alternatives, those that keep failing are left out, unless none is
-// left.
+// accept refuses a plan that no worker can carry out, and one that repeats what keeps failing. It
+// leaves out alternatives that keep failing, unless all do.
 func (t *turn) accept(d *reason.Decision) error {
 	why := t.a.unable(d.Tasks)
 	for _, alt := range d.Alternatives {
@@ -215,7 +212,7 @@ func (t *turn) accept(d *reason.Decision) error {
 	return nil
 }
 
-// refuse counts a deliberation that led to nothing.
+// refuse counts a refused decision.
 func (t *turn) refuse(err error) phase {
 	g := t.s.aim()
 	g.Refused++
@@ -238,26 +235,26 @@ func (t *turn) refuse(err error) phase {
 	return phaseReason
 }
 
-// hopeless reports whether the reasoner has no permission, whatever it is asked.
+// hopeless reports whether the reasoner lacks permission, so that asking again is useless.
 func hopeless(err error) bool {
 	end, _ := act.Class(err)
 	return end == act.Denied && !errors.Is(err, reason.ErrDecision)
 }
 
-// replied reports whether err is about what a reasoner has said. A model that
-// was not reached has said nothing, and there is nothing to mend in it.
+// replied reports whether err is about a reasoner's answer. If the model was not reached there is
+// no answer that it could improve.
 func replied(err error) bool {
 	_, large := errors.AsType[*store.LimitError](err)
 	return large || !errors.Is(err, reason.ErrModel)
 }
 
-// Bounds of subgoals, besides their texts being distinct.
+// Bounds of subgoals. Their texts are also distinct.
 const (
 	maxDepth    = 16
 	maxSubgoals = 64
 )
 
-// subgoal enters the subgoal of an impasse, unless that would go in a circle.
+// subgoal enters the subgoal of an impasse, unless it was entered before.
 func (t *turn) subgoal(imp *reason.Impasse) phase {
 	why := ""
 	switch {

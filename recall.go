@@ -14,10 +14,9 @@ import (
 	"github.com/arc-learn/arc/reason"
 )
 
-// recall finds what is known about the aim, and lets a chunk fire. None fires
-// where the host has made the plan, or while metacognition says to pivot: the
-// plan that is known is the one that keeps failing. Nor does one where a human has
-// said what it does not know.
+// recall finds what is known about the aim, and lets a chunk fire. No chunk fires if the plan is
+// the host's, if metacognition recommends to pivot (the chunk's plan is the one that keeps
+// failing), or if a person has answered a question, which the chunk does not know.
 func (t *turn) recall(ctx context.Context) (phase, error) {
 	o, g := &t.s.Objective, t.s.aim()
 	g.Searched = true
@@ -47,8 +46,8 @@ func (t *turn) recall(ctx context.Context) (phase, error) {
 	return phaseAssign, nil
 }
 
-// fires returns the chunk that acts without deliberation: the first that may, and of which the
-// host's sources and manuals say what they said when the reasoner made its plan.
+// fires returns the chunk that acts without deliberation, or nil: the first that may, if the
+// host's sources and manuals say the same as when its plan was made.
 func (t *turn) fires(ctx context.Context) (learn.Chunk, bool) {
 	g, asked := t.s.aim(), false
 	var ps []reason.Passage
@@ -68,18 +67,18 @@ func (t *turn) fires(ctx context.Context) (learn.Chunk, bool) {
 			return c, true
 		}
 		i := slices.IndexFunc(t.shown.Chunks, func(is learn.Chunk) bool { return is.ID == c.ID })
-		t.shown.Chunks[i].Differs = []string{why} // it is the next one's turn
+		t.shown.Chunks[i].Differs = []string{why} // try the next one
 	}
 }
 
-// Bounds of a source: how long it may take, and what it may say.
+// Bounds of a source: its time, and the size of its passages.
 const (
 	sourceTimeout = 10 * time.Second
 	sourceTokens  = 2000
 )
 
-// passages asks the host's sources about an objective, all at once. A source
-// that fails, panics or hangs costs its own passages only.
+// passages asks the host's sources about an objective, all at once. If a source fails, panics or
+// hangs, only its own passages are missing.
 func (t *turn) passages(ctx context.Context, objective string) []reason.Passage {
 	if len(t.a.sources) == 0 {
 		return nil
@@ -99,7 +98,7 @@ func (t *turn) passages(ctx context.Context, objective string) []reason.Passage 
 	return slices.Concat(found...)
 }
 
-// bounded returns the passages that fit the bound of a source, three bytes a token.
+// bounded returns the passages that fit a source's bound, at three bytes a token.
 func bounded(ps []reason.Passage) []reason.Passage {
 	room := 3 * sourceTokens
 	for i, p := range ps {
@@ -110,7 +109,7 @@ func bounded(ps []reason.Passage) []reason.Passage {
 	return ps
 }
 
-// grounds is what passages, and the manuals of a plan, say, as a number. 0: nothing.
+// grounds returns a digest of passages and of the manuals of a plan. 0: there are none.
 func (t *turn) grounds(ps []reason.Passage, tasks []reason.Task) uint64 {
 	if len(ps) == 0 && len(t.a.skills.Names) == 0 {
 		return 0
@@ -137,7 +136,7 @@ func (t *turn) grounds(ps []reason.Passage, tasks []reason.Task) uint64 {
 	return gist.Sum(slices.Compact(said)...)
 }
 
-// wanted is the aim as the learner sees it.
+// wanted returns the aim as the learner sees it.
 func (t *turn) wanted() learn.Ask {
 	o, g := &t.s.Objective, t.s.aim()
 	return learn.Ask{
@@ -147,7 +146,7 @@ func (t *turn) wanted() learn.Ask {
 	}
 }
 
-// situated is what tells the aim from others of like words.
+// situated returns what distinguishes the aim from others of similar words.
 func (t *turn) situated() learn.Case {
 	g, o := t.s.aim(), &t.s.Objective
 	c := learn.Case{
@@ -159,7 +158,7 @@ func (t *turn) situated() learn.Case {
 	return c
 }
 
-// matched are the chunks among the memories, held against the aim.
+// matched returns the chunks among the memories, matched against the aim.
 func (t *turn) matched() []learn.Chunk {
 	if !t.shown.matched {
 		t.shown.Chunks, t.shown.matched = t.own.learner.Match(t.shown.Hits, t.wanted()), true
@@ -167,10 +166,10 @@ func (t *turn) matched() []learn.Chunk {
 	return t.shown.Chunks
 }
 
-// maxSuggestions is the number of plans of other cases in a brief.
+// maxSuggestions is how many plans of other cases a brief has at most.
 const maxSuggestions = 2
 
-// suggestions are the plans of cases like the aim's that did not fire.
+// suggestions returns the plans of cases like the aim's that did not fire.
 func (t *turn) suggestions() (out []reason.Suggestion) {
 	for _, c := range t.matched() {
 		if len(out) < maxSuggestions && !slices.Contains(t.s.aim().Spent, c.ID) {
@@ -180,8 +179,8 @@ func (t *turn) suggestions() (out []reason.Suggestion) {
 	return out
 }
 
-// search finds what is known of the person or project, recalls memories for the aim,
-// and the background. A holdout withholds these.
+// search looks up facts about the person or project, and recalls memories and background for the
+// aim. In a holdout the memories are withheld.
 func (t *turn) search(ctx context.Context) error {
 	facts, err := t.project(ctx)
 	if err != nil {
@@ -190,7 +189,7 @@ func (t *turn) search(ctx context.Context) error {
 	t.shown = shown{facts: facts}
 	g, ask := t.s.aim(), t.wanted()
 	if t.a.o.Learn.Holdout > 0 {
-		ask.GoalKey = t.s.aimKey(t.own.name + "/") // no two tenants share draws
+		ask.GoalKey = t.s.aimKey(t.own.name + "/") // tenants draw apart
 	}
 	found, err := t.own.learner.Recall(ctx, ask)
 	if err != nil {
@@ -212,8 +211,7 @@ func (t *turn) search(ctx context.Context) error {
 	return nil
 }
 
-// unable names the first of the tasks that no worker can take, and says why;
-// "" if there is none.
+// unable returns the first of the tasks that no worker can take, and why; "" if there is none.
 func (a *Agent) unable(tasks []reason.Task) string {
 	for i := range tasks {
 		ok, wrong := a.runner.Able(&tasks[i])

@@ -28,12 +28,11 @@ import (
 const (
 	// runKeys lead from a run id to its state.
 	runKeys = "run"
-	// jobKeys lead to what a Queue has.
+	// jobKeys lead to what a Queue stores.
 	jobKeys = "queue"
 	// spoolKeys lead, under a tenant, to the pieces of an import that is being checked.
 	spoolKeys = "import"
-	// leaseKeys lead to the leases of the runs that replicas are live with, by
-	// tenant and id.
+	// leaseKeys lead to the leases of runs that are live in replicas, by tenant and id.
 	leaseKeys = "arc/lease"
 )
 
@@ -42,8 +41,8 @@ const stillKeys = "arc/still"
 
 func leaseKey(run roster.ID) string { return key.Join(leaseKeys, run.Tenant, run.Run) }
 
-// taughtKeys lead from a run that was deleted to the scopes that it touched: what it taught
-// stays, and is erased with any of them.
+// taughtKeys lead from a deleted run to the scopes that it touched: what was learned from it stays,
+// and is erased with any of them.
 const taughtKeys = "taught"
 
 // taught is what is stored under taughtKeys.
@@ -54,7 +53,7 @@ type taught struct {
 // upkeepKeys lead from a scope to when it was last maintained.
 const upkeepKeys = "upkeep"
 
-// upkeepKey leads to when a scope was last maintained.
+// upkeepKey returns the key of the time when a scope was last maintained.
 func upkeepKey(scope memory.Scope) string {
 	return key.Under(scope.Tenant(), upkeepKeys, partOf(scope))
 }
@@ -64,7 +63,7 @@ type maintainedAt struct {
 	At int64 `cbor:"1,keyasint,omitempty"`
 }
 
-// keepTime stores when a scope was maintained.
+// keepTime stores the time when a scope was maintained.
 func (a *Agent) keepTime(ctx context.Context, k string, at int64) error {
 	value, err := codec.Encode(k, maintainedAt{at})
 	if err == nil {
@@ -73,37 +72,36 @@ func (a *Agent) keepTime(ctx context.Context, k string, at int64) error {
 	return err
 }
 
-// runKey is the key of a run.
+// runKey returns the key of a run.
 func runKey(tenant, id string) string { return key.Under(tenant, runKeys, id) }
 
-// listed is the run as it is found without reading it.
+// listed returns the run's entry in the index.
 func (s *state) listed() register.Run {
 	o := &s.Objective
 	return register.Run{Tenant: o.Scope.Tenant(), ID: s.ID, Session: o.Session, Began: s.Started}
 }
 
-// write is what a commit of a state takes. Stores keep nothing of it.
+// write holds the memory of one commit of a state, for reuse: stores keep no reference to it.
 type write struct {
 	buf []byte
 	ops []store.Op
 }
 
-// committer commits ops together: the store, or the parts' Writer, which adds
-// what they have learned.
+// committer commits ops together: the store, or the parts' Writer, which adds what they have
+// learned.
 type committer interface {
 	Commit(ctx context.Context, ops ...store.Op) (store.Revision, error)
 }
 
-// commit writes the run as the step has left it. What the step has learned, and
-// that it was learned, are one commit. The stored run must still be as it was at
-// rev (0: not there yet).
+// commit writes the run after a step, and what the step has learned, in one commit. The stored
+// run must still be as it was at rev (0: not stored yet).
 func (t *turn) commit(ctx context.Context, rev store.Revision) (store.Revision, error) {
 	var to committer = t.a.st
 	if t.learned {
 		to = t.a.w
 	}
 	t.s.Wait.Due = t.due()
-	if t.a.leases != nil { // to look for one takes an allocation
+	if t.a.leases != nil { // saves an allocation
 		lease.Of(ctx).Keep(t.s.Status == Running || t.abiding)
 	}
 	var index []store.Op
@@ -133,23 +131,22 @@ func (t *turn) commit(ctx context.Context, rev store.Revision) (store.Revision, 
 	return next, err
 }
 
-// keepBreaker keeps the breaker of which the step has heard as it is by now. It is advice, and no more
-// than tried.
+// keepBreaker tries to store the state of the worker's breaker after the step. Breakers are advice:
+// an error is ignored.
 func (t *turn) keepBreaker() {
 	for op := t.heard; op.Key != ""; {
 		if op = t.own.breakers.Newer(op); op.Key == "" {
 			return
 		}
-		if _, err := t.a.st.Commit(context.Background(), op); err != nil { // under no lease
+		if _, err := t.a.st.Commit(context.Background(), op); err != nil { // without the run's lease
 			return
 		}
 	}
 }
 
-// commit writes a run under its key through a committer, and keeps it among the
-// runs of its status, which was another before. Index is what changes among those
-// that are due. This is the only place that does. Secrets stay behind the veil; nil:
-// the run has none of its own.
+// commit writes a run through a committer, and moves it in the index from its former status to the
+// present one. Index has the ops for the index of due runs. No other function writes runs. The
+// veil hides secrets; nil: the run has none of its own.
 func (a *Agent) commit(
 	ctx context.Context, to committer, k string, s *state, v *veil.Veil, was Status, rev store.Revision, index ...store.Op,
 ) (store.Revision, error) {
@@ -176,7 +173,7 @@ func (a *Agent) commit(
 	}
 	var keys key.Block
 	if rev == 0 || was != s.Status {
-		keys.Grow(2 * (len(s.Objective.Scope) + len(s.ID) + 48)) // of both
+		keys.Grow(2 * (len(s.Objective.Scope) + len(s.ID) + 48)) // for both keys
 		w.ops = append(w.ops, store.Op{Key: listed.ByStatus(&keys, string(s.Status)), Value: scope})
 	}
 	if rev != 0 && was != s.Status {
@@ -192,7 +189,7 @@ func (a *Agent) commit(
 	return rev, nil
 }
 
-// adopt moves what an earlier version has left under keys without a tenant.
+// adopt moves records that an earlier version has stored under keys without a tenant.
 func (a *Agent) adopt(ctx context.Context) error {
 	within := func(ctx context.Context, name string, fn func(*rank.Book, *meta.Monitor) error) error {
 		own, err := a.tenants.Get(ctx, name)
@@ -205,7 +202,7 @@ func (a *Agent) adopt(ctx context.Context) error {
 	return adopt.All(ctx, a.st, a.o.Logger, a.adopted, within, a.w.Flush, a.dropAll)
 }
 
-// adopted is a run of an earlier version, and what moves it.
+// adopted is a run of an earlier version, and the ops that move it.
 func (a *Agent) adopted(
 	e store.Entry,
 ) (adopt.Run, func(context.Context, func(string) string, ...store.Op) error, error) {
@@ -233,7 +230,7 @@ func (a *Agent) adopted(
 func (a *Agent) dueRuns(ctx context.Context) (due []register.Due, next int64, err error) {
 	now := a.o.Now().UnixNano()
 	due, next, lost := a.lapsed(ctx)
-	if lost != nil { // of some: others go on
+	if lost != nil { // of some runs; the others are returned
 		defer func() { err = errors.Join(fmt.Errorf("leases: %w", lost), err) }()
 	}
 	for d, err := range register.AllDue(ctx, a.st, 0) {
@@ -252,8 +249,8 @@ func (a *Agent) dueRuns(ctx context.Context) (due []register.Due, next int64, er
 	return append(due, misdated...), next, err
 }
 
-// misdated returns the runs that began to wait while the clock stood ahead of now: by more than
-// clocks of replicas differ. It looks once in a while, and when the clock was put back.
+// misdated returns the runs that began to wait at a time after now, by more than the clocks of
+// replicas may differ: the clock was put back since. It looks every longestWait only.
 func (a *Agent) misdated(ctx context.Context, now int64) (due []register.Due, err error) {
 	if past := now - a.dated.Load(); past >= 0 && past < int64(longestWait) {
 		return nil, nil
@@ -271,7 +268,7 @@ func (a *Agent) misdated(ctx context.Context, now int64) (due []register.Due, er
 	return due, nil
 }
 
-// lapsed returns the runs whose leases have, and when to look again, in Unix nanoseconds.
+// lapsed returns the runs whose leases have lapsed, and when to look again, in Unix nanoseconds.
 func (a *Agent) lapsed(ctx context.Context) (runs []register.Due, next int64, err error) {
 	if a.leases == nil {
 		return nil, 0, nil
@@ -284,13 +281,13 @@ func (a *Agent) lapsed(ctx context.Context) (runs []register.Due, next int64, er
 	return runs, a.o.Now().Add(a.o.Lease / 3).UnixNano(), err
 }
 
-// undue takes an entry out of the index that is out of date.
+// undue deletes an outdated entry from the index.
 func (a *Agent) undue(ctx context.Context, d register.Due) error {
 	_, err := a.st.Commit(ctx, store.Op{Key: d.Key, Delete: true})
 	return err
 }
 
-// load returns a run as it was last committed, and at which revision.
+// load returns a run and the revision of its last commit.
 func (a *Agent) load(ctx context.Context, tenant, id string) (state, store.Revision, error) {
 	e, err := a.st.Get(ctx, runKey(tenant, id))
 	if errors.Is(err, store.ErrNotFound) {
@@ -306,8 +303,8 @@ func (a *Agent) load(ctx context.Context, tenant, id string) (state, store.Revis
 	return s, e.Rev, nil
 }
 
-// remove deletes a run at rev, with its outputs and what makes it idempotent, and
-// with its session if it was the last of it.
+// remove deletes a run at rev with its outputs, with the records that make it idempotent, and with
+// its session if that has no other run.
 func (a *Agent) remove(ctx context.Context, own *tenant, s *state, rev store.Revision) error {
 	listed := s.listed()
 	ops := []store.Op{
@@ -339,7 +336,7 @@ func (a *Agent) remove(ctx context.Context, own *tenant, s *state, rev store.Rev
 		return err
 	}
 	t := turn{a: a, own: own, s: *s}
-	if err := t.unreserve(ctx); err != nil { // it waited, or was with a replica that was killed
+	if err := t.unreserve(ctx); err != nil { // a run that waited, or whose replica was killed
 		return err
 	}
 	if last, err := a.lastOf(ctx, s); err != nil {
@@ -357,14 +354,14 @@ func (a *Agent) remove(ctx context.Context, own *tenant, s *state, rev store.Rev
 	return owned(ctx, s.ID, err)
 }
 
-// outputs yields the outputs of a run that are records of their own.
+// outputs yields the outputs of a run that are separate records.
 func (a *Agent) outputs(ctx context.Context, s *state) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
 		attempts, _ := s.names()
 		begin := key.Under(s.Objective.Scope.Tenant(), outputs.Keys, "")
 		for e, err := range a.st.Scan(ctx, store.Range{Prefix: begin + s.prefix() + "/"}) {
 			if err == nil && !slices.Contains(attempts, e.Key[len(begin):]) {
-				continue // of a run whose id begins with this one's
+				continue // belongs to a run whose id begins with this one's
 			}
 			if !yield(e, err) || err != nil {
 				return
@@ -386,8 +383,8 @@ func (a *Agent) dropAll(ctx context.Context, prefix string) error {
 	return a.w.Flush(ctx)
 }
 
-// names are the keys of the run's attempts and of the verdicts about it, each with one that
-// may have been cut off, and of its aims.
+// names returns the keys of the run's attempts, of the verdicts about it, and of its aims. Of the
+// first two it adds one more, which may have been cut off.
 func (s *state) names() (attempts, goals []string) {
 	for n := range s.Attempts + 1 {
 		attempts = append(attempts, s.attemptKey(n+1))
@@ -405,7 +402,7 @@ func (s *state) names() (attempts, goals []string) {
 	return attempts, goals
 }
 
-// lastOf reports whether no other run is of the run's session.
+// lastOf reports whether no other run belongs to the run's session.
 func (a *Agent) lastOf(ctx context.Context, s *state) (bool, error) {
 	tenant := s.Objective.Scope.Tenant()
 	for e, err := range a.st.Scan(ctx, store.Range{Prefix: register.OfSession(tenant, s.Session), Limit: 2}) {
@@ -423,9 +420,9 @@ func (a *Agent) lastOf(ctx context.Context, s *state) (bool, error) {
 	return err == nil && other.Objective.Session != "", err
 }
 
-// restore reads what a turn has in memory beside its state: the deliveries so
-// far, the memories recalled for the aim, and the output that the gates are to
-// judge. It is called once, when a run begins or goes on.
+// restore reads what belongs to a turn's state: the deliveries so far, the memories recalled for
+// the aim, and the output that the gates have to verify. It is called once, when a run begins or
+// is resumed.
 func (t *turn) restore(ctx context.Context) (err error) {
 	if t.lineage, err = t.a.lineage(ctx, &t.s); err != nil || t.s.Status != Running {
 		return err
@@ -470,8 +467,7 @@ func (a *Agent) recordOf(ctx context.Context, o *Objective, id memory.ID) (memor
 	return rec, err
 }
 
-// lineage returns the deliveries of a run, with outputs that are records of
-// their own.
+// lineage returns the deliveries of a run with their outputs, which may be separate records.
 func (a *Agent) lineage(ctx context.Context, s *state) (ds []act.Delivery, err error) {
 	for _, d := range s.Deliveries {
 		out, err := d.Output.Read(ctx, a.st)

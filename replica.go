@@ -14,11 +14,11 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// Home returns the name of the replica at which a scope's tenant is at home: that one alone
-// maintains its memories, and keeps them in memory in preference (memory.Options.IndexBytes).
-// A balancer that asks there finds them warm. Each other answers as well, only colder. It
-// is the same at all replicas, within twice Options.Lease after one of them has gone,
-// and "" for an Agent without a name. The scope "" is Options.Scope.
+// Home returns the name of the replica at which a scope's tenant is at home. Only that replica
+// maintains the tenant's memories, and it prefers them for its memory (memory.Options.IndexBytes),
+// so that a balancer should route the tenant there; the others answer too, more slowly. All
+// replicas return the same name, within twice Options.Lease after one of them has gone. It is ""
+// for an Agent without a Replica name. The scope "" is Options.Scope.
 func (a *Agent) Home(scope memory.Scope) string {
 	if a.peers == nil {
 		return ""
@@ -29,7 +29,7 @@ func (a *Agent) Home(scope memory.Scope) string {
 // atHome reports whether a scope's tenant is at home here.
 func (a *Agent) atHome(scope memory.Scope) bool { return a.Home(scope) == a.o.Replica }
 
-// names are the replicas that are there; nil: there is only this one.
+// names returns the replicas that are alive; nil: this Agent is the only one.
 func (a *Agent) names() *[]string {
 	if a.peers == nil {
 		return nil
@@ -37,7 +37,7 @@ func (a *Agent) names() *[]string {
 	return a.peers.Names()
 }
 
-// beside has a named Agent hear of what other replicas do to memory and statistics.
+// beside makes a named Agent follow what other replicas do to memory and statistics.
 func (a *Agent) beside(ctx context.Context, st store.Store) error {
 	watcher, ok := st.(store.Watcher)
 	if !ok {
@@ -60,16 +60,16 @@ func (a *Agent) beside(ctx context.Context, st store.Store) error {
 			a.recollect(func(ctx context.Context) error { return a.bank.Missed(ctx) })
 		},
 		Changed: func() {
-			if at := a.maintained.Load(); at != math.MaxInt64 { // else it looks when it is over
-				a.maintained.CompareAndSwap(at, 0) // what is at home here now may be due
+			if at := a.maintained.Load(); at != math.MaxInt64 { // in progress: it looks again by itself
+				a.maintained.CompareAndSwap(at, 0) // tenants that are at home here now may be due
 			}
 		},
 	})
 	return a.peers.Join(ctx, watcher)
 }
 
-// recollect has memory, once it is open, take in what other replicas have changed. What cannot be
-// read for now is tried again, and what comes after it waits.
+// recollect makes memory, once it is open, take in a change of another replica. If the change cannot
+// be read for now it is tried again, and later changes wait.
 func (a *Agent) recollect(take func(context.Context) error) {
 	select {
 	case <-a.opened:
@@ -107,13 +107,14 @@ func (a *Agent) renewSome() int64 {
 	return a.o.Now().Add(a.o.Lease / 3).UnixNano()
 }
 
-// hearOthers waits, once for a run, until this replica knows what was acknowledged before.
+// hearOthers waits, once for a run, until this replica knows all writes that were acknowledged
+// before, up to Options.ReadYourWrites.
 func (t *turn) hearOthers(ctx context.Context) error {
 	if t.abreast || t.a.o.ReadYourWrites < 0 {
 		return nil
 	}
 	t.abreast = true
-	late, cancel := context.WithTimeout(context.Background(), t.a.o.ReadYourWrites) // under no lease
+	late, cancel := context.WithTimeout(context.Background(), t.a.o.ReadYourWrites) // without the lease
 	defer cancel()
 	defer context.AfterFunc(ctx, cancel)()
 	err := t.a.bank.Await(late, memory.Latest)

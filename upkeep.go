@@ -23,17 +23,16 @@ import (
 )
 
 const (
-	// firstLook is how long after it was opened an Agent looks for what is due:
-	// a host that calls ResumeDue itself comes first.
+	// firstLook is how long after it was opened an Agent looks for due runs for the first time,
+	// so that a host that calls ResumeDue itself comes first.
 	firstLook = time.Second
-	// together is how many runs go on at a time.
+	// together is how many runs are resumed at a time.
 	together = 8
 )
 
-// keepUp begins the background of an Agent, which Shutdown ends. Each of its parts
-// does what is due, and returns when it has more to do, in Unix nanoseconds; 0 if
-// it does not know. The Agent looks again after longestWait at the latest, since
-// others may use the store.
+// keepUp starts the background of an Agent, which Shutdown ends. Each of its parts does what is
+// due, and returns when more is, in Unix nanoseconds, or 0 if it does not know. The Agent looks
+// again after longestWait at the latest, since other Agents may use the store.
 func (a *Agent) keepUp() {
 	parts := []func() int64{a.renewSome, a.resumeSome, a.maintainSome}
 	a.upkeep.Start(firstLook, func() time.Duration {
@@ -47,9 +46,9 @@ func (a *Agent) keepUp() {
 	})
 }
 
-// resumeSome begins to go on with as many of the runs that are due as may.
+// resumeSome starts to resume due runs, up to together at a time.
 func (a *Agent) resumeSome() int64 {
-	ctx := context.Background() // enter makes one that Shutdown ends
+	ctx := context.Background() // enter derives one that Shutdown ends
 	due, next, err := a.dueRuns(ctx)
 	if err != nil {
 		a.o.Logger.Error("what is due could not be read", "error", a.o.Sanitizer.Sanitize(err.Error()))
@@ -57,7 +56,7 @@ func (a *Agent) resumeSome() int64 {
 	for _, d := range due {
 		letGo := a.upkeep.Take(d.Key, together)
 		if letGo == nil {
-			continue // the one that is let go pokes
+			continue // when the live call ends it pokes
 		}
 		a.upkeep.Go(func() {
 			err := a.goOn(ctx, d)
@@ -90,7 +89,7 @@ func (a *Agent) ResumeDue(ctx context.Context) (int, error) {
 	for i, d := range due {
 		letGo := a.upkeep.Take(d.Key, math.MaxInt)
 		if letGo == nil {
-			continue // it is one of those taken
+			continue // is being resumed already
 		}
 		n++
 		all.Go(func() error {
@@ -101,7 +100,7 @@ func (a *Agent) ResumeDue(ctx context.Context) (int, error) {
 			return nil
 		})
 	}
-	_ = all.Wait() // errs has them
+	_ = all.Wait() // its errors are in errs
 	for _, gone := range taken {
 		select {
 		case <-gone:
@@ -111,30 +110,30 @@ func (a *Agent) ResumeDue(ctx context.Context) (int, error) {
 	return n, errors.Join(errs...)
 }
 
-// maintainSome begins to maintain the scopes that are due, one after another.
+// maintainSome starts to maintain the scopes that are due, one after another.
 func (a *Agent) maintainSome() int64 {
 	if a.o.Maintain < 0 {
 		return 0
 	}
 	now := a.o.Now().UnixNano()
 	at := a.maintained.Load()
-	if now < at && (at == math.MaxInt64 || at-now <= int64(a.o.Maintain)) { // else the clock was put back
+	if now < at && (at == math.MaxInt64 || at-now <= int64(a.o.Maintain)) { // further ahead: the clock was put back
 		return min(at, now+int64(longestWait))
 	}
-	a.maintained.Store(math.MaxInt64) // until this is over
+	a.maintained.Store(math.MaxInt64) // in progress
 	a.upkeep.Go(func() {
 		names := a.names()
 		next := a.maintainDue(a.upkeep.Context(), now)
 		if a.names() != names {
-			next = now // others are at home here
+			next = now // other tenants are at home here now
 		}
 		a.maintained.Store(next)
 	})
 	return 0
 }
 
-// maintainDue maintains the scopes at home that were written to since they were last
-// maintained, if that is long enough ago, and returns when the next is due.
+// maintainDue maintains the scopes at home here that were written to since they were last
+// maintained, if Options.Maintain has passed since, and returns when the next scope is due.
 func (a *Agent) maintainDue(ctx context.Context, now int64) int64 {
 	next := now + int64(a.o.Maintain)
 	if a.pruned+int64(a.o.Maintain) <= now || a.pruned > now { // tenants that are idle have old runs too
@@ -158,7 +157,7 @@ func (a *Agent) maintainDue(ctx context.Context, now int64) int64 {
 		done, err := a.keepStill(ctx)
 		if err != nil || a.erased.Load() != erased {
 			done()
-			return now // what is there has changed
+			return now // the list of scopes is outdated
 		}
 		due, err := a.maintainOne(ctx, scope, written, now)
 		done()
@@ -173,7 +172,7 @@ func (a *Agent) maintainDue(ctx context.Context, now int64) int64 {
 	return next
 }
 
-// maintainAll maintains what a scope of the Bank holds: memories, or an identity.
+// maintainAll maintains a scope: its memories, or its identity.
 func (a *Agent) maintainAll(ctx context.Context, scope memory.Scope) error {
 	of, apart := strings.CutSuffix(string(scope), "/"+memory.Apart)
 	if !apart {
@@ -187,8 +186,8 @@ func (a *Agent) maintainAll(ctx context.Context, scope memory.Scope) error {
 	return err
 }
 
-// maintainOne maintains a scope if it is due, and returns when it is next; 0: when
-// it is written to.
+// maintainOne maintains a scope if it is due, and returns when it is due next; 0: when it is
+// written to.
 func (a *Agent) maintainOne(ctx context.Context, scope memory.Scope, written time.Time, now int64) (int64, error) {
 	k := upkeepKey(scope)
 	var last maintainedAt
@@ -196,7 +195,7 @@ func (a *Agent) maintainOne(ctx context.Context, scope memory.Scope, written tim
 	if err == nil {
 		err = codec.Decode(e, &last)
 	}
-	seen := err == nil && last.At-now <= int64(a.o.Maintain) // else the clock was put back
+	seen := err == nil && last.At-now <= int64(a.o.Maintain) // later: the clock was put back
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return 0, err
 	}
@@ -210,7 +209,7 @@ func (a *Agent) maintainOne(ctx context.Context, scope memory.Scope, written tim
 		err := a.leases.Alone(ctx, key.Join(maintainKey, scope.Tenant()), func(ctx context.Context) error {
 			return a.maintainAll(ctx, scope)
 		})
-		if another(err) { // whose home it was, as it seems there
+		if another(err) { // another replica still counts it as its own
 			return now + int64(a.o.Lease), nil
 		}
 		if err != nil {
@@ -220,21 +219,21 @@ func (a *Agent) maintainOne(ctx context.Context, scope memory.Scope, written tim
 	return now + int64(a.o.Maintain), a.keepTime(ctx, k, now)
 }
 
-// maintainKey is the lease of the one that prunes, and with a tenant that of the one that
-// maintains it.
+// maintainKey is the lease of the replica that prunes, and with a tenant that of the replica that
+// maintains the tenant.
 const maintainKey = "arc/maintains"
 
 // prune deletes what Options.Retention does not keep, in all tenants.
 func (a *Agent) prune(ctx context.Context, now time.Time) error {
 	tenants, err := register.Tenants(ctx, a.st)
-	for _, name := range tenants { // one that fails keeps no other waiting
+	for _, name := range tenants { // an error of one does not keep the others waiting
 		err = errors.Join(err, a.pruneTenant(ctx, memory.Scope(name), now))
 	}
 	return err
 }
 
-// pruneTenant is prune for one tenant. A run that is live, or was moved on
-// meanwhile, stays until the next time.
+// pruneTenant is prune for one tenant. A run that is live, or has changed meanwhile, stays until
+// the next prune.
 func (a *Agent) pruneTenant(ctx context.Context, scope memory.Scope, now time.Time) error {
 	r := &a.o.Retention
 	if r.Age > 0 || r.Count > 0 {
@@ -263,7 +262,7 @@ func (a *Agent) pruneTenant(ctx context.Context, scope memory.Scope, now time.Ti
 	return own.book.Forget(ctx, func(s rank.Sample) bool { return s.At.Before(old) })
 }
 
-// pruneRuns deletes the finished runs of a tenant that are too old, or too many.
+// pruneRuns deletes finished runs of a tenant that exceed Retention's Age or Count.
 func (a *Agent) pruneRuns(ctx context.Context, scope memory.Scope, now time.Time) error {
 	r := &a.o.Retention
 	in := register.List{To: register.End, Prefixes: []string{
@@ -296,10 +295,10 @@ func (a *Agent) pruneRuns(ctx context.Context, scope memory.Scope, now time.Time
 	return damaged
 }
 
-// settled reports whether the run is over, unless a person has it tried again.
+// settled reports whether the run is finished. A Blocked one may still be retried.
 func (s *state) settled() bool { return s.Status == Delivered || s.Status == Blocked }
 
-// over reports whether a proposal was decided, and changes nothing any more.
+// over reports whether a proposal is closed and has no effect.
 func over(p proposal.Proposal) bool {
 	return slices.Contains([]string{"rejected", "expired", "failed", "undone"}, p.Status)
 }
@@ -307,8 +306,8 @@ func over(p proposal.Proposal) bool {
 // Upkeep is what [Agent.Maintain] did.
 type Upkeep struct {
 	learn.MaintenanceReport
-	// Proposals are those that the analysis has made, or found made before, and
-	// that no person has decided about.
+	// Proposals are those that follow from the analysis, new or not, and that no person has
+	// decided about.
 	Proposals []proposal.Proposal
 }
 

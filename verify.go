@@ -7,8 +7,8 @@ import (
 	"github.com/arc-learn/arc/reason"
 )
 
-// verify has the gates judge the attempt. A gate that cannot decide blocks the
-// delivery, and is not held against the worker; one that is away is waited for.
+// verify lets the gates verify the attempt. If a gate cannot decide, the attempt does not pass, and
+// does not count against the worker. If a gate is away, the run waits.
 func (t *turn) verify(ctx context.Context) (phase, error) {
 	if why := t.lacks(); why != "" {
 		return t.block(CauseSecret, why), nil

@@ -138,8 +138,8 @@ func (v View) Judge(ctx context.Context, id string, verdict Verdict) error {
 	return err
 }
 
-// chunk returns the chunk that the run has learned last, "" if what it has learned last
-// is a failure, or forgotten.
+// chunk returns the chunk that was learned from the run last, or "" if the last that was learned is
+// a failure, or is forgotten.
 func (a *Agent) chunk(ctx context.Context, s *state) (memory.ID, error) {
 	if len(s.Learned) == 0 {
 		return "", nil
@@ -342,8 +342,8 @@ func (v View) Chunk(ctx context.Context, session string) ([]memory.Receipt, erro
 	return out, nil
 }
 
-// vouched reports whether deliberation has delivered the run, no source has found it wrong and,
-// where it is Provisional, one has found it right as a whole.
+// vouched reports whether the run was delivered by deliberation, no source has found it wrong and,
+// if it is Provisional, one has found the whole delivery right.
 func (s *state) vouched() bool {
 	right := func(v Verdict) bool { return v.Right && v.Task == 0 }
 	wrong := func(v Verdict) bool { return !v.Right }
@@ -351,7 +351,7 @@ func (s *state) vouched() bool {
 		(!s.Objective.Provisional || slices.ContainsFunc(s.Verdicts, right))
 }
 
-// pattern remembers the plan of a run that deliberation has delivered.
+// pattern stores the plan of a run that was delivered by deliberation.
 func (a *Agent) pattern(ctx context.Context, own *tenant, s state) (r memory.Receipt, err error) {
 	t := turn{a: a, own: own, s: s}
 	if err = t.retell(ctx); err == nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/arc-learn/arc/internal/telemetry"
 )
 
-// observer tells the host's OpenTelemetry providers what an Agent does. A nil
-// observer tells nothing. docs/telemetry.md lists what it tells.
+// observer reports to the host's OpenTelemetry providers what an Agent does: docs/telemetry.md lists
+// it. A nil observer reports nothing.
 type observer struct {
 	*telemetry.T
 	name string
@@ -53,7 +53,7 @@ func newObserver(o *Options) *observer {
 	}
 }
 
-// span is a span of the tracer and the time since it began. A nil span is none.
+// span is a span of the tracer, and when it began. Methods of a nil span do nothing.
 type span struct {
 	o     *observer
 	span  telemetry.Span
@@ -77,11 +77,11 @@ func (o *observer) begin(
 	return ctx, p
 }
 
-// seconds is how long the span has lasted.
+// seconds returns how long the span has lasted.
 func (p *span) seconds() float64 { return max(0, p.o.now().Sub(p.start)).Seconds() }
 
-// running begins the span of what one call does of a run. The function that it
-// returns ends the span; neither a report nor an error means that it panicked.
+// running starts the span of one call's part of a run. The returned function ends the span; neither
+// a report nor an error means that the call has panicked.
 func (o *observer) running(ctx context.Context, t *turn) (context.Context, func(*Report, error)) {
 	s := &t.s
 	before, text := s.Usage, t.veil.Hide(s.Objective.Text)
@@ -102,7 +102,7 @@ func (o *observer) running(ctx context.Context, t *turn) (context.Context, func(
 		case errors.Is(err, errLeft):
 			class = ""
 		case err == nil:
-			class = "panic" // of the consumer of the events
+			class = "panic" // in the consumer of the events
 		case errors.Is(err, ErrRunning):
 			class = "running"
 		}
@@ -115,7 +115,7 @@ func (o *observer) running(ctx context.Context, t *turn) (context.Context, func(
 	}
 }
 
-// messages are the objective of a run and what came of it.
+// messages returns the objective of a run and its outcome as attributes.
 func (o *observer) messages(objective string, r *Report) []attribute.KeyValue {
 	if !o.Shows() {
 		return nil
@@ -137,7 +137,7 @@ func (o *observer) messages(objective string, r *Report) []attribute.KeyValue {
 	return append(out, o.Texts(attribute.String(telemetry.Why, r.Reason))...)
 }
 
-// with are the attributes of a measurement, and the class of its error.
+// with returns the attributes of a measurement, with the class of its error.
 func with(class string, attrs ...attribute.KeyValue) metric.MeasurementOption {
 	if class != "" {
 		attrs = append(attrs, attribute.String(telemetry.ErrorType, class))
@@ -145,7 +145,7 @@ func with(class string, attrs ...attribute.KeyValue) metric.MeasurementOption {
 	return metric.WithAttributes(attrs...)
 }
 
-// usage is what a call has used, as attributes; nil if it does not say.
+// usage returns what a call has used, as attributes; nil if it reports nothing.
 func usage(u act.Usage) []attribute.KeyValue {
 	if u.TokensIn == 0 && u.TokensOut == 0 {
 		return nil
@@ -155,8 +155,8 @@ func usage(u act.Usage) []attribute.KeyValue {
 	}
 }
 
-// phase begins the span of the phase that the run is in, and returns the
-// function that ends it with what the turn has done; nil if the phase has none.
+// phase starts the span of the run's phase, and returns the function that ends the span with what
+// the turn has done; nil if the phase has no span.
 func (o *observer) phase(ctx context.Context, t *turn) (context.Context, func(*turn, error)) {
 	if o == nil {
 		return ctx, nil
@@ -204,12 +204,12 @@ func (o *observer) phase(ctx context.Context, t *turn) (context.Context, func(*t
 	}
 }
 
-// The ends of the phases. A phase that failed has an error; what a part of the
-// host did wrong is in turn.did.
+// The ends of the phases' spans. The error is that of the phase; faults of the host's parts are in
+// turn.did.
 
 func quiet(*span, *turn, error) {}
 
-// recalled says how many memories were injected, or that they were withheld.
+// recalled records how many memories were injected, or that they were withheld.
 func recalled(p *span, t *turn, err error) {
 	g := t.s.aim()
 	n, withheld, class := len(g.Recalled), len(g.Withheld) > 0, telemetry.Class(err)
@@ -221,7 +221,7 @@ func recalled(p *span, t *turn, err error) {
 	}, p.more...)
 }
 
-// reasoned says what a deliberation used, and why its decision was refused.
+// reasoned records what a deliberation has used, and why its decision was refused.
 func reasoned(p *span, t *turn, err error) {
 	if err == nil {
 		err = t.did.fault
@@ -233,7 +233,7 @@ func reasoned(p *span, t *turn, err error) {
 	p.span.End(telemetry.Class(err), nil, p.more...)
 }
 
-// acted says how an attempt ended and what it used, and counts it.
+// acted records how an attempt ended and what it has used, and counts it.
 func acted(p *span, t *turn, err error) {
 	c := t.s.Current
 	how, class := c.End, string(c.End)
@@ -258,7 +258,7 @@ func acted(p *span, t *turn, err error) {
 	}, p.more...)
 }
 
-// verified says what the gates found, and counts a rejection.
+// verified records the gates' verdict, and counts a rejection.
 func verified(p *span, t *turn, err error) {
 	c := t.s.Current
 	if err == nil {
@@ -280,7 +280,7 @@ func verified(p *span, t *turn, err error) {
 	}, p.more...)
 }
 
-// learned says how many patterns and failures were stored or strengthened.
+// learned records how many patterns and failures were stored or strengthened.
 func learned(p *span, t *turn, err error) {
 	p.span.End(telemetry.Class(err), nil, attribute.Int(telemetry.Learned, t.did.lessons))
 }
@@ -295,7 +295,7 @@ func (o *observer) cutOff(ctx context.Context, worker string) {
 	}
 }
 
-// shown is a text of a run in a log: empty unless Options.ShowTexts is set.
+// shown returns a run's text for a log: empty unless Options.ShowTexts is set.
 func (a *Agent) shown(text string) slog.Attr {
 	if !a.o.ShowTexts || text == "" {
 		return slog.Attr{}
@@ -303,21 +303,22 @@ func (a *Agent) shown(text string) slog.Attr {
 	return slog.String("text", telemetry.Cut(text))
 }
 
-// logDue logs why a due run did not go on: without ShowTexts its class, since Report.Reason has the words.
+// logDue logs why a due run could not be continued: without ShowTexts only the class of the error,
+// since Report.Reason has its text.
 func (a *Agent) logDue(run string, err error) {
 	a.o.Logger.Error("a run that is due did not go on", "run", run,
 		"class", telemetry.Class(err), "stack", telemetry.Stack(err))
 }
 
-// logHook writes that a hook has failed.
+// logHook logs that a hook has failed.
 func (a *Agent) logHook(err error) {
 	if err != nil && !errors.Is(err, guard.ErrDropped) {
 		a.o.Logger.Error("a hook failed", "class", telemetry.Class(err), "stack", telemetry.Stack(err))
 	}
 }
 
-// logFault writes what a part of the host has done wrong in the phase at hand: a
-// panic with its stack, a source that failed, or a gate that could not decide.
+// logFault logs the faults of the host's parts in the current phase: a panic with its stack, a source
+// that failed, or a gate that could not decide.
 func (t *turn) logFault() {
 	logger, run := t.a.o.Logger, t.s.ID
 	for i, err := range t.did.sources {
@@ -343,7 +344,7 @@ func (t *turn) logFault() {
 	}
 }
 
-// log writes what a committed step has done, one record for each event.
+// log logs a committed step, one record for each event.
 func (a *Agent) log(ctx context.Context, events []Event) {
 	for _, e := range events {
 		attrs := append(make([]slog.Attr, 0, 10), slog.String("run", e.Run), slog.Int("seq", e.Seq))
@@ -357,7 +358,7 @@ func (a *Agent) log(ctx context.Context, events []Event) {
 				attrs = append(attrs, slog.String("class", "rejected"))
 			}
 		case EventExecuted, EventAssessed, EventFinished:
-			word, _, _ := strings.Cut(e.Text, ": ") // one of arc's own; what follows is of the run
+			word, _, _ := strings.Cut(e.Text, ": ") // a word of arc's; the run's texts follow it
 			attrs = append(attrs, slog.String("class", word))
 		case EventVerified:
 			attrs = append(attrs, slog.Bool("pass", e.Pass))
