@@ -1,5 +1,5 @@
-// Package adopt moves what an earlier version has left under keys without a
-// tenant to the tenants that it belongs to.
+// Package adopt moves the records that an earlier version has stored under keys without a tenant to the tenants
+// to which they belong.
 package adopt
 
 import (
@@ -26,7 +26,7 @@ const (
 	uplift   = "meta\x00uplift\x00memory "
 )
 
-// statistics are the prefixes of what is replayed, and then dropped.
+// statistics are the prefixes of the records that are counted anew, and then deleted.
 var statistics = [...]string{
 	"rank\x00", "meta\x00seen\x00", "meta\x00totals\x00", "meta\x00slot\x00", "meta\x00odds\x00", "meta\x00episode\x00",
 }
@@ -34,11 +34,11 @@ var statistics = [...]string{
 // Run is a run of the earlier version.
 type Run struct {
 	Tenant string
-	Name   string // begins the keys of its attempts
+	Name   string // beginning of the keys of its attempts
 }
 
-// decode reads a run, and returns what writes it under its tenant, committed
-// together with the ops, with its outputs named as renamed says.
+// decode reads a run, and returns a function that writes it under its tenant, in one commit with ops, its
+// outputs renamed as renamed says.
 type decode = func(store.Entry) (Run, mover, error)
 
 type mover = func(ctx context.Context, renamed func(key string) string, ops ...store.Op) error
@@ -46,7 +46,7 @@ type mover = func(ctx context.Context, renamed func(key string) string, ops ...s
 // within calls fn with the statistics of a tenant.
 type within = func(ctx context.Context, tenant string, fn func(*rank.Book, *meta.Monitor) error) error
 
-// adoption is what there is to work with.
+// adoption is one adoption in progress.
 type adoption struct {
 	st     store.Store
 	log    *slog.Logger
@@ -54,11 +54,11 @@ type adoption struct {
 	within within
 }
 
-// owners are the tenants of the runs, by the names of the runs; by "" there is
-// the tenant of them all, if there is one.
+// owners has the tenants of the runs, by the runs' names; under "" it has the tenant of them all, if there is
+// only one.
 type owners map[string]string
 
-// attempt returns the tenant of the run whose attempt has a key, "" if there is none.
+// attempt returns the tenant of the run whose attempt has this key, or "".
 func (o owners) attempt(key string) string {
 	name := key[:max(0, strings.LastIndexByte(key, '/'))]
 	if tenant := o[name]; tenant != "" {
@@ -67,13 +67,11 @@ func (o owners) attempt(key string) string {
 	return o[""]
 }
 
-// All moves runs, which decode reads, by their scope, and has samples and outcomes counted again by
-// the tenant of the run that they came from. What came from no run is dropped,
-// unless all runs are of one tenant. The runs move last: while one is left, All
-// begins again, and counts nothing twice. A run that is damaged, or whose id the
-// tenant has taken since, stays where it is and is logged. Within has the
-// statistics of a tenant, flush writes what they have left to be written, and drop deletes
-// all below a prefix.
+// All moves the runs, which decode reads, to the tenants of their scopes, and counts samples and outcomes anew in
+// the tenants of their runs. Samples and outcomes of no run are dropped, unless all runs are of one tenant.
+// The runs move last: while one is left, All can start again, and counts nothing twice. A run that is
+// damaged, or whose id the tenant has used since, stays where it is and is logged. Within has the
+// statistics of a tenant, flush writes their pending changes, and drop deletes all keys below a prefix.
 func All(
 	ctx context.Context, st store.Store, log *slog.Logger, decode decode, within within,
 	flush func(context.Context) error, drop func(ctx context.Context, prefix string) error,
@@ -90,7 +88,7 @@ func All(
 	if err != nil {
 		return err
 	}
-	for _, prefix := range append(statistics[:], sessions) { // Move writes the latter anew
+	for _, prefix := range append(statistics[:], sessions) { // Move writes the sessions anew
 		if err := drop(ctx, prefix); err != nil {
 			return err
 		}
@@ -98,7 +96,7 @@ func All(
 	return a.runs(ctx)
 }
 
-// owners reads whose the runs are.
+// owners reads which tenants the runs belong to.
 func (a *adoption) owners(ctx context.Context) (owners, error) {
 	of := owners{}
 	var tenants []string
@@ -126,8 +124,7 @@ func (a *adoption) skip(ctx context.Context, why error) {
 	a.log.LogAttrs(ctx, slog.LevelError, "record of an earlier version left alone", slog.Any("error", why))
 }
 
-// counts has the Book and the Monitor of each tenant count the samples and outcomes of its
-// runs.
+// counts counts the samples and outcomes of runs in the Book and the Monitor of their tenants.
 func (a *adoption) counts(ctx context.Context, of owners) error {
 	book, err := rank.Open(ctx, a.st, nil)
 	monitor, wrong := meta.Open(ctx, a.st, nil)
@@ -149,8 +146,7 @@ func (a *adoption) counts(ctx context.Context, of owners) error {
 	return nil
 }
 
-// uplift moves what was measured of memory: the name of an experiment begins
-// with the scope, or is a hash.
+// uplift moves the experiments: the name of one begins with the scope, or is a hash.
 func (a *adoption) uplift(ctx context.Context, of owners) error {
 	for e, err := range a.st.Scan(ctx, store.Range{Prefix: uplift}) {
 		if err != nil {
@@ -175,8 +171,7 @@ func (a *adoption) uplift(ctx context.Context, of owners) error {
 	return nil
 }
 
-// move appends to ops the write of an entry under another key, unless that is
-// taken. A damaged entry is left out.
+// move appends to ops the write of an entry under another key, unless that exists. It skips a damaged entry.
 func (a *adoption) move(ctx context.Context, ops []store.Op, e store.Entry, to string) ([]store.Op, error) {
 	value, err := codec.Move(e, to)
 	if err != nil {
@@ -197,7 +192,7 @@ func (a *adoption) runs(ctx context.Context) error {
 		}
 		r, move, err := a.decode(e)
 		if err != nil {
-			continue // owners has said so
+			continue // owners has logged it
 		}
 		ops, err := a.outputs(ctx, &r)
 		if err != nil {
@@ -228,7 +223,7 @@ func (a *adoption) outputs(ctx context.Context, r *Run) (ops []store.Op, err err
 			return nil, err
 		}
 		if strings.Trim(e.Key[len(prefix):], "0123456789") != "" {
-			continue // of a run whose id begins with this one's
+			continue // belongs to a run whose id begins with this one's
 		}
 		copied, err := a.move(ctx, nil, e, key.Under(r.Tenant, "output", e.Key[len(outputs):]))
 		if err == nil && copied != nil {

@@ -1,4 +1,4 @@
-// Package alike tells whether a text that is kept without its secrets may be another one.
+// Package alike compares a stored text, whose secrets are replaced, with an original one.
 package alike
 
 import (
@@ -11,20 +11,18 @@ import (
 	"github.com/arc-learn/arc/redact"
 )
 
-// Text reports whether a text that a Sanitizer has left may be another one, which it has not
-// seen: a token stands for any secret.
+// Text reports whether a sanitised text can be that of an original one: a replacement stands for any secret.
 func Text(san *redact.Sanitizer, kept, text string) bool {
 	return mayBe(kept, strings.ToValidUTF8(text, "\uFFFD"), san.Sanitize)
 }
 
-// JSON is Text for JSON, in which the order of names says nothing, nor do blanks. A null is
-// as none.
+// JSON is Text for JSON. The order of members and blanks do not count, and null equals no JSON.
 func JSON(san *redact.Sanitizer, kept, raw json.RawMessage) bool {
 	hide := func(text string) string { return string(san.Under("", json.RawMessage(text))) }
 	return mayBe(canonical(given(kept)), canonical(given(raw)), hide)
 }
 
-// given returns JSON that says something: no inputs are null where an Objective was JSON.
+// given returns raw, or nil for null: an Objective that was JSON once has null for no inputs.
 func given(raw json.RawMessage) json.RawMessage {
 	if string(bytes.TrimSpace(raw)) == "null" {
 		return nil
@@ -32,19 +30,19 @@ func given(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// canonical is JSON as it is compared: the order of names says nothing, nor do blanks.
+// canonical returns JSON with sorted members and without blanks.
 func canonical(raw json.RawMessage) string {
 	return strings.TrimPrefix(cooldown.Action("", raw), "\x00")
 }
 
-// token is what a secret is kept as, also in JSON, where it may have been a number.
+// token matches a replacement, also a quoted one in JSON, which may have been a number.
 var token = regexp.MustCompile(`"?\[REDACTED:[a-z_:0-9]+\]"?`)
 
-// behind finds a word that is added behind a secret.
+// behind matches a word behind a replacement.
 var behind = regexp.MustCompile(`\s\S*[\pL\pN]`)
 
-// mayBe reports whether a text that is kept may be another one: a token stands for any secret. Where
-// as many are found in the text as were, none of them is longer by a word.
+// mayBe reports whether a stored text can be that of an original one: a replacement stands for any secret. If
+// the original has as many secrets as the stored text, none of them may be longer by a word.
 func mayBe(kept, text string, hide func(string) string) bool {
 	if kept == text {
 		return true

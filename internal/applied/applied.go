@@ -1,5 +1,5 @@
-// Package applied tells what the proposals that persons have approved make of workers and goals.
-// They alone are stored: what follows from them is made anew from all of them.
+// Package applied computes the effect of the applied proposals on workers and goals. Only the proposals are
+// stored; their effect is computed anew from all of them.
 package applied
 
 import (
@@ -12,14 +12,13 @@ import (
 	"github.com/arc-learn/arc/rank"
 )
 
-// Set is what follows from the proposals of a tenant. It is not changed once it is made. That of
-// no proposals, and nil, leaves all as it is.
+// Set is the effect of a tenant's proposals. It is immutable. A nil Set, and that of no proposals, has no effect.
 type Set struct {
 	standings map[advice.Post]string
 	settled   []advice.Settled
 }
 
-// Of returns the Set of those of the proposals that are applied, the later one of two about the same.
+// Of returns the Set of the proposals that are applied. Of several about one subject the latest counts.
 func Of(proposals iter.Seq2[proposal.Proposal, error]) (*Set, error) {
 	var all []proposal.Proposal
 	for p, err := range proposals {
@@ -46,11 +45,11 @@ func Of(proposals iter.Seq2[proposal.Proposal, error]) (*Set, error) {
 	return s, nil
 }
 
-// ToWorker and ToGoal say what a kind of proposal changes.
+// ToWorker and ToGoal report what a kind of proposal changes.
 func ToWorker(kind string) bool { return kind == "executor" || kind == "config" }
 func ToGoal(kind string) bool   { return kind == "goal" || kind == "action" }
 
-// Standing is that of a worker for a skill.
+// Standing returns the standing of a worker for a skill.
 func (s *Set) Standing(worker, skill string) string {
 	if s == nil {
 		return advice.InTurn
@@ -58,7 +57,7 @@ func (s *Set) Standing(worker, skill string) string {
 	return s.standings[advice.Post{Worker: worker, Skill: skill}]
 }
 
-// Settled are the changes of goals, the latest last. The list is not the caller's to change.
+// Settled returns the changes of goals, the latest last. The caller must not change the list.
 func (s *Set) Settled() []advice.Settled {
 	if s == nil {
 		return nil
@@ -66,8 +65,7 @@ func (s *Set) Settled() []advice.Settled {
 	return s.settled
 }
 
-// Seat puts workers, ranked for a skill, into the order that their standings ask for, and leaves
-// out those that are paused.
+// Seat orders workers that are ranked for a skill by their standings, and removes those that are paused.
 func (s *Set) Seat(skill string, ranking []rank.Scored) []rank.Scored {
 	if s == nil || len(s.standings) == 0 {
 		return ranking

@@ -1,4 +1,5 @@
-// Package breaker leaves a worker alone for a while whose attempts break off one after another.
+// Package breaker is a circuit breaker for workers: a worker whose attempts keep breaking off is left alone
+// for a while.
 package breaker
 
 import (
@@ -15,9 +16,8 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// A breaker opens after maxFaults attempts in a row that broke off, and rests for Rest,
-// twice as long after each further one, longRest at most. Then one attempt tries the worker
-// again.
+// A breaker opens after maxFaults attempts in a row that broke off. It stays open for Rest, twice as long
+// after each further one, longRest at most. Then it is half-open: one attempt tries the worker again.
 const (
 	maxFaults = 3
 	// Rest is the first and shortest.
@@ -25,19 +25,19 @@ const (
 	longRest = time.Hour
 )
 
-// Keys is the part behind a tenant that leads from a worker to its breaker.
+// Keys is the part of a breaker's key behind the tenant. The worker's name follows it.
 const Keys = "breaker"
 
-// breaker is what the last attempts of a worker have come to, in all runs of a tenant.
+// breaker counts the last attempts of a worker that broke off, in all runs of a tenant.
 type breaker struct {
 	Faults int   `cbor:"226,keyasint,omitempty"` // in a row
 	At     int64 `cbor:"227,keyasint,omitempty"` // of the last, in Unix nanoseconds
 
-	trial int64 // until when the attempt that tries the worker again may take
+	trial int64 // until when the half-open attempt may take
 }
 
-// Set has the breakers of a tenant's workers, of which any attempt broke off. It is safe
-// for concurrent use, and writes nothing: it returns what its user is to commit.
+// Set has the breakers of a tenant's workers. It is safe for concurrent use. It writes nothing: it returns
+// the ops that its user has to commit.
 type Set struct {
 	tenant string
 
@@ -45,15 +45,14 @@ type Set struct {
 	of map[string]breaker
 }
 
-// rests reports whether the worker is left alone.
+// rests reports whether the breaker is open.
 func (b breaker) rests(now time.Time) bool {
 	rest := min(Rest<<min(max(0, b.Faults-maxFaults), 16), longRest)
-	left := b.At + int64(rest) - now.UnixNano() // too much of it: the clock was put back
+	left := b.At + int64(rest) - now.UnixNano() // more than rest: the clock was put back
 	return b.Faults >= maxFaults && (left > 0 && left <= 2*int64(longRest) || now.UnixNano() < b.trial)
 }
 
-// Load reads the breakers of a tenant. One that cannot be read is closed, as one that is not
-// there.
+// Load reads the breakers of a tenant. One that cannot be read is closed, as one that is not stored.
 func Load(ctx context.Context, st store.Store, tenant string) (*Set, error) {
 	all := &Set{tenant: tenant, of: make(map[string]breaker)}
 	prefix := key.Under(tenant, Keys, "")
@@ -69,11 +68,10 @@ func Load(ctx context.Context, st store.Store, tenant string) (*Set, error) {
 	return all, nil
 }
 
-// Check returns why an entry is no breaker, or nil.
+// Check returns an error if an entry does not decode as a breaker.
 func Check(e store.Entry) error { return codec.Decode(e, new(breaker)) }
 
-// Closed leaves out of a ranking the workers whose breakers are open, unless that leaves
-// none.
+// Closed removes the workers with open breakers from a ranking, unless none would be left.
 func (all *Set) Closed(ranking []rank.Scored, now time.Time) []rank.Scored {
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -87,7 +85,8 @@ func (all *Set) Closed(ranking []rank.Scored, now time.Time) []rank.Scored {
 	return ranking
 }
 
-// Try has other attempts leave a worker alone that one tries again, until it may be over.
+// Try marks a half-open breaker as being tried, so that other attempts leave the worker alone until the trial
+// may be over.
 func (all *Set) Try(worker string, until time.Time) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -97,8 +96,8 @@ func (all *Set) Try(worker string, until time.Time) {
 	}
 }
 
-// Heard takes down that an attempt of a worker is over, and whether it broke off or has
-// finished. It returns what keeps that, without a Key if there is nothing new.
+// Heard records that an attempt of a worker broke off or has finished. It returns the op that stores the
+// breaker, without a Key if nothing has changed.
 func (all *Set) Heard(worker string, broke, finished bool, now time.Time) (op store.Op) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -120,16 +119,16 @@ func (all *Set) Heard(worker string, broke, finished bool, now time.Time) (op st
 	return op
 }
 
-// kept is what keeps a breaker.
+// kept returns the op that stores a breaker.
 func (b breaker) kept(k string) (op store.Op) {
-	if value, err := codec.Encode(k, b); err == nil { // always, of two numbers
+	if value, err := codec.Encode(k, b); err == nil { // never fails
 		op = store.Op{Key: k, Value: value}
 	}
 	return op
 }
 
-// Newer keeps a breaker as it is by now, without a Key if op does: what was heard of last may be
-// committed first.
+// Newer returns the op that stores the breaker as it is now, without a Key if op does so: a later state may
+// have been committed first.
 func (all *Set) Newer(op store.Op) store.Op {
 	all.mu.Lock()
 	defer all.mu.Unlock()

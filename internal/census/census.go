@@ -1,5 +1,5 @@
-// Package census moves the statistics of runs from a tenant's Book and Monitor to
-// another's, each as an entry of its own.
+// Package census moves the statistics of runs from one tenant's Book and Monitor to another's, each sample
+// and outcome as an entry.
 package census
 
 import (
@@ -19,15 +19,15 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// The first parts of the keys of entries, which no store has.
+// The first parts of the entries' keys. No store has such keys.
 const (
 	sampleKeys  = "sample"
 	outcomeKeys = "outcome"
 )
 
-// Entries yields the samples and outcomes whose keys are ours, each in the order in which
-// they came, and the last of those of one key: a run that was deleted had the id of a later
-// one. It ends after the first error.
+// Entries yields the samples and outcomes whose keys ours accepts, each kind in order. Of those with one key
+// it yields the last: after a run was deleted, a later run may have had its id. It ends after the first
+// error.
 func Entries(
 	ctx context.Context, b *rank.Book, m *meta.Monitor, ours func(key string) bool,
 ) iter.Seq2[store.Entry, error] {
@@ -45,7 +45,7 @@ func Entries(
 	}
 }
 
-// those returns the ones that are ours.
+// those returns the ones whose keys ours accepts.
 func those[T any](all iter.Seq2[T, error], ours func(T) bool) (out []T, err error) {
 	for x, err := range all {
 		if err != nil {
@@ -58,7 +58,7 @@ func those[T any](all iter.Seq2[T, error], ours func(T) bool) (out []T, err erro
 	return out, nil
 }
 
-// lasts yields the last of those of one key, and reports whether more are wanted.
+// lasts yields the last of those with one key. It reports whether more are wanted.
 func lasts[T any](all []T, of func(T) string, yield func(store.Entry, error) bool) bool {
 	last := make(map[string]int)
 	for i, x := range all {
@@ -83,8 +83,7 @@ func Is(e store.Entry) bool {
 	return of == sampleKeys || of == outcomeKeys
 }
 
-// Count adds an entry to those that a Book and a Monitor have. One that they have changes
-// nothing.
+// Count adds an entry to a Book or a Monitor. It is idempotent.
 func Count(ctx context.Context, e store.Entry, b *rank.Book, m *meta.Monitor) error {
 	if key.Split(e.Key)[0] == sampleKeys {
 		var s rank.Sample
@@ -100,8 +99,7 @@ func Count(ctx context.Context, e store.Entry, b *rank.Book, m *meta.Monitor) er
 	return m.Record(ctx, o)
 }
 
-// Trial takes statistics into a store of its own, to see whether the parts that keep them
-// can read them.
+// Trial stores statistics in a store in memory, to check that the parts that own them can read them.
 type Trial struct {
 	st      store.Store
 	tenant  string
@@ -110,7 +108,7 @@ type Trial struct {
 	skills  map[string]map[string]bool // and who was tried
 }
 
-// NewTrial begins a Trial for a tenant's statistics.
+// NewTrial returns a Trial for a tenant's statistics.
 func NewTrial(ctx context.Context, scope memory.Scope) (*Trial, error) {
 	x := &Trial{st: store.NewMem(), tenant: scope.Tenant(), skills: make(map[string]map[string]bool)}
 	var err, wrong error
@@ -119,11 +117,10 @@ func NewTrial(ctx context.Context, scope memory.Scope) (*Trial, error) {
 	return x, errors.Join(err, wrong)
 }
 
-// Close ends the Trial, of which nothing is kept.
+// Close ends the Trial.
 func (x *Trial) Close() error { return errors.Join(x.book.Close(), x.monitor.Close(), x.st.Close()) }
 
-// Try takes an entry of Entries, or one of the tenant's in a store. Those that are no
-// statistics pass.
+// Try adds an entry of Entries, or a stored one of the tenant. It ignores entries that are no statistics.
 func (x *Trial) Try(ctx context.Context, e store.Entry) error {
 	if Is(e) {
 		return Count(ctx, e, x.book, x.monitor)
@@ -147,7 +144,7 @@ func (x *Trial) Try(ctx context.Context, e store.Entry) error {
 	return err
 }
 
-// Rank ranks by what was taken of the tenant's.
+// Rank ranks by the statistics so far.
 func (x *Trial) Rank(ctx context.Context) error {
 	book, err := rank.Open(ctx, x.st, &rank.Options{Tenant: x.tenant})
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package consent is what a human is asked about an attempt, and what has been said to it.
+// Package consent is the request for a person's approval of an attempt, and the answers.
 package consent
 
 import (
@@ -9,7 +9,7 @@ import (
 	"github.com/arc-learn/arc/act"
 )
 
-// Ask is what a human is asked, and what has been said.
+// Ask is a request for approval with its answers.
 type Ask struct {
 	Mode    act.Mode  `cbor:"1,keyasint,omitempty" json:"mode"`
 	Blast   act.Blast `cbor:"2,keyasint,omitempty" json:"blast,omitempty"`
@@ -18,20 +18,20 @@ type Ask struct {
 	CostUSD float64   `cbor:"5,keyasint,omitempty" json:"cost_usd,omitempty"`
 	Asked   int64     `cbor:"6,keyasint,omitempty" json:"asked,omitempty"`
 	Until   int64     `cbor:"7,keyasint,omitempty" json:"until,omitempty"`
-	// Need is how many have to agree.
+	// Need is how many people have to agree.
 	Need int `cbor:"8,keyasint,omitempty" json:"need,omitempty"`
-	// Irreversible is the worker's: what was allowed may be begun once.
+	// Irreversible: an attempt that was approved may be begun once only.
 	Irreversible bool `cbor:"13,keyasint,omitempty" json:"irreversible,omitempty"`
 
 	AllowedBy []string `cbor:"9,keyasint,omitempty" json:"allowed_by,omitempty"`
 	RefusedBy string   `cbor:"10,keyasint,omitempty" json:"refused_by,omitempty"`
 	Note      string   `cbor:"11,keyasint,omitempty" json:"note,omitempty"`
-	// Closed: the run has gone on with what was said, or was not said in time.
+	// Closed: the run has continued by the answers, or because time was up.
 	Closed bool `cbor:"12,keyasint,omitempty" json:"closed,omitempty"`
 }
 
-// Say takes in what a person says. Agreeing twice counts once. The lists of a copy of p stay as
-// they are.
+// Say adds a person's answer. A person who agrees twice counts once. The lists are replaced, so that copies of p
+// do not change.
 func (p *Ask) Say(by string, allow bool, note string) {
 	switch {
 	case !allow:
@@ -41,8 +41,8 @@ func (p *Ask) Say(by string, allow bool, note string) {
 	}
 }
 
-// Again returns what holds of an attempt that was cut off: p, or if it was allowed, may have been
-// made and cannot be taken back, the same asked anew, for as long.
+// Again returns the request for an attempt that was interrupted: p itself, or, if the attempt was approved, may
+// have been made and is irreversible, a new request for as long.
 func (p *Ask) Again(now time.Time) *Ask {
 	if ok, _, _ := p.Permitted(); !ok || !p.Irreversible {
 		return p
@@ -59,13 +59,13 @@ func (p *Ask) Again(now time.Time) *Ask {
 
 const cutOff = "it was allowed before, and cut off: it may have been made already"
 
-// Decided reports whether enough was said, or the time for it is over.
+// Decided reports whether there are enough answers, or time is up.
 func (p *Ask) Decided(now time.Time) bool {
 	return p.RefusedBy != "" || len(p.AllowedBy) >= p.Need || now.UnixNano() >= p.Until
 }
 
-// Permitted reports whether an approval that is closed lets the attempt be made; if
-// not, as what the attempt has ended, and why.
+// Permitted reports whether a closed request permits the attempt. If not it returns the end of the attempt, and
+// why.
 func (p *Ask) Permitted() (ok bool, end act.End, why string) {
 	switch {
 	case p.RefusedBy != "":

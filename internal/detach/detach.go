@@ -1,4 +1,4 @@
-// Package detach copies what a part of the host has given, or is given, and might change.
+// Package detach copies values that pass between arc and a host's part, so that neither can change the other's.
 package detach
 
 import (
@@ -9,7 +9,7 @@ import (
 	"github.com/arc-learn/arc/reason"
 )
 
-// Decision has a decision share nothing with its reasoner.
+// Decision replaces what a decision shares with its reasoner by copies.
 func Decision(d *reason.Decision) {
 	d.Tasks, d.Alternatives = Tasks(d.Tasks), slices.Clone(d.Alternatives)
 	for i := range d.Alternatives {
@@ -22,7 +22,7 @@ func Decision(d *reason.Decision) {
 	}
 }
 
-// Tasks copies tasks.
+// Tasks returns a deep copy of tasks.
 func Tasks(tasks []reason.Task) []reason.Task {
 	tasks = slices.Clone(tasks)
 	for i := range tasks {
@@ -31,21 +31,21 @@ func Tasks(tasks []reason.Task) []reason.Task {
 	return tasks
 }
 
-// Task has a task share nothing with others.
+// Task replaces what a task shares with others by copies.
 func Task(k *reason.Task) {
 	if k.Inputs = slices.Clone(k.Inputs); k.Effect != nil {
 		k.Effect = new(*k.Effect)
 	}
 }
 
-// Deliveries copies deliveries.
+// Deliveries returns a deep copy of deliveries.
 func Deliveries(ds []act.Delivery) []act.Delivery {
 	ds = slices.Clone(ds)
 	Parts(ds)
 	return ds
 }
 
-// Parts has deliveries, in place, share nothing with others.
+// Parts replaces what deliveries share with others by copies, in place.
 func Parts(ds []act.Delivery) {
 	for i := range ds {
 		d := &ds[i]
@@ -57,7 +57,7 @@ func Parts(ds []act.Delivery) {
 	}
 }
 
-// Hits copies hits with their records.
+// Hits returns a deep copy of hits.
 func Hits(hits []memory.Hit) []memory.Hit {
 	hits = slices.Clone(hits)
 	for i := range hits {

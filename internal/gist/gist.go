@@ -1,4 +1,4 @@
-// Package gist compares what a model says by what it says, and not by how it is written.
+// Package gist compares texts of a model without regard to how they are written.
 package gist
 
 import (
@@ -12,21 +12,20 @@ import (
 	"github.com/arc-learn/arc/reason"
 )
 
-// Fold is a text of a model without what says nothing: case, blanks beside
-// others and at the ends, and the full stop.
+// Fold returns a text in lower case, with single blanks, trimmed, and without a final full stop.
 func Fold(s string) string {
 	return strings.TrimRight(strings.ToLower(strings.Join(strings.Fields(s), " ")), ".!")
 }
 
-// Same reports whether two texts of a model fold to one.
+// Same reports whether two texts fold to the same.
 func Same(a, b string) bool { return a == b || Fold(a) == Fold(b) }
 
-// Listed reports whether an approach is one of those listed.
+// Listed reports whether an approach is the same as one of a list.
 func Listed(approaches []string, approach string) bool {
 	return slices.ContainsFunc(approaches, func(s string) bool { return Same(s, approach) })
 }
 
-// Sum is a digest of texts in order, and not 0.
+// Sum returns a digest of texts in order. It is never 0.
 func Sum(texts ...string) uint64 {
 	h := fnv.New64a()
 	for _, s := range texts {
@@ -36,7 +35,7 @@ func Sum(texts ...string) uint64 {
 	return max(1, h.Sum64())
 }
 
-// Plan is the digest of what tasks ask for, by any worker.
+// Plan returns a digest of tasks without their workers.
 func Plan(tasks []reason.Task) uint64 {
 	var texts []string
 	for i := range tasks {
@@ -50,7 +49,7 @@ func Plan(tasks []reason.Task) uint64 {
 	return Sum(texts...)
 }
 
-// Approach is the digest of an approach; of one without a name, its tasks'.
+// Approach returns a digest of an approach, or of the tasks if it has no name.
 func Approach(approach string, tasks []reason.Task) uint64 {
 	if approach = Fold(approach); approach != "" {
 		return Sum(approach)

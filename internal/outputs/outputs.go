@@ -1,4 +1,4 @@
-// Package outputs keeps what workers have made.
+// Package outputs stores the outputs of workers.
 package outputs
 
 import (
@@ -11,22 +11,21 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// Keys is the part behind a tenant that leads from the key of an attempt to a large output.
+// Keys is the part of a large output's key behind the tenant. The key of the attempt follows it.
 const Keys = "output"
 
-// Max is in bytes of an output within the record of a run: a larger one is a record of its own.
+// Max is the size in bytes up to which an output is part of the run's record. A larger one is a separate record.
 const Max = 2 << 10
 
-// JSON is JSON that a worker made. A large one is a record of its own.
+// JSON is the output of a worker. A large one is a separate record.
 type JSON struct {
 	Inline json.RawMessage `cbor:"1,keyasint,omitempty" json:"inline,omitempty"`
 	Key    string          `cbor:"2,keyasint,omitempty" json:"key,omitempty"`
-	// Marked: its record lacks a secret that cannot be had back.
+	// Marked: the stored output lacks a secret that cannot be put back.
 	Marked bool `cbor:"70,keyasint,omitempty" json:"marked,omitempty"`
 }
 
-// Store writes an output that is too large for a run's record to one of its own. Doing it again
-// for the same attempt changes nothing.
+// Store writes an output that is too large for a run's record as a separate record. It is idempotent for an attempt.
 func Store(ctx context.Context, st store.Store, tenant, attempt string, raw json.RawMessage) (JSON, error) {
 	k := key.Under(tenant, Keys, attempt)
 	value, err := codec.Encode(k, raw)
@@ -39,7 +38,7 @@ func Store(ctx context.Context, st store.Store, tenant, attempt string, raw json
 	return JSON{Key: k}, nil
 }
 
-// Read returns the output, wherever it is kept.
+// Read returns the output, also one that is a separate record.
 func (o JSON) Read(ctx context.Context, st store.Store) (raw json.RawMessage, err error) {
 	if o.Key == "" {
 		return o.Inline, nil

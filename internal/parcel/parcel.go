@@ -1,13 +1,12 @@
-// Package parcel is the file in which what is kept of a scope travels from one
-// store to another: one entry a line, in JSON.
+// Package parcel is the file format of an export: one entry a line, in JSON.
 //
 //	{"arc":"parcel","format":1,"scope":"acme/anna"}
 //	{"key":["memory","r","acme/anna","0f3…"],"value":"AQ4…"}
 //	{"entries":1,"sha256":"9b2…"}
 //
-// A key is given by its parts, a value in base64, as the store has it: an envelope of
-// version, checksum and CBOR, see package codec. The last line counts the entries, and
-// has the SHA-256 of all lines before it, so a file that was cut or changed is refused.
+// A key is given by its parts, a value in base64, as it is stored: an envelope of version, checksum and
+// CBOR, see package codec. The last line has the number of entries, and the SHA-256 of all lines before
+// it, so that a file that was truncated or altered is refused.
 package parcel
 
 import (
@@ -28,7 +27,7 @@ import (
 // Format is the version of the file's format.
 const Format = 1
 
-// maxLine is in bytes: room for the longest value in base64, and for a key.
+// maxLine is the longest line in bytes: it has room for the longest value in base64, and a key.
 const maxLine = 2 << 20
 
 // header, record and footer are the lines.
@@ -55,7 +54,7 @@ type Writer struct {
 	entries int
 }
 
-// NewWriter writes the first line, which names the scope of the entries.
+// NewWriter returns a Writer, and writes the first line, which names the scope of the entries.
 func NewWriter(w io.Writer, scope string) (*Writer, error) {
 	x := &Writer{out: bufio.NewWriterSize(w, 64<<10), sum: sha256.New()}
 	return x, x.writeLine(header{"parcel", Format, scope})
@@ -78,7 +77,7 @@ func (x *Writer) Put(e store.Entry) error {
 	return x.writeLine(record{key.Split(e.Key), e.Value})
 }
 
-// Close writes the last line, without which the parcel is none.
+// Close writes the last line, without which a Reader refuses the parcel.
 func (x *Writer) Close() error {
 	if err := x.writeLine(footer{x.entries, hex.EncodeToString(x.sum.Sum(nil))}); err != nil {
 		return err
@@ -86,8 +85,7 @@ func (x *Writer) Close() error {
 	return x.out.Flush()
 }
 
-// Reader reads what a Writer has written. It keeps 16 bytes of each key, so as to find one
-// that comes twice, and otherwise a line.
+// Reader reads a parcel. Beside one line it keeps 16 bytes of each key, to detect duplicates.
 type Reader struct {
 	// Scope is that of the entries.
 	Scope string
@@ -97,8 +95,8 @@ type Reader struct {
 	sum  hash.Hash
 }
 
-// NewReader reads the first line. The error is store.ErrForeign for a file of something
-// else, store.ErrNewer for a later format, and otherwise that of r.
+// NewReader returns a Reader, and reads the first line. The error is store.ErrForeign for another kind of
+// file, store.ErrNewer for a later format, and else that of r.
 func NewReader(r io.Reader) (*Reader, error) {
 	x := &Reader{in: bufio.NewReaderSize(r, maxLine), sum: sha256.New()}
 	line, err := x.readLine()
@@ -118,7 +116,7 @@ func NewReader(r io.Reader) (*Reader, error) {
 	return x, x.onLine(err)
 }
 
-// onLine adds the line to an error.
+// onLine adds the line number to an error.
 func (x *Reader) onLine(err error) error {
 	if err == nil {
 		return nil
@@ -141,16 +139,16 @@ func (x *Reader) readLine() ([]byte, error) {
 	return nil, x.onLine(err)
 }
 
-// exact reports whether a line is what a Writer makes of a value: so it has no other
-// members, none twice, and no invalid UTF-8.
+// exact reports whether a line is exactly what a Writer writes for a value: hence without other members,
+// duplicates, or invalid UTF-8.
 func exact(line []byte, v any) bool {
 	b, err := json.Marshal(v)
 	return err == nil && bytes.Equal(append(b, '\n'), line)
 }
 
-// Each calls fn with the entries until it returns an error, and checks that they are
-// whole. Errors name the line: fn's, a *store.LimitError for one that is too long,
-// otherwise store.ErrDamaged or that of what is read.
+// Each calls fn with each entry until fn returns an error, and checks the last line. Errors name the line:
+// that of fn, a *store.LimitError for a line that is too long, and else store.ErrDamaged or that of
+// the underlying reader.
 func (x *Reader) Each(fn func(store.Entry) error) error {
 	seen := make(map[[16]byte]bool)
 	for {
@@ -180,7 +178,7 @@ func (x *Reader) Each(fn func(store.Entry) error) error {
 	}
 }
 
-// parsed reads an entry from its line.
+// parsed returns the entry of a line.
 func parsed(line []byte) (store.Entry, error) {
 	var r record
 	if err := json.Unmarshal(line, &r); err != nil || !exact(line, r) {
@@ -193,7 +191,7 @@ func parsed(line []byte) (store.Entry, error) {
 	return e, store.CheckOps([]store.Op{{Key: e.Key, Value: e.Value}})
 }
 
-// matches checks the last line, behind which there is nothing.
+// matches checks the last line, and that the file ends behind it.
 func (x *Reader) matches(line []byte, n int) error {
 	want := footer{n, hex.EncodeToString(x.sum.Sum(nil))}
 	if !exact(line, want) {

@@ -9,14 +9,13 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// maxPiece is in bytes.
+// maxPiece is the size of a piece in bytes.
 const maxPiece = 512 << 10
 
-// Spool keeps a stream in a store, in pieces, so that it can be read again. Write it,
-// then call Rewind, then read it.
+// Spool stores a stream in pieces, so that it can be read again. Write to it, call Rewind, then read.
 type Spool struct {
-	// Prefix begins the keys of the pieces. It is needed before as many bytes are written
-	// as the longest line has.
+	// Prefix is the beginning of the pieces' keys. It has to be set before more bytes are written than
+	// the longest line has.
 	Prefix string
 
 	ctx    context.Context
@@ -39,7 +38,7 @@ func (s *Spool) piece(n int) string { return fmt.Sprintf("%s%016x", s.Prefix, n)
 // Write implements io.Writer.
 func (s *Spool) Write(p []byte) (int, error) { return s.out.Write(p) }
 
-// Rewind ends the writing.
+// Rewind ends writing and begins reading.
 func (s *Spool) Rewind() error { return s.out.Flush() }
 
 // pieces writes to the store.

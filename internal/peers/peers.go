@@ -1,5 +1,5 @@
-// Package peers is one of several openers of a store among the others: it says that it is there,
-// sees who they are, and hears what they commit.
+// Package peers connects one opener of a store with the others: it announces itself, sees which others are
+// alive, and follows what they commit.
 package peers
 
 import (
@@ -19,39 +19,39 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// keys lead from the name of an opener to its record, which it writes again and again.
+// keys lead from the name of an opener to its record, which it keeps writing while it is alive.
 const keys = "arc/replica"
 
-// Self is the opener that has it. Join is called once and first; the rest may be called
-// concurrently, except Meet.
+// Self is this opener. Join has to be called first, and once. The other methods except Meet are safe for
+// concurrent use.
 type Self struct {
 	o    Options
 	mark string                   // tells it from another of its name
-	live atomic.Pointer[[]string] // openers, in order
-	met  time.Time                // when they were looked for
+	live atomic.Pointer[[]string] // names of the live openers, in order
+	met  time.Time                // when Meet last looked
 }
 
-// Options say who an opener is, and what it is told. All are required.
+// Options configure a Self. All fields are required.
 type Options struct {
 	Name   string
 	Lease  time.Duration // as that of Leases
 	Leases *lease.Store
 	Store  store.Store    // above Leases, for its record
-	Upkeep *upkeep.Keeper // has the goroutines, and stops them
+	Upkeep *upkeep.Keeper // runs the goroutines
 	Now    func() time.Time
 	Logger *slog.Logger
 	Hide   func(string) string // takes secrets out of an error
 
-	// Hear is called with each change, one after another. What is not fresh was committed
-	// before Join returns, and is there to be read then.
+	// Hear is called with each change, in order. A change that is not fresh was committed before Join
+	// returned, and can be read from the store by then.
 	Hear func(e store.Entry, fresh bool)
-	// Missed is called when changes may have been, after a fault.
+	// Missed is called if changes may have been missed, after a fault.
 	Missed func()
-	// Changed is called when other openers are there than before.
+	// Changed is called when the set of live openers has changed.
 	Changed func()
 }
 
-// New returns an opener that has not joined the others.
+// New returns a Self that has not joined the others.
 func New(o Options) *Self { return &Self{o: o, mark: crand.Text()} }
 
 func (s *Self) mine() string { return key.Join(keys, s.o.Name) }
@@ -61,8 +61,8 @@ func (s *Self) touch(ctx context.Context) (store.Revision, error) {
 	return s.o.Store.Commit(ctx, store.Op{Key: s.mine(), Value: []byte(s.mark)})
 }
 
-// Join begins to hear of what others commit, before any of the store is read: what was
-// committed and not heard of is there to be read.
+// Join begins to follow the commits of others. It has to return before the store is read: what was
+// committed earlier and not heard of can be read there.
 func (s *Self) Join(ctx context.Context, w store.Watcher) error {
 	from, err := s.touch(ctx)
 	if err != nil {
@@ -98,9 +98,8 @@ func (s *Self) Join(ctx context.Context, w store.Watcher) error {
 	return s.see(ctx)
 }
 
-// hear calls fn with each change after a revision, until the opener stops. A Watch that ends
-// before is begun anew where it was, and Missed is called: it says nothing of what was
-// deleted in between.
+// hear calls fn with each change after a revision, until the opener stops. A Watch that ends before is
+// begun again at the last revision, and Missed is called, since deletions in between are not told.
 func (s *Self) hear(w store.Watcher, whole store.Revision, fn func(store.Entry)) {
 	ctx := s.o.Upkeep.Context()
 	for again := false; ctx.Err() == nil; again = true {
@@ -115,7 +114,7 @@ func (s *Self) hear(w store.Watcher, whole store.Revision, fn func(store.Entry))
 					fresh = false
 					s.o.Missed()
 				}
-				if e.Rev != last { // the commit before was heard as a whole
+				if e.Rev != last { // the previous commit is complete
 					whole, last = last, e.Rev
 				}
 				fn(e)
@@ -136,8 +135,7 @@ func (s *Self) hear(w store.Watcher, whole store.Revision, fn func(store.Entry))
 	}
 }
 
-// Meet says that this opener is there and looks who else is, unless both were done within a third
-// of a Lease.
+// Meet announces this opener and looks for others, unless it did so within a third of a Lease.
 func (s *Self) Meet(ctx context.Context) error {
 	now := s.o.Now()
 	if since := now.Sub(s.met); since >= 0 && since < s.o.Lease/3 { // negative: the clock was put back
@@ -148,7 +146,7 @@ func (s *Self) Meet(ctx context.Context) error {
 	return errors.Join(err, s.see(ctx))
 }
 
-// see finds out which other openers are there.
+// see finds out which openers are alive.
 func (s *Self) see(ctx context.Context) error {
 	found, err := s.o.Leases.Live(ctx, key.Prefix(keys))
 	if err != nil {
@@ -168,11 +166,10 @@ func (s *Self) see(ctx context.Context) error {
 	return nil
 }
 
-// Names are the openers that are there, in order; none before Join. The list is the same one
-// until others are there.
+// Names returns the live openers, in order; none before Join. It returns the same list until that changes.
 func (s *Self) Names() *[]string { return s.live.Load() }
 
-// Home returns the opener at which a thing is at home; "" before Join.
+// Home returns the opener to which a thing belongs; "" before Join.
 func (s *Self) Home(thing string) string {
 	names := s.live.Load()
 	if names == nil {
@@ -181,12 +178,12 @@ func (s *Self) Home(thing string) string {
 	return lease.Home(thing, *names)
 }
 
-// Depart deletes the record of this opener, so that others need not wait until it lapses.
+// Depart deletes the record of this opener, so that the others do not wait until it lapses.
 func (s *Self) Depart() {
 	if s.live.Load() == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	_, _ = s.o.Store.Commit(ctx, store.Op{Key: s.mine(), Delete: true}) // else it lapses
+	_, _ = s.o.Store.Commit(ctx, store.Op{Key: s.mine(), Delete: true}) // if that fails it lapses
 }

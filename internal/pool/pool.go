@@ -1,5 +1,4 @@
-// Package pool keeps values by name in memory while they are used, and some of
-// them longer.
+// Package pool caches values by name: those in use, and some idle ones.
 package pool
 
 import (
@@ -12,8 +11,7 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// Pool holds one value per name, so that whoever works on a name works on the
-// same value. It may be used concurrently.
+// Pool holds one value per name, so that all users of a name share it. It is safe for concurrent use.
 type Pool[V any] struct {
 	open   func(ctx context.Context, name string) (V, error)
 	settle func(ctx context.Context) error
@@ -23,7 +21,7 @@ type Pool[V any] struct {
 	home   func(name string) bool
 
 	mu     sync.Mutex
-	total  int64 // size of held, as it was when a use began or ended
+	total  int64 // size of held, measured when a use began or ended
 	held   map[string]*holding[V]
 	barred map[string]error
 	calls  uint64
@@ -38,18 +36,21 @@ type holding[V any] struct {
 
 	size  int64
 	users int
-	last  uint64 // call of Get
-	guest bool   // not at home then
+	last  uint64 // number of the last call of Get
+	guest bool   // it was not at home then
 }
 
 var errOpening = errors.New("the opening did not end")
 
-// New returns an empty Pool. Open makes the value of a name; settle writes what
-// values hold that is not written yet, before one may leave memory; bound is how much
-// may stay while no caller uses it, by size, which tells at once; nil: each value is one. Left
-// is told, if it is not nil, of a value that leaves memory, before it can be opened again.
-// Home says whose values stay in preference: others have a quarter of the bound, and what
-// is left; nil: all are alike.
+// New returns an empty Pool.
+//
+//   - open makes the value of a name
+//   - settle writes a value's pending changes before idle values leave memory
+//   - bound is how much may stay while unused, in units of size; size must return at once, and if it is
+//     nil each value counts as 1
+//   - left is called, if it is not nil, when a value leaves memory, before it can be opened again
+//   - home reports which names are preferred: the others share a quarter of the bound, and what is free;
+//     nil: all are alike
 func New[V any](
 	open func(ctx context.Context, name string) (V, error), settle func(ctx context.Context) error,
 	bound int64, size func(V) int64, left func(name string), home func(name string) bool,
@@ -66,15 +67,15 @@ func New[V any](
 	}
 }
 
-// Has reports whether the value of a name is in memory, or on its way.
+// Has reports whether the value of a name is in memory or being opened.
 func (p *Pool[V]) Has(name string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.held[name] != nil
 }
 
-// Get returns the value of a name, opened if need be. Every Get that succeeds is
-// paired with Put. After Close it returns store.ErrClosed.
+// Get returns the value of a name, and opens it if needed. Each successful Get has to be paired with Put.
+// After Close it returns store.ErrClosed.
 func (p *Pool[V]) Get(ctx context.Context, name string) (V, error) {
 	var zero V
 	guest := !p.home(name)
@@ -99,7 +100,7 @@ func (p *Pool[V]) Get(ctx context.Context, name string) (V, error) {
 	if first {
 		func() {
 			defer close(h.opened)
-			h.err = errOpening // if the goroutine ends there
+			h.err = errOpening // stays if open ends the goroutine
 			h.value, h.err = p.open(context.WithoutCancel(ctx), name)
 		}()
 		p.mu.Lock()
@@ -108,13 +109,13 @@ func (p *Pool[V]) Get(ctx context.Context, name string) (V, error) {
 		}
 		p.mu.Unlock()
 	}
-	var gone <-chan struct{} // of a caller whose nil context is refused by what it does
+	var gone <-chan struct{} // nil for a nil context, which a later call refuses
 	if ctx != nil {
 		gone = ctx.Done()
 	}
 	select {
 	case <-h.opened:
-	case <-gone: // another opens it for others
+	case <-gone: // the value is opened nevertheless
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		h.users--
@@ -125,20 +126,20 @@ func (p *Pool[V]) Get(ctx context.Context, name string) (V, error) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.held[name] == h { // the next Get tries again
+	if p.held[name] == h { // so that the next Get tries again
 		delete(p.held, name)
 	}
 	return zero, h.err
 }
 
-// measure takes note of what a value has come to. The caller has mu.
+// measure updates the size of a value. The caller holds mu.
 func (p *Pool[V]) measure(h *holding[V]) {
 	now := p.size(h.value)
 	p.total, h.size = p.total+now-h.size, now
 }
 
-// Put ends a use. While there is more than may stay, the value that was idle for longest leaves
-// memory once it is settled.
+// Put ends a use. While more than the bound is idle, the value that was idle for longest is settled and
+// leaves memory.
 func (p *Pool[V]) Put(name string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -161,9 +162,9 @@ func (p *Pool[V]) Put(name string) {
 	}
 }
 
-// idle returns the value to leave memory next, and when it was used last; 0: all are in use.
-// It is the one that was idle for longest, of guests alone while these have more than a
-// quarter of the bound. The caller has mu.
+// idle returns the value that leaves memory next, and when it was used last; 0: all are in use. It is the
+// one that was idle for longest, but only of guests while these have more than a quarter of the
+// bound. The caller holds mu.
 func (p *Pool[V]) idle() (name string, last uint64) {
 	guests, guest, lastGuest := int64(0), "", uint64(0)
 	for n, h := range p.held {
@@ -186,7 +187,7 @@ func (p *Pool[V]) idle() (name string, last uint64) {
 	return name, last
 }
 
-// release has a value leave memory. The caller has mu.
+// release removes a value from memory. The caller holds mu.
 func (p *Pool[V]) release(name string) {
 	p.total -= p.held[name].size
 	delete(p.held, name)
@@ -195,8 +196,8 @@ func (p *Pool[V]) release(name string) {
 	}
 }
 
-// Bar forgets the value of a name, and has Get return why until Lift; false: a caller
-// uses it.
+// Bar drops the value of a name, and makes Get return why until Lift. It returns false if the value is in
+// use.
 func (p *Pool[V]) Bar(name string, why error) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -210,14 +211,14 @@ func (p *Pool[V]) Bar(name string, why error) bool {
 	return true
 }
 
-// Lift ends what Bar has begun.
+// Lift ends Bar.
 func (p *Pool[V]) Lift(name string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.barred, name)
 }
 
-// Close calls fn with each value that is open, and refuses what comes later.
+// Close calls fn with each open value, and makes later calls of Get return store.ErrClosed.
 func (p *Pool[V]) Close(fn func(V) error) error {
 	p.mu.Lock()
 	p.closed = true
@@ -230,7 +231,7 @@ func (p *Pool[V]) Close(fn func(V) error) error {
 			if h.err == nil {
 				errs = append(errs, fn(h.value))
 			}
-		default: // what opens it may hang
+		default: // do not wait for open, which may hang
 		}
 	}
 	return errors.Join(errs...)

@@ -1,4 +1,4 @@
-// Package portable says which records can be of a scope, and takes those of a file into a store.
+// Package portable checks which records of a file belong to a scope, and stores them.
 package portable
 
 import (
@@ -21,20 +21,19 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// runs are the records of runs of one scope, of which this package knows nothing.
+// runs knows the records of runs, which this package does not.
 type runs interface {
-	// Check reports of a record, by the parts of its key behind the tenant, whether it is one of
-	// runs or follows from some, and then whether it is of the scope. A run comes before what
-	// follows from it.
+	// Check reports whether a record, whose key has these parts behind the tenant, is a run or follows
+	// from one, and whether it belongs to the scope. A run comes before what follows from it.
 	Check(e store.Entry, parts []string) (known, ours bool, err error)
-	// Tells reports whether the last run of which Check has heard has told an episode.
+	// Tells reports whether the run that Check saw last has recorded an episode.
 	Tells(episode string) bool
-	// Enlist returns the index entries that go with a record: with it, which the store lacked
-	// if it is fresh, and behind all others.
+	// Enlist returns the index entries of a record: those to be written with it, and those to be written
+	// last. Fresh says that the store did not have the record.
 	Enlist(e store.Entry, fresh bool) (with, last []store.Op, err error)
 }
 
-// Customs say of each record of a file whether it can be of the scope.
+// Customs check whether the records of a file can belong to a scope.
 type Customs struct {
 	scope    memory.Scope
 	runs     runs
@@ -99,12 +98,12 @@ func (c *Customs) checkOwn(e store.Entry, parts []string) (ours bool, err error)
 	case jobKeys:
 		return true, queue.Check(e, c.scope)
 	default:
-		if !bytes.Equal(e.Value, []byte{1}) { // a mark
+		if !bytes.Equal(e.Value, []byte{1}) { // a marker
 			err = codec.Decode(e, new(any))
 		}
 	}
 	return ours, err
 }
 
-// jobKeys lead, behind a tenant, to what a Queue has.
+// jobKeys lead, behind a tenant, to what a Queue stores.
 const jobKeys = "queue"

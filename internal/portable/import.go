@@ -17,19 +17,19 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// Place is where a file is taken in.
+// Place is the store into which a file is imported, and its parts.
 type Place struct {
 	Store store.Store
 	Scope memory.Scope
 	Runs  runs
-	// Book and Monitor take in the samples and outcomes of a scope below its tenant: the file of
-	// a tenant has statistics as a whole.
+	// Book and Monitor count the samples and outcomes of a scope below its tenant. The file of a tenant
+	// has its statistics as records.
 	Book    *rank.Book
 	Monitor *meta.Monitor
 }
 
-// Import looks at a file to its end, which the spool has then, and takes it in. Of a file that
-// cannot be taken in nothing is kept. The errors are those of arc's Agent.Import.
+// Import checks a file to its end, and then stores it from the spool. Of a file that is refused nothing
+// is stored. The errors are those of Agent.Import.
 func Import(ctx context.Context, to Place, in *parcel.Reader, spool *parcel.Spool) error {
 	x := arrival{Place: to, ctx: ctx}
 	if err := x.inspect(in); err != nil {
@@ -45,17 +45,17 @@ func Import(ctx context.Context, to Place, in *parcel.Reader, spool *parcel.Spoo
 	return x.takeIn(again)
 }
 
-// arrival is a file that is taken in.
+// arrival is an import in progress.
 type arrival struct {
 	Place
 	ctx   context.Context
 	known int        // records that the store has
-	ops   []store.Op // to be committed together
-	bytes int        // of these
+	ops   []store.Op // of the next commit
+	bytes int        // of ops
 	due   []store.Op // the index of runs that are due, which comes last
 }
 
-// inspect reads the file to its end, and says why it cannot be taken in.
+// inspect reads the file to its end, and returns why it is refused.
 func (x *arrival) inspect(in *parcel.Reader) error {
 	known := NewCustoms(x.Scope, x.Runs)
 	try, err := census.NewTrial(x.ctx, x.Scope)
@@ -105,11 +105,11 @@ func (x *arrival) vacant(e store.Entry) error {
 	return err
 }
 
-// arrivedAtOnce is in bytes of keys and values: what is committed together.
+// arrivedAtOnce is how many bytes of keys and values are committed together.
 const arrivedAtOnce = store.MaxCommitBytes / 4
 
-// takeIn writes the records of a file that was inspected. Runs that are due are found
-// once all else is there.
+// takeIn writes the records of a file that was inspected. It writes the index of due runs last, so that
+// no run is resumed before its records are complete.
 func (x *arrival) takeIn(in *parcel.Reader) error {
 	err := in.Each(func(e store.Entry) error {
 		if census.Is(e) {
@@ -138,7 +138,7 @@ func (x *arrival) hold(op store.Op) {
 	x.bytes += len(op.Key) + len(op.Value)
 }
 
-// enlist puts a run, or a job, into the indexes that name it, unless it is there.
+// enlist adds a run, or a job, to its indexes, unless it is there.
 func (x *arrival) enlist(e store.Entry, fresh bool) error {
 	with, last, err := x.Runs.Enlist(e, fresh)
 	if parts := key.Split(e.Key); fresh && len(parts) > 4 && parts[2] == jobKeys {
@@ -151,7 +151,7 @@ func (x *arrival) enlist(e store.Entry, fresh bool) error {
 	return err
 }
 
-// land commits what is held, as much as one commit has room for at a time.
+// land commits the collected ops, in as many commits as they need.
 func (x *arrival) land() error {
 	for some := range slices.Chunk(x.ops, store.MaxCommitOps) {
 		if _, err := x.Store.Commit(x.ctx, some...); err != nil {

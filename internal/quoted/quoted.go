@@ -1,4 +1,4 @@
-// Package quoted tells whose words a decision is made of.
+// Package quoted finds out whose words a decision repeats.
 package quoted
 
 import (
@@ -12,16 +12,16 @@ import (
 	"github.com/arc-learn/arc/reason"
 )
 
-// Skills are the manuals of a host, and their names in order.
+// Skills are the skills of a host, and their names in order.
 type Skills struct {
 	Names []string
 	All   map[string]reason.Skill
 }
 
-// Sources returns whose words a decision repeats, the reasoner's first, and the memories that it
-// was drawn from: those that it names, and those that it quotes. The brief is what the
-// reasoner was told for an objective, and rests are the facts of it that the decision
-// applies, which count even where it quotes nothing.
+// Sources returns the sources whose words a decision repeats, the reasoner's first, and the memories that it
+// was made from: those that it names, and those that it quotes. brief is what the reasoner was told for
+// an objective. rests are the facts in it that the decision applies, which count even if it does not
+// quote them.
 func Sources(
 	d *reason.Decision, b *reason.Brief, objective, situation string, rests []memory.ID, skills Skills,
 ) (whose []memory.Source, from []memory.ID) {
@@ -38,7 +38,7 @@ func Sources(
 			whose = append(whose, r.Source)
 		}
 	}
-	for _, known := range [...]bool{true, false} { // what is known first: it may be quoted
+	for _, known := range [...]bool{true, false} { // known sources first: others may quote them
 		for _, hits := range [...][]memory.Hit{b.Memories, b.Background, b.Facts} {
 			for i := range hits {
 				r := &hits[i].Record
@@ -62,11 +62,11 @@ func Sources(
 	return whose, from
 }
 
-// byModel is who has worded any decision. The list is never changed.
+// byModel is the source of every decision, the reasoner. It must not be changed.
 var byModel = []memory.Source{{Origin: memory.Model}}
 
-// ownTexts has a plan repeat the host's words, and the reasoner's earlier ones, each
-// by itself. Where these were others', the decisions before are known to quote them.
+// ownTexts lets a plan repeat the texts of the host, and the reasoner's earlier ones. If those repeat others'
+// words, the sources of earlier decisions have them.
 func ownTexts(plan *quote.Plan, b *reason.Brief, objective, situation string) {
 	var few [16]string
 	own := func(texts ...string) {
@@ -86,8 +86,8 @@ func ownTexts(plan *quote.Plan, b *reason.Brief, objective, situation string) {
 	}
 }
 
-// others calls f with each text of a brief that is neither the host's nor the
-// reasoner's own, memories apart, and with those of the skills.
+// others calls f with each text of a brief that is neither the host's nor the reasoner's, except memories, and
+// with the texts of skills.
 func others(b *reason.Brief, skills Skills, f func(memory.Source, string)) {
 	from := func(origin memory.Origin, ref string, texts ...string) {
 		for _, text := range texts {
@@ -118,12 +118,11 @@ func others(b *reason.Brief, skills Skills, f func(memory.Source, string)) {
 		s := skills.All[name]
 		from(memory.Web, name, s.Description, s.Body, s.Agent)
 	}
-	// Metacognition repeats approaches and complaints, of other runs too.
+	// Metacognition quotes approaches and complaints, also of other runs.
 	from(memory.Executor, "", append(slices.Clone(b.Avoid), b.Advice)...)
 }
 
-// credited returns a source that a host's part has named, in a form that memory
-// takes.
+// credited returns a source that a host's part has named, in a form that memory accepts.
 func credited(s memory.Source) memory.Source {
 	if key.CheckID("ref", s.Ref) != nil {
 		s.Ref = ""

@@ -19,44 +19,42 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// The parts of keys behind a tenant that lead to its runs: to those of a session that the host
-// has named, and to all by status. A place follows them.
+// Parts of keys behind a tenant: the runs of a session that the host has named, and all runs by
+// status. A place follows them.
 const (
 	Sessions = "session"
 	Statuses = "status"
 )
 
-// dueKeys name the runs that are due, by time, tenant and id. Their values say when that time
-// was set.
+// dueKeys lead to the runs that are due, by time, tenant and id. The value is when that time was set.
 const dueKeys = "arc/due"
 
-// Run is what is listed of a run.
+// Run is a run as the indexes list it.
 type Run struct {
 	Tenant, ID string
 	Session    string // that the host has named; "": one of its own
 	Began      int64  // in Unix nanoseconds
 }
 
-// digits order runs, the latest first.
+// digits are hex digits in descending order, so that the latest run comes first.
 func digits(began int64) (out [16]byte) {
 	hex.Encode(out[:], binary.BigEndian.AppendUint64(make([]byte, 0, 8), math.MaxInt64-uint64(began)))
 	return out
 }
 
-// Place is where the run stands among others.
+// Place returns the end of the run's key in an index: it orders runs, the latest first.
 func (r Run) Place() string { at := digits(r.Began); return key.Join(string(at[:]), r.ID) }
 
-// ID is that of the run at a place.
+// ID returns the id of the run at a place.
 func ID(place string) string { return place[strings.IndexByte(place, 0)+1:] }
 
-// ByStatus is the key of the run among those of a status, made in a block. Its value is the
-// run's scope.
+// ByStatus returns the run's key in the index of a status. The value there is the run's scope.
 func (r Run) ByStatus(keys *key.Block, status string) string {
 	at := digits(r.Began)
 	return keys.Under(r.Tenant, Statuses, status, string(at[:]), r.ID)
 }
 
-// BySession is the key of the run among those of its session, "" in one of its own.
+// BySession returns the run's key in the index of its session, or "" if the host has named none.
 func (r Run) BySession() string {
 	if r.Session == "" {
 		return ""
@@ -64,13 +62,13 @@ func (r Run) BySession() string {
 	return key.Under(r.Tenant, Sessions, r.Session, r.Place())
 }
 
-// ByTime is the key of the run among those that are due, at a time in Unix nanoseconds.
+// ByTime returns the run's key in the index of due runs, for a time in Unix nanoseconds.
 func (r Run) ByTime(due int64) string {
 	return key.Join(dueKeys, instant(due), r.Tenant, r.ID)
 }
 
-// Enlist has the run among those that are due. set is when that time was set, in Unix nanoseconds:
-// from 1 on if a clock that stood ahead by then made the run wait too long, 0 if it may be so far off.
+// Enlist returns the op that adds the run to the index of due runs. set is when its time was set, in
+// Unix nanoseconds, by which a clock that was ahead then can be found out; 0 if the time may be far off.
 func (r Run) Enlist(due, set int64) store.Op {
 	op := store.Op{Key: r.ByTime(due)}
 	if set > 0 {
@@ -79,17 +77,17 @@ func (r Run) Enlist(due, set int64) store.Op {
 	return op
 }
 
-// instant orders Unix nanoseconds as text.
+// instant formats Unix nanoseconds so that texts order as times do.
 func instant(at int64) string { return fmt.Sprintf("%016x", at) }
 
-// OfStatus and OfSession begin the keys of a tenant's runs.
+// OfStatus and OfSession return prefixes of the keys of a tenant's runs.
 func OfStatus(tenant, status string) string   { return key.Under(tenant, Statuses, status, "") }
 func OfSession(tenant, session string) string { return key.Under(tenant, Sessions, session, "") }
 
-// End is behind every place.
+// End comes after every place.
 const End = "~"
 
-// At is before the places of runs that began at a time, and behind those of later ones.
+// At comes before the places of runs that began at a time, and after those of later runs.
 func At(t time.Time) string {
 	ns := t.UnixNano()
 	switch { // within what an int64 can say
@@ -102,7 +100,7 @@ func At(t time.Time) string {
 	return string(out[:])
 }
 
-// List is a stretch of runs: those behind From, up to To.
+// List is a range of runs in an index: those after From, up to To.
 type List struct {
 	Prefixes []string // of OfStatus and OfSession
 	From, To string
@@ -112,8 +110,8 @@ type List struct {
 // atOnce is how many places are read at a time.
 const atOnce = 128
 
-// Places yields the places of the stretch, in order, and passes over runs that an index tells
-// are not within the scope. It reads some ahead, and nothing while the caller has one.
+// Places yields the places of the range, in order, without runs that the index shows to be outside the
+// scope. It reads ahead, but not while the caller has a place.
 func (l List) Places(ctx context.Context, st store.Store, scope memory.Scope) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		for {
@@ -135,7 +133,7 @@ func (l List) Places(ctx context.Context, st store.Store, scope memory.Scope) it
 	}
 }
 
-// page returns the next places, none at the end.
+// page returns the next places, or none at the end.
 func (l *List) page(ctx context.Context, st store.Store, scope memory.Scope) ([]string, error) {
 	var out []string
 	last := l.To // up to where all prefixes were read
@@ -167,7 +165,7 @@ func (l *List) page(ctx context.Context, st store.Store, scope memory.Scope) ([]
 	return slices.Compact(out), nil
 }
 
-// Due is a run that is to be gone on with.
+// Due is a run that has to be resumed.
 type Due struct {
 	At         int64 // in Unix nanoseconds; 0: the run's lease has lapsed
 	Set        int64 // when At was; 0: unknown, or At is right
@@ -175,8 +173,8 @@ type Due struct {
 	Key        string
 }
 
-// AllDue yields the runs that are ever due from a time on, of all tenants, the first first. A
-// damaged time is 0: the run is looked at, and a tenant's Erase finds its keys.
+// AllDue yields the runs of all tenants that are due at a time or later, the earliest first. A damaged
+// time reads as 0, so that the run is looked at, and Erase of its tenant finds its keys.
 func AllDue(ctx context.Context, st store.Store, from int64) iter.Seq2[Due, error] {
 	return func(yield func(Due, error) bool) {
 		all := store.Range{Prefix: key.Prefix(dueKeys)}
@@ -201,7 +199,7 @@ func AllDue(ctx context.Context, st store.Store, from int64) iter.Seq2[Due, erro
 	}
 }
 
-// Tenants returns the tenants that have keys of their own.
+// Tenants returns the tenants that have any keys.
 func Tenants(ctx context.Context, st store.Store) (names []string, err error) {
 	prefix := key.Tenants()
 	for after := ""; ; {

@@ -1,4 +1,4 @@
-// Package roster has the runs that are live, and keeps others from beginning.
+// Package roster lists the live runs, and can keep others from beginning.
 package roster
 
 import (
@@ -13,22 +13,22 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// ID tells a run from all others: ids are unique per tenant.
+// ID identifies a run: run ids are unique in a tenant.
 type ID struct{ Tenant, Run string }
 
-// Roster has the live runs of an Agent. It is safe for concurrent use.
+// Roster lists the live runs of an Agent. It is safe for concurrent use.
 type Roster struct {
 	running, still error
 
 	mu      sync.Mutex
-	live    map[ID]*guard.Line // and how to stop them
+	live    map[ID]*guard.Line // with their contexts
 	barred  map[string]bool    // tenants
 	closing bool
 	idle    chan struct{} // closed once it is closing and no run is live
 }
 
-// New returns an empty Roster. Running is the error for a run that is live, still the one for
-// a tenant that is barred.
+// New returns an empty Roster. Running is the error for a run that is live, still the error for a tenant
+// that is barred.
 func New(running, still error) *Roster {
 	return &Roster{
 		running: running, still: still,
@@ -36,8 +36,8 @@ func New(running, still error) *Roster {
 	}
 }
 
-// Enter marks a run as live, and returns the context that it runs under. Every call that
-// succeeds is paired with Leave. The error is store.ErrClosed after Close.
+// Enter marks a run as live, and returns its context. Each successful call has to be paired with Leave. The
+// error is store.ErrClosed after Close.
 func (r *Roster) Enter(ctx context.Context, id ID) (context.Context, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -54,7 +54,7 @@ func (r *Roster) Enter(ctx context.Context, id ID) (context.Context, error) {
 	return line, nil
 }
 
-// Leave ends the context of a run, which is no longer live.
+// Leave marks a run as no longer live, and ends its context.
 func (r *Roster) Leave(id ID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -65,7 +65,7 @@ func (r *Roster) Leave(id ID) {
 	}
 }
 
-// Bar keeps the runs of a tenant from beginning until Lift, and returns those that are live.
+// Bar keeps the runs of a tenant from beginning until Lift, and returns the live ones.
 func (r *Roster) Bar(tenant string) (live []string, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -91,7 +91,7 @@ func (r *Roster) Lift(tenant string) {
 	delete(r.barred, tenant)
 }
 
-// Close keeps all runs from beginning. It is called once.
+// Close keeps all runs from beginning. It must be called once only.
 func (r *Roster) Close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -108,10 +108,10 @@ func (r *Roster) Closing() bool {
 	return r.closing
 }
 
-// Idle is closed once no run is live after Close.
+// Idle returns a channel that is closed once Close was called and no run is live.
 func (r *Roster) Idle() <-chan struct{} { return r.idle }
 
-// Cancel ends the contexts of the live runs, which stay so until they leave.
+// Cancel ends the contexts of the live runs. They stay live until they leave.
 func (r *Roster) Cancel() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

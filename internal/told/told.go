@@ -1,4 +1,4 @@
-// Package told remembers which kinds of failure the people of a tenant were told of on a day.
+// Package told records of which kinds of failure a tenant's people were told today.
 package told
 
 import (
@@ -13,20 +13,20 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// Keys is the part behind a tenant that leads to what was told.
+// Keys is the part of the record's key behind the tenant.
 const Keys = "told"
 
-// told is what was told on a day: by which step of a run, by kind of failure.
+// told has, for one day, the step of a run that was told, by kind of failure.
 type told struct {
 	Day   int64             `cbor:"1,keyasint,omitempty"` // since 1970
 	Steps map[uint64]uint64 `cbor:"2,keyasint,omitempty"`
 }
 
-// Check returns why an entry is not of this package, or nil.
+// Check returns an error if an entry does not decode as this package's record.
 func Check(e store.Entry) error { return codec.Decode(e, new(told)) }
 
-// First reports whether a step of a run is the first of its tenant that meets a kind of failure
-// on the day of now, by UTC, of all openers of the store. It says so again to the same step.
+// First reports whether a step of a run is the first of its tenant, at any opener of the store, that meets a
+// kind of failure on the day of now (by UTC). It reports the same again for the same step.
 func First(ctx context.Context, st store.Store, tenant string, now time.Time, kind, step uint64) (bool, error) {
 	k, day := key.Under(tenant, Keys, ""), now.Unix()/int64(rank.Day/time.Second)
 	for {
@@ -35,7 +35,7 @@ func First(ctx context.Context, st store.Store, tenant string, now time.Time, ki
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return false, fmt.Errorf("escalate: %w", err)
 		}
-		// A person is rather told twice, as where the clock was put back.
+		// If the record is unreadable, or the clock was put back, a person is told again rather than not.
 		if codec.Decode(e, &all) != nil || all.Day < day || all.Day > day+1 || all.Steps == nil {
 			all = told{day, map[uint64]uint64{}}
 		}

@@ -1,5 +1,4 @@
-// Package upkeep is the background of something that is open: a goroutine that
-// looks for what is due, and those that do what takes longer.
+// Package upkeep runs background work: a goroutine that looks for what is due, and others that do it.
 package upkeep
 
 import (
@@ -10,7 +9,7 @@ import (
 	"time"
 )
 
-// Keeper looks, again and again, until it is stopped. It is safe for concurrent use.
+// Keeper calls a function again and again until it is stopped. It is safe for concurrent use.
 type Keeper struct {
 	ctx   context.Context // ends with Stop
 	stop  context.CancelFunc
@@ -27,14 +26,13 @@ func New() *Keeper {
 	return &Keeper{ctx: ctx, stop: stop, again: make(chan struct{}, 1), going: make(map[string]chan struct{})}
 }
 
-// Start has the Keeper call look after first, and then whenever what look has
-// returned has passed, or it is poked. look does what takes no time, and has others
-// do the rest by [Keeper.Go].
+// Start makes the Keeper call look after the time first, and then each time when the duration that look has
+// returned is over, or Poke was called. look must not take long: it starts longer work by [Keeper.Go].
 func (k *Keeper) Start(first time.Duration, look func() time.Duration) {
 	k.all.Go(func() {
 		timer := time.NewTimer(first)
 		defer timer.Stop()
-		var again chan struct{} // not before the first look
+		var again chan struct{} // nil until the first look
 		for {
 			select {
 			case <-k.ctx.Done():
@@ -48,7 +46,7 @@ func (k *Keeper) Start(first time.Duration, look func() time.Duration) {
 	})
 }
 
-// Poke has the Keeper look again at once.
+// Poke makes the Keeper look again at once.
 func (k *Keeper) Poke() {
 	select {
 	case k.again <- struct{}{}:
@@ -56,8 +54,8 @@ func (k *Keeper) Poke() {
 	}
 }
 
-// Take notes that the caller does what id names, until it calls letGo, which pokes
-// the Keeper if it was done. It is nil if somebody does that already, or most others are done.
+// Take records that the caller works on id, until it calls letGo, which pokes the Keeper if the work was
+// done. It returns nil if id is being worked on, or most others already are.
 func (k *Keeper) Take(id string, most int) (letGo func(done bool)) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -77,7 +75,7 @@ func (k *Keeper) Take(id string, most int) (letGo func(done bool)) {
 	}
 }
 
-// Taken returns a channel for each thing that is done now. It is closed at its end.
+// Taken returns a channel for each id that is being worked on. It is closed at the end of the work.
 func (k *Keeper) Taken() []chan struct{} {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -93,5 +91,5 @@ func (k *Keeper) Context() context.Context { return k.ctx }
 // Stop ends the looking. It is idempotent.
 func (k *Keeper) Stop() { k.stop() }
 
-// Wait returns when the Keeper has been stopped and what it began is over.
+// Wait returns when the Keeper has been stopped and all its goroutines have ended.
 func (k *Keeper) Wait() { k.all.Wait() }

@@ -1,5 +1,5 @@
-// Package veil stands between the texts of a run and what is kept or told of them:
-// the host's parts get them as they are, everybody else without secrets.
+// Package veil hides the secrets of a run: the host's parts get its texts unchanged, and all that is stored or
+// reported is without secrets.
 package veil
 
 import (
@@ -14,26 +14,25 @@ import (
 	"github.com/arc-learn/arc/redact"
 )
 
-// Veil hides secrets. It looks at each text once, and is for one goroutine. The zero
-// Veil is ready.
+// Veil hides secrets. It scans each text once. It is for one goroutine. The zero Veil is ready.
 type Veil struct {
 	// San finds the secrets. nil: the zero Sanitizer.
 	San *redact.Sanitizer
 	// Found is set once a text has held one.
 	Found bool
-	clean map[seen]struct{} // the texts that hold none
-	// last are such texts, by where they lie: a run is written several times, and most of
-	// its texts are those of the time before.
+	clean map[seen]struct{} // texts without secrets
+	// last are such texts, by their address: a run is written several times, and most of its texts do not
+	// change in between.
 	last [64]string
 }
 
-// seen is a text, read as JSON or not: escapes hide in the one what the other shows.
+// seen is a text, scanned as JSON or as plain text: escape sequences make a difference.
 type seen struct {
 	text string
 	json bool
 }
 
-// Reset makes the Veil one with another Sanitizer.
+// Reset makes the Veil ready for another run, with another Sanitizer.
 func (v *Veil) Reset(san *redact.Sanitizer) {
 	if v.clean == nil {
 		v.clean = make(map[seen]struct{}, 64)
@@ -75,7 +74,7 @@ func valid(text string) string {
 	return strings.ToValidUTF8(text, "\uFFFD")
 }
 
-// Under is Hide of a text under a name.
+// Under is Hide for the value of a field.
 func (v *Veil) Under(name, text string) string {
 	if name == "" {
 		return v.Hide(text)
@@ -85,7 +84,7 @@ func (v *Veil) Under(name, text string) string {
 	return hidden
 }
 
-// JSON is Hide of a JSON text, which stands under a name, or under none.
+// JSON is Hide for a JSON text, the value of a field if name is not "".
 func (v *Veil) JSON(name string, raw json.RawMessage) json.RawMessage {
 	if _, ok := v.clean[seen{string(raw), true}]; ok && name == "" || len(raw) == 0 {
 		return raw
@@ -99,16 +98,15 @@ func (v *Veil) JSON(name string, raw json.RawMessage) json.RawMessage {
 	return hidden
 }
 
-// See looks at a text, a JSON text, or one under a name.
+// See sets Found if the text or the JSON text, the values of a field if name is not "", hold a secret.
 func (v *Veil) See(name, text string, raw []byte) {
 	if v.Under(name, text); raw != nil {
 		v.JSON(name, raw)
 	}
 }
 
-// HideAll hides the secrets in all that value, a pointer, holds. What others may hold
-// is copied. It calls lost, unless that is nil, with the path of each text that
-// RevealAll does not bring back.
+// HideAll hides the secrets in all texts of what value points to. It copies what may be shared. It calls lost,
+// unless that is nil, with the path of each text that RevealAll cannot restore.
 func (v *Veil) HideAll(value any, lost func(path string)) {
 	m := mapper{
 		text: func(path, name, text string) string {
@@ -129,8 +127,8 @@ func (v *Veil) HideAll(value any, lost func(path string)) {
 	m.walk(reflect.ValueOf(value).Elem(), "", "")
 }
 
-// RevealAll puts the secrets that the Sanitizer knows back, and calls left with the path of
-// each text that still lacks one.
+// RevealAll puts the secrets that the Sanitizer knows back, and calls left with the path of each text that still
+// lacks one.
 func (v *Veil) RevealAll(value any, left func(path string)) {
 	see := func(path, text string) {
 		if strings.Contains(text, redact.KnownToken) {
@@ -152,13 +150,13 @@ func (v *Veil) RevealAll(value any, left func(path string)) {
 	m.walk(reflect.ValueOf(value).Elem(), "", "")
 }
 
-// mapper changes the texts of a value, which it copies where others may hold it.
+// mapper changes the texts of a value, and copies what may be shared.
 type mapper struct {
 	text func(path, name, text string) string
 	json func(path, name string, raw json.RawMessage) json.RawMessage
 }
 
-// walk changes the texts of v, which stands at a path and under a name.
+// walk changes the texts of v, which is at a path, in a field of this name.
 func (m *mapper) walk(v reflect.Value, path, name string) {
 	switch v.Kind() {
 	case reflect.String:
@@ -212,7 +210,7 @@ func (m *mapper) walk(v reflect.Value, path, name string) {
 	}
 }
 
-// told is an error without secrets.
+// told is an error whose text has no secrets.
 type told struct {
 	text string
 	err  error
@@ -223,7 +221,7 @@ func (e *told) Error() string { return e.text }
 // Unwrap returns the error as it was.
 func (e *told) Unwrap() error { return e.err }
 
-// Error returns an error without secrets in its text, which wraps the error.
+// Error returns err, or an error that wraps it and whose text has no secrets.
 func Error(san *redact.Sanitizer, err error) error {
 	if err == nil {
 		return nil

@@ -1,4 +1,4 @@
-// Package winddown ends the parts of something one after another, and passes by those that hang.
+// Package winddown ends the parts of something one after another, and skips parts that hang.
 package winddown
 
 import (
@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Part is something that ends. What uses others comes before them.
+// Part is something to be ended. A part comes before the parts that it uses.
 type Part struct {
 	name string
 	end  func() error
@@ -16,25 +16,25 @@ type Part struct {
 // Named returns a Part that ends when end returns.
 func Named(name string, end func() error) Part { return Part{name, end} }
 
-// A part that has not ended lateWait after the time is up is passed by, and lastWait after it
-// Wait returns. The part that comes last has the rest.
+// Once the time is up, a part that has not ended after lateWait is skipped, and after lastWait Wait returns.
+// The last part has the rest of that time.
 const (
 	lateWait = 100 * time.Millisecond
 	lastWait = 800 * time.Millisecond
 )
 
-// Down is the end of some parts, in the background. It is safe for concurrent use.
+// Down ends parts in the background. It is safe for concurrent use.
 type Down struct {
 	parts []Part
 	over  []chan struct{} // closed when that part has ended
-	late  context.Context // it ends when a caller of Wait has waited long enough
+	late  context.Context // ends when a caller's time is up
 	hurry context.CancelFunc
 
-	all chan struct{} // closed when all have ended; then err is theirs
+	all chan struct{} // closed when all have ended; then err is set
 	err error
 }
 
-// Begin begins to end the parts.
+// Begin starts to end the parts, in order.
 func Begin(parts ...Part) *Down {
 	d := &Down{parts: parts, all: make(chan struct{})}
 	for range parts {
@@ -45,7 +45,7 @@ func Begin(parts ...Part) *Down {
 	return d
 }
 
-// wind ends the parts. One that hangs when the time is up has the next one begin without it.
+// wind ends the parts. If one hangs when the time is up, the next one begins without it.
 func (d *Down) wind() {
 	errs := make([]error, len(d.parts))
 	for i, p := range d.parts {
@@ -71,9 +71,8 @@ func (d *Down) wind() {
 	close(d.all)
 }
 
-// Wait returns the errors of the parts once all have ended. When ctx ends before, it calls late,
-// has parts that hang be passed by, and returns within a second, with the names of those that
-// are left behind: they end when what they wait for returns.
+// Wait returns the errors of the parts once all have ended. If ctx ends before, it calls late, skips parts
+// that hang, and returns within a second the names of those that are left behind.
 func (d *Down) Wait(ctx context.Context, late func()) (left []string, err error) {
 	select {
 	case <-d.all:
