@@ -419,3 +419,20 @@ func TestForgottenFailureIsUnknown(t *testing.T) {
 
 // warning reports whether a hit is what an executor and a gate said of an attempt.
 func warning(h memory.Hit) bool { return h.Record.Source.Origin == memory.Executor }
+
+// A short objective teaches as a long one does, in each script: what failed is a failure to avoid, and
+// is warned of in the next run.
+func TestShortObjectivesTeach(t *testing.T) {
+	for _, text := range []string{"fix it", "перезапуск", "сбой", "重启支付网关", "決済を再起動", "결제 재시작", "เริ่มใหม่"} {
+		var warned []reason.Warning
+		s := exporter(func(w act.Work) bool { warned = w.Warnings; return false })
+		s.judge = fail(semicolon)
+		a := agent(t, s.host("exporter"), &arc.Options{Attempts: 1})
+		r := run(t, a, arc.Objective{Text: text})
+		require.Equal(t, arc.Blocked, r.Status)
+		require.Len(t, r.Learned, 1, text)
+		require.Empty(t, warned)
+		run(t, a, arc.Objective{Text: text})
+		require.Len(t, warned, 1, text)
+	}
+}

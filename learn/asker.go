@@ -7,14 +7,12 @@ import (
 	"github.com/arc-learn/arc/memory"
 )
 
-// What a user's run teaches is that user's: the user has worded the objective, and
-// can word it so that a reasoner who obeys it makes any plan, which the gates pass
-// since it does what was asked. So it is shown to that user's runs alone, until it is
-// confirmed: a run of another user has come to the same plan. That run was not shown
-// the first, or it would not have been another user's lesson. Two names of one
-// person count as two: who they are, the host says.
+// A user words the objective, and so can make a reasoner that obeys produce any plan, which the
+// gates pass since it does what was asked. What a user's run teaches is therefore shown to that
+// user's runs only, until it is confirmed: a run of another user, which was not shown it, has come
+// to the same plan. Whether two names are one person is up to the host; here they count as two.
 
-// users are those whom the host has named, and whose words a record repeats.
+// users returns the names of the users whose words a record repeats.
 func users(r *memory.Record) (names []string) {
 	for _, s := range r.Quotes {
 		if named(s) && !slices.Contains(names, s.Ref) {
@@ -24,17 +22,17 @@ func users(r *memory.Record) (names []string) {
 	return names
 }
 
-// named reports whether a source is a user whom the host has named.
+// named reports whether a source is a user with a name from the host.
 func named(s memory.Source) bool { return s.Origin == memory.User && s.Ref != "" }
 
-// strange reports whether a record repeats a user other than the one who asks.
-// What the host vouches for is the host's.
+// strange reports whether a record repeats the words of a user other than this one, and the host has
+// not vouched for it.
 func strange(r *memory.Record, user string) bool {
 	return !r.Trusted && slices.ContainsFunc(users(r), func(name string) bool { return name != user })
 }
 
-// confirmed reports whether one of the hits is the same plan for the same case, by a
-// run of other users, or of none.
+// confirmed reports whether one of the hits is the same plan for the same case, made by a run of other
+// users or of none.
 func confirmed(hits []memory.Hit, r *memory.Record) bool {
 	own := users(r)
 	return len(r.Plan) > 0 && slices.ContainsFunc(hits, func(h memory.Hit) bool {
@@ -56,9 +54,9 @@ func shown(hits []memory.Hit, user string) []memory.Hit {
 	return slices.DeleteFunc(hits, func(h memory.Hit) bool { return slices.Contains(others, h.Record.ID) })
 }
 
-// mayFire reports whether the plan of a record among hits may run for a user
-// without deliberation: as Record.MayFire, where the words of the one who asks are
-// not foreign, nor those of users whose plan is confirmed.
+// mayFire reports whether the plan of a record among hits may run for a user without deliberation: as
+// Record.MayFire does, except that the words of this user, and of users whose plan is confirmed, do
+// not count as foreign.
 func mayFire(hits []memory.Hit, r *memory.Record, user string) bool {
 	if strange(r, user) && !confirmed(hits, r) {
 		return false

@@ -9,20 +9,19 @@ import (
 	"github.com/arc-learn/arc/reason"
 )
 
-// Case is what tells a goal from others of like words, beside its objective and
-// situation.
+// Case is what distinguishes a goal from others with similar objective and situation.
 type Case struct {
-	// Vouched: the host has named the situation, and vouches that goals of equal
-	// situations share a plan.
+	// Vouched: the host has named the situation, and vouches that goals of equal situations share a
+	// plan.
 	Vouched    bool
 	Inputs     json.RawMessage   // of the objective
 	Conditions map[string]string // of the objective
-	Goals      []string          // above it, for a subgoal, outermost first
-	User       string            // whose words the objective is; "": the host's
-	Facts      []memory.Hit      // of the person or project, as the reasoner is told
+	Goals      []string          // above a subgoal, outermost first
+	User       string            // who has worded the objective; "": the host
+	Facts      []memory.Hit      // about the person or project, as the reasoner is told
 }
 
-// chunkCase is the case of a goal, as chunks are held against it.
+// chunkCase returns the case of a goal as chunks are matched against it.
 func (c *Case) chunkCase(situation, objective string) chunk.Case {
 	of := chunk.Case{
 		Situation: situation, Objective: objective, Vouched: c.Vouched,
@@ -34,7 +33,7 @@ func (c *Case) chunkCase(situation, objective string) chunk.Case {
 	return of
 }
 
-// Asker is the source of the objective's words, none if it is the host.
+// Asker returns the source of the objective's words, none if the host has worded it.
 func (c Case) Asker() []memory.Source {
 	if c.User == "" {
 		return nil
@@ -42,37 +41,36 @@ func (c Case) Asker() []memory.Source {
 	return []memory.Source{{Origin: memory.User, Ref: c.User}}
 }
 
-// Ask is a goal that memories are recalled for, and that a chunk may fire for.
+// Ask is a goal for which memories are recalled and a chunk may fire.
 type Ask struct {
 	GoalKey   string         // of the goal, as in Outcome
 	Scope     memory.Scope   // where to recall from
 	Also      []memory.Scope // further scopes of the same tenant
-	Episodes  []memory.Scope // of the same tenant, where it is told how goals have ended
+	Episodes  []memory.Scope // scopes of the same tenant with episodes
 	Situation string
 	Objective string
 	Case
 }
 
-// Chunk is a plan that delivered a case, held against another one.
+// Chunk is a plan that has delivered a case, matched against another case.
 type Chunk struct {
 	reason.Suggestion
-	// Said are what the host's sources said of the plan, as numbers, when the reasoner made
-	// it; 0: nothing. Where they say something else, it is not to fire.
+	// Said are digests of what the host's sources said each time when the reasoner made the plan; 0:
+	// nothing. If they say something else now, the chunk must not fire.
 	Said  []uint64
 	scope memory.Scope
-	unfit string // for all cases but its own
-	fits  bool   // its conditions hold, and its plan is bound
-	moved bool   // to other values than those that it was made with
-	since int64  // what is known later is news to it, as chunk.Chunk.Heard
-	heard int64  // the latest that is
-	acted int    // how often it has
-	told  int    // as chunk.Chunk.Told
+	unfit string // why it must not fire for other cases
+	fits  bool   // its conditions hold, and the plan is bound
+	moved bool   // bound to other values than it was made with
+	since int64  // later facts are news: see chunk.Chunk.Heard
+	heard int64  // the latest news
+	acted int    // how often it has acted
+	told  int    // see chunk.Chunk.Told
 }
 
-// Fire returns the chunk that acts without deliberation: the first that has a plan
-// that may fire, has delivered often enough, is reliable, and all of whose conditions
-// hold. How alike a case is does not count: see [Learner.Match]. Chunks in except,
-// which have failed for this goal already, do not fire.
+// Fire returns the chunk that acts without deliberation: the first that has delivered often enough, is
+// reliable, and all of whose conditions hold. Similarity does not count: see [Learner.Match]. Chunks
+// in except, which have failed for this goal already, do not fire.
 func Fire(chunks []Chunk, except []memory.ID) (Chunk, bool) {
 	for _, c := range chunks {
 		if len(c.Differs) == 0 && !slices.Contains(except, c.ID) {

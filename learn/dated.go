@@ -9,17 +9,16 @@ import (
 	"github.com/arc-learn/arc/reason"
 )
 
-// A reasoner knows which day it is, and puts it where an objective says today. The plan
-// is for that day.
+// A reasoner knows the date, and writes it where an objective says "today". Such a plan is for that day.
 
-// days are those of calendars with numbers, and English ones with names of months.
+// days matches dates in digits, and English dates with names of months.
 var days = regexp.MustCompile(`\b(?:\d{4}[-/]\d{1,2}[-/]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.](?:19|20)\d{2}|` +
 	month + ` \d{1,2}(?:st|nd|rd|th)?\b|\d{1,2}(?:st|nd|rd|th|\.)? ` + month + `)`)
 
 const month = `(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|` +
 	`Sept?(?:ember)?|Oct(?:ober)?|Nov(?:ember)?|Dec(?:ember)?)\b\.?`
 
-// dated says which day a plan names that its case does not, "" if there is none.
+// dated returns a date that a plan names and its case does not, or "".
 func (o *Outcome) dated() string {
 	var few [16]string
 	for _, text := range (&reason.Decision{Tasks: o.Plan}).Texts(few[:0]) {
@@ -35,7 +34,7 @@ func (o *Outcome) dated() string {
 	return ""
 }
 
-// says reports whether the case has a text.
+// says reports whether the case contains a text.
 func (o *Outcome) says(text string) bool {
 	texts := append([]string{o.Objective, o.Situation, string(o.Inputs)}, o.Goals...)
 	for _, said := range o.Conditions {

@@ -10,12 +10,12 @@ import (
 	"github.com/arc-learn/arc/memory"
 )
 
-// decoded keeps the chunks of patterns, which callers do not change.
+// decoded caches the chunks of patterns. Callers must not change them.
 type decoded struct {
 	*lru.Cache[memory.ID, cached]
 }
 
-// cached is the chunk of a plan, or why it is none.
+// cached is the chunk of a plan, or the error of decoding it.
 type cached struct {
 	plan  json.RawMessage
 	chunk *chunk.Chunk

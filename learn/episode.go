@@ -11,10 +11,9 @@ import (
 	"github.com/arc-learn/arc/memory"
 )
 
-// tell remembers how a goal ended as a passing Episode in each of the scopes that
-// the outcome names: of a user, of an agent with a user, of the system. It is
-// idempotent on the goal's key, and adds no commit to the outcome's. What it tells
-// is the reasoner's and the executors' word for it, so it is quarantined.
+// tell remembers how a goal ended, as a passing Episode in each of the scopes that the outcome names: of a
+// user, of an agent with a user, of the system. It is idempotent on the goal's key, and adds no commit to
+// the outcome's. The text is that of the reasoner and the executors, so it is quarantined.
 func (l *Learner) tell(ctx context.Context, o *Outcome) error {
 	if o.Goal == Open || len(o.Episodes) == 0 {
 		return nil
@@ -36,8 +35,8 @@ func (l *Learner) tell(ctx context.Context, o *Outcome) error {
 	return nil
 }
 
-// offer keeps what a worker has delivered for the bank's Extractor to read, if it
-// has one: as the executor's word, in quarantine, as are the facts drawn from it.
+// offer remembers what a worker has delivered, for the bank's Extractor, if there is one: as the executor's
+// words, in quarantine, as are the facts extracted from it.
 func (l *Learner) offer(ctx context.Context, o *Outcome) error {
 	if o.Task != Delivered || !l.bank.Extracts() {
 		return nil
@@ -53,8 +52,8 @@ func (l *Learner) offer(ctx context.Context, o *Outcome) error {
 	return err
 }
 
-// told reports whether an episode that was shown for the goal says the same: once
-// more, it would push others out and make each recall dearer.
+// told reports whether an episode that was shown for the goal says the same. Another one would displace others
+// and make each recall slower.
 func told(hits []memory.Hit, text string) bool {
 	return slices.ContainsFunc(hits, func(h memory.Hit) bool { return h.Record.Passing && h.Record.Content == text })
 }
@@ -62,8 +61,8 @@ func told(hits []memory.Hit, text string) bool {
 // maxTold is how many episodes are shown for a goal.
 const maxTold = 3
 
-// distinct keeps the first maxTold of the passing episodes, one a run: the same may
-// be told in several scopes.
+// distinct keeps the first maxTold of the passing episodes, one for each run, which may have one in several
+// scopes.
 func distinct(hits []memory.Hit) []memory.Hit {
 	out := hits[:0]
 	for _, h := range hits {
@@ -77,7 +76,7 @@ func distinct(hits []memory.Hit) []memory.Hit {
 	return out
 }
 
-// episodeText says what was asked for and what came of it.
+// episodeText returns the objective and its outcome as text.
 func episodeText(o *Outcome) string {
 	var b strings.Builder
 	how := delivered
@@ -97,7 +96,7 @@ func episodeText(o *Outcome) string {
 	return b.String()
 }
 
-// failureText names the obstacle and what was tried against it, each way once.
+// failureText returns the obstacle, and what was tried against it, each approach once.
 func failureText(o *Outcome) string {
 	var b strings.Builder
 	o.ours(&b, notDelivered)
@@ -128,5 +127,5 @@ func failureText(o *Outcome) string {
 	return b.String()
 }
 
-// maxFailed is the number of ways that a failure names.
+// maxFailed is how many approaches a failure names at most.
 const maxFailed = 16

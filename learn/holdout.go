@@ -15,8 +15,7 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// holds draws whether the memories of a goal are withheld. The same key draws
-// the same, after a crash too.
+// holds draws whether the memories of a goal are withheld. One key always draws the same.
 func (l *Learner) holds(goalKey string) bool {
 	if l.o.Holdout == 0 {
 		return false
@@ -25,16 +24,15 @@ func (l *Learner) holds(goalKey string) bool {
 	return float64(binary.BigEndian.Uint64(sum[:])>>11)/(1<<53) < l.o.Holdout
 }
 
-// Uplift says how much memory helps in a scope.
+// Uplift is how much memory helps in a scope.
 type Uplift struct {
-	// Delivered is what memory adds to the chance that a goal is delivered,
-	// AtOnce to the chance that it is at the first attempt, and Unasked to the
-	// chance that a chunk delivers it, so that the reasoner is not asked.
+	// Delivered is what memory adds to the probability that a goal is delivered, AtOnce that it is
+	// delivered at the first attempt, and Unasked that a chunk delivers it, without the reasoner.
 	Delivered, AtOnce, Unasked meta.Uplift
 }
 
-// Uplift says what Holdout has measured in a scope so far. Goals for which
-// memory had nothing to say do not count.
+// Uplift returns what Holdout has measured in a scope so far. Goals for which memory had nothing to say do not
+// count.
 func (l *Learner) Uplift(ctx context.Context, scope memory.Scope) (u Uplift, err error) {
 	for what, to := range map[string]*meta.Uplift{"delivered": &u.Delivered, "at once": &u.AtOnce, "unasked": &u.Unasked} {
 		if *to, err = l.monitor.Uplift(ctx, treatment(scope, what)); err != nil {
@@ -44,9 +42,9 @@ func (l *Learner) Uplift(ctx context.Context, scope memory.Scope) (u Uplift, err
 	return u, nil
 }
 
-// UpliftOf says how much one memory adds to the chance that a goal is
-// delivered for which it is recalled, among the first 63. Memories that are withheld together share
-// the credit: it tells good from bad company only over goals that differ.
+// UpliftOf estimates how much one memory adds to the probability that a goal is delivered for which it is
+// among the first 63 recalled. Memories that are withheld together share the credit: only goals that recall
+// one without the other tell them apart.
 func (l *Learner) UpliftOf(ctx context.Context, scope memory.Scope, id memory.ID) (meta.Uplift, error) {
 	return l.monitor.Uplift(ctx, treatment(scope, string(id)))
 }
@@ -63,40 +61,39 @@ func treatment(scope memory.Scope, what string) string {
 	return name
 }
 
-// short is a path of digests: what is below a path is below it in short, too.
+// short returns a path as a path of digests, so that what is below a path is also below its digests.
 func short(path string) string {
 	parts := strings.Split(path, "/")
 	for i := range parts {
 		sum := sha256.Sum256([]byte(parts[i]))
-		parts[i] = hex.EncodeToString(sum[:10]) // ten of them make a name
+		parts[i] = hex.EncodeToString(sum[:10]) // ten parts fit into a name
 	}
 	return "#" + strings.Join(parts, "/")
 }
 
-// Forget removes what is measured of a scope and of those below it, and how runs
-// ended there.
+// Forget deletes the experiments and the endings of runs of a scope and of the scopes below it.
 func (l *Learner) Forget(ctx context.Context, scope memory.Scope) error {
 	return l.monitor.ForgetBelow(ctx, string(scope), experiments(scope)...)
 }
 
-// Entries yields what Forget removes, as it lies in the store.
+// Entries yields what Forget deletes, as it is stored.
 func (l *Learner) Entries(ctx context.Context, scope memory.Scope) iter.Seq2[store.Entry, error] {
 	return l.monitor.EntriesBelow(ctx, string(scope), experiments(scope)...)
 }
 
-// experiments begin the names of those in a scope, and in the scopes below it.
+// experiments returns the prefixes of the names of experiments in a scope, and in the scopes below it.
 func experiments(scope memory.Scope) []string {
 	name := string(scope)
 	return []string{"memory " + name + "/", "memory " + name + " ", "memory " + short(name) + "/"}
 }
 
-// Measures reports whether an experiment is one in a scope, or below it.
+// Measures reports whether an experiment belongs to a scope, or to one below it.
 func Measures(experiment string, scope memory.Scope) bool {
 	return slices.ContainsFunc(experiments(scope), func(begin string) bool { return strings.HasPrefix(experiment, begin) })
 }
 
-// maxMeasured is how many of a goal's memories, the first that were found, have an
-// experiment each: an episode has 64 treatments, and memory as a whole is one of them.
+// maxMeasured is how many of a goal's memories, the first that were found, have an experiment each: an episode
+// has 64 treatments, and memory as a whole is one of them.
 const maxMeasured = 63
 
 // measure adds a goal that has ended to the experiments.

@@ -14,8 +14,7 @@ import (
 	"github.com/arc-learn/arc/rank"
 )
 
-// Judgement is what someone has found out about a delivery after the gates had
-// passed it.
+// Judgement is a finding about a delivery after the gates had passed it.
 type Judgement struct {
 	Key     string // Judge is idempotent on it
 	Right   bool
@@ -30,14 +29,13 @@ type Judgement struct {
 	At        time.Time
 
 	Scopes   []memory.Scope // where the memories may be
-	Memories []memory.ID    // those used, the chunk that fired or was learned among them
-	Work     []Outcome      // what is judged: Key, Skill and Worker of each delivery
+	Memories []memory.ID    // the memories used, with the chunk that fired or was learned
+	Work     []Outcome      // the deliveries judged: Key, Skill and Worker of each
 }
 
-// Judge takes in a judgement. The memories that the delivery used are credited or
-// charged, and what an opposite judgement did to them before is taken back; each
-// worker's attempt came to what the last judgement says, and the session has one
-// outcome more.
+// Judge records a judgement. It credits or charges the memories that the delivery used, and takes back what an
+// opposite judgement of the same source did to them. The last judgement decides whether a worker's attempt
+// was a success. The session gets one more outcome.
 func (l *Learner) Judge(ctx context.Context, j Judgement) error {
 	for i := range j.Work {
 		w := &j.Work[i]
@@ -70,7 +68,7 @@ func (l *Learner) Judge(ctx context.Context, j Judgement) error {
 	return nil
 }
 
-// feedback is what a verdict says of the memories.
+// feedback returns a verdict as feedback on the memories.
 func (j *Judgement) feedback(right bool) memory.Feedback {
 	f := memory.Feedback{Key: j.Key, Situation: situationKey(j.Situation), Delivered: right}
 	ids := slices.Clone(j.Memories)

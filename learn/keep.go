@@ -9,8 +9,8 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// kept is what memory has made of a lesson. One that is too large, or says
-// nothing, is rejected rather than an error: the run that taught it goes on.
+// kept returns memory's receipt for a lesson. A lesson that is too large, or says nothing, is rejected and no
+// error, so that the run that taught it continues.
 func kept(r memory.Receipt, err error) (memory.Receipt, error) {
 	if limit, ok := errors.AsType[*store.LimitError](err); ok {
 		return memory.Receipt{Disposition: memory.Rejected, Reason: limit.Error()}, nil
@@ -21,7 +21,7 @@ func kept(r memory.Receipt, err error) (memory.Receipt, error) {
 	return r, err
 }
 
-// digest makes a key of a goal's, which may have any length.
+// digest returns a key for a goal's key, which may have any length.
 func digest(goalKey, what string) string {
 	sum := sha256.Sum256([]byte(goalKey))
 	return hex.EncodeToString(sum[:16]) + " " + what

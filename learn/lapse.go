@@ -12,10 +12,10 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// A plan is drawn from memories, by links. What they say may stand in it: it holds no
-// longer than they do. Nor does it fire before its reasoner has been told what is new.
+// A plan has links to the memories from which it was made, and may repeat them. So it holds no longer than they
+// do, and it does not fire before its reasoner has been told the news.
 
-// holding leaves out the plans that have lapsed, of which the first so many are trusted.
+// holding removes the plans that have lapsed. trusted is how many of the hits are trusted.
 func (l *Learner) holding(ctx context.Context, hits []memory.Hit, trusted *int) ([]memory.Hit, error) {
 	for i := len(hits) - 1; i >= 0; i-- {
 		lapsed, err := l.lapsed(ctx, &hits[i].Record, hits)
@@ -32,9 +32,9 @@ func (l *Learner) holding(ctx context.Context, hits []memory.Hit, trusted *int) 
 	return hits, nil
 }
 
-// lapsed reports whether a plan was drawn from what does not hold any more: from a memory
-// that is forgotten, from a fact or episode that is put aside or that another has taken the
-// place of, by what hits say. One with variables has if a plan that it was drawn from has.
+// lapsed reports whether a plan was made from a memory that no longer holds: one that is forgotten, or a fact or
+// episode that is archived or that a hit replaces. A plan with variables has lapsed if a plan from which it
+// was made has.
 func (l *Learner) lapsed(ctx context.Context, r *memory.Record, hits []memory.Hit) (bool, error) {
 	if len(r.Plan) == 0 || r.Source.Origin != memory.Derived {
 		return false, nil
@@ -65,7 +65,7 @@ func (l *Learner) lapsed(ctx context.Context, r *memory.Record, hits []memory.Hi
 	return false, nil
 }
 
-// replaces reports whether a hit says that a record is not current any more.
+// replaces reports whether a hit says that a record is no longer current.
 func replaces(h *memory.Hit, r *memory.Record) bool {
 	is := &h.Record
 	switch {
@@ -80,11 +80,10 @@ func replaces(h *memory.Hit, r *memory.Record) bool {
 	return same && is.Slot.Attribute != "" && is.Slot.Value != r.Slot.Value && is.At.After(r.At)
 }
 
-// isGeneral is the relation of a pattern with variables to those that it was
-// drawn from.
+// isGeneral is the relation of a pattern with variables to the patterns from which it was made.
 const isGeneral = "generalises"
 
-// generalises returns how many patterns one with variables was drawn from.
+// generalises returns from how many patterns a pattern with variables was made.
 func generalises(r *memory.Record) (n int) {
 	for _, l := range r.Links {
 		if l.Rel == isGeneral {
@@ -94,9 +93,9 @@ func generalises(r *memory.Record) (n int) {
 	return n
 }
 
-// inform keeps a chunk from firing where hits, or facts that concern it, are news to it:
-// what the host or a person has recorded, or vouched for, later than the plan was made
-// last. Whether that changes it is the reasoner's to say.
+// inform keeps a chunk from firing if hits, or facts that concern it, are news: the host or a person has recorded
+// them, or vouched for them, after the plan was made last. Whether that changes the plan is for the reasoner
+// to decide.
 func (l *Learner) inform(c *Chunk, r *memory.Record, hits []memory.Hit, a *Ask) {
 	c.since, c.acted = r.Known.UnixMicro(), r.Stats.Helped+r.Stats.Misled
 	if stored, err := l.decoded.chunk(r); err == nil {
@@ -110,8 +109,8 @@ func (l *Learner) inform(c *Chunk, r *memory.Record, hits []memory.Hit, a *Ask) 
 	}
 }
 
-// heeds keeps the chunk from firing if a hit, which concerns what is asked unless that is nil, is
-// news to it, and reports whether it is.
+// heeds keeps the chunk from firing if a hit is news to it, and reports whether it is. If a is not nil the hit
+// also has to concern what is asked.
 func (c *Chunk) heeds(h *memory.Hit, a *Ask) bool {
 	r := &h.Record
 	if !c.news(h) || a != nil && !c.concerned(a, r.Trigger+"\n"+r.Content) {
@@ -125,15 +124,15 @@ func (c *Chunk) heeds(h *memory.Hit, a *Ask) bool {
 	return true
 }
 
-// recorded is when a record was made, or vouched for, the later.
+// recorded returns when a record was made or vouched for, whichever is later.
 func recorded(r *memory.Record) int64 { return max(r.Known.UnixMicro(), r.Vouched.UnixMicro()) }
 
-// texts are those of the plan.
+// texts returns the texts of the plan.
 func (c *Chunk) texts() []string {
 	return (&reason.Decision{Approach: c.Approach, Tasks: c.Tasks}).Texts(nil)
 }
 
-// concerned reports whether a fact has a word in common with the plan or its case.
+// concerned reports whether a fact shares a word with the plan or its case.
 func (c *Chunk) concerned(a *Ask, fact string) bool {
 	said := text.Append(nil, a.Situation+"\n"+a.Objective)
 	for _, s := range c.texts() {
@@ -144,8 +143,8 @@ func (c *Chunk) concerned(a *Ask, fact string) bool {
 	})
 }
 
-// news reports whether a hit is new to the chunk and what plans are made by: not what runs have
-// taught or how they ended, nor what is only linked with another.
+// news reports whether a hit is later than the chunk's plan and can change it: what runs have taught, how they
+// ended, and what is only linked with another memory cannot.
 func (c *Chunk) news(h *memory.Hit) bool {
 	r := &h.Record
 	return recorded(r) > c.since && r.Trusted && r.Source.Origin != memory.Derived &&

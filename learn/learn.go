@@ -16,9 +16,8 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// Learn takes in an outcome. It is idempotent on Outcome.Key. When it returns
-// an error, part of the outcome may have been taken in: calling it again with
-// the same outcome completes it.
+// Learn learns from an outcome. It is idempotent on Outcome.Key. If it returns an error, part of the outcome may
+// have been learned: calling it again with the same outcome completes it.
 func (l *Learner) Learn(ctx context.Context, o Outcome) (Lessons, error) {
 	var lessons Lessons
 	if o.Worker != "" {
@@ -70,16 +69,15 @@ func (l *Learner) Learn(ctx context.Context, o Outcome) (Lessons, error) {
 	return lessons, nil
 }
 
-// Lessons says what of an outcome is remembered.
+// Lessons are what was remembered of an outcome.
 type Lessons struct {
-	Chunk   memory.Receipt // of the pattern; zero: deliberation has not delivered
+	Chunk   memory.Receipt // of the pattern; zero: not delivered by deliberation
 	Failure memory.Receipt // of the failure; zero if the goal was not blocked
 }
 
-// Chunk remembers the plan that delivered a goal as a pattern with the conditions
-// under which it fires, or strengthens the pattern that says the same. It is
-// idempotent on the goal's key. Learn does it for every goal that deliberation has
-// delivered.
+// Chunk remembers the plan that delivered a goal as a pattern, with the conditions under which it fires, or
+// strengthens the pattern that says the same. It is idempotent on the goal's key. Learn does it for every goal
+// that was delivered by deliberation.
 func (l *Learner) Chunk(ctx context.Context, o Outcome) (memory.Receipt, error) {
 	o.Unfit = cmp.Or(o.Unfit, o.dated())
 	d, err := o.chunk()
@@ -89,7 +87,7 @@ func (l *Learner) Chunk(ctx context.Context, o Outcome) (memory.Receipt, error) 
 	return l.remember(ctx, &o, d)
 }
 
-// chunk is the chunk of an outcome, to be remembered.
+// chunk returns the chunk of an outcome.
 func (o *Outcome) chunk() (d memory.Draft, err error) {
 	plan := chunk.Plan{Approach: o.Approach, Tasks: o.Plan, Ranked: o.Ranked, Said: o.Said, Unfit: o.Unfit}
 	for i := range o.Facts {
@@ -105,13 +103,13 @@ func (o *Outcome) chunk() (d memory.Draft, err error) {
 	return d, err
 }
 
-// draft returns a chunk as a pattern to remember.
+// draft returns a chunk as a pattern to be remembered.
 func draft(c *chunk.Chunk) (memory.Draft, error) {
 	raw, err := c.Encode()
 	return memory.Draft{Kind: memory.Pattern, Trigger: c.Trigger(), Content: c.Wording(), Plan: raw}, err
 }
 
-// remember stores what the outcome teaches.
+// remember stores the lessons of the outcome.
 func (l *Learner) remember(ctx context.Context, o *Outcome, d memory.Draft) (memory.Receipt, error) {
 	if d.At = o.At; d.Trigger == "" {
 		d.Trigger = o.trigger()
@@ -123,10 +121,9 @@ func (l *Learner) remember(ctx context.Context, o *Outcome, d memory.Draft) (mem
 	return kept(l.bank.In(o.Scope).Remember(ctx, d))
 }
 
-// chunk credits the pattern that says what the outcome teaches, or remembers one,
-// and returns the pattern that has its credit for the delivery by that. One that
-// was injected needs no search, and gets its credit by feedback: that it was used
-// is all that there is to say.
+// chunk credits the pattern that says what the outcome teaches, or remembers a new one. It returns the pattern
+// that this call has credited for the delivery. A pattern that was injected needs no search, and feedback
+// credits it: that it was used is all that there is to say.
 func (l *Learner) chunk(ctx context.Context, o *Outcome) (r memory.Receipt, credited memory.ID, err error) {
 	o.Unfit = cmp.Or(o.Unfit, o.dated())
 	ask := Ask{Scope: o.Scope, Situation: o.Situation, Objective: o.Objective, Case: o.Case}
@@ -150,7 +147,7 @@ func (l *Learner) chunk(ctx context.Context, o *Outcome) (r memory.Receipt, cred
 	if err != nil {
 		return r, "", err
 	}
-	// The pattern of this very goal was stored before a crash.
+	// This goal's own pattern was stored before a crash.
 	made := slices.ContainsFunc(like, func(h memory.Hit) bool { return h.Record.Source.Ref == o.GoalKey })
 	if c := o.known(l.Match(like, ask)); c != nil && !made {
 		f := memory.Feedback{
@@ -171,10 +168,10 @@ func (l *Learner) chunk(ctx context.Context, o *Outcome) (r memory.Receipt, cred
 	return r, r.Into, nil
 }
 
-// similar is the number of patterns that a new chunk is held against.
+// similar is how many patterns a new chunk is compared with.
 const similar = 16
 
-// known returns the one of chunks that would have made the plan of the outcome, or nil.
+// known returns the one of chunks whose plan is that of the outcome, or nil.
 func (o *Outcome) known(chunks []Chunk) *Chunk {
 	for i := range chunks {
 		c := &chunks[i]
@@ -185,11 +182,11 @@ func (o *Outcome) known(chunks []Chunk) *Chunk {
 	return nil
 }
 
-// maxSaid is how many states of what sources say a chunk keeps, the latest.
+// maxSaid is how many digests of what sources said a chunk keeps, the latest.
 const maxSaid = 16
 
-// saidOf returns what sources said when the reasoner made the plan of a chunk. No caller
-// changes it.
+// saidOf returns the digests of what sources said when the reasoner made the plan of a chunk. Callers must not
+// change it.
 func saidOf(c *chunk.Chunk) []uint64 {
 	if len(c.Said) == 0 {
 		return nothing
@@ -199,10 +196,10 @@ func saidOf(c *chunk.Chunk) []uint64 {
 
 var nothing = []uint64{0}
 
-// renew has a chunk name no worker for the tasks that another one has delivered for other
-// values of the inputs: which of them is for which values is the ranking's to learn. One
-// that was drawn from what does not hold any more is drawn from what this plan is. And what
-// the reasoner was told of is no news any more.
+// renew updates a stored chunk by an outcome with the same plan. It removes a task's worker if another one has
+// delivered the task for other values of the inputs: which worker is for which values is for the ranking to
+// learn. If the memories from which the plan was made no longer hold, it links those of this outcome. And
+// what the reasoner was told of is no longer news.
 func (l *Learner) renew(ctx context.Context, o *Outcome, c *Chunk) error {
 	for {
 		was, err := l.bank.In(o.Scope).Get(ctx, c.ID)
@@ -248,7 +245,7 @@ func (l *Learner) renew(ctx context.Context, o *Outcome, c *Chunk) error {
 	}
 }
 
-// equal reports whether two tasks are the same, by any worker.
+// equal reports whether two tasks are the same, apart from the worker.
 func equal(a, b reason.Task) bool {
 	x, err := template.NodeOf(a.Inputs)
 	y, err2 := template.NodeOf(b.Inputs)
@@ -259,11 +256,10 @@ func equal(a, b reason.Task) bool {
 		(a.Effect == b.Effect || a.Effect != nil && b.Effect != nil && *a.Effect == *b.Effect)
 }
 
-// generalise looks for chunks of the same shape as the one that was just stored,
-// and remembers one with variables in place of the words that they differ in. It
-// is done when three agree: in their conditions and, with variables in place, in
-// their words and plans. Chunks that cannot be drawn together are left as they are:
-// the errors are those of the store alone.
+// generalise looks for chunks of the same shape as the one that was just stored, and remembers one with variables
+// in place of the words in which they differ. Three chunks have to agree: in their conditions and, with the
+// variables in place, in their words and plans. Chunks that cannot be unified are left as they are; the errors
+// are those of the store alone.
 func (l *Learner) generalise(ctx context.Context, o *Outcome, id memory.ID, like []memory.Hit) error {
 	own, err := l.bank.In(o.Scope).Get(ctx, id)
 	if err != nil {
@@ -300,7 +296,7 @@ func (l *Learner) generalise(ctx context.Context, o *Outcome, id memory.ID, like
 		return nil
 	}
 	for _, l := range links {
-		d.Links = append(d.Links, memory.Link{To: l.To}) // derived from it: Revoke follows
+		d.Links = append(d.Links, memory.Link{To: l.To}) // so that Revoke follows the link
 	}
 	d.Links, d.Key = append(d.Links, links...), digest(d.Trigger+"\x00"+string(d.Plan), "general")
 	if _, err = l.remember(ctx, o, d); errors.Is(err, memory.ErrPlan) {

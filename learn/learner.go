@@ -16,7 +16,7 @@ import (
 	"github.com/arc-learn/arc/rank"
 )
 
-// Options configure a [Learner]. The zero value is ready.
+// Options configure a [Learner]. The zero value means the defaults.
 type Options struct {
 	// Recall is the largest number of memories injected for a goal. 0: 5;
 	// negative: none.
@@ -25,16 +25,14 @@ type Options struct {
 	// wrong memory is worse than none. 0: 0.2; negative: no floor.
 	Floor float64
 
-	// Holdout is the share of goals, in [0,0.5], for which nothing is
-	// injected and no chunk fires, so that Uplift can say how much memory
-	// helps. Whether a goal is one of them is drawn by its key. 0: none.
+	// Holdout is the share of goals, in [0,0.5], for which nothing is injected and no chunk fires, so that
+	// Uplift can estimate how much memory helps. The goal's key draws whether it is one of them. 0: none.
 	Holdout float64
-	// Seed is that of the draws. 0 is a seed like any other.
+	// Seed is the seed of the draws. 0 is a seed like any other.
 	Seed uint64
 
-	// Repeats is how often an action may fail in a situation, over all runs,
-	// before it is not begun again unless something is new: see
-	// [Learner.Rests]. 0: 3; negative: no bound.
+	// Repeats is how often an action may fail in a situation, over all runs, before it is not begun again
+	// unless there is something new: see [Learner.Rests]. 0: 3; negative: no bound.
 	Repeats int
 
 	// FireAfter is the number of verified deliveries after which a chunk may
@@ -42,13 +40,12 @@ type Options struct {
 	FireAfter int
 }
 
-// reliable is the least reliability of a chunk that fires: the mean of the Beta
-// posterior (1+d)/(2+d+m) over its d deliveries and the m times that it misled.
-// Goals for which it was recalled but did not fire say nothing about it. One
-// failure against two deliveries is below, and against three is not.
+// reliable is the least reliability with which a chunk fires: the mean of the Beta posterior (1+d)/(2+d+m), for d
+// deliveries and m times that it misled. Goals for which it was recalled and did not fire do not count. One
+// failure after two deliveries is below it, one after three is not.
 const reliable = 0.65
 
-// maxRecall is more than any prompt holds: multiples of it are numbers.
+// maxRecall is more than any prompt holds, and small enough that its multiples do not overflow.
 const maxRecall = 1 << 20
 
 func (o *Options) fill() error {
@@ -64,7 +61,7 @@ func (o *Options) fill() error {
 	return errors.Join(errs...)
 }
 
-// maxChanged is the number of scopes whose last change is remembered.
+// maxChanged is how many scopes have their last change in memory.
 const maxChanged = 4096
 
 // Learner connects memory, ranking and metacognition to outcomes. It is safe
@@ -75,14 +72,14 @@ type Learner struct {
 	monitor *meta.Monitor
 	o       Options
 	decoded decoded
-	room    atomic.Int32 // for as many hits as were found last
-	// changed is when a task that succeeded has changed the world of a scope last. It is in
-	// memory only: a rest saves attempts, and ends by itself.
+	room    atomic.Int32 // as many hits as were found last
+	// changed is when a task that succeeded last changed the world of a scope. It is in memory only: losing it
+	// only makes an action rest, which ends by itself.
 	changed *lru.Cache[memory.Scope, time.Time]
 }
 
-// New returns a Learner over the three, or an error that lists the options
-// that are out of range.
+// New returns a Learner over memory, ranking and monitor, or an error that lists the options that are out of
+// range.
 func New(bank *memory.Bank, book *rank.Book, monitor *meta.Monitor, opts *Options) (*Learner, error) {
 	o := *cmp.Or(opts, new(Options))
 	if err := o.fill(); err != nil {
@@ -95,13 +92,13 @@ func New(bank *memory.Bank, book *rank.Book, monitor *meta.Monitor, opts *Option
 	}, errors.Join(err, err2)
 }
 
-// Flush writes what Learn has applied in memory only, and waits for it.
+// Flush writes what Learn has so far changed in memory only, and waits for it.
 func (l *Learner) Flush(ctx context.Context) error {
 	return errors.Join(l.bank.Flush(ctx), l.book.Flush(ctx), l.monitor.Flush(ctx))
 }
 
-// Keys are those under which the Monitor has that goals of these keys were given up, and
-// those of their episodes.
+// Keys returns the keys under which the Monitor has recorded that the goals of these keys were given up, and those
+// of their episodes.
 func Keys(goals []string) (outcomes, episodes []string) {
 	for _, k := range goals {
 		outcomes = append(outcomes, k+"/blocked")
@@ -110,9 +107,8 @@ func Keys(goals []string) (outcomes, episodes []string) {
 	return outcomes, episodes
 }
 
-// Release forgets what makes Learn idempotent for the goals of a run, which will
-// not come again: the keys of its attempts and goals. What they have taught
-// stays.
+// Release deletes the keys that make Learn idempotent for the attempts and goals of a run, which will not come
+// again. What was learned from them stays.
 func (l *Learner) Release(ctx context.Context, session string, scopes []memory.Scope, attempts, goals []string) error {
 	blocked, episodes := Keys(goals)
 	outcomes := slices.Concat(attempts, blocked)

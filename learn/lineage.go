@@ -9,13 +9,13 @@ import (
 	"github.com/arc-learn/arc/memory"
 )
 
-// What a lesson is as trusted as. Its words are the host's (objective, situation,
-// names of skills and workers), the reasoner's (approach, tasks), and others'
-// (complaints, and what the reasoner repeats of outputs, pages and users). Those
-// of others stand below the first line of a Failure and an Episode, so that the
-// next plan may repeat the first, as its reasoner's own.
+// The trust in a lesson depends on whose words it repeats: those of the host (objective, situation,
+// names of skills and workers), of the reasoner (approach, tasks), and of others (complaints, and
+// what the reasoner repeats of outputs, pages and users). The words of others stand below the first
+// line of a Failure and an Episode, so that the next plan may repeat the first line as its
+// reasoner's own.
 
-// quotes are whose words a Failure or Episode repeats: never the host's alone.
+// quotes returns the sources whose words a Failure or Episode repeats, beside the host.
 func (o *Outcome) quotes() []memory.Source {
 	out := append([]memory.Source{{Origin: memory.Model}}, o.Quotes...)
 	for _, f := range o.Failed {
@@ -27,15 +27,15 @@ func (o *Outcome) quotes() []memory.Source {
 	return out
 }
 
-// tainted reports whether the reasoner repeats others.
+// tainted reports whether the reasoner repeats the words of others.
 func (o *Outcome) tainted() bool {
 	return slices.ContainsFunc(o.Quotes, func(s memory.Source) bool {
 		return s.Origin != memory.Host && s.Origin != memory.Model && s.Origin != memory.Derived
 	})
 }
 
-// ours sets the objective and the approach off from what a lesson quotes: they
-// are on the first line unless they quote as well.
+// ours writes the objective and the approach on the first line, apart from what a lesson quotes, unless
+// they quote others themselves.
 func (o *Outcome) ours(b *strings.Builder, how string) {
 	b.Grow(64 + len(how) + len(o.Objective) + len(o.Approach) + len(o.Worker))
 	put := func(texts ...string) {
@@ -53,7 +53,7 @@ func (o *Outcome) ours(b *strings.Builder, how string) {
 	}
 }
 
-// How a Failure and an Episode begin.
+// The beginning of a Failure and of an Episode.
 const (
 	delivered    = "Delivered"
 	notDelivered = "Not delivered"

@@ -18,7 +18,7 @@ import (
 	"github.com/arc-learn/arc/reason"
 )
 
-// Status says how far a task or a goal has come with an outcome.
+// Status is the state of a task or a goal after an outcome.
 type Status int
 
 // The statuses.
@@ -48,40 +48,40 @@ type Outcome struct {
 	Worker string // that made the attempt
 	End    act.End
 	Passed bool // the gates passed
-	Faulty bool // it says nothing about the worker, as where a gate failed
+	Faulty bool // no evidence about the worker, as when a gate failed
 	Result act.Result
 	Wall   time.Duration
 
 	Complaint string
 
-	// Episodes are where an Episode tells how the goal ended, besides what Scope learns.
+	// Episodes are scopes that get an Episode about how the goal ended, beside what Scope learns.
 	Episodes []memory.Scope
 
-	Injected []memory.Hit // what was recalled for the goal
-	Chunks   []Chunk      // what Match says of Injected; nil: Learn asks it
-	Withheld []memory.ID  // what Holdout has kept from being injected
-	Utilized []memory.ID  // what the decision applied and the workers used
-	Fired    memory.ID    // the chunk whose plan was run; "": it was reasoned
-	used     memory.ID    // the chunk that would have made the plan; "": none
+	Injected []memory.Hit // recalled for the goal
+	Chunks   []Chunk      // what Match returns for Injected; nil: Learn calls it
+	Withheld []memory.ID  // withheld by Holdout
+	Utilized []memory.ID  // applied by the decision or used by workers
+	Fired    memory.ID    // the chunk whose plan was run; "": deliberation
+	used     memory.ID    // the chunk with the same plan; "": none
 
-	// Unfit says why the plan must never run unasked: it was made with what no
-	// other case has, such as a human's answer. "": it may.
+	// Unfit says why the plan must never fire: it was made with something that no other case has, such as a
+	// person's answer. "": it may.
 	Unfit   string
-	Quotes  []memory.Source // whose words approach and plan repeat; none: the host's alone
-	Parents []memory.ID     // the memories, and Facts, that the plan was drawn from
+	Quotes  []memory.Source // whose words approach and plan repeat, beside the host's
+	Parents []memory.ID     // memories and Facts from which the plan was made
 
-	Action known.Action // what the attempt did
+	Action known.Action // the action of the attempt
 	Try    int          // which attempt at the task it was, from 1
-	Known  *known.Known // what was known against the action before
+	Known  *known.Known // known failures before the attempt
 	Warned []memory.ID  // the memories of the warnings that were shown
 
-	Plan   []reason.Task          // that delivered, with workers; nil: a chunk did
-	Ranked []int                  // tasks of Plan, by index, for which it named no such worker
-	Said   uint64                 // what sources said of Plan, as a number; 0: nothing
-	Failed []reason.FailedAttempt // what was tried for the goal
+	Plan   []reason.Task          // the plan that delivered, with workers; nil: a chunk's
+	Ranked []int                  // indices of tasks for which Plan named another or no worker
+	Said   uint64                 // digest of what sources said for Plan; 0: nothing
+	Failed []reason.FailedAttempt // failed attempts at the goal
 }
 
-// sample is what the ranking sees of the outcome.
+// sample returns the outcome as a sample for the ranking.
 func (o *Outcome) sample() rank.Sample {
 	s := rank.Sample{
 		Key:       o.Key,
@@ -112,7 +112,7 @@ func (o *Outcome) sample() rank.Sample {
 	return s
 }
 
-// scopes appends those that the injected memories come from.
+// scopes appends the scopes of the injected memories.
 func (o *Outcome) scopes(out []memory.Scope) []memory.Scope {
 	out = append(out, o.Scope)
 	for i := range o.Injected {
@@ -123,9 +123,9 @@ func (o *Outcome) scopes(out []memory.Scope) []memory.Scope {
 	return out
 }
 
-// feedback is what the memory of a scope sees of the outcome: credit when the
-// goal is delivered, blame for what misled as soon as it has. credited is a
-// pattern that Remember has credited: once is enough. ids is memory for those it is about.
+// feedback returns the outcome as feedback for the memory of a scope: credit when the goal is delivered, blame for
+// what misled as soon as that is known. credited is a pattern that Remember has credited already. ids is reused
+// for the memories that the feedback is about.
 func (o *Outcome) feedback(scope memory.Scope, credited memory.ID, ids []memory.ID) (memory.Feedback, bool) {
 	ids = append(ids, o.Utilized...)
 	if o.used != "" && !slices.Contains(ids, o.used) {
@@ -153,8 +153,8 @@ func (o *Outcome) feedback(scope memory.Scope, credited memory.ID, ids []memory.
 	return f, f.Delivered && len(f.Injected) > 0 || len(f.Misled) > 0
 }
 
-// restsOn are the memories that the plan of the chunk that fired was drawn from. Other plans
-// are left out, which were not run.
+// restsOn returns the memories from which the plan of the chunk that fired was made, without other plans, which
+// were not run.
 func (o *Outcome) restsOn() (ids []memory.ID) {
 	i := slices.IndexFunc(o.Injected, func(h memory.Hit) bool { return h.Record.ID == o.Fired })
 	if i < 0 {
@@ -169,11 +169,10 @@ func (o *Outcome) restsOn() (ids []memory.ID) {
 	return ids
 }
 
-// maxNote is as much of a text as recall looks for and the monitor keeps, in
-// bytes.
+// maxNote is how much of a text recall searches for and the monitor keeps, in bytes.
 const maxNote = 4 << 10
 
-// verdict is what the monitor sees of the outcome.
+// verdict returns the outcome as the monitor records it.
 func (o *Outcome) verdict() meta.Outcome {
 	v := meta.Outcome{
 		Key:      o.Key,
@@ -192,20 +191,19 @@ func (o *Outcome) verdict() meta.Outcome {
 	return v
 }
 
-// trigger is the situation in which a lesson applies.
-func (o *Outcome) trigger() string { return chunk.Said(o.Situation, o.Objective) }
+// trigger returns the situation in which a lesson applies.
+func (o *Outcome) trigger() string { return chunk.Trigger(chunk.Said(o.Situation, o.Objective)) }
 
-// maxSituationKey is the longest situation that is its own key.
+// maxSituationKey is the length of the longest situation that is its own key.
 const maxSituationKey = 64
 
-// Situation is how the ranking sees a task: by the skill that it asks for, in
-// the discrete context of the goal's situation, and those of like words.
+// Situation returns a task as the ranking sees it: the skill, and the goal's situation as a discrete context, with
+// its words for similar ones.
 func Situation(skill, situation string) rank.Situation {
 	return rank.Situation{Skill: skill, Key: situationKey(situation), Words: rank.WordsOf(situation)}
 }
 
-// situationKey makes a discrete context out of a situation: statistics are
-// kept by it, so it must be short and hold no control characters.
+// situationKey returns a situation as a key for statistics: short, and without control characters.
 func situationKey(situation string) string {
 	control := func(b byte) bool { return b < ' ' || b >= 0x7f }
 	if len(situation) <= maxSituationKey && !slices.ContainsFunc([]byte(situation), control) {

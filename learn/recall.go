@@ -14,15 +14,17 @@ import (
 	"github.com/arc-learn/arc/reason"
 )
 
-// Found is what is known for a goal. Of Hits, the first so many are Trusted, and are to
-// be injected: those one of whose Triggers stands in the situation or the objective, then
-// those that match them, best first, what these are linked with, and what is new to a chunk
-// that would fire without it. Behind them
-// is the background, data to show, fenced: lessons in quarantine, which are what was
-// learned from outcomes in words that no gate has verified, and then how up to three
-// runs with similar goals have ended. Before these come chunks that are found with the names of inputs
-// in the places of their values. If Withheld is set, they are not to be shown, nor
-// to fire, for the sake of Holdout: the host says so in Outcome.Withheld.
+// Found is what is known for a goal. Its Hits are, in order:
+//
+//  1. Trusted of them to be injected: memories one of whose Triggers stands in the situation or the
+//     objective; memories that match these, best first; memories that are linked with them; and
+//     news to a chunk that would fire otherwise
+//  2. background, to be shown as data, in a fence: chunks found by the names of inputs in place of
+//     their values; lessons in quarantine, whose words no gate has verified; and how up to three
+//     runs with similar goals have ended
+//
+// If Withheld is set, the goal is in the Holdout: the host must not show the hits or fire a chunk,
+// and says so in Outcome.Withheld.
 type Found struct {
 	Hits     []memory.Hit
 	Chunks   []Chunk // what Match says of Hits
@@ -30,16 +32,16 @@ type Found struct {
 	Withheld bool
 }
 
-// crowd is how many times Options.Recall is looked through for lessons in
-// quarantine: other quarantined texts stand between them.
+// crowd is how many times Options.Recall records are searched for lessons in quarantine, since other
+// quarantined texts stand between them.
 const crowd = 4
 
-// deaf is how often a plan acts, the time that its reasoner made it again included, from when that
-// was told of what is about something else until it is told of more: where much is told, one run in
-// five reasons, and a plan acts four times at most on what is not so any more.
+// deaf is how often a plan acts, the time when the reasoner makes it again included, before the reasoner
+// is told of more news that shares no word with it. If there is much news, one run in five reasons, and
+// a plan acts on outdated facts four times at most.
 const deaf = 5
 
-// What the background, and what is new, are looked for among.
+// The kinds in which background and news are searched for.
 var (
 	lessons = []memory.Kind{memory.Failure, memory.Pattern}
 	endings = []memory.Kind{memory.Episode}
@@ -117,10 +119,9 @@ func (l *Learner) Recall(ctx context.Context, a Ask) (f Found, err error) {
 	return f, nil
 }
 
-// newest returns what is news to those of the chunks that would fire, and is not among the hits: at
-// most crowd times Options.Recall records for each. Those that share a word with plan or case come
-// first: older ones may match the case better, and leave them no room. Those about something else
-// are told when it is time, or with them.
+// newest returns the news to those of the chunks that would fire, without the hits: at most crowd times
+// Options.Recall records for each. News that shares a word with plan or case comes first, since older
+// records may match the case better and leave it no room. Other news comes when it is time, or along.
 func (l *Learner) newest(ctx context.Context, a *Ask, chunks []Chunk, hits []memory.Hit) ([]memory.Hit, error) {
 	var found []memory.Hit
 	for i := range chunks {
@@ -141,7 +142,7 @@ func (l *Learner) newest(ctx context.Context, a *Ask, chunks []Chunk, hits []mem
 			return listed(hits, &h.Record) || !c.heeds(&h, a)
 		})
 		if c.heard > 0 || c.told == 0 || c.acted+1-c.told >= deaf {
-			q.Text = "" // whatever it is about
+			q.Text = "" // about anything
 			beside, err := l.bank.In(a.Scope).Recall(ctx, q)
 			if err != nil {
 				return nil, err
@@ -180,7 +181,7 @@ func (l *Learner) recall(ctx context.Context, a *Ask, hits []memory.Hit, q memor
 		}
 	}
 	if strings.TrimSpace(q.Text) == "" {
-		return hits, nil // which would ask for whatever there is
+		return hits, nil // an empty text would match all
 	}
 	q.Also, q.Situation, q.Floor = a.Also, situationKey(a.Situation), max(0, l.o.Floor)
 	return l.bank.In(a.Scope).RecallInto(ctx, hits, q)
@@ -201,7 +202,7 @@ func (l *Learner) Match(hits []memory.Hit, a Ask) (out []Chunk) {
 	return out
 }
 
-// match holds the chunk of a pattern against a case.
+// match matches the chunk of a pattern against a case.
 func (l *Learner) match(r *memory.Record, a *Ask, asked *chunk.Case) (Chunk, bool) {
 	stored, err := l.decoded.chunk(r)
 	if err != nil {
@@ -233,7 +234,7 @@ func (l *Learner) match(r *memory.Record, a *Ask, asked *chunk.Case) (Chunk, boo
 	return out, true
 }
 
-// redacted reports whether a sanitizer has taken something out of tasks.
+// redacted reports whether a Sanitizer has replaced something in tasks.
 func redacted(tasks []reason.Task) bool {
 	const token = "[REDACTED:"
 	return slices.ContainsFunc(tasks, func(t reason.Task) bool {
@@ -242,11 +243,11 @@ func redacted(tasks []reason.Task) bool {
 	})
 }
 
-// unproven says what a chunk lacks in deliveries, if anything.
+// unproven returns which deliveries a chunk lacks to fire, or "".
 func (l *Learner) unproven(r *memory.Record) []string {
 	delivered := 1 + r.Stats.Helped // the delivery that made it counts too
 	if n := generalises(r); n > 0 {
-		delivered = n + r.Stats.Helped // those that it was drawn from
+		delivered = n + r.Stats.Helped // the patterns that it was drawn from
 	}
 	reliability := float64(1+delivered) / float64(2+delivered+r.Stats.Misled)
 	switch {
@@ -260,10 +261,10 @@ func (l *Learner) unproven(r *memory.Record) []string {
 	return nil
 }
 
-// unfired is what keeps every chunk from firing where FireAfter is negative.
+// unfired is why no chunk fires if FireAfter is negative.
 var unfired = []string{"chunks do not fire here"}
 
-// older returns a plan of before there were conditions: it never fires.
+// older returns a plan that was stored without conditions. It never fires.
 func older(r *memory.Record) (Chunk, bool) {
 	p, ok := chunk.DecodeUnconditional(r.Plan)
 	return Chunk{Suggestion: reason.Suggestion{

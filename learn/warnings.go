@@ -7,44 +7,40 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/internal/known"
-	"github.com/arc-learn/arc/learn/internal/chunk"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/store"
 )
 
-// maxKnown is how many memories of a situation's failures are looked at, the
-// latest.
+// maxKnown is how many memories of a situation's failures are read, the latest.
 const maxKnown = 256
 
-// An action that has failed Options.Repeats times rests for restFirst, and twice
-// as long after each further failure, but never longer than restMost.
+// An action that has failed Options.Repeats times rests for restFirst, and twice as long after each further failure,
+// up to restMost.
 const (
 	restFirst = 10 * time.Minute
 	restMost  = 24 * time.Hour
 )
 
-// dateTime is how a rest names times, with their zone.
+// dateTime is the format of times in the text of a rest, with the zone.
 const dateTime = time.DateTime + " MST"
 
-// What failed in a situation, and what passed instead, are memories of one thread. All of
-// it is quarantined: it quotes workers and gates.
+// What failed in a situation, and what passed instead, are memories of one thread. All of them are quarantined,
+// since they quote workers and gates.
 
-// warningThread names the thread of a situation.
+// warningThread returns the name of a situation's thread.
 func warningThread(situation string) string {
 	sum := sha256.Sum256([]byte(situation))
 	return string(hex.AppendEncode(append(make([]byte, 0, 40), "warnings "...), sum[:12]))
 }
 
-// Known returns what is known against actions in a situation of a scope, nil if
-// nothing is: what failed there, and what passed instead. It is one look by the
-// situation's name. What was forgotten, revoked or archived is not known, nor what
-// the attempt with the key has told, nor what another user's runs have.
+// Known returns the known failures in a situation of a scope, and what passed instead, or nil if there are none. It
+// is one look-up by the situation's name. Memories that are forgotten, revoked or archived are left out, and so
+// are those of the attempt with this key, and of another user's runs.
 func (l *Learner) Known(
 	ctx context.Context, scope memory.Scope, situation, attempt, user string,
 ) (*known.Known, error) {
@@ -53,12 +49,10 @@ func (l *Learner) Known(
 	return known.Of(records, attempt), err
 }
 
-// Rests says why an action is not to be begun at a time, "" if it may be: it has
-// failed in other runs than this as often as Options.Repeats says, without a pass
-// since, and nothing is new. New is a failure at such tasks that was overcome
-// since, a change of the scope's world by a task that succeeded since, and that
-// the action has rested: 10 minutes, twice as long after each further failure, a
-// day at most.
+// Rests returns why an action must not begin at a time, or "": it has failed in other runs as often as
+// Options.Repeats, has not passed since, and nothing is new. New is: a failure at such tasks was overcome since;
+// a task that succeeded has changed the scope's world since; or the action has rested, for 10 minutes, and twice
+// as long after each further failure, up to a day.
 func (l *Learner) Rests(k *known.Known, scope memory.Scope, run string, a *known.Action, at time.Time) string {
 	repeats := l.o.Repeats
 	if k == nil || repeats < 0 {
@@ -70,7 +64,7 @@ func (l *Learner) Rests(k *known.Known, scope memory.Scope, run string, a *known
 	}
 	last := failed[len(failed)-1]
 	until := last.At.Add(min(restMost, restFirst<<min(len(failed)-repeats, 8)))
-	// One that would rest longer failed in the future: the clock was put back since.
+	// A longer rest means that the failure lies in the future: the clock was put back.
 	changed, _ := l.changed.Get(scope)
 	if !until.After(at) || until.Sub(at) > 2*restMost || !changed.Before(last.At) {
 		return ""
@@ -80,9 +74,9 @@ func (l *Learner) Rests(k *known.Known, scope memory.Scope, run string, a *known
 		a.Worker, len(failed), last.At.UTC().Format(dateTime), last.Why, until.UTC().Format(dateTime))
 }
 
-// warn takes in what an attempt says of its action. A failure is remembered, and
-// charges the warning that was shown and did not help. A pass is remembered where
-// it overcame a failure, and credits what was shown if it came at first try.
+// warn records what an attempt shows about its action. A failure is remembered, and charges the warning that was
+// shown and did not help. A pass is remembered if it overcame a failure, and credits the warnings that were
+// shown if it came at the first try.
 func (l *Learner) warn(ctx context.Context, o *Outcome) (err error) {
 	if o.Passed && len(o.Result.Deltas) > 0 {
 		l.changed.Add(o.Scope, o.At)
@@ -94,7 +88,7 @@ func (l *Learner) warn(ctx context.Context, o *Outcome) (err error) {
 	switch {
 	case o.failed():
 		again := o.Known.Again(o.Skill, known.Quote(o.Complaint), o.Warned)
-		if o.Try == 1 { // a retry is told of its own run's failures by their complaint
+		if o.Try == 1 { // a later try has its own run's complaint
 			f.Misled = again
 		}
 		err = l.file(ctx, o, known.Event{
@@ -123,16 +117,13 @@ func (l *Learner) warn(ctx context.Context, o *Outcome) (err error) {
 	return l.bank.In(o.Scope).Feedback(ctx, f)
 }
 
-// file remembers an event, which was drawn from other memories. The same event of
-// the same attempt is noted once.
+// file remembers an event with links to the memories that it is about. The same event of the same attempt is recorded
+// once.
 func (l *Learner) file(ctx context.Context, o *Outcome, e known.Event, from []memory.ID) error {
 	d := memory.Draft{
 		Kind: memory.Failure, Trigger: o.trigger(), Content: e.Text(), Actor: o.Worker, Thread: warningThread(o.Situation),
 		At: o.Known.Since(o.At), Quotes: o.Asker(),
 		Source: memory.Source{Origin: memory.Executor, Run: o.Run, Ref: o.Action.Key() + " " + o.Key},
-	}
-	if len(strings.TrimSpace(d.Trigger)) < chunk.MinTrigger {
-		d.Trigger = "the objective is " + d.Trigger
 	}
 	for _, id := range from {
 		d.Links = append(d.Links, memory.Link{To: id})
@@ -147,12 +138,11 @@ func (l *Learner) file(ctx context.Context, o *Outcome, e known.Event, from []me
 	return err
 }
 
-// task is the outcome's task in words.
+// task returns the outcome's task as text.
 func (o *Outcome) task() string { return known.Task(o.Action.Task, o.Objective, o.Action.Inputs) }
 
-// failed reports whether the attempt says that the action does not work: a gate
-// refused it, or the worker said that it failed. One that is denied, cut off, out
-// of time or told to come back later does not.
+// failed reports whether the attempt shows that the action does not work: a gate rejected it, or the worker reported
+// a failure. Attempts that were denied, interrupted, out of time or told to come back later do not.
 func (o *Outcome) failed() bool {
 	switch {
 	case o.Passed || o.Faulty:

@@ -9,13 +9,14 @@ import (
 	"unicode/utf8"
 
 	"github.com/arc-learn/arc/internal/index"
+	"github.com/arc-learn/arc/internal/text"
 	"github.com/arc-learn/arc/memory/internal/ident"
 	"github.com/arc-learn/arc/memory/internal/table"
 	"github.com/arc-learn/arc/store"
 )
 
-// minTrigger is the number of characters below which the trigger of a Failure
-// or Pattern says too little to be found by.
+// minTrigger is how many letters the trigger of a Failure or Pattern has at least: a shorter one
+// says too little to be found by. See text.Letters.
 const minTrigger = 10
 
 // candidate is a draft that was checked and cleaned: the record that it would
@@ -79,7 +80,7 @@ func (b *Bank) clean(s Scope, d *Draft, now time.Time) (candidate, error) {
 	with := stowed{dim: uint16(len(r.Vector))}
 	c := candidate{rec: r, doc: b.document(r, with), with: with}
 	c.behind = r.Passing && len(d.Vector) == 0 && r.textSize() < table.ColdText
-	if d.Kind.learned() && utf8.RuneCountInString(strings.TrimSpace(r.Trigger)) < minTrigger {
+	if d.Kind.learned() && text.Letters(r.Trigger) < minTrigger {
 		c.rejected = fmt.Sprintf("trigger shorter than %d characters", minTrigger)
 	}
 	return c, nil

@@ -45,11 +45,12 @@ const (
 // derived from, that becomes trusted, with the draft's plan. A quarantined text
 // that is repeated stays in quarantine, however often that is.
 //
-// A Failure or Pattern whose trigger has fewer than 10 characters is Rejected,
-// without an error. The errors are ErrEmpty, ErrKind, ErrOrigin, ErrVector,
-// ErrPlan, ErrID and *store.LimitError for a bad draft, and those of the
-// store; an error that the store does not call definite leaves it open whether
-// the draft was kept, so retry with a Key.
+// A Failure or Pattern whose trigger has fewer than 10 characters is Rejected, without an error.
+// A sign of Han, Hiragana, Katakana or Hangul counts as three.
+//
+// The errors are ErrEmpty, ErrKind, ErrOrigin, ErrVector, ErrPlan, ErrID and *store.LimitError for a
+// bad draft, and those of the store; an error that the store does not call definite leaves it open
+// whether the draft was kept, so retry with a Key.
 func (s Space) Remember(ctx context.Context, d Draft) (Receipt, error) {
 	receipts, err := s.remember(ctx, []Draft{d})
 	if err != nil {

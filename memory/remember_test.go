@@ -89,9 +89,10 @@ func TestRejected(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, memory.Receipt{Disposition: memory.Rejected, Reason: "trigger shorter than 10 characters"}, r)
 	}
+	remember(t, s, memory.Draft{Kind: memory.Failure, Trigger: "支付网关超时", Content: "as long as three words"})
 	remember(t, s, memory.Draft{Kind: memory.Fact, Trigger: "short", Content: "c"})
 	remember(t, s, memory.Draft{Kind: memory.Episode, Content: "d"})
-	require.Len(t, recall(t, s, memory.Query{}), 2)
+	require.Len(t, recall(t, s, memory.Query{}), 3)
 }
 
 func TestInvalidTextIsRepaired(t *testing.T) {

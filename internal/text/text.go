@@ -91,6 +91,17 @@ func isSign(w string) bool {
 	return n == len(w) && unicode.In(r, unicode.Han, unicode.Hiragana)
 }
 
+// Letters returns how many characters a text has, without the blanks around it. A sign of Han, Hiragana,
+// Katakana or Hangul counts as three, since it says about as much as three letters.
+func Letters(s string) (n int) {
+	for _, r := range strings.TrimSpace(s) {
+		if n++; r > unicode.MaxLatin1 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul) {
+			n += 2
+		}
+	}
+	return n
+}
+
 // isSyllable reports whether w, a sign, says nothing by itself.
 func isSyllable(w string) bool {
 	r, _ := utf8.DecodeRuneInString(w)

@@ -80,6 +80,13 @@ func TestLongWordIsCut(t *testing.T) {
 	}
 }
 
+func TestLetters(t *testing.T) {
+	t.Parallel()
+	for s, n := range map[string]int{"": 0, "  fix it ": 6, "сбой": 4, "重启支付网关": 18, "결제 오류": 13, "カード": 9, "ก": 1} {
+		require.Equal(t, n, text.Letters(s), s)
+	}
+}
+
 func TestSimilarity(t *testing.T) {
 	t.Parallel()
 	sim := func(a, b string) float64 {

@@ -1,12 +1,12 @@
-// Package chunk is a plan with the conditions under which it is run again.
+// Package chunk defines chunks: plans with the conditions under which they are run again.
 //
-// [New] makes a [Chunk] of the [Case] that a [Plan] delivered, with references to the
-// inputs in the places of their values. [Chunk.Fit] holds it against another case and
-// says in words which conditions differ, and [Chunk.Bind] puts the values of that case
-// into the plan. [Unify] draws one chunk with variables from three of one shape.
+// [New] makes a [Chunk] of a [Case] and the [Plan] that delivered it: values of the inputs become
+// references in the plan. [Chunk.Fit] matches it against another case and returns the conditions
+// that differ, as text. [Chunk.Bind] puts the values of that case into the plan. [Unify] makes one
+// chunk with variables from three of one shape.
 //
-// The conditions are what the decision depended on (Laird, Rosenbloom & Newell 1986).
-// How they are compared is package template's; when a chunk may act, package learn's.
+// The conditions are what the decision depended on (Laird, Rosenbloom & Newell 1986). Package
+// template compares them; package learn decides when a chunk may act.
 package chunk
 
 import (
@@ -22,98 +22,105 @@ import (
 	"sync"
 
 	"github.com/arc-learn/arc/internal/template"
+	"github.com/arc-learn/arc/internal/text"
 	"github.com/arc-learn/arc/reason"
 )
 
-// Case is what a plan was made for, or is asked for.
+// Case is what a plan was made for, or is needed for.
 type Case struct {
 	Situation string
 	Objective string
-	// Vouched: the host has named the situation, and vouches that cases of it share a plan.
+	// Vouched: the host has named the situation, and vouches that its cases share a plan.
 	Vouched    bool
 	Inputs     json.RawMessage
 	Conditions map[string]string
 	Goals      []string // that a subgoal serves, outermost first
-	Facts      []string // of the person or project, as they are told
-	words      []string // of the Objective, once they are read
+	Facts      []string // about the person or project, as they are told
+	words      []string // of the Objective, once split
 }
 
-// MinTrigger is the length below which memory takes a trigger for noise, in bytes.
-const MinTrigger = 10
+// minTrigger is how many letters a trigger has at least: memory rejects a shorter one.
+const minTrigger = 10
 
-// Said is what a case is called: its situation, or the objective where that is shorter
-// than MinTrigger.
+// Said returns what a case is called: its situation, or the objective if the situation is too short
+// for a trigger.
 func Said(situation, objective string) string {
-	if len(strings.TrimSpace(situation)) < MinTrigger {
+	if text.Letters(situation) < minTrigger {
 		return objective
 	}
 	return situation
 }
 
-// General is what chunks of such cases are found by, whatever the words of the objective:
-// what the case is called, with the names of inputs in the places of their values where some
-// stand in it, or else the situation as the host has named it. "": neither.
+// Trigger returns what a case is called as a trigger: one that is too short gets a few words before it.
+func Trigger(said string) string {
+	if text.Letters(said) < minTrigger {
+		return "what is to be done: " + said
+	}
+	return said
+}
+
+// General returns the text by which chunks of such cases are found if the objective has other words: Said
+// with the names of inputs in place of their values if it contains some, or else the situation that the
+// host has named. "": neither.
 func (c *Case) General() string {
 	said := Said(c.Situation, c.Objective)
 	if all := template.Flatten(c.Inputs, nil); len(all) > 0 && len(all) <= maxInputs {
 		if as := quoter(all).Phrase(template.Literal(said)).Show(); as != said {
-			return trigger(as)
+			return Trigger(as)
 		}
 	}
 	if c.Vouched && c.Situation != c.Objective {
-		return trigger(said)
+		return Trigger(said)
 	}
 	return ""
 }
 
-// Plan is what delivered a case.
+// Plan is a plan that delivered a case.
 type Plan struct {
 	Approach string
 	Tasks    []reason.Task // with their workers
-	Ranked   []int         // tasks, by index, for which the plan named no such worker
-	Facts    []string      // that it names as those that it was made with
-	Said     uint64        // what the host's sources said of it, as a number; 0: nothing
-	Unfit    string        // why it must never run again; "": it may
+	Ranked   []int         // indices of tasks whose worker the plan did not name
+	Facts    []string      // facts that the reasoner named
+	Said     uint64        // digest of what the host's sources said; 0: nothing
+	Unfit    string        // why it must never fire; "": it may
 }
 
-// Chunk is a plan with its conditions, as a pattern stores it: all of them hold, or it
-// does not fire.
+// Chunk is a plan with its conditions, as a pattern stores it. It fires only if all conditions hold.
 type Chunk struct {
 	Version int `json:"version"`
-	// Situation is that of the case that made it, for a reader, with the names of
-	// inputs for their values.
+	// Situation is that of the case that made it, for people, with the names of inputs in place of their
+	// values.
 	Situation string `json:"situation"`
-	// Vouched: the host gave the situation, and vouches that cases of it share
-	// a plan.
+	// Vouched: the host has named the situation, and vouches that its cases share a plan.
 	Vouched bool `json:"vouched,omitempty"`
-	// Words are those of the situation, or else of the objective, in order. Each
-	// part is one, or a reference.
+	// Words are those of the situation, or else of the objective, in order. Each part is a word or a
+	// reference.
 	Words template.Phrase `json:"words"`
-	// Objective are the words of the objective of a vouched chunk. Another case
-	// may have others, unless there are variables in them.
+	// Objective has the words of the objective of a vouched chunk. Other cases may have other words, unless
+	// there are variables in them.
 	Objective template.Phrase `json:"objective,omitempty"`
-	// Above are the goals that a subgoal serves.
+	// Above are the goals above a subgoal.
 	Above []string `json:"above,omitempty"`
-	// Quotes are the words of the objective that stand in the plan, and Named
-	// the values that do: an objective in other words has them too.
+	// Quotes are the words of the objective that stand in the plan, Named the values that do. The objective of
+	// another case needs them too.
 	Quotes []string       `json:"quotes,omitempty"`
 	Named  []template.Ref `json:"named,omitempty"`
 	// Inputs are all values of the inputs, and Conditions those of the objective.
 	Inputs     []input           `json:"inputs,omitempty"`
 	Conditions map[string]string `json:"conditions,omitempty"`
-	// Facts are digests, in order, of the facts of the person or project that the plan was
-	// made with: those that it names or says something of.
+	// Facts are digests, in order, of the facts about the person or project from which the plan was made:
+	// those that the reasoner named, or that share a word with the plan.
 	Facts []string `json:"facts,omitempty"`
-	// Heard is when the latest was recorded of what the reasoner was told of when it made
-	// the plan again, in microseconds since 1970. 0: it was made once.
+	// Heard is when the latest fact was recorded that the reasoner knew when it last made the plan again, in
+	// microseconds since 1970. 0: it has made the plan once.
 	Heard int64 `json:"heard,omitempty"`
-	// Told is how often the plan had acted, and 1, when the reasoner was last told of what is
-	// about something else and made the plan again. 0: never.
+	// Told is one more than how often the plan had acted when the reasoner was last told of news that shares
+	// no word with it, and made the plan again. 0: never.
 	Told int `json:"told,omitempty"`
-	// Said are what the host's sources said of the plan, as numbers, when the reasoner made it.
-	// None: nothing.
+	// Said are digests of what the host's sources said each time when the reasoner made the plan. Empty:
+	// nothing.
 	Said []uint64 `json:"said,omitempty"`
-	// Variables are what is known about the words that differ from case to case.
+	// Variables describe the words that differ from case to case.
 	Variables []template.Look `json:"variables,omitempty"`
 	// Unfit says why it never fires. "": it may.
 	Unfit string `json:"unfit,omitempty"`
@@ -122,8 +129,7 @@ type Chunk struct {
 	Tasks    []Step          `json:"tasks"`
 }
 
-// version is that of chunks as they are stored. Those of before have no
-// conditions: they do not fire.
+// version is the version of stored chunks. Earlier ones have no conditions, and do not fire.
 const version = 2
 
 // Step is a task with references in it.
@@ -135,26 +141,24 @@ type Step struct {
 	Worker    string          `json:"worker,omitempty"`
 	Effect    *reason.Effect  `json:"effect,omitempty"`
 	Inputs    *template.Node  `json:"inputs,omitempty"`
-	ranked    bool            // the plan named no worker, or another
+	ranked    bool            // the plan named another worker, or none
 }
 
-// input is a value of the inputs. Its Value is left out where it makes no
-// difference.
+// input is a value of the inputs. Its Value is empty if it may differ.
 type input struct {
 	template.Leaf
-	// Quoted: the plan has references to it. Kept: it stands in the plan where it
-	// cannot be bound anew.
+	// Quoted: the plan has references to it. Kept: it stands in the plan at a place where it cannot be bound
+	// anew.
 	Quoted bool `json:"quoted,omitempty"`
 	Kept   bool `json:"kept,omitempty"`
 }
 
 func (in *input) value() template.Value { return template.Value{Kind: in.Kind, Text: in.Value} }
 
-// maxInputs is the number of values up to which inputs can be bound.
+// maxInputs is the largest number of values that inputs may have to be bound.
 const maxInputs = 1024
 
-// New makes the chunk of a case that a plan delivered by deliberation. It is the one place
-// where a plan becomes one.
+// New makes a chunk of a plan that deliberation has made and that delivered a case. No other function does.
 func New(of Case, by Plan) (*Chunk, error) {
 	c := &Chunk{
 		Version: version, Vouched: of.Vouched, Conditions: maps.Clone(of.Conditions), Above: above(of.Goals), Unfit: by.Unfit,
@@ -192,7 +196,7 @@ func New(of Case, by Plan) (*Chunk, error) {
 	return c, nil
 }
 
-// rests returns the digests of the facts that the plan was made with.
+// rests returns the digests of the facts from which the plan was made.
 func (c *Chunk) rests(of *Case, named []string) (digests []string) {
 	shares := c.Sharing(of)
 	for _, fact := range of.Facts {
@@ -204,7 +208,7 @@ func (c *Chunk) rests(of *Case, named []string) (digests []string) {
 	return slices.Compact(digests)
 }
 
-// digest stands for a fact, whose words are not kept: it may be removed.
+// digest returns a digest of a fact. Its text is not stored, since the fact may be erased.
 func digest(fact string) string {
 	sum := sha256.Sum256([]byte(strings.Join(template.Folded(fact), " ")))
 	return hex.EncodeToString(sum[:8])
@@ -237,8 +241,7 @@ func (c *Chunk) quote(q *template.Quoter) {
 	}
 }
 
-// depend notes what the plan depends on: which inputs it quotes or keeps, and which
-// words of the objective.
+// depend records what the plan depends on: which inputs it quotes or keeps, and which words of the objective.
 func (c *Chunk) depend(inputs json.RawMessage, objective, situation template.Phrase) {
 	quoted, left := c.quoted(), c.residue()
 	c.Quotes = left.Quotes(objective)
@@ -259,7 +262,7 @@ func (c *Chunk) depend(inputs json.RawMessage, objective, situation template.Phr
 		return true
 	}
 	leaves := template.Flatten(inputs, closed)
-	var paths template.Phrase // of all cases of the chunk, as its words
+	var paths template.Phrase // common to all cases of the chunk, as its words are
 	for _, l := range leaves {
 		paths = append(paths, template.Part{Text: l.Path})
 	}
@@ -267,13 +270,13 @@ func (c *Chunk) depend(inputs json.RawMessage, objective, situation template.Phr
 		in := input{Leaf: l, Quoted: quoted[l.Path]}
 		in.Kept = !in.Open && left.Keeps(in.value(), objective, situation, paths)
 		if c.Vouched && !in.Quoted && !in.Kept && in.Kind != template.Bool {
-			in.Value = "" // it may be anything
+			in.Value = "" // the value may differ
 		}
 		c.Inputs = append(c.Inputs, in)
 	}
 }
 
-// above are goals as they are compared.
+// above returns goals as they are compared.
 func above(goals []string) (out []string) {
 	for _, g := range goals {
 		out = append(out, strings.Join(template.Folded(g), " "))
@@ -294,7 +297,7 @@ func (c *Chunk) refs(fn func(template.Ref)) {
 	}
 }
 
-// quoted are the paths and variables that the tasks refer to.
+// quoted returns the paths and variables to which the tasks refer.
 func (c *Chunk) quoted() map[string]bool {
 	out := make(map[string]bool)
 	c.refs(func(r template.Ref) {
@@ -305,7 +308,7 @@ func (c *Chunk) quoted() map[string]bool {
 	return out
 }
 
-// residue is what of the plan is not bound anew.
+// residue returns what of the plan is not bound anew.
 func (c *Chunk) residue() *template.Residue {
 	var skills []string
 	for i := range c.Tasks {
@@ -331,8 +334,7 @@ func (c *Chunk) residue() *template.Residue {
 	return left
 }
 
-// Sharing returns a function that reports whether the plan of a case says something that a
-// text does, and the case does not.
+// Sharing returns a function that reports whether the plan shares a word with a text that its case does not have.
 func (c *Chunk) Sharing(of *Case) func(text string) bool {
 	left := sync.OnceValue(c.residue)
 	return func(text string) bool {
@@ -351,10 +353,10 @@ func (c *Chunk) Encode() (json.RawMessage, error) {
 	return bytes.TrimSpace(b.Bytes()), nil
 }
 
-// errNoChunk: a pattern has another kind of plan.
+// errNoChunk is the error of a pattern with another kind of plan.
 var errNoChunk = errors.New("no chunk")
 
-// Decode is the reverse of Encode. What it returns can be bound and shown.
+// Decode reads what Encode has returned. The result can be bound and shown.
 func Decode(raw json.RawMessage) (*Chunk, error) {
 	c := new(Chunk)
 	if err := json.Unmarshal(raw, c); err != nil {
@@ -376,7 +378,7 @@ func Decode(raw json.RawMessage) (*Chunk, error) {
 	return c, nil
 }
 
-// DecodeUnconditional returns a plan as patterns had it before they had conditions.
+// DecodeUnconditional reads a plan that was stored without conditions.
 func DecodeUnconditional(raw json.RawMessage) (p Plan, ok bool) {
 	var old struct {
 		Approach string
@@ -388,8 +390,8 @@ func DecodeUnconditional(raw json.RawMessage) (p Plan, ok bool) {
 	return Plan{Approach: old.Approach, Tasks: old.Tasks}, true
 }
 
-// Unnamed returns the chunk without the workers of tasks that others have done, and whether
-// there is one: which worker is for which values is the ranking's to learn.
+// Unnamed returns the chunk without the workers of tasks that other workers have done, and whether there is one:
+// which worker is for which values is for the ranking to learn.
 func (c *Chunk) Unnamed(done []reason.Task) (*Chunk, bool) {
 	n, changed := *c, false
 	n.Tasks = slices.Clone(c.Tasks)

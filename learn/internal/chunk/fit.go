@@ -10,7 +10,7 @@ import (
 	"github.com/arc-learn/arc/reason"
 )
 
-// Fit binds the chunk to a case. differs says which conditions do not hold.
+// Fit binds the chunk to a case. differs has the conditions that do not hold, as text.
 func (c *Chunk) Fit(a *Case) (b template.Binding, differs []string) {
 	differ := func(format string, args ...any) { differs = append(differs, fmt.Sprintf(format, args...)) }
 	var names []string
@@ -63,7 +63,7 @@ func (c *Chunk) Fit(a *Case) (b template.Binding, differs []string) {
 	return b, differs
 }
 
-// missing counts the facts that the plan was made with and a case is not told.
+// missing counts the facts from which the plan was made and which a case is not told.
 func (c *Chunk) missing(told []string) (n int) {
 	if len(c.Facts) == 0 {
 		return 0
@@ -87,10 +87,10 @@ func given(v string, ok bool) string {
 	return fmt.Sprintf("%q", v)
 }
 
-// bindInputs holds the inputs of a case against those of the chunk: names and types
-// are the same, and so are the values that the plan cannot be bound to. Those that
-// it does not quote may have decided what the plan is, unless the host vouches for
-// the situation; a boolean did all the same, since its other value is the opposite.
+// bindInputs matches the inputs of a case against those of the chunk. Names and types have to be the same, and so
+// have the values to which the plan cannot be bound. Values that the plan does not quote may have decided
+// it, unless the host vouches for the situation; a boolean may have even then, since its other value is the
+// opposite.
 func (c *Chunk) bindInputs(a *Case, vouched bool) (b template.Binding, differs []string) {
 	if len(c.Inputs)+len(a.Inputs)+len(c.Variables) == 0 {
 		return b, nil
@@ -112,7 +112,7 @@ func (c *Chunk) bindInputs(a *Case, vouched bool) (b template.Binding, differs [
 		v := template.Value{Kind: in.Kind, Text: in.Value}
 		switch {
 		case old == nil && in.Open:
-			continue // what is in it says so
+			continue // its members say so
 		case old == nil:
 			differ(in.Path, "is given")
 			continue
@@ -129,15 +129,15 @@ func (c *Chunk) bindInputs(a *Case, vouched bool) (b template.Binding, differs [
 		}
 	}
 	for _, in := range c.Inputs {
-		if !given[in.Path] && !in.Open && (in.Path != "" || in.Kind != template.Null) { // which earlier versions kept
+		if !given[in.Path] && !in.Open && (in.Path != "" || in.Kind != template.Null) { // stored by earlier versions
 			differ(in.Path, "%v", template.ErrAbsent)
 		}
 	}
 	return b, differs
 }
 
-// names says what of the old objective stands in the plan, and not in the new
-// objective: words, in their order, and the values that it named.
+// names returns what of the old objective stands in the plan and not in the new objective: words, in their order,
+// and the values that it named.
 func (c *Chunk) names(b *template.Binding, objective []string) string {
 	var quoted []string
 	for _, w := range objective {
@@ -172,8 +172,8 @@ func (c *Chunk) names(b *template.Binding, objective []string) string {
 	return ""
 }
 
-// turns returns each negation of an objective, and each word that may be one, with
-// how many of the words and values that the plan repeats stand before it.
+// turns returns each negation of an objective, and each word that may be one, with the number of words and values
+// before it that the plan repeats.
 func (c *Chunk) turns(words template.Phrase) (at []string) {
 	n := 0
 	for i, p := range words {
@@ -192,8 +192,8 @@ func (c *Chunk) turns(words template.Phrase) (at []string) {
 	return at
 }
 
-// Bind returns the plan for the values of a case. What cannot be bound is shown by name,
-// and the first of it is the error.
+// Bind returns the plan with the values of a case. A value that cannot be bound is shown by its name, and the first
+// such is the error.
 func (c *Chunk) Bind(b *template.Binding) (approach string, tasks []reason.Task, failed error) {
 	bound := func(p template.Phrase) string {
 		s, err := b.Text(p)

@@ -9,16 +9,16 @@ import (
 	"github.com/arc-learn/arc/internal/template"
 )
 
-// Examples is the number of chunks of one shape that make a general one.
+// Examples is how many chunks of one shape make a general one.
 const Examples = 3
 
 const (
 	maxVariables = 4   // of a general chunk
-	fixed        = 0.5 // share of its words that are no variables, at least
+	fixed        = 0.5 // least share of its words that are no variables
 )
 
-// Loose returns the chunk without the words of its objective, if none of them stands
-// in the plan: the host vouches that the situation alone decides.
+// Loose returns the chunk without the words of its objective, if none of them stands in the plan: the host vouches
+// that the situation alone decides.
 func (c *Chunk) Loose() *Chunk {
 	if len(c.Quotes)+len(c.Named) > 0 || c.Objective == nil {
 		return c
@@ -28,7 +28,7 @@ func (c *Chunk) Loose() *Chunk {
 	return &l
 }
 
-// Alike reports whether two chunks are the same besides their words and plans.
+// Alike reports whether two chunks are the same, apart from their words and plans.
 func (c *Chunk) Alike(d *Chunk) bool {
 	inputs := func(a, b input) bool {
 		if a.Quoted && b.Quoted && !a.Kept && !b.Kept {
@@ -49,15 +49,14 @@ func (c *Chunk) word(at int) *template.Part {
 	return &c.Objective[at-len(c.Words)]
 }
 
-// Joins reports whether the last of chunks is of one shape with those before.
+// Joins reports whether the last of chunks has the shape of those before.
 func Joins(cs []*Chunk) bool {
 	_, ok := columns(cs)
 	return ok
 }
 
-// columns returns where the words of chunks differ: positions that go together in
-// all of them are of one variable. It reports false if they differ too much to be
-// of one shape, or in what is no word.
+// columns returns the positions where the words of chunks differ. Positions that vary together in all chunks belong to
+// one variable. It reports false if the chunks differ too much to be of one shape, or in more than words.
 func columns(cs []*Chunk) (cols [][]int, ok bool) {
 	word := func(c *Chunk, at int) string { return template.Fold(c.word(at).Text) }
 	same := func(a, b int) bool {
@@ -87,8 +86,8 @@ next:
 	return cols, len(cols) <= maxVariables && float64(n-differ) >= fixed*float64(n)
 }
 
-// Unify draws a general chunk from chunks of one shape. A word becomes a variable
-// only where it stands in all plans at the same places: otherwise these differ.
+// Unify makes a general chunk from chunks of one shape. A word becomes a variable only if it stands in all plans at
+// the same places: otherwise the plans differ.
 func Unify(cs []*Chunk) (*Chunk, bool) {
 	if len(cs) < Examples {
 		return nil, false
@@ -139,13 +138,13 @@ func (c *Chunk) vary(cols [][]int) (*Chunk, bool) {
 	q := template.NewQuoter(sources)
 	g.Situation = q.Phrase(template.Literal(c.Situation)).Show()
 	g.quote(q)
-	g.Quotes, g.Named = nil, nil // all words are held as they are
+	g.Quotes, g.Named = nil, nil // all words have to match
 	quoted := g.quoted()
 	return &g, !slices.ContainsFunc(sources, func(s template.Source) bool { return !quoted[s.From[0]] })
 }
 
-// sameAs reports whether the plans and conditions of two chunks with variables are
-// the same: what a variable did not replace tells them apart.
+// sameAs reports whether the plans and conditions of two chunks with variables are the same, apart from the words that
+// variables replace.
 func (c *Chunk) sameAs(d *Chunk) bool {
 	core := func(c Chunk) string {
 		c.Situation, c.Words, c.Objective, c.Inputs, c.Variables, c.Heard, c.Said = "", nil, nil, nil, nil, 0, nil

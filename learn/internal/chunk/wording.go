@@ -8,25 +8,16 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/arc-learn/arc/internal/template"
 	"github.com/arc-learn/arc/internal/text"
 )
 
-// Trigger is what a chunk is found by: its situation.
-func (c *Chunk) Trigger() string { return trigger(c.Situation) }
+// Trigger returns the text by which a chunk is found: its situation.
+func (c *Chunk) Trigger() string { return Trigger(c.Situation) }
 
-// trigger is the trigger of chunks of a situation: memory takes short ones for noise.
-func trigger(situation string) string {
-	if utf8.RuneCountInString(situation) < MinTrigger {
-		return "what is to be done: " + situation
-	}
-	return situation
-}
-
-// Wording says what a chunk holds, for recall and for prompts. The number
-// in its last line keeps chunks of other conditions, and of other plans, apart.
+// Wording returns the text of a chunk, for recall and for prompts. The number in its last line distinguishes chunks of
+// other conditions and of other plans.
 func (c *Chunk) Wording() string {
 	b := append(make([]byte, 0, 200), "What worked: "...)
 	b = append(append(b, text.Line(c.Approach.Show())...), '.')
@@ -49,8 +40,8 @@ func (c *Chunk) Wording() string {
 	return string(append(b, '.'))
 }
 
-// fingerprint is a number for what the conditions are and what the tasks ask for, by any
-// worker: memory takes texts with other numbers for other lessons.
+// fingerprint returns a digest of the conditions and of the tasks without their workers: memory does not merge texts
+// with different numbers.
 func (c *Chunk) fingerprint() uint32 {
 	conditions := *c
 	conditions.Approach, conditions.Tasks, conditions.Situation = nil, slices.Clone(c.Tasks), ""
@@ -78,13 +69,13 @@ func (c *Chunk) fingerprint() uint32 {
 	}
 	raw, err := json.Marshal(conditions)
 	if err != nil {
-		return 0 // strings, numbers and maps of them: there is no error
+		return 0 // never fails for strings, numbers and maps of them
 	}
 	sum := sha256.Sum256(raw)
 	return binary.BigEndian.Uint32(sum[:])
 }
 
-// folded is a phrase with its words as they are compared.
+// folded returns a phrase with its words as they are compared.
 func folded(p template.Phrase) (out template.Phrase) {
 	for _, part := range p {
 		if part.From == nil {
