@@ -144,3 +144,43 @@ func TestNewsInABusyScope(t *testing.T) {
 		require.LessOrEqual(t, h.asked-begun, runs/5+2, n)
 	}
 }
+
+// TestNewsWhenTheClockWasPutBack: a plan hears of what is recorded after it, though the clock stood ahead
+// when the plan was made, also after a restart and in another scope that the run recalls from.
+func TestNewsWhenTheClockWasPutBack(t *testing.T) {
+	t.Parallel()
+	day := 24 * time.Hour
+	for _, ahead := range []time.Duration{0, time.Second, time.Hour, day, 29 * day, 31 * day, 3 * 365 * day} {
+		for _, scope := range []memory.Scope{"acme", "acme/team"} {
+			for _, restarts := range []bool{false, true} {
+				st, asked, now := store.NewMem(), 0, time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC).Add(ahead)
+				s := &script{decide: func(int, reason.Brief) (reason.Decision, error) {
+					asked++
+					return plan("run the deploy script for web"), nil
+				}}
+				open := func() *arc.Agent {
+					return agentOn(t, st, s.host(), &arc.Options{Now: func() time.Time { now = now.Add(time.Millisecond); return now }, Seed: 1, Maintain: -1})
+				}
+				a := open()
+				deploy := func() {
+					now = now.Add(time.Second)
+					o := arc.Objective{Text: "deploy the web service", Scope: "acme", Also: []memory.Scope{"acme/team"}}
+					require.Equal(t, arc.Delivered, run(t, a, o).Status)
+				}
+				for range 4 {
+					deploy()
+				}
+				require.Equal(t, 2, asked, "a habit")
+				now = now.Add(-ahead)
+				if restarts {
+					require.NoError(t, a.Close())
+					a = open()
+				}
+				_, err := a.In(scope).Memory().Remember(t.Context(), memory.Draft{Kind: memory.Fact, Content: "The deploy script for web is broken."})
+				require.NoError(t, err)
+				deploy()
+				require.Equal(t, 3, asked, "ahead %v, told in %s, restarts %v", ahead, scope, restarts)
+			}
+		}
+	}
+}

@@ -141,7 +141,7 @@ func (t *turn) wanted() learn.Ask {
 	o, g := &t.s.Objective, t.s.aim()
 	return learn.Ask{
 		Scope: o.Scope, Also: o.Also, Episodes: o.Episodes,
-		Situation: t.veil.Hide(g.Situation), Objective: t.veil.Hide(g.Text),
+		Situation: t.veil.Hide(g.Situation), Objective: t.veil.Hide(g.Text), At: t.a.o.Now(),
 		Case: t.situated(),
 	}
 }

@@ -3,6 +3,7 @@ package learn
 import (
 	"encoding/json"
 	"slices"
+	"time"
 
 	"github.com/arc-learn/arc/learn/internal/chunk"
 	"github.com/arc-learn/arc/memory"
@@ -49,6 +50,7 @@ type Ask struct {
 	Episodes  []memory.Scope // scopes of the same tenant with episodes
 	Situation string
 	Objective string
+	At        time.Time // when it is asked; zero: unknown
 	Case
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/arc-learn/arc/internal/text"
 	"github.com/arc-learn/arc/memory"
@@ -93,6 +94,10 @@ func generalises(r *memory.Record) (n int) {
 	return n
 }
 
+// farAhead is how far ahead of the clock a plan may be for memory to tell what is later: where the clock was put
+// back by less, what is recorded since is later all the same.
+const farAhead = 30 * 24 * time.Hour
+
 // inform keeps a chunk from firing if hits, or facts that concern it, are news: the host or a person has recorded
 // them, or vouched for them, after the plan was made last. Whether that changes the plan is for the reasoner
 // to decide.
@@ -100,6 +105,9 @@ func (l *Learner) inform(c *Chunk, r *memory.Record, hits []memory.Hit, a *Ask) 
 	c.since, c.acted = r.Known.UnixMicro(), r.Stats.Helped+r.Stats.Misled
 	if stored, err := l.decoded.chunk(r); err == nil {
 		c.since, c.told = max(c.since, stored.Heard), stored.Told
+	}
+	if !a.At.IsZero() && c.since > a.At.Add(farAhead).UnixMicro() {
+		c.Differs = append(slices.Clip(c.Differs), "the clock was put back since, so that what is new is not known")
 	}
 	for i := range hits {
 		c.heeds(&hits[i], nil) // found by its words

@@ -109,7 +109,7 @@ func (s Space) Trust(ctx context.Context, id ID) error {
 			return err
 		}
 		rec := *old
-		rec.Trusted, rec.Passing, rec.Vouched = true, false, s.b.now()
+		rec.Trusted, rec.Passing, rec.Vouched = true, false, s.b.stamp(s.scope)
 		if err := s.b.rewrite(ctx, sh, e, &rec); err != nil {
 			return err
 		}

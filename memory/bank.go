@@ -44,6 +44,7 @@ type Bank struct {
 	bodies   *lru.Cache[*table.Entry, *Record] // cold records that were read last
 	shards   sync.Map                          // Scope -> *shard
 	tenants  *tenants.Tenants                  // nil: they are all in memory
+	latest   sync.Map                          // tenant -> *atomic.Int64, see stamp
 	vectors  embedder.Embedder
 	reading  reading
 	heard    *heard.Heard // of what the store has
@@ -126,7 +127,9 @@ func (b *Bank) shardFor(s Scope) *shard {
 	if of != nil {
 		size = &of.Bytes
 	}
-	sh, there := b.shards.LoadOrStore(s, newShard(s, size))
+	own := newShard(s, size)
+	own.Made = b.latestOf(s.Tenant())
+	sh, there := b.shards.LoadOrStore(s, own)
 	if !there {
 		sh.(*shard).Arrive()
 		if of != nil {
@@ -168,6 +171,29 @@ func (b *Bank) Close() error {
 
 // now returns the time by the Bank's clock, as exactly as it is stored.
 func (b *Bank) now() time.Time { return b.o.Now().UTC().Truncate(time.Microsecond) }
+
+// maxAhead is how far ahead of the clock the latest record may be for stamp to go on behind it.
+const maxAhead = 30 * 24 * time.Hour
+
+// stamp returns the time at which a record of the scope is made or vouched for: that of the Bank's clock, or, if the
+// clock was put back, a microsecond after the latest of the tenant's records. So what is told later is later:
+// it takes the place of what was told before, and is news to the plans that were made before.
+func (b *Bank) stamp(s Scope) time.Time {
+	now, last := b.now(), time.UnixMicro(b.latestOf(s.Tenant()).Load()).UTC()
+	if ahead := last.Sub(now); ahead > 0 && ahead <= maxAhead {
+		return last.Add(time.Microsecond)
+	}
+	return now
+}
+
+// latestOf is when a record of the tenant was made or vouched for at the latest, in microseconds since 1970.
+func (b *Bank) latestOf(tenant string) *atomic.Int64 {
+	at, ok := b.latest.Load(tenant)
+	if !ok {
+		at, _ = b.latest.LoadOrStore(tenant, new(atomic.Int64))
+	}
+	return at.(*atomic.Int64)
+}
 
 // shardAt returns what is in memory of the scope with this part of keys, or nil.
 func (b *Bank) shardAt(part string) (found *shard) {

@@ -78,7 +78,7 @@ func (s Space) remember(ctx context.Context, ds []Draft) ([]Receipt, error) {
 	if err != nil {
 		return nil, err
 	}
-	now := s.b.now()
+	now := s.b.stamp(s.scope)
 	cs := make([]candidate, len(ds))
 	for i := range ds {
 		c, err := s.b.clean(s.scope, &ds[i], now)

@@ -419,3 +419,36 @@ func TestSlotOfWhoSpeaks(t *testing.T) {
 	})
 	require.ElementsMatch(t, []string{"Bergen it is", "Rome suits me"}, contents(recall(t, s, memory.Query{})))
 }
+
+// What is told later holds, though the clock was put back in between: told as a slot, without a time of its own, or
+// vouched for.
+func TestWhatIsToldLaterHoldsWhenTheClockWasPutBack(t *testing.T) {
+	t.Parallel()
+	for _, back := range []time.Duration{0, time.Millisecond, time.Hour, 29 * day} {
+		s, clock := space(t)
+		port := func(v string) memory.ID {
+			return remember(t, s, memory.Draft{
+				Kind: memory.Fact, Content: "the cache listens on port " + v, Slot: memory.Slot{Subject: "cache", Attribute: "port", Value: v},
+			})
+		}
+		clock.move(30 * day)
+		port("7000")
+		clock.move(time.Second)
+		old := port("8000")
+		clock.move(-back)
+		is := port("9000")
+		require.Equal(t, is, recall(t, s, memory.Query{Text: "which port has the cache"})[0].Record.ID, back)
+		r, err := s.Get(t.Context(), is)
+		require.NoError(t, err)
+		before, err := s.Get(t.Context(), old)
+		require.NoError(t, err)
+		require.True(t, r.Known.After(before.Known) || back == 0)
+		quarantined := remember(t, s, memory.Draft{
+			Kind: memory.Fact, Content: "the door is red", Source: memory.Source{Origin: memory.Executor}, Quotes: []memory.Source{{Origin: memory.Executor}},
+		})
+		require.NoError(t, s.Trust(t.Context(), quarantined))
+		r, err = s.Get(t.Context(), quarantined)
+		require.NoError(t, err)
+		require.False(t, r.Vouched.Before(before.Known))
+	}
+}

@@ -70,17 +70,25 @@ func TestRules(t *testing.T) {
 }
 
 func testDecayRow(t *testing.T, s memory.Space, clock *clock, rows map[string]string, want []string) {
-	names := make(map[memory.ID]string)
+	names, age, uses := make(map[memory.ID]string), make(map[string]int), make(map[string]int)
+	oldest := 0
 	for name, row := range rows {
-		var age, uses int
-		_, err := fmt.Sscanf(strings.NewReplacer(" d", "", " uses", "", " use", "", ",", "").Replace(row), "%d %d", &age, &uses)
+		var a, u int
+		_, err := fmt.Sscanf(strings.NewReplacer(" d", "", " uses", "", " use", "", ",", "").Replace(row), "%d %d", &a, &u)
 		require.NoError(t, err, row)
-		clock.move(-time.Duration(age) * day)
-		id := remember(t, s, memory.Draft{Kind: memory.Fact, Content: name})
-		used(t, s, uses, name, id)
-		clock.move(time.Duration(age) * day)
-		names[id] = name
+		age[name], uses[name], oldest = a, u, max(oldest, a)
 	}
+	for left := oldest; left >= 0; left-- { // the oldest first, as time goes on
+		for name, a := range age {
+			if a == left {
+				id := remember(t, s, memory.Draft{Kind: memory.Fact, Content: name})
+				used(t, s, uses[name], name, id)
+				names[id] = name
+			}
+		}
+		clock.move(day)
+	}
+	clock.move(-day)
 	_, err := s.Decay(context.Background())
 	require.NoError(t, err)
 	var got []string

@@ -136,10 +136,15 @@ func (e *Entry) Count(c *tally.Counts) {
 // Told is when the record was made, or its quarantine ended, the later: the beginning of time if
 // arc has derived it.
 func (e *Entry) Told() int64 {
-	switch {
-	case e.Flags&Derived != 0:
+	if e.Flags&Derived != 0 {
 		return math.MinInt64
-	case e.More == nil:
+	}
+	return e.made()
+}
+
+// made is when the record was made, or its quarantine ended, the later.
+func (e *Entry) made() int64 {
+	if e.More == nil {
 		return e.Known
 	}
 	return max(e.Known, e.More.Vouched)

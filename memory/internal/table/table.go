@@ -23,6 +23,7 @@ type Table struct {
 	*turns.Turnstile
 	Index   *index.Index
 	Vectors *vectors.Rows
+	Made    *atomic.Int64 // of the latest record of the tenant; nil: not needed
 
 	ties
 	size    *atomic.Int64        // of the tenant; nil: it does not matter
@@ -147,6 +148,11 @@ func (t *Table) put(e *Entry, d index.Doc, replaced []Leaving) bool {
 	}
 	for last := t.seq.Load(); last < e.Seq && !t.seq.CompareAndSwap(last, e.Seq); {
 		last = t.seq.Load()
+	}
+	for made := e.made(); t.Made != nil; {
+		if last := t.Made.Load(); last >= made || t.Made.CompareAndSwap(last, made) {
+			break
+		}
 	}
 	if e.Flags&Untold == 0 && e.Told() > t.told.Load() {
 		t.told.Store(e.Told()) // no two change at once
