@@ -40,6 +40,11 @@ func (x *Identity) Add(ctx context.Context, d Draft) (Fact, error) {
 			}
 		}
 		said := said
+		if d.At.IsZero() {
+			if err := x.begin(ctx, &said); err != nil {
+				return err
+			}
+		}
 		r, err := x.owner(ctx, &said)
 		if r.Stored() && said.Slot != "" && err == nil {
 			r, err = x.sayAgain(ctx, r, &said)
@@ -60,6 +65,17 @@ func (x *Identity) Add(ctx context.Context, d Draft) (Fact, error) {
 		return nil
 	})
 	return orNone(f, err)
+}
+
+// begin moves the beginning of a fact behind what was told of its slot before, if the clock is behind that.
+func (x *Identity) begin(ctx context.Context, f *Fact) error {
+	list, err := x.all(ctx)
+	for i := range list {
+		if o := &list[i].Value; o.slotKey() == f.slotKey() && !o.At.After(o.Created) {
+			f.At = after(f.At, o.Created)
+		}
+	}
+	return err
 }
 
 // sayAgain returns the fact that says f by now, where r has said it: none, where another fact

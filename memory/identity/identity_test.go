@@ -684,3 +684,31 @@ func TestSameWordsOfAnotherSlotAreAnotherFact(t *testing.T) {
 	bob := add(t, x, identity.Draft{Content: "Berlin", Category: identity.Context, Subject: "Bob", Slot: "home"})
 	require.Equal(t, "Bob", bob.Subject)
 }
+
+// What a person says later answers, though the clock was put back in between; what is to begin later does then.
+func TestLaterAnswerWhenTheClockWasPutBack(t *testing.T) {
+	for _, back := range []time.Duration{0, time.Minute, time.Hour, 400 * 24 * time.Hour} {
+		x, c := fresh(t)
+		say := func(employer string, at time.Time) {
+			_, err := x.Add(t.Context(), identity.Draft{Content: "works at " + employer, Subject: "me", Slot: "employer", At: at})
+			require.NoError(t, err)
+			c.add(time.Second)
+		}
+		answer := func(at time.Time) string {
+			views, err := x.List(t.Context(), identity.Filter{Subject: "me", Slot: "employer", At: at})
+			require.NoError(t, err)
+			return views[0].Content
+		}
+		c.add(500 * 24 * time.Hour)
+		say("Acme", time.Time{})
+		say("Initech", c.now().AddDate(3, 0, 0))
+		require.Equal(t, "works at Acme", answer(time.Time{}))
+		c.add(-back)
+		say("Globex", time.Time{})
+		require.Equal(t, "works at Globex", answer(time.Time{}), back)
+		say("Hooli", time.Time{})
+		say("Acme", time.Time{})
+		require.Equal(t, "works at Acme", answer(time.Time{}), "once more, %v", back)
+		require.Equal(t, "works at Initech", answer(c.now().AddDate(5, 0, 0)), back)
+	}
+}
