@@ -204,6 +204,13 @@ func (b *Book) rule(ctx context.Context, id, to, by, note string) (p Proposal, e
 	}
 	san := b.opts.Sanitizer
 	p.Status, p.By, p.Note, p.Decided = to, san.Sanitize(by), san.Sanitize(note), b.now()
+	if to == approved { // the last of two changes holds, though the clock was put back
+		for other, err := range b.All(ctx) {
+			if err == nil && other.Status == applied && !other.Decided.Before(p.Decided) {
+				p.Decided = other.Decided.Add(time.Microsecond)
+			}
+		}
+	}
 	return b.commit(ctx, p)
 }
 

@@ -161,6 +161,19 @@ func TestProposalsWhenTheClockIsSet(t *testing.T) {
 	again, err := ps.Propose(t.Context(), draft(50))
 	require.NoError(t, err)
 	require.Equal(t, "open", again.Status)
+	_, err = ps.Decide(t.Context(), again.ID, "approve", "bob", "yes")
+	require.NoError(t, err)
+	cl.add(-year)
+	d := draft(50)
+	d.Subject = "build"
+	later, err := ps.Propose(t.Context(), d)
+	require.NoError(t, err)
+	later, err = ps.Decide(t.Context(), later.ID, "approve", "bob", "yes")
+	require.NoError(t, err)
+	for p, err := range ps.All(t.Context()) {
+		require.NoError(t, err)
+		require.True(t, p.ID == later.ID || p.Decided.Before(later.Decided) || p.Status != "applied", "what was approved last holds")
+	}
 }
 
 func TestProposalExpires(t *testing.T) {
