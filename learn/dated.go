@@ -11,12 +11,27 @@ import (
 
 // A reasoner knows the date, and writes it where an objective says "today". Such a plan is for that day.
 
-// days matches dates in digits, and English dates with names of months.
-var days = regexp.MustCompile(`\b(?:\d{4}[-/]\d{1,2}[-/]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.](?:19|20)\d{2}|` +
-	month + ` \d{1,2}(?:st|nd|rd|th)?\b|\d{1,2}(?:st|nd|rd|th|\.)? ` + month + `)`)
+// days matches dates in digits, and dates with names of months.
+var days = regexp.MustCompile(`\b(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.](?:19|20)\d{2}|` +
+	english + ` \d{1,2}(?:st|nd|rd|th)?\b|\d{1,2}(?:st|nd|rd|th|\.)? ` + english + `|` +
+	`\d{1,2}(?:\.|er|º|°)? (?:de |di )?(?i:` + strings.Join(strings.Fields(months), "|") + `)|` +
+	`\d{1,2}\s?[月월]\s?\d{1,2}\s?[日号號일])`)
 
-const month = `(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|` +
+const english = `(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|` +
 	`Sept?(?:ember)?|Oct(?:ober)?|Nov(?:ember)?|Dec(?:ember)?)\b\.?`
+
+// months begin the names of months as they stand behind a day in other languages.
+const months = `
+janvier février mars avril mai juin juillet août septembre octobre novembre décembre enero febrero marzo abril mayo
+junio julio agosto septiembre setiembre octubre noviembre diciembre gennaio febbraio aprile maggio giugno luglio
+settembre ottobre dicembre janeiro fevereiro março maio junho julho setembro outubro novembro dezembro januar februar
+märz juni juli oktober dezember desember maart mei augustus marts maj augusti tammikuu helmikuu maaliskuu huhtikuu
+toukokuu kesäkuu heinäkuu elokuu syyskuu lokakuu marraskuu joulukuu stycznia lutego marca kwietnia czerwca lipca
+sierpnia września października listopada grudnia ledna února března dubna května června července srpna září října
+prosince ianuarie februarie martie aprilie iunie iulie septembrie octombrie noiembrie decembrie ocak şubat mart nisan
+mayıs haziran temmuz ağustos eylül ekim kasım aralık января февраля марта апреля мая июня июля августа сентября
+октября ноября декабря січня лютого березня квітня травня червня липня серпня вересня жовтня листопада грудня
+ιανουαρίου φεβρουαρίου μαρτίου απριλίου μαΐου ιουνίου ιουλίου αυγούστου σεπτεμβρίου οκτωβρίου νοεμβρίου δεκεμβρίου`
 
 // dated returns a date that a plan names and its case does not, or "".
 func (o *Outcome) dated() string {

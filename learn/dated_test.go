@@ -71,3 +71,22 @@ func TestPlanOfADayOfTheCase(t *testing.T) {
 	require.True(t, fires)
 	require.Equal(t, "send that of 2026-11-23", chunk.Tasks[0].Objective)
 }
+
+// A plan that names a day which its case does not is for that day, in any language.
+func TestPlanOfADayInOtherLanguages(t *testing.T) {
+	t.Parallel()
+	for day, is := range map[string]bool{
+		"2026-11-27": true, "27.11.2026": true, "2026.11.27": true, "November 27th": true, "27 Nov": true,
+		"27. Dezember": true, "27 décembre": true, "1er mai": true, "27 de noviembre": true, "27 listopada": true, "27 ноября": true,
+		"27 Νοεμβρίου": true, "27 Kasım": true, "27. marraskuuta": true, "2026年11月27日": true, "11月27日": true, "11월 27일": true,
+		"version 1.26": false, "27 марок": false, "27 months": false, "3月": false, "port 8080": false,
+	} {
+		o := delivered("one", "close the books")
+		o.Plan = []reason.Task{{Objective: "close the books of " + day, Skill: "edit", Worker: "fixer"}}
+		again := o
+		again.Run, again.Key, again.GoalKey = "two", "two/1", "two"
+		a := learn.Ask{Scope: scope, Situation: o.Situation, Objective: o.Objective, Case: o.Case}
+		_, ok := fires(t, a, o, again)
+		require.Equal(t, !is, ok, day)
+	}
+}

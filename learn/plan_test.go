@@ -309,6 +309,15 @@ func TestVouchedPlanIsNotThatOfTheOpposite(t *testing.T) {
 		{"restart web", "restart web", "别 restart web", false},
 		{"请 restart web", "restart web", "别 restart web", false},
 		{"请 restart web", "restart web", "请 restart web now", true},
+		{"退款订单", "退款", "不要退款订单", false},
+		{"退款订单", "退款", "取消退款订单", false},
+		{"退款订单", "退款", "退款订单", true},
+		{"注文を返金する", "注文を返金", "注文を返金しないで", false},
+		{"주문을 환불", "주문을 환불하라", "주문을 환불하지 마라", false},
+		{"คืนเงิน", "คืนเงิน", "อย่าคืนเงิน", false},
+		{"верни заказ", "верни заказ", "отмени: верни заказ", false},
+		{"erstatte web", "erstatte web", "storniere: erstatte web", false},
+		{"rembourse web", "rembourse web", "annule: rembourse web", false},
 	} {
 		vouched := learn.Case{Vouched: true}
 		var learned []learn.Outcome
@@ -595,4 +604,42 @@ func TestNamedSituationIsFoundByItsName(t *testing.T) {
 	chunk, ok := learn.Fire(p.learner.Match(found.Hits, a), nil)
 	require.True(t, ok)
 	require.Equal(t, "look up ORD-7", chunk.Tasks[0].Objective)
+}
+
+// A value stands next to signs of scripts that are written without spaces: it is bound anew there, and what is said
+// around it is the same or the plan does not fire.
+func TestPlansInScriptsWithoutSpaces(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		was, plan string
+		not       []string
+	}{
+		{"退款订单%s", "为订单%s退款", []string{"不要退款订单%s", "取消订单%s的退款", "先别给订单%s退款", "退款订单%s，但不要通知客户", "查询订单%s"}},
+		{"退款订单：%s，谢谢", "订单：%s，退款", []string{"退款订单：不%s，谢谢"}},
+		{"退款订单%s", "执行退款流程", []string{"不要退款订单%s"}},
+		{"注文%sを返金する", "注文%sを返金してください", []string{"注文%sを返金しないで"}},
+		{"주문 %s를 환불", "주문 %s를 환불하라", []string{"주문 %s를 환불하지 마라"}},
+		{"คืนเงินคำสั่งซื้อ%s", "คืนเงินคำสั่งซื้อ%sทันที", []string{"อย่าคืนเงินคำสั่งซื้อ%s"}},
+	} {
+		of := func(id string) learn.Case {
+			return learn.Case{Vouched: true, Inputs: fmt.Appendf(nil, `{"order":%q}`, id)}
+		}
+		say := func(text, id string) string { return strings.ReplaceAll(text, "%s", id) }
+		var learned []learn.Outcome
+		for _, id := range []string{"A-17", "B-4"} {
+			o := delivered(id, say(c.was, id))
+			o.Situation, o.Case = "退款一个订单", of(id)
+			o.Plan = []reason.Task{{Objective: say(c.plan, id), Skill: "edit", Worker: "fixer"}}
+			learned = append(learned, o)
+		}
+		a := learn.Ask{Scope: scope, Situation: "退款一个订单", Objective: say(c.was, "C-99"), Case: of("C-99")}
+		chunk, ok := fires(t, a, learned...)
+		require.True(t, ok, c.was)
+		require.Equal(t, say(c.plan, "C-99"), chunk.Tasks[0].Objective)
+		for _, not := range c.not {
+			a.Objective = say(not, "C-99")
+			_, ok := fires(t, a, learned...)
+			require.False(t, ok, not)
+		}
+	}
 }

@@ -27,7 +27,18 @@ ingen inga utan utom ikke ikkje aldri intet uden uten undtatt ekki aldrei ei äl
 soha nélkül nincs nigdy bez żaden żadna żadne niczego nikdy žádný žádná nic není žiadny nikdar nije nisu nemoj nemojte
 nikad nikada nikoli brez nu niciodată fără nici niciun nicio niekada nav nekad değil yok asla hayır olmadan không đừng
 chớ chưa tidak tak jangan bukan tanpa belum hindi huwag hapana ddim peidiwch gabe não nuk не нет ни нельзя никогда без
-ничего никто нечего ні немає ніколи няма никога недей недейте нико никад немој μη μην δεν δε όχι ποτέ χωρίς ούτε`)) {
+ничего никто нечего ні немає ніколи няма никога недей недейте нико никад немој μη μην δεν δε όχι ποτέ χωρίς ούτε
+storniere stornieren storno abbrechen brich widerrufe widerrufen verwerfe rückgängig annulliere unterlasse annule
+annuler annulez annulation arrête arrêter arrêtez cesse cesser interromps révoque révoquer abandonne cancela cancelar
+cancele anula anular anule detén detener deshaz deshacer revoca revocar interrumpe annulla annullare annulli ferma
+fermare interrompi revocare pare parar desfaça desfazer revogue revogar interrompa annuleer annuleren herroep staak
+avbryt avbryta avboka ångra upphäv stoppa avlys annuller annullere afbryd fortryd peruuta peruuttaa keskeytä lopeta
+tühista katkesta lõpeta anuluj anulować odwołaj cofnij wycofaj przerwij wstrzymaj zatrzymaj zruš zrušit zrušte zrušiť
+zastav přeruš otkaži otkazati poništi prekini zaustavi prekliči ustavi anulează oprește întrerupe atšauk nutrauk atcel
+iptal vazgeç durdur hủy huỷ dừng ngừng batalkan hentikan urungkan kanselahin itigil ghairi canslo отмени отменить
+отмените отмена останови остановить остановите прекрати прекратить прерви аннулируй аннулировать отзови скасуй
+скасувати скасуйте зупини зупинити припини спри откажи поништи прекини заустави ακύρωσε ακυρώστε ακύρωση σταμάτα
+σταματήστε αναίρεσε`)) {
 		all[w] = true
 	}
 	return all

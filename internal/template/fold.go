@@ -28,6 +28,9 @@ func Words(text string) []string {
 	var few [24]string // most texts have no more
 	fields := few[:0]
 	for f := range strings.FieldsSeq(text) {
+		for at := parting(f); at > 0; at = parting(f) {
+			fields, f = append(fields, f[:at]), f[at:]
+		}
 		fields = append(fields, f)
 	}
 	out := make([]string, 0, len(fields))
@@ -73,6 +76,19 @@ func Words(text string) []string {
 		out = out[:n]
 	}
 	return out
+}
+
+// parting returns where a field first goes over to or from a script that is written without spaces, or 0.
+func parting(f string) int {
+	was := false
+	for i, r := range f {
+		is := unspaced(r) || r > unicode.MaxLatin1 && strings.ContainsRune(wide, r)
+		if i > 0 && is != was {
+			return i
+		}
+		was = is
+	}
+	return 0
 }
 
 // cutMarks parts the sentence punctuation from the end of a word: of one that

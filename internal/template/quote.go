@@ -330,9 +330,20 @@ next:
 }
 
 // Values stand in a text as whole tokens: next to white space, quotes, brackets and
-// punctuation, or as a step of a path, but not inside of an identifier or a number.
+// punctuation, or as a step of a path, but not inside of an identifier or a number. A value that
+// begins or ends with another script may also stand next to a sign of one that is written without
+// spaces, or with particles behind a word: 订单A-17退款, A-17를.
 
-const around = "\"'`“”‘’«»()[]{}<>,;=|!?*&"
+const (
+	around = "\"'`“”‘’«»()[]{}<>,;=|!?*&" + wide
+	wide   = "、。，：；！？（）「」『』【】《》〈〉・" // marks of scripts without spaces
+)
+
+// unspaced reports whether r is a letter of a script that writes words without spaces around them.
+func unspaced(r rune) bool {
+	return r > unicode.MaxLatin1 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul,
+		unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
+}
 
 // opens reports whether a token may begin at i.
 func opens(s string, i int) bool {
@@ -341,6 +352,9 @@ func opens(s string, i int) bool {
 		return true
 	}
 	far, _ := utf8.DecodeLastRuneInString(s[:i-n])
+	if first, _ := utf8.DecodeRuneInString(s[i:]); unspaced(r) {
+		return !unspaced(first)
+	}
 	switch r {
 	case ',', ':':
 		return !unicode.IsDigit(far)
@@ -359,6 +373,9 @@ func closes(s string, start, i int) bool {
 		return true
 	}
 	far, _ := utf8.DecodeRuneInString(s[i+n:])
+	if end, _ := utf8.DecodeLastRuneInString(s[:i]); unspaced(r) {
+		return !unspaced(end)
+	}
 	last := i+n == len(s)
 	switch r {
 	case ',':

@@ -214,5 +214,22 @@ func (r *Residue) quotes(word string) bool {
 	if r.whole[strings.ToLower(word)] && !slices.Contains(r.skills, word) {
 		return true
 	}
-	return slices.ContainsFunc(pieces(word), func(p string) bool { return r.pieces[p] || r.numbers[p] })
+	return slices.ContainsFunc(pieces(word), func(p string) bool { return r.pieces[p] || r.numbers[p] || r.pairs(p) })
+}
+
+// pairs reports whether two signs that stand together in a piece do so in the plan: where no spaces are written
+// between words, these are not known.
+func (r *Residue) pairs(piece string) bool {
+	var last rune
+	for _, c := range piece {
+		if pair := string([]rune{last, c}); unspaced(last) && unspaced(c) {
+			for p := range r.pieces {
+				if strings.Contains(p, pair) {
+					return true
+				}
+			}
+		}
+		last = c
+	}
+	return false
 }
