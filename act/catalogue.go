@@ -1,17 +1,17 @@
 package act
 
 import (
-	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"regexp"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
-
 	"github.com/arc-learn/arc/internal/guard"
+	"github.com/arc-learn/arc/internal/strictyaml"
 	"github.com/arc-learn/arc/rank"
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/store"
@@ -76,68 +76,59 @@ func LoadActions(fsys fs.FS, name string, opts *ActionOptions) (workers []Worker
 	if err != nil {
 		return nil, fmt.Errorf("actions: %w", err)
 	}
-	// The parser is foreign code: its panics are errors.
-	if lost := guard.Call(func() { workers, err = parseActions(data, opts) }); lost != nil {
-		err = lost
-	}
-	if err != nil {
+	if workers, err = parseActions(data, opts); err != nil {
 		return nil, fmt.Errorf("actions:\n%s", lineOf.ReplaceAllString(err.Error(), name+":$1: "))
 	}
 	return workers, nil
 }
 
-// lineOf finds how a line is told by the parser, and here.
-var lineOf = regexp.MustCompile(`(?m)^(?:yaml: (?:unmarshal errors:\n)?)?\s*line (\d+): `)
+// lineOf matches the beginning of a problem.
+var lineOf = regexp.MustCompile(`(?m)^line (\d+): `)
+
+// written are the names of types as the writer of a file knows them.
+var written = strings.NewReplacer("into act.action", "as an action", "into []act.action", "as a list of actions")
 
 // parseActions returns the workers of a file, or what is wrong with it by line.
 func parseActions(data []byte, opts *ActionOptions) ([]Worker, error) {
 	var form struct{ Actions []action }
-	strict := yaml.NewDecoder(bytes.NewReader(data))
-	strict.KnownFields(true)
-	if err := strict.Decode(&form); err != nil {
-		return nil, err
-	}
-	var lines struct{ Actions []yaml.Node }
-	if err := yaml.Unmarshal(data, &lines); err != nil {
-		return nil, err
-	}
-	if len(form.Actions) == 0 {
+	doc, err := strictyaml.Decode(data, &form, written)
+	if errors.Is(err, io.EOF) {
 		return nil, errors.New("line 1: no actions")
+	} else if err != nil {
+		return nil, err
+	}
+	lines, err := strictyaml.List(doc, "actions")
+	if err == nil && len(lines) == 0 {
+		err = fmt.Errorf("line %d: no actions", doc.Line)
+	}
+	if err != nil {
+		return nil, err
 	}
 	var workers []Worker
-	var wrong []string
+	wrong := make(strictyaml.Problems)
 	seen := make(map[string]bool)
 	for i, a := range form.Actions {
+		flawed := false
 		bad := func(is bool, field, format string, args ...any) {
 			if is {
-				text := fmt.Sprintf(format, args...)
-				wrong = append(wrong, fmt.Sprintf("line %d: action %q: %s", fieldLine(&lines.Actions[i], field), a.Name, text))
+				at := cmp.Or(strictyaml.Field(lines[i], field), lines[i])
+				wrong.Add(at, fmt.Sprintf("action %q: ", a.Name)+fmt.Sprintf(format, args...))
+				flawed = true
 			}
 		}
-		before := len(wrong)
 		w := a.worker(opts, bad)
 		bad(seen[a.Name], "name", "another has this name")
 		seen[a.Name] = true
-		if len(wrong) == before { // else it would be told twice. Gates are the host's.
+		if !flawed { // else it would be told twice. Gates are the host's.
 			err := (&Options{Workers: []Worker{w}, Gates: []Gate{NoGate}}).check()
 			bad(err != nil, "", "%v", err)
 		}
 		workers = append(workers, w)
 	}
-	if wrong != nil {
-		return nil, errors.New(strings.Join(wrong, "\n"))
+	if err := wrong.Err(); err != nil {
+		return nil, err
 	}
 	return workers, nil
-}
-
-// fieldLine is the line of a field of a mapping, or of the mapping.
-func fieldLine(n *yaml.Node, field string) int {
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		if n.Content[i].Value == field {
-			return n.Content[i].Line
-		}
-	}
-	return n.Line
 }
 
 // worker is who does an action. It tells bad what is wrong with it.

@@ -175,10 +175,10 @@ func TestTemplates(t *testing.T) {
 		"inbox.yaml": file("subject: look through the inbox\npriority: 3\nskills: [mail]\ninput: {folder: in}\ntimeout: 5m\n"),
 		"empty.json": file(`{"description": "nothing"}`), "readme.md": file("no template"), "deep/x.yaml": file("subject: x"),
 		"bad.yaml": file("subjct: x"), "cron.yml": file("cron: sometimes"), "inbox.yml": file("subject: twice"),
-		"list.yaml": file("- a"), "span.yaml": file("timeout: soon"),
+		"list.yaml": file("- a"), "span.yaml": file("timeout: soon"), "two.yaml": file("subject: x\n---\nsubject: y"),
 	})
 	require.Len(t, all, 2)
-	for _, bad := range []string{"bad.yaml", "cron.yml", "inbox.yml", "list.yaml", "span.yaml"} {
+	for _, bad := range []string{"bad.yaml", "cron.yml", "inbox.yml", "list.yaml", "span.yaml", "two.yaml"} {
 		require.ErrorContains(t, err, bad)
 	}
 	q := open(t, &clock{epoch}, queue.Options{Templates: all})

@@ -12,9 +12,8 @@ import (
 	"slices"
 	"time"
 
-	"go.yaml.in/yaml/v3"
-
 	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/internal/strictyaml"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -66,9 +65,7 @@ func loadSensor(base act.Command, name string) (Sensor, error) {
 		Every, Jitter, Timeout span
 		Argv                   []string
 	}
-	strict := yaml.NewDecoder(bytes.NewReader(raw))
-	strict.KnownFields(true)
-	if err := strict.Decode(&form); err != nil {
+	if _, err := strictyaml.Decode(raw, &form, nil); err != nil && !errors.Is(err, io.EOF) {
 		return Sensor{}, fmt.Errorf("sensor.yaml: %w", err)
 	}
 	if base.Argv = form.Argv; len(form.Argv) == 0 {

@@ -43,15 +43,15 @@ echo '{"cursor": "17"}'
 		"fails/sensor.yaml": "argv: [sh, -c, 'echo HTTP 429 >&2; exit 1']", "talks/sensor.yaml": "argv: [echo, hello]",
 		"unknown/sensor.yaml": `argv: [echo, '{"subjct": "x"}']`, "slow/sensor.yaml": "timeout: 50ms\nargv: [sleep, '60']",
 		"bad/sensor.yaml": "every: 1m\nargs: [x]", "empty/sensor.yaml": "every: 1m", "span/sensor.yaml": "every: soon\nargv: [x]",
-		"negative/sensor.yaml": "every: -1s\nargv: [x]",
+		"negative/sensor.yaml": "every: -1s\nargv: [x]", "two/sensor.yaml": "argv: [x]\n---\nevery: 1h",
 	}))
 	base := act.Command{Dir: dir, Env: []string{"PATH=" + os.Getenv("PATH")}}
 	none, err := queue.LoadSensors(base)
 	require.NoError(t, err)
 	require.Empty(t, none, "what the host does not name")
-	_, err = queue.LoadSensors(base, "bad", "empty", "span", "negative", "absent", "..", "mail/../mail", "")
+	_, err = queue.LoadSensors(base, "bad", "two", "empty", "span", "negative", "absent", "..", "mail/../mail", "")
 	for _, bad := range []string{
-		`"bad": sensor.yaml: yaml: unmarshal errors:` + "\n  line 2: field args", `"empty": sensor.yaml: no argv`, `"span"`, `"negative"`, `"absent"`,
+		`"bad": sensor.yaml: line 2: field args not found`, `"two": sensor.yaml: line 2: a second document`, `"empty": sensor.yaml: no argv`, `"span"`, `"negative"`, `"absent"`,
 		`"..": no name`, `"mail/../mail": no name`, `"": no name`,
 	} {
 		require.ErrorContains(t, err, bad)

@@ -5,15 +5,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"path"
 	"strings"
 	"time"
 
-	"go.yaml.in/yaml/v3"
-
 	"github.com/arc-learn/arc/internal/guard"
 	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/internal/strictyaml"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/store"
 )
@@ -115,7 +115,7 @@ func readTemplate(fsys fs.FS, name string) (Draft, error) {
 		return Draft{}, &store.LimitError{Field: "template", Limit: maxTemplate, Got: len(raw)}
 	}
 	var any map[string]any
-	if err := yaml.Unmarshal(raw, &any); err != nil {
+	if _, err := strictyaml.Decode(raw, &any, nil); err != nil && !errors.Is(err, io.EOF) {
 		return Draft{}, err
 	}
 	if raw, err = json.Marshal(any); err != nil {

@@ -31,6 +31,7 @@ import (
 	"github.com/arc-learn/arc/contrib/anthropic"
 	"github.com/arc-learn/arc/contrib/ollama"
 	"github.com/arc-learn/arc/contrib/openai"
+	"github.com/arc-learn/arc/internal/strictyaml"
 	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/rank"
@@ -316,13 +317,8 @@ func (r *radius) UnmarshalText(text []byte) error {
 // parseConfig reads arc.yaml, in which every field has to be known.
 func parseConfig(text []byte) (*config, error) {
 	c := &config{Name: "arc", Scope: "local"}
-	d := yaml.NewDecoder(bytes.NewReader(text))
-	d.KnownFields(true)
-	if err := d.Decode(c); err != nil && !errors.Is(err, io.EOF) {
+	if _, err := strictyaml.Decode(text, c, nil); err != nil && !errors.Is(err, io.EOF) {
 		return nil, misuse("arc.yaml: %v", err)
-	}
-	if err := d.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
-		return nil, misuse("arc.yaml: a second document begins (---), which would not be read")
 	}
 	if err := cmp.Or(c.Scope, "local").Check(); err != nil {
 		return nil, misuse("arc.yaml: %v", err)

@@ -6,14 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/arc-learn/arc/internal/guard"
+	"github.com/arc-learn/arc/internal/strictyaml"
 	"github.com/arc-learn/arc/reason/goal/internal/plain"
-	"github.com/arc-learn/arc/reason/goal/internal/strictyaml"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -91,12 +90,11 @@ func parse(data []byte) ([]target, error) {
 	} else if err != nil {
 		return nil, err
 	}
-	list := strictyaml.Field(doc, "goals")
-	if list == nil || list.Kind != yaml.SequenceNode {
-		return nil, fmt.Errorf("line %d: no goals: the document needs a list under the key goals", doc.Line)
+	nodes, err := strictyaml.List(doc, "goals")
+	if err != nil {
+		return nil, err
 	}
-	isNull := func(n *yaml.Node) bool { return n.ShortTag() == "!!null" } // the parser passes over these
-	return goalsOf(all.Goals, slices.DeleteFunc(list.Content, isNull))
+	return goalsOf(all.Goals, nodes)
 }
 
 // goalsOf compiles decoded goals, whose nodes say the lines of what is wrong.
@@ -153,5 +151,4 @@ func expanded(n *yaml.Node, limit, nested int) int {
 
 // ours takes our type, which says nothing to the writer, out of what the parser
 // says.
-var ours = strings.NewReplacer(" in type goal.yamlGoal", "", "into goal.yamlGoal", "as a goal",
-	" in type struct { Goals []goal.yamlGoal }", "", "into []goal.yamlGoal", "as a list of goals")
+var ours = strings.NewReplacer("into goal.yamlGoal", "as a goal", "into []goal.yamlGoal", "as a list of goals")

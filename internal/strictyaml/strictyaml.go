@@ -1,5 +1,5 @@
-// Package strictyaml reads documents that people write: a field that is not known, or is
-// there twice, is an error, and each error has its line.
+// Package strictyaml reads documents that people write: an unknown field, a field that is there
+// twice, and a second document are errors, and each error has its line.
 package strictyaml
 
 import (
@@ -8,19 +8,30 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/arc-learn/arc/internal/guard"
 )
 
 // maxReported bounds the problems of one document that an error lists.
 const maxReported = 100
 
 // Decode decodes one document into v, and returns its top node, which has the lines. Words
-// puts what a writer understands in place of the names of types in errors. The error is
+// replaces names of Go types in errors by what a writer understands; nil: none. The error is
 // io.EOF if the document is empty.
-func Decode(data []byte, v any, words *strings.Replacer) (*yaml.Node, error) {
+func Decode(data []byte, v any, words *strings.Replacer) (top *yaml.Node, err error) {
+	// The parser is foreign code: its panics are errors.
+	if lost := guard.Call(func() { top, err = decodeOne(data, v, words) }); lost != nil {
+		return nil, lost
+	}
+	return top, err
+}
+
+func decodeOne(data []byte, v any, words *strings.Replacer) (*yaml.Node, error) {
 	d := yaml.NewDecoder(bytes.NewReader(data))
 	d.KnownFields(true)
 	if err := d.Decode(v); errors.Is(err, io.EOF) {
@@ -40,12 +51,20 @@ func Decode(data []byte, v any, words *strings.Replacer) (*yaml.Node, error) {
 	return doc.Content[0], nil
 }
 
+// goType matches where the parser names a Go type that the writer does not know.
+var goType = regexp.MustCompile(`(?m) (?:in type .*|into (?:\[\])?[a-z]\w*\.\w+)$`)
+
 // found returns what the parser has found, with its lines.
 func found(err error, words *strings.Replacer) error {
-	if te, ok := errors.AsType[*yaml.TypeError](err); ok {
-		return listed(strings.Split(words.Replace(strings.Join(te.Errors, "\n")), "\n"))
+	text, te := strings.ReplaceAll(err.Error(), "yaml: ", ""), new(yaml.TypeError)
+	if errors.As(err, &te) {
+		text = strings.Join(te.Errors, "\n")
 	}
-	return errors.New(words.Replace(strings.ReplaceAll(err.Error(), "yaml: ", "")))
+	text = strings.ReplaceAll(text, "into time.Duration", "into a duration")
+	if words != nil {
+		text = words.Replace(text)
+	}
+	return listed(strings.Split(goType.ReplaceAllString(text, ""), "\n"))
 }
 
 // Field returns the value of a field of a mapping; nil if it has none.
@@ -56,6 +75,16 @@ func Field(n *yaml.Node, name string) *yaml.Node {
 		}
 	}
 	return nil
+}
+
+// List returns the elements of the list in a field of a mapping, without nulls, which the parser skips.
+func List(n *yaml.Node, name string) ([]*yaml.Node, error) {
+	list := Field(n, name)
+	if list == nil || list.Kind != yaml.SequenceNode {
+		return nil, fmt.Errorf("line %d: no %s: the document needs a list under the key %[2]s", n.Line, name)
+	}
+	isNull := func(n *yaml.Node) bool { return n.ShortTag() == "!!null" }
+	return slices.DeleteFunc(list.Content, isNull), nil
 }
 
 // Problems are what is wrong with a document, by line. Several may stand in one line.
