@@ -720,3 +720,28 @@ func TestSince(t *testing.T) {
 		require.ElementsMatch(t, want, got)
 	})
 }
+
+// A question finds what shares a word with it in languages that add particles to words, or write no spaces between
+// them; of three facts about other things at most one is found, behind it, and far less relevant.
+func TestRecallInOtherScripts(t *testing.T) {
+	t.Parallel()
+	for ask, facts := range map[string][]string{
+		"결제 서버는 어디에 있나요?": {"결제 서버를 서울로 옮겼다", "고양이가 방에서 잔다", "점심은 김밥이다", "회의는 월요일이다"},
+		"API서버는 어디?":      {"API서버를 서울로 옮겼다", "고양이가 방에서 잔다", "점심은 김밥이다", "회의는 월요일이다"},
+		"支付网关在哪里？":        {"我们把支付网关搬到了上海", "猫在房间里睡觉", "午饭是米饭", "会议改到星期一"},
+		"サーバーはどこですか":      {"決済サーバーを東京に移した", "猫が部屋で寝ている", "昼ご飯はおにぎりです", "会議は月曜日です"},
+		"เซิร์ฟเวอร์ชำระเงินอยู่ที่ไหน": {"เราย้ายเซิร์ฟเวอร์ชำระเงินไปกรุงเทพ", "แมวนอนในห้อง", "อาหารกลางวันคือข้าว", "ประชุมวันจันทร์"},
+	} {
+		s, _ := space(t)
+		var ids []memory.ID
+		for _, f := range facts {
+			ids = append(ids, remember(t, s, memory.Draft{Kind: memory.Fact, Content: f}))
+		}
+		hits := recall(t, s, memory.Query{Text: ask})
+		require.NotEmpty(t, hits, ask)
+		require.Equal(t, ids[0], hits[0].Record.ID, ask)
+		for _, h := range hits[1:] {
+			require.Less(t, h.Score, hits[0].Score/5, "%s finds %s", ask, h.Record.Content)
+		}
+	}
+}

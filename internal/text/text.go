@@ -3,9 +3,10 @@
 // Words are those of Unicode's default segmentation (UAX #29), in lower case.
 // English ones are reduced to their stem (Porter2) unless the language is
 // [Plain]; an identifier such as
-// fooBar or foo_bar yields itself and its parts. Of Han and Hiragana each sign
-// is a term, and each two that stand together are. Function words stay in, with
-// a low weight.
+// fooBar or foo_bar yields itself and its parts. Of scripts that are written without
+// spaces (Han, Hiragana, Thai, Lao, Khmer, Myanmar) each sign is a term, and each two that
+// stand together are; of a Korean word each two syllables. Function words, signs that are no
+// Han, and pairs of Hiragana stay in, with a low weight.
 package text
 
 import (
@@ -69,13 +70,16 @@ func (l Language) Append(dst []Term, s string) []Term {
 		}
 		if w[0] >= utf8.RuneSelf && isSign(w) {
 			if sign != "" {
-				dst = append(dst, Term{Text: sign + w})
+				dst = append(dst, Term{Text: sign + w, Stop: polite[sign+w]})
 			}
 			sign = w
-			dst = append(dst, Term{Text: w, Stop: isSyllable(w)})
+			dst = append(dst, Term{Text: w, Stop: !starts(w, unicode.Han)})
 			continue
 		}
-		sign = ""
+		if sign = ""; w[len(w)-1] >= utf8.RuneSelf && strings.ContainsFunc(w, isHangul) {
+			dst = l.appendHangul(dst, fold(w))
+			continue
+		}
 		dst = append(dst, l.term(w))
 		if compound(w) {
 			dst = l.appendParts(dst, w)
@@ -84,11 +88,45 @@ func (l Language) Append(dst []Term, s string) []Term {
 	return dst
 }
 
-// isSign reports whether w is one character of a script that writes no spaces
-// between words: it counts by itself, and together with the one before it.
+// isSign reports whether w is one sign of a script that writes no spaces between words: it counts
+// together with the one before it and, of Han, by itself.
 func isSign(w string) bool {
-	r, n := utf8.DecodeRuneInString(w)
-	return n == len(w) && unicode.In(r, unicode.Han, unicode.Hiragana)
+	return starts(w, unicode.Han, unicode.Hiragana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
+}
+
+// starts reports whether w begins with a letter of one of the scripts.
+func starts(w string, scripts ...*unicode.RangeTable) bool {
+	r, _ := utf8.DecodeRuneInString(w)
+	return unicode.In(r, scripts...)
+}
+
+// polite are the pairs of Hiragana in the endings of polite sentences.
+var polite = set(`です ます でし まし した ませ せん すか ください さい くだ`)
+
+func isHangul(r rune) bool { return unicode.Is(unicode.Hangul, r) }
+
+// appendHangul appends the terms of a Korean word, which has particles at its end: each two syllables
+// that stand together, and what is no Hangul as a word.
+func (l Language) appendHangul(dst []Term, w string) []Term {
+	for w != "" {
+		n := len(w) - len(strings.TrimLeftFunc(w, isHangul))
+		if n == 0 {
+			if n = strings.IndexFunc(w, isHangul); n < 0 {
+				n = len(w)
+			}
+			dst, w = append(dst, l.term(w[:n])), w[n:]
+			continue
+		}
+		last := ""
+		for _, r := range w[:n] {
+			if last != "" || utf8.RuneCountInString(w[:n]) == 1 {
+				dst = append(dst, Term{Text: last + string(r)})
+			}
+			last = string(r)
+		}
+		w = w[n:]
+	}
+	return dst
 }
 
 // Letters returns how many characters a text has, without the blanks around it. A sign of Han, Hiragana,
@@ -100,12 +138,6 @@ func Letters(s string) (n int) {
 		}
 	}
 	return n
-}
-
-// isSyllable reports whether w, a sign, says nothing by itself.
-func isSyllable(w string) bool {
-	r, _ := utf8.DecodeRuneInString(w)
-	return unicode.Is(unicode.Hiragana, r)
 }
 
 func hasWord(w string) bool {

@@ -41,6 +41,9 @@ func TestAppend(t *testing.T) {
 		{"user's", []string{"user"}},
 		{"Käse GRÜẞE", []string{"käse", "grüße"}},
 		{"東京", []string{"東", "東京", "京"}},
+		{"서버를 API서버", []string{"서버", "버를", "api", "서버"}},
+		{"집", []string{"집"}},
+		{"น้ำมัน", []string{"น้", "น้ำ", "ำ", "ำมั", "มั", "มัน", "น"}},
 		{"Go C++ C#", []string{"go", "c", "c"}},
 		{"I", []string{"i"}},
 		{"XML", []string{"xml"}},
@@ -82,7 +85,7 @@ func TestLongWordIsCut(t *testing.T) {
 
 func TestLetters(t *testing.T) {
 	t.Parallel()
-	for s, n := range map[string]int{"": 0, "  fix it ": 6, "сбой": 4, "重启支付网关": 18, "결제 오류": 13, "カード": 9, "ก": 1} {
+	for s, n := range map[string]int{"": 0, "  fix it ": 6, "сбой": 4, "重启支付网关": 18, "결제 오류": 13, "カード": 7, "ก": 1} {
 		require.Equal(t, n, text.Letters(s), s)
 	}
 }
