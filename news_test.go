@@ -184,3 +184,28 @@ func TestNewsWhenTheClockWasPutBack(t *testing.T) {
 		}
 	}
 }
+
+// A plan that says what a fact told it fires no more once that is forgotten, in a script without spaces too.
+func TestPlanOfAForgottenFact(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ fact, objective, task string }{
+		{"the payment gateway stands in Shanghai", "restart the payment gateway", "restart the machine in Shanghai"},
+		{"支付网关在上海机房", "重启支付网关", "重启上海机房的机器"},
+		{"決済サーバーは東京にある", "決済サーバーを再起動", "東京の機械を再起動"},
+		{"결제 서버는 서울에 있다", "결제 서버를 다시 시작", "서울에서 기계를 다시 시작"},
+	} {
+		asked := 0
+		s := &script{decide: func(int, reason.Brief) (reason.Decision, error) { asked++; return plan(c.task), nil }}
+		a := agentOn(t, store.NewMem(), s.host(), &arc.Options{Now: time.Now, Seed: 1, Maintain: -1})
+		mem := a.In("acme").Memory()
+		r, err := mem.Remember(t.Context(), memory.Draft{Kind: memory.Fact, Content: c.fact})
+		require.NoError(t, err)
+		for range 4 {
+			run(t, a, arc.Objective{Text: c.objective, Scope: "acme"})
+		}
+		require.Equal(t, 2, asked, c.task)
+		require.NoError(t, mem.Forget(t.Context(), r.ID))
+		run(t, a, arc.Objective{Text: c.objective, Scope: "acme"})
+		require.Equal(t, 3, asked, c.task)
+	}
+}

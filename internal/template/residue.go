@@ -158,7 +158,7 @@ func (r *Residue) Keeps(v Value, texts ...Phrase) bool {
 func (r *Residue) Shares(text string, texts ...Phrase) bool {
 	return slices.ContainsFunc(pieces(text), func(p string) bool {
 		tells := utf8.RuneCountInString(p) > 2 || strings.Trim(p, "0123456789") == ""
-		return tells && !functionWord(p) && !explains(texts, p) && r.has(p, texts)
+		return tells && !functionWord(p) && !explains(texts, p) && r.has(p, texts) || r.pairs(p, texts)
 	})
 }
 
@@ -214,17 +214,20 @@ func (r *Residue) quotes(word string) bool {
 	if r.whole[strings.ToLower(word)] && !slices.Contains(r.skills, word) {
 		return true
 	}
-	return slices.ContainsFunc(pieces(word), func(p string) bool { return r.pieces[p] || r.numbers[p] || r.pairs(p) })
+	return slices.ContainsFunc(pieces(word), func(p string) bool { return r.pieces[p] || r.numbers[p] || r.pairs(p, nil) })
 }
 
-// pairs reports whether two signs that stand together in a piece do so in the plan: where no spaces are written
-// between words, these are not known.
-func (r *Residue) pairs(piece string) bool {
+// pairs reports whether two signs that stand together in a piece do so in the plan, and not in the texts: where no
+// spaces are written between words, these are not known.
+func (r *Residue) pairs(piece string, texts []Phrase) bool {
 	var last rune
 	for _, c := range piece {
-		if pair := string([]rune{last, c}); unspaced(last) && unspaced(c) {
+		pair := string([]rune{last, c})
+		in := func(text string) bool { return strings.Contains(text, pair) }
+		says := func(t Phrase) bool { return slices.ContainsFunc(t, func(p Part) bool { return in(p.Text) }) }
+		if unspaced(last) && unspaced(c) && !slices.ContainsFunc(texts, says) {
 			for p := range r.pieces {
-				if strings.Contains(p, pair) {
+				if in(p) {
 					return true
 				}
 			}
