@@ -8,20 +8,19 @@ import (
 	"github.com/arc-learn/arc/memory/internal/succession"
 )
 
-// Similarities from which on two records say the same.
+// The least similarities of two records that say the same.
 const (
 	mergeSimilarity       = 0.85 // Remember
 	sameSimilarity        = 0.95 // Remember, of Facts in the same words, articles aside
 	consolidateSimilarity = 0.9  // Consolidate
 )
 
-// maxVariants is the number of variants that a record keeps. After that, a
-// near-duplicate in other words is a record of its own, and the source of one
-// in the same words is not noted.
+// maxVariants is the number of variants that a record keeps. After that, a near-duplicate in
+// other words becomes a record of its own, and the source of one in the same words is dropped.
 const maxVariants = 16
 
-// maxApart is the number of records from which a record is known to stay apart.
-// One that has so many is not tried any more, until its texts change.
+// maxApart bounds the records that a record is known to stay apart from. A record that has so
+// many is not tried again until its texts change.
 const maxApart = 32
 
 // takes reports whether the near-duplicate r can become part of old.
@@ -38,9 +37,9 @@ func takes(old, r *Record) bool {
 	return old.size()+r.size() <= MaxRecord
 }
 
-// duplicates reports whether a near-duplicate says the same, and comes by the
-// same phrases. Facts say the same in the same words, of one Actor, slot and
-// value. A near-duplicate of a Failure or Pattern does: both texts are kept.
+// duplicates reports whether a near-duplicate says the same and has the same phrases. Facts say
+// the same in the same words, with the same Actor, slot and value. A near-duplicate of a Failure
+// or Pattern always does: the record keeps both texts.
 func duplicates(old, r *Record) bool {
 	if !slices.Equal(old.Triggers, r.Triggers) {
 		return false
@@ -49,8 +48,8 @@ func duplicates(old, r *Record) bool {
 		succession.SaysSame(old.Trigger, r.Trigger) && succession.SaysSame(old.Content, r.Content)
 }
 
-// kindred reports whether two texts are trusted alike, of whom arc has derived
-// both or neither, and Revoke would follow what r was derived from.
+// kindred reports whether two texts have the same trust, arc has derived both or neither, and
+// Revoke would follow what r was derived from.
 func kindred(old, r *Record) bool {
 	if old.Trusted != r.Trusted || !slices.Equal(old.Quotes, r.Quotes) || !old.Trusted && !alikeDerived(old, r) {
 		return false
@@ -65,9 +64,9 @@ func alikeDerived(a, b *Record) bool {
 	return (a.Source.Origin == Derived) == (b.Source.Origin == Derived)
 }
 
-// supports reports whether r is an outcome that says in the same words what old
-// says: it adds a use, and neither a text nor a plan. Old stands without what r
-// was derived from. What one user's runs have derived, another's do not support.
+// supports reports whether r is an outcome that says in the same words what old says: it adds a
+// use, and neither a text nor a plan. Old stands without what r was derived from. Outcomes of one
+// user's runs do not support those of another's.
 func supports(old, r *Record) bool {
 	derived := old.Trusted || old.Source.Origin == Derived && old.asker() == r.asker()
 	return derived && r.Source.Origin == Derived && alikeToTheLetter(old, r) && (len(old.Plan) > 0 || len(r.Plan) == 0)
@@ -77,10 +76,9 @@ func alikeToTheLetter(old, r *Record) bool {
 	return old.Trigger == r.Trigger && old.Content == r.Content
 }
 
-// confirms reports whether r makes the quarantined record old trusted: a trusted
-// outcome that says exactly the same. It comes from a run and a source that none
-// of old's texts comes from, and was derived neither from old nor from what old
-// was derived from.
+// confirms reports whether r ends the quarantine of old: r is a trusted outcome in exactly the
+// same words. It comes from a run and a source that no text of old comes from, and was derived
+// neither from old nor from what old was derived from.
 func confirms(old, r *Record) bool {
 	if old.Trusted || !r.Trusted || r.Source.Origin != Derived || !alikeToTheLetter(old, r) {
 		return false
@@ -99,7 +97,7 @@ func variantOf(old, r *Record) Variant {
 	return Variant{Source: r.Source, At: r.At, Trigger: r.Trigger, Content: r.Content}.in(old)
 }
 
-// in returns v as a variant of r: without texts that are r's.
+// in returns v as a variant of r: without texts that equal r's.
 func (v Variant) in(r *Record) Variant {
 	if v.Trigger == r.Trigger && v.Content == r.Content {
 		v.Trigger, v.Content = "", ""
@@ -147,8 +145,8 @@ func absorb(old, r *Record) *Record {
 	return &n
 }
 
-// joined returns the record that stays with the other as part of it, or nil if
-// that would be too large, or were revoked by other sources than the two are.
+// joined returns the record that stays, with the other as part of it. It is nil if that would be
+// too large, or Revoke would remove it by other sources than the two.
 func joined(stays, goes *Record) *Record {
 	links, ok := joinedLinks(stays, goes)
 	if !ok || !slices.Equal(stays.Quotes, goes.Quotes) || !stays.Trusted && !alikeDerived(stays, goes) {
@@ -171,9 +169,9 @@ func joined(stays, goes *Record) *Record {
 	return &n
 }
 
-// joinedLinks returns the links of two records that become one: those of both,
-// less those between the two. It reports false if they were derived from
-// different records, or one from the other and by another Source.
+// joinedLinks returns the links of two records that become one: those of both without those
+// between the two. It reports false if they were derived from different records, or one from the
+// other with another Source.
 func joinedLinks(stays, goes *Record) (links []Link, ok bool) {
 	within := func(l Link) bool { return l.To == stays.ID || l.To == goes.ID }
 	missing := func(l Link, in []Link) bool { return !within(l) && !slices.Contains(in, l) }
@@ -199,7 +197,7 @@ func apart(a, b *Record) bool {
 	return slices.Contains(a.apart, mark) || slices.Contains(b.apart, mark)
 }
 
-// apartMark names two records with their texts, in either order.
+// apartMark names two records with their texts, the same in either order.
 func apartMark(a, b *Record) uint64 {
 	if a.ID > b.ID {
 		a, b = b, a
@@ -215,9 +213,8 @@ func apartMark(a, b *Record) uint64 {
 	return binary.BigEndian.Uint64(sum[:])
 }
 
-// without returns r less what came from src, nil if that changes nothing, and
-// whether anything is left. If the record's own text goes, that of the first
-// variant that stays takes its place.
+// without returns r without what came from src, nil if that changes nothing, and whether a text
+// is left. If the record's own text goes, that of the first variant that stays takes its place.
 func without(r *Record, src Source) (rec *Record, left bool) {
 	own := src.coversOf(r.Source, r.Actor)
 	covers := func(v Variant) bool { // who says a Fact again is its Actor
@@ -249,7 +246,7 @@ func without(r *Record, src Source) (rec *Record, left bool) {
 	return &n, true
 }
 
-// coversOf reports whether the source means the record's own text.
+// coversOf reports whether src covers a record's own text, from a source and an actor.
 func (src Source) coversOf(from Source, actor string) bool {
 	if src.covers(from) {
 		return true

@@ -13,15 +13,14 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// Amended is a record as it was read, and what it becomes. The zero Was says that
-// there was none, the zero Is that it goes.
+// Amended is a change of a record: as it was read, and as it is to be. The zero Was stands
+// for no record, the zero Is for its removal.
 type Amended struct{ Was, Is Record }
 
-// Amend changes records to the letter, in one commit that keeps all changes or none.
-// It is for a package that keeps records of a shape of its own in a Space, under IDs
-// of its own, as memory/identity does: nothing is sanitised, merged or superseded.
-// The error is store.ErrConflict where the Plan of a record is not that of Was any
-// more: read it again.
+// Amend writes records as they are given, in one commit that keeps all changes or none. It is
+// for a package that keeps records of its own shape in a Space, under IDs of its own, as
+// memory/identity does: nothing is sanitised, merged or superseded. The error is
+// store.ErrConflict if the Plan of a record differs from that of Was: read the record again.
 func (s Space) Amend(ctx context.Context, changes ...Amended) error {
 	done, err := s.ready(ctx)
 	defer done()
@@ -97,8 +96,8 @@ func (b *Bank) amend(ctx context.Context, sh *shard, c *Amended) (ops []store.Op
 	return ops, err
 }
 
-// Trust ends the quarantine of a record: the host, or a person whom it asked,
-// vouches for the text. It is on disk when Trust returns, and idempotent.
+// Trust ends the quarantine of a record: the host, or a person whom it asked, vouches for the
+// text. The change is on disk when Trust returns. It is idempotent.
 func (s Space) Trust(ctx context.Context, id ID) error {
 	return s.change(ctx, "trust", id, func(sh *shard, e *table.Entry) error {
 		if e.Flags&(table.Quarantined|table.Passing) == 0 {
@@ -118,16 +117,15 @@ func (s Space) Trust(ctx context.Context, id ID) error {
 	})
 }
 
-// Supersede says that one record replaces another: from its At on, a recall
-// gives the place of the old one to it. Query.At, Query.Known and All find the old
-// one. It is on disk when Supersede returns, and idempotent: a link of the record
-// with the Rel "supersedes", which a Draft may bring as well. From quarantine a record
-// replaces nothing that is trusted: Trust it as well.
+// Supersede says that one record replaces another: from the At of by on, a recall puts it in
+// the place of old. Query.At, Query.Known and All find the old one. The change is on disk when
+// Supersede returns. It is idempotent, and is a link of the record with the Rel "supersedes",
+// which a Draft may have as well. A record in quarantine replaces no trusted one: Trust it too.
 //
-// It takes back what was said before: where old has replaced by, itself or through others that
-// it has replaced, the link to by goes in the same commit, so that by holds again. After
-// Supersede(a, b) and Supersede(b, c), Supersede(c, a) leaves a, which replaces c, which
-// replaces b. What replaces a later value of its Slot holds until another is told.
+// Supersede undoes what contradicts it. If old has replaced by, directly or through others, the
+// same commit removes the link that replaces by, so that by holds again. After Supersede(a, b)
+// and Supersede(b, c), Supersede(c, a) leaves a, which replaces c, which replaces b. A record
+// that replaces a later value of its Slot holds until another value is told.
 func (s Space) Supersede(ctx context.Context, old, by ID) error {
 	return s.change(ctx, "supersede", by, func(sh *shard, e *table.Entry) error {
 		_, o, err := s.lookup(old)

@@ -30,8 +30,8 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// Bank holds the memories of all scopes of a store, in memory as well as on
-// disk. It may be used concurrently. Close it before the store.
+// Bank holds the memories of all scopes of a store, in memory and on disk. It may be used
+// concurrently. Close it before the store.
 type Bank struct {
 	st       store.Store
 	w        *flush.Writer
@@ -51,23 +51,22 @@ type Bank struct {
 	closed   atomic.Bool
 }
 
-// shard is a scope of a Bank: its records in memory, where they are in the store, and whose turn it
-// is to change them.
+// shard is a scope of a Bank: its records in memory, their place in the store, and the locks of
+// those who change them.
 type shard struct {
 	*table.Table
 	scope Scope
 	at    stored.Place
 
-	// edit is for a change of records that exist: the caller holds it from
-	// reading them until the change is in the store and in memory. Remember
-	// holds claims instead for new records, so that many share a commit.
+	// edit guards changes of records that exist. The caller holds it from reading them until the
+	// change is in the store and in memory. New records are under the claims of Remember instead,
+	// so that many share a commit.
 	edit   sync.Mutex
 	claims turns.Claims
-	// passing are the passing Episodes, the oldest first; nil: not known yet. It
-	// belongs to edit.
+	// passing has the passing Episodes, the oldest first; nil: not known yet. edit guards it.
 	passing []ident.Key
-	// doubt are the latest new records whose commit failed, and which may be in the store
-	// all the same: maxDoubt at most. It belongs to edit; doubts says that there are some.
+	// doubt has the latest new records, at most maxDoubt, whose commit failed but which the store may
+	// have. edit guards it; doubts says that there are some.
 	doubt  []ID
 	doubts atomic.Bool
 
@@ -82,11 +81,11 @@ func newShard(s Scope, size *atomic.Int64) *shard {
 // entry returns the record that the id leads to, or nil.
 func (sh *shard) entry(id ID) *table.Entry { return sh.Find(ident.Of(id)) }
 
-// key is where a part of a record is in the store.
+// key is the key of a part of a record in the store.
 func (sh *shard) key(part string, id ID) string { return sh.at.Key(part, string(id)) }
 
-// unqueue takes a record that goes, or stays for good, from the passing ones. The
-// caller holds edit.
+// unqueue takes a record that is removed, or stays for good, from the passing ones. The caller
+// holds edit.
 func (sh *shard) unqueue(e *table.Entry) {
 	if e.Flags&table.Passing != 0 {
 		sh.passing = slices.DeleteFunc(sh.passing, func(k ident.Key) bool { return k == e.Key })
@@ -110,14 +109,14 @@ func (sh *shard) passed() []ident.Key {
 // maxPassing is the number of passing Episodes of a scope.
 const maxPassing = 256
 
-// shard returns what is in memory of a scope, or nil.
+// shard returns the shard of a scope that is in memory, or nil.
 func (b *Bank) shard(s Scope) *shard {
 	sh, _ := b.shards.Load(s)
 	known, _ := sh.(*shard) // nil if there is none
 	return known
 }
 
-// shardFor returns what is in memory of a scope, which it makes if need be.
+// shardFor returns the shard of a scope. It makes one if there is none.
 func (b *Bank) shardFor(s Scope) *shard {
 	if sh := b.shard(s); sh != nil {
 		return sh
@@ -139,7 +138,7 @@ func (b *Bank) shardFor(s Scope) *shard {
 	return sh.(*shard)
 }
 
-// evict takes a scope out of memory, and says when it was changed last.
+// evict takes a scope out of memory, and returns when it was changed last.
 func (b *Bank) evict(scope string) (changed int64, there bool) {
 	sh, there := b.shards.LoadAndDelete(Scope(scope))
 	if there {
@@ -150,7 +149,7 @@ func (b *Bank) evict(scope string) (changed int64, there bool) {
 
 func nothing() {}
 
-// Flush writes the counters that are in memory only, and waits for it.
+// Flush writes the counters that are in memory only. It returns when they are on disk.
 func (b *Bank) Flush(ctx context.Context) error {
 	if b.closed.Load() {
 		return store.ErrClosed
@@ -158,9 +157,9 @@ func (b *Bank) Flush(ctx context.Context) error {
 	return b.w.Flush(ctx)
 }
 
-// Close writes the counters that are in memory only, and ends the embedding of
-// what waits for it. The Bank's methods return store.ErrClosed from then on. It
-// does not close the store, and is idempotent.
+// Close writes the counters that are in memory only, and stops embedding and extracting. The
+// Bank's methods return store.ErrClosed from then on. Close does not close the store, and is
+// idempotent.
 func (b *Bank) Close() error {
 	b.closed.Store(true)
 	b.heard.Close()
@@ -169,15 +168,16 @@ func (b *Bank) Close() error {
 	return b.w.Close()
 }
 
-// now returns the time by the Bank's clock, as exactly as it is stored.
+// now returns the time by the Bank's clock, in the precision in which it is stored.
 func (b *Bank) now() time.Time { return b.o.Now().UTC().Truncate(time.Microsecond) }
 
-// maxAhead is how far ahead of the clock the latest record may be for stamp to go on behind it.
+// maxAhead bounds how far the latest record may be ahead of the clock for stamp to follow it.
 const maxAhead = 30 * 24 * time.Hour
 
-// stamp returns the time at which a record of the scope is made or vouched for: that of the Bank's clock, or, if the
-// clock was put back, a microsecond after the latest of the tenant's records. So what is told later is later:
-// it takes the place of what was told before, and is news to the plans that were made before.
+// stamp returns the time for a record of the scope that is made or vouched for now: that of the
+// Bank's clock or, if the clock was put back, a microsecond after the latest of the tenant's
+// records. So a later statement has a later time: it takes the place of the earlier one, and is
+// news to plans that were made before.
 func (b *Bank) stamp(s Scope) time.Time {
 	now, last := b.now(), time.UnixMicro(b.latestOf(s.Tenant()).Load()).UTC()
 	if ahead := last.Sub(now); ahead > 0 && ahead <= maxAhead {
@@ -186,7 +186,8 @@ func (b *Bank) stamp(s Scope) time.Time {
 	return now
 }
 
-// latestOf is when a record of the tenant was made or vouched for at the latest, in microseconds since 1970.
+// latestOf is the latest time at which a record of the tenant was made or vouched for, in
+// microseconds since 1970.
 func (b *Bank) latestOf(tenant string) *atomic.Int64 {
 	at, ok := b.latest.Load(tenant)
 	if !ok {
@@ -195,7 +196,7 @@ func (b *Bank) latestOf(tenant string) *atomic.Int64 {
 	return at.(*atomic.Int64)
 }
 
-// shardAt returns what is in memory of the scope with this part of keys, or nil.
+// shardAt returns the shard of the scope with this part of keys, or nil if it is not in memory.
 func (b *Bank) shardAt(part string) (found *shard) {
 	if sh := b.shard(Scope(part)); sh != nil || !strings.HasPrefix(part, stored.LongMark) {
 		return sh
@@ -209,14 +210,14 @@ func (b *Bank) shardAt(part string) (found *shard) {
 	return found
 }
 
-// scratch is memory that recalls use again.
+// scratch is memory that recalls reuse.
 type scratch struct {
 	search.Search
 	terms  []text.Term // of the query
 	shards []*shard    // of Query.Tables, in their order
 }
 
-// release keeps no record alive, nor anything of the caller's.
+// release gives the scratch back, without references to records and to what is the caller's.
 func (b *Bank) release(sc *scratch) {
 	sc.Forget()
 	clear(sc.terms)
@@ -231,7 +232,8 @@ func (b *Bank) check(ctx context.Context) error {
 	return store.CheckContext(ctx)
 }
 
-// exhaust calls next until there is nothing to do or it has failed, without waiting for run.
+// exhaust calls next until it has nothing to do or fails. It does not wait for the goroutine
+// that does so behind.
 func (b *Bank) exhaust(ctx context.Context, verb string, next func(context.Context) (int, error)) error {
 	for n := 1; n > 0; {
 		err := b.check(ctx)
@@ -245,7 +247,7 @@ func (b *Bank) exhaust(ctx context.Context, verb string, next func(context.Conte
 	return nil
 }
 
-// cleaned is an error that may quote a host's secrets, without them.
+// cleaned is an error of a host, which may quote secrets, without these.
 type cleaned struct {
 	text string
 	err  error
@@ -253,8 +255,8 @@ type cleaned struct {
 
 func (c *cleaned) Error() string { return c.text }
 
-// Unwrap lets callers find the cause, with all that it says.
+// Unwrap lets callers find the cause, whose text is not sanitised.
 func (c *cleaned) Unwrap() error { return c.err }
 
-// Latest is the revision of all that was acknowledged before a call, at whichever Bank.
+// Latest stands for the revision of all that any Bank has acknowledged before the call.
 const Latest store.Revision = math.MaxUint64

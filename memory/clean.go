@@ -15,12 +15,12 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// minTrigger is how many letters the trigger of a Failure or Pattern has at least: a shorter one
+// minTrigger is the least number of letters in the trigger of a Failure or Pattern: a shorter one
 // says too little to be found by. See text.Letters.
 const minTrigger = 10
 
-// candidate is a draft that was checked and cleaned: the record that it would
-// be. The ID is set if the draft has a Key.
+// candidate is a draft that was checked and cleaned, as the record that it would be. The ID is
+// set if the draft has a Key.
 type candidate struct {
 	rec      *Record
 	doc      index.Doc // of rec
@@ -31,8 +31,7 @@ type candidate struct {
 	record, vector store.Op
 }
 
-// clean checks the draft against the limits, sanitises it, and returns what
-// would be kept.
+// clean checks the draft against the limits, sanitises it, and returns the record to keep.
 func (b *Bank) clean(s Scope, d *Draft, now time.Time) (candidate, error) {
 	if err := d.check(); err != nil {
 		return candidate{}, err

@@ -12,9 +12,9 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// Draft is a memory that is to be kept. Texts are sanitised and invalid UTF-8
-// in them is replaced before anything else happens. Key, Actor and Thread have
-// at most 256 bytes each.
+// Draft is a memory to be kept. Its texts are sanitised, and invalid UTF-8 in them is
+// replaced, before anything else happens. Key, Actor and Thread have at most 256 bytes
+// each.
 type Draft struct {
 	Kind    Kind      // required
 	Trigger string    // when it applies; Episode and Fact need none
@@ -29,15 +29,15 @@ type Draft struct {
 	Vector  []float32 // of the texts; nil: Options.Embedder makes it, if any
 	Slot    Slot      // what it states, which hides another value of an earlier At
 
-	// Triggers are phrases for Query.Triggered: at most MaxLinks, of 256 bytes each. A run
-	// of an arc.Agent is told first of what has one in its objective or situation.
+	// Triggers are phrases for Query.Triggered: at most MaxLinks, of 256 bytes each. If one
+	// is in the objective or situation of a run, arc.Agent tells the run this record first.
 	Triggers []string
 	Plan     json.RawMessage // run when a Pattern fires; memory does not read it
-	// Passing marks an Episode that is one of many and of use for a while, such as
-	// how a run ended. It states no slots, and is visible at once. Below 4 KiB and
-	// without a Vector it is written with the next group, as Feedback is. It gives
-	// way to the 256th after it, and Decay removes it once it is unused, unless
-	// Trust has vouched for it. Other kinds do not pass.
+	// Passing marks an Episode that is one of many and of use for a while, such as how a run
+	// ended. It states no slots, and is visible at once. Below 4 KiB and without a Vector, the
+	// Bank writes it with the next group, as it does Feedback. It is removed by the 256th after
+	// it, or by Decay once it is unused, unless Trust has vouched for it. Other kinds do not
+	// pass.
 	Passing bool
 }
 
@@ -61,14 +61,14 @@ const (
 	Rejected     Disposition = "rejected"     // not kept, for Reason
 )
 
-// Receipt says what became of a Draft. ID is the record that holds it, empty
-// if it was rejected; Into is the same if the record was there before.
+// Receipt says what became of a Draft. ID is the record that holds it, empty if the draft
+// was rejected. Into is the same ID if the record was there before.
 type Receipt struct {
 	ID          ID
 	Disposition Disposition
 	Into        ID
 	Reason      string
-	// Revision is that by which the record is in the store, for Query.After, if the Bank is
+	// Revision is a revision of the store that has the record, for Query.After, if the Bank is
 	// Shared. 0: it is not known, as of a passing Episode.
 	Revision store.Revision
 }
@@ -116,5 +116,5 @@ func (d *Draft) check() error {
 	return cmp.Or(err, vectors.Check(d.Vector))
 }
 
-// forgotten is what a draft gets that is delivered again.
+// forgotten is the reason of a draft that is delivered again after Forget.
 var forgotten = Receipt{Disposition: Rejected, Reason: "forgotten"}

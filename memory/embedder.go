@@ -33,16 +33,15 @@ func (b *Bank) checkQueryVector(x []float32) error {
 	return nil
 }
 
-// Embed embeds what has no vector yet, without waiting for the Bank to do so
-// behind, and returns when all is done or the Embedder has failed. It is for
-// hosts that have just stored much, and for tests; without an Embedder it does
-// nothing.
+// Embed embeds the records that have no vector yet. It returns when all have one, or with the
+// error of the Embedder. The Bank does the same behind: Embed is for tests, and for hosts that
+// have just stored much. Without an Embedder it does nothing.
 func (b *Bank) Embed(ctx context.Context) error { return b.exhaust(ctx, "embed", b.embedNext) }
 
-// What is embedded at once has so many bytes, or is one text.
+// A batch has at most so many bytes, or is one text.
 const batchBytes = 256 << 10
 
-// embedNext embeds the next records that wait, and returns how many they were.
+// embedNext embeds the next records that wait, and returns their number.
 func (b *Bank) embedNext(ctx context.Context) (int, error) {
 	v := &b.vectors
 	if !v.Works() {
@@ -67,7 +66,7 @@ func (b *Bank) embedNext(ctx context.Context) (int, error) {
 	return len(next), err
 }
 
-// waiting is a record that is being embedded.
+// waiting is a record without a vector.
 type waiting struct {
 	e    *table.Entry
 	text string
@@ -94,8 +93,8 @@ func (b *Bank) embedThese(ctx context.Context, sh *shard, next []waiting) error 
 	return nil
 }
 
-// nextWaiting returns the next batch, of one shard, which stays in memory until done is called.
-// The caller has the turn.
+// nextWaiting returns the next batch, of one shard, which stays in memory until the caller calls
+// done. The caller has the turn.
 func (b *Bank) nextWaiting(ctx context.Context) (sh *shard, next []waiting, done func(), err error) {
 	for {
 		scope, size, ok := b.vectors.Next()
@@ -154,8 +153,8 @@ func (b *Bank) waitingIn(ctx context.Context, sh *shard, size int) ([]waiting, e
 	}
 }
 
-// keepVector makes a vector visible, and has it written behind: one that is
-// lost in a crash is made again.
+// keepVector makes a vector visible, and leaves it to be written behind: one that a crash loses is
+// made again.
 func (b *Bank) keepVector(ctx context.Context, sh *shard, w waiting, x []float32) error {
 	sh.edit.Lock()
 	defer sh.edit.Unlock()

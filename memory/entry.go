@@ -16,7 +16,7 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// stowed is what is kept with a Record and not in it.
+// stowed is what the store keeps with a Record and hosts do not see.
 type stowed struct {
 	seq uint32 // as in table.Entry
 	dim uint16 // of the vector, which has a key of its own; 0: none
@@ -24,8 +24,8 @@ type stowed struct {
 
 func stowedWith(e *table.Entry) stowed { return stowed{e.Seq, e.Dim} }
 
-// rest is what a record has that only hosts see, where it has any of it. A cold record has
-// neither variants nor a plan here.
+// rest has the fields that only hosts read and few records have. A cold record has neither
+// variants nor a plan here.
 type rest struct {
 	links    []Link
 	quotes   []Source
@@ -40,7 +40,7 @@ func (k Kind) flag() table.Flags { return 1 << slices.Index(kinds[:], k) }
 
 func kindOf(e *table.Entry) Kind { return kinds[bits.TrailingZeros16(uint16(e.Flags&table.Kinds))] }
 
-// newEntry returns r as it is kept in memory. It has no row yet.
+// newEntry returns r in the form that memory keeps. It has no row yet.
 func newEntry(r *Record, s stowed, c *tally.Counts, rev store.Revision) *table.Entry {
 	e := &table.Entry{
 		Key: ident.Of(r.ID), Actor: table.Intern(r.Actor), Thread: table.Intern(r.Thread),
@@ -66,7 +66,7 @@ func newEntry(r *Record, s stowed, c *tally.Counts, rev store.Revision) *table.E
 	return e
 }
 
-// moreOf returns what few records have, nil if r has none of it.
+// moreOf returns the fields of r that few records have; nil if it has none of them.
 func moreOf(r *Record, e *table.Entry) *table.More {
 	some := len(r.Links) + len(r.Quotes) + len(r.Variants) + len(r.Plan) + len(r.Triggers) + len(r.apart)
 	if some == 0 && r.Slot == (Slot{}) && r.Vouched.IsZero() && !e.Key.Foreign() {
@@ -111,8 +111,8 @@ func linksOf(e *table.Entry) []Link {
 	return e.More.Rest.(*rest).links
 }
 
-// fill writes the record of e to r, which has nothing of its own then, but not the
-// texts of one that is cold, the vector, the ID and the Scope.
+// fill writes the record of e to r, without the texts of a cold one, the vector, the ID and the
+// Scope. It shares its slices with e.
 func fill(e *table.Entry, r *Record) {
 	r.Kind, r.Trusted, r.Repaired = kindOf(e), e.Flags.Trusted(), e.Flags&table.Repaired != 0
 	r.Passing = e.Flags&table.Passing != 0
@@ -138,13 +138,13 @@ func sourceOf(e *table.Entry) Source {
 
 func micros(us int64) time.Time { return time.UnixMicro(us).UTC() }
 
-// document returns what is indexed of r.
+// document returns the document to index for r.
 func (b *Bank) document(r *Record, s stowed) index.Doc {
 	d, _ := b.appendDocument(make([]text.Term, 0, (len(r.Trigger)+len(r.Content)+len(r.Actor))/5+8), r, s)
 	return d
 }
 
-// appendDocument returns what is indexed of r. The terms are appended to buf.
+// appendDocument returns the document to index for r. It appends the terms to buf.
 func (b *Bank) appendDocument(buf []text.Term, r *Record, s stowed) (index.Doc, []text.Term) {
 	t := lexicon.Text{
 		Trigger: r.Trigger, Content: r.Content, Actor: r.Actor, Thread: r.Thread, At: r.At, Seq: s.seq,

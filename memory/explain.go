@@ -8,9 +8,9 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// Explain says why the query ranks the record where it does, or why it leaves
-// it out. The record may be in one of the further scopes of the query; one
-// that is in none of them is store.ErrNotFound.
+// Explain says why the query ranks the record where it does, or why it leaves it out. The record
+// may be in one of the further scopes of the query. If none has it, the error is
+// store.ErrNotFound.
 func (s Space) Explain(ctx context.Context, q Query, id ID) (Explanation, error) {
 	var x Explanation
 	err := s.with(ctx, &q, func(sc *scratch) error {

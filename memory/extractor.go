@@ -32,9 +32,9 @@ const (
 // Extracts reports whether the Bank has an Extractor.
 func (b *Bank) Extracts() bool { return b.reading.host != nil }
 
-// storedUnread returns the first records of which the store says that they are to be
-// read, and whether there may be more. It passes over those that are on their way into
-// memory, and those whose records are gone.
+// storedUnread returns the first records that the store marks as to be read, and whether there
+// may be more. It passes over records that are on their way into memory, and over marks without
+// a record.
 func (b *Bank) storedUnread(ctx context.Context) (out []unread, more bool, err error) {
 	if err := b.w.Flush(ctx); err != nil {
 		return nil, false, err
@@ -54,8 +54,8 @@ func (b *Bank) storedUnread(ctx context.Context) (out []unread, more bool, err e
 	return out, false, nil
 }
 
-// holder returns the scope and the id of a record that has a key of another part, and whether it is
-// there: in memory, or in the store if its tenant is not in memory.
+// holder returns the scope and the id of the record of a key of another part, and whether the
+// record exists: in memory, or in the store if its tenant is not in memory.
 func (b *Bank) holder(ctx context.Context, k string) (scope Scope, id ID, there bool, err error) {
 	_, part, name, ok := stored.Split(k)
 	if !ok {
@@ -88,11 +88,11 @@ func (b *Bank) holder(ctx context.Context, k string) (scope Scope, id ID, there 
 	return r.Scope, id, err == nil, nil
 }
 
-// Extract has the Extractor read what it has not yet, without waiting for the Bank
-// to do so behind, and returns when all is done or it has failed.
+// Extract has the Extractor read what it has not read yet. It returns when all is read, or with
+// the error of the Extractor. The Bank does the same behind.
 func (b *Bank) Extract(ctx context.Context) error { return b.exhaust(ctx, "extract", b.readNext) }
 
-// readNext has the next record read, and returns how many it was.
+// readNext has the Extractor read the next record, and returns 1, or 0 if none waits.
 func (b *Bank) readNext(ctx context.Context) (int, error) {
 	release, err := b.reading.Alone(ctx)
 	if err != nil {
@@ -124,7 +124,7 @@ func (b *Bank) readNext(ctx context.Context) (int, error) {
 	return 1, errors.Join(err, gone)
 }
 
-// readOne has a record read, and keeps what it states.
+// readOne has the Extractor read a record, and keeps what that states.
 func (b *Bank) readOne(ctx context.Context, u unread) error {
 	s := Space{b: b, scope: u.scope}
 	read := store.Op{Key: stored.Key(stored.Unread, string(u.scope), string(u.id)), Delete: true}
@@ -188,8 +188,8 @@ func (b *Bank) readOne(ctx context.Context, u unread) error {
 	return err
 }
 
-// before returns what an Extractor is shown beside a record: the earlier records that it may
-// end, those most like it first, then the latest.
+// before returns what an Extractor is shown beside a record: the earlier records that it may end,
+// the most alike first, then the latest.
 func (s Space) before(ctx context.Context, r *Record) (known []Record, err error) {
 	_, e, err := s.lookup(r.ID)
 	if err != nil {
@@ -223,16 +223,17 @@ func (s Space) before(ctx context.Context, r *Record) (known []Record, err error
 	return known, err
 }
 
-// mayEnd reports whether what e states may end what o states, which is before it. What is in
-// quarantine ends nothing trusted, and would have a say in what a trusted one ends.
+// mayEnd reports whether what e states may end what the earlier o states. A record in quarantine
+// ends no trusted one, and is not shown beside one that may.
 func mayEnd(e, o *table.Entry) bool {
 	ofRun := o.Flags&table.Episode != 0 && o.Flags&table.Derived != 0
 	return e.Flags.Trusted() == o.Flags.Trusted() && e.After(o) &&
 		o.Flags&table.Passing == 0 && !ofRun && (table.Value(o.Actor) == "" || o.Actor == e.Actor)
 }
 
-// stay notes of the records that an Extractor was shown beside a text that those hold which
-// the text, or a statement of it, was taken to replace by its words.
+// stay notes which of the records that an Extractor was shown beside a text still hold: those that
+// the text, or a statement of it, was taken to replace by its words, and that the Extractor does
+// not name.
 func (s Space) stay(ctx context.Context, by ID, shown []ID) {
 	sh, e, err := s.lookup(by)
 	if err != nil {
@@ -247,7 +248,7 @@ func (s Space) stay(ctx context.Context, by ID, shown []ID) {
 	s.b.suspect(ctx, sh, e, hold)
 }
 
-// drawn is what an Extractor has drawn from a record.
+// drawn is what an Extractor has read in a record.
 type drawn struct {
 	s     Space
 	sh    *shard
@@ -307,8 +308,8 @@ func (w *drawn) state(ctx context.Context, st *Statement, n int) error {
 	return nil
 }
 
-// settle notes what the record perhaps replaces: of each text what is said of it with most
-// confidence, and what follows from a value only if nothing is.
+// settle notes what the record perhaps replaces. For each text, it keeps the guess with the most
+// confidence; one that follows from a value counts only if the text has no other.
 func (w *drawn) settle(ctx context.Context) {
 	by := w.sh.entry(w.from.ID)
 	if by == nil {
@@ -327,7 +328,7 @@ func (w *drawn) settle(ctx context.Context) {
 // statementKey is the Key of the n-th statement of a record.
 func statementKey(of ID, n int) string { return fmt.Sprint("extracted/", of, "/", n) }
 
-// wasStated reports whether a record is a statement of an Extractor, and of no host.
+// wasStated reports whether a record is a statement of an Extractor and not of a host.
 func (s Space) wasStated(ctx context.Context, sh *shard, id ID) bool {
 	e := sh.entry(id)
 	if e == nil || !ident.IsKeyed(string(id)) {
@@ -347,8 +348,8 @@ func (s Space) wasStated(ctx context.Context, sh *shard, id ID) bool {
 	})
 }
 
-// stating returns the records that have stated the value of a slot before, and are
-// trusted no more than r.
+// stating returns the records before that state the value of the slot and are trusted no more than
+// r.
 func (sh *shard) stating(s Slot, r *Record, at time.Time) (ids []ID) {
 	for _, e := range sh.Stating(table.SlotOf(s.Subject, s.Attribute, s.Value, r.Actor), at.UnixMicro()) {
 		if r.Trusted || !e.Flags.Trusted() {
@@ -358,8 +359,8 @@ func (sh *shard) stating(s Slot, r *Record, at time.Time) (ids []ID) {
 	return ids
 }
 
-// doubt returns what a record perhaps replaces, given a fact that was drawn from it: the
-// records from which the fact that this one hides was drawn.
+// doubt returns what a record perhaps replaces, given a fact drawn from it: the records from which
+// the fact that this one hides was drawn.
 func (s Space) doubt(sh *shard, from, fact ID, p float64) (more []stored.Guess) {
 	by, e := sh.entry(from), sh.entry(fact)
 	if by == nil || e == nil {

@@ -16,33 +16,29 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// Feedback says what became of the records that were shown for a task.
+// Feedback says what became of the records that a task was shown.
 type Feedback struct {
-	// Key makes it idempotent: one Key counts once, for all time. Required,
-	// at most 256 bytes.
+	// Key makes Feedback idempotent: one Key counts once, until Release. Required, at most 256 bytes.
 	Key string
-	// Injected are the records that were shown, Utilized those of them that
-	// were used. A record that is utilized but was not injected is ignored.
+	// Injected are the records that the task was shown, Utilized those of them that it used. A record
+	// that is in Utilized alone is ignored.
 	Injected, Utilized []ID
-	// Misled are records that led astray, injected or not. It outweighs
-	// Utilized.
+	// Misled are records that led astray, injected or not. Misled outweighs Utilized.
 	Misled []ID
-	// Delivered says that the task was delivered. If not, nobody helped and
-	// nobody is blamed but Misled.
+	// Delivered says that the task was delivered. If it was not, only Misled counts.
 	Delivered bool
-	// Actor is whom it comes from, if not the host: at most 256 bytes. What one
-	// Actor has to say of a record counts once an hour, and a record takes it from
-	// at most 32 of them an hour.
+	// Actor is who gives the feedback, if not the host: at most 256 bytes. Of one Actor, a record
+	// counts one feedback an hour, and it counts those of at most 32 Actors an hour.
 	Actor string
-	// Situation is the situation that it counts for, besides the overall
-	// counts; "": none. A record keeps the last 32 of them, as hashes.
+	// Situation is the situation that the feedback counts for, besides the overall counts; "": none. A
+	// record keeps the last 32 situations, as hashes.
 	Situation string
-	// Undo takes back what a Feedback with the same lists has counted, under a
-	// Key of its own. Counts do not fall below zero.
+	// Undo takes back what a Feedback with the same lists has counted. It has a Key of its own. Counts
+	// do not fall below zero.
 	Undo bool
-	// Of is the Key of that Feedback: what it has not counted, since its Actor had
-	// had a say, is not taken back, nor what was taken back before, and nothing is if
-	// there was none. Required with an Actor.
+	// Of is the Key of the Feedback that Undo takes back. Undo leaves what that has not counted, as its
+	// Actor had had a say, and what was taken back before; without such a Feedback it changes nothing.
+	// Required with an Actor.
 	Of string
 }
 
@@ -57,8 +53,7 @@ func (f *Feedback) check() error {
 		limit("misled", maxFeedback, len(f.Misled)), limit("situation", MaxText, len(f.Situation)))
 }
 
-// of returns what the feedback says of the record that an id in Injected or
-// Misled names, 0 for nothing.
+// of returns what the feedback says of the record with an id in Injected or Misled; 0: nothing.
 func (f *Feedback) of(id ID) tally.Effect {
 	switch {
 	case slices.Contains(f.Misled, id):
@@ -74,15 +69,13 @@ func (f *Feedback) of(id ID) tally.Effect {
 	}
 }
 
-// Feedback moves the counters of the records that were shown: of those that
-// were used in a task that was delivered, Helped; of the others in it, Failed;
-// of those that misled, Misled. It is visible at once, and on disk within 50
-// ms or, with Options.Sync, when Feedback returns. Ids that the scope does not
-// know are ignored: a record that was found in another scope gets its feedback
-// there.
+// Feedback moves the counters of the records that a task was shown: in a delivered task, Helped of
+// those that it used and Failed of the others; in any task, Misled of those that misled. It is
+// visible at once, and on disk within 50 ms or, with Options.Sync, when Feedback returns. Ids that
+// the scope does not know are ignored: a record of another scope gets its feedback there.
 //
-// An error of the store may be that of earlier feedback, which is tried again;
-// call it again with the same Key if in doubt.
+// An error of the store may be that of earlier feedback, which the Bank tries again. Call again
+// with the same Key if in doubt.
 func (s Space) Feedback(ctx context.Context, f Feedback) error {
 	done, err := s.ready(ctx)
 	defer done()
@@ -151,7 +144,7 @@ func (b *Bank) applyLocked(ctx context.Context, sh *shard, f *Feedback, marker s
 	return err
 }
 
-// takenBack writes that a feedback does not count for records any more.
+// takenBack returns the write that a feedback does not count for these records any more.
 func takenBack(marker string, of applied, ids []ID) (store.Op, error) {
 	of.Unheeded = slices.Compact(slices.Sorted(slices.Values(append(of.Unheeded, ids...))))
 	return stored.Put(marker, &of)
@@ -166,8 +159,8 @@ func (b *Bank) applied(ctx context.Context, marker string) (is applied, err erro
 	return is, err
 }
 
-// usual is the number of records that most feedbacks are about, at most: they
-// need no memory but that of the new counters.
+// usual is the number of records up to which feedback needs no memory but the new counters. Most
+// feedback is about fewer.
 const usual = 8
 
 // saying is what a feedback says of a record.
@@ -176,9 +169,9 @@ type saying struct {
 	id     ID // that names it there
 }
 
-// effects appends to changes the new counters of the records that the feedback
-// is about, those aside that what it takes back did not count. It returns those that it does not
-// count either, of an Undo all: these are not there to be taken back.
+// effects appends to changes the new counters of the records that the feedback names. An Undo leaves
+// those in not, which the feedback that it takes back has not counted. effects returns the
+// records for which f does not count; those of an Undo are all.
 func (sh *shard) effects(
 	changes []table.Change, f *Feedback, not []ID, now time.Time, keep int,
 ) (_ []table.Change, unheeded []ID) {
@@ -203,8 +196,8 @@ func (sh *shard) effects(
 	return changes, unheeded
 }
 
-// said appends to said what the feedback says, and to changes of which record. A record that
-// is named twice, by a former id too, counts once.
+// said appends to said what the feedback says, and to changes the record. A record that the
+// feedback names twice, also by a former id, counts once.
 func (sh *shard) said(changes []table.Change, said []saying, f *Feedback) ([]table.Change, []saying) {
 	for _, ids := range [2][]ID{f.Injected, f.Misled} {
 		for _, id := range ids {

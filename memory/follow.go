@@ -10,13 +10,13 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// Follow takes in a change of the store that another opener has made, as a store.Watcher
-// yields it, if the Bank is Shared: records, their counters and vectors, and what they perhaps
-// replace. What this Bank has written itself, or knows already, changes nothing, nor does what is
-// no memory. One goroutine calls it, with the changes in order.
+// Follow takes in a change that another opener of the store has made, as a store.Watcher yields it,
+// if the Bank is Shared: of a record, its counters, its vector, or what it perhaps replaces. A
+// change that this Bank has made or knows, or that is of no memory, has no effect. One goroutine
+// calls Follow, with the changes in order.
 //
-// After store.ErrDamaged and store.ErrNewer the Bank goes on without what cannot be read.
-// After any other error it has not heard of the change, and is told of it again.
+// After store.ErrDamaged and store.ErrNewer the Bank goes on without what it cannot read. After any
+// other error it has not taken the change in: call Follow with it again.
 func (b *Bank) Follow(ctx context.Context, e store.Entry) error {
 	err := store.CheckContext(ctx)
 	if part, of, id, ok := stored.Split(e.Key); err == nil && ok && !b.closed.Load() {
@@ -31,8 +31,8 @@ func (b *Bank) Follow(ctx context.Context, e store.Entry) error {
 	return nil
 }
 
-// Missed takes in deletions that Follow was not told of, as those between a store.Watcher's
-// Watch that has ended and the next. It reads what the store has of the scopes in memory.
+// Missed takes in deletions that Follow was not told of, such as those between the end of one Watch
+// of a store.Watcher and the next. It reads the scopes in memory from the store.
 func (b *Bank) Missed(ctx context.Context) error {
 	err := store.CheckContext(ctx)
 	if err == nil && b.closed.Load() {
@@ -88,8 +88,8 @@ func (b *Bank) take(ctx context.Context, part, of string, id ID, e store.Entry) 
 	return err
 }
 
-// staying reports whether the tenant of a part of keys is in memory: then it stays until done is
-// called. What it is told of one that is not is read with it.
+// staying reports whether the tenant of a part of keys is in memory. If so, it stays there until the
+// caller calls done. A change of another tenant is read when that is loaded.
 func (b *Bank) staying(ctx context.Context, part string, e store.Entry) (done func(), here bool, err error) {
 	if b.tenants == nil {
 		return nothing, true, nil
@@ -130,9 +130,9 @@ func (b *Bank) followRecord(ctx context.Context, part string, id ID, e store.Ent
 	return b.takeLocked(ctx, sh, id, is, e)
 }
 
-// Await returns once the Bank, if it is Shared, has heard of all that was committed up to a
-// revision. It commits a small record, and waits for that, unless it has heard of something
-// later: with Latest always.
+// Await returns once the Bank, if it is Shared, knows all that was committed up to a revision. It
+// commits a small record and waits for that, unless it knows of a later commit; with Latest it
+// always does.
 func (b *Bank) Await(ctx context.Context, rev store.Revision) error {
 	if err := store.CheckContext(ctx); err != nil || !b.o.Shared || rev == 0 {
 		return err

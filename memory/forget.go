@@ -13,25 +13,24 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// Forget removes a record for good, with all that was merged into it: from the
-// index, the store and the counters. Its Key, if it had one, is remembered as a
-// hash, so that a draft that is delivered again is Rejected, unless it was a
-// Passing one. Records that were derived from it stay; see Revoke.
+// Forget removes a record for good, with all that was merged into it: from the index, the
+// store and the counters. If it had a Key, the Bank remembers a hash of that, and rejects a
+// draft that is delivered again, except for a Passing one. Records that were derived from it
+// stay; see Revoke.
 func (s Space) Forget(ctx context.Context, id ID) error {
 	return s.change(ctx, "forget", id, func(sh *shard, e *table.Entry) error {
 		return s.b.erase(ctx, sh, []*table.Entry{e})
 	})
 }
 
-// Revoke removes what comes from a source or quotes it, and everything that was
-// derived from that: Links without a Rel say so. A record that other sources have
-// said as well stays, with their texts. It returns how many records were removed.
+// Revoke removes the records that come from a source or quote it, and all that were derived
+// from these, as Links without a Rel say. A record that other sources have said as well stays,
+// with their texts. Revoke returns how many records it has removed.
 //
-// A source is meant by its Ref with its Origin, by its Run whatever the
-// origin, by both, or by its Origin alone; the zero Source is ErrEmpty. The Actor
-// of a record counts as a Ref of its Origin, so that {User, "alice"} takes what
-// alice has said, whatever it was said in. After an error some records may be
-// gone: call it again to complete it.
+// A source is given by its Ref with its Origin, by its Run with any origin, by both, or by its
+// Origin alone; the zero Source is ErrEmpty. The Actor of a record counts as a Ref of its
+// Origin: {User, "alice"} removes what alice has said, wherever she said it. After an error
+// some records may be gone: call Revoke again to complete it.
 func (s Space) Revoke(ctx context.Context, src Source) (int, error) {
 	if src == (Source{}) {
 		return 0, fmt.Errorf("memory: revoke: source: %w", ErrEmpty)
@@ -47,8 +46,7 @@ func (s Space) Revoke(ctx context.Context, src Source) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("memory: revoke: %w", err)
 	}
-	// What was derived goes first: until it is gone, the next call finds it by
-	// what it was derived from.
+	// Derived records go first: while one is there, the next call finds it by its parent.
 	slices.Reverse(gone)
 	for chunk := range slices.Chunk(gone, eraseChunk) {
 		if err := s.b.erase(ctx, sh, chunk); err != nil {
@@ -63,9 +61,9 @@ func (s Space) Revoke(ctx context.Context, src Source) (int, error) {
 	return len(gone), nil
 }
 
-// Release forgets that feedback and drafts of these keys were taken in, and nothing
-// else: counters and records stay. It is for keys that will not come again, and
-// keeps what makes Feedback and Remember idempotent from growing for ever.
+// Release forgets that feedback and drafts of these keys were taken in; counters and records
+// stay. It is for keys that will not come again. Without it, the keys that make Feedback and
+// Remember idempotent add up.
 func (s Space) Release(ctx context.Context, feedback, drafts []string) error {
 	sh, done, err := s.holding(ctx)
 	defer done()
@@ -155,8 +153,8 @@ func (b *Bank) revoked(ctx context.Context, sh *shard, src Source) (gone []*tabl
 // one for its vector, and a receipt for each Key that led to it.
 const eraseChunk = store.MaxCommitOps / (maxVariants + 4)
 
-// erase removes records from the store and from memory, in one commit, and
-// their counters after that. The caller holds edit.
+// erase removes records from the store and from memory in one commit, and their counters
+// after that. The caller holds edit.
 func (b *Bank) erase(ctx context.Context, sh *shard, es []*table.Entry) error {
 	var ops, counters []store.Op
 	var going []table.Leaving
@@ -203,10 +201,9 @@ func (b *Bank) erase(ctx context.Context, sh *shard, es []*table.Entry) error {
 	return b.w.Flush(ctx)
 }
 
-// Erase removes all that the Bank has of a scope and of those below it: records,
-// vectors, counters, and what was remembered of keys, in memory and in the store.
-// No other call may use these scopes meanwhile. After an error a part may be gone:
-// call it again.
+// Erase removes all that the Bank has of a scope and of those below it, in memory and in the
+// store: records, vectors, counters, and the keys that it remembers. No other call may use
+// these scopes meanwhile. After an error a part may be gone: call Erase again.
 func (b *Bank) Erase(ctx context.Context, scope Scope) error {
 	done, err := b.In(scope).ready(ctx)
 	defer done()
@@ -251,8 +248,8 @@ func (b *Bank) unload(scope Scope) {
 	}
 }
 
-// empty erases the records of a shard. It takes in what another Bank, whose Extractor may be at
-// work, has changed of them meanwhile.
+// empty erases the records of a shard. Another Bank, whose Extractor may be at work, may
+// change records meanwhile: empty takes that in.
 func (b *Bank) empty(ctx context.Context, sh *shard) (err error) {
 	sh.edit.Lock()
 	defer sh.edit.Unlock()
@@ -269,12 +266,12 @@ func (b *Bank) empty(ctx context.Context, sh *shard) (err error) {
 	return err
 }
 
-// emptyTries is how often a shard is emptied at most beside others that change its records.
+// emptyTries bounds the rounds of empty beside Banks that change the records.
 const emptyTries = 8
 
-// Entries yields all that the store holds of a scope and of those below it, as it lies
-// there: what Erase removes. Records come before what is kept of them. It writes what is
-// pending before, and ends after the first error.
+// Entries yields what Erase removes: all that the store holds of a scope and of those below
+// it, as it is stored. Records come before their counters and vectors. Entries writes what
+// is pending before, and ends after the first error.
 func (b *Bank) Entries(ctx context.Context, scope Scope) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
 		err := b.In(scope).check(ctx)
@@ -296,8 +293,8 @@ func (b *Bank) Entries(ctx context.Context, scope Scope) iter.Seq2[store.Entry, 
 	}
 }
 
-// Reload reads a scope and those below it anew from the store, into which others have
-// written. No other call may use these scopes meanwhile.
+// Reload reads a scope and those below it again from the store, after others have written
+// there. No other call may use these scopes meanwhile.
 func (b *Bank) Reload(ctx context.Context, scope Scope) error {
 	done, err := b.In(scope).ready(ctx)
 	defer done()

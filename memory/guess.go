@@ -13,10 +13,11 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// meaningBelief is how likely a Fact replaces the one that its vector is nearest to. See docs/benchmarks.md.
+// meaningBelief is the probability that a Fact replaces the one nearest by its vector. See
+// docs/benchmarks.md.
 const meaningBelief = 0.5
 
-// telling returns what a record tells, if it is one that may replace another.
+// telling returns what a record tells, if it may replace another one.
 func telling(r *Record) succession.Telling {
 	if r.Passing || r.Kind.learned() {
 		return succession.Telling{}
@@ -24,15 +25,15 @@ func telling(r *Record) succession.Telling {
 	return succession.Tell(r.Content, r.Kind == Fact)
 }
 
-// succeed guesses what the new record e replaces, and has that kept. A guess
-// needs no commit of its own: one that a crash loses hides nothing.
+// succeed guesses what the new record e replaces, and keeps the guess. A guess needs no commit of
+// its own: one that a crash loses hides nothing.
 func (b *Bank) succeed(ctx context.Context, sh *shard, sc *scratch, e *table.Entry, c *candidate) {
 	if t := telling(c.rec); t.MayReplace() {
 		b.suspect(ctx, sh, e, b.earlier(ctx, sh, sc, e, c, t))
 	}
 }
 
-// suspect has kept what else a record perhaps replaces. The next call reports what cannot be written.
+// suspect keeps what else a record perhaps replaces. The next call returns an error of the write.
 func (b *Bank) suspect(ctx context.Context, sh *shard, by *table.Entry, more []stored.Guess) {
 	if len(more) == 0 {
 		return
@@ -63,9 +64,9 @@ func (b *Bank) suspect(ctx context.Context, sh *shard, by *table.Entry, more []s
 	}
 }
 
-// resemble guesses by its vector what the Fact e replaces: the Fact before it, of its
-// actor, that is nearest, if no other is about as near, or e speaks of a change. An Extractor
-// that reads e afterwards takes the guess back, if it says so.
+// resemble guesses by its vector what the Fact e replaces: the nearest earlier Fact of its actor, if
+// no other is about as near, or e speaks of a change. An Extractor that reads e later may take the
+// guess back.
 func (b *Bank) resemble(ctx context.Context, sh *shard, e *table.Entry, x []float32) {
 	if e.Flags&table.Fact == 0 || x == nil {
 		return
@@ -87,8 +88,8 @@ func (b *Bank) resemble(ctx context.Context, sh *shard, e *table.Entry, x []floa
 	}
 }
 
-// earlier returns what e perhaps replaces: of the records of its kind and actor
-// that were before it, those that are most like it, if they are enough so.
+// earlier returns what e perhaps replaces: the earlier records of its kind and actor that are most
+// like it, if they are enough so.
 func (b *Bank) earlier(
 	ctx context.Context, sh *shard, sc *scratch, e *table.Entry, c *candidate, t succession.Telling,
 ) (out []stored.Guess) {

@@ -27,35 +27,33 @@ type Health struct {
 	Status string // NeedsAttention if there are Issues, else Healthy
 	Total  int    // records, quarantined and archived ones included
 	Kinds  map[Kind]int
-	// Effectiveness is that of all records that are trusted, or that arc has derived,
-	// together; 0.5 when nothing is known.
+	// Effectiveness is that of all records together that are trusted or that arc has derived; 0.5
+	// without feedback.
 	Effectiveness float64
-	// Injected are the recalls with Query.Inject or Background that have found
-	// something since Open.
+	// Injected counts recalls with Query.Inject or Background that have found something since Open.
 	Injected    int
 	Feedback    int // of the same records, those that have had feedback
 	Quarantined int // passing Episodes aside, which wait for no Trust
 	Lessons     int // of these, what runs have taught, which quotes others
 	Archived    int
 	Pending     int // records that Options.Embedder has yet to give a vector to
-	// Embedder is why the Embedder failed at its last call, for another tenant
-	// not in its words; "" if it did not fail.
+	// Embedder is the error of the Embedder's last call; "" if it did not fail. If the call was for
+	// another tenant, the words of the error are left out.
 	Embedder string
-	// Extractor is the same of the Extractor.
+	// Extractor is the error of the Extractor's last call, likewise.
 	Extractor string
-	// Behind is how long it takes to hear of what is written, by other Banks too, if this
-	// one is Shared. It is an issue if a second is not enough.
+	// Behind is how long the Bank, if it is Shared, takes to know of a commit, of other Banks too. It
+	// is an issue if a second is not enough.
 	Behind time.Duration
 	Issues []Issue
 }
 
-// patience is the number of injections from which on a lack of feedback is an
-// issue. Before, there was nothing to say.
+// patience is the number of injections from which on a lack of feedback is an issue.
 const patience = 5
 
-// Health returns the state of the scope. Issues are an Embedder that fails, a
-// scope without memories, 5 injections without any feedback, and a Bank that is Shared
-// and behind, which costs a small commit to know.
+// Health returns the state of the scope. Issues are a failing Embedder or Extractor, a scope without
+// records, 5 injections without any feedback, and a Shared Bank that is behind, which costs a small
+// commit to find out.
 func (s Space) Health(ctx context.Context) (Health, error) {
 	done, err := s.ready(ctx)
 	defer done()
@@ -122,7 +120,7 @@ func (b *Bank) knows(scope Scope) (known bool) {
 	return known
 }
 
-// lag asks how far the Bank is behind the store.
+// lag measures how far the Bank is behind the store.
 func (h *Health) lag(ctx context.Context, b *Bank) error {
 	if !b.o.Shared {
 		return nil
@@ -141,8 +139,8 @@ func (h *Health) lag(ctx context.Context, b *Bank) error {
 	return err
 }
 
-// recalled reports whether feedback on the record says how recall does: what
-// others than arc have left in quarantine is not shown by it.
+// recalled reports whether feedback on the record tells how recall does. Of records in quarantine
+// only those do that arc has derived.
 func recalled(e *table.Entry) bool { return e.Flags.Trusted() || e.Flags&table.Derived != 0 }
 
 func (h *Health) add(e *table.Entry) {

@@ -13,7 +13,7 @@ import (
 
 // Errors of drafts, queries and feedback. Nothing was stored.
 var (
-	// ErrEmpty: a text or key that is required is empty, or shows nothing.
+	// ErrEmpty: a required text or key is empty, or has nothing visible.
 	ErrEmpty = embedder.ErrEmpty
 	// ErrKind: a Kind is not one of the four.
 	ErrKind = errors.New("unknown kind")
@@ -28,8 +28,7 @@ var (
 	ErrQuery = errors.New("bad query")
 )
 
-// Limits of drafts and feedback, in bytes unless said otherwise. Over one the
-// error is a *store.LimitError.
+// Limits of drafts and feedback, in bytes unless said otherwise. More is a *store.LimitError.
 const (
 	MaxText      = 64 << 10             // Trigger and Content, each; also Query.Text
 	MaxRecord    = 512 << 10            // the record as it is stored
@@ -39,8 +38,8 @@ const (
 	maxSlot      = 4 << 10              // a Slot, all of it
 )
 
-// ErrID: an id, a key, or another name is not valid UTF-8, or holds control
-// characters or a token that has the form of an issuer's.
+// ErrID: an id, a key, or another name is not valid UTF-8, or has control characters or a token
+// in the form of an issuer's.
 var ErrID = key.ErrID
 
 // limit returns a *store.LimitError for more than there may be of a field.
@@ -51,7 +50,7 @@ func limit(field string, most, got int) error {
 	return nil
 }
 
-// required returns ErrEmpty for a field that says nothing.
+// required returns ErrEmpty for a field without anything visible.
 func required(field, text string) error {
 	if fence.Blank(text) {
 		return fmt.Errorf("%s: %w", field, ErrEmpty)

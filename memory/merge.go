@@ -12,18 +12,16 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// Similarity tells how alike two texts are, in [0,1]: the cosine of the
-// counts of their stemmed words, function words weighing an eighth. It is
-// symmetrical, does not depend on word order, and is 1 for texts of the same
-// words, 0 for texts that share none or have none. Salton and McGill,
-// Introduction to Modern Information Retrieval, 1983.
+// Similarity returns how alike two texts are, in [0,1]: the cosine of the counts of their
+// stemmed words, function words weighing an eighth. It is symmetrical and does not depend on
+// word order. It is 1 for texts of the same words, 0 for texts that share none or have none.
+// Salton and McGill, Introduction to Modern Information Retrieval, 1983.
 func Similarity(a, b string) float64 {
 	return text.Similarity(text.Append(nil, a), text.Append(nil, b))
 }
 
-// twin returns the record that c is to be merged into, or nil: the most
-// similar one, among equals a trusted one, then the one with the earlier At and
-// then the smaller ID.
+// twin returns the record that c is to be merged into, or nil: the most similar one, among
+// equals a trusted one, then the one with the earlier At, then the smaller ID.
 func (b *Bank) twin(ctx context.Context, sh *shard, sc *scratch, c candidate) (*table.Entry, error) {
 	r := c.rec
 	if r.Kind == Episode {
@@ -65,15 +63,14 @@ func preferred(a, b *table.Entry) bool {
 	return table.Before(a, b) < 0
 }
 
-// alike is a record that says nearly the same as a text: how similar its
-// trigger and its content are.
+// alike is a record that says nearly the same as a draft, with the similarity of trigger and
+// content.
 type alike struct {
 	*table.Entry
 	trigger, content float64
 }
 
-// similar returns the records of a kind whose texts are at least that similar
-// to those of d.
+// similar returns the records of a kind whose texts are at least that similar to those of d.
 func (b *Bank) similar(
 	ctx context.Context, sh *shard, sc *scratch, d index.Doc, kind table.Flags, least float64,
 ) ([]alike, error) {
@@ -94,9 +91,8 @@ func (b *Bank) similar(
 	return out, nil
 }
 
-// trusts reports whether r is trusted by where it comes from: what is Derived,
-// as much as the least trusted of what it quotes and of its parents. A parent
-// that is not there is not trusted.
+// trusts reports whether r is trusted by its origin: Derived as much as the least trusted of
+// what it quotes and of its parents. A parent that is not there is not trusted.
 func (sh *shard) trusts(r *Record) bool {
 	if r.Source.Origin != Derived {
 		return r.Source.Origin == Host
@@ -111,8 +107,8 @@ func (sh *shard) trusts(r *Record) bool {
 		})
 }
 
-// merge makes r part of the record with the id. It reports false if that is
-// not possible any more.
+// merge makes r part of the record with the id. It reports false if that is not possible any
+// more.
 func (b *Bank) merge(ctx context.Context, sh *shard, r *Record, id ID) (Receipt, bool, error) {
 	sh.edit.Lock()
 	defer sh.edit.Unlock()

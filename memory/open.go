@@ -24,9 +24,9 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// Open loads the memories of st, and indexes them. A damaged record is an
-// error that names its key. With IndexBytes a tenant's are loaded on first use, and the
-// error is that of the call. St stays open when the Bank is closed.
+// Open loads the memories of st, and indexes them. A damaged record is an error that names its key.
+// With IndexBytes the Bank loads the memories of a tenant at first use, and the error is that of the
+// call. st stays open when the Bank is closed.
 func Open(ctx context.Context, st store.Store, opts *Options) (*Bank, error) {
 	var o Options
 	if opts != nil {
@@ -137,11 +137,11 @@ func (b *Bank) load(ctx context.Context, scope Scope) error {
 	return b.loadVectors(ctx, &in, shards)
 }
 
-// parts are the shards by their part of keys.
+// parts has the shards by their part of keys.
 type parts map[string]*shard
 
-// record returns the record that an entry of the store is of, nil if it is gone, and whether
-// the entry is its own: not that of one which became part of it.
+// record returns the record that an entry of the store belongs to, nil if it is gone, and whether
+// the entry is its own, rather than that of a record that was merged into it.
 func (in parts) record(k string) (sh *shard, e *table.Entry, its bool) {
 	if _, part, id, ok := stored.Split(k); ok && in[part] != nil {
 		sh = in[part]
@@ -151,7 +151,7 @@ func (in parts) record(k string) (sh *shard, e *table.Entry, its bool) {
 	return sh, e, its
 }
 
-// loadRecords reads the records, and returns the shards by their part of the key.
+// loadRecords reads the records, and returns the shards by their part of keys.
 func (b *Bank) loadRecords(ctx context.Context, in *contents) (parts, error) {
 	shards := make(parts)
 	return shards, pipeline.Run(ctx, in.under(ctx, stored.Records), b.prepare, func(records []loading) error {
@@ -170,9 +170,8 @@ func (b *Bank) loadRecords(ctx context.Context, in *contents) (parts, error) {
 	})
 }
 
-// stray are counters without a record of their own: the process ended after
-// the record was merged into another, or forgotten, and before its counters
-// followed.
+// stray is a record's counters whose record is gone: the process ended after it was merged into
+// another or forgotten, and before the counters followed.
 type stray struct {
 	key    string
 	sh     *shard
@@ -180,8 +179,7 @@ type stray struct {
 	counts *tally.Counts
 }
 
-// settle adds strays to the record that theirs was merged into, if any, and
-// removes them.
+// settle adds strays to the records that theirs were merged into, if any, and removes them.
 func (b *Bank) settle(ctx context.Context, strays []stray) error {
 	for _, s := range strays {
 		op, err := store.Op{Key: s.key, Delete: true}, error(nil)
@@ -202,8 +200,8 @@ func (b *Bank) settle(ctx context.Context, strays []stray) error {
 	return nil
 }
 
-// loadVectors reads the vectors of the Bank's model. Those of another wait to be
-// made again, and those without a record go.
+// loadVectors reads the vectors of the Bank's model. Records with vectors of another model wait to be
+// embedded again. Vectors without a record are removed.
 func (b *Bank) loadVectors(ctx context.Context, in *contents, shards parts) error {
 	err := pipeline.Run(ctx, in.under(ctx, stored.Vectors), stored.CodeVectors, func(batch []stored.CodedVector) error {
 		for i := range batch {
@@ -240,8 +238,8 @@ func (b *Bank) placeVector(ctx context.Context, shards parts, l *stored.CodedVec
 	return nil
 }
 
-// loadGuesses reads what perhaps replaces what. Guesses of records that are gone
-// are left where they are: they say nothing.
+// loadGuesses reads what perhaps replaces what. Guesses of records that are gone stay in the store,
+// and have no effect.
 func (b *Bank) loadGuesses(ctx context.Context, in *contents, shards parts) error {
 	for e, err := range in.under(ctx, stored.Guesses) {
 		if err != nil {

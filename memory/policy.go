@@ -10,8 +10,7 @@ import (
 	"github.com/arc-learn/arc/memory/internal/activation"
 )
 
-// Policy says how what a query finds is ranked: [Weighted], the default, or
-// [ACTR]. Both are values; there are no others.
+// Policy ranks what a query finds. It is [Weighted], the default, or [ACTR]; there are no others.
 type Policy interface {
 	// check returns what is wrong with the parameters, all at once.
 	check() error
@@ -28,25 +27,22 @@ type Weighted struct{}
 
 func (Weighted) check() error { return nil }
 
-// ACTR ranks by the activation that ACT-R's declarative memory has (Anderson
-// and Lebiere 1998; the ACT-R 7 reference manual):
+// ACTR ranks by the activation of ACT-R's declarative memory (Anderson and Lebiere 1998; the ACT-R 7
+// reference manual):
 //
 //	A = B + Σ (W/n)·S + P + noise
 //
-// B is the base level: how often and how lately the record helped, its making
-// being the first use. S is how strongly each of the n records in
-// Query.Context is bound to it, by links in either direction: MaxAssociation
-// less the logarithm of the fan, which is one more than the links of that
-// record, over those of them that lead to this one; not below 0. A record is no
-// source for itself. P is what partial matching takes from what the text does
-// not match in full: MismatchPenalty·ln(relevance), so that the similarity of a
-// perfect match is 0, and nothing without a text. The noise is logistic.
+// B is the base level: how often and how lately the record helped, its making being the first use. S
+// is the strength of association with each of the n records in Query.Context, over links in either
+// direction: MaxAssociation - ln(fan/m), not below 0, where fan is 1 plus the links of the record in
+// the Context, and m is how many of these lead to this record. A record is no source for itself. P is
+// the penalty of partial matching, MismatchPenalty·ln(relevance): the similarity of a perfect match is
+// 0. Without a text P is 0. The noise is logistic.
 //
-// Hit.Score is A, in natural logarithms of odds: it may be negative. Everything
-// that the words of the query find is scored, where Weighted looks only at what
-// is near the best, so a recall takes time in proportion to the matches; of what
-// vectors find, the nearest. Effectiveness does not enter: what misled fades
-// only.
+// Hit.Score is A, in natural logarithms of odds: it may be negative. ACTR scores everything that the
+// words of the query find, and the nearest of what vectors find, so the time of a recall is
+// proportional to the matches; Weighted scores only what is near the best. Effectiveness does not
+// enter: a record that misled only fades.
 //
 // The zero value is ready. Fields that are out of range are an error of Open.
 type ACTR struct {
@@ -55,7 +51,7 @@ type ACTR struct {
 	Decay float64
 	// BaseLevel says how B is computed.
 	BaseLevel BaseLevel
-	// Threshold cuts off what is less active. Nil: nothing. (:rt)
+	// Threshold leaves out records of less activation. Nil: none. (:rt)
 	Threshold *float64
 	// LatencyFactor is F: a retrieval takes F·e^-A seconds. 0: 1. (:lf)
 	LatencyFactor float64
@@ -63,33 +59,32 @@ type ACTR struct {
 	SourceActivation float64
 	// MaxAssociation is S. 0: 1.6, as in the model of the fan effect. (:mas)
 	MaxAssociation float64
-	// MismatchPenalty is how much relevance counts. 0: 16, with which a
-	// relevance of 0.8 for 1 weighs as much as 36 times the uses or 1260
-	// times the age. Negative: nothing, so that relevance only selects. (:mp)
+	// MismatchPenalty is how much relevance counts. 0: 16, with which a relevance of 1 instead of 0.8
+	// weighs as much as 36 times the uses or 1/1260 of the age. Negative: nothing, so that relevance only
+	// selects. (:mp)
 	MismatchPenalty float64
-	// Noise is s, the scale of the noise, whose variance is π²s²/3. 0: none.
-	// Draws depend on Options.Seed, the scope, text, time and context of the
-	// query, and the record: the same recall repeats, and another record does
-	// not change it. (:ans)
+	// Noise is s, the scale of the noise, whose variance is π²s²/3. 0: none. Draws depend on Options.Seed,
+	// on the scope, text, time and context of the query, and on the record: the same recall repeats, and
+	// other records do not change it. (:ans)
 	Noise float64
 }
 
 // BaseLevel is a form of ACT-R's base-level equation.
 type BaseLevel string
 
-// The forms. A record keeps the last ten times at which it helped, or the last
-// 256 in a Bank whose policy asks for ExactBase.
+// The forms. A record keeps the last ten times at which it helped; the last 256 in a Bank with
+// ExactBase.
 const (
-	// HybridBase has the last ten uses exact and spreads the others evenly
-	// between those and the making of the record (Petrov 2006).
+	// HybridBase takes the last ten uses exactly and spreads the earlier ones evenly between the making of
+	// the record and the first of the ten (Petrov 2006).
 	HybridBase BaseLevel = ""
-	// ExactBase is ln Σ t^-d over all uses. Where there were more than are
-	// kept, the others are spread evenly as in HybridBase.
+	// ExactBase is ln Σ t^-d over all uses. If there were more than the record keeps, it spreads the
+	// others as HybridBase does.
 	ExactBase BaseLevel = "exact"
-	// OptimizedBase is ln(n/(1-d)) - d·ln(L), which needs no times: n uses in
-	// the L seconds since the record was made.
+	// OptimizedBase is ln(n/(1-d)) - d·ln(L): n uses in the L seconds since the record was made. It needs
+	// no times of use.
 	OptimizedBase BaseLevel = "optimized"
-	// NoBase is 0: all records are as active as one another.
+	// NoBase is 0 for all records.
 	NoBase BaseLevel = "none"
 )
 

@@ -10,71 +10,61 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// Query asks for memories. The zero Query asks for the ten that are most
-// effective and recent.
+// Query asks for records. The zero Query asks for the ten most effective and recent ones.
 type Query struct {
-	// Text is what to look for. Of up to 64 words, one that no record of a scope
-	// has stands for the most frequent that is an edit away, if it has five letters
-	// or more and begins alike. Empty: everything, ordered by 0.3·effectiveness +
-	// 0.2·recency.
+	// Text is what to look for. A word that no record of a scope has stands for the most frequent one at
+	// an edit distance of 1 with the same beginning, if it has five letters or more and is among the first
+	// 64. Empty: every record matches, ordered by 0.3·effectiveness + 0.2·recency.
 	Text string
-	// Vector is the vector of the query, by the model that made those of the
-	// records; of another dimension: ErrVector. Nil: Options.Embedder makes
-	// it of Text, or there is none. With a Vector and no Text, the nearest
-	// records are returned.
+	// Vector is the vector of the query, by the same model as those of the records; another dimension is
+	// ErrVector. Nil: Options.Embedder makes it of Text, if there is one. With a Vector and no Text,
+	// recall returns the nearest records.
 	Vector []float32
 	// K is the largest number of hits. 0: 10. Negative: ErrQuery.
 	K int
-	// Floor is the least Parts.Answer of a hit, in [0,1], else ErrQuery: with it,
-	// a recall comes back empty-handed where there is no answer. 0: none. It
-	// does not count without a Text.
+	// Floor is the least Parts.Answer of a hit, in [0,1], else ErrQuery: where no record is a likely
+	// answer, a recall returns nothing. 0: none. Without a Text, Floor has no effect.
 	Floor float64
 	// Kinds are the kinds to look for. Empty: all.
 	Kinds []Kind
 	// Also are further scopes to search, of the same tenant (else ErrTenant).
 	Also []Scope
-	// At asks for what held then: records of a later At are left out, and
-	// recency is as of then. Zero: now, and records dated ahead are in.
+	// At asks for what held at a time: records of a later At are left out, and recency is as of then.
+	// Zero: now, with records dated ahead.
 	At time.Time
-	// Known asks for what was known then: records made later are left out.
-	// Zero: now.
+	// Known asks for what was known at a time: records made later are left out. Zero: now.
 	Known time.Time
-	// Since asks for what arc was told since then: records that were made, and vouched
-	// for, by then are left out, and so are those that are Derived. Zero: nothing is.
+	// Since asks for what arc was told since a time: records made and vouched for by then are left out, as
+	// are Derived ones. Zero: no record is.
 	Since time.Time
-	// Inject is set when the hits go into a prompt: quarantined records are
-	// left out.
+	// Inject says that the hits go into a prompt: records in quarantine are left out.
 	Inject bool
-	// Background is set when the hits go into a prompt apart, as what is not
-	// verified: trusted records are left out.
+	// Background says that the hits go into a prompt apart, as unverified: trusted records are left out.
 	Background bool
-	// Triggered asks for exactly the records of which one of the Triggers is
-	// wholly in the Text, in the order in which they stand there, and the longer
-	// phrase first: words in their order, one edit allowed in those of five
-	// letters or more. Relevance is 1, and nothing else counts.
+	// Triggered asks for the records with one of whose Triggers wholly in the Text, and for no others: its
+	// words in order, each with one edit if it has five letters or more. Hits are in the order of the
+	// phrases in the Text, the longer phrase first. Relevance is 1, and nothing else counts.
 	Triggered bool
-	// Archived brings in the records that Decay has put aside. Without it, and
-	// without Inject and Background, one comes if nothing else in its scope
-	// matches the Text as well.
+	// Archived includes the records that Decay has archived. Without it, and without Inject and Background,
+	// an archived record is a hit only if no other record of its scope matches the Text as well.
 	Archived bool
-	// Linked fills the room that the hits leave of K, if any, with records that are
-	// linked with them, of those that the query does not leave out: what a hit was
-	// drawn from, and what was drawn from it. They come last; see Hit.Linked.
+	// Linked fills up to K with records that are linked with the hits: what a hit was derived from, and
+	// what was derived from it. They come last; see Hit.Linked. Records that the query leaves out stay
+	// out.
 	Linked bool
-	// Situation selects the situation for which effectiveness is estimated,
-	// as in Feedback. "": over all of them.
+	// Situation selects the situation, as in Feedback, for which effectiveness is estimated. "": all of
+	// them.
 	Situation string
-	// After, if the Bank is Shared, has the recall wait until it knows of all that was
-	// committed up to this revision, as the Receipt of another Bank has it: who asks
-	// elsewhere finds what it has written. Latest: of all that was acknowledged before the
-	// call. If ctx ends before, the error says how far behind the Bank is.
+	// After, if the Bank is Shared, makes the recall wait until the Bank knows all that was committed up to
+	// this revision, such as the Receipt of another Bank has it. Latest: all that was acknowledged before
+	// the call. If ctx ends before, the error says how far behind the Bank is.
 	After store.Revision
-	// Context are records that are in mind: those linked with them have
+	// Context are the records in mind, which spread activation to those linked with them: see
 	// Parts.Spreading.
 	Context []ID
 }
 
-// K by default, and at most: no scope has more, and multiples of it are numbers.
+// K by default and at most. No scope has as many records as maxK, and multiples of it do not overflow.
 const defaultK, maxK = 10, 1 << 26
 
 // check returns what is wrong with the query.
@@ -93,8 +83,8 @@ func (q *Query) check() error {
 	return cmp.Or(limit("text", MaxText, len(q.Text)), limit("situation", MaxText, len(q.Situation)))
 }
 
-// latest returns t in microseconds since 1970, or the end of time if it is zero. Times that no
-// record may have stay before that, and after all of these: differences are numbers.
+// latest returns t in microseconds since 1970, or the end of time if t is zero. Times that no record may
+// have are kept between the latest record and that, so that differences do not overflow.
 func latest(t time.Time) int64 {
 	const far = 1 << 41 // in seconds
 	if t.IsZero() {
@@ -127,79 +117,65 @@ type Hit struct {
 	Score    float64 // descending; Replaced and trust come first
 	Parts    Parts
 	Replaced Replaced // what perhaps replaces it, which comes before it
-	// Superseded is the latest record that it replaces by a Slot or by Supersede.
+	// Superseded is the latest record that this one replaces by its Slot or by Supersede.
 	Superseded *Record
-	// Linked is the hit whose link alone brings it. Its Score is 0 then.
+	// Linked is the hit whose link alone brings this one, which has the Score 0.
 	Linked ID
-	// Conflicts are the latest 32 records that contradict it. Neither is an update
-	// of the other.
+	// Conflicts are the latest 32 records that contradict this one. Neither is an update of the other.
 	Conflicts []ID
 }
 
-// Parts are what a score is made of. Relevance, Effectiveness and Recency are
-// in [0,1].
+// Parts are the parts of a score. Relevance, Effectiveness and Recency are in [0,1].
 type Parts struct {
-	// Relevance is absolute: it does not depend on the other hits. It is a
-	// probability, with even odds: that the record is evidence for what was
-	// asked, rather than the best match in a scope that knows nothing about
-	// it. Without vectors it is Lexical. A Cosine above m, Options.MinCosine,
-	// adds w·(Cosine-m)/(1-m) to the x of Lexical, w being
-	// Options.CosineWeight: it adds to what words say, and takes nothing from
-	// it. Without a text Relevance is the Cosine, or 0 if that is negative.
+	// Relevance is the probability, with even prior odds, that the record is evidence for what the text
+	// asks, rather than the best match in a scope that knows nothing about it. It does not depend on the
+	// other hits. Without vectors it is Lexical. A Cosine above m adds w·(Cosine-m)/(1-m) to the x of
+	// Lexical, where m is Options.MinCosine and w Options.CosineWeight: a vector adds to what words say,
+	// and takes nothing from it. Without a text Relevance is the Cosine, or 0 if that is negative.
 	Relevance float64
-	// Answer is how likely the record answers the question, in [0,1]; the first
-	// hit's is how likely there is an answer. It is the relevance, steeper (with
-	// the x of Lexical, y/(1+y), y = (x/0.9)⁶), times how likely what was found
-	// was said by whom the question names: 1/(1+e^-z), z = 0.46 + 3.78·a +
-	// 3.10·b, a being by how much of the larger the best score of that actor's
-	// records leads that of the others among the first ten, and b that of the
-	// best three; 0.95 if it names none or several. It is calibrated where the
-	// scope is about the subject of the question: words cannot tell what was
-	// never said of it from what was. That of a Failure or Pattern, which a
-	// situation brings and no question, is its Relevance.
+	// Answer is the probability that the record answers the question, in [0,1]; that of the first hit is the
+	// probability that there is an answer. It is a steeper relevance, y/(1+y) with y = (x/0.9)⁶ and the x
+	// of Lexical, times the probability that the answer is by whom the question names, 1/(1+e^-z) with
+	// z = 0.46 + 3.78·a + 3.10·b. There a is by how much of the larger one the best score of that actor's
+	// records leads that of the others among the first ten, and b the same of the best three. If the
+	// question names none or several, the factor is 0.95. Answer is calibrated where the scope is about the
+	// subject of the question: words do not tell what was never said of a subject from what was. For a
+	// Failure or Pattern, which a situation brings and no question, Answer is its Relevance.
 	Answer float64
-	// Lexical is the relevance by words. With s the score of the record by its
-	// words and those around it in its Thread (see internal/index), U the sum
-	// of the weights of the query's words, n their number, of which function
-	// words count an eighth, and x = 9/8 · s/U · (max(n,4)/4)^(3/4), it is
-	// x⁴/(1+x⁴).
+	// Lexical is the relevance by words, x⁴/(1+x⁴) with x = 9/8 · s/U · (max(n,4)/4)^(3/4). There s is the
+	// score of the record by its words and those around it in its Thread (see internal/index), U the sum of
+	// the weights of the query's words, and n their number, function words counting an eighth.
 	Lexical float64
-	// Cosine is that of the angle between the vectors of record and query, to
-	// about 0.001, in [-1,1]; 0 if one of them has no vector.
+	// Cosine is the cosine of the vectors of record and query, to about 0.001, in [-1,1]; 0 if one of them
+	// has no vector.
 	Cosine float64
-	// Effectiveness is the mean of a Beta posterior: (1 + helped) / (2 +
-	// helped + misled + 0.5·unused + 0.125·quiet), where quiet are the
-	// exposures in tasks that named nothing as used, and unused the others of
-	// Stats.Failed. With Query.Situation it is the same over the counts of
-	// that situation, with a prior of weight 2 around the mean over all
-	// situations. The weights are measured by simulation.
+	// Effectiveness is the mean of a Beta posterior: (1 + helped) / (2 + helped + misled + 0.5·unused +
+	// 0.125·quiet). There quiet counts exposures in tasks that named no record as used, and unused the
+	// others of Stats.Failed. With Query.Situation it is the same over the counts of that situation, with a
+	// prior of weight 2 around the mean over all situations. The weights are measured by simulation.
 	Effectiveness float64
-	// Recency is 2^(-age/half-life), age being the time since the last use,
-	// or since At if it was never used. A date ahead has 1.
+	// Recency is 2^(-age/half-life). The age is the time since the last use, or since At without any. A
+	// date ahead has 1.
 	Recency float64
-	// BaseLevel is ACT-R's base-level activation ln Σ t^-d over the uses, t
-	// being their ages in seconds, of which none counts below 0.05, the making
-	// of the record included, and d = 0.5 or that of the policy. The last ten
-	// uses are exact (Petrov 2006), unless the policy asks for another form.
-	// Under Weighted it is reported, and not part of the score.
+	// BaseLevel is ACT-R's base-level activation ln Σ t^-d over the uses, the making of the record included,
+	// with their ages t in seconds, at least 0.05 each, and d = 0.5 or that of the policy. The last ten uses
+	// are exact (Petrov 2006), unless the policy asks for another form. Under Weighted it is no part of the
+	// score.
 	BaseLevel float64
-	// Spreading is the activation that a record linked with Query.Context
-	// receives. Under Weighted it is the mean over the Context of 1/fan, fan
-	// being the number of links of that record, is reported, and not part of
+	// Spreading is the activation that a record linked with Query.Context receives. Under Weighted it is the
+	// mean over the Context of 1/fan, where fan is the number of links of the record there, and no part of
 	// the score.
 	Spreading float64
-	// Mismatch, Noise, Activation, Latency and Probability are 0 under
-	// Weighted. Activation is BaseLevel + Spreading + Mismatch + Noise, the
-	// score. Latency is the seconds that its retrieval takes by ACT-R, and
-	// Probability how likely its activation before noise comes out above the
-	// threshold.
+	// Mismatch, Noise, Activation, Latency and Probability are 0 under Weighted. Activation is BaseLevel +
+	// Spreading + Mismatch + Noise, the score. Latency is the time of the retrieval by ACT-R, in seconds, and
+	// Probability that of an activation above the threshold, before the noise.
 	Mismatch    float64
 	Noise       float64
 	Activation  float64
 	Latency     float64
 	Probability float64
-	// Near says that x, of which Relevance is a steep function, is at least 0.8 of the best of the query, so that
-	// Effectiveness and Recency count. Never under ACTR.
+	// Near says that the x of Relevance is at least 0.8 of the best one of the query, so that Effectiveness
+	// and Recency count. It is never set under ACTR.
 	Near bool
 }
 
@@ -211,7 +187,7 @@ type ThreadHit struct {
 	Hits   []Hit
 }
 
-// Explanation says why a record ranks where it does, or why it does not.
+// Explanation says why a record ranks where it does, or why it was left out.
 type Explanation struct {
 	ID       ID
 	Returned bool    // among the first K
@@ -231,7 +207,7 @@ type Word struct {
 	Found  bool    // in the record
 }
 
-// Evidence says by what a record is taken to replace another.
+// Evidence says why a record perhaps replaces another.
 type Evidence string
 
 // The evidence.
@@ -239,13 +215,13 @@ const (
 	ByCue     Evidence = "cue"     // the later one speaks of a change, and of the same
 	ByOverlap Evidence = "overlap" // it says nearly the same, in other values
 	ByMeaning Evidence = "meaning" // by the Embedder's vectors it is about the same
-	// ByExtractor: Options.Extractor has read in it another value of the same, or
-	// that the earlier one is over.
+	// ByExtractor: Options.Extractor has read another value of the same in it, or that the earlier one is
+	// over.
 	ByExtractor Evidence = "extractor"
 )
 
-// Replaced says that a record is perhaps not current any more: nothing hides it.
-// The zero Replaced says that nothing speaks for that.
+// Replaced says that a record is perhaps not current any more. It is a hit all the same. The zero
+// Replaced says that nothing speaks for that.
 type Replaced struct {
 	By          ID       // the record that perhaps replaces it
 	Probability float64  // that it does

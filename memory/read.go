@@ -12,8 +12,8 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// record returns the record of e as the package works with it: without its
-// counters and its vector. It shares its slices with e.
+// record returns the record of e for use in the package: without its counters and
+// its vector. It shares its slices with e.
 func (b *Bank) record(ctx context.Context, sh *shard, e *table.Entry) (*Record, error) {
 	if e.Flags&table.Cold != 0 {
 		return b.cold(ctx, sh, e)
@@ -23,8 +23,8 @@ func (b *Bank) record(ctx context.Context, sh *shard, e *table.Entry) (*Record, 
 	return r, nil
 }
 
-// cold reads a record whose texts are on disk. Records are cached by their
-// entry, so a changed one is never taken for the one before.
+// cold reads a record whose texts are on disk. The cache is keyed by the entry, which
+// a change of the record replaces, so it never returns the former record.
 func (b *Bank) cold(ctx context.Context, sh *shard, e *table.Entry) (*Record, error) {
 	if r, ok := b.bodies.Get(e); ok {
 		return r, nil
@@ -47,8 +47,8 @@ func (b *Bank) cold(ctx context.Context, sh *shard, e *table.Entry) (*Record, er
 	return r, nil
 }
 
-// copy writes the record of e to r for the caller, without the vector. It reads
-// what is cold from the disk.
+// copy writes the record of e to r for the caller, without the vector. It reads the
+// texts from disk if they are there.
 func (b *Bank) copy(ctx context.Context, sh *shard, e *table.Entry, c *tally.Counts, r *Record) error {
 	if e.Flags&table.Cold == 0 {
 		r.Scope = sh.scope
@@ -76,8 +76,8 @@ func (b *Bank) whole(ctx context.Context, sh *shard, e *table.Entry) (Record, er
 	return r, sh.missing(e, err)
 }
 
-// missing returns err, which reading a part of e from the store has come to,
-// as ErrNotFound only if e is not in the Bank any more.
+// missing returns the error of reading a part of e from the store. It is ErrNotFound
+// only if e is not in the Bank any more.
 func (sh *shard) missing(e *table.Entry, err error) error {
 	if !errors.Is(err, store.ErrNotFound) {
 		return err
@@ -101,8 +101,8 @@ func (b *Bank) vector(ctx context.Context, sh *shard, e *table.Entry) ([]float32
 	return v, err
 }
 
-// Get returns the record. The id of a record that was merged into another
-// leads to that one. It alone, and All, read the Vector, which is on disk.
+// Get returns the record. The id of a record that was merged into another leads to
+// that one. Get and All alone fill Vector, which they read from disk.
 func (s Space) Get(ctx context.Context, id ID) (Record, error) {
 	done, err := s.ready(ctx)
 	defer done()
@@ -125,9 +125,8 @@ func (s Space) Get(ctx context.Context, id ID) (Record, error) {
 	}
 }
 
-// All yields the records, quarantined and archived ones too, as they were when
-// the iteration began, in order of At and then ID. It ends after the first
-// error.
+// All yields the records in order of At and then ID, as they were when the iteration
+// began. Quarantined and archived ones are in. It ends after the first error.
 func (s Space) All(ctx context.Context) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		sh, done, err := s.holding(ctx)
@@ -154,9 +153,9 @@ func (s Space) All(ctx context.Context) iter.Seq2[Record, error] {
 	}
 }
 
-// Latest returns the last n records of a thread in order of At, quarantined and
-// archived ones too. It looks for nothing but the name: one step, however many
-// threads there are.
+// Latest returns the last n records of a thread in order of At. Quarantined and archived
+// ones are in. It looks the thread up by name: the time does not depend on the number of
+// threads.
 func (s Space) Latest(ctx context.Context, thread string, n int) ([]Record, error) {
 	sh, done, err := s.holding(ctx)
 	defer done()

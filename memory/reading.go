@@ -7,14 +7,14 @@ import (
 	"github.com/arc-learn/arc/memory/internal/behind"
 )
 
-// unread is a record that the Extractor has yet to read.
+// unread is a record for the Extractor to read.
 type unread struct {
 	scope Scope
 	id    ID
 	tries int
 }
 
-// reading is what a Bank has for its Extractor.
+// reading has the Extractor of a Bank, and the records that wait for it.
 type reading struct {
 	host Extractor // nil: none
 	behind.Part
@@ -27,7 +27,7 @@ func (r *reading) states(rec *Record) bool {
 	return r.host != nil && !rec.Kind.learned() && rec.Slot == Slot{} && rec.Source.Origin != Derived
 }
 
-// unread has a new record read, if it is to be.
+// unread queues a new record, if the Extractor is to read it.
 func (r *reading) unread(s Scope, rec *Record) {
 	if r.states(rec) {
 		r.waiting.Add(unread{scope: s, id: rec.ID})
@@ -35,7 +35,7 @@ func (r *reading) unread(s Scope, rec *Record) {
 	}
 }
 
-// again has a record read once more, after the others.
+// again queues a record once more, after the others.
 func (r *reading) again(u unread) {
 	r.waiting.Again(u)
 	r.Nudge()

@@ -73,10 +73,10 @@ func (s Space) prepare(q *Query, sc *scratch) error {
 	return nil
 }
 
-// always is since when for a query that looks at more than what was told.
+// always is the since of a query that does not set it.
 const always = math.MinInt64
 
-// in has a shard searched, unless it is nil, is already, or was told nothing since.
+// in adds a shard to the search, unless it is nil, is there already, or was told nothing since.
 func (sc *scratch) in(sh *shard, since int64) {
 	if sh != nil && (since == always || sh.Told() > since) && !slices.Contains(sc.shards, sh) {
 		sc.shards, sc.Query.Tables = append(sc.shards, sh), append(sc.Query.Tables, sh.Table)
@@ -107,14 +107,12 @@ func (s Space) with(ctx context.Context, q *Query, fn func(*scratch) error) erro
 	return fn(sc)
 }
 
-// Recall returns the records that match the query, best first; see [Parts] and
-// the package comment for the score. With a text, a record that shares no word
-// with it is not returned, nor one that shares function words alone, unless
-// the text has no others. Equal scores are ordered by At, the newer first,
-// then by ID. Record.Vector is not filled: Get does that.
+// Recall returns the records that match the query, best first; see [Parts] and the package comment for
+// the score. With a text, a record that shares no word with it is no hit, nor is one that shares
+// function words alone, unless the text has no others. Equal scores are ordered by At, the newer first,
+// then by ID. Recall does not fill Record.Vector: Get does.
 //
-// The errors are ErrKind, ErrQuery, ErrScope, ErrTenant and *store.LimitError
-// for a bad query.
+// The errors of a bad query are ErrKind, ErrQuery, ErrScope, ErrTenant, ErrVector and *store.LimitError.
 func (s Space) Recall(ctx context.Context, q Query) ([]Hit, error) {
 	return s.RecallInto(ctx, []Hit{}, q)
 }
@@ -135,20 +133,19 @@ func (s Space) RecallInto(ctx context.Context, hits []Hit, q Query) ([]Hit, erro
 	return hits, nil
 }
 
-// RecallThreads returns the threads that match the query, best first: the
-// Query's K is the largest number of threads. Records without a Thread are left
-// out, and threads none of whose records reaches the Floor; threads of the same
-// name in different scopes are different.
+// RecallThreads returns the threads that match the query, best first, at most K. It leaves out records
+// without a Thread, and threads without a record that reaches the Floor. Threads of the same name in
+// different scopes are different.
 //
-// With a text, Score is to a thread what Relevance is to a record: s is the BM25
-// score of all its words together, plus 0.3 times that of each of its three best
-// records, and U counts 1.9 times. The words of a thread weigh by how few
-// threads have them, so where there are few threads no Score is high.
-// Effectiveness and recency are not in it.
-// A thread of which a trusted record is found comes before those of which none is, and that record first,
-// as with Recall. Nor are vectors in it, which count only without a text, or under [ACTR].
-// Without one, it is the score of the best record plus 0.3 times those of the
-// next two, divided by 1.6. Under [ACTR] it is ln Σ e^A over the three best.
+// With a text, the Score of a thread is computed as the Relevance of a record: s is the BM25 score of all
+// its words together plus 0.3 times that of each of its three best records, and U counts 1.9 times. The
+// words of a thread weigh by how few threads have them: with few threads, no Score is high. Without a
+// text, Score is that of the best record plus 0.3 times those of the next two, divided by 1.6. Under
+// [ACTR] it is ln Σ e^A over the three best.
+//
+// Effectiveness and recency do not enter Score, and vectors do only without a text or under [ACTR]. A
+// thread with a trusted record among its hits comes before those without one, and the trusted record comes
+// first, as with Recall.
 func (s Space) RecallThreads(ctx context.Context, q Query) ([]ThreadHit, error) {
 	var hits []ThreadHit
 	err := s.with(ctx, &q, func(sc *scratch) error {
@@ -169,8 +166,8 @@ func (s Space) RecallThreads(ctx context.Context, q Query) ([]ThreadHit, error) 
 	return hits, nil
 }
 
-// hits appends a copy of what was found for the caller. It is the last step of a recall, and the
-// only one that may ask the disk: for the texts of records that are cold.
+// hits appends a copy of what was found, for the caller. It is the last step of a recall, and the only one
+// that may read the disk: for the texts of cold records.
 func (s Space) hits(ctx context.Context, sc *scratch, hits []Hit, fs []search.Found) ([]Hit, error) {
 	hits = slices.Grow(hits, len(fs))
 	var buf [ident.Length]byte

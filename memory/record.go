@@ -10,8 +10,8 @@ import (
 	"github.com/arc-learn/arc/memory/internal/tally"
 )
 
-// ID names a record within its scope. IDs are made by the package: a host
-// passes them around but does not build them.
+// ID names a record within its scope. The package makes IDs: a host passes them around
+// and does not build them.
 type ID string
 
 // Kind says what a record is.
@@ -30,8 +30,8 @@ func (k Kind) valid() bool { return slices.Contains(kinds[:], k) }
 // Origin says where a text comes from. The zero Origin is Host.
 type Origin string
 
-// The origins. Host is trusted, Derived as much as what it is derived from, and
-// the others are quarantined.
+// The origins. Host is trusted, Derived as much as its sources are; the others are in
+// quarantine.
 const (
 	Host     Origin = ""         // the program that links arc in
 	Model    Origin = "model"    // a language model
@@ -54,9 +54,8 @@ type Source struct {
 	Run    string `cbor:"3,keyasint,omitempty"` // the run that it came up in
 }
 
-// Link points from a record to another record of the same scope. Rel says how
-// they are related. "" says that the record was derived from the other: Revoke
-// follows that.
+// Link points from a record to another record of the same scope. Rel says how they are
+// related. "" says that the record was derived from the other, as Revoke heeds.
 type Link struct {
 	To  ID     `cbor:"1,keyasint"`
 	Rel string `cbor:"2,keyasint,omitempty"`
@@ -73,11 +72,11 @@ type Variant struct {
 
 // Stats are the counters of a record.
 type Stats struct {
-	// Helped: a task was delivered that was shown the record and used it, or from
+	// Helped counts delivered tasks that were shown the record and used it, and those from
 	// which the same was derived again.
 	Helped int
 	Failed int // shown but not used in a task that was delivered
-	// Quiet of the Failed are of tasks that named nothing as used.
+	// Quiet is how many of the Failed are of tasks that named no record as used.
 	Quiet    int
 	Misled   int       // named as misleading, delivered or not
 	Exposed  int       // feedbacks that changed one of the other counters
@@ -117,14 +116,13 @@ type Record struct {
 	Passing  bool            `cbor:"24,keyasint,omitempty"` // as in Draft
 	Stats    Stats           `cbor:"-"`
 
-	// apart has the records that it is known to stay apart from, see apartMark. It
-	// is nil in what a host gets.
+	// apart has the records that this one is known to stay apart from, see apartMark. It is
+	// nil in the copy that a host gets.
 	apart []uint64
 }
 
-// Effectiveness estimates over all situations how likely the record is to
-// help when it is shown, in [0,1]: the mean of a Beta posterior, 0.5 when
-// nothing is known. See [Parts].
+// Effectiveness estimates, over all situations, the probability that the record helps
+// when it is shown: the mean of a Beta posterior, 0.5 without feedback. See [Parts].
 func (r Record) Effectiveness() float64 {
 	return tally.Effectiveness(r.Stats.Helped, r.Stats.Failed, r.Stats.Quiet, r.Stats.Misled)
 }
@@ -140,18 +138,18 @@ func (r Record) LogValue() slog.Value {
 	return slog.GroupValue(slog.String("id", string(r.ID)), slog.String("kind", string(r.Kind)))
 }
 
-// MayFire reports whether the record's plan may run without deliberation: the
-// host vouches for the record, or arc has derived it, and no words in it are
-// known to be of others than the host and its model. That gates have passed what
-// a plan delivers says that its structure is right; text in it is data.
+// MayFire reports whether the record's plan may run without deliberation: the host vouches
+// for the record, or arc has derived it, and no words in it are known to come from anyone
+// but the host and its model. If gates have passed what the plan delivers, its structure is
+// right; text in it is data still.
 func (r *Record) MayFire() bool {
 	return len(r.Plan) > 0 && (r.Trusted || r.Source.Origin == Derived && !slices.ContainsFunc(r.Quotes, foreign))
 }
 
-// foreign reports whether words are of neither the host nor its model.
+// foreign reports whether the words come from neither the host nor its model.
 func foreign(s Source) bool { return !s.Origin.trusted() && s.Origin != Model }
 
-// byMachine reports whether a program has made the text, or the web has it.
+// byMachine reports whether the text is from a program or the web.
 func (s Source) byMachine() bool { return slices.Contains([]Origin{Model, Executor, Web}, s.Origin) }
 
 func compareSources(a, b Source) int {
@@ -173,10 +171,10 @@ func (r *Record) own() {
 // kinds are in the order of their flags.
 var kinds = [...]Kind{Failure, Pattern, Fact, Episode}
 
-// learned says that the kind is a lesson, which has to say when it applies.
+// learned reports whether the kind is a lesson, whose Trigger says when it applies.
 func (k Kind) learned() bool { return k == Failure || k == Pattern }
 
-// textSize is the number of bytes of what is on disk only in a cold record.
+// textSize is the number of bytes that a cold record has on disk only.
 func (r *Record) textSize() int {
 	n := len(r.Trigger) + len(r.Content) + len(r.Plan)
 	for _, v := range r.Variants {
@@ -185,7 +183,7 @@ func (r *Record) textSize() int {
 	return n
 }
 
-// embedded is the text that is embedded.
+// embedded is the text that the Embedder gets.
 func (r *Record) embedded() string {
 	if r.Trigger == "" {
 		return r.Content
@@ -212,8 +210,8 @@ func (r *Record) size() int {
 	return n
 }
 
-// asker is the user, by the name that the host has given, whose words the record
-// repeats; "" if it is none.
+// asker is the user whose words the record repeats, by the name that the host has given;
+// "" if there is none.
 func (r *Record) asker() string {
 	if i := slices.IndexFunc(r.Quotes, func(s Source) bool { return s.Origin == User && s.Ref != "" }); i >= 0 {
 		return r.Quotes[i].Ref
@@ -221,11 +219,11 @@ func (r *Record) asker() string {
 	return ""
 }
 
-// Slot is what the host says that a record states: that the attribute of a
-// subject has a value. It hides what states another value of an earlier At.
-// Words that differ in form or order only make one slot: "hosts of the cache",
-// "Cache host". "I", "me" and "my" are the Actor. The Subject may be empty if
-// the Attribute says what it is of.
+// Slot is what a record states, by word of the host: an attribute of a subject has a
+// value. The record hides those that state another value with an earlier At. Subjects and
+// attributes that differ in form or order of words only are one: "hosts of the cache",
+// "Cache host". "I", "me" and "my" stand for the Actor. The Subject may be empty if the
+// Attribute says what it belongs to.
 type Slot struct {
 	Subject   string `cbor:"1,keyasint,omitempty"` // whom or what it is about
 	Attribute string `cbor:"2,keyasint,omitempty"` // what of it

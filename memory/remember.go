@@ -15,42 +15,39 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// A group of RememberAll is committed before it outgrows a commit.
+// RememberAll commits a group before it outgrows a commit.
 const (
 	maxGroupOps   = store.MaxCommitOps / 4
 	maxGroupBytes = store.MaxCommitBytes - store.MaxValue
 )
 
-// Remember keeps a draft. When it returns without an error, the memory is
-// visible and on disk.
+// Remember keeps a draft. When it returns without an error, the record is visible and on
+// disk.
 //
-// What says the same as a record of its kind becomes a Variant of it:
-// Strengthened if the draft's origin is Derived, Merged otherwise. A Fact says
-// the same in the same words and symbols, articles and sentence punctuation aside,
-// of the same Actor and Slot. A Failure or Pattern does if trigger and content are both at least
-// 0.85 similar by [Similarity], with the same numbers and negations: both texts
-// are kept. A plan that the record has stays. Episodes are never duplicates:
-// what was said twice was said twice. Nor are Failures of different Threads.
+// A draft that says the same as a record of its kind becomes a [Variant] of that record:
+// Strengthened if the draft's origin is Derived, else Merged. Two Facts say the same if they
+// have the same words and symbols, articles and sentence punctuation aside, and the same
+// Actor and Slot. Two Failures or Patterns do if triggers and contents are each at least 0.85
+// similar by [Similarity], with the same numbers and negations; the record keeps both texts,
+// and the plan that it has. Episodes are never merged, nor are Failures of different Threads.
 //
-// A Fact, or an Episode in which its Actor speaks of themselves, that says in
-// words of change what an earlier record of the Actor is about, perhaps replaces
-// that: see Hit.Replaced.
+// A Fact, or an Episode in which its Actor speaks of themselves, perhaps replaces an earlier
+// record of the Actor if it speaks of a change of the same: see Hit.Replaced.
 //
-// A draft of origin Host is trusted. A Derived one is if each of its Quotes and
-// each record that a Link without a Rel names is; all others are in quarantine.
-// Texts that are trusted unlike, or quote others, are not merged, with two
-// exceptions for a Derived draft in the very words of a record: it strengthens a
-// trusted one, whatever the draft was derived from; and if it is trusted, and of
-// another run and source than a quarantined record, whose words it was not
-// derived from, that becomes trusted, with the draft's plan. A quarantined text
-// that is repeated stays in quarantine, however often that is.
+// A draft of origin Host is trusted. A Derived one is trusted if each of its Quotes is, and
+// each record that a Link without a Rel names. All others are in quarantine. Texts of
+// different trust or quotes are not merged, with two exceptions for a Derived draft in the
+// very words of a record. It strengthens a trusted record, whatever the draft was derived
+// from. And a trusted draft ends the quarantine of the record, which gets the draft's plan,
+// if the draft is of another run and source and was not derived from the record's words. To
+// repeat a quarantined text does not end its quarantine.
 //
-// A Failure or Pattern whose trigger has fewer than 10 characters is Rejected, without an error.
+// A Failure or Pattern whose trigger has fewer than 10 letters is Rejected, without an error.
 // A sign of Han, Hiragana, Katakana or Hangul counts as three.
 //
-// The errors are ErrEmpty, ErrKind, ErrOrigin, ErrVector, ErrPlan, ErrID and *store.LimitError for a
-// bad draft, and those of the store; an error that the store does not call definite leaves it open
-// whether the draft was kept, so retry with a Key.
+// The errors are ErrEmpty, ErrKind, ErrOrigin, ErrVector, ErrPlan, ErrID and *store.LimitError
+// for a bad draft, and those of the store. If the store does not call its error definite, the
+// draft may have been kept: retry with a Key.
 func (s Space) Remember(ctx context.Context, d Draft) (Receipt, error) {
 	receipts, err := s.remember(ctx, []Draft{d})
 	if err != nil {
@@ -59,11 +56,10 @@ func (s Space) Remember(ctx context.Context, d Draft) (Receipt, error) {
 	return receipts[0], nil
 }
 
-// RememberAll keeps drafts, in order, as Remember does. It writes them in
-// groups, each with one commit that keeps all of the group or none; a group
-// ends before it outgrows a commit, and around each near-duplicate. If a draft
-// is bad, nothing is kept. If a commit fails, the receipts are those of the
-// drafts before its group.
+// RememberAll keeps drafts, in order, as Remember does. It writes them in groups, each with
+// one commit that keeps the whole group or nothing. A group ends before it outgrows a commit,
+// and around each near-duplicate. If a draft is bad, nothing is kept. If a commit fails, the
+// receipts are those of the drafts before its group.
 func (s Space) RememberAll(ctx context.Context, ds []Draft) ([]Receipt, error) {
 	receipts, err := s.remember(ctx, ds)
 	if err != nil {
@@ -126,8 +122,8 @@ func (s Space) remember(ctx context.Context, ds []Draft) ([]Receipt, error) {
 	return g.receipts, nil
 }
 
-// checkDimensions returns ErrVector unless all vectors have the dimension of
-// those that the Bank has, or else of the first, which settles it then.
+// checkDimensions returns ErrVector unless all vectors have the dimension of the Bank's. In
+// a Bank without vectors, the first one settles it.
 func (b *Bank) checkDimensions(cs []candidate) error {
 	dim := b.vectors.Model().Dim
 	for i, c := range cs {
@@ -145,8 +141,8 @@ func (b *Bank) checkDimensions(cs []candidate) error {
 	return nil
 }
 
-// claimed returns what no other call may store at the same time: the Keys and
-// the texts, in order.
+// claimed returns the Keys and the texts, in order. No other call may store the same ones at
+// the same time.
 func claimed(cs []candidate) []string {
 	var names []string
 	for _, c := range cs {
@@ -175,8 +171,7 @@ type group struct {
 	indexed int          // how many
 }
 
-// take settles what becomes of a candidate: it is known, a duplicate, or joins
-// the group.
+// take decides what becomes of a candidate: it is known, a duplicate, or joins the group.
 func (g *group) take(ctx context.Context, c candidate) error {
 	if c.rejected != "" {
 		g.settled(Receipt{Disposition: Rejected, Reason: c.rejected})
@@ -216,8 +211,8 @@ func (g *group) take(ctx context.Context, c candidate) error {
 	}
 }
 
-// settled notes the receipt of a candidate that needs no commit of the group.
-// It is certain if nothing before it waits for one.
+// settled notes the receipt of a candidate that needs no commit of the group. The receipt is
+// certain if no candidate before it waits for a commit.
 func (g *group) settled(r Receipt) {
 	g.receipts = append(g.receipts, r)
 	if len(g.new) == 0 {
@@ -279,7 +274,7 @@ func (g *group) has(id ID) bool {
 	return slices.ContainsFunc(g.new, func(c candidate) bool { return c.rec.ID == id })
 }
 
-// add puts a new record in the group, after committing that if it is full.
+// add puts a new record in the group. It commits a full group before.
 func (g *group) add(ctx context.Context, c candidate) error {
 	r := c.rec
 	full := len(g.new) == maxGroupOps || c.behind && len(g.new) >= maxPassing
@@ -367,8 +362,8 @@ func (g *group) unsure() {
 	g.sh.doubts.Store(true)
 }
 
-// Bounds of what is looked for because its commit failed: of a scope, all of which a Revoke looks
-// for, and beside one commit.
+// Bounds of the records that are looked for because their commit failed: per scope, all of
+// which a Revoke looks for, and beside one commit.
 const maxDoubt, resolved = 4096, 64
 
 // read has the Extractor read records that are visible.
@@ -413,9 +408,8 @@ func (g *group) write(ctx context.Context) (store.Revision, error) {
 	return rev, err
 }
 
-// adopt makes visible those records of the group that are in the store, as
-// they are there, and takes them out of the group. It reports whether it
-// found any.
+// adopt makes visible the records of the group that the store has, as the store has them,
+// and takes them out of the group. It reports whether there were any.
 func (g *group) adopt(ctx context.Context) (bool, error) {
 	var rest []candidate
 	for _, c := range g.new {
@@ -445,9 +439,8 @@ func (g *group) adopt(ctx context.Context) (bool, error) {
 	return found, nil
 }
 
-// hand has the Writer store the records of the group, all of which are passing
-// Episodes, and remove those that give way to them. They have no revision yet, see
-// [Bank.revision].
+// hand gives the Writer the records of the group, all of them passing Episodes, and the
+// removal of those that give way to them. They have no revision yet, see [Bank.revision].
 func (g *group) hand(ctx context.Context) error {
 	g.sh.edit.Lock()
 	defer g.sh.edit.Unlock()
@@ -495,7 +488,8 @@ func (b *Bank) leave(ctx context.Context, sh *shard, e *table.Entry) ([]store.Op
 	return append(append(ops, store.Op{Key: sh.key(stored.Records, id), Delete: true}), b.besides(sh, id)...), err
 }
 
-// records returns the writes of the group's records, and of which are to be read.
+// records returns the writes of the group's records and of the marks of those that the
+// Extractor is to read.
 func (g *group) records(cond store.Condition) ([]store.Op, error) {
 	ops := make([]store.Op, 0, len(g.new))
 	for _, c := range g.new {

@@ -9,19 +9,17 @@ import (
 	"github.com/arc-learn/arc/internal/fence"
 )
 
-// maxRendered is the number of bytes after which Render cuts a text.
+// maxRendered is the number of bytes that Render keeps of a text.
 const maxRendered = 4 << 10
 
-// Render writes hits for a prompt, fenced as data: a delimiter that no text
-// contains opens and closes the whole, every line of a text begins with a bar,
-// and what could hide or reorder text (control, bidirectional, zero-width and
-// tag characters) is taken out. A text is cut after 4 KiB. What a hit supersedes
-// is shown with it, and which of the others contradict or perhaps replace it. No
-// hits: "".
+// Render writes hits for a prompt, fenced as data: a delimiter that no text contains opens and closes the
+// whole, and every line of a text begins with a bar. Characters that hide or reorder text (control,
+// bidirectional, zero-width and tag characters) are left out. A text is cut after 4 KiB. Render shows with
+// a hit what it supersedes, and which of the other hits contradict or perhaps replace it. No hits: "".
 //
-// The delimiter is drawn from the content, so that a run repeats exactly. The
-// fence keeps recalled text apart from instructions; whether a model heeds
-// that is up to the model. It does not belong in a system prompt.
+// The delimiter depends on the content alone, so that a run repeats exactly. The fence keeps recalled text
+// apart from instructions; whether a model heeds the fence is up to the model. Recalled text does not
+// belong in a system prompt.
 func Render(hits []Hit) string {
 	if len(hits) == 0 {
 		return ""
@@ -50,9 +48,8 @@ func renderHit(w *strings.Builder, n int, r *Record) {
 	w.WriteString("what:\n" + fence.Quote(r.Content, maxRendered))
 }
 
-// renderOthers writes what the hit replaces, if they are trusted alike (what is
-// not verified makes nothing obsolete that is, and does not hide behind it), and
-// its conflicts among the hits.
+// renderOthers writes what the hit replaces, if both have the same trust (an unverified record makes no
+// trusted one obsolete), and its conflicts among the hits.
 func (h *Hit) renderOthers(w *strings.Builder, hits []Hit) {
 	if old := h.Superseded; old != nil && old.Trusted == h.Record.Trusted {
 		w.WriteString("no longer:\n" + fence.Quote(old.Content, maxRendered))

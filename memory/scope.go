@@ -10,15 +10,15 @@ import (
 
 // Errors of scopes.
 var (
-	// ErrScope: a scope is not 1 to 8 segments (or a ninth, Apart) of [A-Za-z0-9_.:@-]{1,128}
-	// joined by "/", or one has the form of an issuer's token.
+	// ErrScope: a scope is not 1 to 8 segments of [A-Za-z0-9_.:@-]{1,128} joined by "/", or has the form of an
+	// issuer's token. A ninth segment may be Apart.
 	ErrScope = errors.New("bad scope")
 	// ErrTenant: a scope has no valid tenant, or belongs to another one.
 	ErrTenant = errors.New("bad tenant")
 )
 
-// Apart is the last segment of a scope that memory/identity keeps its records in, so
-// that no recall in the scope above finds them. It may be a ninth.
+// Apart is the last segment of the scopes that memory/identity keeps its records in, so that no recall in
+// the scope above finds them. It may be a ninth.
 const Apart = "@identity"
 
 const (
@@ -27,9 +27,8 @@ const (
 	notSegment  = "is not 1 to 128 letters, digits and _.:@-, or looks like a secret"
 )
 
-// Scope says whose memories they are, as in "acme/user-42". The first segment
-// is the tenant. Scopes share nothing, statistics included; there is no
-// default.
+// Scope says whose memories they are, as in "acme/user-42". The first segment is the tenant. Scopes share
+// nothing, statistics included. There is no default.
 type Scope string
 
 // Tenant returns the first segment.
@@ -38,8 +37,7 @@ func (s Scope) Tenant() string {
 	return tenant
 }
 
-// Check returns nil for a scope that can be used, else ErrScope, and ErrTenant
-// too if it is the tenant that is bad.
+// Check returns nil for a valid scope, else ErrScope, and ErrTenant too if the tenant is bad.
 func (s Scope) Check() error {
 	rest, more := string(s), true
 	for n := 1; more; n++ {

@@ -10,12 +10,12 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// Space is the view of one scope of a Bank. It is a small value: copy it
-// freely. It may be used concurrently.
+// Space is the view of one scope of a Bank. It is a small value: copy it freely. It may
+// be used concurrently.
 //
-// Every method returns ErrScope if the scope is bad, store.ErrClosed after the
-// Bank was closed, and the error of a context that has ended. An id that the
-// scope does not know is store.ErrNotFound, as is that of another scope's record.
+// Every method returns ErrScope if the scope is bad, store.ErrClosed after Close of the
+// Bank, and the error of a context that has ended. For an id that is not in the scope the
+// error is store.ErrNotFound, also if another scope has it.
 type Space struct {
 	b     *Bank
 	scope Scope
@@ -25,8 +25,8 @@ type Space struct {
 // Scope returns the scope.
 func (s Space) Scope() Scope { return s.scope }
 
-// ready has the tenant be in memory until done is called, which is never nil. The error
-// says why the space cannot be used.
+// ready loads the tenant, and keeps it in memory until the caller calls done, which is
+// never nil. The error says why the space cannot be used.
 func (s Space) ready(ctx context.Context) (done func(), err error) {
 	if err := s.check(ctx); err != nil {
 		return nothing, err
@@ -45,7 +45,7 @@ func (s Space) check(ctx context.Context) error {
 	return s.b.check(ctx)
 }
 
-// holding is ready, and returns what there is of the scope, nil if there is nothing.
+// holding is ready, and returns the shard of the scope; nil if the scope is empty.
 func (s Space) holding(ctx context.Context) (sh *shard, done func(), err error) {
 	if done, err = s.ready(ctx); err == nil {
 		sh = s.b.shard(s.scope)
@@ -63,9 +63,9 @@ func (s Space) lookup(id ID) (*shard, *table.Entry, error) {
 	return nil, nil, fmt.Errorf("memory: record %q: %w", s.b.sanitize.Sanitize(string(id)), store.ErrNotFound)
 }
 
-// Scopes yields the scopes that have records, in no order, each with the time at
-// which one of them was last made, said again or used. With IndexBytes these are the
-// scopes of tenants that were used since Open, here or, as Follow has told, elsewhere.
+// Scopes yields the scopes that have records, in no order, each with the last time at which
+// one of them was made, said again or used. With IndexBytes these are the scopes of tenants
+// that were used since Open, here or, as Follow has told, elsewhere.
 func (b *Bank) Scopes() iter.Seq2[Scope, time.Time] {
 	return func(yield func(Scope, time.Time) bool) {
 		more := true
@@ -84,11 +84,11 @@ func (b *Bank) Scopes() iter.Seq2[Scope, time.Time] {
 	}
 }
 
-// In returns the view of one scope. A bad scope is ErrScope at the first use
-// of the view.
+// In returns the view of one scope. If the scope is bad, the methods of the view return
+// ErrScope.
 func (b *Bank) In(s Scope) Space { return Space{b: b, scope: s, err: s.Check()} }
 
-// change has a record changed by f, alone in its scope; verb is for errors.
+// change calls f on a record while nothing else changes the scope. Errors name the verb.
 func (s Space) change(ctx context.Context, verb string, id ID, f func(*shard, *table.Entry) error) error {
 	done, err := s.ready(ctx)
 	defer done()

@@ -82,7 +82,7 @@ func decodeRecord(e store.Entry) (*Record, stowed, error) {
 	return r, stowed{seq: s.Seq, dim: s.Dim}, nil
 }
 
-// storedReceipt is what a Key whose draft has no record comes to.
+// storedReceipt is the receipt of a Key whose draft has no record.
 type storedReceipt struct {
 	Disposition Disposition `cbor:"1,keyasint,omitempty"`
 	Into        ID          `cbor:"2,keyasint,omitempty"`
@@ -101,12 +101,11 @@ func decodeReceipt(e store.Entry) (Receipt, error) {
 	return Receipt{ID: s.Into, Disposition: s.Disposition, Into: s.Into, Reason: s.Reason}, nil
 }
 
-// contents is what a store holds of a scope and of those below it; "" is every scope.
+// contents reads what a store has of a scope and of those below it; "" is every scope.
 type contents struct {
 	st    store.Store
 	scope Scope
-	// long are the parts of keys of those too long for one, known once the records were
-	// read.
+	// long has the parts of keys of scopes too long for a key. It is known once the records were read.
 	long map[string]bool
 }
 
@@ -115,7 +114,7 @@ func (in *contents) under(ctx context.Context, part string) iter.Seq2[store.Entr
 	return stored.Under(ctx, in.st, part, string(in.scope), in.has)
 }
 
-// has reports whether an entry of a scope that is too long for a key is one of those.
+// has reports whether an entry of a scope that is too long for a key is of one of these scopes.
 func (in *contents) has(e store.Entry) (bool, error) {
 	part, scope, _, _ := stored.Split(e.Key)
 	if part == stored.Records {
@@ -128,9 +127,9 @@ func (in *contents) has(e store.Entry) (bool, error) {
 	return in.long[scope] || scope == stored.Scope(string(in.scope)), nil
 }
 
-// Checker returns a function that says why an entry cannot be one of those that Entries
-// yields of a scope, or nil: ErrTenant for one of a scope elsewhere, store.ErrDamaged for
-// one that no Bank has written. Entries are to come in the order of Entries.
+// Checker returns a function that says why an entry cannot be one that Entries yields of a scope, or
+// returns nil: ErrTenant for an entry of a scope elsewhere, store.ErrDamaged for one that no Bank has
+// written. Call it with entries in the order of Entries.
 func Checker(scope Scope) func(store.Entry) error {
 	in := contents{scope: scope, long: make(map[string]bool)}
 	return func(e store.Entry) error {
@@ -166,9 +165,9 @@ func Checker(scope Scope) func(store.Entry) error {
 	}
 }
 
-// applied is what is stored under the key of a feedback.
+// applied is what the store has under the key of a feedback.
 type applied struct {
 	At tally.Instant `cbor:"1,keyasint,omitempty"`
-	// Unheeded are the records that it has not counted for, or does no more.
+	// Unheeded are the records for which the feedback has not counted, or counts no more.
 	Unheeded []ID `cbor:"2,keyasint,omitempty"`
 }

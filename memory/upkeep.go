@@ -26,27 +26,22 @@ type ConsolidateReport struct {
 	After  int // records
 }
 
-// Consolidate merges near-duplicates that were kept apart: of the same kind,
-// trust, Actor and Thread, derived from the same records, trigger and content
-// both at least 0.9 similar, with the same numbers and negations, no Episodes.
-// The earlier by At and by Known stays, so that queries as of then find what
-// they did; of those of the same times the one with more feedback, or else the
-// one with the smaller ID. Two of which neither is the earlier are not merged,
-// nor are two that state slots differently, or of whose slots something else was
-// said between them or within an hour of them.
-// The other becomes a Variant of it with its text and source, the counters are
-// added up, further Links are taken over, and its id leads to the one that
-// stays.
+// Consolidate merges near-duplicates that are records of their own: of the same kind, trust, Actor and
+// Thread, derived from the same records, trigger and content each at least 0.9 similar, with the same
+// numbers and negations, and no Episodes. The one with the earlier At and Known stays, so that queries as
+// of then find what they did; at the same times the one with more feedback, else the one with the smaller
+// ID. If one has the earlier At and the other the earlier Known, the two stay apart. So do two that state
+// slots differently, or whose slots got another value between them or within an hour of them. The record
+// that stays takes over the text and source of the other as a Variant, its Links, and its counters, which
+// are added up. The id of the other leads to it.
 //
-// Each merge is verified by replay before it is stored: asked for in the words
-// of each of the texts that are to be one, the one record must not come later,
-// by words alone, than the record that had the text came before, among the
-// first 50. Otherwise the two stay apart, and that is remembered until one of
-// their texts changes. While this is decided, readers may see the two as one.
+// Consolidate verifies each merge by replay before it stores it: for each of the texts it recalls by words
+// alone. If the merged record comes later among the first 50 than the record with that text did, the two
+// stay apart, until one of their texts changes. Meanwhile readers may see the two as one.
 //
-// Each merge is one commit, and the counters follow; a second call finds
-// nothing to do, and one after an interruption goes on. Two of which another Bank has
-// changed one, unheard of so far, are left to a later call.
+// Each merge is one commit, and the counters follow. A second call finds nothing to do. A call after an
+// interruption goes on. If another Bank has changed one of the two, and this one has not heard of it, a
+// later call tries them.
 func (s Space) Consolidate(ctx context.Context) (ConsolidateReport, error) {
 	var report ConsolidateReport
 	sh, done, err := s.holding(ctx)
@@ -78,8 +73,8 @@ func (s Space) Consolidate(ctx context.Context) (ConsolidateReport, error) {
 	return report, nil
 }
 
-// consolidate tries the record with the id and the one most like it, and returns
-// the id of the record to try next, or "" if there is nothing to merge.
+// consolidate tries to merge the record with the id and the one most like it. It returns the id of the
+// record to try next, or "" if there is nothing to merge.
 func (s Space) consolidate(ctx context.Context, sh *shard, sc *scratch, id ID, report *ConsolidateReport) (ID, error) {
 	sh.edit.Lock()
 	defer sh.edit.Unlock()
@@ -151,7 +146,7 @@ func (b *Bank) pair(ctx context.Context, sh *shard, sc *scratch, e *table.Entry)
 	return best, nil
 }
 
-// merger returns what becomes of two records, nil if they cannot be one.
+// merger returns the merger of two records; nil if they stay apart.
 func (b *Bank) merger(e, o *table.Entry, rec, other *Record) *merger {
 	stays, goes, first, second := e, o, rec, other
 	if stronger(o, e) {
@@ -180,9 +175,8 @@ func stronger(a, b *table.Entry) bool {
 	return table.Before(a, b) < 0
 }
 
-// join stores the merger of two records, which are visible as the one on trial
-// already. If it ends after the commit and before the counters follow, Open adds
-// them up.
+// join stores the merger of two records, which readers see as one already. If the process ends after the
+// commit and before the counters follow, Open adds them up.
 func (b *Bank) join(ctx context.Context, sh *shard, m *merger, trial table.Leaving) error {
 	stays, goes := m.stays, m.goes
 	put, err := sh.encodeRecord(m.rec, stowedWith(stays.Entry))
@@ -225,14 +219,13 @@ func (b *Bank) join(ctx context.Context, sh *shard, m *merger, trial table.Leavi
 	return nil
 }
 
-// replayDepth is how many ranks count in a replay: what was further down cannot
-// fall.
+// replayDepth is how many ranks count in a replay: a record that was further down cannot fall.
 const replayDepth = 50
 
-// errFollows: a merger is stored, and its counters are not.
+// errFollows says that the store has a merger without its counters.
 var errFollows = errors.New("counters")
 
-// replayed is a text that has to be found as well after a merger as before.
+// replayed is a text that recall has to find as well after a merger as before.
 type replayed struct {
 	text  string
 	holds *table.Entry // before
@@ -261,9 +254,8 @@ func (m *merger) replays() []replayed {
 	return out
 }
 
-// try merges the two if that is no loss, and reports whether it did. They are
-// made one in memory, which can be undone, before anything is stored. The
-// caller holds edit.
+// try merges the two if recall loses nothing, and reports whether it did. It merges them in memory first,
+// where it can undo that, and stores the merger afterwards. The caller holds edit.
 func (s Space) try(ctx context.Context, sh *shard, sc *scratch, m *merger) (bool, error) {
 	texts := m.replays()
 	var err error
@@ -280,7 +272,7 @@ func (s Space) try(ctx context.Context, sh *shard, sc *scratch, m *merger) (bool
 	}
 	counts := m.stays.Counts().Sum(m.goes.Counts())
 	counts.Said = max(counts.Said, tally.Instant(m.goes.Known), tally.Instant(m.goes.At)) // Decay takes it as that young
-	// Of no revision: what the store has under this id is not this record.
+	// It has no revision: the store has another record under this id.
 	trial := s.b.leaving(newEntry(m.rec, stowedWith(m.stays.Entry), counts, 0), m.rec, true)
 	sh.Put(trial.Entry, trial.Doc, m.stays, m.goes)
 	for i := 0; i < len(texts) && err == nil; i++ {
@@ -300,9 +292,9 @@ func (s Space) try(ctx context.Context, sh *shard, sc *scratch, m *merger) (bool
 	return true, err
 }
 
-// undo makes two of the one record on trial.
+// undo takes a merger in memory back.
 func (b *Bank) undo(sh *shard, m *merger, trial table.Leaving, vector []float32) {
-	// The one that went first: from here on its id leads to it.
+	// First the one that went: from here on its id leads to it again.
 	sh.PutVector(newEntry(m.second, stowedWith(m.goes.Entry), m.goes.Counts(), m.goes.Rev), m.goes.Doc, vector)
 	sh.Put(newEntry(m.first, stowedWith(m.stays.Entry), m.stays.Counts(), m.stays.Rev), m.stays.Doc, trial)
 	b.bodies.Remove(m.stays.Entry)
@@ -310,8 +302,8 @@ func (b *Bank) undo(sh *shard, m *merger, trial table.Leaving, vector []float32)
 	b.vectors.Want(sh.Table.Scope)
 }
 
-// rankOf returns at which place e is found by a text, by words alone, from 1 on;
-// replayDepth+1 if it is not among the first.
+// rankOf returns the rank of e in a recall of a text by words alone, from 1 on; replayDepth+1 if it is not
+// among the first.
 func (s Space) rankOf(sc *scratch, text string, e *table.Entry) (int, error) {
 	if err := s.prepare(&Query{Text: text, Archived: true}, sc); err != nil {
 		return 0, err
@@ -319,7 +311,7 @@ func (s Space) rankOf(sc *scratch, text string, e *table.Entry) (int, error) {
 	return sc.Rank(e, replayDepth), nil
 }
 
-// part notes with e, one of the two, that they stay apart.
+// part notes with e, one of the two, that the two stay apart.
 func (b *Bank) part(ctx context.Context, sh *shard, m *merger, e *table.Entry) error {
 	now := sh.Find(e.Key)
 	rec := *m.first
@@ -330,8 +322,8 @@ func (b *Bank) part(ctx context.Context, sh *shard, m *merger, e *table.Entry) e
 	return b.rewrite(ctx, sh, now, &rec)
 }
 
-// A record is archived when it is older than unusedAfter and had fewer than
-// minUses uses. With the default half-life its recency is below 0.06 then.
+// Decay archives a record that is older than unusedAfter and had fewer than minUses uses. With the default
+// half-life its recency is below 0.06 then.
 const (
 	unusedAfter = 30 * 24 * time.Hour
 	minUses     = 2
@@ -346,15 +338,13 @@ type DecayReport struct {
 	Removed  int // passing Episodes, by this call
 }
 
-// Decay archives what is not used: records that have had fewer than two
-// feedbacks and that were neither used, said again, made, nor dated within
-// the last 30 days. A Fact that states the current value of a Slot stays,
-// however old it is. No quarantined text supersedes a trusted one here.
+// Decay archives unused records: those with fewer than two feedbacks that were neither used, said again,
+// made, nor dated within the last 30 days. A Fact that states the current value of a Slot stays at any
+// age. A text in quarantine does not supersede a trusted one here.
 //
-// Passing Episodes that would be archived are removed for good. Nothing else is
-// deleted: Query.Archived finds what was archived, and being said or used again
-// brings it back. Fading itself needs no call, since recency is
-// computed when it is read.
+// Decay removes Passing Episodes that it would archive, and deletes nothing else: Query.Archived finds
+// archived records, and to be said or used again brings one back. Fading needs no call: recency is computed
+// when it is read.
 func (s Space) Decay(ctx context.Context) (DecayReport, error) {
 	var report DecayReport
 	sh, done, err := s.holding(ctx)
@@ -404,9 +394,8 @@ func (b *Bank) decay(ctx context.Context, sh *shard, report *DecayReport) error 
 	return b.w.Flush(ctx)
 }
 
-// Archive sets a record aside as Decay does, or brings it back if it was
-// archived. It is on disk when Archive returns, and idempotent. As after Decay,
-// being said or used again brings a record back.
+// Archive archives a record as Decay does, or brings an archived one back. The change is on disk when
+// Archive returns. It is idempotent. As after Decay, to be said or used again brings the record back.
 func (s Space) Archive(ctx context.Context, id ID, archived bool) error {
 	return s.change(ctx, "archive", id, func(sh *shard, e *table.Entry) error {
 		if e.Counts().Archived == archived {
@@ -419,7 +408,7 @@ func (s Space) Archive(ctx context.Context, id ID, archived bool) error {
 	})
 }
 
-// archive sets the records aside, or brings them back. The caller holds edit.
+// archive archives the records, or brings them back. The caller holds edit.
 func (b *Bank) archive(ctx context.Context, sh *shard, es []*table.Entry, archived bool) error {
 	for {
 		var changes []table.Change

@@ -14,8 +14,8 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// unwritten makes sure that no write of the record's vector is behind, and
-// returns what removes it. The caller holds edit.
+// unwritten waits for a write behind of the record's vector, and returns the write that removes it. The
+// caller holds edit.
 func (b *Bank) unwritten(ctx context.Context, sh *shard, id ID) ([]store.Op, error) {
 	if b.vectors.Model() == (embedder.Model{}) {
 		return nil, nil // there never was one
@@ -29,8 +29,8 @@ func (b *Bank) unwritten(ctx context.Context, sh *shard, id ID) ([]store.Op, err
 	return []store.Op{{Key: k, Delete: true}}, nil
 }
 
-// revision returns the revision of a record in the store, for a condition. One
-// that was written behind is there before revision returns. The caller holds edit.
+// revision returns the revision of a record in the store, for a condition. It waits for a record that is
+// written behind. The caller holds edit.
 func (b *Bank) revision(ctx context.Context, sh *shard, e *table.Entry) (store.Revision, error) {
 	if e.Rev != 0 {
 		return e.Rev, nil
@@ -42,14 +42,13 @@ func (b *Bank) revision(ctx context.Context, sh *shard, e *table.Entry) (store.R
 	return is.Rev, err
 }
 
-// leaving is e, whose record is r, as it goes. Same says that what takes its place has its texts.
+// leaving returns e, whose record is r, as it leaves. same says that the record in its place has its texts.
 func (b *Bank) leaving(e *table.Entry, r *Record, same bool) table.Leaving {
 	return table.Leaving{Entry: e, Doc: b.document(r, stowedWith(e)), Same: same}
 }
 
-// replacing returns what has rec in place of a record in the store, nil to remove it, and
-// what is kept with it. The vector stays if the texts do, and goes with them. The caller
-// holds edit.
+// replacing returns the writes that put rec in the place of a record in the store, or remove it if rec is
+// nil, with what the store keeps beside it. The vector stays if the texts do. The caller holds edit.
 func (b *Bank) replacing(
 	ctx context.Context, sh *shard, e *table.Entry, old, rec *Record,
 ) (was table.Leaving, with stowed, ops []store.Op, err error) {
@@ -67,7 +66,7 @@ func (b *Bank) replacing(
 	return was, with, append(ops, op), err
 }
 
-// rewrite stores a record anew and makes that visible. The caller holds edit.
+// rewrite stores a record again and makes the change visible. The caller holds edit.
 func (b *Bank) rewrite(ctx context.Context, sh *shard, old *table.Entry, rec *Record) error {
 	r, err := b.record(ctx, sh, old)
 	if err != nil {
@@ -88,8 +87,8 @@ func (b *Bank) rewrite(ctx context.Context, sh *shard, old *table.Entry, rec *Re
 	return nil
 }
 
-// unsure takes in what has become of records whose commit, or an earlier one, has failed: perhaps it
-// took place, or another Bank had changed one, unheard of so far. It returns the error. The caller holds edit.
+// unsure takes in, after a failed commit, what the store has of the records: the commit, or an earlier one,
+// perhaps took place, or another Bank had changed a record. It returns the error. The caller holds edit.
 func (b *Bank) unsure(ctx context.Context, sh *shard, err error, es ...*table.Entry) error {
 	for _, e := range es {
 		err = errors.Join(err, b.reread(context.WithoutCancel(ctx), sh, ID(e.Name())))
@@ -97,8 +96,8 @@ func (b *Bank) unsure(ctx context.Context, sh *shard, err error, es ...*table.En
 	return err
 }
 
-// resolve takes in records of the shard that may be in the store though their commit failed, n at
-// most. The caller holds edit.
+// resolve takes in at most n records of the shard that the store may have though their commit failed. The
+// caller holds edit.
 func (b *Bank) resolve(ctx context.Context, sh *shard, n int) error {
 	for range min(n, len(sh.doubt)) {
 		if err := b.reread(ctx, sh, sh.doubt[0]); err != nil {
@@ -122,7 +121,7 @@ func (b *Bank) reread(ctx context.Context, sh *shard, id ID) error {
 	return b.takeIn(ctx, sh, id, e)
 }
 
-// takeIn takes in an entry that a record has by now. The caller holds edit.
+// takeIn takes in the entry that the store has of a record now. The caller holds edit.
 func (b *Bank) takeIn(ctx context.Context, sh *shard, id ID, e store.Entry) error {
 	var is loading
 	if !e.Deleted {
@@ -134,7 +133,7 @@ func (b *Bank) takeIn(ctx context.Context, sh *shard, id ID, e store.Entry) erro
 	return b.takeLocked(ctx, sh, id, is, e)
 }
 
-// takeLocked takes in what a record is now. The caller holds edit.
+// takeLocked takes in a record as it is now. The caller holds edit.
 func (b *Bank) takeLocked(ctx context.Context, sh *shard, id ID, is loading, e store.Entry) error {
 	old := sh.entry(id)
 	if old != nil && old.Key != ident.Of(id) {
@@ -160,8 +159,8 @@ func (b *Bank) takeLocked(ctx context.Context, sh *shard, id ID, is loading, e s
 			return err
 		}
 	}
-	// Of a cold record the words are not known here: the index goes on to count
-	// them, and takes them for less rare than they are.
+	// The words of a cold record are not known here: the index goes on to count them, and takes them for less
+	// rare than they are.
 	r, ok := b.bodies.Get(old)
 	if !ok {
 		r = &Record{ID: id, Scope: sh.scope}
@@ -218,8 +217,8 @@ func (b *Bank) uncache(r *Record) {
 	}
 }
 
-// besides removes what is kept of a record besides it: its counters, what it perhaps
-// replaces, and that it is to be read.
+// besides returns the writes that remove what the store keeps beside a record: its counters, what it
+// perhaps replaces, and that the Extractor is to read it.
 func (b *Bank) besides(sh *shard, id ID) []store.Op {
 	ops := []store.Op{{Key: sh.key(stored.Counts, id), Delete: true}, {Key: sh.key(stored.Guesses, id), Delete: true}}
 	if b.reading.host != nil {
@@ -228,7 +227,7 @@ func (b *Bank) besides(sh *shard, id ID) []store.Op {
 	return ops
 }
 
-// loading is a record that was read, or why it cannot be.
+// loading is a record that was read, or why it could not be.
 type loading struct {
 	scope Scope
 	entry *table.Entry
