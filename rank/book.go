@@ -24,30 +24,28 @@ import (
 type Options struct {
 	// Now is the clock; nil: time.Now.
 	Now func() time.Time
-	// Seed varies the draws of Weighted between hosts that are otherwise
-	// equal.
+	// Seed varies the draws of Weighted between hosts that are otherwise equal.
 	Seed uint64
-	// Explore is the share of probability that Weighted spreads evenly over
-	// all candidates, in (0,1]; zero: 0.05. Without it a candidate that only
-	// failed would never be tried again.
+	// Explore is the share of probability that Weighted spreads evenly over all candidates, in (0,1];
+	// zero: 0.05. Without it a candidate that only failed would never be tried again.
 	Explore float64
 	// Sanitizer takes secrets out of a situation's key before it is stored;
 	// nil: the zero Sanitizer.
 	Sanitizer *redact.Sanitizer
-	// Stationary tells Learned that candidates do not change: it then does
-	// not look for changes of quality, and old samples count like new ones.
+	// Stationary tells Learned that candidates do not change: it does not look for changes of quality,
+	// and old samples count like new ones.
 	Stationary bool
-	// Calibrated has Observed correct what candidates report of their
-	// confidence by what came of it. An Agent's Books do.
+	// Calibrated makes Observed correct the confidence that candidates report by the outcomes. An
+	// Agent's Books do.
 	Calibrated bool
 	// Sync makes Observe wait until the sample is in the store.
 	Sync bool
-	// Shared says that the store has several openers with a Book of the Tenant, all
-	// Shared. What each observes is entered beside what the others do, and
-	// folded together now and then; [Book.Refresh] sees what is new of them.
+	// Shared says that several openers of the store have a Book of the Tenant, all of them Shared. Each
+	// adds its samples to a common journal, and folds it into the book now and then. [Book.Refresh] takes
+	// in what the others have added.
 	Shared bool
-	// Tenant whose samples they are, as memory.Scope.Tenant has it: Books of
-	// several tenants share a store and see nothing of one another. "": of none.
+	// Tenant is whose samples they are, as in memory.Scope.Tenant: Books of several tenants share a store
+	// and see nothing of each other. "": no tenant's.
 	Tenant string
 }
 
@@ -66,9 +64,9 @@ func (o *Options) withDefaults() (Options, error) {
 	return out, nil
 }
 
-// Book keeps what came of each candidate's attempts, durably. It may be used
-// concurrently. A candidate is read from the store when it is first named; its
-// figures then stay in memory, its samples while they are in use.
+// Book keeps the outcomes of the candidates' attempts in the store. It may be used concurrently. The
+// Book reads a candidate from the store when a call first names it. The candidate's figures then stay
+// in memory, its samples while they are in use.
 type Book struct {
 	st   store.Store
 	w    *flush.Writer
@@ -91,8 +89,8 @@ type Book struct {
 	}
 }
 
-// pairs are the windows of a skill by candidate. They are those of the
-// members, for finding one with a single look.
+// pairs has the windows of a skill by candidate. They are the same as those of the members, and are
+// here so that one lookup finds them.
 type pairs map[string]pair
 
 type pair struct {
@@ -107,7 +105,7 @@ type member struct {
 	windows map[string]*window // by skill
 }
 
-// scratch is where the holder of the turn puts records together for writing.
+// scratch is the holder of the turn's buffer for records to write.
 type scratch struct {
 	batch.Batch
 	update  skill.Update
@@ -120,11 +118,10 @@ type scratch struct {
 // few is how many contenders are handled without a further allocation.
 const few = 32
 
-// hotWindows is how many windows have their samples in memory, up to 12 KiB
-// each.
+// hotWindows is the number of windows with their samples in memory, up to 12 KiB each.
 const hotWindows = 4096
 
-// restWindow has the samples of a window in the store only.
+// restWindow drops the samples of a window from memory: they are in the store.
 func restWindow(w *window, _ struct{}) { w.ring = nil }
 
 // present is the value of a marker.
@@ -159,7 +156,7 @@ func (b *Book) seen(ctx context.Context, marker string) (bool, error) {
 	return err == nil, err
 }
 
-// current is what the store has of a key, or is about to have.
+// current returns the value of a key in the store, or the one that is about to be written.
 func (b *Book) current(ctx context.Context, k string) (store.Entry, error) {
 	switch op, ok := b.w.Pending(k); {
 	case !ok:
@@ -171,7 +168,7 @@ func (b *Book) current(ctx context.Context, k string) (store.Entry, error) {
 	}
 }
 
-// Flush writes every sample that is not in the store yet, and waits for it.
+// Flush writes every sample that is not in the store yet. It returns when all are there.
 func (b *Book) Flush(ctx context.Context) error {
 	if b.j != nil {
 		return errors.Join(b.w.Flush(ctx), b.j.Flush(ctx))
@@ -179,8 +176,8 @@ func (b *Book) Flush(ctx context.Context) error {
 	return b.w.Flush(ctx)
 }
 
-// Close flushes and stops; it does not close the store. Later calls of other
-// methods return store.ErrClosed. It is idempotent.
+// Close flushes and stops. It does not close the store. Other methods return store.ErrClosed from then
+// on. Close is idempotent.
 func (b *Book) Close() error {
 	b.mu.Lock()
 	b.mu.closed = true
@@ -201,8 +198,8 @@ func (b *Book) member(candidate string) (*member, error) {
 	return b.mu.members[candidate], nil
 }
 
-// ready returns the candidate, and waits for the turn only if it has to be
-// read from the store.
+// ready returns the candidate. It waits for the turn only if it has to read the candidate from the
+// store.
 func (b *Book) ready(ctx context.Context, candidate string) (*member, error) {
 	if err := store.CheckContext(ctx); err != nil {
 		return nil, err
@@ -292,7 +289,7 @@ func (b *Book) restore(ctx context.Context, candidates ...string) error {
 	return nil
 }
 
-// leftSince reads what has left a window, from an hour on.
+// leftSince reads the hours of samples that have left a window, from an hour on.
 func (b *Book) leftSince(ctx context.Context, candidate, skill string, hour int64) (all []hourRecord, err error) {
 	at := store.Range{Prefix: key.Prefix(b.space, "left", candidate, skill)}
 	if hour > 0 {
@@ -311,7 +308,7 @@ func (b *Book) leftSince(ctx context.Context, candidate, skill string, hour int6
 	return all, nil
 }
 
-// enterLocked makes the window known that a member has for a skill.
+// enterLocked enters the window of a member for a skill.
 func (b *Book) enterLocked(m *member, candidate, skill string, w *window) {
 	if m.windows == nil {
 		m.windows = make(map[string]*window)
@@ -325,8 +322,7 @@ func (b *Book) enterLocked(m *member, candidate, skill string, w *window) {
 	ps[candidate] = pair{m, w}
 }
 
-// usedLocked notes that the window was used. One that was not for long comes
-// to rest.
+// usedLocked notes that the window was used. One that was not for long comes to rest.
 func (b *Book) usedLocked(w *window) {
 	if w.ring != nil {
 		b.mu.hot.Add(w, struct{}{})
@@ -343,8 +339,7 @@ func (b *Book) slotKey(candidate, skill string, seq uint64) string {
 	return key.Join(b.space, "slot", candidate, skill, slotNumber(seq))
 }
 
-// slot returns the sample of a sequence number as it is stored, or is about
-// to be.
+// slot returns the sample of a sequence number as it is in the store, or is about to be.
 func (b *Book) slot(ctx context.Context, candidate, skill string, seq uint64) (*record, error) {
 	k := b.slotKey(candidate, skill, seq)
 	e, err := b.current(ctx, k)
@@ -361,8 +356,7 @@ func (b *Book) slot(ctx context.Context, candidate, skill string, seq uint64) (*
 	return &r, nil
 }
 
-// wake reads into memory what a window lacks there of the time since then. The
-// caller has the turn.
+// wake reads into memory the samples since then that a window lacks there. The caller has the turn.
 func (b *Book) wake(ctx context.Context, candidate, skill string, w *window, since int64) error {
 	if from := hourOf(since); from < w.from {
 		if len(w.left) > 0 { // some may not be written yet
@@ -396,8 +390,7 @@ func (b *Book) wake(ctx context.Context, candidate, skill string, w *window, sin
 	return nil
 }
 
-// model returns what is learned of a skill, from the store unless it is in
-// memory. The caller has the turn.
+// model returns the model of a skill, from the store unless it is in memory. The caller has the turn.
 func (b *Book) model(ctx context.Context, name string) (*skill.Model, error) {
 	b.mu.RLock()
 	m := b.mu.models[name]

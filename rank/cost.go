@@ -5,17 +5,17 @@ import (
 	"math"
 )
 
-// What tokens are taken to cost where a sample reports tokens and no cost: what
-// the provider of a large model asks.
+// The price of tokens where a sample reports tokens and no cost: what the provider of a large model
+// asks.
 const (
 	usdPerTokenIn  = 3e-6
 	usdPerTokenOut = 15e-6
 )
 
-// Costs are what attempts have cost, and how many of them were successes. The
-// zero value is empty and ready. Concurrent use needs a lock of the caller.
+// Costs sums up what attempts have cost, and how many were successes. The zero value is empty and
+// ready. Concurrent use needs a lock of the caller.
 type Costs struct {
-	// USD is their sum, in US dollars, failures and unknown outcomes included.
+	// USD is the sum in US dollars, failures and unknown outcomes included.
 	USD float64
 
 	successes, failures moments
@@ -38,7 +38,7 @@ func (c *Costs) Add(s *Sample) {
 	m.squares += usd * usd
 }
 
-// Merge adds what others have cost.
+// Merge adds the costs of others.
 func (c *Costs) Merge(others *Costs) {
 	c.USD += others.USD
 	for _, m := range [...][2]*moments{{&c.successes, &others.successes}, {&c.failures, &others.failures}} {
@@ -46,7 +46,7 @@ func (c *Costs) Merge(others *Costs) {
 	}
 }
 
-// charge is what an attempt counts as in US dollars.
+// charge returns what an attempt counts as, in US dollars.
 func charge(cost, api float64, in, out int) float64 {
 	return cmp.Or(cost, api, float64(in)*usdPerTokenIn+float64(out)*usdPerTokenOut)
 }
@@ -54,14 +54,12 @@ func charge(cost, api float64, in, out int) float64 {
 // z is the quantile of a 95 % interval.
 const z = 1.959964
 
-// PerSuccess returns what a success costs: USD over successes. Without costs it
-// is zero.
+// PerSuccess returns the price of a success: USD over successes. Without costs it is zero.
 //
-// The interval is that of Fieller (1954) for a ratio of means. With p the rate
-// and a, b the mean costs of successes and failures, the ratio is
-// (p·a + (1−p)·b)/p; p and its variance are those of Agresti and Coull (1998),
-// with z²/2 successes and failures added, since the variance of a rate near 0
-// or 1 is not to be had from few attempts.
+// The interval is that of Fieller (1954) for a ratio of means. With p the rate and a, b the mean costs
+// of successes and failures, the ratio is (p·a + (1−p)·b)/p. p and its variance are those of Agresti
+// and Coull (1998), with z²/2 successes and failures added, since few attempts do not tell the variance
+// of a rate near 0 or 1.
 func (c *Costs) PerSuccess() (out Price) {
 	n := c.successes.n + c.failures.n
 	if n == 0 || c.USD == 0 {
@@ -79,8 +77,8 @@ func (c *Costs) PerSuccess() (out Price) {
 	cost2 := p2*(a-b)*(a-b) + p*p*a2 + (1-p)*(1-p)*b2
 	both := p2 * (a - b) // covariance of the mean cost and the rate
 
-	// Those ratios r are in the interval for which cost − r·p is less than z
-	// deviations from 0: x·r² − 2·y·r + w ≤ 0.
+	// The interval has the ratios r for which cost − r·p is less than z deviations from 0:
+	// x·r² − 2·y·r + w ≤ 0.
 	x, y, w := p*p-z*z*p2, cost*p-z*z*both, cost*cost-z*z*cost2
 	root := y*y - x*w
 	if root < 0 || y+math.Sqrt(root) <= 0 {
@@ -93,8 +91,8 @@ func (c *Costs) PerSuccess() (out Price) {
 	return out
 }
 
-// mean returns that of a class of attempts with its variance, which are those of
-// all attempts while there are too few of the class.
+// mean returns the mean of a class of attempts and its variance; those of all attempts while the class
+// has too few.
 func (c *Costs) mean(m *moments) (mean, variance float64) {
 	s, f := &c.successes, &c.failures
 	all := moments{s.n + f.n, s.sum + f.sum, s.squares + f.squares}

@@ -1,9 +1,9 @@
-// Package rank says which candidate to try: which model, agent or tool should
-// take a step, going by what each has done before.
+// Package rank orders candidates: which model, agent or tool should take a step, by what each
+// has done before.
 //
-// A [Candidate] is something that can take a step, a [Situation] is the step,
-// a [Sample] is what came of one attempt. The [Book] keeps the samples, and a
-// [Policy] turns them into an order with reasons, best first.
+// A [Candidate] is something that can take a step, a [Situation] is the step, and a [Sample] is
+// the outcome of one attempt. The [Book] keeps the samples. A [Policy] turns them into an order
+// with reasons, best first.
 //
 //	book, err := rank.Open(ctx, st, nil)
 //	defer book.Close()
@@ -17,22 +17,21 @@
 //	ss, err := book.Observed().Score(ctx, rank.Situation{Skill: "format"}, cards)
 //	fmt.Print(rank.Explain(ss))
 //
-// Three policies come with the Book. [Book.Observed] is a fixed formula over
-// success, confidence and wall time, greedy and easy to predict.
-// [Book.Weighted] draws an order in which the better and cheaper come first
-// more often. Both see the last [Window] samples of a candidate and skill.
-// [Book.Learned] is the one to start with: it learns from all samples, goes by
-// the situation where that helps, tries out what it does not know, and notices
-// when a candidate changes. Unless told by [Situation].Worth, or by the
-// Reward of samples, it takes a dollar for a tenth of a success, and the dear model for
-// easy tasks too. Package replay tries any of them on a log.
+// Three policies come with the Book. Start with [Book.Learned]: it learns from all samples, uses
+// the situation where that helps, explores candidates that it knows little about, and notices when
+// a candidate changes. [Book.Observed] is a fixed formula over success, confidence and wall time,
+// greedy and easy to predict. [Book.Weighted] draws an order in which better and cheaper candidates
+// come first more often. These two see the last [Window] samples of a candidate and skill.
 //
-// All types are safe for concurrent use. Samples are in memory at once and in
-// the store with the next group of writes. A store holds one book, and one
-// Book at a time may have it open.
+// Unless [Situation].Worth or the Reward of samples says otherwise, Learned values a dollar at a
+// tenth of a success, and so prefers the dear model for easy tasks too. Package replay tries any
+// policy on a log.
 //
-// What is not here: the package runs nothing and knows nothing of what a
-// candidate is. Names of candidates and skills and the keys of samples are
-// identifiers: they are stored as they are given. Secrets are taken out of
-// the situation's key only.
+// A Book and its policies may be used concurrently. Samples are in memory at once, and in the store
+// with the next group of writes. A store holds one book per tenant, which one Book at a time may
+// have open, unless Options.Shared is set.
+//
+// The package runs nothing, and does not know what a candidate is. Names of candidates and skills,
+// and keys of samples, are identifiers, stored as they are. The sanitizer takes secrets out of a
+// situation's key only.
 package rank

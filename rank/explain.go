@@ -35,9 +35,8 @@ func (s Scored) Reason() string {
 	return fmt.Sprintf("score %s over %d samples", number(s.Score), s.Samples)
 }
 
-// Explain says of each candidate of an order where it stands and why, and of
-// each but the first what it lost to the first by. It is one line per
-// candidate, for people to read.
+// Explain writes one line per candidate of an order, for people to read: its rank, why it has that, and,
+// below the first, in which term it lost most to the first.
 func Explain(ss []Scored) string {
 	var b strings.Builder
 	for i := range ss {
@@ -74,7 +73,7 @@ func lost(s, first *Scored) string {
 	return "as good as the first, and later in the input"
 }
 
-// mostOf names the term in which p loses most to first.
+// mostOf returns the term in which p loses most to first.
 func mostOf(p, first *Parts) string {
 	most, term := 0.0, ""
 	for _, t := range []struct {

@@ -12,8 +12,8 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// Stats are the figures of one candidate and skill over its last [Window]
-// samples. Means of nothing are zero.
+// Stats are the figures of one candidate and skill over its last [Window] samples. Means over no samples
+// are zero.
 type Stats struct {
 	Samples   int // in the window
 	Known     int // of known outcome
@@ -25,18 +25,17 @@ type Stats struct {
 	Confidence          float64 // mean over Confident
 	ConfidenceOnSuccess float64
 	ConfidenceOnFailure float64
-	// HighConfidenceFailures counts failures that reported HighConfidence or
-	// more.
+	// HighConfidenceFailures counts failures that reported HighConfidence or more.
 	HighConfidenceFailures int
 
-	// Means over Samples. What was not reported counts as zero.
+	// Means over Samples. What an attempt did not report counts as zero.
 	Wall                time.Duration
 	CostUSD             float64
 	TokensIn, TokensOut float64
 }
 
-// Stats returns the figures of a candidate for a skill; all zero if it has no
-// samples. It takes time that does not depend on their number.
+// Stats returns the figures of a candidate for a skill; all zero if it has no samples. The time does not
+// depend on their number.
 func (b *Book) Stats(ctx context.Context, candidate, skill string) (Stats, error) {
 	m, err := b.ready(ctx, candidate)
 	if err != nil {
@@ -66,8 +65,7 @@ func (b *Book) Stats(ctx context.Context, candidate, skill string) (Stats, error
 	}, nil
 }
 
-// Claims are the Stats of a candidate for a skill: how sure it said to be, and what came of
-// it.
+// Claims are the Stats of a candidate for a skill: the confidence that it reported, and the outcomes.
 type Claims struct {
 	Candidate, Skill string
 	Stats
@@ -93,19 +91,18 @@ func (b *Book) Claims(ctx context.Context) (out []Claims, err error) {
 	return out, nil
 }
 
-// Health is how a candidate did over the last [Day], over all skills. Attempts that
-// were followed by [Window] others count by the hour: each that ends in that time.
+// Health has the figures of a candidate over the last [Day], over all skills. An attempt that [Window]
+// others have followed counts with its whole hour, if that ends within the Day.
 type Health struct {
 	Known       int     // samples of known outcome
 	Successes   int     // of these
 	SuccessRate float64 // of Known; 1 if there are none
 	CostUSD     float64 // of all samples, as [Costs] has it
-	// CostPerSuccess is CostUSD over Successes, in US dollars; zero if there
-	// are none.
+	// CostPerSuccess is CostUSD over Successes, in US dollars; zero without successes.
 	CostPerSuccess float64
 }
 
-// Health returns how the candidate did over the last Day, both ends included.
+// Health returns the figures of the candidate over the last Day, both ends included.
 func (b *Book) Health(ctx context.Context, candidate string) (h Health, err error) {
 	m, err := b.ready(ctx, candidate)
 	if err == nil {
@@ -117,8 +114,8 @@ func (b *Book) Health(ctx context.Context, candidate string) (h Health, err erro
 	return h, nil
 }
 
-// health returns the figures of the Day before now; m may be nil. Samples that are not in memory
-// are read, window by window: all of them may be more than memory holds.
+// health returns the figures of the Day before now; m may be nil. It reads samples that are not in memory
+// window by window: all of them may be more than memory holds.
 func (b *Book) health(ctx context.Context, candidate string, m *member, now int64) (Health, error) {
 	var sum recent
 	since := now - int64(Day)
@@ -163,14 +160,14 @@ func (m *member) awake(since int64) bool {
 	return true
 }
 
-// recent is what was observed since a time.
+// recent sums up the samples since a time.
 type recent struct {
 	known, successes int64
 	usd              fixed
 }
 
-// add adds the samples of a window since then and until now that are in memory, and those
-// that have left it.
+// add adds the samples of a window since then and until now: those in memory, and the hours of those that
+// have left it.
 func (r *recent) add(w *window, since, now int64) {
 	if w.latest < since {
 		return
@@ -205,16 +202,15 @@ func (r *recent) health() Health {
 	return h
 }
 
-// Samples returns the samples of all candidates and skills that the windows
-// keep and that ended at since or later, in order of candidate and skill; the
-// zero time is all of them. It writes what is pending and reads the store:
-// a call takes time in proportion to all that is kept. It yields the errors of
-// the store and store.ErrClosed, and then ends.
+// Samples yields the samples of all candidates and skills in the windows that ended at since or later, in
+// order of candidate and skill; with the zero time, all of them. It writes what is pending and reads the
+// store: the time is proportional to all that the Book keeps. It yields the errors of the store and
+// store.ErrClosed, and then ends.
 func (b *Book) Samples(ctx context.Context, since time.Time) iter.Seq2[Sample, error] {
 	return scanned(ctx, b, "slot", decodeSample, func(s *Sample) bool { return !s.At.Before(since) })
 }
 
-// scanned yields of what lies below a part of the Book's keys that which keep takes.
+// scanned yields the entries below a part of the Book's keys that keep accepts.
 func scanned[T any](
 	ctx context.Context, b *Book, part string,
 	decode func(e store.Entry, prefix string) (T, error), keep func(*T) bool,
@@ -242,15 +238,15 @@ func scanned[T any](
 	}
 }
 
-// Left yields by the hour the attempts that [Book.Samples] has no longer, since they
-// were followed by [Window] others, in order of candidate and skill: all hours that
-// end after since. It writes what is pending and reads the store.
+// Left yields, by the hour, the attempts that have left the windows because [Window] others followed them,
+// in order of candidate and skill: all hours that end after since. It writes what is pending and reads the
+// store.
 func (b *Book) Left(ctx context.Context, since time.Time) iter.Seq2[Tally, error] {
 	return scanned(ctx, b, "left", decodeTally, func(t *Tally) bool { return t.From.Add(time.Hour).After(since) })
 }
 
-// Daily returns what all attempts came to, those that failed too, by candidate, skill and
-// day (UTC), from the day of since on. It reads all samples, as [Book.Samples] does.
+// Daily returns the tallies of all attempts, failures included, by candidate, skill and day (UTC), from the
+// day of since on. It reads all samples, as [Book.Samples] does.
 func (b *Book) Daily(ctx context.Context, since time.Time) ([]Tally, error) {
 	type of struct {
 		candidate, skill string
@@ -288,8 +284,8 @@ func (b *Book) Daily(ctx context.Context, since time.Time) ([]Tally, error) {
 	return out, nil
 }
 
-// Price sets the Price of candidates by the samples that the windows keep of
-// them for a skill. It reads all samples, as [Book.Samples] does.
+// Price sets the Price of each candidate by its samples in the windows of a skill. It reads all samples, as
+// [Book.Samples] does.
 func (b *Book) Price(ctx context.Context, skill string, ss []Scored) error {
 	spent := make(map[string]Costs)
 	for s, err := range b.Samples(ctx, time.Time{}) {

@@ -21,11 +21,11 @@ type rung struct {
 	then          float64 // what the best attempt after it is worth
 }
 
-// net is what the attempt is worth by itself.
+// net returns what the attempt is worth by itself.
 func (g *rung) net(success float64) float64 { return success*g.chance - g.price }
 
-// climb ranks for a ladder: by what the attempt and the best one after it are
-// worth, those that are not worth their price last.
+// climb ranks for a ladder: by what the attempt and the best one after it are worth. Candidates that are not
+// worth their price come last.
 func climb(m *skill.Model, s *Situation, cs []Candidate, fs []contender, greedy bool) []Scored {
 	hard, success := m.Tried(s.Failed), s.Worth.Success
 	patience := curiosity * math.Sqrt(math.Log1p(m.N()))
@@ -64,8 +64,8 @@ func climb(m *skill.Model, s *Situation, cs []Candidate, fs []contender, greedy 
 	return out
 }
 
-// Purse spends so much a task on average. It turns what is left into what a
-// success is worth now: saved money makes it dearer, debts make it cheaper.
+// Purse spends so much a task on average. It turns what is left into the worth of a success now: saved money
+// raises it, debts lower it.
 type Purse struct {
 	Each  float64 // US dollars a task, on average
 	Tasks int     // that have begun
@@ -82,8 +82,7 @@ const (
 	mostWorth  = 1000 // of a success
 )
 
-// Worth returns what a success is worth now, at most what the host says that it
-// is, if it does.
+// Worth returns what a success is worth now, at most most if that has a Success.
 func (p Purse) Worth(most Worth) Worth {
 	saved := float64(p.Tasks) - p.Spent/p.Each
 	v := max(p.Each*min(mostWorth, firstWorth*math.Exp(thrift*saved)), math.SmallestNonzeroFloat64) // 0 is no price
@@ -94,8 +93,8 @@ func (p Purse) Worth(most Worth) Worth {
 	return most
 }
 
-// Affords reports whether a task that has used so much may begin an attempt
-// of this price. What it has used is part of Spent.
+// Affords reports whether a task that has used so much may begin an attempt of this price. Spent includes
+// what it has used.
 func (p Purse) Affords(used, price float64) bool {
 	left, may := p.Each*(float64(p.Tasks)+credit)-p.Spent, everyday*p.Each
 	if left < 0 {

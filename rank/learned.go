@@ -14,63 +14,53 @@ import (
 
 // LearnedOptions of [Book.Learned]. Nil and the zero value are the defaults.
 type LearnedOptions struct {
-	// Greedy leaves bonus and draws out: the order is that of the scores. It
-	// is for reading an order, or for a host that explores by itself.
+	// Greedy leaves bonus and draws out: the order is that of the scores. It is for reading an order, or for a
+	// host that explores by itself.
 	Greedy bool
 	// Seed varies the draws between policies of one Book.
 	Seed uint64
 }
 
-// Learned returns the policy that learns from every sample of a skill, also
-// from those that have left the window. The score is what the candidate is
-// expected to be worth in the situation. The worth of a sample is its Reward,
-// or if it has none
+// Learned returns the policy that learns from every sample of a skill, also from those that have left the
+// window. The Score of a candidate is its expected worth in the situation. The worth of a sample is its
+// Reward; without one it is
 //
 //	success − 0.02·log2(1 + wall in seconds) − 0.1·log2(1 + cost in US dollars)
 //
-// where success is 1 or 0, so that a doubling of time costs two percent of a
-// success; a host that weighs differently gives a Reward. Samples of unknown
-// outcome without a Reward teach nothing.
+// where success is 1 or 0. A doubling of time thus costs two percent of a success. A host that weighs
+// differently gives a Reward. Samples of unknown outcome without a Reward teach nothing.
 //
-// A dollar is a tenth of a success and ten cents 1.4 % of one, so that of two models the
-// dear one comes first where it succeeds a little more often, on easy tasks too. A host that
-// routes between prices and tries once gives a Reward in which a dollar weighs more. One that
-// tries again says in [Situation].Worth what a success is worth in dollars: then the candidates
-// are a ladder, in which the dear one comes once the cheap one has failed.
+// A dollar is a tenth of a success, and ten cents are 1.4 % of one: of two models, the dear one comes first
+// if it succeeds a little more often, on easy tasks too. A host that routes between prices and tries once
+// gives a Reward in which a dollar weighs more. A host that tries again sets [Situation].Worth to what a
+// success is worth in dollars: then the candidates are a ladder, in which the dear one comes once the cheap
+// one has failed.
 //
-// The order is that of scores plus a bonus for what little is known of, 0.75
-// standard deviations of the candidate's mean, and plus a normal draw. The draw is
-// as wide as the score is uncertain by context, times 0.7; of the variance of the
-// mean it takes in (n + 5k)/(n + 200k²), for n samples of the skill and k candidates:
-// a host that has decided often will go on, and can wait for what is tried to pay.
-// So the scores of the result need not descend. The draws depend on both seeds, the
-// skill, the situation, the candidate's name and how many samples the skill has
-// ever had, and on nothing else: a book gives the same order until another
-// sample arrives, also after a restart, whatever the order of the input.
-// Of candidates that the first leads by less than the width of its draw, the one of
-// the smallest blast comes first, except that one of ten samples or more goes before
-// none of fewer.
+// The order is by score + bonus + draw, so the scores of the result need not descend. The bonus, for
+// candidates of which little is known, is 0.75 standard deviations of the candidate's mean. The draw is
+// normal. Its width is 0.7 times the uncertainty of the score by context, plus of the variance of the mean
+// the share (n + 5k)/(n + 200k²), for n samples of the skill and k candidates: a host that has decided often
+// will go on, and can wait until exploring pays. The draws depend on both seeds, the skill, the situation,
+// the candidate's name and the number of samples that the skill has ever had, and on nothing else: a book
+// gives the same order until another sample arrives, also after a restart, for any order of the input. Among
+// candidates that the first leads by less than the width of its draw, the one with the smallest Blast comes
+// first. A first one with ten samples or more does not give way to one with fewer.
 //
-// Context, which is the situation's Key and Features, moves a candidate's
-// score by how much it has helped to predict samples: not at all where
-// candidates do not differ by context. Candidates in the 8 nearest of the last
-// 1024 different feature vectors are compared with each other there; of keys
-// the 1024 used last are known. All features of a skill must be as many as
-// its first.
+// Context is the situation's Key and Features. It moves a candidate's score by how much it has helped to
+// predict samples: not at all if candidates do not differ by context. The policy compares candidates on the 8
+// nearest of the last 1024 different feature vectors, and knows the 1024 keys used last. All situations of a
+// skill must have as many Features as its first one.
 //
-// What candidates did with the up to four keys whose words are most like a Key's,
-// half of them or more, counts there like two samples at most: a situation that reads
-// a little differently is not a new one.
+// Samples with the up to four keys whose words are most like those of a Key, half of them or more, count for
+// the Key like two samples at most: a situation in slightly other words is not a new one.
 //
-// Where a candidate was never tried with a Key, nor one like it, what first tries of candidates
-// with keys have come to moves its score too: of those that have delivered
-// before, and of those that have not. Specialists, each of which is good at one
-// kind of situation, are thus told from generalists, by how much that has
-// helped to predict first tries.
+// For a candidate that was tried neither with a Key nor with one like it, the first tries of candidates with
+// keys move the score, apart for candidates that have delivered before and those that have not. This tells
+// specialists, which are good at one kind of situation, from generalists, by how much it has helped to predict
+// first tries.
 //
-// A card's Prior counts as long as the skill has few samples. A candidate
-// whose worth changes for good is noticed, and starts anew from there, unless
-// Options.Stationary is set.
+// A card's Prior counts while the skill has few samples. The policy notices a candidate whose worth changes
+// for good, and learns it anew from there, unless Options.Stationary is set.
 func (b *Book) Learned(opts *LearnedOptions) Policy {
 	return learned{b: b, opts: *cmp.Or(opts, new(LearnedOptions))}
 }
@@ -122,12 +112,11 @@ func (l learned) Score(ctx context.Context, s Situation, cs []Candidate) ([]Scor
 	return out, nil
 }
 
-// acquainted is how many samples of a candidate tell enough to compare its blast.
+// acquainted is the number of samples from which on a candidate is known well enough to compare its blast.
 const acquainted = 10
 
-// safest puts the candidate of the smallest blast first among those that the
-// first leads by less than its spread. One that is well known does not go before a
-// first that is not, which would never be tried.
+// safest puts first the candidate with the smallest blast among those that the first leads by less than its
+// spread. A well-known one does not go before a little-known first, which would never be tried.
 func safest(order []int32, cs []Candidate, es []skill.Estimate) []int32 {
 	first, at := &es[order[0]], 0
 	least := first.Mean + first.Context + first.Bonus - first.Spread
@@ -144,7 +133,7 @@ func safest(order []int32, cs []Candidate, es []skill.Estimate) []int32 {
 	return order
 }
 
-// draws returns what the draws of a decision have in common.
+// draws returns the common seed of the draws of a decision.
 func (l learned) draws(m *skill.Model, s *Situation) uint64 {
 	x := draw.Mix(l.b.opts.Seed ^ draw.Mix(l.opts.Seed))
 	x = draw.Hash(x, s.Skill)
@@ -183,14 +172,14 @@ func (b *Book) learnedField(
 	}
 }
 
-// What wall time and cost are worth where the host gives no reward: shares of
-// a success, per doubling of 1 + seconds and of 1 + US dollars.
+// The price of wall time and cost where the host gives no reward: shares of a success, per doubling of
+// 1 + seconds and of 1 + US dollars.
 const (
 	worthOfTime = 0.02
 	worthOfCost = 0.1
 )
 
-// fact returns what a model learns from the sample.
+// fact returns what the sample teaches a model.
 func (s *Sample) fact() skill.Fact {
 	at := &s.Situation
 	f := skill.Fact{

@@ -19,8 +19,8 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// Open returns the Book that st holds, empty if there is none. The caller
-// closes the Book before the store. It returns ErrOptions.
+// Open returns the Book in st, an empty one if there is none. Close the Book before the store. For options
+// out of range the error is ErrOptions.
 func Open(ctx context.Context, st store.Store, opts *Options) (*Book, error) {
 	if err := store.CheckContext(ctx); err != nil {
 		return nil, err
@@ -36,7 +36,7 @@ func Open(ctx context.Context, st store.Store, opts *Options) (*Book, error) {
 	return b, err
 }
 
-// openBook is Open of a Book for which what Shared ones have left is nothing.
+// openBook is Open without the journal of Shared Books.
 func openBook(st store.Store, o Options) (*Book, error) {
 	b := &Book{st: st, opts: o, turn: make(chan struct{}, 1), space: key.Under(o.Tenant, "rank")}
 	if o.Shared {
@@ -53,14 +53,13 @@ func openBook(st store.Store, o Options) (*Book, error) {
 	return b, err
 }
 
-// Observe adds a sample. It is idempotent on s.Key for all time. The sample
-// counts at once, and is written within 50 ms together with others;
-// Options.Sync waits for that. An earlier sample that could not be written is
-// reported by the next call, whose own sample counts all the same; a call
+// Observe adds a sample. It is idempotent on s.Key, until Release. The sample counts at once, and is in the
+// store within 50 ms, together with others, or when Observe returns with Options.Sync. If an earlier sample
+// could not be written, the next call returns the error; its own sample counts all the same. To call again
 // with the same Key is always safe.
 //
-// It returns ErrSample or a *store.LimitError for a sample that it does not
-// take, store.ErrClosed, and the errors of the store.
+// The error is ErrSample or a *store.LimitError for a sample that the Book does not accept, store.ErrClosed,
+// or one of the store.
 func (b *Book) Observe(ctx context.Context, s Sample) error {
 	if err := store.CheckContext(ctx); err != nil {
 		return err
@@ -96,7 +95,7 @@ func (b *Book) observe(ctx context.Context, s *Sample) error {
 	return b.countSample(ctx, s, &fact)
 }
 
-// countSample is observe by the holder of the turn, and fact what s teaches.
+// countSample is observe by the holder of the turn; fact is what s teaches.
 func (b *Book) countSample(ctx context.Context, s *Sample, fact *skill.Fact) error {
 	b.x.Reset(len(s.Key) + 3*len(s.Candidate) + 5*len(s.Situation.Skill) + 7*len(b.space) + 80)
 	marker := b.x.Keys.Join(b.space, "seen", s.Key)
@@ -168,9 +167,8 @@ func (b *Book) countSample(ctx context.Context, s *Sample, fact *skill.Fact) err
 	return failed
 }
 
-// pushedOut returns the sample that the next one pushes out of the window,
-// nil if the window is not full; it holds until the next call. The caller has
-// the turn.
+// pushedOut returns the sample that the next one pushes out of the window, nil if the window is not full. It
+// is valid until the next call. The caller has the turn.
 func (b *Book) pushedOut(ctx context.Context, candidate, skill string, w *window) (*entry, error) {
 	if !w.full() {
 		return nil, nil
@@ -187,9 +185,9 @@ func (b *Book) pushedOut(ctx context.Context, candidate, skill string, w *window
 	return &b.x.out, nil
 }
 
-// judged makes r, a verdict, what it says of the attempt that it is about, and fact what that
-// teaches. It returns what the window has of the attempt, until the next call; nil: it has it
-// no longer, and a usual one teaches instead. The caller has the turn.
+// judged turns r, a verdict, into the record of the attempt that it is about, and fact into what that teaches.
+// It returns the attempt as the window has it, valid until the next call. If the window has it no longer, it
+// returns nil, and an average attempt teaches instead. The caller has the turn.
 func (b *Book) judged(
 	ctx context.Context, s *Sample, w *window, r *record, fact *skill.Fact,
 ) (was *entry, err error) {
@@ -215,8 +213,8 @@ func (b *Book) judged(
 	return was, nil
 }
 
-// left counts a sample that the next one pushes out of a window, and returns its
-// hour. The caller has the turn.
+// left counts a sample that the next one pushes out of a window, and returns its hour. The caller has the
+// turn.
 func (b *Book) left(ctx context.Context, candidate, skill string, w *window, out *entry) (h hourRecord, err error) {
 	at := hourOf(out.at)
 	k := b.x.Keys.Join(b.space, "left", candidate, skill, hourPart(at))
@@ -230,7 +228,7 @@ func (b *Book) left(ctx context.Context, candidate, skill string, w *window, out
 	return h, b.x.Put(k, &b.x.hour)
 }
 
-// hour returns what the store has of an hour, or is about to have.
+// hour returns the record of an hour in the store, or the one that is about to be written.
 func (b *Book) hour(ctx context.Context, k string, at int64) (hourRecord, error) {
 	e, err := b.current(ctx, k)
 	switch {
@@ -249,9 +247,8 @@ func (b *Book) cleanRecord(r *record) {
 	r.Reason = strings.ToValidUTF8(r.Reason[:min(len(r.Reason), MaxReason)], "")
 }
 
-// Release forgets that samples of these keys were observed, and nothing else: what
-// they have taught stays. It is for keys that will not come again, and keeps what
-// makes Observe idempotent from growing for ever.
+// Release forgets that samples of these keys were observed; what they have taught stays. It is for keys that
+// will not come again. Without it, the keys that make Observe idempotent add up.
 func (b *Book) Release(ctx context.Context, keys ...string) error {
 	if err := store.CheckContext(ctx); err != nil {
 		return fmt.Errorf("release: %w", err)
@@ -277,10 +274,9 @@ func (b *Book) Release(ctx context.Context, keys ...string) error {
 	return b.w.Add(ctx, ops...)
 }
 
-// Forget takes the samples for which drop is true out of the windows, and forgets
-// that they were observed. The means that [Book.Learned] has learned from them
-// stay, which hold no text. An hour of [Book.Left] is a sample without a Key. It reads
-// all samples.
+// Forget removes the samples for which drop is true from the windows, and forgets that they were observed. The
+// means of [Book.Learned], which have no text, stay. An hour of [Book.Left] is a sample without a Key. Forget
+// reads all samples.
 func (b *Book) Forget(ctx context.Context, drop func(Sample) bool) error {
 	if b.j != nil {
 		return b.forgetShared(ctx, drop)
@@ -313,19 +309,19 @@ func (b *Book) Forget(ctx context.Context, drop func(Sample) bool) error {
 	return nil
 }
 
-// forgotten is what goes of a pair: samples, and hours of what has left its window.
+// forgotten is what Forget removes of a pair: samples, and hours of those that have left its window.
 type forgotten struct {
 	samples []moment
 	hours   []int64
 }
 
-// moment is a sample: a key that was released may be that of a second.
+// moment names a sample: a second one may have a released key.
 type moment struct {
 	key string
 	at  int64
 }
 
-// rewrite writes a window anew without what goes.
+// rewrite writes a window without the samples that are removed.
 func (b *Book) rewrite(ctx context.Context, candidate, skill string, gone forgotten) error {
 	if err := b.take(ctx); err != nil {
 		return err
@@ -388,7 +384,7 @@ func (b *Book) rewrite(ctx context.Context, candidate, skill string, gone forgot
 	return err
 }
 
-// happened is a sample as an entry of the journal that Books of several openers share.
+// happened is a sample in the journal that Books of several openers share.
 type happened struct {
 	Candidate string `cbor:"171,keyasint,omitempty"`
 	Skill     string `cbor:"172,keyasint,omitempty"`
@@ -396,7 +392,7 @@ type happened struct {
 	Setting   uint64 `cbor:"302,keyasint,omitempty"` // of the situation's key, where a secret was taken out of that
 }
 
-// enterSample has a sample in the journal, unless it was observed before.
+// enterSample adds a sample to the journal, unless it was observed before.
 func (b *Book) enterSample(ctx context.Context, s *Sample) error {
 	if s.Judges != "" { // what another opener has observed, perhaps
 		if err := b.Refresh(ctx); err != nil {
@@ -416,8 +412,8 @@ func (b *Book) enterSample(ctx context.Context, s *Sample) error {
 	return b.j.Add(ctx, s.Key, &o)
 }
 
-// journal is that of all openers. What they have entered is counted by Books that are
-// alone with a view of the store.
+// journal returns the journal of all openers. To fold its entries, it opens an unshared Book on a view of the
+// store, which counts them.
 func (b *Book) journal(st store.Store) *journal.Journal[*Book] {
 	o := b.opts
 	o.Shared = false
@@ -425,7 +421,7 @@ func (b *Book) journal(st store.Store) *journal.Journal[*Book] {
 	return journal.New(st, b.space, open, (*Book).takeIn)
 }
 
-// takeIn observes an entry of the journal. The caller has the turn, or the Book to itself.
+// takeIn observes an entry of the journal. The caller has the turn, or is the only user of the Book.
 func (b *Book) takeIn(ctx context.Context, e store.Entry) error {
 	var o happened
 	if err := codec.Decode(e, &o); err != nil {
@@ -437,8 +433,8 @@ func (b *Book) takeIn(ctx context.Context, e store.Entry) error {
 	return b.countSample(ctx, &s, &fact)
 }
 
-// Refresh takes in what Books of other openers have observed: see Options.Shared. The
-// caller says when, such as after a change of the store by others.
+// Refresh takes in the samples of Books of other openers: see Options.Shared. Call it after a change of the
+// store by others.
 func (b *Book) Refresh(ctx context.Context) error {
 	return b.j.Refresh(ctx, b.catch)
 }
@@ -452,19 +448,19 @@ func (b *Book) catch(ctx context.Context) (n int, err error) {
 	return b.j.Catch(ctx, forget, func(e store.Entry) error { return b.takeIn(ctx, e) })
 }
 
-// forgetAll takes what is loaded out of memory.
+// forgetAll unloads everything.
 func (b *Book) forgetAll() (err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	clear(b.mu.members)
 	clear(b.mu.pairs)
 	clear(b.mu.models)
-	// The old one would have windows rest that are being read.
+	// The old one would let windows rest that are being read.
 	b.mu.hot, err = simplelru.NewLRU(hotWindows, restWindow)
 	return err
 }
 
-// forgetShared is Forget, some at a time: as many as a commit has room for.
+// forgetShared is Forget in groups of as many as a commit has room for.
 func (b *Book) forgetShared(ctx context.Context, drop func(Sample) bool) error {
 	const pairs, samples = 8, 500
 	type of struct{ candidate, skill string }

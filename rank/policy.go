@@ -18,8 +18,8 @@ type contender struct {
 	window *window // nil: no samples for the skill
 }
 
-// field appends the contenders to buf, which is empty, in the order of the
-// input, once they are all in memory. It returns with the lock held for reading, unless with an error.
+// field appends the contenders to buf, which is empty, in the order of the input, once all are in memory.
+// Unless there is an error, it returns with the lock held for reading.
 func (b *Book) field(ctx context.Context, buf []contender, skill string, cs []Candidate) ([]contender, error) {
 	if len(cs) == 0 {
 		return nil, ErrNoCandidate
@@ -66,8 +66,7 @@ func (b *Book) enlist(ctx context.Context, cs []Candidate) error {
 	return b.restore(ctx, missing...)
 }
 
-// fieldLocked also returns the index of a candidate that is not in memory, or
-// -1.
+// fieldLocked also returns the index of a candidate that is not in memory, or -1.
 func (b *Book) fieldLocked(fs []contender, skill string, cs []Candidate) ([]contender, int, error) {
 	if b.mu.closed {
 		return nil, -1, store.ErrClosed
@@ -97,8 +96,8 @@ func (b *Book) fieldLocked(fs []contender, skill string, cs []Candidate) ([]cont
 	return fs, -1, nil
 }
 
-// twice returns the index of a candidate that is there twice, or -1, where made
-// members were ever made.
+// twice returns the index of a second candidate of the same name, or -1. made is the number of members that
+// were ever made.
 func twice(fs []contender, made int) int {
 	if len(fs) <= few {
 		for i := range fs {
@@ -158,23 +157,19 @@ func sortObserved(buf []int32, fs []contender, cs []Candidate) []int32 {
 	return buf
 }
 
-// Observed returns the policy that goes by the record once there is one, and
-// by the card until then. With at least five samples of known outcome for the
-// skill the score is
+// Observed returns the policy that scores by samples once there are enough, and by the card until then. With
+// at least five samples of known outcome for the skill the score is
 //
 //	2.0·success rate + 0.5·confidence − 0.3·min(wall/60 s, 2)
 //
-// where confidence is the mean of what was reported on successes, counted
-// once five samples of known outcome report one, and wall is the mean. With
-// Options.Calibrated each report counts as the chance of success that the
-// candidate's reports of that size had ([iar.Calibration.Correct], range by range). With
-// fewer samples the score is the prior. Equal scores are ordered by prior
-// (larger first), then by blast (smaller first), then as they came.
+// Here wall is the mean, and confidence the mean of the reports on successes, which counts from five samples
+// of known outcome with a report on. With Options.Calibrated each report counts as the success rate that the
+// candidate's reports of that size had ([iar.Calibration.Correct], range by range). With fewer samples the
+// score is the prior. Equal scores are ordered by prior (larger first), then by blast (smaller first), then
+// as they came.
 //
-// The policy is greedy: it never tries the second best to learn more. And
-// both scores share one scale, so a card that claims 1.0 comes before a
-// candidate that was seen to succeed half of the time. [Book.Learned] does
-// neither.
+// The policy is greedy: it never tries the second best to learn more. Both scores share one scale: a card that
+// claims 1.0 comes before a candidate that succeeds half of the time. [Book.Learned] has neither fault.
 func (b *Book) Observed() Policy { return observed{b} }
 
 type observed struct{ b *Book }
@@ -210,24 +205,20 @@ func (o observed) Score(ctx context.Context, s Situation, cs []Candidate) ([]Sco
 	return out, nil
 }
 
-// Weighted returns the policy that draws an order in which a candidate that
-// succeeds more often and costs less comes first more often. Its weight, which
-// is the Score, is taken from [Book.Health]:
+// Weighted returns the policy that draws an order in which a candidate comes first more often the more often it
+// succeeds and the less it costs. Its weight, the Score, is by [Book.Health]
 //
 //	success rate / (1 + cost per success in US dollars)
 //
-// and 1 without a sample of known outcome in the last [Day]. A share of the
-// probability, Options.Explore, is spread evenly over all candidates, so that
-// one of weight zero is still tried now and then; if all weights are zero the
-// draw is even. Candidates are drawn one after the other without replacement,
-// so the scores of the result need not descend.
+// and 1 without a sample of known outcome in the last [Day]. The policy spreads a share of the probability,
+// Options.Explore, evenly over all candidates, so that one of weight zero has a chance; if all weights are zero,
+// the chances are equal. It draws candidates one after the other without replacement, so the scores of the
+// result need not descend.
 //
-// The draws depend on the seed, the skill, the situation's key, the
-// candidate's name, and how many samples the candidate has ever had for the
-// skill, and on nothing else: the same book gives the same order until
-// another sample arrives, also after a restart, and whatever the order of the
-// input, which tells apart only those without a name. Decisions that should not share a draw need different situation
-// keys.
+// The draws depend on the seed, the skill, the situation's key, the candidate's name, and how many samples the
+// candidate has ever had for the skill, and on nothing else: a book gives the same order until another sample
+// arrives, also after a restart, for any order of the input, which tells only nameless candidates apart. Give
+// decisions that should not share a draw different situation keys.
 func (b *Book) Weighted() Policy { return weighted{b} }
 
 type weighted struct{ b *Book }
@@ -290,8 +281,8 @@ func (b *Book) chance(weight, total float64, n int) float64 {
 	return b.opts.Explore*even + (1-b.opts.Explore)*weight/total
 }
 
-// draw returns a number in (0,1) that is fixed by its arguments and the seed.
-// Candidates without a name are told apart by how many of them came before.
+// draw returns a number in (0,1) that depends on its arguments and the seed alone. For candidates without a name,
+// the number of those before is an argument.
 func (b *Book) draw(s *Situation, candidate string, w *window, unnamed uint64) float64 {
 	var seen uint64
 	if w != nil {

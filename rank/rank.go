@@ -13,63 +13,56 @@ import (
 
 // Candidate is something that can take a step.
 type Candidate struct {
-	// Name identifies the candidate for all time. A candidate without a name
-	// has no samples and is scored by its Prior.
+	// Name identifies the candidate for all time. A candidate without a name has no samples: its score is its Prior.
 	Name string
-	// Prior is the confidence that the candidate's own card claims, in [0,1].
+	// Prior is the confidence that the candidate claims on its card, in [0,1].
 	Prior float64
-	// Blast says how far a mistake reaches; the smaller wins a tie.
+	// Blast is how far a mistake reaches; the smaller wins a tie.
 	Blast int
 }
 
-// Situation is the step for which a candidate is wanted.
+// Situation is a step that needs a candidate.
 type Situation struct {
-	// Skill is what the step needs. Samples are kept apart by skill.
+	// Skill is what the step needs. Samples of different skills are kept apart.
 	Skill string
-	// Key names a discrete context, "" for none. [Book.Observed] ignores it,
-	// [Book.Weighted] uses it to key its draws, [Book.Learned] learns what
-	// candidates are good for it.
+	// Key names a discrete context, "" for none. [Book.Observed] ignores it, [Book.Weighted] keys its draws by it,
+	// [Book.Learned] learns which candidates are good for it.
 	Key string
-	// Words are those in which the situation is stated ([WordsOf]), for
-	// [Book.Learned]: what candidates did with keys of much the same words counts
-	// for this Key too, as a sample or two. Without a Key they say nothing.
+	// Words are the words of the situation ([WordsOf]), for [Book.Learned]: samples with keys of much the same words
+	// count for this Key too, like one or two. Without a Key they have no effect.
 	Words uint64
-	// Features describe the step in numbers, for [Book.Learned]: situations
-	// of similar features are taken to be alike.
+	// Features describe the step in numbers, for [Book.Learned]: situations of similar features count as alike.
 	Features []float64
-	// Failed are those who have failed at this very task, each as often as it
-	// has: a task that others failed at is a hard one.
+	// Failed are the candidates that have failed at this very task, each as often as it has: a task at which others
+	// failed is a hard one.
 	Failed []string
-	// Worth has [Book.Learned] rank for a ladder: who next, given who has
-	// failed, until a success is worth less than its price. Zero: it does not.
+	// Worth makes [Book.Learned] rank for a ladder: which candidate is next, after those in Failed, until a success is
+	// worth less than its price. Zero: no ladder.
 	Worth Worth
 }
 
-// Worth is what comes of an attempt in US dollars, at most 10¹² each, for ranking under
-// a price.
+// Worth is the worth of an attempt's outcome in US dollars, at most 10¹² each, for ranking under a price.
 type Worth struct {
 	Success float64 // what a success is worth; zero: there is no price
 	Second  float64 // what a second of wall time costs
 }
 
-// Scored is one candidate as a policy sees it.
+// Scored is a candidate with its score.
 type Scored struct {
 	Candidate Candidate
-	// Score orders the candidates of [Book.Observed]. For [Book.Weighted] it
-	// is the weight, before the exploration floor, and for [Book.Learned] the
-	// expected worth, before the draw.
+	// Score orders the candidates of [Book.Observed]. For [Book.Weighted] it is the weight, before the exploration
+	// floor, and for [Book.Learned] the expected worth, before the draw.
 	Score float64
-	// Parts is what the score is made of.
+	// Parts are the terms of the score.
 	Parts Parts
-	// Samples is how many samples the candidate has in the window, those of
-	// unknown outcome included.
+	// Samples is the number of samples in the window, those of unknown outcome included.
 	Samples int
-	// Price is what a success of the candidate costs, where [Book.Price] was
-	// asked and its attempts cost anything; no policy sets it.
+	// Price is what a success of the candidate costs. [Book.Price] sets it if attempts have cost anything; no policy
+	// does.
 	Price *Price `json:",omitempty"`
 }
 
-// Basis says what a score rests on.
+// Basis is what a score rests on.
 type Basis string
 
 // The bases of a score.
@@ -80,24 +73,21 @@ const (
 	Warm Basis = "warm"
 	// Drawn: the weight over the last day, ordered by a draw.
 	Drawn Basis = "drawn"
-	// Estimated: the worth that is expected, ordered by it and a draw.
+	// Estimated: the expected worth, ordered by it and a draw.
 	Estimated Basis = "estimated"
-	// Priced: what the attempt is worth in US dollars less its price, ordered by
-	// what it and the best attempt after it are worth. At zero or less, another
-	// attempt is not worth its price.
+	// Priced: the worth of the attempt less its price, in US dollars, ordered by what it and the best attempt after it
+	// are worth. At zero or less, another attempt is not worth its price.
 	Priced Basis = "priced"
 )
 
-// Parts is what a score is made of. For [Book.Observed] the score is the sum
-// of Success, Confidence, Wall and Prior, for [Book.Learned] that of Mean and
-// Context.
+// Parts are the terms of a score: for [Book.Observed] Success, Confidence, Wall and Prior, for [Book.Learned] Mean
+// and Context. Their sum is the Score.
 type Parts struct {
 	Basis Basis
-	// Known is how many samples of the basis have a known outcome; for
-	// Estimated, how many the mean rests on, rounded.
+	// Known is the number of samples of the basis with a known outcome; for Estimated, how many the mean rests on,
+	// rounded.
 	Known int
-	// Success is what the success rate adds (Warm), the rate (Drawn), or the
-	// chance that is expected (Priced).
+	// Success is what the success rate adds (Warm), the rate (Drawn), or the expected chance (Priced).
 	Success float64
 	// Confidence is what the mean confidence of successes adds (Warm).
 	Confidence float64
@@ -109,24 +99,23 @@ type Parts struct {
 	Cost float64
 	// Chance is the probability of coming first, in (0,1] (Drawn).
 	Chance float64
-	// Mean is the worth that is expected in any situation (Estimated).
+	// Mean is the expected worth in any situation (Estimated).
 	Mean float64 `json:",omitzero"`
 	// Context is what the situation's key and features change (Estimated).
 	Context float64 `json:",omitzero"`
-	// Bonus is for what little is known of (Estimated).
+	// Bonus is what a candidate gets because little is known of it (Estimated).
 	Bonus float64 `json:",omitzero"`
-	// Spread is the standard deviation of the draw (Estimated), and Draw what
-	// it came to: the order is that of Mean + Context + Bonus + Draw.
+	// Spread is the standard deviation of the draw, and Draw its value (Estimated): the order is by Mean + Context +
+	// Bonus + Draw.
 	Spread float64 `json:",omitzero"`
 	Draw   float64 `json:",omitzero"`
 }
 
 // Policy orders candidates for a situation.
 type Policy interface {
-	// Score returns every candidate once, best first. It may be called
-	// concurrently, keeps none of its arguments, and its result belongs to
-	// the caller. It returns ErrNoCandidate for no candidates, ErrCandidate
-	// for one that it cannot score, and the context's error.
+	// Score returns every candidate once, best first. It may be called concurrently, keeps none of its arguments, and
+	// the caller owns the result. The errors are ErrNoCandidate without candidates, ErrCandidate for one that it cannot
+	// score, and that of the context.
 	Score(ctx context.Context, s Situation, cs []Candidate) ([]Scored, error)
 }
 
@@ -157,8 +146,7 @@ var ErrSample = errors.New("bad sample")
 // ErrOptions: an option of [Open] is out of range.
 var ErrOptions = errors.New("bad options")
 
-// Limits of a sample. What is over them is refused with a *store.LimitError.
-// A longer wall time counts as MaxWall.
+// Limits of a sample. More is a *store.LimitError, except that a longer wall time counts as MaxWall.
 const (
 	MaxWall     = 365 * 24 * time.Hour // of one attempt
 	MaxCostUSD  = 1_000_000_000        // of one attempt
@@ -168,43 +156,36 @@ const (
 	MaxReason   = 256                  // bytes of a reason
 )
 
-// Sample is what came of one attempt. An attempt that panicked, ran out of
-// time or was refused is a failure: leaving it out would flatter the
-// candidate.
+// Sample is the outcome of one attempt. Report an attempt that panicked, ran out of time or was refused as a
+// failure: leaving it out would flatter the candidate.
 type Sample struct {
-	// Key makes Observe idempotent: a second sample with the same Key, for
-	// whatever candidate, changes nothing. It is required.
+	// Key makes Observe idempotent: a second sample with the same Key, of any candidate, changes nothing. Required.
 	Key string
-	// Candidate is the name of the one that did the work. It is required.
+	// Candidate is the name of the candidate that did the work. Required.
 	Candidate string
-	// Situation is the step it was done for.
+	// Situation is the step.
 	Situation Situation
 	// Success says whether the result was accepted.
 	Success bool
-	// Unknown says that no gate could tell. The sample then counts in the
-	// means of wall time, cost and tokens, but neither as a success nor as a
-	// failure, and its Confidence is not used.
+	// Unknown says that no gate could tell. The sample counts in the means of wall time, cost and tokens, and neither as
+	// a success nor as a failure. Its Confidence does not count.
 	Unknown bool
-	// Confidence is what the candidate itself reported, in [0,1]; nil if it
-	// reported none.
+	// Confidence is what the candidate itself reported, in [0,1]; nil: nothing.
 	Confidence *float64
 	// Wall is how long the attempt took.
 	Wall time.Duration
-	// CostUSD is what it cost, in US dollars, and APICostUSD what its tokens would have
-	// cost at list prices: that counts where the first is zero.
+	// CostUSD is what the attempt cost, in US dollars. APICostUSD is what its tokens would have cost at list prices, and
+	// counts where CostUSD is zero.
 	CostUSD, APICostUSD float64
-	// TokensIn and TokensOut are the tokens it read and wrote.
+	// TokensIn and TokensOut are the tokens that the attempt read and wrote.
 	TokensIn, TokensOut int
-	// Reward is the host's own measure of worth, for [Book.Learned]; nil if
-	// there is none.
+	// Reward is the host's own measure of worth, for [Book.Learned]; nil: none.
 	Reward *float64
-	// Reason is why it failed, or what a success was not sure of: at most [MaxReason]
-	// bytes, more is cut.
+	// Reason is why the attempt failed, or what a success was not sure of: at most [MaxReason] bytes, more is cut.
 	Reason string
-	// Judges is the Key of an earlier sample of the Candidate and skill, where this one is
-	// no attempt but a verdict on that: Success and Reason take the place of what was known,
-	// and nothing else counts. Once [Window] others have followed, it tells [Book.Learned]
-	// alone. It has a known outcome. "": this is an attempt.
+	// Judges makes this sample a verdict, and no attempt: it is the Key of an earlier sample of the Candidate and skill.
+	// Success and Reason replace those of that sample, and nothing else counts. Once [Window] others have followed that
+	// sample, only [Book.Learned] learns the verdict. A verdict has a known outcome. "": this is an attempt.
 	Judges string
 	// At is when the attempt ended, in 1970 to 2262; zero: now.
 	At time.Time
@@ -213,10 +194,10 @@ type Sample struct {
 // maxWorth is the most that a success or a second is worth.
 const maxWorth = 1e12
 
-// maxTried is how many failures at one task are told.
+// maxTried bounds the failures at one task.
 const maxTried = 256
 
-// check reports everything that is wrong with the sample, at once.
+// check returns everything that is wrong with the sample.
 func (s *Sample) check() error {
 	var errs []error
 	bad := func(field string, ok bool, v any) {
@@ -289,8 +270,8 @@ func inRange(t time.Time) bool {
 	return !t.Before(time.Unix(0, 0)) && !t.After(time.Unix(0, math.MaxInt64))
 }
 
-// Price is what a success costs in US dollars, with all that is spent on other
-// attempts: the mean cost of an attempt over the success rate.
+// Price is what a success costs in US dollars, other attempts included: the mean cost of an attempt over the success
+// rate.
 type Price struct {
 	USD       float64 // 0: there was no success
 	Low, High float64 // the 95 % interval; a High of 0 is none
@@ -308,7 +289,7 @@ func (p Price) String() string {
 	return fmt.Sprintf("%s a success (%s)", dollars(p.USD), from)
 }
 
-// dollars prints at least two digits that count.
+// dollars prints at least two significant digits.
 func dollars(usd float64) string {
 	if usd < 10 {
 		return fmt.Sprintf("$%.2g", usd)

@@ -11,8 +11,8 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// Window is how many samples of a candidate and skill the policies see: the
-// last that were observed, whatever their time.
+// Window is the number of samples of a candidate and skill that the policies see: the last ones that were observed,
+// whatever their time.
 const Window = 200
 
 // entry is a sample as the window keeps it.
@@ -31,7 +31,7 @@ const (
 	unknown
 )
 
-// record is a sample as it is stored. Its candidate and skill are in its key.
+// record is a sample in the store. Its key has the candidate and the skill.
 type record struct {
 	Seq        uint64    `cbor:"1,keyasint,omitempty"`
 	At         int64     `cbor:"2,keyasint,omitempty"` // nanoseconds since 1970
@@ -89,8 +89,8 @@ func (r *record) entry() entry {
 	return e
 }
 
-// valid reports whether Observe could have written the record. The checksum
-// has been verified, so anything else was written by something else.
+// valid reports whether Observe could have written the record. The checksum was verified before, so that anything else
+// was written by another program.
 func (r *record) valid() bool {
 	return r.At >= 0 && r.Outcome <= unknown && (r.Confidence == nil || unit(*r.Confidence)) &&
 		r.Wall >= 0 && r.Wall <= int64(MaxWall) &&
@@ -112,7 +112,7 @@ func decodeSample(e store.Entry, prefix string) (Sample, error) {
 	return r.sample(p[0], p[1]), nil
 }
 
-// Tally is what attempts of a candidate for a skill came to.
+// Tally sums up attempts of a candidate for a skill.
 type Tally struct {
 	Candidate, Skill string
 	From             time.Time // when the hour or the day began, in UTC
@@ -128,7 +128,7 @@ type Tally struct {
 	Costs                       // by what each has reported, or else was estimated
 }
 
-// hourRecord is what left the window of a pair, by the hour in which it had ended.
+// hourRecord sums up the samples that left the window of a pair, by the hour in which they had ended.
 //
 //	rank left <candidate> <skill> <hour since 1970>
 type hourRecord struct {
@@ -190,7 +190,7 @@ func (t *Tally) add(s *Sample) {
 	t.Costs.Add(s)
 }
 
-// merge adds what another came to.
+// merge adds another one.
 func (t *Tally) merge(u *Tally) {
 	t.Samples, t.Known, t.Successes = t.Samples+u.Samples, t.Known+u.Known, t.Successes+u.Successes
 	t.Wall, t.TokensIn, t.TokensOut = together(t.Wall, u.Wall), t.TokensIn+u.TokensIn, t.TokensOut+u.TokensOut
@@ -198,7 +198,7 @@ func (t *Tally) merge(u *Tally) {
 	t.Costs.Merge(&u.Costs)
 }
 
-// together is the sum of times, at most the longest that can be told, 292 years.
+// together is the sum of times, at most the longest Duration, 292 years.
 func together(a, b time.Duration) time.Duration {
 	if a > math.MaxInt64-b {
 		return math.MaxInt64
@@ -209,7 +209,7 @@ func together(a, b time.Duration) time.Duration {
 // hourOf numbers the hours since 1970.
 func hourOf(ns int64) int64 { return ns / int64(time.Hour) }
 
-// hourPart is the part of a key that names an hour: they order as the hours do.
+// hourPart is the part of a key that names an hour. These parts sort as the hours do.
 func hourPart(hour int64) string { return strconv.FormatInt(hour+1e7, 10)[1:] }
 
 func decodeHour(e store.Entry, part string) (hourRecord, error) {

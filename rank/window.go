@@ -10,9 +10,8 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// window is a ring of the last samples of a pair, with their sums. The samples
-// themselves are in memory while the window is among the last that were used,
-// else in the store only; the sums always are in memory.
+// window is a ring of the last samples of a pair, with their sums. The sums are always in memory. The samples are
+// there while the window is among the last used, else in the store only.
 type window struct {
 	next   uint64  // sequence number of the next sample
 	latest int64   // time of the latest sample ever added
@@ -21,21 +20,20 @@ type window struct {
 	left   []hourRecord // what has left it, from an hour on, and the last that changed
 	from   int64        // that hour, which is after all others where none are read
 
-	// Of Observed, once the pair is warm: the score and its terms.
+	// The score of Observed and its terms, once the pair is warm.
 	score, success, confidence, wall float64
 }
 
-// newWindow returns one of no samples, which may have held some: what has left it is not read.
+// newWindow returns a window without samples. It may have had some: what has left it is not read.
 func newWindow(next uint64) *window { return &window{next: next, from: math.MaxInt64} }
 
-// full reports whether the next sample pushes one out.
+// full reports whether the next sample pushes another out.
 func (w *window) full() bool { return w.sums.samples == Window }
 
 // oldest is the sequence number of the first sample in the window.
 func (w *window) oldest() uint64 { return w.next - uint64(w.sums.samples) }
 
-// add puts a sample in its place. If there is one, or the window is full, out is what it
-// pushes out.
+// add puts a sample in its place. out is the sample that it replaces or pushes out, if there is one.
 func (w *window) add(seq uint64, e entry, out *entry) {
 	if out != nil {
 		w.sums.add(out, -1)
@@ -66,8 +64,8 @@ func (w *window) samples() int {
 	return int(w.sums.samples)
 }
 
-// keep puts an hour of what has left the window among those in memory, which are
-// those of the last day, and the last that changed.
+// keep puts an hour of the samples that have left the window among those in memory: the hours of the last day, and the
+// last one that changed.
 func (w *window) keep(h hourRecord, now int64) {
 	w.from = max(w.from, hourOf(now-int64(Day)))
 	w.left = slices.DeleteFunc(w.left, func(o hourRecord) bool { return o.hour == h.hour || o.hour < w.from })
@@ -75,7 +73,7 @@ func (w *window) keep(h hourRecord, now int64) {
 	w.latest = max(w.latest, h.lastEnd())
 }
 
-// regain takes in what has left the window from an hour on.
+// regain takes in the samples that have left the window from an hour on.
 func (w *window) regain(left []hourRecord, from int64) {
 	w.left, w.from = left, from
 	for i := range left {
@@ -83,7 +81,7 @@ func (w *window) regain(left []hourRecord, from int64) {
 	}
 }
 
-// awake reports whether what was observed since then is in memory.
+// awake reports whether the samples since then are in memory.
 func (w *window) awake(since int64) bool {
 	return (w.ring != nil || w.latest < since) && w.from <= max(0, hourOf(since))
 }
@@ -92,9 +90,8 @@ func (w *window) awake(since int64) bool {
 // high-confidence failure.
 const HighConfidence = 0.8
 
-// sums are kept in integers, so that what was added can be taken away without
-// a trace: windows with the same samples have the same sums, whatever they
-// held before.
+// sums are in integers, so that a removed sample leaves no trace: windows of the same samples have the same sums,
+// whatever they had before.
 type sums struct {
 	samples, known, successes     int64
 	confident, confidentSuccesses int64 // with confidence, of known outcome
@@ -149,9 +146,8 @@ func (s *sums) add(e *entry, sign int64) {
 	}
 }
 
-// fixed is an exact sum of numbers in [0, 1e9]: a whole part, and a fraction
-// in units of 2^-53. Only the rounding of a number to that unit is lost. A
-// window's worth of them does not overflow.
+// fixed is an exact sum of numbers in [0, 1e9]: a whole part, and a fraction in units of 2^-53. Only the rounding of a
+// number to that unit is lost. The sum over a window does not overflow.
 type fixed struct{ whole, fraction int64 }
 
 const fractionBits = 53
@@ -184,8 +180,7 @@ const (
 	maxWallMinutes   = 2.0
 )
 
-// warm reports whether the pair's record is long enough to go by; w may be
-// nil.
+// warm reports whether the pair has enough samples for the formula; w may be nil.
 func (w *window) warm() bool { return w != nil && w.sums.known >= trusted }
 
 // rate sets the score and its terms by the sums.
@@ -205,7 +200,7 @@ func (w *window) rate(calibrated bool) {
 	w.score = w.success + w.confidence + w.wall
 }
 
-// corrected is confidenceSuccess after correction by what came of the reports.
+// corrected is confidenceSuccess after correction by the outcomes of the reports.
 func (s *sums) corrected() (sum float64) {
 	var c iar.Calibration
 	for i, b := range s.claims {

@@ -7,9 +7,8 @@ import (
 	"github.com/arc-learn/arc/rank/internal/draw"
 )
 
-// WordsOf returns the words of a text as a set in which each is a bit, whatever their
-// order, number and case; several may share one. Of a text of more than some 30
-// different words it says nothing.
+// WordsOf returns the words of a text as a set of bits, whatever their order, number and case. Several words
+// may share a bit. The set of a text of more than some 30 different words is nearly full, and tells little.
 func WordsOf(text string) (w uint64) {
 	apart := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
 	for word := range strings.FieldsFuncSeq(strings.ToLower(text), apart) {
