@@ -43,8 +43,8 @@ type LearnedOptions struct {
 // will go on, and can wait until exploring pays. The draws depend on both seeds, the skill, the situation,
 // the candidate's name and the number of samples that the skill has ever had, and on nothing else: a book
 // gives the same order until another sample arrives, also after a restart, for any order of the input. Among
-// candidates that the first leads by less than the width of its draw, the one with the smallest Blast comes
-// first. A first one with ten samples or more does not give way to one with fewer.
+// candidates that the first leads by less than the width of its draw, the one with the smallest Blast goes
+// first; but one with ten samples or more does not go before a first one with fewer.
 //
 // Context is the situation's Key and Features. It moves a candidate's score by how much it has helped to
 // predict samples: not at all if candidates do not differ by context. The policy compares candidates on the 8

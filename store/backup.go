@@ -24,11 +24,11 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Backup writes all entries of st to w, as of the moment at which it began, and
-// returns their number. Commits go on meanwhile. Every entry is read, so that a
-// backup to io.Discard tells whether all of a store can be.
+// Backup writes all entries of st to w, as of its beginning, and returns their number. Commits go on
+// meanwhile. Backup reads every entry, so that a backup to io.Discard tells whether all of a store is
+// readable.
 //
-// A backup holds no revisions: they order the commits of one store.
+// A backup has no revisions: they order the commits of one store.
 func Backup(ctx context.Context, st Store, w io.Writer) (entries int, err error) {
 	out := bufio.NewWriter(w)
 	if _, err := out.WriteString(backupFormat); err != nil {
@@ -72,9 +72,8 @@ func Backup(ctx context.Context, st Store, w io.Writer) (entries int, err error)
 	return entries, nil
 }
 
-// Verify reads a backup and returns the number of its entries, or an error where
-// Restore would: ErrForeign, ErrNewer, or ErrDamaged for one that was changed or
-// cut short.
+// Verify reads a backup and returns the number of its entries. It returns the error that Restore would:
+// ErrForeign, ErrNewer, or ErrDamaged for a backup that was changed or cut short.
 func Verify(r io.Reader) (entries int, err error) {
 	entries, err = readBackup(r, func(string, []byte) error { return nil })
 	if err != nil {
@@ -83,10 +82,9 @@ func Verify(r io.Reader) (entries int, err error) {
 	return entries, nil
 }
 
-// Restore puts the entries of a backup into st, of any implementation, and
-// returns their number. It refuses a store that is not empty with ErrConflict.
-// After an error it deletes what it had put there; a process that ends meanwhile
-// leaves a part, so restore into a store that is put to use afterwards.
+// Restore puts the entries of a backup into st, of any implementation, and returns their number. If st is
+// not empty, the error is ErrConflict. After an error Restore deletes what it has put there. A process that
+// ends meanwhile leaves a part: use the store only after Restore has returned.
 func Restore(ctx context.Context, st Store, r io.Reader) (entries int, err error) {
 	for e, err := range st.Scan(ctx, Range{Limit: 1}) {
 		if err == nil {
@@ -129,7 +127,7 @@ func Restore(ctx context.Context, st Store, r io.Reader) (entries int, err error
 	return entries, nil
 }
 
-// clearAll deletes every entry that is mine.
+// clearAll deletes every entry for which mine is true.
 func clearAll(ctx context.Context, st Store, mine func(Entry) bool) error {
 	var ops []Op
 	for e, err := range st.Scan(ctx, Range{}) {
@@ -197,8 +195,7 @@ func readBackup(r io.Reader, fn func(key string, value []byte) error) (entries i
 	}
 }
 
-// checkEnd compares what was read with the end of the backup, of which head has
-// the first bytes.
+// checkEnd compares what was read with the end of the backup. head has the first bytes of that.
 func checkEnd(in *bufio.Reader, head [8]byte, entries int, sum uint32) error {
 	end := append(make([]byte, 0, 16), head[4:]...)
 	end = end[:12]

@@ -8,8 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// Errors of every store. Match them with errors.Is: they come wrapped with
-// the key or path that they are about.
+// Errors of every store. Match them with errors.Is: they are wrapped with the key or path.
 var (
 	// ErrNotFound: the key does not exist (Get).
 	ErrNotFound = errors.New("not found")
@@ -25,8 +24,7 @@ var (
 var (
 	// ErrFull: too little free disk space to open or to commit safely.
 	ErrFull = errors.New("disk is full")
-	// ErrScarce: too few file descriptors, inodes or memory are left to open, to
-	// commit or to close.
+	// ErrScarce: too few file descriptors or inodes, or too little memory, to open, to commit or to close.
 	ErrScarce = errors.New("too few resources are left")
 	// ErrLocked: another process, or this one, has the store open.
 	ErrLocked = errors.New("store is locked by another opener")
@@ -36,8 +34,8 @@ var (
 	ErrForeign = errors.New("not an arc store")
 	// ErrNewer: the data was written by a newer version of arc.
 	ErrNewer = errors.New("written by a newer version")
-	// ErrFailed: an earlier write failed in a way that leaves the disk in
-	// doubt. Close the store and open it again to go on.
+	// ErrFailed: an earlier write failed and left the state of the disk in doubt. Close the store and open it
+	// again.
 	ErrFailed = errors.New("store has failed")
 )
 
@@ -53,9 +51,8 @@ func (e *LimitError) Error() string {
 	return fmt.Sprintf("%s: %d is over the limit of %d", e.Field, e.Got, e.Limit)
 }
 
-// CheckContext returns the error with which every method must refuse ctx: its
-// own error if it has ended, and one that says so if it is nil. It is for
-// implementers.
+// CheckContext returns the error with which every method must refuse ctx: its own error if it has ended, and
+// another one if it is nil. It is for implementers.
 func CheckContext(ctx context.Context) error {
 	if ctx == nil {
 		return errNilContext
@@ -65,8 +62,7 @@ func CheckContext(ctx context.Context) error {
 
 var errNilContext = errors.New("nil context")
 
-// keyError says which key an error is about. It is built on every miss, so it
-// formats nothing before it is asked to.
+// keyError names the key of an error. Every miss builds one, so it formats nothing in advance.
 type keyError struct {
 	err error
 	key string
@@ -122,8 +118,8 @@ func checkDistinct(ops []Op) error {
 	return nil
 }
 
-// checkFew compares the ends of the keys, where those of one commit differ, and
-// the keys themselves only where these are the same.
+// checkFew compares the ends of the keys, which differ within most commits, and whole keys only if their ends
+// are equal.
 func checkFew(ops []Op) error {
 	var ends [smallCommit]uint64
 	for i := range ops {

@@ -30,8 +30,7 @@ type Mem struct {
 	feed notify.Feed[[]Entry] // a value is a commit; published under mu
 }
 
-// version is what a key holds. Its value is never changed in place: snapshots
-// share it.
+// version is the value of a key at a revision. It is never changed in place: snapshots share it.
 type version struct {
 	value []byte
 	rev   Revision
@@ -74,9 +73,8 @@ func (v version) entry(key string) Entry {
 	return Entry{Key: key, Value: bytes.Clone(v.value), Rev: v.rev}
 }
 
-// smallScan is the number of entries up to which a scan collects them under
-// the read lock. A snapshot costs nothing by itself but makes the commit that
-// follows copy the nodes that it touches, which is dear for a short scan.
+// smallScan is the number of entries up to which a scan collects them under the read lock. A snapshot is free,
+// but makes the next commit copy the nodes that it touches, which is dear for a short scan.
 const smallScan = 64
 
 // Scan yields the entries of r in key order, as of the moment at which the
@@ -210,12 +208,11 @@ func (m *Mem) Commit(ctx context.Context, ops ...Op) (Revision, error) {
 	return m.mu.rev, nil
 }
 
-// maxBlock bounds the memory that the small values of a commit share: one that
-// stays keeps that of the others from being freed.
+// maxBlock bounds the memory that the small values of a commit share: one that stays keeps the whole block.
 const maxBlock = 512
 
-// keep returns a copy of the value of the first of ops, and what is left of the
-// block that it was put into. Small values of a commit go into one block.
+// keep returns a copy of the value of the first of ops, and the rest of the block that it lies in. The small
+// values of a commit share a block.
 func keep(block []byte, ops []Op) (value, rest []byte) {
 	n := len(ops[0].Value)
 	if n > maxBlock/4 {

@@ -43,8 +43,7 @@ func (m *Mem) Watch(ctx context.Context, prefix string, after Revision) iter.Seq
 	}
 }
 
-// follow returns what exists now, in order of revision, and a cursor at what
-// comes next.
+// follow returns the entries of now, in order of revision, and a cursor at the changes after them.
 func (m *Mem) follow(prefix string, after Revision) ([]Entry, *notify.Cursor[[]Entry], error) {
 	m.mu.RLock() // commits publish under the lock: none falls in between
 	defer m.mu.RUnlock()

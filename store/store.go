@@ -1,12 +1,10 @@
-// Package store is the narrow waist of arc: a small, ordered key-value
-// interface with atomic, conditional commits.
+// Package store is the narrow waist of arc: a small, ordered key-value interface with atomic, conditional
+// commits.
 //
-// Everything that arc keeps (memories, statistics, sessions, runs) goes
-// through a [Store], so durability, isolation and distribution are solved
-// once. The package holds the interface, the errors every implementation
-// returns, and [NewMem], the in-memory reference implementation. The durable
-// one is in store/badger; store/storetest holds the conformance suite that
-// any other implementation has to pass.
+// Everything that arc keeps (memories, statistics, sessions, runs) goes through a [Store], so durability,
+// isolation and distribution are solved once. The package has the interface, the errors of all
+// implementations, and [NewMem], the in-memory reference implementation. Package store/badger has the durable
+// one, and store/storetest the conformance suite that any other has to pass.
 //
 //	st := store.NewMem()
 //	defer st.Close()
@@ -14,9 +12,8 @@
 //	e, err := st.Get(ctx, "greeting")
 //	_, err = st.Commit(ctx, store.Op{Key: "greeting", Value: []byte("bye"), If: store.At(rev)})
 //
-// A Store is not a database: it has no secondary indexes, no queries but the
-// prefix scan, and no transactions that span a read and a later write other
-// than by [Condition].
+// A Store is no database: it has no secondary indexes, no query but the prefix scan, and no transaction over a
+// read and a later write other than a [Condition].
 package store
 
 import (
@@ -24,14 +21,13 @@ import (
 	"iter"
 )
 
-// Revision orders the commits of a key, and any two commits of a store of which
-// one began after the other was acknowledged: the later one has the larger
-// revision. Two that overlap, of several openers, may be seen in either order. It
-// is opaque beyond that, and never zero for a stored key.
+// Revision orders the commits of a key. Of any two commits of a store, the one that began after the other was
+// acknowledged has the larger revision. Two that overlap, of several openers, may be seen in either order. A
+// revision is opaque beyond that, and never zero for a stored key.
 type Revision uint64
 
-// Entry is one key as it stands. Rev is the revision of the commit that last
-// wrote this key. Deleted is set only in entries that come from a [Watcher].
+// Entry is a key with its value. Rev is the revision of the commit that last wrote the key. Deleted is set only
+// in entries from a [Watcher].
 type Entry struct {
 	Key     string
 	Value   []byte
@@ -39,8 +35,7 @@ type Entry struct {
 	Deleted bool
 }
 
-// Condition says what must hold of a key for a commit to take place. The zero
-// Condition is [Any].
+// Condition says what must hold of a key for the commit to take place. The zero Condition is [Any].
 type Condition uint64
 
 const (
@@ -50,9 +45,8 @@ const (
 	Absent Condition = 1<<64 - 1
 )
 
-// At returns the condition that holds while the key's revision is rev, that
-// is, while nobody has written it since it was read. At(0) is Absent: no
-// stored key has revision zero.
+// At returns the condition that the key's revision is rev: nobody has written it since it was read. At(0) is
+// Absent.
 func At(rev Revision) Condition {
 	if rev == 0 {
 		return Absent
@@ -73,9 +67,8 @@ func (c Condition) Holds(rev Revision) bool {
 	}
 }
 
-// Op is one write of a commit: a put, or a delete if Delete is set. If is
-// checked before anything is written. Deleting a key that does not exist is
-// not an error.
+// Op is one write of a commit: a put, or a delete if Delete is set. The store checks If before it writes
+// anything. To delete a key that does not exist is no error.
 type Op struct {
 	Key    string
 	Value  []byte
@@ -83,8 +76,8 @@ type Op struct {
 	If     Condition
 }
 
-// Range selects keys for [Store.Scan]: those that begin with Prefix and sort
-// after After, at most Limit of them (0 or less: all).
+// Range selects keys for [Store.Scan]: those that begin with Prefix and sort after After, at most Limit of them;
+// 0 or less: all.
 type Range struct {
 	Prefix string
 	After  string

@@ -1,9 +1,8 @@
 // Package badger keeps a [store.Store] in a directory, with Badger.
 //
-// A [Store] opened by [Open] acknowledges a commit when it is on disk, so that
-// it survives a kill and a power cut. Concurrent commits share one sync: each
-// is atomic and checked on its own, but they are written as a group. Reads
-// work on what was acknowledged last and never wait for a commit.
+// A [Store] opened by [Open] acknowledges a commit when it is on disk: the commit survives a kill and a power
+// cut. Concurrent commits share one sync: each is atomic and checked on its own, and all are written as a
+// group. Reads see what was acknowledged last, and never wait for a commit.
 //
 //	st, err := badger.Open(dir, nil)
 //	if err != nil {
@@ -12,45 +11,36 @@
 //	defer st.Close()
 //	rev, err := st.Commit(ctx, store.Op{Key: "greeting", Value: []byte("hello")})
 //
-// A store is for one opener at a time, on a local file system (ext4, xfs;
-// Windows and macOS without the promise of power cuts; network file systems
-// not at all).
+// A directory is for one opener at a time, on a local file system: ext4 or xfs; Windows and macOS without the
+// promise about power cuts; no network file system.
 //
 // # What is guarded
 //
-// Badger maps its files into memory, and the operating system kills a process
-// that writes to a map when the disk is full. Commits are therefore refused
-// with [store.ErrFull] while too little space is free (see [Options.MinFree]),
-// and with [store.ErrScarce] while too few files or descriptors are left; reads
-// go on, and commits too as soon as there is room. On Linux the logs have
-// their room before they are written to. A store for which there is no room is
-// opened for reading alone, and one is closed with room that was held for that.
-// What remains is a disk that another program fills to the last byte in the
-// moment in which Badger writes a table in the background.
+// Badger maps its files into memory, and the operating system kills a process that writes to a map when the
+// disk is full. So the store refuses commits with [store.ErrFull] while too little space is free (see
+// [Options.MinFree]), and with [store.ErrScarce] while too few files or descriptors are left. Reads go on, and
+// commits do as soon as there is room. On Linux the logs have their room before anything is written to them. A
+// store without room is opened for reading alone. Close uses room that was held for it. One risk remains:
+// another program fills the disk to the last byte while Badger writes a table in the background.
 //
-// A disk that cannot sync may have dropped what it was given, and does not say
-// so twice. After any such error the store is [store.ErrFailed] until it is
-// closed and opened again.
+// A disk that cannot sync may have dropped what it was given, and does not say so twice. After any such error
+// the store is [store.ErrFailed] until it is closed and opened again.
 //
-// Damage is an error and never a missing record: values carry a checksum, every
-// file is read and checked before Badger opens it, each group of commits says
-// how many entries there are, and a small file beside them, arc.mark, remembers
-// how far the commits had come. A directory that Open refuses is as it was.
-// After a Close, and as long as the sizes and times of the files are as they were
-// then, the blocks of tables are read and checked once the store is open: in the
-// background, and before a read returns what it found in them.
+// Damage is an error and never a missing record. Values have a checksum. Open reads and checks every file
+// before Badger opens it. Each group of commits says how many entries there are, and a small file beside them,
+// arc.mark, has the position of the last one. A directory that Open refuses stays as it was. After a Close, if
+// the sizes and times of the files are as they were then, Open leaves the blocks of tables for later: the store
+// reads and checks them in the background, and before a read returns what it found in them.
 //
-// # What becomes of garbage
+// # Garbage
 //
-// Badger's own compaction does not run: where inodes or descriptors run out, it
-// deletes what it has not rewritten. Instead the whole store is rewritten beside
-// itself, compared, and then put in its place, while reads and commits go on;
-// see [Store.Maintain].
+// Badger's own compaction does not run: without free inodes or descriptors, it deletes what it has not
+// rewritten. Instead the store rewrites itself beside the former files, compares the two, and puts the new
+// files in place, while reads and commits go on; see [Store.Maintain].
 //
-// # What is not there
+// # What is not here
 //
-// No encryption, no compression, and no sharing of a directory between
-// processes.
+// No encryption, no compression, and no directory that processes share.
 package badger
 
 import (
@@ -80,24 +70,21 @@ import (
 
 // Options tune Open. The zero value is the default.
 type Options struct {
-	// Logger takes what Badger reports: its errors and warnings as such, the
-	// rest at debug level. Keys and values are not logged. Nil discards.
+	// Logger gets what Badger reports: errors and warnings as such, the rest at debug level. Keys and values are
+	// not logged. Nil: nothing is logged.
 	Logger *slog.Logger
 
-	// MinFree is the number of bytes that have to be free on the disk for
-	// Open and Commit; Close asks for half. It has to cover what Badger writes
-	// in the background. 0 means 96 MiB for a store of up to 128 MiB, and a
-	// quarter of what is over that more, up to 448 MiB.
+	// MinFree is the number of free bytes on the disk that Open and Commit need; Close needs half. It has to cover
+	// what Badger writes in the background. 0: 96 MiB for a store of up to 128 MiB, plus a quarter of what is over
+	// that, up to 448 MiB.
 	MinFree uint64
 
-	// Scratch is a directory, on another disk or in memory, for a store that is
-	// opened for reading alone after a crash: it takes what the logs hold. Empty
-	// means /dev/shm on Linux, and elsewhere that such a store does not open.
+	// Scratch is a directory, on another disk or in memory, for the logs of a store that is opened for reading alone
+	// after a crash. Empty: /dev/shm on Linux; elsewhere such a store does not open.
 	Scratch string
 
-	// Patience is how long a commit waits for the disk, and a Close for all that
-	// has to end. A commit that is not on disk by then ends the use of the store.
-	// 0 means 30 s.
+	// Patience is how long a commit waits for the disk, and Close for everything to end. If a commit is not on disk
+	// by then, the store is store.ErrFailed. 0: 30 s.
 	Patience time.Duration
 }
 
@@ -115,8 +102,8 @@ type Store struct {
 	mark *layout.Mark
 	feed notify.Feed[[]store.Entry]
 
-	// use is held for reading by who is inside Badger, and for writing by
-	// Close. It is never held while the caller's code runs.
+	// use is held for reading by calls inside Badger, and for writing by Close. No call holds it while the caller's
+	// code runs.
 	use     sync.RWMutex
 	closing atomic.Bool           // set before Close asks for use
 	failure atomic.Pointer[error] // why the store takes no more calls
@@ -150,18 +137,16 @@ var (
 	_ store.Watcher = (*Store)(nil)
 )
 
-// Open opens the store in dir, and makes one if dir is missing or empty. One for
-// which there is too little room is opened for reading alone: commits return
-// store.ErrFull or store.ErrScarce until it is closed and opened again. Its
-// errors are, besides those of the operating system such as fs.ErrPermission:
-// store.ErrForeign for a directory with other files in it, or a file;
-// store.ErrNewer for a store of a newer version; store.ErrLocked while it is
-// open elsewhere; store.ErrFull; store.ErrScarce; store.ErrDamaged. It changes
-// nothing in a directory that it refuses, apart from creating an empty arc.lock:
-// the files are read, and compared with one another, before Badger opens them.
+// Open opens the store in dir, and makes one if dir is missing or empty. Without enough room it opens the store for
+// reading alone: commits return store.ErrFull or store.ErrScarce until the store is closed and opened again.
 //
-// A new directory has mode 0700, which also protects Badger's files in it:
-// their own mode follows the umask.
+// Besides those of the operating system, such as fs.ErrPermission, the errors are store.ErrForeign for a file, or a
+// directory with other files in it; store.ErrNewer for a store of a newer version; store.ErrLocked while it is open
+// elsewhere; store.ErrFull; store.ErrScarce; and store.ErrDamaged. Open changes nothing in a directory that it
+// refuses, except that it creates an empty arc.lock: it reads the files, and compares them with each other, before
+// Badger opens them.
+//
+// A new directory has mode 0700, which protects Badger's files in it too: their own mode follows the umask.
 func Open(dir string, opts *Options) (*Store, error) {
 	s := &Store{
 		turn: make(chan struct{}, 1), free: disk.Free, step: func(string) error { return nil },
@@ -222,7 +207,7 @@ func (s *Store) open(dir string) (err error) {
 	return s.start(now, v)
 }
 
-// start opens what has been found whole.
+// start opens the files, which were found whole.
 func (s *Store) start(c *layout.Contents, v *layout.Survey) error {
 	if err := errors.Join(c.Clear(), v.Mend()); err != nil {
 		return disk.Typed(err, nil)
@@ -261,7 +246,7 @@ func (s *Store) openGeneration(name string, v *layout.Survey, tables uint64) (*e
 	})
 }
 
-// create makes the first commit, with the id of the store.
+// create makes the first commit, which has the id of the store.
 func (s *Store) create(gen *engine.Generation, v *layout.Survey) error {
 	v.ID, v.Seq = make([]byte, layout.IDSize), 1
 	rand.Read(v.ID) // never fails: it ends the process instead
@@ -273,9 +258,8 @@ func (s *Store) create(gen *engine.Generation, v *layout.Survey) error {
 	return group.Finish(v.Seq, s.write)
 }
 
-// openReading opens a store that cannot be written to, for the reason given.
-// Badger refuses to read a directory with logs, so these become tables in a
-// scratch directory, beside links to the others.
+// openReading opens a store for reading alone, for the reason given. Badger refuses to read a directory with logs, so
+// these become tables in a scratch directory, beside links to the other files.
 func (s *Store) openReading(v *layout.Survey, cause error) (err error) {
 	dir := v.Dir
 	defer func() {
@@ -312,7 +296,7 @@ func (s *Store) openReading(v *layout.Survey, cause error) (err error) {
 	return nil
 }
 
-// minFree is how much must be free to write, given the size of the tables.
+// minFree returns how much must be free to write, given the size of the tables.
 func (s *Store) minFree(tables uint64) uint64 { return cmp.Or(s.opts.MinFree, engine.Need(tables)) }
 
 // checkSpace returns ErrFull unless need bytes are free on the disk of dir, and
@@ -344,8 +328,7 @@ func (s *Store) enter() error {
 	return nil
 }
 
-// exit also turns a panic of Badger's, whose memtable is gone when it could not
-// make the next one, into an error.
+// exit also turns a panic of Badger into an error: its memtable is gone if it could not make the next one.
 func (s *Store) exit(err *error) {
 	s.use.RUnlock()
 	if r := recover(); r != nil {
@@ -368,7 +351,7 @@ func (s *Store) failed() error {
 	return nil
 }
 
-// fail ends the use of the store. The first cause is kept.
+// fail ends the use of the store. It keeps the first cause.
 func (s *Store) fail(cause error) {
 	if s.failure.CompareAndSwap(nil, &cause) {
 		s.log.Error("store has failed", "cause", cause)
@@ -376,17 +359,15 @@ func (s *Store) fail(cause error) {
 	}
 }
 
-// Close waits for the commits under way and closes the directory. Nothing is
-// lost by a process that ends without it, but the next Open takes longer.
+// Close waits for the commits under way and closes the directory. If a process ends without Close, nothing is lost, and
+// the next Open takes longer.
 //
-// It returns store.ErrFull, and leaves Badger running, if there is not enough
-// space for what Badger writes then; likewise the error of the operating system
-// if the directory is out of reach. The store is closed to all other calls; Close
-// can be called again when that has changed.
+// Close returns store.ErrFull, and leaves Badger running, if the disk has too little space for what Badger writes then,
+// or the error of the operating system if the directory is out of reach. The store is closed to all other calls; call
+// Close again when there is space.
 //
-// It returns context.DeadlineExceeded after Options.Patience, whatever hangs: the
-// disk, or Badger where it cannot make a file. The directory stays locked until
-// that has ended, and another call of Close waits for it as long.
+// Close returns context.DeadlineExceeded after Options.Patience, if the disk hangs, or Badger, which cannot make a
+// file. The directory stays locked until that has ended, and another call of Close waits as long.
 func (s *Store) Close() error {
 	s.closing.Store(true)
 	s.feed.Close()
@@ -412,8 +393,7 @@ type ending struct {
 	err   error
 }
 
-// ending returns the attempt under way, or the one that has ended Badger, or
-// begins one.
+// ending returns the attempt under way, or the one that has ended Badger; else it begins one.
 func (s *Store) ending() *ending {
 	s.closeMu.Lock()
 	defer s.closeMu.Unlock()
@@ -436,8 +416,7 @@ func (s *Store) ending() *ending {
 	return try
 }
 
-// yield gives up what was held for Close, and returns an error where that is not
-// enough for what Badger writes.
+// yield frees the room that was held for Close. It returns an error if that is too little for what Badger writes.
 func (s *Store) yield() error {
 	if s.reading != nil {
 		return nil
@@ -457,7 +436,7 @@ func (s *Store) yield() error {
 	return nil
 }
 
-// end waits for who is inside Badger, and ends that.
+// end waits for the calls inside Badger, and ends Badger.
 func (s *Store) end() (ended bool, err error) {
 	s.use.Lock()
 	s.reads.CloseAll()
@@ -480,8 +459,7 @@ func (s *Store) end() (ended bool, err error) {
 	return true, errors.Join(err, s.lock.Close())
 }
 
-// vouch has the next Open trust the blocks of the tables, unless something is wrong with the
-// store.
+// vouch lets the next Open trust the blocks of the tables, unless something is wrong with the store.
 func (s *Store) vouch(gen *engine.Generation) {
 	if s.failed() != nil || gen.Damaged() {
 		return

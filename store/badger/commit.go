@@ -18,13 +18,12 @@ import (
 
 // Commit applies all ops or none, and returns when they are on disk.
 //
-// Badger syncs once for each of its transactions, so commits that wait at the
-// same time are written in one: the caller that gets the turn takes all that wait, its
-// own among them. Each is checked against the store and against those before
-// it in the group; one that fails is left out.
+// Badger syncs once per transaction, so commits that wait at the same time share one. The caller that gets the turn
+// takes all that wait, its own among them. Each commit is checked against the store and against those before it in the
+// group. One that fails is left out.
 //
-// An error of the disk while the group is written leaves the outcome of its
-// commits unknown, and the store in store.ErrFailed.
+// If the disk fails while the group is written, the outcome of its commits is unknown, and the store is
+// store.ErrFailed.
 func (s *Store) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
 	if err := store.CheckContext(ctx); err != nil {
 		return 0, err
@@ -81,8 +80,7 @@ type write struct {
 	cond store.Condition
 }
 
-// newRequest copies ops and does the part of the work that does not have to
-// wait for the turn.
+// newRequest copies ops, and does the part of the work that needs no turn.
 func newRequest(ops []store.Op) *request {
 	r := &request{writes: make([]write, len(ops)), done: make(chan struct{})}
 	for i := range ops {
@@ -152,8 +150,7 @@ func (q *queue) withdraw(r *request) bool {
 	return true
 }
 
-// writeGroup commits what holds of a group, and finishes all of it. The caller
-// has the turn.
+// writeGroup commits the requests of a group whose conditions hold, and finishes all. The caller has the turn.
 func (s *Store) writeGroup(group []*request) {
 	accepted, seq, err := s.stageAndCommit(group)
 	if err == nil && len(accepted) > 0 {
@@ -169,8 +166,7 @@ func (s *Store) writeGroup(group []*request) {
 	}
 }
 
-// keepTail keeps what was committed for a rewrite that follows, and asks for one
-// when there are many tables.
+// keepTail keeps what was committed for a rewrite that follows, and asks for a rewrite when there are many tables.
 func (s *Store) keepTail(accepted []*request, seq uint64) {
 	if s.tail != nil {
 		for _, r := range accepted {
@@ -223,11 +219,10 @@ func (s *Store) stageAndCommit(requests []*request) (accepted []*request, seq ui
 	return accepted, seq, nil
 }
 
-// unwritten reports whether Badger has written nothing of a transaction: it makes
-// the log first.
+// unwritten reports whether Badger has written nothing of a transaction: it makes the log first.
 func unwritten(err error) bool { return strings.Contains(err.Error(), "cannot create new mem table") }
 
-// ready returns the error with which a group is refused before it is begun.
+// ready returns the error with which a group is refused before it begins.
 func (s *Store) ready() error {
 	if err := s.failed(); err != nil {
 		return err
@@ -252,8 +247,7 @@ func (s *Store) ready() error {
 	return err
 }
 
-// check returns nil if all conditions hold. The transaction shows what the
-// group has written so far.
+// check returns nil if all conditions hold. The transaction has what the group has written so far.
 func (r *request) check(group *engine.Group) error {
 	for i := range r.writes {
 		w := &r.writes[i]
@@ -284,9 +278,8 @@ func (r *request) stage(group *engine.Group) error {
 	return nil
 }
 
-// write writes and syncs a transaction. All that it writes gets seq for a
-// version. A disk that hangs, or a flush that Badger tries for ever, ends in an
-// error after patience.
+// write writes and syncs a transaction. Everything in it has the version seq. If the disk hangs, or Badger tries a
+// flush for ever, it returns an error after patience.
 func (s *Store) write(txn *badger.Txn, seq uint64) error {
 	done := make(chan error, 1)
 	if err := txn.CommitAt(seq, func(err error) { done <- err }); err != nil {
@@ -302,8 +295,7 @@ func (s *Store) write(txn *badger.Txn, seq uint64) error {
 	}
 }
 
-// publish hands a group to those that watch. The values are those that were
-// given to Badger, which does not change any more.
+// publish gives a group to the watchers. They share the values with Badger, which does not change them any more.
 func (s *Store) publish(group []*request) {
 	if !s.feed.Followed() {
 		return

@@ -15,18 +15,17 @@ type ask struct {
 	done chan error
 }
 
-// Maintain gives back disk space: where the tables take more than 1.5 times what
-// the entries do and 4 MiB, it rewrites the store, so that they take as much as
-// the entries do. Commits and reads go on meanwhile. It takes as much free space
-// as the tables, and returns when the old files are gone, which is after the
-// iterations that were open.
+// Maintain gives back disk space: if the tables take more than 1.5 times as much as the entries, plus 4 MiB, it
+// rewrites the store, so that they take as much as the entries. Commits and reads go on meanwhile. It needs as
+// much free space as the tables take. It returns when the old files are gone, which is after the iterations
+// that were open.
 //
-// A store also rewrites itself when reads have become slow by many small tables;
-// Maintain is for one in which much was deleted or overwritten.
+// A store also rewrites itself when many small tables slow reads down. Maintain is for a store in which much
+// was deleted or overwritten.
 func (s *Store) Maintain(ctx context.Context) error { return s.rewritten(ctx, false) }
 
-// Purge rewrites the store as Maintain does, however little is garbage: when it
-// returns nil, no file holds anything of what was deleted or replaced before.
+// Purge rewrites the store as Maintain does, however little is garbage. When it returns nil, no file has
+// anything that was deleted or replaced before.
 func (s *Store) Purge(ctx context.Context) error { return s.rewritten(ctx, true) }
 
 // rewritten asks for a rewrite, and waits for it.
@@ -57,9 +56,8 @@ func (s *Store) rewritten(ctx context.Context, due bool) error {
 	}
 }
 
-// sweep rewrites the store when it is due or asked for, until ctx ends. It
-// alone does so: there is at most one generation that does not count and is
-// still read.
+// sweep rewrites the store when that is due or asked for, until ctx ends. Nothing else does, so there is at most one
+// former generation that is still read.
 func (s *Store) sweep(ctx context.Context) {
 	defer close(s.collected)
 	if err := s.reads.Generation().CheckAll(ctx); err != nil && ctx.Err() == nil {
@@ -87,7 +85,7 @@ func (s *Store) sweep(ctx context.Context) {
 	}
 }
 
-// slack is how much garbage is not worth a rewrite, in bytes.
+// slack is the number of bytes of garbage that are not worth a rewrite.
 const slack = 4 << 20
 
 func (s *Store) maintain(ctx context.Context, a ask) error {

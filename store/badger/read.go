@@ -25,8 +25,7 @@ func (s *Store) Get(ctx context.Context, key string) (e store.Entry, err error) 
 	return gen.Get(seq, key)
 }
 
-// Scan yields the entries of r in key order, as of the moment at which the
-// iteration began.
+// Scan yields the entries of r in key order, as of the beginning of the iteration.
 func (s *Store) Scan(ctx context.Context, r store.Range) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
 		if err := store.CheckContext(ctx); err != nil {

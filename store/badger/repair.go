@@ -18,28 +18,24 @@ import (
 	"github.com/arc-learn/arc/store/badger/internal/record"
 )
 
-// Repaired tells what Repair found.
+// Repaired is what Repair found.
 type Repaired struct {
 	Entries int       // that the new store has
 	Missing []Missing // what could not be read, in no order
-	// Commits is how many of the newest commits are gone without a trace, by
-	// what the store remembered of them.
+	// Commits is the number of the newest commits that are gone without a trace, by arc.mark.
 	Commits uint64
 }
 
-// Missing is a part of a damaged store that could not be read: what it held of
-// the keys between From and To, which are equal for a single key. To is empty
-// where there is no bound. A key may be there all the same, with a value from
-// another file, which is then an older one.
+// Missing is an unreadable part of a damaged store, which had keys between From and To, which are equal for a single
+// key. An empty To is no bound. A key may be there all the same, with an older value from another file.
 type Missing struct {
 	File     string
 	From, To string
 }
 
-// Repair writes what can be read of the store in dir, which must not be open,
-// as a new store in to, which must not exist or be empty. It changes nothing in
-// dir. Each record is taken by its own checksum, whatever surrounds it, and the
-// newest one of a key counts. It needs memory for all of them.
+// Repair reads what it can of the store in dir, which must not be open, and writes it as a new store in to,
+// which must not exist or be empty. It changes nothing in dir. It accepts each record by its own checksum,
+// whatever surrounds it, and the newest record of a key counts. It needs memory for all of them.
 func Repair(dir, to string) (*Repaired, error) {
 	r := salvage{newest: map[string]files.Entry{}}
 	err := r.collect(dir, to)
@@ -67,7 +63,7 @@ func (r *salvage) collect(dir, to string) error {
 	if there, err := os.ReadDir(to); err == nil && len(there) > 0 {
 		return fmt.Errorf("%w: %s is not empty", store.ErrForeign, to)
 	}
-	// Where CURRENT cannot be read, all generations are, and the newest counts.
+	// If CURRENT cannot be read, all generations are read, and the newest counts.
 	name, _ := layout.ReadCurrent(dir) // "" then
 	dirs := []string{filepath.Join(dir, name)}
 	if name == "" {
@@ -95,7 +91,7 @@ func (r *salvage) collect(dir, to string) error {
 	return r.write(to, max(r.seq, marked)+1)
 }
 
-// read takes what the files of a generation hold.
+// read collects the records in the files of a generation.
 func (r *salvage) read(dir string) error {
 	there, err := os.ReadDir(dir)
 	if err != nil {

@@ -17,8 +17,7 @@ import (
 	"github.com/arc-learn/arc/store/badger/internal/record"
 )
 
-// gap is how many numbers a rewrite leaves to the groups in which it applies
-// what was committed since its snapshot.
+// gap is how many numbers a rewrite leaves for the groups in which it applies the commits since its snapshot.
 const gap = 1 << 20
 
 // rewrite writes a new generation and switches to it, in the steps of [engine.Generation].
@@ -45,7 +44,7 @@ func (s *Store) rewrite(ctx context.Context) (err error) {
 	return errors.Join(s.step("switched"), s.discard(ctx, old))
 }
 
-// shut closes a generation's engine, when there is room for what that writes.
+// shut closes a generation's engine, once there is room for what that writes.
 func (s *Store) shut(ctx context.Context, gen *engine.Generation) error {
 	for {
 		err := s.checkSpace(s.minFree(gen.Tables()), s.dir)
@@ -80,7 +79,7 @@ func (s *Store) discard(ctx context.Context, gen *engine.Generation) error {
 	return err
 }
 
-// build copies what old holds as of seq, opens that, and compares the two.
+// build copies the entries of old as of seq, opens the copy, and compares the two.
 func (s *Store) build(ctx context.Context, old *engine.Generation, seq uint64) (next *engine.Generation, err error) {
 	name := layout.NextName(old.Name)
 	dir := filepath.Join(s.dir, name)
@@ -126,10 +125,10 @@ func (s *Store) build(ctx context.Context, old *engine.Generation, seq uint64) (
 	return next, nil
 }
 
-// few is how many writes may be left for the time in which commits wait.
+// few is the number of writes that may be left for the time in which commits wait.
 const few = 256
 
-// follow applies what has been committed since seq, and switches.
+// follow applies the commits since seq, and switches.
 func (s *Store) follow(ctx context.Context, old, next *engine.Generation, seq uint64) (err error) {
 	<-s.turn
 	from := s.reads.Last()
@@ -185,7 +184,7 @@ func (s *Store) follow(ctx context.Context, old, next *engine.Generation, seq ui
 	return nil
 }
 
-// switchTo makes next the generation that counts. The caller has the turn.
+// switchTo makes next the current generation. The caller has the turn.
 func (s *Store) switchTo(ctx context.Context, next *engine.Generation) error {
 	if err := errors.Join(s.failed(), ctx.Err(), s.step("switching")); err != nil {
 		return err
@@ -206,7 +205,7 @@ func (s *Store) switchTo(ctx context.Context, next *engine.Generation) error {
 	return nil
 }
 
-// tail is what is committed while a rewrite follows, for the caller that has the turn.
+// tail is what was committed while a rewrite follows. The caller has the turn.
 type tail struct {
 	writes []write
 	seq    uint64

@@ -13,10 +13,9 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// Watch yields the entries under prefix that were written after the revision
-// after, and then each later change, until ctx ends or the store is closed or
-// fails. Those that exist are collected before the first is yielded, and
-// changes wait in memory for a loop that is slow to take them.
+// Watch yields the entries under prefix that were written after the revision after, and then each later change, until
+// ctx ends or the store is closed or fails. It collects the entries before it yields the first one. Changes wait in
+// memory for a slow loop.
 func (s *Store) Watch(ctx context.Context, prefix string, after store.Revision) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
 		if err := store.CheckContext(ctx); err != nil {
