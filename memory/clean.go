@@ -15,7 +15,7 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// minTrigger is the least number of letters in the trigger of a Failure or Pattern: a shorter one
+// minTrigger is the least number of characters in the trigger of a Failure or Pattern: a shorter one
 // says too little to be found by. See text.Letters.
 const minTrigger = 10
 

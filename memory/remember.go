@@ -42,7 +42,7 @@ const (
 // if the draft is of another run and source and was not derived from the record's words. To
 // repeat a quarantined text does not end its quarantine.
 //
-// A Failure or Pattern whose trigger has fewer than 10 letters is Rejected, without an error.
+// A Failure or Pattern whose trigger has fewer than 10 characters is Rejected, without an error.
 // A sign of Han, Hiragana, Katakana or Hangul counts as three.
 //
 // The errors are ErrEmpty, ErrKind, ErrOrigin, ErrVector, ErrPlan, ErrID and *store.LimitError

@@ -58,7 +58,7 @@ type recallOut struct {
 type rememberIn struct {
 	Content string `json:"content" jsonschema:"what to know or do, in words that will be searched for; no secrets"`
 	Kind    string `json:"kind,omitempty" jsonschema:"failure: what went wrong and what to do instead; pattern: an approach that worked; fact: a statement that holds; episode: something that was said or happened"`
-	Trigger string `json:"trigger,omitempty" jsonschema:"the situation in which it applies; required for a failure or pattern, with 10 characters or more"`
+	Trigger string `json:"trigger,omitempty" jsonschema:"the situation in which it applies; required for a failure or pattern, with 10 characters or more, of which a Chinese, Japanese or Korean sign counts as three"`
 	Key     string `json:"key,omitempty" jsonschema:"makes the call idempotent: the same key again changes nothing"`
 	SaidBy  string `json:"said_by,omitempty" jsonschema:"user if the person said it in so many words, model if it was concluded; both count as not verified"`
 	Thread  string `json:"thread,omitempty" jsonschema:"the conversation or document that it belongs to"`
