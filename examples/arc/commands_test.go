@@ -433,7 +433,7 @@ func TestNegativeLimits(t *testing.T) {
 	dir := made(t, "notes")
 	works(t, dir, "do")
 	for _, args := range [][]string{
-		{"memory", "list", "--limit=-1"}, {"tasks", "list", "--limit=-1"}, {"cost", "--days=-1"}, {"cost", "--days=0"},
+		{"memory", "list", "--limit=-1"}, {"tasks", "list", "--limit=-1"}, {"runs", "--limit=-1"}, {"cost", "--days=-1"}, {"cost", "--days=0"},
 		{"cost", "--days=9223372036854775807"}, {"tasks", "add", "--subject=x", "--priority=0"}, {"tasks", "add", "--subject=x", "--in=-5h"},
 	} {
 		require.NotPanics(t, func() {
@@ -448,7 +448,16 @@ func TestLimits(t *testing.T) {
 	dir := made(t, "notes")
 	works(t, dir, "do")
 	works(t, dir, "tasks", "add", "--subject", "look")
+	for _, list := range [][]string{{"memory", "list"}, {"tasks", "list"}, {"runs"}} {
+		require.NotContains(t, works(t, dir, append(list, "--limit=9")...), "lists all")
+	}
+	works(t, dir, "do")
+	works(t, dir, "tasks", "add", "--subject", "look again")
+	for _, list := range [][]string{{"memory", "list"}, {"tasks", "list"}, {"runs"}} {
+		require.Contains(t, works(t, dir, append(list, "--limit=1")...), "there are more: --limit 0 lists all")
+	}
 	for _, limit := range []string{"--limit=0", "--limit=18446744073709551615"} {
+		require.Len(t, decoded[[]any](t, dir, "runs", limit), 2)
 		require.Contains(t, works(t, dir, "memory", "list", limit), "pattern")
 		require.Contains(t, works(t, dir, "tasks", "list", limit), "look")
 	}

@@ -48,10 +48,7 @@ func (c *memoryListCmd) Run(a *app, v arc.View) error {
 		}
 	}
 	slices.Reverse(all)
-	if c.Limit > 0 && uint(len(all)) > c.Limit {
-		all = all[:c.Limit]
-	}
-	return listed(a.screen, all, []string{"id", "kind", "state", "text"}, func(r memory.Record) []string {
+	return limited(a.screen, all, c.Limit, []string{"id", "kind", "state", "text"}, func(r memory.Record) []string {
 		by := memory.Link{To: r.ID, Rel: "supersedes"}
 		return []string{string(r.ID), string(r.Kind), cmp.Or(replaced[by], standing(r)), inWords(r)}
 	})

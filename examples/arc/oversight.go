@@ -27,19 +27,21 @@ import (
 type runsCmd struct {
 	Status  string `help:"running, asking, waiting, delivered or blocked." enum:",running,asking,waiting,delivered,blocked" default:"" placeholder:"STATUS"`
 	Session string `help:"Those of a session." placeholder:"ID"`
-	Limit   int    `help:"At most so many; 0: all." default:"20"`
+	Limit   uint   `help:"At most so many, the latest; 0: all." default:"20"`
 }
 
 // Run implements the command.
 func (c *runsCmd) Run(a *app, v arc.View) error {
 	all := []*arc.Report{}
-	for r, err := range v.Runs(a.ctx, arc.Filter{Status: arc.Status(c.Status), Session: c.Session, Limit: c.Limit}) {
+	for r, err := range v.Runs(a.ctx, arc.Filter{Status: arc.Status(c.Status), Session: c.Session}) {
 		if err != nil {
 			return err
 		}
-		all = append(all, r)
+		if all = append(all, r); c.Limit > 0 && uint(len(all)) > c.Limit {
+			break
+		}
 	}
-	return listed(a.screen, all, []string{"id", "began", "status", "objective"}, func(r *arc.Report) []string {
+	return limited(a.screen, all, c.Limit, []string{"id", "began", "status", "objective"}, func(r *arc.Report) []string {
 		return []string{r.ID, when(r.Started), string(r.Status), r.Objective + said(r.Reason)}
 	})
 }

@@ -171,6 +171,16 @@ func listed[T any](s *screen, all []T, header []string, row func(T) []string) er
 	})
 }
 
+// limited prints the first of a list, at most limit, and says on stderr when that is not all. 0: all.
+func limited[T any](s *screen, all []T, limit uint, header []string, row func(T) []string) error {
+	if limit == 0 || uint(len(all)) <= limit {
+		return listed(s, all, header, row)
+	}
+	err := listed(s, all[:limit], header, row)
+	fmt.Fprintln(s.err, "there are more: --limit 0 lists all")
+	return err
+}
+
 // question prints a question and returns the next line that is typed. ok is false at the end
 // of the input; the error is that of ctx.
 func (s *screen) question(ctx context.Context, question string) (line string, ok bool, err error) {

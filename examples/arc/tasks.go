@@ -38,11 +38,10 @@ func (c *tasksListCmd) Run(a *app, q *queue.Queue) error {
 		if err != nil {
 			return err
 		}
-		if c.Limit == 0 || uint(len(all)) < c.Limit {
-			all = append(all, j)
-		}
+		all = append(all, j)
 	}
-	return listed(a.screen, all, []string{"id", "state", "priority", "source", "subject"}, func(j queue.Job) []string {
+	header := []string{"id", "state", "priority", "source", "subject"}
+	return limited(a.screen, all, c.Limit, header, func(j queue.Job) []string {
 		return []string{j.ID, string(j.State), fmt.Sprint(j.Priority), j.Source, j.Subject + said(cmp.Or(j.Error, j.Summary))}
 	})
 }
