@@ -64,9 +64,9 @@ func alikeDerived(a, b *Record) bool {
 	return (a.Source.Origin == Derived) == (b.Source.Origin == Derived)
 }
 
-// supports reports whether r is an outcome that says in the same words what old says: it adds a
-// use, and neither a text nor a plan. Old stands without what r was derived from. Outcomes of one
-// user's runs do not support those of another's.
+// supports reports whether r is an outcome that says in the same words what old says: it adds a use, and
+// neither a text nor a plan. Old stands without what r was derived from. Outcomes of one user's runs do not
+// support what those of another have derived.
 func supports(old, r *Record) bool {
 	derived := old.Trusted || old.Source.Origin == Derived && old.asker() == r.asker()
 	return derived && r.Source.Origin == Derived && alikeToTheLetter(old, r) && (len(old.Plan) > 0 || len(r.Plan) == 0)

@@ -53,11 +53,10 @@
 //
 // # What supersedes what
 //
-// A guess hides nothing. A recall leaves out a record that a later one supersedes only if the
-// host has said so: both state a value of the same [Slot], or [Space.Supersede] names them.
-// The later record takes the place of the earlier one, which is its Hit.Superseded. Query.At
-// asks for what held at a time, Query.Known for what was known then; All and Get return every
-// record.
+// A guess hides nothing. A recall leaves out a record that a later one supersedes only if the host has said
+// so: both state values of one [Slot] and the values differ, or [Space.Supersede] names them. The later
+// record takes the place of the earlier one, which is its Hit.Superseded. Query.At asks for what held at a
+// time, Query.Known for what was known then; All and Get return every record.
 //
 // Elsewhere the Bank guesses. It compares a new Fact, and an Episode in which its Actor speaks
 // of themselves, with the earlier records of the Actor that are most alike. The new record
@@ -115,9 +114,9 @@
 //
 // # What is not here
 //
-// The Bank calls no model but the host's [Embedder] and [Extractor], and summarises nothing.
-// [Space.Forget], [Space.Revoke] and [Bank.Erase] delete. [Space.Decay] archives what is old
-// and unused, [Space.Consolidate] merges what says the same; both run when the host calls
-// them. Package memory/identity has the facts about a person, which fade, and which of them
-// to tell for a task.
+// The Bank calls no model but the host's [Embedder] and [Extractor], and summarises nothing. [Space.Forget],
+// [Space.Revoke] and [Bank.Erase] delete, and Passing Episodes give way to later ones or to [Space.Decay],
+// which archives what else is old and unused. [Space.Consolidate] merges what says the same. Decay and
+// Consolidate run when the host calls them. Package memory/identity has the facts about a person, which fade,
+// and which of them to tell for a task.
 package memory

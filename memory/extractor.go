@@ -124,7 +124,7 @@ func (b *Bank) readNext(ctx context.Context) (int, error) {
 	return 1, errors.Join(err, gone)
 }
 
-// readOne has the Extractor read a record, and keeps what that states.
+// readOne has the Extractor read a record, and keeps the statements.
 func (b *Bank) readOne(ctx context.Context, u unread) error {
 	s := Space{b: b, scope: u.scope}
 	read := store.Op{Key: stored.Key(stored.Unread, string(u.scope), string(u.id)), Delete: true}
@@ -231,9 +231,8 @@ func mayEnd(e, o *table.Entry) bool {
 		o.Flags&table.Passing == 0 && !ofRun && (table.Value(o.Actor) == "" || o.Actor == e.Actor)
 }
 
-// stay notes which of the records that an Extractor was shown beside a text still hold: those that
-// the text, or a statement of it, was taken to replace by its words, and that the Extractor does
-// not name.
+// stay notes which of the records that an Extractor was shown beside a text still hold: those that the text,
+// or a statement of it, was taken to replace by its words.
 func (s Space) stay(ctx context.Context, by ID, shown []ID) {
 	sh, e, err := s.lookup(by)
 	if err != nil {

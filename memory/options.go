@@ -135,11 +135,11 @@ type Embedder interface {
 // a Slot and those that arc has derived. The store has the texts that wait for it. After an error the
 // text comes again, eight times at most.
 //
-// A statement becomes a Fact, derived from the record, so that it is as trusted as that. If its words
-// are not in the text, its origin is Model. If its words are in the text and its Confidence is .9 or
-// more, it hides what states another value of an earlier time, as a host's Slot does, and earlier
-// statements of an Extractor about those in Replaces. It hides no text: an earlier text is perhaps
-// replaced (see Hit.Replaced), and comes after this one.
+// A statement becomes a Fact. If its words are in the text, the Fact is derived from the record, and as
+// trusted as that; if not, its origin is Model. If its words are in the text and its Confidence is .9 or
+// more, it hides what states another value of an earlier time, as a host's Slot does, and earlier statements
+// of an Extractor about those in Replaces. It hides no text: an earlier text is perhaps replaced (see
+// Hit.Replaced), and comes after this one.
 type Extractor interface {
 	// Extract returns what the record states, if anything, in the same order when it is asked again. Known
 	// are up to 16 earlier Facts and Episodes of the scope, by the record's Actor or by none, and of the

@@ -34,16 +34,16 @@ type Query struct {
 	At time.Time
 	// Known asks for what was known at a time: records made later are left out. Zero: now.
 	Known time.Time
-	// Since asks for what arc was told since a time: records made and vouched for by then are left out, as
-	// are Derived ones. Zero: no record is.
+	// Since asks for what arc was told since a time: records that had been made, and vouched for, by that
+	// time are left out, as are Derived ones. Zero: no record is.
 	Since time.Time
 	// Inject says that the hits go into a prompt: records in quarantine are left out.
 	Inject bool
 	// Background says that the hits go into a prompt apart, as unverified: trusted records are left out.
 	Background bool
-	// Triggered asks for the records with one of whose Triggers wholly in the Text, and for no others: its
-	// words in order, each with one edit if it has five letters or more. Hits are in the order of the
-	// phrases in the Text, the longer phrase first. Relevance is 1, and nothing else counts.
+	// Triggered asks for the records that have one of their Triggers wholly in the Text, and for no others:
+	// the words of the phrase in order, each with one edit if it has five letters or more. Hits are in the
+	// order of the phrases in the Text, the longer phrase first. Relevance is 1, and nothing else counts.
 	Triggered bool
 	// Archived includes the records that Decay has archived. Without it, and without Inject and Background,
 	// an archived record is a hit only if no other record of its scope matches the Text as well.
@@ -56,7 +56,7 @@ type Query struct {
 	// them.
 	Situation string
 	// After, if the Bank is Shared, makes the recall wait until the Bank knows all that was committed up to
-	// this revision, such as the Receipt of another Bank has it. Latest: all that was acknowledged before
+	// this revision, such as that in the Receipt of another Bank. Latest: all that was acknowledged before
 	// the call. If ctx ends before, the error says how far behind the Bank is.
 	After store.Revision
 	// Context are the records in mind, which spread activation to those linked with them: see
@@ -167,8 +167,9 @@ type Parts struct {
 	// the score.
 	Spreading float64
 	// Mismatch, Noise, Activation, Latency and Probability are 0 under Weighted. Activation is BaseLevel +
-	// Spreading + Mismatch + Noise, the score. Latency is the time of the retrieval by ACT-R, in seconds, and
-	// Probability that of an activation above the threshold, before the noise.
+	// Spreading + Mismatch + Noise, the score. Latency is the time of the retrieval by ACT-R, in seconds,
+	// and Probability how likely the activation without noise comes out above the threshold once it has
+	// noise.
 	Mismatch    float64
 	Noise       float64
 	Activation  float64

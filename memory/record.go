@@ -54,8 +54,8 @@ type Source struct {
 	Run    string `cbor:"3,keyasint,omitempty"` // the run that it came up in
 }
 
-// Link points from a record to another record of the same scope. Rel says how they are
-// related. "" says that the record was derived from the other, as Revoke heeds.
+// Link points from a record to another record of the same scope. Rel says how they are related. "" says that
+// the record was derived from the other: Revoke follows that.
 type Link struct {
 	To  ID     `cbor:"1,keyasint"`
 	Rel string `cbor:"2,keyasint,omitempty"`
@@ -219,11 +219,10 @@ func (r *Record) asker() string {
 	return ""
 }
 
-// Slot is what a record states, by word of the host: an attribute of a subject has a
-// value. The record hides those that state another value with an earlier At. Subjects and
-// attributes that differ in form or order of words only are one: "hosts of the cache",
-// "Cache host". "I", "me" and "my" stand for the Actor. The Subject may be empty if the
-// Attribute says what it belongs to.
+// Slot is what a record states, by word of the host: an attribute of a subject has a value. The record hides
+// those that state another value with an earlier At. Words that differ only in form or order make the same
+// slot: "hosts of the cache", "Cache host". "I", "me" and "my" stand for the Actor. The Subject may be empty
+// if the Attribute says what it belongs to.
 type Slot struct {
 	Subject   string `cbor:"1,keyasint,omitempty"` // whom or what it is about
 	Attribute string `cbor:"2,keyasint,omitempty"` // what of it

@@ -127,9 +127,9 @@ func (in *contents) has(e store.Entry) (bool, error) {
 	return in.long[scope] || scope == stored.Scope(string(in.scope)), nil
 }
 
-// Checker returns a function that says why an entry cannot be one that Entries yields of a scope, or
-// returns nil: ErrTenant for an entry of a scope elsewhere, store.ErrDamaged for one that no Bank has
-// written. Call it with entries in the order of Entries.
+// Checker returns a function that returns why an entry cannot be one that Entries yields of a scope, or nil:
+// ErrTenant for an entry of a scope elsewhere, store.ErrDamaged for one that no Bank has written. Call it
+// with entries in the order of Entries.
 func Checker(scope Scope) func(store.Entry) error {
 	in := contents{scope: scope, long: make(map[string]bool)}
 	return func(e store.Entry) error {

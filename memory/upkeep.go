@@ -35,9 +35,9 @@ type ConsolidateReport struct {
 // that stays takes over the text and source of the other as a Variant, its Links, and its counters, which
 // are added up. The id of the other leads to it.
 //
-// Consolidate verifies each merge by replay before it stores it: for each of the texts it recalls by words
-// alone. If the merged record comes later among the first 50 than the record with that text did, the two
-// stay apart, until one of their texts changes. Meanwhile readers may see the two as one.
+// Consolidate verifies each merge by replay before it stores it: it recalls each of the texts, by words
+// alone. If the merged record then ranks below the rank that the record with that text had, among the first
+// 50, the two stay apart until one of their texts changes. Meanwhile readers may see the two as one.
 //
 // Each merge is one commit, and the counters follow. A second call finds nothing to do. A call after an
 // interruption goes on. If another Bank has changed one of the two, and this one has not heard of it, a

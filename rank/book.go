@@ -40,9 +40,9 @@ type Options struct {
 	Calibrated bool
 	// Sync makes Observe wait until the sample is in the store.
 	Sync bool
-	// Shared says that several openers of the store have a Book of the Tenant, all of them Shared. Each
-	// adds its samples to a common journal, and folds it into the book now and then. [Book.Refresh] takes
-	// in what the others have added.
+	// Shared says that several openers of the store have a Book of the Tenant, all of them Shared. Each Book
+	// adds its samples to a common journal. Now and then the journal is folded into the book. [Book.Refresh]
+	// takes in what the others have added.
 	Shared bool
 	// Tenant is whose samples they are, as in memory.Scope.Tenant: Books of several tenants share a store
 	// and see nothing of each other. "": no tenant's.

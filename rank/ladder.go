@@ -82,7 +82,7 @@ const (
 	mostWorth  = 1000 // of a success
 )
 
-// Worth returns what a success is worth now, at most most if that has a Success.
+// Worth returns what a success is worth now. If most.Success is set, it is the upper bound.
 func (p Purse) Worth(most Worth) Worth {
 	saved := float64(p.Tasks) - p.Spent/p.Each
 	v := max(p.Each*min(mostWorth, firstWorth*math.Exp(thrift*saved)), math.SmallestNonzeroFloat64) // 0 is no price

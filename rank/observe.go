@@ -36,7 +36,7 @@ func Open(ctx context.Context, st store.Store, opts *Options) (*Book, error) {
 	return b, err
 }
 
-// openBook is Open without the journal of Shared Books.
+// openBook is Open, but does not take in what Shared Books have left in the journal.
 func openBook(st store.Store, o Options) (*Book, error) {
 	b := &Book{st: st, opts: o, turn: make(chan struct{}, 1), space: key.Under(o.Tenant, "rank")}
 	if o.Shared {
@@ -185,9 +185,10 @@ func (b *Book) pushedOut(ctx context.Context, candidate, skill string, w *window
 	return &b.x.out, nil
 }
 
-// judged turns r, a verdict, into the record of the attempt that it is about, and fact into what that teaches.
-// It returns the attempt as the window has it, valid until the next call. If the window has it no longer, it
-// returns nil, and an average attempt teaches instead. The caller has the turn.
+// judged turns r, a verdict, into the record of the attempt that it is about, and fact into what that
+// teaches. It returns the attempt as the window has it, valid until the next call. If the window has it no
+// longer, it returns nil, and fact is the verdict on an attempt of average wall time and cost. The caller has
+// the turn.
 func (b *Book) judged(
 	ctx context.Context, s *Sample, w *window, r *record, fact *skill.Fact,
 ) (was *entry, err error) {

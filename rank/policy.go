@@ -162,8 +162,8 @@ func sortObserved(buf []int32, fs []contender, cs []Candidate) []int32 {
 //
 //	2.0·success rate + 0.5·confidence − 0.3·min(wall/60 s, 2)
 //
-// Here wall is the mean, and confidence the mean of the reports on successes, which counts from five samples
-// of known outcome with a report on. With Options.Calibrated each report counts as the success rate that the
+// Here wall is the mean, and confidence the mean of the reports on successes, which counts once five samples
+// of known outcome have a report. With Options.Calibrated each report counts as the success rate that the
 // candidate's reports of that size had ([iar.Calibration.Correct], range by range). With fewer samples the
 // score is the prior. Equal scores are ordered by prior (larger first), then by blast (smaller first), then
 // as they came.
@@ -205,8 +205,8 @@ func (o observed) Score(ctx context.Context, s Situation, cs []Candidate) ([]Sco
 	return out, nil
 }
 
-// Weighted returns the policy that draws an order in which a candidate comes first more often the more often it
-// succeeds and the less it costs. Its weight, the Score, is by [Book.Health]
+// Weighted returns the policy that draws an order in which a candidate comes first more often the more often
+// it succeeds and the less it costs. Its weight, which is the Score, comes from [Book.Health]:
 //
 //	success rate / (1 + cost per success in US dollars)
 //
