@@ -55,9 +55,9 @@ type Host struct {
 	Workers []act.Worker
 	// Gates verify the outcome of every task, in order, before the worker's own gates.
 	Gates []act.Gate
-	// Approver is asked before an attempt that needs an approval, by its worker's Mode or
-	// Blast, or by Options.ApproveAbove. nil: the run is Waiting, with CauseApproval, until
-	// View.Rule records a person's decision.
+	// Approver is asked before an attempt that needs an approval: by its worker's Mode, Blast
+	// or Irreversible, by Options.ApproveAbove, or as its success is in doubt. nil: the run is
+	// Waiting, with CauseApproval, until View.Rule records a person's decision.
 	Approver act.Approver
 	// Interceptors wrap every attempt, the first outermost.
 	Interceptors []act.Interceptor
@@ -132,7 +132,7 @@ type Options struct {
 	// and any other is denied. 0: one minute for an Approver, a day for a person.
 	ApprovalTTL time.Duration
 	// ApproveFrom is the least Blast with which attempts need an approval, as in mode Gated.
-	// The zero value, Self, means act.Fleet; with act.Nowhere only the workers' Mode decides.
+	// The zero value, Self, means act.Fleet; with act.Nowhere the Blast decides nothing.
 	ApproveFrom act.Blast
 	// ApproveAbove is the cost in US dollars above which an attempt needs an approval; the
 	// average of its worker's attempts is taken. 0: no cost needs one.
@@ -169,8 +169,8 @@ type Options struct {
 	// the store, so that equal secrets have equal tags.
 	Sanitizer *redact.Sanitizer
 
-	// Logger logs faults around a run (a part that panics, a gate that fails) at Error, and
-	// each event at Debug. nil: discards.
+	// Logger logs faults around a run (a part that panics, a gate that fails) at Error, what
+	// the Agent goes on without at Warn, and each event at Debug. nil: discards.
 	Logger *slog.Logger
 	// Hooks are called as a run proceeds.
 	Hooks Hooks

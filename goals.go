@@ -20,9 +20,9 @@ import (
 // Keep returns a Controller that keeps goals by means of this agent's workers, over the
 // agent's store. The actions that can serve a goal are the workers' Skills and Effects, and
 // the actions of opts, which may be nil. If zero, Now, Logger and Sanitizer of opts are the
-// agent's, and Lease is as long as an attempt and a gate may take together, plus an approval
-// if a worker may need one. Its Tenant is always that of Options.Scope: the dispatches are
-// runs of that tenant.
+// agent's, and Lease is as long as an attempt and all gates may take together, plus an
+// approval if a worker may need one. Its Tenant is always that of Options.Scope: the
+// dispatches are runs of that tenant.
 //
 // A dispatch is a run under the dispatch's ID, with the steps as Objective.Tasks, one attempt
 // each, and Once set. The best-ranked worker that has the effect is called exactly once, after

@@ -209,8 +209,8 @@ func (a *Agent) drive(
 }
 
 // wake prepares a run that was read from the store, and reports whether the run has waited. An
-// interrupted attempt is not made again if the objective is Once. If it needed an approval, a
-// person has to approve it again.
+// interrupted attempt is not made again if the objective is Once. If it is Irreversible and was
+// approved, a person has to approve it again.
 func (t *turn) wake(ctx context.Context, rev store.Revision) (waited bool) {
 	if !t.adopted {
 		t.patience = t.a.o.Patience

@@ -101,8 +101,8 @@ type Aim struct {
 	Answers []reason.Answer
 }
 
-// Approval is an attempt that waits for a person's approval. If there is no Host.Approver,
-// attempts wait that need one by their worker's Mode, its Blast, or their cost.
+// Approval is an attempt that waits for a person's approval, since it needs one and there is
+// no Host.Approver, which says when.
 type Approval struct {
 	// Run and Attempt identify the attempt in the tenant of Scope, the run's scope. Attempts
 	// count from 1.

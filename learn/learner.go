@@ -18,8 +18,8 @@ import (
 
 // Options configure a [Learner]. The zero value means the defaults.
 type Options struct {
-	// Recall is the largest number of memories injected for a goal. 0: 5;
-	// negative: none.
+	// Recall is the largest number of memories injected for a goal, besides
+	// what is news to the plan of one. 0: 5; negative: none.
 	Recall int
 	// Floor is the least relevance of a memory that is injected, in [0,1]: a
 	// wrong memory is worse than none. 0: 0.2; negative: no floor.

@@ -9,8 +9,8 @@ import (
 
 // Source gives what a host knows about the work at hand, such as its code, its
 // documents or its tickets: texts about the objective, the most useful first.
-// Names and texts together have at most tokens times three bytes; the loop cuts
-// what is beyond.
+// Names and texts together have at most tokens times three bytes; the loop drops
+// the first that does not fit, and those after it.
 //
 // A Source may be called concurrently, and returns when ctx ends. The loop
 // calls it before each deliberation, and before a chunk fires: that is kept back
