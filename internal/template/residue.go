@@ -222,12 +222,12 @@ func (r *Residue) quotes(word string) bool {
 func (r *Residue) pairs(piece string, texts []Phrase) bool {
 	var last rune
 	for _, c := range piece {
-		pair := string([]rune{last, c})
-		in := func(text string) bool { return strings.Contains(text, pair) }
-		says := func(t Phrase) bool { return slices.ContainsFunc(t, func(p Part) bool { return in(p.Text) }) }
-		if unspaced(last) && unspaced(c) && !slices.ContainsFunc(texts, says) {
+		if unspaced(last) && unspaced(c) {
+			pair := string([]rune{last, c})
+			in := func(text string) bool { return strings.Contains(text, pair) }
+			says := func(t Phrase) bool { return slices.ContainsFunc(t, func(p Part) bool { return in(p.Text) }) }
 			for p := range r.pieces {
-				if in(p) {
+				if in(p) && !slices.ContainsFunc(texts, says) {
 					return true
 				}
 			}

@@ -40,7 +40,7 @@ func (x *Identity) Add(ctx context.Context, d Draft) (Fact, error) {
 			}
 		}
 		said := said
-		if d.At.IsZero() {
+		if d.At.IsZero() && said.Slot != "" {
 			if err := x.begin(ctx, &said); err != nil {
 				return err
 			}

@@ -202,15 +202,18 @@ func (b *Book) rule(ctx context.Context, id, to, by, note string) (p Proposal, e
 	if err := b.allows(ctx, &p, to); err != nil {
 		return p, err
 	}
-	san := b.opts.Sanitizer
-	p.Status, p.By, p.Note, p.Decided = to, san.Sanitize(by), san.Sanitize(note), b.now()
+	at, san := b.now(), b.opts.Sanitizer
 	if to == approved { // the last of two changes holds, though the clock was put back
 		for other, err := range b.All(ctx) {
-			if err == nil && other.Status == applied && !other.Decided.Before(p.Decided) {
-				p.Decided = other.Decided.Add(time.Microsecond)
+			if err != nil {
+				return p, err
+			}
+			if other.Status == applied && !other.Decided.Before(at) {
+				at = other.Decided.Add(time.Microsecond)
 			}
 		}
 	}
+	p.Status, p.By, p.Note, p.Decided = to, san.Sanitize(by), san.Sanitize(note), at
 	return b.commit(ctx, p)
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -131,6 +132,36 @@ func TestRejectedSubjectRests(t *testing.T) {
 	later, err := ps.Propose(t.Context(), draft(50))
 	require.NoError(t, err)
 	require.Equal(t, "open", later.Status)
+}
+
+// unread is a store whose scans fail once it is told so.
+type unread struct {
+	store.Store
+	fails bool
+}
+
+func (u *unread) Scan(ctx context.Context, r store.Range) iter.Seq2[store.Entry, error] {
+	if !u.fails {
+		return u.Store.Scan(ctx, r)
+	}
+	return func(yield func(store.Entry, error) bool) { yield(store.Entry{}, store.ErrFailed) }
+}
+
+func TestApprovalWhereTheOthersCannotBeRead(t *testing.T) {
+	t.Parallel()
+	st := &unread{Store: store.NewMem()}
+	ps := proposals(t, st, &config{}, &clock{})
+	p, err := ps.Propose(t.Context(), draft(50))
+	require.NoError(t, err)
+	st.fails = true
+	got, err := ps.Decide(t.Context(), p.ID, "approve", "bob", "yes")
+	require.ErrorIs(t, err, store.ErrFailed)
+	require.Equal(t, "open", got.Status)
+	st.fails = false
+	for got, err := range ps.All(t.Context()) {
+		require.NoError(t, err)
+		require.Equal(t, "open", got.Status)
+	}
 }
 
 // A clock that begins in 2000, or stands ahead, and is set right has proposals neither pile
