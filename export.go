@@ -352,7 +352,10 @@ const maxNames = 1 << 20
 
 // sound returns an error if an imported run could not be continued.
 func (s *state) sound(tenant string) error {
-	err := errors.Join(key.CheckID("id", s.ID), key.CheckID("session", s.Session), s.bounds().Check())
+	err := s.bounds().Check()
+	for _, id := range []string{s.ID, s.Session, s.Objective.Session, s.Objective.User} {
+		err = errors.Join(err, key.CheckID("id", id))
+	}
 	for _, scope := range s.scopes() {
 		if err = errors.Join(err, scope.Check()); scope.Tenant() != tenant {
 			err = errors.Join(err, memory.ErrTenant)

@@ -436,6 +436,8 @@ func TestImportRefusesWhatIsForged(t *testing.T) {
 		}), store.ErrDamaged},
 		"a run of another id":  {"acme/anna", runWith(func(s *arc.State) { s.ID = "other" }), store.ErrDamaged},
 		"a run without an aim": {"acme/anna", runWith(func(s *arc.State) { s.Aims = nil }), store.ErrDamaged},
+		"a run of no session":  {"acme/anna", runWith(func(s *arc.State) { s.Objective.Session = "\xb3" }), store.ErrDamaged},
+		"a run of no user":     {"acme/anna", runWith(func(s *arc.State) { s.Objective.User = "\x00" }), store.ErrDamaged},
 		"a run in no phase":    {"acme/anna", runWith(func(s *arc.State) { s.Phase = "fly" }), store.ErrDamaged},
 		"a run of no status":   {"acme/anna", runWith(func(s *arc.State) { s.Status = "odd" }), store.ErrDamaged},
 		"a run that is endless": {"acme/anna", runWith(func(s *arc.State) {

@@ -182,6 +182,8 @@ type Rejection struct {
 	Content string    `json:"content" cbor:"1,keyasint"`
 	Reasons []string  `json:"reasons,omitempty" cbor:"2,keyasint,omitempty"` // each once, the oldest first; the last 16
 	At      time.Time `json:"at" cbor:"3,keyasint"`
+	// Given is when each of Reasons was given. What former versions stored has no such times.
+	Given []time.Time `json:"given,omitempty" cbor:"-"`
 }
 
 // suggestion is what was suggested, and how often.

@@ -352,7 +352,7 @@ func (x *Identity) block(ctx context.Context, b *rows.Batch, f *Fact, text, reas
 		if known := slices.Contains(r.Reasons, reason); r.Content == "" || reason != "" && !known {
 			r.Content, r.At = text, later(r.At, cmp.Or(f.Rejected, after(x.clock(), f.Restored)))
 			if reason != "" {
-				r.Reasons = lists.Latest(append(r.Reasons, reason), maxReasons)
+				r.give(reason, after(x.clock(), f.Restored))
 			}
 		}
 		return r.At

@@ -177,13 +177,52 @@ func (p *Profile) merge(o *Profile) time.Time {
 	return time.Time{}
 }
 
-// merge takes in another state of a rejection: the reasons of the earlier one come first.
+// merge takes in another state of a rejection. A reason that both have was given when the later one says.
 func (r *Rejection) merge(o Rejection, now time.Time) time.Time {
 	o.At = cmp.Or(o.At, r.At, now)
-	if c := cmp.Or(o.At.Compare(r.At), cmp.Compare(o.Content, r.Content), slices.Compare(o.Reasons, r.Reasons)); c < 0 {
-		*r, o = o, *r
+	both := slices.Concat(r.reasons(), o.reasons())
+	if cmp.Or(o.At.Compare(r.At), cmp.Compare(o.Content, r.Content)) > 0 {
+		r.Content, r.At = o.Content, o.At
 	}
-	first := slices.DeleteFunc(slices.Clone(r.Reasons), func(s string) bool { return slices.Contains(o.Reasons, s) })
-	*r = Rejection{o.Content, lists.Latest(append(first, o.Reasons...), maxReasons), o.At}
+	r.keep(both)
 	return r.At
+}
+
+// reasons returns Reasons with their times. Those that have none are older than all others.
+func (r *Rejection) reasons() []Evidence {
+	out := make([]Evidence, len(r.Reasons))
+	for i, reason := range r.Reasons {
+		out[i] = Evidence{Reason: reason, At: time.Time{}.Add(time.Duration(i))}
+		if len(r.Given) == len(r.Reasons) {
+			out[i].At = r.Given[i]
+		}
+	}
+	return out
+}
+
+// give adds a reason, which is later than all others, though the clock was put back.
+func (r *Rejection) give(reason string, at time.Time) {
+	all := r.reasons()
+	if n := len(all); n > 0 {
+		at = later(at, all[n-1].At.Add(time.Microsecond))
+	}
+	r.keep(append(all, Evidence{Reason: reason, At: at}))
+}
+
+// keep sets Reasons, of which it keeps the latest.
+func (r *Rejection) keep(all []Evidence) {
+	last := map[string]time.Time{}
+	for _, e := range all {
+		last[e.Reason] = later(last[e.Reason], e.At)
+	}
+	all = slices.DeleteFunc(all, func(e Evidence) bool { return !e.At.Equal(last[e.Reason]) })
+	all = lists.Latest(lists.Once(all, Evidence.order), maxReasons)
+	r.Reasons, r.Given = nil, nil
+	timed := len(all) > 0 && all[len(all)-1].At.Year() > 1
+	for _, e := range all {
+		r.Reasons = append(r.Reasons, e.Reason)
+		if timed {
+			r.Given = append(r.Given, e.At)
+		}
+	}
 }

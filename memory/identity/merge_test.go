@@ -102,6 +102,40 @@ func TestMergeInAnyOrder(t *testing.T) {
 	})
 }
 
+// Reasons that were given on two devices have one order on both, also those of one moment and of former versions.
+func TestReasonsOfTwoDevices(t *testing.T) {
+	x, c := fresh(t)
+	f := add(t, x, identity.Draft{Content: "plays golf", Source: identity.Inferred})
+	_, err := x.Import(t.Context(), []byte(`{"version":"2.0.0","blocked":[{"content":"plays golf","reasons":["second","first"],"at":"2026-02-01T00:00:00Z"}]}`))
+	require.NoError(t, err)
+	y := open(t, store.NewMem(), c)
+	_, err = y.Import(t.Context(), []byte(exported(t, x, identity.Local)))
+	require.NoError(t, err)
+	for _, reason := range []string{"never", "always", "never"} {
+		_, err = x.Reject(t.Context(), f.ID, reason)
+		require.NoError(t, err)
+	}
+	for _, reason := range []string{"no", "always"} {
+		_, err = y.Reject(t.Context(), f.ID, reason)
+		require.NoError(t, err)
+	}
+	refused, err := x.Rejections(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{"second", "first", "never", "always"}, refused[0].Reasons, "as given, though of one moment")
+	a, b := exported(t, x, identity.Local), exported(t, y, identity.Local)
+	for _, turn := range [][]string{{a, b}, {b, a}, {b, a, a, b}} {
+		z := open(t, store.NewMem(), c)
+		for _, doc := range turn {
+			_, err := z.Import(t.Context(), []byte(doc))
+			require.NoError(t, err)
+		}
+		refused, err := z.Rejections(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, []string{"second", "first", "never", "no", "always"}, refused[0].Reasons)
+		require.Len(t, refused[0].Given, 5)
+	}
+}
+
 // A rejection wins over a validation that does not know of it, and falls to a Restore
 // that does.
 func TestRejectionWins(t *testing.T) {
