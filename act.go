@@ -30,7 +30,11 @@ func (t *turn) act(ctx context.Context) (phase, error) {
 	case err != nil:
 		return "", err
 	case at.End == act.Canceled:
-		return "", errors.Join(ctx.Err(), t.charge(ctx, &at))
+		if at.Result.Usage == (act.Usage{}) {
+			return "", ctx.Err()
+		}
+		t.s.Usage, t.did.used = t.s.Usage.Add(at.Result.Usage), at.Result.Usage
+		return phaseAct, t.charge(ctx, &at) // the commit keeps what it has cost
 	case at.End == act.Pending:
 		return t.pend(), nil
 	case at.End == act.InputRequired && t.asked(&at):

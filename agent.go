@@ -86,7 +86,7 @@ type Options struct {
 	// tenant; other hosts give every objective its scope.
 	Scope memory.Scope
 	// Attempts is how many attempts a task gets, over all workers, before it is BLOCKED.
-	// 0: 3, or one for each worker if Spend or Worth is set.
+	// 0: 3, or one for each worker of New if Spend or Worth.Success is set.
 	Attempts int
 	// Refusals is how many decisions for one goal the loop refuses (errors, malformed answers,
 	// skills that no worker has) before the goal is BLOCKED. Waiting for a model that is busy
@@ -215,7 +215,8 @@ type Options struct {
 }
 
 // Bounds are budgets that several runs share, also those of other replicas. An attempt
-// reserves its worker's average usage before it begins, and settles what it has used after.
+// reserves its worker's average usage before it begins, and settles what it has used after. One
+// that was cut off, and is made again, has no reservation.
 // In each of them zero fields, Steps included, are no bound.
 type Bounds struct {
 	Session Budget // of all runs of a session
@@ -268,12 +269,13 @@ type Agent struct {
 	st     *flush.Shared
 	w      *flush.Writer
 	leases *lease.Store // below st; nil: no other Agent is open on it
-	// news counts the writes of other replicas to statistics, from 1.
-	news   atomic.Uint64
-	opened chan struct{} // closed once the Agent is open
-	peers  *peers.Self   // this Agent among the replicas; nil: it is the only one
-	owned  bool
-	files  filer // nil: the store has no method Purge
+	// news and decided count the writes of other replicas to statistics, from 1, and to proposals.
+	news    atomic.Uint64
+	decided atomic.Uint64
+	opened  chan struct{} // closed once the Agent is open
+	peers   *peers.Self   // this Agent among the replicas; nil: it is the only one
+	owned   bool
+	files   filer // nil: the store has no method Purge
 
 	// The host's parts.
 	reasoner reason.Reasoner
@@ -329,9 +331,11 @@ type tenant struct {
 	proposals *proposal.Book
 	applied   atomic.Pointer[applied.Set] // effects of the approved proposals
 	deciding  sync.Mutex                  // one decision about proposals at a time
+	heed      func(context.Context) error // makes applied follow the proposals
 	ledgers   *ledger.Book
 	breakers  *breaker.Set
 	news      atomic.Uint64 // Agent.news as of the last catchUp
+	decided   atomic.Uint64 // Agent.decided then
 }
 
 // tenant returns the tenant of a scope. Each successful call has to be paired with handBack.
@@ -351,16 +355,25 @@ func (a *Agent) tenant(ctx context.Context, scope memory.Scope) (*tenant, error)
 // handBack ends the use of a tenant.
 func (a *Agent) handBack(own *tenant) { a.tenants.Put(own.name) }
 
-// catchUp refreshes the statistics of a tenant if another replica has written any since the
-// last refresh.
+// catchUp refreshes the statistics of a tenant, and what its proposals change, if another replica
+// has written any since the last refresh.
 func (a *Agent) catchUp(ctx context.Context, own *tenant) error {
+	if decided := a.decided.Load(); own.decided.Load() != decided {
+		own.deciding.Lock()
+		err := own.heed(ctx)
+		own.deciding.Unlock()
+		if err != nil {
+			return err
+		}
+		own.decided.Store(decided)
+	}
 	now := a.news.Load()
-	if own.news.Swap(now) == now {
+	if own.news.Load() == now {
 		return nil
 	}
 	err := errors.Join(own.book.Refresh(ctx), own.monitor.Refresh(ctx))
-	if err != nil {
-		own.news.Store(0)
+	if err == nil { // not before: a call beside this one needs the news too
+		own.news.Store(now)
 	}
 	return err
 }
@@ -499,7 +512,7 @@ type turn struct {
 	listed          int64
 	abiding         bool // the caller is waiting with the run
 
-	abreast bool // see hearOthers: this replica is up to date, or has waited long enough
+	abreast bool // see hearOthers: up to date, or waited long enough
 
 	// paid is what the run had used when it was last settled.
 	paid ledger.Amount

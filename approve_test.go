@@ -398,3 +398,36 @@ func TestRefusalStandsWhereACommitFails(t *testing.T) {
 		})
 	}
 }
+
+// A run that is Once and was resumed too early, by a caller who left, still waits for its approval.
+func TestOnceWaitsForItsApproval(t *testing.T) {
+	t.Parallel()
+	st, s := &leaving{Store: store.NewMem()}, &script{}
+	h := s.host()
+	h.Workers[0].Mode = act.Gated
+	a := agentOn(t, st, h, nil)
+	o := arc.Objective{ID: "run", Text: "deploy", Tasks: chore, Once: true}
+	require.Equal(t, arc.Waiting, run(t, a, o).Status)
+	ctx, leave := context.WithCancel(t.Context())
+	st.leave.Store(&leave)
+	_, err := a.In("").Resume(ctx, "run")
+	require.ErrorIs(t, err, context.Canceled)
+	r, err := a.In("").Resume(t.Context(), "run")
+	require.NoError(t, err)
+	require.Equal(t, arc.Waiting, r.Status, r.Reason)
+	require.Equal(t, arc.CauseApproval, r.Cause)
+}
+
+// leaving has a caller leave once the next commit is made.
+type leaving struct {
+	store.Store
+	leave atomic.Pointer[context.CancelFunc]
+}
+
+func (l *leaving) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
+	rev, err := l.Store.Commit(ctx, ops...)
+	if leave := l.leave.Swap(nil); leave != nil {
+		(*leave)()
+	}
+	return rev, err
+}

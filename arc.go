@@ -244,7 +244,8 @@ func checked(host Host, opts *Options) (o Options, runner *act.Runner, err error
 // all problems.
 //
 // An attempt in flight ends with the worker and the gates with which it began. If a worker is
-// gone before its attempt begins, the run takes another worker. A worker is identified by its
+// gone before its attempt begins, the run takes another worker; if the Objective is Once the
+// attempt counts as failed. A worker is identified by its
 // name: pending approvals, and what was learned about a worker, pass to the new worker of that
 // name. So give a worker that does something else another name.
 func (a *Agent) SetWorkers(workers []act.Worker) error {
@@ -303,8 +304,9 @@ func (a *Agent) openTenant(ctx context.Context, name string) (*tenant, error) {
 		Sanitizer: o.Sanitizer, Now: o.Now, Tenant: name,
 		Apply: func(ctx context.Context, p proposal.Proposal) (json.RawMessage, error) { return a.apply(ctx, own, p) },
 	})
+	own.heed = func(ctx context.Context) error { return a.heed(ctx, own) }
 	if err == nil {
-		err = a.heed(ctx, own)
+		err = own.heed(ctx)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("arc: %w", err)

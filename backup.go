@@ -33,9 +33,10 @@ func (a *Agent) Backup(ctx context.Context, w io.Writer) (entries int, err error
 // maxDamaged bounds the errors that Verify joins.
 const maxDamaged = 100
 
-// Verify reads the Agent's whole store, and compares each record with its checksum. It
-// returns the number of entries that it could read. The error joins a store.ErrDamaged for
-// each damaged key, at most 100, or is that of the store.
+// Verify reads the Agent's whole store, and compares each record with its checksum; marks,
+// whose values have fewer than two bytes, have none. It returns the number of entries that it
+// has read. The error joins a store.ErrDamaged for each damaged key, at most 100, or is that
+// of the store.
 func (a *Agent) Verify(ctx context.Context) (entries int, err error) {
 	if err := store.CheckContext(ctx); err != nil {
 		return 0, err

@@ -83,7 +83,7 @@ func (t *turn) priced(ctx context.Context, at rank.Situation) (rank.Situation, e
 func (t *turn) unpriced() {
 	o, u, b := &t.a.o, &t.s.Usage, &t.a.o.Bounds
 	usd := t.s.Objective.Budget.CostUSD + b.Session.CostUSD + b.Scope.CostUSD + b.Day.CostUSD + o.Spend
-	tokens := int64(u.TokensIn + u.TokensOut)
+	tokens := int64(u.TokensIn + u.TokensOut - t.s.Before.Tokens)
 	if usd == 0 || u.CostUSD != 0 || tokens == 0 {
 		return
 	}

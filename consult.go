@@ -49,6 +49,9 @@ func (t *turn) consult(ctx context.Context) (phase, error) {
 	if err != nil {
 		return "", err
 	}
+	if ctx.Err() != nil && t.did.used != (reason.Usage{}) {
+		return phaseAsk, nil // the commit keeps what it has cost
+	}
 	if text != "" {
 		c.answer(text)
 		return phaseAct, nil
@@ -81,10 +84,10 @@ func (t *turn) answer(ctx context.Context, questions []string) (string, error) {
 	if err = cmp.Or(err, said.err); said.used.Valid() {
 		t.s.Usage, t.did.used = t.s.Usage.Add(said.used), said.used
 	}
-	if ctx.Err() != nil {
+	if ctx.Err() != nil && t.did.used == (reason.Usage{}) {
 		return "", ctx.Err()
 	}
-	if t.did.fault = err; err != nil || !said.used.Valid() || len(said.text) > maxText {
+	if t.did.fault = err; ctx.Err() != nil || err != nil || !said.used.Valid() || len(said.text) > maxText {
 		return "", nil
 	}
 	return strings.TrimSpace(strings.ToValidUTF8(said.text, "")), nil

@@ -1,6 +1,7 @@
 package arc_test
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"strings"
@@ -189,4 +190,36 @@ func TestBudgetInDollarsNeedsPrices(t *testing.T) {
 	health, err := a.Health(t.Context(), "")
 	require.NoError(t, err)
 	require.Zero(t, health.Unpriced, "no budget in dollars is set")
+}
+
+// What an attempt, a gate or an answer has cost counts, though its caller has gone.
+func TestCutOffCostsCount(t *testing.T) {
+	t.Parallel()
+	for _, by := range []string{"attempt", "gate"} {
+		ctx, cancel := context.WithCancel(t.Context())
+		spent, cutOff := act.Usage{CostUSD: 1}, errors.New("cut off")
+		s := &script{}
+		s.do = func(int, act.Work) (act.Result, error) {
+			if by == "attempt" {
+				cancel()
+				return act.Result{Usage: spent}, cutOff
+			}
+			r := done(`"ok"`)
+			r.Usage = spent
+			return r, nil
+		}
+		s.judge = func(act.Work, act.Result) (act.Verdict, error) {
+			cancel()
+			return act.Verdict{Usage: spent}, cutOff
+		}
+		a := agentOn(t, store.NewMem(), s.host(), nil)
+		r, err := a.Run(ctx, arc.Objective{ID: "run", Text: "mend it", Budget: arc.Budget{CostUSD: 1}})
+		require.ErrorIs(t, err, context.Canceled)
+		require.Equal(t, arc.Running, r.Status)
+		require.EqualValues(t, map[string]float64{"attempt": 1, "gate": 2}[by], r.Usage.CostUSD, by)
+		r, err = a.In("").Resume(t.Context(), "run")
+		require.NoError(t, err)
+		require.Len(t, s.work, 1, by)
+		require.Equal(t, arc.CauseBudget, r.Cause, by)
+	}
 }

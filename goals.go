@@ -51,7 +51,7 @@ import (
 // Maintain makes proposals about a goal that is never met, and about an action that keeps
 // failing: see [View.Proposals]. Approved proposals override gs.
 //
-// Close the Controller before the Agent. The errors are those of goal.New.
+// Close the Controller before the Agent. The errors are those of goal.New and World.Collect.
 func (a *Agent) Keep(ctx context.Context, w *goal.World, gs *goal.Goals, opts *goal.Options) (*goal.Controller, error) {
 	o := *cmp.Or(opts, new(goal.Options))
 	if o.Now == nil {
@@ -68,16 +68,17 @@ func (a *Agent) Keep(ctx context.Context, w *goal.World, gs *goal.Goals, opts *g
 	o.Name = cmp.Or(o.Name, "goals")
 	k := keeper{a, segment(o.Name)}
 	c, err := goal.New(ctx, a.st, w, gs, k, k, &o)
+	there := func(d goal.Domain) bool { return d.Name == workforce.Domain }
+	if err == nil && !slices.ContainsFunc(w.Domains(o.Now()), there) {
+		err = w.Collect(a.fleetCollector())
+	}
 	if err == nil {
 		err = a.heedGoals(ctx, o.Name, kept{gs, c})
 	}
 	if err != nil {
 		return nil, err
 	}
-	if !slices.ContainsFunc(w.Domains(o.Now()), func(d goal.Domain) bool { return d.Name == workforce.Domain }) {
-		err = w.Collect(a.fleetCollector())
-	}
-	return c, err
+	return c, nil
 }
 
 // keeper connects goals to an agent: it is the catalog of the agent's workers, and runs dispatches.

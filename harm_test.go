@@ -100,6 +100,39 @@ func TestNoBusyLookForADamagedRun(t *testing.T) {
 	})
 }
 
+// An entry of the index whose time is damaged ends no process, and loses no run.
+func TestDueAtADamagedTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, s, ready := store.NewMem(), &script{}, time.Now().Add(time.Hour)
+		s.do = func(call int, _ act.Work) (act.Result, error) {
+			if time.Now().Before(ready) {
+				return act.Result{}, &act.RateLimitError{After: time.Minute}
+			}
+			return done(`"ok"`), nil
+		}
+		a := agentOn(t, st, s.host(), &arc.Options{Maintain: -1, Patience: -1, Now: time.Now})
+		require.Equal(t, arc.Waiting, run(t, a, arc.Objective{ID: "x", Text: "mend it"}).Status)
+		var due []string
+		for e, err := range st.Scan(t.Context(), store.Range{Prefix: "arc/due"}) {
+			require.NoError(t, err)
+			due = append(due, e.Key)
+		}
+		require.Len(t, due, 1)
+		damaged := strings.Replace(due[0], "due\x00", "due\x00!", 1)
+		require.NotEqual(t, due[0], damaged)
+		_, err := st.Commit(t.Context(), store.Op{Key: due[0], Delete: true}, store.Op{Key: damaged})
+		require.NoError(t, err)
+		<-time.After(2 * time.Hour)
+		r, err := a.In("").Report(t.Context(), "x")
+		require.NoError(t, err)
+		require.Equal(t, arc.Delivered, r.Status)
+		for e, err := range st.Scan(t.Context(), store.Range{Prefix: "arc/due"}) {
+			require.NoError(t, err)
+			require.Fail(t, "left", "%q", e.Key)
+		}
+	})
+}
+
 // counts counts lines, and hangs for a while after ten of them.
 type counts struct{ n *atomic.Int64 }
 

@@ -24,7 +24,7 @@ type Health struct {
 	Uplift learn.Uplift
 	// Fleet has the statistics of the workers over the last day, and their claims.
 	Fleet fleet.Health
-	// Resonance is that of the last attempts, at most 64, oldest first.
+	// Resonance is that of the last attempts that settled a task, at most 64, oldest first.
 	Resonance []float64
 	// Proposals counts the tenant's proposals that wait for a person's decision.
 	Proposals int `json:",omitempty"`
@@ -42,7 +42,7 @@ const (
 	boastful   = 0.15 // mean confidence above the success rate
 	minClaims  = 20   // claims that this needs
 	failing    = 0.5  // failure rate of a worker over the last hour
-	minSamples = 5    // samples that a failing worker needs
+	minSamples = 5    // outcomes in that hour that this needs
 )
 
 // Health returns the health of a scope's memory and of its tenant's runs. The scope "" is
@@ -97,7 +97,7 @@ func (h *Health) judge() {
 			"what workers claim is off by %.2f on average", c.ECE())
 	}
 	for _, w := range h.Fleet.Workers {
-		if w.Known >= minSamples && w.FailureRate > failing {
+		if w.Recent >= minSamples && w.FailureRate > failing {
 			keys := make([]string, len(w.Failures))
 			for i, f := range w.Failures {
 				keys[i] = f.Key

@@ -24,7 +24,7 @@ const (
 
 // QueueHandler returns a handler that runs jobs as objectives. Job.Input is an
 // [Objective] in JSON, of whose fields all are known; without one its Text is the job's
-// Subject and Description. What it leaves empty of Scope and Skills is the job's, and the
+// Subject and Description, together at most 64 KiB. What it leaves empty of Scope and Skills is the job's, and the
 // run's ID is "job/" and that of the job, so that a later attempt goes on with the run of
 // an earlier.
 //

@@ -215,7 +215,8 @@ func (t *turn) wake(ctx context.Context, rev store.Revision) (waited bool) {
 	if !t.adopted {
 		t.patience = t.a.o.Patience
 	}
-	asked := t.s.pending() != nil
+	c := t.s.Current
+	asked := c != nil && c.Approval != nil && !c.Approval.Closed // so that no executor was called
 	if waited = t.s.Status == Waiting; waited {
 		t.s = t.s.woken(t.a.o.Now())
 	}

@@ -1,6 +1,7 @@
 package arc_test
 
 import (
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -9,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arc-learn/arc"
+	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/store"
@@ -154,5 +156,55 @@ func TestRunsWhenTheClockWasPutBack(t *testing.T) {
 			require.Equal(t, arc.Delivered, r.Status)
 			require.NoError(t, a.Close())
 		})
+	}
+}
+
+// A damaged run, time of upkeep or list of endings costs a tenant that one thing.
+func TestDamageCostsNoUpkeep(t *testing.T) {
+	t.Parallel()
+	c, st, s := newClock(), store.NewMem(), &script{}
+	o := &arc.Options{Now: c.Now, Maintain: -1, Retention: arc.Retention{Age: 24 * time.Hour}}
+	a := agentOn(t, st, s.host(), o)
+	for _, id := range []string{"one", "two", "three"} {
+		require.Equal(t, arc.Delivered, run(t, a, arc.Objective{ID: id, Text: "mend " + id}).Status)
+		c.Add(time.Second)
+	}
+	damage := func(part string) {
+		t.Helper()
+		n := 0
+		for e, err := range st.Scan(t.Context(), store.Range{}) {
+			require.NoError(t, err)
+			if strings.Contains(e.Key, part) {
+				n++
+				e.Value[len(e.Value)-1] ^= 1
+				_, err = st.Commit(t.Context(), store.Op{Key: e.Key, Value: e.Value})
+				require.NoError(t, err)
+			}
+		}
+		require.NotZero(t, n, part)
+	}
+	require.NoError(t, a.Close())
+	damage(key.Under("local", "run", "two"))
+	damage(key.Under("local", "meta", "past", "local"))
+	a = agentOn(t, st, s.host(), o)
+	require.Equal(t, arc.Delivered, run(t, a, arc.Objective{ID: "four", Text: "mend four"}).Status, "endings inform, and judge none")
+	var ids []string
+	failed := 0
+	for r, err := range a.In("").Runs(t.Context(), arc.Filter{}) {
+		if err != nil {
+			require.ErrorIs(t, err, store.ErrDamaged)
+			failed++
+			continue
+		}
+		ids = append(ids, r.ID)
+	}
+	require.Equal(t, []string{"four", "three", "one"}, ids)
+	require.Equal(t, 1, failed)
+	c.Add(48 * time.Hour)
+	_, err := a.Maintain(t.Context(), "")
+	require.ErrorIs(t, err, store.ErrDamaged)
+	for _, id := range []string{"one", "three", "four"} {
+		_, err := a.In("").Report(t.Context(), id)
+		require.ErrorIs(t, err, store.ErrNotFound, id)
 	}
 }

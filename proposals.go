@@ -11,6 +11,7 @@ import (
 
 	"github.com/arc-learn/arc/internal/advice"
 	"github.com/arc-learn/arc/internal/applied"
+	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/meta"
 	"github.com/arc-learn/arc/meta/proposal"
@@ -243,10 +244,10 @@ func (a *Agent) analyse(ctx context.Context, own *tenant, scope memory.Scope) (o
 func (a *Agent) escalations(ctx context.Context, tenant string) (out []meta.Outcome, err error) {
 	day := Filter{Since: a.o.Now().Add(-rank.Day)}
 	for s, err := range a.matching(ctx, memory.Scope(tenant), day) {
-		if err != nil {
+		if err != nil && !codec.Unreadable(err) {
 			return nil, err
 		}
-		if s.escalated() {
+		if err == nil && s.escalated() {
 			out = append(out, meta.Outcome{Key: s.ID, Goal: s.Objective.Situation, Note: string(s.Cause), At: at(s.Started)})
 		}
 	}

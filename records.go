@@ -281,9 +281,14 @@ func (a *Agent) lapsed(ctx context.Context) (runs []register.Due, next int64, er
 	return runs, a.o.Now().Add(a.o.Lease / 3).UnixNano(), err
 }
 
-// undue deletes an outdated entry from the index.
-func (a *Agent) undue(ctx context.Context, d register.Due) error {
-	_, err := a.st.Commit(ctx, store.Op{Key: d.Key, Delete: true})
+// undue deletes an outdated entry from the index. A run that waits has its own afterwards, though a damaged
+// one may have stood for it.
+func (a *Agent) undue(ctx context.Context, d register.Due, s *state) error {
+	ops := []store.Op{{Key: d.Key, Delete: true}}
+	if s.Wait.Due != 0 {
+		ops = append(ops, s.listed().Enlist(s.Wait.Due, s.set(s.Wait.Since)))
+	}
+	_, err := a.st.Commit(ctx, ops...)
 	return err
 }
 

@@ -51,12 +51,15 @@ func (a *Agent) beside(ctx context.Context, st store.Store) error {
 			switch parts := key.Split(e.Key); {
 			case fresh && parts[0] == "memory":
 				a.recollect(func(ctx context.Context) error { return a.bank.Follow(ctx, e) })
+			case len(parts) > 3 && parts[2] == "meta" && parts[3] == "proposal":
+				a.decided.Add(1)
 			case len(parts) > 3 && (parts[2] == "rank" || parts[2] == "meta"):
 				a.news.Add(1)
 			}
 		},
 		Missed: func() {
 			a.news.Add(1)
+			a.decided.Add(1)
 			a.recollect(func(ctx context.Context) error { return a.bank.Missed(ctx) })
 		},
 		Changed: func() {

@@ -2,6 +2,7 @@ package arc_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -18,7 +19,9 @@ import (
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/meta"
+	"github.com/arc-learn/arc/meta/proposal"
 	"github.com/arc-learn/arc/rank"
+	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -685,4 +688,30 @@ func (d *delayed) Watch(ctx context.Context, prefix string, after store.Revision
 			}
 		}
 	}
+}
+
+// A worker that a person has paused at one replica is not tried at another.
+func TestApprovalReachesAllReplicas(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := store.NewMem()
+		a := replica(t, st, "a", (&script{}).host("v", "w"), arc.Options{})
+		b := replica(t, st, "b", (&script{}).host("v", "w"), arc.Options{})
+		_, err := b.In("").Rank(t.Context(), "it leaks", reason.Task{})
+		require.NoError(t, err)
+		book, err := proposal.Open(t.Context(), st, &proposal.Options{Tenant: "local", Now: time.Now})
+		require.NoError(t, err)
+		p, err := book.Propose(t.Context(), proposal.Proposal{
+			Kind: "executor", Subject: "w", Reason: "it fails", Samples: 60, Needs: 1,
+			Change: json.RawMessage(`{"worker":"w","skill":"","standing":"paused"}`),
+		})
+		require.NoError(t, err)
+		p, err = a.In("").Approve(t.Context(), p.ID, "ada", "")
+		require.NoError(t, err)
+		require.Equal(t, "applied", p.Status, p.Note)
+		synctest.Wait()
+		ranking, err := b.In("").Rank(t.Context(), "it leaks", reason.Task{})
+		require.NoError(t, err)
+		require.Len(t, ranking, 1)
+		require.Equal(t, "v", ranking[0].Candidate.Name)
+	})
 }

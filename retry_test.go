@@ -234,3 +234,59 @@ func TestDeletedRunLeavesNoMarksOfVerdicts(t *testing.T) {
 		require.NotContains(t, e.Key, "judged/verdict", "%q", e.Key)
 	}
 }
+
+// A run that was retried and delivered did not end blocked, and its tokens count once.
+func TestRetriedRunEndsAsItDid(t *testing.T) {
+	t.Parallel()
+	good := false
+	s := &script{
+		judge: func(act.Work, act.Result) (act.Verdict, error) { return act.Verdict{Pass: good, Complaint: "no"}, nil },
+		do: func(int, act.Work) (act.Result, error) {
+			r := done(`"ok"`)
+			r.Usage.TokensIn = 100
+			return r, nil
+		},
+	}
+	c := newClock()
+	a := agent(t, s.host(), &arc.Options{Now: c.Now, Attempts: 1})
+	for _, id := range []string{"one", "two", "three"} {
+		good = false
+		o := arc.Objective{ID: id, Text: "mend " + id, Situation: "it leaks", Budget: arc.Budget{CostUSD: 9}}
+		require.Equal(t, arc.Blocked, run(t, a, o).Status)
+		good = true
+		c.Add(-time.Minute) // the clock was put back
+		r, err := a.In("").Retry(t.Context(), id, "now")
+		require.NoError(t, err)
+		require.Equal(t, arc.Delivered, r.Status)
+	}
+	run(t, a, arc.Objective{Text: "mend it all", Situation: "it leaks"})
+	require.NotContains(t, s.briefs[len(s.briefs)-1].Advice, "blocked")
+	h, err := a.Health(t.Context(), "")
+	require.NoError(t, err)
+	require.EqualValues(t, 600, h.Unpriced)
+	require.NotEmpty(t, export(t, a, "local"))
+}
+
+// Chunk returns no receipt for what an earlier attempt has taught.
+func TestChunkIsNoFailure(t *testing.T) {
+	t.Parallel()
+	good := false
+	s := &script{judge: func(act.Work, act.Result) (act.Verdict, error) { return act.Verdict{Pass: good, Complaint: "no"}, nil }}
+	a := agent(t, s.host(), &arc.Options{Attempts: 1})
+	o := arc.Objective{ID: "one", Text: "mend it", Provisional: true}
+	require.Equal(t, arc.Blocked, run(t, a, o).Status)
+	good = true
+	r, err := a.In("").Retry(t.Context(), "one", "")
+	require.NoError(t, err)
+	require.Equal(t, arc.Delivered, r.Status)
+	got, err := a.In("").Chunk(t.Context(), "one")
+	require.NoError(t, err)
+	require.Empty(t, got, "no source has judged it")
+
+	o = arc.Objective{ID: "two", Text: "mend it", Provisional: true, Tasks: []reason.Task{{Objective: "mend it"}}}
+	require.Equal(t, arc.Delivered, run(t, a, o).Status)
+	require.NoError(t, a.In("").Judge(t.Context(), "two", arc.Verdict{Right: true}))
+	got, err = a.In("").Chunk(t.Context(), "two")
+	require.NoError(t, err)
+	require.Empty(t, got, "the plan is the host's")
+}

@@ -46,15 +46,15 @@ import (
 // store; except after ErrObjective the run can be resumed. During a Shutdown it is
 // store.ErrClosed, or context.Canceled if the Shutdown has cancelled a step. The Report
 // beside an error says how the run stands in the store; its Status is "" if the store
-// has no such run. The Report is nil after ErrObjective, and if ctx had ended before
-// the call.
+// has no such run. The Report is nil after ErrObjective, if ctx had ended before the
+// call, and if the run in the store cannot be read.
 func (a *Agent) Run(ctx context.Context, o Objective) (*Report, error) {
 	return a.start(ctx, o, nil, false, "")
 }
 
 // Events is Run as a stream: it yields each event of the run, and ends with it. An error
 // is yielded last. Breaking out of the loop stops the run at its last commit, from which
-// View.Resume continues.
+// View.Resume continues; one that waits is resumed by an open Agent.
 func (a *Agent) Events(ctx context.Context, o Objective) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		_, err := a.start(ctx, o, func(e Event) bool { return yield(e, nil) }, false, "")
@@ -269,7 +269,7 @@ func (a *Agent) goOn(ctx context.Context, d register.Due) error {
 	case d.At == 0 && (gone || err == nil && s.Status != Running && s.Status != Waiting):
 		return lease.Of(ctx).Release(ctx)
 	case d.At != 0 && (gone || err == nil && s.Wait.Due != d.At):
-		return a.undue(ctx, d)
+		return a.undue(ctx, d, &s)
 	}
 	if err == nil {
 		// A panic here would end the process, and again after each restart.
@@ -331,7 +331,12 @@ func (a *Agent) discard(ctx context.Context, scope memory.Scope, id string, may 
 
 // begin returns the first state of a run of the objective. It writes nothing.
 func (a *Agent) begin(o Objective) (state, error) {
-	if err := o.check(); err != nil {
+	err := o.check()
+	if user := a.o.Sanitizer.Sanitize(o.User); err == nil && user != o.User { // as memory stores it
+		o.User = user
+		err = o.check() // it may be longer
+	}
+	if err != nil {
 		return state{}, veil.Error(a.o.Sanitizer.Knowing(slices.Collect(maps.Values(o.Secrets))...), err)
 	}
 	if a.reasoner == nil && len(o.Tasks) == 0 {
@@ -339,7 +344,7 @@ func (a *Agent) begin(o Objective) (state, error) {
 	}
 	o = o.clone()
 	o.Scope = cmp.Or(o.Scope, a.o.Scope)
-	err := o.Scope.Check()
+	err = o.Scope.Check()
 	for _, scope := range slices.Concat(o.Also, o.Episodes) {
 		err = errors.Join(err, scope.Check())
 		if scope.Tenant() != o.Scope.Tenant() {
@@ -375,7 +380,6 @@ func (a *Agent) begin(o Objective) (state, error) {
 		}
 		secrets[name] = a.o.Sanitizer.Tag(v)
 	}
-	o.User = a.o.Sanitizer.Sanitize(o.User) // as memory stores it
 	return state{
 		ID: o.ID, Session: session, Objective: o,
 		Status: Running, Phase: phaseAssess, Started: now.UnixNano(), Secrets: secrets,

@@ -18,6 +18,7 @@ import (
 
 	"github.com/arc-learn/arc"
 	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/internal/telemetry/telemetrytest"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/store"
@@ -116,8 +117,8 @@ func TestRunWithoutItsSecretIsBlocked(t *testing.T) {
 		st := store.NewMem()
 		o.ID = "run"
 		cutRun(t, st, o)
-		s := &script{}
-		a := agentOn(t, st, s.host(), nil)
+		s, rec := &script{}, new(telemetrytest.Recorder)
+		a := agentOn(t, st, s.host(), &arc.Options{TracerProvider: rec.Tracing(), MeterProvider: rec.Metering()})
 		r, err := a.In("").Resume(t.Context(), "run")
 		require.NoError(t, err)
 		require.Equal(t, arc.Blocked, r.Status)
@@ -331,4 +332,13 @@ func TestBadSecretsAreRefused(t *testing.T) {
 		require.ErrorIs(t, err, arc.ErrObjective)
 		require.NotContains(t, err.Error(), "long enough")
 	}
+}
+
+// A user's name that is too long once its secrets are hidden is refused, before anything is stored.
+func TestLongUserWithASecret(t *testing.T) {
+	t.Parallel()
+	st := store.NewMem()
+	a := agentOn(t, st, (&script{}).host(), nil)
+	_, err := a.Run(t.Context(), arc.Objective{Text: "mend it", User: strings.Repeat("u", 230) + " password=a1b2c3d4"})
+	require.ErrorIs(t, err, arc.ErrObjective)
 }

@@ -32,8 +32,9 @@ import (
 type Objective struct {
 	// ID names the run. "": one is generated. To run an ID again continues that run, or
 	// returns its Report if it is finished. The error is ErrTaken if Text or Inputs differ
-	// from those of the run, or if Tasks (their Objectives and Inputs), Scope or User are
-	// given both times and differ.
+	// from those of the run, or if Tasks (their Objectives and Inputs) or User are given both
+	// times and differ, or a given Scope is not the run's. At most 256 bytes, without control
+	// characters, and no token of an issuer; as Session and User.
 	ID string `cbor:"1,keyasint,omitempty"`
 	// Text is the objective in words, at most 64 KiB. Required.
 	Text string `cbor:"2,keyasint,omitempty"`
@@ -83,7 +84,8 @@ type Objective struct {
 	// Once is for work that must not be done twice. If an attempt is interrupted (by a crash, a
 	// Shutdown, a context that ended), neither it nor another one is made: when the run is
 	// resumed it ends BLOCKED, with the reason "outcome unknown", and the attempt does not
-	// count against the worker. With Attempts of 1, no executor is called twice for a task.
+	// count against the worker. With Attempts of 1, no executor is called twice for a task,
+	// except with the answers to its questions.
 	Once bool `cbor:"13,keyasint,omitempty"`
 	// Conditions are what the right plan depends on, and neither Text nor Inputs tell: the
 	// environment, the branch, the tier of a customer. A chunk fires under equal conditions
@@ -245,7 +247,8 @@ const (
 	CauseBudget Cause = "budget"
 	// CauseWorth: no worker's attempt is worth its price any more.
 	CauseWorth Cause = "worth"
-	// CauseInterrupted: the outcome of an attempt is unknown, see Objective.Once.
+	// CauseInterrupted: the outcome of an attempt is unknown, see Objective.Once; of a run that is
+	// Waiting: the Agent that resumed it was stopped.
 	CauseInterrupted Cause = "interrupted"
 	// CauseSecret: the run was resumed from the store (after a restart, an answer, a wait
 	// beyond Options.Patience), and a part of the host needs a secret, or a text with one, that
@@ -795,7 +798,7 @@ func (s *state) spent(now time.Time) ledger.Amount {
 // used returns what the run has used in all.
 func (s *state) used(now time.Time) ledger.Amount {
 	return ledger.Amount{
-		Steps: s.Step, Wall: time.Duration(now.UnixNano()-s.Started) - s.Wait.Waited,
+		Steps: s.Step, Wall: max(0, time.Duration(now.UnixNano()-s.Started)-s.Wait.Waited), // a clock may be put back
 		Tokens: s.Usage.TokensIn + s.Usage.TokensOut, CostUSD: s.Usage.CostUSD,
 	}
 }

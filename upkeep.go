@@ -73,17 +73,17 @@ func (a *Agent) resumeSome() int64 {
 // each of them has ended, asks, or waits again, and returns how many there were. An open
 // Agent does the same in the background, a few runs at a time; ResumeDue is for hosts that
 // open an Agent for a short time. The error joins those of single runs, which are due again
-// later. If ctx ends, runs stop at their last commit, and are due at once.
+// later. If ctx ends, runs stop at their last commit, and are due a second later.
 func (a *Agent) ResumeDue(ctx context.Context) (int, error) {
 	if err := store.CheckContext(ctx); err != nil {
 		return 0, err
 	}
 	due, _, err := a.dueRuns(ctx)
-	if err != nil {
+	if err != nil && len(due) == 0 {
 		return 0, err
 	}
 	taken := a.upkeep.Taken()
-	n, errs := len(taken), make([]error, len(due))
+	n, errs := len(taken), append(make([]error, len(due)), err)
 	var all errgroup.Group
 	all.SetLimit(together)
 	for i, d := range due {
@@ -195,6 +195,9 @@ func (a *Agent) maintainOne(ctx context.Context, scope memory.Scope, written tim
 	if err == nil {
 		err = codec.Decode(e, &last)
 	}
+	if errors.Is(err, store.ErrDamaged) {
+		err = store.ErrNotFound // it is written anew
+	}
 	seen := err == nil && last.At-now <= int64(a.o.Maintain) // later: the clock was put back
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return 0, err
@@ -236,11 +239,18 @@ func (a *Agent) prune(ctx context.Context, now time.Time) error {
 // the next prune.
 func (a *Agent) pruneTenant(ctx context.Context, scope memory.Scope, now time.Time) error {
 	r := &a.o.Retention
+	var pruned error
 	if r.Age > 0 || r.Count > 0 {
-		if err := a.pruneRuns(ctx, scope, now); err != nil {
-			return err
+		if pruned = a.pruneRuns(ctx, scope, now); pruned != nil && !codec.Unreadable(pruned) {
+			return pruned
 		}
 	}
+	return errors.Join(pruned, a.pruneRest(ctx, scope, now))
+}
+
+// pruneRest is pruneTenant for what is no run.
+func (a *Agent) pruneRest(ctx context.Context, scope memory.Scope, now time.Time) error {
+	r := &a.o.Retention
 	own, err := a.tenant(ctx, scope)
 	if err != nil {
 		return err
@@ -315,8 +325,9 @@ type Upkeep struct {
 // and unused, merges memories that say the same, and deletes the runs of the scope's tenant
 // that Options.Retention does not keep. It analyses how the tenant's workers did, what
 // people were asked, and which memories mislead: what keeps failing becomes a proposal,
-// about which a person decides; see [View.Proposals]. Maintain changes nothing else. The
-// scope "" is Options.Scope. Maintain is idempotent and safe beside all other calls.
+// about which a person decides; see [View.Proposals]. The scope "" is Options.Scope.
+// Maintain is idempotent, and safe beside all calls but those of Erase and Import. If the
+// error is that a run could not be read, all else was done.
 func (a *Agent) Maintain(ctx context.Context, scope memory.Scope) (up Upkeep, err error) {
 	scope = cmp.Or(scope, a.o.Scope)
 	own, err := a.tenant(ctx, scope)
@@ -324,8 +335,12 @@ func (a *Agent) Maintain(ctx context.Context, scope memory.Scope) (up Upkeep, er
 		return up, err
 	}
 	defer a.handBack(own)
-	if err := a.pruneTenant(ctx, scope, a.o.Now()); err != nil {
-		return up, fmt.Errorf("maintain: %w", err)
+	pruned := a.pruneTenant(ctx, scope, a.o.Now())
+	if pruned != nil {
+		pruned = fmt.Errorf("maintain: %w", pruned)
+	}
+	if pruned != nil && !codec.Unreadable(pruned) {
+		return up, pruned
 	}
 	if up.MaintenanceReport, err = own.learner.Maintain(ctx, scope); err != nil {
 		return up, err
@@ -343,5 +358,5 @@ func (a *Agent) Maintain(ctx context.Context, scope memory.Scope) (up Upkeep, er
 			up.Proposals = append(up.Proposals, p)
 		}
 	}
-	return up, nil
+	return up, pruned
 }

@@ -17,10 +17,13 @@ func (t *turn) verify(ctx context.Context) (phase, error) {
 	v, err := t.a.runner.Verify(ctx, c.Worker, t.work(), act.Result{
 		Output: t.output, Reflection: c.Reflection, Utilized: c.Utilized, Misled: c.Misled, Usage: c.Usage, Deltas: c.Deltas,
 	})
-	if ctx.Err() != nil {
+	if ctx.Err() != nil && v.Usage == (act.Usage{}) {
 		return "", ctx.Err()
 	}
 	t.s.Usage, t.did.used = t.s.Usage.Add(v.Usage), v.Usage
+	if ctx.Err() != nil {
+		return phaseVerify, nil // the commit keeps what it has cost
+	}
 	if away, after := reason.Retryable(err); away {
 		t.did.fault = err
 		return t.wait(CauseGate, err.Error(), after), nil

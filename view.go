@@ -79,8 +79,8 @@ func (v View) Retry(ctx context.Context, id, note string) (*Report, error) {
 // A verdict counts once for each source. A later one of the same source replaces it: in
 // memories as if the first had not been given, while the session's history holds both.
 // The last verdict about a worker's attempt decides whether that was a success; the
-// attempt's cost stays. The plan of a Provisional delivery becomes a chunk once one source
-// has found the whole delivery right, and none has found it wrong.
+// attempt's cost stays. The plan of a Provisional delivery, unless it was the host's, becomes a
+// chunk once one source has found the whole delivery right, and none has found it wrong.
 //
 // The error is ErrNotDelivered, ErrRunning while the run is live, store.ErrNotFound, or
 // that of the store: then Judge can be called again.
@@ -153,15 +153,16 @@ func (a *Agent) chunk(ctx context.Context, s *state) (memory.ID, error) {
 
 // Runs yields the runs of the scope's tenant that pass the filter, the latest first, as of
 // their last commit. The Reports are without Deliveries; View.Report has these. Runs that
-// begin meanwhile may be left out.
+// begin meanwhile may be left out. In place of a run that cannot be read it yields the error, and
+// goes on.
 func (v View) Runs(ctx context.Context, f Filter) iter.Seq2[*Report, error] {
 	return func(yield func(*Report, error) bool) {
 		for s, err := range v.a.matching(ctx, v.scope, f) {
-			if err != nil {
-				yield(nil, err)
-				return
+			var r *Report
+			if err == nil {
+				r = newReport(&s)
 			}
-			if !yield(newReport(&s), nil) {
+			if !yield(r, err) {
 				return
 			}
 		}
@@ -190,11 +191,11 @@ type Ruling struct {
 	Run     string
 	Attempt int
 	Allow   bool
-	// By is who says so, at most 128 bytes. Of those who have to agree each counts once, however
+	// By is who says so, at most 256 bytes. Of those who have to agree each counts once, however
 	// the name is spaced and whatever of it does not show.
 	By string
 	// Note is for whom it concerns: a refusal's is the complaint about the attempt. At
-	// most 64 KiB.
+	// most 64 KiB, of which the first and the last 2 KiB are kept.
 	Note string
 }
 
@@ -206,11 +207,11 @@ var ErrLate = errors.New("no such approval is pending")
 func (v View) Approvals(ctx context.Context) iter.Seq2[Approval, error] {
 	return func(yield func(Approval, error) bool) {
 		for s, err := range v.a.matching(ctx, v.scope, Filter{Status: Waiting}) {
-			if err != nil {
-				yield(Approval{}, err)
-				return
+			p := new(Approval)
+			if err == nil {
+				p = s.approval()
 			}
-			if p := s.approval(); p != nil && !yield(*p, nil) {
+			if p != nil && !yield(*p, err) {
 				return
 			}
 		}
@@ -327,10 +328,16 @@ func (v View) Chunk(ctx context.Context, session string) ([]memory.Receipt, erro
 		}
 		if n := len(s.Learned); n > 0 && s.aim().Fired == "" {
 			id := s.Learned[n-1]
-			out = append(out, memory.Receipt{ID: id, Disposition: memory.Merged, Into: id})
-			continue
+			is, err := v.a.bank.In(s.Objective.Scope).Get(ctx, id)
+			if err != nil && !errors.Is(err, store.ErrNotFound) {
+				return out, fmt.Errorf("chunk of run %q: %w", s.ID, err)
+			}
+			if err != nil || is.Kind != memory.Failure { // of an earlier attempt
+				out = append(out, memory.Receipt{ID: id, Disposition: memory.Merged, Into: id})
+				continue
+			}
 		}
-		if !s.vouched() {
+		if !s.vouched() || len(s.Objective.Tasks) > 0 {
 			continue
 		}
 		r, err := v.a.pattern(ctx, own, s)

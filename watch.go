@@ -236,6 +236,10 @@ func reasoned(p *span, t *turn, err error) {
 // acted records how an attempt ended and what it has used, and counts it.
 func acted(p *span, t *turn, err error) {
 	c := t.s.Current
+	if c == nil { // the run was blocked before
+		p.span.End("", nil)
+		return
+	}
 	how, class := c.End, string(c.End)
 	switch {
 	case err != nil:
@@ -261,6 +265,10 @@ func acted(p *span, t *turn, err error) {
 // verified records the gates' verdict, and counts a rejection.
 func verified(p *span, t *turn, err error) {
 	c := t.s.Current
+	if c == nil { // the run was blocked before
+		p.span.End("", nil)
+		return
+	}
 	if err == nil {
 		err = t.did.fault
 	}

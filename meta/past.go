@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/arc-learn/arc/internal/codec"
@@ -26,7 +27,8 @@ func (m *Monitor) Conclude(ctx context.Context, scope string, e Ending) error {
 		}
 		if m.j != nil {
 			entry := e
-			if err := m.enterEvent(ctx, &happened{Scope: scope, Ending: &entry}, "ending", scope, e.Run); err != nil {
+			id := []string{"ending", scope, e.Run, strconv.FormatBool(e.Delivered)}
+			if err := m.enterEvent(ctx, &happened{Scope: scope, Ending: &entry}, id...); err != nil {
 				return err
 			}
 		}
@@ -34,12 +36,14 @@ func (m *Monitor) Conclude(ctx context.Context, scope string, e Ending) error {
 	})
 }
 
-// conclude adds an ending that was not added before. The caller has the turn.
+// conclude adds an ending in place of that which the run had before it was retried. The caller has the turn.
 func (m *Monitor) conclude(ctx context.Context, scope string, e Ending) error {
 	past, err := m.endings(ctx, scope)
-	if err != nil || slices.ContainsFunc(past, func(p Ending) bool { return p.Run == e.Run }) {
+	of := func(p Ending) bool { return p.Run == e.Run }
+	if i := slices.IndexFunc(past, of); err != nil || i >= 0 && past[i].Delivered == e.Delivered {
 		return err
 	}
+	past = slices.DeleteFunc(slices.Clone(past), of)
 	return m.replace(ctx, append(slices.Clip(past[max(0, len(past)+1-keptEndings):]), e))
 }
 
@@ -73,6 +77,9 @@ func (m *Monitor) endings(ctx context.Context, scope string) ([]Ending, error) {
 	var past []Ending
 	if err = codec.Decode(e, &past); err == nil {
 		m.ended.value, m.ended.past = e.Value, past
+	}
+	if errors.Is(err, store.ErrDamaged) {
+		return nil, nil // they inform: no run fails for want of them
 	}
 	return past, err
 }

@@ -302,6 +302,9 @@ func (l *Lease) Keep(keep bool) {
 
 // Claimed reports whether the lease has a record, as of its last commit here.
 func (l *Lease) Claimed() bool {
+	if l == nil {
+		return false
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.rev != 0

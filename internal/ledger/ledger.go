@@ -153,7 +153,7 @@ func (b *Book) ledgerLocked(ctx context.Context, s Share) (*ledger, error) {
 		}
 		b.at[s.Key] = l
 	}
-	if l.Day < s.Day { // another opener's clock may be ahead
+	if l.Day < s.Day || l.Day > s.Day+1 { // another opener's clock may be ahead, by less than a day
 		*l = ledger{Day: s.Day, Held: l.Held, rev: l.rev}
 	}
 	return l, nil

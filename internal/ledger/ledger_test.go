@@ -99,6 +99,12 @@ func TestDay(t *testing.T) {
 	o.settle(t, "two", day) // by a clock that is behind
 	day.Day = 8
 	require.Empty(t, o.reached(t, day))
+	for _, day.Day = range []int64{40, 9} { // the clock was put back by a month
+		require.Empty(t, o.reached(t, day))
+		o.settle(t, "five", day)
+		o.settle(t, "six", day)
+		require.NotEmpty(t, o.reached(t, day))
+	}
 }
 
 // TestReserved sets prices aside until they are settled or given back. A run reserves once.

@@ -174,7 +174,7 @@ type Due struct {
 }
 
 // AllDue yields the runs of all tenants that are due at a time or later, the earliest first. A damaged
-// time reads as 0, so that the run is looked at, and Erase of its tenant finds its keys.
+// time reads as 1, so that the run is looked at, and Erase of its tenant finds its keys.
 func AllDue(ctx context.Context, st store.Store, from int64) iter.Seq2[Due, error] {
 	return func(yield func(Due, error) bool) {
 		all := store.Range{Prefix: key.Prefix(dueKeys)}
@@ -190,7 +190,10 @@ func AllDue(ctx context.Context, st store.Store, from int64) iter.Seq2[Due, erro
 			case len(parts) != 4:
 				continue
 			}
-			at, _ := strconv.ParseInt(parts[1], 16, 64)
+			at, err := strconv.ParseInt(parts[1], 16, 64)
+			if err != nil || at <= 0 {
+				at = 1
+			}
 			set, _ := strconv.ParseInt(string(e.Value), 16, 64) // none: 0
 			if !yield(Due{at, set, parts[2], parts[3], e.Key}, nil) {
 				return

@@ -52,8 +52,9 @@ type Worker struct {
 	Known       int // of known outcome
 	Successes   int
 	SuccessRate float64 // of Known; 0 if there are none
-	// FailureRate is that of the last hour; 0 without samples.
+	// FailureRate is that of the last hour, in which Recent outcomes became known; 0 without any.
 	FailureRate float64
+	Recent      int
 	// P50 and P95 of the wall time: the sample at index ⌊n·p⌋ in order.
 	P50, P95 time.Duration
 	// CostUSD as reported, or else as estimated, as [rank.Costs] has it.
@@ -182,7 +183,7 @@ func workerOf(at time.Time, name string, ss []rank.Sample, left []rank.Tally) Wo
 		}
 	}
 	w.Failures = slices.Clone(w.Failures[max(0, len(w.Failures)-recentFailures):])
-	w.SuccessRate, w.FailureRate = ratio(w.Successes, w.Known), ratio(failed, recent)
+	w.SuccessRate, w.FailureRate, w.Recent = ratio(w.Successes, w.Known), ratio(failed, recent), recent
 	w.CostUSD = costs.USD
 	w.PerSuccess = costs.PerSuccess()
 	if slices.Sort(walls); len(walls) == 0 {
