@@ -92,3 +92,21 @@ func TestInputsWithAHugeNumber(t *testing.T) {
 		}, input)
 	}
 }
+
+// An interceptor that panics afterwards makes no failure of an attempt that waits for approval, or was refused.
+func TestInterceptorFailsWhatHasFinished(t *testing.T) {
+	t.Parallel()
+	for mode, want := range map[act.Mode]act.End{act.Autonomous: act.Failed, act.Gated: act.Pending} {
+		r, err := act.NewRunner(act.Options{
+			Gates:        []act.Gate{act.NoGate},
+			Interceptors: []act.Interceptor{around{after: func(*act.Call, *act.Attempt) { panic("after") }}},
+			Workers: []act.Worker{{Card: rank.Candidate{Name: "w"}, Mode: mode, Executor: act.ExecutorFunc(func(context.Context, act.Work) (act.Result, error) {
+				return act.Result{Output: json.RawMessage(`"a"`), Reflection: iar.Reflection{Status: iar.Success, Summary: "did it"}}, nil
+			})}},
+		})
+		require.NoError(t, err)
+		a := r.Execute(t.Context(), &act.Call{Worker: "w", Work: act.Work{Task: act.Task{Objective: "mend"}}})
+		require.Equal(t, want, a.End, mode)
+		require.NotEmpty(t, a.Stack)
+	}
+}

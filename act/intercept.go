@@ -23,8 +23,9 @@ type Interceptor interface {
 	// with that error.
 	Before(ctx context.Context, c *Call) error
 	// After is called whenever Before was: also for attempts that were refused, that
-	// panicked, took too long or were canceled. A panic of it fails the attempt. It may
-	// fail an attempt that has finished, and finish none: what it leaves is checked like
+	// panicked, took too long or were canceled. An attempt that has finished fails if it
+	// panics, or takes longer than ten seconds; one that ended otherwise stays as it is. It
+	// may fail an attempt that has finished, and finish none: what it leaves is checked like
 	// the executor's.
 	After(ctx context.Context, c *Call, a *Attempt)
 }
@@ -74,9 +75,11 @@ func (f foreign) After(ctx context.Context, c *Call, a *Attempt) {
 		a.checkDeltas()
 		return
 	}
-	a.End, a.Err, a.Complaint = Failed, err, "an interceptor: "+err.Error()
 	if p, ok := errors.AsType[*guard.PanicError](err); ok {
 		a.Stack = p.Stack
+	}
+	if a.End == Finished { // not of one that waits for approval, or was refused
+		a.End, a.Err, a.Complaint = Failed, err, "an interceptor: "+err.Error()
 	}
 }
 

@@ -201,3 +201,32 @@ func TestRevertedOnce(t *testing.T) {
 		require.Equal(t, head, r.git("rev-parse", "HEAD"), task)
 	}
 }
+
+// What was reverted is told of by the next New, whose health check finds nothing wrong any more; its branch stays.
+func TestRevertedAndToldLater(t *testing.T) {
+	t.Parallel()
+	r := newRepo(t)
+	var told []string
+	o := worktree.Options{
+		Health: func(_ context.Context, dir string) error {
+			if _, err := os.Stat(filepath.Join(dir, "new.go")); err == nil {
+				return errors.New("new.go is there")
+			}
+			return nil
+		},
+		FollowUp: func(_ context.Context, k *worktree.KeptError) error {
+			if told = append(told, k.Error()); len(told) == 1 {
+				return errors.New("the queue is away")
+			}
+			return nil
+		},
+	}
+	add := func(dir string) error { return put(dir, "new.go", "package a\n") }
+	require.ErrorContains(t, attempt(t, r, o, "add a file", add), "it was reverted")
+	head := r.git("rev-parse", "HEAD")
+	require.NoError(t, attempt(t, r, o, "add nothing", func(string) error { return nil }))
+	require.Equal(t, head, r.git("rev-parse", "HEAD"))
+	require.Len(t, told, 2)
+	require.Equal(t, told[0], told[1])
+	require.Contains(t, r.git("branch", "--list", "arc/*"), "arc/")
+}

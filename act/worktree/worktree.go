@@ -40,7 +40,8 @@ type Options struct {
 	// Restart brings up again what the merged commit may have brought down. nil: nothing is.
 	Restart func(ctx context.Context, dir string) error
 	// FollowUp is told of what has to be looked at, such as to enqueue a job: work that was
-	// not merged, or was reverted. nil: only the error says so.
+	// not merged, or was reverted. nil: only the error says so, as it does of work that cannot
+	// be committed, whose worktree stays.
 	FollowUp func(ctx context.Context, k *KeptError) error
 	// CheckTimeout bounds each call of Guard, Health, Restart and FollowUp. 0: ten minutes.
 	CheckTimeout time.Duration
@@ -134,6 +135,7 @@ const (
 	kept    stage = "kept"    // its branch has all of it
 	merging stage = "merging" // its merge commit exists, and may be merged
 	merged  stage = "merged"  // its merge commit is to be checked
+	sick    stage = "sick"    // its merge commit is to be reverted
 )
 
 // record is what is written of an attempt before each step.
@@ -143,6 +145,7 @@ type record struct {
 	Base  string // the commit that it began from
 	Merge string `json:",omitempty"`
 	Stage stage
+	Sick  string `json:",omitempty"` // why it is to be reverted
 }
 
 func (r *record) branch() string { return "arc/" + r.Name }
@@ -174,7 +177,7 @@ func (x *Executor) forget(r *record) error { return os.Remove(filepath.Join(x.di
 
 // Execute implements act.Executor. What is made is merged only if the work succeeds, with
 // [iar.Success] or [iar.Warning]; otherwise the error is a *[KeptError] where there is
-// anything to keep.
+// anything to keep, unless the reflection says that the work failed.
 func (x *Executor) Execute(ctx context.Context, w act.Work) (act.Result, error) {
 	r, err := x.branchOff(ctx, w)
 	if err != nil {
@@ -427,18 +430,27 @@ func (x *Executor) inspect(ctx context.Context, r *record) error {
 	if err := x.mark(r, merged); err != nil {
 		return err
 	}
-	var sick error
+	var bad error
 	if x.o.Health != nil {
-		sick = x.call(ctx, func(ctx context.Context) error { return guard.Error(x.o.Health(ctx, x.main.dir)) })
+		bad = x.call(ctx, func(ctx context.Context) error { return guard.Error(x.o.Health(ctx, x.main.dir)) })
 	}
-	if sick == nil {
+	if bad == nil {
 		// What is gone already is no error: its process ended behind that.
 		_, err := x.main.do(ctx, "update-ref", "-d", "refs/heads/"+r.branch())
 		return errors.Join(err, x.forget(r))
 	}
-	k := &KeptError{Branch: r.branch(), Why: "the health check failed after it was merged, and it was reverted", Err: sick}
+	r.Sick = new(redact.Sanitizer).Sanitize(strings.ToValidUTF8(bad.Error(), "\ufffd"))
+	if err := x.mark(r, sick); err != nil {
+		return errors.Join(bad, err)
+	}
+	return x.takeBack(ctx, r, bad)
+}
+
+// takeBack reverts what was merged, and tells of it. What is reverted already stays so.
+func (x *Executor) takeBack(ctx context.Context, r *record, why error) error {
+	k := &KeptError{Branch: r.branch(), Why: "the health check failed after it was merged, and it was reverted", Err: why}
 	if err := x.revert(ctx, r); err != nil {
-		k.Why, k.Err = "the health check failed after it was merged, and it could not be reverted", errors.Join(sick, err)
+		k.Why, k.Err = "the health check failed after it was merged, and it could not be reverted", errors.Join(why, err)
 	}
 	if x.o.Restart != nil {
 		err := x.call(ctx, func(ctx context.Context) error { return guard.Error(x.o.Restart(ctx, x.main.dir)) })
@@ -535,6 +547,8 @@ func (x *Executor) resume(ctx context.Context, r *record) error {
 		return x.inspect(ctx, r)
 	case merged:
 		return x.inspect(ctx, r)
+	case sick:
+		return x.takeBack(ctx, r, errors.New(r.Sick))
 	}
 	return fmt.Errorf("unknown stage %q", r.Stage)
 }

@@ -212,7 +212,8 @@ func newWriter(st store.Store) *Writer {
 // Add adds ops, which must be unconditional, to the pending group: they are committed
 // together or not at all. A later Add of the same key replaces the earlier. The error is that
 // of an earlier group, if no call has returned it yet; the ops are added nevertheless, unless
-// the group is full because the store refuses it, or the Writer is closed.
+// they cannot be encoded, the group is full and ctx ends or the store refuses it, or the
+// Writer is closed.
 func (w *Writer) Add(ctx context.Context, ops ...store.Op) error {
 	return w.Change(ctx, nil, nil, ops...)
 }
@@ -356,9 +357,10 @@ func (w *Writer) flush(ctx context.Context) error {
 	return err
 }
 
-// Commit commits ops, which may have conditions, in one commit with the pending group, and
-// returns the revision. If it fails, the pending group is tried again later, and ops are not.
-// It does not return errors of earlier groups, since their changes are part of this commit.
+// Commit commits ops, which may have conditions, in one commit with the pending group, or
+// behind it if the two are too large for one, and returns the revision. If it fails, the
+// pending group is tried again later, and ops are not. It does not return errors of earlier
+// groups, since their changes are part of this commit.
 func (w *Writer) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
 	if err := w.takeTurn(ctx); err != nil {
 		return 0, err
@@ -452,7 +454,7 @@ func (w *Writer) done(err error) {
 	w.mu.writing.clear()
 }
 
-// Close commits what is pending and makes later calls return store.ErrClosed. It is
+// Close commits what is pending and makes later calls of Add return store.ErrClosed. It is
 // idempotent. The error is that of a group that could not be written.
 func (w *Writer) Close() error {
 	w.mu.Lock()
