@@ -11,27 +11,24 @@ import (
 // looks at what a failure passed through, and everywhere at e <= len(s).
 func findBounds(s *source) (likely, others []proposal) {
 	var limits []proposal
-	for _, f := range s.files {
-		ast.Inspect(f, func(n ast.Node) bool {
-			switch n := n.(type) {
-			case *ast.CallExpr:
-				if of := s.lenOf(n); of != "" && s.passed(n) {
-					others = append(others, proposal{{n.End(), n.End(), "-1", fmt.Sprintf("len(%s) is past the end", of)}})
-				}
-			case *ast.BinaryExpr:
-				strict, ok := map[token.Token]string{token.LEQ: "<", token.GEQ: ">"}[n.Op]
-				if !ok {
-					break
-				}
-				p := proposal{{n.OpPos, n.OpPos + 2, strict, fmt.Sprintf("%s ends before %s", s.code(n.X), s.code(n.Y))}}
-				if n.Op == token.LEQ && s.lenOf(n.Y) != "" {
-					likely = append(likely, p)
-				} else if s.passed(n) {
-					limits = append(limits, p)
-				}
+	for n := range s.nodes() {
+		switch n := n.(type) {
+		case *ast.CallExpr:
+			if of := s.lenOf(n); of != "" && s.passed(n) {
+				others = append(others, proposal{{n.End(), n.End(), "-1", fmt.Sprintf("len(%s) is past the end", of)}})
 			}
-			return true
-		})
+		case *ast.BinaryExpr:
+			strict, ok := map[token.Token]string{token.LEQ: "<", token.GEQ: ">"}[n.Op]
+			if !ok {
+				continue
+			}
+			p := proposal{{n.OpPos, n.OpPos + 2, strict, fmt.Sprintf("%s ends before %s", s.code(n.X), s.code(n.Y))}}
+			if n.Op == token.LEQ && s.lenOf(n.Y) != "" {
+				likely = append(likely, p)
+			} else if s.passed(n) {
+				limits = append(limits, p)
+			}
+		}
 	}
 	return likely, append(others, limits...)
 }

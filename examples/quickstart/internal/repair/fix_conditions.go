@@ -5,6 +5,7 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"slices"
 )
 
 // findConditions turns around conditions that their own branch contradicts:
@@ -14,31 +15,28 @@ import (
 // the wrong way round where a failure passed through.
 func findConditions(s *source) (likely, others []proposal) {
 	var extremes []proposal
-	for _, f := range s.files {
-		before := map[ast.Stmt]ast.Stmt{}
-		ast.Inspect(f, func(n ast.Node) bool {
-			list := statements(n)
-			for i := 1; i < len(list); i++ {
-				before[list[i]] = list[i-1]
-			}
-			branch, ok := n.(*ast.IfStmt)
-			if !ok {
-				return true
-			}
-			if branch.Init != nil {
-				before[branch] = branch.Init
-			}
-			p := s.contradiction(before[branch], branch)
-			switch cond, isBinary := branch.Cond.(*ast.BinaryExpr); {
-			case p != nil:
-				likely = append(likely, p)
-			case isBinary && (s.keeps(branch.Body, cond.X, cond.Y) || s.keeps(branch.Body, cond.Y, cond.X)):
-				extremes = append(extremes, s.turn(cond))
-			case s.passed(branch):
-				others = append(others, s.turn(branch.Cond))
-			}
-			return true
-		})
+	before := map[ast.Stmt]ast.Stmt{}
+	for n := range s.nodes() {
+		list := statements(n)
+		for i := 1; i < len(list); i++ {
+			before[list[i]] = list[i-1]
+		}
+		branch, ok := n.(*ast.IfStmt)
+		if !ok {
+			continue
+		}
+		if branch.Init != nil {
+			before[branch] = branch.Init
+		}
+		p := s.contradiction(before[branch], branch)
+		switch cond, isBinary := branch.Cond.(*ast.BinaryExpr); {
+		case p != nil:
+			likely = append(likely, p)
+		case isBinary && (s.keeps(branch.Body, cond.X, cond.Y) || s.keeps(branch.Body, cond.Y, cond.X)):
+			extremes = append(extremes, s.turn(cond))
+		case s.passed(branch):
+			others = append(others, s.turn(branch.Cond))
+		}
 	}
 	return likely, append(extremes, others...)
 }
@@ -139,19 +137,19 @@ func valueOf(init ast.Stmt, ok ast.Expr) string {
 
 // reads reports whether a branch mentions the name before it assigns to it.
 func reads(body *ast.BlockStmt, name string) bool {
-	found, assigned := false, false
-	ast.Inspect(body, func(n ast.Node) bool {
-		if a, ok := n.(*ast.AssignStmt); ok {
-			for _, l := range a.Lhs {
-				id, ok := l.(*ast.Ident)
-				assigned = assigned || ok && id.Name == name
-			}
-		}
+	is := func(n ast.Node) bool {
 		id, ok := n.(*ast.Ident)
-		found = found || ok && id.Name == name && !assigned
-		return !found && !assigned
-	})
-	return found
+		return ok && id.Name == name
+	}
+	for n := range ast.Preorder(body) {
+		if a, ok := n.(*ast.AssignStmt); ok && slices.ContainsFunc(a.Lhs, func(l ast.Expr) bool { return is(l) }) {
+			return false
+		}
+		if is(n) {
+			return true
+		}
+	}
+	return false
 }
 
 // keeps reports whether a branch assigns x to best.

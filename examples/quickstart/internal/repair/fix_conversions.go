@@ -81,17 +81,14 @@ func (s *source) convertDeclared(e ast.Expr, want types.Type) (ps []proposal) {
 	if _, ok := e.(*ast.Ident); !ok || o == nil || !converts(o.Type(), want) {
 		return nil
 	}
-	for _, f := range s.files {
-		ast.Inspect(f, func(n ast.Node) bool {
-			if a, ok := n.(*ast.AssignStmt); ok && a.Tok == token.DEFINE && len(a.Lhs) == len(a.Rhs) {
-				for i, l := range a.Lhs {
-					if id, ok := l.(*ast.Ident); ok && s.info.Defs[id] == o {
-						ps = append(ps, s.convert(a.Rhs[i], want))
-					}
+	for n := range s.nodes() {
+		if a, ok := n.(*ast.AssignStmt); ok && a.Tok == token.DEFINE && len(a.Lhs) == len(a.Rhs) {
+			for i, l := range a.Lhs {
+				if id, ok := l.(*ast.Ident); ok && s.info.Defs[id] == o {
+					ps = append(ps, s.convert(a.Rhs[i], want))
 				}
 			}
-			return true
-		})
+		}
 	}
 	return ps
 }

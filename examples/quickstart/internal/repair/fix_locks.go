@@ -55,29 +55,22 @@ func (s *source) byPointer(e ast.Expr) []edit {
 
 // passAddresses takes the address of arguments whose parameter became a
 // pointer.
-func (s *source) passAddresses(changed map[types.Object]map[int]bool) []edit {
-	if len(changed) == 0 {
-		return nil
-	}
-	var edits []edit
-	for _, f := range s.files {
-		ast.Inspect(f, func(n ast.Node) bool {
-			call, ok := n.(*ast.CallExpr)
-			if !ok {
-				return true
+func (s *source) passAddresses(changed map[types.Object]map[int]bool) (edits []edit) {
+	for n := range s.nodes() {
+		call, ok := n.(*ast.CallExpr)
+		if !ok {
+			continue
+		}
+		for i, arg := range call.Args {
+			if !changed[s.objectOf(call.Fun)][i] {
+				continue
 			}
-			for i, arg := range call.Args {
-				if !changed[s.objectOf(call.Fun)][i] {
-					continue
-				}
-				if star, ok := arg.(*ast.StarExpr); ok {
-					edits = append(edits, edit{star.Pos(), star.X.Pos(), "", ""})
-				} else {
-					edits = append(edits, edit{arg.Pos(), arg.Pos(), "&", ""})
-				}
+			if star, ok := arg.(*ast.StarExpr); ok {
+				edits = append(edits, edit{star.Pos(), star.X.Pos(), "", ""})
+			} else {
+				edits = append(edits, edit{arg.Pos(), arg.Pos(), "&", ""})
 			}
-			return true
-		})
+		}
 	}
 	return edits
 }

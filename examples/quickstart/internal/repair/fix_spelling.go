@@ -23,26 +23,25 @@ func findSpelling(s *source) (likely, others []proposal) {
 		}
 		missing[key] = append(missing[key], id)
 	}
-	for _, f := range s.files {
-		members := map[*ast.Ident]bool{} // names behind a dot, and keys of literals
-		ast.Inspect(f, func(n ast.Node) bool {
-			switch n := n.(type) {
-			case *ast.SelectorExpr:
-				members[n.Sel] = true
-				if names, missing := s.membersInsteadOf(n); missing {
-					correct(n.Sel, names)
-				}
-			case *ast.CompositeLit:
-				s.literalKeys(n, members, correct)
-			case *ast.FuncDecl:
-				s.labels(n, members, correct)
-			case *ast.Ident:
-				if !members[n] && n != f.Name && n.Name != "_" && !s.resolves(n) {
-					correct(n, s.namesAt(n))
-				}
+	members := map[*ast.Ident]bool{} // and what else stands in no scope
+	for n := range s.nodes() {
+		switch n := n.(type) {
+		case *ast.File:
+			members[n.Name] = true
+		case *ast.SelectorExpr:
+			members[n.Sel] = true
+			if names, missing := s.membersInsteadOf(n); missing {
+				correct(n.Sel, names)
 			}
-			return true
-		})
+		case *ast.CompositeLit:
+			s.literalKeys(n, members, correct)
+		case *ast.FuncDecl:
+			s.labels(n, members, correct)
+		case *ast.Ident:
+			if !members[n] && n.Name != "_" && !s.resolves(n) {
+				correct(n, s.namesAt(n))
+			}
+		}
 	}
 	for k := range maxNear {
 		for _, key := range order {
@@ -72,13 +71,10 @@ func (s *source) rename(old, name string) (p proposal) {
 	for id, o := range s.info.Defs {
 		declared[o] = declared[o] || o != nil && id.Name == old
 	}
-	for _, f := range s.files {
-		ast.Inspect(f, func(n ast.Node) bool {
-			if id, ok := n.(*ast.Ident); ok && id.Name == old && declared[s.info.ObjectOf(id)] {
-				p = append(p, respell([]*ast.Ident{id}, name)...)
-			}
-			return true
-		})
+	for n := range s.nodes() {
+		if id, ok := n.(*ast.Ident); ok && id.Name == old && declared[s.info.ObjectOf(id)] {
+			p = append(p, respell([]*ast.Ident{id}, name)...)
+		}
 	}
 	return p
 }
@@ -87,20 +83,18 @@ func (s *source) rename(old, name string) (p proposal) {
 // those that lead nowhere.
 func (s *source) labels(fn *ast.FuncDecl, marked map[*ast.Ident]bool, correct func(*ast.Ident, []string)) {
 	var names []string
-	ast.Inspect(fn, func(n ast.Node) bool {
+	for n := range ast.Preorder(fn) {
 		if l, ok := n.(*ast.LabeledStmt); ok {
 			marked[l.Label], names = true, append(names, l.Label.Name)
 		}
-		return true
-	})
-	ast.Inspect(fn, func(n ast.Node) bool {
+	}
+	for n := range ast.Preorder(fn) {
 		if b, ok := n.(*ast.BranchStmt); ok && b.Label != nil {
 			if marked[b.Label] = true; !slices.Contains(names, b.Label.Name) {
 				correct(b.Label, names)
 			}
 		}
-		return true
-	})
+	}
 }
 
 // literalKeys marks the keys of a struct literal, which no scope resolves,

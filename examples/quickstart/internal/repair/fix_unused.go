@@ -36,25 +36,22 @@ func findUnused(s *source) (likely, others []proposal) {
 			likely = append(likely, p)
 		}
 	}
-	for _, f := range s.files {
-		ast.Inspect(f, func(n ast.Node) bool {
-			switch n := n.(type) {
-			case *ast.TypeSwitchStmt:
-				if a, ok := n.Assign.(*ast.AssignStmt); ok && isUnused(a.Lhs[0]) {
-					add(proposal{{a.Pos(), a.Rhs[0].Pos(), "", fmt.Sprintf("%s is not used", s.code(a.Lhs[0]))}})
-				}
-			case *ast.AssignStmt:
-				add(blankAssigned(n, isUnused))
-				if len(n.Lhs) == 1 && n.Tok == token.DEFINE && isUnused(n.Lhs[0]) {
-					others = append(others, proposal{{n.Pos(), n.End(), "", fmt.Sprintf("%s is not used", s.code(n.Lhs[0]))}})
-				}
-			case *ast.RangeStmt:
-				add(blankRange(n, isUnused))
-			case *ast.DeclStmt:
-				add(dropDeclared(n, isUnused))
+	for n := range s.nodes() {
+		switch n := n.(type) {
+		case *ast.TypeSwitchStmt:
+			if a, ok := n.Assign.(*ast.AssignStmt); ok && isUnused(a.Lhs[0]) {
+				add(proposal{{a.Pos(), a.Rhs[0].Pos(), "", fmt.Sprintf("%s is not used", s.code(a.Lhs[0]))}})
 			}
-			return true
-		})
+		case *ast.AssignStmt:
+			add(blankAssigned(n, isUnused))
+			if len(n.Lhs) == 1 && n.Tok == token.DEFINE && isUnused(n.Lhs[0]) {
+				others = append(others, proposal{{n.Pos(), n.End(), "", fmt.Sprintf("%s is not used", s.code(n.Lhs[0]))}})
+			}
+		case *ast.RangeStmt:
+			add(blankRange(n, isUnused))
+		case *ast.DeclStmt:
+			add(dropDeclared(n, isUnused))
+		}
 	}
 	return likely, others
 }

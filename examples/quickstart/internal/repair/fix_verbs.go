@@ -11,19 +11,16 @@ import (
 // findVerbs replaces printf verbs that cannot print their argument by one
 // that can, in calls of what takes a format and is named as printf is.
 func findVerbs(s *source) (likely, others []proposal) {
-	for _, f := range s.files {
-		ast.Inspect(f, func(n ast.Node) bool {
-			call, ok := n.(*ast.CallExpr)
-			if !ok {
-				return true
+	for n := range s.nodes() {
+		call, ok := n.(*ast.CallExpr)
+		if !ok {
+			continue
+		}
+		if at := s.formatOf(call); at >= 0 && at < len(call.Args) && !call.Ellipsis.IsValid() {
+			if lit, ok := call.Args[at].(*ast.BasicLit); ok && lit.Kind == token.STRING {
+				likely = append(likely, s.matchVerbs(lit, call.Args[at+1:])...)
 			}
-			if at := s.formatOf(call); at >= 0 && at < len(call.Args) && !call.Ellipsis.IsValid() {
-				if lit, ok := call.Args[at].(*ast.BasicLit); ok && lit.Kind == token.STRING {
-					likely = append(likely, s.matchVerbs(lit, call.Args[at+1:])...)
-				}
-			}
-			return true
-		})
+		}
 	}
 	return likely, nil
 }

@@ -13,6 +13,7 @@ import (
 	"go/token"
 	"go/types"
 	"io"
+	"iter"
 	"maps"
 	"os"
 	"path/filepath"
@@ -94,18 +95,15 @@ func parseFiles(ctx context.Context, dir string, text map[string][]byte) (*sourc
 
 func (s *source) typeCheck(ctx context.Context) error {
 	var paths []string
-	for _, f := range s.files {
-		for _, spec := range f.Imports {
-			paths = append(paths, strings.Trim(spec.Path.Value, "\"`"))
-		}
-		ast.Inspect(f, func(n ast.Node) bool { // what of several packages findImports chooses from
-			if sel, ok := n.(*ast.SelectorExpr); ok {
-				if q, ok := sel.X.(*ast.Ident); ok && len(standardPackages[q.Name]) > 1 {
-					paths = append(paths, standardPackages[q.Name]...)
-				}
+	for n := range s.nodes() {
+		switch n := n.(type) {
+		case *ast.ImportSpec:
+			paths = append(paths, strings.Trim(n.Path.Value, "\"`"))
+		case *ast.SelectorExpr: // what of several packages findImports chooses from
+			if q, ok := n.X.(*ast.Ident); ok && len(standardPackages[q.Name]) > 1 {
+				paths = append(paths, standardPackages[q.Name]...)
 			}
-			return true
-		})
+		}
 	}
 	if err := exports.need(ctx, s.dir, paths...); err != nil {
 		return err
@@ -128,6 +126,19 @@ func (s *source) typeCheck(ctx context.Context) error {
 	// The error repeats the first of s.errs.
 	s.pkg, _ = conf.Check(s.files[0].Name.Name, s.fset, s.files, s.info)
 	return nil
+}
+
+// nodes yields what the package is made of, each node before its children.
+func (s *source) nodes() iter.Seq[ast.Node] {
+	return func(yield func(ast.Node) bool) {
+		for _, f := range s.files {
+			for n := range ast.Preorder(f) {
+				if !yield(n) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // typeOf returns the type of an expression, nil when it has no valid one.
