@@ -93,31 +93,29 @@ func (s *source) tells(x ast.Expr, body *ast.BlockStmt) bool {
 // looksInto reports whether a branch reads an element or a member of what is
 // written like x, before it assigns to it.
 func (s *source) looksInto(x string, body *ast.BlockStmt) bool {
-	found, assigned := false, false
-	ast.Inspect(body, func(n ast.Node) bool {
+	for n := range ast.Preorder(body) {
 		var of ast.Expr
 		switch n := n.(type) {
 		case *ast.AssignStmt:
-			for _, l := range n.Lhs {
-				assigned = assigned || s.code(l) == x
+			if slices.ContainsFunc(n.Lhs, func(l ast.Expr) bool { return s.code(l) == x }) {
+				return false
 			}
 		case *ast.StarExpr:
 			of = n.X
 		case *ast.IndexExpr:
-			of = n.X
-			if t := s.typeOf(of); t != nil && isMap(t) {
-				of = nil // reading a nil map is fine
+			if !isMap(s.typeOf(n.X)) { // reading a nil map is fine
+				of = n.X
 			}
 		case *ast.SelectorExpr:
-			of = n.X
-			if sel := s.info.Selections[n]; sel == nil || sel.Kind() != types.FieldVal {
-				of = nil // methods may take nil
+			if sel := s.info.Selections[n]; sel != nil && sel.Kind() == types.FieldVal { // methods may take nil
+				of = n.X
 			}
 		}
-		found = found || !assigned && of != nil && s.code(of) == x
-		return !found && !assigned
-	})
-	return found
+		if of != nil && s.code(of) == x {
+			return true
+		}
+	}
+	return false
 }
 
 // valueOf returns v for v, ok := … and the condition ok.

@@ -28,22 +28,20 @@ func findConversions(s *source) (likely, others []proposal) {
 	for _, f := range s.files {
 		var results []*types.Tuple // of the functions around the node
 		var walk func(ast.Node) bool
+		within := func(t types.Type, body *ast.BlockStmt) bool {
+			if sig, ok := t.(*types.Signature); ok && body != nil {
+				results = append(results, sig.Results())
+				ast.Inspect(body, walk)
+				results = results[:len(results)-1]
+			}
+			return false
+		}
 		walk = func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.FuncDecl:
-				if sig, ok := s.info.Defs[n.Name].Type().(*types.Signature); ok && n.Body != nil {
-					results = append(results, sig.Results())
-					ast.Inspect(n.Body, walk)
-					results = results[:len(results)-1]
-				}
-				return false
+				return within(s.info.Defs[n.Name].Type(), n.Body)
 			case *ast.FuncLit:
-				if sig, ok := s.typeOf(n).(*types.Signature); ok {
-					results = append(results, sig.Results())
-					ast.Inspect(n.Body, walk)
-					results = results[:len(results)-1]
-				}
-				return false
+				return within(s.typeOf(n), n.Body)
 			case *ast.BinaryExpr:
 				best, other := s.matchOperands(n.X, n.Y, n.Op)
 				likely, others = append(likely, best...), append(others, other...)
@@ -155,14 +153,6 @@ func (s *source) fitElements(n ast.Node, fit func(ast.Expr, types.Type)) {
 	}
 }
 
-// under is the underlying type of t, nil for none.
-func under(t types.Type) types.Type {
-	if t == nil {
-		return nil
-	}
-	return t.Underlying()
-}
-
 // fitArguments fits the arguments of a call to its parameters.
 func (s *source) fitArguments(call *ast.CallExpr, fit func(ast.Expr, types.Type)) {
 	if s.objectOf(call.Fun) == types.Universe.Lookup("append") && !call.Ellipsis.IsValid() {
@@ -221,20 +211,17 @@ func (s *source) isFree(e ast.Expr) bool {
 	if s.info.Types[e].Value == nil {
 		return false
 	}
-	typed := false
-	ast.Inspect(e, func(n ast.Node) bool {
+	for n := range ast.Preorder(e) {
 		switch n := n.(type) {
 		case *ast.CallExpr: // a conversion, or len of an array
-			typed = true
+			return false
 		case *ast.Ident:
-			if c, ok := s.info.Uses[n].(*types.Const); ok {
-				b, ok := c.Type().(*types.Basic)
-				typed = typed || !ok || b.Info()&types.IsUntyped == 0
+			if c, ok := s.info.Uses[n].(*types.Const); ok && basic(c.Type())&types.IsUntyped == 0 {
+				return false
 			}
 		}
-		return !typed
-	})
-	return !typed
+	}
+	return true
 }
 
 // converts reports whether a conversion from one type to the other keeps the
@@ -249,22 +236,18 @@ func converts(from, to types.Type) bool {
 
 // isLetter reports whether t is the type of a byte or a rune.
 func isLetter(t types.Type) bool {
-	b, ok := t.Underlying().(*types.Basic)
+	b, ok := under(t).(*types.Basic)
 	return ok && (b.Kind() == types.Byte || b.Kind() == types.Rune)
 }
 
-func isString(t types.Type) bool {
-	b, ok := t.Underlying().(*types.Basic)
-	return ok && b.Kind() == types.String
-}
+func isString(t types.Type) bool { return basic(t)&(types.IsString|types.IsUntyped) == types.IsString }
 
 func isNumber(t types.Type) bool {
-	b, ok := t.Underlying().(*types.Basic)
-	return ok && b.Info()&(types.IsInteger|types.IsFloat) != 0 && b.Info()&types.IsUntyped == 0
+	return basic(t)&(types.IsInteger|types.IsFloat) != 0 && basic(t)&types.IsUntyped == 0
 }
 
 func isText(t types.Type) bool {
-	u, ok := t.Underlying().(*types.Slice)
+	u, ok := under(t).(*types.Slice)
 	return ok && isLetter(u.Elem()) || isString(t)
 }
 

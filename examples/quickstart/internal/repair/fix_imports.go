@@ -14,10 +14,10 @@ func findImports(s *source) (likely, others []proposal) {
 	for _, f := range s.files {
 		members := map[string][]string{} // by qualifier
 		var order []string
-		ast.Inspect(f, func(n ast.Node) bool {
+		for n := range ast.Preorder(f) {
 			sel, ok := n.(*ast.SelectorExpr)
 			if !ok {
-				return true
+				continue
 			}
 			if q, ok := sel.X.(*ast.Ident); ok && len(standardPackages[q.Name]) > 0 && !s.resolves(q) {
 				if members[q.Name] == nil {
@@ -25,8 +25,7 @@ func findImports(s *source) (likely, others []proposal) {
 				}
 				members[q.Name] = append(members[q.Name], sel.Sel.Name)
 			}
-			return true
-		})
+		}
 		for _, name := range order {
 			paths := standardPackages[name]
 			lacks := func(path string) (n int) {

@@ -18,7 +18,7 @@ func findMaps(s *source) (likely, others []proposal) {
 		for _, d := range f.Decls {
 			here := map[types.Object]bool{} // assigned in this function
 			s.assignments(d, nil, here)
-			ast.Inspect(d, func(n ast.Node) bool {
+			for n := range ast.Preorder(d) {
 				var p proposal
 				switch n := n.(type) {
 				case *ast.ValueSpec:
@@ -38,8 +38,7 @@ func findMaps(s *source) (likely, others []proposal) {
 						others = append(others, s.makeBefore(stmt)...)
 					}
 				}
-				return true
-			})
+			}
 		}
 	}
 	return likely, others
@@ -62,7 +61,7 @@ func (s *source) onTrace(stmt ast.Stmt) bool {
 // renames reports whether a statement gives a map another name.
 func (s *source) renames(stmt ast.Stmt) bool {
 	a, ok := stmt.(*ast.AssignStmt)
-	if !ok || len(a.Rhs) != 1 || s.typeOf(a.Rhs[0]) == nil {
+	if !ok || len(a.Rhs) != 1 {
 		return false
 	}
 	_, isCall := a.Rhs[0].(*ast.CallExpr)
@@ -71,14 +70,13 @@ func (s *source) renames(stmt ast.Stmt) bool {
 
 // makeFirst makes the parameters and results of a function where it begins.
 func (s *source) makeFirst(fn *ast.FuncDecl) (ps []proposal) {
-	ast.Inspect(fn.Type, func(n ast.Node) bool {
-		if field, ok := n.(*ast.Field); ok && fn.Body != nil && s.typeOf(field.Type) != nil && isMap(s.typeOf(field.Type)) {
+	for n := range ast.Preorder(fn.Type) {
+		if field, ok := n.(*ast.Field); ok && fn.Body != nil && isMap(s.typeOf(field.Type)) {
 			for _, name := range field.Names {
 				ps = append(ps, s.makeNil(fn.Body.Lbrace+1, "\n", name))
 			}
 		}
-		return true
-	})
+	}
 	return ps
 }
 
@@ -97,7 +95,7 @@ func (s *source) makeBefore(stmt ast.Stmt) (ps []proposal) {
 			return false
 		case *ast.Ident, *ast.SelectorExpr, *ast.IndexExpr:
 			e := n.(ast.Expr)
-			if t, m := s.typeOf(e), s.code(e); t != nil && isMap(t) && !s.info.Types[e].IsType() && !seen[m] {
+			if m := s.code(e); isMap(s.typeOf(e)) && !s.info.Types[e].IsType() && !seen[m] {
 				seen[m] = true
 				ps = append(ps, s.makeNil(stmt.Pos(), "", e))
 			}
@@ -126,11 +124,11 @@ func (s *source) assignments(n ast.Node, written, assigned map[types.Object]bool
 			assigned[s.objectOf(e)] = true
 			return
 		}
-		if t := s.typeOf(ix.X); t != nil && isMap(t) && written != nil {
+		if isMap(s.typeOf(ix.X)) && written != nil {
 			written[s.objectOf(ix.X)] = true
 		}
 	}
-	ast.Inspect(n, func(n ast.Node) bool {
+	for n := range ast.Preorder(n) {
 		switch n := n.(type) {
 		case *ast.AssignStmt:
 			for _, l := range n.Lhs {
@@ -139,8 +137,7 @@ func (s *source) assignments(n ast.Node, written, assigned map[types.Object]bool
 		case *ast.IncDecStmt:
 			mark(n.X)
 		}
-		return true
-	})
+	}
 }
 
 // objectOf returns the variable or field that an expression denotes.
@@ -161,22 +158,17 @@ func (s *source) makeVariable(spec *ast.ValueSpec, written, assigned map[types.O
 	if o := s.info.Defs[spec.Names[0]]; !written[o] || assigned[o] {
 		return nil
 	}
-	text := fmt.Sprintf(" = make(%s)", s.code(spec.Type))
+	text, why := fmt.Sprintf("= make(%s)", s.code(spec.Type)), fmt.Sprintf("make the map %s", spec.Names[0].Name)
 	if t, ok := spec.Type.(*ast.MapType); ok {
-		why := fmt.Sprintf("make the map %s", spec.Names[0].Name)
-		return proposal{{t.Pos(), t.End(), text[1:], why}}
+		return proposal{{t.Pos(), t.End(), text, why}}
 	}
-	return proposal{{spec.End(), spec.End(), text, fmt.Sprintf("make the map %s", spec.Names[0].Name)}}
+	return proposal{{spec.End(), spec.End(), " " + text, why}}
 }
 
 // makeFields makes the maps that a literal leaves out, unless they are assigned
 // here, in the function around it.
 func (s *source) makeFields(lit *ast.CompositeLit, written, here map[types.Object]bool) proposal {
-	t := s.typeOf(lit)
-	if t == nil {
-		return nil
-	}
-	st, ok := t.Underlying().(*types.Struct)
+	st, ok := under(s.typeOf(lit)).(*types.Struct)
 	if !ok {
 		return nil
 	}
@@ -199,8 +191,8 @@ func (s *source) makeFields(lit *ast.CompositeLit, written, here map[types.Objec
 		at := lit.Lbrace + 1
 		if len(lit.Elts) > 0 {
 			at = lit.Elts[len(lit.Elts)-1].End()
-			text = ", " + text
-		} else if len(edits) > 0 {
+		}
+		if len(lit.Elts)+len(edits) > 0 {
 			text = ", " + text
 		}
 		edits = append(edits, edit{at, at, text, fmt.Sprintf("make the map %s", v.Name())})
@@ -209,6 +201,6 @@ func (s *source) makeFields(lit *ast.CompositeLit, written, here map[types.Objec
 }
 
 func isMap(t types.Type) bool {
-	_, ok := t.Underlying().(*types.Map)
+	_, ok := under(t).(*types.Map)
 	return ok
 }

@@ -100,11 +100,7 @@ func (s *source) labels(fn *ast.FuncDecl, marked map[*ast.Ident]bool, correct fu
 // literalKeys marks the keys of a struct literal, which no scope resolves,
 // and corrects those that are no field.
 func (s *source) literalKeys(lit *ast.CompositeLit, keys map[*ast.Ident]bool, correct func(*ast.Ident, []string)) {
-	t := s.typeOf(lit)
-	if t == nil {
-		return
-	}
-	st, ok := t.Underlying().(*types.Struct)
+	st, ok := under(s.typeOf(lit)).(*types.Struct)
 	if !ok {
 		return
 	}

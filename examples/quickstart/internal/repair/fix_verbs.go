@@ -111,21 +111,23 @@ func printsWithin(verb byte, t types.Type, depth int) bool {
 	case *types.Map:
 		return printsWithin(verb, u.Key(), depth-1) && printsWithin(verb, u.Elem(), depth-1)
 	}
-	b, ok := t.Underlying().(*types.Basic)
-	if !ok {
-		return true
+	verbs := verbsOf(t)
+	return verbs == "" || strings.IndexByte(verbs, verb) >= 0
+}
+
+// verbsOf lists the verbs for a basic type, the usual one first; "" for others.
+func verbsOf(t types.Type) string {
+	switch b := basic(t); {
+	case b&types.IsInteger != 0:
+		return "dboOxXcqU"
+	case b&types.IsFloat != 0:
+		return "gfeEGxXb"
+	case b&types.IsString != 0:
+		return "sqxX"
+	case b&types.IsBoolean != 0:
+		return "t"
 	}
-	switch {
-	case b.Info()&types.IsInteger != 0:
-		return strings.IndexByte("dboOxXcqU", verb) >= 0
-	case b.Info()&types.IsFloat != 0:
-		return strings.IndexByte("feEgGxXb", verb) >= 0
-	case b.Info()&types.IsString != 0:
-		return strings.IndexByte("sqxX", verb) >= 0
-	case b.Info()&types.IsBoolean != 0:
-		return verb == 't'
-	}
-	return true
+	return ""
 }
 
 // bestVerb is the verb one would write for a type, in the place of another.
@@ -136,19 +138,7 @@ func bestVerb(t types.Type, old byte) byte {
 	if hasMethod(t, "Error") || hasMethod(t, "String") {
 		return 's'
 	}
-	if b, ok := t.Underlying().(*types.Basic); ok {
-		switch {
-		case b.Info()&types.IsInteger != 0:
-			return 'd'
-		case b.Info()&types.IsFloat != 0:
-			return 'g'
-		case b.Info()&types.IsString != 0:
-			return 's'
-		case b.Info()&types.IsBoolean != 0:
-			return 't'
-		}
-	}
-	return 'v'
+	return (verbsOf(t) + "v")[0]
 }
 
 // hasMethod reports whether values of t have a method of that name.

@@ -1,6 +1,7 @@
 package repair
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -53,10 +54,7 @@ func (f Fixer) Apply(ctx context.Context, dir string, d Diagnosis) (Outcome, err
 	if err == nil && found != nil {
 		return Outcome{true, found.why, r.tried}, nil
 	}
-	if e := overwrite(r.disk, was); err == nil {
-		err = e
-	}
-	if err != nil {
+	if err = cmp.Or(err, overwrite(r.disk, was)); err != nil {
 		err = fmt.Errorf("%s: %w", f.Name, err)
 	}
 	return Outcome{Tried: r.tried}, err

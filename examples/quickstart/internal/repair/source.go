@@ -150,6 +150,22 @@ func (s *source) typeOf(e ast.Expr) types.Type {
 	return t
 }
 
+// under is the underlying type of t, nil for none.
+func under(t types.Type) types.Type {
+	if t == nil {
+		return nil
+	}
+	return t.Underlying()
+}
+
+// basic says what sort of basic type lies under t; 0 if none does.
+func basic(t types.Type) types.BasicInfo {
+	if b, ok := under(t).(*types.Basic); ok {
+		return b.Info()
+	}
+	return 0
+}
+
 // typeString writes t as it is written inside the package.
 func (s *source) typeString(t types.Type) string {
 	return types.TypeString(t, func(p *types.Package) string {
