@@ -108,13 +108,8 @@ func (c *crew) strangers(ctx context.Context, situation string, looks int) (name
 	return names, nil
 }
 
-// idle returns the strangers who need not be asked.
-func (c *crew) idle(ctx context.Context, situation string) ([]string, error) {
-	return c.strangers(ctx, situation, enough)
-}
-
 // Score implements rank.Policy: strangers come after those who may know the step,
-// the idle last.
+// those who have looked often enough last.
 func (c *crew) Score(ctx context.Context, at rank.Situation, cs []rank.Candidate) ([]rank.Scored, error) {
 	order, err := c.Policy.Score(ctx, at, cs)
 	for _, looks := range [...]int{1, enough} {

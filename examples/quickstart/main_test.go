@@ -199,7 +199,7 @@ func TestGivesUpSoonerWhatNoWorkerCanRepair(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, ses.Objectives, ses.Delivered, text.String())
 
-	hard, err := repair.Load(os.DirFS("testdata/hard"))
+	hard, err := repair.Load(os.DirFS("testdata/hard"), "*.txtar")
 	require.NoError(t, err)
 	var attempts []int
 	for i := range enough + 1 {

@@ -12,15 +12,6 @@ import (
 	"github.com/arc-learn/arc/examples/quickstart/internal/repair"
 )
 
-// subFS is fs.Sub for a directory that is known to be there.
-func subFS(f fs.FS, dir string) fs.FS {
-	sub, err := fs.Sub(f, dir)
-	if err != nil {
-		panic(err) // dir is a constant
-	}
-	return sub
-}
-
 // repairPackage repairs the user's package in a copy of its module.
 func (s *shop) repairPackage(ctx context.Context) error {
 	dir := s.config.pkg

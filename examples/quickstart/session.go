@@ -14,7 +14,6 @@ import (
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/examples/quickstart/internal/repair"
 	"github.com/arc-learn/arc/memory"
-	"github.com/arc-learn/arc/rank"
 	"github.com/arc-learn/arc/reason"
 )
 
@@ -57,7 +56,7 @@ type repaired struct {
 	Reason        string   `json:"reason,omitempty"` // why it is blocked
 	Edited        []string `json:"edited,omitempty"` // who edited it, in vain
 	Looked        []string `json:"looked,omitempty"` // who found no edit to make
-	Spared        []string `json:"spared,omitempty"` // who was not asked, see crew.idle
+	Spared        []string `json:"spared,omitempty"` // who was not asked, see crew.strangers
 	Seconds       float64  `json:"seconds"`
 }
 
@@ -161,7 +160,7 @@ func (s *shop) repairCorpus(ctx context.Context) error {
 // seed.
 func sessionsOf(c config) ([2][]repair.Package, error) {
 	var sessions [2][]repair.Package
-	all, err := repair.Load(subFS(corpus, "testdata"))
+	all, err := repair.Load(corpus, "testdata/*.txtar")
 	if err != nil {
 		return sessions, err
 	}
@@ -222,7 +221,7 @@ func (s *shop) repair(ctx context.Context, ses *session, j job) error {
 		Session:   s.stamp + "/" + ses.Name,
 	}
 	p := repaired{Name: j.name, Situation: o.Situation}
-	if p.Spared, err = s.crew.idle(ctx, o.Situation); err != nil {
+	if p.Spared, err = s.crew.strangers(ctx, o.Situation, enough); err != nil {
 		return err
 	}
 	o.Attempts = len(repair.Fixers()) - len(p.Spared)
@@ -299,14 +298,8 @@ func (s *shop) finish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.result.Ranking = rankedOf(order)
-	return nil
-}
-
-func rankedOf(order []rank.Scored) []ranked {
-	out := make([]ranked, len(order))
-	for i, o := range order {
-		out[i] = ranked{o.Candidate.Name, o.Score, o.Parts.Draw, o.Samples, o.Reason()}
+	for _, o := range order {
+		s.result.Ranking = append(s.result.Ranking, ranked{o.Candidate.Name, o.Score, o.Parts.Draw, o.Samples, o.Reason()})
 	}
-	return out
+	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -22,11 +23,11 @@ type Package struct {
 	files   []txtar.File
 }
 
-// Load reads every *.txtar file at the root of fsys, in order of name. The
+// Load reads the archives of fsys whose names match the pattern, in their order. The
 // comment of an archive is a line about the package, then "family:" and
 // "session:" lines.
-func Load(fsys fs.FS) ([]Package, error) {
-	names, err := fs.Glob(fsys, "*.txtar")
+func Load(fsys fs.FS, pattern string) ([]Package, error) {
+	names, err := fs.Glob(fsys, pattern)
 	if err != nil {
 		return nil, err
 	}
@@ -36,7 +37,7 @@ func Load(fsys fs.FS) ([]Package, error) {
 		if err != nil {
 			return nil, err
 		}
-		p, err := parsePackage(strings.TrimSuffix(name, ".txtar"), txtar.Parse(data))
+		p, err := parsePackage(strings.TrimSuffix(path.Base(name), ".txtar"), txtar.Parse(data))
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
@@ -81,10 +82,6 @@ func (p Package) Unpack(dir string) error {
 			return err
 		}
 	}
-	return writeModule(dir, "example.com/"+p.Name)
-}
-
-// writeModule gives dir a go.mod.
-func writeModule(dir, path string) error {
-	return os.WriteFile(filepath.Join(dir, "go.mod"), []byte("module "+path+"\n\ngo 1.26\n"), 0o644)
+	mod := fmt.Appendf(nil, "module example.com/%s\n\ngo 1.26\n", p.Name)
+	return os.WriteFile(filepath.Join(dir, "go.mod"), mod, 0o644)
 }

@@ -27,7 +27,7 @@ var intended = map[string]string{
 
 func corpus(t *testing.T) []repair.Package {
 	t.Helper()
-	ps, err := repair.Load(os.DirFS("../../testdata"))
+	ps, err := repair.Load(os.DirFS("../../testdata"), "*.txtar")
 	require.NoError(t, err)
 	return ps
 }
@@ -136,7 +136,7 @@ func TestOneFixerRepairsEachPackage(t *testing.T) {
 
 func TestPackageThatNoFixerRepairs(t *testing.T) {
 	t.Parallel()
-	ps, err := repair.Load(os.DirFS("../../testdata/hard"))
+	ps, err := repair.Load(os.DirFS("../../testdata/hard"), "*.txtar")
 	require.NoError(t, err)
 	require.NotEmpty(t, ps)
 	for _, p := range ps {
@@ -158,11 +158,11 @@ func TestLoadRefusesWhatIsNoPackage(t *testing.T) {
 		"no files":   "About.\nfamily: x\n",
 		"no session": "About.\nfamily: x\nsession: one\n-- a.go --\npackage a\n",
 	} {
-		_, err := repair.Load(os.DirFS(unpack(t, map[string]string{"a.txtar": text})))
+		_, err := repair.Load(os.DirFS(unpack(t, map[string]string{"a.txtar": text})), "*.txtar")
 		require.ErrorContains(t, err, "a.txtar", name)
 	}
 	escapes := unpack(t, map[string]string{"a.txtar": "family: x\n-- ../a.go --\npackage a\n"})
-	ps, err := repair.Load(os.DirFS(escapes))
+	ps, err := repair.Load(os.DirFS(escapes), "*.txtar")
 	require.NoError(t, err)
 	require.ErrorContains(t, ps[0].Unpack(t.TempDir()), "leaves the directory")
 }
