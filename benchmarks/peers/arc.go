@@ -21,7 +21,7 @@ type arcEngine struct {
 	space memory.Space
 
 	opened              float64 // seconds that opening store and bank took
-	storeHeap, bankHeap float64 // bytes, if open measured them
+	storeHeap, bankHeap float64 // bytes
 }
 
 func (e *arcEngine) name() string { return "arc" }
@@ -41,7 +41,7 @@ func draft(i int, d *doc) memory.Draft {
 // build writes all memories, durably, and opens them again.
 func (e *arcEngine) build(ctx context.Context, dir string, docs []doc) error {
 	e.dir = filepath.Join(dir, "store")
-	if err := e.open(ctx, false); err != nil {
+	if err := e.open(ctx); err != nil {
 		return err
 	}
 	drafts := make([]memory.Draft, 0, 1000)
@@ -57,35 +57,29 @@ func (e *arcEngine) build(ctx context.Context, dir string, docs []doc) error {
 	return nil
 }
 
-// reopen closes the engine, opens it again and measures that.
+// reopen closes the engine and opens it again.
 func (e *arcEngine) reopen(ctx context.Context) error {
 	if err := e.close(); err != nil {
 		return err
 	}
-	return e.open(ctx, true)
+	return e.open(ctx)
 }
 
-func (e *arcEngine) open(ctx context.Context, measure bool) (err error) {
-	var before, between float64
-	if measure {
-		before = heap()
-	}
+// open opens store and bank, and measures that.
+func (e *arcEngine) open(ctx context.Context) (err error) {
+	before := heap()
 	start := time.Now()
 	if e.st, err = badger.Open(e.dir, nil); err != nil {
 		return err
 	}
 	e.opened = time.Since(start).Seconds()
-	if measure {
-		between = heap()
-	}
+	between := heap()
 	start = time.Now()
 	if e.bank, err = memory.Open(ctx, e.st, nil); err != nil {
 		return err
 	}
 	e.opened += time.Since(start).Seconds()
-	if measure {
-		e.storeHeap, e.bankHeap = between-before, heap()-between
-	}
+	e.storeHeap, e.bankHeap = between-before, heap()-between
 	e.space = e.bank.In("bench")
 	return nil
 }

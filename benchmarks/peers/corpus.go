@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -170,31 +171,13 @@ func addVectors(docs []doc, seed uint64) [][]float32 {
 
 // nearest returns the k memories nearest to v, exactly.
 func nearest(docs []doc, v []float32, k int) []int {
-	type scored struct {
-		i   int
-		dot float32
-	}
-	var best []scored
+	dots, order := make([]float32, len(docs)), make([]int, len(docs))
 	for i := range docs {
-		var dot float32
+		order[i] = i
 		for j, x := range docs[i].vector {
-			dot += x * v[j]
+			dots[i] += x * v[j]
 		}
-		if len(best) == k && dot <= best[k-1].dot {
-			continue
-		}
-		at, _ := slices.BinarySearchFunc(best, dot, func(s scored, d float32) int {
-			if s.dot > d {
-				return -1
-			}
-			return 1
-		})
-		best = slices.Insert(best, at, scored{i, dot})
-		best = best[:min(k, len(best))]
 	}
-	out := make([]int, len(best))
-	for i, s := range best {
-		out[i] = s.i
-	}
-	return out
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(dots[b], dots[a]) })
+	return order[:min(k, len(order))]
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -97,9 +96,4 @@ func usage(dir string) (sum float64) {
 		return nil
 	})
 	return sum
-}
-
-// subdir makes a fresh directory below dir.
-func subdir(dir, name string) (string, error) {
-	return os.MkdirTemp(dir, name)
 }

@@ -286,7 +286,7 @@ type peerRanker struct {
 }
 
 func (b *bench) newPeerRanker(ctx context.Context, c *conversation, e engine) (ranker, error) {
-	dir, err := subdir(b.dir, filepath.Base(e.name()))
+	dir, err := os.MkdirTemp(b.dir, filepath.Base(e.name()))
 	if err != nil {
 		return nil, err
 	}

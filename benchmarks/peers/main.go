@@ -11,7 +11,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -20,7 +19,6 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -105,11 +103,4 @@ func versions() map[string]string {
 		}
 	}
 	return v
-}
-
-// sortHits sorts by falling score and then by document.
-func sortHits(hits []hit, score map[int]float64) {
-	slices.SortFunc(hits, func(a, b hit) int {
-		return cmp.Or(cmp.Compare(score[b.doc], score[a.doc]), cmp.Compare(a.doc, b.doc))
-	})
 }

@@ -48,7 +48,6 @@ func texts(qs []string) []query {
 
 // words compares the engines on queries of words over n memories.
 func (b *bench) words(ctx context.Context, n int, peers bool) error {
-	docs := corpus(b.z, n, 1, false)
 	engines := []engine{&arcEngine{}}
 	if peers {
 		engines = append(engines, &bleveEngine{label: "bleve"}, &blugeEngine{})
@@ -56,27 +55,18 @@ func (b *bench) words(ctx context.Context, n int, peers bool) error {
 			engines = append(engines, e)
 		}
 	}
-	sets := []set{
-		{name: "content", queries: texts(questions(b.z, docs, 1, true))},
-		{name: "all", queries: texts(questions(b.z, docs, 1, false))},
-	}
-	if err := b.compare(ctx, "words", engines, docs, sets); err != nil {
+	if err := b.compare(ctx, "words", engines, corpus(b.z, n, 1, false), "content", "all"); err != nil {
 		return err
 	}
-	return b.threads(ctx, n)
+	// arc alone, where memories belong to threads of 20 and have actors.
+	return b.compare(ctx, "threads", []engine{&arcEngine{}}, corpus(b.z, n, 1, true), "threads", "threads, all")
 }
 
-// threads measures arc where memories belong to threads of 20 and have actors.
-func (b *bench) threads(ctx context.Context, n int) error {
-	docs := corpus(b.z, n, 1, true)
-	return b.compare(ctx, "threads", []engine{&arcEngine{}}, docs, []set{
-		{name: "threads", queries: texts(questions(b.z, docs, 1, true))},
-		{name: "threads, all", queries: texts(questions(b.z, docs, 1, false))},
-	})
-}
-
-// compare builds the engines and runs the sets on them by turns.
-func (b *bench) compare(ctx context.Context, kind string, engines []engine, docs []doc, sets []set) (err error) {
+// compare builds the engines, and asks them by turns for words of content and for
+// words of all kinds: two sets of these names.
+func (b *bench) compare(
+	ctx context.Context, kind string, engines []engine, docs []doc, content, all string,
+) (err error) {
 	for _, e := range engines {
 		if err := b.index(ctx, kind, e, docs); err != nil {
 			return fmt.Errorf("%s: %w", e.name(), err)
@@ -86,6 +76,10 @@ func (b *bench) compare(ctx context.Context, kind string, engines []engine, docs
 	searchers := make([]searcher, len(engines))
 	for i, e := range engines {
 		searchers[i] = e
+	}
+	sets := []set{
+		{name: content, queries: texts(questions(b.z, docs, 1, true))},
+		{name: all, queries: texts(questions(b.z, docs, 1, false))},
 	}
 	for _, s := range sets {
 		if err := b.measure(ctx, searchers, len(docs), s); err != nil {
@@ -143,7 +137,7 @@ func exact(recall float64) string {
 
 // index builds one engine and measures what that takes.
 func (b *bench) index(ctx context.Context, kind string, e engine, docs []doc) error {
-	dir, err := subdir(b.dir, "index")
+	dir, err := os.MkdirTemp(b.dir, "index")
 	if err != nil {
 		return err
 	}

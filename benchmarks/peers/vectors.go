@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,6 +61,8 @@ func fuse(k int, lists ...[]hit) []hit {
 			score[h.doc] += 1 / float64(60+i+1)
 		}
 	}
-	sortHits(all, score)
+	slices.SortFunc(all, func(a, b hit) int {
+		return cmp.Or(cmp.Compare(score[b.doc], score[a.doc]), cmp.Compare(a.doc, b.doc))
+	})
 	return all[:min(k, len(all))]
 }

@@ -86,12 +86,12 @@ func share(writers, ops int, op func(i int) error) (times []float64, seconds flo
 
 // writers opens arc, plain Badger with synced writes, and a bare file.
 func (b *bench) writers(ctx context.Context) ([]writer, error) {
-	dir, err := subdir(b.dir, "write")
+	dir, err := os.MkdirTemp(b.dir, "write")
 	if err != nil {
 		return nil, err
 	}
 	a := &arcEngine{dir: filepath.Join(dir, "arc")}
-	if err := a.open(ctx, false); err != nil {
+	if err := a.open(ctx); err != nil {
 		return nil, err
 	}
 	db, err := badger.Open(badger.DefaultOptions(filepath.Join(dir, "badger")).WithSyncWrites(true).WithLogger(nil))
@@ -124,7 +124,7 @@ func (b *bench) writers(ctx context.Context) ([]writer, error) {
 
 // feedback measures Feedback on 8 memories, not synced.
 func (b *bench) feedback(ctx context.Context, docs []doc) (err error) {
-	dir, err := subdir(b.dir, "feedback")
+	dir, err := os.MkdirTemp(b.dir, "feedback")
 	if err != nil {
 		return err
 	}
