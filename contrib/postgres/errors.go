@@ -30,8 +30,7 @@ func (s *Store) retry(ctx context.Context, fn func(ctx context.Context) error) e
 		if err == nil {
 			return nil
 		}
-		var more again
-		if !errors.As(err, &more) {
+		if _, more := errors.AsType[again](err); !more {
 			return err
 		}
 		pause(patient, wait/2+rand.N(wait))
@@ -109,9 +108,12 @@ func connectError(err error) error {
 	return again{fmt.Errorf("no connection: %v", err)} // may be of a context, but not the caller's
 }
 
-// readError says the same of a read: all that the server did not refuse may be read
-// once more.
+// readError says the same of a read, and nothing of none: all that the server did not
+// refuse may be read once more.
 func readError(err error) error {
+	if err == nil {
+		return nil
+	}
 	for _, ours := range []error{store.ErrDamaged, store.ErrForeign, store.ErrNewer} {
 		if errors.Is(err, ours) {
 			return err

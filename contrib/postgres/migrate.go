@@ -36,10 +36,7 @@ func (s *Store) migrate(ctx context.Context) error {
 		if err == nil {
 			err = s.pool.QueryRow(ctx, s.stmts.channel).Scan(&s.channel)
 		}
-		if err != nil {
-			return readError(err)
-		}
-		return nil
+		return readError(err)
 	})
 }
 

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -126,9 +127,8 @@ func (sc *scan) further(ctx context.Context) (page []store.Entry, more bool, err
 		}
 		if err != nil {
 			sc.close()
-			return readError(err)
 		}
-		return nil
+		return readError(err)
 	})
 	if err != nil {
 		return nil, false, fmt.Errorf("scan: %w", err)
@@ -205,7 +205,7 @@ func (sc *scan) close() {
 func behind(prefix []byte) []byte {
 	for n := len(prefix); n > 0; n-- {
 		if prefix[n-1] < 0xff {
-			next := append([]byte(nil), prefix[:n]...)
+			next := bytes.Clone(prefix[:n])
 			next[n-1]++
 			return next
 		}

@@ -99,10 +99,7 @@ func (w *watch) existing(ctx context.Context, after store.Revision) (now []store
 			}
 			return nil
 		})
-		if err != nil {
-			return readError(err)
-		}
-		return nil
+		return readError(err)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("watch: %w", err)
@@ -208,10 +205,8 @@ func (s *Store) Purge(ctx context.Context) error {
 		return err
 	}
 	err := s.reading(ctx, func(ctx context.Context) error {
-		if _, err := s.pool.Exec(ctx, s.stmts.purge); err != nil {
-			return readError(err)
-		}
-		return nil
+		_, err := s.pool.Exec(ctx, s.stmts.purge)
+		return readError(err)
 	})
 	if err != nil {
 		return fmt.Errorf("purge: %w", err)
