@@ -10,8 +10,6 @@ import (
 	"io"
 	"io/fs"
 	"math"
-	"slices"
-	"unicode/utf8"
 
 	"github.com/arc-learn/arc/store"
 )
@@ -266,14 +264,3 @@ func cut(s string, n int) string {
 	}
 	return s
 }
-
-// median returns the middle of the numbers, which it sorts.
-func median(xs []int) int {
-	if len(xs) == 0 {
-		return 1
-	}
-	slices.Sort(xs)
-	return max(1, (xs[(len(xs)-1)/2]+xs[len(xs)/2])/2)
-}
-
-func runes(s string) int { return utf8.RuneCountInString(s) }

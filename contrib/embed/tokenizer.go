@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"unicode/utf8"
 )
 
@@ -139,13 +140,17 @@ func (t *tokenizer) maxID() int32 {
 	return most
 }
 
-// medianLength returns the median length of a token, in characters.
+// medianLength returns the median length of a token, in characters; at least 1.
 func (t *tokenizer) medianLength() int {
+	if len(t.vocab) == 0 {
+		return 1
+	}
 	lengths := make([]int, 0, len(t.vocab))
 	for token := range t.vocab {
-		lengths = append(lengths, runes(token))
+		lengths = append(lengths, utf8.RuneCountInString(token))
 	}
-	return median(lengths)
+	slices.Sort(lengths)
+	return max(1, (lengths[(len(lengths)-1)/2]+lengths[len(lengths)/2])/2)
 }
 
 // append appends the tokens of s. It leaves unknown ones out.
@@ -153,13 +158,7 @@ func (t *tokenizer) append(ids []int32, s string) []int32 {
 	t.split(t.normalize(s), func(word string) {
 		ids = t.encode(t, ids, word)
 	})
-	known := ids[:0]
-	for _, id := range ids {
-		if id != t.unknown {
-			known = append(known, id)
-		}
-	}
-	return known
+	return slices.DeleteFunc(ids, func(id int32) bool { return id == t.unknown })
 }
 
 func (t *tokenizer) wordLevel(ids []int32, word string) []int32 {
@@ -172,7 +171,7 @@ func (t *tokenizer) wordLevel(ids []int32, word string) []int32 {
 // wordPiece takes the longest token that a word begins with, and so on with
 // the rest. A word that leaves a rest is unknown as a whole.
 func (t *tokenizer) wordPiece(ids []int32, word string) []int32 {
-	if runes(word) > t.maxWord {
+	if utf8.RuneCountInString(word) > t.maxWord {
 		return ids
 	}
 	before := len(ids)
@@ -243,8 +242,6 @@ func (t *tokenizer) unigram(ids []int32, word string) []int32 {
 			ids = append(ids, best[i].id)
 		}
 	}
-	for i, j := before, len(ids)-1; i < j; i, j = i+1, j-1 {
-		ids[i], ids[j] = ids[j], ids[i]
-	}
+	slices.Reverse(ids[before:])
 	return ids
 }
