@@ -1,6 +1,7 @@
 package dash
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -164,56 +165,56 @@ func memos(ids []memory.ID) (out []memo) {
 	return out
 }
 
+// wording is how a page says what has happened, and in which tone.
+var wording = map[arc.EventKind]struct{ label, tone string }{
+	arc.EventAssessed: {"Assessed", "warn"},
+	arc.EventPivot:    {"Pivot", "warn"},
+	arc.EventRecalled: {"Recalled", ""},
+	arc.EventFired:    {"A chunk fired", "work"},
+	arc.EventDecided:  {"Decided", "work"},
+	arc.EventRefused:  {"Decision refused", "bad"},
+	arc.EventExecuted: {"Executed", ""},
+	arc.EventVerified: {"Gate refused", "bad"},
+	arc.EventBlocked:  {"Given up", "bad"},
+	"learned":         {"Learned", "work"},
+	"delivered":       {"Goal reached", "good"},
+	"waiting":         {"Waits", "warn"},
+	"asked":           {"Asked", "warn"},
+	"subgoal":         {"Subgoal", ""},
+	"escalated":       {"A person is to be told", "warn"},
+}
+
 // told is an event as a step.
 func told(e *arc.Event) step {
-	s := step{At: e.At, Text: e.Text, Who: e.Worker, Memories: memos(e.IDs), Wall: e.Wall}
+	w := wording[e.Kind]
+	s := step{
+		At: e.At, Label: cmp.Or(w.label, string(e.Kind)), Tone: w.tone, Text: e.Text, Who: e.Worker,
+		Memories: memos(e.IDs), Wall: e.Wall,
+	}
 	switch e.Kind {
-	case arc.EventAssessed:
-		s.Label, s.Tone = "Assessed", "warn"
-	case arc.EventPivot:
-		s.Label, s.Tone = "Pivot", "warn"
 	case arc.EventRecalled:
-		s.Label, s.Text = "Recalled", memories(e.IDs)
+		s.Text = memories(e.IDs)
 		if len(e.IDs) == 0 {
 			s.Text = "nothing is known"
 		}
-	case arc.EventFired:
-		s.Label, s.Tone = "A chunk fired", "work"
-	case arc.EventDecided:
-		s.Label, s.Tone = "Decided", "work"
-	case arc.EventRefused:
-		s.Label, s.Tone = "Decision refused", "bad"
 	case arc.EventAttempt:
 		s.Label, s.Ranking = fmt.Sprintf("Attempt %d at task %d", e.Attempt, e.Task), e.Ranking
 	case arc.EventExecuted:
-		if s.Label = "Executed"; s.Text == string(act.Finished) {
+		if s.Text == string(act.Finished) {
 			s.Text = "" // the gates say more
 		}
 	case arc.EventVerified:
-		s.Label, s.Tone, s.Gate = "Gate refused", "bad", e.Gate
-		if e.Pass {
+		if s.Gate = e.Gate; e.Pass {
 			s.Label, s.Tone = "Gates passed", "good"
 		}
-	case arc.EventBlocked:
-		s.Label, s.Tone = "Given up", "bad"
 	case arc.EventFinished:
 		s.Label, s.Tone, s.Text = ended(arc.Status(e.Text), "")
 	case "learned":
-		if s.Label, s.Tone = "Learned", "work"; e.Text == "" { // nothing was rejected
+		if e.Text == "" { // nothing was rejected
 			s.Text = memories(e.IDs)
 		}
 	case "delivered":
-		s.Label, s.Tone, s.Text = "Goal reached", "good", e.Goal
-	case "waiting":
-		s.Label, s.Tone = "Waits", "warn"
-	case "asked":
-		s.Label, s.Tone = "Asked", "warn"
-	case "subgoal":
-		s.Label = "Subgoal"
-	case "escalated":
-		s.Label, s.Tone = "A person is to be told", "warn"
-	default:
-		s.Label = string(e.Kind)
+		s.Text = e.Goal
 	}
 	return s
 }
