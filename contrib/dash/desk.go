@@ -238,30 +238,26 @@ func said(word string) string {
 func (d *desk) render(w http.ResponseWriter, r *http.Request, code int, name string, s *sight) {
 	var out bytes.Buffer
 	page := d.pages[name]
-	err := page.ExecuteTemplate(&out, "live", s)
+	frame, err := "layout", page.ExecuteTemplate(&out, "live", s)
 	if err == nil && s.Renew != "" {
 		sum := sha256.Sum256(out.Bytes())
 		have := base64url(sum[:12])
 		q := r.URL.Query()
-		renews := r.Header.Get("HX-Request") != ""
-		if renews && q.Get("have") == have {
-			w.WriteHeader(http.StatusNoContent)
-			return
+		if r.Header.Get("HX-Request") != "" {
+			if q.Get("have") == have {
+				w.WriteHeader(http.StatusNoContent)
+				return
+			}
+			frame = "part"
 		}
 		q.Set("have", have)
 		q.Del("said")
 		s.Renew += "?" + q.Encode()
+	}
+	if err == nil {
 		s.Part = template.HTML(out.String()) // this package has just made it
 		out.Reset()
-		if renews {
-			err = page.ExecuteTemplate(&out, "part", s)
-		} else {
-			err = page.ExecuteTemplate(&out, "layout", s)
-		}
-	} else if err == nil {
-		s.Part = template.HTML(out.String()) // likewise
-		out.Reset()
-		err = page.ExecuteTemplate(&out, "layout", s)
+		err = page.ExecuteTemplate(&out, frame, s)
 	}
 	if err != nil {
 		d.logger.ErrorContext(r.Context(), "dash: page", "page", name, "error", err)
