@@ -1,6 +1,7 @@
 package dash
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"time"
@@ -36,7 +37,8 @@ func (d *desk) stream(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("X-Accel-Buffering", "no")
 	control := http.NewResponseController(w)
-	end := time.After(streamTime)
+	ctx, cancel := context.WithTimeout(r.Context(), streamTime)
+	defer cancel()
 	text := "event: changed\ndata: 1\n\n" // the first makes up for what happened before the stream
 	for {
 		_ = control.SetWriteDeadline(time.Now().Add(streamSend)) // a writer without deadlines does without
@@ -45,16 +47,12 @@ func (d *desk) stream(w http.ResponseWriter, r *http.Request) {
 		}
 		_ = control.SetWriteDeadline(time.Time{}) // HTTP/2 resets a stream whose deadline is over, idle or not
 		select {
-		case <-r.Context().Done():
-			return
-		case <-end:
+		case <-ctx.Done():
 			return
 		case <-time.After(streamRest):
 		}
 		select {
-		case <-r.Context().Done():
-			return
-		case <-end:
+		case <-ctx.Done():
 			return
 		case <-news:
 			text = "event: changed\ndata: 1\n\n"
