@@ -60,9 +60,8 @@ func (d *desk) fleet(q *ask) (any, error) {
 // rankPage says who would be tried, and why.
 type rankPage struct {
 	Skill, Situation string
-	Skills           []string // of the latest runs
-	Ranking          []rank.Scored
-	None             bool
+	Skills           []string      // of the latest runs
+	Ranking          []rank.Scored // empty: no worker can
 }
 
 func (d *desk) ranking(q *ask) (any, error) {
@@ -74,14 +73,13 @@ func (d *desk) ranking(q *ask) (any, error) {
 	if len(p.Skills) > 0 && !q.query.Has("skill") {
 		p.Skill = p.Skills[0]
 	}
-	ss, err := q.view.Rank(q.Context(), p.Situation, reason.Task{Skill: p.Skill})
+	p.Ranking, err = q.view.Rank(q.Context(), p.Situation, reason.Task{Skill: p.Skill})
 	switch {
 	case errors.Is(err, rank.ErrNoCandidate):
-		p.None, err = true, nil
+		p.Ranking, err = nil, nil
 	case errors.Is(err, rank.ErrSituation):
 		err = fmt.Errorf("%w: %w", errBad, err)
 	}
-	p.Ranking, p.None = ss, p.None || len(ss) == 0
 	return p, err
 }
 
