@@ -120,7 +120,7 @@ func New(agent *arc.Agent, opts *Options) (*Dash, error) {
 
 // Token is what lets people in: Options.Token, or the one that was drawn. With
 // Options.Who it is "".
-func (d *Dash) Token() string { return d.door.token }
+func (d *Dash) Token() string { return d.door.Token }
 
 // ServeHTTP serves a page, or takes what a person says on one.
 func (d *Dash) ServeHTTP(w http.ResponseWriter, r *http.Request) { d.handler.ServeHTTP(w, r) }

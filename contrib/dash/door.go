@@ -8,15 +8,12 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"log/slog"
 	"maps"
 	"net/http"
 	"net/url"
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/arc-learn/arc/memory"
 )
 
 const (
@@ -31,15 +28,9 @@ const (
 
 // door lets in who may see the pages.
 type door struct {
-	token  string
-	key    [sha256.Size]byte // signs passes
-	scopes []memory.Scope
-	who    func(*http.Request) (Viewer, error)
-	base   string
-	logger *slog.Logger
-	now    func() time.Time
-	cross  *http.CrossOriginProtection
-	secure bool
+	Options
+	key   [sha256.Size]byte // signs passes
+	cross *http.CrossOriginProtection
 
 	mu   sync.Mutex
 	left map[string]int64 // passes that were handed back, until they would have ended
@@ -53,14 +44,11 @@ type pass struct {
 }
 
 func newDoor(o *Options) *door {
-	d := &door{
-		token: o.Token, scopes: o.Scopes, who: o.Who, base: o.Base, logger: o.Logger, now: o.Now,
-		cross: http.NewCrossOriginProtection(), secure: o.Secure, left: map[string]int64{},
+	d := &door{Options: *o, cross: http.NewCrossOriginProtection(), left: map[string]int64{}}
+	if d.Token == "" && d.Who == nil {
+		d.Token = rand.Text()
 	}
-	if d.token == "" && d.who == nil {
-		d.token = rand.Text()
-	}
-	d.key = sha256.Sum256([]byte("arc dash pass\x00" + d.token))
+	d.key = sha256.Sum256([]byte("arc dash pass\x00" + d.Token))
 	return d
 }
 
@@ -77,23 +65,23 @@ func (d *door) guard(pages http.Handler, entry func(http.ResponseWriter, *http.R
 		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 		var viewer viewing
 		switch {
-		case d.who != nil:
-			v, err := d.who(r)
+		case d.Who != nil:
+			v, err := d.Who(r)
 			if err != nil || len(v.Scopes) == 0 {
-				d.logger.WarnContext(r.Context(), "dash: not let in", "error", err)
+				d.Logger.WarnContext(r.Context(), "dash: not let in", "error", err)
 				http.Error(w, "you may not see this", http.StatusForbidden)
 				return
 			}
 			viewer.Viewer = v
 		case bearer:
-			viewer.Viewer = Viewer{byToken, d.scopes}
-		case r.URL.Path == d.base+"/static/style.css":
-		case r.URL.Path == d.base+"/enter" && r.Method == http.MethodPost:
+			viewer.Viewer = Viewer{byToken, d.Scopes}
+		case r.URL.Path == d.Base+"/static/style.css":
+		case r.URL.Path == d.Base+"/enter" && r.Method == http.MethodPost:
 			if !d.isToken(r.PostFormValue("token")) {
 				entry(w, r, true)
 				return
 			}
-			d.admit(w, r, r.PostFormValue("name"), d.base+"/")
+			d.admit(w, r, r.PostFormValue("name"), d.Base+"/")
 			return
 		case r.Method == http.MethodGet && d.isToken(r.URL.Query().Get("token")):
 			q := r.URL.Query()
@@ -110,11 +98,11 @@ func (d *door) guard(pages http.Handler, entry func(http.ResponseWriter, *http.R
 				entry(w, r, false)
 				return
 			}
-			if r.URL.Path == d.base+"/leave" && unsafe {
+			if r.URL.Path == d.Base+"/leave" && unsafe {
 				d.leave(w, r, p)
 				return
 			}
-			viewer = viewing{Viewer{p.Name, d.scopes}, true}
+			viewer = viewing{Viewer{p.Name, d.Scopes}, true}
 		}
 		pages.ServeHTTP(w, seenBy(r, viewer))
 	})
@@ -130,8 +118,8 @@ func (d *door) sameOrigin(r *http.Request) bool {
 // isToken reports whether a token is the right one, in a time that does not tell how
 // much of it is.
 func (d *door) isToken(token string) bool {
-	got, want := sha256.Sum256([]byte(token)), sha256.Sum256([]byte(d.token))
-	return d.token != "" && subtle.ConstantTimeCompare(got[:], want[:]) == 1
+	got, want := sha256.Sum256([]byte(token)), sha256.Sum256([]byte(d.Token))
+	return d.Token != "" && subtle.ConstantTimeCompare(got[:], want[:]) == 1
 }
 
 func bearerOf(r *http.Request) string {
@@ -154,7 +142,7 @@ func (d *door) admit(w http.ResponseWriter, r *http.Request, name, to string) {
 	if name == "" {
 		name = "dashboard"
 	}
-	raw, err := json.Marshal(pass{rand.Text(), name, d.now().Add(stay).Unix()})
+	raw, err := json.Marshal(pass{rand.Text(), name, d.Now().Add(stay).Unix()})
 	if err != nil {
 		http.Error(w, "no pass could be made", http.StatusInternalServerError)
 		return
@@ -166,21 +154,21 @@ func (d *door) admit(w http.ResponseWriter, r *http.Request, name, to string) {
 // setPass sets the cookie, for so many seconds.
 func (d *door) setPass(w http.ResponseWriter, r *http.Request, value string, age int) {
 	http.SetCookie(w, &http.Cookie{
-		Name: passName, Value: value, Path: d.base + "/", MaxAge: age,
-		HttpOnly: true, Secure: d.secure || r.TLS != nil, SameSite: http.SameSiteStrictMode,
+		Name: passName, Value: value, Path: d.Base + "/", MaxAge: age,
+		HttpOnly: true, Secure: d.Secure || r.TLS != nil, SameSite: http.SameSiteStrictMode,
 	})
 }
 
 // leave takes a pass back: it lets nobody in any more, as long as the process lives.
 func (d *door) leave(w http.ResponseWriter, r *http.Request, p pass) {
 	d.mu.Lock()
-	maps.DeleteFunc(d.left, func(_ string, until int64) bool { return until <= d.now().Unix() })
+	maps.DeleteFunc(d.left, func(_ string, until int64) bool { return until <= d.Now().Unix() })
 	if len(d.left) < maxLeft {
 		d.left[p.ID] = p.Until
 	}
 	d.mu.Unlock()
 	d.setPass(w, r, "", -1)
-	http.Redirect(w, r, d.base+"/", http.StatusSeeOther)
+	http.Redirect(w, r, d.Base+"/", http.StatusSeeOther)
 }
 
 // errPass says nothing about what is wrong.
@@ -198,7 +186,7 @@ func (d *door) passOf(r *http.Request) (p pass, err error) {
 	if err1 != nil || err2 != nil || !hmac.Equal(mac, d.sign(raw)) {
 		return p, errPass
 	}
-	if json.Unmarshal(raw, &p) != nil || p.Until <= d.now().Unix() {
+	if json.Unmarshal(raw, &p) != nil || p.Until <= d.Now().Unix() {
 		return p, errPass
 	}
 	d.mu.Lock()
