@@ -210,25 +210,11 @@ func TestNothingWithoutTheToken(t *testing.T) {
 func TestEntry(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, "mend it", nil)
-	client := &http.Client{
-		Transport:     &http.Transport{DisableKeepAlives: true},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
-	post := func(tok string) *http.Response {
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, b.URL+"/enter",
-			strings.NewReader(url.Values{"token": {tok}, "name": {"ada\r\n\x00"}}.Encode()))
-		require.NoError(t, err)
-		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-		r.Header.Set("Origin", b.URL)
-		resp, err := client.Do(r)
-		require.NoError(t, err)
-		resp.Body.Close()
-		return resp
-	}
-	resp := post("wrong")
+	const name = "ada\r\n\x00"
+	resp := b.enter(t, "wrong", name)
 	require.Equal(t, http.StatusUnauthorized, resp.StatusCode)
 	require.Empty(t, resp.Cookies())
-	resp = post(token)
+	resp = b.enter(t, token, name)
 	require.Equal(t, http.StatusSeeOther, resp.StatusCode)
 	require.Equal(t, "/", resp.Header.Get("Location"))
 	require.Len(t, resp.Cookies(), 1)
@@ -248,9 +234,7 @@ func TestEntry(t *testing.T) {
 	code, _ = b.get(t, "/", "Authorization", "", "Cookie", c.Name+"="+c.Value)
 	require.Equal(t, http.StatusUnauthorized, code, "a pass ends")
 
-	resp, err := client.Get(b.URL + "//evil.example/runs?token=" + token)
-	require.NoError(t, err)
-	resp.Body.Close()
+	resp, _ = b.ask(t, http.MethodGet, "//evil.example/runs?token="+token, "", "Authorization", "")
 	require.Equal(t, http.StatusSeeOther, resp.StatusCode)
 	require.False(t, strings.HasPrefix(resp.Header.Get("Location"), "//"), resp.Header.Get("Location"))
 	require.NotContains(t, resp.Header.Get("Location"), token)
@@ -261,11 +245,7 @@ func TestOtherSitesChangeNothing(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, "mend it", nil)
 	b.deploy(t)
-	resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}, CheckRedirect: func(*http.Request, []*http.Request) error {
-		return http.ErrUseLastResponse
-	}}).Get(b.URL + "/?token=" + token)
-	require.NoError(t, err)
-	resp.Body.Close()
+	resp, _ := b.ask(t, http.MethodGet, "/?token="+token, "", "Authorization", "")
 	cookie := resp.Cookies()[0].Name + "=" + resp.Cookies()[0].Value
 	const form = "run=deploy&attempt=1&say=allow"
 	for _, header := range [][]string{
@@ -631,20 +611,8 @@ func TestOneTokenIsOneVoice(t *testing.T) {
 	b := newBench(t, "mend it", nil)
 	_, err := b.agent.Run(t.Context(), both)
 	require.NoError(t, err)
-	client := &http.Client{
-		Transport:     &http.Transport{DisableKeepAlives: true},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
 	for _, name := range []string{"ada", "bob"} {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, b.URL+"/enter",
-			strings.NewReader(url.Values{"token": {token}, "name": {name}}.Encode()))
-		require.NoError(t, err)
-		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-		req.Header.Set("Sec-Fetch-Site", "same-origin")
-		resp, err := client.Do(req)
-		require.NoError(t, err)
-		require.NoError(t, resp.Body.Close())
-		c := resp.Cookies()[0]
+		c := b.enter(t, token, name).Cookies()[0]
 		_, text := b.send(t, http.MethodPost, "/approvals", "run=both&attempt=1&say=allow&note=fine",
 			"Authorization", "", "Cookie", c.Name+"="+c.Value, "Origin", b.URL)
 		require.Contains(t, text, "/approvals?said=agreed", name)

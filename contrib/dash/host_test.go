@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -204,7 +205,16 @@ func (b *bench) get(t *testing.T, path string, header ...string) (int, string) {
 	return b.send(t, http.MethodGet, path, "", header...)
 }
 
+// send is ask for a status, and a text that ends with where the answer leads.
 func (b *bench) send(t *testing.T, method, path, form string, header ...string) (int, string) {
+	t.Helper()
+	resp, text := b.ask(t, method, path, form, header...)
+	return resp.StatusCode, text + "\n" + resp.Header.Get("Location")
+}
+
+// ask sends a form with the token and with headers, of which "" leaves one out, and
+// follows no redirect.
+func (b *bench) ask(t *testing.T, method, path, form string, header ...string) (*http.Response, string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, b.URL+path, strings.NewReader(form))
 	require.NoError(t, err)
@@ -227,5 +237,13 @@ func (b *bench) send(t *testing.T, method, path, form string, header ...string) 
 	defer resp.Body.Close()
 	raw, err := io.ReadAll(resp.Body)
 	require.NoError(t, err)
-	return resp.StatusCode, string(raw) + "\n" + resp.Header.Get("Location")
+	return resp, string(raw)
+}
+
+// enter has a person come in by the form.
+func (b *bench) enter(t *testing.T, token, name string) *http.Response {
+	t.Helper()
+	form := url.Values{"token": {token}, "name": {name}}.Encode()
+	resp, _ := b.ask(t, http.MethodPost, "/enter", form, "Authorization", "", "Origin", b.URL)
+	return resp
 }

@@ -162,14 +162,8 @@ func TestStreamsAreBounded(t *testing.T) {
 func TestLeave(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, "mend it", func(o *dash.Options) { o.Secure, o.Base = true, "/dash" })
-	client := &http.Client{
-		Transport:     &http.Transport{DisableKeepAlives: true},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
 	pass := func() *http.Cookie {
-		resp, err := client.Get(b.URL + "/dash/?token=" + token)
-		require.NoError(t, err)
-		resp.Body.Close()
+		resp, _ := b.ask(t, http.MethodGet, "/dash/?token="+token, "", "Authorization", "")
 		return resp.Cookies()[0]
 	}
 	mine, other := pass(), pass()
@@ -187,13 +181,7 @@ func TestLeave(t *testing.T) {
 	require.Equal(t, http.StatusForbidden, code, "another site logs nobody out")
 	code, _ = b.get(t, "/dash/leave", header(mine)...)
 	require.Equal(t, http.StatusNotFound, code, "nor does a link")
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, b.URL+"/dash/leave", nil)
-	require.NoError(t, err)
-	r.AddCookie(mine)
-	r.Header.Set("Origin", b.URL)
-	resp, err := client.Do(r)
-	require.NoError(t, err)
-	resp.Body.Close()
+	resp, _ := b.ask(t, http.MethodPost, "/dash/leave", "", header(mine)...)
 	require.Equal(t, http.StatusSeeOther, resp.StatusCode)
 	require.Negative(t, resp.Cookies()[0].MaxAge)
 	for _, path := range []string{"/dash/runs", "/dash/leave", "/dash/stream"} {
