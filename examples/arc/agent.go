@@ -405,22 +405,14 @@ func (p *program) String() string { return strings.Join(p.argv, " ") }
 
 // Execute implements act.Executor.
 func (p *program) Execute(ctx context.Context, w act.Work) (act.Result, error) {
-	cmd, err := p.command(w.Task.Inputs)
-	if err != nil {
-		return act.Result{}, err
-	}
-	r, err := cmd.Execute(ctx, w)
+	r, err := p.command(w.Task.Inputs).Execute(ctx, w)
 	r.Reflection.Summary = cmp.Or(clip(oneLine(output(r.Output)), 200), r.Reflection.Summary)
 	return r, err
 }
 
 // Verify implements act.Gate.
 func (p *program) Verify(ctx context.Context, w act.Work, r act.Result) (act.Verdict, error) {
-	cmd, err := p.command(w.Task.Inputs)
-	if err != nil {
-		return act.Verdict{}, err
-	}
-	return cmd.Verify(ctx, w, r)
+	return p.command(w.Task.Inputs).Verify(ctx, w, r)
 }
 
 // environment is what every command gets of the process's, and what arc.yaml names besides.
@@ -436,7 +428,7 @@ func environment(more []string) (env []string) {
 // inputName is what a variable may be called.
 var inputName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-func (p *program) command(inputs json.RawMessage) (*act.Command, error) {
+func (p *program) command(inputs json.RawMessage) *act.Command {
 	cmd := &act.Command{Argv: p.argv, Dir: p.dir, Env: slices.Clone(p.env)}
 	var fields map[string]any
 	dec := json.NewDecoder(bytes.NewReader(inputs))
@@ -452,7 +444,7 @@ func (p *program) command(inputs json.RawMessage) (*act.Command, error) {
 		}
 	}
 	slices.Sort(cmd.Env)
-	return cmd, nil
+	return cmd
 }
 
 // plan is what to do about objectives of some words, for an agent without a model.
