@@ -77,7 +77,7 @@ func TestCorpus(t *testing.T) {
 		require.True(t, n >= 20 && n <= 40)
 	}
 	require.InDelta(t, 2, float64(counts[z.words[0]])/float64(counts[z.words[1]]), 0.2, "the second word is half as common")
-	for _, q := range questions(z, docs, 1, true) {
+	for _, q := range questions(z, docs, true) {
 		seen := map[string]bool{}
 		for w := range strings.FieldsSeq(q) {
 			seen[w] = true
@@ -85,7 +85,7 @@ func TestCorpus(t *testing.T) {
 		}
 		require.Len(t, seen, perQuery)
 	}
-	near := addVectors(docs, 1)
+	near := addVectors(docs)
 	require.Len(t, near, queries)
 	require.Equal(t, 0, nearest(docs, docs[0].vector, 10)[0])
 }

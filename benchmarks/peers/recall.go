@@ -78,8 +78,8 @@ func (b *bench) compare(
 		searchers[i] = e
 	}
 	sets := []set{
-		{name: content, queries: texts(questions(b.z, docs, 1, true))},
-		{name: all, queries: texts(questions(b.z, docs, 1, false))},
+		{name: content, queries: texts(questions(b.z, docs, true))},
+		{name: all, queries: texts(questions(b.z, docs, false))},
 	}
 	for _, s := range sets {
 		if err := b.measure(ctx, searchers, len(docs), s); err != nil {

@@ -11,8 +11,8 @@ import (
 // vectors compares queries that have a vector: alone, and with words.
 func (b *bench) vectors(ctx context.Context, n int) (err error) {
 	docs := corpus(b.z, n, 1, false)
-	near := addVectors(docs, 1)
-	hybrid := set{name: "hybrid", queries: texts(questions(b.z, docs, 1, true))}
+	near := addVectors(docs)
+	hybrid := set{name: "hybrid", queries: texts(questions(b.z, docs, true))}
 	alone := set{name: "vector"}
 	for i, v := range near {
 		hybrid.queries[i].vector = v
