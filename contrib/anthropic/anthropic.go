@@ -1,9 +1,11 @@
 package anthropic
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"iter"
 	"slices"
 
@@ -107,26 +109,18 @@ func (m *Model) Stream(ctx context.Context, req *reason.Request) iter.Seq2[*reas
 				return
 			}
 		}
-		if err := failure(ctx, s.Err(), ended); err != nil {
+		err := s.Err()
+		if told, ok := errors.AsType[*sdk.Error](err); ok {
+			err = provider.None([]byte(told.RawJSON()))
+		} else if err != nil || !ended {
+			err = provider.Fail(ctx, cmp.Or(err, io.ErrUnexpectedEOF)) // it ended before the answer did
+		}
+		if err != nil {
 			yield(nil, err)
 			return
 		}
 		yield(&reason.Response{Stop: stop(whole.StopReason), Model: whole.Model, Usage: usage(whole.Usage), Raw: whole}, nil)
 	}
-}
-
-// failure returns why a stream is no answer, if it is none.
-func failure(ctx context.Context, err error, ended bool) error {
-	if told, ok := errors.AsType[*sdk.Error](err); ok {
-		return provider.None([]byte(told.RawJSON()))
-	}
-	if err != nil {
-		return provider.Fail(ctx, err)
-	}
-	if !ended {
-		return provider.Cut()
-	}
-	return nil
 }
 
 func (m *Model) params(req *reason.Request) sdk.MessageNewParams {

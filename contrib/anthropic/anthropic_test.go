@@ -69,7 +69,6 @@ func decode(r *http.Request) (reasontest.Call, error) {
 		}
 		Stream bool
 		Most   int `json:"max_tokens"`
-		Heat   *float64
 		Config struct {
 			Format struct {
 				Type   string

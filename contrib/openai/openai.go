@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"io"
 	"iter"
 	"net/http"
 	"slices"
@@ -144,23 +145,12 @@ func (m *Model) Stream(ctx context.Context, req *reason.Request) iter.Seq2[*reas
 				return
 			}
 		}
-		if err := ended(ctx, s.Err(), last.Stop); err != nil {
-			yield(nil, err)
+		if err := s.Err(); err != nil || last.Stop == "" {
+			yield(nil, provider.Fail(ctx, cmp.Or(err, io.ErrUnexpectedEOF))) // it ended before the answer did
 			return
 		}
 		yield(&last, nil)
 	}
-}
-
-// ended returns why a stream is no answer, if it is none.
-func ended(ctx context.Context, err error, stop string) error {
-	if err != nil {
-		return provider.Fail(ctx, err)
-	}
-	if stop == "" {
-		return provider.Cut()
-	}
-	return nil
 }
 
 func (m *Model) params(req *reason.Request) sdk.ChatCompletionNewParams {

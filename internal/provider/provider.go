@@ -112,7 +112,8 @@ func tooLong(field string, limit int) error {
 
 // Fail returns the error of a call that failed without an answer of the provider:
 // ctx or a time limit of the client ended, a connection failed or was cut, or the
-// answer could not be decoded. A *reason.ModelError in err is returned as it is.
+// answer could not be decoded. A stream that ends before its answer does failed by
+// io.ErrUnexpectedEOF. A *reason.ModelError in err is returned as it is.
 // Addresses are left out of errors of net/http, since they can hold keys.
 func Fail(ctx context.Context, err error) error {
 	if ended := ctx.Err(); ended != nil {
@@ -131,11 +132,6 @@ func Fail(ctx context.Context, err error) error {
 	again, after := reason.Retryable(err)
 	again = again || cut(err) || errors.Is(err, context.DeadlineExceeded) || isURL && !permanent(sent)
 	return &reason.ModelError{Again: again, After: after, Err: clean{err}}
-}
-
-// Cut returns the error of a stream that ended before its answer did.
-func Cut() error {
-	return &reason.ModelError{Again: true, Err: io.ErrUnexpectedEOF}
 }
 
 // None returns the error of an answer with a status of 2xx and no text. It quotes

@@ -142,7 +142,6 @@ func TestFailedCalls(t *testing.T) {
 	require.True(t, as(t, eof).Again)
 	require.ErrorIs(t, eof, io.ErrUnexpectedEOF)
 	require.True(t, as(t, provider.Fail(t.Context(), fmt.Errorf("error parsing response json: %w", io.EOF))).Again, "an empty body")
-	require.ErrorIs(t, provider.Cut(), io.ErrUnexpectedEOF)
 	require.True(t, as(t, provider.None(nil)).Again)
 	require.False(t, as(t, refused(t, 200, "<p>sign in", "Content-Type", "text/html; charset=utf-8")).Again)
 
