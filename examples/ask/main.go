@@ -1,5 +1,7 @@
 // Ask shows a run that stops for a human: the reasoner cannot tell what is
 // meant, the run waits with a question, and goes on with the answer.
+//
+//	go run ./examples/ask
 package main
 
 import (

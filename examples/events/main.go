@@ -1,5 +1,7 @@
 // Events shows a run as it happens: each line is printed as soon as the step
 // that it belongs to is committed.
+//
+//	go run ./examples/events
 package main
 
 import (

@@ -1,5 +1,7 @@
 // Extract has a model read what is remembered, and recalls what holds now though
 // no text says so in the words of the question. The model is a script.
+//
+//	go run ./examples/extract
 package main
 
 import (

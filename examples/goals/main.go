@@ -3,6 +3,8 @@
 // ranking has to find out which one can. Boaster claims 0.95 of itself and mends
 // three of ten; modest claims 0.6 and mends nine of ten. A fifth goal is none that
 // they can meet: it becomes a job. Time is simulated: six hours pass in a moment.
+//
+//	go run ./examples/goals
 package main
 
 import (

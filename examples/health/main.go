@@ -1,6 +1,8 @@
 // Health asks an agent how it is doing: whether memory helps, by how much, and
 // what to look at. Memory gives a cook the recipe, and withholds it for a fifth
 // of the dinners, drawn by chance, so that the report can compare the two.
+//
+//	go run ./examples/health
 package main
 
 import (

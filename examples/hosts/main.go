@@ -1,5 +1,7 @@
 // Hosts has one of everything that a host can plug into arc, each in a file of
 // its own; docs/hosts.md shows them and says what arc promises to each.
+//
+//	go run ./examples/hosts
 package main
 
 import (

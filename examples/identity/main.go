@@ -1,5 +1,7 @@
 // Identity keeps what is known about a person, tells a task only what is worth
 // its tokens there, and forgets nothing that was refused.
+//
+//	go run ./examples/identity
 package main
 
 import (

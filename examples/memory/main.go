@@ -1,5 +1,7 @@
 // Memory keeps a conversation and finds in it what holds now, what held then,
 // and that it does not know.
+//
+//	go run ./examples/memory
 package main
 
 import (

@@ -1,6 +1,8 @@
 // Proposals is an agent that asks for a change: a goal is kept by a cheap action that
 // hardly ever helps, and a dear one that does. The agent proposes to let the cheap one
 // rest once it failed; a person approves, and takes it back later. Time is simulated.
+//
+//	go run ./examples/proposals
 package main
 
 import (

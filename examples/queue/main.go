@@ -5,6 +5,8 @@
 // second. The parent opens the same store. What was done is not done again, what was
 // under way is, and the sensor, which looks each 30 seconds, finds a file that came
 // meanwhile.
+//
+//	go run ./examples/queue
 package main
 
 import (

@@ -1,4 +1,6 @@
 // Rank asks two policies which worker should take a step, and why not another.
+//
+//	go run ./examples/rank
 package main
 
 import (

@@ -2,6 +2,8 @@
 // runs three tasks and is killed, as kill -9 does it, when it begins the
 // second; the parent opens the same directory and resumes the run. The first
 // task, whose outcome was committed, is not done again.
+//
+//	go run ./examples/resume
 package main
 
 import (

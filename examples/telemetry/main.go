@@ -2,6 +2,8 @@
 // host puts the exporter of its choice, such as that for OTLP, in the place of the
 // one that keeps spans in memory here. It is a module of its own, because it links
 // OpenTelemetry's SDK.
+//
+//	cd examples/telemetry && go run .
 package main
 
 import (

@@ -1,5 +1,7 @@
 // Warnings is an agent that makes a mistake once: what a gate refused in one run,
 // and what passed instead, is told to the worker of the next.
+//
+//	go run ./examples/warnings
 package main
 
 import (
