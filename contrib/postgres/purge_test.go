@@ -19,7 +19,6 @@ import (
 func TestEraseLeavesNoChange(t *testing.T) {
 	name := schema(t)
 	st := open(t, name)
-	t.Cleanup(func() { require.NoError(t, st.Close()) })
 	work := func(context.Context, act.Work) (act.Result, error) {
 		return act.Result{Output: []byte(`"walrus"`), Reflection: iar.Reflection{Status: iar.Success, Confidence: .9, Summary: "done"}}, nil
 	}
@@ -47,7 +46,6 @@ func TestEraseLeavesNoChange(t *testing.T) {
 func TestWatchBehindAPurge(t *testing.T) {
 	name := schema(t)
 	st := open(t, name)
-	t.Cleanup(func() { require.NoError(t, st.Close()) })
 	commit := func(op store.Op) store.Revision {
 		rev, err := st.Commit(t.Context(), op)
 		require.NoError(t, err)

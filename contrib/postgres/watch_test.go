@@ -100,48 +100,27 @@ func TestLateCommitIsNotSkipped(t *testing.T) {
 	}
 }
 
-// A long transaction of others does not hold back what is watched.
+// A long transaction of others does not hold back what is watched, nor where a Watch looks
+// so often that no wait of it is long.
 func TestLongTransactionOfOthers(t *testing.T) {
-	st := open(t, schema(t))
 	conn, err := pgx.Connect(t.Context(), database(t))
 	require.NoError(t, err)
 	defer conn.Close(context.WithoutCancel(t.Context()))
-	other, err := conn.Begin(t.Context())
-	require.NoError(t, err)
-	var id string
-	require.NoError(t, other.QueryRow(t.Context(), "SELECT pg_current_xact_id()::text").Scan(&id))
-	found := follow(t, st, 0)
-	for i := range 5 {
-		rev := put(t, st, fmt.Sprint("k", i))
-		require.Equal(t, rev, next(t, found).Rev)
-	}
-	require.NoError(t, other.Rollback(t.Context()))
-}
-
-// It does not either where a Watch looks so often that no wait of it is long.
-func TestLongTransactionOfOthersAtAShortPoll(t *testing.T) {
-	st, err := postgres.Open(t.Context(), database(t), &postgres.Options{Schema: schema(t), Poll: time.Millisecond})
-	require.NoError(t, err)
-	defer st.Close()
-	conn, err := pgx.Connect(t.Context(), conninfo)
-	require.NoError(t, err)
-	defer conn.Close(context.WithoutCancel(t.Context()))
-	other, err := conn.Begin(t.Context())
-	require.NoError(t, err)
-	_, err = other.Exec(t.Context(), "SELECT pg_current_xact_id()")
-	require.NoError(t, err)
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	defer cancel()
-	rev := put(t, st, "first")
-	for e, err := range st.Watch(ctx, "", 0) {
+	for _, poll := range []time.Duration{0, time.Millisecond} {
+		st, err := postgres.Open(t.Context(), conninfo, &postgres.Options{Schema: schema(t), Poll: poll})
 		require.NoError(t, err)
-		if e.Key == "second" {
-			break
+		t.Cleanup(func() { require.NoError(t, st.Close()) })
+		other, err := conn.Begin(t.Context())
+		require.NoError(t, err)
+		_, err = other.Exec(t.Context(), "SELECT pg_current_xact_id()")
+		require.NoError(t, err)
+		found := follow(t, st, 0)
+		for i := range 5 {
+			rev := put(t, st, fmt.Sprint("k", i))
+			require.Equal(t, rev, next(t, found).Rev)
 		}
-		require.Equal(t, rev, e.Rev)
-		put(t, st, "second")
+		require.NoError(t, other.Rollback(t.Context()))
 	}
-	require.NoError(t, other.Rollback(t.Context()))
 }
 
 // Connections that are cut, the listener's too, lose nothing.
@@ -243,21 +222,15 @@ func TestPrune(t *testing.T) {
 	for i := range 10 {
 		put(t, st, fmt.Sprint(i))
 	}
-	count := func() (n int) {
-		conn, err := pgx.Connect(t.Context(), conninfo)
-		require.NoError(t, err)
-		defer conn.Close(t.Context())
-		require.NoError(t, conn.QueryRow(t.Context(), "SELECT count(*) FROM "+name+".arc_changes").Scan(&n))
-		return n
-	}
+	kept := func() int { return count(t, "SELECT count(*) FROM "+name+".arc_changes") }
 	run(t, "SELECT "+name+".arc_prune('1 hour')")
-	require.Equal(t, 10, count())
+	require.Equal(t, 10, kept())
 	run(t, "SELECT "+name+".arc_prune('0 seconds')")
-	require.Equal(t, 1, count())
+	require.Equal(t, 1, kept())
 	short, err := postgres.Open(t.Context(), conninfo, &postgres.Options{Schema: name, Keep: 50 * time.Millisecond})
 	require.NoError(t, err)
 	defer short.Close()
 	put(t, st, "x")
 	put(t, st, "y")
-	within(t, "the Store prunes", func() bool { return count() == 1 })
+	within(t, "the Store prunes", func() bool { return kept() == 1 })
 }
