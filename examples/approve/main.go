@@ -45,7 +45,7 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	err := error(nil)
+	var err error
 	if *say != "" {
 		err = answer(ctx, os.Stdout, *addr, *say == "yes", *by)
 	} else {

@@ -22,7 +22,7 @@ func life(ctx context.Context) {
 	defer bank.Close()
 	me, err := identity.New(bank, "acme/ben", &identity.Options{Seed: 2, Now: func() time.Time { return now }})
 	check(err)
-	_, err = me.UpdateProfile(ctx, func(p *identity.Profile) error { return settle(p) })
+	_, err = me.UpdateProfile(ctx, settle)
 	check(err)
 	nuts := add(ctx, me, identity.Draft{Content: "allergic to nuts", Category: identity.Core, Visibility: identity.Public})
 	novel := add(ctx, me, identity.Draft{Content: "reads a novel", Category: identity.Focus})

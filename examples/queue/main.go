@@ -29,7 +29,7 @@ import (
 const childDir = "ARC_QUEUE_DIR"
 
 func main() {
-	err := error(nil)
+	var err error
 	if dir := os.Getenv(childDir); dir != "" {
 		err = work(context.Background(), dir, time.Now, true)
 	} else {

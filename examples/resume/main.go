@@ -28,7 +28,7 @@ const childDir = "ARC_RESUME_DIR"
 var objective = arc.Objective{ID: "move", Text: "move house"}
 
 func main() {
-	err := error(nil)
+	var err error
 	if dir := os.Getenv(childDir); dir != "" {
 		err = child(context.Background(), dir)
 	} else {
