@@ -142,41 +142,7 @@ func TestStream(t *testing.T) {
 	require.Equal(t, "small", last.Model)
 }
 
-func TestStreamStopsWithItsReader(t *testing.T) {
-	gone := make(chan struct{})
-	base := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		io.WriteString(w, `{"message":{"content":"one"},"done":false}`+"\n")
-		w.(http.Flusher).Flush()
-		<-r.Context().Done()
-		close(gone)
-	})
-	m := model(t, base, nil)
-	for piece, err := range m.Stream(t.Context(), ask("hi")) {
-		require.NoError(t, err)
-		require.Equal(t, "one", piece.Text)
-		break
-	}
-	<-gone
-}
-
-func TestContextEndsACall(t *testing.T) {
-	base := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		io.Copy(io.Discard, r.Body)
-		w.(http.Flusher).Flush()
-		<-r.Context().Done()
-	})
-	m := model(t, base, nil)
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
-	defer cancel()
-	_, err := m.Generate(ctx, ask("hi"))
-	require.ErrorIs(t, err, context.DeadlineExceeded)
-	_, _, err = stream(ctx, m, ask("hi"))
-	require.ErrorIs(t, err, context.DeadlineExceeded)
-	e, ok := errors.AsType[*reason.ModelError](err)
-	require.True(t, ok)
-	require.False(t, e.Again)
-}
-
+// Failures in the form of this server; those of any provider are in TestModel.
 func TestFailures(t *testing.T) {
 	whole := `{"message":{"content":"forty-two"},"done":true}`
 	for name, c := range map[string]struct {
@@ -185,27 +151,18 @@ func TestFailures(t *testing.T) {
 		says  string            // what the text of the error contains
 		limit bool
 	}{
-		"rate limit":         {h: says(429, `{"error":"slow down"}`, "Retry-After", "7"), want: reason.ModelError{Status: 429, Again: true, After: 7 * time.Second}, says: "slow down"},
-		"busy":               {h: says(503, `{"error":"server busy"}`), want: reason.ModelError{Status: 503, Again: true}, says: "server busy"},
-		"unknown model":      {h: says(404, `{"error":"model 'small' not found"}`), want: reason.ModelError{Status: 404}, says: "not found"},
-		"a proxy's page":     {h: says(502, `<html>bad gateway</html>`, "Content-Type", "text/html"), want: reason.ModelError{Status: 502, Again: true}},
-		"an empty refusal":   {h: says(500, ``), want: reason.ModelError{Status: 500, Again: true}},
-		"not modified":       {h: says(304, ``), want: reason.ModelError{Status: 304}},
-		"a page":             {h: says(200, `<html>sign in</html>`, "Content-Type", "text/html"), want: reason.ModelError{Status: 200}, says: "web page"},
-		"a text":             {h: says(200, `hello`), says: "invalid character"},
-		"malformed":          {h: says(200, `{"message":{"content":]}`), says: "invalid character"},
-		"wrong types":        {h: says(200, `{"message":{"content":7},"done":true}`), says: "cannot unmarshal"},
-		"nothing":            {h: says(200, ``), want: reason.ModelError{Again: true}},
-		"cut before":         {h: cuts(""), want: reason.ModelError{Again: true}},
-		"cut inside":         {h: cuts(whole[:20]), want: reason.ModelError{Again: true}},
-		"ended inside":       {h: says(200, whole[:20]), want: reason.ModelError{Again: true}},
-		"failed inside":      {h: says(200, `{"error":"the runner has died"}`), want: reason.ModelError{Again: true}, says: "the runner has died"},
-		"not of a chat":      {h: says(200, `{}`), want: reason.ModelError{Again: true}},
-		"unfinished":         {h: says(200, `{"message":{"content":"forty"},"done":false}`), want: reason.ModelError{Again: true}},
-		"too long":           {h: says(200, `{"message":{"content":"`+strings.Repeat("a", 1<<20+1)+`"},"done":true}`), limit: true},
-		"nested too deep":    {h: says(200, strings.Repeat("[", 20000)), says: "max depth"},
-		"without end":        {h: endless, limit: true},
-		"spaces without end": {h: spaces, limit: true},
+		"a text":          {h: says(200, `hello`), says: "invalid character"},
+		"malformed":       {h: says(200, `{"message":{"content":]}`), says: "invalid character"},
+		"wrong types":     {h: says(200, `{"message":{"content":7},"done":true}`), says: "cannot unmarshal"},
+		"nothing":         {h: says(200, ``), want: reason.ModelError{Again: true}},
+		"cut inside":      {h: cuts(whole[:20]), want: reason.ModelError{Again: true}},
+		"ended inside":    {h: says(200, whole[:20]), want: reason.ModelError{Again: true}},
+		"failed inside":   {h: says(200, `{"error":"the runner has died"}`), want: reason.ModelError{Again: true}, says: "the runner has died"},
+		"not of a chat":   {h: says(200, `{}`), want: reason.ModelError{Again: true}},
+		"unfinished":      {h: says(200, `{"message":{"content":"forty"},"done":false}`), want: reason.ModelError{Again: true}},
+		"too long":        {h: says(200, `{"message":{"content":"`+strings.Repeat("a", 1<<20+1)+`"},"done":true}`), limit: true},
+		"nested too deep": {h: says(200, strings.Repeat("[", 20000)), says: "max depth"},
+		"without end":     {h: endless, limit: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := model(t, serve(t, c.h), nil)
@@ -241,13 +198,6 @@ func endless(w http.ResponseWriter, r *http.Request) {
 		if _, err := io.WriteString(w, line); err != nil {
 			return
 		}
-	}
-}
-
-func spaces(w http.ResponseWriter, _ *http.Request) {
-	space := strings.Repeat(" ", 64<<10)
-	for _, err := io.WriteString(w, "{"); err == nil; {
-		_, err = io.WriteString(w, space)
 	}
 }
 
