@@ -1,6 +1,7 @@
 package repair
 
 import (
+	"go/types"
 	"regexp"
 	"slices"
 	"strings"
@@ -17,7 +18,7 @@ var (
 // vocabulary holds the words in which the compiler, vet, the runtime and
 // table tests state a problem. What is not in it is a name of the package at
 // hand, or too common to tell one problem from another.
-var vocabulary = wordSet(`
+var vocabulary = strings.Fields(`
 	argument arg assign assignment bad bounds break call cannot closed constant contains copies
 	cycle declared declaration deadlock dereference divide duplicate entry error expected field
 	format func goroutine implement import imported index initialization interface
@@ -28,15 +29,10 @@ var vocabulary = wordSet(`
 	type types undefined unexpected unkeyed unreachable unused use used value values variable variables want got
 	verb wrong zero`)
 
-var predeclared = wordSet(`bool byte complex64 complex128 error float32 float64 int int8 int16 int32 int64
-	rune string uint uint8 uint16 uint32 uint64 uintptr`)
-
-func wordSet(text string) map[string]bool {
-	set := map[string]bool{}
-	for _, w := range strings.Fields(text) {
-		set[w] = true
-	}
-	return set
+// isBasic reports whether a word is the name of a basic type, such as int.
+func isBasic(word string) bool {
+	name, ok := types.Universe.Lookup(word).(*types.TypeName)
+	return ok && basic(name.Type()) != 0
 }
 
 // Situation says in words what kind of problem the diagnosis shows, such as
@@ -105,9 +101,9 @@ func known(text string) []string {
 			if isStandard(strings.Trim(w, `"`)) {
 				words = append(words, "standard", "package")
 			}
-		case predeclared[w] && w != "error":
+		case isBasic(w):
 			words = append(words, "basic")
-		case vocabulary[w]:
+		case slices.Contains(vocabulary, w):
 			words = append(words, w)
 		}
 	}
