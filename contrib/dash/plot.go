@@ -56,10 +56,10 @@ type grid struct {
 
 // dot is a range of confidence.
 type dot struct {
-	X, Y, R        float64
-	From, To       float64
-	Count          int
-	Claimed, Cames float64
+	X, Y, R            float64
+	From, To           float64
+	Count              int
+	Claimed, Succeeded float64
 }
 
 func newGrid(c iar.Calibration) *grid {
@@ -74,9 +74,9 @@ func newGrid(c iar.Calibration) *grid {
 		n := float64(b.Count)
 		d := dot{
 			From: float64(i) / 10, To: float64(i+1) / 10, Count: b.Count,
-			Claimed: b.Confidence / n, Cames: float64(b.Successes) / n,
+			Claimed: b.Confidence / n, Succeeded: float64(b.Successes) / n,
 		}
-		d.X, d.Y = gridSide*d.Claimed, gridSide*(1-d.Cames)
+		d.X, d.Y = gridSide*d.Claimed, gridSide*(1-d.Succeeded)
 		d.R = 3 + 9*math.Sqrt(n/float64(g.Count))
 		g.Dots = append(g.Dots, d)
 	}
