@@ -141,10 +141,10 @@ func seal(key string, value []byte) []byte {
 	return append(b, value...)
 }
 
-// unseal returns the value of what seal has made.
-func unseal(key string, b []byte) ([]byte, error) {
+// unseal returns the entry of a key, of which b is what seal has made.
+func unseal(key string, b []byte, rev int64) (store.Entry, error) {
 	if len(b) < sumBytes || binary.BigEndian.Uint32(b) != sum(key, b[sumBytes:]) {
-		return nil, fmt.Errorf("%w: %q", store.ErrDamaged, key)
+		return store.Entry{}, fmt.Errorf("%w: %q", store.ErrDamaged, key)
 	}
-	return b[sumBytes:], nil
+	return store.Entry{Key: key, Value: b[sumBytes:], Rev: store.Revision(rev)}, nil
 }

@@ -89,8 +89,7 @@ func (s *Store) take(ctx context.Context, conn *pgxpool.Conn, marks, keys []stri
 		return 0, e, readError(err)
 	}
 	n--
-	e = store.Entry{Key: keys[n], Rev: store.Revision(rev)}
-	e.Value, err = unseal(e.Key, sealed)
+	e, err = unseal(keys[n], sealed, rev)
 	return n, e, err
 }
 

@@ -21,7 +21,7 @@ func (s *Store) Get(ctx context.Context, key string) (store.Entry, error) {
 	if err := store.CheckKey(key); err != nil {
 		return store.Entry{}, err
 	}
-	e := store.Entry{Key: key}
+	var e store.Entry
 	err := s.reading(ctx, func(ctx context.Context) error {
 		var sealed []byte
 		var rev int64
@@ -32,14 +32,10 @@ func (s *Store) Get(ctx context.Context, key string) (store.Entry, error) {
 		if err != nil {
 			return readError(err)
 		}
-		e.Rev = store.Revision(rev)
-		e.Value, err = unseal(key, sealed)
+		e, err = unseal(key, sealed, rev)
 		return err
 	})
-	if err != nil {
-		return store.Entry{}, err
-	}
-	return e, nil
+	return e, err
 }
 
 // reading calls fn, and again while that may help. It is what every call of the server
@@ -176,8 +172,8 @@ func entries(rows pgx.Rows) (found []store.Entry, bytes int, err error) {
 		if err := rows.Scan(&key, &sealed, &rev); err != nil {
 			return nil, 0, err
 		}
-		e := store.Entry{Key: string(key), Rev: store.Revision(rev)}
-		if e.Value, err = unseal(e.Key, sealed); err != nil {
+		e, err := unseal(string(key), sealed, rev)
+		if err != nil {
 			return nil, 0, err
 		}
 		found, bytes = append(found, e), bytes+len(sealed)

@@ -178,9 +178,9 @@ func (w *watch) changed(rows pgx.Rows) (found []store.Entry, others bool, err er
 		if w.seen.has(*rev) && !w.held[*rev][string(key)] {
 			continue
 		}
-		e := store.Entry{Key: string(key), Rev: store.Revision(*rev), Deleted: sealed == nil}
-		if !e.Deleted {
-			if e.Value, err = unseal(e.Key, sealed); err != nil {
+		e := store.Entry{Key: string(key), Rev: store.Revision(*rev), Deleted: true}
+		if sealed != nil {
+			if e, err = unseal(e.Key, sealed, *rev); err != nil {
 				return nil, false, err
 			}
 		}
