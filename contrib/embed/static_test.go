@@ -203,14 +203,20 @@ func TestNumbers(t *testing.T) {
 	require.InDeltaSlice(t, []float32{0.6, 0.8}, vs[0], 1e-6)
 }
 
+// The name tells models apart whose vectors or tokenizer differ: their vectors are never compared.
 func TestModelNames(t *testing.T) {
-	one, err := embed.Open(model(t, bert, map[string]array{"embeddings": oneHot(10)}), nil)
-	require.NoError(t, err)
-	other := oneHot(10)
+	arrays, other := map[string]array{"embeddings": oneHot(10)}, oneHot(10)
 	other.data.([]float32)[7] = 1
-	two, err := embed.Open(model(t, bert, map[string]array{"embeddings": other}), nil)
+	one, err := embed.Open(model(t, bert, arrays), nil)
 	require.NoError(t, err)
-	require.NotEqual(t, one.Model(), two.Model())
+	for name, files := range map[string]fstest.MapFS{
+		"vectors":   model(t, bert, map[string]array{"embeddings": other}),
+		"tokenizer": model(t, strings.Replace(bert, `"cafe": 4, "!": 5`, `"cafe": 5, "!": 4`, 1), arrays),
+	} {
+		two, err := embed.Open(files, nil)
+		require.NoError(t, err)
+		require.NotEqual(t, one.Model(), two.Model(), name)
+	}
 }
 
 func TestBadFiles(t *testing.T) {
@@ -315,15 +321,4 @@ func FuzzOpen(f *testing.F) {
 			require.False(t, math.IsNaN(float64(x)) || math.IsInf(float64(x), 0))
 		}
 	})
-}
-
-// The name tells models apart whose tokenizer differs: their vectors are never compared.
-func TestNamesTellTokenizersApart(t *testing.T) {
-	arrays := map[string]array{"embeddings": oneHot(10)}
-	one, err := embed.Open(model(t, bert, arrays), nil)
-	require.NoError(t, err)
-	two, err := embed.Open(model(t, strings.Replace(bert, `"cafe": 4, "!": 5`, `"cafe": 5, "!": 4`, 1), arrays), nil)
-	require.NoError(t, err)
-	require.NotEqual(t, counts(t, one, "cafe"), counts(t, two, "cafe"), "the vectors differ")
-	require.NotEqual(t, one.Model(), two.Model())
 }
