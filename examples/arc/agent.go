@@ -342,9 +342,21 @@ func parseConfig(text []byte) (*config, error) {
 		if err != nil {
 			return nil, misuse("arc.yaml: plan %q: %v", p.Name, err)
 		}
-		for _, t := range p.Tasks { // another worker would do it
-			if t.Worker != "" && !slices.ContainsFunc(c.Workers, func(w workerConfig) bool { return w.Name == t.Worker }) {
+		for i := range p.Tasks {
+			t := &p.Tasks[i]
+			if t.Worker == "" {
+				continue
+			}
+			at := slices.IndexFunc(c.Workers, func(w workerConfig) bool { return w.Name == t.Worker })
+			if at < 0 { // another would do it
 				return nil, misuse("arc.yaml: plan %q names the worker %q, which is not there", p.Name, t.Worker)
+			}
+			w, own := &c.Workers[at], "worker "+t.Worker // a skill that it alone has
+			if t.Skill = cmp.Or(t.Skill, own); t.Skill == own && !slices.Contains(w.Skills, own) {
+				w.Skills = append(w.Skills, own)
+			}
+			if !slices.Contains(w.Skills, t.Skill) {
+				return nil, misuse("arc.yaml: plan %q names the worker %q, which lacks the skill %q", p.Name, t.Worker, t.Skill)
 			}
 		}
 		p.when = re

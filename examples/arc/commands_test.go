@@ -278,6 +278,21 @@ func TestPlanThatNeedsWords(t *testing.T) {
 	require.Contains(t, works(t, dir, "resume", "--run", "tidy", "--answer", "note: tidy up"), "DELIVERED")
 }
 
+// A task of a worker is no other's, whose gates know nothing of it.
+func TestPlanKeepsToItsWorker(t *testing.T) {
+	dir := configured(t, `
+workers:
+  - {name: x, run: ["false"], gates: [["true"]]}
+  - {name: other, run: ["true"], gates: [["true"]], skills: [odd]}
+plans:
+  - {name: go, when: go, tasks: [{do: go, worker: x}, {do: go on, worker: x}]}
+  - {name: any, when: any, tasks: [{do: it}]}`)
+	out, n := command(t, dir, "do", "--text", "go")
+	require.Equal(t, exitBlocked, n, out)
+	require.NotContains(t, out, "by other")
+	require.Contains(t, works(t, dir, "do", "--text", "any"), "by other")
+}
+
 // How an attempt has failed is said once.
 func TestFailureIsSaid(t *testing.T) {
 	out, n := command(t, configured(t, `

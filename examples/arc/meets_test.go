@@ -39,7 +39,8 @@ func TestWrongCallsDoNothing(t *testing.T) {
 		"name: x": "arc.yaml has no workers", "scope: bad scope": "arc.yaml: bad scope",
 		"workers: [{name: x, gates: [[x]]}]": `worker "x" has no command to run`,
 		"workers: [{name: x, run: [x]}]":     `or no gates: nothing would check`,
-		"workers: [{name: x, run: [x], gates: [[x]]}]\nplans: [{name: p, tasks: [{do: p, worker: y}]}]": `the worker "y", which is not there`,
+		"workers: [{name: x, run: [x], gates: [[x]]}]\nplans: [{name: p, tasks: [{do: p, worker: y}]}]":           `the worker "y", which is not there`,
+		"workers: [{name: x, run: [x], gates: [[x]]}]\nplans: [{name: p, tasks: [{do: p, worker: x, skill: s}]}]": `lacks the skill "s"`,
 		"workers: []\n---\nname: x": "arc.yaml: line 2: a second document", "name: x\n---\na: [": "line 3: did not find",
 		"modle: x": "arc.yaml: line 1: field modle not found\n", "workers: [5]": "arc.yaml: line 1: cannot unmarshal !!int `5`\n",
 	} {
