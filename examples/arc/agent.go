@@ -474,15 +474,21 @@ type plan struct {
 }
 
 // planner is the reasoner of an agent without a model: the first plan whose words the
-// objective has, or else a question.
+// objective has, or else a question. What a person answers counts where no text before has a
+// plan's words, so that a note on a blocked run (`the tests pass`) is no other objective.
 type planner []plan
 
 // Reason implements reason.Reasoner.
-func (p planner) Reason(_ context.Context, b reason.Brief) (reason.Decision, error) {
-	text := b.Objective
-	if n := len(b.Answers); n > 0 {
-		text = b.Answers[n-1].Text
+func (p planner) Reason(_ context.Context, b reason.Brief) (d reason.Decision, err error) {
+	d, err = p.meant(b.Objective)
+	for i := 0; i < len(b.Answers) && len(d.Questions) > 0; i++ {
+		d, err = p.meant(b.Answers[i].Text)
 	}
+	return d, err
+}
+
+// meant is the plan whose words a text has.
+func (p planner) meant(text string) (reason.Decision, error) {
 	names, question := []string{}, "No plan in arc.yaml has these words. Which one is meant: %s?"
 	for i := range p {
 		if at := p[i].when.FindStringSubmatchIndex(text); at != nil {

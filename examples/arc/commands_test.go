@@ -278,6 +278,27 @@ func TestPlanThatNeedsWords(t *testing.T) {
 	require.Contains(t, works(t, dir, "resume", "--run", "tidy", "--answer", "note: tidy up"), "DELIVERED")
 }
 
+// A note on a blocked run is no other objective, though it may have the words of a plan.
+func TestNoteIsNoObjective(t *testing.T) {
+	dir := configured(t, `
+workers: [{name: x, run: [sh, -c, "echo $INPUT_DO; test -e net"], gates: [["true"]]}]
+plans:
+  - {name: push, when: push, tasks: [{do: push, worker: x, inputs: {do: pushed}}]}
+  - {name: check, when: tests, tasks: [{do: check, worker: x, inputs: {do: checked}}]}`)
+	for id, text := range map[string]string{"said": "push", "asked": "ship it"} {
+		out, n := command(t, dir, "do", "--id", id, "--text", text)
+		if id == "asked" {
+			require.Equal(t, exitWaiting, n, out)
+			out, n = command(t, dir, "resume", "--run", id, "--answer", "push")
+		}
+		require.Equal(t, exitBlocked, n, out)
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "net"), nil, 0o600))
+	for id, note := range map[string]string{"said": "the network is back", "asked": "the tests pass now"} {
+		require.Contains(t, works(t, dir, "resume", "--run", id, "--note", note), "made       pushed", id)
+	}
+}
+
 // A task of a worker is no other's, whose gates know nothing of it.
 func TestPlanKeepsToItsWorker(t *testing.T) {
 	dir := configured(t, `
