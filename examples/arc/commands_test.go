@@ -159,7 +159,7 @@ func TestApprovals(t *testing.T) {
 	require.Contains(t, out, `"text":"we <b> & \\u003c are on it"`)
 	require.Equal(t, exitWaiting, n, out)
 	require.Contains(t, out, "arc approve --run answer --attempt 1 --yes")
-	require.Contains(t, works(t, dir, "approve", "--run", "answer"), "arc approve --run answer --attempt 1 --yes   (or --no)")
+	require.Contains(t, works(t, dir, "approve", "--run", "answer"), "arc approve --run answer --attempt 1 --no")
 	require.Contains(t, works(t, dir, "approve"), "clerk")
 	require.Contains(t, works(t, dir, "status"), "1 waits for a person: arc approve")
 	require.Contains(t, works(t, dir, "approve", "--run", "answer", "--yes", "--by", "ada"), "DELIVERED")
@@ -448,6 +448,19 @@ func TestUnreadableMemoryFile(t *testing.T) {
 	require.Zero(t, commandLine(t.Context(), s, []string{"--dir", dir, "--json", "do"}))
 	require.True(t, json.Valid(out.Bytes()), out.String())
 	require.Equal(t, 1, strings.Count(said.String(), "is a directory"))
+}
+
+// A command that is to be copied does in a shell what it says, from any folder.
+func TestCommandsToCopy(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a désk")
+	works(t, dir, "init", "--template", "desk")
+	out, n := command(t, dir, "do", "--text", "reply to 1002: no", "--id", "ada's $(touch x)")
+	require.Equal(t, exitWaiting, n, out)
+	require.Contains(t, out, `  arc approve --run 'ada'\''s $(touch x)' --attempt 1 --yes --dir '`+dir+"'\n")
+	require.NotContains(t, out, "arc resume", "which would only say the same")
+	out, n = command(t, dir, "approve", "--run", "ada's $(touch x)", "--no")
+	require.Equal(t, exitBlocked, n, out)
+	require.Contains(t, out, `  arc resume --run 'ada'\''s $(touch x)' --note "TEXT" --dir '`+dir+"'\n")
 }
 
 // Of several runs each says what is wrong with it.

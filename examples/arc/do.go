@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"regexp"
 	"strings"
 	"time"
 
@@ -148,7 +149,7 @@ func (a *app) drive(begin func(context.Context) (*arc.Report, error)) error {
 		if r != nil {
 			last = cmp.Or(r.ID, last)
 		}
-		return &exit{exitInterrupted, "left where it is; go on with: arc resume --run " + last}
+		return &exit{exitInterrupted, "left where it is; go on with: " + a.typed("resume --run %s", last)}
 	}
 	if err == nil {
 		err = a.takeUp(r)
@@ -227,6 +228,34 @@ func (a *app) asked(p *arc.Approval) {
 	}
 }
 
+// askedHow prints how a person allows it, or refuses it.
+func (a *app) askedHow(p *arc.Approval) {
+	for _, say := range []string{"--yes", "--no"} {
+		a.goesOn("approve --run %s --attempt %s "+say, p.Run, fmt.Sprint(p.Attempt))
+	}
+}
+
+// goesOn prints the command that goes on: whole, since it is copied.
+func (a *app) goesOn(format string, values ...string) { a.say("  %s", a.typed(format, values...)) }
+
+// typed is a command of arc for this folder, as a shell reads it.
+func (a *app) typed(format string, values ...string) string {
+	if a.dir != "." {
+		format, values = format+" --dir %s", append(values, a.dir)
+	}
+	words := []any{}
+	for _, v := range values {
+		if !plainWord.MatchString(v) {
+			v = "'" + strings.ReplaceAll(v, "'", `'\''`) + "'"
+		}
+		words = append(words, v)
+	}
+	return "arc " + fmt.Sprintf(format, words...)
+}
+
+// plainWord matches what a shell takes as it is.
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:@%+,=-]+$`)
+
 // unescape undoes what encoding/json does for HTML.
 var unescape = strings.NewReplacer(`\\`, `\\`, `\u003c`, "<", `\u003e`, ">", `\u0026`, "&")
 
@@ -304,20 +333,21 @@ func (a *app) ended(r *arc.Report, news noted, wall time.Duration) {
 			a.say("           begin it anew, without the secret: a worker has it by arc creds set")
 			return
 		}
-		a.say("%s", `           arc resume --run `+r.ID+` --note "what has changed"`)
+		a.goesOn(`resume --run %s --note "TEXT"`, r.ID)
 		return
 	case arc.Asking:
 		a.explain(asking, "ASKS", strings.Join(r.Questions, " "))
-		a.say("%s", `           arc resume --run `+r.ID+` --answer "TEXT"`)
+		a.goesOn(`resume --run %s --answer "TEXT"`, r.ID)
 		return
 	case arc.Waiting:
 		a.explain(asking, "WAITS", fmt.Sprintf("%s: %s", r.Cause, r.Reason))
-		if p := r.Approval; p != nil {
-			a.asked(p)
-			a.say("           arc approve --run %s --attempt %d --yes   (or --no)", p.Run, p.Attempt)
+		if r.Approval != nil {
+			a.asked(r.Approval)
+			a.askedHow(r.Approval)
+			return
 		}
 	}
-	a.say("           arc resume --run %s", r.ID)
+	a.goesOn("resume --run %s", r.ID)
 }
 
 // dollars is what was used: as reported, and beside it as estimated.

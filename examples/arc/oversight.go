@@ -240,7 +240,7 @@ func (c *approveCmd) Run(a *app, v arc.View) error {
 	if c.ID != "" && !c.Yes && !c.No && !a.json {
 		for i := range all {
 			a.asked(&all[i])
-			a.say("           arc approve --run %s --attempt %d --yes   (or --no)", c.ID, all[i].Attempt)
+			a.askedHow(&all[i])
 		}
 		return nil
 	}

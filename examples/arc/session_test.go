@@ -15,7 +15,7 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "record the sessions in testdata anew")
 
-// call is a command at the terminal: when it has shown a text, a person types another.
+// typed is a command at the terminal: when it has shown a text, a person types another.
 type call struct {
 	args  []string
 	code  int
@@ -28,6 +28,7 @@ var varies = []struct {
 	is   string
 }{
 	{regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}`), "0193…"},
+	{regexp.MustCompile(`\b[0-9a-f]{24}\b`), "0193…"},
 	{regexp.MustCompile(`\b[0-9.]+(ms|µs|s)\b`), "TIME"},
 	{regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d(:\d\d)?`), "DATE"},
 }
@@ -42,10 +43,13 @@ func TestRecordedSessions(t *testing.T) {
 		"run": {"notes", []call{{args: []string{"do"}}, {args: []string{"do"}}, {args: []string{"status"}}}},
 		"ask": {"notes", []call{
 			{args: []string{"do", "--text", "tidy up"}, typed: [][2]string{{"answer:", "collect\n"}}},
+			{args: []string{"tasks", "add", "--subject", "tidy up"}},
+			{args: []string{"run"}, code: exitWaiting},
 		}},
 		"approve": {"desk", []call{
 			{args: []string{"do", "--text", "reply to 1002: we are on it"}, typed: [][2]string{{"decide later]", "y\n"}}},
-			{args: []string{"do", "--text", "reply to 1001: no", "--id", "no"}, code: exitBlocked, typed: [][2]string{{"decide later]", "n\n"}}},
+			{args: []string{"do", "--text", "reply to 1001: no"}, code: exitBlocked, typed: [][2]string{{"decide later]", "n\n"}}},
+			{args: []string{"do", "--text", "reply to 1001: so"}, code: exitWaiting, typed: [][2]string{{"decide later]", "\n"}}},
 		}},
 		"interrupt": {"notes", []call{
 			{args: []string{"do", "--text", "tidy up", "--id", "left"}, code: exitInterrupted, typed: [][2]string{{"answer:", "\x03"}}},

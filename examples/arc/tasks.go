@@ -203,11 +203,11 @@ func (a *app) cycle(l *queue.Lease) (queue.Job, error) {
 		switch {
 		case j.State == queue.Parked:
 			a.explain(asking, "asks", j.Detail)
-			a.say("%s", `           arc resume --run job/`+j.ID+` --answer "TEXT"`)
+			a.goesOn(`resume --run %s --answer "TEXT"`, "job/"+j.ID)
 		case j.State == queue.Pending && strings.HasPrefix(j.Summary, string(arc.CauseApproval)+":"):
-			a.say("           arc approve --run job/%s --yes", j.ID)
+			a.goesOn("approve --run %s --yes", "job/"+j.ID)
 		case j.State == queue.Blocked:
-			a.say("%s", `           arc tasks update --id `+j.ID+` --requeue --note "what has changed"`)
+			a.goesOn(`tasks update --id %s --requeue --note "TEXT"`, j.ID)
 		}
 	}
 	return j, ended
