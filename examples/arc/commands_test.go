@@ -14,6 +14,7 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/stretchr/testify/require"
 
+	"github.com/arc-learn/arc"
 	"github.com/arc-learn/arc/act/queue"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/reason/goal"
@@ -71,6 +72,7 @@ func TestReading(t *testing.T) {
 	require.Contains(t, works(t, dir, "meta", "--session", "s"), "2 of 2 succeeded")
 	require.Contains(t, works(t, dir, "think", "--text", "say how the repository stands"), "would fire")
 	require.Contains(t, works(t, dir, "skills", "show", "--name", "survey"), "name: survey")
+	require.Contains(t, decoded[string](t, dir, "skills", "show", "--name", "survey"), "name: survey")
 	out, n := command(t, dir, "skills", "show", "--name", "../../x")
 	require.Equal(t, exitUsage, n, out)
 	require.Contains(t, works(t, dir, "goals"), "met")
@@ -475,6 +477,16 @@ func TestResumeSeveral(t *testing.T) {
 	require.Contains(t, out, "--run one")
 	require.Contains(t, out, "--run two")
 	require.Equal(t, 2, strings.Count(out, "objective  tidy up"), "what follows is said of which run")
+	for _, left := range []int{2, 1, 0} {
+		out, n := command(t, dir, "resume", "--json")
+		require.Equal(t, left == 0, n == exitDone, out)
+		var all []arc.Report
+		require.NoError(t, json.Unmarshal([]byte(out), &all), out)
+		require.Len(t, all, left)
+		if left > 0 {
+			works(t, dir, "resume", "--run", all[0].ID, "--answer", "collect")
+		}
+	}
 }
 
 // A bad number is the caller's mistake, and no panic.

@@ -85,43 +85,55 @@ func (c *resumeCmd) Run(a *app, v arc.View) error {
 	if c.Note != "" {
 		return a.drive(func(ctx context.Context) (*arc.Report, error) { return v.Retry(ctx, c.ID, c.Note) })
 	}
-	runs := []*arc.Report{{ID: c.ID}}
-	if c.ID == "" {
-		runs = nil
-		for r, err := range v.Runs(a.ctx, arc.Filter{}) {
-			if err != nil {
-				return err
-			}
-			if r.Status == arc.Running || r.Status == arc.Asking || r.Status == arc.Waiting {
-				runs = append(runs, r)
-			}
+	if c.ID != "" {
+		return a.drive(func(ctx context.Context) (*arc.Report, error) { return a.settled(ctx, v, c.ID) })
+	}
+	runs := []*arc.Report{}
+	for r, err := range v.Runs(a.ctx, arc.Filter{}) {
+		if err != nil {
+			return err
 		}
+		if r.Status == arc.Running || r.Status == arc.Asking || r.Status == arc.Waiting {
+			runs = append(runs, r)
+		}
+	}
+	n, all := exitDone, []*arc.Report{}
+	for _, r := range runs {
+		if !a.json {
+			a.headed(strong, "objective", r.Objective)
+		}
+		r, err := a.driven(func(ctx context.Context) (*arc.Report, error) { return a.settled(ctx, v, r.ID) })
+		if r != nil {
+			all = append(all, r)
+		}
+		if n = cmp.Or(n, a.exits(err)); a.ctx.Err() != nil {
+			n = exitInterrupted
+			break
+		}
+	}
+	err := a.present(all, func() {
 		if len(runs) == 0 {
 			a.say("nothing to go on with")
 		}
-	}
-	n := exitDone
-	for _, r := range runs {
-		if c.ID == "" && !a.json {
-			a.headed(strong, "objective", r.Objective)
-		}
-		err := a.drive(func(ctx context.Context) (*arc.Report, error) { return a.settled(ctx, v, r.ID) })
-		if len(runs) == 1 || a.ctx.Err() != nil {
-			return err
-		}
-		if m := a.exits(err); n == exitDone {
-			n = m
-		}
-	}
-	if n != exitDone {
+	})
+	if err == nil && n != exitDone {
 		return &exit{code: n}
 	}
-	return nil
+	return err
 }
 
-// drive begins or goes on with a run, tells what happens, has a person answer what it
-// asks, and says how it ended. ctrl-C leaves the run at its last commit.
+// drive is driven; with --json it prints the run.
 func (a *app) drive(begin func(context.Context) (*arc.Report, error)) error {
+	r, err := a.driven(begin)
+	if r != nil && a.json {
+		return cmp.Or(a.present(r, nil), err)
+	}
+	return err
+}
+
+// driven begins or goes on with a run, tells what happens, has a person answer what it
+// asks, and says how it ended. ctrl-C leaves the run at its last commit.
+func (a *app) driven(begin func(context.Context) (*arc.Report, error)) (*arc.Report, error) {
 	start, last := time.Now(), ""
 	a.event = func(e arc.Event) {
 		last = e.Run
@@ -149,29 +161,29 @@ func (a *app) drive(begin func(context.Context) (*arc.Report, error)) error {
 		if r != nil {
 			last = cmp.Or(r.ID, last)
 		}
-		return &exit{exitInterrupted, "left where it is; go on with: " + a.typed("resume --run %s", last)}
+		return nil, &exit{exitInterrupted, "left where it is; go on with: " + a.typed("resume --run %s", last)}
 	}
 	if err == nil {
 		err = a.takeUp(r)
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	news, unwritten := a.syncNotebook(r.Learned)
 	news.Read, news.Aside = news.Read+edits.Read, news.Aside+edits.Aside
 	if err := cmp.Or(unwritten, unread); err != nil {
 		a.explain(bad, "MEMORY.md", err.Error())
 	}
-	if err := a.present(r, func() { a.ended(r, news, time.Since(start)) }); err != nil {
-		return err
+	if !a.json {
+		a.ended(r, news, time.Since(start))
 	}
 	switch r.Status {
 	case arc.Delivered:
-		return nil
+		return r, nil
 	case arc.Blocked:
-		return &exit{code: exitBlocked}
+		return r, &exit{code: exitBlocked}
 	}
-	return &exit{code: exitWaiting}
+	return r, &exit{code: exitWaiting}
 }
 
 // takeUp has arc run take in at once how the run of a task stands, which has gone on by

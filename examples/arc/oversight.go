@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -104,8 +105,7 @@ func (c *skillsShowCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	_, err = a.out.Write(text)
-	return err
+	return a.present(string(text), func() { a.say("%s", bytes.TrimRight(text, "\n")) })
 }
 
 type skillsRunCmd struct {
