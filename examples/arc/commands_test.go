@@ -403,6 +403,28 @@ plans: [{name: p, when: .*, tasks: [{do: it, worker: w}]}]`)
 	require.False(t, j.At.After(time.Now()))
 }
 
+// silent is an input on which nothing comes, and that says so.
+type silent chan struct{}
+
+func (s silent) Read([]byte) (int, error) {
+	close(s)
+	select {}
+}
+
+// ctrl-C ends a command that waits for its input.
+func TestInterruptEndsReading(t *testing.T) {
+	t.Setenv("ARC_CREDS_FILE", filepath.Join(t.TempDir(), "creds.age"))
+	t.Setenv("ARC_CREDS_PASSWORD", "a long word")
+	dir := made(t, "notes")
+	for _, args := range [][]string{{"verify", "--file", "-"}, {"import", "--file", "-"}, {"creds", "set", "--service", "x", "--key", "y"}} {
+		ctx, cancel := context.WithCancel(t.Context())
+		in := make(silent)
+		go func() { <-in; cancel() }()
+		s := &screen{in: in, out: io.Discard, err: io.Discard}
+		require.Equal(t, exitInterrupted, commandLine(ctx, s, append([]string{"--dir", dir}, args...)), args)
+	}
+}
+
 // A text that holds a secret is not kept: its run is begun anew, and is not said to be another's.
 func TestSecretInAText(t *testing.T) {
 	dir := made(t, "desk")

@@ -55,12 +55,16 @@ func (a *app) vault() (*vault, error) {
 // hidden reads a line that the terminal does not show, or the input's first line.
 func (a *app) hidden(question string) (string, error) {
 	if f, ok := a.in.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		was, err := term.GetState(int(f.Fd()))
+		if err != nil {
+			return "", err
+		}
 		fmt.Fprint(a.err, question+" ")
-		word, err := term.ReadPassword(int(f.Fd()))
+		word, err := unlessOver(a.ctx, func() ([]byte, error) { return term.ReadPassword(int(f.Fd())) })
 		fmt.Fprintln(a.err)
-		return string(word), err
+		return string(word), errors.Join(err, term.Restore(int(f.Fd()), was))
 	}
-	text, err := io.ReadAll(io.LimitReader(a.in, 64<<10))
+	text, err := io.ReadAll(io.LimitReader(&input{a.ctx, a.in}, 64<<10))
 	if err == nil && len(text) == 0 {
 		err = misuse("%s say it on standard input", question)
 	}

@@ -27,7 +27,7 @@ func (a *app) writing(file string, write func(io.Writer) error) error {
 // reading has a file read; "-" is standard input.
 func (a *app) reading(file string, read func(io.Reader) error) error {
 	if file == "-" {
-		return read(a.in)
+		return read(&input{a.ctx, a.in})
 	}
 	f, err := os.Open(file)
 	if err != nil {

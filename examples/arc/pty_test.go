@@ -3,12 +3,10 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"io"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -17,15 +15,13 @@ import (
 
 	"github.com/creack/pty"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/term"
 )
 
 // TestMain lets the test binary stand in for the program.
 func TestMain(m *testing.M) {
 	if os.Getenv("ARC_TEST_MAIN") != "" {
-		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-		n := commandLine(ctx, terminal(), os.Args[1:])
-		stop()
-		os.Exit(n)
+		main()
 	}
 	os.Exit(m.Run())
 }
@@ -198,6 +194,23 @@ plans:
 	s.typed("wait\n")
 	s.expect("DELIVERED")
 	s.ends(exitDone)
+}
+
+// ctrl-C ends what waits for a person, and the terminal shows again what is typed.
+func TestTerminalInterruptsReading(t *testing.T) {
+	s := begin(t, made(t, "notes"), "creds", "set", "--service", "x", "--key", "y")
+	s.expect("value of")
+	s.typed("\x03")
+	s.ends(exitInterrupted)
+	fresh, other, err := pty.Open()
+	require.NoError(t, err)
+	defer fresh.Close()
+	defer other.Close()
+	want, err := term.GetState(int(fresh.Fd()))
+	require.NoError(t, err)
+	got, err := term.GetState(int(s.tty.Fd()))
+	require.NoError(t, err)
+	require.Equal(t, want, got)
 }
 
 // No line is longer than the terminal, whatever a worker says; a pipe gets it whole.

@@ -32,8 +32,8 @@ type screen struct {
 	colors   bool // only on a terminal, and never with NO_COLOR
 	person   bool // a person sits at both ends and can be asked
 	json     bool
-	lines    chan string
-	lost     error // why something could not be printed
+	lines    *bufio.Scanner // of in, as a person types
+	lost     error          // why something could not be printed
 }
 
 // terminal is the screen of the process.
@@ -185,25 +185,47 @@ func limited[T any](s *screen, all []T, limit uint, header []string, row func(T)
 // of the input; the error is that of ctx.
 func (s *screen) question(ctx context.Context, question string) (line string, ok bool, err error) {
 	if s.lines == nil {
-		s.lines = make(chan string)
-		go func() { // ends with the process: a read cannot be broken off
-			defer close(s.lines)
-			for in := bufio.NewScanner(s.in); in.Scan(); {
-				s.lines <- in.Text()
-			}
-		}()
+		s.lines = bufio.NewScanner(s.in)
 	}
 	fmt.Fprint(s.out, s.paint(asking, question+" "))
+	ok, err = unlessOver(ctx, func() (bool, error) { return s.lines.Scan(), nil })
+	if !ok {
+		fmt.Fprintln(s.out)
+		return "", false, err
+	}
+	return strings.TrimSpace(s.lines.Text()), true, nil
+}
+
+// unlessOver returns what read returns, or the error of ctx. A read cannot be broken off: it is
+// left to the end of the process.
+func unlessOver[T any](ctx context.Context, read func() (T, error)) (v T, err error) {
+	done := make(chan func() (T, error), 1)
+	go func() {
+		v, err := read()
+		done <- func() (T, error) { return v, err }
+	}()
 	select {
 	case <-ctx.Done():
-		fmt.Fprintln(s.out)
-		return "", false, ctx.Err()
-	case line, ok = <-s.lines:
-		if !ok {
-			fmt.Fprintln(s.out)
-		}
-		return strings.TrimSpace(line), ok, nil
+		return v, ctx.Err()
+	case got := <-done:
+		return got()
 	}
+}
+
+// input is a reader that ends with its ctx.
+type input struct {
+	ctx context.Context
+	in  io.Reader
+}
+
+// Read implements io.Reader.
+func (i *input) Read(p []byte) (int, error) {
+	read, err := unlessOver(i.ctx, func() ([]byte, error) { // a buffer of its own, if it is left
+		b := make([]byte, len(p))
+		n, err := i.in.Read(b)
+		return b[:n], err
+	})
+	return copy(p, read), err
 }
 
 // sure asks before what cannot be undone, unless the person has said yes before.
