@@ -499,6 +499,7 @@ func TestResumeSeveral(t *testing.T) {
 	require.Contains(t, out, "--run one")
 	require.Contains(t, out, "--run two")
 	require.Equal(t, 2, strings.Count(out, "objective  tidy up"), "what follows is said of which run")
+	require.Equal(t, 2, strings.Count(works(t, dir, "runs", "--status", "asking"), "tidy up (No plan in arc.yaml has these words."))
 	for _, left := range []int{2, 1, 0} {
 		out, n := command(t, dir, "resume", "--json")
 		require.Equal(t, left == 0, n == exitDone, out)

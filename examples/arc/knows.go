@@ -29,8 +29,8 @@ type memoryCmd struct {
 }
 
 type memoryListCmd struct {
-	Kind  string `help:"failure, pattern, fact or episode." enum:",failure,pattern,fact,episode" default:"" placeholder:"KIND"`
-	Limit uint   `help:"At most so many, the latest; 0: all." default:"50"`
+	Kind  *memory.Kind `help:"failure, pattern, fact or episode." enum:"failure,pattern,fact,episode" placeholder:"KIND"`
+	Limit uint         `help:"At most so many, the latest; 0: all." default:"50"`
 }
 
 // Run implements the command.
@@ -43,7 +43,7 @@ func (c *memoryListCmd) Run(a *app, v arc.View) error {
 		for _, l := range r.Links {
 			replaced[l] = "replaced"
 		}
-		if r.Vector = nil; c.Kind == "" || string(r.Kind) == c.Kind {
+		if r.Vector = nil; c.Kind == nil || r.Kind == *c.Kind {
 			all = append(all, r)
 		}
 	}

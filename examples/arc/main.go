@@ -132,8 +132,7 @@ func commandLine(ctx context.Context, s *screen, args []string) (n int) {
 		}
 	}
 	n = s.exits(chosen.Run(a))
-	closed := a.close()
-	return cmp.Or(n, s.exits(errors.Join(closed, s.lost)))
+	return cmp.Or(n, s.exits(errors.Join(a.close(), s.lost)))
 }
 
 type completionCmd struct {

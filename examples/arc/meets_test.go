@@ -17,8 +17,12 @@ func TestWrongCallsDoNothing(t *testing.T) {
 	dir := made(t, "notes")
 	id := decoded[queue.Job](t, dir, "tasks", "add", "--subject", "collect").ID
 	for want, calls := range map[string][][]string{
-		"say what is to be done": {{"do", "--text", ""}, {"do", "--text", "  "}},
-		"must be one of":         {{"runs", "--status", "nope"}},
+		"say what is to be done":             {{"do", "--text", ""}, {"do", "--text", "  "}},
+		`must be one of "running","asking"`:  {{"runs", "--status", "nope"}, {"runs", "--status", ""}},
+		`must be one of "failure","pattern"`: {{"memory", "list", "--kind", "nope"}},
+		"say which run": {
+			{"approve", "--yes"}, {"approve", "--no", "--note", "x"}, {"approve", "--attempt", "1"}, {"resume", "--answer", "x"},
+		},
 		"say what is to be changed": {
 			{"tasks", "update", "--id", id}, {"tasks", "update", "--id", "nope"}, {"tasks", "update", "--id", id, "--note", "x"},
 		},

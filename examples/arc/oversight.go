@@ -26,15 +26,15 @@ import (
 )
 
 type runsCmd struct {
-	Status  string `help:"running, asking, waiting, delivered or blocked." enum:",running,asking,waiting,delivered,blocked" default:"" placeholder:"STATUS"`
-	Session string `help:"Those of a session." placeholder:"ID"`
-	Limit   uint   `help:"At most so many, the latest; 0: all." default:"20"`
+	Status  *arc.Status `help:"running, asking, waiting, delivered or blocked." enum:"running,asking,waiting,delivered,blocked" placeholder:"STATUS"`
+	Session string      `help:"Those of a session." placeholder:"ID"`
+	Limit   uint        `help:"At most so many, the latest; 0: all." default:"20"`
 }
 
 // Run implements the command.
 func (c *runsCmd) Run(a *app, v arc.View) error {
 	all := []*arc.Report{}
-	for r, err := range v.Runs(a.ctx, arc.Filter{Status: arc.Status(c.Status), Session: c.Session}) {
+	for r, err := range v.Runs(a.ctx, arc.Filter{Status: *cmp.Or(c.Status, new(arc.Status)), Session: c.Session}) {
 		if err != nil {
 			return err
 		}
@@ -43,7 +43,8 @@ func (c *runsCmd) Run(a *app, v arc.View) error {
 		}
 	}
 	return limited(a.screen, all, c.Limit, []string{"id", "began", "status", "objective"}, func(r *arc.Report) []string {
-		return []string{r.ID, when(r.Started), string(r.Status), r.Objective + said(r.Reason)}
+		why := said(cmp.Or(r.Reason, strings.Join(r.Questions, " ")))
+		return []string{r.ID, when(r.Started), string(r.Status), r.Objective + why}
 	})
 }
 
@@ -225,6 +226,9 @@ type approveCmd struct {
 
 // Run implements the command.
 func (c *approveCmd) Run(a *app, v arc.View) error {
+	if c.ID == "" && *c != (approveCmd{}) {
+		return misuse("say which run: arc approve --run ID")
+	}
 	all := []arc.Approval{}
 	for p, err := range v.Approvals(a.ctx) {
 		if err != nil {

@@ -20,18 +20,15 @@ type tasksCmd struct {
 }
 
 type tasksListCmd struct {
-	Status []string `help:"Those in a state: pending, active, completed, failed, blocked or parked." enum:"pending,active,completed,failed,blocked,parked" placeholder:"STATE"`
-	Limit  uint     `help:"At most so many, the oldest; 0: all." default:"50"`
+	Status []queue.State `help:"Those in a state: pending, active, completed, failed, blocked or parked." enum:"pending,active,completed,failed,blocked,parked" placeholder:"STATE"`
+	Limit  uint          `help:"At most so many, the oldest; 0: all." default:"50"`
 }
 
 // Run implements the command.
 func (c *tasksListCmd) Run(a *app, q *queue.Queue) error {
-	states := []queue.State{queue.Pending, queue.Active, queue.Parked, queue.Blocked}
-	if len(c.Status) > 0 {
-		states = nil
-		for _, s := range c.Status {
-			states = append(states, queue.State(s))
-		}
+	states := c.Status
+	if len(states) == 0 {
+		states = []queue.State{queue.Pending, queue.Active, queue.Parked, queue.Blocked}
 	}
 	all := []queue.Job{}
 	for j, err := range q.Jobs(a.ctx, states...) {
@@ -113,14 +110,14 @@ func (c *tasksUpdateCmd) Run(a *app, q *queue.Queue) (err error) {
 }
 
 type tasksCloseCmd struct {
-	ID      string `help:"The task." name:"id" required:"" placeholder:"ID"`
-	Status  string `help:"completed, failed or blocked." enum:"completed,failed,blocked" default:"completed"`
-	Summary string `help:"What came of it." required:"" placeholder:"TEXT"`
+	ID      string      `help:"The task." name:"id" required:"" placeholder:"ID"`
+	Status  queue.State `help:"completed, failed or blocked." enum:"completed,failed,blocked" default:"completed"`
+	Summary string      `help:"What came of it." required:"" placeholder:"TEXT"`
 }
 
 // Run implements the command.
 func (c *tasksCloseCmd) Run(a *app, q *queue.Queue) error {
-	return a.did(q.Settle(a.ctx, c.ID, queue.Result{State: queue.State(c.Status), Summary: c.Summary}), c.Status, c.ID)
+	return a.did(q.Settle(a.ctx, c.ID, queue.Result{State: c.Status, Summary: c.Summary}), string(c.Status), c.ID)
 }
 
 type runCmd struct {
