@@ -17,6 +17,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	anthropicsdk "github.com/anthropics/anthropic-sdk-go"
@@ -94,7 +95,7 @@ func (a *app) openAgent() error {
 		return err
 	}
 	if a.store, err = badger.Open(a.path(".arc", "store"), nil); err != nil {
-		return err
+		return unwritable(err)
 	}
 	c := a.config
 	a.redact = new(redact.Sanitizer).Knowing(slices.Collect(maps.Values(a.creds))...)
@@ -116,6 +117,14 @@ func (a *app) openAgent() error {
 			}
 		}},
 	})
+	return err
+}
+
+// unwritable is the error of a store that this process may not write to, with what to do.
+func unwritable(err error) error {
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
+		return fmt.Errorf("%w\n  what only looks locks the store, too: copy the folder, at rest, to where you may write", err)
+	}
 	return err
 }
 

@@ -2,9 +2,12 @@ package main
 
 import (
 	"errors"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -92,6 +95,25 @@ func TestFilesStayWhatTheyAre(t *testing.T) {
 	at, err = os.Stat(null)
 	require.NoError(t, err)
 	require.False(t, at.Mode().IsRegular())
+}
+
+// Where only the store's lock cannot be made, it is said what to do.
+func TestReadOnlyFolder(t *testing.T) {
+	for _, cause := range []error{syscall.EROFS, syscall.EACCES} {
+		err := unwritable(&fs.PathError{Op: "open", Path: "arc.lock", Err: cause})
+		require.ErrorIs(t, err, cause)
+		require.ErrorContains(t, err, "copy the folder, at rest, to where you may write")
+	}
+	require.Equal(t, io.EOF, unwritable(io.EOF))
+	if os.Geteuid() == 0 {
+		t.Skip("root may write everywhere")
+	}
+	dir := made(t, "notes")
+	require.NoError(t, os.Chmod(filepath.Join(dir, ".arc"), 0o500))
+	defer os.Chmod(filepath.Join(dir, ".arc"), 0o700)
+	out, n := command(t, dir, "status")
+	require.Equal(t, exitError, n, out)
+	require.Contains(t, out, "copy the folder, at rest, to where you may write")
 }
 
 // full is a device on which there is no room.
