@@ -438,6 +438,19 @@ func TestSecretInAText(t *testing.T) {
 	require.Equal(t, exitUsage, n, out)
 }
 
+// A list says of a task when it is due, and nothing is said of what a worker has not printed.
+func TestWhatIsNotSaid(t *testing.T) {
+	dir := configured(t, `
+workers: [{name: w, run: ["true"], gates: [["true"]]}]
+plans: [{name: p, when: .*, tasks: [{do: it, worker: w}]}]`)
+	require.NotContains(t, works(t, dir, "do", "--text", "x"), "\nmade")
+	works(t, dir, "tasks", "add", "--subject", "now")
+	works(t, dir, "tasks", "add", "--subject", "later", "--in", "1h")
+	out := works(t, dir, "tasks")
+	require.Contains(t, out, "later (due ")
+	require.NotContains(t, out, "now (")
+}
+
 // What a goal asks for is mended by the worker that says so, or it is said why not.
 func TestGoalsAreKept(t *testing.T) {
 	dir := made(t, "keeper")

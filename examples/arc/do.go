@@ -324,7 +324,9 @@ func (a *app) narrate(e arc.Event) {
 // ended prints how a run stands.
 func (a *app) ended(r *arc.Report, news noted, wall time.Duration) {
 	for _, d := range r.Deliveries {
-		a.headed(faint, "made", output(d.Output))
+		if made := output(d.Output); made != "" {
+			a.headed(faint, "made", made)
+		}
 	}
 	if len(r.Learned)+news.Read+news.Aside > 0 {
 		a.headed(faint, "learned", plural(len(r.Learned), "thing", "things")+"; MEMORY.md: "+news.String())

@@ -39,7 +39,13 @@ func (c *tasksListCmd) Run(a *app, q *queue.Queue) error {
 	}
 	header := []string{"id", "state", "priority", "source", "subject"}
 	return limited(a.screen, all, c.Limit, header, func(j queue.Job) []string {
-		return []string{j.ID, string(j.State), fmt.Sprint(j.Priority), j.Source, j.Subject + said(cmp.Or(j.Error, j.Summary))}
+		due := ""
+		if j.State == queue.Pending && j.At.After(time.Now()) {
+			due = "due " + when(j.At)
+		}
+		return []string{
+			j.ID, string(j.State), fmt.Sprint(j.Priority), j.Source, j.Subject + said(cmp.Or(j.Error, j.Summary, due)),
+		}
 	})
 }
 
