@@ -295,7 +295,7 @@ func TestInputsAreReadBeforeAllowing(t *testing.T) {
 	require.Contains(t, text, `to&#34;: &#34;&lt;all&gt; &amp; \\u003c&#34;`)
 }
 
-// What is over is not due, and what goes on has not taken any time.
+// What is over, under way or set aside is not due, and what goes on has not taken any time.
 func TestTablesSayWhatThereIs(t *testing.T) {
 	b := newBench(t, "deploy", nil)
 	b.deploy(t)
@@ -305,8 +305,13 @@ func TestTablesSayWhatThereIs(t *testing.T) {
 	require.NoError(t, err)
 	_, text = b.get(t, "/queue")
 	require.Contains(t, text, "at once")
+	j, _, err := b.queue.Enqueue(t.Context(), queue.Draft{Subject: "call bob"})
+	require.NoError(t, err)
+	require.NoError(t, b.queue.Park(t.Context(), j.ID))
 	l, err := b.queue.Claim(t.Context(), 0)
 	require.NoError(t, err)
+	_, text = b.get(t, "/queue")
+	require.NotContains(t, text, "at once")
 	_, err = l.End(t.Context(), queue.Result{}, nil)
 	require.NoError(t, err)
 	_, text = b.get(t, "/queue")
