@@ -16,7 +16,6 @@ import (
 	"github.com/arc-learn/arc/internal/guard"
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/internal/veil"
-	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/redact"
 	"github.com/arc-learn/arc/store"
 )
@@ -192,14 +191,11 @@ func (c *Controller) load(ctx context.Context) error {
 	}
 	c.mu.last, c.mu.damaged = l.last, l.damaged
 	c.mu.doubt = len(l.open) > 0 // the first tick adopts them
-	about := make(map[string]reason.Effect)
-	for _, t := range c.goals.current().targets {
-		about[t.ID] = t.is.place.Effect()
-	}
 	slices.SortStableFunc(l.outcomes, func(a, b Outcome) int { return a.Ended.Compare(b.Ended) })
 	for i := range l.outcomes {
-		c.noteLocked(&l.outcomes[i], c.touched(about[l.outcomes[i].Goal], l.outcomes[i].Actions))
-		c.mu.latest = l.outcomes[i].Ended
+		o := &l.outcomes[i]
+		c.noteLocked(o, c.touched(o.About, o.Actions))
+		c.mu.latest = o.Ended
 	}
 	return nil
 }

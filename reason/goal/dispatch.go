@@ -131,4 +131,6 @@ type Outcome struct {
 	// Want is the goal's condition in words, as it was then. A goal that wants something
 	// else by now does not judge the dispatch. "": one of an earlier version.
 	Want string `cbor:"257,keyasint,omitempty" json:"want,omitempty"`
+	// About is the value that the goal was about. The zero Effect: one of an earlier version.
+	About reason.Effect `cbor:"258,keyasint,omitzero" json:"about,omitzero"`
 }

@@ -246,7 +246,7 @@ func (f *flight) outcome(at time.Time, san *redact.Sanitizer, r Result) *Outcome
 		ID: d.ID, Number: d.Number, Goal: d.Goal, Severity: d.Severity, Actions: f.actions(),
 		Done: min(max(0, r.Done), len(d.Steps)), End: r.End,
 		Why: plain.Cut(san.Sanitize(r.Why), maxWhy), Worker: plain.Cut(san.Sanitize(r.Worker), maxWhy),
-		At: d.At, Ended: at,
+		At: d.At, Ended: at, About: f.About,
 	}
 	if len(d.Steps) > 0 {
 		o.Want = d.Steps[0].Task.Verify

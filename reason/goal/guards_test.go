@@ -388,3 +388,20 @@ func (s skewing) Commit(ctx context.Context, ops ...store.Op) (store.Revision, e
 	s.skew.Store(-int64(240 * time.Hour))
 	return s.Store.Commit(ctx, ops...)
 }
+
+// A goal of another name is about a value that was just seen to.
+func TestARenamedGoalWaitsAfterARestart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, renamed := store.NewMem(), zero("x")
+		renamed.ID = "y"
+		b := newBench(t, st, nil, zero("x"))
+		b.read(obj{"x": 1})
+		b.tick()
+		b.c.Close()
+		idle(time.Minute)
+		b = newBench(t, st, nil, renamed)
+		b.read(obj{"x": 1})
+		doing, _ := b.tick()
+		require.Equal(t, goal.Resting, doing[0])
+	})
+}
