@@ -191,11 +191,10 @@ func (c *Controller) load(ctx context.Context) error {
 	}
 	c.mu.last, c.mu.damaged = l.last, l.damaged
 	c.mu.doubt = len(l.open) > 0 // the first tick adopts them
-	slices.SortStableFunc(l.outcomes, func(a, b Outcome) int { return a.Ended.Compare(b.Ended) })
 	for i := range l.outcomes {
 		o := &l.outcomes[i]
 		c.noteLocked(o, c.touched(o.About, o.Actions))
-		c.mu.latest = o.Ended
+		c.mu.latest = slices.MaxFunc([]time.Time{c.mu.latest, o.Ended}, time.Time.Compare)
 	}
 	return nil
 }

@@ -405,3 +405,30 @@ func TestARenamedGoalWaitsAfterARestart(t *testing.T) {
 		require.Equal(t, goal.Resting, doing[0])
 	})
 }
+
+// A Controller that is opened after the clock was put back goes on from the dispatch that was admitted last.
+func TestTheLastDispatchIsKnownAfterTheClockIsPutBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var skew atomic.Int64
+		st, now := store.NewMem(), func() time.Time { return time.Now().Add(time.Duration(skew.Load())) }
+		open := func() *bench { return newBench(t, st, &goal.Options{Now: now}, zero("x")) }
+		read := func(b *bench, x int) {
+			idle(2 * time.Minute)
+			require.NoError(t, b.w.Set("m", goal.Snapshot{Data: obj{"x": x}, At: now()}))
+			b.tick()
+		}
+		b := open()
+		read(b, 1)
+		read(b, 0)
+		skew.Store(-int64(time.Hour))
+		read(b, 1) // from then on the first dispatch is of now
+		read(b, 1)
+		b.c.Close()
+		b = open()
+		read(b, 0)
+		for _, o := range b.outcomes() {
+			require.Equal(t, goal.Succeeded, o.End, "%+v", o)
+		}
+		require.Len(t, b.outcomes(), 2)
+	})
+}
