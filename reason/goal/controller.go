@@ -56,8 +56,8 @@ type Options struct {
 
 	// Sanitizer takes secrets out of what is kept; nil: the zero Sanitizer.
 	Sanitizer *redact.Sanitizer
-	// Outcome is called with each outcome once it is kept, and once more when a
-	// reading has judged one that was Unseen; perhaps concurrently. It may be nil. A
+	// Outcome is called with each outcome once it is kept, and once more when one that was
+	// Unseen has come to nothing, or was seen; perhaps concurrently. It may be nil. A
 	// call that does not return within ten seconds is left behind, and no other is
 	// made until it does. It must not call Close.
 	Outcome func(Outcome)

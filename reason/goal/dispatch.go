@@ -85,6 +85,7 @@ const (
 	// Unseen: all steps were done and passed every gate, and no reading has shown the
 	// goal met. The goal is left alone for its cooldown. A reading after that which
 	// shows the goal violated counts against the actions and the worker, and Why says so.
+	// That a goal with ActOnUnknown is still unknown then counts against the actions alone.
 	Unseen End = "unknown"
 	// Failed: a step was tried and did not succeed.
 	Failed End = "failed"

@@ -307,8 +307,8 @@ func (c *Controller) announce(o *Outcome) {
 	}
 }
 
-// keepJudged tells the Runner, the ledger and the hook what a reading has shown of
-// outcomes that were Unseen. What fails is tried again by the next tick.
+// keepJudged tells the Runner, the ledger and the hook what has become of outcomes that
+// were Unseen. What fails is tried again by the next tick.
 func (c *Controller) keepJudged(ctx context.Context) error {
 	c.mu.Lock()
 	judged := c.mu.judged
@@ -317,7 +317,10 @@ func (c *Controller) keepJudged(ctx context.Context) error {
 	var errs []error
 	for i := range judged {
 		o := &judged[i]
-		err := c.tellRunner(ctx, o)
+		var err error
+		if o.Why != stillUnknown { // else there is nothing to judge the run by
+			err = c.tellRunner(ctx, o)
+		}
 		if err == nil {
 			err = c.ledger.rejudge(ctx, o)
 		}

@@ -432,3 +432,33 @@ func TestTheLastDispatchIsKnownAfterTheClockIsPutBack(t *testing.T) {
 		require.Len(t, b.outcomes(), 2)
 	})
 }
+
+// What has come to nothing rests as long, and is as rare, where each tick is that of a process of its own.
+func TestNothingComesToNothingMoreOftenForRestarts(t *testing.T) {
+	for name, s := range map[string]goal.Snapshot{"violated": {Data: obj{"x": 1}}, "unknown": {Err: errors.New("no answer")}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var began [2][]int
+				for i := range began {
+					g, st := zero("x"), store.NewMem()
+					g.ActOnUnknown = true
+					b := newBench(t, st, nil, g)
+					for tick := range 300 {
+						if i == 1 {
+							b.c.Close()
+							b = newBench(t, st, nil, g)
+						}
+						s.At = time.Now()
+						require.NoError(t, b.w.Set("m", s))
+						if doing, _ := b.tick(); doing[0] == goal.Began {
+							began[i] = append(began[i], tick)
+						}
+						idle(5 * time.Second)
+					}
+				}
+				require.Equal(t, began[0], began[1])
+				require.Greater(t, began[0][3], began[0][2]+100, "three failures are followed by a rest")
+			})
+		})
+	}
+}

@@ -246,7 +246,7 @@ func (c *Controller) hindrance(t *target, s state, st *Standing) *hindrance {
 	own := c.mu.past[t.ID]
 	if st.Status != Violated && !unread {
 		if st.Status == Met && own != nil && st.At.After(own.ended) {
-			c.judgeLocked(own, t, true, s.at)
+			c.judgeLocked(own, t, Met)
 		}
 		return &hindrance{doing: Nothing}
 	}
@@ -267,49 +267,50 @@ func (c *Controller) hindrance(t *target, s state, st *Standing) *hindrance {
 	if !unread && !st.At.After(last.ended) {
 		return &hindrance{doing: Resting, why: "it was not read since the last dispatch"}
 	}
-	switch {
-	case own == nil || own.unseen == nil:
-	case unread: // there is nothing to judge it by
-		c.failLocked(own.unseen, s.at)
-		own.unseen = nil
-	default:
-		c.judgeLocked(own, t, false, s.at)
-	}
+	c.judgeLocked(own, t, st.Status)
 	return nil
 }
 
 // wanted says in words what a goal wants, without secrets.
 func (c *Controller) wanted(t *target) string { return c.o.Sanitizer.Sanitize(t.Condition.String()) }
 
-// judgeLocked says of an outcome that is Unseen whether a reading has shown the goal
-// met. Each of its actions came to nothing if it has not. One that was to bring about
-// something else than the goal wants now stays Unseen.
-func (c *Controller) judgeLocked(p *past, t *target, seen bool, at time.Time) {
-	if p.unseen == nil || p.unseen.Want != "" && p.unseen.Want != c.wanted(t) {
+// stillUnknown is why a success of a goal with ActOnUnknown came to nothing.
+const stillUnknown = "no reading after it shows how the goal stands"
+
+// judgeLocked says of an outcome that is Unseen, if p has one, how the goal stands since.
+// Each of its actions came to nothing if it is not met. One that was to bring about something else
+// than the goal wants now stays Unseen.
+func (c *Controller) judgeLocked(p *past, t *target, now Status) {
+	if p == nil || p.unseen == nil || p.unseen.Want != "" && p.unseen.Want != c.wanted(t) {
 		return
 	}
 	out := *p.unseen
 	p.unseen = nil
-	if seen {
+	switch now {
+	case Met:
 		out.End = Succeeded
-	} else {
+	case Violated:
 		out.Why = "a reading after it shows the goal violated"
-		c.failLocked(&out, at)
+	default:
+		out.Why = stillUnknown
+	}
+	if now != Met {
+		c.failLocked(&out)
 	}
 	c.mu.judged = append(c.mu.judged, out)
 }
 
 // failLocked counts each action of an outcome as one that came to nothing.
-func (c *Controller) failLocked(o *Outcome, at time.Time) {
+func (c *Controller) failLocked(o *Outcome) {
 	for _, action := range o.Actions {
-		c.noteFailureLocked(cooldown.Key{Goal: o.Goal, Action: action}, o.Ended, at)
+		c.noteFailureLocked(cooldown.Key{Goal: o.Goal, Action: action}, o.Ended)
 	}
 }
 
-// noteFailureLocked counts an action that came to nothing: of a dispatch that ended at
-// ended, which became known at at.
-func (c *Controller) noteFailureLocked(k cooldown.Key, ended, at time.Time) {
-	c.mu.guard.Fail(k, at)
+// noteFailureLocked counts an action of a dispatch that ended at a time, and came to
+// nothing, whenever that became known: a restart has no other time of it.
+func (c *Controller) noteFailureLocked(k cooldown.Key, ended time.Time) {
+	c.mu.guard.Fail(k, ended)
 	if ended.After(c.mu.failed[k.Action]) {
 		c.mu.failed[k.Action] = ended
 	}
@@ -462,7 +463,7 @@ func (c *Controller) noteLocked(o *Outcome, touched []selector.Place) {
 	success := o.End == Succeeded || o.End == Unseen
 	if !success && len(o.Actions) > 0 {
 		last := cooldown.Key{Goal: o.Goal, Action: o.Actions[min(o.Done, len(o.Actions)-1)]}
-		c.noteFailureLocked(last, o.Ended, o.Ended)
+		c.noteFailureLocked(last, o.Ended)
 		if o.End == Refused {
 			// Rest after a refusal: an immediate retry gets the same answer.
 			c.mu.guard.Rest(last, o.Ended, c.o.Cooldown, "it was refused")
@@ -478,7 +479,7 @@ func (c *Controller) noteLocked(o *Outcome, touched []selector.Place) {
 	case o.Why == "":
 		p.unseen = o
 	default: // it was judged before the restart
-		c.failLocked(o, o.Ended)
+		c.failLocked(o)
 	}
 }
 
