@@ -27,20 +27,23 @@ import (
 // judged by what a later reading shows of what it was for. Once all is well, all goals are met.
 func TestControllerInAnyOrder(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(rt *rapid.T) {
-		var failed any // which is rapid's, outside of the bubble
-		synctest.Test(t, func(*testing.T) {
-			defer func() { failed = recover() }()
-			newKeeping(rt).play()
-		})
-		switch {
-		case failed == nil:
-		case fmt.Sprintf("%T", failed) == "rapid.invalidData":
-			panic(failed) // rapid tells failures apart by their lines
-		default:
-			panic(failed)
-		}
+	rapid.Check(t, func(rt *rapid.T) { inBubble(t, func() { newKeeping(rt).play() }) })
+}
+
+// inBubble calls fn in a bubble, and panics as it does outside of that.
+func inBubble(t *testing.T, fn func()) {
+	var failed any // which is rapid's
+	synctest.Test(t, func(*testing.T) {
+		defer func() { failed = recover() }()
+		fn()
 	})
+	switch {
+	case failed == nil:
+	case fmt.Sprintf("%T", failed) == "rapid.invalidData":
+		panic(failed) // rapid tells failures apart by their lines
+	default:
+		panic(failed)
+	}
 }
 
 // aGoal is a goal of the test, that a number is at most max.

@@ -165,8 +165,8 @@ func (c *Controller) bringUpToDate(ctx context.Context, at time.Time) error {
 }
 
 // available returns what can be done at present: the actions of the options for
-// which there is a worker, and a change of each effect of the catalog. An effect
-// that names no value of a world is passed over.
+// which there is a worker, and a change of each effect of the catalog, by name. An
+// effect that names no value of a world is passed over.
 func (c *Controller) available(set *goalSet) []step {
 	var skills []string
 	var effects []reason.Effect
@@ -193,6 +193,7 @@ func (c *Controller) available(set *goalSet) []step {
 	for i := range out {
 		out[i].rest = set.rest(out[i].Name)
 	}
+	slices.SortFunc(out, func(a, b step) int { return cmp.Compare(a.Name, b.Name) })
 	return out
 }
 
