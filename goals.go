@@ -165,7 +165,8 @@ func (k keeper) awaited(ctx context.Context, d goal.Dispatch, r *Report, err err
 	return r, err
 }
 
-// refuse ends a run's wait for a person or a part whose time is over.
+// refuse ends a run's wait for a person or a part whose time is over. If the Agent looks just
+// then whether that part is back, it ends the wait after that.
 func (k keeper) refuse(ctx context.Context, id string) {
 	r, err := k.a.In("").Report(ctx, id)
 	switch {
@@ -174,7 +175,9 @@ func (k keeper) refuse(ctx context.Context, id string) {
 		no := Ruling{Run: id, Attempt: r.Approval.Attempt, By: "goals", Note: "the time of its dispatch is over"}
 		err = k.a.In("").Rule(ctx, no)
 	default:
-		err = k.a.decline(ctx, k.a.o.Scope, id)
+		for err = k.a.decline(ctx, k.a.o.Scope, id); errors.Is(err, ErrRunning); err = k.a.decline(ctx, k.a.o.Scope, id) {
+			<-time.After(time.Second)
+		}
 	}
 	if err != nil && !errors.Is(err, ErrLate) {
 		k.a.o.Logger.Error("a run whose time is over was not ended", "run", id)

@@ -177,8 +177,9 @@ func TestKeepAsksForApprovals(t *testing.T) {
 // its run ends, which the end of its lease has it do. One that the Agent goes on with as
 // its Controller opens is waited for too.
 func TestKeepWaitsForWhatIsAway(t *testing.T) {
-	for name, away := range map[string]time.Duration{"for a while": 20 * time.Minute, "for too long": 2 * time.Hour} {
-		t.Run(name, func(t *testing.T) {
+	for i := range 8 { // names, and so ids of runs, by which the Agent looks for the gate at other times
+		away, controller := []time.Duration{20 * time.Minute, 2 * time.Hour}[i%2], fmt.Sprint("goals", i)
+		t.Run(fmt.Sprint(away, controller), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				back, calls := time.Now().Add(away), 0
 				h := arc.Host{Workers: []act.Worker{
@@ -193,7 +194,7 @@ func TestKeepWaitsForWhatIsAway(t *testing.T) {
 				st, w := store.NewMem(), new(goal.World)
 				require.NoError(t, w.Set("cache", goal.Snapshot{Data: map[string]any{"broken": true}, At: time.Now()}))
 				a := agentOn(t, st, h, &arc.Options{Now: time.Now, Patience: -1})
-				opts := &goal.Options{Lease: time.Hour, Grace: -1}
+				opts := &goal.Options{Lease: time.Hour, Grace: -1, Name: controller}
 				c := keep(t, a, w, opts, broken("cache"))
 				for range 5 {
 					_, err := c.Tick(t.Context())
@@ -212,7 +213,7 @@ func TestKeepWaitsForWhatIsAway(t *testing.T) {
 				require.NoError(t, c.Wait(t.Context()))
 				idle(2 * time.Hour)
 				require.Equal(t, 1, calls)
-				run, err := a.In("").Report(t.Context(), "goals/cache works/1")
+				run, err := a.In("").Report(t.Context(), controller+"/cache works/1")
 				require.NoError(t, err)
 				as, err := a.In("").Assess(t.Context(), run.Session)
 				require.NoError(t, err)
