@@ -124,7 +124,7 @@ func TestFromAViolatedGoalToTheRanking(t *testing.T) {
 				}
 				if c.says != "" {
 					idle(3 * time.Minute)
-					r, err := a.In("").Answer(t.Context(), "goals/cache works/1", c.says)
+					r, err := a.In("").Answer(t.Context(), "goals/cache works/1-20000101000000", c.says)
 					require.NoError(t, err)
 					require.Equal(t, arc.Delivered, r.Status)
 				}
@@ -147,7 +147,7 @@ func TestFromAViolatedGoalToTheRanking(t *testing.T) {
 					ends[o.ID] = append(ends[o.ID], o.End)
 					require.Len(t, called(o.ID), 1, "%s was carried out by %v", o.ID, called(o.ID))
 				}
-				const first = "goals/cache works/1"
+				const first = "goals/cache works/1-20000101000000"
 				require.Equal(t, []string{"chosen"}, called(first))
 				require.Equal(t, []goal.End{c.end}, ends[first])
 				switch c.moves {

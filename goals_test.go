@@ -1,6 +1,7 @@
 package arc_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -84,7 +85,7 @@ func TestKeepCallsWhoCanMendIt(t *testing.T) {
 		require.Equal(t, goal.Met, rep.Goals[0].Status, "the delta is in the world")
 		require.Len(t, rep.Ended, 1)
 		out := rep.Ended[0]
-		require.Equal(t, []any{goal.Unseen, "fixer", 1, "goals/cache works/1"}, []any{out.End, out.Worker, out.Done, out.ID})
+		require.Equal(t, []any{goal.Unseen, "fixer", 1, "goals/cache works/1-20000101000000"}, []any{out.End, out.Worker, out.Done, out.ID})
 		run, err := a.In("").Resume(t.Context(), out.ID)
 		require.NoError(t, err, "a dispatch is a run")
 		require.Equal(t, arc.Delivered, run.Status)
@@ -213,7 +214,7 @@ func TestKeepWaitsForWhatIsAway(t *testing.T) {
 				require.NoError(t, c.Wait(t.Context()))
 				idle(2 * time.Hour)
 				require.Equal(t, 1, calls)
-				run, err := a.In("").Report(t.Context(), controller+"/cache works/1")
+				run, err := a.In("").Report(t.Context(), controller+"/cache works/1-20000101000000")
 				require.NoError(t, err)
 				as, err := a.In("").Assess(t.Context(), run.Session)
 				require.NoError(t, err)
@@ -281,7 +282,7 @@ func TestKeepResumesWhatTheVersionBeforeHasBegun(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, rep.Ended, 1)
 		require.Equal(t, []any{"goals/cache works/1", goal.Interrupted, "fixer"}, []any{rep.Ended[0].ID, rep.Ended[0].End, rep.Ended[0].Worker})
-		require.Equal(t, []any{goal.Began, "goals/cache works/2"}, []any{rep.Goals[0].Doing, rep.Goals[0].Dispatch})
+		require.Equal(t, []any{goal.Began, "goals/cache works/2-20000101000001"}, []any{rep.Goals[0].Doing, rep.Goals[0].Dispatch})
 		require.NoError(t, c.Wait(t.Context()))
 		require.Equal(t, 1, calls)
 	})
@@ -615,4 +616,33 @@ func (s *service) check(st store.Store, c *goal.Controller) {
 		n--
 	}
 	require.Zero(s.t, n, "a dispatch is left open")
+}
+
+// A dispatch is no run that is there already, such as one that was moved here with the data of its scope: the ledger of
+// its tenant stays behind, and counts from 1 here.
+func TestKeepIsNotServedByARunOfBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		calls := 0
+		h := arc.Host{Workers: []act.Worker{repairs("fixer", "cache", act.ExecutorFunc(func(context.Context, act.Work) (act.Result, error) {
+			calls++
+			return done(`1`), nil
+		}))}, Gates: []act.Gate{act.NoGate}}
+		var file bytes.Buffer
+		for i := range 2 {
+			a := agentOn(t, store.NewMem(), h, &arc.Options{Now: time.Now, Scope: "acme/ops", Maintain: -1})
+			if i == 1 {
+				_, err := a.Import(t.Context(), &file)
+				require.NoError(t, err)
+			}
+			w := new(goal.World)
+			c := keep(t, a, w, nil, broken("cache"))
+			idle(time.Minute)
+			require.NoError(t, w.Set("cache", goal.Snapshot{Data: map[string]any{"broken": true}, At: time.Now()}))
+			_, err := c.Tick(t.Context())
+			require.NoError(t, err)
+			require.NoError(t, c.Wait(t.Context()))
+			require.Equal(t, i+1, calls)
+			require.NoError(t, a.Export(t.Context(), "acme/ops", &file))
+		}
+	})
 }

@@ -99,7 +99,7 @@ func TestNoCanaryOfAConditionIsKept(t *testing.T) {
 				idle(2 * time.Minute)
 				b.read(obj{"x": []any{"other"}})
 				b.tick()
-				require.Equal(t, []string{"goals/x/1 false"}, b.judged)
+				require.Equal(t, []string{"goals/x/1-20000101000000 false"}, b.judged)
 			})
 		})
 	}

@@ -216,8 +216,8 @@ func TestControllerJudgesByWhatItSees(t *testing.T) {
 		why  string
 		told string
 	}{
-		"seen":     {0, goal.Succeeded, "", "goals/x/1 true"},
-		"not seen": {1, goal.Unseen, "a reading after it shows the goal violated", "goals/x/1 false"},
+		"seen":     {0, goal.Succeeded, "", "goals/x/1-20000101000000 true"},
+		"not seen": {1, goal.Unseen, "a reading after it shows the goal violated", "goals/x/1-20000101000000 false"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -244,7 +244,7 @@ func TestControllerJudgesByWhatItSees(t *testing.T) {
 				b.judging = nil
 				_, r = b.tick()
 				require.True(t, slices.ContainsFunc(r.Ended, func(o goal.Outcome) bool {
-					return o.ID == "goals/x/1" && o.End == c.end && o.Why == c.why
+					return o.ID == "goals/x/1-20000101000000" && o.End == c.end && o.Why == c.why
 				}), "%+v", r.Ended)
 				b.tick()
 				require.Equal(t, []string{c.told, c.told}, b.judged, "again after it failed, and then no more")
@@ -333,7 +333,7 @@ func TestControllerTakesTheMostSevereFirst(t *testing.T) {
 		require.Equal(t, []goal.Doing{goal.Waiting, goal.Began, goal.Waiting, goal.Began}, doing)
 		doing, r := b.tick()
 		require.Equal(t, goal.InFlight, doing[1])
-		require.Equal(t, "goals/b/1", r.Goals[1].Dispatch)
+		require.Equal(t, "goals/b/1-20000101000000", r.Goals[1].Dispatch)
 		idle(2 * time.Minute)
 		doing, _ = b.tick()
 		require.Equal(t, []goal.Doing{goal.Began, goal.Resting, goal.Began, goal.Resting}, doing)
@@ -532,13 +532,13 @@ func TestControllerAfterARestart(t *testing.T) {
 				out := b.outcomes()
 				require.Len(t, out, 1)
 				require.Equal(t, map[bool]goal.End{false: goal.Interrupted, true: goal.Failed}[resumes], out[0].End)
-				require.Equal(t, map[bool][]string{true: {"goals/x/1"}}[resumes], a.resumed)
+				require.Equal(t, map[bool][]string{true: {"goals/x/1-20000101000000"}}[resumes], a.resumed)
 				require.Zero(t, d.count())
 				idle(time.Second)
 				b.read(map[string]any{"x": 1})
 				doing, _ := b.tick()
 				require.Equal(t, goal.Began, doing[0])
-				require.Equal(t, "goals/x/2", b.got[0].ID)
+				require.Equal(t, "goals/x/2-20000101000002", b.got[0].ID)
 			})
 		})
 	}
@@ -812,9 +812,9 @@ func ExampleController() {
 	// ci.green violated began
 	// dispatched: ci.green (domains.ci.data.failing is 3, not at most 0)
 	// ci.green met nothing
-	// goals/ci.green/1 unknown fixer
+	// goals/ci.green/1-20260701120001 unknown fixer
 	// ci.green met nothing
-	// goals/ci.green/1 succeeded fixer
+	// goals/ci.green/1-20260701120001 succeeded fixer
 }
 
 // The number of a dispatch is used once, also where the history is shorter than what is

@@ -42,8 +42,9 @@ type Runner interface {
 // Dispatch is what is to be done about a violated goal. The Controller keeps it until
 // it has an outcome, so a Runner must not change what it refers to.
 type Dispatch struct {
-	// ID is that of the run, used for no other, at most 192 bytes: name/goal/number, or
-	// name/number where that is longer.
+	// ID is that of the run, used for no other, at most 192 bytes: name/goal/number-time, or
+	// name/number-time where that is longer, such as "goals/ci.green/7-20260701120000". The
+	// time is At: a ledger that begins anew beside runs of another counts from 1.
 	ID string `cbor:"1,keyasint,omitempty"`
 	// Number counts all dispatches of the controller's name, from 1.
 	Number uint64 `cbor:"2,keyasint,omitempty"`

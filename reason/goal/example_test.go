@@ -174,8 +174,8 @@ func ExampleController_Report() {
 	// doing: fix a test
 	// doing: fix a test
 	// doing: deploy
-	// deployed began: goals/deployed/1
-	// loved waiting: dispatch goals/deployed/1 is about the same value
+	// deployed began: goals/deployed/1-20260701120001
+	// loved waiting: dispatch goals/deployed/1-20260701120001 is about the same value
 	// deployed resting: its effects have to show first
 	// loved resting: its effects have to show first
 	// [fix a test fix a test deploy] unknown pager <nil>

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/arc-learn/arc/internal/guard"
@@ -64,7 +63,8 @@ func (c *Controller) admit(ctx context.Context, d Dispatch, about reason.Effect)
 	c.mu.Lock()
 	d.Number = c.mu.last + 1
 	c.mu.Unlock()
-	number := "/" + strconv.FormatUint(d.Number, 10)
+	// The time keeps it from a run that a ledger had begun before this one.
+	number := fmt.Sprintf("/%d-%s", d.Number, d.At.Format("20060102150405"))
 	if d.ID = c.o.Name + "/" + d.Goal + number; len(d.ID) > maxDispatchID {
 		d.ID = c.o.Name + number
 	}

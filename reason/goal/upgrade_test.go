@@ -85,7 +85,7 @@ func TestStoreOfTheVersionBefore(t *testing.T) {
 				}
 				if late {
 					want["goals/fresh/5"] = goal.Refused // it may no longer be wanted
-					want["goals/fails/8"], want["goals/works/9"] = goal.Unseen, goal.Unseen
+					want["goals/fails/8-20261122130001"], want["goals/works/9-20261122130001"] = goal.Unseen, goal.Unseen
 				}
 				require.Equal(t, want, ends)
 				require.Zero(t, c.Open(t.Context()))
