@@ -259,7 +259,9 @@ func (x *Identity) UpdateProfile(ctx context.Context, change func(*Profile) erro
 		}
 		lives := map[Category]time.Duration{}
 		for c, d := range p.Settings.HalfLives {
-			lives[Category(x.clean(string(c)))] = d
+			if d != 0 { // else it is none
+				lives[Category(x.clean(string(c)))] = d
+			}
 		}
 		p.Settings.HalfLives = nil // a number under a name that says secret would be one
 		if err = guard.Error(err); err == nil {

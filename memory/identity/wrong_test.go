@@ -375,11 +375,12 @@ func TestSettingsGoOutAndIn(t *testing.T) {
 	p, err := x.UpdateProfile(t.Context(), func(p *identity.Profile) error {
 		p.Settings.ExcludedDomains = []string{"b.example", "a.example", "b.example"}
 		p.Settings.HalfLife = 1500 * time.Millisecond
-		p.Settings.HalfLives = map[identity.Category]time.Duration{identity.Core: days(73000)}
+		p.Settings.HalfLives = map[identity.Category]time.Duration{identity.Core: days(73000), identity.Focus: 0}
 		return nil
 	})
 	require.NoError(t, err)
 	require.Equal(t, []string{"a.example", "b.example"}, p.Settings.ExcludedDomains)
+	require.Len(t, p.Settings.HalfLives, 1, "0 is none")
 	before := exported(t, x, identity.Local)
 	y, _ := fresh(t)
 	for _, x := range []*identity.Identity{x, y} {
@@ -388,6 +389,7 @@ func TestSettingsGoOutAndIn(t *testing.T) {
 		got, err := x.Profile(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, p.Settings, got.Settings)
+		require.Empty(t, got.Extra)
 	}
 }
 
