@@ -53,7 +53,7 @@ func (b *before) store(t *testing.T) store.Store {
 	return st
 }
 
-// sorted is a document with its events by id.
+// sorted is a document with its events by id, and without the marks that a former version exports none of.
 func sorted(t *testing.T, raw []byte) string {
 	t.Helper()
 	var d map[string]any
@@ -62,6 +62,9 @@ func sorted(t *testing.T, raw []byte) string {
 	require.Len(t, events, 5)
 	id := func(e any) string { return e.(map[string]any)["id"].(string) }
 	slices.SortFunc(events, func(a, b any) int { return cmp.Compare(id(a), id(b)) })
+	for _, day := range d["rollups"].([]any) {
+		delete(day.(map[string]any), "marks")
+	}
 	out, err := json.MarshalIndent(d, "", " ")
 	require.NoError(t, err)
 	return string(out)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/arc-learn/arc/memory/identity/internal/loosejson"
@@ -71,7 +72,9 @@ func (x *Identity) exportRest(ctx context.Context, d *v2.Document) error {
 		d.Blocked = append(d.Blocked, loosejson.With(r, nil))
 	}
 	ring, err2 := rows.All[Event](ctx, x.rows, eventPart)
+	kept := map[string]bool{} // one by one
 	for _, r := range ring {
+		kept[r.Name()] = true
 		e := r.Value
 		more := loosejson.With(eventMore{r.Name(), e.Dwell.Seconds()}, e.Extra)
 		e.Dwell, e.Extra = 0, nil
@@ -79,9 +82,10 @@ func (x *Identity) exportRest(ctx context.Context, d *v2.Document) error {
 	}
 	days, err3 := rows.All[rollup.Day](ctx, x.rows, rollupPart)
 	for _, r := range days {
-		day := rollup.Dated{Date: r.Name(), Day: r.Value}
-		if day.Marks = nil; len(day.Counts)+day.Others > 0 { // else it knows keys alone
-			d.Rollups = append(d.Rollups, loosejson.With(day, nil))
+		r.Value.Marks = slices.DeleteFunc(r.Value.Marks, func(m string) bool { return kept[m] }) // by a former version
+		slices.Sort(r.Value.Marks)
+		if day := r.Value; len(day.Counts)+day.Others+len(day.Marks) > 0 {
+			d.Rollups = append(d.Rollups, loosejson.With(rollup.Dated{Date: r.Name(), Day: day}, nil))
 		}
 	}
 	return errors.Join(err, err2, err3)

@@ -114,7 +114,7 @@ func (x *Identity) Import(ctx context.Context, data []byte) (ImportReport, error
 	for i := range in.facts {
 		report.Damaged += lists.Number(len(in.facts[i].Damaged) > 0)
 	}
-	if err = x.unify(ctx, in, &report); err == nil {
+	if err = cmp.Or(x.unify(ctx, in, &report), x.dropCounted(ctx, in)); err == nil {
 		var p Profile
 		if p, err = x.Profile(ctx); err == nil {
 			in.events = slices.DeleteFunc(in.events, func(e noted) bool {
@@ -170,6 +170,25 @@ func (x *Identity) unify(ctx context.Context, in *incoming, report *ImportReport
 		}
 	}
 	return err
+}
+
+// dropCounted removes the events that the roll-ups of a document have counted.
+func (x *Identity) dropCounted(ctx context.Context, in *incoming) error {
+	counted := map[string]bool{}
+	for _, d := range in.rollups {
+		for _, m := range d.Marks {
+			counted[m] = true
+		}
+	}
+	return x.rows.Change(ctx, func(b *rows.Batch) error {
+		ring, err := rows.All[Event](ctx, x.rows, eventPart)
+		for _, r := range ring {
+			if counted[r.Name()] {
+				b.Remove(r.Was)
+			}
+		}
+		return err
+	})
 }
 
 // dropTakenBack empties the rejections that were taken back, and keeps their dates: of a fact that is

@@ -417,3 +417,30 @@ func TestImportAfterRollUpCountsNothingTwice(t *testing.T) {
 	require.NoError(t, err)
 	require.JSONEq(t, string(before), string(after))
 }
+
+// A roll-up knows its events in a document as well: on another device none of them is counted again, whether it
+// comes before or after them.
+func TestRollUpElsewhereCountsNothingTwice(t *testing.T) {
+	x, c := fresh(t)
+	event := identity.Event{Topic: "Rust", Key: "visit 7", At: c.now()}
+	_, err := x.Observe(t.Context(), event, identity.Event{Topic: "Rust"})
+	require.NoError(t, err)
+	before := exported(t, x, identity.Local)
+	c.add(days(40))
+	_, err = x.Maintain(t.Context())
+	require.NoError(t, err)
+	after := exported(t, x, identity.Local)
+	for _, docs := range [][]string{{before, after}, {after, before}} {
+		y := open(t, store.NewMem(), c)
+		for _, doc := range docs {
+			imported(t, y, doc)
+		}
+		n, err := y.Observe(t.Context(), event)
+		require.NoError(t, err)
+		require.Zero(t, n)
+		_, err = y.Maintain(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, after, exported(t, y, identity.Local))
+	}
+	require.NotContains(t, exported(t, x, identity.Trusted), "rollups")
+}

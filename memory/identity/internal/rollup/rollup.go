@@ -66,7 +66,9 @@ func Read(raw json.RawMessage) (date string, d *Day, whole bool) {
 	if json.Unmarshal(raw, &r) != nil || TimeOf(r.Date).IsZero() {
 		return "", nil, false
 	}
-	d, whole = &Day{Others: max(r.Others, 0)}, true
+	d, whole = &Day{Others: max(r.Others, 0), Marks: r.Marks}, true
+	d.Marks = slices.DeleteFunc(d.Marks, func(m string) bool { return key.CheckID("", m) != nil })
+	whole = len(d.Marks) == len(r.Marks)
 	for _, c := range r.Counts {
 		if !c.possible() {
 			whole = false
