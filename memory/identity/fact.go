@@ -273,6 +273,11 @@ func (f *Fact) said() string {
 	return ident.Name("claim", string(f.Category), wording.Canonical(f.Content))
 }
 
+// unmixed is the fact with that first which a merge of two of its states takes from one of them.
+func (f *Fact) unmixed() []byte {
+	return encoded(&[]any{f.Category, f.Content, f.Source, f.Ref, f.Subject, f.Slot, f.Again, f.At, f})
+}
+
 // claim is equal for facts that say the same, of the same slot.
 func (f *Fact) claim() string {
 	if f.Slot == "" {
@@ -370,7 +375,7 @@ func (f *Fact) lift(said *Fact) bool {
 		f.Validations = max(f.Validations, said.Validations)
 	}
 	f.Confidence, f.Demoted = max(f.Confidence, said.Confidence), time.Time{}
-	f.Validated, f.Updated = later(f.Validated, said.Validated), later(f.Updated, said.Updated)
+	f.Validated, f.Updated = later(f.Validated, said.Validated), after(said.Updated, f.Updated)
 	return true
 }
 

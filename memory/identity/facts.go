@@ -57,7 +57,7 @@ func (x *Identity) Add(ctx context.Context, d Draft) (Fact, error) {
 			f = said
 			f.ID = ID(x.ids.Draw(x.now()))
 		} else if lifted = f.lift(&said); d.Visibility.rank() > f.Visibility.rank() {
-			f.Visibility, f.Updated = d.Visibility, later(f.Updated, said.Updated)
+			f.Visibility, f.Updated = d.Visibility, after(said.Updated, f.Updated)
 		} else if !lifted {
 			return nil
 		}
@@ -187,7 +187,7 @@ func (x *Identity) edit(ctx context.Context, id ID, fn editor) (f Fact, err erro
 		f = r.Value
 		changed, err := fn(b, &f, r.Stored())
 		if err == nil && changed { // by a clock that may be behind
-			f.Updated, f.Validated = later(f.Updated, r.Value.Updated), later(f.Validated, r.Value.Validated)
+			f.Updated, f.Validated = after(f.Updated, r.Value.Updated), later(f.Validated, r.Value.Validated)
 			putFact(b, r, &f)
 		}
 		return err

@@ -73,7 +73,7 @@ func senior(a, b Fact) int {
 // same, knows beyond it. Of two states, the senior is the one that was updated last.
 func (f *Fact) merge(other *Fact) Fact {
 	newer := other.Updated.Compare(f.Updated)
-	if f.ID == other.ID && cmp.Or(newer, bytes.Compare(encoded(f), encoded(other))) > 0 {
+	if f.ID == other.ID && cmp.Or(newer, bytes.Compare(f.unmixed(), other.unmixed())) > 0 {
 		f, other = other, f
 	}
 	out := *f

@@ -34,40 +34,74 @@ func canonOf(t require.TestingT, doc string) string {
 	return string(out)
 }
 
-// Two identities that have grown apart merge to the same, whichever is imported into the
-// other; once more changes nothing; and what either has rejected stays rejected.
+// Two identities that have grown apart, also by clocks that were put back, merge to the same, whichever is imported
+// into the other; once more changes nothing; and what either has rejected stays rejected.
 func TestMergeInAnyOrder(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		c := &clock{t: start}
+		c, latest := &clock{t: start}, start
 		texts := rapid.SampledFrom([]string{"Go", "go!", "Rust", "likes tea", "Likes tea.", "works at Acme", "works at Globex"})
+		visibilities := rapid.SampledFrom([]identity.Visibility{"", identity.Local, identity.Trusted, identity.Public})
+		slots := rapid.SampledFrom([]string{"", "", "tool", "job"})
 		live := func(x *identity.Identity, n int) {
 			for range n {
-				c.add(time.Duration(rapid.IntRange(0, 3).Draw(t, "hours")) * time.Hour)
+				c.add(time.Duration(rapid.SampledFrom([]int{0, 1, 2, 3, 24 * 20, 24 * 70, -1, -24 * 50}).Draw(t, "hours")) * time.Hour)
+				if c.now().After(latest) {
+					latest = c.now()
+				}
 				views, err := x.List(tContext, identity.Filter{Archived: true})
 				require.NoError(t, err)
 				id := identity.ID("")
 				if len(views) > 0 {
 					id = rapid.SampledFrom(views).Draw(t, "fact").ID
 				}
-				switch op := rapid.IntRange(0, 9).Draw(t, "op"); {
+				slot, subject := slots.Draw(t, "slot"), ""
+				if slot != "" {
+					subject = "me"
+				}
+				switch op := rapid.IntRange(0, 12).Draw(t, "op"); {
 				case op < 3 || id == "":
-					_, err = x.Add(tContext, identity.Draft{Content: texts.Draw(t, "text"), Source: rapid.SampledFrom([]identity.Source{identity.Manual, identity.Inferred}).Draw(t, "source")})
+					_, err = x.Add(tContext, identity.Draft{
+						Content: texts.Draw(t, "text"), Subject: subject, Slot: slot, Visibility: visibilities.Draw(t, "visibility"),
+						Source:   rapid.SampledFrom([]identity.Source{identity.Manual, identity.Inferred}).Draw(t, "source"),
+						Maturity: rapid.SampledFrom([]identity.Maturity{"", "", identity.Proven}).Draw(t, "maturity"),
+					})
 				case op == 3:
-					_, err = x.Validate(tContext, id, identity.Validation{Reason: texts.Draw(t, "reason")})
+					_, err = x.Validate(tContext, id, identity.Validation{Reason: texts.Draw(t, "reason"), Weak: rapid.Bool().Draw(t, "weak")})
 				case op == 4:
 					_, err = x.Reject(tContext, id, texts.Draw(t, "reason"))
 				case op == 5:
-					_, err = x.Update(tContext, id, identity.Edit{Content: texts.Draw(t, "text"), Visibility: identity.Public})
+					e := identity.Edit{Subject: subject, Slot: slot, Visibility: visibilities.Draw(t, "visibility")}
+					if rapid.Bool().Draw(t, "worded") {
+						e.Content = texts.Draw(t, "text")
+					}
+					_, err = x.Update(tContext, id, e)
 				case op == 6:
 					_, err = x.Archive(tContext, id, false)
 				case op == 7:
-					_, err = x.Observe(tContext, identity.Event{Key: texts.Draw(t, "key"), Topic: "Go"})
+					_, err = x.Observe(tContext, identity.Event{
+						Key: texts.Draw(t, "key"), Topic: "Go", At: c.now().AddDate(0, 0, -rapid.IntRange(0, 40).Draw(t, "days")),
+					}, identity.Event{Topic: "tea"}, identity.Event{Topic: "tea"}, identity.Event{Topic: "tea"})
 				case op == 8:
 					_, err = x.UpdateProfile(tContext, func(p *identity.Profile) error {
 						p.Name, p.Settings.AutoInfer = texts.Draw(t, "name"), !p.Settings.AutoInfer
+						p.Visibility, p.Settings.HalfLife = visibilities.Draw(t, "visibility"), days(float64(rapid.IntRange(0, 90).Draw(t, "life")))
+						p.Settings.HalfLives = map[identity.Category]time.Duration{identity.Context: days(float64(rapid.IntRange(0, 9).Draw(t, "life")))}
 						p.Settings.ExcludedDomains = append(p.Settings.ExcludedDomains, fmt.Sprint(len(texts.Draw(t, "domain")), ".example"))
 						return nil
 					})
+				case op == 9:
+					_, err = x.Maintain(tContext)
+				case op == 10:
+					var found []identity.Suggestion
+					found, err = x.Infer(tContext, 0)
+					for _, s := range found {
+						if err == nil && rapid.Bool().Draw(t, "rejects") {
+							_, err = x.Reject(tContext, s.ID, "")
+						} else if err == nil {
+							_, err = x.Validate(tContext, s.ID, identity.Validation{})
+						}
+					}
 				default:
 					_, err = x.Archive(tContext, id, true)
 				}
@@ -82,24 +116,54 @@ func TestMergeInAnyOrder(t *testing.T) {
 			}
 			return x
 		}
+		onTime := func() { c.add(latest.Sub(c.now()) + time.Hour) } // an import takes what lies ahead for damaged
 		first := open(t, store.NewMem(), c)
 		live(first, rapid.IntRange(0, 6).Draw(t, "together"))
 		common := exported(t, first, identity.Local)
-		second := into(common)
-		live(first, rapid.IntRange(0, 8).Draw(t, "one"))
-		live(second, rapid.IntRange(0, 8).Draw(t, "other"))
-		a, b := exported(t, first, identity.Local), exported(t, second, identity.Local)
-
-		want := canon(t, into(a, b))
-		require.Equal(t, want, canon(t, into(b, a)))
-		require.Equal(t, want, canon(t, into(a, b, a, b)))
-		_, err := first.Import(tContext, []byte(b))
-		require.NoError(t, err)
-		require.Equal(t, want, canon(t, first), "into the one")
-		_, err = second.Import(tContext, []byte(a))
-		require.NoError(t, err)
-		require.Equal(t, want, canon(t, second), "into the other")
+		onTime()
+		devices, docs := []*identity.Identity{first, into(common)}, []string(nil)
+		for _, x := range devices {
+			live(x, rapid.IntRange(0, 8).Draw(t, "alone"))
+			docs = append(docs, exported(t, x, identity.Local))
+		}
+		onTime()
+		want := merged(t, into(docs...))
+		turn := rapid.Permutation(docs).Draw(t, "turn")
+		require.Equal(t, want, merged(t, into(turn...)))
+		require.Equal(t, want, merged(t, into(slices.Concat(turn, docs)...)))
+		for i, x := range devices {
+			for _, d := range turn {
+				_, err := x.Import(tContext, []byte(d))
+				require.NoError(t, err)
+			}
+			require.Equal(t, want, merged(t, x), "into %d", i)
+		}
 	})
+}
+
+// merged is what is exported of an identity, with which events it knows: when they become counts depends on the
+// order in which they come.
+func merged(t require.TestingT, x *identity.Identity) string {
+	var d map[string]any
+	require.NoError(t, json.Unmarshal([]byte(exported(t, x, identity.Local)), &d))
+	var known []string
+	events, _ := d["events"].([]any)
+	for _, e := range events {
+		known = append(known, e.(map[string]any)["id"].(string))
+	}
+	days, _ := d["rollups"].([]any)
+	for _, day := range days {
+		marks, _ := day.(map[string]any)["marks"].([]any)
+		for _, m := range marks {
+			known = append(known, m.(string))
+		}
+	}
+	delete(d, "rollups")
+	slices.Sort(known)
+	d["events"] = slices.Compact(known) // one Key may have been of two days
+	out, err := json.MarshalIndent(d, "", " ")
+	require.NoError(t, err)
+	return string(out)
 }
 
 // Reasons that were given on two devices have one order on both, also those of one moment and of former versions.
@@ -133,6 +197,62 @@ func TestReasonsOfTwoDevices(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, []string{"second", "first", "never", "no", "always"}, refused[0].Reasons)
 		require.Len(t, refused[0].Given, 5)
+	}
+}
+
+// What was changed by a clock that was put back is later than what it has changed: a document from before does not
+// take it back.
+func TestChangedByAClockBehind(t *testing.T) {
+	x, c := fresh(t)
+	change := map[string]func(f identity.Fact) (identity.Fact, error){
+		"plays golf": func(f identity.Fact) (identity.Fact, error) {
+			return x.Update(t.Context(), f.ID, identity.Edit{Content: "plays the tuba"})
+		},
+		"plays tennis": func(f identity.Fact) (identity.Fact, error) { return x.Archive(t.Context(), f.ID, true) },
+		"plays polo": func(f identity.Fact) (identity.Fact, error) {
+			return x.Add(t.Context(), identity.Draft{Content: f.Content, Visibility: identity.Local})
+		},
+		"plays darts": func(f identity.Fact) (identity.Fact, error) {
+			return x.Add(t.Context(), identity.Draft{Content: f.Content, Maturity: identity.Proven})
+		},
+	}
+	was := map[string]identity.Fact{}
+	for text := range change {
+		was[text] = add(t, x, identity.Draft{Content: text})
+	}
+	before := exported(t, x, identity.Local)
+	c.add(-time.Hour)
+	for text, f := range was {
+		is, err := change[text](f)
+		require.NoError(t, err)
+		require.Greater(t, is.Updated, f.Updated, text)
+	}
+	after := exported(t, x, identity.Local)
+	c.add(2 * time.Hour)
+	imported(t, x, before)
+	require.Equal(t, after, exported(t, x, identity.Local))
+}
+
+// Of two states of one date, as programs that write days have them, the same one is kept however often they come.
+func TestStatesOfOneDate(t *testing.T) {
+	doc := func(content, slot, maturity string) string {
+		return fmt.Sprintf(`{"version":"2","facts":[{"id":"a","category":"context","content":%q,"subject":"me","slot":%q,
+			"maturity":%q,"updatedAt":"2026-02-01","createdAt":"2026-01-01"}]}`, content, slot, maturity)
+	}
+	for _, docs := range [][]string{
+		{doc("Rust", "job", "proven"), doc("Rust", "tool", "candidate")}, {doc("Rust", "job", "candidate"), doc("Rust", "tool", "proven")},
+		{doc("Go", "tool", "proven"), doc("Rust", "tool", "candidate")}, {doc("Go", "tool", "candidate"), doc("Rust", "tool", "proven")},
+	} {
+		var want string
+		for _, turn := range [][]int{{0, 1}, {1, 0}, {0, 1, 0}, {0, 1, 1}, {1, 0, 0, 1}} {
+			x, _ := fresh(t)
+			for _, i := range turn {
+				imported(t, x, docs[i])
+			}
+			got := exported(t, x, identity.Local)
+			want = cmp.Or(want, got)
+			require.Equal(t, want, got, "%v", turn)
+		}
 	}
 }
 
