@@ -527,3 +527,18 @@ func TestLongFactsAndManyTopics(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, u.RolledUp)
 }
+
+// Statements of scripts that write without spaces, or with marks of their own, are the same with and without these.
+func TestMarksOfOtherScripts(t *testing.T) {
+	x, _ := fresh(t)
+	f := add(t, x, identity.Draft{Content: "喜欢喝茶", Category: identity.Preference})
+	require.Equal(t, f.ID, add(t, x, identity.Draft{Content: "喜欢喝茶。", Category: identity.Preference}).ID)
+	_, err := x.Reject(t.Context(), f.ID, "不再喝了")
+	require.NoError(t, err)
+	for _, again := range []string{"喜欢喝茶！", "「喜欢喝茶」", "喜欢喝茶，每天"} {
+		_, err = x.Add(t.Context(), identity.Draft{Content: again, Source: identity.Conversation})
+		require.ErrorIs(t, err, identity.ErrRejected, again)
+	}
+	add(t, x, identity.Draft{Content: "喜欢喝茶馆的汤", Source: identity.Conversation})
+	require.NotEqual(t, add(t, x, identity.Draft{Content: "keeps to 30"}).ID, add(t, x, identity.Draft{Content: "keeps to > 30"}).ID)
+}

@@ -4,6 +4,7 @@ package wording
 import (
 	"cmp"
 	"strings"
+	"unicode"
 
 	"golang.org/x/text/unicode/norm"
 
@@ -15,11 +16,15 @@ import (
 const (
 	before = "\"'`“”‘’„«»‹›([{<*_~-–—,;:!?¡¿"
 	behind = "\"'`“”‘’„«»‹›)]}>*_~-–—,;:!?.…"
+	// between words they stand without a space, or at an end: those of Chinese and Japanese, of Arabic and Urdu, of
+	// Hindi and its neighbours, of Burmese, Khmer and Amharic.
+	between = "。．｡，､、！？；：（）「」『』【】《》〈〉،؛؟۔।॥၊။។៕።፣"
 )
 
 // wordsIn returns the words of s in lower case, without what surrounds them.
 func wordsIn(s string) (out []string) {
-	for w := range strings.FieldsSeq(strings.ToLower(norm.NFC.String(fence.Visible(s)))) {
+	parts := func(c rune) bool { return unicode.IsSpace(c) || strings.ContainsRune(between, c) }
+	for w := range strings.FieldsFuncSeq(strings.ToLower(norm.NFC.String(fence.Visible(s))), parts) {
 		if w = bare(w); w != "" {
 			out = append(out, w)
 		}
@@ -28,12 +33,12 @@ func wordsIn(s string) (out []string) {
 }
 
 // bare returns a word without its marks: not without the sign of a number or a letter
-// (-18, >30, A-), nor is one that stands alone (<) none.
+// (-18, >30, A-), nor is one that stands alone (<, >) none.
 func bare(w string) string {
 	left := strings.TrimLeft(w, before)
 	out := strings.TrimRight(left, behind)
 	if out == "" {
-		return strings.Trim(w, strings.Trim(behind, ">")+"¡¿([{")
+		return strings.Trim(w, strings.ReplaceAll(behind, ">", "")+"¡¿([{")
 	}
 	sign, number := len(w)-len(left)-1, '0' <= out[0] && out[0] <= '9'
 	if number && sign >= 0 && strings.IndexByte("-<>~", w[sign]) >= 0 {

@@ -12,7 +12,9 @@ func TestCanonical(t *testing.T) {
 	t.Parallel()
 	for s, want := range map[string]string{
 		"  Uses   Go! ": "uses go", "«C++» and C#, .NET": "c++ and c# .net", "-18 °C": "-18 °c", "a grade of A-": "a grade of a-",
-		"!!!": "!!!", "more than (>30)": "more than >30", "a < b": "a < b", "": "", "U+200B\u200b gone": "u+200b gone",
+		"!!!": "!!!", "more than (>30)": "more than >30", "a < b": "a < b", "a > b": "a > b", "speed > 30.": "speed > 30", "a -> b": "a > b", "": "", "U+200B\u200b gone": "u+200b gone",
+		"喜欢茶。": "喜欢茶", "「お茶が好き」、！": "お茶が好き", "（茶）；咖啡": "茶 咖啡", "《红楼梦》？": "红楼梦", "يحب الشاي؟": "يحب الشاي", "، نعم": "نعم",
+		"चाय पसंद है।": "चाय पसंद है", "。": "。",
 		"a Cafe\u0301": "a caf\u00e9", "I\u0307zmir": "izmir", "\u0130zmir": "izmir",
 	} {
 		require.Equal(t, want, wording.Canonical(s), s)
@@ -25,6 +27,8 @@ func TestOverlap(t *testing.T) {
 	require.True(t, wording.Overlap("Uses Go daily.", "go"))
 	require.True(t, wording.Overlap("go", "Uses Go daily."))
 	require.False(t, wording.Overlap("Uses Golang", "go"))
+	require.True(t, wording.Overlap("喝茶，每天", "喝茶。"))
+	require.False(t, wording.Overlap("喝茶", "喝茶馆"))
 	require.False(t, wording.Overlap("", "go"))
 	require.False(t, wording.Overlap("go", " "))
 }
