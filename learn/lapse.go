@@ -34,8 +34,8 @@ func (l *Learner) holding(ctx context.Context, hits []memory.Hit, trusted *int) 
 }
 
 // lapsed reports whether a plan was made from a memory that no longer holds: one that is forgotten, or a fact or
-// episode that is archived or that a hit replaces. A plan with variables has lapsed if a plan from which it
-// was made has.
+// episode that is archived, superseded, or by a hit perhaps replaced. A plan with variables has lapsed if a plan
+// from which it was made has.
 func (l *Learner) lapsed(ctx context.Context, r *memory.Record, hits []memory.Hit) (bool, error) {
 	if len(r.Plan) == 0 || r.Source.Origin != memory.Derived {
 		return false, nil
@@ -55,7 +55,8 @@ func (l *Learner) lapsed(ctx context.Context, r *memory.Record, hits []memory.Hi
 			err = nil
 		case err != nil:
 		case from.Kind == memory.Fact || from.Kind == memory.Episode:
-			gone = from.Archived || slices.ContainsFunc(hits, func(h memory.Hit) bool { return replaces(&h, &from) })
+			gone = from.Archived || from.SupersededBy != "" ||
+				slices.ContainsFunc(hits, func(h memory.Hit) bool { return replaces(&h, &from) })
 		case rel == isGeneral && generalises(&from) == 0:
 			gone, err = l.lapsed(ctx, &from, hits)
 		}
@@ -66,7 +67,7 @@ func (l *Learner) lapsed(ctx context.Context, r *memory.Record, hits []memory.Hi
 	return false, nil
 }
 
-// replaces reports whether a hit says that a record is no longer current.
+// replaces reports whether a hit says that a record is perhaps no longer current.
 func replaces(h *memory.Hit, r *memory.Record) bool {
 	is := &h.Record
 	switch {
@@ -74,8 +75,6 @@ func replaces(h *memory.Hit, r *memory.Record) bool {
 		return false
 	case is.ID == r.ID:
 		return h.Replaced.By != ""
-	case h.Superseded != nil && h.Superseded.ID == r.ID:
-		return true
 	}
 	same := is.Slot.Subject == r.Slot.Subject && is.Slot.Attribute == r.Slot.Attribute
 	return same && is.Slot.Attribute != "" && is.Slot.Value != r.Slot.Value && is.At.After(r.At)

@@ -42,6 +42,16 @@ func (p parts) send(t *testing.T, run, city string, parents ...memory.ID) (fired
 	return fired
 }
 
+// crowd remembers so much that matches the case better that a recall finds nothing else.
+func crowd(t *testing.T, s memory.Space) {
+	t.Helper()
+	for i := range 30 {
+		d := memory.Draft{Kind: memory.Fact, Content: fmt.Sprintf("to %s takes part %d", parcel, 7*i)}
+		_, err := s.Remember(t.Context(), d)
+		require.NoError(t, err)
+	}
+}
+
 // A plan that was made of a memory does not fire once the memory does not hold.
 func TestPlanOfWhatDoesNotHold(t *testing.T) {
 	t.Parallel()
@@ -57,6 +67,21 @@ func TestPlanOfWhatDoesNotHold(t *testing.T) {
 			d.Content, d.Slot = "the customer has moved and now lives in Paris and takes the parcel there", memory.Slot{}
 			_, err := s.Remember(t.Context(), d)
 			return err
+		},
+		"replaced by its slot, in other words, among much": func(s memory.Space, _ memory.ID) error {
+			d := lives("Paris", noon)
+			d.Content = "Paris it is"
+			crowd(t, s)
+			_, err := s.Remember(t.Context(), d)
+			return err
+		},
+		"superseded by what was known before, among much": func(s memory.Space, id memory.ID) error {
+			crowd(t, s)
+			r, err := s.Remember(t.Context(), memory.Draft{Kind: memory.Fact, Content: "Paris is a town", At: noon.Add(-48 * time.Hour)})
+			if err != nil {
+				return err
+			}
+			return s.Supersede(t.Context(), id, r.ID)
 		},
 	} {
 		for _, named := range []bool{true, false} {

@@ -102,7 +102,8 @@ func (b *Bank) vector(ctx context.Context, sh *shard, e *table.Entry) ([]float32
 }
 
 // Get returns the record. The id of a record that was merged into another leads to
-// that one. Get and All alone fill Vector, which they read from disk.
+// that one. Get and All alone fill Vector, which they read from disk, and Get alone
+// SupersededBy.
 func (s Space) Get(ctx context.Context, id ID) (Record, error) {
 	done, err := s.ready(ctx)
 	defer done()
@@ -120,6 +121,12 @@ func (s Space) Get(ctx context.Context, id ID) (Record, error) {
 		}
 		if err != nil {
 			return Record{}, fmt.Errorf("memory: get: %w", err)
+		}
+		sh.Enter()
+		defer sh.Leave()
+		all := table.Whole()
+		if by := all.StandingLocked(sh.Table, e); by != e {
+			r.SupersededBy = ID(by.Name())
 		}
 		return r, nil
 	}

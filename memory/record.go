@@ -115,6 +115,8 @@ type Record struct {
 	Repaired bool            `cbor:"15,keyasint,omitempty"` // U+FFFD stands for invalid UTF-8
 	Passing  bool            `cbor:"24,keyasint,omitempty"` // as in Draft
 	Stats    Stats           `cbor:"-"`
+	// SupersededBy is what a Slot or Supersede says to hold in its place now, filled by Get alone. "": nothing.
+	SupersededBy ID `cbor:"-"`
 
 	// apart has the records that this one is known to stay apart from, see apartMark. It is
 	// nil in the copy that a host gets.

@@ -61,9 +61,9 @@ func TestStatementsOutOfOrder(t *testing.T) {
 		forget := rapid.SliceOfDistinct(rapid.IntRange(0, n-1), rapid.ID[int]).Draw(t, "forget")
 		ahead, _ := space(t)
 		mixed, _ := space(t)
-		ids := make([]memory.ID, n)
+		names := make([]memory.ID, n)
 		store := func(s memory.Space, i int) {
-			ids[i] = remember(t, s, memory.Draft{
+			names[i] = remember(t, s, memory.Draft{
 				Kind: memory.Episode, Content: fmt.Sprintf("Alice has moved %d times.", i), Key: fmt.Sprint(i),
 				At: epoch.Add(time.Duration(i) * time.Hour), Slot: memory.Slot{Subject: "Alice", Attribute: "home", Value: fmt.Sprintf("city %d", i%50)},
 			})
@@ -77,6 +77,15 @@ func TestStatementsOutOfOrder(t *testing.T) {
 				q := memory.Query{Text: "Where is the home of Alice?", At: epoch.Add(time.Duration(at) * time.Hour), K: n}
 				want, got := recall(t, ahead, q), recall(t, mixed, q)
 				require.Len(t, got, len(want))
+				if at == n && len(got) > 0 { // which leaves out what is superseded
+					for r, err := range mixed.All(ctx) {
+						require.NoError(t, err)
+						r, err = mixed.Get(ctx, r.ID)
+						require.NoError(t, err)
+						out := !slices.Contains(ids(got), r.ID)
+						require.Equal(t, out, r.SupersededBy != "")
+					}
+				}
 				for i := range want {
 					require.Equal(t, want[i].Record.ID, got[i].Record.ID)
 					require.Equal(t, want[i].Superseded == nil, got[i].Superseded == nil)
@@ -88,8 +97,8 @@ func TestStatementsOutOfOrder(t *testing.T) {
 		}
 		same()
 		for _, i := range forget {
-			require.NoError(t, ahead.Forget(ctx, ids[i]))
-			require.NoError(t, mixed.Forget(ctx, ids[i]))
+			require.NoError(t, ahead.Forget(ctx, names[i]))
+			require.NoError(t, mixed.Forget(ctx, names[i]))
 		}
 		same()
 	})
@@ -232,6 +241,11 @@ func TestSupersedeIsTakenBack(t *testing.T) {
 				hits := recall(t, s, memory.Query{Text: "code name of the project"})
 				require.Equal(t, []memory.ID{by}, ids(hits), name)
 				require.Equal(t, old, hits[0].Superseded.ID, name)
+				for id, want := range map[memory.ID]memory.ID{old: by, by: ""} {
+					r, err := s.Get(t.Context(), id)
+					require.NoError(t, err)
+					require.Equal(t, want, r.SupersededBy, name)
+				}
 				s = open(t, st, c).In("acme")
 			}
 			st.FailNext(0, 1, false)
