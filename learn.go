@@ -234,6 +234,9 @@ func (t *turn) blame() (task, goal learn.Status) {
 	case c == nil && g.Cause == CauseStuck && len(g.Tried) > 0:
 		// The failed attempts are recorded already; the goal has failed too.
 		return learn.Open, learn.Blocked
+	case g.Cause == CauseStuck && t.s.Attempts+t.s.Deliberations == 0:
+		// Other runs have shown that it fails; this one has tried nothing.
+		return learn.Open, learn.Open
 	case refused && g.Complaint == "":
 		// The model was not reached, which is no evidence about the session either.
 		return learn.Open, learn.Open

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -432,5 +433,36 @@ func TestSignsOfARunAreAdvice(t *testing.T) {
 		}
 		require.Equal(t, want, said)
 		require.Equal(t, 8, tasks)
+	}
+}
+
+// What has failed in the session blocks a run for an hour at most, however often it is asked for
+// meanwhile, and also if the clock was put back since: a run that tries nothing shows nothing.
+func TestStuckSessionIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	for ahead, blocked := range map[time.Duration]int{0: 5, 24 * time.Hour: 0, 365 * 24 * time.Hour: 0} {
+		c, mended := newClock(), false
+		s := &script{judge: func(act.Work, act.Result) (act.Verdict, error) {
+			return act.Verdict{Pass: mended, Complaint: "the disk is full"}, nil
+		}}
+		s.decide = func(n int, b reason.Brief) (reason.Decision, error) {
+			d := plan(fmt.Sprint("way ", n%3))
+			d.Approach = d.Tasks[0].Objective
+			return d, nil
+		}
+		a := agent(t, s.host(), &arc.Options{Pivot: arc.PivotAuto, Attempts: 1, Now: c.Now, Learn: learn.Options{Repeats: -1}})
+		c.Add(ahead)
+		for range 9 {
+			run(t, a, arc.Objective{Text: "mend the cache", Session: "s"})
+		}
+		c.Add(-ahead)
+		mended = true
+		for range blocked {
+			c.Add(10 * time.Minute)
+			r := run(t, a, arc.Objective{Text: "mend the cache", Session: "s"})
+			require.Equal(t, []any{arc.Blocked, arc.CauseStuck, 0}, []any{r.Status, r.Cause, r.Attempts}, ahead)
+		}
+		c.Add(11 * time.Minute)
+		require.Equal(t, arc.Delivered, run(t, a, arc.Objective{Text: "mend the cache", Session: "s"}).Status, ahead)
 	}
 }
