@@ -231,6 +231,65 @@ func TestPlanFiresWhileItsFactsAreTold(t *testing.T) {
 	}
 }
 
+// A plan that was made of what another scope says, which the run may read, is for runs that
+// read it, and as long as it holds there.
+func TestPlanOfAnotherScope(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(s memory.Space, id memory.ID) error{
+		"forgotten": func(s memory.Space, id memory.ID) error { return s.Forget(t.Context(), id) },
+		"replaced": func(s memory.Space, id memory.ID) error {
+			r, err := s.Remember(t.Context(), memory.Draft{Kind: memory.Fact, Content: "she has moved away"})
+			if err != nil {
+				return err
+			}
+			return s.Supersede(t.Context(), id, r.ID)
+		},
+	} {
+		for _, named := range []bool{true, false} {
+			s, c := &script{}, newClock()
+			s.decide = func(_ int, b reason.Brief) (reason.Decision, error) {
+				d := plan("ask where to send it")
+				for _, h := range b.Memories {
+					if _, where, ok := strings.Cut(h.Record.Content, "parcels go to "); ok {
+						if d = plan("send the parcel to " + where); named {
+							d.Applied = []memory.ID{h.Record.ID}
+						}
+					}
+				}
+				return d, nil
+			}
+			a := agent(t, s.host(), &arc.Options{Now: c.Now})
+			var told memory.ID
+			for who, where := range map[memory.Scope]string{"acme/bob": "Paris", "acme/ann": "Berlin"} {
+				r, err := a.In(who).Memory().Remember(t.Context(), memory.Draft{Kind: memory.Fact, Content: "the customer's parcels go to " + where})
+				require.NoError(t, err)
+				if who == "acme/ann" {
+					told = r.ID
+				}
+			}
+			sends := func(also ...memory.Scope) (what string, fired bool) {
+				c.Add(time.Minute)
+				r := run(t, a, arc.Objective{Text: "send the parcel to the customer", Scope: "acme", Also: also})
+				require.Equal(t, arc.Delivered, r.Status)
+				return r.Deliveries[0].Task.Objective, r.Fired == 1
+			}
+			for _, fires := range []bool{false, false, true} {
+				what, fired := sends("acme/ann")
+				require.Equal(t, []any{"send the parcel to Berlin", fires}, []any{what, fired}, name)
+			}
+			what, fired := sends("acme/bob")
+			require.Equal(t, []any{"send the parcel to Paris", false}, []any{what, fired}, name)
+			what, fired = sends()
+			require.Equal(t, []any{"ask where to send it", false}, []any{what, fired}, name)
+			what, fired = sends("acme/bob", "acme/ann")
+			require.True(t, fired, "what it was made of is read: %s", what)
+			require.NoError(t, end(a.In("acme/ann").Memory(), told))
+			what, _ = sends("acme/ann")
+			require.Equal(t, "ask where to send it", what, name)
+		}
+	}
+}
+
 // A plan that a crash separates from what it was made with is for its run alone.
 func TestPlanOfAFactThatIsGoneMidway(t *testing.T) {
 	t.Parallel()

@@ -16,10 +16,13 @@ import (
 // A plan has links to the memories from which it was made, and may repeat them. So it holds no longer than they
 // do, and it does not fire before its reasoner has been told the news.
 
-// holding removes the plans that have lapsed. trusted is how many of the hits are trusted.
-func (l *Learner) holding(ctx context.Context, hits []memory.Hit, trusted *int) ([]memory.Hit, error) {
+// holding removes the plans that have lapsed where some scopes are read. trusted is how many of the hits are
+// trusted.
+func (l *Learner) holding(
+	ctx context.Context, hits []memory.Hit, trusted *int, read []memory.Scope,
+) ([]memory.Hit, error) {
 	for i := len(hits) - 1; i >= 0; i-- {
-		lapsed, err := l.lapsed(ctx, &hits[i].Record, hits)
+		lapsed, err := l.lapsed(ctx, &hits[i].Record, hits, read)
 		switch {
 		case err != nil:
 			return nil, err
@@ -33,10 +36,10 @@ func (l *Learner) holding(ctx context.Context, hits []memory.Hit, trusted *int) 
 	return hits, nil
 }
 
-// lapsed reports whether a plan was made from a memory that no longer holds: one that is forgotten, or a fact or
-// episode that is archived, superseded, or by a hit perhaps replaced. A plan with variables has lapsed if a plan
-// from which it was made has.
-func (l *Learner) lapsed(ctx context.Context, r *memory.Record, hits []memory.Hit) (bool, error) {
+// lapsed reports whether a plan was made from a memory that no longer holds: one that is forgotten, or in a scope that
+// is not read, or a fact or episode that is archived, superseded, or by a hit perhaps replaced. A plan with
+// variables has lapsed if a plan from which it was made has.
+func (l *Learner) lapsed(ctx context.Context, r *memory.Record, hits []memory.Hit, read []memory.Scope) (bool, error) {
 	if len(r.Plan) == 0 || r.Source.Origin != memory.Derived {
 		return false, nil
 	}
@@ -50,6 +53,10 @@ func (l *Learner) lapsed(ctx context.Context, r *memory.Record, hits []memory.Hi
 		}
 		from, err := l.bank.In(r.Scope).Get(ctx, link.To)
 		gone := errors.Is(err, store.ErrNotFound)
+		for i := 0; gone && i < len(read); i++ {
+			from, err = l.bank.In(read[i]).Get(ctx, link.To)
+			gone = errors.Is(err, store.ErrNotFound)
+		}
 		switch {
 		case gone:
 			err = nil
@@ -58,7 +65,7 @@ func (l *Learner) lapsed(ctx context.Context, r *memory.Record, hits []memory.Hi
 			gone = from.Archived || from.SupersededBy != "" ||
 				slices.ContainsFunc(hits, func(h memory.Hit) bool { return replaces(&h, &from) })
 		case rel == isGeneral && generalises(&from) == 0:
-			gone, err = l.lapsed(ctx, &from, hits)
+			gone, err = l.lapsed(ctx, &from, hits, read)
 		}
 		if gone || err != nil {
 			return gone, err

@@ -213,7 +213,7 @@ func (l *Learner) renew(ctx context.Context, o *Outcome, c *Chunk) error {
 		if err != nil {
 			return err
 		}
-		lapsed, err := l.lapsed(ctx, &was, o.Injected)
+		lapsed, err := l.lapsed(ctx, &was, o.Injected, o.scopes(nil))
 		if err != nil {
 			return err
 		}

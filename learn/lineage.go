@@ -59,7 +59,7 @@ const (
 	notDelivered = "Not delivered"
 )
 
-// parents links to the memories of the scope that the plan of a chunk was drawn from: those
+// parents links to the memories, of whatever scope, that the plan of a chunk was drawn from: those
 // that the reasoner has named or repeated, and facts that say what else the plan has from
 // nowhere. What another has taken the place of is none.
 func (o *Outcome) parents(c *chunk.Chunk) (links []memory.Link) {
@@ -68,7 +68,7 @@ func (o *Outcome) parents(c *chunk.Chunk) (links []memory.Link) {
 	for i := range o.Injected {
 		r := &o.Injected[i].Record
 		over := func(h memory.Hit) bool { return replaces(&h, r) }
-		if r.Scope != o.Scope || len(links) == memory.MaxLinks || slices.ContainsFunc(o.Injected, over) {
+		if len(links) == memory.MaxLinks || slices.ContainsFunc(o.Injected, over) {
 			continue
 		}
 		told := r.Trusted && r.Kind == memory.Fact && shares(r.Content)

@@ -93,7 +93,7 @@ func (l *Learner) Recall(ctx context.Context, a Ask) (f Found, err error) {
 			return false
 		}))]
 	}
-	scope, also := a.Scope, a.Also
+	scope, also, read := a.Scope, a.Also, slices.Concat(a.Also, a.Episodes)
 	if len(a.Episodes) > 0 {
 		a.Scope, a.Also = a.Episodes[0], a.Episodes[1:]
 		from := add(memory.Query{K: 2 * maxTold, Kinds: endings})
@@ -103,7 +103,7 @@ func (l *Learner) Recall(ctx context.Context, a Ask) (f Found, err error) {
 		all = all[:from+len(distinct(shown(all[from:], a.User)))]
 	}
 	l.room.Store(int32(len(all)))
-	if all, err = l.holding(ctx, all, &f.Trusted); err != nil {
+	if all, err = l.holding(ctx, all, &f.Trusted, read); err != nil {
 		return f, err
 	}
 	a.Scope, a.Also = scope, also
