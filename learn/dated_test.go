@@ -49,6 +49,48 @@ func TestPlanOfADay(t *testing.T) {
 	}
 }
 
+// A plan that repeats a value of a complaint, which its case does not have, is for its run. One
+// that says the same at the first try is a habit, as any.
+func TestPlanOfWhatAComplaintTold(t *testing.T) {
+	t.Parallel()
+	const objective = "refund the order of Meyer, account 4711"
+	for _, c := range []struct {
+		complaint, does string
+		fires           bool
+	}{
+		{"1234 is closed, the customer's is 9876.", "refund it to account 9876", false},
+		{`{"closed":1234,"open":"DE-98-76"}`, "refund it to DE-98-76 (Meyer)", false},
+		{"order a17: no such order, there is A18", "refund order a18", false},
+		{"", "refund it to account 9876", true},
+		{"1234 is closed, the customer's is 4711", "refund it to account 4711", true},
+		{"1234 is closed", "refund it to account 9876", true},
+		{"19876 is closed", "refund it to account 9876", true},
+		{"tests 1, 2 and 3 of 12 failed", "run 12 tests 3 times, then refund it", true},
+	} {
+		p := setup(t, nil)
+		a := learn.Ask{Scope: scope, Situation: objective, Objective: objective}
+		n := 0
+		deliver := func(complaint string) (fires bool) {
+			n++
+			o := delivered(fmt.Sprint(n), objective)
+			o.Situation, o.Case, o.Plan = objective, learn.Case{}, []reason.Task{{Objective: c.does, Skill: "edit", Worker: "fixer"}}
+			if complaint != "" {
+				o.Failed = []reason.FailedAttempt{{Objective: "refund it to account 1234", Worker: "fixer", Complaint: complaint}}
+			}
+			_, err := p.learner.Learn(t.Context(), o)
+			require.NoError(t, err)
+			found, err := p.learner.Recall(t.Context(), a)
+			require.NoError(t, err)
+			_, fires = learn.Fire(p.learner.Match(found.Hits, a), nil)
+			return fires
+		}
+		require.False(t, deliver(c.complaint))
+		require.Equal(t, c.fires, deliver(c.complaint), c)
+		deliver("")
+		require.True(t, deliver(""), c)
+	}
+}
+
 // A day that the case says is bound anew.
 func TestPlanOfADayOfTheCase(t *testing.T) {
 	t.Parallel()

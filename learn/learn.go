@@ -79,7 +79,7 @@ type Lessons struct {
 // strengthens the pattern that says the same. It is idempotent on the goal's key. Learn does it for every goal
 // that was delivered by deliberation.
 func (l *Learner) Chunk(ctx context.Context, o Outcome) (memory.Receipt, error) {
-	o.Unfit = cmp.Or(o.Unfit, o.dated())
+	o.Unfit = cmp.Or(o.Unfit, o.alone())
 	d, err := o.chunk()
 	if err != nil {
 		return memory.Receipt{}, err
@@ -125,7 +125,7 @@ func (l *Learner) remember(ctx context.Context, o *Outcome, d memory.Draft) (mem
 // that this call has credited for the delivery. A pattern that was injected needs no search, and feedback
 // credits it: that it was used is all that there is to say.
 func (l *Learner) chunk(ctx context.Context, o *Outcome) (r memory.Receipt, credited memory.ID, err error) {
-	o.Unfit = cmp.Or(o.Unfit, o.dated())
+	o.Unfit = cmp.Or(o.Unfit, o.alone())
 	ask := Ask{Scope: o.Scope, Situation: o.Situation, Objective: o.Objective, Case: o.Case}
 	if o.Chunks == nil {
 		o.Chunks = l.Match(o.Injected, ask)
