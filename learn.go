@@ -222,6 +222,8 @@ func (t *turn) unfit() string {
 		return "its plan was made knowing what its run had delivered before"
 	case len(g.Facts) > len(t.shown.facts):
 		return "a fact that it was made with may not hold any more"
+	case slices.ContainsFunc(t.shown.Hits, func(h memory.Hit) bool { return h.Record.Scope == "" }):
+		return "a memory that it was made with is forgotten"
 	}
 	return ""
 }

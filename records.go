@@ -435,6 +435,20 @@ func (t *turn) restore(ctx context.Context) (err error) {
 	for i := range t.lineage {
 		t.lineage[i].Output = t.veil.San.RevealJSON(t.lineage[i].Output)
 	}
+	if err := t.remind(ctx); err != nil {
+		return err
+	}
+	if c := t.s.Current; c != nil {
+		if t.output, err = c.Output.Read(ctx, t.a.st); err == nil {
+			t.output = t.veil.San.RevealJSON(t.output)
+			err = t.know(ctx)
+		}
+	}
+	return err
+}
+
+// remind reads the memories that were recalled for the aim, and the facts that were told.
+func (t *turn) remind(ctx context.Context) error {
 	for _, id := range t.s.aim().Recalled {
 		rec, err := t.a.recordOf(ctx, &t.s.Objective, id)
 		if errors.Is(err, store.ErrNotFound) {
@@ -448,16 +462,7 @@ func (t *turn) restore(ctx context.Context) (err error) {
 		}
 		t.shown.Hits = slices.Insert(t.shown.Hits, at, memory.Hit{Record: rec})
 	}
-	if err := t.retell(ctx); err != nil {
-		return err
-	}
-	if c := t.s.Current; c != nil {
-		if t.output, err = c.Output.Read(ctx, t.a.st); err == nil {
-			t.output = t.veil.San.RevealJSON(t.output)
-			err = t.know(ctx)
-		}
-	}
-	return err
+	return t.retell(ctx)
 }
 
 // recordOf finds a recalled memory in the scopes of the objective.

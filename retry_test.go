@@ -1,6 +1,7 @@
 package arc_test
 
 import (
+	"github.com/arc-learn/arc/learn"
 	"fmt"
 	"strings"
 	"testing"
@@ -289,4 +290,43 @@ func TestChunkIsNoFailure(t *testing.T) {
 	got, err = a.In("").Chunk(t.Context(), "two")
 	require.NoError(t, err)
 	require.Empty(t, got, "the plan is the host's")
+}
+
+func TestProvisionalPlanOfWhatDoesNotHold(t *testing.T) {
+	t.Parallel()
+	for _, named := range []bool{true, false} {
+		for _, early := range []bool{true, false} {
+			s := &script{}
+			s.decide = func(_ int, b reason.Brief) (reason.Decision, error) {
+				d := plan("ask where to send it")
+				for _, h := range b.Memories {
+					if h.Record.Kind == memory.Fact {
+						if d = plan("send the parcel to Berlin"); named {
+							d.Applied = []memory.ID{h.Record.ID}
+						}
+					}
+				}
+				return d, nil
+			}
+			a := agent(t, s.host(), &arc.Options{Learn: learn.Options{FireAfter: 1}})
+			fact, err := a.In("").Memory().Remember(t.Context(), memory.Draft{Kind: memory.Fact, Content: "the customer's parcels go to Berlin"})
+			require.NoError(t, err)
+			send := func(id string) *arc.Report {
+				return run(t, a, arc.Objective{ID: id, Text: "send the parcel to the customer", Provisional: true})
+			}
+			forget := func(when bool) {
+				if when == early {
+					require.NoError(t, a.In("").Memory().Forget(t.Context(), fact.ID))
+				}
+			}
+			require.Equal(t, "send the parcel to Berlin", send("r").Deliveries[0].Task.Objective)
+			forget(true)
+			require.NoError(t, a.In("").Judge(t.Context(), "r", arc.Verdict{Right: true, Source: "qa"}))
+			if !early {
+				require.Equal(t, 1, send("again").Fired)
+			}
+			forget(false)
+			require.Zero(t, send("then").Fired, "named %t, early %t", named, early)
+		}
+	}
 }

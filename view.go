@@ -361,7 +361,7 @@ func (s *state) vouched() bool {
 // pattern stores the plan of a run that was delivered by deliberation.
 func (a *Agent) pattern(ctx context.Context, own *tenant, s state) (r memory.Receipt, err error) {
 	t := turn{a: a, own: own, s: s}
-	if err = t.retell(ctx); err == nil {
+	if err = t.remind(ctx); err == nil {
 		r, err = own.learner.Chunk(ctx, t.outcome(aimDone))
 	}
 	return r, err
