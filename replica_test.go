@@ -715,3 +715,41 @@ func TestApprovalReachesAllReplicas(t *testing.T) {
 		require.Equal(t, "v", ranking[0].Candidate.Name)
 	})
 }
+
+func TestReplicaHeedsWhatAnotherUnlearned(t *testing.T) {
+	for name, end := range map[string]func(t *testing.T, v arc.View, fact memory.ID){
+		"the fact is forgotten": func(t *testing.T, v arc.View, fact memory.ID) {
+			require.NoError(t, v.Memory().Forget(t.Context(), fact))
+		},
+		"the fact is superseded": func(t *testing.T, v arc.View, fact memory.ID) {
+			r, err := v.Memory().Remember(t.Context(), memory.Draft{Kind: memory.Fact, Content: "Paris it is"})
+			require.NoError(t, err)
+			require.NoError(t, v.Memory().Supersede(t.Context(), fact, r.ID))
+		},
+		"it was wrong": func(t *testing.T, v arc.View, _ memory.ID) {
+			for _, source := range []string{"ann", "ben", "cleo"} {
+				require.NoError(t, v.Judge(t.Context(), "2", arc.Verdict{Source: source, Why: "it came back"}))
+			}
+		},
+		"there is news": func(t *testing.T, v arc.View, _ memory.ID) {
+			_, err := v.Memory().Remember(t.Context(), memory.Draft{Kind: memory.Fact, Content: "The customer wants no parcel on a Friday."})
+			require.NoError(t, err)
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			mem := store.NewMem()
+			s := &script{decide: func(int, reason.Brief) (reason.Decision, error) { return plan("send the parcel to Berlin"), nil }}
+			a := replica(t, mem, "a", s.host(), arc.Options{})
+			b := replica(t, mem, "b", s.host(), arc.Options{})
+			fact, err := a.In("").Memory().Remember(t.Context(), memory.Draft{Kind: memory.Fact, Content: "the customer's parcels go to Berlin"})
+			require.NoError(t, err)
+			for i, at := range []*arc.Agent{a, a, a, b} {
+				idle(time.Minute)
+				r := run(t, at, arc.Objective{ID: fmt.Sprint(i), Text: "send the parcel to the customer"})
+				require.Equal(t, i > 1, r.Fired == 1, "%s: %d", name, i)
+			}
+			end(t, a.In(""), fact.ID)
+			require.Zero(t, run(t, b, arc.Objective{Text: "send the parcel to the customer"}).Fired, name)
+		})
+	}
+}
