@@ -204,7 +204,8 @@ func upkeepOf(k string) memory.Scope { return memory.Scope(k[strings.LastIndexBy
 // Erase the scope first.
 //
 // Import trusts the file as it trusts the host: memories that the file calls trusted are, and
-// texts are not sanitised again. All other errors name the line, and nothing has changed:
+// texts are not sanitised again. What was forgotten, revoked or erased since the export is
+// stored again: forget it again. All other errors name the line, and nothing has changed:
 // store.ErrDamaged for a file that is truncated or altered, memory.ErrTenant for a record of
 // another scope, store.ErrForeign, store.ErrNewer, or a *store.LimitError. After an error of
 // the store a part may be stored: call Import again. If the process ends meanwhile, the
