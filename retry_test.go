@@ -1,8 +1,8 @@
 package arc_test
 
 import (
-	"github.com/arc-learn/arc/learn"
 	"fmt"
+	"github.com/arc-learn/arc/learn"
 	"strings"
 	"testing"
 	"time"
