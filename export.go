@@ -354,7 +354,7 @@ const maxNames = 1 << 20
 // sound returns an error if an imported run could not be continued.
 func (s *state) sound(tenant string) error {
 	err := s.bounds().Check()
-	for _, id := range []string{s.ID, s.Session, s.Objective.Session, s.Objective.User} {
+	for _, id := range slices.Concat(s.Jobs, []string{s.ID, s.Session, s.Objective.Session, s.Objective.User}) {
 		err = errors.Join(err, key.CheckID("id", id))
 	}
 	for _, scope := range s.scopes() {

@@ -15,12 +15,8 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// How long a job waits whose run is live elsewhere, and one whose run a human is asked
-// about: the answer may come at any time.
-const (
-	stillRunning = 10 * time.Second
-	stillAsked   = time.Minute
-)
+// stillRunning is how long a job waits whose run is live elsewhere, and may stop there.
+const stillRunning = 10 * time.Second
 
 // QueueHandler returns a handler that runs jobs as objectives. Job.Input is an
 // [Objective] in JSON, of whose fields all are known; without one its Text is the job's
@@ -30,9 +26,12 @@ const (
 //
 //	delivered   the job is Completed
 //	blocked     Blocked, with the cause; Queue.Requeue retries the run with its note
-//	waiting     Pending again when the run is due, without holding a worker; each
-//	            minute while a human is asked about it
-//	asking      Parked; Requeue it once View.Answer has been called
+//	waiting     Pending again when the run is due, without holding a worker
+//	asking      Parked
+//
+// The job is due again at once when its run is answered, ruled about or retried, by any
+// caller, and when it stops: the run's commit says so to the Queues in the Agent's store
+// ([queue.Wake]). A Queue in another store does not hear of it.
 //
 // Secrets do not lie in a queue: a run that was begun with some, and whose ID the Input
 // has, gets them again from Host.Secrets, and any other has none.
@@ -42,14 +41,13 @@ func (a *Agent) QueueHandler() queue.Handler {
 		if err != nil {
 			return queue.Result{State: queue.Failed, Summary: err.Error()}, nil
 		}
+		ctx = context.WithValue(ctx, workedOn{}, j.ID)
 		var r *Report
-		requeue := ""
-		if j.Requeued > 0 { // once each: the run may be blocked anew
-			requeue = fmt.Sprint(j.ID, " ", j.Requeued)
-			r, err = a.retry(ctx, cmp.Or(o.Scope, a.o.Scope), o.ID, j.Note, &o, requeue)
+		if j.Requeued > 0 {
+			r, err = a.retry(ctx, cmp.Or(o.Scope, a.o.Scope), o.ID, j.Note, &o, &j)
 		}
 		if r == nil && (err == nil || errors.Is(err, ErrNotBlocked) || errors.Is(err, store.ErrNotFound)) {
-			r, err = a.start(ctx, o, nil, true, requeue) // which holds on to no run that waits
+			r, err = a.start(ctx, o, nil, &j)
 		}
 		switch {
 		case errors.Is(err, ErrRunning):
@@ -59,7 +57,7 @@ func (a *Agent) QueueHandler() queue.Handler {
 		case r == nil:
 			return queue.Result{}, err
 		}
-		return jobResult(&j, r, a.o.Now()), err
+		return jobResult(&j, r), err
 	}
 }
 
@@ -86,7 +84,7 @@ func objectiveOf(j *queue.Job) (o Objective, err error) {
 
 // jobResult is how a run stands, for its job. The usage is what was added since the
 // attempts before.
-func jobResult(j *queue.Job, r *Report, now time.Time) queue.Result {
+func jobResult(j *queue.Job, r *Report) queue.Result {
 	out := queue.Result{Summary: string(r.Status), Usage: act.Usage{
 		TokensIn: max(0, r.Usage.TokensIn-j.Usage.TokensIn), TokensOut: max(0, r.Usage.TokensOut-j.Usage.TokensOut),
 		CostUSD: max(0, r.Usage.CostUSD-j.Usage.CostUSD), APICostUSD: max(0, r.Usage.APICostUSD-j.Usage.APICostUSD),
@@ -99,9 +97,6 @@ func jobResult(j *queue.Job, r *Report, now time.Time) queue.Result {
 		}
 	case Waiting:
 		out.State, out.At, out.Summary = queue.Pending, r.Next, string(r.Cause)+": "+r.Reason
-		if soon := now.Add(stillAsked); r.Approval != nil && soon.Before(r.Next) {
-			out.At = soon
-		}
 	case Asking:
 		out.State, out.Summary, out.Detail = queue.Parked, fmt.Sprintf("run %q asks", r.ID), strings.Join(r.Questions, "\n")
 	case Blocked:

@@ -2,8 +2,10 @@ package arc_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"testing"
@@ -27,6 +29,8 @@ type bench struct {
 	q *queue.Queue
 	a *arc.Agent
 	c *clock
+
+	gone func() // ends the caller in the next attempt
 }
 
 func newBench(t *testing.T, s *script, st store.Store) *bench {
@@ -208,7 +212,7 @@ func TestRequeuedJobThatWaits(t *testing.T) {
 	})
 }
 
-// A job does not get around an approval, and is over soon after a human has allowed it.
+// A job does not get around an approval, and is over at once when a human has allowed it.
 func TestJobThatWaitsForAnApproval(t *testing.T) {
 	t.Parallel()
 	var calls atomic.Int64
@@ -221,18 +225,147 @@ func TestJobThatWaitsForAnApproval(t *testing.T) {
 	in, err := json.Marshal(arc.Objective{Text: "deploy", Tasks: chore})
 	require.NoError(t, err)
 	b.enqueue(queue.Draft{Subject: "deploy", Input: in})
-	for range 3 {
-		j := b.work()
-		require.Equal(t, queue.Pending, j.State, j.Summary)
-		require.Contains(t, j.Summary, "approval: deployer")
-		require.Zero(t, calls.Load())
-		require.LessOrEqual(t, j.At.Sub(b.c.Now()), time.Minute)
-		b.c.Add(2 * time.Minute)
-	}
+	j := b.work()
+	require.Equal(t, queue.Pending, j.State, j.Summary)
+	require.Contains(t, j.Summary, "approval: deployer")
+	b.c.Add(2 * time.Minute)
+	_, err = b.q.Claim(t.Context(), 0)
+	require.ErrorIs(t, err, queue.ErrEmpty)
+	require.Zero(t, calls.Load())
 	p := waiting(t, b.a, "")[0]
+	require.Equal(t, p.Until, j.At)
+	b.c.Add(time.Second)
 	require.NoError(t, b.a.In("").Rule(t.Context(), arc.Ruling{Run: p.Run, Attempt: p.Attempt, Allow: true, By: "ada"}))
 	require.Equal(t, queue.Completed, b.work().State)
 	require.EqualValues(t, 1, calls.Load())
+}
+
+// Whoever says what a run waits for, its job is due at once: also where the run is one that the
+// Input names, or asked before the job was there, or the caller is gone before it has gone on.
+func TestJobIsDueWhenItsRunGoesOn(t *testing.T) {
+	t.Parallel()
+	in := func(o arc.Objective) json.RawMessage {
+		raw, err := json.Marshal(o)
+		require.NoError(t, err)
+		return raw
+	}
+	answer := func(b *bench, id string) { _, _ = b.a.In("").Answer(b.Context(), id, "the main one") } // the job tells
+	for name, c := range map[string]struct {
+		input   arc.Objective
+		begun   bool // by a call of Run, before the job
+		gated   bool
+		replica string
+		before  queue.State
+		say     func(b *bench, id string)
+	}{
+		"answered":           {before: queue.Parked, say: answer},
+		"answered, its name": {input: arc.Objective{ID: "own"}, before: queue.Parked, say: answer},
+		"answered, begun":    {input: arc.Objective{ID: "own", Text: "mend the pump"}, begun: true, before: queue.Parked, say: answer},
+		"answered, at another replica": {
+			input: arc.Objective{ID: "own", Text: "mend the pump"}, begun: true, replica: "a", before: queue.Parked, say: answer,
+		},
+		"answered, cut off": {before: queue.Parked, say: func(b *bench, id string) {
+			ctx, cancel := context.WithCancel(b.Context())
+			b.gone = cancel
+			_, err := b.a.In("").Answer(ctx, id, "the main one")
+			require.ErrorIs(b, err, context.Canceled)
+		}},
+		"allowed": {gated: true, before: queue.Pending, say: func(b *bench, id string) {
+			require.NoError(b, b.a.In("").Rule(b.Context(), arc.Ruling{Run: id, Attempt: 1, Allow: true, By: "ada"}))
+		}},
+		"retried": {input: arc.Objective{Attempts: 1, Conditions: map[string]string{"fails": "once"}}, before: queue.Blocked,
+			say: func(b *bench, id string) {
+				_, err := b.a.In("").Retry(b.Context(), id, "it is there now")
+				require.NoError(b, err)
+			}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				b := &bench{T: t}
+				calls := 0
+				h := (&script{do: func(_ int, w act.Work) (act.Result, error) {
+					if calls++; calls == 1 && c.input.Conditions != nil {
+						return act.Result{}, errors.New("no valve")
+					}
+					if len(w.Answers) == 0 && c.before == queue.Parked {
+						return act.Result{}, &act.InputRequiredError{Questions: []string{"which valve?"}}
+					}
+					if b.gone != nil {
+						b.gone()
+						b.gone = nil
+						return act.Result{}, context.Canceled
+					}
+					return done(`1`), nil
+				}}).host()
+				if c.gated {
+					h.Workers[0].Mode = act.Gated
+				}
+				st := store.NewMem()
+				var err error
+				b.a, err = arc.New(t.Context(), st, h, &arc.Options{Now: time.Now, Replica: c.replica})
+				require.NoError(t, err)
+				b.q, err = queue.Open(t.Context(), st, nil)
+				require.NoError(t, err)
+				if c.begun {
+					_, err := b.a.Run(t.Context(), c.input)
+					require.NoError(t, err)
+				}
+				d, err := b.q.Dispatch(b.a.QueueHandler(), nil)
+				require.NoError(t, err)
+				if c.replica != "" { // it is answered at another
+					first := b.a
+					defer func() { require.NoError(t, first.Close()) }()
+					b.a, err = arc.New(t.Context(), st, h, &arc.Options{Now: time.Now, Replica: "another"})
+					require.NoError(t, err)
+				}
+				j := b.enqueue(queue.Draft{Subject: "mend the pump", Input: in(c.input)})
+				idle(10 * time.Second)
+				is, err := b.q.Get(t.Context(), j.ID)
+				require.NoError(t, err)
+				require.Equal(t, c.before, is.State, is.Summary)
+				n := 0
+				for _, err := range b.q.Cycles(t.Context(), time.Time{}) {
+					require.NoError(t, err)
+					n++
+				}
+				require.Equal(t, 1, n, "what the handler commits makes nothing due")
+				c.say(b, cmp.Or(c.input.ID, "job/"+j.ID))
+				idle(3 * time.Second)
+				is, err = b.q.Get(t.Context(), j.ID)
+				require.NoError(t, err)
+				require.Equal(t, queue.Completed, is.State, is.Summary)
+				require.NoError(t, d.Close(t.Context()))
+				require.NoError(t, b.a.Close())
+			})
+		})
+	}
+}
+
+// A Requeue before the answer has no run retried that is blocked after it.
+func TestRequeuedBeforeItsAnswer(t *testing.T) {
+	t.Parallel()
+	s := &script{
+		do: func(n int, w act.Work) (act.Result, error) {
+			if n == 1 && len(w.Answers) == 0 {
+				return act.Result{}, &act.InputRequiredError{Questions: []string{"which valve?"}}
+			}
+			return done(`1`), nil
+		},
+		judge: func(act.Work, act.Result) (act.Verdict, error) { return act.Verdict{Complaint: "it drips"}, nil },
+	}
+	b := newBench(t, s, store.NewMem())
+	j := b.enqueue(queue.Draft{Subject: "mend the pump"})
+	require.Equal(t, queue.Parked, b.work().State)
+	require.NoError(t, b.q.Requeue(t.Context(), j.ID, "has it an answer?"))
+	require.Equal(t, queue.Parked, b.work().State)
+	r, err := b.a.In("").Answer(t.Context(), "job/"+j.ID, "the main one")
+	require.NoError(t, err)
+	require.Equal(t, arc.Blocked, r.Status)
+	b.c.Add(time.Second)
+	n := len(s.work)
+	require.Equal(t, queue.Blocked, b.work().State)
+	require.Len(t, s.work, n)
 }
 
 // A Requeue has the run retried once: what a human refuses after that, and the run takes up by
@@ -330,6 +463,8 @@ func TestJobsOfAScope(t *testing.T) {
 				}
 			}
 			other := b.enqueue(queue.Draft{Subject: "job", Scope: "local/bert", Key: "other", Priority: 9})
+			_, err := st.Commit(t.Context(), queue.Wake("local", mine[queue.Active]))
+			require.NoError(t, err)
 			before := scan(t, b.a, st)
 			var file bytes.Buffer
 			require.NoError(t, b.a.Export(t.Context(), scope, &file))
@@ -341,7 +476,7 @@ func TestJobsOfAScope(t *testing.T) {
 					require.NotContains(t, k, id)
 				}
 			}
-			_, err := b.q.Get(t.Context(), other.ID)
+			_, err = b.q.Get(t.Context(), other.ID)
 			require.Equal(t, scope == "local", err != nil)
 			_, err = b.a.Import(t.Context(), &file)
 			require.NoError(t, err)
@@ -350,6 +485,7 @@ func TestJobsOfAScope(t *testing.T) {
 				require.NotContains(t, k, "\x00queue\x00next", "what is pending is found")
 				require.NotContains(t, k, "\x00queue\x00job")
 				require.NotContains(t, k, "\x00queue\x00cycle")
+				require.NotContains(t, k, "\x00queue\x00wake")
 				require.NotContains(t, k, "\x00queue\x00ended")
 			}
 			q, err := queue.Open(t.Context(), st, &queue.Options{Now: b.c.Now, Alone: true})

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/act/queue"
 	"github.com/arc-learn/arc/internal/adopt"
 	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/key"
@@ -178,6 +179,12 @@ func (a *Agent) commit(
 	}
 	if rev != 0 && was != s.Status {
 		w.ops = append(w.ops, store.Op{Key: listed.ByStatus(&keys, string(was)), Delete: true})
+	}
+	by, _ := ctx.Value(workedOn{}).(string)
+	for _, job := range s.Jobs {
+		if job != by && s.stirs(was, a.o.Now()) {
+			w.ops = append(w.ops, queue.Wake(s.Objective.Scope, job))
+		}
 	}
 	rev, err = to.Commit(ctx, append(w.ops, index...)...)
 	if errors.Is(err, store.ErrConflict) {

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/arc-learn/arc/act/queue"
 	"github.com/arc-learn/arc/internal/alike"
 	"github.com/arc-learn/arc/internal/depth"
 	"github.com/arc-learn/arc/internal/detach"
@@ -49,7 +50,7 @@ import (
 // has no such run. The Report is nil after ErrObjective, if ctx had ended before the
 // call, and if the run in the store cannot be read.
 func (a *Agent) Run(ctx context.Context, o Objective) (*Report, error) {
-	return a.start(ctx, o, nil, false, "")
+	return a.start(ctx, o, nil, nil)
 }
 
 // Events is Run as a stream: it yields each event of the run, and ends with it. An error
@@ -57,7 +58,7 @@ func (a *Agent) Run(ctx context.Context, o Objective) (*Report, error) {
 // View.Resume continues; one that waits is resumed by an open Agent.
 func (a *Agent) Events(ctx context.Context, o Objective) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
-		_, err := a.start(ctx, o, func(e Event) bool { return yield(e, nil) }, false, "")
+		_, err := a.start(ctx, o, func(e Event) bool { return yield(e, nil) }, nil)
 		if err != nil && !errors.Is(err, errLeft) {
 			yield(Event{}, err)
 		}
@@ -86,13 +87,13 @@ func (a *Agent) Think(ctx context.Context, o Objective) (reason.Decision, error)
 	return d, veil.Error(t.veil.San, err)
 }
 
-// start begins a run, or continues the one with the objective's id. yield may be nil. adopted:
-// see drive. requeue: see state.
+// start begins a run, or continues the one with the objective's id. yield may be nil. For a job,
+// which may be nil, it holds on to no run that waits.
 func (a *Agent) start(
-	ctx context.Context, o Objective, yield func(Event) bool, adopted bool, requeue string,
+	ctx context.Context, o Objective, yield func(Event) bool, job *queue.Job,
 ) (r *Report, err error) {
 	for {
-		r, err = a.startAs(ctx, o, yield, adopted, requeue)
+		r, err = a.startAs(ctx, o, yield, job)
 		// An id that was generated is taken if the clock has stood still over a restart.
 		taken := o.ID == "" && errors.Is(err, store.ErrConflict) && r != nil && r.Status == ""
 		if !taken {
@@ -102,7 +103,7 @@ func (a *Agent) start(
 }
 
 func (a *Agent) startAs(
-	ctx context.Context, o Objective, yield func(Event) bool, adopted bool, requeue string,
+	ctx context.Context, o Objective, yield func(Event) bool, job *queue.Job,
 ) (*Report, error) {
 	if err := store.CheckContext(ctx); err != nil {
 		return nil, err
@@ -130,8 +131,13 @@ func (a *Agent) startAs(
 			return nil, err
 		}
 	}
-	s.Requeue = cmp.Or(requeue, s.Requeue)
-	return a.drive(live, own, s, rev, yield, adopted)
+	if s.serves(job) && (s.Status == Asking || s.Status == Blocked) { // which drive leaves as they are
+		over := context.WithoutCancel(live)
+		if rev, err = a.commit(over, a.st, runKey(own.name, s.ID), &s, nil, s.Status, rev); err != nil {
+			return a.stands(ctx, s), err
+		}
+	}
+	return a.drive(live, own, s, rev, yield, job != nil)
 }
 
 // checkSame returns ErrTaken if the run's objective is not o: see Objective.ID. It compares what
@@ -175,25 +181,25 @@ func (a *Agent) decline(ctx context.Context, scope memory.Scope, id string) erro
 	return err
 }
 
-// retry continues a Blocked run. If of is not nil it has to be the run's objective. For one
-// requeue of a job it does so once, and does not wait with a run that waits.
+// retry continues a Blocked run. For a job, of is its objective, which has to be the run's; it
+// does so once for a requeue, and does not wait with a run that waits.
 func (a *Agent) retry(
-	ctx context.Context, scope memory.Scope, id, note string, of *Objective, requeue string,
+	ctx context.Context, scope memory.Scope, id, note string, of *Objective, job *queue.Job,
 ) (*Report, error) {
 	if err := atMost("note", maxText, len(note)); err != nil {
 		return nil, err
 	}
-	return a.reopen(ctx, scope, id, requeue != "", func(s state) (state, error) {
+	return a.reopen(ctx, scope, id, job != nil, func(s state) (state, error) {
 		if of != nil {
 			if err := s.checkSame(of, a.o.Sanitizer); err != nil {
 				return s, err
 			}
 		}
-		if s.Status != Blocked || requeue != "" && s.Requeue == requeue {
+		if s.Status != Blocked || job != nil && s.Requeue == requeueOf(job) {
 			return s, fmt.Errorf("%w: %q is %s", ErrNotBlocked, id, s.Status)
 		}
 		s = s.retried(a.hide(&s, note), a.o.Now())
-		s.Requeue = cmp.Or(requeue, s.Requeue)
+		s.serves(job)
 		return s, nil
 	})
 }

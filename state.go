@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/act/queue"
 	"github.com/arc-learn/arc/iar"
 	"github.com/arc-learn/arc/internal/consent"
 	"github.com/arc-learn/arc/internal/gist"
@@ -344,6 +345,8 @@ type state struct {
 	Before Budget `cbor:"26,keyasint,omitempty" json:"before,omitzero"`
 	// Requeue is the last requeue of a job for which the run was retried; it is not again.
 	Requeue string `cbor:"227,keyasint,omitempty" json:"requeue,omitempty"`
+	// Jobs are the IDs of those that the run is for, the latest last: at most maxJobs.
+	Jobs []string `cbor:"228,keyasint,omitempty" json:"jobs,omitempty"`
 	// Verdicts has the last verdict of each source about each task; Judged counts all.
 	Verdicts []Verdict `cbor:"27,keyasint,omitempty" json:"verdicts,omitempty"`
 	Judged   int       `cbor:"28,keyasint,omitempty" json:"judged,omitempty"`
@@ -352,6 +355,43 @@ type state struct {
 	// put back. Secrets are the tags of Objective.Secrets, by name.
 	Hidden  []string          `cbor:"70,keyasint,omitempty" json:"hidden,omitempty"`
 	Secrets map[string]string `cbor:"71,keyasint,omitempty" json:"secrets,omitempty"`
+}
+
+// maxJobs is how many jobs a run knows that name it in their Input.
+const maxJobs = 8
+
+// workedOn is the key, in the context of a QueueHandler, of the ID of its job.
+type workedOn struct{}
+
+// serves notes that the run is for a job, and goes on for the job's last Requeue. It reports
+// whether that is new. nil is no job.
+func (s *state) serves(j *queue.Job) (news bool) {
+	if j == nil {
+		return false
+	}
+	if !slices.Contains(s.Jobs, j.ID) {
+		s.Jobs, news = appendTo(s.Jobs[max(0, len(s.Jobs)+1-maxJobs):], j.ID), true
+	}
+	was := s.Requeue
+	s.Requeue = cmp.Or(requeueOf(j), was)
+	return news || s.Requeue != was
+}
+
+// requeueOf names the last Requeue of a job. "": there was none.
+func requeueOf(j *queue.Job) string {
+	if j.Requeued == 0 {
+		return ""
+	}
+	return fmt.Sprint(j.ID, " ", j.Requeued)
+}
+
+// stirs reports whether the run, which had another status before, is to be looked at by its
+// jobs: it was answered or retried, has stopped, or no longer waits for a person.
+func (s *state) stirs(was Status, now time.Time) bool {
+	if s.Status == Waiting {
+		return s.Wait.Due <= now.UnixNano()
+	}
+	return was != s.Status && was != Waiting
 }
 
 // lastAttempt is the worker of an attempt, and how the attempt ended.

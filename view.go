@@ -70,7 +70,7 @@ func (v View) Answer(ctx context.Context, id, text string) (*Report, error) {
 // none. A run whose Objective has Tasks continues with the task that was blocked. The
 // error is ErrNotBlocked, and else as that of Resume.
 func (v View) Retry(ctx context.Context, id, note string) (*Report, error) {
-	return v.a.retry(ctx, v.scope, id, note, nil, "")
+	return v.a.retry(ctx, v.scope, id, note, nil, nil)
 }
 
 // Judge records what was found out about a delivery after its gates had passed it. It

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -20,11 +21,17 @@ func queueOf(st store.Store, scope memory.Scope) *Queue {
 	return q
 }
 
-// isOf reports whether a record, of a job, a cycle or a sensor, is of a scope or below it.
-func isOf(e store.Entry, scope memory.Scope) (bool, error) {
-	switch key.Split(e.Key)[3] {
+// isOf reports whether a record, of a job, a cycle, a sensor or Wake, is of a scope or below it.
+func isOf(ctx context.Context, st store.Store, e store.Entry, scope memory.Scope) (bool, error) {
+	switch parts := key.Split(e.Key); parts[3] {
 	case sensorKeys: // which are the tenant's
 		return string(scope) == scope.Tenant(), nil
+	case wakeKeys:
+		j, _, err := queueOf(st, scope).stored(ctx, parts[4])
+		if errors.Is(err, store.ErrNotFound) {
+			return false, nil
+		}
+		return err == nil && j.Scope.Within(scope), err
 	case cycleKeys:
 		var c Cycle
 		err := codec.Decode(e, &c)
@@ -35,16 +42,16 @@ func isOf(e store.Entry, scope memory.Scope) (bool, error) {
 	return err == nil && j.Scope.Within(scope), err
 }
 
-// Entries yields the records of jobs of a scope, and of those below it, and of their
-// cycles, and with a tenant's those of its sensors: what Erase removes. It ends after
-// the first error.
+// Entries yields the records of jobs of a scope, and of those below it, of their cycles
+// and of what Wake says of them, and with a tenant's those of its sensors: what Erase
+// removes. It ends after the first error.
 func Entries(ctx context.Context, st store.Store, scope memory.Scope) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
-		for _, part := range [...]string{jobKeys, cycleKeys, sensorKeys} {
+		for _, part := range [...]string{jobKeys, cycleKeys, sensorKeys, wakeKeys} {
 			for e, err := range st.Scan(ctx, store.Range{Prefix: queueOf(st, scope).under(part, "")}) {
 				ours := false
 				if err == nil {
-					ours, err = isOf(e, scope)
+					ours, err = isOf(ctx, st, e, scope)
 				}
 				if err == nil && !ours {
 					continue
@@ -88,6 +95,8 @@ func Check(e store.Entry, scope memory.Scope) error {
 			return bad
 		}
 		c.Scope = memory.Scope(parts[1])
+	case len(parts) == 5 && parts[3] == wakeKeys && bytes.Equal(e.Value, mark):
+		c.Scope = scope // that of its job
 	default:
 		return bad
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/arc-learn/arc/internal/codec"
+	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -359,6 +360,9 @@ func (q *Queue) tend(ctx context.Context) error {
 	}
 	q.mu.Unlock()
 	err := q.rescue(ctx, now, false)
+	if err == nil || codec.Unreadable(err) {
+		err = cmp.Or(q.rouse(ctx), err)
+	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.mu.spent += q.o.Now().Sub(now)
@@ -402,6 +406,52 @@ func (q *Queue) rescue(ctx context.Context, now time.Time, all bool) (unread err
 	defer q.mu.Unlock()
 	q.mu.seen = seen
 	return unread
+}
+
+// rouse makes the jobs due that Wake names. What cannot be read holds up no other.
+func (q *Queue) rouse(ctx context.Context) (unread error) {
+	prefix := q.under(wakeKeys, "")
+	for e, err := range q.st.Scan(ctx, store.Range{Prefix: prefix}) {
+		if err == nil {
+			err = q.rouseOne(ctx, e.Key[len(prefix):], e)
+		}
+		switch {
+		case codec.Unreadable(err):
+			unread = err
+		case err != nil && !errors.Is(err, store.ErrConflict) && !errors.Is(err, store.ErrNotFound):
+			return err
+		}
+	}
+	return unread
+}
+
+// rouseOne makes a job due, and deletes its mark: in one commit, so that who claims the job then
+// sees what the mark is about, and any that was written since.
+func (q *Queue) rouseOne(ctx context.Context, id string, e store.Entry) error {
+	gone := store.Op{Key: e.Key, Delete: true}
+	j, rev, err := q.stored(ctx, id)
+	switch {
+	case key.CheckID("job", id) != nil || errors.Is(err, store.ErrNotFound): // it is none
+	case err != nil || j.State == Active: // its worker may have looked before
+		return err
+	case j.State == Pending || j.State == Parked || j.State == Blocked && rev < e.Rev:
+		err = q.change(ctx, id, func(is *Job) error {
+			if is.State != j.State {
+				return ErrState
+			}
+			is.again()
+			return nil
+		}, gone)
+		if !errors.Is(err, ErrState) {
+			return err
+		}
+		if j.State != Blocked { // a worker was faster
+			return nil
+		} // else its Key is another's by now
+	}
+	gone.If = store.At(e.Rev)
+	_, err = q.commitOps(ctx, gone)
+	return err
 }
 
 // Why a job that was given back did not complete.

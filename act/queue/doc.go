@@ -17,7 +17,7 @@
 //	error, rate limit           Pending again when it says; spends no attempt
 //	Result                      Completed, with its Followups enqueued in the same commit
 //	Result{State: Blocked}      cannot go on, and says why; Requeue has it tried again
-//	Result{State: Parked}       waits for Requeue; spends no attempt
+//	Result{State: Parked}       waits for Requeue, or Wake; spends no attempt
 //	Result{State: Pending}      again at Result.At; spends no attempt
 //
 // # What holds

@@ -28,6 +28,7 @@ func TestQueuesOnAStoreThatFails(t *testing.T) {
 		x := &faults{
 			mem: store.NewMem(), c: &clock{rapid.SampledFrom(turns).Draw(t, "begin")}, alone: rapid.Bool().Draw(t, "alone"), n: 2,
 			acked: map[string]bool{}, over: map[string]queue.Job{}, tokens: map[string]bool{},
+			woken: map[string]uint64{},
 		}
 		if x.alone {
 			x.n = 1
@@ -64,6 +65,7 @@ type faults struct {
 	acked  map[string]bool      // jobs that were acknowledged, and are not removed
 	over   map[string]queue.Job // how jobs have ended
 	tokens map[string]bool      // claims
+	woken  map[string]uint64    // tokens of jobs that Wake has named since they were parked
 	count  int
 	backs  int // how often the clock was put back
 }
@@ -267,7 +269,11 @@ func (x *faults) change(t *rapid.T) {
 	id, i := rapid.SampledFrom(slices.Sorted(maps.Keys(x.acked))).Draw(t, "job"), x.either(t)
 	was, err := x.q[0].Get(ctx, id)
 	require.NoError(t, err)
-	what := rapid.SampledFrom([]string{"park", "requeue", "remove", "settle", "revise"}).Draw(t, "what")
+	what := rapid.SampledFrom([]string{"park", "requeue", "remove", "settle", "revise", "wake", "wake"}).Draw(t, "what")
+	if what == "wake" && (was.Cron != "" || was.State == queue.Blocked) {
+		t.Skip("it would have another time, or not end as it has")
+	}
+	delete(x.woken, id)
 	if was.Cron != "" && (what == "remove" || what == "settle") {
 		t.Skip("it would end the series")
 	}
@@ -281,6 +287,12 @@ func (x *faults) change(t *rapid.T) {
 			return x.q[i].Remove(ctx, id)
 		case "settle":
 			return x.q[i].Settle(ctx, id, queue.Result{State: queue.Failed, Summary: "by hand"})
+		case "wake":
+			_, err := x.mem.Commit(ctx, queue.Wake("local", id))
+			if was.State == queue.Parked {
+				x.woken[id] = was.Token
+			}
+			return err
 		}
 		return x.q[i].Revise(ctx, id, queue.Draft{Priority: 1})
 	})
@@ -432,7 +444,7 @@ func shown(t *rapid.T, cron string, after time.Time) time.Time {
 func (x *faults) drain(t *rapid.T) {
 	ctx := context.Background()
 	for id, j := range x.jobs(t, 0) {
-		if j.State == queue.Parked {
+		if token, ok := x.woken[id]; j.State == queue.Parked && (!ok || token != j.Token) {
 			if err := x.q[0].Requeue(ctx, id, ""); err != nil {
 				require.ErrorIs(t, err, queue.ErrState) // its key is another's
 			}

@@ -30,7 +30,7 @@ const (
 	Completed State = "completed" // done
 	Failed    State = "failed"    // given up
 	Blocked   State = "blocked"   // cannot go on: Job.Summary says why
-	Parked    State = "parked"    // set aside until Requeue
+	Parked    State = "parked"    // set aside until Requeue or Wake
 )
 
 // over reports whether a job in this state has ended.
@@ -283,6 +283,7 @@ const (
 	endKeys   = "ended" // time, id: those that have ended
 	nameKeys  = "key"   // Draft.Key: the id of its last job
 	cycleKeys = "cycle" // time, id, token: the Cycle
+	wakeKeys  = "wake"  // id: what it waits for has changed
 
 	sensorKeys = "sensor" // Sensor.Name: its SensorState
 )

@@ -147,7 +147,11 @@ func Open(ctx context.Context, st store.Store, opts *Options) (*Queue, error) {
 	q.mu.draw.Seed(o.Seed, uint64(o.Now().UnixNano()))
 	q.mu.heads.reset()
 	q.mu.sensors = make(map[string]*watched)
-	if err := q.rescue(ctx, o.Now(), o.Alone); err != nil && !codec.Unreadable(err) {
+	err = q.rescue(ctx, o.Now(), o.Alone)
+	if err == nil || codec.Unreadable(err) {
+		err = q.rouse(ctx)
+	}
+	if err != nil && !codec.Unreadable(err) {
 		return nil, fmt.Errorf("queue: %w", err)
 	}
 	return q, nil
@@ -420,14 +424,27 @@ func (q *Queue) Requeue(ctx context.Context, id, note string) error {
 		if j.State != Failed && j.State != Blocked && j.State != Parked {
 			return ErrState
 		}
-		if j.State.over() {
-			j.Cron = "" // the series went on when it ended
-		}
-		j.State, j.Attempts, j.At, j.Ended = Pending, 0, time.Time{}, time.Time{}
+		j.again()
 		j.Requeued++
 		j.Note = q.cleaned(note, maxSummary)
 		return nil
 	})
+}
+
+// again has a job tried at once that no worker has.
+func (j *Job) again() {
+	if j.State.over() {
+		j.Cron = "" // the series went on when it ended
+	}
+	j.State, j.Attempts, j.At, j.Ended = Pending, 0, time.Time{}, time.Time{}
+}
+
+// Wake returns an op for the commit of what a job waits for, in the store that a tenant's
+// Queues are over. When one of these opens, or claims (at most about once a second), it makes
+// the job due, with all its attempts, if it is Pending, Parked or Blocked, and if it is
+// Active, when it is that afterwards. A job that is Failed, Completed or missing stays so.
+func Wake(tenant memory.Scope, id string) store.Op {
+	return store.Op{Key: key.Under(tenant.Tenant(), root, wakeKeys, id), Value: mark}
 }
 
 // Settle ends a job that no worker has by what a person says of it: Completed (or ""),
@@ -465,8 +482,8 @@ func (q *Queue) Revise(ctx context.Context, id string, d Draft) error {
 	})
 }
 
-// change commits what fn makes of a job that no worker has.
-func (q *Queue) change(ctx context.Context, id string, fn func(*Job) error) error {
+// change commits what fn makes of a job that no worker has, with other ops.
+func (q *Queue) change(ctx context.Context, id string, fn func(*Job) error, with ...store.Op) error {
 	for {
 		j, rev, err := q.stored(ctx, id)
 		if err != nil {
@@ -489,7 +506,7 @@ func (q *Queue) change(ctx context.Context, id string, fn func(*Job) error) erro
 			ops, err = append(ops, op), errors.Join(lost, bad)
 		}
 		if err == nil {
-			_, err = q.commitOps(ctx, ops...)
+			_, err = q.commitOps(ctx, append(ops, with...)...)
 		}
 		if errors.Is(err, store.ErrConflict) {
 			continue
@@ -539,6 +556,7 @@ func (q *Queue) removing(ctx context.Context, j *Job, cond store.Condition) ([]s
 	ops := []store.Op{
 		{Key: q.under(jobKeys, j.ID), Delete: true, If: cond},
 		{Key: q.under(leaseKeys, j.ID), Delete: true},
+		{Key: q.under(wakeKeys, j.ID), Delete: true},
 	}
 	if k := q.stateKey(j); k != "" {
 		ops = append(ops, store.Op{Key: k, Delete: true})

@@ -47,6 +47,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		m := &model{
 			T: rt, ctx: t.Context(), st: st, now: time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC),
 			ended: map[string]int{}, claims: map[string]int{}, ends: map[string]bool{}, removed: map[string]bool{},
+			woken: map[string]bool{},
 		}
 		m.o = queue.Options{
 			Scope: memory.Scope(fmt.Sprintf("tenant%d", n)), LeaseTTL: ttl, Seed: uint64(n) << 16,
@@ -129,7 +130,8 @@ type model struct {
 	sensed  int             // of those, how many a sensor has found
 	removed map[string]bool // those that were removed
 	claims  map[string]int  // claims by id
-	ended   map[string]int  // ends by id, Requeue takes one back
+	ended   map[string]int  // ends by id, Requeue and Wake take one back
+	woken   map[string]bool // those that Wake has named
 	ends    map[string]bool // tokens that have committed an end
 }
 
@@ -208,10 +210,11 @@ func (m *model) claim(rt *rapid.T) {
 		if is.State == queue.Pending {
 			ready = append(ready, is)
 		}
+		roused := m.roused(was, is)
 		if l != nil && id == l.Job.ID {
-			require.True(m, was.State == queue.Pending || lost, "claimed while %s", was.State)
+			require.True(m, was.State == queue.Pending || lost || roused, "claimed while %s", was.State)
 			is.State, is.Attempts = queue.Pending, is.Attempts-1
-			if lost {
+			if lost && !m.woken[id] {
 				is.At = was.At
 			}
 			ready = append(ready, is)
@@ -232,6 +235,38 @@ func (m *model) claim(rt *rapid.T) {
 	}
 	m.claims[l.Job.ID]++
 	m.held = append(m.held, &held{l, m.now})
+}
+
+// roused reports whether a job was due again that Wake has named, and counts it.
+func (m *model) roused(was, is queue.Job) bool {
+	set := was.State == queue.Parked || was.State == queue.Blocked
+	if !set || was.State == is.State || !m.woken[was.ID] {
+		return false
+	}
+	require.Zero(m, is.At)
+	if !was.Ended.IsZero() {
+		m.ended[was.ID]--
+	}
+	return true
+}
+
+// wake names a job in a commit, which queues see that are opened then: what is not Active, and
+// not over for good, is due.
+func (m *model) wake(rt *rapid.T, id string) {
+	was := m.jobs()[id]
+	_, err := m.st.Commit(m.ctx, queue.Wake(m.o.Scope, id))
+	require.NoError(m, err)
+	m.woken[id] = true
+	m.crash(rt)
+	is := m.jobs()[id]
+	switch {
+	case was.State == queue.Blocked && was.Key != "" && is.State == queue.Blocked: // its key may be taken
+	case was.State == queue.Pending || was.State == queue.Parked || was.State == queue.Blocked:
+		require.Equal(m, queue.Pending, is.State)
+		require.Zero(m, is.At)
+	case was.State != queue.Active:
+		require.Equal(m, was, is)
+	}
 }
 
 // requireExpired fails if a lease that was given back was renewed less than its TTL ago.
@@ -434,13 +469,13 @@ func (m *model) crash(rt *rapid.T) {
 			if j.State == queue.Failed {
 				m.ended[id]++
 			}
-		} else {
+		} else if !m.roused(was, j) {
 			require.Equal(m, was.State, j.State)
 		}
 	}
 }
 
-// change parks, requeues or removes a job.
+// change parks, requeues, wakes or removes a job.
 func (m *model) change(rt *rapid.T) {
 	if len(m.acked) == 0 {
 		rt.Skip("there is none")
@@ -450,7 +485,10 @@ func (m *model) change(rt *rapid.T) {
 	q := m.any(rt)
 	var err error
 	allowed := false
-	switch rapid.SampledFrom([]string{"park", "requeue", "requeue", "remove"}).Draw(rt, "what") {
+	switch rapid.SampledFrom([]string{"park", "requeue", "requeue", "wake", "wake", "remove"}).Draw(rt, "what") {
+	case "wake":
+		m.wake(rt, id)
+		return
 	case "park":
 		err, allowed = q.Park(m.ctx, id), was.State == queue.Pending
 	case "requeue":
