@@ -1,6 +1,7 @@
 package dash_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -398,29 +399,28 @@ func TestAnAnswerIsToWhatWasAsked(t *testing.T) {
 	<-b.delivered("it")
 }
 
-// A job that was parked since its run asked is taken up when that is answered.
+// A job that was parked since its run asked is done when that is answered, also if the run has a
+// name of its own.
 func TestAnswerTakesUpAJob(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, "which of them?", nil)
-	j, _, err := b.queue.Enqueue(t.Context(), queue.Draft{Subject: "ask about it", Key: "it"})
+	d, err := b.queue.Dispatch(b.agent.QueueHandler(), nil)
 	require.NoError(t, err)
-	end := func() queue.Job {
-		l, err := b.queue.Claim(t.Context(), 0)
+	for run, input := range map[string]string{"": "{}", "own": `{"ID": "own"}`} {
+		j, _, err := b.queue.Enqueue(t.Context(), queue.Draft{Subject: "ask about it", Input: json.RawMessage(input)})
 		require.NoError(t, err)
-		r, err := b.agent.QueueHandler()(t.Context(), l.Job)
-		require.NoError(t, err)
-		done, err := l.End(t.Context(), r, nil)
-		require.NoError(t, err)
-		return done
+		is := func(state queue.State) func() bool {
+			return func() bool {
+				now, err := b.queue.Get(t.Context(), j.ID)
+				return err == nil && now.State == state
+			}
+		}
+		require.Eventually(t, is(queue.Parked), 10*time.Second, 10*time.Millisecond)
+		code, text := b.send(t, http.MethodPost, "/run", "id="+cmp.Or(run, "job/"+j.ID)+"&say=answer&text=the+second")
+		require.Equal(t, http.StatusSeeOther, code, text)
+		require.Eventually(t, is(queue.Completed), 20*time.Second, 10*time.Millisecond)
 	}
-	require.Equal(t, queue.Parked, end().State)
-	code, text := b.send(t, http.MethodPost, "/run", "id=job/"+j.ID+"&say=answer&text=the+second")
-	require.Equal(t, http.StatusSeeOther, code, text)
-	require.Eventually(t, func() bool {
-		now, err := b.queue.Get(t.Context(), j.ID)
-		return err == nil && now.State == queue.Pending
-	}, 10*time.Second, 10*time.Millisecond)
-	require.Equal(t, queue.Completed, end().State)
+	require.NoError(t, d.Close(t.Context()))
 }
 
 func TestDeliveriesAreJudged(t *testing.T) {

@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/arc-learn/arc"
-	"github.com/arc-learn/arc/act/queue"
 	"github.com/arc-learn/arc/meta/proposal"
 	"github.com/arc-learn/arc/store"
 )
@@ -151,11 +150,7 @@ func (d *desk) tellRun(q *ask) (path, word string, err error) {
 		// Agent. The viewer does not wait for it.
 		ctx := context.WithoutCancel(q.Context())
 		go func() {
-			r, err := q.view.Answer(ctx, id, text)
-			if err == nil && r.Status != arc.Asking && r.Status != arc.Blocked {
-				err = d.takeUp(ctx, q, id)
-			}
-			if err != nil {
+			if _, err := q.view.Answer(ctx, id, text); err != nil {
 				d.logger.ErrorContext(ctx, "dash: answer", "run", id, "error", err)
 			}
 		}()
@@ -174,19 +169,6 @@ func (d *desk) tellRun(q *ask) (path, word string, err error) {
 func asked(questions []string) string {
 	sum := sha256.Sum256([]byte(strings.Join(questions, "\x00")))
 	return base64url(sum[:12])
-}
-
-// takeUp has the queue take in how the run of a job stands, which was parked for an answer.
-func (d *desk) takeUp(ctx context.Context, q *ask, id string) error {
-	job, of := strings.CutPrefix(id, "job/")
-	if !of || d.queue == nil || d.queue.Tenant() != q.scope.Tenant() {
-		return nil
-	}
-	err := d.queue.Requeue(ctx, job, "")
-	if errors.Is(err, queue.ErrState) || errors.Is(err, store.ErrNotFound) { // it is not parked
-		return nil
-	}
-	return err
 }
 
 // report reads a run in the scope at hand.

@@ -128,6 +128,7 @@ func TestTaskThatAPersonGoesOnWith(t *testing.T) {
 	id := decoded[[]queue.Job](t, dir, "tasks")[0].ID
 	require.Contains(t, out, "arc resume --run job/"+id+` --answer "TEXT"`)
 	works(t, dir, "resume", "--run", "job/"+id, "--answer", "collect")
+	require.Len(t, decoded[[]queue.Job](t, dir, "tasks", "list", "--status", "pending"), 1, "it is told, and arc run takes that in")
 	works(t, dir, "run")
 	require.Len(t, decoded[[]queue.Job](t, dir, "tasks", "list", "--status", "completed"), 1)
 

@@ -13,7 +13,6 @@ import (
 
 	"github.com/arc-learn/arc"
 	"github.com/arc-learn/arc/act"
-	"github.com/arc-learn/arc/act/queue"
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/store"
 )
@@ -163,9 +162,6 @@ func (a *app) driven(begin func(context.Context) (*arc.Report, error)) (*arc.Rep
 		}
 		return nil, &exit{exitInterrupted, "left where it is; go on with: " + a.typed("resume --run %s", last)}
 	}
-	if err == nil {
-		err = a.takeUp(r)
-	}
 	if err != nil {
 		return nil, err
 	}
@@ -184,26 +180,6 @@ func (a *app) driven(begin func(context.Context) (*arc.Report, error)) (*arc.Rep
 		return r, &exit{code: exitBlocked}
 	}
 	return r, &exit{code: exitWaiting}
-}
-
-// takeUp has arc run take in at once how the run of a task stands, which has gone on by
-// what a person says. That of a blocked one is not tried again.
-func (a *app) takeUp(r *arc.Report) error {
-	id, of := strings.CutPrefix(r.ID, "job/")
-	if !of || r.Status == arc.Asking {
-		return nil
-	}
-	q, err := a.queue()
-	if err == nil {
-		err = q.Revise(a.ctx, id, queue.Draft{At: time.Now()})
-	}
-	if r.Status != arc.Blocked && (err == nil || errors.Is(err, queue.ErrState)) {
-		err = q.Requeue(a.ctx, id, "")
-	}
-	if errors.Is(err, queue.ErrState) || errors.Is(err, store.ErrNotFound) { // it is not set aside
-		return nil
-	}
-	return err
 }
 
 // consult asks the person what the run asks. Without an answer it is left.
