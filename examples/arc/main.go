@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"strings"
 	"syscall"
 
@@ -30,8 +31,9 @@ var examples string
 
 // commands are those of the program. Each has a method Run.
 type commands struct {
-	Dir  string `help:"Folder of the agent." default:"." placeholder:"DIR"`
-	JSON bool   `help:"Print JSON." name:"json"`
+	Dir     string           `help:"Folder of the agent." default:"." placeholder:"DIR"`
+	JSON    bool             `help:"Print JSON." name:"json"`
+	Version kong.VersionFlag `help:"Print the version." name:"version"`
 
 	Init   initCmd   `cmd:"" group:"Work:" help:"Begin an agent in a folder."`
 	Do     doCmd     `cmd:"" group:"Work:" help:"Reach an objective: plan, act, verify, learn."`
@@ -86,10 +88,15 @@ type left int
 // commandLine does what the arguments say, and returns the exit code.
 func commandLine(ctx context.Context, s *screen, args []string) (n int) {
 	var c commands
+	version := "arc"
+	if b, ok := debug.ReadBuildInfo(); ok {
+		version += " " + b.Main.Version + ", built by " + b.GoVersion
+	}
 	parser, err := kong.New(&c,
 		kong.Name("arc"), kong.Description("An agent in a folder that learns. arc COMMAND --help has an example of each."),
 		kong.UsageOnError(), kong.Writers(s.out, s.err), kong.Exit(func(n int) { panic(left(n)) }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true, WrapUpperBound: max(80, s.width)}),
+		kong.Vars{"version": version},
 	)
 	if err != nil {
 		fmt.Fprintln(s.err, "arc:", err)

@@ -163,6 +163,7 @@ func TestUsage(t *testing.T) {
 	}
 	out, _ := command(t, dir, "do", "positional")
 	require.Contains(t, out, "arc do --help")
+	require.Regexp(t, `^arc .*, built by go1\.`, works(t, dir, "--version"))
 	out, n := command(t, dir, "do", "--help")
 	require.Zero(t, n)
 	require.Contains(t, out, "Example: arc do")
