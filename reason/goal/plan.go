@@ -161,7 +161,7 @@ type planner struct {
 	*target
 	steps  []*step          // by name
 	wanted []selector.Place // of the goal and of preconditions
-	places []selector.Place // that steps change
+	places []selector.Place // that steps set, or add to
 }
 
 // choose takes the steps that change what the goal is about, or what the preconditions
@@ -184,7 +184,9 @@ func (p *planner) choose(steps []step) error {
 				p.wanted = append(p.wanted, c.place)
 			}
 			for _, c := range st.changes {
-				p.places = append(p.places, c.place)
+				if c.op != alters {
+					p.places = append(p.places, c.place)
+				}
 			}
 		}
 	}

@@ -492,6 +492,21 @@ func beside(switches, others int) domain {
 	return d
 }
 
+// A plan costs no more for what lies beside the values that it is about, though a worker may change all of that.
+func TestPlanDoesNotGrowWithWhatLiesBeside(t *testing.T) {
+	allocs := func(others int) float64 {
+		d := beside(2, others)
+		d.actions = append(d.actions, goal.Action{Name: "anything", Effects: []goal.Change{alters("data")}, Cost: 100})
+		s := world(t, d.data).State(noon)
+		return testing.AllocsPerRun(1, func() {
+			course, err := goal.Plan(s, d.goal, d.actions)
+			require.NoError(t, err)
+			require.Len(t, course.Actions, 3)
+		})
+	}
+	require.Less(t, allocs(2000), 2*allocs(0))
+}
+
 func BenchmarkPlan(b *testing.B) {
 	one := domain{data: obj{"failing": 3}, goal: aim(atMost("data.failing", 0))}
 	for i := range goal.MaxSteps {
