@@ -67,18 +67,16 @@ func (q *Queue) fillLocked(ctx context.Context, n int) error {
 	if len(l.places) > 0 || !l.more {
 		return nil
 	}
-	begin := q.o.Now()
-	l.places = nil
+	begin, next := q.o.Now(), list{end: l.end}
 	in := store.Range{Prefix: q.under(nextKeys, listName(n), ""), After: l.end, Limit: readAtOnce}
 	for e, err := range q.st.Scan(ctx, in) {
 		if err != nil {
-			l.places = nil
-			return err
+			return err // and the list is as it was
 		}
-		l.places = append(l.places, parsePlace(n, e.Key))
-		l.end = e.Key
+		next.places, next.end = append(next.places, parsePlace(n, e.Key)), e.Key
 	}
-	l.more = len(l.places) == readAtOnce
+	next.more = len(next.places) == readAtOnce
+	*l = next
 	q.mu.spent += q.o.Now().Sub(begin)
 	return nil
 }

@@ -562,3 +562,44 @@ func TestLongReadingIsEnqueuedOnce(t *testing.T) {
 		require.Empty(t, stands(t, t.Context(), q)["s"].Kept)
 	}
 }
+
+// cutScan is a store whose scans break off after some entries, while it is to.
+type cutScan struct {
+	store.Store
+	after int // 0: they do not
+}
+
+func (s *cutScan) Scan(ctx context.Context, in store.Range) iter.Seq2[store.Entry, error] {
+	return func(yield func(store.Entry, error) bool) {
+		n := 0
+		for e, err := range s.Store.Scan(ctx, in) {
+			if s.after > 0 && n == s.after {
+				yield(store.Entry{}, arctest.ErrStore)
+				return
+			}
+			if n++; !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+// What a scan has read before it broke off is read again: no job is left out.
+func TestScanThatBreaksOffLosesNoJob(t *testing.T) {
+	t.Parallel()
+	for _, alone := range []bool{false, true} {
+		c, st := &clock{epoch}, &cutScan{Store: store.NewMem()}
+		q, err := queue.Open(t.Context(), st, &queue.Options{Now: c.Now, Seed: 1, Alone: alone})
+		require.NoError(t, err)
+		for _, subject := range []string{"a", "b", "c"} {
+			enqueue(t, q, queue.Draft{Subject: subject})
+		}
+		st.after = 2
+		_, err = q.Claim(t.Context(), 0)
+		require.ErrorIs(t, err, arctest.ErrStore)
+		st.after = 0
+		for _, subject := range []string{"a", "b", "c"} {
+			require.Equal(t, subject, claim(t, q).Job.Subject)
+		}
+	}
+}
