@@ -603,3 +603,25 @@ func TestScanThatBreaksOffLosesNoJob(t *testing.T) {
 		}
 	}
 }
+
+// A job that has ended in a time to come, by a clock that was put back since, keeps its Key from no
+// other: without Quiet at all, and with it for no longer than that.
+func TestKeyOfAClockThatIsPutBack(t *testing.T) {
+	t.Parallel()
+	for _, quiet := range []time.Duration{0, time.Hour} {
+		c := &clock{epoch}
+		q := open(t, c, queue.Options{})
+		d := queue.Draft{Subject: "job", Key: "inbox", Quiet: quiet}
+		enqueue(t, q, d)
+		c.now = epoch.Add(24 * time.Hour)
+		finish(t, claim(t, q), queue.Result{}, nil)
+		c.now = c.now.Add(-30 * time.Second)
+		_, added, err := q.Enqueue(t.Context(), d)
+		require.NoError(t, err)
+		require.Equal(t, quiet == 0, added)
+		c.now = epoch
+		if !added {
+			enqueue(t, q, d)
+		}
+	}
+}

@@ -224,7 +224,8 @@ func (q *Queue) cleaned(text string, limit int) string {
 }
 
 // Enqueue adds a job, and returns once it is on disk. While another job has the Key
-// of the draft, or has ended less than Quiet ago, it adds none, and returns that one.
+// of the draft, or has ended less than Quiet ago (or ahead, by a clock that was put back
+// since), it adds none, and returns that one.
 // The error is ErrDraft, a *store.LimitError, or the store's: then the job may have
 // been added, and a Key makes it safe to call again.
 func (q *Queue) Enqueue(ctx context.Context, d Draft) (job Job, added bool, err error) {
@@ -283,7 +284,7 @@ func (q *Queue) adding(ctx context.Context, j *Job) (ops []store.Op, has Job, er
 	if err != nil {
 		return nil, Job{}, err
 	}
-	if has.ID != "" && (!has.State.over() || j.Created.Before(has.Ended.Add(j.Quiet))) {
+	if has.ID != "" && (!has.State.over() || q.o.Now().Sub(has.Ended).Abs() < j.Quiet) {
 		return nil, has, nil
 	}
 	op, err := q.naming(j.Key, j.ID, store.At(rev))
