@@ -53,9 +53,6 @@ type Dispatcher struct {
 	intake, work context.Context // work outlasts the intake
 	stop, cancel context.CancelFunc
 	all          sync.WaitGroup
-
-	mu   sync.Mutex
-	live map[*Lease]context.CancelCauseFunc
 }
 
 // Dispatch begins to call h for the jobs of the Queue. The error is that of an option,
@@ -83,7 +80,7 @@ func (q *Queue) Dispatch(h Handler, opts *DispatchOptions) (*Dispatcher, error) 
 	case slices.ContainsFunc(o.Gates, func(g Gate) bool { return guard.IsNil(g) }):
 		return nil, errors.New("queue: a gate is nil")
 	}
-	d := &Dispatcher{q: q, handler: h, o: o, live: make(map[*Lease]context.CancelCauseFunc)}
+	d := &Dispatcher{q: q, handler: h, o: o}
 	d.work, d.cancel = context.WithCancel(context.Background())
 	d.intake, d.stop = context.WithCancel(d.work)
 	if len(o.Gates) > 0 {
@@ -98,7 +95,6 @@ func (q *Queue) Dispatch(h Handler, opts *DispatchOptions) (*Dispatcher, error) 
 	for range o.Workers {
 		d.all.Go(d.toil)
 	}
-	go d.renew()
 	return d, nil
 }
 
@@ -110,7 +106,7 @@ func (d *Dispatcher) Close(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() {
 		d.all.Wait()
-		d.cancel() // ends the heartbeats
+		d.cancel()
 		close(done)
 	}()
 	select {
@@ -187,14 +183,7 @@ func (d *Dispatcher) admitted(now time.Time) int {
 func (d *Dispatcher) do(l *Lease) {
 	ctx, cancel := context.WithCancelCause(d.work)
 	defer cancel(nil)
-	d.mu.Lock()
-	d.live[l] = cancel
-	d.mu.Unlock()
-	defer func() {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		delete(d.live, l)
-	}()
+	d.all.Go(func() { d.renew(ctx, cancel, l) })
 	j := l.Job
 	if err := guard.Call(func() { l.model = d.o.Route(j.Priority) }); err != nil {
 		d.o.Logger.Error("no model by priority", "error", err.Error())
@@ -259,25 +248,20 @@ func (d *Dispatcher) report(c Cycle) {
 	}
 }
 
-// renew renews the leases of the jobs under way, until all is over.
-func (d *Dispatcher) renew() {
+// renew renews the lease of a job under way until ctx ends, and ends it when the lease is lost.
+func (d *Dispatcher) renew(ctx context.Context, cancel context.CancelCauseFunc, l *Lease) {
 	ticker := time.NewTicker(d.q.o.LeaseTTL / 3)
 	defer ticker.Stop()
 	for {
 		select {
-		case <-d.work.Done():
+		case <-ctx.Done():
 			return
 		case <-ticker.C:
 		}
-		d.mu.Lock()
-		live := maps.Clone(d.live)
-		d.mu.Unlock()
-		for l, cancel := range live {
-			if err := l.Beat(d.work); errors.Is(err, ErrLost) {
-				cancel(ErrLost)
-			} else if err != nil && d.work.Err() == nil {
-				d.o.Logger.Error("a lease could not be renewed", "job", l.Job.ID, "error", err.Error())
-			}
+		if err := l.Beat(ctx); errors.Is(err, ErrLost) {
+			cancel(ErrLost)
+		} else if err != nil && ctx.Err() == nil {
+			d.o.Logger.Error("a lease could not be renewed", "job", l.Job.ID, "error", err.Error())
 		}
 	}
 }

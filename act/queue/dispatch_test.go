@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -364,5 +365,50 @@ func TestBudgetSparesWhatIsUrgent(t *testing.T) {
 		<-time.After(25 * time.Hour)
 		require.Equal(t, []int{5, 5, 5, 2, 4, 5, 5}, seen())
 		require.NoError(t, w.Close(t.Context()))
+	})
+}
+
+// hanging is a store in which the first heartbeat hangs until its context ends.
+type hanging struct {
+	store.Store
+	hangs atomic.Bool
+}
+
+func (h *hanging) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
+	if len(ops) == 1 && strings.Contains(ops[0].Key, "\x00lease\x00") && !h.hangs.Swap(true) {
+		<-ctx.Done()
+		return 0, ctx.Err()
+	}
+	return h.Store.Commit(ctx, ops...)
+}
+
+// A heartbeat that hangs costs its own lease, and holds up no other.
+func TestHeartbeatThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := &hanging{Store: store.NewMem()}
+		q, err := queue.Open(t.Context(), st, nil)
+		require.NoError(t, err)
+		for range 4 {
+			enqueue(t, q, queue.Draft{})
+		}
+		w, err := q.Dispatch(func(ctx context.Context, _ queue.Job) (queue.Result, error) {
+			<-ctx.Done()
+			return queue.Result{}, ctx.Err()
+		}, &queue.DispatchOptions{Workers: 4})
+		require.NoError(t, err)
+		other, err := queue.Open(t.Context(), st.Store, nil)
+		require.NoError(t, err)
+		lost := 0
+		for range 90 {
+			<-time.After(time.Second)
+			if _, err = other.Claim(t.Context(), 0); !errors.Is(err, queue.ErrEmpty) {
+				require.NoError(t, err)
+				lost++
+			}
+		}
+		require.Equal(t, 1, lost)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		require.ErrorIs(t, w.Close(ctx), context.Canceled)
 	})
 }

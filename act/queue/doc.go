@@ -57,5 +57,5 @@
 // does: a claim then passes over what others are claiming, and fights for nothing. All
 // lies below the tenant's prefix. A Queue starts
 // no goroutine of its own; Watch has one for each sensor, and a [Dispatcher] one for each
-// worker and one for heartbeats.
+// worker and one for the heartbeats of each job under way.
 package queue
