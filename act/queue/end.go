@@ -43,11 +43,12 @@ func (l *Lease) endIf(ctx context.Context, r Result, why error, lease store.Cond
 		}
 		if errors.Is(err, store.ErrConflict) {
 			// The job has moved on; or a Key was taken, and the next try sees by which.
-			_, rev, lost := q.stored(ctx, j.ID)
-			if rev == l.rev && lost == nil && lease == store.Any {
+			_, rev, unread := q.stored(ctx, j.ID)
+			if err = unread; err == nil && rev == l.rev && lease == store.Any {
 				continue
+			} else if err == nil || errors.Is(err, store.ErrNotFound) {
+				return Job{}, ErrLost
 			}
-			return Job{}, ErrLost
 		}
 		if err != nil {
 			return Job{}, fmt.Errorf("end %q: %w", j.ID, err)

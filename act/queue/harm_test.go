@@ -625,3 +625,38 @@ func TestKeyOfAClockThatIsPutBack(t *testing.T) {
 		}
 	}
 }
+
+// unread is a store whose next Commit is in conflict, and after which nothing can be read, while it is so.
+type unread struct {
+	store.Store
+	is bool
+}
+
+func (u *unread) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
+	if u.is {
+		return 0, store.ErrConflict
+	}
+	return u.Store.Commit(ctx, ops...)
+}
+
+func (u *unread) Get(ctx context.Context, k string) (store.Entry, error) {
+	if u.is {
+		return store.Entry{}, arctest.ErrStore
+	}
+	return u.Store.Get(ctx, k)
+}
+
+// An end that cannot see whether its lease holds says what the store says, and can be tried again.
+func TestEndWhoseJobCannotBeRead(t *testing.T) {
+	t.Parallel()
+	c, st := &clock{epoch}, &unread{Store: store.NewMem()}
+	q, err := queue.Open(t.Context(), st, &queue.Options{Now: c.Now, Seed: 1})
+	require.NoError(t, err)
+	l := claimed(t, q)
+	st.is = true
+	_, err = l.End(t.Context(), queue.Result{}, nil)
+	require.ErrorIs(t, err, arctest.ErrStore)
+	require.NotErrorIs(t, err, queue.ErrLost)
+	st.is = false
+	require.Equal(t, queue.Completed, finish(t, l, queue.Result{}, nil).State)
+}
