@@ -28,7 +28,9 @@
 // the holder's, the job is given back, and whatever the holder does later is [ErrLost]:
 // of two who believe to have a job, one commits. Since the first may have done
 // something before it was lost, a handler whose effects must not happen twice passes
-// Job.Token on to what it changes. A clock that jumps costs an attempt at most.
+// Job.Token on to what it changes. A clock that jumps costs an attempt at most: what waits
+// for another since a time to come waits as long from when that is seen. A time that was
+// given stands, and so does the next one of a series.
 //
 // # Sensors
 //

@@ -660,3 +660,66 @@ func TestEndWhoseJobCannotBeRead(t *testing.T) {
 	st.is = false
 	require.Equal(t, queue.Completed, finish(t, l, queue.Result{}, nil).State)
 }
+
+// What waits for another attempt since a time to come, by a clock that was put back since, waits as long
+// from when that is seen: by the Queue that has set it, by one that is opened then, and by another's.
+func TestRetryOfAClockThatIsPutBack(t *testing.T) {
+	t.Parallel()
+	for name, why := range map[string]error{"failed": errors.New("boom"), "limited": &act.RateLimitError{After: time.Hour}, "given": nil} {
+		for _, fresh := range []bool{false, true} {
+			for _, alone := range []bool{false, true} {
+				c := &clock{epoch}
+				q, st := faulty(t, c, queue.Options{Alone: alone})
+				enqueue(t, q, queue.Draft{})
+				later := enqueue(t, q, queue.Draft{At: epoch.Add(25 * time.Hour)})
+				c.now = epoch.Add(24 * time.Hour)
+				r := queue.Result{State: queue.Pending, At: c.now.Add(time.Minute)}
+				j := finish(t, claim(t, q), r, why)
+				wait := j.At.Sub(c.now)
+				_, err := q.Claim(t.Context(), 0)
+				require.ErrorIs(t, err, queue.ErrEmpty)
+				c.now = epoch
+				if fresh {
+					q, err = queue.Open(t.Context(), st, &queue.Options{Now: c.Now, Seed: 2, Alone: alone})
+					require.NoError(t, err)
+				}
+				st.FailNext(0, 1, false)
+				_, err = q.Claim(t.Context(), 0)
+				require.ErrorIs(t, err, arctest.ErrStore)
+				for range 2 {
+					c.now = c.now.Add(time.Second)
+					_, err = q.Claim(t.Context(), 0)
+					require.ErrorIs(t, err, queue.ErrEmpty, "%s %v", name, fresh)
+				}
+				c.now = epoch.Add(wait + 2*time.Second)
+				require.Equal(t, j.ID, claim(t, q).Job.ID, "%s %v", name, fresh)
+				c.now = epoch.Add(2 * time.Hour)
+				is, err := q.Get(t.Context(), later.ID)
+				require.NoError(t, err)
+				require.Equal(t, later.At, is.At)
+			}
+		}
+	}
+}
+
+// A time that the handler has given for tomorrow stands, whatever the clock was.
+func TestDueTomorrowWhateverTheClockWas(t *testing.T) {
+	t.Parallel()
+	c := &clock{epoch.Add(24 * time.Hour)}
+	q := open(t, c, queue.Options{})
+	j := finish(t, claimed(t, q), queue.Result{State: queue.Pending, At: epoch.Add(30 * time.Hour)}, nil)
+	c.now = epoch
+	_, err := q.Claim(t.Context(), 0)
+	require.ErrorIs(t, err, queue.ErrEmpty)
+	require.Equal(t, j.At, waits(t, q, queue.Pending)[0].At)
+}
+
+// A series that is enqueued after the clock was put back begins with the next time.
+func TestSeriesAfterAClockWasPutBack(t *testing.T) {
+	t.Parallel()
+	c := &clock{epoch.Add(24 * time.Hour)}
+	q := open(t, c, queue.Options{})
+	enqueue(t, q, queue.Draft{})
+	c.now = epoch
+	require.Equal(t, epoch.Add(time.Hour), enqueue(t, q, queue.Draft{Cron: "0 * * * *"}).At)
+}

@@ -91,6 +91,7 @@ type Queue struct {
 		// has taken since: a store that keeps deleted keys for a while is slow at it.
 		tended time.Time
 		spent  time.Duration
+		wall   time.Time // what the clock showed when leases were last looked at
 	}
 }
 
@@ -206,7 +207,7 @@ func (q *Queue) draft(d Draft) (Job, error) {
 	case !d.At.IsZero() && d.At.Before(overdue):
 		j.At = overdue // so that it does not hold up those that have waited
 	case d.At.IsZero() && d.Cron != "":
-		at, err := nextTime(d.Cron, j.Created)
+		at, err := nextTime(d.Cron, now)
 		if j.At = at; err != nil {
 			return Job{}, fmt.Errorf("%w: %w", ErrDraft, err)
 		}
