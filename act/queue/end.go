@@ -95,7 +95,7 @@ func (q *Queue) moved(was *Job, r Result, err error) (j Job, more []Draft) {
 	j.Summary, j.Detail, j.Error = q.cleaned(r.Summary, maxSummary), q.cleaned(r.Detail, maxText), ""
 	switch j.State = r.State; j.State {
 	case Pending:
-		j.At = r.At.Round(0).UTC()
+		j.At = timely(r.At.Round(0).UTC(), now)
 		if r.At.Before(time.Unix(0, 0)) || r.At.After(latest) { // zero, or no time of a job
 			j.At = now.Add(q.backoff(1))
 		}

@@ -723,3 +723,21 @@ func TestSeriesAfterAClockWasPutBack(t *testing.T) {
 	c.now = epoch
 	require.Equal(t, epoch.Add(time.Hour), enqueue(t, q, queue.Draft{Cron: "0 * * * *"}).At)
 }
+
+// A time long past that a person or a handler gives counts as one that is just late enough for the boost, as
+// that of a draft does: the job goes before none that has waited for longer.
+func TestTimeLongPastHoldsUpNoOther(t *testing.T) {
+	t.Parallel()
+	c := &clock{epoch}
+	q := open(t, c, queue.Options{})
+	old := enqueue(t, q, queue.Draft{At: epoch.Add(-50 * time.Minute)})
+	c.now = epoch.Add(10 * time.Minute)
+	revised := enqueue(t, q, queue.Draft{At: c.now})
+	require.NoError(t, q.Revise(t.Context(), revised.ID, queue.Draft{At: epoch.Add(-24 * time.Hour)}))
+	require.Equal(t, old.ID, claim(t, q).Job.ID)
+	l := claim(t, q)
+	require.Equal(t, revised.ID, l.Job.ID)
+	j := finish(t, l, queue.Result{State: queue.Pending, At: epoch.Add(-24 * time.Hour)}, nil)
+	require.Equal(t, time.Minute+1, c.now.Sub(j.At))
+	require.ErrorIs(t, q.Revise(t.Context(), j.ID, queue.Draft{At: time.Unix(-1, 0)}), queue.ErrDraft)
+}

@@ -117,7 +117,8 @@ type Result struct {
 	Summary, Detail string
 	// Usage is that of this attempt; it counts beside an error too.
 	Usage act.Usage
-	// At is when a job that is Pending again is due. Zero: after the backoff.
+	// At is when a job that is Pending again is due, as Draft.At is. Zero: after the
+	// backoff.
 	At time.Time
 	// Followups are enqueued in the commit that ends the job, with it as their
 	// Parent; at most 64. If one cannot be enqueued the job ends Blocked, and

@@ -203,16 +203,22 @@ func (q *Queue) draft(d Draft) (Job, error) {
 	j := Job{Draft: d, State: Pending}
 	now := q.o.Now()
 	q.stamped(&j, now)
-	switch overdue := now.Round(0).UTC().Add(-late - 1); {
-	case !d.At.IsZero() && d.At.Before(overdue):
-		j.At = overdue // so that it does not hold up those that have waited
-	case d.At.IsZero() && d.Cron != "":
+	if j.At = timely(d.At, now); d.At.IsZero() && d.Cron != "" {
 		at, err := nextTime(d.Cron, now)
 		if j.At = at; err != nil {
 			return Job{}, fmt.Errorf("%w: %w", ErrDraft, err)
 		}
 	}
 	return j, nil
+}
+
+// timely is a time that was given for a job, at most so long ago that it has the boost: it does
+// not hold up those that have waited.
+func timely(at, now time.Time) time.Time {
+	if overdue := now.Round(0).UTC().Add(-late - 1); !at.IsZero() && at.Before(overdue) {
+		return overdue
+	}
+	return at
 }
 
 // cleaned takes secrets out of a text, then cuts it.
@@ -479,7 +485,9 @@ func (q *Queue) Revise(ctx context.Context, id string, d Draft) error {
 			return err
 		}
 		was.Subject, was.Description = q.cleaned(was.Subject, maxSubject), q.cleaned(was.Description, maxText)
-		j.Draft = was
+		if j.Draft = was; !d.At.IsZero() {
+			j.At = timely(j.At, q.o.Now())
+		}
 		return nil
 	})
 }
