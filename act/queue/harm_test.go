@@ -741,3 +741,23 @@ func TestTimeLongPastHoldsUpNoOther(t *testing.T) {
 	require.Equal(t, time.Minute+1, c.now.Sub(j.At))
 	require.ErrorIs(t, q.Revise(t.Context(), j.ID, queue.Draft{At: time.Unix(-1, 0)}), queue.ErrDraft)
 }
+
+// A job that failed can be tried again once no other that has not ended has its Key, and has it then.
+func TestRequeueAfterAnotherOfItsKey(t *testing.T) {
+	t.Parallel()
+	c := &clock{epoch}
+	q := open(t, c, queue.Options{})
+	d := queue.Draft{Subject: "job", Key: "inbox"}
+	enqueue(t, q, d)
+	failed := finish(t, claim(t, q), queue.Result{State: queue.Failed}, nil)
+	other := enqueue(t, q, d)
+	require.ErrorIs(t, q.Requeue(t.Context(), failed.ID, ""), queue.ErrState)
+	blocked := finish(t, claim(t, q), queue.Result{State: queue.Blocked}, nil)
+	require.Equal(t, other.ID, blocked.ID)
+	require.NoError(t, q.Requeue(t.Context(), failed.ID, ""))
+	has, added, err := q.Enqueue(t.Context(), d)
+	require.NoError(t, err)
+	require.False(t, added)
+	require.Equal(t, failed.ID, has.ID)
+	require.ErrorIs(t, q.Requeue(t.Context(), other.ID, ""), queue.ErrState)
+}

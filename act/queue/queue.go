@@ -426,7 +426,7 @@ func (q *Queue) Park(ctx context.Context, id string) error {
 // all its attempts. The note says what has changed since, and lies in the queue as the
 // Description does: no secret of a run belongs into it. One that has ended is of no series
 // any more: that has gone on without it. The error is ErrState for
-// any other job, and for one whose Key another has by now.
+// any other job, and for one whose Key another has by now that has not ended.
 func (q *Queue) Requeue(ctx context.Context, id, note string) error {
 	return q.change(ctx, id, func(j *Job) error {
 		if j.State != Failed && j.State != Blocked && j.State != Parked {
@@ -509,7 +509,7 @@ func (q *Queue) change(ctx context.Context, id string, fn func(*Job) error, with
 		}
 		if err == nil && j.Key != "" && j.State == Pending {
 			has, held, lost := q.holding(ctx, j.Key)
-			if lost == nil && has.ID != "" && has.ID != id {
+			if lost == nil && has.ID != "" && has.ID != id && !has.State.over() {
 				lost = fmt.Errorf("job %q: %w: its key is that of %q", id, ErrState, has.ID)
 			}
 			op, bad := q.naming(j.Key, id, store.At(held))

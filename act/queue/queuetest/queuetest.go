@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -220,9 +221,7 @@ func (m *model) claim(rt *rapid.T) {
 			ready = append(ready, is)
 		}
 	}
-	if upTo == 0 {
-		upTo = 10
-	}
+	upTo = cmp.Or(upTo, 10)
 	ready = slices.DeleteFunc(ready, func(j queue.Job) bool { return j.Priority > upTo || j.At.After(m.now) })
 	if l == nil {
 		require.True(m, m.others || len(ready) == 0, "empty, with %d ready", len(ready))
@@ -495,8 +494,9 @@ func (m *model) change(rt *rapid.T) {
 		err = q.Requeue(m.ctx, id, "again")
 		allowed = was.State == queue.Failed || was.State == queue.Blocked || was.State == queue.Parked
 		if err != nil && allowed {
-			require.NotEmpty(m, was.Key, "its key may be taken")
 			require.ErrorIs(m, err, queue.ErrState)
+			has := func(j queue.Job) bool { return j.Key == was.Key && j.Ended.IsZero() }
+			require.True(m, was.Key != "" && slices.ContainsFunc(slices.Collect(maps.Values(m.jobs())), has), "its key is free")
 			return
 		}
 		if err == nil && !was.Ended.IsZero() {
