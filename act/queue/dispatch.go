@@ -24,7 +24,10 @@ type Handler func(ctx context.Context, j Job) (Result, error)
 type Gate interface {
 	// Admit returns the last priority that may begin now: 10 for any, 0 for none.
 	Admit(now time.Time) int
-	// Ended is told of each attempt: those of the last day at first, then each that ends.
+	// Ended is told of attempts: at first of those of the last day that are kept, by all
+	// processes, then of each that the Dispatcher makes. One whose lease was lost, or whose
+	// end the store did not take, has its Usage, and the State Active. What other processes
+	// spend meanwhile, and whose attempts are given back, is not told.
 	Ended(c Cycle)
 }
 
@@ -203,14 +206,15 @@ func (d *Dispatcher) do(l *Lease) {
 	if d.work.Err() != nil && err != nil {
 		err = errCutOff
 	}
-	if context.Cause(ctx) == ErrLost {
-		d.o.Logger.Warn("a lease was lost", "job", j.ID)
-		return
+	now, lost := l.Job, ErrLost
+	if context.Cause(ctx) != ErrLost {
+		now, lost = d.finish(l, o.Result, err)
 	}
-	now, err := d.finish(l, o.Result, err)
-	if err != nil {
-		d.o.Logger.Error("a job could not be ended: its lease will expire", "job", j.ID, "error", err.Error())
-		return
+	if lost != nil { // what it has cost is spent
+		d.o.Logger.Error("a job could not be ended: its lease was lost, or will expire", "job", j.ID, "error", lost.Error())
+		if now, now.Error = l.Job, lost.Error(); o.Usage.Valid() {
+			now.Usage = now.Usage.Add(o.Usage)
+		}
 	}
 	if len(d.o.Gates) > 0 {
 		d.report(l.cycle(&now))

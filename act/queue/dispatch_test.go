@@ -17,6 +17,7 @@ import (
 
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/act/queue"
+	"github.com/arc-learn/arc/arctest"
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/store"
 	"github.com/arc-learn/arc/store/badger"
@@ -411,4 +412,50 @@ func TestHeartbeatThatHangs(t *testing.T) {
 		cancel()
 		require.ErrorIs(t, w.Close(ctx), context.Canceled)
 	})
+}
+
+// What an attempt has cost is the budget's, also where its lease was lost, or where the store takes no end.
+func TestLostAttemptIsSpent(t *testing.T) {
+	t.Parallel()
+	for name, lose := range map[string]func(st *arctest.Store, o queue.Options) error{
+		"lost": func(st *arctest.Store, o queue.Options) error { // to one that believes to be alone
+			o.Alone = true
+			other, err := queue.Open(context.Background(), st, &o)
+			if err == nil {
+				_, err = other.Claim(context.Background(), 0)
+			}
+			return err
+		},
+		"not ended": func(st *arctest.Store, _ queue.Options) error {
+			st.FailNext(0, 6, false) // four ends and two heartbeats
+			return nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				st, o := arctest.NewStore(store.NewMem()), queue.Options{LeaseTTL: 10 * time.Second}
+				q, err := queue.Open(t.Context(), st, &o)
+				require.NoError(t, err)
+				for range 3 {
+					enqueue(t, q, queue.Draft{})
+				}
+				var calls atomic.Int64
+				d, err := q.Dispatch(func(ctx context.Context, _ queue.Job) (queue.Result, error) {
+					if calls.Add(1) > 1 {
+						return queue.Result{}, nil
+					}
+					err := lose(st, o)
+					if err == nil && name == "lost" {
+						<-ctx.Done()
+					}
+					return queue.Result{Usage: act.Usage{CostUSD: 5}}, err
+				}, &queue.DispatchOptions{Gates: []queue.Gate{queue.Budget(1, 0)}})
+				require.NoError(t, err)
+				<-time.After(time.Minute)
+				require.NoError(t, d.Close(t.Context()))
+				require.EqualValues(t, 1, calls.Load())
+			})
+		})
+	}
 }

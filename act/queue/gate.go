@@ -19,7 +19,8 @@ type budget struct {
 
 // Budget returns a Gate that holds jobs up once all attempts of the last 24 hours, failed
 // ones too, have cost usd US dollars; those of priority spare and before go on. An
-// attempt that reports no cost counts with its estimate.
+// attempt that reports no cost counts with its estimate. Processes that work side by side
+// each spend a Budget: see Gate.
 func Budget(usd float64, spare int) Gate {
 	return &budget{usd: usd, spare: spare, hours: make(map[int64]float64)}
 }
