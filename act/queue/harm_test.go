@@ -18,6 +18,7 @@ import (
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/act/queue"
 	"github.com/arc-learn/arc/arctest"
+	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/store"
 )
@@ -760,4 +761,29 @@ func TestRequeueAfterAnotherOfItsKey(t *testing.T) {
 	require.False(t, added)
 	require.Equal(t, failed.ID, has.ID)
 	require.ErrorIs(t, q.Requeue(t.Context(), other.ID, ""), queue.ErrState)
+}
+
+// A job of a series in a zone that is not known here comes in by Import, can be worded anew, and is done; its
+// series is set aside.
+func TestSeriesOfAZoneThatIsNotKnown(t *testing.T) {
+	t.Parallel()
+	c := &clock{epoch}
+	q, st := faulty(t, c, queue.Options{})
+	enqueue(t, q, queue.Draft{Cron: "CRON_TZ=Europe/Berlin 0 6 * * *", At: epoch})
+	for e, err := range queue.Entries(t.Context(), st, "local") {
+		require.NoError(t, err)
+		var j queue.Job
+		require.NoError(t, codec.Decode(e, &j))
+		j.Cron = "CRON_TZ=Mars/Olympus 0 6 * * *"
+		e.Value, err = codec.Encode(e.Key, j)
+		require.NoError(t, err)
+		require.NoError(t, queue.Check(e, "local"))
+		_, err = st.Commit(t.Context(), store.Op{Key: e.Key, Value: e.Value})
+		require.NoError(t, err)
+		require.NoError(t, q.Revise(t.Context(), j.ID, queue.Draft{Subject: "look at the sky"}))
+	}
+	require.Equal(t, queue.Completed, finish(t, claim(t, q), queue.Result{}, nil).State)
+	require.Contains(t, waits(t, q, queue.Parked)[0].Error, "Mars")
+	_, _, err := q.Enqueue(t.Context(), queue.Draft{Subject: "job", Cron: "CRON_TZ=Mars/Olympus 0 6 * * *"})
+	require.ErrorIs(t, err, queue.ErrDraft)
 }

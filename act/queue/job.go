@@ -158,7 +158,8 @@ const (
 // latest is the last time at which a job can be due: nanoseconds hold it.
 var latest = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// problems returns every problem with a draft whose empty fields are filled.
+// problems returns every problem with a draft whose empty fields are filled. A zone of its Cron that
+// is not known here is none: a job of it may come from elsewhere.
 func (d *Draft) problems() error {
 	var errs []error
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
@@ -193,15 +194,20 @@ func (d *Draft) problems() error {
 			errs = append(errs, err)
 		}
 	}
-	if d.Cron != "" {
-		if _, err := nextTime(d.Cron, time.Unix(0, 0)); err != nil {
-			errs = append(errs, err)
-		}
-	}
 	if errs != nil {
 		return fmt.Errorf("%w: %w", ErrDraft, errors.Join(errs...))
 	}
 	return nil
+}
+
+// unfit returns every problem with a draft that is new: its Cron and Scope, too.
+func (d *Draft) unfit() (err error) {
+	if d.Cron != "" {
+		if _, err = nextTime(d.Cron, time.Unix(0, 0)); err != nil {
+			err = fmt.Errorf("%w: %w", ErrDraft, err)
+		}
+	}
+	return errors.Join(d.problems(), err, d.Scope.Check())
 }
 
 // nextTime returns the first time of a cron expression after another.

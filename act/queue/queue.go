@@ -192,7 +192,7 @@ func (q *Queue) draft(d Draft) (Job, error) {
 	d = d.or(from)
 	d = d.or(Draft{Priority: 5, Scope: q.o.Scope, MaxAttempts: q.o.MaxAttempts, Timeout: q.o.Timeout})
 	d.At = d.At.Round(0).UTC()
-	if err := errors.Join(d.problems(), d.Scope.Check()); err != nil {
+	if err := d.unfit(); err != nil {
 		return Job{}, err
 	}
 	if d.Scope.Tenant() != q.tenant {

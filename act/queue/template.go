@@ -129,5 +129,5 @@ func readTemplate(fsys fs.FS, name string) (Draft, error) {
 	}
 	d := t.draft()
 	full := d.or(Draft{Subject: name, Priority: 5, Scope: "local", MaxAttempts: 1})
-	return d, errors.Join(full.problems(), full.Scope.Check())
+	return d, full.unfit()
 }
