@@ -18,7 +18,8 @@ type budget struct {
 }
 
 // Budget returns a Gate that holds jobs up once all attempts of the last 24 hours, failed
-// ones too, have cost usd US dollars; those of priority spare and before go on. An
+// ones too, have cost usd US dollars; those of priority spare and before go on. It counts
+// by hours of the clock: what an attempt has cost, for 24 to 25 hours. An
 // attempt that reports no cost counts with its estimate. Processes that work side by side
 // each spend a Budget: see Gate.
 func Budget(usd float64, spare int) Gate {
@@ -38,7 +39,7 @@ func (b *budget) Admit(now time.Time) int {
 		case h > is:
 			ahead += usd
 			delete(b.hours, h)
-		case h <= is-24:
+		case h < is-24:
 			delete(b.hours, h)
 		default:
 			sum += usd
@@ -74,8 +75,8 @@ type breaker struct {
 }
 
 // Breaker returns a Gate that lets no job begin for a rest once failures attempts have
-// failed within a window: what all of them need may be away. Then it lets one begin
-// in each rest, and all once one has not failed.
+// ended with an error within a window: what all of them need may be away. Then it lets one
+// begin in each rest, and all once one has returned a Result, also one that is Failed.
 func Breaker(failures int, window, rest time.Duration) (Gate, error) {
 	loop, err := cooldown.NewLoop(failures, window)
 	if err == nil && rest < 0 {

@@ -787,3 +787,15 @@ func TestSeriesOfAZoneThatIsNotKnown(t *testing.T) {
 	_, _, err := q.Enqueue(t.Context(), queue.Draft{Subject: "job", Cron: "CRON_TZ=Mars/Olympus 0 6 * * *"})
 	require.ErrorIs(t, err, queue.ErrDraft)
 }
+
+// What an attempt has cost counts for 24 hours at least.
+func TestBudgetOfADay(t *testing.T) {
+	t.Parallel()
+	for at := range 60 {
+		ended := epoch.Add(time.Duration(at) * time.Minute)
+		g := queue.Budget(1, 0)
+		g.Ended(queue.Cycle{Started: ended, Usage: act.Usage{CostUSD: 5}})
+		require.Zero(t, g.Admit(ended.Add(24*time.Hour-1)))
+		require.Positive(t, g.Admit(ended.Add(25*time.Hour)))
+	}
+}
