@@ -14,8 +14,9 @@
 //
 //	error                       Pending again, later each time; Failed after MaxAttempts (3)
 //	error, act.ErrDenied        Failed at once, as after a ModelError of 401 or 403
-//	error, rate limit           Pending again when it says; spends no attempt
-//	Result                      Completed, with its Followups enqueued in the same commit
+//	error, rate limit           Pending again when it says, within an hour; spends no attempt
+//	Result                      Completed, with its Followups enqueued in the same commit,
+//	                            as those of Failed and Blocked are
 //	Result{State: Blocked}      cannot go on, and says why; Requeue has it tried again
 //	Result{State: Parked}       waits for Requeue, or Wake; spends no attempt
 //	Result{State: Pending}      again at Result.At; spends no attempt

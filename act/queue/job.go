@@ -83,21 +83,23 @@ type Draft struct {
 // Job is a Draft that was enqueued, and what became of it.
 type Job struct {
 	Draft
-	// ID orders jobs as they were enqueued.
+	// ID begins with Created, so that it orders the jobs of a Queue as they were enqueued.
 	ID    string `cbor:"30,keyasint,omitempty"`
 	State State  `cbor:"31,keyasint,omitempty"`
 	// Attempts counts those that failed, were lost, or are under way.
 	Attempts int `cbor:"32,keyasint,omitempty"`
 	// Token counts the claims: a later holder has a larger one.
 	Token uint64 `cbor:"33,keyasint,omitempty"`
-	// Created, Started (of the last attempt) and Ended are in UTC.
+	// Created, Started (of the last attempt) and Ended are in UTC. Created is later than that
+	// of all jobs that the same Queue has enqueued, also where its clock was put back.
 	Created time.Time `cbor:"34,keyasint,omitzero"`
 	Started time.Time `cbor:"35,keyasint,omitzero"`
 	Ended   time.Time `cbor:"36,keyasint,omitzero"`
 	// Summary and Detail are what the last Result said.
 	Summary string `cbor:"37,keyasint,omitempty"`
 	Detail  string `cbor:"38,keyasint,omitempty"`
-	// Error says why the last attempt did not complete the job. "": it did.
+	// Error is that of the last attempt, or says why a series has no next time. "": none,
+	// as after a Result that is Failed.
 	Error string `cbor:"39,keyasint,omitempty"`
 	// Usage sums all attempts: tokens, the cost reported and the cost estimated.
 	Usage act.Usage `cbor:"40,keyasint,omitempty"`
@@ -122,7 +124,7 @@ type Result struct {
 	At time.Time
 	// Followups are enqueued in the commit that ends the job, with it as their
 	// Parent; at most 64. If one cannot be enqueued the job ends Blocked, and
-	// says why.
+	// says why. A State that does not end it (Parked, Pending) enqueues none.
 	Followups []Draft
 }
 
@@ -136,7 +138,7 @@ type Cycle struct {
 	Model   string        `cbor:"6,keyasint,omitempty"`
 	Started time.Time     `cbor:"7,keyasint,omitzero"`
 	Wall    time.Duration `cbor:"8,keyasint,omitempty"`
-	State   State         `cbor:"9,keyasint,omitempty"` // of the job afterwards
+	State   State         `cbor:"9,keyasint,omitempty"` // of the job afterwards; Active: see Gate.Ended
 	Error   string        `cbor:"10,keyasint,omitempty"`
 	Usage   act.Usage     `cbor:"11,keyasint,omitempty"`
 }

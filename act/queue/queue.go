@@ -174,7 +174,7 @@ func parsePlace(list int, k string) place {
 }
 
 // stamped gives a job its id and the time at which it was created, which is later than
-// that of all before it.
+// that of all before it of this Queue.
 func (q *Queue) stamped(j *Job, now time.Time) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -378,7 +378,8 @@ func (q *Queue) Get(ctx context.Context, id string) (Job, error) {
 	return j, err
 }
 
-// Jobs yields the jobs in one of the states, or all without one, as they were enqueued.
+// Jobs yields the jobs in one of the states, or all without one, by ID: as they were
+// enqueued, by the clocks of those who did.
 func (q *Queue) Jobs(ctx context.Context, states ...State) iter.Seq2[Job, error] {
 	return decoded(q, ctx, jobKeys, "", func(j *Job) bool { return len(states) == 0 || slices.Contains(states, j.State) })
 }
