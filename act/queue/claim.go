@@ -357,14 +357,53 @@ func (q *Queue) tend(ctx context.Context) error {
 		q.mu.unsure = time.Time{}
 	}
 	q.mu.Unlock()
+	unread := q.hasten(ctx, now.Round(0).UTC())
+	if unread != nil && !codec.Unreadable(unread) {
+		return unread
+	}
 	err := q.rescue(ctx, now, false)
 	if err == nil || codec.Unreadable(err) {
-		err = cmp.Or(q.rouse(ctx), q.hasten(ctx, now.Round(0).UTC()), err)
+		err = cmp.Or(q.rouse(ctx), err)
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.mu.spent += q.o.Now().Sub(now)
-	return err
+	return cmp.Or(err, unread)
+}
+
+// hasten has jobs that wait for another attempt since a time to come wait as long from now on: at
+// first, and when the clock was put back. A longer wait than retries have is until a time that a
+// handler has given.
+func (q *Queue) hasten(ctx context.Context, now time.Time) (unread error) {
+	q.mu.Lock()
+	was := q.mu.wall
+	q.mu.wall = now
+	q.mu.Unlock()
+	if !was.IsZero() && !now.Before(was) {
+		return nil
+	}
+	for c, err := range q.Cycles(ctx, now.Add(lookAgain)) {
+		if err == nil && c.State == Pending {
+			ended := c.Started.Add(c.Wall)
+			err = q.change(ctx, c.Job, func(j *Job) error {
+				wait := j.At.Sub(ended)
+				if j.State != Pending || j.Token != c.Token || wait < 0 || wait > max(maxRetry, q.o.Backoff) {
+					return ErrState
+				}
+				j.At = now.Add(wait)
+				return nil
+			})
+		}
+		if codec.Unreadable(err) {
+			unread = err
+		} else if err != nil && !errors.Is(err, ErrState) && !errors.Is(err, store.ErrNotFound) {
+			q.mu.Lock()
+			defer q.mu.Unlock()
+			q.mu.wall = was // so that the next call tries again
+			return err
+		}
+	}
+	return unread
 }
 
 // rescue gives back the jobs whose lease this Queue has seen unchanged for its TTL, by
@@ -403,41 +442,6 @@ func (q *Queue) rescue(ctx context.Context, now time.Time, all bool) (unread err
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.mu.seen = seen
-	return unread
-}
-
-// hasten has jobs that wait for another attempt since a time to come wait as long from now on: at
-// first, and when the clock was put back. A longer wait than retries have is until a time that a
-// handler has given.
-func (q *Queue) hasten(ctx context.Context, now time.Time) (unread error) {
-	q.mu.Lock()
-	was := q.mu.wall
-	q.mu.wall = now
-	q.mu.Unlock()
-	if !was.IsZero() && !now.Before(was) {
-		return nil
-	}
-	for c, err := range q.Cycles(ctx, now.Add(lookAgain)) {
-		if err == nil && c.State == Pending {
-			ended := c.Started.Add(c.Wall)
-			err = q.change(ctx, c.Job, func(j *Job) error {
-				wait := j.At.Sub(ended)
-				if j.State != Pending || j.Token != c.Token || wait < 0 || wait > max(maxRetry, q.o.Backoff) {
-					return ErrState
-				}
-				j.At = now.Add(wait)
-				return nil
-			})
-		}
-		if codec.Unreadable(err) {
-			unread = err
-		} else if err != nil && !errors.Is(err, ErrState) && !errors.Is(err, store.ErrNotFound) {
-			q.mu.Lock()
-			defer q.mu.Unlock()
-			q.mu.wall = was // so that the next call tries again
-			return err
-		}
-	}
 	return unread
 }
 
