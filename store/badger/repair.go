@@ -27,15 +27,16 @@ type Repaired struct {
 }
 
 // Missing is an unreadable part of a damaged store, which had keys between From and To, which are equal for a single
-// key. An empty To is no bound. A key may be there all the same, with an older value from another file.
+// key. An empty To is no bound. A key may be there all the same, also with an older value or one that was deleted.
 type Missing struct {
 	File     string
 	From, To string
 }
 
 // Repair reads what it can of the store in dir, which must not be open, and writes it as a new store in to,
-// which must not exist or be empty. It changes nothing in dir. It accepts each record by its own checksum,
-// whatever surrounds it, and the newest record of a key counts. It needs memory for all of them.
+// which must not exist or be empty. It changes nothing in dir. It accepts each record that it finds by its own
+// checksum, whatever surrounds it, but a deletion only where what surrounds it matches a checksum too. The newest
+// of a key counts. It needs memory for all of them.
 func Repair(dir, to string) (*Repaired, error) {
 	r := salvage{newest: map[string]files.Entry{}}
 	err := r.collect(dir, to)

@@ -1,8 +1,10 @@
 package badger_test
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -77,4 +79,71 @@ func TestRepairRefuses(t *testing.T) {
 	require.NoError(t, st.Close())
 	_, err = badger.Repair(dir, dir)
 	require.ErrorIs(t, err, store.ErrForeign)
+}
+
+// One bit of a table, wherever it is, costs a repair no more than the record that it
+// is in, and at worst the block. What it costs is named.
+func TestRepairFlippedBit(t *testing.T) {
+	dir := t.TempDir()
+	st := open(t, dir)
+	content := map[string]string{}
+	for i := range 12 {
+		key, value := fmt.Sprintf("key%02d", i), fmt.Sprintf("value%02d", i)
+		for _, op := range []store.Op{put(key, "former", store.Any), put(key, value, store.Any)} {
+			_, err := st.Commit(t.Context(), op)
+			require.NoError(t, err)
+		}
+		content[key] = value
+	}
+	_, err := st.Commit(t.Context(), store.Op{Key: "key07", Delete: true})
+	require.NoError(t, err)
+	delete(content, "key07")
+	require.NoError(t, st.Close())
+	tables, err := filepath.Glob(filepath.Join(dir, "*.sst"))
+	require.NoError(t, err)
+	require.Len(t, tables, 1)
+	data, err := os.ReadFile(tables[0])
+	require.NoError(t, err)
+
+	repaired := func(at int, bit byte) (r *badger.Repaired, lost []string) {
+		data[at] ^= bit
+		require.NoError(t, os.WriteFile(tables[0], data, 0o600))
+		data[at] ^= bit
+		to := t.TempDir()
+		r, err := badger.Repair(dir, to)
+		require.NoError(t, err, at)
+		require.NotEmpty(t, r.Missing, at)
+		st, err := badger.Open(to, nil)
+		require.NoError(t, err, at)
+		got := map[string]string{}
+		for _, e := range state(t, st) {
+			got[e.Key] = string(e.Value)
+		}
+		require.NoError(t, st.Close())
+		require.Len(t, got, r.Entries)
+		for key, value := range content {
+			if got[key] != value {
+				lost = append(lost, key)
+				require.True(t, missed(r, key), "%d: %s is not there, and not missed", at, key)
+			}
+			delete(got, key)
+		}
+		for key := range got {
+			require.True(t, missed(r, key), "%d: %s was deleted and is there, and not missed", at, key)
+		}
+		return r, lost
+	}
+	value08 := bytes.Index(data, []byte("value08"))
+	require.Positive(t, value08)
+	const header, meta = 12, 3 // of the record, and of Badger's entry before it
+	for what, at := range map[string]int{"meta": value08 - header - meta, "version": value08 - header - meta - 1} {
+		_, lost := repaired(at, 1)
+		require.Empty(t, lost, what)
+	}
+	_, lost := repaired(value08, 1)
+	require.Equal(t, []string{"key08"}, lost)
+	random := rand.New(rand.NewPCG(7, 8))
+	for at := 0; at < len(data); at += 1 + random.IntN(max(1, 60/(*flips))) {
+		repaired(at, 1<<random.IntN(8))
+	}
 }

@@ -2,12 +2,16 @@ package files
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 
+	"github.com/dgraph-io/badger/v4/fb"
 	"github.com/dgraph-io/badger/v4/table"
 	"github.com/dgraph-io/badger/v4/y"
 
@@ -85,43 +89,81 @@ func CheckTable(
 }
 
 // SalvageTable calls fn with the entries of each block of a table, and with the keys
-// between which these are if not all could be read; an empty one is no bound. It reports
-// whether the table can be read at all.
+// between which these are; an empty one is no bound. Of a block that is not whole, as it
+// does not match its checksum, fn gets the records that match theirs, with the revision as
+// version: which keys were deleted is not known. It reports whether the table has an index.
 func SalvageTable(data []byte, fn func(block []Entry, whole bool, from, to []byte)) bool {
-	var t *table.Table
-	var starts []string
-	if Attempt(func() (err error) {
-		if t, err = table.OpenInMemoryTable(data, 0, &table.Options{}); err == nil {
-			starts = t.KeySplits(math.MaxInt32, nil)
-		}
-		return err
-	}) != nil {
+	rest, sum := lastPart(data, 1)
+	_, index := lastPart(rest, 1)
+	if len(index) == 0 || !bytes.Equal(sum, checksum(index)) {
 		return false
 	}
-	for i, start := range starts {
-		var end, to []byte
-		if i+1 < len(starts) {
-			end = []byte(starts[i+1])
-			to = y.ParseKey(end)
+	blocks := fb.GetRootAsTableIndex(index, 0)
+	var at, next fb.BlockOffset
+	for i, n := 0, blocks.OffsetsLength(); i < n; i++ {
+		blocks.Offsets(&at, i)
+		var to []byte
+		if i+1 < n {
+			blocks.Offsets(&next, i+1)
+			to = y.ParseKey(next.KeyBytes())
 		}
-		var block []Entry
-		err := Attempt(func() error {
-			it := t.NewIterator(table.NOCACHE)
-			defer it.Close()
-			for it.Seek([]byte(start)); it.Valid(); it.Next() {
-				if end != nil && y.CompareKeys(it.Key(), end) >= 0 {
-					break
-				}
-				vs := it.Value()
-				block = append(block, Entry{
-					Key: bytes.Clone(y.ParseKey(it.Key())), Version: y.ParseTs(it.Key()), Meta: vs.Meta, Rec: vs.Value,
-				})
-			}
-			return nil
-		})
-		fn(block, err == nil, y.ParseKey([]byte(start)), to)
+		begin := min(int(at.Offset()), len(data))
+		block, whole := readBlock(data[begin:min(begin+int(at.Len()), len(data))])
+		fn(block, whole, y.ParseKey(at.KeyBytes()), to)
 	}
 	return true
+}
+
+// readBlock reads a block: entries, the places where they begin, and a checksum over all
+// that. An entry says how much of the first one's key it shares.
+func readBlock(data []byte) (block []Entry, whole bool) {
+	rest, sum := lastPart(data, 1)
+	entries, places := lastPart(rest, 4)
+	whole = bytes.Equal(sum, checksum(rest))
+	end := binary.NativeEndian.AppendUint32(nil, uint32(len(entries)))
+	places = slices.Concat(places, end)
+	var first []byte
+	for ; len(places) > 4; places = places[4:] {
+		_ = Attempt(func() error { // what cannot be read as an entry is none
+			e := entries[binary.NativeEndian.Uint32(places):binary.NativeEndian.Uint32(places[4:])]
+			shared, own := binary.NativeEndian.Uint16(e), 4+binary.NativeEndian.Uint16(e[2:])
+			key := slices.Concat(first[:shared], e[4:own])
+			if first == nil {
+				first = key
+			}
+			var v y.ValueStruct
+			v.Decode(e[own:])
+			entry := Entry{Key: y.ParseKey(key), Version: y.ParseTs(key), Meta: v.Meta, Rec: v.Value}
+			if !whole {
+				rev, _, err := record.Open(entry.Key, entry.Rec)
+				if err != nil {
+					return err
+				}
+				entry.Version, entry.Meta = rev, 0
+			}
+			block = append(block, entry)
+			return nil
+		})
+	}
+	return block, whole
+}
+
+// lastPart cuts off a part whose length stands behind it, in units.
+func lastPart(data []byte, unit int) (rest, part []byte) {
+	end := len(data) - 4
+	if end < 0 {
+		return nil, nil
+	}
+	begin := end - unit*int(binary.BigEndian.Uint32(data[end:]))
+	if begin < 0 {
+		return nil, nil
+	}
+	return data[:begin], data[begin:end]
+}
+
+// checksum returns what Badger writes behind data: a message of protobuf with field 2.
+func checksum(data []byte) []byte {
+	return binary.AppendUvarint([]byte{2 << 3}, uint64(crc32.Checksum(data, record.Castagnoli)))
 }
 
 // Writer writes entries that come in the order of Badger's keys as tables.
