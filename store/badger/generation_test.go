@@ -284,3 +284,24 @@ func TestOldStore(t *testing.T) {
 	}
 	holds(open(t, dir))
 }
+
+// Many writes of few keys are applied by a rewrite that follows, however few keys
+// there are: Badger counts the writes.
+func TestRewriteFollowsOverwrites(t *testing.T) {
+	st := open(t, t.TempDir())
+	ops := make([]store.Op, store.MaxCommitOps)
+	st.OnStep(func(step string) error {
+		for round := 0; step == "followed" && round < 4; round++ {
+			for i := range ops {
+				ops[i] = put(fmt.Sprint("key", i), fmt.Sprint(round), store.Any)
+			}
+			_, err := st.Commit(t.Context(), ops...)
+			require.NoError(t, err)
+		}
+		return nil
+	})
+	require.NoError(t, st.Purge(t.Context()))
+	for _, e := range state(t, st) {
+		require.Equal(t, "3", string(e.Value))
+	}
+}

@@ -26,7 +26,8 @@ type Group struct {
 	gen  *Generation
 	txn  *badger.Txn
 	recs map[string][]byte // by key; nil: deleted
-	size int
+
+	ops, size int // as Badger counts: each write, also of a key once more
 }
 
 // Group returns an empty group over what is there as of seq. It is to be discarded.
@@ -37,7 +38,7 @@ func (g *Generation) Group(seq uint64) *Group {
 // Stage writes a record, or deletes the key if rec is nil.
 func (t *Group) Stage(key, rec []byte) (err error) {
 	t.recs[string(key)] = rec
-	t.size += len(key) + len(rec) + EntryOverhead
+	t.ops, t.size = t.ops+1, t.size+len(key)+len(rec)+EntryOverhead
 	if rec == nil {
 		err = t.txn.Delete(key)
 	} else {
@@ -51,7 +52,7 @@ func (t *Group) Stage(key, rec []byte) (err error) {
 
 // full reports whether a record of so many bytes has to go into the next group.
 func (t *Group) full(next int) bool {
-	return len(t.recs) > 0 && (t.size+next > MaxGroupSize || len(t.recs) >= MaxGroupOps)
+	return t.ops > 0 && (t.size+next > MaxGroupSize || t.ops >= MaxGroupOps)
 }
 
 // Finish adds what the group says of the generation, and writes it with fn.
