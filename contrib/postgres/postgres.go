@@ -54,13 +54,14 @@ type Store struct {
 
 	// use is held for reading by calls under way, and for writing by Close. It is
 	// never held while the caller's code runs.
-	use    sync.RWMutex
-	closed bool            // under use
-	life   context.Context // ends when Close begins
-	end    context.CancelFunc
-	tasks  sync.WaitGroup
-	listen sync.Once
-	hints  chan struct{} // of commits, for others
+	use     sync.RWMutex
+	closed  bool // under use
+	closing sync.Once
+	life    context.Context // ends when Close begins
+	end     context.CancelFunc
+	tasks   sync.WaitGroup
+	listen  sync.Once
+	hints   chan struct{} // of commits, for others
 }
 
 var (
@@ -182,22 +183,27 @@ func (s *Store) during(ctx context.Context) (context.Context, func()) {
 // has opened. It is idempotent.
 func (s *Store) Close() error {
 	s.end()
-	s.use.Lock()
-	defer s.use.Unlock()
-	if s.closed {
-		return nil
-	}
+	s.use.Lock() // waits for the calls under way
 	s.closed = true
-	s.tasks.Wait()
-	if s.long.Stat().AcquiredConns() == 0 {
-		s.long.Close()
-	} else {
-		go s.long.Close() // it waits until scans are left that were not ended
-	}
-	if s.own {
-		s.pool.Close()
-	}
+	s.use.Unlock()
+	s.closing.Do(func() {
+		s.tasks.Wait()
+		shut(s.long)
+		if s.own {
+			shut(s.pool)
+		}
+	})
 	return nil
+}
+
+// shut closes a pool, behind the caller's back where code of a host still has a connection: the
+// body of a scan's loop, or a function that makes a commit.
+func shut(pool *pgxpool.Pool) {
+	if pool.Stat().AcquiredConns() == 0 {
+		pool.Close()
+	} else {
+		go pool.Close()
+	}
 }
 
 // upkeep tells other processes of commits, and prunes changes.

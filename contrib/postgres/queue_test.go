@@ -2,6 +2,7 @@ package postgres_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -83,4 +84,25 @@ func TestSilentTaker(t *testing.T) {
 	e, err := a.Get(t.Context(), "key")
 	require.NoError(t, err)
 	require.Equal(t, "b", string(e.Value))
+}
+
+// The function that makes a commit may call the Store, also while that is closed, which
+// does not wait for it.
+func TestCloseWhileACommitIsMade(t *testing.T) {
+	st := open(t, schema(t))
+	for _, key := range []string{"mark", "key"} {
+		put(t, st, key)
+	}
+	closed := make(chan error, 1)
+	_, err := st.CommitFirst(t.Context(), []string{"mark"}, []string{"key"}, func(_ int, e store.Entry) ([]store.Op, error) {
+		put(t, st, "other")
+		go func() { closed <- st.Close() }()
+		within(t, "it is closed to calls", func() bool {
+			_, err := st.Get(t.Context(), "mark")
+			return errors.Is(err, store.ErrClosed)
+		})
+		require.NoError(t, <-closed)
+		return []store.Op{{Key: e.Key, Value: []byte("a"), If: store.At(e.Rev)}}, nil
+	})
+	require.ErrorIs(t, err, store.ErrClosed)
 }
