@@ -105,7 +105,7 @@ func connectError(err error) error {
 	if errors.As(err, &pg) && !slices.Contains([]string{"", "08", "53", "57"}, pg.Code[:min(2, len(pg.Code))]) {
 		return err
 	}
-	return again{fmt.Errorf("no connection: %v", err)} // may be of a context, but not the caller's
+	return again{fmt.Errorf("no connection, or no answer: %v", err)} // may be of a context, but not the caller's
 }
 
 // readError says the same of a read, and nothing of none: all that the server did not

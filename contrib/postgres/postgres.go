@@ -21,8 +21,8 @@ type Options struct {
 	// letters, digits and _, begins with no digit, and is no longer than 63 bytes.
 	Schema string
 
-	// Patience is how long a call waits for a connection, and a commit then for the
-	// server. 0 means 30 s.
+	// Patience is how long a call waits for a connection and for what it reads, a page at
+	// a time, and a commit then for the server. A Purge waits longer. 0 means 30 s.
 	Patience time.Duration
 
 	// Poll is how often a Watch looks for changes where no notices arrive. Where they

@@ -4,11 +4,14 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"github.com/arc-learn/arc"
 	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/contrib/postgres"
 	"github.com/arc-learn/arc/iar"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/store"
@@ -75,4 +78,26 @@ func TestWatchBehindAPurge(t *testing.T) {
 	require.NoError(t, st.Purge(t.Context()))
 	require.NoError(t, st.Close())
 	require.ErrorIs(t, st.Purge(t.Context()), store.ErrClosed)
+}
+
+// Options.Patience is for the connection: a Purge takes as long as it has to.
+func TestPurgeOutlastsPatience(t *testing.T) {
+	name := schema(t)
+	st, err := postgres.Open(t.Context(), database(t), &postgres.Options{Schema: name, Patience: 500 * time.Millisecond})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, st.Close()) })
+	conn, err := pgx.Connect(t.Context(), database(t))
+	require.NoError(t, err)
+	defer conn.Close(context.WithoutCancel(t.Context()))
+	_, err = conn.Exec(t.Context(), "BEGIN; LOCK TABLE "+name+".arc_changes")
+	require.NoError(t, err)
+	purged := make(chan error, 1)
+	go func() { purged <- st.Purge(t.Context()) }()
+	within(t, "it waits for the lock", func() bool {
+		return count(t, `SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'
+			AND query LIKE '%DELETE%`+name+`%' AND clock_timestamp() - query_start > '1 s'`) == 1
+	})
+	_, err = conn.Exec(t.Context(), "COMMIT")
+	require.NoError(t, err)
+	require.NoError(t, <-purged)
 }

@@ -199,13 +199,20 @@ func (w *watch) changed(rows pgx.Rows) (found []store.Entry, others bool, err er
 
 // Purge leaves of the changes that are kept the last one of each key, so that no row that can be
 // read holds what was deleted or replaced before. A Watch that is behind hears of that one alone.
-// Dead rows are PostgreSQL's until a VACUUM.
+// Dead rows are PostgreSQL's until a VACUUM. It takes as long as it has to, until ctx ends.
 func (s *Store) Purge(ctx context.Context) error {
 	if err := store.CheckContext(ctx); err != nil {
 		return err
 	}
+	during, done := s.during(ctx)
+	defer done()
 	err := s.reading(ctx, func(ctx context.Context) error {
-		_, err := s.pool.Exec(ctx, s.stmts.purge)
+		conn, err := s.pool.Acquire(ctx)
+		if err != nil {
+			return connectError(err)
+		}
+		defer conn.Release()
+		_, err = conn.Exec(during, s.stmts.purge)
 		return readError(err)
 	})
 	if err != nil {
