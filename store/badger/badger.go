@@ -143,8 +143,9 @@ var (
 // Besides those of the operating system, such as fs.ErrPermission, the errors are store.ErrForeign for a file, or a
 // directory with other files in it; store.ErrNewer for a store of a newer version; store.ErrLocked while it is open
 // elsewhere; store.ErrFull; store.ErrScarce; and store.ErrDamaged. Open changes nothing in a directory that it
-// refuses, except that it creates an empty arc.lock: it reads the files, and compares them with each other, before
-// Badger opens them.
+// refuses, except that it creates an empty arc.lock: it reads the files, compares them with each other, and looks
+// whether there is what Badger needs, before Badger opens them. If the disk fails or fills up only then, what
+// Badger makes anew is gone, and the next Open reads all.
 //
 // A new directory has mode 0700, which protects Badger's files in it too: their own mode follows the umask.
 func Open(dir string, opts *Options) (*Store, error) {
@@ -209,6 +210,9 @@ func (s *Store) open(dir string) (err error) {
 
 // start opens the files, which were found whole.
 func (s *Store) start(c *layout.Contents, v *layout.Survey) error {
+	if err := engine.Check(v, c.Tables); err != nil {
+		return err
+	}
 	if err := errors.Join(c.Clear(), v.Mend()); err != nil {
 		return disk.Typed(err, nil)
 	}

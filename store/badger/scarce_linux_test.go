@@ -144,6 +144,24 @@ func TestScarcity(t *testing.T) {
 	}
 }
 
+// A store that Open refuses for want of descriptors stays as it was, so that the next Open
+// trusts it as it would have.
+func TestRefusedForWantOfFiles(t *testing.T) {
+	dir := t.TempDir()
+	st := open(t, dir)
+	_, err := st.Commit(t.Context(), put("a", "1", store.Any))
+	require.NoError(t, err)
+	require.NoError(t, st.Close())
+	before := fingerprint(t, dir)
+	var limit unix.Rlimit
+	require.NoError(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &limit))
+	require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 30, Max: limit.Max}))
+	_, err = badger.Open(dir, nil)
+	require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &limit))
+	require.ErrorIs(t, err, store.ErrScarce)
+	require.Equal(t, before, fingerprint(t, dir))
+}
+
 func scarceRound(t *testing.T, kind, options string) int {
 	disk := mount(t, options)
 	dir := filepath.Join(disk, "store")

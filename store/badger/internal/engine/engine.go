@@ -89,16 +89,21 @@ type Options struct {
 	Log      badger.Logger
 }
 
+// Check returns ErrScarce unless there is what Open takes of descriptors and memory: Badger
+// ends the process if it cannot make a file, or list its directory for want of a descriptor.
+func Check(v *layout.Survey, tables uint64) error {
+	memory := int64(tables) + memTables*memTableFor(tables, v.Largest)
+	return errors.Join(checkDescriptors(len(v.Tables)+2*MinFiles), checkMemory(memory))
+}
+
 // Open opens a directory that has been surveyed. Memtables hold at least what its largest
 // log does.
 func Open(v *layout.Survey, o *Options) (*Generation, error) {
 	gen := &Generation{
 		Name: o.Name, Dir: v.Dir, entries: v.Entries, idle: make(chan struct{}), MemTable: memTableFor(o.Tables, v.Largest),
 	}
-	// Badger ends the process if it cannot make this file, or has no room for it,
-	// or cannot list its directory for want of a descriptor.
-	err := errors.Join(checkDescriptors(len(v.Tables)+2*MinFiles), checkMemory(int64(o.Tables)+memTables*gen.MemTable))
-	if err == nil {
+	err := Check(v, o.Tables)
+	if err == nil { // Badger ends the process if it has no room for this file
 		err = disk.Typed(disk.Write(filepath.Join(v.Dir, layout.DiscardName), make([]byte, 1<<20)), nil)
 	}
 	if err != nil {
