@@ -186,6 +186,12 @@ func (s *Store) keepTail(accepted []*request, seq uint64) {
 // stageAndCommit returns the requests that were written. The others have their
 // own error, or share the one returned.
 func (s *Store) stageAndCommit(requests []*request) (accepted []*request, seq uint64, err error) {
+	defer func() { // the turn goes on, and all that wait hear of it
+		if r := recover(); r != nil {
+			s.fail(fmt.Errorf("panic: %v", r))
+			accepted, err = nil, fmt.Errorf("commit: outcome unknown: panic: %v", r)
+		}
+	}()
 	if err := s.ready(); err != nil {
 		return nil, 0, err
 	}

@@ -43,6 +43,7 @@ func TestFailedCommit(t *testing.T) {
 	for name, fails := range map[string]func(commit func() error) error{
 		"before": func(func() error) error { return eio },
 		"after":  func(commit func() error) error { return errors.Join(commit(), eio) },
+		"panic":  func(func() error) error { panic("badger") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -77,7 +78,7 @@ func TestFailedCommit(t *testing.T) {
 			st = open(t, dir)
 			e, err := st.Get(t.Context(), "a")
 			require.NoError(t, err)
-			want := map[string]string{"before": "1", "after": "2"}[name]
+			want := map[string]string{"before": "1", "after": "2", "panic": "1"}[name]
 			require.Equal(t, want, string(e.Value))
 			_, err = st.Commit(t.Context(), put("a", "3", store.At(e.Rev)))
 			require.NoError(t, err)
