@@ -73,4 +73,7 @@ func TestRead(t *testing.T) {
 		require.False(t, whole, c)
 		require.Len(t, d.Counts, 1, c)
 	}
+	_, d, whole = rollup.Read([]byte(`{"day":"2026-03-01","marks":["a","\n"]}`))
+	require.False(t, whole)
+	require.Equal(t, []string{"a"}, d.Marks)
 }
