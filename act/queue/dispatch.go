@@ -227,7 +227,7 @@ func (d *Dispatcher) finish(l *Lease, r Result, why error) (Job, error) {
 	for tries := 0; ; tries++ {
 		j, err := l.End(ctx, r, why)
 		if errors.Is(err, ErrLost) && tries > 0 { // perhaps by an end that was not answered
-			if is, no := d.q.Get(ctx, l.Job.ID); no == nil && is.Token == l.Job.Token && is.State != Active {
+			if is, no := d.q.Get(ctx, l.Job.ID); no == nil && is.Token == l.Job.Token && is.Error != errExpired.Error() {
 				return is, nil
 			}
 		}

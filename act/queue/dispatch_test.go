@@ -426,6 +426,12 @@ func TestLostAttemptIsSpent(t *testing.T) {
 			}
 			return err
 		},
+		"given back": func(st *arctest.Store, o queue.Options) error { // before its second end
+			st.FailNext(0, 1, false)
+			o.Alone = true
+			time.AfterFunc(time.Second/2, func() { _, _ = queue.Open(context.Background(), st, &o) }) // calls says if it fails
+			return nil
+		},
 		"not ended": func(st *arctest.Store, _ queue.Options) error {
 			st.FailNext(0, 6, false) // four ends and two heartbeats
 			return nil

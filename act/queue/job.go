@@ -160,8 +160,8 @@ const (
 // latest is the last time at which a job can be due: nanoseconds hold it.
 var latest = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// problems returns every problem with a draft whose empty fields are filled. A zone of its Cron that
-// is not known here is none: a job of it may come from elsewhere.
+// problems returns every problem with a draft whose empty fields are filled. Its Cron is not read:
+// a job may come from where other zones are known.
 func (d *Draft) problems() error {
 	var errs []error
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
