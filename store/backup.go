@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"strings"
 )
 
 // A backup is a line that names the format, frames, and an end. A frame is the
@@ -72,8 +73,9 @@ func Backup(ctx context.Context, st Store, w io.Writer) (entries int, err error)
 	return entries, nil
 }
 
-// Verify reads a backup and returns the number of its entries. It returns the error that Restore would:
-// ErrForeign, ErrNewer, or ErrDamaged for a backup that was changed or cut short.
+// Verify reads a backup and returns the number of its entries. It returns the error that Restore would: that of r;
+// ErrForeign for what does not begin as a backup, or is empty; ErrNewer; or ErrDamaged for a backup that was cut short
+// behind its first word, or changed behind its first line. What stands behind its end is not looked at.
 func Verify(r io.Reader) (entries int, err error) {
 	entries, err = readBackup(r, func(string, []byte) error { return nil })
 	if err != nil {
@@ -152,14 +154,19 @@ func clearAll(ctx context.Context, st Store, mine func(Entry) bool) error {
 func readBackup(r io.Reader, fn func(key string, value []byte) error) (entries int, err error) {
 	in := bufio.NewReader(r)
 	name := make([]byte, len(backupFormat))
-	if n, err := io.ReadFull(in, name); err != nil || string(name) != backupFormat {
-		if name = name[:n]; n == 0 && errors.Is(err, io.EOF) {
-			return 0, fmt.Errorf("%w: it is empty", ErrForeign)
-		}
-		if bytes.HasPrefix(name, []byte(backupName)) {
-			return 0, fmt.Errorf("%w: the backup begins with %q", ErrNewer, name)
-		}
-		return 0, errors.Join(fmt.Errorf("%w: it begins with %q, not as a backup", ErrForeign, name), err)
+	n, err := io.ReadFull(in, name)
+	name = name[:n]
+	switch {
+	case n == 0 && errors.Is(err, io.EOF):
+		return 0, fmt.Errorf("%w: it is empty", ErrForeign)
+	case err != nil && !errors.Is(err, io.ErrUnexpectedEOF):
+		return 0, err
+	case !bytes.HasPrefix(name, []byte(backupName)):
+		return 0, fmt.Errorf("%w: it begins with %q, not as a backup", ErrForeign, name)
+	case err != nil && strings.HasPrefix(backupFormat, string(name)):
+		return 0, errEnds
+	case string(name) != backupFormat:
+		return 0, fmt.Errorf("%w: the backup begins with %q", ErrNewer, name)
 	}
 	sum, last := uint32(0), ""
 	for {
@@ -223,10 +230,12 @@ func cutEntry(frame []byte) (key string, value, rest []byte) {
 	return string(rest[:k]), rest[k : k+v], rest[k+v:]
 }
 
+var errEnds = fmt.Errorf("%w: the backup ends too early", ErrDamaged)
+
 func readFull(in *bufio.Reader, b []byte) error {
 	_, err := io.ReadFull(in, b)
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return fmt.Errorf("%w: the backup ends too early", ErrDamaged)
+		return errEnds
 	}
 	return err
 }

@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/stretchr/testify/require"
 
@@ -130,6 +132,25 @@ func TestEmptyBackup(t *testing.T) {
 		_, err := store.Restore(t.Context(), store.NewMem(), strings.NewReader(text))
 		require.ErrorIs(t, err, store.ErrForeign)
 		require.ErrorContains(t, err, want)
+	}
+}
+
+// What is cut short behind its first word is damaged, and a reader's error is that alone.
+func TestBackupThatIsNotRead(t *testing.T) {
+	var whole bytes.Buffer
+	_, err := store.Backup(t.Context(), store.NewMem(), &whole)
+	require.NoError(t, err)
+	away := errors.New("the network is away")
+	for n := range whole.Len() {
+		if n >= len("arcbackup") {
+			_, err = store.Verify(bytes.NewReader(whole.Bytes()[:n]))
+			require.ErrorIs(t, err, store.ErrDamaged, n)
+		}
+		_, err = store.Verify(io.MultiReader(bytes.NewReader(whole.Bytes()[:n]), iotest.ErrReader(away)))
+		require.ErrorIs(t, err, away)
+		for _, other := range []error{store.ErrDamaged, store.ErrForeign, store.ErrNewer} {
+			require.NotErrorIs(t, err, other, n)
+		}
 	}
 }
 
