@@ -83,8 +83,9 @@ type Options struct {
 	// after a crash. Empty: /dev/shm on Linux; elsewhere such a store does not open.
 	Scratch string
 
-	// Patience is how long a commit waits for the disk, and Close for everything to end. If a commit is not on disk
-	// by then, the store is store.ErrFailed. 0: 30 s.
+	// Patience is how long a commit waits for Badger to write and sync it, and Close for everything to end. If a commit
+	// is not on disk by then, the store is store.ErrFailed. What a commit asks for before, free space and room for the
+	// next log, has no limit, nor has the moment in which a rewrite takes the place of the former files. 0: 30 s.
 	Patience time.Duration
 }
 
@@ -93,7 +94,9 @@ type Options struct {
 //
 // An iteration that is open when the store is closed ends with
 // store.ErrClosed at its next step; Close does not wait for it. One that is
-// never ended keeps the tables that it began with on the disk until then.
+// never ended keeps the tables that it began with on the disk until then, and
+// once a rewrite has taken place, the next one waits for it: tables become many,
+// and Maintain and Purge wait.
 type Store struct {
 	dir  string
 	opts Options
@@ -147,7 +150,8 @@ var (
 // whether there is what Badger needs, before Badger opens them. If the disk fails or fills up only then, what
 // Badger makes anew is gone, and the next Open reads all.
 //
-// A new directory has mode 0700, which protects Badger's files in it too: their own mode follows the umask.
+// A directory that is new or was empty gets mode 0700, which protects Badger's files in it too: their own mode follows
+// the umask.
 func Open(dir string, opts *Options) (*Store, error) {
 	s := &Store{
 		turn: make(chan struct{}, 1), free: disk.Free, step: func(string) error { return nil },

@@ -35,11 +35,11 @@ func (s *Store) Commit(ctx context.Context, ops ...store.Op) (store.Revision, er
 		return 0, err
 	}
 	defer s.use.RUnlock()
-	if s.reading != nil {
-		return 0, s.reading
-	}
 	if len(ops) == 0 {
 		return 0, nil
+	}
+	if s.reading != nil {
+		return 0, s.reading
 	}
 	r := newRequest(ops)
 	s.queue.add(r)

@@ -104,6 +104,9 @@ func requireReading(t *testing.T, st *badger.Store) {
 	require.ErrorIs(t, err, store.ErrFull)
 	require.ErrorContains(t, err, "reading alone")
 	require.ErrorIs(t, st.Maintain(t.Context()), store.ErrFull)
+	rev, err := st.Commit(t.Context())
+	require.NoError(t, err, "a commit of no ops does nothing")
+	require.Zero(t, rev)
 }
 
 // A store that was killed on a full disk is read, and stays as it was.

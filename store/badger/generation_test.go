@@ -305,3 +305,22 @@ func TestRewriteFollowsOverwrites(t *testing.T) {
 		require.Equal(t, "3", string(e.Value))
 	}
 }
+
+// A Close ends the calls of Maintain and Purge with its own error, not with that of a
+// context that goes on.
+func TestCloseEndsAPurge(t *testing.T) {
+	st := open(t, t.TempDir())
+	_, err := st.Commit(t.Context(), put("a", "1", store.Any))
+	require.NoError(t, err)
+	closed, stopped := make(chan error, 1), make(chan struct{})
+	st.OnStop(func() { close(stopped) })
+	st.OnStep(func(step string) error {
+		if step == "begun" {
+			go func() { closed <- st.Close() }()
+			<-stopped
+		}
+		return nil
+	})
+	require.ErrorIs(t, st.Purge(t.Context()), store.ErrClosed)
+	require.NoError(t, <-closed)
+}

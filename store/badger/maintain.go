@@ -2,6 +2,8 @@ package badger
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"github.com/arc-learn/arc/store"
 	"github.com/arc-learn/arc/store/badger/internal/engine"
@@ -16,9 +18,9 @@ type ask struct {
 }
 
 // Maintain gives back disk space: if the tables take more than 1.5 times as much as the entries, plus 4 MiB, it
-// rewrites the store, so that they take as much as the entries. Commits and reads go on meanwhile. It needs as
-// much free space as the tables take. It returns when the old files are gone, which is after the iterations
-// that were open.
+// rewrites the store, so that they take as much as the entries. Commits and reads go on meanwhile. It needs
+// Options.MinFree, and as much again as the tables take. It returns when the old files are gone, which is after
+// the iterations that were open. Until then no other rewrite begins.
 //
 // A store also rewrites itself when many small tables slow reads down. Maintain is for a store in which much
 // was deleted or overwritten.
@@ -50,6 +52,9 @@ func (s *Store) rewritten(ctx context.Context, due bool) error {
 	}
 	select {
 	case err := <-a.done:
+		if errors.Is(err, context.Canceled) && ctx.Err() == nil {
+			return fmt.Errorf("%w: %v", store.ErrClosed, err)
+		}
 		return err
 	case <-ctx.Done():
 		return ctx.Err()
