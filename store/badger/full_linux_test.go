@@ -172,3 +172,17 @@ func TestNoDiskIsNotAFullOne(t *testing.T) {
 	require.ErrorIs(t, err, fs.ErrNotExist)
 	require.NotErrorIs(t, err, store.ErrFull)
 }
+
+// A rewrite to larger memtables holds more room for Close, which writes one.
+func TestBallastGrows(t *testing.T) {
+	dir := t.TempDir()
+	st := open(t, dir)
+	for i := range 260 { // 170 MiB, of which a memtable is a sixteenth
+		_, err := st.Commit(t.Context(), store.Op{Key: fmt.Sprint(i), Value: make([]byte, 670<<10)})
+		require.NoError(t, err)
+	}
+	require.NoError(t, st.Purge(t.Context()))
+	var held unix.Stat_t
+	require.NoError(t, unix.Stat(filepath.Join(dir, "arc.ballast"), &held))
+	require.GreaterOrEqual(t, held.Blocks*512, int64((170/16+8)<<20))
+}

@@ -113,7 +113,7 @@ func (s *Store) build(ctx context.Context, old *engine.Generation, seq uint64) (
 	if next, err = s.openGeneration(name, v, w.Size); err != nil {
 		return nil, err
 	}
-	if err = s.step("opened"); err == nil {
+	if err = errors.Join(next.HoldBallast(filepath.Join(s.dir, layout.BallastName)), s.step("opened")); err == nil {
 		err = next.Compare(ctx, old, seq)
 	}
 	if err == nil {
