@@ -128,9 +128,10 @@ type Watcher interface {
 	//
 	// A store that has Purge may leave out what a later change of the key has replaced.
 	//
-	// A Watch goes on without a gap after the last commit that another one has
-	// yielded all of. After a revision from Get or Commit it may leave out a
-	// commit of another opener that overlapped with that one.
+	// A Watch leaves out no entry that was written after the last commit that
+	// another one has yielded all of, and stands yet: what was deleted in
+	// between is found by a Scan alone. After a revision from Get or Commit it
+	// may leave out a commit of another opener that overlapped with that one.
 	Watch(ctx context.Context, prefix string, after Revision) iter.Seq2[Entry, error]
 }
 

@@ -20,8 +20,9 @@
 // A revision is the id of the commit's transaction. It is assigned when all keys are
 // locked, so revisions order the commits of a key, and those of which one began after
 // the other was acknowledged; two that overlap may be seen in either order. A Watch
-// reads up to where no commit is at work any more, so it yields in order of revision,
-// skips nothing, and may be taken up after any revision that it has yielded all of.
+// reads up to where no commit is at work any more, so it yields in order of revision and
+// skips nothing. It may be taken up after any revision that it has yielded all of, and then
+// skips what was deleted since, as [store.Watcher] says.
 // A long transaction of others in the same server does not hold it back.
 //
 // # Watching

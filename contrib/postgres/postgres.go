@@ -22,7 +22,8 @@ type Options struct {
 	Schema string
 
 	// Patience is how long a call waits for a connection and for what it reads, a page at
-	// a time, and a commit then for the server. A Purge waits longer. 0 means 30 s.
+	// a time, and a commit then for the server. A Purge, and a Watch that collects what
+	// there is, wait longer. 0 means 30 s.
 	Patience time.Duration
 
 	// Poll is how often a Watch looks for changes where no notices arrive. Where they
@@ -76,7 +77,8 @@ const longConns = 64
 // of libpq, with the settings of pgx and pgxpool (default_query_exec_mode,
 // pool_max_conns: 16 if it is not given). It makes the schema, or brings it to
 // this version, which any number of processes may do at once. A schema of a newer
-// version is store.ErrNewer, and one with other tables store.ErrForeign.
+// version is store.ErrNewer, and one where another program's table or function has a
+// name that arc's would have, store.ErrForeign; others stay beside them.
 func Open(ctx context.Context, conninfo string, opts *Options) (*Store, error) {
 	if err := store.CheckContext(ctx); err != nil {
 		return nil, err

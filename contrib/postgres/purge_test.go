@@ -80,24 +80,41 @@ func TestWatchBehindAPurge(t *testing.T) {
 	require.ErrorIs(t, st.Purge(t.Context()), store.ErrClosed)
 }
 
-// Options.Patience is for the connection: a Purge takes as long as it has to.
-func TestPurgeOutlastsPatience(t *testing.T) {
-	name := schema(t)
-	st, err := postgres.Open(t.Context(), database(t), &postgres.Options{Schema: name, Patience: 500 * time.Millisecond})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, st.Close()) })
-	conn, err := pgx.Connect(t.Context(), database(t))
-	require.NoError(t, err)
-	defer conn.Close(context.WithoutCancel(t.Context()))
-	_, err = conn.Exec(t.Context(), "BEGIN; LOCK TABLE "+name+".arc_changes")
-	require.NoError(t, err)
-	purged := make(chan error, 1)
-	go func() { purged <- st.Purge(t.Context()) }()
-	within(t, "it waits for the lock", func() bool {
-		return count(t, `SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'
-			AND query LIKE '%DELETE%`+name+`%' AND clock_timestamp() - query_start > '1 s'`) == 1
-	})
-	_, err = conn.Exec(t.Context(), "COMMIT")
-	require.NoError(t, err)
-	require.NoError(t, <-purged)
+// Options.Patience is for the connection: a Purge and the first read of a Watch take as long
+// as they have to.
+func TestOutlastsPatience(t *testing.T) {
+	for what, c := range map[string]struct {
+		table string
+		call  func(st *postgres.Store) error
+	}{
+		"purge": {"arc_changes", func(st *postgres.Store) error { return st.Purge(t.Context()) }},
+		"watch": {"arc_entries", func(st *postgres.Store) error {
+			for _, err := range st.Watch(t.Context(), "", 0) {
+				return err
+			}
+			return nil
+		}},
+	} {
+		t.Run(what, func(t *testing.T) {
+			name := schema(t)
+			st, err := postgres.Open(t.Context(), database(t), &postgres.Options{Schema: name, Patience: 500 * time.Millisecond})
+			require.NoError(t, err)
+			t.Cleanup(func() { require.NoError(t, st.Close()) })
+			put(t, st, "key")
+			conn, err := pgx.Connect(t.Context(), database(t))
+			require.NoError(t, err)
+			defer conn.Close(context.WithoutCancel(t.Context()))
+			_, err = conn.Exec(t.Context(), "BEGIN; LOCK TABLE "+name+"."+c.table)
+			require.NoError(t, err)
+			called := make(chan error, 1)
+			go func() { called <- c.call(st) }()
+			within(t, "it waits for the lock", func() bool {
+				return count(t, `SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'
+					AND query LIKE '%`+name+`%' AND clock_timestamp() - query_start > '1 s'`) == 1
+			})
+			_, err = conn.Exec(t.Context(), "COMMIT")
+			require.NoError(t, err)
+			require.NoError(t, <-called)
+		})
+	}
 }

@@ -59,6 +59,20 @@ func (s *Store) reading(ctx context.Context, fn func(ctx context.Context) error)
 	return err
 }
 
+// atLength is reading for what Options.Patience does not bound: that is for the connection.
+func (s *Store) atLength(ctx context.Context, fn func(ctx context.Context, conn *pgxpool.Conn) error) error {
+	during, done := s.during(ctx)
+	defer done()
+	return s.reading(ctx, func(ctx context.Context) error {
+		conn, err := s.pool.Acquire(ctx)
+		if err == nil {
+			defer conn.Release()
+			err = fn(during, conn)
+		}
+		return readError(err)
+	})
+}
+
 // A page is what a scan reads at a time: so many entries or a little over so many
 // bytes.
 const (

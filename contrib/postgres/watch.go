@@ -12,14 +12,16 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/arc-learn/arc/store"
 )
 
 // Watch yields the entries under prefix that were written after the revision after,
-// and then each later change, until ctx ends or the Store is closed. It reads a page
-// at a time, so a slow loop costs no memory; one that is slower than Options.Keep ends
-// with an error, as does one that was cut off from the server for so long.
+// and then each later change, until ctx ends or the Store is closed. It collects the
+// entries before it yields the first one, for as long as that takes, and reads changes a
+// page at a time, so that those of a slow loop cost no memory. A loop that is slower than
+// Options.Keep ends with an error, as does one that was cut off from the server for so long.
 func (s *Store) Watch(ctx context.Context, prefix string, after store.Revision) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
 		if err := store.CheckContext(ctx); err != nil {
@@ -71,8 +73,8 @@ type watch struct {
 // existing reads what is under the prefix, in order of revision and up to where no commit
 // was at work.
 func (w *watch) existing(ctx context.Context, after store.Revision) (now []store.Entry, err error) {
-	err = w.s.reading(ctx, func(ctx context.Context) error {
-		err := pgx.BeginTxFunc(ctx, w.s.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
+	err = w.s.atLength(ctx, func(ctx context.Context, conn *pgxpool.Conn) error {
+		return pgx.BeginTxFunc(ctx, conn, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
 			var floor, base int64
 			var snapshot string
 			if err := tx.QueryRow(ctx, w.s.stmts.floor).Scan(&floor, &base, &snapshot); err != nil {
@@ -99,7 +101,6 @@ func (w *watch) existing(ctx context.Context, after store.Revision) (now []store
 			}
 			return nil
 		})
-		return readError(err)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("watch: %w", err)
@@ -204,16 +205,9 @@ func (s *Store) Purge(ctx context.Context) error {
 	if err := store.CheckContext(ctx); err != nil {
 		return err
 	}
-	during, done := s.during(ctx)
-	defer done()
-	err := s.reading(ctx, func(ctx context.Context) error {
-		conn, err := s.pool.Acquire(ctx)
-		if err != nil {
-			return connectError(err)
-		}
-		defer conn.Release()
-		_, err = conn.Exec(during, s.stmts.purge)
-		return readError(err)
+	err := s.atLength(ctx, func(ctx context.Context, conn *pgxpool.Conn) error {
+		_, err := conn.Exec(ctx, s.stmts.purge)
+		return err
 	})
 	if err != nil {
 		return fmt.Errorf("purge: %w", err)
