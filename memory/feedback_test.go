@@ -335,3 +335,29 @@ func TestUndoIsNotDoneTwice(t *testing.T) {
 		require.Equal(t, []int{2, 2}, say(memory.Feedback{Key: "6", Actor: actor, Undo: true, Of: "1"}), "after a restart")
 	}
 }
+
+// An Undo of what a record counts no more, since 32 other situations came after it, leaves
+// counters that the next Open reads.
+func TestUndoOfAFormerSituation(t *testing.T) {
+	t.Parallel()
+	ctx, st := t.Context(), newMem(t)
+	b := openWith(t, st, newClock(), nil)
+	s := b.In("acme")
+	known := three(t, s)
+	give := func(f memory.Feedback) {
+		f.Delivered, f.Injected = true, []memory.ID{known["a"]}
+		require.NoError(t, s.Feedback(ctx, f))
+	}
+	used := []memory.ID{known["b"]}
+	give(memory.Feedback{Key: "first", Situation: "rain", Utilized: used})
+	for i := range 32 {
+		give(memory.Feedback{Key: fmt.Sprint("sun", i), Situation: fmt.Sprint("sun", i)})
+	}
+	give(memory.Feedback{Key: "last", Situation: "rain"}) // which names nothing as used
+	give(memory.Feedback{Key: "undo", Of: "first", Undo: true, Situation: "rain", Utilized: used})
+	require.NoError(t, b.Close())
+	b = openWith(t, st, newClock(), nil)
+	r, err := b.In("acme").Get(ctx, known["a"])
+	require.NoError(t, err)
+	require.Equal(t, memory.Stats{Failed: 33, Quiet: 33, Exposed: 33}, r.Stats)
+}

@@ -154,26 +154,23 @@ func (c *Counts) Take(e Effect, hash uint64, now time.Time, keep int) {
 
 // Add counts the Effect by 1, or by -1, but not below zero, over all and in its situation.
 func (c *Counts) Add(e Effect, hash uint64, by int) {
-	count := func(n *int) { *n = max(0, *n+by) }
-	count(&c.Exposed)
+	c.Exposed = max(0, c.Exposed+by)
 	s := &Situation{}
 	if hash != 0 {
 		s = c.situation(hash)
 	}
+	count := func(all, here *int) { *all, *here = max(0, *all+by), max(0, *here+by) }
 	switch e {
 	case Helped:
-		count(&c.Helped)
-		count(&s.Helped)
+		count(&c.Helped, &s.Helped)
 	case Quiet:
-		count(&c.Quiet)
-		count(&s.Quiet)
+		count(&c.Quiet, &s.Quiet)
 		fallthrough
 	case Failed:
-		count(&c.Failed)
-		count(&s.Failed)
+		count(&c.Failed, &s.Failed)
+		c.Quiet, s.Quiet = min(c.Quiet, c.Failed), min(s.Quiet, s.Failed) // of them
 	case Misled:
-		count(&c.Misled)
-		count(&s.Misled)
+		count(&c.Misled, &s.Misled)
 	}
 }
 
