@@ -91,11 +91,15 @@ func (b *Part) Alone(ctx context.Context) (release func(), err error) {
 	}
 }
 
-// Rest reports how long the host's part is to be left alone.
+// Rest reports how long the host's part is to be left alone: not at all if the clock was put back by more than
+// lastPause since.
 func (b *Part) Rest(now time.Time) time.Duration {
 	b.Lock()
 	defer b.Unlock()
-	return b.until.Sub(now)
+	if pause := b.until.Sub(now); pause <= lastPause {
+		return pause
+	}
+	return 0
 }
 
 // errOther is what a tenant is told of an error that may quote another's texts.
@@ -121,10 +125,6 @@ func (b *Part) Report(now time.Time, tenant string, err error) {
 		b.failures, b.until = 0, time.Time{}
 		return
 	}
-	pause := lastPause
-	if b.failures < 16 {
-		pause = min(pause, firstPause<<b.failures)
-	}
+	b.until = now.Add(min(lastPause, firstPause<<min(b.failures, 16)))
 	b.failures++
-	b.until = now.Add(pause)
 }

@@ -75,3 +75,12 @@ func TestLongestPause(t *testing.T) {
 	}
 	require.Equal(t, 5*time.Minute, p.Rest(now))
 }
+
+// A clock that stood ahead when the part failed, and is put back, lengthens no pause.
+func TestPauseOfAClockPutBack(t *testing.T) {
+	t.Parallel()
+	var p behind.Part
+	now := time.Unix(0, 0)
+	p.Report(now.AddDate(1, 0, 0), "acme", errors.New("bad"))
+	require.LessOrEqual(t, p.Rest(now), time.Duration(0))
+}
