@@ -836,3 +836,21 @@ func TestVectorsAreCachedByTenant(t *testing.T) {
 		require.Zero(t, calls("b", text), text)
 	}
 }
+
+// A text that cannot be embedded leaves recalls their vectors.
+func TestPoisonAndRecall(t *testing.T) {
+	t.Parallel()
+	e := &thesaurus{fail: func(texts []string) error {
+		if slices.ContainsFunc(texts, func(s string) bool { return strings.Contains(s, "poison") }) {
+			return errors.New("bad text")
+		}
+		return nil
+	}}
+	b := openWith(t, newMem(t), newClock(), e)
+	kept := remember(t, b.In("a"), fact("the automobile"))
+	require.NoError(t, b.Embed(t.Context()))
+	remember(t, b.In("b"), fact("some poison"))
+	require.Error(t, b.Embed(t.Context()))
+	require.Equal(t, []memory.ID{kept}, ids(recall(t, b.In("a"), memory.Query{Text: "car"})))
+	require.Equal(t, memory.NeedsAttention, health(t, b.In("b")).Status)
+}

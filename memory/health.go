@@ -37,8 +37,8 @@ type Health struct {
 	Lessons     int // of these, what runs have taught, which quotes others
 	Archived    int
 	Pending     int // records that Options.Embedder has yet to give a vector to
-	// Embedder is the error of the Embedder's last call; "" if it did not fail. If the call was for
-	// another tenant, the words of the error are left out.
+	// Embedder is the error of the Embedder's last call for records, else of that for a query; "" if
+	// neither failed. If the call was for another tenant, the words of the error are left out.
 	Embedder string
 	// Extractor is the error of the Extractor's last call, likewise.
 	Extractor string

@@ -3,6 +3,7 @@
 package embedder
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -64,11 +65,12 @@ type Embedder struct {
 	model atomic.Pointer[Model]
 	cache *lru.Cache[[16]byte, []float32] // by keyOf; nil: the text has none
 
-	behind.Part
-	known  Model           // as the store has it
-	size   int             // of the next batch
-	queue  []string        // scopes with texts that have no vector
-	queued map[string]bool // those of queue
+	behind.Part                 // batches of records
+	queries     behind.Part     // which the failure of a batch does not put off
+	known       Model           // as the store has it
+	size        int             // of the next batch
+	queue       []string        // scopes with texts that have no vector
+	queued      map[string]bool // those of queue
 }
 
 // ErrEmpty: a name is empty.
@@ -172,14 +174,14 @@ func (v *Embedder) Query(ctx context.Context, clock func() time.Time, tenant, te
 		return x, nil
 	}
 	now := clock()
-	if v.Rest(now) > 0 {
+	if v.queries.Rest(now) > 0 {
 		return nil, nil // it failed just now, and LastError says so
 	}
 	out, err := v.request(ctx, queryLimit, []string{text})
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	v.Tried(now, tenant, err)
+	v.tried(&v.queries, now, tenant, err)
 	if err != nil {
 		return nil, nil // LastError says so
 	}
@@ -248,10 +250,22 @@ func (v *Embedder) Next() (scope string, batch int, ok bool) {
 	return scope, v.size, true
 }
 
-// Tried keeps what an attempt for a tenant has come to. A batch that failed is
-// tried again as two halves; what fails alone comes back last.
+// LastError returns the error of the last batch, else that of the last query, as a tenant is told of it.
+func (v *Embedder) LastError(tenant string) error {
+	return cmp.Or(v.Part.LastError(tenant), v.queries.LastError(tenant))
+}
+
+// Tried keeps what a batch of a tenant has come to. One that failed is tried
+// again as two halves; what fails alone comes back last. One that did not fail
+// ends the pause of queries.
 func (v *Embedder) Tried(now time.Time, tenant string, err error) {
-	v.Report(now, tenant, err)
+	if v.tried(&v.Part, now, tenant, err); err == nil {
+		v.queries.Report(now, tenant, nil)
+	}
+}
+
+func (v *Embedder) tried(of *behind.Part, now time.Time, tenant string, err error) {
+	of.Report(now, tenant, err)
 	v.Lock()
 	defer v.Unlock()
 	if err == nil {
