@@ -212,12 +212,14 @@ func (b *Bank) Erase(ctx context.Context, scope Scope) error {
 	}
 	b.reading.keeping.Lock()
 	defer b.reading.keeping.Unlock()
+	long := make(map[string]bool)
 	for _, sh := range b.shardsWithin(scope) {
+		long[sh.at.Part] = true // without its records, no entry of a long one tells
 		if err := b.empty(ctx, sh); err != nil {
 			return fmt.Errorf("memory: erase %q: %w", scope, err)
 		}
 	}
-	for e, err := range b.Entries(ctx, scope) {
+	for e, err := range b.entries(ctx, scope, long) {
 		if err == nil {
 			err = b.w.Add(ctx, store.Op{Key: e.Key, Delete: true})
 		}
@@ -273,6 +275,11 @@ const emptyTries = 8
 // it, as it is stored. Records come before their counters and vectors. Entries writes what
 // is pending before, and ends after the first error.
 func (b *Bank) Entries(ctx context.Context, scope Scope) iter.Seq2[store.Entry, error] {
+	return b.entries(ctx, scope, make(map[string]bool))
+}
+
+// entries is Entries, and knows the parts of keys of some long scopes.
+func (b *Bank) entries(ctx context.Context, scope Scope, long map[string]bool) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
 		err := b.In(scope).check(ctx)
 		if err == nil {
@@ -282,7 +289,7 @@ func (b *Bank) Entries(ctx context.Context, scope Scope) iter.Seq2[store.Entry, 
 			yield(store.Entry{}, err)
 			return
 		}
-		in := contents{b.st, scope, make(map[string]bool)}
+		in := contents{b.st, scope, long}
 		for _, part := range stored.Parts() {
 			for e, err := range in.under(ctx, part) {
 				if !yield(e, err) || err != nil {

@@ -134,3 +134,23 @@ func requireWithout(t *testing.T, word string, v any) {
 	require.NoError(t, err)
 	require.NotContains(t, strings.ToLower(string(text)), word)
 }
+
+// Erase takes along the keys of a scope below whose name is too long for a key of the store.
+func TestEraseOfALongScopeBelow(t *testing.T) {
+	t.Parallel()
+	ctx, st := t.Context(), newMem(t)
+	b := openWith(t, st, newClock(), nil)
+	long := b.In(memory.Scope("corp" + strings.Repeat("/"+strings.Repeat("x", 100), 6)))
+	d := fact("the port is 8080")
+	d.Key = "once"
+	id := remember(t, long, d)
+	require.NoError(t, long.Feedback(ctx, memory.Feedback{Key: "f", Injected: []memory.ID{id}, Delivered: true}))
+	require.NoError(t, b.Erase(ctx, "corp"))
+	for e, err := range st.Scan(ctx, store.Range{}) {
+		require.NoError(t, err)
+		t.Errorf("%q is left", e.Key)
+	}
+	r, err := long.Remember(ctx, d)
+	require.NoError(t, err)
+	require.Equal(t, memory.Stored, r.Disposition)
+}
