@@ -48,10 +48,8 @@ func (s Space) Revoke(ctx context.Context, src Source) (int, error) {
 	}
 	// Derived records go first: while one is there, the next call finds it by its parent.
 	slices.Reverse(gone)
-	for chunk := range slices.Chunk(gone, eraseChunk) {
-		if err := s.b.erase(ctx, sh, chunk); err != nil {
-			return 0, fmt.Errorf("memory: revoke: %w", err)
-		}
+	if err := s.b.eraseAll(ctx, sh, gone); err != nil {
+		return 0, fmt.Errorf("memory: revoke: %w", err)
 	}
 	for _, c := range cut {
 		if err := s.b.rewrite(ctx, sh, c.old, c.rec); err != nil {
@@ -149,58 +147,6 @@ func (b *Bank) revoked(ctx context.Context, sh *shard, src Source) (gone []*tabl
 	return gone, cut, nil
 }
 
-// eraseChunk is how many records are erased in a commit: each takes a delete,
-// one for its vector, and a receipt for each Key that led to it.
-const eraseChunk = store.MaxCommitOps / (maxVariants + 4)
-
-// erase removes records from the store and from memory in one commit, and their counters
-// after that. The caller holds edit.
-func (b *Bank) erase(ctx context.Context, sh *shard, es []*table.Entry) error {
-	var ops, counters []store.Op
-	var going []table.Leaving
-	var records []*Record
-	for _, e := range es {
-		id := ID(e.Name())
-		r, err := b.record(ctx, sh, e)
-		if err != nil {
-			return b.unsure(ctx, sh, err, es...)
-		}
-		was, _, more, err := b.replacing(ctx, sh, e, r, nil)
-		if err != nil {
-			return b.unsure(ctx, sh, err, es...)
-		}
-		ops, going, records = append(ops, more...), append(going, was), append(records, r)
-		counters = append(counters, b.besides(sh, id)...)
-		former := []ID{id}
-		for _, v := range r.Variants {
-			former = append(former, v.ID)
-		}
-		for _, id := range former {
-			if !ident.IsKeyed(string(id)) || r.Passing {
-				continue
-			}
-			op, err := sh.encodeReceipt(id, forgotten)
-			if err != nil {
-				return err
-			}
-			ops = append(ops, op)
-		}
-	}
-	if _, err := b.st.Commit(ctx, ops...); err != nil {
-		return b.unsure(ctx, sh, err, es...)
-	}
-	sh.Remove(going...)
-	for i, e := range es {
-		b.bodies.Remove(e)
-		b.uncache(records[i])
-		sh.unqueue(e)
-	}
-	if _, err := b.late.Add(ctx, counters...); err != nil {
-		return err
-	}
-	return b.w.Flush(ctx)
-}
-
 // Erase removes all that the Bank has of a scope and of those below it, in memory and in the
 // store: records, vectors, counters, and the keys that it remembers. No other call may use
 // these scopes meanwhile. After an error a part may be gone: call Erase again.
@@ -256,12 +202,7 @@ func (b *Bank) empty(ctx context.Context, sh *shard) (err error) {
 	sh.edit.Lock()
 	defer sh.edit.Unlock()
 	for range emptyTries {
-		for group := range slices.Chunk(sh.Snapshot(), eraseChunk) {
-			if err = b.erase(ctx, sh, group); err != nil {
-				break
-			}
-		}
-		if !errors.Is(err, store.ErrConflict) {
+		if err = b.eraseAll(ctx, sh, sh.Snapshot()); !errors.Is(err, store.ErrConflict) {
 			break
 		}
 	}

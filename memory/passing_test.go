@@ -137,3 +137,27 @@ func TestPassingInGroupsIsBounded(t *testing.T) {
 		require.Equal(t, 256, passing, name)
 	}
 }
+
+// Those that are committed at once, since they are long or bring a vector, give way as well.
+func TestPassingAtOnceIsBounded(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	b := openWith(t, newMem(t), newClock(), nil)
+	s := b.In("acme")
+	var ds []memory.Draft
+	for i := range 2000 {
+		ds = append(ds, memory.Draft{
+			Kind: memory.Episode, Content: fmt.Sprint("Delivered: dinner ", i), At: epoch.Add(time.Duration(i) * time.Second),
+			Passing: true, Vector: []float32{1, 2},
+		})
+	}
+	receipts, err := s.RememberAll(ctx, ds)
+	require.NoError(t, err)
+	require.Len(t, receipts, len(ds))
+	require.Equal(t, 256, health(t, s).Total)
+	_, err = s.Get(ctx, receipts[len(ds)-1].ID)
+	require.NoError(t, err)
+	_, err = s.Remember(ctx, memory.Draft{Kind: memory.Episode, Content: "Delivered: supper", Passing: true})
+	require.NoError(t, err)
+	require.Equal(t, 256, health(t, s).Total)
+}

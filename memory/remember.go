@@ -334,7 +334,8 @@ func (g *group) commit(ctx context.Context) error {
 	g.show(rev)
 	if slices.ContainsFunc(new, func(c candidate) bool { return c.rec.Passing }) {
 		g.sh.edit.Lock()
-		g.sh.passing = nil // they count as well
+		g.sh.passing = nil          // they count as well
+		_ = g.b.makeRoom(ctx, g.sh) // the next one tries again
 		g.sh.edit.Unlock()
 	}
 	if g.sh.doubts.Load() {
@@ -449,9 +450,9 @@ func (g *group) hand(ctx context.Context) error {
 		return err
 	}
 	queue := g.sh.passed()
-	over := max(0, len(queue)+len(g.new)-maxPassing)
+	over := min(max(0, len(queue)+len(g.new)-maxPassing), maxPassing) // more go with the next group
 	var going []table.Leaving
-	for _, k := range queue[:min(over, len(queue))] {
+	for _, k := range queue[:over] {
 		e := g.sh.Find(k)
 		more, err := g.b.leave(ctx, g.sh, e)
 		if err != nil {
@@ -479,6 +480,16 @@ func (g *group) hand(ctx context.Context) error {
 		g.sh.Remove(going...)
 	}
 	return err
+}
+
+// makeRoom erases the passing Episodes that are too many. The caller holds edit.
+func (b *Bank) makeRoom(ctx context.Context, sh *shard) error {
+	queue := sh.passed()
+	var over []*table.Entry
+	for _, k := range queue[:max(0, len(queue)-maxPassing)] {
+		over = append(over, sh.Find(k))
+	}
+	return b.eraseAll(ctx, sh, over)
 }
 
 // leave returns the writes that remove a record, without a receipt.

@@ -3,6 +3,7 @@ package memory
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/index"
@@ -215,6 +216,68 @@ func (b *Bank) uncache(r *Record) {
 			b.vectors.Drop(tenant, (&Record{Trigger: v.Trigger, Content: v.Content}).embedded())
 		}
 	}
+}
+
+// eraseChunk is how many records are erased in a commit: each takes a delete,
+// one for its vector, and a receipt for each Key that led to it.
+const eraseChunk = store.MaxCommitOps / (maxVariants + 4)
+
+// eraseAll erases records in their order. The caller holds edit.
+func (b *Bank) eraseAll(ctx context.Context, sh *shard, es []*table.Entry) error {
+	for chunk := range slices.Chunk(es, eraseChunk) {
+		if err := b.erase(ctx, sh, chunk); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// erase removes records from the store and from memory in one commit, and their counters
+// after that. The caller holds edit.
+func (b *Bank) erase(ctx context.Context, sh *shard, es []*table.Entry) error {
+	var ops, counters []store.Op
+	var going []table.Leaving
+	var records []*Record
+	for _, e := range es {
+		id := ID(e.Name())
+		r, err := b.record(ctx, sh, e)
+		if err != nil {
+			return b.unsure(ctx, sh, err, es...)
+		}
+		was, _, more, err := b.replacing(ctx, sh, e, r, nil)
+		if err != nil {
+			return b.unsure(ctx, sh, err, es...)
+		}
+		ops, going, records = append(ops, more...), append(going, was), append(records, r)
+		counters = append(counters, b.besides(sh, id)...)
+		former := []ID{id}
+		for _, v := range r.Variants {
+			former = append(former, v.ID)
+		}
+		for _, id := range former {
+			if !ident.IsKeyed(string(id)) || r.Passing {
+				continue
+			}
+			op, err := sh.encodeReceipt(id, forgotten)
+			if err != nil {
+				return err
+			}
+			ops = append(ops, op)
+		}
+	}
+	if _, err := b.st.Commit(ctx, ops...); err != nil {
+		return b.unsure(ctx, sh, err, es...)
+	}
+	sh.Remove(going...)
+	for i, e := range es {
+		b.bodies.Remove(e)
+		b.uncache(records[i])
+		sh.unqueue(e)
+	}
+	if _, err := b.late.Add(ctx, counters...); err != nil {
+		return err
+	}
+	return b.w.Flush(ctx)
 }
 
 // besides returns the writes that remove what the store keeps beside a record: its counters, what it
