@@ -25,7 +25,7 @@ type Journal[K io.Closer] struct {
 	news  string          // prefix of the keys of entries
 	base  string          // key of the record that each fold writes
 	at    store.Revision  // of that record, as the View has the base
-	known map[string]bool // keys of the entries that the View has taken in
+	known map[string]bool // entries by key: whether the View has it
 }
 
 // New returns the Journal of the statistics whose keys begin with space. Entries lie below
@@ -60,8 +60,8 @@ func (j *Journal[K]) Stop() error { return j.w.Close() }
 // Catch brings the View up to date: it calls apply with each entry that is new to the View.
 // If another opener has folded or erased entries, even during the call, the View starts again
 // from the base, so that no entry counts twice. Then Catch calls forget before and after:
-// forget writes its pending changes to the View, and drops what it has read from it. Catch
-// returns how many entries are not folded.
+// forget writes its pending changes to the View, and drops what it has read from it. An entry
+// that apply cannot read is left out. Catch returns how many of the others are not folded.
 func (j *Journal[K]) Catch(
 	ctx context.Context, forget func() error, apply func(store.Entry) error,
 ) (entries int, err error) {
@@ -70,20 +70,25 @@ func (j *Journal[K]) Catch(
 		if err != nil {
 			return 0, err
 		}
-		here := 0
+		here, entries := 0, 0
 		for _, e := range all {
-			if err == nil && !j.known[e.Key] {
-				if err = apply(e); err == nil {
-					j.known[e.Key] = true
+			had, known := j.known[e.Key]
+			if err == nil && !known {
+				err = apply(e)
+				if had = err == nil; had || codec.Unreadable(err) {
+					j.known[e.Key], known, err = had, true, nil
 				}
 			}
-			if j.known[e.Key] {
+			if known {
 				here++
+			}
+			if had {
+				entries++
 			}
 		}
 		at, wrong := j.generation(ctx)
 		if wrong != nil || at == j.at && here == len(j.known) {
-			return len(all), cmp.Or(err, wrong)
+			return entries, cmp.Or(err, wrong)
 		}
 		if err := j.w.Flush(ctx); err != nil { // so that the next scan finds this opener's entries
 			return 0, err
@@ -169,7 +174,7 @@ const (
 	tries  = 16
 )
 
-// foldAll folds entries until none is left. The last fold calls fn, unless that is nil, to
+// foldAll folds entries until none is left that can be read. The last fold calls fn, unless that is nil, to
 // change the result; after a conflict it is called again. The error is store.ErrConflict if
 // other openers were faster each time.
 func (j *Journal[K]) foldAll(ctx context.Context, fn func(K) error) error {
@@ -192,28 +197,30 @@ func (j *Journal[K]) foldAll(ctx context.Context, fn func(K) error) error {
 	}
 }
 
-// foldSome folds up to most entries with one commit, and reports whether those were all.
+// foldSome folds up to most entries with one commit, and reports whether those were all. Those
+// that cannot be read stay: a later version may, or a person.
 func (j *Journal[K]) foldSome(ctx context.Context, most int, fn func(K) error) (last bool, err error) {
-	var some []store.Entry
+	var all, some []store.Entry
 	at, err := j.generation(ctx)
 	if err == nil {
-		some, err = j.entries(ctx)
+		all, err = j.entries(ctx)
 	}
 	if err != nil {
 		return false, err
 	}
-	last = len(some) <= most
-	some = some[:min(len(some), most)]
 	to := newView(j.View.base)
 	k, err := j.open(ctx, to)
 	if err != nil {
 		return false, err
 	}
-	for _, e := range some {
-		if err == nil {
-			err = j.take(k, ctx, e)
+	for ; err == nil && len(all) > 0 && len(some) < most; all = all[1:] {
+		if err = j.take(k, ctx, all[0]); err == nil {
+			some = append(some, all[0])
+		} else if codec.Unreadable(err) {
+			err = nil
 		}
 	}
+	last = len(all) == 0
 	if err == nil && last && fn != nil {
 		err = fn(k)
 	}
