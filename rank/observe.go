@@ -251,11 +251,25 @@ func (b *Book) cleanRecord(r *record) {
 // Release forgets that samples of these keys were observed; what they have taught stays. It is for keys that
 // will not come again. Without it, the keys that make Observe idempotent add up.
 func (b *Book) Release(ctx context.Context, keys ...string) error {
+	for {
+		some := keys[:min(len(keys), released)]
+		if err := b.unmark(ctx, some); err != nil || len(some) == len(keys) {
+			return err
+		}
+		keys = keys[len(some):]
+	}
+}
+
+// released is how many keys one commit releases: a fold has room for them beside entries.
+const released = 512
+
+// unmark is Release of what fits a commit.
+func (b *Book) unmark(ctx context.Context, keys []string) error {
 	if err := store.CheckContext(ctx); err != nil {
 		return fmt.Errorf("release: %w", err)
 	}
 	if b.j != nil {
-		return b.j.Change(ctx, b.catch, func(base *Book) error { return base.Release(ctx, keys...) })
+		return b.j.Change(ctx, b.catch, func(base *Book) error { return base.unmark(ctx, keys) })
 	}
 	if err := b.take(ctx); err != nil {
 		return fmt.Errorf("release: %w", err)
