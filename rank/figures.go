@@ -217,7 +217,11 @@ func scanned[T any](
 ) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var none T
-		if err := b.w.Flush(ctx); err != nil {
+		_, err := b.member("") // an error says that the Book is closed
+		if err == nil {
+			err = b.w.Flush(ctx)
+		}
+		if err != nil {
 			yield(none, fmt.Errorf("samples: %w", err))
 			return
 		}

@@ -451,6 +451,9 @@ func (b *Book) takeIn(ctx context.Context, e store.Entry) error {
 // Refresh takes in the samples of Books of other openers: see Options.Shared. Call it after a change of the
 // store by others.
 func (b *Book) Refresh(ctx context.Context) error {
+	if _, err := b.member(""); err != nil {
+		return err
+	}
 	return b.j.Refresh(ctx, b.catch)
 }
 
