@@ -253,8 +253,8 @@ func (m *Monitor) Flush(ctx context.Context) error {
 	return m.w.Flush(ctx)
 }
 
-// Close flushes and stops; it does not close the store. Later calls of other
-// methods return store.ErrClosed. It is idempotent.
+// Close flushes and stops; it does not close the store. Later calls that record,
+// assess or change return store.ErrClosed. It is idempotent.
 func (m *Monitor) Close() error {
 	<-m.turn
 	m.closed = true

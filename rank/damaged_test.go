@@ -1,6 +1,8 @@
 package rank_test
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -59,4 +61,42 @@ func TestADamagedEntryOfTheJournalCostsItself(t *testing.T) {
 	require.NoError(t, alone.Close())
 	_, err = mem.Get(t.Context(), damaged)
 	require.NoError(t, err)
+}
+
+// unanswered applies commits and says that they failed.
+type unanswered struct {
+	store.Store
+	fails bool
+}
+
+func (u *unanswered) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
+	rev, err := u.Store.Commit(ctx, ops...)
+	if u.fails {
+		return 0, errors.Join(err, errors.New("no answer"))
+	}
+	return rev, err
+}
+
+// TestAnEntryThatIsWrittenAgainBehindAFoldCountsOnce has another Book fold an entry whose commit was applied and not
+// answered, before its writer tries again.
+func TestAnEntryThatIsWrittenAgainBehindAFoldCountsOnce(t *testing.T) {
+	mem := store.NewMem()
+	weak := &unanswered{Store: mem, fails: true}
+	writer, err := rank.Open(t.Context(), weak, &rank.Options{Shared: true})
+	require.NoError(t, err)
+	other, err := rank.Open(t.Context(), mem, &rank.Options{Shared: true})
+	require.NoError(t, err)
+	require.NoError(t, writer.Observe(t.Context(), rank.Sample{Key: "1", Candidate: "a", Success: true, At: time.Unix(1, 0)}))
+	require.Error(t, writer.Flush(t.Context()))
+	require.NoError(t, other.Release(t.Context(), "none")) // folds
+	weak.fails = false
+	require.NoError(t, writer.Flush(t.Context())) // again
+	for _, b := range []*rank.Book{writer, other} {
+		require.NoError(t, b.Refresh(t.Context()))
+		require.NoError(t, b.Release(t.Context(), "none"))
+		got, err := b.Stats(t.Context(), "a", "")
+		require.NoError(t, err)
+		require.Equal(t, 1, got.Samples)
+		require.NoError(t, b.Close())
+	}
 }

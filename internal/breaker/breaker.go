@@ -48,7 +48,7 @@ type Set struct {
 // rests reports whether the breaker is open.
 func (b breaker) rests(now time.Time) bool {
 	rest := min(Rest<<min(max(0, b.Faults-maxFaults), 16), longRest)
-	left := b.At + int64(rest) - now.UnixNano() // more than rest: the clock was put back
+	left := b.At + int64(rest) - now.UnixNano() // far more than rest: the clock was put back
 	return b.Faults >= maxFaults && (left > 0 && left <= 2*int64(longRest) || now.UnixNano() < b.trial)
 }
 

@@ -30,7 +30,7 @@ type Journal[K io.Closer] struct {
 
 // New returns the Journal of the statistics whose keys begin with space. Entries lie below
 // "new" there, and each fold writes "base". For a fold, open opens a K over a store that no
-// other opener uses, and take counts an entry in it.
+// other opener uses, and take counts an entry in it, unless that has counted before.
 func New[K io.Closer](
 	st store.Store, space string, open func(context.Context, store.Store) (K, error),
 	take func(K, context.Context, store.Entry) error,
@@ -59,7 +59,7 @@ func (j *Journal[K]) Stop() error { return j.w.Close() }
 
 // Catch brings the View up to date: it calls apply with each entry that is new to the View.
 // If another opener has folded or erased entries, even during the call, the View starts again
-// from the base, so that no entry counts twice. Then Catch calls forget before and after:
+// from the base, so that no entry counts there and again. Then Catch calls forget before and after:
 // forget writes its pending changes to the View, and drops what it has read from it. An entry
 // that apply cannot read is left out. Catch returns how many of the others are not folded.
 func (j *Journal[K]) Catch(

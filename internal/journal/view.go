@@ -1,10 +1,13 @@
 // Package journal lets several openers of a store keep statistics together.
 //
 // Each event is an entry under a key of its own, so that no opener overwrites another's
-// entry, and an event that is entered twice is one entry. From time to time an opener folds the
-// entries into the base: it computes what a single opener would have written, and commits
-// that on condition that base and entries have not changed. Each opener reads base and
-// entries through a [View], a store in memory over the base.
+// entry, and an event that is entered twice before a fold is one entry. One that is entered
+// again behind the fold, as when a commit was applied and not answered, is an entry anew:
+// what takes entries in has marks by which it knows them, until these are released. From
+// time to time an opener folds the entries into the base: it computes what a single opener
+// would have written, and commits that on condition that base and entries have not
+// changed. Each opener reads base and entries through a [View], a store in memory over the
+// base.
 package journal
 
 import (
