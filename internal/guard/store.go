@@ -80,7 +80,8 @@ func (s hostStore) Close() (err error) {
 
 func (s hostStore) Scan(ctx context.Context, r store.Range) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
-		inside := false // in the caller's loop body, whose panics go through
+		// inside the caller's loop body, whose panics go through; more: it has not left the loop
+		inside, more := false, true
 		lost := func() (err error) {
 			returned := false
 			defer func() {
@@ -90,7 +91,7 @@ func (s hostStore) Scan(ctx context.Context, r store.Range) iter.Seq2[store.Entr
 			}()
 			for e, err := range s.theirs.Scan(ctx, r) {
 				inside = true
-				more := yield(e, storeError(err))
+				more = yield(e, storeError(err))
 				if inside = false; !more {
 					break
 				}
@@ -98,7 +99,7 @@ func (s hostStore) Scan(ctx context.Context, r store.Range) iter.Seq2[store.Entr
 			returned = true
 			return nil
 		}()
-		if lost != nil {
+		if lost != nil && more {
 			yield(store.Entry{}, lost)
 		}
 	}

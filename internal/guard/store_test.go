@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -54,4 +55,32 @@ func TestWhatAHostsStoreCanDoBeside(t *testing.T) {
 	require.True(t, ok)
 	_, err := both.CommitFirst(t.Context(), nil, nil, nil)
 	require.ErrorContains(t, err, "a driver is broken")
+}
+
+// closing is a store whose scans panic when they are closed.
+type closing struct{ store.Store }
+
+func (closing) Scan(context.Context, store.Range) iter.Seq2[store.Entry, error] {
+	return func(yield func(store.Entry, error) bool) {
+		defer panic("rows are closed already")
+		yield(store.Entry{Key: "a"}, nil)
+	}
+}
+
+// A caller that has left the loop hears nothing more.
+func TestScanThatPanicsAfterABreak(t *testing.T) {
+	t.Parallel()
+	st := guard.Store(closing{})
+	for e, err := range st.Scan(t.Context(), store.Range{}) {
+		require.NoError(t, err)
+		require.Equal(t, "a", e.Key)
+		break
+	}
+	n := 0
+	for _, err := range st.Scan(t.Context(), store.Range{}) {
+		if n++; n == 2 {
+			require.ErrorContains(t, err, "panic: rows are closed already")
+		}
+	}
+	require.Equal(t, 2, n)
 }
