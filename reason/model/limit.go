@@ -25,7 +25,8 @@ func Limit(m reason.Model, opts *LimitOptions) reason.Model {
 		return m
 	}
 	every := time.Minute / time.Duration(opts.Requests)
-	return wrap(m, (&limiter{every: every, ahead: every * time.Duration(max(1, opts.Requests/10)-1)}).run)
+	l := &limiter{every: every, ahead: every * time.Duration(max(1, opts.Requests/10)-1), head: make(chan struct{}, 1)}
+	return wrap(m, l.run)
 }
 
 // limiter gives each call a place in time: at least one interval after the place
@@ -34,12 +35,15 @@ func Limit(m reason.Model, opts *LimitOptions) reason.Model {
 //	place = max(now - ahead, last + every)
 //
 // This is the generic cell rate algorithm (ITU-T I.371, annex A) in its form of
-// virtual scheduling.
+// virtual scheduling. A call takes its place when it is made: until then it stands in a
+// line, and one that leaves the line has taken none.
 type limiter struct {
 	every, ahead time.Duration
+	head         chan struct{} // full while a call is at the head of the line
 
 	mu   sync.Mutex
 	next time.Time // guarded by mu: the place after the last
+	line int       // guarded by mu: calls that wait
 }
 
 var errTooLate = errors.New("the rate limit would admit the call only after its deadline")
@@ -58,30 +62,46 @@ func (l *limiter) run(ctx context.Context, req *reason.Request, next target, yie
 }
 
 // wait waits for the next place. It fails when ctx ends first, and at once when
-// its deadline comes first. A place that is not used goes back to later calls.
-func (l *limiter) wait(ctx context.Context) error {
+// its deadline comes first.
+func (l *limiter) wait(ctx context.Context) (err error) {
 	end, bounded := ctx.Deadline()
-	l.mu.Lock()
 	now := time.Now()
-	place := l.next
-	if first := now.Add(-l.ahead); place.Before(first) {
-		place = first
-	}
+	l.mu.Lock()
+	place := l.soonest(now).Add(time.Duration(l.line) * l.every)
 	if bounded && place.After(now) && !place.Before(end) {
 		l.mu.Unlock()
 		return &reason.ModelError{Code: "rate_limit", Again: true, After: place.Sub(now), Err: errTooLate}
 	}
-	l.next = place.Add(l.every)
+	l.line++
 	l.mu.Unlock()
-	timer := time.NewTimer(place.Sub(now))
-	defer timer.Stop()
 	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
+	case l.head <- struct{}{}:
+		defer func() { <-l.head }()
 		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.next = l.next.Add(-l.every)
-		return ctx.Err()
+		place = l.soonest(time.Now())
+		l.mu.Unlock()
+		timer := time.NewTimer(time.Until(place))
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
+	case <-ctx.Done():
+		err = ctx.Err()
 	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.line--; err == nil {
+		l.next = place.Add(l.every)
+	}
+	return err
+}
+
+// soonest returns the place of a call that is made as soon as it may be, with mu held.
+func (l *limiter) soonest(now time.Time) time.Time {
+	if first := now.Add(-l.ahead); l.next.Before(first) {
+		return first
+	}
+	return l.next
 }
