@@ -70,9 +70,9 @@ func (m *Model) Generate(ctx context.Context, req *reason.Request) (*reason.Resp
 	case resp.Stop == reason.StopRefusal && resp.Text == "":
 		resp.Text = msg.StopDetails.Explanation
 	case len(msg.Content) == 0:
-		return nil, provider.None([]byte(msg.RawJSON()))
+		return nil, provider.Costing(provider.None([]byte(msg.RawJSON())), resp.Usage)
 	}
-	if err := (&provider.Text{Used: resp.Usage}).Add(resp.Text); err != nil {
+	if err := provider.Costing(new(provider.Text).Add(resp.Text), resp.Usage); err != nil {
 		return nil, err
 	}
 	return resp, nil
@@ -102,7 +102,7 @@ func (m *Model) Stream(ctx context.Context, req *reason.Request) iter.Seq2[*reas
 				continue
 			}
 			if err := text.Add(piece); err != nil {
-				yield(nil, err)
+				yield(nil, provider.Costing(err, usage(whole.Usage)))
 				return
 			}
 			if !yield(&reason.Response{Text: piece, Model: whole.Model}, nil) {
@@ -116,7 +116,7 @@ func (m *Model) Stream(ctx context.Context, req *reason.Request) iter.Seq2[*reas
 			err = provider.Fail(ctx, cmp.Or(err, io.ErrUnexpectedEOF)) // it ended before the answer did
 		}
 		if err != nil {
-			yield(nil, err)
+			yield(nil, provider.Costing(err, usage(whole.Usage)))
 			return
 		}
 		yield(&reason.Response{Stop: stop(whole.StopReason), Model: whole.Model, Usage: usage(whole.Usage), Raw: whole}, nil)

@@ -3,6 +3,7 @@ package anthropic_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -256,4 +257,23 @@ func TestTooManyTokensForGenerate(t *testing.T) {
 	_, err := anthropic.New(endpoint, "m", nil).Generate(t.Context(), &reason.Request{MaxTokens: 30000})
 	require.ErrorContains(t, err, "streaming is required")
 	require.Empty(t, *got)
+}
+
+// What a call has cost counts though it gave no answer.
+func TestFailuresSayWhatTheyCost(t *testing.T) {
+	endpoint, _ := serve(t, "application/json", `{"type":"message","content":[],"stop_reason":"end_turn","usage":{"input_tokens":7,"output_tokens":2}}`)
+	_, err := anthropic.New(endpoint, "m", nil).Generate(t.Context(), &reason.Request{})
+	e, ok := errors.AsType[*reason.ModelError](err)
+	require.True(t, ok, err)
+	require.Equal(t, reason.Usage{TokensIn: 7, TokensOut: 2}, e.Usage)
+
+	const start = "event: message_start\ndata: " + `{"type":"message_start","message":{"usage":{"input_tokens":7,"output_tokens":1}}}` + "\n\n"
+	for _, end := range []string{"", "event: error\ndata: " + `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}` + "\n\n"} {
+		endpoint, _ = serve(t, "text/event-stream", start+end)
+		for _, err = range anthropic.New(endpoint, "m", nil).Stream(t.Context(), &reason.Request{}) {
+			e, ok = errors.AsType[*reason.ModelError](err)
+			require.True(t, ok, err)
+			require.Equal(t, reason.Usage{TokensIn: 7, TokensOut: 1}, e.Usage)
+		}
+	}
 }

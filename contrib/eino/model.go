@@ -54,7 +54,7 @@ func (m *Model) Generate(ctx context.Context, req *reason.Request) (*reason.Resp
 	}
 	resp := &reason.Response{Text: msg.Content, Raw: msg}
 	note(resp, msg.ResponseMeta)
-	if err := (&provider.Text{Used: resp.Usage}).Add(msg.Content); err != nil {
+	if err := provider.Costing(new(provider.Text).Add(msg.Content), resp.Usage); err != nil {
 		return nil, err
 	}
 	return resp, nil
@@ -89,7 +89,7 @@ func (m *Model) Stream(ctx context.Context, req *reason.Request) iter.Seq2[*reas
 				err = text.Add(msg.Content)
 			}
 			if err != nil {
-				yield(nil, m.failure(ctx, err))
+				yield(nil, provider.Costing(m.failure(ctx, err), last.Usage))
 				return
 			}
 			some, last.Raw = true, msg

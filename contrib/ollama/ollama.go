@@ -52,7 +52,7 @@ func (m *Model) Generate(ctx context.Context, req *reason.Request) (*reason.Resp
 		err = provider.None(nil)
 	}
 	if err == nil {
-		err = (&provider.Text{Used: resp.Usage}).Add(resp.Text)
+		err = provider.Costing(new(provider.Text).Add(resp.Text), resp.Usage)
 	}
 	if err != nil {
 		return nil, err

@@ -72,14 +72,14 @@ func (m *Model) Generate(ctx context.Context, req *reason.Request) (*reason.Resp
 		return nil, provider.None(nil)
 	}
 	if len(c.Choices) == 0 {
-		return nil, provider.None([]byte(c.RawJSON()))
+		return nil, provider.Costing(provider.None([]byte(c.RawJSON())), usage(c.Usage))
 	}
 	choice := c.Choices[0]
 	if err := cmp.Or(provider.Told(c.RawJSON()), provider.Told(choice.RawJSON())); err != nil {
-		return nil, err
+		return nil, provider.Costing(err, usage(c.Usage))
 	}
 	text := choice.Message.Content + choice.Message.Refusal
-	if err := (&provider.Text{Used: usage(c.Usage)}).Add(text); err != nil {
+	if err := provider.Costing(new(provider.Text).Add(text), usage(c.Usage)); err != nil {
 		return nil, err
 	}
 	return &reason.Response{
@@ -107,19 +107,20 @@ func (m *Model) Stream(ctx context.Context, req *reason.Request) iter.Seq2[*reas
 		var last reason.Response
 		var text provider.Text
 		refused := false
+		fail := func(err error) { yield(nil, provider.Costing(err, last.Usage)) }
 		for s.Next() && !bytes.HasPrefix(s.Event().Data, []byte("[DONE]")) {
 			var c sdk.ChatCompletionChunk
 			err := provider.Told(string(s.Event().Data))
 			if bad := json.Unmarshal(s.Event().Data, &c); err == nil && bad != nil {
 				err = provider.Fail(ctx, bad)
 			}
-			if err != nil {
-				yield(nil, err)
-				return
-			}
-			last.Model, last.Raw = c.Model, c
+			last.Model, last.Raw = cmp.Or(c.Model, last.Model), c
 			if u := usage(c.Usage); u != (reason.Usage{}) { // of all, and after the last choice
 				last.Usage = u
+			}
+			if err != nil {
+				fail(err)
+				return
 			}
 			if len(c.Choices) == 0 {
 				continue
@@ -128,7 +129,7 @@ func (m *Model) Stream(ctx context.Context, req *reason.Request) iter.Seq2[*reas
 			refused = refused || choice.Delta.Refusal != ""
 			if choice.FinishReason != "" {
 				if err := provider.Told(choice.RawJSON()); err != nil {
-					yield(nil, err)
+					fail(err)
 					return
 				}
 				last.Stop = stop(choice.FinishReason, refused)
@@ -138,7 +139,7 @@ func (m *Model) Stream(ctx context.Context, req *reason.Request) iter.Seq2[*reas
 				continue
 			}
 			if err := text.Add(piece); err != nil {
-				yield(nil, err)
+				fail(err)
 				return
 			}
 			if !yield(&reason.Response{Text: piece, Model: c.Model, Raw: c}, nil) {
@@ -146,7 +147,7 @@ func (m *Model) Stream(ctx context.Context, req *reason.Request) iter.Seq2[*reas
 			}
 		}
 		if err := s.Err(); err != nil || last.Stop == "" {
-			yield(nil, provider.Fail(ctx, cmp.Or(err, io.ErrUnexpectedEOF))) // it ended before the answer did
+			fail(provider.Fail(ctx, cmp.Or(err, io.ErrUnexpectedEOF))) // it ended before the answer did
 			return
 		}
 		yield(&last, nil)

@@ -2,6 +2,7 @@ package openai_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -344,4 +345,45 @@ func TestEmbedderFailures(t *testing.T) {
 		_, err := openai.NewEmbedder(endpoint, "vectors").Embed(t.Context(), []string{"a", "b"})
 		require.ErrorContains(t, err, says, body)
 	}
+}
+
+// What a call has cost counts though it gave no answer.
+func TestFailuresSayWhatTheyCost(t *testing.T) {
+	const told = `"usage":{"prompt_tokens":7,"completion_tokens":2},"error":{"message":"upstream has gone","code":502}`
+	for _, body := range []string{`{"choices":[],` + told + `}`, `{"choices":[{"message":{"content":"half of"}}],` + told + `}`} {
+		endpoint, _ := serve(t, "application/json", body)
+		_, err := openai.New(endpoint, "m", nil).Generate(t.Context(), &reason.Request{})
+		e, ok := errors.AsType[*reason.ModelError](err)
+		require.True(t, ok, err)
+		require.Equal(t, reason.Usage{TokensIn: 7, TokensOut: 2}, e.Usage)
+	}
+	const piece = `data: {"choices":[{"delta":{"content":"half of"}}],"usage":{"prompt_tokens":7,"completion_tokens":2}}` + "\n\n"
+	for _, end := range []string{"", "data: {" + told + "}\n\n"} {
+		endpoint, _ := serve(t, "text/event-stream", piece+end)
+		var last error
+		for _, last = range openai.New(endpoint, "m", nil).Stream(t.Context(), &reason.Request{}) {
+			continue
+		}
+		e, ok := errors.AsType[*reason.ModelError](last)
+		require.True(t, ok, last)
+		require.Equal(t, reason.Usage{TokensIn: 7, TokensOut: 2}, e.Usage)
+	}
+}
+
+// Some endpoints name the model in the pieces alone, and not beside the usage.
+func TestModelOfAStream(t *testing.T) {
+	c, _ := serve(t, "text/event-stream", `data: {"model":"m1","choices":[{"delta":{"content":"yes"},"finish_reason":"stop"}]}
+
+data: {"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":2}}
+
+data: [DONE]
+
+`)
+	var last *reason.Response
+	for resp, err := range openai.New(c, "m", nil).Stream(t.Context(), &reason.Request{}) {
+		require.NoError(t, err)
+		last = resp
+	}
+	require.Equal(t, "m1", last.Model)
+	require.Equal(t, 7, last.Usage.TokensIn)
 }

@@ -92,15 +92,12 @@ type cutError struct{ error }
 func (e *cutError) Unwrap() error { return e.error }
 
 // Text counts the bytes of an answer that comes in pieces.
-type Text struct {
-	Used reason.Usage // of the answer, where it is known
-	n    int
-}
+type Text struct{ n int }
 
 // Add counts a piece. It fails when the pieces exceed reason.MaxAnswer.
 func (t *Text) Add(piece string) error {
 	if t.n += len(piece); t.n > reason.MaxAnswer {
-		return &reason.ModelError{Err: tooLong("text of a model's answer", reason.MaxAnswer), Usage: t.Used}
+		return &reason.ModelError{Err: tooLong("text of a model's answer", reason.MaxAnswer)}
 	}
 	return nil
 }
@@ -151,6 +148,18 @@ func Told(text string) error {
 		return nil
 	}
 	return None([]byte(text))
+}
+
+// Costing returns err with what the call has cost all the same, if err is a
+// *reason.ModelError that does not say.
+func Costing(err error, used reason.Usage) error {
+	e, ok := err.(*reason.ModelError)
+	if !ok || e.Usage != (reason.Usage{}) {
+		return err
+	}
+	said := *e // the host's own may be shared
+	said.Usage = used
+	return &said
 }
 
 // cut reports whether err says that an answer was cut off.

@@ -180,12 +180,12 @@ func TestBodiesAreBounded(t *testing.T) {
 	_, err = read(iotest.ErrReader(errors.New("reset by peer")))
 	require.True(t, as(t, provider.Fail(t.Context(), err)).Again)
 
-	text := provider.Text{Used: reason.Usage{TokensOut: 7}}
+	var text provider.Text
 	require.NoError(t, text.Add(strings.Repeat("a", reason.MaxAnswer)))
 	long := text.Add("b")
 	_, ok := errors.AsType[*store.LimitError](long)
 	require.True(t, ok)
-	require.Equal(t, text.Used, as(t, long).Usage)
+	require.Equal(t, 7, as(t, provider.Costing(long, reason.Usage{TokensOut: 7})).Usage.TokensOut)
 }
 
 // endless is read as the same text again and again.
@@ -205,4 +205,15 @@ func TestSystem(t *testing.T) {
 	require.True(t, strings.HasSuffix(got, `{"type":"object"}`))
 	require.Equal(t, got, provider.System(got, json.RawMessage(`{"type":"object"}`)), "once is enough")
 	require.True(t, strings.HasPrefix(provider.System("", json.RawMessage(`{}`)), "Answer"))
+}
+
+func TestCosting(t *testing.T) {
+	t.Parallel()
+	used := reason.Usage{TokensIn: 7}
+	failed := &reason.ModelError{Code: "x"}
+	require.Equal(t, &reason.ModelError{Code: "x", Usage: used}, provider.Costing(failed, used))
+	require.Zero(t, failed.Usage, "it may be shared")
+	said := &reason.ModelError{Usage: reason.Usage{TokensOut: 1}}
+	require.Same(t, said, provider.Costing(said, used))
+	require.NoError(t, provider.Costing(nil, used))
 }
