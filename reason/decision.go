@@ -187,11 +187,11 @@ type Impasse struct {
 // MaxTasks is the largest number of tasks in a decision.
 const MaxTasks = 64
 
-// Bounds of each text of a decision, and of those of its tasks together, in
-// bytes.
+// Bounds of each text of a decision, and of all texts of one sort together: those of
+// its tasks, questions, or approaches with preferences. In bytes.
 const (
-	maxText      = 64 << 10
-	maxTasksText = 128 << 10
+	maxText  = 64 << 10
+	maxTexts = 2 * maxText
 )
 
 // ErrDecision is the error of a decision that cannot be acted on. The text says
@@ -286,6 +286,9 @@ func (d *Decision) checkAlternatives() error {
 			return fmt.Errorf("%w: preference %d: better and worse need a than, and indifferent may have one", ErrDecision, i+1)
 		}
 	}
+	for _, p := range d.Preferences {
+		names = append(names, p.Approach, p.Than)
+	}
 	return checkTexts("approach", names...)
 }
 
@@ -308,31 +311,37 @@ func checkTasks(tasks []Task) error {
 	}
 	total := 0
 	for i, t := range tasks {
-		total += len(t.Objective) + len(t.Delta) + len(t.Verify) + len(t.Inputs)
-		texts := checkTexts("task", t.Objective, t.Delta, t.Verify, t.Skill, t.Worker)
-		switch err := cmp.Or(texts, depth.Check("inputs of a task", t.Inputs)); {
+		e := cmp.Or(t.Effect, &Effect{})
+		texts := []string{t.Objective, t.Delta, t.Verify, t.Skill, t.Worker, e.Domain, e.Path}
+		total += len(strings.Join(texts, "")) + len(t.Inputs)
+		const inputs = "inputs of a task"
+		err := cmp.Or(checkTexts("task", texts...), checkTexts(inputs, string(t.Inputs)), depth.Check(inputs, t.Inputs))
+		switch {
 		case fence.Blank(t.Objective):
 			return fmt.Errorf("%w: task %d has no objective", ErrDecision, i+1)
 		case err != nil:
 			return err
-		case len(t.Inputs) > maxText:
-			return &store.LimitError{Field: "inputs of a task", Limit: maxText, Got: len(t.Inputs)}
 		case len(t.Inputs) > 0 && !json.Valid(t.Inputs):
 			return fmt.Errorf("%w: the inputs of task %d are not JSON", ErrDecision, i+1)
 		}
 	}
-	if total > maxTasksText {
-		return &store.LimitError{Field: "tasks of a decision together", Limit: maxTasksText, Got: total}
+	if total > maxTexts {
+		return &store.LimitError{Field: "tasks of a decision together", Limit: maxTexts, Got: total}
 	}
 	return nil
 }
 
-// checkTexts returns a *store.LimitError for the first text that is too large.
+// checkTexts returns a *store.LimitError for the first text that is too large, or for
+// all of them.
 func checkTexts(field string, texts ...string) error {
+	total := 0
 	for _, s := range texts {
-		if len(s) > maxText {
+		if total += len(s); len(s) > maxText {
 			return &store.LimitError{Field: field, Limit: maxText, Got: len(s)}
 		}
+	}
+	if total > maxTexts {
+		return &store.LimitError{Field: field + " together", Limit: maxTexts, Got: total}
 	}
 	return nil
 }

@@ -125,6 +125,17 @@ func TestCheckRefusesWhatCannotBeActedOn(t *testing.T) {
 		"question":  {Questions: []string{long}},
 		"tasks":     {Tasks: make([]reason.Task, reason.MaxTasks+1)},
 		"together":  {Tasks: []reason.Task{{Objective: long[1:]}, {Objective: long[1:]}, task}},
+		"path":      {Tasks: []reason.Task{{Objective: "x", Effect: &reason.Effect{Path: long}}}},
+		"skills":    {Tasks: []reason.Task{{Objective: "x", Skill: long[1:]}, {Objective: "x", Worker: long[1:]}}},
+		"questions": {Questions: []string{long[1:], long[1:], "?"}},
+		"approaches": {Alternatives: []reason.Alternative{
+			{Approach: long[1:], Tasks: []reason.Task{task}}, {Approach: "y" + long[2:], Tasks: []reason.Task{task}},
+			{Approach: "z", Tasks: []reason.Task{task}},
+		}},
+		"preferences": {
+			Alternatives: []reason.Alternative{{Approach: long[1:], Tasks: []reason.Task{task}}},
+			Preferences:  []reason.Preference{{Approach: long[1:], Is: "best"}, {Approach: long[1:], Is: "require"}},
+		},
 	}
 	for name, d := range over {
 		_, ok := errors.AsType[*store.LimitError](d.Check())
