@@ -51,14 +51,8 @@ type answer struct {
 // decode reads a model's answer, which was asked for by schema. It takes time
 // in proportion to the answer.
 func decode(text, stop string, schema json.RawMessage) (*answer, error) {
-	switch stop {
-	case StopRefusal:
-		return nil, fmt.Errorf("%w: %s", ErrRefusal, shape.Quote(text))
-	case StopLength:
-		return nil, wrong("one that is cut off at the bound of its length", "a shorter one, complete")
-	}
 	a := &answer{mended: !utf8.ValidString(text)}
-	raw, err := object(strings.ToValidUTF8(text, string(utf8.RuneError)))
+	raw, err := object(text, stop)
 	if err != nil {
 		return nil, err
 	}
@@ -109,9 +103,15 @@ func wrong(got, want string) error {
 // The last form is that of gpt-oss.
 var thought = regexp.MustCompile(`^[^{` + "`" + `][\s\S]*?(</think(ing)?>|<\|channel\|>final<\|message\|>)`)
 
-// object returns the one JSON object in an answer.
-func object(text string) (string, error) {
-	text = strings.TrimSpace(strings.TrimPrefix(text, "\ufeff"))
+// object returns the one JSON object in an answer that is complete.
+func object(text, stop string) (string, error) {
+	switch stop {
+	case StopRefusal:
+		return "", fmt.Errorf("%w: %s", ErrRefusal, shape.Quote(text))
+	case StopLength:
+		return "", wrong("one that is cut off at the bound of its length", "a shorter one, complete")
+	}
+	text = strings.TrimSpace(strings.TrimPrefix(strings.ToValidUTF8(text, string(utf8.RuneError)), "\ufeff"))
 	var raw json.RawMessage
 	end := len(thought.FindString(text))
 	start := strings.IndexByte(text[:end], '{')

@@ -79,7 +79,7 @@ func (x extractor) Extract(ctx context.Context, r memory.Record, known []memory.
 	if err != nil {
 		return nil, err
 	}
-	raw, err := object(strings.ToValidUTF8(resp.Text, "\uFFFD"))
+	raw, err := object(resp.Text, resp.Stop)
 	if err != nil {
 		return nil, err
 	}

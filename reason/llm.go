@@ -211,7 +211,7 @@ func (l *LLM) Answer(ctx context.Context, b Brief, questions []string) (string, 
 		Known  bool
 		Answer string
 	}
-	raw, err := object(strings.ToValidUTF8(resp.Text, ""))
+	raw, err := object(resp.Text, resp.Stop)
 	if err == nil && json.Unmarshal([]byte(raw), &said) != nil {
 		err = wrong("another object", "one by the schema")
 	}
