@@ -300,14 +300,54 @@ func TestImportCanBeRepeated(t *testing.T) {
 	}
 }
 
-// breaking is a store that fails after some commits.
+// A run is due once all of the file is there, also where the store fails a single time.
+func TestImportThatFailedHasNoRunDue(t *testing.T) {
+	t.Parallel()
+	a := populate(t, store.NewMem())
+	entries := opened(t, export(t, a, "acme/anna"))
+	for i, e := range entries {
+		if arc.IsRun(e.Key) {
+			s, err := arc.DecodeState(e)
+			require.NoError(t, err)
+			s.Status, s.Wait.Due = arc.Waiting, 1<<60
+			entries[i] = sealed(t, e.Key, &s)
+		}
+	}
+	file := forged(t, "acme/anna", entries...)
+	due := func(st store.Store) (n int) {
+		for _, err := range st.Scan(t.Context(), store.Range{Prefix: "arc/due"}) {
+			require.NoError(t, err)
+			n++
+		}
+		return n
+	}
+	for n := 1; ; n++ {
+		st := &breaking{Store: store.NewMem(), once: true}
+		b := empty(t, st)
+		st.left.Store(int64(n))
+		_, err := b.Import(t.Context(), bytes.NewReader(file))
+		if err == nil {
+			require.Greater(t, n, 2)
+			require.NotZero(t, due(st))
+			break
+		}
+		for _, e := range entries {
+			if _, err := st.Get(t.Context(), e.Key); due(st) > 0 && strings.HasPrefix(e.Key, key.Tenants()) {
+				require.NoError(t, err, "commit %d failed", n)
+			}
+		}
+	}
+}
+
+// breaking is a store that fails after some commits, or once.
 type breaking struct {
 	store.Store
 	left atomic.Int64
+	once bool
 }
 
 func (b *breaking) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
-	if b.left.Add(-1) < 0 {
+	if left := b.left.Add(-1); left == -1 || left < 0 && !b.once {
 		return 0, fmt.Errorf("%w: for a test", store.ErrFull)
 	}
 	return b.Store.Commit(ctx, ops...)
@@ -408,6 +448,9 @@ func TestImportRefusesWhatIsForged(t *testing.T) {
 		"a user's proposal":         {"acme/anna", with(sealed(t, under("meta", "proposal", "x"), proposal.Proposal{Kind: "goal", Advice: "x"})), memory.ErrTenant},
 		"a user's odds":             {"acme/anna", with(sealed(t, under("meta", "odds", "all"), 1)), store.ErrDamaged},
 		"another's past":            {"acme/anna", with(sealed(t, under("meta", "past", "acme/ben"), []meta.Ending{})), memory.ErrTenant},
+		"a past of no scope":        {"acme/anna", with(sealed(t, under("meta", "past"), 1)), memory.ErrTenant},
+		"an experiment of nothing":  {"acme/anna", with(sealed(t, under("meta", "uplift"), 1)), memory.ErrTenant},
+		"an episode of nothing":     {"acme/anna", with(sealed(t, under("meta", "episode"), 1)), memory.ErrTenant},
 		"another's upkeep":          {"acme/anna", with(sealed(t, under("upkeep", "acme/ben"), struct{}{})), memory.ErrTenant},
 		"another's experiment":      {"acme/anna", with(sealed(t, under("meta", "uplift", "memory acme/ben at once"), struct{}{})), memory.ErrTenant},
 		"a user's samples as such":  {"acme/anna", with(sealed(t, under("rank", "slot", "one", "work", "0"), struct{}{})), memory.ErrTenant},

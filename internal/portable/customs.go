@@ -61,7 +61,7 @@ func (c *Customs) Check(e store.Entry) error {
 	rest, ours := strings.CutPrefix(e.Key, key.Under(c.scope.Tenant(), ""))
 	var err error
 	if ours = ours && len(parts) > 3; ours {
-		ours, err = c.checkOwn(e, key.Split(rest))
+		ours, err = c.checkOwn(e, append(key.Split(rest), "")) // three at least
 	}
 	if err == nil && !ours {
 		err = fmt.Errorf("%w: %q is of another scope", memory.ErrTenant, e.Key)

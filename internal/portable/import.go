@@ -127,10 +127,10 @@ func (x *arrival) takeIn(in *parcel.Reader) error {
 		return x.land()
 	})
 	if err == nil {
+		x.ops = append(x.ops, x.due...)
 		err = x.land()
 	}
-	x.ops = x.due
-	return errors.Join(err, x.land())
+	return err
 }
 
 func (x *arrival) hold(op store.Op) {
