@@ -12,6 +12,7 @@ import (
 
 	"github.com/arc-learn/arc/internal/advice"
 	"github.com/arc-learn/arc/meta"
+	"github.com/arc-learn/arc/rank"
 	"github.com/arc-learn/arc/reason/goal"
 )
 
@@ -112,4 +113,22 @@ func FuzzDecode(f *testing.F) {
 		var m advice.Memory
 		_, _ = advice.Decode(raw, &w), advice.Decode(raw, &m)
 	})
+}
+
+// Workers that always succeed do so as often as one another, however often they were asked.
+func TestDearerWorkersOfTheSameSuccess(t *testing.T) {
+	t.Parallel()
+	tasks := func(n int, usd float64) (out []rank.Sample) {
+		for i := range n {
+			out = append(out, rank.Sample{Key: fmt.Sprint(i), Success: true, CostUSD: usd, At: now.Add(-time.Hour)})
+		}
+		return out
+	}
+	dear, cheap := advice.Post{Worker: "dear", Skill: "work"}, advice.Post{Worker: "cheap", Skill: "work"}
+	for _, n := range [][2]int{{50, 50}, {60, 50}, {50, 60}, {50, 70}, {150, 70}} {
+		out := advice.Workers(now, map[advice.Post][]rank.Sample{dear: tasks(n[0], 0.4), cheap: tasks(n[1], 0.1)},
+			func(advice.Post) bool { return true })
+		require.Len(t, out, 1, "%v samples", n)
+		require.Equal(t, "config", out[0].Kind)
+	}
 }

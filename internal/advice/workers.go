@@ -107,14 +107,14 @@ type price struct {
 }
 
 func costOf(samples []rank.Sample) (p price) {
-	p.n = len(samples)
 	for _, s := range samples {
-		p.cost += s.CostUSD / float64(p.n)
+		p.cost += s.CostUSD
 		if s.Success {
-			p.rate += 1 / float64(p.n)
+			p.rate++ // a sum of shares would be off in its last digit
 		}
 	}
-	return p
+	n := float64(max(1, len(samples)))
+	return price{len(samples), p.rate / n, p.cost / n}
 }
 
 func (p price) enough() bool { return p.n >= needs && p.cost > 0 }
