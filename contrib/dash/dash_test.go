@@ -363,6 +363,18 @@ func TestQuestionsAreAnswered(t *testing.T) {
 	require.Contains(t, text, "said=late")
 }
 
+// An answer that an Agent does not take is not said to be taken.
+func TestAnswersThatAreTooLong(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, "which of them?", nil)
+	b.fill(t, 3)
+	code, text := b.send(t, http.MethodPost, "/run", "id=run-2&say=answer&text="+strings.Repeat("x", 64<<10+1))
+	require.Equal(t, http.StatusBadRequest, code)
+	require.Contains(t, text, "answer")
+	_, text = b.get(t, "/run?id=run-2")
+	require.Contains(t, text, "Your answer")
+}
+
 // A form that is sent twice answers the questions that it showed, and none that came up since.
 func TestAnAnswerIsToWhatWasAsked(t *testing.T) {
 	t.Parallel()

@@ -19,6 +19,7 @@ const (
 	maxWaiting   = 500  // approvals that are shown
 	maxProposals = 2000 // that are looked at
 	maxDecided   = 50
+	maxAnswer    = 64 << 10 // bytes that View.Answer takes
 )
 
 // approvals are the attempts that wait for a human, in the scope at hand.
@@ -145,6 +146,8 @@ func (d *desk) tellRun(q *ask) (path, word string, err error) {
 	switch say := q.PostFormValue("say"); {
 	case say == "answer" && (r.Status != arc.Asking || q.PostForm.Has("asked") && q.PostFormValue("asked") != asked(r.Questions)):
 		return "/run", "late", nil
+	case say == "answer" && len(text) > maxAnswer:
+		return "", "", &store.LimitError{Field: "answer", Limit: maxAnswer, Got: len(text)}
 	case say == "answer" && text != "":
 		// Answer returns when the run has ended, asks or waits, at the latest with the
 		// Agent. The viewer does not wait for it.

@@ -1,6 +1,7 @@
 package dash
 
 import (
+	"cmp"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
@@ -136,12 +137,7 @@ func (d *door) admit(w http.ResponseWriter, r *http.Request, name, to string) {
 		}
 		return c
 	}, name)
-	if len(name) > maxName {
-		name = strings.ToValidUTF8(name[:maxName], "")
-	}
-	if name == "" {
-		name = "dashboard"
-	}
+	name = cmp.Or(strings.ToValidUTF8(name[:min(len(name), maxName)], ""), "dashboard")
 	raw, err := json.Marshal(pass{rand.Text(), name, d.Now().Add(stay).Unix()})
 	if err != nil {
 		http.Error(w, "no pass could be made", http.StatusInternalServerError)
