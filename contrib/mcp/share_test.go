@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
@@ -72,6 +73,24 @@ func TestClientsShareADirectory(t *testing.T) {
 	require.NoError(t, second.Close())
 	require.NoError(t, third.Close())
 	require.NotContains(t, log.String(), "panic")
+}
+
+// What an owner would refuse, a client hears, whether it owns the directory or not.
+func TestAClientWithoutAScopeIsToldSo(t *testing.T) {
+	t.Parallel()
+	dir, tmp := t.TempDir(), shortTemp(t)
+	first, _, _ := sharing(t, dir, tmp, "me")
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, binary(t), "-dir", dir, "-scope", "")
+	cmd.Env = append(os.Environ(), "TMPDIR="+tmp)
+	in, err := cmd.StdinPipe() // which stays open, as a client's does
+	require.NoError(t, err)
+	defer in.Close()
+	out, err := cmd.CombinedOutput()
+	require.Error(t, err)
+	require.Contains(t, string(out), "scope")
+	require.NoError(t, first.Close())
 }
 
 // Owners come and go while all clients call.

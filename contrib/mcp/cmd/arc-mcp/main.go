@@ -77,7 +77,7 @@ func main() {
 }
 
 func (c config) check(args []string) error {
-	var errs []error
+	errs := []error{memory.Scope(c.scope).Check()} // an owner would close the connection, and say nothing
 	if len(args) > 0 {
 		errs = append(errs, fmt.Errorf("unexpected argument %q", args[0]))
 	}
