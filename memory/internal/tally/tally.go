@@ -152,11 +152,12 @@ func (c *Counts) Take(e Effect, hash uint64, now time.Time, keep int) {
 	}
 }
 
-// Add counts the Effect by 1, or by -1, but not below zero, over all and in its situation.
+// Add counts the Effect by 1, or by -1, but not below zero, over all and in its situation. One that is not kept
+// stays so for -1.
 func (c *Counts) Add(e Effect, hash uint64, by int) {
 	c.Exposed = max(0, c.Exposed+by)
 	s := &Situation{}
-	if hash != 0 {
+	if hash != 0 && (by > 0 || slices.ContainsFunc(c.Situations, func(s Situation) bool { return s.Hash == hash })) {
 		s = c.situation(hash)
 	}
 	count := func(all, here *int) { *all, *here = max(0, *all+by), max(0, *here+by) }

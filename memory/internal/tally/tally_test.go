@@ -86,3 +86,16 @@ func TestEffectiveness(t *testing.T) {
 	require.Equal(t, 0, c.Feedback()+c.Exposed)
 	require.True(t, c.Valid() && !c.Zero(), "it was used")
 }
+
+// What is taken back of a situation that is not kept any more pushes out no other.
+func TestTakenBackOfAFormerSituation(t *testing.T) {
+	t.Parallel()
+	var c tally.Counts
+	for hash := range uint64(33) {
+		c.Add(tally.Misled, 1+hash, 1)
+	}
+	kept := c.Clone().Situations
+	c.Add(tally.Misled, 1, -1)
+	require.Equal(t, kept, c.Situations)
+	require.Equal(t, 32, c.Misled)
+}
