@@ -161,3 +161,16 @@ func TestPassingAtOnceIsBounded(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 256, health(t, s).Total)
 }
+
+// What the Writer has in hand is not missed.
+func TestPassingIsNotMissed(t *testing.T) {
+	t.Parallel()
+	b, err := memory.Open(t.Context(), newMem(t), &memory.Options{Shared: true})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, b.Close()) }()
+	s := b.In("acme")
+	id := remember(t, s, memory.Draft{Kind: memory.Episode, Content: "Delivered: supper", Passing: true})
+	require.NoError(t, b.Missed(t.Context()))
+	_, err = s.Get(t.Context(), id)
+	require.NoError(t, err)
+}

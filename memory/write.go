@@ -110,9 +110,9 @@ func (b *Bank) resolve(ctx context.Context, sh *shard, n int) error {
 	return nil
 }
 
-// reread takes in a record as the store has it. The caller holds edit.
+// reread takes in a record as the store has it, or is about to. The caller holds edit.
 func (b *Bank) reread(ctx context.Context, sh *shard, id ID) error {
-	e, err := b.st.Get(ctx, sh.key(stored.Records, id))
+	e, err := b.late.Get(ctx, sh.key(stored.Records, id))
 	if errors.Is(err, store.ErrNotFound) {
 		e, err = store.Entry{Rev: Latest, Deleted: true}, nil
 	}
