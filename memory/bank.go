@@ -158,8 +158,8 @@ func (b *Bank) Flush(ctx context.Context) error {
 }
 
 // Close writes the counters that are in memory only, and stops embedding and extracting. The
-// Bank's methods return store.ErrClosed from then on. Close does not close the store, and is
-// idempotent.
+// Bank's methods return store.ErrClosed from then on, apart from Follow, which does nothing. Close
+// does not close the store, and is idempotent.
 func (b *Bank) Close() error {
 	b.closed.Store(true)
 	b.heard.Close()

@@ -62,7 +62,8 @@ const (
 )
 
 // Receipt says what became of a Draft. ID is the record that holds it, empty if the draft
-// was rejected. Into is the same ID if the record was there before.
+// was rejected. Into is the same ID if a record that was there before took it in, "" if the record is
+// that of the Key.
 type Receipt struct {
 	ID          ID
 	Disposition Disposition

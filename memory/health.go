@@ -30,7 +30,8 @@ type Health struct {
 	// Effectiveness is that of all records together that are trusted or that arc has derived; 0.5
 	// without feedback.
 	Effectiveness float64
-	// Injected counts recalls with Query.Inject or Background that have found something since Open.
+	// Injected counts recalls with Query.Inject or Background that have found something since Open, or
+	// since Options.IndexBytes has the tenant in memory.
 	Injected    int
 	Feedback    int // of the same records, those that have had feedback
 	Quarantined int // passing Episodes aside, which wait for no Trust
