@@ -63,6 +63,32 @@ func TestADamagedEntryOfTheJournalCostsItself(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// TestADamagedKeyOfASkillCostsItself damages what a Book has learned of one situation's key: the skill is ranked and
+// learns on, and the key is learned anew.
+func TestADamagedKeyOfASkillCostsItself(t *testing.T) {
+	mem := store.NewMem()
+	observe := func(n int, key string) {
+		b, err := rank.Open(t.Context(), mem, nil)
+		require.NoError(t, err)
+		require.NoError(t, b.Observe(t.Context(), rank.Sample{
+			Key: key + string(rune('0'+n)), Candidate: "a", Situation: rank.Situation{Skill: "work", Key: key}, Success: true,
+			At: time.Unix(1, 0),
+		}))
+		_, err = b.Learned(nil).Score(t.Context(), rank.Situation{Skill: "work", Key: key}, []rank.Candidate{{Name: "a"}})
+		require.NoError(t, err)
+		require.NoError(t, b.Close())
+	}
+	observe(1, "x")
+	observe(1, "y")
+	for e, err := range mem.Scan(t.Context(), store.Range{Prefix: "rank\x00setting\x00"}) {
+		require.NoError(t, err)
+		_, err = mem.Commit(t.Context(), store.Op{Key: e.Key, Value: []byte{1, 2, 3}})
+		require.NoError(t, err)
+	}
+	observe(2, "y")
+	observe(2, "x")
+}
+
 // unanswered applies commits and says that they failed.
 type unanswered struct {
 	store.Store

@@ -169,10 +169,13 @@ func Load(ctx context.Context, st store.Store, space, skill string) (*Model, err
 	if err := m.loadArms(ctx, st, below("arm")); err != nil {
 		return nil, err
 	}
-	err = each(ctx, st, below("setting"), func(last string, s *setting) bool {
+	err = each(ctx, st, below("setting"), true, func(last string, s *setting) bool {
 		id, err := strconv.ParseUint(last, 16, 64)
-		m.settings.replace(id, s)
-		return err == nil && s.sound(len(m.arms))
+		ok := err == nil && s.sound(len(m.arms))
+		if ok {
+			m.settings.replace(id, s)
+		}
+		return ok
 	})
 	if err != nil {
 		return nil, err
@@ -182,7 +185,7 @@ func Load(ctx context.Context, st store.Store, space, skill string) (*Model, err
 
 func (m *Model) loadArms(ctx context.Context, st store.Store, prefix string) error {
 	arms := make(map[int32]arm)
-	err := each(ctx, st, prefix, func(name string, r *armRecord) (ok bool) {
+	err := each(ctx, st, prefix, false, func(name string, r *armRecord) (ok bool) {
 		m.index[name] = r.Index
 		arms[r.Index], ok = r.arm()
 		return ok
@@ -204,7 +207,7 @@ func (m *Model) loadPlaces(ctx context.Context, st store.Store, axesKey, prefix 
 		return err
 	}
 	points, vectors := make(map[int32]point), make(map[int32][]float32)
-	err = each(ctx, st, prefix, func(last string, p *point) bool {
+	err = each(ctx, st, prefix, false, func(last string, p *point) bool {
 		slot, err := strconv.ParseInt(last, 10, 32)
 		points[int32(slot)], vectors[int32(slot)] = *p, p.X
 		return err == nil && p.sound(len(m.arms))
@@ -233,18 +236,20 @@ func fetch(ctx context.Context, st store.Store, k string, record any) (bool, err
 }
 
 // each decodes every record below a prefix, and hands it to take with the last
-// part of its key.
-func each[T any](ctx context.Context, st store.Store, prefix string, take func(last string, r *T) bool) error {
+// part of its key. Where records stand alone, those that are damaged are left out.
+func each[T any](
+	ctx context.Context, st store.Store, prefix string, alone bool, take func(last string, r *T) bool,
+) error {
 	for e, err := range st.Scan(ctx, store.Range{Prefix: prefix}) {
 		if err != nil {
 			return err
 		}
 		var r T
-		if err := codec.Decode(e, &r); err != nil {
-			return err
+		if err = codec.Decode(e, &r); err == nil && !take(e.Key[len(prefix):], &r) {
+			err = fmt.Errorf("%w: %q", store.ErrDamaged, e.Key)
 		}
-		if !take(e.Key[len(prefix):], &r) {
-			return fmt.Errorf("%w: %q", store.ErrDamaged, e.Key)
+		if err != nil && !(alone && errors.Is(err, store.ErrDamaged)) {
+			return err
 		}
 	}
 	return nil
