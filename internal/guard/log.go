@@ -57,7 +57,8 @@ func (h *handler) with(made func() slog.Handler) slog.Handler {
 	return &handler{out, h.out, h.ask}
 }
 
-// Lost returns how many records of such a Logger its handler has failed to take.
+// Lost returns how many records of such a Logger its handler has not taken: it panicked, hung,
+// or had not returned from an earlier one. An error that it returns does not count.
 func Lost(l *slog.Logger) int64 {
 	if h, ok := l.Handler().(*handler); ok {
 		return h.out.Lost()

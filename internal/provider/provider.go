@@ -110,7 +110,7 @@ func tooLong(field string, limit int) error {
 // Fail returns the error of a call that failed without an answer of the provider:
 // ctx or a time limit of the client ended, a connection failed or was cut, or the
 // answer could not be decoded. A stream that ends before its answer does failed by
-// io.ErrUnexpectedEOF. A *reason.ModelError in err is returned as it is.
+// io.ErrUnexpectedEOF. Unless ctx has ended, a *reason.ModelError in err is returned as it is.
 // Addresses are left out of errors of net/http, since they can hold keys.
 func Fail(ctx context.Context, err error) error {
 	if ended := ctx.Err(); ended != nil {

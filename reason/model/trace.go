@@ -31,7 +31,8 @@ type TraceOptions struct {
 
 // Trace returns m with a span `chat {model}` around each call, and measurements
 // of its tokens and time. Names are those of OpenTelemetry's conventions for
-// generative AI; docs/telemetry.md lists them. A stream is one span, from its
+// generative AI; docs/telemetry.md lists them. Tokens are those of answers: what a
+// failed call has cost is not measured. A stream is one span, from its
 // start to its end. Spans have names, counts, parameters and classes of errors, and
 // no texts: [Record] has these.
 //
