@@ -18,6 +18,7 @@ import (
 
 	"github.com/arc-learn/arc"
 	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/act/queue"
 	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/internal/parcel"
@@ -581,4 +582,28 @@ func FuzzImport(f *testing.F) {
 		require.NoError(t, b.Erase(t.Context(), "acme"))
 		require.Empty(t, scan(t, b, st))
 	})
+}
+
+// Two jobs of one Key in a file are refused before any of it is stored.
+func TestImportRefusesTwoJobsOfAKey(t *testing.T) {
+	st := store.NewMem()
+	a := agentOn(t, st, (&script{}).host(), &arc.Options{Maintain: -1})
+	q, err := queue.Open(t.Context(), st, &queue.Options{Scope: "acme"})
+	require.NoError(t, err)
+	for range 2 {
+		_, _, err := q.Enqueue(t.Context(), queue.Draft{Subject: "mend it", Key: "the pump", Scope: "acme/anna"})
+		require.NoError(t, err)
+	}
+	_, _, err = q.Enqueue(t.Context(), queue.Draft{Subject: "mend it", Scope: "acme/anna"})
+	require.NoError(t, err)
+	entries := opened(t, export(t, a, "acme/anna"))
+	require.Len(t, entries, 2)
+	var fields map[uint64]any
+	require.NoError(t, codec.Decode(entries[1], &fields))
+	fields[10] = "the pump"
+	to := store.NewMem()
+	b := empty(t, to)
+	_, err = b.Import(t.Context(), bytes.NewReader(forged(t, "acme/anna", entries[0], sealed(t, entries[1].Key, fields))))
+	require.ErrorIs(t, err, store.ErrConflict)
+	require.Empty(t, scan(t, b, to))
 }

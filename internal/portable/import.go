@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/arc-learn/arc/act/queue"
 	"github.com/arc-learn/arc/internal/census"
@@ -31,7 +30,7 @@ type Place struct {
 // Import checks a file to its end, and then stores it from the spool. Of a file that is refused nothing
 // is stored. The errors are those of Agent.Import.
 func Import(ctx context.Context, to Place, in *parcel.Reader, spool *parcel.Spool) error {
-	x := arrival{Place: to, ctx: ctx}
+	x := arrival{Place: to, ctx: ctx, jobs: make(map[string]bool)}
 	if err := x.inspect(in); err != nil {
 		return err
 	}
@@ -53,6 +52,8 @@ type arrival struct {
 	ops   []store.Op // of the next commit
 	bytes int        // of ops
 	due   []store.Op // the index of runs that are due, which comes last
+
+	jobs map[string]bool // keys of their Keys
 }
 
 // inspect reads the file to its end, and returns why it is refused.
@@ -96,10 +97,10 @@ func (x *arrival) vacant(e store.Entry) error {
 		if err != nil || op.If != store.Absent {
 			continue
 		}
-		if _, err = x.Store.Get(x.ctx, op.Key); err == nil {
+		if _, err = x.Store.Get(x.ctx, op.Key); err == nil || x.jobs[op.Key] {
 			err = fmt.Errorf("%w: another job has the key of %q", store.ErrConflict, e.Key)
 		} else if errors.Is(err, store.ErrNotFound) {
-			err = nil
+			err, x.jobs[op.Key] = nil, true
 		}
 	}
 	return err
@@ -120,14 +121,19 @@ func (x *arrival) takeIn(in *parcel.Reader) error {
 				return errors.Join(err, x.enlist(e, false))
 			}
 		}
-		x.hold(store.Op{Key: e.Key, Value: e.Value, If: store.Absent})
-		if err := x.enlist(e, true); err != nil || x.bytes < arrivedAtOnce {
-			return err
+		if x.bytes+len(e.Key)+len(e.Value) > arrivedAtOnce {
+			if err := x.land(); err != nil {
+				return err
+			}
 		}
-		return x.land()
+		x.hold(store.Op{Key: e.Key, Value: e.Value, If: store.Absent})
+		return x.enlist(e, true)
 	})
 	if err == nil {
-		x.ops = append(x.ops, x.due...)
+		err = x.land()
+	}
+	if err == nil {
+		x.ops = x.due
 		err = x.land()
 	}
 	return err
@@ -153,11 +159,18 @@ func (x *arrival) enlist(e store.Entry, fresh bool) error {
 
 // land commits the collected ops, in as many commits as they need.
 func (x *arrival) land() error {
-	for some := range slices.Chunk(x.ops, store.MaxCommitOps) {
-		if _, err := x.Store.Commit(x.ctx, some...); err != nil {
+	for all := x.ops; len(all) > 0; {
+		n, size := 0, 0
+		for ; n < min(len(all), store.MaxCommitOps); n++ {
+			if size += len(all[n].Key) + len(all[n].Value); n > 0 && size > store.MaxCommitBytes {
+				break
+			}
+		}
+		if _, err := x.Store.Commit(x.ctx, all[:n]...); err != nil {
 			return err
 		}
+		all = all[n:]
 	}
-	x.ops, x.bytes = x.ops[:0], 0
+	x.ops, x.bytes = nil, 0
 	return nil
 }
