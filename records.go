@@ -180,8 +180,8 @@ func (a *Agent) commit(
 	if rev != 0 && was != s.Status {
 		w.ops = append(w.ops, store.Op{Key: listed.ByStatus(&keys, string(was)), Delete: true})
 	}
-	by, _ := ctx.Value(workedOn{}).(string)
 	for _, job := range s.Jobs {
+		by, _ := ctx.Value(workedOn{}).(string)
 		if job != by && s.stirs(was, a.o.Now()) {
 			w.ops = append(w.ops, queue.Wake(s.Objective.Scope, job))
 		}

@@ -132,7 +132,7 @@ func (a *Agent) startAs(
 		}
 	}
 	if s.serves(job) && (s.Status == Asking || s.Status == Blocked) { // which drive leaves as they are
-		over := context.WithoutCancel(live)
+		over, s := context.WithoutCancel(live), s // other runs need it not on the heap
 		if rev, err = a.commit(over, a.st, runKey(own.name, s.ID), &s, nil, s.Status, rev); err != nil {
 			return a.stands(ctx, s), err
 		}

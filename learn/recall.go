@@ -93,7 +93,7 @@ func (l *Learner) Recall(ctx context.Context, a Ask) (f Found, err error) {
 			return false
 		}))]
 	}
-	scope, also, read := a.Scope, a.Also, slices.Concat(a.Also, a.Episodes)
+	scope, also, read := a.Scope, a.Also, append(slices.Clip(a.Episodes), a.Also...)
 	if len(a.Episodes) > 0 {
 		a.Scope, a.Also = a.Episodes[0], a.Episodes[1:]
 		from := add(memory.Query{K: 2 * maxTold, Kinds: endings})

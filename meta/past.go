@@ -43,7 +43,9 @@ func (m *Monitor) conclude(ctx context.Context, scope string, e Ending) error {
 	if i := slices.IndexFunc(past, of); err != nil || i >= 0 && past[i].Delivered == e.Delivered {
 		return err
 	}
-	past = slices.DeleteFunc(slices.Clone(past), of)
+	if slices.ContainsFunc(past, of) {
+		past = slices.DeleteFunc(slices.Clone(past), of)
+	}
 	return m.replace(ctx, append(slices.Clip(past[max(0, len(past)+1-keptEndings):]), e))
 }
 
