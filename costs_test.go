@@ -212,7 +212,8 @@ func TestCutOffCostsCount(t *testing.T) {
 			cancel()
 			return act.Verdict{Usage: spent}, cutOff
 		}
-		a := agentOn(t, store.NewMem(), s.host(), nil)
+		// Called in place: no answer is left behind by a caller who is faster.
+		a := agentOn(t, store.NewMem(), s.host(), &arc.Options{AttemptTimeout: -1, GateTimeout: -1})
 		r, err := a.Run(ctx, arc.Objective{ID: "run", Text: "mend it", Budget: arc.Budget{CostUSD: 1}})
 		require.ErrorIs(t, err, context.Canceled)
 		require.Equal(t, arc.Running, r.Status)
