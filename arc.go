@@ -245,9 +245,9 @@ func checked(host Host, opts *Options) (o Options, runner *act.Runner, err error
 //
 // An attempt in flight ends with the worker and the gates with which it began. If a worker is
 // gone before its attempt begins, the run takes another worker; if the Objective is Once the
-// attempt counts as failed. A worker is identified by its
-// name: pending approvals, and what was learned about a worker, pass to the new worker of that
-// name. So give a worker that does something else another name.
+// attempt counts as failed. A worker is identified by its name: pending approvals, and what was
+// learned about a worker, pass to the new worker of that name. So give a worker that does
+// something else another name.
 func (a *Agent) SetWorkers(workers []act.Worker) error {
 	if err := a.runner.SetWorkers(workers); err != nil {
 		return fmt.Errorf("arc: the workers are as before: %w", err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/arc-learn/arc"
 	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/internal/telemetry/telemetrytest"
 	"github.com/arc-learn/arc/rank"
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/store"
@@ -213,11 +215,18 @@ func TestCutOffCostsCount(t *testing.T) {
 			return act.Verdict{Usage: spent}, cutOff
 		}
 		// Called in place: no answer is left behind by a caller who is faster.
-		a := agentOn(t, store.NewMem(), s.host(), &arc.Options{AttemptTimeout: -1, GateTimeout: -1})
+		rec := new(telemetrytest.Recorder)
+		a := agentOn(t, store.NewMem(), s.host(), &arc.Options{
+			AttemptTimeout: -1, GateTimeout: -1, TracerProvider: rec.Tracing(), MeterProvider: rec.Metering(),
+		})
 		r, err := a.Run(ctx, arc.Objective{ID: "run", Text: "mend it", Budget: arc.Budget{CostUSD: 1}})
 		require.ErrorIs(t, err, context.Canceled)
 		require.Equal(t, arc.Running, r.Status)
 		require.EqualValues(t, map[string]float64{"attempt": 1, "gate": 2}[by], r.Usage.CostUSD, by)
+		cut := map[string]string{"attempt": "canceled", "gate": "error"}[by] // and no rejection
+		require.True(t, slices.ContainsFunc(rec.Spans(), func(s *telemetrytest.Span) bool {
+			return cut == s.Attrs["arc.attempt.end"] || cut == s.Attrs["arc.gate.verdict"]
+		}), "%s\n%s", by, rec.All())
 		r, err = a.In("").Resume(t.Context(), "run")
 		require.NoError(t, err)
 		require.Len(t, s.work, 1, by)

@@ -31,13 +31,13 @@ import (
 // A run that cannot be read may touch the scope. It stays, and the error names it, once all
 // else is deleted.
 //
-// The error is ErrRunning while a run that touches the scope is live, at any replica, and, for
-// a whole tenant, while any call of the tenant is in progress; until Erase returns, the
-// tenant's runs cannot begin or continue, and get ErrRunning. No other
-// call may use the memory or identity of the scope meanwhile. After another error a part may
-// be deleted: call Erase again. At the end Erase calls the store's method Purge, if it has
-// one, after which Badger's files and PostgreSQL's tables do not hold the data either.
-// Erasing backups is up to the host.
+// The error is ErrRunning while a run that touches the scope is live, at any replica, and,
+// for a whole tenant, while any call of the tenant is in progress; until Erase returns, the
+// tenant's runs cannot begin or continue, and get ErrRunning. No other call may use the
+// memory or identity of the scope meanwhile. After another error a part may be deleted: call
+// Erase again. At the end Erase calls the store's method Purge, if it has one, after which
+// Badger's files and PostgreSQL's tables do not hold the data either. Erasing backups is up
+// to the host.
 func (a *Agent) Erase(ctx context.Context, scope memory.Scope) error {
 	if err := errors.Join(store.CheckContext(ctx), scope.Check()); err != nil {
 		return fmt.Errorf("erase: %w", err)

@@ -29,9 +29,9 @@ import (
 // reads: runs that touch the scope (see Erase) with their outputs, jobs of queues with their
 // cycles, memories with their vectors, identity, endings, experiments, and the samples and
 // outcomes of these runs. For a tenant, a scope of one segment, it writes all statistics,
-// proposals, and the ledgers of goals. It leaves out what runs have taught in other scopes
-// of the tenant; for a scope below a tenant, also what was used of Options.Bounds. Values are written as they are
-// stored, hence without the secrets that were never stored.
+// proposals, and the ledgers of goals. It leaves out what runs have taught in other scopes of
+// the tenant; for a scope below a tenant, also what was used of Options.Bounds. Values are
+// written as they are stored, hence without the secrets that were never stored.
 //
 // The error is ErrRunning while a run that touches the scope is live; until Export returns,
 // the tenant's runs cannot begin or continue, and get ErrRunning. After an error the output

@@ -20,9 +20,9 @@ const stillRunning = 10 * time.Second
 
 // QueueHandler returns a handler that runs jobs as objectives. Job.Input is an
 // [Objective] in JSON, of whose fields all are known; without one its Text is the job's
-// Subject and Description, together at most 64 KiB. What it leaves empty of Scope and Skills is the job's, and the
-// run's ID is "job/" and that of the job, so that a later attempt goes on with the run of
-// an earlier.
+// Subject and Description, together at most 64 KiB. What it leaves empty of Scope and
+// Skills is the job's, and the run's ID is "job/" and that of the job, so that a later
+// attempt goes on with the run of an earlier.
 //
 //	delivered   the job is Completed
 //	blocked     Blocked, with the cause; Queue.Requeue retries the run with its note

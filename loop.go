@@ -118,7 +118,9 @@ func (t *turn) enter(ctx context.Context, run func(*turn, context.Context) (phas
 	t.did.used, t.did.fault, t.did.stack, t.did.lessons = act.Usage{}, nil, nil, 0
 	ctx, done := t.a.watch.phase(ctx, t)
 	next, err := run(t, ctx)
-	if done != nil {
+	if done != nil && err == nil && next == t.s.Phase {
+		done(t, ctx.Err()) // if it was cut off, only what it has cost is kept
+	} else if done != nil {
 		done(t, err)
 	}
 	t.logFault()

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -752,4 +753,26 @@ func TestReplicaHeedsWhatAnotherUnlearned(t *testing.T) {
 			require.Zero(t, run(t, b, arc.Objective{Text: "send the parcel to the customer"}).Fired, name)
 		})
 	}
+}
+
+// A damaged lease keeps ResumeDue from no run that is due, and is told of.
+func TestDamagedLeaseHidesNoDueRun(t *testing.T) {
+	t.Parallel()
+	c, st, s := newClock(), store.NewMem(), &script{}
+	away := true
+	s.do = func(int, act.Work) (act.Result, error) {
+		if away {
+			return act.Result{}, syscall.ECONNREFUSED
+		}
+		return done(`"ok"`), nil
+	}
+	a := agentOn(t, st, s.host(), &arc.Options{Replica: "a", Now: c.Now, Maintain: -1, Patience: -1})
+	require.Equal(t, arc.Waiting, run(t, a, arc.Objective{ID: "run", Text: "mend it"}).Status)
+	_, err := st.Commit(t.Context(), store.Op{Key: "arc/lease\x00local\x00other", Value: []byte("\x00\x00damaged")})
+	require.NoError(t, err)
+	away = false
+	c.Add(time.Hour)
+	_, err = a.ResumeDue(t.Context())
+	require.ErrorIs(t, err, store.ErrDamaged)
+	require.Equal(t, arc.Delivered, status(t, a, "run"))
 }

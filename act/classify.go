@@ -23,7 +23,7 @@ import (
 //	transient    Transient                           Away      as that
 //	broken       what reason.Retryable says          Away      as that, but the call is not repeated
 //	timeout      the deadline                        TimedOut  others are tried first
-//	permanent    Permanent, other statuses of a model  Rejected  as Denied, and the worker is blamed
+//	permanent    Permanent, other status of a model  Rejected  as Denied, and the worker is blamed
 //	unknown      all else                            Failed    the worker tries once more, with the complaint
 func Class(err error) (end End, after time.Duration) {
 	again, after := reason.Retryable(err)

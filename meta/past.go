@@ -39,12 +39,12 @@ func (m *Monitor) Conclude(ctx context.Context, scope string, e Ending) error {
 // conclude adds an ending in place of that which the run had before it was retried. The caller has the turn.
 func (m *Monitor) conclude(ctx context.Context, scope string, e Ending) error {
 	past, err := m.endings(ctx, scope)
-	of := func(p Ending) bool { return p.Run == e.Run }
-	if i := slices.IndexFunc(past, of); err != nil || i >= 0 && past[i].Delivered == e.Delivered {
+	i := slices.IndexFunc(past, func(p Ending) bool { return p.Run == e.Run })
+	if err != nil || i >= 0 && past[i].Delivered == e.Delivered {
 		return err
 	}
-	if slices.ContainsFunc(past, of) {
-		past = slices.DeleteFunc(slices.Clone(past), of)
+	if i >= 0 {
+		past = slices.Delete(slices.Clone(past), i, i+1)
 	}
 	return m.replace(ctx, append(slices.Clip(past[max(0, len(past)+1-keptEndings):]), e))
 }

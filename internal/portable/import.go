@@ -53,7 +53,7 @@ type arrival struct {
 	bytes int        // of ops
 	due   []store.Op // the index of runs that are due, which comes last
 
-	jobs map[string]bool // keys of their Keys
+	jobs map[string]bool // store keys by which the file's jobs hold their Keys
 }
 
 // inspect reads the file to its end, and returns why it is refused.
