@@ -1,6 +1,7 @@
 package arc_test
 
 import (
+	"context"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -106,4 +107,43 @@ func toldByDefault(t *testing.T) {
 	o.Episodes, o.Actor = nil, "no actor!"
 	_, err = a.Run(t.Context(), o)
 	require.ErrorIs(t, err, memory.ErrScope)
+}
+
+// What a run recalled is read again when it goes on. A later run of the same ID, for another user, has
+// stored its ending in place of the one that was recalled, and was forgotten meanwhile.
+func TestAResumedRunIsToldNothingOfAnotherUser(t *testing.T) {
+	t.Parallel()
+	var told []reason.Brief
+	s := &script{}
+	h := s.host()
+	h.Reasoner = reason.ReasonerFunc(func(_ context.Context, b reason.Brief) (reason.Decision, error) {
+		told = append(told, b)
+		if b.Run == "asks" && len(b.Answers) == 0 {
+			return reason.Decision{Questions: []string{"which?"}}, nil
+		}
+		return reason.Decision{Approach: "as " + string(b.Inputs), Tasks: []reason.Task{{Objective: b.Objective}}}, nil
+	})
+	a := agent(t, h, nil)
+	of := func(id, user string) arc.Objective {
+		return arc.Objective{
+			ID: id, User: user, Text: "mend the cache of the shop", Scope: "acme/shop", Inputs: []byte(`"` + user + `"`),
+		}
+	}
+	v, episodes := a.In("acme/shop"), a.In("acme/shop/episodes").Memory()
+	require.Equal(t, arc.Delivered, run(t, a, of("first", "bob")).Status)
+	require.Equal(t, arc.Asking, run(t, a, of("asks", "bob")).Status)
+	require.Contains(t, memory.Render(told[1].Background), `as "bob"`)
+
+	require.NoError(t, v.Delete(t.Context(), "first"))
+	for r, err := range episodes.All(t.Context()) {
+		require.NoError(t, err)
+		require.NoError(t, episodes.Forget(t.Context(), r.ID))
+	}
+	require.Equal(t, arc.Delivered, run(t, a, of("first", "ann")).Status)
+	_, err := v.Answer(t.Context(), "asks", "this one")
+	require.NoError(t, err)
+	last := told[len(told)-1]
+	require.Equal(t, "asks", last.Run)
+	require.NotEmpty(t, last.Background)
+	require.NotContains(t, memory.Render(last.Background), "ann")
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/arc-learn/arc/internal/register"
 	"github.com/arc-learn/arc/internal/roster"
 	"github.com/arc-learn/arc/internal/veil"
+	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/meta"
 	"github.com/arc-learn/arc/rank"
@@ -455,33 +456,13 @@ func (t *turn) restore(ctx context.Context) (err error) {
 }
 
 // remind reads the memories that were recalled for the aim, and the facts that were told.
-func (t *turn) remind(ctx context.Context) error {
-	for _, id := range t.s.aim().Recalled {
-		rec, err := t.a.recordOf(ctx, &t.s.Objective, id)
-		if errors.Is(err, store.ErrNotFound) {
-			rec = memory.Record{ID: id} // forgotten since
-		} else if err != nil {
-			return fmt.Errorf("recall: %w", err)
-		}
-		at := len(t.shown.Hits)
-		if rec.Trusted {
-			at, t.shown.Trusted = t.shown.Trusted, t.shown.Trusted+1
-		}
-		t.shown.Hits = slices.Insert(t.shown.Hits, at, memory.Hit{Record: rec})
+func (t *turn) remind(ctx context.Context) (err error) {
+	o := &t.s.Objective
+	ask := learn.Ask{Scope: o.Scope, Also: o.Also, Episodes: o.Episodes, Case: learn.Case{User: o.User}}
+	if t.shown.Found, err = t.own.learner.Again(ctx, ask, t.s.aim().Recalled); err != nil {
+		return fmt.Errorf("recall: %w", err)
 	}
 	return t.retell(ctx)
-}
-
-// recordOf finds a recalled memory in the scopes of the objective.
-func (a *Agent) recordOf(ctx context.Context, o *Objective, id memory.ID) (memory.Record, error) {
-	rec, err := a.bank.In(o.Scope).Get(ctx, id)
-	for _, scope := range slices.Concat(o.Also, o.Episodes) {
-		if !errors.Is(err, store.ErrNotFound) {
-			break
-		}
-		rec, err = a.bank.In(scope).Get(ctx, id)
-	}
-	return rec, err
 }
 
 // lineage returns the deliveries of a run with their outputs, which may be separate records.

@@ -43,14 +43,19 @@ func confirmed(hits []memory.Hit, r *memory.Record) bool {
 	})
 }
 
-// shown returns the hits that a user may see.
-func shown(hits []memory.Hit, user string) []memory.Hit {
-	var others []memory.ID
+// hidden returns the IDs of the hits that a user may not see.
+func hidden(hits []memory.Hit, user string) (others []memory.ID) {
 	for i := range hits {
 		if r := &hits[i].Record; strange(r, user) && !confirmed(hits, r) {
 			others = append(others, r.ID)
 		}
 	}
+	return others
+}
+
+// shown returns the hits that a user may see.
+func shown(hits []memory.Hit, user string) []memory.Hit {
+	others := hidden(hits, user)
 	return slices.DeleteFunc(hits, func(h memory.Hit) bool { return slices.Contains(others, h.Record.ID) })
 }
 

@@ -3,6 +3,7 @@ package learn
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/arc-learn/arc/learn/internal/chunk"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/store"
 )
 
 // Found is what is known for a goal. Its Hits are, in order:
@@ -116,6 +118,36 @@ func (l *Learner) Recall(ctx context.Context, a Ask) (f Found, err error) {
 	f.Trusted += len(found)
 	f.Hits = slices.Clip(all)
 	f.Withheld = len(f.Hits) > 0 && l.holds(a.GoalKey)
+	return f, nil
+}
+
+// Again returns the memories that Recall has found for a goal, by their IDs, as they are now. A memory
+// that was forgotten since, or that repeats the words of another user now, is a Record with its ID alone:
+// a run that has the ID of an earlier one may have stored something else under it. Found has no Chunks.
+func (l *Learner) Again(ctx context.Context, a Ask, ids []memory.ID) (f Found, err error) {
+	for _, id := range ids {
+		rec, err := l.bank.In(a.Scope).Get(ctx, id)
+		for _, scope := range slices.Concat(a.Also, a.Episodes) {
+			if !errors.Is(err, store.ErrNotFound) {
+				break
+			}
+			rec, err = l.bank.In(scope).Get(ctx, id)
+		}
+		if errors.Is(err, store.ErrNotFound) {
+			rec = memory.Record{ID: id}
+		} else if err != nil {
+			return f, err
+		}
+		at := len(f.Hits)
+		if rec.Trusted {
+			at, f.Trusted = f.Trusted, f.Trusted+1
+		}
+		f.Hits = slices.Insert(f.Hits, at, memory.Hit{Record: rec})
+	}
+	for _, id := range hidden(f.Hits, a.User) {
+		i := slices.IndexFunc(f.Hits, func(h memory.Hit) bool { return h.Record.ID == id })
+		f.Hits[i].Record = memory.Record{ID: id}
+	}
 	return f, nil
 }
 
