@@ -18,7 +18,21 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// act lets the worker make the attempt.
+// act lets the worker make the attempt that assign has chosen. The step before has committed
+// state.Current, so that a process that dies in here leaves an attempt without an end. A run that
+// is resumed makes it again under the same key, or, if its Objective is Once, counts it as
+// interrupted (wake).
+//
+// What follows depends on how the attempt ended:
+//
+//   - Finished: the gates verify its output.
+//   - Away: another worker makes the attempt, which costs none of Objective.Attempts. An Objective
+//     that is Once has no other worker: there, Away is a failure.
+//   - InputRequired: the reasoner or a person answers, and the same attempt goes on.
+//   - Pending: the run waits until a person has ruled about it.
+//   - Canceled: the caller's ctx has ended. Only what the attempt has cost is kept, if it has cost
+//     anything; the attempt is made again by a Resume.
+//   - All others are failures, from which the run learns.
 func (t *turn) act(ctx context.Context) (phase, error) {
 	if why := t.lacks(); why != "" {
 		return t.block(CauseSecret, why), nil
@@ -48,6 +62,9 @@ func (t *turn) act(ctx context.Context) (phase, error) {
 	t.s.Attempts++
 	t.s.Wait.Tries = 0
 	t.s.aim().back(c.Worker)
+	// A small output lies in the run's own record, and costs no commit. A larger one is a record
+	// of its own, written before the run's, so that a run in the store never names an output that
+	// is not there. An output that no run names is overwritten by the next try of its attempt.
 	t.output, t.did.stack = at.Result.Output, at.Stack
 	out := outputs.JSON{Inline: t.output}
 	if len(t.output) > outputs.Max {
@@ -94,6 +111,7 @@ func (t *turn) attempt(ctx context.Context) (act.Attempt, error) {
 	c := t.s.Current
 	call := &t.call
 	*call = act.Call{Worker: c.Worker, Work: t.workersOwn(), Once: t.s.Objective.Once}
+	// A ruling holds for the one attempt that it is about: Permitted says whether it still does.
 	if p := c.Approval; p != nil && !p.Closed {
 		return act.Attempt{End: act.Pending}, nil // resumed too early
 	} else if p != nil {
@@ -103,6 +121,8 @@ func (t *turn) attempt(ctx context.Context) (act.Attempt, error) {
 		}
 		call.Allowed = p.Mode
 	}
+	// What is known of the worker decides whether a person is asked, and is shown to that person.
+	// It is read only where a person may be asked.
 	if o := &t.a.o; o.ApproveAbove > 0 || t.a.runner.Reach(c.Worker) >= act.Repo {
 		s, err := t.own.book.Stats(ctx, c.Worker, call.Work.Task.Skill)
 		if err != nil {
@@ -137,7 +157,8 @@ func broke(at *act.Attempt) bool {
 // trusted is how many outcomes a success rate has to be based on.
 const trusted = 5
 
-// pend makes the run wait for a person's approval.
+// pend makes the run wait for a person's approval, until the approval's own time is up. An attempt
+// that is not approved by then is not made.
 func (t *turn) pend() phase {
 	c := t.s.Current
 	p := c.Approval
@@ -147,7 +168,8 @@ func (t *turn) pend() phase {
 	return phaseAct
 }
 
-// note records the outcome of the attempt.
+// note records the outcome of the attempt in state.Current. Of the memories that the worker says it
+// has used, or was misled by, only those count that it was given.
 func (t *turn) note(at *act.Attempt, out outputs.JSON) {
 	s, c := &t.s, t.s.Current
 	c.End, c.Wrong, c.Wall, c.Resonance = at.End, t.clip(at.Complaint), at.Wall, at.Resonance

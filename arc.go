@@ -82,6 +82,10 @@ func New(ctx context.Context, st store.Store, host Host, opts *Options) (*Agent,
 }
 
 // build returns an Agent whose background is not started. Host and options have been checked.
+//
+// It puts three layers over the host's store: guard.Store, which turns panics and hangs of the store
+// into errors; the leases, if there are replicas; and the Writer, which holds back what a step learns
+// until the step commits. After an error it closes what it has opened; the store stays open.
 func build(ctx context.Context, st store.Store, host Host, o Options, runner *act.Runner) (*Agent, error) {
 	if guard.IsNil(st) {
 		return nil, errors.New("arc: the store is nil")
@@ -133,6 +137,8 @@ func options(host Host, opts *Options) Options {
 	if opts != nil {
 		o = *opts
 	}
+	// A ladder of workers by price is climbed to its end, unless the host bounds the attempts. Without
+	// an Approver a person answers by View.Rule, who may not be there before tomorrow.
 	if o.Spend > 0 || o.Worth.Success > 0 {
 		o.Attempts = cmp.Or(o.Attempts, len(host.Workers))
 	}
@@ -256,7 +262,8 @@ func (a *Agent) SetWorkers(workers []act.Worker) error {
 }
 
 // openParts opens the memory over the store, with the Agent's clock, seed and sanitizer, and
-// the default tenant.
+// the default tenant. Before any tenant is used it moves what earlier versions have stored under
+// other keys, so that all else reads one layout.
 func (a *Agent) openParts(ctx context.Context) (err error) {
 	m := a.o.Memory
 	m.Now, m.Seed, m.Sanitizer, m.Shared = a.o.Now, a.o.Seed, a.o.Sanitizer, a.leases != nil
@@ -284,7 +291,8 @@ func (a *Agent) openParts(ctx context.Context) (err error) {
 // idleTenants is how many tenants stay in memory while no call uses them.
 const idleTenants = 64
 
-// openTenant opens ranking, monitor, proposals and learner of a tenant over the store.
+// openTenant opens ranking, monitor, proposals and learner of a tenant over the store. The pool calls
+// it when a tenant is used that is not in memory, once for all calls that wait for it.
 func (a *Agent) openTenant(ctx context.Context, name string) (*tenant, error) {
 	o, own := &a.o, &tenant{name: name, ledgers: ledger.Open(a.st, a.w, name, a.leases != nil)}
 	var err error
@@ -335,6 +343,8 @@ const policyTimeout = 10 * time.Second
 // hostPolicy wraps a host's policy, which may panic, hang, or end its goroutine.
 type hostPolicy struct{ theirs rank.Policy }
 
+// Score implements rank.Policy. A policy of the host may rank fewer candidates than it was given. What it
+// returns beyond these is left out.
 func (p hostPolicy) Score(ctx context.Context, in rank.Situation, cs []rank.Candidate) ([]rank.Scored, error) {
 	ranking, err := guard.Do(ctx, policyTimeout, func(ctx context.Context) ([]rank.Scored, error) {
 		return p.theirs.Score(ctx, in, cs)
@@ -350,7 +360,8 @@ func (p hostPolicy) Score(ctx context.Context, in rank.Situation, cs []rank.Cand
 	return known, err
 }
 
-// parts returns what Shutdown ends, in order.
+// parts returns what Shutdown ends, in order: each part may use those after it, so the store is the
+// last. Once the caller's time is up, a part that hangs is left behind and the next one ends.
 func (a *Agent) parts() []winddown.Part {
 	return []winddown.Part{
 		winddown.Named("runs", func() error { <-a.runs.Idle(); return nil }),

@@ -22,6 +22,9 @@ const nearlySpent = 0.8
 // assess is the metacognitive check before an aim is begun, before each of its tasks, and
 // before a new plan is made. It returns the phase for that, or the one that the pivot policy
 // demands.
+//
+// It shares its step with what comes before and after: nothing in it costs money, and after a crash
+// it is made again from the same outcomes.
 func (t *turn) assess(ctx context.Context) (phase, error) {
 	pivots := len(t.s.Pivots)
 	if next, err := t.judge(ctx); next != "" || err != nil {
@@ -63,11 +66,15 @@ func (t *turn) judge(ctx context.Context) (phase, error) {
 		s.Assessment = meta.Assessment{}
 		return "", nil
 	}
+	// What was said once is not said again until there is another failure: a flag in each step
+	// would hide the one that is new.
 	if now.Recommendation == was.Recommendation && now.Failures == was.Failures && now.Tries == was.Tries {
 		return "", nil // the same as before
 	}
 	text := t.flag()
 	if t.a.o.Pivot == PivotAuto && t.here() {
+		// The strongest advice first. StartFresh hides the failures so far from the next brief; it
+		// comes once an aim, and not in the middle of a plan.
 		if slices.Contains(now.Also, meta.GiveUp) {
 			return t.block(CauseStuck, text), nil
 		}
@@ -208,7 +215,8 @@ func (c *attempt) tells() bool {
 	return !c.Faulty && !c.End.Barred() && c.End != act.Interrupted && c.End != act.Away
 }
 
-// tried records that the current attempt has failed, if that is evidence about the decision.
+// tried records that the current attempt has failed, if that is evidence about the decision. It keeps
+// digests, not texts: they are compared only, and a run may hold many.
 func (t *turn) tried() {
 	g, c := t.s.aim(), t.s.Current
 	if !c.tells() {
@@ -236,7 +244,8 @@ func (t *turn) signs() meta.Signs {
 
 // untried reports whether the current task, which has failed, may still succeed as planned: by a
 // worker that has not tried it, or because the last attempt failed for a new reason. Attempts
-// bounds the tries.
+// bounds the tries. While it may, the monitor does not call the plan stuck: the workers differ, and
+// the first that fail say little about the last.
 func (t *turn) untried() bool {
 	g := t.s.aim()
 	n := min(g.Tries, len(g.Failed))
@@ -244,6 +253,7 @@ func (t *turn) untried() bool {
 		return false
 	}
 	failed := g.Failed[len(g.Failed)-n:]
+	// A complaint that is new shows progress, so that the same worker may come further.
 	anew := !slices.ContainsFunc(failed[:n-1], func(f reason.FailedAttempt) bool {
 		return gist.Same(f.Complaint, failed[n-1].Complaint)
 	})

@@ -39,7 +39,7 @@ func (t *turn) assign(ctx context.Context) (phase, error) {
 		return "", err
 	}
 	now := t.a.o.Now().UnixNano()
-	if s.Current != nil { // after a wait, the worker that was away is asked again
+	if s.Current != nil { // just found away, and those before it with it
 		now = 0
 	}
 	away, after := g.absent(now)
@@ -62,6 +62,8 @@ func (t *turn) assign(ctx context.Context) (phase, error) {
 	if len(ranking) == 0 {
 		return t.block(causeOf(s.Last.End), fmt.Sprintf("no worker may, or can, do task %d", g.Next+1)), nil
 	}
+	// The worker gets the last complaint about this task, also if it was another's: the next
+	// worker need not make the same mistake.
 	var complaint string
 	if g.Tries > 0 && len(g.Failed) > 0 {
 		complaint = g.Failed[len(g.Failed)-1].Complaint
@@ -99,6 +101,10 @@ func (t *turn) assign(ctx context.Context) (phase, error) {
 // rested ranks the workers for a task, without those denied and those whose attempt would only
 // repeat a known failure; it returns why it has left out the last of these. After a person's
 // answer an attempt repeats nothing.
+//
+// An action is a worker with a task's words and inputs. It rests once it has failed in
+// learn.Options.Repeats other runs of the situation, until it is told something new: the run
+// overcomes the complaint by not making the mistake a fourth time.
 func (t *turn) rested(
 	ctx context.Context, task *reason.Task, denied []string,
 ) (ranking []rank.Scored, rests string, err error) {
@@ -165,6 +171,8 @@ func (t *turn) choose(task *reason.Task, ranking []rank.Scored) string {
 		}
 		refines = refines || name == last.Worker && failed[name] == 1 && ranking[i].Parts.Basis != rank.Priced
 	}
+	// A refinement leaves an attempt for each worker that has not tried: one that cannot improve
+	// never takes the place of one that could deliver.
 	may := []act.End{act.Finished, act.Failed, act.Malformed}
 	if refines && untried < t.s.Objective.Attempts-g.Tries && slices.Contains(may, last.End) {
 		return last.Worker

@@ -93,7 +93,8 @@ func (t *turn) unpriced() {
 }
 
 // afford removes from the ranking the workers whose attempt is not worth its price or exceeds a
-// budget. It returns why none is left.
+// budget. It returns why none is left. The price is what the worker's attempts have cost on average:
+// a worker of whom nothing is known costs nothing here, and is bounded by what it then uses.
 func (t *turn) afford(
 	ctx context.Context, task *reason.Task, ranking []rank.Scored,
 ) (left []rank.Scored, cause Cause, why string, err error) {
@@ -141,7 +142,8 @@ func (t *turn) price(ctx context.Context, task *reason.Task, r *rank.Scored) (le
 }
 
 // reserve reserves the price of the worker's attempt until it is paid. It reports false if other
-// runs have meanwhile reserved too much.
+// runs have meanwhile reserved too much. Without it, runs side by side would each see the same money
+// left, and spend it together.
 func (t *turn) reserve(ctx context.Context, task *reason.Task, worker string, ranking []rank.Scored) (bool, error) {
 	shares := t.shares()
 	if len(shares) == 0 {

@@ -39,7 +39,11 @@ func (t *turn) asked(at *act.Attempt) bool {
 }
 
 // consult asks the reasoner the worker's questions, and a person those that the reasoner cannot
-// answer. The attempt continues with the answer.
+// answer. The attempt continues with the answer: it is the same attempt, with the same key, and
+// costs none of Objective.Attempts.
+//
+// The questions and the answer are committed apart, so that neither is asked for again after a
+// crash. While a person is asked the run is Asking, and Run returns; View.Answer continues it.
 func (t *turn) consult(ctx context.Context) (phase, error) {
 	c := t.s.Current
 	if len(c.Questions) == 0 { // a person has answered

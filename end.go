@@ -11,7 +11,12 @@ import (
 	"github.com/arc-learn/arc/meta"
 )
 
-// end ends the run: as BLOCKED if it has a Reason, else as DELIVERED.
+// end ends the run: as BLOCKED if it has a Reason, else as DELIVERED. Its commit is the last of the
+// run before a Retry or a verdict, shared with learn where that comes before, so that a run is
+// never seen as ended without what it has taught.
+//
+// A run that is blocked gets the assessment of its own signals as well, so that its Report says why
+// even if no attempt was made after the last failure. A delivered run gets that of its session.
 func (t *turn) end(ctx context.Context) (phase, error) {
 	s := &t.s
 	as, err := t.session(ctx)
@@ -47,6 +52,8 @@ func (t *turn) end(ctx context.Context) (phase, error) {
 // was done.
 func (t *turn) conclude(ctx context.Context) error {
 	s, g := &t.s, &t.s.Aims[0]
+	// A run that was cut short by a person, a missing secret or an absent part tells nothing about
+	// its approach.
 	switch s.Cause {
 	case "", CauseGate, CauseWorker, CauseStuck, CauseBudget, CauseWorth:
 	default:
@@ -64,7 +71,8 @@ func (t *turn) conclude(ctx context.Context) error {
 
 // escalate tells a person of a run that is given up, or asks because it is stuck: once a day for
 // each kind of failure, also after a restart. A kind is the cause, the end of the last attempt,
-// and the skill of the current task.
+// and the skill of the current task. The mark that a kind was told is stored before the event, with
+// the run's step in it: the same step tells it again after a crash, and no other run does.
 func (t *turn) escalate(ctx context.Context) error {
 	s, g := &t.s, t.s.aim()
 	cause, why := s.Cause, s.Reason

@@ -55,6 +55,7 @@ func (a *Agent) Erase(ctx context.Context, scope memory.Scope) error {
 // touches reports whether the run touches a scope, or one below it: see Agent.Erase.
 func (s *state) touches(scope memory.Scope) bool { return anyWithin(s.scopes(), scope) }
 
+// anyWithin reports whether one of the scopes is a scope or below it.
 func anyWithin(scopes []memory.Scope, scope memory.Scope) bool {
 	return slices.ContainsFunc(scopes, func(of memory.Scope) bool { return of.Within(scope) })
 }
@@ -62,6 +63,9 @@ func anyWithin(scopes []memory.Scope, scope memory.Scope) bool {
 // whole reports whether a scope is that of a whole tenant.
 func whole(scope memory.Scope) bool { return string(scope) == scope.Tenant() }
 
+// erase is Erase while no run of the scope is live, without the store's Purge. The runs go first,
+// since they say which memories in other scopes, samples and sessions came from them; a part that
+// was deleted is skipped by the next call. A whole tenant needs none of that: all of its keys go.
 func (a *Agent) erase(ctx context.Context, scope memory.Scope) error {
 	tenant := scope.Tenant()
 	done, err := a.keepStill(ctx)
@@ -104,7 +108,9 @@ func (a *Agent) dropDue(ctx context.Context, tenant string) error {
 	return nil
 }
 
-// stilled calls do while no run of the tenant can begin, at any replica.
+// stilled calls do while no run of the tenant can begin, at any replica. Here the roster refuses them,
+// elsewhere the lease under stillKeys, which enter looks at. Live runs are looked for after both, so
+// that none can begin unseen.
 func (a *Agent) stilled(ctx context.Context, scope memory.Scope, alone bool, do func() error) error {
 	if err := a.still(ctx, scope, alone); err != nil {
 		return err
@@ -180,6 +186,8 @@ func (a *Agent) eraseRuns(ctx context.Context, scope memory.Scope) error {
 		return err
 	}
 	defer a.handBack(own)
+	// Statistics do not say of which scope they are: samples have the keys of attempts, ledgers the
+	// names of sessions. So what belongs to runs that stay is listed first, and all else goes.
 	kept := make(map[string]bool) // keys of the attempts of runs that stay
 	gone := make(map[string]bool) // sessions of deleted runs
 	stay := make(map[string]bool) // sessions of runs that stay

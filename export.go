@@ -50,6 +50,8 @@ func (a *Agent) Export(ctx context.Context, scope memory.Scope, w io.Writer) err
 	return nil
 }
 
+// export is Export while no run of the scope is live. It writes the memories first, then the jobs,
+// then what the root's own records and the statistics hold.
 func (a *Agent) export(ctx context.Context, scope memory.Scope, w io.Writer) error {
 	if err := a.w.Flush(ctx); err != nil {
 		return err
@@ -148,6 +150,7 @@ func (a *Agent) giveUser(ctx context.Context, scope memory.Scope, give giver) er
 			return err
 		}
 	}
+	// Of the tenant's statistics those go along that count the user's runs, by their attempts.
 	counted := make(map[string]bool)
 	for e, err := range a.st.Scan(ctx, store.Range{Prefix: key.Under(tenant, runKeys, "")}) {
 		var more []string
@@ -239,7 +242,12 @@ func (a *Agent) Import(ctx context.Context, r io.Reader) (memory.Scope, error) {
 	return scope, nil
 }
 
-// admit checks a file and stores its content.
+// admit checks a file and stores its content. It reads the file once: the spool keeps what was
+// checked, in pieces, in the store, and the second pass stores the records from there. Nothing of the
+// scope changes before the first pass has come to the end.
+//
+// The spool is deleted at the end, also after an error. Then memory reads its scope anew, since the
+// records were written below it.
 func (a *Agent) admit(ctx context.Context, scope memory.Scope, in *parcel.Reader, spool *parcel.Spool) (err error) {
 	spool.Prefix = key.Under(scope.Tenant(), spoolKeys, "")
 	if err := a.dropAll(ctx, spool.Prefix); err != nil { // left by an import that was cut off
@@ -351,7 +359,9 @@ func (r *runRecords) checkTaught(e store.Entry) (bool, error) {
 // maxNames bounds how many keys an imported run may name.
 const maxNames = 1 << 20
 
-// sound returns an error if an imported run could not be continued.
+// sound returns an error if an imported run could not be continued. A file is data from outside: a
+// run in it may be in a state that the loop never leaves in a store, in which it would index beyond a
+// slice, count without end, or name keys of another tenant.
 func (s *state) sound(tenant string) error {
 	err := s.bounds().Check()
 	for _, id := range slices.Concat(s.Jobs, []string{s.ID, s.Session, s.Objective.Session, s.Objective.User}) {

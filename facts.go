@@ -58,7 +58,8 @@ func (t *turn) project(ctx context.Context) (facts []memory.Hit, err error) {
 	return slices.DeleteFunc(p.Hits(), faded), nil
 }
 
-// retell returns those of the facts told for the aim that would still be told.
+// retell returns those of the facts told for the aim that would still be told: a fact that was
+// corrected or removed while the run waited is not told again.
 func (t *turn) retell(ctx context.Context) error {
 	told := t.s.aim().Facts
 	if len(told) == 0 {

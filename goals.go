@@ -58,6 +58,8 @@ func (a *Agent) Keep(ctx context.Context, w *goal.World, gs *goal.Goals, opts *g
 		o.Now = a.o.Now
 	}
 	o.Logger = cmp.Or(o.Logger, a.o.Logger)
+	// A dispatch must outlast the one attempt that it may make: a Controller whose lease ends before
+	// would dispatch the goal again beside it.
 	lease := max(0, a.o.AttemptTimeout) + a.runner.VerifyTimeout()
 	if a.runner.Supervised() {
 		lease += a.o.ApprovalTTL
@@ -133,6 +135,9 @@ func (k keeper) Resume(ctx context.Context, d goal.Dispatch) (goal.Result, error
 // awaited waits while the run of a dispatch waits: for a person who has to approve an attempt or
 // answer its worker, or for a part that is away. Once the dispatch's lease is over the attempt
 // is refused, or the run given up, so that the goal can be dispatched anew.
+//
+// It looks at the stored run once a second, since a ruling may come from another process. The run
+// is refused only here: a Controller that is closed leaves it waiting, for the next to find.
 func (k keeper) awaited(ctx context.Context, d goal.Dispatch, r *Report, err error) (*Report, error) {
 	look := time.NewTicker(time.Second)
 	defer look.Stop()

@@ -77,7 +77,9 @@ func (a *Agent) Health(ctx context.Context, scope memory.Scope) (Health, error) 
 	return h, nil
 }
 
-// judge adds the issues that are not about memory, and sets Status.
+// judge adds the issues that are not about memory, and sets Status. Each issue says what it was found
+// from, and what a person can do. None is raised on few outcomes: the bounds above say how many it
+// takes.
 func (h *Health) judge() {
 	add := func(advice, format string, args ...any) {
 		h.Issues = append(h.Issues, memory.Issue{Text: fmt.Sprintf(format, args...), Advice: advice})

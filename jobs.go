@@ -41,6 +41,8 @@ func (a *Agent) QueueHandler() queue.Handler {
 		if err != nil {
 			return queue.Result{State: queue.Failed, Summary: err.Error()}, nil
 		}
+		// The run is tried in this order: a requeued job retries the run of its last attempt. A run that
+		// is not BLOCKED, or does not exist, is begun, or goes on, as any run with an ID does.
 		ctx = context.WithValue(ctx, workedOn{}, j.ID)
 		var r *Report
 		if j.Requeued > 0 {
@@ -83,7 +85,8 @@ func objectiveOf(j *queue.Job) (o Objective, err error) {
 }
 
 // jobResult is how a run stands, for its job. The usage is what was added since the
-// attempts before.
+// attempts before. A run that is Running beside an error was stopped: its job is Pending, and goes on
+// with it from the last commit.
 func jobResult(j *queue.Job, r *Report) queue.Result {
 	out := queue.Result{Summary: string(r.Status), Usage: act.Usage{
 		TokensIn: max(0, r.Usage.TokensIn-j.Usage.TokensIn), TokensOut: max(0, r.Usage.TokensOut-j.Usage.TokensOut),

@@ -15,9 +15,16 @@ import (
 
 // learn learns from the current attempt, or from an aim that was given up without one, and decides
 // what follows.
+//
+// In this order: settle adds the attempt to the aim's record, verdict decides what follows, the
+// learner turns both into memories, feedback, samples and outcomes, and move changes the state. What
+// the learner writes is held back by the Writer until the step commits, so that a lesson and the
+// run that it comes from are stored together or not at all. Each lesson has a key that is made from
+// the run and the attempt: a step that is made again after a crash counts nothing twice.
 func (t *turn) learn(ctx context.Context) (phase, error) {
 	t.settle()
 	v := t.verdict()
+	// Hide makes the veil look for secrets in these texts before the learner quotes them.
 	for _, text := range []string{t.s.aim().Blocked, t.s.aim().Complaint} {
 		t.veil.Hide(text)
 	}
@@ -71,7 +78,9 @@ const (
 	givenUp
 )
 
-// verdict decides what follows the current attempt.
+// verdict decides what follows the current attempt. The cases stand in the order of assign.go's
+// list: first what is done, then another attempt, another approach, another plan; else the aim is
+// given up. An attempt that was cut off may have had its effect: nothing is tried after it.
 func (t *turn) verdict() verdict {
 	g, c := t.s.aim(), t.s.Current
 	switch {
@@ -158,6 +167,10 @@ func (t *turn) settle() {
 }
 
 // outcome returns the current attempt, and what follows it, as the learner takes it.
+//
+// Task and Goal say of what the outcome is evidence, and are Open where it is of nothing: an attempt
+// that is tried again decides neither. A Plan is given only where it may become a chunk: of an aim
+// that was delivered by deliberation.
 func (t *turn) outcome(v verdict) learn.Outcome {
 	s, g, c := &t.s, t.s.aim(), t.s.Current
 	o := learn.Outcome{
@@ -185,6 +198,8 @@ func (t *turn) outcome(v verdict) learn.Outcome {
 	case givenUp:
 		o.Task, o.Goal = t.blame()
 	case planFailed, planOther:
+		// A chunk that failed is charged as a memory that misled, by the learner; a person's
+		// refusal says nothing of the plan.
 		if g.Fired == "" && !c.End.Barred() {
 			o.Task = learn.Blocked
 		}
@@ -199,6 +214,8 @@ func (t *turn) outcome(v verdict) learn.Outcome {
 		}
 		o.Action, o.Try, o.Known, o.Warned = t.action(c.Worker), c.Number, t.known.Known, c.Warned
 	}
+	// Until a verdict, a provisional delivery is evidence for nothing: no chunk, no credit, and a
+	// sample that is unknown.
 	if s.Objective.Provisional && o.Passed {
 		// View.Judge says whether it is good.
 		o.Faulty, o.Task, o.Plan, o.Injected, o.Utilized = true, learn.Open, nil, nil, nil
@@ -254,7 +271,8 @@ func (t *turn) blame() (task, goal learn.Status) {
 	return learn.Blocked, learn.Blocked
 }
 
-// move changes the state to what follows, and returns the next phase.
+// move changes the state to what follows, and returns the next phase. A delivery is added to the
+// lineage, which all later tasks of the run are told.
 func (t *turn) move(v verdict) phase {
 	s, g, c := &t.s, t.s.aim(), t.s.Current
 	if c != nil && c.Passed {

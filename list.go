@@ -66,7 +66,9 @@ func (f *Filter) passes(s *state) bool {
 		s.Objective.Scope.Within(f.Scope)
 }
 
-// stretch checks the filter and turns it into a part of the index.
+// stretch checks the filter and turns it into a part of the index: one list for a session or a status,
+// else the lists of all statuses, which are merged by time. The index has the latest runs first, so
+// that From is the later end. Scopes are not in the index's keys: the entries' values name them.
 func (a *Agent) stretch(ctx context.Context, scope memory.Scope, f *Filter) (in register.List, err error) {
 	err = errors.Join(scope.Check(), key.CheckID("session", f.Session), key.CheckID("after", f.After))
 	if f.Scope != "" {

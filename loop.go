@@ -131,6 +131,10 @@ func (t *turn) enter(ctx context.Context, run func(*turn, context.Context) (phas
 // does: it steps, commits, reports the events, and repeats. adopted says that the caller has
 // left and the Agent continues the run. The Report is the run's state in the store, also beside
 // an error.
+//
+// Events are reported after the commit of their step, so that no consumer hears of what a crash
+// undoes; a crash between the two loses the events, not the step. kept is the state that the store
+// has, t.s the one that the next step changes.
 func (a *Agent) drive(
 	ctx context.Context, own *tenant, s state, rev store.Revision, yield func(Event) bool, adopted bool,
 ) (r *Report, err error) {
@@ -210,7 +214,9 @@ func (a *Agent) drive(
 	return stands(), nil
 }
 
-// wake prepares a run that was read from the store, and reports whether the run has waited. An
+// wake prepares a run that was read from the store, and reports whether the run has waited. A run that
+// the store does not have yet is as it should be. A run in phaseAct whose executor may have been called
+// has an attempt without an end, which is made again under its key, with two exceptions: an
 // interrupted attempt is not made again if the objective is Once. If it is Irreversible and was
 // approved, a person has to approve it again.
 func (t *turn) wake(ctx context.Context, rev store.Revision) (waited bool) {
@@ -360,7 +366,8 @@ func (s state) unanswered() state {
 
 // retried returns a blocked run, ready to be tried again with a person's note. It keeps its aims
 // and what failed; plan and budget begin anew. A host's plan continues with the task that was
-// blocked.
+// blocked. Before holds what the run has used until now, which the new budget does not count, and the
+// time for which the run lay blocked counts as waited.
 func (s state) retried(note string, now time.Time) state {
 	s = s.fork()
 	if s.Ended != 0 {

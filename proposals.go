@@ -55,6 +55,8 @@ func (v View) Undo(ctx context.Context, id, by, note string) (proposal.Proposal,
 	return v.decide(ctx, id, "undo", by, note)
 }
 
+// decide records a verdict about a proposal and lets it take effect: one at a time for a tenant, so that
+// the standings which apply reads are those that heed has set last.
 func (v View) decide(ctx context.Context, id, verdict, by, note string) (proposal.Proposal, error) {
 	return within(ctx, v, func(own *tenant) (proposal.Proposal, error) {
 		own.deciding.Lock()
@@ -111,6 +113,9 @@ func (a *Agent) relieved(own *tenant, at advice.Post) bool {
 
 // apply makes the change of a proposal, and returns the change that undoes it. It is idempotent,
 // since it sets absolute values. A change of a worker or a goal takes effect by heed.
+//
+// The fleet and the goals may have changed since the change was proposed, so that apply checks it
+// again: it pauses no worker that is the last one for its skill, and overrides no goal that is gone.
 func (a *Agent) apply(ctx context.Context, own *tenant, p proposal.Proposal) (undo json.RawMessage, err error) {
 	var w advice.Worker
 	var g advice.Goal
@@ -174,7 +179,9 @@ func (a *Agent) fits(own *tenant, g *advice.Goal) error {
 }
 
 // analyse returns what to propose, from the samples and runs of a tenant, the goals that it keeps,
-// and the memories of a scope.
+// and the memories of a scope. It changes nothing, and the same data lead to the same proposals:
+// Propose recognises those that are known. Workers that are gone, or that a proposal has
+// moved already, are left out.
 func (a *Agent) analyse(ctx context.Context, own *tenant, scope memory.Scope) (out []proposal.Proposal, err error) {
 	now := a.o.Now()
 	var attempts []meta.Outcome

@@ -18,7 +18,13 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// reason asks the reasoner for a decision, and adopts it.
+// reason asks the reasoner for a decision, and adopts it: as a plan, as a subgoal that resolves an
+// impasse, or as questions to a person.
+//
+// The commit of this step holds the decision and what it has cost, before a worker begins: a
+// process that dies later does not pay for it again. A refused decision is committed too, with the
+// complaint that the next brief quotes. The decision of a ctx that has ended is dropped, since it
+// may be cut off; its cost is kept.
 func (t *turn) reason(ctx context.Context) (phase, error) {
 	b, d, next, err := t.consider(ctx)
 	if next != "" || err != nil {
@@ -88,6 +94,10 @@ func (t *turn) attribute(b *reason.Brief, d *reason.Decision) {
 
 // decided makes a decision the plan, without those of its tasks that are done already. Alone: only
 // the next task is taken before the reasoner is asked again.
+//
+// A reasoner that is asked in the middle of a plan answers with what is left, as Brief.Rest tells
+// it, or with the whole plan once more. The tasks that are done stay in front in either case, since
+// the chunk that is learned from the run is the whole plan.
 func (g *aim) decided(d reason.Decision, alone bool) {
 	done, rest := g.Tasks[:g.Next], d.Tasks
 	if n := len(done); n > 0 && n < len(rest) && gist.Plan(done) == gist.Plan(rest[:n]) {
@@ -104,7 +114,9 @@ func (g *aim) decided(d reason.Decision, alone bool) {
 	}
 }
 
-// brief returns what the reasoner is told.
+// brief returns what the reasoner is told. Texts
+// of the run's user and of its lessons are fenced by the prompt (reason.LLM), not here: a reasoner
+// in Go gets them as they are.
 func (t *turn) brief(ctx context.Context) (reason.Brief, error) {
 	s, g := &t.s, t.s.aim()
 	hits, background, facts := t.memories()
@@ -117,7 +129,7 @@ func (t *turn) brief(ctx context.Context) (reason.Brief, error) {
 		Failed:  g.Failed[min(g.Cleared, len(g.Failed)):], Warnings: t.warnings(), Answers: g.Answers,
 		Avoid: g.Avoid, Complaint: g.Complaint, Advice: t.advice(), Alternatives: g.left(), Suggestions: t.suggestions(),
 	}
-	if g.Cleared > 0 {
+	if g.Cleared > 0 { // a fresh start, without the plans of before
 		b.Suggestions = nil
 	}
 	if b.Advice != "" && t.slow() {
@@ -212,7 +224,9 @@ func (t *turn) accept(d *reason.Decision) error {
 	return nil
 }
 
-// refuse counts a refused decision.
+// refuse counts a refused decision, and returns what follows. The reasoner is asked again, with the
+// complaint, until Options.Refusals are spent: then the run is stuck if the last decision repeated
+// what keeps failing, else BLOCKED. A reasoner that lacks permission is not asked again.
 func (t *turn) refuse(err error) phase {
 	g := t.s.aim()
 	g.Refused++
@@ -254,7 +268,10 @@ const (
 	maxSubgoals = 64
 )
 
-// subgoal enters the subgoal of an impasse, unless it was entered before.
+// subgoal enters the subgoal of an impasse, unless it was entered before. The subgoal is an aim of
+// its own, with its own recall, plan and attempts. When it is reached, the present aim begins again
+// with recall, and its reasoner is told the deliveries of the subgoal. When it is given up, the
+// present aim and those above it are given up too.
 func (t *turn) subgoal(imp *reason.Impasse) phase {
 	why := ""
 	switch {

@@ -17,6 +17,10 @@ import (
 // recall finds what is known about the aim, and lets a chunk fire. No chunk fires if the plan is
 // the host's, if metacognition recommends to pivot (the chunk's plan is the one that keeps
 // failing), or if a person has answered a question, which the chunk does not know.
+//
+// It searches once an aim, and again after a subgoal of it. The ids of what was found are committed
+// with the step, so that a resumed run is told the same memories (remind), and feedback counts each
+// of them once. A run that is Fresh recalls nothing.
 func (t *turn) recall(ctx context.Context) (phase, error) {
 	o, g := &t.s.Objective, t.s.aim()
 	g.Searched = true
@@ -51,7 +55,7 @@ func (t *turn) recall(ctx context.Context) (phase, error) {
 func (t *turn) fires(ctx context.Context) (learn.Chunk, bool) {
 	g, asked := t.s.aim(), false
 	var ps []reason.Passage
-	for {
+	for { // the next one, if a chunk does not fire
 		c, ok := learn.Fire(t.matched(), g.Spent)
 		if !ok || t.a.unable(c.Tasks) != "" {
 			return c, false
@@ -78,7 +82,8 @@ const (
 )
 
 // passages asks the host's sources about an objective, all at once. If a source fails, panics or
-// hangs, only its own passages are missing.
+// hangs, only its own passages are missing: the reasoner decides without them, while no chunk fires,
+// since what the source would say is not known to be the same.
 func (t *turn) passages(ctx context.Context, objective string) []reason.Passage {
 	if len(t.a.sources) == 0 {
 		return nil
@@ -109,7 +114,9 @@ func bounded(ps []reason.Passage) []reason.Passage {
 	return ps
 }
 
-// grounds returns a digest of passages and of the manuals of a plan. 0: there are none.
+// grounds returns a digest of passages and of the manuals of a plan. 0: there are none. A chunk
+// keeps the digest of its reasoner's decision, and fires only beside the same: a plan is as good as
+// what it was made from. Passages that are Volatile, such as the time of day, do not count.
 func (t *turn) grounds(ps []reason.Passage, tasks []reason.Task) uint64 {
 	if len(ps) == 0 && len(t.a.skills.Names) == 0 {
 		return 0
@@ -195,6 +202,7 @@ func (t *turn) search(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("recall: %w", err)
 	}
+	// In a holdout the run is told nothing, and its outcome is compared with those that were told.
 	ids := make([]memory.ID, len(found.Hits))
 	for i := range found.Hits {
 		ids[i] = found.Hits[i].Record.ID

@@ -106,6 +106,8 @@ func (t *turn) commit(ctx context.Context, rev store.Revision) (store.Revision, 
 	if t.a.leases != nil { // saves an allocation
 		lease.Of(ctx).Keep(t.s.Status == Running || t.abiding)
 	}
+	// What belongs to the step beside the run: its worker's breaker, and the run's place among those
+	// that are due. A place that has not changed is not written again.
 	var index []store.Op
 	if t.heard.Key != "" {
 		index = append(index, t.heard)
@@ -158,6 +160,8 @@ func (a *Agent) commit(
 		v = a.veilFor(nil)
 		defer a.veils.Put(v)
 	}
+	// One pass encodes the state and looks for secrets in each of its texts. Only if it finds one,
+	// which is rare, is the state copied, hidden, and encoded again.
 	value, err := codec.AppendSeen(w.buf[:0], k, s, v.See)
 	if err == nil && v.Found {
 		kept := keptState(v, s)
@@ -181,6 +185,8 @@ func (a *Agent) commit(
 	if rev != 0 && was != s.Status {
 		w.ops = append(w.ops, store.Op{Key: listed.ByStatus(&keys, string(was)), Delete: true})
 	}
+	// Jobs that wait for this run become due with the commit that they wait for. The job that works
+	// on the run now needs no mark: it sees the Report.
 	for _, job := range s.Jobs {
 		by, _ := ctx.Value(workedOn{}).(string)
 		if job != by && s.stirs(was, a.o.Now()) {
@@ -317,7 +323,12 @@ func (a *Agent) load(ctx context.Context, tenant, id string) (state, store.Revis
 }
 
 // remove deletes a run at rev with its outputs, with the records that make it idempotent, and with
-// its session if that has no other run.
+// its session if that has no other run. What was learned from it stays; a run that touches scopes
+// which can be erased without its own leaves the list of these, so that their Erase finds what it
+// has taught.
+//
+// A crash in the middle leaves the run, and deleting it again completes the rest: the run goes in
+// the last commit, with all that leads to it.
 func (a *Agent) remove(ctx context.Context, own *tenant, s *state, rev store.Revision) error {
 	listed := s.listed()
 	ops := []store.Op{
@@ -397,7 +408,8 @@ func (a *Agent) dropAll(ctx context.Context, prefix string) error {
 }
 
 // names returns the keys of the run's attempts, of the verdicts about it, and of its aims. Of the
-// first two it adds one more, which may have been cut off.
+// first two it adds one more, which may have been cut off. All of them follow from counters in the
+// state, so that no list of keys has to be stored with a run.
 func (s *state) names() (attempts, goals []string) {
 	for n := range s.Attempts + 1 {
 		attempts = append(attempts, s.attemptKey(n+1))
@@ -435,7 +447,8 @@ func (a *Agent) lastOf(ctx context.Context, s *state) (bool, error) {
 
 // restore reads what belongs to a turn's state: the deliveries so far, the memories recalled for
 // the aim, and the output that the gates have to verify. It is called once, when a run begins or
-// is resumed.
+// is resumed. In what it reads, the secrets that the host has given again stand in place of their
+// marks: workers and gates get the texts as they were.
 func (t *turn) restore(ctx context.Context) (err error) {
 	if t.lineage, err = t.a.lineage(ctx, &t.s); err != nil || t.s.Status != Running {
 		return err

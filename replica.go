@@ -37,7 +37,10 @@ func (a *Agent) names() *[]string {
 	return a.peers.Names()
 }
 
-// beside makes a named Agent follow what other replicas do to memory and statistics.
+// beside makes a named Agent follow what other replicas do to memory and statistics. Memory takes in
+// each record as it comes. Statistics and proposals are read again as a whole before the next step
+// that uses them (catchUp, hearOthers): here the two counters only say that there is something new.
+// If the store has lost track of what was written, all of it counts as new.
 func (a *Agent) beside(ctx context.Context, st store.Store) error {
 	watcher, ok := st.(store.Watcher)
 	if !ok {

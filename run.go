@@ -102,6 +102,9 @@ func (a *Agent) start(
 	}
 }
 
+// startAs is start for one id. It marks the run as live before it looks whether the store has the
+// run, so that of two callers with one id only one goes on. A run that the store does not have is
+// written by the first step, not here: an objective that is refused leaves nothing.
 func (a *Agent) startAs(
 	ctx context.Context, o Objective, yield func(Event) bool, job *queue.Job,
 ) (*Report, error) {
@@ -141,7 +144,8 @@ func (a *Agent) startAs(
 }
 
 // checkSame returns ErrTaken if the run's objective is not o: see Objective.ID. It compares what
-// was stored.
+// was stored, in which secrets are hidden: the texts of o are hidden in the same way first. What an
+// objective leaves out (a scope, a user, tasks) may be what it was.
 func (s *state) checkSame(o *Objective, san *redact.Sanitizer) error {
 	was, other := &s.Objective, ""
 	if len(o.Secrets) > 0 {
@@ -244,6 +248,8 @@ func (a *Agent) reopen(
 		if s, err = change(s); err != nil {
 			return nil, err
 		}
+		// The host gives the run's secrets again, which no store has kept, so that an answer that
+		// quotes one is hidden like the texts before it.
 		var v *veil.Veil
 		if len(s.Secrets) > 0 { // the change may contain them
 			s.Objective.Secrets = a.givenAgain(ctx, &s)
@@ -269,6 +275,8 @@ func (a *Agent) goOn(ctx context.Context, d register.Due) error {
 	defer a.leave(own, d.ID)
 	s, rev, err := a.load(ctx, own.name, d.ID)
 	gone := errors.Is(err, store.ErrNotFound)
+	// d is from a list that was read before the run was marked as live: the run may have moved on. At
+	// is 0 for a run whose replica is gone, else the time at which it was due.
 	switch {
 	case d.At == 0 && !lease.Of(ctx).Claimed():
 		return nil // another Agent has released it since
@@ -289,7 +297,8 @@ func (a *Agent) goOn(ctx context.Context, d register.Due) error {
 }
 
 // postpone makes a run wait that could not be continued: for longestWait, or for a second if it
-// was stopped.
+// was stopped. Otherwise it would be due at once again, and the background would do nothing else. It
+// leaves a run alone that has ended, asks or waits since.
 func (a *Agent) postpone(ctx context.Context, own *tenant, id string, why error, stopped bool) error {
 	stopped = stopped || a.runs.Closing()
 	s, rev, err := a.load(ctx, own.name, id)
@@ -400,6 +409,10 @@ func (a *Agent) newID(now time.Time) string {
 
 // enter marks a run as live, and returns the run's context and its tenant. Each successful call
 // has to be paired with leave.
+//
+// The order matters: the roster keeps other calls of this process out, then the lease those of other
+// replicas; only then does it look whether an Erase, Export or Import holds the tenant, since that
+// looks for live runs after it has said so. The tenant comes last: opening it reads the store.
 func (a *Agent) enter(ctx context.Context, scope memory.Scope, id string) (context.Context, *tenant, error) {
 	run := roster.ID{Tenant: scope.Tenant(), Run: id}
 	live, err := a.runs.Enter(ctx, run)

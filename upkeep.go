@@ -46,7 +46,9 @@ func (a *Agent) keepUp() {
 	})
 }
 
-// resumeSome starts to resume due runs, up to together at a time.
+// resumeSome starts to resume due runs, up to together at a time. Those beyond are found again when
+// one of these has ended. A run that could not be resumed is due later (postpone), so that it does
+// not keep others from their turn.
 func (a *Agent) resumeSome() int64 {
 	ctx := context.Background() // enter derives one that Shutdown ends
 	due, next, err := a.dueRuns(ctx)
@@ -110,7 +112,8 @@ func (a *Agent) ResumeDue(ctx context.Context) (int, error) {
 	return n, errors.Join(errs...)
 }
 
-// maintainSome starts to maintain the scopes that are due, one after another.
+// maintainSome starts to maintain the scopes that are due, one after another, so that runs keep the
+// machine. maintained holds when the next scope is due, or math.MaxInt64 while one is maintained.
 func (a *Agent) maintainSome() int64 {
 	if a.o.Maintain < 0 {
 		return 0
@@ -149,6 +152,8 @@ func (a *Agent) maintainDue(ctx context.Context, now int64) int64 {
 		}
 		a.pruned = now
 	}
+	// An Erase between two scopes may delete some that are still listed: then the list is read again.
+	// Within one scope keepStill holds Erase back.
 	erased := a.erased.Load()
 	for scope, written := range a.bank.Scopes() {
 		if !a.atHome(scope) {
@@ -202,6 +207,9 @@ func (a *Agent) maintainOne(ctx context.Context, scope memory.Scope, written tim
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return 0, err
 	}
+	// A scope is maintained a period after its first writes are seen, not at once: a new Agent on a
+	// large store would begin with all of it. The time is stored after the work, so that work that
+	// was cut off is done again; all of it is idempotent.
 	due := last.At + int64(a.o.Maintain)
 	switch {
 	case seen && written.UnixNano() < last.At:
@@ -248,7 +256,8 @@ func (a *Agent) pruneTenant(ctx context.Context, scope memory.Scope, now time.Ti
 	return errors.Join(pruned, a.pruneRest(ctx, scope, now))
 }
 
-// pruneRest is pruneTenant for what is no run.
+// pruneRest is pruneTenant for what is no run: jobs that are done, proposals that are closed and have
+// no effect, and samples. An applied proposal stays, since it can be undone.
 func (a *Agent) pruneRest(ctx context.Context, scope memory.Scope, now time.Time) error {
 	r := &a.o.Retention
 	own, err := a.tenant(ctx, scope)
@@ -272,7 +281,9 @@ func (a *Agent) pruneRest(ctx context.Context, scope memory.Scope, now time.Time
 	return own.book.Forget(ctx, func(s rank.Sample) bool { return s.At.Before(old) })
 }
 
-// pruneRuns deletes finished runs of a tenant that exceed Retention's Age or Count.
+// pruneRuns deletes finished runs of a tenant that exceed Retention's Age or Count. A run that waits or
+// asks stays, however old it is. One that cannot be read stays too, and the error names it: it may
+// be all that is left of what it did.
 func (a *Agent) pruneRuns(ctx context.Context, scope memory.Scope, now time.Time) error {
 	r := &a.o.Retention
 	in := register.List{To: register.End, Prefixes: []string{
@@ -282,6 +293,7 @@ func (a *Agent) pruneRuns(ctx context.Context, scope memory.Scope, now time.Time
 	if r.Age > 0 {
 		old = register.At(now.Add(-r.Age))
 	}
+	// The index lists the latest first: without a Count, only what is old is read.
 	if r.Count == 0 {
 		in.From = old
 	}

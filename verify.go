@@ -9,6 +9,10 @@ import (
 
 // verify lets the gates verify the attempt. If a gate cannot decide, the attempt does not pass, and
 // does not count against the worker. If a gate is away, the run waits.
+//
+// The verdict is committed with what is learned from it, in one step: there is no state in which an
+// attempt has passed and taught nothing. A process that dies in between verifies again, which the
+// contract of act.Gate allows. A verdict whose ctx has ended is dropped, its cost is kept.
 func (t *turn) verify(ctx context.Context) (phase, error) {
 	if why := t.lacks(); why != "" {
 		return t.block(CauseSecret, why), nil

@@ -101,6 +101,7 @@ func (v View) Judge(ctx context.Context, id string, verdict Verdict) error {
 	if verdict.Task == 0 && s.Status != Delivered {
 		return fmt.Errorf("%w: run %q is %s", ErrNotDelivered, id, s.Status)
 	}
+	// The same verdict again changes nothing, so that a host may repeat one whose answer was lost.
 	i := slices.IndexFunc(s.Verdicts, func(w Verdict) bool { return w.Source == verdict.Source && w.Task == verdict.Task })
 	if i >= 0 && s.Verdicts[i].Right == verdict.Right {
 		return nil

@@ -19,6 +19,10 @@ import (
 
 // observer reports to the host's OpenTelemetry providers what an Agent does: docs/telemetry.md lists
 // it. A nil observer reports nothing.
+//
+// Providers are the host's code: each call of theirs is guarded, and one that panics or hangs costs
+// its span or measurement, which Health.Dropped counts, and never the run. Texts of runs appear only
+// with Options.ShowTexts, and with secrets hidden.
 type observer struct {
 	*telemetry.T
 	name string
@@ -156,7 +160,7 @@ func usage(u act.Usage) []attribute.KeyValue {
 }
 
 // phase starts the span of the run's phase, and returns the function that ends the span with what
-// the turn has done; nil if the phase has no span.
+// the turn has done; nil if there is no observer. Assess, assign, ask and end have no span.
 func (o *observer) phase(ctx context.Context, t *turn) (context.Context, func(*turn, error)) {
 	if o == nil {
 		return ctx, nil
@@ -326,7 +330,8 @@ func (a *Agent) logHook(err error) {
 }
 
 // logFault logs the faults of the host's parts in the current phase: a panic with its stack, a source
-// that failed, or a gate that could not decide.
+// that failed, or a gate that could not decide. A worker's or reasoner's error is no fault: the run
+// learns from it, and the Report says it.
 func (t *turn) logFault() {
 	logger, run := t.a.o.Logger, t.s.ID
 	for i, err := range t.did.sources {
