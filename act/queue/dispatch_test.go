@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"runtime"
 	"slices"
 	"strings"
@@ -76,6 +77,15 @@ func TestWhatAHandlerDoesIsRecorded(t *testing.T) {
 		"forbidden": {handle: func(context.Context, queue.Job) (queue.Result, error) {
 			return queue.Result{}, &reason.ModelError{Status: 403}
 		}, state: queue.Failed, attempts: 1, calls: 1},
+		"unauthorized, in words": {handle: func(context.Context, queue.Job) (queue.Result, error) {
+			return queue.Result{}, errors.New("push: HTTP 401 Unauthorized")
+		}, state: queue.Failed, attempts: 1, calls: 1},
+		"denied, in words": {handle: func(context.Context, queue.Job) (queue.Result, error) {
+			return queue.Result{}, fmt.Errorf("read: %w", fs.ErrPermission)
+		}, state: queue.Failed, attempts: 1, calls: 1},
+		"a number that is no status": {handle: func(context.Context, queue.Job) (queue.Result, error) {
+			return queue.Result{}, errors.New("line 4012 of 40317")
+		}, state: queue.Failed, attempts: 3, calls: 3},
 		"rate limited, then again, then done": {handle: func(_ context.Context, j queue.Job) (queue.Result, error) {
 			switch j.Token {
 			case 1, 2, 3, 4:

@@ -13,7 +13,7 @@
 // says which by its [Result] or error:
 //
 //	error                       Pending again, later each time; Failed after MaxAttempts (3)
-//	error, act.ErrDenied        Failed at once, as after a ModelError of 401 or 403
+//	error, permission denied    Failed at once: act.ErrDenied, 401, 403, also in words (act.Class)
 //	error, rate limit           Pending again when it says, within an hour; spends no attempt
 //	Result                      Completed, with its Followups enqueued in the same commit,
 //	                            as those of Failed and Blocked are

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"time"
 
@@ -116,7 +115,7 @@ func (q *Queue) moved(was *Job, r Result, err error) (j Job, more []Draft) {
 // again reports whether an error leaves another attempt to be made, and, if that is
 // to spend none, after which time.
 func again(err error) (bool, time.Duration) {
-	if errors.Is(err, act.ErrDenied) {
+	if end, _ := act.Class(err); end == act.Denied {
 		return false, 0
 	}
 	if limit, ok := errors.AsType[*act.RateLimitError](err); ok {
@@ -124,11 +123,8 @@ func again(err error) (bool, time.Duration) {
 	}
 	if again, after := reason.Retryable(err); again && after > 0 {
 		return true, min(max(after, time.Second), longestWait)
-	} else if again {
-		return true, 0
 	}
-	e, ok := errors.AsType[*reason.ModelError](err)
-	return !ok || e.Status != http.StatusUnauthorized && e.Status != http.StatusForbidden, 0
+	return true, 0
 }
 
 // longestWait bounds what a job waits for, so that its end is a time.

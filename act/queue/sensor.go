@@ -88,7 +88,7 @@ func chained(name string, jobs []Draft) string {
 // A Read that fails, panics, or exceeds its Timeout adds nothing; of a Reading that cannot
 // be enqueued whole, as where a Draft is none, at most what comes before is added. The next
 // follows after Options.Backoff, twice as long after each further failure, up to an hour;
-// after act.ErrDenied, or a ModelError of 401 or 403, after Every, and an hour at least;
+// after one that says permission denied (see act.Class), after Every, and an hour at least;
 // after a rate limit when that says, within an hour; at once if the process was lost, while
 // failures are fewer than Options.MaxAttempts. While a Read goes on after its Timeout it is
 // not called again. The error says what is wrong with the sensors; what goes wrong later
