@@ -140,6 +140,31 @@ func TestQueueOrderCases(t *testing.T) {
 	}
 }
 
+// The boost lifts what is late to priority 1, and none above it: what is urgent is not passed by what came later.
+func TestBoostEndsAtTheFirstPriority(t *testing.T) {
+	for _, o := range []queue.Options{{}, {Ageing: 24 * time.Hour}} {
+		c := &clock{epoch}
+		q := open(t, c, o)
+		for _, d := range []queue.Draft{
+			{Subject: "urgent", Priority: 1},
+			{Subject: "late 4", Priority: 4, At: epoch},
+			{Subject: "late 3", Priority: 3, At: epoch},
+			{Subject: "late 2", Priority: 2, At: epoch},
+			{Subject: "late 1", Priority: 1, At: epoch},
+			{Subject: "4", Priority: 4},
+		} {
+			enqueue(t, q, d)
+			c.now = c.now.Add(time.Millisecond)
+		}
+		c.now = epoch.Add(time.Hour)
+		var order []string
+		for range 6 {
+			order = append(order, claim(t, q).Job.Subject)
+		}
+		require.Equal(t, []string{"urgent", "late 3", "late 2", "late 1", "late 4", "4"}, order)
+	}
+}
+
 // What a queue has of loops is its breaker: all attempts are one action.
 func TestLoopCooldownCases(t *testing.T) {
 	for _, c := range cases[struct {

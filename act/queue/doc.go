@@ -44,8 +44,9 @@
 // # Order
 //
 // The lowest number of a priority, 1 to 10, comes first, and of equals the one that is
-// ready for longest. A job with a time gains 2 once it is late by more than 60 s. With
-// Options.Ageing one gains 1 each time it has waited so long, so that none starves.
+// ready for longest. A job with a time gains 2, up to priority 1, once it is late by more
+// than 60 s. With Options.Ageing one gains 1 each time it has waited so long, so that none
+// starves.
 //
 // DispatchOptions.Route names a kind of model by a job's priority; [ByModel] has the
 // reasoner and the executors behind a handler use it.

@@ -333,7 +333,7 @@ func (p place) inList(with place) int {
 // name is the key of a list, and of a place in it.
 func listName(list int) string { return fmt.Sprintf("%02d", list) }
 
-// Jobs with a time gain boost priorities once they are late by more than late.
+// Jobs with a time gain boost priorities, up to the first, once they are late by more than late.
 const (
 	boost = 2
 	late  = time.Minute
@@ -344,7 +344,7 @@ func (p place) before(with place, now int64, ageing time.Duration) bool {
 	score := func(p place) (level, ready int64) {
 		level, ready = int64(p.list/2+1), max(p.at, nanos(p.id))
 		if p.at != 0 && now-p.at > int64(late) {
-			level -= boost
+			level = max(1, level-boost)
 		}
 		if ageing > 0 {
 			return 0, ready + level*int64(ageing)

@@ -295,7 +295,7 @@ func (m *model) first(ready []queue.Job) string {
 				since = j.At
 			}
 			if m.now.Sub(j.At) > time.Minute {
-				level -= 2
+				level = max(1, level-2)
 			}
 		}
 		if m.o.Ageing > 0 {
