@@ -31,7 +31,7 @@ func Example() {
 	// A year with Ben:
 	//   4 visits on 4 days speak for "Go development"
 	//   a broken file is refused
-	//   of 4 facts, 1 lost a step and 3 were put aside
+	//   of 4 facts, 2 lost a step and 3 were put aside
 	//   "allergic to nuts", known, said by hand; also "Allergic to nuts!"
 	//   "reads a novel about Rome", a guess, said by hand; was "reads a novel"
 	//   "Go development", a guess, inferred; confirmed: asked him; put aside

@@ -19,7 +19,8 @@
 // computes that at each read and never writes it back, so reading wears no fact
 // out. A fact rises from Candidate to Established with its second validation,
 // and to Proven with its fifth. The word of a model (Weak) never makes it Proven.
-// A fact that the host gives starts as Established. Maintain takes back one step
+// A fact that the host gives starts as Established, and so does a Suggestion that a
+// person confirms. Maintain takes back one step
 // of maturity when the effective confidence is below 0.3, and archives below
 // 0.1. It deletes nothing: archived, rejected and superseded facts and former
 // wordings stay readable, and so do the parts of an imported document that this

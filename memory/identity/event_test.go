@@ -229,6 +229,28 @@ func TestSuggestionsHaveIDs(t *testing.T) {
 	require.ErrorIs(t, err, store.ErrNotFound)
 }
 
+// What a person has confirmed of what was suggested is established: with the confidence that it has then, it is told
+// for any task. The word of a model leaves it a candidate.
+func TestConfirmedSuggestionIsEstablished(t *testing.T) {
+	for weak, want := range map[bool]identity.Maturity{false: identity.Established, true: identity.Candidate} {
+		x, _ := fresh(t)
+		visit(t, x, "react.dev", 15)
+		found, err := x.Infer(t.Context(), 0)
+		require.NoError(t, err)
+		f, err := x.Validate(t.Context(), found[0].ID, identity.Validation{Reason: "yes", Weak: weak})
+		require.NoError(t, err)
+		require.Equal(t, want, f.Maturity)
+		require.Equal(t, 1, f.Validations)
+		require.InDelta(t, 1, f.Confidence, 1e-12, "0.8 and 0.2")
+		p, err := x.Project(t.Context(), "write a poem", identity.Budget{})
+		require.NoError(t, err)
+		require.Equal(t, !weak, strings.Contains(p.Text, "React development (expertise, established)"))
+		f, err = x.Validate(t.Context(), found[0].ID, identity.Validation{Key: "again"})
+		require.NoError(t, err)
+		require.Equal(t, identity.Established, f.Maturity, "the second validation")
+	}
+}
+
 // How long a visit lasted weighs, in the ring and in the counts of a day alike.
 func TestDwellWeighs(t *testing.T) {
 	weigh := func(later time.Duration, dwell ...time.Duration) float64 {

@@ -258,13 +258,13 @@ type Validation struct {
 // Validate confirms a fact: validationBoost more of confidence, which fades
 // from now on, and one more validation, which with the second makes it
 // Established and with the fifth Proven. It never lowers a fact, and brings an
-// archived one back. A Suggestion becomes such a fact. A rejected fact is a
-// *RejectedError: see Archive.
+// archived one back. A Suggestion becomes such a fact: Established at once, unless the
+// word is Weak. A rejected fact is a *RejectedError: see Archive.
 func (x *Identity) Validate(ctx context.Context, id ID, v Validation) (Fact, error) {
 	if err := cmp.Or(key.CheckID("key", v.Key), over("reason", len(v.Reason), maxContent)); err != nil {
 		return Fact{}, fmt.Errorf("identity: %w", err)
 	}
-	return x.edit(ctx, id, func(_ *rows.Batch, f *Fact, _ bool) (bool, error) {
+	return x.edit(ctx, id, func(_ *rows.Batch, f *Fact, stored bool) (bool, error) {
 		if !f.Rejected.IsZero() {
 			return false, &RejectedError{Rejection{Content: f.Content, At: f.Rejected}}
 		}
@@ -279,7 +279,9 @@ func (x *Identity) Validate(ctx context.Context, id ID, v Validation) (Fact, err
 				return false, nil
 			}
 		}
-		f.validate(e, v.Weak)
+		if f.validate(e, v.Weak); !stored && !v.Weak { // a person has taken up what was suggested
+			f.Maturity = Established
+		}
 		return true, nil
 	})
 }

@@ -22,9 +22,9 @@ const (
 	suggestTimes = 2 // how often something is suggested before it is let be
 )
 
-// Suggestion is a fact that events speak for. Validate keeps it as a candidate that
-// was confirmed once, and Reject as one that was refused. To keep it as it is, Add
-// its Draft.
+// Suggestion is a fact that events speak for. Validate keeps it as established (with Weak,
+// as a candidate that was confirmed once), and Reject as one that was refused. To keep it
+// as it is, Add its Draft.
 type Suggestion struct {
 	ID    ID // for Validate and Reject; always the same
 	Draft Draft
