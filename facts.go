@@ -49,13 +49,12 @@ func (t *turn) project(ctx context.Context) (facts []memory.Hit, err error) {
 	}
 	me, err := t.a.identity(t.s.Objective.Scope)
 	if err == nil {
-		p, err = me.Project(ctx, task, identity.Budget{})
+		p, err = me.Project(ctx, task, identity.Budget{Confidence: identity.DemoteBelow, Strict: true})
 	}
 	if err != nil {
 		return nil, fmt.Errorf("project: %w", err)
 	}
-	faded := func(h memory.Hit) bool { return h.Parts.Effectiveness < identity.DemoteBelow }
-	return slices.DeleteFunc(p.Hits(), faded), nil
+	return p.Hits(), nil
 }
 
 // retell returns those of the facts told for the aim that would still be told: a fact that was

@@ -98,6 +98,24 @@ func TestFactsReachBriefAndWork(t *testing.T) {
 	require.Empty(t, s.briefs[before+1].Facts, "nothing is known of her")
 }
 
+// Proven facts that have faded take no room from those that are told, before Maintain has come to them too.
+func TestFadedFactsTakeNoRoom(t *testing.T) {
+	t.Parallel()
+	s, c := &script{}, newClock()
+	a := agent(t, s.host(), &arc.Options{Now: c.Now, Maintain: -1})
+	me, err := a.In("acme/ann").Identity()
+	require.NoError(t, err)
+	_, err = me.Import(t.Context(), []byte(`{"expertise":["a","b","c","d","e","f","g","h","i","j"]}`)) // each is proven
+	require.NoError(t, err)
+	c.Add(60 * 24 * time.Hour)
+	person(t, a, "acme/ann", "prefers table-driven tests", "likes short answers")
+	run(t, a, arc.Objective{Text: "write tests", Scope: "acme/ann"})
+	require.Len(t, s.briefs[0].Facts, 10, "half of the confidence is left: those that are proven")
+	c.Add(50 * 24 * time.Hour)
+	run(t, a, arc.Objective{Text: "write tests", Scope: "acme/ann"})
+	require.Equal(t, []string{"likes short answers", "prefers table-driven tests"}, saying(s.briefs[1].Facts))
+}
+
 // At most ten facts and 1,000 tokens are told, fenced, and no fact that was rejected or
 // that has faded.
 func TestFactsAreBounded(t *testing.T) {

@@ -27,6 +27,8 @@ type Budget struct {
 	// Confidence is the effective confidence that a fact needs unless it is
 	// Proven. 0: DemoteBelow; negative: any.
 	Confidence float64
+	// Strict: Proven facts need the Confidence too.
+	Strict bool
 	// Visibility is how private a fact may be. "": Trusted.
 	Visibility Visibility
 }
@@ -147,11 +149,9 @@ func (b *Budget) leaves(f *Projected, task bool) string {
 		return "begins later"
 	case f.Superseded != "":
 		return "superseded"
-	case f.Maturity == Proven:
-		return ""
-	case f.Effective < b.Confidence:
+	case f.Effective < b.Confidence && (b.Strict || f.Maturity != Proven):
 		return "faded"
-	case !task:
+	case f.Maturity == Proven, !task:
 		return ""
 	case f.Maturity == Candidate && f.Relevance < candidateFrom:
 		return "candidate"
