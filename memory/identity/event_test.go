@@ -108,6 +108,19 @@ func TestRing(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// An event is one of its own for thirty days.
+func TestRollUpAfterThirtyDays(t *testing.T) {
+	x, c := fresh(t)
+	visit(t, x, "react.dev", 3)
+	c.add(days(30))
+	for _, want := range []int{0, 3} {
+		u, err := x.Maintain(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, want, u.RolledUp)
+		c.add(time.Second)
+	}
+}
+
 func TestInfer(t *testing.T) {
 	st, c := store.NewMem(), &clock{t: start}
 	x, err := identity.New(bankOf(t, st), "acme/ann", &identity.Options{Now: c.now})
