@@ -11,8 +11,8 @@
 // It has no reasoner: the tool think says so. Several of them share a directory: one
 // has it open, and serves the others of the same user by a socket, until it ends and
 // another takes over. With -operator its clients may vouch, judge, and forget what was
-// verified. Once a day, and when it starts, it keeps the memory in order. The log goes
-// to standard error.
+// verified. The Agent keeps what was written in order once a day, in whichever scope. The
+// log goes to standard error.
 package main
 
 import (
@@ -150,11 +150,6 @@ func own(ctx context.Context, c config, socket string, do func(context.Context, 
 		return err
 	}
 	defer func() { err = errors.Join(err, agent.Close()) }()
-	ctx, cancel := context.WithCancel(ctx)
-	var upkeep sync.WaitGroup
-	upkeep.Go(func() { maintain(ctx, agent, memory.Scope(c.scope), c.logger) })
-	defer upkeep.Wait()
-	defer cancel()
 	if socket != "" {
 		stop, err := share(ctx, agent, c, socket)
 		if err != nil {
@@ -203,29 +198,6 @@ func borrow(ctx context.Context, c config, socket string, locked error) error {
 		case <-again.C:
 		case <-ctx.Done():
 			return ctx.Err()
-		}
-	}
-}
-
-// maintain puts aside what is old and unused, merges what says the same and
-// takes back what has faded: at the start, and once a day. There is no host
-// here that would.
-func maintain(ctx context.Context, agent *arc.Agent, scope memory.Scope, logger *slog.Logger) {
-	day := time.NewTicker(24 * time.Hour)
-	defer day.Stop()
-	for {
-		_, err := agent.Maintain(ctx, scope)
-		me, err2 := agent.In(scope).Identity()
-		if err2 == nil {
-			_, err2 = me.Maintain(ctx)
-		}
-		if err = errors.Join(err, err2); err != nil && ctx.Err() == nil {
-			logger.Error("upkeep failed", "error", err)
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-day.C:
 		}
 	}
 }
