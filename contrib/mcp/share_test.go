@@ -1,14 +1,18 @@
 package mcp_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -137,6 +141,29 @@ func TestABatchIsAnsweredByTheOwner(t *testing.T) {
 		require.Contains(t, string(out), fmt.Sprintf(`"id":%q,"result"`, id))
 	}
 	require.NoError(t, owner.Close())
+}
+
+// A directory that could not be closed well is an error, also at the end by a signal.
+func TestAFailedCloseIsTold(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "arc")
+	var log bytes.Buffer
+	cmd := exec.Command(binary(t), "-dir", dir, "-scope", "me")
+	cmd.Env, cmd.Stderr = append(os.Environ(), "TMPDIR="+shortTemp(t)), &log
+	in, err := cmd.StdinPipe() // which stays open
+	require.NoError(t, err)
+	defer in.Close()
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	_, err = io.WriteString(in, hello+recallOf("one")+"\n")
+	require.NoError(t, err)
+	for lines := bufio.NewScanner(out); lines.Scan() && !strings.Contains(lines.Text(), `"one"`); {
+	}
+	require.NoError(t, os.RemoveAll(dir)) // where Close writes what is in memory only
+	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+	require.Error(t, cmd.Wait())
+	require.Contains(t, log.String(), "no such file")
 }
 
 // What a directory of sockets that others can enter holds is not spoken to.

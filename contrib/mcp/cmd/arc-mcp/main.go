@@ -137,6 +137,12 @@ func run(ctx context.Context, c config, args []string, stderr io.Writer) (err er
 	if errors.Is(err, store.ErrLocked) && c.addr == "" && socket != "" {
 		err = borrow(ctx, c, socket, err)
 	}
+	return err
+}
+
+// unlessEnded returns err, or nil if it says that ctx has ended: by a signal, which is no
+// failure.
+func unlessEnded(ctx context.Context, err error) error {
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return nil
 	}
@@ -147,7 +153,7 @@ func run(ctx context.Context, c config, args []string, stderr io.Writer) (err er
 func own(ctx context.Context, c config, socket string, do func(context.Context, *arc.Agent) error) (err error) {
 	agent, err := arc.Open(ctx, c.dir, mcp.MemoryHost(), &arc.Options{Scope: memory.Scope(c.scope), Logger: c.logger})
 	if err != nil {
-		return err
+		return unlessEnded(ctx, err)
 	}
 	defer func() { err = errors.Join(err, agent.Close()) }()
 	if socket != "" {
@@ -158,7 +164,7 @@ func own(ctx context.Context, c config, socket string, do func(context.Context, 
 			defer stop()
 		}
 	}
-	return do(ctx, agent)
+	return unlessEnded(ctx, do(ctx, agent))
 }
 
 // borrowPatience is how long an owner may be without a socket: it is being opened or
@@ -192,12 +198,12 @@ func borrow(ctx context.Context, c config, socket string, locked error) error {
 		case errors.Is(err, store.ErrLocked) && time.Since(alone) > borrowPatience:
 			return locked
 		case !errors.Is(err, errLost) && !errors.Is(err, store.ErrLocked):
-			return err
+			return unlessEnded(ctx, err)
 		}
 		select {
 		case <-again.C:
 		case <-ctx.Done():
-			return ctx.Err()
+			return nil
 		}
 	}
 }
