@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -140,6 +141,38 @@ func TestABatchIsAnsweredByTheOwner(t *testing.T) {
 	for _, id := range []string{"hello", "one", "two"} {
 		require.Contains(t, string(out), fmt.Sprintf(`"id":%q,"result"`, id))
 	}
+	require.NoError(t, owner.Close())
+}
+
+// An owner that had too many files open lets clients in again.
+func TestClientsAreLetInAgain(t *testing.T) {
+	t.Parallel()
+	dir, tmp := t.TempDir(), shortTemp(t)
+	cmd := exec.Command("sh", "-c", `ulimit -n 64; exec "$0" "$@"`, binary(t), "-dir", dir, "-scope", "me")
+	cmd.Env = append(os.Environ(), "TMPDIR="+tmp)
+	owner, err := client().Connect(t.Context(), &sdk.CommandTransport{Command: cmd}, nil)
+	require.NoError(t, err)
+	sockets, err := filepath.Glob(filepath.Join(tmp, "*", "*.sock"))
+	require.NoError(t, err)
+	require.Len(t, sockets, 1)
+	var silent []net.Conn
+	for range 100 {
+		conn, err := net.Dial("unix", sockets[0])
+		require.NoError(t, err)
+		silent = append(silent, conn)
+	}
+	_, err = silent[0].Read(make([]byte, 1)) // the owner waits for a hello of it for five seconds
+	require.ErrorIs(t, err, io.EOF)
+	for _, conn := range silent {
+		require.NoError(t, conn.Close())
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	other := exec.CommandContext(ctx, binary(t), "-dir", dir, "-scope", "me")
+	other.Env, other.Stdin = cmd.Env, strings.NewReader(hello+recallOf("one")+"\n")
+	out, err := other.Output()
+	require.NoError(t, err)
+	require.Contains(t, string(out), `"id":"one","result"`)
 	require.NoError(t, owner.Close())
 }
 

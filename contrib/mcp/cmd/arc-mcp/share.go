@@ -33,6 +33,7 @@ type hello struct {
 
 const (
 	helloTime = 5 * time.Second  // for which an owner waits for it
+	pauseTime = time.Second      // before one is accepted again, after an error
 	drainTime = 10 * time.Second // for answers after the end of a client's input
 )
 
@@ -72,10 +73,19 @@ func share(ctx context.Context, agent *arc.Agent, c config, path string) (func()
 	all.Go(func() {
 		for {
 			conn, err := listener.Accept()
-			if err != nil {
+			switch {
+			case err == nil:
+				all.Go(func() { welcome(ctx, agent, c, conn) })
+				continue
+			case errors.Is(err, net.ErrClosed):
 				return
 			}
-			all.Go(func() { welcome(ctx, agent, c, conn) })
+			c.logger.Warn("a client could not be let in", "error", err) // too many open files: not for ever
+			select {
+			case <-time.After(pauseTime):
+			case <-ctx.Done():
+				return
+			}
 		}
 	})
 	return func() {
