@@ -33,8 +33,9 @@ type door struct {
 	key   [sha256.Size]byte // signs passes
 	cross *http.CrossOriginProtection
 
-	mu   sync.Mutex
-	left map[string]int64 // passes that were handed back, until they would have ended
+	mu    sync.Mutex
+	left  map[string]int64 // passes that were handed back, until they would have ended
+	after int64            // what holds ends later, in Unix seconds
 }
 
 // pass is what a cookie says: who has come in, and until when that holds.
@@ -138,7 +139,11 @@ func (d *door) admit(w http.ResponseWriter, r *http.Request, name, to string) {
 		return c
 	}, name)
 	name = cmp.Or(strings.ToValidUTF8(name[:min(len(name), maxName)], ""), "dashboard")
-	raw, err := json.Marshal(pass{rand.Text(), name, d.Now().Add(stay).Unix()})
+	until := d.Now().Add(stay).Unix()
+	d.mu.Lock()
+	until = max(until, d.after+1)
+	d.mu.Unlock()
+	raw, err := json.Marshal(pass{rand.Text(), name, until})
 	if err != nil {
 		http.Error(w, "no pass could be made", http.StatusInternalServerError)
 		return
@@ -155,12 +160,15 @@ func (d *door) setPass(w http.ResponseWriter, r *http.Request, value string, age
 	})
 }
 
-// leave takes a pass back: it lets nobody in any more, as long as the process lives.
+// leave takes a pass back: it lets nobody in any more, as long as the process lives. Where
+// there is no room for it, all passes are taken back.
 func (d *door) leave(w http.ResponseWriter, r *http.Request, p pass) {
+	now := d.Now()
 	d.mu.Lock()
-	maps.DeleteFunc(d.left, func(_ string, until int64) bool { return until <= d.Now().Unix() })
-	if len(d.left) < maxLeft {
-		d.left[p.ID] = p.Until
+	maps.DeleteFunc(d.left, func(_ string, until int64) bool { return until <= now.Unix() })
+	if d.left[p.ID] = p.Until; len(d.left) > maxLeft {
+		d.after = now.Add(stay).Unix()
+		clear(d.left)
 	}
 	d.mu.Unlock()
 	d.setPass(w, r, "", -1)
@@ -187,7 +195,7 @@ func (d *door) passOf(r *http.Request) (p pass, err error) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if _, gone := d.left[p.ID]; gone {
+	if _, gone := d.left[p.ID]; gone || p.Until <= d.after {
 		return p, errPass
 	}
 	return p, nil

@@ -64,6 +64,18 @@ func (b *bench) pass(d time.Duration) {
 	b.now = b.now.Add(d)
 }
 
+// host is one of a single worker, which does nothing.
+func host() arc.Host {
+	idle := func(context.Context, act.Work) (act.Result, error) { return act.Result{}, nil }
+	return arc.Host{
+		Reasoner: reason.ReasonerFunc(func(context.Context, reason.Brief) (reason.Decision, error) {
+			return reason.Decision{}, nil
+		}),
+		Workers: []act.Worker{{Card: rank.Candidate{Name: "worker"}, Executor: act.ExecutorFunc(idle)}},
+		Gates:   []act.Gate{act.NoGate},
+	}
+}
+
 // newBench opens an agent of the scope "acme" whose parts all say the same.
 func newBench(t *testing.T, say string, tune func(*dash.Options)) *bench {
 	t.Helper()

@@ -15,6 +15,7 @@ import (
 	"github.com/arc-learn/arc"
 	"github.com/arc-learn/arc/contrib/dash"
 	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/store"
 )
 
 // open asks for a stream until the function that it returns is called, which waits for
@@ -190,4 +191,46 @@ func TestLeave(t *testing.T) {
 	}
 	code, _ = b.get(t, "/dash/runs", header(other)...)
 	require.Equal(t, http.StatusOK, code)
+}
+
+// A pass that is handed back is void, however many were before.
+func TestEveryPassIsTakenBack(t *testing.T) {
+	t.Parallel()
+	agent, err := arc.New(t.Context(), store.NewMem(), host(), &arc.Options{Scope: "acme"})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, agent.Close()) })
+	var board *dash.Dash
+	send := func(method, path string, c *http.Cookie) *http.Response {
+		r := httptest.NewRequestWithContext(t.Context(), method, path, nil)
+		if r.Header.Set("Origin", "http://example.com"); c != nil {
+			r.AddCookie(c)
+		}
+		w := httptest.NewRecorder()
+		board.ServeHTTP(w, r)
+		return w.Result()
+	}
+	var other *http.Cookie
+	within := false
+	now := func() time.Time { // is the host's code, and may itself look
+		if !within && other != nil {
+			within = true
+			send(http.MethodGet, "/static/none", other)
+			within = false
+		}
+		return time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)
+	}
+	board, err = dash.New(agent, &dash.Options{Token: token, Now: now})
+	require.NoError(t, err)
+	enter := func() *http.Cookie { return send(http.MethodGet, "/?token="+token, nil).Cookies()[0] }
+	other = enter()
+	for range 2 {
+		require.Equal(t, http.StatusSeeOther, send(http.MethodPost, "/leave", enter()).StatusCode)
+	}
+	other = nil
+	for range 10_000 {
+		last := enter()
+		require.Equal(t, http.StatusSeeOther, send(http.MethodPost, "/leave", last).StatusCode)
+		require.Equal(t, http.StatusUnauthorized, send(http.MethodGet, "/static/none", last).StatusCode)
+	}
+	require.Equal(t, http.StatusNotFound, send(http.MethodGet, "/static/none", enter()).StatusCode)
 }
