@@ -2,14 +2,18 @@ package dash_test
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"html"
+	"iter"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -19,6 +23,7 @@ import (
 	"github.com/arc-learn/arc/contrib/dash"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/store"
 )
 
 // details are pages about one thing, of what fill makes.
@@ -667,4 +672,57 @@ func TestTookIsWithoutTheWaiting(t *testing.T) {
 	require.Regexp(t, `<dt>Took</dt><dd>[^<h]*, and waited 14 h`, text)
 	_, text = b.get(t, "/runs")
 	require.NotContains(t, text, "14 h 0")
+}
+
+// long is the store of a queue that, once it is said so, has no end.
+type long struct {
+	store.Store
+	endless bool
+}
+
+func (s *long) Scan(ctx context.Context, r store.Range) iter.Seq2[store.Entry, error] {
+	return func(yield func(store.Entry, error) bool) {
+		for e, err := range s.Store.Scan(ctx, r) {
+			if !yield(e, err) {
+				return
+			}
+		}
+		if s.endless {
+			<-ctx.Done()
+			yield(store.Entry{}, ctx.Err())
+		}
+	}
+}
+
+// A page of a long queue says what a few seconds have found.
+func TestLongQueues(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		agent, err := arc.New(t.Context(), store.NewMem(), host(), &arc.Options{Scope: "acme"})
+		require.NoError(t, err)
+		st := &long{Store: store.NewMem()}
+		q, err := queue.Open(t.Context(), st, &queue.Options{Scope: "acme"})
+		require.NoError(t, err)
+		_, _, err = q.Enqueue(t.Context(), queue.Draft{Subject: "mend the cache"})
+		require.NoError(t, err)
+		st.endless = true
+		board, err := dash.New(agent, &dash.Options{Token: token, Queue: q, Scopes: []memory.Scope{"acme", "other"}})
+		require.NoError(t, err)
+		page := func(path string) string {
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)
+			r.Header.Set("Authorization", "Bearer "+token)
+			w := httptest.NewRecorder()
+			board.ServeHTTP(w, r)
+			require.Equal(t, http.StatusOK, w.Code)
+			return w.Body.String()
+		}
+		began := time.Now()
+		require.Contains(t, page("/queue?scope=other"), "No job here")
+		require.Zero(t, time.Since(began), "it is another tenant's")
+		text := page("/queue")
+		require.Contains(t, text, "mend the cache")
+		require.Contains(t, text, "there may be more")
+		require.Equal(t, 5*time.Second, time.Since(began))
+		require.NoError(t, agent.Close())
+	})
 }

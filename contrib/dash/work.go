@@ -2,6 +2,7 @@ package dash
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -16,7 +17,8 @@ import (
 )
 
 const (
-	maxJobs    = 100 // of a state that a page shows
+	maxJobs    = 100             // of a state that a page shows
+	lookTime   = 5 * time.Second // for which a page looks for them: a queue has those of all scopes
 	maxSensors = 200
 	costDays   = 30
 	costRuns   = 200 // of which the page says what they used in all
@@ -112,6 +114,7 @@ type jobList struct {
 	States []queue.State
 	Jobs   []queue.Job
 	More   bool
+	Cut    bool // lookTime was over
 }
 
 func (d *desk) jobs(q *ask) (any, error) {
@@ -126,7 +129,15 @@ func (d *desk) jobs(q *ask) (any, error) {
 		}
 		of = []queue.State{queue.State(l.State)}
 	}
-	for j, err := range d.queue.Jobs(q.Context(), of...) {
+	if d.queue.Tenant() != q.scope.Tenant() {
+		return live{body: l}, nil
+	}
+	ctx, cancel := context.WithTimeout(q.Context(), lookTime)
+	defer cancel()
+	for j, err := range d.queue.Jobs(ctx, of...) {
+		if l.Cut = err != nil && ctx.Err() != nil && q.Context().Err() == nil; l.Cut {
+			break
+		}
 		if err != nil {
 			return nil, err
 		}
