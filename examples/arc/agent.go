@@ -10,6 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"maps"
+	"math"
 	"net"
 	"os"
 	"os/exec"
@@ -327,10 +328,19 @@ func (r *radius) UnmarshalText(text []byte) error {
 func parseConfig(text []byte) (*config, error) {
 	c := &config{Name: "arc", Scope: "local"}
 	if _, err := strictyaml.Decode(text, c, nil); err != nil && !errors.Is(err, io.EOF) {
-		return nil, misuse("arc.yaml: %v", err)
+		return nil, misuse("arc.yaml: %s", unfit.ReplaceAllStringFunc(err.Error(), unfitting))
 	}
 	if err := cmp.Or(c.Scope, "local").Check(); err != nil {
 		return nil, misuse("arc.yaml: %v", err)
+	}
+	rate := *cmp.Or(c.Price, &price{})
+	for _, n := range []float64{
+		float64(c.Attempts), float64(c.FireAfter), c.ApproveAbove, c.Budget.Run, c.Budget.Day, float64(c.Budget.Time),
+		rate.In, rate.Out, rate.CacheRead, rate.CacheWrite,
+	} {
+		if !(n >= 0 && n <= math.MaxFloat64) {
+			return nil, misuse("arc.yaml: a number of attempts, fire_after, approve_above, budget or price is below 0, or is none")
+		}
 	}
 	if c.Model != "" && c.Price == nil && c.Budget.Run+c.Budget.Day > 0 {
 		return nil, misuse("arc.yaml: budget is in dollars, and no price says what a million tokens cost: {in: 3, out: 15}")
@@ -371,6 +381,28 @@ func parseConfig(text []byte) (*config, error) {
 		p.when = re
 	}
 	return c, nil
+}
+
+// unfit matches how the parser says that a value is of the wrong kind.
+var unfit = regexp.MustCompile("(?m)cannot unmarshal !!(\\w+)(?: (`.*`))?(?: into (.+))?$")
+
+// unfitting says it in words that who writes arc.yaml knows.
+func unfitting(text string) string {
+	m := unfit.FindStringSubmatch(text)
+	is := map[string]string{
+		"str": "text", "int": "a whole number", "float": "a number", "bool": "true or false", "seq": "a list",
+		"map": "a group of fields", "null": "nothing", "timestamp": "a date",
+	}[m[1]]
+	said := strings.TrimSpace("this is "+cmp.Or(is, m[1])+" "+m[2]) + ", and "
+	for begin, wanted := range map[string]string{
+		"int": "a whole number", "float": "a number", "bool": "true or false", "string": "text", "[]": "a list",
+		"map": "a group of fields", "struct": "a group of fields", "a duration": "a time such as 90s or 5m",
+	} {
+		if strings.HasPrefix(m[3], begin) {
+			return said + wanted + " belongs here"
+		}
+	}
+	return said + "it does not belong here"
 }
 
 // worker makes a worker of its configuration.

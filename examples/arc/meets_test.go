@@ -49,7 +49,11 @@ func TestWrongCallsDoNothing(t *testing.T) {
 		"workers: [{name: x, run: [x], gates: [[x]]}]\nplans: [{name: p, tasks: [{do: p, worker: y}]}]":           `the worker "y", which is not there`,
 		"workers: [{name: x, run: [x], gates: [[x]]}]\nplans: [{name: p, tasks: [{do: p, worker: x, skill: s}]}]": `lacks the skill "s"`,
 		"workers: []\n---\nname: x": "arc.yaml: line 2: a second document", "name: x\n---\na: [": "line 3: did not find",
-		"modle: x": "arc.yaml: line 1: field modle not found\n", "workers: [5]": "arc.yaml: line 1: cannot unmarshal !!int `5`\n",
+		"modle: x": "arc.yaml: line 1: field modle not found\n", "workers: [5]": "arc.yaml: line 1: this is a whole number `5`, and it does not belong here\n",
+		"attempts: many": "this is text `many`, and a whole number belongs here\n", "try: {a: b}": "this is a group of fields, and text",
+		"budget: 5": "this is a whole number `5`, and a group of fields belongs", "budget: {time: soon}": "`soon`, and a time such as 90s or 5m",
+		"budget: {run: x}": "this is text `x`, and a number belongs", "knows: code": "this is text `code`, and a list",
+		"attempts: -3": "below 0", "price: {out: .nan}": "below 0", "price: {in: -1}": "below 0", "budget: {day: -1}": "below 0",
 	} {
 		out, n := command(t, configured(t, text), "status")
 		require.Equal(t, exitUsage, n, out)
