@@ -155,6 +155,46 @@ func TestTaskThatAPersonGoesOnWith(t *testing.T) {
 	require.Contains(t, works(t, dir, "tasks", "--status", "completed"), "it is up again (outbox/1001.txt)")
 }
 
+// The run of a task that is closed by hand asks no person any more, and does nothing; nor does
+// one that is given up.
+func TestWhatIsGivenUp(t *testing.T) {
+	dir := made(t, "desk")
+	works(t, dir, "tasks", "add", "--subject", "reply to 1002: we are on it")
+	out, n := command(t, dir, "run")
+	require.Equal(t, exitWaiting, n, out)
+	id := decoded[[]queue.Job](t, dir, "tasks")[0].ID
+	works(t, dir, "tasks", "close", "--id", id, "--summary", "ada has called them")
+	require.Contains(t, works(t, dir, "approve"), "none")
+	require.Contains(t, works(t, dir, "resume"), "nothing to go on with")
+
+	out, n = command(t, dir, "do", "--text", "reply to 1002: we are on it", "--id", "answer")
+	require.Equal(t, exitWaiting, n, out)
+	out, n = command(t, dir, "drop", "--run", "answer")
+	require.Equal(t, exitUsage, n, out)
+	require.Contains(t, out, `Give up "reply to 1002: we are on it"? Say --yes`)
+	require.Contains(t, works(t, dir, "drop", "--run", "answer", "--yes"), "dropped    answer")
+	require.Contains(t, works(t, dir, "approve"), "none")
+	out, n = command(t, dir, "drop", "--run", "answer", "--yes")
+	require.Equal(t, exitError, n, out)
+	require.NoDirExists(t, filepath.Join(dir, "outbox"))
+	works(t, dir, "tasks", "add", "--subject", "triage the tickets")
+	works(t, dir, "run")
+	done := decoded[[]queue.Job](t, dir, "tasks", "--status", "completed")
+	require.NotEmpty(t, done[1].Summary, "what is delivered is not undone")
+}
+
+// A skill that there is not is a mistake.
+func TestUnknownSkills(t *testing.T) {
+	dir := made(t, "notes")
+	for _, args := range [][]string{{"do", "--skill", "nosuch"}, {"tasks", "add", "--subject", "x", "--skill", "todos,nosuch"}} {
+		out, n := command(t, dir, args...)
+		require.Equal(t, exitError, n, out)
+		require.Contains(t, out, `no skill is called "nosuch": arc skills list`)
+	}
+	require.Contains(t, works(t, dir, "tasks"), "none")
+	require.Contains(t, works(t, dir, "do", "--skill", "todos"), "DELIVERED")
+}
+
 // What was approved elsewhere is done, once, and judged afterwards.
 func TestApprovals(t *testing.T) {
 	dir := made(t, "desk")

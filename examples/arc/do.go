@@ -6,8 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -48,6 +50,9 @@ func (c *doCmd) Run(a *app) error {
 			return misuse("--inputs is not JSON")
 		}
 	}
+	if err := a.haveSkills(c.Skill); err != nil {
+		return err
+	}
 	v, err := a.view()
 	if err != nil {
 		return err
@@ -65,6 +70,47 @@ func (c *doCmd) Run(a *app) error {
 		a.headed(strong, "objective", o.Text)
 	}
 	return a.drive(func(ctx context.Context) (*arc.Report, error) { return a.agent.Run(ctx, o) })
+}
+
+// haveSkills refuses names of skills that are neither on the shelf nor a worker's.
+func (a *app) haveSkills(names []string) error {
+	shelf, err := reason.LoadSkills(os.DirFS(a.path("skills")))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, name := range names {
+		_, has := shelf[name]
+		for i := range a.config.Workers {
+			has = has || slices.Contains(a.config.Workers[i].Skills, name)
+		}
+		if !has {
+			return refused("no skill is called %q: arc skills list", name)
+		}
+	}
+	return nil
+}
+
+type dropCmd struct {
+	ID  string `help:"The run." name:"run" required:"" placeholder:"ID"`
+	Yes bool   `help:"Do not ask."`
+}
+
+// Run implements the command.
+func (c *dropCmd) Run(a *app, v arc.View) error {
+	r, err := v.Report(a.ctx, c.ID)
+	if err != nil {
+		return err
+	}
+	if err := a.sure(a.ctx, c.Yes, fmt.Sprintf("Give up %q?", clip(oneLine(r.Objective), 60))); err != nil {
+		return err
+	}
+	return a.did(a.drop(v, c.ID), "dropped", c.ID)
+}
+
+// drop deletes a run. The agent may be going on with it by itself: that comes to a stop first.
+func (a *app) drop(v arc.View, id string) error {
+	_, err := unlessRunning(a.ctx, func() (*arc.Report, error) { return nil, v.Delete(a.ctx, id) })
+	return err
 }
 
 type resumeCmd struct {
@@ -252,8 +298,13 @@ func who() string { return cmp.Or(os.Getenv("USER"), os.Getenv("USERNAME"), "a p
 
 // settled goes on with a run. The agent may be doing so by itself already.
 func (a *app) settled(ctx context.Context, v arc.View, id string) (*arc.Report, error) {
+	return unlessRunning(ctx, func() (*arc.Report, error) { return v.Resume(ctx, id) })
+}
+
+// unlessRunning does something about a run once it is not live.
+func unlessRunning(ctx context.Context, do func() (*arc.Report, error)) (*arc.Report, error) {
 	for {
-		r, err := v.Resume(ctx, id)
+		r, err := do()
 		if !errors.Is(err, arc.ErrRunning) {
 			return r, err
 		}

@@ -52,6 +52,7 @@ type commands struct {
 
 	Approve   approveCmd   `cmd:"" group:"Say:" help:"Attempts that wait for a person."`
 	Judge     judgeCmd     `cmd:"" group:"Say:" help:"Say what was found out about a delivery."`
+	Drop      dropCmd      `cmd:"" group:"Say:" help:"Give up a run: it is deleted; what was learned of it stays."`
 	Proposals proposalsCmd `cmd:"" group:"Say:" help:"What arc proposes to change."`
 
 	Memory      memoryCmd      `cmd:"" group:"Know:" help:"What was learned."`

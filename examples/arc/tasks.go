@@ -10,6 +10,7 @@ import (
 
 	"github.com/arc-learn/arc"
 	"github.com/arc-learn/arc/act/queue"
+	"github.com/arc-learn/arc/store"
 )
 
 type tasksCmd struct {
@@ -66,6 +67,9 @@ func (c *tasksAddCmd) Run(a *app, q *queue.Queue) error {
 	if c.Priority == 0 || c.In < 0 {
 		return misuse("--priority is 1 to 10, and --in is not negative")
 	}
+	if err := a.haveSkills(c.Skill); err != nil {
+		return err
+	}
 	d := queue.Draft{
 		Subject: c.Subject, Description: c.Description, Priority: c.Priority, Skills: c.Skill, Source: c.Source,
 		Key: c.Key, Cron: c.Cron, Template: c.Template,
@@ -121,9 +125,21 @@ type tasksCloseCmd struct {
 	Summary string      `help:"What came of it." required:"" placeholder:"TEXT"`
 }
 
-// Run implements the command.
+// Run implements the command. The run of the task is given up, unless it has ended: it would go
+// on, or ask a person, for a task that is none any more.
 func (c *tasksCloseCmd) Run(a *app, q *queue.Queue) error {
-	return a.did(q.Settle(a.ctx, c.ID, queue.Result{State: c.Status, Summary: c.Summary}), string(c.Status), c.ID)
+	if err := q.Settle(a.ctx, c.ID, queue.Result{State: c.Status, Summary: c.Summary}); err != nil {
+		return err
+	}
+	v := a.agent.In(a.config.Scope)
+	r, err := v.Report(a.ctx, "job/"+c.ID)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		err = nil
+	case err == nil && r.Status != arc.Delivered && r.Status != arc.Blocked:
+		err = a.drop(v, r.ID)
+	}
+	return a.did(err, string(c.Status), c.ID)
 }
 
 type runCmd struct {
