@@ -107,6 +107,15 @@ func (v *vault) read() (all map[string]string, word string, err error) {
 	return all, word, err
 }
 
+// kept returns all that the file has. Without a file there is no passphrase to ask for.
+func (v *vault) kept() (map[string]string, error) {
+	if _, err := os.Stat(v.file); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	all, _, err := v.read()
+	return all, err
+}
+
 // change rewrites the file. What another process has written meanwhile is changed in its
 // turn: a passphrase takes long to try.
 func (v *vault) change(fn func(map[string]string)) error {
@@ -155,7 +164,7 @@ func (v *vault) changed(fn func(map[string]string)) ([]byte, error) {
 // names lists what there is, without a value.
 func (v *vault) names() ([]string, error) {
 	if v.inFile() {
-		all, _, err := v.read()
+		all, err := v.kept()
 		return slices.Sorted(maps.Keys(all)), err
 	}
 	text, err := keyring.Get(ringName, ringIndex)
@@ -178,7 +187,7 @@ func (v *vault) value(name string) (string, error) {
 		}
 		return value, err
 	}
-	all, _, err := v.read()
+	all, err := v.kept()
 	if _, ok := all[name]; err == nil && !ok {
 		err = refused("no credential is called %s: arc creds set", name)
 	}

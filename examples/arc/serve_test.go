@@ -28,6 +28,18 @@ func typed(t *testing.T, dir, input string, args ...string) (string, int) {
 	return out.String(), n
 }
 
+// Where nothing was kept yet, no passphrase is asked for.
+func TestNoCreds(t *testing.T) {
+	keyring.MockInitWithError(os.ErrNotExist)
+	t.Setenv("ARC_CREDS_FILE", filepath.Join(t.TempDir(), "creds.age"))
+	t.Setenv(passwordVariable, "")
+	dir := made(t, "notes")
+	require.Contains(t, works(t, dir, "creds"), "none")
+	out, n := command(t, dir, "creds", "get", "--service", "github", "--key", "token")
+	require.Equal(t, exitError, n, out)
+	require.Contains(t, out, "no credential is called github/token")
+}
+
 // Credentials are kept in the keyring, and where there is none in an encrypted file;
 // neither file nor folder nor any output but that of get has a value.
 func TestCreds(t *testing.T) {
