@@ -18,7 +18,7 @@ import (
 type Veil struct {
 	// San finds the secrets. nil: the zero Sanitizer.
 	San *redact.Sanitizer
-	// Found is set once a text has held one.
+	// Found is set once a text has held one, or was no UTF-8: what is stored has to differ.
 	Found bool
 	clean map[seen]struct{} // texts without secrets
 	// last are such texts, by their address: a run is written several times, and most of its texts do not
@@ -48,7 +48,9 @@ const minText = 4
 // Hide returns a text without secrets, as valid UTF-8.
 func (v *Veil) Hide(text string) string {
 	if len(text) < minText {
-		return text
+		whole := valid(text)
+		v.Found = v.Found || whole != text
+		return whole
 	}
 	at := unsafe.StringData(text)
 	last := &v.last[(uintptr(unsafe.Pointer(at))>>3^uintptr(len(text)))%uintptr(len(v.last))]
@@ -98,7 +100,8 @@ func (v *Veil) JSON(name string, raw json.RawMessage) json.RawMessage {
 	return hidden
 }
 
-// See sets Found if the text or the JSON text, the values of a field if name is not "", hold a secret.
+// See sets Found if the text or the JSON text, the values of a field if name is not "", hold a secret, or
+// the text is no UTF-8.
 func (v *Veil) See(name, text string, raw []byte) {
 	if v.Under(name, text); raw != nil {
 		v.JSON(name, raw)

@@ -3,6 +3,7 @@ package veil_test
 import (
 	"encoding/json"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
@@ -43,4 +44,16 @@ func TestHideAllBehindInterfaces(t *testing.T) {
 	require.NotContains(t, string(out), token[4:])
 	require.NotContains(t, string(out), "hunter2")
 	require.Equal(t, "hunter2", own["password"], "what others hold is copied")
+}
+
+// What is no UTF-8 is made so, whatever its length, and what is stored differs from what is.
+func TestHideMakesUTF8(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"\xff", "a\xffb", "the port is \xff7400"} {
+		v := &veil.Veil{}
+		v.Reset(nil)
+		require.True(t, utf8.ValidString(v.Hide(text)), "%q", text)
+		require.True(t, v.Found, "%q", text)
+		require.Equal(t, v.Hide(text), v.Under("port", text), "%q", text)
+	}
 }
