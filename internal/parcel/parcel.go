@@ -96,19 +96,21 @@ type Reader struct {
 }
 
 // NewReader returns a Reader, and reads the first line. The error is store.ErrForeign for another kind of
-// file, store.ErrNewer for a later format, and else that of r.
+// file, store.ErrNewer for a later format, store.ErrDamaged for a line that no Writer writes, and else that
+// of r.
 func NewReader(r io.Reader) (*Reader, error) {
 	x := &Reader{in: bufio.NewReaderSize(r, maxLine), sum: sha256.New()}
 	line, err := x.readLine()
+	_, long := errors.AsType[*store.LimitError](err)
 	var h header
 	switch {
-	case err != nil && !errors.Is(err, store.ErrDamaged):
+	case err != nil && !errors.Is(err, store.ErrDamaged) && !long:
 		return nil, err
 	case err != nil || json.Unmarshal(line, &h) != nil || h.Arc != "parcel":
 		err = fmt.Errorf("%w: no parcel", store.ErrForeign)
 	case h.Format > Format:
 		err = fmt.Errorf("%w: format %d", store.ErrNewer, h.Format)
-	case !exact(line, h):
+	case h.Format < Format || !exact(line, h):
 		err = fmt.Errorf("%w: not as it was written", store.ErrDamaged)
 	}
 	x.Scope = h.Scope

@@ -75,6 +75,7 @@ func TestBadLines(t *testing.T) {
 	}{
 		"empty":          {"", store.ErrForeign},
 		"another file":   {"# Notes\n", store.ErrForeign},
+		"a long line":    {strings.Repeat("x", 3<<20), store.ErrForeign},
 		"another JSON":   {`{"a":1}` + "\n", store.ErrForeign},
 		"newer":          {`{"arc":"parcel","format":2,"scope":"acme","new":1}` + "\n", store.ErrNewer},
 		"older":          {`{"arc":"parcel","format":0,"scope":"acme"}` + "\n", store.ErrDamaged},
@@ -103,6 +104,8 @@ func TestBadLines(t *testing.T) {
 			require.ErrorContains(t, err, "line ")
 		})
 	}
+	_, err := parcel.NewReader(strings.NewReader(`{"arc":"parcel","format":0,"scope":"acme"}` + "\n"))
+	require.ErrorIs(t, err, store.ErrDamaged, "no version has had this format")
 	for name, line := range map[string]string{
 		"long line":  strings.Repeat("x", 3<<20),
 		"long key":   fmt.Sprintf(`{"key":[%q],"value":"dg=="}`, strings.Repeat("k", 2000)),
