@@ -68,6 +68,9 @@ type importCmd struct {
 func (c *importCmd) Run(a *app, _ arc.View) error {
 	return a.reading(c.File, func(r io.Reader) error {
 		scope, err := a.agent.Import(a.ctx, r)
+		if errors.Is(err, store.ErrForeign) {
+			return refused("%s is not what arc export has written; a backup is put back by arc restore", c.File)
+		}
 		if err != nil {
 			return err
 		}
@@ -170,6 +173,9 @@ func (c *restoreCmd) Run(a *app) error {
 		n, err := store.Restore(a.ctx, st, r)
 		if err = errors.Join(err, st.Close()); errors.Is(err, store.ErrConflict) {
 			return refused("the store of %s is not empty: restore into a folder without .arc", a.dir)
+		}
+		if errors.Is(err, store.ErrForeign) {
+			return refused("%s is not what arc backup has written; an export is taken in by arc import", c.File)
 		}
 		if err != nil {
 			return err
