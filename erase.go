@@ -42,7 +42,7 @@ func (a *Agent) Erase(ctx context.Context, scope memory.Scope) error {
 	if err := errors.Join(store.CheckContext(ctx), scope.Check()); err != nil {
 		return fmt.Errorf("erase: %w", err)
 	}
-	err := a.stilled(ctx, scope, whole(scope), func() error { return a.erase(ctx, scope) })
+	err := a.stilled(ctx, scope, whole(scope), func(ctx context.Context) error { return a.erase(ctx, scope) })
 	if a.files != nil && (err == nil || codec.Unreadable(err)) {
 		err = errors.Join(err, a.w.Flush(ctx), tend(ctx, a.files.Purge))
 	}
@@ -111,16 +111,16 @@ func (a *Agent) dropDue(ctx context.Context, tenant string) error {
 // stilled calls do while no run of the tenant can begin, at any replica. Here the roster refuses them,
 // elsewhere the lease under stillKeys, which enter looks at. Live runs are looked for after both, so
 // that none can begin unseen.
-func (a *Agent) stilled(ctx context.Context, scope memory.Scope, alone bool, do func() error) error {
+func (a *Agent) stilled(ctx context.Context, scope memory.Scope, alone bool, do func(context.Context) error) error {
 	if err := a.still(ctx, scope, alone); err != nil {
 		return err
 	}
 	defer a.resume(scope.Tenant())
-	return byAnother(a.leases.Alone(ctx, key.Join(stillKeys, scope.Tenant()), func(context.Context) error {
+	return byAnother(a.leases.Alone(ctx, key.Join(stillKeys, scope.Tenant()), func(ctx context.Context) error {
 		if err := a.stillElsewhere(ctx, scope); err != nil {
 			return err
 		}
-		return do()
+		return do(ctx)
 	}))
 }
 

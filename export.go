@@ -42,7 +42,7 @@ func (a *Agent) Export(ctx context.Context, scope memory.Scope, w io.Writer) err
 		err = errors.New("the writer is nil")
 	}
 	if err == nil {
-		err = a.stilled(ctx, scope, false, func() error { return a.export(ctx, scope, w) })
+		err = a.stilled(ctx, scope, false, func(ctx context.Context) error { return a.export(ctx, scope, w) })
 	}
 	if err != nil {
 		return fmt.Errorf("export %q: %w", scope, err)
@@ -233,7 +233,9 @@ func (a *Agent) Import(ctx context.Context, r io.Reader) (memory.Scope, error) {
 	}
 	scope := memory.Scope(in.Scope)
 	if err = scope.Check(); err == nil {
-		err = a.stilled(ctx, scope, whole(scope), func() error { return a.admit(ctx, scope, in, spool) })
+		err = a.stilled(ctx, scope, whole(scope), func(ctx context.Context) error {
+			return a.admit(ctx, scope, in, spool)
+		})
 	}
 	if err != nil {
 		return "", fmt.Errorf("import %.64q: %w", scope, err)
@@ -249,6 +251,11 @@ func (a *Agent) Import(ctx context.Context, r io.Reader) (memory.Scope, error) {
 // The spool is deleted at the end, also after an error. Then memory reads its scope anew, since the
 // records were written below it.
 func (a *Agent) admit(ctx context.Context, scope memory.Scope, in *parcel.Reader, spool *parcel.Spool) (err error) {
+	done, err := a.keepStill(ctx) // the background's Maintain
+	if err != nil {
+		return err
+	}
+	defer done()
 	spool.Prefix = key.Under(scope.Tenant(), spoolKeys, "")
 	if err := a.dropAll(ctx, spool.Prefix); err != nil { // left by an import that was cut off
 		return err
