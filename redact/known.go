@@ -4,10 +4,11 @@ import (
 	"cmp"
 	"crypto/hmac"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/json"
-	"fmt"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -103,7 +104,8 @@ func (s *Sanitizer) Tagged(text string, tags ...string) string {
 	}
 	bounds = append(bounds, len(text))
 	var found []string
-	mac, raw, tag := hmac.New(sha256.New, s.key), []byte(text), []byte{}
+	var room [sha256.Size]byte
+	mac, raw, wanted := hmac.New(sha256.New, s.key), []byte(text), sums(tags)
 	for i, from := range bounds {
 		for _, to := range bounds[i+1 : min(len(bounds), i+1+max(32, 1<<16/len(bounds)))] {
 			if to-from < minForm {
@@ -111,8 +113,7 @@ func (s *Sanitizer) Tagged(text string, tags ...string) string {
 			}
 			mac.Reset()
 			mac.Write(raw[from:to]) // never fails
-			tag = fmt.Appendf(tag[:0], "%x", mac.Sum(nil)[:4])
-			if slices.Contains(tags, string(tag)) {
+			if sum := mac.Sum(room[:0]); slices.Contains(wanted, binary.BigEndian.Uint32(sum)) {
 				found = append(found, text[from:to])
 			}
 		}
@@ -122,6 +123,16 @@ func (s *Sanitizer) Tagged(text string, tags ...string) string {
 		spans = append(spans, wherever(text, k.text, "known")...)
 	}
 	return s.replace(text, outside(text, spans))
+}
+
+// sums returns the numbers that tags write in hexadecimal digits.
+func sums(tags []string) (out []uint32) {
+	for _, tag := range tags {
+		if n, err := strconv.ParseUint(tag, 16, 32); err == nil && len(tag) == 8 {
+			out = append(out, uint32(n))
+		}
+	}
+	return out
 }
 
 // Tag returns the tag of a known secret, "" without a key.
