@@ -43,8 +43,15 @@ type Filter struct {
 }
 
 // List returns facts. Those of one subject and slot stand together, the one
-// that answers first; otherwise the older come first.
+// that answers first; otherwise the older come first. An unknown Maturity or Visibility is
+// an ErrValue.
 func (x *Identity) List(ctx context.Context, f Filter) ([]View, error) {
+	switch {
+	case f.Maturity != "" && f.Maturity.rank() == 0:
+		return nil, bad("maturity", f.Maturity)
+	case f.Visibility != "" && f.Visibility.rank() == 0:
+		return nil, bad("visibility", f.Visibility)
+	}
 	views, err := x.views(ctx, f.At, f.Known)
 	views = slices.DeleteFunc(views, func(v View) bool { return !f.selects(&v) })
 	first := map[string]int{}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -99,6 +100,9 @@ func (x *Identity) Project(ctx context.Context, task string, b Budget) (p Projec
 	b.Confidence, b.Visibility = cmp.Or(b.Confidence, DemoteBelow), cmp.Or(b.Visibility, Trusted)
 	if b.Visibility.rank() == 0 {
 		return p, bad("visibility", b.Visibility)
+	}
+	if math.IsNaN(b.Confidence) { // no confidence is below it
+		return p, bad("confidence", b.Confidence)
 	}
 	views, err := x.views(ctx, time.Time{}, time.Time{})
 	if err != nil || len(views) == 0 {

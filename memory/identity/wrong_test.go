@@ -2,6 +2,7 @@ package identity_test
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -541,4 +542,18 @@ func TestMarksOfOtherScripts(t *testing.T) {
 	}
 	add(t, x, identity.Draft{Content: "喜欢喝茶馆的汤", Source: identity.Conversation})
 	require.NotEqual(t, add(t, x, identity.Draft{Content: "keeps to 30"}).ID, add(t, x, identity.Draft{Content: "keeps to > 30"}).ID)
+}
+
+// What selects facts is refused if it is none, instead of selecting all or nothing.
+func TestUnknownSelections(t *testing.T) {
+	x, _ := fresh(t)
+	add(t, x, identity.Draft{Content: "lives in Bonn"})
+	for _, f := range []identity.Filter{{Maturity: "ripe"}, {Visibility: "secret"}} {
+		_, err := x.List(t.Context(), f)
+		require.ErrorIs(t, err, identity.ErrValue)
+		_, err = x.Due(t.Context(), f)
+		require.ErrorIs(t, err, identity.ErrValue)
+	}
+	_, err := x.Project(t.Context(), "", identity.Budget{Confidence: math.NaN()})
+	require.ErrorIs(t, err, identity.ErrValue)
 }
