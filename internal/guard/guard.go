@@ -94,8 +94,8 @@ func Do[T any](ctx context.Context, limit time.Duration, fn func(context.Context
 func With[A, T any](
 	ctx context.Context, limit time.Duration, arg A, fn func(context.Context, A) (T, error),
 ) (T, error) {
-	var zero T
 	if err := store.CheckContext(ctx); err != nil {
+		var zero T
 		return zero, err
 	}
 	if limit < 0 {
@@ -103,21 +103,23 @@ func With[A, T any](
 	}
 	a := &answer[A, T]{err: ErrExited, fn: fn, arg: arg}
 	a.limited.Context, a.deadline = ctx, time.Now().Add(limit)
-	returned := lineOf(ctx, a, limit).wait(a, &a.limited)
-	late := zero // too late to count, returned for the usage that it reports
+	return a.outcome(ctx, lineOf(ctx, a, limit).wait(a, &a.limited))
+}
+
+// outcome is what a call comes to that has returned, or not.
+func (a *answer[A, T]) outcome(ctx context.Context, returned bool) (v T, err error) {
 	if returned && a.err == nil {
-		late = a.v
+		v = a.v // counts if it is in time; else it is there for the usage that it reports
 	}
 	switch {
-	case returned && a.err == nil && !a.graced:
-		return a.v, nil
+	case returned && a.err == nil && !a.late:
+		return v, nil
 	case ctx.Err() != nil:
-		return late, ctx.Err()
+		return v, ctx.Err()
 	case !returned || a.late:
-		return late, ErrTime
-	default:
-		return zero, a.err
+		return v, ErrTime
 	}
+	return v, a.err
 }
 
 // here calls fn in the caller's goroutine.

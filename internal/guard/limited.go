@@ -13,11 +13,10 @@ type limited struct {
 	context.Context // of the caller
 	deadline        time.Time
 
-	mu     sync.Mutex
-	done   chan struct{} // made by the first call of Done
-	err    error         // not nil: the context has ended
-	graced bool          // the call has returned after the end, within its grace
-	after  []func()      // AfterFunc's; nil where one was stopped
+	mu    sync.Mutex
+	done  chan struct{} // made by the first call of Done
+	err   error         // not nil: the context has ended
+	after []func()      // AfterFunc's; nil where one was stopped
 }
 
 // closed is what Done returns if it is first called after the end.
@@ -58,7 +57,6 @@ func (l *limited) wait(said chan bool) bool {
 		select {
 		case returned := <-said:
 			if returned {
-				l.graced = true
 				return true
 			}
 		case <-over.C:
