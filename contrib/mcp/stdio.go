@@ -15,7 +15,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// MaxLine is the largest message on a stream, in bytes.
+// MaxLine is the largest message on a stream, in bytes, without the end of its line.
 const MaxLine = sdk.DefaultMaxRequestBodyBytes
 
 // Stdio is Serve on a pair of streams, a message on each line: a program's
@@ -128,7 +128,7 @@ func (m *messages) line() (line []byte, err error) {
 	long := false
 	for {
 		part, err := m.in.ReadSlice('\n')
-		if long = long || len(line)+len(part) > MaxLine; long {
+		if long = long || len(line)+len(bytes.TrimSuffix(part, []byte{'\n'})) > MaxLine; long {
 			line = nil
 		} else {
 			line = append(line, part...)

@@ -74,6 +74,8 @@ func plainly(r io.Reader) io.Reader { return r }
 func TestMalformedLinesDoNotEndTheServer(t *testing.T) {
 	t.Parallel()
 	long := `{"jsonrpc":"2.0","id":"x","method":"` + strings.Repeat("x", mcp.MaxLine) + `"}`
+	full := strings.TrimSuffix(recallOf("full"), "}")
+	full += strings.Repeat(" ", mcp.MaxLine-len(full)-1) + "}"
 	for name, c := range map[string]struct {
 		line string
 		want map[string]int
@@ -96,6 +98,8 @@ func TestMalformedLinesDoNotEndTheServer(t *testing.T) {
 		"batch, half good":   {"[" + recallOf("one") + ",17]", map[string]int{"-32600": 1}, 0},
 		"deep":               {strings.Repeat("[", 100_000), map[string]int{"-32700": 1}, 0},
 		"deep and closed":    {strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000), map[string]int{"-32700": 1}, 0},
+		"as long as may be":  {full, map[string]int{"full": 1}, 1},
+		"a byte too long":    {full + " ", map[string]int{"-32600": 1}, 0},
 		"too long":           {long, map[string]int{"-32600": 1}, 0},
 		"too long, no JSON":  {strings.Repeat("x", 2*mcp.MaxLine), map[string]int{"-32600": 1}, 0},
 		"blank":              {" \t\r", nil, 0},
