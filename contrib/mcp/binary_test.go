@@ -184,6 +184,7 @@ func TestBinaryRefusesToStart(t *testing.T) {
 		{"-dir " + dir + " -http 0.0.0.0:0 -cert x -key y", token, "-hosts"},
 		{"-dir " + dir + " -http nowhere", token, "-http"},
 		{"-dir " + dir + " -cert x", "", "go together"},
+		{"-dir " + dir + " -hosts x", "", "go with -http"},
 		{"-dir " + dir + " -scope /", "", "scope"},
 		{"-dir " + dir + " more", "", "more"},
 	} {
@@ -193,6 +194,18 @@ func TestBinaryRefusesToStart(t *testing.T) {
 		require.Error(t, err, c.args)
 		require.Contains(t, string(out), c.says, c.args)
 	}
+}
+
+// A directory that another process has open is not served over HTTP, and why is said.
+func TestBinaryOfADirectoryInUse(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	running(t, dir)
+	cmd := exec.Command(binary(t), "-dir", dir, "-http", "127.0.0.1:0")
+	cmd.Env = append(os.Environ(), "ARC_MCP_TOKEN="+token)
+	out, err := cmd.CombinedOutput()
+	require.Error(t, err)
+	require.Contains(t, string(out), "has to be the one that has the directory open")
 }
 
 // An independent client, the inspector's command line: every tool, over both

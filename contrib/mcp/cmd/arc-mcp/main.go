@@ -87,6 +87,9 @@ func (c config) check(args []string) error {
 	if (c.cert == "") != (c.key == "") {
 		errs = append(errs, errors.New("-cert and -key go together"))
 	}
+	if c.addr == "" && c.hosts+c.cert+c.key != "" {
+		errs = append(errs, errors.New("-hosts, -cert and -key go with -http"))
+	}
 	if c.addr != "" {
 		if strings.TrimSpace(c.token) == "" {
 			errs = append(errs, fmt.Errorf("HTTP needs a token in %s", tokenVariable))
@@ -136,6 +139,11 @@ func run(ctx context.Context, c config, args []string, stderr io.Writer) (err er
 	})
 	if errors.Is(err, store.ErrLocked) && c.addr == "" && socket != "" {
 		err = borrow(ctx, c, socket, err)
+	}
+	if errors.Is(err, store.ErrLocked) && c.addr != "" {
+		return fmt.Errorf("%w: what serves HTTP has to be the one that has the directory open", err)
+	} else if errors.Is(err, store.ErrLocked) {
+		return fmt.Errorf("%w, which shares it with no arc-mcp", err)
 	}
 	return err
 }
