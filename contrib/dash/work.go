@@ -18,7 +18,7 @@ import (
 
 const (
 	maxJobs    = 100             // of a state that a page shows
-	lookTime   = 5 * time.Second // for which a page looks for them: a queue has those of all scopes
+	lookTime   = 5 * time.Second // for which a page looks for them
 	maxSensors = 200
 	costDays   = 30
 	costRuns   = 200 // of which the page says what they used in all

@@ -339,7 +339,7 @@ func parseConfig(text []byte) (*config, error) {
 		rate.In, rate.Out, rate.CacheRead, rate.CacheWrite,
 	} {
 		if !(n >= 0 && n <= math.MaxFloat64) {
-			return nil, misuse("arc.yaml: a number of attempts, fire_after, approve_above, budget or price is below 0, or is none")
+			return nil, misuse("arc.yaml: attempts, fire_after, approve_above, budget and price are numbers from 0")
 		}
 	}
 	if c.Model != "" && c.Price == nil && c.Budget.Run+c.Budget.Day > 0 {

@@ -107,8 +107,8 @@ func (v *vault) read() (all map[string]string, word string, err error) {
 	return all, word, err
 }
 
-// kept returns all that the file has. Without a file there is no passphrase to ask for.
-func (v *vault) kept() (map[string]string, error) {
+// unsealed returns all that the file has. Without a file there is no passphrase to ask for.
+func (v *vault) unsealed() (map[string]string, error) {
 	if _, err := os.Stat(v.file); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -164,7 +164,7 @@ func (v *vault) changed(fn func(map[string]string)) ([]byte, error) {
 // names lists what there is, without a value.
 func (v *vault) names() ([]string, error) {
 	if v.inFile() {
-		all, err := v.kept()
+		all, err := v.unsealed()
 		return slices.Sorted(maps.Keys(all)), err
 	}
 	text, err := keyring.Get(ringName, ringIndex)
@@ -187,7 +187,7 @@ func (v *vault) value(name string) (string, error) {
 		}
 		return value, err
 	}
-	all, err := v.kept()
+	all, err := v.unsealed()
 	if _, ok := all[name]; err == nil && !ok {
 		err = refused("no credential is called %s: arc creds set", name)
 	}

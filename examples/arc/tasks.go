@@ -126,7 +126,7 @@ type tasksCloseCmd struct {
 }
 
 // Run implements the command. The run of the task is given up, unless it has ended: it would go
-// on, or ask a person, for a task that is none any more.
+// on, or ask a person, about what is closed.
 func (c *tasksCloseCmd) Run(a *app, q *queue.Queue) error {
 	if err := q.Settle(a.ctx, c.ID, queue.Result{State: c.Status, Summary: c.Summary}); err != nil {
 		return err

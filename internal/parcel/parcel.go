@@ -101,10 +101,9 @@ type Reader struct {
 func NewReader(r io.Reader) (*Reader, error) {
 	x := &Reader{in: bufio.NewReaderSize(r, maxLine), sum: sha256.New()}
 	line, err := x.readLine()
-	_, long := errors.AsType[*store.LimitError](err)
-	var h header
+	h, long := header{}, new(store.LimitError)
 	switch {
-	case err != nil && !errors.Is(err, store.ErrDamaged) && !long:
+	case err != nil && !errors.Is(err, store.ErrDamaged) && !errors.As(err, &long):
 		return nil, err
 	case err != nil || json.Unmarshal(line, &h) != nil || h.Arc != "parcel":
 		err = fmt.Errorf("%w: no parcel", store.ErrForeign)

@@ -47,10 +47,8 @@ const minText = 4
 
 // Hide returns a text without secrets, as valid UTF-8.
 func (v *Veil) Hide(text string) string {
-	if len(text) < minText {
-		whole := valid(text)
-		v.Found = v.Found || whole != text
-		return whole
+	if len(text) < minText && utf8.ValidString(text) {
+		return text
 	}
 	at := unsafe.StringData(text)
 	last := &v.last[(uintptr(unsafe.Pointer(at))>>3^uintptr(len(text)))%uintptr(len(v.last))]
