@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -73,6 +74,9 @@ func (c *serveCmd) Run(a *app, _ arc.View, q *queue.Queue) (err error) {
 	web := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
 	failed := make(chan error, 1)
 	go func() { failed <- web.Serve(listener) }()
+	if at, err := netip.ParseAddrPort(listener.Addr().String()); err == nil && !at.Addr().Unmap().IsLoopback() {
+		log.Warn("who can read along on the network can read the token: put a proxy with TLS before this address")
+	}
 	address := "http://" + listener.Addr().String()
 	if a.person { // a token in a log would be there for long
 		a.headed(good, "dashboard", address+"/?token="+token)
