@@ -319,6 +319,28 @@ func requireLeastUsefulLeftOut(t require.TestingT, all, prompt string) {
 	require.Equal(t, left > 0, strings.Contains(prompt, "Left out"))
 }
 
+// By default a prompt has at most 40,000 tokens: what a deliberation may be told, of which much is left for the work.
+func TestPromptBudgetByDefault(t *testing.T) {
+	t.Parallel()
+	b := brief()
+	for i := range 200 {
+		text := fmt.Sprintf("memory %d ", i) + strings.Repeat("x", 1000)
+		b.Memories = append(b.Memories, memory.Hit{Record: memory.Record{ID: memory.ID(fmt.Sprint(i)), Kind: memory.Fact, Content: text, Trusted: true}})
+	}
+	m := &lines{answers: []string{good}}
+	r, err := reason.NewLLM(m, nil)
+	require.NoError(t, err)
+	_, err = r.Reason(t.Context(), b)
+	require.NoError(t, err)
+	tokens := 0
+	for _, text := range []string{m.asked[0].System, string(m.asked[0].Schema), m.prompt(0)} {
+		tokens += (len(text) + 2) / 3
+	}
+	require.LessOrEqual(t, tokens, 40_000)
+	require.Greater(t, tokens, 39_000, "what fits is shown")
+	require.Contains(t, m.prompt(0), "Left out")
+}
+
 func TestWorstRecalledIsLeftOutFirst(t *testing.T) {
 	t.Parallel()
 	b := brief()

@@ -165,6 +165,18 @@ func TestBoostEndsAtTheFirstPriority(t *testing.T) {
 	}
 }
 
+// More than a minute late is late.
+func TestBoostBeginsAfterAMinute(t *testing.T) {
+	for by, first := range map[time.Duration]string{time.Minute: "3", time.Minute + 1: "late 4"} {
+		c := &clock{epoch}
+		q := open(t, c, queue.Options{})
+		enqueue(t, q, queue.Draft{Subject: "late 4", Priority: 4, At: epoch})
+		enqueue(t, q, queue.Draft{Subject: "3", Priority: 3})
+		c.now = epoch.Add(by)
+		require.Equal(t, first, claim(t, q).Job.Subject)
+	}
+}
+
 // What a queue has of loops is its breaker: all attempts are one action.
 func TestLoopCooldownCases(t *testing.T) {
 	for _, c := range cases[struct {
