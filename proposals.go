@@ -194,7 +194,7 @@ func (a *Agent) analyse(ctx context.Context, own *tenant, scope memory.Scope) (o
 		if s.Unknown || s.At.After(now) || !slices.Contains(fleet, s.Candidate) {
 			continue
 		}
-		attempts = append(attempts, meta.Outcome{Goal: s.Situation.Skill, Success: s.Success, At: s.At})
+		attempts = append(attempts, meta.Outcome{Goal: s.Situation.Skill, Success: s.Success, Note: s.Reason, At: s.At})
 		at := advice.Post{Worker: s.Candidate, Skill: s.Situation.Skill}
 		if own.applied.Load().Standing(at.Worker, at.Skill) == advice.InTurn {
 			samples[at] = append(samples[at], s)

@@ -347,3 +347,32 @@ func TestProposalsAreRetained(t *testing.T) {
 	require.NoError(t, a.Erase(t.Context(), "acme/user"))
 	require.Empty(t, left(), "it quotes a memory of the user")
 }
+
+// An alert tells what ran out of time from what failed: by arc's deadline, the context's, or in a worker's words.
+func TestAlertTellsWhatRanOutOfTime(t *testing.T) {
+	t.Parallel()
+	c, s := newClock(), &script{}
+	n := 0
+	ends := []error{nil, context.DeadlineExceeded, fmt.Errorf("lint: timeout after %v", time.Minute), errBoom}
+	h := s.host()
+	h.Workers[0].Executor = act.ExecutorFunc(func(ctx context.Context, _ act.Work) (act.Result, error) {
+		err := ends[n%len(ends)]
+		if err == nil {
+			<-ctx.Done() // the deadline of the attempt
+		}
+		return act.Result{}, err
+	})
+	a := agent(t, h, &arc.Options{Now: c.Now, AttemptTimeout: 20 * time.Millisecond, Patience: -1, Learn: learn.Options{Repeats: -1}})
+	for n = range 12 {
+		c.Add(time.Minute)
+		_, err := a.Run(t.Context(), arc.Objective{
+			Text: fmt.Sprint("mend cache ", n), Attempts: 1, Fresh: true, Once: true,
+			Tasks: []reason.Task{{Objective: fmt.Sprint("mend ", n), Skill: "work", Verify: "it holds"}},
+		})
+		require.NoError(t, err)
+	}
+	up, err := a.Maintain(t.Context(), "")
+	require.NoError(t, err)
+	require.Len(t, up.Proposals, 1, "%v", up.Proposals)
+	require.Contains(t, up.Proposals[0].Reason, `0 of 12 attempts at "work" succeeded in the last 24h0m0s (3 failed, 9 ran out of time)`)
+}

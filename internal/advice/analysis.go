@@ -33,8 +33,8 @@ type tally struct {
 // analyse looks for what keeps failing in the 24 hours that end at a time, both
 // ends included. Attempts are outcomes whose Goal is a skill, and escalations
 // outcomes whose Goal is what was handed to a human; their other fields but
-// Success, Note and At do not matter. A failed attempt ran out of time if its
-// Note holds "timeout", in any case, or is "canceled".
+// Success, Note and At do not matter. Whether a failed attempt ran out of time is
+// read from its Note.
 //
 // It returns the skills, the worst first, and then the escalations by name. A
 // skill with 10 attempts or more and a success rate below 0.5 raises an alert,
@@ -75,7 +75,7 @@ func tallies(at time.Time, outcomes []meta.Outcome, escalated bool) (ts []tally)
 		case escalated:
 		case o.Success:
 			t.successes++
-		case o.Note == "canceled" || strings.Contains(strings.ToLower(o.Note), "timeout"):
+		case ranOut(strings.ToLower(o.Note)):
 			t.timeouts++
 		default:
 			t.failures++
@@ -86,4 +86,11 @@ func tallies(at time.Time, outcomes []meta.Outcome, escalated bool) (ts []tally)
 		ts = append(ts, *by[goal])
 	}
 	return ts
+}
+
+// ranOut reports whether a note in lower case says that time ran out: in the words of
+// package act, of a context, or of others.
+func ranOut(note string) bool {
+	return note == "canceled" || strings.HasPrefix(note, "no result within") ||
+		strings.Contains(note, "timeout") || strings.Contains(note, "deadline exceeded")
 }
