@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/arc-learn/arc/meta"
@@ -58,6 +58,10 @@ func analyse(at time.Time, attempts, escalations []meta.Outcome) []tally {
 	return all
 }
 
+// ranOut matches notes that say that time ran out: in the words of package act, of a
+// context, or of others.
+var ranOut = regexp.MustCompile(`(?i)^canceled$|^no result within|timeout|deadline exceeded`)
+
 // tallies counts the outcomes of the window by goal, in the order of the goals.
 func tallies(at time.Time, outcomes []meta.Outcome, escalated bool) (ts []tally) {
 	by := map[string]*tally{}
@@ -75,7 +79,7 @@ func tallies(at time.Time, outcomes []meta.Outcome, escalated bool) (ts []tally)
 		case escalated:
 		case o.Success:
 			t.successes++
-		case ranOut(strings.ToLower(o.Note)):
+		case ranOut.MatchString(o.Note):
 			t.timeouts++
 		default:
 			t.failures++
@@ -86,11 +90,4 @@ func tallies(at time.Time, outcomes []meta.Outcome, escalated bool) (ts []tally)
 		ts = append(ts, *by[goal])
 	}
 	return ts
-}
-
-// ranOut reports whether a note in lower case says that time ran out: in the words of
-// package act, of a context, or of others.
-func ranOut(note string) bool {
-	return note == "canceled" || strings.HasPrefix(note, "no result within") ||
-		strings.Contains(note, "timeout") || strings.Contains(note, "deadline exceeded")
 }
