@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/act/queue"
 	"github.com/arc-learn/arc/store"
 )
@@ -88,10 +87,12 @@ func objectiveOf(j *queue.Job) (o Objective, err error) {
 // attempts before. A run that is Running beside an error was stopped: its job is Pending, and goes on
 // with it from the last commit.
 func jobResult(j *queue.Job, r *Report) queue.Result {
-	out := queue.Result{Summary: string(r.Status), Usage: act.Usage{
-		TokensIn: max(0, r.Usage.TokensIn-j.Usage.TokensIn), TokensOut: max(0, r.Usage.TokensOut-j.Usage.TokensOut),
-		CostUSD: max(0, r.Usage.CostUSD-j.Usage.CostUSD), APICostUSD: max(0, r.Usage.APICostUSD-j.Usage.APICostUSD),
-	}}
+	out, is, was := queue.Result{Summary: string(r.Status)}, &r.Usage, &j.Usage
+	u := &out.Usage
+	u.TokensIn, u.TokensOut = max(0, is.TokensIn-was.TokensIn), max(0, is.TokensOut-was.TokensOut)
+	u.CostUSD, u.APICostUSD = max(0, is.CostUSD-was.CostUSD), max(0, is.APICostUSD-was.APICostUSD)
+	u.CacheRead = min(max(0, is.CacheRead-was.CacheRead), u.TokensIn) // jobs of former versions have none
+	u.CacheWrite = min(max(0, is.CacheWrite-was.CacheWrite), u.TokensIn-u.CacheRead)
 	switch r.Status {
 	case Delivered:
 		for _, d := range r.Deliveries {

@@ -66,7 +66,7 @@ func TestObjectivesAsJobs(t *testing.T) {
 	t.Parallel()
 	s := &script{do: func(int, act.Work) (act.Result, error) {
 		r := done(`"ok"`)
-		r.Usage = act.Usage{TokensIn: 7, CostUSD: 0.25}
+		r.Usage = act.Usage{TokensIn: 7, CacheRead: 5, CacheWrite: 2, CostUSD: 0.25}
 		return r, nil
 	}}
 	b := newBench(t, s, store.NewMem())
@@ -76,7 +76,7 @@ func TestObjectivesAsJobs(t *testing.T) {
 	j := b.work()
 	require.Equal(t, queue.Completed, j.State, j.Summary)
 	require.Equal(t, "did it", j.Summary)
-	require.InDelta(t, 0.25, j.Usage.CostUSD, 1e-9)
+	require.Equal(t, act.Usage{TokensIn: 7, CacheRead: 5, CacheWrite: 2, CostUSD: 0.25}, j.Usage)
 	require.Equal(t, []string{"work"}, s.briefs[0].Manuals)
 	for r, err := range b.a.In("").Runs(t.Context(), arc.Filter{}) {
 		require.NoError(t, err)

@@ -117,7 +117,7 @@ func TestWhatAHandlerDoesIsRecorded(t *testing.T) {
 					panic("the context has no job")
 				}
 				r, err := c.handle(ctx, j)
-				r.Usage = act.Usage{CostUSD: 0.5, TokensIn: 10}
+				r.Usage = act.Usage{CostUSD: 0.5, TokensIn: 10, CacheRead: 4, CacheWrite: 2}
 				return r, err
 			})
 			require.Equal(t, c.state, j.State, j.Error)
@@ -127,7 +127,7 @@ func TestWhatAHandlerDoesIsRecorded(t *testing.T) {
 			require.Equal(t, c.state == queue.Failed, j.Error != "")
 			if name != "panic" && name != "goexit" && name != "hangs" {
 				require.InDelta(t, 0.5*float64(c.calls), j.Usage.CostUSD, 1e-9, "failed attempts cost too")
-				require.Equal(t, 10, cycles[0].Usage.TokensIn)
+				require.Equal(t, act.Usage{CostUSD: 0.5, TokensIn: 10, CacheRead: 4, CacheWrite: 2}, cycles[0].Usage)
 			}
 			require.Equal(t, "cheap", cycles[0].Model)
 		})

@@ -200,6 +200,7 @@ func minus(sum, before act.Usage) act.Usage {
 	return act.Usage{
 		TokensIn: sum.TokensIn - before.TokensIn, TokensOut: sum.TokensOut - before.TokensOut,
 		CostUSD: sum.CostUSD - before.CostUSD, APICostUSD: sum.APICostUSD - before.APICostUSD,
+		CacheRead: sum.CacheRead - before.CacheRead, CacheWrite: sum.CacheWrite - before.CacheWrite,
 	}
 }
 
