@@ -14,6 +14,7 @@ import (
 	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/meta/fleet"
+	"github.com/arc-learn/arc/reason"
 )
 
 // A crew that claims much and delivers nothing is told so, with what to do.
@@ -49,6 +50,34 @@ func TestHealthSaysWhatToDo(t *testing.T) {
 	var again arc.Health
 	require.NoError(t, json.Unmarshal(raw, &again))
 	require.Equal(t, h, again)
+}
+
+// A worker of which more than half of at least five outcomes of the last hour failed is an issue.
+func TestHealthOfFailingWorkers(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		failed, all int
+		issue       bool
+	}{
+		"four of four": {4, 4, false}, "three of five": {3, 5, true}, "half of ten": {5, 10, false}, "eleven of twenty": {11, 20, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &script{}
+			a := agent(t, s.host(), &arc.Options{Learn: learn.Options{Repeats: -1}})
+			for i := range c.all {
+				if s.judge = nil; i < c.failed {
+					s.judge = fail("still nil")
+				}
+				run(t, a, arc.Objective{
+					Text: fmt.Sprint("mend the cache ", i), Attempts: 1, Fresh: true,
+					Tasks: []reason.Task{{Objective: fmt.Sprint("mend it ", i), Skill: "work", Verify: "it holds"}},
+				})
+			}
+			h, err := a.Health(t.Context(), "")
+			require.NoError(t, err)
+			require.Equal(t, c.issue, strings.Contains(h.String(), "of the last hour"), h.String())
+		})
+	}
 }
 
 // Workers that deliver more than they claim, as a program does whose Confidence is the default of act.Command,
