@@ -159,8 +159,9 @@ type Options struct {
 	Learn learn.Options
 
 	// Maintain is how often an open Agent calls [Agent.Maintain] by itself for each scope that
-	// was written to since the last call. For a scope that it sees for the first time the
-	// first call comes after that time too. 0: a day; negative: never.
+	// was written to since the last call, and Identity.Maintain for each identity, every 30 days
+	// if that is not written to. For a scope that it sees for the first time the first call
+	// comes after that time too. 0: a day; negative: never.
 	Maintain time.Duration
 
 	// Sanitizer takes secrets out of every text that arc stores or passes on: records, what is

@@ -12,6 +12,7 @@ import (
 	"github.com/arc-learn/arc"
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/memory/identity"
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/store"
 )
@@ -69,6 +70,34 @@ func TestScopesAreMaintainedDaily(t *testing.T) {
 		before := st.n.Load()
 		idle(10 * 24 * time.Hour)
 		require.Equal(t, before, st.n.Load(), "what is not written to is left alone")
+		require.NoError(t, a.Close())
+	})
+}
+
+// Facts fade by time alone: an open Agent comes to an identity that is not written to as well.
+func TestIdleIdentitiesAreMaintained(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		st := &counting{Store: store.NewMem()}
+		a, err := arc.New(t.Context(), st, (&script{}).host(), &arc.Options{Seed: 1, Now: time.Now})
+		require.NoError(t, err)
+		me, facts := person(t, a, "acme/ann", "likes tea")
+		stands := func() identity.Fact {
+			f, err := me.Get(t.Context(), facts["likes tea"].ID)
+			require.NoError(t, err)
+			return f
+		}
+		idle(104 * 24 * time.Hour)
+		require.Equal(t, identity.Established, stands().Maturity, "0.3008 of the confidence is left")
+		before := st.n.Load()
+		idle(32 * 24 * time.Hour)
+		require.LessOrEqual(t, st.n.Load()-before, int64(8), "about once in thirty days")
+		require.Equal(t, identity.Candidate, stands().Maturity, "0.21")
+		require.Zero(t, stands().Archived)
+		idle(64 * 24 * time.Hour)
+		require.Zero(t, stands().Archived, "0.0992 since a quarter of a day")
+		idle(32 * 24 * time.Hour)
+		require.NotZero(t, stands().Archived)
 		require.NoError(t, a.Close())
 	})
 }

@@ -191,6 +191,10 @@ func (a *Agent) maintainAll(ctx context.Context, scope memory.Scope) error {
 	return err
 }
 
+// fading is how long an identity that is not written to waits for its next maintenance: its facts
+// fade all the same, and its events are rolled up at that age.
+const fading = 30 * 24 * time.Hour
+
 // maintainOne maintains a scope if it is due, and returns when it is due next; 0: when it is
 // written to.
 func (a *Agent) maintainOne(ctx context.Context, scope memory.Scope, written time.Time, now int64) (int64, error) {
@@ -210,9 +214,12 @@ func (a *Agent) maintainOne(ctx context.Context, scope memory.Scope, written tim
 	// A scope is maintained a period after its first writes are seen, not at once: a new Agent on a
 	// large store would begin with all of it. The time is stored after the work, so that work that
 	// was cut off is done again; all of it is idempotent.
-	due := last.At + int64(a.o.Maintain)
+	due, idle := last.At+int64(a.o.Maintain), seen && written.UnixNano() < last.At
+	if idle && strings.HasSuffix(string(scope), "/"+memory.Apart) {
+		due, idle = last.At+int64(max(a.o.Maintain, fading)), false
+	}
 	switch {
-	case seen && written.UnixNano() < last.At:
+	case idle:
 		return 0, nil
 	case seen && due > now:
 		return due, nil
