@@ -184,7 +184,7 @@ type Impasse struct {
 	Subgoal string // the objective whose delivery would resolve the impasse
 }
 
-// MaxTasks is the largest number of tasks in a decision.
+// MaxTasks is the largest number of tasks in a decision, or of questions.
 const MaxTasks = 64
 
 // Bounds of each text of a decision, and of all texts of one sort together: those of
@@ -213,7 +213,7 @@ func (d *Decision) Check() error {
 	case d.Complexity == Unclear && (len(d.Tasks) > 0 || len(d.Alternatives) > 0):
 		return fmt.Errorf("%w: an unclear objective calls for questions, not tasks", ErrDecision)
 	case d.Complexity != "" && !slices.Contains(complexities, d.Complexity):
-		return fmt.Errorf("%w: unknown complexity %q", ErrDecision, d.Complexity)
+		return fmt.Errorf("%w: unknown complexity %.70q", ErrDecision, d.Complexity)
 	case !d.Usage.Valid():
 		return fmt.Errorf("%w: usage is negative or not a number", ErrDecision)
 	}
@@ -222,6 +222,9 @@ func (d *Decision) Check() error {
 	}
 	if d.Impasse != nil {
 		return d.Impasse.check()
+	}
+	if len(d.Questions) > MaxTasks {
+		return &store.LimitError{Field: "questions of a decision", Limit: MaxTasks, Got: len(d.Questions)}
 	}
 	if err := checkTexts("question", d.Questions...); err != nil {
 		return err
@@ -296,7 +299,7 @@ func (d *Decision) checkAlternatives() error {
 // *store.LimitError.
 func (i *Impasse) check() error {
 	if !slices.Contains(impasseKinds, i.Kind) {
-		return fmt.Errorf("%w: unknown kind of impasse %q", ErrDecision, i.Kind)
+		return fmt.Errorf("%w: unknown kind of impasse %.70q", ErrDecision, i.Kind)
 	}
 	if fence.Blank(i.Subgoal) {
 		return fmt.Errorf("%w: an impasse needs a subgoal", ErrDecision)

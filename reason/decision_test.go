@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -113,10 +114,13 @@ func TestCheckRefusesWhatCannotBeActedOn(t *testing.T) {
 		"negative tokens":   {Tasks: []reason.Task{task}, Usage: reason.Usage{TokensOut: -1}},
 		"cost not a number": {Tasks: []reason.Task{task}, Usage: reason.Usage{APICostUSD: math.NaN()}},
 	}
+	long := strings.Repeat("x", 64<<10+1)
+	bad["long complexity"] = reason.Decision{Complexity: reason.Complexity(long), Tasks: []reason.Task{task}}
+	bad["long kind"] = reason.Decision{Impasse: &reason.Impasse{Kind: long, Subgoal: "x"}}
 	for name, d := range bad {
 		require.ErrorIs(t, d.Check(), reason.ErrDecision, name)
+		require.Less(t, len(d.Check().Error()), 200, name)
 	}
-	long := strings.Repeat("x", 64<<10+1)
 	over := map[string]reason.Decision{
 		"approach":  {Approach: long, Tasks: []reason.Task{task}},
 		"objective": {Tasks: []reason.Task{{Objective: long}}},
@@ -128,6 +132,7 @@ func TestCheckRefusesWhatCannotBeActedOn(t *testing.T) {
 		"path":      {Tasks: []reason.Task{{Objective: "x", Effect: &reason.Effect{Path: long}}}},
 		"skills":    {Tasks: []reason.Task{{Objective: "x", Skill: long[1:]}, {Objective: "x", Worker: long[1:]}}},
 		"questions": {Questions: []string{long[1:], long[1:], "?"}},
+		"many":      {Questions: slices.Repeat([]string{"?"}, reason.MaxTasks+1)},
 		"approaches": {Alternatives: []reason.Alternative{
 			{Approach: long[1:], Tasks: []reason.Task{task}}, {Approach: "y" + long[2:], Tasks: []reason.Task{task}},
 			{Approach: "z", Tasks: []reason.Task{task}},
