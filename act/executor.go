@@ -91,7 +91,7 @@ type Result struct {
 	Utilized   []memory.ID // the injected memories that helped
 	Misled     []memory.ID // the injected memories that led astray
 	Usage      Usage
-	Deltas     []Delta // what changed in the world
+	Deltas     []Delta // what changed in the world, at most 1,024 of them
 }
 
 // ErrDenied says that the worker may not do this: permission denied, 401,

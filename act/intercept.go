@@ -1,6 +1,7 @@
 package act
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/arc-learn/arc/iar"
 	"github.com/arc-learn/arc/internal/guard"
+	"github.com/arc-learn/arc/store"
 )
 
 // Interceptor stands around every attempt, as middleware around an HTTP handler:
@@ -181,12 +183,16 @@ func (a *Attempt) checkReflection(t *Task) {
 
 // checkDeltas checks what a result says to have changed in the world.
 func (a *Attempt) checkDeltas() {
+	var err error
+	if n := len(a.Result.Deltas); n > maxDeltas {
+		err = &store.LimitError{Field: "deltas of an executor", Limit: maxDeltas, Got: n}
+	}
 	for _, d := range a.Result.Deltas {
-		if err := checkJSON("delta", d.Value); err != nil {
-			a.malformed(err)
-			a.Result.Deltas = nil
-			return
-		}
+		err = cmp.Or(err, checkJSON("delta", d.Value))
+	}
+	if err != nil {
+		a.malformed(err)
+		a.Result.Deltas = nil
 	}
 }
 

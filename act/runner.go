@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -169,8 +170,8 @@ func (o *Options) check() error {
 		}
 		bad(w.Approvers < 0, "worker %q: %d approvers", name, w.Approvers)
 		r, p := w.Rate, w.Card.Prior
-		bad(!(r.In >= 0 && r.Out >= 0 && r.CacheRead >= 0 && r.CacheWrite >= 0),
-			"worker %q: rate %v is negative or not a number", name, r)
+		least, most := min(r.In, r.Out, r.CacheRead, r.CacheWrite), max(r.In, r.Out, r.CacheRead, r.CacheWrite)
+		bad(!(least >= 0 && most <= math.MaxFloat64), "worker %q: rate %v is negative or not a number", name, r)
 		bad(!(p >= 0 && p <= 1), "worker %q: prior %v is not in [0,1]", name, p)
 	}
 	return errors.Join(errs...)
@@ -433,10 +434,11 @@ func (r *Runner) ended(ctx context.Context, err error) Attempt {
 }
 
 // Bounds of what an executor returns: its output, and the texts of its
-// reflection together, in bytes.
+// reflection together, in bytes; and how much has changed.
 const (
 	maxOutput     = 512 << 10
 	maxReflection = 64 << 10
+	maxDeltas     = 1 << 10
 )
 
 // own copies what the executor could still change.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"os"
 	"reflect"
@@ -152,6 +153,16 @@ func TestEndsOfAttempts(t *testing.T) {
 			"denied":  {func(context.Context, act.Work) (act.Result, error) { return act.Result{}, act.ErrDenied }, act.Denied},
 			"panic":   {func(context.Context, act.Work) (act.Result, error) { panic("boom") }, act.Panicked},
 			"nothing": {func(context.Context, act.Work) (act.Result, error) { return act.Result{}, nil }, act.Malformed},
+			"most deltas": {func(context.Context, act.Work) (act.Result, error) {
+				r := success(`1`)
+				r.Deltas = make([]act.Delta, 1024)
+				return r, nil
+			}, act.Finished},
+			"deltas": {func(context.Context, act.Work) (act.Result, error) {
+				r := success(`1`)
+				r.Deltas = make([]act.Delta, 1025)
+				return r, nil
+			}, act.Malformed},
 			"late": {func(ctx context.Context, _ act.Work) (act.Result, error) {
 				<-ctx.Done()
 				return act.Result{}, ctx.Err()
@@ -505,6 +516,20 @@ func TestInterceptorsOfHosts(t *testing.T) {
 
 // What an attempt has used is known of one that has failed too, and estimated from the
 // rate of its worker.
+// What is no price is refused with the workers: no attempt has a cost that nothing takes.
+func TestRatesArePrices(t *testing.T) {
+	t.Parallel()
+	for _, bad := range []float64{-1, math.NaN(), math.Inf(1), math.Inf(-1)} {
+		for _, rate := range []act.Rate{{In: bad}, {Out: bad}, {CacheRead: bad}, {CacheWrite: bad}} {
+			_, err := act.NewRunner(act.Options{Gates: []act.Gate{act.NoGate}, Workers: []act.Worker{{
+				Card: rank.Candidate{Name: "w"}, Rate: rate,
+				Executor: act.ExecutorFunc(func(context.Context, act.Work) (act.Result, error) { return success(`1`), nil }),
+			}}})
+			require.ErrorContains(t, err, "is negative or not a number")
+		}
+	}
+}
+
 func TestCostOfAttempts(t *testing.T) {
 	t.Parallel()
 	used := act.Usage{TokensIn: 2e6, TokensOut: 1e5}
