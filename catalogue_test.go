@@ -156,6 +156,36 @@ func TestBadInput(t *testing.T) {
 			r := run(t, a, arc.Objective{Text: "mend the cache", Budget: arc.Budget{Wall: math.MaxInt64}})
 			require.Equal(t, arc.Delivered, r.Status)
 		},
+		"50 and 51 clocks that stand at no time of ours": func(t *testing.T) {
+			for _, at := range []time.Time{{}, time.Unix(-1, 0), time.Date(2262, 5, 1, 0, 0, 0, 0, time.UTC), time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)} {
+				st, s := store.NewMem(), &script{}
+				a := agentOn(t, st, s.host(), &arc.Options{Seed: 1, Maintain: -1, Now: func() time.Time { return at }})
+				before := size(t, a, st)
+				_, err := a.Run(t.Context(), arc.Objective{Text: "mend the cache"})
+				require.ErrorIs(t, err, arc.ErrObjective, at)
+				require.Equal(t, before, size(t, a, st))
+				require.Empty(t, s.work)
+			}
+		},
+		"56 more scopes than an objective may have": func(t *testing.T) {
+			for _, o := range []arc.Objective{
+				{Text: "mend the cache", Also: make([]memory.Scope, 257)},
+				{Text: "mend the cache", Episodes: slices.Repeat([]memory.Scope{"local/x"}, 257)},
+			} {
+				require.ErrorAs(t, refused(t, o), &limit)
+				require.Equal(t, 256, limit.Limit)
+			}
+		},
+		"97 filters of nothing": func(t *testing.T) {
+			a, _ := open(t)
+			for _, f := range []arc.Filter{{Limit: -1}, {Status: arc.Status(strings.Repeat("x", 1<<10))}} {
+				for _, err := range a.In("").Runs(t.Context(), f) {
+					require.ErrorIs(t, err, memory.ErrQuery)
+					require.Less(t, len(err.Error()), 200)
+				}
+			}
+			require.ErrorIs(t, a.In("").Rule(t.Context(), arc.Ruling{Run: "r"}), memory.ErrEmpty)
+		},
 		"56 more tasks than a plan may have": func(t *testing.T) {
 			tasks := make([]reason.Task, reason.MaxTasks+1)
 			for i := range tasks {

@@ -75,10 +75,10 @@ func (a *Agent) stretch(ctx context.Context, scope memory.Scope, f *Filter) (in 
 		err = errors.Join(err, f.Scope.Check())
 	}
 	if f.Limit < 0 {
-		err = errors.Join(err, fmt.Errorf("limit: %d is negative", f.Limit))
+		err = errors.Join(err, fmt.Errorf("%w: limit is %d", memory.ErrQuery, f.Limit))
 	}
 	if f.Status != "" && !slices.Contains(statuses[:], f.Status) {
-		err = errors.Join(err, fmt.Errorf("unknown status %q", f.Status))
+		err = errors.Join(err, fmt.Errorf("%w: unknown status %.70q", memory.ErrQuery, f.Status))
 	}
 	if err != nil {
 		return in, fmt.Errorf("runs: %w", err)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -352,7 +353,15 @@ func (a *Agent) begin(o Objective) (state, error) {
 		err = o.check() // it may be longer
 	}
 	if err != nil {
-		return state{}, veil.Error(a.o.Sanitizer.Knowing(slices.Collect(maps.Values(o.Secrets))...), err)
+		hide := a.o.Sanitizer
+		if o.Secrets.Check() == nil { // else the error quotes none of them, and they have no bound
+			hide = hide.Knowing(slices.Collect(maps.Values(o.Secrets))...)
+		}
+		return state{}, veil.Error(hide, err)
+	}
+	now := a.o.Now().UTC()
+	if now.Before(time.Unix(0, 0)) || now.After(time.Unix(0, math.MaxInt64)) {
+		return state{}, fmt.Errorf("%w: Options.Now is %v, not in 1970 to 2262", ErrObjective, now)
 	}
 	if a.reasoner == nil && len(o.Tasks) == 0 {
 		return state{}, fmt.Errorf("%w: no tasks, and the host has no reasoner", ErrObjective)
@@ -361,9 +370,8 @@ func (a *Agent) begin(o Objective) (state, error) {
 	o.Scope = cmp.Or(o.Scope, a.o.Scope)
 	err = o.Scope.Check()
 	for _, scope := range slices.Concat(o.Also, o.Episodes) {
-		err = errors.Join(err, scope.Check())
-		if scope.Tenant() != o.Scope.Tenant() {
-			err = errors.Join(err, fmt.Errorf("%w: a scope of another tenant", memory.ErrTenant))
+		if err = cmp.Or(err, scope.Check()); err == nil && scope.Tenant() != o.Scope.Tenant() {
+			err = fmt.Errorf("%w: a scope of another tenant", memory.ErrTenant)
 		}
 	}
 	if err != nil {
@@ -382,7 +390,6 @@ func (a *Agent) begin(o Objective) (state, error) {
 	vouched := o.Situation != ""
 	o.Situation = cmp.Or(o.Situation, o.Text)
 	o.Budget = o.Budget.or(a.o.Budget)
-	now := a.o.Now().UTC()
 	if o.ID == "" {
 		o.ID = a.newID(now)
 	}
@@ -467,8 +474,12 @@ func (a *Agent) over(run roster.ID) {
 	a.runs.Leave(run)
 }
 
-// maxConditions is how many conditions, and skills, an objective has at most.
-const maxConditions = 32
+// maxConditions is how many conditions, and skills, an objective has at most; maxScopes how
+// many scopes to recall from, and with episodes.
+const (
+	maxConditions = 32
+	maxScopes     = 256
+)
 
 // atMost returns a *store.LimitError if a field exceeds its limit.
 func atMost(field string, limit, got int) error {
@@ -480,7 +491,11 @@ func atMost(field string, limit, got int) error {
 
 // check returns all problems with an objective as the host gave it.
 func (o *Objective) check() error {
-	var err error
+	// Alone, since what is said of other fields may quote a secret.
+	err := o.Secrets.Check(o.ID, o.Session, o.Actor, o.User, string(o.Scope))
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrObjective, err)
+	}
 	if len(o.Text) <= maxText && fence.Blank(o.Text) {
 		err = errors.New("no text")
 	}
@@ -501,11 +516,11 @@ func (o *Objective) check() error {
 	if o.Actor != "" && (memory.Scope(o.Actor).Check() != nil || strings.Contains(o.Actor, "/")) {
 		err = errors.Join(err, fmt.Errorf("actor: %w: %.64q is no segment", memory.ErrScope, o.Actor))
 	}
-	err = errors.Join(err, o.Secrets.Check(o.ID, o.Session, o.Actor, o.User, string(o.Scope)))
 	if bad := ledger.Amount(o.Budget).Check(); bad != nil {
 		err = errors.Join(err, fmt.Errorf("budget: %w", bad))
 	}
-	err = errors.Join(err, atMost("skills", maxConditions, len(o.Skills)))
+	err = errors.Join(err, atMost("also", maxScopes, len(o.Also)), atMost("episodes", maxScopes, len(o.Episodes)),
+		atMost("skills", maxConditions, len(o.Skills)))
 	for _, name := range o.Skills {
 		err = errors.Join(err, key.CheckID("skill", name))
 	}

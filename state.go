@@ -53,13 +53,13 @@ type Objective struct {
 	Session string `cbor:"5,keyasint,omitempty"`
 	// Scope is the scope that the run recalls from and learns into. "": Options.Scope.
 	Scope memory.Scope `cbor:"6,keyasint,omitempty"`
-	// Also are further scopes of the same tenant to recall from.
+	// Also are further scopes of the same tenant to recall from, at most 256.
 	Also []memory.Scope `cbor:"7,keyasint,omitempty"`
 	// Episodes are scopes of the same tenant that get an Episode about how the run ended, and
 	// in which the run looks for earlier Episodes. nil: "TENANT/system/ACTOR" if Actor is
 	// set; else "SCOPE/episodes", for the user whom the run serves, and, if the agent has an
-	// Options.Name, "SCOPE/episodes/NAME", for the agent with this user. Empty but not nil:
-	// none. Malformed scopes are left out.
+	// Options.Name, "SCOPE/episodes/NAME", for the agent with this user; of these, malformed
+	// scopes are left out. Empty but not nil: none. At most 256.
 	Episodes []memory.Scope `cbor:"10,keyasint,omitempty"`
 	// Actor is what began the run if it was not a person, such as the name of a queue. It is
 	// one segment of a scope. Agent.Keep sets it to the Controller's name.

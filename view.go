@@ -227,7 +227,7 @@ func (v View) Rule(ctx context.Context, r Ruling) error {
 	a := v.a
 	err := errors.Join(key.CheckID("by", r.By), atMost("note", maxText, len(r.Note)))
 	if err == nil && fence.Blank(r.By) {
-		err = errors.New("ruling: by is empty: say by whom it is")
+		err = fmt.Errorf("ruling: by is %w: say by whom it is", memory.ErrEmpty)
 	}
 	if err != nil {
 		return err

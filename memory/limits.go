@@ -24,7 +24,7 @@ var (
 	ErrVector = vectors.ErrVector
 	// ErrPlan: a plan is not JSON.
 	ErrPlan = errors.New("bad plan")
-	// ErrQuery: a query asks for a negative number of hits.
+	// ErrQuery: a query is out of range, such as one for a negative number of hits.
 	ErrQuery = errors.New("bad query")
 )
 
