@@ -21,6 +21,7 @@ type Amended struct{ Was, Is Record }
 // for a package that keeps records of its own shape in a Space, under IDs of its own, as
 // memory/identity does: nothing is sanitised, merged or superseded. The error is
 // store.ErrConflict if the Plan of a record differs from that of Was: read the record again.
+// It is ErrKind, ErrOrigin or ErrEmpty for a record that could not be read again.
 func (s Space) Amend(ctx context.Context, changes ...Amended) error {
 	done, err := s.ready(ctx)
 	defer done()
@@ -71,7 +72,9 @@ func (b *Bank) amend(ctx context.Context, sh *shard, c *Amended) (ops []store.Op
 	id, rec := cmp.Or(c.Is.ID, c.Was.ID), c.Is
 	rec.Scope = sh.scope
 	e := sh.entry(id)
-	switch {
+	switch err := rec.legible(); {
+	case err != nil && c.Is.ID != "":
+		return nil, err
 	case e == nil && c.Was.ID != "", e != nil && (c.Was.ID == "" || ID(e.Name()) != id):
 		return nil, store.ErrConflict
 	case e == nil && c.Is.ID == "":

@@ -1,6 +1,7 @@
 package memory_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"testing"
@@ -58,6 +59,21 @@ func TestAmend(t *testing.T) {
 	require.ErrorIs(t, space.Amend(ctx, memory.Amended{Is: record("two", `{}`)}, memory.Amended{Was: one}), store.ErrConflict)
 	_, err = space.Get(ctx, "two")
 	require.ErrorIs(t, err, store.ErrNotFound, "all or none")
+
+	for want, spoil := range map[error]func(*memory.Record){ // what would keep the Bank from opening
+		memory.ErrKind:   func(r *memory.Record) { r.Kind = "note" },
+		memory.ErrOrigin: func(r *memory.Record) { r.Source.Origin = "hearsay" },
+		memory.ErrEmpty:  func(r *memory.Record) { r.Content = " \n" },
+	} {
+		for _, was := range []memory.Record{{}, read("one")} {
+			is := record(cmp.Or(string(was.ID), "two"), `{}`)
+			spoil(&is)
+			require.ErrorIs(t, put(was, is), want)
+		}
+	}
+	_, err = space.Get(ctx, "two")
+	require.ErrorIs(t, err, store.ErrNotFound)
+	require.JSONEq(t, `{"n":2}`, string(read("one").Plan))
 
 	st.fail = true
 	require.ErrorIs(t, put(memory.Record{}, record("two", `{"n":1}`)), errLost)
