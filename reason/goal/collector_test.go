@@ -139,6 +139,8 @@ func TestPollEnds(t *testing.T) {
 			synctest.Wait()
 			require.Equal(t, goal.Domain{Name: "m"}, status(t, w, "m"))
 		}
+		//lint:ignore SA1012 that it is refused is the test
+		require.Error(t, w.Poll(nil, noon), "a panic in a goroutine of its own would end the process")
 	})
 }
 

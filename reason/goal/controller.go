@@ -205,6 +205,9 @@ func (c *Controller) load(ctx context.Context) error {
 // fail, or is well again. [Controller.Report] has what the last tick found. Run returns
 // nil, or store.ErrClosed if the Controller was closed before ctx ended.
 func (c *Controller) Run(ctx context.Context) error {
+	if ctx == nil {
+		return store.CheckContext(ctx)
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	var polls sync.WaitGroup
 	polls.Go(func() {

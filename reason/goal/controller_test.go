@@ -680,6 +680,8 @@ func TestControllerRunsUntilItsContextEnds(t *testing.T) {
 		require.NoError(t, b.c.Run(ctx))
 		require.Equal(t, 1, b.count())
 		require.ErrorIs(t, b.c.Run(t.Context()), store.ErrClosed)
+		//lint:ignore SA1012 that it is refused is the test
+		require.Error(t, b.c.Run(nil))
 	})
 }
 

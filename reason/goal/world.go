@@ -417,6 +417,9 @@ func (w *World) Collect(c Collector) error {
 // A slow collector makes Poll slow, and holds up no reader of the world. The error
 // is that of ctx.
 func (w *World) Poll(ctx context.Context, at time.Time) error {
+	if err := store.CheckContext(ctx); err != nil {
+		return err // no collector is to blame
+	}
 	var wg sync.WaitGroup
 	for _, c := range w.due(at) {
 		wg.Go(func() { w.collect(ctx, c, at) })
