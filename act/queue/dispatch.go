@@ -13,6 +13,7 @@ import (
 
 	"github.com/arc-learn/arc/internal/guard"
 	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/store"
 )
 
 // Handler works on a job. It should return when ctx ends: at its timeout, when the
@@ -33,7 +34,7 @@ type Gate interface {
 
 // DispatchOptions configure a Dispatcher. The zero value, and nil, are ready.
 type DispatchOptions struct {
-	// Workers is how many jobs are worked on at a time. 0: 1.
+	// Workers is how many jobs are worked on at a time, at most 4,096. 0: 1.
 	Workers int
 	// Gates are asked before each claim; the strictest counts.
 	Gates []Gate
@@ -58,6 +59,8 @@ type Dispatcher struct {
 	all          sync.WaitGroup
 }
 
+const maxWorkers = 1 << 12
+
 // Dispatch begins to call h for the jobs of the Queue. The error is that of an option,
 // or of the store.
 func (q *Queue) Dispatch(h Handler, opts *DispatchOptions) (*Dispatcher, error) {
@@ -80,6 +83,8 @@ func (q *Queue) Dispatch(h Handler, opts *DispatchOptions) (*Dispatcher, error) 
 		return nil, errors.New("queue: the handler is nil")
 	case o.Workers < 0 || o.Poll < 0:
 		return nil, errors.New("queue: an option is negative")
+	case o.Workers > maxWorkers:
+		return nil, fmt.Errorf("queue: %w", &store.LimitError{Field: "workers", Limit: maxWorkers, Got: o.Workers})
 	case slices.ContainsFunc(o.Gates, func(g Gate) bool { return guard.IsNil(g) }):
 		return nil, errors.New("queue: a gate is nil")
 	}
@@ -105,6 +110,9 @@ func (q *Queue) Dispatch(h Handler, opts *DispatchOptions) (*Dispatcher, error) 
 // ends they are canceled and given back, without an attempt spent, and Close returns the
 // error of ctx: within a second, whatever hangs.
 func (d *Dispatcher) Close(ctx context.Context) error {
+	if ctx == nil {
+		return store.CheckContext(ctx)
+	}
 	d.stop()
 	done := make(chan struct{})
 	go func() {

@@ -203,6 +203,9 @@ func TestClose(t *testing.T) {
 		require.NoError(t, err)
 		later, _, err := q.Enqueue(t.Context(), queue.Draft{Subject: "later"})
 		require.NoError(t, err)
+		_, err = q.Dispatch(func(context.Context, queue.Job) (queue.Result, error) { return queue.Result{}, nil }, &queue.DispatchOptions{Workers: 4097})
+		var limit *store.LimitError
+		require.ErrorAs(t, err, &limit)
 		free := make(chan struct{})
 		letGo := sync.OnceFunc(func() { close(free) })
 		defer letGo()
@@ -229,6 +232,8 @@ func TestClose(t *testing.T) {
 				require.Zero(t, j.Attempts, "what Close cuts off spends none")
 			}
 		}
+		//lint:ignore SA1012 that it is refused is the test
+		require.Error(t, w.Close(nil))
 		letGo()
 		require.NoError(t, w.Close(t.Context()))
 	})

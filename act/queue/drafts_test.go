@@ -98,10 +98,12 @@ func TestBadDrafts(t *testing.T) {
 		"another": {Subject: "x", Priority: -1}, "attempts": {Subject: "x", MaxAttempts: -1},
 		"a scope": {Subject: "x", Scope: "other"}, "no template": {Subject: "x", Template: "none"},
 		"a key": {Subject: "x", Key: "a\x00b"}, "skills": {Subject: "x", Skills: make([]string, 40)},
-		"a time": {Subject: "x", At: time.Date(3000, 1, 1, 0, 0, 0, 0, time.UTC)},
+		"a time":      {Subject: "x", At: time.Date(3000, 1, 1, 0, 0, 0, 0, time.UTC)},
+		"a long cron": {Subject: "x", Cron: strings.Repeat("x", 2000)}, "a long name": {Subject: "x", Template: strings.Repeat("x", 2000)},
 	} {
 		_, _, err := q.Enqueue(t.Context(), d)
 		require.ErrorIs(t, err, queue.ErrDraft, name)
+		require.Less(t, len(err.Error()), 300, name)
 	}
 	_, _, err := q.Enqueue(t.Context(), queue.Draft{Subject: "x", Quiet: -1})
 	require.ErrorContains(t, err, "quiet is negative")

@@ -204,7 +204,7 @@ func (d *Draft) problems() error {
 
 // unfit returns every problem with a draft that is new: its Cron and Scope, too.
 func (d *Draft) unfit() (err error) {
-	if d.Cron != "" {
+	if d.Cron != "" && len(d.Cron) <= key.MaxID { // else problems says so
 		if _, err = nextTime(d.Cron, time.Unix(0, 0)); err != nil {
 			err = fmt.Errorf("%w: %w", ErrDraft, err)
 		}

@@ -187,7 +187,7 @@ func (q *Queue) stamped(j *Job, now time.Time) {
 func (q *Queue) draft(d Draft) (Job, error) {
 	from, ok := q.o.Templates[d.Template]
 	if d.Template != "" && !ok {
-		return Job{}, fmt.Errorf("%w: no template %q", ErrDraft, d.Template)
+		return Job{}, fmt.Errorf("%w: no template %.70q", ErrDraft, d.Template)
 	}
 	d = d.or(from)
 	d = d.or(Draft{Priority: 5, Scope: q.o.Scope, MaxAttempts: q.o.MaxAttempts, Timeout: q.o.Timeout})
