@@ -81,6 +81,10 @@ func TestBadOutcomes(t *testing.T) {
 			require.Zero(t, count(t, st))
 		})
 	}
+	for _, none := range []store.Store{nil, (*store.Mem)(nil)} {
+		_, err := meta.Open(t.Context(), none, nil)
+		require.ErrorIs(t, err, meta.ErrInvalid)
+	}
 	m := open(t, store.NewMem())
 	for _, session := range []string{"", "\x00", "\xff"} {
 		_, err := m.Assess(t.Context(), session)

@@ -3,6 +3,7 @@ package meta
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/flush"
+	"github.com/arc-learn/arc/internal/guard"
 	"github.com/arc-learn/arc/internal/journal"
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/internal/uplift"
@@ -27,8 +29,12 @@ func Open(ctx context.Context, st store.Store, opts *Options) (*Monitor, error) 
 	if m.opts.Now == nil {
 		m.opts.Now = time.Now
 	}
-	if err := key.CheckID("Tenant", m.opts.Tenant); err != nil {
-		return nil, fmt.Errorf("meta: open: %w: %w", ErrInvalid, err)
+	bad := key.CheckID("Tenant", m.opts.Tenant)
+	if guard.IsNil(st) {
+		bad = errors.Join(bad, errors.New("the store is nil"))
+	}
+	if bad != nil {
+		return nil, fmt.Errorf("meta: open: %w: %w", ErrInvalid, bad)
 	}
 	err := m.openBase(ctx, st)
 	if err == nil && m.j == nil { // what others have left is for the only opener

@@ -261,6 +261,10 @@ func TestOptions(t *testing.T) {
 		_, err := rank.Open(t.Context(), store.NewMem(), &rank.Options{Explore: explore})
 		require.ErrorIs(t, err, rank.ErrOptions)
 	}
+	for _, none := range []store.Store{nil, (*store.Mem)(nil)} {
+		_, err := rank.Open(t.Context(), none, nil)
+		require.ErrorIs(t, err, rank.ErrOptions)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err := rank.Open(ctx, store.NewMem(), nil)

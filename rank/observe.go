@@ -13,6 +13,7 @@ import (
 
 	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/flush"
+	"github.com/arc-learn/arc/internal/guard"
 	"github.com/arc-learn/arc/internal/journal"
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/rank/internal/skill"
@@ -26,6 +27,9 @@ func Open(ctx context.Context, st store.Store, opts *Options) (*Book, error) {
 		return nil, err
 	}
 	o, err := opts.withDefaults()
+	if guard.IsNil(st) {
+		err = errors.Join(err, fmt.Errorf("%w: the store is nil", ErrOptions))
+	}
 	if err != nil {
 		return nil, err
 	}
