@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/arc-learn/arc/memory/internal/activation"
@@ -44,7 +43,7 @@ func (Weighted) check() error { return nil }
 // proportional to the matches; Weighted scores only what is near the best. Effectiveness does not
 // enter: a record that misled only fades.
 //
-// The zero value is ready. Fields that are out of range are an error of Open.
+// The zero value is ready. Fields that are out of range, or not below a million, are an error of Open.
 type ACTR struct {
 	// Decay is d, with which a use fades as t^-d, t in seconds. Above 0 and
 	// below 1; 0: 0.5. (:bll)
@@ -94,6 +93,7 @@ const (
 )
 
 func (a ACTR) check() error {
+	const most = 1e6 // scores stay finite
 	threshold := 0.0
 	if a.Threshold != nil {
 		threshold = *a.Threshold
@@ -105,14 +105,14 @@ func (a ACTR) check() error {
 		below       float64
 	}{
 		{"Decay", a.Decay, 0, 1},
-		{"Threshold", threshold, math.Inf(-1), math.Inf(1)},
-		{"MismatchPenalty", a.MismatchPenalty, math.Inf(-1), math.Inf(1)},
-		{"LatencyFactor", a.LatencyFactor, 0, math.Inf(1)},
-		{"SourceActivation", a.SourceActivation, 0, math.Inf(1)},
-		{"MaxAssociation", a.MaxAssociation, 0, math.Inf(1)},
-		{"Noise", a.Noise, 0, math.Inf(1)},
+		{"Threshold", threshold, -most, most},
+		{"MismatchPenalty", a.MismatchPenalty, -most, most},
+		{"LatencyFactor", a.LatencyFactor, 0, most},
+		{"SourceActivation", a.SourceActivation, 0, most},
+		{"MaxAssociation", a.MaxAssociation, 0, most},
+		{"Noise", a.Noise, 0, most},
 	} {
-		if math.IsNaN(f.value) || math.IsInf(f.value, 0) || f.value < f.from || f.value >= f.below {
+		if !(f.value >= f.from && f.value < f.below) {
 			errs = append(errs, fmt.Errorf("memory: ACTR.%s is %v, not in [%v,%v)", f.field, f.value, f.from, f.below))
 		}
 	}

@@ -3,6 +3,7 @@ package memory_test
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"math"
@@ -305,6 +306,7 @@ func TestBadPolicy(t *testing.T) {
 	for _, p := range []memory.ACTR{
 		{Decay: 1}, {Decay: -.1}, {Decay: math.NaN()}, {BaseLevel: "other"}, {Threshold: new(math.NaN())}, {LatencyFactor: -1},
 		{SourceActivation: -1}, {MaxAssociation: math.Inf(1)}, {MismatchPenalty: math.NaN()}, {Noise: -1},
+		{Noise: 1e308}, {MismatchPenalty: 1e308}, {LatencyFactor: 1e308}, {Threshold: new(-math.MaxFloat64)},
 	} {
 		_, err := memory.Open(t.Context(), store.NewMem(), &memory.Options{Policy: p})
 		require.ErrorContains(t, err, "memory: ACTR.")
@@ -314,6 +316,30 @@ func TestBadPolicy(t *testing.T) {
 		require.ErrorContains(t, err, field)
 	}
 	ranked(t, memory.Weighted{}, 1)
+}
+
+// What the largest parameters make of a score is still a number, and JSON.
+func TestLargestPolicy(t *testing.T) {
+	t.Parallel()
+	most := math.Nextafter(1e6, 0)
+	for _, p := range []memory.ACTR{
+		{Decay: .99, LatencyFactor: most, SourceActivation: most, MaxAssociation: most, MismatchPenalty: most, Noise: most},
+		{MismatchPenalty: most}, // nearly e^most seconds
+	} {
+		bank, err := memory.Open(t.Context(), store.NewMem(), &memory.Options{Policy: p})
+		require.NoError(t, err)
+		defer bank.Close()
+		space := bank.In("acme")
+		one, err := space.Remember(t.Context(), memory.Draft{Kind: memory.Fact, Content: "the sky is blue"})
+		require.NoError(t, err)
+		_, err = space.Remember(t.Context(), memory.Draft{Kind: memory.Fact, Content: "a blue harbour", Links: []memory.Link{{To: one.ID}}})
+		require.NoError(t, err)
+		hits, err := space.Recall(t.Context(), memory.Query{Text: "blue sky", Context: []memory.ID{one.ID}})
+		require.NoError(t, err)
+		require.Len(t, hits, 2)
+		_, err = json.Marshal(hits)
+		require.NoError(t, err)
+	}
 }
 
 // Alpha-arithmetic (Zbrodoff 1995: does A + 2 = C?) as ACT-R's tutorial models

@@ -97,7 +97,7 @@ func (q *Query) activation(f *Found, b bonds) Parts {
 		p.Noise = actr.Noise(m.Noise, q.Draws, string(f.AppendName(buf[:0])))
 		p.Activation += p.Noise
 	}
-	p.Latency = actr.Latency(m.LatencyFactor, p.Activation)
+	p.Latency = min(actr.Latency(m.LatencyFactor, p.Activation), math.MaxFloat64)
 	return p
 }
 
