@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"sync"
 	"testing"
@@ -148,6 +149,8 @@ func TestBadInput(t *testing.T) {
 	require.ErrorIs(t, err, store.ErrNotFound)
 	_, err = x.Project(ctx, "", identity.Budget{Visibility: "x"})
 	require.ErrorIs(t, err, identity.ErrValue)
+	_, err = x.Project(ctx, "", identity.Budget{Confidence: math.NaN()})
+	require.ErrorIs(t, err, identity.ErrValue, "every fact would pass it")
 	_, err = x.Export(ctx, "x")
 	require.ErrorIs(t, err, identity.ErrValue)
 	_, err = identity.New(bankOf(t, store.NewMem()), "bad scope", nil)
