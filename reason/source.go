@@ -40,8 +40,8 @@ const bytesPerToken = 3
 // their paths share with the objective (BM25). Sections without any such word
 // are left out.
 //
-// The files are read at each call, by the rules of [NewCodebase], and 32 MiB at
-// most, those that are no documents among them, from the root on.
+// The documents are read at each call, by the rules of [NewCodebase], and 32 MiB at
+// most, from the root on.
 func NewDocuments(fsys fs.FS) Source {
 	return func(ctx context.Context, objective string, tokens int) (out []Passage, err error) {
 		sections, err := survey.Sections(ctx, fsys, objective, tokens*bytesPerToken)

@@ -5,10 +5,7 @@ import (
 	"context"
 	"io/fs"
 	"iter"
-	"path"
-	"slices"
 	"strconv"
-	"strings"
 )
 
 // Bounds of Sections: bytes that are read, bytes after which a section
@@ -32,12 +29,9 @@ func Sections(ctx context.Context, fsys fs.FS, objective string, room int) ([]Se
 	if err != nil {
 		return nil, err
 	}
-	t := &tree{fsys: fsys, maxFiles: maxFiles, maxBytes: maxDocuments}
+	t := &tree{fsys: fsys, kinds: documentKinds, maxFiles: maxFiles, maxBytes: maxDocuments}
 	found := make(map[string]string) // the texts of sections with a word of the objective
 	err = t.walk(ctx, func(name string, text []byte) {
-		if !slices.Contains(documentKinds, strings.ToLower(path.Ext(name))) {
-			return
-		}
 		for line, section := range sectionsOf(text) {
 			if at := name + ":" + strconv.Itoa(line); m.match(at, section, 1) {
 				found[at] = string(section)

@@ -309,3 +309,16 @@ func TestDocumentsAreCutIntoSections(t *testing.T) {
 	require.Len(t, passages, 1, "1,800 bytes hold one section")
 	require.Contains(t, passages[0].Text, "paragraph17 ")
 }
+
+// Code beside documents takes nothing of what is read of these.
+func TestDocumentsBelowMuchCode(t *testing.T) {
+	t.Parallel()
+	files := fstest.MapFS{"docs/a.md": {Data: []byte("# Pivot\nHow to pivot.\n")}}
+	code := &fstest.MapFile{Data: []byte(strings.Repeat("x := 1\n", 149_000))} // nearly 1 MiB
+	for i := range 40 {
+		files[fmt.Sprintf("a%d.go", i)] = code
+	}
+	found, err := survey.Sections(t.Context(), files, "pivot", 1000)
+	require.NoError(t, err)
+	require.Len(t, found, 1)
+}

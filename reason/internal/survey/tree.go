@@ -28,6 +28,7 @@ const (
 // tree walks over the texts of a file system that people have written.
 type tree struct {
 	fsys     fs.FS
+	kinds    []string // extensions of the files that are looked at; nil: all
 	maxFiles int
 	maxBytes int64
 
@@ -70,6 +71,9 @@ func (t *tree) walk(ctx context.Context, visit func(name string, text []byte)) e
 				}
 				if t.stopped = t.bound(ctx); t.stopped != "" {
 					return nil
+				}
+				if t.kinds != nil && !slices.Contains(t.kinds, strings.ToLower(path.Ext(name))) {
+					continue
 				}
 				if text, why := t.text(name, d); why != "" {
 					t.skipped[why]++
