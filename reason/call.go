@@ -17,7 +17,8 @@ const MaxAnswer = 1 << 20
 // caller has a Response or an error and never both: a nil model, a panic, no
 // Response, one with an error, and one whose text is over [MaxAnswer] (a
 // *store.LimitError; its cost is the [ModelError]'s). Every error is an [ErrModel], but once ctx has ended it
-// is the error of ctx. A Usage that is not valid comes back as none.
+// wraps the error of ctx alone, and errors.As finds a ModelError in it if the call has cost something all the
+// same. A Usage that is not valid comes back as none.
 //
 // It runs m in the caller's goroutine, and so waits for one that ignores ctx:
 // reason/model has a Timeout for those.
@@ -126,12 +127,31 @@ func (st *stream) piece(resp *Response, err error) bool {
 func failure(ctx context.Context, err error) error {
 	err = guard.Error(err, ErrModel)
 	switch {
+	case ctx.Err() != nil && spent(err) != Usage{}:
+		return &cutOff{ctx.Err(), spent(err)}
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.Is(err, ErrModel):
 		return err
 	}
 	return fmt.Errorf("%w: %w", ErrModel, err)
+}
+
+// cutOff is the error of a context that ended a call which has cost something.
+type cutOff struct {
+	error
+	used Usage
+}
+
+func (c *cutOff) Unwrap() error { return c.error }
+
+// As gives the cost as a ModelError. errors.Is finds no ErrModel: the model did not fail.
+func (c *cutOff) As(target any) bool {
+	e, ok := target.(**ModelError)
+	if ok {
+		*e = &ModelError{Err: c.error, Usage: c.used}
+	}
+	return ok
 }
 
 // usable returns resp if it is an answer, of which size bytes came before.

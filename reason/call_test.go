@@ -333,3 +333,31 @@ type streams func(context.Context, *reason.Request, func(*reason.Response, error
 func (s streams) Stream(ctx context.Context, req *reason.Request) iter.Seq2[*reason.Response, error] {
 	return func(yield func(*reason.Response, error) bool) { s(ctx, req, yield) }
 }
+
+// A call that cost something and failed as its context ended has the error of the context, and its cost.
+func TestCostOfACallThatIsCutOff(t *testing.T) {
+	used := reason.Usage{TokensIn: 20, TokensOut: 400, CostUSD: 6}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	cut := reason.ModelFunc(func(context.Context, *reason.Request) (*reason.Response, error) {
+		cancel()
+		return nil, &reason.ModelError{Again: true, Err: io.ErrUnexpectedEOF, Usage: used}
+	})
+	_, err := reason.Generate(ctx, cut, nil)
+	require.ErrorIs(t, err, context.Canceled)
+	require.NotErrorIs(t, err, reason.ErrModel)
+	require.EqualError(t, err, context.Canceled.Error())
+	failed, is := errors.AsType[*reason.ModelError](err)
+	require.True(t, is)
+	require.Equal(t, used, failed.Usage)
+	again, _ := reason.Retryable(err)
+	require.False(t, again)
+
+	ctx, cancel = context.WithCancel(t.Context())
+	defer cancel()
+	llm, err := reason.NewLLM(cut, nil)
+	require.NoError(t, err)
+	d, err := llm.Reason(ctx, reason.Brief{Objective: "greet the reader"})
+	require.ErrorIs(t, err, context.Canceled)
+	require.Equal(t, reason.Decision{Usage: used}, d)
+}

@@ -110,13 +110,16 @@ func tooLong(field string, limit int) error {
 // Fail returns the error of a call that failed without an answer of the provider:
 // ctx or a time limit of the client ended, a connection failed or was cut, or the
 // answer could not be decoded. A stream that ends before its answer does failed by
-// io.ErrUnexpectedEOF. Unless ctx has ended, a *reason.ModelError in err is returned as it is.
+// io.ErrUnexpectedEOF. Unless ctx has ended, a *reason.ModelError in err is returned as it is; else
+// of it its Usage alone.
 // Addresses are left out of errors of net/http, since they can hold keys.
 func Fail(ctx context.Context, err error) error {
-	if ended := ctx.Err(); ended != nil {
+	e, ok := errors.AsType[*reason.ModelError](err)
+	if ended := ctx.Err(); ended != nil && ok {
+		return &reason.ModelError{Err: ended, Usage: e.Usage}
+	} else if ended != nil {
 		return &reason.ModelError{Err: ended}
-	}
-	if e, ok := errors.AsType[*reason.ModelError](err); ok {
+	} else if ok {
 		return e
 	}
 	if err == io.EOF { // of a decoder, which wanted more

@@ -150,6 +150,9 @@ func TestFailedCalls(t *testing.T) {
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
+	used := reason.Usage{TokensIn: 7}
+	require.Equal(t, &reason.ModelError{Err: context.Canceled, Usage: used},
+		provider.Fail(ctx, &reason.ModelError{Again: true, Err: io.ErrUnexpectedEOF, Usage: used}))
 	err = provider.Fail(ctx, errors.New("operation was canceled"))
 	require.ErrorIs(t, err, context.Canceled)
 	require.False(t, as(t, err).Again)
