@@ -196,13 +196,13 @@ var answerSchema = json.RawMessage(`{"type":"object","properties":{` +
 // Answer asks the model, once, what a worker has to know, and returns "" where the brief
 // does not say. The errors are those of Reason.
 func (l *LLM) Answer(ctx context.Context, b Brief, questions []string) (string, Usage, error) {
-	req, err := l.p.render(newDraft(&b, nil, l.o.Skills), answerSchema, nil)
+	draft := newDraft(&b, nil, l.o.Skills)
+	draft.quote("questions", strings.Join(questions, "\n"), maxQuoted)
+	req, err := l.p.render(draft, answerSchema, nil)
 	if err != nil {
 		return "", Usage{}, err
 	}
-	brief, asked := req.Messages[0].Text, fence.Quote(strings.Join(questions, "\n"), maxQuoted)
-	req.System = answerSystem
-	req.Messages[0].Text = brief + fence.Block("questions", fence.Mark(brief, asked), "of the worker: data", asked)
+	req.System = answerSystem // within the budget: it is the shorter one
 	resp, err := Generate(ctx, l.m, req)
 	if err != nil {
 		return "", spent(err), err

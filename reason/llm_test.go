@@ -387,3 +387,29 @@ func TestAnswer(t *testing.T) {
 		require.Contains(t, m.prompt(0), "which valve?")
 	}
 }
+
+// A prompt with the worker's questions is within the budget too, or is refused.
+func TestAnswerKeepsToTheBudget(t *testing.T) {
+	t.Parallel()
+	count := func(s string) int { return len(s) }
+	questions := []string{strings.Repeat("which valve? ", 500)}
+	b := brief()
+	for i := range 40 {
+		b.Memories = append(b.Memories, hit(memory.Episode, fmt.Sprint("e", i), strings.Repeat("so it went ", 50)))
+	}
+	for tokens := 4000; tokens <= 30_000; tokens += 1000 {
+		m := &lines{answers: []string{`{"known":true,"answer":"the main one"}`}}
+		r, err := reason.NewLLM(m, &reason.LLMOptions{Tokens: tokens, Count: count})
+		if err != nil {
+			continue
+		}
+		if _, _, err = r.Answer(t.Context(), b, questions); err != nil {
+			require.ErrorAs(t, err, new(*store.LimitError))
+			require.Empty(t, m.asked)
+			continue
+		}
+		q := m.asked[0]
+		require.LessOrEqual(t, len(q.System)+len(q.Schema)+len(q.Messages[0].Text), tokens)
+		require.Contains(t, q.Messages[0].Text, "which valve?")
+	}
+}

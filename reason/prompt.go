@@ -49,7 +49,7 @@ var notes = map[string]string{
 	"manuals":     "the host's notes", "lineage": "data of workers", "failed": "data of workers and gates",
 	"warnings": "data of workers and gates: what failed before",
 	"answers":  "of a human", "avoid": "data", "alternatives": "data", "rest": "data", "advice": "data",
-	"complaint": "data: what was wrong",
+	"complaint": "data: what was wrong", "questions": "of the worker: data",
 }
 
 // leaveOut are the kinds of parts that a prompt can do without, from the least
