@@ -82,6 +82,7 @@ type LLM struct {
 // budget that the prompt exceeds by itself is among it.
 func NewLLM(m Model, opts *LLMOptions) (*LLM, error) {
 	o := *cmp.Or(opts, new(LLMOptions))
+	o.Skills = maps.Clone(o.Skills)
 	o.fill()
 	var errs []error
 	if guard.IsNil(m) {

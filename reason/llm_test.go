@@ -413,3 +413,15 @@ func TestAnswerKeepsToTheBudget(t *testing.T) {
 		require.Contains(t, q.Messages[0].Text, "which valve?")
 	}
 }
+
+// The skills are those of the time at which the LLM was made.
+func TestLLMKeepsItsSkills(t *testing.T) {
+	t.Parallel()
+	skills := map[string]reason.Skill{"edit": {Name: "edit", Description: "changes files with care"}}
+	m := &lines{answers: []string{good}}
+	r := llm(t, m, &reason.LLMOptions{Skills: skills})
+	delete(skills, "edit")
+	_, err := r.Reason(t.Context(), brief())
+	require.NoError(t, err)
+	require.Contains(t, m.prompt(0), "changes files with care")
+}
