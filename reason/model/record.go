@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/store"
 )
 
 // Record returns m with calls that are written to w, for [Replay]. Each call is
@@ -24,7 +25,8 @@ import (
 //
 // Record writes answers only: not a call that failed, and not a stream that the
 // caller broke off before its Stop. A call that cannot be written fails, and so do
-// all later ones. After a crash every line is whole except perhaps the last.
+// all later ones; one whose line would be over the 16 MiB of Replay fails alone. After
+// a crash every line is whole except perhaps the last.
 func Record(m reason.Model, w io.Writer, opts *RecordingOptions) reason.Model {
 	rec := &recorder{opts: *cmp.Or(opts, new(RecordingOptions)), w: w}
 	_, streams := reason.As[reason.Streamer](m)
@@ -75,6 +77,9 @@ func (rec *recorder) run(ctx context.Context, req *reason.Request, next target, 
 func (rec *recorder) write(r *line) error {
 	rec.opts.cleanAnswer(r.Answer)
 	text := encode(r)
+	if len(text) > maxLine { // Replay would refuse the file
+		return &store.LimitError{Field: "line of recorded calls", Limit: maxLine, Got: len(text)}
+	}
 	rec.mu.Lock()
 	defer rec.mu.Unlock()
 	if rec.err == nil {

@@ -558,3 +558,32 @@ func FuzzReplay(f *testing.F) {
 		}
 	})
 }
+
+// A stream that breaks a character is replayed with its text.
+func TestRecordOfABrokenCharacter(t *testing.T) {
+	t.Parallel()
+	for _, pieces := range [][]string{{"caf\xc3", "\xa9 noir"}, {"a\xf0", "\x9f", "\x99", "\x82"}, {"\xf0\x9f\x99", "\x82", "b"}, {"\xa9", "x"}} {
+		var file bytes.Buffer
+		said := reasontest.Answer{Pieces: pieces, Stop: reason.StopEnd}
+		_, _, err := read(streamOf(t, model.Record(reasontest.NewScript(said), &file, nil), ask("x")))
+		require.NoError(t, err)
+		m, err := model.Replay(&file, nil)
+		require.NoError(t, err)
+		texts, _, err := read(streamOf(t, m, ask("x")))
+		require.NoError(t, err)
+		require.Equal(t, strings.ToValidUTF8(strings.Join(pieces, ""), "\ufffd"), strings.Join(texts, ""), "%q", pieces)
+	}
+}
+
+// A line that Replay would refuse is not written, and spoils no other.
+func TestRecordOfALineThatIsTooLong(t *testing.T) {
+	t.Parallel()
+	var file bytes.Buffer
+	m := model.Record(reasontest.NewScript(reasontest.Say("first"), reasontest.Say("second")), &file, nil)
+	_, err := m.Generate(t.Context(), ask(strings.Repeat("x", 16<<20)))
+	require.ErrorAs(t, err, new(*store.LimitError))
+	_, err = m.Generate(t.Context(), ask("x"))
+	require.NoError(t, err)
+	_, err = model.Replay(&file, nil)
+	require.NoError(t, err)
+}

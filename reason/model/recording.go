@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/redact"
@@ -63,9 +64,23 @@ func (o *RecordingOptions) clean(req *reason.Request) {
 }
 
 // cleanAnswer takes the secrets out of an answer. A stream may break a secret
-// anywhere, so pieces that have one together become one piece.
+// anywhere, so pieces that have one together become one piece; and a character, which
+// goes to the later piece, since JSON has whole ones only.
 func (o *RecordingOptions) cleanAnswer(a *answer) {
 	s := o.Sanitizer
+	for i := 1; i < len(a.Pieces); i++ {
+		before := a.Pieces[i-1]
+		end := len(before)
+		for at := end - 1; at >= max(0, end-utf8.UTFMax); at-- {
+			if utf8.RuneStart(before[at]) {
+				if !utf8.FullRuneInString(before[at:]) {
+					end = at
+				}
+				break
+			}
+		}
+		a.Pieces[i-1], a.Pieces[i] = before[:end], before[end:]+a.Pieces[i]
+	}
 	a.Stop, a.Model = s.Sanitize(a.Stop), s.Sanitize(a.Model)
 	whole := strings.Join(a.Pieces, "")
 	if clean := s.Sanitize(whole); clean != whole {
