@@ -69,7 +69,7 @@ func TestBadActions(t *testing.T) {
 		`:1: no actions`: {"actions: []"},
 		`:1: no actions: the document needs a list`: {"<<: {actions: [{name: a, executor: restart}]}"},
 		`:2: a second document`:                     {"actions: [{name: a, executor: restart}]", "---", "actions: []"},
-		`:3: action "b": it needs an executor`:      {"actions:", "  - null", "  - name: b"},
+		`:2: an empty entry`:                        {"actions:", "  - null", "  - name: b"},
 		`:2: mapping values are not allowed`:        {"actions:", "  - name: a: b"},
 		`:3: field excutor not found`:               {"actions:", "  - name: a", "    excutor: restart"},
 		`:3: cannot unmarshal !!str`:                {"actions:", "  - name: a", "    prior: high", "    executor: restart"},

@@ -77,14 +77,19 @@ func Field(n *yaml.Node, name string) *yaml.Node {
 	return nil
 }
 
-// List returns the elements of the list in a field of a mapping, without nulls, which the parser skips.
+// List returns the elements of the list in a field of a mapping. An empty one is an error: the parser skips it.
 func List(n *yaml.Node, name string) ([]*yaml.Node, error) {
 	list := Field(n, name)
 	if list == nil || list.Kind != yaml.SequenceNode {
 		return nil, fmt.Errorf("line %d: no %s: the document needs a list under the key %[2]s", n.Line, name)
 	}
-	isNull := func(n *yaml.Node) bool { return n.ShortTag() == "!!null" }
-	return slices.DeleteFunc(list.Content, isNull), nil
+	empty := make(Problems)
+	for _, n := range list.Content {
+		if n.ShortTag() == "!!null" {
+			empty.Add(n, "an empty entry")
+		}
+	}
+	return list.Content, empty.Err()
 }
 
 // Problems are what is wrong with a document, by line. Several may stand in one line.

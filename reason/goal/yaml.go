@@ -47,9 +47,9 @@ const (
 //	    operator: in
 //	    expected: [up, starting]
 //
-// Unknown and repeated fields, wrong types, flaws of a goal and ids used twice are
-// errors, each with its line, and then the set stays as it was. Load returns what
-// the YAML parser found or, if that is nothing, all flaws of the goals.
+// Unknown and repeated fields, wrong types, empty entries, flaws of a goal and ids used
+// twice are errors, each with its line, and then the set stays as it was. Load returns
+// what the YAML parser found or, if that is nothing, all flaws of the goals.
 func (g *Goals) Load(data []byte) (changed bool, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -247,10 +247,14 @@ func TestLoadTakesDatesAsTexts(t *testing.T) {
 	require.Equal(t, []any{"2026-01-01"}, goals[1].Expected)
 }
 
-// An entry without a goal does not move the lines of what is wrong with others.
-func TestLoadCountsEmptyEntries(t *testing.T) {
+// An entry without a goal is a slip of the pen: a goal may have been there.
+func TestLoadRefusesEmptyEntries(t *testing.T) {
 	t.Parallel()
-	_, err := goal.ParseGoals([]byte("goals:\n-\n- id: a\n  selector: x\n-\n- id: b\n  selector: y\n"))
-	require.ErrorContains(t, err, `line 4: goal "a": bad selector "x"`)
-	require.ErrorContains(t, err, `line 7: goal "b": bad selector "y"`)
+	const rest = "\n- id: a\n  selector: domains.m.data.x\n"
+	for entry, line := range map[string]string{"-": "line 2", "- null": "line 2", "- ~": "line 2"} {
+		_, err := goal.ParseGoals([]byte("goals:\n" + entry + rest))
+		require.ErrorContains(t, err, line+": an empty entry", entry)
+		_, err = goal.ParseGoals([]byte("goals:" + rest + entry + "\n" + entry))
+		require.ErrorContains(t, err, "line 4: an empty entry\nline 5: an empty entry", entry)
+	}
 }
