@@ -256,8 +256,8 @@ func (f *flight) outcome(at time.Time, san *redact.Sanitizer, r Result) *Outcome
 	if f, ok := in.Actual.(float64); ok {
 		o.Actual = &f
 	}
-	if o.End == Succeeded { // by its steps: a reading has to show it
-		o.End, o.Done = Unseen, len(d.Steps)
+	if o.End == Succeeded { // by its steps: a reading has to show it, and has the Why
+		o.End, o.Done, o.Why = Unseen, len(d.Steps), ""
 	}
 	return o
 }

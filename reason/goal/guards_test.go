@@ -462,3 +462,22 @@ func TestNothingComesToNothingMoreOftenForRestarts(t *testing.T) {
 		})
 	}
 }
+
+// What a runner says of a success is no word about a failure: a reading judges it, as any other.
+func TestSuccessWithAWhy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, store.NewMem(), nil, zero("x"))
+		b.do = func(context.Context, goal.Dispatch) (goal.Result, error) {
+			return goal.Result{End: goal.Succeeded, Why: "all steps were done"}, nil
+		}
+		b.read(obj{"x": 1})
+		b.tick()
+		require.Equal(t, goal.Unseen, b.outcomes()[0].End)
+		idle(time.Minute)
+		b.read(obj{"x": 0})
+		b.tick()
+		require.Equal(t, goal.Succeeded, b.outcomes()[0].End)
+		require.Empty(t, b.outcomes()[0].Why)
+		require.Equal(t, []string{b.outcomes()[0].ID + " true"}, b.judged)
+	})
+}
