@@ -281,8 +281,8 @@ func (o *Override) over(g Goal) (target, error) {
 // rest is how long an action is to be left alone once it came to nothing.
 func (s *goalSet) rest(action string) (d time.Duration) {
 	for _, o := range s.overrides {
-		if o.Goal == "" && o.Action == action {
-			d = time.Duration(min(o.RestMinutes, maxRest)) * time.Minute
+		if o.Goal == "" && o.Action == action && o.RestMinutes <= maxRest {
+			d = time.Duration(o.RestMinutes) * time.Minute
 		}
 	}
 	return d

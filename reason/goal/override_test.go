@@ -225,3 +225,24 @@ func TestOverridesOfOneGoalStandTogether(t *testing.T) {
 	require.NoError(t, gs.Override())
 	require.Equal(t, []goal.Goal{zero("x")}, gs.All())
 }
+
+// A rest that does not fit is left out, as the error says.
+func TestARestThatDoesNotFit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, store.NewMem(), nil)
+		gs, err := goal.NewGoals(zero("x"))
+		require.NoError(t, err)
+		require.ErrorContains(t, gs.Override(goal.Override{Action: "change m data", RestMinutes: 600_000}), "rest_minutes")
+		c, err := goal.New(t.Context(), store.NewMem(), b.w, gs, b.desk, b.desk, nil)
+		require.NoError(t, err)
+		b.c = c
+		defer c.Close()
+		b.do = func(context.Context, goal.Dispatch) (goal.Result, error) { return goal.Result{End: goal.Failed}, nil }
+		for range 2 {
+			b.read(obj{"x": 1})
+			doing, r := b.tick()
+			require.Equal(t, []goal.Doing{goal.Began}, doing, r.Goals[0].Why)
+			idle(time.Hour)
+		}
+	})
+}
