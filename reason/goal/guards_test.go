@@ -481,3 +481,14 @@ func TestSuccessWithAWhy(t *testing.T) {
 		require.Equal(t, []string{b.outcomes()[0].ID + " true"}, b.judged)
 	})
 }
+
+// The inputs of a dispatch have their bound as they are handed on, without secrets.
+func TestInputsAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := goal.Goal{ID: "quiet", Condition: goal.Condition{Selector: "domains.m.data.log", Operator: "falsy"}}
+		b := newBench(t, store.NewMem(), nil, g)
+		b.read(obj{"log": strings.Repeat("password=hunter2 ", 1800)}) // 30 KiB
+		b.tick()
+		require.LessOrEqual(t, len(b.got[0].Inputs), 32<<10)
+	})
+}

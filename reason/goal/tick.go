@@ -393,12 +393,12 @@ func (c *Controller) dispatch(t *target, v *Verdict, steps []*step, at time.Time
 	inputs, err := json.Marshal(map[string]any{
 		"goal": t.ID, "selector": t.Selector, "actual": v.Actual, "reason": v.Reason,
 	})
-	if err != nil || len(inputs) > maxInputs {
+	if inputs = c.o.Sanitizer.JSON(inputs); err != nil || len(inputs) > maxInputs {
 		inputs = nil // the text has the essence
 	}
 	d := Dispatch{
 		Goal: t.ID, Severity: v.Severity, Text: c.o.Sanitizer.Sanitize(text + " (" + v.Reason + ")"),
-		Inputs: c.o.Sanitizer.JSON(inputs), At: at, Until: at.Add(c.o.Lease),
+		Inputs: inputs, At: at, Until: at.Add(c.o.Lease),
 	}
 	want := c.wanted(t)
 	for _, a := range steps {
