@@ -93,6 +93,8 @@ func (l *ledger) read(ctx context.Context) (*dispatches, error) {
 		}
 		ds.last = max(ds.last, number)
 		switch {
+		case len(parts) < 2 && errors.Is(err, store.ErrDamaged): // an Outcome: nothing is in flight by it
+			saved = append(saved, e.Key)
 		case err != nil && len(parts) < 2:
 			return nil, err
 		case err != nil:

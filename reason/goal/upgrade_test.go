@@ -158,3 +158,24 @@ func TestDamagedMarkOfTheVersionBefore(t *testing.T) {
 		synctest.Wait()
 	})
 }
+
+// A damaged outcome of the version before costs that outcome: nothing is in flight by it.
+func TestDamagedOutcomeOfTheVersionBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := storeBefore(t)
+		damaged := 0
+		for e := range st.Scan(t.Context(), store.Range{Prefix: "goap/outcome"}) {
+			if strings.Count(e.Key, "\x00") == 2 && damaged == 0 { // without the goal
+				_, err := st.Commit(t.Context(), store.Op{Key: e.Key, Value: e.Value[:len(e.Value)-3]})
+				require.NoError(t, err)
+				damaged++
+			}
+		}
+		require.Equal(t, 1, damaged)
+		b := newBench(t, st, &goal.Options{History: 1}, zero("x"))
+		b.read(obj{"x": 1})
+		doing, _ := b.tick()
+		require.Equal(t, []goal.Doing{goal.Began}, doing)
+		require.NotEmpty(t, b.outcomes(), "the damaged one, of which the list would be an error, is dropped as others are")
+	})
+}
