@@ -28,6 +28,7 @@ import (
 // begins it if its first lease is not over.
 type flight struct {
 	held
+	about   selector.Place   // the value that the goal is about; zero: it names none
 	touched []selector.Place // what it may change
 	cancel  context.CancelCauseFunc
 	// adopted says that another process has admitted the dispatch, and perhaps
@@ -117,6 +118,9 @@ func (c *Controller) adopt(ctx context.Context, at time.Time) error {
 // registerLocked marks a flight as in flight here.
 func (c *Controller) registerLocked(f *flight) {
 	f.cancel, f.touched = func(error) {}, c.touched(f.About, f.actions())
+	if p, err := selector.OfEffect(f.About); err == nil {
+		f.about = p
+	}
 	c.mu.flying[f.Dispatch.Goal] = f
 }
 

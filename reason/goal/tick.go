@@ -438,15 +438,16 @@ func (c *Controller) touched(about reason.Effect, actions []string) (out []selec
 
 // flyingLocked returns the first flight, by goal, that may change a value, or is about one
 // of those that would be changed; nil: there is none.
-func (c *Controller) flyingLocked(value selector.Place, changed []selector.Place) *flight {
-	for _, goal := range slices.Sorted(maps.Keys(c.mu.flying)) {
-		f := c.mu.flying[goal]
-		about, err := selector.OfEffect(f.About)
-		if touches(f.touched, value) || err == nil && touches(changed, about) {
-			return f
+func (c *Controller) flyingLocked(value selector.Place, changed []selector.Place) (first *flight) {
+	for goal, f := range c.mu.flying {
+		if first != nil && first.Dispatch.Goal < goal {
+			continue
+		}
+		if touches(f.touched, value) || touches(changed, f.about) {
+			first = f
 		}
 	}
-	return nil
+	return first
 }
 
 func touches(touched []selector.Place, p selector.Place) bool {
