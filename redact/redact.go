@@ -9,7 +9,7 @@
 //	s.JSON(json.RawMessage(`{"api_key":123}`)) // {"api_key":"[REDACTED:secret]"}
 //
 // It recognises authorization headers and bearer tokens; the tokens of over
-// eighty issuers by their form (GitHub, GitLab, AWS, Azure, Google,
+// a hundred issuers by their form (GitHub, GitLab, AWS, Azure, Google,
 // OpenAI, Anthropic, Hugging Face, Slack, Stripe, npm and others); JSON web
 // tokens (in base64 too), private key blocks (cut ones too), credentials in URLs
 // and of curl; values assigned to a name that says secret: password, token,

@@ -61,6 +61,16 @@ func tokenOf(rng *rand.Rand, r redact.Rule) string {
 		after = draw(rng, "", 14) + "." + draw(rng, "0-9a-f", 64)
 	case ":AA":
 		return draw(rng, "0-9", 10) + ":AA" + after
+	case "A3-":
+		after = draw(rng, "A-Z0-9", 6) + "-" + draw(rng, "A-Z0-9", 11) + strings.Repeat("-"+draw(rng, "A-Z0-9", 5), 3)
+	case "v1.0-":
+		after = draw(rng, "0-9a-f", 24) + "-" + draw(rng, "0-9a-f", 146)
+	case "pat.", "sat.":
+		after = draw(rng, "", 22) + "." + draw(rng, "", 24) + "." + draw(rng, "", 20)
+	case "sk.eyJ":
+		after = draw(rng, "", 60) + "." + draw(rng, "", 22)
+	case "_mmk":
+		return draw(rng, "", 6) + "_" + draw(rng, "", 29) + "_mmk"
 	}
 	return draw(rng, r.Alphabet, r.Before) + r.Mark + after
 }
