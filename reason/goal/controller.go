@@ -16,6 +16,7 @@ import (
 	"github.com/arc-learn/arc/internal/guard"
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/internal/veil"
+	"github.com/arc-learn/arc/reason/goal/internal/swing"
 	"github.com/arc-learn/arc/redact"
 	"github.com/arc-learn/arc/store"
 )
@@ -124,6 +125,7 @@ type Controller struct {
 		// flying and past are by goal: what is under way, and what was last.
 		flying map[string]*flight
 		past   map[string]*past
+		swings swing.Swings
 		// failed is when each action came to nothing the last time.
 		failed map[string]time.Time
 		// latest is the latest time of a tick or an outcome: a time before it shows that
@@ -176,7 +178,7 @@ func New(
 	}
 	x.hook.Limit, x.judge.Limit = hookLimit, judgeLimit
 	x.mu.guard, x.mu.flying, x.mu.past = cooldown.NewGuard(), make(map[string]*flight), make(map[string]*past)
-	x.mu.failed = make(map[string]time.Time)
+	x.mu.failed, x.mu.swings = make(map[string]time.Time), make(swing.Swings)
 	if err := x.load(ctx); err != nil {
 		return nil, fmt.Errorf("goal: %w", err)
 	}

@@ -40,7 +40,8 @@
 // once at a time, and again when the effects of the last dispatch had time to show and
 // the world was read anew; goals whose values a dispatch changes wait with it. An
 // action that has failed three times in five minutes rests for ten, and a success of
-// which nothing shows in the next reading is a failure.
+// which nothing shows in the next reading is a failure. Of two goals that undo each other
+// the less severe one is left alone.
 //
 // # Persistence
 //

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -61,7 +62,8 @@ const (
 	// Waiting: something else has to end first, such as a dispatch that changes the
 	// same value, or one of Options.MaxInFlight.
 	Waiting Doing = "waiting"
-	// Stuck: no worker can do anything about it. Why says what is missing.
+	// Stuck: no worker can do anything about it, or what is done is undone for another
+	// goal. Why says what is missing, or which goal that is.
 	Stuck Doing = "stuck"
 )
 
@@ -75,6 +77,11 @@ const (
 // about the same value, or about a value that the plan would change; the value must
 // have been read since the last such dispatch, whose cooldown after a success is over;
 // and a plan of actions that do not rest must be there to meet it.
+//
+// Of two goals whose dispatches undo each other the less severe one is Stuck: each was met,
+// and then violated by the first reading after a dispatch for the other, and for no third,
+// twice in a row. It is acted upon again once it was met by itself, once one of the two wants
+// something else or is gone, and after a restart.
 //
 // The error is store.ErrClosed, that of ctx, or the store's. It comes with a Report
 // of what was found until then, and the next Tick goes on from there.
@@ -95,6 +102,7 @@ func (c *Controller) Tick(ctx context.Context) (Report, error) {
 	set, s := c.goals.current(), c.world.state(r.At)
 	targets, steps := set.targets, c.available(set)
 	r.Goals = make([]Standing, len(targets))
+	c.keepSwings(targets)
 	for _, severity := range slices.Backward(severities) {
 		for i := range targets {
 			if t := &targets[i]; t.severity() == severity {
@@ -112,6 +120,17 @@ func (c *Controller) Tick(ctx context.Context) (Report, error) {
 		return r, fmt.Errorf("goal: tick: %w", err)
 	}
 	return r, nil
+}
+
+// keepSwings drops what is known of how goals swing that are gone, or disabled.
+func (c *Controller) keepSwings(targets []target) {
+	there := make(map[string]bool)
+	for i := range targets {
+		there[targets[i].ID] = !targets[i].Disabled
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mu.swings.Keep(there)
 }
 
 // setClock takes in the time of a tick, or of an outcome. If the clock was put back, what
@@ -234,11 +253,16 @@ func (c *Controller) actOn(ctx context.Context, t *target, s state, steps []step
 //	Waiting   a dispatch is under way that may change its value
 //	Resting   the cooldown of the last such dispatch, a success, is not over
 //	Resting   no reading began since the last such dispatch ended
+//	Stuck     it and a goal above it undo each other
 //
 // It judges the last dispatch of the goal by the reading that the goal is decided by.
 func (c *Controller) hindrance(t *target, s state, st *Standing) *hindrance {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if st.Status != Unknown {
+		rank := slices.Index(severities, st.Severity)
+		c.mu.swings.See(t.ID, t.Condition.String(), rank, st.Status == Met, st.At, c.succeededLocked())
+	}
 	if f := c.mu.flying[t.ID]; f != nil {
 		st.Dispatch = f.Dispatch.ID
 		return &hindrance{InFlight, "a dispatch is under way", f.Dispatch.Until}
@@ -269,6 +293,9 @@ func (c *Controller) hindrance(t *target, s state, st *Standing) *hindrance {
 		return &hindrance{doing: Resting, why: "it was not read since the last dispatch"}
 	}
 	c.judgeLocked(own, t, st.Status)
+	if other := c.mu.swings.Above(t.ID); other != "" {
+		return &hindrance{doing: Stuck, why: fmt.Sprintf("it and goal %q undo each other", other)}
+	}
 	return nil
 }
 
@@ -498,6 +525,17 @@ func (c *Controller) lastLocked(t *target) (last *past) {
 		}
 	}
 	return last
+}
+
+// succeededLocked yields the ends of the last dispatches that succeeded by their steps, by goal.
+func (c *Controller) succeededLocked() iter.Seq2[string, time.Time] {
+	return func(yield func(string, time.Time) bool) {
+		for goal, p := range c.mu.past {
+			if p.success && !yield(goal, p.ended) {
+				return
+			}
+		}
+	}
 }
 
 // courseKey is a course of action as a whole; of one action, that action.
