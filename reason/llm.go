@@ -54,10 +54,10 @@ func (o *LLMOptions) fill() {
 // failed first, then patterns, facts and episodes; those in quarantine only
 // where the brief has them as Background, in a block of their own that says so.
 // What does not fit LLMOptions.Tokens is left out, and the prompt says so:
-// episodes first, then Background, passages, other memories and facts, from the least
-// relevant on, notes on skills, deliveries, failed attempts, answers and goals
-// above, from the oldest on; never the objective with its inputs, or the
-// complaint.
+// episodes first, then Background, passages, suggestions, other memories and facts, from
+// the least relevant on, notes on skills, deliveries and failed attempts, from the oldest
+// on, warnings, answers and goals above; never the objective with its inputs, what the
+// workers can do and take, the rest of the plan, what to avoid, or the complaint.
 //
 // The answer has to be one JSON object by the schema that the request has;
 // prose, code fences and a thought around it are ignored, and so are fields
@@ -105,8 +105,8 @@ func NewLLM(m Model, opts *LLMOptions) (*LLM, error) {
 // Reason asks the model, at most twice, and returns its decision, which passes
 // [Decision.Check]. The error is [ErrFormat] or [ErrRefusal] with what was
 // wrong with the last answer, in words for [Brief.Complaint]; [ErrModel], which
-// may be [Retryable]; a *store.LimitError if the objective and the complaint
-// alone are over the budget; or that of ctx. With an error, the Decision has
+// may be [Retryable]; a *store.LimitError if what is never left out is over the
+// budget by itself; or that of ctx. With an error, the Decision has
 // the Usage and nothing else.
 func (l *LLM) Reason(ctx context.Context, b Brief) (Decision, error) {
 	offered := nameable(b.Skills)

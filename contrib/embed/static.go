@@ -35,8 +35,9 @@ const maxTokens = 512
 
 // Options configure [Open]. Nil and the zero value are ready.
 type Options struct {
-	// Name is what Model returns: it has to change with the vectors. "": made
-	// of a hash of the file of vectors.
+	// Name is what Model returns: it has to change with the vectors. "": made of a
+	// hash of the vectors and the tokenizer. What config.json says is not in it: that
+	// changes the lengths of vectors, and not where they point.
 	Name string
 }
 
@@ -186,11 +187,12 @@ func (t tensor) indices(name string, n int) ([]int32, error) {
 // Dim returns the dimension of the vectors.
 func (m *Static) Dim() int { return m.dim }
 
-// Model returns Options.Name, or a name made of the file's hash.
+// Model returns Options.Name, or a name made of a hash.
 func (m *Static) Model() string { return m.name }
 
-// Embed returns a vector for each text, nil for one without a known token. As in
-// model2vec, the first 512 tokens count. It fails if ctx has ended.
+// Embed returns a vector for each text, nil for one without a known token, or whose
+// mean has no direction. As in model2vec, the first 512 tokens count. It fails if ctx
+// has ended.
 func (m *Static) Embed(ctx context.Context, texts []string) ([][]float32, error) {
 	out := make([][]float32, len(texts))
 	var ids []int32

@@ -101,8 +101,8 @@ func (o Options) withDefaults() (Options, error) {
 //
 // A dispatch is a run. It is in flight while that run is live or unfinished, and no
 // longer than its lease. After a restart the first tick resumes the unfinished
-// runs, each at most three times, and begins those that were admitted and never
-// begun.
+// runs, each at most three times and with a new lease, and begins those that were
+// admitted and never begun.
 //
 // A Controller starts a goroutine for each dispatch. Close ends them.
 type Controller struct {

@@ -22,9 +22,9 @@ type Catalog interface {
 //
 // Calls for different dispatches overlap. The context ends with the dispatch's
 // lease, and when the Controller is closed. A call returns what came of the run. An
-// error or a panic counts as [Failed]; an error after the context has ended leaves
-// the run unfinished, for Resume. A call that does not return by the end of the
-// lease is left behind, and the dispatch ends as [Interrupted].
+// error or a panic counts as [Failed]; an error once the Controller is being closed leaves
+// the run unfinished, for Resume. One at the end of the lease, and a call that does not
+// return by then, which is left behind, end the dispatch as [Interrupted].
 type Runner interface {
 	// Run carries a dispatch out. It is called once for an ID.
 	Run(ctx context.Context, d Dispatch) (Result, error)

@@ -26,8 +26,8 @@ type Report struct {
 	At time.Time
 	// Goals are in the order of the set. There are none before the first tick.
 	Goals []Standing
-	// Ended are the outcomes since the report before, in the order of their ends, the
-	// last Options.History of them.
+	// Ended are the outcomes since the report before, in the order in which they were kept,
+	// the last Options.History of them. One that was Unseen is there again once it was judged.
 	Ended []Outcome
 }
 
@@ -83,8 +83,8 @@ const (
 // twice in a row. It is acted upon again once it was met by itself, once one of the two wants
 // something else or is gone, and after a restart.
 //
-// The error is store.ErrClosed, that of ctx, or the store's. It comes with a Report
-// of what was found until then, and the next Tick goes on from there.
+// The error is store.ErrClosed, that of ctx, the store's, or that of the Runner's Judge. It
+// comes with a Report of what was found until then, and the next Tick goes on from there.
 func (c *Controller) Tick(ctx context.Context) (Report, error) {
 	c.ticking.Lock()
 	defer c.ticking.Unlock()

@@ -111,8 +111,8 @@ func (w *World) domainLocked(name string) (*domain, error) {
 
 // apply changes the world as workers report that they have changed it, until the
 // domains are read anew. A domain that was never read is as old as its first delta;
-// any other stays as old as its reading. All deltas are applied, or none and the error
-// says why.
+// any other stays as old as its reading. All deltas are applied, except those to what a
+// list does not have, or none and the error says why.
 func (w *World) apply(deltas []reason.Delta, at time.Time) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -410,9 +410,9 @@ func (w *World) Collect(c Collector) error {
 //
 // A collector that panics, fails, hangs or returns what is no JSON, or over a
 // limit, makes its own domain unknown once the last reading is too old, and touches
-// no other. It is called again after Every · 2^n, n the failures in a row, and at
-// least once an hour. One that does not come back is not called again before it
-// does.
+// no other. It is called again after Every · 2^n, n the failures in a row, but after an
+// hour, or Every where that is longer, at the latest. One that does not come back is not
+// called again before it does.
 //
 // A slow collector makes Poll slow, and holds up no reader of the world. The error
 // is that of ctx.
