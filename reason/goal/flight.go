@@ -332,6 +332,7 @@ func (c *Controller) keepJudged(ctx context.Context) error {
 		if err != nil {
 			errs = append(errs, fmt.Errorf("judge %q: %w", o.ID, err))
 			c.mu.judged = append(c.mu.judged, *o)
+			c.mu.judged = c.mu.judged[max(0, len(c.mu.judged)-c.o.History):] // as many as are kept
 		} else {
 			c.reportLocked(o)
 		}

@@ -492,3 +492,20 @@ func TestInputsAreBounded(t *testing.T) {
 		require.LessOrEqual(t, len(b.got[0].Inputs), 32<<10)
 	})
 }
+
+// What cannot be judged, such as a run whose record is damaged, does not pile up.
+func TestJudgingThatFailsIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, store.NewMem(), &goal.Options{History: 3, Cooldown: -1}, zero("x"))
+		b.judging = errors.New("the run is damaged")
+		for i := range 40 {
+			b.read(obj{"x": 1 - i%2})
+			b.judged = nil
+			_, err := b.c.Tick(t.Context())
+			require.Equal(t, i > 0, err != nil)
+			synctest.Wait()
+			require.LessOrEqual(t, len(b.judged), 4)
+			idle(time.Second)
+		}
+	})
+}
