@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
 	"strings"
 	"sync"
@@ -508,4 +509,57 @@ func TestJudgingThatFailsIsBounded(t *testing.T) {
 			idle(time.Second)
 		}
 	})
+}
+
+// slowScan is a store whose Scan takes a time.
+type slowScan struct {
+	store.Store
+	takes time.Duration
+}
+
+func (s *slowScan) Scan(ctx context.Context, r store.Range) iter.Seq2[store.Entry, error] {
+	idle(s.takes)
+	return s.Store.Scan(ctx, r)
+}
+
+// A dispatch that ends within a tick that takes long ended when it did: a reading from before its end shows nothing of it.
+func TestASlowTickPutsNoClockBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := &faulty{Store: store.NewMem()}
+		slow := &slowScan{Store: st}
+		b := newBench(t, slow, &goal.Options{Cooldown: -1}, zero("x"), zero("y"))
+		b.do = func(context.Context, goal.Dispatch) (goal.Result, error) {
+			idle(30 * time.Second)
+			return goal.Result{End: goal.Succeeded}, nil
+		}
+		begin := time.Now()
+		b.read(obj{"x": 1, "y": 0})
+		b.tick()
+		b.read(obj{"x": 1, "y": 1})
+		st.fail = true
+		_, err := b.c.Tick(t.Context()) // it leaves y in doubt
+		require.Error(t, err)
+		st.fail, slow.takes = false, time.Minute
+		_, err = b.c.Tick(t.Context())
+		require.NoError(t, err)
+		slow.takes = 0
+		require.NoError(t, b.w.Set("m", goal.Snapshot{Data: obj{"x": 1, "y": 0}, At: begin.Add(20 * time.Second)}))
+		_, r := b.tick()
+		idle(time.Minute) // until what is done for y is over
+		require.Equal(t, goal.Resting, r.Goals[0].Doing)
+		require.Empty(t, b.judged)
+	})
+}
+
+// faulty is a store that fails to commit.
+type faulty struct {
+	store.Store
+	fail bool
+}
+
+func (f *faulty) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
+	if f.fail {
+		return 0, errors.New("no disk")
+	}
+	return f.Store.Commit(ctx, ops...)
 }

@@ -98,7 +98,8 @@ func (c *Controller) Tick(ctx context.Context) (Report, error) {
 		return r, fmt.Errorf("goal: tick: %w", err)
 	}
 	errs := []error{err} // of some goals: what is in flight of others is known
-	c.setClock(r.At)
+	// Not r.At: since then a dispatch may have ended.
+	c.setClock(c.o.Now().UTC().Round(0))
 	set, s := c.goals.current(), c.world.state(r.At)
 	targets, steps := set.targets, c.available(set)
 	r.Goals = make([]Standing, len(targets))
