@@ -144,7 +144,7 @@ func (l *ledger) moveMarks(ctx context.Context, ds *dispatches) error {
 }
 
 // moveEntries moves the ledger of an earlier version, which knew of no tenants, to that
-// of the Controller.
+// of the Controller. Entries of a Controller that has no tenant say what they are about.
 func (l *ledger) moveEntries(ctx context.Context) error {
 	if l.tenant == "" {
 		return nil
@@ -153,6 +153,10 @@ func (l *ledger) moveEntries(ctx context.Context) error {
 	for e, err := range l.st.Scan(ctx, store.Range{Prefix: before}) {
 		if err != nil {
 			return err
+		}
+		var x entry
+		if codec.Decode(e, &x) == nil && x.About != (reason.Effect{}) {
+			continue
 		}
 		to := l.prefix() + e.Key[len(before):]
 		value, err := codec.Move(e, to)
@@ -175,7 +179,7 @@ func putEntry(k string, x *entry, cond store.Condition) (store.Op, error) {
 
 // write writes an open entry, which must still be as the caller knows it.
 func (l *ledger) write(ctx context.Context, h *held) error {
-	put, err := putEntry(h.key, &entry{Open: &h.open}, store.At(h.rev))
+	put, err := putEntry(h.key, &entry{Outcome{About: h.About}, &h.open}, store.At(h.rev))
 	if err != nil {
 		return err
 	}

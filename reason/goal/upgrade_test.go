@@ -179,3 +179,29 @@ func TestDamagedOutcomeOfTheVersionBefore(t *testing.T) {
 		require.NotEmpty(t, b.outcomes(), "the damaged one, of which the list would be an error, is dropped as others are")
 	})
 }
+
+// A controller of a tenant takes nothing of one of the same name that has none and is at work.
+func TestControllersWithAndWithoutATenant(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := store.NewMem()
+		b := newBench(t, st, nil, zero("x"), zero("y"))
+		b.do = func(context.Context, goal.Dispatch) (goal.Result, error) {
+			idle(time.Minute)
+			return goal.Result{End: goal.Failed}, nil
+		}
+		b.read(obj{"x": 1, "y": 0})
+		b.tick()
+		idle(2 * time.Minute)
+		b.read(obj{"x": 0, "y": 1})
+		b.tick()
+		require.Equal(t, 1, b.c.Open(t.Context()))
+		other := newBench(t, st, &goal.Options{Tenant: "acme"}, zero("x"), zero("y"))
+		require.Zero(t, other.c.Open(t.Context()))
+		require.Empty(t, other.outcomes())
+		other.read(obj{"x": 0, "y": 0})
+		other.tick()
+		idle(2 * time.Minute)
+		require.Len(t, b.outcomes(), 2)
+		require.Empty(t, other.outcomes())
+	})
+}
