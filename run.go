@@ -209,12 +209,18 @@ func (a *Agent) retry(
 	})
 }
 
-// judgement returns a verdict as the learner takes it. Its memories are those of the objective's
-// own plan: the memories used, and the chunk that fired or was learned.
-func (s *state) judgement(v Verdict, changed bool, chunk memory.ID, now time.Time) learn.Judgement {
+// judgement returns a verdict, which is in Verdicts already, as the learner takes it; before are the Verdicts
+// without it. Its memories are those of the objective's own plan: the memories used, and the chunk that fired
+// or was learned. A delivery that no source finds wrong counts as helped, once.
+func (s *state) judgement(v Verdict, before []Verdict, chunk memory.Record, now time.Time) learn.Judgement {
 	g := &s.Aims[0]
+	right := func(v Verdict) bool { return v.Right }
+	wrong := func(v Verdict) bool { return !v.Right }
+	counts := !slices.ContainsFunc(before, wrong) && (!s.Objective.Provisional || slices.ContainsFunc(before, right))
 	j := learn.Judgement{
-		Key: s.verdictKey(s.Judged, v.Right), Right: v.Right, Changed: changed, Why: v.Why,
+		Key: s.verdictKey(s.Judged, v.Right), Right: v.Right, Changed: len(before) == len(s.Verdicts), Why: v.Why,
+		Credit:  v.Right && !counts && !slices.ContainsFunc(s.Verdicts, wrong),
+		GoalKey: s.prefix() + "/goal/0", Recalled: g.Recalled, Fired: g.Fired,
 		Session: s.Session, Objective: g.Text, Situation: g.Situation, Approach: g.Approach, User: s.Objective.User, At: now,
 		Scopes:   slices.Compact(slices.Concat([]memory.Scope{s.Objective.Scope}, s.Objective.Also)),
 		Memories: slices.Clone(g.Utilized),
@@ -222,9 +228,18 @@ func (s *state) judgement(v Verdict, changed bool, chunk memory.ID, now time.Tim
 	if s.Status == Delivered {
 		if g.Fired != "" {
 			j.Memories = append(j.Memories, g.Fired)
-		} else if chunk != "" {
-			j.Memories = append(j.Memories, chunk)
+		} else if chunk.ID != "" {
+			j.Memories = append(j.Memories, chunk.ID)
+			if chunk.Source.Ref == j.GoalKey {
+				j.Made = chunk.ID
+			}
 		}
+	}
+	if n := len(s.Deliveries); n > 0 && s.Deliveries[n-1].Made > 0 { // which an earlier version did not know
+		j.Counted = append(j.Counted, s.attemptKey(s.Deliveries[n-1].Made))
+	}
+	for n := range s.Judged {
+		j.Counted = append(j.Counted, s.verdictKey(n+1, true))
 	}
 	for i, d := range s.Deliveries {
 		if v.Task == 0 || v.Task == i+1 {

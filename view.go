@@ -76,9 +76,10 @@ func (v View) Retry(ctx context.Context, id, note string) (*Report, error) {
 // Judge records what was found out about a delivery after its gates had passed it. It
 // credits or charges the chunk, the memories that were used, the workers, and the session.
 //
-// A verdict counts once for each source. A later one of the same source replaces it: in
-// memories as if the first had not been given, while the session's history holds both.
-// The last verdict about a worker's attempt decides whether that was a success; the
+// In the chunk and the memories a delivery counts as helped, once, while no source finds it
+// wrong (a Provisional one if besides a source has found it right), and as misled for each
+// source that does. A later verdict of the same source replaces its first, while the
+// session's history holds both. The last verdict about a worker's attempt decides whether that was a success; the
 // attempt's cost stays. The plan of a Provisional delivery, unless it was the host's, becomes a
 // chunk once one source has found the whole delivery right, and none has found it wrong.
 //
@@ -115,18 +116,26 @@ func (v View) Judge(ctx context.Context, id string, verdict Verdict) error {
 	if err != nil {
 		return fmt.Errorf("judge run %q: %w", id, err)
 	}
-	j := s.judgement(verdict, i >= 0, chunk, a.o.Now().UTC())
+	before := s.Verdicts
+	if s.Verdicts = slices.Clone(before); i < 0 {
+		s.Verdicts = appendTo(s.Verdicts, verdict)
+	} else {
+		s.Verdicts[i] = verdict
+	}
+	j := s.judgement(verdict, before, chunk, a.o.Now().UTC())
+	if j.Credit && j.Fired != "" {
+		t := turn{a: a, own: own, s: s}
+		if err := t.remind(ctx); err != nil {
+			return fmt.Errorf("judge run %q: %w", id, err)
+		}
+		j.Injected = t.shown.Hits
+	}
 	// What was learned is written before the run says so: after a crash between the two, the
 	// same verdict counts once.
 	if err := own.learner.Judge(ctx, j); err != nil {
 		return fmt.Errorf("judge run %q: %w", id, err)
 	}
-	if i < 0 {
-		s.Verdicts = appendTo(s.Verdicts, verdict)
-	} else {
-		s.Verdicts[i] = verdict
-	}
-	if s.Objective.Provisional && chunk == "" && len(s.Objective.Tasks) == 0 && s.vouched() {
+	if s.Objective.Provisional && chunk.ID == "" && len(s.Objective.Tasks) == 0 && s.vouched() {
 		r, err := a.pattern(ctx, own, s)
 		if err != nil {
 			return fmt.Errorf("judge run %q: %w", id, err)
@@ -139,17 +148,17 @@ func (v View) Judge(ctx context.Context, id string, verdict Verdict) error {
 	return err
 }
 
-// chunk returns the chunk that was learned from the run last, or "" if the last that was learned is
-// a failure, or is forgotten.
-func (a *Agent) chunk(ctx context.Context, s *state) (memory.ID, error) {
+// chunk returns the chunk that was learned from the run last, without an ID if the last that was
+// learned is a failure, or is forgotten.
+func (a *Agent) chunk(ctx context.Context, s *state) (memory.Record, error) {
 	if len(s.Learned) == 0 {
-		return "", nil
+		return memory.Record{}, nil
 	}
 	r, err := a.bank.In(s.Objective.Scope).Get(ctx, s.Learned[len(s.Learned)-1])
 	if errors.Is(err, store.ErrNotFound) || err == nil && r.Kind != memory.Pattern {
-		return "", nil
+		return memory.Record{}, nil
 	}
-	return r.ID, err
+	return r, err
 }
 
 // Runs yields the runs of the scope's tenant that pass the filter, the latest first, as of

@@ -21,6 +21,12 @@ type Judgement struct {
 	Changed bool   // the same source said the opposite before
 	Why     string // without secrets
 
+	// Credit: Right makes the delivery count as helped, which it does not. Counted are the keys under which
+	// it may count so: of Outcomes, of judgements with Credit, and GoalKey. A wrong judgement takes that back.
+	Credit  bool
+	Counted []string
+	GoalKey string
+
 	Session   string
 	Objective string // of the run
 	Situation string
@@ -30,12 +36,17 @@ type Judgement struct {
 
 	Scopes   []memory.Scope // where the memories may be
 	Memories []memory.ID    // the memories used, with the chunk that fired or was learned
+	Recalled []memory.ID    // for the goal
+	Injected []memory.Hit   // for Credit: the Recalled, if a chunk Fired
+	Fired    memory.ID      // of Memories, the chunk that fired; "": none
+	Made     memory.ID      // of Memories, the chunk that the run made; "": none
 	Work     []Outcome      // the deliveries judged: Key, Skill and Worker of each
 }
 
-// Judge records a judgement. It credits or charges the memories that the delivery used, and takes back what an
-// opposite judgement of the same source did to them. The last judgement decides whether a worker's attempt
-// was a success. The session gets one more outcome.
+// Judge records a judgement. A wrong one charges the memories that the delivery used, and takes back that they
+// have helped; a right one takes back what the opposite of the same source has charged, and counts as having
+// helped with Credit alone. The last judgement decides whether a worker's attempt was a success. The session
+// gets one more outcome. If it returns an error, calling it again with the same judgement completes it.
 func (l *Learner) Judge(ctx context.Context, j Judgement) error {
 	for i := range j.Work {
 		w := &j.Work[i]
@@ -48,15 +59,10 @@ func (l *Learner) Judge(ctx context.Context, j Judgement) error {
 		}
 	}
 	for _, scope := range j.Scopes {
-		if j.Changed {
-			back := j.feedback(!j.Right)
-			back.Key, back.Undo = j.Key+"/back", true
-			if err := l.bank.In(scope).Feedback(ctx, back); err != nil {
-				return fmt.Errorf("take the feedback back: %w", err)
+		for _, f := range j.feedbacks() {
+			if err := l.bank.In(scope).Feedback(ctx, f); err != nil {
+				return fmt.Errorf("feedback: %w", err)
 			}
-		}
-		if err := l.bank.In(scope).Feedback(ctx, j.feedback(j.Right)); err != nil {
-			return fmt.Errorf("feedback: %w", err)
 		}
 	}
 	if err := l.monitor.Record(ctx, meta.Outcome{
@@ -68,14 +74,37 @@ func (l *Learner) Judge(ctx context.Context, j Judgement) error {
 	return nil
 }
 
-// feedback returns a verdict as feedback on the memories.
-func (j *Judgement) feedback(right bool) memory.Feedback {
-	f := memory.Feedback{Key: j.Key, Situation: situationKey(j.Situation), Delivered: right}
-	ids := slices.Clone(j.Memories)
-	if right {
-		f.Injected, f.Utilized = ids, ids
-	} else {
-		f.Misled = ids
+// feedbacks returns the judgement as feedback on the memories.
+func (j *Judgement) feedbacks() (all []memory.Feedback) {
+	misled := memory.Feedback{Key: j.Key, Situation: situationKey(j.Situation), Misled: slices.Clone(j.Memories)}
+	if !j.Right {
+		named := slices.Concat(j.Memories, j.Recalled)
+		for _, k := range j.counted() {
+			all = append(all, memory.Feedback{
+				Key: digest(k, "taken"), Undo: true, Of: k, Situation: misled.Situation,
+				Injected: named, Utilized: named, Delivered: true,
+			})
+		}
+		return append(all, misled)
 	}
-	return f
+	if j.Changed {
+		misled.Key, misled.Undo = j.Key+"/back", true
+		all = append(all, misled)
+	}
+	if j.Credit {
+		o, made := Outcome{Fired: j.Fired, Injected: j.Injected}, func(id memory.ID) bool { return id == j.Made }
+		helped := append(slices.DeleteFunc(slices.Clone(j.Memories), made), o.restsOn()...)
+		all = append(all, memory.Feedback{
+			Key: j.Key, Situation: misled.Situation, Injected: helped, Utilized: helped, Delivered: true,
+		})
+	}
+	return all
+}
+
+// counted returns the keys under which the delivery may count as helped.
+func (j *Judgement) counted() []string {
+	if j.GoalKey == "" {
+		return j.Counted
+	}
+	return append(slices.Clip(j.Counted), digest(j.GoalKey, "chunk"), j.GoalKey+"/chunk")
 }

@@ -119,7 +119,10 @@ func (l *Learner) Release(ctx context.Context, session string, scopes []memory.S
 	var drafts []string
 	for _, k := range goals {
 		drafts = append(drafts, k+"/chunk", k+"/failure", digest(k, "episode"))
-		feedback = append(feedback, digest(k, "chunk"))
+		feedback = append(feedback, digest(k, "chunk"), digest(k+"/chunk", "taken"))
+	}
+	for _, k := range slices.Clone(feedback) {
+		feedback = append(feedback, digest(k, "taken"))
 	}
 	for _, scope := range scopes {
 		if err := l.bank.In(scope).Release(ctx, feedback, drafts); err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/memory/internal/ident"
 	"github.com/arc-learn/arc/memory/internal/stored"
 	"github.com/arc-learn/arc/memory/internal/table"
 	"github.com/arc-learn/arc/memory/internal/tally"
@@ -36,9 +37,10 @@ type Feedback struct {
 	// Undo takes back what a Feedback with the same lists has counted. It has a Key of its own. Counts
 	// do not fall below zero.
 	Undo bool
-	// Of is the Key of the Feedback that Undo takes back. Undo leaves what that has not counted, as its
-	// Actor had had a say, and what was taken back before; without such a Feedback it changes nothing.
-	// Required with an Actor.
+	// Of is the Key of the Feedback that Undo takes back, or of the Derived Draft that was Strengthened.
+	// Undo leaves what that has not counted, as its Actor had had a say or it did not name the record as
+	// used, and what was taken back before; without such a Feedback it changes nothing. Required with an
+	// Actor.
 	Of string
 }
 
@@ -107,10 +109,12 @@ func (b *Bank) applyLocked(ctx context.Context, sh *shard, f *Feedback, marker s
 	}
 	now := b.now()
 	var of applied
+	var undone string
 	named := f.Undo && f.Of != ""
 	if named {
 		var err error
-		if of, err = b.applied(ctx, sh.at.FeedbackKey(f.Of)); errors.Is(err, store.ErrNotFound) {
+		undone, of, err = b.applied(ctx, sh, f.Of)
+		if errors.Is(err, store.ErrNotFound) {
 			return nil
 		} else if err != nil {
 			return err
@@ -120,9 +124,9 @@ func (b *Bank) applyLocked(ctx context.Context, sh *shard, f *Feedback, marker s
 		changes [usual]table.Change
 		ops     [1 + usual]store.Op
 	}
-	changes, unheeded := sh.effects(few.changes[:0], f, of.Unheeded, now, b.o.uses())
+	changes, is := sh.effects(few.changes[:0], f, of, now, b.o.uses())
 	value := make([]byte, 0, stored.CountsSize*(1+len(changes)))
-	value, err := codec.Append(value, marker, &applied{tally.InstantOf(now), unheeded})
+	value, err := codec.Append(value, marker, &is)
 	if err != nil {
 		return err
 	}
@@ -131,7 +135,7 @@ func (b *Bank) applyLocked(ctx context.Context, sh *shard, f *Feedback, marker s
 		ops[0].If = store.Absent
 	}
 	if named { // what is taken back is not taken back twice
-		op, err := takenBack(sh.at.FeedbackKey(f.Of), of, unheeded)
+		op, err := takenBack(undone, of, is.Unheeded)
 		if err != nil {
 			return err
 		}
@@ -150,13 +154,18 @@ func takenBack(marker string, of applied, ids []ID) (store.Op, error) {
 	return stored.Put(marker, &of)
 }
 
-// applied returns what a feedback has counted.
-func (b *Bank) applied(ctx context.Context, marker string) (is applied, err error) {
-	e, err := b.late.Get(ctx, marker)
-	if err == nil {
-		err = codec.Decode(e, &is)
+// applied returns what the feedback or the draft with the key has counted, and under which marker.
+func (b *Bank) applied(ctx context.Context, sh *shard, k string) (marker string, is applied, err error) {
+	for _, marker = range [2]string{sh.at.FeedbackKey(k), sh.mergedKey(ident.Keyed(string(sh.scope), k))} {
+		e, err := b.late.Get(ctx, marker)
+		if err == nil {
+			err = codec.Decode(e, &is)
+		}
+		if !errors.Is(err, store.ErrNotFound) {
+			return marker, is, err
+		}
 	}
-	return is, err
+	return "", is, store.ErrNotFound
 }
 
 // usual is the number of records up to which feedback needs no memory but the new counters. Most
@@ -170,11 +179,11 @@ type saying struct {
 }
 
 // effects appends to changes the new counters of the records that the feedback names. An Undo leaves
-// those in not, which the feedback that it takes back has not counted. effects returns the
-// records for which f does not count; those of an Undo are all.
+// what of, which it takes back, has not counted. effects returns what f has counted: an Undo nothing.
 func (sh *shard) effects(
-	changes []table.Change, f *Feedback, not []ID, now time.Time, keep int,
-) (_ []table.Change, unheeded []ID) {
+	changes []table.Change, f *Feedback, of applied, now time.Time, keep int,
+) (_ []table.Change, is applied) {
+	is.At = tally.InstantOf(now)
 	var few [usual]saying
 	changes, said := sh.said(changes, few[:0], f)
 	table.Clone(changes)
@@ -183,17 +192,21 @@ func (sh *shard) effects(
 		e, n := changes[i].Entry, changes[i].Counts
 		switch {
 		case f.Undo:
-			if !slices.ContainsFunc(not, func(id ID) bool { return sh.entry(id) == e }) {
+			same := func(id ID) bool { return sh.entry(id) == e }
+			helped := f.Of == "" || s.effect != tally.Helped || slices.ContainsFunc(of.Helped, same)
+			if helped && !slices.ContainsFunc(of.Unheeded, same) {
 				n.Add(s.effect, hash, -1)
 			}
-			unheeded = append(unheeded, s.id)
+			is.Unheeded = append(is.Unheeded, s.id)
 		case n.Heeds(f.Actor, now):
-			n.Take(s.effect, hash, now, keep)
+			if n.Take(s.effect, hash, now, keep); s.effect == tally.Helped {
+				is.Helped = append(is.Helped, s.id)
+			}
 		default:
-			unheeded = append(unheeded, s.id)
+			is.Unheeded = append(is.Unheeded, s.id)
 		}
 	}
-	return changes, unheeded
+	return changes, is
 }
 
 // said appends to said what the feedback says, and to changes the record. A record that the

@@ -336,6 +336,39 @@ func TestUndoIsNotDoneTwice(t *testing.T) {
 	}
 }
 
+// An Undo of a Feedback takes no other's back: what it names is more than that has counted. A draft
+// that strengthened a record is undone as well.
+func TestUndoTakesWhatWasCounted(t *testing.T) {
+	t.Parallel()
+	s, _ := space(t)
+	known := three(t, s)
+	ids := []memory.ID{known["a"], known["b"], known["c"]}
+	feedback(t, s, memory.Feedback{Key: "others", Injected: ids, Utilized: ids, Delivered: true})
+	feedback(t, s, memory.Feedback{Key: "1", Injected: ids[:2], Utilized: ids[:1], Misled: ids[2:], Delivered: true})
+	r, err := s.Get(t.Context(), ids[0])
+	require.NoError(t, err)
+	again := memory.Draft{
+		Kind: r.Kind, Trigger: r.Trigger, Content: r.Content, Key: "again", Source: memory.Source{Origin: memory.Derived, Run: "r"},
+	}
+	receipt, err := s.Remember(t.Context(), again)
+	require.NoError(t, err)
+	require.Equal(t, memory.Strengthened, receipt.Disposition)
+	helped := func() (n []int) {
+		for _, id := range ids {
+			r, err := s.Get(t.Context(), id)
+			require.NoError(t, err)
+			n = append(n, r.Stats.Helped)
+		}
+		return n
+	}
+	require.Equal(t, []int{3, 1, 1}, helped())
+	for _, of := range []string{"1", "1", "again", "again", "2"} {
+		feedback(t, s, memory.Feedback{Key: "u", Of: of, Undo: true, Injected: ids, Utilized: ids, Delivered: true})
+		require.NoError(t, s.Release(t.Context(), []string{"u"}, nil))
+	}
+	require.Equal(t, []int{1, 1, 1}, helped())
+}
+
 // An Undo of what a record counts no more, since 32 other situations came after it, leaves
 // counters that the next Open reads.
 func TestUndoOfAFormerSituation(t *testing.T) {

@@ -75,7 +75,8 @@ func (s Space) Release(ctx context.Context, feedback, drafts []string) error {
 		keys = append(keys, sh.at.FeedbackKey(k))
 	}
 	for _, k := range drafts {
-		keys = append(keys, sh.key(stored.Receipts, ID(ident.Keyed(string(s.scope), k))))
+		id := ident.Keyed(string(s.scope), k)
+		keys = append(keys, sh.key(stored.Receipts, ID(id)), sh.mergedKey(id))
 	}
 	var ops []store.Op
 	for _, k := range keys {

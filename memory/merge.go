@@ -7,6 +7,7 @@ import (
 
 	"github.com/arc-learn/arc/internal/index"
 	"github.com/arc-learn/arc/internal/text"
+	"github.com/arc-learn/arc/memory/internal/stored"
 	"github.com/arc-learn/arc/memory/internal/table"
 	"github.com/arc-learn/arc/memory/internal/tally"
 	"github.com/arc-learn/arc/store"
@@ -140,13 +141,20 @@ func (b *Bank) merge(ctx context.Context, sh *shard, r *Record, id ID) (Receipt,
 		ops = append(ops, op)
 	}
 	for again := true; again; {
-		c := e.Counts().Clone()
+		c, all := e.Counts().Clone(), slices.Clip(ops)
 		c.Said, c.Archived = tally.InstantOf(r.Known), false
 		if r.Source.Origin == Derived && c.Heeds(r.asker(), r.Known) {
 			c.Helped++
 			c.Used(r.Known, b.o.uses())
+			if r.ID != "" {
+				op, err := stored.Put(sh.mergedKey(string(r.ID)), &applied{At: c.Said, Helped: []ID{rec.ID}})
+				if err != nil {
+					return Receipt{}, false, err
+				}
+				all = append(all, op)
+			}
 		}
-		again, err = b.late.Count(ctx, sh.Table, sh.at.Counts, slices.Clip(ops), nil, table.Change{Entry: e, Counts: c})
+		again, err = b.late.Count(ctx, sh.Table, sh.at.Counts, all, nil, table.Change{Entry: e, Counts: c})
 	}
 	if err != nil {
 		return Receipt{}, false, err

@@ -179,4 +179,9 @@ type applied struct {
 	At tally.Instant `cbor:"1,keyasint,omitempty"`
 	// Unheeded are the records for which the feedback has not counted, or counts no more.
 	Unheeded []ID `cbor:"2,keyasint,omitempty"`
+	// Helped are those that it has counted as helped. An earlier version did not note them.
+	Helped []ID `cbor:"3,keyasint,omitempty"`
 }
+
+// mergedKey is the key of what a draft with an ID has counted that strengthened a record.
+func (sh *shard) mergedKey(id string) string { return sh.at.FeedbackKey("merged " + id) }
