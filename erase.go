@@ -240,9 +240,11 @@ func (a *Agent) eraseRuns(ctx context.Context, scope memory.Scope) error {
 	if err := own.learner.Forget(ctx, scope); err != nil {
 		return err
 	}
-	if err := own.proposals.Drop(ctx, func(p proposal.Proposal) bool { return tells(p, scope) }); err != nil {
+	err = own.proposals.Drop(ctx, func(p proposal.Proposal) bool { return tells(p, scope) })
+	if err != nil && !codec.Unreadable(err) {
 		return err
 	}
+	damaged = errors.Join(damaged, err)
 	kept[""] = true // sums over many attempts have no key
 	return errors.Join(damaged, own.book.Forget(ctx, func(s rank.Sample) bool { return !kept[s.Key] }))
 }

@@ -26,6 +26,7 @@ import (
 	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/meta/proposal"
 	"github.com/arc-learn/arc/rank"
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/reason/goal"
@@ -294,6 +295,62 @@ func TestDamagedBreaker(t *testing.T) {
 	r, err := a.Run(t.Context(), arc.Objective{Text: "mend it", Scope: "acme"})
 	require.NoError(t, err)
 	require.Equal(t, arc.Delivered, r.Status)
+}
+
+// A damaged proposal keeps no tenant closed. What it had changed holds as far as that is known, which it
+// is until the Agent is opened anew; it is told of, and can be deleted.
+func TestDamagedProposal(t *testing.T) {
+	t.Parallel()
+	st, s := store.NewMem(), &script{}
+	o := &arc.Options{Maintain: -1}
+	a := agentOn(t, st, s.host("v", "w"), o)
+	book, err := proposal.Open(t.Context(), st, &proposal.Options{Tenant: "local", Now: newClock().Now})
+	require.NoError(t, err)
+	pause := func(worker, skill string) proposal.Proposal {
+		change := fmt.Appendf(nil, `{"worker":%q,"skill":%q,"standing":"paused"}`, worker, skill)
+		p, err := book.Propose(t.Context(), proposal.Proposal{
+			Kind: "executor", Subject: worker + skill, Reason: "it fails", Samples: 60, Needs: 1, Change: change,
+		})
+		require.NoError(t, err)
+		return p
+	}
+	ranked := func(a *arc.Agent) (names []string) {
+		ranking, err := a.In("").Rank(t.Context(), "it leaks", reason.Task{})
+		require.NoError(t, err)
+		for _, r := range ranking {
+			names = append(names, r.Candidate.Name)
+		}
+		return names
+	}
+	p, other := pause("w", ""), pause("x", "")
+	p, err = a.In("").Approve(t.Context(), p.ID, "ada", "")
+	require.NoError(t, err)
+	require.Equal(t, "applied", p.Status, p.Note)
+	require.Equal(t, []string{"v"}, ranked(a))
+	damage(t, st, key.Under("local", "meta", "proposal", p.ID))
+	again, err := a.In("").Approve(t.Context(), other.ID, "ada", "")
+	require.NoError(t, err)
+	require.Equal(t, "applied", again.Status, again.Note)
+	require.Equal(t, []string{"v"}, ranked(a), "w stays paused")
+	b := agentOn(t, st, s.host("v", "w"), o)
+	require.Equal(t, []string{"v", "w"}, ranked(b))
+	for _, a := range []*arc.Agent{a, b} {
+		h, err := a.Health(t.Context(), "")
+		require.NoError(t, err)
+		require.Equal(t, []string{p.ID}, h.Damaged)
+		require.Contains(t, h.String(), p.ID)
+		_, err = a.Verify(t.Context())
+		require.ErrorIs(t, err, store.ErrDamaged)
+		require.ErrorContains(t, err, p.ID)
+		_, err = a.Maintain(t.Context(), "")
+		require.NoError(t, err)
+	}
+	_, err = a.In("").Reject(t.Context(), p.ID, "ada", "")
+	require.NoError(t, err)
+	require.Len(t, ranked(a), 2)
+	h, err := a.Health(t.Context(), "")
+	require.NoError(t, err)
+	require.Empty(t, h.Damaged)
 }
 
 func damage(t *testing.T, st store.Store, k string) {

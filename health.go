@@ -3,6 +3,7 @@ package arc
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/meta/fleet"
+	"github.com/arc-learn/arc/store"
 )
 
 // Health is the state of an agent: of the memory of a scope, and of the recent runs of its
@@ -28,6 +30,9 @@ type Health struct {
 	Resonance []float64
 	// Proposals counts the tenant's proposals that wait for a person's decision.
 	Proposals int `json:",omitempty"`
+	// Damaged are the IDs of the tenant's proposals that cannot be read. If one had changed how a
+	// worker is used or a goal is kept, that holds until the tenant is opened anew.
+	Damaged []string `json:",omitempty"`
 	// Dropped counts the failed calls of hooks, logger and telemetry providers since the Agent
 	// was opened: those that panicked, did not return in time, or were not made because an
 	// earlier one had not returned.
@@ -65,7 +70,7 @@ func (a *Agent) Health(ctx context.Context, scope memory.Scope) (Health, error) 
 	if h.Fleet, err = fleet.Measure(ctx, own.book, a.o.Now(), nil); err != nil {
 		return h, err
 	}
-	if h.Proposals, err = own.waiting(ctx); err != nil {
+	if h.Proposals, h.Damaged, err = own.waiting(ctx); err != nil {
 		return h, err
 	}
 	h.Resonance = own.monitor.Resonance()
@@ -116,6 +121,10 @@ func (h *Health) judge() {
 	if h.Proposals > 0 {
 		add("see View.Proposals: Approve or Reject them", "proposals that wait for a decision: %d", h.Proposals)
 	}
+	for _, id := range h.Damaged {
+		add("restore a backup, or delete it by View.Reject, and decide again about what is proposed again",
+			"proposal %s is damaged", id)
+	}
 	if h.Dropped > 0 {
 		add("see the errors of the Logger", "calls of hooks, logger or telemetry that failed or were dropped: %d", h.Dropped)
 	}
@@ -164,15 +173,17 @@ func (h Health) String() string {
 	return b.String()
 }
 
-// waiting counts the proposals that a person can decide about.
-func (own *tenant) waiting(ctx context.Context) (n int, err error) {
+// waiting counts the proposals that a person can decide about, and names those that are damaged.
+func (own *tenant) waiting(ctx context.Context) (n int, damaged []string, err error) {
 	for p, err := range own.proposals.All(ctx) {
-		if err != nil {
-			return 0, err
-		}
-		if p.Status == "open" {
+		switch {
+		case errors.Is(err, store.ErrDamaged):
+			damaged = append(damaged, p.ID)
+		case err != nil:
+			return 0, nil, err
+		case p.Status == "open":
 			n++
 		}
 	}
-	return n, nil
+	return n, damaged, nil
 }

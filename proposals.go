@@ -21,7 +21,8 @@ import (
 )
 
 // Proposals yields all proposals of the scope's tenant, also decided and expired ones. Those about
-// one subject come in the order in which they were made. It ends after the first error.
+// one subject come in the order in which they were made. In place of one that is damaged it yields
+// its ID and store.ErrDamaged, and goes on; it ends after any other error.
 func (v View) Proposals(ctx context.Context) iter.Seq2[proposal.Proposal, error] {
 	return func(yield func(proposal.Proposal, error) bool) {
 		own, err := v.a.tenant(ctx, v.scope)
@@ -43,7 +44,7 @@ func (v View) Approve(ctx context.Context, id, by, note string) (proposal.Propos
 }
 
 // Reject closes a proposal that is undecided. The same change is not proposed again for seven days,
-// unless the evidence has doubled. The errors are those of Approve.
+// unless the evidence has doubled. One that is damaged it deletes with its effect. The errors are those of Approve.
 func (v View) Reject(ctx context.Context, id, by, note string) (proposal.Proposal, error) {
 	return v.decide(ctx, id, "reject", by, note)
 }
@@ -68,7 +69,7 @@ func (v View) decide(ctx context.Context, id, verdict, by, note string) (proposa
 
 // heed makes the standings of workers, and the goals that are kept, follow the applied proposals.
 func (a *Agent) heed(ctx context.Context, own *tenant) error {
-	all, err := applied.Of(own.proposals.All(ctx))
+	all, err := applied.Of(own.proposals.All(ctx), own.applied.Load())
 	if err != nil {
 		return err
 	}

@@ -277,7 +277,7 @@ func (a *Agent) pruneRest(ctx context.Context, scope memory.Scope, now time.Time
 			return err
 		}
 		err := own.proposals.Drop(ctx, func(p proposal.Proposal) bool { return over(p) && p.Decided.Before(now.Add(-r.Age)) })
-		if err != nil {
+		if err != nil && !errors.Is(err, store.ErrDamaged) { // of which Health tells
 			return err
 		}
 	}

@@ -86,6 +86,9 @@ func (d *desk) proposals(q *ask) (any, error) {
 	var l proposalList
 	n := 0
 	for p, err := range q.view.Proposals(q.Context()) {
+		if errors.Is(err, store.ErrDamaged) {
+			continue // Health tells of it
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -23,6 +23,7 @@ import (
 	"github.com/arc-learn/arc/meta/proposal"
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/reason/goal"
+	"github.com/arc-learn/arc/store"
 )
 
 type runsCmd struct {
@@ -380,6 +381,9 @@ func (c *proposalsCmd) Run(a *app, v arc.View) (err error) {
 		decided, err = v.Undo(a.ctx, c.Undo, who(), c.Note)
 	default:
 		for p, err := range v.Proposals(a.ctx) {
+			if errors.Is(err, store.ErrDamaged) {
+				continue // arc health tells of it
+			}
 			if err != nil {
 				return err
 			}

@@ -3,6 +3,7 @@
 package applied
 
 import (
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -10,18 +11,28 @@ import (
 	"github.com/arc-learn/arc/internal/advice"
 	"github.com/arc-learn/arc/meta/proposal"
 	"github.com/arc-learn/arc/rank"
+	"github.com/arc-learn/arc/store"
 )
 
 // Set is the effect of a tenant's proposals. It is immutable. A nil Set, and that of no proposals, has no effect.
 type Set struct {
 	standings map[advice.Post]string
 	settled   []advice.Settled
+	of        []proposal.Proposal // the latest last
 }
 
-// Of returns the Set of the proposals that are applied. Of several about one subject the latest counts.
-func Of(proposals iter.Seq2[proposal.Proposal, error]) (*Set, error) {
+// Of returns the Set of the proposals that are applied. Of several about one subject the latest counts. One that
+// is damaged has the effect that it has in was, which may be nil.
+func Of(proposals iter.Seq2[proposal.Proposal, error], was *Set) (*Set, error) {
 	var all []proposal.Proposal
 	for p, err := range proposals {
+		if errors.Is(err, store.ErrDamaged) {
+			same := func(q proposal.Proposal) bool { return q.ID == p.ID }
+			if i := slices.IndexFunc(was.proposals(), same); i >= 0 {
+				all = append(all, was.of[i])
+			}
+			continue
+		}
 		if err != nil {
 			return nil, fmt.Errorf("proposals: %w", err)
 		}
@@ -30,7 +41,7 @@ func Of(proposals iter.Seq2[proposal.Proposal, error]) (*Set, error) {
 		}
 	}
 	slices.SortStableFunc(all, func(a, b proposal.Proposal) int { return a.Decided.Compare(b.Decided) })
-	s := &Set{standings: make(map[advice.Post]string)}
+	s := &Set{standings: make(map[advice.Post]string), of: all}
 	for _, p := range all {
 		var w advice.Worker
 		var g advice.Goal
@@ -43,6 +54,13 @@ func Of(proposals iter.Seq2[proposal.Proposal, error]) (*Set, error) {
 		}
 	}
 	return s, nil
+}
+
+func (s *Set) proposals() []proposal.Proposal {
+	if s == nil {
+		return nil
+	}
+	return s.of
 }
 
 // ToWorker and ToGoal report what a kind of proposal changes.

@@ -32,7 +32,7 @@ func TestOf(t *testing.T) {
 				return
 			}
 		}
-	})
+	}, nil)
 	require.NoError(t, err)
 	var ranking []rank.Scored
 	for _, name := range []string{"a", "b", "c"} {

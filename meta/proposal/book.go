@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -35,8 +36,9 @@ type Options struct {
 	Sanitizer *redact.Sanitizer
 	// Apply makes the change of an approved proposal, all of it or nothing, and
 	// returns the change that would undo it; nil if nothing can. It has one
-	// minute. Apply is called again with the same ID if the process ended before
-	// the Book had noted its answer. Nil: no proposal can be approved.
+	// minute. Apply is called again with the same ID if the Book has not noted its
+	// answer, or by another Book on the store until that has. Nil: no proposal can
+	// be approved.
 	Apply func(ctx context.Context, p Proposal) (undo json.RawMessage, err error)
 	// Tenant whose proposals they are, as memory.Scope.Tenant has it. "": of none.
 	Tenant string
@@ -51,7 +53,7 @@ type Book struct {
 
 // Open returns the Book that st holds, empty if there is none. It has
 // Options.Apply finish what was approved, or was being undone, when its process
-// ended.
+// ended. It leaves damaged proposals as they are.
 func Open(ctx context.Context, st store.Store, opts *Options) (*Book, error) {
 	b := &Book{st: st, turn: make(chan struct{}, 1)}
 	if opts != nil {
@@ -74,11 +76,11 @@ func Open(ctx context.Context, st store.Store, opts *Options) (*Book, error) {
 
 // carryOn carries out what a person had decided when the process ended.
 func (b *Book) carryOn(ctx context.Context) error {
-	for p, err := range b.All(ctx) {
+	for p, err := range b.readable(ctx, "") {
 		if err == nil && (p.Status == approved || p.Status == undoing) {
 			_, err = b.carryOut(ctx, p)
 		}
-		if err != nil {
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return err
 		}
 	}
@@ -110,11 +112,14 @@ func (b *Book) Propose(ctx context.Context, p Proposal) (Proposal, error) {
 func (b *Book) propose(ctx context.Context, p Proposal) (Proposal, error) {
 	now, prefix := b.now(), subjectPrefix(p.Kind, p.Subject)
 	var last Proposal
+	var latest string // also of one that is damaged
 	for q, err := range b.about(ctx, prefix) {
-		if err != nil {
+		if err == nil {
+			last = q
+		} else if !errors.Is(err, store.ErrDamaged) {
 			return p, err
 		}
-		last = q
+		latest = q.ID
 	}
 	declined := last.Status == rejected || last.Status == undone
 	rests := declined && now.Sub(last.Decided).Abs() < quiet && p.Samples < 2*last.Samples
@@ -130,8 +135,8 @@ func (b *Book) propose(ctx context.Context, p Proposal) (Proposal, error) {
 		}
 		p = last
 	default:
-		before, _ := strconv.ParseInt(strings.TrimPrefix(last.ID, prefix), 10, 64) // 0: there is none
-		number := max(before+1, now.Unix())                                        // of no proposal that was dropped
+		before, _ := strconv.ParseInt(strings.TrimPrefix(latest, prefix), 10, 64) // 0: there is none
+		number := max(before+1, now.Unix())                                       // of no proposal that was dropped
 		p.ID, p.Made, p.Expires = fmt.Sprintf("%s%010d", prefix, number), now, now.Add(expiry)
 	}
 	p.gauge()
@@ -139,7 +144,8 @@ func (b *Book) propose(ctx context.Context, p Proposal) (Proposal, error) {
 }
 
 // All yields all proposals, those of one subject in the order in which they were
-// made. It ends after the first error.
+// made. In place of one that is damaged it yields its ID and store.ErrDamaged, and
+// goes on; it ends after any other error.
 func (b *Book) All(ctx context.Context) iter.Seq2[Proposal, error] { return b.about(ctx, "") }
 
 // about yields the proposals whose ids begin with a prefix.
@@ -150,7 +156,18 @@ func (b *Book) about(ctx context.Context, prefix string) iter.Seq2[Proposal, err
 			if err == nil {
 				p, err = b.asOfNow(e)
 			}
-			if !yield(p, err) || err != nil {
+			if !yield(p, err) || err != nil && !errors.Is(err, store.ErrDamaged) {
+				return
+			}
+		}
+	}
+}
+
+// readable is about without those that are damaged.
+func (b *Book) readable(ctx context.Context, prefix string) iter.Seq2[Proposal, error] {
+	return func(yield func(Proposal, error) bool) {
+		for p, err := range b.about(ctx, prefix) {
+			if !errors.Is(err, store.ErrDamaged) && !yield(p, err) {
 				return
 			}
 		}
@@ -161,15 +178,19 @@ func (b *Book) about(ctx context.Context, prefix string) iter.Seq2[Proposal, err
 //
 //   - "approve": has Options.Apply make the change of an open one, and returns it
 //     as applied, or as failed with the error of Apply in Note
-//   - "reject": closes one that is open or gathers evidence
+//   - "reject": closes one that is open or gathers evidence, and deletes one that
+//     is damaged
 //   - "undo": has Options.Apply make the Undo of an applied one, unless a later
 //     change of its subject was applied, and returns it as undone, or as still
 //     applied with the error of Apply in Note
 //
 // An error of Apply is no error of Decide. Decide returns store.ErrConflict if
 // the proposal's status does not allow the verdict, store.ErrNotFound for an
-// unknown id, and ErrInvalid for another verdict or without Options.Apply. If the
-// process ends before the answer of Apply is noted, Open calls Apply again.
+// unknown id, and ErrInvalid for another verdict or without Options.Apply.
+//
+// Once the verdict is stored, it is carried out though ctx ends. If the process
+// ends before the answer of Apply is noted, Open calls Apply again, and so does
+// the same verdict again after an error of the store.
 func (b *Book) Decide(ctx context.Context, id, verdict, by, note string) (p Proposal, err error) {
 	to, ok := map[string]string{"approve": approved, "reject": rejected, "undo": undoing}[verdict]
 	applies := to != rejected
@@ -182,7 +203,7 @@ func (b *Book) Decide(ctx context.Context, id, verdict, by, note string) (p Prop
 		err = b.alone(ctx, func() (err error) { p, err = b.rule(ctx, id, to, by, note); return err })
 	}
 	if err == nil && applies {
-		p, err = b.carryOut(ctx, p)
+		p, err = b.carryOut(context.WithoutCancel(ctx), p)
 	}
 	if err != nil {
 		err = fmt.Errorf("%.32s proposal %.64q: %w", verdict, id, err)
@@ -192,11 +213,12 @@ func (b *Book) Decide(ctx context.Context, id, verdict, by, note string) (p Prop
 
 // rule stores the verdict that makes the status of a proposal.
 func (b *Book) rule(ctx context.Context, id, to, by, note string) (p Proposal, err error) {
-	e, err := b.st.Get(ctx, b.keyOf(id))
-	if err == nil {
-		p, err = b.asOfNow(e)
+	p, err = b.get(ctx, id)
+	if to == rejected && errors.Is(err, store.ErrDamaged) {
+		_, err = b.st.Commit(ctx, store.Op{Key: b.keyOf(id), Delete: true, If: store.At(p.rev)})
+		return Proposal{ID: id, Status: rejected}, err
 	}
-	if err != nil {
+	if err != nil || to != rejected && p.Status == to { // its answer was not noted
 		return p, err
 	}
 	if err := b.allows(ctx, &p, to); err != nil {
@@ -204,7 +226,7 @@ func (b *Book) rule(ctx context.Context, id, to, by, note string) (p Proposal, e
 	}
 	at, san := b.now(), b.opts.Sanitizer
 	if to == approved { // the last of two changes holds, though the clock was put back
-		for other, err := range b.All(ctx) {
+		for other, err := range b.readable(ctx, "") {
 			if err != nil {
 				return p, err
 			}
@@ -237,7 +259,7 @@ func (b *Book) undoable(ctx context.Context, p *Proposal) error {
 	if p.Undo == nil {
 		return fmt.Errorf("%w: nothing undoes it", store.ErrConflict)
 	}
-	for later, err := range b.about(ctx, subjectPrefix(p.Kind, p.Subject)) {
+	for later, err := range b.readable(ctx, subjectPrefix(p.Kind, p.Subject)) {
 		if err != nil {
 			return err
 		}
@@ -264,20 +286,45 @@ func (b *Book) carryOut(ctx context.Context, p Proposal) (Proposal, error) {
 	san := b.opts.Sanitizer
 	if err != nil {
 		p.Status, p.Note = otherwise, san.Sanitize(err.Error())
-		return b.commit(ctx, p)
-	}
-	if p.Status = done; done == applied && len(undo) <= maxText && json.Valid(undo) {
+	} else if p.Status = done; done == applied && len(undo) <= maxText && json.Valid(undo) {
 		p.Undo = san.JSON(slices.Clone(undo))
 	}
-	return b.commit(ctx, p)
+	noted, err := b.commit(ctx, p)
+	if !errors.Is(err, store.ErrConflict) {
+		return noted, err
+	}
+	is, err := b.get(ctx, p.ID) // another Book was faster
+	if err == nil && is.Status == undone && p.Status == applied {
+		again := is // it may have been undone before this Apply was done
+		again.Change = is.Undo
+		_, err = guard.Do(ctx, applyTimeout, func(ctx context.Context) (json.RawMessage, error) {
+			return b.opts.Apply(ctx, again)
+		})
+	}
+	return is, err
+}
+
+// get reads a proposal.
+func (b *Book) get(ctx context.Context, id string) (p Proposal, err error) {
+	e, err := b.st.Get(ctx, b.keyOf(id))
+	if err == nil {
+		p, err = b.asOfNow(e)
+	}
+	return p, err
 }
 
 // Drop deletes the proposals of which fn says so. One that is applied goes without
-// being undone.
+// being undone. One that is damaged stays: then the error joins its store.ErrDamaged,
+// and the others have gone.
 func (b *Book) Drop(ctx context.Context, fn func(Proposal) bool) error {
 	err := b.alone(ctx, func() error {
 		var ops []store.Op
+		var damaged error
 		for p, err := range b.All(ctx) {
+			if errors.Is(err, store.ErrDamaged) {
+				damaged = errors.Join(damaged, err)
+				continue
+			}
 			if err != nil {
 				return err
 			}
@@ -290,7 +337,7 @@ func (b *Book) Drop(ctx context.Context, fn func(Proposal) bool) error {
 				return err
 			}
 		}
-		return nil
+		return damaged
 	})
 	if err != nil {
 		return fmt.Errorf("drop proposals: %w", err)
