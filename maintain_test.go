@@ -188,7 +188,7 @@ func TestRunsWhenTheClockWasPutBack(t *testing.T) {
 	}
 }
 
-// A damaged run, time of upkeep or list of endings costs a tenant that one thing.
+// A damaged run, time of upkeep, list of endings or count of tries costs a tenant that one thing.
 func TestDamageCostsNoUpkeep(t *testing.T) {
 	t.Parallel()
 	c, st, s := newClock(), store.NewMem(), &script{}
@@ -215,6 +215,7 @@ func TestDamageCostsNoUpkeep(t *testing.T) {
 	require.NoError(t, a.Close())
 	damage(key.Under("local", "run", "two"))
 	damage(key.Under("local", "meta", "past", "local"))
+	damage(key.Under("local", "meta", "odds", "all"))
 	a = agentOn(t, st, s.host(), o)
 	require.Equal(t, arc.Delivered, run(t, a, arc.Objective{ID: "four", Text: "mend four"}).Status, "endings inform, and judge none")
 	var ids []string

@@ -3,7 +3,6 @@ package meta_test
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -102,6 +101,7 @@ func TestChancesSurvive(t *testing.T) {
 	})
 }
 
+// Damaged odds are none, and are written anew.
 func TestDamagedOdds(t *testing.T) {
 	t.Parallel()
 	k := key.Join("meta", "odds", "all")
@@ -111,9 +111,11 @@ func TestDamagedOdds(t *testing.T) {
 		require.NoError(t, err)
 		_, err = st.Commit(t.Context(), store.Op{Key: k, Value: v})
 		require.NoError(t, err)
-		_, err = meta.Open(t.Context(), st, nil)
-		require.ErrorIs(t, err, store.ErrDamaged)
-		require.ErrorContains(t, err, strconv.Quote(k))
+		m := open(t, st)
+		require.Equal(t, open(t, store.NewMem()).Resonance(), m.Resonance())
+		record(t, m, "s", meta.Outcome{Goal: "g", Approach: "a"})
+		require.NoError(t, m.Close())
+		require.Equal(t, 1, assess(t, open(t, st), "s").Total)
 	}
 }
 

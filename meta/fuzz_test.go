@@ -50,11 +50,7 @@ func FuzzStored(f *testing.F) {
 		require.NoError(t, err)
 		defer m.Close()
 		a, err := m.Assess(t.Context(), "s")
-		if err != nil {
-			require.ErrorIs(t, err, store.ErrDamaged)
-			return
-		}
-		require.Positive(t, a.Total)
+		require.NoError(t, err)
 		require.LessOrEqual(t, a.Successes+a.Failures, a.Total)
 		require.LessOrEqual(t, a.Same, a.Failures)
 	})

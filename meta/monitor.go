@@ -1,10 +1,13 @@
 package meta
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"math"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -165,8 +168,8 @@ func (m *Monitor) inSession(ctx context.Context, verb, name string, fn func(*his
 	})
 }
 
-// session returns a session, from the store unless it is in memory. The caller
-// has the turn.
+// session returns a session, from the store unless it is in memory: of one that is damaged in part
+// what can be read. The caller has the turn.
 func (m *Monitor) session(ctx context.Context, name string) (*history, error) {
 	if s, ok := m.sessions.Get(name); ok {
 		return s, nil
@@ -175,31 +178,71 @@ func (m *Monitor) session(ctx context.Context, name string) (*history, error) {
 		return nil, err
 	}
 	s := newHistory(m.totalsKey(name))
-	found, err := m.decode(ctx, s.Key, &s.totals)
+	var t totals
+	found, err := m.decode(ctx, s.Key, &t)
+	damaged := errors.Is(err, store.ErrDamaged)
+	if err != nil && !damaged {
+		return nil, err
+	}
+	whole, err := m.replay(ctx, name, s, t)
 	if err != nil {
 		return nil, err
 	}
-	t := s.totals
-	s.totals = totals{}
-	for n := t.Outcomes - min(t.Outcomes, kept); n < t.Outcomes; n++ {
-		var r record
-		slot := m.slotKey(name, n)
-		if found, err := m.decode(ctx, slot, &r); err != nil {
+	if damaged || found && (!t.valid() || whole && s.totals.Failures != min(t.Failures, kept)) {
+		if t, err = m.recount(ctx, name); err != nil {
 			return nil, err
-		} else if !found || r.Number != n {
-			return nil, fmt.Errorf("%w: %q is not outcome %d", store.ErrDamaged, slot, n)
 		}
-		s.add(&r, failureOf(r.Goal, r.Approach))
-	}
-	if found && (!t.valid() || s.totals.Failures != min(t.Failures, kept)) {
-		return nil, fmt.Errorf("%w: %q does not count the outcomes that are kept", store.ErrDamaged, s.Key)
+		if _, err = m.replay(ctx, name, s, t); err != nil {
+			return nil, err
+		}
 	}
 	s.totals = t
-	if s.unpacked = t.Outcomes; !found {
+	if s.unpacked = t.Outcomes; !found && !damaged {
 		s.era = m.era
 	}
 	m.sessions.Add(name, s)
 	return s, nil
+}
+
+// replay adds the outcomes that are kept to an empty session, and reports whether none was left out
+// since it is damaged.
+func (m *Monitor) replay(ctx context.Context, name string, s *history, t totals) (whole bool, err error) {
+	s.totals, s.tries = totals{}, nil
+	whole = true
+	for n := t.Outcomes - min(t.Outcomes, kept); n < t.Outcomes; n++ {
+		var r record
+		found, err := m.decode(ctx, m.slotKey(name, n), &r)
+		switch {
+		case err != nil && !errors.Is(err, store.ErrDamaged):
+			return false, err
+		case !found || r.Number != n:
+			whole = false
+		default:
+			s.add(&r, failureOf(r.Goal, r.Approach))
+		}
+	}
+	return whole, nil
+}
+
+// recount returns the counts of the outcomes that are kept, for totals that are damaged.
+func (m *Monitor) recount(ctx context.Context, name string) (t totals, err error) {
+	var all []record
+	for n := range uint64(kept) {
+		var r record
+		found, err := m.decode(ctx, m.slotKey(name, n), &r)
+		if err != nil && !errors.Is(err, store.ErrDamaged) {
+			return t, err
+		}
+		if found && r.Number%kept == n && r.Number < math.MaxInt64 {
+			all = append(all, r)
+		}
+	}
+	slices.SortFunc(all, func(a, b record) int { return cmp.Compare(a.Number, b.Number) })
+	for _, r := range all {
+		t = t.next(r.Success)
+		t.Outcomes = r.Number + 1
+	}
+	return t, nil
 }
 
 // oddsOf returns the odds of an approach, empty ones if there are none. The
@@ -215,15 +258,16 @@ func (m *Monitor) oddsOf(ctx context.Context, approach uint64) (*odds, error) {
 	return o, err
 }
 
-// readOdds reads the odds of a key, empty ones if it has none.
+// readOdds reads the odds of a key, empty ones if it has none or if they are damaged.
 func (m *Monitor) readOdds(ctx context.Context, k string) (*odds, error) {
 	var s storedOdds
-	if found, err := m.decode(ctx, k, &s); !found {
-		return newOdds(k, uplift.Odds{}, nil), err
+	found, err := m.decode(ctx, k, &s)
+	if err != nil && !errors.Is(err, store.ErrDamaged) {
+		return nil, err
 	}
 	counts, ok := uplift.OddsOf(s.Counts)
-	if !ok {
-		return nil, fmt.Errorf("%w: %q does not hold counts", store.ErrDamaged, k)
+	if !found || !ok {
+		return newOdds(k, uplift.Odds{}, nil), nil
 	}
 	return newOdds(k, counts, s.Pulse), nil
 }

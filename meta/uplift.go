@@ -2,6 +2,7 @@ package meta
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -80,13 +81,16 @@ func (m *Monitor) recordEpisode(ctx context.Context, e *Episode) error {
 	return m.w.Add(ctx, ops...)
 }
 
-// trial reads the experiment of a treatment. The caller has the turn.
+// trial reads the experiment of a treatment, an empty one if it is damaged. The caller has the turn.
 func (m *Monitor) trial(ctx context.Context, name string) (t uplift.Trial, err error) {
-	k := m.treatmentKey(name)
-	if _, err = m.decode(ctx, k, &t); err == nil && !t.Valid() {
-		err = fmt.Errorf("%w: %q holds an impossible trial", store.ErrDamaged, k)
+	found, err := m.decode(ctx, m.treatmentKey(name), &t)
+	if errors.Is(err, store.ErrDamaged) {
+		err = nil
 	}
-	return t, err
+	if !found || !t.Valid() {
+		return uplift.Trial{}, err
+	}
+	return t, nil
 }
 
 // Uplift says how much a treatment adds to the chance of success, as measured

@@ -70,6 +70,7 @@ func TestBadEpisodes(t *testing.T) {
 	require.ErrorIs(t, err, meta.ErrInvalid)
 }
 
+// A damaged experiment begins anew.
 func TestDamagedTrial(t *testing.T) {
 	t.Parallel()
 	st := store.NewMem()
@@ -79,9 +80,12 @@ func TestDamagedTrial(t *testing.T) {
 	_, err = st.Commit(t.Context(), store.Op{Key: k, Value: v})
 	require.NoError(t, err)
 	m := open(t, st)
-	_, err = m.Uplift(t.Context(), "a")
-	require.ErrorIs(t, err, store.ErrDamaged)
-	require.ErrorIs(t, m.RecordEpisode(t.Context(), meta.Episode{Key: "k", Treatments: []string{"a"}, Chance: 0.5}), store.ErrDamaged)
+	for n := range 2 {
+		u, err := m.Uplift(t.Context(), "a")
+		require.NoError(t, err)
+		require.Equal(t, n, u.Treated+u.Withheld)
+		require.NoError(t, m.RecordEpisode(t.Context(), meta.Episode{Key: "k", Treatments: []string{"a"}, Chance: 0.5}))
+	}
 }
 
 func ExampleMonitor_Uplift() {
