@@ -220,6 +220,9 @@ func (t *turn) outcome(v verdict) learn.Outcome {
 		// View.Judge says whether it is good.
 		o.Faulty, o.Task, o.Plan, o.Injected, o.Utilized = true, learn.Open, nil, nil, nil
 	}
+	if o.Goal == learn.Delivered && slices.ContainsFunc(s.Verdicts, Verdict.wrong) {
+		o.Plan, o.Injected, o.Utilized = nil, nil, nil // a task was found wrong before the run had ended
+	}
 	return o
 }
 

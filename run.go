@@ -215,11 +215,12 @@ func (a *Agent) retry(
 func (s *state) judgement(v Verdict, before []Verdict, chunk memory.Record, now time.Time) learn.Judgement {
 	g := &s.Aims[0]
 	right := func(v Verdict) bool { return v.Right }
-	wrong := func(v Verdict) bool { return !v.Right }
-	counts := !slices.ContainsFunc(before, wrong) && (!s.Objective.Provisional || slices.ContainsFunc(before, right))
+	counts := !slices.ContainsFunc(before, Verdict.wrong) &&
+		(!s.Objective.Provisional || slices.ContainsFunc(before, right))
 	j := learn.Judgement{
 		Key: s.verdictKey(s.Judged, v.Right), Right: v.Right, Changed: len(before) == len(s.Verdicts), Why: v.Why,
-		Credit:  v.Right && !counts && !slices.ContainsFunc(s.Verdicts, wrong),
+		Credit: v.Right && !counts && !slices.ContainsFunc(s.Verdicts, Verdict.wrong) &&
+			(s.Status == Delivered || s.Objective.Provisional), // else the end of the run counts
 		GoalKey: s.prefix() + "/goal/0", Recalled: g.Recalled, Fired: g.Fired,
 		Session: s.Session, Objective: g.Text, Situation: g.Situation, Approach: g.Approach, User: s.Objective.User, At: now,
 		Scopes:   slices.Compact(slices.Concat([]memory.Scope{s.Objective.Scope}, s.Objective.Also)),

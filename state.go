@@ -866,6 +866,8 @@ type Verdict struct {
 	Source string `cbor:"4,keyasint,omitempty" json:"source,omitempty"`
 }
 
+func (v Verdict) wrong() bool { return !v.Right }
+
 // at returns the time of a field in Unix nanoseconds, the zero time for 0.
 func at(ns int64) time.Time {
 	if ns == 0 {

@@ -7,9 +7,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arc-learn/arc"
+	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/arctest"
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -112,9 +114,10 @@ func TestVerdictThatWasCutOffCountsOnce(t *testing.T) {
 					if crash { // what it has not written is lost
 						st.FailNext(0, -1, false)
 						st = arctest.NewStore(mem)
-						at, err = arc.New(t.Context(), st, (&script{}).host(), &opts)
-						require.NoError(t, err)
-						t.Cleanup(func() { _ = at.Close() }) // the store may fail
+						next, failed := arc.New(t.Context(), st, (&script{}).host(), &opts)
+						require.NoError(t, failed)
+						t.Cleanup(func() { _ = next.Close() }) // the store may fail
+						at = next
 					}
 					if crash || err != nil {
 						require.NoError(t, at.In("").Judge(t.Context(), "fired", v))
@@ -158,4 +161,51 @@ func TestDeletedRunLeavesNoMarks(t *testing.T) {
 	}
 	require.NoError(t, a.Close())
 	require.Zero(t, marks())
+}
+
+// What is found wrong before its run ends does not count as helped when the rest is delivered, until its source
+// finds it right.
+func TestVerdictBeforeTheEnd(t *testing.T) {
+	t.Parallel()
+	good := false
+	s := &script{do: func(_ int, w act.Work) (act.Result, error) {
+		if w.Task.Objective == "two" && !good {
+			return act.Result{}, fmt.Errorf("403: %w", act.ErrDenied)
+		}
+		r := done(`1`)
+		for _, h := range w.Memories {
+			r.Utilized = append(r.Utilized, h.Record.ID)
+		}
+		return r, nil
+	}}
+	h := s.host()
+	h.Reasoner = nil
+	a := agent(t, h, nil)
+	v := a.In("")
+	fact, err := v.Memory().Remember(t.Context(), memory.Draft{Kind: memory.Fact, Content: "the cache is mended with glue"})
+	require.NoError(t, err)
+	counts := func() [2]int {
+		r, err := v.Memory().Get(t.Context(), fact.ID)
+		require.NoError(t, err)
+		return [2]int{r.Stats.Helped, r.Stats.Misled}
+	}
+	r := run(t, a, arc.Objective{ID: "run", Text: "mend the cache", Tasks: []reason.Task{
+		{Objective: "one", Verify: "the gate", Skill: "work"}, {Objective: "two", Verify: "the gate", Skill: "work"},
+	}})
+	require.Equal(t, arc.Blocked, r.Status)
+	for _, right := range []bool{false, true, false} {
+		require.NoError(t, v.Judge(t.Context(), "run", arc.Verdict{Task: 1, Source: "ann", Right: right}))
+		misled := 1
+		if right {
+			misled = 0
+		}
+		require.Equal(t, [2]int{0, misled}, counts())
+	}
+	good = true
+	r, err = v.Retry(t.Context(), "run", "")
+	require.NoError(t, err)
+	require.Equal(t, arc.Delivered, r.Status)
+	require.Equal(t, [2]int{0, 1}, counts())
+	require.NoError(t, v.Judge(t.Context(), "run", arc.Verdict{Task: 1, Source: "ann", Right: true}))
+	require.Equal(t, [2]int{1, 0}, counts())
 }

@@ -363,8 +363,7 @@ func (v View) Chunk(ctx context.Context, session string) ([]memory.Receipt, erro
 // if it is Provisional, one has found the whole delivery right.
 func (s *state) vouched() bool {
 	right := func(v Verdict) bool { return v.Right && v.Task == 0 }
-	wrong := func(v Verdict) bool { return !v.Right }
-	return s.Status == Delivered && s.aim().Fired == "" && !slices.ContainsFunc(s.Verdicts, wrong) &&
+	return s.Status == Delivered && s.aim().Fired == "" && !slices.ContainsFunc(s.Verdicts, Verdict.wrong) &&
 		(!s.Objective.Provisional || slices.ContainsFunc(s.Verdicts, right))
 }
 
