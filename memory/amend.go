@@ -60,6 +60,9 @@ func (b *Bank) amendAll(ctx context.Context, sh *shard, changes []Amended) error
 		if failed { // its outcome may be unknown
 			err = errors.Join(err, b.reread(ctx, sh, id))
 		} else if op.Key != "" {
+			if op.Delete {
+				b.removed(rev)
+			}
 			is := store.Entry{Key: op.Key, Value: op.Value, Rev: rev, Deleted: op.Delete}
 			err = errors.Join(err, b.takeIn(ctx, sh, id, is))
 		}

@@ -47,7 +47,8 @@ type Bank struct {
 	latest   sync.Map                          // tenant -> *atomic.Int64, see stamp
 	vectors  embedder.Embedder
 	reading  reading
-	heard    *heard.Heard // of what the store has
+	heard    *heard.Heard  // of what the store has
+	gone     atomic.Uint64 // see removed
 	closed   atomic.Bool
 }
 

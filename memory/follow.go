@@ -127,6 +127,9 @@ func (b *Bank) followRecord(ctx context.Context, part string, id ID, e store.Ent
 	}
 	sh.edit.Lock() // what changes records here is over when it is seen
 	defer sh.edit.Unlock()
+	if !e.Deleted && sh.entry(id) == nil && uint64(e.Rev) <= b.gone.Load() {
+		return b.reread(ctx, sh, id) // it may be gone already
+	}
 	return b.takeLocked(ctx, sh, id, is, e)
 }
 
@@ -147,7 +150,7 @@ func (b *Bank) followBeside(sh *shard, part string, id ID, e store.Entry) error 
 	sh.edit.Lock()
 	defer sh.edit.Unlock()
 	of := sh.entry(id)
-	if of == nil || of.Key != ident.Of(id) {
+	if of == nil || of.Key != ident.Of(id) && part != stored.Guesses {
 		return nil
 	}
 	if _, ours := b.w.Pending(e.Key); ours {

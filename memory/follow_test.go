@@ -462,3 +462,96 @@ func TestEraseBesideAnotherBank(t *testing.T) {
 	require.NoError(t, b.Erase(ctx, "acme"))
 	require.Empty(t, recall(t, open(t, mem, c).In("acme"), memory.Query{Archived: true}))
 }
+
+// pair is two Banks on one store, of which each hears what was written when it is told.
+type pair struct {
+	*feed
+	banks [2]*memory.Bank
+	heard [2]int
+	*clock
+}
+
+func newPair(t *testing.T) *pair {
+	p := &pair{feed: &feed{Mem: store.NewMem()}, clock: newClock()}
+	for i := range p.banks {
+		b, err := memory.Open(t.Context(), p.feed, &memory.Options{Seed: 1, Shared: true, Now: p.now})
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, b.Close()) })
+		p.banks[i] = b
+	}
+	return p
+}
+
+// hear has a Bank hear of the next n changes, and returns its view of a scope.
+func (p *pair) hear(t *testing.T, bank, n int) memory.Space {
+	t.Helper()
+	for _, e := range p.from(p.heard[bank])[:n] {
+		require.NoError(t, p.banks[bank].Follow(t.Context(), e))
+		p.heard[bank]++
+	}
+	return p.banks[bank].In("acme")
+}
+
+// all is how many changes a Bank has not heard of.
+func (p *pair) all(bank int) int { return len(p.from(p.heard[bank])) }
+
+// What one Bank has merged is one record for another that hears of it, and stays one for itself when it hears
+// of the two late.
+func TestMergerIsFollowed(t *testing.T) {
+	t.Parallel()
+	p := newPair(t)
+	one := p.banks[0].In("acme")
+	d := memory.Draft{Kind: memory.Fact, Content: "the small key opens the door"}
+	first, second := apart(t, one, p.clock, d, d)
+	p.hear(t, 1, p.all(1))
+	require.Equal(t, 1, consolidate(t, one).Merged)
+	for bank := range p.banks {
+		s := p.hear(t, bank, p.all(bank))
+		require.Len(t, recall(t, s, memory.Query{Text: "small key"}), 1, bank)
+		require.Equal(t, first, get(t, s, second).ID, bank)
+	}
+}
+
+// What a Bank has removed does not come back when it hears late of how it was made.
+func TestRemovedStaysRemoved(t *testing.T) {
+	t.Parallel()
+	p, ctx := newPair(t), t.Context()
+	one := p.banks[0].In("acme")
+	remove := map[string]func(memory.Space, memory.ID) error{
+		"forget": func(s memory.Space, id memory.ID) error { return s.Forget(ctx, id) },
+		"amend": func(s memory.Space, id memory.ID) error {
+			return s.Amend(ctx, memory.Amended{Was: get(t, s, id)})
+		},
+		"erase": func(memory.Space, memory.ID) error { return p.banks[0].Erase(ctx, "acme") },
+	}
+	for name, f := range remove {
+		id := remember(t, one, memory.Draft{Kind: memory.Fact, Content: "the small key opens the door"})
+		require.NoError(t, f(one, id))
+		for p.all(0) > 0 {
+			p.hear(t, 0, 1)
+			require.Empty(t, recall(t, one, memory.Query{}), name)
+		}
+	}
+	remember(t, p.banks[1].In("acme"), memory.Draft{Kind: memory.Fact, Content: "ann prefers tea"})
+	require.Len(t, recall(t, p.hear(t, 0, p.all(0)), memory.Query{}), 1)
+}
+
+// A passing Episode that was vouched for at one Bank gives way to later ones at no other.
+func TestVouchedForElsewhereStays(t *testing.T) {
+	t.Parallel()
+	p, ctx := newPair(t), t.Context()
+	episode := func(bank, n int) memory.ID {
+		id := remember(t, p.banks[bank].In("acme"), memory.Draft{
+			Kind: memory.Episode, Content: fmt.Sprint("run ", n, " has ended"), Passing: true, At: p.now().Add(time.Duration(n)),
+		})
+		require.NoError(t, p.banks[bank].Flush(ctx))
+		return id
+	}
+	one := episode(1, 0)
+	require.NoError(t, p.hear(t, 0, p.all(0)).Trust(ctx, one))
+	p.hear(t, 1, p.all(1))
+	for n := range 300 {
+		episode(1, n+1)
+	}
+	require.Equal(t, "run 0 has ended", get(t, p.banks[1].In("acme"), one).Content)
+}

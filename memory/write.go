@@ -137,17 +137,17 @@ func (b *Bank) takeIn(ctx context.Context, sh *shard, id ID, e store.Entry) erro
 // takeLocked takes in a record as it is now. The caller holds edit.
 func (b *Bank) takeLocked(ctx context.Context, sh *shard, id ID, is loading, e store.Entry) error {
 	old := sh.entry(id)
+	if old != nil && old.Rev >= e.Rev {
+		return nil // or it was merged into what the id leads to
+	}
 	if old != nil && old.Key != ident.Of(id) {
-		old = nil // the id leads to what it was merged into
+		old = nil
 	}
 	if old == nil {
 		if !e.Deleted {
-			sh.Put(is.entry, is.doc)
+			sh.Put(is.entry, is.doc, b.joining(sh, is.entry)...)
 			b.vectors.Want(sh.Table.Scope)
 		}
-		return nil
-	}
-	if old.Rev >= e.Rev {
 		return nil
 	}
 	var vector store.Entry // of what is on disk, which is not known to be what it was
@@ -160,21 +160,17 @@ func (b *Bank) takeLocked(ctx context.Context, sh *shard, id ID, is loading, e s
 			return err
 		}
 	}
-	// The words of a cold record are not known here: the index goes on to count them, and takes them for less
-	// rare than they are.
-	r, ok := b.bodies.Get(old)
-	if !ok {
-		r = &Record{ID: id, Scope: sh.scope}
-		fill(old, r)
-	}
+	r := b.atHand(sh, old)
 	was := b.leaving(old, r, false)
+	if e.Deleted || is.entry.Flags&table.Passing == 0 {
+		sh.unqueue(old)
+	}
 	if e.Deleted {
 		sh.Remove(was)
-		sh.unqueue(old)
 	} else {
 		is.entry.Count(old.Counts())
 		was.Same = old.Flags&table.Cold == 0 && old.Text == is.entry.Text && old.Cut == is.entry.Cut
-		sh.Put(is.entry, is.doc, was)
+		sh.Put(is.entry, is.doc, append(b.joining(sh, is.entry), was)...)
 		if vector.Rev != 0 {
 			if err := b.besideLocked(sh, stored.Vectors, is.entry, vector); err != nil {
 				return err
@@ -185,6 +181,35 @@ func (b *Bank) takeLocked(ctx context.Context, sh *shard, id ID, is loading, e s
 	b.bodies.Remove(old)
 	b.uncache(r)
 	return unread
+}
+
+// removed notes that a commit of this Bank has removed records: of older changes Follow asks the store.
+func (b *Bank) removed(rev store.Revision) {
+	for last := b.gone.Load(); last < uint64(rev) && !b.gone.CompareAndSwap(last, uint64(rev)); {
+		last = b.gone.Load()
+	}
+}
+
+// atHand returns the record of e without asking the store. The words of a cold one are perhaps not in it: the
+// index goes on to count them, and takes them for less rare than they are.
+func (b *Bank) atHand(sh *shard, e *table.Entry) *Record {
+	r, ok := b.bodies.Get(e)
+	if !ok {
+		r = &Record{ID: ID(e.Name()), Scope: sh.scope}
+		fill(e, r)
+	}
+	return r
+}
+
+// joining returns the records that another Bank has merged into e, which are here still. The caller holds edit.
+func (b *Bank) joining(sh *shard, e *table.Entry) (was []table.Leaving) {
+	for k := range e.Keys() {
+		if part := sh.Find(k); part != nil && part.Key == k && k != e.Key {
+			was = append(was, b.leaving(part, b.atHand(sh, part), false))
+			b.bodies.Remove(part)
+		}
+	}
+	return was
 }
 
 func (b *Bank) besideLocked(sh *shard, part string, of *table.Entry, e store.Entry) error {
@@ -265,9 +290,11 @@ func (b *Bank) erase(ctx context.Context, sh *shard, es []*table.Entry) error {
 			ops = append(ops, op)
 		}
 	}
-	if _, err := b.st.Commit(ctx, ops...); err != nil {
+	rev, err := b.st.Commit(ctx, ops...)
+	if err != nil {
 		return b.unsure(ctx, sh, err, es...)
 	}
+	b.removed(rev)
 	sh.Remove(going...)
 	for i, e := range es {
 		b.bodies.Remove(e)
