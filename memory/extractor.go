@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/guard"
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/memory/internal/backlog"
@@ -107,7 +108,7 @@ func (b *Bank) readNext(ctx context.Context) (int, error) {
 	if !ok {
 		return 0, err
 	}
-	err = b.readOne(ctx, u)
+	failed, err := b.readOne(ctx, u)
 	if ctx.Err() != nil {
 		b.reading.again(u)
 		return 0, ctx.Err()
@@ -116,7 +117,10 @@ func (b *Bank) readNext(ctx context.Context) (int, error) {
 	if err == nil {
 		return 1, nil
 	}
-	if u.tries++; u.tries < maxReadings {
+	if failed || codec.Unreadable(err) {
+		u.tries++
+	}
+	if u.tries < maxReadings {
 		b.reading.again(u)
 		return 1, err
 	}
@@ -124,29 +128,30 @@ func (b *Bank) readNext(ctx context.Context) (int, error) {
 	return 1, errors.Join(err, gone)
 }
 
-// readOne has the Extractor read a record, and keeps the statements.
-func (b *Bank) readOne(ctx context.Context, u unread) error {
+// readOne has the Extractor read a record, and keeps the statements. Failed says that it is the Extractor that
+// has failed, and not the store.
+func (b *Bank) readOne(ctx context.Context, u unread) (failed bool, err error) {
 	s := Space{b: b, scope: u.scope}
 	read := store.Op{Key: stored.Key(stored.Unread, string(u.scope), string(u.id)), Delete: true}
 	done, err := s.ready(ctx)
 	defer done()
 	if err != nil {
-		return err
+		return false, err
 	}
 	if _, err := b.late.Get(ctx, read.Key); errors.Is(err, store.ErrNotFound) {
-		return nil // it waited twice, and was read
+		return false, nil // it waited twice, and was read
 	}
 	r, err := s.Get(ctx, u.id)
 	if errors.Is(err, store.ErrNotFound) {
 		_, err = b.late.Add(ctx, read)
-		return err
+		return false, err
 	}
 	if err != nil {
-		return err
+		return false, err
 	}
 	known, err := s.before(ctx, &r)
 	if err != nil {
-		return err
+		return false, err
 	}
 	shown := make([]ID, len(known)) // the host may keep the records
 	for i := range known {
@@ -156,12 +161,12 @@ func (b *Bank) readOne(ctx context.Context, u unread) error {
 		return b.reading.host.Extract(ctx, r.Clone(), known)
 	})
 	if err != nil {
-		return fmt.Errorf("extractor: %w", err)
+		return true, fmt.Errorf("extractor: %w", err)
 	}
 	b.reading.keeping.Lock()
 	defer b.reading.keeping.Unlock()
 	if _, _, err := s.lookup(u.id); err != nil {
-		return nil // forgotten, or erased
+		return false, nil // forgotten, or erased
 	}
 	all = all[:min(len(all), maxStatements)]
 	if !slices.ContainsFunc(all, func(st Statement) bool { return st.Replaces != nil }) {
@@ -170,8 +175,10 @@ func (b *Bank) readOne(ctx context.Context, u unread) error {
 	got := drawn{s: s, sh: b.shard(s.scope), from: &r}
 	for i, st := range all {
 		bad := st.check(shown)
+		failed = failed || bad != nil
 		if bad == nil {
 			bad = got.state(ctx, &st, i)
+			failed = failed || errors.Is(bad, ErrEmpty) || errors.As(bad, new(*store.LimitError))
 		}
 		if bad != nil { // the others are kept
 			err = errors.Join(err, fmt.Errorf("extractor: statement %d: %w", i, bad))
@@ -179,13 +186,13 @@ func (b *Bank) readOne(ctx context.Context, u unread) error {
 	}
 	got.settle(ctx)
 	if err != nil {
-		return err // what it does not name may be named when it is asked again
+		return failed, err // what it does not name may be named when it is asked again
 	}
 	for _, id := range append(got.facts, r.ID) {
 		s.stay(ctx, id, shown)
 	}
 	_, err = b.late.Add(ctx, read)
-	return err
+	return false, err
 }
 
 // before returns what an Extractor is shown beside a record: the earlier records that it may end,

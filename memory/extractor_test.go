@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -145,6 +146,53 @@ func TestExtractorIsAskedAgain(t *testing.T) {
 		require.NoError(t, b.Close())
 	}
 	require.Len(t, x.read, 1, "a fact that was drawn is not read, nor a text twice")
+}
+
+// absent is a store that cannot be read while it is away.
+type absent struct {
+	store.Store
+	away atomic.Bool
+}
+
+func (a *absent) Get(ctx context.Context, key string) (store.Entry, error) {
+	if a.away.Load() {
+		return store.Entry{}, errAway
+	}
+	return a.Store.Get(ctx, key)
+}
+
+func (a *absent) Scan(ctx context.Context, r store.Range) iter.Seq2[store.Entry, error] {
+	if a.away.Load() && strings.Contains(r.Prefix, "memory") {
+		return func(yield func(store.Entry, error) bool) {
+			for e, err := range a.Store.Scan(ctx, r) {
+				if yield(e, err) {
+					yield(store.Entry{}, errAway)
+				}
+				return
+			}
+		}
+	}
+	return a.Store.Scan(ctx, r)
+}
+
+// A text waits for as long as the store is away, and an Extractor that fails gets it eight times.
+func TestExtractorIsNotBlamedForTheStore(t *testing.T) {
+	t.Parallel()
+	ctx, st, x := t.Context(), &absent{Store: store.NewMem()}, &scripted{}
+	b, s := extracting(t, st, x, 0)
+	st.away.Store(true)
+	_, err := s.Remember(ctx, memory.Draft{Kind: memory.Episode, Content: strings.Repeat("a long day ", 500)})
+	require.NoError(t, err)
+	for range 20 {
+		require.ErrorIs(t, b.Extract(ctx), errAway)
+	}
+	st.away.Store(false)
+	x.err = errors.New("no answer")
+	for range 8 {
+		require.ErrorContains(t, b.Extract(ctx), "no answer")
+	}
+	require.NoError(t, b.Extract(ctx))
+	require.Len(t, x.read, 8)
 }
 
 // A statement that cannot be kept takes no other with it.

@@ -133,7 +133,7 @@ type Embedder interface {
 // Extractor reads what a text states, and which earlier notes it ends. One goroutine of the Bank calls
 // it, behind the write, with each Fact and Episode that is remembered from then on, except those with
 // a Slot and those that arc has derived. The store has the texts that wait for it. After an error the
-// text comes again, until it has failed eight times since Open.
+// text comes again, until the Extractor has failed eight times since Open. Errors of the store do not count.
 //
 // A statement becomes a Fact. If its words are in the text, the Fact is derived from the record, and as
 // trusted as that; if not, its origin is Model. If its words are in the text and its Confidence is .9 or
