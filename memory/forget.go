@@ -61,7 +61,7 @@ func (s Space) Revoke(ctx context.Context, src Source) (int, error) {
 
 // Release forgets that feedback and drafts of these keys were taken in; counters and records
 // stay. It is for keys that will not come again. Without it, the keys that make Feedback and
-// Remember idempotent add up.
+// Remember idempotent add up. After an error some may be kept: call Release again.
 func (s Space) Release(ctx context.Context, feedback, drafts []string) error {
 	sh, done, err := s.holding(ctx)
 	defer done()
@@ -86,7 +86,12 @@ func (s Space) Release(ctx context.Context, feedback, drafts []string) error {
 			return fmt.Errorf("memory: release: %w", err)
 		}
 	}
-	return s.b.w.Add(ctx, ops...)
+	for chunk := range slices.Chunk(ops, maxGroupOps) {
+		if err := s.b.w.Add(ctx, chunk...); err != nil {
+			return fmt.Errorf("memory: release: %w", err)
+		}
+	}
+	return nil
 }
 
 // cutting is a record that stays without what came from a source.
@@ -189,12 +194,14 @@ func (b *Bank) shardsWithin(scope Scope) (all []*shard) {
 	return all
 }
 
-// unload takes a scope and those below it out of memory.
-func (b *Bank) unload(scope Scope) {
-	for _, sh := range b.shardsWithin(scope) {
+// unload takes a scope and those below it out of memory, and returns what it has taken.
+func (b *Bank) unload(scope Scope) []*shard {
+	all := b.shardsWithin(scope)
+	for _, sh := range all {
 		b.shards.Delete(sh.scope)
 		sh.Depart()
 	}
+	return all
 }
 
 // empty erases the records of a shard. Another Bank, whose Extractor may be at work, may
@@ -243,7 +250,8 @@ func (b *Bank) entries(ctx context.Context, scope Scope, long map[string]bool) i
 }
 
 // Reload reads a scope and those below it again from the store, after others have written
-// there. No other call may use these scopes meanwhile.
+// there. No other call may use these scopes meanwhile. After an error they are in memory as they
+// were before: call Reload again.
 func (b *Bank) Reload(ctx context.Context, scope Scope) error {
 	done, err := b.In(scope).ready(ctx)
 	defer done()
@@ -255,8 +263,13 @@ func (b *Bank) Reload(ctx context.Context, scope Scope) error {
 	}
 	b.reading.keeping.Lock()
 	defer b.reading.keeping.Unlock()
-	b.unload(scope)
+	was := b.unload(scope)
 	if err := b.load(ctx, scope); err != nil {
+		b.unload(scope) // a part of it
+		for _, sh := range was {
+			b.shards.Store(sh.scope, sh)
+			sh.Arrive()
+		}
 		return fmt.Errorf("memory: reload %q: %w", scope, err)
 	}
 	return nil

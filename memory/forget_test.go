@@ -3,6 +3,7 @@ package memory_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -153,4 +154,42 @@ func TestEraseOfALongScopeBelow(t *testing.T) {
 	r, err := long.Remember(ctx, d)
 	require.NoError(t, err)
 	require.Equal(t, memory.Stored, r.Disposition)
+}
+
+// A scope that cannot be read again stays as it was.
+func TestReloadAfterAnError(t *testing.T) {
+	t.Parallel()
+	for _, bound := range []int64{0, 1 << 20} {
+		ctx, st := t.Context(), &absent{Store: store.NewMem()}
+		b := openBound(t, st, newClock(), bound)
+		s := b.In("acme")
+		_, err := s.RememberAll(ctx, drafts(9, 12))
+		require.NoError(t, err)
+		want := recall(t, s, memory.Query{})
+		require.NotEmpty(t, want)
+		st.away.Store(true)
+		require.ErrorIs(t, b.Reload(ctx, "acme"), errAway)
+		require.Equal(t, want, recall(t, s, memory.Query{}))
+		st.away.Store(false)
+		require.NoError(t, b.Reload(ctx, "acme"))
+		require.Equal(t, want, recall(t, s, memory.Query{}))
+	}
+}
+
+// More keys can be released than a commit holds.
+func TestReleaseMany(t *testing.T) {
+	t.Parallel()
+	ctx, st := t.Context(), store.NewMem()
+	b := open(t, st, newClock())
+	var keys []string
+	for i := range store.MaxCommitOps + 1 {
+		keys = append(keys, fmt.Sprint(i))
+		require.NoError(t, b.In("acme").Feedback(ctx, memory.Feedback{Key: keys[i], Delivered: true}))
+	}
+	require.NoError(t, b.In("acme").Release(ctx, keys, nil))
+	require.NoError(t, b.Flush(ctx))
+	for e, err := range st.Scan(ctx, store.Range{Prefix: "memory"}) {
+		require.NoError(t, err)
+		t.Fatal(e.Key)
+	}
 }

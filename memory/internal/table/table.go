@@ -232,14 +232,16 @@ func (t *Table) grow(bytes int64) {
 	}
 }
 
-// Arrive adds the Table, which has no records yet, to the size of the tenant.
-func (t *Table) Arrive() { t.grow(scopeBytes) }
+// Arrive adds the Table and its records to the size of the tenant.
+func (t *Table) Arrive() { t.weigh(1) }
 
 // Depart takes the Table and its records out of the size of the tenant.
-func (t *Table) Depart() {
-	t.grow(-scopeBytes)
+func (t *Table) Depart() { t.weigh(-1) }
+
+func (t *Table) weigh(sign int64) {
+	t.grow(sign * scopeBytes)
 	for _, e := range t.Snapshot() {
-		t.grow(-bytesOf(e))
+		t.grow(sign * bytesOf(e))
 	}
 }
 
