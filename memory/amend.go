@@ -19,9 +19,11 @@ type Amended struct{ Was, Is Record }
 
 // Amend writes records as they are given, in one commit that keeps all changes or none. It is
 // for a package that keeps records of its own shape in a Space, under IDs of its own, as
-// memory/identity does: nothing is sanitised, merged or superseded. The error is
-// store.ErrConflict if the Plan of a record differs from that of Was: read the record again.
-// It is ErrKind, ErrOrigin or ErrEmpty for a record that could not be read again.
+// memory/identity does: nothing is sanitised, merged or superseded. What rests on a record, such as
+// a plan, hears of the change by a later Vouched alone.
+//
+// The error is store.ErrConflict if the Plan of a record differs from that of Was: read the record
+// again. A record that no Draft could become has the errors of that, and nothing is stored.
 func (s Space) Amend(ctx context.Context, changes ...Amended) error {
 	done, err := s.ready(ctx)
 	defer done()
@@ -74,10 +76,13 @@ func (b *Bank) amendAll(ctx context.Context, sh *shard, changes []Amended) error
 func (b *Bank) amend(ctx context.Context, sh *shard, c *Amended) (ops []store.Op, err error) {
 	id, rec := cmp.Or(c.Is.ID, c.Was.ID), c.Is
 	rec.Scope = sh.scope
+	if c.Is.ID != "" {
+		if err := rec.check(); err != nil {
+			return nil, fmt.Errorf("record %.64q: %w", id, err)
+		}
+	}
 	e := sh.entry(id)
-	switch err := rec.legible(); {
-	case err != nil && c.Is.ID != "":
-		return nil, err
+	switch {
 	case e == nil && c.Was.ID != "", e != nil && (c.Was.ID == "" || ID(e.Name()) != id):
 		return nil, store.ErrConflict
 	case e == nil && c.Is.ID == "":

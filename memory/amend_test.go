@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -102,4 +103,36 @@ func TestAmend(t *testing.T) {
 	require.ErrorIs(t, space.Amend(ctx), store.ErrClosed)
 	require.ErrorIs(t, bank.In("a/b/c/d/e/f/g/h/i").Amend(ctx), memory.ErrScope, "a ninth segment is of Apart alone")
 	require.NoError(t, memory.Scope("a/b/c/d/e/f/g/h/@identity").Check())
+}
+
+// A record that could not be read again is not written.
+func TestAmendChecks(t *testing.T) {
+	t.Parallel()
+	st := store.NewMem()
+	s := open(t, st, newClock()).In("acme")
+	fact := func(change func(*memory.Record)) memory.Record {
+		r := memory.Record{ID: "x", Kind: memory.Fact, Content: "ann prefers tea"}
+		change(&r)
+		return r
+	}
+	var limit *store.LimitError
+	for name, c := range map[string]struct {
+		is  memory.Record
+		err any
+	}{
+		"no kind":    {fact(func(r *memory.Record) { r.Kind = "" }), memory.ErrKind},
+		"no content": {fact(func(r *memory.Record) { r.Content = " " }), memory.ErrEmpty},
+		"origin":     {fact(func(r *memory.Record) { r.Source.Origin = "mars" }), memory.ErrOrigin},
+		"plan":       {fact(func(r *memory.Record) { r.Plan = []byte("{") }), memory.ErrPlan},
+		"id":         {fact(func(r *memory.Record) { r.ID = "a\x00b" }), memory.ErrID},
+		"too long":   {fact(func(r *memory.Record) { r.Content = strings.Repeat("tea ", memory.MaxText) }), &limit},
+	} {
+		err := s.Amend(t.Context(), memory.Amended{Is: fact(func(r *memory.Record) { r.ID = "good" })}, memory.Amended{Is: c.is})
+		if want, ok := c.err.(error); ok {
+			require.ErrorIs(t, err, want, name)
+		} else {
+			require.ErrorAs(t, err, c.err, name)
+		}
+	}
+	require.Empty(t, recall(t, open(t, st, newClock()).In("acme"), memory.Query{}))
 }

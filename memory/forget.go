@@ -86,7 +86,7 @@ func (s Space) Release(ctx context.Context, feedback, drafts []string) error {
 			return fmt.Errorf("memory: release: %w", err)
 		}
 	}
-	for chunk := range slices.Chunk(ops, maxGroupOps) {
+	for chunk := range slices.Chunk(ops, eraseChunk) {
 		if err := s.b.w.Add(ctx, chunk...); err != nil {
 			return fmt.Errorf("memory: release: %w", err)
 		}

@@ -46,19 +46,6 @@ func (sh *shard) encodeRecord(r *Record, with stowed) (store.Op, error) {
 	return stored.Put(sh.key(stored.Records, r.ID), s)
 }
 
-// legible returns why a record that is stored could not be read again, or nil.
-func (r *Record) legible() error {
-	switch {
-	case !r.Kind.valid():
-		return ErrKind
-	case !r.Source.Origin.valid():
-		return ErrOrigin
-	case strings.TrimSpace(r.Content) == "":
-		return fmt.Errorf("content: %w", ErrEmpty)
-	}
-	return nil
-}
-
 // decodeRecord returns the record of an entry, or store.ErrDamaged with its key
 // if it cannot be one that was stored there.
 func decodeRecord(e store.Entry) (*Record, stowed, error) {
@@ -75,8 +62,12 @@ func decodeRecord(e store.Entry) (*Record, stowed, error) {
 		return damaged("bad scope")
 	case len(parts) != 4 || parts[2] != stored.Scope(string(s.Scope)) || parts[3] == "":
 		return damaged("not its key")
-	case s.legible() != nil:
-		return damaged(s.legible().Error())
+	case !s.Kind.valid():
+		return damaged("unknown kind")
+	case !s.Source.Origin.valid():
+		return damaged("unknown origin")
+	case strings.TrimSpace(s.Content) == "":
+		return damaged("no content")
 	case s.Dim > MaxDimension:
 		return damaged("vector too long")
 	}
@@ -89,6 +80,15 @@ func decodeRecord(e store.Entry) (*Record, stowed, error) {
 		r.Variants = append(r.Variants, Variant{v.ID, v.Source, micros(v.At), v.Trigger, v.Content})
 	}
 	return r, stowed{seq: s.Seq, dim: s.Dim}, nil
+}
+
+// check returns what is wrong with a record that the host gives.
+func (r *Record) check() error {
+	d := Draft{
+		Kind: r.Kind, Trigger: r.Trigger, Content: r.Content, Key: string(r.ID), At: r.At, Source: r.Source, Actor: r.Actor,
+		Thread: r.Thread, Links: r.Links, Quotes: r.Quotes, Triggers: r.Triggers, Plan: r.Plan,
+	}
+	return d.check()
 }
 
 // storedReceipt is the receipt of a Key whose draft has no record.

@@ -233,16 +233,16 @@ func (t *Table) grow(bytes int64) {
 }
 
 // Arrive adds the Table and its records to the size of the tenant.
-func (t *Table) Arrive() { t.weigh(1) }
+func (t *Table) Arrive() { t.grow(t.bytes()) }
 
 // Depart takes the Table and its records out of the size of the tenant.
-func (t *Table) Depart() { t.weigh(-1) }
+func (t *Table) Depart() { t.grow(-t.bytes()) }
 
-func (t *Table) weigh(sign int64) {
-	t.grow(sign * scopeBytes)
+func (t *Table) bytes() (n int64) {
 	for _, e := range t.Snapshot() {
-		t.grow(sign * bytesOf(e))
+		n += bytesOf(e)
 	}
+	return scopeBytes + n
 }
 
 // Change is the new counters of a record.
