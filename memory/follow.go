@@ -82,7 +82,7 @@ func (b *Bank) take(ctx context.Context, part, of string, id ID, e store.Entry) 
 		err = b.followRecord(ctx, of, id, e)
 	case stored.Counts, stored.Vectors, stored.Guesses:
 		if sh := b.shardAt(of); sh != nil && !e.Deleted {
-			err = b.followBeside(sh, part, id, e)
+			err = b.followBeside(ctx, sh, part, id, e)
 		}
 	}
 	return err
@@ -146,11 +146,21 @@ func (b *Bank) Await(ctx context.Context, rev store.Revision) error {
 }
 
 // followBeside takes in the counters or the vector of a record, or what it perhaps replaces.
-func (b *Bank) followBeside(sh *shard, part string, id ID, e store.Entry) error {
+func (b *Bank) followBeside(ctx context.Context, sh *shard, part string, id ID, e store.Entry) error {
 	sh.edit.Lock()
 	defer sh.edit.Unlock()
 	of := sh.entry(id)
-	if of == nil || of.Key != ident.Of(id) && part != stored.Guesses {
+	if of == nil {
+		return nil
+	}
+	if of.Key != ident.Of(id) && part == stored.Counts { // who counted had not heard that it was merged
+		c, err := stored.CountsOf(e)
+		if err == nil {
+			err = b.settle(ctx, []stray{{e.Key, sh, of, c}})
+		}
+		return err
+	}
+	if of.Key != ident.Of(id) && part == stored.Vectors {
 		return nil
 	}
 	if _, ours := b.w.Pending(e.Key); ours {

@@ -555,3 +555,34 @@ func TestVouchedForElsewhereStays(t *testing.T) {
 	}
 	require.Equal(t, "run 0 has ended", get(t, p.banks[1].In("acme"), one).Content)
 }
+
+// Feedback on a record that was merged elsewhere, unheard of so far, counts for what that has become, once; and
+// other Banks have the counters of a record that is written behind.
+func TestFeedbackBesideOtherBanks(t *testing.T) {
+	t.Parallel()
+	p, ctx := newPair(t), t.Context()
+	one, two := p.banks[0].In("acme"), p.banks[1].In("acme")
+	d := memory.Draft{Kind: memory.Fact, Content: "the small key opens the door"}
+	first, second := apart(t, one, p.clock, d, d)
+	p.hear(t, 1, p.all(1))
+	require.Equal(t, 1, consolidate(t, one).Merged)
+	use := func(s memory.Space, id memory.ID) {
+		feedback(t, s, memory.Feedback{Key: "of " + string(id), Injected: []memory.ID{id}, Utilized: []memory.ID{id}, Delivered: true})
+	}
+	use(two, second)
+	passing := remember(t, two, memory.Draft{Kind: memory.Episode, Content: "a run has ended", Passing: true})
+	use(two, passing)
+	for range 2 { // what the first hears of changes something
+		p.hear(t, 0, p.all(0))
+		p.hear(t, 1, p.all(1))
+	}
+	for _, s := range []memory.Space{one, two} {
+		for _, id := range []memory.ID{first, passing} {
+			require.Equal(t, 1, get(t, s, id).Stats.Helped)
+		}
+	}
+	third, err := memory.Open(ctx, p.feed, nil)
+	require.NoError(t, err)
+	require.Equal(t, 1, get(t, third.In("acme"), first).Stats.Helped)
+	require.NoError(t, third.Close())
+}

@@ -19,7 +19,6 @@ import (
 	"github.com/arc-learn/arc/memory/internal/pipeline"
 	"github.com/arc-learn/arc/memory/internal/stored"
 	"github.com/arc-learn/arc/memory/internal/table"
-	"github.com/arc-learn/arc/memory/internal/tally"
 	"github.com/arc-learn/arc/memory/internal/tenants"
 	"github.com/arc-learn/arc/store"
 )
@@ -168,36 +167,6 @@ func (b *Bank) loadRecords(ctx context.Context, in *contents) (parts, error) {
 		}
 		return nil
 	})
-}
-
-// stray is a record's counters whose record is gone: the process ended after it was merged into
-// another or forgotten, and before the counters followed.
-type stray struct {
-	key    string
-	sh     *shard
-	into   *table.Entry // nil: it is gone
-	counts *tally.Counts
-}
-
-// settle adds strays to the records that theirs were merged into, if any, and removes them.
-func (b *Bank) settle(ctx context.Context, strays []stray) error {
-	for _, s := range strays {
-		op, err := store.Op{Key: s.key, Delete: true}, error(nil)
-		switch {
-		case s.into != nil:
-			if b.o.Shared {
-				op.If = store.At(s.counts.Rev) // else another has settled it
-			}
-			sum := table.Change{Entry: s.into, Counts: s.into.Counts().Sum(s.counts)}
-			_, err = b.late.Count(ctx, s.sh.Table, s.sh.at.Counts, []store.Op{op}, nil, sum)
-		case !b.o.Shared: // else it is of a record that another has just made, perhaps
-			err = b.w.Add(ctx, op)
-		}
-		if err != nil && !errors.Is(err, store.ErrConflict) {
-			return err
-		}
-	}
-	return nil
 }
 
 // loadVectors reads the vectors of the Bank's model. Records with vectors of another model wait to be

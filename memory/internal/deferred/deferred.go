@@ -76,6 +76,11 @@ func (s *Store) Count(
 	}
 	for i, c := range changes {
 		ops[first+i].If = store.At(c.Entry.Counts().Rev)
+		if c.Entry.Rev == 0 { // others hear of a record before its counters
+			if err := s.writer.Flush(ctx); err != nil {
+				return false, err
+			}
+		}
 	}
 	rev, err := s.in.Commit(ctx, slices.Clone(ops)...) // else all callers' are on the heap
 	if err == nil {
