@@ -319,7 +319,7 @@ func (b *Bank) besides(sh *shard, id ID) []store.Op {
 }
 
 // stray is a record's counters whose record is gone: the process ended after it was merged into
-// another or forgotten, and before the counters followed.
+// another or forgotten, and before the counters followed, or another Bank had not heard of that.
 type stray struct {
 	key    string
 	sh     *shard
