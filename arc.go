@@ -298,6 +298,9 @@ func (a *Agent) openTenant(ctx context.Context, name string) (*tenant, error) {
 	var err error
 	own.book, err = rank.Open(ctx, a.st, &rank.Options{
 		Now: o.Now, Seed: o.Seed, Sanitizer: o.Sanitizer, Tenant: name, Calibrated: true, Shared: a.leases != nil,
+		Damaged: func(err error) {
+			o.Logger.Error("a record of the workers' statistics is left out", "error", o.Sanitizer.Sanitize(err.Error()))
+		},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("arc: rank: %w", err)

@@ -466,11 +466,12 @@ func TestImportRefusesWhatIsForged(t *testing.T) {
 		"a sample":                  {"acme/anna", with(sealed(t, "sample\x00k", rank.Sample{Key: "k"})), rank.ErrSample},
 		"a sample's type":           {"acme/anna", with(sealed(t, "sample\x00k", "text")), store.ErrDamaged},
 		"an outcome":                {"acme/anna", with(sealed(t, "outcome\x00k", meta.Outcome{Key: "k"})), meta.ErrInvalid},
-		"samples with a gap": {"acme", []store.Entry{sealed(t, under("rank", "slot", "one", "work", "5"), struct {
-			Seq uint64 `cbor:"1,keyasint"`
-		}{5}), sealed(t, under("rank", "slot", "one", "work", "7"), struct {
+		"a sample in another's place": {"acme", []store.Entry{sealed(t, under("rank", "slot", "one", "work", "5"), struct {
 			Seq uint64 `cbor:"1,keyasint"`
 		}{7})}, store.ErrDamaged},
+		"a candidate without figures": {"acme", []store.Entry{
+			sealed(t, under("rank", "head", "work"), struct{}{}), sealed(t, under("rank", "arm", "work", "one"), struct{}{}),
+		}, store.ErrDamaged},
 		"a breaker":     {"acme", []store.Entry{sealed(t, under("breaker", "one"), "text")}, store.ErrDamaged},
 		"what was told": {"acme", []store.Entry{sealed(t, under("told", ""), "text")}, store.ErrDamaged},
 		"a ledger":      {"acme", []store.Entry{sealed(t, under("ledger", "spend", ""), "text")}, store.ErrDamaged},

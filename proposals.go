@@ -189,6 +189,9 @@ func (a *Agent) analyse(ctx context.Context, own *tenant, scope memory.Scope) (o
 	samples := make(map[advice.Post][]rank.Sample)
 	fleet := a.runner.Workers()
 	for s, err := range own.book.Samples(ctx, now.Add(-advice.Window)) {
+		if codec.Unreadable(err) {
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -44,6 +45,9 @@ type Options struct {
 	// adds its samples to a common journal. Now and then the journal is folded into the book. [Book.Refresh]
 	// takes in what the others have added.
 	Shared bool
+	// Damaged is called with the error of a record that cannot be read, each time when it is left out. All others count,
+	// and new samples take its place. nil: damage is not told. [Book.Samples] and [Book.Forget] return it too.
+	Damaged func(error)
 	// Tenant is whose samples they are, as in memory.Scope.Tenant: Books of several tenants share a store
 	// and see nothing of each other. "": no tenant's.
 	Tenant string
@@ -53,6 +57,9 @@ func (o *Options) withDefaults() (Options, error) {
 	out := *cmp.Or(o, new(Options))
 	if out.Now == nil {
 		out.Now = time.Now
+	}
+	if out.Damaged == nil {
+		out.Damaged = func(error) {}
 	}
 	if !unit(out.Explore) {
 		return out, fmt.Errorf("%w: Explore is %v, want a number in (0,1]", ErrOptions, out.Explore)
@@ -113,6 +120,7 @@ type scratch struct {
 	sample  record
 	out     entry // of pushedOut
 	hour    hourRecord
+	damaged []error // records that were left out
 }
 
 // few is how many contenders are handled without a further allocation.
@@ -128,6 +136,9 @@ func restWindow(w *window, _ struct{}) { w.ring = nil }
 var present = []byte{1}
 
 func isNotFound(err error) bool { return errors.Is(err, store.ErrNotFound) }
+
+// isDamaged reports whether a record cannot be read, by later versions neither: another may take its place.
+func isDamaged(err error) bool { return errors.Is(err, store.ErrDamaged) }
 
 // take waits for the right to load and observe.
 func (b *Book) take(ctx context.Context) error {
@@ -145,7 +156,18 @@ func (b *Book) take(ctx context.Context) error {
 	return nil
 }
 
-func (b *Book) give() { b.turn <- struct{}{} }
+// give ends the turn, and tells of the damage that was seen in it.
+func (b *Book) give() {
+	damaged := b.x.damaged
+	b.x.damaged = nil
+	b.turn <- struct{}{}
+	for _, err := range damaged {
+		b.opts.Damaged(err)
+	}
+}
+
+// leaveOut notes a record that cannot be read. The caller has the turn.
+func (b *Book) leaveOut(err error) { b.x.damaged = append(b.x.damaged, err) }
 
 // seen reports whether the marker is in the store or on its way there.
 func (b *Book) seen(ctx context.Context, marker string) (bool, error) {
@@ -248,12 +270,17 @@ func (b *Book) restore(ctx context.Context, candidates ...string) error {
 				return err
 			}
 			var r record
-			if err := codec.Decode(e, &r); err != nil {
-				return err
-			}
 			parts := key.Split(e.Key[len(slots):]) // candidate, skill and slot
-			if len(parts) != 3 || !r.valid() || b.slotKey(parts[0], parts[1], r.Seq) != e.Key {
-				return fmt.Errorf("%w: %q is not a sample", store.ErrDamaged, e.Key)
+			err := codec.Decode(e, &r)
+			if err == nil && (len(parts) != 3 || !r.valid() || b.slotKey(parts[0], parts[1], r.Seq) != e.Key) {
+				err = fmt.Errorf("%w: %q is not a sample", store.ErrDamaged, e.Key)
+			}
+			if isDamaged(err) {
+				b.leaveOut(err)
+				continue
+			}
+			if err != nil {
+				return err
 			}
 			pair := of{parts[0], parts[1]}
 			records[pair] = append(records[pair], r)
@@ -261,11 +288,7 @@ func (b *Book) restore(ctx context.Context, candidates ...string) error {
 	}
 	windows := make(map[of]*window, len(records))
 	for pair, rs := range records {
-		w, err := replay(rs, b.opts.Calibrated)
-		if err != nil {
-			return fmt.Errorf("window of %q for %q: %w", pair.candidate, pair.skill, err)
-		}
-		windows[pair] = w
+		windows[pair] = replay(rs, b.opts.Calibrated)
 	}
 	members := make([]member, len(candidates))
 	b.mu.Lock()
@@ -289,7 +312,7 @@ func (b *Book) restore(ctx context.Context, candidates ...string) error {
 	return nil
 }
 
-// leftSince reads the hours of samples that have left a window, from an hour on.
+// leftSince reads the hours of samples that have left a window, from an hour on. The caller has the turn.
 func (b *Book) leftSince(ctx context.Context, candidate, skill string, hour int64) (all []hourRecord, err error) {
 	at := store.Range{Prefix: key.Prefix(b.space, "left", candidate, skill)}
 	if hour > 0 {
@@ -300,12 +323,39 @@ func (b *Book) leftSince(ctx context.Context, candidate, skill string, hour int6
 			return nil, err
 		}
 		h, err := decodeHour(e, e.Key[len(at.Prefix):])
+		if isDamaged(err) {
+			b.leaveOut(err)
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
 		all = append(all, h)
 	}
 	return all, nil
+}
+
+// reread makes a candidate be read again whose sample cannot be read any more. It returns any other error. The caller
+// has the turn.
+func (b *Book) reread(ctx context.Context, candidate string, err error) error {
+	if !isDamaged(err) && !isNotFound(err) {
+		return err
+	}
+	if err := b.w.Flush(ctx); err != nil {
+		return err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.unloadLocked(candidate)
+	return nil
+}
+
+// unloadLocked drops a candidate of which nothing is about to be written, to be read again.
+func (b *Book) unloadLocked(candidate string) {
+	delete(b.mu.members, candidate)
+	for _, ps := range b.mu.pairs {
+		delete(ps, candidate)
+	}
 }
 
 // enterLocked enters the window of a member for a skill.
@@ -377,6 +427,9 @@ func (b *Book) wake(ctx context.Context, candidate, skill string, w *window, sin
 	}
 	var ring []entry
 	for seq := w.oldest(); seq < w.next; seq++ {
+		if slices.Contains(w.lost, seq) {
+			continue
+		}
 		r, err := b.slot(ctx, candidate, skill, seq)
 		if err != nil {
 			return err
@@ -398,7 +451,7 @@ func (b *Book) model(ctx context.Context, name string) (*skill.Model, error) {
 	if m != nil {
 		return m, nil
 	}
-	m, err := skill.Load(ctx, b.st, b.space, name)
+	m, err := skill.Load(ctx, b.st, b.space, name, b.leaveOut)
 	if err != nil {
 		return nil, fmt.Errorf("what is learned of %q: %w", name, err)
 	}

@@ -454,13 +454,21 @@ func TestDamage(t *testing.T) {
 		require.Len(t, slots, 5)
 		return st, slots
 	}
-	check := func(t *testing.T, st store.Store) {
-		book := open(t, st, nil)
-		_, err := book.Observed().Score(t.Context(), rank.Situation{}, []rank.Candidate{{Name: "c"}})
-		require.ErrorIs(t, err, store.ErrDamaged)
-		require.ErrorIs(t, book.Observe(t.Context(), rank.Sample{Key: "x", Candidate: "c"}), store.ErrDamaged)
-		_, err = book.Observed().Score(t.Context(), rank.Situation{}, []rank.Candidate{{Name: "d"}})
-		require.NoError(t, err, "others are not affected")
+	check := func(t *testing.T, st store.Store, told int) { // one sample is gone, the others count
+		for n := 4; n < 6; n++ {
+			var damaged []error
+			book := open(t, st, &rank.Options{Damaged: func(err error) { damaged = append(damaged, err) }})
+			ss, err := book.Observed().Score(t.Context(), rank.Situation{}, []rank.Candidate{{Name: "c"}, {Name: "d"}})
+			require.NoError(t, err)
+			require.Equal(t, n, ss[0].Samples+ss[1].Samples, "the other has none")
+			require.Len(t, damaged, told)
+			for _, err := range damaged {
+				require.ErrorIs(t, err, store.ErrDamaged)
+			}
+			require.NoError(t, book.Observe(t.Context(), rank.Sample{Key: "x", Candidate: "c"}))
+			require.NoError(t, book.Observe(t.Context(), rank.Sample{Key: "2", Candidate: "c"}), "it was observed")
+			require.NoError(t, book.Close())
+		}
 	}
 	t.Run("flipped bit", func(t *testing.T) {
 		t.Parallel()
@@ -470,14 +478,14 @@ func TestDamage(t *testing.T) {
 		e.Value[len(e.Value)-1] ^= 1
 		_, err = st.Commit(t.Context(), store.Op{Key: e.Key, Value: e.Value})
 		require.NoError(t, err)
-		check(t, st)
+		check(t, st, 1)
 	})
 	t.Run("missing sample", func(t *testing.T) {
 		t.Parallel()
 		st, slots := stored(t)
 		_, err := st.Commit(t.Context(), store.Op{Key: slots[2], Delete: true})
 		require.NoError(t, err)
-		check(t, st)
+		check(t, st, 0)
 	})
 	t.Run("sample of another slot", func(t *testing.T) {
 		t.Parallel()
@@ -486,6 +494,6 @@ func TestDamage(t *testing.T) {
 		require.NoError(t, err)
 		_, err = st.Commit(t.Context(), store.Op{Key: slots[3], Value: e.Value})
 		require.NoError(t, err)
-		check(t, st)
+		check(t, st, 1)
 	})
 }

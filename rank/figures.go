@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/store"
 )
@@ -72,9 +73,9 @@ type Claims struct {
 }
 
 // Claims returns the Stats of all candidates, in order of candidate and skill. It reads
-// all samples, as [Book.Samples] does.
+// all samples, as [Book.Samples] does, and leaves out those that it cannot read.
 func (b *Book) Claims(ctx context.Context) (out []Claims, err error) {
-	for s, err := range b.Samples(ctx, time.Time{}) {
+	for s, err := range readable(b, b.Samples(ctx, time.Time{})) {
 		if err != nil {
 			return nil, err
 		}
@@ -134,17 +135,29 @@ func (b *Book) health(ctx context.Context, candidate string, m *member, now int6
 		return Health{}, err
 	}
 	defer b.give()
-	m, err := b.load(ctx, candidate) // as it is by now
-	if err != nil {
-		return Health{}, err
+	for {
+		m, err := b.load(ctx, candidate) // as it is by now
+		if err != nil {
+			return Health{}, err
+		}
+		if sum, err = b.woken(ctx, candidate, m, since, now); err == nil {
+			return sum.health(), nil
+		}
+		if err = b.reread(ctx, candidate, err); err != nil {
+			return Health{}, err
+		}
 	}
+}
+
+// woken sums up the samples of a member since then and until now, and wakes its windows. The caller has the turn.
+func (b *Book) woken(ctx context.Context, candidate string, m *member, since, now int64) (sum recent, err error) {
 	for skill, w := range m.windows {
 		if err := b.wake(ctx, candidate, skill, w, since); err != nil {
-			return Health{}, err
+			return sum, err
 		}
 		sum.add(w, since, now)
 	}
-	return sum.health(), nil
+	return sum, nil
 }
 
 // awake reports whether the samples since then are in memory; m may be nil.
@@ -205,7 +218,7 @@ func (r *recent) health() Health {
 // Samples yields the samples of all candidates and skills in the windows that ended at since or later, in
 // order of candidate and skill; with the zero time, all of them. It writes what is pending and reads the
 // store: the time is proportional to all that the Book keeps. It yields the errors of the store and
-// store.ErrClosed, and then ends.
+// store.ErrClosed, and then ends. A sample that cannot be read is an error too, after which the others follow.
 func (b *Book) Samples(ctx context.Context, since time.Time) iter.Seq2[Sample, error] {
 	return scanned(ctx, b, "slot", decodeSample, func(s *Sample) bool { return !s.At.Before(since) })
 }
@@ -231,11 +244,25 @@ func scanned[T any](
 			if err == nil {
 				t, err = decode(e, prefix)
 			}
-			if err != nil {
-				yield(none, fmt.Errorf("samples: %w", err))
+			switch {
+			case err != nil:
+				if !yield(none, fmt.Errorf("samples: %w", err)) || !codec.Unreadable(err) {
+					return
+				}
+			case keep(&t) && !yield(t, nil):
 				return
 			}
-			if keep(&t) && !yield(t, nil) {
+		}
+	}
+}
+
+// readable is all without what cannot be read, which it tells of.
+func readable[T any](b *Book, all iter.Seq2[T, error]) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for t, err := range all {
+			if codec.Unreadable(err) {
+				b.opts.Damaged(err)
+			} else if !yield(t, err) {
 				return
 			}
 		}
@@ -244,13 +271,13 @@ func scanned[T any](
 
 // Left yields, by the hour, the attempts that have left the windows because [Window] others followed them,
 // in order of candidate and skill: all hours that end after since. It writes what is pending and reads the
-// store.
+// store. Its errors are those of [Book.Samples].
 func (b *Book) Left(ctx context.Context, since time.Time) iter.Seq2[Tally, error] {
 	return scanned(ctx, b, "left", decodeTally, func(t *Tally) bool { return t.From.Add(time.Hour).After(since) })
 }
 
 // Daily returns the tallies of all attempts, failures included, by candidate, skill and day (UTC), from the
-// day of since on. It reads all samples, as [Book.Samples] does.
+// day of since on. It reads all samples, as [Book.Samples] does, and leaves out those that it cannot read.
 func (b *Book) Daily(ctx context.Context, since time.Time) ([]Tally, error) {
 	type of struct {
 		candidate, skill string
@@ -266,13 +293,13 @@ func (b *Book) Daily(ctx context.Context, since time.Time) ([]Tally, error) {
 		}
 		return days[k]
 	}
-	for s, err := range b.Samples(ctx, since) {
+	for s, err := range readable(b, b.Samples(ctx, since)) {
 		if err != nil {
 			return nil, err
 		}
 		at(s.Candidate, s.Situation.Skill, s.At).add(&s)
 	}
-	for t, err := range b.Left(ctx, since) {
+	for t, err := range readable(b, b.Left(ctx, since)) {
 		if err != nil {
 			return nil, err
 		}
@@ -289,10 +316,10 @@ func (b *Book) Daily(ctx context.Context, since time.Time) ([]Tally, error) {
 }
 
 // Price sets the Price of each candidate by its samples in the windows of a skill. It reads all samples, as
-// [Book.Samples] does.
+// [Book.Samples] does, and leaves out those that it cannot read.
 func (b *Book) Price(ctx context.Context, skill string, ss []Scored) error {
 	spent := make(map[string]Costs)
-	for s, err := range b.Samples(ctx, time.Time{}) {
+	for s, err := range readable(b, b.Samples(ctx, time.Time{})) {
 		if err != nil {
 			return err
 		}

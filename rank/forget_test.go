@@ -2,6 +2,7 @@ package rank_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -86,6 +87,60 @@ func TestForgetOneOfTwoWithAKey(t *testing.T) {
 		left := samplesOf(t, book, "c")
 		require.Len(t, left, 1, "it is known")
 		require.True(t, left[0].Success)
+		require.NoError(t, book.Close())
+	}
+}
+
+// A window of more than a commit has room for forgets, also beside other Books: what stays is in order, keys that are
+// gone can be observed again, and new samples fill the window.
+func TestForgetALargeWindow(t *testing.T) {
+	t.Parallel()
+	for _, shared := range []bool{false, true} {
+		st := store.NewMem()
+		opts := &rank.Options{Now: clock(noon), Shared: shared}
+		book := open(t, st, opts)
+		sample := func(i int) rank.Sample {
+			return rank.Sample{
+				Key: fmt.Sprint("k", i), Candidate: "c", At: noon.Add(time.Duration(i) * time.Second),
+				Situation: rank.Situation{Features: slices.Repeat([]float64{1 / 3.0}, rank.MaxFeatures)},
+			}
+		}
+		for i := range 200 {
+			require.NoError(t, book.Observe(t.Context(), sample(i)))
+		}
+		gone := func(i int) bool { return i%10 == 1 || i > 190 }
+		require.NoError(t, book.Forget(t.Context(), func(s rank.Sample) bool {
+			return gone(int(s.At.Sub(noon) / time.Second))
+		}))
+		check := func(want int) {
+			left := samplesOf(t, book, "c")
+			require.Equal(t, want, len(left))
+			seen := make(map[string]bool)
+			for _, s := range left {
+				seen[s.Key] = true
+			}
+			require.Equal(t, want, len(seen))
+			stats, err := book.Stats(t.Context(), "c", "")
+			require.NoError(t, err)
+			require.Equal(t, want, stats.Samples)
+		}
+		check(172)
+		require.NoError(t, book.Close())
+		book = open(t, st, opts)
+		check(172)
+		for i := range 200 {
+			require.NoError(t, book.Observe(t.Context(), sample(i)))
+		}
+		require.NoError(t, book.Close())
+		book = open(t, st, opts)
+		require.NoError(t, book.Refresh(t.Context()))
+		if !shared { // one commit does not close all gaps
+			check(200)
+		}
+		for i := range 200 {
+			require.NoError(t, book.Observe(t.Context(), sample(200+i)))
+		}
+		check(200)
 		require.NoError(t, book.Close())
 	}
 }

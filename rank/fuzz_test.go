@@ -36,12 +36,15 @@ func FuzzSlot(f *testing.F) {
 		st := store.NewMem()
 		_, err = st.Commit(t.Context(), store.Op{Key: k, Value: v})
 		require.NoError(t, err)
-		book, err := rank.Open(t.Context(), st, nil)
+		var damage error
+		book, err := rank.Open(t.Context(), st, &rank.Options{Damaged: func(err error) { damage = err }})
 		require.NoError(t, err)
 		defer book.Close()
 		ss, err := book.Observed().Score(t.Context(), rank.Situation{Skill: "s"}, []rank.Candidate{{Name: "c"}})
-		if err != nil {
-			require.ErrorIs(t, err, store.ErrDamaged)
+		require.NoError(t, err)
+		if damage != nil {
+			require.ErrorIs(t, damage, store.ErrDamaged)
+			require.Zero(t, ss[0].Samples)
 			return
 		}
 		require.Equal(t, 1, ss[0].Samples)
@@ -54,7 +57,7 @@ func FuzzSlot(f *testing.F) {
 }
 
 // FuzzModel puts bytes where what was learned should be, with checksums that
-// hold. They are either damage, or give scores that are numbers.
+// hold. Scores are numbers, and samples are learned from.
 func FuzzModel(f *testing.F) {
 	st := store.NewMem()
 	book, err := rank.Open(f.Context(), st, nil)
@@ -96,13 +99,20 @@ func FuzzModel(f *testing.F) {
 		defer book.Close()
 		s := rank.Situation{Key: "k", Features: []float64{1, 2}}
 		ss, err := book.Learned(nil).Score(t.Context(), s, []rank.Candidate{{Name: "a"}, {Name: "b"}, {Name: "c"}})
-		if err != nil {
-			require.ErrorIs(t, err, store.ErrDamaged)
-			return
-		}
+		require.NoError(t, err)
 		for _, x := range ss {
 			require.False(t, math.IsNaN(x.Score) || math.IsInf(x.Score, 0))
 			require.False(t, math.IsNaN(x.Parts.Draw) || math.IsInf(x.Parts.Draw, 0))
 		}
+		for i, name := range []string{"a", "d", "b"} {
+			sample := rank.Sample{Key: fmt.Sprint("more", i), Candidate: name, Situation: s, Success: i > 0}
+			require.NoError(t, book.Observe(t.Context(), sample))
+		}
+		require.NoError(t, book.Flush(t.Context()))
+		again, err := rank.Open(t.Context(), st, nil)
+		require.NoError(t, err)
+		defer again.Close()
+		_, err = again.Learned(nil).Score(t.Context(), s, []rank.Candidate{{Name: "a"}, {Name: "b"}, {Name: "d"}})
+		require.NoError(t, err)
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -130,11 +131,19 @@ func (b *Book) countSample(ctx context.Context, s *Sample, fact *skill.Fact) err
 	var gone hourRecord
 	if s.Judges != "" {
 		out, err = b.judged(ctx, s, w, r, fact)
-	} else if out, err = b.pushedOut(ctx, s.Candidate, s.Situation.Skill, w); out != nil {
-		gone, err = b.left(ctx, s.Candidate, s.Situation.Skill, w, out)
+	} else {
+		out, err = b.pushedOut(ctx, s.Candidate, s.Situation.Skill, w)
 	}
 	if err != nil {
-		return err
+		if err = b.reread(ctx, s.Candidate, err); err != nil {
+			return err
+		}
+		return b.countSample(ctx, s, fact)
+	}
+	if s.Judges == "" && out != nil {
+		if gone, err = b.left(ctx, s.Candidate, s.Situation.Skill, w, out); err != nil {
+			return err
+		}
 	}
 	kept := s.Judges == "" || out != nil
 	u := &b.x.update
@@ -171,10 +180,10 @@ func (b *Book) countSample(ctx context.Context, s *Sample, fact *skill.Fact) err
 	return failed
 }
 
-// pushedOut returns the sample that the next one pushes out of the window, nil if the window is not full. It
+// pushedOut returns the sample that the next one pushes out of the window, nil if there is none. It
 // is valid until the next call. The caller has the turn.
 func (b *Book) pushedOut(ctx context.Context, candidate, skill string, w *window) (*entry, error) {
-	if !w.full() {
+	if !w.full() || slices.Contains(w.lost, w.oldest()) {
 		return nil, nil
 	}
 	if w.ring != nil {
@@ -199,6 +208,9 @@ func (b *Book) judged(
 	said, setting, again, n := r.Situation, fact.Setting, true, w.sums.samples
 	r.Wall, r.Cost = int64(mean(float64(w.sums.wall), n)), mean(w.sums.cost.float(), n)
 	for seq := w.next; seq > w.oldest() && was == nil; seq-- {
+		if slices.Contains(w.lost, seq-1) {
+			continue
+		}
 		old, err := b.slot(ctx, s.Candidate, s.Situation.Skill, seq-1)
 		if err != nil {
 			return nil, err
@@ -234,15 +246,18 @@ func (b *Book) left(ctx context.Context, candidate, skill string, w *window, out
 }
 
 // hour returns the record of an hour in the store, or the one that is about to be written.
-func (b *Book) hour(ctx context.Context, k string, at int64) (hourRecord, error) {
+func (b *Book) hour(ctx context.Context, k string, at int64) (h hourRecord, err error) {
 	e, err := b.current(ctx, k)
-	switch {
-	case isNotFound(err):
-		return hourRecord{hour: at, SuccessUSD: []float64{0, 0}, FailureUSD: []float64{0, 0}}, nil
-	case err != nil:
-		return hourRecord{}, err
+	if err == nil {
+		h, err = decodeHour(e, hourPart(at))
 	}
-	return decodeHour(e, hourPart(at))
+	if isDamaged(err) {
+		b.leaveOut(err)
+	}
+	if isDamaged(err) || isNotFound(err) {
+		return hourRecord{hour: at, SuccessUSD: []float64{0, 0}, FailureUSD: []float64{0, 0}}, nil
+	}
+	return h, err
 }
 
 // cleanRecord takes secrets out of a record.
@@ -295,14 +310,24 @@ func (b *Book) unmark(ctx context.Context, keys []string) error {
 
 // Forget removes the samples for which drop is true from the windows, and forgets that they were observed. The
 // means of [Book.Learned], which have no text, stay. An hour of [Book.Left] is a sample without a Key. Forget
-// reads all samples.
+// reads all samples. If the error is that some could not be read, these are left, and all others were looked at.
 func (b *Book) Forget(ctx context.Context, drop func(Sample) bool) error {
 	if b.j != nil {
 		return b.forgetShared(ctx, drop)
 	}
+	return b.strike(ctx, drop, false)
+}
+
+// strike is Forget. folds says that all is written in one commit with a fold.
+func (b *Book) strike(ctx context.Context, drop func(Sample) bool, folds bool) error {
 	type of struct{ candidate, skill string }
 	gone := make(map[of]forgotten)
+	var damaged error
 	for s, err := range b.Samples(ctx, time.Time{}) {
+		if codec.Unreadable(err) {
+			damaged = errors.Join(damaged, err)
+			continue
+		}
 		if err != nil {
 			return err
 		}
@@ -312,6 +337,10 @@ func (b *Book) Forget(ctx context.Context, drop func(Sample) bool) error {
 		}
 	}
 	for t, err := range b.Left(ctx, time.Time{}) {
+		if codec.Unreadable(err) {
+			damaged = errors.Join(damaged, err)
+			continue
+		}
 		if err != nil {
 			return err
 		}
@@ -321,9 +350,12 @@ func (b *Book) Forget(ctx context.Context, drop func(Sample) bool) error {
 		}
 	}
 	for pair, f := range gone {
-		if err := b.rewrite(ctx, pair.candidate, pair.skill, f); err != nil {
+		if err := b.rewrite(ctx, pair.candidate, pair.skill, f, folds); err != nil {
 			return fmt.Errorf("forget: %w", err)
 		}
+	}
+	if damaged != nil {
+		return fmt.Errorf("forget: %w", damaged)
 	}
 	return nil
 }
@@ -340,8 +372,14 @@ type moment struct {
 	at  int64
 }
 
-// rewrite writes a window without the samples that are removed.
-func (b *Book) rewrite(ctx context.Context, candidate, skill string, gone forgotten) error {
+// rewrite removes samples from a window, and moves those before them up, the latest first. What is too much for one
+// commit it moves in the next: in between the window has a gap. If it folds there is no next, and the gap stays, until
+// new samples push it out.
+func (b *Book) rewrite(ctx context.Context, candidate, skill string, gone forgotten, folds bool) error {
+	room := store.MaxCommitBytes / 4
+	if folds {
+		room /= foldedPairs
+	}
 	if err := b.take(ctx); err != nil {
 		return err
 	}
@@ -349,38 +387,44 @@ func (b *Book) rewrite(ctx context.Context, candidate, skill string, gone forgot
 	if err := b.w.Flush(ctx); err != nil {
 		return err
 	}
+	unload := func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.unloadLocked(candidate)
+	}
+	unload() // what can be read now is known after load
 	m, err := b.load(ctx, candidate)
 	if err != nil {
 		return err
 	}
+	defer unload()
 	w := m.windows[skill]
 	if w == nil {
 		w = newWindow(0)
 	}
-	ops := make([]store.Op, 0, 2*Window)
+	slots := make(map[string]store.Op) // of one commit: a sample that moves is there once
+	remove := func(seq uint64) {
+		k := b.slotKey(candidate, skill, seq)
+		slots[k] = store.Op{Key: k, Delete: true}
+	}
 	known := make(map[string]bool) // keys that were observed, and whether they still are
-	next := uint64(0)
+	var kept []*record
 	for seq := w.oldest(); seq < w.next; seq++ {
+		if slices.Contains(w.lost, seq) {
+			continue
+		}
 		r, err := b.slot(ctx, candidate, skill, seq)
 		if err != nil {
 			return err
 		}
 		stays := !slices.Contains(gone.samples, moment{r.Key, r.At})
-		if known[r.Key] = known[r.Key] || stays; !stays {
-			continue
+		if known[r.Key] = known[r.Key] || stays; stays {
+			kept = append(kept, r)
+		} else {
+			remove(seq)
 		}
-		r.Seq = next
-		next++
-		k := b.slotKey(candidate, skill, r.Seq)
-		value, err := codec.Encode(k, r)
-		if err != nil {
-			return err
-		}
-		ops = append(ops, store.Op{Key: k, Value: value})
 	}
-	for seq := next; seq < min(w.next, Window); seq++ {
-		ops = append(ops, store.Op{Key: b.slotKey(candidate, skill, seq), Delete: true})
-	}
+	var ops []store.Op
 	for k, still := range known {
 		if !still {
 			ops = append(ops, store.Op{Key: key.Join(b.space, "seen", k), Delete: true})
@@ -389,18 +433,43 @@ func (b *Book) rewrite(ctx context.Context, candidate, skill string, gone forgot
 	for _, h := range gone.hours {
 		ops = append(ops, store.Op{Key: key.Join(b.space, "left", candidate, skill, hourPart(h)), Delete: true})
 	}
-	for some := range slices.Chunk(ops, store.MaxCommitOps) { // the window is in the first
-		if _, err = b.st.Commit(ctx, some...); err != nil {
-			break
+	for ; len(ops) > released; ops = ops[released:] {
+		if _, err := b.st.Commit(ctx, ops[:released]...); err != nil {
+			return err
 		}
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	delete(b.mu.members, candidate) // to be read again
-	for _, ps := range b.mu.pairs {
-		delete(ps, candidate)
+	write := func() error {
+		_, err := b.st.Commit(ctx, slices.AppendSeq(ops, maps.Values(slots))...)
+		ops = nil
+		clear(slots)
+		return err
 	}
-	return err
+	to, left := w.next, room
+	for _, r := range slices.Backward(kept) {
+		for to--; slices.Contains(w.lost, to); to-- { // a damaged record stays where it is
+		}
+		if r.Seq == to {
+			continue
+		}
+		was := r.Seq
+		r.Seq = to
+		k := b.slotKey(candidate, skill, to)
+		value, err := codec.Encode(k, r)
+		if err != nil {
+			return err
+		}
+		if left -= len(value); left < 0 && folds {
+			break
+		} else if left < 0 {
+			if err := write(); err != nil {
+				return err
+			}
+			left = room - len(value)
+		}
+		remove(was)
+		slots[k] = store.Op{Key: k, Value: value}
+	}
+	return write()
 }
 
 // happened is a sample in the journal that Books of several openers share.
@@ -482,17 +551,21 @@ func (b *Book) forgetAll() (err error) {
 	return err
 }
 
+// foldedPairs is how many windows one fold forgets samples of.
+const foldedPairs = 8
+
 // forgetShared is Forget in groups of as many as a commit has room for.
 func (b *Book) forgetShared(ctx context.Context, drop func(Sample) bool) error {
-	const pairs, samples = 8, 500
+	const samples = 500
 	type of struct{ candidate, skill string }
+	var damaged error
 	for more := true; more; {
 		err := b.j.Change(ctx, b.catch, func(base *Book) error {
 			some, n := make(map[of]bool), 0
-			more = false
-			return base.Forget(ctx, func(s Sample) bool {
+			more, damaged = false, nil
+			err := base.strike(ctx, func(s Sample) bool {
 				pair := of{s.Candidate, s.Situation.Skill}
-				switch full := n == samples || len(some) == pairs && !some[pair]; {
+				switch full := n == samples || len(some) == foldedPairs && !some[pair]; {
 				case !drop(s):
 					return false
 				case full:
@@ -501,11 +574,15 @@ func (b *Book) forgetShared(ctx context.Context, drop func(Sample) bool) error {
 				}
 				some[pair], n = true, n+1
 				return true
-			})
+			}, true)
+			if codec.Unreadable(err) { // what could be read is forgotten
+				damaged, err = err, nil
+			}
+			return err
 		})
 		if err != nil {
 			return err
 		}
 	}
-	return nil
+	return damaged
 }

@@ -78,11 +78,12 @@ func TestPairsAtRest(t *testing.T) {
 }
 
 // TestDamageAtRest: a sample that is damaged while its pair is at rest is
-// reported, not left out.
+// told of, and left out from then on.
 func TestDamageAtRest(t *testing.T) {
 	t.Parallel()
 	st := store.NewMem()
-	book := open(t, st, nil)
+	var told []error
+	book := open(t, st, &rank.Options{Now: clock(noon), Damaged: func(err error) { told = append(told, err) }})
 	for i := range 3 {
 		require.NoError(t, book.Observe(t.Context(), rank.Sample{Key: fmt.Sprint(i), Candidate: "a"}))
 	}
@@ -90,14 +91,24 @@ func TestDamageAtRest(t *testing.T) {
 	require.NoError(t, book.Flush(t.Context()))
 	_, err := st.Commit(t.Context(), store.Op{Key: "rank\x00slot\x00a\x00\x001", Value: []byte("\x01damaged")})
 	require.NoError(t, err)
-	_, err = book.Health(t.Context(), "a")
-	require.ErrorIs(t, err, store.ErrDamaged)
+	h, err := book.Health(t.Context(), "a")
+	require.NoError(t, err)
+	require.Equal(t, 2, h.Known)
+	require.Len(t, told, 1)
+	require.ErrorIs(t, told[0], store.ErrDamaged)
 	_, err = book.Weighted().Score(t.Context(), rank.Situation{}, []rank.Candidate{{Name: "a"}})
-	require.ErrorIs(t, err, store.ErrDamaged)
-	var last error
-	for _, last = range book.Samples(t.Context(), time.Time{}) {
+	require.NoError(t, err)
+	require.Len(t, told, 1)
+	read, lost := 0, 0
+	for s, err := range book.Samples(t.Context(), time.Time{}) {
+		if err != nil {
+			require.ErrorIs(t, err, store.ErrDamaged)
+			lost++
+		} else if s.Candidate == "a" {
+			read++
+		}
 	}
-	require.ErrorIs(t, last, store.ErrDamaged)
+	require.Equal(t, [2]int{2, 1}, [2]int{read, lost})
 }
 
 // A clock that jumps ahead and comes back, or stands at the beginning of time, leaves no

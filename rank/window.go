@@ -2,20 +2,19 @@ package rank
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 
 	"github.com/arc-learn/arc/iar"
-	"github.com/arc-learn/arc/store"
 )
 
 // window is a ring of the last samples of a pair, with their sums. The sums are always in memory. The samples are
 // there while the window is among the last used, else in the store only.
 type window struct {
-	next   uint64  // sequence number of the next sample
-	latest int64   // time of the latest sample ever added
-	ring   []entry // by sequence number modulo Window; nil: at rest
+	next   uint64   // sequence number of the next sample
+	lost   []uint64 // sequence numbers in it without a sample
+	latest int64    // time of the latest sample ever added
+	ring   []entry  // by sequence number modulo Window; nil: at rest
 	sums   sums
 	left   []hourRecord // what has left it, from an hour on, and the last that changed
 	from   int64        // that hour, which is after all others where none are read
@@ -28,16 +27,17 @@ type window struct {
 func newWindow(next uint64) *window { return &window{next: next, from: math.MaxInt64} }
 
 // full reports whether the next sample pushes another out.
-func (w *window) full() bool { return w.sums.samples == Window }
+func (w *window) full() bool { return w.next-w.oldest() == Window }
 
 // oldest is the sequence number of the first sample in the window.
-func (w *window) oldest() uint64 { return w.next - uint64(w.sums.samples) }
+func (w *window) oldest() uint64 { return w.next - uint64(w.sums.samples) - uint64(len(w.lost)) }
 
 // add puts a sample in its place. out is the sample that it replaces or pushes out, if there is one.
 func (w *window) add(seq uint64, e entry, out *entry) {
 	if out != nil {
 		w.sums.add(out, -1)
 	}
+	w.lost = slices.DeleteFunc(w.lost, func(l uint64) bool { return l == seq-Window })
 	if w.ring != nil || w.sums.samples == 0 {
 		w.ring = w.put(w.ring, seq, e)
 	}
@@ -50,7 +50,7 @@ func (w *window) add(seq uint64, e entry, out *entry) {
 func (w *window) put(ring []entry, seq uint64, e entry) []entry {
 	i := int(seq % Window)
 	for len(ring) <= i {
-		ring = append(ring, entry{})
+		ring = append(ring, entry{at: math.MinInt64}) // none: before all times
 	}
 	ring[i] = e
 	return ring
@@ -220,18 +220,18 @@ func (w *window) fill(p *Parts) {
 	p.Success, p.Confidence, p.Wall = w.success, w.confidence, w.wall
 }
 
-// replay builds the window of a pair from its samples, in any order.
-func replay(rs []record, calibrated bool) (*window, error) {
+// replay builds the window of a pair from the samples that can be read, in any order. There is one at least.
+func replay(rs []record, calibrated bool) *window {
 	slices.SortFunc(rs, func(a, b record) int { return cmp.Compare(a.Seq, b.Seq) })
 	last := rs[len(rs)-1].Seq
-	first := last + 1 - min(last+1, Window)
-	w := newWindow(first)
+	rs = slices.DeleteFunc(rs, func(r record) bool { return r.Seq+Window <= last })
+	w := newWindow(rs[0].Seq)
 	for i := range rs {
-		if rs[i].Seq != w.next {
-			return nil, fmt.Errorf("%w: sample %d is missing", store.ErrDamaged, w.next)
+		for ; w.next < rs[i].Seq; w.next++ {
+			w.lost = append(w.lost, w.next)
 		}
 		w.add(w.next, rs[i].entry(), nil)
 	}
 	w.rate(calibrated)
-	return w, nil
+	return w
 }

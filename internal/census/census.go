@@ -146,7 +146,10 @@ func (x *Trial) Try(ctx context.Context, e store.Entry) error {
 
 // Rank ranks by the statistics so far.
 func (x *Trial) Rank(ctx context.Context) error {
-	book, err := rank.Open(ctx, x.st, &rank.Options{Tenant: x.tenant})
+	var damage error
+	book, err := rank.Open(ctx, x.st, &rank.Options{
+		Tenant: x.tenant, Damaged: func(err error) { damage = errors.Join(damage, err) },
+	})
 	if err != nil {
 		return err
 	}
@@ -158,5 +161,5 @@ func (x *Trial) Rank(ctx context.Context) error {
 		_, wrong := book.Learned(nil).Score(ctx, rank.Situation{Skill: skill}, all)
 		err = errors.Join(err, guard.Error(wrong, store.ErrDamaged, store.ErrNewer))
 	}
-	return errors.Join(err, book.Close())
+	return errors.Join(err, damage, book.Close())
 }

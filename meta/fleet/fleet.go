@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/arc-learn/arc/iar"
+	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/rank"
 )
 
@@ -71,7 +72,7 @@ type Worker struct {
 
 // Measure computes the health of a fleet from the samples that a Book has of the 24
 // hours before at. Workers are the names that belong to the fleet: nil for all, empty
-// for none. Later samples are left out. Measure takes time in proportion to the
+// for none. Later samples are left out, and those that cannot be read. Measure takes time in proportion to the
 // samples, and returns their error.
 //
 // A Book keeps the last 200 samples per worker and skill. Of a busier pair, P50, P95,
@@ -93,6 +94,9 @@ func healthOf(
 ) (h Health, err error) {
 	byName, busy := make(map[string][]rank.Sample), make(map[string][]rank.Tally)
 	for t, err := range left {
+		if codec.Unreadable(err) {
+			continue
+		}
 		if err != nil {
 			return h, err
 		}
@@ -102,6 +106,9 @@ func healthOf(
 		}
 	}
 	for s, err := range samples {
+		if codec.Unreadable(err) {
+			continue
+		}
 		if err != nil {
 			return h, err
 		}

@@ -2,6 +2,7 @@
 package near
 
 import (
+	"maps"
 	"math"
 	"slices"
 	"sync/atomic"
@@ -29,7 +30,7 @@ type Axes struct {
 
 func (a *Axes) sound() bool {
 	ok := a.N > 0 && finite(a.N) && len(a.Mean) == len(a.M2) && len(a.Mean) > 0 && len(a.Mean) <= maxFeatures &&
-		a.Next >= 0 && a.Next < most
+		a.Next >= 0 && a.Next < most && (a.N >= most || float64(a.Next) == a.N)
 	for i := range a.Mean {
 		ok = ok && math.Abs(a.Mean[i]) <= 1e36 && i < len(a.M2) && a.M2[i] >= 0 && finite(a.M2[i])
 	}
@@ -50,27 +51,51 @@ type Index struct {
 	edge     atomic.Uint32 // of what was found last: a float32, a guess
 }
 
-// Restore makes an Index what it was: vectors of these axes by slot. It reports
-// whether there can be such an Index.
-func (n *Index) Restore(axes Axes, vectors map[int32][]float32) bool {
-	if !axes.sound() || len(vectors) != int(min(axes.N, most)) {
-		return false
+// Restore makes an Index what it was: vectors of these axes by slot. It returns the number of slots. Those without a
+// vector, or with one that does not fit the axes, are empty. Axes that no Index can have are computed anew: then it
+// reports false.
+func (n *Index) Restore(axes Axes, vectors map[int32][]float32) (slots int, ok bool) {
+	if ok = axes.sound(); !ok {
+		axes = axesOf(vectors)
 	}
-	n.axes = axes
-	n.vectors, n.sketches = make([][]float32, len(vectors)), make([]uint64, len(vectors))
+	n.axes, slots = axes, int(min(axes.N, most))
+	n.vectors, n.sketches = make([][]float32, slots), make([]uint64, slots)
 	for slot, x := range vectors {
-		if slot < 0 || int(slot) >= len(vectors) || len(x) != len(axes.Mean) ||
-			slices.ContainsFunc(x, func(v float32) bool { return !finite(float64(v)) }) {
-			return false
+		if slot >= 0 && int(slot) < slots && len(x) == len(axes.Mean) && allFinite(x) {
+			n.enter(slot, x)
 		}
-		n.enter(slot, x)
 	}
 	n.rescale()
-	return true
+	return slots, ok
 }
 
-// Len is how many vectors there are.
-func (n *Index) Len() int { return len(n.vectors) }
+// axesOf returns the axes of vectors by slot, all with as many features as the first. Slots below the last count too.
+func axesOf(vectors map[int32][]float32) Axes {
+	var n Index
+	slots := int32(0)
+	for _, slot := range slices.Sorted(maps.Keys(vectors)) {
+		x := vectors[slot]
+		if slot >= 0 && slot < most && len(x) > 0 && (slots == 0 || len(x) == len(n.axes.Mean)) && allFinite(x) {
+			n.axes, _ = n.With(x)
+			slots = slot + 1
+		}
+	}
+	a := n.axes
+	for i := range a.M2 {
+		a.M2[i] *= float64(slots) / a.N
+	}
+	a.N, a.Next = float64(slots), slots%most
+	return a
+}
+
+func allFinite(x []float32) bool {
+	return !slices.ContainsFunc(x, func(v float32) bool { return !finite(float64(v)) })
+}
+
+// Has reports whether there is a vector in a slot.
+func (n *Index) Has(slot int32) bool {
+	return slot >= 0 && int(slot) < len(n.vectors) && n.vectors[slot] != nil
+}
 
 // Fits reports whether x can be used: the first vector says how many features
 // there are.
@@ -221,12 +246,15 @@ type Neighbour struct {
 }
 
 // Nearest appends to buf, which is empty, the nearest vectors to x, the nearest first, one more than
-// Neighbours if there are as many. The distance is the sum of the differences
+// Neighbours if there are as many; none if there are none. The distance is the sum of the differences
 // by feature, in standard deviations.
 func (n *Index) Nearest(buf []Neighbour, x []float32) []Neighbour {
 	guess := math.Float32frombits(n.edge.Load())
 	if buf = n.within(1.2*guess, buf, x); len(buf) <= Neighbours {
 		buf = n.within(2*maxFeature, buf[:0], x)
+	}
+	if len(buf) == 0 {
+		return buf
 	}
 	n.edge.Store(math.Float32bits(max(buf[len(buf)-1].Distance, 0.9*guess)))
 	return buf
@@ -238,6 +266,9 @@ func (n *Index) within(limit float32, buf []Neighbour, x []float32) []Neighbour 
 	for slot := 0; ; slot++ {
 		if slot = nearer(n.sketches, slot, y, far); slot == len(n.vectors) {
 			return buf
+		}
+		if n.vectors[slot] == nil {
+			continue
 		}
 		d := min(distance(n.vectors[slot], x, n.inv, limit), maxFeature) // always a number
 		if d >= limit {

@@ -153,23 +153,33 @@ func (r *Records) Put(b *batch.Batch, space, skill string, u *Update) error {
 	return err
 }
 
-// Load returns the Model of a skill that the store has, or a new one.
-func Load(ctx context.Context, st store.Store, space, skill string) (*Model, error) {
-	m := newModel()
-	var h headRecord
-	found, err := fetch(ctx, st, key.Join(space, "head", skill), &h)
-	if !found || err != nil {
-		return m, err
+// Load returns the Model of a skill that the store has, or a new one. It leaves out damaged records, and calls damaged
+// with the error of each:
+//
+//   - a candidate, a situation's key or a vector is as one that was never seen;
+//   - without its head the skill knows its samples, but not how they scatter;
+//   - axes are computed anew.
+func Load(ctx context.Context, st store.Store, space, skill string, damaged func(error)) (*Model, error) {
+	m, l := newModel(), loader{st, damaged}
+	var r headRecord
+	k := key.Join(space, "head", skill)
+	whole, err := l.fetch(ctx, k, &r)
+	if isNone(err) {
+		return m, nil
 	}
-	var ok bool
-	if m.head, ok = h.head(); !ok {
-		return nil, fmt.Errorf("%w: head", store.ErrDamaged)
-	}
-	below := func(kind string) string { return key.Prefix(space, kind, skill) }
-	if err := m.loadArms(ctx, st, below("arm")); err != nil {
+	if err != nil {
 		return nil, err
 	}
-	err = each(ctx, st, below("setting"), true, func(last string, s *setting) bool {
+	if whole {
+		if m.head, whole = r.head(); !whole {
+			damaged(fmt.Errorf("%w: %q", store.ErrDamaged, k))
+		}
+	}
+	below := func(kind string) string { return key.Prefix(space, kind, skill) }
+	if err := m.loadArms(ctx, l, below("arm")); err != nil {
+		return nil, err
+	}
+	_, err = each(ctx, l, below("setting"), func(last string, s *setting) bool {
 		id, err := strconv.ParseUint(last, 16, 64)
 		ok := err == nil && s.sound(len(m.arms))
 		if ok {
@@ -180,77 +190,128 @@ func Load(ctx context.Context, st store.Store, space, skill string) (*Model, err
 	if err != nil {
 		return nil, err
 	}
-	return m, m.loadPlaces(ctx, st, key.Join(space, "axes", skill), below("point"))
+	if !whole {
+		m.behead()
+	}
+	return m, m.loadPlaces(ctx, l, key.Join(space, "axes", skill), below("point"))
 }
 
-func (m *Model) loadArms(ctx context.Context, st store.Store, prefix string) error {
-	arms := make(map[int32]arm)
-	err := each(ctx, st, prefix, false, func(name string, r *armRecord) (ok bool) {
-		m.index[name] = r.Index
-		arms[r.Index], ok = r.arm()
-		return ok
-	})
-	for i := range int32(len(m.index)) { // no two have one number
-		a, ok := arms[i]
-		if err == nil && !ok {
-			err = fmt.Errorf("%w: candidate %d is missing", store.ErrDamaged, i)
+// behead gives a model the head of a skill with as many samples as its candidates have.
+func (m *Model) behead() {
+	m.head = newHead()
+	for i := range m.arms {
+		m.head.n += m.arms[i].n
+	}
+	m.head.seen = uint64(m.head.n)
+	for _, s := range m.settings.by {
+		m.head.seen = max(m.head.seen, s.Used)
+	}
+}
+
+// loadArms reads the candidates. They are numbered from 0 on. A number that none has is that of a damaged one, which
+// gets another once it is seen again.
+func (m *Model) loadArms(ctx context.Context, l loader, prefix string) error {
+	arms, most := make(map[int32]arm), int32(-1)
+	n, err := each(ctx, l, prefix, func(name string, r *armRecord) bool {
+		a, ok := r.arm()
+		if _, twice := arms[r.Index]; !ok || twice {
+			return false
 		}
-		m.arms = append(m.arms, a)
+		m.index[name], arms[r.Index], most = r.Index, a, max(most, r.Index)
+		return true
+	})
+	size := max(n, min(int(most)+1, 2*n))
+	for i := range size {
+		m.arms = append(m.arms, arms[int32(i)])
+	}
+	for name, i := range m.index {
+		if int(i) >= size {
+			delete(m.index, name)
+			l.damaged(fmt.Errorf("%w: %q has number %d of %d", store.ErrDamaged, prefix+name, i, n))
+		}
 	}
 	return err
 }
 
-func (m *Model) loadPlaces(ctx context.Context, st store.Store, axesKey, prefix string) error {
+func (m *Model) loadPlaces(ctx context.Context, l loader, axesKey, prefix string) error {
 	var axes near.Axes
-	found, err := fetch(ctx, st, axesKey, &axes)
-	if !found || err != nil {
+	whole, err := l.fetch(ctx, axesKey, &axes)
+	if isNone(err) {
+		return nil
+	}
+	if err != nil {
 		return err
 	}
+	if !whole {
+		axes = near.Axes{}
+	}
 	points, vectors := make(map[int32]point), make(map[int32][]float32)
-	err = each(ctx, st, prefix, false, func(last string, p *point) bool {
+	_, err = each(ctx, l, prefix, func(last string, p *point) bool {
 		slot, err := strconv.ParseInt(last, 10, 32)
-		points[int32(slot)], vectors[int32(slot)] = *p, p.X
-		return err == nil && p.sound(len(m.arms))
+		ok := err == nil && p.sound(len(m.arms))
+		if ok {
+			points[int32(slot)], vectors[int32(slot)] = *p, p.X
+		}
+		return ok
 	})
 	if err != nil {
 		return err
 	}
-	if !m.places.Restore(axes, vectors) {
-		return fmt.Errorf("%w: points or their axes", store.ErrDamaged)
+	slots, ok := m.places.Restore(axes, vectors)
+	if whole && !ok {
+		l.damaged(fmt.Errorf("%w: %q", store.ErrDamaged, axesKey))
 	}
-	for slot := range int32(len(points)) {
-		m.places.points = append(m.places.points, points[slot])
+	m.places.points = make([]point, slots)
+	for slot, p := range points {
+		if m.places.Has(slot) {
+			m.places.points[slot] = p
+		} else {
+			l.damaged(fmt.Errorf("%w: %q does not fit its axes", store.ErrDamaged, prefix+strconv.Itoa(int(slot))))
+		}
 	}
 	return nil
 }
 
-// fetch decodes a record, and reports whether there is one.
-func fetch(ctx context.Context, st store.Store, k string, record any) (bool, error) {
-	e, err := st.Get(ctx, k)
-	if errors.Is(err, store.ErrNotFound) {
-		return false, nil
-	} else if err == nil {
+// loader reads from a store what is not damaged.
+type loader struct {
+	st      store.Store
+	damaged func(error)
+}
+
+func isNone(err error) bool { return errors.Is(err, store.ErrNotFound) }
+
+// fetch decodes a record. It reports false if that is damaged.
+func (l loader) fetch(ctx context.Context, k string, record any) (bool, error) {
+	e, err := l.st.Get(ctx, k)
+	if err == nil {
 		err = codec.Decode(e, record)
 	}
-	return true, err
+	if errors.Is(err, store.ErrDamaged) {
+		l.damaged(err)
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // each decodes every record below a prefix, and hands it to take with the last
-// part of its key. Where records stand alone, those that are damaged are left out.
+// part of its key. It returns how many there are, with those that are damaged or that take refuses.
 func each[T any](
-	ctx context.Context, st store.Store, prefix string, alone bool, take func(last string, r *T) bool,
-) error {
-	for e, err := range st.Scan(ctx, store.Range{Prefix: prefix}) {
+	ctx context.Context, l loader, prefix string, take func(last string, r *T) bool,
+) (n int, err error) {
+	for e, err := range l.st.Scan(ctx, store.Range{Prefix: prefix}) {
 		if err != nil {
-			return err
+			return n, err
 		}
 		var r T
+		n++
 		if err = codec.Decode(e, &r); err == nil && !take(e.Key[len(prefix):], &r) {
 			err = fmt.Errorf("%w: %q", store.ErrDamaged, e.Key)
 		}
-		if err != nil && !(alone && errors.Is(err, store.ErrDamaged)) {
-			return err
+		if errors.Is(err, store.ErrDamaged) {
+			l.damaged(err)
+		} else if err != nil {
+			return n, err
 		}
 	}
-	return nil
+	return n, nil
 }

@@ -42,12 +42,16 @@ func (m *Model) keyView(id, words uint64) view {
 // nearView gathers the samples of the neighbours, the nearer the heavier, and
 // what they say of all candidates. It has to be released.
 func (m *Model) nearView(x []float64) view {
-	if m.places.Len() == 0 || !m.places.Fits(x) {
+	if !m.places.Fits(x) {
 		return view{}
 	}
 	a := arounds.Get().(*around)
 	a.x = near.Narrow(a.x[:0], x)
 	a.found = m.places.Nearest(a.found[:0], a.x)
+	if len(a.found) == 0 {
+		arounds.Put(a)
+		return view{}
+	}
 	if len(a.samples) < len(m.arms) {
 		a.samples = make([]evidence, len(m.arms))
 	}
