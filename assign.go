@@ -84,7 +84,7 @@ func (t *turn) assign(ctx context.Context) (phase, error) {
 			return "", err
 		}
 	}
-	t.own.breakers.Try(worker, t.a.o.Now().Add(max(t.a.o.AttemptTimeout, breaker.Rest)))
+	t.own.breakers.Try(worker, t.a.o.Now(), max(t.a.o.AttemptTimeout, breaker.Rest))
 	g.Tries++
 	t.called = t.own.name + "/" + s.prefix() + "/" + strconv.Itoa(s.Attempts+1)
 	s.Current = &attempt{

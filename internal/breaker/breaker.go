@@ -33,7 +33,7 @@ type breaker struct {
 	Faults int   `cbor:"226,keyasint,omitempty"` // in a row
 	At     int64 `cbor:"227,keyasint,omitempty"` // of the last, in Unix nanoseconds
 
-	trial int64 // until when the half-open attempt may take
+	tried, trial int64 // when the half-open attempt began, and its end
 }
 
 // Set has the breakers of a tenant's workers. It is safe for concurrent use. It writes nothing: it returns
@@ -48,8 +48,9 @@ type Set struct {
 // rests reports whether the breaker is open.
 func (b breaker) rests(now time.Time) bool {
 	rest := min(Rest<<min(max(0, b.Faults-maxFaults), 16), longRest)
-	left := b.At + int64(rest) - now.UnixNano() // far more than rest: the clock was put back
-	return b.Faults >= maxFaults && (left > 0 && left <= 2*int64(longRest) || now.UnixNano() < b.trial)
+	at := now.UnixNano()
+	left := b.At + int64(rest) - at // far more than rest: the clock was put back
+	return b.Faults >= maxFaults && (left > 0 && left <= 2*int64(longRest) || b.tried <= at && at < b.trial)
 }
 
 // Load reads the breakers of a tenant. One that cannot be read is closed, as one that is not stored.
@@ -85,13 +86,13 @@ func (all *Set) Closed(ranking []rank.Scored, now time.Time) []rank.Scored {
 	return ranking
 }
 
-// Try marks a half-open breaker as being tried, so that other attempts leave the worker alone until the trial
-// may be over.
-func (all *Set) Try(worker string, until time.Time) {
+// Try marks a half-open breaker as being tried, so that other attempts leave the worker alone until the trial,
+// which takes so long at most, may be over.
+func (all *Set) Try(worker string, now time.Time, most time.Duration) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	if b := all.of[worker]; b.Faults >= maxFaults {
-		b.trial = until.UnixNano()
+		b.tried, b.trial = now.UnixNano(), now.Add(most).UnixNano()
 		all.of[worker] = b
 	}
 }

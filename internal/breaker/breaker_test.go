@@ -67,11 +67,12 @@ func TestTrial(t *testing.T) {
 		all.Heard("one", true, false, start)
 	}
 	now := start.Add(breaker.Rest)
-	all.Try("two", now.Add(time.Hour)) // which is closed: it rests for none
-	all.Try("one", now.Add(time.Minute))
+	all.Try("two", now, time.Hour) // which is closed: it rests for none
+	all.Try("one", now, time.Minute)
 	require.Equal(t, ranking("two"), all.Closed(both, now))
 	require.Equal(t, both, all.Closed(both, now.Add(time.Minute)), "an attempt that is not heard of is over some time")
-	all.Try("one", now.Add(time.Minute))
+	all.Try("one", now, time.Minute)
+	require.Equal(t, both, all.Closed(both, now.Add(-365*rank.Day)), "the clock was put back")
 	require.Empty(t, all.Heard("one", false, false, now).Key, "it was wrong, which says nothing new")
 	require.Equal(t, both, all.Closed(both, now))
 	op := all.Heard("one", false, true, now)

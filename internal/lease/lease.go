@@ -9,6 +9,7 @@
 package lease
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -136,11 +137,10 @@ func (s *Store) unheld(ctx context.Context, key string) (store.Entry, error) {
 	if err != nil {
 		return e, err
 	}
-	free, owner, err := s.free(e)
-	if err == nil && !free {
-		err = &Held{owner}
+	if free, owner, _ := s.free(e); !free { // a damaged one lapses too
+		return e, &Held{owner}
 	}
-	return e, err
+	return e, nil
 }
 
 // Leave ends the work under a lease. It leaves the record in the store.
@@ -175,16 +175,14 @@ func (s *Store) Alone(ctx context.Context, key string, do func(context.Context) 
 	return do(ctx)
 }
 
-// free reports whether this opener may take the lease of a record, and returns its owner.
-func (s *Store) free(e store.Entry) (free bool, owner string, err error) {
+// free reports whether this opener may take the lease of a record, and returns its owner. One that cannot be read is
+// another's, and damage until it has lapsed.
+func (s *Store) free(e store.Entry) (free bool, owner string, damage error) {
 	var r record
-	if err := codec.Decode(e, &r); err != nil {
-		return false, "", err
-	}
-	if r.Owner == s.name && r.Born <= s.born {
+	if damage = codec.Decode(e, &r); damage == nil && r.Owner == s.name && r.Born <= s.born || s.still(e) {
 		return true, r.Owner, nil
 	}
-	return s.still(e), r.Owner, nil
+	return false, r.Owner, damage
 }
 
 // still reports whether this opener has watched an entry for as long as a lease lasts, and
@@ -337,7 +335,9 @@ func (l *Lease) commitLocked(ctx context.Context, ops []store.Op) (store.Revisio
 	at := l.s.now() // not later than others can see the commit
 	rev, err := l.s.Store.Commit(ctx, append(slices.Clip(ops), own)...)
 	if errors.Is(err, store.ErrConflict) {
-		if err = l.whose(ctx, err); err == nil {
+		if before, ok := l.released(ctx, ops); ok {
+			rev, err = before, nil
+		} else if err = l.whose(ctx, err); err == nil {
 			return l.commitLocked(ctx, ops)
 		}
 	}
@@ -348,6 +348,24 @@ func (l *Lease) commitLocked(ctx context.Context, ops []store.Op) (store.Revisio
 		l.rev = 0
 	}
 	return rev, nil
+}
+
+// released reports whether an earlier commit of these ops has released the lease, though it returned an error: there is
+// no record, and the ops stand in the store. It returns the revision of the first write.
+func (l *Lease) released(ctx context.Context, ops []store.Op) (rev store.Revision, ok bool) {
+	if _, err := l.s.Get(ctx, l.key); l.keep || !errors.Is(err, store.ErrNotFound) {
+		return 0, false
+	}
+	for _, op := range ops {
+		e, err := l.s.Get(ctx, op.Key)
+		if op.Delete != errors.Is(err, store.ErrNotFound) || !op.Delete && (err != nil || !bytes.Equal(e.Value, op.Value)) {
+			return 0, false
+		}
+		if rev == 0 {
+			rev = e.Rev
+		}
+	}
+	return rev, true
 }
 
 // whose finds out whether a conflict was about the lease, which is then lost. It returns nil if

@@ -2,6 +2,7 @@ package lease_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -231,5 +232,75 @@ func TestAlone(t *testing.T) {
 		require.Equal(t, 2, done)
 		require.NoError(t, (*lease.Store)(nil).Alone(t.Context(), "prune", work))
 		require.Equal(t, 3, done)
+	})
+}
+
+// unanswered applies commits and says that they failed.
+type unanswered struct {
+	store.Store
+	fails bool
+}
+
+func (u *unanswered) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
+	rev, err := u.Store.Commit(ctx, ops...)
+	if u.fails && err == nil {
+		return 0, errors.New("no answer")
+	}
+	return rev, err
+}
+
+// TestAReleaseThatWasNotAnswered commits again what was committed and not answered: the lease is released, and not lost
+// to another, unless another has written since.
+func TestAReleaseThatWasNotAnswered(t *testing.T) {
+	for _, other := range []bool{false, true} {
+		weak := &unanswered{Store: store.NewMem()}
+		a := lease.New(weak, "a", last, time.Now)
+		ctx, err := a.Enter(t.Context(), "thing")
+		require.NoError(t, err)
+		lease.Of(ctx).Keep(true)
+		rev, err := a.Commit(ctx, store.Op{Key: "state", Value: []byte("1")})
+		require.NoError(t, err)
+		lease.Of(ctx).Keep(false)
+		weak.fails = true
+		ops := []store.Op{{Key: "state", Value: []byte("2"), If: store.At(rev)}, {Key: "gone", Delete: true}}
+		_, err = a.Commit(ctx, ops...)
+		require.ErrorContains(t, err, "no answer")
+		weak.fails = false
+		if other {
+			_, err := weak.Commit(t.Context(), store.Op{Key: "state", Value: []byte("3")})
+			require.NoError(t, err)
+		}
+		again, err := a.Commit(ctx, ops...)
+		if other {
+			require.ErrorAs(t, err, new(*lease.Held))
+			continue
+		}
+		require.NoError(t, err)
+		e, err := weak.Get(t.Context(), "state")
+		require.NoError(t, err)
+		require.Equal(t, e.Rev, again)
+		require.NoError(t, ctx.Err())
+		require.False(t, lease.Of(ctx).Claimed())
+		a.Leave("thing")
+	}
+}
+
+// TestADamagedLeaseLapses: it is another's until it has lapsed, and then anyone's.
+func TestADamagedLeaseLapses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mem := store.NewMem()
+		_, err := mem.Commit(t.Context(), store.Op{Key: "thing", Value: []byte{1, 2, 3}})
+		require.NoError(t, err)
+		a := lease.New(mem, "a", last, time.Now)
+		_, err = a.Enter(t.Context(), "thing")
+		require.ErrorAs(t, err, new(*lease.Held))
+		<-time.After(last)
+		keys, err := a.Lapsed(t.Context(), "th")
+		require.NoError(t, err)
+		require.Equal(t, []string{"thing"}, keys)
+		ctx, err := a.Enter(t.Context(), "thing")
+		require.NoError(t, err)
+		require.NoError(t, lease.Of(ctx).Fresh(ctx))
+		a.Leave("thing")
 	})
 }
