@@ -192,4 +192,12 @@ func TestSetWorkersDuringAnAttempt(t *testing.T) {
 	}
 	_, err = r.Verify(t.Context(), "nobody", act.Work{}, act.Result{})
 	require.Error(t, err)
+
+	for i := range 300 { // those that went first are forgotten
+		require.NoError(t, r.SetWorkers([]act.Worker{worker(fmt.Sprint("new ", i), "new", 0)}))
+	}
+	_, err = r.Verify(t.Context(), "one", act.Work{}, act.Result{})
+	require.Error(t, err)
+	_, err = r.Verify(t.Context(), "new 50", act.Work{}, act.Result{})
+	require.NoError(t, err)
 }

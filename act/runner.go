@@ -53,7 +53,7 @@ type Options struct {
 type crew struct {
 	workers []Worker
 	byName  map[string]*Worker
-	former  map[string]*Worker // who were replaced: their gates check what they did
+	former  []*Worker // replaced, the last first: their gates check
 	skills  []string
 	accepts []reason.Accept
 }
@@ -103,20 +103,42 @@ func newCrew(workers []Worker) *crew {
 }
 
 // SetWorkers replaces the workers. An attempt under way stays with the worker that it
-// was begun with. The error lists everything that is wrong with them, as that of
-// NewRunner does; then those of before stay.
+// was begun with, and its gates check the result, if no more than 256 were replaced since. The
+// error lists everything that is wrong with them, as that of NewRunner does; then those of before
+// stay.
 func (r *Runner) SetWorkers(workers []Worker) error {
 	o := r.o
 	o.Workers = slices.Clone(workers)
 	if err := o.check(); err != nil {
 		return err
 	}
-	now, before := newCrew(o.Workers), r.o.crew.Load()
-	now.former = maps.Clone(before.byName)
-	for name, w := range before.former {
-		now.former[name] = cmp.Or(now.former[name], w)
+	now := newCrew(o.Workers)
+	for {
+		before := r.o.crew.Load()
+		now.former = nil
+		seen := maps.Clone(now.byName)
+		for _, w := range slices.Concat(slices.Collect(maps.Values(before.byName)), before.former) {
+			if name := w.Card.Name; seen[name] == nil && len(now.former) < mostFormer {
+				seen[name], now.former = w, append(now.former, w)
+			}
+		}
+		if r.o.crew.CompareAndSwap(before, now) {
+			return nil
+		}
 	}
-	r.o.crew.Store(now)
+}
+
+// mostFormer is how many workers are kept that are not among the workers any more.
+const mostFormer = 256
+
+// past returns the worker of a name that is, or was, among the workers, or nil.
+func (c *crew) past(name string) *Worker {
+	if w := c.byName[name]; w != nil {
+		return w
+	}
+	if i := slices.IndexFunc(c.former, func(w *Worker) bool { return w.Card.Name == name }); i >= 0 {
+		return c.former[i]
+	}
 	return nil
 }
 
@@ -295,10 +317,13 @@ func (r *Runner) Supervised() bool {
 }
 
 // VerifyTimeout returns how long Verify may take: GateTimeout for each gate of
-// the host and of the worker that has the most. 0: gates are not timed.
+// the host and of the worker that has the most, of those that were replaced too. 0: gates are not timed.
 func (r *Runner) VerifyTimeout() time.Duration {
-	most := 0
-	for _, w := range r.o.crew.Load().workers {
+	most, c := 0, r.o.crew.Load()
+	for _, w := range c.workers {
+		most = max(most, len(w.Gates))
+	}
+	for _, w := range c.former {
 		most = max(most, len(w.Gates))
 	}
 	return max(0, r.o.GateTimeout) * time.Duration(len(r.o.Gates)+most)
@@ -497,7 +522,7 @@ func complaintOf(r iar.Reflection) string {
 // errs, panics or does not return in time blocks the delivery; the error says
 // which, and that the worker is not to blame. What all that were asked have used counts.
 func (r *Runner) Verify(ctx context.Context, worker string, work Work, res Result) (Verdict, error) {
-	w := cmp.Or(r.o.worker(worker), r.o.crew.Load().former[worker])
+	w := r.o.crew.Load().past(worker)
 	if w == nil {
 		return Verdict{}, fmt.Errorf("there is no worker %q", worker)
 	}
