@@ -507,9 +507,10 @@ type turn struct {
 
 	// patience is how long the caller still waits with the run, pause the length of the
 	// current wait. adopted: the caller has left, and the Agent continues the run. listed
-	// is the run's due time in the index.
+	// is the run's due time in the index. unheld: the attempt was begun before, and may have
+	// lost its share of a budget.
 	patience, pause time.Duration
-	adopted         bool
+	adopted, unheld bool
 	listed          int64
 	abiding         bool // the caller is waiting with the run
 

@@ -157,6 +157,23 @@ func (t *turn) reserve(ctx context.Context, task *reason.Task, worker string, ra
 	return t.own.ledgers.Reserve(ctx, shares, t.s.ID, t.s.Usage.CostUSD, price)
 }
 
+// holdAgain reserves the price of an attempt that was cut off, or waited, and may have lost its
+// share. It reports false if there is no room for it any more: then another has to be assigned.
+func (t *turn) holdAgain(ctx context.Context) (bool, error) {
+	g, c := t.s.aim(), t.s.Current
+	as := []rank.Scored{{Candidate: rank.Candidate{Name: c.Worker}}}
+	held, err := t.reserve(ctx, &g.Tasks[g.Next], c.Worker, as)
+	if err != nil {
+		return false, err
+	}
+	if t.unheld = false; !held {
+		t.s = t.s.fork()
+		t.s.aim().Tries--
+		t.s.Current = nil
+	}
+	return held, nil
+}
+
 // unreserve releases what the run has reserved and will not use.
 func (t *turn) unreserve(ctx context.Context) error {
 	return t.own.ledgers.Release(ctx, t.shares(), t.s.ID)

@@ -332,6 +332,39 @@ func TestAttemptThatWaitsForAHumanKeepsItsShare(t *testing.T) {
 	})
 }
 
+// An attempt that was cut off gives its share back. Before it is made again there has to be room for it.
+func TestAnAttemptThatIsMadeAgainReservesAgain(t *testing.T) {
+	t.Parallel()
+	var stop func()
+	h := priced(always, map[string]float64{"w": 1}, "w")
+	does := h.Workers[0].Executor
+	h.Workers[0].Executor = act.ExecutorFunc(func(ctx context.Context, w act.Work) (act.Result, error) {
+		if stop != nil {
+			stop()
+			<-ctx.Done()
+			return act.Result{}, ctx.Err()
+		}
+		return does.Execute(ctx, w)
+	})
+	o := arc.Options{}
+	o.Bounds.Day.CostUSD = 2.5
+	a := agent(t, h, &o)
+	begin := func(id string) *arc.Report {
+		return run(t, a, arc.Objective{ID: id, Text: "mend the cache", Tasks: chore})
+	}
+	require.Equal(t, arc.Delivered, begin("first").Status)
+	ctx, cancel := context.WithCancel(t.Context())
+	stop = cancel
+	_, err := a.Run(ctx, arc.Objective{ID: "cut", Text: "mend the cache", Tasks: chore})
+	require.ErrorIs(t, err, context.Canceled)
+	stop = nil
+	require.Equal(t, arc.Delivered, begin("two").Status)
+	r, err := a.In("").Resume(t.Context(), "cut")
+	require.NoError(t, err)
+	require.Equal(t, arc.Blocked, r.Status, "2 are used of 2.5")
+	require.Equal(t, arc.CauseBudget, r.Cause)
+}
+
 // What the model of a gate costs is the run's, and counts against its Budget, also where
 // the gate does not decide.
 func TestCostOfGatesCounts(t *testing.T) {

@@ -818,12 +818,18 @@ func TestDueRunThatPanicsWaits(t *testing.T) {
 			_, err = st.Commit(t.Context(), store.Op{Key: e.Key, Value: sealed(t, e.Key, &is).Value})
 			require.NoError(t, err)
 			c.Add(time.Hour)
-			a := agentOn(t, st, s.host(), &arc.Options{Now: c.Now, Maintain: -1, Patience: -1})
+			var told []int
+			a := agentOn(t, st, s.host(), &arc.Options{Now: c.Now, Maintain: -1, Patience: -1, Hooks: arc.Hooks{
+				Event: func(e arc.Event) { told = append(told, e.Seq) },
+			}})
 			n, err := a.ResumeDue(t.Context())
 			require.ErrorContains(t, err, "panic")
 			require.Equal(t, 1, n)
 			is, err = a.LoadState(t.Context(), "x")
 			require.NoError(t, err)
+			if len(is.Aims) > 0 {
+				require.Equal(t, []int{is.Seq}, told)
+			}
 			require.Equal(t, arc.Waiting, is.Status)
 			require.Equal(t, arc.CauseInternal, is.Cause)
 			require.Greater(t, is.Wait.Due, c.Now().UnixNano())

@@ -71,6 +71,13 @@ func (t *turn) step(ctx context.Context) error {
 	} else if why != "" && !slices.Contains(paid, t.s.Phase) {
 		t.s.Cause, t.s.Reason, t.s.Phase = CauseBudget, why, phaseEnd
 	}
+	if t.unheld && t.s.Phase == phaseAct {
+		if held, err := t.holdAgain(ctx); err != nil {
+			return err
+		} else if !held {
+			t.s.Phase = phaseAssign
+		}
+	}
 	for {
 		at, ok := phases[t.s.Phase]
 		if !ok {
@@ -158,7 +165,8 @@ func (a *Agent) drive(
 	// A step that has ended is committed, even if its caller has gone.
 	over := context.WithoutCancel(ctx)
 	defer func() {
-		if t.s.Status != Waiting || t.s.Phase != phaseAct { // an attempt that waits for approval keeps its share
+		// An attempt that waits for approval keeps its share, while the Agent is open.
+		if t.s.Status != Waiting || t.s.Phase != phaseAct {
 			_ = t.unreserve(over) // if it fails, the Agent that resumes the run does it
 		}
 	}()
@@ -243,6 +251,7 @@ func (t *turn) wake(ctx context.Context, rev store.Revision) (waited bool) {
 			t.s.Current.Approval = c.Approval.Again(t.a.o.Now())
 		}
 	}
+	t.unheld = t.s.Phase == phaseAct
 	return waited
 }
 

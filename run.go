@@ -329,13 +329,17 @@ func (a *Agent) postpone(ctx context.Context, own *tenant, id string, why error,
 	}
 	t := a.between(own, s)
 	defer a.veils.Put(t.veil)
+	t.watched = len(s.Aims) > 0 && a.o.Hooks.Event != nil // an event tells of an aim
 	if stopped {
 		t.wait(CauseInterrupted, "the Agent stopped", time.Second)
 	} else {
 		t.wait(CauseInternal, why.Error(), longestWait)
 	}
-	_, err = t.commit(ctx, rev)
-	return err
+	if _, err = t.commit(ctx, rev); err != nil {
+		return err
+	}
+	a.tell(t.events, nil)
+	return nil
 }
 
 // between returns a turn to commit a change of a run that is not live. The run's usage is

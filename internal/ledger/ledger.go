@@ -312,14 +312,14 @@ func (b *Book) Purse(ctx context.Context, s Share) (rank.Purse, error) {
 
 var errFull = errors.New("the budget has no room")
 
-// Reserve reserves the price of an attempt until the run is settled. Cost is what the run has
+// Reserve reserves the price of an attempt, in place of what the run had reserved, until the run
+// is settled. Cost is what the run has
 // cost so far, in US dollars. It reports false if a ledger has no room for it.
 func (b *Book) Reserve(ctx context.Context, shares []Share, run string, cost float64, price Amount) (bool, error) {
 	err := b.amend(ctx, shares, func(s Share, l *ledger) (bool, error) {
-		if s.lacks(l, cost, price) != "" {
+		if l.letGo(run); s.lacks(l, cost, price) != "" {
 			return false, errFull
 		}
-		l.letGo(run)
 		l.Held = append(l.Held, hold{run, price})
 		return true, nil
 	}, b.post)
