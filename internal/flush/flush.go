@@ -303,12 +303,7 @@ func (w *Writer) startLocked() {
 		return
 	}
 	w.mu.timer = time.AfterFunc(Delay, func() {
-		// No caller waits here: the next call returns the error.
-		if err := w.flush(context.Background()); err != nil {
-			w.mu.Lock()
-			w.mu.err = err
-			w.mu.Unlock()
-		}
+		_ = w.flush(context.Background(), true) // no caller waits here: the next call returns the error
 	})
 }
 
@@ -333,7 +328,7 @@ func (w *Writer) Flush(ctx context.Context) error {
 	if ctx == nil {
 		return store.CheckContext(ctx)
 	}
-	err := w.flush(ctx)
+	err := w.flush(ctx, false)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err == nil {
@@ -343,17 +338,22 @@ func (w *Writer) Flush(ctx context.Context) error {
 	return err
 }
 
-func (w *Writer) flush(ctx context.Context) error {
+// flush is Flush of the group alone. With later the next call returns the error, unless the group is written by then.
+func (w *Writer) flush(ctx context.Context, later bool) error {
 	if err := w.takeTurn(ctx); err != nil {
 		return err
 	}
 	defer w.passTurn()
 	group, err := w.group()
-	if len(group) == 0 {
-		return err
+	if len(group) > 0 {
+		_, err = w.st.Commit(ctx, group...)
+		w.done(err)
 	}
-	_, err = w.st.Commit(ctx, group...)
-	w.done(err)
+	if err != nil && later {
+		w.mu.Lock()
+		w.mu.err = err
+		w.mu.Unlock()
+	}
 	return err
 }
 
