@@ -20,8 +20,9 @@
 // Three policies come with the Book. Start with [Book.Learned]: it learns from all samples, uses
 // the situation where that helps, explores candidates that it knows little about, and notices when
 // a candidate changes. [Book.Observed] is a fixed formula over success, confidence and wall time,
-// greedy and easy to predict. [Book.Weighted] draws an order in which better and cheaper candidates
-// come first more often. These two see the last [Window] samples of a candidate and skill.
+// greedy and easy to predict; it sees the last [Window] samples of a candidate and skill.
+// [Book.Weighted] draws an order in which better and cheaper candidates come first more often; it
+// sees those of the last [Day].
 //
 // Unless [Situation].Worth or the Reward of samples says otherwise, Learned values a dollar at a
 // tenth of a success, and so prefers the dear model for easy tasks too. Package replay tries any

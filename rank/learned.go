@@ -42,7 +42,8 @@ type LearnedOptions struct {
 // the share (n + 5k)/(n + 200k²), for n samples of the skill and k candidates: a host that has decided often
 // will go on, and can wait until exploring pays. The draws depend on both seeds, the skill, the situation,
 // the candidate's name and the number of samples that the skill has ever had, and on nothing else: a book
-// gives the same order until another sample arrives, also after a restart, for any order of the input. Among
+// gives the same order until another sample arrives, also after a restart, for any order of the input. What is
+// learned depends on the order in which samples were observed, also on that of samples of one moment. Among
 // candidates that the first leads by less than the width of its draw, the one with the smallest Blast goes
 // first; but one with ten samples or more does not go before a first one with fewer.
 //

@@ -131,8 +131,8 @@ func (f PolicyFunc) Score(ctx context.Context, s Situation, cs []Candidate) ([]S
 var (
 	// ErrNoCandidate: there is nothing to choose from.
 	ErrNoCandidate = errors.New("no candidate")
-	// ErrCandidate: a candidate's prior is not a number in [0,1], or two
-	// candidates have the same name.
+	// ErrCandidate: a candidate's prior is not a number in [0,1], its name is no
+	// identifier, or two candidates have the same name.
 	ErrCandidate = errors.New("bad candidate")
 	// ErrSituation: a feature is not a finite number, or the skill is not an
 	// identifier ([Book.Learned]).

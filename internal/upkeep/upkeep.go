@@ -82,7 +82,7 @@ func (k *Keeper) Taken() []chan struct{} {
 	return slices.Collect(maps.Values(k.going))
 }
 
-// Go calls fn in a goroutine that Wait waits for. Only look calls it.
+// Go calls fn in a goroutine that Wait waits for. It must not be called once Wait may return.
 func (k *Keeper) Go(fn func()) { k.all.Go(fn) }
 
 // Context ends with Stop.
