@@ -427,7 +427,7 @@ const (
 	EventDecided EventKind = "decided"
 	// EventRefused says in Text why the decision was refused.
 	EventRefused EventKind = "refused"
-	// EventAttempt comes before an attempt, with the Ranking of the workers.
+	// EventAttempt comes before an attempt, with the Mode of its worker and the Ranking.
 	EventAttempt EventKind = "attempt"
 	// EventExecuted has the end of the attempt in Text, and the complaint if
 	// there is one.
@@ -465,11 +465,14 @@ type Event struct {
 	Task    int `json:"task,omitempty"`
 	Attempt int `json:"attempt,omitempty"`
 	// Worker makes the attempt.
-	Worker string      `json:"worker,omitempty"`
-	Pass   bool        `json:"pass,omitempty"`
-	Gate   string      `json:"gate,omitempty"` // the gate that rejected the attempt
-	Text   string      `json:"text,omitempty"`
-	IDs    []memory.ID `json:"ids,omitempty"`
+	Worker string `json:"worker,omitempty"`
+	// Mode is the worker's, in an EventAttempt: an attempt of act.Notification is to be
+	// announced. The policy may raise it: see Approval.
+	Mode act.Mode    `json:"mode,omitempty"`
+	Pass bool        `json:"pass,omitempty"`
+	Gate string      `json:"gate,omitempty"` // the gate that rejected the attempt
+	Text string      `json:"text,omitempty"`
+	IDs  []memory.ID `json:"ids,omitempty"`
 	// Ranking is best first, with the parts of each score.
 	Ranking []rank.Scored `json:"ranking,omitempty"`
 	// Wall is how long the attempt took.

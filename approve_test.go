@@ -431,3 +431,22 @@ func (l *leaving) Commit(ctx context.Context, ops ...store.Op) (store.Revision, 
 	}
 	return rev, err
 }
+
+// An attempt of a worker in mode Notification asks nobody, and is announced before it is made.
+func TestNotificationIsAnnounced(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []act.Mode{act.Autonomous, act.Notification} {
+		var calls atomic.Int64
+		var told []act.Mode
+		a := agent(t, gated(&calls, mode), &arc.Options{Hooks: arc.Hooks{Event: func(e arc.Event) {
+			if e.Kind == arc.EventAttempt {
+				require.Zero(t, calls.Load(), "before the attempt")
+				told = append(told, e.Mode)
+			}
+			require.True(t, e.Mode == 0 || e.Kind == arc.EventAttempt, e.Kind)
+		}}})
+		r := run(t, a, arc.Objective{ID: "run", Text: "deploy", Tasks: plan("deploy").Tasks})
+		require.Equal(t, arc.Delivered, r.Status, r.Reason)
+		require.Equal(t, []act.Mode{mode}, told)
+	}
+}

@@ -94,7 +94,7 @@ func (t *turn) assign(ctx context.Context) (phase, error) {
 	for _, w := range t.warnings(task.Skill) {
 		s.Current.Warned = append(s.Current.Warned, w.IDs...)
 	}
-	t.emit(EventAttempt, Event{Ranking: ranking, Text: complaint})
+	t.emit(EventAttempt, Event{Ranking: ranking, Text: complaint, Mode: t.a.runner.Mode(worker)})
 	return phaseAct, nil
 }
 

@@ -40,7 +40,7 @@ type Mode int
 // answer ([Pending]). Silence lets an attempt in mode Veto proceed and denies the others.
 const (
 	Autonomous   Mode = iota // runs by itself
-	Notification             // runs by itself; its event announces it
+	Notification             // runs by itself; the event before the attempt has this mode
 	Veto                     // a human may stop it
 	Gated                    // a human has to agree
 	// Compound: several humans have to agree, as many as Worker.Approvers. An

@@ -338,6 +338,14 @@ func (r *Runner) Reach(worker string) Blast {
 	return Blast(w.Card.Blast)
 }
 
+// Mode returns the mode of a worker, which the policy may raise for an attempt.
+func (r *Runner) Mode(worker string) Mode {
+	if w := r.o.worker(worker); w != nil {
+		return w.Mode
+	}
+	return Autonomous // an attempt of its is not made
+}
+
 // Approvers returns how many humans have to agree to an attempt of a worker.
 func (r *Runner) Approvers(worker string, m Mode) int {
 	if m < Compound {

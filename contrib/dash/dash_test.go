@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arc-learn/arc"
+	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/act/queue"
 	"github.com/arc-learn/arc/contrib/dash"
 	"github.com/arc-learn/arc/memory"
@@ -125,6 +126,19 @@ func TestArchivedMemoriesArePaged(t *testing.T) {
 	link, _, _ := strings.Cut(rest, `"`)
 	_, text = b.get(t, html.UnescapeString(link))
 	require.Equal(t, 60, strings.Count(text, "is painted</a>"))
+}
+
+// An attempt that the worker's mode has announced is told as such.
+func TestAttemptToBeAnnounced(t *testing.T) {
+	t.Parallel()
+	journal := new(dash.Journal)
+	b := newBench(t, "mend it", func(o *dash.Options) { o.Journal = journal })
+	b.fill(t, 1)
+	journal.Event(arc.Event{
+		Seq: 1, Scope: "acme", Run: "run-0", Kind: arc.EventAttempt, Task: 1, Attempt: 2, Mode: act.Notification,
+	})
+	_, text := b.get(t, "/run?id=run-0")
+	require.Contains(t, text, "Attempt 2 at task 1, to be announced")
 }
 
 // A run's page says what was recalled, decided, refused and learned, with the times

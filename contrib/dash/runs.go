@@ -199,6 +199,9 @@ func told(e *arc.Event) step {
 		}
 	case arc.EventAttempt:
 		s.Label, s.Ranking = fmt.Sprintf("Attempt %d at task %d", e.Attempt, e.Task), e.Ranking
+		if e.Mode == act.Notification {
+			s.Label += ", to be announced"
+		}
 	case arc.EventExecuted:
 		if s.Text == string(act.Finished) {
 			s.Text = "" // the gates say more

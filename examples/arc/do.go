@@ -332,7 +332,11 @@ func (a *app) narrate(e arc.Event) {
 		}
 		a.headed(faint, "decided", fmt.Sprintf("%s (asked: %s)", e.Text, by))
 	case arc.EventAttempt:
-		a.headed(faint, "attempt", fmt.Sprintf("%d by %s", e.Attempt, e.Worker))
+		text, tone := fmt.Sprintf("%d by %s", e.Attempt, e.Worker), faint
+		if e.Mode == act.Notification {
+			text, tone = text+" (its mode is notification)", asking
+		}
+		a.headed(tone, "attempt", text)
 	case arc.EventExecuted:
 		if e.Text != string(act.Finished) && !strings.HasPrefix(e.Text, string(act.Pending)) {
 			a.explain(bad, "failed", strings.TrimPrefix(e.Text, "failed: "))
