@@ -103,13 +103,13 @@ func With[A, T any](
 	}
 	a := &answer[A, T]{err: ErrExited, fn: fn, arg: arg}
 	a.limited.Context, a.deadline = ctx, time.Now().Add(limit)
-	return a.outcome(ctx, lineOf(ctx, a, limit).wait(a, &a.limited))
+	return a.reply(ctx, lineOf(ctx, a, limit).wait(a, &a.limited))
 }
 
-// outcome is what a call comes to that has returned, or not.
-func (a *answer[A, T]) outcome(ctx context.Context, returned bool) (v T, err error) {
+// reply is what a call comes to that has returned, or not.
+func (a *answer[A, T]) reply(ctx context.Context, returned bool) (v T, err error) {
 	if returned && a.err == nil {
-		v = a.v // counts if it is in time; else it is there for the usage that it reports
+		v = a.v // late, it is there for the usage that it reports
 	}
 	switch {
 	case returned && a.err == nil && !a.late:

@@ -21,6 +21,6 @@ func TestAnAnswerToTheEndIsLate(t *testing.T) {
 	a.limited.Context, a.deadline = t.Context(), time.Now()
 	a.end(context.DeadlineExceeded)
 	a.speak(said)
-	_, err := a.outcome(t.Context(), <-said)
+	_, err := a.reply(t.Context(), <-said)
 	require.ErrorIs(t, err, ErrTime)
 }
