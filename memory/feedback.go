@@ -124,9 +124,14 @@ func (b *Bank) applyLocked(ctx context.Context, sh *shard, f *Feedback, marker s
 		changes [usual]table.Change
 		ops     [1 + usual]store.Op
 	}
-	changes, is := sh.effects(few.changes[:0], f, of, now, b.o.uses())
+	var is struct {
+		applied
+		helped [usual]ID
+	}
+	is.At, is.Helped = tally.InstantOf(now), is.helped[:0]
+	changes := sh.effects(few.changes[:0], &is.applied, f, of, now, b.o.uses())
 	value := make([]byte, 0, stored.CountsSize*(1+len(changes)))
-	value, err := codec.Append(value, marker, &is)
+	value, err := codec.Append(value, marker, &is.applied)
 	if err != nil {
 		return err
 	}
@@ -179,11 +184,10 @@ type saying struct {
 }
 
 // effects appends to changes the new counters of the records that the feedback names. An Undo leaves
-// what of, which it takes back, has not counted. effects returns what f has counted: an Undo nothing.
+// what of, which it takes back, has not counted. To is it adds what f has counted: an Undo nothing.
 func (sh *shard) effects(
-	changes []table.Change, f *Feedback, of applied, now time.Time, keep int,
-) (_ []table.Change, is applied) {
-	is.At = tally.InstantOf(now)
+	changes []table.Change, is *applied, f *Feedback, of applied, now time.Time, keep int,
+) []table.Change {
 	var few [usual]saying
 	changes, said := sh.said(changes, few[:0], f)
 	table.Clone(changes)
@@ -206,7 +210,7 @@ func (sh *shard) effects(
 			is.Unheeded = append(is.Unheeded, s.id)
 		}
 	}
-	return changes, is
+	return changes
 }
 
 // said appends to said what the feedback says, and to changes the record. A record that the

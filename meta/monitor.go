@@ -178,8 +178,8 @@ func (m *Monitor) session(ctx context.Context, name string) (*history, error) {
 		return nil, err
 	}
 	s := newHistory(m.totalsKey(name))
-	var t totals
-	found, err := m.decode(ctx, s.Key, &t)
+	found, err := m.decode(ctx, s.Key, &s.totals)
+	t := s.totals
 	damaged := errors.Is(err, store.ErrDamaged)
 	if err != nil && !damaged {
 		return nil, err
