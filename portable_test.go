@@ -354,6 +354,27 @@ func (b *breaking) Commit(ctx context.Context, ops ...store.Op) (store.Revision,
 	return b.Store.Commit(ctx, ops...)
 }
 
+// A run is not stored with more elements in its lists than Export takes for a record that was made up.
+func TestWhatIsStoredCanBeExported(t *testing.T) {
+	t.Parallel()
+	s := &script{do: func(int, act.Work) (act.Result, error) {
+		r := done(`1`)
+		r.Deltas = make([]act.Delta, 1024)
+		return r, nil
+	}}
+	a := agent(t, s.host(), nil)
+	o := arc.Objective{ID: "r", Text: "change the world"}
+	for i := range 20 {
+		o.Tasks = append(o.Tasks, act.Task{Objective: fmt.Sprint("part ", i), Skill: "work"})
+	}
+	r := run(t, a, o)
+	require.Equal(t, arc.Blocked, r.Status)
+	require.Equal(t, arc.CauseInternal, r.Cause)
+	require.Contains(t, r.Reason, "outgrown its record")
+	require.NotEmpty(t, r.Deliveries)
+	require.NoError(t, a.Export(t.Context(), "local", io.Discard))
+}
+
 // A run that is live keeps what it touches from leaving.
 func TestExportWaitsForNoRun(t *testing.T) {
 	t.Parallel()

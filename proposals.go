@@ -217,10 +217,12 @@ func (a *Agent) analyse(ctx context.Context, own *tenant, scope memory.Scope) (o
 			return Cause(o.Note) == CauseStuck // such a run has asked no person
 		})
 		for o, err := range goals[name].by.Outcomes(ctx) {
-			if err != nil {
+			if err != nil && !codec.Unreadable(err) {
 				return nil, err
 			}
-			k.Outcomes = append(k.Outcomes, o)
+			if err == nil {
+				k.Outcomes = append(k.Outcomes, o)
+			}
 		}
 		out = append(out, advice.Goals(now, &k)...)
 	}

@@ -167,6 +167,9 @@ func (a *Agent) commit(
 		kept := keptState(v, s)
 		value, err = codec.Append(w.buf[:0], k, &kept)
 	}
+	if err == nil {
+		err = codec.Short(value) // or Export could not write the run
+	}
 	if err != nil {
 		return 0, fmt.Errorf("run %q: %w", s.ID, err)
 	}

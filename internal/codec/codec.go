@@ -151,14 +151,27 @@ func Decode(e store.Entry, v any) error {
 // and may be a struct of hundreds. Lists of more than 8,192 elements in all, for a record
 // of some size a few more, are damage.
 func DecodeShort(e store.Entry, v any) error {
-	body, err := verified(e)
-	if err == nil && elements(body) > maxShort+uint64(len(body)/perShort) {
+	_, err := verified(e)
+	if err == nil && Short(e.Value) != nil {
 		err = fmt.Errorf("%w: %q has lists of too many elements", store.ErrDamaged, e.Key)
 	}
 	if err != nil {
 		return err
 	}
 	return Decode(e, v)
+}
+
+// Short returns a *store.LimitError for the envelope of a value that DecodeShort would refuse.
+func Short(value []byte) error {
+	body := value[header:]
+	if len(body) <= maxShort { // an element takes a byte
+		return nil
+	}
+	limit := maxShort + len(body)/perShort
+	if got := elements(body); got > uint64(limit) {
+		return &store.LimitError{Field: "elements of lists", Limit: limit, Got: int(min(got, math.MaxInt32))}
+	}
+	return nil
 }
 
 // elements returns how many elements the lists of a record say to have, with those that

@@ -362,8 +362,8 @@ func (c *Controller) logDomains(ctx context.Context, failing map[string]bool) {
 }
 
 // Outcomes yields the outcomes that are kept, in the order in which their
-// dispatches were admitted. An error is the last thing that it yields: that of ctx or
-// of the store, and store.ErrDamaged for an entry that cannot be read.
+// dispatches were admitted. It yields store.ErrDamaged for an entry that cannot be read,
+// and goes on; another error, of ctx or of the store, is the last thing that it yields.
 func (c *Controller) Outcomes(ctx context.Context) iter.Seq2[Outcome, error] {
 	return c.ledger.all(ctx)
 }

@@ -601,6 +601,12 @@ func TestControllerWithADamagedMark(t *testing.T) {
 		}
 		require.Equal(t, 1, b.count())
 		require.Equal(t, "y", b.got[0].Goal)
+		var of []string
+		for o, err := range b.c.Outcomes(t.Context()) {
+			require.True(t, err == nil || errors.Is(err, store.ErrDamaged), err)
+			of = append(of, o.Goal)
+		}
+		require.Equal(t, []string{"", "y"}, of, "it goes on after what is damaged")
 		//lint:ignore SA1012 that it is refused is the test
 		_, err := b.c.Tick(nil)
 		require.ErrorContains(t, err, "nil")

@@ -253,10 +253,11 @@ func (l *ledger) all(ctx context.Context) iter.Seq2[Outcome, error] {
 				err = codec.Decode(e, &x)
 			}
 			if err != nil {
-				yield(Outcome{}, fmt.Errorf("goal: outcomes: %w", err))
-				return
-			}
-			if x.Open == nil && !yield(x.Outcome, nil) {
+				err = fmt.Errorf("goal: outcomes: %w", err)
+				if !yield(Outcome{}, err) || !codec.Unreadable(err) {
+					return
+				}
+			} else if x.Open == nil && !yield(x.Outcome, nil) {
 				return
 			}
 		}
