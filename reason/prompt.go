@@ -95,6 +95,9 @@ func (d *draft) quote(block, text string, limit int) {
 	}
 }
 
+// each is the limit of each of n texts that are all shown. Together they take 16 KiB.
+func each(n int) int { return max(64, min(maxSaid, 16<<10/n)) }
+
 // newDraft puts a brief into words. offered are the skills that can be named.
 func newDraft(b *Brief, offered []string, skills map[string]Skill) *draft {
 	d := &draft{}
@@ -121,7 +124,7 @@ func newDraft(b *Brief, offered []string, skills map[string]Skill) *draft {
 	d.add("skills", "", 0, listSkills(offered, skills))
 	for _, a := range b.Accepts {
 		text := "skills: " + strings.Join(a.Skills, ", ") + "\n" + string(a.Inputs)
-		d.add("accepts", "", 0, fmt.Sprintf("from %q:\n%s", fence.Line(a.Worker), fence.Quote(text, maxSaid)))
+		d.add("accepts", "", 0, fmt.Sprintf("from %q:\n%s", fence.Line(a.Worker), fence.Quote(text, each(len(b.Accepts)))))
 	}
 	for i, s := range slices.Backward(named(b, skills)) { // what the objective names is dropped last
 		d.add("manuals", "notes on skills", -i, fmt.Sprintf("[%s]\n%s", fence.Line(s.Name), fence.Quote(s.Body, whole)))
@@ -143,13 +146,13 @@ func newDraft(b *Brief, offered []string, skills map[string]Skill) *draft {
 			fence.Quote(strings.Join(a.Questions, "\n"), maxSaid), fence.Quote(a.Text, maxSaid)))
 	}
 	for _, a := range b.Avoid {
-		d.add("avoid", "", 0, fence.Quote(a, maxSaid))
+		d.add("avoid", "", 0, fence.Quote(a, each(len(b.Avoid))))
 	}
 	for _, a := range b.Alternatives {
-		d.add("alternatives", "", 0, fence.Quote(a, maxSaid))
+		d.add("alternatives", "", 0, fence.Quote(a, each(len(b.Alternatives))))
 	}
 	for i := range b.Rest {
-		d.add("rest", "", 0, fence.Quote(b.Rest[i].Objective, maxSaid))
+		d.add("rest", "", 0, fence.Quote(b.Rest[i].Objective, each(len(b.Rest))))
 	}
 	d.quote("advice", b.Advice, maxSaid)
 	d.quote("complaint", b.Complaint, whole)

@@ -453,3 +453,24 @@ func TestPromptWithoutInputs(t *testing.T) {
 	require.Equal(t, texts[0], texts[1])
 	require.Contains(t, texts[2], "| [null]\n")
 }
+
+// What is shown of a list without leaving any of it out fits the default budget however long its texts are.
+func TestPromptOfLongLists(t *testing.T) {
+	t.Parallel()
+	var texts []string
+	b := brief()
+	for i := range reason.MaxTasks {
+		texts = append(texts, fmt.Sprintf("part %d: %s", i, strings.Repeat("words ", 700)))
+		b.Rest = append(b.Rest, reason.Task{Objective: texts[i]})
+		b.Accepts = append(b.Accepts, reason.Accept{Worker: fmt.Sprint("w", i), Inputs: []byte(`"` + texts[i] + `"`)})
+	}
+	b.Avoid, b.Alternatives = texts, texts
+	var asked string
+	r := llm(t, reason.ModelFunc(func(_ context.Context, req *reason.Request) (*reason.Response, error) {
+		asked = req.Messages[0].Text
+		return &reason.Response{Text: good}, nil
+	}), nil)
+	_, err := r.Reason(t.Context(), b)
+	require.NoError(t, err)
+	require.Equal(t, 4, strings.Count(asked, "part 63: "), "each is there, in part")
+}
