@@ -400,7 +400,11 @@ func TestRequeuedJobIsRetriedOnce(t *testing.T) {
 			b.c.Add(2 * time.Minute)
 			require.Eventually(t, func() bool {
 				r, err := b.a.In("").Report(t.Context(), p.Run)
-				return err == nil && r.Status == arc.Blocked
+				if err != nil || r.Status != arc.Blocked {
+					return false
+				}
+				_, err = b.a.In("").Resume(t.Context(), p.Run) // the call that has ended the run is over
+				return !errors.Is(err, arc.ErrRunning)
 			}, 10*time.Second, time.Millisecond)
 			require.Equal(t, queue.Blocked, b.work().State, parked)
 			require.NoError(t, b.q.Requeue(t.Context(), j.ID, "ask ada once more"))
