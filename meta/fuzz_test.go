@@ -16,7 +16,7 @@ import (
 // be, with checksums that hold. They are either damage, or add up.
 func FuzzStored(f *testing.F) {
 	totals := []any{
-		map[int]uint64{1: 1 << 63, 2: 1 << 63},
+		map[int]uint64{1: 1 << 63, 2: 1 << 63}, map[int]uint64{1: 1<<64 - 1, 2: 1, 3: 1 << 63},
 		map[int]int{1: 1, 3: 1}, map[int]int{1: 1, 2: 1}, map[int]int{1: 300, 3: 300}, map[int]int{},
 		map[int]int{1: 2, 2: 1}, map[int]int{1: 1, 2: 5}, map[int]int{1: -1}, []int{1},
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
-	"math"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -233,7 +232,7 @@ func (m *Monitor) recount(ctx context.Context, name string) (t totals, err error
 		if err != nil && !errors.Is(err, store.ErrDamaged) {
 			return t, err
 		}
-		if found && r.Number%kept == n && r.Number < math.MaxInt64 {
+		if found && r.Number%kept == n && r.Number < maxOutcomes {
 			all = append(all, r)
 		}
 	}

@@ -60,9 +60,12 @@ type totals struct {
 	Failures  uint64 `cbor:"3,keyasint,omitempty"` // since the last success
 }
 
+// maxOutcomes of one session: beyond it a float64 does not count exactly, and no session gets there.
+const maxOutcomes = 1 << 53
+
 // valid reports whether the counts can be those of outcomes.
 func (t totals) valid() bool {
-	return t.Outcomes > 0 && t.Successes <= t.Outcomes && t.Failures <= t.Outcomes-t.Successes
+	return t.Outcomes > 0 && t.Outcomes <= maxOutcomes && t.Successes <= t.Outcomes && t.Failures <= t.Outcomes-t.Successes
 }
 
 func (t totals) next(success bool) totals {
