@@ -168,6 +168,8 @@ func FuzzOldRecord(f *testing.F) {
 	}
 	f.Add("e", "event", []byte("\xa1\x01\x62a\x00")) // a mark that no id may hold
 	f.Add("f", "fact", []byte("\xa6\x01\x6didentity:head\x02\x64core\x03\x61x\x07\x66proven\x08\x66manual\x0a\x67trusted"))
+	f.Add("f", "0", []byte("\xae\x01\x61f\x02g0000000\x03m00000 00 A000\x04b00\x05h00000000\x06\xf900\akestablished\ba0\n"+
+		"gtrusted00\rt0000-01-01T00:00:00Z1t000000000000000000002t000000000000000000007t00000000000000000000")) // of a year that none is
 	f.Add("r", "2026-03-01", []byte("\xa1\x01\x81\xa2\x05\x01\x18\x82\xf9\x7e\x00")) // a weight that is no number
 	f.Fuzz(func(t *testing.T, part, name string, body []byte) {
 		if strings.ContainsRune(part+name, 0) || !utf8.ValidString(part+name) || len(part+name) > 200 {

@@ -93,10 +93,10 @@ func TestImportUnknownAndDamaged(t *testing.T) {
 		{"id":"b"}, 7, null,
 		{"id":{},"content":"odd","confidence":null,"evidence":"x","validationCount":-3}
 	],
-	"blocked":["PHP",{"content":""},3],"events":[{"text":"x"},{"text":"x"},5],"rollups":[{"day":"never"}]}`
+	"blocked":["PHP",{"content":""},3],"events":[{"text":"x"},{"text":"x"},5],"rollups":[{"day":"never"},{"day":"0000-01-01"}]}`
 	r, err := x.Import(t.Context(), []byte(doc))
 	require.NoError(t, err)
-	require.Equal(t, identity.ImportReport{Version: 2, Facts: 5, Added: 4, Merged: 1, Damaged: 3, Unreadable: 7, Events: 2}, r)
+	require.Equal(t, identity.ImportReport{Version: 2, Facts: 5, Added: 4, Merged: 1, Damaged: 3, Unreadable: 8, Events: 2}, r)
 
 	a, err := x.Get(t.Context(), "a")
 	require.NoError(t, err)
@@ -119,7 +119,7 @@ func TestImportUnknownAndDamaged(t *testing.T) {
 		require.True(t, v.Effective >= 0 && v.Effective <= 1, "%s %v", v.Content, v.Effective)
 	}
 	full := exported(t, x, identity.Local)
-	for _, kept := range []string{`"plugins"`, `"15/01/2025"`, `"ripe"`, `"secret"`, `"theme"`, `"damaged.deviceId"`, `"damaged.core"`, `"never"`, `"x"`} {
+	for _, kept := range []string{`"plugins"`, `"15/01/2025"`, `"ripe"`, `"secret"`, `"theme"`, `"damaged.deviceId"`, `"damaged.core"`, `"never"`, `"0000-01-01"`, `"x"`} {
 		require.Contains(t, full, kept)
 	}
 	_, err = x.Import(t.Context(), []byte(doc))

@@ -88,9 +88,12 @@ func (c *Count) possible() bool {
 		len(c.Topic) <= key.MaxID && (c.Topic == "" || !fence.Blank(c.Topic))
 }
 
-// TimeOf is when a day begins, the zero time for what is no date.
+// TimeOf is when a day begins, the zero time for what is no date of the years from 1 on.
 func TimeOf(date string) time.Time {
 	at, _ := time.Parse(time.DateOnly, date)
+	if at.Year() < 1 {
+		return time.Time{}
+	}
 	return at
 }
 

@@ -106,6 +106,9 @@ func (b *Batch) Write(was, is memory.Record, v any) {
 	if err := key.CheckID("id", string(is.ID)); err != nil || is.ID == "" {
 		b.err = cmp.Or(b.err, err, memory.ErrID)
 	}
+	if y := is.At.Year(); y < 1 || y > 9999 {
+		b.err = cmp.Or[error](b.err, &store.LimitError{Field: "year of At", Limit: 9999, Got: y})
+	}
 	is.Plan, is.Trusted = b.written(v), true
 	b.size += len(is.Plan) + len(is.Content)
 	b.changes = append(b.changes, memory.Amended{Was: was, Is: is})
