@@ -255,18 +255,22 @@ func (s *Store) those(
 	return keys, lost
 }
 
-// Renew renews the leases that no commit has renewed for a third of their time. A renewal that
+// Renew renews, all at once, the leases that no commit has renewed for a third of their time. A renewal that
 // fails is tried again by the next call.
 func (s *Store) Renew(ctx context.Context) {
 	s.mu.Lock()
 	all := slices.Collect(maps.Values(s.held))
 	s.mu.Unlock()
+	var every sync.WaitGroup // one after another, the last would lapse where the store is slow
 	for _, l := range all {
-		if l.mu.TryLock() { // if locked, a commit is in flight, which renews it
-			_ = l.freshLocked(ctx) // a loss ends the lease's context
-			l.mu.Unlock()
-		}
+		every.Go(func() {
+			if l.mu.TryLock() { // if locked, a commit is in flight, which renews it
+				_ = l.freshLocked(ctx) // a loss ends the lease's context
+				l.mu.Unlock()
+			}
+		})
 	}
+	every.Wait()
 }
 
 // Fresh returns nil if the lease was renewed within a third of its time, and renews it if not.

@@ -215,6 +215,29 @@ func TestClockThatJumpsAhead(t *testing.T) {
 	require.ErrorIs(t, err, store.ErrNotFound)
 }
 
+// slow takes a second for each commit.
+type slow struct{ store.Store }
+
+func (s slow) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
+	<-time.After(time.Second)
+	return s.Store.Commit(ctx, ops...)
+}
+
+// TestRenewDoesNotQueue renews more leases than a slow store could one after another before they lapse.
+func TestRenewDoesNotQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := lease.New(slow{store.NewMem()}, "a", last, time.Now)
+		for i := range 40 {
+			ctx, err := a.Enter(t.Context(), fmt.Sprint("thing-", i))
+			require.NoError(t, err)
+			lease.Of(ctx).Keep(true)
+		}
+		began := time.Now()
+		a.Renew(t.Context())
+		require.Equal(t, time.Second, time.Since(began))
+	})
+}
+
 // TestAlone has one of two openers do what both would, and gives the lease back after it.
 func TestAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
