@@ -49,8 +49,8 @@ type Set struct {
 func (b breaker) rests(now time.Time) bool {
 	rest := min(Rest<<min(max(0, b.Faults-maxFaults), 16), longRest)
 	at := now.UnixNano()
-	left := b.At + int64(rest) - at // far more than rest: the clock was put back
-	return b.Faults >= maxFaults && (left > 0 && left <= 2*int64(longRest) || b.tried <= at && at < b.trial)
+	left := b.At + int64(rest) - at // more than twice the rest: the clock was put back
+	return b.Faults >= maxFaults && (left > 0 && left <= 2*int64(rest) || b.tried <= at && at < b.trial)
 }
 
 // Load reads the breakers of a tenant. One that cannot be read is closed, as one that is not stored.

@@ -139,5 +139,6 @@ func TestRestWhenTheClockWasPutBack(t *testing.T) {
 	for _, all := range []*breaker.Set{all, load(t, st)} {
 		require.Equal(t, ranking("two"), all.Closed(ranking("one", "two"), start.Add(365*rank.Day-time.Second)), "clocks differ a little")
 		require.Equal(t, ranking("one", "two"), all.Closed(ranking("one", "two"), start))
+		require.Equal(t, ranking("one", "two"), all.Closed(ranking("one", "two"), start.Add(365*rank.Day-time.Hour)))
 	}
 }
