@@ -372,7 +372,11 @@ func (a *Agent) remove(ctx context.Context, own *tenant, s *state, rev store.Rev
 		if err := own.monitor.Forget(ctx, s.Session); err != nil {
 			return err
 		}
-		ops = append(ops, own.ledgers.Drop(s.Session))
+		op, err := own.ledgers.Drop(ctx, s.Session)
+		if err != nil {
+			return err
+		}
+		ops = append(ops, op)
 	}
 	_, err := a.w.Commit(ctx, ops...)
 	if errors.Is(err, store.ErrConflict) {

@@ -117,7 +117,16 @@ func Open(st store.Store, w *flush.Writer, tenant string, shared bool) *Book {
 // Check returns an error if an entry does not decode as a ledger.
 func Check(e store.Entry) error { return codec.Decode(e, new(ledger)) }
 
-func (b *Book) lock()   { b.turn <- struct{}{} }
+// lock waits for the turn, until ctx ends.
+func (b *Book) lock(ctx context.Context) error {
+	select {
+	case b.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 func (b *Book) unlock() { <-b.turn }
 
 // post writes ledgers: at once if openers share them, else behind.
@@ -165,7 +174,9 @@ func (b *Book) ledgerLocked(ctx context.Context, s Share) (*ledger, error) {
 func (b *Book) amend(
 	ctx context.Context, shares []Share, change func(Share, *ledger) (bool, error), keep Commit,
 ) error {
-	b.lock()
+	if err := b.lock(ctx); err != nil {
+		return err
+	}
 	defer b.unlock()
 	for {
 		var ops []store.Op
@@ -265,7 +276,9 @@ func (b *Book) Settle(ctx context.Context, shares []Share, bill Bill, keep Commi
 
 // Reached returns a text that names the first bound of the ledgers that is reached, or "".
 func (b *Book) Reached(ctx context.Context, shares []Share) (string, error) {
-	b.lock()
+	if err := b.lock(ctx); err != nil {
+		return "", err
+	}
 	defer b.unlock()
 	for _, s := range shares {
 		if b.shared {
@@ -285,7 +298,9 @@ func (b *Book) Reached(ctx context.Context, shares []Share) (string, error) {
 // Lacks returns why the first ledger without room for an attempt has none, or "". Cost is what
 // the run has cost so far, in US dollars, price what the attempt takes.
 func (b *Book) Lacks(ctx context.Context, shares []Share, cost float64, price Amount) (string, error) {
-	b.lock()
+	if err := b.lock(ctx); err != nil {
+		return "", err
+	}
 	defer b.unlock()
 	for _, s := range shares {
 		l, err := b.ledgerLocked(ctx, s)
@@ -301,7 +316,9 @@ func (b *Book) Lacks(ctx context.Context, shares []Share, cost float64, price Am
 
 // Purse returns what the runs of a share may spend on average, and what they have spent.
 func (b *Book) Purse(ctx context.Context, s Share) (rank.Purse, error) {
-	b.lock()
+	if err := b.lock(ctx); err != nil {
+		return rank.Purse{}, err
+	}
 	defer b.unlock()
 	l, err := b.ledgerLocked(ctx, s)
 	if err != nil {
@@ -335,17 +352,21 @@ func (b *Book) Release(ctx context.Context, shares []Share, run string) error {
 }
 
 // Drop forgets the ledger of a session, and returns the op that deletes it.
-func (b *Book) Drop(session string) store.Op {
-	b.lock()
+func (b *Book) Drop(ctx context.Context, session string) (op store.Op, err error) {
+	if err := b.lock(ctx); err != nil {
+		return op, err
+	}
 	defer b.unlock()
 	k := b.prefix + key.Join("session", session)
 	delete(b.at, k)
-	return store.Op{Key: k, Delete: true}
+	return store.Op{Key: k, Delete: true}, nil
 }
 
 // Erase deletes the ledgers for whose kind and name which returns true.
 func (b *Book) Erase(ctx context.Context, which func(kind, name string) bool) error {
-	b.lock()
+	if err := b.lock(ctx); err != nil {
+		return err
+	}
 	defer b.unlock()
 	if err := b.w.Flush(ctx); err != nil {
 		return err

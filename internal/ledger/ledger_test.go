@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -202,7 +203,9 @@ func TestErased(t *testing.T) {
 	o := open(t, st, false)
 	session, scope := share("session", "s", dollar), share("scope", "acme/anna", dollar)
 	o.settle(t, "one", session, scope)
-	_, err := o.write(t.Context(), o.Drop("s"))
+	op, err := o.Drop(t.Context(), "s")
+	require.NoError(t, err)
+	_, err = o.write(t.Context(), op)
 	require.NoError(t, err)
 	require.Empty(t, o.reached(t, session))
 	var seen []string
@@ -271,4 +274,52 @@ func TestAmounts(t *testing.T) {
 	share, name := ledger.Amount{Tokens: 10, CostUSD: 0.05}.Spent(ledger.Amount{Tokens: 6, CostUSD: 0.04})
 	require.InDelta(t, 0.8, share, 1e-9)
 	require.Equal(t, "$0.05", name)
+}
+
+// stuck holds commits up until it is let go.
+type stuck struct {
+	store.Store
+	begun, free chan struct{}
+}
+
+func (s *stuck) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
+	close(s.begun)
+	<-s.free
+	return s.Store.Commit(ctx, ops...)
+}
+
+// TestWaitsEndWithTheirContext has calls wait for one whose store does not answer: none waits longer than its context.
+func TestWaitsEndWithTheirContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := &stuck{store.NewMem(), make(chan struct{}), make(chan struct{})}
+		o := open(t, st, true)
+		session := share("session", "s", ledger.Amount{CostUSD: 3})
+		go func() { _, _ = o.Reserve(context.Background(), []ledger.Share{session}, "one", 0, dollar) }()
+		<-st.begun
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		over := make(chan struct{})
+		go func() {
+			defer close(over)
+			of := []ledger.Share{session}
+			_, err := o.Book.Reached(ctx, of)
+			require.ErrorIs(t, err, context.Canceled)
+			_, err = o.Lacks(ctx, of, 0, dollar)
+			require.ErrorIs(t, err, context.Canceled)
+			_, err = o.Purse(ctx, session)
+			require.ErrorIs(t, err, context.Canceled)
+			_, err = o.Drop(ctx, "s")
+			require.ErrorIs(t, err, context.Canceled)
+			require.ErrorIs(t, o.Release(ctx, of, "one"), context.Canceled)
+			require.ErrorIs(t, o.Erase(ctx, func(string, string) bool { return true }), context.Canceled)
+		}()
+		synctest.Wait()
+		select {
+		case <-over:
+		default:
+			t.Error("a call waits for another though its context has ended")
+		}
+		close(st.free)
+		synctest.Wait()
+	})
 }
