@@ -163,6 +163,7 @@ func (b *Bank) Flush(ctx context.Context) error {
 // does not close the store, and is idempotent.
 func (b *Bank) Close() error {
 	b.closed.Store(true)
+	b.tenants.Close()
 	b.heard.Close()
 	b.vectors.Close()
 	b.reading.Close()

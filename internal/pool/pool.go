@@ -4,10 +4,9 @@ package pool
 import (
 	"context"
 	"errors"
-	"maps"
-	"slices"
 	"sync"
 
+	"github.com/arc-learn/arc/internal/guard"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -25,12 +24,13 @@ type Pool[V any] struct {
 	held   map[string]*holding[V]
 	barred map[string]error
 	calls  uint64
-	closed bool
+	shut   func(V) error // what Close was called with; nil: it is open
 }
 
 // holding is a value and its users.
 type holding[V any] struct {
-	opened chan struct{} // closed once value and err are set
+	opened chan struct{}      // closed once value and err are set
+	cancel context.CancelFunc // of opening
 	value  V
 	err    error // of opening
 
@@ -75,12 +75,15 @@ func (p *Pool[V]) Has(name string) bool {
 }
 
 // Get returns the value of a name, and opens it if needed. Each successful Get has to be paired with Put.
-// After Close it returns store.ErrClosed.
+// After Close it returns store.ErrClosed. It waits no longer than ctx; the value is opened nevertheless.
 func (p *Pool[V]) Get(ctx context.Context, name string) (V, error) {
 	var zero V
+	if err := store.CheckContext(ctx); err != nil {
+		return zero, err
+	}
 	guest := !p.home(name)
 	p.mu.Lock()
-	if p.closed {
+	if p.shut != nil {
 		p.mu.Unlock()
 		return zero, store.ErrClosed
 	}
@@ -89,47 +92,50 @@ func (p *Pool[V]) Get(ctx context.Context, name string) (V, error) {
 		return zero, why
 	}
 	h := p.held[name]
-	first := h == nil
-	if first {
-		h = &holding[V]{opened: make(chan struct{})}
+	if h == nil {
+		h = &holding[V]{opened: make(chan struct{}), users: 1} // start is one
 		p.held[name] = h
+		var open context.Context
+		open, h.cancel = context.WithCancel(context.WithoutCancel(ctx))
+		go p.start(open, name, h)
 	}
 	p.calls++
 	h.users, h.last, h.guest = h.users+1, p.calls, guest
 	p.mu.Unlock()
-	if first {
-		func() {
-			defer close(h.opened)
-			h.err = errOpening // stays if open ends the goroutine
-			h.value, h.err = p.open(context.WithoutCancel(ctx), name)
-		}()
-		p.mu.Lock()
-		if h.err == nil && p.held[name] == h {
-			p.measure(h)
-		}
-		p.mu.Unlock()
-	}
-	var gone <-chan struct{} // nil for a nil context, which a later call refuses
-	if ctx != nil {
-		gone = ctx.Done()
-	}
 	select {
 	case <-h.opened:
-	case <-gone: // the value is opened nevertheless
+		return h.value, h.err
+	case <-ctx.Done():
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		h.users--
 		return zero, ctx.Err()
 	}
-	if h.err == nil {
-		return h.value, nil
+}
+
+// start opens a value for all who wait for it.
+func (p *Pool[V]) start(ctx context.Context, name string, h *holding[V]) {
+	defer h.cancel()
+	h.err = errOpening // stays if open ends the goroutine
+	defer func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		h.users--
+		if shut := p.shut; h.err == nil && shut != nil { // Close has passed it by
+			p.mu.Unlock() // shut may hang
+			h.err = errors.Join(store.ErrClosed, shut(h.value))
+			p.mu.Lock()
+		}
+		if h.err == nil {
+			p.measure(h)
+		} else if p.held[name] == h { // so that the next Get tries again
+			delete(p.held, name)
+		}
+		close(h.opened)
+	}()
+	if lost := guard.Call(func() { h.value, h.err = p.open(ctx, name) }); lost != nil {
+		h.err = lost
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.held[name] == h { // so that the next Get tries again
-		delete(p.held, name)
-	}
-	return zero, h.err
 }
 
 // measure updates the size of a value. The caller holds mu.
@@ -145,7 +151,7 @@ func (p *Pool[V]) Put(name string) {
 	defer p.mu.Unlock()
 	p.held[name].users--
 	p.measure(p.held[name])
-	for p.total > p.bound && !p.closed {
+	for p.total > p.bound && p.shut == nil {
 		idle, last := p.idle()
 		if last == 0 {
 			return
@@ -218,21 +224,24 @@ func (p *Pool[V]) Lift(name string) {
 	delete(p.barred, name)
 }
 
-// Close calls fn with each open value, and makes later calls of Get return store.ErrClosed.
+// Close calls fn with each open value, and makes later calls of Get return store.ErrClosed. It does not wait for what
+// is being opened, which may hang: that is cancelled, and passed to fn if it is there all the same.
 func (p *Pool[V]) Close(fn func(V) error) error {
 	p.mu.Lock()
-	p.closed = true
-	held := slices.Collect(maps.Values(p.held))
-	p.mu.Unlock() // fn may hang
-	var errs []error
-	for _, h := range held {
+	p.shut = fn
+	var open []V
+	for _, h := range p.held {
 		select {
 		case <-h.opened:
-			if h.err == nil {
-				errs = append(errs, fn(h.value))
-			}
-		default: // do not wait for open, which may hang
+			open = append(open, h.value)
+		default:
+			h.cancel()
 		}
+	}
+	p.mu.Unlock() // fn may hang
+	var errs []error
+	for _, v := range open {
+		errs = append(errs, fn(v))
 	}
 	return errors.Join(errs...)
 }

@@ -114,26 +114,50 @@ func TestPoolKeepsWhatIsAtHome(t *testing.T) {
 	require.NotZero(t, use(home...))
 }
 
-// Who waits for a value that another is opening waits no longer than its context.
+// Who waits for a value, the first caller too, waits no longer than its context.
 func TestGetEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hang := make(chan struct{})
 		p := pool.New(func(context.Context, string) (int, error) { <-hang; return 1, nil },
 			func(context.Context) error { return nil }, 1, nil, nil, nil)
-		go func() { _, _ = p.Get(context.Background(), "acme") }()
-		synctest.Wait()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		over := make(chan error, 1)
-		go func() { _, err := p.Get(ctx, "acme"); over <- err }()
+		over := make(chan error, 2)
+		for range 2 {
+			go func() { _, err := p.Get(ctx, "acme"); over <- err }()
+		}
 		<-time.After(time.Minute)
-		select {
-		case err := <-over:
-			require.ErrorIs(t, err, context.DeadlineExceeded)
-		default:
-			t.Error("Get has not returned a minute after its context, of a second, has ended")
+		for range 2 {
+			select {
+			case err := <-over:
+				require.ErrorIs(t, err, context.DeadlineExceeded)
+			default:
+				t.Error("Get has not returned a minute after its context, of a second, has ended")
+			}
 		}
 		close(hang)
 		synctest.Wait()
+	})
+}
+
+// A value that was being opened when Close was called is closed once it is there, and its users hear of that.
+func TestCloseReachesWhatIsBeingOpened(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hang := make(chan struct{})
+		p := pool.New(func(context.Context, string) (string, error) { <-hang; return "late", nil },
+			func(context.Context) error { return nil }, 1, nil, nil, nil)
+		got := make(chan error)
+		for range 2 {
+			go func() { _, err := p.Get(t.Context(), "acme"); got <- err }()
+		}
+		synctest.Wait()
+		var closed []string
+		require.NoError(t, p.Close(func(v string) error { closed = append(closed, v); return nil }))
+		require.Empty(t, closed)
+		close(hang)
+		for range 2 {
+			require.ErrorIs(t, <-got, store.ErrClosed)
+		}
+		require.Equal(t, []string{"late"}, closed)
 	})
 }

@@ -55,6 +55,13 @@ func (t *Tenants) Use(ctx context.Context, name string) (done func(), err error)
 	return func() { t.pool.Put(name) }, nil
 }
 
+// Close cancels what is being loaded. Use returns store.ErrClosed from then on.
+func (t *Tenants) Close() {
+	if t != nil {
+		_ = t.pool.Close(func(*Tenant) error { return nil }) // never fails
+	}
+}
+
 // Has reports whether a tenant is in memory, or on its way.
 func (t *Tenants) Has(name string) bool { return t == nil || t.pool.Has(name) }
 
