@@ -56,7 +56,9 @@ func (b *Bank) amendAll(ctx context.Context, sh *shard, changes []Amended) error
 		return nil
 	}
 	rev, err := b.st.Commit(ctx, ops...)
-	ctx, failed := context.WithoutCancel(ctx), err != nil
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), afterwards)
+	defer cancel()
+	failed := err != nil
 	for i, c := range changes {
 		id, op := cmp.Or(c.Is.ID, c.Was.ID), are[i]
 		if failed { // its outcome may be unknown

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -214,4 +215,62 @@ func (x *faults) seen(t *rapid.T, s memory.Space) (out []string) {
 		}
 	}
 	return out
+}
+
+// silent answers nothing, once it is told to, before the context of a call ends.
+type silent struct {
+	store.Store
+	dead bool
+}
+
+func (s *silent) Get(ctx context.Context, key string) (store.Entry, error) {
+	if s.dead {
+		<-ctx.Done()
+		return store.Entry{}, ctx.Err()
+	}
+	return s.Store.Get(ctx, key)
+}
+
+func (s *silent) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
+	if s.dead {
+		<-ctx.Done()
+		return 0, ctx.Err()
+	}
+	return s.Store.Commit(ctx, ops...)
+}
+
+// A call on a store that does not answer ends soon after its context, and can be made again.
+func TestChangesEndWithTheirContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := &silent{Store: store.NewMem()}
+		b, err := memory.Open(t.Context(), st, &memory.Options{Seed: 1})
+		require.NoError(t, err)
+		defer func() { require.NoError(t, b.Close()) }()
+		s := b.In("acme")
+		r, err := s.Remember(t.Context(), memory.Draft{Kind: memory.Fact, Content: "the door is blue"})
+		require.NoError(t, err)
+		was, err := s.Get(t.Context(), r.ID)
+		require.NoError(t, err)
+		is := was
+		is.Content = "the door is green"
+		for name, call := range map[string]func(context.Context) error{
+			"amend":  func(ctx context.Context) error { return s.Amend(ctx, memory.Amended{Was: was, Is: is}) },
+			"forget": func(ctx context.Context) error { return s.Forget(ctx, r.ID) },
+		} {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			st.dead = true
+			over := make(chan error, 1)
+			go func() { over <- call(ctx) }()
+			select {
+			case err := <-over:
+				require.ErrorIs(t, err, context.DeadlineExceeded, name)
+			case <-time.After(time.Minute):
+				t.Fatalf("%s has not returned a minute after its context, of a second, has ended", name)
+			}
+			st.dead = false
+		}
+		require.NoError(t, s.Amend(t.Context(), memory.Amended{Was: was, Is: is}))
+		require.NoError(t, s.Forget(t.Context(), r.ID))
+	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/index"
@@ -92,11 +93,17 @@ func (b *Bank) rewrite(ctx context.Context, sh *shard, old *table.Entry, rec *Re
 // unsure takes in, after a failed commit, what the store has of the records: the commit, or an earlier one,
 // perhaps took place, or another Bank had changed a record. It returns the error. The caller holds edit.
 func (b *Bank) unsure(ctx context.Context, sh *shard, err error, es ...*table.Entry) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), afterwards)
+	defer cancel()
 	for _, e := range es {
-		err = errors.Join(err, b.reread(context.WithoutCancel(ctx), sh, ID(e.Name())))
+		err = errors.Join(err, b.reread(ctx, sh, ID(e.Name())))
 	}
 	return err
 }
+
+// afterwards bounds what is done though the context of a call has ended. A record that could not be read by then is read
+// by the next call that changes it: the conditions of its commit fail.
+const afterwards = 10 * time.Second
 
 // resolve takes in at most n records of the shard that the store may have though their commit failed. The
 // caller holds edit.
