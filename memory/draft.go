@@ -36,8 +36,8 @@ type Draft struct {
 	// Passing marks an Episode that is one of many and of use for a while, such as how a run
 	// ended. It states no slots, and is visible at once. Below 4 KiB and without a Vector, the
 	// Bank writes it with the next group, as it does Feedback. It is removed by the 256th after
-	// it, or by Decay once it is unused, unless Trust has vouched for it. Other kinds do not
-	// pass.
+	// it, where the Bank is Shared by the 240th or later, or by Decay once it is unused, unless
+	// Trust has vouched for it. Other kinds do not pass.
 	Passing bool
 }
 

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"math/bits"
 	"slices"
@@ -138,6 +139,15 @@ func sourceOf(e *table.Entry) Source {
 
 func micros(us int64) time.Time { return time.UnixMicro(us).UTC() }
 
+// tie orders r among the records of its At in its Thread: by seq, and then by ID, as two Banks may have given the same.
+func (r *Record) tie(seq uint32) int64 {
+	if r.Thread == "" {
+		return 0
+	}
+	k := ident.Of(r.ID)
+	return int64(seq)<<31 | int64(binary.BigEndian.Uint32(k[len(k)-4:])>>1)
+}
+
 // document returns the document to index for r.
 func (b *Bank) document(r *Record, s stowed) index.Doc {
 	d, _ := b.appendDocument(make([]text.Term, 0, (len(r.Trigger)+len(r.Content)+len(r.Actor))/5+8), r, s)
@@ -147,7 +157,7 @@ func (b *Bank) document(r *Record, s stowed) index.Doc {
 // appendDocument returns the document to index for r. It appends the terms to buf.
 func (b *Bank) appendDocument(buf []text.Term, r *Record, s stowed) (index.Doc, []text.Term) {
 	t := lexicon.Text{
-		Trigger: r.Trigger, Content: r.Content, Actor: r.Actor, Thread: r.Thread, At: r.At, Seq: s.seq,
+		Trigger: r.Trigger, Content: r.Content, Actor: r.Actor, Thread: r.Thread, At: r.At, Tie: r.tie(s.seq),
 		Asks: r.Kind == Episode && strings.Contains(r.Content, "?"), Machine: r.Source.byMachine(),
 	}
 	for _, v := range r.Variants {

@@ -536,24 +536,99 @@ func TestRemovedStaysRemoved(t *testing.T) {
 	require.Len(t, recall(t, p.hear(t, 0, p.all(0)), memory.Query{}), 1)
 }
 
-// A passing Episode that was vouched for at one Bank gives way to later ones at no other.
+// A passing Episode that was vouched for at one Bank gives way to later ones at no other, whether that has heard of
+// it, and of its own Episode, or not; and Episodes that were heard of count among those that are kept.
 func TestVouchedForElsewhereStays(t *testing.T) {
 	t.Parallel()
+	for _, heard := range []bool{false, true} {
+		for by := range 2 {
+			p, ctx, n := newPair(t), t.Context(), 0
+			episode := func(bank int) memory.ID {
+				n++
+				id := remember(t, p.banks[bank].In("acme"), memory.Draft{
+					Kind: memory.Episode, Content: fmt.Sprint("run ", n, " has ended"), Passing: true, At: p.now().Add(time.Duration(n)),
+				})
+				require.NoError(t, p.banks[bank].Flush(ctx))
+				return id
+			}
+			episode(1)
+			one := episode(by)
+			if by == 0 {
+				p.hear(t, 1, p.all(1))
+			}
+			require.NoError(t, p.hear(t, 0, p.all(0)).Trust(ctx, one))
+			if heard {
+				p.hear(t, 1, p.all(1))
+			}
+			for range 300 {
+				episode(1)
+			}
+			require.Equal(t, "run 2 has ended", get(t, p.hear(t, 1, p.all(1)), one).Content)
+			for range 300 {
+				episode(0)
+			}
+			s := p.hear(t, 1, p.all(1))
+			episode(1)
+			require.LessOrEqual(t, health(t, s).Total, 256+1)
+			require.Equal(t, "run 2 has ended", get(t, s, one).Content)
+		}
+	}
+}
+
+// Records of one moment stand in a thread in one order at all Banks, though each has made some.
+func TestThreadsAreInOneOrder(t *testing.T) {
+	t.Parallel()
+	p := newPair(t)
+	for n := range 20 {
+		for i, b := range p.banks {
+			remember(t, b.In("acme"), memory.Draft{Kind: memory.Episode, Content: fmt.Sprint("turn ", n, " of bank ", i), Thread: "t"})
+		}
+	}
+	third, err := memory.Open(t.Context(), p.feed, nil)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, third.Close()) }()
+	want, err := third.In("acme").Latest(t.Context(), "t", 40)
+	require.NoError(t, err)
+	require.Len(t, want, 40)
+	for i := range p.banks {
+		got, err := p.hear(t, i, p.all(i)).Latest(t.Context(), "t", 40)
+		require.NoError(t, err)
+		require.Equal(t, want, got, i)
+	}
+}
+
+// A Bank without vectors takes over those of another, and what it forgets leaves none behind; one with vectors of
+// another length goes on without them.
+func TestVectorsAreFollowed(t *testing.T) {
+	t.Parallel()
 	p, ctx := newPair(t), t.Context()
-	episode := func(bank, n int) memory.ID {
-		id := remember(t, p.banks[bank].In("acme"), memory.Draft{
-			Kind: memory.Episode, Content: fmt.Sprint("run ", n, " has ended"), Passing: true, At: p.now().Add(time.Duration(n)),
-		})
-		require.NoError(t, p.banks[bank].Flush(ctx))
-		return id
+	vectors := func() (n int) {
+		for _, err := range p.Scan(ctx, store.Range{Prefix: "memory\x00v"}) {
+			require.NoError(t, err)
+			n++
+		}
+		return n
 	}
-	one := episode(1, 0)
-	require.NoError(t, p.hear(t, 0, p.all(0)).Trust(ctx, one))
-	p.hear(t, 1, p.all(1))
-	for n := range 300 {
-		episode(1, n+1)
+	say := func(bank int, content string, x ...float32) memory.ID {
+		return remember(t, p.banks[bank].In("acme"), memory.Draft{Kind: memory.Fact, Content: content, Vector: x})
 	}
-	require.Equal(t, "run 0 has ended", get(t, p.banks[1].In("acme"), one).Content)
+	first := say(0, "the small key opens the door", 1, 0)
+	require.Equal(t, 1, vectors())
+	s := p.hear(t, 1, 1) // the record without its vector
+	require.NoError(t, s.Forget(ctx, first))
+	require.Zero(t, vectors())
+	second := say(0, "ann prefers green tea", 1, 0)
+	s = p.hear(t, 1, p.all(1))
+	hits := recall(t, s, memory.Query{Vector: []float32{1, 0}})
+	require.Len(t, hits, 1)
+	require.Equal(t, second, hits[0].Record.ID)
+
+	p = newPair(t)
+	say(0, "the small key opens the door", 1, 0)
+	say(1, "ann prefers green tea", 1, 0, 0)
+	for i, x := range [][]float32{{1, 0}, {1, 0, 0}} {
+		require.Len(t, recall(t, p.hear(t, i, p.all(i)), memory.Query{Vector: x}), 1)
+	}
 }
 
 // Feedback on a record that was merged elsewhere, unheard of so far, counts for what that has become, once; and

@@ -199,12 +199,16 @@ func (b *Bank) placeVector(ctx context.Context, shards parts, l *stored.CodedVec
 	if l.Err != nil {
 		return l.Err
 	}
-	b.vectors.Adopt(embedder.Model{Name: l.Model, Dim: l.Dim}) // if it came with the scope
-	if l.Model != b.vectors.Model().Name || l.Dim != 0 && !b.vectors.Fits(l.Dim) {
-		return nil
+	if b.fits(l.Model, l.Dim) {
+		sh.SetCode(e, l.Dim, &l.Code)
 	}
-	sh.SetCode(e, l.Dim, &l.Code)
 	return nil
+}
+
+// fits reports whether a vector of a model, of dim numbers, can be compared with those of the Bank.
+func (b *Bank) fits(model string, dim int) bool {
+	b.vectors.Adopt(embedder.Model{Name: model, Dim: dim}) // if it came with the scope
+	return model == b.vectors.Model().Name && (dim == 0 || b.vectors.Fits(dim))
 }
 
 // loadGuesses reads what perhaps replaces what. Guesses of records that are gone stay in the store,

@@ -290,7 +290,7 @@ func (g *group) add(ctx context.Context, c candidate) error {
 		}
 	}
 	c.with.seq = g.sh.NextSeq()
-	c.doc.Tie = int64(c.with.seq)
+	c.doc.Tie = r.tie(c.with.seq)
 	var err error
 	if c.record, err = g.sh.encodeRecord(r, c.with); err != nil {
 		return err
@@ -442,6 +442,7 @@ func (g *group) adopt(ctx context.Context) (bool, error) {
 
 // hand gives the Writer the records of the group, all of them passing Episodes, and the
 // removal of those that give way to them. They have no revision yet, see [Bank.revision].
+// Where another Bank may have vouched for one that gives way, makeRoom removes it.
 func (g *group) hand(ctx context.Context) error {
 	g.sh.edit.Lock()
 	defer g.sh.edit.Unlock()
@@ -451,6 +452,9 @@ func (g *group) hand(ctx context.Context) error {
 	}
 	queue := g.sh.passed()
 	over := min(max(0, len(queue)+len(g.new)-maxPassing), maxPassing) // more go with the next group
+	if g.b.o.Shared {
+		over = 0
+	}
 	var going []table.Leaving
 	for _, k := range queue[:over] {
 		e := g.sh.Find(k)
@@ -479,14 +483,22 @@ func (g *group) hand(ctx context.Context) error {
 	if len(going) > 0 {
 		g.sh.Remove(going...)
 	}
+	if g.b.o.Shared {
+		_ = g.b.makeRoom(ctx, g.sh) // the next one tries again
+	}
 	return err
 }
 
-// makeRoom erases the passing Episodes that are too many. The caller holds edit.
+// makeRoom erases the passing Episodes that are too many; for the next ones too if each would take a commit for it. The
+// caller holds edit.
 func (b *Bank) makeRoom(ctx context.Context, sh *shard) error {
 	queue := sh.passed()
+	n := max(0, len(queue)-maxPassing)
+	if n > 0 && b.o.Shared {
+		n += maxPassing / 16
+	}
 	var over []*table.Entry
-	for _, k := range queue[:max(0, len(queue)-maxPassing)] {
+	for _, k := range queue[:n] {
 		over = append(over, sh.Find(k))
 	}
 	return b.eraseAll(ctx, sh, over)

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"slices"
@@ -20,7 +21,7 @@ import (
 // unwritten waits for a write behind of the record's vector, and returns the write that removes it. The
 // caller holds edit.
 func (b *Bank) unwritten(ctx context.Context, sh *shard, id ID) ([]store.Op, error) {
-	if b.vectors.Model() == (embedder.Model{}) {
+	if !b.o.Shared && b.vectors.Model() == (embedder.Model{}) {
 		return nil, nil // there never was one
 	}
 	k := sh.key(stored.Vectors, id)
@@ -32,16 +33,23 @@ func (b *Bank) unwritten(ctx context.Context, sh *shard, id ID) ([]store.Op, err
 	return []store.Op{{Key: k, Delete: true}}, nil
 }
 
-// revision returns the revision of a record in the store, for a condition. It waits for a record that is
-// written behind. The caller holds edit.
-func (b *Bank) revision(ctx context.Context, sh *shard, e *table.Entry) (store.Revision, error) {
+// revision returns the revision of e, whose record is r, in the store, for a condition. It waits for a record that is
+// written behind: the error is store.ErrConflict if another Bank has changed that since. The caller holds edit.
+func (b *Bank) revision(ctx context.Context, sh *shard, e *table.Entry, r *Record) (store.Revision, error) {
 	if e.Rev != 0 {
 		return e.Rev, nil
 	}
 	if err := b.w.Flush(ctx); err != nil {
 		return 0, err
 	}
-	is, err := b.st.Get(ctx, sh.key(stored.Records, ID(e.Name())))
+	is, err := b.st.Get(ctx, sh.key(stored.Records, r.ID))
+	if err != nil {
+		return 0, err
+	}
+	ours, err := sh.encodeRecord(r, stowedWith(e))
+	if err == nil && !bytes.Equal(ours.Value, is.Value) {
+		err = store.ErrConflict
+	}
 	return is.Rev, err
 }
 
@@ -56,7 +64,7 @@ func (b *Bank) replacing(
 	ctx context.Context, sh *shard, e *table.Entry, old, rec *Record,
 ) (was table.Leaving, with stowed, ops []store.Op, err error) {
 	was, with = b.leaving(e, old, rec != nil && alikeToTheLetter(old, rec)), stowedWith(e)
-	rev, err := b.revision(ctx, sh, e)
+	rev, err := b.revision(ctx, sh, e, old)
 	if err == nil && !was.Same {
 		with.dim = 0
 		ops, err = b.unwritten(ctx, sh, old.ID)
@@ -156,6 +164,9 @@ func (b *Bank) takeLocked(ctx context.Context, sh *shard, id ID, is loading, e s
 			sh.Put(is.entry, is.doc, b.joining(sh, is.entry)...)
 			b.vectors.Want(sh.Table.Scope)
 		}
+		if !e.Deleted && is.entry.Flags&table.Passing != 0 && sh.passing != nil {
+			sh.passing = append(sh.passing, is.entry.Key)
+		}
 		return nil
 	}
 	var vector store.Entry // of what is on disk, which is not known to be what it was
@@ -224,7 +235,7 @@ func (b *Bank) besideLocked(sh *shard, part string, of *table.Entry, e store.Ent
 	switch part {
 	case stored.Vectors:
 		model, x, err := stored.VectorOf(e)
-		if err == nil && model == b.vectors.Model().Name && sh.Vectorless(of) {
+		if err == nil && b.fits(model, len(x)) && sh.Vectorless(of) {
 			sh.SetVector(of, x)
 		}
 		return err

@@ -24,7 +24,7 @@ type Text struct {
 	Trigger, Content, Actor, Thread string
 	At                              time.Time
 	Extra                           []string // what it says besides
-	Seq                             uint32   // as in table.Entry
+	Tie                             int64    // orders those of one At
 	Asks                            bool     // it is a question
 	Machine                         bool     // a program has made it, or the web has it
 }
@@ -40,7 +40,7 @@ func (x *Lexicon) Doc(buf []text.Term, t *Text) (index.Doc, []text.Term) {
 	}
 	d := index.Doc{
 		Trigger: terms(t.Trigger), Content: terms(t.Content), Actor: terms(asker.Name(t.Actor)), Extra: terms(t.Extra...),
-		Thread: t.Thread, At: t.At.UnixMicro(), Tie: int64(t.Seq), Asks: t.Asks, Other: asker.Other(t.Actor, t.Machine),
+		Thread: t.Thread, At: t.At.UnixMicro(), Tie: t.Tie, Asks: t.Asks, Other: asker.Other(t.Actor, t.Machine),
 	}
 	start := len(buf)
 	buf = x.dates.Append(buf, t.At)

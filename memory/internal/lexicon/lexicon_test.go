@@ -23,7 +23,7 @@ func TestDoc(t *testing.T) {
 	x := lexicon.New(text.English)
 	at := time.Date(2026, 5, 7, 12, 0, 0, 0, time.UTC)
 	d, buf := x.Doc(nil, &lexicon.Text{
-		Trigger: "imports", Content: "cycles", Actor: "Ann", Thread: "t", At: at, Extra: []string{"hosts", "", "caches"}, Seq: 7,
+		Trigger: "imports", Content: "cycles", Actor: "Ann", Thread: "t", At: at, Extra: []string{"hosts", "", "caches"}, Tie: 7,
 	})
 	require.Equal(t, words(x.Terms("imports")), words(d.Trigger))
 	require.Equal(t, words(x.Terms("cycles")), words(d.Content))
