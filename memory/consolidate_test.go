@@ -284,3 +284,82 @@ func TestConsolidateKeepsClocks(t *testing.T) {
 		require.Equal(t, 1-x.merged, report.Archived, "the merged one is as young as the younger of the two")
 	}
 }
+
+// What a merger has counted is counted once, though the Writer of counters has no room meanwhile.
+func TestMergerBesideCountersThatWait(t *testing.T) {
+	t.Parallel()
+	ctx, c := t.Context(), newClock()
+	st := &faulty{Store: store.NewMem()}
+	b := open(t, st, c)
+	s := b.In("acme")
+	d := memory.Draft{Kind: memory.Fact, Content: "the small key opens the door"}
+	first, second := apart(t, s, c, d, d)
+	used(t, s, 2, "first", first)
+	used(t, s, 3, "second", second)
+	require.NoError(t, b.Flush(ctx))
+	var ids []memory.ID
+	for i := range 1024 {
+		ids = append(ids, remember(t, s, memory.Draft{Kind: memory.Episode, Content: fmt.Sprint("turn ", i)}))
+	}
+	st.set(func(_ int, ops []store.Op) (before, after error) {
+		if len(ops) > 100 {
+			before = errDisk
+		}
+		return before, nil
+	})
+	_ = s.Feedback(ctx, memory.Feedback{Key: "f", Injected: ids[:1000], Delivered: true})
+	for i := range 60 { // until there is no room
+		_ = s.Feedback(ctx, memory.Feedback{Key: fmt.Sprint("g", i), Injected: ids[:1], Delivered: true})
+	}
+	_, _ = s.Consolidate(ctx)
+	st.set(nil)
+	_, _ = s.Consolidate(ctx)
+	used(t, s, 1, "third", first)
+	require.NoError(t, b.Flush(ctx))
+	require.Equal(t, 6, get(t, s, second).Stats.Helped)
+	require.Equal(t, 6, get(t, open(t, st, c).In("acme"), second).Stats.Helped)
+}
+
+// A merger whose answer was lost is what the store has of it: the counters of both, and what they perhaps replace.
+func TestMergerWhoseAnswerIsLost(t *testing.T) {
+	t.Parallel()
+	for _, shared := range []bool{false, true} {
+		ctx, c := t.Context(), newClock()
+		st := &faulty{Store: store.NewMem()}
+		bank := func() *memory.Bank {
+			b, err := memory.Open(ctx, st, &memory.Options{Now: c.now, Seed: 1, Shared: shared})
+			require.NoError(t, err)
+			t.Cleanup(func() { require.NoError(t, b.Close()) })
+			return b
+		}
+		b := bank()
+		s := b.In("acme")
+		remember(t, s, memory.Draft{Kind: memory.Fact, Content: "Ann lives in Berlin", Actor: "Ann"})
+		c.move(time.Hour)
+		d := memory.Draft{Kind: memory.Fact, Content: "Ann has moved, she now lives in Lisbon", Actor: "Ann"}
+		first, second := apart(t, s, c, d, d)
+		used(t, s, 2, "first", first)
+		used(t, s, 3, "second", second)
+		require.NoError(t, b.Flush(ctx))
+		seen := func(s memory.Space) (out []string) {
+			for _, h := range recall(t, s, memory.Query{Text: "where does Ann live"}) {
+				out = append(out, fmt.Sprint(h.Record.ID, h.Record.Stats.Helped, len(h.Record.Variants), h.Replaced))
+			}
+			return out
+		}
+		st.set(func(n int, _ []store.Op) (before, after error) {
+			if n == 1 {
+				after = errDisk
+			}
+			return nil, after
+		})
+		_, err := s.Consolidate(ctx)
+		require.ErrorIs(t, err, errDisk)
+		st.set(nil)
+		used(t, s, 1, "third", second)
+		require.NoError(t, b.Flush(ctx))
+		require.Equal(t, 6, get(t, s, first).Stats.Helped, shared)
+		again := bank().In("acme")
+		require.Equal(t, seen(again), seen(s), shared)
+	}
+}

@@ -39,9 +39,9 @@ type ConsolidateReport struct {
 // alone. If the merged record then ranks below the rank that the record with that text had, among the first
 // 50, the two stay apart until one of their texts changes. Meanwhile readers may see the two as one.
 //
-// Each merge is one commit, and the counters follow. A second call finds nothing to do. A call after an
-// interruption goes on. If another Bank has changed one of the two, and this one has not heard of it, a
-// later call tries them.
+// Each merge is one commit. A second call finds nothing to do. A call after an
+// interruption goes on. If another Bank has changed one of the two, and this one has not heard of it, they
+// are tried once more.
 func (s Space) Consolidate(ctx context.Context) (ConsolidateReport, error) {
 	var report ConsolidateReport
 	sh, done, err := s.holding(ctx)
@@ -175,8 +175,8 @@ func stronger(a, b *table.Entry) bool {
 	return table.Before(a, b) < 0
 }
 
-// join stores the merger of two records, which readers see as one already. If the process ends after the
-// commit and before the counters follow, Open adds them up.
+// join stores the merger of two records, which readers see as one already, with their counters. It waits for those
+// that are written behind.
 func (b *Bank) join(ctx context.Context, sh *shard, m *merger, trial table.Leaving) error {
 	stays, goes := m.stays, m.goes
 	put, err := sh.encodeRecord(m.rec, stowedWith(stays.Entry))
@@ -190,18 +190,22 @@ func (b *Bank) join(ctx context.Context, sh *shard, m *merger, trial table.Leavi
 	if err != nil {
 		return err
 	}
-	commit = append(commit, vector...)
 	sum := trial.Counts().Clone()
-	ops, err := stored.AppendCounts(nil, nil, sh.at.Counts, table.Change{Entry: trial.Entry, Counts: sum})
+	counts, err := stored.AppendCounts(nil, nil, sh.at.Counts, table.Change{Entry: trial.Entry, Counts: sum})
 	if err != nil {
 		return err
 	}
-	ops = append(ops, store.Op{Key: sh.key(stored.Counts, id), Delete: true})
-	if b.o.Shared { // others count too: together or not at all
-		ops[0].If, ops[1].If = store.At(stays.Counts().Rev), store.At(goes.Counts().Rev)
-		commit, ops = append(commit, ops...), nil
+	counts = append(counts, store.Op{Key: sh.key(stored.Counts, id), Delete: true})
+	for i, of := range []*table.Entry{stays.Entry, goes.Entry} {
+		if b.o.Shared { // others count too
+			counts[i].If = store.At(of.Counts().Rev)
+		} else if _, ok := b.w.Pending(counts[i].Key); ok {
+			if err := b.w.Flush(ctx); err != nil {
+				return err
+			}
+		}
 	}
-	rev, err := b.st.Commit(ctx, commit...)
+	rev, err := b.st.Commit(ctx, slices.Concat(commit, vector, counts)...)
 	if err != nil {
 		return err
 	}
@@ -210,20 +214,11 @@ func (b *Bank) join(ctx context.Context, sh *shard, m *merger, trial table.Leavi
 	b.bodies.Remove(stays.Entry)
 	b.bodies.Remove(goes.Entry)
 	b.vectors.Want(sh.Table.Scope)
-	if ops == nil {
-		return nil
-	}
-	if _, err := b.late.Add(ctx, ops...); err != nil {
-		return fmt.Errorf("%w: %w", errFollows, err)
-	}
 	return nil
 }
 
 // replayDepth is how many ranks count in a replay: a record that was further down cannot fall.
 const replayDepth = 50
-
-// errFollows says that the store has a merger without its counters.
-var errFollows = errors.New("counters")
 
 // replayed is a text that recall has to find as well after a merger as before.
 type replayed struct {
@@ -285,11 +280,11 @@ func (s Space) try(ctx context.Context, sh *shard, sc *scratch, m *merger) (bool
 	if err == nil {
 		err = s.b.join(ctx, sh, m, trial)
 	}
-	if err != nil && !errors.Is(err, errFollows) {
+	if err != nil {
 		s.b.undo(sh, m, trial, vector)
-		return false, s.b.unsure(ctx, sh, err, m.goes.Entry, m.stays.Entry)
+		return false, s.b.unsure(ctx, sh, err, m.stays.Entry, m.goes.Entry)
 	}
-	return true, err
+	return true, nil
 }
 
 // undo takes a merger in memory back.

@@ -126,16 +126,23 @@ func (b *Bank) resolve(ctx context.Context, sh *shard, n int) error {
 	return nil
 }
 
-// reread takes in a record as the store has it, or is about to. The caller holds edit.
+// reread takes in a record with its counters as the store has them, or is about to. The caller holds edit.
 func (b *Bank) reread(ctx context.Context, sh *shard, id ID) error {
 	e, err := b.late.Get(ctx, sh.key(stored.Records, id))
 	if errors.Is(err, store.ErrNotFound) {
 		e, err = store.Entry{Rev: Latest, Deleted: true}, nil
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		err = b.takeIn(ctx, sh, id, e)
 	}
-	return b.takeIn(ctx, sh, id, e)
+	if is := sh.entry(id); err == nil && is != nil && is.Key == ident.Of(id) {
+		if e, err = b.late.Get(ctx, sh.key(stored.Counts, id)); err == nil {
+			err = b.besideLocked(sh, stored.Counts, is, e)
+		} else if errors.Is(err, store.ErrNotFound) {
+			err = nil
+		}
+	}
+	return err
 }
 
 // takeIn takes in the entry that the store has of a record now. The caller holds edit.
