@@ -252,7 +252,7 @@ func (h *harm) Generate(ctx context.Context, r *reason.Request) (*reason.Respons
 	if !good {
 		return nil, err
 	}
-	return &reason.Response{Text: h.say(`{"Why": "seen", "Pass": true, "Complaint": ""}`)}, err
+	return &reason.Response{Text: h.say(`{"why": "seen", "pass": true, "complaint": ""}`)}, err
 }
 
 // answerer is a reasoner whose answers do harm.

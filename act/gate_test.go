@@ -223,6 +223,9 @@ func TestModelGate(t *testing.T) {
 		"half":        {answers: []string{`{"pass": true}`, `{"pass": true}`}, err: "a field is missing", asked: 2},
 		"two":         {answers: []string{yes + yes, yes + yes}, err: "more than one", asked: 2},
 		"another key": {answers: []string{`{"why":"","pass":true,"complaint":"","x":1}`, `[]`}, err: "no verdict", asked: 2},
+		"said twice":  {answers: []string{`{"why":"","pass":false,"complaint":"no","pass":true}`, `{"pass":false,"why":"","Pass":true,"complaint":""}`}, err: "no verdict", asked: 2},
+		"more behind": {answers: []string{yes + `]`, yes + `} {"pass": false}`}, err: "no verdict", asked: 2},
+		"no types":    {answers: []string{`{"why":"","pass":"true","complaint":""}`, `{"why":"","pass":{"a":true},"complaint":""}`}, err: "no verdict", asked: 2},
 		"away":        {answers: []string{"\x00"}, err: "boom", asked: 1},
 	} {
 		t.Run(name, func(t *testing.T) {

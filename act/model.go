@@ -1,12 +1,12 @@
 package act
 
 import (
-	"bytes"
 	"context"
 	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/arc-learn/arc/internal/fence"
@@ -74,24 +74,25 @@ func ModelGate(m reason.Model, criteria string) Gate {
 // maxJudged bounds what a model sees of a result, in bytes.
 const maxJudged = 32 << 10
 
-// verdictOf reads the one object that a model was asked for.
+// verdictOf reads the one object that a model was asked for, and nothing beside it: neither a field
+// that comes twice, or in another case, nor one that was not asked for.
 func verdictOf(text string) (Verdict, error) {
-	var answer struct {
-		Why       *string
-		Pass      *bool
-		Complaint *string
+	d := json.NewDecoder(strings.NewReader(text))
+	var tokens [9]json.Token // braces, three names, three values, and none
+	var err error
+	for i := 0; i < len(tokens) && err == nil; i++ {
+		tokens[i], err = d.Token()
 	}
-	d := json.NewDecoder(bytes.NewReader([]byte(text)))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&answer); err != nil {
-		return Verdict{}, fmt.Errorf("the answer is no verdict: %w", err)
-	}
-	if answer.Why == nil || answer.Pass == nil || answer.Complaint == nil || d.More() {
+	said := map[json.Token]json.Token{tokens[1]: tokens[2], tokens[3]: tokens[4], tokens[5]: tokens[6]}
+	why, reasoned := said["why"].(string)
+	pass, judged := said["pass"].(bool)
+	complaint, told := said["complaint"].(string)
+	if err != io.EOF || !reasoned || !judged || !told || tokens[7] != json.Delim('}') {
 		return Verdict{}, errors.New("the answer is no verdict: a field is missing, or there is more than one")
 	}
-	v := Verdict{Pass: *answer.Pass}
-	if !v.Pass {
-		v.Complaint = fence.Text(strings.TrimSpace(*answer.Complaint + " (" + *answer.Why + ")"))
+	v := Verdict{Pass: pass}
+	if !pass {
+		v.Complaint = fence.Text(strings.TrimSpace(complaint + " (" + why + ")"))
 	}
 	return v, nil
 }
