@@ -18,6 +18,7 @@ import (
 	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/redact"
+	"github.com/arc-learn/arc/store"
 )
 
 // Command is a program as a [Gate] and as an [Executor]. It is started without a shell,
@@ -87,6 +88,9 @@ func (c *Command) Execute(ctx context.Context, w Work) (Result, error) {
 
 // spawn runs the program and returns what it printed on each stream.
 func (c *Command) spawn(ctx context.Context, w Work, r *Result) (out, said []byte, err error) {
+	if err := store.CheckContext(ctx); err != nil {
+		return nil, nil, err
+	}
 	if len(c.Argv) == 0 || c.Argv[0] == "" {
 		return nil, nil, errors.New("a command has no program")
 	}

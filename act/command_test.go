@@ -134,6 +134,12 @@ func TestFailureOfACommand(t *testing.T) {
 		end, _ := act.Class(err)
 		require.Equal(t, want, end, name)
 	}
+	//lint:ignore SA1012 that it is refused is the test
+	_, err = program("noise").Execute(nil, act.Work{})
+	require.Error(t, err)
+	//lint:ignore SA1012 that it is refused is the test
+	_, err = program("noise").Verify(nil, act.Work{}, act.Result{})
+	require.Error(t, err)
 	for _, argv := range []string{"arc-no-such-program", "/no/such/program", os.TempDir()} {
 		_, err := (&act.Command{Argv: []string{argv}}).Execute(t.Context(), act.Work{})
 		end, _ := act.Class(err)
