@@ -48,30 +48,28 @@ type answer struct {
 	mended bool // it had bytes that are no text
 }
 
-// decode reads a model's answer, which was asked for by schema. It takes time
-// in proportion to the answer.
-func decode(text, stop string, schema json.RawMessage) (*answer, error) {
-	a := &answer{mended: !utf8.ValidString(text)}
+// decode reads a model's answer, which was asked for by schema, into what a points to.
+// It takes time in proportion to the answer.
+func decode(text, stop string, schema json.RawMessage, a any) error {
 	raw, err := object(text, stop)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	var s shape.Shape
 	if err := json.Unmarshal(schema, &s); err != nil {
-		return nil, fmt.Errorf("schema: %w", err)
+		return fmt.Errorf("schema: %w", err)
 	}
 	complaints, deep := s.Check(raw)
 	if deep {
-		return nil, wrong(fmt.Sprintf("objects and arrays nested more than %d deep", shape.MaxNested), "a flatter one")
+		return wrong(fmt.Sprintf("objects and arrays nested more than %d deep", shape.MaxNested), "a flatter one")
 	}
 	if len(complaints) > 0 {
-		return nil, fmt.Errorf("%w: %s", ErrFormat, ends(strings.Join(complaints, "\n"), maxQuoted))
+		return fmt.Errorf("%w: %s", ErrFormat, ends(strings.Join(complaints, "\n"), maxQuoted))
 	}
 	if err := json.Unmarshal([]byte(raw), a); err != nil {
-		return nil, wrong("an object that is not JSON", "JSON ("+err.Error()+")")
+		return wrong("an object that is not JSON", "JSON ("+err.Error()+")")
 	}
-	a.tidy()
-	return a, nil
+	return nil
 }
 
 // tidy takes out forms that were left blank.

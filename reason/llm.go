@@ -10,6 +10,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/internal/guard"
@@ -138,10 +139,11 @@ func (l *LLM) ask(ctx context.Context, req *Request, shown *draft, b *Brief) (De
 	if err != nil {
 		return Decision{Usage: spent(err)}, "", err
 	}
-	a, err := decode(resp.Text, resp.Stop, req.Schema)
-	if err != nil {
+	a := answer{mended: !utf8.ValidString(resp.Text)}
+	if err := decode(resp.Text, resp.Stop, req.Schema, &a); err != nil {
 		return Decision{Usage: resp.Usage}, resp.Text, err
 	}
+	a.tidy()
 	applied, unknown := shown.applied(a.Applied)
 	d := Decision{
 		Complexity: a.Complexity, Tasks: slices.Concat(a.Tasks), Impasse: a.Impasse, Questions: slices.Concat(a.Questions),
@@ -212,11 +214,7 @@ func (l *LLM) Answer(ctx context.Context, b Brief, questions []string) (string, 
 		Known  bool
 		Answer string
 	}
-	raw, err := object(resp.Text, resp.Stop)
-	if err == nil && json.Unmarshal([]byte(raw), &said) != nil {
-		err = wrong("another object", "one by the schema")
-	}
-	if err != nil || !said.Known {
+	if err := decode(resp.Text, resp.Stop, answerSchema, &said); err != nil || !said.Known {
 		return "", resp.Usage, err
 	}
 	return said.Answer, resp.Usage, nil

@@ -376,6 +376,12 @@ func TestAnswer(t *testing.T) {
 		"known":   {text: `{"known":true,"answer":"the main one"}`, want: "the main one"},
 		"unknown": {text: `{"known":false,"answer":"I guess the main one"}`},
 		"prose":   {text: `the main one`, err: reason.ErrFormat},
+		"twice":   {text: `{"known":false,"answer":"I guess the main one","known":true}`, err: reason.ErrFormat},
+		"in case": {text: `{"known":false,"answer":"I guess the main one","Known":true}`, err: reason.ErrFormat},
+		"a text":  {text: `{"known":"true","answer":"I guess the main one"}`, err: reason.ErrFormat},
+		"a list":  {text: `{"known":true,"answer":["the main one"]}`, err: reason.ErrFormat},
+		"deep":    {text: `{"x":` + strings.Repeat("[", 70) + strings.Repeat("]", 70) + `,"known":true,"answer":"the main one"}`, err: reason.ErrFormat},
+		"blank":   {text: `{"known":false,"answer":""}`},
 		"fenced":  {text: "<think>the brief says it</think>\n```json\n{\"known\":true,\"answer\":\"the main one\"}\n```", want: "the main one"},
 		"refusal": {text: `I'm sorry, I can't help with that.`, err: reason.ErrRefusal},
 	} {

@@ -48,6 +48,8 @@ func (s *Shape) String() string {
 		return "an object with " + strings.Join(slices.Sorted(maps.Keys(s.Properties)), ", ")
 	case s.Type == "array":
 		return "an array"
+	case s.Type == "boolean":
+		return "true or false"
 	}
 	return strings.TrimSuffix("a text: "+s.Description, ": ")
 }
@@ -154,7 +156,7 @@ func (r *reader) value(s *Shape) (says bool) {
 			says = r.array(s, ok)
 		}
 	default:
-		says = true
+		ok, says = ok || s.Type == "boolean", true
 	}
 	if !ok {
 		if said == "" {

@@ -12,7 +12,7 @@ import (
 )
 
 const schema = `{"type": "object", "properties": {
-  "kind": {"enum": ["", "small", "large"]}, "note": {"type": "string", "description": "a sentence"},
+  "kind": {"enum": ["", "small", "large"]}, "note": {"type": "string", "description": "a sentence"}, "sure": {"type": "boolean"},
   "tasks": {"type": "array", "items": {"$ref": "#/$defs/task"}}},
   "$defs": {"task": {"type": "object", "properties": {"name": {"type": "string"}, "at": {"type": "string"}}, "required": ["name"]}}}`
 
@@ -28,6 +28,9 @@ func TestCheck(t *testing.T) {
 		`{"kind": "small", "tasks": [{"name": "a"}]}`: "",
 		`{"kind": "", "note": null, "more": 1}`:       "",
 		`{"tasks": [{"name": "a", "at": null}]}`:      "",
+		`{"sure": false}`:                             "",
+		`{"sure": "yes"}`:                             `sure: found "yes"; wanted true or false`,
+		`{"note": true}`:                              `note: found "true"; wanted a text: a sentence`,
 		`{"kind": "tiny"}`:                            `kind: found "tiny"; wanted one of "small", "large", to the letter`,
 		`{"note": 7}`:                                 `note: found "7"; wanted a text: a sentence`,
 		`{"tasks": {}}`:                               `tasks: found "{}"; wanted an array`,
