@@ -97,7 +97,7 @@ func (b *Bank) cleanSource(s Source) Source {
 	return Source{Origin: s.Origin, Ref: b.sanitize.Sanitize(s.Ref), Run: b.sanitize.Sanitize(s.Run)}
 }
 
-// cleanSlot checks and sanitises a slot that the host gives.
+// cleanSlot checks and sanitises a slot that the host gives. Its attribute names its value.
 func (b *Bank) cleanSlot(s Slot) (Slot, error) {
 	if s == (Slot{}) {
 		return s, nil
@@ -105,7 +105,7 @@ func (b *Bank) cleanSlot(s Slot) (Slot, error) {
 	if err := limit("slot", maxSlot, len(s.Subject)+len(s.Attribute)+len(s.Value)); err != nil {
 		return s, err
 	}
-	clean := func(s string) string { return b.sanitize.Sanitize(strings.ToValidUTF8(s, "\uFFFD")) }
-	s = Slot{clean(s.Subject), clean(s.Attribute), clean(s.Value)}
+	clean := func(name, s string) string { return b.sanitize.Named(name, strings.ToValidUTF8(s, "\uFFFD")) }
+	s = Slot{clean("", s.Subject), clean("", s.Attribute), clean(s.Attribute, s.Value)}
 	return s, cmp.Or(required("slot attribute", s.Attribute), required("slot value", s.Value))
 }

@@ -290,7 +290,8 @@ func (w *drawn) state(ctx context.Context, st *Statement, n int) error {
 	case st.Change == "set" && sure:
 		d.Slot = st.Slot
 	case st.Change == "remove" && sure:
-		for _, old := range w.sh.stating(st.Slot, r, d.At) {
+		slot, _ := w.s.b.cleanSlot(st.Slot) // as it is kept
+		for _, old := range w.sh.stating(slot, r, d.At) {
 			if l := (Link{old, table.Supersedes}); !slices.Contains(d.Links, l) {
 				d.Links = append(d.Links, l)
 			}

@@ -294,6 +294,11 @@ func TestSecretsAreNotKept(t *testing.T) {
 	feedback(t, s, memory.Feedback{Key: "f", Injected: []memory.ID{id}, Delivered: true, Situation: secret})
 	require.NoError(t, s.Forget(context.Background(), remember(t, s, memory.Draft{Kind: memory.Fact, Content: "x " + secret, Key: "2"})))
 	r := get(t, s, id)
+	told := get(t, s, remember(t, s, memory.Draft{
+		Kind: memory.Fact, Content: "guests are let into the network",
+		Slot: memory.Slot{Subject: "network", Attribute: "wifi password", Value: "hunter2xyz"},
+	}))
+	require.Equal(t, memory.Slot{Subject: "network", Attribute: "wifi password", Value: "[REDACTED:password]"}, told.Slot, "the attribute tells it")
 	require.NotContains(t, fmt.Sprintf("%q %q %q %q %q %s %v", r.Trigger, r.Content, r.Actor, r.Thread, r.Source, r.Plan, r.Links), secret)
 	require.Empty(t, recall(t, s, memory.Query{Text: secret}))
 	require.NoError(t, bank.Flush(context.Background()))
@@ -308,6 +313,7 @@ func TestSecretsAreNotKept(t *testing.T) {
 	for e, err := range st.Scan(context.Background(), store.Range{}) {
 		require.NoError(t, err)
 		require.NotContains(t, e.Key+string(e.Value), secret)
+		require.NotContains(t, e.Key+string(e.Value), "hunter2xyz")
 	}
 }
 
