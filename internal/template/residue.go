@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -19,13 +20,14 @@ type Residue struct {
 	pieces  map[string]bool // what tokens are made of
 	names   map[string]bool // and what names are
 	numbers map[string]bool // by value
+	origins map[string]bool // values of the case from which numbers may be computed
 	skills  []string
 }
 
 // NewResidue returns an empty residue of a plan that asks for skills.
 func NewResidue(skills []string) *Residue {
 	set := func() map[string]bool { return make(map[string]bool) }
-	r := &Residue{whole: set(), pieces: set(), names: set(), numbers: set(), skills: skills}
+	r := &Residue{whole: set(), pieces: set(), names: set(), numbers: set(), origins: set(), skills: skills}
 	r.Names(skills...)
 	return r
 }
@@ -64,12 +66,19 @@ func (r *Residue) Node(n *Node) {
 	}
 }
 
+// numerals are the English words for the numbers from zero.
+var numerals = strings.Fields("zero one two three four five six seven eight nine ten eleven twelve")
+
 var digits = regexp.MustCompile(`[.,]?\d+(?:[.,'’_]\d+)*`)
+
+var none = strings.NewReplacer(",", "", ".", "", "'", "", "’", "", "_", "")
 
 // amounts are what a number may come to: its separators part thousands, or the last
 // of them the fraction.
 func amounts(s string) (out []string) {
-	none := strings.NewReplacer(",", "", ".", "", "'", "", "’", "", "_", "")
+	if n := slices.Index(numerals, s); n >= 0 {
+		return []string{strconv.Itoa(n)}
+	}
 	forms := []string{s, none.Replace(s)}
 	if at := strings.LastIndexAny(s, ".,"); at >= 0 {
 		forms = append(forms, none.Replace(s[:at])+"."+s[at+1:])
@@ -99,16 +108,27 @@ func (r *Residue) split(s string) {
 			if p != strings.ToLower(token) || !functionWord(p) {
 				r.pieces[p] = true
 			}
+			if slices.Contains(numerals, p) {
+				r.numbers[amounts(p)[0]] = true
+			}
 		}
 	}
 }
 
-// pieces are the runs of letters and digits of a token, in lower case.
+// pieces are the runs of letters and digits of a token, in lower case. Of Latin letters with accents they are
+// also those without.
 func pieces(token string) []string {
-	return strings.FieldsFunc(strings.ToLower(token), func(c rune) bool {
+	low := strings.ToLower(token)
+	if strings.ContainsFunc(low, func(r rune) bool { return r > unicode.MaxASCII && unicode.Is(unicode.Latin, r) }) {
+		low += " " + bare(low) + " " + bare(ligatures.Replace(low))
+	}
+	return strings.FieldsFunc(low, func(c rune) bool {
 		return !unicode.IsLetter(c) && !unicode.IsDigit(c) && !unicode.IsMark(c)
 	})
 }
+
+// ligatures are letters that are also written as two.
+var ligatures = strings.NewReplacer(strings.Fields("ä ae ö oe ü ue ß ss æ ae ø oe å aa œ oe")...)
 
 // lettered reports whether a text has a letter or a digit.
 func lettered(s string) bool {
@@ -134,7 +154,7 @@ func (r *Residue) Keeps(v Value, texts ...Phrase) bool {
 		})
 	case v.Text == "" || v.Kind == Null:
 		return false
-	case r.whole[low]:
+	case r.whole[low] || r.origins[v.Text] || r.calls(v.Text):
 		return true
 	case Numeric(v.Text):
 		return r.has(strings.TrimPrefix(v.Text, "-"), texts)
@@ -151,6 +171,119 @@ func (r *Residue) Keeps(v Value, texts ...Phrase) bool {
 		}
 	}
 	return false
+}
+
+// date matches a date, or a month.
+var date = regexp.MustCompile(`\b(\d{4}-[01]\d)(-[0-3]\d)?`)
+
+// calls reports whether the plan has the name of the month or the weekday of a date in a text.
+func (r *Residue) calls(text string) bool {
+	at := date.FindStringSubmatch(text)
+	if at == nil {
+		return false
+	}
+	var names []string
+	if t, err := time.Parse("2006-01", at[1]); err == nil {
+		names = append(names, t.Month().String())
+	}
+	if t, err := time.Parse(time.DateOnly, at[0]); err == nil {
+		names = append(names, t.Weekday().String())
+	}
+	return slices.ContainsFunc(names, func(name string) bool {
+		low := strings.ToLower(name)
+		return r.whole[low] || r.whole[low[:3]]
+	})
+}
+
+// units are how many of one unit are in another: per cent, hours, minutes and seconds, bytes.
+var units = []float64{24, 60, 100, 1000, 3600, 86400, 1e6, 1e9, 1 << 10, 1 << 20, 1 << 30, 1 << 40}
+
+// maxTerms is the largest number of terms that are computed with.
+const maxTerms = 128
+
+// term is a number of a case or, of a list, the numbers that its elements have at one place.
+type term struct {
+	texts  []string
+	values []float64
+	sum    float64
+}
+
+var position = regexp.MustCompile(`/\d+`)
+
+// Compute notes from which values of a case numbers of the plan may be computed that the case does not have: totals,
+// differences, products, ratios, shares in per cent, other units. Other values would give other numbers.
+func (r *Residue) Compute(inputs json.RawMessage, texts ...Phrase) {
+	if len(r.numbers) == 0 {
+		return
+	}
+	said, at := make(map[string]bool), make(map[string]*term)
+	var terms []*term
+	add := func(place, text string) {
+		found := digits.FindAllString(text, -1)
+		for _, n := range found {
+			for _, f := range amounts(n) {
+				said[f] = true
+			}
+		}
+		if len(found) != 1 || at[place] == nil && len(terms) == maxTerms {
+			return
+		}
+		n, err := strconv.ParseFloat(strings.Trim(found[0], ".,"), 64)
+		if err != nil {
+			return
+		}
+		t := at[place]
+		if t == nil {
+			t = new(term)
+			at[place], terms = t, append(terms, t)
+		}
+		t.texts, t.values, t.sum = append(t.texts, text), append(t.values, n), t.sum+n
+	}
+	for _, l := range Flatten(inputs, nil) {
+		add(position.ReplaceAllString(l.Path, "/"), l.Value)
+	}
+	for _, p := range texts {
+		for _, part := range p {
+			add("word "+strconv.Itoa(len(terms)), part.Text)
+		}
+	}
+	var wanted []float64
+	for f := range r.numbers {
+		if n, err := strconv.ParseFloat(f, 64); err == nil && n != 0 && !said[f] {
+			wanted = append(wanted, n)
+		}
+	}
+	slices.Sort(wanted)
+	computes := func(results ...float64) bool {
+		return slices.ContainsFunc(results, func(n float64) bool {
+			n = math.Abs(n)
+			near := max(.005, n*1e-9)
+			i, _ := slices.BinarySearch(wanted, n-near)
+			return n <= math.MaxFloat64 && i < len(wanted) && wanted[i] <= n+near
+		})
+	}
+	note := func(from ...*term) {
+		for _, t := range from {
+			for _, text := range t.texts {
+				r.origins[text] = true
+			}
+		}
+	}
+	for i, t := range terms {
+		if slices.ContainsFunc(units, func(u float64) bool { return computes(t.sum, t.sum*u, t.sum/u) }) {
+			note(t)
+		}
+		for _, u := range terms[:i] {
+			a, b := t.sum, u.sum
+			share, products := a*b/100, 0.
+			for k := range min(len(t.values), len(u.values)) {
+				products += t.values[k] * u.values[k]
+			}
+			if computes(a+b, a-b, a*b, a/b, b/a, share, a+share, a-share, b+share, b-share, products) {
+				note(t, u)
+			}
+		}
+	}
 }
 
 // Shares reports whether a word of a text, however inflected, or a number of it stands in
@@ -207,14 +340,31 @@ func (r *Residue) Quotes(words Phrase) (out []string) {
 }
 
 func (r *Residue) quotes(word string) bool {
+	low := strings.ToLower(word)
+	if r.origins[word] || r.calls(word) || slices.Contains(numerals, low) && r.numbers[amounts(low)[0]] {
+		return true
+	}
 	terms := text.Append(nil, word)
 	if len(terms) == 1 && terms[0].Stop && !terms[0].Mark {
 		return false
 	}
-	if r.whole[strings.ToLower(word)] && !slices.Contains(r.skills, word) {
+	if r.whole[low] && !slices.Contains(r.skills, word) {
 		return true
 	}
-	return slices.ContainsFunc(pieces(word), func(p string) bool { return r.pieces[p] || r.numbers[p] || r.pairs(p, nil) })
+	first, _ := utf8.DecodeRuneInString(word)
+	return slices.ContainsFunc(pieces(word), func(p string) bool {
+		return r.pieces[p] || r.numbers[p] || r.pairs(p, nil) || unicode.IsUpper(first) && r.inflects(p)
+	})
+}
+
+// inflects reports whether a piece of the plan begins with a name, or a name with it: Berlin, Berliner.
+func (r *Residue) inflects(name string) bool {
+	for p := range r.pieces {
+		if min(len(p), len(name)) > 3 && (strings.HasPrefix(p, name) || strings.HasPrefix(name, p)) {
+			return true
+		}
+	}
+	return false
 }
 
 // pairs reports whether two signs that stand together in a piece do so in the plan, and not in the texts: where no

@@ -148,7 +148,7 @@ type Step struct {
 type input struct {
 	template.Leaf
 	// Quoted: the plan has references to it. Kept: it stands in the plan at a place where it cannot be bound
-	// anew.
+	// anew, or something in the plan may be computed from it.
 	Quoted bool `json:"quoted,omitempty"`
 	Kept   bool `json:"kept,omitempty"`
 }
@@ -244,6 +244,7 @@ func (c *Chunk) quote(q *template.Quoter) {
 // depend records what the plan depends on: which inputs it quotes or keeps, and which words of the objective.
 func (c *Chunk) depend(inputs json.RawMessage, objective, situation template.Phrase) {
 	quoted, left := c.quoted(), c.residue()
+	left.Compute(inputs, objective, situation)
 	c.Quotes = left.Quotes(objective)
 	objective.Refs(func(r template.Ref) {
 		if slices.ContainsFunc(r, func(path string) bool { return quoted[path] }) {

@@ -100,6 +100,62 @@ func TestFitSaysWhatDiffers(t *testing.T) {
 	}
 }
 
+// TestFitOfWhatAPlanComputes changes inputs that a plan quotes. What it has computed from them, or says of
+// them in another form, cannot be bound.
+func TestFitOfWhatAPlanComputes(t *testing.T) {
+	for _, c := range []struct {
+		was, plan, now string
+		fits           bool
+	}{
+		{`{"seats": 4, "price": 25}`, "invoice 100 for 4 seats at 25", `{"seats": 6, "price": 25}`, false},
+		{`{"have": 30, "want": 75}`, "add 45 to 30, which makes 75", `{"have": 40, "want": 75}`, false},
+		{`{"bill": "90 EUR", "people": 4}`, "each of 4 pays 22.50 of 90 EUR", `{"bill": "60 EUR", "people": 4}`, false},
+		{`{"price": 200, "percent": 5}`, "raise 200 to 210, by 5 percent", `{"price": 300, "percent": 5}`, false},
+		{`{"bills": [120, 80, 45]}`, "pay 245: 120, 80 and 45", `{"bills": [121, 80, 45]}`, false},
+		{`{"of": [{"n": 2, "eur": 5}, {"n": 3, "eur": 7}]}`, "31 in all: 2 at 5, 3 at 7", `{"of": [{"n": 2, "eur": 5}, {"n": 4, "eur": 7}]}`, false},
+		{`{"gb": 8}`, "grow it to 8 GB, 8589934592 bytes", `{"gb": 16}`, false},
+		{`{"hours": 2}`, "sleep 7200 s, 2 hours", `{"hours": 5}`, false},
+		{`{"replicas": 3}`, "three replicas: set it to 3", `{"replicas": 7}`, false},
+		{`{"day": "2026-11-28"}`, "book Saturday, 2026-11-28", `{"day": "2026-12-01"}`, false},
+		{`{"month": "2026-11"}`, "report November, 2026-11", `{"month": "2026-12"}`, false},
+		{`{"name": "Jörg"}`, "create joerg for Jörg", `{"name": "Uwe"}`, false},
+		{`{"name": "Joerg"}`, "create Jörg for Joerg", `{"name": "Uwe"}`, false},
+
+		{`{"seats": 4, "price": 25}`, "invoice 4 seats at 25, due in 30 days", `{"seats": 6, "price": 35}`, true},
+		{`{"replicas": 8}`, "set it to 8, wait 30 s, try 3 times", `{"replicas": 9}`, true},
+		{`{"day": "2026-11-28"}`, "book 2026-11-28 from 9:00 to 17:00", `{"day": "2026-12-01"}`, true},
+		{`{"n": 0, "m": 0}`, "pass n=0 within 10 s", `{"n": 0, "m": 0}`, true},
+	} {
+		was := chunk.Case{Objective: "do it", Situation: "do it", Inputs: json.RawMessage(c.was)}
+		of := stored(t, was, chunk.Plan{Tasks: []reason.Task{{Objective: c.plan}}})
+		_, differs := of.Fit(&was)
+		require.Empty(t, differs, c.plan)
+		was.Inputs = json.RawMessage(c.now)
+		_, differs = of.Fit(&was)
+		require.Equal(t, c.fits, len(differs) == 0, "%s: %v", c.plan, differs)
+	}
+}
+
+// TestFitOfWhatAPlanSaysOtherwise has a named situation, and words of the objective that the plan has in
+// another form.
+func TestFitOfWhatAPlanSaysOtherwise(t *testing.T) {
+	for _, c := range [][3]string{
+		{"scale web to 3", "three replicas of web", "scale web to 5"},
+		{"scale web to three", "web: replicas=3", "scale web to five"},
+		{"invoice 4 seats at 25 EUR", "invoice 100 EUR", "invoice 6 seats at 25 EUR"},
+		{"book R1 for 2026-11-28", "book R1 for Saturday", "book R1 for 2026-12-01"},
+		{"close the account of Berlin", "close the Berliner account", "close the account of Paris"},
+	} {
+		is := chunk.Case{Situation: "as so often", Vouched: true, Objective: c[0]}
+		of := stored(t, is, chunk.Plan{Tasks: []reason.Task{{Objective: c[1]}}})
+		_, differs := of.Fit(&is)
+		require.Empty(t, differs, c)
+		is = chunk.Case{Situation: "as so often", Vouched: true, Objective: c[2]}
+		_, differs = of.Fit(&is)
+		require.NotEmpty(t, differs, c)
+	}
+}
+
 // TestEncodeKeepsAll holds what a case is told of a chunk that was stored against what
 // it is told of the chunk as it was made.
 func TestEncodeKeepsAll(t *testing.T) {
