@@ -2,8 +2,10 @@ package redact
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // family is how surely a name says that its value is a secret. Families form sets.
@@ -51,9 +53,17 @@ func stem(name string) string {
 	return strings.TrimRightFunc(name, func(r rune) bool { return !isAlpha(byte(r)) })
 }
 
+// native matches a name of a password at the end of a text, in letters that identifiers seldom have.
+var native = regexp.MustCompile(`(?:^|[^\pL])(?i:contrase(?:ñ|n\x{303})a|hasło|пароль|şifre)$`)
+
+func isWide(r rune) bool { return r >= utf8.RuneSelf }
+
 // familyOf classifies a name such as DB_PASSWORD, apiKey, client-secret or «api key» by its
 // ending. Digits at its end do not count.
 func familyOf(name string) family {
+	if last := name[max(0, len(name)-maxName):]; strings.IndexFunc(last, isWide) >= 0 && native.MatchString(last) {
+		return password
+	}
 	name = stem(name)
 	if name == "" || byLast[name[len(name)-1]|0x20] == nil || name == "PWD" || name == "OLDPWD" {
 		return none

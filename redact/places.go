@@ -160,6 +160,10 @@ func (sc *scanner) name(by notation, end int) candidate {
 		c.keyStart = sc.back(start-1, maxName, idents) // «api key», «secret key»
 		c.family = familyOf(c.keyText())
 	}
+	if c.family == none && start > 0 && (t[start-1] >= utf8.RuneSelf || strings.EqualFold(c.keyText(), "passe")) {
+		c.keyStart = max(0, end-maxName) // «contraseña», «mot de passe»
+		c.family = familyOf(c.keyText())
+	}
 	return c
 }
 
@@ -229,6 +233,10 @@ func (sc *scanner) value(c candidate, i int) int {
 		i++ // a literal of C# or Objective-C
 	}
 	q := sc.run(i, 8, backslashes)
+	behind := q - i
+	if mark := sc.window(q, 3); (mark == `"""` || mark == "'''") && !spaces[sc.byteAt(q+3)] {
+		q += 2 // a literal of Python or TOML
+	}
 	if c.by&tag == 0 && quotes[sc.byteAt(q)] {
 		c.by |= lit
 	}
@@ -236,7 +244,7 @@ func (sc *scanner) value(c candidate, i int) int {
 	case c.by == lit|c.by&(tight|colon|arrow) && q == i && sc.closesString(c.keyStart, i):
 		return i + 1
 	case c.by&lit != 0:
-		c.start, c.end = q+1, sc.closing(q, q-i)
+		c.start, c.end = q+1, sc.closing(q, behind)
 	case c.by&tag != 0:
 		if i < sc.untagged {
 			return i

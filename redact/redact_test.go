@@ -82,13 +82,19 @@ func TestPasswordsOfOtherLanguages(t *testing.T) {
 	var s redact.Sanitizer
 	for _, name := range []string{
 		"Passwort", "Kennwort", "wachtwoord", "senha", "contrasena", "mot_de_passe", "DB_PASSWORT", "salasana", "lozinka", "heslo", "jelszo",
+		"contraseña", "La Contraseña", "CONTRASEÑA", "contrasen\u0303a", "mot de passe", "Mot de passe", "hasło", "пароль", "Пароль", "şifre",
+		"palavra-passe",
 	} {
-		for _, sign := range []string{": ", "=", " = "} {
+		for _, sign := range []string{": ", " : ", "=", " = "} {
 			text := name + sign + "hunter2"
 			require.Equal(t, name+sign+"[REDACTED:password]", s.Sanitize(text))
 		}
+		got := s.JSON(json.RawMessage(`{"` + name + `":"hunter2"}`))
+		require.JSONEq(t, `{"`+name+`":"[REDACTED:password]"}`, string(got))
 	}
-	for _, text := range []string{"Passwort vergessen: hier", "Passwort: falsch", "Das Passwort muss neu sein", "Passwortlos: ja"} {
+	for _, text := range []string{"Passwort vergessen: hier", "Passwort: falsch", "Das Passwort muss neu sein", "Passwortlos: ja",
+		"contraseña: incorrecta", "Mot de passe : oublié", "le passe: hunter2", "señora: hunter2", "прпароль: x9",
+	} {
 		require.Equal(t, text, s.Sanitize(text))
 	}
 }
