@@ -74,7 +74,8 @@ func harmless(v, was Value) bool {
 	case Number:
 		return !strings.ContainsAny(v.Text, "eE") && (v.Text[0] != '-' || strings.HasPrefix(was.Text, "-"))
 	case String:
-		if v.Text == "" || v.Text[0] == '-' || strings.Contains(v.Text, "..") || strings.TrimSpace(v.Text) != v.Text {
+		if !lettered(v.Text) || v.Text[0] == '-' || strings.Contains(v.Text, "..") || strings.TrimSpace(v.Text) != v.Text ||
+			strings.Contains(v.Text, " -") && !strings.Contains(was.Text, " -") {
 			return false
 		}
 		for _, first := range []string{"/", "@"} { // another file than one below the folder
@@ -223,9 +224,13 @@ func (b *Binding) bindWord(name, word string, looks []Look) bool {
 	if old, ok := b.Now[name]; ok {
 		return old == v
 	}
+	read := v
+	if Numeric(word) {
+		read.Kind = Number
+	}
 	look, low := LookOf(word), strings.ToLower(word)
 	alike := slices.Contains(looks, look) || look == aName && slices.Contains(looks, aWord)
-	if !alike || functionWord(low) || vague(low) || Denies(word) || !harmless(v, Value{}) {
+	if !alike || functionWord(low) || vague(low) || Denies(word) || !harmless(read, Value{}) {
 		return false
 	}
 	b.Now[name] = v

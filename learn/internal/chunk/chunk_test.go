@@ -209,6 +209,48 @@ func TestUnify(t *testing.T) {
 	require.False(t, ok)
 }
 
+// TestBindRefusesWhatAShellReadsOtherwise has values that stand in a text where those of the case did, and do
+// something else there.
+func TestBindRefusesWhatAShellReadsOtherwise(t *testing.T) {
+	refused := func(c *chunk.Chunk, is chunk.Case) bool {
+		b, differs := c.Fit(&is)
+		_, _, err := c.Bind(&b)
+		return len(differs) > 0 || err != nil
+	}
+	input := func(v string) chunk.Case {
+		raw, err := json.Marshal(map[string]string{"what": v})
+		require.NoError(t, err)
+		return chunk.Case{Situation: "remove it", Objective: "remove it", Inputs: raw}
+	}
+	remove := func(is chunk.Case, what string) *chunk.Chunk {
+		return stored(t, is, chunk.Plan{Tasks: []reason.Task{{Objective: "rm -rf " + what}}})
+	}
+	for was, now := range map[string][]string{
+		"/srv/a":  {"/", "//", "/.", "", " ", "/srv/../etc", "-f"},
+		"a.txt":   {".", "./.", "@", "/", "~", "*"},
+		"two old": {"two -new", "-v two", "two --all", "two $x"},
+	} {
+		c := remove(input(was), was)
+		require.False(t, refused(c, input("srv-b")), was)
+		for _, v := range now {
+			require.True(t, refused(c, input(v)), "%q for %q", v, was)
+		}
+	}
+
+	word := func(v string) chunk.Case { return chunk.Case{Situation: "remove file " + v, Objective: "remove file " + v} }
+	var three []*chunk.Chunk
+	for _, v := range []string{"a.txt", "7", "b.txt"} {
+		three = append(three, remove(word(v), v))
+	}
+	c, ok := chunk.Unify(three)
+	require.True(t, ok)
+	require.False(t, refused(c, word("c.txt")))
+	require.False(t, refused(c, word("8")))
+	for _, v := range []string{".", "1e9", "-8", "..", "/x", "*"} {
+		require.True(t, refused(c, word(v)), v)
+	}
+}
+
 // TestDecodeRefuses holds what is no chunk.
 func TestDecodeRefuses(t *testing.T) {
 	for _, raw := range []string{``, `[]`, `{}`, `{"version": 1, "tasks": [{"objective": []}]}`, `{"version": 2, "tasks": []}`} {
