@@ -314,7 +314,7 @@ type item struct {
 func (p *page) items() (all []item) {
 	fence, comment, open := "", false, false
 	for i, raw := range p.lines {
-		text := strings.TrimSpace(raw)
+		text := strings.TrimSpace(strings.TrimPrefix(raw, "\ufeff")) // the mark before a file's first line
 		switch {
 		case fence != "":
 			if strings.HasPrefix(text, fence) {

@@ -348,6 +348,14 @@ func TestNumberedItemsAreFacts(t *testing.T) {
 	require.Len(t, p.items(), 3)
 }
 
+// The byte order mark that some editors write is no part of the first line.
+func TestByteOrderMarkIsNoText(t *testing.T) {
+	p := page{lines: []string{"\ufeff# Memory", "- the office is in Lyon"}}
+	require.Len(t, p.items(), 1)
+	p = page{lines: []string{"\ufeff- the office is in Lyon"}}
+	require.Equal(t, "the office is in Lyon", p.items()[0].text)
+}
+
 // Another scope in arc.yaml, or a store that is new, takes nothing out of a person's file.
 func TestAnotherScopeKeepsTheNotebook(t *testing.T) {
 	for name, change := range map[string]func(t *testing.T, dir string){
