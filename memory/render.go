@@ -15,7 +15,8 @@ const maxRendered = 4 << 10
 // Render writes hits for a prompt, fenced as data: a delimiter that no text contains opens and closes the
 // whole, and every line of a text begins with a bar. Characters that hide or reorder text (control,
 // bidirectional, zero-width and tag characters) are left out. A text is cut after 4 KiB. Render shows with
-// a hit what it supersedes, and which of the other hits contradict or perhaps replace it. No hits: "".
+// a hit whether it is archived, what it supersedes, and which of the other hits contradict or perhaps
+// replace it. No hits: "".
 //
 // The delimiter depends on the content alone, so that a run repeats exactly. The fence keeps recalled text
 // apart from instructions; whether a model heeds the fence is up to the model. Recalled text does not
@@ -36,6 +37,9 @@ func renderHit(w *strings.Builder, n int, r *Record) {
 	trust := "trusted"
 	if !r.Trusted {
 		trust = "not verified"
+	}
+	if r.Archived {
+		trust += ", archived"
 	}
 	fmt.Fprintf(w, "[%d] %s %s, %s", n, fence.Line(string(r.Kind)), fence.Line(string(r.ID)), trust)
 	if r.Actor != "" {

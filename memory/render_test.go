@@ -55,6 +55,16 @@ func requireFenced(t require.TestingT, out string) {
 	}
 }
 
+// What was put aside comes when nothing else fits as well, and says so.
+func TestRenderSaysWhatIsArchived(t *testing.T) {
+	t.Parallel()
+	s, _ := space(t)
+	id := remember(t, s, memory.Draft{Kind: memory.Fact, Content: "The spare key is with the neighbour."})
+	require.NotContains(t, memory.Render(recall(t, s, memory.Query{Text: "spare key"})), "archived")
+	require.NoError(t, s.Archive(t.Context(), id, true))
+	require.Contains(t, memory.Render(recall(t, s, memory.Query{Text: "spare key"})), ", trusted, archived\n")
+}
+
 func TestRenderHoldsEachInjection(t *testing.T) {
 	t.Parallel()
 	for _, p := range injections(t) {
