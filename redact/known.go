@@ -107,12 +107,14 @@ func (s *Sanitizer) Tagged(text string, tags ...string) string {
 	var room [sha256.Size]byte
 	mac, raw, wanted := hmac.New(sha256.New, s.key), []byte(text), sums(tags)
 	for i, from := range bounds {
+		mac.Reset()
+		at := from
 		for _, to := range bounds[i+1 : min(len(bounds), i+1+max(32, 1<<16/len(bounds)))] {
 			if to-from < minForm {
 				continue
 			}
-			mac.Reset()
-			mac.Write(raw[from:to]) // never fails
+			mac.Write(raw[at:to]) // never fails
+			at = to
 			if sum := mac.Sum(room[:0]); slices.Contains(wanted, binary.BigEndian.Uint32(sum)) {
 				found = append(found, text[from:to])
 			}
