@@ -62,9 +62,14 @@ func (sc *scanner) place(i int) int {
 		if before == 'i' && sc.byteAt(i-2) == ' ' && (next == ' ' || next == ':') {
 			return sc.given(is, header, i-2, i+2)
 		}
+		if next == 'w' && i > 2 && strings.HasPrefix(sc.text[i-3:], "password") {
+			return sc.netrc(i-3, i+5)
+		}
 	case '-':
 		switch {
 		case next == 'u' && sc.curl(i):
+		case (next == 'p' || next == 'a') && beforeFlag[before]:
+			return sc.argument(i)
 		case blanks[before] && blanks[next] && quotes[sc.byteAt(i+2)]: // name - "value", read like name is "value"
 			return sc.given(is, header|faint, i, i+1)
 		case isAlpha(next) && before == '-' && (i < 2 || beforeFlag[sc.text[i-2]]): // --name value
@@ -382,6 +387,35 @@ func (sc *scanner) curl(i int) bool {
 		return false
 	}
 	return sc.found(start, end, "password") > 0
+}
+
+// argument looks for a password behind the flag -p or -a at i. The command says whether it is one: -p may be a port.
+func (sc *scanner) argument(i int) int {
+	flagged, value := words[sc.text[i:i+2]], sc.run(i+2, maxName, blanks)
+	if value > i+2 {
+		flagged = words[sc.text[i:i+2]+"_"]
+	}
+	start := i // of the command, which goes on behind a backslash
+	for start > max(0, i-maxOrdinary) && (!commandEnds[sc.text[start-1]] || sc.byteAt(start-2) == '\\') {
+		start--
+	}
+	if !hasAny(sc.text[start:i], flagged) {
+		return i
+	}
+	return sc.value(candidate{text: sc.text, by: flag, family: short, keyStart: i + 1, keyEnd: i + 2}, value)
+}
+
+// entry matches what an entry of .netrc has before its password.
+var entry = regexp.MustCompile(`(?:\bmachine\s+\S+|\bdefault)\s+login\s+\S+\s+$`)
+
+// netrc looks for the password of .netrc behind the word that begins at key. It returns where to go on.
+func (sc *scanner) netrc(key, end int) int {
+	before, _ := sc.before(key, 2*maxName)
+	value := sc.run(end, maxName, spaces)
+	if value == end || !strings.Contains(before, "login") || !entry.MatchString(before) {
+		return end // behind the word
+	}
+	return sc.value(candidate{text: sc.text, by: flag, family: password, keyStart: key, keyEnd: end}, value)
 }
 
 // drawnWord matches a credential, and no word that follows «bearer» in a sentence.

@@ -8,20 +8,20 @@
 //	s.Sanitize("password=hunter2 next") // password=[REDACTED:password] next
 //	s.JSON(json.RawMessage(`{"api_key":123}`)) // {"api_key":"[REDACTED:secret]"}
 //
-// It recognises authorization headers and bearer tokens; the tokens of over
-// a hundred issuers by their form (GitHub, GitLab, AWS, Azure, Google,
-// OpenAI, Anthropic, Hugging Face, Slack, Stripe, npm and others); JSON web
-// tokens (in base64 too), private key blocks (cut ones too), credentials in URLs
-// and of curl; values assigned to a name that says secret: password, token,
-// api_key and their relatives, in the notations of shells, query strings, JSON,
-// YAML, XML, program source and plain sentences (names in English, and the words for
+// It recognises authorization headers and bearer tokens; the tokens of over a hundred
+// issuers by their form (GitHub, GitLab, AWS, Azure, Google, OpenAI, Anthropic, Hugging
+// Face, Slack, Stripe, npm and others); JSON web tokens (in base64 too), private key blocks
+// (cut ones too), credentials in URLs, of curl, in .netrc and behind -p or -a of mysql,
+// docker login, sshpass and redis-cli; values assigned to a name that says secret:
+// password, token, api_key and their relatives, in the notations of shells, query strings,
+// JSON, YAML, XML, program source and plain sentences (names in English, and the words for
 // «password» of some other languages, spelled in ASCII); values that look random under
-// names such as STRIPE_KEY or "auth"; and payment card numbers, by network, check digit
-// and groups, unless a name or the sentence says that the number is that of an order, a
-// parcel or the like. A host adds its own patterns by [Options], and e-mail addresses by
-// [Sanitizer.WithEmails]. A secret that was found at one place is replaced at all places
-// of the text. [Sanitizer.Knowing] replaces values that the host knows, in their
-// encodings too, and [Sanitizer.Reveal] puts them back.
+// names such as STRIPE_KEY or "auth"; and payment card numbers, by network, check digit and
+// groups, unless a name or the sentence says that the number is that of an order, a parcel
+// or the like. A host adds its own patterns by [Options], and e-mail addresses by
+// [Sanitizer.WithEmails]. A secret that was found at one place is replaced at all places of
+// the text. [Sanitizer.Knowing] replaces values that the host knows, in their encodings
+// too, and [Sanitizer.Reveal] puts them back.
 //
 // With a key ([Options], [Sanitizer.WithKey]) a tag follows the kind, as in
 // [REDACTED:password:1f08c2d9]: equal secrets have equal tags, and a reader without the

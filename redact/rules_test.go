@@ -129,6 +129,7 @@ func TestWorkIsLinear(t *testing.T) {
 		"Bearer ", "Basic aaaaaaaa ", " is ", "password is ", "<password>", "\\", `\"`, " ", "key ", "é", "\xff", "token==", "&a", "password=a&", ".abcdef", "Mabcdef.",
 		"Authorization: Bearer ", "password=a ", "a@b.cc ", "key='", "key=\\", ":password>x ", "name: a_password value: ", "value:", "value: ",
 		"4111111111111111", "4111 1111 1111 1111 ", "4111 ", "1 ", "12-", "%204111",
+		" -p", "mysql -p", "login ", "default login a password ", "password ",
 	}, pieces...)
 	const size = 1 << 20
 	for _, unit := range units {

@@ -30,6 +30,7 @@ var (
 	authorities = class("^ \t\n\v\f\r/?#\"'`<>\\\\")
 	texts       = class("^<\n")
 	lines       = class("^\r\n")
+	commandEnds = class("\n;&|")
 )
 
 // class returns the set of bytes that expr matches between the brackets of a regular
