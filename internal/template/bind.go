@@ -78,8 +78,12 @@ func harmless(v, was Value) bool {
 			strings.Contains(v.Text, " -") && !strings.Contains(was.Text, " -") {
 			return false
 		}
-		for _, first := range []string{"/", "@"} { // another file than one below the folder
-			if strings.HasPrefix(v.Text, first) && !strings.HasPrefix(was.Text, first) {
+		for word := range strings.FieldsSeq(v.Text) {
+			first := word[:1]
+			switch {
+			case first == "-" && len(word) > 1: // an option
+				return false
+			case (first == "/" || first == "@") && !strings.Contains(" "+was.Text, " "+first): // a file elsewhere
 				return false
 			}
 		}

@@ -129,3 +129,29 @@ func TestValuesAreQuotedAsWholeTokens(t *testing.T) {
 		require.Equal(t, want, q.Phrase(template.Literal(text)).Show(), text)
 	}
 }
+
+// Each word of a value is one that a shell takes for a word, where the value of before had words.
+func TestEachWordIsHarmless(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		was, now string
+		bound    bool
+	}{
+		{"Ann Lee", "Bob van Dyke", true}, {"Ann Lee", "Bob - the second", true}, {"Ann", "Bob Dyke", false},
+		{"Ann Lee", "Bob --force", false}, {"Ann Lee", "Bob -rf", false}, {"Ann Lee", "-rf Bob", false},
+		{"Ann Lee", "Bob /etc/passwd", false}, {"Ann Lee", "Bob @/etc/passwd", false}, {"Ann Lee", "Bob ../b", false},
+		{"a /srv/b", "c /srv/d", true}, {"/srv/b", "/srv/d", true}, {"site/b", "/srv/d", false},
+	} {
+		at := func(v string) map[string]template.Value {
+			return map[string]template.Value{"/x": {Kind: template.String, Text: v}}
+		}
+		b := template.Binding{Was: at(c.was), Now: at(c.now)}
+		got, err := b.Text(template.Phrase{{Text: "run "}, {From: template.Ref{"/x"}}})
+		if !c.bound {
+			require.ErrorContains(t, err, "cannot stand in a text", c)
+			continue
+		}
+		require.NoError(t, err)
+		require.Equal(t, "run "+c.now, got)
+	}
+}
