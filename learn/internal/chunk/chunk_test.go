@@ -51,6 +51,21 @@ func TestBind(t *testing.T) {
 	require.JSONEq(t, `{"name": "mail"}`, string(tasks[0].Inputs))
 }
 
+// TestBindsOneValueToAName: of two inputs of one name none is told from the other.
+func TestBindsOneValueToAName(t *testing.T) {
+	twice, by := stopping("search")
+	once, _ := stopping("mail")
+	twice.Inputs = json.RawMessage(`{"service": "search", "force": false, "pid": 17, "service": "mail"}`)
+	_, differs := stored(t, twice, by).Fit(&once)
+	require.Equal(t, []string{"input service was given twice"}, differs)
+	_, differs = stored(t, twice, by).Fit(&twice)
+	require.NotEmpty(t, differs)
+
+	once, by = stopping("search")
+	_, differs = stored(t, once, by).Fit(&twice)
+	require.Equal(t, []string{"input service is given twice"}, differs)
+}
+
 // TestFitTakesNullForNone fits a plan without inputs to null ones, and one of a version that kept
 // the null to none.
 func TestFitTakesNullForNone(t *testing.T) {

@@ -102,12 +102,19 @@ func (c *Chunk) bindInputs(a *Case, vouched bool) (b template.Binding, differs [
 	was := make(map[string]*input, len(c.Inputs))
 	for i := range c.Inputs {
 		in := &c.Inputs[i]
+		if was[in.Path] != nil {
+			differ(in.Path, "was given twice")
+		}
 		was[in.Path] = in
 		b.Was[in.Path] = template.Value{Kind: in.Kind, Text: in.Value}
 	}
 	given := make(map[string]bool)
 	for _, in := range template.Flatten(a.Inputs, func(path string) bool { return was[path] != nil && !was[path].Open }) {
 		old := was[in.Path]
+		if given[in.Path] {
+			differ(in.Path, "is given twice")
+			continue
+		}
 		given[in.Path] = true
 		v := template.Value{Kind: in.Kind, Text: in.Value}
 		switch {
