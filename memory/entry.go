@@ -158,7 +158,8 @@ func (b *Bank) document(r *Record, s stowed) index.Doc {
 func (b *Bank) appendDocument(buf []text.Term, r *Record, s stowed) (index.Doc, []text.Term) {
 	t := lexicon.Text{
 		Trigger: r.Trigger, Content: r.Content, Actor: r.Actor, Thread: r.Thread, At: r.At, Tie: r.tie(s.seq),
-		Asks: r.Kind == Episode && strings.Contains(r.Content, "?"), Machine: r.Source.byMachine(),
+		Asks:    r.Kind == Episode && (strings.Contains(r.Content, "?") || strings.Contains(r.Content, "？")),
+		Machine: r.Source.byMachine(),
 	}
 	for _, v := range r.Variants {
 		t.Extra = append(t.Extra, v.Trigger, v.Content)

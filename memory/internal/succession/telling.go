@@ -32,7 +32,7 @@ type Telling struct {
 // Tell returns what a text tells: it states something, in few words, as a fact or of who
 // speaks.
 func Tell(text string, fact bool) (t Telling) {
-	if strings.Contains(text, "?") || len(text) > 16*maxWords {
+	if strings.Contains(text, "?") || strings.Contains(text, "？") || len(text) > 16*maxWords {
 		return t
 	}
 	ws := phrase.Words(text)

@@ -34,6 +34,8 @@ func TestReplaced(t *testing.T) {
 		{"I live in Oslo", "My sister moved, she lives in Bergen now", false, 0},
 		{"I live in Oslo", "I like tea now", false, 0},
 		{"I live in Oslo", "Do I live in Bergen now?", true, 0},
+		{"我住在奥斯陆", "我现在住在卑尔根", true, .75},
+		{"我住在奥斯陆", "我现在住在卑尔根吗？", true, 0},
 		{"the port is 8080", "the port is 8080.", true, 0},
 		{"the database is on host A", "the main gateway is on host A now", true, 0},
 	} {
