@@ -312,15 +312,25 @@ func (c *Controller) announce(o *Outcome) {
 }
 
 // keepJudged tells the Runner, the ledger and the hook what has become of outcomes that
-// were Unseen. What fails is tried again by the next tick.
+// were Unseen. What fails is tried again by the next tick, and so is what is left when the
+// Runner has taken its time for one.
 func (c *Controller) keepJudged(ctx context.Context) error {
 	c.mu.Lock()
 	judged := c.mu.judged
 	c.mu.judged = nil
 	c.mu.Unlock()
+	enough, cancel := context.WithTimeout(ctx, judgeLimit)
+	defer cancel()
 	var errs []error
 	for i := range judged {
 		o := &judged[i]
+		if enough.Err() != nil { // the next tick goes on
+			c.mu.Lock()
+			c.mu.judged = append(judged[i:], c.mu.judged...)
+			c.mu.Unlock()
+			errs = append(errs, store.CheckContext(ctx))
+			break
+		}
 		var err error
 		if o.Why != stillUnknown { // else there is nothing to judge the run by
 			err = c.tellRunner(ctx, o)

@@ -96,7 +96,9 @@ func (g Goal) compile() (target, flaws) {
 	f.when(!slices.Contains(severities, g.severity()), "severity", "unknown severity %q", plain.Short(g.Severity))
 	f.when(g.MaxAge < 0, "max_age", "max_age is negative")
 	f.when(g.Cooldown < 0, "cooldown", "cooldown is negative")
-	return target{g, g.Condition.compile(&f)}, f
+	is := g.Condition.compile(&f)
+	g.Condition = is.Condition // with copies of its bounds and shares
+	return target{g, is}, f
 }
 
 // Evaluate says whether the goal is met by what is known of a world at a time,
@@ -153,8 +155,8 @@ type goalSet struct {
 }
 
 // NewGoals returns a set of goals, or an error that says all that is wrong with
-// them, ids used twice included. The caller must not change what the goals refer to
-// afterwards: their bounds, distributions and expected values.
+// them, ids used twice included. The caller must not change expected values that it
+// refers to afterwards.
 func NewGoals(goals ...Goal) (*Goals, error) {
 	var errs []error
 	targets, err := compileGoals(goals, func(i int, _, problem string) {
@@ -413,6 +415,7 @@ type criterion struct {
 
 // compile checks the condition, and adds to f all that is wrong with it.
 func (c Condition) compile(f *flaws) criterion {
+	c.Min, c.Max, c.Tolerance, c.Distribution = copied(c.Min), copied(c.Max), copied(c.Tolerance), maps.Clone(c.Distribution)
 	out, kind := criterion{Condition: c}, c.kind()
 	out.place, out.bad = selector.Parse(c.Selector)
 	f.when(out.bad != nil, "selector", "%v", out.bad)
@@ -445,6 +448,13 @@ func (c Condition) compile(f *flaws) criterion {
 		out.pattern = re
 	}
 	return out
+}
+
+func copied(n *float64) *float64 {
+	if n == nil {
+		return nil
+	}
+	return new(*n)
 }
 
 // compileExpected fills in what an invariant compares with.

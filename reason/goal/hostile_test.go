@@ -65,15 +65,16 @@ func TestPartsThatDoHarm(t *testing.T) {
 	}
 }
 
-// slowJudge is a desk whose Judge hangs, whatever its context says.
+// slowJudge is a desk whose Judge takes a time, whatever its context says.
 type slowJudge struct {
 	*desk
+	takes time.Duration
 	calls atomic.Int64
 }
 
 func (s *slowJudge) Judge(context.Context, string, bool) error {
 	s.calls.Add(1)
-	idle(time.Hour)
+	idle(s.takes)
 	return nil
 }
 
@@ -81,7 +82,7 @@ func (s *slowJudge) Judge(context.Context, string, bool) error {
 func TestJudgeThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{effects: []reason.Effect{{Domain: "m", Path: "data"}}}
-		s := &slowJudge{desk: d}
+		s := &slowJudge{desk: d, takes: time.Hour}
 		b := benchWith(t, store.NewMem(), d, s, &goal.Options{MaxInFlight: 9}, zero("a"), zero("b"), zero("c"))
 		b.read(obj{"a": 1, "b": 1, "c": 1})
 		b.tick()
@@ -95,6 +96,26 @@ func TestJudgeThatHangs(t *testing.T) {
 		require.LessOrEqual(t, time.Since(begin), 10*time.Second)
 		require.EqualValues(t, 1, s.calls.Load())
 		idle(4 * time.Hour)
+	})
+}
+
+// A Judge that is slow makes no tick wait for all that is to be judged, and judges all.
+func TestJudgeThatIsSlow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &desk{effects: []reason.Effect{{Domain: "m", Path: "data"}}}
+		s := &slowJudge{desk: d, takes: 9 * time.Second}
+		b := benchWith(t, store.NewMem(), d, s, &goal.Options{MaxInFlight: 9, Cooldown: -1},
+			zero("a"), zero("b"), zero("c"), zero("d"), zero("e"))
+		b.read(obj{"a": 1, "b": 1, "c": 1, "d": 1, "e": 1})
+		b.tick()
+		idle(time.Second)
+		b.read(obj{"a": 0, "b": 0, "c": 0, "d": 0, "e": 0})
+		for i := range 3 {
+			begin := time.Now()
+			b.tick()
+			require.LessOrEqual(t, time.Since(begin), 20*time.Second)
+			require.EqualValues(t, min(5, 2*(i+1)), s.calls.Load())
+		}
 	})
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/reason/goal"
 	"github.com/arc-learn/arc/store"
 )
@@ -245,4 +246,30 @@ func TestARestThatDoesNotFit(t *testing.T) {
 			idle(time.Hour)
 		}
 	})
+}
+
+// What the caller does with its actions and overrides later changes no goal.
+func TestActionsAndOverridesAreCopied(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := reason.Effect{Domain: "m", Path: "data.x"}
+		actions := []goal.Action{{
+			Name: "act", Effects: []goal.Change{{Effect: x, Op: "set", Value: 0.0}},
+			Pre: []goal.Condition{{Selector: "domains.m.data.x", Max: new(9.0)}},
+		}}
+		d := &desk{effects: []reason.Effect{x}}
+		b := benchWith(t, store.NewMem(), d, d, &goal.Options{Actions: actions}, zero("x"))
+		*actions[0].Pre[0].Max = -1
+		actions[0].Effects[0].Effect = reason.Effect{Domain: "other"}
+		b.read(obj{"x": 1})
+		b.tick()
+		idle(time.Second)
+		require.Equal(t, "act", d.got[0].Steps[0].Action)
+	})
+
+	gs, err := goal.NewGoals(zero("x"))
+	require.NoError(t, err)
+	bound := 5.0
+	require.NoError(t, gs.Override(goal.Override{Goal: "x", Max: &bound}))
+	bound = 7
+	require.Equal(t, 5.0, *gs.All()[0].Max)
 }

@@ -65,6 +65,7 @@ func compileActions(actions []Action) ([]step, error) {
 	names := make(map[string]bool)
 	for i, a := range actions {
 		st := &steps[i]
+		a.Pre, a.Effects = slices.Clone(a.Pre), slices.Clone(a.Effects)
 		st.Action = a
 		when := func(wrong bool, format string, args ...any) {
 			if wrong {
