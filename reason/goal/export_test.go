@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -154,4 +156,11 @@ func (c *Controller) Open(ctx context.Context) int {
 		panic(err)
 	}
 	return len(l.open) + len(l.damaged)
+}
+
+// Past returns the goals whose last dispatch is known, in order.
+func (c *Controller) Past() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Sorted(maps.Keys(c.mu.past))
 }

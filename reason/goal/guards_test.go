@@ -16,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/reason/goal"
 	"github.com/arc-learn/arc/store"
 )
@@ -508,6 +509,29 @@ func TestJudgingThatFailsIsBounded(t *testing.T) {
 			require.LessOrEqual(t, len(b.judged), 4)
 			idle(time.Second)
 		}
+	})
+}
+
+// Of goals that are gone the last dispatches are known as a restart knows them: those of the last History outcomes.
+func TestGoalsThatAreGoneAreForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var gs goal.Goals
+		d := &desk{effects: []reason.Effect{{Domain: "m", Path: "data"}}}
+		var w goal.World
+		c, err := goal.New(t.Context(), store.NewMem(), &w, &gs, d, d, &goal.Options{History: 3})
+		require.NoError(t, err)
+		t.Cleanup(c.Close)
+		for i := range 20 {
+			_, err := gs.Load(fmt.Appendf(nil, "goals:\n  - id: g%02d\n    selector: domains.m.data.x%d\n    max: 0\n", i, i))
+			require.NoError(t, err)
+			require.NoError(t, w.Set("m", goal.Snapshot{Data: obj{fmt.Sprint("x", i): 1}, At: time.Now()}))
+			_, err = c.Tick(t.Context())
+			require.NoError(t, err)
+			synctest.Wait()
+			require.LessOrEqual(t, len(c.Past()), 5)
+			idle(time.Second)
+		}
+		require.Equal(t, []string{"g16", "g17", "g18", "g19"}, c.Past())
 	})
 }
 

@@ -103,7 +103,7 @@ func (c *Controller) Tick(ctx context.Context) (Report, error) {
 	set, s := c.goals.current(), c.world.state(r.At)
 	targets, steps := set.targets, c.available(set)
 	r.Goals = make([]Standing, len(targets))
-	c.keepSwings(targets)
+	c.keepThere(targets)
 	for _, severity := range slices.Backward(severities) {
 		for i := range targets {
 			if t := &targets[i]; t.severity() == severity {
@@ -123,8 +123,9 @@ func (c *Controller) Tick(ctx context.Context) (Report, error) {
 	return r, nil
 }
 
-// keepSwings drops what is known of how goals swing that are gone, or disabled.
-func (c *Controller) keepSwings(targets []target) {
+// keepThere drops what is known of how goals swing that are gone, or disabled. Of those that are gone it keeps
+// the last dispatches as a restart would: of History goals.
+func (c *Controller) keepThere(targets []target) {
 	there := make(map[string]bool)
 	for i := range targets {
 		there[targets[i].ID] = !targets[i].Disabled
@@ -132,6 +133,17 @@ func (c *Controller) keepSwings(targets []target) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.mu.swings.Keep(there)
+	if len(c.mu.past) <= len(targets)+c.o.History {
+		return
+	}
+	gone := slices.DeleteFunc(slices.Collect(maps.Keys(c.mu.past)), func(goal string) bool {
+		_, ok := there[goal]
+		return ok
+	})
+	slices.SortFunc(gone, func(a, b string) int { return c.mu.past[b].ended.Compare(c.mu.past[a].ended) })
+	for _, goal := range gone[min(len(gone), c.o.History):] {
+		delete(c.mu.past, goal)
+	}
 }
 
 // setClock takes in the time of a tick, or of an outcome. If the clock was put back, what
