@@ -22,7 +22,11 @@ func (m *Monitor) Conclude(ctx context.Context, scope string, e Ending) error {
 	}
 	e.User = m.opts.Sanitizer.Sanitize(e.User)
 	return m.exclusive(ctx, "conclude", e.Run, func() error {
-		if err := checkName("run", e.Run); err != nil {
+		err := checkName("run", e.Run)
+		if e.User != "" {
+			err = errors.Join(err, checkName("user", e.User))
+		}
+		if err != nil {
 			return err
 		}
 		if m.j != nil {

@@ -105,3 +105,14 @@ func TestEndingsOfASituation(t *testing.T) {
 		require.Equal(t, want, runs, situation)
 	}
 }
+
+// A User that no ID can be is refused, as that of an Outcome, and holds up no other ending.
+func TestEndingsOfNoUser(t *testing.T) {
+	m, err := meta.Open(t.Context(), store.NewMem(), nil)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, m.Close()) })
+	for _, user := range []string{strings.Repeat("u", 600<<10), "a\x00b", "b\xffb"} {
+		require.ErrorIs(t, m.Conclude(t.Context(), "acme", meta.Ending{Run: "one", User: user}), meta.ErrInvalid)
+	}
+	require.NoError(t, m.Conclude(t.Context(), "acme", meta.Ending{Run: "two", User: "bob"}))
+}
