@@ -478,7 +478,7 @@ func (t *turn) think(ctx context.Context) (d reason.Decision, err error) {
 // once. It returns err as the host sees it.
 func (t *turn) letGo(ctx context.Context, err error) error {
 	if (ctx.Err() != nil || errors.Is(err, errLeft)) && t.s.Status == Running && !t.a.runs.Closing() {
-		_ = lease.Of(ctx).Release(context.WithoutCancel(ctx)) // if it fails, the lease lapses
+		_ = lease.Of(ctx).Release(ctx) // if it fails, the lease lapses
 	}
 	return owned(ctx, t.s.ID, err)
 }

@@ -166,7 +166,7 @@ func (s *Store) Alone(ctx context.Context, key string, do func(context.Context) 
 	l := Of(ctx)
 	l.Keep(true)
 	defer func() {
-		_ = l.Release(context.WithoutCancel(ctx)) // if that fails, the lease lapses
+		_ = l.Release(ctx) // if that fails, the lease lapses
 		s.Leave(key)
 	}()
 	if err = l.Fresh(ctx); err != nil {
@@ -312,7 +312,8 @@ func (l *Lease) Claimed() bool {
 	return l.rev != 0
 }
 
-// Release deletes the record of the lease, unless the lease is lost or was never taken.
+// Release deletes the record of the lease, unless the lease is lost or was never taken. It does so though ctx has ended,
+// and gives up after a third of the lease's time.
 func (l *Lease) Release(ctx context.Context) error {
 	if l == nil {
 		return nil
@@ -323,6 +324,8 @@ func (l *Lease) Release(ctx context.Context) error {
 		return nil
 	}
 	l.keep = false
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.s.last/3)
+	defer cancel()
 	_, err := l.commitLocked(ctx, nil)
 	return err
 }

@@ -327,3 +327,41 @@ func TestADamagedLeaseLapses(t *testing.T) {
 		a.Leave("thing")
 	})
 }
+
+// deaf answers no call before its context ends.
+type deaf struct {
+	store.Store
+	is bool
+}
+
+func (d *deaf) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
+	if d.is {
+		<-ctx.Done()
+		return 0, ctx.Err()
+	}
+	return d.Store.Commit(ctx, ops...)
+}
+
+// TestAloneEndsWithItsContext: a lease that cannot be given back lapses, and its holder does not wait for that.
+func TestAloneEndsWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := &deaf{Store: store.NewMem()}
+		a := lease.New(st, "a", last, time.Now)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		over := make(chan error, 1)
+		go func() {
+			over <- a.Alone(ctx, "prune", func(ctx context.Context) error {
+				st.is = true
+				<-ctx.Done()
+				return ctx.Err()
+			})
+		}()
+		select {
+		case err := <-over:
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+		case <-time.After(last):
+			t.Fatal("Alone waits for a lease that has lapsed")
+		}
+	})
+}
