@@ -3,8 +3,11 @@ package memory_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -174,6 +177,47 @@ func TestReloadAfterAnError(t *testing.T) {
 		require.NoError(t, b.Reload(ctx, "acme"))
 		require.Equal(t, want, recall(t, s, memory.Query{}))
 	}
+}
+
+// heldCommit holds the first commit up until it is let go.
+type heldCommit struct {
+	store.Store
+	once      sync.Once
+	at, letGo chan struct{}
+}
+
+func (h *heldCommit) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
+	h.once.Do(func() { close(h.at); <-h.letGo })
+	return h.Store.Commit(ctx, ops...)
+}
+
+// A change that waits for another while the scope is read anew is refused: what it was to change is not there.
+func TestChangeAcrossReload(t *testing.T) {
+	t.Parallel()
+	st := &heldCommit{Store: store.NewMem(), at: make(chan struct{}), letGo: make(chan struct{})}
+	c := newClock()
+	c.move(time.Hour)
+	b := open(t, st.Store, c)
+	rs, err := b.In("acme").RememberAll(t.Context(), drafts(2, 12))
+	require.NoError(t, err)
+	require.NoError(t, b.Close())
+	b = open(t, st, c)
+	s, over := b.In("acme"), make(chan error, len(rs))
+	forget := func(id memory.ID) { over <- s.Forget(t.Context(), id) }
+	go forget(rs[0].ID)
+	<-st.at
+	go forget(rs[1].ID)
+	for range 1000 {
+		runtime.Gosched() // until it waits for the first
+	}
+	other := open(t, st.Store, newClock())
+	_, err = other.In("acme").RememberAll(t.Context(), drafts(12, 9)) // before the others, in the order of ids
+	require.NoError(t, err)
+	require.NoError(t, b.Reload(t.Context(), "acme"))
+	close(st.letGo)
+	err = errors.Join(<-over, <-over)
+	require.ErrorIs(t, err, store.ErrConflict)
+	require.NoError(t, s.Forget(t.Context(), rs[1].ID))
 }
 
 // More keys can be released than a commit holds.

@@ -101,11 +101,14 @@ func (s Space) change(ctx context.Context, verb string, id ID, f func(*shard, *t
 	}
 	sh.edit.Lock()
 	defer sh.edit.Unlock()
-	_, e, err := s.lookup(id) // again: it may have changed
+	now, e, err := s.lookup(id) // again: it may have changed
 	if err != nil {
 		return err
 	}
-	if err := f(sh, e); err != nil {
+	if err = store.ErrConflict; now == sh { // else Reload has read the scope anew
+		err = f(sh, e)
+	}
+	if err != nil {
 		return fmt.Errorf("memory: %s %q: %w", verb, id, err)
 	}
 	return nil
