@@ -81,7 +81,7 @@ func (b *Bank) take(ctx context.Context, part, of string, id ID, e store.Entry) 
 	case stored.Records:
 		err = b.followRecord(ctx, of, id, e)
 	case stored.Counts, stored.Vectors, stored.Guesses:
-		if sh := b.shardAt(of); sh != nil && !e.Deleted {
+		if sh := b.shardAt(of); sh != nil && (!e.Deleted || part == stored.Counts) {
 			err = b.followBeside(ctx, sh, part, id, e)
 		}
 	}
@@ -150,17 +150,15 @@ func (b *Bank) followBeside(ctx context.Context, sh *shard, part string, id ID, 
 	sh.edit.Lock()
 	defer sh.edit.Unlock()
 	of := sh.entry(id)
-	if of == nil {
-		return nil
-	}
-	if of.Key != ident.Of(id) && part == stored.Counts { // who counted had not heard that it was merged
+	its := of != nil && of.Key == ident.Of(id)
+	switch {
+	case !its && part == stored.Counts && !e.Deleted: // who counted had not heard that it is gone
 		c, err := stored.CountsOf(e)
 		if err == nil {
 			err = b.settle(ctx, []stray{{e.Key, sh, of, c}})
 		}
 		return err
-	}
-	if of.Key != ident.Of(id) && part == stored.Vectors {
+	case of == nil, !its && part != stored.Guesses:
 		return nil
 	}
 	if _, ours := b.w.Pending(e.Key); ours {

@@ -2,7 +2,9 @@ package memory_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -15,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/arc-learn/arc/arctest"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/store"
 )
@@ -94,6 +97,171 @@ func TestBanksFollowOneAnother(t *testing.T) {
 		}
 		require.NoError(r, third.Close())
 	})
+}
+
+// TestReplicasComeToOneMemory has Banks do all that changes memories, each hearing late of what the others did, and
+// losing answers of the store. Once all have heard of all, each has what another one reads from the store.
+func TestReplicasComeToOneMemory(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(r *rapid.T) {
+		ctx, mem, c := t.Context(), &feed{Mem: store.NewMem()}, newClock()
+		var stores []*arctest.Store
+		var banks []*memory.Bank
+		open := func() {
+			st := arctest.NewStore(mem)
+			b, err := memory.Open(ctx, st, &memory.Options{
+				Seed: uint64(len(banks) + 1), Shared: true, Now: c.now, IndexBytes: rapid.SampledFrom([]int64{0, 0, 1}).Draw(r, "bytes"),
+			})
+			require.NoError(r, err)
+			banks, stores = append(banks, b), append(stores, st)
+		}
+		for range rapid.IntRange(2, 3).Draw(r, "banks") {
+			open()
+		}
+		heard := make([]int, len(banks))
+		hear := func(i, n int) {
+			stores[i].FailNext(0, 0, false)
+			all := mem.from(heard[i])
+			for _, e := range all[:min(n, len(all))] {
+				require.NoError(r, banks[i].Follow(ctx, e))
+				heard[i]++
+			}
+		}
+		ids, n, at := []memory.ID{"unknown"}, 0, 0
+		pick := func(r *rapid.T) memory.Space {
+			at = rapid.IntRange(0, len(banks)-1).Draw(r, "bank")
+			hear(at, rapid.SampledFrom([]int{0, 0, 0, 1, 3, 1000}).Draw(r, "hears of"))
+			if rapid.IntRange(0, 3).Draw(r, "fails") == 0 {
+				stores[at].FailNext(rapid.IntRange(0, 1).Draw(r, "commit"), 1, rapid.Bool().Draw(r, "applied"))
+			}
+			return banks[at].In(rapid.SampledFrom(faultScopes).Draw(r, "scope"))
+		}
+		id := func(r *rapid.T, label string) memory.ID { return rapid.SampledFrom(ids).Draw(r, label) }
+		some := func(r *rapid.T, label string) []memory.ID {
+			return rapid.SliceOfN(rapid.SampledFrom(ids), 0, 3).Draw(r, label)
+		}
+		did := func(r *rapid.T, err error) {
+			allowed := []error{nil, store.ErrConflict, store.ErrNotFound, memory.ErrQuery, arctest.ErrStore}
+			if !slices.ContainsFunc(allowed, func(is error) bool { return errors.Is(err, is) }) {
+				require.NoError(r, err)
+			}
+		}
+		draft := func(r *rapid.T) memory.Draft {
+			n++
+			d := memory.Draft{
+				Kind:    rapid.SampledFrom([]memory.Kind{memory.Fact, memory.Episode, memory.Pattern, memory.Failure}).Draw(r, "kind"),
+				Trigger: sentence(r, "trigger", 2), Content: sentence(r, "content", 1), Key: rapid.SampledFrom([]string{"", "k1", "k2", "k3"}).Draw(r, "key"),
+				Actor:  rapid.SampledFrom([]string{"", "Ann"}).Draw(r, "actor"),
+				Thread: rapid.SampledFrom([]string{"", "t"}).Draw(r, "thread"),
+				Source: memory.Source{
+					Origin: rapid.SampledFrom([]memory.Origin{memory.Host, memory.Derived, memory.Web}).Draw(r, "origin"),
+					Run:    rapid.SampledFrom([]string{"", "r1", "r2"}).Draw(r, "run"),
+				},
+			}
+			switch rapid.IntRange(0, 6).Draw(r, "of which sort") {
+			case 0:
+				d.Slot = memory.Slot{Subject: "cache", Attribute: "port", Value: rapid.SampledFrom([]string{"17", "8080"}).Draw(r, "value")}
+			case 1:
+				d.Links = []memory.Link{{To: id(r, "to"), Rel: rapid.SampledFrom([]string{"", "about"}).Draw(r, "rel")}}
+			case 2:
+				d.Kind, d.Passing, d.Key = memory.Episode, true, fmt.Sprint("p", n) // two that are written behind are the later
+			case 3:
+				d.Vector = []float32{rapid.Float32Range(-1, 1).Draw(r, "x"), 1}
+			case 4:
+				d.Content = "the port of the cache is " + rapid.SampledFrom([]string{"17", "8080", "now 9090"}).Draw(r, "port")
+			}
+			return d
+		}
+		r.Repeat(map[string]func(*rapid.T){
+			"remember": func(r *rapid.T) {
+				s := pick(r)
+				got, err := s.RememberAll(ctx, rapid.SliceOfN(rapid.Custom(draft), 1, 3).Draw(r, "drafts"))
+				did(r, err)
+				for _, g := range got {
+					ids = append(ids, cmp.Or(g.ID, "unknown"))
+				}
+			},
+			"feedback": func(r *rapid.T) {
+				n++
+				did(r, pick(r).Feedback(ctx, memory.Feedback{
+					Key: fmt.Sprint("f", n/2), Injected: some(r, "injected"), Utilized: some(r, "utilized"), Misled: some(r, "misled"),
+					Delivered: rapid.Bool().Draw(r, "delivered"),
+				}))
+			},
+			"change": func(r *rapid.T) {
+				s, of := pick(r), id(r, "id")
+				var err error
+				switch rapid.IntRange(0, 7).Draw(r, "change") {
+				case 0, 1:
+					err = s.Forget(ctx, of)
+				case 2:
+					err = s.Trust(ctx, of)
+				case 3:
+					err = s.Archive(ctx, of, rapid.Bool().Draw(r, "archived"))
+				case 4:
+					err = s.Supersede(ctx, of, id(r, "by"))
+				case 5:
+					_, err = s.Revoke(ctx, memory.Source{Origin: memory.Web, Run: "r1"})
+				case 6:
+					err = s.Release(ctx, []string{"f1", "f2"}, []string{"k1", "k2"})
+				case 7:
+					err = banks[at].Flush(ctx)
+				}
+				did(r, err)
+			},
+			"consolidate": func(r *rapid.T) { _, err := pick(r).Consolidate(ctx); did(r, err) },
+			"decay":       func(r *rapid.T) { _, err := pick(r).Decay(ctx); did(r, err) },
+			"time passes": func(r *rapid.T) { c.move(time.Duration(rapid.IntRange(0, 800).Draw(r, "hours")) * time.Hour) },
+		})
+		for range 4 { // what is heard of changes something
+			for i := range heard {
+				hear(i, 1<<30)
+				did(r, banks[i].Flush(ctx))
+			}
+		}
+		open()
+		var want []string
+		for i, b := range slices.Backward(banks) {
+			got := knownTo(r, b, c)
+			if want == nil {
+				want = got
+			}
+			require.Equal(r, want, got, i)
+			require.NoError(r, b.Close())
+		}
+	})
+}
+
+// knownTo is all that a Bank says of faultScopes.
+func knownTo(r *rapid.T, b *memory.Bank, c *clock) []string {
+	ctx, out := context.Background(), []string{}
+	for _, scope := range faultScopes {
+		s := b.In(scope)
+		for rec, err := range s.All(ctx) {
+			require.NoError(r, err)
+			rec = get(r, s, rec.ID) // with SupersededBy
+			json, err := json.Marshal(rec)
+			require.NoError(r, err)
+			out = append(out, string(json))
+		}
+		thread, err := s.Latest(ctx, "t", 20)
+		require.NoError(r, err)
+		out = append(out, fmt.Sprint(thread))
+		for _, q := range []memory.Query{
+			{Text: "what is the port of the cache"}, {Text: "import cycle in the store", Linked: true, Archived: true}, {Inject: true},
+			{Text: "the port", At: c.now().Add(-500 * time.Hour)}, {Vector: []float32{1, 1}},
+		} {
+			q.K = 50
+			hits, err := s.Recall(ctx, q)
+			if err != nil {
+				require.ErrorIs(r, err, memory.ErrVector) // none is known yet
+			}
+			for _, h := range hits {
+				out = append(out, fmt.Sprintf("%s %.5f %v %v", h.Record.ID, h.Score, h.Replaced, h.Superseded != nil))
+			}
+		}
+	}
+	return out
 }
 
 // TestFeedbackOfSeveralBanksAddsUp has three Banks rate the same records, be told the same feedback twice, archive
@@ -576,6 +744,19 @@ func TestVouchedForElsewhereStays(t *testing.T) {
 	}
 }
 
+// A passing Episode whose Key another Bank has used, unheard of so far, is that Bank's record.
+func TestPassingKeyOfAnotherBank(t *testing.T) {
+	t.Parallel()
+	p := newPair(t)
+	d := memory.Draft{Kind: memory.Episode, Content: "a run has ended", Key: "run", Passing: true}
+	id := remember(t, p.banks[0].In("acme"), memory.Draft{Kind: memory.Fact, Content: "ann prefers tea", Key: "run"})
+	require.Equal(t, id, remember(t, p.banks[1].In("acme"), d))
+	require.NoError(t, p.banks[1].Flush(t.Context()))
+	for i := range p.banks {
+		require.Equal(t, "ann prefers tea", get(t, p.hear(t, i, p.all(i)), id).Content)
+	}
+}
+
 // Records of one moment stand in a thread in one order at all Banks, though each has made some.
 func TestThreadsAreInOneOrder(t *testing.T) {
 	t.Parallel()
@@ -632,8 +813,8 @@ func TestVectorsAreFollowed(t *testing.T) {
 	}
 }
 
-// Feedback on a record that was merged elsewhere, unheard of so far, counts for what that has become, once; and
-// other Banks have the counters of a record that is written behind.
+// Feedback on a record that was merged elsewhere, unheard of so far, counts for what that has become, once; other
+// Banks have the counters of a record that is written behind; and those of one that is gone leave the store.
 func TestFeedbackBesideOtherBanks(t *testing.T) {
 	t.Parallel()
 	p, ctx := newPair(t), t.Context()
@@ -661,4 +842,10 @@ func TestFeedbackBesideOtherBanks(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 1, get(t, third.In("acme"), first).Stats.Helped)
 	require.NoError(t, third.Close())
+
+	require.NoError(t, one.Forget(ctx, passing)) // unheard of by who rates it
+	feedback(t, two, memory.Feedback{Key: "late", Injected: []memory.ID{passing}, Delivered: true})
+	p.hear(t, 0, p.all(0))
+	_, err = p.Get(ctx, "memory\x00s\x00acme\x00"+string(passing))
+	require.ErrorIs(t, err, store.ErrNotFound)
 }

@@ -231,7 +231,16 @@ func (g *group) known(ctx context.Context, r *Record) (bool, error) {
 	}
 	e, err := g.b.late.Get(ctx, g.sh.key(stored.Receipts, r.ID))
 	if errors.Is(err, store.ErrNotFound) {
-		return false, nil
+		if !r.Passing || !g.b.o.Shared {
+			return false, nil
+		}
+		g.sh.edit.Lock() // what is written behind has no condition: another may have made it
+		err := g.b.reread(ctx, g.sh, r.ID)
+		g.sh.edit.Unlock()
+		if err == nil && g.sh.entry(r.ID) != nil {
+			return g.known(ctx, r)
+		}
+		return false, err
 	}
 	if err != nil {
 		return false, err

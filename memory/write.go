@@ -251,8 +251,11 @@ func (b *Bank) besideLocked(sh *shard, part string, of *table.Entry, e store.Ent
 		sh.guess(of, kept)
 		return err
 	}
-	c, err := stored.CountsOf(e)
-	if err == nil && c.Rev > of.Counts().Rev { // else it is our own of before
+	c, err := new(tally.Counts), error(nil) // those of a former record of the id are gone
+	if !e.Deleted {
+		c, err = stored.CountsOf(e)
+	}
+	if err == nil && e.Rev > of.Counts().Rev { // else it is our own of before
 		sh.Tally(table.Change{Entry: of, Counts: c})
 	}
 	return err
@@ -365,8 +368,14 @@ func (b *Bank) settle(ctx context.Context, strays []stray) error {
 				sum := table.Change{Entry: s.into, Counts: s.into.Counts().Sum(s.counts)}
 				again, err = b.late.Count(ctx, s.sh.Table, s.sh.at.Counts, []store.Op{op}, nil, sum)
 			}
-		case !b.o.Shared: // else it is of a record that another has just made, perhaps
+		case !b.o.Shared:
 			err = b.w.Add(ctx, op)
+		default: // it may be of a record that another has just made
+			_, of, id, _ := stored.Split(s.key)
+			if _, err = b.st.Get(ctx, stored.Key(stored.Records, of, id)); errors.Is(err, store.ErrNotFound) {
+				op.If = store.At(s.counts.Rev)
+				_, err = b.st.Commit(ctx, op)
+			}
 		}
 		if err != nil && !errors.Is(err, store.ErrConflict) {
 			return err

@@ -221,8 +221,13 @@ func CompareNames(a, b *Entry) int {
 	return bytes.Compare(a.Key[:], b.Key[:])
 }
 
-// After reports whether e tells of a later time than o, or was made later.
-func (e *Entry) After(o *Entry) bool { return e.At > o.At || e.At == o.At && e.Seq > o.Seq }
+// After reports whether e tells of a later time than o, or was made later. Of two that two Banks have made the id decides.
+func (e *Entry) After(o *Entry) bool {
+	if e.At != o.At || e.Seq != o.Seq {
+		return e.At > o.At || e.At == o.At && e.Seq > o.Seq
+	}
+	return CompareNames(e, o) > 0
+}
 
 // ByTime sorts the entries by At, then id.
 func ByTime(es []*Entry) []*Entry {
