@@ -43,8 +43,8 @@ type Judgement struct {
 	Work     []Outcome      // the deliveries judged: Key, Skill and Worker of each
 }
 
-// Judge records a judgement. A wrong one charges the memories that the delivery used, and takes back that they
-// have helped; a right one takes back what the opposite of the same source has charged, and counts as having
+// Judge records a judgement. A wrong one charges the memories that the delivery used, and takes back that they, and
+// the warnings that its worker was shown, have helped; a right one takes back what the opposite of the same source has charged, and counts as having
 // helped with Credit alone. The last judgement decides whether a worker's attempt was a success. The session
 // gets one more outcome. If it returns an error, calling it again with the same judgement completes it.
 func (l *Learner) Judge(ctx context.Context, j Judgement) error {
@@ -59,7 +59,11 @@ func (l *Learner) Judge(ctx context.Context, j Judgement) error {
 		}
 	}
 	for _, scope := range j.Scopes {
-		for _, f := range j.feedbacks() {
+		shown, err := l.warned(ctx, scope, &j)
+		if err != nil {
+			return fmt.Errorf("warnings: %w", err)
+		}
+		for _, f := range append(j.feedbacks(), shown...) {
 			if err := l.bank.In(scope).Feedback(ctx, f); err != nil {
 				return fmt.Errorf("feedback: %w", err)
 			}
@@ -80,10 +84,7 @@ func (j *Judgement) feedbacks() (all []memory.Feedback) {
 	if !j.Right {
 		named := slices.Concat(j.Memories, j.Recalled)
 		for _, k := range j.counted() {
-			all = append(all, memory.Feedback{
-				Key: digest(k, "taken"), Undo: true, Of: k, Situation: misled.Situation,
-				Injected: named, Utilized: named, Delivered: true,
-			})
+			all = append(all, j.taken(k, named))
 		}
 		return append(all, misled)
 	}
@@ -99,6 +100,29 @@ func (j *Judgement) feedbacks() (all []memory.Feedback) {
 		})
 	}
 	return all
+}
+
+// taken returns the feedback that takes back what memories have counted as helped under a key.
+func (j *Judgement) taken(k string, of []memory.ID) memory.Feedback {
+	return memory.Feedback{
+		Key: digest(k, "taken"), Undo: true, Of: k, Situation: situationKey(j.Situation), Injected: of, Utilized: of, Delivered: true,
+	}
+}
+
+// warned returns what takes back that warnings have helped, as an attempt that was shown them passed, though wrong.
+func (l *Learner) warned(ctx context.Context, scope memory.Scope, j *Judgement) (all []memory.Feedback, err error) {
+	if j.Right {
+		return nil, nil
+	}
+	records, err := l.bank.In(scope).Latest(ctx, warningThread(j.Situation), maxKnown)
+	var ids []memory.ID
+	for i := range records {
+		ids = append(ids, records[i].ID)
+	}
+	for i := range j.Work {
+		all = append(all, j.taken(digest(j.Work[i].Key, "warnings"), ids))
+	}
+	return all, err
 }
 
 // counted returns the keys under which the delivery may count as helped.

@@ -51,6 +51,36 @@ func TestFailureIsKnownOnce(t *testing.T) {
 	require.Nil(t, k)
 }
 
+// A warning that an attempt was shown has helped while no source finds its delivery wrong.
+func TestWarningOfAWrongDeliveryHasNotHelped(t *testing.T) {
+	t.Parallel()
+	p := setup(t, nil)
+	_, err := p.learner.Learn(t.Context(), refused("one", 1, situation))
+	require.NoError(t, err)
+	o := refused("two", 1, situation)
+	o.Passed, o.Complaint = true, ""
+	o.Known, err = p.learner.Known(t.Context(), scope, situation, "", "")
+	require.NoError(t, err)
+	o.Warned = o.Known.Warnings("export")[0].IDs
+	_, err = p.learner.Learn(t.Context(), o)
+	require.NoError(t, err)
+	helped := func() (n int) {
+		for _, id := range o.Warned {
+			r, err := p.bank.In(scope).Get(t.Context(), id)
+			require.NoError(t, err)
+			n += r.Stats.Helped
+		}
+		return n
+	}
+	require.Equal(t, 1, helped())
+	j := learn.Judgement{Key: "wrong", Session: "s", Situation: situation, At: o.At, Scopes: []memory.Scope{scope}, Work: []learn.Outcome{o}}
+	for range 2 {
+		require.NoError(t, p.learner.Judge(t.Context(), j))
+		require.Zero(t, helped())
+		j.Key = "wrong again"
+	}
+}
+
 // Failures are counted beyond what a record can note, which is then begun anew.
 func TestManyFailuresStayKnown(t *testing.T) {
 	t.Parallel()
