@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/arc-learn/arc/internal/codec"
@@ -102,15 +103,16 @@ type Book struct {
 	prefix string
 	shared bool // by several openers
 
-	turn chan struct{} // a lock for at; it is held during commits
+	turn chan struct{} // a lock for the maps; it is held during commits
 	at   map[string]*ledger
+	torn map[string]int64 // by key, ledgers that are damaged: the Day of the Share that met that first
 }
 
 // Open returns the ledgers of a tenant. Shared says that other openers use the store too.
 func Open(st store.Store, w *flush.Writer, tenant string, shared bool) *Book {
 	return &Book{
 		st: st, w: w, prefix: key.Under(tenant, Keys, ""), shared: shared,
-		turn: make(chan struct{}, 1), at: make(map[string]*ledger),
+		turn: make(chan struct{}, 1), at: make(map[string]*ledger), torn: make(map[string]int64),
 	}
 }
 
@@ -145,7 +147,15 @@ func (b *Book) post(ctx context.Context, ops ...store.Op) (rev store.Revision, e
 	return rev, err
 }
 
-// ledgerLocked returns a ledger, from the store unless it is in memory.
+// Damaged returns the keys of the ledgers that the last call on each found damaged, in order.
+func (b *Book) Damaged() []string {
+	b.lock()
+	defer b.unlock()
+	return slices.Sorted(maps.Keys(b.torn))
+}
+
+// ledgerLocked returns a ledger, from the store unless it is in memory. One that is damaged is an error: how much
+// is left is unknown. That of a day begins anew on the next one.
 func (b *Book) ledgerLocked(ctx context.Context, s Share) (*ledger, error) {
 	l := b.at[s.Key]
 	if l == nil {
@@ -154,9 +164,17 @@ func (b *Book) ledgerLocked(ctx context.Context, s Share) (*ledger, error) {
 		if err == nil {
 			err = codec.Decode(e, l)
 		}
+		if errors.Is(err, store.ErrDamaged) {
+			if day, met := b.torn[s.Key]; !met {
+				b.torn[s.Key] = s.Day
+			} else if s.Day > day {
+				*l, err = ledger{}, nil
+			}
+		}
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return nil, fmt.Errorf("budget: %w", err)
 		}
+		delete(b.torn, s.Key)
 		if l.rev = e.Rev; !b.shared {
 			l.Held = nil // reserved by an earlier opener
 		}

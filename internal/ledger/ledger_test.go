@@ -108,6 +108,45 @@ func TestDay(t *testing.T) {
 	}
 }
 
+// A damaged ledger is an error that names it, since what is left of the budget is unknown; that of a day until the next.
+func TestDamaged(t *testing.T) {
+	t.Parallel()
+	for _, shared := range []bool{false, true} {
+		st := store.NewMem()
+		session, day := share("session", "s", dollar), share("day", "", dollar)
+		day.Day = 20_000
+		b := open(t, st, shared)
+		b.settle(t, "one", session, day)
+		require.NoError(t, b.w.Flush(t.Context()))
+		for _, s := range []ledger.Share{session, day} {
+			e, err := st.Get(t.Context(), s.Key)
+			require.NoError(t, err)
+			e.Value[len(e.Value)-1] ^= 1
+			_, err = st.Commit(t.Context(), store.Op{Key: s.Key, Value: e.Value})
+			require.NoError(t, err)
+		}
+		b = open(t, st, shared)
+		require.Empty(t, b.Damaged())
+		for range 2 {
+			for _, s := range []ledger.Share{session, day} {
+				_, err := b.Reached(t.Context(), []ledger.Share{s})
+				require.ErrorIs(t, err, store.ErrDamaged)
+				require.ErrorContains(t, err, "ledger")
+			}
+			require.Equal(t, []string{day.Key, session.Key}, b.Damaged())
+		}
+		day.Day++
+		require.Empty(t, b.reached(t, day))
+		b.settle(t, "two", day)
+		require.NotEmpty(t, b.reached(t, day))
+		_, err := b.Reached(t.Context(), []ledger.Share{session})
+		require.ErrorIs(t, err, store.ErrDamaged)
+		require.Equal(t, []string{session.Key}, b.Damaged())
+		require.NoError(t, b.w.Flush(t.Context()))
+		require.NotEmpty(t, open(t, st, shared).reached(t, day))
+	}
+}
+
 // TestReserved sets prices aside until they are settled or given back. A run reserves once.
 func TestReserved(t *testing.T) {
 	t.Parallel()
