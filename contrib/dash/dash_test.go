@@ -23,6 +23,7 @@ import (
 	"github.com/arc-learn/arc/act/queue"
 	"github.com/arc-learn/arc/contrib/dash"
 	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/meta/proposal"
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/store"
 )
@@ -301,6 +302,30 @@ func TestApprovalsAmongRunsThatWait(t *testing.T) {
 	}
 	_, text := b.get(t, "/approvals")
 	require.Contains(t, text, `name="run" value="deploy"`)
+}
+
+// A proposal that waits for a person is listed, whichever of many others come before it in the store.
+func TestProposalAmongMany(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, "mend it", nil)
+	ps, err := proposal.Open(t.Context(), b.st, &proposal.Options{Tenant: "acme"})
+	require.NoError(t, err)
+	var last proposal.Proposal
+	for i := range 2100 {
+		p, err := ps.Propose(t.Context(), proposal.Proposal{
+			Kind: "config", Subject: fmt.Sprintf("subject-%d-", i), Advice: "look", Reason: "it fails", Samples: 60,
+		})
+		require.NoError(t, err)
+		if p.ID > last.ID {
+			p, last = last, p
+		}
+		if p.ID != "" {
+			_, err = ps.Decide(t.Context(), p.ID, "reject", "ada", "")
+			require.NoError(t, err)
+		}
+	}
+	_, text := b.get(t, "/proposals")
+	require.Contains(t, text, last.Subject)
 }
 
 // Who allows an attempt sees what it is given, as it is and without a click.

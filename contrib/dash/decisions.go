@@ -16,10 +16,9 @@ import (
 )
 
 const (
-	maxWaiting   = 500  // approvals that are shown
-	maxProposals = 2000 // that are looked at
-	maxDecided   = 50
-	maxAnswer    = 64 << 10 // bytes that View.Answer takes
+	maxWaiting = 500 // approvals that are shown, and proposals
+	maxDecided = 50
+	maxAnswer  = 64 << 10 // bytes that View.Answer takes
 )
 
 // approvals are the attempts that wait for a human, in the scope at hand.
@@ -84,7 +83,10 @@ type proposalList struct {
 
 func (d *desk) proposals(q *ask) (any, error) {
 	var l proposalList
-	n := 0
+	latest := func(most int) {
+		slices.SortStableFunc(l.Decided, func(a, b proposal.Proposal) int { return b.Decided.Compare(a.Decided) })
+		l.Decided = l.Decided[:min(len(l.Decided), most)]
+	}
 	for p, err := range q.view.Proposals(q.Context()) {
 		if errors.Is(err, store.ErrDamaged) {
 			continue // Health tells of it
@@ -94,18 +96,15 @@ func (d *desk) proposals(q *ask) (any, error) {
 		}
 		if p.Status == "open" || p.Status == "gathering" {
 			l.Open = append(l.Open, p)
-		} else {
-			l.Decided = append(l.Decided, p)
-		}
-		if n++; n == maxProposals {
-			break
+		} else if l.Decided = append(l.Decided, p); len(l.Decided) == 10*maxDecided {
+			latest(maxDecided)
 		}
 	}
 	slices.SortStableFunc(l.Open, func(a, b proposal.Proposal) int {
 		return cmp.Or(-cmp.Compare(a.Status, b.Status), b.Made.Compare(a.Made))
 	})
-	slices.SortStableFunc(l.Decided, func(a, b proposal.Proposal) int { return b.Decided.Compare(a.Decided) })
-	l.Decided = l.Decided[:min(len(l.Decided), maxDecided)]
+	l.Open = l.Open[:min(len(l.Open), maxWaiting)]
+	latest(maxDecided)
 	return l, nil
 }
 

@@ -40,6 +40,7 @@ var pages = []string{
 // bench is an agent with its dashboard, and a clock that moves when it is told to.
 type bench struct {
 	*httptest.Server
+	st      store.Store
 	agent   *arc.Agent
 	queue   *queue.Queue
 	journal *dash.Journal
@@ -84,6 +85,7 @@ func newBench(t *testing.T, say string, tune func(*dash.Options)) *bench {
 		finished: make(chan arc.Event, 1000), hold: make(chan struct{}),
 	}
 	st := store.NewMem()
+	b.st = st
 	text := func() string {
 		b.mu.Lock()
 		defer b.mu.Unlock()
