@@ -80,7 +80,7 @@ func (b *Book) carryOn(ctx context.Context) error {
 		if err == nil && (p.Status == approved || p.Status == undoing) {
 			_, err = b.carryOut(ctx, p)
 		}
-		if err != nil && !errors.Is(err, store.ErrNotFound) {
+		if err != nil && !errors.Is(err, store.ErrNotFound) && !errors.Is(err, guard.ErrTime) {
 			return err
 		}
 	}
@@ -184,13 +184,14 @@ func (b *Book) readable(ctx context.Context, prefix string) iter.Seq2[Proposal, 
 //     change of its subject was applied, and returns it as undone, or as still
 //     applied with the error of Apply in Note
 //
-// An error of Apply is no error of Decide. Decide returns store.ErrConflict if
+// An error of Apply is no error of Decide, unless Apply has not returned in its minute: then it may still make the
+// change, and the proposal stays "approved", or "undoing". Decide returns store.ErrConflict if
 // the proposal's status does not allow the verdict, store.ErrNotFound for an
 // unknown id, and ErrInvalid for another verdict or without Options.Apply.
 //
 // Once the verdict is stored, it is carried out though ctx ends. If the process
 // ends before the answer of Apply is noted, Open calls Apply again, and so does
-// the same verdict again after an error of the store.
+// the same verdict again after an error of the store or of time.
 func (b *Book) Decide(ctx context.Context, id, verdict, by, note string) (p Proposal, err error) {
 	to, ok := map[string]string{"approve": approved, "reject": rejected, "undo": undoing}[verdict]
 	applies := to != rejected
@@ -280,8 +281,8 @@ func (b *Book) carryOut(ctx context.Context, p Proposal) (Proposal, error) {
 	undo, err := guard.Do(ctx, applyTimeout, func(ctx context.Context) (json.RawMessage, error) {
 		return b.opts.Apply(ctx, asked)
 	})
-	if ctx.Err() != nil {
-		return p, ctx.Err() // whether it was applied is unknown: again, with the same ID
+	if ctx.Err() != nil || errors.Is(err, guard.ErrTime) {
+		return p, cmp.Or(ctx.Err(), err) // whether it was applied is unknown: again, with the same ID
 	}
 	san := b.opts.Sanitizer
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -88,6 +89,45 @@ func TestVerdictIsCarriedOutThoughItsCallerLeaves(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, map[string]string{"approve": "applied", "undo": "undone"}[verdict], p.Status)
 		require.Equal(t, p.Status, status(t, ps, p.ID))
+	}
+}
+
+// An Apply that does not return in time may still make its change: it has not failed, and the same verdict has it made.
+func TestVerdictWhoseApplyHangs(t *testing.T) {
+	t.Parallel()
+	for _, verdict := range []string{"approve", "undo"} {
+		synctest.Test(t, func(t *testing.T) {
+			c, cl, st := &config{limit: 10}, &clock{}, store.NewMem()
+			p, err := proposals(t, st, c, cl).Propose(t.Context(), draft(50))
+			require.NoError(t, err)
+			if verdict == "undo" {
+				_, err = proposals(t, st, c, cl).Decide(t.Context(), p.ID, "approve", "ada", "")
+				require.NoError(t, err)
+			}
+			hangs := true
+			apply := func(ctx context.Context, p proposal.Proposal) (json.RawMessage, error) {
+				if hangs {
+					<-time.After(2 * time.Minute)
+				}
+				return c.apply(ctx, p)
+			}
+			open := func() *proposal.Book {
+				ps, err := proposal.Open(t.Context(), st, &proposal.Options{Now: cl.now, Apply: apply})
+				require.NoError(t, err)
+				return ps
+			}
+			ps := open()
+			_, err = ps.Decide(t.Context(), p.ID, verdict, "ada", "")
+			require.ErrorContains(t, err, "no answer in time")
+			require.Contains(t, []string{"approved", "undoing"}, status(t, ps, p.ID))
+			ps = open() // which leaves it as it is
+			hangs = false
+			p, err = ps.Decide(t.Context(), p.ID, verdict, "ada", "")
+			require.NoError(t, err)
+			require.Equal(t, map[string]string{"approve": "applied", "undo": "undone"}[verdict], p.Status)
+			<-time.After(5 * time.Minute) // those that were left behind come to an end
+			require.Equal(t, map[string]int{"approve": 3, "undo": 10}[verdict], c.limit)
+		})
 	}
 }
 
