@@ -4,13 +4,16 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -50,6 +53,21 @@ func TestBadInput(t *testing.T) {
 	}
 	var limit *store.LimitError
 	for row, f := range map[string]func(t *testing.T){
+		"9 numbers that no float holds, by a plan that fires": func(t *testing.T) {
+			s := &script{decide: func(_ int, b reason.Brief) (reason.Decision, error) {
+				d := plan(b.Objective)
+				d.Tasks[0].Inputs = b.Inputs
+				return d, nil
+			}}
+			a := agent(t, s.host(), nil)
+			for _, n := range []string{"9007199254740993", "1e400", "9007199254740995"} {
+				in := json.RawMessage(`{"n":` + n + `,"thing":"pump"}`)
+				r := run(t, a, arc.Objective{Text: "mend the pump", Situation: situation, Inputs: in})
+				require.Equal(t, arc.Delivered, r.Status)
+				require.Equal(t, string(in), string(s.work[len(s.work)-1].Task.Inputs))
+			}
+			require.Len(t, s.briefs, 2, "the third is the plan's")
+		},
 		"23 confidence that is no number": func(t *testing.T) {
 			for _, c := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), -0.1, 1.1} {
 				s := &script{do: func(int, act.Work) (act.Result, error) {
@@ -192,6 +210,111 @@ func TestBadInput(t *testing.T) {
 				tasks[i] = reason.Task{Objective: "mend it", Skill: "work"}
 			}
 			refused(t, arc.Objective{Text: "mend the cache", Tasks: tasks})
+		},
+		"65 parts that call the Agent": func(t *testing.T) {
+			calls := map[string]func(ctx context.Context, a *arc.Agent, v arc.View) error{
+				"run": func(ctx context.Context, a *arc.Agent, _ arc.View) error {
+					_, err := a.Run(ctx, arc.Objective{Text: "paint"})
+					return err
+				},
+				"recall": func(ctx context.Context, _ *arc.Agent, v arc.View) error {
+					_, err := v.Memory().Recall(ctx, memory.Query{Text: "pump"})
+					return err
+				},
+				"remember": func(ctx context.Context, _ *arc.Agent, v arc.View) error {
+					_, err := v.Memory().Remember(ctx, memory.Draft{Kind: memory.Fact, Content: "the pump is old"})
+					return err
+				},
+				"maintain": func(ctx context.Context, a *arc.Agent, _ arc.View) error { _, err := a.Maintain(ctx, ""); return err },
+				"health":   func(ctx context.Context, a *arc.Agent, _ arc.View) error { _, err := a.Health(ctx, ""); return err },
+				"flush":    func(ctx context.Context, a *arc.Agent, _ arc.View) error { return a.Flush(ctx) },
+				"its run": func(ctx context.Context, a *arc.Agent, _ arc.View) error {
+					_, err := a.Run(ctx, arc.Objective{ID: "x", Text: "mend the pump"})
+					return err
+				},
+				"resume": func(ctx context.Context, _ *arc.Agent, v arc.View) error { _, err := v.Resume(ctx, "x"); return err },
+				"delete": func(ctx context.Context, _ *arc.Agent, v arc.View) error { return v.Delete(ctx, "x") },
+				"erase":  func(ctx context.Context, a *arc.Agent, _ arc.View) error { return a.Erase(ctx, "local") },
+				"export": func(ctx context.Context, a *arc.Agent, _ arc.View) error { return a.Export(ctx, "local", io.Discard) },
+				"close":  func(_ context.Context, a *arc.Agent, _ arc.View) error { return a.Close() },
+			}
+			for name, call := range calls {
+				for _, place := range []string{"reasoner", "executor", "gate", "hook"} {
+					synctest.Test(t, func(t *testing.T) {
+						var a *arc.Agent
+						var err error
+						var called atomic.Bool
+						back := func(ctx context.Context) {
+							if !called.Swap(true) {
+								err = call(ctx, a, a.In(""))
+							}
+						}
+						s, o := &script{}, &arc.Options{Seed: 1}
+						switch h := t.Context(); place {
+						case "reasoner":
+							s.decide = func(_ int, b reason.Brief) (reason.Decision, error) { back(h); return plan(b.Objective), nil }
+						case "executor":
+							s.do = func(int, act.Work) (act.Result, error) { back(h); return done(`1`), nil }
+						case "gate":
+							s.judge = func(act.Work, act.Result) (act.Verdict, error) { back(h); return act.Verdict{Pass: true}, nil }
+						case "hook":
+							o.Hooks.Event = func(arc.Event) { back(h) }
+						}
+						a, _ = arc.New(t.Context(), store.NewMem(), s.host(), o)
+						r, failed := a.Run(t.Context(), arc.Objective{ID: "x", Text: "mend the pump"})
+						switch name {
+						case "close":
+							require.Error(t, failed, place)
+						case "its run", "resume", "delete", "erase", "export":
+							require.ErrorIs(t, err, arc.ErrRunning, "%s calls %s", place, name)
+						default:
+							require.NoError(t, err, "%s calls %s", place, name)
+						}
+						if name != "close" {
+							require.NoError(t, failed)
+							require.Equal(t, arc.Delivered, r.Status, "%s calls %s", place, name)
+						}
+						require.NoError(t, a.Close())
+					})
+				}
+			}
+		},
+		"67 parts that change what they were given": func(t *testing.T) {
+			s := &script{decide: func(_ int, b reason.Brief) (reason.Decision, error) {
+				copy(b.Inputs, "zzzzzzz")
+				d := plan(b.Objective)
+				d.Tasks = append(d.Tasks, d.Tasks[0])
+				d.Tasks[0].Inputs = json.RawMessage(`{"b":2}`)
+				return d, nil
+			}, do: func(n int, w act.Work) (act.Result, error) {
+				require.Equal(t, `{"a":1}`, string(w.Inputs))
+				require.Contains(t, []string{`{"b":2}`, ""}, string(w.Task.Inputs))
+				for _, d := range w.Lineage {
+					require.Equal(t, `"ok"{"b":2}did it`, string(d.Output)+string(d.Task.Inputs)+d.Summary)
+					copy(d.Output, "zzzz")
+					copy(d.Task.Inputs, "zzzzzzz")
+				}
+				copy(w.Inputs, "zzzzzzz")
+				copy(w.Task.Inputs, "zzzzzzz")
+				clear(w.Lineage)
+				clear(w.Secrets)
+				if n%2 == 1 {
+					return act.Result{}, errBoom
+				}
+				return done(`"ok"`), nil
+			}, judge: func(w act.Work, _ act.Result) (act.Verdict, error) {
+				require.Equal(t, "correct horse", w.Secrets["key"])
+				return act.Verdict{Pass: true}, nil
+			}}
+			o := arc.Objective{Text: "mend the pump", Inputs: json.RawMessage(`{"a":1}`), Secrets: act.Secrets{"key": "correct horse"}}
+			r := run(t, agent(t, s.host(), nil), o)
+			require.Equal(t, arc.Delivered, r.Status, r.Reason)
+			require.Len(t, r.Deliveries, 2)
+			for _, d := range r.Deliveries {
+				require.Equal(t, `"ok"`, string(d.Output))
+			}
+			require.Equal(t, `{"a":1}`, string(o.Inputs))
+			require.Equal(t, act.Secrets{"key": "correct horse"}, o.Secrets)
 		},
 		"79 contexts that have ended, or are nil": func(t *testing.T) {
 			a, st := open(t)

@@ -30,9 +30,11 @@ import (
 	"github.com/arc-learn/arc/iar"
 	"github.com/arc-learn/arc/internal/guard/guardtest"
 	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/memory/identity"
 	"github.com/arc-learn/arc/meta"
 	"github.com/arc-learn/arc/rank"
 	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/reason/goal"
 	"github.com/arc-learn/arc/reason/model"
 	"github.com/arc-learn/arc/store"
 )
@@ -592,8 +594,17 @@ func TestNilContext(t *testing.T) {
 	require.NoError(t, err)
 	runner, err := act.NewRunner(act.Options{Workers: (&script{}).host().Workers, Gates: []act.Gate{act.NoGate}})
 	require.NoError(t, err)
+	q, err := queue.Open(t.Context(), st, nil)
+	require.NoError(t, err)
+	person, err := identity.New(bank, "a/b", nil)
+	require.NoError(t, err)
+	llm, err := reason.NewLLM(&harm{}, nil)
+	require.NoError(t, err)
 	a := agent(t, (&script{}).host(), nil)
-	for _, v := range []any{a, a.In("local"), bank, bank.In("a"), book, book.Observed(), book.Weighted(), book.Learned(nil), monitor, runner, st} {
+	for _, v := range []any{
+		a, a.In("local"), bank, bank.In("a"), book, book.Observed(), book.Weighted(), book.Learned(nil), monitor, runner, st,
+		q, person, llm, &act.Command{Argv: []string{"true"}}, act.ModelGate(&harm{}, "it works"), &goal.World{},
+	} {
 		of := reflect.ValueOf(v)
 		for i := range of.NumMethod() {
 			m, name := of.Method(i), of.Type().String()+"."+of.Type().Method(i).Name
