@@ -17,9 +17,10 @@ import (
 // nothing counts as delivered that a gate has not passed.
 //
 // Verify may be called concurrently. It should judge by what it can observe,
-// not by the executor's word. An error, a panic or a missed deadline blocks
-// the delivery, since nothing was verified, but is not held against the
-// worker. Verify may be called again for the same work after a crash.
+// not by the executor's word. What w and r point to is the run's own, and must
+// not be changed. An error, a panic or a missed deadline blocks the delivery,
+// since nothing was verified, but is not held against the worker. Verify may be
+// called again for the same work after a crash.
 type Gate interface {
 	Verify(ctx context.Context, w Work, r Result) (Verdict, error)
 }
