@@ -166,6 +166,29 @@ func TestSchemaIsBounded(t *testing.T) {
 	require.Contains(t, v.Complaint, "; and 8 more")
 }
 
+// Of a key that comes twice, readers take the first value or the last: a schema that has seen one
+// of them has not seen what a worker does.
+func TestSchemaTakesEachKeyOnce(t *testing.T) {
+	t.Parallel()
+	text := json.RawMessage(`{"properties": {"n": {"maximum": 10}}}`)
+	gate, err := act.Schema(text)
+	require.NoError(t, err)
+	r, err := act.NewRunner(act.Options{Gates: []act.Gate{act.NoGate}, Workers: []act.Worker{
+		{Card: rank.Candidate{Name: "w"}, Executor: &act.Command{Argv: []string{"true"}}, Input: text},
+	}})
+	require.NoError(t, err)
+	for value, twice := range map[string]bool{
+		`{"n":3}`: false, `{"n":3,"N":1e400}`: false, `[{"n":3},{"n":3},"n","n"]`: false, `{"a":{"n":1},"b":{"n":1},"":{"":[{}]}}`: false, `"n"`: false, ``: false,
+		`{"n":1000,"n":3}`: true, `{"n":1000,"\u006e":3}`: true, `{"a":[1,{"b":{},"b":{}}]}`: true, `[[],{"":1,"a":2,"":1}]`: true,
+	} {
+		v, err := gate.Verify(t.Context(), act.Work{}, act.Result{Output: json.RawMessage(value)})
+		require.NoError(t, err)
+		require.Equal(t, !twice, v.Pass, "%s: %s", value, v.Complaint)
+		require.Equal(t, twice, strings.HasSuffix(v.Complaint, "comes twice"), "%s: %s", value, v.Complaint)
+		require.Equal(t, twice, len(r.Candidates(&act.Task{Inputs: json.RawMessage(value)}, false)) == 0, value)
+	}
+}
+
 func ExampleNoSecret() {
 	gate := act.All(act.NoSecret(&redact.Sanitizer{}), act.NoGate)
 	for _, output := range []string{`{"host": "db.internal"}`, `{"url": "postgres://app:Xk29sLqPw81z@db.internal/app"}`} {

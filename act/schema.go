@@ -57,6 +57,26 @@ func newSchema(text json.RawMessage) (*schema, error) {
 	return &schema{compiled}, nil
 }
 
+// once returns an error for a JSON value in which an object has a key twice: some readers take
+// the first of the two, and the schema has seen the last.
+func once(d *json.Decoder) error {
+	t, err := d.Token()
+	if open, ok := t.(json.Delim); ok && err == nil {
+		for seen := (map[json.Token]bool{}); err == nil && d.More(); {
+			if open == '{' {
+				k, _ := d.Token()
+				if seen[k] {
+					return fmt.Errorf("the key %.70q comes twice", k)
+				}
+				seen[k] = true
+			}
+			err = once(d)
+		}
+		_, _ = d.Token() // the bracket that closes it
+	}
+	return err
+}
+
 // check returns an error that says what is wrong with a value and where, by JSON
 // pointers. No value is null.
 func (s *schema) check(value json.RawMessage) error {
@@ -66,6 +86,11 @@ func (s *schema) check(value json.RawMessage) error {
 	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(value))
 	if err == nil {
 		err = shallow(value)
+	}
+	if err == nil {
+		d := json.NewDecoder(bytes.NewReader(value))
+		d.UseNumber()
+		err = once(d)
 	}
 	if err != nil {
 		return err

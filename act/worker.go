@@ -20,7 +20,8 @@ type Worker struct {
 	Mode     Mode            // how far it may go without a human
 
 	// Input is the JSON Schema of its tasks' inputs, which the reasoner sees. A task with other
-	// inputs is not its. nil: any.
+	// inputs, or with a key that comes twice, is not its. Go's encoding/json takes keys in any
+	// case: a worker that reads by it says "additionalProperties": false. nil: any.
 	Input json.RawMessage
 	// Irreversible says that its effects cannot be taken back: each attempt is Gated, and a
 	// run asks again about one that was allowed and cut off, which may have been made.
