@@ -208,6 +208,9 @@ type term struct {
 	sum    float64
 }
 
+// clock matches a time of day.
+var clock = regexp.MustCompile(`\d?\d:\d\d`)
+
 var position = regexp.MustCompile(`/\d+`)
 
 // Compute notes from which values of a case numbers of the plan may be computed that the case does not have: totals,
@@ -218,7 +221,11 @@ func (r *Residue) Compute(inputs json.RawMessage, texts ...Phrase) {
 	}
 	said, at := make(map[string]bool), make(map[string]*term)
 	var terms []*term
+	var timed []string // texts with a time of day
 	add := func(place, text string) {
+		for _, c := range clock.FindAllString(text, -1) {
+			said[strings.TrimPrefix(c, "0")], timed = true, append(timed, text)
+		}
 		found := digits.FindAllString(text, -1)
 		for _, n := range found {
 			for _, f := range amounts(n) {
@@ -261,6 +268,13 @@ func (r *Residue) Compute(inputs json.RawMessage, texts ...Phrase) {
 			i, _ := slices.BinarySearch(wanted, n-near)
 			return n <= math.MaxFloat64 && i < len(wanted) && wanted[i] <= n+near
 		})
+	}
+	for token := range r.whole {
+		for _, c := range clock.FindAllString(token, -1) {
+			for i := 0; i < len(timed) && !said[strings.TrimPrefix(c, "0")]; i++ {
+				r.origins[timed[i]] = true
+			}
+		}
 	}
 	note := func(from ...*term) {
 		for _, t := range from {

@@ -131,6 +131,8 @@ func TestFitOfWhatAPlanComputes(t *testing.T) {
 		{`{"gb": 8}`, "grow it to 8 GB, 8589934592 bytes", `{"gb": 16}`, false},
 		{`{"hours": 2}`, "sleep 7200 s, 2 hours", `{"hours": 5}`, false},
 		{`{"replicas": 3}`, "three replicas: set it to 3", `{"replicas": 7}`, false},
+		{`{"start": "09:00", "minutes": 90}`, "block 9:00 to 10:30", `{"start": "14:00", "minutes": 90}`, false},
+		{`{"at": "2026-11-28T09:00:00Z"}`, "at 2026-11-28T09:00:00Z, remind at 8:45", `{"at": "2026-11-28T14:00:00Z"}`, false},
 		{`{"day": "2026-11-28"}`, "book Saturday, 2026-11-28", `{"day": "2026-12-01"}`, false},
 		{`{"month": "2026-11"}`, "report November, 2026-11", `{"month": "2026-12"}`, false},
 		{`{"name": "Jörg"}`, "create joerg for Jörg", `{"name": "Uwe"}`, false},
@@ -139,6 +141,7 @@ func TestFitOfWhatAPlanComputes(t *testing.T) {
 		{`{"seats": 4, "price": 25}`, "invoice 4 seats at 25, due in 30 days", `{"seats": 6, "price": 35}`, true},
 		{`{"replicas": 8}`, "set it to 8, wait 30 s, try 3 times", `{"replicas": 9}`, true},
 		{`{"day": "2026-11-28"}`, "book 2026-11-28 from 9:00 to 17:00", `{"day": "2026-12-01"}`, true},
+		{`{"start": "09:00"}`, "begin at 09:00", `{"start": "14:00"}`, true},
 		{`{"n": 0, "m": 0}`, "pass n=0 within 10 s", `{"n": 0, "m": 0}`, true},
 	} {
 		was := chunk.Case{Objective: "do it", Situation: "do it", Inputs: json.RawMessage(c.was)}
