@@ -216,9 +216,10 @@ type Options struct {
 }
 
 // Bounds are budgets that several runs share, also those of other replicas. An attempt
-// reserves its worker's average usage before it begins, and settles what it has used after. One
-// that was cut off, and is made again, has no reservation. In each of them zero fields, Steps
-// included, are no bound.
+// reserves its worker's average usage before it begins, and settles what it has used after. A
+// worker's first attempts reserve nothing, since no average is known: runs that begin together may
+// pass a bound by what these use. An attempt that was cut off, and is made again, has no
+// reservation. In each of them zero fields, Steps included, are no bound.
 type Bounds struct {
 	Session Budget // of all runs of a session
 	Scope   Budget // of all runs of a scope
