@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 )
 
@@ -13,6 +14,7 @@ import (
 type git struct {
 	dir string
 	env []string
+	set []string // settings beside those of each command
 	// held is a lock that commands hold as well: one that outlives its parent is waited
 	// for by who comes after.
 	held *os.File
@@ -39,7 +41,7 @@ func (g git) do(ctx context.Context, args ...string) (string, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
-	cmd := exec.Command("git", append(append([]string{"-C", g.dir}, settings...), args...)...)
+	cmd := exec.Command("git", slices.Concat([]string{"-C", g.dir}, settings, g.set, args)...)
 	cmd.Env = append([]string{"GIT_TERMINAL_PROMPT=0", "LC_ALL=C"}, g.env...)
 	var out, said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &said
@@ -56,7 +58,7 @@ func (g git) do(ctx context.Context, args ...string) (string, error) {
 }
 
 // in is git in another directory.
-func (g git) in(dir string) git { return git{dir, g.env, g.held} }
+func (g git) in(dir string) git { return git{dir, g.env, g.set, g.held} }
 
 // dirty reports whether a tree holds what is not committed.
 func (g git) dirty(ctx context.Context) (bool, error) {

@@ -415,13 +415,16 @@ func (x *Executor) land(ctx context.Context, r *record) *KeptError {
 // forward moves the main tree from one commit to a child of it. git refuses to where that
 // would overwrite what is not committed, or where another has moved it.
 func (x *Executor) forward(ctx context.Context, from, to string) error {
-	if _, err := x.main.do(ctx, "symbolic-ref", "--quiet", "HEAD"); err != nil {
+	on, err := x.main.do(ctx, "symbolic-ref", "--quiet", "HEAD")
+	if err != nil {
 		return errors.New("no branch is checked out")
 	}
 	if now, err := x.main.do(ctx, "rev-parse", "HEAD"); err != nil || now != from {
 		return errors.Join(err, errors.New("the branch has moved"))
 	}
-	_, err := x.main.do(ctx, "merge", "--quiet", "--ff-only", "--no-overwrite-ignore", "--no-autostash", to)
+	g := x.main // what is configured could have git merge anew: all squashed, or with nothing of the work
+	g.set = []string{"-c", "branch." + strings.TrimPrefix(on, "refs/heads/") + ".mergeOptions="}
+	_, err = g.do(ctx, "merge", "--quiet", "--ff-only", "--strategy=ort", "--no-overwrite-ignore", "--no-autostash", to)
 	return err
 }
 

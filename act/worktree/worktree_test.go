@@ -230,6 +230,9 @@ func TestScenarios(t *testing.T) {
 		"hooks": {before: func(r repo) {
 			require.NoError(r.t, os.WriteFile(filepath.Join(r.dir, ".git/hooks/pre-commit"), []byte("#!/bin/sh\nexit 1\n"), 0o700))
 		}, work: writes(new), merged: true},
+		"squashed merges":               {before: func(r repo) { r.git("config", "branch.main.mergeOptions", "--squash") }, work: writes(new), merged: true},
+		"merges of one side":            {before: func(r repo) { r.git("config", "branch.main.mergeOptions", "--strategy=ours") }, work: writes(new), merged: true},
+		"merges of one side everywhere": {before: func(r repo) { r.git("config", "pull.twohead", "ours") }, work: writes(new), merged: true},
 		"a submodule": {before: func(r repo) {
 			sub := newRepo(r.t)
 			r.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", sub.dir, "sub")
