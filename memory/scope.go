@@ -44,10 +44,10 @@ func (s Scope) Check() error {
 		if n > maxSegments && rest != Apart {
 			return fmt.Errorf("%w: more than %d segments", ErrScope, maxSegments)
 		}
-		var segment string
-		segment, rest, more = strings.Cut(rest, "/")
+		var seg string
+		seg, rest, more = strings.Cut(rest, "/")
 		switch {
-		case goodSegment(segment):
+		case seg != "" && len(seg) <= maxSegment && strings.TrimLeft(seg, inSegment) == "" && redact.Issued(seg) == "":
 		case n == 1:
 			return fmt.Errorf("%w: %w: segment 1 "+notSegment, ErrScope, ErrTenant)
 		default:
@@ -64,7 +64,3 @@ func (s Scope) Within(of Scope) bool {
 
 // inSegment are the characters of segments.
 const inSegment = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.:@-"
-
-func goodSegment(s string) bool {
-	return s != "" && len(s) <= maxSegment && strings.TrimLeft(s, inSegment) == "" && redact.Issued(s) == ""
-}
