@@ -422,7 +422,8 @@ func (x *Executor) forward(ctx context.Context, from, to string) error {
 	if now, err := x.main.do(ctx, "rev-parse", "HEAD"); err != nil || now != from {
 		return errors.Join(err, errors.New("the branch has moved"))
 	}
-	g := x.main // what is configured could have git merge anew: all squashed, or with nothing of the work
+	// What is configured could have git merge anew: all squashed, or with nothing of the work.
+	g := x.main
 	g.set = []string{"-c", "branch." + strings.TrimPrefix(on, "refs/heads/") + ".mergeOptions="}
 	_, err = g.do(ctx, "merge", "--quiet", "--ff-only", "--strategy=ort", "--no-overwrite-ignore", "--no-autostash", to)
 	return err
