@@ -229,7 +229,9 @@ func TestMemory(t *testing.T) {
 	require.Contains(t, works(t, dir, "memory", "trust", "--id", string(is.ID)), "trusted    "+string(is.ID))
 	out, n := command(t, dir, "memory", "forget", "--id", string(is.ID))
 	require.Equal(t, exitUsage, n, out)
-	require.Contains(t, works(t, dir, "memory", "forget", "--id", string(is.ID), "--yes"), "forgotten  "+string(is.ID))
+	text := works(t, dir, "memory", "forget", "--id", string(is.ID), "--yes")
+	require.Contains(t, text, "forgotten  "+string(is.ID))
+	require.Contains(t, text, "holds now  deploys are on Tuesday\n", "what it had replaced")
 	out, n = command(t, dir, "memory", "history", "--id", string(is.ID))
 	require.Equal(t, exitError, n, out)
 }

@@ -171,7 +171,15 @@ func (c *memoryForgetCmd) Run(a *app, v arc.View) error {
 		return err
 	}
 	_, err = a.syncNotebook(nil, r.ID) // in which it may stand
-	return a.did(err, "forgotten", c.ID)
+	if err = a.did(err, "forgotten", c.ID); err != nil || a.json {
+		return err
+	}
+	for _, l := range r.Links {
+		if o, err := v.Memory().Get(a.ctx, l.To); err == nil && l.Rel == "supersedes" && o.SupersededBy == "" {
+			a.explain(asking, "holds now", inWords(o)) // what it had replaced
+		}
+	}
+	return nil
 }
 
 type memorySyncCmd struct{}
