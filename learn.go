@@ -197,6 +197,7 @@ func (t *turn) outcome(v verdict) learn.Outcome {
 		o.Task = learn.Delivered
 	case givenUp:
 		o.Task, o.Goal = t.blame()
+		o.Faulty = o.Goal == learn.Open // nor is it about a chunk that has fired
 	case planFailed, planOther:
 		// A chunk that failed is charged as a memory that misled, by the learner; a person's
 		// refusal says nothing of the plan.

@@ -106,6 +106,26 @@ func cutRun(t *testing.T, st store.Store, o arc.Objective) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
+// A chunk whose run lacks a secret has not misled.
+func TestMissingSecretSaysNothingOfAChunk(t *testing.T) {
+	t.Parallel()
+	st := store.NewMem()
+	o := arc.Objective{Text: "log in", Situation: situation, Secrets: act.Secrets{"registry": "hunter2secret"}}
+	a := agentOn(t, st, (&script{}).host(), nil)
+	run(t, a, o)
+	run(t, a, o)
+	o.ID = "cut"
+	cutRun(t, st, o)
+	a = agentOn(t, st, (&script{}).host(), nil)
+	r, err := a.In("").Resume(t.Context(), "cut")
+	require.NoError(t, err)
+	require.Equal(t, []any{arc.CauseSecret, 1}, []any{r.Cause, r.Fired}, r.Reason)
+	for rec, err := range a.In("local").Memory().All(t.Context()) {
+		require.NoError(t, err)
+		require.Zero(t, rec.Stats.Misled)
+	}
+}
+
 // A secret that the rules have found is not there any more after a restart: the run
 // ends, and says which field it was.
 func TestRunWithoutItsSecretIsBlocked(t *testing.T) {
