@@ -610,6 +610,17 @@ func (t *turn) block(cause Cause, why string) phase {
 	return phaseLearn
 }
 
+// unpaid gives the current aim up for want of a budget, or of a worker that is worth its price. That is
+// evidence about the work only if an attempt has failed.
+func (t *turn) unpaid(cause Cause, why string) phase {
+	if len(t.s.aim().Failed) > 0 {
+		return t.block(cause, why)
+	}
+	t.emit(EventBlocked, Event{Text: why})
+	t.s.Current, t.s.Cause, t.s.Reason = nil, cause, why
+	return phaseEnd
+}
+
 // know looks up the known failures in the situation of the aim, unless they are at hand.
 func (t *turn) know(ctx context.Context) (err error) {
 	g := t.s.aim()

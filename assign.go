@@ -76,8 +76,10 @@ func (t *turn) assign(ctx context.Context) (phase, error) {
 			return "", err
 		}
 		if len(ranking) == 0 {
-			s.Current, s.Cause, s.Reason = nil, cause, why
-			return phaseEnd, nil
+			if complaint != "" {
+				why += "; the last failed: " + complaint
+			}
+			return t.unpaid(cause, clip(why)), nil
 		}
 		worker = t.choose(task, t.own.breakers.Closed(ranking, t.a.o.Now()))
 		if held, err = t.reserve(ctx, task, worker, ranking); err != nil {

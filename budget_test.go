@@ -16,6 +16,7 @@ import (
 
 	"github.com/arc-learn/arc"
 	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/rank"
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/store"
@@ -60,6 +61,69 @@ func TestWhatIsPaidForIsVerified(t *testing.T) {
 	require.Zero(t, r.Attempts)
 	r = run(t, a, arc.Objective{Text: "mend it again", Tasks: chore, Budget: arc.Budget{Tokens: 50}})
 	require.Equal(t, "an attempt of dear takes about 100 tokens, and the run has used 0 tokens of its budget of 50 tokens", r.Reason)
+}
+
+// A run whose attempts have failed, and that has no money for another, has failed: its session, a
+// hook and the measure of memory are told, as of any run that is BLOCKED.
+func TestWhatEndsByItsPriceHasFailed(t *testing.T) {
+	t.Parallel()
+	never := func(string, act.Work) bool { return false }
+	for cause, o := range map[arc.Cause]arc.Options{
+		arc.CauseWorth:  {Worth: rank.Worth{Success: 3}, Attempts: 5},
+		arc.CauseBudget: {Budget: arc.Budget{CostUSD: 0.3}},
+	} {
+		var blocked []string
+		o.Learn.Holdout, o.Seed, o.Attended = 0.5, 1, true
+		o.Hooks.Event = func(e arc.Event) {
+			if e.Kind == arc.EventBlocked {
+				blocked = append(blocked, e.Text)
+			}
+		}
+		h := priced(never, map[string]float64{"worker": 0.3}, "worker")
+		a := agent(t, h, &o)
+		_, err := a.In("local").Memory().Remember(t.Context(), memory.Draft{Kind: memory.Fact, Content: "the cache is cold"})
+		require.NoError(t, err)
+		for i := range 8 {
+			r := run(t, a, arc.Objective{Text: "mend the cache", Session: "s", Budget: o.Budget, Tasks: []reason.Task{{
+				Objective: "mend the cache", Inputs: []byte(fmt.Sprint(i)),
+			}}})
+			require.Equal(t, cause, r.Cause, r.Reason)
+			if i == 0 {
+				require.Equal(t, 1, r.Attempts)
+				require.Equal(t, []string{r.Reason}, blocked)
+			}
+		}
+		as, err := a.In("local").Assess(t.Context(), "s")
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, as.Failures, 1, cause)
+		hl, err := a.Health(t.Context(), "local")
+		require.NoError(t, err)
+		require.Positive(t, hl.Uplift.Delivered.Treated+hl.Uplift.Delivered.Withheld, cause)
+	}
+}
+
+// A chunk whose plan the budget leaves no attempt for has not misled.
+func TestBudgetSaysNothingOfAChunk(t *testing.T) {
+	t.Parallel()
+	s := &script{do: func(int, act.Work) (act.Result, error) {
+		r := done(`"ok"`)
+		r.Usage = act.Usage{CostUSD: 1}
+		return r, nil
+	}}
+	a := agent(t, s.host(), nil)
+	o := arc.Objective{Text: "mend the cache", Situation: situation}
+	run(t, a, o)
+	run(t, a, o)
+	for cause, b := range map[arc.Cause]arc.Budget{"price": {CostUSD: 0.5}, "steps": {Steps: 1}} {
+		o.Budget = b
+		r := run(t, a, o)
+		require.Equal(t, []any{arc.CauseBudget, 1, 0}, []any{r.Cause, r.Fired, r.Attempts}, cause)
+		for rec, err := range a.In("local").Memory().All(t.Context()) {
+			require.NoError(t, err)
+			require.Zero(t, rec.Stats.Misled, cause)
+			require.Equal(t, memory.Pattern, rec.Kind, rec.Content)
+		}
+	}
 }
 
 // What the reasoner has used up leaves no attempt room, however little it takes.

@@ -46,7 +46,8 @@ var phases = map[phase]station{
 	// What to do? → Assess: a plan, or a subgoal · Ask · Reason: refused ·
 	// Learn: given up. Waits if the reasoner is away.
 	phaseReason: {run: (*turn).reason, with: []phase{phaseAssess}},
-	// Which worker? → Act · Learn: no worker may. Waits if all are away.
+	// Which worker? → Act · Learn: no worker may · End: none can be paid. Waits if all are
+	// away.
 	phaseAssign: {run: (*turn).assign},
 	// Do it. → Verify · Learn: the attempt failed by itself · Assign: the worker
 	// is away · Ask: the worker asks a question
@@ -69,7 +70,7 @@ func (t *turn) step(ctx context.Context) error {
 	if why, err := t.exhausted(ctx); err != nil {
 		return err
 	} else if why != "" && !slices.Contains(paid, t.s.Phase) {
-		t.s.Cause, t.s.Reason, t.s.Phase = CauseBudget, why, phaseEnd
+		t.s.Phase = t.unpaid(CauseBudget, why)
 	}
 	if t.unheld && t.s.Phase == phaseAct {
 		if held, err := t.holdAgain(ctx); err != nil {
