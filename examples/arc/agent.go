@@ -38,6 +38,7 @@ import (
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/rank"
 	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/reason/goal"
 	"github.com/arc-learn/arc/reason/model"
 	"github.com/arc-learn/arc/redact"
 	"github.com/arc-learn/arc/store/badger"
@@ -272,6 +273,7 @@ type config struct {
 	Sensors []sensorConfig `yaml:"sensors"`
 	World   []domain       `yaml:"world"`
 	Goals   yaml.Node      `yaml:"goals"`
+	goals   goal.Goals     // of Goals
 }
 
 // workerConfig is a worker: a command, and the commands that check what it did.
@@ -380,8 +382,37 @@ func parseConfig(text []byte) (*config, error) {
 		}
 		p.when = re
 	}
-	return c, nil
+	return c, c.readGoals()
 }
+
+// readGoals reads the goals. An error tells the lines of arc.yaml.
+func (c *config) readGoals() error {
+	if c.Goals.IsZero() {
+		return nil
+	}
+	text, err := yaml.Marshal(map[string]*yaml.Node{"goals": &c.Goals})
+	if err != nil {
+		return misuse("arc.yaml: goals: %v", err)
+	}
+	var apart yaml.Node // as Load reads it, with other lines
+	if _, err = c.goals.Load(text); err == nil || yaml.Unmarshal(text, &apart) != nil {
+		return err
+	}
+	lines := map[string]int{}
+	var pair func(is, was *yaml.Node)
+	pair = func(is, was *yaml.Node) {
+		lines[fmt.Sprint("line ", is.Line)] = was.Line
+		for i := range min(len(is.Content), len(was.Content)) {
+			pair(is.Content[i], was.Content[i])
+		}
+	}
+	pair(apart.Content[0].Content[1], &c.Goals)
+	return misuse("arc.yaml: %s", lineAt.ReplaceAllStringFunc(errors.Unwrap(err).Error(), func(at string) string {
+		return fmt.Sprint("line ", cmp.Or(lines[at], c.Goals.Line))
+	}))
+}
+
+var lineAt = regexp.MustCompile(`\bline [0-9]+`)
 
 // unfit matches how the parser says that a value is of the wrong kind.
 var unfit = regexp.MustCompile("(?m)cannot unmarshal !!(\\w+)(?: (`.*`))?(?: into (.+))?$")
@@ -738,6 +769,9 @@ func written(name string, mode fs.FileMode, write func(io.Writer) error) error {
 		return errors.Join(write(f), f.Close())
 	}
 	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-*")
+	if at, ok := errors.AsType[*fs.PathError](err); ok {
+		at.Path = name // who reads the error has named no other
+	}
 	if err != nil {
 		return err
 	}

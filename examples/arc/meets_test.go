@@ -53,6 +53,7 @@ func TestWrongCallsDoNothing(t *testing.T) {
 		"attempts: many": "this is text `many`, and a whole number belongs here\n", "try: {a: b}": "this is a group of fields, and text",
 		"budget: 5": "this is a whole number `5`, and a group of fields belongs", "budget: {time: soon}": "`soon`, and a time such as 90s or 5m",
 		"budget: {run: x}": "this is text `x`, and a number belongs", "knows: code": "this is text `code`, and a list",
+		"goals: 5": "arc.yaml: line 1: cannot unmarshal !!int `5` as a list of goals", "name: x\n\n# of the world\ngoals:\n\n  - id: up\n\n    selektor: x": "line 8: field selektor not found",
 		"attempts: -3": "are numbers from 0", "price: {out: .nan}": "are numbers from 0", "price: {in: -1}": "are numbers from 0", "budget: {day: -1}": "are numbers from 0",
 	} {
 		out, n := command(t, configured(t, text), "status")

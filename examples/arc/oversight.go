@@ -15,8 +15,6 @@ import (
 	"strings"
 	"time"
 
-	"go.yaml.in/yaml/v3"
-
 	"github.com/arc-learn/arc"
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/memory"
@@ -139,17 +137,7 @@ type goalsCmd struct {
 
 // Run implements the command.
 func (c *goalsCmd) Run(a *app, _ arc.View) error {
-	var goals goal.Goals
-	if !a.config.Goals.IsZero() {
-		text, err := yaml.Marshal(map[string]*yaml.Node{"goals": &a.config.Goals})
-		if err == nil {
-			_, err = goals.Load(text)
-		}
-		if err != nil {
-			return misuse("arc.yaml: %v", err)
-		}
-	}
-	world := new(goal.World)
+	goals, world := &a.config.goals, new(goal.World)
 	for _, d := range a.config.World {
 		read := goal.Collector{Domain: d.Name, Every: 1, MaxAge: time.Hour, Read: a.reader(d)} // anew with each Poll
 		if err := world.Collect(read); err != nil {
@@ -160,7 +148,7 @@ func (c *goalsCmd) Run(a *app, _ arc.View) error {
 		a.explain(bad, "world", err.Error())
 	}
 	if c.Keep {
-		if err := a.keepOnce(world, &goals); err != nil {
+		if err := a.keepOnce(world, goals); err != nil {
 			return err
 		}
 	}
