@@ -407,12 +407,13 @@ func TestOversizedAndMalformedArguments(t *testing.T) {
 	s := serve(t, open(t, scripted()), anna)
 	long := strings.Repeat("x", memory.MaxText+1)
 	for _, c := range []struct{ name, args, says string }{
-		{"remember", js(map[string]any{"content": long}), "maxLength"},
+		{"remember", js(map[string]any{"content": long}), "content: maxLength"},
+		{"remember", js(map[string]any{"content": long}), "more than 65536"},
 		{"remember", js(map[string]any{"content": strings.Repeat("é", memory.MaxText)}), "65536"},
 		{"remember", js(map[string]any{"content": strings.Repeat("x", mcp.MaxArguments)}), "at most"},
 		{"remember", `{"content":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `}`, "deeper"},
-		{"remember", `{"content":null}`, "type"},
-		{"remember", `{}`, "required"},
+		{"remember", `{"content":null}`, "content: type"},
+		{"remember", `{}`, `required: missing properties: ["content"]`},
 		{"remember", `{"content":"x","scope":"other/bob"}`, "scope"},
 		{"remember", `{"content":"x","plan":{}}`, "plan"},
 		{"remember", `{"content":"  "}`, "empty"},

@@ -187,7 +187,8 @@ func (s *Server) guard(next sdk.MethodHandler) sdk.MethodHandler {
 }
 
 // clean cuts what is said about a failed call, in which the words of bad
-// arguments may stand, at a kilobyte, and takes secrets out.
+// arguments may stand, to a kilobyte, and takes secrets out. It cuts the middle:
+// what was wrong stands before a long argument or behind it.
 func (s *Server) clean(r *sdk.CallToolResult) *sdk.CallToolResult {
 	var text strings.Builder
 	for _, c := range r.Content {
@@ -195,9 +196,11 @@ func (s *Server) clean(r *sdk.CallToolResult) *sdk.CallToolResult {
 			text.WriteString(t.Text)
 		}
 	}
-	said := fence.Line(s.san.Sanitize(text.String()))
+	// The library says first which schema it was in, which is no news to who has called.
+	said := strings.TrimPrefix(text.String(), `validating "arguments": validating root: `)
+	said = fence.Line(s.san.Sanitize(strings.ReplaceAll(said, "validating /properties/", "")))
 	if len(said) > 1<<10 {
-		said = strings.ToValidUTF8(said[:1<<10], "") + " (cut)"
+		said = strings.ToValidUTF8(said[:768], "") + " (cut) " + strings.ToValidUTF8(said[len(said)-256:], "")
 	}
 	return refusal(said)
 }

@@ -145,7 +145,12 @@ func newRelay(in io.Reader, out io.Writer, h hello) (*relay, error) {
 		defer close(lines)
 		r := bufio.NewReader(in)
 		for {
-			line, err := r.ReadBytes('\n')
+			line, err := []byte(nil), bufio.ErrBufferFull
+			for errors.Is(err, bufio.ErrBufferFull) {
+				var part []byte
+				part, err = r.ReadSlice('\n')
+				line = append(line, part[:min(len(part), mcp.MaxLine+1-len(line))]...) // enough for the server to refuse it
+			}
 			if len(bytes.TrimSpace(line)) > 0 {
 				lines <- append(bytes.TrimRight(line, "\r\n"), '\n')
 			}
