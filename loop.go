@@ -225,9 +225,8 @@ func (a *Agent) drive(
 
 // wake prepares a run that was read from the store, and reports whether the run has waited. A run that
 // the store does not have yet is as it should be. A run in phaseAct whose executor may have been called
-// has an attempt without an end, which is made again under its key, with two exceptions: an
-// interrupted attempt is not made again if the objective is Once. If it is Irreversible and was
-// approved, a person has to approve it again.
+// has an attempt without an end. It is made again under its key, unless the Objective is Once; if it
+// is Irreversible and a person has approved it, that takes another approval.
 func (t *turn) wake(ctx context.Context, rev store.Revision) (waited bool) {
 	if !t.adopted {
 		t.patience = t.a.o.Patience

@@ -114,9 +114,8 @@ func (g *aim) decided(d reason.Decision, alone bool) {
 	}
 }
 
-// brief returns what the reasoner is told. Texts
-// of the run's user and of its lessons are fenced by the prompt (reason.LLM), not here: a reasoner
-// in Go gets them as they are.
+// brief returns what the reasoner is told. The prompt (reason.LLM) fences the texts of the run's user
+// and of its lessons; a reasoner in Go gets them as they are.
 func (t *turn) brief(ctx context.Context) (reason.Brief, error) {
 	s, g := &t.s, t.s.aim()
 	hits, background, facts := t.memories()

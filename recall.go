@@ -50,8 +50,8 @@ func (t *turn) recall(ctx context.Context) (phase, error) {
 	return phaseAssign, nil
 }
 
-// fires returns the chunk that acts without deliberation, or nil: the first that may, if the
-// host's sources and manuals say the same as when its plan was made.
+// fires returns the chunk that acts without deliberation, if one does: the first that may, and for
+// which the host's sources and manuals say the same as when its plan was made.
 func (t *turn) fires(ctx context.Context) (learn.Chunk, bool) {
 	g, asked := t.s.aim(), false
 	var ps []reason.Passage
