@@ -322,7 +322,9 @@ func (statusCmd) Run(a *app, q *queue.Queue) error {
 			a.headed(faint, "last", fmt.Sprintf("%s, %s: %s", when(s.Last.Started), s.Last.Status, s.Last.Objective))
 		}
 		a.headed(faint, "memory", plural(s.Memories, "memory", "memories"))
-		a.headed(faint, "today", fmt.Sprintf("$%.4f reported, $%.4f estimated, by runs begun today (UTC)", s.Today, s.Estimated))
+		a.headed(faint, "today", fmt.Sprintf(
+			"$%.4f reported, $%.4f estimated, by runs begun today (UTC)", s.Today, s.Estimated,
+		))
 		if s.Approvals > 0 {
 			a.headed(asking, "approve", plural(s.Approvals, "waits", "wait")+" for a person: arc approve")
 		}
