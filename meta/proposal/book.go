@@ -206,6 +206,9 @@ func (b *Book) Decide(ctx context.Context, id, verdict, by, note string) (p Prop
 	if err == nil && applies {
 		p, err = b.carryOut(context.WithoutCancel(ctx), p)
 	}
+	if errors.Is(err, store.ErrNotFound) {
+		err = store.ErrNotFound // without the key
+	}
 	if err != nil {
 		err = fmt.Errorf("%.32s proposal %.64q: %w", verdict, id, err)
 	}

@@ -104,6 +104,7 @@ func TestProposalNeedsEvidenceAndApproval(t *testing.T) {
 	require.Len(t, c.applied, 1)
 	_, err = ps.Decide(t.Context(), "unknown", "approve", "ada", "")
 	require.ErrorIs(t, err, store.ErrNotFound)
+	require.EqualError(t, err, `approve proposal "unknown": not found`)
 	next, err := proposals(t, st, c, cl).Propose(t.Context(), draft(60))
 	require.NoError(t, err)
 	require.NotEqual(t, p.ID, next.ID)
