@@ -48,6 +48,9 @@ type Judgement struct {
 // helped with Credit alone. The last judgement decides whether a worker's attempt was a success. The session
 // gets one more outcome. If it returns an error, calling it again with the same judgement completes it.
 func (l *Learner) Judge(ctx context.Context, j Judgement) error {
+	if err := checkGoal(j.GoalKey); err != nil {
+		return err
+	}
 	for i := range j.Work {
 		w := &j.Work[i]
 		if err := l.book.Observe(ctx, rank.Sample{

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/internal/template"
 	"github.com/arc-learn/arc/internal/text"
 	"github.com/arc-learn/arc/learn/internal/chunk"
@@ -20,6 +21,9 @@ import (
 // have been learned: calling it again with the same outcome completes it.
 func (l *Learner) Learn(ctx context.Context, o Outcome) (Lessons, error) {
 	var lessons Lessons
+	if err := checkGoal(o.GoalKey); err != nil {
+		return lessons, err
+	}
 	if o.Worker != "" {
 		if err := l.book.Observe(ctx, o.sample()); err != nil {
 			return lessons, fmt.Errorf("observe: %w", err)
@@ -67,6 +71,14 @@ func (l *Learner) Learn(ctx context.Context, o Outcome) (Lessons, error) {
 		return lessons, fmt.Errorf("measure the memories: %w", err)
 	}
 	return lessons, nil
+}
+
+// checkGoal checks the key of a goal, with which the keys of memories and feedback begin.
+func checkGoal(k string) error {
+	if most := key.MaxID - len("/chunk"); len(k) > most {
+		return &store.LimitError{Field: "GoalKey", Limit: most, Got: len(k)}
+	}
+	return key.CheckID("GoalKey", k)
 }
 
 // Lessons are what was remembered of an outcome.

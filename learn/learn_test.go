@@ -399,3 +399,22 @@ func TestTriggersComeFirstAndSourcesAlong(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []memory.ID{preference, fact}, ids(two))
 }
+
+// A GoalKey that no key of a memory can begin with is refused before anything is learned.
+func TestBadGoalKeyTeachesNothing(t *testing.T) {
+	t.Parallel()
+	p := setup(t, nil)
+	for _, k := range []string{strings.Repeat("g", 251), "a\nb", "b\xff"} {
+		o := blocked("one", "parser")
+		o.GoalKey = k
+		_, err := p.learner.Learn(t.Context(), o)
+		require.Error(t, err)
+		require.Error(t, p.learner.Judge(t.Context(), learn.Judgement{
+			Key: "j", Session: "s", Scopes: []memory.Scope{scope}, GoalKey: k, At: noon, Work: []learn.Outcome{o},
+		}))
+	}
+	for s, err := range p.book.Samples(t.Context(), time.Time{}) {
+		require.NoError(t, err)
+		require.Fail(t, "it was observed", s.Key)
+	}
+}
