@@ -52,7 +52,8 @@ func (v View) Resume(ctx context.Context, id string) (*Report, error) {
 
 // Answer answers the questions of a run that is Asking, and continues the run. The text has
 // at most 64 KiB. Secrets in it are not stored: see Objective.Secrets. The error is
-// ErrNotAsking if the run is not Asking, and else as that of Resume.
+// ErrNotAsking if the run is not Asking, a *store.LimitError where the run's record of 768 KiB
+// has no room for the text, as behind a dozen of such length, and else as that of Resume.
 func (v View) Answer(ctx context.Context, id, text string) (*Report, error) {
 	if err := atMost("answer", maxText, len(text)); err != nil {
 		return nil, err
@@ -68,7 +69,8 @@ func (v View) Answer(ctx context.Context, id, text string) (*Report, error) {
 // Retry continues a run that is BLOCKED, with its whole Budget again. The note says what
 // has changed since, in at most 64 KiB; the reasoner reads it beside what failed; "" is
 // none. A run whose Objective has Tasks continues with the task that was blocked. The
-// error is ErrNotBlocked, and else as that of Resume.
+// error is ErrNotBlocked, a *store.LimitError where the run's record has no room for the note,
+// as that of Answer, and else as that of Resume.
 func (v View) Retry(ctx context.Context, id, note string) (*Report, error) {
 	return v.a.retry(ctx, v.scope, id, note, nil, nil)
 }
