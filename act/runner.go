@@ -171,30 +171,30 @@ func (o *Options) check() error {
 			errs = append(errs, err)
 		}
 		bad(name == "", "worker %d has no name", i)
-		bad(name != "" && seen[name], "worker %q is given twice", name)
+		bad(name != "" && seen[name], "worker %.256q is given twice", name)
 		seen[name] = true
 		for _, skill := range w.Skills {
 			err := key.CheckID("skill", skill)
-			bad(err != nil, "worker %q: %w", name, err)
+			bad(err != nil, "worker %.256q: %w", name, err)
 		}
-		bad(guard.IsNil(w.Executor), "worker %q has no executor", name)
+		bad(guard.IsNil(w.Executor), "worker %.256q has no executor", name)
 		for j, g := range w.Gates {
-			bad(guard.IsNil(g), "gate %d of worker %q is nil", j, name)
+			bad(guard.IsNil(g), "gate %d of worker %.256q is nil", j, name)
 		}
 		bad(len(o.Gates)+len(w.Gates) == 0,
-			"worker %q has no gate, and there is none for all: pass act.NoGate if nothing can be verified", name)
-		bad(w.Blast < Self || w.Blast > Public, "worker %q: unknown blast %d", name, w.Blast)
-		bad(w.Mode < Autonomous || w.Mode > Compound, "worker %q: unknown mode %d", name, w.Mode)
+			"worker %.256q has no gate, and there is none for all: pass act.NoGate if nothing can be verified", name)
+		bad(w.Blast < Self || w.Blast > Public, "worker %.256q: unknown blast %d", name, w.Blast)
+		bad(w.Mode < Autonomous || w.Mode > Compound, "worker %.256q: unknown mode %d", name, w.Mode)
 		if len(w.Input) > 0 {
 			var err error
 			w.input, err = newSchema(w.Input)
-			bad(err != nil, "worker %q: input: %w", name, err)
+			bad(err != nil, "worker %.256q: input: %w", name, err)
 		}
-		bad(w.Approvers < 0, "worker %q: %d approvers", name, w.Approvers)
+		bad(w.Approvers < 0, "worker %.256q: %d approvers", name, w.Approvers)
 		r, p := w.Rate, w.Card.Prior
 		least, most := min(r.In, r.Out, r.CacheRead, r.CacheWrite), max(r.In, r.Out, r.CacheRead, r.CacheWrite)
-		bad(!(least >= 0 && most <= math.MaxFloat64), "worker %q: rate %v is negative or not a number", name, r)
-		bad(!(p >= 0 && p <= 1), "worker %q: prior %v is not in [0,1]", name, p)
+		bad(!(least >= 0 && most <= math.MaxFloat64), "worker %.256q: rate %v is negative or not a number", name, r)
+		bad(!(p >= 0 && p <= 1), "worker %.256q: prior %v is not in [0,1]", name, p)
 	}
 	return errors.Join(errs...)
 }
@@ -271,7 +271,7 @@ func (r *Runner) Execute(ctx context.Context, c *Call) Attempt {
 	w := r.o.worker(c.Worker)
 	c.by = w
 	if w == nil {
-		return Attempt{End: Away, Complaint: fmt.Sprintf("there is no worker %q", c.Worker)}
+		return Attempt{End: Away, Complaint: fmt.Sprintf("there is no worker %.256q", c.Worker)}
 	}
 	if err := w.accepts(&c.Work.Task); err != nil {
 		return Attempt{End: Failed, Complaint: err.Error()}
@@ -532,7 +532,7 @@ func complaintOf(r iar.Reflection) string {
 func (r *Runner) Verify(ctx context.Context, worker string, work Work, res Result) (Verdict, error) {
 	w := r.o.crew.Load().past(worker)
 	if w == nil {
-		return Verdict{}, fmt.Errorf("there is no worker %q", worker)
+		return Verdict{}, fmt.Errorf("there is no worker %.256q", worker)
 	}
 	type judged struct { // an error has a usage that counts
 		Verdict

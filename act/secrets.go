@@ -48,11 +48,11 @@ func (s Secrets) Check(ids ...string) error {
 		case name == "":
 			errs = append(errs, errors.New("a secret has no name"))
 		case len(v) < minSecret || strings.Trim(v, v[:1]) == "":
-			errs = append(errs, fmt.Errorf("secret %q has fewer than %d bytes, or says nothing", name, minSecret))
+			errs = append(errs, fmt.Errorf("secret %.256q has fewer than %d bytes, or says nothing", name, minSecret))
 		case len(v) > secretBytes:
 			errs = append(errs, &store.LimitError{Field: "secret " + name, Limit: secretBytes, Got: len(v)})
 		case slices.ContainsFunc(ids, func(id string) bool { return strings.Contains(id, v) }):
-			errs = append(errs, fmt.Errorf("secret %q stands in an id", name))
+			errs = append(errs, fmt.Errorf("secret %.256q stands in an id", name))
 		}
 	}
 	return errors.Join(errs...)

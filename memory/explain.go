@@ -20,7 +20,7 @@ func (s Space) Explain(ctx context.Context, q Query, id ID) (Explanation, error)
 				return nil
 			}
 		}
-		return fmt.Errorf("record %q: %w", s.b.sanitize.Sanitize(string(id)), store.ErrNotFound)
+		return fmt.Errorf("record %.256q: %w", s.b.sanitize.Sanitize(string(id)), store.ErrNotFound)
 	})
 	if err != nil {
 		return Explanation{}, fmt.Errorf("memory: explain: %w", err)

@@ -130,3 +130,18 @@ func TestTextsOfTenantsThatAreNotInMemoryAreRead(t *testing.T) {
 	require.NoError(t, b.Close())
 	require.ElementsMatch(t, []string{"hello from acme", "hello from corp"}, x.read)
 }
+
+// An error names what was not found by its first 256 characters.
+func TestErrorsAreShort(t *testing.T) {
+	t.Parallel()
+	b, err := memory.Open(t.Context(), store.NewMem(), nil)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, b.Close()) })
+	id := memory.ID(strings.Repeat("a", 100<<10))
+	_, err = b.In("acme").Get(t.Context(), id)
+	require.ErrorIs(t, err, store.ErrNotFound)
+	require.Less(t, len(err.Error()), 512)
+	_, err = b.In("acme").Explain(t.Context(), memory.Query{Text: "x"}, id)
+	require.ErrorIs(t, err, store.ErrNotFound)
+	require.Less(t, len(err.Error()), 512)
+}

@@ -60,7 +60,7 @@ func (s Space) lookup(id ID) (*shard, *table.Entry, error) {
 			return sh, e, nil
 		}
 	}
-	return nil, nil, fmt.Errorf("memory: record %q: %w", s.b.sanitize.Sanitize(string(id)), store.ErrNotFound)
+	return nil, nil, fmt.Errorf("memory: record %.256q: %w", s.b.sanitize.Sanitize(string(id)), store.ErrNotFound)
 }
 
 // Scopes yields the scopes that have records, in no order, each with the last time at which

@@ -164,7 +164,7 @@ func readied(ctx context.Context, sensors []Sensor) ([]Sensor, error) {
 		}
 		names[s.Name] = true
 		if err != nil {
-			errs = append(errs, fmt.Errorf("sensor %q: %w", s.Name, err))
+			errs = append(errs, fmt.Errorf("sensor %.256q: %w", s.Name, err))
 		}
 	}
 	return sensors, errors.Join(errs...)

@@ -223,6 +223,9 @@ func TestChecks(t *testing.T) {
 		require.ErrorContains(t, test.Check(), want)
 	}
 	require.NoError(t, goal.Goal{ID: "g", Condition: is("data.x", 1)}.Check())
+	long := goal.Condition{Selector: "domains.m.data.x", Operator: strings.Repeat("x", 100<<10)}
+	require.Less(t, len(long.Check().Error()), 512)
+	require.Less(t, len(new(goal.World).Set(long.Operator, goal.Snapshot{}).Error()), 512)
 }
 
 func TestIDs(t *testing.T) {

@@ -459,7 +459,7 @@ func copied(n *float64) *float64 {
 
 // compileExpected fills in what an invariant compares with.
 func (c *criterion) compileExpected(f *flaws) {
-	f.when(operators[c.Operator] == "", "operator", "unknown operator %q", c.Operator)
+	f.when(operators[c.Operator] == "", "operator", "unknown operator %q", plain.Short(c.Operator))
 	if !c.compares() {
 		f.when(c.Expected != nil, "expected", "expected needs an operator that compares, such as eq")
 		return

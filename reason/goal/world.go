@@ -66,7 +66,7 @@ type Snapshot struct {
 func (w *World) Set(domain string, s Snapshot) error {
 	var bad error
 	if s.At.IsZero() {
-		return fmt.Errorf("goal: set domain %q: no time of reading", domain)
+		return fmt.Errorf("goal: set domain %.256q: no time of reading", domain)
 	}
 	if s.Err = guard.Error(s.Err); s.Err == nil {
 		s.Data, bad = plain.Of("data", s.Data)
@@ -79,7 +79,7 @@ func (w *World) Set(domain string, s Snapshot) error {
 		d.set(s)
 	}
 	if err := cmp.Or(err, bad); err != nil {
-		return fmt.Errorf("goal: set domain %q: %w", domain, err)
+		return fmt.Errorf("goal: set domain %.256q: %w", domain, err)
 	}
 	return nil
 }
@@ -386,7 +386,7 @@ type Domain struct {
 // is empty, over 256 bytes or not UTF-8.
 func (w *World) Collect(c Collector) error {
 	if c.Read == nil || c.Every < 0 || c.Timeout < 0 {
-		return fmt.Errorf("goal: collect domain %q: no function to read it, or a negative time", c.Domain)
+		return fmt.Errorf("goal: collect domain %.256q: no function to read it, or a negative time", c.Domain)
 	}
 	c.Every = cmp.Or(c.Every, time.Minute)
 	c.Timeout = cmp.Or(c.Timeout, 10*time.Second)
@@ -398,7 +398,7 @@ func (w *World) Collect(c Collector) error {
 		err = errors.New("it has a collector already")
 	}
 	if err != nil {
-		return fmt.Errorf("goal: collect domain %q: %w", c.Domain, err)
+		return fmt.Errorf("goal: collect domain %.256q: %w", c.Domain, err)
 	}
 	d.collector = &collector{Collector: c}
 	return nil
