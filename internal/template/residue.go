@@ -22,13 +22,25 @@ type Residue struct {
 	numbers map[string]bool // by value
 	origins map[string]bool // values of the case from which numbers may be computed
 	skills  []string
+	texts   []Phrase        // of the case
+	said    map[string]bool // what they are made of
 }
 
-// NewResidue returns an empty residue of a plan that asks for skills.
-func NewResidue(skills []string) *Residue {
+// NewResidue returns an empty residue of a plan that asks for skills. What the texts of its case
+// have, the plan may have from there.
+func NewResidue(skills []string, texts ...Phrase) *Residue {
 	set := func() map[string]bool { return make(map[string]bool) }
-	r := &Residue{whole: set(), pieces: set(), names: set(), numbers: set(), origins: set(), skills: skills}
+	r := &Residue{
+		whole: set(), pieces: set(), names: set(), numbers: set(), origins: set(), skills: skills, texts: texts, said: set(),
+	}
 	r.Names(skills...)
+	for _, t := range texts {
+		for _, part := range t {
+			for _, p := range pieces(part.Text) {
+				r.said[p] = true
+			}
+		}
+	}
 	return r
 }
 
@@ -143,21 +155,20 @@ func functionWord(s string) bool {
 
 // Keeps reports whether a value of the inputs, or a piece of it, stands in the plan,
 // however it is inflected or glued to other things. A piece that the texts of the case
-// have too does not count: the plan may have it from there. Neither do the plain words
-// of prose.
-func (r *Residue) Keeps(v Value, texts ...Phrase) bool {
+// have too does not count, and neither do the plain words of prose.
+func (r *Residue) Keeps(v Value) bool {
 	low := strings.ToLower(v.Text)
 	switch {
 	case v.Kind == List || v.Kind == Object:
 		return slices.ContainsFunc(Flatten(json.RawMessage(v.Text), nil), func(l Leaf) bool {
-			return !l.Open && l.Value != v.Text && r.Keeps(Value{l.Kind, l.Value}, texts...)
+			return !l.Open && l.Value != v.Text && r.Keeps(Value{l.Kind, l.Value})
 		})
 	case v.Text == "" || v.Kind == Null:
 		return false
 	case r.whole[low] || r.origins[v.Text] || r.calls(v.Text):
 		return true
 	case Numeric(v.Text):
-		return r.has(strings.TrimPrefix(v.Text, "-"), texts)
+		return r.has(strings.TrimPrefix(v.Text, "-"))
 	}
 	prose := strings.ContainsFunc(v.Text, unicode.IsSpace)
 	for token := range strings.FieldsSeq(v.Text) {
@@ -165,7 +176,7 @@ func (r *Residue) Keeps(v Value, texts ...Phrase) bool {
 		word := prose && LookOf(plain) == aWord && strings.ToLower(plain) == plain
 		for _, p := range pieces(token) {
 			tells := !prose || !word && (len(p) > 2 || len(p) == 2 && strings.ContainsFunc(p, unicode.IsDigit))
-			if tells && (p == low || !functionWord(p)) && r.has(p, texts) {
+			if tells && (p == low || !functionWord(p)) && r.has(p) {
 				return true
 			}
 		}
@@ -302,16 +313,16 @@ func (r *Residue) Compute(inputs json.RawMessage, texts ...Phrase) {
 
 // Shares reports whether a word of a text, however inflected, or a number of it stands in
 // the plan, and not in the texts of the case. Function words do not count.
-func (r *Residue) Shares(text string, texts ...Phrase) bool {
+func (r *Residue) Shares(text string) bool {
 	return slices.ContainsFunc(pieces(text), func(p string) bool {
 		tells := utf8.RuneCountInString(p) > 2 || strings.Trim(p, "0123456789") == ""
-		return tells && !functionWord(p) && !explains(texts, p) && r.has(p, texts) || r.pairs(p, texts)
+		return tells && !functionWord(p) && !r.said[p] && r.has(p) || r.pairs(p, r.texts)
 	})
 }
 
 // has reports whether a piece of a value is a number of the plan, or whether a piece of
 // the plan that the texts do not have begins or ends with it, or has a long one inside.
-func (r *Residue) has(piece string, texts []Phrase) bool {
+func (r *Residue) has(piece string) bool {
 	if slices.ContainsFunc(amounts(piece), func(n string) bool { return r.numbers[n] }) {
 		return true
 	}
@@ -327,19 +338,12 @@ func (r *Residue) has(piece string, texts []Phrase) bool {
 	}
 	for _, set := range []map[string]bool{r.pieces, r.names} {
 		for p := range set {
-			if like(p) && !explains(texts, p) {
+			if !r.said[p] && like(p) {
 				return true
 			}
 		}
 	}
 	return false
-}
-
-// explains reports whether a word of the texts has a piece.
-func explains(texts []Phrase, piece string) bool {
-	return slices.ContainsFunc(texts, func(t Phrase) bool {
-		return slices.ContainsFunc(t, func(p Part) bool { return slices.Contains(pieces(p.Text), piece) })
-	})
 }
 
 // Quotes returns the words of a text, folded and in order, that stand in the plan.

@@ -243,17 +243,7 @@ func (c *Chunk) quote(q *template.Quoter) {
 
 // depend records what the plan depends on: which inputs it quotes or keeps, and which words of the objective.
 func (c *Chunk) depend(inputs json.RawMessage, objective, situation template.Phrase) {
-	quoted, left := c.quoted(), c.residue()
-	left.Compute(inputs, objective, situation)
-	c.Quotes = left.Quotes(objective)
-	objective.Refs(func(r template.Ref) {
-		if slices.ContainsFunc(r, func(path string) bool { return quoted[path] }) {
-			c.Named = append(c.Named, r)
-		}
-	})
-	if c.Unfit != "" {
-		return
-	}
+	quoted := c.quoted()
 	closed := func(path string) bool {
 		for q := range quoted {
 			if strings.HasPrefix(q, path+"/") {
@@ -262,14 +252,25 @@ func (c *Chunk) depend(inputs json.RawMessage, objective, situation template.Phr
 		}
 		return true
 	}
-	leaves := template.Flatten(inputs, closed)
+	var leaves []template.Leaf
+	if c.Unfit == "" {
+		leaves = template.Flatten(inputs, closed)
+	}
 	var paths template.Phrase // common to all cases of the chunk, as its words are
 	for _, l := range leaves {
 		paths = append(paths, template.Part{Text: l.Path})
 	}
+	left := c.residue(objective, situation, paths)
+	left.Compute(inputs, objective, situation)
+	c.Quotes = left.Quotes(objective)
+	objective.Refs(func(r template.Ref) {
+		if slices.ContainsFunc(r, func(path string) bool { return quoted[path] }) {
+			c.Named = append(c.Named, r)
+		}
+	})
 	for _, l := range leaves {
 		in := input{Leaf: l, Quoted: quoted[l.Path]}
-		in.Kept = !in.Open && left.Keeps(in.value(), objective, situation, paths)
+		in.Kept = !in.Open && left.Keeps(in.value())
 		if c.Vouched && !in.Quoted && !in.Kept && in.Kind != template.Bool {
 			in.Value = "" // the value may differ
 		}
@@ -309,13 +310,13 @@ func (c *Chunk) quoted() map[string]bool {
 	return out
 }
 
-// residue returns what of the plan is not bound anew.
-func (c *Chunk) residue() *template.Residue {
+// residue returns what of the plan is not bound anew, beside the texts of its case.
+func (c *Chunk) residue(texts ...template.Phrase) *template.Residue {
 	var skills []string
 	for i := range c.Tasks {
 		skills = append(skills, c.Tasks[i].Skill)
 	}
-	left := template.NewResidue(skills)
+	left := template.NewResidue(skills, texts...)
 	left.Phrase(c.Approach)
 	for i := range c.Tasks {
 		s := &c.Tasks[i]
@@ -337,10 +338,10 @@ func (c *Chunk) residue() *template.Residue {
 
 // Sharing returns a function that reports whether the plan shares a word with a text that its case does not have.
 func (c *Chunk) Sharing(of *Case) func(text string) bool {
-	left := sync.OnceValue(c.residue)
-	return func(text string) bool {
-		return left().Shares(text, template.Literal(of.Objective), template.Literal(of.Situation))
-	}
+	left := sync.OnceValue(func() *template.Residue {
+		return c.residue(template.Literal(of.Objective), template.Literal(of.Situation))
+	})
+	return func(text string) bool { return left().Shares(text) }
 }
 
 // Encode returns the chunk as a pattern stores it.
