@@ -69,6 +69,9 @@ func (l Language) Append(dst []Term, s string) []Term {
 			continue
 		}
 		if w[0] >= utf8.RuneSelf && isSign(w) {
+			if _, n := utf8.DecodeRuneInString(w); n < len(w) {
+				w = norm.NFC.String(w)
+			}
 			if sign != "" {
 				dst = append(dst, Term{Text: sign + w, Stop: polite[sign+w]})
 			}

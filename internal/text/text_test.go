@@ -36,6 +36,7 @@ func TestAppend(t *testing.T) {
 		{"parseHTTP2", []string{"parsehttp2", "pars", "http2"}},
 		{"main.go", []string{"main.go", "main", "go"}},
 		{"go.mod's", terms("go.mod's")},
+		{"か\u3099んば", terms("がんば")}, // as file systems part letter and mark
 		{"v1.26.8", []string{"v1.26.8", "v1", "26"}},
 		{"3.14 1,024 8080", []string{"3.14", "1,024", "8080"}},
 		{"user's", []string{"user"}},
