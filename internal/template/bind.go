@@ -74,8 +74,7 @@ func harmless(v, was Value) bool {
 	case Number:
 		return !strings.ContainsAny(v.Text, "eE") && (v.Text[0] != '-' || strings.HasPrefix(was.Text, "-"))
 	case String:
-		if !lettered(v.Text) || v.Text[0] == '-' || strings.Contains(v.Text, "..") || strings.TrimSpace(v.Text) != v.Text ||
-			strings.Contains(v.Text, " -") && !strings.Contains(was.Text, " -") {
+		if !lettered(v.Text) || v.Text[0] == '-' || strings.Contains(v.Text, "..") || strings.TrimSpace(v.Text) != v.Text {
 			return false
 		}
 		for word := range strings.FieldsSeq(v.Text) {

@@ -11,6 +11,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"golang.org/x/text/unicode/norm"
+
 	"github.com/arc-learn/arc/internal/text"
 )
 
@@ -47,7 +49,7 @@ func NewResidue(skills []string, texts ...Phrase) *Residue {
 // Names adds names.
 func (r *Residue) Names(names ...string) {
 	for _, n := range names {
-		r.whole[strings.ToLower(n)] = true
+		r.whole[lower(n)] = true
 		for _, p := range pieces(n) {
 			r.names[p] = true
 		}
@@ -112,12 +114,12 @@ func (r *Residue) split(s string) {
 	breaks := func(c rune) bool { return unicode.IsSpace(c) || strings.ContainsRune(around, c) }
 	for token := range strings.FieldsFuncSeq(s, breaks) {
 		token = strings.TrimLeft(strings.TrimRight(token, marks), "#")
-		r.whole[strings.ToLower(token)] = true
+		r.whole[lower(token)] = true
 		if slices.Contains(r.skills, token) {
 			continue // "call create_issue" says nothing about issues
 		}
 		for _, p := range pieces(token) {
-			if p != strings.ToLower(token) || !functionWord(p) {
+			if p != lower(token) || !functionWord(p) {
 				r.pieces[p] = true
 			}
 			if slices.Contains(numerals, p) {
@@ -127,10 +129,13 @@ func (r *Residue) split(s string) {
 	}
 }
 
+// lower returns a text in lower case, each letter and its mark as one.
+func lower(s string) string { return norm.NFC.String(strings.ToLower(s)) }
+
 // pieces are the runs of letters and digits of a token, in lower case. Of Latin letters with accents they are
 // also those without.
 func pieces(token string) []string {
-	low := strings.ToLower(token)
+	low := lower(token)
 	if strings.ContainsFunc(low, func(r rune) bool { return r > unicode.MaxASCII && unicode.Is(unicode.Latin, r) }) {
 		low += " " + bare(low) + " " + bare(ligatures.Replace(low))
 	}
@@ -157,7 +162,7 @@ func functionWord(s string) bool {
 // however it is inflected or glued to other things. A piece that the texts of the case
 // have too does not count, and neither do the plain words of prose.
 func (r *Residue) Keeps(v Value) bool {
-	low := strings.ToLower(v.Text)
+	low := lower(v.Text)
 	switch {
 	case v.Kind == List || v.Kind == Object:
 		return slices.ContainsFunc(Flatten(json.RawMessage(v.Text), nil), func(l Leaf) bool {
@@ -358,7 +363,7 @@ func (r *Residue) Quotes(words Phrase) (out []string) {
 }
 
 func (r *Residue) quotes(word string) bool {
-	low := strings.ToLower(word)
+	low := lower(word)
 	if r.origins[word] || r.calls(word) || slices.Contains(numerals, low) && r.numbers[amounts(low)[0]] {
 		return true
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/text/unicode/norm"
 	"pgregory.net/rapid"
 
 	"github.com/arc-learn/arc/learn/internal/chunk"
@@ -64,6 +65,21 @@ func TestBindsOneValueToAName(t *testing.T) {
 	once, by = stopping("search")
 	_, differs = stored(t, once, by).Fit(&twice)
 	require.Equal(t, []string{"input service is given twice"}, differs)
+}
+
+// TestKeptHoweverItIsComposed: a value whose letters and marks are apart, as in names of files, stands in a plan that
+// has them as one.
+func TestKeptHoweverItIsComposed(t *testing.T) {
+	for _, v := range []string{"Zoe\u0301", "か\u3099んばれ", "o\u0302te\u0301"} {
+		of, by := stopping(v)
+		of.Objective = "stop it in production"
+		by.Tasks[0].Objective, by.Tasks[0].Inputs = "stop the service "+norm.NFC.String(v), nil
+		c := stored(t, of, by)
+		is := of
+		is.Inputs = json.RawMessage(`{"service": "mail", "force": false, "pid": 17}`)
+		_, differs := c.Fit(&is)
+		require.NotEmpty(t, differs, v)
+	}
 }
 
 // TestFitTakesNullForNone fits a plan without inputs to null ones, and one of a version that kept
@@ -255,7 +271,9 @@ func TestBindRefusesWhatAShellReadsOtherwise(t *testing.T) {
 		}
 	}
 
-	word := func(v string) chunk.Case { return chunk.Case{Situation: "remove file " + v, Objective: "remove file " + v} }
+	word := func(v string) chunk.Case {
+		return chunk.Case{Situation: "remove file " + v, Objective: "remove file " + v}
+	}
 	var three []*chunk.Chunk
 	for _, v := range []string{"a.txt", "7", "b.txt"} {
 		three = append(three, remove(word(v), v))
