@@ -8,13 +8,14 @@ import (
 	"unicode/utf8"
 
 	"github.com/clipperhouse/uax29/v2/words"
+	"golang.org/x/text/unicode/norm"
 
 	"github.com/arc-learn/arc/internal/text"
 )
 
-// Words returns the words of s in lower case.
+// Words returns the words of s in lower case, each letter and its mark as one.
 func Words(s string) (out []string) {
-	it := words.FromString(strings.ToLower(strings.ReplaceAll(s, "\u2019", "'")))
+	it := words.FromString(norm.NFC.String(strings.ToLower(strings.ReplaceAll(s, "\u2019", "'"))))
 	for it.Next() {
 		if w := it.Value(); strings.ContainsFunc(w, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }) {
 			out = append(out, w)

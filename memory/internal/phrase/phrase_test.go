@@ -12,6 +12,7 @@ func TestWords(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, []string{"i've", "moved", "a_b.go", "7"}, phrase.Words("I\u2019ve moved: a_b.go (7)!"))
 	require.Equal(t, []string{"a", "b", "go", "pre", "commit"}, phrase.Parts("a_b.go pre-commit"))
+	require.Equal(t, phrase.Words("café がんば"), phrase.Words("cafe\u0301 か\u3099んば"))
 	require.Empty(t, phrase.Words("... !"))
 }
 
