@@ -88,7 +88,9 @@ const believed = 4
 // Correct returns the confidence itself. It never falls as confidence rises.
 // NaN is worth 0.
 func (c *Calibration) Correct(confidence float64) float64 {
-	confidence = min(1, max(0, finite(confidence)))
+	if confidence = min(1, max(0, confidence)); math.IsNaN(confidence) {
+		confidence = 0
+	}
 	if c.Count() == 0 {
 		return confidence
 	}

@@ -32,6 +32,8 @@ func TestCorrectIsMonotone(t *testing.T) {
 			last = got
 		}
 		require.Equal(t, c.Correct(0), c.Correct(math.NaN()))
+		require.Equal(t, c.Correct(0), c.Correct(math.Inf(-1)))
+		require.Equal(t, c.Correct(1), c.Correct(math.Inf(1)))
 		require.Equal(t, c.Correct(1), c.Correct(7))
 	})
 }
