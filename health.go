@@ -78,7 +78,11 @@ func (a *Agent) Health(ctx context.Context, scope memory.Scope) (Health, error) 
 	if h.Dropped = a.hooks.Lost() + guard.Lost(a.o.Logger); a.watch != nil {
 		h.Dropped += a.watch.Lost()
 	}
-	for _, k := range own.ledgers.Damaged() {
+	damaged, err := own.ledgers.Damaged(ctx)
+	if err != nil {
+		return h, err
+	}
+	for _, k := range damaged {
 		h.Issues = append(h.Issues, memory.Issue{
 			Text:   fmt.Sprintf("the ledger of a budget is damaged, and stops the runs that share it: %q", k),
 			Advice: "restore a backup, or Repair the store; that of Bounds.Day begins anew on the next day",

@@ -148,10 +148,12 @@ func (b *Book) post(ctx context.Context, ops ...store.Op) (rev store.Revision, e
 }
 
 // Damaged returns the keys of the ledgers that the last call on each found damaged, in order.
-func (b *Book) Damaged() []string {
-	b.lock()
+func (b *Book) Damaged(ctx context.Context) ([]string, error) {
+	if err := b.lock(ctx); err != nil {
+		return nil, err
+	}
 	defer b.unlock()
-	return slices.Sorted(maps.Keys(b.torn))
+	return slices.Sorted(maps.Keys(b.torn)), nil
 }
 
 // ledgerLocked returns a ledger, from the store unless it is in memory. One that is damaged is an error: how much

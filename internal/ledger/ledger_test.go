@@ -44,6 +44,13 @@ func (o opener) settle(t *testing.T, run string, shares ...ledger.Share) {
 	require.NoError(t, err)
 }
 
+func (o opener) damaged(t *testing.T) []string {
+	t.Helper()
+	keys, err := o.Damaged(t.Context())
+	require.NoError(t, err)
+	return keys
+}
+
 func (o opener) write(ctx context.Context, ops ...store.Op) (store.Revision, error) {
 	return o.w.Commit(ctx, ops...)
 }
@@ -126,14 +133,14 @@ func TestDamaged(t *testing.T) {
 			require.NoError(t, err)
 		}
 		b = open(t, st, shared)
-		require.Empty(t, b.Damaged())
+		require.Empty(t, b.damaged(t))
 		for range 2 {
 			for _, s := range []ledger.Share{session, day} {
 				_, err := b.Reached(t.Context(), []ledger.Share{s})
 				require.ErrorIs(t, err, store.ErrDamaged)
 				require.ErrorContains(t, err, "ledger")
 			}
-			require.Equal(t, []string{day.Key, session.Key}, b.Damaged())
+			require.Equal(t, []string{day.Key, session.Key}, b.damaged(t))
 		}
 		day.Day++
 		require.Empty(t, b.reached(t, day))
@@ -141,7 +148,7 @@ func TestDamaged(t *testing.T) {
 		require.NotEmpty(t, b.reached(t, day))
 		_, err := b.Reached(t.Context(), []ledger.Share{session})
 		require.ErrorIs(t, err, store.ErrDamaged)
-		require.Equal(t, []string{session.Key}, b.Damaged())
+		require.Equal(t, []string{session.Key}, b.damaged(t))
 		require.NoError(t, b.w.Flush(t.Context()))
 		require.NotEmpty(t, open(t, st, shared).reached(t, day))
 	}
