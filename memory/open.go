@@ -205,12 +205,6 @@ func (b *Bank) placeVector(ctx context.Context, shards parts, l *stored.CodedVec
 	return nil
 }
 
-// fits reports whether a vector of a model, of dim numbers, can be compared with those of the Bank.
-func (b *Bank) fits(model string, dim int) bool {
-	b.vectors.Adopt(embedder.Model{Name: model, Dim: dim}) // if it came with the scope
-	return model == b.vectors.Model().Name && (dim == 0 || b.vectors.Fits(dim))
-}
-
 // loadGuesses reads what perhaps replaces what. Guesses of records that are gone stay in the store,
 // and have no effect.
 func (b *Bank) loadGuesses(ctx context.Context, in *contents, shards parts) error {
