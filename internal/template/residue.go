@@ -224,23 +224,27 @@ type term struct {
 	sum    float64
 }
 
-// clock matches a time of day.
-var clock = regexp.MustCompile(`\d?\d:\d\d`)
+// joined matches several numbers in one: a time of day, a date, a version.
+var joined = regexp.MustCompile(`\d+(?:[:/-]\d+)+|\d+(?:\.\d+){2,}`)
+
+// joint returns what joins numbers first.
+func joint(numbers string) byte { return numbers[strings.IndexAny(numbers, ":/-.")] }
 
 var position = regexp.MustCompile(`/\d+`)
 
 // Compute notes from which values of a case numbers of the plan may be computed that the case does not have: totals,
-// differences, products, ratios, shares in per cent, other units. Other values would give other numbers.
+// differences, products, ratios, shares in per cent, other units, the next one. Other values would give other numbers.
 func (r *Residue) Compute(inputs json.RawMessage, texts ...Phrase) {
 	if len(r.numbers) == 0 {
 		return
 	}
 	said, at := make(map[string]bool), make(map[string]*term)
 	var terms []*term
-	var timed []string // texts with a time of day
+	joins := make(map[byte][]string) // texts with several numbers, by what joins these
 	add := func(place, text string) {
-		for _, c := range clock.FindAllString(text, -1) {
-			said[strings.TrimPrefix(c, "0")], timed = true, append(timed, text)
+		for _, j := range joined.FindAllString(text, -1) {
+			said[strings.TrimPrefix(j, "0")] = true
+			joins[joint(j)] = append(joins[joint(j)], text)
 		}
 		found := digits.FindAllString(text, -1)
 		for _, n := range found {
@@ -285,23 +289,17 @@ func (r *Residue) Compute(inputs json.RawMessage, texts ...Phrase) {
 			return n <= math.MaxFloat64 && i < len(wanted) && wanted[i] <= n+near
 		})
 	}
+	var from []string
 	for token := range r.whole {
-		for _, c := range clock.FindAllString(token, -1) {
-			for i := 0; i < len(timed) && !said[strings.TrimPrefix(c, "0")]; i++ {
-				r.origins[timed[i]] = true
-			}
-		}
-	}
-	note := func(from ...*term) {
-		for _, t := range from {
-			for _, text := range t.texts {
-				r.origins[text] = true
+		for _, j := range joined.FindAllString(token, -1) {
+			if !said[strings.TrimPrefix(j, "0")] {
+				from = append(from, joins[joint(j)]...)
 			}
 		}
 	}
 	for i, t := range terms {
-		if slices.ContainsFunc(units, func(u float64) bool { return computes(t.sum, t.sum*u, t.sum/u) }) {
-			note(t)
+		if slices.ContainsFunc(units, func(u float64) bool { return computes(t.sum, t.sum+1, t.sum-1, t.sum*u, t.sum/u) }) {
+			from = append(from, t.texts...)
 		}
 		for _, u := range terms[:i] {
 			a, b := t.sum, u.sum
@@ -309,10 +307,14 @@ func (r *Residue) Compute(inputs json.RawMessage, texts ...Phrase) {
 			for k := range min(len(t.values), len(u.values)) {
 				products += t.values[k] * u.values[k]
 			}
-			if computes(a+b, a-b, a*b, a/b, b/a, share, a+share, a-share, b+share, b-share, products) {
-				note(t, u)
+			if computes(a+b, a-b, a*b, a/b, b/a, math.Floor(a/b), math.Ceil(a/b), math.Floor(b/a), math.Ceil(b/a),
+				share, a+share, a-share, b+share, b-share, products) {
+				from = append(append(from, t.texts...), u.texts...)
 			}
 		}
+	}
+	for _, text := range from {
+		r.origins[text] = true
 	}
 }
 

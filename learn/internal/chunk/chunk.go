@@ -17,6 +17,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -252,6 +253,7 @@ func (c *Chunk) depend(inputs json.RawMessage, objective, situation template.Phr
 		}
 		return true
 	}
+	ordered := c.ordered()
 	var leaves []template.Leaf
 	if c.Unfit == "" {
 		leaves = template.Flatten(inputs, closed)
@@ -270,12 +272,37 @@ func (c *Chunk) depend(inputs json.RawMessage, objective, situation template.Phr
 	})
 	for _, l := range leaves {
 		in := input{Leaf: l, Quoted: quoted[l.Path]}
-		in.Kept = !in.Open && left.Keeps(in.value())
+		in.Kept = !in.Open && (left.Keeps(in.value()) || ordered[element.ReplaceAllString(in.Path, "")])
 		if c.Vouched && !in.Quoted && !in.Kept && in.Kind != template.Bool {
 			in.Value = "" // the value may differ
 		}
 		c.Inputs = append(c.Inputs, in)
 	}
+}
+
+// element matches the position of an element in a list, and what follows, in a path.
+var element = regexp.MustCompile(`/(\d+)(?:/.*)?$`)
+
+// ordered returns the lists of which the plan names elements in another order than theirs: why is not known.
+func (c *Chunk) ordered() map[string]bool {
+	out, named := make(map[string]bool), make(map[string][]string)
+	c.refs(func(r template.Ref) {
+		m := element.FindStringSubmatch(r[0])
+		if m == nil || len(r) > 1 {
+			return
+		}
+		list, at := element.ReplaceAllString(r[0], ""), m[1]
+		before := named[list]
+		if slices.Contains(before, at) {
+			return
+		}
+		if n := len(before); n > 0 {
+			last := before[n-1]
+			out[list] = out[list] || len(at) < len(last) || len(at) == len(last) && at < last
+		}
+		named[list] = append(before, at)
+	})
+	return out
 }
 
 // above returns goals as they are compared.
