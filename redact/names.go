@@ -53,7 +53,8 @@ func stem(name string) string {
 	return strings.TrimRightFunc(name, func(r rune) bool { return !isAlpha(byte(r)) })
 }
 
-// native matches a name of a password at the end of a text, in letters that identifiers seldom have.
+// native matches a name of a password at the end of a text, in letters that identifiers seldom have. With the
+// letter before, it has at most 16 bytes.
 var native = regexp.MustCompile(`(?:^|[^\pL])(?i:contrase(?:ñ|n\x{303})a|hasło|пароль|şifre)$`)
 
 func isWide(r rune) bool { return r >= utf8.RuneSelf }
@@ -61,7 +62,7 @@ func isWide(r rune) bool { return r >= utf8.RuneSelf }
 // familyOf classifies a name such as DB_PASSWORD, apiKey, client-secret or «api key» by its
 // ending. Digits at its end do not count.
 func familyOf(name string) family {
-	if last := name[max(0, len(name)-maxName):]; strings.IndexFunc(last, isWide) >= 0 && native.MatchString(last) {
+	if last := name[max(0, len(name)-16):]; strings.IndexFunc(last, isWide) >= 0 && native.MatchString(last) {
 		return password
 	}
 	name = stem(name)
