@@ -415,17 +415,17 @@ func TestShutdownWaitsAndThenCancels(t *testing.T) {
 		st := store.NewMem()
 		a, err := arc.New(t.Context(), st, h, &arc.Options{Grace: time.Minute})
 		require.NoError(t, err)
-		ended := make(chan error)
+		ended, closed := make(chan error, 1), make(chan error, 1)
 		go func() {
 			_, err := a.Run(t.Context(), arc.Objective{ID: "run", Text: "mend it"})
 			ended <- err
 		}()
 		<-started
 		begin := time.Now()
-		go func() { ended <- a.Close() }()
+		go func() { closed <- a.Close() }()
 		require.ErrorIs(t, <-ended, context.Canceled)
 		require.Equal(t, time.Minute, time.Since(begin))
-		require.NoError(t, <-ended)
+		require.NoError(t, <-closed)
 		require.NoError(t, a.Close())
 		_, err = a.Run(t.Context(), arc.Objective{Text: "too late"})
 		require.ErrorIs(t, err, store.ErrClosed)
