@@ -224,7 +224,8 @@ func (r *Record) asker() string {
 // Slot is what a record states, by word of the host: an attribute of a subject has a value. The record hides
 // those that state another value with an earlier At. Words that differ only in form or order make the same
 // slot: "hosts of the cache", "Cache host". "I", "me" and "my" stand for the Actor. The Subject may be empty
-// if the Attribute says what it belongs to.
+// if the Attribute says what it belongs to. A Value is kept as a secret is where its Attribute says that it
+// is one ("wifi password").
 type Slot struct {
 	Subject   string `cbor:"1,keyasint,omitempty"` // whom or what it is about
 	Attribute string `cbor:"2,keyasint,omitempty"` // what of it
