@@ -12,6 +12,7 @@ import (
 	"github.com/arc-learn/arc/internal/guard"
 	"github.com/arc-learn/arc/internal/text"
 	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/reason/internal/shape"
 )
 
 // extractor is a memory.Extractor on a Model.
@@ -82,6 +83,9 @@ func (x extractor) Extract(ctx context.Context, r memory.Record, known []memory.
 	raw, err := object(resp.Text, resp.Stop)
 	if err != nil {
 		return nil, err
+	}
+	if twice, deep := new(shape.Shape).Check(raw); deep || len(twice) > 0 {
+		return nil, wrong("keys that come twice, numbers too large, or too deep an object", "an object by the schema")
 	}
 	var answer struct {
 		Statements []struct {

@@ -52,6 +52,9 @@ func TestExtractor(t *testing.T) {
 		"more":                       `{"statements":[],"note":"none"}`,
 		"change":                     `{"statements":[{"subject":"","attribute":"home","value":"Lyon","change":"hide","from":"","confidence":1}]}`,
 		"date":                       `{"statements":[{"subject":"","attribute":"home","value":"Lyon","change":"set","from":"March","confidence":1}]}`,
+		"a value twice":              `{"statements":[{"subject":"","attribute":"home","value":"Nice","value":"Lyon","change":"set","from":"","confidence":1}]}`,
+		"a change in two cases":      `{"statements":[{"subject":"","attribute":"home","value":"Lyon","change":"add","Change":"remove","from":"","confidence":1}]}`,
+		"statements twice":           `{"statements":[{"subject":"","attribute":"home","value":"Lyon","change":"set","from":"","confidence":1}],"statements":[]}`,
 		"certainty":                  `{"statements":[{"subject":"","attribute":"home","value":"Lyon","change":"set","from":"","confidence":2}]}`,
 	} {
 		_, err := answers(text).Extract(t.Context(), r, nil)
