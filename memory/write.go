@@ -109,8 +109,8 @@ func (b *Bank) unsure(ctx context.Context, sh *shard, err error, es ...*table.En
 	return err
 }
 
-// afterwards bounds what is done though the context of a call has ended. A record that could not be read by then is read
-// by the next call that changes it: the conditions of its commit fail.
+// afterwards bounds what is done though the context of a call has ended. A record that could not be read by
+// then is read by the next call that changes it: the conditions of its commit fail.
 const afterwards = 10 * time.Second
 
 // resolve takes in at most n records of the shard that the store may have though their commit failed. The

@@ -216,9 +216,10 @@ func (r *recent) health() Health {
 }
 
 // Samples yields the samples of all candidates and skills in the windows that ended at since or later, in
-// order of candidate and skill; with the zero time, all of them. It writes what is pending and reads the
-// store: the time is proportional to all that the Book keeps. It yields the errors of the store and
-// store.ErrClosed, and then ends. A sample that cannot be read is an error too, after which the others follow.
+// order of candidate and skill, those of one pair in no order; with the zero time, all of them. It writes what is
+// pending and reads the store: the time is proportional to all that the Book keeps. It yields the errors of the
+// store and store.ErrClosed, and then ends. A sample that cannot be read is an error too, after which the others
+// follow.
 func (b *Book) Samples(ctx context.Context, since time.Time) iter.Seq2[Sample, error] {
 	return scanned(ctx, b, "slot", decodeSample, func(s *Sample) bool { return !s.At.Before(since) })
 }

@@ -261,7 +261,7 @@ func (s *Store) Renew(ctx context.Context) {
 	s.mu.Lock()
 	all := slices.Collect(maps.Values(s.held))
 	s.mu.Unlock()
-	var every sync.WaitGroup // one after another, the last would lapse where the store is slow
+	var every sync.WaitGroup // in turns, a slow store would let the last lapse
 	for _, l := range all {
 		every.Go(func() {
 			if l.mu.TryLock() { // if locked, a commit is in flight, which renews it
@@ -312,8 +312,8 @@ func (l *Lease) Claimed() bool {
 	return l.rev != 0
 }
 
-// Release deletes the record of the lease, unless the lease is lost or was never taken. It does so though ctx has ended,
-// and gives up after a third of the lease's time.
+// Release deletes the record of the lease, unless the lease is lost or was never taken. It does so
+// though ctx has ended, and gives up after a third of the lease's time.
 func (l *Lease) Release(ctx context.Context) error {
 	if l == nil {
 		return nil

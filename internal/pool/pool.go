@@ -93,11 +93,11 @@ func (p *Pool[V]) Get(ctx context.Context, name string) (V, error) {
 	}
 	h := p.held[name]
 	if h == nil {
-		h = &holding[V]{opened: make(chan struct{}), users: 1} // start is one
+		h = &holding[V]{opened: make(chan struct{}), users: 1} // obtain is one
 		p.held[name] = h
 		var open context.Context
 		open, h.cancel = context.WithCancel(context.WithoutCancel(ctx))
-		go p.start(open, name, h)
+		go p.obtain(open, name, h)
 	}
 	p.calls++
 	h.users, h.last, h.guest = h.users+1, p.calls, guest
@@ -113,8 +113,8 @@ func (p *Pool[V]) Get(ctx context.Context, name string) (V, error) {
 	}
 }
 
-// start opens a value for all who wait for it.
-func (p *Pool[V]) start(ctx context.Context, name string, h *holding[V]) {
+// obtain opens a value for all who wait for it.
+func (p *Pool[V]) obtain(ctx context.Context, name string, h *holding[V]) {
 	defer h.cancel()
 	h.err = errOpening // stays if open ends the goroutine
 	defer func() {
