@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -229,4 +230,37 @@ func TestRevertedAndToldLater(t *testing.T) {
 	require.Len(t, told, 2)
 	require.Equal(t, told[0], told[1])
 	require.Contains(t, r.git("branch", "--list", "arc/*"), "arc/")
+}
+
+// An attempt whose time is over does not wait until another one's health check ends: its work stays on the branch.
+func TestAttemptThatWaitsForAMerge(t *testing.T) {
+	t.Parallel()
+	r := newRepo(t)
+	looked, letGo := make(chan struct{}), make(chan struct{})
+	ctx, cancel := context.WithCancel(t.Context())
+	x, err := worktree.New(t.Context(), worktree.Options{Repo: r.dir, Health: func(context.Context, string) error {
+		close(looked)
+		<-letGo
+		return nil
+	}}, func(own context.Context, dir string, w act.Work) (act.Result, error) {
+		if w.Key == "late" {
+			cancel()
+		}
+		return writes(map[string]string{w.Key + ".go": "package a\n"})(own, dir, w)
+	})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, x.Close()) }()
+	first, late := make(chan error, 1), make(chan error, 1)
+	go func() { _, err := x.Execute(t.Context(), act.Work{Key: "first"}); first <- err }()
+	<-looked
+	go func() { _, err := x.Execute(ctx, act.Work{Key: "late"}); late <- err }()
+	select {
+	case err = <-late:
+		require.ErrorContains(t, err, "its time was over before it was merged")
+	case <-time.After(20 * time.Second):
+		t.Error("it waits for the other's health check")
+	}
+	close(letGo)
+	require.NoError(t, <-first)
+	require.Len(t, r.branches(), 1)
 }

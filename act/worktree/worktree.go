@@ -87,7 +87,8 @@ type Executor struct {
 	dir  string // of records and worktrees, within the repository's own
 	lock *os.File
 
-	merge sync.Mutex // from a merge to the end of its health check
+	merge chan struct{} // a lock, from a merge to the end of its health check
+
 	names sync.Mutex // while a branch is named
 	trees sync.Mutex // while git's list of worktrees is read or written
 }
@@ -101,7 +102,7 @@ func New(ctx context.Context, o Options, work Work) (*Executor, error) {
 	if o.CheckTimeout == 0 {
 		o.CheckTimeout = 10 * time.Minute
 	}
-	x := &Executor{o: o, work: work, main: git{dir: o.Repo, env: o.Env}}
+	x := &Executor{o: o, work: work, main: git{dir: o.Repo, env: o.Env}, merge: make(chan struct{}, 1)}
 	dir, err := x.main.do(ctx, "rev-parse", "--path-format=absolute", "--git-common-dir")
 	if err != nil {
 		return nil, fmt.Errorf("worktree: %w", err)
@@ -372,8 +373,11 @@ func (x *Executor) deliver(ctx, over context.Context, r *record) error {
 	if err := x.removeTree(over, r); err != nil {
 		return err
 	}
-	x.merge.Lock()
-	defer x.merge.Unlock()
+	select {
+	case x.merge <- struct{}{}:
+		defer func() { <-x.merge }()
+	case <-ctx.Done():
+	}
 	if err := ctx.Err(); err != nil { // not begun: it can be merged by hand
 		return x.leave(over, r, &KeptError{Why: "its time was over before it was merged", Err: err})
 	}
