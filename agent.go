@@ -332,12 +332,23 @@ type tenant struct {
 	learner   *learn.Learner
 	proposals *proposal.Book
 	applied   atomic.Pointer[applied.Set] // effects of the approved proposals
-	deciding  sync.Mutex                  // one decision about proposals at a time
+	deciding  chan struct{}               // holds one while a decision about proposals is made
 	heed      func(context.Context) error // makes applied follow the proposals
 	ledgers   *ledger.Book
 	breakers  *breaker.Set
 	news      atomic.Uint64 // Agent.news as of the last catchUp
 	decided   atomic.Uint64 // Agent.decided then
+}
+
+// decides calls fn while no other decision about proposals is made.
+func (own *tenant) decides(ctx context.Context, fn func() error) error {
+	select {
+	case own.deciding <- struct{}{}:
+		defer func() { <-own.deciding }()
+		return fn()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // tenant returns the tenant of a scope. Each successful call has to be paired with handBack.
@@ -361,10 +372,7 @@ func (a *Agent) handBack(own *tenant) { a.tenants.Put(own.name) }
 // has written any since the last refresh.
 func (a *Agent) catchUp(ctx context.Context, own *tenant) error {
 	if decided := a.decided.Load(); own.decided.Load() != decided {
-		own.deciding.Lock()
-		err := own.heed(ctx)
-		own.deciding.Unlock()
-		if err != nil {
+		if err := own.decides(ctx, func() error { return own.heed(ctx) }); err != nil {
 			return err
 		}
 		own.decided.Store(decided)

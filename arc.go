@@ -294,7 +294,9 @@ const idleTenants = 64
 // openTenant opens ranking, monitor, proposals and learner of a tenant over the store. The pool calls
 // it when a tenant is used that is not in memory, once for all calls that wait for it.
 func (a *Agent) openTenant(ctx context.Context, name string) (*tenant, error) {
-	o, own := &a.o, &tenant{name: name, ledgers: ledger.Open(a.st, a.w, name, a.leases != nil)}
+	o, own := &a.o, &tenant{
+		name: name, ledgers: ledger.Open(a.st, a.w, name, a.leases != nil), deciding: make(chan struct{}, 1),
+	}
 	var err error
 	own.book, err = rank.Open(ctx, a.st, &rank.Options{
 		Now: o.Now, Seed: o.Seed, Sanitizer: o.Sanitizer, Tenant: name, Calibrated: true, Shared: a.leases != nil,

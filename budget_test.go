@@ -454,3 +454,28 @@ func TestCostOfGatesCounts(t *testing.T) {
 		require.Equal(t, 2, asked, name)
 	}
 }
+
+// A run that shares a damaged ledger is an error, and Health says so and what to do.
+func TestDamagedLedgerIsAnIssue(t *testing.T) {
+	t.Parallel()
+	st, opts := store.NewMem(), &arc.Options{Bounds: arc.Bounds{Session: arc.Budget{Tokens: 1000}}}
+	a := agentOn(t, st, (&script{}).host(), opts)
+	run(t, a, arc.Objective{Text: "mend it", Session: "s"})
+	require.NoError(t, a.Close())
+	for e, err := range st.Scan(t.Context(), store.Range{}) {
+		require.NoError(t, err)
+		if strings.Contains(e.Key, "ledger") {
+			e.Value[len(e.Value)-1] ^= 1
+			_, err = st.Commit(t.Context(), store.Op{Key: e.Key, Value: e.Value})
+			require.NoError(t, err)
+		}
+	}
+	a = agentOn(t, st, (&script{}).host(), opts)
+	_, err := a.Run(t.Context(), arc.Objective{Text: "mend it again", Session: "s"})
+	require.ErrorIs(t, err, store.ErrDamaged)
+	run(t, a, arc.Objective{Text: "mend it again", Session: "other"})
+	h, err := a.Health(t.Context(), "")
+	require.NoError(t, err)
+	require.Equal(t, memory.NeedsAttention, h.Status)
+	require.Contains(t, h.String(), "ledger of a budget is damaged")
+}

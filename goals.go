@@ -235,16 +235,16 @@ func (a *Agent) heedGoals(ctx context.Context, name string, k kept) error {
 		return err
 	}
 	defer a.handBack(own)
-	own.deciding.Lock()
-	defer own.deciding.Unlock()
-	a.mu.Lock()
-	if a.mu.kept == nil {
-		a.mu.kept = make(map[string]kept)
-	}
-	a.mu.kept[name] = k
-	a.mu.Unlock()
-	a.override(own)
-	return nil
+	return own.decides(ctx, func() error {
+		a.mu.Lock()
+		if a.mu.kept == nil {
+			a.mu.kept = make(map[string]kept)
+		}
+		a.mu.kept[name] = k
+		a.mu.Unlock()
+		a.override(own)
+		return nil
+	})
 }
 
 // fleetCollector reads the statistics of the agent's workers over the last day.

@@ -59,11 +59,13 @@ func (v View) Undo(ctx context.Context, id, by, note string) (proposal.Proposal,
 // decide records a verdict about a proposal and lets it take effect: one at a time for a tenant, so that
 // the standings which apply reads are those that heed has set last.
 func (v View) decide(ctx context.Context, id, verdict, by, note string) (proposal.Proposal, error) {
-	return within(ctx, v, func(own *tenant) (proposal.Proposal, error) {
-		own.deciding.Lock()
-		defer own.deciding.Unlock()
-		p, err := own.proposals.Decide(ctx, id, verdict, by, note)
-		return p, errors.Join(err, v.a.heed(ctx, own))
+	return within(ctx, v, func(own *tenant) (p proposal.Proposal, err error) {
+		err = own.decides(ctx, func() error {
+			var ruled error
+			p, ruled = own.proposals.Decide(ctx, id, verdict, by, note)
+			return errors.Join(ruled, v.a.heed(context.WithoutCancel(ctx), own)) // carried out though ctx has ended
+		})
+		return p, err
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -375,4 +376,87 @@ func TestAlertTellsWhatRanOutOfTime(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, up.Proposals, 1, "%v", up.Proposals)
 	require.Contains(t, up.Proposals[0].Reason, `0 of 12 attempts at "work" succeeded in the last 24h0m0s (3 failed, 9 ran out of time)`)
+}
+
+// hooked is a store whose commits are told of, before and after.
+type hooked struct {
+	*store.Mem
+	before, after func(op store.Op)
+}
+
+func (h *hooked) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
+	h.before(ops[0])
+	rev, err := h.Mem.Commit(ctx, ops...)
+	h.after(ops[0])
+	return rev, err
+}
+
+// propose has the proposals of a tenant, as another process has them, with one about a worker.
+func propose(t *testing.T, st store.Store, worker string) (*proposal.Book, proposal.Proposal) {
+	t.Helper()
+	ps, err := proposal.Open(t.Context(), st, &proposal.Options{Tenant: "local"})
+	require.NoError(t, err)
+	p, err := ps.Propose(t.Context(), proposal.Proposal{
+		Kind: "executor", Subject: worker, Change: fmt.Appendf(nil, `{"worker":%q,"skill":"work","standing":"last"}`, worker), Samples: 50,
+	})
+	require.NoError(t, err)
+	return ps, p
+}
+
+// A verdict takes effect though its caller leaves once it is carried out.
+func TestVerdictTakesEffectThoughItsCallerLeaves(t *testing.T) {
+	t.Parallel()
+	ctx, leave := context.WithCancel(t.Context())
+	commits, none := 0, func(store.Op) {}
+	st := &hooked{Mem: store.NewMem(), before: none, after: none}
+	s := &script{}
+	a := agentOn(t, st, s.host("old", "new"), &arc.Options{Policy: asGiven})
+	_, p := propose(t, st, "old")
+	st.after = func(op store.Op) {
+		if strings.Contains(op.Key, "proposal") {
+			if commits++; commits == 2 { // the answer of Apply
+				leave()
+			}
+		}
+	}
+	p, err := a.In("").Approve(ctx, p.ID, "ada", "")
+	require.NoError(t, err)
+	require.Equal(t, "applied", p.Status, p.Note)
+	run(t, a, arc.Objective{Text: "mend it", Tasks: []reason.Task{{Objective: "mend it", Skill: "work", Verify: "it holds"}}})
+	require.Equal(t, "new", s.work[0].Task.Worker)
+}
+
+// A call beside a decision that takes long ends with its context, though another replica has decided too.
+func TestCallBesideADecision(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		on, none := make(chan struct{}), func(store.Op) {}
+		st := &hooked{Mem: store.NewMem(), before: none, after: none}
+		b := replica(t, st, "b", (&script{}).host("old", "new"), arc.Options{})
+		_, first := propose(t, st.Mem, "old")
+		ps, second := propose(t, st.Mem, "new")
+		require.Len(t, proposed(t, b, "", "executor"), 2)
+		st.before = func(op store.Op) {
+			if strings.Contains(op.Key, "proposal") {
+				<-on
+			}
+		}
+		over := make(chan error, 1)
+		go func() {
+			_, err := b.In("").Approve(t.Context(), first.ID, "ada", "")
+			over <- err
+		}()
+		synctest.Wait()
+		_, err := ps.Decide(t.Context(), second.ID, "reject", "bob", "")
+		require.NoError(t, err)
+		synctest.Wait()
+		late, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err = b.Health(late, "")
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		close(on)
+		require.NoError(t, <-over)
+		_, err = b.Health(t.Context(), "")
+		require.NoError(t, err)
+	})
 }
