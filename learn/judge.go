@@ -44,9 +44,10 @@ type Judgement struct {
 }
 
 // Judge records a judgement. A wrong one charges the memories that the delivery used, and takes back that they, and
-// the warnings that its worker was shown, have helped; a right one takes back what the opposite of the same source has charged, and counts as having
-// helped with Credit alone. The last judgement decides whether a worker's attempt was a success. The session
-// gets one more outcome. If it returns an error, calling it again with the same judgement completes it.
+// the warnings that its worker was shown, have helped; a right one takes back what the opposite of the same source
+// has charged, and counts as having helped with Credit alone. The last judgement decides whether a worker's attempt
+// was a success. The session gets one more outcome. If it returns an error, calling it again with the same judgement
+// completes it.
 func (l *Learner) Judge(ctx context.Context, j Judgement) error {
 	if err := checkGoal(j.GoalKey); err != nil {
 		return err
@@ -108,7 +109,8 @@ func (j *Judgement) feedbacks() (all []memory.Feedback) {
 // taken returns the feedback that takes back what memories have counted as helped under a key.
 func (j *Judgement) taken(k string, of []memory.ID) memory.Feedback {
 	return memory.Feedback{
-		Key: digest(k, "taken"), Undo: true, Of: k, Situation: situationKey(j.Situation), Injected: of, Utilized: of, Delivered: true,
+		Key: digest(k, "taken"), Undo: true, Of: k, Situation: situationKey(j.Situation),
+		Injected: of, Utilized: of, Delivered: true,
 	}
 }
 

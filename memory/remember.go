@@ -234,7 +234,8 @@ func (g *group) known(ctx context.Context, r *Record) (bool, error) {
 		if !r.Passing || !g.b.o.Shared {
 			return false, nil
 		}
-		g.sh.edit.Lock() // what is written behind has no condition: another may have made it
+		// What is written behind has no condition: another Bank may have made it.
+		g.sh.edit.Lock()
 		err := g.b.reread(ctx, g.sh, r.ID)
 		g.sh.edit.Unlock()
 		if err == nil && g.sh.entry(r.ID) != nil {

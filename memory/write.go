@@ -238,6 +238,12 @@ func (b *Bank) joining(sh *shard, e *table.Entry) (was []table.Leaving) {
 	return was
 }
 
+// fits reports whether a vector of a model, of dim numbers, can be compared with those of the Bank.
+func (b *Bank) fits(model string, dim int) bool {
+	b.vectors.Adopt(embedder.Model{Name: model, Dim: dim}) // if it came with the scope
+	return model == b.vectors.Model().Name && (dim == 0 || b.vectors.Fits(dim))
+}
+
 func (b *Bank) besideLocked(sh *shard, part string, of *table.Entry, e store.Entry) error {
 	switch part {
 	case stored.Vectors:

@@ -105,7 +105,8 @@ type Book struct {
 
 	turn chan struct{} // a lock for the maps; it is held during commits
 	at   map[string]*ledger
-	torn map[string]int64 // by key, ledgers that are damaged: the Day of the Share that met that first
+	// torn are the ledgers that are damaged, with the Day of the Share that has met that first.
+	torn map[string]int64
 }
 
 // Open returns the ledgers of a tenant. Shared says that other openers use the store too.

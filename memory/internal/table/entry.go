@@ -221,7 +221,8 @@ func CompareNames(a, b *Entry) int {
 	return bytes.Compare(a.Key[:], b.Key[:])
 }
 
-// After reports whether e tells of a later time than o, or was made later. Of two that two Banks have made the id decides.
+// After reports whether e tells of a later time than o, or was made later. Of two that two Banks have made,
+// the id decides.
 func (e *Entry) After(o *Entry) bool {
 	if e.At != o.At || e.Seq != o.Seq {
 		return e.At > o.At || e.At == o.At && e.Seq > o.Seq
