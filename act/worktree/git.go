@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"slices"
 	"strings"
 )
 
@@ -14,10 +13,10 @@ import (
 type git struct {
 	dir string
 	env []string
-	set []string // settings beside those of each command
 	// held is a lock that commands hold as well: one that outlives its parent is waited
 	// for by who comes after.
 	held *os.File
+	set  []string // settings beside those of each command
 }
 
 // gitError is a git command that did not succeed.
@@ -41,15 +40,14 @@ func (g git) do(ctx context.Context, args ...string) (string, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
-	cmd := exec.Command("git", slices.Concat([]string{"-C", g.dir}, settings, g.set, args)...)
+	cmd := exec.Command("git", append(append(append([]string{"-C", g.dir}, settings...), g.set...), args...)...)
 	cmd.Env = append([]string{"GIT_TERMINAL_PROMPT=0", "LC_ALL=C"}, g.env...)
 	var out, said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &said
 	detach(cmd, g.held)
 	err := cmd.Run()
 	if exit, ok := err.(*exec.ExitError); ok {
-		text := strings.TrimSpace(said.String() + "\n" + out.String())
-		return out.String(), &gitError{args[0], exit.ExitCode(), text}
+		return out.String(), &gitError{args[0], exit.ExitCode(), strings.TrimSpace(said.String() + "\n" + out.String())}
 	}
 	if err != nil {
 		return "", fmt.Errorf("git %s: %w", args[0], err)
@@ -58,7 +56,10 @@ func (g git) do(ctx context.Context, args ...string) (string, error) {
 }
 
 // in is git in another directory.
-func (g git) in(dir string) git { return git{dir, g.env, g.set, g.held} }
+func (g git) in(dir string) git { return git{dir, g.env, g.held, g.set} }
+
+// with is git with a setting, as NAME=value.
+func (g git) with(setting string) git { return git{g.dir, g.env, g.held, []string{"-c", setting}} }
 
 // dirty reports whether a tree holds what is not committed.
 func (g git) dirty(ctx context.Context) (bool, error) {

@@ -160,17 +160,15 @@ func (x *Executor) mark(r *record, s stage) error {
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(x.dir, r.Name+".json")
 	f, err := os.CreateTemp(x.dir, "record")
 	if err != nil {
 		return err
 	}
 	_, err = f.Write(text)
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
 	}
-	return err
+	return os.Rename(f.Name(), filepath.Join(x.dir, r.Name+".json"))
 }
 
 // forget removes the record of an attempt that is over.
@@ -405,8 +403,7 @@ func (x *Executor) land(ctx context.Context, r *record) *KeptError {
 		if err := x.mark(r, merging); err != nil {
 			return &KeptError{Why: "it could not be merged", Err: err}
 		}
-		err = x.forward(ctx, head, commit)
-		if err == nil {
+		if err = x.forward(ctx, head, commit); err == nil {
 			return nil
 		}
 		if now, _ := x.main.do(ctx, "rev-parse", "HEAD"); now == head {
@@ -427,9 +424,8 @@ func (x *Executor) forward(ctx context.Context, from, to string) error {
 		return errors.Join(err, errors.New("the branch has moved"))
 	}
 	// What is configured could have git merge anew: all squashed, or with nothing of the work.
-	g := x.main
-	g.set = []string{"-c", "branch." + strings.TrimPrefix(on, "refs/heads/") + ".mergeOptions="}
-	_, err = g.do(ctx, "merge", "--quiet", "--ff-only", "--strategy=ort", "--no-overwrite-ignore", "--no-autostash", to)
+	own := x.main.with("branch." + strings.TrimPrefix(on, "refs/heads/") + ".mergeOptions=")
+	_, err = own.do(ctx, "merge", "--quiet", "--ff-only", "--strategy=ort", "--no-overwrite-ignore", "--no-autostash", to)
 	return err
 }
 
