@@ -167,19 +167,15 @@ func (c *memoryForgetCmd) Run(a *app, v arc.View) error {
 	if err := a.sure(a.ctx, c.Yes, fmt.Sprintf("Forget %q for good?", clip(oneLine(inWords(r)), 60))); err != nil {
 		return err
 	}
-	if err := v.Memory().Forget(a.ctx, r.ID); err != nil {
-		return err
+	if err = v.Memory().Forget(a.ctx, r.ID); err == nil {
+		_, err = a.syncNotebook(nil, r.ID) // in which it may stand
 	}
-	_, err = a.syncNotebook(nil, r.ID) // in which it may stand
-	if err = a.did(err, "forgotten", c.ID); err != nil || a.json {
-		return err
-	}
-	for _, l := range r.Links {
-		if o, err := v.Memory().Get(a.ctx, l.To); err == nil && l.Rel == "supersedes" && o.SupersededBy == "" {
-			a.explain(asking, "holds now", inWords(o)) // what it had replaced
+	for _, l := range r.Links { // what it had replaced
+		if o, err := v.Memory().Get(a.ctx, l.To); err == nil && l.Rel == "supersedes" && o.SupersededBy == "" && !a.json {
+			a.explain(asking, "holds now", inWords(o))
 		}
 	}
-	return nil
+	return a.did(err, "forgotten", c.ID)
 }
 
 type memorySyncCmd struct{}
@@ -218,10 +214,8 @@ func (c *memoryHistoryCmd) Run(a *app, v arc.View) error {
 		if err != nil {
 			return err
 		}
-		for _, l := range other.Links {
-			if l.To == r.ID && l.Rel == "supersedes" {
-				after = append(after, other)
-			}
+		if slices.Contains(other.Links, memory.Link{To: r.ID, Rel: "supersedes"}) {
+			after = append(after, other)
 		}
 		if slices.Contains(r.Links, memory.Link{To: other.ID, Rel: "supersedes"}) {
 			before = append(before, other)
@@ -232,11 +226,8 @@ func (c *memoryHistoryCmd) Run(a *app, v arc.View) error {
 		Before, After []memory.Record
 	}{r, before, after}, func() {
 		a.explain(strong, string(r.Kind), inWords(r))
-		a.headed(
-			faint, "from", strings.TrimSpace(
-				fmt.Sprintf("%s %s %s", cmp.Or(string(r.Source.Origin), "host"), r.Source.Ref, r.Source.Run),
-			),
-		)
+		from := fmt.Sprintf("%s %s %s", cmp.Or(string(r.Source.Origin), "host"), r.Source.Ref, r.Source.Run)
+		a.headed(faint, "from", strings.TrimSpace(from))
 		a.headed(faint, "held since", when(r.At)+", known since "+when(r.Known))
 		a.headed(faint, "state", standing(r))
 		a.headed(faint, "record", fmt.Sprintf("helped %d, unused %d, misled %d; effectiveness %.2f; last used %s",
