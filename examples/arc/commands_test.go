@@ -103,7 +103,7 @@ func TestTasks(t *testing.T) {
 	require.FileExists(t, filepath.Join(dir, "todo.md"))
 	require.Contains(t, works(t, dir, "run"), "idle")
 	require.Empty(t, decoded[[]task](t, dir, "run"))
-	works(t, dir, "tasks", "add", "--subject", "collect the todos again")
+	works(t, dir, "tasks", "add", "--text", "collect the todos again")
 	worked := decoded[[]task](t, dir, "run")
 	require.Len(t, worked, 1)
 	require.Equal(t, "completed", worked[0].State)
