@@ -43,8 +43,9 @@ type Objective struct {
 	// error to be repaired, without the particulars of this case. Memories are recalled, chunks
 	// fired and rankings kept by it. By naming it the host vouches that objectives of equal
 	// situations share a plan: what the plan quotes of the Inputs is replaced by the new
-	// Inputs, and booleans that it does not quote are equal. "": the Text; then a chunk fires
-	// for the same text only.
+	// Inputs, and booleans that it does not quote are equal. A number of one or two digits may
+	// be any number in the words of a plan, which then fires for the same number only.
+	// "": the Text; then a chunk fires for the same text only.
 	Situation string `cbor:"3,keyasint,omitempty"`
 	// Inputs are the host's data as valid JSON, at most 64 KiB and 64 levels deep. The
 	// reasoner and all workers get them, without the secrets.
