@@ -51,7 +51,7 @@ func (c *tasksListCmd) Run(a *app, q *queue.Queue) error {
 }
 
 type tasksAddCmd struct {
-	Subject     string        `help:"What is to be done, in a line; also --text." aliases:"text" required:"" placeholder:"TEXT"`
+	Subject     string        `help:"What is to be done (or --text)." aliases:"text" required:"" placeholder:"TEXT"`
 	Description string        `help:"The rest." placeholder:"TEXT"`
 	Priority    int           `help:"1 (first) to 10." default:"5"`
 	Skill       []string      `help:"Skill that the work needs." placeholder:"NAME"`
