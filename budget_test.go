@@ -102,6 +102,18 @@ func TestWhatEndsByItsPriceHasFailed(t *testing.T) {
 	}
 }
 
+// A plan that has failed is one failure of its session, though the budget is spent before the next.
+func TestBudgetAfterAPlanCountsItOnce(t *testing.T) {
+	t.Parallel()
+	s := &script{judge: fail("no")}
+	a := agent(t, s.host(), &arc.Options{Attempts: 1, Replans: 1})
+	r := run(t, a, arc.Objective{Text: "mend the cache", Session: "s", Budget: arc.Budget{Steps: 4}})
+	require.Equal(t, []any{arc.CauseBudget, 1}, []any{r.Cause, r.Attempts})
+	as, err := a.In("local").Assess(t.Context(), "s")
+	require.NoError(t, err)
+	require.Equal(t, 1, as.Failures)
+}
+
 // A chunk whose plan the budget leaves no attempt for has not misled.
 func TestBudgetSaysNothingOfAChunk(t *testing.T) {
 	t.Parallel()

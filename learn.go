@@ -254,7 +254,8 @@ func (t *turn) blame() (task, goal learn.Status) {
 	g, c := t.s.aim(), t.s.Current
 	refused := c == nil && g.Refused >= t.a.o.Refusals
 	switch {
-	case c == nil && g.Cause == CauseStuck && len(g.Tried) > 0:
+	case c == nil && g.Cause == CauseStuck && len(g.Tried) > 0,
+		c == nil && g.Tries == 0 && (g.Cause == CauseBudget || g.Cause == CauseWorth):
 		// The failed attempts are recorded already; the goal has failed too.
 		return learn.Open, learn.Blocked
 	case g.Cause == CauseStuck && t.s.Attempts+t.s.Deliberations == 0:
