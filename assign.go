@@ -79,7 +79,7 @@ func (t *turn) assign(ctx context.Context) (phase, error) {
 			if complaint != "" {
 				why += "; the last failed: " + complaint
 			}
-			return t.unpaid(cause, clip(why)), nil
+			return t.unpaid(cause, t.clip(why)), nil
 		}
 		worker = t.choose(task, t.own.breakers.Closed(ranking, t.a.o.Now()))
 		if held, err = t.reserve(ctx, task, worker, ranking); err != nil {
