@@ -386,6 +386,9 @@ func (sc *scanner) curl(i int) bool {
 	return sc.found(start, end, "password") > 0
 }
 
+// client matches a command whose program takes a password at once behind -p: find has -print and -prune.
+var client = regexp.MustCompile(`^[^\w/]*(?:sudo\s+)?(?:\S*/)?(?:mysql|mariadb|sshpass)`)
+
 // argument looks for a password behind the flag -p or -a at i. The command says whether it is one: -p may be a port.
 func (sc *scanner) argument(i int) int {
 	flagged, value := words[sc.text[i:i+2]], sc.run(i+2, maxName, blanks)
@@ -396,7 +399,8 @@ func (sc *scanner) argument(i int) int {
 	for start > max(0, i-maxOrdinary) && (!commandEnds[sc.text[start-1]] || sc.byteAt(start-2) == '\\') {
 		start--
 	}
-	if !hasAny(sc.text[start:i], flagged) {
+	command, word := sc.text[start:i], sc.text[value:sc.bare(value)]
+	if !hasAny(command, flagged) || value == i+2 && word != "" && !looksStrong(word) && !client.MatchString(command) {
 		return i
 	}
 	return sc.value(candidate{text: sc.text, by: flag, family: short, keyStart: i + 1, keyEnd: i + 2}, value)
