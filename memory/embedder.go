@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/arc-learn/arc/memory/internal/embedder"
 	"github.com/arc-learn/arc/memory/internal/stored"
 	"github.com/arc-learn/arc/memory/internal/table"
 	"github.com/arc-learn/arc/memory/internal/vectors"
@@ -178,10 +177,4 @@ func (b *Bank) keepVector(ctx context.Context, sh *shard, w waiting, x []float32
 		sh.SetVector(e, x)
 	}
 	return err
-}
-
-// fits reports whether a vector of a model, of dim numbers, can be compared with those of the Bank.
-func (b *Bank) fits(model string, dim int) bool {
-	b.vectors.Adopt(embedder.Model{Name: model, Dim: dim}) // if it came with the scope
-	return model == b.vectors.Model().Name && (dim == 0 || b.vectors.Fits(dim))
 }

@@ -19,7 +19,7 @@ var floors = map[string][]string{
 	"reason": {"memory", "rank", "store", "redact"},
 	"act":    {"reason", "memory", "rank", "iar", "store", "redact"},
 	"meta":   {"memory", "rank", "iar", "store", "redact"},
-	"learn":  {"memory", "rank", "act", "meta", "reason", "iar", "store"},
+	"learn":  {"memory", "rank", "act", "meta", "reason", "iar", "store", "redact"},
 
 	"arctest": {"act", "iar", "store"},
 }

@@ -415,7 +415,8 @@ type criterion struct {
 
 // compile checks the condition, and adds to f all that is wrong with it.
 func (c Condition) compile(f *flaws) criterion {
-	c.Min, c.Max, c.Tolerance, c.Distribution = copied(c.Min), copied(c.Max), copied(c.Tolerance), maps.Clone(c.Distribution)
+	c.Min, c.Max, c.Tolerance = copied(c.Min), copied(c.Max), copied(c.Tolerance)
+	c.Distribution = maps.Clone(c.Distribution)
 	out, kind := criterion{Condition: c}, c.kind()
 	out.place, out.bad = selector.Parse(c.Selector)
 	f.when(out.bad != nil, "selector", "%v", out.bad)
