@@ -68,8 +68,9 @@
 // A recall puts a record that perhaps replaces another before it among the first ten hits,
 // and brings it in if it is not there. Hit.Replaced of the other has the evidence and a
 // probability. A guess by vectors moves a record only where both are hits and the record is
-// at least half as near to the question. Questions about the past ("where did she live
-// before?") and the policy [ACTR] ignore guesses. Guesses see a change that repeats much of
+// at least half as near to the question. A guess by overlap moves none before a record
+// whose name, such as that of another person, the question gives. Questions about the past
+// ("where did she live before?") and the policy [ACTR] ignore guesses. Guesses see a change that repeats much of
 // the former record, and few that are put in other words: docs/benchmarks.md has both
 // figures. Give a Slot or an Extractor where the current value has to come first.
 //

@@ -296,3 +296,24 @@ func TestCurrentComesFirstBesideQuarantine(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 1, x.Rank)
 }
+
+// A question that names one of two of whom the same is told asks about that one.
+func TestTheSameOfAnother(t *testing.T) {
+	t.Parallel()
+	for question, contents := range map[string][2]string{
+		"Does Ilse keep bees on the roof?":     {"Ilse keeps bees on the roof of the school", "Omar keeps bees on the roof of the school"},
+		"What is the favourite colour of Bea?": {"The favourite colour of Bea is blue", "The favourite colour of Noor is blue"},
+	} {
+		s, _ := space(t)
+		for _, c := range contents {
+			remember(t, s, memory.Draft{Kind: memory.Fact, Content: c})
+		}
+		require.Equal(t, contents[0], recall(t, s, memory.Query{Text: question})[0].Record.Content, question)
+	}
+	s, _ := space(t)
+	for _, c := range []string{"The build server of the team runs on Debian.", "The build server of the team runs on Alpine."} {
+		remember(t, s, memory.Draft{Kind: memory.Fact, Content: c})
+	}
+	hits := recall(t, s, memory.Query{Text: "Does the build server run on Debian?"})
+	require.Contains(t, hits[0].Record.Content, "Alpine", "the name is what has changed")
+}

@@ -2,6 +2,8 @@ package search
 
 import (
 	"slices"
+	"strings"
+	"unicode"
 
 	"github.com/arc-learn/arc/memory/internal/succession"
 	"github.com/arc-learn/arc/memory/internal/table"
@@ -80,13 +82,32 @@ func (q *Query) later(best []Found, i int) (m Mark, at int) {
 				continue
 			}
 			n := slices.IndexFunc(best, func(o Found) bool { return o.is(f.In, by) })
-			if g.Outweighed(guesses) || n >= 0 && !heeded(g, f, &best[n]) || n < 0 && unsure(g) {
+			asked := g.Of == table.ByOverlap && asksOfFormer(q.Text, f.Text, by.Text)
+			if asked || g.Outweighed(guesses) || n >= 0 && !heeded(g, f, &best[n]) || n < 0 && unsure(g) {
 				continue
 			}
 			m.By, m.Guess, at = by, g, n
 		}
 	}
 	return m, at
+}
+
+// asksOfFormer reports whether a question names what a former text names before its last word and
+// a later one does not, and nothing that the later one alone names: «What is Ilse allergic to?» does
+// not ask about Omar, of whom the same is told. The last word is what may have changed.
+func asksOfFormer(question, former, later string) bool {
+	asked, is := names(question), names(later)
+	was := names(former[:strings.LastIndexByte(strings.TrimSpace(former), ' ')+1])
+	alone := func(in, out []string) bool {
+		return slices.ContainsFunc(asked, func(w string) bool { return slices.Contains(in, w) && !slices.Contains(out, w) })
+	}
+	return alone(was, is) && !alone(is, was)
+}
+
+// names returns the words of a text that begin with a capital.
+func names(s string) []string {
+	ws := strings.FieldsFunc(s, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	return slices.DeleteFunc(ws, func(w string) bool { return strings.IndexFunc(w, unicode.IsUpper) != 0 })
 }
 
 // unsure reports whether a guess says too little for what replaces f to be brought in.
