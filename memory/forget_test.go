@@ -237,3 +237,31 @@ func TestReleaseMany(t *testing.T) {
 		t.Fatal(e.Key)
 	}
 }
+
+// Of a record whose removal was not answered, but took place, nothing is left either.
+func TestForgetThatIsNotAnswered(t *testing.T) {
+	t.Parallel()
+	for _, shared := range []bool{false, true} {
+		ctx, mem := t.Context(), store.NewMem()
+		f := &faulty{Store: mem}
+		b, err := memory.Open(ctx, f, &memory.Options{Shared: shared})
+		require.NoError(t, err)
+		s := b.In("acme")
+		id := remember(t, s, memory.Draft{Kind: memory.Fact, Content: "ann prefers tea"})
+		used(t, s, 1, "u", id)
+		require.NoError(t, b.Flush(ctx))
+		f.set(func(n int, _ []store.Op) (before, after error) {
+			if n == 1 {
+				after = errDisk
+			}
+			return nil, after
+		})
+		require.ErrorIs(t, s.Forget(ctx, id), errDisk)
+		require.ErrorIs(t, s.Forget(ctx, id), store.ErrNotFound)
+		require.NoError(t, b.Close())
+		for e, err := range mem.Scan(ctx, store.Range{}) {
+			require.NoError(t, err)
+			require.NotContains(t, e.Key, string(id))
+		}
+	}
+}

@@ -327,7 +327,14 @@ func (b *Bank) erase(ctx context.Context, sh *shard, es []*table.Entry) error {
 	}
 	rev, err := b.st.Commit(ctx, ops...)
 	if err != nil {
-		return b.unsure(ctx, sh, err, es...)
+		err = b.unsure(ctx, sh, err, es...)
+		for _, e := range es {
+			if sh.Find(e.Key) == nil { // it is gone, and its counters follow
+				_, more := b.late.Add(context.WithoutCancel(ctx), b.besides(sh, ID(e.Name()))...)
+				err = errors.Join(err, more)
+			}
+		}
+		return err
 	}
 	b.removed(rev)
 	sh.Remove(going...)
