@@ -102,6 +102,22 @@ func TestWhatEndsByItsPriceHasFailed(t *testing.T) {
 	}
 }
 
+// The last complaint in the reason of a run that cannot pay is cut after its secrets are hidden.
+func TestReasonOfAPriceHoldsNoHalfSecret(t *testing.T) {
+	t.Parallel()
+	secret, before := "correct-horse-battery", len("another attempt at task 1 is not worth its price; the last failed: ")
+	h := priced(always, map[string]float64{"worker": 0.3}, "worker")
+	complaint := strings.Repeat("x", 2048-before-10) + secret + strings.Repeat("y", 2080)
+	h.Gates = []act.Gate{act.GateFunc(func(context.Context, act.Work, act.Result) (act.Verdict, error) {
+		return act.Verdict{Complaint: complaint}, nil
+	})}
+	a := agent(t, h, &arc.Options{Worth: rank.Worth{Success: 3}, Attempts: 5, Seed: 1})
+	r := run(t, a, arc.Objective{Text: "mend the cache", Tasks: chore, Secrets: act.Secrets{"key": secret}})
+	require.Equal(t, arc.CauseWorth, r.Cause)
+	require.Contains(t, r.Reason, "the last failed: xxx")
+	require.NotContains(t, r.Reason, secret[:8])
+}
+
 // A plan that has failed is one failure of its session, though the budget is spent before the next.
 func TestBudgetAfterAPlanCountsItOnce(t *testing.T) {
 	t.Parallel()

@@ -88,9 +88,7 @@ const believed = 4
 // Correct returns the confidence itself. It never falls as confidence rises.
 // NaN is worth 0.
 func (c *Calibration) Correct(confidence float64) float64 {
-	if confidence = min(1, max(0, confidence)); math.IsNaN(confidence) {
-		confidence = 0
-	}
+	confidence = finite(min(1, max(0, confidence)))
 	if c.Count() == 0 {
 		return confidence
 	}

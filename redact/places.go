@@ -92,6 +92,9 @@ func (sc *scanner) place(i int) int {
 // listedFlag matches what follows the name in a list of arguments: "--name", "value".
 var listedFlag = regexp.MustCompile("^\\\\*[\"'`],[ \t]*(\\\\*[\"'`])[^-\"'`\\\\]")
 
+// maxName is the length in bytes of the longest name, and of the longest space around one.
+const maxName = 64
+
 // assigned looks for name=value around the = at i.
 func (sc *scanner) assigned(i int) int {
 	end, next := sc.back(i, 3, operators), i+1

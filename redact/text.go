@@ -12,9 +12,6 @@ import (
 // longer one always counts as a secret, so that scanning stays linear.
 const maxOrdinary = 256
 
-// maxName is the length in bytes of the longest name, and of the longest space around one.
-const maxName = 64
-
 // Sets of bytes.
 var (
 	blanks      = class(" \t")

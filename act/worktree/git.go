@@ -58,9 +58,6 @@ func (g git) do(ctx context.Context, args ...string) (string, error) {
 // in is git in another directory.
 func (g git) in(dir string) git { return git{dir, g.env, g.held, g.set} }
 
-// having is git with a setting, as NAME=value.
-func (g git) having(setting string) git { return git{g.dir, g.env, g.held, []string{"-c", setting}} }
-
 // dirty reports whether a tree holds what is not committed.
 func (g git) dirty(ctx context.Context) (bool, error) {
 	out, err := g.do(ctx, "status", "--porcelain", "--untracked-files=normal", "--ignore-submodules=dirty")

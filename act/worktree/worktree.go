@@ -424,7 +424,8 @@ func (x *Executor) forward(ctx context.Context, from, to string) error {
 		return errors.Join(err, errors.New("the branch has moved"))
 	}
 	// What is configured could have git merge anew: all squashed, or with nothing of the work.
-	own := x.main.having("branch." + strings.TrimPrefix(on, "refs/heads/") + ".mergeOptions=")
+	own := x.main
+	own.set = []string{"-c", "branch." + strings.TrimPrefix(on, "refs/heads/") + ".mergeOptions="}
 	_, err = own.do(ctx, "merge", "--quiet", "--ff-only", "--strategy=ort", "--no-overwrite-ignore", "--no-autostash", to)
 	return err
 }

@@ -96,16 +96,16 @@ func (q *Query) later(best []Found, i int) (m Mark, at int) {
 // a later one does not, and nothing that the later one alone names: «What is Ilse allergic to?» does
 // not ask about Omar, of whom the same is told. The last word is what may have changed.
 func asksOfFormer(question, former, later string) bool {
-	asked, is := names(question), names(later)
-	was := names(former[:strings.LastIndexByte(strings.TrimSpace(former), ' ')+1])
+	asked, is := capitals(question), capitals(later)
+	was := capitals(former[:strings.LastIndexByte(strings.TrimSpace(former), ' ')+1])
 	alone := func(in, out []string) bool {
 		return slices.ContainsFunc(asked, func(w string) bool { return slices.Contains(in, w) && !slices.Contains(out, w) })
 	}
 	return alone(was, is) && !alone(is, was)
 }
 
-// names returns the words of a text that begin with a capital.
-func names(s string) []string {
+// capitals returns the words of a text that begin with a capital.
+func capitals(s string) []string {
 	ws := strings.FieldsFunc(s, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	return slices.DeleteFunc(ws, func(w string) bool { return strings.IndexFunc(w, unicode.IsUpper) != 0 })
 }
