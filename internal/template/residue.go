@@ -2,7 +2,6 @@ package template
 
 import (
 	"encoding/json"
-	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -78,31 +77,6 @@ func (r *Residue) Node(n *Node) {
 		r.Names(n.Map[i].Name)
 		r.Node(&n.Map[i].Value)
 	}
-}
-
-// numerals are the English words for the numbers from zero.
-var numerals = strings.Fields("zero one two three four five six seven eight nine ten eleven twelve")
-
-var digits = regexp.MustCompile(`[.,]?\d+(?:[.,'’_]\d+)*`)
-
-var none = strings.NewReplacer(",", "", ".", "", "'", "", "’", "", "_", "")
-
-// amounts are what a number may come to: its separators part thousands, or the last
-// of them the fraction.
-func amounts(s string) (out []string) {
-	if n := slices.Index(numerals, s); n >= 0 {
-		return []string{strconv.Itoa(n)}
-	}
-	forms := []string{s, none.Replace(s)}
-	if at := strings.LastIndexAny(s, ".,"); at >= 0 {
-		forms = append(forms, none.Replace(s[:at])+"."+s[at+1:])
-	}
-	for _, form := range forms {
-		if n, err := strconv.ParseFloat(form, 64); err == nil {
-			out = append(out, strconv.FormatFloat(math.Abs(n), 'g', -1, 64))
-		}
-	}
-	return out
 }
 
 func (r *Residue) split(s string) {
@@ -189,6 +163,26 @@ func (r *Residue) Keeps(v Value) bool {
 	return false
 }
 
+// Compute notes from which values of a case numbers of the plan may be computed that the case does not have: totals,
+// differences, products, ratios, shares in per cent, other units, the next one. Other values would give other numbers.
+func (r *Residue) Compute(inputs json.RawMessage, texts ...Phrase) {
+	if len(r.numbers) == 0 {
+		return
+	}
+	f := figures{said: make(map[string]bool), at: make(map[string]*term), joins: make(map[byte][]string)}
+	for _, l := range Flatten(inputs, nil) {
+		f.gather(position.ReplaceAllString(l.Path, "/"), l.Value)
+	}
+	for _, p := range texts {
+		for _, part := range p {
+			f.gather("word "+strconv.Itoa(len(f.terms)), part.Text)
+		}
+	}
+	for _, text := range append(f.joining(r.whole), f.giving(f.lacking(r.numbers))...) {
+		r.origins[text] = true
+	}
+}
+
 // date matches a date, or a month.
 var date = regexp.MustCompile(`\b(\d{4}-[01]\d)(-[0-3]\d)?`)
 
@@ -209,113 +203,6 @@ func (r *Residue) calls(text string) bool {
 		low := strings.ToLower(name)
 		return r.whole[low] || r.whole[low[:3]]
 	})
-}
-
-// units are how many of one unit are in another: per cent, hours, minutes and seconds, bytes.
-var units = []float64{24, 60, 100, 1000, 3600, 86400, 1e6, 1e9, 1 << 10, 1 << 20, 1 << 30, 1 << 40}
-
-// maxTerms is the largest number of terms that are computed with.
-const maxTerms = 128
-
-// term is a number of a case or, of a list, the numbers that its elements have at one place.
-type term struct {
-	texts  []string
-	values []float64
-	sum    float64
-}
-
-// joined matches several numbers in one: a time of day, a date, a version.
-var joined = regexp.MustCompile(`\d+(?:[:/-]\d+)+|\d+(?:\.\d+){2,}`)
-
-// joint returns what joins numbers first.
-func joint(numbers string) byte { return numbers[strings.IndexAny(numbers, ":/-.")] }
-
-var position = regexp.MustCompile(`/\d+`)
-
-// Compute notes from which values of a case numbers of the plan may be computed that the case does not have: totals,
-// differences, products, ratios, shares in per cent, other units, the next one. Other values would give other numbers.
-func (r *Residue) Compute(inputs json.RawMessage, texts ...Phrase) {
-	if len(r.numbers) == 0 {
-		return
-	}
-	said, at := make(map[string]bool), make(map[string]*term)
-	var terms []*term
-	joins := make(map[byte][]string) // texts with several numbers, by what joins these
-	add := func(place, text string) {
-		for _, j := range joined.FindAllString(text, -1) {
-			said[strings.TrimPrefix(j, "0")] = true
-			joins[joint(j)] = append(joins[joint(j)], text)
-		}
-		found := digits.FindAllString(text, -1)
-		for _, n := range found {
-			for _, f := range amounts(n) {
-				said[f] = true
-			}
-		}
-		if len(found) != 1 || at[place] == nil && len(terms) == maxTerms {
-			return
-		}
-		n, err := strconv.ParseFloat(strings.Trim(found[0], ".,"), 64)
-		if err != nil {
-			return
-		}
-		t := at[place]
-		if t == nil {
-			t = new(term)
-			at[place], terms = t, append(terms, t)
-		}
-		t.texts, t.values, t.sum = append(t.texts, text), append(t.values, n), t.sum+n
-	}
-	for _, l := range Flatten(inputs, nil) {
-		add(position.ReplaceAllString(l.Path, "/"), l.Value)
-	}
-	for _, p := range texts {
-		for _, part := range p {
-			add("word "+strconv.Itoa(len(terms)), part.Text)
-		}
-	}
-	var wanted []float64
-	for f := range r.numbers {
-		if n, err := strconv.ParseFloat(f, 64); err == nil && n != 0 && !said[f] {
-			wanted = append(wanted, n)
-		}
-	}
-	slices.Sort(wanted)
-	computes := func(results ...float64) bool {
-		return slices.ContainsFunc(results, func(n float64) bool {
-			n = math.Abs(n)
-			near := max(.005, n*1e-9)
-			i, _ := slices.BinarySearch(wanted, n-near)
-			return n <= math.MaxFloat64 && i < len(wanted) && wanted[i] <= n+near
-		})
-	}
-	var from []string
-	for token := range r.whole {
-		for _, j := range joined.FindAllString(token, -1) {
-			if !said[strings.TrimPrefix(j, "0")] {
-				from = append(from, joins[joint(j)]...)
-			}
-		}
-	}
-	for i, t := range terms {
-		if slices.ContainsFunc(units, func(u float64) bool { return computes(t.sum, t.sum+1, t.sum-1, t.sum*u, t.sum/u) }) {
-			from = append(from, t.texts...)
-		}
-		for _, u := range terms[:i] {
-			a, b := t.sum, u.sum
-			share, products := a*b/100, 0.
-			for k := range min(len(t.values), len(u.values)) {
-				products += t.values[k] * u.values[k]
-			}
-			if computes(a+b, a-b, a*b, a/b, b/a, math.Floor(a/b), math.Ceil(a/b), math.Floor(b/a), math.Ceil(b/a),
-				share, a+share, a-share, b+share, b-share, products) {
-				from = append(append(from, t.texts...), u.texts...)
-			}
-		}
-	}
-	for _, text := range from {
-		r.origins[text] = true
-	}
 }
 
 // Shares reports whether a word of a text, however inflected, or a number of it stands in
