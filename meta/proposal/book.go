@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/arc-learn/arc/internal/codec"
@@ -49,6 +50,7 @@ type Book struct {
 	opts Options
 	st   store.Store
 	turn chan struct{} // holds one while a call reads and then commits
+	busy sync.Map      // ids of proposals whose verdict is being carried out
 }
 
 // Open returns the Book that st holds, empty if there is none. It has
@@ -186,8 +188,9 @@ func (b *Book) readable(ctx context.Context, prefix string) iter.Seq2[Proposal, 
 //
 // An error of Apply is no error of Decide, unless Apply has not returned in its minute: then it may still make the
 // change, and the proposal stays "approved", or "undoing". Decide returns store.ErrConflict if
-// the proposal's status does not allow the verdict, store.ErrNotFound for an
-// unknown id, and ErrInvalid for another verdict or without Options.Apply.
+// the proposal's status does not allow the verdict, or one is being carried out,
+// store.ErrNotFound for an unknown id, and ErrInvalid for another verdict or
+// without Options.Apply.
 //
 // Once the verdict is stored, it is carried out though ctx ends. If the process
 // ends before the answer of Apply is noted, Open calls Apply again, and so does
@@ -201,10 +204,19 @@ func (b *Book) Decide(ctx context.Context, id, verdict, by, note string) (p Prop
 	case key.CheckID("id", id) != nil:
 		err = store.ErrNotFound
 	default:
-		err = b.alone(ctx, func() (err error) { p, err = b.rule(ctx, id, to, by, note); return err })
+		err = b.alone(ctx, func() (err error) {
+			if _, busy := b.busy.LoadOrStore(id, true); busy {
+				return fmt.Errorf("%w: it is being carried out", store.ErrConflict)
+			}
+			if p, err = b.rule(ctx, id, to, by, note); err != nil || !applies {
+				b.busy.Delete(id)
+			}
+			return err
+		})
 	}
 	if err == nil && applies {
 		p, err = b.carryOut(context.WithoutCancel(ctx), p)
+		b.busy.Delete(id)
 	}
 	if errors.Is(err, store.ErrNotFound) {
 		err = store.ErrNotFound // without the key

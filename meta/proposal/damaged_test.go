@@ -3,6 +3,8 @@ package proposal_test
 import (
 	"context"
 	"encoding/json"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -104,11 +106,15 @@ func TestVerdictWhoseApplyHangs(t *testing.T) {
 				_, err = proposals(t, st, c, cl).Decide(t.Context(), p.ID, "approve", "ada", "")
 				require.NoError(t, err)
 			}
-			hangs := true
+			var hangs atomic.Bool
+			hangs.Store(true)
+			var alone sync.Mutex
 			apply := func(ctx context.Context, p proposal.Proposal) (json.RawMessage, error) {
-				if hangs {
+				if hangs.Load() {
 					<-time.After(2 * time.Minute)
 				}
+				alone.Lock()
+				defer alone.Unlock()
 				return c.apply(ctx, p)
 			}
 			open := func() *proposal.Book {
@@ -121,11 +127,14 @@ func TestVerdictWhoseApplyHangs(t *testing.T) {
 			require.ErrorContains(t, err, "no answer in time")
 			require.Contains(t, []string{"approved", "undoing"}, status(t, ps, p.ID))
 			ps = open() // which leaves it as it is
-			hangs = false
+			hangs.Store(false)
 			p, err = ps.Decide(t.Context(), p.ID, verdict, "ada", "")
 			require.NoError(t, err)
 			require.Equal(t, map[string]string{"approve": "applied", "undo": "undone"}[verdict], p.Status)
 			<-time.After(5 * time.Minute) // those that were left behind come to an end
+			synctest.Wait()
+			alone.Lock()
+			defer alone.Unlock()
 			require.Equal(t, map[string]int{"approve": 3, "undo": 10}[verdict], c.limit)
 		})
 	}

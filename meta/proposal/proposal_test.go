@@ -388,6 +388,28 @@ func TestOneOfManyDecides(t *testing.T) {
 	require.LessOrEqual(t, len(c.applied), 1)
 }
 
+// An Apply cannot decide about what it is applying.
+func TestApplyThatDecides(t *testing.T) {
+	t.Parallel()
+	var ps *proposal.Book
+	calls := 0
+	ps, err := proposal.Open(t.Context(), store.NewMem(), &proposal.Options{
+		Apply: func(ctx context.Context, p proposal.Proposal) (json.RawMessage, error) {
+			calls++
+			_, err := ps.Decide(ctx, p.ID, "approve", "eve", "")
+			require.ErrorIs(t, err, store.ErrConflict)
+			return p.Undo, nil
+		},
+	})
+	require.NoError(t, err)
+	p, err := ps.Propose(t.Context(), draft(50))
+	require.NoError(t, err)
+	p, err = ps.Decide(t.Context(), p.ID, "approve", "ada", "")
+	require.NoError(t, err)
+	require.Equal(t, "applied", p.Status)
+	require.Equal(t, 1, calls)
+}
+
 func TestBadProposals(t *testing.T) {
 	t.Parallel()
 	c := &config{}
