@@ -165,6 +165,7 @@ func TestDamagedFiles(t *testing.T) {
 					require.NoError(t, err, what)
 					require.False(t, refused, what)
 				}
+				require.NoError(t, os.RemoveAll(sick)) // thousands would fill the disk
 			}
 		})
 	}

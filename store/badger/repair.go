@@ -36,7 +36,8 @@ type Missing struct {
 // Repair reads what it can of the store in dir, which must not be open, and writes it as a new store in to,
 // which must not exist or be empty. It changes nothing in dir. It accepts each record that it finds by its own
 // checksum, whatever surrounds it, but a deletion only where what surrounds it matches a checksum too. The newest
-// of a key counts. It needs memory for all of them.
+// of a key counts. What only a table has that is not in the store's list of tables is taken, and named in Missing. It
+// needs memory for all of them.
 func Repair(dir, to string) (*Repaired, error) {
 	r := salvage{newest: map[string]files.Entry{}}
 	err := r.collect(dir, to)
@@ -106,10 +107,11 @@ func (r *salvage) read(dir string) error {
 			r.miss(files.TableName(t.ID), nil, nil)
 		}
 	}
+	strays := map[string][]byte{}
 	for _, f := range there {
 		id, isTable := files.TableID(f.Name())
 		isLog := strings.HasSuffix(f.Name(), ".mem")
-		if !f.Type().IsRegular() || !isLog && !(isTable && (listed[id] || torn || listErr != nil)) {
+		if !f.Type().IsRegular() || !isLog && !isTable {
 			continue
 		}
 		data, err := os.ReadFile(filepath.Join(dir, f.Name()))
@@ -121,19 +123,46 @@ func (r *salvage) read(dir string) error {
 				r.take(f.Name(), e)
 			}
 		}
-		if isLog {
+		switch {
+		case isLog:
 			if files.SalvageLog(data, take) {
 				r.miss(f.Name(), nil, nil)
 			}
-		} else if !files.SalvageTable(data, func(block []files.Entry, whole bool, from, to []byte) {
+		case !listed[id] && !torn && listErr == nil:
+			strays[f.Name()] = data
+		case !files.SalvageTable(data, func(block []files.Entry, whole bool, from, to []byte) {
 			if take(block); !whole {
 				r.miss(f.Name(), from, to)
 			}
-		}) {
+		}):
 			r.miss(f.Name(), nil, nil)
 		}
 	}
+	for _, name := range slices.Sorted(maps.Keys(strays)) {
+		r.stray(name, strays[name])
+	}
 	return nil
+}
+
+// stray takes what nothing else has from a table that is not listed. It is one that a crash has left behind, all of
+// which is elsewhere, or the list has lost its end where a change of it ends too: what is taken then is named.
+func (r *salvage) stray(file string, data []byte) {
+	var news []files.Entry
+	files.SalvageTable(data, func(block []files.Entry, whole bool, _, _ []byte) {
+		for _, e := range block {
+			_, _, err := record.Open(e.Key, e.Rec)
+			old, ok := r.newest[string(e.Key)]
+			if whole && (err == nil || e.Deleted()) && (!ok && !e.Deleted() || ok && old.Version < e.Version) {
+				news = append(news, e)
+			}
+		}
+	})
+	for _, e := range news {
+		r.take(file, e)
+	}
+	if n := len(news); n > 0 {
+		r.miss(file, news[0].Key, news[n-1].Key)
+	}
 }
 
 func (r *salvage) miss(file string, from, to []byte) {
