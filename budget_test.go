@@ -506,4 +506,5 @@ func TestDamagedLedgerIsAnIssue(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, memory.NeedsAttention, h.Status)
 	require.Contains(t, h.String(), "ledger of a budget is damaged")
+	require.Contains(t, h.String(), "session s\n")
 }

@@ -82,9 +82,9 @@ func (a *Agent) Health(ctx context.Context, scope memory.Scope) (Health, error) 
 	if err != nil {
 		return h, err
 	}
-	for _, k := range damaged {
+	for _, sharer := range damaged {
 		h.Issues = append(h.Issues, memory.Issue{
-			Text:   fmt.Sprintf("the ledger of a budget is damaged, and stops the runs that share it: %q", k),
+			Text:   "the ledger of a budget is damaged, and stops the runs that share it: " + sharer,
 			Advice: "restore a backup, or Repair the store; that of Bounds.Day begins anew on the next day",
 		})
 	}

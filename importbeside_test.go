@@ -44,7 +44,7 @@ func TestImportWaitsForMaintenance(t *testing.T) {
 
 		st.armed.Store(true)
 		for st.armed.Load() {
-			time.Sleep(time.Minute)
+			idle(time.Minute)
 			synctest.Wait()
 		}
 		done := make(chan error, 1)

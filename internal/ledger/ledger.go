@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/flush"
@@ -148,13 +149,16 @@ func (b *Book) post(ctx context.Context, ops ...store.Op) (rev store.Revision, e
 	return rev, err
 }
 
-// Damaged returns the keys of the ledgers that the last call on each found damaged, in order.
-func (b *Book) Damaged(ctx context.Context) ([]string, error) {
+// Damaged returns what shares each ledger that the last call on it found damaged, in order: "day", "session s".
+func (b *Book) Damaged(ctx context.Context) (sharers []string, err error) {
 	if err := b.lock(ctx); err != nil {
 		return nil, err
 	}
 	defer b.unlock()
-	return slices.Sorted(maps.Keys(b.torn)), nil
+	for _, k := range slices.Sorted(maps.Keys(b.torn)) {
+		sharers = append(sharers, strings.TrimSpace(strings.Join(key.Split(strings.TrimPrefix(k, b.prefix)), " ")))
+	}
+	return sharers, nil
 }
 
 // ledgerLocked returns a ledger, from the store unless it is in memory. One that is damaged is an error: how much

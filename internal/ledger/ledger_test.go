@@ -140,7 +140,7 @@ func TestDamaged(t *testing.T) {
 				require.ErrorIs(t, err, store.ErrDamaged)
 				require.ErrorContains(t, err, "ledger")
 			}
-			require.Equal(t, []string{day.Key, session.Key}, b.damaged(t))
+			require.Equal(t, []string{"day", "session s"}, b.damaged(t))
 		}
 		day.Day++
 		require.Empty(t, b.reached(t, day))
@@ -148,7 +148,7 @@ func TestDamaged(t *testing.T) {
 		require.NotEmpty(t, b.reached(t, day))
 		_, err := b.Reached(t.Context(), []ledger.Share{session})
 		require.ErrorIs(t, err, store.ErrDamaged)
-		require.Equal(t, []string{session.Key}, b.damaged(t))
+		require.Equal(t, []string{"session s"}, b.damaged(t))
 		require.NoError(t, b.w.Flush(t.Context()))
 		require.NotEmpty(t, open(t, st, shared).reached(t, day))
 	}

@@ -82,8 +82,8 @@ func (q *Query) later(best []Found, i int) (m Mark, at int) {
 				continue
 			}
 			n := slices.IndexFunc(best, func(o Found) bool { return o.is(f.In, by) })
-			asked := g.Of == table.ByOverlap && asksOfFormer(q.Text, f.Text, by.Text)
-			if asked || g.Outweighed(guesses) || n >= 0 && !heeded(g, f, &best[n]) || n < 0 && unsure(g) {
+			if g.Outweighed(guesses) || n >= 0 && !heeded(g, f, &best[n]) || n < 0 && unsure(g) ||
+				g.Of == table.ByOverlap && asksOfFormer(q.Text, f.Text, by.Text) {
 				continue
 			}
 			m.By, m.Guess, at = by, g, n
