@@ -1,0 +1,149 @@
+// Package store is the narrow waist of arc: a small, ordered key-value interface with atomic, conditional
+// commits.
+//
+// Everything that arc keeps goes through a [Store], so durability, isolation and sharing are solved once. The
+// package has the interface and its errors, [NewMem] (the in-memory store), [Sub] (a tenant's part of a store),
+// [Batch] and [Group] (how a step of several parts becomes one commit), and [Copy] and [Load]. Package
+// store/badger has the durable store, store/storetest the conformance suite for any other.
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+)
+
+// Limits of every store. A commit over a limit is refused with a *[LimitError] before anything is written.
+const (
+	MaxKey         = 4 << 10 // bytes of a key
+	MaxValue       = 1 << 20 // bytes of a value
+	MaxCommitOps   = 4096
+	MaxCommitBytes = 8 << 20 // keys and values of one commit
+)
+
+// Revision orders the commits of a key: of two commits, the one that began after the other was acknowledged has
+// the larger revision. Commits that overlap may share one. It is never zero for a stored key.
+type Revision uint64
+
+// Entry is a key with its value. Rev is the revision of the commit that last wrote the key. Deleted is set only
+// in entries from a [Changer].
+type Entry struct {
+	Key     string
+	Value   []byte
+	Rev     Revision
+	Deleted bool
+}
+
+// Condition says what must hold of a key for a commit to take place. The zero Condition is [Any].
+type Condition uint64
+
+const (
+	// Any holds always.
+	Any Condition = 0
+	// Absent holds while the key does not exist.
+	Absent Condition = 1<<64 - 1
+)
+
+// At returns the condition that the key's revision is rev. At(0) is Absent.
+func At(rev Revision) Condition {
+	if rev == 0 {
+		return Absent
+	}
+	return Condition(rev)
+}
+
+// Holds reports whether c holds for a key whose revision is rev, where zero means that the key does not exist.
+func (c Condition) Holds(rev Revision) bool {
+	switch c {
+	case Any:
+		return true
+	case Absent:
+		return rev == 0
+	default:
+		return Condition(rev) == c
+	}
+}
+
+// Op is one part of a commit: a put, a delete if Delete is set, or, if Check is set, only the condition If on the
+// key, which is not written. To delete a key that does not exist is no error.
+type Op struct {
+	Key    string
+	Value  []byte
+	Delete bool
+	Check  bool
+	If     Condition
+}
+
+// Range selects keys: those that begin with Prefix and sort after After, at most Limit of them (0: all).
+type Range struct {
+	Prefix string
+	After  string
+	Limit  int
+}
+
+// Store is an ordered key-value store with atomic conditional commits.
+//
+// All methods may be called concurrently. Slices passed in are not kept, and slices returned belong to the
+// caller. Keys are non-empty valid UTF-8 and order bytewise.
+//
+// After the errors of this package and the error of a context that ended before the commit began, nothing was
+// written. After any other error of Commit the outcome is unknown: read the keys again.
+type Store interface {
+	// Get returns the entry of key, or ErrNotFound.
+	Get(ctx context.Context, key string) (Entry, error)
+	// Scan yields the entries of r in key order, all of one state of the store. It ends after the first error.
+	// The body may call any method.
+	Scan(ctx context.Context, r Range) iter.Seq2[Entry, error]
+	// Commit applies all ops or none, and returns the revision that the written keys now have. It returns
+	// ErrConflict (a *[ConflictError]) when a condition does not hold. When it returns nil the commit is durable.
+	// A key may be named once. A commit that writes nothing returns 0.
+	Commit(ctx context.Context, ops ...Op) (Revision, error)
+	// Close releases the store after the commits under way. It is idempotent; every other method then returns
+	// ErrClosed.
+	Close() error
+}
+
+// Changer is a Store that several processes share. Changes yields the keys that changed after a revision, each
+// once with its newest state, in the order of their revisions, and ends when there are no more. After the last
+// entry its Rev may be passed to the next call. A store that no longer knows what was deleted since after
+// yields an error that wraps ErrNotFound: the caller reads everything again.
+type Changer interface {
+	Changes(ctx context.Context, after Revision) iter.Seq2[Entry, error]
+}
+
+// Compacter is a Store that can rewrite its files. After Compact they hold nothing that was deleted before it
+// began.
+type Compacter interface {
+	Compact(ctx context.Context) error
+}
+
+// Errors of a store. They may be wrapped.
+var (
+	ErrNotFound = errors.New("store: key not found")
+	ErrConflict = errors.New("store: condition does not hold")
+	ErrClosed   = errors.New("store: closed")
+	ErrFull     = errors.New("store: no room left")
+	ErrLocked   = errors.New("store: in use by another process")
+	ErrDamaged  = errors.New("store: damaged")
+	ErrForeign  = errors.New("store: holds something else than a store of arc")
+	ErrNewer    = errors.New("store: written by a newer version of arc")
+)
+
+// ConflictError is an ErrConflict that names the first key whose condition does not hold.
+type ConflictError struct{ Key string }
+
+func (e *ConflictError) Error() string { return fmt.Sprintf("%v: key %q", ErrConflict, e.Key) }
+
+// Is reports whether target is ErrConflict.
+func (e *ConflictError) Is(target error) bool { return target == ErrConflict }
+
+// LimitError says which bound of the store or of a record an input is over, or that a key is no valid key.
+type LimitError struct {
+	What      string // "key", "value", "commit", "text", …
+	Size, Max int    // bytes or ops
+}
+
+func (e *LimitError) Error() string {
+	return fmt.Sprintf("store: %s of %d is over the limit of %d", e.What, e.Size, e.Max)
+}
