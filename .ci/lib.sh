@@ -2,6 +2,9 @@
 
 STATICCHECK=honnef.co/go/tools/cmd/staticcheck@v0.8.2
 export GOWORK=off
+# TREE is what is tested: next/ until the move.
+TREE=.
+[[ ! -d next ]] || TREE=./next
 
 failed=()
 skipped=()
@@ -51,10 +54,28 @@ quiet() {
 	[[ $code -eq 0 && -z $out ]]
 }
 
-# nested prints the directories of the other modules.
+# nested DIR prints the directories of the other modules below DIR.
 nested() {
-	git ls-files --cached --others --exclude-standard -- '*/go.mod' ':!:**/testdata/**' | xargs -r -n1 dirname
+	git ls-files --cached --others --exclude-standard -- "$1/**go.mod" ':!:**/testdata/**' | xargs -r -n1 dirname | grep -vx . || true
 }
+
+# rehearsal makes the move in a temporary clone, which then builds and vets.
+rehearsal() (
+	set -e
+	dir=$(mktemp -d)
+	trap 'rm -rf "$dir"' EXIT
+	git clone -q . "$dir/arc"
+	cd "$dir/arc"
+	git config user.name rehearsal
+	git config user.email rehearsal@localhost
+	bash .ci/move
+	go build ./...
+	go vet ./...
+	for nest in $(nested .); do
+		within "$nest" go build -o /dev/null ./...
+		within "$nest" go vet ./...
+	done
+)
 
 # faults breaks machines under a store, as docs/reliability.md says, and lists
 # what could not be tried here. It leaves out the tests that match its first
@@ -102,31 +123,32 @@ chromium() {
 		skip "contrib/dash: browser" "there is no chromium, and it could not be installed"
 }
 
-# fuzzers prints "package fuzzer" for each fuzz test of the root module.
+# fuzzers prints "directory package fuzzer" for each fuzz test of the module in the work directory.
 fuzzers() {
 	go list -f '{{$p := .ImportPath}}{{$d := .Dir}}{{range .TestGoFiles}}{{$p}} {{$d}}/{{.}}
 {{end}}{{range .XTestGoFiles}}{{$p}} {{$d}}/{{.}}
-{{end}}' ./... | while read -r pkg path; do
+{{end}}' "$1" | while read -r pkg path; do
 		sed -n "s|^func \(Fuzz[A-Za-z0-9_]*\)(.*|$pkg \1|p" "$path"
 	done
 }
 
-# fuzz runs each fuzzer for FUZZTIME, those of the root and FuzzStdio, which open an
-# Agent each time, for AGENTFUZZTIME where it is set.
+# fuzz runs each fuzzer of the tree, and of the modules below it, for FUZZTIME.
 fuzz() {
-	local pkg name list time code=0
-	list=$(fuzzers) || return 1
+	local dir code=0
+	fuzzin . "$TREE/..." || code=1
+	for dir in $(nested "$TREE"); do
+		fuzzin "$dir" ./... || code=1
+	done
+	return $code
+}
+
+# fuzzin DIR PATTERN runs the fuzzers of the packages that match, in the module at DIR.
+fuzzin() {
+	local pkg name list code=0
+	list=$(within "$1" fuzzers "$2") || return 1
 	while read -r pkg name; do
 		[[ -n $pkg ]] || continue
-		time=$FUZZTIME
-		[[ $pkg == "$(go list .)" ]] && time=${AGENTFUZZTIME:-$FUZZTIME}
-		go test "$pkg" -run '^$' -fuzz "^$name\$" -fuzztime "$time" -fuzzminimizetime 5s || code=1
+		within "$1" go test "$pkg" -run '^$' -fuzz "^$name\$" -fuzztime "$FUZZTIME" -fuzzminimizetime 5s || code=1
 	done <<<"$list"
-	within contrib/embed go test . -run '^$' -fuzz FuzzOpen -fuzztime "$FUZZTIME" -fuzzminimizetime 5s || code=1
-	for name in mcp:FuzzArguments mcp:FuzzStdio ollama:FuzzAnswer; do
-		time=$FUZZTIME
-		[[ $name == mcp:FuzzStdio ]] && time=${AGENTFUZZTIME:-$FUZZTIME}
-		within "contrib/${name%:*}" go test . -run '^$' -fuzz "${name#*:}" -fuzztime "$time" -fuzzminimizetime 5s || code=1
-	done
 	return $code
 }

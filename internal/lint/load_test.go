@@ -102,6 +102,9 @@ func (r *repo) list() error {
 		} else if err != nil {
 			return err
 		}
+		if strings.Contains(p.ImportPath+"/", "/arc/next/") {
+			continue // the second house has rules of its own
+		}
 		r.pkgs[p.ImportPath] = p
 		if p.Module != nil && p.Module.Main {
 			r.module = p.Module.Path
@@ -115,7 +118,7 @@ func (r *repo) visit(path string, d fs.DirEntry, err error) error {
 	}
 	name := d.Name()
 	if d.IsDir() {
-		if path != r.dir && (name == "testdata" || name[0] == '.' || name[0] == '_') {
+		if path == filepath.Join(r.dir, "next") || path != r.dir && (name == "testdata" || name[0] == '.' || name[0] == '_') {
 			return filepath.SkipDir
 		}
 		return nil
