@@ -1,80 +1,167 @@
 package store
 
-import "context"
+import (
+	"bytes"
+	"context"
+)
 
-// Batch collects what a step changes, for one commit. The parts of a step (the run, memory, statistics,
-// sessions) stage their puts and deletes into one Batch; their caches follow in functions given to After, which
-// run in order once the commit has succeeded, and not at all otherwise.
+// Batch collects what a step changes, for one commit. The parts of a step (the run, memory, statistics, sessions)
+// stage their puts and deletes into one Batch; their caches follow in functions given to After.
 //
 // A Batch is used by one goroutine at a time. It begins at a store of its own or at a tenant's part of it.
 type Batch struct {
-	state  *batch
+	*batch
 	prefix string
 }
 
 // batch is what a Batch and its Subs share.
 type batch struct {
 	st    Store
-	ops   map[string]Op
-	order []string
+	ops   []Op
+	at    map[string]int // index in ops
 	after []func(rev Revision)
 	bytes int
+
+	// In a Group, the function that stages began at first. It must wait for the next commit if it writes what
+	// earlier functions have written and it has not seen, or if both do not fit.
+	first savepoint
+	undo  []undo
+	seen  map[string]bool
+	wait  bool
+}
+
+type savepoint struct{ ops, after, bytes int }
+
+type undo struct {
+	i  int
+	op Op
 }
 
 // NewBatch returns an empty Batch over st.
-func NewBatch(st Store) *Batch {
-	return &Batch{state: &batch{st: st, ops: map[string]Op{}}}
+func NewBatch(st Store) *Batch { return &Batch{batch: newBatch(st)} }
+
+func newBatch(st Store) *batch {
+	return &batch{st: st, at: map[string]int{}, seen: map[string]bool{}}
 }
 
 // Sub returns a view of the same Batch whose keys begin at prefix, as [Sub] does for a Store.
-func (b *Batch) Sub(prefix string) *Batch {
-	return &Batch{state: b.state, prefix: b.prefix + prefix}
-}
+func (b *Batch) Sub(prefix string) *Batch { return &Batch{b.batch, b.prefix + prefix} }
 
 // Get returns what the key will hold after the commit: what was staged, or else what the store holds. A staged
 // entry has Rev 0.
-func (b *Batch) Get(ctx context.Context, key string) (Entry, error) { panic("contract") }
+func (b *Batch) Get(ctx context.Context, key string) (Entry, error) {
+	if err := CheckKey(key); err != nil {
+		return Entry{}, err
+	}
+	if i, staged := b.at[b.prefix+key]; staged && !b.ops[i].Check {
+		b.seen[b.prefix+key] = true
+		if b.ops[i].Delete {
+			return Entry{}, ErrNotFound
+		}
+		return Entry{Key: key, Value: bytes.Clone(b.ops[i].Value)}, nil
+	}
+	e, err := b.st.Get(ctx, b.prefix+key)
+	e.Key = key
+	return e, err
+}
 
 // Put stages a write of key under a condition. A later Put or Delete of the key replaces the value and keeps the
-// first condition. It returns a *LimitError when the commit would be too large, and stages nothing then.
-func (b *Batch) Put(key string, value []byte, c Condition) error { panic("contract") }
+// first condition. It returns a *LimitError when the commit would be too large, and stages nothing then. The value
+// must not change until the commit.
+func (b *Batch) Put(key string, value []byte, c Condition) error {
+	return b.stage(key, Op{Value: value, If: c})
+}
 
 // Delete stages a delete of key under a condition.
-func (b *Batch) Delete(key string, c Condition) error { panic("contract") }
+func (b *Batch) Delete(key string, c Condition) error {
+	return b.stage(key, Op{Delete: true, If: c})
+}
 
 // Check stages the condition that key must meet, without a write.
-func (b *Batch) Check(key string, c Condition) error { panic("contract") }
+func (b *Batch) Check(key string, c Condition) error {
+	return b.stage(key, Op{Check: true, If: c})
+}
 
-// After has f run once the Batch was committed. f must not call the store.
-func (b *Batch) After(f func(rev Revision)) { b.state.after = append(b.state.after, f) }
+// After has f run once the Batch was committed, in order, and not at all if that fails. f must not call the store.
+func (b *Batch) After(f func(rev Revision)) { b.after = append(b.after, f) }
 
 // Commit commits what was staged, and runs the functions given to After.
-func (b *Batch) Commit(ctx context.Context) (Revision, error) { panic("contract") }
+func (b *Batch) Commit(ctx context.Context) (Revision, error) {
+	rev, err := b.st.Commit(ctx, b.ops...)
+	if err != nil {
+		return 0, err
+	}
+	for _, f := range b.after {
+		f(rev)
+	}
+	return rev, nil
+}
 
-// Group is where the parts of one tenant meet the store: it turns concurrent updates into few commits, and tells
-// each part what others have written.
-//
-// Waiting functions stage one after the other into one Batch, which is committed with one sync; then every After
-// runs in order. On ErrConflict the keys of the batch are read and given to their followers, and each function
-// runs again, alone. A function may therefore run more than once; it must call no host code. After an error of
-// unknown outcome the keys are read and given to their followers, too, before the error is returned.
-type Group struct{ st Store }
+func (b *Batch) stage(key string, op Op) error {
+	if err := CheckKey(key); err != nil {
+		return err
+	}
+	op.Key = b.prefix + key
+	if err := CheckOps([]Op{op}); err != nil {
+		return err
+	}
+	i, staged := b.at[op.Key]
+	var old Op
+	if staged {
+		old = b.ops[i]
+		if i < b.first.ops && !b.seen[op.Key] && (!old.Check || old.If != op.If) {
+			b.wait = true
+			return &ConflictError{Key: op.Key}
+		}
+		op = joined(old, op)
+	} else {
+		i = len(b.ops)
+	}
+	size := b.bytes + len(op.Key) + len(op.Value) - len(old.Key) - len(old.Value)
+	if i >= MaxCommitOps || size > MaxCommitBytes {
+		b.wait = b.first.ops > 0
+		return &LimitError{What: "ops or bytes of a commit", Size: max(i+1, size), Max: MaxCommitBytes}
+	}
+	if staged {
+		b.undo = append(b.undo, undo{i, old})
+		b.ops[i] = op
+	} else {
+		b.at[op.Key] = i
+		b.ops = append(b.ops, op)
+	}
+	b.bytes = size
+	return nil
+}
 
-// NewGroup returns a Group over st, which is a tenant's sub-store or a store of its own.
-func NewGroup(st Store) *Group { return &Group{st: st} }
+// joined returns what two stagings of a key come to: the later write, under the first condition. Where the first
+// had none, the later one counts if it names a revision, which can only be one in the store.
+func joined(first, later Op) Op {
+	op := later
+	if later.Check {
+		op = first
+	}
+	op.If = first.If
+	if first.If == Any && (later.If != Absent || first.Check) {
+		op.If = later.If
+	}
+	return op
+}
 
-// Store returns the store that g commits to.
-func (g *Group) Store() Store { return g.st }
+// begin has the next function stage after what is there.
+func (b *batch) begin() {
+	b.first = savepoint{len(b.ops), len(b.after), b.bytes}
+	b.undo, b.wait = nil, false
+	clear(b.seen)
+}
 
-// Follow has apply called with every entry below prefix that somebody else has written, deleted ones included:
-// after a conflict, and by Refresh. Entries may come more than once and older than what the part has; apply
-// compares Rev. Follow is called before the first Update.
-func (g *Group) Follow(prefix string, apply func(Entry)) { panic("contract") }
-
-// Refresh gives followers what other processes have written since the last call, where the store is a [Changer];
-// otherwise it does nothing.
-func (g *Group) Refresh(ctx context.Context) error { panic("contract") }
-
-// Update has f stage into a Batch and returns once that is committed. An error of f drops what f staged, and is
-// returned; the other functions of the commit are not affected.
-func (g *Group) Update(ctx context.Context, f func(*Batch) error) error { panic("contract") }
+// drop forgets what was staged since begin.
+func (b *batch) drop() {
+	for len(b.undo) > 0 {
+		last := len(b.undo) - 1
+		b.ops[b.undo[last].i], b.undo = b.undo[last].op, b.undo[:last]
+	}
+	for _, op := range b.ops[b.first.ops:] {
+		delete(b.at, op.Key)
+	}
+	b.ops, b.after, b.bytes = b.ops[:b.first.ops], b.after[:b.first.after], b.first.bytes
+}

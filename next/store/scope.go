@@ -1,11 +1,55 @@
 package store
 
-import "strings"
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// MaxID is the bound of a scope and of an id, in bytes.
+const MaxID = 256
 
 // Scope names whose something is: segments separated by "/", the first of which is the tenant: "acme/anna". The
 // empty scope is the tenant "_". A scope contains those that continue it by a segment: "acme" contains
 // "acme/anna", and "acme/an" does not.
+//
+// What belongs to a scope lies in its tenant's part of the store ([Scope.TenantPrefix]) under the keys
+// "s/SCOPE//KIND/ID". No segment is empty, so nothing needs to be escaped, and a scope with all below it is one
+// range of keys.
 type Scope string
+
+// Check returns a *[LimitError] unless s is valid UTF-8 of at most [MaxID] bytes without control characters and
+// empty segments.
+func (s Scope) Check() error {
+	if err := checkName("scope", string(s)); err != nil {
+		return err
+	}
+	if strings.Contains("/"+string(s)+"/", "//") && s != "" {
+		return &LimitError{What: "a scope must have no empty segment"}
+	}
+	return nil
+}
+
+// CheckID returns a *[LimitError] unless id is non-empty valid UTF-8 of at most [MaxID] bytes without control
+// characters.
+func CheckID(id string) error {
+	if id == "" {
+		return &LimitError{What: "an id must not be empty"}
+	}
+	return checkName("id", id)
+}
+
+func checkName(what, name string) error {
+	switch {
+	case len(name) > MaxID:
+		return &LimitError{What: what, Size: len(name), Max: MaxID}
+	case !utf8.ValidString(name):
+		return &LimitError{What: what + " is no valid UTF-8"}
+	case strings.ContainsFunc(name, unicode.IsControl):
+		return &LimitError{What: what + " has a control character"}
+	}
+	return nil
+}
 
 // Tenant returns the first segment, or "_" for the empty scope.
 func (s Scope) Tenant() string {
@@ -14,4 +58,39 @@ func (s Scope) Tenant() string {
 		return "_"
 	}
 	return first
+}
+
+// Contains reports whether t is s or below it. The empty scope and "_" are the same.
+func (s Scope) Contains(t Scope) bool {
+	return strings.HasPrefix(t.path()+"/", s.path()+"/")
+}
+
+func (s Scope) path() string {
+	if s == "" {
+		return "_"
+	}
+	return string(s)
+}
+
+// TenantPrefix returns what the keys of the tenant of s begin with in the whole store: "t/acme/".
+func (s Scope) TenantPrefix() string { return "t/" + s.Tenant() + "/" }
+
+// Below returns what the keys of s and of all scopes below it begin with.
+func (s Scope) Below() string { return "s/" + s.path() + "/" }
+
+// Prefix returns what the keys of one kind in s begin with. A kind has no "/".
+func (s Scope) Prefix(kind string) string { return s.Below() + "/" + kind + "/" }
+
+// Key returns the key of an id. The scope and the id must have passed their checks.
+func (s Scope) Key(kind, id string) string { return s.Prefix(kind) + id }
+
+// ParseKey is the inverse of [Scope.Key]; ok is false for a key of another form.
+func ParseKey(key string) (s Scope, kind, id string, ok bool) {
+	path, isScope := strings.CutPrefix(key, "s/")
+	path, rest, isKey := strings.Cut(path, "//")
+	kind, id, hasID := strings.Cut(rest, "/")
+	if path != "_" {
+		s = Scope(path)
+	}
+	return s, kind, id, isScope && isKey && hasID
 }

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"unicode/utf8"
 )
 
 // Limits of every store. A commit over a limit is refused with a *[LimitError] before anything is written.
@@ -104,10 +105,14 @@ type Store interface {
 	Close() error
 }
 
+// Latest is the revision after which [Changer] has no changes yet.
+const Latest Revision = 1<<64 - 1
+
 // Changer is a Store that several processes share. Changes yields the keys that changed after a revision, each
-// once with its newest state, in the order of their revisions, and ends when there are no more. After the last
-// entry its Rev may be passed to the next call. A store that no longer knows what was deleted since after
-// yields an error that wraps ErrNotFound: the caller reads everything again.
+// once with its newest state, in the order of their revisions, and at last an entry without a key: its Rev is the
+// one to pass to the next call. After 0 it yields every key that exists, after Latest only the last entry. A store
+// that no longer knows what was deleted since after yields an error that wraps ErrNotFound: the caller reads
+// everything again.
 type Changer interface {
 	Changes(ctx context.Context, after Revision) iter.Seq2[Entry, error]
 }
@@ -138,12 +143,56 @@ func (e *ConflictError) Error() string { return fmt.Sprintf("%v: key %q", ErrCon
 // Is reports whether target is ErrConflict.
 func (e *ConflictError) Is(target error) bool { return target == ErrConflict }
 
-// LimitError says which bound of the store or of a record an input is over, or that a key is no valid key.
+// LimitError says which bound of the store or of a record an input is over. Where Max is 0 the input is refused
+// whatever its size, and What says why.
 type LimitError struct {
 	What      string // "key", "value", "commit", "text", …
 	Size, Max int    // bytes or ops
 }
 
 func (e *LimitError) Error() string {
+	if e.Max == 0 {
+		return "store: " + e.What
+	}
 	return fmt.Sprintf("store: %s of %d is over the limit of %d", e.What, e.Size, e.Max)
+}
+
+// CheckKey returns a *[LimitError] unless key is non-empty valid UTF-8 of at most [MaxKey] bytes. Every method of
+// a Store that takes a key begins with it.
+func CheckKey(key string) error {
+	switch {
+	case key == "":
+		return &LimitError{What: "a key must not be empty"}
+	case len(key) > MaxKey:
+		return &LimitError{What: "key", Size: len(key), Max: MaxKey}
+	case !utf8.ValidString(key):
+		return &LimitError{What: "a key must be valid UTF-8"}
+	}
+	return nil
+}
+
+// CheckOps returns a *[LimitError] unless ops are within the limits and name valid keys, each once. Every Commit
+// begins with it.
+func CheckOps(ops []Op) error {
+	if len(ops) > MaxCommitOps {
+		return &LimitError{What: "ops of a commit", Size: len(ops), Max: MaxCommitOps}
+	}
+	bytes, named := 0, make(map[string]struct{}, len(ops))
+	for _, op := range ops {
+		if err := CheckKey(op.Key); err != nil {
+			return err
+		}
+		if len(op.Value) > MaxValue {
+			return &LimitError{What: "value", Size: len(op.Value), Max: MaxValue}
+		}
+		bytes += len(op.Key) + len(op.Value)
+		named[op.Key] = struct{}{}
+	}
+	if bytes > MaxCommitBytes {
+		return &LimitError{What: "commit", Size: bytes, Max: MaxCommitBytes}
+	}
+	if len(named) < len(ops) {
+		return &LimitError{What: "a commit must name a key once"}
+	}
+	return nil
 }

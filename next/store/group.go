@@ -1,0 +1,271 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Group is where the parts of one tenant meet the store: it turns concurrent updates into few commits, and tells
+// each part what others have written.
+//
+// Waiting functions stage one after the other into one Batch, which is committed with one sync; then every After
+// runs in order. On ErrConflict the keys of the batch are read and given to their followers, and each function
+// runs again, alone. After an error of unknown outcome the keys are read and given to their followers, too, before
+// the error is returned. A function that writes a key that an earlier function of the commit has written, and has
+// not read it by [Batch.Get], runs again in the next commit.
+//
+// So a function may run more than once; it must call no host code and no method of the Group. Functions, Afters
+// and followers run one at a time. All methods may be called concurrently. A Group has no goroutine: one of the
+// callers that wait commits for all.
+type Group struct {
+	*group
+	prefix string
+}
+
+// group is what a Group and its Subs share.
+type group struct {
+	st      Store
+	mu      sync.Mutex
+	waiting []*update     // under mu
+	lead    chan struct{} // held by the caller that commits; what follows is its own
+	follows []follower
+	seen    Revision        // of the last Refresh
+	unread  map[string]bool // keys that others may have written, to be read before anything is staged
+}
+
+type follower struct {
+	prefix, strip string
+	apply         func(Entry)
+}
+
+// update is a call that waits: of Update, or of Refresh, which has no f.
+type update struct {
+	ctx    context.Context
+	prefix string
+	f      func(*Batch) error
+	done   chan struct{}
+	ended  bool
+	err    error
+}
+
+const (
+	maxJoined = 256 // functions of a commit
+	maxTries  = 16  // runs of a function whose keys other processes change
+)
+
+// NewGroup returns a Group over st, which is a tenant's sub-store or a store of its own.
+func NewGroup(st Store) *Group {
+	return &Group{group: &group{st: st, lead: make(chan struct{}, 1), unread: map[string]bool{}}}
+}
+
+// Sub returns a view of the same Group whose keys begin at prefix, as [Sub] does for a Store: so commits of a
+// tenant's parts can be commits of the whole store.
+func (g *Group) Sub(prefix string) *Group { return &Group{g.group, g.prefix + prefix} }
+
+// Store returns the store that g commits to.
+func (g *Group) Store() Store {
+	if g.prefix == "" {
+		return g.st
+	}
+	return Sub(g.st, g.prefix)
+}
+
+// Follow has apply called with every entry below prefix that somebody else has written, deleted ones included:
+// after a conflict, and by Refresh. Entries may come more than once, those that the part itself has written, too.
+// A deleted entry of Rev 0 was found missing just now. Follow is called before the first Update.
+func (g *Group) Follow(prefix string, apply func(Entry)) {
+	g.follows = append(g.follows, follower{g.prefix + prefix, g.prefix, apply})
+}
+
+// Refresh gives followers what other processes have written since the last call, where the store is a [Changer];
+// otherwise it does nothing. The first call, made before the first Follow, marks where to begin. After an error
+// that wraps ErrNotFound the parts must read the store again, with a new Group.
+func (g *Group) Refresh(ctx context.Context) error { return g.do(&update{ctx: ctx}) }
+
+// Update has f stage into a Batch and returns once that is committed. An error of f drops what f staged, and is
+// returned; the other functions of the commit are not affected. If ctx ends before f was run, Update returns its
+// error; a commit that has begun is waited for, so a store that can hang must bound its own commits.
+func (g *Group) Update(ctx context.Context, f func(*Batch) error) error {
+	return g.do(&update{ctx: ctx, prefix: g.prefix, f: f})
+}
+
+func (g *group) do(u *update) error {
+	u.done = make(chan struct{})
+	g.mu.Lock()
+	g.waiting = append(g.waiting, u)
+	g.mu.Unlock()
+	for {
+		select {
+		case <-u.done:
+			return u.err
+		case g.lead <- struct{}{}:
+			g.commit()
+		}
+	}
+}
+
+func (u *update) end(err error) {
+	u.err, u.ended = err, true
+	close(u.done)
+}
+
+// commit runs the updates that wait, and ends them but for those that must wait for the next commit.
+func (g *group) commit() {
+	g.mu.Lock()
+	n := min(len(g.waiting), maxJoined)
+	taken := slices.Clone(g.waiting[:n])
+	g.waiting = slices.Delete(g.waiting, 0, n)
+	g.mu.Unlock()
+	defer func() { // also where a function ends the goroutine, as a failed test does
+		g.mu.Lock()
+		g.waiting = append(slices.DeleteFunc(taken, func(u *update) bool { return u.ended }), g.waiting...)
+		g.mu.Unlock()
+		<-g.lead
+	}()
+	if n == 0 {
+		return
+	}
+	ctx := context.WithoutCancel(taken[0].ctx)
+	unreadable := g.settle(ctx)
+	b := newBatch(g.st)
+	var joined []*update
+	for _, u := range taken {
+		err := cmp.Or(unreadable, u.ctx.Err())
+		switch {
+		case err != nil:
+		case u.f == nil:
+			err = g.refresh(u.ctx)
+		default:
+			if err = u.run(b); err == nil {
+				joined = append(joined, u)
+				continue
+			}
+			if b.wait {
+				continue
+			}
+		}
+		u.end(err)
+	}
+	err := g.write(ctx, b)
+	for _, u := range joined {
+		if errors.Is(err, ErrConflict) {
+			u.end(g.alone(ctx, u))
+		} else {
+			u.end(err)
+		}
+	}
+}
+
+// alone runs and commits u until no other process has changed its keys meanwhile.
+func (g *group) alone(ctx context.Context, u *update) error {
+	for try := 1; ; try++ {
+		if err := cmp.Or(u.ctx.Err(), g.settle(ctx)); err != nil {
+			return err
+		}
+		b := newBatch(g.st)
+		if err := u.run(b); err != nil {
+			return err
+		}
+		if err := g.write(ctx, b); !errors.Is(err, ErrConflict) || try == maxTries {
+			return err
+		}
+	}
+}
+
+// run has u stage into b; if it fails, or must wait, nothing is staged.
+func (u *update) run(b *batch) (err error) {
+	b.begin()
+	defer func() {
+		if err == nil && b.wait {
+			err = ErrConflict // which u.f has not returned
+		}
+		if err != nil {
+			b.drop()
+		}
+	}()
+	defer caught(&err)
+	return u.f(&Batch{b, u.prefix})
+}
+
+// caught turns a panic into an error: the goroutine that leads is not the one at fault.
+func caught(err *error) {
+	if r := recover(); r != nil {
+		*err = fmt.Errorf("store: an update panicked: %v\n%s", r, debug.Stack())
+	}
+}
+
+// write commits b and runs its Afters. Where that fails its keys are read again, now or before the next update.
+func (g *group) write(ctx context.Context, b *batch) (err error) {
+	var rev Revision
+	if len(b.ops) > 0 {
+		rev, err = b.st.Commit(ctx, b.ops...)
+	}
+	if err != nil {
+		for _, op := range b.ops {
+			g.unread[op.Key] = true
+		}
+		_ = g.settle(ctx)
+		return err
+	}
+	defer caught(&err)
+	for _, f := range b.after {
+		f(rev)
+	}
+	return nil
+}
+
+// settle gives followers the keys of which it is not known what they hold.
+func (g *group) settle(ctx context.Context) error {
+	for _, key := range slices.Sorted(maps.Keys(g.unread)) {
+		e, err := g.st.Get(ctx, key)
+		if errors.Is(err, ErrNotFound) {
+			e, err = Entry{Key: key, Deleted: true}, nil
+		}
+		if err != nil {
+			return fmt.Errorf("store: a key of an earlier commit cannot be read: %w", err)
+		}
+		g.tell(e)
+		delete(g.unread, key)
+	}
+	return nil
+}
+
+// refresh gives followers the changes since the last time.
+func (g *group) refresh(ctx context.Context) error {
+	changer, ok := g.st.(Changer)
+	if !ok {
+		return nil
+	}
+	after := g.seen
+	if after == 0 && len(g.follows) == 0 {
+		after = Latest
+	}
+	for e, err := range changer.Changes(ctx, after) {
+		switch {
+		case err != nil:
+			return err
+		case e.Key == "":
+			g.seen = e.Rev
+		default:
+			g.tell(e)
+		}
+	}
+	return nil
+}
+
+func (g *group) tell(e Entry) {
+	key := e.Key
+	for _, f := range g.follows {
+		if strings.HasPrefix(key, f.prefix) {
+			e.Key = strings.TrimPrefix(key, f.strip)
+			f.apply(e)
+		}
+	}
+}
