@@ -1,0 +1,71 @@
+package index
+
+import (
+	"math"
+	"slices"
+	"strings"
+)
+
+// Actors that are no more than a side of a conversation: that of who asks the queries, and the other.
+var (
+	asking    = []string{"user", "human", "customer", "me"}
+	answering = []string{"assistant", "ai", "agent", "bot", "model", "system", "tool"}
+)
+
+// actorName returns the actor as a name to be found by; "" for a side: half of all records have that.
+func actorName(actor string) string {
+	if side := strings.ToLower(actor); slices.Contains(asking, side) || slices.Contains(answering, side) {
+		return ""
+	}
+	return actor
+}
+
+// otherSide reports whether a record is by the other side than the one that asks, where that can be told.
+func otherSide(actor string, machine bool) bool {
+	side := strings.ToLower(actor)
+	return machine && !slices.Contains(asking, side) || slices.Contains(answering, side)
+}
+
+// The weights of an answer are fitted to conversations of LoCoMo, where a question without an answer asks of one
+// speaker what the other has said; see docs/benchmarks.md.
+const (
+	compared   = 10 // matches
+	few        = 3
+	leadBase   = 0.457
+	leadBest   = 3.78 // by how much the best of the named actor leads
+	leadFew    = 3.10 // and the best few
+	unnamed    = 0.95 // of a question that names no actor, or several
+	answerHalf = 0.9  // of relevance's x: there, an answer is as likely as not
+)
+
+// answer is how likely a match answers a question.
+func answer(relevance, attributed float64) float64 {
+	if relevance >= 1 {
+		return attributed
+	}
+	x := math.Pow(relevance/(1-relevance), 0.25) / answerHalf
+	y := math.Pow(x, 6)
+	return attributed * y / (1 + y)
+}
+
+// attributed estimates how likely what was found was said by the one actor whom the query names: it compares the
+// best of their records with the best of the others.
+func (ix *Index) attributed(sc *scratch, ms []Match) float64 {
+	if sc.named == 0 {
+		return unnamed
+	}
+	var best, sum [2]float64 // of the named actor, and of the others
+	var n [2]int
+	for _, m := range ms[:min(compared, len(ms))] {
+		side, score := 0, m.Ratio/(1+actorNamed)
+		if ix.rows[m.Row].actor != sc.named {
+			side, score = 1, m.Ratio
+		}
+		best[side] = max(best[side], score)
+		if n[side]++; n[side] <= few {
+			sum[side] += score
+		}
+	}
+	lead := func(s [2]float64) float64 { return (s[0] - s[1]) / max(s[0], s[1]) }
+	return 1 / (1 + math.Exp(-leadBase-leadBest*lead(best)-leadFew*lead(sum)))
+}

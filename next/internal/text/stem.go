@@ -1,0 +1,129 @@
+package text
+
+import (
+	"hash/maphash"
+	"strings"
+	"sync/atomic"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/blevesearch/snowballstem"
+	"github.com/blevesearch/snowballstem/arabic"
+	"github.com/blevesearch/snowballstem/danish"
+	"github.com/blevesearch/snowballstem/dutch"
+	"github.com/blevesearch/snowballstem/english"
+	"github.com/blevesearch/snowballstem/finnish"
+	"github.com/blevesearch/snowballstem/french"
+	"github.com/blevesearch/snowballstem/german"
+	"github.com/blevesearch/snowballstem/hungarian"
+	"github.com/blevesearch/snowballstem/irish"
+	"github.com/blevesearch/snowballstem/italian"
+	"github.com/blevesearch/snowballstem/norwegian"
+	"github.com/blevesearch/snowballstem/portuguese"
+	"github.com/blevesearch/snowballstem/romanian"
+	"github.com/blevesearch/snowballstem/russian"
+	"github.com/blevesearch/snowballstem/spanish"
+	"github.com/blevesearch/snowballstem/swedish"
+	"github.com/blevesearch/snowballstem/tamil"
+	"github.com/blevesearch/snowballstem/turkish"
+	"golang.org/x/text/unicode/norm"
+)
+
+// stemmer reduces the words of a language, which are of one script.
+type stemmer struct {
+	script *unicode.RangeTable
+	stem   func(*snowballstem.Env) bool
+	ascii  bool // words with other letters are of another language
+	guess  bool // nobody said that words of the script are of this language
+}
+
+// stemmers are those of Snowball (snowballstem.org), by the code of their language.
+var stemmers = map[string]stemmer{
+	"ar": {script: unicode.Arabic, stem: arabic.Stem}, "da": {script: unicode.Latin, stem: danish.Stem},
+	"de": {script: unicode.Latin, stem: german.Stem}, "en": {script: unicode.Latin, stem: english.Stem, ascii: true},
+	"es": {script: unicode.Latin, stem: spanish.Stem}, "fi": {script: unicode.Latin, stem: finnish.Stem},
+	"fr": {script: unicode.Latin, stem: french.Stem}, "ga": {script: unicode.Latin, stem: irish.Stem},
+	"hu": {script: unicode.Latin, stem: hungarian.Stem}, "it": {script: unicode.Latin, stem: italian.Stem},
+	"nl": {script: unicode.Latin, stem: dutch.Stem}, "no": {script: unicode.Latin, stem: norwegian.Stem},
+	"pt": {script: unicode.Latin, stem: portuguese.Stem}, "ro": {script: unicode.Latin, stem: romanian.Stem},
+	"ru": {script: unicode.Cyrillic, stem: russian.Stem}, "sv": {script: unicode.Latin, stem: swedish.Stem},
+	"ta": {script: unicode.Tamil, stem: tamil.Stem}, "tr": {script: unicode.Latin, stem: turkish.Stem},
+}
+
+// memo holds the terms of words that came up lately: to stem a word takes longer than to find it here.
+type memo [1 << 14]atomic.Pointer[remembered]
+
+type remembered struct {
+	word string
+	term Term
+}
+
+var memoSeed = maphash.MakeSeed()
+
+// term returns the term of a word.
+func (a *Analyzer) term(w string) Term {
+	w = cut(w, maxTerm)
+	cell := &a.memo[maphash.String(memoSeed, w)%uint64(len(a.memo))]
+	if m := cell.Load(); m != nil && m.word == w {
+		return m.term
+	}
+	t := a.analyze(lower(w))
+	cell.Store(&remembered{strings.Clone(w), t})
+	return t
+}
+
+// analyze returns the term of a word in lower case.
+func (a *Analyzer) analyze(w string) Term {
+	t := Term{Text: w, Stop: a.english && stop[w]}
+	if strings.ContainsFunc(w, unicode.IsDigit) {
+		return t
+	}
+	r, _ := utf8.DecodeRuneInString(w)
+	ascii := !strings.ContainsFunc(w, func(r rune) bool { return r >= utf8.RuneSelf })
+	t.Open = true
+	for script, all := range a.stems {
+		if !unicode.Is(script, r) && !(script == unicode.Latin && r == '\'') {
+			continue
+		}
+		for _, s := range all { // with several languages of a script, one after the other
+			if s.ascii && !ascii {
+				continue
+			}
+			env := snowballstem.NewEnv(t.Text)
+			s.stem(env)
+			if env.Current() != "" {
+				t.Text = env.Current()
+			}
+			t.Open = t.Open && s.guess
+		}
+	}
+	if !ascii {
+		t.Text = withoutAccents(t.Text)
+	}
+	return t
+}
+
+// accented are the scripts in which an accent does not make another word, or none that matters here.
+var accented = []*unicode.RangeTable{unicode.Latin, unicode.Greek, unicode.Cyrillic, unicode.Arabic, unicode.Hebrew}
+
+// withoutAccents leaves out accents, points and what stretches letters, and spells ß, ı, ς, ł and ø as others do.
+func withoutAccents(s string) string {
+	drop := false // marks of the last letter
+	s = strings.Map(func(r rune) rune {
+		switch {
+		case unicode.Is(unicode.Mn, r):
+			if drop {
+				return -1
+			}
+			return r
+		case r == 'ـ':
+			return -1
+		}
+		drop = r > 'z' && unicode.In(r, accented...) || 'a' <= r && r <= 'z'
+		if i := strings.IndexRune("ıςłø", r); i >= 0 {
+			return []rune("iσlo")[i/2]
+		}
+		return r
+	}, norm.NFD.String(s))
+	return norm.NFC.String(strings.ReplaceAll(s, "ß", "ss"))
+}
