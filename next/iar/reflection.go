@@ -1,33 +1,35 @@
 // Package iar is the Integrated Action Reflection: what an action says of itself when it is done, and what a
 // series of such statements shows.
 //
-// A [Reflection] has a status, a confidence, a summary, potential issues and an alignment with the task.
-// [Structure] reads one from JSON and checks its form, [Content] checks whether it fits its task, and [Resonance]
-// turns it into one number in [0,1]. A [Tracker] keeps the resonance of recent actions; [Findings] says whether a
-// series of them is low or falling. A [Calibration] compares the confidence that was reported with what came of it.
+// [Structure] reads a [Reflection] from JSON and checks its form, [Content] checks whether it fits its task,
+// and [Resonance] makes one number in [0,1] of it. A [Tracker] keeps the resonance of recent actions;
+// [Findings] says whether a series is low or falling. A [Calibration] compares reported confidence with what
+// came of it.
 //
 //	res := iar.Structure(raw)
 //	if !res.Valid {
 //		return fmt.Errorf("reflection: %v", res.Issues)
 //	}
-//	var t iar.Tracker
-//	t.Record("attach panel A", res.Reflection)
-//	for _, f := range t.Issues() {
+//	tracker.Record("attach panel A", res.Reflection)
+//	for _, f := range tracker.Issues() {
 //		log.Print(f.Kind, ": ", f.Text)
 //	}
 //
-// The form and the formulas are those of the IARValidator and ResonanceTracker of ResonantiA, with two changes: a
-// resonance stays in [0,1], and a trend test replaces "any drop is a degradation".
+// The form and the formulas are those of the IARValidator and ResonanceTracker of ResonantiA, with two
+// changes: a resonance stays in [0,1], and a trend test replaces "any drop is a degradation".
 //
-// All types are plain values that can be stored as JSON or CBOR; concurrent use of one needs the caller's lock. A
-// reflection is a claim of the action about itself. Whether it is true is for a gate to decide.
+// All types are plain values that can be stored as JSON or CBOR; concurrent use of one needs the caller's
+// lock. A reflection is an action's claim about itself: whether it is true is for a gate to decide.
 package iar
 
 import (
 	"encoding/json"
+	"fmt"
+	"maps"
 	"math"
+	"reflect"
 	"slices"
-	"strconv"
+	"strings"
 )
 
 // Status is how an action ended, in its own words.
@@ -48,114 +50,65 @@ type Reflection struct {
 	Summary         string   `json:"summary"`          // for a person; may be empty
 	PotentialIssues []string `json:"potential_issues"` // problems, caveats and limits, one each
 
-	// AlignmentCheck says for each named aspect how well the action served its task, in [0,1]. In JSON a boolean
-	// stands for 0 or 1.
-	AlignmentCheck map[string]float64 `json:"alignment_check"`
-
-	// Aside is a JSON object of the values of alignment_check that are neither numbers nor booleans; nil if there
-	// are none. They do not count, and MarshalJSON writes them back.
-	Aside json.RawMessage `json:"-" cbor:"aside,omitempty"`
+	// AlignmentCheck says for each named aspect how well the action served its task: a number in [0,1], or a
+	// boolean for 0 and 1. Values of other types are kept and do not count.
+	AlignmentCheck map[string]any `json:"alignment_check"`
 }
 
-// fields is a Reflection without methods; wire is its form in JSON.
-type (
-	fields Reflection
-	wire   struct {
-		*fields
-		AlignmentCheck map[string]json.RawMessage `json:"alignment_check"`
-	}
-)
-
-// MarshalJSON writes all five fields, so that the result passes [Structure]: nil issues and alignment become empty
-// ones. An Aside that is no JSON object and a number that JSON does not have are errors.
+// MarshalJSON writes nil issues and alignment as empty ones, so that the result passes [Structure].
 func (r Reflection) MarshalJSON() ([]byte, error) {
-	alignment := map[string]json.RawMessage{}
-	if len(r.Aside) > 0 {
-		if err := json.Unmarshal(r.Aside, &alignment); err != nil {
-			return nil, err
-		}
-	}
-	for name, v := range r.AlignmentCheck {
-		raw, err := json.Marshal(v)
-		if err != nil {
-			return nil, err
-		}
-		alignment[name] = raw
-	}
+	type plain Reflection // without this method
 	if r.PotentialIssues == nil {
 		r.PotentialIssues = []string{}
 	}
-	f := fields(r)
-	return json.Marshal(wire{&f, alignment})
+	if r.AlignmentCheck == nil {
+		r.AlignmentCheck = map[string]any{}
+	}
+	return json.Marshal(plain(r))
 }
 
-// UnmarshalJSON reads what MarshalJSON writes. It checks no more than that the types are right; see [Structure].
-func (r *Reflection) UnmarshalJSON(raw []byte) error {
-	w := wire{fields: (*fields)(r)}
-	if err := json.Unmarshal(raw, &w); err != nil {
-		return err
-	}
-	r.setAlignment(w.AlignmentCheck)
-	return nil
-}
-
-// setAlignment divides the values of an alignment_check into those that count and those kept aside.
-func (r *Reflection) setAlignment(values map[string]json.RawMessage) {
-	r.AlignmentCheck, r.Aside = nil, nil
-	if values == nil {
-		return
-	}
-	r.AlignmentCheck = make(map[string]float64, len(values))
-	aside := map[string]json.RawMessage{}
-	for name, value := range values {
-		v, ok := number(value)
-		switch string(value) {
-		case "true":
-			v, ok = 1, true
-		case "false":
-			v, ok = 0, true
-		}
-		if ok {
-			r.AlignmentCheck[name] = v
-		} else {
-			aside[name] = value
-		}
-	}
-	if len(aside) > 0 {
-		r.Aside, _ = json.Marshal(aside) // every value was read as JSON, so this cannot fail
-	}
-}
-
-// number reads a JSON number. One too large for a float64 is infinity, and -0 is 0.
-func number(value json.RawMessage) (float64, bool) {
-	if c := value[0]; c != '-' && (c < '0' || c > '9') {
-		return 0, false
-	}
-	v, _ := strconv.ParseFloat(string(value), 64) // infinity comes with an error
-	return v + 0, true
-}
-
-// issueCost is what each potential issue takes off the resonance.
-const issueCost = 0.1
-
-// Resonance is the mean of the confidence and the mean alignment, less 0.1 for each potential issue, kept in [0,1].
-// Without alignment it is the confidence less the issues. A value that is not finite counts as 0.
+// Resonance is the mean of the confidence and the mean alignment, less 0.1 for each potential issue, kept in
+// [0,1]. Without alignment it is the confidence less the issues. A number that is not finite counts as 0.
 func Resonance(r Reflection) float64 {
 	v := finite(r.Confidence)
-	if n := len(r.AlignmentCheck); n > 0 {
-		aligned := make([]float64, 0, n)
-		for _, a := range r.AlignmentCheck {
-			aligned = append(aligned, finite(a))
-		}
-		slices.Sort(aligned) // the sum of floats depends on their order, which a map does not have
+	if aligned := r.aligned(); len(aligned) > 0 {
 		sum := 0.0
 		for _, a := range aligned {
-			sum += a
+			sum += finite(a)
 		}
-		v = (v + sum/float64(n)) / 2
+		v = (v + sum/float64(len(aligned))) / 2
 	}
-	v -= issueCost * float64(len(r.PotentialIssues))
+	v -= 0.1 * float64(len(r.PotentialIssues))
 	return min(1, max(0, finite(v)))
+}
+
+// aligned returns the values of AlignmentCheck that count, in order, since the sum of floats depends on it.
+func (r *Reflection) aligned() (values []float64) {
+	for _, a := range r.AlignmentCheck {
+		if v, ok := score(a); ok {
+			values = append(values, v)
+		}
+	}
+	slices.Sort(values)
+	return values
+}
+
+// score is what a value of an AlignmentCheck counts. A store may bring a number back as another type of
+// number.
+func score(a any) (v float64, ok bool) {
+	switch x := reflect.ValueOf(a); {
+	case x.Kind() == reflect.Bool && x.Bool():
+		return 1, true
+	case x.Kind() == reflect.Bool:
+		return 0, true
+	case x.CanFloat():
+		return x.Float(), true
+	case x.CanInt():
+		return float64(x.Int()), true
+	case x.CanUint():
+		return float64(x.Uint()), true
+	}
+	return 0, false
 }
 
 // finite is v, or 0 for NaN and the infinities.
@@ -167,3 +120,113 @@ func finite(v float64) float64 {
 }
 
 func inUnit(v float64) bool { return v >= 0 && v <= 1 } // false for NaN
+
+// Result is what a check of a reflection found.
+type Result struct {
+	Valid      bool       // the form is right; an Advisory issue does not make it invalid
+	Issues     []Issue    // in the order of the fields
+	Confidence float64    // the reflection's own
+	Resonance  float64    // see the function [Resonance]
+	Reflection Reflection // what was checked; of JSON, what could be read
+}
+
+// Issue is one thing wrong with a reflection.
+type Issue struct {
+	Field, Text string // the field's JSON name, "" for the whole; words for a person
+	Advisory    bool   // the form is right, but fields contradict one another or say nothing
+}
+
+// Structure reads a reflection and checks its form. It must be one JSON object of at most 512 KiB that has
+// the five fields under their exact names:
+//
+//   - status is one of the four statuses, and summary a string, which may be empty
+//   - confidence is a number in [0,1]; an integer is a number
+//   - potential_issues is an array of strings; a number or boolean in it is read as its text
+//   - alignment_check is an object; see [Reflection]
+//
+// A null field is missing. Other fields are ignored.
+func Structure(raw []byte) Result {
+	var res Result
+	var values map[string]json.RawMessage
+	if len(raw) > 512<<10 || json.Unmarshal(raw, &values) != nil || values == nil {
+		res.refuse("", "not one JSON object of at most %d bytes", 512<<10)
+		return res.concluded()
+	}
+	r, issues := &res.Reflection, []any{}
+	for _, f := range []struct {
+		name string
+		into any
+	}{
+		{"status", &r.Status}, {"confidence", &r.Confidence}, {"summary", &r.Summary},
+		{"potential_issues", &issues}, {"alignment_check", &r.AlignmentCheck},
+	} {
+		value, present := values[f.name]
+		if !present || string(value) == "null" {
+			res.refuse(f.name, "missing required field: %s", f.name)
+		} else if json.Unmarshal(value, f.into) != nil {
+			res.refuse(f.name, "invalid type for field %s", f.name)
+		}
+		if present {
+			res.checkRange(f.name)
+		}
+	}
+	for _, issue := range issues {
+		switch issue.(type) {
+		case string, float64, bool:
+			r.PotentialIssues = append(r.PotentialIssues, fmt.Sprint(issue))
+		default:
+			res.refuse("potential_issues", "invalid type in field potential_issues")
+		}
+	}
+	return res.concluded()
+}
+
+// Content checks the values of a reflection, and whether it fits its task; "" where that is unknown. Nil
+// issues and alignment are empty ones. Two things are Advisory: a failure that claims full alignment, and a
+// summary that only repeats the task.
+func Content(r Reflection, task string) Result {
+	res := Result{Reflection: r}
+	for _, name := range []string{"status", "confidence", "alignment_check"} {
+		res.checkRange(name)
+	}
+	const around = " \t\r\n.!?:;\"'`"
+	if core := strings.Trim(task, around); core != "" && strings.EqualFold(core, strings.Trim(r.Summary, around)) {
+		res.Issues = append(res.Issues, Issue{"summary", "it only repeats the task", true})
+	}
+	if a := r.aligned(); len(a) > 0 && a[0] == 1 && r.Status == Failure {
+		res.Issues = append(res.Issues, Issue{"alignment_check", "a failure claims full alignment", true})
+	}
+	return res.concluded()
+}
+
+// checkRange refuses values of a field that are outside its range.
+func (res *Result) checkRange(name string) {
+	r := &res.Reflection
+	switch name {
+	case "status":
+		if !slices.Contains([]Status{Success, Failure, Warning, Skipped}, r.Status) {
+			res.refuse(name, "invalid status %.64q: want Success, Failure, Warning or Skipped", string(r.Status))
+		}
+	case "confidence":
+		if !inUnit(r.Confidence) {
+			res.refuse(name, "confidence %v outside [0,1]", r.Confidence)
+		}
+	case "alignment_check":
+		for _, aspect := range slices.Sorted(maps.Keys(r.AlignmentCheck)) {
+			if v, counts := score(r.AlignmentCheck[aspect]); counts && !inUnit(v) {
+				res.refuse(name, "alignment %.64q is %v, outside [0,1]", aspect, v)
+			}
+		}
+	}
+}
+
+func (res *Result) refuse(field, format string, args ...any) {
+	res.Issues = append(res.Issues, Issue{Field: field, Text: fmt.Sprintf(format, args...)})
+}
+
+// concluded is res with what follows from its issues and its reflection.
+func (res Result) concluded() Result {
+	res.Valid = !slices.ContainsFunc(res.Issues, func(i Issue) bool { return !i.Advisory })
+	res.Confidence, res.Resonance = res.Reflection.Confidence, Resonance(res.Reflection)
+	return res
+}

@@ -1,0 +1,433 @@
+package iar_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fxamacker/cbor/v2"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/arc-learn/arc/next/iar"
+)
+
+// ruled are the rows of testdata/cases.json where the program that made them is not followed: it refuses an
+// integer, raises at a value that is no number, leaves [0,1], and takes any dip for a decline.
+var ruled = map[string]any{
+	"validate: confidence int 1 fails the float type check":         true,
+	"tracker: one dip anywhere in the window counts as degradation": []string{},
+	"resonance: alignment above 1 is not clamped: result exceeds 1": 1.0,
+	"resonance: negative alignment not clamped without issues":      0.0,
+	"resonance: alignment with a string value raises":               0.9,
+}
+
+func TestCases(t *testing.T) {
+	raw, err := os.ReadFile("testdata/cases.json")
+	require.NoError(t, err)
+	var file struct {
+		Cases []struct {
+			Name  string
+			Input json.RawMessage
+			Want  struct {
+				Valid      bool
+				IssueCount *int `json:"issue_count"`
+				Resonance  float64
+				Trend      []float64
+				Issues     []string
+				Summary    struct {
+					Total   int
+					Average float64
+				}
+			}
+		}
+	}
+	require.NoError(t, json.Unmarshal(raw, &file))
+	require.Len(t, file.Cases, 45)
+	for _, c := range file.Cases {
+		t.Run(c.Name, func(t *testing.T) {
+			rule, isRuled := ruled[c.Name]
+			switch kind, _, _ := strings.Cut(c.Name, ":"); kind {
+			case "validate":
+				res := iar.Structure(c.Input)
+				require.Equal(t, c.Want.Valid || isRuled, res.Valid, "%v", res.Issues)
+				if c.Want.IssueCount != nil && !isRuled {
+					require.Len(t, res.Issues, *c.Want.IssueCount, "%v", res.Issues)
+				}
+			case "resonance":
+				want := c.Want.Resonance
+				if isRuled {
+					want = rule.(float64)
+				}
+				require.InDelta(t, want, iar.Structure(c.Input).Resonance, 1e-12)
+			case "tracker":
+				var in struct {
+					Resonances []float64
+					Window     int
+				}
+				require.NoError(t, json.Unmarshal(c.Input, &in))
+				tracker := track(in.Resonances...)
+				require.Equal(t, c.Want.Trend, tracker.Trend(in.Window))
+				kinds := []string{}
+				for _, f := range tracker.Issues() {
+					kinds = append(kinds, f.Kind)
+				}
+				want := c.Want.Issues
+				if isRuled {
+					want = rule.([]string)
+				}
+				s := tracker.Summary()
+				require.Equal(t, want, kinds)
+				require.Equal(t, [2]int{c.Want.Summary.Total, len(want)}, [2]int{s.Total, s.Issues})
+				require.InDelta(t, c.Want.Summary.Average, s.Mean, 1e-12)
+			}
+		})
+	}
+}
+
+// track records reflections of these resonances.
+func track(resonances ...float64) *iar.Tracker {
+	var t iar.Tracker
+	for _, r := range resonances {
+		t.Record("t", iar.Reflection{Status: iar.Success, Confidence: r})
+	}
+	return &t
+}
+
+const good = `{"status":"Success","confidence":0.9,"summary":"s","potential_issues":["x"],"alignment_check":{"a":1}}`
+
+func TestStructure(t *testing.T) {
+	for _, c := range []struct{ old, new, field, text string }{
+		{`0.9`, `1`, "", ""}, {`0.9`, `-0`, "", ""}, {`0.9`, `9e-1`, "", ""},
+		{`["x"]`, `[1,true,"a"]`, "", ""}, {`{"status"`, `{"more":[{}],"status"`, "", ""},
+		{`{"a":1}`, `{"a":true,"b":"partly","c":null,"d":[1]}`, "", ""},
+
+		{good, ``, "", "not one JSON object"}, {good, `null`, "", "not one JSON object"},
+		{good, `[]`, "", "not one JSON object"}, {good, good + `{}`, "", "not one JSON object"},
+		{`0.9`, `NaN`, "", "not one JSON object"}, {`"s"`, `"` + strings.Repeat("s", 512<<10) + `"`, "", "at most 524288"},
+		{`0.9`, `90`, "confidence", "outside [0,1]"}, {`0.9`, `1e999`, "confidence", "invalid type"},
+		{`0.9`, `null`, "confidence", "missing"}, {`"status"`, `"Status"`, "status", "missing"},
+		{`"Success"`, `"success"`, "status", "invalid status"}, {`"s"`, `["s"]`, "summary", "invalid type"},
+		{`["x"]`, `"x"`, "potential_issues", "invalid type"}, {`["x"]`, `[null]`, "potential_issues", "invalid type"},
+		{`{"a":1}`, `[1]`, "alignment_check", "invalid type"}, {`{"a":1}`, `{"a":1.5}`, "alignment_check", "outside"},
+	} {
+		res := iar.Structure([]byte(strings.Replace(good, c.old, c.new, 1)))
+		require.Equal(t, c.text == "", res.Valid, "%.90s: %v", c.new, res.Issues)
+		if c.text != "" {
+			require.Equal(t, c.field, res.Issues[0].Field, "%.90s", c.new)
+			require.Contains(t, res.Issues[0].Text, c.text, "%.90s", c.new)
+		}
+	}
+}
+
+func TestContent(t *testing.T) {
+	for _, c := range []struct {
+		r     iar.Reflection
+		task  string
+		valid bool
+		texts []string
+	}{
+		{iar.Reflection{Status: iar.Success, Confidence: 1, Summary: "done"}, "do it", true, nil},
+		{iar.Reflection{Status: iar.Skipped}, "", true, nil},
+		{iar.Reflection{}, "", false, []string{"invalid status"}},
+		{iar.Reflection{Status: iar.Success, Confidence: math.NaN()}, "", false, []string{"confidence NaN"}},
+		{iar.Reflection{Status: "x", Confidence: -1, AlignmentCheck: map[string]any{"b": math.NaN(), "a": 2, "c": "?"}}, "",
+			false, []string{"invalid status", "confidence -1", `"a" is 2`, `"b" is NaN`}},
+		{iar.Reflection{Status: iar.Failure, AlignmentCheck: map[string]any{"a": 1, "b": true}}, "", true, []string{"full alignment"}},
+		{iar.Reflection{Status: iar.Failure, AlignmentCheck: map[string]any{"a": 1, "b": .5}}, "", true, nil},
+		{iar.Reflection{Status: iar.Success, Summary: "Fix the build."}, "fix the build", true, []string{"repeats the task"}},
+	} {
+		res := iar.Content(c.r, c.task)
+		require.Equal(t, c.valid, res.Valid, "%+v: %v", c.r, res.Issues)
+		require.Len(t, res.Issues, len(c.texts), "%+v", c.r)
+		for i, text := range c.texts {
+			require.Contains(t, res.Issues[i].Text, text)
+			require.Equal(t, c.valid, res.Issues[i].Advisory)
+		}
+	}
+}
+
+func reflections() *rapid.Generator[iar.Reflection] {
+	return rapid.Custom(func(t *rapid.T) iar.Reflection {
+		unit := rapid.Float64Range(0, 1)
+		aspect := rapid.OneOf(unit.AsAny(), rapid.Bool().AsAny(), rapid.String().AsAny())
+		return iar.Reflection{
+			Status:          rapid.SampledFrom([]iar.Status{iar.Success, iar.Failure, iar.Warning, iar.Skipped}).Draw(t, "status"),
+			Confidence:      unit.Draw(t, "confidence"),
+			Summary:         rapid.String().Draw(t, "summary"),
+			PotentialIssues: rapid.SliceOfN(rapid.String(), 0, 4).Draw(t, "issues"),
+			AlignmentCheck:  rapid.MapOfN(rapid.String(), aspect, 0, 6).Draw(t, "alignment"),
+		}
+	})
+}
+
+// What is written as JSON or CBOR comes back with the same resonance, and passes.
+func TestReflectionSurvivesStorage(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := reflections().Draw(t, "r")
+		raw, err := json.Marshal(r)
+		require.NoError(t, err)
+		res := iar.Structure(raw)
+		require.True(t, res.Valid, "%s: %v", raw, res.Issues)
+		require.Equal(t, r.AlignmentCheck, res.Reflection.AlignmentCheck)
+		require.Equal(t, [2]float64{r.Confidence, iar.Content(r, "").Resonance}, [2]float64{res.Confidence, res.Resonance})
+
+		stored, err := cbor.Marshal(r)
+		require.NoError(t, err)
+		var read iar.Reflection
+		require.NoError(t, cbor.Unmarshal(stored, &read))
+		require.Equal(t, iar.Resonance(r), iar.Resonance(read))
+	})
+	raw, err := json.Marshal(iar.Reflection{Status: iar.Skipped})
+	require.NoError(t, err)
+	require.True(t, iar.Structure(raw).Valid, "nil issues and alignment: %s", raw)
+	stored, err := cbor.Marshal(map[string]any{"alignment_check": map[string]any{"a": 1, "b": int8(0)}})
+	require.NoError(t, err)
+	var r iar.Reflection
+	require.NoError(t, cbor.Unmarshal(stored, &r))
+	require.Equal(t, .25, iar.Resonance(r), "integers count")
+}
+
+func TestResonanceIsBounded(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		number := rapid.OneOf(rapid.Float64(), rapid.SampledFrom([]float64{math.NaN(), math.Inf(1), math.Inf(-1), math.MaxFloat64}))
+		r := reflections().Draw(t, "r")
+		r.Confidence = number.Draw(t, "c")
+		r.AlignmentCheck = rapid.MapOf(rapid.String(), number.AsAny()).Draw(t, "a")
+		got := iar.Resonance(r)
+		require.True(t, got >= 0 && got <= 1, got)
+		for range 8 {
+			require.Equal(t, got, iar.Resonance(r), "the order of the map shows")
+		}
+	})
+}
+
+// A tracker that was stored at any point, and copies of it, go on as if nothing had happened.
+func TestTrackerIsAValue(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var whole, cut iar.Tracker
+		for range rapid.IntRange(0, 90).Draw(t, "n") {
+			r := reflections().Draw(t, "r")
+			if rapid.Bool().Draw(t, "bad") {
+				r.Confidence = 2
+			}
+			aside := cut
+			aside.Record("aside", iar.Reflection{Status: iar.Failure})
+			whole.Record("t", r)
+			cut.Record("t", r)
+			require.Equal(t, "aside", aside.Recent[len(aside.Recent)-1].Task, "a copy shares what it holds")
+			if rapid.Bool().Draw(t, "restart") {
+				raw, err := cbor.Marshal(cut)
+				require.NoError(t, err)
+				cut = iar.Tracker{}
+				require.NoError(t, cbor.Unmarshal(raw, &cut))
+			}
+			require.Equal(t, whole, cut)
+			require.LessOrEqual(t, len(cut.Recent), 64)
+		}
+	})
+}
+
+func TestTrackerCounts(t *testing.T) {
+	tracker := track(slices.Repeat([]float64{.9}, 100)...)
+	tracker.Record("b", iar.Reflection{Status: "Error", Confidence: .1})
+	tracker.Record("c", iar.Reflection{Status: iar.Failure, Confidence: math.NaN()})
+	s := tracker.Summary()
+	require.InDelta(t, .9, s.Mean, 1e-12)
+	s.Mean = 0
+	require.Equal(t, iar.Summary{Total: 100, Invalid: 2, Statuses: map[iar.Status]int{iar.Success: 100}}, s)
+	require.Equal(t, iar.Entry{Task: "b", Status: "Error", Invalid: true}, tracker.Recent[62])
+	require.Len(t, tracker.Trend(90), 62)
+	require.Empty(t, tracker.Trend(-1))
+}
+
+func degraded(values ...float64) bool {
+	return slices.ContainsFunc(iar.Findings(values), func(f iar.Finding) bool { return f.Kind == iar.Degradation })
+}
+
+func TestDegradation(t *testing.T) {
+	for _, values := range [][]float64{
+		{0.9, 0.89, 0.88, 0.87, 0.86, 0.85},
+		{0.95, 0.93, 0.94, 0.91, 0.90, 0.88, 0.86, 0.85, 0.82, 0.8},
+		{0.9, 0.9, 0.9, 0.85, 0.85, 0.85, 0.8, 0.8, 0.8, 0.75, 0.75, 0.75},
+	} {
+		require.True(t, degraded(values...), "%v", values)
+	}
+	for _, values := range [][]float64{
+		nil, {0.9, 0.8}, {0.9, 0.89, 0.88}, {0.91, 0.9, 0.2}, {0.9, 0.9, 0.9, 0.9, 0.9, 0.9, 0.9, 0.9},
+		{0.8, 0.82, 0.84, 0.86, 0.88, 0.9, 0.92}, {0.9, 0.5, 0.9, 0.5, 0.9, 0.5, 0.9, 0.5},
+	} {
+		require.False(t, degraded(values...), "%v", values)
+	}
+	for n := 1; n <= 40; n++ { // one dip of any depth, anywhere in a level series
+		for at := range n {
+			values := slices.Repeat([]float64{0.9}, n)
+			values[at] = 0.1
+			require.False(t, degraded(values...), "%d of %d", at, n)
+		}
+	}
+	require.Equal(t, []iar.Finding{{Kind: iar.LowResonance, Text: "3 of the last 5 below 0.70, the lowest 0.50", Count: 3}},
+		iar.Findings([]float64{math.NaN(), -1, 7, 0.1, 0.9, 0.9, 0.6, 0.5, 0.65, 0.9}))
+}
+
+// The rates that Findings states.
+func TestDegradationRates(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	rate := func(start, slope float64, n int) float64 {
+		const streams = 3000
+		fired := 0
+		for range streams {
+			var values []float64
+			for i := range n {
+				values = append(values, min(1, max(0, start+slope*float64(i)+0.05*rng.NormFloat64())))
+				if degraded(values...) {
+					fired++
+					break
+				}
+			}
+		}
+		return float64(fired) / streams
+	}
+	require.LessOrEqual(t, rate(0.8, 0, 50), 0.01)
+	require.GreaterOrEqual(t, rate(0.85, -0.01, 25), 0.97)
+}
+
+// The exact test takes the largest share of the n! orders that is at most its level.
+func TestDegradationIsExactForShortSeries(t *testing.T) {
+	for n, level := range map[int]float64{6: 1.0/720 + 1e-12, 7: .0003, 8: .0003} {
+		orders, declines, byRising := 0, 0, map[int]int{}
+		var permute func(order []int, k int)
+		permute = func(order []int, k int) {
+			if k < n {
+				for i := k; i < n; i++ {
+					order[k], order[i] = order[i], order[k]
+					permute(order, k+1)
+					order[k], order[i] = order[i], order[k]
+				}
+				return
+			}
+			orders++
+			values, rising := make([]float64, n), 0
+			for i, v := range order {
+				values[i] = 0.75 + 0.01*float64(v)
+				for _, w := range order[:i] {
+					if w < v {
+						rising++
+					}
+				}
+			}
+			byRising[rising]++
+			if degraded(values...) {
+				declines++
+			}
+		}
+		permute([]int{0, 1, 2, 3, 4, 5, 6, 7}[:n], 0)
+		next := 0
+		for k := 0; next <= declines; k++ {
+			next += byRising[k]
+		}
+		require.LessOrEqual(t, float64(declines)/float64(orders), level, n)
+		require.Greater(t, float64(next)/float64(orders), level, n)
+	}
+}
+
+func TestCalibration(t *testing.T) {
+	var c iar.Calibration
+	require.Zero(t, c.ECE())
+	for _, bad := range []float64{math.NaN(), math.Inf(1), -0.1, 1.1} {
+		require.Error(t, c.Add(bad, true))
+	}
+	require.Zero(t, c)
+	for i := range 10 { // says .8 and succeeds in 6 of 10; says .2 and succeeds in 2 of 10
+		require.NoError(t, c.Add(.8, i < 6))
+		require.NoError(t, c.Add(.2, i < 2))
+	}
+	require.NoError(t, c.Add(1, true))
+	require.Equal(t, 21, c.Count())
+	require.InDelta(t, 2.0/21, c.ECE(), 1e-12)
+	require.Equal(t, [2]int{10, 6}, [2]int{c.Bins[8].Count, c.Bins[8].Successes})
+	require.Equal(t, [2]int{1, 1}, [2]int{c.Bins[9].Count, c.Bins[9].Successes})
+}
+
+func TestCorrectIsMonotone(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var c iar.Calibration
+		for range rapid.IntRange(0, 80).Draw(t, "n") {
+			require.NoError(t, c.Add(rapid.Float64Range(0, 1).Draw(t, "said"), rapid.Bool().Draw(t, "was")))
+		}
+		before := 0.0
+		for i := range 201 {
+			said := float64(i) / 200
+			got := c.Correct(said)
+			require.True(t, got >= before-1e-12 && got <= 1, got)
+			if c.Count() == 0 {
+				require.Equal(t, said, got)
+			}
+			before = got
+		}
+		require.Equal(t, c.Correct(0), c.Correct(math.NaN()))
+		require.Equal(t, c.Correct(1), c.Correct(math.Inf(1)))
+	})
+}
+
+// Who always says .95, and who is overconfident everywhere, are corrected: on outcomes that were not learned
+// from, the error of calibration falls to a third or less.
+func TestCorrectCalibrates(t *testing.T) {
+	for name, talk := range map[string]func(truth float64) float64{
+		"always sure": func(float64) float64 { return 0.95 }, "overconfident": math.Sqrt,
+	} {
+		rng := rand.New(rand.NewPCG(7, 7))
+		var c, before, after iar.Calibration
+		for i := range 7000 {
+			truth := rng.Float64()
+			said, was := talk(truth), rng.Float64() < truth
+			if i < 2000 {
+				require.NoError(t, c.Add(said, was))
+				continue
+			}
+			require.NoError(t, before.Add(said, was))
+			require.NoError(t, after.Add(c.Correct(said), was))
+		}
+		require.Less(t, after.ECE(), before.ECE()/3, name)
+	}
+}
+
+func FuzzStructure(f *testing.F) {
+	f.Add([]byte(good))
+	f.Add([]byte(`{"status":null,"confidence":1e999,"summary":"\ud800","potential_issues":[1],"alignment_check":{"a":-0}}`))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		res := iar.Structure(raw)
+		require.True(t, res.Resonance >= 0 && res.Resonance <= 1)
+		require.Equal(t, res.Valid, len(res.Issues) == 0)
+		if res.Valid {
+			again, err := json.Marshal(res.Reflection)
+			require.NoError(t, err)
+			require.Equal(t, res, iar.Structure(again))
+			require.True(t, iar.Content(res.Reflection, "").Valid)
+		}
+	})
+}
+
+// The artisan of the document: her confidence dips, and the supervisor is told.
+func ExampleTracker() {
+	var t iar.Tracker
+	aligned := map[string]any{"objective": 1.0}
+	t.Record("use screwdriver on panel A", iar.Reflection{Status: iar.Success, Confidence: 0.98, AlignmentCheck: aligned})
+	t.Record("measure component B", iar.Reflection{Status: iar.Warning, Confidence: 0.75, AlignmentCheck: aligned,
+		PotentialIssues: []string{"May cause slight vibration."}})
+	t.Record("connect wire C to port D", iar.Reflection{Status: iar.Failure, Confidence: 0.1,
+		PotentialIssues: []string{"Cannot complete circuit.", "Project is blocked."}})
+	fmt.Printf("%.3f\n", t.Trend(5))
+	for _, f := range t.Issues() {
+		fmt.Println(f.Kind+":", f.Text)
+	}
+	// Output:
+	// [0.990 0.775 0.000]
+	// low_resonance: 1 of the last 3 below 0.70, the lowest 0.00
+	// resonance_degradation: falling over the last 3, from 0.99 to 0.00
+}
