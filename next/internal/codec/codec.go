@@ -1,0 +1,74 @@
+// Package codec turns records into the values of a store: a version byte and CBOR (RFC 8949, core deterministic
+// encoding), so that equal records are equal bytes. Integrity is the store's.
+package codec
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/fxamacker/cbor/v2"
+
+	"github.com/arc-learn/arc/next/store"
+)
+
+// MaxRecord is the bound of an encoded record in bytes.
+const MaxRecord = 512 << 10
+
+// version is the format that Marshal writes. Formats to come have the bytes up to maxVersion; what begins with
+// another byte is no record.
+const (
+	version    = 1
+	maxVersion = 31
+)
+
+var (
+	encoding = must(encOptions().UserBufferEncMode())
+	decoding = must(cbor.DecOptions{
+		DupMapKey:        cbor.DupMapKeyEnforcedAPF,
+		MaxNestedLevels:  64,
+		MaxArrayElements: MaxRecord,
+		MaxMapPairs:      MaxRecord,
+		UTF8:             cbor.UTF8DecodeInvalid, // what could be written can be read
+	}.DecMode())
+)
+
+func encOptions() cbor.EncOptions {
+	o := cbor.CoreDetEncOptions()
+	o.Time = cbor.TimeRFC3339Nano
+	return o
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err) // the options are constants: they fail always or never
+	}
+	return v
+}
+
+// Marshal returns the value of v, or a *[store.LimitError] if it would be longer than [MaxRecord].
+func Marshal(v any) ([]byte, error) {
+	b := new(bytes.Buffer)
+	b.WriteByte(version)
+	if err := encoding.MarshalToBuffer(v, b); err != nil {
+		return nil, fmt.Errorf("codec: %T: %w", v, err)
+	}
+	if b.Len() > MaxRecord {
+		return nil, &store.LimitError{What: "record", Size: b.Len(), Max: MaxRecord}
+	}
+	return b.Bytes(), nil
+}
+
+// Unmarshal reads a value into v, a pointer to a zero value. Fields that v does not have are left out. The error
+// wraps [store.ErrNewer] for a version to come, and [store.ErrDamaged] for what Marshal has not written.
+func Unmarshal(value []byte, v any) error {
+	switch {
+	case len(value) == 0 || value[0] == 0 || value[0] > maxVersion:
+		return fmt.Errorf("%w: not a record", store.ErrDamaged)
+	case value[0] > version:
+		return fmt.Errorf("%w: a record of format %d", store.ErrNewer, value[0])
+	}
+	if err := decoding.Unmarshal(value[1:], v); err != nil {
+		return fmt.Errorf("%w: %T: %w", store.ErrDamaged, v, err)
+	}
+	return nil
+}

@@ -1,0 +1,75 @@
+package codec_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arc-learn/arc/next/internal/codec"
+	"github.com/arc-learn/arc/next/store"
+)
+
+type record struct {
+	Text  string             `cbor:"1,keyasint,omitempty"`
+	At    time.Time          `cbor:"2,keyasint,omitzero"`
+	Data  json.RawMessage    `cbor:"3,keyasint,omitempty"`
+	Odds  map[string]float64 `cbor:"4,keyasint,omitempty"`
+	Worth *float64           `cbor:"5,keyasint,omitempty"`
+	Below []record           `cbor:"6,keyasint,omitempty"`
+}
+
+func TestRoundTrip(t *testing.T) {
+	zone := time.FixedZone("", 8*3600)
+	worth := 0.0
+	in := record{Text: "a \xff b", At: time.Date(2026, 3, 6, 7, 30, 0, 1, zone), Data: json.RawMessage(`{"a":1}`),
+		Odds: map[string]float64{"b": 1, "a": .5}, Worth: &worth, Below: []record{{Text: "c"}}}
+	value, err := codec.Marshal(in)
+	require.NoError(t, err)
+	var out record
+	require.NoError(t, codec.Unmarshal(value, &out))
+	require.True(t, in.At.Equal(out.At))
+	require.Equal(t, "07:30", out.At.Format("15:04"), "the zone is kept")
+	in.At, out.At = time.Time{}, time.Time{}
+	require.Equal(t, in, out)
+}
+
+func TestRefused(t *testing.T) {
+	good, err := codec.Marshal(record{Text: "x"})
+	require.NoError(t, err)
+	for name, value := range map[string]string{
+		"empty": "", "no version": "\x00" + string(good[1:]), "cut": string(good[:len(good)-1]),
+		"more": string(good) + "\x00", "text": "some text", "twice": "\x01\xa2\x01\x61a\x01\x61b",
+		"deep": "\x01" + strings.Repeat("\x81", 100) + "\x01", "other type": "\x01\x83\x01\x02\x03",
+	} {
+		require.ErrorIs(t, codec.Unmarshal([]byte(value), new(record)), store.ErrDamaged, name)
+	}
+	require.ErrorIs(t, codec.Unmarshal([]byte("\x02"+string(good[1:])), new(record)), store.ErrNewer)
+
+	_, err = codec.Marshal(record{Text: strings.Repeat("x", codec.MaxRecord)})
+	var limit *store.LimitError
+	require.ErrorAs(t, err, &limit)
+	_, err = codec.Marshal(make(chan int))
+	require.Error(t, err)
+}
+
+// What is read without an error is written as it was read, and equal records are equal bytes.
+func FuzzUnmarshal(f *testing.F) {
+	good, _ := codec.Marshal(record{Text: "x", At: time.Unix(1e9, 0), Odds: map[string]float64{"a": 1, "b": 2}})
+	f.Add(good)
+	f.Add([]byte("\x01\xa1\x06\x9f\xa1\x01\x60\xff"))
+	f.Fuzz(func(t *testing.T, value []byte) {
+		var r, again record
+		if codec.Unmarshal(value, &r) != nil {
+			return
+		}
+		first, err := codec.Marshal(r)
+		require.NoError(t, err)
+		require.NoError(t, codec.Unmarshal(first, &again))
+		second, err := codec.Marshal(again)
+		require.NoError(t, err)
+		require.Equal(t, first, second)
+	})
+}
