@@ -1,0 +1,90 @@
+// Package fence writes kept text into a prompt so that it stays data: without characters that hide or reorder text,
+// with the control words of chat templates broken up, and between delimiters that it does not contain.
+package fence
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// Block returns body between two delimiters that begin with name, the first of which is followed by note. The mark
+// is one of [Mark] over all bodies of a prompt, so that no text in one block ends another. Body is the result of
+// [Text], or several of [Line].
+func Block(name, mark, note, body string) string {
+	if body != "" && !strings.HasSuffix(body, "\n") {
+		body += "\n"
+	}
+	return fmt.Sprintf("<<<%s-%s %s\n%s%s-%s>>>\n", name, mark, note, body, name, mark)
+}
+
+// Mark returns 16 hexadecimal digits that none of the texts contains. It is a function of seed and texts, so that a
+// run repeats exactly and a provider's cache of prompts holds; who writes a text cannot know it, as the text would
+// have to contain its own hash.
+func Mark(seed uint64, texts ...string) string {
+	h := sha256.New()
+	number := func(n uint64) { h.Write(binary.BigEndian.AppendUint64(nil, n)) }
+	number(seed)
+	for _, t := range texts {
+		number(uint64(len(t)))
+		h.Write([]byte(t))
+	}
+	for n := uint64(0); ; n++ {
+		number(n)
+		mark := hex.EncodeToString(h.Sum(nil)[:8])
+		if !slices.ContainsFunc(texts, func(t string) bool { return strings.Contains(t, mark) }) {
+			return mark
+		}
+	}
+}
+
+// Line returns the [Text] of s on one line.
+func Line(s string) string { return Text(strings.Join(strings.Fields(Visible(s)), " ")) }
+
+// controls matches what the chat templates of models are made of: <|…|> also with full-width bars, [/…] and words
+// in capitals between brackets, <<…>>, and tags whose name has an underscore or is that of a token.
+var controls = regexp.MustCompile(`<[|｜]|<</?[A-Z_]+>>|\[/[A-Za-z_]+\]|\[[A-Z][A-Z_]+\]|` +
+	`</?(?:[A-Za-z]+(?:_[A-Za-z]+)+|s|bos|eos|pad|unk)>`)
+
+// Text returns the [Visible] part of s with a space behind the first character of each control word, so that no
+// tokenizer takes it for one.
+func Text(s string) string {
+	s = Visible(s)
+	if !strings.ContainsAny(s, "<[") {
+		return s
+	}
+	return controls.ReplaceAllStringFunc(s, func(word string) string {
+		first := []rune(word)[:1]
+		return string(first) + " " + word[len(string(first)):]
+	})
+}
+
+// Visible returns s without control, format and private characters, and with every kind of line end as a newline.
+// One joiner or variation selector stays behind a character that is not ASCII, as in Persian words and emoji.
+func Visible(s string) string {
+	if !strings.ContainsFunc(s, func(r rune) bool { return (r < ' ' || r > '~') && r != '\n' && r != '\t' }) {
+		return s
+	}
+	last := ' ' // the character before, as far as it was kept
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n', r == '\t':
+		case r == '\r', r == '\v', r == '\f', r == 0x85, unicode.In(r, unicode.Zl, unicode.Zp):
+			r = '\n'
+		case joins(r) && last > unicode.MaxASCII && !joins(last):
+		case unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co, unicode.Variation_Selector,
+			unicode.Other_Default_Ignorable_Code_Point):
+			return -1
+		}
+		last = r
+		return r
+	}, strings.ReplaceAll(s, "\r\n", "\n"))
+}
+
+// joins reports whether r is a joiner of letters or of emoji, or the selector of an emoji's picture.
+func joins(r rune) bool { return r == '\u200c' || r == '\u200d' || r == '\ufe0f' }
