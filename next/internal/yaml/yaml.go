@@ -1,0 +1,57 @@
+// Package yaml reads documents that people write: an unknown field, a field that is there twice, and a second
+// document are errors, and each error has its line.
+package yaml
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// MaxDocument is the bound of a document in bytes.
+const MaxDocument = 1 << 20
+
+// Node is a part of a document with its Line, for fields whose reader checks more than the type.
+type Node = yaml.Node
+
+// goType matches where the parser names a type of Go, which says nothing to who has written the document.
+var goType = regexp.MustCompile(`(?m) (?:in type .*|into (?:\[\])?[a-z]\w*\.\w+)$`)
+
+// Decode reads the one document of data into v. An empty document is io.EOF.
+func Decode(data []byte, v any) (err error) {
+	if len(data) > MaxDocument {
+		return fmt.Errorf("yaml: %d bytes are over the limit of %d", len(data), MaxDocument)
+	}
+	defer func() {
+		if r := recover(); r != nil { // the parser is known to panic on strange input
+			err = fmt.Errorf("yaml: cannot be read: %v", r)
+		}
+	}()
+	d := yaml.NewDecoder(bytes.NewReader(data))
+	d.KnownFields(true)
+	if err := d.Decode(v); err != nil {
+		return readable(err)
+	}
+	var second yaml.Node
+	err = d.Decode(&second)
+	switch {
+	case err == nil:
+		return fmt.Errorf("yaml: line %d: a second document", second.Line)
+	case !errors.Is(err, io.EOF):
+		return readable(err)
+	}
+	return nil
+}
+
+func readable(err error) error {
+	if types, ok := errors.AsType[*yaml.TypeError](err); ok {
+		text := strings.ReplaceAll(strings.Join(types.Errors, "\n"), "into time.Duration", "into a duration")
+		return errors.New("yaml: " + goType.ReplaceAllString(text, ""))
+	}
+	return err
+}
