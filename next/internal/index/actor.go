@@ -26,27 +26,16 @@ func otherSide(actor string, machine bool) bool {
 	return machine && !slices.Contains(asking, side) || slices.Contains(answering, side)
 }
 
-// The weights of an answer are fitted to conversations of LoCoMo, where a question without an answer asks of one
-// speaker what the other has said; see docs/benchmarks.md.
+// The weights are fitted to conversations of LoCoMo, where a question without an answer asks of one speaker what the
+// other has said; see docs/benchmarks.md.
 const (
-	compared   = 10 // matches
-	few        = 3
-	leadBase   = 0.457
-	leadBest   = 3.78 // by how much the best of the named actor leads
-	leadFew    = 3.10 // and the best few
-	unnamed    = 0.95 // of a question that names no actor, or several
-	answerHalf = 0.9  // of relevance's x: there, an answer is as likely as not
+	compared = 10 // matches
+	few      = 3
+	leadBase = 0.457
+	leadBest = 3.78 // by how much the best of the named actor leads
+	leadFew  = 3.10 // and the best few
+	unnamed  = 0.95 // of a query that names no actor, or several
 )
-
-// answer is how likely a match answers a question.
-func answer(relevance, attributed float64) float64 {
-	if relevance >= 1 {
-		return attributed
-	}
-	x := math.Pow(relevance/(1-relevance), 0.25) / answerHalf
-	y := math.Pow(x, 6)
-	return attributed * y / (1 + y)
-}
 
 // attributed estimates how likely what was found was said by the one actor whom the query names: it compares the
 // best of their records with the best of the others.

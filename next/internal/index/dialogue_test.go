@@ -105,9 +105,9 @@ func (d *dialogue) read(t *testing.T, c map[string]json.RawMessage, session stri
 	}
 }
 
-func (d *dialogue) search(q string, k int) index.Found {
+func (d *dialogue) search(q string, k int) []index.Match {
 	f := d.ix.Search(&index.Query{Text: q, At: d.end, K: k, Gate: .8})
-	f.Matches = f.Matches[:min(k, len(f.Matches))]
+	f = f[:min(k, len(f))]
 	return f
 }
 
@@ -125,16 +125,16 @@ func TestDialogues(t *testing.T) {
 					found := d.search(q.text, 50)
 					n++
 					for c, k := range []int{1, 5, 10, 50} {
-						sums[c] += d.share(q, found.Matches[:min(k, len(found.Matches))])
+						sums[c] += d.share(q, found[:min(k, len(found))])
 					}
 					budget, m := 1000, 0
-					for ; m < len(found.Matches); m++ {
-						if budget -= (len(d.texts[found.Matches[m].Row]) + 3) / 4; budget < 0 {
+					for ; m < len(found); m++ {
+						if budget -= (len(d.texts[found[m].Row]) + 3) / 4; budget < 0 {
 							break
 						}
 					}
-					sums[4] += d.share(q, found.Matches[:m])
-					if p := d.search(q.text, 10).Answer; q.category == 5 {
+					sums[4] += d.share(q, found[:m])
+					if p := answer(d.search(q.text, 10)); q.category == 5 {
 						unanswered = append(unanswered, p)
 					} else {
 						answered = append(answered, p)
@@ -143,7 +143,7 @@ func TestDialogues(t *testing.T) {
 				other := ds[(i+1)%len(ds)]
 				names := strings.NewReplacer(other.speakers[0], d.speakers[0], other.speakers[1], d.speakers[1])
 				for _, q := range other.questions {
-					others = append(others, d.search(names.Replace(q.text), 10).Answer)
+					others = append(others, answer(d.search(names.Replace(q.text), 10)))
 				}
 			}
 			for i := range sums {
@@ -176,4 +176,12 @@ func auroc(yes, no []float64) float64 {
 		}
 	}
 	return wins / float64(len(yes)*len(no))
+}
+
+// answer is how likely a question has an answer in what it found.
+func answer(ms []index.Match) float64 {
+	if len(ms) == 0 {
+		return 0
+	}
+	return ms[0].Relevance
 }

@@ -355,7 +355,8 @@ const (
 	reach          = 3    // neighbours in a thread, on each side, that count with a record
 	windowSum      = 0.9  // what they may add at most
 	actorNamed     = 0.28 // a record of the one actor whom the query names counts so much more
-	dayNamed       = 1.0  // a record of a day that the query names
+	dayNamed       = 0.3  // a record of a day that the query names
+	toldAfter      = 0.9  // one of the day after, on which much of it is told
 	otherAsked     = -0.5 // a record by the other side, where the query is about who asks
 	justAsks       = -0.25
 	shortAsk       = 16 // words
@@ -418,9 +419,10 @@ var open = func() (h [256]float32) {
 	return h
 }()
 
-// relevance is how much of a query of n words a record is about, by the share r of their weight.
-func relevance(r, n float64) float64 {
-	x := 1.125 * r * math.Pow(max(n, 4)/4, 0.75)
-	x *= x
-	return x * x / (1 + x*x)
+// lexical is how much of a query of n words a record is about, by the share r of their weight that it has: the same
+// share of a long query is more.
+func lexical(r, n float64) float64 {
+	x := r * math.Pow(max(n, 4)/4, 0.75)
+	x = x * x * x
+	return x / (1 + x)
 }

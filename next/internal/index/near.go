@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 )
@@ -162,4 +163,14 @@ func oneEdit(a, b string) bool {
 	}
 	x, y := []rune(a), []rune(b)
 	return len(x) <= 1 && len(y) <= 1 || len(x) == 2 && len(y) == 2 && x[0] == y[1] && x[1] == y[0]
+}
+
+// dayAfter returns the term of the day after that of which w is the term.
+func dayAfter(w string) (string, bool) {
+	const layout = "@01-02"
+	if !strings.HasPrefix(w, "@") {
+		return "", false
+	}
+	at, err := time.Parse(layout+" 2006", w+" 2024") // a leap year
+	return at.AddDate(0, 0, 1).Format(layout), err == nil
 }

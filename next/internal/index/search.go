@@ -22,19 +22,12 @@ type Query struct {
 	Skip    func(row uint32) bool // rows that are left out; nil: none
 }
 
-// Match is a record that a query found. Ratio orders matches; Relevance says how much of the query it is about,
-// whatever else there is. Both are greater than 0, and Relevance is at most 1.
+// Match is a record that a query found. Ratio orders matches. Lexical says how much of the query it is about, whatever
+// else there is. Relevance is how likely it answers the query: Lexical, and less where the query names an actor and
+// others say more of it. All are greater than 0; Lexical and Relevance are at most 1.
 type Match struct {
-	Row              uint32
-	Ratio, Relevance float64
-	Day              bool // it is of a day that the query names
-}
-
-// Found is what a search found: the Matches, best first, and Answer: how likely the best of them answers the
-// question, by how much of it that is about, and by whether the actor whom it names has said such things.
-type Found struct {
-	Matches []Match
-	Answer  float64
+	Row                       uint32
+	Ratio, Lexical, Relevance float64
 }
 
 // scratch is memory that searches use again.
@@ -66,11 +59,11 @@ type word struct {
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
-// Search returns what q finds.
+// Search returns what q finds, best first.
 //
 // It walks the postings of the rarest words, until what is left cannot lift a new record among the K best, and
 // looks common words up for the candidates only.
-func (ix *Index) Search(q *Query) Found {
+func (ix *Index) Search(q *Query) []Match {
 	sc := scratches.Get().(*scratch)
 	defer func() { // also when Skip panics
 		sc.end()
@@ -104,18 +97,19 @@ func (ix *Index) Search(q *Query) Found {
 }
 
 // found returns the candidates that have come to least.
-func (ix *Index) found(sc *scratch, q *Query, least float32) (out Found) {
+func (ix *Index) found(sc *scratch, q *Query, least float32) (out []Match) {
 	for _, r := range sc.touched {
 		if s := sc.scores[r]; s > 0 && s >= least && ix.wants(q, r) {
 			ratio := float64(s) / sc.total
-			out.Matches = append(out.Matches, Match{r, ratio, relevance(ratio, sc.size), ix.named(sc, r)})
+			out = append(out, Match{Row: r, Ratio: ratio, Lexical: lexical(ratio, sc.size)})
 		}
 	}
-	slices.SortFunc(out.Matches, func(a, b Match) int {
+	slices.SortFunc(out, func(a, b Match) int {
 		return cmp.Or(cmp.Compare(b.Ratio, a.Ratio), cmp.Compare(b.Row, a.Row))
 	})
-	if len(out.Matches) > 0 {
-		out.Answer = answer(out.Matches[0].Relevance, ix.attributed(sc, out.Matches))
+	attributed := ix.attributed(sc, out)
+	for i := range out {
+		out[i].Relevance = attributed * out[i].Lexical
 	}
 	return out
 }
@@ -178,7 +172,14 @@ func (ix *Index) weigh(sc *scratch, q *Query) {
 		w := &sc.words[i]
 		open, df, from := w.near, w.df(), len(sc.words)
 		w.near = false
-		if (w.term == nil || open) && !w.stop && len(terms) <= 64 {
+		share := float32(formOf)
+		if next, ok := dayAfter(w.text); ok {
+			share = toldAfter
+			if t := ix.terms[next]; t != nil {
+				sc.words = append(sc.words, word{text: next, term: t, near: true})
+				w = &sc.words[i]
+			}
+		} else if (w.term == nil || open) && !w.stop && len(terms) <= 64 {
 			df += ix.addForms(sc, w.text, w.term == nil)
 			w = &sc.words[i]
 		}
@@ -186,7 +187,7 @@ func (ix *Index) weigh(sc *scratch, q *Query) {
 		w.idf = kind * idf(records, df)
 		w.gain = float32(w.idf * (k1 + 1))
 		for j := from; j < len(sc.words); j++ {
-			sc.words[j].idf, sc.words[j].gain = w.idf, formOf*w.gain
+			sc.words[j].idf, sc.words[j].gain = w.idf, share*w.gain
 		}
 		sc.size += kind
 		sc.total += w.idf

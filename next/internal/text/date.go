@@ -144,6 +144,7 @@ func (a *Analyzer) Days(question string, at time.Time) (out []Day) {
 		}
 		return tokens[i]
 	}
+	absolute := len(out) > 0
 	for i, w := range tokens {
 		for _, words := range a.dates {
 			if m := words.month(w); m > 0 {
@@ -155,6 +156,7 @@ func (a *Analyzer) Days(question string, at time.Time) (out []Day) {
 					add(yearOf(token(i+1)), m, d)
 				}
 			}
+			if len(out) > 0 && tokens != nil && absolute { break }
 			if n, ok := words.days[w]; ok {
 				if w == "yesterday" && token(i-1) == "before" && token(i-2) == "day" {
 					n--
