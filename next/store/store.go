@@ -17,10 +17,10 @@ import (
 
 // Limits of every store. A commit over a limit is refused with a *[LimitError] before anything is written.
 const (
-	MaxKey         = 4 << 10 // bytes of a key
-	MaxValue       = 1 << 20 // bytes of a value
+	MaxKey         = 4 << 10   // bytes of a key
+	MaxValue       = 768 << 10 // bytes of a value
 	MaxCommitOps   = 4096
-	MaxCommitBytes = 8 << 20 // keys and values of one commit
+	MaxCommitBytes = 4 << 20 // keys and values of one commit
 )
 
 // Revision orders the commits of a key: of two commits, the one that began after the other was acknowledged has
