@@ -1,0 +1,288 @@
+// Package badger keeps a [store.Store] in a directory, with Badger.
+//
+//	st, err := badger.Open(ctx, "/var/lib/agent", nil)
+//	if err != nil { … }
+//	defer st.Close()
+//
+// A commit that was acknowledged is on disk: it survives a kill and a power cut. Commits that wait at the same
+// time share one sync, so many writers are much faster than one. Each value has a checksum over its key and
+// itself, and Open verifies what Badger wrote before Badger sees it: damage is an error, never a shorter store.
+//
+// Badger's own compaction is off, since it may lose tables when it cannot make a file. The store is rewritten
+// instead, while commits wait and reads go on: when many tables were added, and by [Store.Compact].
+//
+// One process at a time has a directory open, on a local file system. On a full disk, and without descriptors or
+// inodes, commits are refused with [store.ErrFull] and reads go on; while the store is rewritten such a lack may
+// end the process, because Badger writes through memory maps, and nothing acknowledged is lost. There is no
+// repair: restore a damaged store from a copy (see [store.Copy]).
+package badger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"github.com/arc-learn/arc/next/store"
+)
+
+// Options tune [Open]. The zero value is the default.
+type Options struct {
+	// Logger gets Badger's warnings and errors, and what the store does unasked. Nil: nothing is logged.
+	Logger *slog.Logger
+	// MinFree is how many bytes must be free on the disk for a commit. It covers what Badger still writes after
+	// the last accepted commit, and what others take meanwhile. 0: 256 MiB.
+	MinFree int64
+	// MemoryBytes bounds what Badger keeps in memory: three tables that are being written, of a quarter each,
+	// and the indices of those on disk. 0: 128 MiB, which is also the least.
+	MemoryBytes int64
+}
+
+// leastMemory makes a table of 32 MiB. Badger's limit of a commit is 15 % of that.
+const leastMemory = 128 << 20
+
+// Store is a [store.Store] and a [store.Compacter] in a directory. Use [Open]. Its methods may be called
+// concurrently.
+type Store struct {
+	dir        string
+	opts       Options
+	lock, mark *os.File
+
+	queue chan *request      // for the writer
+	stop  context.CancelFunc // has the writer end
+	ended chan struct{}      // closed when it has
+
+	// use is held for reading by each call inside Badger, and for writing where the generation changes or is
+	// closed. No code of the caller runs under it.
+	use sync.RWMutex
+	mu  struct {
+		sync.Mutex
+		gen    *generation
+		last   uint64        // the newest commit, which readers see
+		err    error         // why the store takes no more calls
+		old    []*generation // replaced ones, which scans still read
+		closed bool
+	}
+	closing  sync.Once
+	closeErr error
+}
+
+var (
+	_ store.Store     = (*Store)(nil)
+	_ store.Compacter = (*Store)(nil)
+)
+
+// Open opens the store in dir, and makes one if dir is missing or empty. It reads all of the store's files once,
+// and rewrites a store that is due for it unless ctx ends. Its errors are [store.ErrForeign] for a directory of
+// something else, [store.ErrNewer], [store.ErrLocked], [store.ErrDamaged], [store.ErrFull], and those of the
+// operating system.
+func Open(ctx context.Context, dir string, o *Options) (*Store, error) {
+	s := &Store{queue: make(chan *request, 1<<10), ended: make(chan struct{})}
+	if o != nil {
+		s.opts = *o
+	}
+	if s.opts.Logger == nil {
+		s.opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	if s.opts.MinFree <= 0 {
+		s.opts.MinFree = 256 << 20
+	}
+	s.opts.MemoryBytes = max(s.opts.MemoryBytes, leastMemory)
+	err := ctx.Err()
+	if err == nil {
+		err = s.open(ctx, dir)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open store %q: %w", dir, typed(errors.Join(err, s.release())))
+	}
+	writing, stop := context.WithCancel(context.WithoutCancel(ctx))
+	s.stop = stop
+	go s.write(writing)
+	return s, nil
+}
+
+func (s *Store) open(ctx context.Context, dir string) (err error) {
+	if dir == "" {
+		return fs.ErrInvalid
+	}
+	if s.dir, err = filepath.Abs(dir); err != nil {
+		return err
+	}
+	if s.lock, err = prepare(s.dir); err != nil {
+		return err
+	}
+	if err := s.checkRoom(0); err != nil {
+		return err
+	}
+	name, others, err := generations(s.dir)
+	if err != nil {
+		return err
+	}
+	if s.mu.gen, err = openGeneration(filepath.Join(s.dir, name), &s.opts); err != nil {
+		return err
+	}
+	if s.mu.last, err = s.mu.gen.checkLogs(); err != nil {
+		return err
+	}
+	if s.mark, err = openMark(filepath.Join(s.dir, markName), s.mu.last); err != nil {
+		return err
+	}
+	for _, other := range others { // that a kill has left
+		err = errors.Join(err, os.RemoveAll(filepath.Join(s.dir, other)))
+	}
+	if err = errors.Join(err, syncDir(s.dir)); err == nil && s.mu.gen.due() {
+		err = s.rewrite(ctx)
+	}
+	if errors.Is(err, store.ErrFull) {
+		s.opts.Logger.Warn("there is no room to rewrite the store", "dir", s.dir, "error", err)
+		err = nil
+	}
+	return err
+}
+
+// Close waits for the commits under way, ends a rewrite, and closes the directory. It does not wait for the loop
+// over a scan, which then gets [store.ErrClosed]. It is idempotent.
+func (s *Store) Close() error {
+	s.closing.Do(func() {
+		s.mu.Lock()
+		s.mu.closed = true
+		s.mu.Unlock()
+		s.stop()
+		<-s.ended
+		s.use.Lock() // waits for the calls inside Badger
+		defer s.use.Unlock()
+		if err := s.release(); err != nil {
+			s.closeErr = fmt.Errorf("close store %q: %w", s.dir, typed(err))
+		}
+	})
+	return s.closeErr
+}
+
+// release closes all files. Our own go first: Badger may need a descriptor to flush.
+func (s *Store) release() (err error) {
+	if s.mark != nil {
+		err = errors.Join(s.mark.Sync(), s.mark.Close())
+	}
+	for _, gen := range append(s.mu.old, s.mu.gen) {
+		if gen != nil {
+			err = errors.Join(err, gen.close())
+		}
+	}
+	if s.lock != nil {
+		err = errors.Join(err, s.lock.Close())
+	}
+	return err
+}
+
+func (s *Store) usableLocked() error {
+	if s.mu.closed {
+		return store.ErrClosed
+	}
+	return s.mu.err
+}
+
+// fail ends the use of a store whose disk may have dropped what it was given, so that nothing is built on it. It
+// returns the error of the commits whose outcome is unknown.
+func (s *Store) fail(cause error) error {
+	s.opts.Logger.Error("a write failed: the store takes no more calls", "dir", s.dir, "error", cause)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.err = fmt.Errorf("%w after a failed write; open it again: %v", store.ErrClosed, cause)
+	return fmt.Errorf("commit: the outcome is unknown: %v", cause)
+}
+
+// enter begins a call inside Badger, which s.use.RUnlock ends. It returns where to read: for a scan the generation
+// stays until leave.
+func (s *Store) enter(ctx context.Context, scan bool) (gen *generation, seq uint64, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, 0, err
+	}
+	s.use.RLock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.usableLocked(); err != nil {
+		s.use.RUnlock()
+		return nil, 0, err
+	}
+	if scan {
+		s.mu.gen.scans++
+	}
+	return s.mu.gen, s.mu.last, nil
+}
+
+// Get returns the entry of key, or [store.ErrNotFound].
+func (s *Store) Get(ctx context.Context, key string) (store.Entry, error) {
+	if err := store.CheckKey(key); err != nil {
+		return store.Entry{}, err
+	}
+	gen, seq, err := s.enter(ctx, false)
+	if err != nil {
+		return store.Entry{}, err
+	}
+	defer s.use.RUnlock()
+	return gen.get(key, seq)
+}
+
+// Scan yields the entries of r in key order, as of the beginning of the loop. It reads a page at a time, so that
+// the loop runs outside Badger.
+func (s *Store) Scan(ctx context.Context, r store.Range) iter.Seq2[store.Entry, error] {
+	return func(yield func(store.Entry, error) bool) {
+		gen, seq, err := s.enter(ctx, true)
+		if err == nil {
+			defer s.leave(gen)
+		}
+		for r, left := r, r.Limit; err == nil; _, _, err = s.enter(ctx, false) {
+			page, more, pageErr := gen.page(seq, r, left)
+			s.use.RUnlock()
+			for _, e := range page {
+				if err := ctx.Err(); err != nil {
+					yield(store.Entry{}, err)
+					return
+				}
+				if !yield(e, nil) {
+					return
+				}
+			}
+			left -= len(page)
+			if err = pageErr; err != nil {
+				break
+			}
+			if !more || r.Limit > 0 && left <= 0 {
+				return
+			}
+			r.After = page[len(page)-1].Key
+		}
+		yield(store.Entry{}, err)
+	}
+}
+
+// leave ends a scan, and with the last one a generation that a rewrite has replaced.
+func (s *Store) leave(gen *generation) {
+	s.use.RLock() // Close waits for it
+	defer s.use.RUnlock()
+	s.mu.Lock()
+	gen.scans--
+	s.mu.Unlock()
+	s.drop(gen)
+}
+
+// drop closes and removes a replaced generation that is not read any more.
+func (s *Store) drop(gen *generation) {
+	s.mu.Lock()
+	i := slices.Index(s.mu.old, gen)
+	if i < 0 || gen.scans > 0 || s.mu.closed {
+		s.mu.Unlock()
+		return
+	}
+	s.mu.old = slices.Delete(s.mu.old, i, i+1)
+	s.mu.Unlock()
+	if err := errors.Join(gen.close(), os.RemoveAll(gen.dir)); err != nil {
+		s.opts.Logger.Warn("a replaced generation stays until the next Open", "dir", gen.dir, "error", err)
+	}
+}

@@ -1,0 +1,46 @@
+package badger_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arc-learn/arc/next/store"
+	"github.com/arc-learn/arc/next/store/badger"
+)
+
+func open(t testing.TB, dir string) *badger.Store {
+	t.Helper()
+	st, err := badger.Open(t.Context(), dir, nil)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, st.Close()) })
+	return st
+}
+
+// A scan that is under way while the store is rewritten sees the state of its beginning; so does nobody else.
+func TestScanOverRewrites(t *testing.T) {
+	st := open(t, t.TempDir())
+	ctx := t.Context()
+	for i := range 1000 {
+		_, err := st.Commit(ctx, store.Op{Key: fmt.Sprintf("k%04d", i), Value: []byte("a")})
+		require.NoError(t, err)
+	}
+	n := 0
+	for e, err := range st.Scan(ctx, store.Range{}) {
+		require.NoError(t, err)
+		require.Equal(t, "a", string(e.Value))
+		if n++; n == 10 {
+			for i := range 1000 {
+				_, err := st.Commit(ctx, store.Op{Key: fmt.Sprintf("k%04d", i), Value: []byte("b")})
+				require.NoError(t, err)
+			}
+			require.NoError(t, st.Compact(ctx))
+			require.NoError(t, st.Compact(ctx))
+		}
+	}
+	require.Equal(t, 1000, n)
+	e, err := st.Get(ctx, "k0500")
+	require.NoError(t, err)
+	require.Equal(t, "b", string(e.Value))
+}
