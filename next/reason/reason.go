@@ -41,9 +41,10 @@ type PlanCall struct {
 	Name         string
 	Inputs       json.RawMessage
 	ResultDigest string
+	Text         string // the task's words; dropped where a plan is bound to another case and not all of them are
 }
 
-// Plan is what was done: a list of calls. The prose of tasks is no part of it.
+// Plan is what was done: a list of calls. The prose of tasks decides nothing about it.
 type Plan struct{ Calls []PlanCall }
 
 // Suggestion is a plan that delivered a case like this one. A Decision takes it by its Name.
