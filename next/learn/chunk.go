@@ -10,13 +10,11 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
 
-	"github.com/arc-learn/arc/next/memory"
 	"github.com/arc-learn/arc/next/reason"
 )
 
@@ -24,37 +22,13 @@ import (
 // what was equal in both is a constant, what differed is a parameter, and all that the two have in common must hold
 // again. Nothing is decided by what words mean.
 
-// Bounds of what is compared. A case or plan beyond them is not learned as a plan.
-const (
-	maxLeaves     = 128 // values of a case's inputs, or of a plan's
-	maxCalls      = 64
-	maxDeliveries = 8 // kept of a plan
-	maxPlans      = 3 // kept of a key
-)
-
-// delivery is a case that was delivered, as it was, and the calls that did it.
-type delivery struct {
-	ID      string // of the Advice
-	Scope   memory.Scope
-	At      time.Time
-	Text    string
-	Inputs  json.RawMessage
-	Calls   []reason.PlanCall
-	Applied []applied // the memories that its deliberation applied
-	Rules   time.Time // when it was deliberated: rules that are younger were not known
-}
-
-// applied is a memory with a digest of what it said.
-type applied struct {
-	ID    memory.ID
-	Scope memory.Scope
-	Said  string
-}
+// maxValues is the bound of a case's inputs, since each value is compared with each. A case beyond it has no plan.
+const maxValues = 128
 
 // leaf is a value with its path. A path is dotted: "customer.email", "lines.0.sku".
 type leaf struct {
 	path string
-	v    any // nil, bool, json.Number, string, or, where empty, map[string]any or []any
+	v    any // nil, bool, json.Number, string; an empty object or list is a string that begins with a NUL
 }
 
 // shape is a case made ready to be compared.
@@ -75,8 +49,8 @@ func shapeOf(c *Case) (*shape, error) {
 		return nil, fmt.Errorf("inputs: no JSON object")
 	}
 	s := &shape{in: leaves(nil, "", v)}
-	if len(s.in) > maxLeaves {
-		return nil, fmt.Errorf("inputs: %d values, over the limit of %d", len(s.in), maxLeaves)
+	if len(s.in) > maxValues {
+		return nil, fmt.Errorf("inputs: %d values, over the limit of %d", len(s.in), maxValues)
 	}
 	s.template = template(c.Text, s.in)
 	types := make([]string, len(s.in))
@@ -88,9 +62,14 @@ func shapeOf(c *Case) (*shape, error) {
 	if err != nil {
 		return nil, err
 	}
-	sum := sha256.Sum256(raw)
-	s.key = hex.EncodeToString(sum[:12])
+	s.key = digest(string(raw))
 	return s, nil
+}
+
+// digest is the short form of a text in keys and comparisons.
+func digest(s string) string {
+	sum := sha256.Sum256([]byte(s))
+	return hex.EncodeToString(sum[:12])
 }
 
 // match is the comparison of two deliveries with the case at hand.
@@ -123,13 +102,6 @@ func fire(a, b *compared, now *shape, among []*compared) (calls []reason.PlanCal
 	return calls, m.wrong(among)
 }
 
-// compared is a delivery made ready to be compared.
-type compared struct {
-	*delivery
-	*shape
-	plan [][]leaf
-}
-
 // inputs takes in the values of the inputs.
 func (m *match) inputs(a, b, now *shape) (why string) {
 	if len(a.in) != len(b.in) || len(a.in) != len(now.in) {
@@ -141,7 +113,7 @@ func (m *match) inputs(a, b, now *shape) (why string) {
 			return "other inputs are given"
 		}
 		if v.constant() && v.now != v.a {
-			return fmt.Sprintf("%s is %s, and was %s", v.path, show(v.now), show(v.a))
+			return fmt.Sprintf("%s is %s, and was another in both deliveries", v.path, show(v.now))
 		}
 		m.values = append(m.values, v)
 	}
@@ -241,7 +213,7 @@ func (m *match) bind(path string, a, b any) (out any, why string) {
 	case isText && isText2:
 		return m.text(path, x, y)
 	}
-	return nil, fmt.Sprintf("%s was %s and %s, which no input says", path, show(a), show(b))
+	return nil, fmt.Sprintf("%s differed, and no input says it", path)
 }
 
 // text binds the parameters in a string: they stand there as whole tokens, in one reading.
@@ -269,7 +241,7 @@ func (m *match) text(path, a, b string) (out, why string) {
 			rest.WriteByte(' ')
 			i, j = i+len(word(v.a)), j+len(word(v.b))
 		case i == len(a) || j == len(b) || a[i] != b[j]:
-			return "", fmt.Sprintf("%s was %q and %q, which no input says", path, a, b)
+			return "", fmt.Sprintf("%s differed, and no input says it", path)
 		default:
 			made.WriteByte(a[i])
 			rest.WriteByte(a[i])
@@ -339,13 +311,13 @@ func (m *match) left() string {
 		}
 		for _, was := range []string{word(v.a), word(v.b)} {
 			if was != "" && was != word(v.now) && (holds(rest, was) || holds(m.names.String(), was)) {
-				return fmt.Sprintf("the plan keeps %q of %s", was, v.path)
+				return fmt.Sprintf("the plan keeps a former value of %s", v.path)
 			}
 		}
 		x, y, now := pieces(word(v.a)), pieces(word(v.b)), pieces(word(v.now))
 		for _, p := range slices.Sorted(maps.Keys(words)) {
 			if x[p] && y[p] && !now[p] {
-				return fmt.Sprintf("the plan keeps %q of %s", p, v.path)
+				return fmt.Sprintf("the plan keeps a part of the former values of %s", v.path)
 			}
 		}
 	}
@@ -365,7 +337,7 @@ func (v *value) formed(former []any) string {
 		return v.number(now, former)
 	case string:
 		if !v.runsFit() {
-			return fmt.Sprintf("%s is %s, which has another form than %s and %s", v.path, show(now), show(v.a), show(v.b))
+			return fmt.Sprintf("%s is %s, which has another form than before", v.path, show(now))
 		}
 		longest := 0
 		for _, f := range former {
@@ -398,7 +370,7 @@ func (v *value) number(now json.Number, former []any) string {
 	if ok && (between || alike) {
 		return ""
 	}
-	return fmt.Sprintf("%s is %s, far from %s and %s", v.path, show(now), show(v.a), show(v.b))
+	return fmt.Sprintf("%s is %s, far from what was delivered", v.path, show(now))
 }
 
 // runsFit reports whether a string begins and ends with what both former ones began and ended with, and has as many

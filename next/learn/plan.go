@@ -1,0 +1,416 @@
+package learn
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/arc-learn/arc/next/memory"
+	"github.com/arc-learn/arc/next/reason"
+)
+
+// Bounds of what is kept of a key.
+const (
+	maxPlans      = 3
+	maxDeliveries = 6        // of a plan; each pair of them is compared
+	maxPlanBytes  = 48 << 10 // of a delivery; a longer one is not kept
+	maxScopes     = 16       // of a Lessons scope, those that came to a plan last
+)
+
+// record is what is kept of a key: the plans that delivered its cases. At a scope that is the Lessons of others, it
+// names the scopes that came to a plan instead: their deliveries stay where they are, so that nothing of a scope is
+// kept outside of it.
+type record struct {
+	Situation  string
+	Conditions []string
+	Goals      []string
+	Template   string   // empty at a Lessons scope until two scopes came to it
+	Paths      []string // of the inputs
+	Plans      []plan
+	Stops      []stop
+	Scopes     []memory.Scope
+}
+
+// plan is one list of names of calls, with the deliveries that made them.
+type plan struct {
+	ID                string // of its names
+	Delivered, Failed int
+	Last              time.Time
+	Rules             []string // digests of the rules that its last deliberation knew
+	Deliveries        []delivery
+}
+
+// delivery is a case that was delivered, as it was, and the calls that did it.
+type delivery struct {
+	ID      string // of the Advice
+	At      time.Time
+	Text    string
+	Inputs  json.RawMessage
+	Calls   []reason.PlanCall
+	Applied []applied // the memories that its deliberation applied
+}
+
+// applied is a memory with a digest of what it said.
+type applied struct {
+	ID    memory.ID
+	Scope memory.Scope
+	Said  string
+}
+
+// stop says that a verdict called a delivery of a plan wrong. Deliveries until then count no more.
+type stop struct {
+	Plan, By, Why string
+	At            time.Time
+}
+
+// compared is a delivery made ready to be compared.
+type compared struct {
+	*delivery
+	*shape
+	scope memory.Scope
+	stale string // why it does not count any more
+}
+
+// contender is a plan with its deliveries, of one scope or of several.
+type contender struct {
+	plan
+	of     []*compared
+	shared bool // a plan of several scopes: it takes deliveries in two of them
+}
+
+// planID is the digest of the names of a plan's calls.
+func planID(calls []reason.PlanCall) string {
+	names := make([]string, len(calls))
+	for i, c := range calls {
+		names[i] = c.Name
+	}
+	return digest(strings.Join(names, "\x00"))
+}
+
+// add takes in a delivery.
+func (r *record) add(d delivery, rules []string) {
+	id := planID(d.Calls)
+	i := slices.IndexFunc(r.Plans, func(p plan) bool { return p.ID == id })
+	if i < 0 {
+		r.Plans = append(r.Plans, plan{ID: id})
+		i = len(r.Plans) - 1
+	}
+	p := &r.Plans[i]
+	p.Delivered, p.Last, p.Rules = p.Delivered+1, d.At, rules
+	alike := 0 // the second of two equal deliveries makes a plan ready; more say nothing new
+	p.Deliveries = slices.DeleteFunc(p.Deliveries, func(o delivery) bool {
+		if equal := string(o.Inputs) == string(d.Inputs) && samePlan(o.Calls, d.Calls); equal {
+			alike++
+		}
+		return alike > 1
+	})
+	p.Deliveries = append(p.Deliveries, d)
+	if n := len(p.Deliveries); n > maxDeliveries {
+		p.Deliveries = slices.Delete(p.Deliveries, 0, n-maxDeliveries)
+	}
+	slices.SortStableFunc(r.Plans, func(a, b plan) int { return cmp.Compare(b.worth(), a.worth()) })
+	if len(r.Plans) > maxPlans {
+		last := maxPlans - 1 // the new one is tried before an old one that is no better
+		if kept := slices.IndexFunc(r.Plans, func(p plan) bool { return p.ID == id }); kept > last {
+			r.Plans[last] = r.Plans[kept]
+		}
+		r.Plans = r.Plans[:maxPlans]
+	}
+}
+
+// remove takes a delivery back.
+func (r *record) remove(advice string) {
+	for i := range r.Plans {
+		p := &r.Plans[i]
+		p.Deliveries = slices.DeleteFunc(p.Deliveries, func(d delivery) bool { return d.ID == advice })
+	}
+}
+
+// count changes the counters of a plan.
+func (r *record) count(id string, delivered, failed int, at time.Time) {
+	for i := range r.Plans {
+		if p := &r.Plans[i]; p.ID == id {
+			p.Delivered, p.Failed = max(0, p.Delivered+delivered), max(0, p.Failed+failed)
+			p.Last = at
+		}
+	}
+}
+
+// worth is the mean of the posterior of a plan's deliveries, from a uniform prior.
+func (p plan) worth() float64 { return float64(p.Delivered+1) / float64(p.Delivered+p.Failed+2) }
+
+func samePlan(a, b []reason.PlanCall) bool {
+	return slices.EqualFunc(a, b, func(x, y reason.PlanCall) bool {
+		return x.Name == y.Name && string(x.Inputs) == string(y.Inputs)
+	})
+}
+
+// contenders makes the plans of a record ready to be compared with cases of its key.
+func (r *record) contenders(scope memory.Scope) (out []*contender) {
+	for _, p := range r.Plans {
+		c := &contender{plan: p}
+		for i := range p.Deliveries {
+			d := &p.Deliveries[i]
+			v, err := decode(d.Inputs)
+			if err != nil {
+				continue
+			}
+			of := &compared{delivery: d, shape: &shape{in: leaves(nil, "", v)}, scope: scope}
+			for _, s := range r.Stops {
+				if s.Plan == p.ID && !d.At.After(s.At) {
+					of.stale = "a delivery of it was wrong"
+				}
+			}
+			c.of = append(c.of, of)
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// fire returns the plan for a case of its key, or why it must not run. Any two deliveries that agree will do; where
+// two pairs mean different calls, none does.
+func (c *contender) fire(now *shape) (calls []reason.PlanCall, why string) {
+	why = "it was delivered once"
+	var of []*compared
+	for _, d := range c.of {
+		if d.stale == "" {
+			of = append(of, d)
+		} else {
+			why = d.stale
+		}
+	}
+	for i := len(of) - 1; i > 0; i-- {
+		for j := i - 1; j >= 0; j-- {
+			a, b := of[j], of[i]
+			if c.shared && a.scope == b.scope {
+				continue
+			}
+			got, no := fire(a, b, now, of)
+			for _, d := range []*compared{a, b} {
+				if no == "" {
+					_, no = fire(a, b, d.shape, of)
+				}
+			}
+			switch {
+			case no != "":
+				if calls == nil {
+					why = no
+				}
+			case calls != nil && !samePlan(calls, got):
+				return nil, "its deliveries mean different calls for this case"
+			default:
+				calls, why = got, ""
+			}
+		}
+	}
+	return calls, why
+}
+
+// suggestion is the plan as it is shown for a case that it does not fire for: {name} stands for each parameter, and
+// no value of another case is in it.
+func (c *contender) suggestion(now *shape, text string) (s reason.Suggestion, ok bool) {
+	of := slices.DeleteFunc(slices.Clone(c.of), func(d *compared) bool { return d.stale != "" })
+	if len(of) == 0 {
+		return s, false
+	}
+	last := of[len(of)-1]
+	m := masker{now: pieces(text), at: map[string]any{}}
+	for _, l := range now.in {
+		for p := range pieces(word(l.v)) {
+			m.now[p] = true
+		}
+	}
+	for i, call := range last.Calls {
+		m.of, m.leaves = nil, nil
+		for _, d := range of {
+			if v, err := decode(d.Calls[i].Inputs); err == nil {
+				m.of, m.leaves = append(m.of, d), append(m.leaves, leaves(nil, "", v))
+			}
+		}
+		v, err := decode(call.Inputs)
+		if err != nil {
+			return s, false
+		}
+		s.Plan.Calls = append(s.Plan.Calls, reason.PlanCall{Name: call.Name, Inputs: encode(m.mask("", v))})
+	}
+	s.Parameters, s.Delivered = m.names, c.Delivered
+	return s, true
+}
+
+// masker puts {name} for what belongs to former cases.
+type masker struct {
+	now    map[string]bool // words and numbers of the case at hand
+	of     []*compared
+	leaves [][]leaf       // of the call, in each delivery
+	names  []string       // of the parameters, in order
+	at     map[string]any // what a name stood for, in the last delivery
+}
+
+func (m *masker) mask(path string, v any) any {
+	under := func(k string) string { return strings.TrimPrefix(path+"."+k, ".") }
+	switch v := v.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for _, k := range slices.Sorted(maps.Keys(v)) {
+			out[k] = m.mask(under(k), v[k])
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, w := range v {
+			out[i] = m.mask(under(fmt.Sprint(i)), w)
+		}
+		return out
+	}
+	return m.leaf(path, v)
+}
+
+// leaf returns a value of a call as it is shown.
+func (m *masker) leaf(path string, v any) any {
+	var shown any
+	for i, d := range m.of {
+		at := slices.IndexFunc(m.leaves[i], func(l leaf) bool { return l.path == path })
+		if at < 0 {
+			return m.name(path, v) // it is not in all deliveries
+		}
+		said := m.bound(d, path, m.leaves[i][at].v)
+		if i > 0 && said != shown {
+			return m.name(path, v)
+		}
+		shown = said
+	}
+	last := m.of[len(m.of)-1]
+	s, isText := shown.(string)
+	rest := pieces(word(shown))
+	if isText {
+		rest = pieces(unnamed(s, last.in))
+	}
+	own := pieces(last.Text)
+	for _, l := range last.in {
+		for p := range pieces(word(l.v)) {
+			own[p] = true
+		}
+	}
+	for p := range rest {
+		if own[p] && !m.now[p] { // it is of the former case
+			return m.name(path, v)
+		}
+	}
+	for _, l := range last.in {
+		if isText && strings.Contains(s, "{"+l.path+"}") && !slices.Contains(m.names, l.path) {
+			m.names = append(m.names, l.path)
+		}
+	}
+	return shown
+}
+
+// bound returns a value of a call with {path} for the inputs that it says. A true or false is said by an input of
+// its name only.
+func (m *masker) bound(d *compared, path string, v any) any {
+	for _, l := range d.in {
+		if l.v == v && (word(v) != "" || typeOf(v) == "boolean" && lastName(l.path) == lastName(path)) {
+			return "{" + l.path + "}"
+		}
+	}
+	if s, ok := v.(string); ok {
+		return template(s, d.in)
+	}
+	return v
+}
+
+// name returns {name} for a value that no input says: a parameter that is named after its place.
+func (m *masker) name(path string, v any) any {
+	base := lastName(path)
+	if strings.Trim(base, "0123456789") == "" {
+		base = "value " + path
+	}
+	name := base
+	for n := 2; ; n++ {
+		if was, taken := m.at[name]; !taken || was == v {
+			break
+		}
+		name = fmt.Sprintf("%s %d", base, n)
+	}
+	m.at[name] = v
+	if !slices.Contains(m.names, name) {
+		m.names = append(m.names, name)
+	}
+	return "{" + name + "}"
+}
+
+func lastName(path string) string { return path[strings.LastIndex(path, ".")+1:] }
+
+// unnamed returns a text without its {path}s.
+func unnamed(s string, in []leaf) string {
+	for _, l := range in {
+		s = strings.ReplaceAll(s, "{"+l.path+"}", " ")
+	}
+	return s
+}
+
+// bind returns a suggestion's plan with its parameters filled: by given, an object by the names of parameters, and
+// for the rest by the inputs of the case.
+func bind(s reason.Suggestion, in []leaf, given json.RawMessage) (*reason.Plan, error) {
+	values := make(map[string]any)
+	for _, l := range in {
+		values[l.path] = l.v
+	}
+	v, err := decode(given)
+	if err != nil {
+		return nil, fmt.Errorf("the inputs of %s: %w", s.Name, err)
+	}
+	object, ok := v.(map[string]any)
+	if !ok && v != nil {
+		return nil, fmt.Errorf("the inputs of %s: no JSON object", s.Name)
+	}
+	for k, v := range object {
+		values[k] = v
+	}
+	for _, name := range s.Parameters {
+		if _, ok := values[name]; !ok {
+			return nil, fmt.Errorf("%s wants a value for %q", s.Name, name)
+		}
+	}
+	out := &reason.Plan{}
+	for _, call := range s.Plan.Calls {
+		v, err := decode(call.Inputs)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", s.Name, err)
+		}
+		call.Inputs = encode(fill(v, s.Parameters, values))
+		out.Calls = append(out.Calls, call)
+	}
+	return out, nil
+}
+
+func fill(v any, names []string, values map[string]any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for k, w := range v {
+			v[k] = fill(w, names, values)
+		}
+	case []any:
+		for i, w := range v {
+			v[i] = fill(w, names, values)
+		}
+	case string:
+		var swap []string
+		for _, n := range names {
+			if v == "{"+n+"}" {
+				return values[n]
+			}
+			text := word(values[n])
+			if text == "" {
+				text = string(encode(values[n]))
+			}
+			swap = append(swap, "{"+n+"}", text)
+		}
+		return strings.NewReplacer(swap...).Replace(v)
+	}
+	return v
+}
