@@ -1,0 +1,342 @@
+package storetest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/arc-learn/arc/next/store"
+)
+
+func get(k *kit) {
+	_, err := k.Get(k.ctx, "a")
+	k.is(err, store.ErrNotFound, "get of no key")
+	binary := string([]byte{0, 255, 10})
+	rev := k.commit(put("a", binary), put("b", ""), put("a/ü", "x"))
+	k.must(rev > 0, "a commit has revision 0")
+	for key, want := range map[string]string{"a": binary, "b": "", "a/ü": "x", "a/": "-"} {
+		k.equal(k.value(key), want, "value of "+key)
+	}
+	e, err := k.Get(k.ctx, "a")
+	k.ok(err, "get")
+	k.equal(e, store.Entry{Key: "a", Value: []byte(binary), Rev: rev}, "entry")
+}
+
+func scan(k *kit) {
+	k.equal(k.all(store.Range{}), []string{}, "scan of nothing")
+	k.commit(put("b", "1"), put("a/b", "2"), put("a", "3"), put("a/c", "4"), put("a0", "5"), put("é", "6"), put("Z", "7"))
+	for _, c := range []struct {
+		r    store.Range
+		want string
+	}{
+		{store.Range{}, "Z=7 a=3 a/b=2 a/c=4 a0=5 b=1 é=6"},
+		{store.Range{Prefix: "a"}, "a=3 a/b=2 a/c=4 a0=5"},
+		{store.Range{Prefix: "a/"}, "a/b=2 a/c=4"},
+		{store.Range{Prefix: "a", After: "a"}, "a/b=2 a/c=4 a0=5"},
+		{store.Range{Prefix: "a", After: "a/bb", Limit: 1}, "a/c=4"},
+		{store.Range{Prefix: "a/", After: "Z"}, "a/b=2 a/c=4"},
+		{store.Range{Prefix: "a/", After: "b"}, ""},
+		{store.Range{After: "a0", Limit: 9}, "b=1 é=6"},
+		{store.Range{Limit: 2}, "Z=7 a=3"},
+		{store.Range{Prefix: "c"}, ""},
+	} {
+		k.equal(strings.Join(k.all(c.r), " "), c.want, fmt.Sprintf("scan %+v", c.r))
+	}
+}
+
+func scanOneState(k *kit) {
+	for i := range 200 {
+		k.commit(put(fmt.Sprintf("k%03d", i), "old"))
+	}
+	n := 0
+	for e, err := range k.Scan(k.ctx, store.Range{Prefix: "k"}) {
+		k.ok(err, "scan")
+		k.equal(string(e.Value), "old", "value of "+e.Key+" in a scan that began before")
+		if n == 0 { // the body may call any method
+			k.commit(put("k100", "new"), store.Op{Key: "k150", Delete: true}, put("k0000", "new"))
+			k.equal(k.value("k100"), "new", "get within a scan")
+			k.equal(len(k.all(store.Range{Prefix: "k"})), 200, "entries of a scan within a scan")
+		}
+		n++
+	}
+	k.equal(n, 200, "entries of a scan that began before")
+}
+
+func scanEnds(k *kit) {
+	k.commit(put("a", "x"), put("b", "x"), put("c", "x"))
+	entries := k.Scan(k.ctx, store.Range{})
+	for range 2000 { // what a scan holds is given back, wherever it ends
+		for _, err := range entries {
+			k.ok(err, "scan")
+			break
+		}
+	}
+	ctx, cancel := context.WithCancel(k.ctx)
+	defer cancel()
+	var last error
+	for _, err := range k.Scan(ctx, store.Range{}) {
+		k.must(last == nil, "a scan goes on after an error")
+		last = err
+		cancel()
+	}
+	k.is(last, context.Canceled, "scan whose context ends")
+}
+
+func slicesOwned(k *kit) {
+	mine := []byte("abc")
+	k.commit(store.Op{Key: "a", Value: mine})
+	mine[0] = 'X'
+	e, err := k.Get(k.ctx, "a")
+	k.ok(err, "get")
+	k.equal(string(e.Value), "abc", "value after the caller has changed its slice")
+	e.Value[1] = 'X'
+	for e, err := range k.Scan(k.ctx, store.Range{}) {
+		k.ok(err, "scan")
+		k.equal(string(e.Value), "abc", "value after a reader has changed its slice")
+		e.Value[2] = 'X'
+	}
+	k.equal(k.value("a"), "abc", "value after readers have changed their slices")
+}
+
+// model holds random commits of puts, deletes and checks, under conditions that hold or not, against a map.
+func model(k *kit) {
+	r := rand.New(rand.NewPCG(1, 2))
+	type version struct {
+		value string
+		rev   store.Revision
+	}
+	now, last := map[string]version{}, store.Revision(0)
+	for n := range 400 {
+		var ops []store.Op
+		broken, writes := map[string]bool{}, false
+		for _, i := range r.Perm(12)[:r.IntN(5)] {
+			op := store.Op{Key: strings.Repeat("k", 1+i%3) + fmt.Sprint(i), Delete: r.IntN(4) == 0, Check: r.IntN(5) == 0}
+			if !op.Delete {
+				op.Value = fmt.Append(nil, n, op.Key)
+			}
+			rev := now[op.Key].rev
+			op.If = []store.Condition{store.Any, store.Any, store.At(rev), store.At(rev), store.At(rev), store.Absent,
+				store.At(rev + 1), store.At(last)}[r.IntN(8)]
+			if !op.If.Holds(rev) {
+				broken[op.Key] = true
+			}
+			writes = writes || !op.Check
+			ops = append(ops, op)
+		}
+		what := fmt.Sprintf("commit %d %+v", n, ops)
+		rev, err := k.Commit(k.ctx, ops...)
+		if conflict, ok := errors.AsType[*store.ConflictError](err); len(broken) > 0 {
+			k.must(errors.Is(err, store.ErrConflict) && ok && broken[conflict.Key], "%s: %v, want the conflict of one of %v",
+				what, err, broken)
+		} else {
+			k.ok(err, what)
+			k.must(writes && rev > last || !writes && rev == 0, "%s: revision %d after %d", what, rev, last)
+			last = max(last, rev)
+			for _, op := range ops {
+				switch {
+				case op.Check:
+				case op.Delete:
+					delete(now, op.Key)
+				default:
+					now[op.Key] = version{string(op.Value), rev}
+				}
+			}
+		}
+		want := []string{}
+		for _, key := range slices.Sorted(maps.Keys(now)) {
+			want = append(want, key+"="+now[key].value)
+			e, err := k.Get(k.ctx, key)
+			k.ok(err, "get "+key)
+			k.equal(version{string(e.Value), e.Rev}, now[key], key+" after "+what)
+		}
+		k.equal(k.all(store.Range{}), want, "entries after "+what)
+	}
+}
+
+// transfers has writers move amounts between accounts; each scan sees the same sum.
+func transfers(k *kit) {
+	const accounts, each = 6, 100
+	for i := range accounts {
+		k.commit(put(fmt.Sprint("account", i), strconv.Itoa(each)))
+	}
+	k.each(6, func(w int) {
+		r := rand.New(rand.NewPCG(1, uint64(w)))
+		for range 60 {
+			sum, balance, at := 0, make([]int, accounts), make([]store.Revision, accounts)
+			for e, err := range k.Scan(k.ctx, store.Range{Prefix: "account"}) {
+				k.ok(err, "scan")
+				i, _ := strconv.Atoi(e.Key[len("account"):])
+				balance[i], _ = strconv.Atoi(string(e.Value))
+				at[i] = e.Rev
+				sum += balance[i]
+			}
+			k.equal(sum, accounts*each, "sum of all accounts in a scan")
+			p := r.Perm(accounts)
+			from, to := p[0], p[1]
+			_, err := k.Commit(k.ctx,
+				store.Op{Key: fmt.Sprint("account", from), Value: fmt.Append(nil, balance[from]-w), If: store.At(at[from])},
+				store.Op{Key: fmt.Sprint("account", to), Value: fmt.Append(nil, balance[to]+w), If: store.At(at[to])})
+			if err != nil {
+				k.is(err, store.ErrConflict, "commit")
+			}
+		}
+	})
+}
+
+func limits(k *kit) {
+	k.commit(put("a", "1"))
+	longest := strings.Repeat("k", store.MaxKey-k.Prefix)
+	for name, key := range map[string]string{"empty": "", "long": longest + "k", "invalid": "a\xff"} {
+		_, err := k.Get(k.ctx, key)
+		k.limit(err, "get of a key that is "+name)
+		_, err = k.Commit(k.ctx, put("b", "1"), put(key, "1"))
+		k.limit(err, "commit of a key that is "+name)
+	}
+	many := make([]store.Op, store.MaxCommitOps)
+	for i := range many {
+		many[i] = put(fmt.Sprintf("many/%04d", i), fmt.Sprint(i))
+	}
+	full := make([]store.Op, store.MaxCommitBytes/store.MaxValue)
+	for i := range full {
+		full[i] = store.Op{Key: fmt.Sprint("full/", i), Value: bytes.Repeat([]byte{byte(i)}, store.MaxValue)}
+	}
+	for name, ops := range map[string][]store.Op{
+		"a value too large": {put("b", "1"), {Key: "c", Value: make([]byte, store.MaxValue+1)}},
+		"too many ops":      append(slices.Clone(many), put("b", "1")),
+		"too many bytes":    full,
+		"a key twice":       {put("b", "1"), put("b", "2")},
+	} {
+		_, err := k.Commit(k.ctx, ops...)
+		k.limit(err, "commit of "+name)
+	}
+	k.equal(k.all(store.Range{}), []string{"a=1"}, "entries after what was refused")
+
+	full[0].Value = full[0].Value[:store.MaxValue-len(full)*(len("full/0")+k.Prefix)]
+	k.commit(put(longest, "x"))
+	k.commit(many...)
+	k.commit(full...)
+	k.equal(k.value(longest), "x", "value of the longest key")
+	for _, op := range append(many, full...) {
+		k.must(k.value(op.Key) == string(op.Value), "%s is not what was committed", op.Key)
+	}
+}
+
+func contexts(k *kit) {
+	k.commit(put("a", "1"))
+	ctx, cancel := context.WithCancel(k.ctx)
+	cancel()
+	k.every(ctx, context.Canceled)
+	k.equal(k.value("a"), "1", "value after a commit whose context had ended")
+}
+
+// every holds that every method returns want and Scan yields it once.
+func (k *kit) every(ctx context.Context, want error) {
+	_, err := k.Get(ctx, "a")
+	k.is(err, want, "get")
+	_, err = k.Commit(ctx, put("a", "2"))
+	k.is(err, want, "commit")
+	n := 0
+	for _, err := range k.Scan(ctx, store.Range{}) {
+		k.is(err, want, "scan")
+		n++
+	}
+	k.equal(n, 1, "errors of a scan")
+	if c, ok := k.Store.(store.Compacter); ok {
+		k.is(c.Compact(ctx), want, "compact")
+	}
+	if c, ok := k.Store.(store.Changer); ok {
+		for _, err := range c.Changes(ctx, 0) {
+			k.is(err, want, "changes")
+		}
+	}
+}
+
+func closed(k *kit) {
+	k.commit(put("a", "1"))
+	k.ok(k.Close(), "close")
+	k.ok(k.Close(), "second close")
+	k.every(k.ctx, store.ErrClosed)
+}
+
+// closeUnderLoad closes while others write: a commit is acknowledged or ErrClosed, and the first is there again.
+func closeUnderLoad(k *kit) {
+	var mu sync.Mutex
+	kept := []string{}
+	k.each(5, func(w int) {
+		for i := range 200 {
+			if w == 0 && i == 20 {
+				k.ok(k.Close(), "close")
+			}
+			key := fmt.Sprintf("%d/%03d", w, i)
+			if _, err := k.Commit(k.ctx, put(key, "x")); err != nil {
+				k.is(err, store.ErrClosed, "commit while the store is closed")
+				return
+			}
+			mu.Lock()
+			kept = append(kept, key+"=x")
+			mu.Unlock()
+		}
+	})
+	if !k.Volatile {
+		k.openAgain()
+		slices.Sort(kept)
+		k.equal(k.all(store.Range{}), kept, "entries after the store was closed under load")
+	}
+}
+
+func (k *kit) openAgain() {
+	k.ok(k.Close(), "close")
+	st, err := k.reopen()
+	k.ok(err, "open again")
+	k.Store = st
+}
+
+func compact(k *kit) {
+	c, ok := k.Store.(store.Compacter)
+	if !ok {
+		return
+	}
+	for i := range 200 {
+		k.commit(put(fmt.Sprint("k", i%20), fmt.Sprint(i)), store.Op{Key: "gone", Value: []byte("x"), Delete: i%2 == 1})
+	}
+	before, rev := k.all(store.Range{}), k.rev("k7")
+	k.each(3, func(i int) {
+		if i == 0 {
+			k.ok(c.Compact(k.ctx), "compact")
+			return
+		}
+		for n := range 20 {
+			k.commit(put(fmt.Sprintf("new/%d/%d", i, n), "x"))
+		}
+	})
+	k.equal(k.all(store.Range{Prefix: "k"}), before, "entries after compact")
+	k.equal(len(k.all(store.Range{Prefix: "new/"})), 40, "entries that were written meanwhile")
+	k.equal(k.rev("k7"), rev, "revision after compact")
+	k.must(k.commit(put("k7", "y")) > rev, "revisions go back after compact")
+}
+
+func again(k *kit) {
+	if k.Volatile {
+		return
+	}
+	old := k.commit(put("a", "1"), put("b", "1"), put("empty", ""))
+	rev := k.commit(put("a", "2"), store.Op{Key: "b", Delete: true})
+	for range 2 {
+		k.openAgain()
+		k.equal(k.all(store.Range{}), []string{"a=2", "empty="}, "entries after opening again")
+		k.equal([]store.Revision{k.rev("a"), k.rev("empty")}, []store.Revision{rev, old}, "revisions after opening again")
+	}
+	_, err := k.Commit(k.ctx, store.Op{Key: "a", Value: []byte("3"), If: store.At(old)})
+	k.is(err, store.ErrConflict, "commit at a former revision")
+	next := k.commit(store.Op{Key: "a", Value: []byte("3"), If: store.At(rev)}, store.Op{Key: "b", If: store.Absent})
+	k.must(next > rev, "revision %d comes after %d, in the store opened again", next, rev)
+	k.openAgain()
+	k.equal(k.value("a"), "3", "value after opening again")
+}
