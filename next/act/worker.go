@@ -1,0 +1,137 @@
+package act
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/arc-learn/arc/next/memory"
+	"github.com/arc-learn/arc/next/reason"
+)
+
+// Mode says how far a worker or tool may go without a person.
+type Mode int
+
+const (
+	Autonomous Mode = iota
+	Notify          // a person is told by an event
+	Veto            // a person may stop it: silence until the approval's deadline lets it go on
+	Gated           // a person must agree
+	Compound        // two people must agree
+)
+
+// String returns the mode's name: "autonomous", "notify", "veto", "gated" or "compound".
+func (m Mode) String() string {
+	return label(int(m), "autonomous", "notify", "veto", "gated", "compound")
+}
+
+// Blast says how far a mistake reaches. From Fleet on at least [Gated] applies.
+type Blast int
+
+const (
+	Self Blast = iota
+	Project
+	Repo
+	Fleet
+	Public
+)
+
+// String returns the radius's name: "self", "project", "repo", "fleet" or "public".
+func (b Blast) String() string { return label(int(b), "self", "project", "repo", "fleet", "public") }
+
+func label(v int, names ...string) string {
+	if v < 0 || v >= len(names) {
+		return fmt.Sprint(v)
+	}
+	return names[v]
+}
+
+// Worker is an Executor with what it can do and under which conditions.
+type Worker struct {
+	Name, Description string
+	Prior             float64 // the confidence that it claims, in [0,1]
+	Executor          Executor
+	Skills            []string // it takes tasks that name one of them; none: tasks without a skill
+	ByName            bool     // takes only tasks that name it
+	Effects           []reason.Effect
+	Gates             []Gate          // after the host's; [NoGate] where nothing can be checked
+	Input             json.RawMessage // the JSON Schema of a task's inputs; nil: any
+	Timeout           time.Duration   // of an execution; 0: the Runner's
+	Price             float64         // expected US dollars of an attempt
+
+	Mode         Mode
+	Blast        Blast
+	Irreversible bool               // done at most once a run unless a person says so
+	AskAbove     map[string]float64 // see [Action]
+	Secrets      []string           // names of the secrets that it gets
+}
+
+// able reports whether the worker takes the task. A task without a skill is nobody's who has skills: a planner that
+// left the skill out must not have a refund write the reply.
+func (w *Worker) able(t reason.Task) bool {
+	if w.ByName && t.Worker != w.Name {
+		return false
+	}
+	if t.Skill == "" {
+		return len(w.Skills) == 0
+	}
+	for _, s := range w.Skills {
+		if s == t.Skill {
+			return true
+		}
+	}
+	return false
+}
+
+// Executor does a task. It returns when ctx ends, and must not change the Call.
+//
+// An error may be a *[reason.Error], a *[PendingError] or any other, which is classified by [reason.Classify]. A
+// Result beside an error is not used but for its Usage.
+type Executor interface {
+	Execute(ctx context.Context, c *Call) (*Result, error)
+}
+
+// ExecutorFunc adapts a function to [Executor].
+type ExecutorFunc func(ctx context.Context, c *Call) (*Result, error)
+
+// Execute calls f.
+func (f ExecutorFunc) Execute(ctx context.Context, c *Call) (*Result, error) { return f(ctx, c) }
+
+// Call is a task for a worker: one attempt, as an executor, a gate and an Around see it.
+type Call struct {
+	Run, Session string
+	Scope        memory.Scope
+	Objective    string
+	Situation    string
+	Inputs, Data json.RawMessage // the objective's
+	Task         reason.Task     // an executor finds the secrets filled in its Inputs; nobody else does
+	Worker       *Worker
+	Attempt      int    // from 1, over all workers of the run; the same when the attempt goes on after a crash
+	Key          string // identifies the attempt for others, e.g. as an Idempotency-Key
+	Fired        bool   // the task is of a fired plan: an irreversible one is at least Gated
+	Suggested    *reason.Plan
+	Memories     []memory.Hit
+	Background   []memory.Hit // quarantined: data to weigh
+	Facts        []string
+	Warnings     []reason.Warning
+	Lineage      []reason.Delivery
+	Answers      []reason.Answer
+	Complaint    string            // why the previous attempt did not pass
+	Agent        string            // AGENT.md of the skill
+	Stamps       map[string]string // set by an Around: metadata for executors that send some, e.g. "x-blast-radius"
+}
+
+// Around wraps every attempt: it may change the Call before next, and look at and change the Attempt after it. The
+// Call is the attempt's own copy. An Around that panics fails the attempt.
+type Around interface {
+	Around(ctx context.Context, c *Call, next func(context.Context) Attempt) Attempt
+}
+
+// AroundFunc adapts a function to [Around].
+type AroundFunc func(ctx context.Context, c *Call, next func(context.Context) Attempt) Attempt
+
+// Around calls f.
+func (f AroundFunc) Around(ctx context.Context, c *Call, next func(context.Context) Attempt) Attempt {
+	return f(ctx, c, next)
+}
