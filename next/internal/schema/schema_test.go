@@ -1,0 +1,57 @@
+package schema_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arc-learn/arc/next/internal/schema"
+)
+
+func TestSchema(t *testing.T) {
+	s, err := schema.Compile(json.RawMessage(`{"type":"object","additionalProperties":false,"required":["amount"],
+		"properties":{"amount":{"type":"number","minimum":0},"to":{"type":"object","properties":{"iban":{"type":"string"}}}}}`))
+	require.NoError(t, err)
+	for in, want := range map[string]string{
+		`{"amount":5}`:                     "",
+		`{"amount":"5"}`:                   "amount: got string, want number",
+		`{}`:                               "missing property 'amount'",
+		`{"amount":5,"Amount":6}`:          "additional properties 'Amount' not allowed",
+		`{"amount":5,"to":{"iban":7}}`:     "to.iban: got number, want string",
+		`{"amount":5`:                      "no JSON",
+		`{"amount":5} {"amount":6}`:        "no JSON",
+		strings.Repeat("[", 20_000):        "no JSON",
+		`{"amount":1e99999999999999999}`:   "cannot be held to the schema",
+		`{"amount":-1, "to": {"iban": 7}}`: "; ",
+	} {
+		err := s.Check(json.RawMessage(in))
+		if want == "" {
+			require.NoError(t, err, in)
+			continue
+		}
+		require.ErrorContains(t, err, want, in)
+	}
+	for _, bad := range []string{`{"type":"thing"}`, `{`, `{"$ref":"file:///etc/passwd"}`, `{"$ref":"https://example.org/x"}`} {
+		_, err := schema.Compile(json.RawMessage(bad))
+		require.Error(t, err, bad)
+	}
+	require.NoError(t, (*schema.Schema)(nil).Check(json.RawMessage(`[]`)))
+}
+
+func TestCanonical(t *testing.T) {
+	for in, want := range map[string]string{
+		` { "b":1, "a": "<x>" } `: `{"a":"<x>","b":1}`,
+		`{"a":1,"a":2}`:           `{"a":2}`,
+		`12345678901234567890123`: `12345678901234567890123`,
+	} {
+		got, err := schema.Canonical(json.RawMessage(in))
+		require.NoError(t, err)
+		require.Equal(t, want, string(got))
+	}
+	for _, bad := range []string{``, `{}{}`, `{`, strings.Repeat("[", 20_000)} {
+		_, err := schema.Canonical(json.RawMessage(bad))
+		require.Error(t, err)
+	}
+}
