@@ -1,11 +1,16 @@
 package act
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
+
+	"github.com/arc-learn/arc/next/internal/call"
+	"github.com/arc-learn/arc/next/internal/schema"
 )
 
 // Approval asks a person to allow a call of a worker, tool or step.
@@ -13,6 +18,7 @@ type Approval struct {
 	ID       string // stable over restarts; another attempt and another try of an irreversible call have another
 	Run      string
 	Name     string // of the worker, tool or step
+	About    string // what it is for, in words
 	Inputs   json.RawMessage
 	Mode     Mode     // Veto, Gated or Compound
 	Why      []string // "mode is gated", "blast is fleet", "amount is 120, above 100"
@@ -60,3 +66,148 @@ func (e *PendingError) Error() string {
 
 // ErrDenied is in the chain of the error of a call that a person has refused, or that nobody has allowed in time.
 var ErrDenied = errors.New("act: denied")
+
+// Rule commits a person's ruling in the journal of the run that asked. It is an error if it is neither a clear yes
+// nor a clear no. A later ruling of the same person on an open Approval replaces the earlier one.
+func Rule(ctx context.Context, j Journal, r Ruling) error {
+	if r.Approval == "" || !isClear(r) {
+		return errors.New("act: a ruling names its approval, and is a yes, or a no with By or Note")
+	}
+	raw, err := schema.Marshal(r)
+	if err != nil {
+		return err
+	}
+	word := "no"
+	if r.Allow {
+		word = "yes"
+	}
+	return j.Put(ctx, StepRecord{Name: "ruling/" + r.Approval + "/" + digest([]byte(r.By)), State: StepDone, Value: raw},
+		Event{At: r.At, Kind: "ruled", Name: r.By, Text: strings.TrimSuffix(word+": "+r.Note, ": "), Data: raw})
+}
+
+// isClear reports whether a ruling is a yes or a no: the zero Ruling of an approver that has not made up its mind is
+// neither.
+func isClear(r Ruling) bool { return r.Allow || r.By != "" || r.Note != "" }
+
+// ParseRuling reads a person's yes or no. Anything else, "what?" for one, is neither: ok is false, and the person is
+// asked again.
+func ParseRuling(text string) (allow, ok bool) {
+	switch strings.ToLower(strings.Trim(strings.TrimSpace(text), ".!")) {
+	case "y", "yes", "yes please", "ok", "okay", "allow", "allowed", "approve", "approved", "go ahead", "ja", "oui", "sí", "si", "да":
+		return true, true
+	case "n", "no", "no thanks", "deny", "denied", "refuse", "refused", "reject", "rejected", "don't", "stop", "nein", "non", "нет":
+		return false, true
+	}
+	return false, false
+}
+
+// ask returns nil when people have allowed the call that a is about.
+func (s *scene) ask(ctx context.Context, a Approval) error {
+	a, err := s.open(ctx, a)
+	if err != nil {
+		return err
+	}
+	for range people(a.Mode) + 1 {
+		if allowed, err := s.decided(a); allowed || err != nil {
+			return err
+		}
+		if s.opts.Approver == nil {
+			break
+		}
+		r, err := s.approve(ctx, a)
+		if r.Approval, r.At = a.ID, s.opts.now(); err != nil || !isClear(r) {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if s.opts.now().Before(a.Deadline) {
+				break
+			}
+			continue // it is too late for an answer: what silence means is decided
+		}
+		r.By, r.Note = s.cleanText(r.By), s.cleanText(r.Note)
+		a.Rulings = append(a.Rulings, r)
+		if s.journal != nil {
+			if err := Rule(ctx, s.journal, r); err != nil {
+				return err
+			}
+		}
+	}
+	return &PendingError{Approvals: []Approval{a}}
+}
+
+// open returns the Approval as it was asked first, with the rulings so far; one that is new is committed.
+func (s *scene) open(ctx context.Context, a Approval) (Approval, error) {
+	a.Asked = s.opts.now()
+	a.Deadline = a.Asked.Add(cmp.Or(s.opts.Patience, defaultPatience))
+	if s.journal == nil {
+		return a, nil
+	}
+	name := "ask/" + a.ID
+	r, err := s.journal.Get(ctx, name)
+	if err != nil {
+		return a, err
+	}
+	if r.State == StepDone {
+		if err := json.Unmarshal(r.Value, &a); err != nil {
+			return a, fmt.Errorf("act: approval %s: %w", a.ID, err)
+		}
+	} else {
+		raw, err := schema.Marshal(a)
+		if err != nil {
+			return a, err
+		}
+		asked := Event{At: a.Asked, Kind: "approval asked", Name: a.Name, Text: strings.Join(a.Why, "; "), Data: raw}
+		if err := s.journal.Put(ctx, StepRecord{Name: name, State: StepDone, Value: raw}, asked); err != nil {
+			return a, err
+		}
+	}
+	for r, err := range s.journal.Steps(ctx, "ruling/"+a.ID+"/") {
+		var ruling Ruling
+		if err == nil {
+			err = json.Unmarshal(r.Value, &ruling)
+		}
+		if err != nil {
+			return a, err
+		}
+		a.Rulings = append(a.Rulings, ruling)
+	}
+	return a, nil
+}
+
+// people is how many must agree.
+func people(m Mode) int {
+	if m == Compound {
+		return 2
+	}
+	return 1
+}
+
+// decided reports whether the call is allowed; the error says who has denied it. Neither: it is open.
+func (s *scene) decided(a Approval) (bool, error) {
+	agreed := map[string]bool{}
+	for _, r := range a.Rulings {
+		if !r.Allow {
+			return false, fmt.Errorf("%w by %s: %s", ErrDenied, cmp.Or(r.By, "a person"), cmp.Or(r.Note, "no"))
+		}
+		if r.By != "" || a.Mode != Compound { // who is not named is not a second person
+			agreed[r.By] = true
+		}
+	}
+	if len(agreed) >= people(a.Mode) {
+		return true, nil
+	}
+	if s.opts.now().Before(a.Deadline) {
+		return false, nil
+	}
+	if a.Mode == Veto {
+		return true, nil
+	}
+	return false, fmt.Errorf("%w: nobody has ruled on %s by %s", ErrDenied, a.Name, a.Deadline.Format(time.RFC3339))
+}
+
+// approve asks the host's Approver within the time that there is.
+func (s *scene) approve(ctx context.Context, a Approval) (Ruling, error) {
+	ctx, cancel := context.WithTimeout(ctx, a.Deadline.Sub(s.opts.now()))
+	defer cancel()
+	return call.Do(ctx, 0, func(ctx context.Context) (Ruling, error) { return s.opts.Approver.Approve(ctx, a) })
+}

@@ -1,0 +1,366 @@
+package act
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/arc-learn/arc/next/internal/call"
+	"github.com/arc-learn/arc/next/internal/schema"
+	"github.com/arc-learn/arc/next/reason"
+	"github.com/arc-learn/arc/next/redact"
+)
+
+// Action is one call of a worker, a tool or a step, with the conditions that [Do] holds it to.
+type Action struct {
+	Kind   string // "worker", "tool" or "step"
+	Name   string // with Kind: what must not be done twice
+	Step   string // its place in the attempt: unique there, and the same when the attempt goes on
+	About  string // for a person who is asked, in words
+	Inputs json.RawMessage
+
+	Mode         Mode
+	Blast        Blast
+	Irreversible bool
+
+	// AskAbove asks where the input of a name is above the amount. A value that is no number, and one that is not
+	// there, ask, too.
+	AskAbove map[string]float64
+
+	Secrets []string      // names of the secrets that the call gets
+	Timeout time.Duration // of the call, without the time that people take to rule; 0: that of the context
+
+	sanitised bool // the result was made from sanitised text
+}
+
+// StepOption is an option of [Step].
+type StepOption func(*Action)
+
+// Irreversible marks a Step that must not be made twice in a run.
+func Irreversible() StepOption { return func(a *Action) { a.Irreversible = true } }
+
+// Sanitised marks a Step whose result was made from sanitised text, such as a model's answer: a "[secret NAME]" in
+// it stays. In any other result it is somebody's attempt to be given a secret, and is broken up.
+func Sanitised() StepOption { return func(a *Action) { a.sanitised = true } }
+
+// ErrChanged is the error of a Step that was made in this attempt with another input.
+var ErrChanged = errors.New("act: step was made with another input")
+
+// ErrNoValue is the error of a step that is done and whose result was too large to keep.
+var ErrNoValue = errors.New("act: step is done, and its result was too large to keep")
+
+// maxKept bounds the result of a step that a Journal keeps, in bytes.
+const maxKept = 384 << 10
+
+// Step calls f and keeps its result, as JSON, under the run, the attempt and name before it returns. An attempt that
+// goes on after a crash gets the result back, and f is not called again. An error of f is not kept.
+//
+// input is what f works on; another one under the same name is [ErrChanged]. A result of over 384 KiB is kept as
+// done without its value: when asked for again it is [ErrNoValue]. Where the context has a Sanitizer the result is
+// cleaned, the first time as well. Without a [Journal] in the context, Step only calls f.
+//
+// With [Irreversible], it is as with an irreversible [Action]: its beginning is committed before the call, and over
+// all attempts of the run it is made once for an input. A step that was begun and whose end is not known, or that
+// was made with another input before, is asked of a person first, by a *[PendingError] where nobody has answered.
+func Step[T any](
+	ctx context.Context, name string, input any, f func(context.Context) (T, error), o ...StepOption,
+) (T, error) {
+	var value T
+	if of(ctx).journal == nil {
+		return f(ctx)
+	}
+	in, err := schema.Marshal(input)
+	if err != nil {
+		return value, fmt.Errorf("input of step %s: %w", name, err)
+	}
+	a := &Action{Kind: "step", Name: name, Step: name, Inputs: in}
+	for _, option := range o {
+		option(a)
+	}
+	out, err := keep(ctx, a, func(ctx context.Context, _ json.RawMessage) (json.RawMessage, error) {
+		v, err := f(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return schema.Marshal(v)
+	})
+	if err != nil {
+		return value, err
+	}
+	return value, json.Unmarshal(out, &value)
+}
+
+// keep makes an action by Do and commits its result under its step, or returns what was committed.
+func keep(
+	ctx context.Context, a *Action, f func(context.Context, json.RawMessage) (json.RawMessage, error),
+) (json.RawMessage, error) {
+	s := of(ctx)
+	if s.journal == nil {
+		return Do(ctx, a, f)
+	}
+	input, err := schema.Canonical(a.Inputs)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errInputs, err)
+	}
+	name, sum := s.step(a.Step), digest(input)
+	r, err := s.journal.Get(ctx, name)
+	switch {
+	case err != nil:
+		return nil, err
+	case r.State == StepDone && r.Input != sum:
+		return nil, fmt.Errorf("%w: %s", ErrChanged, a.Name)
+	case r.State == StepDone && r.Value == nil:
+		return nil, fmt.Errorf("%w: %s", ErrNoValue, a.Name)
+	case r.State == StepDone:
+		return r.Value, nil
+	}
+	out, err := Do(ctx, a, f)
+	if err != nil {
+		return nil, err
+	}
+	r = StepRecord{Name: name, State: StepDone, Input: sum, Value: kept(out)}
+	return out, s.journal.Put(context.WithoutCancel(ctx), r)
+}
+
+// kept is the value as a Journal keeps it.
+func kept(value json.RawMessage) []byte {
+	if len(value) > maxKept {
+		return nil
+	}
+	return value
+}
+
+// Do makes a call: it asks for the approval that the action needs, fills in secrets, and calls f with the inputs.
+//
+// What f returns, and its error, are cleaned of the secrets that the call got. A panic and a typed nil are errors.
+// Inputs that hold "[secret NAME]" are refused where Secrets does not list NAME: a text that was redacted must not
+// be written back.
+//
+// An irreversible action is made once in a run. With inputs that are equal to those of a call that is done it
+// returns what that call returned, and f is not called, also where a gate has refused the result. It asks a person where it was done with other inputs, and
+// where it was begun and its end is not known: the process ended, or f returned after its deadline, with an outage
+// ([reason.Unavailable]) or by a panic. Any other error of f says that nothing was done. Calls of one name are made
+// one after the other.
+//
+// The error is a *[PendingError] where a person has to rule, wraps [ErrDenied] where the answer was no, and else is
+// that of f. Without a Journal in the context nothing is known of earlier calls.
+func Do(
+	ctx context.Context, a *Action, f func(ctx context.Context, inputs json.RawMessage) (json.RawMessage, error),
+) (json.RawMessage, error) {
+	s := of(ctx)
+	inputs := a.Inputs
+	if len(inputs) == 0 {
+		inputs = json.RawMessage("{}")
+	}
+	inputs, err := schema.Canonical(inputs)
+	if err == nil {
+		for _, name := range redact.Placeholders(string(inputs)) {
+			if !slices.Contains(a.Secrets, name) {
+				err = errors.Join(err, fmt.Errorf("[secret %s] stands for a secret that %s does not list", name, a.Name))
+			}
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", errInputs, a.Name, err)
+	}
+	d := &deed{scene: s, Action: a, inputs: inputs}
+	if a.Irreversible && s.journal != nil {
+		free, err := s.alone(ctx, a.Kind+"/"+a.Name)
+		if err != nil {
+			return nil, err
+		}
+		defer free()
+		if value, done, err := d.earlier(ctx); done || err != nil {
+			return value, err
+		}
+	}
+	if err := d.permit(ctx); err != nil {
+		return nil, err
+	}
+	v := s.vault // a step has the secrets of the worker that it is a step of
+	if a.Kind != "step" {
+		v = &vault{names: a.Secrets, find: s.opts.Secrets, clean: s.opts.Sanitizer}
+	}
+	filled, err := v.fill(ctx, inputs)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", a.Name, err)
+	}
+	if err := d.put(ctx, StepBegun, nil, "its end is not known"); err != nil {
+		return nil, err
+	}
+	inner := *s
+	inner.vault = v
+	out, err := call.Do(context.WithValue(ctx, sceneKey{}, &inner), a.Timeout,
+		func(ctx context.Context) (json.RawMessage, error) {
+			out, err := f(ctx, filled)
+			if end := ctx.Err(); err != nil && end != nil && !errors.Is(err, end) {
+				err = fmt.Errorf("%w: %w", end, err)
+			}
+			return out, err
+		})
+	if err != nil {
+		err = &cleanError{inner.cleanText(err.Error()), err}
+	}
+	out = inner.cleanJSON(out, a.sanitised)
+	return out, d.end(context.WithoutCancel(ctx), out, err)
+}
+
+// deed is an action on its way.
+type deed struct {
+	*scene
+	*Action
+	inputs json.RawMessage
+	begun  int      // how often it was begun before, in this run
+	why    []string // it must be asked, as it was made before
+	done   []string // what the run has done
+}
+
+// once is the name of the record of an irreversible action in its run: over all attempts, one for equal inputs.
+func (d *deed) once() string { return "once/" + d.Kind + "/" + d.Name + "/" + digest(d.inputs) }
+
+// earlier reads what the run has done, and returns what this action returned if it is done already.
+func (d *deed) earlier(ctx context.Context) (value json.RawMessage, done bool, err error) {
+	same, own := "once/"+d.Kind+"/"+d.Name+"/", d.once()
+	for r, err := range d.journal.Steps(ctx, "once/") {
+		if err != nil {
+			return nil, false, err
+		}
+		if r.Name == own {
+			d.begun = r.Begun
+		}
+		if r.State == StepNew {
+			continue
+		}
+		d.done = append(d.done, r.Note)
+		switch {
+		case r.Name != own && strings.HasPrefix(r.Name, same):
+			d.why = append(d.why, "this run has called "+d.Name+" before, with other inputs")
+		case r.Name != own:
+		case r.State == StepBegun:
+			d.why = append(d.why, "this run has made the same call before: "+r.Note)
+		case r.Value == nil:
+			return nil, true, fmt.Errorf("%w: %s", ErrNoValue, d.Name)
+		default:
+			value, done = r.Value, true
+		}
+	}
+	d.why = slices.Compact(d.why)
+	if done {
+		d.note(Event{Kind: "tool", Name: d.Name, Text: "not called again: this run has done it"})
+	}
+	return value, done, nil
+}
+
+// put commits the state of an irreversible action.
+func (d *deed) put(ctx context.Context, state string, value json.RawMessage, end string) error {
+	if !d.Irreversible || d.journal == nil {
+		return nil
+	}
+	begun := d.begun + 1
+	note := fmt.Sprintf("%s %s in attempt %d: %s", d.Name, clip(string(d.inputs), maxShown), d.attempt, end)
+	return d.journal.Put(ctx, StepRecord{
+		Name: d.once(), State: state, Value: kept(value), Begun: begun, Note: note,
+	})
+}
+
+// end commits how an irreversible action has ended, and returns err.
+func (d *deed) end(ctx context.Context, value json.RawMessage, err error) error {
+	if err == nil {
+		return d.put(ctx, StepDone, value, "done")
+	}
+	var pending *PendingError
+	if !errors.As(err, &pending) && unclear(err) {
+		return err // it stays begun
+	}
+	return errors.Join(err, d.put(ctx, StepNew, nil, "not done"))
+}
+
+// unclear reports whether a call that returned err may have been done all the same.
+func unclear(err error) bool {
+	var panicked *call.PanicError
+	class := classify(err)
+	return errors.As(err, &panicked) || class != nil && class.Class == reason.Unavailable ||
+		errors.Is(err, call.ErrMalformed) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+}
+
+// permit returns nil if the action may be made, and else what keeps it.
+func (d *deed) permit(ctx context.Context) error {
+	mode, why := d.Mode, []string(nil)
+	if mode > Notify {
+		why = append(why, "mode is "+mode.String())
+	}
+	asks := slices.Clone(d.why)
+	if d.Blast >= Fleet {
+		asks = append(asks, "blast is "+d.Blast.String())
+	}
+	if d.Irreversible && d.fired {
+		asks = append(asks, "it cannot be undone, and a learned plan asks for it")
+	}
+	if asks = append(asks, above(d.inputs, d.AskAbove)...); len(asks) > 0 {
+		mode, why = max(mode, Gated), append(why, asks...)
+	}
+	switch {
+	case mode == Notify:
+		d.note(Event{Kind: "notify", Name: d.Name, Text: d.About, Data: d.inputs})
+		return nil
+	case mode < Veto:
+		return nil
+	}
+	id := digest([]byte(strings.Join([]string{d.run, d.Kind, d.Name, strconv.Itoa(d.attempt), d.Step,
+		strconv.Itoa(d.begun), string(d.inputs)}, "\x00")))
+	return d.scene.ask(ctx, Approval{
+		ID: id, Run: d.run, Name: d.Name, About: d.About, Inputs: d.inputs, Mode: mode, Why: why, Done: d.done,
+	})
+}
+
+// above says which inputs are above the amounts from which a person is asked. Names are compared without regard to
+// case, since Go's decoder of JSON reads them so.
+func above(inputs json.RawMessage, amounts map[string]float64) (why []string) {
+	var given map[string]json.RawMessage
+	_ = json.Unmarshal(inputs, &given) // of what is no object nothing is given
+	for name, limit := range amounts {
+		found := false
+		for n, v := range given {
+			if !strings.EqualFold(n, name) {
+				continue
+			}
+			found = true
+			amount, err := strconv.ParseFloat(strings.Trim(string(v), `" `), 64)
+			if err != nil || !(amount <= limit) { // what is no number asks, NaN too
+				why = append(why, clip(fmt.Sprintf("%s is %s, above %v", name, v, limit), maxShown))
+			}
+		}
+		if !found {
+			why = append(why, fmt.Sprintf("%s is not given, and is asked for above %v", name, limit))
+		}
+	}
+	slices.Sort(why) // a map has no order
+	return why
+}
+
+// maxShown bounds a value that is shown to a person within a sentence, in bytes.
+const maxShown = 400
+
+// clip returns the beginning of a text.
+func clip(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	return strings.ToValidUTF8(text[:n], "") + "…"
+}
+
+// digest identifies a text.
+func digest(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:12])
+}
+
+// step is the name in the run of a step of the attempt.
+func (s *scene) step(name string) string { return fmt.Sprintf("attempt/%04d/%s", s.attempt, name) }
