@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // Actors that are no more than a side of a conversation: that of who asks the queries, and the other.
@@ -57,4 +58,26 @@ func (ix *Index) attributed(sc *scratch, ms []Match) float64 {
 	}
 	lead := func(s [2]float64) float64 { return (s[0] - s[1]) / max(s[0], s[1]) }
 	return 1 / (1 + math.Exp(-leadBase-leadBest*lead(best)-leadFew*lead(sum)))
+}
+
+// asksOfSelf reports whether a question is about the one who asks it: it has I or we in one of their forms, and
+// does not ask what the other side has said or done ("what did you tell me").
+func asksOfSelf(question string) bool {
+	words := strings.FieldsFunc(strings.ToLower(question), func(r rune) bool { return !unicode.IsLetter(r) })
+	self := false
+	for i, w := range words {
+		switch w {
+		case "i", "me", "my", "mine", "myself", "we", "us", "our", "ours", "ourselves":
+			self = true
+		case "you":
+			if i > 0 && (words[i-1] == "did" || words[i-1] == "have" || words[i-1] == "had") || i+1 < len(words) && said(words[i+1]) {
+				return false
+			}
+		}
+	}
+	return self
+}
+
+func said(w string) bool {
+	return strings.HasSuffix(w, "ed") || slices.Contains([]string{"said", "told", "gave", "made", "wrote"}, w)
 }

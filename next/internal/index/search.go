@@ -2,12 +2,9 @@ package index
 
 import (
 	"cmp"
-	"math"
 	"slices"
-	"strings"
 	"sync"
 	"time"
-	"unicode"
 
 	"github.com/arc-learn/arc/next/internal/text"
 )
@@ -132,11 +129,8 @@ func (sc *scratch) end() {
 	for _, r := range sc.touched {
 		sc.scores[r] = 0
 	}
-	for _, r := range sc.now {
-		sc.tau[r] = 0
-	}
 	clear(sc.words)
-	sc.words, sc.touched, sc.now = sc.words[:0], sc.touched[:0], sc.now[:0]
+	sc.words, sc.touched = sc.words[:0], sc.touched[:0]
 }
 
 func (w *word) df() int {
@@ -173,16 +167,17 @@ func (ix *Index) weigh(sc *scratch, q *Query) {
 		open, df, from := w.near, w.df(), len(sc.words)
 		w.near = false
 		share := float32(formOf)
-		if next, ok := dayAfter(w.text); ok {
+		if w.text[0] == '@' {
 			share = toldAfter
-			if t := ix.terms[next]; t != nil {
-				sc.words = append(sc.words, word{text: next, term: t, near: true})
-				w = &sc.words[i]
-			}
+			ix.addNear(sc, ix.terms[dayAfter(w.text)])
 		} else if (w.term == nil || open) && !w.stop && len(terms) <= 64 {
-			df += ix.addForms(sc, w.text, w.term == nil)
-			w = &sc.words[i]
+			forms := ix.forms(w.text)
+			if w.term == nil && len(forms) == 0 {
+				forms = append(forms, ix.nearest(w.text))
+			}
+			df += ix.addNear(sc, forms...)
 		}
+		w = &sc.words[i]
 		kind := text.Term{Stop: w.stop}.Weight()
 		w.idf = kind * idf(records, df)
 		w.gain = float32(w.idf * (k1 + 1))
@@ -234,22 +229,22 @@ func (ix *Index) weigh(sc *scratch, q *Query) {
 	}
 }
 
-// addForms adds the forms of a word, or, where there is neither it nor a form, what it may be a misspelling of. It
-// returns how many records have one, counted once for each form.
-func (ix *Index) addForms(sc *scratch, w string, missing bool) (df int) {
-	near := ix.forms(w)
-	if len(near) == 0 && missing {
-		if t := ix.nearest(w); t != nil {
-			near = append(near, t)
-		}
-	}
-	for _, t := range near {
-		if len(sc.words) < 256 && !slices.ContainsFunc(sc.words, func(o word) bool { return o.term == t }) {
+// addNear adds forms of the word at hand that the query does not have itself, and returns in how many records they
+// are, counted once for each form.
+func (ix *Index) addNear(sc *scratch, terms ...*term) (df int) {
+	for _, t := range terms {
+		if t != nil && len(sc.words) < 256 && !slices.ContainsFunc(sc.words, func(o word) bool { return o.term == t }) {
 			sc.words = append(sc.words, word{text: t.text, term: t, near: true})
 			df += len(t.rows)
 		}
 	}
 	return df
+}
+
+// dayAfter returns the term of the day after that of the term w.
+func dayAfter(w string) string {
+	at, _ := time.Parse("@01-02 2006", w+" 2024") // a leap year
+	return at.AddDate(0, 0, 1).Format("@01-02")
 }
 
 func (ix *Index) wants(q *Query, r uint32) bool {
@@ -288,46 +283,57 @@ func (ix *Index) factor(sc *scratch, r uint32) float32 {
 	return f
 }
 
+// neighbour is a row near another in its thread, and how much of a word of one counts for the other.
+type neighbour struct {
+	row   uint32
+	share float32
+}
+
+// around returns the neighbours of a row. What a row gives to others and what it takes of them differ: what was said
+// before a record counts more for it than what was said after.
+func (ix *Index) around(r uint32, earlier, later *[reach]float32, buf *[2 * reach]neighbour) []neighbour {
+	out, own := buf[:0], open[ix.rows[r].length]
+	for d, at := 0, ix.links[r].prev; d < reach && at != 0; d++ {
+		if x := &ix.rows[at-1]; x.marks&linked != 0 {
+			out = append(out, neighbour{at - 1, own * earlier[d] * open[x.length]})
+		}
+		at = ix.links[at-1].prev
+	}
+	for d, at := 0, ix.links[r].next; d < reach && at != 0; d++ {
+		if x := &ix.rows[at-1]; x.marks&linked != 0 {
+			out = append(out, neighbour{at - 1, own * later[d] * open[x.length]})
+		}
+		at = ix.links[at-1].next
+	}
+	return out
+}
+
 // walk adds what a word gives to all records that have it or stand near one that does; with known, only to those
 // that have a score already.
 func (ix *Index) walk(sc *scratch, w *word, known bool) {
 	if w.term == nil {
 		return
 	}
-	rows, links, inv, tau, now := ix.rows, ix.links, &ix.norms.inv, sc.tau, sc.now[:0]
+	var buf [2 * reach]neighbour
+	tau, now := sc.tau, sc.now[:0]
 	for i, r := range w.term.rows {
-		x := &rows[r]
-		near := x.marks&linked != 0
-		if known && !near && sc.scores[r] == 0 {
+		x := &ix.rows[r]
+		if near := x.marks&linked != 0; !near {
+			if !known || sc.scores[r] != 0 {
+				ix.credit(sc, w, r, float32(w.term.counts[i])*ix.norms.inv[x.length])
+			}
 			continue
 		}
-		p := float32(w.term.counts[i]) * inv[x.length]
-		if !near {
-			ix.credit(sc, w, r, p)
-			continue
-		}
+		p := float32(w.term.counts[i]) * ix.norms.inv[x.length]
 		if tau[r] == 0 {
 			now = append(now, r)
 		}
 		tau[r] += p
-		l, h := links[r], open[x.length]*p
-		for d, at := 0, l.next; d < reach && at != 0; d++ { // r is before them
-			if y := &rows[at-1]; y.marks&linked != 0 {
-				if tau[at-1] == 0 {
-					now = append(now, at-1)
-				}
-				tau[at-1] += before[d] * h * open[y.length]
+		for _, o := range ix.around(r, &after, &before, &buf) {
+			if tau[o.row] == 0 {
+				now = append(now, o.row)
 			}
-			at = links[at-1].next
-		}
-		for d, at := 0, l.prev; d < reach && at != 0; d++ {
-			if y := &rows[at-1]; y.marks&linked != 0 {
-				if tau[at-1] == 0 {
-					now = append(now, at-1)
-				}
-				tau[at-1] += after[d] * h * open[y.length]
-			}
-			at = links[at-1].prev
+			tau[o.row] += o.share * p
 		}
 	}
 	for _, r := range now {
@@ -360,17 +366,12 @@ func (ix *Index) look(sc *scratch, w *word) {
 		}
 		return float32(w.term.counts[i]) * ix.norms.inv[ix.rows[r].length]
 	}
+	var buf [2 * reach]neighbour
 	for _, r := range sc.touched {
-		x, tau := ix.rows[r], own(r)
-		if x.marks&linked != 0 {
-			l, h := ix.links[r], open[x.length]
-			for d, at := 0, l.prev; d < reach && at != 0; d++ {
-				tau += before[d] * h * open[ix.rows[at-1].length] * own(at-1)
-				at = ix.links[at-1].prev
-			}
-			for d, at := 0, l.next; d < reach && at != 0; d++ {
-				tau += after[d] * h * open[ix.rows[at-1].length] * own(at-1)
-				at = ix.links[at-1].next
+		tau := own(r)
+		if ix.rows[r].marks&linked != 0 {
+			for _, o := range ix.around(r, &before, &after, &buf) {
+				tau += o.share * own(o.row)
 			}
 		}
 		if tau > 0 {
@@ -409,70 +410,4 @@ func (ix *Index) least(sc *scratch, q *Query, known float32) float32 {
 	}
 	const rounding = 1 - 1e-5 // scores are sums in another order for each row
 	return max(known, rounding*least)
-}
-
-// Word is a word of a query, and what it counts.
-type Word struct {
-	Text  string  // as it is indexed
-	Share float64 // of the query's weight; the shares of a query add up to 1
-	Found bool    // the record has it
-	Near  string  // if not: the form or other spelling of it that the record has, or ""
-}
-
-// Explain returns what each word of q counts, and which the row has.
-func (ix *Index) Explain(q *Query, r uint32) (out []Word) {
-	sc := scratches.Get().(*scratch)
-	defer func() {
-		sc.end()
-		scratches.Put(sc)
-	}()
-	ix.weigh(sc, q)
-	has := func(t *term) bool {
-		if t == nil {
-			return false
-		}
-		_, ok := slices.BinarySearch(t.rows, r)
-		return ok
-	}
-	total := 0.0
-	for _, w := range sc.words {
-		if !w.near {
-			total += w.idf
-			out = append(out, Word{Text: w.text, Share: w.idf, Found: has(w.term)})
-		}
-	}
-	for i := range out {
-		out[i].Share /= max(total, math.SmallestNonzeroFloat64)
-		if out[i].Found {
-			continue
-		}
-		for _, t := range append(ix.forms(out[i].Text), ix.nearest(out[i].Text)) {
-			if out[i].Near == "" && has(t) {
-				out[i].Near = t.text
-			}
-		}
-	}
-	return out
-}
-
-// asksOfSelf reports whether a question is about the one who asks it: it has I or we in one of their forms, and
-// does not ask what the other side has said or done ("what did you tell me").
-func asksOfSelf(question string) bool {
-	words := strings.FieldsFunc(strings.ToLower(question), func(r rune) bool { return !unicode.IsLetter(r) })
-	self := false
-	for i, w := range words {
-		switch w {
-		case "i", "me", "my", "mine", "myself", "we", "us", "our", "ours", "ourselves":
-			self = true
-		case "you":
-			if i > 0 && (words[i-1] == "did" || words[i-1] == "have" || words[i-1] == "had") || i+1 < len(words) && said(words[i+1]) {
-				return false
-			}
-		}
-	}
-	return self
-}
-
-func said(w string) bool {
-	return strings.HasSuffix(w, "ed") || slices.Contains([]string{"said", "told", "gave", "made", "wrote"}, w)
 }

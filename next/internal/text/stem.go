@@ -1,6 +1,7 @@
 package text
 
 import (
+	"cmp"
 	"hash/maphash"
 	"strings"
 	"sync/atomic"
@@ -81,21 +82,14 @@ func (a *Analyzer) analyze(w string) Term {
 	r, _ := utf8.DecodeRuneInString(w)
 	ascii := !strings.ContainsFunc(w, func(r rune) bool { return r >= utf8.RuneSelf })
 	t.Open = true
-	for script, all := range a.stems {
-		if !unicode.Is(script, r) && !(script == unicode.Latin && r == '\'') {
+	for _, s := range a.stems { // with several languages of a script, one after the other
+		if !unicode.Is(s.script, r) || s.ascii && !ascii {
 			continue
 		}
-		for _, s := range all { // with several languages of a script, one after the other
-			if s.ascii && !ascii {
-				continue
-			}
-			env := snowballstem.NewEnv(t.Text)
-			s.stem(env)
-			if env.Current() != "" {
-				t.Text = env.Current()
-			}
-			t.Open = t.Open && s.guess
-		}
+		env := snowballstem.NewEnv(t.Text)
+		s.stem(env)
+		t.Text = cmp.Or(env.Current(), t.Text)
+		t.Open = t.Open && s.guess
 	}
 	if !ascii {
 		t.Text = withoutAccents(t.Text)

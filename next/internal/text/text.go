@@ -15,10 +15,10 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// StopWeight is what a function word weighs in a length and a query; other words weigh 1.
-const StopWeight = 0.125
-
-const maxTerm = 128 // bytes of a word; the rest is left out
+const (
+	stopWeight = 0.125
+	maxTerm    = 128 // bytes of a word; the rest is left out
+)
 
 // Term is a word as it is indexed: folded, and reduced to its stem where its language is known.
 type Term struct {
@@ -27,10 +27,10 @@ type Term struct {
 	Open bool // its language is not known: other words that begin alike may be forms of it
 }
 
-// Weight is 1, or StopWeight.
+// Weight is what a term counts in a length and a query: 1, or an eighth if it is a function word.
 func (t Term) Weight() float64 {
 	if t.Stop {
-		return StopWeight
+		return stopWeight
 	}
 	return 1
 }
@@ -39,15 +39,15 @@ func (t Term) Weight() float64 {
 type Analyzer struct {
 	english bool
 	dates   []*dateWords
-	stems   map[*unicode.RangeTable][]stemmer // by script, in the order of the languages
+	stems   []stemmer
 	memo    memo
 }
 
 var analyzers sync.Map // by languages
 
-// New returns the Analyzer of languages, by their two-letter codes ("en", "de"). None: English. Where a word's
-// script belongs to one stemmer only (Arabic, Cyrillic, Tamil), that one is used in any case. A language without a
-// stemmer is no error: its words are found by how they begin.
+// New returns the Analyzer of languages, by their two-letter codes ("en", "de"). None: English. Arabic, Cyrillic
+// and Tamil words are stemmed in any case. A language without a stemmer is no error: its words are found by how
+// they begin.
 func New(languages ...string) (*Analyzer, error) {
 	if len(languages) == 0 {
 		languages = []string{"en"}
@@ -56,23 +56,29 @@ func New(languages ...string) (*Analyzer, error) {
 	if a, ok := analyzers.Load(key); ok {
 		return a.(*Analyzer), nil
 	}
-	a := &Analyzer{stems: map[*unicode.RangeTable][]stemmer{}}
+	a := new(Analyzer)
 	for _, l := range languages {
 		if len(l) < 2 || len(l) > 3 || strings.Trim(l, "abcdefghijklmnopqrstuvwxyz") != "" {
 			return nil, fmt.Errorf("text: %q is not the code of a language, such as \"en\"", l)
 		}
 		a.english = a.english || l == "en"
 		if s, ok := stemmers[l]; ok {
-			a.stems[s.script] = append(a.stems[s.script], s)
+			a.stems = append(a.stems, s)
+		}
+		if d := dateWordsOf[l]; d != nil {
+			a.dates = append(a.dates, d)
 		}
 	}
 	for _, l := range []string{"ar", "ru", "ta"} {
-		if s := stemmers[l]; a.stems[s.script] == nil {
+		if !strings.Contains(key, l) {
+			s := stemmers[l]
 			s.guess = true
-			a.stems[s.script] = []stemmer{s}
+			a.stems = append(a.stems, s)
 		}
 	}
-	a.dates = dateWordsOf(languages)
+	if !strings.Contains(key, "ru") {
+		a.dates = append(a.dates, dateWordsOf["ru"]) // no other language has its words
+	}
 	shared, _ := analyzers.LoadOrStore(key, a)
 	return shared.(*Analyzer), nil
 }
@@ -86,59 +92,53 @@ func (a *Analyzer) Append(dst []Term, s string) []Term {
 		w := it.Value()
 		start := end
 		end += len(w)
-		if !hasWord(w) {
-			if sign = ""; isEmoji(w) {
+		switch {
+		case !hasWord(w):
+			if sign = ""; starts(w, unicode.So) {
 				dst = append(dst, Term{Text: plainEmoji(w)})
 			}
-			continue
-		}
-		if w[0] >= utf8.RuneSelf && spaceless(w) {
+		case starts(w, spaceless...):
 			w = norm.NFC.String(w)
 			if sign != "" {
 				dst = append(dst, Term{Text: sign + w, Stop: polite[sign+w]})
 			}
 			sign = w
 			dst = append(dst, Term{Text: w, Stop: !starts(w, unicode.Han)})
-			continue
-		}
-		sign = ""
-		if w[len(w)-1] >= utf8.RuneSelf && strings.ContainsFunc(w, isHangul) {
-			dst = a.appendHangul(dst, lower(w))
-			continue
-		}
-		if long := withSigns(s, start, end); len(long) > len(w) {
-			dst = append(dst, Term{Text: strings.ToLower(cut(long, maxTerm))})
-			if utf8.RuneCountInString(w) <= 2 { // C++ is not C; Disney+ is Disney as well
-				continue
+		case w[len(w)-1] >= utf8.RuneSelf && strings.ContainsFunc(w, isHangul):
+			sign, dst = "", a.appendHangul(dst, lower(w))
+		default:
+			sign = ""
+			if long := withSigns(s, start, end); len(long) > len(w) {
+				dst = append(dst, Term{Text: strings.ToLower(cut(long, maxTerm))})
+				if utf8.RuneCountInString(w) <= 2 { // C++ is not C; Disney+ is Disney as well
+					continue
+				}
 			}
-		}
-		dst = append(dst, a.term(w))
-		if compound(w) {
-			dst = a.appendParts(dst, w)
+			dst = a.appendParts(append(dst, a.term(w)), w)
 		}
 	}
 	return dst
 }
+
+// spaceless are scripts that do not part words by spaces.
+var spaceless = []*unicode.RangeTable{unicode.Han, unicode.Hiragana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar}
 
 // withSigns returns the word s[start:end] with the signs that belong to it: "C++", "C#", ".NET".
 func withSigns(s string, start, end int) string {
 	if rest := s[end:]; rest != "" && (rest[0] == '+' || rest[0] == '#') && !isDigit(s[end-1]) {
 		after := strings.TrimLeft(rest, rest[:1])
 		n := len(rest) - len(after)
-		r, _ := utf8.DecodeRuneInString(after)
-		if n > 1 || !unicode.IsLetter(r) && !unicode.IsDigit(r) {
+		if n > 1 || after == "" || !hasWord(after[:1]) && after[0] < utf8.RuneSelf {
 			return s[start : end+min(n, 2)]
 		}
 	}
 	if start > 0 && s[start-1] == '.' && !isDigit(s[start]) {
-		if r, _ := utf8.DecodeLastRuneInString(s[:start-1]); start == 1 || unicode.IsSpace(r) || unicode.IsPunct(r) && r != '.' {
+		if r, _ := utf8.DecodeLastRuneInString(s[:start-1]); start == 1 || unicode.IsSpace(r) || strings.ContainsRune("([/,\"'", r) {
 			return s[start-1 : end]
 		}
 	}
 	return s[start:end]
 }
-
-func isEmoji(w string) bool { return w[0] >= utf8.RuneSelf && starts(w, unicode.So) }
 
 // plainEmoji leaves out what says how an emoji is drawn: its colour of skin, and that it is no letter.
 func plainEmoji(w string) string {
@@ -150,14 +150,9 @@ func plainEmoji(w string) string {
 	}, w), maxTerm)
 }
 
-// spaceless reports whether w is of a script that does not part words by spaces.
-func spaceless(w string) bool {
-	return starts(w, unicode.Han, unicode.Hiragana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
-}
-
 func starts(w string, in ...*unicode.RangeTable) bool {
 	r, _ := utf8.DecodeRuneInString(w)
-	return unicode.In(r, in...)
+	return r >= utf8.RuneSelf && unicode.In(r, in...)
 }
 
 func isHangul(r rune) bool { return unicode.Is(unicode.Hangul, r) }
@@ -186,18 +181,14 @@ func (a *Analyzer) appendHangul(dst []Term, w string) []Term {
 }
 
 func hasWord(w string) bool {
-	if c := w[0]; c < utf8.RuneSelf && isAlnum(c) {
-		return true
-	}
 	return strings.ContainsFunc(w, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) })
 }
 
 func isUpper(c byte) bool { return 'A' <= c && c <= 'Z' }
 func isLower(c byte) bool { return 'a' <= c && c <= 'z' }
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
-func isAlnum(c byte) bool { return isLower(c) || isUpper(c) || isDigit(c) }
 
-// cut returns the first n bytes of s, or a rune less.
+// cut returns the first n bytes of s, without a part of a rune.
 func cut(s string, n int) string {
 	if len(s) <= n {
 		return s
@@ -208,63 +199,48 @@ func cut(s string, n int) string {
 	return s[:n]
 }
 
-// compound reports whether w has parts that may be looked for: fooBar, foo_bar, foo.bar, İzmir'de.
-func compound(w string) bool {
-	for i := 1; i < len(w); i++ {
-		switch c := w[i]; {
-		case c == '_' || c == '.' || c == ':':
-			return strings.ContainsFunc(w, unicode.IsLetter)
-		case c == '\'' || strings.HasPrefix(w[i:], "’"):
-			return len(w)-i > 2 || i > 2 // the 's of English is left to its stemmer
-		case isUpper(c) && (isLower(w[i-1]) || isUpper(w[i-1]) && i+1 < len(w) && isLower(w[i+1])):
-			return true
-		}
-	}
-	return false
-}
-
+// appendParts appends the parts of a compound word that may be looked for alone: of fooBar, foo_bar, foo.bar,
+// HTTPServer, and of l'homme and İzmir'de those of more than two letters.
 func (a *Analyzer) appendParts(dst []Term, w string) []Term {
-	if strings.ContainsAny(w, "'’") {
-		if whole := a.term(w); whole.Stop || strings.HasSuffix(w, "'s") || strings.HasSuffix(w, "’s") {
+	least := 2
+	if i := strings.IndexAny(w, "'’"); i >= 0 {
+		if least = 3; a.term(w).Stop || strings.HasPrefix(w[i+1:], "s") {
 			return dst
 		}
-		for part := range strings.FieldsFuncSeq(w, func(r rune) bool { return r == '\'' || r == '’' }) {
-			if utf8.RuneCountInString(part) > 2 {
-				dst = append(dst, a.term(part))
-			}
-		}
-		return dst
 	}
 	start := 0
 	emit := func(end int) {
-		if part := w[start:end]; len(part) > 1 && len(part) < len(w) && hasWord(part) {
+		if part := strings.Trim(w[start:end], "_.:'’"); part != w && utf8.RuneCountInString(part) >= least && hasWord(part) {
 			dst = append(dst, a.term(part))
 		}
 		start = end
 	}
-	for i := range len(w) {
+	for i := 1; i < len(w); i++ {
 		switch c := w[i]; {
 		case c == '_' || c == '.' || c == ':':
+			if !isDigit(w[0]) { // 3.14 and 10:30 have no parts
+				emit(i)
+			}
+		case c == '\'' || strings.HasPrefix(w[i:], "’"):
 			emit(i)
-			start = i + 1
-		case i > start && isUpper(c) && (!isUpper(w[i-1]) || i+1 < len(w) && isLower(w[i+1])):
+		case isUpper(c) && (isLower(w[i-1]) || isUpper(w[i-1]) && i+1 < len(w) && isLower(w[i+1])):
 			emit(i)
 		}
 	}
-	emit(len(w))
+	if start > 0 {
+		emit(len(w))
+	}
 	return dst
 }
 
 // Fold returns a text in one case and one form of composed letters, with one space where it has several and
 // without a final full stop. Texts with equal folds have equal words in equal order.
 func Fold(s string) string {
-	s = strings.Join(strings.Fields(lower(s)), " ")
-	return strings.TrimRight(s, ".。")
+	return strings.TrimRight(strings.Join(strings.Fields(lower(s)), " "), ".。")
 }
 
 func lower(s string) string {
-	s = strings.ToLower(strings.ReplaceAll(s, "’", "'"))
-	return norm.NFC.String(s)
+	return norm.NFC.String(strings.ToLower(strings.ReplaceAll(s, "’", "'")))
 }
 
 // Similarity is the cosine of two texts' terms, in [0,1].
