@@ -6,8 +6,12 @@ import (
 	"github.com/arc-learn/arc/next/reason"
 )
 
-// classify stands for reason.Classify until that is there: typed errors alone.
+// classify is reason.Classify, but for what a program has printed.
 func classify(err error) *reason.Error {
+	var p *programError
+	if errors.As(err, &p) {
+		return &reason.Error{Class: p.class, Err: err}
+	}
 	var e *reason.Error
 	if errors.As(err, &e) && e != nil {
 		return e

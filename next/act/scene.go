@@ -45,10 +45,15 @@ func WithJournal(ctx context.Context, j Journal) context.Context {
 func Note(ctx context.Context, e Event) { of(ctx).note(e) }
 
 func (s *scene) note(e Event) {
+	e.Text, e.Data = s.cleanText(e.Text), s.cleanJSON(e.Data, true)
+	s.tell(e)
+}
+
+// tell notes what is clean.
+func (s *scene) tell(e Event) {
 	if s.journal == nil {
 		return
 	}
-	e.Text, e.Data = s.cleanText(e.Text), s.cleanJSON(e.Data, true)
 	if e.At.IsZero() {
 		e.At = s.opts.now()
 	}
