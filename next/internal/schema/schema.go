@@ -31,7 +31,7 @@ func Compile(raw json.RawMessage) (*Schema, error) {
 	if err != nil {
 		return nil, fmt.Errorf("schema is no JSON: %w", err)
 	}
-	const at = "schema.json"
+	const at = "schema:///" // a relative one would be told with the folder of the process
 	c := jsonschema.NewCompiler()
 	c.UseLoader(nothing{})
 	if err := c.AddResource(at, doc); err != nil {

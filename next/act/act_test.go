@@ -1,0 +1,579 @@
+package act_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arc-learn/arc/next/act"
+	"github.com/arc-learn/arc/next/iar"
+	"github.com/arc-learn/arc/next/rank"
+	"github.com/arc-learn/arc/next/reason"
+	"github.com/arc-learn/arc/next/store"
+)
+
+// journal returns a context with a journal over st, as a process that has just begun has it.
+func journal(t *testing.T, st store.Store) (context.Context, *act.StoreJournal) {
+	j := act.NewJournal(store.NewGroup(st).Sub("run/7/"), nil)
+	return act.WithJournal(t.Context(), j), j
+}
+
+// works is an executor that counts its calls.
+type works struct {
+	calls int
+	do    func(ctx context.Context, c *act.Call) (*act.Result, error)
+}
+
+func (w *works) Execute(ctx context.Context, c *act.Call) (*act.Result, error) {
+	w.calls++
+	if w.do != nil {
+		return w.do(ctx, c)
+	}
+	return &act.Result{Output: json.RawMessage(fmt.Sprintf(`{"call":%d}`, w.calls))}, nil
+}
+
+func runner(t *testing.T, o *act.Options, workers ...act.Worker) *act.Runner {
+	t.Helper()
+	for i := range workers {
+		if workers[i].Gates == nil {
+			workers[i].Gates = []act.Gate{act.NoGate}
+		}
+	}
+	r, err := act.NewRunner(workers, o)
+	require.NoError(t, err)
+	return r
+}
+
+func call(r *act.Runner, attempt int, inputs string) *act.Call {
+	return &act.Call{
+		Run: "7", Attempt: attempt, Worker: r.Workers()[0],
+		Task: reason.Task{Objective: "pay the invoice", Inputs: json.RawMessage(inputs)},
+	}
+}
+
+func TestNewRunnerSaysAllThatIsWrong(t *testing.T) {
+	_, err := act.NewRunner([]act.Worker{
+		{Name: "a", Executor: &works{}, Gates: []act.Gate{act.NoGate}},
+		{Name: "a", Input: json.RawMessage(`{"type":"thing"}`), Gates: []act.Gate{nil}},
+		{Executor: &works{}},
+	}, nil)
+	for _, want := range []string{"another's", "no executor", "a gate is nil", "type", "no gate decides"} {
+		require.ErrorContains(t, err, want)
+	}
+}
+
+// D13: a planner that leaves the skill out must not have a refund write the reply.
+func TestAble(t *testing.T) {
+	r := runner(t, nil,
+		act.Worker{Name: "refund", Executor: &works{}, Skills: []string{"refund", "credit"}},
+		act.Worker{Name: "writer", Executor: &works{}},
+		act.Worker{Name: "editor", Executor: &works{}},
+		act.Worker{Name: "deploy", Executor: &works{}, ByName: true},
+	)
+	for _, c := range []struct {
+		task reason.Task
+		want []string
+	}{
+		{reason.Task{}, []string{"writer", "editor"}},
+		{reason.Task{Worker: "editor"}, []string{"editor", "writer"}},
+		{reason.Task{Worker: "deploy"}, []string{"deploy", "writer", "editor"}},
+		{reason.Task{Worker: "refund"}, []string{"writer", "editor"}},
+		{reason.Task{Skill: "credit"}, []string{"refund"}},
+		{reason.Task{Skill: "credit", Worker: "deploy"}, []string{"refund"}},
+		{reason.Task{Skill: "paint"}, nil},
+	} {
+		var got []string
+		for _, w := range r.Able(c.task) {
+			got = append(got, w.Name)
+		}
+		require.Equal(t, c.want, got, "%+v", c.task)
+	}
+}
+
+func TestOutcomes(t *testing.T) {
+	fails := func(err error) func(context.Context, *act.Call) (*act.Result, error) {
+		return func(context.Context, *act.Call) (*act.Result, error) { return nil, err }
+	}
+	gives := func(r *act.Result) func(context.Context, *act.Call) (*act.Result, error) {
+		return func(context.Context, *act.Call) (*act.Result, error) { return r, nil }
+	}
+	good := iar.Reflection{Status: iar.Success, Confidence: .9, PotentialIssues: []string{}, AlignmentCheck: map[string]any{"x": 1}}
+	bad := good
+	bad.Confidence = 2
+	var typedNil *reason.Error
+	for _, c := range []struct {
+		name    string
+		do      func(context.Context, *act.Call) (*act.Result, error)
+		gates   []act.Gate
+		inputs  string
+		outcome rank.Outcome
+		class   reason.ErrorClass
+		says    string
+	}{
+		{name: "delivered", do: gives(&act.Result{Reflection: &good}), outcome: rank.Delivered},
+		{name: "no result", do: gives(nil), outcome: rank.Malformed, says: "no result"},
+		{name: "output is no JSON", do: gives(&act.Result{Output: json.RawMessage(`{`)}), outcome: rank.Malformed, says: "no JSON"},
+		{name: "huge output", do: gives(&act.Result{Output: json.RawMessage(`"` + strings.Repeat("x", 1<<20) + `"`)}),
+			outcome: rank.Malformed, says: "bytes"},
+		{name: "huge text", do: gives(&act.Result{Text: strings.Repeat("x", 1<<20)}), outcome: rank.Malformed, says: "text"},
+		{name: "invalid reflection", do: gives(&act.Result{Reflection: &bad}), outcome: rank.Malformed, says: "confidence"},
+		{name: "bad delta", do: gives(&act.Result{Deltas: []reason.Delta{{Path: "a", Op: "mul"}}}), outcome: rank.Malformed, says: "delta"},
+		{name: "typed nil", do: fails(typedNil), outcome: rank.Malformed, says: "nil"},
+		{name: "panic", do: func(context.Context, *act.Call) (*act.Result, error) { panic("boom") }, outcome: rank.Failed, says: "boom"},
+		{name: "plain error", do: fails(errors.New("no such invoice")), outcome: rank.Failed, says: "no such invoice"},
+		{name: "rate limit", do: fails(&reason.Error{Class: reason.RateLimited, Wait: time.Minute, Err: errors.New("429")}),
+			outcome: rank.Away, class: reason.RateLimited},
+		{name: "wrong key", do: fails(&reason.Error{Class: reason.Permanent, Err: errors.New("401")}),
+			outcome: rank.Denied, class: reason.Permanent},
+		{name: "deadline", do: func(ctx context.Context, _ *act.Call) (*act.Result, error) {
+			<-ctx.Done()
+			return nil, errors.New("cut off")
+		}, outcome: rank.TimedOut, class: reason.Unavailable},
+		{name: "schema", inputs: `{"amount":"5"}`, outcome: rank.Denied, class: reason.Invalid, says: "amount: got string"},
+		{name: "unlisted secret", inputs: `{"amount":5,"note":"[secret key]"}`, outcome: rank.Denied, class: reason.Invalid, says: "key"},
+		{name: "gate refuses", gates: []act.Gate{gate(act.Verdict{Complaint: "permission denied, 429, HTTP 403"}, nil)},
+			outcome: rank.Failed, says: "permission denied"},
+		{name: "gate says nothing", gates: []act.Gate{gate(act.Verdict{}, nil)}, outcome: rank.Failed, says: "without a reason"},
+		{name: "gate errs and passes", gates: []act.Gate{gate(act.Verdict{Pass: true}, errors.New("permission denied"))},
+			outcome: rank.Failed, says: "could not be checked"},
+		{name: "gate is away", gates: []act.Gate{gate(act.Verdict{Pass: true}, &reason.Error{Class: reason.Unavailable, Err: errors.New("503")})},
+			outcome: rank.Away, class: reason.Unavailable},
+		{name: "gate panics", gates: []act.Gate{act.GateFunc(func(context.Context, *act.Call, *act.Result) (act.Verdict, error) { panic("x") })},
+			outcome: rank.Failed, says: "panic"},
+		{name: "typed nil gate", gates: []act.Gate{(*act.Judge)(nil)}, outcome: rank.Failed, says: "panic"},
+		{name: "second gate refuses", gates: []act.Gate{act.NoGate, gate(act.Verdict{Complaint: "too short"}, nil)},
+			outcome: rank.Failed, says: "too short"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := act.Worker{Name: "w", Executor: &works{do: c.do}, Gates: c.gates, Timeout: time.Millisecond,
+				Input: json.RawMessage(`{"type":"object","properties":{"amount":{"type":"number"}}}`)}
+			r := runner(t, nil, w)
+			ctx, _ := journal(t, store.NewMem())
+			inputs := c.inputs
+			if inputs == "" {
+				inputs = `{"amount":5}`
+			}
+			a := r.Run(ctx, call(r, 1, inputs))
+			require.Equal(t, c.outcome, a.Outcome, "%+v", a)
+			require.Equal(t, c.class, a.Class)
+			require.Contains(t, a.Complaint, c.says)
+			if c.outcome != rank.Delivered {
+				require.NotEmpty(t, a.Complaint)
+			}
+		})
+	}
+}
+
+func gate(v act.Verdict, err error) act.Gate {
+	return act.GateFunc(func(context.Context, *act.Call, *act.Result) (act.Verdict, error) { return v, err })
+}
+
+// A6: however the run comes to it again, it is paid once.
+func TestIrreversibleOnceInARun(t *testing.T) {
+	st := store.NewMem()
+	pay := &works{}
+	var asked []act.Approval
+	worker := act.Worker{Name: "pay", Executor: pay, Irreversible: true}
+	run := func(attempt int, inputs string, say string) act.Attempt {
+		o := &act.Options{}
+		if say != "" {
+			o.Approver = act.ApproverFunc(func(_ context.Context, a act.Approval) (act.Ruling, error) {
+				asked = append(asked, a)
+				allow, _ := act.ParseRuling(say)
+				return act.Ruling{By: "anna", Allow: allow}, nil
+			})
+		}
+		r := runner(t, o, worker)
+		ctx, _ := journal(t, st) // each time as after a crash
+		return r.Run(ctx, call(r, attempt, inputs))
+	}
+	require.Equal(t, rank.Delivered, run(1, `{"amount":50,"to":"A"}`, "").Outcome)
+	for _, again := range []int{1, 2, 3} { // the same attempt, another one, by another plan
+		a := run(again, `{"to":"A", "amount":50}`, "")
+		require.Equal(t, rank.Delivered, a.Outcome)
+		require.JSONEq(t, `{"call":1}`, string(a.Result.Output))
+	}
+	require.Equal(t, 1, pay.calls)
+
+	a := run(4, `{"amount":60,"to":"A"}`, "")
+	require.Len(t, a.Pending, 1, "other inputs ask")
+	require.Empty(t, a.Outcome)
+	require.Contains(t, strings.Join(a.Pending[0].Done, ""), `pay {"amount":50,"to":"A"} in attempt 1: done`)
+	require.Equal(t, rank.Denied, run(5, `{"amount":60,"to":"A"}`, "no").Outcome)
+	require.Equal(t, 1, pay.calls)
+	require.Equal(t, rank.Delivered, run(6, `{"amount":60,"to":"A"}`, "yes").Outcome)
+	require.Equal(t, 2, pay.calls)
+	require.Contains(t, strings.Join(asked[1].Why, ""), "with other inputs")
+}
+
+// Without inputs, the text is what tells two calls apart.
+func TestIrreversibleWithoutInputs(t *testing.T) {
+	pay := &works{}
+	r := runner(t, nil, act.Worker{Name: "pay", Executor: pay, Irreversible: true})
+	ctx, _ := journal(t, store.NewMem())
+	c := call(r, 1, "")
+	require.Equal(t, rank.Delivered, r.Run(ctx, c).Outcome)
+	c = call(r, 2, "")
+	c.Task.Objective = "pay another invoice"
+	require.Len(t, r.Run(ctx, c).Pending, 1)
+	require.Equal(t, 1, pay.calls)
+}
+
+// A call whose end is not known is asked of a person, each time anew; one that says it was not made is not.
+func TestBegunWithoutEnd(t *testing.T) {
+	for name, c := range map[string]struct {
+		err  error
+		asks bool
+	}{
+		"connection reset": {&reason.Error{Class: reason.Unavailable, Err: errors.New("reset")}, true},
+		"deadline":         {context.DeadlineExceeded, true},
+		"panic":            {nil, true},
+		"declined":         {errors.New("card declined"), false},
+		"rate limit":       {&reason.Error{Class: reason.RateLimited, Err: errors.New("429")}, false},
+		"question":         {&act.PendingError{Questions: []string{"which account?"}}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pay := &works{do: func(context.Context, *act.Call) (*act.Result, error) {
+				if c.err == nil {
+					panic("after the call")
+				}
+				return nil, c.err
+			}}
+			r := runner(t, nil, act.Worker{Name: "pay", Executor: pay, Irreversible: true})
+			ctx, j := journal(t, store.NewMem())
+			r.Run(ctx, call(r, 1, `{"amount":50}`))
+			a := r.Run(ctx, call(r, 1, `{"amount":50}`))
+			if !c.asks {
+				require.Empty(t, a.Pending)
+				require.Equal(t, 2, pay.calls)
+				return
+			}
+			require.Len(t, a.Pending, 1)
+			require.Contains(t, strings.Join(a.Pending[0].Why, ""), "its end is not known")
+			require.Equal(t, 1, pay.calls)
+			// A yes is for one call: where that ends unknown again, it is asked again.
+			require.NoError(t, act.Rule(ctx, j, act.Ruling{Approval: a.Pending[0].ID, By: "anna", Allow: true}))
+			r.Run(ctx, call(r, 1, `{"amount":50}`))
+			require.Equal(t, 2, pay.calls)
+			b := r.Run(ctx, call(r, 1, `{"amount":50}`))
+			require.Equal(t, 2, pay.calls)
+			require.Len(t, b.Pending, 1)
+			require.NotEqual(t, a.Pending[0].ID, b.Pending[0].ID)
+		})
+	}
+}
+
+func TestWhatAsks(t *testing.T) {
+	amounts := map[string]float64{"amount": 100}
+	for _, c := range []struct {
+		name   string
+		worker act.Worker
+		inputs string
+		fired  bool
+		mode   act.Mode // 0: does not ask
+		why    string
+	}{
+		{name: "autonomous"},
+		{name: "notify", worker: act.Worker{Mode: act.Notify}},
+		{name: "irreversible", worker: act.Worker{Irreversible: true}},
+		{name: "veto", worker: act.Worker{Mode: act.Veto}, mode: act.Veto, why: "mode is veto"},
+		{name: "gated", worker: act.Worker{Mode: act.Gated}, mode: act.Gated, why: "mode is gated"},
+		{name: "compound", worker: act.Worker{Mode: act.Compound}, mode: act.Compound, why: "mode is compound"},
+		{name: "repo", worker: act.Worker{Blast: act.Repo}},
+		{name: "fleet", worker: act.Worker{Blast: act.Fleet}, mode: act.Gated, why: "blast is fleet"},
+		{name: "public in veto", worker: act.Worker{Blast: act.Public, Mode: act.Veto}, mode: act.Gated, why: "blast is public"},
+		{name: "public in compound", worker: act.Worker{Blast: act.Public, Mode: act.Compound}, mode: act.Compound, why: "blast is public"},
+		{name: "fired", fired: true},
+		{name: "fired irreversible", worker: act.Worker{Irreversible: true}, fired: true, mode: act.Gated, why: "cannot be undone"},
+		{name: "at the amount", worker: act.Worker{AskAbove: amounts}, inputs: `{"amount":100}`},
+		{name: "above", worker: act.Worker{AskAbove: amounts}, inputs: `{"amount":100.01}`, mode: act.Gated, why: "amount is 100.01, above 100"},
+		{name: "in a string", worker: act.Worker{AskAbove: amounts}, inputs: `{"amount":"120"}`, mode: act.Gated, why: "above"},
+		{name: "in other letters", worker: act.Worker{AskAbove: amounts}, inputs: `{"amount":1,"AMOUNT":500}`, mode: act.Gated, why: "500"},
+		{name: "named twice", worker: act.Worker{AskAbove: amounts}, inputs: `{"amount":1,"amount":500}`, mode: act.Gated, why: "500"},
+		{name: "huge", worker: act.Worker{AskAbove: amounts}, inputs: `{"amount":1e999}`, mode: act.Gated, why: "1e999"},
+		{name: "no number", worker: act.Worker{AskAbove: amounts}, inputs: `{"amount":"all of it"}`, mode: act.Gated, why: "all of it"},
+		{name: "not given", worker: act.Worker{AskAbove: amounts}, inputs: `{"sum":500}`, mode: act.Gated, why: "not given"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := &works{}
+			c.worker.Name, c.worker.Executor = "w", w
+			r := runner(t, nil, c.worker)
+			ctx, _ := journal(t, store.NewMem())
+			order := call(r, 1, c.inputs)
+			order.Fired = c.fired
+			a := r.Run(ctx, order)
+			if c.mode == 0 {
+				require.Equal(t, rank.Delivered, a.Outcome, a.Complaint)
+				return
+			}
+			require.Zero(t, w.calls)
+			require.Len(t, a.Pending, 1)
+			require.Equal(t, c.mode, a.Pending[0].Mode)
+			require.Contains(t, strings.Join(a.Pending[0].Why, "; "), c.why)
+		})
+	}
+}
+
+func TestRulings(t *testing.T) {
+	yes := func(by string) act.Ruling { return act.Ruling{By: by, Allow: true} }
+	no := act.Ruling{By: "ben", Note: "not today"}
+	for _, c := range []struct {
+		name    string
+		mode    act.Mode
+		rulings []act.Ruling
+		late    bool
+		outcome rank.Outcome // "": still open
+	}{
+		{"nobody", act.Gated, nil, false, ""},
+		{"one yes", act.Gated, []act.Ruling{yes("anna")}, false, rank.Delivered},
+		{"a no", act.Gated, []act.Ruling{no}, false, rank.Denied},
+		{"yes and no", act.Gated, []act.Ruling{yes("anna"), no}, false, rank.Denied},
+		{"silence denies", act.Gated, nil, true, rank.Denied},
+		{"silence lets a veto go on", act.Veto, nil, true, rank.Delivered},
+		{"a veto waits", act.Veto, nil, false, ""},
+		{"a veto", act.Veto, []act.Ruling{no}, true, rank.Denied},
+		{"one of two", act.Compound, []act.Ruling{yes("anna")}, false, ""},
+		{"the same twice", act.Compound, []act.Ruling{yes("anna"), yes("anna")}, false, ""},
+		{"nameless twice", act.Compound, []act.Ruling{yes(""), yes("anna")}, false, ""},
+		{"two", act.Compound, []act.Ruling{yes("anna"), yes("ben")}, false, rank.Delivered},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			now := time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC)
+			r := runner(t, &act.Options{Now: func() time.Time { return now }, Patience: time.Hour},
+				act.Worker{Name: "w", Executor: &works{}, Mode: c.mode})
+			ctx, j := journal(t, store.NewMem())
+			a := r.Run(ctx, call(r, 1, `{}`))
+			require.Len(t, a.Pending, 1)
+			for _, ruling := range c.rulings {
+				ruling.Approval = a.Pending[0].ID
+				require.NoError(t, act.Rule(ctx, j, ruling))
+			}
+			if c.late {
+				now = now.Add(time.Hour)
+			}
+			b := r.Run(ctx, call(r, 1, `{}`))
+			require.Equal(t, c.outcome, b.Outcome, b.Complaint)
+			if c.outcome == "" {
+				require.Equal(t, a.Pending[0].ID, b.Pending[0].ID)
+				require.Len(t, b.Pending[0].Rulings, len(distinct(c.rulings)))
+			}
+		})
+	}
+}
+
+func distinct(rs []act.Ruling) map[string]bool {
+	by := map[string]bool{}
+	for _, r := range rs {
+		by[r.By] = true
+	}
+	return by
+}
+
+// What an approver says unclearly is no ruling, and the same ruling holds after a crash without asking again.
+func TestApprover(t *testing.T) {
+	st, asked := store.NewMem(), 0
+	var answer act.Ruling
+	var fails error
+	w := &works{}
+	run := func(attempt int) act.Attempt {
+		r := runner(t, &act.Options{Approver: act.ApproverFunc(func(context.Context, act.Approval) (act.Ruling, error) {
+			asked++
+			return answer, fails
+		})}, act.Worker{Name: "w", Executor: w, Mode: act.Gated, Irreversible: true})
+		ctx, _ := journal(t, st)
+		return r.Run(ctx, call(r, attempt, `{"a":1}`))
+	}
+	require.Len(t, run(1).Pending, 1, "the zero ruling is neither yes nor no")
+	answer, fails = act.Ruling{Allow: true}, errors.New("the chat is down")
+	require.Len(t, run(1).Pending, 1)
+	fails = nil
+	w.do = func(context.Context, *act.Call) (*act.Result, error) { return nil, errors.New("declined") }
+	require.Equal(t, rank.Failed, run(1).Outcome)
+	require.Equal(t, 3, asked)
+	for text, want := range map[string][2]bool{
+		" Yes. ": {true, true}, "n": {false, true}, "what?": {}, "yes but not now": {}, "": {}, "0": {},
+	} {
+		allow, ok := act.ParseRuling(text)
+		require.Equal(t, want, [2]bool{allow, ok}, text)
+	}
+}
+
+func TestAround(t *testing.T) {
+	var order []string
+	wrap := func(name string) act.Around {
+		return act.AroundFunc(func(ctx context.Context, c *act.Call, next func(context.Context) act.Attempt) act.Attempt {
+			order = append(order, name)
+			c.Task.Objective += " " + name
+			a := next(ctx)
+			a.Complaint += name
+			return a
+		})
+	}
+	w := &works{do: func(_ context.Context, c *act.Call) (*act.Result, error) { return &act.Result{Text: c.Task.Objective}, nil }}
+	r := runner(t, &act.Options{Around: []act.Around{wrap("outer"), wrap("inner")}}, act.Worker{Name: "w", Executor: w})
+	c := call(r, 1, `{}`)
+	a := r.Run(t.Context(), c)
+	require.Equal(t, []string{"outer", "inner"}, order)
+	require.Equal(t, "pay the invoice outer inner", a.Result.Text)
+	require.Equal(t, "innerouter", a.Complaint)
+	require.Equal(t, "pay the invoice", c.Task.Objective, "the call is the attempt's own copy")
+
+	for name, bad := range map[string]act.Around{
+		"panics": act.AroundFunc(func(context.Context, *act.Call, func(context.Context) act.Attempt) act.Attempt { panic("x") }),
+		"lies": act.AroundFunc(func(context.Context, *act.Call, func(context.Context) act.Attempt) act.Attempt {
+			return act.Attempt{Outcome: rank.Delivered}
+		}),
+	} {
+		r := runner(t, &act.Options{Around: []act.Around{bad}}, act.Worker{Name: "w", Executor: w})
+		require.NotEqual(t, rank.Delivered, r.Run(t.Context(), call(r, 1, `{}`)).Outcome, name)
+	}
+}
+
+func TestStep(t *testing.T) {
+	st, calls := store.NewMem(), 0
+	type paid struct{ ID string }
+	step := func(ctx context.Context, name string, input any, o ...act.StepOption) (paid, error) {
+		return act.Step(ctx, name, input, func(context.Context) (paid, error) {
+			calls++
+			return paid{fmt.Sprint("p", calls)}, nil
+		}, o...)
+	}
+	in := func(attempt int, f func(ctx context.Context)) act.Attempt {
+		r := runner(t, nil, act.Worker{Name: "w", Executor: act.ExecutorFunc(func(ctx context.Context, _ *act.Call) (*act.Result, error) {
+			f(ctx)
+			return nil, errors.New("cut off here")
+		})})
+		ctx, _ := journal(t, st)
+		return r.Run(ctx, call(r, attempt, `{}`))
+	}
+	in(1, func(ctx context.Context) {
+		for range 2 {
+			p, err := step(ctx, "look", 1)
+			require.NoError(t, err)
+			require.Equal(t, "p1", p.ID)
+		}
+		_, err := step(ctx, "look", 2)
+		require.ErrorIs(t, err, act.ErrChanged)
+		p, err := step(ctx, "pay", 50, act.Irreversible())
+		require.NoError(t, err)
+		require.Equal(t, "p2", p.ID)
+	})
+	in(1, func(ctx context.Context) { // after a crash
+		p, err := step(ctx, "look", 1)
+		require.NoError(t, err)
+		require.Equal(t, "p1", p.ID)
+	})
+	in(2, func(ctx context.Context) { // another attempt
+		p, err := step(ctx, "look", 1)
+		require.NoError(t, err)
+		require.Equal(t, "p3", p.ID)
+		p, err = step(ctx, "pay", 50, act.Irreversible())
+		require.NoError(t, err)
+		require.Equal(t, "p2", p.ID, "over all attempts once")
+		_, err = step(ctx, "pay again", 50, act.Irreversible())
+		require.NoError(t, err, "another name is another thing")
+	})
+	in(3, func(ctx context.Context) {
+		_, err := step(ctx, "pay", 60, act.Irreversible())
+		var pending *act.PendingError
+		require.ErrorAs(t, err, &pending)
+	})
+	require.Equal(t, 4, calls)
+
+	in(4, func(ctx context.Context) {
+		huge := func(context.Context) (string, error) { calls++; return strings.Repeat("x", 1<<20), nil }
+		for i := range 2 {
+			v, err := act.Step(ctx, "huge", nil, huge, act.Irreversible())
+			if i == 0 {
+				require.NoError(t, err)
+				require.Len(t, v, 1<<20)
+			} else {
+				require.ErrorIs(t, err, act.ErrNoValue)
+			}
+		}
+	})
+	require.Equal(t, 5, calls)
+	_, err := step(t.Context(), "look", 1) // without a journal it only calls
+	require.NoError(t, err)
+	require.Equal(t, 6, calls)
+}
+
+// Two equal irreversible calls at the same time are one, and two others ask.
+func TestStepsAtTheSameTime(t *testing.T) {
+	ctx, _ := journal(t, store.NewMem())
+	var mu sync.Mutex
+	calls, asks := 0, 0
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			_, err := act.Step(ctx, fmt.Sprint("pay", i), i%2, func(context.Context) (int, error) { return 1, nil })
+			require.NoError(t, err)
+			_, err = act.Do(ctx, &act.Action{Kind: "tool", Name: "pay", Irreversible: true, Inputs: json.RawMessage(fmt.Sprintf(`{"n":%d}`, i%2))},
+				func(context.Context, json.RawMessage) (json.RawMessage, error) {
+					mu.Lock()
+					defer mu.Unlock()
+					calls++
+					return json.RawMessage(`1`), nil
+				})
+			var pending *act.PendingError
+			if errors.As(err, &pending) {
+				mu.Lock()
+				asks++
+				mu.Unlock()
+			} else {
+				require.NoError(t, err)
+			}
+		})
+	}
+	wg.Wait()
+	require.Equal(t, 1, calls)
+	require.Equal(t, 4, asks)
+}
+
+func TestSecrets(t *testing.T) {
+	const value = "correct horse battery"
+	var got string
+	w := &works{do: func(ctx context.Context, c *act.Call) (*act.Result, error) {
+		got = string(c.Task.Inputs)
+		own, err := act.Secret(ctx, "other")
+		require.NoError(t, err)
+		_, err = act.Secret(ctx, "unlisted")
+		require.Error(t, err)
+		act.Note(ctx, act.Event{Kind: "output", Text: "using " + value + own})
+		return &act.Result{Output: json.RawMessage(`"` + value + `"`), Text: "it was " + value + " [secret key]",
+			Plan: &reason.Plan{Calls: []reason.PlanCall{{Name: "t", Inputs: json.RawMessage(`{"k":"[secret key]"}`)}}}}, nil
+	}}
+	r := runner(t, &act.Options{Secrets: func(_ context.Context, name string) (string, error) {
+		return map[string]string{"key": value, "other": "some other value", "short": "1234"}[name], nil
+	}}, act.Worker{Name: "w", Executor: w, Secrets: []string{"key", "other", "short"},
+		Gates: []act.Gate{act.GateFunc(func(_ context.Context, c *act.Call, r *act.Result) (act.Verdict, error) {
+			require.NotContains(t, string(c.Task.Inputs)+string(r.Output)+r.Text, value)
+			return act.Verdict{Pass: true}, nil
+		})}})
+	st := store.NewMem()
+	ctx, j := journal(t, st)
+	a := r.Run(ctx, call(r, 1, `{"k":"[secret key]"}`))
+	require.Equal(t, rank.Delivered, a.Outcome, a.Complaint)
+	require.JSONEq(t, `{"k":"`+value+`"}`, got)
+	require.Equal(t, `"[secret key]"`, string(a.Result.Output))
+	require.Equal(t, `{"k":"[secret key]"}`, string(a.Result.Plan.Calls[0].Inputs))
+	require.NoError(t, j.Flush(ctx))
+	for e, err := range st.Scan(ctx, store.Range{}) {
+		require.NoError(t, err)
+		require.NotContains(t, string(e.Value), value, e.Key)
+		require.NotContains(t, string(e.Value), "some other value", e.Key)
+	}
+	a = r.Run(ctx, call(r, 2, `{"k":"[secret short]"}`))
+	require.Equal(t, rank.Denied, a.Outcome)
+	require.Equal(t, reason.Permanent, a.Class)
+	w.do = func(context.Context, *act.Call) (*act.Result, error) { return nil, errors.New("bad key " + value) }
+	a = r.Run(ctx, call(r, 3, `{"k":"[secret key]"}`))
+	require.NotContains(t, a.Complaint+a.Err.Error(), value)
+}
