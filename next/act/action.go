@@ -15,7 +15,6 @@ import (
 	"github.com/arc-learn/arc/next/internal/call"
 	"github.com/arc-learn/arc/next/internal/schema"
 	"github.com/arc-learn/arc/next/reason"
-	"github.com/arc-learn/arc/next/redact"
 )
 
 // Action is one call of a worker, a tool or a step, with the conditions that [Do] holds it to.
@@ -160,12 +159,10 @@ func Do(
 		inputs = json.RawMessage("{}")
 	}
 	inputs, err := schema.Canonical(inputs)
-	if err == nil {
-		for _, name := range redact.Placeholders(string(inputs)) {
-			if !slices.Contains(a.Secrets, name) {
-				err = errors.Join(err, fmt.Errorf("[secret %s] stands for a secret that %s does not list", name, a.Name))
-			}
-		}
+	v := s.vault // a step has the secrets of the worker that it is a step of
+	if err == nil && a.Kind != "step" {
+		v = &vault{names: a.Secrets, find: s.opts.Secrets, clean: s.opts.Sanitizer}
+		err = v.listed(inputs)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", errInputs, a.Name, err)
@@ -184,13 +181,11 @@ func Do(
 	if err := d.permit(ctx); err != nil {
 		return nil, err
 	}
-	v := s.vault // a step has the secrets of the worker that it is a step of
+	filled := inputs
 	if a.Kind != "step" {
-		v = &vault{names: a.Secrets, find: s.opts.Secrets, clean: s.opts.Sanitizer}
-	}
-	filled, err := v.fill(ctx, inputs)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", a.Name, err)
+		if filled, err = v.fill(ctx, inputs); err != nil {
+			return nil, fmt.Errorf("%s: %w", a.Name, err)
+		}
 	}
 	if err := d.put(ctx, StepBegun, nil, "its end is not known"); err != nil {
 		return nil, err

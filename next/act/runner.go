@@ -346,7 +346,7 @@ func gateName(g Gate) string {
 }
 
 // errInputs is in the chain of the error of a call that was refused for its inputs.
-var errInputs = errors.New("the inputs are refused")
+var errInputs error = &reason.Error{Class: reason.Invalid, Err: errors.New("the inputs are refused")}
 
 // failed is the attempt that ended with an error.
 func (s *scene) failed(ctx context.Context, err error) Attempt {

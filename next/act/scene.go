@@ -133,6 +133,16 @@ func (v *vault) open(ctx context.Context, name string) (string, error) {
 	return "", &reason.Error{Class: reason.Permanent, Err: fmt.Errorf("secret %s: %w", name, err)}
 }
 
+// listed returns an error for inputs that hold the placeholder of a secret that the call does not get.
+func (v *vault) listed(inputs json.RawMessage) error {
+	for _, name := range redact.Placeholders(string(inputs)) {
+		if !slices.Contains(v.names, name) {
+			return fmt.Errorf("[secret %s] stands for a secret that is not listed here", name)
+		}
+	}
+	return nil
+}
+
 // fill puts secrets in the place of their placeholders.
 func (v *vault) fill(ctx context.Context, inputs json.RawMessage) (json.RawMessage, error) {
 	values := map[string]string{}

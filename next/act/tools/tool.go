@@ -1,0 +1,99 @@
+// Package tools has an executor in which a model calls tools, durably: every answer of the model and every call of
+// a tool is a step of the attempt, so an attempt that goes on after a crash or an approval asks for nothing and
+// calls nothing that it has already.
+//
+//	lookup := tools.Func("lookup_order", "Returns an order by its id.", shop.Order)
+//	refund := tools.Func("refund", "Pays an amount back.", shop.Refund)
+//	refund.Irreversible, refund.Mode = true, act.Gated
+//	support := act.Worker{Name: "support", Executor: tools.New(model, nil, lookup, refund), Gates: gates}
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/arc-learn/arc/next/act"
+	"github.com/arc-learn/arc/next/internal/schema"
+)
+
+// Tool is something that a model may call, under the conditions of an [act.Action]. [Func] makes one of a Go
+// function; the tools of an MCP server are made by contrib/mcp.
+type Tool struct {
+	Name, Description string
+	Input             json.RawMessage // the JSON Schema of its inputs; nil: any object
+
+	// Call makes the call. Inputs fit the schema. The result is JSON; a string is shown to the model as it is. An
+	// error is shown to the model, too, and it may try something else. Calls of one answer are made concurrently.
+	Call func(ctx context.Context, inputs json.RawMessage) (json.RawMessage, error)
+
+	Mode         act.Mode
+	Blast        act.Blast
+	Irreversible bool
+	AskAbove     map[string]float64
+	Secrets      []string
+	Timeout      time.Duration // 0: the attempt's
+
+	wrong error
+}
+
+// Func returns a Tool that calls f. Its schema is made from In, a struct or a map: names by json tags, descriptions
+// by jsonschema tags, required what has no omitempty. Types that have no schema are an error of the executor.
+func Func[In, Out any](name, description string, f func(context.Context, In) (Out, error)) Tool {
+	t := Tool{Name: name, Description: description}
+	s, err := jsonschema.For[In](nil)
+	if err == nil && s.Type != "object" {
+		err = fmt.Errorf("its input is a %s; a model gives an object", s.Type)
+	}
+	if err == nil {
+		t.Input, err = json.Marshal(s)
+	}
+	t.wrong = err
+	t.Call = func(ctx context.Context, inputs json.RawMessage) (json.RawMessage, error) {
+		var in In
+		if err := json.Unmarshal(inputs, &in); err != nil {
+			return nil, err
+		}
+		out, err := f(ctx, in)
+		if err != nil {
+			return nil, err
+		}
+		return schema.Marshal(out)
+	}
+	return t
+}
+
+// tool is a Tool that was checked.
+type tool struct {
+	Tool
+	input *schema.Schema
+}
+
+// check returns the tools by name, and all that is wrong with them.
+func check(ts []Tool) (map[string]*tool, error) {
+	byName := map[string]*tool{}
+	var wrong []error
+	for _, t := range ts {
+		if len(t.Input) == 0 {
+			t.Input = json.RawMessage(`{"type":"object"}`)
+		}
+		input, err := schema.Compile(t.Input)
+		switch {
+		case t.Name == "" || byName[t.Name] != nil:
+			err = errors.New("its name is empty or another's")
+		case t.wrong != nil:
+			err = t.wrong
+		case t.Call == nil:
+			err = errors.New("nothing to call")
+		}
+		if err != nil {
+			wrong = append(wrong, fmt.Errorf("tool %q: %w", t.Name, err))
+		}
+		byName[t.Name] = &tool{t, input}
+	}
+	return byName, errors.Join(wrong...)
+}

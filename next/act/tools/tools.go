@@ -1,0 +1,448 @@
+package tools
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/arc-learn/arc/next/act"
+	"github.com/arc-learn/arc/next/iar"
+	"github.com/arc-learn/arc/next/internal/call"
+	"github.com/arc-learn/arc/next/internal/schema"
+	"github.com/arc-learn/arc/next/reason"
+)
+
+// Options of an executor. The bounds are those of an attempt, over everything that it took before a crash as well.
+type Options struct {
+	System      string          // instructions for the model
+	Schema      json.RawMessage // the JSON Schema of the final answer; nil: free text
+	MaxCalls    int             // calls of tools; 0: 64
+	MaxTokens   int             // of input and output, as far as the provider reports them; 0: no bound
+	MaxUSD      float64         // reported, or else estimated; 0: no bound
+	MaxAnswer   int             // tokens of one answer; 0: the adapter's default
+	MaxShown    int             // bytes of a result that the model is shown; 0: 16 KiB
+	Temperature *float64
+}
+
+const (
+	defaultCalls = 64
+	defaultShown = 16 << 10
+	together     = 8 // calls of an answer that are made at a time
+	repairs      = 2 // answers that may be asked for again because they cannot be used
+)
+
+// executor is what New returns.
+type executor struct {
+	model  reason.Model
+	opts   Options
+	tools  map[string]*tool
+	cards  []reason.Tool
+	answer *schema.Schema
+	wrong  error
+}
+
+// New returns an executor in which m does a task by calling tools. What is wrong with the arguments is the error of
+// its attempts, of class [reason.Permanent].
+//
+// The model gets the task and what the Call has beside it, and is asked until it answers without a call. Its calls
+// go through [act.Do]; those of one answer are made at the same time. Inputs that do not fit the tool's schema, a
+// tool's error and a person's no are shown to the model. Where a person has to rule, the other calls of the answer
+// are finished and kept, and the attempt is pending. One executor of this kind runs in an attempt.
+//
+// With a Suggested plan, whose calls are bound to the case, its calls are made without asking the model, as long as
+// each returns what it returned when the plan was recorded; of values of the Call's Inputs, what counts is which one
+// stands where. Before an irreversible call, at the first difference and for the final answer the model is asked,
+// with what was really returned.
+//
+// The Result has the answer, a reflection on the calls, and the calls that succeeded as its Plan. Events are "text"
+// (live), "answer" with its usage, "calling" (live) and "tool".
+func New(m reason.Model, o *Options, ts ...Tool) act.Executor {
+	x := &executor{model: m}
+	if o != nil {
+		x.opts = *o
+	}
+	var wrong error
+	x.tools, x.wrong = check(ts)
+	if x.answer, wrong = schema.Compile(x.opts.Schema); wrong != nil {
+		x.wrong = errors.Join(x.wrong, fmt.Errorf("schema of the answer: %w", wrong))
+	}
+	if m == nil {
+		x.wrong = errors.Join(x.wrong, errors.New("no model"))
+	}
+	for _, t := range ts {
+		x.cards = append(x.cards, reason.Tool{Name: t.Name, Description: t.Description, Input: x.tools[t.Name].Input})
+	}
+	return x
+}
+
+// attempt is what is known of an attempt under way.
+type attempt struct {
+	*executor
+	call     *act.Call
+	messages []reason.Message
+	made     []made // in the order of the answers
+	usage    *reason.Usage
+	usd      float64 // of the answers whose price is known
+}
+
+// made is a call of a tool that has ended.
+type made struct {
+	Tool   string
+	Inputs json.RawMessage
+	Shown  string // what the model was shown
+	Failed bool
+	Digest string // of the result
+}
+
+// Execute implements act.Executor.
+func (x *executor) Execute(ctx context.Context, c *act.Call) (*act.Result, error) {
+	if x.wrong != nil {
+		return nil, &reason.Error{Class: reason.Permanent, Err: fmt.Errorf("tools: %w", x.wrong)}
+	}
+	a := &attempt{executor: x, call: c, usage: &reason.Usage{}}
+	text, output, err := a.run(ctx)
+	if err != nil {
+		return &act.Result{Usage: a.usage}, err
+	}
+	result := &act.Result{Text: text, Output: output, Usage: a.usage, Reflection: a.reflect(), Plan: &reason.Plan{}}
+	for _, m := range a.made {
+		if !m.Failed {
+			call := reason.PlanCall{Name: m.Tool, Inputs: m.Inputs, ResultDigest: m.Digest}
+			result.Plan.Calls = append(result.Plan.Calls, call)
+		}
+	}
+	return result, nil
+}
+
+// run makes the attempt and returns the final answer.
+func (a *attempt) run(ctx context.Context) (text string, output json.RawMessage, err error) {
+	next, err := a.replay(ctx)
+	if err != nil {
+		return "", nil, err
+	}
+	a.messages = []reason.Message{{Role: reason.UserRole, Text: prompt(a.call, a.made, next)}}
+	mended := 0
+	for n := 1; ; n++ {
+		answer, err := a.ask(ctx, n)
+		if err != nil {
+			return "", nil, err
+		}
+		a.messages = append(a.messages, reason.Message{
+			Role: reason.ModelRole, Text: answer.Text, Calls: answer.Calls, Opaque: answer.Opaque,
+		})
+		if len(answer.Calls) > 0 {
+			if err := a.callAll(ctx, n, answer.Calls); err != nil {
+				return "", nil, err
+			}
+			continue
+		}
+		output, wrong := a.final(answer)
+		if wrong == nil {
+			return answer.Text, output, nil
+		}
+		if mended++; mended > repairs {
+			return "", nil, &reason.Error{Class: reason.Invalid, Err: fmt.Errorf("the final answer: %w", wrong)}
+		}
+		a.messages = append(a.messages, reason.Message{
+			Role: reason.UserRole, Text: "This answer cannot be used: " + wrong.Error() + ". Answer again, in full.",
+		})
+	}
+}
+
+// replay makes the calls of the suggested plan for as long as the world answers as it did, and returns the rest.
+func (a *attempt) replay(ctx context.Context) (rest []reason.PlanCall, err error) {
+	if a.call.Suggested == nil {
+		return nil, nil
+	}
+	rest = a.call.Suggested.Calls
+	for i := 0; len(rest) > 0; i++ {
+		p := rest[0]
+		t := a.tools[p.Name]
+		if t == nil || t.Irreversible || p.ResultDigest == "" || t.input.Check(p.Inputs) != nil || i >= a.maxCalls() {
+			return rest, nil
+		}
+		m, err := a.callOne(ctx, fmt.Sprintf("call 0.%d", i+1), reason.ToolCall{Name: p.Name, Inputs: p.Inputs})
+		if err != nil {
+			return nil, err
+		}
+		a.made, rest = append(a.made, m), rest[1:]
+		if m.Digest != p.ResultDigest {
+			return rest, nil
+		}
+	}
+	return rest, nil
+}
+
+// ask returns answer n: the one that was kept, or the model's.
+func (a *attempt) ask(ctx context.Context, n int) (*reason.Response, error) {
+	answer, err := act.Step(ctx, fmt.Sprintf("answer %d", n), nil, func(ctx context.Context) (*reason.Response, error) {
+		if err := a.affords(); err != nil {
+			return nil, err
+		}
+		for try := 0; ; try++ {
+			r, err := a.generate(ctx, n)
+			if bad, ok := errors.AsType[*reason.Error](err); ok && bad.Class == reason.Invalid && try < repairs {
+				continue
+			}
+			return r, err
+		}
+	}, act.Sanitised())
+	if err == nil {
+		a.count(answer.Usage)
+	}
+	return answer, err
+}
+
+// affords returns an error if the bounds allow no further answer.
+func (a *attempt) affords() error {
+	tokens := a.usage.Input + a.usage.Output
+	switch {
+	case a.opts.MaxTokens > 0 && tokens >= a.opts.MaxTokens:
+		return fmt.Errorf("the attempt took %d of %d tokens", tokens, a.opts.MaxTokens)
+	case a.opts.MaxUSD > 0 && a.usd >= a.opts.MaxUSD:
+		return fmt.Errorf("the attempt took $%.4f of $%.4f", a.usd, a.opts.MaxUSD)
+	case len(a.made) >= a.maxCalls()+together: // it was told that no calls are left
+		return fmt.Errorf("the model goes on calling after %d calls", len(a.made))
+	}
+	return nil
+}
+
+func (a *attempt) maxCalls() int { return cmp.Or(a.opts.MaxCalls, defaultCalls) }
+
+// generate asks the model once.
+func (a *attempt) generate(ctx context.Context, n int) (*reason.Response, error) {
+	system := strings.TrimSpace(a.opts.System + "\n\n" + a.call.Agent)
+	r, err := call.Do(ctx, 0, func(ctx context.Context) (*reason.Response, error) {
+		return a.model.Generate(ctx, &reason.Request{
+			System: system, Messages: slices.Clone(a.messages), Tools: a.cards, Schema: a.opts.Schema,
+			MaxTokens: a.opts.MaxAnswer, Temperature: a.opts.Temperature,
+			OnText: func(text string) { act.Note(ctx, act.Event{Kind: "text", Name: a.worker(), Text: text, Live: true}) },
+		})
+	})
+	if errors.Is(err, call.ErrMalformed) {
+		err = &reason.Error{Class: reason.Invalid, Err: fmt.Errorf("the model's answer: %w", err)}
+	}
+	if err != nil {
+		return nil, err
+	}
+	own := *r
+	own.Calls = slices.Clone(r.Calls)
+	seen := map[string]bool{}
+	for i, c := range own.Calls {
+		if c.ID == "" || seen[c.ID] {
+			own.Calls[i].ID = fmt.Sprintf("call_%d_%d", n, i+1)
+		}
+		seen[own.Calls[i].ID] = true
+		if len(bytes.TrimSpace(c.Inputs)) == 0 {
+			own.Calls[i].Inputs = json.RawMessage("{}")
+		} else if !json.Valid(c.Inputs) {
+			own.Calls[i].Inputs, _ = json.Marshal(string(c.Inputs)) // it fits no schema, and the model is told
+		}
+	}
+	act.Note(ctx, act.Event{Kind: "answer", Name: a.worker(), Text: own.Text, Usage: own.Usage})
+	return &own, nil
+}
+
+func (a *attempt) worker() string {
+	if a.call.Worker == nil {
+		return ""
+	}
+	return a.call.Worker.Name
+}
+
+// callAll makes the calls of an answer and appends what the model is shown.
+func (a *attempt) callAll(ctx context.Context, n int, calls []reason.ToolCall) error {
+	ends, errs := make([]made, len(calls)), make([]error, len(calls))
+	free := make(chan struct{}, together)
+	left := a.maxCalls() - len(a.made)
+	var wg sync.WaitGroup
+	for i, c := range calls {
+		if i >= left {
+			ends[i] = made{Tool: c.Name, Inputs: c.Inputs, Failed: true, Shown: "no calls are left: answer with what you know"}
+			continue
+		}
+		wg.Go(func() {
+			free <- struct{}{}
+			defer func() { <-free }()
+			ends[i], errs[i] = a.callOne(ctx, fmt.Sprintf("call %d.%d", n, i+1), c)
+		})
+	}
+	wg.Wait()
+	if err := joined(errs); err != nil {
+		return err
+	}
+	for i, m := range ends {
+		a.made = append(a.made, m)
+		a.messages = append(a.messages, reason.Message{
+			Role: reason.ToolRole, CallID: calls[i].ID, Text: m.Shown, Error: m.Failed,
+		})
+	}
+	return nil
+}
+
+// joined returns what keeps the attempt from going on: all that people have to rule on, or an error.
+func joined(errs []error) error {
+	var open act.PendingError
+	var other []error
+	for _, err := range errs {
+		if pending, ok := errors.AsType[*act.PendingError](err); ok {
+			open.Approvals = append(open.Approvals, pending.Approvals...)
+			open.Questions = append(open.Questions, pending.Questions...)
+		} else if err != nil {
+			other = append(other, err)
+		}
+	}
+	if len(other) == 0 && len(open.Approvals)+len(open.Questions) > 0 {
+		return &open
+	}
+	return errors.Join(other...)
+}
+
+// callOne makes a call as a step. What the tool, the schema or a person refuses is part of what was made; an error
+// is what keeps the attempt from going on.
+func (a *attempt) callOne(ctx context.Context, step string, c reason.ToolCall) (made, error) {
+	input := map[string]any{"tool": c.Name, "inputs": c.Inputs}
+	return act.Step(ctx, step, input, func(ctx context.Context) (made, error) {
+		act.Note(ctx, act.Event{Kind: "calling", Name: c.Name, Data: c.Inputs, Live: true})
+		m := made{Tool: c.Name, Inputs: c.Inputs}
+		result, err := a.do(ctx, step, c)
+		switch refused, ok := errors.AsType[*refusal](err); {
+		case ok:
+			m.Failed, m.Shown = true, a.cut(refused.Error())
+		case err != nil:
+			return m, err
+		default:
+			m.Shown, m.Digest = a.cut(shown(result)), digest(result, a.call)
+		}
+		act.Note(ctx, act.Event{Kind: "tool", Name: c.Name, Text: m.Shown, Data: m.Inputs})
+		return m, nil
+	}, act.Sanitised())
+}
+
+// refusal is an error that the model is shown.
+type refusal struct{ error }
+
+func (r *refusal) Unwrap() error { return r.error }
+
+// do makes a call by act.Do.
+func (a *attempt) do(ctx context.Context, step string, c reason.ToolCall) (json.RawMessage, error) {
+	t := a.tools[c.Name]
+	if t == nil {
+		return nil, &refusal{fmt.Errorf("there is no tool %q", c.Name)}
+	}
+	if err := t.input.Check(c.Inputs); err != nil {
+		return nil, &refusal{fmt.Errorf("inputs: %w", err)}
+	}
+	failed := false
+	result, err := act.Do(ctx, &act.Action{
+		Kind: "tool", Name: t.Name, Step: step, About: a.call.Task.Objective, Inputs: c.Inputs, Mode: t.Mode, Blast: t.Blast,
+		Irreversible: t.Irreversible, AskAbove: t.AskAbove, Secrets: t.Secrets, Timeout: t.Timeout,
+	}, func(ctx context.Context, inputs json.RawMessage) (json.RawMessage, error) {
+		failed = true
+		out, err := t.Call(ctx, inputs)
+		failed = err != nil
+		if err == nil && !json.Valid(out) {
+			out, err = schema.Marshal(strings.ToValidUTF8(string(out), "\uFFFD"))
+		}
+		return out, err
+	})
+	var pending *act.PendingError
+	bad, _ := errors.AsType[*reason.Error](err)
+	switch {
+	case err == nil:
+		return result, nil
+	case errors.As(err, &pending), ctx.Err() != nil:
+		return nil, err
+	case failed, errors.Is(err, act.ErrDenied), errors.Is(err, act.ErrNoValue), bad != nil && bad.Class == reason.Invalid:
+		return nil, &refusal{err}
+	}
+	return nil, err // of the journal or of a secret: the model cannot help it
+}
+
+// final returns the answer as JSON, or what is wrong with it.
+func (a *attempt) final(answer *reason.Response) (json.RawMessage, error) {
+	text := strings.TrimSpace(answer.Text)
+	switch {
+	case answer.Stop == "length":
+		return nil, errors.New("it was cut off at the greatest length")
+	case text == "":
+		return nil, errors.New("it is empty")
+	case a.answer == nil:
+		return schema.Marshal(text)
+	}
+	if inner, fenced := strings.CutPrefix(text, "```json"); fenced {
+		text = strings.TrimSuffix(strings.TrimSpace(inner), "```")
+	}
+	if err := a.answer.Check(json.RawMessage(text)); err != nil {
+		return nil, err
+	}
+	return schema.Canonical(json.RawMessage(text))
+}
+
+// count adds what an answer took. A price that one answer does not tell is not known of the sum.
+func (a *attempt) count(u *reason.Usage) {
+	sum, first := a.usage, a.usage.Calls == 0
+	sum.Calls++
+	if u == nil {
+		u = &reason.Usage{}
+	}
+	sum.Input, sum.Output, sum.Cached = sum.Input+u.Input, sum.Output+u.Output, sum.Cached+u.Cached
+	sum.CostUSD, sum.EstimateUSD = plus(first, sum.CostUSD, u.CostUSD), plus(first, sum.EstimateUSD, u.EstimateUSD)
+	if price := cmp.Or(u.CostUSD, u.EstimateUSD); price != nil {
+		a.usd += *price
+	}
+}
+
+func plus(first bool, sum, v *float64) *float64 {
+	if v == nil || !first && sum == nil {
+		return nil
+	}
+	total := *v
+	if !first {
+		total += *sum
+	}
+	return &total
+}
+
+// reflect says what the calls say of the answer: of each, one that failed takes away from its confidence.
+func (a *attempt) reflect() *iar.Reflection {
+	r := &iar.Reflection{Status: iar.Success, PotentialIssues: []string{}}
+	for _, m := range a.made {
+		if m.Failed {
+			r.Status = iar.Warning
+			r.PotentialIssues = append(r.PotentialIssues, clip(m.Tool+": "+m.Shown, maxIssue))
+		}
+	}
+	failed := len(r.PotentialIssues)
+	r.Confidence = float64(1+len(a.made)-failed) / float64(1+len(a.made))
+	r.AlignmentCheck = map[string]any{"objective": r.Confidence}
+	r.Summary = fmt.Sprintf("%d calls of tools, %d of them failed, %d answers of the model", len(a.made), failed, a.usage.Calls)
+	return r
+}
+
+const maxIssue = 300 // bytes of a potential issue
+
+// shown is a result as the model sees it.
+func shown(result json.RawMessage) string {
+	var text string
+	if json.Unmarshal(result, &text) == nil {
+		return text
+	}
+	return string(result)
+}
+
+// cut returns the beginning of what a model is shown.
+func (a *attempt) cut(text string) string { return clip(text, cmp.Or(a.opts.MaxShown, defaultShown)) }
+
+func clip(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	return fmt.Sprintf("%s… (cut: %d bytes in all)", strings.ToValidUTF8(text[:n], ""), len(text))
+}
