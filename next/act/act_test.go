@@ -416,7 +416,9 @@ func TestAround(t *testing.T) {
 			return a
 		})
 	}
-	w := &works{do: func(_ context.Context, c *act.Call) (*act.Result, error) { return &act.Result{Text: c.Task.Objective}, nil }}
+	w := &works{do: func(_ context.Context, c *act.Call) (*act.Result, error) {
+		return &act.Result{Text: c.Task.Objective}, nil
+	}}
 	r := runner(t, &act.Options{Around: []act.Around{wrap("outer"), wrap("inner")}}, act.Worker{Name: "w", Executor: w})
 	c := call(r, 1, `{}`)
 	a := r.Run(t.Context(), c)

@@ -39,7 +39,7 @@ func (j *Judge) Verify(ctx context.Context, c *Call, r *Result) (Verdict, error)
 	mark := fence.Mark(uint64(c.Attempt), slices.Collect(maps.Values(parts))...)
 	prompt := "What a good result has: " + cmp.Or(j.Criteria, "it does what the task says") + "\n"
 	for _, name := range []string{"task", "inputs", "answer", "output"} {
-		prompt += fence.Block(name, mark, "", parts[name]) + "\n"
+		prompt += fence.Block(name, mark, "", fence.Text(parts[name]))
 	}
 	response, err := j.Model.Generate(ctx, &reason.Request{
 		System: judging, Messages: []reason.Message{{Role: reason.UserRole, Text: prompt}}, Schema: verdictSchema,
