@@ -1,7 +1,26 @@
 // Package memory keeps what an agent has learned and was told, and finds it again: failures, patterns, facts,
 // episodes and standing rules, recalled by relevance, effectiveness and recency.
 //
-// This file has the nouns. A [Bank] is one tenant's memory over its store; a [Space] is the view of one scope.
+// A [Bank] is one tenant's memory over its store; [Bank.In] gives the [Space] of one scope, which writes and reads:
+//
+//	bank, err := memory.Open(ctx, store.NewMem(), nil)
+//	anna := bank.In("acme/anna")
+//	_, err = anna.Remember(ctx, memory.Draft{Kind: memory.Fact, Content: "Anna is allergic to penicillin"})
+//	hits, err := anna.Recall(ctx, memory.Query{Text: "what is she allergic to?"})
+//	prompt := memory.Render(hits)
+//
+// # What is merged, replaced and forgotten
+//
+// Equal drafts are one memory: those of one kind, trust, actor, thread and slot whose texts have equal words in equal
+// order. All else stays apart. One memory replaces another where a Slot, Supersedes or [Space.Supersede] says so, and
+// never by a guess; of Facts that answer a query about as well, the newer one comes first. A memory that is not used
+// loses recency, and is found all the same. [Space.Decay] archives only what nobody vouches for.
+//
+// # Concurrency and persistence
+//
+// All methods may be called concurrently. A write is one conditional commit, durable when the call returns. All
+// memories of a tenant are in memory: some 440 bytes each beside their texts. Several processes may share a store
+// that is a [store.Changer]: what another one has written is seen after [Bank.Refresh].
 package memory
 
 import (
@@ -43,33 +62,40 @@ const (
 
 // Source says where a memory comes from. [Space.Revoke] removes all that one source has said.
 type Source struct {
-	Origin  Origin
-	Ref     string // a path, an address or another name
-	Run     string // the run that it came up in
-	Parents []ID   // of a Derived memory: what it was drawn from
+	Origin  Origin `cbor:"1,keyasint,omitempty"`
+	Ref     string `cbor:"2,keyasint,omitempty"` // a path, an address or another name
+	Run     string `cbor:"3,keyasint,omitempty"` // the run that it came up in
+	Parents []ID   `cbor:"4,keyasint,omitempty"` // of a Derived memory: what of its scope it was drawn from
 }
 
 // Link points from a memory to another of the same tenant.
 type Link struct {
-	To  ID
-	Rel string
+	To  ID     `cbor:"1,keyasint"`
+	Rel string `cbor:"2,keyasint,omitempty"`
 }
 
-// Draft is a memory to be written. Content is required; texts have at most 16 KiB.
+// Limits of a Draft. Key, Actor, Thread, Slot and what a Source and a Link name have at most [store.MaxID] bytes.
+const (
+	MaxText  = 16 << 10 // bytes of a Trigger and of a Content
+	MaxPlan  = 64 << 10 // bytes of a Plan
+	MaxLinks = 64       // of Links, Supersedes and Parents each
+)
+
+// Draft is a memory to be written. Kind and Content are required.
 type Draft struct {
 	Kind       Kind
-	Trigger    string // the situation it is for; of a Rule: the phrase that brings it, "" for every run
+	Trigger    string // the situation it is for; of a Rule: the phrases that bring it, one a line, "" for every run
 	Content    string
-	Key        string    // makes Remember idempotent: the same Key in a scope is the same memory
+	Key        string    // makes Remember idempotent for 90 days: the same Key in a scope is the same memory
 	At         time.Time // when it happened or began to hold; its zone is that of its dates. Zero: now, in UTC
 	Source     Source
-	Actor      string // who said or did it
-	Thread     string // the conversation it belongs to
-	Slot       string // what it states the value of; a later Fact of the same Slot supersedes the former
-	Supersedes []ID
-	Links      []Link
-	Vector     []float32
-	Plan       json.RawMessage // the host's; at most 64 KiB
+	Actor      string          // who said or did it
+	Thread     string          // the conversation it belongs to
+	Slot       string          // what it states the value of; a later Fact of the same Slot supersedes the former
+	Supersedes []ID            // memories of the scope that do not hold any more
+	Links      []Link          // what it goes with; see Query.Linked
+	Vector     []float32       // instead of the Embedder's; it is not part of a Record
+	Plan       json.RawMessage // the host's
 }
 
 // Record is a memory as it is kept.
@@ -77,17 +103,23 @@ type Record struct {
 	ID    ID
 	Scope Scope
 	Draft
+	Sources      []Source // who else has said it, the first 15
 	Created      time.Time
 	Trusted      bool // false: quarantined
-	Archived     bool
+	Archived     bool // found only where nothing else matches
 	SupersededBy ID
 	Stats        Stats
 }
 
-// Stats are a memory's counters. Effectiveness is the mean of a Beta posterior over them, ½ where nothing is known.
+// Stats are a memory's counters. Effectiveness is the mean of a Beta posterior over them, ½ where nothing is known:
+// (1 + Helped) / (2 + Helped + Misled + ½·Failed), since not to be used tells less than to mislead.
 type Stats struct {
-	Helped, Failed, Misled, Strengthened int
-	LastUsed                             time.Time // when it last helped
+	Helped       int
+	Failed       int // shown in a task that was delivered, and not used
+	Misled       int
+	Strengthened int       // how often an equal draft came
+	LastUsed     time.Time // when it last helped
+	LastSaid     time.Time // when it was last strengthened
 }
 
 // Trust selects memories by trust.
@@ -101,41 +133,47 @@ const (
 
 // Query asks a Space. The zero value of a field does not restrict.
 type Query struct {
-	Text      string
+	Text      string    // "": all, the most effective and most recent first
 	Vector    []float32 // instead of the Embedder's
-	K         int       // at most so many hits; 0: 10
-	Floor     float64   // the least Score of a hit
-	Kinds     []Kind    // none: all but Rule, which Recall returns beside the others when its turn comes
+	K         int       // at most so many hits beside Rules; 0: 10
+	Floor     float64   // the least Relevance of a hit, in [0,1]
+	Kinds     []Kind    // none: all. A Rule comes when its turn comes, beside and before the K others
 	Also      []Scope   // further scopes of the tenant
 	Trust     Trust
-	At        time.Time // the time of the question, with its zone; zero: now
+	At        time.Time // what held at a time, with the zone of the question; zero: now, with what is dated ahead
 	Since     time.Time // only memories with At from then on
-	Archived  bool      // archived ones, too
-	Linked    bool      // what hits link to comes along
+	Archived  bool      // archived ones, too; otherwise they come only where nothing else matches
+	Linked    bool      // what hits link to, and what links to them, fills up to K
 	Situation string    // effectiveness in this situation counts
 	Context   []ID      // sources of spreading activation, for ACTR
 }
 
-// Parts are what a Score is made of, each in [0,1].
-type Parts struct{ Relevance, Lexical, Cosine, Effectiveness, Recency float64 }
+// Parts are what a Score is made of. Relevance, Lexical, Effectiveness and Recency are in [0,1].
+type Parts struct {
+	Relevance     float64 // how likely it answers the question, by its words, who said it, and its Cosine
+	Lexical       float64 // how much of the question its words are about
+	Cosine        float64 // of the vectors of record and query, in [-1,1]; 0 where one has none
+	Effectiveness float64
+	Recency       float64 // 2^(-age/half-life) since it was used or said; of a Fact, age before the newest hit like it
+}
 
 // Hit is a memory that was found.
 type Hit struct {
 	Record     Record
 	Score      float64 // in (0,1]
 	Parts      Parts
-	Superseded *Record // the former statement of the same slot, if it matched better
+	Superseded *Record // the former statement, if it matched better
 	Linked     ID      // it came along with this hit
 }
 
 // Feedback says what became of memories that were shown. The same Key again within 90 days replaces what it
-// counted.
+// counted. Ids that the scope does not have are ignored.
 type Feedback struct {
 	Key       string
-	Shown     []ID
-	Utilized  []ID // nil: not known, counts nothing; empty: none of them helped
-	Misled    []ID
-	Delivered bool
+	Shown     []ID // at most 1,000, as Misled
+	Utilized  []ID // of Shown. Nil: not known, counts nothing; empty: none of them helped
+	Misled    []ID // led astray, shown or not
+	Delivered bool // the task was delivered; if not, only Misled counts
 	Situation string
 }
 

@@ -1,0 +1,96 @@
+package memory_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arc-learn/arc/next/memory"
+	"github.com/arc-learn/arc/next/store"
+)
+
+var day0 = time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)
+
+// clock is a time that tests move.
+type clock struct{ now time.Time }
+
+func (c *clock) Now() time.Time { return c.now }
+
+func (c *clock) add(d time.Duration) { c.now = c.now.Add(d) }
+
+// open returns a Bank over a store, with a clock.
+func open(t *testing.T, st store.Store, o memory.Options) (*memory.Bank, *clock) {
+	t.Helper()
+	c := &clock{day0}
+	if o.Now == nil {
+		o.Now = c.Now
+	}
+	b, err := memory.Open(t.Context(), st, &o)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, b.Close()) })
+	return b, c
+}
+
+func space(t *testing.T) (memory.Space, *clock) {
+	b, c := open(t, store.NewMem(), memory.Options{})
+	return b.In("acme/anna"), c
+}
+
+func remember(t *testing.T, s memory.Space, d memory.Draft) memory.ID {
+	t.Helper()
+	r, err := s.Remember(t.Context(), d)
+	require.NoError(t, err)
+	return r.ID
+}
+
+func fact(t *testing.T, s memory.Space, content string) memory.ID {
+	t.Helper()
+	return remember(t, s, memory.Draft{Kind: memory.Fact, Content: content})
+}
+
+// recall returns the contents of the hits.
+func recall(t *testing.T, s memory.Space, q memory.Query) (out []string) {
+	t.Helper()
+	hits, err := s.Recall(t.Context(), q)
+	require.NoError(t, err)
+	for _, h := range hits {
+		require.True(t, h.Score > 0 && h.Score <= 1, "score %v", h.Score)
+		out = append(out, h.Record.Content)
+	}
+	return out
+}
+
+func TestWhatWasRememberedIsRecalled(t *testing.T) {
+	t.Parallel()
+	st := store.NewMem()
+	b, c := open(t, st, memory.Options{})
+	anna := b.In("acme/anna")
+	berlin := time.FixedZone("", 3600)
+	d := memory.Draft{
+		Kind: memory.Pattern, Trigger: "the pipeline fails in the lint step", Content: "run gofmt on generated files first",
+		Key: "k1", At: day0.In(berlin), Source: memory.Source{Origin: memory.Host, Ref: "notes.md", Run: "r1"},
+		Actor: "anna", Thread: "t1", Links: []memory.Link{{To: "x", Rel: "see"}}, Plan: []byte(`{"a":1}`),
+	}
+	r, err := anna.Remember(t.Context(), d)
+	require.NoError(t, err)
+	require.False(t, r.Strengthened)
+	again, err := anna.Remember(t.Context(), memory.Draft{Kind: memory.Fact, Content: "else", Key: "k1"})
+	require.NoError(t, err)
+	require.Equal(t, r.ID, again.ID)
+	rec, err := anna.Get(t.Context(), r.ID)
+	require.NoError(t, err)
+	require.Equal(t, memory.Record{ID: r.ID, Scope: "acme/anna", Draft: d, Created: c.now, Trusted: true}, rec)
+	require.Equal(t, []string{d.Content}, recall(t, anna, memory.Query{Text: "lint failing?"}))
+	require.Empty(t, recall(t, b.In("acme/an"), memory.Query{Text: "lint failing?"}))
+	require.Empty(t, recall(t, b.In("acme"), memory.Query{Text: "lint failing?"}))
+	require.Equal(t, []string{d.Content}, recall(t, b.In("acme"), memory.Query{Text: "lint", Also: []memory.Scope{"acme/anna"}}))
+	_, err = anna.Recall(t.Context(), memory.Query{Text: "lint", Also: []memory.Scope{"other"}})
+	require.Error(t, err)
+
+	reopened, _ := open(t, st, memory.Options{Now: c.Now})
+	kept, err := reopened.In("acme/anna").Get(t.Context(), r.ID)
+	require.NoError(t, err)
+	require.Equal(t, rec, kept)
+	require.Equal(t, []string{d.Content}, recall(t, reopened.In("acme/anna"), memory.Query{Text: "lint failing?"}))
+}
