@@ -3,8 +3,13 @@ package reason
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"time"
+	"math"
+	"slices"
+
+	"github.com/arc-learn/arc/next/internal/call"
+	"github.com/arc-learn/arc/next/internal/schema"
 )
 
 // Model is a language model, by an adapter. Generate may be called concurrently. An error that the caller can act
@@ -56,14 +61,23 @@ type ToolCall struct {
 	Inputs   json.RawMessage
 }
 
-// Response is a Model's answer. Text has no thoughts in it.
+// Response is a Model's answer. Thoughts that the provider marks are not in Text; those that stand in it between
+// tags are taken out by [Generate]. Opaque is what the provider wants back with the next request, e.g. signed thoughts.
 type Response struct {
 	Text   string
 	Calls  []ToolCall
 	Usage  *Usage // nil: unknown
-	Stop   string // "end", "tools", "length", "filter", or the provider's word
+	Stop   string // StopEnd, StopTools, StopLength, StopFilter, or the provider's word
 	Opaque json.RawMessage
 }
+
+// Why an answer stopped.
+const (
+	StopEnd    = "end"
+	StopTools  = "tools"  // it calls tools
+	StopLength = "length" // it is cut off at MaxTokens or at what the model can hold
+	StopFilter = "filter" // the model, or a filter of its provider, refuses
+)
 
 // Usage is what calls of models took. A nil *Usage and a nil figure are unknown, which is not 0.
 type Usage struct {
@@ -74,28 +88,190 @@ type Usage struct {
 	EstimateUSD   *float64 // tokens times list price
 }
 
-// ErrorClass says what can be done about an error of a model, worker or tool.
-type ErrorClass string
-
-const (
-	RateLimited ErrorClass = "rate_limited" // wait; spends no attempt
-	Unavailable ErrorClass = "unavailable"  // server error, connection, timeout: another try may succeed
-	Permanent   ErrorClass = "permanent"    // wrong key, wrong model, empty account: a person has to act
-	Permission  ErrorClass = "permission"   // not allowed; not retried
-	Invalid     ErrorClass = "invalid"      // malformed request or answer
-)
-
-// Error is an error with a class. Status is an HTTP status, Code the provider's word, Wait when to try again at
-// the earliest (0: not known).
-type Error struct {
-	Class  ErrorClass
-	Status int
-	Code   string
-	Wait   time.Duration
-	Err    error
+// Add returns the sum of u and v. The sum of what is known and what is unknown is what is known.
+func (u *Usage) Add(v *Usage) *Usage {
+	switch {
+	case u == nil && v == nil:
+		return nil
+	case u == nil:
+		return new(*v)
+	case v == nil:
+		return new(*u)
+	}
+	return &Usage{
+		Calls: u.Calls + v.Calls, Input: u.Input + v.Input, Output: u.Output + v.Output, Cached: u.Cached + v.Cached,
+		CostUSD: addUSD(u.CostUSD, v.CostUSD), EstimateUSD: addUSD(u.EstimateUSD, v.EstimateUSD),
+	}
 }
 
-func (e *Error) Error() string { return fmt.Sprintf("%s: %v", e.Class, e.Err) }
+func addUSD(a, b *float64) *float64 {
+	switch {
+	case a == nil:
+		return b
+	case b == nil:
+		return a
+	}
+	return new(*a + *b)
+}
 
-// Unwrap returns Err.
-func (e *Error) Unwrap() error { return e.Err }
+// Rate is a model's list price in US dollars for a million tokens. Cached is that of input from a cache; 0: as Input.
+type Rate struct{ Input, Output, Cached float64 }
+
+// Price returns m with answers whose Usage has an EstimateUSD by the list price r, where m gives none.
+func Price(m Model, r Rate) Model { return &priced{m, r} }
+
+type priced struct {
+	Model
+	rate Rate
+}
+
+func (p *priced) Generate(ctx context.Context, r *Request) (*Response, error) {
+	resp, err := p.Model.Generate(ctx, r)
+	if resp != nil {
+		resp = new(*resp)
+		resp.Usage = p.rate.estimate(resp.Usage)
+	}
+	if e, ok := errors.AsType[*Error](err); ok && e != nil && e.Usage != nil {
+		e = new(*e)
+		e.Usage = p.rate.estimate(e.Usage)
+		err = e
+	}
+	return resp, err
+}
+
+func (r Rate) estimate(u *Usage) *Usage {
+	if u == nil || u.EstimateUSD != nil {
+		return u
+	}
+	cached := r.Cached
+	if cached == 0 {
+		cached = r.Input
+	}
+	u = new(*u)
+	usd := float64(u.Input-u.Cached)*r.Input + float64(u.Cached)*cached + float64(u.Output)*r.Output
+	u.EstimateUSD = new(usd / 1e6)
+	return u
+}
+
+// ModelFunc adapts a function to [Model].
+type ModelFunc func(ctx context.Context, r *Request) (*Response, error)
+
+// Generate calls f.
+func (f ModelFunc) Generate(ctx context.Context, r *Request) (*Response, error) { return f(ctx, r) }
+
+// Generate calls m, and makes an error of all that is no answer: no model, a panic, a typed nil, no Response, one of
+// more than 8 MiB, one that is not UTF-8. It is what calls a Model; nobody else does.
+//
+// It takes thoughts off the front of the Text and of what OnText gets: leading blocks <x>…</x>, [X]…[/X] and
+// ◁x▷…◁/x▷, nested and repeated. An answer that is nothing but a thought, or one that never ends, is an error. So an
+// answer in free text cannot begin with such a block; ask for that by a Schema.
+//
+// A call without an ID gets one, and inputs that are no JSON become a JSON string, so that the schema of the tool
+// refuses them in words. A Usage that cannot be is nil. Errors are an *[Error] where [Classify] knows a class (a
+// model has no permissions, so Permission is Permanent), and that of ctx once it has ended.
+func Generate(ctx context.Context, m Model, r *Request) (*Response, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	own := *r
+	told := new(thoughts)
+	if r.OnText != nil {
+		own.OnText = func(piece string) {
+			if piece = told.feed(piece); piece != "" {
+				r.OnText(piece)
+			}
+		}
+	}
+	resp, err := call.Do(ctx, 0, func(ctx context.Context) (*Response, error) {
+		if m == nil {
+			return nil, &Error{Class: Permanent, Err: errors.New("there is no model")}
+		}
+		return m.Generate(ctx, &own)
+	})
+	if err != nil {
+		return nil, failure(ctx, err)
+	}
+	resp = new(*resp)
+	resp.Usage = resp.Usage.valid()
+	var t thoughts
+	whole := resp.Text
+	resp.Text = t.feed(whole)
+	rest, err := t.end(whole, len(r.Schema) == 0 && len(resp.Calls) == 0)
+	if err != nil {
+		return nil, &Error{Class: Invalid, Usage: resp.Usage, Err: err}
+	}
+	resp.Text += rest
+	if r.OnText != nil && !told.past && resp.Text != "" {
+		r.OnText(resp.Text) // m does not stream, or it was held back as a thought and is none
+	}
+	resp.Calls, err = callable(resp.Calls)
+	if err != nil {
+		return nil, &Error{Class: Invalid, Usage: resp.Usage, Err: err}
+	}
+	return resp, nil
+}
+
+// failure is the error of a call that has failed.
+func failure(ctx context.Context, err error) error {
+	e := Classify(err)
+	_, panicked := errors.AsType[*call.PanicError](err)
+	switch {
+	case ctx.Err() != nil && e != nil && e.Usage != nil:
+		return fmt.Errorf("%w: %w", ctx.Err(), e) // it has cost something all the same
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case panicked || errors.Is(err, call.ErrMalformed):
+		return &Error{Class: Invalid, Err: err}
+	case e == nil:
+		return err
+	case e.Class == Permission:
+		e = new(*e)
+		e.Class = Permanent
+		return e
+	case errors.As(err, new(*Error)):
+		return err
+	}
+	return e
+}
+
+// valid is u, or nil where its figures cannot be.
+func (u *Usage) valid() *Usage {
+	if u == nil {
+		return nil
+	}
+	bad := func(usd *float64) bool { return usd != nil && !(*usd >= 0 && *usd <= math.MaxInt32) }
+	if min(u.Calls, u.Input, u.Output, u.Cached) < 0 || max(u.Calls, u.Input, u.Output) > math.MaxInt32 ||
+		u.Cached > u.Input || bad(u.CostUSD) || bad(u.EstimateUSD) {
+		return nil
+	}
+	u = new(*u)
+	u.Calls = max(u.Calls, 1)
+	return u
+}
+
+// callable returns calls with IDs that differ and inputs that are JSON.
+func callable(calls []ToolCall) ([]ToolCall, error) {
+	calls = slices.Clone(calls)
+	seen := map[string]bool{}
+	for i := range calls {
+		c := &calls[i]
+		if c.Name == "" {
+			return nil, errors.New("a call of a tool without a name")
+		}
+		for n := i + 1; c.ID == "" || seen[c.ID]; n++ {
+			c.ID = fmt.Sprintf("call_%d", n)
+		}
+		seen[c.ID] = true
+		if len(c.Inputs) == 0 {
+			c.Inputs = json.RawMessage("{}")
+		}
+		if !json.Valid(c.Inputs) {
+			quoted, err := schema.Marshal(string(c.Inputs))
+			if err != nil {
+				return nil, err
+			}
+			c.Inputs = quoted
+		}
+	}
+	return calls, nil
+}

@@ -138,7 +138,7 @@ type ImpasseKind string
 
 const (
 	NoApproach        ImpasseKind = "no_approach"
-	Conflict          ImpasseKind = "conflict"
+	Conflict          ImpasseKind = "conflict" // demands contradict each other, or nothing tells the ways apart
 	MissingCapability ImpasseKind = "missing_capability"
 	RepeatedFailure   ImpasseKind = "repeated_failure"
 )
@@ -184,5 +184,8 @@ type Reasoner interface {
 	Decide(ctx context.Context, b *Brief) (*Decision, error)
 }
 
-// Skill is a manual: a SKILL.md (how work is done) or AGENT.md (who does it), see [LoadSkills].
-type Skill struct{ Name, Description, Text string }
+// Answerer is a [Reasoner] that answers the questions of a worker. Where the Brief does not say, the answer is "",
+// and a person is asked.
+type Answerer interface {
+	Answer(ctx context.Context, b *Brief, questions []string) (string, *Usage, error)
+}

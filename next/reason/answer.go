@@ -1,0 +1,204 @@
+package reason
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/arc-learn/arc/next/internal/schema"
+)
+
+// Ask asks m for a T by r, which needs a Schema, and once more where the answer cannot be used, with what was wrong
+// with it. check, which may be nil, refuses what fits the schema and cannot be used all the same.
+//
+// The answer is one JSON object of the schema. Before it may be words without a "{", around it a code fence; after
+// it comes nothing. What is cut off is not completed, and nothing is coerced. The usage is that of all calls, of
+// those that failed as well. An answer that cannot be used is an *[Error] of class Invalid.
+func Ask[T any](ctx context.Context, m Model, r *Request, check func(*T) error) (T, *Usage, error) {
+	var none T
+	s, err := schema.Compile(r.Schema)
+	if err != nil || s == nil {
+		return none, nil, &Error{Class: Invalid, Err: fmt.Errorf("the request has no schema: %w", err)}
+	}
+	again := *r
+	var usage *Usage
+	for try := 1; ; try++ {
+		said, v := "(a thought)", none
+		resp, err := Generate(ctx, m, &again)
+		if err == nil {
+			usage, said = usage.Add(resp.Usage), cmp.Or(strings.TrimSpace(resp.Text), "(nothing)")
+			v, err = read(resp, s, check)
+		} else if e, ok := errors.AsType[*Error](err); ok {
+			usage = usage.Add(e.Usage.valid())
+			if e = new(*e); !errors.Is(err, errThought) { // the host's own may be shared
+				e.Usage = usage
+				return none, usage, e
+			}
+		} else {
+			return none, usage, err
+		}
+		switch {
+		case err == nil:
+			return v, usage, nil
+		case try == 2, errors.Is(err, errRefused):
+			return none, usage, &Error{Class: Invalid, Usage: usage, Err: err}
+		}
+		again.Messages = append(slices.Clip(again.Messages),
+			Message{Role: ModelRole, Text: clip(said, maxRead)},
+			Message{Role: UserRole, Text: "That cannot be used, and nothing of it was done: " + err.Error() +
+				"\nAnswer again with the whole JSON object, and nothing else."})
+	}
+}
+
+var errRefused = errors.New("the model, or a filter of its provider, refuses to answer")
+
+// read is the one reader of structured answers.
+func read[T any](resp *Response, s *schema.Schema, check func(*T) error) (v T, err error) {
+	switch resp.Stop {
+	case StopFilter:
+		return v, fmt.Errorf("%w: %s", errRefused, clip(resp.Text, maxTold))
+	case StopLength:
+		return v, errors.New("the answer is cut off at its greatest length; give a shorter one")
+	}
+	raw, err := object(resp.Text)
+	if err != nil {
+		return v, err
+	}
+	if err := s.Check(raw); err != nil {
+		return v, err
+	}
+	if raw, err = schema.Canonical(raw); err != nil { // what is checked is what is decoded: of a member the last
+		return v, err
+	}
+	if err := json.Unmarshal(raw, &v); err != nil {
+		return v, err
+	}
+	if check != nil {
+		err = check(&v)
+	}
+	return v, err
+}
+
+// unopened matches the end of a thought that the model's template has begun, so that its beginning is missing. No
+// JSON has a line like it.
+var unopened = regexp.MustCompile(`(?m)^[ \t]*(?:</\w+>|\[/\w+\]|◁/\w+▷)[ \t]*\r?$`)
+
+// object returns the one JSON object in an answer without thoughts.
+func object(text string) (json.RawMessage, error) {
+	if ends := unopened.FindAllStringIndex(text, -1); ends != nil {
+		text = text[ends[len(ends)-1][1]:]
+	}
+	text = strings.TrimSpace(strings.TrimPrefix(text, "\ufeff"))
+	start := strings.IndexByte(text, '{')
+	if start < 0 {
+		return nil, errors.New("there is no JSON object in it")
+	}
+	before := strings.TrimSpace(text[:start])
+	if strings.HasSuffix(before, "[") {
+		return nil, errors.New("it is an array; one object is wanted")
+	}
+	d := json.NewDecoder(strings.NewReader(text[start:]))
+	var raw json.RawMessage
+	if err := d.Decode(&raw); err != nil {
+		return nil, fmt.Errorf("the object in it is no JSON, or is cut off: %w", err)
+	}
+	after := strings.TrimSpace(text[start+int(d.InputOffset()):])
+	if strings.Contains(before, "```") {
+		after = strings.TrimSpace(strings.TrimPrefix(after, "```"))
+	}
+	if after != "" {
+		return nil, errors.New("there is something after the object: " + clip(after, 100))
+	}
+	return raw, nil
+}
+
+// thoughts takes the thoughts off the front of an answer, as it comes in pieces. A thought is a leading block
+// <x>…</x>, [X]…[/X] or ◁x▷…◁/x▷, with blocks of its name nested in it; several may follow one another.
+type thoughts struct {
+	buf   string // not decided yet
+	name  string // of the block that is open, as its brackets and name, in lower case; "" between blocks
+	depth int
+	any   bool // there was a block
+	past  bool // the answer has begun
+}
+
+var (
+	opening = regexp.MustCompile(`^(?:<[A-Za-z][\w-]*>|\[[A-Z][A-Z_-]*\]|◁[^◁▷/\s]+▷)`)
+	// begun matches what may yet become an opening tag.
+	begun = regexp.MustCompile(`^(?:<(?:[A-Za-z][\w-]{0,63})?|\[(?:[A-Z][A-Z_-]{0,63})?|◁[^◁▷/\s]{0,63})$`)
+	mark  = regexp.MustCompile(`<(/?)([A-Za-z][\w-]*)>|\[(/?)([A-Za-z][\w-]*)\]|◁(/?)([^◁▷/\s]+)▷`)
+)
+
+const maxTag = 200 // bytes of a tag
+
+// feed returns what of the answer is known now that piece has come.
+func (t *thoughts) feed(piece string) string {
+	if t.past {
+		return piece
+	}
+	t.buf += piece
+	for {
+		if t.name != "" {
+			if !t.skip() {
+				return ""
+			}
+			continue
+		}
+		t.buf = strings.TrimLeft(t.buf, " \t\r\n\ufeff")
+		tag := opening.FindString(t.buf)
+		switch {
+		case tag != "":
+			t.name, t.depth, t.any = strings.ToLower(tag), 1, true
+			t.buf = t.buf[len(tag):]
+		case t.buf == "" || begun.MatchString(t.buf):
+			return ""
+		default:
+			t.past = true
+			out := t.buf
+			t.buf = ""
+			return out
+		}
+	}
+}
+
+// skip leaves the open block, and reports whether its end has come.
+func (t *thoughts) skip() bool {
+	at := 0
+	for _, m := range mark.FindAllStringIndex(t.buf, -1) {
+		tag := strings.ToLower(t.buf[m[0]:m[1]])
+		switch {
+		case tag == t.name:
+			t.depth++
+		case strings.Replace(tag, "/", "", 1) == t.name:
+			t.depth--
+		}
+		if at = m[1]; t.depth == 0 {
+			t.buf, t.name = t.buf[at:], ""
+			return true
+		}
+	}
+	t.buf = t.buf[max(at, len(t.buf)-maxTag):] // what may be the beginning of a tag
+	return false
+}
+
+// errThought is the error of an answer that is a thought and nothing else.
+var errThought = errors.New("the answer is a thought that never ends, or nothing but thoughts")
+
+// end returns what is left of the answer when all has come. Where free is set, a block in square brackets that never
+// ends is a word in brackets, and a part of the answer.
+func (t *thoughts) end(whole string, free bool) (string, error) {
+	switch {
+	case t.name != "" && free && t.name[0] == '[':
+		return whole, nil
+	case t.name != "":
+		return "", errThought
+	case !t.past && t.any && t.buf == "":
+		return "", errThought
+	}
+	return t.buf, nil
+}
