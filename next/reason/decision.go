@@ -1,0 +1,250 @@
+package reason
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/arc-learn/arc/next/internal/schema"
+)
+
+// Bounds of a Decision: how many tasks, questions and alternatives, and how many bytes of text in all.
+const (
+	maxTasks        = 64
+	maxAlternatives = 8
+	maxDecision     = 128 << 10
+)
+
+// preferences are what Preference.Is can be.
+var preferences = []string{
+	"acceptable", "require", "prohibit", "reject", "best", "worst", "better", "worse", "indifferent",
+}
+
+// Check returns nil if d can be acted on, and else what is wrong with it, in words for [Brief.Complaint]. Whether
+// the workers and suggestions that it names are there is not seen.
+func (d *Decision) Check() error {
+	if d == nil {
+		return errors.New("there is no decision")
+	}
+	given := 0
+	for _, has := range []bool{
+		len(d.Tasks) > 0, d.Use != "", len(d.Alternatives) > 0, d.Impasse != nil, len(d.Questions) > 0,
+	} {
+		if has {
+			given++
+		}
+	}
+	known := []Complexity{"", Simple, Moderate, Complex, Unclear}
+	switch {
+	case given != 1:
+		return errors.New("give exactly one of tasks, use, alternatives, impasse and questions")
+	case !slices.Contains(known, d.Complexity):
+		return fmt.Errorf("complexity is %.70q, not one of %q", d.Complexity, known[1:])
+	case len(d.Questions) > maxTasks:
+		return fmt.Errorf("%d questions; at most %d", len(d.Questions), maxTasks)
+	case slices.ContainsFunc(d.Questions, blank):
+		return errors.New("a question is empty")
+	}
+	if i := d.Impasse; i != nil {
+		kinds := []ImpasseKind{NoApproach, Conflict, MissingCapability, RepeatedFailure}
+		switch {
+		case !slices.Contains(kinds, i.Kind):
+			return fmt.Errorf("the kind of impasse is %.70q, not one of %q", i.Kind, kinds)
+		case blank(i.Why) && blank(i.Subgoal):
+			return errors.New("the impasse says neither why nor a subgoal")
+		}
+	}
+	if err := cmp.Or(d.checkAlternatives(), d.checkTasks()); err != nil {
+		return err
+	}
+	all, err := schema.Marshal(d)
+	switch {
+	case err != nil:
+		return fmt.Errorf("inputs are no JSON: %w", err)
+	case len(all) > maxDecision:
+		return fmt.Errorf("the decision has %d bytes; at most %d", len(all), maxDecision)
+	}
+	return nil
+}
+
+func blank(s string) bool { return strings.TrimSpace(s) == "" }
+
+// tasks are those of d and of its alternatives.
+func (d *Decision) tasks() []Task {
+	out := d.Tasks
+	for _, a := range d.Alternatives {
+		out = slices.Concat(out, a.Tasks)
+	}
+	return out
+}
+
+func (d *Decision) checkTasks() error {
+	tasks := d.tasks()
+	if len(tasks) > maxTasks {
+		return fmt.Errorf("%d tasks; at most %d", len(tasks), maxTasks)
+	}
+	for i, t := range tasks {
+		switch {
+		case blank(t.Objective):
+			return fmt.Errorf("task %d has no objective", i+1)
+		case len(t.Inputs) > 0 && !json.Valid(t.Inputs):
+			return fmt.Errorf("the inputs of task %d are no JSON", i+1)
+		case t.Effect != nil && (t.Effect.Path == "" || t.Effect.Sign < -1 || t.Effect.Sign > 1):
+			return fmt.Errorf("the effect of task %d has no path, or a sign that is none of -1, 0 and 1", i+1)
+		}
+	}
+	return nil
+}
+
+func (d *Decision) checkAlternatives() error {
+	if len(d.Alternatives) > maxAlternatives || len(d.Preferences) > maxAlternatives*maxAlternatives {
+		return fmt.Errorf("more than %d alternatives, or %d preferences", maxAlternatives, maxAlternatives*maxAlternatives)
+	}
+	var names []string
+	for i, a := range d.Alternatives {
+		switch {
+		case blank(a.Approach) || slices.Contains(names, a.Approach):
+			return fmt.Errorf("the approach of alternative %d is empty, or that of another", i+1)
+		case len(a.Tasks) == 0:
+			return fmt.Errorf("alternative %d has no tasks", i+1)
+		}
+		names = append(names, a.Approach)
+	}
+	for i, p := range d.Preferences {
+		compares := p.Is == "better" || p.Is == "worse"
+		switch {
+		case !slices.Contains(preferences, p.Is):
+			return fmt.Errorf("preference %d is %.70q, not one of %q", i+1, p.Is, preferences)
+		case !slices.Contains(names, p.Approach), p.Than != "" && !slices.Contains(names, p.Than):
+			return fmt.Errorf("preference %d names no alternative", i+1)
+		case compares && p.Than == "", p.Than != "" && !compares && p.Is != "indifferent":
+			return fmt.Errorf("preference %d: better and worse need a than, indifferent may have one", i+1)
+		}
+	}
+	return nil
+}
+
+// Choose decides between the alternatives of d, by its preferences, as Soar's kernel does (Laird 2012, chapter 4).
+// The result has the Approach and the Tasks of the chosen one, and keeps as Alternatives those that may take its
+// place: Choose on these alone is the next choice. Of candidates that are equally good, the first is chosen. Where
+// the preferences select none, it has an Impasse: Conflict where nothing tells the candidates apart, each is worse
+// than another, or more is required than can be; NoApproach where all are ruled out. A decision without alternatives
+// stays as it is. d has passed [Decision.Check], and is not changed.
+func (d *Decision) Choose() *Decision {
+	if len(d.Alternatives) == 0 {
+		return d
+	}
+	var names []string
+	for _, a := range d.Alternatives {
+		names = append(names, a.Approach)
+	}
+	out := new(*d)
+	outcome, of := prefer(names, d.Preferences)
+	if outcome != selected && outcome != anyOf {
+		out.Impasse, out.Alternatives, out.Preferences = impasseOf(outcome, of), nil, nil
+		return out
+	}
+	chosen := d.Alternatives[slices.Index(names, of[0])]
+	out.Approach, out.Tasks = chosen.Approach, chosen.Tasks
+	left := only(names, func(n string) bool { return n != chosen.Approach && !ruledOut(d.Preferences, n) })
+	out.Alternatives = only(d.Alternatives, func(a Alternative) bool { return slices.Contains(left, a.Approach) })
+	out.Preferences = only(d.Preferences, func(p Preference) bool {
+		return slices.Contains(left, p.Approach) && (p.Than == "" || slices.Contains(left, p.Than))
+	})
+	return out
+}
+
+// The outcomes of a choice, in Soar's words. All but the first two are impasses.
+const (
+	selected          = "select"             // one candidate
+	anyOf             = "indifferent-choice" // the candidates are equally good
+	tie               = "tie"                // nothing tells the candidates apart
+	conflict          = "conflict"           // each candidate is worse than another
+	constraintFailure = "constraint-failure" // several are required, or one that is prohibited
+	noChange          = "no-change"          // nothing is left
+)
+
+// prefer is the decision procedure: a required candidate first; then those that are prohibited or rejected leave,
+// then those that another is better than, unless that leaves none (a conflict); then all but the best, if any is;
+// then the worst, unless all are.
+func prefer(proposed []string, ps []Preference) (outcome string, of []string) {
+	is := func(what string) func(string) bool {
+		return func(c string) bool { return says(ps, c, what, "") }
+	}
+	if required := only(proposed, is("require")); len(required) > 0 {
+		if len(required) > 1 || says(ps, required[0], "prohibit", "") {
+			return constraintFailure, required
+		}
+		return selected, required
+	}
+	left := only(proposed, func(c string) bool { return !ruledOut(ps, c) })
+	undominated := only(left, func(c string) bool {
+		return !slices.ContainsFunc(left, func(b string) bool {
+			return b != c && (says(ps, b, "better", c) || says(ps, c, "worse", b))
+		})
+	})
+	if len(undominated) == 0 && len(left) > 0 {
+		return conflict, left
+	}
+	left = undominated
+	if best := only(left, is("best")); len(best) > 0 {
+		left = best
+	}
+	if others := only(left, func(c string) bool { return !says(ps, c, "worst", "") }); len(others) > 0 {
+		left = others
+	}
+	switch {
+	case len(left) == 0:
+		return noChange, nil
+	case len(left) == 1:
+		return selected, left
+	case indifferent(left, ps):
+		return anyOf, left
+	}
+	return tie, left
+}
+
+// indifferent reports whether each candidate is as good as any other, or as good as each of the others.
+func indifferent(candidates []string, ps []Preference) bool {
+	for _, a := range candidates {
+		for _, b := range candidates {
+			if a != b && !says(ps, a, "indifferent", "") && !says(ps, a, "indifferent", b) && !says(ps, b, "indifferent", a) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func ruledOut(ps []Preference, c string) bool {
+	return says(ps, c, "prohibit", "") || says(ps, c, "reject", "")
+}
+
+func says(ps []Preference, approach, is, than string) bool {
+	return slices.Contains(ps, Preference{approach, is, than})
+}
+
+// impasseOf is the impasse that a choice has come to.
+func impasseOf(outcome string, of []string) *Impasse {
+	names := clip(fmt.Sprintf("%q", of), maxTold)
+	switch outcome {
+	case tie:
+		return &Impasse{Conflict, "nothing tells these approaches apart: " + names, "find out which of these is best: " + names}
+	case noChange:
+		return &Impasse{NoApproach, "every approach that was proposed is ruled out", "find an approach that is not ruled out"}
+	}
+	return &Impasse{Conflict, outcome + " between these approaches: " + names, "settle which of these to take: " + names}
+}
+
+// only returns those of list that ok holds for.
+func only[T any](list []T, ok func(T) bool) (out []T) {
+	for _, v := range list {
+		if ok(v) {
+			out = append(out, v)
+		}
+	}
+	return out
+}
