@@ -124,7 +124,8 @@ func (r *Runner) Able(t reason.Task) []*Worker {
 func (r *Runner) Run(ctx context.Context, c *Call) Attempt {
 	began := r.opts.now()
 	own := *c
-	own.Stamps = maps.Clone(c.Stamps)
+	own.Stamps = map[string]string{}
+	maps.Copy(own.Stamps, c.Stamps)
 	s := *of(ctx)
 	s.opts, s.run, s.attempt, s.fired = &r.opts, c.Run, c.Attempt, c.Fired
 	s.vault = &vault{clean: r.opts.Sanitizer}
