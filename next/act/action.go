@@ -154,11 +154,7 @@ func Do(
 	ctx context.Context, a *Action, f func(ctx context.Context, inputs json.RawMessage) (json.RawMessage, error),
 ) (json.RawMessage, error) {
 	s := of(ctx)
-	inputs := a.Inputs
-	if len(inputs) == 0 {
-		inputs = json.RawMessage("{}")
-	}
-	inputs, err := schema.Canonical(inputs)
+	inputs, err := schema.Canonical(a.Inputs)
 	v := s.vault // a step has the secrets of the worker that it is a step of
 	if err == nil && a.Kind != "step" {
 		v = &vault{names: a.Secrets, find: s.opts.Secrets, clean: s.opts.Sanitizer}

@@ -21,7 +21,7 @@ import (
 // as JSON on its standard input, so that nothing a model says becomes an argument:
 //
 //	{"run", "attempt", "objective", "inputs", "data", "complaint", "answers",
-//	 "task": {"objective", "delta", "verify", "skill", "inputs"}, "result": {"output", "text"}}   // result: of a gate
+//	 "task": {"objective", "delta", "verify", "skill", "inputs"}, "result": {"output", "text"}}   // result: for a gate
 //
 // The secrets that the worker lists are in its environment, by their names. Every line that it prints is noted as it
 // comes. The program and all that it started are killed when the context ends, where the system has groups of
@@ -48,97 +48,81 @@ func (c *Command) String() string { return strings.Join(c.Argv, " ") }
 
 // Execute implements Executor.
 func (c *Command) Execute(ctx context.Context, call *Call) (*Result, error) {
-	out, err := c.run(ctx, call, nil)
+	output, err := c.run(ctx, call, nil)
 	if err != nil {
 		return nil, err
 	}
-	output := bytes.TrimSpace(out.all)
+	output = bytes.TrimSpace(output)
 	if len(output) > 0 && !json.Valid(output) {
-		if output, err = schema.Marshal(string(output)); err != nil {
-			return nil, err
-		}
+		output, err = schema.Marshal(string(output))
 	}
 	return &Result{Output: output, Reflection: &iar.Reflection{
 		Status: iar.Success, Confidence: 0.8, Summary: c.Argv[0] + " ended with exit code 0",
 		AlignmentCheck: map[string]any{"objective": 0.8},
-	}}, nil
+	}}, err
 }
 
 // Verify implements Gate.
 func (c *Command) Verify(ctx context.Context, call *Call, r *Result) (Verdict, error) {
 	_, err := c.run(ctx, call, r)
-	if failed, ok := errors.AsType[*programError](err); ok && failed.class == "" {
-		return Verdict{Complaint: err.Error()}, nil
+	if failed, ok := errors.AsType[*reason.Error](err); ok && failed.Class == "" {
+		return Verdict{Complaint: failed.Err.Error()}, nil
 	}
 	return Verdict{Pass: err == nil}, err
 }
 
-// order is what a program is told.
-type order struct {
-	Run       string          `json:"run,omitempty"`
-	Attempt   int             `json:"attempt"`
-	Objective string          `json:"objective,omitempty"`
-	Inputs    json.RawMessage `json:"inputs,omitempty"`
-	Data      json.RawMessage `json:"data,omitempty"`
-	Complaint string          `json:"complaint,omitempty"`
-	Answers   []reason.Answer `json:"answers,omitempty"`
-	Task      map[string]any  `json:"task"`
-	Result    map[string]any  `json:"result,omitempty"`
-}
-
-// run runs the program to its end.
-func (c *Command) run(ctx context.Context, call *Call, r *Result) (*printed, error) {
-	if len(c.Argv) == 0 {
-		return nil, &programError{errors.New("a command without a program"), "", reason.Permanent}
+// run runs the program to its end, and returns the beginning of what it printed as output.
+func (c *Command) run(ctx context.Context, call *Call, r *Result) ([]byte, error) {
+	order := map[string]any{
+		"run": call.Run, "attempt": call.Attempt, "objective": call.Objective, "inputs": call.Inputs, "data": call.Data,
+		"complaint": call.Complaint, "answers": call.Answers, "task": map[string]any{
+			"objective": call.Task.Objective, "delta": call.Task.Delta, "verify": call.Task.Verify,
+			"skill": call.Task.Skill, "inputs": call.Task.Inputs,
+		},
 	}
-	o := order{
-		Run: call.Run, Attempt: call.Attempt, Objective: call.Objective, Inputs: call.Inputs, Data: call.Data,
-		Complaint: call.Complaint, Answers: call.Answers,
-	}
-	t := call.Task
-	o.Task = map[string]any{"objective": t.Objective, "delta": t.Delta, "verify": t.Verify, "skill": t.Skill, "inputs": t.Inputs}
 	if r != nil {
-		o.Result = map[string]any{"output": r.Output, "text": r.Text}
+		order["result"] = map[string]any{"output": r.Output, "text": r.Text}
 	}
-	stdin, err := schema.Marshal(o)
+	stdin, err := schema.Marshal(order)
+	if err == nil && len(c.Argv) == 0 {
+		err = errors.New("a command without a program")
+	}
 	if err != nil {
-		return nil, err
+		return nil, &reason.Error{Class: reason.Permanent, Err: err}
 	}
 	cmd := exec.CommandContext(ctx, c.Argv[0], c.Argv[1:]...)
 	cmd.Dir, cmd.Stdin, cmd.WaitDelay = c.Dir, bytes.NewReader(stdin), stopped
 	cmd.Env = append([]string{}, c.Env...) // nil would be that of the process
-	for _, name := range of(ctx).vault.names {
-		value, err := Secret(ctx, name)
+	v := of(ctx).vault
+	for _, name := range v.names {
+		value, err := v.open(ctx, name)
 		if err != nil {
 			return nil, err
 		}
 		cmd.Env = append(cmd.Env, name+"="+value)
 	}
-	lines := of(ctx).vault.sanitizer()
-	out, errs := &printed{}, &printed{}
-	outLines := lines.Lines(noting{ctx, c.Argv[0]})
-	errLines := lines.Lines(noting{ctx, c.Argv[0]})
-	cmd.Stdout, cmd.Stderr = io.MultiWriter(out, outLines), io.MultiWriter(errs, errLines)
+	out := newStream(ctx, c.Argv[0])
+	errs := out // a gate's complaint is all that it prints, in order
+	if r == nil {
+		errs = newStream(ctx, c.Argv[0])
+	}
+	cmd.Stdout, cmd.Stderr = out, errs
 	ownGroup(cmd)
-	err = cmd.Run()
-	err = errors.Join(err, outLines.Close(), errLines.Close())
+	err = errors.Join(cmd.Run(), out.lines.Close(), errs.lines.Close())
 	exit, exited := errors.AsType[*exec.ExitError](err)
-	switch tail := strings.TrimSpace(string(out.tail) + "\n" + string(errs.tail)); {
+	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
-		return nil, &programError{err, "", reason.Permanent}
+		return nil, &reason.Error{Class: reason.Permanent, Err: err}
 	case exited:
-		if r == nil {
-			tail = strings.TrimSpace(string(errs.tail)) // standard output may be anything
-		}
-		return nil, &programError{err, tail, exits[exit.ExitCode()]}
+		return nil, &reason.Error{Class: exits[exit.ExitCode()], Err: withTail(err, errs.tail)}
 	case err != nil && !errors.Is(err, exec.ErrWaitDelay): // what it started may go on
 		return nil, err
 	case r == nil && out.size > maxPrinted:
 		return nil, malformed(fmt.Sprintf("%s printed %d bytes, over %d", c.Argv[0], out.size, maxPrinted))
 	}
-	return out, nil
+	return out.head, nil
 }
 
 // exits has the exit codes that say what kind of error it is: those of sysexits.h and of the shells.
@@ -146,44 +130,41 @@ var exits = map[int]reason.ErrorClass{
 	75: reason.Unavailable, 77: reason.Permission, 126: reason.Permanent, 127: reason.Permanent,
 }
 
-// programError is the failure of a program. Its words are not read for a class.
-type programError struct {
-	err   error
-	tail  string
-	class reason.ErrorClass
-}
-
-func (e *programError) Unwrap() error { return e.err }
-func (e *programError) Error() string {
-	if e.tail == "" {
-		return e.err.Error()
+// withTail is an error with the end of what a program printed.
+func withTail(err error, tail []byte) error {
+	if text := bytes.TrimSpace(tail); len(text) > 0 {
+		return fmt.Errorf("%w: %s", err, bytes.ToValidUTF8(text, []byte("\uFFFD")))
 	}
-	return e.err.Error() + ": " + e.tail
+	return err
 }
 
-// printed keeps the beginning and the end of what a program prints.
-type printed struct {
-	all, tail []byte
-	size      int
+// stream keeps the beginning and the end of what a program prints, and notes its lines, cleaned.
+type stream struct {
+	lines      io.WriteCloser
+	head, tail []byte
+	size       int
 }
 
-func (p *printed) Write(b []byte) (int, error) {
-	p.size += len(b)
-	p.all = append(p.all, b[:min(len(b), max(0, maxPrinted-len(p.all)))]...)
-	p.tail = append(p.tail, b...)
-	p.tail = p.tail[max(0, len(p.tail)-maxTail):]
-	return len(b), nil
+func newStream(ctx context.Context, name string) *stream {
+	return &stream{lines: of(ctx).vault.sanitizer().Lines(noting{of(ctx), name})}
 }
 
-// noting tells of lines, which are clean.
+func (s *stream) Write(b []byte) (int, error) {
+	s.size += len(b)
+	s.head = append(s.head, b[:min(len(b), max(0, maxPrinted-len(s.head)))]...)
+	s.tail = append(s.tail, b...)
+	s.tail = s.tail[max(0, len(s.tail)-maxTail):]
+	return s.lines.Write(b)
+}
+
 type noting struct {
-	ctx  context.Context
+	*scene
 	name string
 }
 
 func (n noting) Write(b []byte) (int, error) {
 	for line := range strings.Lines(strings.ToValidUTF8(string(b), "\uFFFD")) {
-		of(n.ctx).tell(Event{Kind: "output", Name: n.name, Text: strings.TrimRight(line, "\r\n")})
+		n.tell(Event{Kind: "output", Name: n.name, Text: strings.TrimRight(line, "\r\n")})
 	}
 	return len(b), nil
 }

@@ -35,7 +35,8 @@ func TestCommandExecutes(t *testing.T) {
 		{name: "JSON", script: `echo '{"a":1}'`, outcome: rank.Delivered, output: `{"a":1}`},
 		{name: "text", script: `echo hello; echo there`, outcome: rank.Delivered, output: `"hello\nthere"`},
 		{name: "its order", script: `cat`, outcome: rank.Delivered,
-			output: `{"run":"7","attempt":1,"task":{"delta":"","inputs":{"n":1},"objective":"pay the invoice","skill":"","verify":""}}`},
+			output: `{"run":"7","attempt":1,"answers":null,"complaint":"","data":null,"inputs":null,"objective":"",
+			"task":{"delta":"","inputs":{"n":1},"objective":"pay the invoice","skill":"","verify":""}}`},
 		{name: "invalid UTF-8", script: `printf '\377'`, outcome: rank.Delivered, output: `"\ufffd"`},
 		{name: "huge", script: `head -c 300000 /dev/zero`, outcome: rank.Malformed, says: "printed 300000 bytes"},
 		{name: "the words of a failing test", outcome: rank.Failed, says: "exit status 1",
@@ -70,7 +71,7 @@ func TestCommandExecutes(t *testing.T) {
 func TestCommandVerifies(t *testing.T) {
 	for script, want := range map[string]string{
 		`exit 0`: "",
-		`echo 'open x: permission denied'; echo 'HTTP 403' >&2; exit 1`: "exit status 1: open x: permission denied\n\nHTTP 403",
+		`echo 'open x: permission denied'; echo 'HTTP 403' >&2; exit 1`: "exit status 1: open x: permission denied\nHTTP 403",
 		`grep -q '"text":"an answer"'`:                                  "",
 		`exit 77`:                                                       "could not be checked",
 	} {

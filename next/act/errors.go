@@ -8,10 +8,6 @@ import (
 
 // classify is reason.Classify, but for what a program has printed.
 func classify(err error) *reason.Error {
-	var p *programError
-	if errors.As(err, &p) {
-		return &reason.Error{Class: p.class, Err: err}
-	}
 	var e *reason.Error
 	if errors.As(err, &e) && e != nil {
 		return e

@@ -193,14 +193,12 @@ type execution struct {
 
 // execute makes the execution or takes it from the journal. The usage is also that of one that failed.
 func (r *Runner) execute(ctx context.Context, s *scene, c *Call) (_ *Result, usage *reason.Usage, _ error) {
-	if inputs := r.inputs[c.Worker]; inputs != nil {
-		given := c.Task.Inputs
-		if len(given) == 0 {
-			given = json.RawMessage("{}")
-		}
-		if err := inputs.Check(given); err != nil {
-			return nil, nil, fmt.Errorf("%w: %w", errInputs, err)
-		}
+	given, err := schema.Canonical(c.Task.Inputs)
+	if err == nil {
+		err = r.inputs[c.Worker].Check(given)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w: %w", errInputs, err)
 	}
 	do := func(ctx context.Context, inputs json.RawMessage) (json.RawMessage, error) {
 		own := *c
@@ -215,17 +213,14 @@ func (r *Runner) execute(ctx context.Context, s *scene, c *Call) (_ *Result, usa
 			return nil, err
 		}
 		// It has been done: a flaw of the result is no error of the call.
-		if err := flaws(result); err != nil {
-			return schema.Marshal(execution{Flaw: err.Error()})
+		if err = flaws(result); err == nil {
+			var raw json.RawMessage
+			if raw, err = schema.Marshal(execution{Result: result.clean(of(ctx))}); err == nil && len(raw) <= maxKept {
+				return raw, nil
+			}
+			err = cmp.Or(err, error(malformed(fmt.Sprintf("a result of %d bytes, over %d", len(raw), maxKept))))
 		}
-		raw, err := schema.Marshal(execution{Result: result.clean(of(ctx))})
-		if err == nil && len(raw) > maxKept {
-			err = fmt.Errorf("a result of %d bytes, over %d", len(raw), maxKept)
-		}
-		if err != nil {
-			return schema.Marshal(execution{Flaw: err.Error()})
-		}
-		return raw, nil
+		return schema.Marshal(execution{Flaw: err.Error()})
 	}
 	raw, err := keep(ctx, r.action(c), do)
 	if err != nil {

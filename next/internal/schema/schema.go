@@ -47,7 +47,9 @@ func Compile(raw json.RawMessage) (*Schema, error) {
 // nothing loads no documents: a schema of a stranger must not open files.
 type nothing struct{}
 
-func (nothing) Load(url string) (any, error) { return nil, errors.New("no reference to other documents") }
+func (nothing) Load(url string) (any, error) {
+	return nil, errors.New("no reference to other documents")
+}
 
 // Check reports how raw differs from the schema, or that it is no JSON: "amount: got string, want number". More than
 // maxDepth levels are refused.
@@ -122,8 +124,12 @@ func collect(e *jsonschema.ValidationError, all *[]string) {
 }
 
 // Canonical returns raw in the one form that equal values have, except for the spelling of numbers: members in
-// order, no space, and of a member that is named twice the last, so that whoever reads it reads the same.
+// order, no space, and of a member that is named twice the last, so that whoever reads it reads the same. No text at
+// all counts as {}.
 func Canonical(raw json.RawMessage) (json.RawMessage, error) {
+	if len(raw) == 0 {
+		return json.RawMessage("{}"), nil
+	}
 	if err := shallow(raw); err != nil {
 		return nil, err
 	}
