@@ -566,7 +566,7 @@ func TestSecrets(t *testing.T) {
 	require.JSONEq(t, `{"k":"`+value+`"}`, got)
 	require.Equal(t, `"[secret key]"`, string(a.Result.Output))
 	require.Equal(t, `{"k":"[secret key]"}`, string(a.Result.Plan.Calls[0].Inputs))
-	require.NoError(t, j.Flush(ctx))
+	require.NoError(t, j.Put(ctx, act.StepRecord{}))
 	for e, err := range st.Scan(ctx, store.Range{}) {
 		require.NoError(t, err)
 		require.NotContains(t, string(e.Value), value, e.Key)

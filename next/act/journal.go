@@ -47,7 +47,7 @@ type Journal interface {
 	Get(ctx context.Context, name string) (StepRecord, error)
 	// Steps yields the steps whose names begin with prefix, in the order of their names.
 	Steps(ctx context.Context, prefix string) iter.Seq2[StepRecord, error]
-	// Put commits a step with events and all that was noted before.
+	// Put commits a step with events and all that was noted before. A step without a name is none: the events alone.
 	Put(ctx context.Context, s StepRecord, events ...Event) error
 	// Note tells of an event, e.g. a line of output; it is committed with the next Put.
 	Note(e Event)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"sync"
 
 	"github.com/arc-learn/arc/next/internal/codec"
@@ -89,45 +90,22 @@ func (j *StoreJournal) Put(ctx context.Context, s StepRecord, events ...Event) e
 	if err != nil {
 		return err
 	}
-	return j.commit(ctx, events, func(b *store.Batch) error { return b.Put("s/"+s.Name, raw, store.Any) })
-}
-
-// Note implements Journal.
-func (j *StoreJournal) Note(e Event) {
-	if !e.Live {
-		j.mu.Lock()
-		if len(j.noted) < maxNoted {
-			j.noted = append(j.noted, e)
-		}
-		j.mu.Unlock()
-	}
-	j.tell(e)
-}
-
-// maxNoted bounds the events that wait for a commit; what a part notes beyond that is told and not kept.
-const maxNoted = 1000
-
-// Flush commits what was noted.
-func (j *StoreJournal) Flush(ctx context.Context) error {
-	return j.commit(ctx, nil, func(*store.Batch) error { return nil })
-}
-
-// commit commits what was noted, the events, and what stage stages.
-func (j *StoreJournal) commit(ctx context.Context, events []Event, stage func(*store.Batch) error) error {
 	j.mu.Lock()
 	noted := j.noted
 	j.noted = nil
 	j.mu.Unlock()
-	err := j.g.Update(ctx, func(b *store.Batch) error {
+	err = j.g.Update(ctx, func(b *store.Batch) error {
 		if j.o.Stage != nil {
 			if err := j.o.Stage(b); err != nil {
 				return err
 			}
 		}
-		if err := stage(b); err != nil {
-			return err
+		if s.Name != "" {
+			if err := b.Put("s/"+s.Name, raw, store.Any); err != nil {
+				return err
+			}
 		}
-		return number(ctx, b, noted, events)
+		return number(ctx, b, slices.Concat(noted, events))
 	})
 	if err != nil {
 		j.mu.Lock()
@@ -142,44 +120,58 @@ func (j *StoreJournal) commit(ctx context.Context, events []Event, stage func(*s
 }
 
 // number stages events under the next numbers.
-func number(ctx context.Context, b *store.Batch, lists ...[]Event) error {
+func number(ctx context.Context, b *store.Batch, events []Event) error {
+	if len(events) == 0 {
+		return nil
+	}
 	var last int
-	found, err := b.Get(ctx, "n")
-	switch {
+	unchanged := store.Absent
+	switch e, err := b.Get(ctx, "n"); {
 	case errors.Is(err, store.ErrNotFound):
 	case err != nil:
 		return err
 	default:
-		if err := codec.Unmarshal(found.Value, &last); err != nil {
+		if err := codec.Unmarshal(e.Value, &last); err != nil {
 			return err
 		}
-	}
-	first := last
-	for _, events := range lists {
-		for _, e := range events {
-			last++
-			e.Seq = last
-			raw, err := codec.Marshal(e)
-			if err != nil {
-				return err
-			}
-			if err := b.Put(eventKey(last), raw, store.Any); err != nil {
-				return err
-			}
+		if unchanged = store.Any; e.Rev != 0 { // 0: staged before in the same commit
+			unchanged = store.At(e.Rev)
 		}
 	}
-	if last == first {
-		return nil
+	for _, e := range events {
+		last++
+		e.Seq = last
+		raw, err := codec.Marshal(e)
+		if err == nil {
+			err = b.Put(eventKey(last), raw, store.Any)
+		}
+		if err != nil {
+			return err
+		}
 	}
 	raw, err := codec.Marshal(last)
 	if err != nil {
 		return err
 	}
-	unchanged := store.At(found.Rev)
-	if err == nil && found.Key != "" && found.Rev == 0 {
-		unchanged = store.Any // staged before in the same commit
-	}
 	return b.Put("n", raw, unchanged)
+}
+
+// maxNoted bounds the events that wait for a commit. What a part notes beyond that is told and not kept, but for
+// the last place, which says so.
+const maxNoted = 1000
+
+// Note implements Journal.
+func (j *StoreJournal) Note(e Event) {
+	j.mu.Lock()
+	switch {
+	case e.Live || len(j.noted) > maxNoted:
+	case len(j.noted) == maxNoted:
+		j.noted = append(j.noted, Event{At: e.At, Kind: e.Kind, Name: e.Name, Text: "… (what follows was not kept)"})
+	default:
+		j.noted = append(j.noted, e)
+	}
+	j.mu.Unlock()
+	j.tell(e)
 }
 
 func (j *StoreJournal) tell(e Event) {

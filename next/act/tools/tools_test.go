@@ -421,7 +421,7 @@ func TestStream(t *testing.T) {
 		require.NoError(t, err)
 		j := act.NewJournal(store.NewGroup(st), &act.JournalOptions{OnEvent: func(e act.Event) { kinds = append(kinds, e.Kind) }})
 		a := r.Run(act.WithJournal(t.Context(), j), &act.Call{Run: "7", Attempt: 1, Worker: r.Workers()[0]})
-		require.NoError(t, j.Flush(t.Context()))
+		require.NoError(t, j.Put(t.Context(), act.StepRecord{}))
 		return a
 	}
 	a := watched()
