@@ -30,12 +30,13 @@ func otherSide(actor string, machine bool) bool {
 // The weights are fitted to conversations of LoCoMo, where a question without an answer asks of one speaker what the
 // other has said; see docs/benchmarks.md.
 const (
-	compared = 10 // matches
-	few      = 3
-	leadBase = 0.457
-	leadBest = 3.78 // by how much the best of the named actor leads
-	leadFew  = 3.10 // and the best few
-	unnamed  = 0.95 // of a query that names no actor, or several
+	compared   = 10 // matches
+	few        = 3
+	leadBase   = 0.457
+	leadBest   = 3.78 // by how much the best of the named actor leads
+	leadFew    = 3.10 // and the best few
+	selfWeight = 0.5  // of a word by which somebody who asks is meant
+	unnamed    = 0.95 // of a query that names no actor, or several
 )
 
 // attributed estimates how likely what was found was said by the one actor whom the query names: it compares the
@@ -60,16 +61,18 @@ func (ix *Index) attributed(sc *scratch, ms []Match) float64 {
 	return 1 / (1 + math.Exp(-leadBase-leadBest*lead(best)-leadFew*lead(sum)))
 }
 
+// selfWords are the words by which somebody who asks is meant.
+var selfWords = map[string]bool{"i": true, "me": true, "my": true, "mine": true, "myself": true, "we": true, "us": true,
+	"our": true, "ours": true, "ourselves": true}
+
 // asksOfSelf reports whether a question is about the one who asks it: it has I or we in one of their forms, and
 // does not ask what the other side has said or done ("what did you tell me").
 func asksOfSelf(question string) bool {
 	words := strings.FieldsFunc(strings.ToLower(question), func(r rune) bool { return !unicode.IsLetter(r) })
 	self := false
 	for i, w := range words {
-		switch w {
-		case "i", "me", "my", "mine", "myself", "we", "us", "our", "ours", "ourselves":
-			self = true
-		case "you":
+		self = self || selfWords[w]
+		if w == "you" {
 			if i > 0 && (words[i-1] == "did" || words[i-1] == "have" || words[i-1] == "had") || i+1 < len(words) && said(words[i+1]) {
 				return false
 			}

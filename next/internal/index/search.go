@@ -179,6 +179,9 @@ func (ix *Index) weigh(sc *scratch, q *Query) {
 		}
 		w = &sc.words[i]
 		kind := text.Term{Stop: w.stop}.Weight()
+		if sc.asker && selfWords[w.text] {
+			kind = selfWeight
+		}
 		w.idf = kind * idf(records, df)
 		w.gain = float32(w.idf * (k1 + 1))
 		for j := from; j < len(sc.words); j++ {
