@@ -193,7 +193,7 @@ func (s Space) rate(a *ask, fs []found) {
 		best = max(best, fs[i].ratio)
 	}
 	for i := range fs {
-		if f := &fs[i]; f.ratio >= gate*best {
+		if f := &fs[i]; f.ratio >= factGate*best && f.e.is(Fact) || f.ratio >= gate*best {
 			f.near = true
 			if f.e.is(Fact) {
 				newest = max(newest, f.e.said())
@@ -210,6 +210,9 @@ func (s Space) rate(a *ask, fs []found) {
 			last = max(last, c.Uses[len(c.Uses)-1])
 		}
 		f.Recency = math.Exp2(-float64(max(0, from-last)) / halfLife)
+		if f.near && f.e.is(Fact) && last < newest {
+			f.Recency /= 2 // however soon after it the newest came
+		}
 		f.Effectiveness = f.e.stats.effectiveness(a.situation)
 	}
 }

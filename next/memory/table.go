@@ -186,9 +186,9 @@ func (t *table) phrases(e *entry) (out []*rule) {
 	return out // a trigger without words brings nothing
 }
 
-// words are the terms of a text in order.
+// words are the terms of a text in order, without the parts of ReactJS and with those of dark_mode alone.
 func (t *table) words(s string) (out []string) {
-	for _, term := range t.an.Append(nil, s) {
+	for _, term := range t.an.Append(nil, strings.ToLower(strings.ReplaceAll(s, "_", " "))) {
 		out = append(out, term.Text)
 	}
 	return out
