@@ -276,7 +276,7 @@ func (d *deed) end(ctx context.Context, value json.RawMessage, err error) error 
 // unclear reports whether a call that returned err may have been done all the same.
 func unclear(err error) bool {
 	var panicked *call.PanicError
-	class := classify(err)
+	class := reason.Classify(err)
 	return errors.As(err, &panicked) || class != nil && class.Class == reason.Unavailable ||
 		errors.Is(err, call.ErrMalformed) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 }

@@ -4,12 +4,10 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 
 	"github.com/arc-learn/arc/next/internal/fence"
-	"github.com/arc-learn/arc/next/internal/schema"
 	"github.com/arc-learn/arc/next/reason"
 )
 
@@ -41,22 +39,8 @@ func (j *Judge) Verify(ctx context.Context, c *Call, r *Result) (Verdict, error)
 	for _, name := range []string{"task", "inputs", "answer", "output"} {
 		prompt += fence.Block(name, mark, "", fence.Text(parts[name]))
 	}
-	response, err := j.Model.Generate(ctx, &reason.Request{
+	v, _, err := reason.Ask[Verdict](ctx, j.Model, &reason.Request{
 		System: judging, Messages: []reason.Message{{Role: reason.UserRole, Text: prompt}}, Schema: verdictSchema,
-	})
-	if err != nil {
-		return Verdict{}, err
-	}
-	var v Verdict
-	s, err := schema.Compile(verdictSchema)
-	if err == nil {
-		err = s.Check(json.RawMessage(response.Text))
-	}
-	if err == nil {
-		err = json.Unmarshal([]byte(response.Text), &v)
-	}
-	if err != nil {
-		return Verdict{}, &reason.Error{Class: reason.Invalid, Err: fmt.Errorf("the judge's answer: %w", err)}
-	}
-	return v, nil
+	}, nil)
+	return v, err
 }

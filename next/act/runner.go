@@ -350,7 +350,7 @@ func (s *scene) failed(ctx context.Context, err error) Attempt {
 	a := Attempt{Outcome: rank.Failed, Complaint: clip(text, maxComplaint), Err: &cleanError{text, err}}
 	var pending *PendingError
 	var bad malformed
-	switch class := classify(err); {
+	switch class := reason.Classify(err); {
 	case errors.As(err, &pending) && pending != nil:
 		a.Outcome, a.Complaint = "", ""
 		a.Pending, a.Questions = pending.Approvals, pending.Questions

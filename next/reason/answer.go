@@ -65,7 +65,7 @@ func read[T any](resp *Response, s *schema.Schema, check func(*T) error) (v T, e
 	case StopLength:
 		return v, errors.New("the answer is cut off at its greatest length; give a shorter one")
 	}
-	raw, err := object(resp.Text)
+	raw, err := Object(resp.Text)
 	if err != nil {
 		return v, err
 	}
@@ -88,8 +88,9 @@ func read[T any](resp *Response, s *schema.Schema, check func(*T) error) (v T, e
 // JSON has a line like it.
 var unopened = regexp.MustCompile(`(?m)^[ \t]*(?:</\w+>|\[/\w+\]|◁/\w+▷)[ \t]*\r?$`)
 
-// object returns the one JSON object in an answer without thoughts.
-func object(text string) (json.RawMessage, error) {
+// Object returns the one JSON object in an answer without thoughts. Before it may be words without a "{", around it a
+// code fence; after it comes nothing.
+func Object(text string) (json.RawMessage, error) {
 	if ends := unopened.FindAllStringIndex(text, -1); ends != nil {
 		text = text[ends[len(ends)-1][1]:]
 	}

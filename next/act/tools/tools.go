@@ -1,7 +1,6 @@
 package tools
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/arc-learn/arc/next/act"
 	"github.com/arc-learn/arc/next/iar"
-	"github.com/arc-learn/arc/next/internal/call"
 	"github.com/arc-learn/arc/next/internal/schema"
 	"github.com/arc-learn/arc/next/reason"
 )
@@ -88,7 +86,6 @@ type attempt struct {
 	messages []reason.Message
 	made     []made // in the order of the answers
 	usage    *reason.Usage
-	usd      float64 // of the answers whose price is known
 }
 
 // made is a call of a tool that has ended.
@@ -105,7 +102,7 @@ func (x *executor) Execute(ctx context.Context, c *act.Call) (*act.Result, error
 	if x.wrong != nil {
 		return nil, &reason.Error{Class: reason.Permanent, Err: fmt.Errorf("tools: %w", x.wrong)}
 	}
-	a := &attempt{executor: x, call: c, usage: &reason.Usage{}}
+	a := &attempt{executor: x, call: c}
 	text, output, err := a.run(ctx)
 	if err != nil {
 		return &act.Result{Usage: a.usage}, err
@@ -179,34 +176,55 @@ func (a *attempt) replay(ctx context.Context) (rest []reason.PlanCall, err error
 	return rest, nil
 }
 
-// ask returns answer n: the one that was kept, or the model's.
+// ask returns answer n: the one that was kept, or the model's. An answer that cannot be used is asked for again.
 func (a *attempt) ask(ctx context.Context, n int) (*reason.Response, error) {
 	answer, err := act.Step(ctx, fmt.Sprintf("answer %d", n), nil, func(ctx context.Context) (*reason.Response, error) {
 		if err := a.affords(); err != nil {
 			return nil, err
 		}
+		var spoilt *reason.Usage
 		for try := 0; ; try++ {
-			r, err := a.generate(ctx, n)
-			if bad, ok := errors.AsType[*reason.Error](err); ok && bad.Class == reason.Invalid && try < repairs {
-				continue
+			r, err := a.generate(ctx)
+			bad, ok := errors.AsType[*reason.Error](err)
+			switch {
+			case err == nil:
+				r.Usage = spoilt.Add(r.Usage)
+				act.Note(ctx, act.Event{Kind: "answer", Name: a.worker(), Text: r.Text, Usage: r.Usage})
+				return r, nil
+			case ok:
+				spoilt = spoilt.Add(bad.Usage)
 			}
-			return r, err
+			if !ok || bad.Class != reason.Invalid || try == repairs {
+				a.usage = a.usage.Add(spoilt)
+				return nil, err
+			}
 		}
 	}, act.Sanitised())
 	if err == nil {
-		a.count(answer.Usage)
+		a.usage = a.usage.Add(answer.Usage)
 	}
 	return answer, err
 }
 
+// generate asks the model once.
+func (a *attempt) generate(ctx context.Context) (*reason.Response, error) {
+	return reason.Generate(ctx, a.model, &reason.Request{
+		System:   strings.TrimSpace(a.opts.System + "\n\n" + a.call.Agent),
+		Messages: slices.Clone(a.messages), Tools: a.cards, Schema: a.opts.Schema,
+		MaxTokens: a.opts.MaxAnswer, Temperature: a.opts.Temperature,
+		OnText: func(text string) { act.Note(ctx, act.Event{Kind: "text", Name: a.worker(), Text: text, Live: true}) },
+	})
+}
+
 // affords returns an error if the bounds allow no further answer.
 func (a *attempt) affords() error {
-	tokens := a.usage.Input + a.usage.Output
+	u := a.usage.Add(&reason.Usage{})
+	usd := cmp.Or(u.CostUSD, u.EstimateUSD, new(float64))
 	switch {
-	case a.opts.MaxTokens > 0 && tokens >= a.opts.MaxTokens:
-		return fmt.Errorf("the attempt took %d of %d tokens", tokens, a.opts.MaxTokens)
-	case a.opts.MaxUSD > 0 && a.usd >= a.opts.MaxUSD:
-		return fmt.Errorf("the attempt took $%.4f of $%.4f", a.usd, a.opts.MaxUSD)
+	case a.opts.MaxTokens > 0 && u.Input+u.Output >= a.opts.MaxTokens:
+		return fmt.Errorf("the attempt took %d of %d tokens", u.Input+u.Output, a.opts.MaxTokens)
+	case a.opts.MaxUSD > 0 && *usd >= a.opts.MaxUSD:
+		return fmt.Errorf("the attempt took $%.4f of $%.4f", *usd, a.opts.MaxUSD)
 	case len(a.made) >= a.maxCalls()+together: // it was told that no calls are left
 		return fmt.Errorf("the model goes on calling after %d calls", len(a.made))
 	}
@@ -214,40 +232,6 @@ func (a *attempt) affords() error {
 }
 
 func (a *attempt) maxCalls() int { return cmp.Or(a.opts.MaxCalls, defaultCalls) }
-
-// generate asks the model once.
-func (a *attempt) generate(ctx context.Context, n int) (*reason.Response, error) {
-	system := strings.TrimSpace(a.opts.System + "\n\n" + a.call.Agent)
-	r, err := call.Do(ctx, 0, func(ctx context.Context) (*reason.Response, error) {
-		return a.model.Generate(ctx, &reason.Request{
-			System: system, Messages: slices.Clone(a.messages), Tools: a.cards, Schema: a.opts.Schema,
-			MaxTokens: a.opts.MaxAnswer, Temperature: a.opts.Temperature,
-			OnText: func(text string) { act.Note(ctx, act.Event{Kind: "text", Name: a.worker(), Text: text, Live: true}) },
-		})
-	})
-	if errors.Is(err, call.ErrMalformed) {
-		err = &reason.Error{Class: reason.Invalid, Err: fmt.Errorf("the model's answer: %w", err)}
-	}
-	if err != nil {
-		return nil, err
-	}
-	own := *r
-	own.Calls = slices.Clone(r.Calls)
-	seen := map[string]bool{}
-	for i, c := range own.Calls {
-		if c.ID == "" || seen[c.ID] {
-			own.Calls[i].ID = fmt.Sprintf("call_%d_%d", n, i+1)
-		}
-		seen[own.Calls[i].ID] = true
-		if len(bytes.TrimSpace(c.Inputs)) == 0 {
-			own.Calls[i].Inputs = json.RawMessage("{}")
-		} else if !json.Valid(c.Inputs) {
-			own.Calls[i].Inputs, _ = json.Marshal(string(c.Inputs)) // it fits no schema, and the model is told
-		}
-	}
-	act.Note(ctx, act.Event{Kind: "answer", Name: a.worker(), Text: own.Text, Usage: own.Usage})
-	return &own, nil
-}
 
 func (a *attempt) worker() string {
 	if a.call.Worker == nil {
@@ -367,47 +351,22 @@ func (a *attempt) do(ctx context.Context, step string, c reason.ToolCall) (json.
 
 // final returns the answer as JSON, or what is wrong with it.
 func (a *attempt) final(answer *reason.Response) (json.RawMessage, error) {
-	text := strings.TrimSpace(answer.Text)
 	switch {
-	case answer.Stop == "length":
+	case answer.Stop == reason.StopLength:
 		return nil, errors.New("it was cut off at the greatest length")
-	case text == "":
+	case strings.TrimSpace(answer.Text) == "":
 		return nil, errors.New("it is empty")
 	case a.answer == nil:
-		return schema.Marshal(text)
+		return schema.Marshal(answer.Text)
 	}
-	if inner, fenced := strings.CutPrefix(text, "```json"); fenced {
-		text = strings.TrimSuffix(strings.TrimSpace(inner), "```")
+	raw, err := reason.Object(answer.Text)
+	if err == nil {
+		err = a.answer.Check(raw)
 	}
-	if err := a.answer.Check(json.RawMessage(text)); err != nil {
+	if err != nil {
 		return nil, err
 	}
-	return schema.Canonical(json.RawMessage(text))
-}
-
-// count adds what an answer took. A price that one answer does not tell is not known of the sum.
-func (a *attempt) count(u *reason.Usage) {
-	sum, first := a.usage, a.usage.Calls == 0
-	sum.Calls++
-	if u == nil {
-		u = &reason.Usage{}
-	}
-	sum.Input, sum.Output, sum.Cached = sum.Input+u.Input, sum.Output+u.Output, sum.Cached+u.Cached
-	sum.CostUSD, sum.EstimateUSD = plus(first, sum.CostUSD, u.CostUSD), plus(first, sum.EstimateUSD, u.EstimateUSD)
-	if price := cmp.Or(u.CostUSD, u.EstimateUSD); price != nil {
-		a.usd += *price
-	}
-}
-
-func plus(first bool, sum, v *float64) *float64 {
-	if v == nil || !first && sum == nil {
-		return nil
-	}
-	total := *v
-	if !first {
-		total += *sum
-	}
-	return &total
+	return schema.Canonical(raw)
 }
 
 // reflect says what the calls say of the answer: of each, one that failed takes away from its confidence.
@@ -422,7 +381,7 @@ func (a *attempt) reflect() *iar.Reflection {
 	failed := len(r.PotentialIssues)
 	r.Confidence = float64(1+len(a.made)-failed) / float64(1+len(a.made))
 	r.AlignmentCheck = map[string]any{"objective": r.Confidence}
-	r.Summary = fmt.Sprintf("%d calls of tools, %d of them failed, %d answers of the model", len(a.made), failed, a.usage.Calls)
+	r.Summary = fmt.Sprintf("%d calls of tools, %d of them failed, %d messages", len(a.made), failed, len(a.messages))
 	return r
 }
 

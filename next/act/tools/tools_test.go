@@ -309,7 +309,7 @@ func TestFinalAnswer(t *testing.T) {
 	}{
 		{"text", nil, []*reason.Response{says("hello")}, `"hello"`},
 		{"empty", nil, []*reason.Response{says(" "), says("hello")}, `"hello"`},
-		{"cut", nil, []*reason.Response{{Text: "hel", Stop: "length"}, says("hello")}, `"hello"`},
+		{"cut", nil, []*reason.Response{{Text: "hel", Stop: "length", Usage: &reason.Usage{}}, says("hello")}, `"hello"`},
 		{"object", schema, []*reason.Response{says(`{"paid":true}`)}, `{"paid":true}`},
 		{"fenced", schema, []*reason.Response{says("```json\n{\"paid\":true}\n```")}, `{"paid":true}`},
 		{"mended", schema, []*reason.Response{says(`paid`), says(`{"paid":"yes"}`), says(`{"paid":true}`)}, `{"paid":true}`},
@@ -425,7 +425,7 @@ func TestStream(t *testing.T) {
 		return a
 	}
 	a := watched()
-	require.Equal(t, []string{"text", "answer", "calling", "approval asked"}, kinds)
+	require.Equal(t, []string{"answer", "calling", "approval asked"}, kinds)
 	kinds = nil
 	rule(t, st, a.Pending[0], true)
 	watched()
