@@ -128,6 +128,9 @@ func TestOutcomes(t *testing.T) {
 		{name: "typed nil", do: fails(typedNil), outcome: rank.Malformed, says: "nil"},
 		{name: "panic", do: func(context.Context, *act.Call) (*act.Result, error) { panic("boom") }, outcome: rank.Failed, says: "boom"},
 		{name: "plain error", do: fails(errors.New("no such invoice")), outcome: rank.Failed, says: "no such invoice"},
+		{name: "permission in words", do: fails(errors.New("HTTP 403: permission denied")), outcome: rank.Denied, class: reason.Permission},
+		{name: "a rate limit in words", do: fails(errors.New("HTTP 403: API rate limit exceeded")), outcome: rank.Away, class: reason.RateLimited},
+		{name: "a panic's words", do: func(context.Context, *act.Call) (*act.Result, error) { panic("permission denied") }, outcome: rank.Failed},
 		{name: "rate limit", do: fails(&reason.Error{Class: reason.RateLimited, Wait: time.Minute, Err: errors.New("429")}),
 			outcome: rank.Away, class: reason.RateLimited},
 		{name: "wrong key", do: fails(&reason.Error{Class: reason.Permanent, Err: errors.New("401")}),
@@ -143,6 +146,8 @@ func TestOutcomes(t *testing.T) {
 		{name: "gate says nothing", gates: []act.Gate{gate(act.Verdict{}, nil)}, outcome: rank.Failed, says: "without a reason"},
 		{name: "gate errs and passes", gates: []act.Gate{gate(act.Verdict{Pass: true}, errors.New("permission denied"))},
 			outcome: rank.Failed, says: "could not be checked"},
+		{name: "the words of a gate's error", gates: []act.Gate{gate(act.Verdict{Pass: true}, errors.New("429 too many requests"))},
+			outcome: rank.Failed, says: "429"},
 		{name: "gate is away", gates: []act.Gate{gate(act.Verdict{Pass: true}, &reason.Error{Class: reason.Unavailable, Err: errors.New("503")})},
 			outcome: rank.Away, class: reason.Unavailable},
 		{name: "gate panics", gates: []act.Gate{act.GateFunc(func(context.Context, *act.Call, *act.Result) (act.Verdict, error) { panic("x") })},
@@ -427,6 +432,18 @@ func TestAround(t *testing.T) {
 	require.Equal(t, "innerouter", a.Complaint)
 	require.Equal(t, "pay the invoice", c.Task.Objective, "the call is the attempt's own copy")
 
+	// An Around that loses the context does not lose what the run has done.
+	pay := &works{}
+	lost := act.AroundFunc(func(_ context.Context, _ *act.Call, next func(context.Context) act.Attempt) act.Attempt {
+		return next(context.Background())
+	})
+	r = runner(t, &act.Options{Around: []act.Around{lost}}, act.Worker{Name: "pay", Executor: pay, Irreversible: true})
+	ctx, _ := journal(t, store.NewMem())
+	for attempt := range 3 {
+		require.Equal(t, rank.Delivered, r.Run(ctx, call(r, attempt, `{"a":1}`)).Outcome)
+	}
+	require.Equal(t, 1, pay.calls)
+
 	for name, bad := range map[string]act.Around{
 		"panics": act.AroundFunc(func(context.Context, *act.Call, func(context.Context) act.Attempt) act.Attempt { panic("x") }),
 		"lies": act.AroundFunc(func(context.Context, *act.Call, func(context.Context) act.Attempt) act.Attempt {
@@ -544,17 +561,16 @@ func TestSecrets(t *testing.T) {
 	var got string
 	w := &works{do: func(ctx context.Context, c *act.Call) (*act.Result, error) {
 		got = string(c.Task.Inputs)
-		own, err := act.Secret(ctx, "other")
-		require.NoError(t, err)
-		_, err = act.Secret(ctx, "unlisted")
-		require.Error(t, err)
+		own := act.Secret(ctx, "other")
+		require.Empty(t, act.Secret(ctx, "unlisted"))
 		act.Note(ctx, act.Event{Kind: "output", Text: "using " + value + own})
 		return &act.Result{Output: json.RawMessage(`"` + value + `"`), Text: "it was " + value + " [secret key]",
 			Plan: &reason.Plan{Calls: []reason.PlanCall{{Name: "t", Inputs: json.RawMessage(`{"k":"[secret key]"}`)}}}}, nil
 	}}
-	r := runner(t, &act.Options{Secrets: func(_ context.Context, name string) (string, error) {
+	secrets := &act.Options{Secrets: func(_ context.Context, name string) (string, error) {
 		return map[string]string{"key": value, "other": "some other value", "short": "1234"}[name], nil
-	}}, act.Worker{Name: "w", Executor: w, Secrets: []string{"key", "other", "short"},
+	}}
+	r := runner(t, secrets, act.Worker{Name: "w", Executor: w, Secrets: []string{"key", "other"},
 		Gates: []act.Gate{act.GateFunc(func(_ context.Context, c *act.Call, r *act.Result) (act.Verdict, error) {
 			require.NotContains(t, string(c.Task.Inputs)+string(r.Output)+r.Text, value)
 			return act.Verdict{Pass: true}, nil
@@ -572,9 +588,12 @@ func TestSecrets(t *testing.T) {
 		require.NotContains(t, string(e.Value), value, e.Key)
 		require.NotContains(t, string(e.Value), "some other value", e.Key)
 	}
-	a = r.Run(ctx, call(r, 2, `{"k":"[secret short]"}`))
-	require.Equal(t, rank.Denied, a.Outcome)
-	require.Equal(t, reason.Permanent, a.Class)
+	for _, name := range []string{"short", "gone"} {
+		r := runner(t, secrets, act.Worker{Name: "w", Executor: w, Secrets: []string{name}})
+		a := r.Run(ctx, call(r, 2, `{}`))
+		require.Equal(t, rank.Denied, a.Outcome)
+		require.Equal(t, reason.Permanent, a.Class)
+	}
 	w.do = func(context.Context, *act.Call) (*act.Result, error) { return nil, errors.New("bad key " + value) }
 	a = r.Run(ctx, call(r, 3, `{"k":"[secret key]"}`))
 	require.NotContains(t, a.Complaint+a.Err.Error(), value)

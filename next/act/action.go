@@ -15,6 +15,7 @@ import (
 	"github.com/arc-learn/arc/next/internal/call"
 	"github.com/arc-learn/arc/next/internal/schema"
 	"github.com/arc-learn/arc/next/reason"
+	"github.com/arc-learn/arc/next/redact"
 )
 
 // Action is one call of a worker, a tool or a step, with the conditions that [Do] holds it to.
@@ -155,13 +156,15 @@ func Do(
 ) (json.RawMessage, error) {
 	s := of(ctx)
 	inputs, err := schema.Canonical(a.Inputs)
-	v := s.vault // a step has the secrets of the worker that it is a step of
-	if err == nil && a.Kind != "step" {
-		v = &vault{names: a.Secrets, find: s.opts.Secrets, clean: s.opts.Sanitizer}
-		err = v.listed(inputs)
-	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", errInputs, a.Name, err)
+	}
+	inner, filled := *s, inputs // a step has the secrets of the worker that it is a step of
+	if a.Kind != "step" {
+		if inner.vault, err = s.open(ctx, a.Secrets, inputs); err != nil {
+			return nil, fmt.Errorf("%s: %w", a.Name, err)
+		}
+		filled = redact.Fill(inputs, inner.vault.values)
 	}
 	d := &deed{scene: s, Action: a, inputs: inputs}
 	if a.Irreversible && s.journal != nil {
@@ -177,17 +180,9 @@ func Do(
 	if err := d.permit(ctx); err != nil {
 		return nil, err
 	}
-	filled := inputs
-	if a.Kind != "step" {
-		if filled, err = v.fill(ctx, inputs); err != nil {
-			return nil, fmt.Errorf("%s: %w", a.Name, err)
-		}
-	}
 	if err := d.put(ctx, StepBegun, nil, "its end is not known"); err != nil {
 		return nil, err
 	}
-	inner := *s
-	inner.vault = v
 	out, err := call.Do(context.WithValue(ctx, sceneKey{}, &inner), a.Timeout,
 		func(ctx context.Context) (json.RawMessage, error) {
 			out, err := f(ctx, filled)

@@ -93,9 +93,9 @@ func isClear(r Ruling) bool { return r.Allow || r.By != "" || r.Note != "" }
 // asked again.
 func ParseRuling(text string) (allow, ok bool) {
 	switch strings.ToLower(strings.Trim(strings.TrimSpace(text), ".!")) {
-	case "y", "yes", "yes please", "ok", "okay", "allow", "allowed", "approve", "approved", "go ahead", "ja", "oui", "sí", "si", "да":
+	case "y", "yes", "ok", "okay", "allow", "approve", "go ahead", "ja", "oui", "sí":
 		return true, true
-	case "n", "no", "no thanks", "deny", "denied", "refuse", "refused", "reject", "rejected", "don't", "stop", "nein", "non", "нет":
+	case "n", "no", "deny", "refuse", "reject", "stop", "nein", "non":
 		return false, true
 	}
 	return false, false
@@ -103,40 +103,37 @@ func ParseRuling(text string) (allow, ok bool) {
 
 // ask returns nil when people have allowed the call that a is about.
 func (s *scene) ask(ctx context.Context, a Approval) error {
-	a, err := s.open(ctx, a)
-	if err != nil {
-		return err
+	a, err := s.file(ctx, a)
+	for left := people(a.Mode); err == nil; left-- {
+		if allowed, denied := s.decided(a); allowed || denied != nil {
+			return denied
+		}
+		if left == 0 || s.opts.Approver == nil {
+			return &PendingError{Approvals: []Approval{a}}
+		}
+		a, err = s.consult(ctx, a)
 	}
-	for range people(a.Mode) + 1 {
-		if allowed, err := s.decided(a); allowed || err != nil {
-			return err
-		}
-		if s.opts.Approver == nil {
-			break
-		}
-		r, err := s.approve(ctx, a)
-		if r.Approval, r.At = a.ID, s.opts.now(); err != nil || !isClear(r) {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			if s.opts.now().Before(a.Deadline) {
-				break
-			}
-			continue // it is too late for an answer: what silence means is decided
-		}
-		r.By, r.Note = s.cleanText(r.By), s.cleanText(r.Note)
-		a.Rulings = append(a.Rulings, r)
-		if s.journal != nil {
-			if err := Rule(ctx, s.journal, r); err != nil {
-				return err
-			}
-		}
-	}
-	return &PendingError{Approvals: []Approval{a}}
+	return err
 }
 
-// open returns the Approval as it was asked first, with the rulings so far; one that is new is committed.
-func (s *scene) open(ctx context.Context, a Approval) (Approval, error) {
+// consult asks the host's Approver within the time that there is.
+func (s *scene) consult(ctx context.Context, a Approval) (Approval, error) {
+	r, err := call.Do(ctx, max(1, a.Deadline.Sub(s.opts.now())), func(ctx context.Context) (Ruling, error) {
+		return s.opts.Approver.Approve(ctx, a)
+	})
+	if err != nil || !isClear(r) {
+		return a, ctx.Err()
+	}
+	r.Approval, r.At, r.By, r.Note = a.ID, s.opts.now(), s.cleanText(r.By), s.cleanText(r.Note)
+	a.Rulings = append(a.Rulings, r)
+	if s.journal == nil {
+		return a, nil
+	}
+	return a, Rule(ctx, s.journal, r)
+}
+
+// file returns the Approval as it was asked first, with the rulings so far; one that is new is committed.
+func (s *scene) file(ctx context.Context, a Approval) (Approval, error) {
 	a.Asked = s.opts.now()
 	a.Deadline = a.Asked.Add(cmp.Or(s.opts.Patience, defaultPatience))
 	if s.journal == nil {
@@ -144,22 +141,18 @@ func (s *scene) open(ctx context.Context, a Approval) (Approval, error) {
 	}
 	name := "ask/" + a.ID
 	r, err := s.journal.Get(ctx, name)
+	switch {
+	case err == nil && r.State == StepDone:
+		err = json.Unmarshal(r.Value, &a)
+	case err == nil:
+		var raw json.RawMessage
+		if raw, err = schema.Marshal(a); err == nil {
+			asked := Event{At: a.Asked, Kind: "approval asked", Name: a.Name, Text: strings.Join(a.Why, "; "), Data: raw}
+			err = s.journal.Put(ctx, StepRecord{Name: name, State: StepDone, Value: raw}, asked)
+		}
+	}
 	if err != nil {
 		return a, err
-	}
-	if r.State == StepDone {
-		if err := json.Unmarshal(r.Value, &a); err != nil {
-			return a, fmt.Errorf("act: approval %s: %w", a.ID, err)
-		}
-	} else {
-		raw, err := schema.Marshal(a)
-		if err != nil {
-			return a, err
-		}
-		asked := Event{At: a.Asked, Kind: "approval asked", Name: a.Name, Text: strings.Join(a.Why, "; "), Data: raw}
-		if err := s.journal.Put(ctx, StepRecord{Name: name, State: StepDone, Value: raw}, asked); err != nil {
-			return a, err
-		}
 	}
 	for r, err := range s.journal.Steps(ctx, "ruling/"+a.ID+"/") {
 		var ruling Ruling
@@ -189,9 +182,10 @@ func (s *scene) decided(a Approval) (bool, error) {
 		if !r.Allow {
 			return false, fmt.Errorf("%w by %s: %s", ErrDenied, cmp.Or(r.By, "a person"), cmp.Or(r.Note, "no"))
 		}
-		if r.By != "" || a.Mode != Compound { // who is not named is not a second person
-			agreed[r.By] = true
-		}
+		agreed[r.By] = true
+	}
+	if a.Mode == Compound {
+		delete(agreed, "") // who is not named is not a second person
 	}
 	if len(agreed) >= people(a.Mode) {
 		return true, nil
@@ -203,11 +197,4 @@ func (s *scene) decided(a Approval) (bool, error) {
 		return true, nil
 	}
 	return false, fmt.Errorf("%w: nobody has ruled on %s by %s", ErrDenied, a.Name, a.Deadline.Format(time.RFC3339))
-}
-
-// approve asks the host's Approver within the time that there is.
-func (s *scene) approve(ctx context.Context, a Approval) (Ruling, error) {
-	ctx, cancel := context.WithTimeout(ctx, a.Deadline.Sub(s.opts.now()))
-	defer cancel()
-	return call.Do(ctx, 0, func(ctx context.Context) (Ruling, error) { return s.opts.Approver.Approve(ctx, a) })
 }

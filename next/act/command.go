@@ -93,12 +93,7 @@ func (c *Command) run(ctx context.Context, call *Call, r *Result) ([]byte, error
 	cmd := exec.CommandContext(ctx, c.Argv[0], c.Argv[1:]...)
 	cmd.Dir, cmd.Stdin, cmd.WaitDelay = c.Dir, bytes.NewReader(stdin), stopped
 	cmd.Env = append([]string{}, c.Env...) // nil would be that of the process
-	v := of(ctx).vault
-	for _, name := range v.names {
-		value, err := v.open(ctx, name)
-		if err != nil {
-			return nil, err
-		}
+	for name, value := range of(ctx).vault.values {
 		cmd.Env = append(cmd.Env, name+"="+value)
 	}
 	out := newStream(ctx, c.Argv[0])
@@ -120,7 +115,7 @@ func (c *Command) run(ctx context.Context, call *Call, r *Result) ([]byte, error
 	case err != nil && !errors.Is(err, exec.ErrWaitDelay): // what it started may go on
 		return nil, err
 	case r == nil && out.size > maxPrinted:
-		return nil, malformed(fmt.Sprintf("%s printed %d bytes, over %d", c.Argv[0], out.size, maxPrinted))
+		return nil, malformed("%s printed %d bytes, over %d", c.Argv[0], out.size, maxPrinted)
 	}
 	return out.head, nil
 }
@@ -146,7 +141,7 @@ type stream struct {
 }
 
 func newStream(ctx context.Context, name string) *stream {
-	return &stream{lines: of(ctx).vault.sanitizer().Lines(noting{of(ctx), name})}
+	return &stream{lines: of(ctx).vault.clean.Lines(noting{of(ctx), name})}
 }
 
 func (s *stream) Write(b []byte) (int, error) {

@@ -128,16 +128,13 @@ func (r *Runner) Run(ctx context.Context, c *Call) Attempt {
 	maps.Copy(own.Stamps, c.Stamps)
 	s := *of(ctx)
 	s.opts, s.run, s.attempt, s.fired = &r.opts, c.Run, c.Attempt, c.Fired
-	s.vault = &vault{clean: r.opts.Sanitizer}
-	ctx = context.WithValue(ctx, sceneKey{}, &s)
-	if own.Worker == nil || !slices.Contains(r.workers, own.Worker) {
-		err := errors.New("act: the call is for no worker of this runner")
-		return Attempt{Outcome: rank.Denied, Class: reason.Invalid, Err: err, Complaint: err.Error()}
+	s.vault = vault{clean: r.opts.Sanitizer}
+	if !slices.Contains(r.workers, c.Worker) {
+		return s.failed(ctx, fmt.Errorf("%w: the call is for no worker of this runner", errInputs))
 	}
-	w := own.Worker
 	next := func(ctx context.Context) Attempt {
-		own.Worker = w
-		return r.attempt(ctx, &s, &own)
+		own.Worker = c.Worker                                              // whatever an Around has made of it
+		return r.attempt(context.WithValue(ctx, sceneKey{}, &s), &s, &own) // or of the context
 	}
 	for _, around := range slices.Backward(r.opts.Around) {
 		inner := next
@@ -161,38 +158,31 @@ func (r *Runner) Run(ctx context.Context, c *Call) Attempt {
 
 // attempt executes and judges.
 func (r *Runner) attempt(ctx context.Context, s *scene, c *Call) Attempt {
-	result, usage, err := r.execute(ctx, s, c)
+	result, usage, err := r.execute(ctx, c)
 	if err != nil {
 		a := s.failed(ctx, err)
-		a.Usage = usage
+		a.Usage = cmp.Or(usage, a.Usage)
 		return a
 	}
 	a := Attempt{Outcome: rank.Delivered, Result: result, Usage: result.Usage}
 	if result.Reflection != nil {
 		a.Resonance = iar.Resonance(*result.Reflection)
 	}
-	verdict, err := r.judge(ctx, s, c, result)
-	if err != nil {
-		// The result is kept. An attempt that goes on is judged again, and not made again.
-		if f := s.failed(ctx, err); f.Outcome == rank.Away || f.Outcome == rank.Canceled {
-			f.Usage, f.Verdict = a.Usage, verdict
-			return f
-		}
+	if a.Verdict, err = r.judge(ctx, s, c, result); a.Verdict.Pass {
+		return a
 	}
-	if a.Verdict = verdict; !verdict.Pass {
-		a.Outcome, a.Complaint, a.Err = rank.Failed, verdict.Complaint, err
+	a.Outcome, a.Complaint, a.Err = rank.Failed, a.Verdict.Complaint, err
+	if away, ok := errors.AsType[*reason.Error](err); ok && outcomes[away.Class] == rank.Away {
+		// The gate has not judged. The result is kept, and is judged when the attempt goes on.
+		a.Outcome, a.Class, a.Wait = rank.Away, away.Class, away.Wait
+	} else if ctx.Err() != nil {
+		a.Outcome = rank.Canceled
 	}
 	return a
 }
 
-// execution is what is kept of an execution that has ended.
-type execution struct {
-	Result *Result
-	Flaw   string // why the result cannot be used
-}
-
-// execute makes the execution or takes it from the journal. The usage is also that of one that failed.
-func (r *Runner) execute(ctx context.Context, s *scene, c *Call) (_ *Result, usage *reason.Usage, _ error) {
+// execute makes the execution or takes its result from the journal. The usage is also that of one that failed.
+func (r *Runner) execute(ctx context.Context, c *Call) (result *Result, usage *reason.Usage, err error) {
 	given, err := schema.Canonical(c.Task.Inputs)
 	if err == nil {
 		err = r.inputs[c.Worker].Check(given)
@@ -200,88 +190,70 @@ func (r *Runner) execute(ctx context.Context, s *scene, c *Call) (_ *Result, usa
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w: %w", errInputs, err)
 	}
-	do := func(ctx context.Context, inputs json.RawMessage) (json.RawMessage, error) {
+	w, none := c.Worker, string(given) == "{}" || string(given) == "null"
+	if none { // the text is all that tells two calls apart
+		given, _ = schema.Marshal(map[string]string{"objective": c.Task.Objective}) // a string is always JSON
+	}
+	raw, err := keep(ctx, &Action{
+		Kind: "worker", Name: w.Name, Step: "result", About: c.Task.Objective, Inputs: given, sanitised: true,
+		Mode: w.Mode, Blast: w.Blast, Irreversible: w.Irreversible, AskAbove: w.AskAbove, Secrets: w.Secrets,
+		Timeout: cmp.Or(w.Timeout, r.opts.Timeout, defaultTimeout),
+	}, func(ctx context.Context, inputs json.RawMessage) (json.RawMessage, error) {
 		own := *c
-		if hasInputs(c.Task) {
+		if !none {
 			own.Task.Inputs = inputs
 		}
-		result, err := c.Worker.Executor.Execute(ctx, &own)
-		if result != nil {
-			usage = result.Usage
+		made, err := w.Executor.Execute(ctx, &own)
+		if made != nil {
+			usage = made.Usage
+		}
+		if err == nil {
+			err = flaws(made)
 		}
 		if err != nil {
 			return nil, err
 		}
-		// It has been done: a flaw of the result is no error of the call.
-		if err = flaws(result); err == nil {
-			var raw json.RawMessage
-			if raw, err = schema.Marshal(execution{Result: result.clean(of(ctx))}); err == nil && len(raw) <= maxKept {
-				return raw, nil
-			}
-			err = cmp.Or(err, error(malformed(fmt.Sprintf("a result of %d bytes, over %d", len(raw), maxKept))))
+		raw, err := schema.Marshal(made.clean(of(ctx)))
+		if err == nil && len(raw) > maxKept {
+			err = malformed("a result of %d bytes, over %d", len(raw), maxKept)
 		}
-		return schema.Marshal(execution{Flaw: err.Error()})
+		return raw, err
+	})
+	if err == nil {
+		err = json.Unmarshal(raw, &result)
 	}
-	raw, err := keep(ctx, r.action(c), do)
-	if err != nil {
-		return nil, usage, err
-	}
-	var e execution
-	if err := json.Unmarshal(raw, &e); err != nil {
-		return nil, usage, err
-	}
-	if e.Result == nil {
-		return nil, usage, malformed(cmp.Or(e.Flaw, "no result"))
-	}
-	return e.Result, e.Result.Usage, nil
+	return result, usage, err
 }
 
-func hasInputs(t reason.Task) bool {
-	return len(t.Inputs) > 0 && string(t.Inputs) != "{}" && string(t.Inputs) != "null"
+// malformed says why an answer of the host's code cannot be used.
+func malformed(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", call.ErrMalformed, fmt.Sprintf(format, args...))
 }
-
-// action is the worker's execution as [Do] makes it. Without inputs, the text is all that tells two calls apart.
-func (r *Runner) action(c *Call) *Action {
-	w, inputs := c.Worker, c.Task.Inputs
-	if !hasInputs(c.Task) {
-		inputs, _ = schema.Marshal(map[string]string{"objective": c.Task.Objective}) // a string is always JSON
-	}
-	return &Action{
-		Kind: "worker", Name: w.Name, Step: "result", About: c.Task.Objective, Inputs: inputs, sanitised: true,
-		Mode: w.Mode, Blast: w.Blast, Irreversible: w.Irreversible, AskAbove: w.AskAbove, Secrets: w.Secrets,
-		Timeout: cmp.Or(w.Timeout, r.opts.Timeout, defaultTimeout),
-	}
-}
-
-// malformed says why a result cannot be used.
-type malformed string
-
-func (e malformed) Error() string { return string(e) }
 
 // flaws says what is wrong with a result.
 func flaws(r *Result) error {
-	if r == nil {
+	switch {
+	case r == nil:
 		return malformed("no result")
-	}
-	if len(r.Output) > 0 && !json.Valid(r.Output) {
+	case len(r.Output) > 0 && !json.Valid(r.Output):
 		return malformed("its output is no JSON")
-	}
-	if len(r.Text) > maxText {
-		return malformed(fmt.Sprintf("its text has %d bytes, over %d", len(r.Text), maxText))
-	}
-	if r.Reflection != nil {
-		raw, err := json.Marshal(r.Reflection)
-		if err != nil {
-			return malformed("its reflection: " + err.Error())
-		}
-		if checked := iar.Structure(raw); !checked.Valid {
-			return malformed(clip(fmt.Sprintf("its reflection: %v", checked.Issues), maxComplaint))
-		}
+	case len(r.Text) > maxText:
+		return malformed("its text has %d bytes, over %d", len(r.Text), maxText)
 	}
 	for _, d := range r.Deltas {
 		if d.Path == "" || !slices.Contains([]string{"set", "inc", "push"}, d.Op) || !json.Valid(d.Value) {
-			return malformed(clip(fmt.Sprintf("a delta has a path, a value, and set, inc or push: %q %q", d.Op, d.Path), maxShown))
+			return malformed("a delta has a path, a value, and set, inc or push, not %q %q", d.Op, d.Path)
 		}
+	}
+	if r.Reflection == nil {
+		return nil
+	}
+	raw, err := json.Marshal(r.Reflection)
+	if err != nil {
+		return malformed("its reflection: %v", err)
+	}
+	if checked := iar.Structure(raw); !checked.Valid {
+		return malformed("its reflection: %v", checked.Issues)
 	}
 	return nil
 }
@@ -349,7 +321,7 @@ func (s *scene) failed(ctx context.Context, err error) Attempt {
 	text := s.cleanText(err.Error())
 	a := Attempt{Outcome: rank.Failed, Complaint: clip(text, maxComplaint), Err: &cleanError{text, err}}
 	var pending *PendingError
-	var bad malformed
+	var panicked *call.PanicError
 	switch class := reason.Classify(err); {
 	case errors.As(err, &pending) && pending != nil:
 		a.Outcome, a.Complaint = "", ""
@@ -360,12 +332,12 @@ func (s *scene) failed(ctx context.Context, err error) Attempt {
 		a.Outcome, a.Class = rank.Denied, reason.Invalid
 	case errors.Is(err, ErrDenied):
 		a.Outcome = rank.Denied
-	case errors.As(err, &bad), errors.Is(err, call.ErrMalformed):
+	case errors.Is(err, call.ErrMalformed):
 		a.Outcome = rank.Malformed
 	case errors.Is(err, context.DeadlineExceeded):
 		a.Outcome, a.Class = rank.TimedOut, reason.Unavailable
-	case class != nil:
-		a.Class, a.Wait = class.Class, class.Wait
+	case class != nil && !errors.As(err, &panicked): // whatever the words of a panic
+		a.Class, a.Wait, a.Usage = class.Class, class.Wait, class.Usage
 		a.Outcome = outcomes[class.Class]
 	}
 	return a

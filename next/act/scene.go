@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 
+	"github.com/arc-learn/arc/next/internal/call"
 	"github.com/arc-learn/arc/next/reason"
 	"github.com/arc-learn/arc/next/redact"
 )
@@ -20,7 +20,7 @@ type scene struct {
 	run     string
 	attempt int
 	fired   bool
-	vault   *vault    // of the call that is under way
+	vault   vault     // of the call that is under way
 	singles *sync.Map // "tool/refund" → chan struct{}, held while an irreversible call is made
 }
 
@@ -31,7 +31,7 @@ func of(ctx context.Context) *scene {
 	if s, ok := ctx.Value(sceneKey{}).(*scene); ok {
 		return s
 	}
-	return &scene{opts: &Options{}, singles: new(sync.Map), vault: new(vault)}
+	return &scene{opts: &Options{}, singles: new(sync.Map)}
 }
 
 // WithJournal returns a context in which attempts and steps are kept in j.
@@ -60,15 +60,9 @@ func (s *scene) tell(e Event) {
 	s.journal.Note(e)
 }
 
-// Secret returns the value of a secret that the worker or tool under way lists. What the call returns is cleaned of
-// it.
-func Secret(ctx context.Context, name string) (string, error) {
-	v := of(ctx).vault
-	if !slices.Contains(v.names, name) {
-		return "", &reason.Error{Class: reason.Invalid, Err: fmt.Errorf("secret %s is not listed", name)}
-	}
-	return v.open(ctx, name)
-}
+// Secret returns the value of a secret that the worker or tool under way lists; "" if it lists none of the name.
+// What the call returns is cleaned of it.
+func Secret(ctx context.Context, name string) string { return of(ctx).vault.values[name] }
 
 // alone waits until no other irreversible call of the name is under way. Otherwise two equal calls of one answer
 // would both find that nothing has been done.
@@ -82,81 +76,55 @@ func (s *scene) alone(ctx context.Context, name string) (free func(), err error)
 	}
 }
 
-// cleanText cleans prose, cleanJSON data, of the secrets that the call under way got as well. In what was made from
+// cleanText cleans prose, cleanJSON data, of the secrets of the call under way as well. In what was made from
 // sanitised text the placeholders of secrets stay.
-func (s *scene) cleanText(text string) string { return s.vault.sanitizer().Prose(text) }
+func (s *scene) cleanText(text string) string { return s.vault.clean.Prose(text) }
 
 func (s *scene) cleanJSON(raw json.RawMessage, sanitised bool) json.RawMessage {
-	if len(raw) == 0 {
+	switch {
+	case len(raw) == 0:
 		return raw
+	case sanitised:
+		return s.vault.clean.KeepPlaceholders().Data(raw)
 	}
-	clean := s.vault.sanitizer()
-	if sanitised {
-		clean = clean.KeepPlaceholders()
-	}
-	return clean.Data(raw)
+	return s.vault.clean.Data(raw)
 }
 
-// vault has the secrets that one call gets.
+// vault has the secrets that a call gets, and the Sanitizer that knows them.
 type vault struct {
-	names []string
-	find  func(ctx context.Context, name string) (string, error)
-
-	mu    sync.Mutex
-	known map[string]string // those that it got, by name; under mu
-	clean *redact.Sanitizer // that knows them; under mu
+	values map[string]string
+	clean  *redact.Sanitizer
 }
 
-func (v *vault) sanitizer() *redact.Sanitizer {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.clean
-}
-
-// open asks the host for a secret.
-func (v *vault) open(ctx context.Context, name string) (string, error) {
-	value, err := "", errors.New("the host has no secrets")
-	if v.find != nil {
-		value, err = v.find(ctx, name)
+// open asks the host for the secrets of a call, whose inputs may hold placeholders of no others.
+func (s *scene) open(ctx context.Context, names []string, inputs json.RawMessage) (v vault, err error) {
+	for _, name := range redact.Placeholders(string(inputs)) {
+		if !slices.Contains(names, name) {
+			return v, fmt.Errorf("%w: [secret %s] stands for a secret that is not listed here", errInputs, name)
+		}
+	}
+	v = vault{map[string]string{}, s.opts.Sanitizer}
+	if len(names) == 0 {
+		return v, nil
+	}
+	for _, name := range names {
+		value, e := call.Do(ctx, 0, func(ctx context.Context) (string, error) {
+			if s.opts.Secrets == nil {
+				return "", errors.New("the host has none")
+			}
+			return s.opts.Secrets(ctx, name)
+		})
+		if v.values[name] = value; e != nil {
+			err = errors.Join(err, fmt.Errorf("secret %s: %w", name, e))
+		}
 	}
 	if err == nil {
-		v.mu.Lock()
-		defer v.mu.Unlock()
-		known := map[string]string{name: value}
-		maps.Copy(known, v.known)
-		var clean *redact.Sanitizer
-		if clean, err = v.clean.With(known); err == nil {
-			v.known, v.clean = known, clean
-			return value, nil
-		}
+		v.clean, err = v.clean.With(v.values)
 	}
-	return "", &reason.Error{Class: reason.Permanent, Err: fmt.Errorf("secret %s: %w", name, err)}
-}
-
-// listed returns an error for inputs that hold the placeholder of a secret that the call does not get.
-func (v *vault) listed(inputs json.RawMessage) error {
-	for _, name := range redact.Placeholders(string(inputs)) {
-		if !slices.Contains(v.names, name) {
-			return fmt.Errorf("[secret %s] stands for a secret that is not listed here", name)
-		}
+	if err != nil {
+		err = &reason.Error{Class: reason.Permanent, Err: err}
 	}
-	return nil
-}
-
-// fill puts secrets in the place of their placeholders.
-func (v *vault) fill(ctx context.Context, inputs json.RawMessage) (json.RawMessage, error) {
-	values := map[string]string{}
-	for _, name := range redact.Placeholders(string(inputs)) {
-		value, err := v.open(ctx, name)
-		if err != nil {
-			return nil, err
-		}
-		values[name] = value
-	}
-	if len(values) == 0 {
-		return inputs, nil
-	}
-	return redact.Fill(inputs, values), nil
+	return v, err
 }
 
 // cleanError is an error with a text that may be kept.
