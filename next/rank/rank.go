@@ -1,17 +1,34 @@
 // Package rank orders candidates (workers, models, tools) for a task by what was observed of them, tells when
 // nobody is worth another try, and keeps a stream of tasks under an average price.
 //
-// This file has the nouns. A [Book] keeps one tenant's statistics.
+// A [Book] keeps one tenant's statistics: one record per candidate and skill, changed in the commit of the step
+// that made the attempt. Its policies read the same records:
+//
+//   - [Book.Observed] is the formula of the self-improving loop: success, confidence, wall time; the candidate's
+//     own claim while little is known.
+//   - [Book.Weighted] picks by chance, in proportion to success and inversely to cost.
+//   - [Book.Learned] learns what each candidate is worth, also by the kind of case, and explores.
+//   - [Book.Ladder] says who is to try next at a task at which others have failed, and stops when nobody is worth
+//     the price.
+//   - [Book.Pacer] keeps the average price of an open stream of tasks at a bound.
+//
+// Policies are deterministic: the same records, candidates, task and seed give the same order, also after a
+// restart.
 package rank
 
-import "time"
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
 
 // Candidate is something that can take a task.
 type Candidate struct {
 	Name  string
 	Prior float64 // the confidence that it claims, in [0,1]
 	Blast int     // how far a mistake reaches; the smaller wins a tie
-	Price float64 // expected US dollars of an attempt, where known beforehand
+	Price float64 // US dollars of an attempt, where known beforehand; 0: as observed
 }
 
 // Task is what a candidate is wanted for.
@@ -21,10 +38,11 @@ type Task struct {
 	Failed []string // the candidates that failed at this very task
 }
 
-// Outcome is what came of an attempt. Only Delivered, Failed and Malformed tell about skill; an outage
-// (Away, TimedOut, Canceled) or a refusal (Denied) does not.
+// Outcome is what came of an attempt. Only Delivered, Failed and Malformed tell about skill: an outage (Away,
+// TimedOut), an end that the host made (Canceled) or a refusal (Denied) does not.
 type Outcome string
 
+// Outcomes.
 const (
 	Delivered Outcome = "delivered" // a gate passed it
 	Failed    Outcome = "failed"    // a gate or the worker refused it
@@ -36,23 +54,82 @@ const (
 	Unknown   Outcome = "unknown" // made, and no gate could tell
 )
 
-// Sample is the outcome of one attempt. It holds no text.
+// outcomes has the outcomes by the number that stands for them in a record.
+var outcomes = [...]Outcome{"", Delivered, Failed, Malformed, Away, TimedOut, Canceled, Denied, Unknown}
+
+// judged reports whether the outcome tells about skill.
+func (o Outcome) judged() bool { return o == Delivered || o == Failed || o == Malformed }
+
+// healthy and ill outcomes are what the figures of a fleet count: an outage is no failure of skill, and a service
+// that does not answer is not well.
+func (o Outcome) ill() bool { return o == Failed || o == Malformed || o == Away || o == TimedOut }
+
+// Sample is the outcome of one attempt. It holds no text of the case. A figure that is nil is unknown, which is not
+// 0.
 type Sample struct {
-	Run        string // the run and attempt, e.g. "run/3/1": makes a sample idempotent and lets a verdict correct it
-	Candidate  string
-	Task       Task
-	Outcome    Outcome
-	Class      string   // the class of the error or complaint
-	Confidence *float64 // what the candidate itself reported, in [0,1]
-	Wall       time.Duration
-	CostUSD    *float64 // nil: unknown
-	Tokens     int
-	At         time.Time
+	// Run identifies the attempt, e.g. "run/3/1". A later sample of the same candidate, skill and Run replaces the
+	// former as long as that is among the last 200: so a sample that is observed again counts once, and a later
+	// verdict corrects it. "": each call is another attempt.
+	Run         string
+	Candidate   string
+	Task        Task
+	Outcome     Outcome
+	Class       string   // the class of the error or complaint, for [Health.Recent]; at most 256 bytes are kept
+	Confidence  *float64 // what the candidate itself reported; it is held to [0,1]
+	Wall        time.Duration
+	CostUSD     *float64 // as reported
+	EstimateUSD *float64 // tokens times list price; counts where CostUSD is nil
+	TokensIn    int
+	TokensOut   int
+	Reward      *float64  // the host's own measure of worth, for Learned; nil: see [Book.Learned]
+	At          time.Time // when the attempt ended; zero: now
 }
 
-// Scored is a candidate with its score; the order of a slice of them is the ranking.
+// cost returns what the attempt is taken to have cost, and whether that is known.
+func (s *Sample) cost() (float64, bool) {
+	for _, usd := range []*float64{s.CostUSD, s.EstimateUSD} {
+		if usd != nil && *usd >= 0 && *usd <= maxUSD {
+			return *usd, true
+		}
+	}
+	return 0, false
+}
+
+// The price of time and money in the worth of an attempt, in successes per doubling of 1 + seconds and 1 + dollars.
+const (
+	worthOfTime = 0.02
+	worthOfCost = 0.1
+)
+
+// Scored is a candidate with its score.
 type Scored struct {
 	Candidate
 	Score float64
-	Warm  bool // observed often enough to be scored by what was observed
+	Warm  bool // scored by what was observed, not by what it claims
+}
+
+// Policy orders candidates for a task, best first. It may leave out candidates that are not worth an attempt. It
+// may be called concurrently and keeps none of its arguments.
+type Policy interface {
+	Score(ctx context.Context, t Task, cs []Candidate) ([]Scored, error)
+}
+
+// ErrInvalid wraps the errors about a sample, task or candidate that cannot be used.
+var ErrInvalid = errors.New("rank: invalid")
+
+const (
+	maxName = 256
+	maxUSD  = 1e6
+)
+
+func check(skill string, names ...string) error {
+	if len(skill) > maxName {
+		return fmt.Errorf("%w: a skill of %d bytes is over %d", ErrInvalid, len(skill), maxName)
+	}
+	for _, n := range names {
+		if n == "" || len(n) > maxName {
+			return fmt.Errorf("%w: a candidate's name has 1 to %d bytes: %q", ErrInvalid, maxName, n)
+		}
+	}
+	return nil
 }

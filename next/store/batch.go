@@ -65,6 +65,17 @@ func (b *Batch) Get(ctx context.Context, key string) (Entry, error) {
 	return e, err
 }
 
+// Staged returns what an earlier part of the commit has staged for the key, nil for a delete, and whether one has.
+// Unlike Get it never reads the store. The value must not be changed.
+func (b *Batch) Staged(key string) ([]byte, bool) {
+	i, staged := b.at[b.prefix+key]
+	if !staged || b.ops[i].Check {
+		return nil, false
+	}
+	b.seen[b.prefix+key] = true
+	return b.ops[i].Value, true
+}
+
 // Put stages a write of key under a condition. A later Put or Delete of the key replaces the value and keeps the
 // first condition. It returns a *LimitError when the commit would be too large, and stages nothing then. The value
 // must not change until the commit.

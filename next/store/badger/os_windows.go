@@ -2,6 +2,7 @@ package badger
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"os"
 
@@ -10,17 +11,24 @@ import (
 	"github.com/arc-learn/arc/next/store"
 )
 
-// lock locks a file until it is closed or the process ends.
-func lock(f *os.File) error {
-	const how = windows.LOCKFILE_EXCLUSIVE_LOCK | windows.LOCKFILE_FAIL_IMMEDIATELY
-	err := windows.LockFileEx(windows.Handle(f.Fd()), how, 0, 1, 0, new(windows.Overlapped))
-	if errors.Is(err, windows.ERROR_LOCK_VIOLATION) {
-		return store.ErrLocked
+// lockFile locks a file until it is closed or the process ends.
+func lockFile(name string) (*os.File, error) {
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
 	}
-	return err
+	err = windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY,
+		0, 1, 0, new(windows.Overlapped))
+	if err == nil {
+		return f, nil
+	}
+	if errors.Is(err, windows.ERROR_LOCK_VIOLATION) {
+		err = store.ErrLocked
+	}
+	return nil, errors.Join(fmt.Errorf("lock: %w", err), f.Close())
 }
 
-// freeSpace returns how many bytes the user may still take. There are no inodes here.
+// freeSpace returns how many bytes the user may still take. Inodes are not counted here.
 func freeSpace(dir string) (bytes, inodes int64, err error) {
 	name, err := windows.UTF16PtrFromString(dir)
 	if err != nil {
@@ -30,3 +38,5 @@ func freeSpace(dir string) (bytes, inodes int64, err error) {
 	err = windows.GetDiskFreeSpaceEx(name, &free, nil, nil)
 	return int64(free), math.MaxInt64, err
 }
+
+func syncDir(string) error { return nil } // a rename is durable with its file

@@ -1,0 +1,65 @@
+package rank_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arc-learn/arc/next/rank"
+	"github.com/arc-learn/arc/next/store"
+)
+
+func BenchmarkScore(b *testing.B) {
+	for _, k := range []int{16, 100_000} {
+		clock := time.Unix(1_700_000_000, 0)
+		book := open(b, store.NewMem(), &rank.Options{Now: func() time.Time { return clock }})
+		g := store.NewGroup(store.NewMem())
+		_ = g
+		cs := make([]rank.Candidate, k)
+		for i := range cs {
+			cs[i].Name = fmt.Sprint("candidate-", i)
+			if i < 1000 {
+				require.NoError(b, book.Observe(context.Background(), rank.Sample{
+					Candidate: cs[i].Name, Task: rank.Task{Skill: "s", Key: "k"}, Outcome: rank.Delivered, At: clock,
+				}))
+			}
+		}
+		for name, p := range map[string]rank.Policy{"Learned": book.Learned(), "Observed": book.Observed(), "Weighted": book.Weighted()} {
+			b.Run(fmt.Sprint(name, "/", k), func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					if _, err := p.Score(context.Background(), rank.Task{Skill: "s", Key: "k"}, cs); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	}
+}
+
+// BenchmarkStage stages a sample of a candidate whose record is full, without the commit.
+func BenchmarkStage(b *testing.B) {
+	clock := time.Unix(1_700_000_000, 0)
+	st := store.NewMem()
+	book := open(b, st, &rank.Options{Now: func() time.Time { return clock }})
+	usd := .0123
+	sample := func(i int) rank.Sample {
+		return rank.Sample{
+			Run: fmt.Sprint("run/", i), Candidate: "c", Task: rank.Task{Skill: "s", Key: fmt.Sprint(i % 20)}, Outcome: rank.Delivered,
+			Wall: 3 * time.Second, TokensIn: 1200, TokensOut: 300, CostUSD: &usd, At: clock.Add(time.Duration(i) * time.Hour),
+		}
+	}
+	for i := range 800 {
+		require.NoError(b, book.Observe(context.Background(), sample(i)))
+	}
+	s := sample(801)
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := book.Stage(context.Background(), store.NewBatch(st), s); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

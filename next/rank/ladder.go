@@ -1,0 +1,194 @@
+package rank
+
+import (
+	"context"
+	"math"
+	"slices"
+)
+
+// Ladder returns the policy for tasks that several candidates may try one after the other, where a gate tells
+// whether one has solved it: who is to try next, given who has failed (Task.Failed). worth is what a solved task is
+// worth in US dollars. Candidates that are not worth their price are left out; when none is left, giving up is best.
+//
+// A task has a difficulty and a candidate a rating: it succeeds with chance σ(rating − 4.5·difficulty), where
+// difficulties are standard normal (Rasch, 1960). Who failed at a task tells how difficult it is, so that a candidate
+// that is only asked for the hard ones is not taken for a bad one. The order is by what the attempt and the best one
+// after it are worth. The Score is what the attempt itself is worth, in dollars.
+func (b *Book) Ladder(worth float64) Policy { return ladder{b, worth} }
+
+const (
+	steep       = 4.5  // logits by which tasks differ
+	firstRating = 3.0  // that a candidate begins with, in logits …
+	firstDoubt  = 4.0  // … and its variance
+	leastDoubt  = 0.01 // variance that a rating keeps: candidates change
+	mostRated   = 2000 // attempts that a rating remembers
+	curiosity   = 0.2  // deviations of a rating added for what is not known, times √log(1 + attempts)
+	firstCost   = 0.25 // share of the mean cost that a first attempt is taken to cost
+)
+
+// grid are difficulties, with equal steps between.
+var grid = [...]float64{-2.4, -2, -1.6, -1.2, -0.8, -0.4, 0, 0.4, 0.8, 1.2, 1.6, 2, 2.4}
+
+// difficulty is a distribution over the grid; curve is the chance of a success by difficulty.
+type (
+	difficulty [len(grid)]float64
+	curve      [len(grid)]float64
+)
+
+var untried = func() (d difficulty) {
+	for i, x := range grid {
+		d[i] = math.Exp(-x * x / 2)
+	}
+	d.scale()
+	return d
+}()
+
+func (d *difficulty) scale() {
+	total := 0.0
+	for _, w := range d {
+		total += w
+	}
+	for i := range d {
+		d[i] /= max(total, math.SmallestNonzeroFloat64)
+	}
+}
+
+func (d *difficulty) chance(c *curve) (p float64) {
+	for i, w := range d {
+		p += w * c[i]
+	}
+	return p
+}
+
+// after takes a failure in.
+func (d difficulty) after(c *curve) difficulty {
+	for i := range d {
+		d[i] *= 1 - c[i]
+	}
+	d.scale()
+	return d
+}
+
+// rating is what a candidate can do, and what its attempts took.
+type rating struct {
+	_           struct{} `cbor:",toarray"`
+	At, Doubt   float64  // logits, and their variance; no doubt: the first rating
+	N           float64  // judged attempts
+	USD, Priced float64  // of those whose cost is known, which are so many
+}
+
+func (r *rating) curve(deviations float64) (c curve) {
+	at, doubt := r.At, r.Doubt
+	if doubt == 0 {
+		at, doubt = firstRating, firstDoubt
+	}
+	at += deviations * math.Sqrt(doubt)
+	for i, x := range grid {
+		c[i] = 1 / (1 + math.Exp(steep*x-at))
+	}
+	return c
+}
+
+// learn takes an attempt at a task of the difficulty in, by one step of an extended Kalman filter.
+func (r *rating) learn(d difficulty, success bool, billionths int64) {
+	if r.Doubt == 0 {
+		r.At, r.Doubt = firstRating, firstDoubt
+	}
+	r.N++
+	if billionths >= 0 {
+		r.USD, r.Priced = r.USD+float64(billionths)/billion, r.Priced+1
+	}
+	if r.Priced > mostRated {
+		r.USD, r.Priced = r.USD*mostRated/r.Priced, mostRated
+	}
+	c := r.curve(0)
+	p, slope, y := 0.0, 0.0, 0.0
+	for i, w := range d {
+		p += w * c[i]
+		slope += w * c[i] * (1 - c[i])
+	}
+	if success {
+		y = 1
+	}
+	gain := r.Doubt * slope / (slope*slope*r.Doubt + p*(1-p) + 1e-6)
+	r.At += gain * (y - p)
+	r.Doubt = max(r.Doubt-gain*slope*r.Doubt, leastDoubt)
+}
+
+// difficulty returns that of a task at which these candidates have failed.
+func (sk *skill) difficulty(failed []string) difficulty {
+	d := untried
+	for _, name := range failed {
+		c := new(rating).curve(0)
+		if p := sk.pairs[name]; p != nil {
+			c = p.rec.Totals.Rating.curve(0)
+		}
+		d = d.after(&c)
+	}
+	return d
+}
+
+type ladder struct {
+	b     *Book
+	worth float64
+}
+
+// rung is a candidate for the next attempt.
+type rung struct {
+	curve         curve
+	chance, price float64
+	warm          bool
+}
+
+func (l ladder) Score(ctx context.Context, t Task, cs []Candidate) ([]Scored, error) {
+	if err := checkAll(ctx, t, cs); err != nil {
+		return nil, err
+	}
+	l.b.mu.Lock()
+	defer l.b.mu.Unlock()
+	sk := l.b.skill(l.b.scope, t.Skill)
+	rungs, hard := sk.rungs(t, cs)
+	var fs []contender
+	for i := range rungs {
+		g := &rungs[i]
+		net := l.worth*g.chance - g.price
+		if net <= 0 {
+			continue
+		}
+		then, after := 0.0, hard.after(&g.curve)
+		for j := range rungs {
+			if x := &rungs[j]; j != i && x.chance > 0 {
+				then = max(then, (1-g.chance)*(l.worth*after.chance(&x.curve)-x.price))
+			}
+		}
+		fs = append(fs, contender{Scored{Candidate: cs[i], Score: net, Warm: g.warm}, net + then})
+	}
+	return order(fs), nil
+}
+
+// rungs returns the candidates with their chances at a task, and how difficult that is.
+func (sk *skill) rungs(t Task, cs []Candidate) ([]rung, difficulty) {
+	hard := sk.difficulty(t.Failed)
+	var attempts, usd, priced float64
+	for _, p := range sk.sorted {
+		r := &p.rec.Totals.Rating
+		attempts, usd, priced = attempts+r.N, usd+r.USD, priced+r.Priced
+	}
+	patience := curiosity * math.Sqrt(math.Log1p(attempts))
+	usual := firstCost * usd / max(priced, 1)
+	rungs := make([]rung, len(cs))
+	for i := range cs {
+		g, r := &rungs[i], new(rating)
+		if p := sk.pairs[cs[i].Name]; p != nil {
+			r = &p.rec.Totals.Rating
+		}
+		g.curve, g.warm = r.curve(patience), r.N > 0
+		if !slices.Contains(t.Failed, cs[i].Name) { // once is enough
+			g.chance = hard.chance(&g.curve)
+		}
+		if g.price = cs[i].Price; g.price == 0 {
+			g.price = (usual + r.USD) / (1 + r.Priced)
+		}
+	}
+	return rungs, hard
+}

@@ -1,0 +1,162 @@
+package rank
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/arc-learn/arc/next/internal/codec"
+	"github.com/arc-learn/arc/next/store"
+)
+
+// Pacer is the policy for an open stream of tasks that may cost so much on average, each tried once: it takes the
+// candidate whose worth (see [Book.Learned]), at what a success may cost at the moment, is most above its price. What
+// was saved raises that, debts lower it. The debt of a stream is at most ten tasks' worth, as long as its cheapest
+// candidate costs less than the average; of what was saved twenty tasks' worth can be spent later.
+//
+// Candidates and their prices may change with every call: a Candidate's Price counts at once where it is given, and
+// what it was observed to cost where it is not.
+//
+// The account is kept in the store under the Pacer's name. Each task is told to [Pacer.Stage] or [Pacer.Observe]
+// instead of the Book's.
+type Pacer struct {
+	b       *Book
+	name    string
+	average float64
+}
+
+// account is the state of a Pacer.
+type account struct {
+	rev   store.Revision
+	Saved float64 // multiples of the average price
+	Lean  float64 // logarithm of what a success may cost, in multiples of the average price
+}
+
+const (
+	mostSaved = 20
+	mostDebt  = 10
+	thrift    = .15 // what a saved multiple adds to the logarithm at once …
+	drift     = .01 // … and for good
+	mostLean  = 12
+)
+
+// Pacer returns the Pacer of that name in the scope. average is in US dollars a task, and more than 0.
+func (b *Book) Pacer(name string, average float64) (*Pacer, error) {
+	if err := store.CheckID(name); err != nil {
+		return nil, err
+	}
+	if !(average > 0 && average <= maxUSD) {
+		return nil, fmt.Errorf("%w: an average price of %v", ErrInvalid, average)
+	}
+	return &Pacer{b, name, average}, nil
+}
+
+func (p *Pacer) key() string { return p.b.scope.Key(pacerName, p.name) }
+
+// account returns the current state. The caller has the lock.
+func (p *Pacer) account() account {
+	if a := p.b.pacers[p.key()]; a != nil {
+		return *a
+	}
+	return account{Lean: math.Log(2)} // a success is worth twice the average at first
+}
+
+// Score returns the candidates that the account can bear, best first, and at least the cheapest one. The Score is
+// worth, in dollars, less price.
+func (p *Pacer) Score(ctx context.Context, t Task, cs []Candidate) ([]Scored, error) {
+	es, err := p.b.estimates(ctx, t, cs)
+	if err != nil || len(cs) == 0 {
+		return nil, err
+	}
+	p.b.mu.Lock()
+	defer p.b.mu.Unlock()
+	a := p.account()
+	sk := p.b.skill(p.b.scope, t.Skill)
+	rungs, _ := sk.rungs(Task{Skill: t.Skill}, cs)
+	success := p.average * math.Exp(a.Lean+thrift*a.Saved)
+	cheapest := 0
+	for i := range rungs {
+		if rungs[i].price < rungs[cheapest].price {
+			cheapest = i
+		}
+	}
+	var fs []contender
+	for i := range rungs {
+		price := rungs[i].price
+		if i != cheapest && a.Saved+1-price/p.average < -mostDebt {
+			continue
+		}
+		fs = append(fs, contender{
+			Scored{Candidate: cs[i], Score: success*es[i].worth - price, Warm: es[i].known > 0}, success*es[i].total() - price,
+		})
+	}
+	return order(fs), nil
+}
+
+// Observe takes in what came of a task, and returns once that is durable.
+func (p *Pacer) Observe(ctx context.Context, s Sample) error {
+	return p.b.group.Update(ctx, func(batch *store.Batch) error { return p.Stage(ctx, batch, s) })
+}
+
+// Stage puts what came of a task into the commit of a step. A sample without a cost is taken to have cost what its
+// candidate usually does.
+func (p *Pacer) Stage(ctx context.Context, batch *store.Batch, s Sample) error {
+	p.b.mu.RLock()
+	a := p.account()
+	usd, known := s.cost()
+	if sk := p.b.lookup(s.Task.Skill); !known && sk != nil && sk.pairs[s.Candidate] != nil {
+		r := &sk.pairs[s.Candidate].rec.Totals.Rating
+		usd = r.USD / max(1, r.Priced)
+	}
+	p.b.mu.RUnlock()
+	cond := store.At(a.rev)
+	if value, again := batch.Staged(p.key()); again {
+		if err := codec.Unmarshal(value, &a); err != nil {
+			return err
+		}
+		cond = store.Any
+	}
+	a.Saved = min(mostSaved, a.Saved+1-usd/p.average)
+	a.Lean = min(mostLean, max(-mostLean, a.Lean+drift*a.Saved))
+	value, err := codec.Marshal(&a)
+	if err != nil {
+		return err
+	}
+	if err := p.b.Stage(ctx, batch, s); err != nil {
+		return err
+	}
+	if err := batch.Put(p.key(), value, cond); err != nil {
+		return err
+	}
+	batch.After(func(rev store.Revision) {
+		p.b.mu.Lock()
+		defer p.b.mu.Unlock()
+		p.b.account(p.key(), rev, a)
+	})
+	return nil
+}
+
+// account takes an account in, unless it is older than the one that is there. The caller has the lock.
+func (b *book) account(key string, rev store.Revision, a account) {
+	if now := b.pacers[key]; now == nil || now.rev <= rev {
+		a.rev = rev
+		b.pacers[key] = &a
+	}
+}
+
+func (b *book) applyAccount(e store.Entry) {
+	var a account
+	if !e.Deleted {
+		if err := codec.Unmarshal(e.Value, &a); err != nil {
+			b.opts.Logger.Warn("rank: the account of a pacer cannot be read and begins anew", "key", e.Key, "error", err)
+			a = account{Lean: math.Log(2)}
+		}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if e.Deleted {
+		delete(b.pacers, e.Key)
+		return
+	}
+	b.account(e.Key, e.Rev, a)
+}
