@@ -2,7 +2,10 @@ package store
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"maps"
+	"slices"
 )
 
 // Batch collects what a step changes, for one commit. The parts of a step (the run, memory, statistics, sessions)
@@ -22,19 +25,11 @@ type batch struct {
 	after []func(rev Revision)
 	bytes int
 
-	// In a Group, the function that stages began at first. It must wait for the next commit if it writes what
-	// earlier functions have written and it has not seen, or if both do not fit.
-	first savepoint
-	undo  []undo
-	seen  map[string]bool
-	wait  bool
-}
-
-type savepoint struct{ ops, after, bytes int }
-
-type undo struct {
-	i  int
-	op Op
+	// In a Group: ops up to earlier are those of functions before this one, seen has the keys that it has read, and
+	// wait is set when it must run in the next commit: it writes what it has not seen, or both do not fit.
+	earlier int
+	seen    map[string]bool
+	wait    bool
 }
 
 // NewBatch returns an empty Batch over st.
@@ -42,6 +37,12 @@ func NewBatch(st Store) *Batch { return &Batch{batch: newBatch(st)} }
 
 func newBatch(st Store) *batch {
 	return &batch{st: st, at: map[string]int{}, seen: map[string]bool{}}
+}
+
+// next returns a copy for another function to stage into.
+func (b *batch) next() *batch {
+	return &batch{st: b.st, ops: slices.Clone(b.ops), at: maps.Clone(b.at), after: slices.Clone(b.after),
+		bytes: b.bytes, earlier: len(b.ops), seen: map[string]bool{}}
 }
 
 // Sub returns a view of the same Batch whose keys begin at prefix, as [Sub] does for a Store.
@@ -109,18 +110,15 @@ func (b *Batch) Commit(ctx context.Context) (Revision, error) {
 }
 
 func (b *Batch) stage(key string, op Op) error {
-	if err := CheckKey(key); err != nil {
-		return err
-	}
 	op.Key = b.prefix + key
-	if err := CheckOps([]Op{op}); err != nil {
+	if err := cmp.Or(CheckKey(key), CheckOps([]Op{op})); err != nil {
 		return err
 	}
 	i, staged := b.at[op.Key]
 	var old Op
 	if staged {
 		old = b.ops[i]
-		if i < b.first.ops && !b.seen[op.Key] && (!old.Check || old.If != op.If) {
+		if i < b.earlier && !b.seen[op.Key] && (!old.Check || old.If != op.If) {
 			b.wait = true
 			return &ConflictError{Key: op.Key}
 		}
@@ -130,17 +128,14 @@ func (b *Batch) stage(key string, op Op) error {
 	}
 	size := b.bytes + len(op.Key) + len(op.Value) - len(old.Key) - len(old.Value)
 	if i >= MaxCommitOps || size > MaxCommitBytes {
-		b.wait = b.first.ops > 0
+		b.wait = b.earlier > 0
 		return &LimitError{What: "ops or bytes of a commit", Size: max(i+1, size), Max: MaxCommitBytes}
 	}
-	if staged {
-		b.undo = append(b.undo, undo{i, old})
-		b.ops[i] = op
-	} else {
+	if !staged {
 		b.at[op.Key] = i
 		b.ops = append(b.ops, op)
 	}
-	b.bytes = size
+	b.ops[i], b.bytes = op, size
 	return nil
 }
 
@@ -151,28 +146,8 @@ func joined(first, later Op) Op {
 	if later.Check {
 		op = first
 	}
-	op.If = first.If
-	if first.If == Any && (later.If != Absent || first.Check) {
+	if op.If = first.If; first.If == Any && (later.If != Absent || first.Check) {
 		op.If = later.If
 	}
 	return op
-}
-
-// begin has the next function stage after what is there.
-func (b *batch) begin() {
-	b.first = savepoint{len(b.ops), len(b.after), b.bytes}
-	b.undo, b.wait = nil, false
-	clear(b.seen)
-}
-
-// drop forgets what was staged since begin.
-func (b *batch) drop() {
-	for len(b.undo) > 0 {
-		last := len(b.undo) - 1
-		b.ops[b.undo[last].i], b.undo = b.undo[last].op, b.undo[:last]
-	}
-	for _, op := range b.ops[b.first.ops:] {
-		delete(b.at, op.Key)
-	}
-	b.ops, b.after, b.bytes = b.ops[:b.first.ops], b.after[:b.first.after], b.first.bytes
 }

@@ -56,8 +56,8 @@ type update struct {
 }
 
 const (
-	maxJoined = 256 // functions of a commit
-	maxTries  = 16  // runs of a function whose keys other processes change
+	maxJoined = 64 // functions of a commit
+	maxTries  = 16 // runs of a function whose keys other processes change
 )
 
 // NewGroup returns a Group over st, which is a tenant's sub-store or a store of its own.
@@ -143,11 +143,11 @@ func (g *group) commit() {
 		case u.f == nil:
 			err = g.refresh(u.ctx)
 		default:
-			if err = u.run(b); err == nil {
-				joined = append(joined, u)
+			own := b.next()
+			if err = u.run(own); own.wait {
 				continue
-			}
-			if b.wait {
+			} else if err == nil {
+				b, joined = own, append(joined, u)
 				continue
 			}
 		}
@@ -179,17 +179,8 @@ func (g *group) alone(ctx context.Context, u *update) error {
 	}
 }
 
-// run has u stage into b; if it fails, or must wait, nothing is staged.
+// run has u stage into b.
 func (u *update) run(b *batch) (err error) {
-	b.begin()
-	defer func() {
-		if err == nil && b.wait {
-			err = ErrConflict // which u.f has not returned
-		}
-		if err != nil {
-			b.drop()
-		}
-	}()
 	defer caught(&err)
 	return u.f(&Batch{b, u.prefix})
 }
