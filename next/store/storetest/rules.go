@@ -1,16 +1,17 @@
 package storetest
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/arc-learn/arc/next/store"
 )
@@ -18,15 +19,23 @@ import (
 func get(k *kit) {
 	_, err := k.Get(k.ctx, "a")
 	k.is(err, store.ErrNotFound, "get of no key")
-	binary := string([]byte{0, 255, 10})
-	rev := k.commit(put("a", binary), put("b", ""), put("a/ü", "x"))
+	value := []byte{0, 255, 10}
+	rev := k.commit(store.Op{Key: "a", Value: value}, put("b", ""), put("a/ü", "x"))
 	k.must(rev > 0, "a commit has revision 0")
-	for key, want := range map[string]string{"a": binary, "b": "", "a/ü": "x", "a/": "-"} {
-		k.equal(k.value(key), want, "value of "+key)
+	value[0] = 1 // slices belong to who has made them
+	want := store.Entry{Key: "a", Value: []byte{0, 255, 10}, Rev: rev}
+	for range 2 {
+		e, err := k.Get(k.ctx, "a")
+		k.ok(err, "get")
+		k.equal(e, want, "entry")
+		e.Value[1] = 1
+		for e, err := range k.Scan(k.ctx, store.Range{Limit: 1}) {
+			k.ok(err, "scan")
+			k.equal(e, want, "entry of a scan")
+			e.Value[2] = 1
+		}
 	}
-	e, err := k.Get(k.ctx, "a")
-	k.ok(err, "get")
-	k.equal(e, store.Entry{Key: "a", Value: []byte(binary), Rev: rev}, "entry")
+	k.equal(k.all(store.Range{After: "a"}), []string{"a/ü=x", "b="}, "other entries")
 }
 
 func scan(k *kit) {
@@ -89,30 +98,17 @@ func scanEnds(k *kit) {
 	k.is(last, context.Canceled, "scan whose context ends")
 }
 
-func slicesOwned(k *kit) {
-	mine := []byte("abc")
-	k.commit(store.Op{Key: "a", Value: mine})
-	mine[0] = 'X'
-	e, err := k.Get(k.ctx, "a")
-	k.ok(err, "get")
-	k.equal(string(e.Value), "abc", "value after the caller has changed its slice")
-	e.Value[1] = 'X'
-	for e, err := range k.Scan(k.ctx, store.Range{}) {
-		k.ok(err, "scan")
-		k.equal(string(e.Value), "abc", "value after a reader has changed its slice")
-		e.Value[2] = 'X'
-	}
-	k.equal(k.value("a"), "abc", "value after readers have changed their slices")
-}
-
-// model holds random commits of puts, deletes and checks, under conditions that hold or not, against a map.
+// model holds random commits of puts, deletes and checks, under conditions that hold or not, against a map; so does
+// a follower of the changes.
 func model(k *kit) {
+	changer, follows := k.Store.(store.Changer)
+	compacter, compacts := k.Store.(store.Compacter)
 	r := rand.New(rand.NewPCG(1, 2))
 	type version struct {
 		value string
 		rev   store.Revision
 	}
-	now, last := map[string]version{}, store.Revision(0)
+	now, known, last, at := map[string]version{}, map[string]version{}, store.Revision(0), store.Revision(0)
 	for n := range 400 {
 		var ops []store.Op
 		broken, writes := map[string]bool{}, false
@@ -157,10 +153,22 @@ func model(k *kit) {
 			k.equal(version{string(e.Value), e.Rev}, now[key], key+" after "+what)
 		}
 		k.equal(k.all(store.Range{}), want, "entries after "+what)
+		if follows {
+			at = k.follow(changer, at, func(e store.Entry) {
+				if known[e.Key] = (version{string(e.Value), e.Rev}); e.Deleted {
+					delete(known, e.Key)
+				}
+			})
+			k.equal(known, now, "what a follower knows after "+what)
+			k.equal(k.follow(changer, store.Latest, nil), at, "latest revision")
+		}
+		if compacts && n%50 == 0 {
+			k.ok(compacter.Compact(k.ctx), "compact")
+		}
 	}
 }
 
-// transfers has writers move amounts between accounts; each scan sees the same sum.
+// transfers has writers move amounts between accounts, while the store is compacted; each scan sees the same sum.
 func transfers(k *kit) {
 	const accounts, each = 6, 100
 	for i := range accounts {
@@ -168,7 +176,10 @@ func transfers(k *kit) {
 	}
 	k.each(6, func(w int) {
 		r := rand.New(rand.NewPCG(1, uint64(w)))
-		for range 60 {
+		for n := range 60 {
+			if c, ok := k.Store.(store.Compacter); ok && w == 0 && n%20 == 19 {
+				k.ok(c.Compact(k.ctx), "compact")
+			}
 			sum, balance, at := 0, make([]int, accounts), make([]store.Revision, accounts)
 			for e, err := range k.Scan(k.ctx, store.Range{Prefix: "account"}) {
 				k.ok(err, "scan")
@@ -178,6 +189,7 @@ func transfers(k *kit) {
 				sum += balance[i]
 			}
 			k.equal(sum, accounts*each, "sum of all accounts in a scan")
+			runtime.Gosched()
 			p := r.Perm(accounts)
 			from, to := p[0], p[1]
 			_, err := k.Commit(k.ctx,
@@ -203,22 +215,23 @@ func limits(k *kit) {
 	for i := range many {
 		many[i] = put(fmt.Sprintf("many/%04d", i), fmt.Sprint(i))
 	}
-	full := make([]store.Op, store.MaxCommitBytes/store.MaxValue)
-	for i := range full {
-		full[i] = store.Op{Key: fmt.Sprint("full/", i), Value: bytes.Repeat([]byte{byte(i)}, store.MaxValue)}
+	full, left := []store.Op{}, store.MaxCommitBytes
+	for left > 0 {
+		op := put(fmt.Sprint("full/", len(full)), strings.Repeat("x", min(left, store.MaxValue)))
+		op.Value = op.Value[:len(op.Value)-k.Prefix-len(op.Key)]
+		left -= k.Prefix + len(op.Key) + len(op.Value)
+		full = append(full, op)
 	}
 	for name, ops := range map[string][]store.Op{
 		"a value too large": {put("b", "1"), {Key: "c", Value: make([]byte, store.MaxValue+1)}},
 		"too many ops":      append(slices.Clone(many), put("b", "1")),
-		"too many bytes":    full,
+		"too many bytes":    append(slices.Clone(full), put("b", "")),
 		"a key twice":       {put("b", "1"), put("b", "2")},
 	} {
 		_, err := k.Commit(k.ctx, ops...)
 		k.limit(err, "commit of "+name)
 	}
 	k.equal(k.all(store.Range{}), []string{"a=1"}, "entries after what was refused")
-
-	full[0].Value = full[0].Value[:store.MaxValue-len(full)*(len("full/0")+k.Prefix)]
 	k.commit(put(longest, "x"))
 	k.commit(many...)
 	k.commit(full...)
@@ -258,18 +271,10 @@ func (k *kit) every(ctx context.Context, want error) {
 	}
 }
 
+// closed closes while others write: a commit is acknowledged or ErrClosed, and the first is there again.
 func closed(k *kit) {
-	k.commit(put("a", "1"))
-	k.ok(k.Close(), "close")
-	k.ok(k.Close(), "second close")
-	k.every(k.ctx, store.ErrClosed)
-}
-
-// closeUnderLoad closes while others write: a commit is acknowledged or ErrClosed, and the first is there again.
-func closeUnderLoad(k *kit) {
-	var mu sync.Mutex
-	kept := []string{}
-	k.each(5, func(w int) {
+	kept := make([][]string, 5)
+	k.each(len(kept), func(w int) {
 		for i := range 200 {
 			if w == 0 && i == 20 {
 				k.ok(k.Close(), "close")
@@ -277,17 +282,16 @@ func closeUnderLoad(k *kit) {
 			key := fmt.Sprintf("%d/%03d", w, i)
 			if _, err := k.Commit(k.ctx, put(key, "x")); err != nil {
 				k.is(err, store.ErrClosed, "commit while the store is closed")
-				return
+				break
 			}
-			mu.Lock()
-			kept = append(kept, key+"=x")
-			mu.Unlock()
+			kept[w] = append(kept[w], key+"=x")
 		}
 	})
+	k.ok(k.Close(), "second close")
+	k.every(k.ctx, store.ErrClosed)
 	if !k.Volatile {
 		k.openAgain()
-		slices.Sort(kept)
-		k.equal(k.all(store.Range{}), kept, "entries after the store was closed under load")
+		k.equal(k.all(store.Range{}), slices.Concat(kept...), "entries after the store was closed under load")
 	}
 }
 
@@ -296,30 +300,6 @@ func (k *kit) openAgain() {
 	st, err := k.reopen()
 	k.ok(err, "open again")
 	k.Store = st
-}
-
-func compact(k *kit) {
-	c, ok := k.Store.(store.Compacter)
-	if !ok {
-		return
-	}
-	for i := range 200 {
-		k.commit(put(fmt.Sprint("k", i%20), fmt.Sprint(i)), store.Op{Key: "gone", Value: []byte("x"), Delete: i%2 == 1})
-	}
-	before, rev := k.all(store.Range{}), k.rev("k7")
-	k.each(3, func(i int) {
-		if i == 0 {
-			k.ok(c.Compact(k.ctx), "compact")
-			return
-		}
-		for n := range 20 {
-			k.commit(put(fmt.Sprintf("new/%d/%d", i, n), "x"))
-		}
-	})
-	k.equal(k.all(store.Range{Prefix: "k"}), before, "entries after compact")
-	k.equal(len(k.all(store.Range{Prefix: "new/"})), 40, "entries that were written meanwhile")
-	k.equal(k.rev("k7"), rev, "revision after compact")
-	k.must(k.commit(put("k7", "y")) > rev, "revisions go back after compact")
 }
 
 func again(k *kit) {
@@ -339,4 +319,78 @@ func again(k *kit) {
 	k.must(next > rev, "revision %d comes after %d, in the store opened again", next, rev)
 	k.openAgain()
 	k.equal(k.value("a"), "3", "value after opening again")
+	if c, ok := k.Store.(store.Changer); ok {
+		k.equal(k.follow(c, rev, func(e store.Entry) { k.equal(e.Rev, next, "change after opening again") }), next, "last change")
+	}
+}
+
+// follow calls apply for the changes after a revision, and returns the one to go on from. It holds what every call
+// must: revisions above after and in order, each key once, and one last entry without a key.
+func (k *kit) follow(c store.Changer, after store.Revision, apply func(store.Entry)) store.Revision {
+	last, seen, ended := after, map[string]bool{}, false
+	for e, err := range c.Changes(k.ctx, after) {
+		k.ok(err, "changes")
+		k.must(!ended, "an entry comes after the last one: %+v", e)
+		if e.Key == "" {
+			k.must(after == store.Latest || e.Rev >= last, "the last revision %d is below %d", e.Rev, last)
+			last, ended = e.Rev, true
+			continue
+		}
+		k.must(after != store.Latest, "a change after the latest: %+v", e)
+		k.must(e.Rev > after && e.Rev >= last, "revision %d comes after %d and %d", e.Rev, after, last)
+		k.must(!seen[e.Key], "key %q is there twice", e.Key)
+		seen[e.Key], last = true, e.Rev
+		apply(e)
+	}
+	k.must(ended, "there is no last entry")
+	return last
+}
+
+// changes has a follower beside writers. When they have ended it knows what the last commit of each key, by
+// the writers' log, has left; and it never saw a key go back.
+func changes(k *kit) {
+	c, ok := k.Store.(store.Changer)
+	if !ok {
+		return
+	}
+	var mu sync.Mutex
+	log, known := map[string]store.Entry{}, map[string]store.Entry{}
+	apply := func(e store.Entry) {
+		k.must(e.Rev > known[e.Key].Rev, "%q goes back from revision %d to %d", e.Key, known[e.Key].Rev, e.Rev)
+		known[e.Key] = e
+	}
+	at := k.follow(c, store.Latest, nil)
+	var writing atomic.Int32
+	writing.Store(4)
+	k.each(5, func(w int) {
+		if w == 4 {
+			for writing.Load() > 0 {
+				at = k.follow(c, at, apply)
+			}
+			return
+		}
+		defer writing.Add(-1)
+		r := rand.New(rand.NewPCG(3, uint64(w)))
+		for n := range 150 {
+			op := store.Op{Key: fmt.Sprint("shared", r.IntN(3)), Delete: r.IntN(4) == 0}
+			if r.IntN(2) == 0 {
+				op.Key = fmt.Sprint("own", w, r.IntN(20))
+			}
+			if !op.Delete {
+				op.Value = fmt.Append(nil, w, n)
+			}
+			rev := k.commit(op)
+			mu.Lock()
+			if rev >= log[op.Key].Rev {
+				log[op.Key] = store.Entry{Key: op.Key, Value: op.Value, Rev: rev, Deleted: op.Delete}
+			}
+			mu.Unlock()
+		}
+	})
+	k.follow(c, at, apply)
+	for key, want := range log {
+		got := known[key] // of a key that was never there the follower knows nothing
+		k.must((got.Deleted || got.Key == "") == want.Deleted && string(got.Value) == string(want.Value),
+			"the follower knows %+v of a key that the writers left as %+v", got, want)
+	}
 }

@@ -8,7 +8,6 @@ import (
 	"iter"
 	"net"
 	"net/rpc"
-	"slices"
 	"sync"
 
 	"github.com/arc-learn/arc/next/store"
@@ -62,13 +61,12 @@ type (
 	Reply struct {
 		Entries []store.Entry
 		Rev     store.Revision
-		Err     string
 		Code    int // index in codes
-		Limit   store.LimitError
+		Err     string
 	}
 )
 
-var codes = []error{nil, store.ErrNotFound, store.ErrConflict, store.ErrClosed, store.ErrFull, errors.New("")}
+var codes = []error{nil, errors.New("failed"), store.ErrNotFound, store.ErrConflict, store.ErrClosed}
 
 type served struct{ st store.Store }
 
@@ -93,31 +91,26 @@ func (s *served) Do(r *Request, a *Reply) error {
 		}
 	}
 	if err != nil {
-		a.Err, a.Code = err.Error(), len(codes)-1
-		if i := slices.IndexFunc(codes[1:], func(c error) bool { return errors.Is(err, c) }); i >= 0 {
-			a.Code = i + 1
+		a.Err, a.Code = err.Error(), 1
+	}
+	for code, known := range codes {
+		if known != nil && errors.Is(err, known) {
+			a.Code = code
 		}
 	}
 	if c, ok := errors.AsType[*store.ConflictError](err); ok {
 		a.Err = c.Key
 	}
-	if l, ok := errors.AsType[*store.LimitError](err); ok {
-		a.Limit = *l
-	}
 	return nil
 }
 
 func (a *Reply) error() error {
-	switch known := codes[a.Code]; {
-	case known == nil:
-		return nil
-	case a.Limit.What != "":
-		return &a.Limit
-	case known == store.ErrConflict:
+	if codes[a.Code] == store.ErrConflict {
 		return &store.ConflictError{Key: a.Err}
-	default:
-		return fmt.Errorf("%w (served: %s)", known, a.Err)
+	} else if a.Code > 0 {
+		return fmt.Errorf("%w (served: %s)", codes[a.Code], a.Err)
 	}
+	return nil
 }
 
 // Dial returns the store that is served at a socket. Its Close ends the connection after the calls under way.
@@ -155,6 +148,9 @@ func (c *client) do(ctx context.Context, r *Request) (*Reply, error) {
 }
 
 func (c *client) Get(ctx context.Context, key string) (store.Entry, error) {
+	if err := store.CheckKey(key); err != nil {
+		return store.Entry{}, err
+	}
 	a, err := c.do(ctx, &Request{Method: "Get", Key: key})
 	if err != nil {
 		return store.Entry{}, err
@@ -163,6 +159,9 @@ func (c *client) Get(ctx context.Context, key string) (store.Entry, error) {
 }
 
 func (c *client) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
+	if err := store.CheckOps(ops); err != nil {
+		return 0, err
+	}
 	a, err := c.do(ctx, &Request{Method: "Commit", Ops: ops})
 	return a.Rev, err
 }

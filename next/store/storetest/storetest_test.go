@@ -3,7 +3,12 @@ package storetest_test
 import (
 	"context"
 	"iter"
+	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -16,7 +21,7 @@ func openMem(string) (store.Store, error) { return store.NewMem(), nil }
 
 func TestMem(t *testing.T) { storetest.Run(t, openMem, storetest.Options{Volatile: true}) }
 
-// part is a Sub that closes the store it is of, as a conforming store must.
+// part is a Sub that closes the store it is of, as the suite wants it.
 type part struct {
 	store.Store
 	store.Changer
@@ -36,7 +41,7 @@ func TestSubOfMem(t *testing.T) {
 }
 
 func TestServed(t *testing.T) {
-	storetest.Run(t, func(dir string) (store.Store, error) {
+	storetest.Run(t, func(string) (store.Store, error) {
 		socket := filepath.Join(t.TempDir(), "s")
 		stop, err := storetest.Serve(store.NewMem(), socket)
 		if err != nil {
@@ -47,5 +52,208 @@ func TestServed(t *testing.T) {
 	}, storetest.Options{Volatile: true})
 }
 
-var _ = context.Background
-var _ iter.Seq[int]
+// A client that is killed in the middle of its commits does not disturb another, and leaves whole commits.
+func TestServedClientKilled(t *testing.T) {
+	if socket := os.Getenv("STORETEST_SOCKET"); socket != "" {
+		st, err := storetest.Dial(socket)
+		require.NoError(t, err)
+		for n := byte(0); ; n++ {
+			_, err := st.Commit(t.Context(), store.Op{Key: "a", Value: []byte{n}}, store.Op{Key: "b", Value: []byte{n}})
+			require.NoError(t, err)
+		}
+	}
+	socket := filepath.Join(t.TempDir(), "s")
+	mem := store.NewMem()
+	stop, err := storetest.Serve(mem, socket)
+	require.NoError(t, err)
+	other, err := storetest.Dial(socket)
+	require.NoError(t, err)
+	for range 3 {
+		child := exec.Command(os.Args[0], "-test.run=^TestServedClientKilled$")
+		child.Env = append(os.Environ(), "STORETEST_SOCKET="+socket)
+		require.NoError(t, child.Start())
+		before := mustGet(t, other, "a").Rev
+		for mustGet(t, other, "a").Rev < before+50 {
+		}
+		require.NoError(t, child.Process.Kill())
+		require.Error(t, child.Wait())
+		_, err = other.Commit(t.Context(), store.Op{Key: "c", Value: []byte("x")})
+		require.NoError(t, err)
+		require.Equal(t, mustGet(t, other, "a").Value, mustGet(t, other, "b").Value)
+	}
+	require.NoError(t, other.Close())
+	require.NoError(t, stop())
+}
+
+func mustGet(t *testing.T, st store.Store, key string) store.Entry {
+	e, err := st.Get(t.Context(), key)
+	if err != nil {
+		require.ErrorIs(t, err, store.ErrNotFound)
+	}
+	return e
+}
+
+// broken is a Mem of which some functions are others.
+type broken struct {
+	*store.Mem
+	get     func(ctx context.Context, key string) (store.Entry, error)
+	scan    func(ctx context.Context, r store.Range) iter.Seq2[store.Entry, error]
+	commit  func(ctx context.Context, ops ...store.Op) (store.Revision, error)
+	changes func(ctx context.Context, after store.Revision) iter.Seq2[store.Entry, error]
+}
+
+func (b *broken) Get(ctx context.Context, key string) (store.Entry, error) { return b.get(ctx, key) }
+func (b *broken) Scan(ctx context.Context, r store.Range) iter.Seq2[store.Entry, error] {
+	return b.scan(ctx, r)
+}
+func (b *broken) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
+	return b.commit(ctx, ops...)
+}
+func (b *broken) Changes(ctx context.Context, after store.Revision) iter.Seq2[store.Entry, error] {
+	return b.changes(ctx, after)
+}
+
+// Each broken store is caught by the rule that is about it.
+func TestSuiteCatches(t *testing.T) {
+	for _, c := range []struct {
+		rule    string
+		durable bool
+		breaks  func(b *broken)
+	}{
+		{"get", false, func(b *broken) {
+			b.get = func(ctx context.Context, key string) (store.Entry, error) {
+				e, err := b.Mem.Get(ctx, key)
+				e.Rev = 0
+				return e, err
+			}
+		}},
+		{"scan", false, func(b *broken) { // After is included
+			b.scan = func(ctx context.Context, r store.Range) iter.Seq2[store.Entry, error] {
+				if e, err := b.Mem.Get(ctx, r.After); err == nil {
+					return func(yield func(store.Entry, error) bool) {
+						if yield(e, nil) {
+							b.Mem.Scan(ctx, r)(yield)
+						}
+					}
+				}
+				return b.Mem.Scan(ctx, r)
+			}
+		}},
+		{"scan of one state", false, func(b *broken) { // values are read as they come
+			b.scan = func(ctx context.Context, r store.Range) iter.Seq2[store.Entry, error] {
+				return func(yield func(store.Entry, error) bool) {
+					for e, err := range b.Mem.Scan(ctx, r) {
+						if err == nil {
+							e, err = b.Mem.Get(ctx, e.Key)
+						}
+						if !yield(e, err) || err != nil {
+							return
+						}
+					}
+				}
+			}
+		}},
+		{"scan ends", false, func(b *broken) {
+			b.scan = func(ctx context.Context, r store.Range) iter.Seq2[store.Entry, error] {
+				return b.Mem.Scan(context.WithoutCancel(ctx), r)
+			}
+		}},
+		{"get", false, func(b *broken) { // one slice for all readers
+			read := map[string]store.Entry{}
+			var mu sync.Mutex
+			b.get = func(ctx context.Context, key string) (store.Entry, error) {
+				mu.Lock()
+				defer mu.Unlock()
+				e, err := b.Mem.Get(ctx, key)
+				if read[key].Rev != e.Rev {
+					read[key] = e
+				}
+				return read[key], err
+			}
+		}},
+		{"model", false, func(b *broken) { // op by op
+			b.commit = func(ctx context.Context, ops ...store.Op) (rev store.Revision, err error) {
+				for _, op := range ops {
+					r, err := b.Mem.Commit(ctx, op)
+					if err != nil {
+						return 0, err
+					}
+					rev = max(rev, r)
+				}
+				return rev, nil
+			}
+		}},
+		{"model", false, func(b *broken) { // a check writes
+			b.commit = func(ctx context.Context, ops ...store.Op) (store.Revision, error) {
+				ops = slices.Clone(ops)
+				for i := range ops {
+					ops[i].Check = false
+				}
+				return b.Mem.Commit(ctx, ops...)
+			}
+		}},
+		{"transfers", false, func(b *broken) { // revisions are not looked at
+			b.commit = func(ctx context.Context, ops ...store.Op) (store.Revision, error) {
+				ops = slices.Clone(ops)
+				for i := range ops {
+					ops[i].If = store.Any
+				}
+				return b.Mem.Commit(ctx, ops...)
+			}
+		}},
+		{"limits", false, func(b *broken) { // the last of two ops on a key counts
+			b.commit = func(ctx context.Context, ops ...store.Op) (store.Revision, error) {
+				return b.Mem.Commit(ctx, slices.CompactFunc(slices.Clone(ops), func(x, y store.Op) bool { return x.Key == y.Key })...)
+			}
+		}},
+		{"contexts", false, func(b *broken) {
+			b.commit = func(ctx context.Context, ops ...store.Op) (store.Revision, error) {
+				return b.Mem.Commit(context.WithoutCancel(ctx), ops...)
+			}
+		}},
+		{"close", false, func(b *broken) { // reads go on
+			last := store.NewMem()
+			b.commit = func(ctx context.Context, ops ...store.Op) (store.Revision, error) {
+				last.Commit(ctx, ops...)
+				return b.Mem.Commit(ctx, ops...)
+			}
+			b.get = last.Get
+		}},
+		{"model", false, func(b *broken) { // deletes are not told
+			b.changes = func(ctx context.Context, after store.Revision) iter.Seq2[store.Entry, error] {
+				return func(yield func(store.Entry, error) bool) {
+					for e, err := range b.Mem.Changes(ctx, after) {
+						if !e.Deleted && !yield(e, err) {
+							return
+						}
+					}
+				}
+			}
+		}},
+		{"changes", false, func(b *broken) { // every third is lost
+			var n atomic.Int32
+			b.changes = func(ctx context.Context, after store.Revision) iter.Seq2[store.Entry, error] {
+				return func(yield func(store.Entry, error) bool) {
+					for e, err := range b.Mem.Changes(ctx, after) {
+						if (e.Key == "" || n.Add(1)%3 > 0) && !yield(e, err) {
+							return
+						}
+					}
+				}
+			}
+		}},
+		{"open again", true, func(*broken) {}}, // it keeps nothing
+		{"close", true, func(*broken) {}},
+	} {
+		t.Run(c.rule, func(t *testing.T) {
+			t.Parallel()
+			err := storetest.Check(t, func(string) (store.Store, error) {
+				m := store.NewMem()
+				b := &broken{m, m.Get, m.Scan, m.Commit, m.Changes}
+				c.breaks(b)
+				return b, nil
+			}, storetest.Options{Volatile: !c.durable})
+			require.ErrorContains(t, err, c.rule+": ")
+		})
+	}
+}
