@@ -52,7 +52,7 @@ type skill struct {
 	name   string
 	pairs  map[string]*pair
 	sorted []*pair           // by candidate: sums of floats depend on the order
-	byKind map[int64][]*pair // those that were tried at a kind of case
+	byKind map[int64][]*pair // those, in the same order, that were tried at a kind of case
 	model  model             // what the records come to, while fresh
 	fresh  bool
 }
@@ -229,11 +229,19 @@ func (b *book) pair(s store.Scope, sk *skill, candidate string) *pair {
 	if p == nil {
 		p = &pair{skill: sk.name, candidate: candidate, rec: new(record)}
 		sk.pairs[candidate] = p
-		i, _ := slices.BinarySearchFunc(sk.sorted, candidate, func(p *pair, c string) int { return strings.Compare(p.candidate, c) })
-		sk.sorted = slices.Insert(sk.sorted, i, p)
+		sk.sorted = insert(sk.sorted, p)
 		b.scopes[s].candidates[candidate] = append(b.scopes[s].candidates[candidate], p)
 	}
 	return p
+}
+
+// insert puts p into pairs that are sorted by candidate, unless it is there.
+func insert(ps []*pair, p *pair) []*pair {
+	i, found := slices.BinarySearchFunc(ps, p, func(a, b *pair) int { return strings.Compare(a.candidate, b.candidate) })
+	if found {
+		return ps
+	}
+	return slices.Insert(ps, i, p)
 }
 
 // publish makes a record the current one, unless a newer one is.
@@ -248,9 +256,7 @@ func (b *book) publish(s store.Scope, name, candidate string, rev store.Revision
 	p.rev, p.rec, p.stats, sk.fresh = rev, rec, nil, false
 	for at := 0; at < len(rec.Cells); at += cellSize {
 		key := int64(binary.LittleEndian.Uint64(rec.Cells[at:]))
-		if ps := sk.byKind[key]; !slices.Contains(ps, p) {
-			sk.byKind[key] = append(ps, p)
-		}
+		sk.byKind[key] = insert(sk.byKind[key], p)
 	}
 }
 

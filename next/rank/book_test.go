@@ -1,0 +1,332 @@
+package rank_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/arc-learn/arc/next/rank"
+	"github.com/arc-learn/arc/next/store"
+)
+
+var (
+	ctx   = context.Background()
+	start = time.UnixMilli(1_000_000_000_000)
+)
+
+// bookAt returns a Book whose clock is the variable's.
+func bookAt(t testing.TB, st store.Store, clock *time.Time) *rank.Book {
+	return open(t, st, &rank.Options{Now: func() time.Time { return *clock }})
+}
+
+func ptr(v float64) *float64 { return &v }
+
+// The scores of protoWorkstacean's candidate-ranking.ts (eb1c8ed), computed by running it.
+func TestObserved(t *testing.T) {
+	for _, c := range []struct {
+		name            string
+		prior           float64
+		samples, passed int
+		wall            time.Duration
+		confident       int // of the passed ones, with a confidence of conf
+		conf, want      float64
+	}{
+		{"cold", .42, 0, 0, 0, 0, 0, .42},
+		{"four samples", .6, 4, 4, time.Second, 0, 0, .6},
+		{"five samples", .6, 5, 5, time.Second, 0, 0, 1.995},
+		{"no success, slow", .9, 10, 0, 10 * time.Minute, 0, 0, -.6},
+		{"two minutes", .5, 10, 8, 2 * time.Minute, 0, 0, 1},
+		{"an hour", .5, 10, 8, time.Hour, 0, 0, 1},
+		{"negative wall", .5, 10, 8, -5 * time.Second, 0, 0, 1.6},
+		{"half a second", .5, 10, 8, 500 * time.Millisecond, 0, 0, 1.5975},
+		{"90 seconds", .5, 10, 8, 90 * time.Second, 0, 0, 1.15},
+		{"four confidences", .5, 10, 8, time.Second, 4, .95, 1.595},
+		{"five confidences", .5, 10, 8, time.Second, 5, .95, 2.07},
+		{"little confidence", .5, 10, 8, time.Second, 8, .4, 1.795},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := bookAt(t, store.NewMem(), &start)
+			for i := range c.samples {
+				s := rank.Sample{Candidate: "a", Task: rank.Task{Skill: "s"}, Outcome: rank.Failed, Wall: c.wall, At: start}
+				if i < c.passed {
+					s.Outcome = rank.Delivered
+				}
+				if i < c.confident {
+					s.Confidence = ptr(c.conf)
+				}
+				require.NoError(t, b.Observe(ctx, s))
+			}
+			got, err := b.Observed().Score(ctx, rank.Task{Skill: "s"}, []rank.Candidate{{Name: "a", Prior: c.prior}})
+			require.NoError(t, err)
+			require.InDelta(t, c.want, got[0].Score, 1e-12)
+		})
+	}
+}
+
+func TestTies(t *testing.T) {
+	b := bookAt(t, store.NewMem(), &start)
+	got, err := b.Observed().Score(ctx, rank.Task{Skill: "s"}, []rank.Candidate{
+		{Name: "weak", Prior: .2}, {Name: "far", Prior: .9, Blast: 3}, {Name: "near", Prior: .9, Blast: 1}, {Name: "later", Prior: .9, Blast: 1},
+	})
+	require.NoError(t, err)
+	var names []string
+	for _, s := range got {
+		names = append(names, s.Name)
+	}
+	require.Equal(t, []string{"near", "later", "far", "weak"}, names)
+}
+
+// The weights of protoWorkstacean's executor-registry.ts: success ∕ (1 + cost per success), 1 without data.
+func TestWeighted(t *testing.T) {
+	b := bookAt(t, store.NewMem(), &start)
+	add := func(name string, passed, failed int, usd float64) {
+		for i := range passed + failed {
+			s := rank.Sample{Candidate: name, Task: rank.Task{Skill: "s"}, Outcome: rank.Delivered, CostUSD: ptr(usd / float64(passed+failed)), At: start}
+			if i >= passed {
+				s.Outcome = rank.Failed
+			}
+			require.NoError(t, b.Observe(ctx, s))
+		}
+	}
+	add("healthy", 10, 0, 0)
+	add("broken", 0, 5, 0)
+	add("dear", 10, 0, 990)
+	add("mixed", 8, 2, 8)
+	want := map[string]float64{"healthy": 1, "broken": 0, "dear": .01, "mixed": .4, "unknown": 1}
+	first := map[string]int{}
+	for i := range 2000 {
+		got, err := b.Weighted().Score(ctx, rank.Task{Skill: "s", Key: fmt.Sprint(i)}, []rank.Candidate{
+			{Name: "healthy"}, {Name: "broken"}, {Name: "dear"}, {Name: "mixed"}, {Name: "unknown"},
+		})
+		require.NoError(t, err)
+		for _, s := range got {
+			require.InDelta(t, want[s.Name], s.Score, 1e-9, s.Name)
+		}
+		first[got[0].Name]++
+	}
+	require.InDelta(t, 2000/2.44, float64(first["healthy"]), 100)
+	require.InDelta(t, 2000*.4/2.44, float64(first["mixed"]), 70)
+	require.InDelta(t, 2000*.02/2.44, float64(first["broken"]), 15, "what failed is tried again")
+}
+
+func TestStats(t *testing.T) {
+	b := bookAt(t, store.NewMem(), &start)
+	for i, c := range []struct {
+		conf float64
+		ok   bool
+	}{{.9, true}, {.6, true}, {.3, false}, {.8, false}, {.79, false}, {1.5, true}} {
+		s := rank.Sample{Candidate: "a", Task: rank.Task{Skill: "s"}, Outcome: rank.Failed, Confidence: ptr(c.conf), Wall: time.Duration(i) * time.Second,
+			TokensIn: 1000 * i, TokensOut: 10, At: start}
+		if c.ok {
+			s.Outcome = rank.Delivered
+		}
+		require.NoError(t, b.Observe(ctx, s))
+	}
+	require.NoError(t, b.Observe(ctx, rank.Sample{Candidate: "a", Task: rank.Task{Skill: "s"}, Outcome: rank.Away, CostUSD: ptr(.7), At: start}))
+	got := b.Stats("a", "s")
+	for _, v := range []*float64{&got.CostUSD, &got.Confidence, &got.ConfidenceOnSuccess, &got.ConfidenceOnFailure, &got.TokensIn, &got.TokensOut} {
+		*v = math.Round(*v*1e9) / 1e9
+	}
+	require.Equal(t, rank.Stats{
+		Samples: 7, Judged: 6, Delivered: 3, Success: .5, Wall: 15 * time.Second / 7, CostUSD: .1, TokensIn: 2142.857142857, TokensOut: 8.571428571,
+		Confidences: 6, Confidence: .731666667, ConfidenceOnSuccess: .833333333, ConfidenceOnFailure: .63, HighConfidenceFailures: 1,
+	}, got)
+	require.Zero(t, b.Stats("nobody", "s"))
+}
+
+// The figures of protoWorkstacean's agent-fleet-health-plugin.ts.
+func TestHealth(t *testing.T) {
+	b := bookAt(t, store.NewMem(), &start)
+	add := func(name, skill string, o rank.Outcome, wall int, age time.Duration, usd float64) {
+		require.NoError(t, b.Observe(ctx, rank.Sample{
+			Run: name + skill, Candidate: fmt.Sprint(name), Task: rank.Task{Skill: skill}, Outcome: o, Class: "c",
+			Wall: time.Duration(wall) * time.Millisecond, CostUSD: ptr(usd), At: start.Add(-age),
+		}))
+	}
+	for i := range 10 {
+		require.NoError(t, b.Observe(ctx, rank.Sample{Candidate: "bot", Task: rank.Task{Skill: "run"}, Outcome: rank.Delivered,
+			Wall: time.Duration(i+1) * 100 * time.Millisecond, At: start}))
+	}
+	add("ava", "plan", rank.Failed, 1, time.Hour, .009)
+	add("quinn", "plan", rank.Delivered, 1, 24*time.Hour, .01)
+	add("quinn", "sweep", rank.Failed, 1, time.Hour+time.Millisecond, 0)
+	add("old", "plan", rank.Failed, 1, 24*time.Hour+time.Millisecond, 5)
+	f := b.Health()
+	require.Equal(t, .009+.01, f.CostUSD)
+	require.Equal(t, 1., f.MaxFailureRate1h)
+	require.Equal(t, 1, f.OrphanedSkills, "sweep; plan is cleared by another's success")
+	require.Equal(t, rank.Health{
+		Candidate: "bot", Attempts: 10, Success: 1, P50: 600 * time.Millisecond, P95: time.Second,
+	}, f.Candidates[1])
+	require.Equal(t, []rank.Failure{{Run: "avaplan", Class: "c", At: start.Add(-time.Hour).UTC()}}, f.Candidates[0].Recent)
+	require.Equal(t, 0., f.Candidates[3].FailureRate1h, "an hour and a millisecond ago")
+	require.Empty(t, b.Health("ghost").Candidates[0].Attempts)
+}
+
+func TestMoreThanTheRingInADay(t *testing.T) {
+	clock := start
+	b := bookAt(t, store.NewMem(), &clock)
+	for range 400 {
+		require.NoError(t, b.Observe(ctx, rank.Sample{Candidate: "a", Task: rank.Task{Skill: "s"}, Outcome: rank.Delivered, CostUSD: ptr(.2), At: clock}))
+		clock = clock.Add(2 * time.Minute)
+	}
+	require.InDelta(t, 80, b.Health().CostUSD, 6, "the hour in which the ring begins counts in part")
+	sum := 0.
+	for d := range b.Days(start.Add(-time.Hour)) {
+		sum += d.CostUSD
+	}
+	require.InDelta(t, 80, sum, 1e-6)
+}
+
+// A worker that was down is back soon, though one that is 20 times dearer stands beside it.
+func TestAWorkerThatWasDownIsBack(t *testing.T) {
+	for _, outage := range []rank.Outcome{rank.Away, rank.TimedOut, rank.Failed} {
+		clock := start
+		b := bookAt(t, store.NewMem(), &clock)
+		cs := []rank.Candidate{{Name: "cheap", Prior: .5}, {Name: "dear", Prior: .5}}
+		usd := map[string]float64{"cheap": .05, "dear": 1}
+		try := func(name string, o rank.Outcome) {
+			clock = clock.Add(time.Hour)
+			require.NoError(t, b.Observe(ctx, rank.Sample{Candidate: name, Task: rank.Task{Skill: "s"}, Outcome: o, CostUSD: ptr(usd[name]), At: clock}))
+		}
+		for range 20 {
+			try("cheap", rank.Delivered)
+		}
+		try("cheap", outage)
+		try("cheap", outage)
+		cheap, back := 0, -1
+		for i := range 60 {
+			s, err := b.Learned().Score(ctx, rank.Task{Skill: "s"}, cs)
+			require.NoError(t, err)
+			if s[0].Name == "cheap" {
+				if cheap++; back < 0 {
+					back = i
+				}
+			}
+			try(s[0].Name, rank.Delivered)
+		}
+		require.LessOrEqual(t, back, 24, outage)
+		require.GreaterOrEqual(t, back, 0, outage)
+		require.Greater(t, cheap, 30, "most tries, after %s", outage)
+	}
+}
+
+// TestAnyOrder holds Books against plain lists: two on one store, samples that come again, verdicts that correct,
+// commits that fail, scopes, and reopening.
+func TestAnyOrder(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		st := store.NewMem()
+		fails := &failing{Store: st}
+		books := []*rank.Book{open(t, st, nil), open(t, fails, nil)}
+		type sample struct {
+			run string
+			o   rank.Outcome
+		}
+		want := map[string][]sample{}
+		rt.Repeat(map[string]func(*rapid.T){
+			"observe": func(rt *rapid.T) {
+				scope := rapid.SampledFrom([]store.Scope{"", "acme/anna", "acme/an"}).Draw(rt, "scope")
+				name := rapid.SampledFrom([]string{"a", "b/c"}).Draw(rt, "candidate")
+				s := sample{fmt.Sprint("run", rapid.IntRange(0, 40).Draw(rt, "run")), rapid.SampledFrom([]rank.Outcome{rank.Delivered, rank.Failed, rank.Away}).Draw(rt, "outcome")}
+				i := rapid.IntRange(0, 1).Draw(rt, "book")
+				fails.next = i == 1 && rapid.IntRange(0, 4).Draw(rt, "fails") == 0
+				broken := fails.next
+				err := books[i].In(scope).Observe(ctx, rank.Sample{Run: s.run, Candidate: name, Task: rank.Task{Skill: "s", Key: s.run}, Outcome: s.o, At: start})
+				if broken {
+					require.ErrorIs(rt, err, errBroken)
+					return
+				}
+				require.NoError(rt, err)
+				key := string(scope) + "|" + name
+				for j, x := range want[key] {
+					if x.run == s.run {
+						want[key][j] = s
+						return
+					}
+				}
+				want[key] = append(want[key], s)
+			},
+			"reopen": func(rt *rapid.T) { books[0] = open(t, st, nil) },
+			"": func(rt *rapid.T) {
+				b := open(t, st, nil)
+				for _, scope := range []store.Scope{"", "acme/anna", "acme/an"} {
+					for _, name := range []string{"a", "b/c"} {
+						var delivered, judged int
+						for _, x := range want[string(scope)+"|"+name] {
+							if x.o != rank.Away {
+								judged++
+							}
+							if x.o == rank.Delivered {
+								delivered++
+							}
+						}
+						got := b.In(scope).Stats(name, "s")
+						require.Equal(rt, []int{len(want[string(scope)+"|"+name]), judged, delivered}, []int{got.Samples, got.Judged, got.Delivered})
+					}
+				}
+			},
+		})
+	})
+}
+
+var errBroken = errors.New("broken")
+
+// failing is a store of which the next commit fails without effect.
+type failing struct {
+	store.Store
+	next bool
+}
+
+func (f *failing) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
+	if f.next {
+		f.next = false
+		return 0, errBroken
+	}
+	return f.Store.Commit(ctx, ops...)
+}
+
+func TestSameOrderAfterReopening(t *testing.T) {
+	st := store.NewMem()
+	b := bookAt(t, st, &start)
+	var cs []rank.Candidate
+	for i := range 12 {
+		cs = append(cs, rank.Candidate{Name: fmt.Sprint("c", i), Prior: .5})
+		for j := range i {
+			o := rank.Delivered
+			if (i*j)%3 == 0 {
+				o = rank.Failed
+			}
+			require.NoError(t, b.Observe(ctx, rank.Sample{Candidate: cs[i].Name, Task: rank.Task{Skill: "s", Key: fmt.Sprint(j % 4)}, Outcome: o, At: start}))
+		}
+	}
+	again := bookAt(t, st, &start)
+	for key := range 50 {
+		task := rank.Task{Skill: "s", Key: fmt.Sprint(key)}
+		for i, p := range []rank.Policy{b.Learned(), b.Weighted(), b.Ladder(1)} {
+			want, err := p.Score(ctx, task, cs)
+			require.NoError(t, err)
+			got, err := []rank.Policy{again.Learned(), again.Weighted(), again.Ladder(1)}[i].Score(ctx, task, cs)
+			require.NoError(t, err)
+			require.Equal(t, want, got)
+		}
+	}
+}
+
+func TestRefused(t *testing.T) {
+	b := bookAt(t, store.NewMem(), &start)
+	for _, s := range []rank.Sample{
+		{Task: rank.Task{Skill: "s"}, Outcome: rank.Failed}, {Candidate: "a", Outcome: "?"}, {Candidate: "a"},
+	} {
+		require.ErrorIs(t, b.Observe(ctx, s), rank.ErrInvalid)
+	}
+	for _, p := range []rank.Policy{b.Observed(), b.Weighted(), b.Learned(), b.Ladder(1)} {
+		_, err := p.Score(ctx, rank.Task{}, []rank.Candidate{{Name: "a", Prior: math.NaN()}})
+		require.ErrorIs(t, err, rank.ErrInvalid)
+	}
+}
