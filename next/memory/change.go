@@ -236,16 +236,18 @@ func (s Space) stageForget(b *store.Batch, id ID, rev store.Revision) error {
 // Forget removes a memory: nothing of it is left in the store, the index and the vectors, but for the store's files
 // until it is compacted. An unknown id is [store.ErrNotFound].
 func (s Space) Forget(ctx context.Context, id ID) error {
+	return s.b.g.Update(ctx, func(b *store.Batch) error { return s.StageForget(ctx, b, id) })
+}
+
+// StageForget is Forget into a batch: of a function that the Bank's Group runs, at the tenant's keys.
+func (s Space) StageForget(ctx context.Context, b *store.Batch, id ID) error {
 	err := cmp.Or(s.scope.Check(), store.CheckID(string(id)))
 	if err == nil {
-		err = s.b.g.Update(ctx, func(b *store.Batch) error {
-			id := s.resolve(id)
-			e, err := b.Get(ctx, s.key(id))
-			if err != nil {
-				return err
-			}
-			return s.stageForget(b, id, e.Rev)
-		})
+		id = s.resolve(id)
+		var e store.Entry
+		if e, err = b.Get(ctx, s.key(id)); err == nil {
+			err = s.stageForget(b, id, e.Rev)
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("memory: forget %q: %w", id, err)
