@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/arc-learn/arc/next/reason"
+	"github.com/arc-learn/arc/next/store"
 )
 
 // did is a case with the call that delivered it: inputs and calls are JSON.
@@ -330,4 +331,79 @@ func TestFireOfOthers(t *testing.T) {
 		}
 		t.Logf("from %d deliveries: of %d repeats fire %v", n, tried, fires)
 	}
+}
+
+// With all shapes delivered twice in one scope, the right plan is suggested first, and filled it is the plan. The
+// figures are logged.
+func TestSuggestionsOfOthers(t *testing.T) {
+	shapes := others(t)
+	l, err := New(t.Context(), store.NewMem(), &Options{Seed: 1})
+	require.NoError(t, err)
+	defer l.Close()
+	for _, s := range shapes {
+		for i := range 2 {
+			c, calls := s.at(i)
+			a, err := l.Before(t.Context(), c)
+			require.NoError(t, err)
+			_, err = l.After(t.Context(), a, Outcome{Verdict: Delivered, Plan: &reason.Plan{Calls: calls}})
+			require.NoError(t, err)
+		}
+	}
+	fired, first, any, right, given, whole, silent := 0, 0, 0, 0, 0, 0, 0
+	for _, s := range shapes {
+		for i := 2; i < 5; i++ {
+			c, calls := s.at(i)
+			a, err := l.Before(t.Context(), c)
+			require.NoError(t, err)
+			whole += len(shown(calls))
+			if a.Fires != nil {
+				fired++
+				require.Equal(t, shown(calls), shown(a.Fires.Calls))
+				continue
+			}
+			if a.Why == "" {
+				silent++
+			}
+			for k, sg := range a.Suggestions {
+				if planID(sg.Plan.Calls) != planID(calls) {
+					continue
+				}
+				any++
+				if k > 0 {
+					t.Logf("%s: right plan at %d; first %s", s.ID, k, summary(a.Suggestions[0].Plan.Calls))
+				} else {
+					first++
+				}
+				inputs := fillOf(sg, calls, c)
+				if p, err := a.Use(sg.Name, inputs); err == nil && shown(p.Calls) == shown(calls) {
+					right++
+				}
+				given += len(inputs) + len(sg.Name)
+				break
+			}
+		}
+	}
+	t.Logf("of %d: %d fire, right plan suggested %d, first %d, right when filled %d; output %d of %d bytes; %d without a why",
+		3*len(shapes), fired, any, first, right, given, whole, silent)
+}
+
+// fillOf is what a model would give for the parameters that the case's inputs do not say.
+func fillOf(sg reason.Suggestion, calls []reason.PlanCall, c Case) json.RawMessage {
+	s, _ := shapeOf(&c)
+	given := make(map[string]any)
+	for i, call := range sg.Plan.Calls {
+		of, _ := decode(call.Inputs)
+		want, _ := decode(calls[i].Inputs)
+		values := leaves(nil, "", want)
+		for _, l := range leaves(nil, "", of) {
+			name, ok := strings.CutPrefix(word(l.v), "{")
+			name, ok2 := strings.CutSuffix(name, "}")
+			at := slices.IndexFunc(values, func(v leaf) bool { return v.path == l.path })
+			said := slices.ContainsFunc(s.in, func(v leaf) bool { return v.path == name })
+			if ok && ok2 && !said && at >= 0 {
+				given[name] = values[at].v
+			}
+		}
+	}
+	return encode(given)
 }

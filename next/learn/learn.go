@@ -1,32 +1,51 @@
 // Package learn is the layer around any loop: what a check has passed is used again, what a check refused is warned
-// of, and the difference is measured. [Layer.Before] advises before a case is worked on, [Layer.After] learns from
-// what came of it. The root package is built on the same two calls.
+// of, and the difference is measured.
 //
-// This file has the nouns.
+// A [Layer] has two calls. [Layer.Before] gives [Advice] on a [Case]: memories, what was refused before and what
+// passed instead, and plans. [Layer.After] learns from the [Outcome]. A plan that two deliveries of cases with equal
+// words have in common fires: it can be carried out without asking a model. Whatever is like it, and not the same,
+// is shown, with what differs.
+//
+//	layer, err := learn.Open(ctx, dir, nil)
+//	…
+//	advice, _ := layer.Before(ctx, learn.Case{Scope: "acme", Text: question, Inputs: inputs})
+//	answer, err := loop(ctx, advice.Prompt()+question)
+//	_, err = layer.After(ctx, advice, learn.Outcome{Verdict: learn.Delivered, Answer: answer})
+//
+// A Layer is of one tenant, and safe for concurrent use, also by several processes on a store that is a
+// [store.Changer]. The root package is built on the same calls.
 package learn
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
 
 	"github.com/arc-learn/arc/next/memory"
 	"github.com/arc-learn/arc/next/rank"
 	"github.com/arc-learn/arc/next/reason"
+	"github.com/arc-learn/arc/next/store"
 )
 
 // Case is what is to be done.
 type Case struct {
-	Scope      memory.Scope
-	Lessons    memory.Scope // the scope that plans, warnings and statistics are shared in; "": Scope
+	ID         string       // of the Advice, unique in the Scope; "": one is made
+	Scope      memory.Scope // "": Options.Scope
+	Lessons    memory.Scope // Scope or a scope above it: what plans, warnings and statistics are shared in; "": Scope
 	Also       []memory.Scope
 	Session    string
-	Situation  string // the kind of case, in the host's words
-	Text       string
+	Situation  string          // the kind of case, in the host's words
+	Text       string          // at most 64 KiB
 	Inputs     json.RawMessage // an object; what varies belongs here, not in the text
 	Conditions []string        // what else must hold for the same plan to be right
 	Goals      []string        // in a subgoal: the goals above it
-	Skill      string          // of the step, for Ranked
+	Skill      string          // of the step, for Ranked and for warnings
 	Candidates []rank.Candidate
-	Turns      []reason.Message // what was said before, for recall
+	Turns      []reason.Message // what was said before; the user's count for recall
+	Actor      string           // who asks, where the Scope is a person's: what is said is kept as episodes, and told again
+	Agent      string           // with Actor: the agent that answers, which has episodes of its own with that person
+	System     string           // the program that asks, instead of a person: episodes are kept apart
 	Fresh      bool             // nothing is recalled and nothing fires; the outcome is learned
 }
 
@@ -35,14 +54,17 @@ type Case struct {
 type Advice struct {
 	ID          string
 	Case        Case
-	Memories    []memory.Hit
+	Memories    []memory.Hit // rules first, then what was recalled, best first
 	Background  []memory.Hit // quarantined: data to weigh
 	Warnings    []reason.Warning
 	Fires       *reason.Plan // the plan to carry out without asking a model; nil: none
-	FiredBy     string       // the id of its chunk
+	FiredBy     string       // names it
 	Suggestions []reason.Suggestion
-	Ranked      []rank.Scored
-	Held        bool // by the holdout: nothing was recalled, to measure what memory is worth
+	Ranked      []rank.Scored // Case.Candidates in order
+	Held        bool          // by the holdout: nothing was recalled, to measure what memory is worth
+	Why         string        // why nothing fires, in a sentence
+
+	like []pointed
 }
 
 // Verdict says what came of a case.
@@ -57,23 +79,79 @@ const (
 // Outcome is what came of a case.
 type Outcome struct {
 	Verdict   Verdict
-	Complaint string
-	Gate      string
-	Plan      *reason.Plan // the calls that were made
-	Use       string       // the Suggestion that was taken
-	Applied   []memory.ID  // memories that shaped the plan
-	Utilized  []memory.ID  // nil: not known
+	Complaint string           // of a failure: why
+	Gate      string           // who said so
+	Failed    []reason.Failure // what was refused on the way, first to last
+	Plan      *reason.Plan     // the calls that were made; nil: not known, or those of Fires
+	Use       string           // the Suggestion that was taken
+	Applied   []memory.ID      // memories that shaped the plan: it lapses when one of them changes
+	Utilized  []memory.ID      // nil: not known
 	Misled    []memory.ID
 	Worker    string
-	Sample    *rank.Sample // nil: made of the other fields
+	Sample    *rank.Sample // nil: made of Worker and Usage
 	Usage     *reason.Usage
-	Answer    string // what was said to the user, for the episode
+	Answer    string   // what was said to the user, for the episode
+	Untrusted []string // what strangers said beside the case: data, pages
 }
 
 // Learned says what After has learned.
 type Learned struct {
-	Memories []memory.ID // failures, patterns and episodes
-	Plan     string      // the chunk that was made or strengthened; "" if none
+	Memories []memory.ID // failures and episodes
+	Plan     string      // the plan that a delivery was added to; "" if none
 	Ready    bool        // it fires from now on
-	Warning  string      // in words
+	Note     string      // why a delivery was not learned as a plan
+	Warnings int         // what will be warned of, or was overcome
 }
+
+// Options of a Layer. Nil and the zero value are the defaults.
+type Options struct {
+	Scope   store.Scope     // the scope of a Case that has none; its tenant is that of the Layer
+	Holdout float64         // the share of cases that gets nothing, by chance, in [0, 1)
+	K       int             // memories of an Advice; 0: 8
+	Suggest int             // suggestions of an Advice; 0: 3
+	Policy  rank.Policy     // that orders candidates; nil: Book.Learned at the Lessons scope
+	Memory  *memory.Options // of Open and New
+	Seed    uint64          // of the holdout; 0: by chance
+	Now     func() time.Time
+}
+
+// Errors of a Layer. They may be wrapped.
+var (
+	ErrTenant  = errors.New("learn: the scope is of another tenant")
+	ErrUnknown = errors.New("learn: nothing is known of this advice")
+)
+
+// check returns the case with its defaults, or why it cannot be used.
+func (l *Layer) check(c Case) (Case, error) {
+	if c.Scope == "" {
+		c.Scope = l.opts.Scope
+	}
+	if c.Lessons == "" {
+		c.Lessons = c.Scope
+	}
+	for _, s := range append([]memory.Scope{c.Scope, c.Lessons}, c.Also...) {
+		if err := s.Check(); err != nil {
+			return c, fmt.Errorf("learn: %w", err)
+		}
+		if s.Tenant() != l.opts.Scope.Tenant() {
+			return c, fmt.Errorf("%w: %q", ErrTenant, s)
+		}
+	}
+	if !c.Lessons.Contains(c.Scope) {
+		return c, fmt.Errorf("learn: the lessons of %q are not above it: %q", c.Scope, c.Lessons)
+	}
+	if c.ID != "" {
+		if err := store.CheckID(c.ID); err != nil {
+			return c, fmt.Errorf("learn: %w", err)
+		}
+	}
+	if n := len(c.Text); n > maxText {
+		return c, fmt.Errorf("learn: %w", &store.LimitError{What: "text", Size: n, Max: maxText})
+	}
+	if n := len(c.Inputs); n > maxText {
+		return c, fmt.Errorf("learn: %w", &store.LimitError{What: "inputs", Size: n, Max: maxText})
+	}
+	return c, nil
+}
+
+const maxText = 64 << 10

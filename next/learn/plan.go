@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/arc-learn/arc/next/memory"
 	"github.com/arc-learn/arc/next/reason"
@@ -17,7 +17,7 @@ import (
 const (
 	maxPlans      = 3
 	maxDeliveries = 6        // of a plan; each pair of them is compared
-	maxPlanBytes  = 48 << 10 // of a delivery; a longer one is not kept
+	maxPlanBytes  = 24 << 10 // of a delivery; a longer one is not kept
 	maxScopes     = 16       // of a Lessons scope, those that came to a plan last
 )
 
@@ -32,12 +32,14 @@ type record struct {
 	Paths      []string // of the inputs
 	Plans      []plan
 	Stops      []stop
+	Edits      []edit
 	Scopes     []memory.Scope
 }
 
 // plan is one list of names of calls, with the deliveries that made them.
 type plan struct {
 	ID                string // of its names
+	Retired           bool   // by a person
 	Delivered, Failed int
 	Last              time.Time
 	Rules             []string // digests of the rules that its last deliberation knew
@@ -130,6 +132,14 @@ func (r *record) remove(advice string) {
 	}
 }
 
+func (d *delivery) size() int {
+	n := len(d.Text) + len(d.Inputs)
+	for _, c := range d.Calls {
+		n += len(c.Name) + len(c.Inputs) + len(c.Text)
+	}
+	return n
+}
+
 // count changes the counters of a plan.
 func (r *record) count(id string, delivered, failed int, at time.Time) {
 	for i := range r.Plans {
@@ -138,6 +148,30 @@ func (r *record) count(id string, delivered, failed int, at time.Time) {
 			p.Last = at
 		}
 	}
+}
+
+// differs says in a sentence what a case has otherwise than the cases of a key.
+func (r *record) differs(c *Case, s *shape) string {
+	var out []string
+	say := func(differs bool, what string) {
+		if differs {
+			out = append(out, what)
+		}
+	}
+	say(r.Situation != c.Situation, "its situation is another")
+	say(!slices.Equal(slices.Sorted(slices.Values(r.Conditions)), slices.Sorted(slices.Values(c.Conditions))), "its conditions are others")
+	say(!slices.Equal(r.Goals, c.Goals), "it serves another goal")
+	given := make(map[string]bool)
+	for _, v := range s.in {
+		given[v.path] = true
+		say(!slices.Contains(r.Paths, v.path), v.path+" is given")
+	}
+	for _, p := range r.Paths {
+		say(!given[p], p+" is not given")
+	}
+	say(fold(r.Template) != fold(s.template), "it is said in other words")
+	say(len(out) == 0, "an input is of another type")
+	return strings.Join(out, "; ")
 }
 
 // worth is the mean of the posterior of a plan's deliveries, from a uniform prior.
@@ -152,6 +186,9 @@ func samePlan(a, b []reason.PlanCall) bool {
 // contenders makes the plans of a record ready to be compared with cases of its key.
 func (r *record) contenders(scope memory.Scope) (out []*contender) {
 	for _, p := range r.Plans {
+		if p.Retired {
+			continue
+		}
 		c := &contender{plan: p}
 		for i := range p.Deliveries {
 			d := &p.Deliveries[i]
@@ -162,7 +199,7 @@ func (r *record) contenders(scope memory.Scope) (out []*contender) {
 			of := &compared{delivery: d, shape: &shape{in: leaves(nil, "", v)}, scope: scope}
 			for _, s := range r.Stops {
 				if s.Plan == p.ID && !d.At.After(s.At) {
-					of.stale = "a delivery of it was wrong"
+					of.stale = s.Why
 				}
 			}
 			c.of = append(c.of, of)
@@ -219,11 +256,9 @@ func (c *contender) suggestion(now *shape, text string) (s reason.Suggestion, ok
 		return s, false
 	}
 	last := of[len(of)-1]
-	m := masker{now: pieces(text), at: map[string]any{}}
-	for _, l := range now.in {
-		for p := range pieces(word(l.v)) {
-			m.now[p] = true
-		}
+	m := masker{now: pieces(append(said(now.in), text)...), at: map[string]any{}}
+	for _, l := range slices.Concat(now.in, last.in) {
+		m.at[l.path] = taken{} // an input fills its own name only
 	}
 	for i, call := range last.Calls {
 		m.of, m.leaves = nil, nil
@@ -236,7 +271,7 @@ func (c *contender) suggestion(now *shape, text string) (s reason.Suggestion, ok
 		if err != nil {
 			return s, false
 		}
-		s.Plan.Calls = append(s.Plan.Calls, reason.PlanCall{Name: call.Name, Inputs: encode(m.mask("", v))})
+		s.Plan.Calls = append(s.Plan.Calls, reason.PlanCall{Name: call.Name, Inputs: encode(rewrite("", v, m.leaf))})
 	}
 	s.Parameters, s.Delivered = m.names, c.Delivered
 	return s, true
@@ -251,26 +286,10 @@ type masker struct {
 	at     map[string]any // what a name stood for, in the last delivery
 }
 
-func (m *masker) mask(path string, v any) any {
-	under := func(k string) string { return strings.TrimPrefix(path+"."+k, ".") }
-	switch v := v.(type) {
-	case map[string]any:
-		out := make(map[string]any, len(v))
-		for _, k := range slices.Sorted(maps.Keys(v)) {
-			out[k] = m.mask(under(k), v[k])
-		}
-		return out
-	case []any:
-		out := make([]any, len(v))
-		for i, w := range v {
-			out[i] = m.mask(under(fmt.Sprint(i)), w)
-		}
-		return out
-	}
-	return m.leaf(path, v)
-}
+// taken is what the name of an input stands for.
+type taken struct{}
 
-// leaf returns a value of a call as it is shown.
+// leaf returns a value of a call as it is shown. What a single delivery says is shown if it names nothing.
 func (m *masker) leaf(path string, v any) any {
 	var shown any
 	for i, d := range m.of {
@@ -285,35 +304,44 @@ func (m *masker) leaf(path string, v any) any {
 		shown = said
 	}
 	last := m.of[len(m.of)-1]
-	s, isText := shown.(string)
-	rest := pieces(word(shown))
-	if isText {
-		rest = pieces(unnamed(s, last.in))
-	}
-	own := pieces(last.Text)
+	rest := word(shown)
+	var names []string
 	for _, l := range last.in {
-		for p := range pieces(word(l.v)) {
-			own[p] = true
+		if place := "{" + l.path + "}"; strings.Contains(rest, place) {
+			rest = strings.ReplaceAll(rest, place, " ")
+			names = append(names, l.path)
 		}
 	}
-	for p := range rest {
+	own := pieces(append(said(last.in), last.Text)...)
+	for p := range pieces(rest) {
 		if own[p] && !m.now[p] { // it is of the former case
 			return m.name(path, v)
 		}
 	}
-	for _, l := range last.in {
-		if isText && strings.Contains(s, "{"+l.path+"}") && !slices.Contains(m.names, l.path) {
-			m.names = append(m.names, l.path)
+	if len(m.of) == 1 && strings.ContainsFunc(rest, naming) { // nothing says that it is not
+		return m.name(path, v)
+	}
+	for _, n := range names {
+		if !slices.Contains(m.names, n) {
+			m.names = append(m.names, n)
 		}
 	}
 	return shown
+}
+
+// said are the words of values.
+func said(in []leaf) (out []string) {
+	for _, l := range in {
+		out = append(out, word(l.v))
+	}
+	return out
 }
 
 // bound returns a value of a call with {path} for the inputs that it says. A true or false is said by an input of
 // its name only.
 func (m *masker) bound(d *compared, path string, v any) any {
 	for _, l := range d.in {
-		if l.v == v && (word(v) != "" || typeOf(v) == "boolean" && lastName(l.path) == lastName(path)) {
+		if l.v == v && (word(v) != "" || typeOf(v) == "bool" && lastName(l.path) == lastName(path)) {
 			return "{" + l.path + "}"
 		}
 	}
@@ -331,7 +359,7 @@ func (m *masker) name(path string, v any) any {
 	}
 	name := base
 	for n := 2; ; n++ {
-		if was, taken := m.at[name]; !taken || was == v {
+		if was, ok := m.at[name]; !ok || was == v {
 			break
 		}
 		name = fmt.Sprintf("%s %d", base, n)
@@ -343,15 +371,10 @@ func (m *masker) name(path string, v any) any {
 	return "{" + name + "}"
 }
 
-func lastName(path string) string { return path[strings.LastIndex(path, ".")+1:] }
+// naming are the runes of words that name something: an order, a person, an address.
+func naming(r rune) bool { return unicode.IsNumber(r) || unicode.IsUpper(r) || r == '@' }
 
-// unnamed returns a text without its {path}s.
-func unnamed(s string, in []leaf) string {
-	for _, l := range in {
-		s = strings.ReplaceAll(s, "{"+l.path+"}", " ")
-	}
-	return s
-}
+func lastName(path string) string { return path[strings.LastIndex(path, ".")+1:] }
 
 // bind returns a suggestion's plan with its parameters filled: by given, an object by the names of parameters, and
 // for the rest by the inputs of the case.
@@ -382,35 +405,24 @@ func bind(s reason.Suggestion, in []leaf, given json.RawMessage) (*reason.Plan, 
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", s.Name, err)
 		}
-		call.Inputs = encode(fill(v, s.Parameters, values))
+		call.Inputs = encode(rewrite("", v, func(_ string, v any) any { return fill(v, s.Parameters, values) }))
 		out.Calls = append(out.Calls, call)
 	}
 	return out, nil
 }
 
+// fill puts values into a string of a call: one that is a parameter alone becomes its value, of any type.
 func fill(v any, names []string, values map[string]any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		for k, w := range v {
-			v[k] = fill(w, names, values)
-		}
-	case []any:
-		for i, w := range v {
-			v[i] = fill(w, names, values)
-		}
-	case string:
-		var swap []string
-		for _, n := range names {
-			if v == "{"+n+"}" {
-				return values[n]
-			}
-			text := word(values[n])
-			if text == "" {
-				text = string(encode(values[n]))
-			}
-			swap = append(swap, "{"+n+"}", text)
-		}
-		return strings.NewReplacer(swap...).Replace(v)
+	s, ok := v.(string)
+	if !ok {
+		return v
 	}
-	return v
+	var swap []string
+	for _, n := range names {
+		if s == "{"+n+"}" {
+			return values[n]
+		}
+		swap = append(swap, "{"+n+"}", cmp.Or(word(values[n]), string(encode(values[n]))))
+	}
+	return strings.NewReplacer(swap...).Replace(s)
 }

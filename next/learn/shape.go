@@ -1,0 +1,328 @@
+package learn
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// maxValues is the bound of a case's inputs, since each value is compared with each. A case beyond it has no plan.
+const maxValues = 128
+
+// shape is a case made ready to be compared.
+type shape struct {
+	in       []leaf // the values of the inputs, by path
+	template string // the text with {path} for each of them
+	key      string // equal for cases that a plan may serve alike
+}
+
+// leaf is a value with its path, which is dotted: "customer.email", "lines.0.sku".
+type leaf struct {
+	path string
+	v    any // nil, bool, json.Number, string; an empty object or list is a string that begins with a NUL
+}
+
+// shapeOf reads a case. Its key is that of conditions, goals, situation, template, and the inputs' paths and types.
+func shapeOf(c *Case) (*shape, error) {
+	v, err := decode(c.Inputs)
+	if err != nil {
+		return nil, fmt.Errorf("inputs: %w", err)
+	}
+	if _, ok := v.(map[string]any); !ok && v != nil {
+		return nil, errors.New("inputs: no JSON object")
+	}
+	s := &shape{in: leaves(nil, "", v)}
+	if len(s.in) > maxValues {
+		return nil, fmt.Errorf("inputs: %d values, over the limit of %d", len(s.in), maxValues)
+	}
+	s.template = template(c.Text, s.in)
+	types := make([]string, len(s.in))
+	for i, l := range s.in {
+		types[i] = l.path + ":" + typeOf(l.v)
+	}
+	s.key = digest(string(encode([]any{slices.Sorted(slices.Values(c.Conditions)), c.Goals, c.Situation, fold(s.template), types})))
+	return s, nil
+}
+
+// digest is the short form of a text in keys and comparisons.
+func digest(s string) string {
+	sum := sha256.Sum256([]byte(s))
+	return hex.EncodeToString(sum[:12])
+}
+
+// template returns a text with {path} for each value of the inputs that stands in it as a token, the longest first.
+func template(text string, in []leaf) string {
+	values := slices.DeleteFunc(slices.Clone(in), func(l leaf) bool { return word(l.v) == "" })
+	slices.SortStableFunc(values, func(l, o leaf) int { return cmp.Compare(len(word(o.v)), len(word(l.v))) })
+	text = norm.NFC.String(text)
+	var b strings.Builder
+	for i := 0; i < len(text); {
+		k := slices.IndexFunc(values, func(l leaf) bool { return stands(text, i, word(l.v)) })
+		if k >= 0 {
+			b.WriteString("{" + values[k].path + "}")
+			i += len(word(values[k].v))
+			continue
+		}
+		_, n := utf8.DecodeRuneInString(text[i:])
+		b.WriteString(text[i : i+n])
+		i += n
+	}
+	return b.String()
+}
+
+// fold returns a text without what makes no difference: runs of spaces, one final full stop, and the capital of a
+// plain first word.
+func fold(s string) string {
+	s = strings.Join(strings.Fields(s), " ")
+	for _, stop := range []string{".", "。", "।"} {
+		t, ok := strings.CutSuffix(s, stop)
+		if r := last(t); ok && (class(r) != sign || r == '}') {
+			s = t
+			break
+		}
+	}
+	head, _, _ := strings.Cut(s, " ")
+	if tail := strings.TrimPrefix(head, string(first(head))); unicode.IsUpper(first(head)) && tail != "" &&
+		!strings.ContainsFunc(tail, func(r rune) bool { return !unicode.IsLower(r) }) {
+		s = strings.ToLower(head) + s[len(head):]
+	}
+	return s
+}
+
+// stands reports whether w stands in s at byte i as a whole token: not inside of a word or a number.
+func stands(s string, i int, w string) bool {
+	return w != "" && strings.HasPrefix(s[i:], w) && !joined(last(s[:i]), first(w)) && !joined(last(w), first(s[i+len(w):]))
+}
+
+// holds reports whether w stands somewhere in s as a whole token.
+func holds(s, w string) bool {
+	for i := 0; w != "" && i < len(s); i++ {
+		k := strings.Index(s[i:], w)
+		if k < 0 {
+			return false
+		}
+		if i += k; stands(s, i, w) {
+			return true
+		}
+	}
+	return false
+}
+
+// joined reports whether two runes side by side are of one word or number. Scripts without spaces have no ends of
+// words to see.
+func joined(r, s rune) bool {
+	return class(r) != sign && class(s) != sign && !unicode.In(r, unspaced...) && !unicode.In(s, unspaced...)
+}
+
+var unspaced = []*unicode.RangeTable{unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao,
+	unicode.Khmer, unicode.Myanmar}
+
+// The classes of runes.
+const (
+	sign = iota
+	letter
+	digit
+)
+
+func class(r rune) int {
+	switch {
+	case unicode.IsNumber(r):
+		return digit
+	case unicode.IsLetter(r), unicode.IsMark(r):
+		return letter
+	}
+	return sign
+}
+
+// ends mark where a string begins and ends, so that a sign at an end is another than one inside.
+const ends = "\x02\x03"
+
+// runs are the runs of letters, of digits and of signs of a text, with its ends.
+func runs(s string) (out []string) {
+	s = ends[:1] + s + ends[1:]
+	at, was := 0, sign
+	for i, r := range s {
+		if k := class(r); k != was {
+			out = append(out, s[at:i])
+			at, was = i, k
+		}
+	}
+	return append(out, s[at:])
+}
+
+// pieces are the words and numbers of texts, in lower case.
+func pieces(texts ...string) map[string]bool {
+	out := make(map[string]bool)
+	for _, w := range wordsOf(strings.Join(texts, " ")) {
+		out[w] = true
+	}
+	return out
+}
+
+func wordsOf(s string) []string {
+	return slices.DeleteFunc(runs(strings.ToLower(s)), func(r string) bool { return class(first(r)) == sign })
+}
+
+// leaves appends the values of a JSON document in the order of their paths.
+func leaves(out []leaf, path string, v any) []leaf {
+	switch v := v.(type) {
+	case map[string]any:
+		if len(v) == 0 && path != "" {
+			return append(out, leaf{path, "\x00object"})
+		}
+		for _, k := range slices.Sorted(maps.Keys(v)) {
+			out = leaves(out, under(path, k), v[k])
+		}
+	case []any:
+		if len(v) == 0 {
+			return append(out, leaf{path, "\x00list"})
+		}
+		for i, m := range v {
+			out = leaves(out, under(path, fmt.Sprint(i)), m)
+		}
+	default:
+		if path != "" || v != nil {
+			out = append(out, leaf{path, v})
+		}
+	}
+	return out
+}
+
+// rewrite returns a JSON document with f of each value that is no object or list.
+func rewrite(path string, v any, f func(path string, v any) any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for _, k := range slices.Sorted(maps.Keys(v)) {
+			out[k] = rewrite(under(path, k), v[k], f)
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, m := range v {
+			out[i] = rewrite(under(path, fmt.Sprint(i)), m, f)
+		}
+		return out
+	}
+	return f(path, v)
+}
+
+func under(path, k string) string {
+	if path == "" {
+		return k
+	}
+	return path + "." + k
+}
+
+// decode reads JSON with its numbers as they are written. A name that is given twice is an error: nobody can say
+// which of the two counts.
+func decode(raw json.RawMessage) (any, error) {
+	if len(bytes.TrimSpace(raw)) == 0 {
+		return nil, nil
+	}
+	if !json.Valid(raw) {
+		return nil, errors.New("no valid JSON")
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	return next(d)
+}
+
+// next reads a value of valid JSON.
+func next(d *json.Decoder) (any, error) {
+	t, _ := d.Token()
+	switch t {
+	case json.Delim('['):
+		list := []any{}
+		for d.More() {
+			v, err := next(d)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, v)
+		}
+		_, _ = d.Token()
+		return list, nil
+	case json.Delim('{'):
+		object := map[string]any{}
+		for d.More() {
+			k, _ := d.Token()
+			name, _ := k.(string)
+			v, err := next(d)
+			if _, twice := object[name]; twice {
+				err = fmt.Errorf("%q is given twice", name)
+			}
+			if err != nil {
+				return nil, err
+			}
+			object[name] = v
+		}
+		_, _ = d.Token()
+		return object, nil
+	}
+	if s, ok := t.(string); ok {
+		return norm.NFC.String(s), nil
+	}
+	return t, nil
+}
+
+// encode writes what decode has read, without escapes of HTML.
+func encode(v any) json.RawMessage {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if v == nil || e.Encode(v) != nil {
+		return nil
+	}
+	return bytes.TrimSpace(b.Bytes())
+}
+
+func typeOf(v any) string {
+	if s, ok := v.(string); ok && strings.HasPrefix(s, "\x00") {
+		return s[1:]
+	}
+	return fmt.Sprintf("%T", v)
+}
+
+// word is a string or number as it stands in a text, or "".
+func word(v any) string {
+	switch v := v.(type) {
+	case string:
+		if !strings.HasPrefix(v, "\x00") {
+			return v
+		}
+	case json.Number:
+		return v.String()
+	}
+	return ""
+}
+
+// show is a value in a sentence: quoted, and cut.
+func show(v any) string {
+	s := cmp.Or(string(encode(v)), "null")
+	if len(s) > 80 {
+		s = strings.ToValidUTF8(s[:80], "") + "…"
+	}
+	return s
+}
+
+func first(s string) rune {
+	r, n := utf8.DecodeRuneInString(s)
+	return r * rune(min(n, 1))
+}
+
+func last(s string) rune {
+	r, n := utf8.DecodeLastRuneInString(s)
+	return r * rune(min(n, 1))
+}

@@ -1,0 +1,323 @@
+package learn
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/arc-learn/arc/next/memory"
+	"github.com/arc-learn/arc/next/reason"
+	"github.com/arc-learn/arc/next/store"
+)
+
+// warnings are what was refused in a situation, in one scope. At a scope that is the Lessons of others, they name
+// the scopes instead.
+type warnings struct {
+	Of     []warning
+	Scopes []memory.Scope
+}
+
+// warning is a class of complaint about a skill or tool, with what came of it, the latest last.
+type warning struct {
+	Skill, Class, Complaint string
+	Events                  []event
+}
+
+type event struct {
+	Advice  string
+	At      time.Time
+	Over    bool   // it passed
+	Instead string // what passed
+}
+
+// Bounds of what is kept and told of a situation.
+const (
+	maxWarnings = 16
+	maxEvents   = 8
+	maxTold     = 8
+	maxLesson   = 600 // bytes of a complaint
+)
+
+// situationKey is what warnings are kept by: the situation that the host names, or else the words of the case with
+// {name} for its inputs.
+func situationKey(c *Case, s *shape) string {
+	if c.Situation != "" {
+		return digest("situation " + c.Situation)
+	}
+	return digest("text " + fold(s.template))
+}
+
+// warn adds the warnings of a case's situation: its scope's, and those that two scopes of its Lessons came to.
+func (l *Layer) warn(ctx context.Context, a *Advice, s *shape) error {
+	c, st, id := &a.Case, l.group.Store(), situationKey(&a.Case, s)
+	own, _, err := load[warnings](ctx, st, c.Scope.Key(warnKind, id))
+	if err != nil {
+		return err
+	}
+	all := own.Of
+	shared := own
+	if c.Lessons != c.Scope {
+		if shared, _, err = load[warnings](ctx, st, c.Lessons.Key(warnKind, id)); err != nil {
+			return err
+		}
+	}
+	scopes := make(map[string]int)
+	for _, scope := range shared.Scopes {
+		of, _, err := load[warnings](ctx, st, scope.Key(warnKind, id))
+		if err != nil {
+			return err
+		}
+		for _, w := range of.Of {
+			scopes[w.Class]++
+			if i := slices.IndexFunc(all, func(o warning) bool { return o.Class == w.Class && o.Skill == w.Skill }); i < 0 {
+				all = append(all, w)
+			} else if scope != c.Scope {
+				all[i].Events = append(slices.Clone(all[i].Events), w.Events...)
+			}
+		}
+	}
+	for _, w := range all {
+		mine := slices.ContainsFunc(own.Of, func(o warning) bool { return o.Class == w.Class && o.Skill == w.Skill })
+		if told := w.told(); (mine || scopes[w.Class] > 1) && told.Times > 0 && len(a.Warnings) < maxTold {
+			a.Warnings = append(a.Warnings, told)
+		}
+	}
+	return nil
+}
+
+// told is a warning as it is shown. It is open while its last event is a complaint.
+func (w *warning) told() reason.Warning {
+	out := reason.Warning{Skill: w.Skill, Complaint: w.Complaint}
+	events := slices.SortedStableFunc(slices.Values(w.Events), func(a, b event) int { return a.At.Compare(b.At) })
+	for _, e := range events {
+		if e.Over {
+			out.Instead = e.Instead
+		} else {
+			out.Times, out.Instead = out.Times+1, ""
+		}
+	}
+	return out
+}
+
+// stageWarnings takes in what was refused, and what passed where something had been refused; or takes it back.
+func (l *Layer) stageWarnings(ctx context.Context, b *store.Batch, g *given, s *shape, untrusted []string, by int) error {
+	c, o := &g.Case, &g.Outcome
+	key := c.Scope.Key(warnKind, situationKey(c, s))
+	w, rev, err := load[warnings](ctx, b, key)
+	if err != nil {
+		return err
+	}
+	if by < 0 {
+		for i := range w.Of {
+			w.Of[i].Events = slices.DeleteFunc(w.Of[i].Events, func(e event) bool { return e.Advice == g.ID })
+		}
+		w.Of = slices.DeleteFunc(w.Of, func(o warning) bool { return len(o.Events) == 0 })
+		if err := l.unmake(ctx, b, g); err != nil {
+			return err
+		}
+		return put(b, key, &w, rev)
+	}
+	refused := slices.Clone(o.Failed)
+	if o.Verdict == Failed && o.Complaint != "" {
+		refused = append(refused, reason.Failure{Task: reason.Task{Skill: c.Skill}, Worker: o.Worker, Complaint: o.Complaint, Gate: o.Gate})
+	}
+	var lessons []string
+	for i, f := range refused {
+		lesson := lessonOf(c, s, f.Complaint, untrusted)
+		if lesson == "" {
+			continue
+		}
+		skill := f.Task.Skill
+		if skill == "" {
+			skill = f.Worker
+		}
+		w.enter(skill, lesson, event{Advice: g.ID, At: g.At.Add(time.Duration(i) - time.Duration(len(refused)))})
+		lessons = append(lessons, lesson)
+		g.Learned.Warnings++
+	}
+	if o.Verdict == Delivered {
+		for i := range w.Of {
+			if of := &w.Of[i]; of.open() && (o.Plan == nil || of.Skill == "" || of.Skill == o.Worker || calls(o.Plan, of.Skill)) {
+				of.add(event{Advice: g.ID, At: g.At, Over: true, Instead: l.instead(g, s, of.Skill)})
+				g.Learned.Warnings++
+			}
+		}
+	}
+	if g.Learned.Warnings == 0 {
+		return nil
+	}
+	if err := put(b, key, &w, rev); err != nil {
+		return err
+	}
+	if o.Verdict == Failed && len(lessons) > 0 {
+		if err := l.keepFailure(ctx, b, g, s, lessons[len(lessons)-1]); err != nil {
+			return err
+		}
+	}
+	if c.Lessons == c.Scope {
+		return nil
+	}
+	key = c.Lessons.Key(warnKind, situationKey(c, s))
+	up, rev, err := load[warnings](ctx, b, key)
+	if err != nil || slices.Contains(up.Scopes, c.Scope) {
+		return err
+	}
+	up.Scopes = append(up.Scopes, c.Scope)
+	up.Scopes = up.Scopes[max(0, len(up.Scopes)-maxScopes):]
+	return put(b, key, &up, rev)
+}
+
+func calls(p *reason.Plan, skill string) bool {
+	return slices.ContainsFunc(p.Calls, func(c reason.PlanCall) bool { return c.Name == skill })
+}
+
+func (w *warning) open() bool {
+	return len(w.Events) > 0 && !w.Events[len(w.Events)-1].Over
+}
+
+func (w *warning) add(e event) {
+	w.Events = append(w.Events, e)
+	w.Events = w.Events[max(0, len(w.Events)-maxEvents):]
+}
+
+// enter takes in a complaint.
+func (w *warnings) enter(skill, lesson string, e event) {
+	class := classOf(lesson)
+	i := slices.IndexFunc(w.Of, func(o warning) bool { return o.Skill == skill && o.Class == class })
+	if i < 0 {
+		w.Of = append(w.Of, warning{Skill: skill, Class: class, Complaint: lesson})
+		w.Of = w.Of[max(0, len(w.Of)-maxWarnings):]
+		i = len(w.Of) - 1
+	}
+	w.Of[i].add(e)
+}
+
+// instead says what passed where something had been refused: the call of that skill with {name} for the inputs.
+func (l *Layer) instead(g *given, s *shape, skill string) string {
+	if g.Outcome.Plan != nil {
+		r := record{}
+		r.add(delivery{ID: g.ID, Text: g.Case.Text, Inputs: g.Case.Inputs, Calls: g.Outcome.Plan.Calls}, nil)
+		for _, p := range r.contenders(g.Case.Scope) {
+			none := &shape{}
+			if sg, ok := p.suggestion(none, ""); ok {
+				for _, call := range sg.Plan.Calls {
+					if call.Name == skill && len(call.Inputs) > 0 {
+						return fmt.Sprintf("%s %s passed", skill, call.Inputs)
+					}
+				}
+			}
+		}
+	}
+	return "it passed once that was heeded"
+}
+
+// classOf is the class of a complaint: its words, where each word that holds a digit or a {name} is any.
+func classOf(lesson string) string {
+	var words []string
+	for _, w := range strings.Fields(strings.ToLower(lesson)) {
+		if strings.ContainsFunc(w, unicode.IsNumber) || strings.ContainsAny(w, "{}…") {
+			w = "#"
+		}
+		words = append(words, w)
+	}
+	return digest(fold(strings.Join(words, " ")))
+}
+
+// lessonOf is a complaint as it is kept: {name} for the values of the inputs, and … for every other word of the case
+// that names something, which is one with a digit, a capital or an @ in it. A complaint that quotes a stranger's text,
+// the case's included, is not kept.
+func lessonOf(c *Case, s *shape, complaint string, untrusted []string) string {
+	if quotes(complaint, append([]string{c.Text}, untrusted...)) {
+		return "it was refused, and the reason quotes what a stranger said"
+	}
+	return plainly(c, s, complaint)
+}
+
+// plainly returns a text about a case without what is the case's own.
+func plainly(c *Case, s *shape, text string) string {
+	words := strings.Fields(template(text, s.in))
+	names := named(c, s)
+	for i, w := range words {
+		if core := strings.TrimFunc(w, isMark); names[strings.ToLower(core)] && !strings.Contains(w, "{") {
+			words[i] = strings.Replace(w, core, "…", 1)
+		}
+	}
+	out := strings.Join(words, " ")
+	if len(out) > maxLesson {
+		out = strings.ToValidUTF8(out[:maxLesson], "") + "…"
+	}
+	return out
+}
+
+func isMark(r rune) bool { return class(r) == sign && r != '@' }
+
+// named are the words of a case that name something, in lower case.
+func named(c *Case, s *shape) map[string]bool {
+	out := make(map[string]bool)
+	texts := []string{c.Text}
+	for _, t := range c.Turns {
+		texts = append(texts, t.Text)
+	}
+	for _, v := range s.in {
+		texts = append(texts, word(v.v))
+	}
+	for _, text := range texts {
+		for _, w := range strings.Fields(text) {
+			w = strings.TrimFunc(w, isMark)
+			if strings.ContainsFunc(w, naming) {
+				out[strings.ToLower(w)] = true
+			}
+		}
+	}
+	return out
+}
+
+// quoted is how many words in a row make a quotation.
+const quoted = 6
+
+// quotes reports whether a text repeats six words in a row of one of the others.
+func quotes(text string, of []string) bool {
+	runs := make(map[string]bool)
+	for _, o := range of {
+		w := wordsOf(o)
+		for i := 0; i+quoted <= len(w); i++ {
+			runs[strings.Join(w[i:i+quoted], " ")] = true
+		}
+	}
+	w := wordsOf(text)
+	for i := 0; i+quoted <= len(w); i++ {
+		if runs[strings.Join(w[i:i+quoted], " ")] {
+			return true
+		}
+	}
+	return false
+}
+
+// tainted returns why a plan is not learned: a stranger's words stand in a call, and not in the case.
+func tainted(c *Case, calls []reason.PlanCall, untrusted []string) string {
+	if len(untrusted) == 0 {
+		return ""
+	}
+	mine := c.Text + " " + string(c.Inputs)
+	for _, call := range calls {
+		v, err := decode(call.Inputs)
+		if err != nil {
+			return call.Name + " has inputs that are no JSON"
+		}
+		for _, l := range leaves(nil, "", v) {
+			w := word(l.v)
+			if w == "" || holds(mine, w) {
+				continue
+			}
+			for _, u := range untrusted {
+				if holds(u, w) || quotes(w, []string{u}) {
+					return fmt.Sprintf("%s %s says what a stranger said", call.Name, l.path)
+				}
+			}
+		}
+	}
+	return ""
+}
