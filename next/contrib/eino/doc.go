@@ -1,0 +1,19 @@
+// Package eino joins arc and eino (github.com/cloudwego/eino).
+//
+// [Memory] is arc's learning around an eino agent. A ReAct program gets it by these lines, and one import:
+//
+//	mem, err := arceino.OpenMemory(ctx, "memory", &arceino.MemoryOptions{Check: check})
+//	if err != nil {
+//		return err
+//	}
+//	defer mem.Close()
+//	…
+//		MessageModifier: mem.Modifier(nil), // in the agent's config
+//	…
+//	answer, err := mem.Generate(ctx, agent, messages) // was: agent.Generate(ctx, messages)
+//
+// A nil *Memory does nothing: the program prints what it printed before.
+//
+// The go.mod of a program with eino has to require github.com/bytedance/sonic of at least v1.15 itself: eino v0.7.36
+// asks for one that Go 1.26 cannot build.
+package eino
