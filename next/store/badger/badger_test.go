@@ -8,6 +8,7 @@ import (
 
 	"github.com/arc-learn/arc/next/store"
 	"github.com/arc-learn/arc/next/store/badger"
+	"github.com/arc-learn/arc/next/store/storetest"
 )
 
 func open(t testing.TB, dir string) *badger.Store {
@@ -43,4 +44,30 @@ func TestScanOverRewrites(t *testing.T) {
 	e, err := st.Get(ctx, "k0500")
 	require.NoError(t, err)
 	require.Equal(t, "b", string(e.Value))
+}
+
+// The suite, on the store and on a part of it.
+func TestStore(t *testing.T) {
+	storetest.Run(t, func(dir string) (store.Store, error) { return badger.Open(t.Context(), dir, nil) },
+		storetest.Options{})
+}
+
+// part is a Sub that closes the store it is of.
+type part struct {
+	store.Store
+	store.Compacter
+	whole store.Store
+}
+
+func (p part) Close() error { return p.whole.Close() }
+
+func TestSubOfStore(t *testing.T) {
+	storetest.Run(t, func(dir string) (store.Store, error) {
+		st, err := badger.Open(t.Context(), dir, nil)
+		if err != nil {
+			return nil, err
+		}
+		sub := store.Sub(st, "t/acme/")
+		return part{sub, sub.(store.Compacter), st}, nil
+	}, storetest.Options{Prefix: len("t/acme/")})
 }
