@@ -326,6 +326,35 @@ func TestWhatAsks(t *testing.T) {
 	}
 }
 
+// The request shows what the run has done, also where it is for something that can be undone.
+func TestApprovalShowsWhatWasDone(t *testing.T) {
+	r := runner(t, nil, act.Worker{Name: "pay", Executor: &works{}, Irreversible: true},
+		act.Worker{Name: "write", Executor: &works{}, Mode: act.Gated})
+	ctx, _ := journal(t, store.NewMem())
+	require.Equal(t, rank.Delivered, r.Run(ctx, call(r, 1, `{"amount":50}`)).Outcome)
+	c := call(r, 2, `{}`)
+	c.Worker = r.Workers()[1]
+	require.Equal(t, []string{`pay {"amount":50} in attempt 1: done`}, r.Run(ctx, c).Pending[0].Done)
+}
+
+// An executor that ignores its context holds its own attempt only.
+func TestStuck(t *testing.T) {
+	began, free, ended := make(chan bool), make(chan bool), make(chan act.Attempt)
+	r := runner(t, nil, act.Worker{Name: "w", Timeout: time.Millisecond, Executor: act.ExecutorFunc(
+		func(_ context.Context, c *act.Call) (*act.Result, error) {
+			if c.Attempt == 1 {
+				began <- true
+				<-free
+			}
+			return &act.Result{}, nil
+		})})
+	go func() { ended <- r.Run(t.Context(), call(r, 1, `{}`)) }()
+	<-began
+	require.Equal(t, rank.Delivered, r.Run(t.Context(), call(r, 2, `{}`)).Outcome)
+	close(free)
+	require.Equal(t, rank.Delivered, (<-ended).Outcome, "it has a result, if late")
+}
+
 func TestRulings(t *testing.T) {
 	yes := func(by string) act.Ruling { return act.Ruling{By: by, Allow: true} }
 	no := act.Ruling{By: "ben", Note: "not today"}

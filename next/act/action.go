@@ -299,6 +299,11 @@ func (d *deed) permit(ctx context.Context) error {
 	case mode < Veto:
 		return nil
 	}
+	if !d.Irreversible && d.journal != nil { // otherwise it is known
+		if _, _, err := d.earlier(ctx); err != nil {
+			return err
+		}
+	}
 	id := digest([]byte(strings.Join([]string{d.run, d.Kind, d.Name, strconv.Itoa(d.attempt), d.Step,
 		strconv.Itoa(d.begun), string(d.inputs)}, "\x00")))
 	return d.scene.ask(ctx, Approval{

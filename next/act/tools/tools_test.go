@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -393,6 +395,66 @@ func TestGoesOnAfterAnOutage(t *testing.T) {
 	require.Equal(t, "seven", a.Result.Text)
 	require.Len(t, m.asked, 5)
 	require.Len(t, s.log, 1)
+}
+
+// A model behind which a fifth of the calls is refused for its rate, a fifth fails and a fifth is malformed: every
+// task is done, no call is made twice, and every wait is told.
+func TestFlakyModel(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	waits, asked := 0, 0
+	for range 30 {
+		st, s := store.NewMem(), &shop{state: "lost"}
+		m := script(calls("lookup", `{"order":"A-1"}`, "stock", `{}`), calls("refund", `{"order":"A-1","amount":5}`), says("done"))
+		inner := m.answer
+		m.answer = func(n int, r *reason.Request) (*reason.Response, error) {
+			switch asked++; rng.IntN(5) {
+			case 0:
+				return nil, &reason.Error{Class: reason.RateLimited, Status: 429, Wait: time.Second, Err: errors.New("slow down")}
+			case 1:
+				return nil, &reason.Error{Class: reason.Unavailable, Status: 500, Err: errors.New("overloaded")}
+			case 2:
+				return []*reason.Response{nil, {Text: "<think>I could"}, {Calls: []reason.ToolCall{{}}}}[rng.IntN(3)], nil
+			}
+			return inner(n, r)
+		}
+		x := tools.New(m, nil, s.tools(act.Autonomous)...)
+		a := try(t, st, x, nil)
+		for ; a.Outcome == rank.Away || a.Outcome == rank.Malformed; a = try(t, st, x, nil) {
+			require.NotEmpty(t, a.Class)
+			require.NotEmpty(t, a.Complaint)
+			waits++
+		}
+		require.Equal(t, rank.Delivered, a.Outcome, a.Complaint)
+		require.Equal(t, "done", a.Result.Text)
+		require.Equal(t, 1, s.count("refund"))
+		require.Len(t, s.log, 3)
+	}
+	t.Logf("%d answers asked for, %d waits", asked, waits)
+}
+
+func TestSecretsOfTools(t *testing.T) {
+	const value = "correct horse battery"
+	var got string
+	login := tools.Func("login", "", func(_ context.Context, in struct {
+		Key string `json:"key"`
+	}) (string, error) {
+		got = in.Key
+		return "welcome, " + in.Key + " [secret other]", nil
+	})
+	login.Secrets = []string{"key"}
+	m := script(calls("login", `{"key":"[secret key]"}`), says("I used [secret key]"))
+	r, err := act.NewRunner([]act.Worker{{Name: "w", Executor: tools.New(m, nil, login), Gates: []act.Gate{act.NoGate}}},
+		&act.Options{Secrets: func(context.Context, string) (string, error) { return value, nil }})
+	require.NoError(t, err)
+	ctx := act.WithJournal(t.Context(), act.NewJournal(store.NewGroup(store.NewMem()), nil))
+	a := r.Run(ctx, &act.Call{Run: "7", Attempt: 1, Worker: r.Workers()[0]})
+	require.Equal(t, rank.Delivered, a.Outcome, a.Complaint)
+	require.Equal(t, value, got)
+	shown := m.asked[1].Messages[2].Text
+	require.NotContains(t, shown, value)
+	require.Contains(t, shown, "[secret key]")
+	require.NotContains(t, shown, "[secret other]", "what a tool says of itself is no placeholder")
+	require.JSONEq(t, `{"key":"[secret key]"}`, string(a.Result.Plan.Calls[0].Inputs))
 }
 
 func TestWrongArguments(t *testing.T) {
