@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -553,36 +554,47 @@ func TestStep(t *testing.T) {
 	require.Equal(t, 6, calls)
 }
 
-// Two equal irreversible calls at the same time are one, and two others ask.
-func TestStepsAtTheSameTime(t *testing.T) {
-	ctx, _ := journal(t, store.NewMem())
-	var mu sync.Mutex
-	calls, asks := 0, 0
-	var wg sync.WaitGroup
-	for i := range 8 {
-		wg.Go(func() {
-			_, err := act.Step(ctx, fmt.Sprint("pay", i), i%2, func(context.Context) (int, error) { return 1, nil })
-			require.NoError(t, err)
-			_, err = act.Do(ctx, &act.Action{Kind: "tool", Name: "pay", Irreversible: true, Inputs: json.RawMessage(fmt.Sprintf(`{"n":%d}`, i%2))},
-				func(context.Context, json.RawMessage) (json.RawMessage, error) {
-					mu.Lock()
-					defer mu.Unlock()
-					calls++
-					return json.RawMessage(`1`), nil
+// Of irreversible calls at the same time, equal ones are one, and others are asked for what they are.
+func TestCallsAtTheSameTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		calls, asked := 0, 0
+		x := act.ExecutorFunc(func(ctx context.Context, _ *act.Call) (*act.Result, error) {
+			var wg sync.WaitGroup
+			for i := range 6 {
+				wg.Go(func() {
+					_, err := act.Do(ctx, &act.Action{
+						Kind: "tool", Name: "pay", Step: fmt.Sprint(i), Irreversible: true, Mode: act.Gated,
+						Inputs: json.RawMessage(fmt.Sprintf(`{"n":%d}`, i%2)),
+					}, func(context.Context, json.RawMessage) (json.RawMessage, error) {
+						mu.Lock()
+						defer mu.Unlock()
+						calls++
+						return json.RawMessage(`1`), nil
+					})
+					if err != nil {
+						t.Error(err)
+					}
 				})
-			var pending *act.PendingError
-			if errors.As(err, &pending) {
-				mu.Lock()
-				asks++
-				mu.Unlock()
-			} else {
-				require.NoError(t, err)
 			}
+			wg.Wait()
+			return &act.Result{}, nil
 		})
-	}
-	wg.Wait()
-	require.Equal(t, 1, calls)
-	require.Equal(t, 4, asks)
+		r := runner(t, &act.Options{Approver: act.ApproverFunc(func(_ context.Context, a act.Approval) (act.Ruling, error) {
+			mu.Lock()
+			asked++
+			if len(a.Done) != asked-1 {
+				t.Errorf("%d were done, and the request shows %v", asked-1, a.Done)
+			}
+			mu.Unlock()
+			time.Sleep(time.Second) // in which the others come as far as they can
+			return act.Ruling{By: "anna", Allow: true}, nil
+		})}, act.Worker{Name: "w", Executor: x})
+		ctx, _ := journal(t, store.NewMem())
+		require.Equal(t, rank.Delivered, r.Run(ctx, call(r, 1, `{}`)).Outcome)
+		require.Equal(t, 2, calls)
+		require.Equal(t, 2, asked)
+	})
 }
 
 func TestSecrets(t *testing.T) {
@@ -626,4 +638,40 @@ func TestSecrets(t *testing.T) {
 	w.do = func(context.Context, *act.Call) (*act.Result, error) { return nil, errors.New("bad key " + value) }
 	a = r.Run(ctx, call(r, 3, `{"k":"[secret key]"}`))
 	require.NotContains(t, a.Complaint+a.Err.Error(), value)
+}
+
+// A run's journal may be written by who rules as well: events have one order, and none is lost.
+func TestJournalOfTwoWriters(t *testing.T) {
+	st := store.NewMem()
+	var wg sync.WaitGroup
+	for w := range 2 {
+		_, j := journal(t, st)
+		wg.Go(func() {
+			for i := range 50 {
+				name := fmt.Sprint(w, "/", i)
+				j.Note(act.Event{Kind: "output", Text: "note " + name})
+				j.Note(act.Event{Kind: "text", Live: true})
+				if err := j.Put(t.Context(), act.StepRecord{Name: name, State: act.StepDone}, act.Event{Kind: "tool"}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	ctx, j := journal(t, st)
+	n, steps := 0, 0
+	for e, err := range j.Events(ctx, 0) {
+		require.NoError(t, err)
+		n++
+		require.Equal(t, n, e.Seq)
+	}
+	for _, err := range j.Steps(ctx, "1/") {
+		require.NoError(t, err)
+		steps++
+	}
+	require.Equal(t, 200, n)
+	require.Equal(t, 50, steps)
+	for e := range j.Events(ctx, 199) {
+		require.Equal(t, 200, e.Seq)
+	}
 }
