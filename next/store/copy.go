@@ -9,12 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 )
-
-// Loading is the key that stands below the prefix while [Load] is at work, and after a crash in it: what is there
-// is not complete then. Load begins anew, and Copy refuses it.
-const Loading = "!loading"
 
 // line is a line of a copy, in JSON: an entry, or at the end the SHA-256 of all lines before.
 type line struct {
@@ -28,9 +23,6 @@ func Copy(ctx context.Context, st Store, prefix string, w io.Writer) (n int, err
 	sum, out := sha256.New(), bufio.NewWriter(w)
 	lines := json.NewEncoder(io.MultiWriter(out, sum))
 	for e, err := range Sub(st, prefix).Scan(ctx, Range{}) {
-		if err == nil && e.Key == Loading {
-			err = fmt.Errorf("%w: a Load below %q has not ended", ErrDamaged, prefix)
-		}
 		if err == nil {
 			err = lines.Encode(line{Key: e.Key, Value: e.Value})
 		}
@@ -44,33 +36,15 @@ func Copy(ctx context.Context, st Store, prefix string, w io.Writer) (n int, err
 }
 
 // Load writes what Copy wrote below prefix, where nothing may be, and returns the number of entries. A copy that is
-// cut or changed is ErrDamaged. After an error nothing is left, unless the store fails to delete it, too.
+// cut or changed is ErrDamaged. After an error, or a crash, part of it may stand there: delete it before the next try.
 func Load(ctx context.Context, st Store, prefix string, r io.Reader) (n int, err error) {
-	part := Sub(st, prefix)
-	for e, err := range part.Scan(ctx, Range{Limit: 1}) {
-		if err != nil {
-			return 0, err
+	st = Sub(st, prefix)
+	for e, err := range st.Scan(ctx, Range{Limit: 1}) {
+		if err == nil {
+			err = &ConflictError{Key: prefix + e.Key}
 		}
-		if e.Key != Loading {
-			return 0, &ConflictError{Key: prefix + e.Key}
-		}
-	}
-	if _, err = part.Commit(ctx, Op{Key: Loading}); err != nil {
 		return 0, err
 	}
-	if err = clearAfter(ctx, part, Loading); err == nil {
-		n, err = load(ctx, part, r)
-	}
-	if err == nil {
-		_, err = part.Commit(ctx, Op{Key: Loading, Delete: true})
-	}
-	if err != nil {
-		return 0, errors.Join(err, clearAfter(context.WithoutCancel(ctx), part, ""))
-	}
-	return n, nil
-}
-
-func load(ctx context.Context, st Store, r io.Reader) (n int, err error) {
 	sum, b, lines := sha256.New(), NewBatch(st), bufio.NewScanner(r)
 	lines.Buffer(nil, 2*MaxValue+8*MaxKey)
 	for lines.Scan() {
@@ -99,26 +73,4 @@ func load(ctx context.Context, st Store, r io.Reader) (n int, err error) {
 	}
 	err = fmt.Errorf("%w: the copy ends after %d entries", ErrDamaged, n)
 	return n, errors.Join(err, lines.Err())
-}
-
-// clearAfter deletes the entries of st that sort after a key, the last first: so the mark of a Load goes last.
-func clearAfter(ctx context.Context, st Store, key string) error {
-	var keys []string
-	for e, err := range st.Scan(ctx, Range{After: key}) {
-		if err != nil {
-			return err
-		}
-		keys = append(keys, e.Key)
-	}
-	slices.Reverse(keys)
-	for some := range slices.Chunk(keys, 512) {
-		ops := make([]Op, len(some))
-		for i, key := range some {
-			ops[i] = Op{Key: key, Delete: true}
-		}
-		if _, err := st.Commit(ctx, ops...); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -62,6 +62,9 @@ const (
 
 // NewGroup returns a Group over st, which is a tenant's sub-store or a store of its own.
 func NewGroup(st Store) *Group {
+	if of, ok := st.(sub); ok {
+		return NewGroup(of.st).Sub(of.prefix)
+	}
 	return &Group{group: &group{st: st, lead: make(chan struct{}, 1), unread: map[string]bool{}}}
 }
 

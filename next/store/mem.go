@@ -13,8 +13,7 @@ import (
 	"github.com/tidwall/btree"
 )
 
-// Mem is a [Store] in memory, for tests and for what need not outlive the process. It is a [Changer] and a
-// [Compacter]. Use [NewMem].
+// Mem is a [Store] in memory, for tests and for what need not outlive the process. It is a [Changer]. Use [NewMem].
 type Mem struct {
 	mu     sync.RWMutex
 	live   *btree.Map[string, version] // nil when closed; a copy shares the nodes until they are written to
@@ -31,12 +30,6 @@ type version struct {
 
 // maxGone bounds the deleted keys that a Mem remembers.
 const maxGone = 1 << 16
-
-var (
-	_ Store     = (*Mem)(nil)
-	_ Changer   = (*Mem)(nil)
-	_ Compacter = (*Mem)(nil)
-)
 
 // NewMem returns an empty store.
 func NewMem() *Mem {
@@ -136,17 +129,13 @@ func (m *Mem) Commit(ctx context.Context, ops ...Op) (Revision, error) {
 		}
 	}
 	if len(m.gone) > maxGone {
-		m.forget()
+		clear(m.gone)
+		m.forgot = m.rev
 	}
 	return m.rev, nil
 }
 
-func (m *Mem) forget() {
-	clear(m.gone)
-	m.forgot = m.rev
-}
-
-// Changes looks at every key. Deleted ones are known back to the last Compact, and up to 65,536 of them.
+// Changes looks at every key. Of deleted ones it knows 65,536 at most.
 func (m *Mem) Changes(ctx context.Context, after Revision) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		changed, err := m.changed(ctx, after)
@@ -185,17 +174,6 @@ func (m *Mem) changed(ctx context.Context, after Revision) (changed []Entry, err
 		return cmp.Or(cmp.Compare(a.Rev, b.Rev), strings.Compare(a.Key, b.Key))
 	})
 	return append(changed, Entry{Rev: m.rev}), nil
-}
-
-// Compact forgets the keys that were deleted.
-func (m *Mem) Compact(ctx context.Context) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if err := m.usable(ctx); err != nil {
-		return err
-	}
-	m.forget()
-	return nil
 }
 
 // Close drops everything.

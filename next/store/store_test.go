@@ -109,11 +109,6 @@ func TestCopy(t *testing.T) {
 	_, err = store.Load(ctx, to, "t/b/", bytes.NewReader(copied.Bytes()))
 	require.ErrorIs(t, err, store.ErrConflict, "only where nothing is")
 
-	// A crash leaves the mark, and what has come so far.
-	_, err = to.Commit(ctx, store.Op{Key: "t/c/" + store.Loading}, store.Op{Key: "t/c/left", Value: []byte("x")})
-	require.NoError(t, err)
-	_, err = store.Copy(ctx, to, "t/c/", &again)
-	require.ErrorIs(t, err, store.ErrDamaged)
 	small := store.NewMem()
 	_, err = small.Commit(ctx, store.Op{Key: "a", Value: []byte("1")}, store.Op{Key: "b", Value: []byte("2")})
 	require.NoError(t, err)
@@ -127,11 +122,8 @@ func TestCopy(t *testing.T) {
 			if bytes.Equal(bytes.TrimSpace(damaged), bytes.TrimSpace(copied.Bytes())) {
 				continue // the last newline may be missing
 			}
-			_, err = store.Load(ctx, to, "t/c/", bytes.NewReader(damaged))
+			_, err = store.Load(ctx, store.NewMem(), "t/c/", bytes.NewReader(damaged))
 			require.Error(t, err, "%q", damaged)
-			for e := range to.Scan(ctx, store.Range{Prefix: "t/c/"}) {
-				require.Fail(t, "something is left", "%q after %q", e.Key, damaged)
-			}
 		}
 	}
 	n, err = store.Load(ctx, to, "t/c/", &copied)
@@ -142,14 +134,23 @@ func TestCopy(t *testing.T) {
 
 func err2(_ int, err error) error { return err }
 
+// A Mem forgets what was deleted when that is too much, and a follower is told.
 func TestMemForgetsDeletes(t *testing.T) {
 	ctx := context.Background()
 	st := store.NewMem()
 	first, err := st.Commit(ctx, store.Op{Key: "a"}, store.Op{Key: "b"})
 	require.NoError(t, err)
-	_, err = st.Commit(ctx, store.Op{Key: "a", Delete: true})
-	require.NoError(t, err)
-	require.NoError(t, st.Compact(ctx))
+	for i := range 17 {
+		var puts, deletes []store.Op
+		for j := range store.MaxCommitOps {
+			key := fmt.Sprint("k", i, "/", j)
+			puts, deletes = append(puts, store.Op{Key: key}), append(deletes, store.Op{Key: key, Delete: true})
+		}
+		for _, ops := range [][]store.Op{puts, deletes} {
+			_, err = st.Commit(ctx, ops...)
+			require.NoError(t, err)
+		}
+	}
 	for _, err := range st.Changes(ctx, first) {
 		require.ErrorIs(t, err, store.ErrNotFound)
 	}
@@ -158,5 +159,5 @@ func TestMemForgetsDeletes(t *testing.T) {
 		require.NoError(t, err)
 		keys = append(keys, e.Key)
 	}
-	require.Equal(t, []string{"b", ""}, keys)
+	require.Equal(t, []string{"a", "b", ""}, keys)
 }

@@ -24,8 +24,6 @@ func TestMem(t *testing.T) { storetest.Run(t, openMem, storetest.Options{Volatil
 // part is a Sub that closes the store it is of, as the suite wants it.
 type part struct {
 	store.Store
-	store.Changer
-	store.Compacter
 	whole store.Store
 }
 
@@ -36,7 +34,7 @@ func TestSubOfMem(t *testing.T) {
 		st := store.NewMem()
 		_, err := st.Commit(t.Context(), store.Op{Key: "t/acme", Value: []byte("x")}, store.Op{Key: "t/acme0", Value: []byte("x")})
 		sub := store.Sub(store.Sub(st, "t/"), "acme/")
-		return part{sub, sub.(store.Changer), sub.(store.Compacter), st}, err
+		return part{sub, st}, err
 	}, storetest.Options{Volatile: true, Prefix: len("t/acme/")})
 }
 
