@@ -26,7 +26,7 @@ type Request struct {
 	Tools       []Tool          // what the model may call
 	MaxTokens   int             // of the answer; 0: the adapter's default
 	Temperature *float64
-	OnText      func(string) // gets the answer's text as it is generated; nil: not streamed
+	OnText      func(string) `json:"-"` // gets the answer's text as it is generated; nil: not streamed
 }
 
 // Role says whose a Message is.

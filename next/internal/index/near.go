@@ -16,6 +16,7 @@ const (
 	sameFrom   = 4    // that two words have in common which both have endings,
 	sameShare  = 0.55 // and of the longer one
 	affix      = 3    // of an ending or a beginning, if one word is the other with it
+	bareFrom   = 5    // of a word that has any ending
 	spellFrom  = 5    // of a word that may be misspelt
 	maxForms   = 24
 )
@@ -97,6 +98,7 @@ func isForm(w, t string) (rest int, ok bool) {
 	same, a, b := utf8.RuneCountInString(w[:i]), utf8.RuneCountInString(w[i:]), utf8.RuneCountInString(t[i:])
 	switch longer := max(a, b); {
 	case same >= sameFrom && float64(same) >= sameShare*float64(same+longer):
+	case same >= bareFrom && min(a, b) == 0:
 	case same >= keyLetters && (min(a, b) == 0 && longer <= affix || w[0] >= 0xE0 && longer <= 2): // of India: marks are endings
 	case prefixed(w) && same < 2 && max(a-b, b-a) <= affix && (strings.HasSuffix(w, t) || strings.HasSuffix(t, w)):
 		return max(a-b, b-a), true

@@ -281,7 +281,11 @@ func (ix *Index) factor(sc *scratch, r uint32) float32 {
 		f += actorNamed
 	}
 	if len(sc.days) > 0 && ix.named(sc, r) {
-		f += dayNamed
+		if x.marks&linked != 0 {
+			f += dayNamedInTalk
+		} else {
+			f += dayNamed
+		}
 	}
 	return f
 }

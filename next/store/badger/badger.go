@@ -18,6 +18,7 @@
 package badger
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,27 +51,26 @@ const leastMemory = 128 << 20
 // Store is a [store.Store] and a [store.Compacter] in a directory. Use [Open]. Its methods may be called
 // concurrently.
 type Store struct {
-	dir        string
-	opts       Options
-	lock, mark *os.File
-
-	queue chan *request      // for the writer
-	stop  context.CancelFunc // has the writer end
-	ended chan struct{}      // closed when it has
+	dir    string
+	opts   Options
+	header header
+	wake   chan struct{}      // for the writer, when there is something to do
+	stop   context.CancelFunc // ends a rewrite
+	ended  chan struct{}      // closed when the writer has ended
+	close  func() error       // what Close does, once
 
 	// use is held for reading by each call inside Badger, and for writing where the generation changes or is
 	// closed. No code of the caller runs under it.
 	use sync.RWMutex
 	mu  struct {
-		sync.Mutex
-		gen    *generation
-		last   uint64        // the newest commit, which readers see
-		err    error         // why the store takes no more calls
-		old    []*generation // replaced ones, which scans still read
-		closed bool
+		sync.Mutex // not held by the writer where it reads gen, last and err, which it alone changes
+		gen        *generation
+		last       uint64        // the newest commit, which readers see
+		err        error         // why the store takes no more calls
+		old        []*generation // replaced ones, which scans still read
+		queue      []*request    // for the writer
+		closed     bool
 	}
-	closing  sync.Once
-	closeErr error
 }
 
 var (
@@ -78,43 +78,35 @@ var (
 	_ store.Compacter = (*Store)(nil)
 )
 
-// Open opens the store in dir, and makes one if dir is missing or empty. It reads all of the store's files once,
-// and rewrites a store that is due for it unless ctx ends. Its errors are [store.ErrForeign] for a directory of
-// something else, [store.ErrNewer], [store.ErrLocked], [store.ErrDamaged], [store.ErrFull], and those of the
-// operating system.
+// Open opens the store in dir, and makes one if dir is missing or empty. It reads all of the store's files once.
+// Its errors are [store.ErrForeign] for a directory of something else, [store.ErrNewer], [store.ErrLocked],
+// [store.ErrDamaged], [store.ErrFull], and those of the operating system.
 func Open(ctx context.Context, dir string, o *Options) (*Store, error) {
-	s := &Store{queue: make(chan *request, 1<<10), ended: make(chan struct{})}
-	if o != nil {
-		s.opts = *o
-	}
-	if s.opts.Logger == nil {
-		s.opts.Logger = slog.New(slog.DiscardHandler)
-	}
-	if s.opts.MinFree <= 0 {
-		s.opts.MinFree = 256 << 20
-	}
+	s := &Store{opts: *cmp.Or(o, new(Options)), wake: make(chan struct{}, 1), ended: make(chan struct{})}
+	s.opts.Logger = cmp.Or(s.opts.Logger, slog.New(slog.DiscardHandler))
+	s.opts.MinFree = cmp.Or(s.opts.MinFree, 256<<20)
 	s.opts.MemoryBytes = max(s.opts.MemoryBytes, leastMemory)
 	err := ctx.Err()
 	if err == nil {
-		err = s.open(ctx, dir)
+		err = s.open(dir)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open store %q: %w", dir, typed(errors.Join(err, s.release())))
 	}
 	writing, stop := context.WithCancel(context.WithoutCancel(ctx))
-	s.stop = stop
+	s.stop, s.close = stop, sync.OnceValue(s.shut)
 	go s.write(writing)
 	return s, nil
 }
 
-func (s *Store) open(ctx context.Context, dir string) (err error) {
+func (s *Store) open(dir string) (err error) {
 	if dir == "" {
 		return fs.ErrInvalid
 	}
 	if s.dir, err = filepath.Abs(dir); err != nil {
 		return err
 	}
-	if s.lock, err = prepare(s.dir); err != nil {
+	if s.header, err = openHeader(s.dir); err != nil {
 		return err
 	}
 	if err := s.checkRoom(0); err != nil {
@@ -127,55 +119,47 @@ func (s *Store) open(ctx context.Context, dir string) (err error) {
 	if s.mu.gen, err = openGeneration(filepath.Join(s.dir, name), &s.opts); err != nil {
 		return err
 	}
-	if s.mu.last, err = s.mu.gen.checkLogs(); err != nil {
+	if s.mu.last, err = s.mu.gen.newest(); err != nil {
 		return err
 	}
-	if s.mark, err = openMark(filepath.Join(s.dir, markName), s.mu.last); err != nil {
-		return err
+	if s.mu.last < s.header.mark {
+		return fmt.Errorf("%w: %d of %d commits are there; to go on with those, empty the file %s",
+			store.ErrDamaged, s.mu.last, s.header.mark, headerName)
 	}
 	for _, other := range others { // that a kill has left
 		err = errors.Join(err, os.RemoveAll(filepath.Join(s.dir, other)))
 	}
-	if err = errors.Join(err, syncDir(s.dir)); err == nil && s.mu.gen.due() {
-		err = s.rewrite(ctx)
-	}
-	if errors.Is(err, store.ErrFull) {
-		s.opts.Logger.Warn("there is no room to rewrite the store", "dir", s.dir, "error", err)
-		err = nil
-	}
-	return err
+	return errors.Join(err, syncDir(s.dir))
 }
 
 // Close waits for the commits under way, ends a rewrite, and closes the directory. It does not wait for the loop
 // over a scan, which then gets [store.ErrClosed]. It is idempotent.
-func (s *Store) Close() error {
-	s.closing.Do(func() {
-		s.mu.Lock()
-		s.mu.closed = true
-		s.mu.Unlock()
-		s.stop()
-		<-s.ended
-		s.use.Lock() // waits for the calls inside Badger
-		defer s.use.Unlock()
-		if err := s.release(); err != nil {
-			s.closeErr = fmt.Errorf("close store %q: %w", s.dir, typed(err))
-		}
-	})
-	return s.closeErr
+func (s *Store) Close() error { return s.close() }
+
+func (s *Store) shut() error {
+	s.mu.Lock()
+	s.mu.closed = true
+	s.mu.Unlock()
+	s.stop()
+	s.rouse()
+	<-s.ended
+	s.use.Lock() // waits for the calls inside Badger
+	defer s.use.Unlock()
+	if err := s.release(); err != nil {
+		return fmt.Errorf("close store %q: %w", s.dir, typed(err))
+	}
+	return nil
 }
 
-// release closes all files. Our own go first: Badger may need a descriptor to flush.
+// release closes what is open. The header is last, since it has the lock.
 func (s *Store) release() (err error) {
-	if s.mark != nil {
-		err = errors.Join(s.mark.Sync(), s.mark.Close())
-	}
 	for _, gen := range append(s.mu.old, s.mu.gen) {
 		if gen != nil {
 			err = errors.Join(err, gen.close())
 		}
 	}
-	if s.lock != nil {
-		err = errors.Join(err, s.lock.Close())
+	if s.header.File != nil {
+		err = errors.Join(err, s.header.Sync(), s.header.Close())
 	}
 	return err
 }
@@ -187,18 +171,8 @@ func (s *Store) usableLocked() error {
 	return s.mu.err
 }
 
-// fail ends the use of a store whose disk may have dropped what it was given, so that nothing is built on it. It
-// returns the error of the commits whose outcome is unknown.
-func (s *Store) fail(cause error) error {
-	s.opts.Logger.Error("a write failed: the store takes no more calls", "dir", s.dir, "error", cause)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.mu.err = fmt.Errorf("%w after a failed write; open it again: %v", store.ErrClosed, cause)
-	return fmt.Errorf("commit: the outcome is unknown: %v", cause)
-}
-
-// enter begins a call inside Badger, which s.use.RUnlock ends. It returns where to read: for a scan the generation
-// stays until leave.
+// enter begins a call inside Badger, which s.use.RUnlock ends, and returns what to read. A scan keeps the
+// generation until leave.
 func (s *Store) enter(ctx context.Context, scan bool) (gen *generation, seq uint64, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, 0, err
@@ -214,6 +188,31 @@ func (s *Store) enter(ctx context.Context, scan bool) (gen *generation, seq uint
 		s.mu.gen.scans++
 	}
 	return s.mu.gen, s.mu.last, nil
+}
+
+// leave ends a scan.
+func (s *Store) leave(gen *generation) {
+	s.use.RLock() // Close waits for it
+	defer s.use.RUnlock()
+	s.mu.Lock()
+	gen.scans--
+	s.mu.Unlock()
+	s.drop(gen)
+}
+
+// drop closes and removes a generation that was replaced and that no scan reads any more.
+func (s *Store) drop(gen *generation) {
+	s.mu.Lock()
+	i := slices.Index(s.mu.old, gen)
+	if i < 0 || gen.scans > 0 || s.mu.closed {
+		s.mu.Unlock()
+		return
+	}
+	s.mu.old = slices.Delete(s.mu.old, i, i+1)
+	s.mu.Unlock()
+	if err := errors.Join(gen.close(), os.RemoveAll(gen.dir)); err != nil {
+		s.opts.Logger.Warn("a replaced generation stays until the next Open", "dir", gen.dir, "error", err)
+	}
 }
 
 // Get returns the entry of key, or [store.ErrNotFound].
@@ -238,51 +237,25 @@ func (s *Store) Scan(ctx context.Context, r store.Range) iter.Seq2[store.Entry, 
 			defer s.leave(gen)
 		}
 		for r, left := r, r.Limit; err == nil; _, _, err = s.enter(ctx, false) {
-			page, more, pageErr := gen.page(seq, r, left)
+			page, more, failed := gen.page(r, left, seq)
 			s.use.RUnlock()
 			for _, e := range page {
-				if err := ctx.Err(); err != nil {
-					yield(store.Entry{}, err)
+				if ctx.Err() != nil {
+					yield(store.Entry{}, ctx.Err())
 					return
 				}
 				if !yield(e, nil) {
 					return
 				}
 			}
-			left -= len(page)
-			if err = pageErr; err != nil {
+			if err = failed; err != nil {
 				break
 			}
-			if !more || r.Limit > 0 && left <= 0 {
+			if left -= len(page); !more || r.Limit > 0 && left <= 0 {
 				return
 			}
 			r.After = page[len(page)-1].Key
 		}
 		yield(store.Entry{}, err)
-	}
-}
-
-// leave ends a scan, and with the last one a generation that a rewrite has replaced.
-func (s *Store) leave(gen *generation) {
-	s.use.RLock() // Close waits for it
-	defer s.use.RUnlock()
-	s.mu.Lock()
-	gen.scans--
-	s.mu.Unlock()
-	s.drop(gen)
-}
-
-// drop closes and removes a replaced generation that is not read any more.
-func (s *Store) drop(gen *generation) {
-	s.mu.Lock()
-	i := slices.Index(s.mu.old, gen)
-	if i < 0 || gen.scans > 0 || s.mu.closed {
-		s.mu.Unlock()
-		return
-	}
-	s.mu.old = slices.Delete(s.mu.old, i, i+1)
-	s.mu.Unlock()
-	if err := errors.Join(gen.close(), os.RemoveAll(gen.dir)); err != nil {
-		s.opts.Logger.Warn("a replaced generation stays until the next Open", "dir", gen.dir, "error", err)
 	}
 }

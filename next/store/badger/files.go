@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"syscall"
 
@@ -17,60 +18,79 @@ import (
 	"github.com/arc-learn/arc/next/store"
 )
 
-// A store's directory has these files, and Badger's in a folder for each generation, of which the last one counts.
+// A store's directory has the header and a folder of Badger's for each generation, of which the last one counts.
 const (
-	formatName = "arc.store" // says that the directory is a store, and of which version
-	lockName   = "arc.lock"  // is locked while the store is open
-	markName   = "arc.mark"  // how far the acknowledged commits have come
-	unfinished = "g.tmp"     // a generation that is being written
-
-	format = "arc store 1\n"
+	headerName = "arc.store"
+	unfinished = "g.tmp" // a generation that is being written
+	format     = "arc store 1\n"
 )
 
 var generationName = regexp.MustCompile(`^g[0-9]{6}$`)
 
-// prepare makes a directory that is missing or empty a store's, and locks it. It leaves one alone that is something
-// else.
-func prepare(dir string) (lock *os.File, err error) {
+// header is a file that says that a directory is a store and of which version, and how far the acknowledged commits
+// have come: what is missing at the end of Badger's last log would not be seen otherwise. It is locked while the
+// store is open.
+type header struct {
+	*os.File
+	mark uint64
+}
+
+// openHeader makes a directory that is missing or empty a store's, and locks it. It leaves one alone that is
+// something else.
+func openHeader(dir string) (h header, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		if errors.Is(err, syscall.ENOTDIR) {
-			err = fmt.Errorf("%w: it is not a directory", store.ErrForeign)
+		return h, err
+	}
+	name := filepath.Join(dir, headerName)
+	if _, err := os.Stat(name); errors.Is(err, fs.ErrNotExist) {
+		if err := checkEmpty(dir); err != nil {
+			return h, err
 		}
-		return nil, err
 	}
-	said, err := os.ReadFile(filepath.Join(dir, formatName))
-	isNew := errors.Is(err, fs.ErrNotExist)
+	if h.File, err = os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600); err != nil {
+		return h, err
+	}
+	if err := lock(h.File); err != nil {
+		return h, err
+	}
+	var b [len(format) + 12]byte
+	n, _ := h.ReadAt(b[:], 0) // what cannot be read is not there
+	said, mark := string(b[:len(format)]), b[len(format):]
 	switch {
-	case isNew:
-		err = checkEmpty(dir)
-	case err == nil && !strings.HasPrefix(string(said), "arc store "):
-		err = fmt.Errorf("%w: %s is damaged, or of another program", store.ErrForeign, formatName)
-	case err == nil && string(said) != format:
-		err = fmt.Errorf("%w: its format is %q, and %q is known", store.ErrNewer, said, format)
+	case n == 0:
+		_, err = h.WriteAt([]byte(format), 0)
+		return h, errors.Join(err, h.Sync(), syncDir(dir), syncDir(filepath.Dir(dir)))
+	case said != format && strings.HasPrefix(said, "arc store "):
+		return h, fmt.Errorf("%w: its format is %q, and %q is known", store.ErrNewer, said, format)
+	case said != format:
+		return h, fmt.Errorf("%w: %s", store.ErrDamaged, headerName)
+	case crc32.Checksum(mark[:8], castagnoli) == binary.BigEndian.Uint32(mark[8:]):
+		h.mark = binary.BigEndian.Uint64(mark)
 	}
-	if err != nil {
-		return nil, err
-	}
-	if lock, err = lockFile(filepath.Join(dir, lockName)); err != nil || !isNew {
-		return lock, err
-	}
-	if err = replace(filepath.Join(dir, formatName), []byte(format)); err == nil {
-		err = syncDir(filepath.Dir(dir))
-	}
-	return lock, err
+	return h, nil
+}
+
+// moveMark notes a commit. It is synced by Close alone, so a power cut leaves an older one, which claims less.
+func (h header) moveMark(seq uint64) {
+	var b [12]byte
+	binary.BigEndian.PutUint64(b[:], seq)
+	binary.BigEndian.PutUint32(b[8:], crc32.Checksum(b[:8], castagnoli))
+	_, _ = h.WriteAt(b[:], int64(len(format))) // a mark that stays behind makes damage harder to see, no more
 }
 
 // checkEmpty refuses a directory that has the files of something else.
 func checkEmpty(dir string) error {
 	there, err := os.ReadDir(dir)
 	for _, f := range there {
-		switch f.Name() {
-		case lockName, formatName + ".tmp", "lost+found": // what a kill has left, and a disk of its own
-		case markName, "CURRENT", badger.ManifestFilename:
+		switch name := f.Name(); {
+		case name == "lost+found": // a disk of its own
+		case generationName.MatchString(name):
+			return fmt.Errorf("%w: %s is missing", store.ErrDamaged, headerName)
+		case name == "arc.mark" || name == "arc.lock" || name == badger.ManifestFilename:
 			return fmt.Errorf("%w: it was written by Badger, or by arc before v0.1.0, from which nothing "+
 				"upgrades; choose another directory", store.ErrForeign)
 		default:
-			return fmt.Errorf("%w: %s is in it; choose an empty directory", store.ErrForeign, f.Name())
+			return fmt.Errorf("%w: %s is in it; choose an empty directory", store.ErrForeign, name)
 		}
 	}
 	return err
@@ -78,56 +98,27 @@ func checkEmpty(dir string) error {
 
 // generations returns the folder that counts, which need not exist yet, and those that do not.
 func generations(dir string) (name string, others []string, err error) {
-	there, err := os.ReadDir(dir) // in order
+	there, err := os.ReadDir(dir) // in order, unfinished before all numbers
 	for _, f := range there {
 		if f.Name() == unfinished || generationName.MatchString(f.Name()) {
 			others = append(others, f.Name())
 		}
 	}
-	last := len(others) - 1
-	if last < 0 || others[last] == unfinished {
-		return "g000001", others, err
+	if last := len(others) - 1; last >= 0 && others[last] != unfinished {
+		return others[last], others[:last], err
 	}
-	return others[last], others[:last], err
+	return "g000001", others, err
 }
 
-// openMark opens the file that says how far the commits had come: what is missing at the end of the last log would
-// not be seen otherwise.
-func openMark(name string, last uint64) (*os.File, error) {
-	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, err
+func syncDir(dir string) error {
+	if runtime.GOOS == "windows" { // which has no such call
+		return nil
 	}
-	var b [12]byte
-	n, _ := f.ReadAt(b[:], 0) // a mark that cannot be read is none
-	marked := binary.BigEndian.Uint64(b[:])
-	if n == len(b) && crc32.Checksum(b[:8], castagnoli) == binary.BigEndian.Uint32(b[8:]) && marked > last {
-		err = fmt.Errorf("%w: %d of %d commits are there; to go on with those, remove %s", store.ErrDamaged,
-			last, marked, name)
-		return nil, errors.Join(err, f.Close())
-	}
-	return f, nil
-}
-
-// moveMark notes a commit. It is synced by Close alone, so a power cut leaves an older one, which claims less.
-func (s *Store) moveMark(seq uint64) {
-	var b [12]byte
-	binary.BigEndian.PutUint64(b[:], seq)
-	binary.BigEndian.PutUint32(b[8:], crc32.Checksum(b[:8], castagnoli))
-	_, _ = s.mark.WriteAt(b[:], 0) // a mark that stays behind makes damage harder to see, and nothing else
-}
-
-// replace makes data the durable content of a file, or leaves the file as it was.
-func replace(name string, data []byte) error {
-	f, err := os.OpenFile(name+".tmp", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	f, err := os.Open(dir)
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = os.Rename(name+".tmp", name)
-	}
-	return errors.Join(err, syncDir(filepath.Dir(name)))
+	return errors.Join(f.Sync(), f.Close())
 }
 
 const (
@@ -153,7 +144,7 @@ func (s *Store) checkRoom(more int64) error {
 		if err != nil {
 			return typed(err)
 		}
-		defer f.Close() // all at once; nothing was written
+		defer f.Close() // at the end: all are open at once
 	}
 	return nil
 }
@@ -168,7 +159,10 @@ func typed(err error) error {
 	return err
 }
 
-func isErrno(err error) bool {
-	_, is := errors.AsType[syscall.Errno](err)
-	return is
+// damage says that what could not be read is damaged, unless the operating system had another reason.
+func damage(what string, err error) error {
+	if _, is := errors.AsType[syscall.Errno](err); is && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return fmt.Errorf("%w: %s: %w", store.ErrDamaged, what, err)
 }

@@ -10,6 +10,8 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 
 	"github.com/dgraph-io/badger/v4"
@@ -24,63 +26,41 @@ import (
 type generation struct {
 	db     *badger.DB
 	dir    string
-	tables uint64   // the newest commit in a table when it was opened: later ones were in logs
-	logID  int      // of the log that sync has opened
-	log    *os.File // Badger's newest; nil before the first sync
-	scans  int      // under way; guarded by Store.mu
+	tabled uint64 // the newest commit in a table when it was opened: later ones were in logs
+	log    int    // the number of Badger's newest log, or of an older one
+	scans  int    // under way; guarded by Store.mu
 }
 
-// openGeneration opens Badger in a directory that is new, or that a kill may have left in any state.
+// ownSync: a sync of a file also writes what was changed through a map of it. Elsewhere Badger syncs its maps.
+const ownSync = runtime.GOOS == "linux"
+
+// openGeneration opens Badger in a directory that is new, or that a kill may have left in any state. Nothing is
+// compacted (the package comment says why), and no value is so large that it goes to the value log.
 func openGeneration(dir string, o *Options) (g *generation, err error) {
 	defer rescue(&err)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
 	g = &generation{dir: dir}
-	if g.tables, err = checkFiles(dir); err != nil {
+	if err := g.check(); err != nil {
 		return nil, err
 	}
-	tableSize := o.MemoryBytes / 4
-	g.db, err = badger.OpenManaged(badger.DefaultOptions(dir).
-		WithLogger(logger{o.Logger}).
-		WithSyncWrites(!ownSync). // see sync
-		WithBypassLockGuard(true).
-		WithMetricsEnabled(false).
-		WithDetectConflicts(false). // there is one writer
-		WithNumVersionsToKeep(1).
-		WithNumCompactors(0). // the package comment says why
-		WithCompactL0OnClose(false).
-		WithNumLevelZeroTables(1 << 20).
-		WithNumLevelZeroTablesStall(1 << 30).
-		WithMemTableSize(tableSize).
-		WithNumMemtables(2).
-		WithIndexCacheSize(tableSize).
-		WithBlockCacheSize(0). // blocks are read from the map
-		WithCompression(options.None).
-		WithChecksumVerificationMode(options.NoVerification). // checkFiles has done it
-		WithValueThreshold(1 << 20).                          // nothing goes to the value log
-		WithValueLogFileSize(1 << 20))
+	table := o.MemoryBytes / 4
+	g.db, err = badger.OpenManaged(badger.DefaultOptions(dir).WithLogger(logger{o.Logger}).
+		WithSyncWrites(!ownSync).WithDetectConflicts(false).WithNumVersionsToKeep(1).
+		WithNumCompactors(0).WithNumLevelZeroTables(1 << 20).WithNumLevelZeroTablesStall(1 << 30).
+		WithMemTableSize(table).WithNumMemtables(2).WithIndexCacheSize(table).WithBlockCacheSize(0).
+		WithValueThreshold(1 << 20).WithValueLogFileSize(1 << 20).WithCompression(options.None).
+		WithChecksumVerificationMode(options.NoVerification).WithMetricsEnabled(false).WithBypassLockGuard(true))
 	if err != nil {
-		return nil, damage("", err)
-	}
-	there, err := os.ReadDir(dir)
-	for _, f := range there { // in order: the last one is the newest
-		if _, bad := fmt.Sscanf(f.Name(), "%d.mem", &g.logID); bad == nil {
-			g.logID--
-		}
-	}
-	if err != nil {
-		return nil, errors.Join(err, g.db.Close())
+		return nil, damage("badger", err)
 	}
 	return g, nil
 }
 
 func (g *generation) close() (err error) {
 	defer rescue(&err)
-	if g.log != nil {
-		err = g.log.Close()
-	}
-	return errors.Join(err, g.db.Close())
+	return g.db.Close()
 }
 
 // rescue turns a panic, with which Badger meets some damage, into an error.
@@ -90,110 +70,94 @@ func rescue(err *error) {
 	}
 }
 
-// damage says that what could not be read is damaged, unless the operating system had another reason.
-func damage(what string, err error) error {
-	if isErrno(err) && !errors.Is(err, fs.ErrNotExist) {
+// check removes the empty files at which Badger stumbles after a kill, and verifies its list of tables and the
+// tables, which Badger does in goroutines where damage ends the process.
+func (g *generation) check() error {
+	there, err := os.ReadDir(g.dir)
+	if err != nil {
 		return err
 	}
-	return fmt.Errorf("%w: %s %w", store.ErrDamaged, what, err)
-}
-
-// checkFiles removes the empty files at which Badger stumbles after a kill, and verifies its list of tables and
-// the tables, which Badger does in goroutines where damage ends the process. It returns the newest commit in them.
-func checkFiles(dir string) (newest uint64, err error) {
-	there, err := os.ReadDir(dir)
-	if err != nil {
-		return 0, err
-	}
-	count := map[string]int{} // by the ending of the name
+	tables, logs := 0, 0
 	for _, f := range there {
 		info, err := f.Info()
 		if err != nil {
-			return 0, err
+			return err
 		}
 		ext := filepath.Ext(f.Name())
-		if info.Size() > 0 || ext != ".mem" && ext != ".vlog" && ext != ".sst" {
-			count[ext]++
-		} else if err := os.Remove(filepath.Join(dir, f.Name())); err != nil {
-			return 0, err
+		switch {
+		case info.Size() == 0 && (ext == ".mem" || ext == ".vlog" || ext == ".sst"):
+			if err := os.Remove(filepath.Join(g.dir, f.Name())); err != nil {
+				return err
+			}
+		case ext == ".sst":
+			tables++
+		case ext == ".mem":
+			logs++
+			g.log, _ = strconv.Atoi(strings.TrimSuffix(f.Name(), ext)) // in order: the newest is the last
 		}
 	}
-	f, err := os.Open(filepath.Join(dir, badger.ManifestFilename))
-	if errors.Is(err, fs.ErrNotExist) && count[".sst"]+count[".mem"] == 0 {
-		return 0, nil // new
+	f, err := os.Open(filepath.Join(g.dir, badger.ManifestFilename))
+	if errors.Is(err, fs.ErrNotExist) && tables+logs == 0 {
+		return nil // it is new
 	}
 	if err != nil {
-		return 0, damage("", err)
+		return damage(badger.ManifestFilename, err)
 	}
 	defer f.Close() // it is only read
-	m, end, err := badger.ReplayManifestFile(f, 0, badger.DefaultOptions(dir).WithLogger(nil))
+	m, _, err := badger.ReplayManifestFile(f, 0, badger.DefaultOptions(g.dir).WithLogger(nil))
 	if err != nil {
-		return 0, damage(badger.ManifestFilename, err)
-	}
-	info, err := f.Stat()
-	if err != nil {
-		return 0, err
+		return damage(badger.ManifestFilename, err)
 	}
 	// Badger deletes a table that is not listed. A kill leaves one, whose log is still there.
-	lost := count[".sst"] - len(m.Tables)
-	if lost > 1 || lost == 1 && (count[".mem"] == 0 || info.Size() != end) {
-		return 0, fmt.Errorf("%w: %s lacks %d tables", store.ErrDamaged, badger.ManifestFilename, lost)
+	if lost := tables - len(m.Tables); lost > min(1, logs) {
+		return fmt.Errorf("%w: %s lacks %d tables", store.ErrDamaged, badger.ManifestFilename, lost)
 	}
 	for id := range m.Tables {
-		data, err := os.ReadFile(table.NewFilename(id, dir))
+		data, err := os.ReadFile(table.NewFilename(id, g.dir))
 		var t *table.Table
 		if err == nil {
 			t, err = table.OpenInMemoryTable(data, id, &table.Options{})
 		}
 		if err == nil {
-			newest, err = max(newest, t.MaxVersion()), t.VerifyChecksum()
+			g.tabled, err = max(g.tabled, t.MaxVersion()), t.VerifyChecksum()
 		}
 		if err != nil {
-			return 0, damage(fmt.Sprintf("table %d", id), err)
+			return damage(fmt.Sprintf("table %d", id), err)
 		}
 	}
-	return newest, nil
+	return nil
 }
 
-// checkLogs returns the newest commit, once it has found all that were in logs: of a damaged log Badger takes the
+// newest returns the newest commit, once it has found all that were in logs: of a damaged log Badger takes the
 // beginning, and goes on with the next log.
-func (g *generation) checkLogs() (last uint64, err error) {
+func (g *generation) newest() (seq uint64, err error) {
 	defer rescue(&err)
-	last = max(g.db.MaxVersion(), g.tables)
-	txn := g.db.NewTransactionAt(last, false)
+	seq = max(g.db.MaxVersion(), g.tabled)
+	txn := g.db.NewTransactionAt(seq, false)
 	defer txn.Discard()
-	it := txn.NewKeyIterator(groupKey, badger.IteratorOptions{AllVersions: true, SinceTs: g.tables})
+	it := txn.NewKeyIterator(groupKey, badger.IteratorOptions{AllVersions: true, SinceTs: g.tabled})
 	defer it.Close()
-	lost := last - g.tables
+	lost := seq - g.tabled
 	for it.Rewind(); it.Valid(); it.Next() {
-		if it.Item().Version() > g.tables {
+		if it.Item().Version() > g.tabled {
 			lost--
 		}
 	}
 	if lost != 0 {
-		return 0, fmt.Errorf("%w: a log has lost %d commits", store.ErrDamaged, lost)
+		err = fmt.Errorf("%w: a log has lost %d commits", store.ErrDamaged, lost)
 	}
-	return last, nil
+	return seq, err
 }
 
-// due reports whether so many tables were added that the store should be rewritten. A large store waits for more,
-// so that rewriting is a bounded share of all writing.
-func (g *generation) due() bool {
+// tables returns how many tables were added and how many a rewrite has made, and the bytes of all, those in memory
+// included.
+func (g *generation) tables() (added, rest int, bytes int64) {
 	levels := g.db.Levels()
-	limit := 16
-	for _, l := range levels[1:] {
-		limit += l.NumTables
+	for _, l := range levels {
+		rest, bytes = rest+l.NumTables, bytes+l.Size
 	}
-	return levels[0].NumTables > limit
-}
-
-// size returns the bytes of all tables, those in memory included.
-func (g *generation) size() int64 {
-	bytes := 2 * g.db.Opts().MemTableSize
-	for _, l := range g.db.Levels() {
-		bytes += l.Size
-	}
-	return bytes
+	added = levels[0].NumTables
+	return added, rest - added, bytes + 2*g.db.Opts().MemTableSize
 }
 
 // copyTo makes a generation in dir, with all entries as of a commit, and closes it.
@@ -215,16 +179,15 @@ func (g *generation) copyTo(ctx context.Context, dir string, seq uint64, o *Opti
 }
 
 // write writes the commits of a group whose conditions hold, as one transaction, and says what became of each.
-func (g *generation) write(group *group, answers []answer, seq uint64) (written bool, err error) {
+func (g *generation) write(group *group, seq uint64) (written bool, err error) {
 	defer rescue(&err)
-	txn := g.db.NewTransactionAt(seq, true)
+	txn := g.db.NewTransactionAt(seq-1, true)
 	defer txn.Discard()
-	for n, r := range group.all {
-		a := &answers[n]
-		for i := 0; i < len(r.ops) && a.err == nil; i++ {
-			a.err = holds(txn, &r.ops[i])
+	for _, r := range group.all {
+		for i := 0; i < len(r.ops) && r.err == nil; i++ {
+			r.err = holds(txn, &r.ops[i])
 		}
-		for i := 0; i < len(r.ops) && a.err == nil && err == nil; i++ {
+		for i := 0; i < len(r.ops) && r.err == nil; i++ {
 			op := &r.ops[i]
 			if op.Check {
 				continue
@@ -234,14 +197,17 @@ func (g *generation) write(group *group, answers []answer, seq uint64) (written 
 			} else {
 				err = txn.Set(keyOf(op.Key), seal(op.Key, op.Value))
 			}
-			written, a.rev = true, store.Revision(seq+1)
+			if err != nil {
+				return false, err
+			}
+			written, r.rev = true, store.Revision(seq)
 		}
 	}
-	if !written || err != nil {
-		return written, err
+	if !written {
+		return false, nil
 	}
 	if err = txn.Set(groupKey, []byte{1}); err == nil {
-		err = txn.CommitAt(seq+1, nil)
+		err = txn.CommitAt(seq, nil)
 	}
 	if err == nil && ownSync {
 		err = g.sync()
@@ -251,26 +217,34 @@ func (g *generation) write(group *group, answers []answer, seq uint64) (written 
 
 // sync makes the last group durable, which the newest log has whole. With SyncWrites Badger syncs its value log too,
 // in which there is nothing. Where a full table has made it begin another log, the one before was synced before.
-func (g *generation) sync() error {
-	for {
-		f, err := os.OpenFile(filepath.Join(g.dir, fmt.Sprintf("%05d.mem", g.logID+1)), os.O_RDWR, 0)
-		if errors.Is(err, fs.ErrNotExist) && g.log != nil {
-			return syncData(g.log)
+func (g *generation) sync() (err error) {
+	name := func(id int) string { return filepath.Join(g.dir, fmt.Sprintf("%05d.mem", id)) }
+	for known := g.log; err == nil; g.log++ {
+		if _, missing := os.Stat(name(g.log + 1)); missing == nil {
+			continue
 		}
-		if err == nil {
+		if g.log > known {
 			err = syncDir(g.dir)
 		}
-		if err != nil { // there is no descriptor: Badger has its own
-			return errors.Join(g.db.Sync(), syncDir(g.dir))
-		}
-		if g.log != nil {
-			err = g.log.Close()
-		}
-		g.log, g.logID = f, g.logID+1
-		if err != nil {
-			return err
-		}
+		break
 	}
+	f, failed := os.OpenFile(name(g.log), os.O_RDWR, 0)
+	if failed != nil { // there is no descriptor: Badger has its own
+		return errors.Join(err, g.db.Sync())
+	}
+	return errors.Join(err, f.Sync(), f.Close())
+}
+
+// find returns the item of a key, or nil.
+func find(txn *badger.Txn, key string) (*badger.Item, error) {
+	item, err := txn.Get(keyOf(key))
+	if errors.Is(err, badger.ErrKeyNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, damage(key, err)
+	}
+	return item, nil
 }
 
 // holds returns a *store.ConflictError if a condition does not hold.
@@ -279,28 +253,26 @@ func holds(txn *badger.Txn, op *store.Op) error {
 		return nil
 	}
 	rev := store.Revision(0)
-	item, err := txn.Get(keyOf(op.Key))
-	if err == nil {
+	item, err := find(txn, op.Key)
+	if item != nil {
 		rev = store.Revision(item.Version())
-	} else if !errors.Is(err, badger.ErrKeyNotFound) {
-		return damage(op.Key, err)
 	}
-	if !op.If.Holds(rev) {
-		return &store.ConflictError{Key: op.Key}
+	if err == nil && !op.If.Holds(rev) {
+		err = &store.ConflictError{Key: op.Key}
 	}
-	return nil
+	return err
 }
 
 func (g *generation) get(key string, seq uint64) (e store.Entry, err error) {
 	defer rescue(&err)
 	txn := g.db.NewTransactionAt(seq, false)
 	defer txn.Discard()
-	item, err := txn.Get(keyOf(key))
-	if errors.Is(err, badger.ErrKeyNotFound) {
-		return e, fmt.Errorf("%w: %q", store.ErrNotFound, key)
-	}
+	item, err := find(txn, key)
 	if err != nil {
-		return e, damage(key, err)
+		return e, err
+	}
+	if item == nil {
+		return e, fmt.Errorf("%w: %q", store.ErrNotFound, key)
 	}
 	return entry(key, item)
 }
@@ -311,7 +283,7 @@ const (
 )
 
 // page returns the first entries of a range as of a commit, and whether there are more.
-func (g *generation) page(seq uint64, r store.Range, limit int) (page []store.Entry, more bool, err error) {
+func (g *generation) page(r store.Range, limit int, seq uint64) (page []store.Entry, more bool, err error) {
 	defer rescue(&err)
 	if limit <= 0 || limit > pageEntries {
 		limit = pageEntries
@@ -370,13 +342,7 @@ func entry(key string, item *badger.Item) (store.Entry, error) {
 // logger passes on Badger's errors and warnings. Its lower levels are left out: there are keys in them.
 type logger struct{ to *slog.Logger }
 
-func (l logger) Errorf(format string, args ...any) {
-	l.to.Error(strings.TrimSpace(fmt.Sprintf(format, args...)))
-}
-
-func (l logger) Warningf(format string, args ...any) {
-	l.to.Warn(strings.TrimSpace(fmt.Sprintf(format, args...)))
-}
-
-func (logger) Infof(string, ...any)  {}
-func (logger) Debugf(string, ...any) {}
+func (l logger) Errorf(format string, args ...any)   { l.to.Error(fmt.Sprintf(format, args...)) }
+func (l logger) Warningf(format string, args ...any) { l.to.Warn(fmt.Sprintf(format, args...)) }
+func (logger) Infof(string, ...any)                  {}
+func (logger) Debugf(string, ...any)                 {}

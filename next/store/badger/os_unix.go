@@ -4,7 +4,6 @@ package badger
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"os"
 
@@ -13,38 +12,22 @@ import (
 	"github.com/arc-learn/arc/next/store"
 )
 
-// lockFile locks a file until it is closed or the process ends.
-func lockFile(name string) (*os.File, error) {
-	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	if err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err == nil {
-		return f, nil
-	}
+// lock locks a file until it is closed or the process ends.
+func lock(f *os.File) error {
+	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	if errors.Is(err, unix.EWOULDBLOCK) {
-		err = store.ErrLocked
+		return store.ErrLocked
 	}
-	return nil, errors.Join(fmt.Errorf("lock: %w", err), f.Close())
+	return err
 }
 
 // freeSpace returns how many bytes and inodes an ordinary user may still take.
 func freeSpace(dir string) (bytes, inodes int64, err error) {
 	var st unix.Statfs_t
-	if err := unix.Statfs(dir, &st); err != nil {
-		return 0, 0, err
-	}
+	err = unix.Statfs(dir, &st)
 	inodes = math.MaxInt64
 	if st.Files > 0 { // some file systems do not count
 		inodes = int64(st.Ffree)
 	}
-	return int64(st.Bavail) * int64(st.Bsize), inodes, nil
-}
-
-func syncDir(dir string) error {
-	f, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
+	return int64(st.Bavail) * int64(st.Bsize), inodes, err
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync/atomic"
 
 	"github.com/arc-learn/arc/next/store"
@@ -17,12 +18,10 @@ type request struct {
 	ops     []store.Op
 	compact bool
 	taken   atomic.Bool // by the writer, or by the caller who gave up
-	done    chan answer
-}
 
-type answer struct {
-	rev store.Revision
-	err error
+	rev  store.Revision // the answer, once done is closed
+	err  error
+	done chan struct{}
 }
 
 // Commit applies all ops or none, and returns when they are on disk. A ctx that ends before the writer has taken
@@ -31,85 +30,80 @@ func (s *Store) Commit(ctx context.Context, ops ...store.Op) (store.Revision, er
 	if err := store.CheckOps(ops); err != nil {
 		return 0, err
 	}
-	return s.ask(&request{ctx: ctx, ops: ops, done: make(chan answer, 1)})
+	return s.ask(&request{ctx: ctx, ops: ops, done: make(chan struct{})})
 }
 
 // Compact rewrites the store while commits wait. The files then hold nothing that was deleted or replaced before;
 // what a scan still reads goes with the scan. Twice the size of the store must be free, or it returns
 // [store.ErrFull]. A ctx that ends leaves the store as it was.
 func (s *Store) Compact(ctx context.Context) error {
-	_, err := s.ask(&request{ctx: ctx, compact: true, done: make(chan answer, 1)})
+	_, err := s.ask(&request{ctx: ctx, compact: true, done: make(chan struct{})})
 	return err
 }
 
 // ask hands a request to the writer and waits for its answer.
 func (s *Store) ask(r *request) (store.Revision, error) {
 	s.mu.Lock()
-	err := s.usableLocked()
+	err := errors.Join(r.ctx.Err(), s.usableLocked())
+	if err == nil {
+		s.mu.queue = append(s.mu.queue, r)
+	}
 	s.mu.Unlock()
-	if err = errors.Join(r.ctx.Err(), err); err != nil || len(r.ops) == 0 && !r.compact {
+	if err != nil {
 		return 0, err
 	}
+	s.rouse()
 	select {
-	case s.queue <- r:
-	case <-s.ended:
-		return 0, store.ErrClosed
+	case <-r.done:
 	case <-r.ctx.Done():
-		return 0, r.ctx.Err()
+		if !r.taken.Swap(true) {
+			return 0, r.ctx.Err()
+		}
+		<-r.done
 	}
-	select {
-	case a := <-r.done:
-		return a.rev, a.err
-	case <-s.ended:
-		err = store.ErrClosed
-	case <-r.ctx.Done():
-		err = r.ctx.Err()
-	}
-	if !r.taken.Swap(true) {
-		return 0, err
-	}
-	a := <-r.done
-	return a.rev, a.err
+	return r.rev, r.err
 }
 
-// write is the goroutine of all writes, until ctx ends: it takes what waits as a group.
+// rouse has the writer look at the queue and at closed.
+func (s *Store) rouse() {
+	select {
+	case s.wake <- struct{}{}:
+	default: // it will look
+	}
+}
+
+// write is the goroutine of all writes, until the store is closed and ctx ended: it takes what waits as a group.
 func (s *Store) write(ctx context.Context) {
 	defer close(s.ended)
-	var r *request // what the group before did not take
-	for written := int64(0); ; {
-		if r == nil {
-			select {
-			case r = <-s.queue:
-			case <-ctx.Done():
-				if len(s.queue) == 0 {
-					return // what comes now finds that the writer has ended
-				}
-				continue
+	tried := 0 // tables at the last rewrite that failed
+	for pending := []*request(nil); ; {
+		if added, rest, _ := s.mu.gen.tables(); added > max(manyTables+rest, tried) && ctx.Err() == nil {
+			if tried = added; s.rewrite(ctx, ctx) == nil {
+				tried = 0
 			}
 		}
-		if r.compact {
-			if !r.taken.Swap(true) {
-				r.done <- answer{err: s.compact(ctx, r.ctx)}
+		s.mu.Lock()
+		pending, s.mu.queue = append(pending, s.mu.queue...), nil
+		closed := s.mu.closed
+		s.mu.Unlock()
+		switch {
+		case len(pending) == 0 && closed:
+			return
+		case len(pending) == 0:
+			<-s.wake
+		case pending[0].compact:
+			if r := pending[0]; !r.taken.Swap(true) {
+				r.err = s.rewrite(ctx, r.ctx)
+				close(r.done)
 			}
-			r = nil
-			continue
-		}
-		g := group{keys: map[string]bool{}}
-		for r != nil && !r.compact && g.takes(r) {
-			r = nil
-			if len(g.all) < maxGroup && len(s.queue) > 0 {
-				r = <-s.queue
+			pending = pending[1:]
+		default:
+			g, n := group{keys: map[string]bool{}}, 0
+			for n < len(pending) && g.takes(pending[n]) {
+				n++
 			}
-		}
-		s.commit(&g)
-		if written += int64(g.size); written < s.opts.MemoryBytes/4 {
-			continue
-		}
-		written = 0 // there is a table more
-		if s.mu.gen.due() {
-			if err := s.compact(ctx, ctx); err != nil {
-				s.opts.Logger.Warn("the store was not rewritten", "dir", s.dir, "error", err)
-			}
+			s.commit(&g)
+			pending = pending[n:]
 		}
 	}
 }
@@ -122,10 +116,7 @@ type group struct {
 	size int
 }
 
-const (
-	maxGroup     = 1 << 10
-	maxGroupSize = leastMemory/4*15/100 - 64<<10 // Badger's limit of a transaction
-)
+const maxGroupSize = leastMemory/4*15/100 - 64<<10 // Badger's limit of a transaction
 
 // takes adds a commit, unless it shares a key or the group is full. A commit whose caller gave up is dropped.
 func (g *group) takes(r *request) bool {
@@ -136,7 +127,7 @@ func (g *group) takes(r *request) bool {
 		}
 		size += len(r.ops[i].Key) + len(r.ops[i].Value) + 32
 	}
-	if len(g.all) > 0 && size > maxGroupSize {
+	if r.compact || len(g.all) > 0 && size > maxGroupSize {
 		return false
 	}
 	if r.taken.Swap(true) {
@@ -151,70 +142,74 @@ func (g *group) takes(r *request) bool {
 
 // commit writes a group. A write that fails leaves the outcome unknown, and the store failed.
 func (s *Store) commit(g *group) {
-	s.mu.Lock()
-	gen, seq, err := s.mu.gen, s.mu.last, s.mu.err
-	s.mu.Unlock()
+	err := s.mu.err
 	if err == nil {
 		err = s.checkRoom(0)
 	}
-	answers := make([]answer, len(g.all))
 	if err == nil {
 		var written bool
-		if written, err = gen.write(g, answers, seq); err != nil {
+		if written, err = s.mu.gen.write(g, s.mu.last+1); err != nil {
 			err = s.fail(err)
 		} else if written {
-			s.moveMark(seq + 1)
+			s.header.moveMark(s.mu.last + 1)
 			s.mu.Lock()
-			s.mu.last = seq + 1
+			s.mu.last++
 			s.mu.Unlock()
 		}
 	}
-	for i, r := range g.all {
-		if answers[i].err == nil && err != nil {
-			answers[i] = answer{err: err}
+	for _, r := range g.all {
+		if r.err == nil && err != nil {
+			r.rev, r.err = 0, err
 		}
-		r.done <- answers[i]
+		close(r.done)
 	}
 }
 
-// compact rewrites the store, until caller or writing, which Close ends.
-func (s *Store) compact(writing, caller context.Context) error {
+// fail ends the use of a store whose disk may have dropped what it was given, so that nothing is built on it. It
+// returns the error of the commits whose outcome is unknown.
+func (s *Store) fail(cause error) error {
+	s.opts.Logger.Error("a write failed: the store takes no more calls", "dir", s.dir, "error", cause)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.err = fmt.Errorf("%w after a failed write; open it again: %v", store.ErrClosed, cause)
+	return fmt.Errorf("commit: the outcome is unknown: %v", cause)
+}
+
+// manyTables is how many tables are added before a store is rewritten. A large store waits for more, so that
+// rewriting is a bounded share of all writing.
+const manyTables = 16
+
+// rewrite copies what there is into a new generation, which then takes the place of the old one, unless caller or
+// writing ends. It is called by the writer: nothing is committed meanwhile.
+func (s *Store) rewrite(writing, caller context.Context) (err error) {
 	ctx, cancel := context.WithCancel(caller)
 	defer cancel()
 	defer context.AfterFunc(writing, cancel)()
-	err := s.rewrite(ctx)
-	if err != nil && writing.Err() != nil {
-		return store.ErrClosed
+	defer func() {
+		if err = typed(err); err != nil && writing.Err() != nil {
+			err = store.ErrClosed
+		} else if err != nil {
+			s.opts.Logger.Warn("the store was not rewritten", "dir", s.dir, "error", err)
+		}
+	}()
+	if s.mu.err != nil {
+		return s.mu.err
 	}
-	return typed(err)
-}
-
-// rewrite copies what there is into a new generation, which then takes the place of the old one. Nothing is
-// committed meanwhile: it is called by the writer, or before there is one.
-func (s *Store) rewrite(ctx context.Context) error {
-	s.mu.Lock()
-	old, seq, err := s.mu.gen, s.mu.last, s.mu.err
-	s.mu.Unlock()
-	if err != nil {
+	old := s.mu.gen
+	_, _, size := old.tables()
+	if err := s.checkRoom(2 * size); err != nil {
 		return err
 	}
-	if err := s.checkRoom(2 * old.size()); err != nil {
-		return err
-	}
-	n := 0
-	if _, err := fmt.Sscanf(filepath.Base(old.dir), "g%d", &n); err != nil {
-		return err
-	}
+	n, _ := strconv.Atoi(filepath.Base(old.dir)[1:]) // generations has seen digits
 	made, name := filepath.Join(s.dir, unfinished), filepath.Join(s.dir, fmt.Sprintf("g%06d", n+1))
-	err = old.copyTo(ctx, made, seq, &s.opts)
-	if err == nil { // the files are complete and synced: they count once they have the name
-		err = errors.Join(os.Rename(made, name), syncDir(s.dir))
+	if err = old.copyTo(ctx, made, s.mu.last, &s.opts); err == nil {
+		err = os.Rename(made, name) // which is complete and synced
 	}
 	if err != nil {
 		return errors.Join(err, os.RemoveAll(made))
 	}
 	next, err := openGeneration(name, &s.opts)
-	if err != nil {
+	if err = errors.Join(err, syncDir(s.dir)); err != nil {
 		return s.fail(err)
 	}
 	s.use.Lock() // no call is inside the old one any more, but for scans between their pages

@@ -1,0 +1,298 @@
+package index_test
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/arc-learn/arc/next/internal/index"
+	"github.com/arc-learn/arc/next/internal/text"
+)
+
+func analyzer(t require.TestingT, languages ...string) *text.Analyzer {
+	an, err := text.New(languages...)
+	require.NoError(t, err)
+	return an
+}
+
+// corpus is an Index with the texts of its rows.
+type corpus struct {
+	*index.Index
+	docs []index.Doc
+}
+
+func newCorpus(t require.TestingT, contents ...string) *corpus {
+	c := &corpus{Index: index.New(analyzer(t))}
+	for _, s := range contents {
+		c.insert(index.Doc{Content: s})
+	}
+	return c
+}
+
+func (c *corpus) insert(d index.Doc) uint32 {
+	r := c.Insert(c.Analyze(d))
+	c.docs = append(c.docs, slices.Repeat([]index.Doc{{}}, max(0, int(r)+1-len(c.docs)))...)
+	c.docs[r] = d
+	return r
+}
+
+// find returns the contents of what a question finds, best first.
+func (c *corpus) find(q index.Query) (out []string) {
+	for _, m := range c.Search(&q) {
+		out = append(out, c.docs[m.Row].Content)
+	}
+	return out
+}
+
+// Bare words find their forms and signs are words, without any language being named.
+func TestWordsFindTheirForms(t *testing.T) {
+	t.Parallel()
+	for _, c := range [][2]string{
+		{"пароль", "Ротация паролей каждые 90 дней"}, {"İzmir", "İzmir'de toplantı var"}, {"شاي", "يحب الشاي الأخضر"},
+		{"Passwort", "Passwörter werden monatlich gewechselt"}, {"ספר", "הספר על השולחן"}, {"hasło", "Hasła zmieniamy co miesiąc"},
+		{"contraseña", "Las contraseñas caducan"}, {"utilisateur", "Les utilisateurs de l'équipe"}, {"équipe", "Les utilisateurs de l'équipe"},
+		{"kitap", "Kitaplarımızı sattık"}, {"सड़क", "सड़कों पर पानी है"}, {"σχολείο", "των σχολείων"}, {"서버", "서버를 다시 시작했다"},
+		{"会議", "明日の会議は中止"}, {"lakás", "Budapesti lakásokban"}, {"salasana", "Salasanoja vaihdetaan"}, {"hrad", "Na hradu"},
+		{"recieve", "Receive the parcel"}, {"C++", "We write C++ here"}, {"C#", "A service in C#."}, {".NET", "Runs on .NET 8"},
+		{"👍", "ok 👍🏽"}, {"parse", "parseHTTP fails"}, {"Disney", "We have Disney+"},
+	} {
+		require.Equal(t, []string{c[1]}, newCorpus(t, c[1], "nothing of that").find(index.Query{Text: c[0]}), c[0])
+	}
+	for _, c := range [][2]string{{"C", "We write C++ here"}, {"C++", "The vitamin C"}, {"C", "A service in C#."}, {"77", "reader 9780"}, {"cat", "dog"}} {
+		require.Empty(t, newCorpus(t, c[1]).find(index.Query{Text: c[0]}), c)
+	}
+}
+
+func TestExactBeforeNear(t *testing.T) {
+	t.Parallel()
+	var all []string
+	for i := range 10_000 {
+		all = append(all, fmt.Sprintf("reader %d likes shelf %d", i, i%7))
+	}
+	ix := newCorpus(t, all...)
+	require.Equal(t, all[77], ix.find(index.Query{Text: "reader 77", K: 10, Gate: .8})[0])
+	ix = newCorpus(t, "паролей", "пароли", "пароль", "парк")
+	require.Equal(t, "пароль", ix.find(index.Query{Text: "пароль"})[0])
+	require.NotContains(t, ix.find(index.Query{Text: "пароль"}), "парк")
+	for _, m := range ix.Search(&index.Query{Text: "пароль the"}) {
+		require.True(t, m.Ratio > 0 && m.Relevance > 0 && m.Relevance < 1 && m.Lexical >= m.Relevance)
+	}
+}
+
+// A day that a question names comes first, in the zone of the note and that of the question.
+func TestNamedDay(t *testing.T) {
+	t.Parallel()
+	zone := time.FixedZone("", 8*3600)
+	ix := newCorpus(t)
+	for day := 1; day <= 12; day++ {
+		said := "we decide on the standup: item"
+		if day == 6 {
+			said = "the standup was short: item"
+		}
+		ix.insert(index.Doc{Content: fmt.Sprint(said, day), At: time.Date(2025, 3, day, 7, 30, 0, 0, zone)})
+	}
+	now := time.Date(2025, 3, 7, 1, 0, 0, 0, zone) // 6 March in UTC
+	for _, q := range []string{
+		"What did we decide in the standup on March 6, 2025?", "standup 2025-03-06", "standup of 3/6/2025", "6.3.2025 standup",
+		"what did we decide in the standup yesterday?", "what did we decide in the standup last Thursday?", "3月6日 standup",
+		"standup one day ago", "昨天 standup", "what was decided on 6 March", "вчера standup",
+	} {
+		require.Contains(t, ix.find(index.Query{Text: q, At: now})[0], "item6", q)
+	}
+}
+
+// Whom a question names, and what that says about an answer.
+func TestNamedActor(t *testing.T) {
+	t.Parallel()
+	ix := newCorpus(t)
+	anna := ix.insert(index.Doc{Content: "I like to go sailing", Actor: "Anna"})
+	ix.insert(index.Doc{Content: "I like to go sailing", Actor: "Ben"})
+	ix.insert(index.Doc{Content: "A red bicycle", Actor: "Ben"})
+	ms := ix.Search(&index.Query{Text: "Does Anna like sailing?"})
+	require.Equal(t, anna, ms[0].Row)
+	require.Greater(t, ms[0].Ratio, ms[1].Ratio)
+	of := func(q string) float64 { return ix.Search(&index.Query{Text: q})[0].Relevance }
+	require.Greater(t, of("Does Anna like sailing?"), of("Has Anna a red bicycle?"))
+
+	ix.insert(index.Doc{Content: "my blood group is zero", Actor: "user"})
+	ix.insert(index.Doc{Content: "my blood group is zero", Actor: "assistant"})
+	ms = ix.Search(&index.Query{Text: "what is my blood group?"})
+	require.Equal(t, "user", ix.docs[ms[0].Row].Actor)
+	require.Greater(t, ms[0].Ratio, ms[1].Ratio)
+	ms = ix.Search(&index.Query{Text: "what did you tell me of my blood group?"})
+	require.Equal(t, ms[0].Ratio, ms[1].Ratio)
+}
+
+func TestThreads(t *testing.T) {
+	t.Parallel()
+	ix := newCorpus(t)
+	at := time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
+	rows := map[string]uint32{}
+	for i, s := range []string{"three", "one", "four", "two"} { // in another order than said
+		order := uint64([]int{3, 1, 4, 2}[i])
+		rows[s] = ix.insert(index.Doc{Content: s, Thread: "t", At: at, Tie: order})
+	}
+	latest := func(n int) (out []string) {
+		for _, r := range ix.Latest("t", n) {
+			out = append(out, ix.docs[r].Content)
+		}
+		return out
+	}
+	require.Equal(t, []string{"one", "two", "three", "four"}, latest(9))
+	require.Equal(t, []string{"three", "four"}, latest(2))
+	require.Empty(t, ix.Latest("u", 2))
+	require.Equal(t, []string{"four", "three", "two", "one"}, ix.find(index.Query{Text: "four"}), "what is near counts as well")
+	ix.Remove(rows["four"], ix.Analyze(ix.docs[rows["four"]]))
+	require.Equal(t, []string{"two", "three"}, latest(2))
+}
+
+func TestEqual(t *testing.T) {
+	t.Parallel()
+	ix := newCorpus(t, "Run the migration before the deploy.", "Rev A", "C++ is fine")
+	equal := func(s string) []uint32 { return ix.Equal(ix.Analyze(index.Doc{Content: s})) }
+	require.Equal(t, []uint32{0}, equal("run  the MIGRATION before the deploy"))
+	for _, s := range []string{"Run the migration after the deploy.", "Rev B", "C is fine", "run the deploy before the migration", ""} {
+		require.Empty(t, equal(s), s)
+	}
+}
+
+// draws are documents and questions of few words, so that all meet.
+var (
+	drawWord = rapid.SampledFrom(strings.Fields("build builds fails the of not anna ben 17 2025 shelf shelves кот коты паролей пароль foo.bar C++ шкаф buidl"))
+	drawText = rapid.Custom(func(t *rapid.T) string {
+		end := rapid.SampledFrom([]string{"", "", "?", "."}).Draw(t, "end")
+		return strings.Join(rapid.SliceOfN(drawWord, 0, 9).Draw(t, "words"), " ") + end
+	})
+	drawDoc = rapid.Custom(func(t *rapid.T) index.Doc {
+		return index.Doc{
+			Content: drawText.Draw(t, "content"), Trigger: rapid.SampledFrom([]string{"", "", "build", "shelf of anna"}).Draw(t, "trigger"),
+			Actor:   rapid.SampledFrom([]string{"", "Anna", "Ben", "assistant"}).Draw(t, "actor"),
+			Thread:  rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "thread"),
+			At:      time.Date(2025, 3, rapid.IntRange(1, 3).Draw(t, "day"), 0, 0, 0, 0, time.UTC),
+			Machine: rapid.Bool().Draw(t, "machine"), Flags: index.Flags(rapid.IntRange(0, 3).Draw(t, "flags")),
+		}
+	})
+)
+
+// After inserts and removals an Index answers as one that has only what is left, and its K best are those of all.
+func TestAgainstAnother(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		ix, live := newCorpus(t), map[uint32]index.Doc{}
+		tie := uint64(0)
+		for range rapid.IntRange(1, 40).Draw(t, "steps") {
+			if len(live) > 0 && rapid.IntRange(0, 2).Draw(t, "remove") == 0 {
+				r := rapid.SampledFrom(slices.Sorted(keys(live))).Draw(t, "row")
+				ix.Remove(r, ix.Analyze(live[r]))
+				delete(live, r)
+				continue
+			}
+			d := drawDoc.Draw(t, "doc")
+			tie++
+			d.Tie = tie
+			r := ix.insert(d)
+			require.NotContains(t, live, r)
+			live[r] = d
+		}
+		require.Equal(t, len(live), ix.Len())
+		fresh := newCorpus(t)
+		for _, r := range slices.Sorted(keys(live)) {
+			fresh.insert(live[r])
+		}
+		q := index.Query{Text: drawText.Draw(t, "question"), At: time.Date(2025, 3, 3, 0, 0, 0, 0, time.UTC), Exclude: index.Flags(rapid.IntRange(0, 3).Draw(t, "exclude"))}
+		all, other := ix.Search(&q), scores(fresh, q)
+		require.Equal(t, len(all), len(other))
+		for _, m := range all {
+			require.InDelta(t, other[live[m.Row].Tie], m.Ratio, 1e-5)
+			require.Zero(t, live[m.Row].Flags&q.Exclude)
+		}
+		q.K = rapid.IntRange(1, 5).Draw(t, "k")
+		q.Gate = rapid.SampledFrom([]float64{0, .5, .8}).Draw(t, "gate")
+		some := ix.Search(&q)
+		for i, m := range all {
+			if wanted := i < q.K || q.Gate > 0 && m.Ratio > q.Gate*all[0].Ratio+1e-4; wanted {
+				require.Greater(t, len(some), i)
+				require.InDelta(t, m.Ratio, some[i].Ratio, 1e-5)
+			}
+		}
+	})
+}
+
+func scores(c *corpus, q index.Query) map[uint64]float64 {
+	out := map[uint64]float64{}
+	for _, m := range c.Search(&q) {
+		out[c.docs[m.Row].Tie] = m.Ratio
+	}
+	return out
+}
+
+func keys[V any](m map[uint32]V) func(func(uint32) bool) {
+	return func(yield func(uint32) bool) {
+		for k := range m {
+			if !yield(k) {
+				return
+			}
+		}
+	}
+}
+
+// The score of records without threads, forms and dates is BM25 as written down here.
+func TestAgainstAScan(t *testing.T) {
+	t.Parallel()
+	an := analyzer(t)
+	rapid.Check(t, func(t *rapid.T) {
+		docs := rapid.SliceOfN(rapid.SliceOfN(rapid.SampledFrom(strings.Fields("cat cats dog bird the of in")), 1, 30), 1, 12).Draw(t, "docs")
+		q := rapid.SliceOfN(rapid.SampledFrom(strings.Fields("cat dog bird the fish")), 1, 6).Draw(t, "q")
+		ix := newCorpus(t)
+		count := func(words []string) (tf map[text.Term]float64, length float64) {
+			tf = map[text.Term]float64{}
+			for _, w := range an.Append(nil, strings.Join(words, " ")) {
+				tf[w]++
+				length += w.Weight()
+			}
+			return tf, length
+		}
+		df := map[text.Term]float64{}
+		for _, d := range docs {
+			ix.insert(index.Doc{Content: strings.Join(d, " ")})
+			tf, _ := count(d)
+			for w := range tf {
+				df[w]++
+			}
+		}
+		want, asked := map[uint32]float64{}, 0.0
+		words, _ := count(q)
+		content := false
+		idf := func(w text.Term) float64 { return w.Weight() * math.Log(1+(1024-df[w]+.5)/(df[w]+.5)) }
+		for w := range words {
+			asked += idf(w)
+			content = content || !w.Stop
+		}
+		for r, d := range docs {
+			tf, length := count(d)
+			length = math.Exp2(math.Round(8*math.Log2(max(1, length))) / 8)
+			s, found := 0.0, false
+			for w := range words {
+				p := tf[w] / (.1 + .9*length/64)
+				s += idf(w) * 1.9 * p / (p + .9)
+				found = found || p > 0 && (!w.Stop || !content)
+			}
+			if found {
+				want[uint32(r)] = s / max(asked, 6.5)
+			}
+		}
+		got := ix.Search(&index.Query{Text: strings.Join(q, " ")})
+		require.Len(t, got, len(want))
+		for _, m := range got {
+			require.InDelta(t, want[m.Row], m.Ratio, 1e-5)
+		}
+		require.True(t, slices.IsSortedFunc(got, func(a, b index.Match) int { return cmp.Compare(b.Ratio, a.Ratio) }))
+	})
+}

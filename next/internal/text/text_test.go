@@ -1,0 +1,141 @@
+package text_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arc-learn/arc/next/internal/text"
+)
+
+func analyzer(t require.TestingT, languages ...string) *text.Analyzer {
+	a, err := text.New(languages...)
+	require.NoError(t, err)
+	return a
+}
+
+func terms(t require.TestingT, s string, languages ...string) (out []string) {
+	for _, x := range analyzer(t, languages...).Append(nil, s) {
+		out = append(out, x.Text)
+	}
+	return out
+}
+
+func TestAppend(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		in   string
+		want string
+	}{
+		{"", ""}, {"  \n\t!? ...", ""}, {"Running the builds", "run the build"}, {"fooBar foo_bar", "foobar foo bar foo_bar foo bar"},
+		{"parseHTTP2", "parsehttp2 pars http2"}, {"main.go", "main.go main go"}, {"3.14 1,024 10:30", "3.14 1,024 10 30"},
+		{"user's don’t", "user don't"}, {"l'homme İzmir'de", "l'homm homm izmir'd izmir"}, {"Käse GRÜẞE", "kase grusse"},
+		{"C++ C# .NET C++11", "c++ c# .net net c++ 11"}, {"Disney+ a+b x.y", "disney+ disney a b x.i"}, {"end.Next", "end.next end next"},
+		{"ok 👍🏽 ❤️", "ok 👍 ❤"}, {"東京", "東 東京 京"}, {"か\u3099ん", "が がん ん"}, {"서버를 API서버 집", "서버 버를 api 서버 집"},
+		{"пароль паролей", "парол парол"}, {"Ελλάδας", "ελλαδασ"}, {"ł", "l"},
+	} {
+		require.Equal(t, c.want, strings.Join(terms(t, c.in), " "), "%q", c.in)
+	}
+	require.Equal(t, []string{"haus", "haus"}, terms(t, "Häuser Haus", "de"))
+	require.Equal(t, []string{"haus", "run"}, terms(t, "Häuser running", "en", "de"))
+	require.Equal(t, []string{"running"}, terms(t, "running", "pl"), "no stemmer")
+}
+
+func TestTerms(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		in         string
+		stop, open bool
+	}{{"build", false, false}, {"the", true, false}, {"don't", true, false}, {"пароль", false, true}, {"Passwörter", false, true}, {"8080", false, false}} {
+		got := analyzer(t).Append(nil, c.in)
+		require.Equal(t, [2]bool{c.stop, c.open}, [2]bool{got[0].Stop, got[0].Open}, c.in)
+	}
+	require.False(t, analyzer(t, "ru").Append(nil, "пароль")[0].Open)
+	require.Same(t, analyzer(t), analyzer(t, "en"))
+	_, err := text.New("English")
+	require.Error(t, err)
+}
+
+func TestDays(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2025, 3, 7, 1, 30, 0, 0, time.FixedZone("", 8*3600)) // a Friday, and 6 March in UTC
+	const march6 = 20250306
+	for q, want := range map[string][]int{
+		"What did we decide on March 6, 2025?": {march6}, "was said on 2025-03-06 there": {march6}, "6.3.2025": {march6},
+		"3/6/2025": {march6, 20250603}, "2025年3月6日の会議": {march6}, "3月6日": {306}, "6 March": {306}, "7 Sept 2023": {20230907},
+		"the 7th of May": {507}, "May 7th, 2023": {20230507}, "yesterday?": {march6}, "the day before yesterday": {20250305},
+		"two days ago": {20250305}, "3 days ago": {20250304}, "last Friday": {20250307, 20250228}, "on Thursday": {march6},
+		"昨天我们决定了什么": {march6}, "어제": {march6}, "что решили вчера": {march6}, "6 марта 2025": {march6}, "أمس": {march6},
+		"the Friday before 10.01.2024": {20240110}, "29 February": {229}, "today": {20250307},
+		"": nil, "30 February": nil, "2025-13-01": nil, "2 of 5 games": nil, "May I sit?": nil, "in 2022": nil, "1.2.3": nil, "gestern": nil,
+	} {
+		var got []int
+		for _, d := range analyzer(t).Days(q, at) {
+			got = append(got, d.Year*10000+d.Month*100+d.Day)
+		}
+		require.Equal(t, want, got, q)
+	}
+	require.Equal(t, []text.Day{{Year: 2025, Month: 3, Day: 6}}, analyzer(t, "de").Days("was war gestern?", at))
+	require.Equal(t, text.Day{Year: 2025, Month: 3, Day: 7}, text.DayOf(at))
+	var got []string
+	for _, x := range analyzer(t).AppendDay(nil, text.DayOf(at)) {
+		got = append(got, x.Text)
+	}
+	require.Equal(t, []string{"2025", "march", "@03-07"}, got)
+}
+
+func TestFold(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, text.Fold("Run  the\nBuild."), text.Fold("run the build"))
+	require.Equal(t, text.Fold("Cafe\u0301"), text.Fold("café"))
+	for _, c := range [][2]string{{"C++", "C"}, {"Rev A", "Rev B"}, {"is it?", "is it"}, {"a b", "b a"}, {"not x", "x"}, {"1.5", "15"}} {
+		require.NotEqual(t, text.Fold(c[0]), text.Fold(c[1]))
+	}
+}
+
+func TestSimilarity(t *testing.T) {
+	t.Parallel()
+	a := analyzer(t)
+	similarity := func(x, y string) float64 { return text.Similarity(a.Append(nil, x), a.Append(nil, y)) }
+	require.Equal(t, 1.0, similarity("the build fails", "Build: fails THE"))
+	require.Equal(t, 0.0, similarity("import cycle", "unused variable"))
+	require.Equal(t, 0.0, similarity("", ""))
+	require.InDelta(t, 0.5, similarity("red green", "red blue"), 1e-12)
+	require.Greater(t, similarity("is it the same build", "build"), 0.9, "function words weigh little")
+}
+
+func FuzzAppend(f *testing.F) {
+	for _, s := range []string{"fooBar", "a_b.c:d", "\xff\xfe", "'''", "_", "é\u0301", strings.Repeat("A", 300), "İSTANBUL", "C++", ".5", "+", "3月6日", "👍"} {
+		f.Add(s)
+	}
+	a := analyzer(f)
+	f.Fuzz(func(t *testing.T, s string) {
+		for _, x := range a.Append(nil, s) {
+			if x.Text == "" || len(x.Text) > 4*128 || utf8.ValidString(s) && !utf8.ValidString(x.Text) {
+				t.Fatalf("term %q in %q", x.Text, s)
+			}
+		}
+		a.Days(s, time.Unix(0, 0))
+	})
+}
+
+func BenchmarkAppend(b *testing.B) {
+	const s = "The nightly build of parseHTTP2 fails with an import cycle between store and memory; move the shared type down."
+	a := analyzer(b)
+	var out []text.Term
+	b.ReportAllocs()
+	b.SetBytes(int64(len(s)))
+	for b.Loop() {
+		out = a.Append(out[:0], s)
+	}
+}
+
+func BenchmarkDays(b *testing.B) {
+	a := analyzer(b)
+	for b.Loop() {
+		a.Days("What did we decide in the standup last Friday, or on March 6, 2025?", time.Unix(0, 0))
+	}
+}

@@ -1,0 +1,422 @@
+package reasontest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/arc-learn/arc/next/reason"
+)
+
+// Provider is an adapter with the protocol of its provider.
+type Provider struct {
+	// Model returns the adapter for a server at url.
+	Model func(url, key string) (reason.Model, error)
+	// Decode reads a request of the adapter.
+	Decode func(r *http.Request) (Seen, error)
+	// Write writes an answer by the protocol. It calls next before each piece of a stream after the first.
+	Write func(w http.ResponseWriter, stream bool, a Answer, next func())
+	// Lacks are the rules that the protocol has no means for.
+	Lacks []string
+}
+
+// Seen is what the adapter has sent.
+type Seen struct {
+	reason.Request // of a Tool the Name is looked at
+	Stream         bool
+}
+
+// Answer is what the server answers.
+type Answer struct {
+	Pieces   []string // of the text
+	Thought  string   // marked as one, before the text
+	Signed   string   // what the provider wants back with the next request; "": nothing
+	Calls    []reason.ToolCall
+	Stop     string
+	Usage    reason.Usage
+	Unclosed bool // a stream: ends before its end
+}
+
+// patience is how long a rule waits for what should happen at once.
+var patience = 20 * time.Second
+
+// key must not stand in an error.
+const key = "sk-reasontest-0123456789abcdef"
+
+// CheckModel holds an adapter to these rules, each in a subtest, by calls of [reason.Generate] to a local server:
+//
+//   - request: system, messages, schema, tools, MaxTokens and Temperature arrive as given; what is not given does not
+//   - answer, stream: text, usage with cached tokens, and why it stopped; a call is one request; each piece of a
+//     stream is told before the next is sent
+//   - tools, stream tools: parallel calls, with text and a thought, which is in no text; then their results, errors
+//     too, by the ids of the calls, and with what the provider has signed ("signed" in Lacks: it signs nothing)
+//   - refusals: 429 is RateLimited with what Retry-After says, of a stream too; an empty account (402, or by its
+//     code), 401, 403 and 404 are Permanent; 400 is Invalid; 500, 502, 503 and 529 are Unavailable
+//   - cut: no server, a connection that breaks, a stream without its end are Unavailable
+//   - malformed: no JSON, a web page, an empty object are errors
+//   - huge: an answer of 48 MiB is an error
+//   - cancel: a call returns when its context ends, with its error, and closes its connection
+//
+// and always: no panic, and no key in an error.
+func CheckModel(t *testing.T, p Provider) {
+	t.Helper()
+	for _, r := range rules {
+		t.Run(r.name, func(t *testing.T) {
+			if slices.Contains(p.Lacks, r.name) {
+				t.Skip("the provider lacks it")
+			}
+			for _, err := range violations(t.Context(), p, r.check) {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+var rules = []struct {
+	name  string
+	check func(*check)
+}{
+	{"request", request},
+	{"answer", func(c *check) {
+		c.answers(false, Answer{Pieces: []string{"It is ", "{done} ü."}, Stop: reason.StopEnd})
+		c.answers(false, Answer{Pieces: []string{"It is"}, Stop: reason.StopLength})
+		c.answers(false, Answer{Pieces: []string{"I will not."}, Stop: reason.StopFilter})
+	}},
+	{"stream", func(c *check) {
+		c.answers(true, Answer{Pieces: []string{"It ", "is ", "{done} ü."}, Stop: reason.StopEnd})
+	}},
+	{"tools", func(c *check) { tools(c, false) }},
+	{"stream tools", func(c *check) { tools(c, true) }},
+	{"refusals", refusals},
+	{"cut", cut},
+	{"malformed", malformed},
+	{"huge", huge},
+	{"cancel", cancel},
+}
+
+// check is one rule at work: a server, and what was found.
+type check struct {
+	p     Provider
+	ctx   context.Context
+	srv   *httptest.Server
+	model reason.Model
+
+	mu     sync.Mutex
+	handle func(w http.ResponseWriter, r *http.Request, s Seen)
+	seen   []Seen
+	errs   []error
+}
+
+// violations returns in which ways p breaks a rule.
+func violations(ctx context.Context, p Provider, rule func(*check)) []error {
+	c := &check{p: p, ctx: ctx}
+	c.srv = httptest.NewServer(http.HandlerFunc(c.serve))
+	defer c.srv.Close()
+	defer c.srv.CloseClientConnections()
+	var err error
+	if c.model, err = p.Model(c.srv.URL, key); err != nil {
+		return []error{err}
+	}
+	rule(c)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.errs
+}
+
+func (c *check) errorf(format string, args ...any) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.errs = append(c.errs, fmt.Errorf(format, args...))
+}
+
+func (c *check) serve(w http.ResponseWriter, r *http.Request) {
+	s, err := c.p.Decode(r)
+	if err != nil {
+		c.errorf("a request that is not the provider's: %w", err)
+	}
+	c.mu.Lock()
+	c.seen = append(c.seen, s)
+	handle := c.handle
+	c.mu.Unlock()
+	handle(w, r, s)
+}
+
+// on sets how the server answers from now on.
+func (c *check) on(h func(w http.ResponseWriter, r *http.Request, s Seen)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.handle, c.seen = h, nil
+}
+
+// requests are those since on.
+func (c *check) requests() []Seen {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.seen)
+}
+
+func (c *check) serves(a Answer) {
+	c.on(func(w http.ResponseWriter, _ *http.Request, s Seen) { c.p.Write(w, s.Stream, a, func() {}) })
+}
+
+func ask(text string) *reason.Request {
+	return &reason.Request{Messages: []reason.Message{{Role: reason.UserRole, Text: text}}}
+}
+
+// generate calls the adapter, and complains of what is never right.
+func (c *check) generate(ctx context.Context, what string, r *reason.Request) (*reason.Response, error) {
+	resp, err := reason.Generate(ctx, c.model, r)
+	if err != nil && strings.Contains(err.Error(), key) {
+		c.errorf("%s: the key is in the error", what)
+	}
+	if err != nil && strings.Contains(err.Error(), "panic:") {
+		c.errorf("%s: %w", what, err)
+	}
+	return resp, err
+}
+
+// fails complains unless a call fails with one of these classes.
+func (c *check) fails(what string, stream bool, classes ...reason.ErrorClass) *reason.Error {
+	ctx, cancel := context.WithTimeout(c.ctx, patience)
+	defer cancel()
+	r := ask("Say it.")
+	if stream {
+		r.OnText = func(string) {}
+	}
+	resp, err := c.generate(ctx, what, r)
+	e, ok := errors.AsType[*reason.Error](err)
+	if !ok || !slices.Contains(classes, e.Class) {
+		c.errorf("%s: want an error of class %q, got %v, %v", what, classes, resp, err)
+		return &reason.Error{}
+	}
+	return e
+}
+
+var used = reason.Usage{Calls: 1, Input: 120, Cached: 100, Output: 7}
+
+// answers checks that an answer comes back as it was given, and returns it.
+func (c *check) answers(stream bool, a Answer) *reason.Response {
+	a.Usage = used
+	told := make(chan string, 100)
+	c.on(func(w http.ResponseWriter, _ *http.Request, s Seen) {
+		if s.Stream != stream {
+			c.errorf("streamed: %v, want %v", s.Stream, stream)
+		}
+		c.p.Write(w, s.Stream, a, func() {
+			select {
+			case <-told:
+			case <-time.After(patience):
+				c.errorf("a piece of a stream is not told before the next is sent")
+			}
+		})
+	})
+	r, whole := ask("Say it."), ""
+	if stream {
+		r.OnText = func(piece string) { whole += piece; told <- piece }
+	}
+	resp, err := c.generate(c.ctx, "answer", r)
+	if err != nil {
+		c.errorf("answer: %w", err)
+		return &reason.Response{}
+	}
+	text := strings.Join(a.Pieces, "")
+	if resp.Text != text || stream && whole != text {
+		c.errorf("text is %q, streamed %q, want %q", resp.Text, whole, text)
+	}
+	if resp.Stop != a.Stop {
+		c.errorf("stop is %q, want %q", resp.Stop, a.Stop)
+	}
+	if !reflect.DeepEqual(resp.Usage, &used) {
+		c.errorf("usage is %+v, want %+v", resp.Usage, &used)
+	}
+	if len(resp.Calls)+len(a.Calls) > 0 && !reflect.DeepEqual(resp.Calls, a.Calls) {
+		c.errorf("calls are %s, want %s", show(resp.Calls), show(a.Calls))
+	}
+	if n := len(c.requests()); n != 1 {
+		c.errorf("%d requests for one call", n)
+	}
+	return resp
+}
+
+func show(v any) string { b, _ := json.Marshal(v); return string(b) }
+
+func request(c *check) {
+	c.serves(Answer{Pieces: []string{"{}"}, Stop: reason.StopEnd})
+	full := reason.Request{
+		System: "Be <brief>.",
+		Messages: []reason.Message{
+			{Role: reason.UserRole, Text: "One"}, {Role: reason.ModelRole, Text: "Two"}, {Role: reason.UserRole, Text: "Three"},
+		},
+		Schema:    json.RawMessage(`{"type":"object","properties":{"a":{"type":"string"}},"required":["a"],"additionalProperties":false}`),
+		Tools:     []reason.Tool{{Name: "pay", Description: "Pays.", Input: json.RawMessage(`{"type":"object"}`)}},
+		MaxTokens: 99, Temperature: new(float64(0)),
+	}
+	for _, r := range []*reason.Request{&full, ask("Say it.")} {
+		if _, err := c.generate(c.ctx, "request", r); err != nil {
+			c.errorf("request: %w", err)
+			return
+		}
+	}
+	seen := c.requests()
+	got, bare := seen[0], seen[1]
+	if !strings.HasPrefix(got.System, full.System) || show(got.Messages) != show(full.Messages) {
+		c.errorf("system %q and messages %s, want %q and %s", got.System, show(got.Messages), full.System, show(full.Messages))
+	}
+	if got.MaxTokens != 99 || got.Temperature == nil || *got.Temperature != 0 {
+		c.errorf("MaxTokens %d, Temperature %v, want 99 and 0", got.MaxTokens, got.Temperature)
+	}
+	if len(got.Tools) != 1 || got.Tools[0].Name != "pay" || len(got.Schema) == 0 && !strings.Contains(got.System, `"additionalProperties"`) {
+		c.errorf("tools %s, schema %s: want pay, and the schema, in the system prompt if need be", show(got.Tools), got.Schema)
+	}
+	if bare.System != "" || len(bare.Tools) > 0 || len(bare.Schema) > 0 || bare.Temperature != nil {
+		c.errorf("what was not given is sent: %s", show(bare.Request))
+	}
+}
+
+func tools(c *check, stream bool) {
+	const signature = "c2lnbmVk/+=="
+	calls := []reason.ToolCall{
+		{ID: "call_a", Name: "pay", Inputs: json.RawMessage(`{"to":"ü \"x\"","amount":5}`)},
+		{ID: "call_b", Name: "look", Inputs: json.RawMessage(`{}`)},
+	}
+	resp := c.answers(stream, Answer{
+		Thought: `I could {"delete":1}, but`, Signed: signature, Pieces: []string{"I ", "pay."}, Calls: calls, Stop: reason.StopTools,
+	})
+	c.serves(Answer{Pieces: []string{"Paid."}, Stop: reason.StopEnd})
+	turns := []reason.Message{
+		{Role: reason.UserRole, Text: "Pay."},
+		{Role: reason.ModelRole, Text: resp.Text, Calls: resp.Calls, Opaque: resp.Opaque},
+		{Role: reason.ToolRole, CallID: "call_a", Text: "not enough money", Error: true},
+		{Role: reason.ToolRole, CallID: "call_b", Text: `{"seen":1}`},
+	}
+	if _, err := c.generate(c.ctx, "results", &reason.Request{Messages: turns}); err != nil {
+		c.errorf("results: %w", err)
+		return
+	}
+	got := c.requests()[0].Messages
+	if len(got) != 4 {
+		c.errorf("messages are %s, want %s", show(got), show(turns))
+		return
+	}
+	for i, m := range got {
+		if m.Role != turns[i].Role || m.CallID != turns[i].CallID || !strings.Contains(m.Text, turns[i].Text) ||
+			show(m.Calls) != show(turns[i].Calls) {
+			c.errorf("message %d is %s, want %s", i, show(m), show(turns[i]))
+		}
+	}
+	if !got[2].Error && got[2].Text == turns[2].Text {
+		c.errorf("the result of a call that failed does not say so")
+	}
+	if !slices.Contains(c.p.Lacks, "signed") && !strings.Contains(string(got[1].Opaque), signature) {
+		c.errorf("what was signed is not sent back: %s", show(got[1]))
+	}
+}
+
+func refusals(c *check) {
+	for _, s := range []struct {
+		status      int
+		code, after string
+		class       reason.ErrorClass
+		wait        time.Duration
+	}{
+		{429, "rate_limit_exceeded", "7", reason.RateLimited, 7 * time.Second}, {429, "", "soon", reason.RateLimited, 0},
+		{429, "insufficient_quota", "", reason.Permanent, 0}, {429, "exceeded_current_quota_error", "", reason.Permanent, 0},
+		{402, "", "", reason.Permanent, 0}, {401, "invalid_api_key", "", reason.Permanent, 0},
+		{403, "permission_error", "", reason.Permanent, 0}, {404, "model_not_found", "", reason.Permanent, 0},
+		{400, "invalid_request_error", "", reason.Invalid, 0}, {500, "api_error", "", reason.Unavailable, 0},
+		{502, "", "", reason.Unavailable, 0}, {503, "", "", reason.Unavailable, 0},
+		{529, "overloaded_error", "", reason.Unavailable, 0},
+	} {
+		for _, stream := range []bool{false, true} {
+			c.on(func(w http.ResponseWriter, r *http.Request, _ Seen) {
+				w.Header().Set("Retry-After", s.after)
+				w.Header().Set("Content-Type", "application/json")
+				w.WriteHeader(s.status)
+				auth := r.Header.Get("Authorization") + r.Header.Get("X-Api-Key") // some echo it
+				fmt.Fprintf(w, `{"type":"error","error":{"type":%q,"code":%[1]q,"message":"words about %s"}}`, s.code, auth)
+			})
+			what := fmt.Sprint(s.status, " ", s.code)
+			e := c.fails(what, stream, s.class)
+			if e.Status != s.status || e.Wait != s.wait || !strings.Contains(e.Error(), "words about") {
+				c.errorf("%s: got %+v, want status %d, wait %v, and the provider's words", what, e, s.status, s.wait)
+			}
+			if n := len(c.requests()); n != 1 {
+				c.errorf("%s: %d requests; the caller tries again, not the adapter", what, n)
+			}
+		}
+	}
+}
+
+func cut(c *check) {
+	half := Answer{Pieces: []string{"Half of ", "it"}, Unclosed: true}
+	c.serves(half)
+	c.fails("a stream without its end", true, reason.Unavailable)
+	for _, stream := range []bool{false, true} {
+		c.on(func(w http.ResponseWriter, _ *http.Request, s Seen) {
+			w.Header().Set("Content-Length", "100000")
+			c.p.Write(w, s.Stream, half, func() {})
+			panic(http.ErrAbortHandler)
+		})
+		c.fails("a connection that breaks", stream, reason.Unavailable)
+	}
+	c.srv.Close()
+	c.fails("no server", false, reason.Unavailable)
+}
+
+func malformed(c *check) {
+	for _, body := range []string{"", "{", `{}`, "null", `"x"`, "<html><body>Sign in</body></html>", "data: {\n\n", "data: null\n\n"} {
+		for _, stream := range []bool{false, true} {
+			c.on(func(w http.ResponseWriter, _ *http.Request, s Seen) {
+				w.Header().Set("Content-Type", "application/json")
+				if s.Stream {
+					w.Header().Set("Content-Type", "text/event-stream")
+				}
+				_, _ = w.Write([]byte(body))
+			})
+			c.fails(fmt.Sprintf("the answer %q", body), stream, reason.Invalid, reason.Unavailable)
+		}
+	}
+}
+
+func huge(c *check) {
+	piece := strings.Repeat("x", 1<<20)
+	for _, stream := range []bool{false, true} {
+		c.serves(Answer{Pieces: slices.Repeat([]string{piece}, 48), Stop: reason.StopEnd})
+		c.fails("an answer of 48 MiB", stream, reason.Invalid)
+	}
+}
+
+func cancel(c *check) {
+	for _, stream := range []bool{false, true} {
+		ctx, cancel := context.WithCancel(c.ctx)
+		gone := make(chan bool, 1)
+		c.on(func(_ http.ResponseWriter, r *http.Request, _ Seen) {
+			cancel()
+			select {
+			case <-r.Context().Done():
+				gone <- true
+			case <-time.After(patience):
+				gone <- false
+			}
+		})
+		r := ask("Say it.")
+		if stream {
+			r.OnText = func(string) {}
+		}
+		if _, err := c.generate(ctx, "cancel", r); !errors.Is(err, context.Canceled) {
+			c.errorf("cancel: want context.Canceled, got %v", err)
+		}
+		if !<-gone {
+			c.errorf("cancel: the connection stays open")
+		}
+	}
+}

@@ -1,0 +1,77 @@
+package reason
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+)
+
+// maxBody bounds the body of a provider's answer. A stream has some 300 bytes for a token.
+const maxBody = 32 << 20
+
+// Transport is the RoundTripper of adapters: it sends by base (nil: http.DefaultTransport), and makes an *[Error] of
+// an answer with another status than 2xx ([Refusal], without the request's credentials), of a web page, of a body
+// over 32 MiB and of a connection that breaks.
+func Transport(base http.RoundTripper) http.RoundTripper {
+	if base == nil {
+		base = http.DefaultTransport
+	}
+	return &transport{base}
+}
+
+type transport struct{ base http.RoundTripper }
+
+func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := t.base.RoundTrip(r)
+	switch {
+	case err != nil && r.Context().Err() == nil:
+		return nil, &Error{Class: Unavailable, Err: err}
+	case err != nil:
+		return nil, err
+	}
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")) // what is no media type is no web page
+	switch {
+	case resp.StatusCode < 200 || resp.StatusCode > 299:
+		defer resp.Body.Close()
+		body, _ := io.ReadAll(io.LimitReader(resp.Body, maxRead)) // of one that breaks, the status is enough
+		return nil, Refusal(resp.StatusCode, resp.Header, []byte(withoutKey(r.Header, string(body))))
+	case kind == "text/html":
+		resp.Body.Close()
+		return nil, &Error{Class: Invalid, Status: resp.StatusCode, Err: errors.New("the answer is a web page: is the address right?")}
+	}
+	resp.Body = &body{ReadCloser: resp.Body, left: maxBody}
+	return resp, nil
+}
+
+// withoutKey returns a text without the credentials of a request.
+func withoutKey(h http.Header, s string) string {
+	for _, name := range []string{"Authorization", "X-Api-Key", "Api-Key", "X-Goog-Api-Key"} {
+		value := h.Get(name)
+		if _, token, ok := strings.Cut(value, " "); ok {
+			value = token // of a scheme such as Bearer
+		}
+		if value != "" {
+			s = strings.ReplaceAll(s, value, "[key]")
+		}
+	}
+	return s
+}
+
+type body struct {
+	io.ReadCloser
+	left int
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if b.left -= n; b.left < 0 {
+		return 0, &Error{Class: Invalid, Err: fmt.Errorf("the answer has more than %d bytes", maxBody)}
+	}
+	if err != nil && err != io.EOF {
+		err = &Error{Class: Unavailable, Err: err}
+	}
+	return n, err
+}
