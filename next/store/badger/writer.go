@@ -192,7 +192,7 @@ func (s *Store) rewrite(writing, caller context.Context) (err error) {
 			s.opts.Logger.Warn("the store was not rewritten", "dir", s.dir, "error", err)
 		}
 	}()
-	if s.mu.err != nil {
+	if s.mu.err != nil || s.mu.last == 0 { // there is nothing to rewrite
 		return s.mu.err
 	}
 	old := s.mu.gen
