@@ -189,8 +189,8 @@ func (m *match) wrong(among []*compared) string {
 	return m.left()
 }
 
-// left returns which part of a former value stands in the plan: the whole of one, or a word or number that both
-// had. What only one of them had is not there because of it, since the other delivery has it too.
+// left returns which part of a former value stands in the plan: the whole of one, also inside a word if it has three
+// letters, or a word or number that both had. What only one of them had is not there because of it, since the other delivery has it too.
 func (m *match) left() string {
 	rest := m.rest.String()
 	words := pieces(rest)
@@ -205,7 +205,8 @@ func (m *match) left() string {
 			}
 		}
 		for _, was := range []string{word(v.a), word(v.b)} {
-			if was != word(v.now) && holds(rest, was) {
+			inside := utf8.RuneCountInString(was) >= 3 && strings.Contains(strings.ToLower(rest), strings.ToLower(was))
+			if was != word(v.now) && (inside || holds(rest, was)) {
 				return "the plan keeps a former value of " + v.path
 			}
 		}

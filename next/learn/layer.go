@@ -168,13 +168,14 @@ func (l *Layer) advise(ctx context.Context, a *Advice) error {
 		a.Why = err.Error()
 		s = &shape{}
 	}
-	if err := l.recall(ctx, a, s); err != nil || s.key == "" {
+	near, err := l.recall(ctx, a, s)
+	if err != nil || s.key == "" {
 		return err
 	}
 	if err := l.warn(ctx, a, s); err != nil {
 		return err
 	}
-	return l.plans(ctx, a, s)
+	return l.plans(ctx, a, s, near)
 }
 
 // Why says in a sentence why nothing fires for a case, or what does.
@@ -193,47 +194,54 @@ func (l *Layer) Why(ctx context.Context, c Case) (string, error) {
 	return a.Why, nil
 }
 
-// plans finds the plan that fires, and what is like it.
-func (l *Layer) plans(ctx context.Context, a *Advice, s *shape) error {
-	c := &a.Case
-	rules := ruleDigests(a.Memories)
+// plans finds the plan that fires, or else what is like it.
+func (l *Layer) plans(ctx context.Context, a *Advice, s *shape, near []pointed) error {
+	c, rules := &a.Case, ruleDigests(a.Memories)
 	found, edits, err := l.contenders(ctx, c, s.key)
 	if err != nil {
 		return err
 	}
-	for i := range edits {
-		if sg, ok := edits[i].suggestion(found); ok {
-			sg.Name, sg.Differs = fmt.Sprint("plan ", len(a.Suggestions)+1), "a person has written it"
-			a.Suggestions = append(a.Suggestions, sg)
-		}
-	}
 	a.Why = "no case of these words and inputs was delivered"
+	whys := make([]string, len(found))
 	for _, p := range found {
 		if err := l.valid(ctx, p); err != nil {
 			return err
 		}
+	}
+	for i, p := range found {
 		calls, why := p.fire(s)
+		if why == "" {
+			why = p.rival(found)
+		}
 		if why == "" && slices.ContainsFunc(rules, func(r string) bool { return !slices.Contains(p.Rules, r) }) {
 			why = "there is a rule that its last deliberation did not know"
 		}
-		if a.Fires == nil {
-			if a.Why = why; why == "" {
-				a.Fires, a.FiredBy = &reason.Plan{Calls: calls}, p.ID
-			}
+		if why == "" {
+			a.Fires, a.FiredBy, a.Why = &reason.Plan{Calls: calls}, p.ID, ""
+			return nil
 		}
-		l.suggest(a, s, p, why)
+		whys[i] = why
 	}
-	if a.Fires != nil {
-		a.Suggestions = nil
-		return nil
-	}
-	for _, like := range a.like {
-		if like.key == s.key || len(a.Suggestions) >= l.opts.Suggest {
-			continue
+	for i := range edits {
+		if sg, ok := edits[i].suggestion(found); ok {
+			l.suggest(a, sg, "a person has written it")
 		}
+	}
+	if len(found) > 0 {
+		a.Why = whys[0]
+	}
+	for i, p := range found {
+		if sg, ok := p.suggestion(s, c.Text); ok {
+			l.suggest(a, sg, whys[i])
+		}
+	}
+	if near, err = l.like(ctx, near, c, s); err != nil {
+		return err
+	}
+	for _, at := range near {
 		of := *c
-		of.Scope = like.scope
-		found, _, err := l.contenders(ctx, &of, like.key)
+		of.Scope = at.scope
+		found, _, err := l.contenders(ctx, &of, at.key)
 		if err != nil {
 			return err
 		}
@@ -241,23 +249,21 @@ func (l *Layer) plans(ctx context.Context, a *Advice, s *shape) error {
 			if err := l.valid(ctx, p); err != nil {
 				return err
 			}
-			l.suggest(a, s, p, like.differs(c, s))
+			if sg, ok := p.suggestion(s, c.Text); ok {
+				l.suggest(a, sg, at.differs(c, s))
+			}
 		}
 	}
 	return nil
 }
 
 // suggest adds a suggestion, unless its like is there.
-func (l *Layer) suggest(a *Advice, s *shape, p *contender, differs string) {
-	if len(a.Suggestions) >= l.opts.Suggest {
-		return
+func (l *Layer) suggest(a *Advice, sg reason.Suggestion, differs string) {
+	same := func(o reason.Suggestion) bool { return samePlan(o.Plan.Calls, sg.Plan.Calls) }
+	if len(a.Suggestions) < l.opts.Suggest && !slices.ContainsFunc(a.Suggestions, same) {
+		sg.Name, sg.Differs = fmt.Sprint("plan ", len(a.Suggestions)+1), differs
+		a.Suggestions = append(a.Suggestions, sg)
 	}
-	sg, ok := p.suggestion(s, a.Case.Text)
-	if !ok || slices.ContainsFunc(a.Suggestions, func(o reason.Suggestion) bool { return samePlan(o.Plan.Calls, sg.Plan.Calls) }) {
-		return
-	}
-	sg.Name, sg.Differs = fmt.Sprint("plan ", len(a.Suggestions)+1), differs
-	a.Suggestions = append(a.Suggestions, sg)
 }
 
 // scopesOf are the scopes that a case has plans from: its own, and that of its Lessons.

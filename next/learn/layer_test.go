@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -176,6 +177,34 @@ func TestWrongVerdictStopsAPlan(t *testing.T) {
 	require.NotNil(t, b.before(next).Fires)
 	_, err = b.Judge(t.Context(), "acme", "nobody", learn.Failed, "")
 	require.ErrorIs(t, err, learn.ErrUnknown)
+}
+
+// A model that is wrong in up to 30 % of cases, where no gate sees it, is not locked in: over 100 rounds it is wrong no
+// more often than without memory.
+func TestWrongByHabit(t *testing.T) {
+	for _, p := range []float64{.15, .3} {
+		with, without, rounds := 0, 0, 0
+		for seed := range uint64(12) {
+			b, chance := open(t, acme(learn.Options{})), rand.New(rand.NewPCG(seed, 1))
+			for i := range 100 {
+				c, made := refund("acme", fmt.Sprint("SO-", 100+i))
+				wrong := chance.Float64() < p
+				if wrong {
+					made.Calls = append(made.Calls, made.Calls[0])
+					without++
+				}
+				a := b.before(c)
+				if a.Fires != nil {
+					made = a.Fires
+				}
+				with += len(made.Calls) - 1
+				b.after(a, learn.Outcome{Verdict: learn.Delivered, Plan: made})
+				rounds++
+			}
+		}
+		t.Logf("wrong in %d of %d with memory, in %d without", with, rounds, without)
+		require.Less(t, with, without)
+	}
 }
 
 // A delivery that nobody could judge counts once somebody has.

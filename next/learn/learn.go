@@ -63,8 +63,6 @@ type Advice struct {
 	Ranked      []rank.Scored // Case.Candidates in order
 	Held        bool          // by the holdout: nothing was recalled, to measure what memory is worth
 	Why         string        // why nothing fires, in a sentence
-
-	like []pointed
 }
 
 // Verdict says what came of a case.

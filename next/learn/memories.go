@@ -16,7 +16,7 @@ import (
 
 // recall adds the memories of a case: in one query what is trusted, with the rules; in one the lessons of its
 // situation, and the keys of plans whose cases are like it; in one what nobody vouches for.
-func (l *Layer) recall(ctx context.Context, a *Advice, s *shape) error {
+func (l *Layer) recall(ctx context.Context, a *Advice, s *shape) (near []pointed, err error) {
 	c, space := &a.Case, l.bank.In(a.Case.Scope)
 	also := slices.Clone(c.Also)
 	if c.Lessons != c.Scope {
@@ -44,7 +44,7 @@ func (l *Layer) recall(ctx context.Context, a *Advice, s *shape) error {
 		q.Also, q.At, q.Situation = also, l.opts.Now(), c.Situation
 		hits, err := space.Recall(ctx, q)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		lesson := 0
 		for _, h := range hits {
@@ -52,9 +52,7 @@ func (l *Layer) recall(ctx context.Context, a *Advice, s *shape) error {
 			switch {
 			case seen[h.Record.ID]:
 			case h.Record.Kind == memory.Pattern && json.Unmarshal(h.Record.Plan, &p) == nil && p.Key != "":
-				if err := l.point(ctx, a, &h, p.Key, s); err != nil {
-					return err
-				}
+				near = append(near, pointed{key: p.Key, scope: h.Record.Scope, score: h.Parts.Relevance})
 			case !h.Record.Trusted && q.Trust == memory.Quarantined:
 				a.Background = append(a.Background, h)
 			case h.Record.Trusted && (q.Trust == memory.Trusted || lesson < half):
@@ -65,8 +63,7 @@ func (l *Layer) recall(ctx context.Context, a *Advice, s *shape) error {
 		}
 	}
 	slices.SortStableFunc(a.Memories, func(x, y memory.Hit) int { return order(x) - order(y) })
-	slices.SortStableFunc(a.like, func(x, y pointed) int { return cmp.Compare(y.score, x.score) })
-	return nil
+	return near, nil
 }
 
 // maxLike is how many keys a case is compared with beside its own.
@@ -105,15 +102,20 @@ func (l *Layer) keepPointer(ctx context.Context, b *store.Batch, scope memory.Sc
 	return err
 }
 
-// point takes in a key whose cases are like the case: in words, situation and inputs.
-func (l *Layer) point(ctx context.Context, a *Advice, h *memory.Hit, key string, s *shape) error {
-	if scope := h.Record.Scope; scope == a.Case.Scope || scope == a.Case.Lessons {
-		r, at, err := load[record](ctx, l.group.Store(), scope.Key(planKind, key))
-		if err != nil || !at.known {
-			return err
+// like returns the keys whose cases are most like the case: in words, situation and inputs.
+func (l *Layer) like(ctx context.Context, near []pointed, c *Case, s *shape) (out []pointed, err error) {
+	for _, p := range near {
+		if p.key == s.key || !slices.Contains(scopesOf(c), p.scope) {
+			continue
 		}
-		p := pointed{record: &r, key: key, scope: scope, score: h.Parts.Relevance}
-		if r.Situation == a.Case.Situation && r.Situation != "" {
+		r, at, err := load[record](ctx, l.group.Store(), p.scope.Key(planKind, p.key))
+		if err != nil {
+			return nil, err
+		}
+		if !at.known {
+			continue
+		}
+		if p.record = &r; r.Situation == c.Situation && r.Situation != "" {
 			p.score++
 		}
 		both := 0
@@ -122,12 +124,11 @@ func (l *Layer) point(ctx context.Context, a *Advice, h *memory.Hit, key string,
 				both++
 			}
 		}
-		if n := len(s.in) + len(r.Paths) - both; n > 0 {
-			p.score += float64(both) / float64(n)
-		}
-		a.like = append(a.like, p)
+		p.score += float64(both) / float64(max(1, len(s.in)+len(r.Paths)-both))
+		out = append(out, p)
 	}
-	return nil
+	slices.SortStableFunc(out, func(x, y pointed) int { return cmp.Compare(y.score, x.score) })
+	return out[:min(len(out), maxLike)], nil
 }
 
 // order puts rules first.

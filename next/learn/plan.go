@@ -186,9 +186,6 @@ func samePlan(a, b []reason.PlanCall) bool {
 // contenders makes the plans of a record ready to be compared with cases of its key.
 func (r *record) contenders(scope memory.Scope) (out []*contender) {
 	for _, p := range r.Plans {
-		if p.Retired {
-			continue
-		}
 		c := &contender{plan: p}
 		for i := range p.Deliveries {
 			d := &p.Deliveries[i]
@@ -201,6 +198,9 @@ func (r *record) contenders(scope memory.Scope) (out []*contender) {
 				if s.Plan == p.ID && !d.At.After(s.At) {
 					of.stale = s.Why
 				}
+			}
+			if p.Retired {
+				of.stale = "a person has retired it"
 			}
 			c.of = append(c.of, of)
 		}
@@ -246,6 +246,25 @@ func (c *contender) fire(now *shape) (calls []reason.PlanCall, why string) {
 		}
 	}
 	return calls, why
+}
+
+// rival returns why a plan must not fire because of others of its key: it takes two more deliveries than any of them
+// has. A model that is wrong now and then, where no gate sees it, is outvoted that way.
+func (c *contender) rival(all []*contender) string {
+	live := func(c *contender) (n int) {
+		for _, d := range c.of {
+			if d.stale == "" {
+				n++
+			}
+		}
+		return n
+	}
+	for _, o := range all {
+		if o.ID != c.ID && live(o) > live(c)-2 {
+			return "another plan delivered cases of these words, too: " + summary(o.of[0].Calls)
+		}
+	}
+	return ""
 }
 
 // suggestion is the plan as it is shown for a case that it does not fire for: {name} stands for each parameter, and

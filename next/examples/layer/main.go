@@ -105,8 +105,7 @@ func main() {
 		if err != nil {
 			log.Print(err) // the loop goes on without
 		}
-		var o learn.Outcome
-		prompt, asked := advice.Prompt()+text, 0
+		o, prompt, asked := learn.Outcome{}, advice.Prompt()+text, 0
 		for i := 0; advice.Fires != nil && i < len(advice.Fires.Calls); i++ { // the model is asked for the answer alone
 			prompt += "\n" + advice.Fires.Calls[i].Name + " says: " + run(advice.Fires.Calls[i])
 		}
