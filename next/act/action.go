@@ -144,10 +144,10 @@ func kept(value json.RawMessage) []byte {
 // be written back.
 //
 // An irreversible action is made once in a run. With inputs that are equal to those of a call that is done it
-// returns what that call returned, and f is not called, also where a gate has refused the result. It asks a person where it was done with other inputs, and
-// where it was begun and its end is not known: the process ended, or f returned after its deadline, with an outage
-// ([reason.Unavailable]) or by a panic. Any other error of f says that nothing was done. Calls of one name are made
-// one after the other.
+// returns what that call returned, and f is not called, also where a gate has refused the result. It asks a person
+// where it was done with other inputs, and where it was begun and its end is not known: the process ended, or f
+// ended by its deadline, an outage ([reason.Unavailable]), a panic, or an answer that cannot be used. Any other error
+// of f says that nothing was done. Calls of one name are made one after the other.
 //
 // The error is a *[PendingError] where a person has to rule, wraps [ErrDenied] where the answer was no, and else is
 // that of f. Without a Journal in the context nothing is known of earlier calls.

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"maps"
-	"slices"
 
 	"github.com/arc-learn/arc/next/internal/fence"
 	"github.com/arc-learn/arc/next/reason"
@@ -30,15 +28,12 @@ var verdictSchema = json.RawMessage(`{"type":"object","additionalProperties":fal
 
 // Verify implements Gate.
 func (j *Judge) Verify(ctx context.Context, c *Call, r *Result) (Verdict, error) {
-	parts := map[string]string{
-		"task": c.Task.Objective + "\n" + c.Task.Delta + "\n" + c.Task.Verify, "inputs": string(c.Task.Inputs),
-		"answer": r.Text, "output": string(r.Output),
-	}
-	mark := fence.Mark(uint64(c.Attempt), slices.Collect(maps.Values(parts))...)
-	prompt := "What a good result has: " + cmp.Or(j.Criteria, "it does what the task says") + "\n"
-	for _, name := range []string{"task", "inputs", "answer", "output"} {
-		prompt += fence.Block(name, mark, "", fence.Text(parts[name]))
-	}
+	task, answer := fence.Text(c.Task.Objective+"\n"+c.Task.Delta+"\n"+c.Task.Verify), fence.Text(r.Text)
+	inputs, output := fence.Text(string(c.Task.Inputs)), fence.Text(string(r.Output))
+	mark := fence.Mark(0, task, inputs, answer, output)
+	prompt := "What a good result has: " + cmp.Or(j.Criteria, "it does what the task says") + "\n" +
+		fence.Block("task", mark, "", task) + fence.Block("inputs", mark, "", inputs) +
+		fence.Block("answer", mark, "", answer) + fence.Block("output", mark, "", output)
 	v, _, err := reason.Ask[Verdict](ctx, j.Model, &reason.Request{
 		System: judging, Messages: []reason.Message{{Role: reason.UserRole, Text: prompt}}, Schema: verdictSchema,
 	}, nil)

@@ -132,6 +132,7 @@ func (r *Runner) Run(ctx context.Context, c *Call) Attempt {
 	if !slices.Contains(r.workers, c.Worker) {
 		return s.failed(ctx, fmt.Errorf("%w: the call is for no worker of this runner", errInputs))
 	}
+	s.worker = c.Worker.Name
 	next := func(ctx context.Context) Attempt {
 		own.Worker = c.Worker                                              // whatever an Around has made of it
 		return r.attempt(context.WithValue(ctx, sceneKey{}, &s), &s, &own) // or of the context

@@ -1,6 +1,7 @@
 package act
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -19,6 +20,7 @@ type scene struct {
 	opts    *Options
 	run     string
 	attempt int
+	worker  string
 	fired   bool
 	vault   vault     // of the call that is under way
 	singles *sync.Map // "tool/refund" → chan struct{}, held while an irreversible call is made
@@ -49,7 +51,7 @@ func (s *scene) note(e Event) {
 	s.tell(e)
 }
 
-// tell notes what is clean.
+// tell notes what is clean. An event without a name has the worker's.
 func (s *scene) tell(e Event) {
 	if s.journal == nil {
 		return
@@ -57,6 +59,7 @@ func (s *scene) tell(e Event) {
 	if e.At.IsZero() {
 		e.At = s.opts.now()
 	}
+	e.Name = cmp.Or(e.Name, s.worker)
 	s.journal.Note(e)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/arc-learn/arc/next/memory"
@@ -73,15 +74,7 @@ func (w *Worker) able(t reason.Task) bool {
 	if w.ByName && t.Worker != w.Name {
 		return false
 	}
-	if t.Skill == "" {
-		return len(w.Skills) == 0
-	}
-	for _, s := range w.Skills {
-		if s == t.Skill {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(w.Skills, t.Skill) || t.Skill == "" && len(w.Skills) == 0
 }
 
 // Executor does a task. It returns when ctx ends, and must not change the Call.

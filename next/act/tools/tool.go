@@ -38,7 +38,8 @@ type Tool struct {
 	Secrets      []string
 	Timeout      time.Duration // 0: the attempt's
 
-	wrong error
+	wrong error          // of Func
+	input *schema.Schema // compiled, of a Tool that was checked
 }
 
 // Func returns a Tool that calls f. Its schema is made from In, a struct or a map: names by json tags, descriptions
@@ -67,21 +68,16 @@ func Func[In, Out any](name, description string, f func(context.Context, In) (Ou
 	return t
 }
 
-// tool is a Tool that was checked.
-type tool struct {
-	Tool
-	input *schema.Schema
-}
-
 // check returns the tools by name, and all that is wrong with them.
-func check(ts []Tool) (map[string]*tool, error) {
-	byName := map[string]*tool{}
+func check(ts []Tool) (map[string]*Tool, error) {
+	byName := map[string]*Tool{}
 	var wrong []error
 	for _, t := range ts {
 		if len(t.Input) == 0 {
 			t.Input = json.RawMessage(`{"type":"object"}`)
 		}
-		input, err := schema.Compile(t.Input)
+		var err error
+		t.input, err = schema.Compile(t.Input)
 		switch {
 		case t.Name == "" || byName[t.Name] != nil:
 			err = errors.New("its name is empty or another's")
@@ -93,7 +89,7 @@ func check(ts []Tool) (map[string]*tool, error) {
 		if err != nil {
 			wrong = append(wrong, fmt.Errorf("tool %q: %w", t.Name, err))
 		}
-		byName[t.Name] = &tool{t, input}
+		byName[t.Name] = &t
 	}
 	return byName, errors.Join(wrong...)
 }

@@ -39,7 +39,7 @@ const (
 type executor struct {
 	model  reason.Model
 	opts   Options
-	tools  map[string]*tool
+	tools  map[string]*Tool
 	cards  []reason.Tool
 	answer *schema.Schema
 	wrong  error
@@ -65,6 +65,7 @@ func New(m reason.Model, o *Options, ts ...Tool) act.Executor {
 	if o != nil {
 		x.opts = *o
 	}
+	x.opts.MaxCalls, x.opts.MaxShown = cmp.Or(x.opts.MaxCalls, defaultCalls), cmp.Or(x.opts.MaxShown, defaultShown)
 	var wrong error
 	x.tools, x.wrong = check(ts)
 	if x.answer, wrong = schema.Compile(x.opts.Schema); wrong != nil {
@@ -161,7 +162,7 @@ func (a *attempt) replay(ctx context.Context) (rest []reason.PlanCall, err error
 	for i := 0; len(rest) > 0; i++ {
 		p := rest[0]
 		t := a.tools[p.Name]
-		if t == nil || t.Irreversible || p.ResultDigest == "" || t.input.Check(p.Inputs) != nil || i >= a.maxCalls() {
+		if t == nil || t.Irreversible || p.ResultDigest == "" || t.input.Check(p.Inputs) != nil || i >= a.opts.MaxCalls {
 			return rest, nil
 		}
 		m, err := a.callOne(ctx, fmt.Sprintf("call 0.%d", i+1), reason.ToolCall{Name: p.Name, Inputs: p.Inputs})
@@ -189,7 +190,7 @@ func (a *attempt) ask(ctx context.Context, n int) (*reason.Response, error) {
 			switch {
 			case err == nil:
 				r.Usage = spoilt.Add(r.Usage)
-				act.Note(ctx, act.Event{Kind: "answer", Name: a.worker(), Text: r.Text, Usage: r.Usage})
+				act.Note(ctx, act.Event{Kind: "answer", Text: r.Text, Usage: r.Usage})
 				return r, nil
 			case ok:
 				spoilt = spoilt.Add(bad.Usage)
@@ -212,7 +213,7 @@ func (a *attempt) generate(ctx context.Context) (*reason.Response, error) {
 		System:   strings.TrimSpace(a.opts.System + "\n\n" + a.call.Agent),
 		Messages: slices.Clone(a.messages), Tools: a.cards, Schema: a.opts.Schema,
 		MaxTokens: a.opts.MaxAnswer, Temperature: a.opts.Temperature,
-		OnText: func(text string) { act.Note(ctx, act.Event{Kind: "text", Name: a.worker(), Text: text, Live: true}) },
+		OnText: func(text string) { act.Note(ctx, act.Event{Kind: "text", Text: text, Live: true}) },
 	})
 }
 
@@ -225,26 +226,17 @@ func (a *attempt) affords() error {
 		return fmt.Errorf("the attempt took %d of %d tokens", u.Input+u.Output, a.opts.MaxTokens)
 	case a.opts.MaxUSD > 0 && *usd >= a.opts.MaxUSD:
 		return fmt.Errorf("the attempt took $%.4f of $%.4f", *usd, a.opts.MaxUSD)
-	case len(a.made) >= a.maxCalls()+together: // it was told that no calls are left
+	case len(a.made) >= a.opts.MaxCalls+together: // it was told that no calls are left
 		return fmt.Errorf("the model goes on calling after %d calls", len(a.made))
 	}
 	return nil
-}
-
-func (a *attempt) maxCalls() int { return cmp.Or(a.opts.MaxCalls, defaultCalls) }
-
-func (a *attempt) worker() string {
-	if a.call.Worker == nil {
-		return ""
-	}
-	return a.call.Worker.Name
 }
 
 // callAll makes the calls of an answer and appends what the model is shown.
 func (a *attempt) callAll(ctx context.Context, n int, calls []reason.ToolCall) error {
 	ends, errs := make([]made, len(calls)), make([]error, len(calls))
 	free := make(chan struct{}, together)
-	left := a.maxCalls() - len(a.made)
+	left := a.opts.MaxCalls - len(a.made)
 	var wg sync.WaitGroup
 	for i, c := range calls {
 		if i >= left {
@@ -270,22 +262,21 @@ func (a *attempt) callAll(ctx context.Context, n int, calls []reason.ToolCall) e
 	return nil
 }
 
-// joined returns what keeps the attempt from going on: all that people have to rule on, or an error.
+// joined returns what keeps the attempt from going on: an error, or else all that people have to rule on.
 func joined(errs []error) error {
 	var open act.PendingError
-	var other []error
-	for _, err := range errs {
-		if pending, ok := errors.AsType[*act.PendingError](err); ok {
+	errs = slices.DeleteFunc(errs, func(err error) bool {
+		pending, ok := errors.AsType[*act.PendingError](err)
+		if ok {
 			open.Approvals = append(open.Approvals, pending.Approvals...)
 			open.Questions = append(open.Questions, pending.Questions...)
-		} else if err != nil {
-			other = append(other, err)
 		}
+		return ok
+	})
+	if err := errors.Join(errs...); err != nil || len(open.Approvals)+len(open.Questions) == 0 {
+		return err
 	}
-	if len(other) == 0 && len(open.Approvals)+len(open.Questions) > 0 {
-		return &open
-	}
-	return errors.Join(other...)
+	return &open
 }
 
 // callOne makes a call as a step. What the tool, the schema or a person refuses is part of what was made; an error
@@ -294,41 +285,36 @@ func (a *attempt) callOne(ctx context.Context, step string, c reason.ToolCall) (
 	input := map[string]any{"tool": c.Name, "inputs": c.Inputs}
 	return act.Step(ctx, step, input, func(ctx context.Context) (made, error) {
 		act.Note(ctx, act.Event{Kind: "calling", Name: c.Name, Data: c.Inputs, Live: true})
-		m := made{Tool: c.Name, Inputs: c.Inputs}
-		result, err := a.do(ctx, step, c)
-		switch refused, ok := errors.AsType[*refusal](err); {
-		case ok:
-			m.Failed, m.Shown = true, a.cut(refused.Error())
-		case err != nil:
-			return m, err
-		default:
-			m.Shown, m.Digest = a.cut(shown(result)), digest(result, a.call)
+		result, refused, err := a.do(ctx, step, c)
+		if err != nil {
+			return made{}, err
+		}
+		m := made{Tool: c.Name, Inputs: c.Inputs, Failed: refused != nil}
+		if m.Failed {
+			m.Shown = clip(refused.Error(), a.opts.MaxShown)
+		} else {
+			m.Shown, m.Digest = clip(shown(result), a.opts.MaxShown), digest(result, a.call)
 		}
 		act.Note(ctx, act.Event{Kind: "tool", Name: c.Name, Text: m.Shown, Data: m.Inputs})
 		return m, nil
 	}, act.Sanitised())
 }
 
-// refusal is an error that the model is shown.
-type refusal struct{ error }
-
-func (r *refusal) Unwrap() error { return r.error }
-
-// do makes a call by act.Do.
-func (a *attempt) do(ctx context.Context, step string, c reason.ToolCall) (json.RawMessage, error) {
+// do makes a call by act.Do. refused is what the model is shown instead of a result.
+func (a *attempt) do(ctx context.Context, step string, c reason.ToolCall) (_ json.RawMessage, refused, err error) {
 	t := a.tools[c.Name]
 	if t == nil {
-		return nil, &refusal{fmt.Errorf("there is no tool %q", c.Name)}
+		return nil, fmt.Errorf("there is no tool %q", c.Name), nil
 	}
 	if err := t.input.Check(c.Inputs); err != nil {
-		return nil, &refusal{fmt.Errorf("inputs: %w", err)}
+		return nil, fmt.Errorf("inputs: %w", err), nil
 	}
 	failed := false
 	result, err := act.Do(ctx, &act.Action{
 		Kind: "tool", Name: t.Name, Step: step, About: a.call.Task.Objective, Inputs: c.Inputs, Mode: t.Mode, Blast: t.Blast,
 		Irreversible: t.Irreversible, AskAbove: t.AskAbove, Secrets: t.Secrets, Timeout: t.Timeout,
 	}, func(ctx context.Context, inputs json.RawMessage) (json.RawMessage, error) {
-		failed = true
+		failed = true // by a panic, too
 		out, err := t.Call(ctx, inputs)
 		failed = err != nil
 		if err == nil && !json.Valid(out) {
@@ -339,14 +325,12 @@ func (a *attempt) do(ctx context.Context, step string, c reason.ToolCall) (json.
 	var pending *act.PendingError
 	bad, _ := errors.AsType[*reason.Error](err)
 	switch {
-	case err == nil:
-		return result, nil
-	case errors.As(err, &pending), ctx.Err() != nil:
-		return nil, err
+	case err == nil, errors.As(err, &pending), ctx.Err() != nil:
+		return result, nil, err
 	case failed, errors.Is(err, act.ErrDenied), errors.Is(err, act.ErrNoValue), bad != nil && bad.Class == reason.Invalid:
-		return nil, &refusal{err}
+		return nil, err, nil
 	}
-	return nil, err // of the journal or of a secret: the model cannot help it
+	return nil, nil, err // of the journal or of a secret: the model cannot help it
 }
 
 // final returns the answer as JSON, or what is wrong with it.
@@ -395,9 +379,6 @@ func shown(result json.RawMessage) string {
 	}
 	return string(result)
 }
-
-// cut returns the beginning of what a model is shown.
-func (a *attempt) cut(text string) string { return clip(text, cmp.Or(a.opts.MaxShown, defaultShown)) }
 
 func clip(text string, n int) string {
 	if len(text) <= n {
