@@ -175,9 +175,7 @@ func (b *bandit) choose(string) int {
 		x := math.Inf(1)
 		switch {
 		case b.thompson:
-			v := min(1, max(0, b.sum[i]))
-			a, c := 1+v*min(1, b.n[i]), 1+max(0, b.n[i]-b.sum[i])
-			a = 1 + max(0, b.sum[i])
+			a, c := 1+max(0, b.sum[i]), 1+max(0, b.n[i]-b.sum[i])
 			m := a / (a + c)
 			x = m + math.Sqrt(m*(1-m)/(a+c+1))*b.rng.NormFloat64()
 		case b.n[i] > 0:
