@@ -1,22 +1,17 @@
 // Package redact takes secrets out of text where it comes in, before it is stored, shown to a model or logged.
 //
-// A [Sanitizer] has a method for each of two kinds of text. [Sanitizer.Prose] is for what people and programs say
-// (objectives, answers, errors, logs): whatever looks like a secret goes. [Sanitizer.Data] is for inputs and
-// results, which must stay as they are to be of use: it takes only tokens of a known issuer's form and the values
-// that the host has declared by [Sanitizer.With], and leaves valid JSON valid.
+// [Sanitizer.Prose] is for what people and programs say (objectives, answers, errors, logs): whatever looks like a
+// secret goes. [Sanitizer.Data] is for inputs and results, which must stay as they are to be of use: it takes only
+// values that the host has declared and tokens of a known issuer's form, and leaves valid JSON valid.
 //
 //	s, err := redact.New(nil).With(map[string]string{"DB": "Tr0ub4dor&3"})
 //	s.Prose("psql postgres://svc:Tr0ub4dor&3@db/app") // psql postgres://svc:[secret DB]@db/app
-//	s.Prose("password=hunter2")                       // password=[redacted:password]
+//	s.Prose("password=hunter2")                       // password=[redacted:secret]
 //
-// A declared value becomes [secret NAME], in whatever encoding it stands, and [Fill] puts it back for a call that
-// may have it. What is found otherwise becomes [redacted:KIND], for good.
-//
-// Not found are: words without context, secrets of undeclared names in base64 or percent-encoding, numbers of
-// payment cards, and secrets that are cut into two texts. The forms of issuers' tokens are in forms.txt.
-//
-// All methods take time linear in the length of the text, return a text without secrets as it is, and may be
-// called concurrently.
+// A declared value becomes [secret NAME] in every encoding, and [Fill] puts it back for a call that may have it.
+// What is found otherwise becomes [redacted:KIND] for good. Not found are words without a context, undeclared
+// secrets in base64 or percent-encoding, payment cards, and what two texts have a part of each. All methods take
+// time linear in the length of the text and return a text without secrets as it is.
 package redact
 
 import (
@@ -32,12 +27,13 @@ import (
 
 // Options of [New]. Nil and the zero value mean the defaults.
 type Options struct {
-	// Allow has values that are no secrets though they look like it.
-	Allow []string
-	// Key is the HMAC key of tags, 16 random bytes or more. With it, equal secrets have equal tags, as in
-	// [redacted:password:1f08c2d9], and who does not have it learns nothing from a tag. Nil: no tags.
+	Allow []string // values that are no secrets though they look like it
+
+	// Key is the HMAC key of tags, 16 random bytes or more. Equal secrets then have equal tags, as in
+	// [redacted:secret:1f08c2d9], and who has no key learns nothing from them. Nil: no tags.
 	Key []byte
-	// Find returns further secrets of a prose, such as another scanner finds. It may be called concurrently. If it
+
+	// Find returns further secrets of a prose, as another scanner finds them. It may be called concurrently. Where it
 	// panics, the whole text is replaced.
 	Find func(text string) []string
 }
@@ -46,16 +42,16 @@ type Options struct {
 // concurrent use.
 type Sanitizer struct {
 	o        Options
-	declared *strings.Replacer // nil: none
-	secrets  map[string]string // by name
-	keep     bool              // placeholders are the host's
+	secrets  map[string]string // declared, by name
+	declared *strings.Replacer // of their encodings; nil: none
+	keep     bool              // placeholders are the host's own
 }
 
 // New returns a Sanitizer.
 func New(o *Options) *Sanitizer {
 	s := &Sanitizer{}
 	if o != nil {
-		s.o = Options{Allow: slices.Clone(o.Allow), Key: slices.Clone(o.Key), Find: o.Find}
+		s.o = Options{slices.Clone(o.Allow), slices.Clone(o.Key), o.Find}
 	}
 	return s
 }
@@ -63,99 +59,53 @@ func New(o *Options) *Sanitizer {
 // Format prints the type's name, and neither the key nor the secrets.
 func (s *Sanitizer) Format(w fmt.State, _ rune) { _, _ = io.WriteString(w, "redact.Sanitizer") }
 
-// KeepPlaceholders returns a Sanitizer for text that was made from sanitised text, such as a model's answer: a
-// [secret NAME] in it stays. Otherwise somebody has typed it to be given the secret, and it becomes (secret NAME).
-func (s *Sanitizer) KeepPlaceholders() *Sanitizer {
-	c := *s.ready()
-	c.keep = true
+// copy returns a copy of s, the zero value for nil.
+func (s *Sanitizer) copy() *Sanitizer {
+	if s == nil {
+		return &Sanitizer{}
+	}
+	c := *s
 	return &c
 }
 
-var zero Sanitizer
-
-func (s *Sanitizer) ready() *Sanitizer {
-	if s == nil {
-		return &zero
-	}
-	return s
+// KeepPlaceholders returns a Sanitizer for text that was made from sanitised text, such as a model's answer: a
+// [secret NAME] in it stays. Elsewhere somebody has typed it to be given the secret, and it becomes (secret NAME).
+func (s *Sanitizer) KeepPlaceholders() *Sanitizer {
+	c := s.copy()
+	c.keep = true
+	return c
 }
 
-// Prose returns text without secrets: declared values, tokens of issuers, and what stands where secrets stand:
-// values given to names such as password or api_key, Authorization and Cookie headers, credentials before the @ of a
-// URL or DSN, and private keys.
-func (s *Sanitizer) Prose(text string) string {
-	s = s.ready()
+// Prose returns text without declared values, tokens of issuers, values given to names such as password or api_key,
+// credentials in Authorization and Cookie headers and before the @ of a URL or DSN, and private keys.
+func (s *Sanitizer) Prose(text string) (clean string) {
+	s = s.copy()
 	text = s.known(text)
-	spans := scan(text, true)
-	if s.o.Find != nil {
-		found, ok := s.find(text)
-		if !ok {
-			return s.mark("text", text)
-		}
-		for _, secret := range found {
-			for at := 0; secret != ""; at += len(secret) {
-				i := strings.Index(text[at:], secret)
-				if i < 0 {
-					break
-				}
-				at += i
-				spans = append(spans, span{at, at + len(secret), "found"})
-			}
-		}
-		slices.SortStableFunc(spans, func(a, b span) int { return a.start - b.start })
+	clean = s.replace(text, scan(text, true))
+	if s.o.Find == nil {
+		return clean
 	}
-	return s.replace(text, spans)
-}
-
-// find calls the host's Find, and reports whether it came back.
-func (s *Sanitizer) find(text string) (found []string, ok bool) {
-	defer func() { ok = recover() == nil }()
-	return s.o.Find(text), true
+	defer func() {
+		if recover() != nil {
+			clean = s.mark("text", text)
+		}
+	}()
+	for _, secret := range s.o.Find(text) {
+		if secret != "" && !slices.Contains(s.o.Allow, secret) {
+			clean = strings.ReplaceAll(clean, secret, s.mark("found", secret))
+		}
+	}
+	return clean
 }
 
 // Data returns raw without declared values and tokens of issuers in its strings, keys included. What is no valid
 // JSON is treated as one string, and returned as such.
 func (s *Sanitizer) Data(raw json.RawMessage) json.RawMessage {
-	s = s.ready()
+	s = s.copy()
 	return mapStrings(raw, func(text string) string {
 		text = s.known(text)
 		return s.replace(text, scan(text, false))
 	})
-}
-
-// span is a secret in a text.
-type span struct {
-	start, end int
-	kind       string
-}
-
-// replace replaces spans, which are in order of their starts, by marks.
-func (s *Sanitizer) replace(text string, spans []span) string {
-	var b strings.Builder
-	at := 0
-	for _, sp := range spans {
-		secret := text[max(sp.start, at):max(sp.end, at)]
-		if secret == "" || slices.Contains(s.o.Allow, secret) {
-			continue
-		}
-		b.WriteString(text[at:max(sp.start, at)] + s.mark(sp.kind, secret))
-		at = sp.end
-	}
-	if at == 0 {
-		return text
-	}
-	b.WriteString(text[at:])
-	return b.String()
-}
-
-// mark is what stands for an undeclared secret.
-func (s *Sanitizer) mark(kind, secret string) string {
-	if len(s.o.Key) == 0 {
-		return "[redacted:" + kind + "]"
-	}
-	mac := hmac.New(sha256.New, s.o.Key)
-	mac.Write([]byte(secret)) // never fails
-	return fmt.Sprintf("[redacted:%s:%x]", kind, mac.Sum(nil)[:4])
 }
 
 var placeholder = regexp.MustCompile(`\[secret ([A-Za-z0-9_.-]+)\]`)
@@ -169,4 +119,39 @@ func (s *Sanitizer) known(text string) string {
 		text = s.declared.Replace(text)
 	}
 	return text
+}
+
+// span is a secret in a text.
+type span struct {
+	start, end int
+	kind       string
+}
+
+// replace replaces spans, which are in order, by marks.
+func (s *Sanitizer) replace(text string, spans []span) string {
+	var b strings.Builder
+	at := 0
+	for _, sp := range spans {
+		if sp.start = max(sp.start, at); sp.start >= sp.end || slices.Contains(s.o.Allow, text[sp.start:sp.end]) {
+			continue
+		}
+		b.WriteString(text[at:sp.start])
+		b.WriteString(s.mark(sp.kind, text[sp.start:sp.end]))
+		at = sp.end
+	}
+	b.WriteString(text[at:])
+	if at == 0 {
+		return text
+	}
+	return b.String()
+}
+
+// mark is what stands for an undeclared secret.
+func (s *Sanitizer) mark(kind, secret string) string {
+	if len(s.o.Key) == 0 {
+		return "[redacted:" + kind + "]"
+	}
+	mac := hmac.New(sha256.New, s.o.Key)
+	mac.Write([]byte(secret)) // never fails
+	return fmt.Sprintf("[redacted:%s:%x]", kind, mac.Sum(nil)[:4])
 }

@@ -1,22 +1,245 @@
 package redact_test
 
 import (
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"github.com/arc-learn/arc/next/redact"
 )
 
+// These are made up. They are put together here so that no scanner takes this file for a leak.
+var (
+	github = "ghp" + "_16C7e42F292c6912E7710c838347Ae178B4a"
+	aws    = "AKIA" + "IOSFODNN7RZ2QW5T"
+	slack  = "https://hooks.slack" + ".com/services/T00F2A00B/B00C7DE00/q4Xm8ZtY2kLwVn5RbHs9JdPc"
+	pem    = "-----BEGIN RSA PRIVATE" + " KEY-----\n" + strings.Repeat("MIIEpAIBAAKCAQEA7bq2Xh3kYw1s9vTt\n", 8) + "-----END RSA PRIVATE" + " KEY-----"
+	google = "AIza" + "SyD9x7Qm3kLw2Vn5RbHs8JdPcTgYf4ZuXa0"
+)
+
 func TestProse(t *testing.T) {
-	s := redact.New(nil)
-	for _, c := range [][2]string{
-		{"postgres://svc:Tr0ub4#dorK9x@db:5432/app", "postgres://svc:[redacted:url-password]@db:5432/app"},
-		{"svc:pw@tcp(127.0.0.1:3306)/app", "svc:[redacted:url-password]@tcp(127.0.0.1:3306)/app"},
-		{"Set-Cookie: sessionid=38afes7a8; Path=/", "Set-Cookie: sessionid=[redacted:cookie]; Path=/"},
-		{"%wheel ALL=(ALL) NOPASSWD: ALL", "%wheel ALL=(ALL) NOPASSWD: ALL"},
-		{"order no. 4539 1488 0343 6467", "order no. 4539 1488 0343 6467"},
+	var s *redact.Sanitizer
+	for _, c := range []struct{ text, secret string }{
+		// What the reports of strangers had.
+		{"postgres://svc:Tr0ub4#dorK9x@db:5432/app", "Tr0ub4#dorK9x"},
+		{"svc:pw@tcp(127.0.0.1:3306)/app", "svc:pw"},
+		{"Set-Cookie: sessionid=38afes7a8; Path=/", "38afes7a8"},
+		// Credentials before the last @, whatever else they have.
+		{"redis://:p4ss@cache:6379/0", "p4ss"}, {"amqp://u:p@ss/w?rd@mq", "p@ss/w?rd"}, {"svc:Pw9/x@unix(/tmp/my.sock)/app", "Pw9/x"},
+		{"see https://user:he%2F%2Fo@pypi.example.net/simple.", "he%2F%2Fo"}, {"svc:Secret1@db:5432/app", "Secret1"},
+		// Headers.
+		{"curl -H 'Authorization: Bearer 5f0c8a1e9b' x", "5f0c8a1e9b"}, {"Authorization: Basic dXNlcjpodW50ZXIy", "dXNlcjpodW50ZXIy"},
+		{`"Cookie": "a=1; sid=1f9c2b7a"`, "1f9c2b7a"},
+		// Names.
+		{"password=hunter", "hunter"}, {"DB_PASSWORD: 'correct horse'", "correct horse"}, {`{"passwd":"a\"b3456"}`, "b3456"},
+		{"my password is hunter2.", "hunter2"}, {"mysql --password s3cr3t -u x", "s3cr3t"}, {"api_key = 9f8a7b6c5d4e3f2a", "9f8a7b6c5d4e3f2a"},
+		{"https://x.example/?token=8f7e6d5c4b3a2918&x=1", "8f7e6d5c4b3a2918"}, {"<Secret>\n  q9w8e7r6t5\n</Secret>", "q9w8e7r6t5"},
+		{`if ("open sesame" == passphrase) {`, "open sesame"}, {`setProperty("X_TOKEN", "8f7e6d5c4b3a2918")`, "8f7e6d5c4b3a2918"},
+		// Tokens and keys.
+		{"use " + github + ".", github}, {`"` + aws + `"`, aws}, {"post to " + slack, slack}, {google, google}, {"key:\n" + pem + "\nend", "MIIE"},
+		{"key:\n" + pem[:200], "MIIE"}, {`\n` + github, github}, {"110201543:AA" + "HdqTcvCH1vGWJxfSe1ofSAs0K5PALDsaw", "AAHd"},
 	} {
-		require.Equal(t, c[1], s.Prose(c[0]))
+		clean := s.Prose(c.text)
+		require.NotContains(t, clean, c.secret, c.text)
+		require.Contains(t, clean, "[redacted:", c.text)
+		require.Equal(t, clean, s.Prose(clean), "what is clean stays")
+	}
+	for _, text := range []string{
+		"%wheel ALL=(ALL) NOPASSWD: ALL", "order no. 4539 1488 0343 6467", "password: required", "secret = os.Getenv(name)",
+		"token := scanner.Token()", "PASSWORD=${DB_PASSWORD}", "the key is in the drawer", "mailto:bob@example.com",
+		"https://host:8080/@scope/pkg", "ghp_" + strings.Repeat("x", 36), "commit 16c7e42f292c6912e7710c838347ae178b4a0000",
+		"password=[secret DB]", "Authorization: Bearer $TOKEN", "api_key: <your key>", "git@github.com:arc/arc.git",
+	} {
+		require.Equal(t, text, s.KeepPlaceholders().Prose(text))
+	}
+}
+
+func TestData(t *testing.T) {
+	s, err := redact.New(nil).With(map[string]string{"DB": "Tr0ub4dor&3\"", "PIN": "12345678"})
+	require.NoError(t, err)
+	for raw, want := range map[string]string{
+		`{"password":"hunter2","n":12345678}`:                   `{"password":"hunter2","n":12345678}`, // a guess, and no string
+		`{"` + github + `":["a", "x ` + aws + `"]}`:             `{"[redacted:github-token]":["a", "x [redacted:aws-key]"]}`,
+		`{"u":"Tr0ub4dor&3\"","v":"Tr0ub4dor\u00263\u0022"}`:    `{"u":"[secret DB]","v":"[secret DB]"}`,
+		`"[secret DB] and <b>"`:                                 `"(secret DB) and <b>"`,
+		`{"k":"` + google + `"}`:                                `{"k":"` + google + `"}`,
+		`not JSON ` + github:                                    `not JSON [redacted:github-token]`,
+		`"slack: ` + strings.ReplaceAll(slack, "/", `\/`) + `"`: `"slack: https://[redacted:slack-webhook]"`,
+		``: ``,
+	} {
+		require.Equal(t, want, string(s.Data(json.RawMessage(raw))))
+	}
+}
+
+// A declared value goes wherever it stands and however it is encoded.
+func TestDeclaredEverywhere(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		secret := rapid.StringMatching(`[a-zA-Z0-9!"#$%&'()*+,/:;<=>?@\[\\\]^_{|}~äß€ \n.-]{8,40}`).Filter(func(s string) bool {
+			return len(strings.TrimSpace(s)) >= 8
+		}).Draw(t, "secret")
+		around := rapid.StringMatching(`[a-z ={}:"]{0,4}`)
+		before, after := around.Draw(t, "before"), around.Draw(t, "after")
+		s, err := redact.New(nil).With(map[string]string{"X": secret, "OTHER": "not in any of the texts"})
+		require.NoError(t, err)
+		quoted, _ := json.Marshal(secret)
+		pad := strings.Repeat("p", rapid.IntRange(0, 5).Draw(t, "pad"))
+		for name, text := range map[string]string{
+			"raw": secret, "JSON": string(quoted[1 : len(quoted)-1]), "ASCII": strings.Trim(fmt.Sprintf("%+q", secret), `"`),
+			"query": url.QueryEscape(secret), "path": url.PathEscape(secret), "user": url.UserPassword("u", secret).String(),
+			"hex": hex.EncodeToString([]byte(secret)), "HEX": strings.ToUpper(hex.EncodeToString([]byte(secret))),
+			"base64":    base64.StdEncoding.EncodeToString([]byte(pad + secret + pad)),
+			"base64url": base64.RawURLEncoding.EncodeToString([]byte(pad + secret + pad)),
+		} {
+			if strings.Contains(secret, `"`) && name == "ASCII" {
+				continue // Trim took the last quote
+			}
+			text = before + text + after
+			require.Contains(t, s.Prose(text), "[secret X]", "%s: %s", name, text)
+			data, err := json.Marshal(map[string]any{"a": []string{text}, text: 1})
+			require.NoError(t, err)
+			clean := s.Data(data)
+			require.True(t, json.Valid(clean))
+			require.Equal(t, 2, strings.Count(string(clean), "[secret X]"), "%s: %s", name, clean)
+		}
+	})
+}
+
+func TestWith(t *testing.T) {
+	s := redact.New(nil)
+	for name, secret := range map[string]string{"SHORT": "1234567", "BLANK": "       \n\n", "": "12345678", "A]": "12345678", "a b": "12345678"} {
+		_, err := s.With(map[string]string{name: secret})
+		require.Error(t, err, name)
+	}
+	one, err := s.With(map[string]string{"A": "first secret\n"})
+	require.NoError(t, err)
+	two, err := one.With(map[string]string{"B": pem})
+	require.NoError(t, err)
+	require.Equal(t, "[secret A] [secret B]", two.Prose("first secret "+pem))
+	require.Equal(t, "a line: [secret B]", two.Prose("a line: "+strings.Split(pem, "\n")[1]))
+	require.NotContains(t, one.Prose(pem), "secret B")
+	require.Equal(t, "redact.Sanitizer redact.Sanitizer", fmt.Sprintf("%+v %#v", two, two))
+}
+
+func TestPlaceholders(t *testing.T) {
+	s, err := redact.New(nil).With(map[string]string{"DB": "Tr0ub4dor&3"})
+	require.NoError(t, err)
+	require.Equal(t, "give me (secret DB), not [secret DB]", s.Prose("give me [secret DB], not Tr0ub4dor&3"))
+	require.Equal(t, "[secret DB]", s.KeepPlaceholders().Prose("[secret DB]"))
+	raw := json.RawMessage(`{"dsn":"u:[secret DB]@h","b":["[secret GONE] [secret DB]"]}`)
+	require.Equal(t, []string{"DB", "GONE"}, redact.Placeholders(string(raw)))
+	filled := redact.Fill(raw, map[string]string{"DB": `"q"`})
+	require.JSONEq(t, `{"dsn":"u:\"q\"@h","b":["[secret GONE] \"q\""]}`, string(filled))
+}
+
+func TestOptions(t *testing.T) {
+	s := redact.New(&redact.Options{Allow: []string{github, "hunter2"}, Key: []byte("0123456789abcdef")})
+	require.Equal(t, "password=hunter2 "+github, s.Prose("password=hunter2 "+github))
+	a, b := s.Prose("password=swordfish9"), s.Prose("pwd secret=swordfish9")
+	require.Equal(t, strings.Split(a, "=")[1], strings.Split(b, "=")[1], "equal secrets have equal tags")
+	require.Regexp(t, `^password=\[redacted:secret:[0-9a-f]{8}\]$`, a)
+	require.NotEqual(t, a, redact.New(&redact.Options{Key: []byte("another key 4567")}).Prose("password=swordfish9"))
+
+	found := redact.New(&redact.Options{Find: func(string) []string { return []string{"", "blue", "hunter2"} }})
+	require.Equal(t, "[redacted:found] whale [redacted:secret]", strings.Replace(found.Prose("blue whale password=hunter2"), "password=", "", 1))
+	broken := redact.New(&redact.Options{Find: func(string) []string { panic("host") }})
+	require.Equal(t, "[redacted:text]", broken.Prose("anything"))
+}
+
+// failing is a Writer that takes n writes.
+type failing struct {
+	b strings.Builder
+	n int
+}
+
+func (f *failing) Write(p []byte) (int, error) {
+	if f.n--; f.n < 0 {
+		return 0, errors.New("full")
+	}
+	return f.b.Write(p)
+}
+
+// Output that comes in pieces is as clean as the whole of it.
+func TestLines(t *testing.T) {
+	text := "start\npassword=hunter2\nuse " + github + "\n" + pem + "\nmore\nlast " + aws
+	want := redact.New(nil).Prose(text)
+	rapid.Check(t, func(t *rapid.T) {
+		w := &failing{n: 1 << 20}
+		lines := (*redact.Sanitizer)(nil).Lines(w)
+		for rest := text; rest != ""; {
+			n := min(len(rest), rapid.IntRange(1, 90).Draw(t, "n"))
+			wrote, err := lines.Write([]byte(rest[:n]))
+			require.NoError(t, err)
+			require.Equal(t, n, wrote)
+			rest = rest[n:]
+		}
+		require.NoError(t, lines.Close())
+		require.Equal(t, want, w.b.String())
+	})
+	full := (*redact.Sanitizer)(nil).Lines(&failing{})
+	_, err := full.Write([]byte("a line\n"))
+	require.ErrorContains(t, err, "full")
+	w := &failing{n: 9}
+	long := (*redact.Sanitizer)(nil).Lines(w)
+	_, err = long.Write([]byte(strings.Repeat("x", 100<<10)))
+	require.NoError(t, err)
+	require.Equal(t, 100<<10, w.b.Len(), "a line without an end is passed on")
+}
+
+func FuzzProse(f *testing.F) {
+	f.Add("postgres://svc:Tr0ub4#dorK9x@db:5432/app "+github+" password=hunter2", "Tr0ub4#dorK9x")
+	f.Add(pem+` Authorization: "Bearer 12345678a" Cookie: a=bcde; `, `\"`)
+	f.Add(`{"a":"[secret X]\u005bsecret X]"}`, "12345678")
+	f.Fuzz(func(t *testing.T, text, secret string) {
+		s, err := redact.New(nil).With(map[string]string{"X": secret})
+		if err != nil {
+			s = redact.New(nil)
+		}
+		clean := s.Prose(text)
+		raw := s.Data(json.RawMessage(text))
+		require.True(t, json.Valid(raw) || !json.Valid([]byte(text)))
+		if err == nil && !strings.Contains("[secret X] [redacted:private-key]", secret) {
+			require.NotContains(t, clean, secret)
+		}
+	})
+}
+
+// The text of BenchmarkProse is an ordinary one: documentation of this repository's kind, logs, code and JSON.
+const ordinary = `2026-11-28T10:00:00Z INFO request done method=GET path=/v1/runs status=200 took=12ms id=4f1c9a
+The record holds what the next step needs and stays small; each step appends what happened. See https://example.com/docs.
+func (a *Agent) Run(ctx context.Context, o Objective) (*Report, error) { return a.run(ctx, o, nil) }
+{"name":"restart","inputs":{"service":"api","zone":"eu-1"},"keys":["a","b"],"token_count":812}
+`
+
+func BenchmarkProse(b *testing.B) {
+	text := strings.Repeat(ordinary, 200)
+	raw, err := json.Marshal(strings.Split(text, "\n"))
+	require.NoError(b, err)
+	s, err := redact.New(nil).With(map[string]string{"DB": "Tr0ub4dor&3", "API": "9f8a7b6c5d4e3f2a"})
+	require.NoError(b, err)
+	run := func(name, text string, f func()) {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(text)))
+			b.ReportAllocs()
+			for b.Loop() {
+				f()
+			}
+		})
+	}
+	run("prose", text, func() { redact.New(nil).Prose(text) })
+	run("prose declared", text, func() { s.Prose(text) })
+	run("data", string(raw), func() { s.Data(raw) })
+	for name, hostile := range map[string]string{
+		"keys": "key=", "urls": "://u:", "at": "a:b@", "pem": "-----BEGIN PRIVATE" + " KEY-----\"", "cookies": "cookie: a=", "quotes": `secret="`,
+	} {
+		text := strings.Repeat(hostile, 1<<17/len(hostile))
+		run("hostile "+name, text, func() { s.Prose(text) })
 	}
 }
