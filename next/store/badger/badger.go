@@ -54,9 +54,8 @@ type Store struct {
 	dir    string
 	opts   Options
 	header header
-	wake   chan struct{}      // for the writer, when there is something to do
+	writer sync.WaitGroup
 	stop   context.CancelFunc // ends a rewrite
-	ended  chan struct{}      // closed when the writer has ended
 	close  func() error       // what Close does, once
 
 	// use is held for reading by each call inside Badger, and for writing where the generation changes or is
@@ -70,19 +69,17 @@ type Store struct {
 		old        []*generation // replaced ones, which scans still read
 		queue      []*request    // for the writer
 		closed     bool
+		more       *sync.Cond // queue or closed has changed
 	}
 }
 
-var (
-	_ store.Store     = (*Store)(nil)
-	_ store.Compacter = (*Store)(nil)
-)
+var _, _ = store.Store((*Store)(nil)), store.Compacter((*Store)(nil))
 
 // Open opens the store in dir, and makes one if dir is missing or empty. It reads all of the store's files once.
 // Its errors are [store.ErrForeign] for a directory of something else, [store.ErrNewer], [store.ErrLocked],
 // [store.ErrDamaged], [store.ErrFull], and those of the operating system.
 func Open(ctx context.Context, dir string, o *Options) (*Store, error) {
-	s := &Store{opts: *cmp.Or(o, new(Options)), wake: make(chan struct{}, 1), ended: make(chan struct{})}
+	s := &Store{opts: *cmp.Or(o, new(Options))}
 	s.opts.Logger = cmp.Or(s.opts.Logger, slog.New(slog.DiscardHandler))
 	s.opts.MinFree = cmp.Or(s.opts.MinFree, 256<<20)
 	s.opts.MemoryBytes = max(s.opts.MemoryBytes, leastMemory)
@@ -94,8 +91,8 @@ func Open(ctx context.Context, dir string, o *Options) (*Store, error) {
 		return nil, fmt.Errorf("open store %q: %w", dir, typed(errors.Join(err, s.release())))
 	}
 	writing, stop := context.WithCancel(context.WithoutCancel(ctx))
-	s.stop, s.close = stop, sync.OnceValue(s.shut)
-	go s.write(writing)
+	s.stop, s.close, s.mu.more = stop, sync.OnceValue(s.shut), sync.NewCond(&s.mu)
+	s.writer.Go(func() { s.write(writing) })
 	return s, nil
 }
 
@@ -139,10 +136,10 @@ func (s *Store) Close() error { return s.close() }
 func (s *Store) shut() error {
 	s.mu.Lock()
 	s.mu.closed = true
+	s.mu.more.Signal()
 	s.mu.Unlock()
 	s.stop()
-	s.rouse()
-	<-s.ended
+	s.writer.Wait()
 	s.use.Lock() // waits for the calls inside Badger
 	defer s.use.Unlock()
 	if err := s.release(); err != nil {
@@ -185,31 +182,25 @@ func (s *Store) enter(ctx context.Context, scan bool) (gen *generation, seq uint
 		return nil, 0, err
 	}
 	if scan {
-		s.mu.gen.scans++
+		s.mu.gen.users++
 	}
 	return s.mu.gen, s.mu.last, nil
 }
 
-// leave ends a scan.
+// leave ends a scan, or the time in which a generation counts. Without users it is closed and removed.
 func (s *Store) leave(gen *generation) {
 	s.use.RLock() // Close waits for it
 	defer s.use.RUnlock()
 	s.mu.Lock()
-	gen.scans--
+	gen.users--
+	unused := gen.users == 0 && !s.mu.closed
+	if unused {
+		s.mu.old = slices.DeleteFunc(s.mu.old, func(old *generation) bool { return old == gen })
+	}
 	s.mu.Unlock()
-	s.drop(gen)
-}
-
-// drop closes and removes a generation that was replaced and that no scan reads any more.
-func (s *Store) drop(gen *generation) {
-	s.mu.Lock()
-	i := slices.Index(s.mu.old, gen)
-	if i < 0 || gen.scans > 0 || s.mu.closed {
-		s.mu.Unlock()
+	if !unused {
 		return
 	}
-	s.mu.old = slices.Delete(s.mu.old, i, i+1)
-	s.mu.Unlock()
 	if err := errors.Join(gen.close(), os.RemoveAll(gen.dir)); err != nil {
 		s.opts.Logger.Warn("a replaced generation stays until the next Open", "dir", gen.dir, "error", err)
 	}

@@ -13,8 +13,6 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/dgraph-io/badger/v4"
-
 	"github.com/arc-learn/arc/next/store"
 )
 
@@ -82,15 +80,12 @@ func (h header) moveMark(seq uint64) {
 func checkEmpty(dir string) error {
 	there, err := os.ReadDir(dir)
 	for _, f := range there {
-		switch name := f.Name(); {
-		case name == "lost+found": // a disk of its own
-		case generationName.MatchString(name):
+		if generationName.MatchString(f.Name()) {
 			return fmt.Errorf("%w: %s is missing", store.ErrDamaged, headerName)
-		case name == "arc.mark" || name == "arc.lock" || name == badger.ManifestFilename:
-			return fmt.Errorf("%w: it was written by Badger, or by arc before v0.1.0, from which nothing "+
-				"upgrades; choose another directory", store.ErrForeign)
-		default:
-			return fmt.Errorf("%w: %s is in it; choose an empty directory", store.ErrForeign, name)
+		}
+		if f.Name() != "lost+found" { // a disk of its own
+			return fmt.Errorf("%w: %s is in it (a store of arc before v0.1.0 is not upgraded); choose an empty "+
+				"directory", store.ErrForeign, f.Name())
 		}
 	}
 	return err
@@ -121,10 +116,7 @@ func syncDir(dir string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-const (
-	leastInodes = 8
-	leastFiles  = 2 // a log and a table
-)
+const leastInodes, leastFiles = 8, 2 // a log and a table
 
 // checkRoom returns store.ErrFull while too little is free, besides so many bytes. Badger writes through memory
 // maps, where a full disk ends the process, and it forgets a table for which it cannot make a file.

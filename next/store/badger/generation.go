@@ -28,7 +28,7 @@ type generation struct {
 	dir    string
 	tabled uint64 // the newest commit in a table when it was opened: later ones were in logs
 	log    int    // the number of Badger's newest log, or of an older one
-	scans  int    // under way; guarded by Store.mu
+	users  int    // scans, and one while it counts; guarded by Store.mu
 }
 
 // ownSync: a sync of a file also writes what was changed through a map of it. Elsewhere Badger syncs its maps.
@@ -41,7 +41,7 @@ func openGeneration(dir string, o *Options) (g *generation, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	g = &generation{dir: dir}
+	g = &generation{dir: dir, users: 1}
 	if err := g.check(); err != nil {
 		return nil, err
 	}
@@ -139,9 +139,7 @@ func (g *generation) newest() (seq uint64, err error) {
 	defer it.Close()
 	lost := seq - g.tabled
 	for it.Rewind(); it.Valid(); it.Next() {
-		if it.Item().Version() > g.tabled {
-			lost--
-		}
+		lost--
 	}
 	if lost != 0 {
 		err = fmt.Errorf("%w: a log has lost %d commits", store.ErrDamaged, lost)
@@ -218,15 +216,9 @@ func (g *generation) write(group *group, seq uint64) (written bool, err error) {
 // sync makes the last group durable, which the newest log has whole. With SyncWrites Badger syncs its value log too,
 // in which there is nothing. Where a full table has made it begin another log, the one before was synced before.
 func (g *generation) sync() (err error) {
-	name := func(id int) string { return filepath.Join(g.dir, fmt.Sprintf("%05d.mem", id)) }
-	for known := g.log; err == nil; g.log++ {
-		if _, missing := os.Stat(name(g.log + 1)); missing == nil {
-			continue
-		}
-		if g.log > known {
-			err = syncDir(g.dir)
-		}
-		break
+	name := func(log int) string { return filepath.Join(g.dir, fmt.Sprintf("%05d.mem", log)) }
+	for _, missing := os.Stat(name(g.log + 1)); missing == nil; _, missing = os.Stat(name(g.log + 1)) {
+		g.log, err = g.log+1, syncDir(g.dir)
 	}
 	f, failed := os.OpenFile(name(g.log), os.O_RDWR, 0)
 	if failed != nil { // there is no descriptor: Badger has its own
@@ -277,10 +269,7 @@ func (g *generation) get(key string, seq uint64) (e store.Entry, err error) {
 	return entry(key, item)
 }
 
-const (
-	pageEntries = 256
-	pageBytes   = 1 << 20
-)
+const pageEntries, pageBytes = 256, 1 << 20
 
 // page returns the first entries of a range as of a commit, and whether there are more.
 func (g *generation) page(r store.Range, limit int, seq uint64) (page []store.Entry, more bool, err error) {

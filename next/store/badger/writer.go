@@ -47,12 +47,12 @@ func (s *Store) ask(r *request) (store.Revision, error) {
 	err := errors.Join(r.ctx.Err(), s.usableLocked())
 	if err == nil {
 		s.mu.queue = append(s.mu.queue, r)
+		s.mu.more.Signal()
 	}
 	s.mu.Unlock()
 	if err != nil {
 		return 0, err
 	}
-	s.rouse()
 	select {
 	case <-r.done:
 	case <-r.ctx.Done():
@@ -64,17 +64,8 @@ func (s *Store) ask(r *request) (store.Revision, error) {
 	return r.rev, r.err
 }
 
-// rouse has the writer look at the queue and at closed.
-func (s *Store) rouse() {
-	select {
-	case s.wake <- struct{}{}:
-	default: // it will look
-	}
-}
-
 // write is the goroutine of all writes, until the store is closed and ctx ended: it takes what waits as a group.
 func (s *Store) write(ctx context.Context) {
-	defer close(s.ended)
 	tried := 0 // tables at the last rewrite that failed
 	for pending := []*request(nil); ; {
 		if added, rest, _ := s.mu.gen.tables(); added > max(manyTables+rest, tried) && ctx.Err() == nil {
@@ -83,14 +74,14 @@ func (s *Store) write(ctx context.Context) {
 			}
 		}
 		s.mu.Lock()
+		for len(pending)+len(s.mu.queue) == 0 && !s.mu.closed {
+			s.mu.more.Wait()
+		}
 		pending, s.mu.queue = append(pending, s.mu.queue...), nil
-		closed := s.mu.closed
 		s.mu.Unlock()
 		switch {
-		case len(pending) == 0 && closed:
-			return
 		case len(pending) == 0:
-			<-s.wake
+			return
 		case pending[0].compact:
 			if r := pending[0]; !r.taken.Swap(true) {
 				r.err = s.rewrite(ctx, r.ctx)
@@ -217,6 +208,6 @@ func (s *Store) rewrite(writing, caller context.Context) (err error) {
 	s.mu.gen, s.mu.old = next, append(s.mu.old, old)
 	s.mu.Unlock()
 	s.use.Unlock()
-	s.drop(old)
+	s.leave(old)
 	return nil
 }
