@@ -244,7 +244,7 @@ func insert(ps []*pair, p *pair) []*pair {
 	return slices.Insert(ps, i, p)
 }
 
-// publish makes a record the current one, unless a newer one is.
+// publish makes a record the current one, unless a newer one is. Revision 0 is that of a key that was deleted.
 func (b *book) publish(s store.Scope, name, candidate string, rev store.Revision, rec *record) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -276,14 +276,15 @@ func (b *book) apply(e store.Entry) {
 	if !ok || err != nil || err2 != nil {
 		return
 	}
-	rec := new(record)
+	rec, rev := new(record), store.Revision(0)
 	if !e.Deleted {
 		if rec, err = decode(e.Value); err != nil {
 			b.opts.Logger.Warn("rank: a record cannot be read and begins anew", "key", e.Key, "error", err)
 			rec = new(record)
 		}
+		rev = e.Rev
 	}
-	b.publish(s, skill, candidate, e.Rev, rec)
+	b.publish(s, skill, candidate, rev, rec)
 }
 
 // Stats are the figures of a candidate's last 200 attempts at a skill. Means are over the attempts that reported

@@ -252,6 +252,11 @@ func TestAnyOrder(t *testing.T) {
 				}
 				want[key] = append(want[key], s)
 			},
+			"erase": func(rt *rapid.T) {
+				key := store.Scope("acme/anna").Key("rank", "s/a")
+				require.NoError(rt, store.NewGroup(st).Update(ctx, func(b *store.Batch) error { return b.Delete(key, store.Any) }))
+				delete(want, "acme/anna|a")
+			},
 			"reopen": func(rt *rapid.T) { books[0] = open(t, st, nil) },
 			"": func(rt *rapid.T) {
 				b := open(t, st, nil)
