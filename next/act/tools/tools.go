@@ -71,9 +71,6 @@ func New(m reason.Model, o *Options, ts ...Tool) act.Executor {
 	if x.answer, wrong = schema.Compile(x.opts.Schema); wrong != nil {
 		x.wrong = errors.Join(x.wrong, fmt.Errorf("schema of the answer: %w", wrong))
 	}
-	if m == nil {
-		x.wrong = errors.Join(x.wrong, errors.New("no model"))
-	}
 	for _, t := range ts {
 		x.cards = append(x.cards, reason.Tool{Name: t.Name, Description: t.Description, Input: x.tools[t.Name].Input})
 	}
@@ -104,11 +101,12 @@ func (x *executor) Execute(ctx context.Context, c *act.Call) (*act.Result, error
 		return nil, &reason.Error{Class: reason.Permanent, Err: fmt.Errorf("tools: %w", x.wrong)}
 	}
 	a := &attempt{executor: x, call: c}
-	text, output, err := a.run(ctx)
-	if err != nil {
-		return &act.Result{Usage: a.usage}, err
+	result := &act.Result{}
+	err := a.run(ctx, result)
+	if result.Usage = a.usage; err != nil {
+		return result, err
 	}
-	result := &act.Result{Text: text, Output: output, Usage: a.usage, Reflection: a.reflect(), Plan: &reason.Plan{}}
+	result.Reflection, result.Plan = a.reflect(), &reason.Plan{}
 	for _, m := range a.made {
 		if !m.Failed {
 			call := reason.PlanCall{Name: m.Tool, Inputs: m.Inputs, ResultDigest: m.Digest}
@@ -118,40 +116,38 @@ func (x *executor) Execute(ctx context.Context, c *act.Call) (*act.Result, error
 	return result, nil
 }
 
-// run makes the attempt and returns the final answer.
-func (a *attempt) run(ctx context.Context) (text string, output json.RawMessage, err error) {
+// run makes the attempt and writes the final answer into r.
+func (a *attempt) run(ctx context.Context, r *act.Result) error {
 	next, err := a.replay(ctx)
 	if err != nil {
-		return "", nil, err
+		return err
 	}
-	a.messages = []reason.Message{{Role: reason.UserRole, Text: prompt(a.call, a.made, next)}}
-	mended := 0
-	for n := 1; ; n++ {
+	a.say(reason.Message{Role: reason.UserRole, Text: prompt(a.call, a.made, next)})
+	for n, mended := 1, 0; ; n++ {
 		answer, err := a.ask(ctx, n)
 		if err != nil {
-			return "", nil, err
+			return err
 		}
-		a.messages = append(a.messages, reason.Message{
-			Role: reason.ModelRole, Text: answer.Text, Calls: answer.Calls, Opaque: answer.Opaque,
-		})
+		a.say(reason.Message{Role: reason.ModelRole, Text: answer.Text, Calls: answer.Calls, Opaque: answer.Opaque})
 		if len(answer.Calls) > 0 {
 			if err := a.callAll(ctx, n, answer.Calls); err != nil {
-				return "", nil, err
+				return err
 			}
 			continue
 		}
 		output, wrong := a.final(answer)
 		if wrong == nil {
-			return answer.Text, output, nil
+			r.Text, r.Output = answer.Text, output
+			return nil
 		}
 		if mended++; mended > repairs {
-			return "", nil, &reason.Error{Class: reason.Invalid, Err: fmt.Errorf("the final answer: %w", wrong)}
+			return &reason.Error{Class: reason.Invalid, Err: fmt.Errorf("the final answer: %w", wrong)}
 		}
-		a.messages = append(a.messages, reason.Message{
-			Role: reason.UserRole, Text: "This answer cannot be used: " + wrong.Error() + ". Answer again, in full.",
-		})
+		a.say(reason.Message{Role: reason.UserRole, Text: "This answer cannot be used: " + wrong.Error() + ". Answer again, in full."})
 	}
 }
+
+func (a *attempt) say(m reason.Message) { a.messages = append(a.messages, m) }
 
 // replay makes the calls of the suggested plan for as long as the world answers as it did, and returns the rest.
 func (a *attempt) replay(ctx context.Context) (rest []reason.PlanCall, err error) {
@@ -185,7 +181,12 @@ func (a *attempt) ask(ctx context.Context, n int) (*reason.Response, error) {
 		}
 		var spoilt *reason.Usage
 		for try := 0; ; try++ {
-			r, err := a.generate(ctx)
+			r, err := reason.Generate(ctx, a.model, &reason.Request{
+				System:   strings.TrimSpace(a.opts.System + "\n\n" + a.call.Agent),
+				Messages: slices.Clone(a.messages), Tools: a.cards, Schema: a.opts.Schema,
+				MaxTokens: a.opts.MaxAnswer, Temperature: a.opts.Temperature,
+				OnText: func(text string) { act.Note(ctx, act.Event{Kind: "text", Text: text, Live: true}) },
+			})
 			bad, ok := errors.AsType[*reason.Error](err)
 			switch {
 			case err == nil:
@@ -205,16 +206,6 @@ func (a *attempt) ask(ctx context.Context, n int) (*reason.Response, error) {
 		a.usage = a.usage.Add(answer.Usage)
 	}
 	return answer, err
-}
-
-// generate asks the model once.
-func (a *attempt) generate(ctx context.Context) (*reason.Response, error) {
-	return reason.Generate(ctx, a.model, &reason.Request{
-		System:   strings.TrimSpace(a.opts.System + "\n\n" + a.call.Agent),
-		Messages: slices.Clone(a.messages), Tools: a.cards, Schema: a.opts.Schema,
-		MaxTokens: a.opts.MaxAnswer, Temperature: a.opts.Temperature,
-		OnText: func(text string) { act.Note(ctx, act.Event{Kind: "text", Text: text, Live: true}) },
-	})
 }
 
 // affords returns an error if the bounds allow no further answer.
@@ -255,9 +246,7 @@ func (a *attempt) callAll(ctx context.Context, n int, calls []reason.ToolCall) e
 	}
 	for i, m := range ends {
 		a.made = append(a.made, m)
-		a.messages = append(a.messages, reason.Message{
-			Role: reason.ToolRole, CallID: calls[i].ID, Text: m.Shown, Error: m.Failed,
-		})
+		a.say(reason.Message{Role: reason.ToolRole, CallID: calls[i].ID, Text: m.Shown, Error: m.Failed})
 	}
 	return nil
 }
@@ -359,17 +348,15 @@ func (a *attempt) reflect() *iar.Reflection {
 	for _, m := range a.made {
 		if m.Failed {
 			r.Status = iar.Warning
-			r.PotentialIssues = append(r.PotentialIssues, clip(m.Tool+": "+m.Shown, maxIssue))
+			r.PotentialIssues = append(r.PotentialIssues, clip(m.Tool+": "+m.Shown, 300))
 		}
 	}
-	failed := len(r.PotentialIssues)
-	r.Confidence = float64(1+len(a.made)-failed) / float64(1+len(a.made))
+	n, failed := len(a.made), len(r.PotentialIssues)
+	r.Confidence = float64(1+n-failed) / float64(1+n)
 	r.AlignmentCheck = map[string]any{"objective": r.Confidence}
-	r.Summary = fmt.Sprintf("%d calls of tools, %d of them failed, %d messages", len(a.made), failed, len(a.messages))
+	r.Summary = fmt.Sprintf("%d calls of tools, %d of them failed", n, failed)
 	return r
 }
-
-const maxIssue = 300 // bytes of a potential issue
 
 // shown is a result as the model sees it.
 func shown(result json.RawMessage) string {
