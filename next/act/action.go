@@ -63,8 +63,8 @@ const maxKept = 384 << 10
 // goes on after a crash gets the result back, and f is not called again. An error of f is not kept.
 //
 // input is what f works on; another one under the same name is [ErrChanged]. A result of over 384 KiB is kept as
-// done without its value: when asked for again it is [ErrNoValue]. Where the context has a Sanitizer the result is
-// cleaned, the first time as well. Without a [Journal] in the context, Step only calls f.
+// done without its value: when asked for again it is [ErrNoValue]. The result is cleaned by the Sanitizer, the first
+// time as well, so a token that a later step needs is no result. Without a [Journal] in the context, Step only calls f.
 //
 // With [Irreversible], it is as with an irreversible [Action]: its beginning is committed before the call, and over
 // all attempts of the run it is made once for an input. A step that was begun and whose end is not known, or that

@@ -10,7 +10,7 @@ import (
 )
 
 // Event is something that happened in a run. Kinds of this package are "notify", "approval asked", "ruled",
-// "output" (a line of a program), "text" (a piece of an answer as it is generated), "answer" and "tool".
+// "output" (a line of a program) and "tool" (not called again); act/tools has "text", "answer", "calling" and "tool".
 type Event struct {
 	Seq    int // place in the run's journal, from 1; 0: not kept yet
 	At     time.Time

@@ -156,8 +156,7 @@ func (a *attempt) replay(ctx context.Context) (rest []reason.PlanCall, err error
 	}
 	rest = a.call.Suggested.Calls
 	for i := 0; len(rest) > 0; i++ {
-		p := rest[0]
-		t := a.tools[p.Name]
+		p, t := rest[0], a.tools[rest[0].Name]
 		if t == nil || t.Irreversible || p.ResultDigest == "" || t.input.Check(p.Inputs) != nil || i >= a.opts.MaxCalls {
 			return rest, nil
 		}
