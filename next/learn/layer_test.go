@@ -343,6 +343,76 @@ func TestHoldout(t *testing.T) {
 	require.InDelta(t, .5*float64(held), without.USD, 1e-9)
 }
 
+// Thirty tickets of five kinds in six wordings each, with the order in the text alone: nothing fires, and what is
+// suggested pays. A turn of the model costs what it reads and five times what it writes, in bytes.
+func TestFreeText(t *testing.T) {
+	kinds := []struct {
+		calls []string
+		texts []string
+	}{
+		{[]string{"orders.find", "carrier.track", "mail.send"}, []string{"Where is my order %s?", "My parcel %s has not come yet, where is it?", "order %s: any news where the parcel is?",
+			"still waiting for order %s, where is my parcel", "Could you tell me where order %s is?", "is my parcel on its way? order %s"}},
+		{[]string{"orders.find", "payments.refund", "mail.send", "orders.note"}, []string{"I want my money back for %s, it is broken", "Refund %s please, it arrived broken", "%s came broken. Money back, please!",
+			"please refund order %s", "the lamp of order %s is broken, I want a refund", "broken on arrival: %s. Please give me my money back"}},
+		{[]string{"accounts.find", "accounts.unlock"}, []string{"my account %s is locked", "Please unlock account %s", "cannot log in, account %s is locked",
+			"unlock my account please: %s", "locked out of account %s, help", "account %s locked after three tries"}},
+		{[]string{"orders.find", "orders.cancel", "payments.refund"}, []string{"cancel order %s", "Please cancel %s, I ordered twice", "I would like to cancel my order %s",
+			"order %s is to be cancelled", "can you cancel order %s today?", "cancellation of %s, please"}},
+		{[]string{"billing.find", "pdf.make", "mail.send"}, []string{"send me the invoice of %s", "I need an invoice for %s", "The invoice of order %s is missing",
+			"Invoice for %s please, my accountant asks for it", "please mail me the invoice for order %s", "no invoice came with %s"}},
+	}
+	for situation, most := range map[bool]float64{false: .85, true: .60} {
+		b := open(t, acme(learn.Options{}))
+		with, without, right := 0, 0, 0
+		for i := range 30 {
+			kind, order := kinds[i%5], fmt.Sprint("Q-", 4100+37*i)
+			c := learn.Case{Text: fmt.Sprintf(kind.texts[i/5], order)}
+			if situation {
+				c.Situation, c.Inputs = "kind "+fmt.Sprint(i%5), json.RawMessage(`{"order":"`+order+`"}`)
+			}
+			made, said := &reason.Plan{}, 0
+			for _, name := range kind.calls {
+				made.Calls = append(made.Calls, reason.PlanCall{Name: name, Inputs: json.RawMessage(`{"id":"` + order + `","lang":"en"}`)})
+			}
+			const tools, result, answer = 1200, 300, 200
+			turns := func(read int, calls []reason.PlanCall) (cost int) { // the model is asked for each call, and for the answer
+				for _, call := range calls {
+					said = len(call.Name) + len(call.Inputs)
+					cost += read + 5*said
+					read += said + result
+				}
+				return cost + read + 5*answer
+			}
+			a := b.before(c)
+			alone, read := turns(tools+len(c.Text), made.Calls), tools+len(c.Text)+len(a.Prompt())
+			without += alone
+			bound, unbound := a.Use("plan 1", nil)
+			switch plan, err := a.Use("plan 1", json.RawMessage(`{"id":"`+order+`"}`)); {
+			case unbound == nil: // tools makes the calls that can be undone, and the model is asked for the answer alone
+				require.Equal(t, made, bound)
+				with += read + len(made.Calls)*result + 5*answer
+				right++
+			case err == nil && summary(plan) == summary(made): // asked for the plan's name and its inputs, and for the answer
+				require.Equal(t, made, plan)
+				with += read + 5*60 + read + 60 + len(made.Calls)*result + 5*answer
+				right++
+			default:
+				with += turns(read, made.Calls)
+			}
+			b.after(a, learn.Outcome{Verdict: learn.Delivered, Plan: made})
+		}
+		t.Logf("named %v: %d of 30 by a plan, cost %.2f", situation, right, float64(with)/float64(without))
+		require.LessOrEqual(t, float64(with)/float64(without), most)
+	}
+}
+
+func summary(p *reason.Plan) (s string) {
+	for _, c := range p.Calls {
+		s += c.Name + " "
+	}
+	return s
+}
+
 func TestCredit(t *testing.T) {
 	b := open(t, acme(learn.Options{}))
 	space := b.Memory("acme")

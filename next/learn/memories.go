@@ -102,7 +102,7 @@ func (l *Layer) keepPointer(ctx context.Context, b *store.Batch, scope memory.Sc
 	return err
 }
 
-// like returns the keys whose cases are most like the case: in words, situation and inputs.
+// like returns the keys whose cases are most like the case in words, situation and inputs, and those nearly as much.
 func (l *Layer) like(ctx context.Context, near []pointed, c *Case, s *shape) (out []pointed, err error) {
 	for _, p := range near {
 		if p.key == s.key || !slices.Contains(scopesOf(c), p.scope) {
@@ -128,6 +128,7 @@ func (l *Layer) like(ctx context.Context, near []pointed, c *Case, s *shape) (ou
 		out = append(out, p)
 	}
 	slices.SortStableFunc(out, func(x, y pointed) int { return cmp.Compare(y.score, x.score) })
+	out = slices.DeleteFunc(out, func(p pointed) bool { return p.score < .7*out[0].score })
 	return out[:min(len(out), maxLike)], nil
 }
 
