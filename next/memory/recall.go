@@ -350,7 +350,7 @@ func (s Space) due(a *ask) (hits []Hit) {
 	return hits
 }
 
-// linked fills up with what hits link to and what links to them.
+// linked fills up with what hits link to and what links to them, whatever its kind.
 func (s Space) linked(a *ask, hits []Hit, fs []found) []Hit {
 	have := map[*entry]bool{}
 	for _, f := range fs {
@@ -367,7 +367,7 @@ func (s Space) linked(a *ask, hits []Hit, fs []found) []Hit {
 			if e == nil || left <= 0 {
 				continue
 			}
-			if e = f.t.standing(e, a.at); !have[e] && a.wants(e) {
+			if e = f.t.standing(e, a.at); !have[e] && e.flags()&a.exclude>>len(kindsInOrder) == 0 && e.at <= a.at && e.at >= a.since {
 				have[e] = true
 				left--
 				parts := Parts{Effectiveness: e.stats.effectiveness(a.situation)}
