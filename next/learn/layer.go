@@ -175,6 +175,9 @@ func (l *Layer) advise(ctx context.Context, a *Advice) error {
 	if err := l.warn(ctx, a, s); err != nil {
 		return err
 	}
+	a.Memories = slices.DeleteFunc(a.Memories, func(h memory.Hit) bool { // what is warned of is said once
+		return slices.ContainsFunc(a.Warnings, func(w reason.Warning) bool { return w.Complaint == h.Record.Content })
+	})
 	return l.plans(ctx, a, s, near)
 }
 
@@ -329,18 +332,17 @@ func (l *Layer) contenders(ctx context.Context, c *Case, key string) (out []*con
 
 // given is what is kept of an Advice and its Outcome, so that it counts once and a later verdict can take it back.
 type given struct {
-	ID          string
-	Case        Case
-	Shown       []applied
-	Rules       []string
-	FiredBy     string
-	Held        bool
-	Outcome     Outcome
-	Learned     Learned
-	At          time.Time
-	Made        []memory.ID // of the case's scope, to be taken back
-	Fired       bool        // what fired is what was done
-	Suggestions []reason.Suggestion
+	ID      string
+	Case    Case
+	Shown   []applied
+	Rules   []string
+	FiredBy string
+	Fired   bool // what fired is what was done
+	Held    bool
+	Outcome Outcome
+	Learned Learned
+	At      time.Time
+	Made    []memory.ID // of the case's scope, to be taken back
 }
 
 // After learns from what came of a case. A second After of an Advice changes nothing, and returns what the first
@@ -370,7 +372,6 @@ func (l *Layer) Stage(ctx context.Context, b *store.Batch, a Advice, o Outcome) 
 	if rev.known {
 		return was.Learned, nil
 	}
-	c.Turns, c.Candidates = nil, nil
 	g := given{ID: a.ID, Case: c, Rules: ruleDigests(a.Memories), FiredBy: a.FiredBy, Held: a.Held, Outcome: o, At: l.opts.Now()}
 	for _, h := range slices.Concat(a.Memories, a.Background) {
 		if h.Record.Kind != memory.Rule {
@@ -392,6 +393,7 @@ func (l *Layer) Stage(ctx context.Context, b *store.Batch, a Advice, o Outcome) 
 	if err := l.episodes(ctx, b, &g); err != nil {
 		return Learned{}, err
 	}
+	g.Case.Turns, g.Case.Candidates = nil, nil
 	return g.Learned, put(b, key, &g, rev)
 }
 
@@ -457,7 +459,7 @@ func (l *Layer) StageJudge(ctx context.Context, b *store.Batch, scope memory.Sco
 	if err := l.settle(ctx, b, &g, nil, +1); err != nil {
 		return Learned{}, err
 	}
-	if err := l.stop(ctx, b, &g, why); err != nil {
+	if err := l.stop(ctx, b, &g); err != nil {
 		return Learned{}, err
 	}
 	return g.Learned, put(b, key, &g, rev)
@@ -522,13 +524,13 @@ func (l *Layer) stagePlan(ctx context.Context, b *store.Batch, g *given, s *shap
 
 // stop keeps the plan of a wrong delivery from firing by earlier deliveries, in its scope and where it is shared; or
 // takes that back.
-func (l *Layer) stop(ctx context.Context, b *store.Batch, g *given, why string) error {
+func (l *Layer) stop(ctx context.Context, b *store.Batch, g *given) error {
 	c := &g.Case
 	s, err := shapeOf(c)
 	if err != nil || g.Outcome.Plan == nil {
 		return nil // it has no plan
 	}
-	at := stop{Plan: planID(g.Outcome.Plan.Calls), By: g.ID, Why: cmp.Or(why, "a delivery of it was wrong"), At: l.opts.Now()}
+	at := stop{Plan: planID(g.Outcome.Plan.Calls), By: g.ID, At: l.opts.Now()}
 	for _, scope := range scopesOf(c) {
 		err := l.change(ctx, b, scope, s, c, func(r *record) {
 			r.Stops = slices.DeleteFunc(r.Stops, func(o stop) bool { return o.By == g.ID })
@@ -562,6 +564,39 @@ func (l *Layer) change(ctx context.Context, b *store.Batch, scope memory.Scope, 
 		}
 	}
 	return put(b, key, &r, rev)
+}
+
+// Maintain deletes what is kept of outcomes for longer than a time, at least 90 days, after which no verdict corrects
+// them; and the plans that were delivered once in that time, and not again. It returns how many.
+func (l *Layer) Maintain(ctx context.Context, scope memory.Scope, age time.Duration) (deleted int, err error) {
+	if err := scope.Check(); err != nil {
+		return 0, fmt.Errorf("learn: %w", err)
+	}
+	st, before := l.group.Store(), l.opts.Now().Add(-max(age, 90*24*time.Hour))
+	for _, kind := range []string{givenKind, planKind} {
+		for e, err := range st.Scan(ctx, store.Range{Prefix: scope.Prefix(kind)}) {
+			old := false
+			if err == nil && kind == givenKind {
+				var g given
+				err = codec.Unmarshal(e.Value, &g)
+				old = g.At.Before(before)
+			} else if err == nil {
+				var r record
+				err = codec.Unmarshal(e.Value, &r)
+				old = len(r.Scopes)+len(r.Edits) == 0 && !slices.ContainsFunc(r.Plans, func(p plan) bool {
+					return p.Retired || len(p.Deliveries) > 1 || !p.Last.Before(before)
+				})
+			}
+			if err == nil && old {
+				err = l.group.Update(ctx, func(b *store.Batch) error { return b.Delete(e.Key, store.At(e.Rev)) })
+				deleted++
+			}
+			if err != nil && !errors.Is(err, store.ErrConflict) {
+				return deleted, fmt.Errorf("learn: %s: %w", e.Key, err)
+			}
+		}
+	}
+	return deleted, nil
 }
 
 // version is the revision of what was read.

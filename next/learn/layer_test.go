@@ -162,7 +162,7 @@ func TestWrongVerdictStopsAPlan(t *testing.T) {
 	next, p := refund("acme", "SO-103")
 	got := b.before(next)
 	require.Nil(t, got.Fires)
-	require.Equal(t, "it was refunded twice", got.Why)
+	require.Equal(t, "a delivery of it was wrong", got.Why)
 
 	_, err = b.Judge(t.Context(), "acme", a.ID, learn.Delivered, "")
 	require.NoError(t, err)
@@ -516,6 +516,24 @@ type script string
 
 func (s script) Generate(context.Context, *reason.Request) (*reason.Response, error) {
 	return &reason.Response{Text: string(s)}, nil
+}
+
+func TestMaintain(t *testing.T) {
+	b := open(t, acme(learn.Options{}))
+	for i := range 2 {
+		c, p := refund("acme", fmt.Sprint("SO-10", i))
+		b.deliver(c, p)
+	}
+	c, p := refund("acme", "SO-105")
+	c.Text = "once " + c.Text
+	b.deliver(c, p)
+	b.now = b.now.Add(100 * 24 * time.Hour)
+	n, err := b.Maintain(t.Context(), "acme", 0)
+	require.NoError(t, err)
+	require.Equal(t, 4, n, "three outcomes, and the plan that was delivered once")
+	require.Empty(t, b.before(c).Fires)
+	c, _ = refund("acme", "SO-106")
+	require.NotNil(t, b.before(c).Fires)
 }
 
 func TestExtract(t *testing.T) {

@@ -63,10 +63,12 @@ type applied struct {
 	Said  string
 }
 
-// stop says that a verdict called a delivery of a plan wrong. Deliveries until then count no more.
+// stop says that a verdict called a delivery of a plan wrong, or that a person has changed it. Deliveries until then
+// count no more.
 type stop struct {
-	Plan, By, Why string
-	At            time.Time
+	Plan string
+	By   string // the ID of the Advice; "": a person's edit
+	At   time.Time
 }
 
 // compared is a delivery made ready to be compared.
@@ -196,7 +198,9 @@ func (r *record) contenders(scope memory.Scope) (out []*contender) {
 			of := &compared{delivery: d, shape: &shape{in: leaves(nil, "", v)}, scope: scope}
 			for _, s := range r.Stops {
 				if s.Plan == p.ID && !d.At.After(s.At) {
-					of.stale = s.Why
+					if of.stale = "a delivery of it was wrong"; s.By == "" {
+						of.stale = "a person has changed it"
+					}
 				}
 			}
 			if p.Retired {

@@ -258,7 +258,7 @@ func (l *Layer) take(ctx context.Context, scope memory.Scope, s *skillFile) (cha
 			same := func(o edit) bool { return o.Plan == id && samePlan(o.Calls, e.Calls) }
 			if !slices.ContainsFunc(r.Edits, same) {
 				r.Edits = append(slices.DeleteFunc(r.Edits, func(o edit) bool { return o.Plan == id }), e)
-				r.Stops = append(r.Stops, stop{Plan: id, By: "edit", Why: "a person has changed it", At: e.At})
+				r.Stops = append(r.Stops, stop{Plan: id, At: e.At})
 				changed = true
 			}
 		}
