@@ -1,7 +1,13 @@
 package badger_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -68,4 +74,135 @@ func TestSubOfStore(t *testing.T) {
 		}
 		return part{store.Sub(st, "t/acme/"), st}, nil
 	}, storetest.Options{Prefix: len("t/acme/")})
+}
+
+func put(key, value string) store.Op { return store.Op{Key: key, Value: []byte(value)} }
+
+// Each directory that is not to be opened says why, and stays as it was.
+func TestRefused(t *testing.T) {
+	for name, c := range map[string]struct {
+		files map[string]string
+		is    error
+		says  string
+	}{
+		"other":     {map[string]string{"notes.txt": "x"}, store.ErrForeign, "notes.txt"},
+		"old house": {map[string]string{"arc.mark": "x", "CURRENT": "x"}, store.ErrForeign, "before v0.1.0"},
+		"badger":    {map[string]string{"MANIFEST": "x"}, store.ErrForeign, "MANIFEST"},
+		"newer":     {map[string]string{"arc.store": "arc store 2\n"}, store.ErrNewer, "arc store 2"},
+		"header":    {map[string]string{"arc.store": "arx store 1\n"}, store.ErrDamaged, "arc.store"},
+		"no header": {map[string]string{"g000003/MANIFEST": "x"}, store.ErrDamaged, "missing"},
+		"manifest":  {map[string]string{"arc.store": "", "g000001/000001.sst": "x"}, store.ErrDamaged, "MANIFEST"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			for file, text := range c.files {
+				require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, file)), 0o700))
+				require.NoError(t, os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600))
+			}
+			_, err := badger.Open(t.Context(), dir, nil)
+			require.ErrorIs(t, err, c.is)
+			require.ErrorContains(t, err, c.says)
+			for file, text := range c.files {
+				data, err := os.ReadFile(filepath.Join(dir, file))
+				require.NoError(t, err)
+				require.Equal(t, text, string(data[:len(text)]))
+			}
+		})
+	}
+	dir := t.TempDir()
+	st := open(t, dir)
+	_, err := badger.Open(t.Context(), dir, nil)
+	require.ErrorIs(t, err, store.ErrLocked)
+	_, err = badger.Open(t.Context(), "", nil)
+	require.Error(t, err)
+	_, err = badger.Open(t.Context(), t.TempDir(), &badger.Options{MinFree: 1 << 60})
+	require.ErrorIs(t, err, store.ErrFull)
+	_, err = st.Get(t.Context(), "a")
+	require.ErrorIs(t, err, store.ErrNotFound)
+}
+
+// Revisions go on after the newest commit, though all that it wrote is gone from the files.
+func TestRevisionsOutliveDeletes(t *testing.T) {
+	dir := t.TempDir()
+	st := open(t, dir)
+	_, err := st.Commit(t.Context(), put("a", "1"))
+	require.NoError(t, err)
+	deleted, err := st.Commit(t.Context(), store.Op{Key: "a", Delete: true})
+	require.NoError(t, err)
+	require.NoError(t, st.Compact(t.Context()))
+	require.NoError(t, st.Close())
+	rev, err := open(t, dir).Commit(t.Context(), put("a", "2"))
+	require.NoError(t, err)
+	require.Greater(t, rev, deleted)
+}
+
+// A store to which many tables were added, here by being closed, is rewritten as it is opened; what was deleted is
+// in no file then.
+func TestRewrittenWhenDue(t *testing.T) {
+	dir := t.TempDir()
+	for i := range 18 {
+		st, err := badger.Open(t.Context(), dir, nil)
+		require.NoError(t, err)
+		_, err = st.Commit(t.Context(), put(fmt.Sprint("k", i), "kept"), put("x", fmt.Sprint("canary", i)))
+		require.NoError(t, err)
+		_, err = st.Commit(t.Context(), store.Op{Key: "x", Delete: true})
+		require.NoError(t, err)
+		require.NoError(t, st.Close())
+	}
+	require.NoDirExists(t, filepath.Join(dir, "g000001"))
+	st := open(t, dir)
+	n := 0
+	for _, err := range st.Scan(t.Context(), store.Range{}) {
+		require.NoError(t, err)
+		n++
+	}
+	require.Equal(t, 18, n)
+	require.NoError(t, st.Compact(t.Context()))
+	require.NoError(t, st.Close())
+	require.NoError(t, filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			data, err := os.ReadFile(path)
+			require.NoError(t, err)
+			require.NotContains(t, string(data), "canary", path)
+		}
+		return err
+	}))
+}
+
+// A commit that waits behind a rewrite goes by its context, and writes nothing then.
+func TestCommitsThatWait(t *testing.T) {
+	st := open(t, t.TempDir())
+	ctx := t.Context()
+	_, err := st.Commit(ctx, put("a", "1"))
+	require.NoError(t, err)
+	gone, cancel := context.WithCancel(ctx)
+	cancel()
+	_, err = st.Commit(gone, put("a", "2"))
+	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorIs(t, st.Compact(gone), context.Canceled)
+	e, err := st.Get(ctx, "a")
+	require.NoError(t, err)
+	require.Equal(t, "1", string(e.Value))
+}
+
+// Commits of one group that check what another writes do not both hold.
+func TestChecksDoNotSkew(t *testing.T) {
+	st := open(t, t.TempDir())
+	for i := range 50 {
+		a, b := fmt.Sprint("a", i), fmt.Sprint("b", i)
+		var all sync.WaitGroup
+		var held atomic.Int32
+		for _, k := range [][2]string{{a, b}, {b, a}} {
+			all.Go(func() {
+				_, err := st.Commit(t.Context(), store.Op{Key: k[0], Check: true, If: store.Absent}, put(k[1], "x"))
+				if err == nil {
+					held.Add(1)
+				} else if !errors.Is(err, store.ErrConflict) {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		require.EqualValues(t, 1, held.Load())
+	}
 }

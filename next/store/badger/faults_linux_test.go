@@ -348,7 +348,7 @@ func (f *figures) done() {
 func TestKills(t *testing.T) {
 	f, dir := figures{t: t}, filepath.Join(t.TempDir(), "store")
 	for n := range *rounds {
-		o := order{Do: "write", Dir: dir, Round: fmt.Sprint("r", n), Value: 1 << rand.IntN(13), Compact: 50 * (n % 3)}
+		o := order{Do: "write", Dir: dir, Round: fmt.Sprint("r", n), Value: 1 << rand.IntN(16), Compact: 50 * (n % 3)}
 		c := begin(t, o)
 		c.wait(10*time.Second, "open")
 		<-time.After(time.Duration(rand.IntN(800)) * time.Millisecond)
@@ -397,7 +397,7 @@ func TestPowerCuts(t *testing.T) {
 	f := figures{t: t}
 	for n := range *rounds {
 		t.Run(fmt.Sprint(n), func(t *testing.T) { // unmounts at its end
-			o := order{Do: "write", Round: "r", Value: 1 << rand.IntN(14), Compact: 50 * (n % 3)}
+			o := order{Do: "write", Round: "r", Value: 1 << rand.IntN(17), Compact: 50 * (n % 3)}
 			c, dir := cutPower(t, o)
 			f.add(c)
 			f.look(dir, o, c.acked)
