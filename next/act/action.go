@@ -64,7 +64,8 @@ const maxKept = 384 << 10
 //
 // input is what f works on; another one under the same name is [ErrChanged]. A result of over 384 KiB is kept as
 // done without its value: when asked for again it is [ErrNoValue]. The result is cleaned by the Sanitizer, the first
-// time as well, so a token that a later step needs is no result. Without a [Journal] in the context, Step only calls f.
+// time as well, so a token that a later step needs is no result. Without a [Journal] in the context Step calls f,
+// and nothing else.
 //
 // With [Irreversible], it is as with an irreversible [Action]: its beginning is committed before the call, and over
 // all attempts of the run it is made once for an input. A step that was begun and whose end is not known, or that
@@ -204,6 +205,7 @@ type deed struct {
 	*Action
 	inputs json.RawMessage
 	begun  int      // how often it was begun before, in this run
+	open   bool     // the end of such a call is not known
 	why    []string // it must be asked, as it was made before
 	done   []string // what the run has done
 }
@@ -230,6 +232,7 @@ func (d *deed) earlier(ctx context.Context) (value json.RawMessage, done bool, e
 			d.why = append(d.why, "this run has called "+d.Name+" before, with other inputs")
 		case r.Name != own:
 		case r.State == StepBegun:
+			d.open = true
 			d.why = append(d.why, "this run has made the same call before: "+r.Note)
 		case r.Value == nil:
 			return nil, true, fmt.Errorf("%w: %s", ErrNoValue, d.Name)
@@ -262,7 +265,7 @@ func (d *deed) end(ctx context.Context, value json.RawMessage, err error) error 
 		return d.put(ctx, StepDone, value, "done")
 	}
 	var pending *PendingError
-	if !errors.As(err, &pending) && unclear(err) {
+	if d.open || !errors.As(err, &pending) && unclear(err) {
 		return err // it stays begun
 	}
 	return errors.Join(err, d.put(ctx, StepNew, nil, "not done"))

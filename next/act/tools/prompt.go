@@ -51,7 +51,7 @@ func prompt(c *act.Call, replayed []made, next []reason.PlanCall) string {
 	add("called", "calls that were made for this task already; do not repeat them", each(replayed, func(m made) string {
 		return fmt.Sprintf("%s %s returned: %s", m.Tool, m.Inputs, m.Shown)
 	})...)
-	add("next", "calls that a like case went on with; make those that are right here", each(next, func(p reason.PlanCall) string {
+	add("next", "how a like case went on; make the calls that are right here", each(next, func(p reason.PlanCall) string {
 		return fmt.Sprintf("%s %s", p.Name, p.Inputs)
 	})...)
 	mark := fence.Mark(0, bodies...)

@@ -143,7 +143,8 @@ func (a *attempt) run(ctx context.Context, r *act.Result) error {
 		if mended++; mended > repairs {
 			return &reason.Error{Class: reason.Invalid, Err: fmt.Errorf("the final answer: %w", wrong)}
 		}
-		a.say(reason.Message{Role: reason.UserRole, Text: "This answer cannot be used: " + wrong.Error() + ". Answer again, in full."})
+		again := "This answer cannot be used: " + wrong.Error() + ". Answer again, in full."
+		a.say(reason.Message{Role: reason.UserRole, Text: again})
 	}
 }
 
@@ -299,8 +300,8 @@ func (a *attempt) do(ctx context.Context, step string, c reason.ToolCall) (_ jso
 	}
 	failed := false
 	result, err := act.Do(ctx, &act.Action{
-		Kind: "tool", Name: t.Name, Step: step, About: a.call.Task.Objective, Inputs: c.Inputs, Mode: t.Mode, Blast: t.Blast,
-		Irreversible: t.Irreversible, AskAbove: t.AskAbove, Secrets: t.Secrets, Timeout: t.Timeout,
+		Kind: "tool", Name: t.Name, Step: step, About: a.call.Task.Objective, Inputs: c.Inputs, Timeout: t.Timeout,
+		Mode: t.Mode, Blast: t.Blast, Irreversible: t.Irreversible, AskAbove: t.AskAbove, Secrets: t.Secrets,
 	}, func(ctx context.Context, inputs json.RawMessage) (json.RawMessage, error) {
 		failed = true // by a panic, too
 		out, err := t.Call(ctx, inputs)
@@ -315,7 +316,7 @@ func (a *attempt) do(ctx context.Context, step string, c reason.ToolCall) (_ jso
 	switch {
 	case err == nil, errors.As(err, &pending), ctx.Err() != nil:
 		return result, nil, err
-	case failed, errors.Is(err, act.ErrDenied), errors.Is(err, act.ErrNoValue), bad != nil && bad.Class == reason.Invalid:
+	case bad != nil && bad.Class == reason.Invalid, failed, errors.Is(err, act.ErrDenied), errors.Is(err, act.ErrNoValue):
 		return nil, err, nil
 	}
 	return nil, nil, err // of the journal or of a secret: the model cannot help it

@@ -56,3 +56,21 @@ func TestCanonical(t *testing.T) {
 		require.Error(t, err)
 	}
 }
+
+// Whatever a model writes, nothing panics, and what is canonical stays as it is.
+func FuzzCanonical(f *testing.F) {
+	f.Add([]byte(`{"amount":1e999999999,"to":{"iban":[1,{"a":null}]}}`))
+	f.Add([]byte("{\"a\":\"\\ud800<\xff\",\"a\":-0}"))
+	s, err := schema.Compile(json.RawMessage(`{"type":"object","properties":{"amount":{"type":"number","minimum":0}}}`))
+	require.NoError(f, err)
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		_ = s.Check(raw)
+		once, err := schema.Canonical(raw)
+		if err != nil {
+			return
+		}
+		twice, err := schema.Canonical(once)
+		require.NoError(t, err)
+		require.Equal(t, string(once), string(twice))
+	})
+}
