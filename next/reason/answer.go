@@ -86,7 +86,7 @@ func read[T any](resp *Response, s *schema.Schema, check func(*T) error) (v T, e
 
 // unopened matches the end of a thought that the model's template has begun, so that its beginning is missing. No
 // JSON has a line like it.
-var unopened = regexp.MustCompile(`(?m)^[ \t]*(?:</\w+>|\[/\w+\]|◁/\w+▷)[ \t]*\r?$`)
+var unopened = regexp.MustCompile(`(?m)^[ \t]*(?:</[\w:-]+>|\[/\w+\]|◁/\w+▷)[ \t]*\r?$`)
 
 // Object returns the one JSON object in an answer without thoughts. Before it may be words without a "{", around it a
 // code fence; after it comes nothing.
@@ -129,13 +129,13 @@ type thoughts struct {
 }
 
 var (
-	opening = regexp.MustCompile(`^(?:<[A-Za-z][\w-]*>|\[[A-Z][A-Z_-]*\]|◁[^◁▷/\s]+▷)`)
+	opening = regexp.MustCompile(`^(?:<[A-Za-z][\w:-]{0,63}>|\[[A-Z][A-Z_-]{0,63}\]|◁[^◁▷/\s]{1,64}▷)`)
 	// begun matches what may yet become an opening tag.
-	begun = regexp.MustCompile(`^(?:<(?:[A-Za-z][\w-]{0,63})?|\[(?:[A-Z][A-Z_-]{0,63})?|◁[^◁▷/\s]{0,63})$`)
-	mark  = regexp.MustCompile(`<(/?)([A-Za-z][\w-]*)>|\[(/?)([A-Za-z][\w-]*)\]|◁(/?)([^◁▷/\s]+)▷`)
+	begun = regexp.MustCompile(`^(?:<(?:[A-Za-z][\w:-]{0,63})?|\[(?:[A-Z][A-Z_-]{0,63})?|◁[^◁▷/\s]{0,64})$`)
+	mark  = regexp.MustCompile(`</?[A-Za-z][\w:-]{0,63}>|\[/?[A-Za-z][A-Za-z_-]{0,63}\]|◁/?[^◁▷/\s]{1,64}▷`)
 )
 
-const maxTag = 200 // bytes of a tag
+const maxTag = 300 // bytes
 
 // feed returns what of the answer is known now that piece has come.
 func (t *thoughts) feed(piece string) string {
@@ -183,7 +183,11 @@ func (t *thoughts) skip() bool {
 			return true
 		}
 	}
-	t.buf = t.buf[max(at, len(t.buf)-maxTag):] // what may be the beginning of a tag
+	t.buf = t.buf[at:]
+	if at = strings.LastIndexAny(t.buf, "<[◁"); at < 0 || len(t.buf)-at > maxTag {
+		at = len(t.buf)
+	}
+	t.buf = t.buf[at:] // what may be the beginning of a tag
 	return false
 }
 

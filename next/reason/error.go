@@ -43,6 +43,9 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
+	if e == nil {
+		return "no error"
+	}
 	status := ""
 	if e.Status > 0 {
 		status = fmt.Sprintf(" (status %d)", e.Status)
@@ -57,7 +60,12 @@ func (e *Error) Error() string {
 }
 
 // Unwrap returns Err.
-func (e *Error) Unwrap() error { return e.Err }
+func (e *Error) Unwrap() error {
+	if e == nil {
+		return nil
+	}
+	return e.Err
+}
 
 // Classify says what can be done about an error that a model, worker or tool has returned, by its type, then by an
 // HTTP status in it, then by its words; of words the specific ones decide before the general ones, and before a

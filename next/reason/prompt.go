@@ -122,7 +122,10 @@ func (p *prompt) remember(name, head, note string, hits []memory.Hit) {
 	for _, h := range hits {
 		label := fmt.Sprintf("m%d", len(p.labels)+1)
 		p.labels[label] = h.Record.ID
-		s := fmt.Sprintf("[%s] %s, %s", label, h.Record.Kind, h.Record.At.Format("2006-01-02"))
+		s := fmt.Sprintf("[%s] %s", label, h.Record.Kind)
+		if !h.Record.At.IsZero() {
+			s += h.Record.At.Format(", 2006-01-02")
+		}
 		if st := h.Record.Stats; st.Helped+st.Failed > 0 {
 			s += fmt.Sprintf(", helped %d, failed %d", st.Helped, st.Failed)
 		}
