@@ -503,3 +503,21 @@ func TestStream(t *testing.T) {
 	}
 	require.Equal(t, []string{"answer", "approval asked", "ruled", "tool", "answer"}, kept)
 }
+
+// An attempt of three answers and three calls, one of them irreversible, on a store in memory.
+func BenchmarkAttempt(b *testing.B) {
+	s := &shop{state: "lost"}
+	m := script(calls("lookup", `{"order":"A-1"}`, "stock", `{}`), calls("refund", `{"order":"A-1","amount":5}`), says("done"))
+	r, err := act.NewRunner([]act.Worker{{
+		Name: "support", Executor: tools.New(m, nil, s.tools(act.Autonomous)...), Gates: []act.Gate{act.NoGate},
+	}}, nil)
+	require.NoError(b, err)
+	c := &act.Call{Run: "7", Attempt: 1, Worker: r.Workers()[0], Task: reason.Task{Objective: "help anna"}}
+	b.ReportAllocs()
+	for b.Loop() {
+		ctx := act.WithJournal(b.Context(), act.NewJournal(store.NewGroup(store.NewMem()), nil))
+		if a := r.Run(ctx, c); a.Outcome != rank.Delivered {
+			b.Fatal(a.Complaint)
+		}
+	}
+}
