@@ -440,6 +440,38 @@ func TestApprover(t *testing.T) {
 	}
 }
 
+// A person who is slower than the attempt's deadline spends no attempt.
+func TestSlowPerson(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, slow, paid := store.NewMem(), true, 0
+		x := act.ExecutorFunc(func(ctx context.Context, _ *act.Call) (*act.Result, error) {
+			_, err := act.Do(ctx, &act.Action{Kind: "tool", Name: "pay", Mode: act.Compound, Irreversible: true},
+				func(context.Context, json.RawMessage) (json.RawMessage, error) {
+					paid++
+					return json.RawMessage(`1`), nil
+				})
+			return &act.Result{}, err
+		})
+		people := []string{"anna", "ben"}
+		o := &act.Options{Timeout: time.Minute, Approver: act.ApproverFunc(func(ctx context.Context, a act.Approval) (act.Ruling, error) {
+			if slow {
+				<-ctx.Done()
+				return act.Ruling{}, ctx.Err()
+			}
+			return act.Ruling{By: people[len(a.Rulings)], Allow: true}, nil
+		})}
+		r := runner(t, o, act.Worker{Name: "w", Executor: x, Irreversible: true})
+		ctx, _ := journal(t, st)
+		a := r.Run(ctx, call(r, 1, `{}`))
+		require.Len(t, a.Pending, 1, "%+v", a)
+		require.Empty(t, a.Outcome)
+		slow = false
+		ctx, _ = journal(t, st)
+		require.Equal(t, rank.Delivered, r.Run(ctx, call(r, 1, `{}`)).Outcome)
+		require.Equal(t, 1, paid)
+	})
+}
+
 func TestAround(t *testing.T) {
 	var order []string
 	wrap := func(name string) act.Around {

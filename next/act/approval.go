@@ -36,8 +36,8 @@ type Ruling struct {
 }
 
 // Approver asks a person, or a policy that stands for one. An error, or an answer that is neither a clear yes nor a
-// clear no, leaves the Approval open: the attempt is pending. In mode Compound it is called again until two
-// different people have agreed.
+// clear no, leaves the Approval open: the attempt is pending, and asks again when it goes on. ctx ends with the time
+// for an answer, and with the attempt's. In mode Compound a second person is asked by a second call.
 type Approver interface {
 	Approve(ctx context.Context, a Approval) (Ruling, error)
 }
@@ -108,7 +108,7 @@ func (s *scene) ask(ctx context.Context, a Approval) error {
 		if allowed, denied := s.decided(a); allowed || denied != nil {
 			return denied
 		}
-		if left == 0 || s.opts.Approver == nil {
+		if left == 0 || s.opts.Approver == nil || ctx.Err() != nil {
 			return &PendingError{Approvals: []Approval{a}}
 		}
 		a, err = s.consult(ctx, a)
@@ -122,7 +122,7 @@ func (s *scene) consult(ctx context.Context, a Approval) (Approval, error) {
 		return s.opts.Approver.Approve(ctx, a)
 	})
 	if err != nil || !isClear(r) {
-		return a, ctx.Err()
+		return a, nil // it stays open
 	}
 	r.Approval, r.At, r.By, r.Note = a.ID, s.opts.now(), s.cleanText(r.By), s.cleanText(r.Note)
 	a.Rulings = append(a.Rulings, r)
