@@ -1,0 +1,281 @@
+package identity
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/arc-learn/arc/next/store"
+)
+
+const (
+	version2  = "2.0.0"
+	maxImport = 2000 // facts and rejections of a document
+)
+
+// document is an identity as JSON: that of the Arete v2 design, and what was rejected.
+type document struct {
+	Version string `json:"version"`
+	Profile
+	Facts   []json.RawMessage `json:"facts"`
+	Blocked []Rejection       `json:"blocked,omitempty"`
+}
+
+// The names of the fields that are known; others are kept as they are.
+var (
+	documentFields = strings.Fields("version userId deviceId core settings facts blocked")
+	factFields     = strings.Fields(`id category content confidence lastValidated validationCount maturity visibility source sourceRef
+		reason createdAt updatedAt archivedAt demoted`)
+)
+
+// Export returns the identity as a document, with the facts within a limit ("": Trusted). Events and suggestions stay.
+func (x *Identity) Export(ctx context.Context, limit Visibility) ([]byte, error) {
+	p, err := x.Profile(ctx)
+	facts, err2 := x.List(ctx, cmp.Or(limit, Trusted))
+	blocked, err3 := x.Rejections(ctx)
+	if err := errors.Join(err, err2, err3); err != nil {
+		return nil, err
+	}
+	d := document{Version: version2, Profile: p, Facts: []json.RawMessage{}, Blocked: blocked}
+	if d.Settings.ExcludedDomains == nil {
+		d.Settings.ExcludedDomains = []string{}
+	}
+	for _, f := range facts {
+		raw, err := withExtra(f, f.Extra)
+		if err != nil {
+			return nil, err
+		}
+		d.Facts = append(d.Facts, raw)
+	}
+	raw, err := withExtra(d, p.Extra)
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	err = json.Indent(&out, raw, "", "  ")
+	return out.Bytes(), err
+}
+
+// withExtra returns the JSON of v with further fields.
+func withExtra(v any, extra map[string]json.RawMessage) ([]byte, error) {
+	raw, err := json.Marshal(v)
+	if err != nil || len(extra) == 0 {
+		return raw, err
+	}
+	fields := map[string]json.RawMessage{}
+	if err := json.Unmarshal(raw, &fields); err != nil {
+		return nil, err
+	}
+	for name, value := range extra {
+		if _, ok := fields[name]; !ok {
+			fields[name] = value
+		}
+	}
+	return json.Marshal(fields)
+}
+
+// extraOf returns the fields of an object that are not among the known.
+func extraOf(raw []byte, known []string) (map[string]json.RawMessage, error) {
+	var fields map[string]json.RawMessage
+	err := json.Unmarshal(raw, &fields)
+	for _, name := range known {
+		delete(fields, name)
+	}
+	if len(fields) == 0 {
+		return nil, err
+	}
+	return fields, err
+}
+
+// ImportReport says what Import did with the facts of a document.
+type ImportReport struct {
+	Added, Updated int
+	Kept           int // what was there is as new or newer, or was rejected here
+}
+
+// Import takes in a document of version 2 or 1. Of two facts with one id the one with the later updatedAt stays, so
+// documents may be taken in again and in any order. Fields that are not known are kept, and come out of Export again.
+// Names, ids and settings of the profile are taken where there are none yet. A document that is no such JSON, or has
+// one bad fact, is an error, and nothing is taken in.
+func (x *Identity) Import(ctx context.Context, data []byte) (r ImportReport, err error) {
+	var head struct {
+		Version string
+		Meta    json.RawMessage
+	}
+	data = x.clean.Data(data)
+	if err := json.Unmarshal(data, &head); err != nil {
+		return r, fmt.Errorf("identity: no document: %w", err)
+	}
+	var p Profile
+	var facts []Fact
+	var blocked []Rejection
+	switch {
+	case strings.HasPrefix(head.Version, "2."):
+		p, facts, blocked, err = x.readV2(data)
+	case head.Version == "" && head.Meta != nil:
+		p, facts, err = x.readV1(data)
+	default:
+		err = fmt.Errorf("identity: a document of version %q: 1 and 2 are known", head.Version)
+	}
+	if n := len(facts) + len(blocked); err == nil && n > maxImport {
+		err = &store.LimitError{What: "facts of a document", Size: n, Max: maxImport}
+	}
+	for i := 0; i < len(facts) && err == nil; i++ {
+		f := &facts[i]
+		f.Content, f.SourceRef, f.Reason = strings.TrimSpace(x.clean.Prose(f.Content)), x.clean.Prose(f.SourceRef), x.clean.Prose(f.Reason)
+		err = f.check()
+	}
+	if err != nil {
+		return ImportReport{}, err
+	}
+	err = x.group.Update(ctx, func(b *store.Batch) error {
+		r = ImportReport{}
+		return x.take(ctx, b, p, facts, blocked, &r)
+	})
+	return r, err
+}
+
+func (x *Identity) take(ctx context.Context, b *store.Batch, p Profile, facts []Fact, blocked []Rejection, r *ImportReport) error {
+	key := x.scope.Key(stateKind, "profile")
+	was, c, err := load[Profile](ctx, b, key)
+	if err != nil {
+		return err
+	}
+	if c == store.Absent {
+		was.Settings = p.Settings
+	}
+	was.UserID, was.DeviceID = cmp.Or(was.UserID, p.UserID), cmp.Or(was.DeviceID, p.DeviceID)
+	was.Core.Name, was.Core.Role = cmp.Or(was.Core.Name, p.Core.Name), cmp.Or(was.Core.Role, p.Core.Role)
+	for name, value := range p.Extra {
+		if was.Extra == nil {
+			was.Extra = map[string]json.RawMessage{}
+		}
+		if _, ok := was.Extra[name]; !ok {
+			was.Extra[name] = value
+		}
+	}
+	if err := put(b, key, was, c); err != nil {
+		return err
+	}
+	for _, j := range blocked {
+		if err := put(b, x.scope.Key(blockedKind, blockName(j.Content)), j, store.Any); err != nil {
+			return err
+		}
+	}
+	for _, f := range facts {
+		key := x.scope.Key(factKind, f.ID)
+		have, c, err := load[Fact](ctx, b, key)
+		_, refused, err2 := load[Rejection](ctx, b, x.scope.Key(blockedKind, blockName(f.Content)))
+		switch {
+		case cmp.Or(err, err2) != nil:
+			return cmp.Or(err, err2)
+		case refused != store.Absent && f.Source != Manual, c != store.Absent && !f.UpdatedAt.After(have.UpdatedAt):
+			r.Kept++
+			continue
+		case c == store.Absent:
+			r.Added++
+		default:
+			r.Updated++
+		}
+		if err := put(b, key, f, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (x *Identity) readV2(data []byte) (p Profile, facts []Fact, blocked []Rejection, err error) {
+	var d document
+	if err := json.Unmarshal(data, &d); err != nil {
+		return p, nil, nil, fmt.Errorf("identity: document: %w", err)
+	}
+	if d.Extra, err = extraOf(data, documentFields); err != nil {
+		return p, nil, nil, err
+	}
+	if d.Settings.HalfLifeDays < 0 {
+		return p, nil, nil, fmt.Errorf("identity: a half-life of %v days", d.Settings.HalfLifeDays)
+	}
+	for i, raw := range d.Facts {
+		f := Fact{Visibility: Trusted}
+		if err := json.Unmarshal(raw, &f); err != nil {
+			return p, nil, nil, fmt.Errorf("identity: fact %d: %w", i, err)
+		}
+		if f.Extra, err = extraOf(raw, factFields); err != nil {
+			return p, nil, nil, err
+		}
+		facts = append(facts, f)
+	}
+	for i := range d.Blocked {
+		d.Blocked[i].Content, d.Blocked[i].Reason = x.clean.Prose(d.Blocked[i].Content), x.clean.Prose(d.Blocked[i].Reason)
+	}
+	return d.Profile, facts, d.Blocked, nil
+}
+
+// version1 is the flat document of before.
+type version1 struct {
+	Meta struct {
+		LastModified string
+		DeviceID     string `json:"deviceId"`
+	}
+	Core          Core
+	Expertise     []string
+	Communication struct{ Style, Avoid []string }
+	CurrentFocus  struct {
+		Projects []json.RawMessage // names, or objects
+		Goals    []string
+	} `json:"currentFocus"`
+	Context struct{ Personal, Professional []string }
+}
+
+// readV1 makes proven facts of what a document of version 1 lists. Their ids follow from their words, so that it may
+// be taken in again. The document is kept whole beside them, since it has fields that are no facts.
+func (x *Identity) readV1(data []byte) (p Profile, facts []Fact, err error) {
+	var d version1
+	if err := json.Unmarshal(data, &d); err != nil {
+		return p, nil, fmt.Errorf("identity: document of version 1: %w", err)
+	}
+	now := x.clock()
+	created, err := time.Parse(time.RFC3339, d.Meta.LastModified)
+	if err != nil { // some have none
+		created = now
+	}
+	add := func(c Category, prefix string, contents ...string) {
+		for _, s := range contents {
+			if strings.TrimSpace(s) == "" {
+				continue
+			}
+			s = prefix + s
+			f := Fact{ID: nameOf("v1", string(c), s), Category: c, Content: s, Confidence: 1, LastValidated: now, ValidationCount: 5,
+				Maturity: Proven, Visibility: Trusted, Source: Manual, CreatedAt: created, UpdatedAt: created}
+			if !slices.ContainsFunc(facts, func(o Fact) bool { return o.ID == f.ID }) {
+				facts = append(facts, f)
+			}
+		}
+	}
+	add(Expertise, "", d.Expertise...)
+	add(Preference, "Communication style: ", d.Communication.Style...)
+	add(Preference, "Avoid: ", d.Communication.Avoid...)
+	for i, raw := range d.CurrentFocus.Projects {
+		var project struct{ Name, Description string }
+		if json.Unmarshal(raw, &project.Name) != nil {
+			if err := json.Unmarshal(raw, &project); err != nil {
+				return p, nil, fmt.Errorf("identity: project %d: %w", i, err)
+			}
+		}
+		if project.Description != "" {
+			project.Name += " - " + project.Description
+		}
+		add(Focus, "Project: ", project.Name)
+	}
+	add(Focus, "Goal: ", d.CurrentFocus.Goals...)
+	add(Context, "", slices.Concat(d.Context.Personal, d.Context.Professional)...)
+	p = Profile{DeviceID: d.Meta.DeviceID, Core: d.Core, Settings: Settings{HalfLifeDays: defaultHalfLife}}
+	p.Extra = map[string]json.RawMessage{"v1": slices.Clone(data)}
+	return p, facts, nil
+}

@@ -1,0 +1,395 @@
+package identity
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/arc-learn/arc/next/internal/text"
+	"github.com/arc-learn/arc/next/store"
+)
+
+// Limits of the events.
+const (
+	maxEvents   = 1000 // that are kept one by one; older ones are part of the counts of their day
+	rollupAfter = 30 * 24 * time.Hour
+	maxTopics   = 80 // of a day
+	maxEvent    = 16 << 10
+	together    = 100 // events of a commit
+)
+
+// Event is something that happened, of which facts may be inferred: a visited page, a tool that was used, a subject
+// that came up.
+type Event struct {
+	Kind     string        `json:"type"`               // such as "page_visit"; "": "event"
+	Address  string        `json:"url,omitempty"`      // what was visited: a URL or a host
+	Topic    string        `json:"topic,omitempty"`    // what it is about, in the words of a fact; "": that of a known site
+	Category Category      `json:"category,omitempty"` // of such a fact; "": Expertise
+	Text     string        `json:"text,omitempty"`     // what else there is to say; Infer does not use it
+	At       time.Time     `json:"timestamp"`          // zero: now
+	Dwell    time.Duration `json:"dwell,omitempty"`    // how long it lasted; 0: not known
+}
+
+// ring has the numbers of the first event that is kept and of the next.
+type ring struct{ First, Next uint64 }
+
+// count is what a day has of a topic.
+type count struct {
+	Topic, Ref string
+	Category   Category
+	N          int
+	Weight     float64
+}
+
+func eventID(n uint64) string { return fmt.Sprintf("%020d", n) }
+
+// Observe appends events and returns how many it has kept: all but those of excluded domains. At most 1,000 are kept
+// one by one. A bad event is an error, and none is kept then; after another error some may be.
+func (x *Identity) Observe(ctx context.Context, events ...Event) (kept int, err error) {
+	p, err := x.Profile(ctx)
+	if err != nil {
+		return 0, err
+	}
+	var clean []Event
+	for _, e := range events {
+		e, host := x.cleanEvent(e)
+		switch {
+		case len(e.Address)+len(e.Topic)+len(e.Text)+len(e.Kind) > maxEvent:
+			return 0, &store.LimitError{What: "event", Size: len(e.Address) + len(e.Topic) + len(e.Text) + len(e.Kind), Max: maxEvent}
+		case e.Address == "" && e.Topic == "" && e.Text == "", e.Dwell < 0, !slices.Contains(categories, e.Category):
+			return 0, errors.New("identity: an event says nothing, or has a negative dwell or an unknown category")
+		case !excluded(host, p.Settings.ExcludedDomains):
+			clean = append(clean, e)
+		}
+	}
+	for some := range slices.Chunk(clean, together) {
+		err := x.group.Update(ctx, func(b *store.Batch) error { return x.append(ctx, b, some) })
+		if err != nil {
+			return kept, err
+		}
+		kept += len(some)
+	}
+	return kept, nil
+}
+
+func (x *Identity) cleanEvent(e Event) (Event, string) {
+	host := hostOf(e.Address)
+	e.Address, e.Topic = x.clean.Prose(e.Address), strings.TrimSpace(x.clean.Prose(e.Topic))
+	e.Kind, e.Text, e.At = cmp.Or(x.clean.Prose(e.Kind), "event"), x.clean.Prose(e.Text), cmp.Or(e.At.UTC().Truncate(time.Millisecond), x.clock())
+	e.Category = cmp.Or(e.Category, Expertise)
+	return e, host
+}
+
+func (x *Identity) append(ctx context.Context, b *store.Batch, events []Event) error {
+	key := x.scope.Key(stateKind, "events")
+	r, c, err := load[ring](ctx, b, key)
+	for i := 0; i < len(events) && err == nil; i++ {
+		err = put(b, x.scope.Key(eventKind, eventID(r.Next)), events[i], store.Any)
+		r.Next++
+	}
+	for ; err == nil && r.Next-r.First > maxEvents; r.First++ {
+		err = x.rollUp(ctx, b, eventID(r.First))
+	}
+	if err != nil {
+		return err
+	}
+	return put(b, key, r, c)
+}
+
+// rollUp makes an event part of the counts of its day.
+func (x *Identity) rollUp(ctx context.Context, b *store.Batch, id string) error {
+	e, c, err := load[Event](ctx, b, x.scope.Key(eventKind, id))
+	if err != nil || c == store.Absent {
+		return err
+	}
+	key := x.scope.Key(dayKind, e.At.Format(time.DateOnly))
+	day, dc, err := load[[]count](ctx, b, key)
+	if err != nil {
+		return err
+	}
+	if n := countOf(e); n.Topic != "" {
+		i := slices.IndexFunc(day, func(o count) bool { return o.Topic == n.Topic && o.Category == n.Category })
+		switch {
+		case i >= 0:
+			day[i].N, day[i].Weight = day[i].N+1, day[i].Weight+n.Weight
+		case len(day) < maxTopics:
+			day = append(day, n)
+		}
+		if err := put(b, key, day, dc); err != nil {
+			return err
+		}
+	}
+	return b.Delete(x.scope.Key(eventKind, id), c)
+}
+
+// countOf is what an event counts: as many minutes as it lasted, from .2 to 3, and 1 where that is not known.
+func countOf(e Event) count {
+	n := count{Topic: e.Topic, Ref: hostOf(e.Address), Category: e.Category, N: 1, Weight: 1}
+	if e.Dwell > 0 {
+		n.Weight = min(max(e.Dwell.Minutes(), 0.2), 3)
+	}
+	if n.Topic == "" {
+		n.Topic, n.Category = siteOf(n.Ref)
+	}
+	return n
+}
+
+// Recent returns the last n events that are kept one by one, the newest first. n 0: all.
+func (x *Identity) Recent(ctx context.Context, n int) ([]Event, error) {
+	_, out, err := all[Event](ctx, x, eventKind)
+	slices.Reverse(out)
+	if n > 0 {
+		out = out[:min(n, len(out))]
+	}
+	return out, err
+}
+
+// What Infer suggests.
+const (
+	defaultLookback = 7 // days
+	maxSuggested    = 5
+	suggestTimes    = 2 // how often something is suggested before it is let be
+	enoughWeight    = 3
+)
+
+// Suggestion is a fact that events speak for. Validate makes it an established fact, Reject refuses it for good.
+type Suggestion struct {
+	ID    string // the same for the same words
+	Draft Draft
+	Count int // events
+	Days  int // on which there were any, in UTC
+}
+
+// suggestion is what is kept of one.
+type suggestion struct {
+	Draft Draft
+	Times int
+}
+
+// Infer returns what the events of the last days (0: 7) speak for, five at most, the best founded first. Nothing is
+// added to the facts.
+//
+// A topic needs events of a weight of three, where an event weighs as many minutes as its Dwell, from .2 to 3, or 1.
+// Confidence is .4 + .05·weight, at most .8. The topic is that of the event or of a well-known site. Left out are
+// topics whose words a fact has already, what was rejected, and what was suggested twice before.
+func (x *Identity) Infer(ctx context.Context, days int) ([]Suggestion, error) {
+	found, err := x.infer(ctx, cmp.Or(max(days, 0), defaultLookback))
+	if err != nil {
+		return nil, err
+	}
+	var out []Suggestion
+	err = x.group.Update(ctx, func(b *store.Batch) error {
+		out = nil
+		for _, s := range found {
+			key := x.scope.Key(suggestionKind, s.ID)
+			was, c, err := load[suggestion](ctx, b, key)
+			if err != nil {
+				return err
+			}
+			if was.Times < suggestTimes && len(out) < maxSuggested {
+				out = append(out, s)
+				if err := put(b, key, suggestion{s.Draft, was.Times + 1}, c); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	return out, err
+}
+
+func (x *Identity) infer(ctx context.Context, days int) (out []Suggestion, err error) {
+	p, err := x.Profile(ctx)
+	_, events, err2 := all[Event](ctx, x, eventKind)
+	dates, counts, err3 := all[[]count](ctx, x, dayKind)
+	known, err4 := x.List(ctx, "")
+	refused, err5 := x.Rejections(ctx)
+	if err := errors.Join(err, err2, err3, err4, err5); err != nil {
+		return nil, err
+	}
+	now := x.clock()
+	from := now.AddDate(0, 0, -days)
+	type topic struct {
+		count
+		days map[string]bool
+	}
+	topics := map[string]*topic{}
+	add := func(c count, date string) {
+		if c.Topic == "" || excluded(c.Ref, p.Settings.ExcludedDomains) {
+			return
+		}
+		key := string(c.Category) + "\x00" + text.Fold(c.Topic)
+		t := topics[key]
+		if t == nil {
+			t = &topic{count{Topic: c.Topic, Ref: c.Ref, Category: c.Category}, map[string]bool{}}
+			topics[key] = t
+		}
+		t.N, t.Weight, t.days[date] = t.N+c.N, t.Weight+c.Weight, true
+	}
+	for i, date := range dates {
+		if date > from.Format(time.DateOnly) { // the whole day is within the time
+			for _, c := range counts[i] {
+				add(c, date)
+			}
+		}
+	}
+	for _, e := range events {
+		if !e.At.Before(from) && !e.At.After(now) {
+			add(countOf(e), e.At.Format(time.DateOnly))
+		}
+	}
+	for _, t := range topics {
+		draft := Draft{Content: t.Topic, Category: t.Category, Source: Inferred, SourceRef: t.Ref,
+			Confidence: math.Round(100*min(0.8, 0.4+0.05*t.Weight)) / 100}
+		rejected := slices.ContainsFunc(refused, func(r Rejection) bool {
+			return text.Fold(r.Content) == text.Fold(t.Topic) || r.Ref != "" && r.Ref == t.Ref
+		})
+		if t.Weight >= enoughWeight && !rejected && !slices.ContainsFunc(known, func(f Fact) bool { return x.mentions(f.Content, t.Topic) }) {
+			out = append(out, Suggestion{nameOf("suggestion", string(t.Category), text.Fold(t.Topic)), draft, t.N, len(t.days)})
+		}
+	}
+	slices.SortFunc(out, func(a, b Suggestion) int {
+		return cmp.Or(cmp.Compare(b.Draft.Confidence, a.Draft.Confidence), cmp.Compare(b.Count, a.Count), strings.Compare(a.ID, b.ID))
+	})
+	return out, nil
+}
+
+// mentions reports whether a fact has all words of a topic; "development" is in all those of sites.
+func (x *Identity) mentions(content, topic string) bool {
+	have := map[string]bool{}
+	for _, t := range x.words.Append(nil, content) {
+		have[t.Text] = true
+	}
+	for _, t := range x.words.Append(nil, strings.TrimSuffix(topic, siteSuffix)) {
+		if !t.Stop && !have[t.Text] {
+			return false
+		}
+	}
+	return true
+}
+
+// MaintainReport says what Maintain did.
+type MaintainReport struct {
+	Demoted, Archived int // facts
+	RolledUp          int // events
+	Inferred          int // candidates that were added, with Settings.AutoInfer
+}
+
+// Maintain does what time asks for; call it once a day or so. A fact below an effective confidence of .3 loses one
+// step of maturity, once until it is validated again; one below .1 is archived, whatever its maturity. Nothing is
+// deleted. Events that are 30 days old are counted by day. A second call changes nothing.
+func (x *Identity) Maintain(ctx context.Context) (r MaintainReport, err error) {
+	p, err := x.Profile(ctx)
+	ids, facts, err2 := all[Fact](ctx, x, factKind)
+	if err := errors.Join(err, err2); err != nil {
+		return r, err
+	}
+	now, halfLife := x.clock(), p.Settings.HalfLifeDays
+	for i, id := range ids {
+		if f := facts[i]; !f.ArchivedAt.IsZero() || f.effective(now, halfLife) >= faded {
+			continue
+		}
+		var demoted, archived bool
+		if err := x.group.Update(ctx, func(b *store.Batch) error {
+			f, c, err := load[Fact](ctx, b, x.scope.Key(factKind, id))
+			if err != nil || c == store.Absent {
+				return err
+			}
+			demoted, archived = f.fade(now, halfLife)
+			if !demoted && !archived {
+				return nil
+			}
+			return put(b, x.scope.Key(factKind, id), f, c)
+		}); err != nil {
+			return r, err
+		}
+		r.Demoted, r.Archived = r.Demoted+one(demoted), r.Archived+one(archived)
+	}
+	numbers, events, err := all[Event](ctx, x, eventKind)
+	for i := 0; i < len(numbers) && err == nil; i++ {
+		if now.Sub(events[i].At) > rollupAfter {
+			err = x.group.Update(ctx, func(b *store.Batch) error { return x.rollUp(ctx, b, numbers[i]) })
+			r.RolledUp += one(err == nil)
+		}
+	}
+	if err != nil || !p.Settings.AutoInfer {
+		return r, err
+	}
+	found, err := x.infer(ctx, defaultLookback)
+	for _, s := range found[:min(len(found), maxSuggested)] {
+		_, added := x.Add(ctx, s.Draft)
+		if r.Inferred += one(added == nil); added != nil && !errors.Is(added, ErrRejected) {
+			err = errors.Join(err, added)
+		}
+	}
+	return r, err
+}
+
+// fade takes a step of maturity from f, or archives it, if it has faded.
+func (f *Fact) fade(now time.Time, halfLifeDays float64) (demoted, archived bool) {
+	c := f.effective(now, halfLifeDays)
+	if i := slices.Index(maturities, f.Maturity); c < faded && i > 0 && !f.Demoted {
+		f.Maturity, f.Demoted, demoted = maturities[i-1], true, true
+	}
+	if c < expired && f.ArchivedAt.IsZero() {
+		f.ArchivedAt, archived = now, true
+	}
+	return demoted, archived
+}
+
+func one(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// hostOf returns the host of an address, in lower case and without "www.".
+func hostOf(address string) string {
+	if !strings.Contains(address, "://") {
+		address = "https://" + address
+	}
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimPrefix(strings.TrimSuffix(strings.ToLower(u.Hostname()), "."), "www.")
+}
+
+// excluded reports whether a host is one of the domains, or below one.
+func excluded(host string, domains []string) bool {
+	return host != "" && slices.ContainsFunc(domains, func(d string) bool {
+		d = hostOf(strings.TrimPrefix(d, "*."))
+		return d != "" && (host == d || strings.HasSuffix(host, "."+d))
+	})
+}
+
+// siteSuffix ends the topics of sites.
+const siteSuffix = " development"
+
+// sites are what well-known sites of programmers are about. Of others nothing is guessed.
+var sites = map[string]string{
+	"supabase.com": "Supabase", "react.dev": "React", "reactjs.org": "React", "vuejs.org": "Vue", "svelte.dev": "Svelte",
+	"angular.dev": "Angular", "nextjs.org": "Next.js", "nodejs.org": "Node.js", "deno.com": "Deno", "bun.sh": "Bun",
+	"typescriptlang.org": "TypeScript", "go.dev": "Go", "golang.org": "Go", "rust-lang.org": "Rust", "docs.rs": "Rust",
+	"python.org": "Python", "pypi.org": "Python", "kotlinlang.org": "Kotlin", "swift.org": "Swift", "ruby-lang.org": "Ruby",
+	"rubyonrails.org": "Rails", "djangoproject.com": "Django", "tailwindcss.com": "Tailwind CSS", "postgresql.org": "PostgreSQL",
+	"kubernetes.io": "Kubernetes", "docker.com": "Docker", "terraform.io": "Terraform", "pytorch.org": "PyTorch",
+	"developer.apple.com": "Apple", "developer.android.com": "Android", "cloud.google.com": "Google Cloud", "aws.amazon.com": "AWS",
+}
+
+// siteOf returns the topic of a site or of that which it is below; "": not known.
+func siteOf(host string) (topic string, c Category) {
+	for ; host != ""; _, host, _ = strings.Cut(host, ".") {
+		if name, ok := sites[host]; ok {
+			return name + siteSuffix, Expertise
+		}
+	}
+	return "", ""
+}

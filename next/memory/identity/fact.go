@@ -1,0 +1,352 @@
+package identity
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/arc-learn/arc/next/internal/text"
+	"github.com/arc-learn/arc/next/store"
+)
+
+// Category says what a fact is about.
+type Category string
+
+const (
+	CoreFact   Category = "core" // who it is
+	Expertise  Category = "expertise"
+	Preference Category = "preference"
+	Context    Category = "context"
+	Focus      Category = "focus" // what is worked on at present
+)
+
+// Maturity says how well a fact is confirmed.
+type Maturity string
+
+const (
+	Candidate   Maturity = "candidate"   // inferred, or said once by somebody else
+	Established Maturity = "established" // stated by the person, or validated twice
+	Proven      Maturity = "proven"      // validated five times
+)
+
+// Visibility says how far a fact may go: to anybody, to the models and tools that the person uses, or nowhere.
+type Visibility string
+
+const (
+	Public  Visibility = "public"
+	Trusted Visibility = "trusted"
+	Local   Visibility = "local"
+)
+
+var (
+	categories   = []Category{CoreFact, Expertise, Preference, Context, Focus}
+	maturities   = []Maturity{Candidate, Established, Proven}
+	visibilities = []Visibility{Public, Trusted, Local}
+)
+
+// The sources of facts. Others may be given; they count as Inferred.
+const (
+	Manual       = "manual" // the person's own word
+	Inferred     = "inferred"
+	Conversation = "conversation"
+)
+
+const maxContent = 4 << 10 // bytes
+
+// Draft is a fact to be added. Content is required, at most 4 KiB.
+type Draft struct {
+	Content    string
+	Category   Category   // "": Context
+	Source     string     // "": Manual
+	SourceRef  string     // a conversation, an address
+	Confidence float64    // in (0,1]; 0: 1 of Manual, ½ else
+	Visibility Visibility // "": Trusted
+}
+
+// Fact is what is known. Its JSON is that of the documents of Export.
+type Fact struct {
+	ID              string                     `json:"id"`
+	Category        Category                   `json:"category"`
+	Content         string                     `json:"content"`
+	Confidence      float64                    `json:"confidence"` // at LastValidated
+	LastValidated   time.Time                  `json:"lastValidated"`
+	ValidationCount int                        `json:"validationCount"`
+	Maturity        Maturity                   `json:"maturity"`
+	Visibility      Visibility                 `json:"visibility,omitempty"`
+	Source          string                     `json:"source"`
+	SourceRef       string                     `json:"sourceRef,omitempty"`
+	Reason          string                     `json:"reason,omitempty"` // of the last validation
+	CreatedAt       time.Time                  `json:"createdAt"`
+	UpdatedAt       time.Time                  `json:"updatedAt"`
+	ArchivedAt      time.Time                  `json:"archivedAt,omitzero"`      // it had faded: out of projections
+	Demoted         bool                       `json:"demoted,omitempty"`        // since the last validation
+	Effective       float64                    `json:"-" cbor:"-"`               // confidence at the time of the call
+	Extra           map[string]json.RawMessage `json:"-" cbor:"extra,omitempty"` // fields of an imported fact that are none of these
+}
+
+// The bounds of an effective confidence: above high a fact needs no relevance, below faded it should be confirmed
+// again, below expired it is archived.
+const (
+	high    = 0.7
+	faded   = 0.3
+	expired = 0.1
+)
+
+// effective is the confidence c·½^(age/half-life).
+func (f *Fact) effective(at time.Time, halfLifeDays float64) float64 {
+	age := max(at.Sub(f.LastValidated).Hours()/24, 0)
+	return f.Confidence * math.Exp2(-age/halfLifeDays)
+}
+
+func (f *Fact) check() error {
+	switch {
+	case store.CheckID(f.ID) != nil || f.ID != strings.TrimSpace(f.ID):
+		return fmt.Errorf("identity: %q is no id of a fact", f.ID)
+	case strings.TrimSpace(f.Content) == "":
+		return fmt.Errorf("identity: fact %s has no content", f.ID)
+	case len(f.Content) > maxContent:
+		return &store.LimitError{What: "content of a fact", Size: len(f.Content), Max: maxContent}
+	case !(f.Confidence >= 0 && f.Confidence <= 1):
+		return fmt.Errorf("identity: fact %s has the confidence %v, which is not in [0,1]", f.ID, f.Confidence)
+	case !slices.Contains(categories, f.Category) || !slices.Contains(maturities, f.Maturity) || !slices.Contains(visibilities, f.Visibility):
+		return fmt.Errorf("identity: fact %s has the category %q, the maturity %q and the visibility %q, one of which is none",
+			f.ID, f.Category, f.Maturity, f.Visibility)
+	case f.ValidationCount < 0 || f.LastValidated.IsZero() || f.CreatedAt.IsZero() || f.UpdatedAt.IsZero():
+		return fmt.Errorf("identity: fact %s lacks a time, or was validated %d times", f.ID, f.ValidationCount)
+	}
+	return nil
+}
+
+// validate confirms f: the boost is to the stored confidence, and maturity never falls.
+func (f *Fact) validate(reason string, now time.Time) {
+	f.ValidationCount++
+	f.Confidence = math.Round(1e9*min(1, f.Confidence+0.2)) / 1e9
+	reached := Candidate
+	switch {
+	case f.ValidationCount >= 5:
+		reached = Proven
+	case f.ValidationCount >= 2:
+		reached = Established
+	}
+	if slices.Index(maturities, reached) > slices.Index(maturities, f.Maturity) {
+		f.Maturity = reached
+	}
+	f.LastValidated, f.UpdatedAt, f.ArchivedAt = now, now, time.Time{}
+	f.Demoted, f.Reason = false, cmp.Or(reason, f.Reason)
+}
+
+func (x *Identity) fact(d Draft) (Fact, error) {
+	now := x.clock()
+	f := Fact{
+		Content: strings.TrimSpace(x.clean.Prose(d.Content)), Category: cmp.Or(d.Category, Context), Source: cmp.Or(d.Source, Manual),
+		SourceRef: x.clean.Prose(d.SourceRef), Visibility: cmp.Or(d.Visibility, Trusted), Maturity: Candidate,
+		Confidence: cmp.Or(d.Confidence, 0.5), CreatedAt: now, UpdatedAt: now, LastValidated: now,
+	}
+	if f.Source == Manual {
+		f.Maturity, f.ValidationCount, f.Confidence = Established, 1, cmp.Or(d.Confidence, 1)
+	}
+	f.ID = nameOf("fact", string(f.Category), text.Fold(f.Content))
+	return f, f.check()
+}
+
+// nameOf makes an id of words: a UUID of version 8, the same for the same words.
+func nameOf(parts ...string) string {
+	h := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
+	h[6], h[8] = h[6]&15|8<<4, h[8]&63|128
+	return fmt.Sprintf("%x-%x-%x-%x-%x", h[:4], h[4:6], h[6:8], h[8:10], h[10:16])
+}
+
+// Add adds a fact. One in the same words and category is validated instead, if the new one is Manual, and else stays
+// as it is. A fact that was rejected is an error that wraps [ErrRejected], unless it is Manual: a person may say so
+// after all.
+func (x *Identity) Add(ctx context.Context, d Draft) (Fact, error) {
+	f, err := x.fact(d)
+	if err != nil {
+		return Fact{}, err
+	}
+	out, err := f, error(nil)
+	err = x.group.Update(ctx, func(b *store.Batch) (err error) {
+		out, err = x.add(ctx, b, f)
+		return err
+	})
+	return x.aged(ctx, out, err)
+}
+
+func (x *Identity) add(ctx context.Context, b *store.Batch, f Fact) (Fact, error) {
+	blocked := x.scope.Key(blockedKind, blockName(f.Content))
+	_, c, err := load[Rejection](ctx, b, blocked)
+	switch {
+	case err != nil:
+		return f, err
+	case c != store.Absent && f.Source != Manual:
+		return f, fmt.Errorf("%w: %q", ErrRejected, f.Content)
+	case c != store.Absent:
+		if err := b.Delete(blocked, c); err != nil {
+			return f, err
+		}
+	}
+	key := x.scope.Key(factKind, f.ID)
+	was, c, err := load[Fact](ctx, b, key)
+	if err != nil {
+		return f, err
+	}
+	switch same := text.Fold(was.Content) == text.Fold(f.Content); {
+	case c != store.Absent && !same: // it was changed by Update since
+		f.ID = nameOf(f.ID, f.CreatedAt.String())
+		key, c = x.scope.Key(factKind, f.ID), store.Absent
+	case c != store.Absent && f.Source != Manual:
+		return was, nil
+	case c != store.Absent:
+		was.validate("", f.CreatedAt)
+		f = was
+	}
+	return f, put(b, key, f, c)
+}
+
+// aged sets Effective.
+func (x *Identity) aged(ctx context.Context, f Fact, err error) (Fact, error) {
+	if err != nil {
+		return Fact{}, err
+	}
+	p, err := x.Profile(ctx)
+	f.Effective = f.effective(x.clock(), p.Settings.HalfLifeDays)
+	return f, err
+}
+
+// Get returns a fact, or an error that wraps [store.ErrNotFound].
+func (x *Identity) Get(ctx context.Context, id string) (Fact, error) {
+	f, c, err := load[Fact](ctx, x.group.Store(), x.scope.Key(factKind, id))
+	if err == nil && c == store.Absent {
+		err = missing(id)
+	}
+	return x.aged(ctx, f, err)
+}
+
+func missing(id string) error { return fmt.Errorf("identity: fact %q: %w", id, store.ErrNotFound) }
+
+// List returns all facts with a visibility within the limit ("": all), archived ones too, by category and then the
+// most confident first.
+func (x *Identity) List(ctx context.Context, limit Visibility) ([]Fact, error) {
+	p, err := x.Profile(ctx)
+	_, facts, err2 := all[Fact](ctx, x, factKind)
+	if err := cmp.Or(err, err2); err != nil {
+		return nil, err
+	}
+	now := x.clock()
+	for i := range facts {
+		facts[i].Effective = facts[i].effective(now, p.Settings.HalfLifeDays)
+	}
+	facts = slices.DeleteFunc(facts, func(f Fact) bool { return !within(f.Visibility, cmp.Or(limit, Local)) })
+	slices.SortStableFunc(facts, func(a, b Fact) int {
+		return cmp.Or(cmp.Compare(slices.Index(categories, a.Category), slices.Index(categories, b.Category)),
+			cmp.Compare(b.Effective, a.Effective), a.CreatedAt.Compare(b.CreatedAt))
+	})
+	return facts, nil
+}
+
+func within(v, limit Visibility) bool {
+	return slices.Index(visibilities, v) <= slices.Index(visibilities, limit)
+}
+
+// Update gives a fact what d states: another Content, Category, Visibility, Confidence or SourceRef.
+func (x *Identity) Update(ctx context.Context, id string, d Draft) (f Fact, err error) {
+	d.Content, d.SourceRef = strings.TrimSpace(x.clean.Prose(d.Content)), x.clean.Prose(d.SourceRef)
+	now, key := x.clock(), x.scope.Key(factKind, id)
+	err = x.group.Update(ctx, func(b *store.Batch) error {
+		was, c, err := load[Fact](ctx, b, key)
+		if err == nil && c == store.Absent {
+			err = missing(id)
+		}
+		f = was
+		f.Content, f.Category, f.Visibility = cmp.Or(d.Content, f.Content), cmp.Or(d.Category, f.Category), cmp.Or(d.Visibility, f.Visibility)
+		f.Confidence, f.SourceRef, f.UpdatedAt = cmp.Or(d.Confidence, f.Confidence), cmp.Or(d.SourceRef, f.SourceRef), now
+		if err = cmp.Or(err, f.check()); err != nil {
+			return err
+		}
+		return put(b, key, f, c)
+	})
+	return x.aged(ctx, f, err)
+}
+
+// Validate confirms a fact: its confidence rises by .2, counts from now, and its maturity may rise. The id of a
+// suggestion makes that an established fact.
+func (x *Identity) Validate(ctx context.Context, id, reason string) (Fact, error) {
+	reason, now := x.clean.Prose(reason), x.clock()
+	var f Fact
+	err := x.group.Update(ctx, func(b *store.Batch) error {
+		var c store.Condition
+		var err error
+		if f, c, err = load[Fact](ctx, b, x.scope.Key(factKind, id)); err != nil {
+			return err
+		}
+		if c != store.Absent {
+			f.validate(reason, now)
+			return put(b, x.scope.Key(factKind, id), f, c)
+		}
+		s, c, err := load[suggestion](ctx, b, x.scope.Key(suggestionKind, id))
+		if err == nil && c == store.Absent {
+			err = missing(id)
+		}
+		if err != nil {
+			return err
+		}
+		if f, err = x.fact(s.Draft); err != nil {
+			return err
+		}
+		f.validate(reason, now)
+		f.Maturity = Established
+		if f, err = x.add(ctx, b, f); err != nil {
+			return err
+		}
+		return b.Delete(x.scope.Key(suggestionKind, id), c)
+	})
+	return x.aged(ctx, f, err)
+}
+
+// Rejection is a statement that is not suggested and not added by inference again.
+type Rejection struct {
+	Content string    `json:"content"`
+	Ref     string    `json:"sourceRef,omitempty"`
+	Reason  string    `json:"reason,omitempty"`
+	At      time.Time `json:"rejectedAt"`
+}
+
+func blockName(content string) string { return nameOf("blocked", text.Fold(content)) }
+
+// Reject deletes a fact or a suggestion, and remembers not to suggest it again: what has the same words, and what
+// Infer drew from the same source.
+func (x *Identity) Reject(ctx context.Context, id, reason string) error {
+	r := Rejection{Reason: x.clean.Prose(reason), At: x.clock()}
+	return x.group.Update(ctx, func(b *store.Batch) error {
+		key := x.scope.Key(factKind, id)
+		f, c, err := load[Fact](ctx, b, key)
+		r.Content, r.Ref = f.Content, f.SourceRef
+		if err == nil && c == store.Absent {
+			var s suggestion
+			key = x.scope.Key(suggestionKind, id)
+			s, c, err = load[suggestion](ctx, b, key)
+			if r.Content, r.Ref = s.Draft.Content, s.Draft.SourceRef; err == nil && c == store.Absent {
+				err = missing(id)
+			}
+		}
+		if err != nil {
+			return err
+		}
+		if err := b.Delete(key, c); err != nil {
+			return err
+		}
+		return put(b, x.scope.Key(blockedKind, blockName(r.Content)), r, store.Any)
+	})
+}
+
+// Rejections returns what was rejected.
+func (x *Identity) Rejections(ctx context.Context) ([]Rejection, error) {
+	_, out, err := all[Rejection](ctx, x, blockedKind)
+	return out, err
+}

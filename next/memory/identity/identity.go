@@ -1,0 +1,172 @@
+// Package identity keeps what is known about one person or project, in a form that can be taken elsewhere: facts
+// that fade unless they are confirmed, and the few of them that are worth telling for a task.
+//
+// An [Identity] is of one scope. A [Draft] goes in and becomes a [Fact]; Validate and Reject say whether it holds;
+// Project chooses the facts for a task; Observe takes events, of which Infer suggests further facts; Export and
+// Import move the whole as JSON. These are the functions of the eight tools of the Arete v2 design.
+//
+//	me, err := identity.New(group, "acme/user-42", nil)
+//	f, err := me.Add(ctx, identity.Draft{Content: "prefers table-driven tests"})
+//	f, err = me.Validate(ctx, f.ID, "said so again")
+//	p, err := me.Project(ctx, identity.Request{Task: "write tests for the parser"})
+//	prompt += p.Text // fenced as data
+//
+// # How a fact lives
+//
+// Its confidence halves every 60 days after its last validation. That is computed at each read and never written
+// back. A fact rises from [Candidate] to [Established] with its second validation and to [Proven] with its fifth; one
+// that a person states begins as Established. Maintain takes back one step of maturity below an effective confidence
+// of 0.3, and archives below 0.1. Nothing but Reject deletes a fact.
+//
+// Facts are the tenant's own records under the scope, so what deletes the scope deletes them. All methods may be
+// called concurrently, and by several processes on a shared store: each change is one conditional commit, and is
+// durable when its method returns. Texts pass the sanitizer before they are kept. A projection reads all facts of
+// the scope: it is made for hundreds of them.
+package identity
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/arc-learn/arc/next/internal/codec"
+	"github.com/arc-learn/arc/next/internal/text"
+	"github.com/arc-learn/arc/next/redact"
+	"github.com/arc-learn/arc/next/store"
+)
+
+// ErrRejected is returned for a fact that was rejected before.
+var ErrRejected = errors.New("identity: rejected before")
+
+// Options of [New]. Nil and zero values mean the defaults.
+type Options struct {
+	Now       func() time.Time  // nil: time.Now
+	Sanitizer *redact.Sanitizer // nil: the default one
+	Languages []string          // of the facts, for the words of a task: see memory.Options; nil: English
+}
+
+// Identity is what is known about whom a scope is of. Create one with [New].
+type Identity struct {
+	group *store.Group
+	scope store.Scope
+	now   func() time.Time
+	clean *redact.Sanitizer
+	words *text.Analyzer
+}
+
+// New returns the Identity of a scope. The group is that of the scope's tenant.
+func New(group *store.Group, scope store.Scope, o *Options) (*Identity, error) {
+	if o == nil {
+		o = &Options{}
+	}
+	words, err := text.New(o.Languages...)
+	if err := errors.Join(scope.Check(), err); err != nil {
+		return nil, fmt.Errorf("identity: %w", err)
+	}
+	now := o.Now
+	if now == nil {
+		now = time.Now
+	}
+	return &Identity{group, scope, now, o.Sanitizer, words}, nil
+}
+
+// Kinds of keys.
+const (
+	factKind       = "identity-fact"
+	blockedKind    = "identity-blocked"
+	suggestionKind = "identity-suggestion"
+	eventKind      = "identity-event"
+	dayKind        = "identity-day"
+	stateKind      = "identity" // the profile, and the ends of the ring of events
+)
+
+// Profile is what an identity has beside facts.
+type Profile struct {
+	UserID   string                     `json:"userId,omitempty"`
+	DeviceID string                     `json:"deviceId"`
+	Core     Core                       `json:"core"`
+	Settings Settings                   `json:"settings"`
+	Extra    map[string]json.RawMessage `json:"-" cbor:"extra,omitempty"` // fields of an imported document that are none of these
+}
+
+// Core are protected fields of a person.
+type Core struct {
+	Name string `json:"name,omitempty"`
+	Role string `json:"role,omitempty"`
+}
+
+// Settings of an identity.
+type Settings struct {
+	HalfLifeDays    float64  `json:"decayHalfLifeDays"` // of a fact's confidence; default 60
+	AutoInfer       bool     `json:"autoInfer"`         // Maintain adds what Infer suggests, as candidates
+	ExcludedDomains []string `json:"excludedDomains"`   // nothing is learned from these and what is below them
+}
+
+const defaultHalfLife = 60
+
+// Profile returns the profile, with defaults where nothing was set.
+func (x *Identity) Profile(ctx context.Context) (Profile, error) {
+	p, _, err := load[Profile](ctx, x.group.Store(), x.scope.Key(stateKind, "profile"))
+	p.Settings.HalfLifeDays = cmp.Or(p.Settings.HalfLifeDays, defaultHalfLife)
+	return p, err
+}
+
+// SetProfile replaces the profile.
+func (x *Identity) SetProfile(ctx context.Context, p Profile) error {
+	p.Settings.HalfLifeDays = cmp.Or(p.Settings.HalfLifeDays, defaultHalfLife)
+	if h := p.Settings.HalfLifeDays; !(h > 0) || math.IsInf(h, 0) {
+		return fmt.Errorf("identity: a half-life of %v days", h)
+	}
+	p.Core.Name, p.Core.Role = x.clean.Prose(p.Core.Name), x.clean.Prose(p.Core.Role)
+	return x.group.Update(ctx, func(b *store.Batch) error {
+		return put(b, x.scope.Key(stateKind, "profile"), p, store.Any)
+	})
+}
+
+// clock is the time to the millisecond, which documents keep.
+func (x *Identity) clock() time.Time { return x.now().UTC().Truncate(time.Millisecond) }
+
+// reader is a Store or a Batch.
+type reader interface {
+	Get(ctx context.Context, key string) (store.Entry, error)
+}
+
+// load reads a record: the zero value and false if there is none. The condition is that it stays as it is.
+func load[T any](ctx context.Context, r reader, key string) (v T, c store.Condition, err error) {
+	e, err := r.Get(ctx, key)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return v, store.Absent, nil
+	case err == nil:
+		err = codec.Unmarshal(e.Value, &v)
+	}
+	return v, store.At(e.Rev), err
+}
+
+func put(b *store.Batch, key string, v any, c store.Condition) error {
+	value, err := codec.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return b.Put(key, value, c)
+}
+
+// all returns the records of a kind, in the order of their ids.
+func all[T any](ctx context.Context, x *Identity, kind string) (ids []string, out []T, err error) {
+	prefix := x.scope.Prefix(kind)
+	for e, err := range x.group.Store().Scan(ctx, store.Range{Prefix: prefix}) {
+		var v T
+		if err == nil {
+			err = codec.Unmarshal(e.Value, &v)
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		ids, out = append(ids, e.Key[len(prefix):]), append(out, v)
+	}
+	return ids, out, nil
+}

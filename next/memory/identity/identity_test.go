@@ -1,0 +1,440 @@
+package identity_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/arc-learn/arc/next/memory/identity"
+	"github.com/arc-learn/arc/next/store"
+)
+
+var start = time.Date(2026, 1, 5, 9, 0, 0, 0, time.UTC)
+
+const day = 24 * time.Hour
+
+// clock is the time of an Identity under test.
+type clock struct{ at time.Time }
+
+func open(t require.TestingT, st store.Store) (*identity.Identity, *clock) {
+	c := &clock{start}
+	x, err := identity.New(store.NewGroup(st), "acme/anna", &identity.Options{Now: func() time.Time { return c.at }})
+	require.NoError(t, err)
+	return x, c
+}
+
+// The seed's decay, and the steps of maturity up and down.
+func TestLifeOfAFact(t *testing.T) {
+	t.Parallel()
+	x, now := open(t, store.NewMem())
+	f, err := x.Add(t.Context(), identity.Draft{Content: "knows Go", Source: identity.Inferred})
+	require.NoError(t, err)
+	require.Equal(t, identity.Candidate, f.Maturity)
+	for n, want := range []struct {
+		confidence float64
+		maturity   identity.Maturity
+	}{{.7, identity.Candidate}, {.9, identity.Established}, {1, identity.Established}, {1, identity.Established}, {1, identity.Proven}} {
+		f, err = x.Validate(t.Context(), f.ID, "said so")
+		require.NoError(t, err)
+		require.Equal(t, want.confidence, f.Confidence)
+		require.Equal(t, want.maturity, f.Maturity, n)
+	}
+	for days, want := range map[float64]float64{0: 1, .5: .994240423818, 30: .707106781187, 60: .5, 120: .25, -30: 1} {
+		now.at = start.Add(time.Duration(days * float64(day)))
+		f, err = x.Get(t.Context(), f.ID)
+		require.NoError(t, err)
+		require.InDelta(t, want, f.Effective, 1e-9, days)
+	}
+	now.at = start.Add(110 * day)
+	for _, demoted := range []int{1, 0} { // once until it is validated
+		r, err := x.Maintain(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, identity.MaintainReport{Demoted: demoted}, r)
+	}
+	now.at = start.Add(199 * day)
+	r, err := x.Maintain(t.Context())
+	require.NoError(t, err)
+	require.Zero(t, r.Archived)
+	now.at = start.Add(200 * day)
+	r, err = x.Maintain(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 1, r.Archived)
+	p, err := x.Project(t.Context(), identity.Request{})
+	require.NoError(t, err)
+	require.Empty(t, p.Facts)
+	require.Equal(t, 1, p.FilteredOut)
+	f, err = x.Validate(t.Context(), f.ID, "") // it comes back
+	require.NoError(t, err)
+	require.True(t, f.ArchivedAt.IsZero())
+	require.Equal(t, 1.0, f.Effective)
+}
+
+func TestAdd(t *testing.T) {
+	t.Parallel()
+	x, _ := open(t, store.NewMem())
+	f, err := x.Add(t.Context(), identity.Draft{Content: "prefers  tabs", Category: identity.Preference})
+	require.NoError(t, err)
+	require.Equal(t, []any{1.0, identity.Established, 1, identity.Trusted}, []any{f.Confidence, f.Maturity, f.ValidationCount, f.Visibility})
+	again, err := x.Add(t.Context(), identity.Draft{Content: "Prefers tabs.", Category: identity.Preference})
+	require.NoError(t, err)
+	require.Equal(t, []any{f.ID, 2}, []any{again.ID, again.ValidationCount})
+	other, err := x.Update(t.Context(), f.ID, identity.Draft{Content: "prefers spaces"})
+	require.NoError(t, err)
+	require.Equal(t, f.ID, other.ID)
+	new, err := x.Add(t.Context(), identity.Draft{Content: "prefers tabs", Category: identity.Preference})
+	require.NoError(t, err)
+	require.NotEqual(t, f.ID, new.ID)
+
+	require.NoError(t, x.Reject(t.Context(), new.ID, "no"))
+	_, err = x.Get(t.Context(), new.ID)
+	require.ErrorIs(t, err, store.ErrNotFound)
+	_, err = x.Add(t.Context(), identity.Draft{Content: "prefers TABS", Category: identity.Preference, Source: identity.Conversation})
+	require.ErrorIs(t, err, identity.ErrRejected)
+	_, err = x.Add(t.Context(), identity.Draft{Content: "prefers tabs"})
+	require.NoError(t, err, "a person's own word")
+	for _, d := range []identity.Draft{{}, {Content: "x", Category: "hobby"}, {Content: "x", Confidence: math.NaN()}, {Content: "x", Confidence: 2},
+		{Content: strings.Repeat("x", 5000)}, {Content: "x", Visibility: "secret"}} {
+		_, err = x.Add(t.Context(), d)
+		require.Error(t, err, d)
+	}
+	f, err = x.Add(t.Context(), identity.Draft{Content: "token ghp_" + strings.Repeat("a1B2c3", 6)})
+	require.NoError(t, err)
+	require.NotContains(t, f.Content, "a1B2c3")
+}
+
+func TestProject(t *testing.T) {
+	t.Parallel()
+	x, now := open(t, store.NewMem())
+	add := func(content string, c identity.Category, source string, confidence float64, validations int) {
+		f, err := x.Add(t.Context(), identity.Draft{Content: content, Category: c, Source: source, Confidence: confidence})
+		require.NoError(t, err)
+		for range validations {
+			_, err = x.Validate(t.Context(), f.ID, "")
+			require.NoError(t, err)
+		}
+	}
+	add("knows Fortran", identity.Expertise, identity.Manual, 1, 4) // proven
+	now.at = start.Add(100 * day)
+	add("writes React components", identity.Expertise, identity.Manual, .9, 0)
+	add("likes cooking", identity.Context, identity.Manual, .6, 0)
+	add("is learning to debug React", identity.Focus, identity.Inferred, 0, 0)
+	add("is learning the violin", identity.Focus, identity.Inferred, 0, 0)
+	add("answers should be short", identity.Preference, identity.Manual, .6, 0)
+	add("has the diary under the bed", identity.Context, identity.Manual, 1, 0)
+	facts, err := x.List(t.Context(), "")
+	require.NoError(t, err)
+	require.Len(t, facts, 7)
+	for _, f := range facts {
+		if strings.Contains(f.Content, "diary") {
+			_, err := x.Update(t.Context(), f.ID, identity.Draft{Visibility: identity.Local})
+			require.NoError(t, err)
+		}
+	}
+	told := func(r identity.Request) (out []string) {
+		p, err := x.Project(t.Context(), r)
+		require.NoError(t, err)
+		require.Equal(t, []int{7, 7 - len(p.Facts)}, []int{p.Total, p.FilteredOut})
+		require.Equal(t, len(p.Facts) == 0, p.Text == "")
+		for _, f := range p.Facts {
+			out = append(out, strings.Fields(f.Content)[len(strings.Fields(f.Content))-1])
+			require.Contains(t, p.Text, f.Content)
+		}
+		return out
+	}
+	require.Equal(t, []string{"components", "React", "short", "Fortran"}, told(identity.Request{Task: "Help me debug this React component"}))
+	require.ElementsMatch(t, []string{"components", "cooking", "short", "React", "violin", "Fortran"}, told(identity.Request{}))
+	require.Contains(t, told(identity.Request{Limit: identity.Local}), "bed")
+	require.Equal(t, []string{"components", "Fortran"}, told(identity.Request{MaxFacts: 2}), "proven is always in")
+	require.Equal(t, []string{"components", "Fortran"}, told(identity.Request{MinConfidence: .8}))
+	require.Empty(t, told(identity.Request{MaxFacts: -1}))
+}
+
+func visits(address string, n int, at time.Time) (out []identity.Event) {
+	for range n {
+		out = append(out, identity.Event{Kind: "page_visit", Address: address, At: at})
+	}
+	return out
+}
+
+func TestInfer(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		host       string
+		n          int
+		content    string
+		confidence float64
+	}{
+		{"supabase.com", 2, "", 0}, {"supabase.com", 3, "Supabase development", .55}, {"https://supabase.com/docs", 5, "Supabase development", .65},
+		{"supabase.com", 8, "Supabase development", .8}, {"supabase.com", 20, "Supabase development", .8}, {"google.com", 9, "", 0},
+		{"docs.react.dev", 3, "React development", .55}, {"www.react.dev", 3, "React development", .55},
+		{"kiteshop.example", 9, "", 0}, {"notreact.dev", 9, "", 0},
+	} {
+		x, _ := open(t, store.NewMem())
+		_, err := x.Observe(t.Context(), visits(c.host, c.n, start)...)
+		require.NoError(t, err)
+		found, err := x.Infer(t.Context(), 0)
+		require.NoError(t, err)
+		if c.content == "" {
+			require.Empty(t, found, c)
+			continue
+		}
+		require.Len(t, found, 1, c)
+		require.Equal(t, []any{c.content, c.confidence, c.n}, []any{found[0].Draft.Content, found[0].Draft.Confidence, found[0].Count})
+	}
+	x, now := open(t, store.NewMem())
+	infer := func(days int) (ids []string) {
+		found, err := x.Infer(t.Context(), days)
+		require.NoError(t, err)
+		for _, s := range found {
+			ids = append(ids, s.ID)
+		}
+		return ids
+	}
+	require.NoError(t, x.SetProfile(t.Context(), identity.Profile{Settings: identity.Settings{ExcludedDomains: []string{"bank.example"}}}))
+	kept, err := x.Observe(t.Context(), append(visits("https://my.bank.example/x", 5, start), visits("go.dev", 5, start)...)...)
+	require.NoError(t, err)
+	require.Equal(t, 5, kept)
+	now.at = start.Add(8 * day)
+	require.Empty(t, infer(0), "a week is over")
+	require.Len(t, infer(30), 1)
+	require.Len(t, infer(30), 1)
+	require.Empty(t, infer(30), "suggested twice")
+	kept, err = x.Observe(t.Context(), slices.Repeat([]identity.Event{{Topic: "plays chess", Category: identity.Context, Dwell: time.Hour}}, 2)...)
+	require.NoError(t, err)
+	require.Equal(t, 2, kept)
+	ids := infer(1)
+	require.Len(t, ids, 1)
+	f, err := x.Validate(t.Context(), ids[0], "yes")
+	require.NoError(t, err)
+	require.Equal(t, []any{identity.Established, "plays chess"}, []any{f.Maturity, f.Content})
+	require.Empty(t, infer(1), "a fact has it")
+	_, err = x.Observe(t.Context(), visits("docs.rs", 4, now.at)...)
+	require.NoError(t, err)
+	ids = infer(1)
+	require.Len(t, ids, 1)
+	require.NoError(t, x.Reject(t.Context(), ids[0], "only looked"))
+	require.Empty(t, infer(1))
+	require.ErrorIs(t, x.Reject(t.Context(), ids[0], ""), store.ErrNotFound)
+}
+
+func TestEventsAreRolledUp(t *testing.T) {
+	t.Parallel()
+	x, now := open(t, store.NewMem())
+	for i := range 11 {
+		_, err := x.Observe(t.Context(), visits("go.dev", 100, start.Add(time.Duration(i)*day/2))...)
+		require.NoError(t, err)
+	}
+	recent, err := x.Recent(t.Context(), 0)
+	require.NoError(t, err)
+	require.Len(t, recent, 1000)
+	require.Equal(t, start.Add(5*day), recent[0].At)
+	now.at = start.Add(6 * day)
+	found, err := x.Infer(t.Context(), 30)
+	require.NoError(t, err)
+	require.Equal(t, []int{1100, 6}, []int{found[0].Count, found[0].Days})
+	now.at = start.Add(32 * day)
+	r, err := x.Maintain(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 300, r.RolledUp)
+	found, err = x.Infer(t.Context(), 60)
+	require.NoError(t, err)
+	require.Equal(t, 1100, found[0].Count)
+	require.NoError(t, x.SetProfile(t.Context(), identity.Profile{Settings: identity.Settings{AutoInfer: true}}))
+	_, err = x.Observe(t.Context(), visits("react.dev", 3, now.at)...)
+	require.NoError(t, err)
+	for _, added := range []int{1, 0} {
+		r, err = x.Maintain(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, added, r.Inferred)
+	}
+	for _, e := range []identity.Event{{}, {Topic: "x", Category: "y"}, {Topic: "x", Dwell: -1}, {Text: strings.Repeat("x", 1<<15)}} {
+		_, err = x.Observe(t.Context(), e)
+		require.Error(t, err)
+	}
+}
+
+const v1 = `{"meta":{"version":"1.0.0","lastModified":"2025-01-15T10:00:00Z","deviceId":"device-123"},
+"core":{"name":"Test User","role":"Engineer","location":"Lisbon"},"communication":{"style":["concise"],"format":["markdown"],"avoid":["jargon"]},
+"expertise":["TypeScript","React"],"currentFocus":{"projects":[{"name":"Arete","description":"AI identity","status":"active"},"Kite"],"goals":["Ship v2"]},
+"context":{"personal":["Has a dog named Max"],"professional":["Works at a startup"]},"custom":{"timezone":"PST"}}`
+
+func TestVersion1(t *testing.T) {
+	t.Parallel()
+	x, _ := open(t, store.NewMem())
+	for _, want := range []identity.ImportReport{{Added: 9}, {Kept: 9}} {
+		r, err := x.Import(t.Context(), []byte(v1))
+		require.NoError(t, err)
+		require.Equal(t, want, r)
+	}
+	facts, err := x.List(t.Context(), "")
+	require.NoError(t, err)
+	var got []string
+	for _, f := range facts {
+		got = append(got, string(f.Category)+" "+f.Content)
+		require.Equal(t, []any{1.0, identity.Proven, 5, "manual"}, []any{f.Confidence, f.Maturity, f.ValidationCount, f.Source})
+		require.Equal(t, 2025, f.CreatedAt.Year())
+	}
+	slices.Sort(got)
+	require.Equal(t, []string{"context Has a dog named Max", "context Works at a startup", "expertise React", "expertise TypeScript", "focus Goal: Ship v2",
+		"focus Project: Arete - AI identity", "focus Project: Kite", "preference Avoid: jargon", "preference Communication style: concise"}, got)
+	p, err := x.Profile(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, identity.Core{Name: "Test User", Role: "Engineer"}, p.Core)
+	out, err := x.Export(t.Context(), "")
+	require.NoError(t, err)
+	require.Contains(t, string(out), "Lisbon", "nothing is lost")
+}
+
+func TestVersion2(t *testing.T) {
+	t.Parallel()
+	fact := `{"id":"a","category":"expertise","content":%q,"confidence":0.9,"lastValidated":"2026-01-01T00:00:00Z","maturity":"established",
+		"source":"manual","createdAt":"2025-01-01T00:00:00Z","updatedAt":%q,"mood":"good"}`
+	doc := func(facts ...string) []byte {
+		return []byte(`{"version":"2.0.0","deviceId":"d","core":{"name":"N"},"settings":{"decayHalfLifeDays":30,"autoInfer":false,"excludedDomains":[]},
+			"theme":{"dark":true},"facts":[` + strings.Join(facts, ",") + `]}`)
+	}
+	older, newer := doc(fmt.Sprintf(fact, "old", "2026-01-02T00:00:00Z")), doc(fmt.Sprintf(fact, "new", "2026-01-03T00:00:00Z"))
+	var outs []string
+	for _, order := range [][][]byte{{older, newer}, {newer, older, newer}} {
+		x, _ := open(t, store.NewMem())
+		for _, d := range order {
+			_, err := x.Import(t.Context(), d)
+			require.NoError(t, err)
+		}
+		f, err := x.Get(t.Context(), "a")
+		require.NoError(t, err)
+		require.Equal(t, "new", f.Content)
+		out, err := x.Export(t.Context(), "")
+		require.NoError(t, err)
+		outs = append(outs, string(out))
+		for _, bad := range []string{`null`, `[]`, `"2.0.0"`, `{"version":"3.0.0"}`, `{}`, string(doc(`{"id":"b"}`)), string(doc(fmt.Sprintf(fact, "x", "yesterday"))),
+			string(doc(fmt.Sprintf(fact, "y", "2027-01-01T00:00:00Z"), `{"id":"c","confidence":2}`)), `{"meta":{},"expertise":3}`} {
+			_, err := x.Import(t.Context(), []byte(bad))
+			require.Error(t, err, bad)
+		}
+		after, err := x.Export(t.Context(), "")
+		require.NoError(t, err)
+		require.Equal(t, outs[0], string(after), "a bad document changes nothing")
+	}
+	require.Equal(t, outs[0], outs[1])
+	var d map[string]any
+	require.NoError(t, json.Unmarshal([]byte(outs[0]), &d))
+	require.Equal(t, []any{"2.0.0", "d", map[string]any{"dark": true}, "good"}, []any{d["version"], d["deviceId"], d["theme"], d["facts"].([]any)[0].(map[string]any)["mood"]})
+}
+
+// model is what an Identity is expected to hold: facts by id, and what was rejected, by words.
+type model struct {
+	facts   map[string]identity.Fact
+	blocked map[string]bool
+}
+
+// Random calls do what a map does, and a document has all that another Identity needs to be the same.
+func TestAgainstAModel(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		st := store.NewMem()
+		x, now := open(t, st)
+		m := model{map[string]identity.Fact{}, map[string]bool{}}
+		contents := rapid.SampledFrom([]string{"knows Go", "Knows  go.", "likes tea", "builds kites"})
+		ctx := t.Context()
+		id := func() string {
+			return rapid.SampledFrom(append(slices.Sorted(maps.Keys(m.facts)), "none")).Draw(t, "id")
+		}
+		key := func(s string) string { return strings.Join(strings.Fields(strings.ToLower(strings.TrimSuffix(s, "."))), " ") }
+		t.Repeat(map[string]func(*rapid.T){
+			"": func(t *rapid.T) {
+				facts, err := x.List(ctx, "")
+				require.NoError(t, err)
+				require.Len(t, facts, len(m.facts))
+				for _, f := range facts {
+					want := m.facts[f.ID]
+					require.Equal(t, []any{want.Content, want.Confidence, want.ValidationCount}, []any{f.Content, f.Confidence, f.ValidationCount})
+				}
+			},
+			"wait": func(t *rapid.T) { now.at = now.at.Add(time.Duration(rapid.IntRange(1, 40).Draw(t, "days")) * day) },
+			"add": func(t *rapid.T) {
+				c := contents.Draw(t, "content")
+				source := rapid.SampledFrom([]string{identity.Manual, identity.Conversation}).Draw(t, "source")
+				f, err := x.Add(ctx, identity.Draft{Content: c, Source: source})
+				if m.blocked[key(c)] && source != identity.Manual {
+					require.ErrorIs(t, err, identity.ErrRejected)
+					return
+				}
+				require.NoError(t, err)
+				delete(m.blocked, key(c))
+				if was, ok := m.facts[f.ID]; ok && source == identity.Manual {
+					require.Equal(t, was.ValidationCount+1, f.ValidationCount)
+				} else if ok {
+					require.Equal(t, was.ValidationCount, f.ValidationCount)
+				}
+				m.facts[f.ID] = f
+			},
+			"validate": func(t *rapid.T) {
+				id := id()
+				f, err := x.Validate(ctx, id, "")
+				if was, ok := m.facts[id]; ok {
+					require.NoError(t, err)
+					require.InDelta(t, min(1, was.Confidence+.2), f.Confidence, 1e-9)
+					require.Equal(t, was.ValidationCount+1, f.ValidationCount)
+					m.facts[id] = f
+				} else {
+					require.ErrorIs(t, err, store.ErrNotFound)
+				}
+			},
+			"reject": func(t *rapid.T) {
+				id := id()
+				if err := x.Reject(ctx, id, ""); id == "none" {
+					require.ErrorIs(t, err, store.ErrNotFound)
+				} else {
+					require.NoError(t, err)
+					m.blocked[key(m.facts[id].Content)] = true
+					delete(m.facts, id)
+				}
+			},
+			"maintain": func(t *rapid.T) {
+				_, err := x.Maintain(ctx)
+				require.NoError(t, err)
+				again, err := x.Maintain(ctx)
+				require.NoError(t, err)
+				require.Zero(t, again)
+			},
+			"reopen": func(t *rapid.T) {
+				at := now.at
+				x, now = open(t, st)
+				now.at = at
+			},
+			"move": func(t *rapid.T) {
+				out, err := x.Export(ctx, identity.Local)
+				require.NoError(t, err)
+				other, c := open(t, store.NewMem())
+				c.at = now.at
+				r, err := other.Import(ctx, out)
+				require.NoError(t, err)
+				require.Equal(t, len(m.facts), r.Added)
+				same, err := other.Export(ctx, identity.Local)
+				require.NoError(t, err)
+				require.Equal(t, string(out), string(same))
+			},
+		})
+	})
+}
+
+func FuzzImport(f *testing.F) {
+	f.Add([]byte(v1))
+	f.Add([]byte(`{"version":"2.0.0","facts":[{"id":"a"}],"settings":{"decayHalfLifeDays":-1}}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		x, _ := open(t, store.NewMem())
+		if _, err := x.Import(t.Context(), data); err == nil {
+			_, err := x.Export(t.Context(), "")
+			require.NoError(t, err)
+		}
+	})
+}
