@@ -106,14 +106,8 @@ func (l *Layer) Chunk(ctx context.Context, scope memory.Scope, session string) (
 		if err != nil {
 			continue
 		}
-		r := record{}
-		r.add(delivery{ID: g.ID, Text: g.Case.Text, Inputs: g.Case.Inputs, Calls: o.Plan.Calls}, nil)
-		for _, p := range r.contenders(scope) {
-			if sg, ok := p.suggestion(&shape{}, s.template); ok {
-				drafts = append(drafts, memory.Draft{Kind: memory.Pattern, Trigger: triggerOf(&g.Case, s), At: g.At,
-					Content: "delivered by " + string(stepsOf(sg.Plan.Calls)), Source: memory.Source{Origin: memory.Derived, Run: g.ID}})
-			}
-		}
+		drafts = append(drafts, memory.Draft{Kind: memory.Pattern, Trigger: triggerOf(&g.Case, s), At: g.At,
+			Content: "delivered by " + callsLine(g.plainly(s.template)), Source: memory.Source{Origin: memory.Derived, Run: g.ID}})
 	}
 	receipts, err := l.bank.In(scope).RememberAll(ctx, drafts)
 	for _, r := range receipts {

@@ -345,6 +345,20 @@ type given struct {
 	Made    []memory.ID // of the case's scope, to be taken back
 }
 
+// plainly returns the calls that were made, with {name} for what is the case's own and is not in a text.
+func (g *given) plainly(text string) []reason.PlanCall {
+	if g.Outcome.Plan == nil {
+		return nil
+	}
+	r := record{}
+	r.add(delivery{Text: g.Case.Text, Inputs: g.Case.Inputs, Calls: g.Outcome.Plan.Calls}, nil)
+	for _, p := range r.contenders("") {
+		sg, _ := p.suggestion(&shape{}, text)
+		return sg.Plan.Calls
+	}
+	return nil
+}
+
 // After learns from what came of a case. A second After of an Advice changes nothing, and returns what the first
 // did. Without a Before, as of a run that began without memory, a zero Advice with a Case is learned from, too.
 func (l *Layer) After(ctx context.Context, a Advice, o Outcome) (learned Learned, err error) {

@@ -62,7 +62,7 @@ func warningLine(w reason.Warning) string {
 
 func callsLine(calls []reason.PlanCall) string {
 	var b bytes.Buffer
-	if json.Compact(&b, stepsOf(calls)) != nil {
+	if json.Compact(&b, []byte(stepsOf(calls))) != nil {
 		return ""
 	}
 	return fence.Line(b.String())

@@ -2,6 +2,7 @@ package learn
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -27,115 +28,89 @@ type edit struct {
 	At    time.Time
 }
 
-// manual is a plan of a scope as a SKILL.md.
-type manual struct {
-	name, key string
-	*contender
-	calls []byte // of the plan, as JSON
-}
-
 // step is a call as it stands in a SKILL.md.
 type step struct {
 	Call   string          `json:"call"`
 	Inputs json.RawMessage `json:"inputs,omitempty"`
 }
 
-// WriteSkills writes each plan of a scope that fires as dir/NAME/SKILL.md: when it is for, its calls with {name} for
-// parameters, and its evidence in the front matter. It returns how many were written. A file that a person has
-// changed stays as it is until [Layer.ReadSkills] has read it. One directory is for one scope.
-func (l *Layer) WriteSkills(ctx context.Context, scope memory.Scope, dir string) (written int, err error) {
-	err = l.manuals(ctx, scope, func(r *record, m *manual) error {
-		path := filepath.Join(dir, m.name, "SKILL.md")
-		old, err := os.ReadFile(path)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		if err == nil {
-			if s, err := parseSkill(old); err != nil || s.retired || s.wrote != digest(string(s.calls)) {
-				return nil // a person's
-			}
-		}
-		text := m.text(r)
-		if bytes.Equal(old, text) {
-			return nil
-		}
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			return err
-		}
-		if err := os.WriteFile(path+".new", text, 0o644); err != nil {
-			return err
-		}
-		written++
-		return os.Rename(path+".new", path)
-	})
-	if err != nil {
-		return written, fmt.Errorf("learn: skills: %w", err)
-	}
-	return written, nil
-}
-
-// manuals calls f for each plan of a scope that fires.
-func (l *Layer) manuals(ctx context.Context, scope memory.Scope, f func(*record, *manual) error) error {
-	st := l.group.Store()
-	for e, err := range st.Scan(ctx, store.Range{Prefix: scope.Prefix(planKind)}) {
-		if err != nil {
-			return err
-		}
-		_, _, key, _ := store.ParseKey(e.Key)
-		r, _, err := load[record](ctx, st, e.Key)
-		if err != nil {
-			return err
-		}
-		for _, p := range r.contenders(scope) {
-			if err := l.valid(ctx, p); err != nil {
-				return err
-			}
-			ready := slices.ContainsFunc(p.of, func(d *compared) bool {
-				_, why := p.fire(d.shape)
-				return why == ""
-			})
-			sg, ok := p.suggestion(&shape{}, r.Template)
-			if !ready || !ok {
-				continue
-			}
-			m := &manual{key: key, contender: p, calls: stepsOf(sg.Plan.Calls)}
-			m.name = slug(r.Situation+" "+summary(sg.Plan.Calls)) + "-" + digest(key + p.ID)[:6]
-			if err := f(&r, m); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-func stepsOf(calls []reason.PlanCall) []byte {
+func stepsOf(calls []reason.PlanCall) string {
 	steps := make([]step, len(calls))
 	for i, c := range calls {
 		steps[i] = step{c.Name, c.Inputs}
 	}
 	var b bytes.Buffer
 	if json.Indent(&b, encode(steps), "", "  ") != nil {
-		return nil
+		return ""
 	}
-	return b.Bytes()
+	return b.String()
 }
 
-// text is the SKILL.md.
-func (m *manual) text(r *record) []byte {
-	var b bytes.Buffer
-	when := r.Situation
-	if when == "" {
-		when = r.Template
+// WriteSkills writes each plan of a scope that fires as dir/NAME/SKILL.md: when it is for, its calls with {name} for
+// parameters, and its evidence in the front matter. It returns how many were written. A file that a person has
+// changed stays as it is until [Layer.ReadSkills] has read it. One directory is for one scope.
+func (l *Layer) WriteSkills(ctx context.Context, scope memory.Scope, dir string) (written int, err error) {
+	st := l.group.Store()
+	for e, err := range st.Scan(ctx, store.Range{Prefix: scope.Prefix(planKind)}) {
+		var r record
+		if err == nil {
+			r, _, err = load[record](ctx, st, e.Key)
+		}
+		if err != nil {
+			return written, fmt.Errorf("learn: skills: %w", err)
+		}
+		for _, p := range r.contenders(scope) {
+			if err := l.valid(ctx, p); err != nil {
+				return written, fmt.Errorf("learn: skills: %w", err)
+			}
+			ready := slices.ContainsFunc(p.of, func(d *compared) bool {
+				_, why := p.fire(d.shape)
+				return why == ""
+			})
+			if sg, ok := p.suggestion(&shape{}, r.Template); ok && ready {
+				_, _, key, _ := store.ParseKey(e.Key)
+				wrote, err := writeSkill(dir, key+"/"+p.ID, &r, p, stepsOf(sg.Plan.Calls))
+				if err != nil {
+					return written, fmt.Errorf("learn: skills: %w", err)
+				}
+				if wrote {
+					written++
+				}
+			}
+		}
 	}
-	fmt.Fprintf(&b, "---\nname: %s\ndescription: %s\nretired: false\nmetadata:\n", m.name, encode(oneLine("Use for: "+when, 400)))
-	fmt.Fprintf(&b, "  delivered: %d\n  failed: %d\n  last: %s\n  plan: %q\n  wrote: %q\n---\n\n", m.Delivered, m.Failed,
-		m.Last.UTC().Format(time.RFC3339), m.key+"/"+m.ID, digest(string(m.calls)))
-	fmt.Fprintf(&b, "# When\n\n%s\n\n", oneLine(r.Template, 4000))
+	return written, nil
+}
+
+// writeSkill writes the file of a plan, unless a person has changed it or it says the same.
+func writeSkill(dir, id string, r *record, p *contender, steps string) (wrote bool, err error) {
+	when := cmp.Or(r.Situation, r.Template)
+	name := slug(when+" "+summary(p.of[0].Calls)) + "-" + digest(id)[:6]
+	path := filepath.Join(dir, name, "SKILL.md")
+	only := ""
 	if len(r.Conditions) > 0 {
-		fmt.Fprintf(&b, "Only where: %s\n\n", oneLine(strings.Join(r.Conditions, "; "), 1000))
+		only = "Only where: " + oneLine(strings.Join(r.Conditions, "; "), 1000) + "\n\n"
 	}
-	fmt.Fprintf(&b, "# Calls\n\nEach {name} stands for a value of the case.\n\n```json\n%s\n```\n", m.calls)
-	return b.Bytes()
+	text := fmt.Sprintf("---\nname: %s\ndescription: %s\nretired: false\nmetadata:\n  delivered: %d\n  failed: %d\n"+
+		"  last: %s\n  plan: %q\n  wrote: %q\n---\n\n# When\n\n%s\n\n%s# Calls\n\n"+
+		"Each {name} stands for a value of the case.\n\n```json\n%s\n```\n",
+		name, encode("Use for: "+oneLine(when, 400)), p.Delivered, p.Failed, p.Last.UTC().Format(time.RFC3339), id, digest(steps),
+		oneLine(r.Template, 4000), only, steps)
+	switch old, err := os.ReadFile(path); {
+	case err == nil:
+		if s, err := parseSkill(old); err != nil || s.retired || s.wrote != digest(s.block) || string(old) == text {
+			return false, nil
+		}
+	case !errors.Is(err, fs.ErrNotExist):
+		return false, err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return false, err
+	}
+	if err := os.WriteFile(path+".new", []byte(text), 0o644); err != nil {
+		return false, err
+	}
+	return true, os.Rename(path+".new", path)
 }
 
 func oneLine(s string, most int) string {
@@ -143,34 +118,23 @@ func oneLine(s string, most int) string {
 	return strings.ToValidUTF8(s[:min(len(s), most)], "")
 }
 
-// slug is a name of lower-case letters, digits and hyphens.
+// slug is a name of lower-case letters, digits and hyphens, of at most 48.
 func slug(s string) string {
-	var words []string
-	n := 0
-	for _, w := range runs(strings.ToLower(s)) {
-		if w = plainLetters.FindString(w); w != "" && n+len(w) < 48 {
-			words = append(words, w)
-			n += len(w) + 1
-		}
-	}
-	if len(words) == 0 {
-		return "plan"
-	}
-	return strings.Join(words, "-")
+	name := strings.Trim(plainLetters.ReplaceAllString(strings.ToLower(s), "-"), "-")
+	return cmp.Or(strings.TrimRight(name[:min(len(name), 48)], "-"), "plan")
 }
 
 var (
-	plainLetters = regexp.MustCompile(`^[a-z0-9]+$`)
+	plainLetters = regexp.MustCompile(`[^a-z0-9]+`)
 	braced       = regexp.MustCompile(`\{([^{}]+)\}`)
 	fenced       = regexp.MustCompile("(?s)```json\n(.*?)\n```")
 )
 
 // skillFile is what ReadSkills reads in a SKILL.md.
 type skillFile struct {
-	plan, wrote string
-	retired     bool
-	calls       []byte
-	steps       []step
+	plan, wrote, block string
+	retired            bool
+	calls              []reason.PlanCall
 }
 
 func parseSkill(text []byte) (s skillFile, err error) {
@@ -190,14 +154,16 @@ func parseSkill(text []byte) (s skillFile, err error) {
 	if s.plan == "" || block == nil {
 		return s, errors.New("no plan in its metadata, or no block of JSON")
 	}
-	s.calls = []byte(block[1])
-	if err := json.Unmarshal(s.calls, &s.steps); err != nil {
+	var steps []step
+	s.block = block[1]
+	if err := json.Unmarshal([]byte(s.block), &steps); err != nil {
 		return s, fmt.Errorf("its calls: %w", err)
 	}
-	for _, st := range s.steps {
+	for _, st := range steps {
 		if _, err := decode(st.Inputs); err != nil || st.Call == "" {
 			return s, errors.New("a call has no name, or inputs that are no JSON")
 		}
+		s.calls = append(s.calls, reason.PlanCall{Name: st.Call, Inputs: st.Inputs})
 	}
 	return s, nil
 }
@@ -250,11 +216,8 @@ func (l *Layer) take(ctx context.Context, scope memory.Scope, s *skillFile) (cha
 		if p := &r.Plans[i]; p.Retired != s.retired {
 			p.Retired, changed = s.retired, true
 		}
-		if !s.retired && s.wrote != digest(string(s.calls)) {
-			e := edit{Plan: id, At: l.opts.Now()}
-			for _, st := range s.steps {
-				e.Calls = append(e.Calls, reason.PlanCall{Name: st.Call, Inputs: st.Inputs})
-			}
+		if !s.retired && s.wrote != digest(s.block) {
+			e := edit{Plan: id, Calls: s.calls, At: l.opts.Now()}
 			same := func(o edit) bool { return o.Plan == id && samePlan(o.Calls, e.Calls) }
 			if !slices.ContainsFunc(r.Edits, same) {
 				r.Edits = append(slices.DeleteFunc(r.Edits, func(o edit) bool { return o.Plan == id }), e)

@@ -1,6 +1,7 @@
 package learn
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -53,35 +54,31 @@ func situationKey(c *Case, s *shape) string {
 // warn adds the warnings of a case's situation: its scope's, and those that two scopes of its Lessons came to.
 func (l *Layer) warn(ctx context.Context, a *Advice, s *shape) error {
 	c, st, id := &a.Case, l.group.Store(), situationKey(&a.Case, s)
-	own, _, err := load[warnings](ctx, st, c.Scope.Key(warnKind, id))
+	up, _, err := load[warnings](ctx, st, c.Lessons.Key(warnKind, id))
 	if err != nil {
 		return err
 	}
-	all := own.Of
-	shared := own
-	if c.Lessons != c.Scope {
-		if shared, _, err = load[warnings](ctx, st, c.Lessons.Key(warnKind, id)); err != nil {
-			return err
-		}
-	}
-	scopes := make(map[string]int)
-	for _, scope := range shared.Scopes {
+	var all []*warning
+	from := make(map[*warning]int)
+	scopes := slices.DeleteFunc(up.Scopes, func(o memory.Scope) bool { return o == c.Scope })
+	for i, scope := range append([]memory.Scope{c.Scope}, scopes...) {
 		of, _, err := load[warnings](ctx, st, scope.Key(warnKind, id))
 		if err != nil {
 			return err
 		}
 		for _, w := range of.Of {
-			scopes[w.Class]++
-			if i := slices.IndexFunc(all, func(o warning) bool { return o.Class == w.Class && o.Skill == w.Skill }); i < 0 {
-				all = append(all, w)
-			} else if scope != c.Scope {
-				all[i].Events = append(slices.Clone(all[i].Events), w.Events...)
+			at := slices.IndexFunc(all, func(o *warning) bool { return o.Class == w.Class && o.Skill == w.Skill })
+			if at < 0 {
+				at, all = len(all), append(all, &warning{Skill: w.Skill, Class: w.Class, Complaint: w.Complaint})
+			}
+			all[at].Events = append(all[at].Events, w.Events...)
+			if from[all[at]]++; i == 0 {
+				from[all[at]]++ // one's own is enough
 			}
 		}
 	}
 	for _, w := range all {
-		mine := slices.ContainsFunc(own.Of, func(o warning) bool { return o.Class == w.Class && o.Skill == w.Skill })
-		if told := w.told(); (mine || scopes[w.Class] > 1) && told.Times > 0 && len(a.Warnings) < maxTold {
+		if told := w.told(); from[w] > 1 && told.Times > 0 && len(a.Warnings) < maxTold {
 			a.Warnings = append(a.Warnings, told)
 		}
 	}
@@ -122,43 +119,40 @@ func (l *Layer) stageWarnings(ctx context.Context, b *store.Batch, g *given, s *
 	}
 	refused := slices.Clone(o.Failed)
 	if o.Verdict == Failed && o.Complaint != "" {
-		refused = append(refused, reason.Failure{Task: reason.Task{Skill: c.Skill}, Worker: o.Worker, Complaint: o.Complaint, Gate: o.Gate})
+		refused = append(refused, reason.Failure{Task: reason.Task{Skill: c.Skill}, Worker: o.Worker, Complaint: o.Complaint})
 	}
-	var lessons []string
+	lesson := ""
 	for i, f := range refused {
-		lesson := lessonOf(c, s, f.Complaint, untrusted)
-		if lesson == "" {
-			continue
+		lesson = lessonOf(c, s, f.Complaint, untrusted)
+		skill := cmp.Or(f.Task.Skill, f.Worker)
+		class := classOf(lesson)
+		at := slices.IndexFunc(w.Of, func(o warning) bool { return o.Skill == skill && o.Class == class })
+		if at < 0 {
+			w.Of = append(w.Of, warning{Skill: skill, Class: class, Complaint: lesson})
+			w.Of = w.Of[max(0, len(w.Of)-maxWarnings):]
+			at = len(w.Of) - 1
 		}
-		skill := f.Task.Skill
-		if skill == "" {
-			skill = f.Worker
-		}
-		w.enter(skill, lesson, event{Advice: g.ID, At: g.At.Add(time.Duration(i) - time.Duration(len(refused)))})
-		lessons = append(lessons, lesson)
-		g.Learned.Warnings++
+		w.Of[at].add(event{Advice: g.ID, At: g.At.Add(time.Duration(i - len(refused)))})
 	}
-	if o.Verdict == Delivered {
-		for i := range w.Of {
-			if of := &w.Of[i]; of.open() && (o.Plan == nil || of.Skill == "" || of.Skill == o.Worker || calls(o.Plan, of.Skill)) {
-				of.add(event{Advice: g.ID, At: g.At, Over: true, Instead: l.instead(g, s, of.Skill)})
-				g.Learned.Warnings++
-			}
+	over := 0
+	for i := range w.Of {
+		of := &w.Of[i]
+		did := o.Plan == nil || of.Skill == "" || of.Skill == o.Worker || slices.ContainsFunc(o.Plan.Calls, func(call reason.PlanCall) bool { return call.Name == of.Skill })
+		if o.Verdict == Delivered && did && !of.Events[len(of.Events)-1].Over {
+			of.add(event{Advice: g.ID, At: g.At, Over: true, Instead: instead(g, of.Skill)})
+			over++
 		}
 	}
-	if g.Learned.Warnings == 0 {
+	if g.Learned.Warnings = len(refused) + over; g.Learned.Warnings == 0 {
 		return nil
 	}
-	if err := put(b, key, &w, rev); err != nil {
-		return err
-	}
-	if o.Verdict == Failed && len(lessons) > 0 {
-		if err := l.keepFailure(ctx, b, g, s, lessons[len(lessons)-1]); err != nil {
+	if o.Verdict == Failed && lesson != "" {
+		if err := l.keepFailure(ctx, b, g, s, lesson); err != nil {
 			return err
 		}
 	}
-	if c.Lessons == c.Scope {
-		return nil
+	if err := put(b, key, &w, rev); err != nil || c.Lessons == c.Scope {
+		return err
 	}
 	key = c.Lessons.Key(warnKind, situationKey(c, s))
 	up, rev, err := load[warnings](ctx, b, key)
@@ -170,45 +164,16 @@ func (l *Layer) stageWarnings(ctx context.Context, b *store.Batch, g *given, s *
 	return put(b, key, &up, rev)
 }
 
-func calls(p *reason.Plan, skill string) bool {
-	return slices.ContainsFunc(p.Calls, func(c reason.PlanCall) bool { return c.Name == skill })
-}
-
-func (w *warning) open() bool {
-	return len(w.Events) > 0 && !w.Events[len(w.Events)-1].Over
-}
-
 func (w *warning) add(e event) {
 	w.Events = append(w.Events, e)
 	w.Events = w.Events[max(0, len(w.Events)-maxEvents):]
 }
 
-// enter takes in a complaint.
-func (w *warnings) enter(skill, lesson string, e event) {
-	class := classOf(lesson)
-	i := slices.IndexFunc(w.Of, func(o warning) bool { return o.Skill == skill && o.Class == class })
-	if i < 0 {
-		w.Of = append(w.Of, warning{Skill: skill, Class: class, Complaint: lesson})
-		w.Of = w.Of[max(0, len(w.Of)-maxWarnings):]
-		i = len(w.Of) - 1
-	}
-	w.Of[i].add(e)
-}
-
 // instead says what passed where something had been refused: the call of that skill with {name} for the inputs.
-func (l *Layer) instead(g *given, s *shape, skill string) string {
-	if g.Outcome.Plan != nil {
-		r := record{}
-		r.add(delivery{ID: g.ID, Text: g.Case.Text, Inputs: g.Case.Inputs, Calls: g.Outcome.Plan.Calls}, nil)
-		for _, p := range r.contenders(g.Case.Scope) {
-			none := &shape{}
-			if sg, ok := p.suggestion(none, ""); ok {
-				for _, call := range sg.Plan.Calls {
-					if call.Name == skill && len(call.Inputs) > 0 {
-						return fmt.Sprintf("%s %s passed", skill, call.Inputs)
-					}
-				}
-			}
+func instead(g *given, skill string) string {
+	for _, call := range g.plainly("") {
+		if call.Name == skill && len(call.Inputs) > 0 {
+			return fmt.Sprintf("%s %s passed", skill, call.Inputs)
 		}
 	}
 	return "it passed once that was heeded"
