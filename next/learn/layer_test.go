@@ -15,6 +15,7 @@ import (
 
 	"github.com/arc-learn/arc/next/learn"
 	"github.com/arc-learn/arc/next/memory"
+	"github.com/arc-learn/arc/next/meta"
 	"github.com/arc-learn/arc/next/rank"
 	"github.com/arc-learn/arc/next/reason"
 	"github.com/arc-learn/arc/next/store"
@@ -333,14 +334,30 @@ func TestHoldout(t *testing.T) {
 			require.Nil(t, a.Fires)
 			require.Empty(t, a.Suggestions)
 		}
-		usd := .5
-		b.after(a, learn.Outcome{Verdict: learn.Delivered, Plan: p, Usage: &reason.Usage{Calls: 1, CostUSD: &usd}})
+		calls, usd := 1, .5
+		if a.Fires != nil {
+			calls, usd = 0, 0
+		}
+		b.after(a, learn.Outcome{Verdict: learn.Delivered, Plan: p, Usage: &reason.Usage{Calls: calls, CostUSD: &usd}})
 	}
 	require.InDelta(t, 50, held, 25)
-	with, without, err := b.Uplift(t.Context(), "acme")
+	up, err := b.Uplift(t.Context(), "acme")
 	require.NoError(t, err)
-	require.Equal(t, []int{200 - held, held}, []int{with.Cases, without.Cases})
-	require.InDelta(t, .5*float64(held), without.USD, 1e-9)
+	require.Equal(t, []int{200 - held, held}, []int{up.Delivered.With.N, up.Delivered.Without.N})
+	require.Less(t, up.Calls.High, 0.0, up.Calls)
+	require.Less(t, up.USD.High, 0.0, up.USD)
+	require.Zero(t, up.Delivered.Mean)
+}
+
+func TestSession(t *testing.T) {
+	b := open(t, acme(learn.Options{}))
+	for range 3 {
+		c := learn.Case{Session: "s", Situation: "deploy", Text: "deploy it"}
+		b.after(b.before(c), learn.Outcome{Verdict: learn.Failed, Worker: "w", Complaint: "red"})
+	}
+	got, err := b.Sessions().Assess(t.Context(), "acme", "s", meta.Signs{})
+	require.NoError(t, err)
+	require.Equal(t, meta.PivotNow, got.Step)
 }
 
 // Thirty tickets of five kinds in six wordings each, with the order in the text alone: nothing fires, and what is

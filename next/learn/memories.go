@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/arc-learn/arc/next/memory"
+	"github.com/arc-learn/arc/next/meta"
 	"github.com/arc-learn/arc/next/rank"
 	"github.com/arc-learn/arc/next/reason"
 	"github.com/arc-learn/arc/next/store"
@@ -242,6 +243,21 @@ func (l *Layer) credit(ctx context.Context, b *store.Batch, g *given) error {
 	}
 	o.Sample = &one
 	return l.book.In(c.Lessons).Stage(ctx, b, one)
+}
+
+// session records the tries of a case in its session.
+func (l *Layer) session(ctx context.Context, b *store.Batch, g *given) error {
+	c, o := &g.Case, &g.Outcome
+	if l.meta == nil || c.Session == "" || o.Verdict == Unknown {
+		return nil
+	}
+	goal := cmp.Or(c.Situation, c.Text)
+	for _, f := range o.Failed {
+		if err := l.meta.Stage(ctx, b, c.Scope, c.Session, meta.Outcome{Goal: goal, Approach: cmp.Or(f.Approach, f.Worker), At: g.At}); err != nil {
+			return err
+		}
+	}
+	return l.meta.Stage(ctx, b, c.Scope, c.Session, meta.Outcome{Goal: goal, Approach: o.Worker, Delivered: o.Verdict == Delivered, At: g.At})
 }
 
 // cost is what usage cost: as reported, or else as estimated; nil: unknown.

@@ -5,20 +5,19 @@ import (
 	"fmt"
 
 	"github.com/arc-learn/arc/next/memory"
+	"github.com/arc-learn/arc/next/meta"
 	"github.com/arc-learn/arc/next/store"
 )
 
-// Arm counts the outcomes of cases with memory, or of those that the holdout gave nothing.
-type Arm struct {
-	Cases, Delivered   int
-	Calls, CallsSquare float64 // of models, over the cases that reported them
-	Reported           int
-	USD, USDSquare     float64 // over the cases whose cost is known
-	Priced             int
-}
+// Uplift is what memory is worth: the difference between cases with memory and those that the holdout gave nothing, a
+// case each. Model calls and dollars count where they were reported. See [meta.Difference].
+type Uplift struct{ Delivered, Calls, USD meta.Interval }
+
+// arm sums up the outcomes of one side.
+type arm struct{ Delivered, Calls, USD meta.Sample }
 
 // arms are those of a Lessons scope.
-type arms struct{ With, Without Arm }
+type arms struct{ With, Without arm }
 
 // stageUplift counts an outcome in its arm. Without a holdout nothing is counted: the two would not be alike.
 func (l *Layer) stageUplift(ctx context.Context, b *store.Batch, g *given, by int) error {
@@ -31,29 +30,30 @@ func (l *Layer) stageUplift(ctx context.Context, b *store.Batch, g *given, by in
 	if err != nil {
 		return err
 	}
-	arm, n := &all.With, float64(by)
+	side := &all.With
 	if g.Held {
-		arm = &all.Without
+		side = &all.Without
 	}
-	arm.Cases += by
+	delivered := 0.0
 	if o.Verdict == Delivered {
-		arm.Delivered += by
+		delivered = 1
 	}
+	side.Delivered.Add(delivered, by)
 	if o.Usage != nil {
-		calls := float64(o.Usage.Calls)
-		arm.Calls, arm.CallsSquare, arm.Reported = arm.Calls+n*calls, arm.CallsSquare+n*calls*calls, arm.Reported+by
+		side.Calls.Add(float64(o.Usage.Calls), by)
 	}
 	if usd := cost(o.Usage); usd != nil {
-		arm.USD, arm.USDSquare, arm.Priced = arm.USD+n**usd, arm.USDSquare+n**usd**usd, arm.Priced+by
+		side.USD.Add(*usd, by)
 	}
 	return put(b, key, &all, rev)
 }
 
-// Uplift returns the two arms of a Lessons scope: cases with memory, and those held out.
-func (l *Layer) Uplift(ctx context.Context, lessons memory.Scope) (with, without Arm, err error) {
+// Uplift returns what memory is worth in a Lessons scope, since a holdout is set.
+func (l *Layer) Uplift(ctx context.Context, lessons memory.Scope) (Uplift, error) {
 	if err := lessons.Check(); err != nil {
-		return Arm{}, Arm{}, fmt.Errorf("learn: %w", err)
+		return Uplift{}, fmt.Errorf("learn: %w", err)
 	}
 	all, _, err := load[arms](ctx, l.group.Store(), lessons.Key(upliftKind, "all"))
-	return all.With, all.Without, err
+	w, o := all.With, all.Without
+	return Uplift{meta.Difference(w.Delivered, o.Delivered, 0, 1), meta.Difference(w.Calls, o.Calls), meta.Difference(w.USD, o.USD)}, err
 }
