@@ -42,11 +42,12 @@ type Signs struct {
 
 // Assessment is what the outcomes of a session and the signs of a run add up to.
 type Assessment struct {
-	State    string   // NoData, Healthy, Struggling or Failing
-	Step     Step     // KeepGoing, SlowDown, ConsiderPivot or PivotNow
-	Also     []Step   // Shift, FreshContext, AskPerson, GiveUp, where they hold
-	Evidence []string // in words, what Step and Also rest on
-	Left     []string // approaches that have not failed at the goal since it was last delivered
+	State      string   // NoData, Healthy, Struggling or Failing
+	Step       Step     // KeepGoing, SlowDown, ConsiderPivot or PivotNow
+	Confidence string   // in Step: low, medium or high
+	Also       []Step   // Shift, FreshContext, AskPerson, GiveUp, where they hold
+	Evidence   []string // in words, what Step and Also rest on
+	Left       []string // approaches that have not failed at the goal since it was last delivered
 
 	Total, Delivered int
 	Failures         int // since the last delivery
@@ -54,33 +55,20 @@ type Assessment struct {
 	Again, Other     Odd // of another try of the approach, and of the first one of another approach
 }
 
-// The rules of thumb.
-const (
-	pivotFailures = 3   // of one approach at one goal
-	pivotRate     = 0.4 // success rate below which a pivot is considered
-	pivotTotal    = 2   // outcomes that a success rate needs
-	spentShare    = 0.8 // of a budget, from which on it is a sign
-	counted       = 20  // tries of either kind from which on the odds alone may ask
-)
-
 // Assess assesses a session. It is a function of its arguments alone:
 //
-//   - PivotNow: three tries of the approach at the goal have failed since it was last delivered, or at least five tries
-//     after as many failures were counted, under a quarter of them delivered, and another approach is likelier to
-//   - ConsiderPivot: of two outcomes or more under 40 % delivered, or the run's resonance falls in a session that fails
-//   - SlowDown: the last outcome was a failure, four fifths of the budget are spent, or resonance is low or falls
+//   - PivotNow: three tries of the approach at the goal failed since it was last delivered; or of at least five that
+//     were counted after as many failures under a quarter delivered, and another approach is likelier to
+//   - ConsiderPivot: of two outcomes or more under 40 % delivered; or resonance falls in a session that fails
+//   - SlowDown: the last outcome failed, four fifths of the budget are spent, or resonance is low or falls
 //   - Shift: resonance falls, in the run or over the session (see [iar.Findings])
 //   - FreshContext: two approaches failed at the goal in turn, or five tries by two approaches or more
-//   - AskPerson: six tries by three approaches or more failed at the goal; or, counted from 20 tries of each, neither
-//     another try nor another approach delivers in one case of ten
-//   - GiveUp: counted from 50 tries of each, neither delivers in one of twenty, and six tries failed at the goal
-//
-// An outcome that was never recorded says nothing: without outcomes and signs the state is NoData, and the
-// step KeepGoing.
+//   - AskPerson: six tries by three approaches failed at the goal; or, counted from 20 tries of each, neither another
+//     try nor another approach delivers in one case of ten
+//   - GiveUp: counted from 50 tries of each, neither does in one of twenty, and six tries failed at the goal
 func Assess(s *Session, odds *Odds, g Signs) Assessment {
-	a := Assessment{State: NoData, Step: KeepGoing, Total: s.Total, Delivered: s.Delivered, Failures: s.Failures}
+	a := Assessment{Step: KeepGoing, Total: s.Total, Delivered: s.Delivered, Failures: s.Failures}
 	if n := len(s.Recent); n > 0 {
-		a.State = Healthy
 		if g.Goal == "" {
 			g.Goal = s.Recent[n-1].Goal
 		}
@@ -103,6 +91,14 @@ func Assess(s *Session, odds *Odds, g Signs) Assessment {
 	if a.Step != KeepGoing && len(a.Left) > 0 {
 		a.say("left to try: %.200q", a.Left)
 	}
+	switch a.State, a.Confidence = Struggling, "medium"; {
+	case a.Step == PivotNow:
+		a.State, a.Confidence = Failing, "high"
+	case a.Step == KeepGoing && a.Total == 0:
+		a.State, a.Confidence = NoData, "low"
+	case a.Step == KeepGoing:
+		a.State, a.Confidence = Healthy, "high"
+	}
 	return a
 }
 
@@ -123,44 +119,39 @@ func (a *Assessment) say(format string, args ...any) {
 }
 
 // raise makes the step at least step.
-func (a *Assessment) raise(step Step, state string) {
+func (a *Assessment) raise(step Step) {
 	order := []Step{KeepGoing, SlowDown, ConsiderPivot, PivotNow}
-	if slices.Index(order, step) > slices.Index(order, a.Step) {
-		a.Step, a.State = step, state
-	}
+	a.Step = order[max(slices.Index(order, step), slices.Index(order, a.Step))]
 }
 
-// also adds a step with its evidence, once.
 func (a *Assessment) also(step Step, why string) {
-	if !slices.Contains(a.Also, step) {
-		a.Also = append(a.Also, step)
-		a.say("%s: %s", step, why)
-	}
+	a.Also = append(a.Also, step)
+	a.say("%s: %s", step, why)
 }
 
 // byOutcomes applies the rules of thumb.
 func (a *Assessment) byOutcomes(approach string) {
 	if a.Failures > 0 {
-		a.raise(SlowDown, Struggling)
-		a.say("%d failed since the last delivery; %d tries at the goal, %d of them by %q", a.Failures, a.Tries, a.Same, approach)
+		a.raise(SlowDown)
+		a.say("%d failed since the last delivery; %d at the goal, %d of them by %q", a.Failures, a.Tries, a.Same, approach)
 	}
-	if a.Total >= pivotTotal && float64(a.Delivered) < pivotRate*float64(a.Total) {
-		a.raise(ConsiderPivot, Struggling)
-		a.say("%d of %d delivered, under %.0f %%", a.Delivered, a.Total, 100*pivotRate)
+	if a.Total >= 2 && float64(a.Delivered) < 0.4*float64(a.Total) {
+		a.raise(ConsiderPivot)
+		a.say("%d of %d delivered, under 40 %%", a.Delivered, a.Total)
 	}
-	if a.Same >= pivotFailures {
-		a.raise(PivotNow, Failing)
+	if a.Same >= 3 {
+		a.raise(PivotNow)
 		a.say("%d tries of the approach failed: the next one is not likely to work", a.Same)
 	}
 	if a.Same > 0 && a.Again.Tries >= 5 && a.Again.Chance < 0.25 && a.Again.Chance < a.Other.Chance {
-		a.raise(PivotNow, Failing)
+		a.raise(PivotNow)
 		a.say("%s", a.words())
 	}
 }
 
 // words gives the odds and what they rest on.
 func (a *Assessment) words() string {
-	return fmt.Sprintf("another try delivers with a chance of %.2f (%d of %d did after as many failures), another approach of %.2f (%d of %d)",
+	return fmt.Sprintf("another try delivers with a chance of %.2f (%d of %d did so far), another approach of %.2f (%d of %d)",
 		a.Again.Chance, a.Again.Delivered, a.Again.Tries, a.Other.Chance, a.Other.Delivered, a.Other.Tries)
 }
 
@@ -172,17 +163,17 @@ func (a *Assessment) bySigns(g *Signs, s *Session) {
 		found = s.Resonance.Issues()
 	}
 	for _, f := range found {
-		a.raise(SlowDown, Struggling)
+		a.raise(SlowDown)
 		a.say("%s: %s", f.Kind, f.Text)
 		if f.Kind == iar.Degradation {
 			a.also(Shift, "resonance falls by more than chance")
 			if a.Failures > 0 {
-				a.raise(ConsiderPivot, Struggling)
+				a.raise(ConsiderPivot)
 			}
 		}
 	}
-	if g.Spent >= spentShare && g.Spent <= 1 {
-		a.raise(SlowDown, Struggling)
+	if g.Spent >= 0.8 && g.Spent <= 1 {
+		a.raise(SlowDown)
 		a.say("%.0f %% of the budget is spent", 100*g.Spent)
 	}
 }
@@ -191,20 +182,16 @@ func (a *Assessment) bySigns(g *Signs, s *Session) {
 func (a *Assessment) byTries(by []string) {
 	n, different := len(by), len(slices.Compact(slices.Sorted(slices.Values(by))))
 	many := fmt.Sprintf("%d tries at the goal failed, by %d approaches", n, different)
-	known, best := min(a.Again.Tries, a.Other.Tries), max(a.Again.Chance, a.Other.Chance)
-	switch l := by[max(0, n-4):]; {
-	case len(l) == 4 && l[0] == l[2] && l[1] == l[3] && l[0] != l[1]:
-		a.also(FreshContext, "two approaches fail in turn")
-	case n >= 5 && different >= 2:
+	counted, best := min(a.Again.Tries, a.Other.Tries), max(a.Again.Chance, a.Other.Chance)
+	if l := by[max(0, n-4):]; n >= 4 && l[0] == l[2] && l[1] == l[3] && l[0] != l[1] || n >= 5 && different >= 2 {
 		a.also(FreshContext, many)
 	}
 	if n >= 6 && different >= 3 {
 		a.also(AskPerson, many)
-	}
-	if n > 0 && known >= counted && best < 0.1 {
+	} else if n > 0 && counted >= 20 && best < 0.1 {
 		a.also(AskPerson, a.words())
 	}
-	if n >= 6 && known >= 50 && best < 0.05 {
+	if n >= 6 && counted >= 50 && best < 0.05 {
 		a.also(GiveUp, a.words())
 	}
 }

@@ -1,9 +1,6 @@
 package meta
 
-import (
-	"fmt"
-	"math"
-)
+import "math"
 
 // Sample sums up measurements: delivered as 1 or 0, model calls, dollars.
 type Sample struct {
@@ -25,15 +22,6 @@ func (s Sample) Mean() float64 { return s.Sum / float64(max(1, s.N)) }
 type Interval struct {
 	Mean, Low, High float64
 	With, Without   Sample
-}
-
-// String says it in words.
-func (i Interval) String() string {
-	if math.IsInf(i.Low, -1) {
-		return fmt.Sprintf("no data yet: %d with, %d without", i.With.N, i.Without.N)
-	}
-	return fmt.Sprintf("%+.3g (%+.3g to %+.3g), %.3g over %d with, %.3g over %d without",
-		i.Mean, i.Low, i.High, i.With.Mean(), i.With.N, i.Without.Mean(), i.Without.N)
 }
 
 const (

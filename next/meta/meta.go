@@ -27,11 +27,8 @@ import (
 	"github.com/arc-learn/arc/next/store"
 )
 
-// Bounds of a record.
-const (
-	maxOutcomes = 64
-	maxText     = 256 // bytes of a goal and of an approach; what is longer is cut
-)
+// A record has maxOutcomes outcomes, whose texts are cut to maxText bytes.
+const maxOutcomes, maxText = 64, 256
 
 // Outcome is how a try at a goal ended. Goal and Approach are words; equal ones mean the same.
 type Outcome struct {
@@ -92,11 +89,6 @@ type Sessions struct{ group *store.Group }
 // New returns the sessions in a group, which is over a tenant's sub-store or a store of its own.
 func New(g *store.Group) *Sessions { return &Sessions{g} }
 
-const (
-	sessionKind = "session"
-	oddsKind    = "odds" // one record, at the tenant: counts without words
-)
-
 // Record adds an outcome to a session, which is made where it is missing.
 func (s *Sessions) Record(ctx context.Context, scope store.Scope, session string, o Outcome) error {
 	return s.group.Update(ctx, func(b *store.Batch) error { return s.Stage(ctx, b, scope, session, o) })
@@ -120,7 +112,7 @@ func (s *Sessions) Session(ctx context.Context, scope store.Scope, session strin
 	var record Session
 	key, err := sessionKey(scope, session)
 	if err == nil {
-		_, err = load(ctx, s.group.Store().Get, key, &record)
+		_, err = load(ctx, s.group.Store(), key, &record)
 	}
 	return record, err
 }
@@ -132,7 +124,7 @@ func (s *Sessions) Assess(ctx context.Context, scope store.Scope, session string
 		return Assessment{}, err
 	}
 	var odds Odds
-	if _, err := load(ctx, s.group.Store().Get, oddsKey(scope), &odds); err != nil {
+	if _, err := load(ctx, s.group.Store(), oddsKey(scope), &odds); err != nil {
 		return Assessment{}, err
 	}
 	return Assess(&record, &odds, g), nil
@@ -142,14 +134,19 @@ func sessionKey(scope store.Scope, session string) (string, error) {
 	if err := errors.Join(scope.Check(), store.CheckID(session)); err != nil {
 		return "", fmt.Errorf("meta: %w", err)
 	}
-	return scope.Key(sessionKind, session), nil
+	return scope.Key("session", session), nil
 }
 
-func oddsKey(scope store.Scope) string { return store.Scope(scope.Tenant()).Key(oddsKind, "all") }
+// oddsKey is that of the tenant's odds, which are counts without words.
+func oddsKey(scope store.Scope) string { return store.Scope(scope.Tenant()).Key("odds", "all") }
+
+type reader interface {
+	Get(ctx context.Context, key string) (store.Entry, error)
+}
 
 // load reads a record into v, and leaves v as it is where there is none.
-func load(ctx context.Context, get func(context.Context, string) (store.Entry, error), key string, v any) (store.Revision, error) {
-	e, err := get(ctx, key)
+func load(ctx context.Context, from reader, key string, v any) (store.Revision, error) {
+	e, err := from.Get(ctx, key)
 	if errors.Is(err, store.ErrNotFound) {
 		return 0, nil
 	}
@@ -165,7 +162,7 @@ func load(ctx context.Context, get func(context.Context, string) (store.Entry, e
 // change stages a record as f changes it.
 func change[T any](ctx context.Context, b *store.Batch, key string, f func(*T)) error {
 	var v T
-	at, err := load(ctx, b.Get, key, &v)
+	at, err := load(ctx, b, key, &v)
 	if err != nil {
 		return err
 	}
