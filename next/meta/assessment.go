@@ -11,8 +11,7 @@ import (
 // Step is what an assessment recommends.
 type Step string
 
-// The steps of an [Assessment], the mildest first, and what may come beside them.
-const (
+const ( // the steps, the mildest first, and what may come beside them
 	KeepGoing     Step = "keep_going"
 	SlowDown      Step = "slow_down"      // something failed, or is about to
 	ConsiderPivot Step = "consider_pivot" // the approach seldom works

@@ -3,8 +3,7 @@
 //
 //	sessions := meta.New(group)
 //	err := sessions.Record(ctx, "acme/anna", "thread 7", meta.Outcome{Goal: "fix the build", Approach: "patch"})
-//	a, err := sessions.Assess(ctx, "acme/anna", "thread 7", meta.Signs{})
-//	fmt.Println(a.Step, a.Evidence)
+//	a, err := sessions.Assess(ctx, "acme/anna", "thread 7", meta.Signs{}) // a.Step, a.Evidence
 //
 // [Assess] is a pure function of a [Session], of the tenant's [Odds] and of what a run tells of itself
 // ([Signs]). The rules of thumb are the first Arc's; beside them are the odds as counted so far, and what
@@ -60,7 +59,7 @@ func (s *Session) add(o Outcome) (same, all int) {
 		s.Delivered++
 		s.Failures = 0
 	}
-	s.Recent = append(slices.Clone(s.Recent[max(0, len(s.Recent)+1-maxOutcomes):]), o)
+	s.Recent = append(s.Recent[max(0, len(s.Recent)+1-maxOutcomes):], o)
 	return same, all
 }
 
