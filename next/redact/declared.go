@@ -36,17 +36,12 @@ func (s *Sanitizer) With(secrets map[string]string) (*Sanitizer, error) {
 		if len(strings.TrimSpace(secret)) < minSecret {
 			return nil, fmt.Errorf("secret %s has under %d bytes", name, minSecret)
 		}
-		parts := []string{secret, strings.TrimSpace(secret)}
-		for line := range strings.Lines(secret) {
-			if line = strings.TrimSpace(line); len(line) >= 2*minSecret && !strings.HasPrefix(line, "-----") {
-				parts = append(parts, line)
+		for i, part := range append([]string{secret, strings.TrimSpace(secret)}, strings.Split(secret, "\n")...) {
+			if part = strings.TrimSuffix(part, "\r"); i > 1 && (len(part) < 2*minSecret || strings.HasPrefix(part, "-----")) {
+				continue
 			}
-		}
-		for _, part := range parts {
 			for _, encoded := range encodings(part) {
-				if names[encoded] == "" {
-					names[encoded] = name
-				}
+				names[encoded] = cmp.Or(names[encoded], name)
 			}
 		}
 	}

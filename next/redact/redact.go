@@ -15,6 +15,8 @@
 package redact
 
 import (
+	"bytes"
+	"cmp"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/json"
@@ -49,22 +51,16 @@ type Sanitizer struct {
 
 // New returns a Sanitizer.
 func New(o *Options) *Sanitizer {
-	s := &Sanitizer{}
-	if o != nil {
-		s.o = Options{slices.Clone(o.Allow), slices.Clone(o.Key), o.Find}
-	}
-	return s
+	o = cmp.Or(o, &Options{})
+	return &Sanitizer{o: Options{slices.Clone(o.Allow), slices.Clone(o.Key), o.Find}}
 }
 
 // Format prints the type's name, and neither the key nor the secrets.
 func (s *Sanitizer) Format(w fmt.State, _ rune) { _, _ = io.WriteString(w, "redact.Sanitizer") }
 
-// copy returns a copy of s, the zero value for nil.
+// copy returns a copy of s, which may be nil.
 func (s *Sanitizer) copy() *Sanitizer {
-	if s == nil {
-		return &Sanitizer{}
-	}
-	c := *s
+	c := *cmp.Or(s, &Sanitizer{})
 	return &c
 }
 
@@ -121,12 +117,6 @@ func (s *Sanitizer) known(text string) string {
 	return text
 }
 
-// span is a secret in a text.
-type span struct {
-	start, end int
-	kind       string
-}
-
 // replace replaces spans, which are in order, by marks.
 func (s *Sanitizer) replace(text string, spans []span) string {
 	var b strings.Builder
@@ -152,6 +142,42 @@ func (s *Sanitizer) mark(kind, secret string) string {
 		return "[redacted:" + kind + "]"
 	}
 	mac := hmac.New(sha256.New, s.o.Key)
-	mac.Write([]byte(secret)) // never fails
+	mac.Write([]byte(secret))
 	return fmt.Sprintf("[redacted:%s:%x]", kind, mac.Sum(nil)[:4])
+}
+
+// Lines returns a Writer that passes what is written on to w, sanitised as Prose by whole lines, and by whole blocks
+// of a private key. What has no end for 64 KiB is passed on in pieces. Close passes on the rest, and leaves w open.
+// The Writer is for one goroutine.
+func (s *Sanitizer) Lines(w io.Writer) io.WriteCloser { return &lines{s: s, w: w} }
+
+type lines struct {
+	s    *Sanitizer
+	w    io.Writer
+	rest []byte
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.rest = append(l.rest, p...)
+	n := bytes.LastIndexByte(l.rest, '\n') + 1
+	key := bytes.LastIndex(l.rest[:n], []byte("-----BEGIN "))
+	if key >= 0 && !bytes.Contains(l.rest[key:n], []byte("-----END ")) {
+		n = key
+	}
+	if len(l.rest)-n > 64<<10 {
+		n = len(l.rest)
+	}
+	if err := l.pass(n); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+func (l *lines) Close() error { return l.pass(len(l.rest)) }
+
+// pass passes the first n bytes on.
+func (l *lines) pass(n int) error {
+	_, err := io.WriteString(l.w, l.s.Prose(string(l.rest[:n])))
+	l.rest = append(l.rest[:0], l.rest[n:]...)
+	return err
 }

@@ -15,6 +15,12 @@ const reach, longest = 320, 16 << 10
 //go:embed forms.txt
 var table string
 
+// span is a secret in a text.
+type span struct {
+	start, end int
+	kind       string
+}
+
 // form is a row of forms.txt.
 type form struct {
 	kind, check  string // no check: a token of an issuer
@@ -64,13 +70,13 @@ var forms, begins = func() (groups [][]form, begins [1 << 16]uint16) {
 // pair is the number of two bytes of a text.
 func pair(text string, i int) int { return int(text[i])<<8 | int(text[i+1]) }
 
-// starts returns the pairs that a form can begin with: of a token its own, of others those in any case of letters,
-// and where it begins with one byte those with any second one.
+// starts returns the pairs that a form can begin with; one that begins with one byte, with any second byte.
 func (f *form) starts() (out []int) {
-	for second := range 256 {
-		for _, at := range []int{pair(f.begins+" ", 0)&0xff00 | second, pair(strings.ToUpper(f.begins+" "), 0)&0xff00 | second} {
-			if two := string([]byte{byte(at >> 8), byte(at)}); f.at(two, 0, f.begins[:min(2, len(f.begins))]) && !slices.Contains(out, at) {
-				out = append(out, at)
+	for _, first := range []byte(f.begins[:1] + strings.ToUpper(f.begins[:1])) {
+		for second := range 256 {
+			two := string([]byte{first, byte(second)})
+			if f.at(two, 0, f.begins[:min(2, len(f.begins))]) && !slices.Contains(out, pair(two, 0)) {
+				out = append(out, pair(two, 0))
 			}
 		}
 	}
@@ -188,14 +194,13 @@ func alnum(c byte) bool { return c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20
 
 // bits is the Shannon entropy of the beginning of a text, in bits a byte. Examples of manuals have little.
 func bits(text string) (sum float64) {
-	var counts [256]int
+	var counts [256]float64
 	text = text[:min(len(text), 256)]
-	for i := range len(text) {
-		counts[text[i]]++
+	for _, c := range []byte(text) {
+		counts[c] += 1 / float64(len(text))
 	}
-	for _, n := range counts {
-		if n > 0 {
-			p := float64(n) / float64(len(text))
+	for _, p := range counts {
+		if p > 0 {
 			sum -= p * math.Log2(p)
 		}
 	}
