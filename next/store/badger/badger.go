@@ -227,8 +227,8 @@ func (s *Store) Scan(ctx context.Context, r store.Range) iter.Seq2[store.Entry, 
 		if err == nil {
 			defer s.leave(gen)
 		}
-		for r, left := r, r.Limit; err == nil; _, _, err = s.enter(ctx, false) {
-			page, more, failed := gen.page(r, left, seq)
+		for r := r; err == nil; _, _, err = s.enter(ctx, false) {
+			page, more, failed := gen.page(r, seq)
 			s.use.RUnlock()
 			for _, e := range page {
 				if ctx.Err() != nil {
@@ -242,10 +242,10 @@ func (s *Store) Scan(ctx context.Context, r store.Range) iter.Seq2[store.Entry, 
 			if err = failed; err != nil {
 				break
 			}
-			if left -= len(page); !more || r.Limit > 0 && left <= 0 {
+			if !more {
 				return
 			}
-			r.After = page[len(page)-1].Key
+			r.After, r.Limit = page[len(page)-1].Key, max(r.Limit-len(page), 0)
 		}
 		yield(store.Entry{}, err)
 	}

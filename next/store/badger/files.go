@@ -118,18 +118,20 @@ func syncDir(dir string) error {
 
 const leastInodes, leastFiles = 8, 2 // a log and a table
 
-// checkRoom returns store.ErrFull while too little is free, besides so many bytes. Badger writes through memory
-// maps, where a full disk ends the process, and it forgets a table for which it cannot make a file.
+// checkRoom returns why nothing may be written: store.ErrFull while too little is free, besides so many bytes.
+// Badger writes through memory maps, where a full disk ends the process, and it forgets a table for which it cannot
+// make a file.
 func (s *Store) checkRoom(more int64) error {
+	if s.mu.err != nil {
+		return s.mu.err
+	}
 	free, inodes, err := freeSpace(s.dir)
 	if err != nil {
 		return typed(fmt.Errorf("free space: %w", err))
 	}
-	if need := s.opts.MinFree + more; free < need {
-		return fmt.Errorf("%w: %d MiB are free on the disk, %d are needed", store.ErrFull, free>>20, need>>20)
-	}
-	if inodes < leastInodes {
-		return fmt.Errorf("%w: %d inodes are free, %d are needed", store.ErrFull, inodes, leastInodes)
+	if need := s.opts.MinFree + more; free < need || inodes < leastInodes {
+		return fmt.Errorf("%w: %d MiB and %d inodes are free on the disk, %d MiB and %d inodes are needed",
+			store.ErrFull, free>>20, inodes, need>>20, leastInodes)
 	}
 	for range leastFiles {
 		f, err := os.Open(os.DevNull)

@@ -42,7 +42,7 @@ func openGeneration(dir string, o *Options) (g *generation, err error) {
 		return nil, err
 	}
 	g = &generation{dir: dir, users: 1}
-	if err := g.check(); err != nil {
+	if err := g.verify(); err != nil {
 		return nil, err
 	}
 	table := o.MemoryBytes / 4
@@ -70,9 +70,9 @@ func rescue(err *error) {
 	}
 }
 
-// check removes the empty files at which Badger stumbles after a kill, and verifies its list of tables and the
+// verify removes the empty files at which Badger stumbles after a kill, and reads its list of tables and the
 // tables, which Badger does in goroutines where damage ends the process.
-func (g *generation) check() error {
+func (g *generation) verify() error {
 	there, err := os.ReadDir(g.dir)
 	if err != nil {
 		return err
@@ -80,18 +80,17 @@ func (g *generation) check() error {
 	tables, logs := 0, 0
 	for _, f := range there {
 		info, err := f.Info()
+		ext := filepath.Ext(f.Name())
+		if err == nil && info.Size() == 0 && (ext == ".mem" || ext == ".vlog" || ext == ".sst") {
+			err, ext = os.Remove(filepath.Join(g.dir, f.Name())), ""
+		}
 		if err != nil {
 			return err
 		}
-		ext := filepath.Ext(f.Name())
-		switch {
-		case info.Size() == 0 && (ext == ".mem" || ext == ".vlog" || ext == ".sst"):
-			if err := os.Remove(filepath.Join(g.dir, f.Name())); err != nil {
-				return err
-			}
-		case ext == ".sst":
+		switch ext {
+		case ".sst":
 			tables++
-		case ext == ".mem":
+		case ".mem":
 			logs++
 			g.log, _ = strconv.Atoi(strings.TrimSuffix(f.Name(), ext)) // in order: the newest is the last
 		}
@@ -147,8 +146,7 @@ func (g *generation) newest() (seq uint64, err error) {
 	return seq, err
 }
 
-// tables returns how many tables were added and how many a rewrite has made, and the bytes of all, those in memory
-// included.
+// tables returns how many tables were added, how many a rewrite has made, and the bytes of all and of memory.
 func (g *generation) tables() (added, rest int, bytes int64) {
 	levels := g.db.Levels()
 	for _, l := range levels {
@@ -182,17 +180,16 @@ func (g *generation) write(group *group, seq uint64) (written bool, err error) {
 	txn := g.db.NewTransactionAt(seq-1, true)
 	defer txn.Discard()
 	for _, r := range group.all {
-		for i := 0; i < len(r.ops) && r.err == nil; i++ {
-			r.err = holds(txn, &r.ops[i])
+		if r.err = check(txn, r.ops); r.err != nil {
+			continue
 		}
-		for i := 0; i < len(r.ops) && r.err == nil; i++ {
-			op := &r.ops[i]
-			if op.Check {
+		for _, op := range r.ops {
+			switch {
+			case op.Check:
 				continue
-			}
-			if op.Delete {
+			case op.Delete:
 				err = txn.Delete(keyOf(op.Key))
-			} else {
+			default:
 				err = txn.Set(keyOf(op.Key), seal(op.Key, op.Value))
 			}
 			if err != nil {
@@ -213,8 +210,8 @@ func (g *generation) write(group *group, seq uint64) (written bool, err error) {
 	return true, err
 }
 
-// sync makes the last group durable, which the newest log has whole. With SyncWrites Badger syncs its value log too,
-// in which there is nothing. Where a full table has made it begin another log, the one before was synced before.
+// sync makes the last group durable, which the newest log has whole. (With SyncWrites Badger syncs its value log
+// too, in which there is nothing.) Where a full table has made it begin a log, the one before was synced before.
 func (g *generation) sync() (err error) {
 	name := func(log int) string { return filepath.Join(g.dir, fmt.Sprintf("%05d.mem", log)) }
 	for _, missing := os.Stat(name(g.log + 1)); missing == nil; _, missing = os.Stat(name(g.log + 1)) {
@@ -227,56 +224,47 @@ func (g *generation) sync() (err error) {
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
-// find returns the item of a key, or nil.
-func find(txn *badger.Txn, key string) (*badger.Item, error) {
+// check returns a *store.ConflictError if a condition does not hold.
+func check(txn *badger.Txn, ops []store.Op) error {
+	for _, op := range ops {
+		if op.If == store.Any {
+			continue
+		}
+		e, err := get(txn, op.Key)
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return err
+		}
+		if !op.If.Holds(e.Rev) {
+			return &store.ConflictError{Key: op.Key}
+		}
+	}
+	return nil
+}
+
+func get(txn *badger.Txn, key string) (store.Entry, error) {
 	item, err := txn.Get(keyOf(key))
 	if errors.Is(err, badger.ErrKeyNotFound) {
-		return nil, nil
+		return store.Entry{}, fmt.Errorf("%w: %q", store.ErrNotFound, key)
 	}
 	if err != nil {
-		return nil, damage(key, err)
+		return store.Entry{}, damage(key, err)
 	}
-	return item, nil
+	return entry(key, item)
 }
 
-// holds returns a *store.ConflictError if a condition does not hold.
-func holds(txn *badger.Txn, op *store.Op) error {
-	if op.If == store.Any {
-		return nil
-	}
-	rev := store.Revision(0)
-	item, err := find(txn, op.Key)
-	if item != nil {
-		rev = store.Revision(item.Version())
-	}
-	if err == nil && !op.If.Holds(rev) {
-		err = &store.ConflictError{Key: op.Key}
-	}
-	return err
-}
-
+// get returns the entry of a key as of a commit.
 func (g *generation) get(key string, seq uint64) (e store.Entry, err error) {
 	defer rescue(&err)
 	txn := g.db.NewTransactionAt(seq, false)
 	defer txn.Discard()
-	item, err := find(txn, key)
-	if err != nil {
-		return e, err
-	}
-	if item == nil {
-		return e, fmt.Errorf("%w: %q", store.ErrNotFound, key)
-	}
-	return entry(key, item)
+	return get(txn, key)
 }
 
 const pageEntries, pageBytes = 256, 1 << 20
 
 // page returns the first entries of a range as of a commit, and whether there are more.
-func (g *generation) page(r store.Range, limit int, seq uint64) (page []store.Entry, more bool, err error) {
+func (g *generation) page(r store.Range, seq uint64) (page []store.Entry, more bool, err error) {
 	defer rescue(&err)
-	if limit <= 0 || limit > pageEntries {
-		limit = pageEntries
-	}
 	txn := g.db.NewTransactionAt(seq, false)
 	defer txn.Discard()
 	it := txn.NewIterator(badger.IteratorOptions{Prefix: keyOf(r.Prefix)})
@@ -287,8 +275,8 @@ func (g *generation) page(r store.Range, limit int, seq uint64) (page []store.En
 		if key == r.After {
 			continue
 		}
-		if len(page) == limit || size >= pageBytes {
-			return page, true, nil
+		if r.Limit > 0 && len(page) == r.Limit || len(page) == pageEntries || size >= pageBytes {
+			return page, len(page) != r.Limit, nil
 		}
 		e, err := entry(key, it.Item())
 		if err != nil {

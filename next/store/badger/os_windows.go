@@ -22,11 +22,10 @@ func lock(f *os.File) error {
 
 // freeSpace returns how many bytes the user may still take. There are no inodes here.
 func freeSpace(dir string) (bytes, inodes int64, err error) {
-	name, err := windows.UTF16PtrFromString(dir)
-	if err != nil {
-		return 0, 0, err
-	}
 	var free uint64
-	err = windows.GetDiskFreeSpaceEx(name, &free, nil, nil)
+	name, err := windows.UTF16PtrFromString(dir)
+	if err == nil {
+		err = windows.GetDiskFreeSpaceEx(name, &free, nil, nil)
+	}
 	return int64(free), math.MaxInt64, err
 }

@@ -133,10 +133,7 @@ func (g *group) takes(r *request) bool {
 
 // commit writes a group. A write that fails leaves the outcome unknown, and the store failed.
 func (s *Store) commit(g *group) {
-	err := s.mu.err
-	if err == nil {
-		err = s.checkRoom(0)
-	}
+	err := s.checkRoom(0)
 	if err == nil {
 		var written bool
 		if written, err = s.mu.gen.write(g, s.mu.last+1); err != nil {
@@ -183,8 +180,8 @@ func (s *Store) rewrite(writing, caller context.Context) (err error) {
 			s.opts.Logger.Warn("the store was not rewritten", "dir", s.dir, "error", err)
 		}
 	}()
-	if s.mu.err != nil || s.mu.last == 0 { // there is nothing to rewrite
-		return s.mu.err
+	if s.mu.last == 0 { // there is nothing to rewrite
+		return nil
 	}
 	old := s.mu.gen
 	_, _, size := old.tables()
