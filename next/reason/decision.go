@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -73,27 +74,35 @@ func (d *Decision) Check() error {
 func blank(s string) bool { return strings.TrimSpace(s) == "" }
 
 // tasks are those of d and of its alternatives.
-func (d *Decision) tasks() []Task {
-	out := d.Tasks
-	for _, a := range d.Alternatives {
-		out = slices.Concat(out, a.Tasks)
+func (d *Decision) tasks() iter.Seq[*Task] {
+	return func(yield func(*Task) bool) {
+		lists := [][]Task{d.Tasks}
+		for _, a := range d.Alternatives {
+			lists = append(lists, a.Tasks)
+		}
+		for _, list := range lists {
+			for i := range list {
+				if !yield(&list[i]) {
+					return
+				}
+			}
+		}
 	}
-	return out
 }
 
 func (d *Decision) checkTasks() error {
-	tasks := d.tasks()
-	if len(tasks) > maxTasks {
-		return fmt.Errorf("%d tasks; at most %d", len(tasks), maxTasks)
-	}
-	for i, t := range tasks {
+	n := 0
+	for t := range d.tasks() {
+		n++
 		switch {
+		case n > maxTasks:
+			return fmt.Errorf("more than %d tasks", maxTasks)
 		case blank(t.Objective):
-			return fmt.Errorf("task %d has no objective", i+1)
+			return fmt.Errorf("task %d has no objective", n)
 		case len(t.Inputs) > 0 && !json.Valid(t.Inputs):
-			return fmt.Errorf("the inputs of task %d are no JSON", i+1)
+			return fmt.Errorf("the inputs of task %d are no JSON", n)
 		case t.Effect != nil && (t.Effect.Path == "" || t.Effect.Sign < -1 || t.Effect.Sign > 1):
-			return fmt.Errorf("the effect of task %d has no path, or a sign that is none of -1, 0 and 1", i+1)
+			return fmt.Errorf("the effect of task %d has no path, or a sign that is none of -1, 0 and 1", n)
 		}
 	}
 	return nil
@@ -101,7 +110,7 @@ func (d *Decision) checkTasks() error {
 
 func (d *Decision) checkAlternatives() error {
 	if len(d.Alternatives) > maxAlternatives || len(d.Preferences) > maxAlternatives*maxAlternatives {
-		return fmt.Errorf("more than %d alternatives, or %d preferences", maxAlternatives, maxAlternatives*maxAlternatives)
+		return fmt.Errorf("more than %d alternatives, or %[1]d preferences for each", maxAlternatives)
 	}
 	var names []string
 	for i, a := range d.Alternatives {
@@ -142,9 +151,9 @@ func (d *Decision) Choose() *Decision {
 		names = append(names, a.Approach)
 	}
 	out := new(*d)
-	outcome, of := prefer(names, d.Preferences)
-	if outcome != selected && outcome != anyOf {
-		out.Impasse, out.Alternatives, out.Preferences = impasseOf(outcome, of), nil, nil
+	impasse, of := prefer(names, d.Preferences)
+	if impasse != nil {
+		out.Impasse, out.Alternatives, out.Preferences = impasse, nil, nil
 		return out
 	}
 	chosen := d.Alternatives[slices.Index(names, of[0])]
@@ -157,28 +166,22 @@ func (d *Decision) Choose() *Decision {
 	return out
 }
 
-// The outcomes of a choice, in Soar's words. All but the first two are impasses.
-const (
-	selected          = "select"             // one candidate
-	anyOf             = "indifferent-choice" // the candidates are equally good
-	tie               = "tie"                // nothing tells the candidates apart
-	conflict          = "conflict"           // each candidate is worse than another
-	constraintFailure = "constraint-failure" // several are required, or one that is prohibited
-	noChange          = "no-change"          // nothing is left
-)
-
 // prefer is the decision procedure: a required candidate first; then those that are prohibited or rejected leave,
 // then those that another is better than, unless that leaves none (a conflict); then all but the best, if any is;
-// then the worst, unless all are.
-func prefer(proposed []string, ps []Preference) (outcome string, of []string) {
+// then the worst, unless all are. It returns the candidates that are left, equally good, or an impasse.
+func prefer(proposed []string, ps []Preference) (*Impasse, []string) {
 	is := func(what string) func(string) bool {
 		return func(c string) bool { return says(ps, c, what, "") }
 	}
+	between := func(why string, of []string) *Impasse {
+		names := clip(fmt.Sprintf("%q", of), maxTold)
+		return &Impasse{Conflict, why + names, "find out which of these approaches to take: " + names}
+	}
 	if required := only(proposed, is("require")); len(required) > 0 {
 		if len(required) > 1 || says(ps, required[0], "prohibit", "") {
-			return constraintFailure, required
+			return between("more is required of these approaches than can be: ", required), nil
 		}
-		return selected, required
+		return nil, required
 	}
 	left := only(proposed, func(c string) bool { return !ruledOut(ps, c) })
 	undominated := only(left, func(c string) bool {
@@ -187,7 +190,7 @@ func prefer(proposed []string, ps []Preference) (outcome string, of []string) {
 		})
 	})
 	if len(undominated) == 0 && len(left) > 0 {
-		return conflict, left
+		return between("each of these approaches is worse than another: ", left), nil
 	}
 	left = undominated
 	if best := only(left, is("best")); len(best) > 0 {
@@ -198,20 +201,19 @@ func prefer(proposed []string, ps []Preference) (outcome string, of []string) {
 	}
 	switch {
 	case len(left) == 0:
-		return noChange, nil
-	case len(left) == 1:
-		return selected, left
-	case indifferent(left, ps):
-		return anyOf, left
+		return &Impasse{NoApproach, "every approach that was proposed is ruled out", "find an approach that is not"}, nil
+	case len(left) > 1 && !indifferent(left, ps):
+		return between("nothing tells these approaches apart: ", left), nil
 	}
-	return tie, left
+	return nil, left
 }
 
 // indifferent reports whether each candidate is as good as any other, or as good as each of the others.
 func indifferent(candidates []string, ps []Preference) bool {
 	for _, a := range candidates {
 		for _, b := range candidates {
-			if a != b && !says(ps, a, "indifferent", "") && !says(ps, a, "indifferent", b) && !says(ps, b, "indifferent", a) {
+			any, as := says(ps, a, "indifferent", ""), says(ps, a, "indifferent", b) || says(ps, b, "indifferent", a)
+			if a != b && !any && !as {
 				return false
 			}
 		}
@@ -225,18 +227,6 @@ func ruledOut(ps []Preference, c string) bool {
 
 func says(ps []Preference, approach, is, than string) bool {
 	return slices.Contains(ps, Preference{approach, is, than})
-}
-
-// impasseOf is the impasse that a choice has come to.
-func impasseOf(outcome string, of []string) *Impasse {
-	names := clip(fmt.Sprintf("%q", of), maxTold)
-	switch outcome {
-	case tie:
-		return &Impasse{Conflict, "nothing tells these approaches apart: " + names, "find out which of these is best: " + names}
-	case noChange:
-		return &Impasse{NoApproach, "every approach that was proposed is ruled out", "find an approach that is not ruled out"}
-	}
-	return &Impasse{Conflict, outcome + " between these approaches: " + names, "settle which of these to take: " + names}
 }
 
 // only returns those of list that ok holds for.

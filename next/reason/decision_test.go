@@ -2,6 +2,7 @@ package reason_test
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -16,25 +17,25 @@ func TestCheck(t *testing.T) {
 	task := []reason.Task{{Objective: "do"}}
 	two := []reason.Alternative{{Approach: "a", Tasks: task}, {Approach: "b", Tasks: task}}
 	for want, d := range map[string]*reason.Decision{
-		"no decision":         nil,
-		"exactly one":         {},
-		"exactly one ":        {Tasks: task, Questions: []string{"?"}},
-		"exactly one  ":       {Tasks: task, Use: "plan 1"},
-		"has no objective":    {Tasks: []reason.Task{{Objective: " "}}},
-		"complexity is":       {Tasks: task, Complexity: "hard"},
-		"64":                  {Tasks: make([]reason.Task, 65)},
-		"are no JSON":         {Tasks: []reason.Task{{Objective: "x", Inputs: json.RawMessage(`{`)}}},
-		"the effect of":       {Tasks: []reason.Task{{Objective: "x", Effect: &reason.Effect{Sign: 1}}}},
-		"bytes; at most":      {Tasks: []reason.Task{{Objective: strings.Repeat("x", 200<<10)}}},
-		"kind of impasse":     {Impasse: &reason.Impasse{Kind: "tie", Why: "x"}},
-		"neither why":         {Impasse: &reason.Impasse{Kind: reason.NoApproach}},
-		"question is empty":   {Questions: []string{" "}},
-		"that of another":     {Alternatives: append(two, two[0])},
-		"has no tasks":        {Alternatives: []reason.Alternative{{Approach: "a"}}},
-		"names no":            {Alternatives: two, Preferences: []reason.Preference{{Approach: "c", Is: "best"}}},
-		"not one of [":        {Alternatives: two, Preferences: []reason.Preference{{Approach: "a", Is: "good"}}},
-		"need a than":         {Alternatives: two, Preferences: []reason.Preference{{Approach: "a", Is: "better"}}},
-		"alternatives, or 64": {Alternatives: make([]reason.Alternative, 9)},
+		"no decision":        nil,
+		"exactly one":        {},
+		"exactly one ":       {Tasks: task, Questions: []string{"?"}},
+		"exactly one  ":      {Tasks: task, Use: "plan 1"},
+		"has no objective":   {Tasks: []reason.Task{{Objective: " "}}},
+		"complexity is":      {Tasks: task, Complexity: "hard"},
+		"more than 64 tasks": {Tasks: slices.Repeat(task, 65)},
+		"are no JSON":        {Tasks: []reason.Task{{Objective: "x", Inputs: json.RawMessage(`{`)}}},
+		"the effect of":      {Tasks: []reason.Task{{Objective: "x", Effect: &reason.Effect{Sign: 1}}}},
+		"bytes; at most":     {Tasks: []reason.Task{{Objective: strings.Repeat("x", 200<<10)}}},
+		"kind of impasse":    {Impasse: &reason.Impasse{Kind: "tie", Why: "x"}},
+		"neither why":        {Impasse: &reason.Impasse{Kind: reason.NoApproach}},
+		"question is empty":  {Questions: []string{" "}},
+		"that of another":    {Alternatives: append(two, two[0])},
+		"has no tasks":       {Alternatives: []reason.Alternative{{Approach: "a"}}},
+		"names no":           {Alternatives: two, Preferences: []reason.Preference{{Approach: "c", Is: "best"}}},
+		"not one of [":       {Alternatives: two, Preferences: []reason.Preference{{Approach: "a", Is: "good"}}},
+		"need a than":        {Alternatives: two, Preferences: []reason.Preference{{Approach: "a", Is: "better"}}},
+		"alternatives, or 8": {Alternatives: make([]reason.Alternative, 9)},
 	} {
 		require.ErrorContains(t, d.Check(), strings.TrimSpace(want), want)
 	}
@@ -56,11 +57,11 @@ func TestChoose(t *testing.T) {
 		{"prohibit", "ab", "prohibit b", "", "a"},
 		{"better", "ab", "better a b", "", "a"},
 		{"worse", "ab", "worse a b", "", "b"},
-		{"conflict", "ab", "better a b, better b a", "conflict between", "ab"},
-		{"better-cycle3", "abc", "better a b, better b c, better c a", "conflict between", "abc"},
-		{"require+prohibit", "ab", "require a, prohibit a", "constraint-failure", "a"},
+		{"conflict", "ab", "better a b, better b a", "each of these", "ab"},
+		{"better-cycle3", "abc", "better a b, better b c, better c a", "each of these", "abc"},
+		{"require+prohibit", "ab", "require a, prohibit a", "more is required", "a"},
 		{"require-wins", "abc", "require b", "", "b"},
-		{"constraint-beats-conflict", "ab", "require a, require b, better a b, better b a", "constraint-failure", "ab"},
+		{"constraint-beats-conflict", "ab", "require a, require b, better a b, better b a", "more is required", "ab"},
 		{"best", "abc", "best c", "", "c"},
 		{"worst", "ab", "worst b", "", "a"},
 		{"one-unary-indifferent-tie", "abc", "indifferent a", "nothing tells", "abc"},
@@ -151,8 +152,7 @@ func TestSignals(t *testing.T) {
 		"修复这个测试。然后加一个新的测试！":             reason.Moderate,
 		strings.Repeat("修复这个测试", 15):    reason.Complex,
 	} {
-		got, signs := reason.Signals(text)
-		require.Equal(t, want, got, "%q: %v", text, signs)
+		require.Equal(t, want, reason.Signals(text), text)
 	}
 }
 
@@ -185,25 +185,4 @@ func TestLoadSkills(t *testing.T) {
 		require.ErrorContains(t, err, "skill "+name+"/SKILL.md: ")
 		require.ErrorContains(t, err, want)
 	}
-}
-
-func TestDocuments(t *testing.T) {
-	source := reason.Documents(fstest.MapFS{
-		"a.md":         {Data: []byte("# Deploy\n\nThe billing service is deployed by the release job.\n\n# Other\n\nLunch is at noon.\n")},
-		"sub/b.txt":    {Data: []byte("Refunds over 100 euros need two people.\n")},
-		"c.go":         {Data: []byte("// Refunds")},
-		".hidden/d.md": {Data: []byte("Refunds")},
-		"e.md":         {Data: []byte("Refunds \xff")},
-		"f.md":         {Data: []byte(strings.Repeat("Refunds ", 1<<18))},
-	})
-	got, err := source(t.Context(), "how are refunds done", 1000)
-	require.NoError(t, err)
-	require.Equal(t, []reason.Passage{{Name: "sub/b.txt:1", Text: "Refunds over 100 euros need two people."}}, got)
-	got, err = source(t.Context(), "deploy billing", 1000)
-	require.NoError(t, err)
-	require.Equal(t, "a.md:1", got[0].Name)
-	require.NotContains(t, got[0].Text, "Lunch")
-	got, err = source(t.Context(), "deploy billing", 3)
-	require.NoError(t, err)
-	require.Empty(t, got)
 }

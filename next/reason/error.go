@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math"
 	"net"
 	"net/http"
 	"regexp"
@@ -46,17 +45,17 @@ func (e *Error) Error() string {
 	if e == nil {
 		return "no error"
 	}
-	status := ""
+	var parts []string
+	if e.Class != "" {
+		parts = append(parts, string(e.Class))
+	}
 	if e.Status > 0 {
-		status = fmt.Sprintf(" (status %d)", e.Status)
+		parts = append(parts, fmt.Sprintf("status %d", e.Status))
 	}
-	switch {
-	case e.Err == nil:
-		return string(cmp.Or(e.Class, "failed")) + status
-	case e.Class == "":
-		return e.Err.Error() + status
+	if e.Err != nil {
+		parts = append(parts, e.Err.Error())
 	}
-	return fmt.Sprintf("%s%s: %v", e.Class, status, e.Err)
+	return strings.Join(parts, ": ")
 }
 
 // Unwrap returns Err.
@@ -177,9 +176,9 @@ var (
 		`(has |have |is |was |are )?expired|expired[_ -]?(token|credential|session)`)
 	away = regexp.MustCompile(`(?i)overloaded|(temporarily|currently|service)[_ ]?unavailable|timed[_ ]out|` +
 		`(gateway|request|i/o|connection|connect|read|handshake)[_ ]time-?out|connection (reset|refused|closed)|` +
-		`broken pipe|unexpected eof|no such host|bad gateway|try again later|internal server error|network is unreachable`)
-	notAllowed = regexp.MustCompile(`(?i)(permission|access)[_ ]?(is )?denied|\bforbidden\b|not (authorized|permitted)|` +
-		`un(authorized|authorised)[_ ]?(operation|access)|\b(EACCES|EPERM)\b`)
+		`broken pipe|unexpected eof|no such host|bad gateway|try again later|internal server error|is unreachable`)
+	notAllowed = regexp.MustCompile(`(?i)(permission|access)[_ ]?(is )?denied|\bforbidden\b|` +
+		`not (authorized|permitted)|un(authorized|authorised)[_ ]?(operation|access)|\b(EACCES|EPERM)\b`)
 )
 
 // classOf is the table behind [Classify] and [Refusal].
@@ -196,32 +195,22 @@ func classOf(status int, code, words string, waits bool) ErrorClass {
 	case expired.MatchString(words):
 		return Unavailable
 	}
-	switch status {
-	case 0:
-	case http.StatusTooManyRequests:
-		return RateLimited
-	case http.StatusUnauthorized:
-		return Permanent
-	case http.StatusForbidden:
-		return Permission
-	case http.StatusRequestTimeout, http.StatusConflict, http.StatusTooEarly:
-		return Unavailable
-	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity,
-		http.StatusNotImplemented:
-		return Invalid
-	default:
-		if status >= 500 {
-			return Unavailable
-		}
-		return ""
+	if class := statuses[status]; class != "" || status >= 400 && status < 500 {
+		return class
 	}
 	switch {
-	case away.MatchString(words):
+	case status >= 500, away.MatchString(words):
 		return Unavailable
 	case notAllowed.MatchString(words):
 		return Permission
 	}
 	return ""
+}
+
+// statuses are those that say what other ones of their hundred do not.
+var statuses = map[int]ErrorClass{
+	400: Invalid, 401: Permanent, 403: Permission, 408: Unavailable, 409: Unavailable, 413: Invalid, 422: Invalid,
+	425: Unavailable, 429: RateLimited, 501: Invalid,
 }
 
 // unreachable reports whether err is the network's.
@@ -249,19 +238,12 @@ func statusIn(err error, words string) int {
 	return n
 }
 
-// waitOf is the wait that a header asks for: Retry-After-Ms, or Retry-After in seconds or as a date, which counts
-// from the Date of the answer, so that the clocks need not agree.
+// waitOf is the wait of Retry-After: seconds, or a date, which counts from the Date of the answer, so that the clocks
+// need not agree.
 func waitOf(h http.Header) time.Duration {
-	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil {
-		return duration(ms, time.Millisecond)
-	}
-	after := h.Get("Retry-After")
-	if s, err := strconv.ParseFloat(after, 64); err == nil {
-		return duration(s, time.Second)
-	}
-	until, err := http.ParseTime(after)
+	until, err := http.ParseTime(h.Get("Retry-After"))
 	if err != nil {
-		return 0
+		return duration(h.Get("Retry-After"))
 	}
 	now, err := http.ParseTime(h.Get("Date"))
 	if err != nil {
@@ -283,22 +265,18 @@ func waitIn(words string) time.Duration {
 		if d, err := time.ParseDuration(group); err == nil {
 			return d
 		}
-		if s, err := strconv.ParseFloat(group, 64); err == nil {
-			return duration(s, time.Second)
-		}
+		return duration(group)
 	}
 	return 0
 }
 
-// duration returns n units, 0 where n is negative or no number.
-func duration(n float64, unit time.Duration) time.Duration {
-	switch n *= float64(unit); {
-	case n >= math.MaxInt64:
-		return math.MaxInt64
-	case n > 0:
-		return time.Duration(n)
+// duration is a number of seconds that somebody has written.
+func duration(seconds string) time.Duration {
+	n, err := strconv.ParseFloat(seconds, 64)
+	if err != nil || !(n > 0) {
+		return 0
 	}
-	return 0
+	return time.Duration(min(n, 1e9) * float64(time.Second))
 }
 
 // clip returns the beginning of a text.

@@ -94,7 +94,7 @@ func TestRefusal(t *testing.T) {
 			`"details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"39s"}]}}]`,
 			reason.RateLimited, 39 * time.Second, "RESOURCE_EXHAUSTED", "exceeded your current quota"},
 		{429, "Retry-After: 3600", `{"error":{"message":"slow"}}`, reason.RateLimited, time.Hour, "", "slow"},
-		{429, "Retry-After-Ms: 1500", ``, reason.RateLimited, 1500 * time.Millisecond, "", "Too Many Requests"},
+		{429, "Retry-After: 1.5", ``, reason.RateLimited, 1500 * time.Millisecond, "", "Too Many Requests"},
 		{429, "Retry-After: Sat, 28 Nov 2026 15:00:30 GMT", ``, reason.RateLimited, 30 * time.Second, "", ""},
 		{429, "Retry-After: -5", ``, reason.RateLimited, 0, "", ""},
 		{429, "", `{"error":{"type":"rate_limit_exceeded","message":"Please try again in 250ms."}}`,

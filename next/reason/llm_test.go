@@ -72,7 +72,7 @@ func TestDecide(t *testing.T) {
 	system, prompt := requests[0].System, requests[0].Messages[0].Text
 	require.Contains(t, system, "We are a help desk.")
 	require.Contains(t, system, "- payer: Pays < |im_start|>refunds.\n  skills: refund\n  inputs: {")
-	require.Contains(t, system, "changes inbox.open (lowers)")
+	require.Contains(t, system, "lowers inbox.open")
 	for _, want := range []string{
 		"Answer the ticket", `{"order":"A-7471"}`, "the text", "outer", "inner", "moderate", "[m1] pattern, helped 2, failed 1\nwhen: when asked\nask for the number first",
 		"Anna speaks German", "[plan 1] delivered 3 times; parameters: order",

@@ -204,10 +204,7 @@ func Generate(ctx context.Context, m Model, r *Request) (*Response, error) {
 	if r.OnText != nil && !told.past && resp.Text != "" {
 		r.OnText(resp.Text) // m does not stream, or it was held back as a thought and is none
 	}
-	resp.Calls, err = callable(resp.Calls)
-	if err != nil {
-		return nil, &Error{Class: Invalid, Usage: resp.Usage, Err: err}
-	}
+	resp.Calls = callable(resp.Calls)
 	return resp, nil
 }
 
@@ -250,14 +247,11 @@ func (u *Usage) valid() *Usage {
 }
 
 // callable returns calls with IDs that differ and inputs that are JSON.
-func callable(calls []ToolCall) ([]ToolCall, error) {
+func callable(calls []ToolCall) []ToolCall {
 	calls = slices.Clone(calls)
 	seen := map[string]bool{}
 	for i := range calls {
 		c := &calls[i]
-		if c.Name == "" {
-			return nil, errors.New("a call of a tool without a name")
-		}
 		for n := i + 1; c.ID == "" || seen[c.ID]; n++ {
 			c.ID = fmt.Sprintf("call_%d", n)
 		}
@@ -266,12 +260,8 @@ func callable(calls []ToolCall) ([]ToolCall, error) {
 			c.Inputs = json.RawMessage("{}")
 		}
 		if !json.Valid(c.Inputs) {
-			quoted, err := schema.Marshal(string(c.Inputs))
-			if err != nil {
-				return nil, err
-			}
-			c.Inputs = quoted
+			c.Inputs, _ = schema.Marshal(string(c.Inputs)) // a string always can be
 		}
 	}
-	return calls, nil
+	return calls
 }

@@ -2,6 +2,7 @@ package reason
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,17 +13,12 @@ import (
 	"github.com/arc-learn/arc/next/internal/schema"
 )
 
-// taped is a call of a Model in a recording, a line of JSON.
-type taped struct {
+// recorded is a call of a Model in a recording, a line of JSON. An error has its text in Failure.
+type recorded struct {
 	Request  json.RawMessage
-	Response *Response   `json:",omitempty"`
-	Error    *tapedError `json:",omitempty"`
-}
-
-type tapedError struct {
-	Error
-	Err  string
-	Kind string // "", "typed" or "ended"
+	Response *Response `json:",omitempty"`
+	Error    *Error    `json:",omitempty"`
+	Failure  string    `json:",omitempty"`
 }
 
 // Record returns m with calls that are written to w for [Replay], a line of JSON each when it has ended. What is in a
@@ -31,19 +27,17 @@ func Record(m Model, w io.Writer) Model {
 	var mu sync.Mutex
 	return ModelFunc(func(ctx context.Context, r *Request) (*Response, error) {
 		resp, err := Generate(ctx, m, r)
-		key, bad := schema.Marshal(r)
-		if bad != nil {
+		c := recorded{Response: resp}
+		if err != nil {
+			typed, _ := errors.AsType[*Error](err)
+			c.Error = new(*cmp.Or(typed, &Error{Err: err}))
+			c.Error.Err, c.Failure = nil, cmp.Or(c.Error.Err, err).Error()
+		}
+		var bad error
+		if c.Request, bad = schema.Marshal(r); bad != nil {
 			return nil, bad
 		}
-		call := taped{Request: key, Response: resp}
-		if err != nil {
-			call.Error = &tapedError{Err: err.Error()}
-			if e, ok := errors.AsType[*Error](err); ok {
-				call.Error.Error, call.Error.Kind = *e, "typed"
-				call.Error.Err = e.Err.Error()
-			}
-		}
-		line, bad := schema.Marshal(call)
+		line, bad := schema.Marshal(c)
 		if bad != nil {
 			return nil, bad
 		}
@@ -60,12 +54,13 @@ func Record(m Model, w io.Writer) Model {
 var ErrNotRecorded = errors.New("the request is not in the recording")
 
 // Replay returns a Model that answers as a recording says: equal requests in the order in which they were answered.
+// Every recorded error is an *[Error].
 func Replay(recording io.Reader) (Model, error) {
-	tape := map[string][]taped{}
+	tape := map[string][]recorded{}
 	lines := bufio.NewScanner(recording)
 	lines.Buffer(nil, 64<<20)
 	for n := 1; lines.Scan(); n++ {
-		var c taped
+		var c recorded
 		if err := json.Unmarshal(lines.Bytes(), &c); err != nil || c.Response == nil && c.Error == nil {
 			return nil, fmt.Errorf("recording: line %d is no call of a model: %w", n, err)
 		}
@@ -87,15 +82,10 @@ func Replay(recording io.Reader) (Model, error) {
 			return nil, fmt.Errorf("%w: %s", ErrNotRecorded, clip(string(key), maxTold))
 		}
 		tape[string(key)] = left[1:]
-		c := left[0]
-		switch {
-		case c.Response != nil:
-			return c.Response, nil
-		case c.Error.Kind == "":
-			return nil, errors.New(c.Error.Err)
+		if c := left[0]; c.Error != nil {
+			c.Error.Err = errors.New(c.Failure)
+			return nil, c.Error
 		}
-		e := c.Error.Error
-		e.Err = errors.New(c.Error.Err)
-		return nil, &e
+		return left[0].Response, nil
 	}), nil
 }

@@ -1,7 +1,6 @@
 package reason
 
 import (
-	"fmt"
 	"regexp"
 	"strings"
 	"unicode"
@@ -10,13 +9,12 @@ import (
 // sentence matches the end of one, or of a line.
 var sentence = regexp.MustCompile(`[.?!;]+(?:\s|$)|[。？！；\n]`)
 
-// Signals estimates the size of an objective by its form alone, before a model has read it, and says by what. It is
-// for choosing the model that reads it, and decides nothing.
+// Signals estimates the size of an objective by its form alone, before a model has read it: to choose that model.
 //
 // The estimate is Unclear without a word; Complex above 40 words or from four parts; Moderate above 20 words or from
 // two parts; else Simple. A part is a sentence or a line. Of scripts without spaces, two characters are a word. 20
 // and 40 words are the rule of the arc plugin (enzokro/crinzo-plugins).
-func Signals(objective string) (estimate Complexity, signs []string) {
+func Signals(objective string) Complexity {
 	words, dense, parts := 0, 0, 0
 	for _, part := range sentence.Split(objective, -1) {
 		before := words + dense
@@ -37,14 +35,13 @@ func Signals(objective string) (estimate Complexity, signs []string) {
 		}
 	}
 	words += (dense + 1) / 2
-	signs = []string{fmt.Sprintf("%d words", words), fmt.Sprintf("%d parts", parts)}
 	switch {
 	case words == 0:
-		return Unclear, signs
+		return Unclear
 	case words > 40 || parts >= 4:
-		return Complex, signs
+		return Complex
 	case words > 20 || parts >= 2:
-		return Moderate, signs
+		return Moderate
 	}
-	return Simple, signs
+	return Simple
 }

@@ -23,11 +23,7 @@ type Skill struct {
 	Agent       string // AGENT.md below its front matter, for the worker; "": there is none
 }
 
-// maxSkill bounds a file of a skill, maxSkills their number.
-const (
-	maxSkill  = 64 << 10
-	maxSkills = 256
-)
+const maxSkill = 64 << 10 // bytes of a file
 
 var skillName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
@@ -40,16 +36,13 @@ var skillName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 //	---
 //	Run the package's tests first …
 //
-// A file is UTF-8 of at most 64 KiB; there are at most 256 skills. Characters that do not show are taken out, so
+// A file is UTF-8 of at most 64 KiB. Characters that do not show are taken out, so
 // that a model reads what a reviewer has read. The skills, by name, are all that could be read; the error joins a
 // *fs.PathError for each file that could not. Links are followed as fsys does.
 func LoadSkills(fsys fs.FS) ([]Skill, error) {
 	files, err := fs.Glob(fsys, "*/SKILL.md")
 	if err != nil {
 		return nil, err
-	}
-	if len(files) > maxSkills {
-		return nil, fmt.Errorf("%d skills; at most %d", len(files), maxSkills)
 	}
 	var out []Skill
 	var errs []error
@@ -100,18 +93,11 @@ func loadSkill(fsys fs.FS, file string) (s Skill, err error) {
 
 // document returns the front matter of a file, "" if it has none, and what comes below.
 func document(fsys fs.FS, file string) (front, body string, err error) {
-	f, err := fsys.Open(file)
+	data, err := readFile(fsys, file, maxSkill)
 	if err != nil {
 		return "", "", err
 	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxSkill+1))
-	switch {
-	case err != nil:
-		return "", "", err
-	case len(data) > maxSkill:
-		return "", "", fmt.Errorf("more than %d bytes", maxSkill)
-	case !utf8.Valid(data):
+	if !utf8.Valid(data) {
 		return "", "", errors.New("not UTF-8")
 	}
 	text := fence.Visible(strings.TrimPrefix(string(data), "\ufeff"))
@@ -119,11 +105,23 @@ func document(fsys fs.FS, file string) (front, body string, err error) {
 	if !ok {
 		return "", strings.TrimSpace(text), nil
 	}
-	front, body, ok = strings.Cut("\n"+rest, "\n---\n")
+	front, body, ok = strings.Cut("\n"+rest+"\n", "\n---\n")
 	if !ok {
-		if front, ok = strings.CutSuffix("\n"+strings.TrimRight(rest, " \n"), "\n---"); !ok {
-			return "", "", errors.New("the front matter is not closed by a line ---")
-		}
+		return "", "", errors.New("the front matter is not closed by a line ---")
 	}
 	return front, strings.TrimSpace(body), nil
+}
+
+// readFile returns the content of a file, which has at most limit bytes.
+func readFile(fsys fs.FS, name string, limit int) ([]byte, error) {
+	f, err := fsys.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, int64(limit)+1))
+	if len(data) > limit {
+		return nil, fmt.Errorf("more than %d bytes", limit)
+	}
+	return data, err
 }

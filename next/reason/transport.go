@@ -40,7 +40,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, Refusal(resp.StatusCode, resp.Header, []byte(withoutKey(r.Header, string(body))))
 	case kind == "text/html":
 		resp.Body.Close()
-		return nil, &Error{Class: Invalid, Status: resp.StatusCode, Err: errors.New("the answer is a web page: is the address right?")}
+		return nil, &Error{Class: Invalid, Err: errors.New("the answer is a web page: is the address right?")}
 	}
 	resp.Body = &body{ReadCloser: resp.Body, left: maxBody}
 	return resp, nil
@@ -50,10 +50,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 func withoutKey(h http.Header, s string) string {
 	for _, name := range []string{"Authorization", "X-Api-Key", "Api-Key", "X-Goog-Api-Key"} {
 		value := h.Get(name)
-		if _, token, ok := strings.Cut(value, " "); ok {
-			value = token // of a scheme such as Bearer
-		}
-		if value != "" {
+		if value = value[strings.LastIndexByte(value, ' ')+1:]; value != "" { // without a scheme such as Bearer
 			s = strings.ReplaceAll(s, value, "[key]")
 		}
 	}
