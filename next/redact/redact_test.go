@@ -62,6 +62,23 @@ func TestProse(t *testing.T) {
 	}
 }
 
+func TestWhole(t *testing.T) {
+	s, err := redact.New(nil).With(map[string]string{"A": "abcdefgh", "B": "abcdefghijkl"})
+	require.NoError(t, err)
+	jwt := "eyJ" + "hbGciOiJIUzI1NiJ9.eyJ" + strings.Repeat("zdWIiOiIx", 90) + ".SflKxwRJSMeKKF2QT4fwpMeJf36POk6yJV"
+	for text, want := range map[string]string{
+		"abcdefghijkl":    "[secret B]", // the longest one
+		"t=" + jwt + " x": "t=[redacted:jwt] x",
+		"api_key=" + strings.Repeat("a1B2c3", 9999) + " x":          "api_key=[redacted:secret] x",
+		"Set-Cookie: sessionid=38afes7a8; Path=/; Domain=x.example": "Set-Cookie: sessionid=[redacted:cookie]; Path=/; Domain=x.example",
+		"x" + github:                            "x" + github, // in a word
+		github + "x" + strings.Repeat("y", 300): github + "x" + strings.Repeat("y", 300),
+		"ghp_" + strings.Repeat("ab", 18):       "ghp_" + strings.Repeat("ab", 18), // of a manual
+	} {
+		require.Equal(t, want, s.Prose(text))
+	}
+}
+
 func TestData(t *testing.T) {
 	s, err := redact.New(nil).With(map[string]string{"DB": "Tr0ub4dor&3\"", "PIN": "12345678"})
 	require.NoError(t, err)
@@ -90,7 +107,7 @@ func TestDeclaredEverywhere(t *testing.T) {
 		s, err := redact.New(nil).With(map[string]string{"X": secret, "OTHER": "not in any of the texts"})
 		require.NoError(t, err)
 		quoted, _ := json.Marshal(secret)
-		pad := strings.Repeat("p", rapid.IntRange(0, 5).Draw(t, "pad"))
+		pad := strings.Repeat("o", rapid.IntRange(0, 5).Draw(t, "pad"))
 		for name, text := range map[string]string{
 			"raw": secret, "JSON": string(quoted[1 : len(quoted)-1]), "ASCII": strings.Trim(fmt.Sprintf("%+q", secret), `"`),
 			"query": url.QueryEscape(secret), "path": url.PathEscape(secret), "user": url.UserPassword("u", secret).String(),
