@@ -49,7 +49,7 @@ func (ix *Index) attributed(sc *scratch, ms []Match) float64 {
 	var n [2]int
 	for _, m := range ms[:min(compared, len(ms))] {
 		side, score := 0, m.Ratio/(1+actorNamed)
-		if ix.rows[m.Row].actor != sc.named {
+		if ix.extras[m.Row].actor != sc.named {
 			side, score = 1, m.Ratio
 		}
 		best[side] = max(best[side], score)

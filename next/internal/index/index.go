@@ -44,7 +44,8 @@ type Index struct {
 	tails   map[string]uint32 // last row of a thread, plus one
 	free    []uint32          // rows of removed records
 	rows    []row
-	links   []link // by row, as the next; grown where there are threads
+	extras  []extra // by row, as the next
+	links   []link  // grown where there are threads
 	places  []place
 	lengths [256]int // how many records have a length
 	live    int
@@ -52,14 +53,18 @@ type Index struct {
 	actorID uint32
 }
 
-// row is what a search needs of every record.
+// row is what a search needs of every record. It is small, since searches wait for memory.
 type row struct {
 	flags  Flags
 	length uint8
 	marks  marks
-	actor  uint32
-	day    uint32 // of At, in its zone
-	fold   uint32 // of trigger and content
+}
+
+// extra is what a search needs of some records.
+type extra struct {
+	actor uint32
+	day   uint32 // of At, in its zone
+	fold  uint32 // of trigger and content
 }
 
 type marks uint8
@@ -114,6 +119,7 @@ type Terms struct {
 	thread string
 	place  place
 	row    row
+	extra  extra
 }
 
 // counted is a term, and how often a record has it.
@@ -147,7 +153,8 @@ func (ix *Index) Analyze(d Doc) *Terms {
 	t.actor = ix.an.Append(nil, actorName(d.Actor))
 	add(t.actor, 1, true)
 	add(ix.an.AppendDay(nil, text.DayOf(d.At)), 1, false)
-	t.row = row{flags: d.Flags, length: lengthCode(length), marks: taken, day: dayCode(text.DayOf(d.At)), fold: foldOf(d)}
+	t.row = row{flags: d.Flags, length: lengthCode(length), marks: taken}
+	t.extra = extra{day: dayCode(text.DayOf(d.At)), fold: foldOf(d)}
 	if d.Thread != "" && open[t.row.length] > 0 {
 		t.row.marks |= linked
 	}
@@ -170,11 +177,10 @@ func (ix *Index) Insert(d *Terms) (r uint32) {
 		r, ix.free = ix.free[n-1], ix.free[:n-1]
 	} else {
 		r = uint32(len(ix.rows))
-		ix.rows = append(ix.rows, row{})
+		ix.rows, ix.extras = append(ix.rows, row{}), append(ix.extras, extra{})
 	}
-	x := d.row
-	x.actor = ix.enter(d.actor, 1)
-	ix.rows[r] = x
+	ix.rows[r], ix.extras[r] = d.row, d.extra
+	ix.extras[r].actor = ix.enter(d.actor, 1)
 	for _, c := range d.counts {
 		t := ix.terms[c.Text]
 		if t == nil {
@@ -182,14 +188,17 @@ func (ix *Index) Insert(d *Terms) (r uint32) {
 			ix.terms[t.text] = t
 			ix.learn(t)
 		}
-		i, _ := slices.BinarySearch(t.rows, r)
+		i := len(t.rows)
+		if i > 0 && r < t.rows[i-1] { // a row that was free
+			i, _ = slices.BinarySearch(t.rows, r)
+		}
 		t.rows, t.counts = slices.Insert(t.rows, i, r), slices.Insert(t.counts, i, c.n)
-		t.most, t.shortest = max(t.most, c.n), min(t.shortest, x.length)
+		t.most, t.shortest = max(t.most, c.n), min(t.shortest, d.row.length)
 	}
 	if d.thread != "" {
 		ix.join(r, d)
 	}
-	ix.count(x.length, 1)
+	ix.count(d.row.length, 1)
 	return r
 }
 
@@ -294,7 +303,7 @@ func (ix *Index) Equal(d *Terms) (out []uint32) {
 		}
 	}
 	for _, r := range rarest {
-		if ix.rows[r].fold == d.row.fold {
+		if ix.extras[r].fold == d.extra.fold {
 			out = append(out, r)
 		}
 	}

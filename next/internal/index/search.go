@@ -257,7 +257,7 @@ func (ix *Index) wants(q *Query, r uint32) bool {
 // named reports whether a row is of a day that the query names.
 func (ix *Index) named(sc *scratch, r uint32) bool {
 	for _, d := range sc.days {
-		code := ix.rows[r].day
+		code := ix.extras[r].day
 		if d.Year == 0 {
 			code &= 1<<9 - 1
 		}
@@ -277,7 +277,7 @@ func (ix *Index) factor(sc *scratch, r uint32) float32 {
 	if sc.asker && x.marks&other != 0 {
 		f += otherAsked
 	}
-	if sc.named != 0 && x.actor == sc.named {
+	if sc.named != 0 && ix.extras[r].actor == sc.named {
 		f += actorNamed
 	}
 	if len(sc.days) > 0 && ix.named(sc, r) {
@@ -299,20 +299,23 @@ type neighbour struct {
 // around returns the neighbours of a row. What a row gives to others and what it takes of them differ: what was said
 // before a record counts more for it than what was said after.
 func (ix *Index) around(r uint32, earlier, later *[reach]float32, buf *[2 * reach]neighbour) []neighbour {
-	out, own := buf[:0], open[ix.rows[r].length]
-	for d, at := 0, ix.links[r].prev; d < reach && at != 0; d++ {
-		if x := &ix.rows[at-1]; x.marks&linked != 0 {
-			out = append(out, neighbour{at - 1, own * earlier[d] * open[x.length]})
+	rows, links, n := ix.rows, ix.links, 0
+	own, l := open[rows[r].length], links[r]
+	for d, at := 0, l.prev; d < reach && at != 0; d++ {
+		if x := rows[at-1]; x.marks&linked != 0 {
+			buf[n] = neighbour{at - 1, own * earlier[d] * open[x.length]}
+			n++
 		}
-		at = ix.links[at-1].prev
+		at = links[at-1].prev
 	}
-	for d, at := 0, ix.links[r].next; d < reach && at != 0; d++ {
-		if x := &ix.rows[at-1]; x.marks&linked != 0 {
-			out = append(out, neighbour{at - 1, own * later[d] * open[x.length]})
+	for d, at := 0, l.next; d < reach && at != 0; d++ {
+		if x := rows[at-1]; x.marks&linked != 0 {
+			buf[n] = neighbour{at - 1, own * later[d] * open[x.length]}
+			n++
 		}
-		at = ix.links[at-1].next
+		at = links[at-1].next
 	}
-	return out
+	return buf[:n]
 }
 
 // walk adds what a word gives to all records that have it or stand near one that does; with known, only to those

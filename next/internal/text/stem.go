@@ -80,7 +80,7 @@ func (a *Analyzer) analyze(w string) Term {
 		return t
 	}
 	r, _ := utf8.DecodeRuneInString(w)
-	ascii := !strings.ContainsFunc(w, func(r rune) bool { return r >= utf8.RuneSelf })
+	ascii := isASCII(w)
 	t.Open = true
 	for _, s := range a.stems { // with several languages of a script, one after the other
 		if !unicode.Is(s.script, r) || s.ascii && !ascii {
@@ -91,9 +91,7 @@ func (a *Analyzer) analyze(w string) Term {
 		t.Text = cmp.Or(env.Current(), t.Text)
 		t.Open = t.Open && s.guess
 	}
-	if !ascii {
-		t.Text = withoutAccents(t.Text)
-	}
+	t.Text = withoutAccents(t.Text)
 	return t
 }
 
@@ -102,6 +100,9 @@ var accented = []*unicode.RangeTable{unicode.Latin, unicode.Greek, unicode.Cyril
 
 // withoutAccents leaves out accents, points and what stretches letters, and spells ß, ı, ς, ł and ø as others do.
 func withoutAccents(s string) string {
+	if isASCII(s) {
+		return s
+	}
 	drop := false // marks of the last letter
 	s = strings.Map(func(r rune) rune {
 		switch {
@@ -120,4 +121,13 @@ func withoutAccents(s string) string {
 		return r
 	}, norm.NFD.String(s))
 	return norm.NFC.String(strings.ReplaceAll(s, "ß", "ss"))
+}
+
+func isASCII(s string) bool {
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
 }
