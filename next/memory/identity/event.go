@@ -296,17 +296,11 @@ func (x *Identity) Maintain(ctx context.Context) (r MaintainReport, err error) {
 			continue
 		}
 		var demoted, archived bool
-		if err := x.group.Update(ctx, func(b *store.Batch) error {
-			f, c, err := load[Fact](ctx, b, x.scope.Key(factKind, id))
-			if err != nil || c == store.Absent {
-				return err
-			}
+		_, err := x.change(ctx, id, func(f *Fact) (bool, error) {
 			demoted, archived = f.fade(now, halfLife)
-			if !demoted && !archived {
-				return nil
-			}
-			return put(b, x.scope.Key(factKind, id), f, c)
-		}); err != nil {
+			return demoted || archived, nil
+		})
+		if err != nil && !errors.Is(err, store.ErrNotFound) { // rejected meanwhile
 			return r, err
 		}
 		r.Demoted, r.Archived = r.Demoted+one(demoted), r.Archived+one(archived)

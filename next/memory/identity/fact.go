@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -221,14 +222,33 @@ func (x *Identity) aged(ctx context.Context, f Fact, err error) (Fact, error) {
 
 // Get returns a fact, or an error that wraps [store.ErrNotFound].
 func (x *Identity) Get(ctx context.Context, id string) (Fact, error) {
-	f, c, err := load[Fact](ctx, x.group.Store(), x.scope.Key(factKind, id))
-	if err == nil && c == store.Absent {
-		err = missing(id)
-	}
+	f, _, err := x.find(ctx, x.group.Store(), id)
 	return x.aged(ctx, f, err)
 }
 
-func missing(id string) error { return fmt.Errorf("identity: fact %q: %w", id, store.ErrNotFound) }
+func (x *Identity) find(ctx context.Context, r reader, id string) (Fact, store.Condition, error) {
+	f, c, err := load[Fact](ctx, r, x.scope.Key(factKind, id))
+	if err == nil && c == store.Absent {
+		err = fmt.Errorf("identity: fact %q: %w", id, store.ErrNotFound)
+	}
+	return f, c, err
+}
+
+// change changes a fact in one commit. The function may be called more than once; without a change, nothing is
+// committed.
+func (x *Identity) change(ctx context.Context, id string, change func(*Fact) (changed bool, err error)) (f Fact, err error) {
+	err = x.group.Update(ctx, func(b *store.Batch) error {
+		var c store.Condition
+		if f, c, err = x.find(ctx, b, id); err != nil {
+			return err
+		}
+		if changed, err := change(&f); err != nil || !changed {
+			return err
+		}
+		return put(b, x.scope.Key(factKind, id), f, c)
+	})
+	return x.aged(ctx, f, err)
+}
 
 // List returns all facts with a visibility within the limit ("": all), archived ones too, by category and then the
 // most confident first.
@@ -255,43 +275,32 @@ func within(v, limit Visibility) bool {
 }
 
 // Update gives a fact what d states: another Content, Category, Visibility, Confidence or SourceRef.
-func (x *Identity) Update(ctx context.Context, id string, d Draft) (f Fact, err error) {
+func (x *Identity) Update(ctx context.Context, id string, d Draft) (Fact, error) {
 	d.Content, d.SourceRef = strings.TrimSpace(x.clean.Prose(d.Content)), x.clean.Prose(d.SourceRef)
-	now, key := x.clock(), x.scope.Key(factKind, id)
-	err = x.group.Update(ctx, func(b *store.Batch) error {
-		was, c, err := load[Fact](ctx, b, key)
-		if err == nil && c == store.Absent {
-			err = missing(id)
-		}
-		f = was
+	now := x.clock()
+	return x.change(ctx, id, func(f *Fact) (bool, error) {
 		f.Content, f.Category, f.Visibility = cmp.Or(d.Content, f.Content), cmp.Or(d.Category, f.Category), cmp.Or(d.Visibility, f.Visibility)
 		f.Confidence, f.SourceRef, f.UpdatedAt = cmp.Or(d.Confidence, f.Confidence), cmp.Or(d.SourceRef, f.SourceRef), now
-		if err = cmp.Or(err, f.check()); err != nil {
-			return err
-		}
-		return put(b, key, f, c)
+		return true, f.check()
 	})
-	return x.aged(ctx, f, err)
 }
 
 // Validate confirms a fact: its confidence rises by .2, counts from now, and its maturity may rise. The id of a
 // suggestion makes that an established fact.
 func (x *Identity) Validate(ctx context.Context, id, reason string) (Fact, error) {
 	reason, now := x.clean.Prose(reason), x.clock()
-	var f Fact
-	err := x.group.Update(ctx, func(b *store.Batch) error {
-		var c store.Condition
-		var err error
-		if f, c, err = load[Fact](ctx, b, x.scope.Key(factKind, id)); err != nil {
-			return err
-		}
-		if c != store.Absent {
-			f.validate(reason, now)
-			return put(b, x.scope.Key(factKind, id), f, c)
-		}
+	f, err := x.change(ctx, id, func(f *Fact) (bool, error) {
+		f.validate(reason, now)
+		return true, nil
+	})
+	if !errors.Is(err, store.ErrNotFound) {
+		return f, err
+	}
+	missing := err
+	err = x.group.Update(ctx, func(b *store.Batch) error {
 		s, c, err := load[suggestion](ctx, b, x.scope.Key(suggestionKind, id))
 		if err == nil && c == store.Absent {
-			err = missing(id)
+			err = missing
 		}
 		if err != nil {
 			return err
@@ -325,20 +334,19 @@ func (x *Identity) Reject(ctx context.Context, id, reason string) error {
 	r := Rejection{Reason: x.clean.Prose(reason), At: x.clock()}
 	return x.group.Update(ctx, func(b *store.Batch) error {
 		key := x.scope.Key(factKind, id)
-		f, c, err := load[Fact](ctx, b, key)
+		f, c, err := x.find(ctx, b, id)
 		r.Content, r.Ref = f.Content, f.SourceRef
-		if err == nil && c == store.Absent {
-			var s suggestion
+		if errors.Is(err, store.ErrNotFound) {
 			key = x.scope.Key(suggestionKind, id)
-			s, c, err = load[suggestion](ctx, b, key)
-			if r.Content, r.Ref = s.Draft.Content, s.Draft.SourceRef; err == nil && c == store.Absent {
-				err = missing(id)
+			s, of, err2 := load[suggestion](ctx, b, key)
+			if r.Content, r.Ref, c = s.Draft.Content, s.Draft.SourceRef, of; of != store.Absent {
+				err = err2
 			}
 		}
-		if err != nil {
-			return err
+		if err == nil {
+			err = b.Delete(key, c)
 		}
-		if err := b.Delete(key, c); err != nil {
+		if err != nil {
 			return err
 		}
 		return put(b, x.scope.Key(blockedKind, blockName(r.Content)), r, store.Any)

@@ -348,7 +348,9 @@ func TestAgainstAModel(t *testing.T) {
 		id := func() string {
 			return rapid.SampledFrom(append(slices.Sorted(maps.Keys(m.facts)), "none")).Draw(t, "id")
 		}
-		key := func(s string) string { return strings.Join(strings.Fields(strings.ToLower(strings.TrimSuffix(s, "."))), " ") }
+		key := func(s string) string {
+			return strings.Join(strings.Fields(strings.ToLower(strings.TrimSuffix(s, "."))), " ")
+		}
 		t.Repeat(map[string]func(*rapid.T){
 			"": func(t *rapid.T) {
 				facts, err := x.List(ctx, "")

@@ -15,7 +15,6 @@ type Request struct {
 	Task          string
 	MaxFacts      int        // 0: 10
 	MinConfidence float64    // effective; 0: .3
-	MaxTokens     int        // of Text, four bytes each; 0: no bound
 	Limit         Visibility // "": Trusted
 }
 
@@ -60,24 +59,20 @@ func (x *Identity) Project(ctx context.Context, r Request) (p Projection, err er
 			p.Facts = append(p.Facts, v)
 		}
 	}
-	byValue := func(a, b Projected) int {
-		return cmp.Or(cmp.Compare(b.Relevance*b.Effective, a.Relevance*a.Effective), cmp.Compare(b.Effective, a.Effective),
-			a.CreatedAt.Compare(b.CreatedAt), strings.Compare(a.ID, b.ID))
-	}
-	slices.SortFunc(p.Facts, func(a, b Projected) int {
-		if (a.Maturity == Proven) != (b.Maturity == Proven) { // they are the last to be left out
-			if a.Maturity == Proven {
-				return -1
+	sort := func(proven float64) { // which adds to the value of a proven fact
+		value := func(f *Projected) float64 {
+			if f.Maturity == Proven {
+				return f.Relevance*f.Effective + proven
 			}
-			return 1
+			return f.Relevance * f.Effective
 		}
-		return byValue(a, b)
-	})
-	p.Facts = p.Facts[:min(len(p.Facts), max(0, cmp.Or(r.MaxFacts, 10)))]
-	for p.Text = render(p.Facts); r.MaxTokens > 0 && len(p.Text) > 4*r.MaxTokens; p.Text = render(p.Facts) {
-		p.Facts = p.Facts[:len(p.Facts)-1]
+		slices.SortStableFunc(p.Facts, func(a, b Projected) int {
+			return cmp.Or(cmp.Compare(value(&b), value(&a)), cmp.Compare(b.Effective, a.Effective))
+		})
 	}
-	slices.SortFunc(p.Facts, byValue)
+	sort(1)
+	p.Facts = p.Facts[:min(len(p.Facts), max(0, cmp.Or(r.MaxFacts, 10)))]
+	sort(0)
 	p.Text, p.FilteredOut = render(p.Facts), p.Total-len(p.Facts)
 	return p, nil
 }
