@@ -88,6 +88,11 @@ func TestAssessByOdds(t *testing.T) {
 	require.Equal(t, meta.PivotNow, a.Step, "another try delivers in 2 of 30, another approach in 10 of 20")
 	require.Equal(t, []string{"b", "c"}, a.Left)
 	require.Contains(t, strings.Join(a.Evidence, "\n"), `left to try: ["b" "c"]`)
+	few := odds
+	few.Again[1] = meta.Count{Tries: 4}
+	require.Equal(t, meta.SlowDown, meta.Assess(s, &few, meta.Signs{}).Step, "four tries are too few")
+	few.Again[1], few.Other[1] = meta.Count{Tries: 90}, meta.Count{Tries: 19}
+	require.Empty(t, meta.Assess(s, &few, meta.Signs{}).Also, "19 are too few to ask for a person")
 	odds.Other[1].Delivered = 0
 	a = meta.Assess(s, &odds, meta.Signs{})
 	require.Equal(t, []meta.Step{meta.AskPerson}, a.Also)
