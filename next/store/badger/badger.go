@@ -38,7 +38,8 @@ type Options struct {
 	// Logger gets Badger's warnings and errors, and what the store does unasked. Nil: nothing is logged.
 	Logger *slog.Logger
 	// MinFree is how many bytes must be free on the disk for a commit. It covers what Badger still writes after
-	// the last accepted commit, and what others take meanwhile. 0: 256 MiB.
+	// the last accepted commit, three quarters of MemoryBytes at most, and what others take meanwhile: with
+	// less than that a disk that fills may end the process. 0: 256 MiB.
 	MinFree int64
 	// MemoryBytes bounds what Badger keeps in memory: three tables that are being written, of a quarter each,
 	// and the indices of those on disk. 0: 128 MiB, which is also the least.

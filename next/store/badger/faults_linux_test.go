@@ -89,8 +89,8 @@ const writers, keys = 4, 3 // of a round, and of a group
 
 func groupOf(round string, w, i int) string { return fmt.Sprintf("%s/%d/%06d", round, w, i) }
 func valueOf(key string, size int) []byte   { return bytes.Repeat([]byte(key), size/len(key)+1)[:size] }
-func little(dir string) (*badger.Store, error) {
-	return badger.Open(context.Background(), dir, &badger.Options{MinFree: 64 << 20})
+func standard(dir string) (*badger.Store, error) {
+	return badger.Open(context.Background(), dir, nil)
 }
 
 // write commits groups of keys until the end of its input, and says which were acknowledged.
@@ -100,7 +100,7 @@ func write(o order) {
 			panic(err)
 		}
 	}
-	st, err := little(o.Dir)
+	st, err := standard(o.Dir)
 	if err != nil {
 		complain("refused", err)
 		return
@@ -293,7 +293,7 @@ type figures struct {
 
 // look opens the store and looks for each group that the child said was acknowledged.
 func (f *figures) look(dir string, o order, acked map[string]bool) {
-	st, err := little(dir)
+	st, err := standard(dir)
 	require.NoError(f.t, err)
 	for group := range acked {
 		f.acked++
@@ -469,7 +469,7 @@ func TestFewInodes(t *testing.T) {
 func TestDiskFilledByAnother(t *testing.T) {
 	f := figures{t: t}
 	for n := range max(*rounds, 1) {
-		dir := mount(t, "-t", "tmpfs", "-o", fmt.Sprintf("size=%dm", 300+rand.IntN(200)), "tmpfs")
+		dir := mount(t, "-t", "tmpfs", "-o", fmt.Sprintf("size=%dm", 500+rand.IntN(200)), "tmpfs")
 		filler := filepath.Join(dir, "filler")
 		fill := func(c *child) {
 			file, err := os.Create(filler)
@@ -503,7 +503,7 @@ func TestDamage(t *testing.T) {
 			require.Len(t, c.acked, writers*100)
 		}
 		if state == "closed" {
-			st, err := little(base)
+			st, err := standard(base)
 			require.NoError(t, err)
 			require.NoError(t, st.Close())
 		}
