@@ -31,8 +31,8 @@ type form struct {
 
 // forms has the rows of forms.txt, grouped by the first two bytes that they begin with; begins has the index of a
 // group by these bytes, 0 where nothing begins.
-var forms, begins = func() (groups [][]form, begins [1 << 16]uint16) {
-	groups = [][]form{nil}
+var forms, begins = func() (groups [][]*form, begins [1 << 16]uint16) {
+	groups = [][]*form{nil}
 	var names []string
 	for line := range strings.Lines(table) {
 		line = strings.NewReplacer(names...).Replace(strings.TrimSpace(line))
@@ -52,17 +52,18 @@ var forms, begins = func() (groups [][]form, begins [1 << 16]uint16) {
 		last := len(col) - 1
 		f.rest = regexp.MustCompile("^(?:" + col[last] + ")")
 		for _, f.begins = range col[1:last] {
-			for _, b := range f.starts() {
+			row := f
+			for _, b := range row.starts() {
 				if begins[b] == 0 {
 					begins[b] = uint16(len(groups))
 					groups = append(groups, nil)
 				}
-				groups[begins[b]] = append(groups[begins[b]], f)
+				groups[begins[b]] = append(groups[begins[b]], &row)
 			}
 		}
 	}
 	for _, forms := range groups { // the longest first
-		slices.SortStableFunc(forms, func(a, b form) int { return len(b.begins) - len(a.begins) })
+		slices.SortStableFunc(forms, func(a, b *form) int { return len(b.begins) - len(a.begins) })
 	}
 	return groups, begins
 }()
