@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/arc-learn/arc/next/learn"
 	"github.com/arc-learn/arc/next/memory"
@@ -551,6 +552,50 @@ func TestMaintain(t *testing.T) {
 	require.Empty(t, b.before(c).Fires)
 	c, _ = refund("acme", "SO-106")
 	require.NotNil(t, b.before(c).Fires)
+}
+
+// Two processes on one store, each with several writers at one key: nothing is lost, and what one has learned the
+// other uses.
+func TestTwoProcesses(t *testing.T) {
+	st, o := store.NewMem(), acme(learn.Options{Seed: 1})
+	var layers []*learn.Layer
+	for range 2 {
+		l, err := learn.New(t.Context(), st, &o)
+		require.NoError(t, err)
+		defer func() { require.NoError(t, l.Close()) }()
+		layers = append(layers, l)
+	}
+	var g errgroup.Group
+	for i := range 20 {
+		g.Go(func() error {
+			c, p := refund("acme", fmt.Sprint("SO-1", 100+i))
+			c.ID = fmt.Sprint("run/", i)
+			a, err := layers[i%2].Before(t.Context(), c)
+			if err != nil {
+				return err
+			}
+			a.Fires = nil // all think
+			_, err = layers[i%2].After(t.Context(), a, learn.Outcome{Verdict: learn.Delivered, Plan: p, Worker: "w"})
+			return err
+		})
+	}
+	require.NoError(t, g.Wait())
+	for _, l := range layers {
+		c, p := refund("acme", "SO-1500")
+		c.Text = strings.ToUpper(c.Text[:1]) + c.Text[1:] + "."
+		a, err := l.Before(t.Context(), c)
+		require.NoError(t, err)
+		require.Equal(t, p, a.Fires, a.Why)
+		dir := t.TempDir()
+		n, err := l.WriteSkills(t.Context(), "acme", dir)
+		require.NoError(t, err)
+		require.Equal(t, 1, n)
+		paths, err := filepath.Glob(filepath.Join(dir, "*", "SKILL.md"))
+		require.NoError(t, err)
+		text, err := os.ReadFile(paths[0])
+		require.NoError(t, err)
+		require.Contains(t, string(text), "delivered: 20\n")
+	}
 }
 
 func TestExtract(t *testing.T) {

@@ -143,13 +143,17 @@ func (l *Layer) check(c Case) (Case, error) {
 			return c, fmt.Errorf("learn: %w", err)
 		}
 	}
-	if n := len(c.Text); n > maxText {
-		return c, fmt.Errorf("learn: %w", &store.LimitError{What: "text", Size: n, Max: maxText})
-	}
-	if n := len(c.Inputs); n > maxText {
-		return c, fmt.Errorf("learn: %w", &store.LimitError{What: "inputs", Size: n, Max: maxText})
+	for _, f := range []struct {
+		what string
+		size int
+		most int
+	}{
+		{"text", len(c.Text), 64 << 10}, {"inputs", len(c.Inputs), 64 << 10}, {"situation", len(c.Situation), 4 << 10},
+		{"skill", len(c.Skill), store.MaxID}, {"session", len(c.Session), store.MaxID}, {"actor", len(c.Actor), store.MaxID},
+	} {
+		if f.size > f.most {
+			return c, fmt.Errorf("learn: %w", &store.LimitError{What: f.what, Size: f.size, Max: f.most})
+		}
 	}
 	return c, nil
 }
-
-const maxText = 64 << 10

@@ -63,7 +63,10 @@ func (l *Layer) recall(ctx context.Context, a *Advice, s *shape) (near []pointed
 			seen[h.Record.ID] = true
 		}
 	}
-	slices.SortStableFunc(a.Memories, func(x, y memory.Hit) int { return order(x) - order(y) })
+	slices.SortStableFunc(a.Memories, func(x, y memory.Hit) int { // rules first
+		rule := map[memory.Kind]int{memory.Rule: -1}
+		return rule[x.Record.Kind] - rule[y.Record.Kind]
+	})
 	return near, nil
 }
 
@@ -133,14 +136,6 @@ func (l *Layer) like(ctx context.Context, near []pointed, c *Case, s *shape) (ou
 	return out[:min(len(out), maxLike)], nil
 }
 
-// order puts rules first.
-func order(h memory.Hit) int {
-	if h.Record.Kind == memory.Rule {
-		return 0
-	}
-	return 1
-}
-
 func ruleDigests(hits []memory.Hit) (out []string) {
 	for _, h := range hits {
 		if h.Record.Kind == memory.Rule {
@@ -196,48 +191,33 @@ var outcomes = map[Verdict]rank.Outcome{Delivered: rank.Delivered, Failed: rank.
 // credit says what became of the memories that were shown, and of the worker.
 func (l *Layer) credit(ctx context.Context, b *store.Batch, g *given) error {
 	c, o := &g.Case, &g.Outcome
-	if o.Verdict != Unknown && len(g.Shown) > 0 {
-		for _, scope := range scopesOf(c) {
-			f := memory.Feedback{Key: g.ID, Delivered: o.Verdict == Delivered, Situation: c.Situation}
-			for _, m := range g.Shown {
-				if m.Scope == scope {
-					f.Shown = append(f.Shown, m.ID)
-				}
+	for _, scope := range scopesOf(c) {
+		f := memory.Feedback{Key: g.ID, Delivered: o.Verdict == Delivered, Situation: c.Situation}
+		for _, m := range g.Shown {
+			if m.Scope == scope {
+				f.Shown = append(f.Shown, m.ID)
 			}
-			of := func(ids []memory.ID) (out []memory.ID) {
-				if ids != nil {
-					out = []memory.ID{}
-				}
-				for _, id := range ids {
-					if slices.Contains(f.Shown, id) {
-						out = append(out, id)
-					}
-				}
-				return out
-			}
-			f.Utilized, f.Misled = of(o.Utilized), of(o.Misled)
-			if len(f.Shown) == 0 {
-				continue
-			}
+		}
+		of := func(ids []memory.ID) []memory.ID {
+			return slices.DeleteFunc(slices.Clone(ids), func(id memory.ID) bool { return !slices.Contains(f.Shown, id) })
+		}
+		if f.Utilized, f.Misled = of(o.Utilized), of(o.Misled); o.Verdict != Unknown && f.Shown != nil {
 			if err := l.bank.In(scope).StageFeedback(ctx, b, f); err != nil {
 				return err
 			}
 		}
 	}
-	sample := o.Sample
-	if sample == nil && o.Worker != "" {
-		sample = &rank.Sample{Candidate: o.Worker, Outcome: outcomes[o.Verdict], Task: rank.Task{Skill: c.Skill, Key: c.Situation}}
-		if u := o.Usage; u != nil {
-			sample.TokensIn, sample.TokensOut, sample.CostUSD, sample.EstimateUSD = u.Input, u.Output, u.CostUSD, u.EstimateUSD
-		}
-	}
-	if sample == nil {
+	if o.Sample == nil && o.Worker == "" {
 		return nil
 	}
-	one := *sample
-	if one.Run == "" {
-		one.Run = g.ID
+	one := rank.Sample{Candidate: o.Worker, Outcome: outcomes[o.Verdict], Task: rank.Task{Skill: c.Skill, Key: c.Situation}}
+	if u := o.Usage; u != nil {
+		one.TokensIn, one.TokensOut, one.CostUSD, one.EstimateUSD = u.Input, u.Output, u.CostUSD, u.EstimateUSD
 	}
+	if o.Sample != nil {
+		one = *o.Sample
+	}
+	one.Run = cmp.Or(one.Run, g.ID)
 	if one.At.IsZero() {
 		one.At = g.At
 	}
@@ -318,7 +298,7 @@ const maxEpisodes = 256
 // person; or, where a program asked, in that of the program.
 func (l *Layer) episodes(ctx context.Context, b *store.Batch, g *given) error {
 	c, o := &g.Case, &g.Outcome
-	if c.Actor == "" && c.System == "" {
+	if c.Actor == "" && c.System == "" || c.Text+o.Answer == "" {
 		return nil
 	}
 	d := memory.Draft{Kind: memory.Episode, Content: c.Text, Actor: c.Actor, Thread: c.Session, At: g.At,
