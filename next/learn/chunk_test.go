@@ -88,6 +88,7 @@ func TestFire(t *testing.T) {
 				{"turn on dark mode", `{"user":"cy; rm -rf /"}`, ""},
 				{"turn on dark mode", `{"user":""}`, ""},
 				{"turn on dark mode", `{"user":null}`, ""},
+				{"turn on dark mode", `{"user":"cy","user":"al"}`, ""},
 			}},
 		{"German", [3]string{"Licht an in Küche", `{"raum":"Küche"}`, `{"raum":"Küche"}`},
 			[3]string{"Licht an in Bad", `{"raum":"Bad"}`, `{"raum":"Bad"}`}, []row{
@@ -118,9 +119,13 @@ func TestFire(t *testing.T) {
 				{"from 2026-03-06 to 2026-03-02 by eve", `{"from":"2026-03-06","to":"2026-03-02","by":"eve","for":"eve"}`, ""},
 				{"from 2026-03-02 to 2026-03-06 by eve", `{"from":"2026-03-02","to":"2026-03-06","by":"eve","for":"ann"}`, ""},
 			}},
-		{"path", [3]string{"clean /srv/a", `{"dir":"/srv/a"}`, `{"cmd":"rm -rf /srv/a/*"}`},
-			[3]string{"clean /srv/b", `{"dir":"/srv/b"}`, `{"cmd":"rm -rf /srv/b/*"}`}, []row{
+		{"path", [3]string{"clean /srv/abc", `{"dir":"/srv/abc"}`, `{"cmd":"rm -rf /srv/abc/*"}`},
+			[3]string{"clean /srv/bcd", `{"dir":"/srv/bcd"}`, `{"cmd":"rm -rf /srv/bcd/*"}`}, []row{
 				{"clean /srv/c", `{"dir":"/srv/c"}`, `do0{"cmd":"rm -rf /srv/c/*"}`},
+				{"clean /srv/d.e", `{"dir":"/srv/d.e"}`, `do0{"cmd":"rm -rf /srv/d.e/*"}`},
+				{"clean /srv/a;b", `{"dir":"/srv/a;b"}`, ""},
+				{"clean /srv/a b", `{"dir":"/srv/a b"}`, ""},
+				{"clean /srv/a/b", `{"dir":"/srv/a/b"}`, ""},
 				{"clean /", `{"dir":"/"}`, ""},
 				{"clean /srv/../etc", `{"dir":"/srv/../etc"}`, ""},
 				{"clean /srv/c/", `{"dir":"/srv/c/"}`, ""},
@@ -140,6 +145,15 @@ func TestFire(t *testing.T) {
 			[3]string{"x", `{"a":"q","b":"q"}`, `{"c":"to q"}`}, []row{
 				{"x", `{"a":"r","b":"r"}`, `do0{"c":"to r"}`},
 				{"x", `{"a":"r","b":"s"}`, ""},
+			}},
+		{"one inside the other", [3]string{"x", `{"a":"p","b":"p q"}`, `{"c":"to p q"}`},
+			[3]string{"x", `{"a":"r","b":"r q"}`, `{"c":"to r q"}`}, []row{
+				{"x", `{"a":"t","b":"u q"}`, ""},
+			}},
+		{"a part is kept", [3]string{"x", `{"a":"xa orders ya"}`, `{"c":"xa orders ya","of":"all orders"}`},
+			[3]string{"x", `{"a":"xb orders yb"}`, `{"c":"xb orders yb","of":"all orders"}`}, []row{
+				{"x", `{"a":"xc orders yc"}`, `do0{"c":"xc orders yc","of":"all orders"}`},
+				{"x", `{"a":"xc sales yc"}`, ""},
 			}},
 		{"kept", [3]string{"tell", `{"who":"ann"}`, `{"to":"ann","cc":"ann"}`},
 			[3]string{"tell", `{"who":"bob"}`, `{"to":"bob","cc":"ann"}`}, []row{
@@ -243,24 +257,24 @@ func TestFireProperty(t *testing.T) {
 func TestSuggestion(t *testing.T) {
 	k := kept{}
 	for _, d := range [][3]string{
-		{"refund A-10 for Marta: broken", `{"id":"A-10","fast":true}`, `{"id":"A-10","fast":true,"note":"broken, says Marta","limit":150}`},
-		{"refund A-77 for Marta: broken", `{"id":"A-77","fast":true}`, `{"id":"A-77","fast":true,"note":"broken, says Marta","limit":150}`},
+		{"refund A-10 for Marta: broken", `{"id":"A-10","fast":true,"note":"x"}`, `{"id":"A-10","fast":true,"note":"broken, says Marta","limit":150}`},
+		{"refund A-77 for Marta: broken", `{"id":"A-77","fast":true,"note":"x"}`, `{"id":"A-77","fast":true,"note":"broken, says Marta","limit":150}`},
 	} {
 		of, calls := did(d[0], d[1], d[2])
 		k.deliver(t, of, calls)
 	}
 	require.Len(t, k, 1)
-	now, _ := did("refund B-3 for Uwe: late", `{"id":"B-3","fast":false}`)
+	now, _ := did("refund B-3 for Uwe: late", `{"id":"B-3","fast":false,"note":"x"}`)
 	s, err := shapeOf(&now)
 	require.NoError(t, err)
 	for _, r := range k {
 		got, ok := r.contenders("")[0].suggestion(s, now.Text)
 		require.True(t, ok)
-		require.Equal(t, `do0{"fast":"{fast}","id":"{id}","limit":150,"note":"{note}"}`, shown(got.Plan.Calls))
-		require.ElementsMatch(t, []string{"fast", "id", "note"}, got.Parameters)
+		require.Equal(t, `do0{"fast":"{fast}","id":"{id}","limit":150,"note":"{note 2}"}`, shown(got.Plan.Calls))
+		require.ElementsMatch(t, []string{"fast", "id", "note 2"}, got.Parameters)
 		_, err = bind(got, s.in, nil)
-		require.ErrorContains(t, err, `"note"`)
-		p, err := bind(got, s.in, json.RawMessage(`{"note":"late, says Uwe"}`))
+		require.ErrorContains(t, err, `"note 2"`)
+		p, err := bind(got, s.in, json.RawMessage(`{"note 2":"late, says Uwe"}`))
 		require.NoError(t, err)
 		require.Equal(t, `do0{"fast":false,"id":"B-3","limit":150,"note":"late, says Uwe"}`, shown(p.Calls))
 	}

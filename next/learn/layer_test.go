@@ -149,6 +149,41 @@ func TestLessonsAreSharedOnceTwoCameToThem(t *testing.T) {
 	require.Equal(t, plan("refund", `{"id":"SO-190","memo":"refund of SO-190"}`), p)
 }
 
+// What two deliveries of one scope have in common is that scope's own.
+func TestLessonsTakeTwoScopes(t *testing.T) {
+	b := open(t, acme(learn.Options{}))
+	did := func(scope memory.Scope, order, lang string) learn.Advice {
+		c, _ := refund(scope, order)
+		c.Lessons, c.Skill = "acme", "mail"
+		a := b.before(c)
+		b.after(a, learn.Outcome{Verdict: learn.Delivered, Plan: plan("refund", `{"id":"`+order+`","lang":"`+lang+`"}`),
+			Failed: []reason.Failure{{Complaint: "be polite in " + lang}}})
+		return a
+	}
+	did("acme/a", "SO-100", "de")
+	did("acme/a", "SO-101", "de")
+	require.NotNil(t, did("acme/a", "SO-102", "de").Fires)
+	first := did("acme/b", "SO-103", "en")
+	require.Empty(t, first.Warnings, "one scope's complaints are its own")
+	third := did("acme/c", "SO-104", "en")
+	require.Nil(t, third.Fires)
+	require.Empty(t, third.Warnings)
+	fourth := did("acme/d", "SO-105", "en")
+	require.Equal(t, plan("refund", `{"id":"SO-105","lang":"en"}`), fourth.Fires)
+	require.Len(t, fourth.Warnings, 1)
+	require.Equal(t, "be polite in en", fourth.Warnings[0].Complaint)
+}
+
+// Of a single delivery nothing is told that names something, since nobody can say whose it is.
+func TestOneDeliveryNamesNothing(t *testing.T) {
+	b := open(t, acme(learn.Options{}))
+	c, _ := refund("acme", "SO-100")
+	b.deliver(c, plan("refund", `{"id":"SO-100","to":"Marta","iban":4711,"template":"refund_done"}`))
+	c, _ = refund("acme", "SO-101")
+	a := b.before(c)
+	require.JSONEq(t, `{"id":"{order}","to":"{to}","iban":"{iban}","template":"refund_done"}`, string(a.Suggestions[0].Plan.Calls[0].Inputs))
+}
+
 func TestWrongVerdictStopsAPlan(t *testing.T) {
 	b := open(t, acme(learn.Options{}))
 	for i := range 2 {
@@ -223,6 +258,26 @@ func TestProvisional(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, got.Ready)
 	require.NotNil(t, b.before(next).Fires)
+	_, err = b.Judge(t.Context(), "acme", a.ID, learn.Unknown, "")
+	require.NoError(t, err)
+	require.Nil(t, b.before(next).Fires, "it is taken back")
+}
+
+// Where two plans deliver cases of the same words, one of them has to lead by two.
+func TestRivals(t *testing.T) {
+	b := open(t, acme(learn.Options{}))
+	for i, other := range []bool{false, true, false, false, true} {
+		c, p := refund("acme", fmt.Sprint("SO-10", i))
+		if other {
+			p.Calls[0].Name = "credit"
+		}
+		a := b.before(c)
+		require.Equal(t, i == 4, a.Fires != nil, "%d %s", i, a.Why)
+		a.Fires = nil
+		b.after(a, learn.Outcome{Verdict: learn.Delivered, Plan: p})
+	}
+	c, _ := refund("acme", "SO-107")
+	require.Contains(t, b.before(c).Why, "another plan")
 }
 
 func TestLapses(t *testing.T) {
@@ -247,6 +302,14 @@ func TestLapses(t *testing.T) {
 	require.Contains(t, a.Prompt(), "Say hello.")
 	b.after(a, learn.Outcome{Verdict: learn.Delivered, Plan: p, Applied: []memory.ID{fact.ID}})
 	require.NotNil(t, b.before(c).Fires, "a new rule makes it deliberate once")
+
+	now, err := space.Remember(t.Context(), memory.Draft{Kind: memory.Fact, Content: "refunds go to the card", Supersedes: []memory.ID{fact.ID}, At: b.now})
+	require.NoError(t, err)
+	a = b.before(c)
+	require.Nil(t, a.Fires)
+	require.Contains(t, a.Why, "changed")
+	require.NoError(t, space.Forget(t.Context(), now.ID))
+	require.NotNil(t, b.before(c).Fires)
 
 	require.NoError(t, space.Forget(t.Context(), fact.ID))
 	a = b.before(c)
