@@ -129,11 +129,10 @@ func (s *Sanitizer) replace(text string, spans []span) string {
 		b.WriteString(s.mark(sp.kind, text[sp.start:sp.end]))
 		at = sp.end
 	}
-	b.WriteString(text[at:])
 	if at == 0 {
 		return text
 	}
-	return b.String()
+	return b.String() + text[at:]
 }
 
 // mark is what stands for an undeclared secret.
