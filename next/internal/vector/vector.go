@@ -1,7 +1,7 @@
 // Package vector finds the vectors nearest to one: the signs that differ are counted for all, and the nearest by
 // that are compared by codes of eight bits.
 //
-// Measured at 100,000 vectors of 384 numbers, it finds 98 to 99 of the exact 100 nearest in about a millisecond.
+// Of the exact ten nearest of 100,000 vectors of 384 numbers it finds 95 to 99 %, in one to two milliseconds.
 package vector
 
 import (
@@ -125,21 +125,12 @@ func (s *Set) cosine(q *Query, i int) float64 {
 	return float64(dot(q.codes, s.codes[i*s.dim:(i+1)*s.dim])) * float64(q.scale*s.scale[i])
 }
 
-// dot has four sums, which the processor adds up side by side.
-func dot(a, b []int8) int32 {
+func dot(a, b []int8) (sum int32) {
 	b = b[:len(a)]
-	var w, x, y, z int32
-	for len(a) >= 4 && len(b) >= 4 {
-		w += int32(a[0]) * int32(b[0])
-		x += int32(a[1]) * int32(b[1])
-		y += int32(a[2]) * int32(b[2])
-		z += int32(a[3]) * int32(b[3])
-		a, b = a[4:], b[4:]
-	}
 	for i := range a {
-		w += int32(a[i]) * int32(b[i])
+		sum += int32(a[i]) * int32(b[i])
 	}
-	return w + x + y + z
+	return sum
 }
 
 // Search returns about the n nearest, best first, without those that skip leaves out (nil: none).
