@@ -98,21 +98,18 @@ func (a *Analyzer) analyze(w string) Term {
 // accented are the scripts in which an accent does not make another word, or none that matters here.
 var accented = []*unicode.RangeTable{unicode.Latin, unicode.Greek, unicode.Cyrillic, unicode.Arabic, unicode.Hebrew}
 
-// withoutAccents leaves out accents, points and what stretches letters, and spells ß, ı, ς, ł and ø as others do.
+// withoutAccents leaves out accents and points, and spells ß, ı, ς, ł and ø as others do.
 func withoutAccents(s string) string {
 	if isASCII(s) {
 		return s
 	}
 	drop := false // marks of the last letter
 	s = strings.Map(func(r rune) rune {
-		switch {
-		case unicode.Is(unicode.Mn, r):
+		if unicode.Is(unicode.Mn, r) {
 			if drop {
 				return -1
 			}
 			return r
-		case r == 'ـ':
-			return -1
 		}
 		drop = r > 'z' && unicode.In(r, accented...) || 'a' <= r && r <= 'z'
 		if i := strings.IndexRune("ıςłø", r); i >= 0 {

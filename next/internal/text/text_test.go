@@ -41,6 +41,7 @@ func TestAppend(t *testing.T) {
 	}
 	require.Equal(t, []string{"haus", "haus"}, terms(t, "Häuser Haus", "de"))
 	require.Equal(t, []string{"haus", "run"}, terms(t, "Häuser running", "en", "de"))
+	require.Equal(t, terms(t, "كتاب"), terms(t, "كتـاب"), "a stretched letter")
 	require.Equal(t, []string{"running"}, terms(t, "running", "pl"), "no stemmer")
 }
 
