@@ -29,7 +29,10 @@ func nearKeys(w string) (forms []string, spelt string) {
 	}
 	letters := []rune(w)
 	n := len(letters)
-	if n >= keyLetters {
+	if n >= sameFrom {
+		forms = append(forms, "^"+string(letters[:sameFrom]))
+	}
+	if n >= keyLetters && n <= keyLetters+affix { // a longer word is no form of one that has only these in common
 		forms = append(forms, "^"+string(letters[:keyLetters]))
 	}
 	if n >= 2 && prefixed(w) {

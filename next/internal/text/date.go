@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 	"unicode"
-	"unicode/utf8"
 )
 
 // Day is a calendar day in the zone of the time that it was made of. Year 0 is any year.
@@ -31,24 +30,44 @@ func (a *Analyzer) AppendDay(dst []Term, d Day) []Term {
 	return append(dst, Term{Text: fmt.Sprintf("@%02d-%02d", d.Month, d.Day)})
 }
 
-// dateWords are the words of a language that dates are made of, without accents. Months have the form in which they
-// stand beside a day; days are words for a day near today, and how far from it that is.
-type dateWords struct {
-	months, weekdays []string
-	days             map[string]int
+// dateWord is what a word means in a date: the n-th month or weekday, or a day n days from today.
+type dateWord struct {
+	kind byte // 'm', 'w' or 'd'
+	n    int
 }
 
-var dateWordsOf = map[string]*dateWords{
-	"en": {strings.Fields("january february march april may june july august september october november december"),
-		strings.Fields("monday tuesday wednesday thursday friday saturday sunday"), map[string]int{"yesterday": -1, "today": 0}},
-	"de": {strings.Fields("januar februar marz april mai juni juli august september oktober november dezember"),
-		strings.Fields("montag dienstag mittwoch donnerstag freitag samstag sonntag"), map[string]int{"gestern": -1, "heute": 0}},
-	"es": {strings.Fields("enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre"),
-		strings.Fields("lunes martes miercoles jueves viernes sabado domingo"), map[string]int{"ayer": -1, "hoy": 0}},
-	"fr": {strings.Fields("janvier fevrier mars avril mai juin juillet aout septembre octobre novembre decembre"),
-		strings.Fields("lundi mardi mercredi jeudi vendredi samedi dimanche"), map[string]int{"hier": -1}},
-	"ru": {strings.Fields("января февраля марта апреля мая июня июля августа сентября октября ноября декабря"),
-		strings.Fields("понедельник вторник среду четверг пятницу субботу воскресенье"), map[string]int{"вчера": -1, "сегодня": 0}},
+// dateWordsOf are the months, weekdays, and the words for yesterday and today of languages, without accents. Months
+// have the form in which they stand beside a day.
+var dateWordsOf = map[string][3]string{
+	"en": {"january february march april may june july august september october november december",
+		"monday tuesday wednesday thursday friday saturday sunday", "yesterday today"},
+	"de": {"januar februar marz april mai juni juli august september oktober november dezember",
+		"montag dienstag mittwoch donnerstag freitag samstag sonntag", "gestern heute"},
+	"es": {"enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre",
+		"lunes martes miercoles jueves viernes sabado domingo", "ayer hoy"},
+	"fr": {"janvier fevrier mars avril mai juin juillet aout septembre octobre novembre decembre",
+		"lundi mardi mercredi jeudi vendredi samedi dimanche", "hier"},
+	"ru": {"января февраля марта апреля мая июня июля августа сентября октября ноября декабря",
+		"понедельник вторник среду четверг пятницу субботу воскресенье", "вчера сегодня"},
+}
+
+// addDateWords adds those of a language: months also by their first three letters and four.
+func (a *Analyzer) addDateWords(language string) {
+	words := dateWordsOf[language]
+	for i, month := range strings.Fields(words[0]) {
+		letters := []rune(month)
+		for _, n := range []int{len(letters), min(4, len(letters)), min(3, len(letters))} {
+			if w := string(letters[:n]); a.dates[w].kind == 0 {
+				a.dates[w] = dateWord{'m', i + 1}
+			}
+		}
+	}
+	for i, weekday := range strings.Fields(words[1]) {
+		a.dates[weekday] = dateWord{'w', i}
+	}
+	for i, day := range strings.Fields(words[2]) {
+		a.dates[day] = dateWord{'d', i - 1}
+	}
 }
 
 // nearDays are words for yesterday and today where words are not parted by spaces, or no other language has them.
@@ -78,35 +97,33 @@ func (a *Analyzer) Days(question string, at time.Time) []Day {
 		f.numbers(q)
 	}
 	f.tokens = strings.FieldsFunc(q, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
-	for i := range f.tokens {
-		for _, words := range a.dates {
-			f.month(i, words)
+	for i, w := range f.tokens {
+		if word := a.dates[w]; word.kind == 'm' {
+			f.month(i, word.n)
 		}
 	}
 	if len(f.days) > 0 {
 		return f.days // "on the Friday before 10 January"
 	}
 	for i, w := range f.tokens {
-		for _, words := range a.dates {
-			if n, ok := words.days[w]; ok {
-				if f.token(i-1) == "before" && f.token(i-2) == "day" {
-					n--
-				}
-				f.near(n)
+		switch word := a.dates[w]; {
+		case word.kind == 'd' && f.token(i-1) == "before" && f.token(i-2) == "day":
+			f.near(word.n - 1)
+		case word.kind == 'd':
+			f.near(word.n)
+		case word.kind == 'w':
+			back := (int(at.Weekday()) + 6 - word.n) % 7
+			if f.near(-back); back == 0 {
+				f.near(-7)
 			}
-			if n := slices.Index(words.weekdays, w); n >= 0 {
-				back := (int(at.Weekday()) + 6 - n) % 7
-				if f.near(-back); back == 0 {
-					f.near(-7)
-				}
+		case w == "ago" && strings.HasPrefix(f.token(i-1), "day"):
+			if n := f.count(i - 2); n > 0 {
+				f.near(-n)
 			}
-		}
-		if n := f.count(i - 2); w == "ago" && n > 0 && strings.HasPrefix(f.token(i-1), "day") {
-			f.near(-n)
 		}
 	}
 	for _, day := range nearDays {
-		if len(q) > 0 && slices.ContainsFunc(day.words, func(w string) bool { return strings.Contains(q, w) }) {
+		if !isASCII(q) && slices.ContainsFunc(day.words, func(w string) bool { return strings.Contains(q, w) }) {
 			f.near(day.days)
 		}
 	}
@@ -153,16 +170,8 @@ func (f *finder) numbers(q string) {
 	}
 }
 
-// month finds the day whose month the i-th token is: in full, or its first three letters or four.
-func (f *finder) month(i int, words *dateWords) {
-	w := f.tokens[i]
-	n := utf8.RuneCountInString(w)
-	m := 1 + slices.IndexFunc(words.months, func(name string) bool {
-		return name == w || (n == 3 || n == 4) && strings.HasPrefix(name, w)
-	})
-	if m == 0 {
-		return
-	}
+// month finds the day of the month m, which the i-th token is.
+func (f *finder) month(i, m int) {
 	for _, at := range []int{i + 1, i - 1, i - 2} { // May 7, 7 May, 7th of May
 		if d := f.count(at); 0 < d && d <= 31 && (at >= i-1 || len(f.token(i-1)) == 2) {
 			year := f.token(max(at, i) + 1)
