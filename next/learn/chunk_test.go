@@ -422,3 +422,28 @@ func fillOf(sg reason.Suggestion, calls []reason.PlanCall, c Case) json.RawMessa
 	}
 	return encode(given)
 }
+
+// What a model, a person or another program has written is read or refused.
+func FuzzRead(f *testing.F) {
+	f.Add("refund A-1.", `{"id":"A-1","n":[1,{"a":null}],"":""}`)
+	f.Add("\xff{id}", `{"id":"\ufffd","id":1}`)
+	f.Fuzz(func(t *testing.T, text, inputs string) {
+		_, _ = parseSkill([]byte(text + inputs))
+		c, calls := did(text, inputs, inputs)
+		s, err := shapeOf(&c)
+		if err != nil {
+			return
+		}
+		again, err := shapeOf(&c)
+		require.NoError(t, err)
+		require.Equal(t, s.key, again.key)
+		k := kept{}
+		k.deliver(t, c, calls)
+		k.deliver(t, c, calls)
+		got, why := k.fire(t, c)
+		if v, err := decode(c.Inputs); err == nil && v != nil {
+			require.Empty(t, why)
+			require.Equal(t, shown(calls), shown(got))
+		}
+	})
+}

@@ -189,17 +189,14 @@ func (l *Layer) advise(ctx context.Context, a *Advice) error {
 // Why says in a sentence why nothing fires for a case, or what does.
 func (l *Layer) Why(ctx context.Context, c Case) (string, error) {
 	c, err := l.check(c)
-	if err != nil {
-		return "", err
-	}
 	a := Advice{Case: c}
-	if err := l.advise(ctx, &a); err != nil {
-		return "", err
+	if err == nil {
+		err = l.advise(ctx, &a)
 	}
 	if a.Fires != nil {
-		return "a plan fires: " + summary(a.Fires.Calls), nil
+		a.Why = "a plan fires: " + summary(a.Fires.Calls)
 	}
-	return a.Why, nil
+	return a.Why, err
 }
 
 // plans finds the plan that fires, or else what is like it.
@@ -211,11 +208,6 @@ func (l *Layer) plans(ctx context.Context, a *Advice, s *shape, near []pointed) 
 	}
 	a.Why = "no case of these words and inputs was delivered"
 	whys := make([]string, len(found))
-	for _, p := range found {
-		if err := l.valid(ctx, p); err != nil {
-			return err
-		}
-	}
 	for i, p := range found {
 		calls, why := p.fire(s)
 		if why == "" {
@@ -254,9 +246,6 @@ func (l *Layer) plans(ctx context.Context, a *Advice, s *shape, near []pointed) 
 			return err
 		}
 		for _, p := range found {
-			if err := l.valid(ctx, p); err != nil {
-				return err
-			}
 			if sg, ok := p.suggestion(s, c.Text); ok {
 				l.suggest(a, sg, at.differs(c, s))
 			}
@@ -290,9 +279,8 @@ func (l *Layer) contenders(ctx context.Context, c *Case, key string) (out []*con
 	if err != nil {
 		return nil, nil, err
 	}
-	out = own.contenders(c.Scope)
-	if len(own.Scopes) == 0 && c.Lessons == c.Scope {
-		return out, own.Edits, nil
+	if out, err = l.valid(ctx, own.contenders(c.Scope)); err != nil || len(own.Scopes) == 0 && c.Lessons == c.Scope {
+		return out, own.Edits, err
 	}
 	shared, _, err := load[record](ctx, st, c.Lessons.Key(planKind, key))
 	if err != nil {
@@ -332,7 +320,8 @@ func (l *Layer) contenders(ctx context.Context, c *Case, key string) (out []*con
 	slices.SortFunc(more, func(a, b *contender) int {
 		return cmp.Or(cmp.Compare(b.worth(), a.worth()), strings.Compare(a.ID, b.ID))
 	})
-	return append(out, more...), own.Edits, nil
+	more, err = l.valid(ctx, more)
+	return append(out, more...), own.Edits, err
 }
 
 // given is what is kept of an Advice and its Outcome, so that it counts once and a later verdict can take it back.
@@ -406,17 +395,10 @@ func (l *Layer) Stage(ctx context.Context, b *store.Batch, a Advice, o Outcome) 
 		g.Learned.Note = tainted(&c, o.Plan.Calls, o.Untrusted)
 	}
 	g.Outcome.Untrusted = nil
-	if err := l.settle(ctx, b, &g, o.Untrusted, +1); err != nil {
-		return Learned{}, err
-	}
-	if err := l.episodes(ctx, b, &g); err != nil {
-		return Learned{}, err
-	}
-	if err := l.session(ctx, b, &g); err != nil {
-		return Learned{}, err
-	}
+	// What is staged before an error is dropped with the step, so the errors are looked at once.
+	err = cmp.Or(l.settle(ctx, b, &g, o.Untrusted, +1), l.episodes(ctx, b, &g), l.session(ctx, b, &g))
 	g.Case.Turns, g.Case.Candidates = nil, nil
-	return g.Learned, put(b, key, &g, rev)
+	return g.Learned, cmp.Or(err, put(b, key, &g, rev))
 }
 
 // settle does what an outcome does, or takes it back where by is -1.
@@ -427,22 +409,17 @@ func (l *Layer) settle(ctx context.Context, b *store.Batch, g *given, untrusted 
 		g.Learned.Note = err.Error()
 		s = &shape{}
 	}
+	err = l.stageUplift(ctx, b, g, by)
 	if by > 0 {
-		if err := l.credit(ctx, b, g); err != nil {
-			return err
-		}
+		err = cmp.Or(err, l.credit(ctx, b, g))
 	}
 	if o.Verdict != Unknown || len(o.Failed) > 0 {
-		if err := l.stageWarnings(ctx, b, g, s, untrusted, by); err != nil {
-			return err
-		}
+		err = cmp.Or(err, l.stageWarnings(ctx, b, g, s, untrusted, by))
 	}
 	if s.key != "" && o.Plan != nil && o.Verdict != Unknown {
-		if err := l.stagePlan(ctx, b, g, s, by); err != nil {
-			return err
-		}
+		err = cmp.Or(err, l.stagePlan(ctx, b, g, s, by))
 	}
-	return l.stageUplift(ctx, b, g, by)
+	return err
 }
 
 // Judge corrects the verdict on a case: a person has found a delivery wrong, or a failure right. The last verdict
@@ -468,23 +445,14 @@ func (l *Layer) StageJudge(ctx context.Context, b *store.Batch, scope memory.Sco
 	case v == g.Outcome.Verdict:
 		return g.Learned, nil
 	}
-	if err := l.settle(ctx, b, &g, nil, -1); err != nil {
-		return Learned{}, err
-	}
+	err = l.settle(ctx, b, &g, nil, -1)
 	g.Outcome.Verdict, g.Outcome.Complaint = v, why
 	g.Learned = Learned{Note: g.Learned.Note, Memories: g.Learned.Memories}
 	if g.Outcome.Sample != nil {
-		sample := *g.Outcome.Sample
-		sample.Outcome = outcomes[v]
-		g.Outcome.Sample = &sample
+		g.Outcome.Sample.Outcome = outcomes[v]
 	}
-	if err := l.settle(ctx, b, &g, nil, +1); err != nil {
-		return Learned{}, err
-	}
-	if err := l.stop(ctx, b, &g); err != nil {
-		return Learned{}, err
-	}
-	return g.Learned, put(b, key, &g, rev)
+	err = cmp.Or(err, l.settle(ctx, b, &g, nil, +1), l.stop(ctx, b, &g))
+	return g.Learned, cmp.Or(err, put(b, key, &g, rev))
 }
 
 // stagePlan adds the delivery of a plan to its key, or counts what a plan that fired came to.

@@ -168,21 +168,23 @@ func (l *Layer) applied(ctx context.Context, c *Case, ids []memory.ID) (out []ap
 }
 
 // valid marks the deliveries whose plan was made of a memory that does not say the same any more.
-func (l *Layer) valid(ctx context.Context, p *contender) error {
-	for _, d := range p.of {
-		for _, m := range d.Applied {
-			r, err := l.bank.In(m.Scope).Get(ctx, m.ID)
-			switch {
-			case errors.Is(err, store.ErrNotFound):
-				d.stale = "a memory that it was made of is forgotten"
-			case err != nil:
-				return err
-			case r.SupersededBy != "" || saying(&r) != m.Said:
-				d.stale = "a memory that it was made of was changed"
+func (l *Layer) valid(ctx context.Context, plans []*contender) ([]*contender, error) {
+	for _, p := range plans {
+		for _, d := range p.of {
+			for _, m := range d.Applied {
+				r, err := l.bank.In(m.Scope).Get(ctx, m.ID)
+				switch {
+				case errors.Is(err, store.ErrNotFound):
+					d.stale = "a memory that it was made of is forgotten"
+				case err != nil:
+					return nil, err
+				case r.SupersededBy != "" || saying(&r) != m.Said:
+					d.stale = "a memory that it was made of was changed"
+				}
 			}
 		}
 	}
-	return nil
+	return plans, nil
 }
 
 // outcomes are rank's words for verdicts.

@@ -56,13 +56,14 @@ func (l *Layer) WriteSkills(ctx context.Context, scope memory.Scope, dir string)
 		if err == nil {
 			r, _, err = load[record](ctx, st, e.Key)
 		}
+		var plans []*contender
+		if err == nil {
+			plans, err = l.valid(ctx, r.contenders(scope))
+		}
 		if err != nil {
 			return written, fmt.Errorf("learn: skills: %w", err)
 		}
-		for _, p := range r.contenders(scope) {
-			if err := l.valid(ctx, p); err != nil {
-				return written, fmt.Errorf("learn: skills: %w", err)
-			}
+		for _, p := range plans {
 			ready := slices.ContainsFunc(p.of, func(d *compared) bool {
 				_, why := p.fire(d.shape)
 				return why == ""
