@@ -177,7 +177,7 @@ type suggestion struct {
 //
 // A topic needs events of a weight of three, where an event weighs as many minutes as its Dwell, from .2 to 3, or 1.
 // Confidence is .4 + .05·weight, at most .8. The topic is that of the event or of a well-known site. Left out are
-// topics whose words a fact has already, what was rejected, and what was suggested twice before.
+// topics whose words a fact in use has already, what was rejected, and what was suggested twice before.
 func (x *Identity) Infer(ctx context.Context, days int) ([]Suggestion, error) {
 	found, err := x.infer(ctx, cmp.Or(max(days, 0), defaultLookback))
 	if err != nil {
@@ -250,7 +250,9 @@ func (x *Identity) infer(ctx context.Context, days int) (out []Suggestion, err e
 		rejected := slices.ContainsFunc(refused, func(r Rejection) bool {
 			return text.Fold(r.Content) == text.Fold(t.Topic) || r.Ref != "" && r.Ref == t.Ref
 		})
-		if t.Weight >= enoughWeight && !rejected && !slices.ContainsFunc(known, func(f Fact) bool { return x.mentions(f.Content, t.Topic) }) {
+		if t.Weight >= enoughWeight && !rejected && !slices.ContainsFunc(known, func(f Fact) bool {
+			return f.ArchivedAt.IsZero() && x.mentions(f.Content, t.Topic)
+		}) {
 			out = append(out, Suggestion{nameOf("suggestion", string(t.Category), text.Fold(t.Topic)), draft, t.N, len(t.days)})
 		}
 	}

@@ -201,7 +201,7 @@ func (x *Identity) add(ctx context.Context, b *store.Batch, f Fact) (Fact, error
 	case c != store.Absent && !same: // it was changed by Update since
 		f.ID = nameOf(f.ID, f.CreatedAt.String())
 		key, c = x.scope.Key(factKind, f.ID), store.Absent
-	case c != store.Absent && f.Source != Manual:
+	case c != store.Absent && f.Maturity == Candidate:
 		return was, nil
 	case c != store.Absent:
 		was.validate("", f.CreatedAt)
