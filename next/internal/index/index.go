@@ -133,7 +133,8 @@ var foldSeed = maphash.MakeSeed()
 // Analyze returns the terms of d. To make them takes most of the time of Insert, and no lock: do it before.
 func (ix *Index) Analyze(d Doc) *Terms {
 	t := &Terms{thread: d.Thread, place: place{d.At.UnixMicro(), d.Tie}}
-	at := map[string]int{}
+	at := make(map[string]int, 32)
+	t.counts = make([]counted, 0, 32)
 	length := 0.0
 	add := func(terms []text.Term, weight int, counts bool) {
 		for _, w := range terms {
@@ -148,11 +149,12 @@ func (ix *Index) Analyze(d Doc) *Terms {
 			}
 		}
 	}
-	add(ix.an.Append(nil, d.Content), 1, true)
-	add(ix.an.Append(nil, d.Trigger), 2, true)
+	var buf [64]text.Term
+	add(ix.an.Append(buf[:0], d.Content), 1, true)
+	add(ix.an.Append(buf[:0], d.Trigger), 2, true)
 	t.actor = ix.an.Append(nil, actorName(d.Actor))
 	add(t.actor, 1, true)
-	add(ix.an.AppendDay(nil, text.DayOf(d.At)), 1, false)
+	add(ix.an.AppendDay(buf[:0], text.DayOf(d.At)), 1, false)
 	t.row = row{flags: d.Flags, length: lengthCode(length), marks: taken}
 	t.extra = extra{day: dayCode(text.DayOf(d.At)), fold: foldOf(d)}
 	if d.Thread != "" && open[t.row.length] > 0 {

@@ -199,8 +199,8 @@ func cut(s string, n int) string {
 // HTTPServer, and of l'homme and İzmir'de those of more than two letters.
 func (a *Analyzer) appendParts(dst []Term, w string) []Term {
 	least := 2
-	if i := strings.IndexAny(w, "'’"); i >= 0 {
-		if least = 3; a.term(w).Stop || strings.HasPrefix(w[i+1:], "s") {
+	if strings.IndexByte(w, '\'') >= 0 || !isASCII(w) && strings.Contains(w, "’") {
+		if least = 3; a.term(w).Stop || strings.HasSuffix(w, "'s") || strings.HasSuffix(w, "’s") {
 			return dst
 		}
 	}
