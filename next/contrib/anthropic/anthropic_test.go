@@ -20,8 +20,8 @@ type m = map[string]any
 
 func TestModel(t *testing.T) {
 	reasontest.CheckModel(t, reasontest.Provider{
-		Model: func(url, key string) (reason.Model, error) {
-			return anthropic.New("claude", &anthropic.Options{URL: url + "/", Key: key, Cache: true}), nil
+		Model: func(url, key string) reason.Model {
+			return anthropic.New("claude", &anthropic.Options{URL: url + "/", Key: key, Cache: true})
 		},
 		Decode: decode, Write: write,
 	})

@@ -104,8 +104,8 @@ func TestModel(t *testing.T) {
 	for name, parts := range map[string]bool{"strings": false, "parts": true} {
 		t.Run(name, func(t *testing.T) {
 			reasontest.CheckModel(t, reasontest.Provider{
-				Model: func(url, key string) (reason.Model, error) {
-					return arceino.Model(&remote{url, key, &http.Client{Transport: reason.Transport(nil)}}), nil
+				Model: func(url, key string) reason.Model {
+					return arceino.Model(&remote{url, key, &http.Client{Transport: reason.Transport(nil)}})
 				},
 				Decode: decode,
 				Write: func(w http.ResponseWriter, stream bool, a reasontest.Answer, next func()) {

@@ -21,8 +21,8 @@ type m = map[string]any
 // provider speaks chat completions: content as a string, or as parts with the thought among them.
 func provider(parts bool) reasontest.Provider {
 	return reasontest.Provider{
-		Model: func(url, key string) (reason.Model, error) {
-			return openai.New("small", &openai.Options{URL: url + "/v1/", Key: key}), nil
+		Model: func(url, key string) reason.Model {
+			return openai.New("small", &openai.Options{URL: url + "/v1/", Key: key})
 		},
 		Decode: decode,
 		Write: func(w http.ResponseWriter, stream bool, a reasontest.Answer, next func()) {

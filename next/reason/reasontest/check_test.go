@@ -101,8 +101,8 @@ func (a *acme) Generate(ctx context.Context, r *reason.Request) (*reason.Respons
 
 func provider(bad string) Provider {
 	return Provider{
-		Model: func(url, key string) (reason.Model, error) {
-			return &acme{url, key, bad, &http.Client{Transport: reason.Transport(nil)}}, nil
+		Model: func(url, key string) reason.Model {
+			return &acme{url, key, bad, &http.Client{Transport: reason.Transport(nil)}}
 		},
 		Decode: func(r *http.Request) (Seen, error) {
 			var s Seen
