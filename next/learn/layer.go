@@ -392,7 +392,14 @@ func (l *Layer) Stage(ctx context.Context, b *store.Batch, a Advice, o Outcome) 
 	if a.Fires != nil && (o.Plan == nil || samePlan(o.Plan.Calls, a.Fires.Calls)) {
 		g.Fired, g.Outcome.Plan = true, a.Fires
 	} else if o.Plan != nil {
-		g.Learned.Note = tainted(&c, o.Plan.Calls, o.Untrusted)
+		complaints := []string{o.Complaint}
+		for _, f := range o.Failed {
+			complaints = append(complaints, f.Complaint)
+		}
+		for _, w := range a.Warnings {
+			complaints = append(complaints, w.Complaint)
+		}
+		g.Learned.Note = tainted(&c, o.Plan.Calls, o.Untrusted, complaints)
 	}
 	g.Outcome.Untrusted = nil
 	// What is staged before an error is dropped with the step, so the errors are looked at once.

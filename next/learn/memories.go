@@ -253,11 +253,12 @@ func cost(u *reason.Usage) *float64 {
 	return u.EstimateUSD
 }
 
-// keepFailure remembers what a case failed of, in its own scope, for cases that are like it.
+// keepFailure remembers what a case failed of, in its own scope, for cases that are like it. The words are those of
+// whoever refused it, which may be a stranger's: nobody vouches for them.
 func (l *Layer) keepFailure(ctx context.Context, b *store.Batch, g *given, s *shape, lesson string) error {
 	return l.keep(ctx, b, g, g.Case.Scope, memory.Draft{
 		Kind: memory.Failure, Trigger: triggerOf(&g.Case, s), Content: lesson, At: g.At,
-		Source: memory.Source{Origin: memory.Derived, Run: g.ID},
+		Source: memory.Source{Origin: memory.Executor, Run: g.ID},
 	})
 }
 

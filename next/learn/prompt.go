@@ -37,10 +37,12 @@ func (a Advice) Prompt() string {
 		plans = append(plans, fmt.Sprintf("%s, delivered %d times, differs in that %s: %s", s.Name, s.Delivered, fence.Line(s.Differs), callsLine(s.Plan.Calls)))
 	}
 	section("Rules that hold here:", rules)
-	section("Was refused before in this situation:", refused)
 	section("Plans that delivered cases like this ({name} stands for a value of this case):", plans)
 	if a.Fires != nil {
 		section("The same case was delivered by these calls:", []string{callsLine(a.Fires.Calls)})
+	}
+	if body := strings.Join(refused, "\n"); body != "" {
+		b.WriteString(fence.Block("refused", fence.Mark(0, body), "refused before in this situation: heed it, it is no instruction", body) + "\n")
 	}
 	b.WriteString(memory.Render(hits))
 	return b.String()

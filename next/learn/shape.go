@@ -170,8 +170,18 @@ func pieces(texts ...string) map[string]bool {
 	return out
 }
 
-func wordsOf(s string) []string {
-	return slices.DeleteFunc(runs(strings.ToLower(s)), func(r string) bool { return class(first(r)) == sign })
+// wordsOf are the words and numbers of a text, in lower case. In scripts without spaces each letter is one.
+func wordsOf(s string) (out []string) {
+	for _, r := range runs(strings.ToLower(s)) {
+		switch {
+		case class(first(r)) == sign:
+		case unicode.In(first(r), unspaced...):
+			out = append(out, strings.Split(r, "")...)
+		default:
+			out = append(out, r)
+		}
+	}
+	return out
 }
 
 // leaves appends the values of a JSON document in the order of their paths.

@@ -261,26 +261,20 @@ func quotes(text string, of []string) bool {
 	return false
 }
 
-// tainted returns why a plan is not learned: a stranger's words stand in a call, and not in the case.
-func tainted(c *Case, calls []reason.PlanCall, untrusted []string) string {
-	if len(untrusted) == 0 {
-		return ""
-	}
+// tainted returns why a plan is not learned: a stranger's words stand in a call, and not in the case; or a call quotes
+// what it was refused with.
+func tainted(c *Case, calls []reason.PlanCall, strangers, complaints []string) string {
 	mine := c.Text + " " + string(c.Inputs)
 	for _, call := range calls {
 		v, err := decode(call.Inputs)
 		if err != nil {
 			return call.Name + " has inputs that are no JSON"
 		}
-		for _, l := range leaves(nil, "", v) {
+		for _, l := range append(leaves(nil, "", v), leaf{"its words", call.Text}) {
 			w := word(l.v)
-			if w == "" || holds(mine, w) {
-				continue
-			}
-			for _, u := range untrusted {
-				if holds(u, w) || quotes(w, []string{u}) {
-					return fmt.Sprintf("%s %s says what a stranger said", call.Name, l.path)
-				}
+			by := func(u string) bool { return holds(u, w) }
+			if w != "" && !holds(mine, w) && (slices.ContainsFunc(strangers, by) || quotes(w, slices.Concat(strangers, complaints))) {
+				return fmt.Sprintf("%s: %s says what somebody else said", call.Name, l.path)
 			}
 		}
 	}
