@@ -16,8 +16,6 @@ func BenchmarkScore(b *testing.B) {
 	for _, k := range []int{16, 100_000} {
 		clock := time.Unix(1_700_000_000, 0)
 		book := open(b, store.NewMem(), &rank.Options{Now: func() time.Time { return clock }})
-		g := store.NewGroup(store.NewMem())
-		_ = g
 		cs := make([]rank.Candidate, k)
 		for i := range cs {
 			cs[i].Name = fmt.Sprint("candidate-", i)
@@ -44,14 +42,16 @@ func BenchmarkScore(b *testing.B) {
 func BenchmarkStage(b *testing.B) {
 	clock := time.Unix(1_700_000_000, 0)
 	st := store.NewMem()
+	begin := clock
 	book := open(b, st, &rank.Options{Now: func() time.Time { return clock }})
 	usd := .0123
 	sample := func(i int) rank.Sample {
 		return rank.Sample{
 			Run: fmt.Sprint("run/", i), Candidate: "c", Task: rank.Task{Skill: "s", Key: fmt.Sprint(i % 20)}, Outcome: rank.Delivered,
-			Wall: 3 * time.Second, TokensIn: 1200, TokensOut: 300, CostUSD: &usd, At: clock.Add(time.Duration(i) * time.Hour),
+			Wall: 3 * time.Second, TokensIn: 1200, TokensOut: 300, CostUSD: &usd, At: begin.Add(time.Duration(i) * time.Hour),
 		}
 	}
+	clock = clock.Add(1000 * time.Hour)
 	for i := range 800 {
 		require.NoError(b, book.Observe(context.Background(), sample(i)))
 	}

@@ -2,7 +2,6 @@ package rank
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"log/slog"
 	"math"
@@ -28,7 +27,7 @@ type Options struct {
 // conditional on the record that it was made from.
 type Book struct {
 	*book
-	scope store.Scope
+	scope *scope
 }
 
 // book is what the Books of a tenant's scopes share.
@@ -36,33 +35,31 @@ type book struct {
 	group *store.Group
 	opts  Options
 
-	mu     sync.RWMutex
+	mu     sync.Mutex
 	scopes map[store.Scope]*scope
-	pacers map[string]*account // by key
+	pacers map[string]account // by key
 }
 
 // scope has the records of a scope.
 type scope struct {
-	skills     map[string]*skill
-	candidates map[string][]*pair // those of a candidate at all skills
+	name   store.Scope
+	skills map[string]*skill
 }
 
 // skill has the records of the candidates for a skill.
 type skill struct {
-	name   string
 	pairs  map[string]*pair
-	sorted []*pair           // by candidate: sums of floats depend on the order
-	byKind map[int64][]*pair // those, in the same order, that were tried at a kind of case
-	model  model             // what the records come to, while fresh
+	sorted []*pair // by candidate: sums of floats depend on the order
+	model  model   // what the records come to, while fresh
 	fresh  bool
 }
 
 // pair is the record of a candidate for a skill.
 type pair struct {
-	skill, candidate string
-	rev              store.Revision
-	rec              *record
-	stats            *Stats // of the ring, while it is as it was
+	candidate string
+	rev       store.Revision
+	rec       *record
+	stats     *Stats // of the ring, while it is as it was
 }
 
 const (
@@ -73,7 +70,7 @@ const (
 // Open returns the Book of a tenant over its store; its scope is the empty one. The Group is the tenant's, shared
 // with the other parts, or store.NewGroup(st) for a Book of its own.
 func Open(ctx context.Context, g *store.Group, o *Options) (*Book, error) {
-	b := &Book{book: &book{group: g, scopes: map[store.Scope]*scope{}, pacers: map[string]*account{}}}
+	b := &book{group: g, scopes: map[store.Scope]*scope{}, pacers: map[string]account{}}
 	if o != nil {
 		b.opts = *o
 	}
@@ -90,11 +87,15 @@ func Open(ctx context.Context, g *store.Group, o *Options) (*Book, error) {
 		}
 		b.apply(e)
 	}
-	return b, nil
+	return (&Book{book: b}).In(""), nil
 }
 
 // In returns the Book of a scope of the tenant. Scopes do not see one another's figures.
-func (b *Book) In(s store.Scope) *Book { return &Book{b.book, s} }
+func (b *Book) In(s store.Scope) *Book {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return &Book{b.book, b.book.scope(s)}
+}
 
 // Observe takes a sample in, and returns once that is durable.
 func (b *Book) Observe(ctx context.Context, s Sample) error {
@@ -110,25 +111,14 @@ func (b *Book) Stage(ctx context.Context, batch *store.Batch, s Sample) error {
 	if !slices.Contains(outcomes[1:], s.Outcome) {
 		return fmt.Errorf("%w: outcome %q", ErrInvalid, s.Outcome)
 	}
-	if s.At.IsZero() {
-		s.At = b.opts.Now()
+	if now := b.opts.Now(); s.At.IsZero() || s.At.After(now) {
+		s.At = now
 	}
-	key := b.scope.Key(kindName, url.PathEscape(s.Task.Skill)+"/"+url.PathEscape(s.Candidate))
-	staged, again := batch.Staged(key)
-
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	sk := b.skill(b.scope, s.Task.Skill)
-	p := b.pair(b.scope, sk, s.Candidate)
-	rec, cond := p.rec.clone(), store.At(p.rev)
-	if again { // by an earlier step of the same commit, whose condition holds
-		cond = store.Any
-		var err error
-		if rec, err = decode(staged); err != nil {
-			return err
-		}
+	key := b.scope.name.Key(kindName, url.PathEscape(s.Task.Skill)+"/"+url.PathEscape(s.Candidate))
+	rec, cond, err := b.observe(batch, key, &s)
+	if err != nil {
+		return err
 	}
-	b.observe(sk, rec, &s)
 	value, err := codec.Marshal(rec)
 	if err != nil {
 		return err
@@ -136,138 +126,123 @@ func (b *Book) Stage(ctx context.Context, batch *store.Batch, s Sample) error {
 	if err := batch.Put(key, value, cond); err != nil {
 		return err
 	}
-	batch.After(func(rev store.Revision) { b.publish(b.scope, p.skill, p.candidate, rev, rec) })
+	batch.After(func(rev store.Revision) { b.publish(b.scope.name, s.Task.Skill, s.Candidate, rev, rec) })
 	return nil
 }
 
-// observe takes a sample into a record. The caller has the lock.
-func (b *Book) observe(sk *skill, rec *record, s *Sample) {
+// observe returns the record as it will be, and the condition on which it may be written.
+func (b *Book) observe(batch *store.Batch, key string, s *Sample) (*record, store.Condition, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	sk := b.scope.skill(s.Task.Skill)
+	p := sk.pair(s.Candidate)
+	if staged, again := batch.Staged(key); again { // by an earlier step of the same commit, whose condition holds
+		rec, err := decode(staged)
+		if err == nil {
+			rec.observe(sk, s)
+		}
+		return rec, store.Any, err
+	}
+	rec := p.rec.clone()
+	rec.observe(sk, s)
+	return rec, store.At(p.rev), nil
+}
+
+// observe takes a sample in.
+func (r *record) observe(sk *skill, s *Sample) {
 	e := entry{
-		run: uint32(hash(s.Run)), key: hash(s.Task.Key), at: max(0, s.At.UnixMilli()), wall: max(0, s.Wall.Milliseconds()),
-		outcome: int64(slices.Index(outcomes[:], s.Outcome)), in: int64(max(0, s.TokensIn)), out: int64(max(0, s.TokensOut)),
-		confidence: -1, usd: -1,
+		Run: hash(s.Run), Key: hash(s.Task.Key), At: max(0, s.At.UnixMilli()), Wall: max(0, s.Wall.Milliseconds()),
+		Outcome: uint8(slices.Index(outcomes[:], s.Outcome)), Confidence: -1, USD: -1,
+		In: int64(min(max(0, s.TokensIn), maxTokens)), Out: int64(min(max(0, s.TokensOut), maxTokens)),
 	}
 	if s.Confidence != nil && !math.IsNaN(*s.Confidence) {
-		e.confidence = int64(math.Round(min(1, max(0, *s.Confidence)) * billion))
+		e.Confidence = int32(math.Round(min(1, max(0, *s.Confidence)) * billion))
 	}
 	if usd, ok := s.cost(); ok {
-		e.usd = int64(math.Round(usd * billion))
+		e.USD = int64(math.Round(usd * billion))
 		if s.CostUSD == nil {
-			e.estimated = 1
+			e.Estimated = true
 		}
 	}
-	if s.Reward != nil && !math.IsNaN(*s.Reward) && !math.IsInf(*s.Reward, 0) {
-		e.reward, e.rewarded = *s.Reward, 1
+	if s.Reward != nil && math.Abs(*s.Reward) <= maxUSD {
+		reward := *s.Reward
+		e.Reward = &reward
 	}
-	if at, n := rec.find(e.run); n > 0 && e.run != 0 {
-		rec.correct(&e, at, n)
+	if r.replace(&e) {
 		return
-	}
-	rec.push(&e)
-	rec.Totals.Attempts++
-	rec.tally(&e, 1)
-	if s.Outcome.ill() {
-		class := strings.ToValidUTF8(s.Class[:min(len(s.Class), longClass)], "")
-		rec.Recent = append(rec.Recent, Failure{Run: s.Run, Class: class, At: s.At.UTC()})
-		rec.Recent = rec.Recent[max(0, len(rec.Recent)-recent):]
 	}
 	if s.Outcome.judged() {
-		rec.Totals.Rating.learn(sk.difficulty(s.Task.Failed), s.Outcome == Delivered, e.usd)
+		r.Rating.learn(sk.difficulty(s.Task.Failed), s.Outcome == Delivered, e.USD)
 	}
-	y, teaches := e.worth()
-	if !teaches {
-		return
+	if y, teaches := e.worth(); teaches {
+		r.predict(sk, e.Key, y, s.At.Unix())
 	}
-	now := s.At.Unix()
-	rec.predict(sk, e.key, y, now)
-	rec.Totals.All.add(1, y, now, mostKnown)
-	if e.key != 0 {
-		rec.note(e.key, 1, y, now)
+	if s.Outcome.ill() {
+		f := Failure{Run: clip(s.Run), Class: clip(s.Class), At: s.At.UTC()}
+		r.Recent = append(r.Recent, f)[max(0, len(r.Recent)+1-recent):]
 	}
+	r.push(&e)
 }
 
-// correct replaces the sample that stands at a place of the ring, and what it counted. What a former outcome has done
-// to the rating fades with later ones.
-func (r *record) correct(e *entry, at, n int) {
-	var former entry
-	former.unpack(r.Ring[at:])
-	e.at, e.key = former.at, former.key
-	r.tally(&former, -1)
-	r.tally(e, 1)
-	r.Ring = append(e.pack(r.Ring[:at:at]), r.Ring[at+n:]...)
-	for i, x := range []*entry{&former, e} {
-		by := float64(2*i - 1)
-		y, teaches := x.worth()
-		if !teaches {
-			continue
-		}
-		r.Totals.All.add(by, y, r.Totals.All.Last, mostKnown)
-		if c, at := r.cell(e.key); at < len(r.Cells) {
-			r.note(e.key, by, y, c.Last)
-		}
-	}
-}
+func clip(s string) string { return strings.ToValidUTF8(s[:min(len(s), maxName)], "") }
 
-// skill returns the records of a scope and a skill, and makes them if need be. The caller has the lock.
-func (b *book) skill(s store.Scope, name string) *skill {
-	sc := b.scopes[s]
+// scope returns the records of a scope, and makes room for them if need be. The caller has the lock.
+func (b *book) scope(name store.Scope) *scope {
+	sc := b.scopes[name]
 	if sc == nil {
-		sc = &scope{skills: map[string]*skill{}, candidates: map[string][]*pair{}}
-		b.scopes[s] = sc
+		sc = &scope{name: name, skills: map[string]*skill{}}
+		b.scopes[name] = sc
 	}
+	return sc
+}
+
+func (sc *scope) skill(name string) *skill {
 	sk := sc.skills[name]
 	if sk == nil {
-		sk = &skill{name: name, pairs: map[string]*pair{}, byKind: map[int64][]*pair{}}
+		sk = &skill{pairs: map[string]*pair{}}
 		sc.skills[name] = sk
 	}
 	return sk
 }
 
-// pair returns the record of a candidate at a skill, and makes it if need be. The caller has the lock.
-func (b *book) pair(s store.Scope, sk *skill, candidate string) *pair {
+func (sk *skill) pair(candidate string) *pair {
 	p := sk.pairs[candidate]
 	if p == nil {
-		p = &pair{skill: sk.name, candidate: candidate, rec: new(record)}
+		p = &pair{candidate: candidate, rec: new(record)}
 		sk.pairs[candidate] = p
-		sk.sorted = insert(sk.sorted, p)
-		b.scopes[s].candidates[candidate] = append(b.scopes[s].candidates[candidate], p)
+		at, _ := slices.BinarySearchFunc(sk.sorted, candidate, func(q *pair, c string) int { return strings.Compare(q.candidate, c) })
+		sk.sorted = slices.Insert(sk.sorted, at, p)
 	}
 	return p
 }
 
-// insert puts p into pairs that are sorted by candidate, unless it is there.
-func insert(ps []*pair, p *pair) []*pair {
-	i, found := slices.BinarySearchFunc(ps, p, func(a, b *pair) int { return strings.Compare(a.candidate, b.candidate) })
-	if found {
-		return ps
+var nothing record
+
+// record returns that of a candidate, which is empty for one that was never tried.
+func (sk *skill) record(candidate string) *record {
+	if p := sk.pairs[candidate]; p != nil {
+		return p.rec
 	}
-	return slices.Insert(ps, i, p)
+	return &nothing
 }
 
 // publish makes a record the current one, unless a newer one is. Revision 0 is that of a key that was deleted.
 func (b *book) publish(s store.Scope, name, candidate string, rev store.Revision, rec *record) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	sk := b.skill(s, name)
-	p := b.pair(s, sk, candidate)
-	if rev < p.rev && rev != 0 {
-		return
-	}
-	p.rev, p.rec, p.stats, sk.fresh = rev, rec, nil, false
-	for at := 0; at < len(rec.Cells); at += cellSize {
-		key := int64(binary.LittleEndian.Uint64(rec.Cells[at:]))
-		sk.byKind[key] = insert(sk.byKind[key], p)
+	sk := b.scope(s).skill(name)
+	if p := sk.pair(candidate); rev >= p.rev || rev == 0 {
+		p.rev, p.rec, p.stats, sk.fresh = rev, rec, nil, false
 	}
 }
 
 // apply takes in an entry as it stands in the store: at Open, after a conflict, from another process.
 func (b *book) apply(e store.Entry) {
 	s, kind, id, ok := store.ParseKey(e.Key)
-	if !ok || kind != kindName && kind != pacerName {
-		return
-	}
-	if kind == pacerName {
+	if ok && kind == pacerName {
 		b.applyAccount(e)
+	}
+	if !ok || kind != kindName {
 		return
 	}
 	skill, candidate, ok := strings.Cut(id, "/")
@@ -308,32 +283,34 @@ type Stats struct {
 
 // Stats returns the figures of a candidate at a skill; the zero Stats if there are none.
 func (b *Book) Stats(candidate, skill string) Stats {
-	b.mu.RLock()
-	defer b.mu.RUnlock()
-	if sk := b.lookup(skill); sk != nil && sk.pairs[candidate] != nil {
-		return statsOf(sk.pairs[candidate].rec)
-	}
-	return Stats{}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return *b.scope.skill(skill).figures(candidate)
 }
 
-// lookup returns the records of a skill, or nil. The caller has the lock.
-func (b *Book) lookup(name string) *skill {
-	if sc := b.scopes[b.scope]; sc != nil {
-		return sc.skills[name]
+// figures returns the Stats of a candidate, which are kept until they change.
+func (sk *skill) figures(candidate string) *Stats {
+	p := sk.pairs[candidate]
+	if p == nil {
+		return &Stats{}
 	}
-	return nil
+	if p.stats == nil {
+		p.stats = statsOf(p.rec)
+	}
+	return p.stats
 }
 
 const highConfidence = 0.8
 
-func statsOf(r *record) Stats {
-	s := Stats{Samples: int(r.Totals.Len)}
-	var wall, usd, all, good, bad, failed int64
-	for e := range r.entries {
-		s.TokensIn += float64(e.in)
-		s.TokensOut += float64(e.out)
-		wall += e.wall
-		usd += max(0, e.usd)
+func statsOf(r *record) *Stats {
+	s := &Stats{Samples: len(r.Ring)}
+	var wall, usd, good, bad, failed int64
+	for i := range r.Ring {
+		e := &r.Ring[i]
+		s.TokensIn += float64(e.In)
+		s.TokensOut += float64(e.Out)
+		wall += e.Wall
+		usd += max(0, e.USD)
 		if !e.is().judged() {
 			continue
 		}
@@ -341,18 +318,17 @@ func statsOf(r *record) Stats {
 		if e.is() == Delivered {
 			s.Delivered++
 		}
-		if e.confidence < 0 {
+		if e.Confidence < 0 {
 			continue
 		}
 		s.Confidences++
-		all += e.confidence
 		if e.is() == Delivered {
-			good += e.confidence
+			good += int64(e.Confidence)
 			continue
 		}
 		failed++
-		bad += e.confidence
-		if e.confidence >= highConfidence*billion {
+		bad += int64(e.Confidence)
+		if e.Confidence >= highConfidence*billion {
 			s.HighConfidenceFailures++
 		}
 	}
@@ -360,7 +336,7 @@ func statsOf(r *record) Stats {
 	s.CostUSD = ratio(float64(usd)/billion, s.Samples)
 	s.TokensIn, s.TokensOut = ratio(s.TokensIn, s.Samples), ratio(s.TokensOut, s.Samples)
 	s.Success = ratio(float64(s.Delivered), s.Judged)
-	s.Confidence = ratio(float64(all)/billion, s.Confidences)
+	s.Confidence = ratio(float64(good+bad)/billion, s.Confidences)
 	s.ConfidenceOnSuccess = ratio(float64(good)/billion, s.Confidences-int(failed))
 	s.ConfidenceOnFailure = ratio(float64(bad)/billion, int(failed))
 	return s

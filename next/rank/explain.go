@@ -10,31 +10,26 @@ import (
 
 // Explain says in a sentence for each candidate, in the order of Learned, what its rank rests on.
 func (b *Book) Explain(ctx context.Context, t Task, cs []Candidate) ([]string, error) {
-	ranked, err := b.Learned().Score(ctx, t, cs)
-	if err != nil {
-		return nil, err
+	says := map[string]string{}
+	ranked, err := policy{b, func(sk *skill, t Task, cs []Candidate) []contender {
+		for i, e := range b.estimates(sk, t, cs) {
+			says[cs[i].Name] = sk.sentence(t, &cs[i], &e)
+		}
+		return b.learned(sk, t, cs)
+	}}.Score(ctx, t, cs)
+	var out []string
+	for _, r := range ranked {
+		out = append(out, says[r.Name])
 	}
-	es, err := b.estimates(ctx, t, cs)
-	if err != nil {
-		return nil, err
-	}
-	at := map[string]int{}
-	for i, c := range cs {
-		at[c.Name] = i
-	}
-	out := make([]string, len(ranked))
-	for i, r := range ranked {
-		out[i] = b.sentence(t, r, &es[at[r.Name]])
-	}
-	return out, nil
+	return out, err
 }
 
-func (b *Book) sentence(t Task, r Scored, e *estimate) string {
-	s := b.Stats(r.Name, t.Skill)
+func (sk *skill) sentence(t Task, c *Candidate, e *estimate) string {
+	s := sk.figures(c.Name)
 	var w strings.Builder
-	fmt.Fprintf(&w, "%s: ", r.Name)
+	fmt.Fprintf(&w, "%s: ", c.Name)
 	if s.Judged == 0 {
-		fmt.Fprintf(&w, "no attempt was judged yet; it claims %.2f", r.Prior)
+		fmt.Fprintf(&w, "no attempt was judged yet; it claims %.2f", c.Prior)
 	} else {
 		fmt.Fprintf(&w, "%d of its last %d judged attempts delivered, %v and $%.4f each on average",
 			s.Delivered, s.Judged, s.Wall.Round(time.Millisecond), s.CostUSD)
@@ -42,15 +37,8 @@ func (b *Book) sentence(t Task, r Scored, e *estimate) string {
 	if outages := s.Samples - s.Judged; outages > 0 {
 		fmt.Fprintf(&w, "; %d more tell nothing about skill", outages)
 	}
-	if t.Key != "" {
-		b.mu.RLock()
-		if sk := b.lookup(t.Skill); sk != nil && sk.pairs[r.Name] != nil {
-			c, _ := sk.pairs[r.Name].rec.cell(hash(t.Key))
-			if n, sum := c.at(b.opts.Now().Unix()); n > 0 {
-				fmt.Fprintf(&w, "; at this kind of case %.2f on average of some %.0f", sum/max(n, 1), math.Ceil(n))
-			}
-		}
-		b.mu.RUnlock()
+	if kind := sk.record(c.Name).cell(hash(t.Key)); kind != nil && kind.N > 0 {
+		fmt.Fprintf(&w, "; at this kind of case %.2f on average of some %.0f", kind.Sum/kind.N, math.Ceil(kind.N))
 	}
 	fmt.Fprintf(&w, "; expected worth %.2f", e.worth)
 	if explore := e.bonus + e.draw; explore >= .005 {

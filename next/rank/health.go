@@ -39,37 +39,33 @@ type Fleet struct {
 type sums struct {
 	attempts, judged, delivered int
 	attempts1h, ill1h           int
-	usd                         float64
+	usd                         int64 // billionths, so that the order of skills does not matter
 	walls                       []time.Duration
 }
 
-const day = 24 * time.Hour
-
-// sum adds up the last 24 hours, ending now (Unix milliseconds): samples that are in the ring one by one, and what
-// hours have beyond these.
-func sum(ps []*pair, now int64) (s sums) {
-	from := now - day.Milliseconds()
-	for _, p := range ps {
-		oldest := now
-		for e := range p.rec.entries {
-			oldest = min(oldest, e.at)
-			if e.at >= from && e.at <= now {
-				s.add(e, now)
-			}
-		}
-		for h := range tallies(p.rec.Hours) { // that ended before the ring began
-			if begin := h.n * hourMillis; begin >= from && begin+hourMillis <= oldest {
-				s.attempts += int(h.delivered + h.ill)
-				s.judged, s.delivered = s.judged+int(h.judged), s.delivered+int(h.delivered)
-				s.usd += float64(h.usd+h.estimated) / billion
-			}
+// take adds up a record's last 24 hours, ending now (Unix milliseconds): samples that are in the ring one by one, and
+// what hours have beyond these.
+func (s *sums) take(r *record, now int64) {
+	from, oldest := now-dayMillis, now
+	for i := range r.Ring {
+		e := &r.Ring[i]
+		oldest = min(oldest, e.At)
+		if e.At >= from && e.At <= now {
+			s.add(e, now)
 		}
 	}
-	return s
+	for i := range r.Hours { // that ended before the ring began
+		h := &r.Hours[i]
+		if begin := int64(h.N) * hourMillis; begin >= from && begin+hourMillis <= oldest {
+			s.attempts += int(h.Delivered + h.Ill)
+			s.judged, s.delivered = s.judged+int(h.Judged), s.delivered+int(h.Delivered)
+			s.usd += h.USD + h.Estimated
+		}
+	}
 }
 
 func (s *sums) add(e *entry, now int64) {
-	s.usd += e.cost()
+	s.usd += max(0, e.USD)
 	if e.is().judged() {
 		s.judged++
 	}
@@ -79,14 +75,16 @@ func (s *sums) add(e *entry, now int64) {
 		return
 	}
 	s.attempts++
-	s.walls = append(s.walls, time.Duration(e.wall)*time.Millisecond)
-	if e.at >= now-hourMillis {
+	s.walls = append(s.walls, time.Duration(e.Wall)*time.Millisecond)
+	if e.At >= now-hourMillis {
 		s.attempts1h++
 		if e.is().ill() {
 			s.ill1h++
 		}
 	}
 }
+
+func (s *sums) cost() float64 { return float64(s.usd) / billion }
 
 func percentile(walls []time.Duration, p float64) time.Duration {
 	if len(walls) == 0 {
@@ -99,48 +97,46 @@ func percentile(walls []time.Duration, p float64) time.Duration {
 // is known has no attempts.
 func (b *Book) Health(names ...string) Fleet {
 	now := b.opts.Now()
-	b.mu.RLock()
-	defer b.mu.RUnlock()
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	var f Fleet
-	sc := b.scopes[b.scope]
-	if sc == nil {
-		sc = &scope{}
-	}
 	if names == nil {
-		for name := range sc.candidates {
-			names = append(names, name)
-		}
-	}
-	names = slices.Compact(slices.Sorted(slices.Values(names)))
-	tried, solved := map[string]bool{}, map[string]bool{}
-	for _, name := range names {
-		ps := sc.candidates[name]
-		s := sum(ps, now.UnixMilli())
-		for _, p := range ps {
-			if one := sum([]*pair{p}, now.UnixMilli()); one.attempts > 0 {
-				tried[p.skill] = true
-				solved[p.skill] = solved[p.skill] || one.delivered > 0
+		for _, sk := range b.scope.skills {
+			for _, p := range sk.sorted {
+				if p.rec.Attempts > 0 {
+					names = append(names, p.candidate)
+				}
 			}
 		}
+	}
+	solved := map[string]bool{} // of the skills that had attempts
+	for _, name := range slices.Compact(slices.Sorted(slices.Values(names))) {
+		var s sums
+		var failures []Failure
+		for skill, sk := range b.scope.skills {
+			before, r := s, sk.record(name)
+			if s.take(r, now.UnixMilli()); s.attempts > before.attempts {
+				solved[skill] = solved[skill] || s.delivered > before.delivered
+			}
+			for _, x := range r.Recent {
+				if !x.At.Before(now.Add(-24 * time.Hour)) {
+					failures = append(failures, x)
+				}
+			}
+		}
+		slices.SortFunc(failures, func(a, b Failure) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Run, b.Run)) })
 		slices.Sort(s.walls)
 		h := Health{
 			Candidate: name, Attempts: s.attempts, Success: ratio(float64(s.delivered), s.attempts),
 			P50: percentile(s.walls, .5), P95: percentile(s.walls, .95),
-			CostUSD: s.usd, CostPerSuccess: ratio(s.usd, s.delivered), FailureRate1h: ratio(float64(s.ill1h), s.attempts1h),
+			CostUSD: s.cost(), CostPerSuccess: ratio(s.cost(), s.delivered), FailureRate1h: ratio(float64(s.ill1h), s.attempts1h),
+			Recent: failures,
 		}
-		for _, p := range ps {
-			for _, x := range p.rec.Recent {
-				if !x.At.Before(now.Add(-day)) {
-					h.Recent = append(h.Recent, x)
-				}
-			}
-		}
-		slices.SortStableFunc(h.Recent, func(a, b Failure) int { return a.At.Compare(b.At) })
 		f.Candidates = append(f.Candidates, h)
 		f.MaxFailureRate1h, f.CostUSD = max(f.MaxFailureRate1h, h.FailureRate1h), f.CostUSD+h.CostUSD
 	}
-	for skill := range tried {
-		if !solved[skill] {
+	for _, is := range solved {
+		if !is {
 			f.OrphanedSkills++
 		}
 	}
@@ -161,25 +157,23 @@ type Tally struct {
 
 // Days yields the tallies of the scope from a day on, at most 31 days back, by day, candidate and skill.
 func (b *Book) Days(since time.Time) iter.Seq[Tally] {
-	b.mu.RLock()
+	b.mu.Lock()
 	var out []Tally
-	first := since.UnixMilli() / dayMillis
-	if sc := b.scopes[b.scope]; sc != nil {
-		for _, ps := range sc.candidates {
-			for _, p := range ps {
-				for t := range tallies(p.rec.Days) {
-					if t.n >= first {
-						out = append(out, Tally{
-							Day: time.UnixMilli(t.n * dayMillis).UTC(), Candidate: p.candidate, Skill: p.skill, Attempts: int(t.attempts),
-							Delivered: int(t.delivered), Priced: int(t.priced), CostUSD: float64(t.usd) / billion, EstimateUSD: float64(t.estimated) / billion,
-							Tokens: int(t.tokens),
-						})
-					}
+	for skill, sk := range b.scope.skills {
+		for _, p := range sk.sorted {
+			for _, t := range p.rec.Days {
+				day := time.UnixMilli(int64(t.N) * dayMillis).UTC()
+				if t.Attempts == 0 || day.Add(24*time.Hour).Before(since) {
+					continue
 				}
+				out = append(out, Tally{
+					Day: day, Candidate: p.candidate, Skill: skill, Attempts: int(t.Attempts), Delivered: int(t.Delivered),
+					Priced: int(t.Priced), CostUSD: float64(t.USD) / billion, EstimateUSD: float64(t.Estimated) / billion, Tokens: int(t.Tokens),
+				})
 			}
 		}
 	}
-	b.mu.RUnlock()
+	b.mu.Unlock()
 	slices.SortFunc(out, func(x, y Tally) int {
 		return cmp.Or(x.Day.Compare(y.Day), cmp.Compare(x.Candidate, y.Candidate), cmp.Compare(x.Skill, y.Skill))
 	})

@@ -1,7 +1,6 @@
 package rank
 
 import (
-	"context"
 	"math"
 	"slices"
 )
@@ -14,7 +13,9 @@ import (
 // difficulties are standard normal (Rasch, 1960). Who failed at a task tells how difficult it is, so that a candidate
 // that is only asked for the hard ones is not taken for a bad one. The order is by what the attempt and the best one
 // after it are worth. The Score is what the attempt itself is worth, in dollars.
-func (b *Book) Ladder(worth float64) Policy { return ladder{b, worth} }
+func (b *Book) Ladder(worth float64) Policy {
+	return policy{b, func(sk *skill, t Task, cs []Candidate) []contender { return sk.ladder(worth, t, cs) }}
+}
 
 const (
 	steep       = 4.5  // logits by which tasks differ
@@ -119,18 +120,10 @@ func (r *rating) learn(d difficulty, success bool, billionths int64) {
 func (sk *skill) difficulty(failed []string) difficulty {
 	d := untried
 	for _, name := range failed {
-		c := new(rating).curve(0)
-		if p := sk.pairs[name]; p != nil {
-			c = p.rec.Totals.Rating.curve(0)
-		}
+		c := sk.record(name).Rating.curve(0)
 		d = d.after(&c)
 	}
 	return d
-}
-
-type ladder struct {
-	b     *Book
-	worth float64
 }
 
 // rung is a candidate for the next attempt.
@@ -140,30 +133,24 @@ type rung struct {
 	warm          bool
 }
 
-func (l ladder) Score(ctx context.Context, t Task, cs []Candidate) ([]Scored, error) {
-	if err := checkAll(ctx, t, cs); err != nil {
-		return nil, err
-	}
-	l.b.mu.Lock()
-	defer l.b.mu.Unlock()
-	sk := l.b.skill(l.b.scope, t.Skill)
+func (sk *skill) ladder(worth float64, t Task, cs []Candidate) []contender {
 	rungs, hard := sk.rungs(t, cs)
 	var fs []contender
 	for i := range rungs {
 		g := &rungs[i]
-		net := l.worth*g.chance - g.price
+		net := worth*g.chance - g.price
 		if net <= 0 {
 			continue
 		}
 		then, after := 0.0, hard.after(&g.curve)
 		for j := range rungs {
 			if x := &rungs[j]; j != i && x.chance > 0 {
-				then = max(then, (1-g.chance)*(l.worth*after.chance(&x.curve)-x.price))
+				then = max(then, (1-g.chance)*(worth*after.chance(&x.curve)-x.price))
 			}
 		}
 		fs = append(fs, contender{Scored{Candidate: cs[i], Score: net, Warm: g.warm}, net + then})
 	}
-	return order(fs), nil
+	return fs
 }
 
 // rungs returns the candidates with their chances at a task, and how difficult that is.
@@ -171,17 +158,14 @@ func (sk *skill) rungs(t Task, cs []Candidate) ([]rung, difficulty) {
 	hard := sk.difficulty(t.Failed)
 	var attempts, usd, priced float64
 	for _, p := range sk.sorted {
-		r := &p.rec.Totals.Rating
+		r := &p.rec.Rating
 		attempts, usd, priced = attempts+r.N, usd+r.USD, priced+r.Priced
 	}
 	patience := curiosity * math.Sqrt(math.Log1p(attempts))
 	usual := firstCost * usd / max(priced, 1)
 	rungs := make([]rung, len(cs))
 	for i := range cs {
-		g, r := &rungs[i], new(rating)
-		if p := sk.pairs[cs[i].Name]; p != nil {
-			r = &p.rec.Totals.Rating
-		}
+		g, r := &rungs[i], &sk.record(cs[i].Name).Rating
 		g.curve, g.warm = r.curve(patience), r.N > 0
 		if !slices.Contains(t.Failed, cs[i].Name) { // once is enough
 			g.chance = hard.chance(&g.curve)

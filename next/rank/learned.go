@@ -1,10 +1,6 @@
 package rank
 
-import (
-	"context"
-	"math"
-	"slices"
-)
+import "math"
 
 // Learned returns the policy that learns what each candidate is worth, in general and at a kind of case (Task.Key),
 // and explores. What a sample is worth is its Reward, or else
@@ -12,28 +8,23 @@ import (
 //	success − 0.02·log2(1 + seconds) − 0.1·log2(1 + US dollars)
 //
 // where success is 1 for Delivered and 0 for Failed and Malformed; other outcomes teach nothing. Evidence fades with
-// a half-life of 30 days and is worth at most 100 samples, so that a candidate that changes is noticed.
+// a half-life of 30 days and is worth at most 95 samples, so that a candidate that changes is noticed.
 //
 // A candidate's estimate shrinks to the mean of all candidates (empirical Bayes; the spread between candidates is
-// taken from the data), and at a kind of case to its general one, by how much kinds of case have helped to predict.
+// taken from the data), and at a kind of case to its general one, with a spread of .18.
 // To the estimate the policy adds a bonus of .75 standard deviations of what is not known in general, and a draw of
 // .7 standard deviations. The draw counts, of the general doubt, the share (n + 5k)/(n + 200k²) for n samples and k
 // candidates: a host that decides often can wait until exploring pays. It never ends. Draws depend on the seed, the
 // scope, the skill, the kind of case, the candidate and the number of attempts, and on nothing else.
 //
 // A dollar is a tenth of a success. A host for which it is more gives a Reward, or uses [Book.Ladder].
-func (b *Book) Learned() Policy { return learned{b} }
-
-// spreads are how far a candidate's worth at a kind of case may be from its worth in general, in standard
-// deviations. They are weighed by how well each has predicted.
-type spreads [3]float64
-
-var spreadOf = spreads{0, .1, .3}
+func (b *Book) Learned() Policy { return policy{b, b.learned} }
 
 const (
 	bonusWidth  = .75
 	drawWidth   = .5
 	firstSpread = .15       // between candidates, before anything is known
+	kindSpread  = .18       // of a candidate's worth at a kind of case, beside its general worth and what is common to all
 	shareDoubt  = .02       // variance of one candidate's deviation from what a kind of case adds for all
 	firstNoise  = .25       // variance of a sample …
 	noiseWeight = 2         // … and what that guess is worth in samples
@@ -47,7 +38,6 @@ const (
 type model struct {
 	mean, tau2 float64 // of candidates' worth
 	noise      float64 // variance of a sample
-	weights    spreads
 	attempts   float64 // ever
 	known      float64 // evidence
 	hour       int64   // since 1970, for which it holds
@@ -60,16 +50,12 @@ func (sk *skill) fit(now int64) *model {
 	}
 	m := model{mean: .5, tau2: firstSpread * firstSpread, hour: now / 3600}
 	var err2, errs float64
-	var loss spreads
 	type arm struct{ n, mean float64 }
 	arms := make([]arm, 0, len(sk.pairs))
 	for _, p := range sk.sorted {
-		m.attempts += float64(p.rec.Totals.Attempts)
-		err2, errs = err2+p.rec.Totals.Err2, errs+p.rec.Totals.Errs
-		for j := range loss {
-			loss[j] += p.rec.Totals.Loss[j]
-		}
-		if n, sum := p.rec.Totals.All.at(now); n > fewest {
+		m.attempts += float64(p.rec.Attempts)
+		err2, errs = err2+p.rec.Err2, errs+p.rec.Errs
+		if n, sum := p.rec.All.at(now); n > fewest {
 			arms = append(arms, arm{n, sum / n})
 			m.known += n
 		}
@@ -90,14 +76,6 @@ func (sk *skill) fit(now int64) *model {
 		}
 		m.tau2 = sq / n
 	}
-	least, total := slices.Min(loss[:]), 0.0
-	for j := range loss {
-		m.weights[j] = math.Exp((least - loss[j]) / (2 * m.noise))
-		total += m.weights[j]
-	}
-	for j := range m.weights {
-		m.weights[j] /= total
-	}
 	sk.model, sk.fresh = m, true
 	return &sk.model
 }
@@ -106,19 +84,19 @@ func (sk *skill) fit(now int64) *model {
 // candidates.
 func (m *model) general(r *record, claim, least float64, now int64) (mean, variance float64) {
 	tau2 := max(m.tau2, least)
-	n, sum := 0.0, 0.0
-	if r != nil {
-		n, sum = r.Totals.All.at(now)
-	}
+	n, sum := r.All.at(now)
 	precision := 1/tau2 + n/m.noise
 	return ((m.mean+claim)/tau2 + sum/m.noise) / precision, 1 / precision
 }
 
 // common returns by how much a kind of case is better or worse for all.
-func (m *model) common(sk *skill, key int64, now int64) float64 {
+func (m *model) common(sk *skill, key uint32, now int64) float64 {
 	weight, sum := 1/(firstSpread*firstSpread), 0.0
-	for _, p := range sk.byKind[key] {
-		c, _ := p.rec.cell(key)
+	for _, p := range sk.sorted {
+		c := p.rec.cell(key)
+		if c == nil {
+			continue
+		}
 		if n, s := c.at(now); n > fewest {
 			mean, _ := m.general(p.rec, 0, 0, now)
 			x := 1 / (shareDoubt + m.noise/n)
@@ -128,59 +106,30 @@ func (m *model) common(sk *skill, key int64, now int64) float64 {
 	return sum / weight
 }
 
-// special returns by how much a candidate's worth at a kind of case is taken to differ from mean, beside what is
-// common to all, and the variance of that, for each spread.
-func (m *model) special(r *record, key int64, mean, common float64, now int64) (shift, variance spreads) {
-	n, sum := 0.0, 0.0
-	if r != nil {
-		c, _ := r.cell(key)
-		n, sum = c.at(now)
-	}
-	for j, spread := range spreadOf {
-		prior := spread * spread
-		if n <= fewest || prior == 0 {
-			variance[j] = prior
-			continue
+// special returns by how much a candidate's worth at a kind of case is taken to differ from mean, and the variance
+// of that.
+func (m *model) special(r *record, key uint32, mean float64, now int64) (shift, variance float64) {
+	const prior = kindSpread * kindSpread
+	if c := r.cell(key); c != nil {
+		if n, sum := c.at(now); n > fewest {
+			share := prior / (prior + m.noise/n)
+			return share * (sum/n - mean), prior * (1 - share)
 		}
-		share := prior / (prior + m.noise/n)
-		shift[j] = share * (sum/n - mean - common)
-		variance[j] = prior * (1 - share)
 	}
-	return shift, variance
+	return 0, prior
 }
 
 // predict holds what was expected of a sample against what it was worth.
-func (r *record) predict(sk *skill, key int64, y float64, now int64) {
+func (r *record) predict(sk *skill, key uint32, y float64, now int64) {
 	m := sk.fit(now)
-	mean, _ := m.general(r, 0, 0, now)
-	var shift spreads
-	common := 0.0
+	expected, _ := m.general(r, 0, 0, now)
 	if key != 0 {
-		common = m.common(sk, key, now)
-		shift, _ = m.special(r, key, mean, common, now)
+		expected += m.common(sk, key, now)
+		shift, _ := m.special(r, key, expected, now)
+		expected += shift
 	}
-	expected := 0.0
-	for j := range shift {
-		q := mean + common + shift[j]
-		expected += m.weights[j] * q
-		r.Totals.Loss[j] = forget*r.Totals.Loss[j] + (y-q)*(y-q)
-	}
-	r.Totals.Err2 = forget*r.Totals.Err2 + (y-expected)*(y-expected)
-	r.Totals.Errs = forget*r.Totals.Errs + 1
-}
-
-type learned struct{ b *Book }
-
-func (l learned) Score(ctx context.Context, t Task, cs []Candidate) ([]Scored, error) {
-	es, err := l.b.estimates(ctx, t, cs)
-	if err != nil {
-		return nil, err
-	}
-	fs := make([]contender, len(cs))
-	for i := range es {
-		fs[i] = contender{Scored{Candidate: cs[i], Score: es[i].worth, Warm: es[i].known > 0}, es[i].total()}
-	}
-	return order(fs), nil
+	r.Err2 = forget*r.Err2 + (y-expected)*(y-expected)
+	r.Errs = forget*r.Errs + 1
 }
 
 // estimate is what Learned takes a candidate to be worth.
@@ -188,17 +137,18 @@ type estimate struct{ worth, bonus, draw, known float64 }
 
 func (e *estimate) total() float64 { return e.worth + e.bonus + e.draw }
 
-// estimates returns those of the candidates, in their order.
-func (b *Book) estimates(ctx context.Context, t Task, cs []Candidate) ([]estimate, error) {
-	if err := checkAll(ctx, t, cs); err != nil {
-		return nil, err
+func (b *Book) learned(sk *skill, t Task, cs []Candidate) []contender {
+	fs := make([]contender, len(cs))
+	for i, e := range b.estimates(sk, t, cs) {
+		fs[i] = contender{Scored{Candidate: cs[i], Score: e.worth, Warm: e.known > 0}, e.total()}
 	}
+	return fs
+}
+
+// estimates returns those of the candidates, in their order. The caller has the lock.
+func (b *Book) estimates(sk *skill, t Task, cs []Candidate) []estimate {
 	now := b.opts.Now().Unix() / 3600 * 3600
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	sk := b.skill(b.scope, t.Skill)
-	m := sk.fit(now)
-	key := hash(t.Key)
+	m, key := sk.fit(now), hash(t.Key)
 	common, claims := 0.0, 0.0
 	if key != 0 {
 		common = m.common(sk, key, now)
@@ -208,30 +158,20 @@ func (b *Book) estimates(ctx context.Context, t Task, cs []Candidate) ([]estimat
 	}
 	k := float64(len(cs))
 	doubt := (m.attempts + 5*k) / (m.attempts + 200*k*k)
-	seed := mix(b.opts.Seed, string(b.scope), t.Skill, t.Key) + uint64(m.attempts)
+	seed := mix(b.opts.Seed, string(b.scope.name), t.Skill, t.Key) + uint64(m.attempts)
 	es := make([]estimate, len(cs))
 	for i := range cs {
-		c := &cs[i]
-		var rec *record
-		if p := sk.pairs[c.Name]; p != nil {
-			rec = p.rec
-		}
+		c, e, r := &cs[i], &es[i], sk.record(cs[i].Name)
 		claim := (c.Prior - claims) * priorWeight / (priorWeight + m.known)
-		mean, variance := m.general(rec, claim, m.noise/2, now)
-		e := estimate{worth: mean + common, bonus: bonusWidth * math.Sqrt(variance)}
+		mean, variance := m.general(r, claim, m.noise/2, now)
+		e.worth, e.bonus = mean+common, bonusWidth*math.Sqrt(variance)
 		width := doubt * variance
 		if key != 0 {
-			shift, special := m.special(rec, key, mean, common, now)
-			for j, w := range m.weights {
-				e.worth += w * shift[j]
-				width += w * special[j]
-			}
+			shift, special := m.special(r, key, e.worth, now)
+			e.worth, width = e.worth+shift, width+special
 		}
-		if rec != nil {
-			e.known, _ = rec.Totals.All.at(now)
-		}
+		e.known, _ = r.All.at(now)
 		e.draw = drawWidth * math.Sqrt(width) * normal(mix(seed, c.Name))
-		es[i] = e
 	}
-	return es, nil
+	return es
 }

@@ -51,12 +51,12 @@ func (b *Book) Pacer(name string, average float64) (*Pacer, error) {
 	return &Pacer{b, name, average}, nil
 }
 
-func (p *Pacer) key() string { return p.b.scope.Key(pacerName, p.name) }
+func (p *Pacer) key() string { return p.b.scope.name.Key(pacerName, p.name) }
 
 // account returns the current state. The caller has the lock.
 func (p *Pacer) account() account {
-	if a := p.b.pacers[p.key()]; a != nil {
-		return *a
+	if a, ok := p.b.pacers[p.key()]; ok {
+		return a
 	}
 	return account{Lean: math.Log(2)} // a success is worth twice the average at first
 }
@@ -64,33 +64,27 @@ func (p *Pacer) account() account {
 // Score returns the candidates that the account can bear, best first, and at least the cheapest one. The Score is
 // worth, in dollars, less price.
 func (p *Pacer) Score(ctx context.Context, t Task, cs []Candidate) ([]Scored, error) {
-	es, err := p.b.estimates(ctx, t, cs)
-	if err != nil || len(cs) == 0 {
-		return nil, err
-	}
-	p.b.mu.Lock()
-	defer p.b.mu.Unlock()
-	a := p.account()
-	sk := p.b.skill(p.b.scope, t.Skill)
-	rungs, _ := sk.rungs(Task{Skill: t.Skill}, cs)
+	return policy{p.b, p.rank}.Score(ctx, t, cs)
+}
+
+func (p *Pacer) rank(sk *skill, t Task, cs []Candidate) []contender {
+	a, es := p.account(), p.b.estimates(sk, t, cs)
+	rungs, _ := sk.rungs(Task{}, cs)
 	success := p.average * math.Exp(a.Lean+thrift*a.Saved)
-	cheapest := 0
+	cheapest := math.Inf(1)
 	for i := range rungs {
-		if rungs[i].price < rungs[cheapest].price {
-			cheapest = i
-		}
+		cheapest = min(cheapest, rungs[i].price)
 	}
 	var fs []contender
 	for i := range rungs {
 		price := rungs[i].price
-		if i != cheapest && a.Saved+1-price/p.average < -mostDebt {
+		if price > cheapest && a.Saved+1-price/p.average < -mostDebt {
 			continue
 		}
-		fs = append(fs, contender{
-			Scored{Candidate: cs[i], Score: success*es[i].worth - price, Warm: es[i].known > 0}, success*es[i].total() - price,
-		})
+		s := Scored{Candidate: cs[i], Score: success*es[i].worth - price, Warm: es[i].known > 0}
+		fs = append(fs, contender{s, success*es[i].total() - price})
 	}
-	return order(fs), nil
+	return fs
 }
 
 // Observe takes in what came of a task, and returns once that is durable.
@@ -101,14 +95,14 @@ func (p *Pacer) Observe(ctx context.Context, s Sample) error {
 // Stage puts what came of a task into the commit of a step. A sample without a cost is taken to have cost what its
 // candidate usually does.
 func (p *Pacer) Stage(ctx context.Context, batch *store.Batch, s Sample) error {
-	p.b.mu.RLock()
+	p.b.mu.Lock()
 	a := p.account()
 	usd, known := s.cost()
-	if sk := p.b.lookup(s.Task.Skill); !known && sk != nil && sk.pairs[s.Candidate] != nil {
-		r := &sk.pairs[s.Candidate].rec.Totals.Rating
+	if !known {
+		r := &p.b.scope.skill(s.Task.Skill).record(s.Candidate).Rating
 		usd = r.USD / max(1, r.Priced)
 	}
-	p.b.mu.RUnlock()
+	p.b.mu.Unlock()
 	cond := store.At(a.rev)
 	if value, again := batch.Staged(p.key()); again {
 		if err := codec.Unmarshal(value, &a); err != nil {
@@ -128,35 +122,24 @@ func (p *Pacer) Stage(ctx context.Context, batch *store.Batch, s Sample) error {
 	if err := batch.Put(p.key(), value, cond); err != nil {
 		return err
 	}
-	batch.After(func(rev store.Revision) {
-		p.b.mu.Lock()
-		defer p.b.mu.Unlock()
-		p.b.account(p.key(), rev, a)
-	})
+	batch.After(func(rev store.Revision) { p.b.applyAccount(store.Entry{Key: p.key(), Value: value, Rev: rev}) })
 	return nil
 }
 
-// account takes an account in, unless it is older than the one that is there. The caller has the lock.
-func (b *book) account(key string, rev store.Revision, a account) {
-	if now := b.pacers[key]; now == nil || now.rev <= rev {
-		a.rev = rev
-		b.pacers[key] = &a
-	}
-}
-
+// applyAccount takes an account in, unless a newer one is there.
 func (b *book) applyAccount(e store.Entry) {
 	var a account
-	if !e.Deleted {
-		if err := codec.Unmarshal(e.Value, &a); err != nil {
-			b.opts.Logger.Warn("rank: the account of a pacer cannot be read and begins anew", "key", e.Key, "error", err)
-			a = account{Lean: math.Log(2)}
-		}
-	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if e.Deleted {
 		delete(b.pacers, e.Key)
 		return
 	}
-	b.account(e.Key, e.Rev, a)
+	if err := codec.Unmarshal(e.Value, &a); err != nil {
+		b.opts.Logger.Warn("rank: the account of a pacer cannot be read and begins anew", "key", e.Key, "error", err)
+		a = account{Lean: math.Log(2)}
+	}
+	if a.rev = e.Rev; a.rev >= b.pacers[e.Key].rev {
+		b.pacers[e.Key] = a
+	}
 }

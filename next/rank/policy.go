@@ -8,6 +8,22 @@ import (
 	"slices"
 )
 
+// policy is a Policy of the Book: rank returns the candidates with what they are ordered by, and is called with the
+// lock held.
+type policy struct {
+	b    *Book
+	rank func(sk *skill, t Task, cs []Candidate) []contender
+}
+
+func (p policy) Score(ctx context.Context, t Task, cs []Candidate) ([]Scored, error) {
+	if err := checkAll(ctx, t, cs); err != nil {
+		return nil, err
+	}
+	p.b.mu.Lock()
+	defer p.b.mu.Unlock()
+	return order(p.rank(p.b.scope.skill(t.Skill), t, cs)), nil
+}
+
 // Observed returns the policy of the self-improving loop. A candidate with five judged samples or more (of its last
 // 200) scores
 //
@@ -15,7 +31,7 @@ import (
 //
 // where confidence counts from five samples with one; all others score their Prior. Ties go to the larger Prior,
 // then the smaller Blast, then the order given. It does not explore.
-func (b *Book) Observed() Policy { return observed{b} }
+func (b *Book) Observed() Policy { return policy{b, observed} }
 
 // The constants of Observed.
 const (
@@ -25,45 +41,21 @@ const (
 	wallWeight       = 0.3
 )
 
-type observed struct{ b *Book }
-
-func (o observed) Score(ctx context.Context, t Task, cs []Candidate) ([]Scored, error) {
-	if err := checkAll(ctx, t, cs); err != nil {
-		return nil, err
-	}
-	o.b.mu.Lock()
-	defer o.b.mu.Unlock()
-	sk := o.b.lookup(t.Skill)
+func observed(sk *skill, _ Task, cs []Candidate) []contender {
 	fs := make([]contender, len(cs))
 	for i, c := range cs {
-		f := &fs[i]
-		f.Scored, f.by = Scored{Candidate: c, Score: c.Prior}, c.Prior
-		if sk == nil || sk.pairs[c.Name] == nil {
-			continue
-		}
-		if s := sk.pairs[c.Name].figures(); s.Judged >= minSamples {
-			f.Score, f.Warm = warm(s), true
+		f := contender{Scored{Candidate: c, Score: c.Prior}, c.Prior}
+		if s := sk.figures(c.Name); s.Judged >= minSamples {
+			f.Warm = true
+			f.Score = successWeight*s.Success - wallWeight*min(2, max(0, s.Wall.Minutes()))
+			if s.Confidences >= minSamples {
+				f.Score += confidenceWeight * s.ConfidenceOnSuccess
+			}
 			f.by = f.Score
 		}
+		fs[i] = f
 	}
-	return order(fs), nil
-}
-
-func warm(s *Stats) float64 {
-	score := successWeight*s.Success - wallWeight*min(2, max(0, s.Wall.Minutes()))
-	if s.Confidences >= minSamples {
-		score += confidenceWeight * s.ConfidenceOnSuccess
-	}
-	return score
-}
-
-// figures returns the Stats of the ring, which are kept until it changes. The caller has the lock for writing.
-func (p *pair) figures() *Stats {
-	if p.stats == nil {
-		s := statsOf(p.rec)
-		p.stats = &s
-	}
-	return p.stats
+	return fs
 }
 
 // Weighted returns the policy that picks by chance, in proportion to
@@ -72,39 +64,32 @@ func (p *pair) figures() *Stats {
 //
 // over a candidate's attempts of the last 24 hours; without any, the weight is 1. The Score is that weight. For the
 // pick no weight is below .02, so that a candidate that failed is tried again.
-func (b *Book) Weighted() Policy { return weighted{b} }
+func (b *Book) Weighted() Policy { return policy{b, b.weighted} }
 
 const leastWeight = .02
 
-type weighted struct{ b *Book }
-
-func (w weighted) Score(ctx context.Context, t Task, cs []Candidate) ([]Scored, error) {
-	if err := checkAll(ctx, t, cs); err != nil {
-		return nil, err
-	}
-	now := w.b.opts.Now().UnixMilli()
-	w.b.mu.RLock()
-	defer w.b.mu.RUnlock()
+func (b *Book) weighted(_ *skill, t Task, cs []Candidate) []contender {
+	now := b.opts.Now().UnixMilli()
 	attempts := uint64(0)
 	fs := make([]contender, len(cs))
 	for i, c := range cs {
-		f := &fs[i]
-		f.Scored = Scored{Candidate: c, Score: 1}
-		if sc := w.b.scopes[w.b.scope]; sc != nil {
-			for _, p := range sc.candidates[c.Name] {
-				attempts += uint64(p.rec.Totals.Attempts)
-			}
-			if g := sum(sc.candidates[c.Name], now); g.judged > 0 {
-				f.Score, f.Warm = ratio(float64(g.delivered), g.judged)/(1+ratio(g.usd, g.delivered)), true
-			}
+		fs[i].Scored = Scored{Candidate: c, Score: 1}
+		var s sums
+		for _, sk := range b.scope.skills {
+			r := sk.record(c.Name)
+			attempts += uint64(r.Attempts)
+			s.take(r, now)
+		}
+		if s.judged > 0 {
+			fs[i].Score, fs[i].Warm = ratio(float64(s.delivered), s.judged)/(1+ratio(s.cost(), s.delivered)), true
 		}
 	}
-	seed := mix(w.b.opts.Seed, string(w.b.scope), t.Skill, t.Key) + attempts
+	seed := mix(b.opts.Seed, string(b.scope.name), t.Skill, t.Key) + attempts
 	for i := range fs {
 		// The least of exponential times with these rates belongs to each candidate in proportion to its rate.
 		fs[i].by = math.Log(uniform(mix(seed, fs[i].Name))) / max(leastWeight, fs[i].Score)
 	}
-	return order(fs), nil
+	return fs
 }
 
 // contender is a candidate with what it is ordered by, larger first.

@@ -82,7 +82,7 @@ type Sample struct {
 	TokensIn    int
 	TokensOut   int
 	Reward      *float64  // the host's own measure of worth, for Learned; nil: see [Book.Learned]
-	At          time.Time // when the attempt ended; zero: now
+	At          time.Time // when the attempt ended; zero or later than now: now
 }
 
 // cost returns what the attempt is taken to have cost, and whether that is known.
@@ -118,8 +118,9 @@ type Policy interface {
 var ErrInvalid = errors.New("rank: invalid")
 
 const (
-	maxName = 256
-	maxUSD  = 1e6
+	maxName   = 256
+	maxUSD    = 1e6
+	maxTokens = 1 << 40
 )
 
 func check(skill string, names ...string) error {
