@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
@@ -126,4 +127,45 @@ func TestRefusal(t *testing.T) {
 	}
 	huge := reason.Refusal(500, nil, []byte(`{"error":"`+strings.Repeat("ü\u202e", 1<<20)+`"}`))
 	require.Less(t, len(huge.Error()), 2<<10)
+}
+
+// What a provider's server does, by the transport of adapters.
+func TestTransport(t *testing.T) {
+	for name, c := range map[string]struct {
+		handle func(w http.ResponseWriter)
+		class  reason.ErrorClass
+		words  string
+	}{
+		"a key that is echoed": {func(w http.ResponseWriter) {
+			w.WriteHeader(401)
+			_, _ = io.WriteString(w, `{"error":"wrong key sk-123456"}`)
+		}, reason.Permanent, "wrong key [key]"},
+		"a web page": {func(w http.ResponseWriter) {
+			w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		}, reason.Invalid, "web page"},
+		"huge": {func(w http.ResponseWriter) {
+			for range 33 {
+				_, _ = w.Write(make([]byte, 1<<20))
+			}
+		}, reason.Invalid, "more than"},
+		"broken": {func(w http.ResponseWriter) {
+			w.Header().Set("Content-Length", "10")
+			_, _ = io.WriteString(w, "half")
+		}, reason.Unavailable, "unexpected EOF"},
+	} {
+		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { c.handle(w) }))
+		defer srv.Close()
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, srv.URL, nil)
+		require.NoError(t, err)
+		r.Header.Set("Authorization", "Bearer sk-123456")
+		resp, err := (&http.Client{Transport: reason.Transport(nil)}).Do(r)
+		if err == nil {
+			_, err = io.Copy(io.Discard, resp.Body)
+			resp.Body.Close()
+		}
+		e := reason.Classify(err)
+		require.NotNil(t, e, name)
+		require.Equal(t, c.class, e.Class, name)
+		require.ErrorContains(t, e, c.words, name)
+	}
 }

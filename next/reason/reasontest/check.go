@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -61,7 +60,6 @@ const key = "sk-reasontest-0123456789abcdef"
 //     code), 401, 403 and 404 are Permanent; 400 is Invalid; 500, 502, 503 and 529 are Unavailable
 //   - cut: no server, a connection that breaks, a stream without its end are Unavailable
 //   - malformed: no JSON, a web page, an empty object are errors
-//   - huge: an answer of 48 MiB is an error
 //   - cancel: a call returns when its context ends, with its error, and closes its connection
 //
 // and always: no panic, and no key in an error.
@@ -94,7 +92,6 @@ var rules = []struct {
 	{"refusals", refusals},
 	{"cut", cut},
 	{"malformed", malformed},
-	{"huge", huge},
 	{"cancel", cancel},
 }
 
@@ -160,18 +157,20 @@ func (c *check) serves(a Answer) {
 	c.on(func(w http.ResponseWriter, _ *http.Request, s Seen) { c.p.Write(w, s.Stream, a, func() {}) })
 }
 
-func ask(text string) *reason.Request {
-	return &reason.Request{Messages: []reason.Message{{Role: reason.UserRole, Text: text}}}
+// ask is a small request.
+func ask(stream bool) *reason.Request {
+	r := &reason.Request{Messages: []reason.Message{{Role: reason.UserRole, Text: "Say it."}}}
+	if stream {
+		r.OnText = func(string) {}
+	}
+	return r
 }
 
 // generate calls the adapter, and complains of what is never right.
 func (c *check) generate(ctx context.Context, what string, r *reason.Request) (*reason.Response, error) {
 	resp, err := reason.Generate(ctx, c.model, r)
-	if err != nil && strings.Contains(err.Error(), key) {
-		c.errorf("%s: the key is in the error", what)
-	}
-	if err != nil && strings.Contains(err.Error(), "panic:") {
-		c.errorf("%s: %w", what, err)
+	if err != nil && (strings.Contains(err.Error(), key) || strings.Contains(err.Error(), "panic:")) {
+		c.errorf("%s: a panic, or the key in an error: %w", what, err)
 	}
 	return resp, err
 }
@@ -180,11 +179,7 @@ func (c *check) generate(ctx context.Context, what string, r *reason.Request) (*
 func (c *check) fails(what string, stream bool, classes ...reason.ErrorClass) *reason.Error {
 	ctx, cancel := context.WithTimeout(c.ctx, patience)
 	defer cancel()
-	r := ask("Say it.")
-	if stream {
-		r.OnText = func(string) {}
-	}
-	resp, err := c.generate(ctx, what, r)
+	resp, err := c.generate(ctx, what, ask(stream))
 	e, ok := errors.AsType[*reason.Error](err)
 	if !ok || !slices.Contains(classes, e.Class) {
 		c.errorf("%s: want an error of class %q, got %v, %v", what, classes, resp, err)
@@ -211,7 +206,7 @@ func (c *check) answers(stream bool, a Answer) *reason.Response {
 			}
 		})
 	})
-	r, whole := ask("Say it."), ""
+	r, whole := ask(false), ""
 	if stream {
 		r.OnText = func(piece string) { whole += piece; told <- piece }
 	}
@@ -220,18 +215,10 @@ func (c *check) answers(stream bool, a Answer) *reason.Response {
 		c.errorf("answer: %w", err)
 		return &reason.Response{}
 	}
-	text := strings.Join(a.Pieces, "")
-	if resp.Text != text || stream && whole != text {
-		c.errorf("text is %q, streamed %q, want %q", resp.Text, whole, text)
-	}
-	if resp.Stop != a.Stop {
-		c.errorf("stop is %q, want %q", resp.Stop, a.Stop)
-	}
-	if !reflect.DeepEqual(resp.Usage, &used) {
-		c.errorf("usage is %+v, want %+v", resp.Usage, &used)
-	}
-	if len(resp.Calls)+len(a.Calls) > 0 && !reflect.DeepEqual(resp.Calls, a.Calls) {
-		c.errorf("calls are %s, want %s", show(resp.Calls), show(a.Calls))
+	got, want := *resp, reason.Response{Text: strings.Join(a.Pieces, ""), Calls: a.Calls, Usage: &used, Stop: a.Stop}
+	got.Opaque = nil
+	if show(got) != show(want) || stream && whole != want.Text {
+		c.errorf("got %s, streamed %q, want %s", show(got), whole, show(want))
 	}
 	if n := len(c.requests()); n != 1 {
 		c.errorf("%d requests for one call", n)
@@ -252,7 +239,7 @@ func request(c *check) {
 		Tools:     []reason.Tool{{Name: "pay", Description: "Pays.", Input: json.RawMessage(`{"type":"object"}`)}},
 		MaxTokens: 99, Temperature: new(float64(0)),
 	}
-	for _, r := range []*reason.Request{&full, ask("Say it.")} {
+	for _, r := range []*reason.Request{&full, ask(false)} {
 		if _, err := c.generate(c.ctx, "request", r); err != nil {
 			c.errorf("request: %w", err)
 			return
@@ -260,6 +247,7 @@ func request(c *check) {
 	}
 	seen := c.requests()
 	got, bare := seen[0], seen[1]
+	bare.MaxTokens = 0 // an adapter may have a default
 	if !strings.HasPrefix(got.System, full.System) || show(got.Messages) != show(full.Messages) {
 		c.errorf("system %q and messages %s, want %q and %s", got.System, show(got.Messages), full.System, show(full.Messages))
 	}
@@ -269,8 +257,8 @@ func request(c *check) {
 	if len(got.Tools) != 1 || got.Tools[0].Name != "pay" || len(got.Schema) == 0 && !strings.Contains(got.System, `"additionalProperties"`) {
 		c.errorf("tools %s, schema %s: want pay, and the schema, in the system prompt if need be", show(got.Tools), got.Schema)
 	}
-	if bare.System != "" || len(bare.Tools) > 0 || len(bare.Schema) > 0 || bare.Temperature != nil {
-		c.errorf("what was not given is sent: %s", show(bare.Request))
+	if want := show(Seen{Request: *ask(false)}); show(bare) != want {
+		c.errorf("what was not given is sent: %s, want %s", show(bare), want)
 	}
 }
 
@@ -379,14 +367,6 @@ func malformed(c *check) {
 	}
 }
 
-func huge(c *check) {
-	piece := strings.Repeat("x", 1<<20)
-	for _, stream := range []bool{false, true} {
-		c.serves(Answer{Pieces: slices.Repeat([]string{piece}, 48), Stop: reason.StopEnd})
-		c.fails("an answer of 48 MiB", stream, reason.Invalid)
-	}
-}
-
 func cancel(c *check) {
 	for _, stream := range []bool{false, true} {
 		ctx, cancel := context.WithTimeout(c.ctx, patience)
@@ -398,11 +378,7 @@ func cancel(c *check) {
 				c.errorf("cancel: the connection stays open")
 			}
 		})
-		r := ask("Say it.")
-		if stream {
-			r.OnText = func(string) {}
-		}
-		if _, err := c.generate(ctx, "cancel", r); !errors.Is(err, context.Canceled) {
+		if _, err := c.generate(ctx, "cancel", ask(stream)); !errors.Is(err, context.Canceled) {
 			c.errorf("cancel: want context.Canceled, got %v", err)
 		}
 	}

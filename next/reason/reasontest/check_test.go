@@ -63,13 +63,13 @@ func (a *acme) Generate(ctx context.Context, r *reason.Request) (*reason.Respons
 	for d := json.NewDecoder(resp.Body); out.Stop == ""; {
 		var l acmeLine
 		err := d.Decode(&l)
-		if e, ok := errors.AsType[*reason.Error](err); ok && a.bad != "huge" && a.bad != "cut" {
+		if e, ok := errors.AsType[*reason.Error](err); ok && a.bad != "cut" {
 			return nil, e
 		}
 		if err == io.EOF && (out.Text == "" || a.bad != "cut") {
 			return nil, &reason.Error{Class: reason.Unavailable, Err: io.ErrUnexpectedEOF}
 		}
-		if err == io.EOF || err != nil && (a.bad == "huge" || a.bad == "cut") {
+		if err == io.EOF || err != nil && a.bad == "cut" {
 			out.Stop = reason.StopEnd
 			break
 		}
@@ -151,7 +151,7 @@ func TestCheckModelSeesWhatIsBroken(t *testing.T) {
 func TestScript(t *testing.T) {
 	s := NewScript(Say("a", "b"), Call("pay", `{"n":1}`), Fail(io.ErrUnexpectedEOF))
 	var pieces []string
-	r := ask("x")
+	r := ask(false)
 	r.OnText = func(p string) { pieces = append(pieces, p) }
 	resp, err := reason.Generate(t.Context(), s, r)
 	require.NoError(t, err)
