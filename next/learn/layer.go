@@ -401,7 +401,9 @@ func (l *Layer) Stage(ctx context.Context, b *store.Batch, a Advice, o Outcome) 
 		}
 		g.Learned.Note = tainted(&c, o.Plan.Calls, o.Untrusted, complaints)
 	}
-	g.Outcome.Untrusted = nil
+	if g.Outcome.trim(); o.Plan != nil && size(c.Text, c.Inputs, o.Plan.Calls) > maxPlanBytes {
+		g.Outcome.Plan, g.Learned.Note = nil, "the case and its plan are too long to be kept"
+	}
 	// What is staged before an error is dropped with the step, so the errors are looked at once.
 	err = cmp.Or(l.settle(ctx, b, &g, o.Untrusted, +1), l.episodes(ctx, b, &g), l.session(ctx, b, &g))
 	g.Case.Turns, g.Case.Candidates = nil, nil
@@ -496,10 +498,6 @@ func (l *Layer) stagePlan(ctx context.Context, b *store.Batch, g *given, s *shap
 		return err
 	}
 	d := delivery{ID: g.ID, At: g.At, Text: c.Text, Inputs: c.Inputs, Calls: o.Plan.Calls, Applied: applied}
-	if size := d.size(); size > maxPlanBytes {
-		g.Learned.Note = fmt.Sprintf("the case and its plan have %d bytes, over the limit of %d", size, maxPlanBytes)
-		return nil
-	}
 	g.Learned.Plan = id
 	err = l.change(ctx, b, c.Scope, s, c, func(r *record) {
 		r.add(d, g.Rules)

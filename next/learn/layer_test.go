@@ -93,6 +93,15 @@ func TestFiresAfterTwo(t *testing.T) {
 	require.Nil(t, b.before(other).Fires, "another scope")
 	_, err := b.Before(t.Context(), learn.Case{Scope: "rival"})
 	require.ErrorIs(t, err, learn.ErrTenant)
+	long := learn.Case{Text: strings.Repeat("on and on ", 6000), Actor: "Bo", Situation: strings.Repeat("s", 4000)}
+	b.after(b.before(long), learn.Outcome{Verdict: learn.Failed, Complaint: strings.Repeat("no\xff ", 90000), Answer: strings.Repeat("yes ", 900000),
+		Plan: plan("p", `{"a":"`+strings.Repeat("a", 1<<20)+`"}`)})
+	long.Text, long.Situation = "on and on\xff", "\xff"
+	b.after(b.before(long), learn.Outcome{Verdict: learn.Delivered, Answer: "\xff", Plan: plan("p", `{"a":"\xff"}`)})
+	long.Text = strings.Repeat("on and on ", 6000)
+	long.Text += long.Text
+	_, err = b.Before(t.Context(), long)
+	require.ErrorAs(t, err, new(*store.LimitError))
 	why, err := b.Why(t.Context(), learn.Case{Scope: "acme", Text: "refund order SO-9, please", Inputs: json.RawMessage(`{"order":"SO-9","fast":true}`)})
 	require.NoError(t, err)
 	require.Contains(t, why, "no case of these words and inputs was delivered")
@@ -567,6 +576,23 @@ func TestCredit(t *testing.T) {
 	_, err = b.Judge(t.Context(), "acme", a.ID, learn.Failed, "the cart is empty")
 	require.NoError(t, err)
 	require.Zero(t, stats(good.ID).Helped, "a later verdict takes back what the first gave")
+}
+
+// What a case failed of is told in cases like it, as background, and forgotten when the verdict is taken back.
+func TestFailuresAreRemembered(t *testing.T) {
+	b := open(t, acme(learn.Options{}))
+	a := b.before(learn.Case{Text: "migrate the orders table", Skill: "db"})
+	got := b.after(a, learn.Outcome{Verdict: learn.Failed, Complaint: "stop the writers before the copy"})
+	require.Len(t, got.Memories, 1)
+	like := learn.Case{Text: "migrate the invoices table tonight"}
+	require.Contains(t, b.before(like).Prompt(), "stop the writers")
+	require.Len(t, b.before(like).Background, 1)
+	again := b.before(a.Case)
+	require.Len(t, again.Warnings, 1)
+	_, err := b.Judge(t.Context(), "acme", a.ID, learn.Delivered, "it was right")
+	require.NoError(t, err)
+	require.NotContains(t, b.before(like).Prompt(), "stop the writers")
+	require.Empty(t, b.before(a.Case).Warnings)
 }
 
 func TestEpisodes(t *testing.T) {

@@ -20,6 +20,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/arc-learn/arc/next/memory"
@@ -92,6 +94,17 @@ type Outcome struct {
 	Untrusted []string // what strangers said beside the case: data, pages
 }
 
+// trim cuts what is kept of an outcome to what a record can hold.
+func (o *Outcome) trim() {
+	o.Complaint, o.Answer = head(o.Complaint, memory.MaxText), head(o.Answer, memory.MaxText)
+	o.Failed = slices.Clone(o.Failed[max(0, len(o.Failed)-16):])
+	for i, f := range o.Failed {
+		o.Failed[i] = reason.Failure{Task: reason.Task{Skill: f.Task.Skill}, Worker: f.Worker, Approach: head(f.Approach, 1<<10),
+			Complaint: head(f.Complaint, 4<<10), Gate: f.Gate, At: f.At}
+	}
+	o.Untrusted = nil
+}
+
 // Learned says what After has learned.
 type Learned struct {
 	Memories []memory.ID // failures and episodes
@@ -143,6 +156,7 @@ func (l *Layer) check(c Case) (Case, error) {
 			return c, fmt.Errorf("learn: %w", err)
 		}
 	}
+	c.Text, c.Situation = strings.ToValidUTF8(c.Text, "\uFFFD"), strings.ToValidUTF8(c.Situation, "\uFFFD")
 	for _, f := range []struct {
 		what string
 		size int

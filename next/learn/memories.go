@@ -38,29 +38,31 @@ func (l *Layer) recall(ctx context.Context, a *Advice, s *shape) (near []pointed
 	half := max(1, l.opts.K/2)
 	seen := make(map[memory.ID]bool)
 	for _, q := range []memory.Query{
-		{Text: text, K: l.opts.K, Kinds: trusted, Trust: memory.Trusted, Linked: true},
-		{Text: pointText(c, s), K: 4 * maxLike, Kinds: lessons},
-		{Text: text, K: half, Kinds: kinds, Trust: memory.Quarantined},
+		{Text: head(text, memory.MaxText), K: l.opts.K, Kinds: trusted, Trust: memory.Trusted, Linked: true},
+		{Text: head(pointText(c, s), memory.MaxText), K: 4 * maxLike, Kinds: lessons},
+		{Text: head(text, memory.MaxText), K: half, Kinds: kinds, Trust: memory.Quarantined},
 	} {
 		q.Also, q.At, q.Situation = also, l.opts.Now(), c.Situation
 		hits, err := space.Recall(ctx, q)
 		if err != nil {
 			return nil, err
 		}
-		lesson := 0
+		told := 0
 		for _, h := range hits {
 			var p pointer
 			switch {
-			case seen[h.Record.ID]:
 			case h.Record.Kind == memory.Pattern && json.Unmarshal(h.Record.Plan, &p) == nil && p.Key != "":
 				near = append(near, pointed{key: p.Key, scope: h.Record.Scope, score: h.Parts.Relevance})
-			case !h.Record.Trusted && q.Trust == memory.Quarantined:
-				a.Background = append(a.Background, h)
-			case h.Record.Trusted && (q.Trust == memory.Trusted || lesson < half):
+				continue
+			case seen[h.Record.ID] || q.Trust == memory.AnyTrust && told >= half:
+				continue
+			case h.Record.Trusted:
 				a.Memories = append(a.Memories, h)
-				lesson++
+			default:
+				a.Background = append(a.Background, h)
 			}
 			seen[h.Record.ID] = true
+			told++
 		}
 	}
 	slices.SortStableFunc(a.Memories, func(x, y memory.Hit) int { // rules first
@@ -101,7 +103,7 @@ func (l *Layer) keepPointer(ctx context.Context, b *store.Batch, scope memory.Sc
 	}
 	text := pointText(c, s)
 	_, err = l.bank.In(scope).StageRemember(ctx, b, memory.Draft{Kind: memory.Pattern, Trigger: c.Situation,
-		Content: strings.ToValidUTF8(text[:min(len(text), 12<<10)], ""), Plan: raw, Key: "plan " + s.key, At: l.opts.Now(),
+		Content: head(text, 12<<10), Plan: raw, Key: "plan " + s.key, At: l.opts.Now(),
 		Source: memory.Source{Origin: memory.User, Ref: "plan " + s.key}})
 	return err
 }
@@ -309,9 +311,7 @@ func (l *Layer) episodes(ctx context.Context, b *store.Batch, g *given) error {
 	if o.Answer != "" {
 		d.Content += "\n→ " + o.Answer
 	}
-	if most := 16 << 10; len(d.Content) > most {
-		d.Content = strings.ToValidUTF8(d.Content[:most], "")
-	}
+	d.Content = head(d.Content, memory.MaxText)
 	for _, scope := range episodeScopes(c) {
 		if err := l.keep(ctx, b, g, scope, d); err != nil {
 			return err

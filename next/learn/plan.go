@@ -134,9 +134,9 @@ func (r *record) remove(advice string) {
 	}
 }
 
-func (d *delivery) size() int {
-	n := len(d.Text) + len(d.Inputs)
-	for _, c := range d.Calls {
+func size(text string, inputs json.RawMessage, calls []reason.PlanCall) int {
+	n := len(text) + len(inputs)
+	for _, c := range calls {
 		n += len(c.Name) + len(c.Inputs) + len(c.Text)
 	}
 	return n

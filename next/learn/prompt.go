@@ -34,7 +34,7 @@ func (a Advice) Prompt() string {
 		refused = append(refused, warningLine(w))
 	}
 	for _, s := range a.Suggestions {
-		plans = append(plans, fmt.Sprintf("%s, delivered %d times, differs in that %s: %s", s.Name, s.Delivered, fence.Line(s.Differs), callsLine(s.Plan.Calls)))
+		plans = append(plans, fmt.Sprintf("%s (delivered %d×; %s): %s", s.Name, s.Delivered, fence.Line(s.Differs), callsLine(s.Plan.Calls)))
 	}
 	section("Rules that hold here:", rules)
 	section("Plans that delivered cases like this ({name} stands for a value of this case):", plans)
@@ -54,7 +54,7 @@ func warningLine(w reason.Warning) string {
 		s = fence.Line(w.Skill) + ": " + s
 	}
 	if w.Times > 1 {
-		s += fmt.Sprintf(" (%d times)", w.Times)
+		s += fmt.Sprintf(" (%d×)", w.Times)
 	}
 	if w.Instead != "" {
 		s += "; instead: " + fence.Line(w.Instead)

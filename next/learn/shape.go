@@ -321,10 +321,15 @@ func word(v any) string {
 // show is a value in a sentence: quoted, and cut.
 func show(v any) string {
 	s := cmp.Or(string(encode(v)), "null")
-	if len(s) > 80 {
-		s = strings.ToValidUTF8(s[:80], "") + "…"
+	return head(s, 80)
+}
+
+// head is a text cut to a number of bytes, with a sign that it was.
+func head(s string, most int) string {
+	if len(s) > most {
+		s = strings.ToValidUTF8(s[:most-3], "") + "…"
 	}
-	return s
+	return strings.ToValidUTF8(s, "\uFFFD")
 }
 
 func first(s string) rune {

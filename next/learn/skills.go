@@ -116,7 +116,7 @@ func writeSkill(dir, id string, r *record, p *contender, steps string) (wrote bo
 
 func oneLine(s string, most int) string {
 	s = strings.ReplaceAll(strings.Join(strings.Fields(s), " "), "```", "'''")
-	return strings.ToValidUTF8(s[:min(len(s), most)], "")
+	return head(s, most)
 }
 
 // slug is a name of lower-case letters, digits and hyphens, of at most 48.

@@ -211,10 +211,7 @@ func plainly(c *Case, s *shape, text string) string {
 		}
 	}
 	out := strings.Join(words, " ")
-	if len(out) > maxLesson {
-		out = strings.ToValidUTF8(out[:maxLesson], "") + "…"
-	}
-	return out
+	return head(out, maxLesson)
 }
 
 func isMark(r rune) bool { return class(r) == sign && r != '@' }
