@@ -81,11 +81,7 @@ func newPrompt(b *Brief) *prompt {
 	p.always("avoid", "Approaches to leave, as they keep failing:", maxTold, each(b.Avoid, item)...)
 	p.always("rest", "What your plan had left to do. Decide on it anew; only the tasks that you give are done:", maxTold,
 		each(b.Rest, func(t Task) string { return item(t.Objective) })...)
-	situation := b.Situation
-	if situation == b.Objective {
-		situation = ""
-	}
-	p.some("situation", "The kind of situation, and the estimated size:", maxSaid, situation, string(b.Complexity))
+	p.some("situation", "The kind of situation, and the estimated size:", maxSaid, b.Situation, string(b.Complexity))
 	p.some("goals", "It is a subgoal of these, the nearest first:", maxSaid, latest(b.Goals, item)...)
 	p.some("failed", "What was tried, and did not pass, the latest first:", maxSaid, latest(b.Failed, func(f Failure) string {
 		return fmt.Sprintf("- %s, by %s, approach %q; refused by %s: %s",

@@ -1,5 +1,11 @@
-// Package reason holds the nouns of deciding what to do: the Brief that a [Reasoner] gets, and the [Decision] that
-// it returns (tasks, alternatives, an impasse with a subgoal, or questions), and the [Model] behind it.
+// Package reason decides what to do. A [Reasoner] gets a [Brief] and returns a [Decision]: tasks, a suggested plan,
+// alternatives, an impasse with a subgoal, or questions. [LLM] is the one on a [Model], which an adapter brings.
+//
+//	llm := &reason.LLM{Model: openai.New("gpt-5-mini", nil), Instructions: "We are a help desk."}
+//	d, err := llm.Decide(ctx, &reason.Brief{Objective: "Where is order A-7471?", Workers: cards})
+//
+// A Model is called by [Generate] or, for an answer of a schema, by [Ask]. Nothing here tries again or waits: the
+// error says what can be done ([Classify]), and the loop does it. Nothing is kept.
 package reason
 
 import (

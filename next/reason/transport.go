@@ -26,11 +26,8 @@ type transport struct{ base http.RoundTripper }
 
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := t.base.RoundTrip(r)
-	switch {
-	case err != nil && r.Context().Err() == nil:
-		return nil, &Error{Class: Unavailable, Err: err}
-	case err != nil:
-		return nil, err
+	if err != nil {
+		return nil, err // Classify knows those of a network
 	}
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")) // what is no media type is no web page
 	switch {
