@@ -19,7 +19,8 @@ import (
 	"github.com/arc-learn/arc/next/store"
 )
 
-// Sanitizer takes secrets out of texts. *redact.Sanitizer is one.
+// Sanitizer takes secrets out of texts. *redact.Sanitizer is one. It calls nothing else, and may be called while the
+// store is written.
 type Sanitizer interface{ Prose(text string) string }
 
 // Options configure a [Bank]. Nil and the zero value are ready.
@@ -44,17 +45,16 @@ func (o *Options) complete() (out Options, err error) {
 		out.Policy = Weighted{}
 	}
 	out.HalfLife, out.VectorWeight = cmp.Or(out.HalfLife, 7*24*time.Hour), cmp.Or(out.VectorWeight, 0.2)
-	var errs []error
 	if out.HalfLife < 0 {
-		errs = append(errs, fmt.Errorf("memory: a half-life of %v", out.HalfLife))
+		err = fmt.Errorf("memory: a half-life of %v", out.HalfLife)
 	}
 	if !(out.VectorWeight > 0 && out.VectorWeight <= 4) {
-		errs = append(errs, fmt.Errorf("memory: a vector weight of %v", out.VectorWeight))
+		err = errors.Join(err, fmt.Errorf("memory: a vector weight of %v", out.VectorWeight))
 	}
 	if p, ok := out.Policy.(interface{ check() error }); ok {
-		errs = append(errs, p.check())
+		err = errors.Join(err, p.check())
 	}
-	return out, errors.Join(errs...)
+	return out, err
 }
 
 // Bank is the memory of one tenant. Create one with [Open] or [OpenGroup], and close it.
@@ -92,7 +92,9 @@ func OpenGroup(ctx context.Context, g *store.Group, o *Options) (*Bank, error) {
 	}
 	b := &Bank{o: opts, g: g, an: an, tables: map[Scope]*table{}}
 	if opts.Embedder != nil {
-		b.embeds = newEmbeds(opts.Embedder)
+		if b.embeds, err = newEmbeds(b); err != nil {
+			return nil, err
+		}
 	}
 	g.Follow("s/", func(e store.Entry) {
 		if err := b.apply(e); err != nil {
@@ -105,7 +107,7 @@ func OpenGroup(ctx context.Context, g *store.Group, o *Options) (*Bank, error) {
 		return nil, err
 	}
 	if b.embeds != nil {
-		b.embeds.start(b)
+		go b.embeds.run(b)
 	}
 	return b, nil
 }
@@ -113,7 +115,8 @@ func OpenGroup(ctx context.Context, g *store.Group, o *Options) (*Bank, error) {
 // Close ends the work of the Embedder and waits for it. It is idempotent.
 func (b *Bank) Close() error {
 	if b.embeds != nil {
-		b.embeds.stop()
+		b.embeds.cancel()
+		<-b.embeds.done
 	}
 	return nil
 }
@@ -129,22 +132,20 @@ func (b *Bank) Refresh(ctx context.Context) error {
 }
 
 // In returns the Space of a scope.
-func (b *Bank) In(scope Scope) Space { return Space{b, scope} }
+func (b *Bank) In(scope Scope) Space {
+	if scope == "_" {
+		scope = ""
+	}
+	return Space{b, scope}
+}
 
 // Scopes yields the scopes that have memories, in order.
 func (b *Bank) Scopes() iter.Seq[Scope] {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
-	var out []Scope
-	for s, t := range b.tables {
-		t.mu.RLock()
-		if t.ix.Len() > 0 {
-			out = append(out, s)
-		}
-		t.mu.RUnlock()
-	}
-	slices.Sort(out)
-	return slices.Values(out)
+	return slices.Values(slices.DeleteFunc(slices.Sorted(maps.Keys(b.tables)), func(s Scope) bool {
+		return len(b.tables[s].snapshot()) == 0
+	}))
 }
 
 // Space is the memory of one scope. It has no state of its own and may be copied.
@@ -155,26 +156,11 @@ type Space struct {
 
 func (s Space) key(id ID) string { return s.scope.Key(recordKind, string(id)) }
 
-// table returns that of the scope, or nil if it has no memories.
-func (b *Bank) table(scope Scope) *table {
-	if scope == "_" {
-		scope = ""
-	}
-	b.mu.RLock()
-	defer b.mu.RUnlock()
-	return b.tables[scope]
-}
-
-// tableFor returns that of the scope, which it makes if need be.
-func (b *Bank) tableFor(scope Scope) *table {
-	if t := b.table(scope); t != nil {
-		return t
-	}
-	t := newTable(scope, b.an)
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.tables[scope] = t
-	return t
+// table returns that of the scope, or nil if it has had no memories.
+func (s Space) table() *table {
+	s.b.mu.RLock()
+	defer s.b.mu.RUnlock()
+	return s.b.tables[s.scope]
 }
 
 // apply takes a stored entry into memory. It is what Open does with every entry, a writer with what it has
@@ -185,142 +171,103 @@ func (b *Bank) apply(e store.Entry) error {
 	switch {
 	case !ok:
 	case kind == recordKind && e.Deleted:
-		if t := b.table(scope); t != nil {
+		if t := b.In(scope).table(); t != nil {
 			t.remove(ID(id), e.Rev)
 		}
 	case kind == recordKind:
-		s, err := decode(e)
+		r, err := decode(ID(id), e)
 		if err != nil {
 			return err
 		}
-		b.take(scope, s.entry(ID(id), e.Rev), nil)
+		b.take(scope, r, nil)
 	case kind == vectorKind && !e.Deleted:
-		return b.applyVector(scope, ID(id), e)
+		return b.In(scope).applyVector(ID(id), e)
 	}
 	return nil
 }
 
 // take puts a record into its table, and has it embedded.
-func (b *Bank) take(scope Scope, e *entry, terms *index.Terms) {
-	t := b.tableFor(scope)
-	t.put(e, terms)
-	if b.embeds != nil {
-		b.embeds.want(t, e.id)
+func (b *Bank) take(scope Scope, r *record, terms *index.Terms) {
+	t := b.In(scope).table()
+	if t == nil {
+		t = newTable(scope, b.an)
+		b.mu.Lock()
+		b.tables[scope] = t
+		b.mu.Unlock()
 	}
+	t.put(r, terms)
+	if b.embeds != nil {
+		b.embeds.want(waiting{t, r.id})
+	}
+}
+
+// item is an entry that Open takes in.
+type item struct {
+	store.Entry
+	scope Scope
+	rec   *record // nil: a vector
+	terms *index.Terms
+	err   error
 }
 
 // load reads all memories. Entries are decoded and analysed by several goroutines, and taken in by this one, in order.
 func (b *Bank) load(ctx context.Context) error {
-	type item struct {
-		store.Entry
-		scope Scope
-		rec   *entry // nil: another kind
-		terms *index.Terms
-	}
-	type chunk struct {
-		items []item
-		err   error
-		done  chan struct{}
-	}
-	ready := func(c *chunk) {
-		defer close(c.done)
-		blank := index.New(b.an)
-		for i := range c.items {
-			it := &c.items[i]
-			scope, kind, id, ok := store.ParseKey(it.Key)
-			if !ok || kind != recordKind {
-				continue
-			}
-			s, err := decode(it.Entry)
-			if err != nil {
-				c.err = err
-				return
-			}
-			it.scope, it.rec = scope, s.entry(ID(id), it.Rev)
-			it.terms, it.Value = blank.Analyze(it.rec.doc()), nil
+	const atOnce = 4096
+	var items []item
+	take := func() error {
+		workers := runtime.GOMAXPROCS(0)
+		var wg sync.WaitGroup
+		for w := range workers {
+			wg.Go(func() {
+				blank := index.New(b.an)
+				for i := w; i < len(items); i += workers {
+					it := &items[i]
+					if scope, kind, id, _ := store.ParseKey(it.Key); kind == recordKind {
+						it.scope = scope
+						if it.rec, it.err = decode(ID(id), it.Entry); it.err == nil {
+							it.terms = blank.Analyze(it.rec.doc())
+						}
+					}
+				}
+			})
 		}
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	workers := runtime.GOMAXPROCS(0)
-	todo, inOrder := make(chan *chunk, workers), make(chan *chunk, 4*workers)
-	var wg sync.WaitGroup
-	defer wg.Wait()
-	defer cancel()
-	for range workers {
-		wg.Go(func() {
-			for c := range todo {
-				ready(c)
-			}
-		})
-	}
-	wg.Go(func() {
-		defer close(todo)
-		defer close(inOrder)
-		send := func(c *chunk) {
-			c.done = make(chan struct{})
-			select {
-			case inOrder <- c:
-				todo <- c
-			case <-ctx.Done():
-			}
-		}
-		next := &chunk{}
-		for e, err := range b.entries(ctx) {
-			if err != nil {
-				next = &chunk{err: err}
-				break
-			}
-			if next.items = append(next.items, item{Entry: e}); len(next.items) == 256 {
-				send(next)
-				next = &chunk{}
-			}
-		}
-		send(next)
-	})
-	for c := range inOrder {
-		<-c.done
-		for i := range c.items {
-			it := &c.items[i]
-			switch {
-			case c.err != nil:
-			case it.rec != nil:
+		wg.Wait()
+		for _, it := range items {
+			if it.rec != nil {
 				b.take(it.scope, it.rec, it.terms)
-			default:
-				c.err = b.apply(it.Entry)
+			} else if err := cmp.Or(it.err, b.apply(it.Entry)); err != nil {
+				return err
 			}
 		}
-		if c.err != nil {
-			return c.err
+		items = items[:0]
+		return nil
+	}
+	for e, err := range b.entries(ctx) {
+		if items = append(items, item{Entry: e}); err == nil && len(items) == atOnce {
+			err = take()
+		}
+		if err != nil {
+			return err
 		}
 	}
-	return ctx.Err()
+	return take()
 }
 
 // entries yields the records and vectors of all scopes. It steps over what other parts keep in a scope.
 func (b *Bank) entries(ctx context.Context) iter.Seq2[store.Entry, error] {
-	const patience = 64 // entries of another part in a row, before it looks for the next kind
+	const patience = 64 // entries of other parts before it looks for the next kind
 	return func(yield func(store.Entry, error) bool) {
 		for again, after := true, ""; again; {
 			again = false
-			others, last := 0, ""
+			others := 0
 			for e, err := range b.g.Store().Scan(ctx, store.Range{Prefix: "s/", After: after}) {
-				if err != nil {
-					yield(e, err)
-					return
-				}
-				scope, kind, _, ok := store.ParseKey(e.Key)
-				if ok && (kind == recordKind || kind == vectorKind) {
-					if !yield(e, nil) {
+				scope, kind, _, _ := store.ParseKey(e.Key)
+				if err != nil || kind == recordKind || kind == vectorKind {
+					if !yield(e, err) || err != nil {
 						return
 					}
-					continue
-				}
-				prefix := scope.Prefix(kind)
-				if others++; prefix != last {
-					others, last = 0, prefix
-				}
-				if ok && others == patience {
-					again, after = true, prefix+string(utf8.MaxRune)
+				} else if others++; others > patience {
+					again, after = true, scope.Prefix(kind)+string(utf8.MaxRune)
 					break
 				}
 			}
@@ -328,33 +275,5 @@ func (b *Bank) entries(ctx context.Context) iter.Seq2[store.Entry, error] {
 	}
 }
 
-// now is the time in microseconds since 1970.
-func (b *Bank) now() int64 { return b.o.Now().UnixMicro() }
-
 // forever is a time after all records.
 const forever = math.MaxInt64
-
-// snapshot returns the records of a scope, the oldest first.
-func (t *table) snapshot() (out []*entry) {
-	t.mu.RLock()
-	defer t.mu.RUnlock()
-	for _, e := range t.rows {
-		if e != nil {
-			out = append(out, e)
-		}
-	}
-	slices.SortFunc(out, func(a, b *entry) int {
-		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.created, b.created), cmp.Compare(a.id, b.id))
-	})
-	return out
-}
-
-// all returns the tables, in order of scope.
-func (b *Bank) all() (out []*table) {
-	b.mu.RLock()
-	defer b.mu.RUnlock()
-	for _, s := range slices.Sorted(maps.Keys(b.tables)) {
-		out = append(out, b.tables[s])
-	}
-	return out
-}

@@ -11,65 +11,50 @@ import (
 	"github.com/arc-learn/arc/next/store"
 )
 
-// Update has f change a memory, and writes it. F may run again where others change the memory meanwhile; an error of
-// f is returned, and nothing is written. ID, Scope, Kind, Key, Source, Sources, Created, Trusted, SupersededBy, Stats
-// and Vector stay as they were, whatever f does.
+// Update has f change what a memory says: Trigger, Content, At, Actor, Thread, Slot, Supersedes, Links and Plan of the
+// Draft, and Archived. The rest stays as it was. F may run again where others change the memory meanwhile; an error of
+// f is returned, and nothing is written.
 func (s Space) Update(ctx context.Context, id ID, f func(*Record) error) error {
-	for {
-		key := s.key(s.resolve(id))
-		e, err := s.b.g.Store().Get(ctx, key)
-		if err != nil {
-			return fmt.Errorf("memory: %q: %w", id, err)
-		}
-		old, err := decode(e)
-		if err != nil {
-			return err
-		}
-		r := old.entry(s.resolve(id), e.Rev).record(s.scope)
-		if err := f(&r); err != nil {
-			return err
-		}
-		_, zone := r.At.Zone()
-		rec := old
-		rec.Trigger, rec.Content = s.b.clean(r.Trigger), s.b.clean(r.Content)
-		rec.At, rec.Zone, rec.Actor, rec.Thread = r.At.UnixMicro(), int32(zone), s.b.clean(r.Actor), r.Thread
-		rec.Slot, rec.Supersedes, rec.Links = s.b.clean(r.Slot), slices.Clone(r.Supersedes), slices.Clone(r.Links)
-		rec.Plan, rec.Archived = bytes.Clone(r.Plan), r.Archived
-		if err := rec.check(); err != nil {
-			return fmt.Errorf("memory: %q: %w", id, err)
-		}
-		changed := false
-		err = s.b.g.Update(ctx, func(b *store.Batch) error {
-			now, err := b.Get(ctx, key)
-			if changed = err == nil && !bytes.Equal(now.Value, e.Value); err != nil || changed {
-				return err
+	for again := true; again; {
+		var was []byte
+		var r *record
+		err := s.update(ctx, func(b *store.Batch) (err error) {
+			if r, _, err = s.read(ctx, b, id); err == nil {
+				was, err = r.encode()
 			}
-			return s.put(b, r.ID, &rec, now.Rev, nil)
+			return err
 		})
 		if err != nil {
+			return err
+		}
+		out := r.record(s.scope)
+		out.Vector = nil
+		if err := f(&out); err != nil {
+			return err
+		}
+		out.Draft.Kind, out.Draft.Key, out.Draft.Source = kinds[r.Kind], r.more().Key, r.source()
+		if err := s.clean(&out.Draft); err != nil {
 			return fmt.Errorf("memory: %q: %w", id, err)
 		}
-		if !changed {
-			return nil
+		err = s.change(ctx, id, func(now *record) (bool, error) {
+			is, err := now.encode()
+			if again = err == nil && !bytes.Equal(is, was); err != nil || again {
+				return false, err
+			}
+			now.setDraft(&out.Draft)
+			now.Stored = out.Archived
+			return true, nil
+		})
+		if err != nil {
+			return err
 		}
-	}
-}
-
-// change commits an edit of a memory.
-func (s Space) change(ctx context.Context, id ID, f func(*stored) (bool, error)) error {
-	err := cmp.Or(s.scope.Check(), store.CheckID(string(id)))
-	if err == nil {
-		err = s.b.g.Update(ctx, func(b *store.Batch) error { return s.edit(ctx, b, id, f) })
-	}
-	if err != nil {
-		return fmt.Errorf("memory: %w", err)
 	}
 	return nil
 }
 
 // Trust vouches for a memory, which leaves quarantine.
 func (s Space) Trust(ctx context.Context, id ID) error {
-	return s.change(ctx, id, func(r *stored) (bool, error) {
+	return s.change(ctx, id, func(r *record) (bool, error) {
 		changed := !r.Trusted
 		r.Trusted = true
 		return changed, nil
@@ -78,82 +63,40 @@ func (s Space) Trust(ctx context.Context, id ID) error {
 
 // Archive puts a memory where only queries find it that nothing else answers, or brings it back.
 func (s Space) Archive(ctx context.Context, id ID, archived bool) error {
-	return s.change(ctx, id, func(r *stored) (bool, error) {
-		changed := r.Archived != archived
-		r.Archived = archived
+	return s.change(ctx, id, func(r *record) (bool, error) {
+		changed := r.Stored != archived
+		r.Stored = archived
 		return changed, nil
 	})
 }
 
-// Supersede says that by holds in the place of old from its At on; by "" takes that back, whoever said it. A
-// quarantined memory supersedes no trusted one until it is trusted. What says that it is superseded by old itself is
-// refused with a *[store.LimitError].
+// Supersede says that by holds in the place of old, from its At on; by "" takes that back, whoever said it. A
+// quarantined memory supersedes no trusted one until it is trusted. Memories that supersede one another in a circle
+// all hold.
 func (s Space) Supersede(ctx context.Context, old, by ID) error {
-	old = s.resolve(old)
+	r := s.table().current(old)
+	if r == nil || by == old {
+		return cmp.Or(refuse(by == old, "a memory must not supersede itself"), fmt.Errorf("memory: %q: %w", old, store.ErrNotFound))
+	}
 	if by != "" {
-		if err := s.circle(old, s.resolve(by)); err != nil {
-			return fmt.Errorf("memory: %w", err)
-		}
-		return s.change(ctx, by, func(r *stored) (bool, error) {
-			if slices.Contains(r.Supersedes, old) {
-				return false, nil
-			}
-			r.Supersedes = append(slices.Clip(r.Supersedes), old)
-			return true, limit("supersedes", len(r.Supersedes), MaxLinks)
+		return s.change(ctx, by, func(o *record) (bool, error) {
+			m, n := o.own(), len(o.more().Supersedes)
+			m.Supersedes = union(m.Supersedes, []ID{r.id})
+			return len(m.Supersedes) > n, refuse(!slices.Contains(m.Supersedes, r.id), "a memory supersedes at most 64")
 		})
 	}
-	for _, id := range s.overs(old) {
-		err := s.change(ctx, id, func(r *stored) (bool, error) {
-			n := len(r.Supersedes)
-			r.Supersedes = slices.DeleteFunc(slices.Clone(r.Supersedes), func(o ID) bool { return s.resolve(o) == old })
-			return len(r.Supersedes) < n, nil
+	for _, o := range s.table().snapshot() {
+		says := func(id ID) bool { return id == r.id || slices.Contains(r.more().Former, id) }
+		if !slices.ContainsFunc(o.more().Supersedes, says) {
+			continue
+		}
+		err := s.change(ctx, o.id, func(o *record) (bool, error) {
+			m := o.own()
+			m.Supersedes = slices.DeleteFunc(slices.Clone(m.Supersedes), says)
+			return true, nil
 		})
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return err
-		}
-	}
-	return nil
-}
-
-// overs returns what says that it supersedes a memory.
-func (s Space) overs(id ID) (out []ID) {
-	t := s.b.table(s.scope)
-	if t == nil {
-		return nil
-	}
-	t.mu.RLock()
-	defer t.mu.RUnlock()
-	ids := []ID{id}
-	if e := t.entry(id); e != nil {
-		ids = append(ids, e.rest().former...)
-	}
-	for _, id := range ids {
-		for _, e := range t.over[id] {
-			out = append(out, e.id)
-		}
-	}
-	return out
-}
-
-// circle returns an error if old says, over however many, that it supersedes by, or one of them is missing.
-func (s Space) circle(old, by ID) error {
-	t := s.b.table(s.scope)
-	if t == nil {
-		return fmt.Errorf("%q: %w", old, store.ErrNotFound)
-	}
-	t.mu.RLock()
-	defer t.mu.RUnlock()
-	if t.entry(old) == nil {
-		return fmt.Errorf("%q: %w", old, store.ErrNotFound)
-	}
-	seen := map[ID]bool{}
-	for next := []ID{old}; len(next) > 0; next = next[1:] {
-		if next[0] == by {
-			return &store.LimitError{What: "a memory must not supersede itself, or what supersedes it"}
-		}
-		if e := t.entry(next[0]); e != nil && !seen[e.id] {
-			seen[e.id] = true
-			next = append(next, e.rest().supersedes...)
 		}
 	}
 	return nil
@@ -163,196 +106,159 @@ func (s Space) circle(old, by ID) error {
 // the counters, sources, links and what the others supersede, and is found by their ids. It is trusted only if all
 // are. At most 64 at once.
 func (s Space) Merge(ctx context.Context, ids ...ID) error {
-	err := cmp.Or(s.scope.Check(), limit("memories to merge", len(ids), MaxLinks))
-	for _, id := range ids {
-		err = cmp.Or(err, store.CheckID(string(id)))
+	if len(ids) < 2 || len(ids) > MaxLinks {
+		return &store.LimitError{What: "memories to merge", Size: len(ids), Max: MaxLinks}
 	}
-	if err == nil && len(ids) > 1 {
-		err = s.b.g.Update(ctx, func(b *store.Batch) error { return s.merge(ctx, b, ids) })
-	}
-	if err != nil {
-		return fmt.Errorf("memory: merge: %w", err)
-	}
-	return nil
-}
-
-func (s Space) merge(ctx context.Context, b *store.Batch, ids []ID) error {
-	return s.edit(ctx, b, ids[0], func(r *stored) (bool, error) {
-		into := s.resolve(ids[0])
-		counters := r.counters()
-		changed := false
-		for _, id := range ids[1:] {
-			id = s.resolve(id)
-			if id == into || slices.Contains(r.Former, id) {
-				continue
-			}
-			e, err := b.Get(ctx, s.key(id))
-			if err != nil {
-				return false, fmt.Errorf("%q: %w", id, err)
-			}
-			o, err := decode(e)
-			if err != nil {
-				return false, err
-			}
-			counters.sum(o.Stats)
-			strengthened := r.Strengthened + 1 + o.Strengthened
-			r.strengthen(&o)
-			r.LastSaid, r.Strengthened = max(r.LastSaid, o.LastSaid), strengthened
-			for _, src := range o.Sources {
-				if len(r.Sources) < maxSources && !slices.ContainsFunc(r.Sources, func(v Source) bool { return sameSource(v, src) }) {
-					r.Sources = append(r.Sources, src)
+	return s.update(ctx, func(b *store.Batch) error {
+		return s.edit(ctx, b, ids[0], func(r *record) (bool, error) {
+			for _, id := range ids[1:] {
+				o, rev, err := s.read(ctx, b, id)
+				if err != nil {
+					return false, err
+				}
+				if o.id == r.id {
+					continue // it was merged before
+				}
+				r.strengthen(o)
+				m := r.own()
+				m.sum(o.more())
+				m.Former = union(m.Former, append([]ID{o.id}, o.more().Former...))
+				m.Supersedes = slices.DeleteFunc(slices.Clone(m.Supersedes), func(v ID) bool { return v == r.id || v == o.id })
+				r.Trusted = r.Trusted && o.Trusted
+				if err := s.stageForget(b, o.id, rev); err != nil {
+					return false, err
 				}
 			}
-			r.Former = union(r.Former, append([]ID{id}, o.Former...))
-			r.Supersedes = slices.DeleteFunc(slices.Clone(r.Supersedes), func(v ID) bool { return v == into || v == id })
-			r.Trusted = r.Trusted && o.Trusted
-			if err := s.stageForget(b, id, e.Rev); err != nil {
-				return false, err
-			}
-			changed = true
-		}
-		if *counters = (stats{counters.counts, counters.Uses, counters.Situations}); changed {
-			r.Stats = counters
-		}
-		return changed, nil
+			return true, nil
+		})
 	})
-}
-
-// stageForget deletes a record that was read at a revision, and its vector.
-func (s Space) stageForget(b *store.Batch, id ID, rev store.Revision) error {
-	key := s.key(id)
-	if err := b.Delete(key, store.At(rev)); err != nil {
-		return err
-	}
-	if err := b.Delete(s.scope.Key(vectorKind, string(id)), store.Any); err != nil {
-		return err
-	}
-	b.After(func(rev store.Revision) {
-		_ = s.b.apply(store.Entry{Key: key, Rev: rev, Deleted: true}) // an entry without a value has no error
-	})
-	return nil
 }
 
 // Forget removes a memory: nothing of it is left in the store, the index and the vectors, but for the store's files
 // until it is compacted. An unknown id is [store.ErrNotFound].
 func (s Space) Forget(ctx context.Context, id ID) error {
-	return s.b.g.Update(ctx, func(b *store.Batch) error { return s.StageForget(ctx, b, id) })
+	return s.update(ctx, func(b *store.Batch) error { return s.StageForget(ctx, b, id) })
 }
 
-// StageForget is Forget into a batch: of a function that the Bank's Group runs, at the tenant's keys.
+// StageForget is Forget into a batch, as [Space.StageRemember] is Remember.
 func (s Space) StageForget(ctx context.Context, b *store.Batch, id ID) error {
-	err := cmp.Or(s.scope.Check(), store.CheckID(string(id)))
-	if err == nil {
-		id = s.resolve(id)
-		var e store.Entry
-		if e, err = b.Get(ctx, s.key(id)); err == nil {
-			err = s.stageForget(b, id, e.Rev)
-		}
-	}
+	r, rev, err := s.read(ctx, b, id)
 	if err != nil {
-		return fmt.Errorf("memory: forget %q: %w", id, err)
+		return err
 	}
-	return nil
+	return s.stageForget(b, r.id, rev)
 }
 
-// Revoke removes what a source has said, and what was drawn from that, and returns how many memories. Each of Ref and
-// Run that is set must be that of the memory; the Origin counts where neither is, or it is not Host. A memory that
-// another source has said as well stays. Host alone names no source, and is refused.
-func (s Space) Revoke(ctx context.Context, src Source) (int, error) {
-	if err := s.scope.Check(); err != nil {
-		return 0, fmt.Errorf("memory: revoke: %w", err)
+// stageForget deletes a record that was read at a revision, and its vector.
+func (s Space) stageForget(b *store.Batch, id ID, rev store.Revision) error {
+	if err := b.Delete(s.key(id), store.At(rev)); err != nil {
+		return err
 	}
-	if src.Origin == Host && src.Ref == "" && src.Run == "" {
+	b.After(func(rev store.Revision) {
+		if t := s.table(); t != nil {
+			t.remove(id, rev)
+		}
+	})
+	return b.Delete(s.scope.Key(vectorKind, string(id)), store.Any)
+}
+
+// Revoke removes what a source has said, and what was drawn from that, and returns how many memories. Of Origin, Ref
+// and Run each that is set must be that of the memory; Host alone names no source. A memory that another source has
+// said as well stays.
+func (s Space) Revoke(ctx context.Context, src Source) (n int, err error) {
+	if src.Origin == Host && src.Ref+src.Run == "" {
 		return 0, &store.LimitError{What: "a source to revoke must have an origin, a ref or a run"}
 	}
-	src.Ref = s.b.clean(src.Ref)
-	gone, n := map[ID]bool{}, 0
+	src.Ref = s.tidy(src.Ref)
+	gone := map[ID]bool{}
 	revoked := func(o Source) bool {
-		said := (src.Origin == Host || src.Origin == o.Origin) && (src.Ref == "" || src.Ref == o.Ref) &&
-			(src.Run == "" || src.Run == o.Run)
-		return said || slices.ContainsFunc(o.Parents, func(id ID) bool { return gone[id] || gone[s.resolve(id)] })
+		return (src.Origin == Host || src.Origin == o.Origin) && (src.Ref == "" || src.Ref == o.Ref) &&
+			(src.Run == "" || src.Run == o.Run) || slices.ContainsFunc(o.Parents, func(id ID) bool { return gone[id] })
 	}
-	for again := true; again; { // what is drawn from what goes, goes in a further turn
-		again = false
-		t := s.b.table(s.scope)
-		if t == nil {
-			break
-		}
-		for _, e := range t.snapshot() {
-			m := e.rest()
-			source := m.source
-			source.Origin = originsInOrder[e.origin]
-			if !revoked(source) && !slices.ContainsFunc(m.sources, revoked) {
+	for before := -1; before < n && err == nil; { // what was drawn from what went, goes in a further turn
+		before = n
+		for _, r := range s.table().snapshot() {
+			if !slices.ContainsFunc(append([]Source{r.source()}, r.more().Sources...), revoked) {
 				continue
 			}
 			removed := false
-			err := s.b.g.Update(ctx, func(b *store.Batch) error {
-				removed = false
-				return s.edit(ctx, b, e.id, func(r *stored) (bool, error) {
-					left := slices.DeleteFunc(append([]Source{r.Source}, r.Sources...), revoked)
-					if removed = len(left) == 0; removed {
-						now, err := b.Get(ctx, s.key(e.id))
-						if err != nil {
-							return false, err
-						}
-						return false, s.stageForget(b, e.id, now.Rev)
-					}
-					r.Source, r.Sources = left[0], left[1:]
-					return true, nil
-				})
+			err := s.update(ctx, func(b *store.Batch) error {
+				r, rev, err := s.read(ctx, b, r.id)
+				if err != nil {
+					return err
+				}
+				left := slices.DeleteFunc(append([]Source{r.source()}, r.more().Sources...), revoked)
+				if removed = len(left) == 0; removed {
+					return s.stageForget(b, r.id, rev)
+				}
+				r.setSource(left[0])
+				r.own().Sources = left[1:]
+				return s.put(b, r, rev, nil)
 			})
 			if err != nil && !errors.Is(err, store.ErrNotFound) {
-				return n, fmt.Errorf("memory: revoke: %w", err)
+				return n, err
 			}
 			if removed {
-				n, again = n+1, true
-				gone[e.id] = true
-				for _, id := range m.former {
+				n++
+				for _, id := range append([]ID{r.id}, r.more().Former...) {
 					gone[id] = true
 				}
 			}
 		}
 	}
-	return n, nil
+	return n, err
 }
 
-// Erase removes all memories of the scope and of those below it, and what was counted of them, in commits of 1,000
-// keys. After an error it goes on where it stopped when it is called again. What others write meanwhile may stay.
+// Erase removes all memories of the scope and of those below it, and what was counted of them. It commits 1,000 keys
+// at a time; after an error, call it again. What others write meanwhile may stay.
 func (s Space) Erase(ctx context.Context) error {
-	if err := s.scope.Check(); err != nil {
-		return fmt.Errorf("memory: erase: %w", err)
-	}
-	var keys []string
-	erase := func() error {
-		err := s.b.g.Update(ctx, func(b *store.Batch) error {
-			for _, key := range keys {
-				if err := b.Delete(key, store.Any); err != nil {
+	_, err := s.sweep(ctx, s.scope.Below(), func(e store.Entry) bool {
+		_, kind, _, _ := store.ParseKey(e.Key)
+		return slices.Contains([]string{recordKind, vectorKind, feedbackKind, draftKind}, kind)
+	})
+	return err
+}
+
+// sweep deletes the entries below a prefix of which old says so, and returns how many.
+func (s Space) sweep(ctx context.Context, prefix string, old func(store.Entry) bool) (n int, err error) {
+	var found []string
+	remove := func() error {
+		err := s.update(ctx, func(b *store.Batch) error {
+			for _, key := range found {
+				e, err := b.Get(ctx, key)
+				if errors.Is(err, store.ErrNotFound) || err == nil && !old(e) {
+					continue
+				}
+				if err == nil {
+					err = b.Delete(key, store.At(e.Rev))
+				}
+				if err != nil {
 					return err
 				}
 				b.After(func(rev store.Revision) {
-					_ = s.b.apply(store.Entry{Key: key, Rev: rev, Deleted: true}) // as in stageForget
+					_ = s.b.apply(store.Entry{Key: key, Rev: rev, Deleted: true}) // it has no value that could be wrong
 				})
 			}
 			return nil
 		})
-		keys = nil
+		n, found = n+len(found), nil
 		return err
 	}
-	for e, err := range s.b.g.Store().Scan(ctx, store.Range{Prefix: s.scope.Below()}) {
-		if err == nil {
-			if _, kind, _, ok := store.ParseKey(e.Key); ok && slices.Contains(kinds, kind) {
-				keys = append(keys, e.Key)
-			}
-			if len(keys) == 1000 {
-				err = erase()
-			}
-		}
+	if err := s.scope.Check(); err != nil {
+		return 0, fmt.Errorf("memory: %w", err)
+	}
+	for e, err := range s.b.g.Store().Scan(ctx, store.Range{Prefix: prefix}) {
 		if err != nil {
-			return fmt.Errorf("memory: erase: %w", err)
+			return n, fmt.Errorf("memory: %w", err)
+		}
+		if old(e) {
+			found = append(found, e.Key)
+		}
+		if len(found) == 1000 {
+			if err := remove(); err != nil {
+				return n, err
+			}
 		}
 	}
-	if err := erase(); err != nil {
-		return fmt.Errorf("memory: erase: %w", err)
-	}
-	return nil
+	return n, remove()
 }

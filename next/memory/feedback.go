@@ -4,15 +4,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"hash/fnv"
 	"slices"
 
-	"github.com/arc-learn/arc/next/internal/codec"
 	"github.com/arc-learn/arc/next/store"
 )
-
-const maxFeedback = 1000
 
 // effect is what a feedback says of a record.
 type effect uint8
@@ -23,22 +19,25 @@ const (
 	misled // outweighs the others
 )
 
-// feedbackMarker is what a Feedback has counted, so that another of its Key can take it back.
-type feedbackMarker struct {
-	At        int64    `cbor:"1,keyasint"`
-	Situation uint64   `cbor:"2,keyasint,omitempty"`
-	IDs       []ID     `cbor:"3,keyasint,omitempty"`
-	Effects   []effect `cbor:"4,keyasint,omitempty"` // of the IDs
+type counts struct {
+	Helped int `cbor:"1,keyasint,omitempty"`
+	Failed int `cbor:"2,keyasint,omitempty"`
+	Misled int `cbor:"3,keyasint,omitempty"`
 }
 
+// situation has the counts of one, by its hash.
+type situation struct {
+	Hash   uint64 `cbor:"1,keyasint"`
+	Counts counts `cbor:"2,keyasint,omitempty"`
+}
+
+const maxFeedback, maxUses, maxSituations = 1000, 10, 32
+
 // Feedback moves the counters of memories that a task was shown. In a task that was delivered, Helped of those that
-// it utilized, and Failed of the others that were shown; in any task, Misled of those that misled.
+// it utilized, and Failed of the others that were shown; in any task, Misled of those that misled. What helped leaves
+// the archive.
 func (s Space) Feedback(ctx context.Context, f Feedback) error {
-	err := s.b.g.Update(ctx, func(b *store.Batch) error { return s.StageFeedback(ctx, b, f) })
-	if err != nil {
-		return fmt.Errorf("memory: feedback: %w", err)
-	}
-	return nil
+	return s.update(ctx, func(b *store.Batch) error { return s.StageFeedback(ctx, b, f) })
 }
 
 // StageFeedback is Feedback into a batch, as [Space.StageRemember] is Remember.
@@ -48,66 +47,50 @@ func (s Space) StageFeedback(ctx context.Context, b *store.Batch, f Feedback) er
 	if err != nil {
 		return err
 	}
-	now := s.b.now()
-	n := feedbackMarker{At: now, Situation: situationHash(f.Situation)}
-	n.IDs, n.Effects = s.effects(&f)
 	key := s.scope.Key(feedbackKind, hashed(f.Key))
-	var old feedbackMarker
-	e, err := b.Get(ctx, key)
-	if err == nil {
-		err = codec.Unmarshal(e.Value, &old)
-	}
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
+	old, rev, err := s.marker(ctx, b, key)
+	if err != nil {
 		return err
 	}
-	if now-old.At > markersLast.Microseconds() {
-		old = feedbackMarker{}
+	n := marker{At: s.b.o.Now().UnixMicro(), Situation: hashOf(f.Situation)}
+	n.IDs, n.Effects = f.effects()
+	if n.At-old.At > markersLast.Microseconds() {
+		old = marker{}
 	}
 	if len(n.IDs)+len(old.IDs) == 0 {
 		return nil
 	}
 	for _, id := range slices.Compact(slices.Sorted(slices.Values(slices.Concat(old.IDs, n.IDs)))) {
-		err := s.edit(ctx, b, id, func(rec *stored) (bool, error) {
-			c := rec.counters()
-			if i := slices.Index(old.IDs, id); i >= 0 {
-				c.add(old.Effects[i], old.Situation, -1, old.At)
+		err := s.edit(ctx, b, id, func(r *record) (bool, error) {
+			m := r.own()
+			if i := slices.Index(old.IDs, id); i >= 0 && i < len(old.Effects) {
+				m.count(old.Effects[i], old.Situation, -1, old.At)
 			}
 			if i := slices.Index(n.IDs, id); i >= 0 {
-				c.add(n.Effects[i], n.Situation, 1, now)
-				rec.Archived = rec.Archived && n.Effects[i] != helped
+				m.count(n.Effects[i], n.Situation, 1, n.At)
+				r.Stored = r.Stored && n.Effects[i] != helped
 			}
-			rec.Stats = c
 			return true, nil
 		})
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return err
 		}
 	}
-	value, err := codec.Marshal(&n)
-	if err != nil {
-		return err
-	}
-	return b.Put(key, value, store.At(e.Rev))
+	return s.putMarker(b, key, rev, n)
 }
 
 // effects returns what f says of which records, in order of id.
-func (s Space) effects(f *Feedback) (ids []ID, effects []effect) {
+func (f *Feedback) effects() (ids []ID, effects []effect) {
 	said := map[ID]effect{}
 	if f.Delivered && f.Utilized != nil {
-		used := map[ID]bool{}
-		for _, id := range f.Utilized {
-			used[s.resolve(id)] = true
-		}
 		for _, id := range f.Shown {
-			if id = s.resolve(id); used[id] {
+			if said[id] = failed; slices.Contains(f.Utilized, id) {
 				said[id] = helped
-			} else {
-				said[id] = failed
 			}
 		}
 	}
 	for _, id := range f.Misled {
-		said[s.resolve(id)] = misled
+		said[id] = misled
 	}
 	for id := range said {
 		if store.CheckID(string(id)) == nil {
@@ -121,78 +104,81 @@ func (s Space) effects(f *Feedback) (ids []ID, effects []effect) {
 	return ids, effects
 }
 
-func situationHash(s string) uint64 {
-	if s == "" {
+func hashOf(situation string) uint64 {
+	if situation == "" {
 		return 0
 	}
 	h := fnv.New64a()
-	h.Write([]byte(s))
+	h.Write([]byte(situation))
 	return max(h.Sum64(), 1)
 }
 
-// add counts an effect at a time, or with -1 takes it back. Counts do not fall below zero.
-func (c *stats) add(e effect, hash uint64, by int, at int64) {
-	c.counts.add(e, by)
-	if i := slices.Index(c.Uses, at); e == helped && by < 0 && i >= 0 {
-		c.Uses = slices.Delete(c.Uses, i, i+1)
-	} else if e == helped && by > 0 {
-		c.Uses = append(c.Uses, at)
-		slices.Sort(c.Uses)
-		c.Uses = c.Uses[max(0, len(c.Uses)-maxUses):]
+// count counts an effect at a time, or with -1 takes it back. Counts do not fall below zero.
+func (m *more) count(e effect, hash uint64, by int, at int64) {
+	m.Counts.add(e, by)
+	if e == helped {
+		m.Uses = slices.Clone(m.Uses)
+		if i := slices.Index(m.Uses, at); by > 0 {
+			m.Uses = latest(append(m.Uses, at), maxUses)
+		} else if i >= 0 {
+			m.Uses = slices.Delete(m.Uses, i, i+1)
+		}
 	}
-	i := slices.IndexFunc(c.Situations, func(s situation) bool { return s.Hash == hash })
-	switch {
-	case hash == 0 || i < 0 && by < 0:
-	case i < 0:
-		c.Situations = append(c.Situations, situation{Hash: hash})
-		c.Situations = c.Situations[max(0, len(c.Situations)-maxSituations):]
-		c.Situations[len(c.Situations)-1].add(e, by)
-	default:
-		at := c.Situations[i]
-		at.add(e, by)
-		c.Situations = append(slices.Delete(c.Situations, i, i+1), at)
+	if i := slices.IndexFunc(m.Situations, func(s situation) bool { return s.Hash == hash }); hash != 0 && (i >= 0 || by > 0) {
+		here := situation{Hash: hash}
+		all := slices.Clone(m.Situations)
+		if i >= 0 {
+			here, all = all[i], slices.Delete(all, i, i+1)
+		}
+		here.Counts.add(e, by)
+		all = append(all, here)
+		m.Situations = all[max(0, len(all)-maxSituations):]
 	}
+}
+
+// latest returns the n latest times in order.
+func latest(times []int64, n int) []int64 {
+	slices.Sort(times)
+	return times[max(0, len(times)-n):]
 }
 
 func (c *counts) add(e effect, by int) {
-	n := map[effect]*int{failed: &c.Failed, helped: &c.Helped, misled: &c.Misled}[e]
-	if n != nil { // nil: of a later version
-		*n = max(0, *n+by)
+	switch e {
+	case failed:
+		c.Failed = max(0, c.Failed+by)
+	case helped:
+		c.Helped = max(0, c.Helped+by)
+	case misled:
+		c.Misled = max(0, c.Misled+by)
 	}
 }
 
+func (c *counts) sum(o counts) {
+	c.Helped, c.Failed, c.Misled = c.Helped+o.Helped, c.Failed+o.Failed, c.Misled+o.Misled
+}
+
 // sum adds the counters of another record.
-func (c *stats) sum(o *stats) {
-	if o == nil {
-		return
-	}
-	plus := func(c *counts, o counts) {
-		c.Helped, c.Failed, c.Misled = c.Helped+o.Helped, c.Failed+o.Failed, c.Misled+o.Misled
-	}
-	plus(&c.counts, o.counts)
-	c.Uses = append(c.Uses, o.Uses...)
-	slices.Sort(c.Uses)
-	c.Uses = c.Uses[max(0, len(c.Uses)-maxUses):]
+func (m *more) sum(o *more) {
+	m.Counts.sum(o.Counts)
+	m.Uses = latest(slices.Concat(m.Uses, o.Uses), maxUses)
+	all := slices.Clone(m.Situations)
 	for _, s := range o.Situations {
-		i := slices.IndexFunc(c.Situations, func(t situation) bool { return t.Hash == s.Hash })
-		if i < 0 && len(c.Situations) < maxSituations {
-			c.Situations = append(c.Situations, s)
-		} else if i >= 0 {
-			plus(&c.Situations[i].counts, s.counts)
+		if i := slices.IndexFunc(all, func(t situation) bool { return t.Hash == s.Hash }); i >= 0 {
+			all[i].Counts.sum(s.Counts)
+		} else {
+			all = append(all, s)
 		}
 	}
+	m.Situations = all[max(0, len(all)-maxSituations):]
 }
 
 // effectiveness is the mean of the Beta posterior with the prior Beta(1,1); in a situation its prior is the overall
 // mean, with the same weight.
-func (c *stats) effectiveness(hash uint64) float64 {
-	if c == nil {
-		return 0.5
-	}
-	overall := c.posterior(0.5)
-	for _, s := range c.Situations {
-		if hash != 0 && s.Hash == hash {
-			return s.posterior(overall)
+func (m *more) effectiveness(hash uint64) float64 {
+	overall := m.Counts.posterior(0.5)
+	for _, s := range m.Situations {
+		if s.Hash == hash && hash != 0 {
+			return s.Counts.posterior(overall)
 		}
 	}
 	return overall

@@ -26,173 +26,145 @@ const (
 	draftKind    = "mk" // by hash of the Key of a Draft
 )
 
-// kinds are all kinds of keys that memory owns.
-var kinds = []string{recordKind, vectorKind, feedbackKind, draftKind}
-
-// stored is a record as it lies in the store. Times are microseconds since 1970.
-type stored struct {
-	Kind         Kind            `cbor:"1,keyasint"`
-	Trigger      string          `cbor:"2,keyasint,omitempty"`
-	Content      string          `cbor:"3,keyasint"`
-	Key          string          `cbor:"4,keyasint,omitempty"`
-	At           int64           `cbor:"5,keyasint"`
-	Zone         int32           `cbor:"6,keyasint,omitempty"` // of At, in seconds east of UTC
-	Source       Source          `cbor:"7,keyasint"`
-	Actor        string          `cbor:"8,keyasint,omitempty"`
-	Thread       string          `cbor:"9,keyasint,omitempty"`
-	Slot         string          `cbor:"10,keyasint,omitempty"`
-	Supersedes   []ID            `cbor:"11,keyasint,omitempty"`
-	Links        []Link          `cbor:"12,keyasint,omitempty"`
-	Plan         json.RawMessage `cbor:"13,keyasint,omitempty"`
-	Sources      []Source        `cbor:"14,keyasint,omitempty"`
-	Former       []ID            `cbor:"15,keyasint,omitempty"` // ids of records that were merged into it
-	Created      int64           `cbor:"16,keyasint"`
-	Trusted      bool            `cbor:"17,keyasint,omitempty"`
-	Archived     bool            `cbor:"18,keyasint,omitempty"`
-	Stats        *stats          `cbor:"19,keyasint,omitempty"`
-	Strengthened int             `cbor:"20,keyasint,omitempty"`
-	LastSaid     int64           `cbor:"21,keyasint,omitempty"`
+// record is a memory as it lies in the store and in memory. Once others can see it, neither it nor what it points to
+// changes: a change puts another in its place. Times are microseconds since 1970.
+type record struct {
+	id      ID
+	rev     store.Revision
+	Trigger string `cbor:"1,keyasint,omitempty"`
+	Content string `cbor:"2,keyasint"`
+	Voice   *voice `cbor:"3,keyasint,omitempty"`
+	More    *more  `cbor:"4,keyasint,omitempty"`
+	At      int64  `cbor:"5,keyasint"`
+	Created int64  `cbor:"6,keyasint"`
+	Zone    int32  `cbor:"7,keyasint,omitempty"` // of At, in seconds east of UTC
+	Kind    uint8  `cbor:"8,keyasint,omitempty"` // index of kinds
+	Origin  uint8  `cbor:"9,keyasint,omitempty"` // index of origins
+	Trusted bool   `cbor:"10,keyasint,omitempty"`
+	Stored  bool   `cbor:"11,keyasint,omitempty"` // in the archive
 }
 
-// stats are the counters that feedback moves.
-type stats struct {
-	counts
-	Uses       []int64     `cbor:"4,keyasint,omitempty"` // when it helped, the last ten in order
-	Situations []situation `cbor:"5,keyasint,omitempty"` // the latest last
+// voice is shared by the records of one actor in one thread.
+type voice struct {
+	Actor  string `cbor:"1,keyasint,omitempty"`
+	Thread string `cbor:"2,keyasint,omitempty"`
 }
 
-type counts struct {
-	Helped int `cbor:"1,keyasint,omitempty"`
-	Failed int `cbor:"2,keyasint,omitempty"`
-	Misled int `cbor:"3,keyasint,omitempty"`
-}
-
-type situation struct {
-	counts
-	Hash uint64 `cbor:"4,keyasint"`
-}
-
-const (
-	maxUses       = 10
-	maxSituations = 32
-	maxSources    = 15
-)
-
-// entry is a record in memory. It does not change: a change puts another in its place, so what a reader has found
-// stays what it was. Fields that most records lack are behind pointers.
-type entry struct {
-	id               ID
-	trigger, content string
-	actor, thread    string
-	at, created      int64
-	rev              store.Revision
-	more             *more
-	stats            *stats
-	strengthened     *strengthened
-	zone             int32
-	kind             uint8
-	origin           uint8
-	trusted          bool
-	archived         bool
-}
-
+// more has what most records lack.
 type more struct {
-	key, slot  string
-	source     Source
-	sources    []Source
-	supersedes []ID
-	former     []ID
-	links      []Link
-	plan       json.RawMessage
+	Key          string          `cbor:"1,keyasint,omitempty"`
+	Slot         string          `cbor:"2,keyasint,omitempty"`
+	Ref          string          `cbor:"3,keyasint,omitempty"`
+	Run          string          `cbor:"4,keyasint,omitempty"`
+	Parents      []ID            `cbor:"5,keyasint,omitempty"`
+	Sources      []Source        `cbor:"6,keyasint,omitempty"`
+	Supersedes   []ID            `cbor:"7,keyasint,omitempty"`
+	Former       []ID            `cbor:"8,keyasint,omitempty"` // ids of records that were merged into it
+	Links        []Link          `cbor:"9,keyasint,omitempty"`
+	Plan         json.RawMessage `cbor:"10,keyasint,omitempty"`
+	Strengthened int             `cbor:"11,keyasint,omitempty"`
+	Said         int64           `cbor:"12,keyasint,omitempty"` // when it was last strengthened
+	Counts       counts          `cbor:"13,keyasint,omitempty"`
+	Uses         []int64         `cbor:"14,keyasint,omitempty"` // when it helped, the last ten in order
+	Situations   []situation     `cbor:"15,keyasint,omitempty"` // the latest last
 }
-
-type strengthened struct {
-	n    int
-	said int64
-}
-
-var none more
 
 var (
-	kindsInOrder   = []Kind{Failure, Pattern, Fact, Episode, Rule}
-	originsInOrder = []Origin{Host, Derived, Model, Executor, User, Web}
+	kinds   = []Kind{Failure, Pattern, Fact, Episode, Rule}
+	origins = []Origin{Host, Derived, Model, Executor, User, Web}
+	nobody  voice
+	nothing more
 )
 
-// rest returns the fields that most records lack.
-func (e *entry) rest() *more {
-	if e.more == nil {
-		return &none
-	}
-	return e.more
+func (r *record) is(k Kind) bool { return kinds[r.Kind] == k }
+
+func (r *record) voice() *voice { return cmp.Or(r.Voice, &nobody) }
+
+func (r *record) more() *more { return cmp.Or(r.More, &nothing) }
+
+// own returns r.More to change, in a record that nobody else has seen.
+func (r *record) own() *more {
+	m := *r.more()
+	r.More = &m
+	return &m
 }
 
-func (e *entry) is(k Kind) bool { return kindsInOrder[e.kind] == k }
-
-// said is when the record was last said, or used.
-func (e *entry) said() int64 {
-	if e.strengthened != nil {
-		return max(e.at, e.strengthened.said)
-	}
-	return e.at
-}
+// said is when the record was last said.
+func (r *record) said() int64 { return max(r.At, r.more().Said) }
 
 // later orders statements of one thing.
-func (e *entry) later(o *entry) int {
-	return cmp.Or(cmp.Compare(e.said(), o.said()), cmp.Compare(e.created, o.created), cmp.Compare(e.id, o.id))
+func (r *record) later(o *record) int {
+	return cmp.Or(cmp.Compare(r.said(), o.said()), cmp.Compare(r.Created, o.Created), cmp.Compare(r.id, o.id))
+}
+
+func (r *record) source() Source {
+	m := r.more()
+	return Source{Origin: origins[r.Origin], Ref: m.Ref, Run: m.Run, Parents: m.Parents}
+}
+
+func (r *record) setSource(s Source) {
+	m := r.own()
+	r.Origin = uint8(max(0, slices.Index(origins, s.Origin)))
+	m.Ref, m.Run, m.Parents = s.Ref, s.Run, slices.Clone(s.Parents)
+}
+
+// setDraft takes over what a draft says.
+func (r *record) setDraft(d *Draft) {
+	_, zone := d.At.Zone()
+	r.Trigger, r.Content, r.At, r.Zone = d.Trigger, d.Content, d.At.UnixMicro(), int32(zone)
+	r.Voice = &voice{d.Actor, d.Thread}
+	m := r.own()
+	m.Slot, m.Plan = d.Slot, bytes.Clone(d.Plan)
+	m.Supersedes, m.Links = slices.Clone(d.Supersedes), slices.Clone(d.Links)
+}
+
+// encode returns the value of a record, whose empty parts it drops.
+func (r *record) encode() ([]byte, error) {
+	if *r.voice() == nobody {
+		r.Voice = nil
+	}
+	if m := r.more(); m.Key+m.Slot+m.Ref+m.Run == "" && m.Strengthened == 0 && m.Counts == (counts{}) &&
+		len(m.Parents)+len(m.Sources)+len(m.Supersedes)+len(m.Former)+len(m.Links)+len(m.Plan)+len(m.Uses) == 0 {
+		r.More = nil
+	}
+	return codec.Marshal(r)
 }
 
 // decode returns the record of a stored entry.
-func decode(e store.Entry) (s stored, err error) {
-	if err = codec.Unmarshal(e.Value, &s); err == nil && !slices.Contains(kindsInOrder, s.Kind) {
-		err = fmt.Errorf("%w: a memory of kind %.32q", store.ErrDamaged, s.Kind)
+func decode(id ID, e store.Entry) (*record, error) {
+	r := &record{id: id, rev: e.Rev}
+	err := codec.Unmarshal(e.Value, r)
+	if err == nil && (int(r.Kind) >= len(kinds) || int(r.Origin) >= len(origins)) {
+		err = fmt.Errorf("%w: a kind or an origin that is not known", store.ErrDamaged)
 	}
 	if err != nil {
-		err = fmt.Errorf("memory: %s: %w", e.Key, err)
+		return nil, fmt.Errorf("memory: %s: %w", e.Key, err)
 	}
-	return s, err
+	return r, nil
 }
 
-// entry returns the record as it lies in memory.
-func (s *stored) entry(id ID, rev store.Revision) *entry {
-	e := &entry{
-		id: id, trigger: s.Trigger, content: s.Content, actor: s.Actor, thread: s.Thread, at: s.At, created: s.Created,
-		rev: rev, stats: s.Stats, zone: s.Zone, kind: uint8(slices.Index(kindsInOrder, s.Kind)),
-		origin: uint8(max(slices.Index(originsInOrder, s.Source.Origin), 0)), trusted: s.Trusted, archived: s.Archived,
-	}
-	if s.Strengthened > 0 {
-		e.strengthened = &strengthened{s.Strengthened, s.LastSaid}
-	}
-	if s.Key+s.Slot+s.Source.Ref+s.Source.Run != "" || s.Source.Parents != nil || s.Sources != nil ||
-		s.Supersedes != nil || s.Former != nil || s.Links != nil || s.Plan != nil {
-		e.more = &more{s.Key, s.Slot, s.Source, s.Sources, s.Supersedes, s.Former, s.Links, s.Plan}
-	}
-	return e
-}
-
-// record returns the record for a host, which may change it.
-func (e *entry) record(scope Scope) Record {
-	m := e.rest()
-	source := m.source
-	source.Origin, source.Parents = originsInOrder[e.origin], slices.Clone(source.Parents)
-	r := Record{
-		ID: e.id, Scope: scope,
+// record returns what a host gets, and may change.
+func (r *record) record(scope Scope) Record {
+	m, v := r.more(), r.voice()
+	source := r.source()
+	source.Parents = slices.Clone(source.Parents)
+	out := Record{
+		ID: r.id, Scope: scope, Created: timeOf(r.Created, 0), Trusted: r.Trusted, Archived: r.Stored,
+		Sources: slices.Clone(m.Sources),
 		Draft: Draft{
-			Kind: kindsInOrder[e.kind], Trigger: e.trigger, Content: e.content, Key: m.key, At: timeOf(e.at, e.zone),
-			Source: source, Actor: e.actor, Thread: e.thread, Slot: m.slot, Supersedes: slices.Clone(m.supersedes),
-			Links: slices.Clone(m.links), Plan: bytes.Clone(m.plan),
+			Kind: kinds[r.Kind], Trigger: r.Trigger, Content: r.Content, Key: m.Key, At: timeOf(r.At, r.Zone),
+			Source: source, Actor: v.Actor, Thread: v.Thread, Slot: m.Slot, Supersedes: slices.Clone(m.Supersedes),
+			Links: slices.Clone(m.Links), Plan: bytes.Clone(m.Plan),
 		},
-		Sources: slices.Clone(m.sources), Created: timeOf(e.created, 0), Trusted: e.trusted, Archived: e.archived,
+		Stats: Stats{Helped: m.Counts.Helped, Failed: m.Counts.Failed, Misled: m.Counts.Misled, Strengthened: m.Strengthened},
 	}
-	if s := e.stats; s != nil {
-		r.Stats.Helped, r.Stats.Failed, r.Stats.Misled = s.Helped, s.Failed, s.Misled
-		if n := len(s.Uses); n > 0 {
-			r.Stats.LastUsed = timeOf(s.Uses[n-1], 0)
-		}
+	if n := len(m.Uses); n > 0 {
+		out.Stats.LastUsed = timeOf(m.Uses[n-1], 0)
 	}
-	if s := e.strengthened; s != nil {
-		r.Stats.Strengthened, r.Stats.LastSaid = s.n, timeOf(s.said, 0)
+	if m.Said != 0 {
+		out.Stats.LastSaid = timeOf(m.Said, 0)
 	}
-	return r
+	return out
 }
 
 func timeOf(micro int64, zone int32) time.Time {
@@ -210,70 +182,51 @@ const (
 	isLive
 )
 
-func (e *entry) flags() index.Flags {
-	f := index.Flags(1) << e.kind
-	if e.trusted {
-		f |= isTrusted
-	} else {
-		f |= isQuarantined
+func (r *record) flags() index.Flags {
+	f := index.Flags(1)<<r.Kind | isQuarantined | isLive
+	if r.Trusted {
+		f ^= isQuarantined | isTrusted
 	}
-	if e.archived {
-		f |= isArchived
-	} else {
-		f |= isLive
+	if r.Stored {
+		f ^= isLive | isArchived
 	}
 	return f
 }
 
 // doc is what is indexed of the record.
-func (e *entry) doc() index.Doc {
-	machine := slices.Contains([]Origin{Model, Executor, Web}, originsInOrder[e.origin])
+func (r *record) doc() index.Doc {
 	return index.Doc{
-		Trigger: e.trigger, Content: e.content, Actor: e.actor, Thread: e.thread, At: timeOf(e.at, e.zone),
-		Tie: uint64(e.created), Machine: machine, Flags: e.flags(),
+		Trigger: r.Trigger, Content: r.Content, Actor: r.voice().Actor, Thread: r.voice().Thread, At: timeOf(r.At, r.Zone),
+		Tie: uint64(r.Created), Machine: slices.Contains([]Origin{Model, Executor, Web}, origins[r.Origin]), Flags: r.flags(),
 	}
 }
 
-// indexedAs reports whether the index has the same of both, but for flags.
-func (e *entry) indexedAs(o *entry) bool {
-	return e.trigger == o.trigger && e.content == o.content && e.actor == o.actor && e.thread == o.thread &&
-		e.at == o.at && e.zone == o.zone && e.created == o.created && e.origin == o.origin
+// sameDoc reports whether the index has the same of both, but for flags. Created does not change.
+func (r *record) sameDoc(o *record) bool {
+	return r.Trigger == o.Trigger && r.Content == o.Content && *r.voice() == *o.voice() && r.At == o.At &&
+		r.Zone == o.Zone && r.Origin == o.Origin
 }
 
-// embedded is the text that a vector is of.
-func embedded(trigger, content string) string {
-	if trigger == "" {
-		return content
-	}
-	return trigger + "\n" + content
-}
+// text is what a vector is of.
+func (r *record) text() string { return strings.TrimLeft(r.Trigger+"\n"+r.Content, "\n") }
 
-// counters returns stats to change.
-func (s *stored) counters() *stats {
-	if s.Stats == nil {
-		return &stats{}
-	}
-	n := *s.Stats
-	n.Uses, n.Situations = slices.Clone(n.Uses), slices.Clone(n.Situations)
-	return &n
-}
-
-// equal reports whether two records say the same: equal words in equal order, by equal standing. Episodes are
+// equal reports whether two records say the same: equal words in equal order, with equal standing. Episodes are
 // different events, whatever they say.
-func (s *stored) equal(o *stored) bool {
-	return s.Kind == o.Kind && s.Kind != Episode && s.Trusted == o.Trusted && s.Actor == o.Actor &&
-		s.Thread == o.Thread && s.Slot == o.Slot &&
-		text.Fold(s.Trigger) == text.Fold(o.Trigger) && text.Fold(s.Content) == text.Fold(o.Content)
+func (r *record) equal(o *record) bool {
+	return r.Kind == o.Kind && !r.is(Episode) && r.Trusted == o.Trusted && *r.voice() == *o.voice() &&
+		r.more().Slot == o.more().Slot && text.Fold(r.Trigger) == text.Fold(o.Trigger) &&
+		text.Fold(r.Content) == text.Fold(o.Content)
 }
 
-// id returns the n-th id of a record: equal records have equal ones, so that they meet in the store.
-func (s *stored) id(scope Scope, n int) ID {
-	if s.Kind == Episode {
-		event := cmp.Or(s.Key, fmt.Sprint(s.At, s.Created, s.Actor, s.Thread, s.Content))
+// name returns the n-th id of a record: equal records have equal ones, so that they meet in the store.
+func (r *record) name(scope Scope, n int) ID {
+	v, m := r.voice(), r.more()
+	if r.is(Episode) {
+		event := cmp.Or(m.Key, fmt.Sprint(r.At, r.Created, v.Actor, v.Thread, r.Content))
 		return ID(hashed(string(scope), string(Episode), event, fmt.Sprint(n)))
 	}
-	return ID(hashed(string(scope), string(s.Kind), s.Actor, s.Thread, s.Slot, fmt.Sprint(s.Trusted, n),
-		text.Fold(s.Trigger), text.Fold(s.Content)))
+	return ID(hashed(string(scope), string(kinds[r.Kind]), v.Actor, v.Thread, m.Slot, fmt.Sprint(r.Trusted, n),
+		text.Fold(r.Trigger), text.Fold(r.Content)))
 }
 
 // hashed returns 20 letters and digits.
@@ -283,5 +236,5 @@ func hashed(parts ...string) string {
 		h.Write(binary.BigEndian.AppendUint32(nil, uint32(len(p))))
 		h.Write([]byte(p))
 	}
-	return strings.ToLower(base32.HexEncoding.EncodeToString(h.Sum(nil)[:15]))[:20]
+	return strings.ToLower(base32.HexEncoding.EncodeToString(h.Sum(nil)))[:20]
 }

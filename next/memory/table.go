@@ -13,88 +13,90 @@ import (
 )
 
 // table holds the records of a scope. Rows are those of its index. One goroutine at a time changes a table (see
-// Bank.apply); it reads without the lock, and writes with it.
+// Bank.apply): it reads without the lock, and writes with it.
 type table struct {
 	scope Scope
 	an    *text.Analyzer
 
 	mu      sync.RWMutex
 	ix      *index.Index
-	rows    []*entry
-	byID    map[ID]uint32       // also by former ids
-	slots   map[string][]*entry // Facts that state a slot
-	over    map[ID][]*entry     // what says that it supersedes an id
-	linkers map[ID][]*entry     // what links to an id
-	rules   map[string][]*rule  // by the first word of a phrase; "": told in every run
-	names   map[string]string   // actors and threads, each once in memory
-	vectors map[uint32]struct{} // rows that have a vector
-	set     *vector.Set         // nil: no vector yet
+	rows    []*record
+	byID    map[ID]uint32        // also by former ids
+	slots   map[string][]*record // Facts that state a slot
+	over    map[ID][]*record     // what says that it supersedes an id
+	linkers map[ID][]*record     // what links to an id
+	rules   map[string][]rule    // by the first word of a phrase; "": told in every run
+	voices  map[voice]*voice     // each once
+	vectors *vector.Set          // nil: there was none yet
 }
 
 // rule is a phrase that brings a Rule.
 type rule struct {
-	e     *entry
+	*record
 	words []string
 }
 
 func newTable(scope Scope, an *text.Analyzer) *table {
 	return &table{
-		scope: scope, an: an, ix: index.New(an), byID: map[ID]uint32{}, slots: map[string][]*entry{},
-		over: map[ID][]*entry{}, linkers: map[ID][]*entry{}, rules: map[string][]*rule{}, names: map[string]string{},
-		vectors: map[uint32]struct{}{},
+		scope: scope, an: an, ix: index.New(an), byID: map[ID]uint32{}, slots: map[string][]*record{},
+		over: map[ID][]*record{}, linkers: map[ID][]*record{}, rules: map[string][]rule{}, voices: map[voice]*voice{},
 	}
 }
 
-// entry returns the record with an id, also with a former one, or nil.
-func (t *table) entry(id ID) *entry {
+// get returns the record with an id, also with a former one, or nil.
+func (t *table) get(id ID) *record {
 	if row, ok := t.byID[id]; ok {
 		return t.rows[row]
 	}
 	return nil
 }
 
+// current is get for those who do not hold the lock. A nil table has no records.
+func (t *table) current(id ID) *record {
+	if t == nil {
+		return nil
+	}
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.get(id)
+}
+
 // put takes a record in. Terms are those of its doc; nil: not made yet.
-func (t *table) put(n *entry, terms *index.Terms) {
-	old := t.entry(n.id)
+func (t *table) put(n *record, terms *index.Terms) {
+	old := t.get(n.id)
 	if old != nil && (old.id != n.id || old.rev > n.rev) {
 		return // it was merged into another, or what is here is newer
 	}
-	var gone *index.Terms
-	again := old == nil || !n.indexedAs(old)
-	if again {
-		if terms == nil {
-			terms = t.ix.Analyze(n.doc())
-		}
-		if old != nil {
-			gone = t.ix.Analyze(old.doc())
-		}
+	if old != nil && n.sameDoc(old) {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.enter(old, 0, false)
+		row := t.byID[n.id]
+		t.ix.SetFlags(row, n.flags())
+		t.rows[row] = n
+		t.enter(n, row, true)
+		return
+	}
+	if terms == nil {
+		terms = t.ix.Analyze(n.doc())
+	}
+	if old != nil {
+		t.remove(n.id, 0)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	n.actor, n.thread = t.once(n.actor), t.once(n.thread)
-	row := t.byID[n.id]
-	if old != nil {
-		t.detach(old)
-	}
-	if again {
-		if old != nil {
-			t.ix.Remove(row, gone)
-			t.rows[row] = nil
-			t.dropVector(row)
-		}
-		row = t.ix.Insert(terms)
-		for int(row) >= len(t.rows) {
-			t.rows = append(t.rows, nil)
-		}
-	}
+	row := t.ix.Insert(terms)
 	t.ix.SetFlags(row, n.flags())
+	for int(row) >= len(t.rows) {
+		t.rows = append(t.rows, nil)
+	}
 	t.rows[row], t.byID[n.id] = n, row
-	t.attach(n, row)
+	t.enter(n, row, true)
 }
 
 // remove takes a record out that was deleted at a revision, 0: just now.
 func (t *table) remove(id ID, rev store.Revision) {
-	old := t.entry(id)
+	old := t.get(id)
 	if old == nil || old.id != id || rev != 0 && old.rev > rev {
 		return
 	}
@@ -102,88 +104,75 @@ func (t *table) remove(id ID, rev store.Revision) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	row := t.byID[id]
-	t.detach(old)
+	t.enter(old, row, false)
 	t.ix.Remove(row, gone)
-	t.dropVector(row)
+	if t.vectors.Has(row) {
+		t.vectors.Delete(row)
+	}
 	t.rows[row] = nil
 	delete(t.byID, id)
 }
 
-// once returns the one copy of a name.
-func (t *table) once(s string) string {
-	if s == "" {
-		return ""
+// enter enters a record into what is found by other things than words, or takes it out there.
+func (t *table) enter(r *record, row uint32, in bool) {
+	if v := r.Voice; in && v != nil {
+		if t.voices[*v] == nil {
+			t.voices[*v] = v
+		}
+		r.Voice = t.voices[*v]
 	}
-	if _, ok := t.names[s]; !ok {
-		s = strings.Clone(s)
-		t.names[s] = s
+	m := r.more()
+	for _, id := range m.Former {
+		if t.byID[id] = row; !in {
+			delete(t.byID, id)
+		}
 	}
-	return t.names[s]
-}
-
-// attach enters a record into what is found by other things than words.
-func (t *table) attach(e *entry, row uint32) {
-	m := e.rest()
-	for _, id := range m.former {
-		t.byID[id] = row
+	if m.Slot != "" && r.is(Fact) {
+		enter(t.slots, m.Slot, r, in)
 	}
-	if m.slot != "" && e.is(Fact) {
-		t.slots[m.slot] = append(t.slots[m.slot], e)
+	for _, id := range m.Supersedes {
+		enter(t.over, id, r, in)
 	}
-	for _, id := range m.supersedes {
-		t.over[id] = append(t.over[id], e)
+	for _, l := range m.Links {
+		enter(t.linkers, l.To, r, in)
 	}
-	for _, l := range m.links {
-		t.linkers[l.To] = append(t.linkers[l.To], e)
-	}
-	for _, p := range t.phrases(e) {
-		t.rules[p.words[0]] = append(t.rules[p.words[0]], p)
-	}
-}
-
-func (t *table) detach(e *entry) {
-	m := e.rest()
-	for _, id := range m.former {
-		delete(t.byID, id)
-	}
-	if m.slot != "" && e.is(Fact) {
-		without(t.slots, m.slot, e)
-	}
-	for _, id := range m.supersedes {
-		without(t.over, id, e)
-	}
-	for _, l := range m.links {
-		without(t.linkers, l.To, e)
-	}
-	for _, p := range t.phrases(e) {
+	for _, p := range t.phrases(r) {
 		first := p.words[0]
-		t.rules[first] = slices.DeleteFunc(t.rules[first], func(r *rule) bool { return r.e == e })
+		t.rules[first] = slices.DeleteFunc(t.rules[first], func(o rule) bool { return o.record == r && slices.Equal(o.words, p.words) })
+		if in {
+			t.rules[first] = append(t.rules[first], p)
+		}
 		if len(t.rules[first]) == 0 {
 			delete(t.rules, first)
 		}
 	}
 }
 
-func without[K comparable](m map[K][]*entry, key K, e *entry) {
-	if m[key] = slices.DeleteFunc(m[key], func(o *entry) bool { return o == e }); len(m[key]) == 0 {
+func enter[K comparable](m map[K][]*record, key K, r *record, in bool) {
+	m[key] = slices.DeleteFunc(m[key], func(o *record) bool { return o == r })
+	if in {
+		m[key] = append(m[key], r)
+	}
+	if len(m[key]) == 0 {
 		delete(m, key)
 	}
 }
 
-// phrases returns the phrases of a Rule, at least one; nil for other kinds.
-func (t *table) phrases(e *entry) (out []*rule) {
-	if !e.is(Rule) {
+// phrases returns those that bring a Rule. One without a Trigger has the phrase "", which stands everywhere; a Trigger
+// without words brings nothing.
+func (t *table) phrases(r *record) (out []rule) {
+	if !r.is(Rule) {
 		return nil
 	}
-	for phrase := range strings.Lines(e.trigger) {
-		if words := t.words(phrase); len(words) > 0 {
-			out = append(out, &rule{e, words})
+	if strings.TrimSpace(r.Trigger) == "" {
+		return []rule{{r, []string{""}}}
+	}
+	for line := range strings.Lines(r.Trigger) {
+		if words := t.words(line); len(words) > 0 {
+			out = append(out, rule{r, words})
 		}
 	}
-	if out == nil && strings.TrimSpace(e.trigger) == "" {
-		return []*rule{{e, []string{""}}}
-	}
-	return out // a trigger without words brings nothing
+	return out
 }
 
 // words are the terms of a text in order, without the parts of ReactJS and with those of dark_mode alone.
@@ -194,91 +183,88 @@ func (t *table) words(s string) (out []string) {
 	return out
 }
 
-// due returns the Rules whose turn it is for a text: those without a Trigger, oldest first, then those whose phrase
-// stands in the text, in the order of the text.
-func (t *table) due(s string) (out []*entry) {
+// due returns the Rules whose turn it is for a text: those without a Trigger, the oldest first, then those whose
+// phrase stands in the text, in its order and the longer phrase first.
+func (t *table) due(s string) (out []*record) {
 	if len(t.rules) == 0 {
 		return nil
 	}
-	add := func(e *entry) {
-		if !slices.Contains(out, e) {
-			out = append(out, e)
-		}
-	}
-	for _, r := range t.rules[""] {
-		add(r.e)
-	}
-	slices.SortFunc(out, (*entry).later)
-	words := t.words(s)
+	words := append([]string{""}, t.words(s)...)
 	for i, w := range words {
-		found := slices.DeleteFunc(slices.Clone(t.rules[w]), func(r *rule) bool {
+		found := slices.DeleteFunc(slices.Clone(t.rules[w]), func(r rule) bool {
 			return len(r.words) > len(words)-i || !slices.Equal(r.words, words[i:i+len(r.words)])
 		})
-		slices.SortFunc(found, func(a, b *rule) int {
-			return cmp.Or(cmp.Compare(len(b.words), len(a.words)), a.e.later(b.e))
-		})
+		slices.SortFunc(found, func(a, b rule) int { return cmp.Or(len(b.words)-len(a.words), a.later(b.record)) })
 		for _, r := range found {
-			add(r.e)
+			if !slices.Contains(out, r.record) {
+				out = append(out, r.record)
+			}
 		}
 	}
 	return out
 }
 
+const maxSteps = 32
+
 // standing returns what holds in the place of a record at a time: the latest Fact of its slot, or what says that it
-// supersedes it, where that is as much trusted. It is the record itself where nothing does, or in a circle.
-func (t *table) standing(e *entry, at int64) *entry {
-	if len(t.slots) == 0 && len(t.over) == 0 {
-		return e
+// supersedes it, where that is as much trusted and not archived. It is the record itself where nothing does, or where
+// that leads in a circle.
+func (t *table) standing(r *record, at int64) *record {
+	if len(t.slots)+len(t.over) == 0 {
+		return r
 	}
-	now := e
+	now := r
 	for range maxSteps {
 		next := t.successor(now, at)
 		if next == nil {
 			return now
 		}
-		if now = next; now == e {
+		if now = next; now == r {
 			break
 		}
 	}
-	return e
+	return r
 }
 
-const maxSteps = 32
-
-func (t *table) successor(e *entry, at int64) (best *entry) {
-	may := func(o *entry) bool {
-		return o != e && o.at <= at && (o.trusted || !e.trusted) && !o.archived && (best == nil || o.later(best) > 0)
-	}
-	m := e.rest()
-	if m.slot != "" && e.is(Fact) {
-		for _, o := range t.slots[m.slot] {
-			if may(o) && o.later(e) > 0 {
+func (t *table) successor(r *record, at int64) (best *record) {
+	m := r.more()
+	consider := func(os []*record, later bool) {
+		for _, o := range os {
+			if o != r && o.At <= at && !o.Stored && (o.Trusted || !r.Trusted) && (!later || o.later(r) > 0) &&
+				(best == nil || o.later(best) > 0) {
 				best = o
 			}
 		}
 	}
-	for _, id := range append([]ID{e.id}, m.former...) {
-		for _, o := range t.over[id] {
-			if may(o) {
-				best = o
-			}
-		}
+	if m.Slot != "" && r.is(Fact) {
+		consider(t.slots[m.Slot], true)
+	}
+	consider(t.over[r.id], false)
+	for _, id := range m.Former {
+		consider(t.over[id], false)
 	}
 	return best
 }
 
 // record returns a record for a host. The caller holds the lock.
-func (t *table) record(e *entry, at int64) Record {
-	r := e.record(t.scope)
-	if o := t.standing(e, at); o != e {
-		r.SupersededBy = o.id
+func (t *table) record(r *record) Record {
+	out := r.record(t.scope)
+	if o := t.standing(r, forever); o != r {
+		out.SupersededBy = o.id
 	}
-	return r
+	return out
 }
 
-func (t *table) dropVector(row uint32) {
-	if _, ok := t.vectors[row]; ok {
-		t.set.Delete(row)
-		delete(t.vectors, row)
+// snapshot returns all records, the oldest first. A nil table has none.
+func (t *table) snapshot() (out []*record) {
+	if t == nil {
+		return nil
 	}
+	t.mu.RLock()
+	out = slices.DeleteFunc(slices.Clone(t.rows), func(r *record) bool { return r == nil })
+	t.mu.RUnlock()
+	slices.SortFunc(out, func(a, b *record) int {
+		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Created, b.Created), cmp.Compare(a.id, b.id))
+	})
+	return out
 }

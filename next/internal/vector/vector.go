@@ -47,8 +47,22 @@ type vector struct {
 // New returns an empty Set of vectors of the dimension.
 func New(dim int) *Set { return &Set{dim: dim, words: (dim + 63) / 64, at: map[uint32]int{}} }
 
-// Len is the number of vectors.
-func (s *Set) Len() int { return len(s.rows) }
+// Len is the number of vectors. A nil Set has none.
+func (s *Set) Len() int {
+	if s == nil {
+		return 0
+	}
+	return len(s.rows)
+}
+
+// Has reports whether a row has a vector.
+func (s *Set) Has(row uint32) bool {
+	if s == nil {
+		return false
+	}
+	_, ok := s.at[row]
+	return ok
+}
 
 var errVector = errors.New("vector: another dimension, no length, or a number that is not finite")
 
