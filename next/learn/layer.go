@@ -202,7 +202,7 @@ func (l *Layer) Why(ctx context.Context, c Case) (string, error) {
 // plans finds the plan that fires, or else what is like it.
 func (l *Layer) plans(ctx context.Context, a *Advice, s *shape, near []pointed) error {
 	c, rules := &a.Case, ruleDigests(a.Memories)
-	found, edits, err := l.contenders(ctx, c, s.key)
+	found, edits, err := l.contenders(ctx, c, s.key, s.exact)
 	if err != nil {
 		return err
 	}
@@ -227,8 +227,8 @@ func (l *Layer) plans(ctx context.Context, a *Advice, s *shape, near []pointed) 
 			l.suggest(a, sg, "a person has written it")
 		}
 	}
-	if len(found) > 0 {
-		a.Why = whys[0]
+	if i := slices.IndexFunc(found, func(p *contender) bool { return !p.exact }); i >= 0 {
+		a.Why = whys[i]
 	}
 	for i, p := range found {
 		if sg, ok := p.suggestion(s, c.Text); ok {
@@ -241,7 +241,7 @@ func (l *Layer) plans(ctx context.Context, a *Advice, s *shape, near []pointed) 
 	for _, at := range near {
 		of := *c
 		of.Scope = at.scope
-		found, _, err := l.contenders(ctx, &of, at.key)
+		found, _, err := l.contenders(ctx, &of, at.key, "")
 		if err != nil {
 			return err
 		}
@@ -271,15 +271,29 @@ func scopesOf(c *Case) []memory.Scope {
 	return []memory.Scope{c.Scope, c.Lessons}
 }
 
-// contenders returns the plans of a key, best first: those of the case's scope, then those that scopes of its
-// Lessons share; and what a person has written over them.
-func (l *Layer) contenders(ctx context.Context, c *Case, key string) (out []*contender, edits []edit, err error) {
+// contenders returns the plans of a key, best first: those of the very case, those of the case's scope, and those that
+// scopes of its Lessons share; and what a person has written over them.
+func (l *Layer) contenders(ctx context.Context, c *Case, key, exact string) (out []*contender, edits []edit, err error) {
 	st := l.group.Store()
 	own, _, err := load[record](ctx, st, c.Scope.Key(planKind, key))
 	if err != nil {
 		return nil, nil, err
 	}
-	if out, err = l.valid(ctx, own.contenders(c.Scope)); err != nil || len(own.Scopes) == 0 && c.Lessons == c.Scope {
+	if exact != "" {
+		very, _, err := load[record](ctx, st, c.Scope.Key(planKind, exact))
+		if err != nil {
+			return nil, nil, err
+		}
+		very.Stops = own.Stops
+		for _, p := range very.contenders(c.Scope) {
+			p.exact = true
+			if !slices.ContainsFunc(own.Plans, func(o plan) bool { return o.ID == p.ID && o.Retired }) {
+				out = append(out, p)
+			}
+		}
+	}
+	out = append(out, own.contenders(c.Scope)...)
+	if out, err = l.valid(ctx, out); err != nil || len(own.Scopes) == 0 && c.Lessons == c.Scope {
 		return out, own.Edits, err
 	}
 	shared, _, err := load[record](ctx, st, c.Lessons.Key(planKind, key))
@@ -469,7 +483,7 @@ func (l *Layer) stagePlan(ctx context.Context, b *store.Batch, g *given, s *shap
 	c, o := &g.Case, &g.Outcome
 	if g.FiredBy != "" && (g.Fired || len(o.Failed) > 0) {
 		delivered := g.Fired && o.Verdict == Delivered
-		err := l.change(ctx, b, c.Scope, s, c, func(r *record) {
+		err := l.changeBoth(ctx, b, s, c, func(r *record) {
 			if delivered {
 				r.count(g.FiredBy, by, 0, g.At)
 			} else {
@@ -483,7 +497,7 @@ func (l *Layer) stagePlan(ctx context.Context, b *store.Batch, g *given, s *shap
 	}
 	id := planID(o.Plan.Calls)
 	if by < 0 {
-		return l.change(ctx, b, c.Scope, s, c, func(r *record) {
+		return l.changeBoth(ctx, b, s, c, func(r *record) {
 			r.remove(g.ID)
 			if o.Verdict == Delivered && g.Learned.Plan != "" {
 				r.count(id, -1, 0, g.At)
@@ -499,7 +513,7 @@ func (l *Layer) stagePlan(ctx context.Context, b *store.Batch, g *given, s *shap
 	}
 	d := delivery{ID: g.ID, At: g.At, Text: c.Text, Inputs: c.Inputs, Calls: o.Plan.Calls, Applied: applied}
 	g.Learned.Plan = id
-	err = l.change(ctx, b, c.Scope, s, c, func(r *record) {
+	err = l.changeBoth(ctx, b, s, c, func(r *record) {
 		r.add(d, g.Rules)
 		for _, p := range r.contenders(c.Scope) {
 			if _, why := p.fire(s); p.ID == id && why == "" {
@@ -510,7 +524,7 @@ func (l *Layer) stagePlan(ctx context.Context, b *store.Batch, g *given, s *shap
 	if err != nil || c.Lessons == c.Scope {
 		return err
 	}
-	return l.change(ctx, b, c.Lessons, s, c, func(r *record) {
+	return l.change(ctx, b, c.Lessons, s.key, s, c, func(r *record) {
 		r.Scopes = append(slices.DeleteFunc(r.Scopes, func(o memory.Scope) bool { return o == c.Scope }), c.Scope)
 		r.Scopes = r.Scopes[max(0, len(r.Scopes)-maxScopes):]
 		g.Learned.Ready = g.Learned.Ready || len(r.Scopes) > 1
@@ -527,7 +541,7 @@ func (l *Layer) stop(ctx context.Context, b *store.Batch, g *given) error {
 	}
 	at := stop{Plan: planID(g.Outcome.Plan.Calls), By: g.ID, At: l.opts.Now()}
 	for _, scope := range scopesOf(c) {
-		err := l.change(ctx, b, scope, s, c, func(r *record) {
+		err := l.change(ctx, b, scope, s.key, s, c, func(r *record) {
 			r.Stops = slices.DeleteFunc(r.Stops, func(o stop) bool { return o.By == g.ID })
 			if g.Outcome.Verdict == Failed {
 				r.Stops = append(r.Stops, at)
@@ -540,16 +554,25 @@ func (l *Layer) stop(ctx context.Context, b *store.Batch, g *given) error {
 	return nil
 }
 
+// changeBoth changes the record of a case's key in its scope, and that of the very case.
+func (l *Layer) changeBoth(ctx context.Context, b *store.Batch, s *shape, c *Case, f func(*record)) error {
+	err := l.change(ctx, b, c.Scope, s.key, s, c, f)
+	if s.exact != "" {
+		err = cmp.Or(err, l.change(ctx, b, c.Scope, s.exact, s, c, f))
+	}
+	return err
+}
+
 // change changes the record of a key. A Lessons scope has the words of its cases once two scopes came to a plan.
-func (l *Layer) change(ctx context.Context, b *store.Batch, scope memory.Scope, s *shape, c *Case, f func(*record)) error {
-	key := scope.Key(planKind, s.key)
+func (l *Layer) change(ctx context.Context, b *store.Batch, scope memory.Scope, id string, s *shape, c *Case, f func(*record)) error {
+	key := scope.Key(planKind, id)
 	r, rev, err := load[record](ctx, b, key)
 	if err != nil {
 		return err
 	}
 	f(&r)
 	r.Stops = r.Stops[max(0, len(r.Stops)-8):]
-	if r.Paths == nil && (scope == c.Scope || len(r.Scopes) > 1) {
+	if r.Paths == nil && id == s.key && (scope == c.Scope || len(r.Scopes) > 1) {
 		r.Situation, r.Conditions, r.Goals, r.Template, r.Paths = c.Situation, c.Conditions, c.Goals, s.template, []string{}
 		for _, v := range s.in {
 			r.Paths = append(r.Paths, v.path)

@@ -273,6 +273,25 @@ func TestProvisional(t *testing.T) {
 	require.Nil(t, b.before(next).Fires, "it is taken back")
 }
 
+// Cases whose words are equal have a plan each, by their inputs: the very case is suggested what delivered it, and from
+// the third time on it is done again, whatever delivered others.
+func TestTheVeryCase(t *testing.T) {
+	b := open(t, acme(learn.Options{}))
+	for round := range 3 {
+		for i := range 12 {
+			in := fmt.Sprintf(`{"package":"p%d"}`, i)
+			c, p := learn.Case{Text: "repair it", Inputs: json.RawMessage(in)}, plan(fmt.Sprint("fix", i), in)
+			a := b.before(c)
+			require.Equal(t, round == 2, a.Fires != nil, a.Why)
+			if round == 1 {
+				require.Equal(t, p.Calls[0].Name, a.Suggestions[0].Plan.Calls[0].Name)
+				require.Equal(t, "this very case was delivered once", a.Suggestions[0].Differs)
+			}
+			b.after(a, learn.Outcome{Verdict: learn.Delivered, Plan: p})
+		}
+	}
+}
+
 // Where two plans deliver cases of the same words, one of them has to lead by two.
 func TestRivals(t *testing.T) {
 	b := open(t, acme(learn.Options{}))
@@ -690,7 +709,7 @@ func TestMaintain(t *testing.T) {
 	b.now = b.now.Add(100 * 24 * time.Hour)
 	n, err := b.Maintain(t.Context(), "acme", 0)
 	require.NoError(t, err)
-	require.Equal(t, 4, n, "three outcomes, and the plan that was delivered once")
+	require.Equal(t, 7, n, "three outcomes, the plan that was delivered once, and what is kept of the very cases")
 	require.Empty(t, b.before(c).Fires)
 	c, _ = refund("acme", "SO-106")
 	require.NotNil(t, b.before(c).Fires)

@@ -84,6 +84,7 @@ type contender struct {
 	plan
 	of     []*compared
 	shared bool // a plan of several scopes: it takes deliveries in two of them
+	exact  bool // of the very case
 }
 
 // planID is the digest of the names of a plan's calls.
@@ -217,6 +218,9 @@ func (r *record) contenders(scope memory.Scope) (out []*contender) {
 // two pairs mean different calls, none does.
 func (c *contender) fire(now *shape) (calls []reason.PlanCall, why string) {
 	why = "it was delivered once"
+	if c.exact {
+		why = "this very case was delivered once"
+	}
 	var of []*compared
 	for _, d := range c.of {
 		if d.stale == "" {
@@ -264,7 +268,7 @@ func (c *contender) rival(all []*contender) string {
 		return n
 	}
 	for _, o := range all {
-		if o.ID != c.ID && live(o) > live(c)-2 {
+		if o.ID != c.ID && o.exact == c.exact && live(o) > live(c)-2 {
 			return "another plan delivered cases of these words, too: " + summary(o.of[0].Calls)
 		}
 	}

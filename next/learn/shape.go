@@ -25,6 +25,7 @@ type shape struct {
 	in       []leaf // the values of the inputs, by path
 	template string // the text with {path} for each of them
 	key      string // equal for cases that a plan may serve alike
+	exact    string // equal for cases of a key with equal inputs; "" without inputs
 }
 
 // leaf is a value with its path, which is dotted: "customer.email", "lines.0.sku".
@@ -52,6 +53,9 @@ func shapeOf(c *Case) (*shape, error) {
 		types[i] = l.path + ":" + typeOf(l.v)
 	}
 	s.key = digest(string(encode([]any{slices.Sorted(slices.Values(c.Conditions)), c.Goals, c.Situation, fold(s.template), types})))
+	if len(s.in) > 0 {
+		s.exact = digest(s.key + string(encode(v)))
+	}
 	return s, nil
 }
 

@@ -57,7 +57,7 @@ func (l *Layer) WriteSkills(ctx context.Context, scope memory.Scope, dir string)
 			r, _, err = load[record](ctx, st, e.Key)
 		}
 		var plans []*contender
-		if err == nil {
+		if err == nil && r.Paths != nil { // of a key, not of one case
 			plans, err = l.valid(ctx, r.contenders(scope))
 		}
 		if err != nil {
@@ -239,7 +239,7 @@ func (e *edit) suggestion(found []*contender) (s reason.Suggestion, ok bool) {
 	id, since := planID(e.Calls), 0
 	for _, p := range found {
 		for _, d := range p.of {
-			if p.ID == id && d.At.After(e.At) {
+			if p.ID == id && !p.exact && d.At.After(e.At) {
 				since++
 			}
 		}
