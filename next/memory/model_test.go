@@ -1,0 +1,129 @@
+package memory_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/arc-learn/arc/next/memory"
+	"github.com/arc-learn/arc/next/store"
+)
+
+// TestModel makes random calls to two Banks that share a store, one of which is opened anew at random, and compares
+// them with a map.
+func TestModel(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(rt *rapid.T) {
+		c := &clock{day0}
+		st := store.NewMem()
+		open := func() *memory.Bank {
+			b, err := memory.Open(t.Context(), st, &memory.Options{Now: c.Now})
+			require.NoError(rt, err)
+			return b
+		}
+		banks := []*memory.Bank{open(), open()}
+		scopes := []memory.Scope{"a/x", "a/xy", "a"}
+		model := map[memory.ID]*memory.Record{}
+		ids := func(s memory.Scope) (out []memory.ID) {
+			for id, r := range model {
+				if r.Scope == s {
+					out = append(out, id)
+				}
+			}
+			slices.Sort(out)
+			return out
+		}
+		words := []string{"lint", "deploy", "orders table", "before", "after"}
+		rt.Repeat(map[string]func(*rapid.T){
+			"remember": func(rt *rapid.T) {
+				s := rapid.SampledFrom(scopes).Draw(rt, "scope")
+				d := memory.Draft{
+					Kind:    rapid.SampledFrom([]memory.Kind{memory.Fact, memory.Pattern}).Draw(rt, "kind"),
+					Content: strings.Join(rapid.SliceOfN(rapid.SampledFrom(words), 1, 3).Draw(rt, "words"), " "),
+					Source:  memory.Source{Origin: rapid.SampledFrom([]memory.Origin{memory.Host, memory.Web}).Draw(rt, "origin"), Ref: "r"},
+				}
+				r, err := rapid.SampledFrom(banks).Draw(rt, "bank").In(s).Remember(t.Context(), d)
+				require.NoError(rt, err)
+				require.Equal(rt, model[r.ID] != nil, r.Strengthened)
+				for id, o := range model {
+					equal := o.Scope == s && o.Kind == d.Kind && o.Content == d.Content && o.Source.Origin == d.Source.Origin
+					require.Equal(rt, equal && id != r.ID, false, "equal drafts are one memory")
+				}
+				if model[r.ID] == nil {
+					model[r.ID] = &memory.Record{Scope: s, Draft: d, Trusted: d.Source.Origin == memory.Host}
+				} else {
+					model[r.ID].Stats.Strengthened++
+					model[r.ID].Archived = false
+				}
+			},
+			"feedback": func(rt *rapid.T) {
+				s := rapid.SampledFrom(scopes).Draw(rt, "scope")
+				all := ids(s)
+				f := memory.Feedback{Key: fmt.Sprint(c.now.UnixMicro()), Shown: all, Utilized: []memory.ID{}, Delivered: true}
+				if len(all) > 0 {
+					f.Utilized = all[:1]
+				}
+				require.NoError(rt, rapid.SampledFrom(banks).Draw(rt, "bank").In(s).Feedback(t.Context(), f))
+				for i, id := range all {
+					if i == 0 {
+						model[id].Stats.Helped++
+						model[id].Archived = false
+					} else {
+						model[id].Stats.Failed++
+					}
+				}
+			},
+			"forget": func(rt *rapid.T) {
+				s := rapid.SampledFrom(scopes).Draw(rt, "scope")
+				id := rapid.SampledFrom(append(ids(s), "none")).Draw(rt, "id")
+				err := rapid.SampledFrom(banks).Draw(rt, "bank").In(s).Forget(t.Context(), id)
+				require.Equal(rt, model[id] == nil, errors.Is(err, store.ErrNotFound), "%v", err)
+				delete(model, id)
+			},
+			"archive": func(rt *rapid.T) {
+				s := rapid.SampledFrom(scopes).Draw(rt, "scope")
+				id := rapid.SampledFrom(append(ids(s), "none")).Draw(rt, "id")
+				err := rapid.SampledFrom(banks).Draw(rt, "bank").In(s).Archive(t.Context(), id, true)
+				require.Equal(rt, model[id] == nil, err != nil)
+				if err == nil {
+					model[id].Archived = true
+				}
+			},
+			"erase": func(rt *rapid.T) {
+				s := rapid.SampledFrom(scopes[:2]).Draw(rt, "scope")
+				require.NoError(rt, rapid.SampledFrom(banks).Draw(rt, "bank").In(s).Erase(t.Context()))
+				for _, id := range ids(s) {
+					delete(model, id)
+				}
+			},
+			"reopen": func(rt *rapid.T) { banks[1] = open() },
+			"": func(rt *rapid.T) {
+				c.add(time.Minute)
+				for _, b := range banks {
+					require.NoError(rt, b.Refresh(t.Context()))
+					for _, s := range scopes {
+						n := 0
+						for r, err := range b.In(s).All(t.Context()) {
+							require.NoError(rt, err)
+							want := model[r.ID]
+							require.NotNil(rt, want, "%s of %s is gone", r.ID, s)
+							n++
+							require.Equal(rt, []any{want.Scope, want.Content, want.Trusted, want.Archived, want.Stats.Helped, want.Stats.Failed, want.Stats.Strengthened},
+								[]any{r.Scope, r.Content, r.Trusted, r.Archived, r.Stats.Helped, r.Stats.Failed, r.Stats.Strengthened})
+							hits, err := b.In(s).Recall(t.Context(), memory.Query{Text: r.Content, K: 100, Archived: true})
+							require.NoError(rt, err)
+							require.True(rt, slices.ContainsFunc(hits, func(h memory.Hit) bool { return h.Record.ID == r.ID }), "found by its own words")
+						}
+						require.Len(rt, ids(s), n)
+					}
+				}
+			},
+		})
+	})
+}
