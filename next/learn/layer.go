@@ -173,17 +173,27 @@ func (l *Layer) advise(ctx context.Context, a *Advice) error {
 		a.Why = err.Error()
 		s = &shape{}
 	}
-	near, err := l.recall(ctx, a, s)
+	if _, err := l.recall(ctx, a, s, false); err != nil {
+		return err
+	}
+	var shown []reason.Suggestion
+	if s.key != "" {
+		if shown, err = l.fires(ctx, a, s); err == nil {
+			err = l.warn(ctx, a, s)
+		}
+		if err != nil || a.Fires != nil {
+			return err
+		}
+	}
+	near, err := l.recall(ctx, a, s, true)
 	if err != nil || s.key == "" {
 		return err
 	}
-	if err := l.warn(ctx, a, s); err != nil {
-		return err
-	}
-	a.Memories = slices.DeleteFunc(a.Memories, func(h memory.Hit) bool { // what is warned of is said once
+	told := func(h memory.Hit) bool { // what is warned of is said once
 		return slices.ContainsFunc(a.Warnings, func(w reason.Warning) bool { return w.Complaint == h.Record.Content })
-	})
-	return l.plans(ctx, a, s, near)
+	}
+	a.Memories, a.Background = slices.DeleteFunc(a.Memories, told), slices.DeleteFunc(a.Background, told)
+	return l.suggest(ctx, a, s, shown, near)
 }
 
 // Why says in a sentence why nothing fires for a case, or what does.
@@ -199,16 +209,19 @@ func (l *Layer) Why(ctx context.Context, c Case) (string, error) {
 	return a.Why, err
 }
 
-// plans finds the plan that fires, or else what is like it.
-func (l *Layer) plans(ctx context.Context, a *Advice, s *shape, near []pointed) error {
+// fires finds the plan that fires, or else says why none does, and returns the plans of the key as they are shown.
+func (l *Layer) fires(ctx context.Context, a *Advice, s *shape) (shown []reason.Suggestion, err error) {
 	c, rules := &a.Case, ruleDigests(a.Memories)
 	found, edits, err := l.contenders(ctx, c, s.key, s.exact)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	a.Why = "no case of these words and inputs was delivered"
-	whys := make([]string, len(found))
-	for i, p := range found {
+	for i := range edits {
+		if sg, ok := edits[i].suggestion(found); ok {
+			shown = append(shown, sg)
+		}
+	}
+	for _, p := range found {
 		calls, why := p.fire(s)
 		if why == "" {
 			why = p.rival(found)
@@ -218,24 +231,25 @@ func (l *Layer) plans(ctx context.Context, a *Advice, s *shape, near []pointed) 
 		}
 		if why == "" {
 			a.Fires, a.FiredBy, a.Why = &reason.Plan{Calls: calls}, p.ID, ""
-			return nil
+			return nil, nil
 		}
-		whys[i] = why
-	}
-	for i := range edits {
-		if sg, ok := edits[i].suggestion(found); ok {
-			l.suggest(a, sg, "a person has written it")
-		}
-	}
-	if i := slices.IndexFunc(found, func(p *contender) bool { return !p.exact }); i >= 0 {
-		a.Why = whys[i]
-	}
-	for i, p := range found {
 		if sg, ok := p.suggestion(s, c.Text); ok {
-			l.suggest(a, sg, whys[i])
+			sg.Differs = why
+			shown = append(shown, sg)
+		}
+		if a.Why == "" && !p.exact {
+			a.Why = why
 		}
 	}
-	if near, err = l.like(ctx, near, c, s); err != nil {
+	a.Why = cmp.Or(a.Why, "no case of these words and inputs was delivered")
+	return shown, nil
+}
+
+// suggest adds the plans of the key, and those of keys whose cases are like it.
+func (l *Layer) suggest(ctx context.Context, a *Advice, s *shape, shown []reason.Suggestion, near []pointed) error {
+	c := &a.Case
+	near, err := l.like(ctx, near, c, s)
+	if err != nil {
 		return err
 	}
 	for _, at := range near {
@@ -247,20 +261,19 @@ func (l *Layer) plans(ctx context.Context, a *Advice, s *shape, near []pointed) 
 		}
 		for _, p := range found {
 			if sg, ok := p.suggestion(s, c.Text); ok {
-				l.suggest(a, sg, at.differs(c, s))
+				sg.Differs = at.differs(c, s)
+				shown = append(shown, sg)
 			}
 		}
 	}
-	return nil
-}
-
-// suggest adds a suggestion, unless its like is there.
-func (l *Layer) suggest(a *Advice, sg reason.Suggestion, differs string) {
-	same := func(o reason.Suggestion) bool { return samePlan(o.Plan.Calls, sg.Plan.Calls) }
-	if len(a.Suggestions) < l.opts.Suggest && !slices.ContainsFunc(a.Suggestions, same) {
-		sg.Name, sg.Differs = fmt.Sprint("plan ", len(a.Suggestions)+1), differs
-		a.Suggestions = append(a.Suggestions, sg)
+	for _, sg := range shown {
+		same := func(o reason.Suggestion) bool { return samePlan(o.Plan.Calls, sg.Plan.Calls) }
+		if len(a.Suggestions) < l.opts.Suggest && !slices.ContainsFunc(a.Suggestions, same) {
+			sg.Name = fmt.Sprint("plan ", len(a.Suggestions)+1)
+			a.Suggestions = append(a.Suggestions, sg)
+		}
 	}
+	return nil
 }
 
 // scopesOf are the scopes that a case has plans from: its own, and that of its Lessons.
@@ -516,8 +529,9 @@ func (l *Layer) stagePlan(ctx context.Context, b *store.Batch, g *given, s *shap
 	err = l.changeBoth(ctx, b, s, c, func(r *record) {
 		r.add(d, g.Rules)
 		for _, p := range r.contenders(c.Scope) {
-			if _, why := p.fire(s); p.ID == id && why == "" {
-				g.Learned.Ready = true
+			if p.ID == id && !g.Learned.Ready {
+				_, why := p.fire(s)
+				g.Learned.Ready = why == ""
 			}
 		}
 	})

@@ -15,9 +15,10 @@ import (
 	"github.com/arc-learn/arc/next/store"
 )
 
-// recall adds the memories of a case: in one query what is trusted, with the rules; in one the lessons of its
-// situation, and the keys of plans whose cases are like it; in one what nobody vouches for.
-func (l *Layer) recall(ctx context.Context, a *Advice, s *shape) (near []pointed, err error) {
+// recall adds the memories of a case. First that is what is trusted, with the rules; then, where somebody has to think,
+// in one query the lessons of its situation, and the keys of plans whose cases are like it; in one what nobody vouches
+// for.
+func (l *Layer) recall(ctx context.Context, a *Advice, s *shape, then bool) (near []pointed, err error) {
 	c, space := &a.Case, l.bank.In(a.Case.Scope)
 	also := slices.Clone(c.Also)
 	if c.Lessons != c.Scope {
@@ -37,11 +38,18 @@ func (l *Layer) recall(ctx context.Context, a *Advice, s *shape) (near []pointed
 	lessons := []memory.Kind{memory.Failure, memory.Pattern}
 	half := max(1, l.opts.K/2)
 	seen := make(map[memory.ID]bool)
-	for _, q := range []memory.Query{
+	for _, h := range a.Memories {
+		seen[h.Record.ID] = true
+	}
+	queries := []memory.Query{
 		{Text: head(text, memory.MaxText), K: l.opts.K, Kinds: trusted, Trust: memory.Trusted, Linked: true},
 		{Text: head(pointText(c, s), memory.MaxText), K: 4 * maxLike, Kinds: lessons},
 		{Text: head(text, memory.MaxText), K: half, Kinds: kinds, Trust: memory.Quarantined},
-	} {
+	}
+	if queries = queries[:1]; then {
+		queries = queries[1:3]
+	}
+	for _, q := range queries {
 		q.Also, q.At, q.Situation = also, l.opts.Now(), c.Situation
 		hits, err := space.Recall(ctx, q)
 		if err != nil {

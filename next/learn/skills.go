@@ -251,6 +251,6 @@ func (e *edit) suggestion(found []*contender) (s reason.Suggestion, ok bool) {
 			}
 		}
 	}
-	s.Plan.Calls, s.Delivered = slices.Clone(e.Calls), since
+	s.Plan.Calls, s.Delivered, s.Differs = slices.Clone(e.Calls), since, "a person has written it"
 	return s, since < 2
 }
