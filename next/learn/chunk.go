@@ -46,7 +46,7 @@ func fire(a, b *compared, now *shape, among []*compared) (calls []reason.PlanCal
 		other := b.Calls[i]
 		bound := reason.PlanCall{Name: call.Name, Text: call.Text}
 		m.rest.WriteString(call.Name + " ")
-		if bound.Inputs, why = m.inputs(call, other); why != "" {
+		if bound.Inputs, why = m.inputs(call.Name, &a.made[i], &b.made[i]); why != "" {
 			return nil, why
 		}
 		if call.ResultDigest == other.ResultDigest {
@@ -61,26 +61,20 @@ func fire(a, b *compared, now *shape, among []*compared) (calls []reason.PlanCal
 }
 
 // inputs binds the inputs of a call to the values at hand.
-func (m *match) inputs(a, b reason.PlanCall) (json.RawMessage, string) {
-	x, err := decode(a.Inputs)
-	y, err2 := decode(b.Inputs)
-	if err != nil || err2 != nil {
-		return nil, a.Name + " has inputs that are no JSON"
+func (m *match) inputs(name string, a, b *made) (json.RawMessage, string) {
+	if !slices.EqualFunc(a.in, b.in, func(l, o leaf) bool { return l.path == o.path }) {
+		return nil, "the two plans have other inputs for " + name
 	}
-	was, is := leaves(nil, "", x), leaves(nil, "", y)
-	if !slices.EqualFunc(was, is, func(l, o leaf) bool { return l.path == o.path }) {
-		return nil, "the two plans have other inputs for " + a.Name
-	}
-	made := make(map[string]any, len(was))
-	for i, l := range was {
+	bound := make(map[string]any, len(a.in))
+	for i, l := range a.in {
 		m.rest.WriteString(l.path + " ")
-		out, why := m.bind(l.v, is[i].v)
+		out, why := m.bind(l.v, b.in[i].v)
 		if why != "" {
-			return nil, fmt.Sprintf("%s of %s %s", l.path, a.Name, why)
+			return nil, fmt.Sprintf("%s of %s %s", l.path, name, why)
 		}
-		made[l.path] = out
+		bound[l.path] = out
 	}
-	return encode(rewrite("", x, func(path string, _ any) any { return made[path] })), ""
+	return encode(rewrite("", a.tree, func(path string, _ any) any { return bound[path] })), ""
 }
 
 // bind returns what stands in a call for the case at hand, where it was a and b.

@@ -203,7 +203,7 @@ func TestFireProperty(t *testing.T) {
 		if rapid.Bool().Draw(t, "numbered") {
 			tail = rapid.StringMatching(`[1-9]{3}`)
 		}
-		around := rapid.SampledFrom([]string{"%s", "%s", "do %s now", "https://h.example/%s", "'%s'", "%s2", "v%s", "=%s;", "of %s"})
+		around := rapid.SampledFrom([]string{"%s", "%s", "%s", "%s", "%s", "do %s now", "for %s", "https://h.example/%s", "'%s'", "%s2", "v%s", "=%s;", "of %s"})
 		fixed := rapid.SampledFrom([]string{"", "alpha", "beta 7"})
 		says := make([][2]string, rapid.IntRange(1, 4).Draw(t, "says"))
 		for i := range says {
@@ -212,7 +212,7 @@ func TestFireProperty(t *testing.T) {
 		names := []string{"a", "b", "c"}
 		var texts, ins, calls [3]string
 		var values [3][]string
-		sloppy := rapid.IntRange(-6, 2).Draw(t, "sloppy") // the second delivery says a value of the first
+		sloppy := rapid.IntRange(-12, 2).Draw(t, "sloppy") // the second delivery says a value of the first
 		for n, set := range []string{"old", "was", "new"} {
 			in, call := map[string]any{}, map[string]any{}
 			texts[n] = "mend"

@@ -75,8 +75,30 @@ type stop struct {
 type compared struct {
 	*delivery
 	*shape
+	made  []made
 	scope memory.Scope
 	stale string // why it does not count any more
+}
+
+// made are the inputs of a call.
+type made struct {
+	tree any
+	in   []leaf
+}
+
+// read makes a delivery ready. What cannot be read is compared with nothing.
+func (d *delivery) read(scope memory.Scope) *compared {
+	v, err := decode(d.Inputs)
+	c := &compared{delivery: d, shape: &shape{in: leaves(nil, "", v)}, scope: scope}
+	for _, call := range d.Calls {
+		tree, err2 := decode(call.Inputs)
+		err = cmp.Or(err, err2)
+		c.made = append(c.made, made{tree, leaves(nil, "", tree)})
+	}
+	if err != nil {
+		c.stale = err.Error()
+	}
+	return c
 }
 
 // contender is a plan with its deliveries, of one scope or of several.
@@ -191,14 +213,9 @@ func (r *record) contenders(scope memory.Scope) (out []*contender) {
 	for _, p := range r.Plans {
 		c := &contender{plan: p}
 		for i := range p.Deliveries {
-			d := &p.Deliveries[i]
-			v, err := decode(d.Inputs)
-			if err != nil {
-				continue
-			}
-			of := &compared{delivery: d, shape: &shape{in: leaves(nil, "", v)}, scope: scope}
+			of := p.Deliveries[i].read(scope)
 			for _, s := range r.Stops {
-				if s.Plan == p.ID && !d.At.After(s.At) {
+				if s.Plan == p.ID && !of.At.After(s.At) {
 					if of.stale = "a delivery of it was wrong"; s.By == "" {
 						of.stale = "a person has changed it"
 					}
@@ -236,6 +253,9 @@ func (c *contender) fire(now *shape) (calls []reason.PlanCall, why string) {
 				continue
 			}
 			got, no := fire(a, b, now, of)
+			if no == "" && calls != nil && samePlan(calls, got) {
+				continue
+			}
 			for _, d := range []*compared{a, b} {
 				if no == "" {
 					_, no = fire(a, b, d.shape, of)
@@ -246,7 +266,7 @@ func (c *contender) fire(now *shape) (calls []reason.PlanCall, why string) {
 				if calls == nil {
 					why = no
 				}
-			case calls != nil && !samePlan(calls, got):
+			case calls != nil:
 				return nil, "its deliveries mean different calls for this case"
 			default:
 				calls, why = got, ""
@@ -283,22 +303,13 @@ func (c *contender) suggestion(now *shape, text string) (s reason.Suggestion, ok
 		return s, false
 	}
 	last := of[len(of)-1]
-	m := masker{now: pieces(append(said(now.in), text)...), at: map[string]any{}}
+	m := masker{now: pieces(append(said(now.in), text)...), of: of, at: map[string]any{}}
 	for _, l := range slices.Concat(now.in, last.in) {
 		m.at[l.path] = taken{} // an input fills its own name only
 	}
 	for i, call := range last.Calls {
-		m.of, m.leaves = nil, nil
-		for _, d := range of {
-			if v, err := decode(d.Calls[i].Inputs); err == nil {
-				m.of, m.leaves = append(m.of, d), append(m.leaves, leaves(nil, "", v))
-			}
-		}
-		v, err := decode(call.Inputs)
-		if err != nil {
-			return s, false
-		}
-		s.Plan.Calls = append(s.Plan.Calls, reason.PlanCall{Name: call.Name, Inputs: encode(rewrite("", v, m.leaf))})
+		m.call = i
+		s.Plan.Calls = append(s.Plan.Calls, reason.PlanCall{Name: call.Name, Inputs: encode(rewrite("", last.made[i].tree, m.leaf))})
 	}
 	s.Parameters, s.Delivered = m.names, c.Delivered
 	return s, true
@@ -306,11 +317,11 @@ func (c *contender) suggestion(now *shape, text string) (s reason.Suggestion, ok
 
 // masker puts {name} for what belongs to former cases.
 type masker struct {
-	now    map[string]bool // words and numbers of the case at hand
-	of     []*compared
-	leaves [][]leaf       // of the call, in each delivery
-	names  []string       // of the parameters, in order
-	at     map[string]any // what a name stood for, in the last delivery
+	now   map[string]bool // words and numbers of the case at hand
+	of    []*compared
+	call  int            // the one at hand
+	names []string       // of the parameters, in order
+	at    map[string]any // what a name stood for, in the last delivery
 }
 
 // taken is what the name of an input stands for.
@@ -320,11 +331,12 @@ type taken struct{}
 func (m *masker) leaf(path string, v any) any {
 	var shown any
 	for i, d := range m.of {
-		at := slices.IndexFunc(m.leaves[i], func(l leaf) bool { return l.path == path })
+		in := d.made[m.call].in
+		at := slices.IndexFunc(in, func(l leaf) bool { return l.path == path })
 		if at < 0 {
 			return m.name(path, v) // it is not in all deliveries
 		}
-		said := m.bound(d, path, m.leaves[i][at].v)
+		said := m.bound(d, path, in[at].v)
 		if i > 0 && said != shown {
 			return m.name(path, v)
 		}
