@@ -416,6 +416,12 @@ func (l *Layer) Stage(ctx context.Context, b *store.Batch, a Advice, o Outcome) 
 			o.Untrusted = append(o.Untrusted, h.Record.Content)
 		}
 	}
+	if o.Plan == nil && o.Use != "" { // what the case's inputs say is what was done
+		if o.Plan, err = a.Use(o.Use, nil); err != nil {
+			return Learned{}, err
+		}
+		g.Outcome.Plan = o.Plan
+	}
 	if a.Fires != nil && (o.Plan == nil || samePlan(o.Plan.Calls, a.Fires.Calls)) {
 		g.Fired, g.Outcome.Plan = true, a.Fires
 	} else if o.Plan != nil {

@@ -71,24 +71,23 @@ type Advice struct {
 type Verdict string
 
 const (
-	Unknown   Verdict = "" // nobody could tell: feeds no counter
-	Delivered Verdict = "delivered"
-	Failed    Verdict = "failed"
+	Unknown   Verdict = ""          // nobody could tell: feeds no counter
+	Delivered Verdict = "delivered" // a check has passed it
+	Failed    Verdict = "failed"    // a check, or a person, has refused it
 )
 
 // Outcome is what came of a case.
 type Outcome struct {
 	Verdict   Verdict
 	Complaint string           // of a failure: why
-	Gate      string           // who said so
 	Failed    []reason.Failure // what was refused on the way, first to last
 	Plan      *reason.Plan     // the calls that were made; nil: not known, or those of Fires
-	Use       string           // the Suggestion that was taken
+	Use       string           // without a Plan: the Suggestion that was taken as it is, see [Advice.Use]
 	Applied   []memory.ID      // memories that shaped the plan: it lapses when one of them changes
 	Utilized  []memory.ID      // nil: not known
 	Misled    []memory.ID
 	Worker    string
-	Sample    *rank.Sample // nil: made of Worker and Usage
+	Sample    *rank.Sample // nil: made of Worker and Usage. An outage is Unknown, with a Sample that says Away
 	Usage     *reason.Usage
 	Answer    string   // what was said to the user, for the episode
 	Untrusted []string // what strangers said beside the case: data, pages
