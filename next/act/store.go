@@ -119,6 +119,20 @@ func (j *StoreJournal) Put(ctx context.Context, s StepRecord, events ...Event) e
 	return nil
 }
 
+// Stage stages events, and what was noted before, into the commit of a step that is more than the journal. b begins
+// where the Group of the journal does. OnEvent is not told of events.
+func (j *StoreJournal) Stage(ctx context.Context, b *store.Batch, events ...Event) error {
+	j.mu.Lock()
+	noted := slices.Clone(j.noted)
+	j.mu.Unlock()
+	b.After(func(store.Revision) {
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		j.noted = slices.Delete(j.noted, 0, min(len(noted), len(j.noted)))
+	})
+	return number(ctx, b, slices.Concat(noted, events))
+}
+
 // number stages events under the next numbers.
 func number(ctx context.Context, b *store.Batch, events []Event) error {
 	if len(events) == 0 {
