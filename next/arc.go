@@ -1,0 +1,301 @@
+package arc
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/arc-learn/arc/next/act"
+	"github.com/arc-learn/arc/next/learn"
+	"github.com/arc-learn/arc/next/memory"
+	"github.com/arc-learn/arc/next/meta"
+	"github.com/arc-learn/arc/next/rank"
+	"github.com/arc-learn/arc/next/reason"
+	"github.com/arc-learn/arc/next/redact"
+	"github.com/arc-learn/arc/next/store"
+	"github.com/arc-learn/arc/next/store/badger"
+)
+
+// Host has the parts that an Agent works with. All of them are called concurrently. Only Workers is required.
+type Host struct {
+	Reasoner reason.Reasoner // nil: the objective is the one task
+	Workers  []act.Worker
+	Gates    []act.Gate   // of every worker, before its own
+	Approver act.Approver // nil: a run that needs a person waits for [View.Decide]
+	Around   []act.Around // around each attempt, outermost first
+	Sources  []reason.Source
+	Skills   []reason.Skill
+	Secrets  func(ctx context.Context, name string) (string, error)
+}
+
+// Options of an Agent. Nil and the zero value are the defaults.
+type Options struct {
+	Scope    memory.Scope  // of an Objective that has none
+	Attempts int           // at a task by one plan, over all workers; 0: 4
+	Replans  int           // plans after the first one; 0: 2; negative: none
+	Patience time.Duration // how long a run waits for an outage to pass; 0: an hour
+	Timeout  time.Duration // of an execution, a gate, and a call of the reasoner; 0: 10 minutes
+	Policy   rank.Policy   // which worker is tried first; nil: rank.Book.Learned at the Lessons scope
+
+	Memory *memory.Options // of each tenant; its Now and Sanitizer are those here where it has none
+	Learn  learn.Options   // of each tenant, but for Scope, Policy, Memory and Now; its Seed is that here where it is 0
+
+	Sanitizer *redact.Sanitizer // nil: redact.New of no options
+	Logger    *slog.Logger      // is told of what has no caller to return it to; nil: nobody is
+
+	// OnEvent is told of each event of each run of this process as it happens. It is called concurrently, and holds
+	// the run until it returns.
+	OnEvent func(scope memory.Scope, run string, e Event)
+
+	Now  func() time.Time // nil: time.Now
+	Seed uint64           // of all that is drawn; 0: by chance
+}
+
+// Agent runs objectives. Its methods may be called concurrently. At most one Agent at a time has a store.
+type Agent struct {
+	store  store.Store
+	close  func() error // of the store; nil: it is the host's
+	host   Host
+	opts   Options
+	runner atomic.Pointer[act.Runner]
+
+	base   context.Context // of all runs: ends with Close, or when Shutdown has waited long enough
+	cancel context.CancelFunc
+	stop   chan struct{} // closed by Shutdown: runs stop at their next commit
+	kick   chan struct{} // the scheduler looks again
+	runs   sync.WaitGroup
+
+	mu      sync.Mutex
+	tenants map[string]*opening
+	live    map[string]*live // by runKey
+	left    map[string]bool  // runs whose caller has left: they go on by Resume, or in the next process
+	changed chan struct{}    // closed, and replaced, when a run was committed
+	stopped bool
+}
+
+// live is a run that is under way here.
+type live struct {
+	cancel context.CancelCauseFunc
+	done   chan struct{}
+}
+
+// opening is a tenant that is open or being opened.
+type opening struct {
+	done chan struct{}
+	t    *tenant
+	err  error
+}
+
+// tenant has the parts of a tenant, over one group.
+type tenant struct {
+	name, prefix string
+	whole        *store.Group // over the whole store
+	group        *store.Group // the tenant's part of it
+	bank         *memory.Bank
+	book         *rank.Book
+	sessions     *meta.Sessions
+	layer        *learn.Layer
+}
+
+// Open opens an Agent over the store in a directory, which Badger keeps. Runs that were under way, waiting or due
+// when the store was last open go on by themselves. Close it.
+func Open(ctx context.Context, dir string, h Host, o *Options) (*Agent, error) {
+	if dir == "" {
+		return nil, errors.New("arc: no directory; use New with store.NewMem for an agent that keeps nothing")
+	}
+	var logger *slog.Logger
+	if o != nil {
+		logger = o.Logger
+	}
+	st, err := badger.Open(ctx, dir, &badger.Options{Logger: logger})
+	if err != nil {
+		return nil, fmt.Errorf("arc: %w", err)
+	}
+	a, err := open(ctx, st, h, o, st.Close)
+	if err != nil {
+		return nil, errors.Join(err, st.Close())
+	}
+	return a, nil
+}
+
+// New opens an Agent over a store, which stays the host's, as Open does.
+func New(ctx context.Context, st store.Store, h Host, o *Options) (*Agent, error) {
+	return open(ctx, st, h, o, nil)
+}
+
+func open(ctx context.Context, st store.Store, h Host, o *Options, closeStore func() error) (*Agent, error) {
+	a := &Agent{
+		store: st, close: closeStore, host: h, stop: make(chan struct{}), kick: make(chan struct{}, 1),
+		tenants: map[string]*opening{}, live: map[string]*live{}, left: map[string]bool{}, changed: make(chan struct{}),
+	}
+	if o != nil {
+		a.opts = *o
+	}
+	opts := &a.opts
+	if err := opts.Scope.Check(); err != nil {
+		return nil, fmt.Errorf("arc: %w", err)
+	}
+	if opts.Sanitizer == nil {
+		opts.Sanitizer = redact.New(nil)
+	}
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	opts.Attempts, opts.Replans = cmp.Or(opts.Attempts, 4), max(0, cmp.Or(opts.Replans, 2))
+	opts.Patience, opts.Timeout = cmp.Or(opts.Patience, time.Hour), cmp.Or(opts.Timeout, 10*time.Minute)
+	opts.Learn.Now, opts.Learn.Policy, opts.Learn.Memory = opts.Now, nil, nil
+	opts.Learn.Seed = cmp.Or(opts.Learn.Seed, opts.Seed)
+	if err := a.SetWorkers(h.Workers); err != nil {
+		return nil, err
+	}
+	a.base, a.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	a.runs.Go(a.schedule)
+	return a, nil
+}
+
+// SetWorkers replaces the workers. Attempts that are under way end with those that they began with.
+func (a *Agent) SetWorkers(workers []act.Worker) error {
+	r, err := act.NewRunner(workers, &act.Options{
+		Gates: a.host.Gates, Around: a.host.Around, Approver: a.host.Approver, Secrets: a.host.Secrets,
+		Sanitizer: a.opts.Sanitizer, Timeout: a.opts.Timeout, Now: a.opts.Now,
+	})
+	if err != nil {
+		return fmt.Errorf("arc: %w", err)
+	}
+	a.runner.Store(r)
+	return nil
+}
+
+// tenant returns the tenant of a scope, which is opened at its first use.
+func (a *Agent) tenant(ctx context.Context, scope memory.Scope) (*tenant, error) {
+	if err := scope.Check(); err != nil {
+		return nil, fmt.Errorf("arc: %w", err)
+	}
+	name := scope.Tenant()
+	a.mu.Lock()
+	o, first := a.tenants[name], false
+	if o == nil {
+		o, first = &opening{done: make(chan struct{})}, true
+		a.tenants[name] = o
+	}
+	a.mu.Unlock()
+	if first {
+		o.t, o.err = a.openTenant(context.WithoutCancel(ctx), scope)
+		if o.err != nil { // the next caller tries again
+			a.mu.Lock()
+			delete(a.tenants, name)
+			a.mu.Unlock()
+		}
+		close(o.done)
+	}
+	select {
+	case <-o.done:
+		return o.t, o.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (a *Agent) openTenant(ctx context.Context, scope memory.Scope) (*tenant, error) {
+	fail := func(err error) (*tenant, error) { return nil, fmt.Errorf("arc: tenant %s: %w", scope.Tenant(), err) }
+	t := &tenant{name: scope.Tenant(), prefix: scope.TenantPrefix(), whole: store.NewGroup(a.store)}
+	t.group = t.whole.Sub(t.prefix)
+	if err := t.group.Refresh(ctx); err != nil { // marks where changes begin
+		return fail(err)
+	}
+	m := memory.Options{}
+	if a.opts.Memory != nil {
+		m = *a.opts.Memory
+	}
+	if m.Now == nil {
+		m.Now = a.opts.Now
+	}
+	if m.Sanitizer == nil {
+		m.Sanitizer = a.opts.Sanitizer
+	}
+	var err error
+	if t.bank, err = memory.OpenGroup(ctx, t.group, &m); err != nil {
+		return fail(err)
+	}
+	t.book, err = rank.Open(ctx, t.group, &rank.Options{Now: a.opts.Now, Seed: a.opts.Seed, Logger: a.opts.Logger})
+	if err != nil {
+		return fail(errors.Join(err, t.bank.Close()))
+	}
+	t.sessions = meta.New(t.group)
+	of := a.opts.Learn
+	of.Scope = store.Scope(t.name)
+	if t.layer, err = learn.With(t.group, t.bank, t.book, nil, &of); err != nil {
+		return fail(errors.Join(err, t.bank.Close()))
+	}
+	return t, nil
+}
+
+// Shutdown refuses further runs and lets those under way reach their next commit, from which they go on when the
+// store is opened again. When ctx ends first it cancels them, and returns an error that names them. Close the Agent
+// afterwards.
+func (a *Agent) Shutdown(ctx context.Context) error {
+	a.mu.Lock()
+	if !a.stopped {
+		a.stopped = true
+		close(a.stop)
+	}
+	a.mu.Unlock()
+	for {
+		a.mu.Lock()
+		var one *live
+		for _, one = range a.live {
+			break
+		}
+		names := slices.Sorted(maps.Keys(a.live))
+		a.mu.Unlock()
+		if one == nil {
+			return nil
+		}
+		select {
+		case <-one.done:
+		case <-ctx.Done():
+			a.cancel()
+			return fmt.Errorf("arc: %w: still running: %s", ctx.Err(), strings.Join(names, ", "))
+		}
+	}
+}
+
+// Close cancels what is under way, waits for it, and closes what Open has opened. Code of the host that ignores its
+// context holds Close.
+func (a *Agent) Close() error {
+	a.mu.Lock()
+	if !a.stopped {
+		a.stopped = true
+		close(a.stop)
+	}
+	a.mu.Unlock()
+	a.cancel()
+	a.runs.Wait()
+	a.mu.Lock()
+	tenants := a.tenants
+	a.tenants = map[string]*opening{}
+	a.mu.Unlock()
+	var errs []error
+	for _, o := range tenants {
+		<-o.done
+		if o.t != nil {
+			errs = append(errs, o.t.bank.Close())
+		}
+	}
+	if a.close != nil {
+		errs = append(errs, a.close())
+		a.close = nil
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,30 @@
+// Package arc is a learning layer for agents, with the loop: what a check has passed is used again, what a check
+// refused is warned of, and a run goes on where it was after a crash.
+//
+//	agent, err := arc.Open(ctx, "/var/lib/agent", arc.Host{
+//		Reasoner: &reason.LLM{Model: model},
+//		Workers:  []act.Worker{{Name: "refund", Skills: []string{"refund"}, Executor: refund, Gates: []act.Gate{receipt}}},
+//	}, nil)
+//	…
+//	report, err := agent.Run(ctx, arc.Objective{Text: "Refund the order.", Inputs: inputs})
+//	fmt.Println(report.Text)
+//
+// # The loop
+//
+//	assess ─→ recall ─→ reason ─→ assign ─→ act ─→ verify ─→ learn ─→ end
+//	             │ a plan fires     ↑                           │
+//	             └──────────────────┴───── next task, again ────┘
+//
+// Each phase returns the next (phases.go). The run is committed before the reasoner is asked, before a worker is
+// called, and when it ends, asks or waits (loop.go); what a step has taught is in the same commit. A step that fails
+// changes nothing.
+//
+// A task that did not pass is tried again by the same worker with the complaint, then by another worker, then by
+// another plan. An outage and a rate limit spend no attempt: the run waits. A person is asked where a worker's mode
+// says so, and where the reasoner or a worker has questions.
+//
+// # Where things are
+//
+// Package act makes attempts, reason decides, learn and memory keep what was learned, rank has the workers' figures,
+// meta assesses sessions, store keeps it all. This package has the order in which they are used.
+package arc

@@ -1,0 +1,560 @@
+package arc
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/arc-learn/arc/next/act"
+	"github.com/arc-learn/arc/next/learn"
+	"github.com/arc-learn/arc/next/memory"
+	"github.com/arc-learn/arc/next/reason"
+	"github.com/arc-learn/arc/next/redact"
+	"github.com/arc-learn/arc/next/store"
+)
+
+// phase names a step of the loop.
+type phase string
+
+const (
+	assessPhase phase = "assess"
+	recallPhase phase = "recall"
+	reasonPhase phase = "reason"
+	assignPhase phase = "assign"
+	actPhase    phase = "act"
+	verifyPhase phase = "verify"
+	learnPhase  phase = "learn"
+	endPhase    phase = "end"
+	askPhase    phase = "ask"
+	waitPhase   phase = "wait"
+)
+
+// phases is the table of the loop: each reads and changes the turn, and returns what comes next. An error drops the
+// step.
+var phases = map[phase]func(*turn, context.Context) (phase, error){
+	assessPhase: (*turn).assess, recallPhase: (*turn).recall, reasonPhase: (*turn).reason, assignPhase: (*turn).assign,
+	actPhase: (*turn).act, verifyPhase: (*turn).verify, learnPhase: (*turn).learn,
+	endPhase: (*turn).end, askPhase: (*turn).ask, waitPhase: (*turn).wait,
+}
+
+// turn is a run that is under way. It is used by one goroutine.
+type turn struct {
+	*record
+	agent     *Agent
+	tenant    *tenant
+	objective Objective
+	clean     *redact.Sanitizer // knows the objective's secrets
+	journal   *act.StoreJournal
+	tell      func(Event)    // of the caller; nil: nobody
+	rev       store.Revision // of the record as stored; 0: it is not
+	due       string         // its key among those that are due; "": none
+
+	advice  *learn.Advice     // of the aim; nil: not read yet
+	lineage []reason.Delivery // what was delivered so far
+	made    *act.Attempt      // by act, for verify and learn
+
+	// Of the step that is under way.
+	events []Event
+	staged []func(ctx context.Context, b *store.Batch) error
+}
+
+// errLeft is the cause of a run that stops because the Agent does.
+var errLeft = fmt.Errorf("%w: the run goes on when its store is opened again", ErrClosed)
+
+// Run brings an objective to its end, and returns its Report: delivered or blocked; or asking, or waiting for a
+// person. An outage is waited for, up to Options.Patience. A second Run with the ID of an earlier one goes on with
+// it, or returns its Report.
+//
+// Where ctx ends first the run stays as of its last commit: it goes on by [View.Resume], or when the store is opened
+// again. The Report beside an error is of what is stored, nil if nothing is.
+func (a *Agent) Run(ctx context.Context, o Objective) (*Report, error) { return a.run(ctx, o, nil) }
+
+// Events is Run, and yields the events as they happen, those that are not kept as well. The loop over them holds the
+// run; to leave it ends the run's context.
+func (a *Agent) Events(ctx context.Context, o Objective) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		ctx, cancel := context.WithCancel(ctx)
+		events, ended := make(chan Event), make(chan error, 1)
+		go func() {
+			_, err := a.run(ctx, o, func(e Event) {
+				select {
+				case events <- e:
+				case <-ctx.Done():
+				}
+			})
+			ended <- err
+			close(events)
+		}()
+		defer func() {
+			cancel()
+			for range events {
+			}
+		}()
+		for e := range events {
+			if !yield(e, nil) {
+				return
+			}
+		}
+		if err := <-ended; err != nil {
+			yield(Event{}, err)
+		}
+	}
+}
+
+func (a *Agent) run(ctx context.Context, o Objective, tell func(Event)) (*Report, error) {
+	if o.Scope == "" {
+		o.Scope = a.opts.Scope
+	}
+	o.Scope = named(o.Scope)
+	if o.Lessons == "" {
+		o.Lessons = o.Scope
+	}
+	if o.ID == "" {
+		o.ID = newID(a.opts.Now())
+	}
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	clean, err := a.sanitizer(ctx, o.Secrets)
+	if err != nil {
+		return nil, err
+	}
+	o.clean(clean)
+	digest, err := o.digest()
+	if err != nil {
+		return nil, err
+	}
+	return a.with(ctx, o.Scope, o.ID, func(ctx context.Context, t *turn) error {
+		t.tell = tell
+		if t.record != nil {
+			if string(t.Digest) != string(digest) {
+				return fmt.Errorf("%w: %s", ErrTaken, o.ID)
+			}
+			return t.goOn(ctx)
+		}
+		t.objective, t.clean = o, clean
+		t.record = &record{
+			ID: o.ID, Scope: o.Scope, Session: o.Session, Text: clip(o.Text, 1<<10), Digest: digest,
+			Status: Running, Phase: assessPhase, Began: a.opts.Now(), Aims: []aim{{Text: o.Text}},
+		}
+		if len(o.Tasks) > 0 {
+			t.aim().begin(o.Tasks, "")
+			t.aim().Given = true
+		}
+		t.event("begun", "", t.Text)
+		t.stage(func(ctx context.Context, b *store.Batch) error {
+			return put(b, partKey(t.Scope, t.ID, "objective"), &o, store.Absent)
+		})
+		return t.drive(ctx)
+	})
+}
+
+// newID returns an ID that sorts by its time.
+func newID(now time.Time) string {
+	return now.UTC().Format("20060102-150405-") + rand.Text()[:10]
+}
+
+// named is the scope, and "_" for the empty one.
+func named(s memory.Scope) memory.Scope {
+	if s == "" {
+		return memory.Scope(s.Tenant())
+	}
+	return s
+}
+
+// sanitizer returns the one that knows the named secrets.
+func (a *Agent) sanitizer(ctx context.Context, names []string) (*redact.Sanitizer, error) {
+	if len(names) == 0 {
+		return a.opts.Sanitizer, nil
+	}
+	values := map[string]string{}
+	for _, name := range names {
+		if a.host.Secrets == nil {
+			return nil, fmt.Errorf("%w: the host has no secret %q", ErrObjective, name)
+		}
+		value, err := hostCall(ctx, a, func(ctx context.Context) (string, error) { return a.host.Secrets(ctx, name) })
+		if err != nil {
+			return nil, fmt.Errorf("arc: secret %s: %w", name, err)
+		}
+		values[name] = value
+	}
+	clean, err := a.opts.Sanitizer.With(values)
+	if err != nil {
+		return nil, fmt.Errorf("arc: %w", err)
+	}
+	return clean, nil
+}
+
+// with has f work on a run that nobody else works on meanwhile. The turn that f gets has no record if there is no
+// such run.
+func (a *Agent) with(
+	ctx context.Context, scope memory.Scope, id string, f func(context.Context, *turn) error,
+) (*Report, error) {
+	at, err := a.tenant(ctx, scope)
+	if err != nil {
+		return nil, err
+	}
+	key, own := runKey(scope, id), &live{done: make(chan struct{})}
+	ctx, own.cancel = context.WithCancelCause(ctx)
+	defer own.cancel(nil)
+	defer context.AfterFunc(a.base, func() { own.cancel(errLeft) })()
+	a.mu.Lock()
+	switch {
+	case a.stopped:
+		err = ErrClosed
+	case a.live[key] != nil:
+		err = fmt.Errorf("%w: %s", ErrRunning, id)
+	default:
+		a.live[key] = own
+		a.runs.Add(1)
+	}
+	a.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	t, err := a.load(ctx, at, scope, id)
+	if err == nil {
+		err = f(ctx, t)
+	}
+	a.mu.Lock()
+	delete(a.live, key)
+	delete(a.left, key)
+	if err != nil && t != nil && t.record != nil && !errors.Is(err, ErrState) && !errors.Is(err, ErrTaken) {
+		a.left[key] = true // the scheduler would try again at once
+	}
+	a.mu.Unlock()
+	close(own.done)
+	defer a.runs.Done()
+	a.look()
+	if err != nil {
+		if cause := context.Cause(ctx); cause != nil && errors.Is(err, context.Canceled) {
+			err = cause
+		}
+		report, _ := a.report(context.WithoutCancel(ctx), at, scope, id) // of what is stored
+		return report, err
+	}
+	return a.report(context.WithoutCancel(ctx), at, scope, id)
+}
+
+// free waits until a run is not under way. The cause, if there is one, ends it.
+func (a *Agent) free(ctx context.Context, key string, cause error) error {
+	a.mu.Lock()
+	l := a.live[key]
+	a.mu.Unlock()
+	if l == nil {
+		return nil
+	}
+	if cause != nil {
+		l.cancel(cause)
+	}
+	select {
+	case <-l.done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// look has the scheduler look for what is due.
+func (a *Agent) look() {
+	select {
+	case a.kick <- struct{}{}:
+	default:
+	}
+}
+
+// load returns a turn of a run, without a record if there is none.
+func (a *Agent) load(ctx context.Context, at *tenant, scope memory.Scope, id string) (*turn, error) {
+	t := &turn{agent: a, tenant: at}
+	t.journal = act.NewJournal(at.group.Sub(logPrefix(scope, id)), &act.JournalOptions{OnEvent: func(e Event) {
+		a.told(t, e)
+	}})
+	st := at.group.Store()
+	r, rev, err := load[record](ctx, st, recordKey(scope, id))
+	if missing(err) {
+		return t, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	t.record, t.rev = r, rev
+	if !r.Due.IsZero() {
+		t.due = dueKey(r.Due, scope, id)
+	}
+	o, _, err := load[Objective](ctx, st, partKey(scope, id, "objective"))
+	if err != nil {
+		return nil, err
+	}
+	t.objective = *o
+	if t.clean, err = a.sanitizer(ctx, o.Secrets); err != nil {
+		return nil, err
+	}
+	for _, n := range r.Deliveries {
+		d, _, err := load[delivered](ctx, st, partKey(scope, id, deliveryName(n)))
+		if err != nil {
+			return nil, err
+		}
+		t.lineage = append(t.lineage, reason.Delivery{Task: d.Task, Worker: d.Worker, Output: d.Output})
+	}
+	return t, nil
+}
+
+func deliveryName(attempt int) string { return fmt.Sprintf("delivery/%04d", attempt) }
+
+// goOn goes on with a run that was interrupted, or that waits and has what it waits for.
+func (t *turn) goOn(ctx context.Context) error {
+	switch {
+	case t.Status.ended() || t.Status == Asking:
+		return nil
+	case t.Status == Waiting:
+		t.Status = Running
+	case t.Phase == actPhase && t.objective.Once:
+		t.block(Interrupted, "an attempt was interrupted, and may be made once")
+		t.Phase = endPhase
+	}
+	return t.drive(ctx)
+}
+
+// drive takes step after step until the run ends, or needs a person.
+func (t *turn) drive(ctx context.Context) error {
+	for t.Status == Running {
+		if err := t.step(ctx); err != nil {
+			return err
+		}
+		if t.Status == Waiting && len(t.Pending) == 0 {
+			if err := t.sleep(ctx); err != nil {
+				return err
+			}
+			t.Status = Running
+		}
+		select {
+		case <-t.agent.stop:
+			if t.Status == Running {
+				return errLeft
+			}
+		default:
+		}
+	}
+	return nil
+}
+
+// step makes one step: phases up to one before which the run has to be stored. That is so before anything is asked
+// of a reasoner or a worker, and where nothing more is to be done.
+func (t *turn) step(ctx context.Context) error {
+	for {
+		next, err := phases[t.Phase](t, act.WithJournal(ctx, t.journal))
+		if err != nil {
+			return err
+		}
+		t.Phase = next
+		if t.Status != Running || next == reasonPhase || next == actPhase {
+			return t.commit(context.WithoutCancel(ctx))
+		}
+	}
+}
+
+// event adds to what the step will tell.
+func (t *turn) event(kind, name, text string) {
+	t.events = append(t.events, Event{At: t.now(), Kind: kind, Name: name, Text: clip(text, maxTold)})
+}
+
+// last is the event with which the run ends. It comes after those of what is staged.
+func (t *turn) last() {
+	t.stage(func(context.Context, *store.Batch) error {
+		t.event(string(t.Status), "", t.Reason)
+		t.events[len(t.events)-1].Ending = true
+		return nil
+	})
+}
+
+// stage adds to what the step will commit. f gets the tenant's part of the batch, and may run more than once.
+func (t *turn) stage(f func(ctx context.Context, b *store.Batch) error) {
+	t.staged = append(t.staged, f)
+}
+
+// commit stores the step: the run, what it has learned, its events and when it is due.
+func (t *turn) commit(ctx context.Context) error {
+	t.Due = t.whenDue()
+	due := ""
+	if !t.Due.IsZero() {
+		due = dueKey(t.Due, t.Scope, t.ID)
+	}
+	var events []Event
+	var rev store.Revision
+	before := len(t.events)
+	err := t.tenant.whole.Update(ctx, func(b *store.Batch) error {
+		t.events = t.events[:before] // what is staged may add some, and may run again
+		if err := t.stageDue(b, due); err != nil {
+			return err
+		}
+		part := b.Sub(t.tenant.prefix)
+		for _, f := range t.staged {
+			if err := f(ctx, part); err != nil {
+				return err
+			}
+		}
+		events = slices.Clone(t.events)
+		if err := t.journal.Stage(ctx, part.Sub(logPrefix(t.Scope, t.ID)), events...); err != nil {
+			return err
+		}
+		b.After(func(r store.Revision) { rev = r })
+		return put(part, recordKey(t.Scope, t.ID), t.record, store.At(t.rev))
+	})
+	if err != nil {
+		return fmt.Errorf("arc: run %s: %w", t.ID, err)
+	}
+	t.rev, t.due, t.events, t.staged = rev, due, nil, nil
+	for _, e := range events {
+		t.agent.told(t, e)
+	}
+	t.agent.announce()
+	return nil
+}
+
+func (t *turn) stageDue(b *store.Batch, due string) error {
+	if due == t.due {
+		return nil
+	}
+	if t.due != "" {
+		if err := b.Delete(t.due, store.Any); err != nil {
+			return err
+		}
+	}
+	if due == "" {
+		return nil
+	}
+	return put(b, due, dueEntry{t.Scope, t.ID}, store.Any)
+}
+
+// whenDue is when the scheduler looks at the run: at once, if it is found running by a process that did not begin
+// it; when an outage may be over; when silence decides on an approval.
+func (t *turn) whenDue() (at time.Time) {
+	switch {
+	case t.Status == Running:
+		return t.Began
+	case t.Status != Waiting:
+		return time.Time{}
+	case len(t.Pending) == 0:
+		return t.Due
+	}
+	for _, p := range t.Pending {
+		if at.IsZero() || p.Deadline.Before(at) {
+			at = p.Deadline
+		}
+	}
+	return at
+}
+
+// told passes an event on to the host.
+func (a *Agent) told(t *turn, e Event) {
+	if t.tell != nil {
+		t.tell(e)
+	}
+	if a.opts.OnEvent != nil && t.record != nil {
+		_, err := hostCall(context.Background(), a, func(context.Context) (bool, error) {
+			a.opts.OnEvent(t.Scope, t.ID, e)
+			return true, nil
+		})
+		if err != nil {
+			a.opts.Logger.Error("arc: OnEvent", "run", t.ID, "error", err)
+		}
+	}
+}
+
+// announce wakes those who wait for a commit.
+func (a *Agent) announce() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	close(a.changed)
+	a.changed = make(chan struct{})
+}
+
+// sleep waits until the run is due.
+func (t *turn) sleep(ctx context.Context) error {
+	for {
+		left := t.Due.Sub(t.now())
+		if left <= 0 {
+			return nil
+		}
+		timer := time.NewTimer(min(left, time.Minute)) // the clock may be the host's
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return context.Cause(ctx)
+		case <-t.agent.stop:
+			timer.Stop()
+			return errLeft
+		}
+	}
+}
+
+func (t *turn) now() time.Time { return t.agent.opts.Now() }
+
+// maxResumed bounds the runs that the scheduler has under way at once.
+const maxResumed = 32
+
+// schedule goes on with runs that are due, until the Agent is shut down.
+func (a *Agent) schedule() {
+	slots := make(chan struct{}, maxResumed)
+	for {
+		wait, err := a.resumeDue(slots)
+		if err != nil && a.base.Err() == nil {
+			a.opts.Logger.Error("arc: what is due", "error", err)
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-a.kick:
+		case <-a.stop:
+			timer.Stop()
+			return
+		}
+		timer.Stop()
+	}
+}
+
+// resumeDue goes on with what is due and returns when to look again.
+func (a *Agent) resumeDue(slots chan struct{}) (time.Duration, error) {
+	now := a.opts.Now()
+	for e, err := range a.store.Scan(a.base, store.Range{Prefix: duePlace}) {
+		if err != nil {
+			return time.Minute, err
+		}
+		at, err := dueTime(e.Key)
+		if err != nil {
+			return time.Minute, err
+		}
+		if at.After(now) {
+			return min(at.Sub(now), time.Minute), nil
+		}
+		due, err := decodeDue(e)
+		if err != nil {
+			return time.Minute, err
+		}
+		key := runKey(due.Scope, due.ID)
+		a.mu.Lock()
+		skip := a.live[key] != nil || a.left[key]
+		a.mu.Unlock()
+		if skip {
+			continue
+		}
+		select {
+		case slots <- struct{}{}:
+		default:
+			return time.Minute, nil // one that ends has the scheduler look again
+		}
+		a.runs.Go(func() {
+			defer func() { <-slots; a.look() }()
+			_, err := a.In(due.Scope).Resume(a.base, due.ID)
+			if err != nil && !errors.Is(err, ErrRunning) && !errors.Is(err, ErrClosed) {
+				a.opts.Logger.Error("arc: a run that was due", "run", due.ID, "scope", due.Scope, "error", err)
+			}
+		})
+	}
+	return time.Minute, nil
+}

@@ -1,0 +1,158 @@
+package arc
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/arc-learn/arc/next/internal/codec"
+	"github.com/arc-learn/arc/next/memory"
+	"github.com/arc-learn/arc/next/reason"
+	"github.com/arc-learn/arc/next/redact"
+	"github.com/arc-learn/arc/next/store"
+)
+
+// Objective is what an Agent is to reach.
+type Objective struct {
+	ID         string          // of the run, unique in its scope; a second Run of it is the same run; "": one is made
+	Text       string          // at most 64 KiB
+	Situation  string          // the kind of case, in the host's words
+	Inputs     json.RawMessage // a JSON object: what varies between cases; at most 64 KiB
+	Data       json.RawMessage // JSON that workers get, and that is no part of the case: a ticket, a log; at most 256 KiB
+	Session    string          // runs of a session are assessed together
+	Scope      memory.Scope    // "": Options.Scope
+	Lessons    memory.Scope    // Scope or one above it: what plans, warnings and figures are shared in; "": Scope
+	Also       []memory.Scope  // scopes of the tenant that are recalled from, too
+	Conditions []string        // what else must hold for the same plan to be right
+	Tasks      []reason.Task   // the plan, where the host has one; the reasoner is asked once it has failed
+	Secrets    []string        // names of secrets that may stand in what is given here, see [Host].Secrets
+
+	Fresh       bool // nothing is recalled and nothing fires; the outcome is learned
+	Once        bool // an attempt that a crash has interrupted is not made again: the run is blocked
+	Provisional bool // a delivery counts for nothing until [View.Judge] says what it was
+}
+
+// Status says where a run is.
+type Status string
+
+const (
+	Running   Status = "running"
+	Waiting   Status = "waiting" // for a person's approval, or for an outage to pass
+	Asking    Status = "asking"  // [View.Answer] goes on
+	Delivered Status = "delivered"
+	Blocked   Status = "blocked" // [View.Retry] tries again
+	Canceled  Status = "canceled"
+)
+
+func (s Status) ended() bool { return s == Delivered || s == Blocked || s == Canceled }
+
+// Cause says why a run is blocked.
+type Cause string
+
+const (
+	Exhausted   Cause = "exhausted"   // no attempt passed, and there is no other worker or plan left
+	Refused     Cause = "refused"     // a person, a permission or an account says no
+	NoWorker    Cause = "no worker"   // nobody can take the task
+	NoDecision  Cause = "no decision" // the reasoner failed, or what it decided cannot be used
+	Outage      Cause = "outage"      // a model or a worker was away for longer than Options.Patience
+	Interrupted Cause = "interrupted" // an attempt of a run with Once was interrupted
+)
+
+// Errors of an Agent. They may be wrapped.
+var (
+	ErrObjective = errors.New("arc: the objective cannot be used")
+	ErrTaken     = errors.New("arc: the ID is that of another objective")
+	ErrRunning   = errors.New("arc: the run is under way")
+	ErrState     = errors.New("arc: the run is not in a state for that")
+	ErrClosed    = errors.New("arc: the agent is shut down")
+)
+
+// Bounds of an Objective, in bytes.
+const (
+	maxText   = 64 << 10
+	maxInputs = 64 << 10
+	maxData   = 256 << 10
+)
+
+// check returns what is wrong with an objective.
+func (o *Objective) check() error {
+	for _, s := range append([]memory.Scope{o.Scope, o.Lessons}, o.Also...) {
+		if err := s.Check(); err != nil {
+			return fmt.Errorf("%w: %w", ErrObjective, err)
+		}
+		if s.Tenant() != o.Scope.Tenant() {
+			return fmt.Errorf("%w: scope %q is of another tenant", ErrObjective, s)
+		}
+	}
+	if !o.Lessons.Contains(o.Scope) {
+		return fmt.Errorf("%w: Lessons %q is not above %q", ErrObjective, o.Lessons, o.Scope)
+	}
+	if err := store.CheckID(o.ID); err != nil {
+		return fmt.Errorf("%w: %w", ErrObjective, err)
+	}
+	if o.Text == "" && len(o.Tasks) == 0 {
+		return fmt.Errorf("%w: it has neither Text nor Tasks", ErrObjective)
+	}
+	for _, f := range []struct {
+		what       string
+		size, most int
+	}{
+		{"text", len(o.Text), maxText}, {"inputs", len(o.Inputs), maxInputs}, {"data", len(o.Data), maxData},
+		{"situation", len(o.Situation), 4 << 10}, {"session", len(o.Session), store.MaxID},
+	} {
+		if f.size > f.most {
+			return fmt.Errorf("%w: %w", ErrObjective, &store.LimitError{What: f.what, Size: f.size, Max: f.most})
+		}
+	}
+	var object map[string]json.RawMessage
+	if len(o.Inputs) > 0 && json.Unmarshal(o.Inputs, &object) != nil {
+		return fmt.Errorf("%w: Inputs is no JSON object", ErrObjective)
+	}
+	if len(o.Data) > 0 && !json.Valid(o.Data) {
+		return fmt.Errorf("%w: Data is no JSON", ErrObjective)
+	}
+	if len(o.Tasks) > maxTasks {
+		return fmt.Errorf("%w: %d tasks, over %d", ErrObjective, len(o.Tasks), maxTasks)
+	}
+	return nil
+}
+
+// clean takes secrets out of all that stands in the objective.
+func (o *Objective) clean(s *redact.Sanitizer) {
+	o.Text, o.Situation, o.Inputs, o.Data = s.Prose(o.Text), s.Prose(o.Situation), data(s, o.Inputs), data(s, o.Data)
+	conditions := make([]string, len(o.Conditions))
+	for i, c := range o.Conditions {
+		conditions[i] = s.Prose(c)
+	}
+	o.Conditions, o.Tasks = conditions, cleanTasks(s, o.Tasks)
+}
+
+// cleanTasks returns tasks without secrets.
+func cleanTasks(s *redact.Sanitizer, tasks []reason.Task) []reason.Task {
+	clean := make([]reason.Task, len(tasks))
+	for i, t := range tasks {
+		t.Objective, t.Delta, t.Verify, t.Inputs = s.Prose(t.Objective), s.Prose(t.Delta), s.Prose(t.Verify), data(s, t.Inputs)
+		clean[i] = t
+	}
+	return clean
+}
+
+// data is what Sanitizer.Data makes of what is there.
+func data(s *redact.Sanitizer, raw json.RawMessage) json.RawMessage {
+	if len(bytes.TrimSpace(raw)) == 0 {
+		return nil
+	}
+	return s.Data(raw)
+}
+
+// digest identifies a clean objective, so that a second Run of its ID is known to be the same.
+func (o *Objective) digest() ([]byte, error) {
+	raw, err := codec.Marshal(o)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrObjective, err)
+	}
+	sum := sha256.Sum256(raw)
+	return sum[:16], nil
+}

@@ -1,0 +1,716 @@
+package arc
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/arc-learn/arc/next/act"
+	"github.com/arc-learn/arc/next/internal/call"
+	"github.com/arc-learn/arc/next/learn"
+	"github.com/arc-learn/arc/next/meta"
+	"github.com/arc-learn/arc/next/rank"
+	"github.com/arc-learn/arc/next/reason"
+	"github.com/arc-learn/arc/next/store"
+)
+
+// The phases, in the order in which they happen. None of them writes to the store: what a step changes is staged.
+
+// assess decides where the run stands: it has a plan, or has to make one.
+func (t *turn) assess(context.Context) (phase, error) {
+	switch a := t.aim(); {
+	case a.Advised == 0:
+		return recallPhase, nil
+	case len(a.Plan) > 0:
+		return assignPhase, nil
+	case t.agent.host.Reasoner == nil:
+		t.itself()
+		return assignPhase, nil
+	}
+	return reasonPhase, nil
+}
+
+// recall gets advice: memories, warnings, and the plan that fires.
+func (t *turn) recall(ctx context.Context) (phase, error) {
+	a := t.aim()
+	t.Advices++
+	a.Advised = t.Advices
+	o := &t.objective
+	c := learn.Case{
+		ID: fmt.Sprintf("%s/%d", t.ID, t.Advices), Scope: t.Scope, Lessons: o.Lessons, Also: o.Also, Session: t.Session,
+		Situation: o.Situation, Text: a.Text, Inputs: o.Inputs, Conditions: o.Conditions, Goals: t.goals(),
+		Fresh: o.Fresh,
+	}
+	advice, err := t.tenant.layer.Before(ctx, c)
+	if err != nil {
+		if ctx.Err() != nil {
+			return "", err
+		}
+		t.agent.opts.Logger.Warn("arc: nothing is recalled", "run", t.ID, "error", err)
+		t.event("recalled", "", "nothing: "+err.Error())
+		advice = learn.Advice{ID: c.ID, Case: c}
+	}
+	if len(t.Aims) == 1 {
+		t.Advice = advice.ID
+	}
+	t.advice = &advice
+	t.stage(func(ctx context.Context, b *store.Batch) error {
+		return put(b, partKey(t.Scope, t.ID, adviceName(a.Advised)), &advice, store.Any)
+	})
+	if n := len(advice.Memories) + len(advice.Warnings); n > 0 {
+		t.event("recalled", "", fmt.Sprintf("%d memories, %d warnings", len(advice.Memories), len(advice.Warnings)))
+	}
+	if a.Given || a.Next > 0 {
+		return t.assess(ctx)
+	}
+	if tasks := t.fires(&advice); tasks != nil {
+		a.begin(tasks, "")
+		a.Fired = true
+		t.Fired++
+		t.event("fired", advice.FiredBy, tellPlan(tasks))
+		return assignPhase, nil
+	}
+	return t.assess(ctx)
+}
+
+func adviceName(n int) string { return fmt.Sprintf("advice/%d", n) }
+
+// fires returns the tasks of the plan that fires, nil if there is none, or one of its calls is nobody's.
+func (t *turn) fires(advice *learn.Advice) (tasks []reason.Task) {
+	if advice.Fires == nil || len(advice.Fires.Calls) > maxTasks {
+		return nil
+	}
+	for _, c := range advice.Fires.Calls {
+		task := reason.Task{Objective: cmp.Or(c.Text, t.aim().Text), Skill: c.Name, Inputs: c.Inputs}
+		if len(t.able(task)) == 0 {
+			task.Skill, task.Worker = "", c.Name
+		}
+		able := t.able(task)
+		if len(able) == 0 || task.Worker != "" && able[0].Name != task.Worker {
+			return nil
+		}
+		tasks = append(tasks, task)
+	}
+	return tasks
+}
+
+// itself makes the aim the one task. A worker that makes calls gets the plan that fires.
+func (t *turn) itself() {
+	a := t.aim()
+	suggested := !a.Suggested && t.advice != nil && t.advice.Fires != nil && t.fires(t.advice) == nil && len(a.Failed) == 0
+	a.begin([]reason.Task{{Objective: a.Text, Inputs: t.objective.Inputs}}, "")
+	if a.Suggested = suggested; suggested {
+		t.Fired++
+		t.event("fired", t.advice.FiredBy, "the worker makes the calls of a plan")
+	}
+}
+
+// reason asks the reasoner for a plan.
+func (t *turn) reason(ctx context.Context) (phase, error) {
+	a := t.aim()
+	advice, err := t.recalled(ctx)
+	if err != nil {
+		return "", err
+	}
+	brief := t.brief(ctx, advice)
+	d, err := hostCall(ctx, t.agent, func(ctx context.Context) (*reason.Decision, error) {
+		return t.agent.host.Reasoner.Decide(ctx, brief)
+	})
+	if ctx.Err() != nil {
+		return "", context.Cause(ctx)
+	}
+	if err != nil {
+		return t.undecided(err)
+	}
+	t.Wait = waiting{}
+	t.Deliberations++
+	t.Usage = t.Usage.Add(d.Usage)
+	own := *d
+	if err = own.Check(); err == nil {
+		err = t.adopt(&own, advice)
+	}
+	if err != nil {
+		return t.refuse(err.Error())
+	}
+	a.Refused, a.Complaint = 0, ""
+	switch {
+	case len(own.Questions) > 0:
+		t.Questions, t.Back = t.proseAll(own.Questions), reasonPhase
+		return askPhase, nil
+	case own.Impasse != nil && own.Impasse.Subgoal != "" && len(t.Aims) < maxAims:
+		goal := t.clean.KeepPlaceholders().Prose(own.Impasse.Subgoal)
+		t.event("subgoal", string(own.Impasse.Kind), goal)
+		t.Aims = append(t.Aims, aim{Text: goal})
+		t.advice = nil
+		return assessPhase, nil
+	case own.Impasse != nil:
+		why := cmp.Or(own.Impasse.Why, string(own.Impasse.Kind))
+		t.Questions, t.Back = t.proseAll([]string{"There is no way on: " + why + ". What should be done?"}), reasonPhase
+		return askPhase, nil
+	}
+	t.event("decided", a.Approach, tellPlan(a.Plan))
+	return assignPhase, nil
+}
+
+// undecided says what follows when the reasoner has failed.
+func (t *turn) undecided(err error) (phase, error) {
+	text := "the reasoner: " + t.clean.Prose(err.Error())
+	class := reason.Classify(err)
+	if class == nil {
+		class = &reason.Error{}
+	}
+	t.Usage = t.Usage.Add(class.Usage)
+	switch timedOut := errors.Is(err, context.DeadlineExceeded); {
+	case timedOut, class.Class == reason.RateLimited, class.Class == reason.Unavailable:
+		t.Wait.Why, t.Wait.For, t.Back = text, class.Wait, reasonPhase
+		return waitPhase, nil
+	case class.Class == reason.Permanent, class.Class == reason.Permission:
+		return t.block(Refused, text), nil
+	}
+	return t.refuse(text)
+}
+
+// maxRefused is how many decisions in a row may be of no use.
+const maxRefused = 3
+
+// refuse asks the reasoner again, with what was wrong, unless that was in vain too often.
+func (t *turn) refuse(why string) (phase, error) {
+	a := t.aim()
+	a.Refused++
+	a.Complaint = clip(t.clean.KeepPlaceholders().Prose(why), maxTold)
+	t.event("refused", "", a.Complaint)
+	if a.Refused >= maxRefused {
+		return t.block(NoDecision, a.Complaint), nil
+	}
+	return reasonPhase, nil
+}
+
+// adopt makes a decision the plan of the aim, or returns why it cannot be carried out.
+func (t *turn) adopt(d *reason.Decision, advice *learn.Advice) error {
+	a := t.aim()
+	if d.Use != "" {
+		plan, err := advice.Use(d.Use, d.Inputs)
+		if err != nil {
+			return err
+		}
+		tasks := t.fires(&learn.Advice{Fires: plan})
+		if tasks == nil {
+			return fmt.Errorf("the plan %q has calls that no worker takes; give tasks", d.Use)
+		}
+		a.begin(tasks, d.Approach)
+		a.Use = d.Use
+	} else if len(d.Alternatives) > 0 || len(d.Tasks) > 0 {
+		chosen := d.Choose()
+		if chosen.Impasse != nil {
+			d.Impasse = chosen.Impasse
+			return nil
+		}
+		tasks := cleanTasks(t.clean.KeepPlaceholders(), chosen.Tasks)
+		if len(tasks) > maxTasks {
+			return fmt.Errorf("%d tasks are over the limit of %d", len(tasks), maxTasks)
+		}
+		for _, task := range tasks {
+			if len(t.able(task)) == 0 {
+				return fmt.Errorf("no worker takes a task with the skill %q", task.Skill)
+			}
+		}
+		a.begin(tasks, chosen.Approach)
+		a.Alternatives, a.Preferences = chosen.Alternatives, chosen.Preferences
+	}
+	a.Applied, a.Thought = d.Applied, true
+	return nil
+}
+
+// assign chooses who makes the next attempt: the same worker with the complaint, then another one.
+func (t *turn) assign(ctx context.Context) (phase, error) {
+	a := t.aim()
+	task := a.Plan[a.Next]
+	all := t.able(task)
+	if len(all) == 0 {
+		return t.block(NoWorker, fmt.Sprintf("no worker takes a task with the skill %q", task.Skill)), nil
+	}
+	left := slices.DeleteFunc(all, func(w *act.Worker) bool {
+		n, denied := a.failed(w.Name)
+		return denied || n > 1
+	})
+	if len(left) == 0 || len(a.Tries) >= t.agent.opts.Attempts {
+		return t.another(ctx)
+	}
+	worker := left[0]
+	if last := len(a.Tries) - 1; last < 0 || !slices.ContainsFunc(left, func(w *act.Worker) bool {
+		worker = w
+		return w.Name == a.Tries[last].Worker
+	}) {
+		var err error
+		if worker, err = t.choose(ctx, task, left); err != nil {
+			return "", err
+		}
+	}
+	t.Attempts++
+	t.Current = attempt{Number: t.Attempts, Worker: worker.Name}
+	t.event("attempt", worker.Name, task.Objective)
+	return actPhase, nil
+}
+
+// choose asks the policy. A worker that the task names is first.
+func (t *turn) choose(ctx context.Context, task reason.Task, left []*act.Worker) (*act.Worker, error) {
+	if len(left) == 1 || task.Worker != "" && left[0].Name == task.Worker {
+		return left[0], nil
+	}
+	candidates := make([]rank.Candidate, len(left))
+	for i, w := range left {
+		candidates[i] = rank.Candidate{Name: w.Name, Prior: w.Prior, Blast: int(w.Blast), Price: w.Price}
+	}
+	var failed []string
+	for _, f := range t.aim().Tries {
+		failed = append(failed, f.Worker)
+	}
+	policy := t.agent.opts.Policy
+	if policy == nil {
+		policy = t.tenant.book.In(t.objective.Lessons).Learned()
+	}
+	ranked, err := hostCall(ctx, t.agent, func(ctx context.Context) ([]rank.Scored, error) {
+		return policy.Score(ctx, t.rankTask(task, failed), candidates)
+	})
+	if err != nil && ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if err != nil || len(ranked) == 0 {
+		t.agent.opts.Logger.Warn("arc: the policy has no order", "run", t.ID, "error", err)
+		return left[0], nil
+	}
+	for _, w := range left {
+		if w.Name == ranked[0].Name {
+			return w, nil
+		}
+	}
+	return left[0], nil
+}
+
+func (t *turn) rankTask(task reason.Task, failed []string) rank.Task {
+	return rank.Task{Skill: task.Skill, Key: t.objective.Situation, Failed: failed}
+}
+
+// another begins another plan, or blocks the run where there is none.
+func (t *turn) another(context.Context) (phase, error) {
+	a := t.aim()
+	last := reason.Failure{Complaint: "no worker could try"}
+	if len(a.Failed) > 0 {
+		last = a.Failed[len(a.Failed)-1]
+	}
+	denied := len(a.Tries) > 0 && !slices.ContainsFunc(a.Tries, func(f try) bool { return !f.Denied })
+	if t.agent.host.Reasoner == nil || a.Replans >= t.agent.opts.Replans {
+		cause := Exhausted
+		if denied {
+			cause = Refused
+		}
+		return t.block(cause, last.Complaint), nil
+	}
+	a.Replans++
+	if a.Approach != "" {
+		a.Avoid = append(a.Avoid, a.Approach)
+	}
+	rest := reason.Decision{Alternatives: a.Alternatives, Preferences: a.Preferences}
+	if len(rest.Alternatives) > 0 {
+		if next := rest.Choose(); next.Impasse == nil {
+			applied := a.Applied
+			a.begin(cleanTasks(t.clean.KeepPlaceholders(), next.Tasks), next.Approach)
+			a.Alternatives, a.Preferences, a.Applied, a.Thought = next.Alternatives, next.Preferences, applied, true
+			t.event("decided", a.Approach, tellPlan(a.Plan))
+			return assignPhase, nil
+		}
+	}
+	a.begin(nil, "")
+	return reasonPhase, nil
+}
+
+// act makes the attempt, or goes on with it.
+func (t *turn) act(ctx context.Context) (phase, error) {
+	a := t.aim()
+	advice, err := t.recalled(ctx)
+	if err != nil {
+		return "", err
+	}
+	task := a.Plan[a.Next]
+	runner := t.agent.runner.Load()
+	workers := runner.Able(task)
+	i := slices.IndexFunc(workers, func(w *act.Worker) bool { return w.Name == t.Current.Worker })
+	if i < 0 { // it was there when the attempt began
+		a.Tries = append(a.Tries, try{Worker: t.Current.Worker, Complaint: "the worker is gone", Denied: true})
+		return assignPhase, nil
+	}
+	c := &act.Call{
+		Run: t.ID, Session: t.Session, Scope: t.Scope, Objective: a.Text, Situation: t.objective.Situation,
+		Inputs: t.objective.Inputs, Data: t.objective.Data, Task: task, Worker: workers[i], Attempt: t.Current.Number,
+		Key: fmt.Sprintf("%s/%d", runKey(t.Scope, t.ID), t.Current.Number), Fired: a.Fired || a.Suggested,
+		Memories: advice.Memories, Background: advice.Background, Warnings: advice.Warnings, Lineage: t.lineage,
+		Answers: t.Answers, Complaint: a.complaint(), Agent: t.agentText(task.Skill),
+	}
+	if a.Suggested {
+		c.Suggested = advice.Fires
+	}
+	made := runner.Run(ctx, c)
+	if ctx.Err() != nil && made.Outcome != rank.Delivered {
+		return "", context.Cause(ctx)
+	}
+	if err := storeError(made.Err); err != nil {
+		return "", err
+	}
+	t.made, t.Pending = &made, nil
+	t.Current.Usage = made.Usage
+	switch {
+	case len(made.Pending) > 0:
+		t.Pending, t.Back = made.Pending, actPhase
+		return waitPhase, nil
+	case len(made.Questions) > 0:
+		return t.asked(ctx, advice, made.Questions)
+	case made.Outcome == rank.Away, made.Outcome == rank.TimedOut:
+		t.Wait.Why, t.Wait.For, t.Back = made.Complaint, made.Wait, actPhase
+		return waitPhase, nil
+	}
+	return verifyPhase, nil
+}
+
+// storeError returns the error of the store in an attempt's error. It says nothing about the attempt.
+func storeError(err error) error {
+	for _, of := range []error{store.ErrConflict, store.ErrClosed, store.ErrFull, store.ErrDamaged} {
+		if errors.Is(err, of) {
+			return err
+		}
+	}
+	return nil
+}
+
+// maxAnswered is how often the reasoner may answer within an attempt, before a person is asked.
+const maxAnswered = 3
+
+// asked has the reasoner answer what a worker asks, if it can, or else a person.
+func (t *turn) asked(ctx context.Context, advice *learn.Advice, questions []string) (phase, error) {
+	questions = t.proseAll(questions)
+	t.Questions, t.Back = questions, actPhase
+	answerer, ok := t.agent.host.Reasoner.(reason.Answerer)
+	if !ok || t.Current.Asked >= maxAnswered {
+		return askPhase, nil
+	}
+	type answer struct {
+		Text  string
+		Usage *reason.Usage
+	}
+	brief := t.brief(ctx, advice)
+	got, err := hostCall(ctx, t.agent, func(ctx context.Context) (answer, error) {
+		text, usage, err := answerer.Answer(ctx, brief, questions)
+		return answer{text, usage}, err
+	})
+	if ctx.Err() != nil {
+		return "", context.Cause(ctx)
+	}
+	t.Usage = t.Usage.Add(got.Usage)
+	if err != nil || got.Text == "" {
+		return askPhase, nil
+	}
+	t.Current.Asked++
+	t.answer(t.clean.KeepPlaceholders().Prose(got.Text))
+	return actPhase, nil
+}
+
+// answer takes the answer to the open questions in.
+func (t *turn) answer(text string) {
+	t.Answers = append(t.Answers, reason.Answer{Question: strings.Join(t.Questions, "\n"), Text: text})
+	t.Questions = nil
+	t.event("answered", "", text)
+}
+
+// verify takes the verdict: what the gates have passed is delivered, all else is a try that failed.
+func (t *turn) verify(context.Context) (phase, error) {
+	a, made, worker := t.aim(), t.made, t.Current.Worker
+	t.Wait = waiting{}
+	task := a.Plan[a.Next]
+	if made.Outcome == rank.Delivered {
+		t.event("delivered", worker, cmp.Or(made.Result.Text, string(made.Result.Output)))
+		return learnPhase, nil
+	}
+	a.Tries = append(a.Tries, try{
+		Worker: worker, Complaint: clip(made.Complaint, maxTold), Denied: made.Outcome == rank.Denied,
+	})
+	a.fail(reason.Failure{
+		Task: task, Worker: worker, Approach: a.Approach, Complaint: made.Complaint, Gate: made.Verdict.Gate, At: t.now(),
+	})
+	t.event("failed", worker, made.Complaint)
+	return learnPhase, nil
+}
+
+// learn keeps what the attempt says about its worker and session, and moves on.
+func (t *turn) learn(context.Context) (phase, error) {
+	a, made := t.aim(), t.made
+	task := a.Plan[a.Next]
+	t.stageFigures(task, made)
+	t.Usage = t.Usage.Add(t.Current.Usage)
+	number, worker := t.Current.Number, t.Current.Worker
+	t.Current, t.made = attempt{}, nil
+	if made.Outcome != rank.Delivered {
+		if a.Fired || a.Suggested { // a plan that was not thought about is not tried twice
+			a.begin(nil, "")
+		}
+		return assessPhase, nil
+	}
+	a.Worker, a.Tries = worker, nil
+	a.Utilized = append(a.Utilized, made.Result.Utilized...)
+	a.Misled = append(a.Misled, made.Result.Misled...)
+	name := cmp.Or(task.Skill, worker)
+	if a.Next == 0 && len(a.Plan) == 1 && made.Result.Plan != nil && !a.Thought && !a.Fired {
+		a.Calls, a.Made = made.Result.Plan.Calls, true // nobody else has planned
+	} else {
+		a.called(reason.PlanCall{Name: name, Inputs: task.Inputs, Text: task.Objective})
+	}
+	t.Deliveries = append(t.Deliveries, number)
+	t.lineage = append(t.lineage, reason.Delivery{Task: task, Worker: worker, Output: made.Result.Output})
+	result := made.Result
+	t.stage(func(ctx context.Context, b *store.Batch) error {
+		d := delivered{Task: task, Worker: worker, Text: result.Text, Output: result.Output}
+		return put(b, partKey(t.Scope, t.ID, deliveryName(number)), &d, store.Any)
+	})
+	if a.Next++; a.Next < len(a.Plan) {
+		return assignPhase, nil
+	}
+	if len(t.Aims) == 1 {
+		return endPhase, nil
+	}
+	if err := t.stageOutcome(learn.Delivered); err != nil {
+		return "", err
+	}
+	t.event("subgoal reached", "", a.Text)
+	t.Aims = t.Aims[:len(t.Aims)-1]
+	t.advice = nil
+	return reasonPhase, nil
+}
+
+// stageFigures stages what an attempt says about its worker, and about the session.
+func (t *turn) stageFigures(task reason.Task, made *act.Attempt) {
+	now := t.now()
+	sample := rank.Sample{
+		Run: fmt.Sprintf("%s/%d", runKey(t.Scope, t.ID), t.Current.Number), Candidate: t.Current.Worker, Task: t.rankTask(task, nil),
+		Outcome: made.Outcome, Class: string(made.Class), Wall: made.Wall, At: now,
+	}
+	if u := t.Current.Usage; u != nil {
+		sample.TokensIn, sample.TokensOut, sample.CostUSD, sample.EstimateUSD = u.Input, u.Output, u.CostUSD, u.EstimateUSD
+	}
+	outcome := meta.Outcome{
+		Goal: cmp.Or(t.objective.Situation, t.aim().Text), Approach: cmp.Or(t.aim().Approach, t.Current.Worker),
+		Delivered: made.Outcome == rank.Delivered, At: now,
+	}
+	if made.Result != nil && made.Result.Reflection != nil {
+		sample.Confidence = &made.Result.Reflection.Confidence
+		outcome.Reflections = append(outcome.Reflections, *made.Result.Reflection)
+	}
+	t.stage(func(ctx context.Context, b *store.Batch) error {
+		err := t.tenant.book.In(t.objective.Lessons).Stage(ctx, b, sample)
+		if err == nil && t.Session != "" && made.Outcome != rank.Denied {
+			err = t.tenant.sessions.Stage(ctx, b, t.Scope, t.Session, outcome)
+		}
+		return err
+	})
+}
+
+// stageOutcome stages what the aim has taught.
+func (t *turn) stageOutcome(v learn.Verdict) error {
+	a := *t.aim()
+	advice, err := t.recalled(context.WithoutCancel(t.agent.base))
+	if err != nil {
+		return err
+	}
+	o := learn.Outcome{
+		Verdict: v, Complaint: t.Reason, Failed: a.Failed, Use: a.Use, Applied: a.Applied,
+		Utilized: a.Utilized, Misled: a.Misled,
+	}
+	if len(t.Aims) == 1 {
+		o.Usage = t.Usage
+	}
+	if v == learn.Delivered && (a.Thought || a.Fired || a.Made) {
+		o.Plan = &reason.Plan{Calls: a.Calls}
+	}
+	if len(t.objective.Data) > 0 {
+		o.Untrusted = append(o.Untrusted, string(t.objective.Data))
+	}
+	for _, d := range t.lineage {
+		o.Untrusted = append(o.Untrusted, string(d.Output))
+	}
+	t.stage(func(ctx context.Context, b *store.Batch) error {
+		learned, err := t.tenant.layer.Stage(ctx, b, *advice, o)
+		if err != nil {
+			return err
+		}
+		if learned.Ready {
+			t.event("learned", learned.Plan, "the plan fires from now on where the case is the same")
+		}
+		return nil
+	})
+	return nil
+}
+
+// end is the last step: what the whole run has taught.
+func (t *turn) end(context.Context) (phase, error) {
+	verdict := learn.Delivered
+	t.Status = Delivered
+	if t.Cause != "" {
+		t.Status, verdict = Blocked, learn.Failed
+		t.Usage = t.Usage.Add(t.Current.Usage)
+		t.Current = attempt{}
+	}
+	if t.objective.Provisional || t.Cause == Outage || t.Cause == Interrupted {
+		verdict = learn.Unknown
+	}
+	for _, sub := range t.Aims[1:] {
+		for _, f := range sub.Failed {
+			t.Aims[0].fail(f)
+		}
+	}
+	if len(t.Aims) > 1 {
+		t.Aims, t.advice = t.Aims[:1], nil
+	}
+	if t.Aims[0].Advised > 0 {
+		if err := t.stageOutcome(verdict); err != nil {
+			return "", err
+		}
+	}
+	t.Ended, t.Wait, t.Pending, t.Questions = t.now(), waiting{}, nil, nil
+	t.last()
+	return endPhase, nil
+}
+
+// block has the run end without a delivery.
+func (t *turn) block(c Cause, why string) phase {
+	t.Cause, t.Reason = c, clip(why, maxTold)
+	return endPhase
+}
+
+// ask stops the run until a person has answered.
+func (t *turn) ask(context.Context) (phase, error) {
+	t.Status = Asking
+	t.event("asking", "", strings.Join(t.Questions, "\n"))
+	return t.Back, nil
+}
+
+// wait stops the run until a person has ruled, or for a while that doubles with each try.
+func (t *turn) wait(context.Context) (phase, error) {
+	if len(t.Pending) > 0 {
+		t.Status = Waiting
+		return t.Back, nil
+	}
+	now, w := t.now(), &t.Wait
+	if w.Since.IsZero() {
+		w.Since = now
+	}
+	pause := min(5*time.Second<<min(w.Tries, 10), 5*time.Minute)
+	t.Due = now.Add(max(pause, w.For))
+	if t.Due.After(w.Since.Add(t.agent.opts.Patience)) {
+		return t.block(Outage, w.Why), nil
+	}
+	w.Tries++
+	t.Status = Waiting
+	t.event("waiting", "", w.Why)
+	return t.Back, nil
+}
+
+// recalled returns the advice of the aim, which was stored when it was given.
+func (t *turn) recalled(ctx context.Context) (*learn.Advice, error) {
+	if t.advice != nil {
+		return t.advice, nil
+	}
+	key := partKey(t.Scope, t.ID, adviceName(t.aim().Advised))
+	advice, _, err := load[learn.Advice](ctx, t.tenant.group.Store(), key)
+	t.advice = advice
+	return advice, err
+}
+
+// brief is what the reasoner decides from.
+func (t *turn) brief(ctx context.Context, advice *learn.Advice) *reason.Brief {
+	a, o := t.aim(), &t.objective
+	b := &reason.Brief{
+		Run: t.ID, Session: t.Session, Objective: a.Text, Situation: o.Situation, Inputs: o.Inputs, Data: o.Data,
+		Goals: t.goals(), Complexity: reason.Signals(a.Text), Memories: advice.Memories, Background: advice.Background,
+		Suggestions: advice.Suggestions, Warnings: advice.Warnings, Manuals: t.agent.host.Skills, Lineage: t.lineage,
+		Failed: a.Failed, Answers: t.Answers, Avoid: a.Avoid, Complaint: a.Complaint,
+	}
+	for _, w := range t.agent.runner.Load().Workers() {
+		b.Workers = append(b.Workers, reason.Card{
+			Name: w.Name, Description: w.Description, Skills: w.Skills, Effects: w.Effects, Input: w.Input,
+		})
+	}
+	if t.Session != "" {
+		signs := meta.Signs{Goal: cmp.Or(o.Situation, a.Text), Approach: a.Approach}
+		s, err := t.tenant.sessions.Assess(ctx, t.Scope, t.Session, signs)
+		if err == nil && s.State != meta.NoData && s.Step != meta.KeepGoing {
+			b.Advice = string(s.Step) + ": " + strings.Join(s.Evidence, "; ")
+		}
+	}
+	for _, source := range t.agent.host.Sources {
+		passages, err := hostCall(ctx, t.agent, func(ctx context.Context) ([]reason.Passage, error) {
+			return source(ctx, a.Text, passageTokens)
+		})
+		if err != nil {
+			t.event("source failed", "", t.clean.Prose(err.Error()))
+		}
+		for _, p := range passages {
+			b.Passages = append(b.Passages, reason.Passage{Name: p.Name, Text: t.clean.Prose(p.Text)})
+		}
+	}
+	return b
+}
+
+// passageTokens is how much a Source may say.
+const passageTokens = 4000
+
+// able are the workers that can take a task.
+func (t *turn) able(task reason.Task) []*act.Worker { return t.agent.runner.Load().Able(task) }
+
+// agentText is the AGENT.md of a skill.
+func (t *turn) agentText(skill string) string {
+	for _, s := range t.agent.host.Skills {
+		if s.Name == skill && skill != "" {
+			return s.Agent
+		}
+	}
+	return ""
+}
+
+// complaint is why the last try did not pass.
+func (a *aim) complaint() string {
+	if len(a.Tries) == 0 {
+		return ""
+	}
+	return a.Tries[len(a.Tries)-1].Complaint
+}
+
+func (t *turn) proseAll(texts []string) []string {
+	clean := make([]string, len(texts))
+	for i, text := range texts {
+		clean[i] = t.clean.KeepPlaceholders().Prose(text)
+	}
+	return clean
+}
+
+// tellPlan says in a line what a plan does.
+func tellPlan(tasks []reason.Task) string {
+	var words []string
+	for _, task := range tasks {
+		words = append(words, cmp.Or(task.Objective, task.Skill))
+	}
+	return strings.Join(words, "; ")
+}
+
+// hostCall calls code of the host, for as long as Options.Timeout.
+func hostCall[T any](ctx context.Context, a *Agent, f func(context.Context) (T, error)) (T, error) {
+	return call.Do(ctx, a.opts.Timeout, f)
+}
+
+// clip returns the beginning of a text.
+func clip(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	return strings.ToValidUTF8(text[:n], "") + "…"
+}

@@ -1,0 +1,110 @@
+package arc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/arc-learn/arc/next/internal/codec"
+	"github.com/arc-learn/arc/next/memory"
+	"github.com/arc-learn/arc/next/store"
+)
+
+// Keys of a run in its tenant's part of the store:
+//
+//	s/SCOPE//run/ID          record
+//	s/SCOPE//part/ID/NAME    objective, advice/1, delivery/0001
+//	s/SCOPE//log/ID/…        the journal, see act.NewJournal
+//
+// and in the whole store, while the scheduler has to look at it:
+//
+//	due/NANOSECONDS/TENANT/SCOPE//ID    dueEntry
+const (
+	runKind  = "run"
+	partKind = "part"
+	logKind  = "log"
+	duePlace = "due/"
+)
+
+func recordKey(scope memory.Scope, id string) string { return scope.Key(runKind, id) }
+
+// An ID may have a "/", which must not make the parts of one run those of another.
+func partKey(scope memory.Scope, id, name string) string {
+	return scope.Key(partKind, url.PathEscape(id)+"/"+name)
+}
+
+func logPrefix(scope memory.Scope, id string) string {
+	return scope.Key(logKind, url.PathEscape(id)) + "/"
+}
+
+// runKey identifies a run in the Agent.
+func runKey(scope memory.Scope, id string) string { return string(scope) + "//" + id }
+
+// dueEntry says which run is due.
+type dueEntry struct {
+	Scope memory.Scope
+	ID    string
+}
+
+func dueKey(at time.Time, scope memory.Scope, id string) string {
+	return fmt.Sprintf("%s%020d/%s/%s", duePlace, max(0, at.UnixNano()), scope.Tenant(), runKey(scope, id))
+}
+
+// dueTime is the time of a key.
+func dueTime(key string) (at time.Time, err error) {
+	digits, _, _ := strings.Cut(strings.TrimPrefix(key, duePlace), "/")
+	var ns int64
+	_, err = fmt.Sscanf(digits, "%d", &ns)
+	return time.Unix(0, ns), err
+}
+
+// load reads a record; one that is not there is store.ErrNotFound.
+func load[T any](ctx context.Context, st store.Store, key string) (*T, store.Revision, error) {
+	e, err := st.Get(ctx, key)
+	v := new(T)
+	if err == nil {
+		err = codec.Unmarshal(e.Value, v)
+	}
+	if err != nil {
+		return nil, 0, fmt.Errorf("arc: %s: %w", key, err)
+	}
+	return v, e.Rev, nil
+}
+
+// records yields the runs of a scope, by their IDs.
+func (t *tenant) records(ctx context.Context, scope memory.Scope) iter.Seq2[*record, error] {
+	return func(yield func(*record, error) bool) {
+		for e, err := range t.group.Store().Scan(ctx, store.Range{Prefix: scope.Prefix(runKind)}) {
+			r := new(record)
+			if err == nil {
+				err = codec.Unmarshal(e.Value, r)
+			}
+			if err != nil {
+				yield(nil, fmt.Errorf("arc: %s: %w", e.Key, err))
+				return
+			}
+			if !yield(r, nil) {
+				return
+			}
+		}
+	}
+}
+
+// put stages a value.
+func put(b *store.Batch, key string, v any, c store.Condition) error {
+	raw, err := codec.Marshal(v)
+	if err == nil {
+		err = b.Put(key, raw, c)
+	}
+	if err != nil {
+		return fmt.Errorf("arc: %s: %w", key, err)
+	}
+	return nil
+}
+
+// missing reports whether an error says that something is not there.
+func missing(err error) bool { return errors.Is(err, store.ErrNotFound) }

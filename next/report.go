@@ -1,0 +1,101 @@
+package arc
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/arc-learn/arc/next/act"
+	"github.com/arc-learn/arc/next/internal/codec"
+	"github.com/arc-learn/arc/next/memory"
+	"github.com/arc-learn/arc/next/reason"
+	"github.com/arc-learn/arc/next/store"
+)
+
+// Event is something that happened in a run. Kinds of this package are "begun", "recalled", "fired", "decided",
+// "refused" (a decision that cannot be used), "subgoal", "subgoal reached", "source failed", "attempt", "failed",
+// "delivered" (by a worker and, with Ending, by the run), "learned", "asking", "answered", "waiting", "retried",
+// "judged", "blocked" and "canceled". See act.Event for those of an attempt.
+type Event = act.Event
+
+// Report says where a run is.
+type Report struct {
+	ID        string
+	Scope     memory.Scope
+	Session   string
+	Objective string // its beginning
+	Status    Status
+	Cause     Cause  // of a blocked run
+	Reason    string // why it is blocked or canceled, or what it waits for
+	Text      string // the answer in words: of a delivered run the last delivery, of another one where it stands
+
+	Output    json.RawMessage // of the last delivery of a delivered run
+	Questions []string        // of a run that asks
+	Approvals []act.Approval  // that it waits for
+
+	Attempts      int // calls of workers
+	Deliberations int // decisions of the reasoner
+	Fired         int // plans that were carried out without asking the reasoner
+	Failed        []reason.Failure
+	Usage         *reason.Usage // of models, as far as it was told; nil: unknown
+	Began, Ended  time.Time
+}
+
+// report reads the Report of a run from the store.
+func (a *Agent) report(ctx context.Context, t *tenant, scope memory.Scope, id string) (*Report, error) {
+	r, _, err := load[record](ctx, t.group.Store(), recordKey(scope, id))
+	if err != nil {
+		return nil, err
+	}
+	return t.report(ctx, r)
+}
+
+func (t *tenant) report(ctx context.Context, r *record) (*Report, error) {
+	out := &Report{
+		ID: r.ID, Scope: r.Scope, Session: r.Session, Objective: r.Text, Status: r.Status, Cause: r.Cause, Reason: r.Reason,
+		Questions: r.Questions, Approvals: r.Pending, Attempts: r.Attempts, Deliberations: r.Deliberations,
+		Fired: r.Fired, Usage: r.Usage.Add(r.Current.Usage), Began: r.Began, Ended: r.Ended,
+	}
+	for _, a := range r.Aims {
+		out.Failed = append(out.Failed, a.Failed...)
+	}
+	switch r.Status {
+	case Delivered:
+		n := r.Deliveries[len(r.Deliveries)-1]
+		d, _, err := load[delivered](ctx, t.group.Store(), partKey(r.Scope, r.ID, deliveryName(n)))
+		if err != nil {
+			return nil, err
+		}
+		out.Output, out.Text = d.Output, cmp.Or(d.Text, words(d.Output))
+	case Asking:
+		out.Text = strings.Join(r.Questions, "\n")
+	case Waiting:
+		out.Reason = r.Wait.Why
+		for _, p := range r.Pending {
+			out.Reason = fmt.Sprintf("%s: %s (%s)", p.Name, p.About, strings.Join(p.Why, "; "))
+		}
+		out.Text = out.Reason
+	default:
+		out.Text = cmp.Or(r.Reason, string(r.Status))
+	}
+	return out, nil
+}
+
+// words are an output that is a JSON string, or its JSON.
+func words(output json.RawMessage) string {
+	var text string
+	if json.Unmarshal(output, &text) == nil {
+		return text
+	}
+	return string(output)
+}
+
+func decodeDue(e store.Entry) (due dueEntry, err error) {
+	if err = codec.Unmarshal(e.Value, &due); err != nil {
+		err = fmt.Errorf("arc: %s: %w", e.Key, err)
+	}
+	return due, err
+}

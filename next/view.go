@@ -1,0 +1,324 @@
+package arc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/arc-learn/arc/next/act"
+	"github.com/arc-learn/arc/next/learn"
+	"github.com/arc-learn/arc/next/memory"
+	"github.com/arc-learn/arc/next/rank"
+	"github.com/arc-learn/arc/next/store"
+)
+
+// View is what an Agent has of one scope. A run that is not there is store.ErrNotFound; a call that a run's state
+// does not allow is [ErrState].
+type View struct {
+	agent *Agent
+	scope memory.Scope
+}
+
+// In returns the View of a scope; "" is Options.Scope.
+func (a *Agent) In(scope memory.Scope) View {
+	if scope == "" {
+		scope = a.opts.Scope
+	}
+	return View{a, named(scope)}
+}
+
+// Resume goes on with a run that was left, and returns as [Agent.Run] does.
+func (v View) Resume(ctx context.Context, id string) (*Report, error) {
+	return v.with(ctx, id, func(ctx context.Context, t *turn) error { return t.goOn(ctx) })
+}
+
+// Answer answers the questions of a run that asks, and goes on with it.
+func (v View) Answer(ctx context.Context, id, text string) (*Report, error) {
+	return v.with(ctx, id, func(ctx context.Context, t *turn) error {
+		if t.Status != Asking {
+			return t.wrong("asks nothing")
+		}
+		t.answer(t.clean.Prose(clip(text, maxText)))
+		t.Status, t.Phase = Running, t.Back
+		return t.restart(ctx)
+	})
+}
+
+// Retry tries a blocked run again, from the last task that was delivered on; note, if there is one, is told to the
+// reasoner and to workers. What is known now is recalled anew. It is never refused.
+func (v View) Retry(ctx context.Context, id, note string) (*Report, error) {
+	return v.with(ctx, id, func(ctx context.Context, t *turn) error {
+		if t.Status != Blocked {
+			return t.wrong("is not blocked")
+		}
+		a := t.aim()
+		a.Tries, a.Replans, a.Refused, a.Complaint, a.Advised = nil, 0, 0, "", 0
+		if a.Next == 0 && !a.Given {
+			a.begin(nil, "")
+		}
+		if note != "" {
+			t.Questions = []string{"What is different now?"}
+			t.answer(t.clean.Prose(clip(note, maxText)))
+		}
+		t.Status, t.Phase, t.Cause, t.Reason, t.advice = Running, assessPhase, "", "", nil
+		t.event("retried", "", "")
+		return t.restart(ctx)
+	})
+}
+
+// restart commits that the run goes on, so that it does so after a crash, too.
+func (t *turn) restart(ctx context.Context) error {
+	if err := t.commit(context.WithoutCancel(ctx)); err != nil {
+		return err
+	}
+	return t.drive(ctx)
+}
+
+func (t *turn) wrong(why string) error { return fmt.Errorf("%w: %s %s", ErrState, t.ID, why) }
+
+// Cancel ends a run, also one that is under way: then it waits for the attempt to end.
+func (v View) Cancel(ctx context.Context, id, why string) error {
+	cause := fmt.Errorf("arc: the run is canceled: %w", context.Canceled)
+	for {
+		_, err := v.with(ctx, id, func(ctx context.Context, t *turn) error {
+			if t.Status.ended() {
+				return t.wrong("has ended")
+			}
+			t.Status, t.Reason, t.Ended = Canceled, clip(t.clean.Prose(why), maxTold), t.now()
+			t.Usage, t.Current = t.Usage.Add(t.Current.Usage), attempt{}
+			t.Pending, t.Questions = nil, nil
+			t.last()
+			return t.commit(context.WithoutCancel(ctx))
+		})
+		if !errors.Is(err, ErrRunning) {
+			return err
+		}
+		if err := v.agent.free(ctx, runKey(v.scope, id), cause); err != nil {
+			return err
+		}
+	}
+}
+
+// Judge says what a run that has ended was worth in a person's eyes; the last verdict counts. A delivery that was
+// wrong stops its plan.
+func (v View) Judge(ctx context.Context, id string, verdict learn.Verdict, why string) error {
+	_, err := v.with(ctx, id, func(ctx context.Context, t *turn) error {
+		if !t.Status.ended() {
+			return t.wrong("has not ended")
+		}
+		why := t.clean.Prose(clip(why, maxTold))
+		t.stage(func(ctx context.Context, b *store.Batch) error {
+			_, err := t.tenant.layer.StageJudge(ctx, b, t.Scope, t.Advice, verdict, why)
+			return err
+		})
+		t.event("judged", string(verdict), why)
+		return t.commit(context.WithoutCancel(ctx))
+	})
+	return err
+}
+
+// Decide rules on an [act.Approval] of a run that waits. The run goes on by itself: [View.Wait] returns what came of
+// it.
+func (v View) Decide(ctx context.Context, r act.Ruling) error {
+	t, err := v.agent.tenant(ctx, v.scope)
+	if err != nil {
+		return err
+	}
+	if r.At.IsZero() {
+		r.At = v.agent.opts.Now()
+	}
+	r.By, r.Note = v.agent.opts.Sanitizer.Prose(r.By), v.agent.opts.Sanitizer.Prose(r.Note)
+	for p, err := range v.Approvals(ctx) {
+		if err != nil {
+			return err
+		}
+		if p.ID != r.Approval {
+			continue
+		}
+		j := act.NewJournal(t.group.Sub(logPrefix(v.scope, p.Run)), nil)
+		if err := act.Rule(ctx, j, r); err != nil {
+			return fmt.Errorf("arc: %w", err)
+		}
+		v.goOn(p.Run)
+		return nil
+	}
+	return fmt.Errorf("%w: no run waits for the approval %q", ErrState, r.Approval)
+}
+
+// goOn has a run go on by itself.
+func (v View) goOn(id string) {
+	a := v.agent
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.stopped {
+		return // it goes on when the store is opened again
+	}
+	a.runs.Go(func() {
+		for {
+			_, err := v.Resume(a.base, id)
+			if errors.Is(err, ErrRunning) && a.free(a.base, runKey(v.scope, id), nil) == nil {
+				continue // it was about to stop
+			}
+			if err != nil && !errors.Is(err, ErrRunning) && !errors.Is(err, ErrClosed) {
+				a.opts.Logger.Error("arc: a run goes on", "run", id, "error", err)
+			}
+			return
+		}
+	})
+}
+
+// Approvals yields what runs of the scope wait for.
+func (v View) Approvals(ctx context.Context) iter.Seq2[act.Approval, error] {
+	return func(yield func(act.Approval, error) bool) {
+		for r, err := range v.records(ctx) {
+			if err != nil {
+				yield(act.Approval{}, err)
+				return
+			}
+			for _, p := range r.Pending {
+				if r.Status == Waiting && !yield(p, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func (v View) records(ctx context.Context) iter.Seq2[*record, error] {
+	return func(yield func(*record, error) bool) {
+		t, err := v.agent.tenant(ctx, v.scope)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		t.records(ctx, v.scope)(yield)
+	}
+}
+
+// Runs yields the runs of the scope, not of those below it, by their IDs: those that were made are in the order of
+// their times.
+func (v View) Runs(ctx context.Context) iter.Seq2[*Report, error] {
+	return func(yield func(*Report, error) bool) {
+		t, err := v.agent.tenant(ctx, v.scope)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		for r, err := range t.records(ctx, v.scope) {
+			var report *Report
+			if err == nil {
+				report, err = t.report(ctx, r)
+			}
+			if !yield(report, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// Report returns the Report of a run.
+func (v View) Report(ctx context.Context, id string) (*Report, error) {
+	t, err := v.agent.tenant(ctx, v.scope)
+	if err != nil {
+		return nil, err
+	}
+	return v.agent.report(ctx, t, v.scope, id)
+}
+
+// Wait returns the Report of a run once it has ended, or asks a question. It follows the run through approvals and
+// outages.
+func (v View) Wait(ctx context.Context, id string) (*Report, error) {
+	for {
+		changed := v.agent.change()
+		r, err := v.Report(ctx, id)
+		if err != nil || r.Status.ended() || r.Status == Asking {
+			return r, err
+		}
+		if err := v.agent.await(ctx, changed); err != nil {
+			return r, err
+		}
+	}
+}
+
+// Watch yields the events of a run that are kept, from the first on, and follows it until it has ended.
+func (v View) Watch(ctx context.Context, id string) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		t, err := v.agent.tenant(ctx, v.scope)
+		if err != nil {
+			yield(Event{}, err)
+			return
+		}
+		j, last := act.NewJournal(t.group.Sub(logPrefix(v.scope, id)), nil), 0
+		for {
+			changed := v.agent.change()
+			r, err := v.Report(ctx, id)
+			if err != nil {
+				yield(Event{}, err)
+				return
+			}
+			for e, err := range j.Events(ctx, last) {
+				if !yield(e, err) || err != nil {
+					return
+				}
+				last = e.Seq
+			}
+			if r.Status.ended() {
+				return
+			}
+			if err := v.agent.await(ctx, changed); err != nil {
+				yield(Event{}, err)
+				return
+			}
+		}
+	}
+}
+
+// change returns a channel that is closed at the next commit of a run.
+func (a *Agent) change() <-chan struct{} {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.changed
+}
+
+func (a *Agent) await(ctx context.Context, changed <-chan struct{}) error {
+	select {
+	case <-changed:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-a.base.Done():
+		return ErrClosed
+	}
+}
+
+// Memory returns the memory of the scope.
+func (v View) Memory(ctx context.Context) (memory.Space, error) {
+	t, err := v.agent.tenant(ctx, v.scope)
+	if err != nil {
+		return memory.Space{}, err
+	}
+	return t.bank.In(v.scope), nil
+}
+
+// Book returns the figures of workers of the scope.
+func (v View) Book(ctx context.Context) (*rank.Book, error) {
+	t, err := v.agent.tenant(ctx, v.scope)
+	if err != nil {
+		return nil, err
+	}
+	return t.book.In(v.scope), nil
+}
+
+// with has f work on a run that is there.
+func (v View) with(ctx context.Context, id string, f func(context.Context, *turn) error) (*Report, error) {
+	if err := store.CheckID(id); err != nil {
+		return nil, fmt.Errorf("arc: %w", err)
+	}
+	return v.agent.with(ctx, v.scope, id, func(ctx context.Context, t *turn) error {
+		if t.record == nil {
+			return fmt.Errorf("arc: run %q: %w", id, store.ErrNotFound)
+		}
+		return f(ctx, t)
+	})
+}
