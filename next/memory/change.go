@@ -42,7 +42,7 @@ func (s Space) Update(ctx context.Context, id ID, f func(*Record) error) error {
 				return false, err
 			}
 			now.setDraft(&out.Draft)
-			now.Stored = out.Archived
+			now.Archived = out.Archived
 			return true, nil
 		})
 		if err != nil {
@@ -64,8 +64,8 @@ func (s Space) Trust(ctx context.Context, id ID) error {
 // Archive puts a memory where only queries find it that nothing else answers, or brings it back.
 func (s Space) Archive(ctx context.Context, id ID, archived bool) error {
 	return s.change(ctx, id, func(r *record) (bool, error) {
-		changed := r.Stored != archived
-		r.Stored = archived
+		changed := r.Archived != archived
+		r.Archived = archived
 		return changed, nil
 	})
 }

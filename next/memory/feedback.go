@@ -68,7 +68,7 @@ func (s Space) StageFeedback(ctx context.Context, b *store.Batch, f Feedback) er
 			}
 			if i := slices.Index(n.IDs, id); i >= 0 {
 				m.count(n.Effects[i], n.Situation, 1, n.At)
-				r.Stored = r.Stored && n.Effects[i] != helped
+				r.Archived = r.Archived && n.Effects[i] != helped
 			}
 			return true, nil
 		})

@@ -119,7 +119,12 @@ func (s Space) ask(ctx context.Context, q *Query) (*ask, error) {
 			a.exclude |= 1 << i
 		}
 	}
-	a.exclude |= [...]index.Flags{Trusted: isQuarantined, Quarantined: isTrusted}[q.Trust%3]
+	switch q.Trust {
+	case Trusted:
+		a.exclude |= isQuarantined
+	case Quarantined:
+		a.exclude |= isTrusted
+	}
 	if !q.Archived {
 		a.exclude |= isArchived
 	}
@@ -319,7 +324,7 @@ func (s Space) due(a *ask) (hits []Hit) {
 	for _, t := range s.tables(a) {
 		t.mu.RLock()
 		for _, r := range t.due(a.Text) {
-			if r.Trusted && !r.Stored && r.At <= a.at && r.At >= a.since && t.standing(r, a.at) == r {
+			if r.Trusted && !r.Archived && r.At <= a.at && r.At >= a.since && t.standing(r, a.at) == r {
 				parts := Parts{Relevance: 1, Lexical: 1, Effectiveness: r.more().effectiveness(a.situation), Recency: 1}
 				hits = append(hits, Hit{Record: r.record(t.scope), Score: 1, Parts: parts})
 			}

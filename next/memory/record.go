@@ -29,19 +29,19 @@ const (
 // record is a memory as it lies in the store and in memory. Once others can see it, neither it nor what it points to
 // changes: a change puts another in its place. Times are microseconds since 1970.
 type record struct {
-	id      ID
-	rev     store.Revision
-	Trigger string `cbor:"1,keyasint,omitempty"`
-	Content string `cbor:"2,keyasint"`
-	Voice   *voice `cbor:"3,keyasint,omitempty"`
-	More    *more  `cbor:"4,keyasint,omitempty"`
-	At      int64  `cbor:"5,keyasint"`
-	Created int64  `cbor:"6,keyasint"`
-	Zone    int32  `cbor:"7,keyasint,omitempty"` // of At, in seconds east of UTC
-	Kind    uint8  `cbor:"8,keyasint,omitempty"` // index of kinds
-	Origin  uint8  `cbor:"9,keyasint,omitempty"` // index of origins
-	Trusted bool   `cbor:"10,keyasint,omitempty"`
-	Stored  bool   `cbor:"11,keyasint,omitempty"` // in the archive
+	id       ID
+	rev      store.Revision
+	Trigger  string `cbor:"1,keyasint,omitempty"`
+	Content  string `cbor:"2,keyasint"`
+	Voice    *voice `cbor:"3,keyasint,omitempty"`
+	More     *more  `cbor:"4,keyasint,omitempty"`
+	At       int64  `cbor:"5,keyasint"`
+	Created  int64  `cbor:"6,keyasint"`
+	Zone     int32  `cbor:"7,keyasint,omitempty"` // of At, in seconds east of UTC
+	Kind     uint8  `cbor:"8,keyasint,omitempty"` // index of kinds
+	Origin   uint8  `cbor:"9,keyasint,omitempty"` // index of origins
+	Trusted  bool   `cbor:"10,keyasint,omitempty"`
+	Archived bool   `cbor:"11,keyasint,omitempty"`
 }
 
 // voice is shared by the records of one actor in one thread.
@@ -149,7 +149,7 @@ func (r *record) record(scope Scope) Record {
 	source := r.source()
 	source.Parents = slices.Clone(source.Parents)
 	out := Record{
-		ID: r.id, Scope: scope, Created: timeOf(r.Created, 0), Trusted: r.Trusted, Archived: r.Stored,
+		ID: r.id, Scope: scope, Created: timeOf(r.Created, 0), Trusted: r.Trusted, Archived: r.Archived,
 		Sources: slices.Clone(m.Sources),
 		Draft: Draft{
 			Kind: kinds[r.Kind], Trigger: r.Trigger, Content: r.Content, Key: m.Key, At: timeOf(r.At, r.Zone),
@@ -187,7 +187,7 @@ func (r *record) flags() index.Flags {
 	if r.Trusted {
 		f ^= isQuarantined | isTrusted
 	}
-	if r.Stored {
+	if r.Archived {
 		f ^= isLive | isArchived
 	}
 	return f

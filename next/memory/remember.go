@@ -255,7 +255,7 @@ func (s Space) replaced(id ID) bool {
 func (r *record) strengthen(o *record) {
 	m, from := r.own(), o.more()
 	m.Strengthened += 1 + from.Strengthened
-	m.Said, r.Stored = max(m.Said, o.said()), false
+	m.Said, r.Archived = max(m.Said, o.said()), false
 	for _, src := range append([]Source{o.source()}, from.Sources...) {
 		same := func(k Source) bool { return k.Origin == src.Origin && k.Ref == src.Ref && k.Run == src.Run }
 		if !same(r.source()) && !slices.ContainsFunc(m.Sources, same) && len(m.Sources) < maxSources {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -100,6 +101,12 @@ func TestSlotsAndSupersede(t *testing.T) {
 	a, b := fact(t, s, "the deploy key is kept in the vault"), fact(t, s, "keys lie in the safe")
 	require.NoError(t, s.Supersede(t.Context(), a, b))
 	require.NotContains(t, recall(t, s, memory.Query{Text: "deploy key vault"}), "the deploy key is kept in the vault")
+	require.NoError(t, s.Supersede(t.Context(), a, ""))
+	require.Contains(t, recall(t, s, memory.Query{Text: "deploy key vault"}), "the deploy key is kept in the vault")
+	require.NoError(t, s.Supersede(t.Context(), a, b))
+	require.NoError(t, s.Archive(t.Context(), b, true)) // what is archived hides nothing
+	require.Contains(t, recall(t, s, memory.Query{Text: "deploy key vault"}), "the deploy key is kept in the vault")
+	require.NoError(t, s.Archive(t.Context(), b, false))
 	require.NoError(t, s.Supersede(t.Context(), b, a)) // a circle: both hold
 	require.Contains(t, recall(t, s, memory.Query{Text: "deploy key vault"}), "the deploy key is kept in the vault")
 	require.NoError(t, s.Supersede(t.Context(), b, ""))
@@ -202,14 +209,7 @@ func TestNothingIsLeft(t *testing.T) {
 	fact(t, b.In("acme/anna/notes"), "below")
 	fact(t, b.In("acme/ann"), "beside")
 	require.NoError(t, s.Erase(t.Context()))
-	require.Equal(t, []memory.Scope{"acme/ann"}, slicesOf(b))
-}
-
-func slicesOf(b *memory.Bank) (out []memory.Scope) {
-	for s := range b.Scopes() {
-		out = append(out, s)
-	}
-	return out
+	require.Equal(t, []memory.Scope{"acme/ann"}, slices.Collect(b.Scopes()))
 }
 
 func TestTwoProcessesOnOneStore(t *testing.T) {

@@ -230,7 +230,7 @@ func (t *table) successor(r *record, at int64) (best *record) {
 	m := r.more()
 	consider := func(os []*record, later bool) {
 		for _, o := range os {
-			if o != r && o.At <= at && !o.Stored && (o.Trusted || !r.Trusted) && (!later || o.later(r) > 0) &&
+			if o != r && o.At <= at && !o.Archived && (o.Trusted || !r.Trusted) && (!later || o.later(r) > 0) &&
 				(best == nil || o.later(best) > 0) {
 				best = o
 			}

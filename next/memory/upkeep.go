@@ -29,7 +29,7 @@ func (s Space) Decay(ctx context.Context) (report DecayReport, err error) {
 	now := s.b.o.Now().UnixMicro()
 	old := func(r *record) bool {
 		last := max(r.said(), r.Created)
-		return !r.Trusted && !r.Stored && r.more().Counts.Helped == 0 && now-last >= idle.Microseconds()
+		return !r.Trusted && !r.Archived && r.more().Counts.Helped == 0 && now-last >= idle.Microseconds()
 	}
 	for _, r := range s.table().snapshot() {
 		if !old(r) {
@@ -38,7 +38,7 @@ func (s Space) Decay(ctx context.Context) (report DecayReport, err error) {
 		archived := false
 		err := s.change(ctx, r.id, func(r *record) (bool, error) {
 			archived = old(r)
-			r.Stored = r.Stored || archived
+			r.Archived = r.Archived || archived
 			return archived, nil
 		})
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
@@ -184,7 +184,7 @@ func (s Space) Health(context.Context) (Health, error) {
 		h.Memories++
 		h.Kinds[kinds[r.Kind]]++
 		count(&h.Trusted, r.Trusted)
-		count(&h.Archived, r.Stored)
+		count(&h.Archived, r.Archived)
 		count(&h.Superseded, t.standing(r, forever) != r)
 		count(&h.Helped, r.more().Counts.Helped > 0)
 		count(&h.Misled, r.more().Counts.Misled > 0)
