@@ -416,9 +416,9 @@ func (l *Layer) Stage(ctx context.Context, b *store.Batch, a Advice, o Outcome) 
 			o.Untrusted = append(o.Untrusted, h.Record.Content)
 		}
 	}
-	if o.Plan == nil && o.Use != "" { // what the case's inputs say is what was done
-		if o.Plan, err = a.Use(o.Use, nil); err != nil {
-			return Learned{}, err
+	if o.Plan == nil && o.Use != "" {
+		if o.Plan, err = a.Use(o.Use, nil); err != nil { // somebody else filled it: what was done is not known
+			a.Fires, o.Plan = nil, nil
 		}
 		g.Outcome.Plan = o.Plan
 	}

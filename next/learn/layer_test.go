@@ -191,6 +191,7 @@ func TestOneDeliveryNamesNothing(t *testing.T) {
 	b.deliver(c, plan("refund", `{"id":"SO-100","to":"Marta","iban":4711,"template":"refund_done"}`))
 	c, _ = refund("acme", "SO-101")
 	a := b.before(c)
+	require.Empty(t, b.after(b.before(c), learn.Outcome{Verdict: learn.Delivered, Use: "plan 1"}).Plan, "nobody says how it was filled")
 	require.JSONEq(t, `{"id":"{order}","to":"{to}","iban":"{iban}","template":"refund_done"}`, string(a.Suggestions[0].Plan.Calls[0].Inputs))
 }
 
