@@ -136,16 +136,18 @@ func (b *Book) observe(batch *store.Batch, key string, s *Sample) (*record, stor
 	defer b.mu.Unlock()
 	sk := b.scope.skill(s.Task.Skill)
 	p := sk.pair(s.Candidate)
+	rec, cond := p.rec.clone(), store.At(p.rev)
 	if staged, again := batch.Staged(key); again { // by an earlier step of the same commit, whose condition holds
-		rec, err := decode(staged)
-		if err == nil {
-			rec.observe(sk, s)
+		rec, cond = new(record), store.Any
+		if staged != nil {
+			var err error
+			if rec, err = decode(staged); err != nil {
+				return nil, cond, err
+			}
 		}
-		return rec, store.Any, err
 	}
-	rec := p.rec.clone()
 	rec.observe(sk, s)
-	return rec, store.At(p.rev), nil
+	return rec, cond, nil
 }
 
 // observe takes a sample in.
@@ -175,7 +177,7 @@ func (r *record) observe(sk *skill, s *Sample) {
 		r.Rating.learn(sk.difficulty(s.Task.Failed), s.Outcome == Delivered, e.USD)
 	}
 	if y, teaches := e.worth(); teaches {
-		r.predict(sk, e.Key, y, s.At.Unix())
+		e.Common = r.predict(sk, e.Key, y, s.At.Unix())
 	}
 	if s.Outcome.ill() {
 		f := Failure{Run: clip(s.Run), Class: clip(s.Class), At: s.At.UTC()}
@@ -245,10 +247,10 @@ func (b *book) apply(e store.Entry) {
 	if !ok || kind != kindName {
 		return
 	}
-	skill, candidate, ok := strings.Cut(id, "/")
+	skill, candidate, _ := strings.Cut(id, "/")
 	skill, err := url.PathUnescape(skill)
 	candidate, err2 := url.PathUnescape(candidate)
-	if !ok || err != nil || err2 != nil {
+	if err != nil || err2 != nil {
 		return
 	}
 	rec, rev := new(record), store.Revision(0)
@@ -268,7 +270,6 @@ type Stats struct {
 	Samples   int
 	Judged    int // of these, that tell about skill
 	Delivered int
-	Success   float64 // Delivered of Judged; 0 if there are none
 	Wall      time.Duration
 	CostUSD   float64
 	TokensIn  float64
@@ -304,13 +305,11 @@ const highConfidence = 0.8
 
 func statsOf(r *record) *Stats {
 	s := &Stats{Samples: len(r.Ring)}
-	var wall, usd, good, bad, failed int64
+	var wall, in, out, usd, good, bad int64
+	successes, failures := 0, 0 // with a confidence
 	for i := range r.Ring {
 		e := &r.Ring[i]
-		s.TokensIn += float64(e.In)
-		s.TokensOut += float64(e.Out)
-		wall += e.Wall
-		usd += max(0, e.USD)
+		wall, in, out, usd = wall+e.Wall, in+e.In, out+e.Out, usd+max(0, e.USD)
 		if !e.is().judged() {
 			continue
 		}
@@ -318,27 +317,24 @@ func statsOf(r *record) *Stats {
 		if e.is() == Delivered {
 			s.Delivered++
 		}
-		if e.Confidence < 0 {
-			continue
-		}
-		s.Confidences++
-		if e.is() == Delivered {
-			good += int64(e.Confidence)
-			continue
-		}
-		failed++
-		bad += int64(e.Confidence)
-		if e.Confidence >= highConfidence*billion {
-			s.HighConfidenceFailures++
+		switch {
+		case e.Confidence < 0:
+		case e.is() == Delivered:
+			successes, good = successes+1, good+int64(e.Confidence)
+		default:
+			failures, bad = failures+1, bad+int64(e.Confidence)
+			if e.Confidence >= highConfidence*billion {
+				s.HighConfidenceFailures++
+			}
 		}
 	}
 	s.Wall = time.Duration(ratio(float64(wall)*float64(time.Millisecond), s.Samples))
 	s.CostUSD = ratio(float64(usd)/billion, s.Samples)
-	s.TokensIn, s.TokensOut = ratio(s.TokensIn, s.Samples), ratio(s.TokensOut, s.Samples)
-	s.Success = ratio(float64(s.Delivered), s.Judged)
+	s.TokensIn, s.TokensOut = ratio(float64(in), s.Samples), ratio(float64(out), s.Samples)
+	s.Confidences = successes + failures
 	s.Confidence = ratio(float64(good+bad)/billion, s.Confidences)
-	s.ConfidenceOnSuccess = ratio(float64(good)/billion, s.Confidences-int(failed))
-	s.ConfidenceOnFailure = ratio(float64(bad)/billion, int(failed))
+	s.ConfidenceOnSuccess = ratio(float64(good)/billion, successes)
+	s.ConfidenceOnFailure = ratio(float64(bad)/billion, failures)
 	return s
 }
 

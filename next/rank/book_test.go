@@ -5,14 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"github.com/arc-learn/arc/next/rank"
 	"github.com/arc-learn/arc/next/store"
+	"github.com/arc-learn/arc/next/store/storetest"
 )
 
 var (
@@ -134,7 +138,7 @@ func TestStats(t *testing.T) {
 		*v = math.Round(*v*1e9) / 1e9
 	}
 	require.Equal(t, rank.Stats{
-		Samples: 7, Judged: 6, Delivered: 3, Success: .5, Wall: 15 * time.Second / 7, CostUSD: .1, TokensIn: 2142.857142857, TokensOut: 8.571428571,
+		Samples: 7, Judged: 6, Delivered: 3, Wall: 15 * time.Second / 7, CostUSD: .1, TokensIn: 2142.857142857, TokensOut: 8.571428571,
 		Confidences: 6, Confidence: .731666667, ConfidenceOnSuccess: .833333333, ConfidenceOnFailure: .63, HighConfidenceFailures: 1,
 	}, got)
 	require.Zero(t, b.Stats("nobody", "s"))
@@ -321,6 +325,79 @@ func TestSameOrderAfterReopening(t *testing.T) {
 			require.Equal(t, want, got)
 		}
 	}
+}
+
+// What is given in another order is ranked in the same one.
+func TestPermutedCandidates(t *testing.T) {
+	b := bookAt(t, store.NewMem(), &start)
+	var cs []rank.Candidate
+	for i := range 8 {
+		cs = append(cs, rank.Candidate{Name: fmt.Sprint("c", i), Prior: .1 + .1*float64(i), Price: .01 * float64(1+i)})
+		for j := range 3 * i {
+			o := []rank.Outcome{rank.Delivered, rank.Failed, rank.Away}[(i+j)%3]
+			require.NoError(t, b.Observe(ctx, rank.Sample{Candidate: cs[i].Name, Task: rank.Task{Skill: "s", Key: fmt.Sprint(j % 4)}, Outcome: o, At: start}))
+		}
+	}
+	pacer, err := b.Pacer("p", .03)
+	require.NoError(t, err)
+	rapid.Check(t, func(rt *rapid.T) {
+		other := rapid.Permutation(cs).Draw(rt, "order")
+		task := rank.Task{Skill: "s", Key: rapid.SampledFrom([]string{"", "1", "new"}).Draw(rt, "key"), Failed: []string{"c3"}}
+		for i, p := range []rank.Policy{b.Observed(), b.Weighted(), b.Learned(), b.Ladder(1), pacer} {
+			want, err := p.Score(ctx, task, cs)
+			require.NoError(rt, err)
+			got, err := p.Score(ctx, task, other)
+			require.NoError(rt, err)
+			require.Len(rt, got, len(want))
+			for j := range want {
+				require.Equal(rt, want[j].Candidate, got[j].Candidate, "policy %d", i)
+				require.InDelta(rt, want[j].Score, got[j].Score, 1e-9)
+			}
+		}
+	})
+}
+
+// Two processes on one store count every sample once, also one that both observe.
+func TestTwoProcesses(t *testing.T) {
+	socket := filepath.Join(t.TempDir(), "s")
+	stop, err := storetest.Serve(store.NewMem(), socket)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, stop()) }()
+	var books []*rank.Book
+	for range 3 {
+		st, err := storetest.Dial(socket)
+		require.NoError(t, err)
+		defer func() { require.NoError(t, st.Close()) }()
+		books = append(books, open(t, st, nil))
+	}
+	var each sync.WaitGroup
+	for i, b := range books[:2] {
+		each.Go(func() {
+			for j := range 60 {
+				run := fmt.Sprint(i, "/", j)
+				if j >= 50 {
+					run = fmt.Sprint("both/", j)
+				}
+				err := store.ErrConflict // which a Group returns when another process is faster 16 times in a row
+				for errors.Is(err, store.ErrConflict) {
+					err = b.Observe(ctx, rank.Sample{Run: run, Candidate: "a", Task: rank.Task{Skill: "s"}, Outcome: rank.Delivered, At: start})
+				}
+				assert.NoError(t, err)
+			}
+		})
+	}
+	each.Wait()
+	st, err := storetest.Dial(socket)
+	require.NoError(t, err)
+	last := open(t, st, nil)
+	require.Equal(t, 110, last.Stats("a", "s").Delivered)
+	for d := range last.Days(start.Add(-24 * time.Hour)) {
+		require.Equal(t, []int{110, 110}, []int{d.Attempts, d.Delivered})
+	}
+	// The third has seen none of them; its first sample meets a conflict, and is counted beside theirs.
+	require.NoError(t, books[2].Observe(ctx, rank.Sample{Candidate: "a", Task: rank.Task{Skill: "s"}, Outcome: rank.Failed, At: start}))
+	require.Equal(t, 111, books[2].Stats("a", "s").Samples)
+	require.NoError(t, st.Close())
 }
 
 func TestRefused(t *testing.T) {

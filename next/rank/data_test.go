@@ -273,6 +273,9 @@ func TestRecordedChoices(t *testing.T) {
 }
 
 func TestDrift(t *testing.T) {
+	if os.Getenv("ARC_ORDERS") == "" {
+		t.Skip("ARC_ORDERS says over how many orders to average")
+	}
 	for _, d := range []struct {
 		before []float64
 		after  float64 // of the first

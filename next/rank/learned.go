@@ -11,9 +11,9 @@ import "math"
 // a half-life of 30 days and is worth at most 95 samples, so that a candidate that changes is noticed.
 //
 // A candidate's estimate shrinks to the mean of all candidates (empirical Bayes; the spread between candidates is
-// taken from the data), and at a kind of case to its general one, with a spread of .18.
-// To the estimate the policy adds a bonus of .75 standard deviations of what is not known in general, and a draw of
-// .7 standard deviations. The draw counts, of the general doubt, the share (n + 5k)/(n + 200k²) for n samples and k
+// taken from the data). At a kind of case it is that, what the kind adds for all, and what it adds for this one, which
+// has a spread of .14. To the estimate the policy adds a bonus of .75 standard deviations of what is not known in general, and a draw of
+// .5 standard deviations. The draw counts, of the general doubt, the share (n + 5k)/(n + 200k²) for n samples and k
 // candidates: a host that decides often can wait until exploring pays. It never ends. Draws depend on the seed, the
 // scope, the skill, the kind of case, the candidate and the number of attempts, and on nothing else.
 //
@@ -24,7 +24,7 @@ const (
 	bonusWidth  = .75
 	drawWidth   = .5
 	firstSpread = .15       // between candidates, before anything is known
-	kindSpread  = .18       // of a candidate's worth at a kind of case, beside its general worth and what is common to all
+	kindSpread  = .14       // of a candidate's worth at a kind of case, beside its general worth and what is common to all
 	shareDoubt  = .02       // variance of one candidate's deviation from what a kind of case adds for all
 	firstNoise  = .25       // variance of a sample …
 	noiseWeight = 2         // … and what that guess is worth in samples
@@ -119,17 +119,20 @@ func (m *model) special(r *record, key uint32, mean float64, now int64) (shift, 
 	return 0, prior
 }
 
-// predict holds what was expected of a sample against what it was worth.
-func (r *record) predict(sk *skill, key uint32, y float64, now int64) {
+// predict holds what was expected of a sample against what it was worth, and returns what its kind of case is taken
+// to add for all. The general worth is learned without that: who was only asked for the hard cases is not a bad one.
+func (r *record) predict(sk *skill, key uint32, y float64, now int64) (common float64) {
 	m := sk.fit(now)
 	expected, _ := m.general(r, 0, 0, now)
 	if key != 0 {
-		expected += m.common(sk, key, now)
+		common = m.common(sk, key, now)
+		expected += common
 		shift, _ := m.special(r, key, expected, now)
 		expected += shift
 	}
 	r.Err2 = forget*r.Err2 + (y-expected)*(y-expected)
 	r.Errs = forget*r.Errs + 1
+	return common
 }
 
 // estimate is what Learned takes a candidate to be worth.

@@ -47,7 +47,7 @@ func observed(sk *skill, _ Task, cs []Candidate) []contender {
 		f := contender{Scored{Candidate: c, Score: c.Prior}, c.Prior}
 		if s := sk.figures(c.Name); s.Judged >= minSamples {
 			f.Warm = true
-			f.Score = successWeight*s.Success - wallWeight*min(2, max(0, s.Wall.Minutes()))
+			f.Score = successWeight*ratio(float64(s.Delivered), s.Judged) - wallWeight*min(2, max(0, s.Wall.Minutes()))
 			if s.Confidences >= minSamples {
 				f.Score += confidenceWeight * s.ConfidenceOnSuccess
 			}
@@ -123,13 +123,10 @@ func checkAll(ctx context.Context, t Task, cs []Candidate) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := check(t.Skill); err != nil {
-		return err
-	}
 	for i := range cs {
 		c := &cs[i]
-		if len(c.Name) > maxName {
-			return fmt.Errorf("%w: a candidate's name of %d bytes is over %d", ErrInvalid, len(c.Name), maxName)
+		if err := check(t.Skill, c.Name); err != nil {
+			return err
 		}
 		if !(c.Prior >= 0 && c.Prior <= 1) || !(c.Price >= 0 && c.Price <= maxUSD) {
 			return fmt.Errorf("%w: candidate %q has prior %v and price %v", ErrInvalid, c.Name, c.Prior, c.Price)

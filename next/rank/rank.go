@@ -60,8 +60,8 @@ var outcomes = [...]Outcome{"", Delivered, Failed, Malformed, Away, TimedOut, Ca
 // judged reports whether the outcome tells about skill.
 func (o Outcome) judged() bool { return o == Delivered || o == Failed || o == Malformed }
 
-// healthy and ill outcomes are what the figures of a fleet count: an outage is no failure of skill, and a service
-// that does not answer is not well.
+// ill reports whether the outcome counts against a candidate's health: an outage is no failure of skill, and a
+// service that does not answer is not well.
 func (o Outcome) ill() bool { return o == Failed || o == Malformed || o == Away || o == TimedOut }
 
 // Sample is the outcome of one attempt. It holds no text of the case. A figure that is nil is unknown, which is not
@@ -95,12 +95,6 @@ func (s *Sample) cost() (float64, bool) {
 	return 0, false
 }
 
-// The price of time and money in the worth of an attempt, in successes per doubling of 1 + seconds and 1 + dollars.
-const (
-	worthOfTime = 0.02
-	worthOfCost = 0.1
-)
-
 // Scored is a candidate with its score.
 type Scored struct {
 	Candidate
@@ -123,14 +117,10 @@ const (
 	maxTokens = 1 << 40
 )
 
-func check(skill string, names ...string) error {
-	if len(skill) > maxName {
-		return fmt.Errorf("%w: a skill of %d bytes is over %d", ErrInvalid, len(skill), maxName)
-	}
-	for _, n := range names {
-		if n == "" || len(n) > maxName {
-			return fmt.Errorf("%w: a candidate's name has 1 to %d bytes: %q", ErrInvalid, maxName, n)
-		}
+func check(skill, candidate string) error {
+	if len(skill) > maxName || candidate == "" || len(candidate) > maxName {
+		return fmt.Errorf("%w: a skill of %d bytes and a candidate of %d: a skill has at most %d, a candidate 1 to %d",
+			ErrInvalid, len(skill), len(candidate), maxName, maxName)
 	}
 	return nil
 }

@@ -16,10 +16,9 @@ const (
 	window    = 200 // samples that are kept one by one
 	hours     = 25  // the last 24, and the one that has begun
 	days      = 31
-	kinds     = 64  // kinds of case (Task.Key) that a candidate is known by; those used last stay
-	recent    = 10  // failures that are listed
-	mostKnown = 95  // samples that an estimate is worth at most, so that a change is noticed …
-	mostAt    = 400 // … and that of a kind of case
+	kinds     = 64 // kinds of case (Task.Key) that a candidate is known by; those used last stay
+	recent    = 10 // failures that are listed
+	mostKnown = 95 // samples that an estimate is worth at most, so that a change is noticed
 	halfLife  = 30 * 24 * time.Hour
 )
 
@@ -33,7 +32,7 @@ type record struct {
 	Days     [days]tally
 	Cells    []cell // by kind of case
 	Recent   []Failure
-	All      cell    // the worth of all samples that teach something
+	All      cell    // the worth of all samples that teach something, less what their kinds of case add for all
 	Err2     float64 // squared errors of predictions, and …
 	Errs     float64 // … how many
 	Rating   rating
@@ -60,6 +59,7 @@ type entry struct {
 	Confidence int32 // in billionths, so that means of decimals are exact; -1: none
 	USD        int64 // in billionths; -1: unknown
 	Reward     *float64
+	Common     float64 // what its kind of case was taken to add to the worth of all
 }
 
 // cell is evidence: a number of samples and the sum of their worth. It fades with a half-life of 30 days.
@@ -70,19 +70,20 @@ type cell struct {
 	Last   int64 // Unix seconds
 }
 
-const billion = 1e9
+const (
+	billion     = 1e9
+	worthOfTime = 0.02 // of an attempt, in successes per doubling of 1 + seconds …
+	worthOfCost = 0.1  // … and of 1 + dollars
+)
 
 func (e *entry) is() Outcome { return outcomes[e.Outcome] }
-
-// cost is in US dollars, 0 where it is unknown.
-func (e *entry) cost() float64 { return max(0, float64(e.USD)) / billion }
 
 // worth is what the sample teaches Learned, and whether it teaches anything.
 func (e *entry) worth() (float64, bool) {
 	if e.Reward != nil {
 		return *e.Reward, e.is().judged() || e.is() == Unknown
 	}
-	y := -worthOfTime*math.Log2(1+float64(e.Wall)/1000) - worthOfCost*math.Log2(1+e.cost())
+	y := -worthOfTime*math.Log2(1+float64(e.Wall)/1000) - worthOfCost*math.Log2(1+max(0, float64(e.USD))/billion)
 	if e.is() == Delivered {
 		y++
 	}
@@ -99,12 +100,12 @@ func (c *cell) at(now int64) (n, sum float64) {
 	return n, sum
 }
 
-// add takes by samples worth y each in, and remembers most at most.
-func (c *cell) add(by, y float64, now int64, most float64) {
+// add takes by samples worth y each in.
+func (c *cell) add(by, y float64, now int64) {
 	c.N, c.Sum = c.at(now)
 	c.N, c.Sum, c.Last = max(0, c.N+by), c.Sum+by*y, max(now, c.Last)
-	if c.N > most {
-		c.N, c.Sum = most, c.Sum*most/c.N
+	if c.N > mostKnown {
+		c.N, c.Sum = mostKnown, c.Sum*mostKnown/c.N
 	}
 }
 
@@ -136,16 +137,16 @@ func (r *record) note(key uint32) *cell {
 
 // replace puts a sample in the place of the one of the same run, if the ring holds that.
 func (r *record) replace(e *entry) bool {
-	i := slices.IndexFunc(r.Ring, func(former entry) bool { return former.Run == e.Run })
-	if i < 0 || e.Run == 0 {
-		return false
+	for i := range r.Ring {
+		if former := r.Ring[i]; e.Run != 0 && former.Run == e.Run {
+			e.At, e.Key, e.Common = former.At, former.Key, former.Common
+			r.Ring[i] = *e
+			r.count(&former, -1)
+			r.count(e, 1)
+			return true
+		}
 	}
-	former := r.Ring[i]
-	e.At, e.Key = former.At, former.Key
-	r.Ring[i] = *e
-	r.count(&former, -1)
-	r.count(e, 1)
-	return true
+	return false
 }
 
 // push adds a sample.
@@ -167,7 +168,7 @@ func (r *record) count(e *entry, by int32) {
 	if !teaches {
 		return
 	}
-	r.All.add(float64(by), y, e.At/1000, mostKnown)
+	r.All.add(float64(by), y-e.Common, e.At/1000)
 	if e.Key == 0 {
 		return
 	}
@@ -176,7 +177,7 @@ func (r *record) count(e *entry, by int32) {
 		c = r.note(e.Key)
 	}
 	if c != nil {
-		c.add(float64(by), y, e.At/1000, mostAt)
+		c.add(float64(by), y, e.At/1000)
 	}
 }
 

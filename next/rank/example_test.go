@@ -1,0 +1,56 @@
+package rank_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/arc-learn/arc/next/rank"
+	"github.com/arc-learn/arc/next/store"
+)
+
+func Example() {
+	ctx, now := context.Background(), time.Date(2026, 3, 6, 9, 0, 0, 0, time.UTC)
+	book, err := rank.Open(ctx, store.NewGroup(store.NewMem()), &rank.Options{Now: func() time.Time { return now }})
+	if err != nil {
+		panic(err)
+	}
+	task := rank.Task{Skill: "triage", Key: "billing"}
+	outcomes := map[string][]rank.Outcome{
+		"small": {rank.Delivered, rank.Failed, rank.Failed, rank.Delivered, rank.Failed, rank.Failed},
+		"large": {rank.Delivered, rank.Delivered, rank.Away, rank.Delivered, rank.Delivered, rank.Delivered},
+	}
+	usd := .01
+	for _, name := range []string{"small", "large"} {
+		for i, o := range outcomes[name] {
+			s := rank.Sample{Run: fmt.Sprint("ticket/", i), Candidate: name, Task: task, Outcome: o, Wall: 2 * time.Second, CostUSD: &usd}
+			if err := book.Observe(ctx, s); err != nil {
+				panic(err)
+			}
+		}
+	}
+	// A person finds that a delivery was wrong: the same Run corrects it.
+	if err := book.Observe(ctx, rank.Sample{Run: "ticket/3", Candidate: "small", Task: task, Outcome: rank.Failed, CostUSD: &usd}); err != nil {
+		panic(err)
+	}
+	candidates := []rank.Candidate{{Name: "small", Prior: .8}, {Name: "large", Prior: .8}, {Name: "new", Prior: .5}}
+	ranked, err := book.Observed().Score(ctx, task, candidates)
+	if err != nil {
+		panic(err)
+	}
+	for _, s := range ranked {
+		fmt.Printf("%s %.2f\n", s.Name, s.Score)
+	}
+	says, err := book.Explain(ctx, task, candidates)
+	fmt.Println(says[0], err)
+	for d := range book.Days(now.Add(-24 * time.Hour)) {
+		fmt.Println(d.Day.Format(time.DateOnly), d.Candidate, d.Attempts, d.Delivered, d.Priced, d.CostUSD)
+	}
+	// Output:
+	// large 1.99
+	// new 0.50
+	// small 0.33
+	// large: 5 of its last 5 judged attempts delivered, 2s and $0.0100 each on average; 1 more tell nothing about skill; at this kind of case 0.97 on average of some 5; expected worth 0.89, and 0.21 for what is not known <nil>
+	// 2026-03-06 large 6 5 6 0.06
+	// 2026-03-06 small 6 1 6 0.06
+}
