@@ -62,7 +62,8 @@ type Bank struct {
 	o      Options
 	g      *store.Group
 	an     *text.Analyzer
-	embeds *embeds // nil: no Embedder
+	blank  *index.Index // has no records: it makes the terms of those to come
+	embeds *embeds      // nil: no Embedder
 
 	mu     sync.RWMutex
 	tables map[Scope]*table
@@ -90,7 +91,7 @@ func OpenGroup(ctx context.Context, g *store.Group, o *Options) (*Bank, error) {
 	if err != nil {
 		return nil, fmt.Errorf("memory: %w", err)
 	}
-	b := &Bank{o: opts, g: g, an: an, tables: map[Scope]*table{}}
+	b := &Bank{o: opts, g: g, an: an, blank: index.New(an), tables: map[Scope]*table{}}
 	if opts.Embedder != nil {
 		if b.embeds, err = newEmbeds(b); err != nil {
 			return nil, err
@@ -219,13 +220,12 @@ func (b *Bank) load(ctx context.Context) error {
 		var wg sync.WaitGroup
 		for w := range workers {
 			wg.Go(func() {
-				blank := index.New(b.an)
 				for i := w; i < len(items); i += workers {
 					it := &items[i]
 					if scope, kind, id, _ := store.ParseKey(it.Key); kind == recordKind {
 						it.scope = scope
 						if it.rec, it.err = decode(ID(id), it.Entry); it.err == nil {
-							it.terms = blank.Analyze(it.rec.doc())
+							it.terms = b.blank.Analyze(it.rec.doc())
 						}
 					}
 				}

@@ -91,7 +91,7 @@ func (s Space) prepare(d Draft, now time.Time, n int) (*prepared, error) {
 	p.setDraft(&d)
 	p.setSource(d.Source)
 	p.own().Key = d.Key
-	p.terms = index.New(s.b.an).Analyze(p.doc())
+	p.terms = s.b.blank.Analyze(p.doc())
 	return p, nil
 }
 
