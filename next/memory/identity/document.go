@@ -7,16 +7,19 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/arc-learn/arc/next/internal/schema"
 	"github.com/arc-learn/arc/next/store"
 )
 
 const (
 	version2  = "2.0.0"
-	maxImport = 2000 // facts and rejections of a document
+	maxImport = 2000           // facts and rejections of a document
+	maxAhead  = 24 * time.Hour // of the clock of another device
 )
 
 // document is an identity as JSON: that of the Arete v2 design, and what was rejected.
@@ -26,13 +29,6 @@ type document struct {
 	Facts   []json.RawMessage `json:"facts"`
 	Blocked []Rejection       `json:"blocked,omitempty"`
 }
-
-// The names of the fields that are known; others are kept as they are.
-var (
-	documentFields = strings.Fields("version userId deviceId core settings facts blocked")
-	factFields     = strings.Fields(`id category content confidence lastValidated validationCount maturity visibility source sourceRef
-		reason createdAt updatedAt archivedAt demoted`)
-)
 
 // Export returns the identity as a document, with the facts within a limit ("": Trusted). Events and suggestions stay.
 func (x *Identity) Export(ctx context.Context, limit Visibility) ([]byte, error) {
@@ -68,29 +64,29 @@ func withExtra(v any, extra map[string]json.RawMessage) ([]byte, error) {
 	if err != nil || len(extra) == 0 {
 		return raw, err
 	}
-	fields := map[string]json.RawMessage{}
+	fields := maps.Clone(extra)
 	if err := json.Unmarshal(raw, &fields); err != nil {
 		return nil, err
-	}
-	for name, value := range extra {
-		if _, ok := fields[name]; !ok {
-			fields[name] = value
-		}
 	}
 	return json.Marshal(fields)
 }
 
-// extraOf returns the fields of an object that are not among the known.
-func extraOf(raw []byte, known []string) (map[string]json.RawMessage, error) {
-	var fields map[string]json.RawMessage
-	err := json.Unmarshal(raw, &fields)
-	for _, name := range known {
-		delete(fields, name)
-	}
-	if len(fields) == 0 {
+// read reads an object into v, and returns the fields that v does not have or that say nothing there.
+func read(raw []byte, v any) (extra map[string]json.RawMessage, err error) {
+	if err := json.Unmarshal(raw, &extra); err != nil {
 		return nil, err
 	}
-	return fields, err
+	if err := json.Unmarshal(raw, v); err != nil {
+		return nil, err
+	}
+	known, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	var fields map[string]json.RawMessage
+	err = json.Unmarshal(known, &fields)
+	maps.DeleteFunc(extra, func(name string, _ json.RawMessage) bool { return fields[name] != nil })
+	return extra, err
 }
 
 // ImportReport says what Import did with the facts of a document.
@@ -100,7 +96,7 @@ type ImportReport struct {
 }
 
 // Import takes in a document of version 2 or 1. Of two facts with one id the one with the later updatedAt stays, so
-// documents may be taken in again and in any order. Fields that are not known are kept, and come out of Export again.
+// documents may be taken in again and in any order; an updatedAt of more than a day ahead is an error. Fields that are not known are kept, and come out of Export again.
 // Names, ids and settings of the profile are taken where there are none yet. A document that is no such JSON, or has
 // one bad fact, is an error, and nothing is taken in.
 func (x *Identity) Import(ctx context.Context, data []byte) (r ImportReport, err error) {
@@ -109,7 +105,7 @@ func (x *Identity) Import(ctx context.Context, data []byte) (r ImportReport, err
 		Meta    json.RawMessage
 	}
 	data = x.clean.Data(data)
-	if err := json.Unmarshal(data, &head); err != nil {
+	if err := cmp.Or((*schema.Schema)(nil).Check(data), json.Unmarshal(data, &head)); err != nil {
 		return r, fmt.Errorf("identity: no document: %w", err)
 	}
 	var p Profile
@@ -129,10 +125,12 @@ func (x *Identity) Import(ctx context.Context, data []byte) (r ImportReport, err
 	for i := 0; i < len(facts) && err == nil; i++ {
 		f := &facts[i]
 		f.Content, f.SourceRef, f.Reason = strings.TrimSpace(x.clean.Prose(f.Content)), x.clean.Prose(f.SourceRef), x.clean.Prose(f.Reason)
-		err = f.check()
+		if err = f.check(); err == nil && f.UpdatedAt.After(x.clock().Add(maxAhead)) {
+			err = fmt.Errorf("identity: fact %s was updated at %v, and would win over each change to come", f.ID, f.UpdatedAt)
+		}
 	}
 	if err != nil {
-		return ImportReport{}, err
+		return r, err
 	}
 	err = x.group.Update(ctx, func(b *store.Batch) error {
 		r = ImportReport{}
@@ -152,14 +150,8 @@ func (x *Identity) take(ctx context.Context, b *store.Batch, p Profile, facts []
 	}
 	was.UserID, was.DeviceID = cmp.Or(was.UserID, p.UserID), cmp.Or(was.DeviceID, p.DeviceID)
 	was.Core.Name, was.Core.Role = cmp.Or(was.Core.Name, p.Core.Name), cmp.Or(was.Core.Role, p.Core.Role)
-	for name, value := range p.Extra {
-		if was.Extra == nil {
-			was.Extra = map[string]json.RawMessage{}
-		}
-		if _, ok := was.Extra[name]; !ok {
-			was.Extra[name] = value
-		}
-	}
+	maps.Copy(p.Extra, was.Extra)
+	was.Extra = p.Extra
 	if err := put(b, key, was, c); err != nil {
 		return err
 	}
@@ -175,10 +167,10 @@ func (x *Identity) take(ctx context.Context, b *store.Batch, p Profile, facts []
 		switch {
 		case cmp.Or(err, err2) != nil:
 			return cmp.Or(err, err2)
-		case refused != store.Absent && f.Source != Manual, c != store.Absent && !f.UpdatedAt.After(have.UpdatedAt):
+		case refused != store.Absent && f.Source != Manual, !f.UpdatedAt.After(have.UpdatedAt): // of the document as well
 			r.Kept++
 			continue
-		case c == store.Absent:
+		case have.ID == "":
 			r.Added++
 		default:
 			r.Updated++
@@ -192,22 +184,16 @@ func (x *Identity) take(ctx context.Context, b *store.Batch, p Profile, facts []
 
 func (x *Identity) readV2(data []byte) (p Profile, facts []Fact, blocked []Rejection, err error) {
 	var d document
-	if err := json.Unmarshal(data, &d); err != nil {
+	if d.Extra, err = read(data, &d); err != nil {
 		return p, nil, nil, fmt.Errorf("identity: document: %w", err)
-	}
-	if d.Extra, err = extraOf(data, documentFields); err != nil {
-		return p, nil, nil, err
 	}
 	if d.Settings.HalfLifeDays < 0 {
 		return p, nil, nil, fmt.Errorf("identity: a half-life of %v days", d.Settings.HalfLifeDays)
 	}
 	for i, raw := range d.Facts {
 		f := Fact{Visibility: Trusted}
-		if err := json.Unmarshal(raw, &f); err != nil {
+		if f.Extra, err = read(raw, &f); err != nil {
 			return p, nil, nil, fmt.Errorf("identity: fact %d: %w", i, err)
-		}
-		if f.Extra, err = extraOf(raw, factFields); err != nil {
-			return p, nil, nil, err
 		}
 		facts = append(facts, f)
 	}

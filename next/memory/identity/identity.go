@@ -115,7 +115,7 @@ func (x *Identity) Profile(ctx context.Context) (Profile, error) {
 	return p, err
 }
 
-// SetProfile replaces the profile.
+// SetProfile replaces the profile. All of it passes the sanitizer.
 func (x *Identity) SetProfile(ctx context.Context, p Profile) error {
 	p.Settings.HalfLifeDays = cmp.Or(p.Settings.HalfLifeDays, defaultHalfLife)
 	if h := p.Settings.HalfLifeDays; !(h > 0) || math.IsInf(h, 0) {
