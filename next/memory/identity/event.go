@@ -62,8 +62,8 @@ func (x *Identity) Observe(ctx context.Context, events ...Event) (kept int, err 
 		switch {
 		case len(e.Address)+len(e.Topic)+len(e.Text)+len(e.Kind) > maxEvent:
 			return 0, &store.LimitError{What: "event", Size: len(e.Address) + len(e.Topic) + len(e.Text) + len(e.Kind), Max: maxEvent}
-		case e.Address == "" && e.Topic == "" && e.Text == "", e.Dwell < 0, !slices.Contains(categories, e.Category):
-			return 0, errors.New("identity: an event says nothing, or has a negative dwell or an unknown category")
+		case e.Address == "" && e.Topic == "" && e.Text == "", e.Dwell < 0, !slices.Contains(categories, e.Category), e.At.Year() < 1, e.At.Year() > 9999:
+			return 0, errors.New("identity: an event says nothing, or has a negative dwell, an unknown category or a time that is none")
 		case !excluded(host, p.Settings.ExcludedDomains):
 			clean = append(clean, e)
 		}

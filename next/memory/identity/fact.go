@@ -145,7 +145,7 @@ func (f *Fact) validate(reason string, now time.Time) {
 func (x *Identity) fact(d Draft) (Fact, error) {
 	now := x.clock()
 	f := Fact{
-		Content: strings.TrimSpace(x.clean.Prose(d.Content)), Category: cmp.Or(d.Category, Context), Source: cmp.Or(d.Source, Manual),
+		Content: strings.TrimSpace(x.clean.Prose(d.Content)), Category: cmp.Or(d.Category, Context), Source: cmp.Or(x.clean.Prose(d.Source), Manual),
 		SourceRef: x.clean.Prose(d.SourceRef), Visibility: cmp.Or(d.Visibility, Trusted), Maturity: Candidate,
 		Confidence: cmp.Or(d.Confidence, 0.5), CreatedAt: now, UpdatedAt: now, LastValidated: now,
 	}
@@ -242,8 +242,12 @@ func (x *Identity) change(ctx context.Context, id string, change func(*Fact) (ch
 		if f, c, err = x.find(ctx, b, id); err != nil {
 			return err
 		}
+		was := f.UpdatedAt
 		if changed, err := change(&f); err != nil || !changed {
 			return err
+		}
+		if !f.UpdatedAt.After(was) { // of another device, whose clock is ahead: see Import
+			f.UpdatedAt = was.Add(time.Millisecond)
 		}
 		return put(b, x.scope.Key(factKind, id), f, c)
 	})

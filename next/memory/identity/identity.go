@@ -122,6 +122,15 @@ func (x *Identity) SetProfile(ctx context.Context, p Profile) error {
 		return fmt.Errorf("identity: a half-life of %v days", h)
 	}
 	p.Core.Name, p.Core.Role = x.clean.Prose(p.Core.Name), x.clean.Prose(p.Core.Role)
+	raw, err := withExtra(document{Profile: p}, p.Extra)
+	var d document
+	if err == nil {
+		d.Extra, err = read(x.clean.Data(raw), &d)
+	}
+	if err != nil {
+		return err
+	}
+	p = d.Profile
 	return x.group.Update(ctx, func(b *store.Batch) error {
 		return put(b, x.scope.Key(stateKind, "profile"), p, store.Any)
 	})

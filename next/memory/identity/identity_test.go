@@ -340,6 +340,72 @@ func TestVersion2(t *testing.T) {
 	require.Equal(t, []any{"2.0.0", "d", map[string]any{"dark": true}, "good"}, []any{d["version"], d["deviceId"], d["theme"], d["facts"].([]any)[0].(map[string]any)["mood"]})
 }
 
+// A document of a stranger does no more than its facts say.
+func TestHostileDocuments(t *testing.T) {
+	t.Parallel()
+	fact := func(content, at string) string {
+		return fmt.Sprintf(`{"id":"a","category":"focus","content":%q,"confidence":1,"lastValidated":%q,"maturity":"proven","source":"manual",
+			"createdAt":%[2]q,"updatedAt":%[2]q}`, content, at)
+	}
+	doc := func(more string) []byte { return []byte(`{"version":"2.0.0",` + more + `}`) }
+	x, now := open(t, store.NewMem())
+	deep := strings.Repeat("[", 9000) + strings.Repeat("]", 9000)
+	for _, bad := range []string{`"facts":[` + fact("for ever", "2999-01-01T00:00:00Z") + `]`, `"facts":[],"deep":` + deep} {
+		_, err := x.Import(t.Context(), doc(bad))
+		require.Error(t, err)
+	}
+	r, err := x.Import(t.Context(), doc(`"facts":[`+fact("new", "2026-01-02T00:00:00Z")+","+fact("old", "2026-01-01T00:00:00Z")+`]`))
+	require.NoError(t, err)
+	require.Equal(t, identity.ImportReport{Added: 1, Kept: 1}, r)
+	f, err := x.Get(t.Context(), "a")
+	require.NoError(t, err)
+	require.Equal(t, "new", f.Content)
+	f, err = x.Update(t.Context(), "a", identity.Draft{Content: "mine"})
+	require.NoError(t, err)
+	ahead := now.at.Add(time.Hour).Format(time.RFC3339)
+	for range 2 {
+		_, err = x.Import(t.Context(), doc(`"facts":[`+fact("theirs", ahead)+`]`))
+		require.NoError(t, err)
+		f, err = x.Update(t.Context(), "a", identity.Draft{Content: "mine"})
+		require.NoError(t, err)
+	}
+	_, err = x.Import(t.Context(), doc(`"facts":[`+fact("theirs", ahead)+`]`))
+	require.NoError(t, err)
+	f, err = x.Get(t.Context(), "a")
+	require.NoError(t, err)
+	require.Equal(t, "mine", f.Content, "a change is later than what it changes")
+	_, err = x.Observe(t.Context(), identity.Event{Topic: "x", At: time.Date(20_000, 1, 1, 0, 0, 0, 0, time.UTC)})
+	require.Error(t, err, "a time that cannot be read again")
+}
+
+func TestNoSecretIsKept(t *testing.T) {
+	t.Parallel()
+	st := store.NewMem()
+	x, _ := open(t, st)
+	const token = "ghp_a1B2c3a1B2c3a1B2c3a1B2c3a1B2c3a1B2c3"
+	raw := map[string]json.RawMessage{"theme": json.RawMessage(`{"` + token + `":["` + token + `"]}`)}
+	require.NoError(t, x.SetProfile(t.Context(), identity.Profile{UserID: token, DeviceID: token, Core: identity.Core{Name: token, Role: token},
+		Settings: identity.Settings{ExcludedDomains: []string{token}}, Extra: raw}))
+	f, err := x.Add(t.Context(), identity.Draft{Content: "has " + token, Source: token, SourceRef: token})
+	require.NoError(t, err)
+	_, err = x.Validate(t.Context(), f.ID, token)
+	require.NoError(t, err)
+	_, err = x.Observe(t.Context(), identity.Event{Kind: token, Address: token, Topic: token, Text: token, Dwell: time.Hour}, identity.Event{Topic: token, Dwell: time.Hour})
+	require.NoError(t, err)
+	_, err = x.Infer(t.Context(), 0)
+	require.NoError(t, err)
+	_, err = x.Import(t.Context(), []byte(strings.ReplaceAll(v1, "Lisbon", token)))
+	require.NoError(t, err)
+	require.NoError(t, x.Reject(t.Context(), f.ID, token))
+	p, err := x.Profile(t.Context())
+	require.NoError(t, err)
+	require.Contains(t, p.Extra, "theme")
+	for e, err := range st.Scan(t.Context(), store.Range{}) {
+		require.NoError(t, err)
+		require.NotContains(t, string(e.Value), token, e.Key)
+	}
+}
+
 // model is what an Identity is expected to hold: facts by id, and what was rejected, by words.
 type model struct {
 	facts   map[string]identity.Fact
