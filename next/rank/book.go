@@ -218,9 +218,12 @@ func (sk *skill) pair(candidate string) *pair {
 	return p
 }
 
-var nothing record
+// nothing is known of a candidate that was never tried.
+var (
+	nothing record
+	untold  Stats
+)
 
-// record returns that of a candidate, which is empty for one that was never tried.
 func (sk *skill) record(candidate string) *record {
 	if p := sk.pairs[candidate]; p != nil {
 		return p.rec
@@ -293,15 +296,13 @@ func (b *Book) Stats(candidate, skill string) Stats {
 func (sk *skill) figures(candidate string) *Stats {
 	p := sk.pairs[candidate]
 	if p == nil {
-		return &Stats{}
+		return &untold
 	}
 	if p.stats == nil {
 		p.stats = statsOf(p.rec)
 	}
 	return p.stats
 }
-
-const highConfidence = 0.8
 
 func statsOf(r *record) *Stats {
 	s := &Stats{Samples: len(r.Ring)}
@@ -323,7 +324,7 @@ func statsOf(r *record) *Stats {
 			successes, good = successes+1, good+int64(e.Confidence)
 		default:
 			failures, bad = failures+1, bad+int64(e.Confidence)
-			if e.Confidence >= highConfidence*billion {
+			if e.Confidence >= .8*billion {
 				s.HighConfidenceFailures++
 			}
 		}

@@ -118,12 +118,9 @@ func (b *Book) Health(names ...string) Fleet {
 			if s.take(r, now.UnixMilli()); s.attempts > before.attempts {
 				solved[skill] = solved[skill] || s.delivered > before.delivered
 			}
-			for _, x := range r.Recent {
-				if !x.At.Before(now.Add(-24 * time.Hour)) {
-					failures = append(failures, x)
-				}
-			}
+			failures = append(failures, r.Recent...)
 		}
+		failures = slices.DeleteFunc(failures, func(x Failure) bool { return x.At.Before(now.Add(-24 * time.Hour)) })
 		slices.SortFunc(failures, func(a, b Failure) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Run, b.Run)) })
 		slices.Sort(s.walls)
 		h := Health{
@@ -157,13 +154,16 @@ type Tally struct {
 
 // Days yields the tallies of the scope from a day on, at most 31 days back, by day, candidate and skill.
 func (b *Book) Days(since time.Time) iter.Seq[Tally] {
+	if oldest := b.opts.Now().Add(-days * 24 * time.Hour); since.Before(oldest) {
+		since = oldest
+	}
 	b.mu.Lock()
 	var out []Tally
 	for skill, sk := range b.scope.skills {
 		for _, p := range sk.sorted {
 			for _, t := range p.rec.Days {
 				day := time.UnixMilli(int64(t.N) * dayMillis).UTC()
-				if t.Attempts == 0 || day.Add(24*time.Hour).Before(since) {
+				if t.Attempts == 0 || !day.Add(24*time.Hour).After(since) {
 					continue
 				}
 				out = append(out, Tally{

@@ -29,7 +29,7 @@ type Pacer struct {
 type account struct {
 	rev   store.Revision
 	Saved float64 // multiples of the average price
-	Lean  float64 // logarithm of what a success may cost, in multiples of the average price
+	Lean  float64 // logarithm of what a success may cost, in multiples of twice the average price
 }
 
 const (
@@ -53,14 +53,6 @@ func (b *Book) Pacer(name string, average float64) (*Pacer, error) {
 
 func (p *Pacer) key() string { return p.b.scope.name.Key(pacerName, p.name) }
 
-// account returns the current state. The caller has the lock.
-func (p *Pacer) account() account {
-	if a, ok := p.b.pacers[p.key()]; ok {
-		return a
-	}
-	return account{Lean: math.Log(2)} // a success is worth twice the average at first
-}
-
 // Score returns the candidates that the account can bear, best first, and at least the cheapest one. The Score is
 // worth, in dollars, less price.
 func (p *Pacer) Score(ctx context.Context, t Task, cs []Candidate) ([]Scored, error) {
@@ -68,9 +60,9 @@ func (p *Pacer) Score(ctx context.Context, t Task, cs []Candidate) ([]Scored, er
 }
 
 func (p *Pacer) rank(sk *skill, t Task, cs []Candidate) []contender {
-	a, es := p.account(), p.b.estimates(sk, t, cs)
+	a, es := p.b.pacers[p.key()], p.b.estimates(sk, t, cs)
 	rungs, _ := sk.rungs(Task{}, cs)
-	success := p.average * math.Exp(a.Lean+thrift*a.Saved)
+	success := 2 * p.average * math.Exp(a.Lean+thrift*a.Saved)
 	cheapest := math.Inf(1)
 	for i := range rungs {
 		cheapest = min(cheapest, rungs[i].price)
@@ -96,7 +88,7 @@ func (p *Pacer) Observe(ctx context.Context, s Sample) error {
 // candidate usually does.
 func (p *Pacer) Stage(ctx context.Context, batch *store.Batch, s Sample) error {
 	p.b.mu.Lock()
-	a := p.account()
+	a := p.b.pacers[p.key()]
 	usd, known := s.cost()
 	if !known {
 		r := &p.b.scope.skill(s.Task.Skill).record(s.Candidate).Rating
@@ -137,7 +129,7 @@ func (b *book) applyAccount(e store.Entry) {
 	}
 	if err := codec.Unmarshal(e.Value, &a); err != nil {
 		b.opts.Logger.Warn("rank: the account of a pacer cannot be read and begins anew", "key", e.Key, "error", err)
-		a = account{Lean: math.Log(2)}
+		a = account{}
 	}
 	if a.rev = e.Rev; a.rev >= b.pacers[e.Key].rev {
 		b.pacers[e.Key] = a

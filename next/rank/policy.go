@@ -3,7 +3,6 @@ package rank
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"math"
 	"slices"
 )
@@ -16,7 +15,11 @@ type policy struct {
 }
 
 func (p policy) Score(ctx context.Context, t Task, cs []Candidate) ([]Scored, error) {
-	if err := checkAll(ctx, t, cs); err != nil {
+	err := ctx.Err()
+	for i := 0; i < len(cs) && err == nil; i++ {
+		err = cs[i].check(t.Skill)
+	}
+	if err != nil {
 		return nil, err
 	}
 	p.b.mu.Lock()
@@ -116,23 +119,6 @@ func order(fs []contender) []Scored {
 		out[i] = fs[j].Scored
 	}
 	return out
-}
-
-// checkAll refuses a decision that cannot be made.
-func checkAll(ctx context.Context, t Task, cs []Candidate) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	for i := range cs {
-		c := &cs[i]
-		if err := check(t.Skill, c.Name); err != nil {
-			return err
-		}
-		if !(c.Prior >= 0 && c.Prior <= 1) || !(c.Price >= 0 && c.Price <= maxUSD) {
-			return fmt.Errorf("%w: candidate %q has prior %v and price %v", ErrInvalid, c.Name, c.Prior, c.Price)
-		}
-	}
-	return nil
 }
 
 // mix hashes a number and texts into a number (FNV-1a and the finalizer of SplitMix64).

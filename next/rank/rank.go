@@ -124,3 +124,10 @@ func check(skill, candidate string) error {
 	}
 	return nil
 }
+
+func (c *Candidate) check(skill string) error {
+	if !(c.Prior >= 0 && c.Prior <= 1) || !(c.Price >= 0 && c.Price <= maxUSD) {
+		return fmt.Errorf("%w: candidate %q has prior %v and price %v", ErrInvalid, c.Name, c.Prior, c.Price)
+	}
+	return check(skill, c.Name)
+}

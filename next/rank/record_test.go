@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arc-learn/arc/next/internal/codec"
+	"github.com/arc-learn/arc/next/store"
 )
 
 // filled returns a record with n samples, an hour apart, and the kinds of case that they are of.
@@ -33,6 +34,21 @@ func TestRecordIsBounded(t *testing.T) {
 	value, err := codec.Marshal(r)
 	require.NoError(t, err)
 	require.Less(t, len(value), 12<<10)
+}
+
+func TestDamagedRecord(t *testing.T) {
+	for name, harm := range map[string]func(*record){
+		"outcome": func(r *record) { r.Ring[0].Outcome = uint8(len(outcomes)) }, "no outcome": func(r *record) { r.Ring[0].Outcome = 0 },
+		"time": func(r *record) { r.Ring[0].At = -1 }, "attempts": func(r *record) { r.Attempts = 1 },
+		"ring": func(r *record) { r.Ring = append(r.Ring, r.Ring...) }, "cells": func(r *record) { r.Cells = append(r.Cells, r.Cells...) },
+	} {
+		r := filled(300)
+		harm(r)
+		value, err := codec.Marshal(r)
+		require.NoError(t, err)
+		_, err = decode(value)
+		require.ErrorIs(t, err, store.ErrDamaged, name)
+	}
 }
 
 // FuzzRecord: what decode takes can be used and written, and is read again as it was; all else is an error.
