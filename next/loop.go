@@ -48,7 +48,7 @@ type turn struct {
 	tenant    *tenant
 	objective Objective
 	clean     *redact.Sanitizer // knows the objective's secrets
-	journal   *act.StoreJournal
+	journal   *journal
 	tell      func(Event)    // of the caller; nil: nobody
 	rev       store.Revision // of the record as stored; 0: it is not
 	due       string         // its key among those that are due; "": none
@@ -109,7 +109,7 @@ func (a *Agent) run(ctx context.Context, o Objective, tell func(Event)) (*Report
 	if o.Scope == "" {
 		o.Scope = a.opts.Scope
 	}
-	o.Scope = named(o.Scope)
+	o.Scope, o.Lessons = plain(o.Scope), plain(o.Lessons)
 	if o.Lessons == "" {
 		o.Lessons = o.Scope
 	}
@@ -158,10 +158,10 @@ func newID(now time.Time) string {
 	return now.UTC().Format("20060102-150405-") + rand.Text()[:10]
 }
 
-// named is the scope, and "_" for the empty one.
-func named(s memory.Scope) memory.Scope {
-	if s == "" {
-		return memory.Scope(s.Tenant())
+// plain is the scope, and the empty one for "_", which is its other name.
+func plain(s memory.Scope) memory.Scope {
+	if s == "_" {
+		return ""
 	}
 	return s
 }
@@ -270,9 +270,9 @@ func (a *Agent) look() {
 // load returns a turn of a run, without a record if there is none.
 func (a *Agent) load(ctx context.Context, at *tenant, scope memory.Scope, id string) (*turn, error) {
 	t := &turn{agent: a, tenant: at}
-	t.journal = act.NewJournal(at.group.Sub(logPrefix(scope, id)), &act.JournalOptions{OnEvent: func(e Event) {
-		a.told(t, e)
-	}})
+	t.journal = &journal{StoreJournal: act.NewJournal(at.group.Sub(logPrefix(scope, id)), &act.JournalOptions{
+		OnEvent: func(e Event) { a.told(t, e) },
+	})}
 	st := at.group.Store()
 	r, rev, err := load[record](ctx, st, recordKey(scope, id))
 	if missing(err) {

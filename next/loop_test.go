@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,6 +17,7 @@ import (
 	arc "github.com/arc-learn/arc/next"
 	"github.com/arc-learn/arc/next/act"
 	"github.com/arc-learn/arc/next/arctest"
+	"github.com/arc-learn/arc/next/learn"
 	"github.com/arc-learn/arc/next/memory"
 	"github.com/arc-learn/arc/next/reason"
 	"github.com/arc-learn/arc/next/store"
@@ -31,6 +34,7 @@ func agent(t *testing.T, st store.Store, h arc.Host, o *arc.Options) (*arc.Agent
 		opts = *o
 	}
 	story := &[]string{}
+	opts.Logger = slog.New(slog.NewTextHandler(t.Output(), nil))
 	opts.OnEvent = func(_ memory.Scope, _ string, e arc.Event) {
 		*story = append(*story, strings.TrimSuffix(strings.TrimSpace(e.Kind+" "+e.Name)+": "+e.Text, ": "))
 	}
@@ -105,7 +109,7 @@ func TestTranscripts(t *testing.T) {
 			"another worker, then another plan, then blocked", func() arc.Host {
 				bad := []arctest.Turn{{Refuse: "wrong"}}
 				return arc.Host{
-					Reasoner: planned(arctest.Plan("first", task("write it", "")), arctest.Plan("second", task("copy it", "copy"))),
+					Reasoner: planned(arctest.Plan("first", reason.Task{Objective: "write it", Worker: "ann"}), arctest.Plan("second", task("copy it", "copy"))),
 					Workers: []act.Worker{
 						(&arctest.Worker{Turns: bad}).As("ann"), (&arctest.Worker{Turns: bad}).As("ben"),
 						(&arctest.Worker{Turns: []arctest.Turn{{Err: &reason.Error{Class: reason.Permission, Err: errors.New("not yours")}}}}).As("cat", "copy"),
@@ -114,14 +118,14 @@ func TestTranscripts(t *testing.T) {
 			}, arc.Blocked, arc.Refused, "permission: not yours", `
 				begun: write a letter
 				decided first: write it
-				attempt ben: write it
-				failed ben: wrong
-				attempt ben: write it
-				failed ben: wrong
 				attempt ann: write it
 				failed ann: wrong
 				attempt ann: write it
 				failed ann: wrong
+				attempt ben: write it
+				failed ben: wrong
+				attempt ben: write it
+				failed ben: wrong
 				decided second: copy it
 				attempt cat: copy it
 				failed cat: permission: not yours
@@ -155,4 +159,327 @@ func TestTranscripts(t *testing.T) {
 	}
 }
 
-var _ = []any{context.Background, json.Marshal, fmt.Sprint, synctest.Test, time.Second}
+// fixed has a reasoner that plans a refund by the inputs: pay, then write.
+func fixed(b *reason.Brief) (*reason.Decision, error) {
+	return arctest.Plan("by the book",
+		reason.Task{Objective: "Pay it back.", Skill: "pay", Inputs: b.Inputs},
+		reason.Task{Objective: "Write to the customer.", Skill: "write", Inputs: b.Inputs}), nil
+}
+
+func order(n int) json.RawMessage { return fmt.Appendf(nil, `{"order":"SO-%d"}`, 1000+n) }
+
+func TestAnswer(t *testing.T) {
+	asks := &act.PendingError{Questions: []string{"Which account?"}}
+	pay := &arctest.Worker{Turns: []arctest.Turn{{Err: asks}, {Text: "paid"}}}
+	r := planned(&reason.Decision{Questions: []string{"Who pays?"}}, arctest.Plan("", task("pay", "pay")))
+	a, _ := agent(t, nil, arc.Host{Reasoner: r, Workers: []act.Worker{pay.As("bank", "pay")}}, nil)
+	v := a.In("")
+	got := run(t, a, arc.Objective{ID: "7", Text: "pay the bill"})
+	require.Equal(t, []string{"Who pays?"}, got.Questions)
+	got, err := v.Answer(t.Context(), "7", "Anna does")
+	require.NoError(t, err)
+	require.Equal(t, arc.Asking, got.Status)
+	require.Equal(t, "Which account?", got.Text)
+	require.Equal(t, []reason.Answer{{Question: "Who pays?", Text: "Anna does"}}, r.Briefs()[1].Answers)
+	got, err = v.Answer(t.Context(), "7", "the second one")
+	require.NoError(t, err)
+	require.Equal(t, arc.Delivered, got.Status)
+	require.Equal(t, 1, got.Attempts, "a question spends no attempt")
+	require.Equal(t, "the second one", pay.Calls()[1].Answers[1].Text)
+	_, err = v.Answer(t.Context(), "7", "again")
+	require.ErrorIs(t, err, arc.ErrState)
+}
+
+func TestRetry(t *testing.T) {
+	w := &arctest.Worker{Turns: []arctest.Turn{{Refuse: "bad"}, {Refuse: "bad"}, {Text: "good"}}}
+	a, _ := agent(t, nil, arc.Host{Workers: []act.Worker{w.As("ann")}}, nil)
+	r := run(t, a, arc.Objective{ID: "7", Text: "write"})
+	require.Equal(t, arc.Exhausted, r.Cause)
+	require.Len(t, r.Failed, 2)
+	r, err := a.In("").Retry(t.Context(), "7", "the printer is mended")
+	require.NoError(t, err)
+	require.Equal(t, arc.Delivered, r.Status)
+	require.Equal(t, "the printer is mended", w.Calls()[2].Answers[0].Text)
+	require.Equal(t, []int{1, 2, 3}, []int{w.Calls()[0].Attempt, w.Calls()[1].Attempt, w.Calls()[2].Attempt})
+}
+
+// What failed is warned of, and what two deliveries have in common fires.
+func TestLearns(t *testing.T) {
+	r := &arctest.Reasoner{Decision: fixed}
+	pay := &arctest.Worker{Turns: []arctest.Turn{{Refuse: "name the order"}, {Text: "paid"}}}
+	a, story := agent(t, nil, arc.Host{Reasoner: r, Workers: []act.Worker{
+		pay.As("bank", "pay"), (&arctest.Worker{}).As("mail", "write"),
+	}}, nil)
+	for n := range 4 {
+		got := run(t, a, arc.Objective{Text: "Refund the order.", Inputs: order(n)})
+		require.Equal(t, arc.Delivered, got.Status, got.Reason)
+		require.Equal(t, n > 1, got.Fired == 1, "run %d", n)
+	}
+	require.Len(t, r.Briefs(), 2)
+	require.Equal(t, "name the order", r.Briefs()[1].Warnings[0].Complaint)
+	require.Contains(t, strings.Join(*story, "\n"), "the plan fires from now on")
+	require.JSONEq(t, `{"order":"SO-1003"}`, string(pay.Calls()[4].Task.Inputs))
+}
+
+// A fired plan that fails is retried as a reasoned one.
+func TestFiredPlanFails(t *testing.T) {
+	r := &arctest.Reasoner{Decision: fixed}
+	pay := &arctest.Worker{Turns: []arctest.Turn{{}, {}, {Refuse: "closed"}, {}}}
+	a, _ := agent(t, nil, arc.Host{Reasoner: r, Workers: []act.Worker{
+		pay.As("bank", "pay"), (&arctest.Worker{}).As("mail", "write"),
+	}}, nil)
+	var got *arc.Report
+	for n := range 3 {
+		got = run(t, a, arc.Objective{Text: "Refund the order.", Inputs: order(n)})
+	}
+	require.Equal(t, arc.Delivered, got.Status)
+	require.Equal(t, 1, got.Fired)
+	require.Equal(t, 1, got.Deliberations)
+	require.Equal(t, "closed", r.Briefs()[2].Failed[0].Complaint)
+}
+
+// A6: the third run fires, and its writer fails once. It is paid once, by a person's leave.
+func TestIrreversibleOnceInARun(t *testing.T) {
+	pay := &arctest.Worker{}
+	mail := &arctest.Worker{Turns: []arctest.Turn{{}, {}, {Refuse: "too short"}, {}}}
+	bank := pay.As("bank", "pay")
+	bank.Irreversible, bank.Mode = true, act.Gated
+	a, _ := agent(t, nil, arc.Host{
+		Reasoner: &arctest.Reasoner{Decision: fixed}, Workers: []act.Worker{bank, mail.As("mail", "write")},
+	}, nil)
+	v := a.In("acme")
+	for n := range 3 {
+		id := fmt.Sprint("run ", n)
+		o := arc.Objective{ID: id, Scope: "acme", Text: "Refund the order.", Inputs: order(n)}
+		r := run(t, a, o)
+		require.Equal(t, arc.Waiting, r.Status)
+		require.Len(t, r.Approvals, 1)
+		require.Contains(t, r.Text, "mode is gated")
+		require.Error(t, v.Decide(t.Context(), act.Ruling{Approval: "another", By: "anna", Allow: true}))
+		require.NoError(t, v.Decide(t.Context(), act.Ruling{Approval: r.Approvals[0].ID, By: "anna", Allow: true}))
+		r, err := v.Wait(t.Context(), id)
+		require.NoError(t, err)
+		require.Equal(t, arc.Delivered, r.Status, r.Reason)
+		require.Equal(t, n == 2, r.Fired == 1)
+		require.Len(t, pay.Calls(), n+1)
+	}
+	require.Len(t, mail.Calls(), 4)
+}
+
+// A8: eight users, whose texts are equal and whose orders differ: the plan fires from the third on.
+func TestEightUsers(t *testing.T) {
+	r := &arctest.Reasoner{Decision: fixed}
+	a, _ := agent(t, nil, arc.Host{Reasoner: r, Workers: []act.Worker{
+		(&arctest.Worker{}).As("bank", "pay"), (&arctest.Worker{}).As("mail", "write"),
+	}}, nil)
+	for n := range 8 {
+		got := run(t, a, arc.Objective{
+			Scope: memory.Scope(fmt.Sprint("acme/user", n)), Lessons: "acme", Text: "Refund the order.", Inputs: order(n),
+		})
+		require.Equal(t, arc.Delivered, got.Status)
+		require.Equal(t, n > 1, got.Fired == 1, "user %d", n)
+	}
+	require.Len(t, r.Briefs(), 2)
+}
+
+func TestOutage(t *testing.T) {
+	away := arctest.Turn{Err: &reason.Error{Class: reason.RateLimited, Wait: time.Minute, Err: errors.New("429")}}
+	synctest.Test(t, func(t *testing.T) {
+		w := &arctest.Worker{Turns: []arctest.Turn{away, away, {Text: "late"}}}
+		a, _ := agent(t, nil, arc.Host{Workers: []act.Worker{w.As("ann")}}, nil)
+		began := time.Now()
+		r := run(t, a, arc.Objective{Text: "write"})
+		require.Equal(t, arc.Delivered, r.Status)
+		require.Equal(t, 1, r.Attempts, "an outage spends none")
+		require.Equal(t, 2*time.Minute, time.Since(began))
+		require.Nil(t, r.Usage, "unknown is not 0")
+	})
+	synctest.Test(t, func(t *testing.T) {
+		w := &arctest.Worker{Turns: []arctest.Turn{away}}
+		a, _ := agent(t, nil, arc.Host{Workers: []act.Worker{w.As("ann")}}, &arc.Options{Patience: 10 * time.Minute})
+		r := run(t, a, arc.Objective{Text: "write"})
+		require.Equal(t, arc.Outage, r.Cause)
+		require.Contains(t, r.Text, "429")
+		require.Len(t, w.Calls(), 7, "after 1, 2, 3, 4 minutes, 320 and 480 s")
+	})
+	synctest.Test(t, func(t *testing.T) { // who waits may leave, and the next process goes on
+		st := store.NewMem()
+		w := &arctest.Worker{Turns: []arctest.Turn{away, {Text: "late"}}}
+		a, _ := agent(t, st, arc.Host{Workers: []act.Worker{w.As("ann")}}, nil)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		r, err := a.Run(ctx, arc.Objective{ID: "7", Text: "write"})
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.Equal(t, arc.Waiting, r.Status)
+		require.NoError(t, a.Shutdown(t.Context()))
+		_, err = a.Run(t.Context(), arc.Objective{Text: "write"})
+		require.ErrorIs(t, err, arc.ErrClosed)
+		b, _ := agent(t, st, arc.Host{Workers: []act.Worker{w.As("ann")}}, nil)
+		r, err = b.In("").Wait(t.Context(), "7")
+		require.NoError(t, err)
+		require.Equal(t, "late", r.Text)
+		require.Equal(t, time.Minute, r.Ended.Sub(r.Began))
+	})
+}
+
+func TestSameIDIsTheSameRun(t *testing.T) {
+	w := &arctest.Worker{}
+	a, _ := agent(t, nil, arc.Host{Workers: []act.Worker{w.As("ann")}}, nil)
+	one := run(t, a, arc.Objective{ID: "a/b", Text: "write"})
+	require.Equal(t, one, run(t, a, arc.Objective{ID: "a/b", Text: "write"}))
+	require.Len(t, w.Calls(), 1)
+	_, err := a.Run(t.Context(), arc.Objective{ID: "a/b", Text: "read"})
+	require.ErrorIs(t, err, arc.ErrTaken)
+	_, err = a.In("").Report(t.Context(), "none")
+	require.ErrorIs(t, err, store.ErrNotFound)
+	_, err = a.Run(t.Context(), arc.Objective{Text: "write", Inputs: json.RawMessage(`[1]`)})
+	require.ErrorIs(t, err, arc.ErrObjective)
+}
+
+// stuck is an executor that works until its context ends.
+func stuck(began chan<- bool) act.Worker {
+	return act.Worker{Name: "ann", Gates: []act.Gate{act.NoGate}, Executor: act.ExecutorFunc(
+		func(ctx context.Context, c *act.Call) (*act.Result, error) {
+			began <- true
+			<-ctx.Done()
+			return nil, ctx.Err()
+		})}
+}
+
+func TestCancel(t *testing.T) {
+	began := make(chan bool)
+	a, _ := agent(t, nil, arc.Host{Workers: []act.Worker{stuck(began)}}, nil)
+	ended := make(chan error)
+	go func() {
+		_, err := a.Run(t.Context(), arc.Objective{ID: "7", Text: "write"})
+		ended <- err
+	}()
+	<-began
+	_, err := a.In("").Resume(t.Context(), "7")
+	require.ErrorIs(t, err, arc.ErrRunning)
+	require.NoError(t, a.In("").Cancel(t.Context(), "7", "not needed any more"))
+	require.ErrorIs(t, <-ended, context.Canceled)
+	r, err := a.In("").Report(t.Context(), "7")
+	require.NoError(t, err)
+	require.Equal(t, arc.Canceled, r.Status)
+	require.Equal(t, "not needed any more", r.Text)
+	require.ErrorIs(t, a.In("").Cancel(t.Context(), "7", ""), arc.ErrState)
+	var last arc.Event
+	for e, err := range a.In("").Watch(t.Context(), "7") {
+		require.NoError(t, err)
+		last = e
+	}
+	require.True(t, last.Ending)
+}
+
+func TestShutdownNamesWhatStillRuns(t *testing.T) {
+	began := make(chan bool)
+	a, _ := agent(t, nil, arc.Host{Workers: []act.Worker{stuck(began)}}, nil)
+	ended := make(chan error)
+	go func() {
+		_, err := a.Run(t.Context(), arc.Objective{ID: "7", Scope: "acme", Text: "write"})
+		ended <- err
+	}()
+	<-began
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.ErrorContains(t, a.Shutdown(ctx), "acme//7")
+	require.ErrorIs(t, <-ended, arc.ErrClosed)
+}
+
+// mortal is a store that ends with the n-th commit: before it is made, or after.
+type mortal struct {
+	store.Store
+	left *atomic.Int64
+	made bool // the last commit is made, and nobody hears of it
+}
+
+var errDead = errors.New("the process has ended")
+
+func (m mortal) Get(ctx context.Context, key string) (store.Entry, error) {
+	if m.left.Load() < 0 {
+		return store.Entry{}, errDead
+	}
+	return m.Store.Get(ctx, key)
+}
+
+func (m mortal) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
+	left := m.left.Add(-1)
+	if left == -1 && m.made {
+		_, _ = m.Store.Commit(ctx, ops...)
+	}
+	if left < 0 {
+		return 0, errDead
+	}
+	return m.Store.Commit(ctx, ops...)
+}
+
+// D11: wherever a process ends, the next one goes on by itself. No attempt whose result was committed is made again,
+// and nothing is paid twice.
+func TestGoesOnAfterACrash(t *testing.T) {
+	whole := 0
+	for n := int64(0); whole == 0; n++ {
+		for _, made := range []bool{false, true} {
+			st := store.NewMem()
+			pay, mail := &arctest.Worker{}, &arctest.Worker{Turns: []arctest.Turn{{Refuse: "short"}, {Text: "sent"}}}
+			bank := pay.As("bank", "pay")
+			bank.Irreversible = true
+			h := arc.Host{Reasoner: &arctest.Reasoner{Decision: fixed}, Workers: []act.Worker{bank, mail.As("mail", "write")}}
+			o := arc.Objective{ID: "7", Text: "Refund the order.", Inputs: order(1), Session: "s"}
+			left := new(atomic.Int64)
+			left.Store(n)
+			a, _ := agent(t, mortal{st, left, made}, h, nil)
+			_, err := a.Run(t.Context(), o)
+			if err == nil {
+				require.Greater(t, n, int64(6), "a run has more commits")
+				whole++
+				continue
+			}
+			before := len(pay.Calls()) + len(mail.Calls())
+			b, _ := agent(t, st, h, nil)
+			r, err := b.In("").Report(t.Context(), "7")
+			if errors.Is(err, store.ErrNotFound) {
+				require.Zero(t, before, "nothing is done before the run is stored")
+				continue
+			}
+			require.NoError(t, err)
+			for r.Status == arc.Running { // until it has ended, or waits for a person
+				for range b.In("").Watch(t.Context(), "7") {
+					if r, err = b.In("").Report(t.Context(), "7"); r.Status != arc.Running {
+						break
+					}
+				}
+				require.NoError(t, err)
+			}
+			require.LessOrEqual(t, len(pay.Calls()), 1)
+			if r.Status == arc.Waiting {
+				require.Contains(t, r.Text, "its end is not known", "commit %d", n)
+				continue
+			}
+			require.Equal(t, arc.Delivered, r.Status, "commit %d: %s", n, r.Reason)
+			require.Equal(t, "sent", r.Text)
+			require.Len(t, pay.Calls(), 1)
+			require.LessOrEqual(t, len(mail.Calls()), 3)
+			require.LessOrEqual(t, r.Attempts, 3)
+		}
+	}
+}
+
+func TestJudge(t *testing.T) {
+	r := &arctest.Reasoner{Decision: fixed}
+	a, _ := agent(t, nil, arc.Host{Reasoner: r, Workers: []act.Worker{
+		(&arctest.Worker{}).As("bank", "pay"), (&arctest.Worker{}).As("mail", "write"),
+	}}, nil)
+	for n := range 5 {
+		id := fmt.Sprint(n)
+		got := run(t, a, arc.Objective{ID: id, Text: "Refund the order.", Inputs: order(n), Provisional: n < 2})
+		require.Equal(t, arc.Delivered, got.Status)
+		switch {
+		case n < 2:
+			require.NoError(t, a.In("").Judge(t.Context(), id, learn.Delivered, ""))
+		case n == 3:
+			require.NoError(t, a.In("").Judge(t.Context(), id, learn.Failed, "the wrong customer"))
+		}
+		require.Equal(t, n == 2 || n == 3, got.Fired == 1, "run %d", n)
+	}
+}

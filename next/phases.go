@@ -357,7 +357,7 @@ func (t *turn) act(ctx context.Context) (phase, error) {
 	if ctx.Err() != nil && made.Outcome != rank.Delivered {
 		return "", context.Cause(ctx)
 	}
-	if err := storeError(made.Err); err != nil {
+	if err := t.journal.failed(); err != nil { // it says nothing about the worker
 		return "", err
 	}
 	t.made, t.Pending = &made, nil
@@ -373,16 +373,6 @@ func (t *turn) act(ctx context.Context) (phase, error) {
 		return waitPhase, nil
 	}
 	return verifyPhase, nil
-}
-
-// storeError returns the error of the store in an attempt's error. It says nothing about the attempt.
-func storeError(err error) error {
-	for _, of := range []error{store.ErrConflict, store.ErrClosed, store.ErrFull, store.ErrDamaged} {
-		if errors.Is(err, of) {
-			return err
-		}
-	}
-	return nil
 }
 
 // maxAnswered is how often the reasoner may answer within an attempt, before a person is asked.
@@ -529,7 +519,7 @@ func (t *turn) stageOutcome(v learn.Verdict) error {
 	if len(t.Aims) == 1 {
 		o.Usage = t.Usage
 	}
-	if v == learn.Delivered && (a.Thought || a.Fired || a.Made) {
+	if v != learn.Failed && t.Cause == "" && (a.Thought || a.Fired || a.Made) {
 		o.Plan = &reason.Plan{Calls: a.Calls}
 	}
 	if len(t.objective.Data) > 0 {
@@ -598,6 +588,7 @@ func (t *turn) ask(context.Context) (phase, error) {
 func (t *turn) wait(context.Context) (phase, error) {
 	if len(t.Pending) > 0 {
 		t.Status = Waiting
+		t.event("waiting", t.Pending[0].Name, "for a person: "+strings.Join(t.Pending[0].Why, "; "))
 		return t.Back, nil
 	}
 	now, w := t.now(), &t.Wait

@@ -25,7 +25,7 @@ func (a *Agent) In(scope memory.Scope) View {
 	if scope == "" {
 		scope = a.opts.Scope
 	}
-	return View{a, named(scope)}
+	return View{a, plain(scope)}
 }
 
 // Resume goes on with a run that was left, and returns as [Agent.Run] does.
