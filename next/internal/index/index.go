@@ -41,8 +41,8 @@ type Index struct {
 	near    map[string][]*term // by what forms of a word have in common; see nearKeys
 	actors  map[string]*actor
 	names   map[string][]*actor
-	tails   map[string]uint32 // last row of a thread, plus one
-	free    []uint32          // rows of removed records
+	threads map[string][]uint32 // the rows of each, in order
+	free    []uint32            // rows of removed records
 	rows    []row
 	extras  []extra // by row, as the next
 	links   []link  // grown where there are threads
@@ -105,7 +105,7 @@ type term struct {
 func New(an *text.Analyzer) *Index {
 	return &Index{
 		an: an, terms: map[string]*term{}, near: map[string][]*term{}, actors: map[string]*actor{},
-		names: map[string][]*actor{}, tails: map[string]uint32{}, norms: newNorms(minLength),
+		names: map[string][]*actor{}, threads: map[string][]uint32{}, norms: newNorms(minLength),
 	}
 }
 
@@ -241,54 +241,60 @@ func without[T comparable](m map[string][]T, key string, v T) {
 // SetFlags replaces the flags of a row.
 func (ix *Index) SetFlags(r uint32, f Flags) { ix.rows[r].flags = f }
 
-// join puts a row into its thread, behind those that are not later.
+// join puts a row into its thread, and leave takes it out.
 func (ix *Index) join(r uint32, d *Terms) {
 	for len(ix.links) < len(ix.rows) {
 		ix.links, ix.places = append(ix.links, link{}), append(ix.places, place{})
 	}
 	ix.places[r] = d.place
-	before, after := ix.tails[d.thread], uint32(0)
-	for before != 0 {
-		p := ix.places[before-1]
-		if cmp.Or(cmp.Compare(p.at, d.place.at), cmp.Compare(p.tie, d.place.tie)) <= 0 {
-			break
-		}
-		after, before = before, ix.links[before-1].prev
-	}
-	ix.links[r] = link{before, after}
-	if before != 0 {
-		ix.links[before-1].next = r + 1
-	}
-	if after != 0 {
-		ix.links[after-1].prev = r + 1
-	} else {
-		ix.tails[strings.Clone(d.thread)] = r + 1
-	}
+	rows := ix.threads[d.thread]
+	i := ix.find(rows, r)
+	rows = slices.Insert(rows, i, r)
+	ix.threads[strings.Clone(d.thread)] = rows
+	ix.connect(rows, i)
+	ix.connect(rows, i+1)
 }
 
 func (ix *Index) leave(r uint32, thread string) {
-	l := ix.links[r]
-	if l.prev != 0 {
-		ix.links[l.prev-1].next = l.next
+	rows := ix.threads[thread]
+	i := ix.find(rows, r)
+	if rows = slices.Delete(rows, i, i+1); len(rows) == 0 {
+		delete(ix.threads, thread)
+	} else {
+		ix.threads[thread] = rows
 	}
-	switch {
-	case l.next != 0:
-		ix.links[l.next-1].prev = l.prev
-	case l.prev != 0:
-		ix.tails[thread] = l.prev
-	default:
-		delete(ix.tails, thread)
-	}
+	ix.connect(rows, i)
 	ix.links[r] = link{}
 }
 
-// Latest returns the last n rows of a thread, in order.
-func (ix *Index) Latest(thread string, n int) (out []uint32) {
-	for at := ix.tails[thread]; at != 0 && len(out) < n; at = ix.links[at-1].prev {
-		out = append(out, at-1)
+// find returns where a row is in its thread, or belongs.
+func (ix *Index) find(rows []uint32, r uint32) int {
+	i, _ := slices.BinarySearchFunc(rows, r, func(a, b uint32) int {
+		p, q := ix.places[a], ix.places[b]
+		return cmp.Or(cmp.Compare(p.at, q.at), cmp.Compare(p.tie, q.tie), cmp.Compare(a, b))
+	})
+	return i
+}
+
+// connect links the i-th row of a thread with that before it.
+func (ix *Index) connect(rows []uint32, i int) {
+	var before, after uint32
+	if i > 0 {
+		before = rows[i-1] + 1
 	}
-	slices.Reverse(out)
-	return out
+	if i < len(rows) {
+		after = rows[i] + 1
+		ix.links[rows[i]].prev = before
+	}
+	if before != 0 {
+		ix.links[before-1].next = after
+	}
+}
+
+// Latest returns the last n rows of a thread, in order.
+func (ix *Index) Latest(thread string, n int) []uint32 {
+	rows := ix.threads[thread]
+	return slices.Clone(rows[max(0, len(rows)-max(0, n)):])
 }
 
 // Equal returns rows whose trigger and content may have equal words in equal order as those of d: text.Fold of both

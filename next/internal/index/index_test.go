@@ -148,10 +148,33 @@ func TestThreads(t *testing.T) {
 	require.Equal(t, []string{"one", "two", "three", "four"}, latest(9))
 	require.Equal(t, []string{"three", "four"}, latest(2))
 	require.Empty(t, ix.Latest("u", 2))
+	require.Empty(t, ix.Latest("t", -1))
 	require.Equal(t, []string{"four", "three", "two", "one"}, ix.find(index.Query{Text: "four"}), "what is near counts as well")
 	require.Equal(t, []string{"two", "three", "four", "one"}, ix.find(index.Query{Text: "two"}), "more what comes after")
 	ix.Remove(rows["four"], ix.Analyze(ix.docs[rows["four"]]))
 	require.Equal(t, []string{"two", "three"}, latest(2))
+}
+
+// What is quadratic in any of these takes minutes here.
+func TestManyOfAKind(t *testing.T) {
+	t.Parallel()
+	const n = 40_000
+	ix := newCorpus(t)
+	at := time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
+	for i := range n { // the newest first
+		ix.Insert(ix.Analyze(index.Doc{Content: "hello there", Thread: "t", At: at.Add(-time.Duration(i) * time.Second)}))
+	}
+	require.Equal(t, []uint32{1, 0}, ix.Latest("t", 2))
+	require.NotEmpty(t, ix.Search(&index.Query{Text: "hello", K: n, Gate: .8}))
+	var words strings.Builder
+	for i := range n {
+		fmt.Fprintf(&words, "alike%s ", strings.Map(func(r rune) rune { return r + 'a' - '0' }, fmt.Sprint(n+i)))
+	}
+	d := ix.Analyze(index.Doc{Content: words.String()})
+	r := ix.Insert(d)
+	require.NotEmpty(t, ix.Search(&index.Query{Text: "alikeééé"}))
+	ix.Remove(r, d)
+	require.Empty(t, ix.Search(&index.Query{Text: "alikeééé"}))
 }
 
 func TestEqual(t *testing.T) {

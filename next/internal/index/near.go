@@ -19,6 +19,7 @@ const (
 	bareFrom   = 5    // of a word that has any ending
 	spellFrom  = 5    // of a word that may be misspelt
 	maxForms   = 24
+	maxAlike   = 1 << 12 // terms of a key: no vocabulary makes a search or Remove slow, and of such not all forms are found
 )
 
 // nearKeys returns the keys under which terms lie that may be forms of w, and that under which lie those of its
@@ -56,7 +57,7 @@ func prefixed(w string) bool {
 func (ix *Index) learn(t *term) {
 	forms, spelt := nearKeys(t.text)
 	for _, key := range append(forms, spelt) {
-		if key != "" && !t.stop {
+		if key != "" && !t.stop && len(ix.near[key]) < maxAlike {
 			ix.near[key] = append(ix.near[key], t)
 		}
 	}

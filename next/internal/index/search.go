@@ -218,7 +218,7 @@ func (ix *Index) weigh(sc *scratch, q *Query) {
 		most += dayNamed
 	}
 	spread := float32(1)
-	if len(ix.tails) > 0 {
+	if len(ix.threads) > 0 {
 		spread += windowSum
 	}
 	sc.rest = slices.Grow(sc.rest[:0], len(sc.words)+1)[:len(sc.words)+1]
@@ -390,9 +390,12 @@ func (ix *Index) look(sc *scratch, w *word) {
 	}
 }
 
+// maxBounded is the largest K for which least is worth its time, which goes with K.
+const maxBounded = 256
+
 // least returns a score below which nothing is wanted, going by the scores so far.
 func (ix *Index) least(sc *scratch, q *Query, known float32) float32 {
-	if q.K == 0 || len(sc.touched) < q.K {
+	if q.K == 0 || q.K > maxBounded || len(sc.touched) < q.K {
 		return known
 	}
 	sc.best = sc.best[:0]
