@@ -147,7 +147,7 @@ func (ix *Index) weigh(sc *scratch, q *Query) {
 	}
 	var buf [64]text.Term
 	terms := ix.an.Append(buf[:0], q.Text)
-	sc.days, sc.asker = ix.an.Days(q.Text, q.At), asksOfSelf(q.Text)
+	sc.days, sc.asker = text.Days(q.Text, q.At), asksOfSelf(q.Text)
 	for _, d := range sc.days {
 		terms = ix.an.AppendDay(terms, d)
 	}

@@ -36,45 +36,29 @@ type dateWord struct {
 	n    int
 }
 
-// dateWordsOf are the months, weekdays, and the words for yesterday and today of languages, without accents. Months
-// have the form in which they stand beside a day.
-var dateWordsOf = map[string][3]string{
-	"en": {"january february march april may june july august september october november december",
-		"monday tuesday wednesday thursday friday saturday sunday", "yesterday today"},
-	"de": {"januar februar marz april mai juni juli august september oktober november dezember",
-		"montag dienstag mittwoch donnerstag freitag samstag sonntag", "gestern heute"},
-	"es": {"enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre",
-		"lunes martes miercoles jueves viernes sabado domingo", "ayer hoy"},
-	"fr": {"janvier fevrier mars avril mai juin juillet aout septembre octobre novembre decembre",
-		"lundi mardi mercredi jeudi vendredi samedi dimanche", "hier"},
-	"ru": {"января февраля марта апреля мая июня июля августа сентября октября ноября декабря",
-		"понедельник вторник среду четверг пятницу субботу воскресенье", "вчера сегодня"},
-}
-
-// addDateWords adds those of a language: months also by their first three letters and four.
-func (a *Analyzer) addDateWords(language string) {
-	words := dateWordsOf[language]
-	for i, month := range strings.Fields(words[0]) {
-		letters := []rune(month)
-		for _, n := range []int{len(letters), min(4, len(letters)), min(3, len(letters))} {
-			if w := string(letters[:n]); a.dates[w].kind == 0 {
-				a.dates[w] = dateWord{'m', i + 1}
-			}
+// dateWords are the English names of months, also by their first three letters and four, and of weekdays, and the
+// words for yesterday and today of languages in which no other has them with another meaning (as French "hier").
+var dateWords = func() map[string]dateWord {
+	words := map[string]dateWord{}
+	for i, near := range []string{"yesterday gestern ayer ieri ontem gisteren wczoraj вчера вчора", "today heute hoy oggi hoje vandaag dzisiaj сегодня"} {
+		for w := range strings.FieldsSeq(near) {
+			words[w] = dateWord{'d', i - 1}
 		}
 	}
-	for i, weekday := range strings.Fields(words[1]) {
-		a.dates[weekday] = dateWord{'w', i}
+	for m := time.January; m <= time.December; m++ {
+		name := strings.ToLower(m.String())
+		for _, n := range []int{3, 4, len(name)} {
+			words[name[:min(n, len(name))]] = dateWord{'m', int(m)}
+		}
 	}
-	for i, day := range strings.Fields(words[2]) {
-		a.dates[day] = dateWord{'d', i - 1}
+	for d := time.Sunday; d <= time.Saturday; d++ {
+		words[strings.ToLower(d.String())] = dateWord{'w', int(d)}
 	}
-}
+	return words
+}()
 
-// nearDays are words for yesterday and today where words are not parted by spaces, or no other language has them.
-var nearDays = []struct {
-	words []string
-	days  int
-}{{[]string{"昨天", "昨日", "어제", "امس"}, -1}, {[]string{"今天", "今日", "오늘", "اليوم"}, 0}}
+// joined are words for yesterday and today to which others are written.
+var joined = [2]*regexp.Regexp{regexp.MustCompile("昨天|昨日|어제|امس"), regexp.MustCompile("今天|今日|오늘|اليوم")}
 
 var (
 	numeric = regexp.MustCompile(`\b(\d{1,4})([-/.])(\d{1,2})([-/.])(\d{1,4})\b`)
@@ -83,14 +67,13 @@ var (
 
 // Days returns the days that a question names, as seen at a time and in its zone: "2025-03-06", "3/6/2025" (both
 // days that this may be), "6.3.2025", "3月6日", "March 6, 2025", "7 May", "yesterday", "last Friday", "two days ago".
-// The names of months and weekdays are those of the languages of a; a weekday is the last one before today, or
-// today as well.
+// A weekday is the last one before today, or today as well.
 //
 // Libraries that find dates in prose were measured and not taken: markusmobius/go-dateparser adds 7.3 MB to a
 // binary, takes .2 to .8 ms a question in English and 1 to 200 in any language, and reads "we" as a Wednesday and
 // "2 of 5" as a day; olebedev/when reads 2025-03-06 as six minutes past three, and drops years; tj/go-naturaldate
 // reads only whole phrases. This takes 2 to 7 µs.
-func (a *Analyzer) Days(question string, at time.Time) []Day {
+func Days(question string, at time.Time) []Day {
 	f := finder{at: at}
 	q := withoutAccents(lower(question))
 	if strings.ContainsAny(q, "0123456789") {
@@ -98,7 +81,7 @@ func (a *Analyzer) Days(question string, at time.Time) []Day {
 	}
 	f.tokens = strings.FieldsFunc(q, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	for i, w := range f.tokens {
-		if word := a.dates[w]; word.kind == 'm' {
+		if word := dateWords[w]; word.kind == 'm' {
 			f.month(i, word.n)
 		}
 	}
@@ -106,13 +89,13 @@ func (a *Analyzer) Days(question string, at time.Time) []Day {
 		return f.days // "on the Friday before 10 January"
 	}
 	for i, w := range f.tokens {
-		switch word := a.dates[w]; {
+		switch word := dateWords[w]; {
 		case word.kind == 'd' && f.token(i-1) == "before" && f.token(i-2) == "day":
 			f.near(word.n - 1)
 		case word.kind == 'd':
 			f.near(word.n)
 		case word.kind == 'w':
-			back := (int(at.Weekday()) + 6 - word.n) % 7
+			back := (int(at.Weekday()) + 7 - word.n) % 7
 			if f.near(-back); back == 0 {
 				f.near(-7)
 			}
@@ -122,9 +105,9 @@ func (a *Analyzer) Days(question string, at time.Time) []Day {
 			}
 		}
 	}
-	for _, day := range nearDays {
-		if !isASCII(q) && slices.ContainsFunc(day.words, func(w string) bool { return strings.Contains(q, w) }) {
-			f.near(day.days)
+	for i, words := range joined {
+		if !isASCII(q) && words.MatchString(q) {
+			f.near(i - 1)
 		}
 	}
 	return f.days

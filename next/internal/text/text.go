@@ -38,7 +38,6 @@ func (t Term) Weight() float64 {
 // Analyzer makes terms. It is safe for concurrent use, and cheap to have: equal languages share one.
 type Analyzer struct {
 	english bool
-	dates   map[string]dateWord
 	stems   []stemmer
 	memo    memo
 }
@@ -56,7 +55,7 @@ func New(languages ...string) (*Analyzer, error) {
 	if a, ok := analyzers.Load(key); ok {
 		return a.(*Analyzer), nil
 	}
-	a := &Analyzer{dates: map[string]dateWord{}}
+	a := &Analyzer{}
 	for _, l := range languages {
 		if len(l) < 2 || len(l) > 3 || strings.Trim(l, "abcdefghijklmnopqrstuvwxyz") != "" {
 			return nil, fmt.Errorf("text: %q is not the code of a language, such as \"en\"", l)
@@ -65,7 +64,6 @@ func New(languages ...string) (*Analyzer, error) {
 		if s, ok := stemmers[l]; ok {
 			a.stems = append(a.stems, s)
 		}
-		a.addDateWords(l)
 	}
 	for _, l := range []string{"ar", "ru", "ta"} {
 		if !strings.Contains(key, l) {
@@ -74,7 +72,6 @@ func New(languages ...string) (*Analyzer, error) {
 			a.stems = append(a.stems, s)
 		}
 	}
-	a.addDateWords("ru") // no other language has its words
 	shared, _ := analyzers.LoadOrStore(key, a)
 	return shared.(*Analyzer), nil
 }
