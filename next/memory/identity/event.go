@@ -17,7 +17,7 @@ import (
 
 // Limits of the events.
 const (
-	maxEvents   = 1000 // that are kept one by one; older ones are part of the counts of their day
+	maxEvents   = 1000 // that are kept one by one; older ones are left in the counts of their day only
 	rollupAfter = 30 * 24 * time.Hour
 	maxTopics   = 80 // of a day
 	maxEvent    = 16 << 10
@@ -39,7 +39,7 @@ type Event struct {
 // ring has the numbers of the first event that is kept and of the next.
 type ring struct{ First, Next uint64 }
 
-// count is what a day has of a topic.
+// count is what a day has of a topic at a place.
 type count struct {
 	Topic, Ref string
 	Category   Category
@@ -86,15 +86,16 @@ func (x *Identity) cleanEvent(e Event) (Event, string) {
 	return e, host
 }
 
+// append counts events and keeps them, in place of the oldest ones.
 func (x *Identity) append(ctx context.Context, b *store.Batch, events []Event) error {
 	key := x.scope.Key(stateKind, "events")
 	r, c, err := load[ring](ctx, b, key)
 	for i := 0; i < len(events) && err == nil; i++ {
-		err = put(b, x.scope.Key(eventKind, eventID(r.Next)), events[i], store.Any)
+		err = errors.Join(x.count(ctx, b, events[i]), put(b, x.scope.Key(eventKind, eventID(r.Next)), events[i], store.Any))
 		r.Next++
 	}
 	for ; err == nil && r.Next-r.First > maxEvents; r.First++ {
-		err = x.rollUp(ctx, b, eventID(r.First))
+		err = b.Delete(x.scope.Key(eventKind, eventID(r.First)), store.Any)
 	}
 	if err != nil {
 		return err
@@ -102,30 +103,22 @@ func (x *Identity) append(ctx context.Context, b *store.Batch, events []Event) e
 	return put(b, key, r, c)
 }
 
-// rollUp makes an event part of the counts of its day.
-func (x *Identity) rollUp(ctx context.Context, b *store.Batch, id string) error {
-	e, c, err := load[Event](ctx, b, x.scope.Key(eventKind, id))
-	if err != nil || c == store.Absent {
-		return err
-	}
+// count adds an event to the counts of its day.
+func (x *Identity) count(ctx context.Context, b *store.Batch, e Event) error {
+	n := countOf(e)
 	key := x.scope.Key(dayKind, e.At.Format(time.DateOnly))
-	day, dc, err := load[[]count](ctx, b, key)
-	if err != nil {
+	day, c, err := load[[]count](ctx, b, key)
+	if err != nil || n.Topic == "" {
 		return err
 	}
-	if n := countOf(e); n.Topic != "" {
-		i := slices.IndexFunc(day, func(o count) bool { return o.Topic == n.Topic && o.Category == n.Category })
-		switch {
-		case i >= 0:
-			day[i].N, day[i].Weight = day[i].N+1, day[i].Weight+n.Weight
-		case len(day) < maxTopics:
-			day = append(day, n)
-		}
-		if err := put(b, key, day, dc); err != nil {
-			return err
-		}
+	i := slices.IndexFunc(day, func(o count) bool { return o.Topic == n.Topic && o.Ref == n.Ref && o.Category == n.Category })
+	switch {
+	case i >= 0:
+		day[i].N, day[i].Weight = day[i].N+1, day[i].Weight+n.Weight
+	case len(day) < maxTopics:
+		day = append(day, n)
 	}
-	return b.Delete(x.scope.Key(eventKind, id), c)
+	return put(b, key, day, c)
 }
 
 // countOf is what an event counts: as many minutes as it lasted, from .2 to 3, and 1 where that is not known.
@@ -172,7 +165,7 @@ type suggestion struct {
 	Times int
 }
 
-// Infer returns what the events of the last days (0: 7) speak for, five at most, the best founded first. Nothing is
+// Infer returns what the events of today and the days before (0: 7, in UTC) speak for, five at most, the best founded first. Nothing is
 // added to the facts.
 //
 // A topic needs events of a weight of three, where an event weighs as many minutes as its Dwell, from .2 to 3, or 1.
@@ -206,42 +199,35 @@ func (x *Identity) Infer(ctx context.Context, days int) ([]Suggestion, error) {
 
 func (x *Identity) infer(ctx context.Context, days int) (out []Suggestion, err error) {
 	p, err := x.Profile(ctx)
-	_, events, err2 := all[Event](ctx, x, eventKind)
-	dates, counts, err3 := all[[]count](ctx, x, dayKind)
-	known, err4 := x.List(ctx, "")
-	refused, err5 := x.Rejections(ctx)
-	if err := errors.Join(err, err2, err3, err4, err5); err != nil {
+	dates, counts, err2 := all[[]count](ctx, x, dayKind)
+	known, err3 := x.List(ctx, "")
+	refused, err4 := x.Rejections(ctx)
+	if err := errors.Join(err, err2, err3, err4); err != nil {
 		return nil, err
 	}
 	now := x.clock()
-	from := now.AddDate(0, 0, -days)
+	from, today := now.AddDate(0, 0, -days).Format(time.DateOnly), now.Format(time.DateOnly)
 	type topic struct {
 		count
-		days map[string]bool
+		days int
+		last string
 	}
 	topics := map[string]*topic{}
-	add := func(c count, date string) {
-		if c.Topic == "" || excluded(c.Ref, p.Settings.ExcludedDomains) {
-			return
-		}
-		key := string(c.Category) + "\x00" + text.Fold(c.Topic)
-		t := topics[key]
-		if t == nil {
-			t = &topic{count{Topic: c.Topic, Ref: c.Ref, Category: c.Category}, map[string]bool{}}
-			topics[key] = t
-		}
-		t.N, t.Weight, t.days[date] = t.N+c.N, t.Weight+c.Weight, true
-	}
 	for i, date := range dates {
-		if date > from.Format(time.DateOnly) { // the whole day is within the time
-			for _, c := range counts[i] {
-				add(c, date)
+		for _, c := range counts[i] {
+			if date < from || date > today || excluded(c.Ref, p.Settings.ExcludedDomains) {
+				continue
 			}
-		}
-	}
-	for _, e := range events {
-		if !e.At.Before(from) && !e.At.After(now) {
-			add(countOf(e), e.At.Format(time.DateOnly))
+			key := string(c.Category) + "\x00" + text.Fold(c.Topic)
+			t := topics[key]
+			if t == nil {
+				t = &topic{count: count{Topic: c.Topic, Ref: c.Ref, Category: c.Category}}
+				topics[key] = t
+			}
+			t.N, t.Weight = t.N+c.N, t.Weight+c.Weight
+			if t.last != date {
+				t.days, t.last = t.days+1, date
+			}
 		}
 	}
 	for _, t := range topics {
@@ -253,7 +239,7 @@ func (x *Identity) infer(ctx context.Context, days int) (out []Suggestion, err e
 		if t.Weight >= enoughWeight && !rejected && !slices.ContainsFunc(known, func(f Fact) bool {
 			return f.ArchivedAt.IsZero() && x.mentions(f.Content, t.Topic)
 		}) {
-			out = append(out, Suggestion{nameOf("suggestion", string(t.Category), text.Fold(t.Topic)), draft, t.N, len(t.days)})
+			out = append(out, Suggestion{nameOf("suggestion", string(t.Category), text.Fold(t.Topic)), draft, t.N, t.days})
 		}
 	}
 	slices.SortFunc(out, func(a, b Suggestion) int {
@@ -285,7 +271,7 @@ type MaintainReport struct {
 
 // Maintain does what time asks for; call it once a day or so. A fact below an effective confidence of .3 loses one
 // step of maturity, once until it is validated again; one below .1 is archived, whatever its maturity. Nothing is
-// deleted. Events that are 30 days old are counted by day. A second call changes nothing.
+// deleted. Of events that are 30 days old only the counts of their day stay. A second call changes nothing.
 func (x *Identity) Maintain(ctx context.Context) (r MaintainReport, err error) {
 	p, err := x.Profile(ctx)
 	ids, facts, err2 := all[Fact](ctx, x, factKind)
@@ -310,7 +296,7 @@ func (x *Identity) Maintain(ctx context.Context) (r MaintainReport, err error) {
 	numbers, events, err := all[Event](ctx, x, eventKind)
 	for i := 0; i < len(numbers) && err == nil; i++ {
 		if now.Sub(events[i].At) > rollupAfter {
-			err = x.group.Update(ctx, func(b *store.Batch) error { return x.rollUp(ctx, b, numbers[i]) })
+			err = x.group.Update(ctx, func(b *store.Batch) error { return b.Delete(x.scope.Key(eventKind, numbers[i]), store.Any) })
 			r.RolledUp += one(err == nil)
 		}
 	}

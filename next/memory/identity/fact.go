@@ -222,24 +222,25 @@ func (x *Identity) aged(ctx context.Context, f Fact, err error) (Fact, error) {
 
 // Get returns a fact, or an error that wraps [store.ErrNotFound].
 func (x *Identity) Get(ctx context.Context, id string) (Fact, error) {
-	f, _, err := x.find(ctx, x.group.Store(), id)
+	f, _, err := find[Fact](ctx, x.group.Store(), x.scope.Key(factKind, id))
 	return x.aged(ctx, f, err)
 }
 
-func (x *Identity) find(ctx context.Context, r reader, id string) (Fact, store.Condition, error) {
-	f, c, err := load[Fact](ctx, r, x.scope.Key(factKind, id))
-	if err == nil && c == store.Absent {
-		err = fmt.Errorf("identity: fact %q: %w", id, store.ErrNotFound)
+// find is load where there must be a record.
+func find[T any](ctx context.Context, r reader, key string) (v T, c store.Condition, err error) {
+	if v, c, err = load[T](ctx, r, key); err == nil && c == store.Absent {
+		err = fmt.Errorf("identity: %s: %w", key, store.ErrNotFound)
 	}
-	return f, c, err
+	return v, c, err
 }
 
 // change changes a fact in one commit. The function may be called more than once; without a change, nothing is
 // committed.
 func (x *Identity) change(ctx context.Context, id string, change func(*Fact) (changed bool, err error)) (f Fact, err error) {
 	err = x.group.Update(ctx, func(b *store.Batch) error {
+		key := x.scope.Key(factKind, id)
 		var c store.Condition
-		if f, c, err = x.find(ctx, b, id); err != nil {
+		if f, c, err = find[Fact](ctx, b, key); err != nil {
 			return err
 		}
 		was := f.UpdatedAt
@@ -249,7 +250,7 @@ func (x *Identity) change(ctx context.Context, id string, change func(*Fact) (ch
 		if !f.UpdatedAt.After(was) { // of another device, whose clock is ahead: see Import
 			f.UpdatedAt = was.Add(time.Millisecond)
 		}
-		return put(b, x.scope.Key(factKind, id), f, c)
+		return put(b, key, f, c)
 	})
 	return x.aged(ctx, f, err)
 }
@@ -300,12 +301,9 @@ func (x *Identity) Validate(ctx context.Context, id, reason string) (Fact, error
 	if !errors.Is(err, store.ErrNotFound) {
 		return f, err
 	}
-	missing := err
 	err = x.group.Update(ctx, func(b *store.Batch) error {
-		s, c, err := load[suggestion](ctx, b, x.scope.Key(suggestionKind, id))
-		if err == nil && c == store.Absent {
-			err = missing
-		}
+		key := x.scope.Key(suggestionKind, id)
+		s, c, err := find[suggestion](ctx, b, key)
 		if err != nil {
 			return err
 		}
@@ -317,7 +315,7 @@ func (x *Identity) Validate(ctx context.Context, id, reason string) (Fact, error
 		if f, err = x.add(ctx, b, f); err != nil {
 			return err
 		}
-		return b.Delete(x.scope.Key(suggestionKind, id), c)
+		return b.Delete(key, c)
 	})
 	return x.aged(ctx, f, err)
 }
@@ -338,14 +336,13 @@ func (x *Identity) Reject(ctx context.Context, id, reason string) error {
 	r := Rejection{Reason: x.clean.Prose(reason), At: x.clock()}
 	return x.group.Update(ctx, func(b *store.Batch) error {
 		key := x.scope.Key(factKind, id)
-		f, c, err := x.find(ctx, b, id)
+		f, c, err := find[Fact](ctx, b, key)
 		r.Content, r.Ref = f.Content, f.SourceRef
 		if errors.Is(err, store.ErrNotFound) {
 			key = x.scope.Key(suggestionKind, id)
-			s, of, err2 := load[suggestion](ctx, b, key)
-			if r.Content, r.Ref, c = s.Draft.Content, s.Draft.SourceRef, of; of != store.Absent {
-				err = err2
-			}
+			var s suggestion
+			s, c, err = find[suggestion](ctx, b, key)
+			r.Content, r.Ref = s.Draft.Content, s.Draft.SourceRef
 		}
 		if err == nil {
 			err = b.Delete(key, c)

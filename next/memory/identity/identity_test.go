@@ -7,9 +7,11 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
@@ -403,6 +405,41 @@ func TestNoSecretIsKept(t *testing.T) {
 	for e, err := range st.Scan(t.Context(), store.Range{}) {
 		require.NoError(t, err)
 		require.NotContains(t, string(e.Value), token, e.Key)
+	}
+}
+
+// Two processes on one store lose no change, and a scope is no other whose name begins alike.
+func TestTwoAtOnce(t *testing.T) {
+	t.Parallel()
+	st := store.NewMem()
+	first, _ := open(t, st)
+	second, _ := open(t, st)
+	f, err := first.Add(t.Context(), identity.Draft{Content: "likes tea"})
+	require.NoError(t, err)
+	var both sync.WaitGroup
+	for _, x := range []*identity.Identity{first, second} {
+		both.Go(func() {
+			for range 50 {
+				_, err := x.Validate(t.Context(), f.ID, "")
+				assert.NoError(t, err)
+				_, err = x.Observe(t.Context(), identity.Event{Topic: "tea"})
+				assert.NoError(t, err)
+			}
+		})
+	}
+	both.Wait()
+	f, err = second.Get(t.Context(), f.ID)
+	require.NoError(t, err)
+	require.Equal(t, 101, f.ValidationCount)
+	events, err := first.Recent(t.Context(), 0)
+	require.NoError(t, err)
+	require.Len(t, events, 100)
+	for _, scope := range []store.Scope{"acme/ann", "acme/anna/x", "acme", "acme/anna2"} {
+		x, err := identity.New(store.NewGroup(st), scope, nil)
+		require.NoError(t, err)
+		facts, err := x.List(t.Context(), "")
+		require.NoError(t, err)
+		require.Empty(t, facts, scope)
 	}
 }
 
