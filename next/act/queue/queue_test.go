@@ -1,0 +1,420 @@
+package queue_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/arc-learn/arc/next/act"
+	"github.com/arc-learn/arc/next/act/queue"
+	"github.com/arc-learn/arc/next/reason"
+	"github.com/arc-learn/arc/next/store"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var start = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC) // a Monday
+
+// clock is a time that tests move.
+type clock struct{ now time.Time }
+
+func (c *clock) add(d time.Duration) { c.now = c.now.Add(d) }
+
+func open(t require.TestingT, st store.Store, c *clock, o queue.Options) *queue.Queue {
+	o.Now = func() time.Time { return c.now }
+	q, err := queue.Open(context.Background(), store.NewGroup(st), &o)
+	require.NoError(t, err)
+	return q
+}
+
+func add(t *testing.T, q *queue.Queue, d queue.Draft) queue.Job {
+	t.Helper()
+	if d.Subject == "" {
+		d.Subject = "a job"
+	}
+	j, added, err := q.Add(t.Context(), d)
+	require.NoError(t, err)
+	require.True(t, added)
+	return j
+}
+
+// drain claims and completes all that is due, and returns the subjects.
+func drain(t *testing.T, q *queue.Queue) (subjects []string) {
+	for {
+		j, err := q.Claim(t.Context())
+		if errors.Is(err, queue.ErrEmpty) {
+			return subjects
+		}
+		require.NoError(t, err)
+		require.NoError(t, q.Done(t.Context(), j, queue.Result{}))
+		subjects = append(subjects, j.Subject)
+	}
+}
+
+// The case dispatch-queue, with 1 as the highest priority: FIFO among equals.
+func TestOrder(t *testing.T) {
+	c := &clock{start}
+	q := open(t, store.NewMem(), c, queue.Options{})
+	for _, d := range []struct {
+		name     string
+		priority int
+	}{{"a", 9}, {"b", 9}, {"c", 5}, {"d", 1}, {"e", 5}, {"f", 1}} {
+		add(t, q, queue.Draft{Subject: d.name, Priority: d.priority, Key: "k" + d.name})
+	}
+	require.Equal(t, []string{"d", "f", "c", "e", "a", "b"}, drain(t, q))
+
+	add(t, q, queue.Draft{Subject: "late 7", Priority: 7, At: start.Add(time.Minute)})
+	add(t, q, queue.Draft{Subject: "late 2", Priority: 2, At: start.Add(time.Minute)})
+	add(t, q, queue.Draft{Subject: "6", Priority: 6})
+	add(t, q, queue.Draft{Subject: "1", Priority: 1})
+	c.add(2 * time.Minute)
+	require.Equal(t, []string{"1", "late 2", "6", "late 7"}, drain(t, q), "at its time and a minute: no boost yet")
+
+	add(t, q, queue.Draft{Subject: "late 7", Priority: 7, At: c.now.Add(time.Minute)})
+	add(t, q, queue.Draft{Subject: "6", Priority: 6})
+	c.add(2*time.Minute + 1)
+	add(t, q, queue.Draft{Subject: "5", Priority: 5})
+	require.Equal(t, []string{"late 7", "5", "6"}, drain(t, q), "two better, and ready for longer")
+}
+
+func TestFail(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		err   error
+		waits []time.Duration // before each further attempt; then it is Failed
+	}{
+		{"an error", errors.New("boom"), []time.Duration{30 * time.Second, 2 * time.Minute}},
+		{"permission", errors.New("open /etc/shadow: permission denied"), nil},
+		{"401", &reason.Error{Class: reason.Permanent, Status: 401}, nil},
+		{"no error", nil, []time.Duration{30 * time.Second, 2 * time.Minute}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := &clock{start}
+			q := open(t, store.NewMem(), c, queue.Options{})
+			id := add(t, q, queue.Draft{}).ID
+			for i := range len(tt.waits) + 1 {
+				j, err := q.Claim(t.Context())
+				require.NoError(t, err)
+				require.NoError(t, q.Fail(t.Context(), j, tt.err))
+				if i < len(tt.waits) {
+					c.add(tt.waits[i] - 1)
+					_, err = q.Claim(t.Context())
+					require.ErrorIs(t, err, queue.ErrEmpty)
+					c.add(1)
+				}
+			}
+			j, err := q.Get(t.Context(), id)
+			require.NoError(t, err)
+			require.Equal(t, queue.Failed, j.State)
+			require.NotEmpty(t, j.Error)
+		})
+	}
+}
+
+func TestRateLimitSpendsNoAttempt(t *testing.T) {
+	c := &clock{start}
+	q := open(t, store.NewMem(), c, queue.Options{})
+	id := add(t, q, queue.Draft{MaxAttempts: 1}).ID
+	for range 5 {
+		j, err := q.Claim(t.Context())
+		require.NoError(t, err)
+		usage := &reason.Usage{Input: 10}
+		require.NoError(t, q.Fail(t.Context(), j, &reason.Error{Class: reason.RateLimited, Wait: time.Hour, Usage: usage}))
+		_, err = q.Claim(t.Context())
+		require.ErrorIs(t, err, queue.ErrEmpty)
+		c.add(time.Hour)
+	}
+	j, err := q.Get(t.Context(), id)
+	require.NoError(t, err)
+	require.Equal(t, queue.Pending, j.State)
+	require.Zero(t, j.Attempts)
+	require.Equal(t, 50, j.Usage.Input)
+}
+
+func TestKeyHoldsForTheRetention(t *testing.T) {
+	c := &clock{start}
+	q := open(t, store.NewMem(), c, queue.Options{})
+	first := add(t, q, queue.Draft{Key: "mail/7", Scope: "acme/anna"})
+	drain(t, q)
+	again, added, err := q.Add(t.Context(), queue.Draft{Subject: "again", Key: "mail/7", Scope: "acme/anna"})
+	require.NoError(t, err)
+	require.False(t, added)
+	require.Equal(t, first.ID, again.ID)
+	require.Equal(t, queue.Completed, again.State)
+	add(t, q, queue.Draft{Key: "mail/7", Scope: "acme/an"})
+	c.add(91 * 24 * time.Hour)
+	swept, err := q.Sweep(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 2, swept, "the job and its cycle; what is pending stays")
+	add(t, q, queue.Draft{Key: "mail/7", Scope: "acme/anna"})
+}
+
+func TestFollowupsAndCosts(t *testing.T) {
+	c := &clock{start}
+	q := open(t, store.NewMem(), c, queue.Options{Route: func(p int) string {
+		if p <= 3 {
+			return "opus"
+		}
+		return "haiku"
+	}})
+	add(t, q, queue.Draft{Scope: "acme", Priority: 3, Description: "with ghp_abcdefghijklmnopqrstuvwxyz0123456789"})
+	j, err := q.Claim(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "opus", j.Model)
+	require.NotContains(t, j.Description, "ghp_abc")
+	err = q.Done(t.Context(), j, queue.Result{Followups: []queue.Draft{{Subject: "good"}, {Subject: "bad", Priority: 11}}})
+	require.ErrorIs(t, err, queue.ErrInvalid)
+	usage := &reason.Usage{Input: 7, Output: 3, CostUSD: new(0.5), EstimateUSD: new(0.25)}
+	c.add(time.Second)
+	require.NoError(t, q.Done(t.Context(), j, queue.Result{Usage: usage, Followups: []queue.Draft{{Subject: "then"}}}))
+	require.ErrorIs(t, q.Done(t.Context(), j, queue.Result{}), queue.ErrLost)
+
+	follow, err := q.Claim(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []any{"then", j.ID, "job:" + j.ID, 1, "haiku", store.Scope("acme")},
+		[]any{follow.Subject, follow.Parent, follow.Source, follow.Depth, follow.Model, follow.Scope})
+	var cycles []queue.Cycle
+	for cycle, err := range q.Cycles(t.Context(), "acme", start) {
+		require.NoError(t, err)
+		cycles = append(cycles, cycle)
+	}
+	require.Len(t, cycles, 1)
+	require.Equal(t, []any{0.5, 0.25, time.Second, "opus"},
+		[]any{*cycles[0].Usage.CostUSD, *cycles[0].Usage.EstimateUSD, cycles[0].Wall, cycles[0].Model})
+}
+
+func TestUpdate(t *testing.T) {
+	c := &clock{start}
+	q := open(t, store.NewMem(), c, queue.Options{})
+	id := add(t, q, queue.Draft{Priority: 9}).ID
+	held, err := q.Claim(t.Context())
+	require.NoError(t, err)
+	set := func(f func(j *queue.Job)) (queue.Job, error) {
+		return q.Update(t.Context(), id, func(j *queue.Job) error { f(j); return nil })
+	}
+	_, err = set(func(j *queue.Job) { j.State, j.Summary = queue.Parked, "later" })
+	require.NoError(t, err)
+	require.ErrorIs(t, q.Done(t.Context(), held, queue.Result{}), queue.ErrLost, "it was taken from its holder")
+	require.Empty(t, drain(t, q))
+	j, err := set(func(j *queue.Job) { j.State, j.Priority, j.ID, j.Token = queue.Pending, 1, "x", 0 })
+	require.NoError(t, err)
+	require.Equal(t, []any{id, 1, 0}, []any{j.ID, j.Priority, j.Attempts})
+	_, err = set(func(j *queue.Job) { j.At = start.Add(time.Hour) })
+	require.NoError(t, err)
+	require.Empty(t, drain(t, q))
+	c.add(time.Hour)
+	require.Len(t, drain(t, q), 1)
+	_, err = set(func(j *queue.Job) { j.State = queue.Active })
+	require.ErrorIs(t, err, queue.ErrInvalid)
+	_, err = q.Update(t.Context(), "none", func(*queue.Job) error { return nil })
+	require.ErrorIs(t, err, store.ErrNotFound)
+	_, err = set(func(*queue.Job) { panic("host") })
+	require.ErrorContains(t, err, "host")
+}
+
+func TestCron(t *testing.T) {
+	for _, tt := range []struct{ expr, after, want string }{
+		{"0 0 1 * 1", "2026-03-02T12:00:00Z", "2026-03-09T00:00:00Z"}, // a Monday
+		{"0 0 1 * 1", "2026-03-30T12:00:00Z", "2026-04-01T00:00:00Z"}, // the 1st, a Wednesday
+		{"0 0 13 * 5", "2026-03-06T12:00:00Z", "2026-03-13T00:00:00Z"},
+		{"0 0 1 * *", "2026-03-02T12:00:00Z", "2026-04-01T00:00:00Z"},
+		{"0 0 * * 7", "2026-03-02T12:00:00Z", "2026-03-08T00:00:00Z"},   // 7 is Sunday
+		{"0 0 */2 * 1", "2026-03-02T12:00:00Z", "2026-03-09T00:00:00Z"}, // a field with * restricts nothing by itself
+		{"30 4 1,15 * fri", "2026-03-02T12:00:00Z", "2026-03-06T04:30:00Z"},
+		{"*/15 9-17 * * mon-fri", "2026-03-06T17:50:00Z", "2026-03-09T09:00:00Z"},
+		{"0 0 29 2 *", "2026-03-02T12:00:00Z", "2028-02-29T00:00:00Z"},
+		{"CRON_TZ=Europe/Berlin 0 6 * * *", "2026-03-02T12:00:00Z", "2026-03-03T05:00:00Z"},
+		{"CRON_TZ=Europe/Berlin 0 6 1 * 1", "2026-03-02T12:00:00Z", "2026-03-09T05:00:00Z"},
+		{"@daily", "2026-03-02T12:00:00Z", "2026-03-03T00:00:00Z"},
+		{"0 0 31 2 *", "2026-03-02T12:00:00Z", ""},
+		{"60 0 * * *", "2026-03-02T12:00:00Z", ""},
+		{"0 0 * *", "2026-03-02T12:00:00Z", ""},
+		{"@every 1m", "2026-03-02T12:00:00Z", ""},
+		{"CRON_TZ=Nowhere/City 0 0 * * *", "2026-03-02T12:00:00Z", ""},
+	} {
+		after, err := time.Parse(time.RFC3339, tt.after)
+		require.NoError(t, err)
+		q := open(t, store.NewMem(), &clock{after}, queue.Options{})
+		j, _, err := q.Add(t.Context(), queue.Draft{Subject: "s", Cron: tt.expr})
+		if tt.want == "" {
+			require.ErrorIs(t, err, queue.ErrInvalid, tt.expr)
+			continue
+		}
+		require.NoError(t, err, tt.expr)
+		require.Equal(t, tt.want, j.Next.Format(time.RFC3339), tt.expr)
+	}
+}
+
+func TestComesAgain(t *testing.T) {
+	c := &clock{start}
+	q := open(t, store.NewMem(), c, queue.Options{})
+	id := add(t, q, queue.Draft{Key: "k", Every: time.Hour}).ID
+	require.Len(t, drain(t, q), 1)
+	c.add(150 * time.Minute)
+	require.Len(t, drain(t, q), 1, "times that passed are left out")
+	j, err := q.Get(t.Context(), id)
+	require.NoError(t, err)
+	require.Equal(t, []any{queue.Pending, 2, start.Add(3 * time.Hour)}, []any{j.State, j.Round, j.Next})
+	c.add(time.Hour)
+	held, err := q.Claim(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, q.Fail(t.Context(), held, &reason.Error{Class: reason.Permission}))
+	c.add(24 * time.Hour)
+	require.Empty(t, drain(t, q), "a person has to act")
+}
+
+func TestInvalid(t *testing.T) {
+	q := open(t, store.NewMem(), &clock{start}, queue.Options{})
+	for _, d := range []queue.Draft{
+		{}, {Subject: " "}, {Subject: "s", Priority: 11}, {Subject: "s", Priority: -1}, {Subject: "s", Input: json.RawMessage("{")},
+		{Subject: strings.Repeat("s", 2000)}, {Subject: "s", Scope: "a//b"}, {Subject: "s", Parent: "none"},
+		{Subject: "s", Every: time.Millisecond}, {Subject: "s", Every: time.Hour, Cron: "@daily"}, {Subject: "s", Parent: "a/b"},
+	} {
+		_, _, err := q.Add(t.Context(), d)
+		require.ErrorIs(t, err, queue.ErrInvalid, "%+v", d)
+	}
+}
+
+func TestDispatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, err := queue.Open(t.Context(), store.NewGroup(store.NewMem()), nil)
+		require.NoError(t, err)
+		ctx, stop := context.WithCancel(t.Context())
+		var mu sync.Mutex
+		calls, paid := map[string]int{}, 0
+		handler := func(ctx context.Context, j queue.Job) (queue.Result, error) {
+			mu.Lock()
+			calls[j.Subject]++
+			n := calls[j.Subject]
+			mu.Unlock()
+			switch j.Subject {
+			case "long": // longer than its lease
+				time.Sleep(5 * time.Minute)
+			case "panic":
+				panic("handler")
+			case "hang":
+				<-ctx.Done()
+				return queue.Result{}, ctx.Err()
+			case "step":
+				if _, err := act.Step(ctx, "pay", 1, func(context.Context) (int, error) { paid++; return 1, nil }); err != nil {
+					return queue.Result{}, err
+				}
+				if n == 1 {
+					return queue.Result{}, errors.New("after the step")
+				}
+			case "follow":
+				return queue.Result{Followups: []queue.Draft{{Subject: "bad", Priority: 99}}}, nil
+			}
+			return queue.Result{Summary: "ok"}, nil
+		}
+		done := make(chan error)
+		go func() { done <- q.Dispatch(ctx, 4, handler) }()
+		ids := map[string]string{}
+		for _, s := range []string{"long", "panic", "step", "follow", "plain"} {
+			ids[s] = add(t, q, queue.Draft{Subject: s}).ID
+		}
+		ids["timeout"] = add(t, q, queue.Draft{Subject: "hang", Timeout: time.Second, MaxAttempts: 1}).ID
+		time.Sleep(time.Hour)
+		ids["hang"] = add(t, q, queue.Draft{Subject: "hang"}).ID
+		time.Sleep(time.Second)
+		stop()
+		require.NoError(t, <-done)
+		want := map[string]queue.State{"long": queue.Completed, "panic": queue.Failed, "step": queue.Completed,
+			"follow": queue.Blocked, "plain": queue.Completed, "timeout": queue.Failed, "hang": queue.Pending}
+		for s, id := range ids {
+			j, err := q.Get(t.Context(), id)
+			require.NoError(t, err)
+			require.Equal(t, want[s], j.State, "%s: %s", s, j.Error)
+			require.True(t, s != "hang" || j.Attempts == 0, "an attempt that was cut off is not spent")
+		}
+		require.Equal(t, []int{1, 3, 2, 1}, []int{calls["long"], calls["panic"], calls["step"], paid})
+	})
+}
+
+// A store that answers no more takes the job from its holder before another may have it.
+func TestLeaseThatCannotBeRenewed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := &stuck{Mem: store.NewMem()}
+		q, err := queue.Open(t.Context(), store.NewGroup(st), nil)
+		require.NoError(t, err)
+		add(t, q, queue.Draft{})
+		ctx, stop := context.WithCancel(t.Context())
+		began := time.Now()
+		var lost time.Duration
+		done := make(chan error)
+		go func() {
+			done <- q.Dispatch(ctx, 1, func(ctx context.Context, j queue.Job) (queue.Result, error) {
+				st.set(errors.New("no connection"))
+				<-ctx.Done()
+				lost = time.Since(began)
+				require.ErrorIs(t, context.Cause(ctx), queue.ErrLost)
+				stop()
+				return queue.Result{}, ctx.Err()
+			})
+		}()
+		require.NoError(t, <-done)
+		require.Equal(t, 20*time.Second, lost)
+	})
+}
+
+// stuck is a store whose commits can be made to fail.
+type stuck struct {
+	*store.Mem
+	mu  sync.Mutex
+	err error
+}
+
+func (s *stuck) set(err error) { s.mu.Lock(); s.err = err; s.mu.Unlock() }
+
+func (s *stuck) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
+	s.mu.Lock()
+	err := s.err
+	s.mu.Unlock()
+	if err != nil {
+		return 0, err
+	}
+	return s.Mem.Commit(ctx, ops...)
+}
+
+func TestAdmitAndSense(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mem, budget := store.NewMem(), 2
+		q, err := queue.Open(t.Context(), store.NewGroup(mem), &queue.Options{Admit: func() int { return budget }})
+		require.NoError(t, err)
+		other, err := queue.Open(t.Context(), store.NewGroup(mem), nil)
+		require.NoError(t, err)
+		ctx, stop := context.WithCancel(t.Context())
+		reads, ran := 0, 0
+		sensors := []queue.Sensor{
+			{Name: "inbox", Every: 10 * time.Minute, Read: func(context.Context) ([]queue.Draft, error) {
+				reads++
+				return []queue.Draft{{Subject: "mail", Key: fmt.Sprint("mail/", reads/2)}}, nil
+			}},
+			{Name: "broken", Every: time.Minute, Read: func(context.Context) ([]queue.Draft, error) { panic("sensor") }},
+		}
+		var wg sync.WaitGroup
+		wg.Go(func() { q.Sense(ctx, sensors...) })
+		wg.Go(func() { other.Sense(ctx, sensors...) })
+		wg.Go(func() {
+			_ = q.Dispatch(ctx, 1, func(context.Context, queue.Job) (queue.Result, error) {
+				ran++
+				budget--
+				return queue.Result{}, nil
+			})
+		})
+		time.Sleep(time.Hour - time.Second)
+		stop()
+		wg.Wait()
+		require.Equal(t, 6, reads, "two processes, one cadence")
+		require.Equal(t, 2, ran, "of four jobs; the budget was for two")
+	})
+}
