@@ -16,6 +16,7 @@ import (
 
 	arc "github.com/arc-learn/arc/next"
 	"github.com/arc-learn/arc/next/act"
+	"github.com/arc-learn/arc/next/act/tools"
 	"github.com/arc-learn/arc/next/arctest"
 	"github.com/arc-learn/arc/next/learn"
 	"github.com/arc-learn/arc/next/memory"
@@ -482,4 +483,121 @@ func TestJudge(t *testing.T) {
 		}
 		require.Equal(t, n == 2 || n == 3, got.Fired == 1, "run %d", n)
 	}
+}
+
+// A subgoal is recalled for, reached and learned by itself; then the reasoner goes on with what stands above.
+func TestSubgoal(t *testing.T) {
+	r := planned(
+		&reason.Decision{Impasse: &reason.Impasse{Kind: reason.MissingCapability, Why: "no account", Subgoal: "open an account"}},
+		arctest.Plan("", task("open it", "")),
+		arctest.Plan("", task("pay", "")),
+	)
+	a, _ := agent(t, nil, arc.Host{Reasoner: r, Workers: []act.Worker{(&arctest.Worker{}).As("ann")}}, nil)
+	got := run(t, a, arc.Objective{Text: "pay the bill"})
+	require.Equal(t, arc.Delivered, got.Status)
+	require.Equal(t, "open an account", r.Briefs()[1].Objective)
+	require.Equal(t, []string{"pay the bill"}, r.Briefs()[1].Goals)
+	require.Equal(t, "open it", r.Briefs()[2].Lineage[0].Task.Objective)
+	got = run(t, a, arc.Objective{Text: "pay the bill"})
+	require.Equal(t, arc.Delivered, got.Status)
+}
+
+func TestOnceIsNotMadeAgain(t *testing.T) {
+	began := make(chan bool, 1)
+	a, _ := agent(t, nil, arc.Host{Workers: []act.Worker{stuck(began)}}, nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { <-began; cancel() }()
+	r, err := a.Run(ctx, arc.Objective{ID: "7", Text: "write", Once: true})
+	require.ErrorIs(t, err, context.Canceled)
+	require.Equal(t, arc.Running, r.Status)
+	r, err = a.In("").Resume(t.Context(), "7")
+	require.NoError(t, err)
+	require.Equal(t, arc.Interrupted, r.Cause)
+}
+
+// A worker that calls tools is handed the plan that fires, also where nobody else plans.
+func TestToolsFire(t *testing.T) {
+	refund := tools.Tool{Name: "refund", Input: json.RawMessage(`{"type":"object"}`), Call: func(
+		_ context.Context, in json.RawMessage) (json.RawMessage, error) {
+		return in, nil
+	}}
+	asked := 0
+	model := reason.ModelFunc(func(_ context.Context, r *reason.Request) (*reason.Response, error) {
+		asked++
+		if len(r.Messages) > 1 || strings.Contains(r.Messages[0].Text, `"id":"SO-1002"`) { // it is shown what was called
+			return &reason.Response{Text: "It is refunded.", Stop: reason.StopEnd}, nil
+		}
+		of := fmt.Sprintf(`{"id":"SO-%d"}`, 1000+(asked-1)/2)
+		return &reason.Response{Calls: []reason.ToolCall{{ID: "1", Name: "refund", Inputs: json.RawMessage(of)}}, Stop: reason.StopTools}, nil
+	})
+	w := act.Worker{Name: "desk", Executor: tools.New(model, nil, refund), Gates: []act.Gate{act.NoGate}}
+	a, story := agent(t, nil, arc.Host{Workers: []act.Worker{w}}, nil)
+	for n := range 3 {
+		r := run(t, a, arc.Objective{Text: "Refund the order.", Inputs: order(n)})
+		require.Equal(t, arc.Delivered, r.Status, r.Reason)
+		require.Equal(t, n > 1, r.Fired == 1, "%d: %v", n, *story)
+	}
+	require.Equal(t, 5, asked, "of the third only the answer is the model's")
+}
+
+// A declared secret is in nothing that is stored, asked or told; the worker that lists it gets it.
+func TestSecrets(t *testing.T) {
+	const secret = "Tr0ub4dor&3-is-long"
+	st := store.NewMem()
+	var got string
+	w := act.Worker{
+		Name: "db", Secrets: []string{"DB"}, Gates: []act.Gate{act.NoGate},
+		Executor: act.ExecutorFunc(func(ctx context.Context, c *act.Call) (*act.Result, error) {
+			got = string(c.Task.Inputs)
+			return &act.Result{Text: "connected with " + act.Secret(ctx, "DB")}, nil
+		}),
+	}
+	r := &arctest.Reasoner{Decision: func(b *reason.Brief) (*reason.Decision, error) {
+		return arctest.Plan("", reason.Task{Objective: "connect", Inputs: b.Inputs}), nil
+	}}
+	a, story := agent(t, st, arc.Host{Reasoner: r, Workers: []act.Worker{w}, Secrets: func(context.Context, string) (string, error) {
+		return secret, nil
+	}}, nil)
+	in, _ := json.Marshal(map[string]string{"password": secret})
+	o := arc.Objective{Text: "log in with " + secret, Inputs: in, Data: in, Conditions: []string{secret}, Secrets: []string{"DB"}}
+	report := run(t, a, o)
+	require.Equal(t, arc.Delivered, report.Status, report.Reason)
+	require.Contains(t, got, secret)
+	for e, err := range st.Scan(t.Context(), store.Range{}) {
+		require.NoError(t, err)
+		require.NotContains(t, e.Key+string(e.Value), secret)
+	}
+	require.NotContains(t, fmt.Sprintf("%+v %+v %+v", *story, report, r.Briefs()), secret)
+}
+
+// On disk: what waits for a person when the process ends goes on when it is opened again.
+func TestOpen(t *testing.T) {
+	dir := t.TempDir()
+	w := &arctest.Worker{}
+	gated := w.As("ann")
+	gated.Mode = act.Gated
+	h := arc.Host{Workers: []act.Worker{gated}}
+	a, err := arc.Open(t.Context(), dir, h, nil)
+	require.NoError(t, err)
+	r := run(t, a, arc.Objective{ID: "7", Scope: "acme/anna", Text: "write"})
+	require.Equal(t, arc.Waiting, r.Status)
+	require.NoError(t, a.Close())
+	a, err = arc.Open(t.Context(), dir, h, nil)
+	require.NoError(t, err)
+	v := a.In("acme/anna")
+	for p, err := range v.Approvals(t.Context()) {
+		require.NoError(t, err)
+		require.NoError(t, v.Decide(t.Context(), act.Ruling{Approval: p.ID, By: "ben", Note: "not now"}))
+	}
+	r, err = v.Wait(t.Context(), "7")
+	require.NoError(t, err)
+	require.Equal(t, arc.Refused, r.Cause)
+	require.Contains(t, r.Text, "ben: not now")
+	require.Empty(t, w.Calls())
+	for range a.In("acme").Runs(t.Context()) {
+		t.Fatal("a run of a scope is one of the scope above")
+	}
+	require.NoError(t, a.Close())
+	_, err = arc.Open(t.Context(), "", h, nil)
+	require.Error(t, err)
 }

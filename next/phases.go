@@ -360,6 +360,10 @@ func (t *turn) act(ctx context.Context) (phase, error) {
 	if err := t.journal.failed(); err != nil { // it says nothing about the worker
 		return "", err
 	}
+	open := len(made.Pending)+len(made.Questions) > 0
+	if !slices.Contains(outcomes, made.Outcome) && !open || made.Outcome == rank.Delivered && made.Result == nil {
+		made = act.Attempt{Outcome: rank.Failed, Complaint: "an Around has made it an attempt without an outcome", Usage: made.Usage}
+	}
 	t.made, t.Pending = &made, nil
 	t.Current.Usage = made.Usage
 	switch {
@@ -373,6 +377,11 @@ func (t *turn) act(ctx context.Context) (phase, error) {
 		return waitPhase, nil
 	}
 	return verifyPhase, nil
+}
+
+// outcomes are those of an attempt that has ended.
+var outcomes = []rank.Outcome{
+	rank.Delivered, rank.Failed, rank.Malformed, rank.Away, rank.TimedOut, rank.Canceled, rank.Denied,
 }
 
 // maxAnswered is how often the reasoner may answer within an attempt, before a person is asked.
