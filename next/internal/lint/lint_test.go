@@ -5,6 +5,8 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -16,44 +18,136 @@ import (
 
 const module, home = "github.com/arc-learn/arc", "github.com/arc-learn/arc/next"
 
-// lowest are the packages at the bottom, with what they may import of arc.
-var lowest = map[string][]string{
-	"store": {}, "iar": {"store"}, "redact": {"store"}, "store/badger": {"store"},
-	"internal/codec": {"store"}, "internal/call": {"store"}, "internal/fence": {"store"}, "internal/yaml": {"store"},
+// arrows has what each package may import of arc; it may also import what those may. A package that is not named has
+// the arrows of the folder above it. "all" is every package. Tests may import any.
+var arrows = map[string][]string{
+	"store":           {},
+	"store/badger":    {"store"},
+	"store/storetest": {"store"},
+	"internal":        {"store"},
+	"iar":             {"store"},
+	"redact":          {"store"},
+	"memory":          {"store", "redact", "internal"},
+	"rank":            {"store", "redact", "internal"},
+	"reason":          {"memory"},
+	"act":             {"reason", "rank", "iar"},
+	"meta":            {"iar", "internal"},
+	"learn":           {"memory", "rank", "meta", "act", "reason", "store/badger"},
+	".":               {"learn", "iar", "store/badger"},
+	"arctest":         {"."},
+	"reason/goal":     {"."},
+	"act/queue":       {"."},
+	"meta/proposal":   {"."},
+	"contrib":         {"all"},
+	"cmd":             {"all"},
+	"examples":        {"all"},
 }
 
-func TestImportsAndCalls(t *testing.T) {
-	root := filepath.Join("..", "..")
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") {
-			return err
+// row returns the row of arrows that holds for a package.
+func row(pkg string) string {
+	for ; pkg != "."; pkg = path.Dir(pkg) {
+		if _, ok := arrows[pkg]; ok {
+			return pkg
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+	}
+	return "."
+}
+
+// may reports whether code of a row may import code of another.
+func may(from, to string) bool {
+	return from == to || slices.ContainsFunc(arrows[from], func(r string) bool { return r == "all" || may(r, to) })
+}
+
+// faults returns what is wrong in a file of the tree, whose name is relative to its root.
+func faults(name string, src any) (out []string, err error) {
+	file, err := parser.ParseFile(token.NewFileSet(), name, src, parser.SkipObjectResolution)
+	if err != nil {
+		return nil, err
+	}
+	test := strings.HasSuffix(name, "_test.go")
+	from := row(path.Dir(filepath.ToSlash(name)))
+	for _, i := range file.Imports {
+		imported, _ := strconv.Unquote(i.Path.Value)
+		if imported != module && !strings.HasPrefix(imported, module+"/") {
+			continue
+		}
+		pkg, ours := strings.CutPrefix(imported+"/", home+"/")
+		if to := row(path.Clean(pkg)); !ours || !test && !may(from, to) {
+			out = append(out, name+" must not import "+imported)
+		}
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		call, ok := n.(*ast.CallExpr)
+		switch {
+		case ok && called(call, "synctest", "Test"):
+			return false // in a bubble time.Sleep takes no time
+		case ok && test && called(call, "time", "Sleep"):
+			out = append(out, name+" calls time.Sleep outside of synctest.Test")
+		}
+		return true
+	})
+	return out, nil
+}
+
+func called(call *ast.CallExpr, pkg, name string) bool {
+	s, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok || s.Sel.Name != name {
+		return false
+	}
+	x, ok := s.X.(*ast.Ident)
+	return ok && x.Name == pkg
+}
+
+func TestTree(t *testing.T) {
+	root, files := filepath.Join("..", ".."), 0
+	err := filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && file != root && (d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".")):
+			return filepath.SkipDir
+		case d.IsDir() || !strings.HasSuffix(file, ".go"):
+			return nil
+		}
+		files++
+		name, _ := filepath.Rel(root, file)
+		src, err := os.ReadFile(file)
 		if err != nil {
 			return err
 		}
-		rel, _ := filepath.Rel(root, filepath.Dir(path))
-		allowed, low := lowest[filepath.ToSlash(rel)]
-		test := strings.HasSuffix(path, "_test.go")
-		for _, i := range file.Imports {
-			imported, _ := strconv.Unquote(i.Path.Value)
-			of, ours := strings.CutPrefix(imported, home+"/")
-			if strings.HasPrefix(imported, module) && imported != home && !ours {
-				t.Errorf("%s imports %s, which is not in next/", path, imported)
-			}
-			if ours && low && !test && !slices.Contains(allowed, of) {
-				t.Errorf("%s imports %s", path, imported)
-			}
+		found, err := faults(name, src)
+		for _, f := range found {
+			t.Error(f)
 		}
-		ast.Inspect(file, func(n ast.Node) bool {
-			if s, ok := n.(*ast.SelectorExpr); ok && test && s.Sel.Name == "Sleep" {
-				if x, ok := s.X.(*ast.Ident); ok && x.Name == "time" && !strings.Contains(path, "lint") {
-					t.Logf("%s calls time.Sleep: right only in a bubble of synctest", path)
-				}
-			}
-			return true
-		})
-		return nil
+		return err
 	})
 	require.NoError(t, err)
+	require.Greater(t, files, 50, "files of the tree")
+}
+
+// Each rule finds what breaks it, and nothing else.
+func TestRules(t *testing.T) {
+	imports := func(pkg string) string { return "package x\nimport _ \"" + pkg + "\"\n" }
+	for _, c := range []struct {
+		name, src string
+		faults    int
+	}{
+		{"store/x.go", imports(home + "/redact"), 1},
+		{"store/x_test.go", imports(home + "/redact"), 0},
+		{"memory/identity/x.go", imports(home + "/redact"), 0},
+		{"memory/x.go", imports(home + "/rank"), 1},
+		{"act/tools/x.go", imports(home + "/memory"), 0},
+		{"act/x.go", imports(home), 1},
+		{"act/queue/x.go", imports(home), 0},
+		{"x.go", imports(home + "/act/queue"), 1},
+		{"x.go", imports(home + "/learn"), 0},
+		{"contrib/x/x.go", imports(home + "/reason/goal"), 0},
+		{"rank/x_test.go", "package x\nfunc f() { time.Sleep(1) }", 1},
+		{"rank/x.go", "package x\nfunc f() { time.Sleep(1) }", 0},
+		{"rank/x_test.go", "package x\nfunc f() { synctest.Test(t, func() { go func() { time.Sleep(1) }() }) }", 0},
+	} {
+		found, err := faults(c.name, c.src)
+		require.NoError(t, err)
+		require.Len(t, found, c.faults, "%s: %s", c.name, c.src)
+	}
 }
