@@ -5,6 +5,7 @@ package codec
 import (
 	"bytes"
 	"fmt"
+	"reflect"
 
 	"github.com/fxamacker/cbor/v2"
 
@@ -28,7 +29,8 @@ var (
 		MaxNestedLevels:  64,
 		MaxArrayElements: MaxRecord,
 		MaxMapPairs:      MaxRecord,
-		UTF8:             cbor.UTF8DecodeInvalid, // what could be written can be read
+		DefaultMapType:   reflect.TypeFor[map[string]any](), // as JSON has it: what was read can be written as JSON
+		UTF8:             cbor.UTF8DecodeInvalid,            // what could be written can be read
 	}.DecMode())
 )
 

@@ -36,6 +36,17 @@ func TestRoundTrip(t *testing.T) {
 	require.Equal(t, in, out)
 }
 
+// A value of any type is read as JSON has it, so that it can be written as JSON.
+func TestAny(t *testing.T) {
+	value, err := codec.Marshal(map[string]any{"a": map[string]any{"b": []any{map[string]any{"c": true}}}})
+	require.NoError(t, err)
+	var out map[string]any
+	require.NoError(t, codec.Unmarshal(value, &out))
+	asJSON, err := json.Marshal(out)
+	require.NoError(t, err)
+	require.JSONEq(t, `{"a":{"b":[{"c":true}]}}`, string(asJSON))
+}
+
 func TestRefused(t *testing.T) {
 	good, err := codec.Marshal(record{Text: "x"})
 	require.NoError(t, err)
