@@ -37,6 +37,8 @@ func TestProse(t *testing.T) {
 		{"see https://user:he%2F%2Fo@pypi.example.net/simple.", "he%2F%2Fo"}, {"svc:Secret1@db:5432/app", "Secret1"},
 		// Headers.
 		{"curl -H 'Authorization: Bearer 5f0c8a1e9b' x", "5f0c8a1e9b"}, {"Authorization: Basic dXNlcjpodW50ZXIy", "dXNlcjpodW50ZXIy"},
+		{"Authorization: Bearer abc.def.ghi-jkl_mno12345", "mno12345"}, {"Authorization: Basic dXNlcjpwYXNz", "dXNlcjpwYXNz"},
+		{"curl -sS -u admin:Passw0rd! https://x", "Passw0rd!"}, {"curl --user 'bob:s3cr3t' x", "s3cr3t"},
 		{`"Cookie": "a=1; sid=1f9c2b7a"`, "1f9c2b7a"},
 		// Names.
 		{"password=hunter", "hunter"}, {"DB_PASSWORD: 'correct horse'", "correct horse"}, {`{"passwd":"a\"b3456"}`, "b3456"},
@@ -45,7 +47,7 @@ func TestProse(t *testing.T) {
 		{`if ("open sesame" == passphrase) {`, "open sesame"}, {`setProperty("X_TOKEN", "8f7e6d5c4b3a2918")`, "8f7e6d5c4b3a2918"},
 		// Tokens and keys.
 		{"use " + github + ".", github}, {`"` + aws + `"`, aws}, {"post to " + slack, slack}, {google, google}, {"key:\n" + pem + "\nend", "MIIE"},
-		{"key:\n" + pem[:200], "MIIE"}, {`\n` + github, github}, {"110201543:AA" + "HdqTcvCH1vGWJxfSe1ofSAs0K5PALDsaw", "AAHd"},
+		{"key:\n" + pem[:200], "MIIE"}, {pem[:32] + "MIIEabc123\n" + pem[len(pem)-29:], "MIIEabc123"}, {pem[:32] + "MIIEvQIBADANBg\n", "MIIEv"}, {`\n` + github, github}, {"110201543:AA" + "HdqTcvCH1vGWJxfSe1ofSAs0K5PALDsaw", "AAHd"},
 	} {
 		clean := s.Prose(c.text)
 		require.NotContains(t, clean, c.secret, c.text)
@@ -56,7 +58,9 @@ func TestProse(t *testing.T) {
 		"%wheel ALL=(ALL) NOPASSWD: ALL", "order no. 4539 1488 0343 6467", "password: required", "secret = os.Getenv(name)",
 		"token := scanner.Token()", "PASSWORD=${DB_PASSWORD}", "the key is in the drawer", "mailto:bob@example.com",
 		"https://host:8080/@scope/pkg", "ghp_" + strings.Repeat("x", 36), "commit 16c7e42f292c6912e7710c838347ae178b4a0000",
-		"password=[secret DB]", "Authorization: Bearer $TOKEN", "api_key: <your key>", "git@github.com:arc/arc.git",
+		"password=[secret DB]", "Authorization: Bearer $TOKEN", "api_key: <your key>", "Authorization: Bearer token.value_1(x)",
+		"docker run -u 1000:1000 img", "basic training", "Basic authorization", pem[:32] + "...\n" + pem[len(pem)-29:], "curl -u user:password x",
+		"git@github.com:arc/arc.git",
 	} {
 		require.Equal(t, text, s.KeepPlaceholders().Prose(text))
 	}

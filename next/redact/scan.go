@@ -1,7 +1,9 @@
 package redact
 
 import (
+	"bytes"
 	_ "embed" // of the table
+	"encoding/base64"
 	"math"
 	"regexp"
 	"slices"
@@ -143,7 +145,7 @@ func (f *form) find(text string, i int) (sp span, ok bool) {
 	if f.check != "" && !quoted {
 		sp.end = sp.start + len(strings.TrimRight(text[sp.start:sp.end], `\.,)]}`))
 	}
-	if v := text[sp.start:sp.end]; !fits(v, f.check) || f.check != "" && !quoted && code.MatchString(v) {
+	if v := text[sp.start:sp.end]; !fits(v, f.check) || f.check != "" && f.check != "header" && !quoted && code.MatchString(v) {
 		return sp, false
 	}
 	if m[1] == reach { // it is longer than was looked at
@@ -174,6 +176,11 @@ func fits(v, check string) bool {
 	letters, digits := strings.ToLower(v) != strings.ToUpper(v), strings.ContainsAny(v, "0123456789")
 	marks := strings.ContainsAny(v, "!@#$%^&*?")
 	switch check {
+	case "basic":
+		raw, _ := base64.StdEncoding.DecodeString(v)
+		return bytes.IndexByte(raw, ':') > 0
+	case "header":
+		return letters && (digits || marks) && !strings.ContainsAny(v, "([{")
 	case "strong":
 		return letters && len(v) >= 4 && (digits || marks) || digits && len(v) >= 6
 	case "marked":
