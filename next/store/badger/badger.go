@@ -38,8 +38,8 @@ type Options struct {
 	// Logger gets Badger's warnings and errors, and what the store does unasked. Nil: nothing is logged.
 	Logger *slog.Logger
 	// MinFree is how many bytes must be free on the disk for a commit. It covers what Badger still writes after
-	// the last accepted commit, three quarters of MemoryBytes at most, and what others take meanwhile: with
-	// less than that a disk that fills may end the process. 0: 256 MiB.
+	// the last accepted commit, three quarters of MemoryBytes at most, and what others take meanwhile. 0: 256 MiB.
+	// The least is MemoryBytes: with less a disk that fills may end the process.
 	MinFree int64
 	// MemoryBytes bounds what Badger keeps in memory: three tables that are being written, of a quarter each,
 	// and the indices of those on disk. 0: 128 MiB, which is also the least.
@@ -82,8 +82,8 @@ var _, _ = store.Store((*Store)(nil)), store.Compacter((*Store)(nil))
 func Open(ctx context.Context, dir string, o *Options) (*Store, error) {
 	s := &Store{opts: *cmp.Or(o, new(Options))}
 	s.opts.Logger = cmp.Or(s.opts.Logger, slog.New(slog.DiscardHandler))
-	s.opts.MinFree = cmp.Or(s.opts.MinFree, 256<<20)
 	s.opts.MemoryBytes = max(s.opts.MemoryBytes, leastMemory)
+	s.opts.MinFree = max(cmp.Or(s.opts.MinFree, 256<<20), s.opts.MemoryBytes)
 	err := ctx.Err()
 	if err == nil {
 		err = s.open(dir)
