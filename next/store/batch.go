@@ -33,10 +33,8 @@ type batch struct {
 }
 
 // NewBatch returns an empty Batch over st.
-func NewBatch(st Store) *Batch { return &Batch{batch: newBatch(st)} }
-
-func newBatch(st Store) *batch {
-	return &batch{st: st, at: map[string]int{}, seen: map[string]bool{}}
+func NewBatch(st Store) *Batch {
+	return &Batch{batch: &batch{st: st, at: map[string]int{}, seen: map[string]bool{}}}
 }
 
 // next returns a copy for another function to stage into.
@@ -111,7 +109,7 @@ func (b *Batch) Commit(ctx context.Context) (Revision, error) {
 
 func (b *Batch) stage(key string, op Op) error {
 	op.Key = b.prefix + key
-	if err := cmp.Or(CheckKey(key), CheckOps([]Op{op})); err != nil {
+	if err := cmp.Or(CheckKey(key), op.check()); err != nil {
 		return err
 	}
 	i, staged := b.at[op.Key]
@@ -127,9 +125,9 @@ func (b *Batch) stage(key string, op Op) error {
 		i = len(b.ops)
 	}
 	size := b.bytes + len(op.Key) + len(op.Value) - len(old.Key) - len(old.Value)
-	if i >= MaxCommitOps || size > MaxCommitBytes {
+	if err := checkCommit(i+1, size); err != nil {
 		b.wait = b.earlier > 0
-		return &LimitError{What: "ops or bytes of a commit", Size: max(i+1, size), Max: MaxCommitBytes}
+		return err
 	}
 	if !staged {
 		b.at[op.Key] = i

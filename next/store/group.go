@@ -132,14 +132,18 @@ func (g *group) commit() {
 		g.mu.Unlock()
 		<-g.lead
 	}()
-	if n == 0 {
-		return
+	if n > 0 {
+		g.together(context.WithoutCancel(taken[0].ctx), taken, 1)
 	}
-	ctx := context.WithoutCancel(taken[0].ctx)
+}
+
+// together runs updates into one commit. After a conflict each runs again, alone, until no other process has changed
+// its keys meanwhile.
+func (g *group) together(ctx context.Context, updates []*update, try int) {
 	unreadable := g.settle(ctx)
-	b := newBatch(g.st)
+	b := NewBatch(g.st).batch
 	var joined []*update
-	for _, u := range taken {
+	for _, u := range updates {
 		err := cmp.Or(unreadable, u.ctx.Err())
 		switch {
 		case err != nil:
@@ -158,42 +162,31 @@ func (g *group) commit() {
 	}
 	err := g.write(ctx, b)
 	for _, u := range joined {
-		if errors.Is(err, ErrConflict) {
-			u.end(g.alone(ctx, u))
+		if errors.Is(err, ErrConflict) && try < maxTries {
+			g.together(ctx, []*update{u}, try+1)
 		} else {
 			u.end(err)
 		}
 	}
 }
 
-// alone runs and commits u until no other process has changed its keys meanwhile.
-func (g *group) alone(ctx context.Context, u *update) error {
-	for try := 1; ; try++ {
-		if err := cmp.Or(u.ctx.Err(), g.settle(ctx)); err != nil {
-			return err
-		}
-		b := newBatch(g.st)
-		if err := u.run(b); err != nil {
-			return err
-		}
-		if err := g.write(ctx, b); !errors.Is(err, ErrConflict) || try == maxTries {
-			return err
-		}
-	}
-}
-
-// run has u stage into b.
+// run has u stage into b. A panic is an error, since the goroutine that leads is not the one at fault. A function that
+// ends the goroutine is not run again, by whoever leads next.
 func (u *update) run(b *batch) (err error) {
-	defer caught(&err)
-	return u.f(&Batch{b, u.prefix})
+	returned := false
+	defer func() {
+		if r := recover(); r != nil {
+			err = panicked(r)
+		} else if !returned {
+			u.end(errors.New("store: an update has ended its goroutine"))
+		}
+	}()
+	err = u.f(&Batch{b, u.prefix})
+	returned = true
+	return err
 }
 
-// caught turns a panic into an error: the goroutine that leads is not the one at fault.
-func caught(err *error) {
-	if r := recover(); r != nil {
-		*err = fmt.Errorf("store: an update panicked: %v\n%s", r, debug.Stack())
-	}
-}
+func panicked(r any) error { return fmt.Errorf("store: an update panicked: %v\n%s", r, debug.Stack()) }
 
 // write commits b and runs its Afters. Where that fails its keys are read again, now or before the next update.
 func (g *group) write(ctx context.Context, b *batch) (err error) {
@@ -208,7 +201,11 @@ func (g *group) write(ctx context.Context, b *batch) (err error) {
 		_ = g.settle(ctx)
 		return err
 	}
-	defer caught(&err)
+	defer func() {
+		if r := recover(); r != nil {
+			err = panicked(r)
+		}
+	}()
 	for _, f := range b.after {
 		f(rev)
 	}

@@ -3,9 +3,12 @@ package store_test
 import (
 	"context"
 	"encoding/binary"
+	"io"
+	"runtime"
 	"sync"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/arc-learn/arc/next/store"
@@ -70,4 +73,48 @@ func assertConflict(t *testing.T, err error) bool {
 		return false
 	}
 	return true
+}
+
+// A function that fails, panics, or ends its goroutine takes nothing of the others with it, and one whose ctx ended
+// while it waited does not run.
+func TestGroupFaults(t *testing.T) {
+	st := store.NewMem()
+	g := store.NewGroup(st)
+	put := func(key string) func(*store.Batch) error {
+		return func(b *store.Batch) error { return b.Put(key, nil, store.Any) }
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	begun, release := make(chan struct{}), make(chan struct{})
+	var wg sync.WaitGroup
+	runs := 0
+	wg.Go(func() { // the leader, while the others come to wait
+		_ = g.Update(t.Context(), func(b *store.Batch) error {
+			if runs++; runs == 1 {
+				close(begun)
+				<-release
+			}
+			defer runtime.Goexit()
+			return b.Put("exit", nil, store.Any)
+		})
+	})
+	<-begun
+	wg.Go(func() { assert.ErrorIs(t, g.Update(ended, put("late")), context.Canceled) })
+	wg.Go(func() {
+		err := g.Update(t.Context(), func(b *store.Batch) error { _ = put("panic")(b); panic("host") })
+		assert.ErrorContains(t, err, "panicked: host")
+	})
+	wg.Go(func() {
+		assert.ErrorIs(t, g.Update(t.Context(), func(b *store.Batch) error { _ = put("no")(b); return io.EOF }), io.EOF)
+	})
+	wg.Go(func() { assert.NoError(t, g.Update(t.Context(), put("good"))) })
+	cancel()
+	close(release)
+	wg.Wait()
+	require.Equal(t, 1, runs)
+	for e, err := range st.Scan(t.Context(), store.Range{}) {
+		require.NoError(t, err)
+		require.Equal(t, "good", e.Key)
+	}
+	_, err := st.Get(t.Context(), "good")
+	require.NoError(t, err)
 }

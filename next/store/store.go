@@ -8,6 +8,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -174,25 +175,33 @@ func CheckKey(key string) error {
 // CheckOps returns a *[LimitError] unless ops are within the limits and name valid keys, each once. Every Commit
 // begins with it.
 func CheckOps(ops []Op) error {
-	if len(ops) > MaxCommitOps {
-		return &LimitError{What: "ops of a commit", Size: len(ops), Max: MaxCommitOps}
-	}
-	bytes, named := 0, make(map[string]struct{}, len(ops))
-	for _, op := range ops {
-		if err := CheckKey(op.Key); err != nil {
+	bytes, named := 0, make(map[string]struct{}, min(len(ops), MaxCommitOps))
+	for i, op := range ops {
+		bytes += len(op.Key) + len(op.Value)
+		if err := cmp.Or(op.check(), checkCommit(i+1, bytes)); err != nil {
 			return err
 		}
-		if len(op.Value) > MaxValue {
-			return &LimitError{What: "value", Size: len(op.Value), Max: MaxValue}
-		}
-		bytes += len(op.Key) + len(op.Value)
 		named[op.Key] = struct{}{}
-	}
-	if bytes > MaxCommitBytes {
-		return &LimitError{What: "commit", Size: bytes, Max: MaxCommitBytes}
 	}
 	if len(named) < len(ops) {
 		return &LimitError{What: "a commit must name a key once"}
+	}
+	return nil
+}
+
+func (op Op) check() error {
+	if len(op.Value) > MaxValue {
+		return &LimitError{What: "value", Size: len(op.Value), Max: MaxValue}
+	}
+	return CheckKey(op.Key)
+}
+
+func checkCommit(ops, bytes int) error {
+	if ops > MaxCommitOps {
+		return &LimitError{What: "ops of a commit", Size: ops, Max: MaxCommitOps}
+	}
+	if bytes > MaxCommitBytes {
+		return &LimitError{What: "commit", Size: bytes, Max: MaxCommitBytes}
 	}
 	return nil
 }
