@@ -105,7 +105,8 @@ func (a *Agent) Events(ctx context.Context, o Objective) iter.Seq2[Event, error]
 	}
 }
 
-func (a *Agent) run(ctx context.Context, o Objective, tell func(Event)) (*Report, error) {
+// door returns the objective with its defaults and without secrets.
+func (a *Agent) door(ctx context.Context, o Objective) (Objective, *redact.Sanitizer, error) {
 	if o.Scope == "" {
 		o.Scope = a.opts.Scope
 	}
@@ -117,13 +118,20 @@ func (a *Agent) run(ctx context.Context, o Objective, tell func(Event)) (*Report
 		o.ID = newID(a.opts.Now())
 	}
 	if err := o.check(); err != nil {
-		return nil, err
+		return o, nil, err
 	}
 	clean, err := a.sanitizer(ctx, o.Secrets)
+	if err == nil {
+		o.clean(clean)
+	}
+	return o, clean, err
+}
+
+func (a *Agent) run(ctx context.Context, o Objective, tell func(Event)) (*Report, error) {
+	o, clean, err := a.door(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	o.clean(clean)
 	digest, err := o.digest()
 	if err != nil {
 		return nil, err
@@ -136,21 +144,71 @@ func (a *Agent) run(ctx context.Context, o Objective, tell func(Event)) (*Report
 			}
 			return t.goOn(ctx)
 		}
-		t.objective, t.clean = o, clean
-		t.record = &record{
-			ID: o.ID, Scope: o.Scope, Session: o.Session, Text: clip(o.Text, 1<<10), Digest: digest,
-			Status: Running, Phase: assessPhase, Began: a.opts.Now(), Aims: []aim{{Text: o.Text}},
-		}
-		if len(o.Tasks) > 0 {
-			t.aim().begin(o.Tasks, "")
-			t.aim().Given = true
-		}
+		t.objective, t.clean, t.record = o, clean, newRecord(&o, a.opts.Now())
+		t.Digest = digest
 		t.event("begun", "", t.Text)
 		t.stage(func(ctx context.Context, b *store.Batch) error {
 			return put(b, partKey(t.Scope, t.ID, "objective"), &o, store.Absent)
 		})
 		return t.drive(ctx)
 	})
+}
+
+// Thought is what a run would begin with.
+type Thought struct {
+	Advice    learn.Advice
+	Tasks     []reason.Task // the plan; nil if there is none
+	Fires     bool          // it is a plan that is carried out without asking the reasoner
+	Questions []string      // what the reasoner asks instead
+	Subgoal   string        // what it would reach first
+	Blocked   string        // why the run would be blocked
+	Usage     *reason.Usage // of the reasoner; nil: unknown
+}
+
+// Think returns what Run would begin with: it recalls, and asks the reasoner unless a plan fires. Nothing is done
+// and nothing is kept.
+func (a *Agent) Think(ctx context.Context, o Objective) (Thought, error) {
+	o, clean, err := a.door(ctx, o)
+	if err != nil {
+		return Thought{}, err
+	}
+	at, err := a.tenant(ctx, o.Scope)
+	if err != nil {
+		return Thought{}, err
+	}
+	t := &turn{agent: a, tenant: at, objective: o, clean: clean, record: newRecord(&o, a.opts.Now())}
+	next, advice := assessPhase, &learn.Advice{}
+	for len(t.Aims) == 1 && (next == assessPhase || next == recallPhase || next == reasonPhase) {
+		if next, err = phases[next](t, ctx); err != nil {
+			return Thought{}, err
+		}
+		if t.advice != nil {
+			advice = t.advice
+		}
+	}
+	out := Thought{
+		Advice: *advice, Tasks: t.Aims[0].Plan, Fires: t.Fired > 0, Questions: t.Questions, Blocked: t.Reason, Usage: t.Usage,
+	}
+	if next == waitPhase {
+		out.Blocked = t.Wait.Why
+	}
+	if len(t.Aims) > 1 {
+		out.Subgoal = t.aim().Text
+	}
+	return out, nil
+}
+
+// newRecord is a run that has not begun.
+func newRecord(o *Objective, now time.Time) *record {
+	r := &record{
+		ID: o.ID, Scope: o.Scope, Session: o.Session, Text: clip(o.Text, 1<<10),
+		Status: Running, Phase: assessPhase, Began: now, Aims: []aim{{Text: o.Text}},
+	}
+	if len(o.Tasks) > 0 {
+		r.aim().begin(o.Tasks, "")
+		r.aim().Given = true
+	}
+	return r
 }
 
 // newID returns an ID that sorts by its time.
@@ -349,6 +407,11 @@ func (t *turn) step(ctx context.Context) error {
 		next, err := phases[t.Phase](t, act.WithJournal(ctx, t.journal))
 		if err != nil {
 			return err
+		}
+		if next == reasonPhase || next == actPhase {
+			if why := t.objective.Budget.spent(t.Usage.Add(t.Current.Usage)); why != "" {
+				next = t.block(Spent, why)
+			}
 		}
 		t.Phase = next
 		if t.Status != Running || next == reasonPhase || next == actPhase {

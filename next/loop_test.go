@@ -601,3 +601,92 @@ func TestOpen(t *testing.T) {
 	_, err = arc.Open(t.Context(), "", h, nil)
 	require.Error(t, err)
 }
+
+func TestBudget(t *testing.T) {
+	usd := .02
+	r := &arctest.Reasoner{Decision: func(*reason.Brief) (*reason.Decision, error) {
+		d := arctest.Plan("", task("write", ""))
+		d.Usage = &reason.Usage{Calls: 1, Input: 900, Output: 100, EstimateUSD: &usd}
+		return d, nil
+	}}
+	w := &arctest.Worker{}
+	a, _ := agent(t, nil, arc.Host{Reasoner: r, Workers: []act.Worker{w.As("ann")}}, nil)
+	for _, b := range []arc.Budget{{Tokens: 1000}, {USD: .02}} {
+		got := run(t, a, arc.Objective{Text: "write", Budget: b})
+		require.Equal(t, arc.Spent, got.Cause)
+		require.Equal(t, 1000, got.Usage.Input+got.Usage.Output)
+		require.Nil(t, got.Usage.CostUSD, "nobody has reported any")
+	}
+	require.Empty(t, w.Calls())
+	got := run(t, a, arc.Objective{Text: "write", Budget: arc.Budget{Tokens: 1001, USD: .03}})
+	require.Equal(t, arc.Delivered, got.Status)
+}
+
+// Think keeps nothing, and does nothing.
+func TestThink(t *testing.T) {
+	st, w := store.NewMem(), &arctest.Worker{}
+	a, story := agent(t, st, arc.Host{Reasoner: &arctest.Reasoner{Decision: fixed}, Workers: []act.Worker{
+		w.As("bank", "pay"), (&arctest.Worker{}).As("mail", "write"),
+	}}, nil)
+	for n := range 3 {
+		o := arc.Objective{Text: "Refund the order.", Inputs: order(n)}
+		keys := 0
+		for range st.Scan(t.Context(), store.Range{}) {
+			keys++
+		}
+		events, calls := len(*story), len(w.Calls())
+		th, err := a.Think(t.Context(), o)
+		require.NoError(t, err)
+		require.Equal(t, n == 2, th.Fires, th.Advice.Why)
+		require.Len(t, th.Tasks, 2)
+		require.JSONEq(t, string(order(n)), string(th.Tasks[0].Inputs))
+		for range st.Scan(t.Context(), store.Range{}) {
+			keys--
+		}
+		require.Zero(t, keys)
+		require.Equal(t, []int{events, calls}, []int{len(*story), len(w.Calls())})
+		run(t, a, o)
+	}
+}
+
+func TestDelete(t *testing.T) {
+	st := store.NewMem()
+	a, _ := agent(t, st, arc.Host{Workers: []act.Worker{(&arctest.Worker{}).As("ann")}}, nil)
+	v := a.In("acme")
+	for _, id := range []string{"a", "a/part", "b"} {
+		run(t, a, arc.Objective{ID: id, Scope: "acme", Text: "write"})
+	}
+	require.NoError(t, v.Delete(t.Context(), "a"))
+	require.ErrorIs(t, v.Delete(t.Context(), "a"), store.ErrNotFound)
+	var left []string
+	for r, err := range v.Runs(t.Context()) {
+		require.NoError(t, err)
+		left = append(left, r.ID)
+	}
+	require.Equal(t, []string{"a/part", "b"}, left)
+	events := 0
+	for _, err := range v.Watch(t.Context(), "a/part") {
+		require.NoError(t, err)
+		events++
+	}
+	require.Equal(t, 4, events)
+	for e := range st.Scan(t.Context(), store.Range{}) {
+		require.NotRegexp(t, "//(run|part|log)/a(/[^p]|$)", e.Key)
+	}
+}
+
+func TestEvents(t *testing.T) {
+	a, story := agent(t, nil, arc.Host{Workers: []act.Worker{(&arctest.Worker{}).As("ann")}}, nil)
+	var kinds []string
+	for e, err := range a.Events(t.Context(), arc.Objective{ID: "7", Text: "write"}) {
+		require.NoError(t, err)
+		kinds = append(kinds, e.Kind)
+	}
+	require.Equal(t, []string{"begun", "attempt", "delivered", "delivered"}, kinds)
+	require.Len(t, *story, 4)
+	for e, err := range a.Events(t.Context(), arc.Objective{Text: "write"}) {
+		require.NoError(t, err)
+		require.Equal(t, "begun", e.Kind)
+		break // leaves the run
+	}
+}

@@ -168,6 +168,61 @@ func (v View) goOn(id string) {
 	})
 }
 
+// Delete deletes a run that has ended, with its journal. What was learned from it stays.
+func (v View) Delete(ctx context.Context, id string) error {
+	at, err := v.agent.tenant(ctx, v.scope)
+	if err != nil {
+		return err
+	}
+	gone := false
+	_, err = v.with(ctx, id, func(ctx context.Context, t *turn) error {
+		if !t.Status.ended() {
+			return t.wrong("has not ended")
+		}
+		for _, prefix := range []string{logPrefix(t.Scope, t.ID), partKey(t.Scope, t.ID, "")} {
+			if err := at.deleteAll(ctx, prefix); err != nil {
+				return err
+			}
+		}
+		err := at.group.Update(ctx, func(b *store.Batch) error { // last, so that what failed can be tried again
+			return b.Delete(recordKey(t.Scope, t.ID), store.At(t.rev))
+		})
+		gone = err == nil
+		return err
+	})
+	if gone { // and there is no report of it
+		return nil
+	}
+	return err
+}
+
+// deleteAll deletes what is below a prefix, in several commits.
+func (t *tenant) deleteAll(ctx context.Context, prefix string) error {
+	for {
+		var keys []string
+		for e, err := range t.group.Store().Scan(ctx, store.Range{Prefix: prefix, Limit: 1000}) {
+			if err != nil {
+				return fmt.Errorf("arc: %w", err)
+			}
+			keys = append(keys, e.Key)
+		}
+		if len(keys) == 0 {
+			return nil
+		}
+		err := t.group.Update(ctx, func(b *store.Batch) error {
+			for _, key := range keys {
+				if err := b.Delete(key, store.Any); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return fmt.Errorf("arc: %w", err)
+		}
+	}
+}
+
 // Approvals yields what runs of the scope wait for.
 func (v View) Approvals(ctx context.Context) iter.Seq2[act.Approval, error] {
 	return func(yield func(act.Approval, error) bool) {
