@@ -386,6 +386,7 @@ func TestRulings(t *testing.T) {
 			ctx, j := journal(t, store.NewMem())
 			a := r.Run(ctx, call(r, 1, `{}`))
 			require.Len(t, a.Pending, 1)
+			require.ErrorContains(t, act.Rule(ctx, j, act.Ruling{Approval: "a typing error", Allow: true}), "not asked")
 			for _, ruling := range c.rulings {
 				ruling.Approval = a.Pending[0].ID
 				require.NoError(t, act.Rule(ctx, j, ruling))
@@ -428,10 +429,12 @@ func TestApprover(t *testing.T) {
 	require.Len(t, run(1).Pending, 1, "the zero ruling is neither yes nor no")
 	answer, fails = act.Ruling{Allow: true}, errors.New("the chat is down")
 	require.Len(t, run(1).Pending, 1)
-	fails = nil
+	answer, fails = act.Ruling{Approval: "another", By: "anna", Allow: true}, nil
+	require.Len(t, run(1).Pending, 1, "a yes to another question is none to this one")
+	answer = act.Ruling{Allow: true}
 	w.do = func(context.Context, *act.Call) (*act.Result, error) { return nil, errors.New("declined") }
 	require.Equal(t, rank.Failed, run(1).Outcome)
-	require.Equal(t, 3, asked)
+	require.Equal(t, 4, asked)
 	for text, want := range map[string][2]bool{
 		" Yes. ": {true, true}, "n": {false, true}, "what?": {}, "yes but not now": {}, "": {}, "0": {},
 	} {

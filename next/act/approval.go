@@ -36,7 +36,7 @@ type Ruling struct {
 }
 
 // Approver asks a person, or a policy that stands for one. An error, or an answer that is neither a clear yes nor a
-// clear no, leaves the Approval open: the attempt is pending, and asks again when it goes on. ctx ends with the time
+// clear no, or names another Approval, leaves this one open: the attempt is pending, and asks again when it goes on. ctx ends with the time
 // for an answer, and with the attempt's. In mode Compound a second person is asked by a second call.
 type Approver interface {
 	Approve(ctx context.Context, a Approval) (Ruling, error)
@@ -68,10 +68,18 @@ func (e *PendingError) Error() string {
 var ErrDenied = errors.New("act: denied")
 
 // Rule commits a person's ruling in the journal of the run that asked. It is an error if it is neither a clear yes
-// nor a clear no. A later ruling of the same person on an open Approval replaces the earlier one.
+// nor a clear no, or if the run has not asked for that Approval. A later ruling of the same person on an open Approval
+// replaces the earlier one.
 func Rule(ctx context.Context, j Journal, r Ruling) error {
 	if r.Approval == "" || !isClear(r) {
 		return errors.New("act: a ruling names its approval, and is a yes, or a no with By or Note")
+	}
+	asked, err := j.Get(ctx, "ask/"+r.Approval)
+	if err != nil {
+		return err
+	}
+	if asked.State != StepDone {
+		return fmt.Errorf("act: the run has not asked for approval %q", r.Approval)
 	}
 	raw, err := schema.Marshal(r)
 	if err != nil {
@@ -121,8 +129,8 @@ func (s *scene) consult(ctx context.Context, a Approval) (Approval, error) {
 	r, err := call.Do(ctx, max(1, a.Deadline.Sub(s.opts.now())), func(ctx context.Context) (Ruling, error) {
 		return s.opts.Approver.Approve(ctx, a)
 	})
-	if err != nil || !isClear(r) {
-		return a, nil // it stays open
+	if err != nil || !isClear(r) || r.Approval != "" && r.Approval != a.ID {
+		return a, nil // it stays open; an answer to another question is none to this one
 	}
 	r.Approval, r.At, r.By, r.Note = a.ID, s.opts.now(), s.cleanText(r.By), s.cleanText(r.Note)
 	a.Rulings = append(a.Rulings, r)
