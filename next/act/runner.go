@@ -335,6 +335,9 @@ func (s *scene) failed(ctx context.Context, err error) Attempt {
 		a.Outcome = rank.Denied
 	case errors.Is(err, call.ErrMalformed):
 		a.Outcome = rank.Malformed
+		if class != nil && class.Class == reason.Invalid { // that of a model, which took tokens
+			a.Class, a.Usage = class.Class, class.Usage
+		}
 	case errors.Is(err, context.DeadlineExceeded):
 		a.Outcome, a.Class = rank.TimedOut, reason.Unavailable
 	case class != nil && !errors.As(err, &panicked): // whatever the words of a panic

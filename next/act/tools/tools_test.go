@@ -38,7 +38,7 @@ func script(answers ...*reason.Response) *model {
 	return &model{answer: func(_ int, r *reason.Request) (*reason.Response, error) {
 		n := 0
 		for _, m := range r.Messages {
-			if m.Role == reason.ModelRole {
+			if m.Role == reason.ModelRole && !(len(m.Calls) == 1 && m.Calls[0].Name == "") { // a call of nothing is no answer
 				n++
 			}
 		}
