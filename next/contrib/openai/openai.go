@@ -79,15 +79,13 @@ func (m *Model) Generate(ctx context.Context, r *reason.Request) (*reason.Respon
 	}
 	defer resp.Body.Close()
 	a := &answer{onText: r.OnText}
-	if r.OnText == nil {
-		data, err := io.ReadAll(resp.Body)
-		if err == nil {
-			err = a.add(data)
-		}
-		if err != nil {
-			return nil, err
-		}
-	} else if err := a.stream(resp.Body); err != nil {
+	in := bufio.NewReader(resp.Body)
+	read := a.whole
+	// An endpoint that cannot stream, or not with tools, answers with the one object all the same.
+	if first, err := in.Peek(1); r.OnText != nil && (err != nil || first[0] != '{') {
+		read = a.stream
+	}
+	if err := read(in); err != nil {
 		return nil, err
 	}
 	return a.response()
@@ -244,6 +242,15 @@ type call struct {
 	name  string
 	args  []byte
 	extra json.RawMessage
+}
+
+// whole reads an answer that comes in one piece.
+func (a *answer) whole(body io.Reader) error {
+	data, err := io.ReadAll(body)
+	if err != nil {
+		return err
+	}
+	return a.add(data)
 }
 
 // stream reads server-sent events until the end of the answer.

@@ -192,14 +192,21 @@ func TestAnswers(t *testing.T) {
 			defer srv.Close()
 			model := openai.New("small", &openai.Options{URL: srv.URL, KeyEnv: "LOCAL_KEY"})
 			resp, err := reason.Generate(t.Context(), model, &reason.Request{})
+			told := "" // a stream was asked for, and there is none
+			whole, err2 := reason.Generate(t.Context(), model, &reason.Request{OnText: func(s string) { told += s }})
 			if c.class != "" {
-				var e *reason.Error
-				require.ErrorAs(t, err, &e)
-				require.Equal(t, c.class, e.Class, err)
-				require.ErrorContains(t, err, c.err)
+				for _, err := range []error{err, err2} {
+					var e *reason.Error
+					require.ErrorAs(t, err, &e)
+					require.Equal(t, c.class, e.Class, err)
+					require.ErrorContains(t, err, c.err)
+				}
 				return
 			}
 			require.NoError(t, err)
+			require.NoError(t, err2)
+			require.Equal(t, resp, whole)
+			require.Equal(t, resp.Text, told)
 			require.Equal(t, c.text, resp.Text)
 			if c.text == "" {
 				require.Equal(t, reason.StopTools, resp.Stop)
