@@ -171,4 +171,10 @@ func TestTransport(t *testing.T) {
 		require.Equal(t, c.class, e.Class, name)
 		require.ErrorContains(t, e, c.words, name)
 	}
+	for _, address := range []string{"localhost:8080/v1", "api.example.com", "https:///v1"} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address, nil)
+		require.NoError(t, err)
+		_, err = (&http.Client{Transport: reason.Transport(nil)}).Do(r)
+		require.Equal(t, reason.Permanent, reason.Classify(err).Class, "%s: %v", address, err)
+	}
 }

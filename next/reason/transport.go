@@ -14,7 +14,7 @@ const maxBody = 32 << 20
 
 // Transport is the RoundTripper of adapters: it sends by base (nil: http.DefaultTransport), and makes an *[Error] of
 // an answer with another status than 2xx ([Refusal], without the request's credentials), of a web page, of a body
-// over 32 MiB and of a connection that breaks.
+// over 32 MiB, of a connection that breaks and of an address that cannot be one.
 func Transport(base http.RoundTripper) http.RoundTripper {
 	if base == nil {
 		base = http.DefaultTransport
@@ -26,6 +26,9 @@ type transport struct{ base http.RoundTripper }
 
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := t.base.RoundTrip(r)
+	if err != nil && (r.URL.Host == "" || r.URL.Scheme != "http" && r.URL.Scheme != "https") {
+		return nil, &Error{Class: Permanent, Err: err} // a wrong address is no outage, which would be waited for
+	}
 	if err != nil {
 		return nil, err // Classify knows those of a network
 	}
