@@ -146,6 +146,7 @@ func (x *Identity) Recent(ctx context.Context, n int) ([]Event, error) {
 // What Infer suggests.
 const (
 	defaultLookback = 7 // days
+	maxLookback     = 100 * 365
 	maxSuggested    = 5
 	suggestTimes    = 2 // how often something is suggested before it is let be
 	enoughWeight    = 3
@@ -172,7 +173,7 @@ type suggestion struct {
 // Confidence is .4 + .05·weight, at most .8. The topic is that of the event or of a well-known site. Left out are
 // topics whose words a fact in use has already, what was rejected, and what was suggested twice before.
 func (x *Identity) Infer(ctx context.Context, days int) ([]Suggestion, error) {
-	found, err := x.infer(ctx, cmp.Or(max(days, 0), defaultLookback))
+	found, err := x.infer(ctx, cmp.Or(min(max(days, 0), maxLookback), defaultLookback))
 	if err != nil {
 		return nil, err
 	}
@@ -230,17 +231,27 @@ func (x *Identity) infer(ctx context.Context, days int) (out []Suggestion, err e
 			}
 		}
 	}
+	rejected := map[string]bool{}
+	for _, r := range refused {
+		rejected[text.Fold(r.Content)], rejected["\x00"+r.Ref] = true, r.Ref != ""
+	}
+	var words []map[string]bool // of facts in use
+	for _, f := range known {
+		if f.ArchivedAt.IsZero() {
+			words = append(words, x.wordsOf(f.Content))
+		}
+	}
 	for _, t := range topics {
+		if t.Weight < enoughWeight || rejected[text.Fold(t.Topic)] || rejected["\x00"+t.Ref] {
+			continue
+		}
+		topic := x.wordsOf(strings.TrimSuffix(t.Topic, siteSuffix)) // which is in all those of sites
+		if slices.ContainsFunc(words, func(fact map[string]bool) bool { return hasAll(fact, topic) }) {
+			continue
+		}
 		draft := Draft{Content: t.Topic, Category: t.Category, Source: Inferred, SourceRef: t.Ref,
 			Confidence: math.Round(100*min(0.8, 0.4+0.05*t.Weight)) / 100}
-		rejected := slices.ContainsFunc(refused, func(r Rejection) bool {
-			return text.Fold(r.Content) == text.Fold(t.Topic) || r.Ref != "" && r.Ref == t.Ref
-		})
-		if t.Weight >= enoughWeight && !rejected && !slices.ContainsFunc(known, func(f Fact) bool {
-			return f.ArchivedAt.IsZero() && x.mentions(f.Content, t.Topic)
-		}) {
-			out = append(out, Suggestion{nameOf("suggestion", string(t.Category), text.Fold(t.Topic)), draft, t.N, t.days})
-		}
+		out = append(out, Suggestion{nameOf("suggestion", string(t.Category), text.Fold(t.Topic)), draft, t.N, t.days})
 	}
 	slices.SortFunc(out, func(a, b Suggestion) int {
 		return cmp.Or(cmp.Compare(b.Draft.Confidence, a.Draft.Confidence), cmp.Compare(b.Count, a.Count), strings.Compare(a.ID, b.ID))
@@ -248,14 +259,20 @@ func (x *Identity) infer(ctx context.Context, days int) (out []Suggestion, err e
 	return out, nil
 }
 
-// mentions reports whether a fact has all words of a topic; "development" is in all those of sites.
-func (x *Identity) mentions(content, topic string) bool {
-	have := map[string]bool{}
-	for _, t := range x.words.Append(nil, content) {
-		have[t.Text] = true
+// wordsOf returns the words of a text but for function words.
+func (x *Identity) wordsOf(s string) map[string]bool {
+	words := map[string]bool{}
+	for _, t := range x.words.Append(nil, s) {
+		if !t.Stop {
+			words[t.Text] = true
+		}
 	}
-	for _, t := range x.words.Append(nil, strings.TrimSuffix(topic, siteSuffix)) {
-		if !t.Stop && !have[t.Text] {
+	return words
+}
+
+func hasAll(words, some map[string]bool) bool {
+	for w := range some {
+		if !words[w] {
 			return false
 		}
 	}

@@ -408,6 +408,29 @@ func TestNoSecretIsKept(t *testing.T) {
 	}
 }
 
+// Many topics beside many facts are compared in less than a second: word by word it would be minutes.
+func TestManyTopics(t *testing.T) {
+	t.Parallel()
+	x, now := open(t, store.NewMem())
+	var facts []string
+	for i := range 2000 {
+		facts = append(facts, fmt.Sprintf(`{"id":"%d","category":"focus","content":"reads a %s","confidence":1,"lastValidated":%q,"maturity":"proven",
+			"source":"manual","createdAt":%[3]q,"updatedAt":%[3]q}`, i, strings.Repeat("very long ", 100), start.Format(time.RFC3339)))
+	}
+	_, err := x.Import(t.Context(), []byte(`{"version":"2.0.0","facts":[`+strings.Join(facts, ",")+`]}`))
+	require.NoError(t, err)
+	var events []identity.Event
+	for i := range 240 {
+		events = append(events, identity.Event{Topic: fmt.Sprint("subject ", i), At: start.Add(time.Duration(i/80) * day), Dwell: time.Hour})
+	}
+	_, err = x.Observe(t.Context(), events...)
+	require.NoError(t, err)
+	now.at = start.Add(3 * day)
+	found, err := x.Infer(t.Context(), math.MaxInt)
+	require.NoError(t, err)
+	require.Len(t, found, 5)
+}
+
 // Two processes on one store lose no change, and a scope is no other whose name begins alike.
 func TestTwoAtOnce(t *testing.T) {
 	t.Parallel()

@@ -44,12 +44,7 @@ func (x *Identity) Project(ctx context.Context, r Request) (p Projection, err er
 		return p, err
 	}
 	p.Total = len(facts)
-	task := map[string]bool{}
-	for _, t := range x.words.Append(nil, r.Task) {
-		if !t.Stop {
-			task[t.Text] = true
-		}
-	}
+	task := x.wordsOf(r.Task)
 	for _, f := range facts {
 		v := Projected{f, 0.5}
 		if len(task) > 0 {
