@@ -94,8 +94,9 @@ func (s *Sanitizer) Prose(text string) (clean string) {
 	return clean
 }
 
-// Data returns raw without declared values and tokens of issuers in its strings, keys included. What is no valid
-// JSON is treated as one string, and returned as such.
+// Data returns raw without declared values and tokens of issuers in its strings, keys included. It leaves tokens of a
+// form that also stands openly in programs and pages, which are Google's API keys (AIza…), and private keys. What is
+// no valid JSON is treated as one string, and returned as such.
 func (s *Sanitizer) Data(raw json.RawMessage) json.RawMessage {
 	s = s.copy()
 	return mapStrings(raw, func(text string) string {

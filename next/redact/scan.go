@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // A rule looks at reach bytes from where it begins, and at longest where it matches all of them: a scan takes time
@@ -177,8 +178,8 @@ func fits(v, check string) bool {
 	marks := strings.ContainsAny(v, "!@#$%^&*?")
 	switch check {
 	case "basic":
-		raw, _ := base64.StdEncoding.DecodeString(v)
-		return bytes.IndexByte(raw, ':') > 0
+		raw, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(v, "="))
+		return err == nil && utf8.Valid(raw) && bytes.IndexByte(raw, ':') > 0 // a word is none
 	case "header":
 		return letters && (digits || marks) && !strings.ContainsAny(v, "([{")
 	case "strong":

@@ -23,7 +23,7 @@ import (
 //
 // So a function may run more than once; it must call no host code and no method of the Group. Functions, Afters
 // and followers run one at a time. All methods may be called concurrently. A Group has no goroutine: one of the
-// callers that wait commits for all.
+// callers that wait commits for all. So runtime.Goexit in a function may end another caller's goroutine.
 type Group struct {
 	*group
 	prefix string
