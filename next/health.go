@@ -1,0 +1,145 @@
+package arc
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/arc-learn/arc/next/learn"
+	"github.com/arc-learn/arc/next/memory"
+	"github.com/arc-learn/arc/next/meta"
+)
+
+// Health says how the runs of a scope have gone in the last seven days, by the runs that are stored.
+type Health struct {
+	State              string // meta.NoData, meta.Healthy, meta.Struggling or meta.Failing, see [Agent.Health]
+	Since              time.Time
+	Delivered, Blocked int
+	Failed             []*Report // the blocked ones, newest first, at most five
+	Open               []*Report // those that wait for a person, or for an outage to pass
+	Running            int
+
+	// Calls and USD are the difference a delivered run between those by a learned plan (With) and those that a
+	// reasoner has thought about (Without), in model calls and dollars, of the runs that told. They are other cases,
+	// so they say what plans save where cases are alike.
+	Calls, USD meta.Interval
+
+	// Uplift is what memory is worth beside cases that were held out by chance; without Options.Learn.Holdout there
+	// are none.
+	Uplift learn.Uplift
+}
+
+const (
+	healthSpan = 7 * 24 * time.Hour
+	maxShown   = 5
+)
+
+// Health returns the figures of a scope. Without a run that has ended the State is meta.NoData. It is Failing where
+// the last three that ended were blocked, or fewer than half were delivered; Struggling where the last one was
+// blocked, or fewer than nine in ten were delivered; else Healthy. Canceled runs do not count.
+func (a *Agent) Health(ctx context.Context, scope memory.Scope) (Health, error) {
+	v := a.In(scope)
+	h := Health{State: meta.NoData, Since: a.opts.Now().Add(-healthSpan)}
+	var ended []*Report
+	var calls, usd [2]meta.Sample // thought about, by a plan
+	for r, err := range v.Runs(ctx) {
+		if err != nil {
+			return h, err
+		}
+		switch {
+		case r.Status == Running:
+			h.Running++
+		case !r.Status.ended():
+			h.Open = append(h.Open, r)
+		case r.Status == Canceled, r.Ended.Before(h.Since):
+		default:
+			ended = append(ended, r)
+		}
+	}
+	slices.SortFunc(ended, func(a, b *Report) int { return cmp.Or(b.Ended.Compare(a.Ended), strings.Compare(b.ID, a.ID)) })
+	row := 0 // of the newest ones, how many were blocked
+	for i, r := range ended {
+		if r.Status == Blocked {
+			h.Blocked++
+			if row == i {
+				row++
+			}
+			if len(h.Failed) < maxShown {
+				h.Failed = append(h.Failed, r)
+			}
+			continue
+		}
+		h.Delivered++
+		arm := 0
+		if r.Fired > 0 && r.Deliberations == 0 {
+			arm = 1
+		} else if r.Deliberations == 0 {
+			continue // nobody has thought about it
+		}
+		if u := r.Usage; u != nil {
+			calls[arm].Add(float64(u.Calls), 1)
+			if cost := cmp.Or(u.CostUSD, u.EstimateUSD); cost != nil {
+				usd[arm].Add(*cost, 1)
+			}
+		} else if arm == 1 { // no model was asked
+			calls[arm].Add(0, 1)
+			usd[arm].Add(0, 1)
+		}
+	}
+	h.Calls, h.USD = meta.Difference(calls[1], calls[0]), meta.Difference(usd[1], usd[0])
+	share := float64(h.Delivered) / float64(max(1, len(ended)))
+	switch {
+	case len(ended) == 0:
+	case row >= 3, share < .5:
+		h.State = meta.Failing
+	case row > 0, share < .9:
+		h.State = meta.Struggling
+	default:
+		h.State = meta.Healthy
+	}
+	t, err := a.tenant(ctx, v.scope)
+	if err == nil {
+		h.Uplift, err = t.layer.Uplift(ctx, v.scope)
+	}
+	return h, err
+}
+
+// Text returns the Health in words, a line a finding.
+func (h Health) Text() string {
+	if h.State == meta.NoData {
+		return "no data: no run has ended since " + h.Since.Format(time.DateOnly) + h.open()
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %d of %d runs were delivered since %s", h.State, h.Delivered, h.Delivered+h.Blocked,
+		h.Since.Format(time.DateOnly))
+	for _, r := range h.Failed {
+		fmt.Fprintf(&b, "\nblocked: %s (%s): %s", r.Objective, r.Cause, r.Reason)
+	}
+	b.WriteString(h.open())
+	b.WriteString("\nlearned plans: " + saved(h.Calls, "%.0f model calls", "%.1f") + "; " + saved(h.USD, "$%.2f", "$%.3f"))
+	return b.String()
+}
+
+// open says what waits.
+func (h Health) open() (text string) {
+	for _, r := range h.Open {
+		text += fmt.Sprintf("\n%s: %s: %s", r.Status, r.Objective, r.Text)
+	}
+	return text
+}
+
+// saved says what plans have saved in all, and between which bounds a run where these are known.
+func saved(i meta.Interval, all, each string) string {
+	if i.With.N == 0 || i.Without.N == 0 {
+		return "no data on " + strings.TrimSpace(strings.NewReplacer("%.0f", "", "$%.2f", "dollars").Replace(all))
+	}
+	text := fmt.Sprintf("about "+all+" saved in %d runs", -i.Mean*float64(i.With.N), i.With.N)
+	if !math.IsInf(i.High, 0) {
+		text += fmt.Sprintf(", between "+each+" and "+each+" a run", -i.High, -i.Low)
+	}
+	return text
+}

@@ -1,0 +1,73 @@
+package arc_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	arc "github.com/arc-learn/arc/next"
+	"github.com/arc-learn/arc/next/act"
+	"github.com/arc-learn/arc/next/arctest"
+	"github.com/arc-learn/arc/next/meta"
+	"github.com/arc-learn/arc/next/reason"
+)
+
+func TestHealth(t *testing.T) {
+	good, bad := arctest.Turn{Text: "ok"}, arctest.Turn{Refuse: "torn"}
+	for _, c := range []struct {
+		name  string
+		turns []arctest.Turn // of a run each
+		state string
+	}{
+		{"nothing has run", nil, meta.NoData},
+		{"all delivered", []arctest.Turn{good, good, good}, meta.Healthy},
+		{"three in a row blocked", []arctest.Turn{good, good, good, good, good, good, good, bad, bad, bad}, meta.Failing},
+		{"three of eight blocked", []arctest.Turn{bad, good, bad, good, bad, good, good, good}, meta.Struggling},
+		{"the last one blocked", []arctest.Turn{good, good, good, good, good, good, good, good, good, good, good, bad}, meta.Struggling},
+		{"two of three blocked", []arctest.Turn{bad, bad, good}, meta.Failing},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a, _ := agent(t, nil, arc.Host{Workers: []act.Worker{(&arctest.Worker{Turns: c.turns}).As("ann")}},
+					&arc.Options{Attempts: 1})
+				for range c.turns {
+					run(t, a, arc.Objective{Scope: "acme", Text: "write"})
+					time.Sleep(time.Minute)
+				}
+				h, err := a.Health(t.Context(), "acme")
+				require.NoError(t, err)
+				require.Equal(t, c.state, h.State, h.Text())
+				other, err := a.Health(t.Context(), "acme/anna")
+				require.NoError(t, err)
+				require.Equal(t, meta.NoData, other.State)
+				time.Sleep(8 * 24 * time.Hour)
+				h, err = a.Health(t.Context(), "acme")
+				require.NoError(t, err)
+				require.Equal(t, meta.NoData, h.State)
+			})
+		})
+	}
+}
+
+func TestHealthSaysWhatPlansSave(t *testing.T) {
+	usd := .01
+	r := &arctest.Reasoner{Decision: func(b *reason.Brief) (*reason.Decision, error) {
+		d, err := fixed(b)
+		d.Usage = &reason.Usage{Calls: 2, Input: 900, Output: 100, EstimateUSD: &usd}
+		return d, err
+	}}
+	synctest.Test(t, func(t *testing.T) {
+		a, _ := agent(t, nil, arc.Host{Reasoner: r, Workers: []act.Worker{
+			(&arctest.Worker{}).As("bank", "pay"), (&arctest.Worker{}).As("mail", "write"),
+		}}, nil)
+		for n := range 8 {
+			run(t, a, arc.Objective{Text: "Refund the order.", Inputs: order(n)})
+		}
+		h, err := a.Health(t.Context(), "")
+		require.NoError(t, err)
+		require.Equal(t, "healthy: 8 of 8 runs were delivered since 1999-12-25\n"+
+			"learned plans: about 12 model calls saved in 6 runs; about $0.06 saved in 6 runs", h.Text())
+	})
+}
