@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
 	"maps"
 	"slices"
@@ -44,6 +45,8 @@ type Options struct {
 	Patience time.Duration // how long a run waits for an outage to pass; 0: an hour
 	Timeout  time.Duration // of an execution, a gate, and a call of the reasoner; 0: 10 minutes
 	Policy   rank.Policy   // which worker is tried first; nil: rank.Book.Learned at the Lessons scope
+
+	Retention time.Duration // how long [Agent.Maintain] leaves runs that have ended; 0: 90 days
 
 	Memory *memory.Options // of each tenant; its Now and Sanitizer are those here where it has none
 	Learn  learn.Options   // of each tenant, but for Scope, Policy, Memory and Now; its Seed is that here where it is 0
@@ -153,6 +156,7 @@ func open(ctx context.Context, st store.Store, h Host, o *Options, closeStore fu
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
 	opts.Attempts, opts.Replans = cmp.Or(opts.Attempts, 4), max(0, cmp.Or(opts.Replans, 2))
+	opts.Retention = cmp.Or(opts.Retention, 90*24*time.Hour)
 	opts.Patience, opts.Timeout = cmp.Or(opts.Patience, time.Hour), cmp.Or(opts.Timeout, 10*time.Minute)
 	opts.Learn.Now, opts.Learn.Policy, opts.Learn.Memory = opts.Now, nil, nil
 	opts.Learn.Seed = cmp.Or(opts.Learn.Seed, opts.Seed)
@@ -239,6 +243,57 @@ func (a *Agent) openTenant(ctx context.Context, scope memory.Scope) (*tenant, er
 		return fail(errors.Join(err, t.bank.Close()))
 	}
 	return t, nil
+}
+
+// Tenants yields the tenants that have something in the store.
+func (a *Agent) Tenants(ctx context.Context) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		for after := ""; ; {
+			name := ""
+			for e, err := range a.store.Scan(ctx, store.Range{Prefix: "t/", After: after, Limit: 1}) {
+				if err != nil {
+					yield("", fmt.Errorf("arc: %w", err))
+					return
+				}
+				name, _, _ = strings.Cut(strings.TrimPrefix(e.Key, "t/"), "/")
+			}
+			if name == "" || !yield(name, nil) {
+				return
+			}
+			after = store.Scope(name).TenantPrefix() + "\U0010FFFF"
+		}
+	}
+}
+
+// Maintain keeps a scope small: it deletes runs that ended before Options.Retention, and returns how many; then it
+// calls learn.Layer.Maintain and memory.Space.Decay. A host calls it now and then, once a day for one.
+func (a *Agent) Maintain(ctx context.Context, scope memory.Scope) (deleted int, err error) {
+	v := a.In(scope)
+	t, err := a.tenant(ctx, v.scope)
+	if err != nil {
+		return 0, err
+	}
+	before := a.opts.Now().Add(-a.opts.Retention)
+	for r, err := range t.records(ctx, v.scope) {
+		if err != nil {
+			return deleted, err
+		}
+		if !r.Status.ended() || !r.Ended.Before(before) {
+			continue
+		}
+		if err := v.Delete(ctx, r.ID); err == nil {
+			deleted++
+		} else if !errors.Is(err, ErrRunning) && !errors.Is(err, ErrState) { // somebody tries it again
+			return deleted, err
+		}
+	}
+	if _, err := t.layer.Maintain(ctx, v.scope, a.opts.Retention); err != nil {
+		return deleted, fmt.Errorf("arc: %w", err)
+	}
+	if _, err := t.bank.In(v.scope).Decay(ctx); err != nil {
+		return deleted, fmt.Errorf("arc: %w", err)
+	}
+	return deleted, nil
 }
 
 // Shutdown refuses further runs and lets those under way reach their next commit, from which they go on when the

@@ -690,3 +690,38 @@ func TestEvents(t *testing.T) {
 		break // leaves the run
 	}
 }
+
+func TestMaintain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gated := (&arctest.Worker{}).As("ann", "sign")
+		gated.Mode = act.Gated
+		st := store.NewMem()
+		a, _ := agent(t, st, arc.Host{Workers: []act.Worker{(&arctest.Worker{}).As("ben"), gated}},
+			&arc.Options{Retention: time.Hour})
+		run(t, a, arc.Objective{ID: "old", Scope: "acme/anna", Text: "write"})
+		run(t, a, arc.Objective{ID: "open", Scope: "acme/anna", Tasks: []reason.Task{task("sign", "sign")}})
+		run(t, a, arc.Objective{ID: "other", Scope: "acme2", Text: "write"})
+		time.Sleep(2 * time.Hour)
+		run(t, a, arc.Objective{ID: "new", Scope: "acme/anna", Text: "write", Session: "s"})
+		n, err := a.Maintain(t.Context(), "acme/anna")
+		require.NoError(t, err)
+		require.Equal(t, 1, n)
+		var left, tenants []string
+		for r, err := range a.In("acme/anna").Runs(t.Context()) {
+			require.NoError(t, err)
+			left = append(left, r.ID)
+		}
+		require.Equal(t, []string{"new", "open"}, left)
+		for name, err := range a.Tenants(t.Context()) {
+			require.NoError(t, err)
+			tenants = append(tenants, name)
+		}
+		require.Equal(t, []string{"acme", "acme2"}, tenants)
+		s, err := a.In("acme/anna").Assess(t.Context(), "s")
+		require.NoError(t, err)
+		require.Equal(t, 1, s.Delivered)
+		why, err := a.In("acme/anna").Why(t.Context(), arc.Objective{Text: "write"})
+		require.NoError(t, err)
+		require.Equal(t, "no case of these words and inputs was delivered", why)
+	})
+}

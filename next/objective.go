@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"github.com/arc-learn/arc/next/internal/codec"
+	"github.com/arc-learn/arc/next/learn"
 	"github.com/arc-learn/arc/next/memory"
 	"github.com/arc-learn/arc/next/reason"
 	"github.com/arc-learn/arc/next/redact"
@@ -170,6 +171,14 @@ func data(s *redact.Sanitizer, raw json.RawMessage) json.RawMessage {
 		return nil
 	}
 	return s.Data(raw)
+}
+
+// learnCase is the objective as a case of package learn.
+func (o *Objective) learnCase() learn.Case {
+	return learn.Case{
+		Scope: o.Scope, Lessons: o.Lessons, Also: o.Also, Session: o.Session, Situation: o.Situation, Text: o.Text,
+		Inputs: o.Inputs, Conditions: o.Conditions, Fresh: o.Fresh,
+	}
 }
 
 // digest identifies a clean objective, so that a second Run of its ID is known to be the same.

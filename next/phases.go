@@ -39,12 +39,8 @@ func (t *turn) recall(ctx context.Context) (phase, error) {
 	a := t.aim()
 	t.Advices++
 	a.Advised = t.Advices
-	o := &t.objective
-	c := learn.Case{
-		ID: fmt.Sprintf("%s/%d", t.ID, t.Advices), Scope: t.Scope, Lessons: o.Lessons, Also: o.Also, Session: t.Session,
-		Situation: o.Situation, Text: a.Text, Inputs: o.Inputs, Conditions: o.Conditions, Goals: t.goals(),
-		Fresh: o.Fresh,
-	}
+	c := t.objective.learnCase()
+	c.ID, c.Text, c.Goals = fmt.Sprintf("%s/%d", t.ID, t.Advices), a.Text, t.goals()
 	advice, err := t.tenant.layer.Before(ctx, c)
 	if err != nil {
 		if ctx.Err() != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/arc-learn/arc/next/act"
 	"github.com/arc-learn/arc/next/learn"
 	"github.com/arc-learn/arc/next/memory"
+	"github.com/arc-learn/arc/next/meta"
 	"github.com/arc-learn/arc/next/rank"
 	"github.com/arc-learn/arc/next/store"
 )
@@ -345,6 +346,29 @@ func (a *Agent) await(ctx context.Context, changed <-chan struct{}) error {
 	case <-a.base.Done():
 		return ErrClosed
 	}
+}
+
+// Assess says how a session of the scope goes.
+func (v View) Assess(ctx context.Context, session string) (meta.Assessment, error) {
+	t, err := v.agent.tenant(ctx, v.scope)
+	if err != nil {
+		return meta.Assessment{}, err
+	}
+	return t.sessions.Assess(ctx, v.scope, session, meta.Signs{})
+}
+
+// Why says in a sentence why no plan fires for an objective of the scope, or which one does.
+func (v View) Why(ctx context.Context, o Objective) (string, error) {
+	o.Scope = v.scope
+	o, _, err := v.agent.door(ctx, o)
+	if err != nil {
+		return "", err
+	}
+	t, err := v.agent.tenant(ctx, v.scope)
+	if err != nil {
+		return "", err
+	}
+	return t.layer.Why(ctx, o.learnCase())
 }
 
 // Memory returns the memory of the scope.
