@@ -213,7 +213,7 @@ func (v *value) formed(former []any) string {
 	if slices.Contains(former, v.now) {
 		return ""
 	}
-	if !v.said && !v.alikeButDigits() {
+	if !v.said {
 		return "which is new, and no call says it"
 	}
 	switch now := v.now.(type) {
@@ -308,20 +308,6 @@ func relation(v, w any) string {
 		return fmt.Sprint(x < y)
 	}
 	return "other"
-}
-
-// alikeButDigits reports whether three strings are equal but for their digits, as times and numbers of tickets are.
-func (v *value) alikeButDigits() bool {
-	zeros := func(v any) string {
-		return strings.Map(func(r rune) rune {
-			if class(r) == digit {
-				return '0'
-			}
-			return r
-		}, word(v))
-	}
-	_, text := v.now.(string)
-	return text && zeros(v.a) == zeros(v.now) && zeros(v.b) == zeros(v.now)
 }
 
 // kinds is how a string is built: its signs, and where it has letters and digits.

@@ -90,6 +90,19 @@ func TestFire(t *testing.T) {
 				{"turn on dark mode", `{"user":null}`, ""},
 				{"turn on dark mode", `{"user":"cy","user":"al"}`, ""},
 			}},
+		{"an amount that no call says", [3]string{"grant the discount", `{"amount":"50.00"}`, `{"ok":true}`},
+			[3]string{"grant the discount", `{"amount":"60.00"}`, `{"ok":true}`}, []row{
+				{"grant the discount", `{"amount":"99.00"}`, ""},
+				{"grant the discount", `{"amount":"60.00"}`, `do0{"ok":true}`},
+			}},
+		{"dates that no call says", [3]string{"book", `{"from":"2026-03-01","to":"2026-03-05"}`, `{"nights":4}`},
+			[3]string{"book", `{"from":"2026-04-01","to":"2026-04-05"}`, `{"nights":4}`}, []row{
+				{"book", `{"from":"2026-05-01","to":"2026-05-09"}`, ""},
+			}},
+		{"a reading", [3]string{"triage", `{"bp":"120/80"}`, `{"triage":"routine"}`},
+			[3]string{"triage", `{"bp":"125/85"}`, `{"triage":"routine"}`}, []row{
+				{"triage", `{"bp":"210/99"}`, ""},
+			}},
 		{"German", [3]string{"Licht an in Küche", `{"raum":"Küche"}`, `{"raum":"Küche"}`},
 			[3]string{"Licht an in Bad", `{"raum":"Bad"}`, `{"raum":"Bad"}`}, []row{
 				{"Licht an in Flur", `{"raum":"Flur"}`, `do0{"raum":"Flur"}`},

@@ -1,6 +1,9 @@
 package meta
 
-import "math"
+import (
+	"encoding/json"
+	"math"
+)
 
 // Sample sums up measurements: delivered as 1 or 0, model calls, dollars.
 type Sample struct {
@@ -22,6 +25,19 @@ func (s Sample) Mean() float64 { return s.Sum / float64(max(1, s.N)) }
 type Interval struct {
 	Mean, Low, High float64
 	With, Without   Sample
+}
+
+// MarshalJSON writes bounds that are infinite as null.
+func (i Interval) MarshalJSON() ([]byte, error) {
+	out := struct {
+		Mean          float64
+		Low, High     *float64
+		With, Without Sample
+	}{i.Mean, &i.Low, &i.High, i.With, i.Without}
+	if math.IsInf(i.Low, 0) {
+		out.Low, out.High = nil, nil
+	}
+	return json.Marshal(out)
 }
 
 const (

@@ -239,6 +239,9 @@ func TestDifference(t *testing.T) {
 		}
 	}
 	none := meta.Difference(meta.Sample{N: 9, Sum: 9, Squares: 9}, meta.Sample{N: 100}, 0, 1)
+	raw, err := json.Marshal(none)
+	require.NoError(t, err)
+	require.Contains(t, string(raw), `"Low":null,"High":null`)
 	require.True(t, math.IsInf(none.Low, -1) && math.IsInf(none.High, 1))
 	var dollars, held meta.Sample
 	for i := range 300 {
