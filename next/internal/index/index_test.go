@@ -6,9 +6,11 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
@@ -175,6 +177,36 @@ func TestManyOfAKind(t *testing.T) {
 	require.NotEmpty(t, ix.Search(&index.Query{Text: "alikeééé"}))
 	ix.Remove(r, d)
 	require.Empty(t, ix.Search(&index.Query{Text: "alikeééé"}))
+}
+
+// Searches run at once, and beside changes under their owner's lock; one that panics leaves nothing to the next.
+func TestConcurrentSearches(t *testing.T) {
+	t.Parallel()
+	var mu sync.RWMutex
+	ix := newCorpus(t, "the build fails on shelf 0")
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			for i := range 200 {
+				mu.RLock()
+				if i%10 == 0 {
+					assert.Panics(t, func() { ix.Search(&index.Query{Text: "shelf", K: 1, Skip: func(uint32) bool { panic("host") }}) })
+				}
+				ms := ix.Search(&index.Query{Text: "build fails", K: 3, Gate: .8})
+				assert.Len(t, ms, ix.Len(), "all are as good")
+				mu.RUnlock()
+			}
+		})
+	}
+	for i := range 200 {
+		d := ix.Analyze(index.Doc{Content: fmt.Sprint("the build fails on shelf ", i%9)})
+		mu.Lock()
+		if r := ix.Insert(d); i%3 == 0 {
+			ix.Remove(r, d)
+		}
+		mu.Unlock()
+	}
+	all.Wait()
 }
 
 func TestEqual(t *testing.T) {
