@@ -33,16 +33,6 @@ type dispatch struct {
 	work    context.Context // of the handlers
 	handler Handler
 	free    chan struct{} // one for each worker that has nothing to do
-
-	mu   sync.Mutex
-	held map[*holding]bool
-}
-
-// holding is a job under way.
-type holding struct {
-	job    Job
-	expiry *time.Timer // cancels the job when its lease was not renewed for two thirds of its length
-	cancel context.CancelCauseFunc
 }
 
 // Dispatch calls h for jobs as they become due, n at a time, and renews their leases, until ctx ends. Then it lets
@@ -54,26 +44,21 @@ func (q *Queue) Dispatch(ctx context.Context, n int, h Handler) error {
 	}
 	work, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stop(nil)
-	d := &dispatch{Queue: q, ctx: ctx, work: work, handler: h, free: make(chan struct{}, n), held: map[*holding]bool{}}
+	d := &dispatch{Queue: q, ctx: ctx, work: work, handler: h, free: make(chan struct{}, n)}
 	for range n {
 		d.free <- struct{}{}
 	}
-	var wg sync.WaitGroup
-	renewing, renewed := context.WithCancel(work)
-	wg.Go(func() { d.renew(renewing) })
-	err := d.feed(n)
+	err := d.feed()
 	drained := time.AfterFunc(max(0, q.o.Drain), func() { stop(errDrained) })
 	for range n {
 		<-d.free // each worker has ended its job
 	}
 	drained.Stop()
-	renewed()
-	wg.Wait()
 	return err
 }
 
 // feed claims jobs for the workers that are free until the context ends.
-func (d *dispatch) feed(n int) error {
+func (d *dispatch) feed() error {
 	var swept time.Time
 	for d.ctx.Err() == nil {
 		if now := d.o.Now(); now.Sub(swept) >= sweeping {
@@ -143,32 +128,27 @@ func (d *dispatch) idle(news <-chan struct{}) {
 	}
 }
 
-// run has the handler do a job, and ends it.
+// run has the handler do a job, renews its lease meanwhile, and ends it.
 func (d *dispatch) run(j Job) {
 	ctx, cancel := context.WithCancelCause(d.work)
 	defer cancel(nil)
-	lost := d.o.Lease * 2 / 3
-	h := &holding{job: j, cancel: cancel, expiry: time.AfterFunc(lost, func() { cancel(ErrLost) })}
-	defer h.expiry.Stop()
-	d.mu.Lock()
-	d.held[h] = true
-	d.mu.Unlock()
-	res, err := Result{State: Pending, At: d.o.Now()}, d.ctx.Err()
-	if err == nil {
+	res, err := Result{}, errDrained
+	if d.ctx.Err() == nil {
+		renewing, stop := context.WithCancel(ctx)
+		var wg sync.WaitGroup
+		wg.Go(func() { d.renew(renewing, j, cancel) })
 		res, err = call.Do(act.WithJournal(ctx, d.journal(ctx, &j)), j.Timeout, func(ctx context.Context) (Result, error) {
 			return d.handler(ctx, j)
 		})
+		stop()
+		wg.Wait()
 	}
-	d.mu.Lock()
-	delete(d.held, h)
-	d.mu.Unlock()
-
 	end, done := context.WithTimeout(context.WithoutCancel(d.ctx), d.o.Lease)
 	defer done()
 	switch {
 	case errors.Is(context.Cause(ctx), ErrLost):
 		err = ErrLost
-	case err != nil && (d.work.Err() != nil || d.ctx.Err() != nil && errors.Is(err, context.Canceled)):
+	case err != nil && (err == errDrained || d.work.Err() != nil):
 		err = d.Done(end, j, Result{State: Pending, At: d.o.Now()})
 	case err != nil:
 		err = d.Fail(end, j, err)
@@ -182,6 +162,28 @@ func (d *dispatch) run(j Job) {
 	}
 }
 
+// renew renews the lease of a job until ctx ends. The job is canceled when it is held no longer, and when nothing
+// was renewed for two thirds of a lease, so before others may claim it.
+func (d *dispatch) renew(ctx context.Context, j Job, cancel context.CancelCauseFunc) {
+	expiry := time.AfterFunc(d.o.Lease*2/3, func() { cancel(ErrLost) })
+	defer expiry.Stop()
+	ticker := time.NewTicker(max(d.o.Lease/3, time.Millisecond))
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		switch err := d.Heartbeat(ctx, j); {
+		case err == nil:
+			expiry.Reset(d.o.Lease * 2 / 3)
+		case errors.Is(err, ErrLost):
+			cancel(ErrLost)
+		}
+	}
+}
+
 // journal returns that of a job's round. A holder that has lost the job writes to it no more.
 func (d *dispatch) journal(ctx context.Context, j *Job) act.Journal {
 	_, rest, _ := parse(j.ID)
@@ -192,31 +194,4 @@ func (d *dispatch) journal(ctx context.Context, j *Job) act.Journal {
 		}
 		return nil
 	}})
-}
-
-// renew renews the leases of the jobs under way.
-func (d *dispatch) renew(ctx context.Context) {
-	ticker := time.NewTicker(max(d.o.Lease/3, time.Millisecond))
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
-		var wg sync.WaitGroup
-		d.mu.Lock()
-		for h := range d.held {
-			wg.Go(func() {
-				switch err := d.Heartbeat(ctx, h.job); {
-				case err == nil:
-					h.expiry.Reset(d.o.Lease * 2 / 3)
-				case errors.Is(err, ErrLost):
-					h.cancel(ErrLost)
-				}
-			})
-		}
-		d.mu.Unlock()
-		wg.Wait()
-	}
 }

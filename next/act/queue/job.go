@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
@@ -140,7 +141,11 @@ func (d *Draft) prepare(clean *redact.Sanitizer) error {
 	d.Priority = cmp.Or(d.Priority, usual)
 	d.MaxAttempts = cmp.Or(d.MaxAttempts, attempts)
 	d.At = d.At.UTC().Truncate(0)
-	return d.check()
+	names, err := json.Marshal(append([]string{d.Source, d.Template, d.Model, d.Key}, d.Skills...))
+	if err == nil && !bytes.Equal(clean.Data(names), names) {
+		err = fmt.Errorf("%w: a name holds a secret", ErrInvalid)
+	}
+	return cmp.Or(err, d.check())
 }
 
 // check returns every problem with a draft.

@@ -158,14 +158,14 @@ type record struct {
 // read returns the record of a job as it will be before the part of the commit that reads it.
 func read(ctx context.Context, b *store.Batch, key string) (*record, error) {
 	e, err := b.Get(ctx, key)
-	if err != nil {
-		return nil, err
-	}
 	r := &record{Job: new(Job), key: key, value: e.Value, rev: e.Rev}
 	if e.Rev != 0 {
 		r.cond = store.At(e.Rev)
 	}
-	return r, codec.Unmarshal(e.Value, r.Job)
+	if err == nil {
+		err = codec.Unmarshal(e.Value, r.Job)
+	}
+	return r, err
 }
 
 // put stages a record.
@@ -213,21 +213,7 @@ func (q *Queue) Add(ctx context.Context, d Draft) (j Job, added bool, err error)
 		return Job{}, false, err
 	}
 	err = q.g.Update(ctx, func(b *store.Batch) error {
-		depth := 0
-		if d.Parent != "" {
-			key, err := keyOf(d.Parent)
-			if err != nil {
-				return err
-			}
-			parent, err := read(ctx, b, key)
-			if errors.Is(err, store.ErrNotFound) {
-				return fmt.Errorf("%w: no parent %q", ErrInvalid, d.Parent)
-			} else if err != nil {
-				return err
-			}
-			depth = parent.Depth + 1
-		}
-		got, isNew, err := q.add(ctx, b, d, depth)
+		got, isNew, err := q.add(ctx, b, d)
 		if err == nil {
 			j, added = *got, isNew
 		}
@@ -237,33 +223,49 @@ func (q *Queue) Add(ctx context.Context, d Draft) (j Job, added bool, err error)
 }
 
 // add stages a prepared draft.
-func (q *Queue) add(ctx context.Context, b *store.Batch, d Draft, depth int) (*Job, bool, error) {
-	if depth > maxDepth {
-		return nil, false, fmt.Errorf("%w: more than %d parents", ErrInvalid, maxDepth)
-	}
+func (q *Queue) add(ctx context.Context, b *store.Batch, d Draft) (*Job, bool, error) {
 	now := q.o.Now().UTC()
 	q.mu.Lock()
 	q.stamp = max(q.stamp+1, now.UnixNano()) // two jobs of a Queue never have one time
 	created := time.Unix(0, q.stamp).UTC()
 	q.mu.Unlock()
-	r := &record{Job: &Job{Draft: d, ID: idOf(&d, created), State: Pending, Created: created, Depth: depth}}
-	var err error
-	if r.key, err = keyOf(r.ID); err != nil {
-		return nil, false, err
-	}
-	if r.At, r.Next, err = d.first(now); err != nil {
-		return nil, false, err
-	}
-	if d.Key != "" {
-		old, err := read(ctx, b, r.key)
-		if err == nil {
-			return old.Job, false, nil
-		} else if !errors.Is(err, store.ErrNotFound) {
-			return nil, false, err
+	j := &Job{Draft: d, ID: idOf(&d, created), State: Pending, Created: created}
+	key, err := keyOf(j.ID)
+	if err == nil && d.Key != "" {
+		old, err := read(ctx, b, key)
+		if !errors.Is(err, store.ErrNotFound) {
+			return old.Job, false, err
 		}
 	}
-	r.cond = store.Absent
-	return r.Job, true, q.put(b, r)
+	if err == nil {
+		j.Depth, err = depth(ctx, b, d.Parent)
+	}
+	if err == nil {
+		j.At, j.Next, err = d.first(now)
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	return j, true, q.put(b, &record{Job: j, key: key, cond: store.Absent})
+}
+
+// depth returns the number of parents above a job. A parent that the retention has taken counts as one.
+func depth(ctx context.Context, b *store.Batch, parent string) (int, error) {
+	if parent == "" {
+		return 0, nil
+	}
+	key, err := keyOf(parent)
+	if err != nil {
+		return 0, err
+	}
+	r, err := read(ctx, b, key)
+	if errors.Is(err, store.ErrNotFound) {
+		return 1, nil
+	}
+	if err == nil && r.Depth >= maxDepth {
+		err = fmt.Errorf("%w: more than %d parents", ErrInvalid, maxDepth)
+	}
+	return r.Depth + 1, err
 }
 
 // Claim takes the first job that is due, for a lease; ErrEmpty if none is. Who claims it ends it by Done or Fail.
@@ -409,7 +411,7 @@ func (q *Queue) Done(ctx context.Context, j Job, res Result) error {
 	summary, detail := cut(q.o.Sanitizer.Prose(res.Summary), maxSummary), cut(q.o.Sanitizer.Prose(res.Detail), maxText)
 	return q.held(ctx, &j, func(b *store.Batch, r *record) error {
 		for _, d := range drafts {
-			if _, _, err := q.add(ctx, b, d, r.Depth+1); err != nil {
+			if _, _, err := q.add(ctx, b, d); err != nil {
 				return err
 			}
 		}
@@ -521,6 +523,9 @@ func (q *Queue) revise(was, j *Job) error {
 	}
 	j.Summary, j.Detail = cut(q.o.Sanitizer.Prose(j.Summary), maxSummary), cut(q.o.Sanitizer.Prose(j.Detail), maxText)
 	j.Error = cut(q.o.Sanitizer.Prose(j.Error), maxSummary)
+	if j.Priority != was.Priority && j.Model == q.models[was.Priority] {
+		j.Model = "" // it was routed by the former priority
+	}
 	moved := j.State != was.State
 	switch {
 	case !slices.Contains([]State{Pending, Active, Completed, Failed, Blocked, Parked}, j.State):

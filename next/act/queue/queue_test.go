@@ -276,7 +276,7 @@ func TestInvalid(t *testing.T) {
 	q := open(t, store.NewMem(), &clock{start}, queue.Options{})
 	for _, d := range []queue.Draft{
 		{}, {Subject: " "}, {Subject: "s", Priority: 11}, {Subject: "s", Priority: -1}, {Subject: "s", Input: json.RawMessage("{")},
-		{Subject: strings.Repeat("s", 2000)}, {Subject: "s", Scope: "a//b"}, {Subject: "s", Parent: "none"},
+		{Subject: strings.Repeat("s", 2000)}, {Subject: "s", Scope: "a//b"}, {Subject: "s", Key: "ghp_abcdefghijklmnopqrstuvwxyz0123456789"},
 		{Subject: "s", Every: time.Millisecond}, {Subject: "s", Every: time.Hour, Cron: "@daily"}, {Subject: "s", Parent: "a/b"},
 	} {
 		_, _, err := q.Add(t.Context(), d)
@@ -416,5 +416,41 @@ func TestAdmitAndSense(t *testing.T) {
 		wg.Wait()
 		require.Equal(t, 6, reads, "two processes, one cadence")
 		require.Equal(t, 2, ran, "of four jobs; the budget was for two")
+	})
+}
+
+// Two processes share a store: each job is done once, by one of them.
+func TestShared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mem, n := store.NewMem(), 300
+		ctx, stop := context.WithCancel(t.Context())
+		var mu sync.Mutex
+		done := map[string]int{}
+		var wg sync.WaitGroup
+		for range 2 {
+			q, err := queue.Open(t.Context(), store.NewGroup(mem), nil)
+			require.NoError(t, err)
+			wg.Go(func() {
+				require.NoError(t, q.Dispatch(ctx, 8, func(_ context.Context, j queue.Job) (queue.Result, error) {
+					mu.Lock()
+					done[j.ID]++
+					mu.Unlock()
+					return queue.Result{}, nil
+				}))
+			})
+			wg.Go(func() {
+				for range n {
+					_, _, err := q.Add(t.Context(), queue.Draft{Subject: "s"})
+					require.NoError(t, err)
+				}
+			})
+		}
+		time.Sleep(time.Minute)
+		stop()
+		wg.Wait()
+		require.Len(t, done, 2*n)
+		for id, times := range done {
+			require.Equal(t, 1, times, id)
+		}
 	})
 }
