@@ -116,6 +116,7 @@ func (q *Queue) apply(e store.Entry) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.scopes[scope] = true; kind == jobKind {
+		q.stamp = max(q.stamp, h.Created.UnixNano())
 		q.publish(e.Key, e.Rev, h)
 	}
 }
@@ -144,6 +145,19 @@ func (q *Queue) listen() <-chan struct{} {
 		q.news = make(chan struct{})
 	}
 	return q.news
+}
+
+// commit is Group.Update, again after what others have written was read where they were faster each time.
+func (q *Queue) commit(ctx context.Context, f func(b *store.Batch) error) error {
+	for try := 1; ; try++ {
+		err := q.g.Update(ctx, f)
+		if !errors.Is(err, store.ErrConflict) || try == maxTries {
+			return err
+		}
+		if err := q.g.Refresh(ctx); err != nil {
+			return err
+		}
+	}
 }
 
 // record is a job as a commit has found it.
@@ -212,7 +226,7 @@ func (q *Queue) Add(ctx context.Context, d Draft) (j Job, added bool, err error)
 	if err := d.prepare(q.o.Sanitizer); err != nil {
 		return Job{}, false, err
 	}
-	err = q.g.Update(ctx, func(b *store.Batch) error {
+	err = q.commit(ctx, func(b *store.Batch) error {
 		got, isNew, err := q.add(ctx, b, d)
 		if err == nil {
 			j, added = *got, isNew
@@ -370,7 +384,7 @@ func (q *Queue) held(ctx context.Context, j *Job, change func(b *store.Batch, r 
 	if err != nil {
 		return err
 	}
-	return q.g.Update(ctx, func(b *store.Batch) error {
+	return q.commit(ctx, func(b *store.Batch) error {
 		r, err := read(ctx, b, key)
 		if errors.Is(err, store.ErrNotFound) || err == nil && (r.State != Active || r.Token != j.Token) {
 			return fmt.Errorf("%w: %s", ErrLost, j.ID)
@@ -474,7 +488,7 @@ func (q *Queue) Fail(ctx context.Context, j Job, failure error) error {
 
 var errStale = errors.New("queue: the job has changed")
 
-const maxTries = 16 // of an Update of a job that others change
+const maxTries = 8 // of a change of what others change, too
 
 // Update has f change a job, as a person does: its texts, priority, time, schedule or state, and returns it as it is
 // then. To end an active job, or to set it aside, takes it from its holder. A state of Pending has the job tried

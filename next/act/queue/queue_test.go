@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
@@ -431,7 +432,7 @@ func TestShared(t *testing.T) {
 			q, err := queue.Open(t.Context(), store.NewGroup(mem), nil)
 			require.NoError(t, err)
 			wg.Go(func() {
-				require.NoError(t, q.Dispatch(ctx, 8, func(_ context.Context, j queue.Job) (queue.Result, error) {
+				assert.NoError(t, q.Dispatch(ctx, 8, func(_ context.Context, j queue.Job) (queue.Result, error) {
 					mu.Lock()
 					done[j.ID]++
 					mu.Unlock()
@@ -441,14 +442,14 @@ func TestShared(t *testing.T) {
 			wg.Go(func() {
 				for range n {
 					_, _, err := q.Add(t.Context(), queue.Draft{Subject: "s"})
-					require.NoError(t, err)
+					assert.NoError(t, err)
 				}
 			})
 		}
 		time.Sleep(time.Minute)
 		stop()
 		wg.Wait()
-		require.Len(t, done, 2*n)
+		require.Equal(t, 2*n, len(done))
 		for id, times := range done {
 			require.Equal(t, 1, times, id)
 		}
