@@ -367,23 +367,63 @@ func TestLeaseThatCannotBeRenewed(t *testing.T) {
 	})
 }
 
-// stuck is a store whose commits can be made to fail.
+// stuck is a store whose commits can be made to fail, or to come after somebody else's.
 type stuck struct {
 	*store.Mem
-	mu  sync.Mutex
-	err error
+	mu     sync.Mutex
+	err    error
+	before func()
 }
 
 func (s *stuck) set(err error) { s.mu.Lock(); s.err = err; s.mu.Unlock() }
 
 func (s *stuck) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
 	s.mu.Lock()
-	err := s.err
+	err, before := s.err, s.before
+	s.before = nil
 	s.mu.Unlock()
+	if before != nil {
+		before()
+	}
 	if err != nil {
 		return 0, err
 	}
 	return s.Mem.Commit(ctx, ops...)
+}
+
+// Between the decision of one process and its commit another is faster.
+func TestFasterProcess(t *testing.T) {
+	c, st := &clock{start}, &stuck{Mem: store.NewMem()}
+	slow, fast := open(t, st, c, queue.Options{}), open(t, st.Mem, c, queue.Options{})
+	one, two := add(t, slow, queue.Draft{Subject: "one"}), add(t, slow, queue.Draft{Subject: "two"})
+	st.before = func() {
+		j, err := fast.Claim(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, one.ID, j.ID)
+	}
+	j, err := slow.Claim(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, two.ID, j.ID)
+
+	st.before = func() {
+		_, err := fast.Update(t.Context(), two.ID, func(j *queue.Job) error { j.State = queue.Failed; return nil })
+		require.NoError(t, err)
+	}
+	require.ErrorIs(t, slow.Done(t.Context(), j, queue.Result{}), queue.ErrLost)
+
+	st.before = func() { _, _, err = fast.Add(t.Context(), queue.Draft{Subject: "fast", Key: "k"}) }
+	got, added, err := slow.Add(t.Context(), queue.Draft{Subject: "slow", Key: "k"})
+	require.NoError(t, err)
+	require.False(t, added)
+	require.Equal(t, "fast", got.Subject)
+
+	c.add(time.Minute) // the lease of "one" has run out for both, and its holder is heard of at the last moment
+	st.before = func() { _, err = fast.Claim(t.Context()) }
+	_, claimed := slow.Claim(t.Context())
+	require.NoError(t, claimed)
+	require.NoError(t, err)
+	_, err = slow.Claim(t.Context())
+	require.ErrorIs(t, err, queue.ErrEmpty, "one and k have each a holder")
 }
 
 func TestAdmitAndSense(t *testing.T) {
