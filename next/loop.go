@@ -369,12 +369,23 @@ func (t *turn) goOn(ctx context.Context) error {
 	case t.Status.ended() || t.Status == Asking:
 		return nil
 	case t.Status == Waiting:
-		t.Status = Running
+		if err := t.awake(ctx); err != nil {
+			return err
+		}
 	case t.Phase == actPhase && t.objective.Once:
 		t.block(Interrupted, "an attempt was interrupted, and may be made once")
 		t.Phase = endPhase
 	}
 	return t.drive(ctx)
+}
+
+// awake ends the waiting. Where the attempt must not be made twice, that is stored before it goes on.
+func (t *turn) awake(ctx context.Context) error {
+	t.Status = Running
+	if t.objective.Once && t.Phase == actPhase {
+		return t.commit(context.WithoutCancel(ctx))
+	}
+	return nil
 }
 
 // drive takes step after step until the run ends, or needs a person.
@@ -387,7 +398,9 @@ func (t *turn) drive(ctx context.Context) error {
 			if err := t.sleep(ctx); err != nil {
 				return err
 			}
-			t.Status = Running
+			if err := t.awake(ctx); err != nil {
+				return err
+			}
 		}
 		select {
 		case <-t.agent.stop:

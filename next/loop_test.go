@@ -515,6 +515,23 @@ func TestOnceIsNotMadeAgain(t *testing.T) {
 	require.Equal(t, arc.Interrupted, r.Cause)
 }
 
+// Also where a person has allowed it in between.
+func TestOnceAfterAnApproval(t *testing.T) {
+	began := make(chan bool, 1)
+	w := stuck(began)
+	w.Mode = act.Gated
+	st := store.NewMem()
+	a, _ := agent(t, st, arc.Host{Workers: []act.Worker{w}}, nil)
+	r := run(t, a, arc.Objective{ID: "7", Text: "write", Once: true})
+	require.NoError(t, a.In("").Decide(t.Context(), act.Ruling{Approval: r.Approvals[0].ID, By: "anna", Allow: true}))
+	<-began
+	require.NoError(t, a.Close()) // as a crash: nothing of the attempt is stored
+	b, _ := agent(t, st, arc.Host{Workers: []act.Worker{w}}, nil)
+	r, err := b.In("").Wait(t.Context(), "7")
+	require.NoError(t, err)
+	require.Equal(t, arc.Interrupted, r.Cause)
+}
+
 // A worker that calls tools is handed the plan that fires, also where nobody else plans.
 func TestToolsFire(t *testing.T) {
 	refund := tools.Tool{Name: "refund", Input: json.RawMessage(`{"type":"object"}`), Call: func(
