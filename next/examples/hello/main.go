@@ -1,0 +1,67 @@
+// Hello is a support agent: a model with two tools, one of which asks first, and memory in a directory.
+//
+//	OPENAI_API_KEY=… go run . "Order A-17 arrived broken. I want my money back."
+//	go run . -url http://localhost:11434/v1 -model qwen3 "…"
+package main
+
+import (
+	"bufio"
+	"context"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+
+	"github.com/arc-learn/arc/next"
+	"github.com/arc-learn/arc/next/act"
+	"github.com/arc-learn/arc/next/act/tools"
+	"github.com/arc-learn/arc/next/contrib/openai"
+	"github.com/arc-learn/arc/next/memory"
+)
+
+type order struct {
+	ID string `json:"id"`
+}
+
+func main() {
+	url, model := flag.String("url", "", "of an OpenAI-compatible API"), flag.String("model", "gpt-5-mini", "its model")
+	flag.Parse()
+	lookup := tools.Func("lookup", "Looks an order up.", func(_ context.Context, o order) (string, error) {
+		return "order " + o.ID + ": a lamp, $20, delivered yesterday", nil
+	})
+	refund := tools.Func("refund", "Pays an order back.", func(_ context.Context, o order) (string, error) {
+		return "paid back order " + o.ID, nil
+	})
+	refund.Irreversible, refund.Mode = true, act.Gated
+	support := act.Worker{
+		Name: "support", Executor: tools.New(openai.New(*model, &openai.Options{URL: *url}), nil, lookup, refund),
+		Gates: []act.Gate{act.NoGate}, // put your check here: what it refuses is not delivered, and is warned of
+	}
+	person := act.ApproverFunc(func(_ context.Context, a act.Approval) (act.Ruling, error) {
+		fmt.Printf("\n%s %s? (yes or no) ", a.Name, a.Inputs)
+		line, err := bufio.NewReader(os.Stdin).ReadString('\n')
+		allow, ok := act.ParseRuling(line)
+		if !ok {
+			return act.Ruling{}, err // neither a yes nor a no: the run waits, and asks again
+		}
+		return act.Ruling{Allow: allow, By: "you"}, nil
+	})
+	tell := func(_ memory.Scope, _ string, e arc.Event) {
+		if e.Live { // the model's words, as they come
+			fmt.Print(e.Text)
+		} else {
+			fmt.Printf("\n[%s] %s ", e.Kind, e.Name)
+		}
+	}
+	agent, err := arc.Open(context.Background(), "hello.arc",
+		arc.Host{Workers: []act.Worker{support}, Approver: person}, &arc.Options{OnEvent: tell})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer agent.Close()
+	report, err := agent.Run(context.Background(), arc.Objective{Text: flag.Arg(0)})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("\n%s: %s\n", report.Status, report.Text)
+}
