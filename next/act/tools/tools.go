@@ -135,6 +135,9 @@ func (a *attempt) run(ctx context.Context, r *act.Result) error {
 			}
 			continue
 		}
+		if answer.Stop == reason.StopFilter { // asked again it would refuse again
+			return &reason.Error{Err: fmt.Errorf("the model refuses to answer: %s", clip(answer.Text, a.opts.MaxShown))}
+		}
 		output, wrong := a.final(answer)
 		if wrong == nil {
 			r.Text, r.Output = answer.Text, output

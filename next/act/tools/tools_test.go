@@ -329,6 +329,10 @@ func TestFinalAnswer(t *testing.T) {
 			require.Equal(t, c.output, string(a.Result.Output))
 		})
 	}
+	m := script(&reason.Response{Text: "I will not.", Stop: reason.StopFilter})
+	a := try(t, store.NewMem(), tools.New(m, nil), nil)
+	require.Equal(t, rank.Failed, a.Outcome, "a refusal is no delivery, whatever the gates")
+	require.Contains(t, a.Complaint, "I will not.")
 }
 
 func TestBounds(t *testing.T) {
