@@ -37,7 +37,8 @@ type dispatch struct {
 
 // Dispatch calls h for jobs as they become due, n at a time, and renews their leases, until ctx ends. Then it lets
 // the jobs under way end (Options.Drain), gives those back that do not, without a spent attempt, and returns nil
-// once every handler has returned. It returns an error at once if the store is closed.
+// once every handler has returned: one that ignores its context holds Dispatch, and others get its job. If the store
+// is closed it begins no more jobs, and returns the error.
 func (q *Queue) Dispatch(ctx context.Context, n int, h Handler) error {
 	if n < 1 || h == nil {
 		return fmt.Errorf("%w: dispatch needs a worker and a handler", ErrInvalid)

@@ -486,8 +486,6 @@ func (q *Queue) Fail(ctx context.Context, j Job, failure error) error {
 	})
 }
 
-var errStale = errors.New("queue: the job has changed")
-
 const maxTries = 8 // of a change of what others change, too
 
 // Update has f change a job, as a person does: its texts, priority, time, schedule or state, and returns it as it is
@@ -495,36 +493,31 @@ const maxTries = 8 // of a change of what others change, too
 // again, with all its attempts. ID, Key, Scope, Parent, Usage and the counts stay as they were. f may be called more
 // than once, if others change the job. No such job is an error that wraps store.ErrNotFound.
 func (q *Queue) Update(ctx context.Context, id string, f func(*Job) error) (Job, error) {
-	key, err := keyOf(id)
-	for try := 1; err == nil; try++ {
-		var e store.Entry
-		if e, err = q.g.Store().Get(ctx, key); err != nil {
-			break
+	for try := 1; ; try++ {
+		j, key, rev, err := q.load(ctx, id)
+		if err != nil {
+			return Job{}, err
 		}
-		var j, was Job
-		if err = errors.Join(codec.Unmarshal(e.Value, &j), codec.Unmarshal(e.Value, &was)); err != nil {
-			break
-		}
+		was := j
+		was.Usage = j.Usage.Add(nil)
 		if _, err = call.Do(ctx, 0, func(context.Context) (bool, error) { return true, f(&j) }); err != nil {
 			return Job{}, err
 		}
 		if err = q.revise(&was, &j); err != nil {
-			break
+			return Job{}, fmt.Errorf("queue: job %q: %w", id, err)
 		}
 		err = q.g.Update(ctx, func(b *store.Batch) error {
-			if now, err := b.Get(ctx, key); err != nil || now.Rev != e.Rev {
-				return cmp.Or(err, errStale)
+			if now, err := b.Get(ctx, key); err != nil || now.Rev != rev {
+				return cmp.Or(err, store.ErrConflict)
 			}
-			return q.put(b, &record{Job: &j, key: key, cond: store.At(e.Rev)})
+			return q.put(b, &record{Job: &j, key: key, cond: store.At(rev)})
 		})
 		if err == nil {
 			return j, nil
-		}
-		if errors.Is(err, errStale) && try < maxTries {
-			err = nil
+		} else if !errors.Is(err, store.ErrConflict) || try == maxTries {
+			return Job{}, fmt.Errorf("queue: job %q: %w", id, err)
 		}
 	}
-	return Job{}, fmt.Errorf("queue: job %q: %w", id, err)
 }
 
 // revise makes of what a person has changed a job that can be.
@@ -568,19 +561,24 @@ func (q *Queue) revise(was, j *Job) error {
 }
 
 // Get returns a job, or an error that wraps store.ErrNotFound.
-func (q *Queue) Get(ctx context.Context, id string) (j Job, err error) {
-	key, err := keyOf(id)
-	if err != nil {
-		return Job{}, err
+func (q *Queue) Get(ctx context.Context, id string) (Job, error) {
+	j, _, _, err := q.load(ctx, id)
+	return j, err
+}
+
+// load returns a job with its key and revision.
+func (q *Queue) load(ctx context.Context, id string) (j Job, key string, rev store.Revision, err error) {
+	var e store.Entry
+	if key, err = keyOf(id); err == nil {
+		e, err = q.g.Store().Get(ctx, key)
 	}
-	e, err := q.g.Store().Get(ctx, key)
 	if err == nil {
 		err = codec.Unmarshal(e.Value, &j)
 	}
 	if err != nil {
-		return Job{}, fmt.Errorf("queue: job %q: %w", id, err)
+		return Job{}, "", 0, fmt.Errorf("queue: job %q: %w", id, err)
 	}
-	return j, nil
+	return j, key, e.Rev, nil
 }
 
 // List yields the jobs of a scope and of those below it, by scope and then by id: those without a Key in the order
