@@ -292,6 +292,13 @@ func (l *Layer) contenders(ctx context.Context, c *Case, key, exact string) (out
 	if err != nil {
 		return nil, nil, err
 	}
+	shared := own
+	if c.Lessons != c.Scope {
+		if shared, _, err = load[record](ctx, st, c.Lessons.Key(planKind, key)); err != nil {
+			return nil, nil, err
+		}
+		own.obey(&shared)
+	}
 	if exact != "" {
 		very, _, err := load[record](ctx, st, c.Scope.Key(planKind, exact))
 		if err != nil {
@@ -300,18 +307,14 @@ func (l *Layer) contenders(ctx context.Context, c *Case, key, exact string) (out
 		very.Stops = own.Stops
 		for _, p := range very.contenders(c.Scope) {
 			p.exact = true
-			if !slices.ContainsFunc(own.Plans, func(o plan) bool { return o.ID == p.ID && o.Retired }) {
+			if !own.retired(p.ID) && !shared.retired(p.ID) {
 				out = append(out, p)
 			}
 		}
 	}
 	out = append(out, own.contenders(c.Scope)...)
-	if out, err = l.valid(ctx, out); err != nil || len(own.Scopes) == 0 && c.Lessons == c.Scope {
+	if out, err = l.valid(ctx, out); err != nil || len(shared.Scopes) == 0 {
 		return out, own.Edits, err
-	}
-	shared, _, err := load[record](ctx, st, c.Lessons.Key(planKind, key))
-	if err != nil {
-		return nil, nil, err
 	}
 	all := make(map[string]*contender)
 	for _, scope := range shared.Scopes {
@@ -319,6 +322,7 @@ func (l *Layer) contenders(ctx context.Context, c *Case, key, exact string) (out
 		if err != nil {
 			return nil, nil, err
 		}
+		r.obey(&shared)
 		r.Stops = append(r.Stops, shared.Stops...)
 		for _, p := range r.contenders(scope) {
 			o := all[p.ID]

@@ -691,6 +691,63 @@ func TestSkills(t *testing.T) {
 	require.NotNil(t, b.before(c).Fires)
 }
 
+// A Lessons scope has files of the plans that fire below it, and what a person changes there holds for all.
+func TestSkillsOfALessonsScope(t *testing.T) {
+	b, dir := open(t, acme(learn.Options{})), t.TempDir()
+	of := func(i int) (learn.Case, *reason.Plan) {
+		c, p := refund(memory.Scope(fmt.Sprint("acme/u", i)), fmt.Sprint("SO-10", i))
+		c.Lessons = "acme"
+		return c, p
+	}
+	write := func() int {
+		n, err := b.WriteSkills(t.Context(), "acme", dir)
+		require.NoError(t, err)
+		return n
+	}
+	for i := range 2 {
+		require.Zero(t, write(), "what one scope came to stays there")
+		c, p := of(i)
+		b.deliver(c, p)
+		b.deliver(c, p)
+	}
+	require.Equal(t, []int{1, 0}, []int{write(), write()})
+	paths, err := filepath.Glob(filepath.Join(dir, "*", "SKILL.md"))
+	require.NoError(t, err)
+	text, err := os.ReadFile(paths[0])
+	require.NoError(t, err)
+	require.NotContains(t, string(text), "SO-10")
+	change := func(old, new string) {
+		require.Contains(t, string(text), old)
+		require.NoError(t, os.WriteFile(paths[0], []byte(strings.Replace(string(text), old, new, 1)), 0o644))
+		n, err := b.ReadSkills(t.Context(), "acme", dir)
+		require.NoError(t, err)
+		require.Equal(t, 1, n)
+	}
+	own, _ := of(1)
+	other, _ := of(5)
+	for _, c := range []learn.Case{own, other} {
+		require.NotNil(t, b.before(c).Fires)
+	}
+	change("retired: false", "retired: true")
+	for _, c := range []learn.Case{own, other} {
+		a := b.before(c)
+		require.Nil(t, a.Fires)
+		require.Empty(t, a.Suggestions)
+	}
+	change("refund of {order}", "{order}: sorry")
+	for _, c := range []learn.Case{own, other} {
+		a := b.before(c)
+		require.Nil(t, a.Fires)
+		require.Equal(t, "a person has written it", a.Suggestions[0].Differs)
+	}
+	for i := 6; i < 8; i++ {
+		c, _ := of(i)
+		b.after(b.before(c), learn.Outcome{Verdict: learn.Delivered, Use: "plan 1"})
+	}
+	a := b.before(other)
+	require.Equal(t, plan("refund", `{"id":"SO-105","memo":"SO-105: sorry"}`), a.Fires, a.Why)
+}
+
 // script is a model that answers what it is told to.
 type script string
 

@@ -118,10 +118,33 @@ func planID(calls []reason.PlanCall) string {
 	return digest(strings.Join(names, "\x00"))
 }
 
+// plan returns where a plan is in Plans, or -1.
+func (r *record) plan(id string) int {
+	return slices.IndexFunc(r.Plans, func(p plan) bool { return p.ID == id })
+}
+
+func (r *record) retired(id string) bool {
+	i := r.plan(id)
+	return i >= 0 && r.Plans[i].Retired
+}
+
+// obey takes over what a person has said in the Lessons scope above: it holds for all below.
+func (r *record) obey(above *record) {
+	for i := range r.Plans {
+		r.Plans[i].Retired = r.Plans[i].Retired || above.retired(r.Plans[i].ID)
+	}
+	for _, s := range above.Stops {
+		if s.By == "" {
+			r.Stops = append(r.Stops, s)
+		}
+	}
+	r.Edits = append(r.Edits, above.Edits...)
+}
+
 // add takes in a delivery.
 func (r *record) add(d delivery, rules []string) {
 	id := planID(d.Calls)
-	i := slices.IndexFunc(r.Plans, func(p plan) bool { return p.ID == id })
+	i := r.plan(id)
 	if i < 0 {
 		r.Plans = append(r.Plans, plan{ID: id})
 		i = len(r.Plans) - 1

@@ -47,8 +47,9 @@ func stepsOf(calls []reason.PlanCall) string {
 }
 
 // WriteSkills writes each plan of a scope that fires as dir/NAME/SKILL.md: when it is for, its calls with {name} for
-// parameters, and its evidence in the front matter. It returns how many were written. A file that a person has
-// changed stays as it is until [Layer.ReadSkills] has read it. One directory is for one scope.
+// parameters, and its evidence in the front matter. In a Lessons scope those are also the plans that fire for the scopes
+// below it. It returns how many were written. A file that a person has changed stays as it is until
+// [Layer.ReadSkills] has read it. One directory is for one scope.
 func (l *Layer) WriteSkills(ctx context.Context, scope memory.Scope, dir string) (written int, err error) {
 	st := l.group.Store()
 	for e, err := range st.Scan(ctx, store.Range{Prefix: scope.Prefix(planKind)}) {
@@ -56,20 +57,22 @@ func (l *Layer) WriteSkills(ctx context.Context, scope memory.Scope, dir string)
 		if err == nil {
 			r, _, err = load[record](ctx, st, e.Key)
 		}
+		_, _, key, _ := store.ParseKey(e.Key)
 		var plans []*contender
 		if err == nil && r.Paths != nil { // of a key, not of one case
-			plans, err = l.valid(ctx, r.contenders(scope))
+			plans, _, err = l.contenders(ctx, &Case{Scope: scope, Lessons: scope}, key, "")
 		}
 		if err != nil {
 			return written, fmt.Errorf("learn: skills: %w", err)
 		}
+		done := make(map[string]bool)
 		for _, p := range plans {
 			ready := slices.ContainsFunc(p.of, func(d *compared) bool {
 				_, why := p.fire(d.shape)
 				return why == ""
 			})
-			if sg, ok := p.suggestion(&shape{}, r.Template); ok && ready {
-				_, _, key, _ := store.ParseKey(e.Key)
+			if sg, ok := p.suggestion(&shape{}, r.Template); ok && ready && !done[p.ID] {
+				done[p.ID] = true // the scope's own, and then not what scopes below it share
 				wrote, err := writeSkill(dir, key+"/"+p.ID, &r, p, stepsOf(sg.Plan.Calls))
 				if err != nil {
 					return written, fmt.Errorf("learn: skills: %w", err)
@@ -171,8 +174,8 @@ func parseSkill(text []byte) (s skillFile, err error) {
 
 // ReadSkills takes up what a person has changed in the files of [Layer.WriteSkills], and returns how many plans that
 // concerns. Changed calls are suggested until they were delivered twice; until then the former plan does not fire.
-// A plan with retired: true neither fires nor is suggested, until that is taken back. A file that cannot be read is
-// left out, and an error at the end.
+// A plan with retired: true neither fires nor is suggested, until that is taken back. What is changed in a Lessons scope
+// holds for the scopes below it. A file that cannot be read is left out, and an error at the end.
 func (l *Layer) ReadSkills(ctx context.Context, scope memory.Scope, dir string) (changed int, err error) {
 	paths, err := filepath.Glob(filepath.Join(dir, "*", "SKILL.md"))
 	if err != nil {
@@ -210,9 +213,19 @@ func (l *Layer) take(ctx context.Context, scope memory.Scope, s *skillFile) (cha
 		if err != nil {
 			return err
 		}
-		i := slices.IndexFunc(r.Plans, func(p plan) bool { return p.ID == id })
-		if i < 0 {
+		i, found := r.plan(id), false
+		for _, below := range r.Scopes {
+			of, _, err := load[record](ctx, b, below.Key(planKind, key))
+			if err != nil {
+				return err
+			}
+			found = found || of.plan(id) >= 0
+		}
+		switch {
+		case i < 0 && !found:
 			return fmt.Errorf("no plan %q is known in %q", s.plan, scope)
+		case i < 0: // its deliveries stay where they are
+			i, r.Plans = len(r.Plans), append(r.Plans, plan{ID: id})
 		}
 		if p := &r.Plans[i]; p.Retired != s.retired {
 			p.Retired, changed = s.retired, true
@@ -236,14 +249,15 @@ func (l *Layer) take(ctx context.Context, scope memory.Scope, s *skillFile) (cha
 
 // suggestion shows a plan as a person has written it, while it was delivered less than twice since.
 func (e *edit) suggestion(found []*contender) (s reason.Suggestion, ok bool) {
-	id, since := planID(e.Calls), 0
+	id, did := planID(e.Calls), make(map[string]bool) // one delivery may be the scope's own and shared
 	for _, p := range found {
 		for _, d := range p.of {
 			if p.ID == id && !p.exact && d.At.After(e.At) {
-				since++
+				did[string(d.scope)+" "+d.ID] = true
 			}
 		}
 	}
+	since := len(did)
 	for _, c := range e.Calls {
 		for _, m := range braced.FindAllStringSubmatch(string(c.Inputs), -1) {
 			if !slices.Contains(s.Parameters, m[1]) {
