@@ -469,8 +469,8 @@ func (l *Layer) settle(ctx context.Context, b *store.Batch, g *given, untrusted 
 }
 
 // Judge corrects the verdict on a case: a person has found a delivery wrong, or a failure right. The last verdict
-// counts, and takes back what the former gave. A delivery that was wrong stops its plan: earlier deliveries of it
-// count no more.
+// counts, and takes back what the former gave. A delivery that was wrong stops its plan: it
+// fires again after two later deliveries.
 func (l *Layer) Judge(ctx context.Context, scope memory.Scope, id string, v Verdict, why string) (learned Learned, err error) {
 	err = l.group.Update(ctx, func(b *store.Batch) error {
 		learned, err = l.StageJudge(ctx, b, scope, id, v, why)

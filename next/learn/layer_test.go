@@ -227,6 +227,30 @@ func TestWrongVerdictStopsAPlan(t *testing.T) {
 	require.ErrorIs(t, err, learn.ErrUnknown)
 }
 
+// Two equal deliveries after a wrong one are enough, however many were before.
+func TestFiresAgainAfterAWrongVerdict(t *testing.T) {
+	for _, verdicts := range [][]learn.Verdict{{learn.Failed}, {learn.Failed, learn.Delivered, learn.Failed}} {
+		for before := 1; before < 4; before++ {
+			b := open(t, acme(learn.Options{}))
+			c := learn.Case{Situation: "s", Text: "do it"}
+			var last learn.Advice
+			for range before {
+				last = b.deliver(c, plan("x", `{}`))
+			}
+			for _, v := range verdicts {
+				_, err := b.Judge(t.Context(), "acme", last.ID, v, "wrong")
+				require.NoError(t, err)
+			}
+			for i := range 4 {
+				a := b.before(c)
+				require.Equal(t, i > 1, a.Fires != nil, "%d before, %d after: %s", before, i, a.Why)
+				a.Fires, a.FiredBy = nil, ""
+				b.after(a, learn.Outcome{Verdict: learn.Delivered, Plan: plan("x", `{}`)})
+			}
+		}
+	}
+}
+
 // A model that is wrong in up to 30 % of cases, where no gate sees it, is not locked in: over 100 rounds it is wrong no
 // more often than without memory.
 func TestWrongByHabit(t *testing.T) {

@@ -151,14 +151,16 @@ func (r *record) add(d delivery, rules []string) {
 	}
 	p := &r.Plans[i]
 	p.Delivered, p.Last, p.Rules = p.Delivered+1, d.At, rules
-	alike := 0 // the second of two equal deliveries makes a plan ready; more say nothing new
-	p.Deliveries = slices.DeleteFunc(p.Deliveries, func(o delivery) bool {
-		if equal := string(o.Inputs) == string(d.Inputs) && samePlan(o.Calls, d.Calls); equal {
-			alike++
-		}
-		return alike > 1
-	})
 	p.Deliveries = append(p.Deliveries, d)
+	slices.SortStableFunc(p.Deliveries, func(a, b delivery) int { return a.At.Compare(b.At) })
+	alike := 0 // the second of two equal deliveries makes a plan ready; older ones say nothing new, and may be stale
+	for i := len(p.Deliveries) - 1; i >= 0; i-- {
+		if o := p.Deliveries[i]; string(o.Inputs) == string(d.Inputs) && samePlan(o.Calls, d.Calls) {
+			if alike++; alike > 2 {
+				p.Deliveries = slices.Delete(p.Deliveries, i, i+1)
+			}
+		}
+	}
 	if n := len(p.Deliveries); n > maxDeliveries {
 		p.Deliveries = slices.Delete(p.Deliveries, 0, n-maxDeliveries)
 	}
