@@ -559,7 +559,7 @@ func TestToolsFire(t *testing.T) {
 
 // A declared secret is in nothing that is stored, asked or told; the worker that lists it gets it.
 func TestSecrets(t *testing.T) {
-	const secret = "Tr0ub4dor&3-is-long"
+	const secret = "Tr0ub4dor-3-is-long"
 	st := store.NewMem()
 	var got string
 	w := act.Worker{
@@ -741,4 +741,63 @@ func TestMaintain(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "no case of these words and inputs was delivered", why)
 	})
+}
+
+// flaky is a store of which one commit fails, and is not made.
+type flaky struct {
+	store.Store
+	left *atomic.Int64
+}
+
+func (f flaky) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
+	if f.left.Add(-1) == 0 {
+		return 0, errDead
+	}
+	return f.Store.Commit(ctx, ops...)
+}
+
+// An error of the store says nothing about a worker.
+func TestStoreErrorIsNoFailure(t *testing.T) {
+	for n := range int64(5) {
+		left := new(atomic.Int64)
+		left.Store(n + 1)
+		a, _ := agent(t, flaky{store.NewMem(), left}, arc.Host{Workers: []act.Worker{(&arctest.Worker{}).As("ann")}}, nil)
+		o := arc.Objective{ID: "7", Text: "write"}
+		r, err := a.Run(t.Context(), o)
+		if err != nil {
+			require.ErrorIs(t, err, errDead)
+			r = run(t, a, o)
+		}
+		require.Equal(t, arc.Delivered, r.Status)
+		require.Empty(t, r.Failed)
+		require.Equal(t, 1, r.Attempts)
+	}
+}
+
+// A commit is conditional on the run: what somebody else has made of it meanwhile stands.
+func TestConflict(t *testing.T) {
+	st, began, free := store.NewMem(), make(chan bool), make(chan bool)
+	w := act.Worker{Name: "ann", Gates: []act.Gate{act.NoGate}, Executor: act.ExecutorFunc(
+		func(context.Context, *act.Call) (*act.Result, error) {
+			began <- true
+			<-free
+			return &act.Result{}, nil
+		})}
+	h := arc.Host{Workers: []act.Worker{w}}
+	a, _ := agent(t, st, h, nil)
+	ended := make(chan error)
+	go func() {
+		_, err := a.Run(t.Context(), arc.Objective{ID: "7", Text: "write", Once: true})
+		ended <- err
+	}()
+	<-began
+	b, _ := agent(t, st, h, nil) // finds a run of which it knows nothing, and ends it: it may be made once
+	r, err := b.In("").Wait(t.Context(), "7")
+	require.NoError(t, err)
+	require.Equal(t, arc.Interrupted, r.Cause)
+	free <- true
+	require.ErrorIs(t, <-ended, store.ErrConflict)
+	r, err = a.In("").Report(t.Context(), "7")
+	require.NoError(t, err)
+	require.Equal(t, arc.Interrupted, r.Cause)
 }
