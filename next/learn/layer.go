@@ -397,7 +397,7 @@ func (l *Layer) After(ctx context.Context, a Advice, o Outcome) (learned Learned
 // Stage puts what After does into the commit of a step. It reads and writes the tenant's keys only.
 func (l *Layer) Stage(ctx context.Context, b *store.Batch, a Advice, o Outcome) (Learned, error) {
 	c, err := l.check(a.Case)
-	if err != nil {
+	if err = cmp.Or(err, o.Verdict.check()); err != nil {
 		return Learned{}, err
 	}
 	if a.ID == "" {
@@ -483,7 +483,7 @@ func (l *Layer) Judge(ctx context.Context, scope memory.Scope, id string, v Verd
 func (l *Layer) StageJudge(ctx context.Context, b *store.Batch, scope memory.Scope, id string, v Verdict, why string) (Learned, error) {
 	key := scope.Key(givenKind, id)
 	g, rev, err := load[given](ctx, b, key)
-	switch {
+	switch err = cmp.Or(v.check(), err); {
 	case err != nil:
 		return Learned{}, err
 	case !rev.known:

@@ -251,6 +251,38 @@ func TestFiresAgainAfterAWrongVerdict(t *testing.T) {
 	}
 }
 
+// Values of a host or a model that nothing can be made of are errors.
+func TestRefuses(t *testing.T) {
+	b := open(t, acme(learn.Options{}))
+	of := func(text, order string, n int) learn.Case {
+		return learn.Case{Text: text + order, Inputs: json.RawMessage(fmt.Sprintf(`{"order":%q,"n":%d}`, order, n))}
+	}
+	last := b.deliver(of("refund ", "A-1", 1), plan("refund", `{"id":"A-1","n":1,"to":"Marta"}`))
+	b.deliver(of("refund ", "A-2", 2), plan("refund", `{"id":"A-2","n":2,"to":"Uwe"}`))
+	a := b.before(of("money back for ", "B-1", 3))
+	for given, want := range map[string]string{
+		`{"to":"Zoe","n":4}`:             "",
+		`{"to":"Zoe","nope":"B-1"}`:      `no parameter "nope"`,
+		`{"to":"Zoe","order":{"$ne":1}}`: `a string for "order"`,
+		`{"to":"Zoe","order":7}`:         `a string for "order"`,
+		`{"to":"Zoe","n":"3"}`:           `a number for "n"`,
+		`{"to":["Zoe"]}`:                 `a string for "to"`,
+		`{"to":null}`:                    `a string for "to"`,
+	} {
+		p, err := a.Use("plan 1", json.RawMessage(given))
+		if want == "" {
+			require.NoError(t, err)
+			require.JSONEq(t, `{"id":"B-1","n":4,"to":"Zoe"}`, string(p.Calls[0].Inputs))
+			continue
+		}
+		require.ErrorContains(t, err, want, given)
+	}
+	_, err := b.Judge(t.Context(), "acme", last.ID, "maybe", "")
+	require.ErrorContains(t, err, `"maybe"`)
+	_, err = b.After(t.Context(), a, learn.Outcome{Verdict: "weird"})
+	require.ErrorContains(t, err, `"weird"`)
+}
+
 // A model that is wrong in up to 30 % of cases, where no gate sees it, is not locked in: over 100 rounds it is wrong no
 // more often than without memory.
 func TestWrongByHabit(t *testing.T) {

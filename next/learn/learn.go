@@ -76,6 +76,13 @@ const (
 	Failed    Verdict = "failed"    // a check, or a person, has refused it
 )
 
+func (v Verdict) check() error {
+	if _, ok := outcomes[v]; !ok {
+		return fmt.Errorf("learn: no verdict: %q", string(v))
+	}
+	return nil
+}
+
 // Outcome is what came of a case.
 type Outcome struct {
 	Verdict   Verdict

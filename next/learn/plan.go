@@ -337,6 +337,9 @@ func (c *contender) suggestion(now *shape, text string) (s reason.Suggestion, ok
 		s.Plan.Calls = append(s.Plan.Calls, reason.PlanCall{Name: call.Name, Inputs: encode(rewrite("", last.made[i].tree, m.leaf))})
 	}
 	s.Parameters, s.Delivered = m.names, c.Delivered
+	for _, name := range m.names {
+		s.Types = append(s.Types, m.typeOf(name))
+	}
 	return s, true
 }
 
@@ -347,6 +350,17 @@ type masker struct {
 	call  int            // the one at hand
 	names []string       // of the parameters, in order
 	at    map[string]any // what a name stood for, in the last delivery
+}
+
+// typeOf is the JSON type of what a parameter stood for in the last delivery.
+func (m *masker) typeOf(name string) string {
+	v := m.at[name]
+	for _, l := range m.of[len(m.of)-1].in {
+		if l.path == name {
+			v = l.v
+		}
+	}
+	return jsonTypes[typeOf(v)]
 }
 
 // taken is what the name of an input stands for.
@@ -456,6 +470,20 @@ func bind(s reason.Suggestion, in []leaf, given json.RawMessage) (*reason.Plan, 
 		return nil, fmt.Errorf("the inputs of %s: no JSON object", s.Name)
 	}
 	for k, v := range object {
+		i := slices.Index(s.Parameters, k)
+		if i < 0 {
+			return nil, fmt.Errorf("%s has no parameter %q, but %q", s.Name, k, s.Parameters)
+		}
+		want := ""
+		if i < len(s.Types) {
+			want = s.Types[i]
+		}
+		if own, ok := values[k]; ok && want == "" {
+			want = jsonTypes[typeOf(own)]
+		}
+		if got := jsonTypes[typeOf(v)]; got == "" || want != "" && got != want {
+			return nil, fmt.Errorf("%s wants a %s for %q", s.Name, cmp.Or(want, "string, number or bool"), k)
+		}
 		values[k] = v
 	}
 	for _, name := range s.Parameters {
@@ -474,6 +502,9 @@ func bind(s reason.Suggestion, in []leaf, given json.RawMessage) (*reason.Plan, 
 	}
 	return out, nil
 }
+
+// jsonTypes are the types of values that a parameter may have.
+var jsonTypes = map[string]string{typeOf(""): "string", typeOf(json.Number("")): "number", typeOf(true): "bool"}
 
 // fill puts values into a string of a call: one that is a parameter alone becomes its value, of any type.
 func fill(v any, names []string, values map[string]any) any {

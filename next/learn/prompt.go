@@ -71,7 +71,8 @@ func callsLine(calls []reason.PlanCall) string {
 }
 
 // Use returns the plan of a suggestion, by its name, with its parameters filled: by inputs, an object by their names,
-// and for the rest by the inputs of the case. A parameter that nobody fills is an error that names it.
+// and for the rest by the inputs of the case. A parameter that nobody fills, a name that is none, and a value of
+// another JSON type than the parameter had are errors that name it.
 func (a Advice) Use(name string, inputs json.RawMessage) (*reason.Plan, error) {
 	for _, s := range a.Suggestions {
 		if s.Name == name {

@@ -58,6 +58,7 @@ type Suggestion struct {
 	Name       string // "plan 1"
 	Plan       Plan   // {name} stands for each parameter
 	Parameters []string
+	Types      []string // of Parameters: "string", "number" or "bool"; "": not known
 	Differs    string // what differs from this case, in a sentence
 	Delivered  int    // how often it delivered
 }
