@@ -3,7 +3,7 @@
 //
 //	agent, err := arc.Open(ctx, "/var/lib/agent", arc.Host{
 //		Reasoner: &reason.LLM{Model: model},
-//		Workers:  []act.Worker{{Name: "refund", Skills: []string{"refund"}, Executor: refund, Gates: []act.Gate{receipt}}},
+//		Workers:  []act.Worker{{Name: "shop", Executor: shop, Gates: []act.Gate{receipt}}},
 //	}, nil)
 //	…
 //	report, err := agent.Run(ctx, arc.Objective{Text: "Refund the order.", Inputs: inputs})

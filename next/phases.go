@@ -358,7 +358,7 @@ func (t *turn) act(ctx context.Context) (phase, error) {
 	}
 	open := len(made.Pending)+len(made.Questions) > 0
 	if !slices.Contains(outcomes, made.Outcome) && !open || made.Outcome == rank.Delivered && made.Result == nil {
-		made = act.Attempt{Outcome: rank.Failed, Complaint: "an Around has made it an attempt without an outcome", Usage: made.Usage}
+		made = act.Attempt{Outcome: rank.Failed, Complaint: "an Around gave it no outcome", Usage: made.Usage}
 	}
 	t.made, t.Pending = &made, nil
 	t.Current.Usage = made.Usage
@@ -487,7 +487,8 @@ func (t *turn) learn(context.Context) (phase, error) {
 func (t *turn) stageFigures(task reason.Task, made *act.Attempt) {
 	now := t.now()
 	sample := rank.Sample{
-		Run: fmt.Sprintf("%s/%d", runKey(t.Scope, t.ID), t.Current.Number), Candidate: t.Current.Worker, Task: t.rankTask(task, nil),
+		Run:       fmt.Sprintf("%s/%d", runKey(t.Scope, t.ID), t.Current.Number),
+		Candidate: t.Current.Worker, Task: t.rankTask(task, nil),
 		Outcome: made.Outcome, Class: string(made.Class), Wall: made.Wall, At: now,
 	}
 	if u := t.Current.Usage; u != nil {
