@@ -428,7 +428,7 @@ func fillOf(sg reason.Suggestion, calls []reason.PlanCall, c Case) json.RawMessa
 			name, ok2 := strings.CutSuffix(name, "}")
 			at := slices.IndexFunc(values, func(v leaf) bool { return v.path == l.path })
 			said := slices.ContainsFunc(s.in, func(v leaf) bool { return v.path == name })
-			if ok && ok2 && !said && at >= 0 {
+			if ok && ok2 && !said && at >= 0 && slices.Contains(sg.Parameters, name) {
 				given[name] = values[at].v
 			}
 		}
