@@ -453,6 +453,32 @@ func TestNoValueOfAnotherCase(t *testing.T) {
 	}
 }
 
+// No word of a case's text is in the prompt of another, in whatever form a complaint says it.
+func TestNoWordOfAnotherCase(t *testing.T) {
+	for _, x := range [][3]string{ // text, complaint, what must not be told
+		{"Refund for Annabelle Krüger, account 998877", "Annabelle Krüger's account 998877 is closed", "nnabelle Krüger 998877"},
+		{"Refund for Annabelle Krüger", "Krügers Konto, Krüger-Konto and KRÜGERIN were wrong", "Krüger KRÜGER"},
+		{"Refund for Krügers", "ask Krüger first", "Krüger"},
+		{"Refund for Anna", "Anna'nın hesabı kapalı", "Anna"},
+		{"Refund for anna, Bo", "order of anna: anna’s and Bo's account", "anna Bo's"},
+		{"Refund order A-7471 for anna", "order A-7471/anna: name the order", "anna 7471"},
+	} {
+		for _, situation := range []string{"refunds", ""} {
+			b := open(t, acme(learn.Options{}))
+			c := learn.Case{Situation: situation, Text: x[0], Skill: "refund", Inputs: json.RawMessage(`{"order":"A-7471"}`)}
+			b.after(b.before(c), learn.Outcome{Verdict: learn.Failed, Complaint: x[1]})
+			c.Text, c.Inputs = "Refund for bob, account 112233", json.RawMessage(`{"order":"B-1"}`)
+			a := b.before(c)
+			raw, err := json.Marshal([]any{a.Warnings, a.Memories, a.Background, a.Suggestions})
+			require.NoError(t, err)
+			require.Len(t, a.Warnings, len(situation)/7)
+			for _, w := range strings.Fields(x[2]) {
+				require.NotContains(t, string(raw)+a.Prompt(), w)
+			}
+		}
+	}
+}
+
 // What a stranger said, in whatever way it came, is in no plan that fires, in no trusted memory, and in no prompt
 // outside of a fence; also where the model repeats it in its plans.
 func TestStrangersTeachNothing(t *testing.T) {
@@ -662,6 +688,7 @@ func TestFailuresAreRemembered(t *testing.T) {
 	require.Len(t, got.Memories, 1)
 	like := learn.Case{Text: "migrate the invoices table tonight"}
 	require.Contains(t, b.before(like).Prompt(), "stop the writers")
+	require.Contains(t, b.before(like).Prompt(), "migrate the … table", "what only the former case says is not told")
 	require.Len(t, b.before(like).Background, 1)
 	again := b.before(a.Case)
 	require.Len(t, again.Warnings, 1)

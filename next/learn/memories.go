@@ -64,6 +64,9 @@ func (l *Layer) recall(ctx context.Context, a *Advice, s *shape, then bool) (nea
 				continue
 			case seen[h.Record.ID] || q.Trust == memory.AnyTrust && told >= half:
 				continue
+			}
+			failureAt(&h.Record, c, s)
+			switch {
 			case h.Record.Trusted:
 				a.Memories = append(a.Memories, h)
 			default:
@@ -266,10 +269,33 @@ func cost(u *reason.Usage) *float64 {
 // keepFailure remembers what a case failed of, in its own scope, for cases that are like it. The words are those of
 // whoever refused it, which may be a stranger's: nobody vouches for them.
 func (l *Layer) keepFailure(ctx context.Context, b *store.Batch, g *given, s *shape, lesson string) error {
+	raw, err := json.Marshal(failure{Lesson: lesson, Words: g.Case.Situation == ""})
+	if err != nil {
+		return err
+	}
 	return l.keep(ctx, b, g, g.Case.Scope, memory.Draft{
-		Kind: memory.Failure, Trigger: triggerOf(&g.Case, s), Content: lesson, At: g.At,
+		Kind: memory.Failure, Trigger: triggerOf(&g.Case, s), Content: hide(&g.Case, s, lesson), Plan: raw, At: g.At,
 		Source: memory.Source{Origin: memory.Executor, Run: g.ID},
 	})
+}
+
+// failure is the Plan of a Failure: its lesson with the words of the case, and whether it is found by those words.
+type failure struct {
+	Lesson string
+	Words  bool
+}
+
+// failureAt makes a Failure as it is told for a case: with no word of the former case that this one has not.
+func failureAt(r *memory.Record, c *Case, s *shape) {
+	var f failure
+	if r.Kind != memory.Failure || json.Unmarshal(r.Plan, &f) != nil || f.Lesson == "" {
+		return
+	}
+	r.Content, r.Plan = restore(r.Content, f.Lesson, c, s), nil
+	if f.Words {
+		none := strings.Repeat("… ", len(strings.Fields(r.Trigger)))
+		r.Trigger = restore(none, r.Trigger, c, s)
+	}
 }
 
 // triggerOf is what a memory of a case is found by: its situation, or its words without what names something.

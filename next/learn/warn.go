@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/arc-learn/arc/next/memory"
 	"github.com/arc-learn/arc/next/reason"
@@ -23,8 +25,9 @@ type warnings struct {
 
 // warning is a class of complaint about a skill or tool, with what came of it, the latest last.
 type warning struct {
-	Skill, Class, Complaint string
-	Events                  []event
+	Skill, Class    string
+	Complaint, Said string // as everybody may read it, and with the words of the case
+	Events          []event
 }
 
 type event struct {
@@ -69,7 +72,7 @@ func (l *Layer) warn(ctx context.Context, a *Advice, s *shape) error {
 		for _, w := range of.Of {
 			at := slices.IndexFunc(all, func(o *warning) bool { return o.Class == w.Class && o.Skill == w.Skill })
 			if at < 0 {
-				at, all = len(all), append(all, &warning{Skill: w.Skill, Class: w.Class, Complaint: w.Complaint})
+				at, all = len(all), append(all, &warning{Skill: w.Skill, Class: w.Class, Complaint: restore(w.Complaint, w.Said, c, s)})
 			}
 			all[at].Events = append(all[at].Events, w.Events...)
 			if from[all[at]]++; i == 0 {
@@ -128,10 +131,11 @@ func (l *Layer) stageWarnings(ctx context.Context, b *store.Batch, g *given, s *
 		class := classOf(lesson)
 		at := slices.IndexFunc(w.Of, func(o warning) bool { return o.Skill == skill && o.Class == class })
 		if at < 0 {
-			w.Of = append(w.Of, warning{Skill: skill, Class: class, Complaint: lesson})
+			w.Of = append(w.Of, warning{Skill: skill, Class: class, Complaint: lesson, Said: lesson})
 			w.Of = w.Of[max(0, len(w.Of)-maxWarnings):]
 			at = len(w.Of) - 1
 		}
+		w.Of[at].Complaint = hide(c, s, w.Of[at].Complaint)
 		w.Of[at].add(event{Advice: g.ID, At: g.At.Add(time.Duration(i - len(refused)))})
 	}
 	over := 0
@@ -196,10 +200,12 @@ func classOf(lesson string) string {
 // the case's included, is not kept.
 func lessonOf(c *Case, s *shape, complaint string, untrusted []string) string {
 	if quotes(complaint, append([]string{c.Text}, untrusted...)) {
-		return "it was refused, and the reason quotes what a stranger said"
+		return quotesStranger
 	}
 	return plainly(c, s, complaint)
 }
+
+const quotesStranger = "it was refused, and the reason quotes what a stranger said"
 
 // plainly returns a text about a case without what is the case's own.
 func plainly(c *Case, s *shape, text string) string {
@@ -214,19 +220,65 @@ func plainly(c *Case, s *shape, text string) string {
 	return head(out, maxLesson)
 }
 
+// hide puts … for each word of a lesson that the case may have brought: one with a part that begins as a word of three
+// letters or more of the case does, or the other way round ("Krüger's", "Krüger-Konto"), or is a name of it. So also
+// plain words go; they come back where the case at hand has them, too.
+func hide(c *Case, s *shape, lesson string) string {
+	if lesson == quotesStranger {
+		return lesson
+	}
+	own, names := pieces(textsOf(c, s)...), make(map[string]bool)
+	for n := range named(c, s) {
+		maps.Copy(names, pieces(n))
+	}
+	brought := func(p string) bool {
+		if names[p] {
+			return true
+		}
+		for o := range own {
+			if min(utf8.RuneCountInString(o), utf8.RuneCountInString(p)) >= 3 && (strings.HasPrefix(o, p) || strings.HasPrefix(p, o)) {
+				return true
+			}
+		}
+		return false
+	}
+	words := strings.Fields(lesson)
+	for i, w := range words {
+		if slices.ContainsFunc(wordsOf(braced.ReplaceAllString(w, " ")), brought) {
+			words[i] = "…"
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// restore puts the words back that hide took, where the case at hand has all of their parts itself.
+func restore(hidden, said string, c *Case, s *shape) string {
+	now := pieces(append(textsOf(c, s), c.Situation)...)
+	words, full := strings.Fields(hidden), strings.Fields(said)
+	for i := range min(len(words), len(full)) {
+		foreign := func(p string) bool { return !now[p] }
+		if words[i] != full[i] && !slices.ContainsFunc(wordsOf(braced.ReplaceAllString(full[i], " ")), foreign) {
+			words[i] = full[i]
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// textsOf are the texts of a case.
+func textsOf(c *Case, s *shape) []string {
+	texts := append(said(s.in), c.Text)
+	for _, t := range c.Turns {
+		texts = append(texts, t.Text)
+	}
+	return texts
+}
+
 func isMark(r rune) bool { return class(r) == sign && r != '@' }
 
 // named are the words of a case that name something, in lower case.
 func named(c *Case, s *shape) map[string]bool {
 	out := make(map[string]bool)
-	texts := []string{c.Text}
-	for _, t := range c.Turns {
-		texts = append(texts, t.Text)
-	}
-	for _, v := range s.in {
-		texts = append(texts, word(v.v))
-	}
-	for _, text := range texts {
+	for _, text := range textsOf(c, s) {
 		for _, w := range strings.Fields(text) {
 			w = strings.TrimFunc(w, isMark)
 			if strings.ContainsFunc(w, naming) {
