@@ -17,6 +17,7 @@ import (
 	"github.com/arc-learn/arc/next/meta"
 	"github.com/arc-learn/arc/next/rank"
 	"github.com/arc-learn/arc/next/reason"
+	"github.com/arc-learn/arc/next/redact"
 	"github.com/arc-learn/arc/next/store"
 	"github.com/arc-learn/arc/next/store/badger"
 )
@@ -74,6 +75,12 @@ func New(ctx context.Context, st store.Store, o *Options) (*Layer, error) {
 	if m.Now == nil {
 		m.Now = opts.Now
 	}
+	if opts.Sanitizer == nil {
+		opts.Sanitizer = redact.New(nil)
+	}
+	if m.Sanitizer == nil {
+		m.Sanitizer = opts.Sanitizer
+	}
 	bank, err := memory.OpenGroup(ctx, g, &m)
 	if err != nil {
 		return nil, fmt.Errorf("learn: %w", err)
@@ -82,7 +89,7 @@ func New(ctx context.Context, st store.Store, o *Options) (*Layer, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("learn: %w", err), bank.Close())
 	}
-	l, err := With(g, bank, book, meta.New(g), o)
+	l, err := With(g, bank, book, meta.New(g), &opts)
 	if err != nil {
 		return nil, errors.Join(err, bank.Close())
 	}
@@ -397,7 +404,10 @@ func (l *Layer) After(ctx context.Context, a Advice, o Outcome) (learned Learned
 // Stage puts what After does into the commit of a step. It reads and writes the tenant's keys only.
 func (l *Layer) Stage(ctx context.Context, b *store.Batch, a Advice, o Outcome) (Learned, error) {
 	c, err := l.check(a.Case)
-	if err = cmp.Or(err, o.Verdict.check()); err != nil {
+	if err = cmp.Or(err, o.Verdict.check()); err == nil {
+		o, err = l.cleanOutcome(o)
+	}
+	if err != nil {
 		return Learned{}, err
 	}
 	if a.ID == "" {
@@ -492,6 +502,9 @@ func (l *Layer) StageJudge(ctx context.Context, b *store.Batch, scope memory.Sco
 		return g.Learned, nil
 	}
 	err = l.settle(ctx, b, &g, nil, -1)
+	if s := l.opts.Sanitizer; s != nil {
+		why = s.KeepPlaceholders().Prose(why)
+	}
 	g.Outcome.Verdict, g.Outcome.Complaint = v, why
 	g.Learned = Learned{Note: g.Learned.Note, Memories: g.Learned.Memories}
 	if g.Outcome.Sample != nil {

@@ -20,6 +20,7 @@ import (
 	"github.com/arc-learn/arc/next/meta"
 	"github.com/arc-learn/arc/next/rank"
 	"github.com/arc-learn/arc/next/reason"
+	"github.com/arc-learn/arc/next/redact"
 	"github.com/arc-learn/arc/next/store"
 )
 
@@ -933,4 +934,43 @@ func TestChunkOfASession(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, memory.Pattern, r.Kind)
 	require.NotContains(t, r.Content+r.Trigger, "SO-10")
+}
+
+// No field of a case, an outcome or a verdict keeps a secret in a store of a Layer that New has made.
+func TestNoSecretIsKept(t *testing.T) {
+	const declared, token = "Tr0ub4dor&3-horse", "ghp_0123456789abcdefghijABCDEFGHIJ012345"
+	clean, err := redact.New(nil).With(map[string]string{"DB": declared})
+	require.NoError(t, err)
+	st := store.NewMem()
+	l, err := learn.New(t.Context(), st, &learn.Options{Scope: "acme", Sanitizer: clean})
+	require.NoError(t, err)
+	s := "x " + declared + " " + token
+	in, err := json.Marshal(map[string]string{s: s})
+	require.NoError(t, err)
+	c := learn.Case{Text: s, Situation: s, Inputs: in, Conditions: []string{s}, Goals: []string{s}, Turns: []reason.Message{{Role: reason.UserRole, Text: s}},
+		Actor: "anna", Agent: "support"}
+	for i := range 3 {
+		a, err := l.Before(t.Context(), c)
+		require.NoError(t, err)
+		o := learn.Outcome{Verdict: learn.Delivered, Answer: s, Plan: &reason.Plan{Calls: []reason.PlanCall{{Name: "do", Inputs: in, Text: s}}}, Untrusted: []string{s}}
+		if i == 0 {
+			o = learn.Outcome{Verdict: learn.Failed, Complaint: s, Failed: []reason.Failure{{Task: reason.Task{Objective: s, Skill: "do", Inputs: in}, Complaint: s}}}
+		}
+		_, err = l.After(t.Context(), a, o)
+		require.NoError(t, err)
+		require.NotContains(t, a.Prompt(), declared)
+		if i == 2 {
+			_, err = l.Judge(t.Context(), "acme", a.ID, learn.Failed, s)
+			require.NoError(t, err)
+		}
+	}
+	n := 0
+	for e, err := range st.Scan(t.Context(), store.Range{}) {
+		require.NoError(t, err)
+		n++
+		for _, secret := range []string{declared, token} {
+			require.NotContains(t, e.Key+string(e.Value), secret, e.Key)
+		}
+	}
+	require.Greater(t, n, 5)
 }

@@ -27,6 +27,7 @@ import (
 	"github.com/arc-learn/arc/next/memory"
 	"github.com/arc-learn/arc/next/rank"
 	"github.com/arc-learn/arc/next/reason"
+	"github.com/arc-learn/arc/next/redact"
 	"github.com/arc-learn/arc/next/store"
 )
 
@@ -127,9 +128,14 @@ type Options struct {
 	K       int             // memories of an Advice; 0: 8
 	Suggest int             // suggestions of an Advice; 0: 3
 	Policy  rank.Policy     // that orders candidates; nil: Book.Learned at the Lessons scope
-	Memory  *memory.Options // of Open and New
-	Seed    uint64          // of the holdout; 0: by chance
-	Now     func() time.Time
+	Memory  *memory.Options // of Open and New; its Sanitizer is that below where it has none
+
+	// Sanitizer takes secrets out of cases, outcomes and verdicts before they are kept or shown. nil: redact.New(nil) of
+	// a Layer that Open or New has made; none with With, whose owner has cleaned what it gives.
+	Sanitizer *redact.Sanitizer
+
+	Seed uint64 // of the holdout; 0: by chance
+	Now  func() time.Time
 }
 
 // Errors of a Layer. They may be wrapped.
@@ -175,5 +181,5 @@ func (l *Layer) check(c Case) (Case, error) {
 			return c, fmt.Errorf("learn: %w", &store.LimitError{What: f.what, Size: f.size, Max: f.most})
 		}
 	}
-	return c, nil
+	return l.cleanCase(c)
 }
