@@ -412,3 +412,12 @@ func TestRefused(t *testing.T) {
 		require.ErrorIs(t, err, rank.ErrInvalid)
 	}
 }
+
+func TestTheTenantWithoutAName(t *testing.T) {
+	st := store.NewMem()
+	s := rank.Sample{Candidate: "a", Task: rank.Task{Skill: "s"}, Outcome: rank.Delivered}
+	require.NoError(t, open(t, st, nil).In("_").Observe(ctx, s))
+	b := open(t, st, nil)
+	require.NoError(t, b.Observe(ctx, s), "the same scope, opened again")
+	require.Equal(t, 2, b.In("_").Stats("a", "s").Samples)
+}
