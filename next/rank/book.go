@@ -92,6 +92,9 @@ func Open(ctx context.Context, g *store.Group, o *Options) (*Book, error) {
 
 // In returns the Book of a scope of the tenant. Scopes do not see one another's figures.
 func (b *Book) In(s store.Scope) *Book {
+	if s == "_" { // the empty scope, by its tenant's name
+		s = ""
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return &Book{b.book, b.book.scope(s)}
