@@ -11,6 +11,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"golang.org/x/text/unicode/norm"
+
 	"github.com/arc-learn/arc/next/memory"
 	"github.com/arc-learn/arc/next/reason"
 	"github.com/arc-learn/arc/next/store"
@@ -311,9 +313,29 @@ func quotes(text string, of []string) bool {
 }
 
 // tainted returns why a plan is not learned: a stranger's words stand in a call, and not in the case; or a call quotes
-// what it was refused with.
+// what it was refused with. Another spelling does not matter, see spelt. What is translated or encoded is not seen, nor
+// a value of fewer than eight letters and digits that is written otherwise ("5.000").
 func tainted(c *Case, calls []reason.PlanCall, strangers, complaints []string) string {
 	mine := c.Text + " " + string(c.Inputs)
+	own := []string{spelt(c.Text)}
+	if v, err := decode(c.Inputs); err == nil {
+		for _, w := range said(leaves(nil, "", v)) {
+			own = append(own, spelt(w))
+		}
+	}
+	var texts, tokens []string
+	for _, u := range strangers {
+		texts, tokens = append(texts, spelt(u)), append(tokens, addresses(u)...)
+	}
+	in := func(texts []string, w string) bool {
+		return slices.ContainsFunc(texts, func(t string) bool { return strings.Contains(t, w) })
+	}
+	respelt := func(w string) bool {
+		value := spelt(w)
+		whole := utf8.RuneCountInString(value) >= minSpelt && !in(own, value) && in(texts, value)
+		return whole || slices.ContainsFunc(addresses(w), func(t string) bool { return !in(own, t) && in(texts, t) }) ||
+			slices.ContainsFunc(tokens, func(t string) bool { return !in(own, t) && strings.Contains(value, t) })
+	}
 	for _, call := range calls {
 		v, err := decode(call.Inputs)
 		if err != nil {
@@ -322,10 +344,37 @@ func tainted(c *Case, calls []reason.PlanCall, strangers, complaints []string) s
 		for _, l := range append(leaves(nil, "", v), leaf{"its words", call.Text}) {
 			w := word(l.v)
 			by := func(u string) bool { return holds(u, w) }
-			if w != "" && !holds(mine, w) && (slices.ContainsFunc(strangers, by) || quotes(w, slices.Concat(strangers, complaints))) {
+			if w != "" && !holds(mine, w) && (slices.ContainsFunc(strangers, by) || quotes(w, slices.Concat(strangers, complaints)) || respelt(w)) {
 				return fmt.Sprintf("%s: %s says what somebody else said", call.Name, l.path)
 			}
 		}
 	}
 	return ""
+}
+
+// minSpelt is how many letters and digits must be equal where spaces and signs are not compared.
+const minSpelt = 8
+
+// spelt is a text without what a model changes as it likes: its letters and digits in one case and width.
+func spelt(s string) string {
+	return strings.Map(func(r rune) rune {
+		if class(r) == sign {
+			return -1
+		}
+		return r
+	}, strings.ToLower(norm.NFKC.String(s)))
+}
+
+// addresses are the words of a text, as spelt, that are made to be copied: they have a digit, or a sign inside that is
+// no hyphen or apostrophe. Plain words are anybody's.
+func addresses(s string) (out []string) {
+	for _, w := range strings.Fields(s) {
+		made := func(r rune) bool {
+			return unicode.IsNumber(r) || class(r) == sign && unicode.IsPrint(r) && !strings.ContainsRune("-'’", r)
+		}
+		if t := spelt(w); utf8.RuneCountInString(t) >= minSpelt && strings.ContainsFunc(strings.TrimFunc(w, isMark), made) {
+			out = append(out, t)
+		}
+	}
+	return out
 }
