@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -36,7 +37,10 @@ func agent(t *testing.T, st store.Store, h arc.Host, o *arc.Options) (*arc.Agent
 	}
 	story := &[]string{}
 	opts.Logger = slog.New(slog.NewTextHandler(t.Output(), nil))
+	var mu sync.Mutex
 	opts.OnEvent = func(_ memory.Scope, _ string, e arc.Event) {
+		mu.Lock()
+		defer mu.Unlock()
 		*story = append(*story, strings.TrimSuffix(strings.TrimSpace(e.Kind+" "+e.Name)+": "+e.Text, ": "))
 	}
 	a, err := arc.New(t.Context(), st, h, &opts)
