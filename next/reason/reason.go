@@ -59,8 +59,8 @@ type Suggestion struct {
 	Plan       Plan   // {name} stands for each parameter
 	Parameters []string
 	Types      []string // of Parameters: "string", "number" or "bool"; "": not known
-	Differs    string // what differs from this case, in a sentence
-	Delivered  int    // how often it delivered
+	Differs    string   // what differs from this case, in a sentence
+	Delivered  int      // how often it delivered
 }
 
 // Warning says what failed at an action before, and what passed instead.
