@@ -9,7 +9,6 @@ package index
 
 import (
 	"cmp"
-	"hash/maphash"
 	"math"
 	"slices"
 	"strings"
@@ -64,7 +63,6 @@ type row struct {
 type extra struct {
 	actor uint32
 	day   uint32 // of At, in its zone
-	fold  uint32 // of trigger and content
 }
 
 type marks uint8
@@ -128,8 +126,6 @@ type counted struct {
 	n uint8
 }
 
-var foldSeed = maphash.MakeSeed()
-
 // Analyze returns the terms of d. To make them takes most of the time of Insert, and no lock: do it before.
 func (ix *Index) Analyze(d Doc) *Terms {
 	t := &Terms{thread: d.Thread, place: place{d.At.UnixMicro(), d.Tie}}
@@ -156,7 +152,7 @@ func (ix *Index) Analyze(d Doc) *Terms {
 	add(t.actor, 1, true)
 	add(ix.an.AppendDay(buf[:0], text.DayOf(d.At)), 1, false)
 	t.row = row{flags: d.Flags, length: lengthCode(length), marks: taken}
-	t.extra = extra{day: dayCode(text.DayOf(d.At)), fold: foldOf(d)}
+	t.extra = extra{day: dayCode(text.DayOf(d.At))}
 	if d.Thread != "" && open[t.row.length] > 0 {
 		t.row.marks |= linked
 	}
@@ -167,10 +163,6 @@ func (ix *Index) Analyze(d Doc) *Terms {
 		t.row.marks |= other
 	}
 	return t
-}
-
-func foldOf(d Doc) uint32 {
-	return uint32(maphash.String(foldSeed, text.Fold(d.Trigger)+"\x00"+text.Fold(d.Content)))
 }
 
 // Insert indexes a record and returns its row: that of a removed record, or else the next, from 0 on.
@@ -295,27 +287,6 @@ func (ix *Index) connect(rows []uint32, i int) {
 func (ix *Index) Latest(thread string, n int) []uint32 {
 	rows := ix.threads[thread]
 	return slices.Clone(rows[max(0, len(rows)-max(0, n)):])
-}
-
-// Equal returns rows whose trigger and content may have equal words in equal order as those of d: text.Fold of both
-// tells.
-func (ix *Index) Equal(d *Terms) (out []uint32) {
-	var rarest []uint32
-	for i, c := range d.counts {
-		t := ix.terms[c.Text]
-		if t == nil {
-			return nil
-		}
-		if i == 0 || len(t.rows) < len(rarest) {
-			rarest = t.rows
-		}
-	}
-	for _, r := range rarest {
-		if ix.extras[r].fold == d.extra.fold {
-			out = append(out, r)
-		}
-	}
-	return out
 }
 
 // enter counts n more records of an actor, and returns the actor's number; 0: no actor.

@@ -209,16 +209,6 @@ func TestConcurrentSearches(t *testing.T) {
 	all.Wait()
 }
 
-func TestEqual(t *testing.T) {
-	t.Parallel()
-	ix := newCorpus(t, "Run the migration before the deploy.", "Rev A", "C++ is fine")
-	equal := func(s string) []uint32 { return ix.Equal(ix.Analyze(index.Doc{Content: s})) }
-	require.Equal(t, []uint32{0}, equal("run  the MIGRATION before the deploy"))
-	for _, s := range []string{"Run the migration after the deploy.", "Rev B", "C is fine", "run the deploy before the migration", ""} {
-		require.Empty(t, equal(s), s)
-	}
-}
-
 // draws are documents and questions of few words, so that all meet.
 var (
 	drawWord = rapid.SampledFrom(strings.Fields("build builds fails the of not anna ben 17 2025 shelf shelves кот коты паролей пароль foo.bar C++ шкаф buidl"))
