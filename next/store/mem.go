@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"slices"
 	"strings"
 	"sync"
 
@@ -18,6 +17,7 @@ type Mem struct {
 	mu     sync.RWMutex
 	live   *btree.Map[string, version] // nil when closed; a copy shares the nodes until they are written to
 	gone   map[string]Revision         // deleted keys, for Changes
+	log    *btree.BTreeG[logged]       // each key of live and gone at its revision, for Changes
 	rev    Revision
 	forgot Revision // what was deleted up to it is in gone no more
 }
@@ -28,12 +28,23 @@ type version struct {
 	rev   Revision
 }
 
+// logged is the last change of a key.
+type logged struct {
+	rev Revision
+	key string
+}
+
+func (a logged) less(b logged) bool {
+	return cmp.Or(cmp.Compare(a.rev, b.rev), strings.Compare(a.key, b.key)) < 0
+}
+
 // maxGone bounds the deleted keys that a Mem remembers.
 const maxGone = 1 << 16
 
 // NewMem returns an empty store.
 func NewMem() *Mem {
-	return &Mem{live: new(btree.Map[string, version]), gone: map[string]Revision{}}
+	log := btree.NewBTreeGOptions(logged.less, btree.Options{NoLocks: true})
+	return &Mem{live: new(btree.Map[string, version]), gone: map[string]Revision{}, log: log}
 }
 
 // usable returns the error of a call with ctx; m.mu is held.
@@ -117,25 +128,35 @@ func (m *Mem) Commit(ctx context.Context, ops ...Op) (Revision, error) {
 	}
 	m.rev++
 	for _, op := range ops {
-		switch {
-		case op.Check:
-		case !op.Delete:
+		v, existed := m.live.Get(op.Key)
+		if op.Check || op.Delete && !existed {
+			continue
+		}
+		last := v.rev
+		if !existed {
+			last = m.gone[op.Key]
+		}
+		m.log.Delete(logged{last, op.Key})
+		m.log.Set(logged{m.rev, op.Key})
+		if op.Delete {
+			m.live.Delete(op.Key)
+			m.gone[op.Key] = m.rev
+		} else {
 			m.live.Set(op.Key, version{bytes.Clone(op.Value), m.rev})
 			delete(m.gone, op.Key)
-		default:
-			if _, existed := m.live.Delete(op.Key); existed {
-				m.gone[op.Key] = m.rev
-			}
 		}
 	}
 	if len(m.gone) > maxGone {
+		for key, rev := range m.gone {
+			m.log.Delete(logged{rev, key})
+		}
 		clear(m.gone)
 		m.forgot = m.rev
 	}
 	return m.rev, nil
 }
 
-// Changes looks at every key. Of deleted ones it knows 65,536 at most.
+// Changes looks at what was changed after that revision only. Of deleted keys it knows 65,536 at most.
 func (m *Mem) Changes(ctx context.Context, after Revision) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		changed, err := m.changed(ctx, after)
@@ -159,19 +180,16 @@ func (m *Mem) changed(ctx context.Context, after Revision) (changed []Entry, err
 	if after > 0 && after < m.forgot {
 		return nil, fmt.Errorf("%w: what was deleted since revision %d", ErrNotFound, after)
 	}
-	m.live.Scan(func(key string, v version) bool {
-		if v.rev > after {
-			changed = append(changed, v.entry(key))
+	m.log.Ascend(logged{rev: after}, func(l logged) bool {
+		if l.rev == after {
+			return true
+		}
+		if v, ok := m.live.Get(l.key); ok {
+			changed = append(changed, v.entry(l.key))
+		} else {
+			changed = append(changed, Entry{Key: l.key, Rev: l.rev, Deleted: true})
 		}
 		return true
-	})
-	for key, rev := range m.gone {
-		if rev > after {
-			changed = append(changed, Entry{Key: key, Rev: rev, Deleted: true})
-		}
-	}
-	slices.SortFunc(changed, func(a, b Entry) int {
-		return cmp.Or(cmp.Compare(a.Rev, b.Rev), strings.Compare(a.Key, b.Key))
 	})
 	return append(changed, Entry{Rev: m.rev}), nil
 }
@@ -180,6 +198,6 @@ func (m *Mem) changed(ctx context.Context, after Revision) (changed []Entry, err
 func (m *Mem) Close() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.live, m.gone = nil, nil
+	m.live, m.gone, m.log = nil, nil, nil
 	return nil
 }
