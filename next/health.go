@@ -17,20 +17,20 @@ import (
 // Health says how the runs of a scope have gone in the last seven days, by the runs that are stored.
 type Health struct {
 	State              string // meta.NoData, meta.Healthy, meta.Struggling or meta.Failing, see [Agent.Health]
-	Since              time.Time
 	Delivered, Blocked int
 	Failed             []*Report // the blocked ones, newest first, at most five
-	Open               []*Report // those that wait for a person, or for an outage to pass
-	Running            int
+	Open               []*Report // those that have not ended, by their IDs
 
-	// Calls and USD are the difference a delivered run between those by a learned plan (With) and those that a
-	// reasoner has thought about (Without), in model calls and dollars, of the runs that told. They are other cases,
-	// so they say what plans save where cases are alike.
-	Calls, USD meta.Interval
+	// Saved is the difference a delivered run between those by a learned plan (With) and those that a reasoner has
+	// thought about (Without), in model calls and dollars, of the runs that told; Delivered is not compared. They are
+	// other cases, so it says what plans save where cases are alike.
+	Saved learn.Uplift
 
 	// Uplift is what memory is worth beside cases that were held out by chance; without Options.Learn.Holdout there
 	// are none.
 	Uplift learn.Uplift
+
+	since time.Time
 }
 
 const (
@@ -43,7 +43,7 @@ const (
 // blocked, or fewer than nine in ten were delivered; else Healthy. Canceled runs do not count.
 func (a *Agent) Health(ctx context.Context, scope memory.Scope) (Health, error) {
 	v := a.In(scope)
-	h := Health{State: meta.NoData, Since: a.opts.Now().Add(-healthSpan)}
+	h := Health{State: meta.NoData, since: a.opts.Now().Add(-healthSpan)}
 	var ended []*Report
 	var calls, usd [2]meta.Sample // thought about, by a plan
 	for r, err := range v.Runs(ctx) {
@@ -51,11 +51,9 @@ func (a *Agent) Health(ctx context.Context, scope memory.Scope) (Health, error) 
 			return h, err
 		}
 		switch {
-		case r.Status == Running:
-			h.Running++
 		case !r.Status.ended():
 			h.Open = append(h.Open, r)
-		case r.Status == Canceled, r.Ended.Before(h.Since):
+		case r.Status == Canceled, r.Ended.Before(h.since):
 		default:
 			ended = append(ended, r)
 		}
@@ -90,7 +88,7 @@ func (a *Agent) Health(ctx context.Context, scope memory.Scope) (Health, error) 
 			usd[arm].Add(0, 1)
 		}
 	}
-	h.Calls, h.USD = meta.Difference(calls[1], calls[0]), meta.Difference(usd[1], usd[0])
+	h.Saved.Calls, h.Saved.USD = meta.Difference(calls[1], calls[0]), meta.Difference(usd[1], usd[0])
 	share := float64(h.Delivered) / float64(max(1, len(ended)))
 	switch {
 	case len(ended) == 0:
@@ -111,22 +109,25 @@ func (a *Agent) Health(ctx context.Context, scope memory.Scope) (Health, error) 
 // Text returns the Health in words, a line a finding.
 func (h Health) Text() string {
 	if h.State == meta.NoData {
-		return "no data: no run has ended since " + h.Since.Format(time.DateOnly) + h.open()
+		return "no data: no run has ended since " + h.since.Format(time.DateOnly) + h.open()
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %d of %d runs were delivered since %s", h.State, h.Delivered, h.Delivered+h.Blocked,
-		h.Since.Format(time.DateOnly))
+		h.since.Format(time.DateOnly))
 	for _, r := range h.Failed {
-		fmt.Fprintf(&b, "\nblocked: %s (%s): %s", r.Objective, r.Cause, r.Reason)
+		fmt.Fprintf(&b, "\nblocked: %s (%s): %s", r.Objective, r.Cause, r.Text)
 	}
 	b.WriteString(h.open())
-	b.WriteString("\nlearned plans: " + saved(h.Calls, "%.0f model calls", "%.1f") + "; " + saved(h.USD, "$%.2f", "$%.3f"))
+	b.WriteString("\nlearned plans: " + saved(h.Saved.Calls, "%.0f model calls", "%.1f") + "; " + saved(h.Saved.USD, "$%.2f", "$%.3f"))
 	return b.String()
 }
 
 // open says what waits.
 func (h Health) open() (text string) {
 	for _, r := range h.Open {
+		if r.Status == Running {
+			continue
+		}
 		text += fmt.Sprintf("\n%s: %s: %s", r.Status, r.Objective, r.Text)
 	}
 	return text

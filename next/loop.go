@@ -154,15 +154,13 @@ func (a *Agent) run(ctx context.Context, o Objective, tell func(Event)) (*Report
 	})
 }
 
-// Thought is what a run would begin with.
+// Thought is what a run would begin with. Its Report says where the run would stand: running, asking, waiting for an
+// outage, or blocked; Fired is 1 where Tasks are a plan that is carried out without asking the reasoner. A subgoal that
+// would be reached first is its Text, and Tasks are those of the objective, so there are none yet.
 type Thought struct {
-	Advice    learn.Advice
-	Tasks     []reason.Task // the plan; nil if there is none
-	Fires     bool          // it is a plan that is carried out without asking the reasoner
-	Questions []string      // what the reasoner asks instead
-	Subgoal   string        // what it would reach first
-	Blocked   string        // why the run would be blocked
-	Usage     *reason.Usage // of the reasoner; nil: unknown
+	Report
+	Advice learn.Advice
+	Tasks  []reason.Task // the plan; nil if there is none
 }
 
 // Think returns what Run would begin with: it recalls, and asks the reasoner unless a plan fires. Nothing is done
@@ -186,14 +184,21 @@ func (a *Agent) Think(ctx context.Context, o Objective) (Thought, error) {
 			advice = t.advice
 		}
 	}
-	out := Thought{
-		Advice: *advice, Tasks: t.Aims[0].Plan, Fires: t.Fired > 0, Questions: t.Questions, Blocked: t.Reason, Usage: t.Usage,
+	switch next {
+	case askPhase:
+		t.Status = Asking
+	case waitPhase:
+		t.Status = Waiting
+	case endPhase:
+		t.Status = Blocked
 	}
-	if next == waitPhase {
-		out.Blocked = t.Wait.Why
+	r, err := at.report(ctx, t.record)
+	if err != nil {
+		return Thought{}, err
 	}
+	out := Thought{Report: *r, Advice: *advice, Tasks: t.Aims[0].Plan}
 	if len(t.Aims) > 1 {
-		out.Subgoal = t.aim().Text
+		out.Text = t.aim().Text
 	}
 	return out, nil
 }

@@ -156,7 +156,7 @@ func TestTranscripts(t *testing.T) {
 			for _, l := range *story {
 				t.Log(l)
 			}
-			require.Equal(t, c.status, r.Status, r.Reason)
+			require.Equal(t, c.status, r.Status, r.Text)
 			require.Equal(t, c.cause, r.Cause)
 			require.Equal(t, c.text, r.Text)
 			require.Equal(t, strings.Fields(c.story), strings.Fields(strings.Join(*story, "\n")))
@@ -217,7 +217,7 @@ func TestLearns(t *testing.T) {
 	}}, nil)
 	for n := range 4 {
 		got := run(t, a, arc.Objective{Text: "Refund the order.", Inputs: order(n)})
-		require.Equal(t, arc.Delivered, got.Status, got.Reason)
+		require.Equal(t, arc.Delivered, got.Status, got.Text)
 		require.Equal(t, n > 1, got.Fired == 1, "run %d", n)
 	}
 	require.Len(t, r.Briefs(), 2)
@@ -264,7 +264,7 @@ func TestIrreversibleOnceInARun(t *testing.T) {
 		require.NoError(t, v.Decide(t.Context(), act.Ruling{Approval: r.Approvals[0].ID, By: "anna", Allow: true}))
 		r, err := v.Wait(t.Context(), id)
 		require.NoError(t, err)
-		require.Equal(t, arc.Delivered, r.Status, r.Reason)
+		require.Equal(t, arc.Delivered, r.Status, r.Text)
 		require.Equal(t, n == 2, r.Fired == 1)
 		require.Len(t, pay.Calls(), n+1)
 	}
@@ -461,7 +461,7 @@ func TestGoesOnAfterACrash(t *testing.T) {
 				require.Contains(t, r.Text, "its end is not known", "commit %d", n)
 				continue
 			}
-			require.Equal(t, arc.Delivered, r.Status, "commit %d: %s", n, r.Reason)
+			require.Equal(t, arc.Delivered, r.Status, "commit %d: %s", n, r.Text)
 			require.Equal(t, "sent", r.Text)
 			require.Len(t, pay.Calls(), 1)
 			require.LessOrEqual(t, len(mail.Calls()), 3)
@@ -555,7 +555,7 @@ func TestToolsFire(t *testing.T) {
 	a, story := agent(t, nil, arc.Host{Workers: []act.Worker{w}}, nil)
 	for n := range 3 {
 		r := run(t, a, arc.Objective{Text: "Refund the order.", Inputs: order(n)})
-		require.Equal(t, arc.Delivered, r.Status, r.Reason)
+		require.Equal(t, arc.Delivered, r.Status, r.Text)
 		require.Equal(t, n > 1, r.Fired == 1, "%d: %v", n, *story)
 	}
 	require.Equal(t, 5, asked, "of the third only the answer is the model's")
@@ -582,7 +582,7 @@ func TestSecrets(t *testing.T) {
 	in, _ := json.Marshal(map[string]string{"password": secret})
 	o := arc.Objective{Text: "log in with " + secret, Inputs: in, Data: in, Conditions: []string{secret}, Secrets: []string{"DB"}}
 	report := run(t, a, o)
-	require.Equal(t, arc.Delivered, report.Status, report.Reason)
+	require.Equal(t, arc.Delivered, report.Status, report.Text)
 	require.Contains(t, got, secret)
 	for e, err := range st.Scan(t.Context(), store.Range{}) {
 		require.NoError(t, err)
@@ -658,7 +658,7 @@ func TestThink(t *testing.T) {
 		events, calls := len(*story), len(w.Calls())
 		th, err := a.Think(t.Context(), o)
 		require.NoError(t, err)
-		require.Equal(t, n == 2, th.Fires, th.Advice.Why)
+		require.Equal(t, n == 2, th.Fired == 1, th.Advice.Why)
 		require.Len(t, th.Tasks, 2)
 		require.JSONEq(t, string(order(n)), string(th.Tasks[0].Inputs))
 		for range st.Scan(t.Context(), store.Range{}) {

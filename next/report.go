@@ -25,12 +25,13 @@ type Event = act.Event
 type Report struct {
 	ID        string
 	Scope     memory.Scope
-	Session   string
 	Objective string // its beginning
 	Status    Status
-	Cause     Cause  // of a blocked run
-	Reason    string // why it is blocked or canceled, or what it waits for
-	Text      string // the answer in words: of a delivered run the last delivery, of another one where it stands
+	Cause     Cause // of a blocked run
+
+	// Text is the last delivery of a delivered run in words, the questions of one that asks, what a waiting one
+	// waits for, and why another one is blocked or canceled.
+	Text string
 
 	Output    json.RawMessage // of the last delivery of a delivered run
 	Questions []string        // of a run that asks
@@ -55,7 +56,7 @@ func (a *Agent) report(ctx context.Context, t *tenant, scope memory.Scope, id st
 
 func (t *tenant) report(ctx context.Context, r *record) (*Report, error) {
 	out := &Report{
-		ID: r.ID, Scope: r.Scope, Session: r.Session, Objective: r.Text, Status: r.Status, Cause: r.Cause, Reason: r.Reason,
+		ID: r.ID, Scope: r.Scope, Objective: r.Text, Status: r.Status, Cause: r.Cause,
 		Questions: r.Questions, Approvals: r.Pending, Attempts: r.Attempts, Deliberations: r.Deliberations,
 		Fired: r.Fired, Usage: r.Usage.Add(r.Current.Usage), Began: r.Began, Ended: r.Ended,
 	}
@@ -73,11 +74,10 @@ func (t *tenant) report(ctx context.Context, r *record) (*Report, error) {
 	case Asking:
 		out.Text = strings.Join(r.Questions, "\n")
 	case Waiting:
-		out.Reason = r.Wait.Why
+		out.Text = r.Wait.Why
 		for _, p := range r.Pending {
-			out.Reason = fmt.Sprintf("%s: %s (%s)", p.Name, p.About, strings.Join(p.Why, "; "))
+			out.Text = fmt.Sprintf("%s: %s (%s)", p.Name, p.About, strings.Join(p.Why, "; "))
 		}
-		out.Text = out.Reason
 	default:
 		out.Text = cmp.Or(r.Reason, string(r.Status))
 	}
