@@ -1,0 +1,315 @@
+package arc
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/arc-learn/arc/next/act"
+	"github.com/arc-learn/arc/next/learn"
+	"github.com/arc-learn/arc/next/memory"
+	"github.com/arc-learn/arc/next/reason"
+	"github.com/arc-learn/arc/next/redact"
+	"github.com/arc-learn/arc/next/store"
+)
+
+// errLeft is the cause of a run that stops because the Agent does.
+var errLeft = fmt.Errorf("%w: the run goes on when its store is opened again", ErrClosed)
+
+// Run brings an objective to its end, and returns its Report: delivered or blocked; or asking, or waiting for a
+// person. An outage is waited for, up to Options.Patience. A second Run with the ID of an earlier one goes on with
+// it, or returns its Report.
+//
+// Where ctx ends first the run stays as of its last commit: it goes on by [View.Resume], or when the store is opened
+// again. The Report beside an error is of what is stored, nil if nothing is.
+func (a *Agent) Run(ctx context.Context, o Objective) (*Report, error) { return a.run(ctx, o, nil) }
+
+// Events is Run, and yields the events as they happen, those that are not kept as well. The loop over them holds the
+// run; to leave it ends the run's context.
+func (a *Agent) Events(ctx context.Context, o Objective) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		ctx, cancel := context.WithCancel(ctx)
+		events, ended := make(chan Event), make(chan error, 1)
+		go func() {
+			_, err := a.run(ctx, o, func(e Event) {
+				select {
+				case events <- e:
+				case <-ctx.Done():
+				}
+			})
+			ended <- err
+			close(events)
+		}()
+		defer func() {
+			cancel()
+			for range events {
+			}
+		}()
+		for e := range events {
+			if !yield(e, nil) {
+				return
+			}
+		}
+		if err := <-ended; err != nil {
+			yield(Event{}, err)
+		}
+	}
+}
+
+// door returns the objective with its defaults and without secrets.
+func (a *Agent) door(ctx context.Context, o Objective) (Objective, *redact.Sanitizer, error) {
+	if o.Scope == "" {
+		o.Scope = a.opts.Scope
+	}
+	o.Scope, o.Lessons = plain(o.Scope), plain(o.Lessons)
+	if o.Lessons == "" {
+		o.Lessons = o.Scope
+	}
+	if o.ID == "" {
+		o.ID = newID(a.opts.Now())
+	}
+	if err := o.check(); err != nil {
+		return o, nil, err
+	}
+	clean, err := a.sanitizer(ctx, o.Secrets)
+	if err == nil {
+		o.clean(clean)
+	}
+	return o, clean, err
+}
+
+func (a *Agent) run(ctx context.Context, o Objective, tell func(Event)) (*Report, error) {
+	o, clean, err := a.door(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	digest, err := o.digest()
+	if err != nil {
+		return nil, err
+	}
+	return a.with(ctx, o.Scope, o.ID, func(ctx context.Context, t *turn) error {
+		t.tell = tell
+		if t.record != nil {
+			if string(t.Digest) != string(digest) {
+				return fmt.Errorf("%w: %s", ErrTaken, o.ID)
+			}
+			return t.goOn(ctx)
+		}
+		t.objective, t.clean, t.record = o, clean, newRecord(&o, a.opts.Now())
+		t.Digest = digest
+		t.event("begun", "", t.Text)
+		t.stage(func(ctx context.Context, b *store.Batch) error {
+			return put(b, partKey(t.Scope, t.ID, "objective"), &o, store.Absent)
+		})
+		return t.drive(ctx)
+	})
+}
+
+// Thought is what a run would begin with. Its Report says where the run would stand: running, asking, waiting for an
+// outage, or blocked; Fired is 1 where Tasks are a plan that is carried out without asking the reasoner. A subgoal that
+// would be reached first is its Text, and Tasks are those of the objective, so there are none yet.
+type Thought struct {
+	Report
+	Advice learn.Advice
+	Tasks  []reason.Task // the plan; nil if there is none
+}
+
+// Think returns what Run would begin with: it recalls, and asks the reasoner unless a plan fires. Nothing is done
+// and nothing is kept.
+func (a *Agent) Think(ctx context.Context, o Objective) (Thought, error) {
+	o, clean, err := a.door(ctx, o)
+	if err != nil {
+		return Thought{}, err
+	}
+	at, err := a.tenant(ctx, o.Scope)
+	if err != nil {
+		return Thought{}, err
+	}
+	t := &turn{agent: a, tenant: at, objective: o, clean: clean, record: newRecord(&o, a.opts.Now())}
+	next, advice := assessPhase, &learn.Advice{}
+	for len(t.Aims) == 1 && (next == assessPhase || next == recallPhase || next == reasonPhase) {
+		if next, err = phases[next](t, ctx); err != nil {
+			return Thought{}, err
+		}
+		if t.advice != nil {
+			advice = t.advice
+		}
+	}
+	switch next {
+	case askPhase:
+		t.Status = Asking
+	case waitPhase:
+		t.Status = Waiting
+	case endPhase:
+		t.Status = Blocked
+	}
+	r, err := at.report(ctx, t.record)
+	if err != nil {
+		return Thought{}, err
+	}
+	out := Thought{Report: *r, Advice: *advice, Tasks: t.Aims[0].Plan}
+	if len(t.Aims) > 1 {
+		out.Text = t.aim().Text
+	}
+	return out, nil
+}
+
+// newRecord is a run that has not begun.
+func newRecord(o *Objective, now time.Time) *record {
+	r := &record{
+		ID: o.ID, Scope: o.Scope, Session: o.Session, Text: clip(o.Text, 1<<10),
+		Status: Running, Phase: assessPhase, Began: now, Aims: []aim{{Text: o.Text}},
+	}
+	if len(o.Tasks) > 0 {
+		r.aim().begin(o.Tasks, "")
+		r.aim().Given = true
+	}
+	return r
+}
+
+// newID returns an ID that sorts by its time.
+func newID(now time.Time) string {
+	return now.UTC().Format("20060102-150405-") + rand.Text()[:10]
+}
+
+// plain is the scope, and the empty one for "_", which is its other name.
+func plain(s memory.Scope) memory.Scope {
+	if s == "_" {
+		return ""
+	}
+	return s
+}
+
+// sanitizer returns the one that knows the named secrets.
+func (a *Agent) sanitizer(ctx context.Context, names []string) (*redact.Sanitizer, error) {
+	if len(names) == 0 {
+		return a.opts.Sanitizer, nil
+	}
+	values := map[string]string{}
+	for _, name := range names {
+		if a.host.Secrets == nil {
+			return nil, fmt.Errorf("%w: the host has no secret %q", ErrObjective, name)
+		}
+		value, err := hostCall(ctx, a, func(ctx context.Context) (string, error) { return a.host.Secrets(ctx, name) })
+		if err != nil {
+			return nil, fmt.Errorf("arc: secret %s: %w", name, err)
+		}
+		values[name] = value
+	}
+	clean, err := a.opts.Sanitizer.With(values)
+	if err != nil {
+		return nil, fmt.Errorf("arc: %w", err)
+	}
+	return clean, nil
+}
+
+// with has f work on a run that nobody else works on meanwhile. The turn that f gets has no record if there is no
+// such run.
+func (a *Agent) with(
+	ctx context.Context, scope memory.Scope, id string, f func(context.Context, *turn) error,
+) (*Report, error) {
+	at, err := a.tenant(ctx, scope)
+	if err != nil {
+		return nil, err
+	}
+	key, own := runKey(scope, id), &live{done: make(chan struct{})}
+	ctx, own.cancel = context.WithCancelCause(ctx)
+	defer own.cancel(nil)
+	defer context.AfterFunc(a.base, func() { own.cancel(errLeft) })()
+	a.mu.Lock()
+	switch {
+	case a.stopped:
+		err = ErrClosed
+	case a.live[key] != nil:
+		err = fmt.Errorf("%w: %s", ErrRunning, id)
+	default:
+		a.live[key] = own
+		a.runs.Add(1)
+	}
+	a.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	t, err := a.load(ctx, at, scope, id)
+	if err == nil {
+		err = f(ctx, t)
+	}
+	a.mu.Lock()
+	delete(a.live, key)
+	delete(a.left, key)
+	if err != nil && t != nil && t.record != nil && !errors.Is(err, ErrState) && !errors.Is(err, ErrTaken) {
+		a.left[key] = true // the scheduler would try again at once
+	}
+	a.mu.Unlock()
+	close(own.done)
+	defer a.runs.Done()
+	a.look()
+	if err != nil {
+		if cause := context.Cause(ctx); cause != nil && errors.Is(err, context.Canceled) {
+			err = cause
+		}
+		report, _ := a.report(context.WithoutCancel(ctx), at, scope, id) // of what is stored
+		return report, err
+	}
+	return a.report(context.WithoutCancel(ctx), at, scope, id)
+}
+
+// free waits until a run is not under way. The cause, if there is one, ends it.
+func (a *Agent) free(ctx context.Context, key string, cause error) error {
+	a.mu.Lock()
+	l := a.live[key]
+	a.mu.Unlock()
+	if l == nil {
+		return nil
+	}
+	if cause != nil {
+		l.cancel(cause)
+	}
+	select {
+	case <-l.done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// load returns a turn of a run, without a record if there is none.
+func (a *Agent) load(ctx context.Context, at *tenant, scope memory.Scope, id string) (*turn, error) {
+	t := &turn{agent: a, tenant: at}
+	t.journal = &journal{StoreJournal: act.NewJournal(at.group.Sub(logPrefix(scope, id)), &act.JournalOptions{
+		OnEvent: func(e Event) { a.told(t, e) },
+	})}
+	st := at.group.Store()
+	r, rev, err := load[record](ctx, st, recordKey(scope, id))
+	if missing(err) {
+		return t, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	t.record, t.rev = r, rev
+	if !r.Due.IsZero() {
+		t.due = dueKey(r.Due, scope, id)
+	}
+	o, _, err := load[Objective](ctx, st, partKey(scope, id, "objective"))
+	if err != nil {
+		return nil, err
+	}
+	t.objective = *o
+	if t.clean, err = a.sanitizer(ctx, o.Secrets); err != nil {
+		return nil, err
+	}
+	for _, n := range r.Deliveries {
+		d, _, err := load[delivered](ctx, st, partKey(scope, id, deliveryName(n)))
+		if err != nil {
+			return nil, err
+		}
+		t.lineage = append(t.lineage, reason.Delivery{Task: d.Task, Worker: d.Worker, Output: d.Output})
+	}
+	return t, nil
+}
+
+func deliveryName(attempt int) string { return fmt.Sprintf("delivery/%04d", attempt) }

@@ -1,0 +1,80 @@
+package arc
+
+import (
+	"errors"
+	"time"
+
+	"github.com/arc-learn/arc/next/store"
+)
+
+// look has the scheduler look for what is due.
+func (a *Agent) look() {
+	select {
+	case a.kick <- struct{}{}:
+	default:
+	}
+}
+
+// maxResumed bounds the runs that the scheduler has under way at once.
+const maxResumed = 32
+
+// schedule goes on with runs that are due, until the Agent is shut down.
+func (a *Agent) schedule() {
+	slots := make(chan struct{}, maxResumed)
+	for {
+		wait, err := a.resumeDue(slots)
+		if err != nil && a.base.Err() == nil {
+			a.opts.Logger.Error("arc: what is due", "error", err)
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-a.kick:
+		case <-a.stop:
+			timer.Stop()
+			return
+		}
+		timer.Stop()
+	}
+}
+
+// resumeDue goes on with what is due and returns when to look again.
+func (a *Agent) resumeDue(slots chan struct{}) (time.Duration, error) {
+	now := a.opts.Now()
+	for e, err := range a.store.Scan(a.base, store.Range{Prefix: duePlace}) {
+		if err != nil {
+			return time.Minute, err
+		}
+		at, err := dueTime(e.Key)
+		if err != nil {
+			return time.Minute, err
+		}
+		if at.After(now) {
+			return min(at.Sub(now), time.Minute), nil
+		}
+		due, err := decodeDue(e)
+		if err != nil {
+			return time.Minute, err
+		}
+		key := runKey(due.Scope, due.ID)
+		a.mu.Lock()
+		skip := a.live[key] != nil || a.left[key]
+		a.mu.Unlock()
+		if skip {
+			continue
+		}
+		select {
+		case slots <- struct{}{}:
+		default:
+			return time.Minute, nil // one that ends has the scheduler look again
+		}
+		a.runs.Go(func() {
+			defer func() { <-slots; a.look() }()
+			_, err := a.In(due.Scope).Resume(a.base, due.ID)
+			if err != nil && !errors.Is(err, ErrRunning) && !errors.Is(err, ErrClosed) {
+				a.opts.Logger.Error("arc: a run that was due", "run", due.ID, "scope", due.Scope, "error", err)
+			}
+		})
+	}
+	return time.Minute, nil
+}
