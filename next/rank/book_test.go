@@ -221,6 +221,38 @@ func TestAWorkerThatWasDownIsBack(t *testing.T) {
 	}
 }
 
+// Six programs of which each can do one of six kinds: the third time a kind comes up its program is tried first.
+func TestEachCanDoOneKind(t *testing.T) {
+	var third float64
+	for seed := range uint64(20) {
+		b := open(t, store.NewMem(), &rank.Options{Now: func() time.Time { return start }, Seed: seed + 1})
+		for n := range 18 {
+			able := fmt.Sprint(n % 6)
+			task := rank.Task{Key: "kind " + able}
+			var cs []rank.Candidate
+			for i := range 6 {
+				cs = append(cs, rank.Candidate{Name: fmt.Sprint(i)})
+			}
+			order, err := b.Learned().Score(ctx, task, cs)
+			require.NoError(t, err)
+			for i, c := range order {
+				s := rank.Sample{Candidate: c.Name, Task: task, Outcome: rank.Failed}
+				if c.Name == able {
+					s.Outcome = rank.Delivered
+				}
+				require.NoError(t, b.Observe(ctx, s))
+				if c.Name == able {
+					if n >= 12 {
+						third += float64(i+1) / (6 * 20)
+					}
+					break
+				}
+			}
+		}
+	}
+	require.Less(t, third, 1.3, "tries the third time; 3.5 by chance")
+}
+
 // TestAnyOrder holds Books against plain lists: two on one store, samples that come again, verdicts that correct,
 // commits that fail, scopes, and reopening.
 func TestAnyOrder(t *testing.T) {

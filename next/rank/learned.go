@@ -11,8 +11,9 @@ import "math"
 // a half-life of 30 days and is worth at most 95 samples, so that a candidate that changes is noticed.
 //
 // A candidate's estimate shrinks to the mean of all candidates (empirical Bayes; the spread between candidates is
-// taken from the data). At a kind of case it is that, what the kind adds for all, and what it adds for this one, which
-// has a spread of .14. To the estimate the policy adds a bonus of .75 standard deviations of what is not known in general, and a draw of
+// taken from the data). At a kind of case it is that, what the kind adds for all, and what it adds for this one. The
+// spread of the latter is taken from the data, too: small among models that can do everything, large among programs
+// of which each can do one thing. To the estimate the policy adds a bonus of .75 standard deviations of what is not known in general, and a draw of
 // .5 standard deviations. The draw counts, of the general doubt, the share (n + 5k)/(n + 200k²) for n samples and k
 // candidates: a host that decides often can wait until exploring pays. It never ends. Draws depend on the seed, the
 // scope, the skill, the kind of case, the candidate and the number of attempts, and on nothing else.
@@ -24,7 +25,9 @@ const (
 	bonusWidth  = .75
 	drawWidth   = .5
 	firstSpread = .15       // between candidates, before anything is known
-	kindSpread  = .14       // of a candidate's worth at a kind of case, beside its general worth and what is common to all
+	kindSpread  = .14       // of what a kind of case adds for one candidate, before anything is known, …
+	kindWeight  = 30        // … what that guess is worth in samples, …
+	leastSpread = .1        // … and what it is held above
 	shareDoubt  = .02       // variance of one candidate's deviation from what a kind of case adds for all
 	firstNoise  = .25       // variance of a sample …
 	noiseWeight = 2         // … and what that guess is worth in samples
@@ -38,6 +41,7 @@ const (
 type model struct {
 	mean, tau2 float64 // of candidates' worth
 	noise      float64 // variance of a sample
+	kind2      float64 // variance of what a kind of case adds for one candidate
 	attempts   float64 // ever
 	known      float64 // evidence
 	hour       int64   // since 1970, for which it holds
@@ -50,16 +54,19 @@ func (sk *skill) fit(now int64) *model {
 	}
 	m := model{mean: .5, tau2: firstSpread * firstSpread, hour: now / 3600}
 	var err2, errs float64
+	kind2, kindN := kindWeight*kindSpread*kindSpread, float64(kindWeight)
 	type arm struct{ n, mean float64 }
 	arms := make([]arm, 0, len(sk.pairs))
 	for _, p := range sk.sorted {
 		m.attempts += float64(p.rec.Attempts)
 		err2, errs = err2+p.rec.Err2, errs+p.rec.Errs
+		kind2, kindN = kind2+p.rec.Kind2, kindN+p.rec.Kinds
 		if n, sum := p.rec.All.at(now); n > fewest {
 			arms = append(arms, arm{n, sum / n})
 			m.known += n
 		}
 	}
+	m.kind2 = min(max(kind2/kindN, leastSpread*leastSpread), .25) // worth lies between 0 and 1
 	m.noise = (noiseWeight*firstNoise + err2) / (noiseWeight + errs)
 	for range rounds {
 		weight, sum := 4.0, 4*.5
@@ -109,7 +116,7 @@ func (m *model) common(sk *skill, key uint32, now int64) float64 {
 // special returns by how much a candidate's worth at a kind of case is taken to differ from mean, and the variance
 // of that.
 func (m *model) special(r *record, key uint32, mean float64, now int64) (shift, variance float64) {
-	const prior = kindSpread * kindSpread
+	prior := m.kind2
 	if c := r.cell(key); c != nil {
 		if n, sum := c.at(now); n > fewest {
 			share := prior / (prior + m.noise/n)
@@ -127,6 +134,14 @@ func (r *record) predict(sk *skill, key uint32, y float64, now int64) (common fl
 	if key != 0 {
 		common = m.common(sk, key, now)
 		expected += common
+		// A sample and the mean of those before it deviate from what is expected independently, but for what the
+		// kind adds: the mean of the product is its variance.
+		if c := r.cell(key); c != nil {
+			if n, sum := c.at(now); n > fewest {
+				r.Kind2 = forget*r.Kind2 + (y-expected)*(sum/n-expected)
+				r.Kinds = forget*r.Kinds + 1
+			}
+		}
 		shift, _ := m.special(r, key, expected, now)
 		expected += shift
 	}

@@ -35,6 +35,8 @@ type record struct {
 	All      cell    // the worth of all samples that teach something, less what their kinds of case add for all
 	Err2     float64 // squared errors of predictions, and …
 	Errs     float64 // … how many
+	Kind2    float64 // products of two deviations at a kind of case, and …
+	Kinds    float64 // … how many
 	Rating   rating
 }
 
