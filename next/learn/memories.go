@@ -62,7 +62,7 @@ func (l *Layer) recall(ctx context.Context, a *Advice, s *shape, then bool) (nea
 			case h.Record.Kind == memory.Pattern && json.Unmarshal(h.Record.Plan, &p) == nil && p.Key != "":
 				near = append(near, pointed{key: p.Key, scope: h.Record.Scope, score: h.Parts.Relevance})
 				continue
-			case seen[h.Record.ID] || q.Trust == memory.AnyTrust && told >= half:
+			case seen[h.Record.ID] || q.Trust == 0 && told >= half:
 				continue
 			}
 			failureAt(&h.Record, c, s)
@@ -113,7 +113,7 @@ func (l *Layer) keepPointer(ctx context.Context, b *store.Batch, scope memory.Sc
 		return err
 	}
 	text := pointText(c, s)
-	_, err = l.bank.In(scope).StageRemember(ctx, b, memory.Draft{Kind: memory.Pattern, Trigger: c.Situation,
+	_, err = l.bank.In(scope).Stage(b).Remember(ctx, memory.Draft{Kind: memory.Pattern, Trigger: c.Situation,
 		Content: head(text, 12<<10), Plan: raw, Key: "plan " + s.key, At: l.opts.Now(),
 		Source: memory.Source{Origin: memory.User, Ref: "plan " + s.key}})
 	return err
@@ -207,7 +207,7 @@ var outcomes = map[Verdict]rank.Outcome{Delivered: rank.Delivered, Failed: rank.
 func (l *Layer) credit(ctx context.Context, b *store.Batch, g *given) error {
 	c, o := &g.Case, &g.Outcome
 	for _, scope := range scopesOf(c) {
-		f := memory.Feedback{Key: g.ID, Delivered: o.Verdict == Delivered, Situation: c.Situation}
+		f := memory.Feedback{Key: g.ID, Situation: c.Situation}
 		for _, m := range g.Shown {
 			if m.Scope == scope {
 				f.Shown = append(f.Shown, m.ID)
@@ -216,8 +216,11 @@ func (l *Layer) credit(ctx context.Context, b *store.Batch, g *given) error {
 		of := func(ids []memory.ID) []memory.ID {
 			return slices.DeleteFunc(slices.Clone(ids), func(id memory.ID) bool { return !slices.Contains(f.Shown, id) })
 		}
-		if f.Utilized, f.Misled = of(o.Utilized), of(o.Misled); o.Verdict != Unknown && f.Shown != nil {
-			if err := l.bank.In(scope).StageFeedback(ctx, b, f); err != nil {
+		if f.Misled = of(o.Misled); o.Verdict == Delivered {
+			f.Utilized = of(o.Utilized)
+		}
+		if o.Verdict != Unknown && f.Shown != nil {
+			if err := l.bank.In(scope).Stage(b).Feedback(ctx, f); err != nil {
 				return err
 			}
 		}
@@ -307,12 +310,12 @@ func triggerOf(c *Case, s *shape) string {
 }
 
 func (l *Layer) keep(ctx context.Context, b *store.Batch, g *given, scope memory.Scope, d memory.Draft) error {
-	r, err := l.bank.In(scope).StageRemember(ctx, b, d)
+	r, err := l.bank.In(scope).Stage(b).Remember(ctx, d)
 	if err != nil {
 		return err
 	}
 	g.Learned.Memories = append(g.Learned.Memories, r.ID)
-	if !r.Strengthened && scope == g.Case.Scope && d.Kind == memory.Failure {
+	if r.Strengthened == 0 && scope == g.Case.Scope && d.Kind == memory.Failure {
 		g.Made = append(g.Made, r.ID)
 	}
 	return nil
@@ -321,7 +324,7 @@ func (l *Layer) keep(ctx context.Context, b *store.Batch, g *given, scope memory
 // unmake forgets the failures that an outcome left, when a verdict takes it back.
 func (l *Layer) unmake(ctx context.Context, b *store.Batch, g *given) error {
 	for _, id := range g.Made {
-		if err := l.bank.In(g.Case.Scope).StageForget(ctx, b, id); err != nil && !errors.Is(err, store.ErrNotFound) {
+		if err := l.bank.In(g.Case.Scope).Stage(b).Forget(ctx, id); err != nil && !errors.Is(err, store.ErrNotFound) {
 			return err
 		}
 		g.Learned.Memories = slices.DeleteFunc(g.Learned.Memories, func(m memory.ID) bool { return m == id })
@@ -357,7 +360,7 @@ func (l *Layer) episodes(ctx context.Context, b *store.Batch, g *given) error {
 		}
 		last = append(last, g.Learned.Memories[len(g.Learned.Memories)-1])
 		for ; len(last) > maxEpisodes; last = last[1:] {
-			if err := l.bank.In(scope).StageForget(ctx, b, last[0]); err != nil && !errors.Is(err, store.ErrNotFound) {
+			if err := l.bank.In(scope).Stage(b).Forget(ctx, last[0]); err != nil && !errors.Is(err, store.ErrNotFound) {
 				return err
 			}
 		}

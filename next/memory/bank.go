@@ -3,6 +3,7 @@ package memory
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -19,19 +20,20 @@ import (
 	"github.com/arc-learn/arc/next/store"
 )
 
-// Sanitizer takes secrets out of texts. *redact.Sanitizer is one. It calls nothing else, and may be called while the
-// store is written.
-type Sanitizer interface{ Prose(text string) string }
-
 // Options configure a [Bank]. Nil and the zero value are ready.
 type Options struct {
-	Now          func() time.Time // nil: time.Now
-	Sanitizer    Sanitizer        // cleans every text before it is kept; nil: texts are clean already
-	Languages    []string         // of the texts, whose words are reduced to stems: "en", "de", …; none: "en"
-	Policy       Policy           // nil: Weighted{}
-	HalfLife     time.Duration    // of recency; 0: seven days
-	Embedder     Embedder         // nil: words alone
-	VectorWeight float64          // what a cosine of 1 adds to the words of a query, in (0,4]; 0: .2
+	Now       func() time.Time // nil: time.Now
+	Languages []string         // of the texts, whose words are reduced to stems: "en", "de", …; none: "en"
+	Policy    Policy           // nil: Weighted{}
+	HalfLife  time.Duration    // of recency; 0: seven days
+	Embedder  Embedder         // nil: words alone
+
+	// Sanitizer takes secrets out of all that a Draft says before it is kept; *redact.Sanitizer is one. It calls
+	// nothing else, and may be called while the store is written. Nil: drafts are clean already.
+	Sanitizer interface {
+		Prose(text string) string
+		Data(raw json.RawMessage) json.RawMessage
+	}
 }
 
 func (o *Options) complete() (out Options, err error) {
@@ -44,12 +46,9 @@ func (o *Options) complete() (out Options, err error) {
 	if out.Policy == nil {
 		out.Policy = Weighted{}
 	}
-	out.HalfLife, out.VectorWeight = cmp.Or(out.HalfLife, 7*24*time.Hour), cmp.Or(out.VectorWeight, 0.2)
+	out.HalfLife = cmp.Or(out.HalfLife, 7*24*time.Hour)
 	if out.HalfLife < 0 {
 		err = fmt.Errorf("memory: a half-life of %v", out.HalfLife)
-	}
-	if !(out.VectorWeight > 0 && out.VectorWeight <= 4) {
-		err = errors.Join(err, fmt.Errorf("memory: a vector weight of %v", out.VectorWeight))
 	}
 	if p, ok := out.Policy.(interface{ check() error }); ok {
 		err = errors.Join(err, p.check())
@@ -80,7 +79,7 @@ func Open(ctx context.Context, st store.Store, o *Options) (*Bank, error) {
 }
 
 // OpenGroup is Open for the Group that the parts of a tenant share, before its first Update, so that what a step
-// changes can be one commit: see [Space.StageRemember]. Where the store is a [store.Changer] the first Refresh of the
+// changes can be one commit: see [Space.Stage]. Where the store is a [store.Changer] the first Refresh of the
 // Group comes before.
 func OpenGroup(ctx context.Context, g *store.Group, o *Options) (*Bank, error) {
 	opts, err := o.complete()
@@ -137,7 +136,7 @@ func (b *Bank) In(scope Scope) Space {
 	if scope == "_" {
 		scope = ""
 	}
-	return Space{b, scope}
+	return Space{b: b, scope: scope}
 }
 
 // Scopes yields the scopes that have memories, in order.
@@ -153,6 +152,14 @@ func (b *Bank) Scopes() iter.Seq[Scope] {
 type Space struct {
 	b     *Bank
 	scope Scope
+	batch *store.Batch // nil: each write is a commit
+}
+
+// Stage returns the Space whose writes go into a batch of the Bank's Group, at the tenant's keys. They can be read
+// once that is committed.
+func (s Space) Stage(b *store.Batch) Space {
+	s.batch = b
+	return s
 }
 
 func (s Space) key(id ID) string { return s.scope.Key(recordKind, string(id)) }

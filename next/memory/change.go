@@ -106,8 +106,8 @@ func (s Space) Supersede(ctx context.Context, old, by ID) error {
 // the counters, sources, links and what the others supersede, and is found by their ids. It is trusted only if all
 // are. At most 64 at once.
 func (s Space) Merge(ctx context.Context, ids ...ID) error {
-	if len(ids) < 2 || len(ids) > MaxLinks {
-		return &store.LimitError{What: "memories to merge", Size: len(ids), Max: MaxLinks}
+	if len(ids) < 2 || len(ids) > maxLinks {
+		return &store.LimitError{What: "memories to merge", Size: len(ids), Max: maxLinks}
 	}
 	return s.update(ctx, func(b *store.Batch) error {
 		return s.edit(ctx, b, ids[0], func(r *record) (bool, error) {
@@ -137,16 +137,13 @@ func (s Space) Merge(ctx context.Context, ids ...ID) error {
 // Forget removes a memory: nothing of it is left in the store, the index and the vectors, but for the store's files
 // until it is compacted. An unknown id is [store.ErrNotFound].
 func (s Space) Forget(ctx context.Context, id ID) error {
-	return s.update(ctx, func(b *store.Batch) error { return s.StageForget(ctx, b, id) })
-}
-
-// StageForget is Forget into a batch, as [Space.StageRemember] is Remember.
-func (s Space) StageForget(ctx context.Context, b *store.Batch, id ID) error {
-	r, rev, err := s.read(ctx, b, id)
-	if err != nil {
-		return err
-	}
-	return s.stageForget(b, r.id, rev)
+	return s.update(ctx, func(b *store.Batch) error {
+		r, rev, err := s.read(ctx, b, id)
+		if err != nil {
+			return err
+		}
+		return s.stageForget(b, r.id, rev)
+	})
 }
 
 // stageForget deletes a record that was read at a revision, and its vector.

@@ -234,9 +234,11 @@ func (s Space) applyVector(id ID, e store.Entry) error {
 	return nil
 }
 
-// The least cosine that adds something, and how many of the nearest are candidates, at least and for each hit.
+// What a cosine of 1 adds to the words of a query, the least that adds something, and how many of the nearest are
+// candidates, at least and for each hit.
 const (
-	leastCosine = 0.3
+	vectorWeight = 0.2
+	leastCosine  = 0.3
 	nearest     = 128
 	nearestPerK = 4
 )
@@ -269,14 +271,14 @@ func (t *table) hybrid(fs []found, a *ask) ([]found, error) {
 	attributed := 1.0
 	for _, m := range ms {
 		attributed = m.Relevance / m.Lexical
-		f := found{t: t, r: t.rows[m.Row], words: m.Ratio >= words, Parts: Parts{Lexical: m.Lexical}}
-		f.Cosine, _ = t.vectors.Cosine(q, m.Row)
+		f := found{t: t, r: t.rows[m.Row], words: m.Ratio >= words, lexical: m.Lexical}
+		f.cosine, _ = t.vectors.Cosine(q, m.Row)
 		fs = append(fs, f)
 		delete(rows, m.Row)
 	}
 	for _, m := range near {
 		if rows[m.Row] {
-			fs = append(fs, found{t: t, r: t.rows[m.Row], Parts: Parts{Cosine: m.Cosine}})
+			fs = append(fs, found{t: t, r: t.rows[m.Row], cosine: m.Cosine})
 		}
 	}
 	for i := range fs {
@@ -284,10 +286,10 @@ func (t *table) hybrid(fs []found, a *ask) ([]found, error) {
 		if f.t != t {
 			continue
 		}
-		x := oddsRoot(f.Lexical) + a.weight*max(0, f.Cosine-leastCosine)/(1-leastCosine)
-		f.ratio, f.Relevance = x, attributed*max(f.Lexical, x*x*x/(1+x*x*x))
+		x := oddsRoot(f.lexical) + vectorWeight*max(0, f.cosine-leastCosine)/(1-leastCosine)
+		f.ratio, f.Relevance = x, attributed*max(f.lexical, x*x*x/(1+x*x*x))
 		if a.Text == "" {
-			f.ratio, f.Relevance = max(0, f.Cosine), max(0, f.Cosine)
+			f.ratio, f.Relevance = max(0, f.cosine), max(0, f.cosine)
 		}
 	}
 	return slices.DeleteFunc(fs, func(f found) bool { return f.ratio <= 0 }), nil

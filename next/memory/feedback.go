@@ -33,15 +33,13 @@ type situation struct {
 
 const maxFeedback, maxUses, maxSituations = 1000, 10, 32
 
-// Feedback moves the counters of memories that a task was shown. In a task that was delivered, Helped of those that
-// it utilized, and Failed of the others that were shown; in any task, Misled of those that misled. What helped leaves
-// the archive.
+// Feedback moves the counters of memories that a task was shown: Helped of those that it utilized, Failed of the
+// others where it is known what was utilized, Misled of those that misled. What helped leaves the archive.
 func (s Space) Feedback(ctx context.Context, f Feedback) error {
-	return s.update(ctx, func(b *store.Batch) error { return s.StageFeedback(ctx, b, f) })
+	return s.update(ctx, func(b *store.Batch) error { return s.stageFeedback(ctx, b, &f) })
 }
 
-// StageFeedback is Feedback into a batch, as [Space.StageRemember] is Remember.
-func (s Space) StageFeedback(ctx context.Context, b *store.Batch, f Feedback) error {
+func (s Space) stageFeedback(ctx context.Context, b *store.Batch, f *Feedback) error {
 	err := cmp.Or(s.scope.Check(), store.CheckID(f.Key), limit("shown", len(f.Shown), maxFeedback),
 		limit("misled", len(f.Misled), maxFeedback), limit("situation", len(f.Situation), MaxText))
 	if err != nil {
@@ -82,7 +80,7 @@ func (s Space) StageFeedback(ctx context.Context, b *store.Batch, f Feedback) er
 // effects returns what f says of which records, in order of id.
 func (f *Feedback) effects() (ids []ID, effects []effect) {
 	said := map[ID]effect{}
-	if f.Delivered && f.Utilized != nil {
+	if f.Utilized != nil {
 		for _, id := range f.Shown {
 			if said[id] = failed; slices.Contains(f.Utilized, id) {
 				said[id] = helped

@@ -74,11 +74,14 @@ type Link struct {
 	Rel string `cbor:"2,keyasint,omitempty"`
 }
 
-// Limits of a Draft. Key, Actor, Thread, Slot and what a Source and a Link name have at most [store.MaxID] bytes.
+// MaxText is the most bytes of a Trigger, a Content and the Text of a Query. A Plan has at most 64 KiB; of Links,
+// Supersedes and Parents there are at most 64 each; Key, Actor, Thread, Slot and what a Source and a Link name have at
+// most [store.MaxID] bytes.
+const MaxText = 16 << 10
+
 const (
-	MaxText  = 16 << 10 // bytes of a Trigger and of a Content
-	MaxPlan  = 64 << 10 // bytes of a Plan
-	MaxLinks = 64       // of Links, Supersedes and Parents each
+	maxPlan  = 64 << 10
+	maxLinks = 64
 )
 
 // Draft is a memory to be written. Kind and Content are required.
@@ -103,12 +106,10 @@ type Record struct {
 	ID    ID
 	Scope Scope
 	Draft
-	Sources      []Source // who else has said it, the first 15
-	Created      time.Time
+	Stats
 	Trusted      bool // false: quarantined
 	Archived     bool // found only where nothing else matches
 	SupersededBy ID
-	Stats        Stats
 }
 
 // Stats are a memory's counters. Effectiveness is the mean of a Beta posterior over them, ½ where nothing is known:
@@ -117,18 +118,15 @@ type Stats struct {
 	Helped       int
 	Failed       int // shown in a task that was delivered, and not used
 	Misled       int
-	Strengthened int       // how often an equal draft came
-	LastUsed     time.Time // when it last helped
-	LastSaid     time.Time // when it was last strengthened
+	Strengthened int // how often an equal draft came
 }
 
-// Trust selects memories by trust.
+// Trust selects memories by trust. The zero value selects all.
 type Trust int
 
 const (
-	AnyTrust    Trust = iota
-	Trusted           // only what the host, a gate or a person vouches for
-	Quarantined       // only the rest
+	Trusted     Trust = iota + 1 // only what the host, a gate or a person vouches for
+	Quarantined                  // only the rest
 )
 
 // Query asks a Space. The zero value of a field does not restrict.
@@ -148,20 +146,18 @@ type Query struct {
 	Context   []ID      // sources of spreading activation, for ACTR
 }
 
-// Parts are what a Score is made of. Relevance, Lexical, Effectiveness and Recency are in [0,1].
+// Parts are what a Score is made of. All are in [0,1].
 type Parts struct {
-	Relevance     float64 // how likely it answers the question, by its words, who said it, and its Cosine
-	Lexical       float64 // how much of the question its words are about
-	Cosine        float64 // of the vectors of record and query, in [-1,1]; 0 where one has none
+	Relevance     float64 // how likely it answers the question, by its words, who said it, and its vector
 	Effectiveness float64
 	Recency       float64 // 2^(-age/half-life) since it was used or said; of a Fact, age before the newest hit like it
 }
 
 // Hit is a memory that was found.
 type Hit struct {
-	Record     Record
+	Record
+	Parts
 	Score      float64 // in (0,1]
-	Parts      Parts
 	Superseded *Record // the former statement, if it matched better
 	Linked     ID      // it came along with this hit
 }
@@ -171,14 +167,7 @@ type Hit struct {
 type Feedback struct {
 	Key       string
 	Shown     []ID // at most 1,000, as Misled
-	Utilized  []ID // of Shown. Nil: not known, counts nothing; empty: none of them helped
+	Utilized  []ID // of Shown, in a task that was delivered. Nil: it was not, or nobody knows; empty: none of them helped
 	Misled    []ID // led astray, shown or not
-	Delivered bool // the task was delivered; if not, only Misled counts
 	Situation string
-}
-
-// Receipt says what Remember did with a draft.
-type Receipt struct {
-	ID           ID
-	Strengthened bool // an equal memory was there
 }

@@ -50,7 +50,7 @@ func TestModel(t *testing.T) {
 				}
 				r, err := rapid.SampledFrom(banks).Draw(rt, "bank").In(s).Remember(t.Context(), d)
 				require.NoError(rt, err)
-				require.Equal(rt, model[r.ID] != nil, r.Strengthened)
+				require.Equal(rt, model[r.ID] != nil, r.Strengthened > 0)
 				for id, o := range model {
 					equal := o.Scope == s && o.Kind == d.Kind && o.Content == d.Content && o.Source.Origin == d.Source.Origin
 					require.Equal(rt, equal && id != r.ID, false, "equal drafts are one memory")
@@ -65,7 +65,7 @@ func TestModel(t *testing.T) {
 			"feedback": func(rt *rapid.T) {
 				s := rapid.SampledFrom(scopes).Draw(rt, "scope")
 				all := ids(s)
-				f := memory.Feedback{Key: fmt.Sprint(c.now.UnixMicro()), Shown: all, Utilized: []memory.ID{}, Delivered: true}
+				f := memory.Feedback{Key: fmt.Sprint(c.now.UnixMicro()), Shown: all, Utilized: []memory.ID{}}
 				if len(all) > 0 {
 					f.Utilized = all[:1]
 				}

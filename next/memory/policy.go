@@ -1,36 +1,34 @@
 package memory
 
 import (
-	"cmp"
-	"errors"
 	"fmt"
 	"hash/fnv"
 	"math"
-	"time"
+	"slices"
 )
 
 // Policy scores what a recall has found. [Weighted] and [ACTR] are Policies.
 //
-// Score returns a value in (0,1], higher for what comes first, or 0 to leave the candidate out. It is called once
-// for each candidate, may be called concurrently, and must not keep what it is given.
+// Score returns a value in (0,1], higher for what comes first, or 0 to leave the candidate out. The At of its query is
+// set: that of the question, or now. It is called once for each candidate, may be called concurrently, and must not
+// keep what it is given.
 type Policy interface {
 	Score(q *Query, c *Candidate) float64
 }
 
 // Candidate is a memory that the words or the vector of a query have found.
 type Candidate struct {
-	Record *Record
-	Parts  Parts
-	Near   bool        // it matches at least .8 times as well as the best
-	Now    time.Time   // of the query
-	Uses   []time.Time // when it helped, the last ten in order
-	Bonds  []Bond      // with the memories of Query.Context
+	Record
+	Parts
+	near  bool    // it matches about as well as the best
+	uses  []int64 // when it helped, the last ten in order
+	bonds []bond  // with the memories of Query.Context
 }
 
-// Bond says how a candidate is linked with a memory of the context.
-type Bond struct {
-	Links int // between the two, in either direction
-	Fan   int // of the memory of the context: one more than its links in either direction
+// bond says how a candidate is linked with a memory of the context.
+type bond struct {
+	links int // between the two, in either direction
+	fan   int // of the memory of the context: one more than its links in either direction
 }
 
 // Weighted scores by 0.5·relevance + 0.3·effectiveness + 0.2·recency where the match is near the best, and by
@@ -48,9 +46,13 @@ const (
 
 // Score implements [Policy].
 func (Weighted) Score(_ *Query, c *Candidate) float64 {
-	score := relevanceWeight * c.Parts.Relevance
-	if c.Near {
-		score += effectivenessWeight*c.Parts.Effectiveness + recencyWeight*c.Parts.Recency
+	return c.Parts.weighted(c.near)
+}
+
+func (p *Parts) weighted(near bool) float64 {
+	score := relevanceWeight * p.Relevance
+	if near {
+		score += effectivenessWeight*p.Effectiveness + recencyWeight*p.Recency
 	}
 	return score
 }
@@ -60,70 +62,56 @@ func (Weighted) Score(_ *Query, c *Candidate) float64 {
 //
 //	A = B + Σ (W/n)·S + P + noise
 //
-// B is the base level ln Σ t^-d over the uses, the first of which is the making of the record, with t in seconds; of
+// B is the base level ln Σ t^-½ over the uses, the first of which is the making of the record, with t in seconds; of
 // more than ten the earlier ones are spread evenly (Petrov 2006). S is the strength of association with each of the n
-// memories in Query.Context that are linked with the record: MaxAssociation - ln(fan/links), not below 0. P is
-// MismatchPenalty·ln(relevance). The noise is logistic. The score is 1/(1+e^-A).
+// memories in Query.Context that are linked with the record: 1.6 - ln(fan/links), not below 0, as in the model of the
+// fan effect; W is 1. P is 16·ln(relevance), so that a relevance of .8 weighs as 1/36 of the uses. The noise is
+// logistic, and always the same for one query, time and record. The score is 1/(1+e^-A).
 //
 // Effectiveness does not enter. The zero value is ready; a field that is out of range is an error of Open.
 type ACTR struct {
-	Decay            float64  // d, in (0,1); 0: .5 (:bll)
-	Threshold        *float64 // less activation leaves a record out; nil: none (:rt)
-	SourceActivation float64  // W; 0: 1
-	MaxAssociation   float64  // S; 0: 1.6, as in the model of the fan effect (:mas)
-	MismatchPenalty  float64  // 0: 16, so that a relevance of .8 weighs as 1/36 of the uses; negative: none (:mp)
-	Noise            float64  // s, whose variance is π²s²/3; 0: none (:ans)
-	Seed             uint64   // of the noise, which depends on it, the query and the record only
+	Threshold float64 // in [0,1): a lesser score leaves a record out; ACT-R's :rt of 0 is .5
+	Noise     float64 // s of :ans, at least 0: the variance is π²s²/3
 }
 
+// The other parameters.
+const (
+	decay          = 0.5 // :bll
+	maxAssociation = 1.6 // :mas
+	mismatch       = 16  // :mp
+)
+
 func (a ACTR) check() error {
-	const most = 1e6
-	threshold := 0.0
-	if a.Threshold != nil {
-		threshold = *a.Threshold
+	if a.Threshold >= 0 && a.Threshold < 1 && a.Noise >= 0 && a.Noise < 1e6 {
+		return nil
 	}
-	var errs []error
-	for _, f := range []struct {
-		name               string
-		value, least, most float64
-	}{
-		{"Decay", a.Decay, 0, 1}, {"Threshold", threshold, -most, most}, {"SourceActivation", a.SourceActivation, 0, most},
-		{"MaxAssociation", a.MaxAssociation, 0, most}, {"MismatchPenalty", a.MismatchPenalty, -most, most},
-		{"Noise", a.Noise, 0, most},
-	} {
-		if !(f.value >= f.least && f.value < f.most) {
-			errs = append(errs, fmt.Errorf("memory: ACTR.%s is %v, not in [%v,%v)", f.name, f.value, f.least, f.most))
-		}
-	}
-	return errors.Join(errs...)
+	return fmt.Errorf("memory: a policy of %+v", a)
 }
 
 // Score implements [Policy].
 func (a ACTR) Score(q *Query, c *Candidate) float64 {
-	d := cmp.Or(a.Decay, 0.5)
 	ages := []float64{}
-	for i := len(c.Uses) - 1; i >= 0; i-- {
-		ages = append(ages, c.Now.Sub(c.Uses[i]).Seconds())
+	for _, at := range slices.Backward(c.uses) {
+		ages = append(ages, q.At.Sub(timeOf(at, 0)).Seconds())
 	}
-	n, life := 1+c.Record.Stats.Helped, c.Now.Sub(c.Record.At).Seconds()
+	n, life := 1+c.Stats.Helped, q.At.Sub(c.Record.At).Seconds()
 	if n <= len(ages)+1 {
 		ages = append(ages, life)
 	}
-	activation := baseLevel(ages, n, life, d)
-	for _, b := range c.Bonds {
-		w := cmp.Or(a.SourceActivation, 1) / float64(len(c.Bonds))
-		activation += w * association(cmp.Or(a.MaxAssociation, 1.6), b)
+	activation := baseLevel(ages, n, life, decay)
+	for _, b := range c.bonds {
+		activation += association(maxAssociation, b) / float64(len(c.bonds))
 	}
-	if penalty := cmp.Or(a.MismatchPenalty, 16); penalty > 0 && (q.Text != "" || q.Vector != nil) {
-		activation += penalty * math.Log(max(c.Parts.Relevance, 1e-6))
+	if q.Text != "" || q.Vector != nil {
+		activation += mismatch * math.Log(max(c.Relevance, 1e-6))
 	}
 	if a.Noise > 0 {
-		activation += a.Noise * logistic(a.Seed, q.Text, string(c.Record.Scope), string(c.Record.ID))
+		activation += a.Noise * logistic(q.Text, q.At.String(), string(c.Scope), string(c.ID))
 	}
-	if a.Threshold != nil && activation < *a.Threshold {
-		return 0
+	if score := 1 / (1 + math.Exp(-activation)); score >= a.Threshold {
+		return score
 	}
-	return 1 / (1 + math.Exp(-activation))
+	return 0
 }
 
 // minAge is the least age of a use in seconds, so that none weighs infinitely much (ACT-R 7, compute-references).
@@ -150,18 +138,18 @@ func baseLevel(recent []float64, n int, life, d float64) float64 {
 }
 
 // association is S_ji of a memory of the context, 0 without a link.
-func association(most float64, b Bond) float64 {
-	if b.Links == 0 {
+func association(most float64, b bond) float64 {
+	if b.links == 0 {
 		return 0
 	}
-	return max(0, most-math.Log(float64(b.Fan)/float64(b.Links)))
+	return max(0, most-math.Log(float64(b.fan)/float64(b.links)))
 }
 
 // logistic draws from the standard logistic distribution, always the same for the same names.
-func logistic(seed uint64, names ...string) float64 {
+func logistic(names ...string) float64 {
 	h := fnv.New64a()
 	for _, n := range names {
-		fmt.Fprintf(h, "%d %d:%s ", seed, len(n), n)
+		fmt.Fprintf(h, "%d:%s ", len(n), n)
 	}
 	x := h.Sum64() // FNV's low bits are weak: mix them (splitmix64)
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9

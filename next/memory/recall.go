@@ -29,7 +29,6 @@ type ask struct {
 	exclude   index.Flags
 	situation uint64
 	vector    []float32
-	weight    float64 // of a vector
 	weighted  bool
 }
 
@@ -40,9 +39,11 @@ type found struct {
 	old   *record // superseded by r, and matched better
 	ratio float64 // orders matches
 	Parts
-	near  bool // it matches about as well as the best
-	words bool // by its words alone
-	score float64
+	lexical float64 // how much of the question its words are about
+	cosine  float64 // of the vectors of record and query; 0 where one has none
+	near    bool    // it matches about as well as the best
+	words   bool    // by its words alone
+	score   float64
 }
 
 // Recall returns what the query finds: first the Rules whose turn it is, with Score 1, then the best K. It is a
@@ -104,7 +105,7 @@ func (s Space) ask(ctx context.Context, q *Query) (*ask, error) {
 		return nil, fmt.Errorf("memory: recall: %w", err)
 	}
 	a := &ask{Query: q, k: cmp.Or(q.K, defaultK), now: q.At, at: forever, since: math.MinInt64, vector: q.Vector,
-		weight: s.b.o.VectorWeight, situation: hashOf(q.Situation)}
+		situation: hashOf(q.Situation)}
 	_, a.weighted = s.b.o.Policy.(Weighted)
 	if q.At.IsZero() {
 		a.now = s.b.o.Now()
@@ -176,7 +177,7 @@ func (s Space) find(ctx context.Context, a *ask) (fs []found, err error) {
 	s.rate(a, fs)
 	if a.weighted {
 		for i := range fs {
-			fs[i].score = Weighted{}.Score(a.Query, &Candidate{Parts: fs[i].Parts, Near: fs[i].near})
+			fs[i].score = fs[i].weighted(fs[i].near)
 		}
 	} else if err := s.judge(ctx, a, fs); err != nil {
 		return nil, fmt.Errorf("memory: recall: %w", err)
@@ -220,14 +221,13 @@ func (s Space) rate(a *ask, fs []found) {
 // judge has the host's Policy score what was found.
 func (s Space) judge(ctx context.Context, a *ask, fs []found) error {
 	_, err := call.Do(ctx, 0, func(context.Context) (none struct{}, err error) {
+		q := *a.Query
+		q.At = a.now
 		for i := 0; i < len(fs) && err == nil; i++ {
 			f := &fs[i]
-			r := f.r.record(f.t.scope)
-			c := Candidate{Record: &r, Parts: f.Parts, Near: f.near, Now: a.now, Bonds: f.t.bonds(f.r, a.Context)}
-			for _, at := range f.r.more().Uses {
-				c.Uses = append(c.Uses, timeOf(at, 0))
-			}
-			if f.score = s.b.o.Policy.Score(a.Query, &c); !(f.score >= 0 && f.score <= 1) {
+			c := Candidate{Record: f.r.record(f.t.scope), Parts: f.Parts, near: f.near, uses: f.r.more().Uses,
+				bonds: f.t.bonds(f.r, a.Context)}
+			if f.score = s.b.o.Policy.Score(&q, &c); !(f.score >= 0 && f.score <= 1) {
 				err = fmt.Errorf("%w: a score of %v", call.ErrMalformed, f.score)
 			}
 		}
@@ -237,20 +237,20 @@ func (s Space) judge(ctx context.Context, a *ask, fs []found) error {
 }
 
 // bonds returns how a record is linked with those of a context.
-func (t *table) bonds(r *record, context []ID) (out []Bond) {
+func (t *table) bonds(r *record, context []ID) (out []bond) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	for _, id := range context {
-		b := Bond{Fan: 1 + len(t.linkers[id])}
+		b := bond{fan: 1 + len(t.linkers[id])}
 		links := func(from *record, to ID) {
 			for _, l := range from.more().Links {
 				if l.To == to {
-					b.Links++
+					b.links++
 				}
 			}
 		}
 		if o := t.get(id); o != nil && o != r {
-			b.Fan += len(o.more().Links)
+			b.fan += len(o.more().Links)
 			links(o, r.id)
 		}
 		links(r, id)
@@ -283,7 +283,7 @@ func (t *table) search(fs []found, a *ask) (_ []found, err error) {
 		}
 	case a.Text != "":
 		for _, m := range t.ix.Search(a.index(t, k)) {
-			f := found{t: t, r: t.rows[m.Row], ratio: m.Ratio, Parts: Parts{Relevance: m.Relevance, Lexical: m.Lexical}}
+			f := found{t: t, r: t.rows[m.Row], ratio: m.Ratio, lexical: m.Lexical, Parts: Parts{Relevance: m.Relevance}}
 			if a.vector != nil {
 				f.ratio = oddsRoot(m.Lexical) // as in scopes that have vectors
 			}
@@ -325,7 +325,7 @@ func (s Space) due(a *ask) (hits []Hit) {
 		t.mu.RLock()
 		for _, r := range t.due(a.Text) {
 			if r.Trusted && !r.Archived && r.At <= a.at && r.At >= a.since && t.standing(r, a.at) == r {
-				parts := Parts{Relevance: 1, Lexical: 1, Effectiveness: r.more().effectiveness(a.situation), Recency: 1}
+				parts := Parts{Relevance: 1, Effectiveness: r.more().effectiveness(a.situation), Recency: 1}
 				hits = append(hits, Hit{Record: r.record(t.scope), Score: 1, Parts: parts})
 			}
 		}
@@ -363,19 +363,13 @@ func linked(a *ask, fs []found) (hits []Hit) {
 	return hits
 }
 
-// Explanation says why a memory is or is not a hit of a query.
-type Explanation struct {
-	Hit  Hit
-	Rank int    // 1 is the best; 0: it is no match
-	Why  string // it is none; "": it is one
-}
-
-// Explain says where a memory comes for a query, whatever its K and Floor.
-func (s Space) Explain(ctx context.Context, q Query, id ID) (x Explanation, err error) {
+// Explain says where a memory comes for a query, whatever its K and Floor: the Hit, and in words its place or what
+// leaves it out. What is left out has no Score.
+func (s Space) Explain(ctx context.Context, q Query, id ID) (h Hit, why string, err error) {
 	q.K = maxK
 	a, err := s.ask(ctx, &q)
 	if err != nil {
-		return x, err
+		return h, "", err
 	}
 	for _, t := range s.tables(a) {
 		r := t.current(id)
@@ -384,22 +378,21 @@ func (s Space) Explain(ctx context.Context, q Query, id ID) (x Explanation, err 
 		}
 		fs, err := s.find(ctx, a)
 		if err != nil {
-			return x, err
+			return h, "", err
 		}
-		x.Hit.Record = r.record(t.scope)
 		if i := slices.IndexFunc(fs, func(f found) bool { return f.r == r && f.score > 0 }); i >= 0 {
-			return Explanation{Hit: fs[i].hit(), Rank: i + 1}, nil
+			return fs[i].hit(), fmt.Sprintf("%d of %d", i+1, len(fs)), nil
 		}
-		due := s.due(a)
-		if i := slices.IndexFunc(due, func(h Hit) bool { return h.Record.ID == r.id }); i >= 0 {
-			return Explanation{Hit: due[i], Rank: i + 1}, nil
+		if due := s.due(a); r.is(Rule) {
+			if i := slices.IndexFunc(due, func(h Hit) bool { return h.ID == r.id }); i >= 0 {
+				return due[i], "a Rule whose turn it is", nil
+			}
 		}
 		t.mu.RLock()
 		defer t.mu.RUnlock()
-		x.Why = t.why(a, r)
-		return x, nil
+		return Hit{Record: t.record(r)}, t.why(a, r), nil
 	}
-	return x, fmt.Errorf("memory: %q: %w", id, store.ErrNotFound)
+	return h, "", fmt.Errorf("memory: %q: %w", id, store.ErrNotFound)
 }
 
 // why says which filter leaves a record out.
@@ -456,6 +449,7 @@ func (s Space) All(ctx context.Context) iter.Seq2[Record, error] {
 // Latest returns the last n memories of a thread, in order.
 func (s Space) Latest(_ context.Context, thread string, n int) (out []Record, err error) {
 	t := s.table()
+	thread = s.tidyName(thread)
 	if t == nil || thread == "" {
 		return nil, s.scope.Check()
 	}

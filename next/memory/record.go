@@ -148,9 +148,8 @@ func (r *record) record(scope Scope) Record {
 	m, v := r.more(), r.voice()
 	source := r.source()
 	source.Parents = slices.Clone(source.Parents)
-	out := Record{
-		ID: r.id, Scope: scope, Created: timeOf(r.Created, 0), Trusted: r.Trusted, Archived: r.Archived,
-		Sources: slices.Clone(m.Sources),
+	return Record{
+		ID: r.id, Scope: scope, Trusted: r.Trusted, Archived: r.Archived,
 		Draft: Draft{
 			Kind: kinds[r.Kind], Trigger: r.Trigger, Content: r.Content, Key: m.Key, At: timeOf(r.At, r.Zone),
 			Source: source, Actor: v.Actor, Thread: v.Thread, Slot: m.Slot, Supersedes: slices.Clone(m.Supersedes),
@@ -158,13 +157,6 @@ func (r *record) record(scope Scope) Record {
 		},
 		Stats: Stats{Helped: m.Counts.Helped, Failed: m.Counts.Failed, Misled: m.Counts.Misled, Strengthened: m.Strengthened},
 	}
-	if n := len(m.Uses); n > 0 {
-		out.Stats.LastUsed = timeOf(m.Uses[n-1], 0)
-	}
-	if m.Said != 0 {
-		out.Stats.LastSaid = timeOf(m.Said, 0)
-	}
-	return out
 }
 
 func timeOf(micro int64, zone int32) time.Time {

@@ -25,10 +25,12 @@ type prepared struct {
 // Remember writes a memory. Where an equal one is there, that is strengthened instead: it counts the draft, takes up
 // its source, links and what it supersedes, and leaves the archive. Two drafts with one Key are one memory, whatever
 // they say: the later one changes nothing. A draft that cannot be kept is a *[store.LimitError].
-func (s Space) Remember(ctx context.Context, d Draft) (Receipt, error) {
+//
+// It returns the memory as it is now: with Strengthened above 0 where an equal one was there.
+func (s Space) Remember(ctx context.Context, d Draft) (Record, error) {
 	rs, err := s.RememberAll(ctx, []Draft{d})
 	if err != nil {
-		return Receipt{}, err
+		return Record{}, err
 	}
 	return rs[0], nil
 }
@@ -37,8 +39,8 @@ func (s Space) Remember(ctx context.Context, d Draft) (Receipt, error) {
 const maxDrafts, maxDraftBytes = 500, 2 << 20
 
 // RememberAll is Remember for several drafts, in their order, up to 500 in a commit. With an error it returns the
-// receipts of those that were written. A draft that cannot be kept is an error before anything is written.
-func (s Space) RememberAll(ctx context.Context, ds []Draft) ([]Receipt, error) {
+// memories that were written. A draft that cannot be kept is an error before anything is written.
+func (s Space) RememberAll(ctx context.Context, ds []Draft) ([]Record, error) {
 	ps, now := make([]*prepared, len(ds)), s.b.o.Now()
 	for i, d := range ds {
 		var err error
@@ -46,36 +48,31 @@ func (s Space) RememberAll(ctx context.Context, ds []Draft) ([]Receipt, error) {
 			return nil, fmt.Errorf("memory: draft %d: %w", i, err)
 		}
 	}
-	out := make([]Receipt, 0, len(ds))
+	out := make([]Record, 0, len(ds))
 	for len(ps) > 0 {
 		n, size := 0, 0
 		for n < len(ps) && n < maxDrafts && (n == 0 || size < maxDraftBytes) {
 			size += len(ps[n].Trigger) + len(ps[n].Content) + len(ps[n].more().Plan) + 4*len(ps[n].vector)
 			n++
 		}
-		rs := make([]Receipt, n)
-		err := s.update(ctx, func(b *store.Batch) (err error) {
-			for i := 0; i < n && err == nil; i++ {
-				rs[i], err = s.stage(ctx, b, ps[i])
+		written := len(out)
+		err := s.update(ctx, func(b *store.Batch) error {
+			out = out[:written]
+			for _, p := range ps[:n] {
+				r, err := s.stage(ctx, b, p)
+				if err != nil {
+					return err
+				}
+				out = append(out, r.record(s.scope))
 			}
-			return err
+			return nil
 		})
 		if err != nil {
-			return out, err
+			return out[:written], err
 		}
-		out, ps = append(out, rs...), ps[n:]
+		ps = ps[n:]
 	}
 	return out, nil
-}
-
-// StageRemember is Remember into a batch of the Bank's Group, at the tenant's keys. The memory is found once that is
-// committed; the Receipt holds if it is.
-func (s Space) StageRemember(ctx context.Context, b *store.Batch, d Draft) (Receipt, error) {
-	p, err := s.prepare(d, s.b.o.Now(), 0)
-	if err != nil {
-		return Receipt{}, fmt.Errorf("memory: %w", err)
-	}
-	return s.stage(ctx, b, p)
 }
 
 // prepare checks and cleans a draft, the n-th of a call.
@@ -95,10 +92,22 @@ func (s Space) prepare(d Draft, now time.Time, n int) (*prepared, error) {
 	return p, nil
 }
 
-// clean checks a draft, and takes secrets and invalid UTF-8 out of its texts.
+// clean checks a draft, and takes secrets and invalid UTF-8 out of it.
 func (s Space) clean(d *Draft) error {
 	for _, text := range []*string{&d.Trigger, &d.Content, &d.Actor, &d.Slot, &d.Source.Ref} {
 		*text = s.tidy(*text)
+	}
+	for _, name := range []*string{&d.Key, &d.Thread, &d.Source.Run} {
+		*name = s.tidyName(*name)
+	}
+	d.Supersedes, d.Source.Parents = tidyIDs(s, d.Supersedes), tidyIDs(s, d.Source.Parents)
+	d.Links = slices.Clone(d.Links)
+	for i := range d.Links {
+		l := &d.Links[i]
+		l.To, l.Rel = ID(s.tidyName(string(l.To))), s.tidyName(l.Rel)
+	}
+	if d.Plan != nil && s.b.o.Sanitizer != nil && json.Valid(d.Plan) {
+		d.Plan = s.b.o.Sanitizer.Data(d.Plan)
 	}
 	year := d.At.UTC().Year()
 	err := cmp.Or(s.scope.Check(), checkVector(d.Vector),
@@ -108,8 +117,8 @@ func (s Space) clean(d *Draft) error {
 		refuse(year < 1 || year > 9999, "a time must be of the years 1 to 9999"),
 		refuse(d.Plan != nil && !json.Valid(d.Plan), "a plan must be JSON"),
 		limit("trigger", len(d.Trigger), MaxText), limit("content", len(d.Content), MaxText),
-		limit("plan", len(d.Plan), MaxPlan), limit("links", len(d.Links), MaxLinks),
-		limit("supersedes", len(d.Supersedes), MaxLinks), limit("parents", len(d.Source.Parents), MaxLinks))
+		limit("plan", len(d.Plan), maxPlan), limit("links", len(d.Links), maxLinks),
+		limit("supersedes", len(d.Supersedes), maxLinks), limit("parents", len(d.Source.Parents), maxLinks))
 	names := []string{d.Key, d.Actor, d.Thread, d.Slot, d.Source.Ref, d.Source.Run}
 	for _, l := range d.Links {
 		names = append(names, string(l.To), l.Rel)
@@ -130,6 +139,22 @@ func (s Space) tidy(text string) string {
 		text = s.b.o.Sanitizer.Prose(text)
 	}
 	return strings.ToValidUTF8(text, "\ufffd")
+}
+
+// tidyName is tidy for what must stay different from other names: one with a secret in it becomes its hash.
+func (s Space) tidyName(name string) string {
+	if clean := s.tidy(name); clean != name {
+		return hashed(name)
+	}
+	return name
+}
+
+func tidyIDs(s Space, ids []ID) []ID {
+	ids = slices.Clone(ids)
+	for i, id := range ids {
+		ids[i] = ID(s.tidyName(string(id)))
+	}
+	return ids
 }
 
 func refuse(bad bool, why string) error {
@@ -176,50 +201,48 @@ func (s Space) putMarker(b *store.Batch, key string, rev store.Revision, m marke
 	return b.Put(key, value, store.At(rev))
 }
 
-// stage writes a record into a batch, or strengthens an equal one.
-func (s Space) stage(ctx context.Context, b *store.Batch, p *prepared) (Receipt, error) {
+// stage writes a record into a batch, or strengthens an equal one, and returns what is written.
+func (s Space) stage(ctx context.Context, b *store.Batch, p *prepared) (is *record, err error) {
 	n := p.record
-	var err error
 	if n.Trusted, err = s.trusted(ctx, b, n.source()); err != nil {
-		return Receipt{}, err
+		return nil, err
 	}
 	key, rev := s.scope.Key(draftKind, hashed(n.more().Key)), store.Revision(0)
 	if n.more().Key != "" {
 		var m marker
 		if m, rev, err = s.marker(ctx, b, key); err != nil {
-			return Receipt{}, err
+			return nil, err
 		}
 		for _, id := range m.IDs {
 			known, _, err := s.read(ctx, b, id)
 			if err == nil || !errors.Is(err, store.ErrNotFound) {
-				return Receipt{ID: known.id}, err
+				return known, err
 			}
 		}
 	}
-	var receipt Receipt
-	for i := 0; receipt.ID == ""; i++ {
+	for i := 0; is == nil; i++ {
 		n.id = n.name(s.scope, i)
 		old, at, err := s.read(ctx, b, n.id)
 		switch {
 		case errors.Is(err, store.ErrNotFound):
-			receipt = Receipt{ID: n.id}
-			err = s.put(b, &n, 0, p.terms)
+			is = &n
+			err = s.put(b, is, 0, p.terms)
 			if err == nil && p.vector != nil {
 				err = s.putVector(b, n.id, "", n.text(), p.vector)
 			}
 		case err == nil && old.equal(&n) && !s.replaced(old.id):
-			receipt = Receipt{ID: old.id, Strengthened: true}
-			old.strengthen(&n)
-			err = s.put(b, old, at, nil)
+			is = old
+			is.strengthen(&n)
+			err = s.put(b, is, at, nil)
 		}
 		if err != nil {
-			return Receipt{}, err
+			return nil, err
 		}
 	}
 	if n.more().Key != "" {
-		err = s.putMarker(b, key, rev, marker{At: n.Created, IDs: []ID{receipt.ID}})
+		err = s.putMarker(b, key, rev, marker{At: n.Created, IDs: []ID{is.id}})
 	}
-	return receipt, err
+	return is, err
 }
 
 // trusted reports whether what a source says is trusted: the host, and what was drawn from trusted memories alone.
@@ -267,20 +290,24 @@ func (r *record) strengthen(o *record) {
 
 const maxSources = 15
 
-// union returns both without duplicates, at most MaxLinks.
+// union returns both without duplicates, at most maxLinks.
 func union[T comparable](a, b []T) []T {
 	for _, v := range b {
-		if !slices.Contains(a, v) && len(a) < MaxLinks {
+		if !slices.Contains(a, v) && len(a) < maxLinks {
 			a = append(slices.Clip(a), v)
 		}
 	}
 	return a
 }
 
-// update commits what f stages. F may run several times.
+// update commits what f stages, or leaves that to the owner of the batch. F may run several times.
 func (s Space) update(ctx context.Context, f func(*store.Batch) error) error {
 	err := s.scope.Check()
-	if err == nil {
+	switch {
+	case err != nil:
+	case s.batch != nil:
+		err = f(s.batch)
+	default:
 		err = s.b.g.Update(ctx, f)
 	}
 	if err != nil {

@@ -16,16 +16,10 @@ import (
 // idle is after how long an untrusted memory is archived that never helped.
 const idle = 180 * 24 * time.Hour
 
-// DecayReport says what Decay did.
-type DecayReport struct {
-	Archived int // memories
-	Keys     int // of drafts and feedback that are no longer known
-}
-
-// Decay archives quarantined memories that never helped and were not said for 180 days, and drops the Keys of drafts
-// and feedback after 90. That recency fades needs no call: it is a function of the time. What is trusted is never
-// archived for being idle.
-func (s Space) Decay(ctx context.Context) (report DecayReport, err error) {
+// Decay archives quarantined memories that never helped and were not said for 180 days, and returns how many. It drops
+// the Keys of drafts and feedback after 90. That recency fades needs no call: it is a function of the time. What is
+// trusted is never archived for being idle.
+func (s Space) Decay(ctx context.Context) (archived int, err error) {
 	now := s.b.o.Now().UnixMicro()
 	old := func(r *record) bool {
 		last := max(r.said(), r.Created)
@@ -35,55 +29,42 @@ func (s Space) Decay(ctx context.Context) (report DecayReport, err error) {
 		if !old(r) {
 			continue
 		}
-		archived := false
+		is := false
 		err := s.change(ctx, r.id, func(r *record) (bool, error) {
-			archived = old(r)
-			r.Archived = r.Archived || archived
-			return archived, nil
+			is = old(r)
+			r.Archived = r.Archived || is
+			return is, nil
 		})
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
-			return report, err
+			return archived, err
 		}
-		if archived {
-			report.Archived++
+		if is {
+			archived++
 		}
 	}
 	for _, kind := range []string{draftKind, feedbackKind} {
-		n, err := s.sweep(ctx, s.scope.Prefix(kind), func(e store.Entry) bool {
+		_, err := s.sweep(ctx, s.scope.Prefix(kind), func(e store.Entry) bool {
 			var m marker
 			return codec.Unmarshal(e.Value, &m) == nil && now-m.At > markersLast.Microseconds()
 		})
-		if report.Keys += n; err != nil {
-			return report, err
+		if err != nil {
+			return archived, err
 		}
 	}
-	return report, nil
+	return archived, nil
 }
 
-// Pair is two memories that are near-duplicates.
-type Pair struct {
-	A, B       ID // A is the older
-	Similarity float64
-}
-
-// ConsolidateReport says what Consolidate did.
-type ConsolidateReport struct {
-	Merged int    // memories that were equal to another
-	Near   []Pair // that are alike, and stay apart until somebody merges them: at most 1,000
-}
-
-// Similar is the Rel of a link between near-duplicates, similarity from where on they are.
 const (
-	Similar    = "similar"
 	similarity = 0.85
 	maxNear    = 1000
 )
 
-// Consolidate merges memories that are equal, as a change or another process may have left them, into the older one.
-// It links memories that are alike (the cosine of their words is .85 or more, of trigger and content each, and they
-// are of one kind, trust, actor, thread and slot) and lists them: whether they say the same is for a person or a
-// model to decide, with [Space.Merge]. Episodes are neither.
-func (s Space) Consolidate(ctx context.Context) (report ConsolidateReport, err error) {
+// Consolidate merges memories that are equal, as a change or another process may have left them, into the older one,
+// and returns how many. It links memories that are alike (the cosine of their words is .85 or more, of trigger and
+// content each, and they are of one kind, trust, actor, thread and slot) by the Rel "similar" and lists the first
+// 1,000 pairs, the older one first: whether they say the same is for a person or a model to decide, with
+// [Space.Merge]. Episodes are neither.
+func (s Space) Consolidate(ctx context.Context) (merged int, near [][2]ID, err error) {
 	t := s.table()
 	for _, r := range t.snapshot() {
 		if r = t.current(r.id); r == nil || r.is(Episode) {
@@ -92,23 +73,23 @@ func (s Space) Consolidate(ctx context.Context) (report ConsolidateReport, err e
 		for _, o := range t.alike(r) {
 			if o.similarity == 1 && r.equal(o.record) {
 				err = s.Merge(ctx, r.id, o.id)
-				report.Merged++
+				merged++
 			} else {
 				err = s.change(ctx, r.id, func(r *record) (bool, error) {
 					m, n := r.own(), len(r.more().Links)
-					m.Links = union(m.Links, []Link{{To: o.id, Rel: Similar}})
+					m.Links = union(m.Links, []Link{{To: o.id, Rel: "similar"}})
 					return len(m.Links) > n, nil
 				})
-				if len(report.Near) < maxNear {
-					report.Near = append(report.Near, Pair{r.id, o.id, o.similarity})
+				if len(near) < maxNear {
+					near = append(near, [2]ID{r.id, o.id})
 				}
 			}
 			if err != nil && !errors.Is(err, store.ErrNotFound) {
-				return report, err
+				return merged, near, err
 			}
 		}
 	}
-	return report, nil
+	return merged, near, nil
 }
 
 // like is a record that is like another.
@@ -145,50 +126,27 @@ func (t *table) alike(r *record) (out []like) {
 
 // Health says what a scope holds.
 type Health struct {
-	Memories   int
-	Kinds      map[Kind]int
-	Trusted    int
-	Archived   int
-	Superseded int
-	Helped     int // that helped at least once
-	Misled     int // that misled at least once
-	Vectors    int
-	Embedder   string // its last error, in words; "": none
+	Kinds       map[Kind]int // how many memories
+	Quarantined int
+	Stats       // of all together
 }
 
-// Health counts what the scope holds.
-func (s Space) Health(context.Context) (Health, error) {
-	h := Health{Kinds: map[Kind]int{}}
+// Health counts what the scope holds. An error is the last one of the Embedder, which tries again; the counts hold.
+func (s Space) Health(context.Context) (h Health, err error) {
+	h.Kinds = map[Kind]int{}
+	for _, r := range s.table().snapshot() {
+		h.Kinds[kinds[r.Kind]]++
+		if !r.Trusted {
+			h.Quarantined++
+		}
+		m := r.more()
+		h.Helped, h.Failed, h.Misled = h.Helped+m.Counts.Helped, h.Failed+m.Counts.Failed, h.Misled+m.Counts.Misled
+		h.Strengthened += m.Strengthened
+	}
 	if m := s.b.embeds; m != nil {
 		m.mu.Lock()
-		if m.err != nil {
-			h.Embedder = m.err.Error()
-		}
-		m.mu.Unlock()
+		defer m.mu.Unlock()
+		err = m.err
 	}
-	t := s.table()
-	if t == nil {
-		return h, s.scope.Check()
-	}
-	count := func(n *int, yes bool) {
-		if yes {
-			*n++
-		}
-	}
-	t.mu.RLock()
-	defer t.mu.RUnlock()
-	for _, r := range t.rows {
-		if r == nil {
-			continue
-		}
-		h.Memories++
-		h.Kinds[kinds[r.Kind]]++
-		count(&h.Trusted, r.Trusted)
-		count(&h.Archived, r.Archived)
-		count(&h.Superseded, t.standing(r, forever) != r)
-		count(&h.Helped, r.more().Counts.Helped > 0)
-		count(&h.Misled, r.more().Counts.Misled > 0)
-	}
-	h.Vectors = t.vectors.Len()
-	return h, nil
+	return h, cmp.Or(s.scope.Check(), err)
 }
