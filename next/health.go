@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -16,14 +15,14 @@ import (
 
 // Health says how the runs of a scope have gone in the last seven days, by the runs that are stored.
 type Health struct {
-	State              string // meta.NoData, meta.Healthy, meta.Struggling or meta.Failing, see [Agent.Health]
+	State              string // "no_data", "healthy", "struggling" or "failing", see [Agent.Health]
 	Delivered, Blocked int
 	Failed             []*Report // the blocked ones, newest first, at most five
 	Open               []*Report // those that have not ended, by their IDs
 
-	// Saved is the difference a delivered run between those by a learned plan (With) and those that a reasoner has
-	// thought about (Without), in model calls and dollars, of the runs that told; Delivered is not compared. They are
-	// other cases, so it says what plans save where cases are alike.
+	// Saved is the difference a delivered run between those by a learned plan and those that a reasoner has thought
+	// about, in model calls and dollars, of the runs that told; Delivered is not compared. They are other cases, so it
+	// says what plans save where cases are alike.
 	Saved learn.Uplift
 
 	// Uplift is what memory is worth beside cases that were held out by chance; without Options.Learn.Holdout there
@@ -38,12 +37,12 @@ const (
 	maxShown   = 5
 )
 
-// Health returns the figures of a scope. Without a run that has ended the State is meta.NoData. It is Failing where
-// the last three that ended were blocked, or fewer than half were delivered; Struggling where the last one was
-// blocked, or fewer than nine in ten were delivered; else Healthy. Canceled runs do not count.
+// Health returns the figures of a scope. Without a run that has ended the State is "no_data". It is "failing" where
+// the last three that ended were blocked, or fewer than half were delivered; "struggling" where the last one was
+// blocked, or fewer than nine in ten were delivered; else "healthy". Canceled runs do not count.
 func (a *Agent) Health(ctx context.Context, scope memory.Scope) (Health, error) {
 	v := a.In(scope)
-	h := Health{State: meta.NoData, since: a.opts.Now().Add(-healthSpan)}
+	h := Health{State: "no_data", since: a.opts.Now().Add(-healthSpan)}
 	var ended []*Report
 	var calls, usd [2]meta.Sample // thought about, by a plan
 	for r, err := range v.Runs(ctx) {
@@ -93,11 +92,11 @@ func (a *Agent) Health(ctx context.Context, scope memory.Scope) (Health, error) 
 	switch {
 	case len(ended) == 0:
 	case row >= 3, share < .5:
-		h.State = meta.Failing
+		h.State = "failing"
 	case row > 0, share < .9:
-		h.State = meta.Struggling
+		h.State = "struggling"
 	default:
-		h.State = meta.Healthy
+		h.State = "healthy"
 	}
 	t, err := a.tenant(ctx, v.scope)
 	if err == nil {
@@ -108,7 +107,7 @@ func (a *Agent) Health(ctx context.Context, scope memory.Scope) (Health, error) 
 
 // Text returns the Health in words, a line a finding.
 func (h Health) Text() string {
-	if h.State == meta.NoData {
+	if h.State == "no_data" {
 		return "no data: no run has ended since " + h.since.Format(time.DateOnly) + h.open()
 	}
 	var b strings.Builder
@@ -135,12 +134,12 @@ func (h Health) open() (text string) {
 
 // saved says what plans have saved in all, and between which bounds a run where these are known.
 func saved(i meta.Interval, all, each string) string {
-	if i.With.N == 0 || i.Without.N == 0 {
+	if i.N == 0 {
 		return "no data on " + strings.TrimSpace(strings.NewReplacer("%.0f", "", "$%.2f", "dollars").Replace(all))
 	}
-	text := fmt.Sprintf("about "+all+" saved in %d runs", -i.Mean*float64(i.With.N), i.With.N)
-	if !math.IsInf(i.High, 0) {
-		text += fmt.Sprintf(", between "+each+" and "+each+" a run", -i.High, -i.Low)
+	text := fmt.Sprintf("about "+all+" saved in %d runs", -i.Mean*float64(i.N), i.N)
+	if i.Low != nil {
+		text += fmt.Sprintf(", between "+each+" and "+each+" a run", -*i.High, -*i.Low)
 	}
 	return text
 }

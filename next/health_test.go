@@ -10,7 +10,6 @@ import (
 	arc "github.com/arc-learn/arc/next"
 	"github.com/arc-learn/arc/next/act"
 	"github.com/arc-learn/arc/next/arctest"
-	"github.com/arc-learn/arc/next/meta"
 	"github.com/arc-learn/arc/next/reason"
 )
 
@@ -21,12 +20,12 @@ func TestHealth(t *testing.T) {
 		turns []arctest.Turn // of a run each
 		state string
 	}{
-		{"nothing has run", nil, meta.NoData},
-		{"all delivered", []arctest.Turn{good, good, good}, meta.Healthy},
-		{"three in a row blocked", []arctest.Turn{good, good, good, good, good, good, good, bad, bad, bad}, meta.Failing},
-		{"three of eight blocked", []arctest.Turn{bad, good, bad, good, bad, good, good, good}, meta.Struggling},
-		{"the last one blocked", []arctest.Turn{good, good, good, good, good, good, good, good, good, good, good, bad}, meta.Struggling},
-		{"two of three blocked", []arctest.Turn{bad, bad, good}, meta.Failing},
+		{"nothing has run", nil, "no_data"},
+		{"all delivered", []arctest.Turn{good, good, good}, "healthy"},
+		{"three in a row blocked", []arctest.Turn{good, good, good, good, good, good, good, bad, bad, bad}, "failing"},
+		{"three of eight blocked", []arctest.Turn{bad, good, bad, good, bad, good, good, good}, "struggling"},
+		{"the last one blocked", []arctest.Turn{good, good, good, good, good, good, good, good, good, good, good, bad}, "struggling"},
+		{"two of three blocked", []arctest.Turn{bad, bad, good}, "failing"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -41,11 +40,11 @@ func TestHealth(t *testing.T) {
 				require.Equal(t, c.state, h.State, h.Text())
 				other, err := a.Health(t.Context(), "acme/anna")
 				require.NoError(t, err)
-				require.Equal(t, meta.NoData, other.State)
+				require.Equal(t, "no_data", other.State)
 				time.Sleep(8 * 24 * time.Hour)
 				h, err = a.Health(t.Context(), "acme")
 				require.NoError(t, err)
-				require.Equal(t, meta.NoData, h.State)
+				require.Equal(t, "no_data", h.State)
 			})
 		})
 	}

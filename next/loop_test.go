@@ -740,7 +740,7 @@ func TestMaintain(t *testing.T) {
 		require.Equal(t, []string{"acme", "acme2"}, tenants)
 		s, err := a.In("acme/anna").Assess(t.Context(), "s")
 		require.NoError(t, err)
-		require.Equal(t, 1, s.Delivered)
+		require.Equal(t, "healthy", s.State)
 		why, err := a.In("acme/anna").Why(t.Context(), arc.Objective{Text: "write"})
 		require.NoError(t, err)
 		require.Equal(t, "no case of these words and inputs was delivered", why)

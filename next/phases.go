@@ -494,18 +494,18 @@ func (t *turn) stageFigures(task reason.Task, made *act.Attempt) {
 	if u := t.Current.Usage; u != nil {
 		sample.TokensIn, sample.TokensOut, sample.CostUSD, sample.EstimateUSD = u.Input, u.Output, u.CostUSD, u.EstimateUSD
 	}
-	outcome := meta.Outcome{
+	try := meta.Try{
 		Goal: cmp.Or(t.objective.Situation, t.aim().Text), Approach: cmp.Or(t.aim().Approach, t.Current.Worker),
-		Delivered: made.Outcome == rank.Delivered, At: now,
+		Delivered: made.Outcome == rank.Delivered,
 	}
 	if made.Result != nil && made.Result.Reflection != nil {
 		sample.Confidence = &made.Result.Reflection.Confidence
-		outcome.Reflections = append(outcome.Reflections, *made.Result.Reflection)
+		try.Reflections = append(try.Reflections, *made.Result.Reflection)
 	}
 	t.stage(func(ctx context.Context, b *store.Batch) error {
 		err := t.tenant.book.In(t.objective.Lessons).Stage(ctx, b, sample)
 		if err == nil && t.Session != "" && made.Outcome != rank.Denied {
-			err = t.tenant.sessions.Stage(ctx, b, t.Scope, t.Session, outcome)
+			err = t.tenant.sessions.Stage(ctx, b, t.Scope, t.Session, try)
 		}
 		return err
 	})
@@ -638,10 +638,10 @@ func (t *turn) brief(ctx context.Context, advice *learn.Advice) *reason.Brief {
 		})
 	}
 	if t.Session != "" {
-		signs := meta.Signs{Goal: cmp.Or(o.Situation, a.Text), Approach: a.Approach}
-		s, err := t.tenant.sessions.Assess(ctx, t.Scope, t.Session, signs)
-		if err == nil && s.State != meta.NoData && s.Step != meta.KeepGoing {
-			b.Advice = string(s.Step) + ": " + strings.Join(s.Evidence, "; ")
+		try := meta.Try{Goal: cmp.Or(o.Situation, a.Text), Approach: a.Approach}
+		s, err := t.tenant.sessions.Assess(ctx, t.Scope, t.Session, try)
+		if err == nil && s.Step != meta.KeepGoing {
+			b.Advice = s.Step + ": " + strings.Join(s.Evidence, "; ")
 		}
 	}
 	for _, source := range t.agent.host.Sources {

@@ -354,7 +354,7 @@ func (v View) Assess(ctx context.Context, session string) (meta.Assessment, erro
 	if err != nil {
 		return meta.Assessment{}, err
 	}
-	return t.sessions.Assess(ctx, v.scope, session, meta.Signs{})
+	return t.sessions.Assess(ctx, v.scope, session, meta.Try{})
 }
 
 // Why says in a sentence why no plan fires for an objective of the scope, or which one does.

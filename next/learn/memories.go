@@ -251,11 +251,11 @@ func (l *Layer) session(ctx context.Context, b *store.Batch, g *given) error {
 	}
 	goal := cmp.Or(c.Situation, c.Text)
 	for _, f := range o.Failed {
-		if err := l.meta.Stage(ctx, b, c.Scope, c.Session, meta.Outcome{Goal: goal, Approach: cmp.Or(f.Approach, f.Worker), At: g.At}); err != nil {
+		if err := l.meta.Stage(ctx, b, c.Scope, c.Session, meta.Try{Goal: goal, Approach: cmp.Or(f.Approach, f.Worker)}); err != nil {
 			return err
 		}
 	}
-	return l.meta.Stage(ctx, b, c.Scope, c.Session, meta.Outcome{Goal: goal, Approach: o.Worker, Delivered: o.Verdict == Delivered, At: g.At})
+	return l.meta.Stage(ctx, b, c.Scope, c.Session, meta.Try{Goal: goal, Approach: o.Worker, Delivered: o.Verdict == Delivered})
 }
 
 // cost is what usage cost: as reported, or else as estimated; nil: unknown.

@@ -8,101 +8,72 @@ import (
 	"github.com/arc-learn/arc/next/iar"
 )
 
-// Step is what an assessment recommends.
-type Step string
-
-const ( // the steps, the mildest first, and what may come beside them
-	KeepGoing     Step = "keep_going"
-	SlowDown      Step = "slow_down"      // something failed, or is about to
-	ConsiderPivot Step = "consider_pivot" // the approach seldom works
-	PivotNow      Step = "pivot_now"      // the approach does not work
-
-	Shift        Step = "shift"         // resonance falls: think about the way of working
-	FreshContext Step = "fresh_context" // what was tried misleads: begin with a clean context
-	AskPerson    Step = "ask_person"    // neither another try nor another approach is likely to help
-	GiveUp       Step = "give_up"       // nothing that was counted speaks for any further try
-)
-
-// State of a session.
+// The steps that an assessment recommends, the mildest first, and what may come beside them.
 const (
-	NoData     = "no_data"
-	Healthy    = "healthy"
-	Struggling = "struggling"
-	Failing    = "failing"
+	KeepGoing     = "keep_going"
+	SlowDown      = "slow_down"      // something failed, or is about to
+	ConsiderPivot = "consider_pivot" // the approach seldom works
+	PivotNow      = "pivot_now"      // the approach does not work
+
+	Shift        = "shift"         // resonance falls: think about the way of working
+	FreshContext = "fresh_context" // what was tried misleads: begin with a clean context
+	AskPerson    = "ask_person"    // neither another try nor another approach is likely to help
+	GiveUp       = "give_up"       // nothing that was counted speaks for any further try
 )
 
-// Signs are what a run tells of itself while its outcomes are still open. The zero value says nothing.
-type Signs struct {
-	Goal, Approach string    // what is tried now; empty: those of the last outcome
-	Resonance      []float64 // of the run's reflections so far, oldest first
-	Spent          float64   // share of the budget that is used up, in [0,1], of the bound that is nearest
-	Left           []string  // the approaches that are left to try
-}
-
-// Assessment is what the outcomes of a session and the signs of a run add up to.
+// Assessment is what the tries of a session add up to.
 type Assessment struct {
-	State      string   // NoData, Healthy, Struggling or Failing
-	Step       Step     // KeepGoing, SlowDown, ConsiderPivot or PivotNow
-	Confidence string   // in Step: low, medium or high
-	Also       []Step   // Shift, FreshContext, AskPerson, GiveUp, where they hold
-	Evidence   []string // in words, what Step and Also rest on
-	Left       []string // approaches that have not failed at the goal since it was last delivered
+	State    string   // "no_data", "healthy", "struggling" or "failing"
+	Step     string   // KeepGoing, SlowDown, ConsiderPivot or PivotNow
+	Also     []string // Shift, FreshContext, AskPerson, GiveUp, where they hold
+	Evidence []string // in words, what Step and Also rest on
+	Left     []string // of Try.Left, those that have not failed at the goal since it was last delivered
 
-	Total, Delivered int
-	Failures         int // since the last delivery
-	Same, Tries      int // tries at the goal that failed since it was delivered: by the approach, and by all
-	Again, Other     Odd // of another try of the approach, and of the first one of another approach
+	same, tries  int // that failed at the goal since it was last delivered: by the approach, and by all
+	again, other odd // of another try of the approach, and of the first one of another approach
 }
 
-// Assess assesses a session. It is a function of its arguments alone:
-//
-//   - PivotNow: three tries of the approach at the goal failed since it was last delivered; or of at least five that
-//     were counted after as many failures under a quarter delivered, and another approach is likelier to
-//   - ConsiderPivot: of two outcomes or more under 40 % delivered; or resonance falls in a session that fails
-//   - SlowDown: the last outcome failed, four fifths of the budget are spent, or resonance is low or falls
-//   - Shift: resonance falls, in the run or over the session (see [iar.Findings])
-//   - FreshContext: two approaches failed at the goal in turn, or five tries by two approaches or more
-//   - AskPerson: six tries by three approaches failed at the goal; or, counted from 20 tries of each, neither another
-//     try nor another approach delivers in one case of ten
-//   - GiveUp: counted from 50 tries of each, neither does in one of twenty, and six tries failed at the goal
-func Assess(s *Session, odds *Odds, g Signs) Assessment {
-	a := Assessment{Step: KeepGoing, Total: s.Total, Delivered: s.Delivered, Failures: s.Failures}
+// assess makes the assessment: see [Sessions.Assess].
+func assess(s *session, o *odds, t Try) Assessment {
+	a := Assessment{Step: KeepGoing}
 	if n := len(s.Recent); n > 0 {
-		if g.Goal == "" {
-			g.Goal = s.Recent[n-1].Goal
+		if t.Goal == "" {
+			t.Goal = s.Recent[n-1].Goal
 		}
-		if g.Approach == "" {
-			g.Approach = s.Recent[n-1].Approach
+		if t.Approach == "" {
+			t.Approach = s.Recent[n-1].Approach
 		}
 	}
-	g.Goal, g.Approach = cut(g.Goal), cut(g.Approach)
-	a.Same, a.Tries = s.failed(g.Goal, g.Approach)
-	a.Again, a.Other = odds.Of(a.Same, a.Tries)
-	by := s.approaches(g.Goal)
-	for _, left := range g.Left {
+	t.Goal, t.Approach = cut(t.Goal), cut(t.Approach)
+	a.same, a.tries = s.failed(t.Goal, t.Approach)
+	a.again, a.other = o.of(a.same, a.tries)
+	by := s.approaches(t.Goal)
+	for _, left := range t.Left {
 		if !slices.Contains(by, cut(left)) {
 			a.Left = append(a.Left, left)
 		}
 	}
-	a.byOutcomes(g.Approach)
-	a.bySigns(&g, s)
+	a.byOutcomes(s, t.Approach)
+	a.bySigns(s, &t)
 	a.byTries(by)
 	if a.Step != KeepGoing && len(a.Left) > 0 {
 		a.say("left to try: %.200q", a.Left)
 	}
-	switch a.State, a.Confidence = Struggling, "medium"; {
+	switch {
 	case a.Step == PivotNow:
-		a.State, a.Confidence = Failing, "high"
-	case a.Step == KeepGoing && a.Total == 0:
-		a.State, a.Confidence = NoData, "low"
-	case a.Step == KeepGoing:
-		a.State, a.Confidence = Healthy, "high"
+		a.State = "failing"
+	case a.Step != KeepGoing:
+		a.State = "struggling"
+	case s.Total == 0:
+		a.State = "no_data"
+	default:
+		a.State = "healthy"
 	}
 	return a
 }
 
 // approaches returns those that failed at a goal since it was last delivered, oldest first, one a try.
-func (s *Session) approaches(goal string) (by []string) {
+func (s *session) approaches(goal string) (by []string) {
 	for _, o := range s.Recent {
 		if o.Goal == goal && o.Delivered {
 			by = nil
@@ -118,31 +89,31 @@ func (a *Assessment) say(format string, args ...any) {
 }
 
 // raise makes the step at least step.
-func (a *Assessment) raise(step Step) {
-	order := []Step{KeepGoing, SlowDown, ConsiderPivot, PivotNow}
+func (a *Assessment) raise(step string) {
+	order := []string{KeepGoing, SlowDown, ConsiderPivot, PivotNow}
 	a.Step = order[max(slices.Index(order, step), slices.Index(order, a.Step))]
 }
 
-func (a *Assessment) also(step Step, why string) {
+func (a *Assessment) also(step string, why string) {
 	a.Also = append(a.Also, step)
 	a.say("%s: %s", step, why)
 }
 
 // byOutcomes applies the rules of thumb.
-func (a *Assessment) byOutcomes(approach string) {
-	if a.Failures > 0 {
+func (a *Assessment) byOutcomes(s *session, approach string) {
+	if s.Failures > 0 {
 		a.raise(SlowDown)
-		a.say("%d failed since the last delivery; %d at the goal, %d of them by %q", a.Failures, a.Tries, a.Same, approach)
+		a.say("%d failed since the last delivery; %d at the goal, %d of them by %q", s.Failures, a.tries, a.same, approach)
 	}
-	if a.Total >= 2 && float64(a.Delivered) < 0.4*float64(a.Total) {
+	if s.Total >= 2 && float64(s.Delivered) < 0.4*float64(s.Total) {
 		a.raise(ConsiderPivot)
-		a.say("%d of %d delivered, under 40 %%", a.Delivered, a.Total)
+		a.say("%d of %d delivered, under 40 %%", s.Delivered, s.Total)
 	}
-	if a.Same >= 3 {
+	if a.same >= 3 {
 		a.raise(PivotNow)
-		a.say("%d tries of the approach failed: the next one is not likely to work", a.Same)
+		a.say("%d tries of the approach failed: the next one is not likely to work", a.same)
 	}
-	if a.Same > 0 && a.Again.Tries >= 5 && a.Again.Chance < 0.25 && a.Again.Chance < a.Other.Chance {
+	if a.same > 0 && a.again.Tries >= 5 && a.again.chance < 0.25 && a.again.chance < a.other.chance {
 		a.raise(PivotNow)
 		a.say("%s", a.words())
 	}
@@ -151,13 +122,17 @@ func (a *Assessment) byOutcomes(approach string) {
 // words gives the odds and what they rest on.
 func (a *Assessment) words() string {
 	return fmt.Sprintf("another try delivers with a chance of %.2f (%d of %d did so far), another approach of %.2f (%d of %d)",
-		a.Again.Chance, a.Again.Delivered, a.Again.Tries, a.Other.Chance, a.Other.Delivered, a.Other.Tries)
+		a.again.chance, a.again.Delivered, a.again.Tries, a.other.chance, a.other.Delivered, a.other.Tries)
 }
 
-// bySigns applies what the run and the session's reflections tell. They never make a PivotNow: a reflection
-// is a worker's own word, and a short budget says nothing about the approach.
-func (a *Assessment) bySigns(g *Signs, s *Session) {
-	found := iar.Findings(g.Resonance)
+// bySigns applies what reflections and the budget tell. They never make a PivotNow: a reflection is a worker's own
+// word, and a short budget says nothing about the approach.
+func (a *Assessment) bySigns(s *session, t *Try) {
+	var resonance iar.Tracker
+	for _, r := range t.Reflections {
+		resonance.Record(t.Goal, r)
+	}
+	found := resonance.Issues()
 	if len(found) == 0 {
 		found = s.Resonance.Issues()
 	}
@@ -166,14 +141,14 @@ func (a *Assessment) bySigns(g *Signs, s *Session) {
 		a.say("%s: %s", f.Kind, f.Text)
 		if f.Kind == iar.Degradation {
 			a.also(Shift, "resonance falls by more than chance")
-			if a.Failures > 0 {
+			if s.Failures > 0 {
 				a.raise(ConsiderPivot)
 			}
 		}
 	}
-	if g.Spent >= 0.8 && g.Spent <= 1 {
+	if t.Spent >= 0.8 && t.Spent <= 1 {
 		a.raise(SlowDown)
-		a.say("%.0f %% of the budget is spent", 100*g.Spent)
+		a.say("%.0f %% of the budget is spent", 100*t.Spent)
 	}
 }
 
@@ -181,7 +156,7 @@ func (a *Assessment) bySigns(g *Signs, s *Session) {
 func (a *Assessment) byTries(by []string) {
 	n, different := len(by), len(slices.Compact(slices.Sorted(slices.Values(by))))
 	many := fmt.Sprintf("%d tries at the goal failed, by %d approaches", n, different)
-	counted, best := min(a.Again.Tries, a.Other.Tries), max(a.Again.Chance, a.Other.Chance)
+	counted, best := min(a.again.Tries, a.other.Tries), max(a.again.chance, a.other.chance)
 	if l := by[max(0, n-4):]; n >= 4 && l[0] == l[2] && l[1] == l[3] && l[0] != l[1] || n >= 5 && different >= 2 {
 		a.also(FreshContext, many)
 	}
@@ -199,6 +174,6 @@ func (a *Assessment) byTries(by []string) {
 // unless that is less likely to deliver by more than two standard errors. Unlike PivotNow it needs no counts;
 // it is for a host that has an approach left whose price is about the same.
 func (a *Assessment) Another() bool {
-	p := a.Other.Chance
-	return a.Tries > 0 && p+2*math.Sqrt(p*(1-p)/float64(believed+a.Other.Tries+1)) >= a.Again.Chance
+	p := a.other.chance
+	return a.tries > 0 && p+2*math.Sqrt(p*(1-p)/float64(believed+a.other.Tries+1)) >= a.again.chance
 }

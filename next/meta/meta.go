@@ -2,13 +2,13 @@
 // and assesses it.
 //
 //	sessions := meta.New(group)
-//	err := sessions.Record(ctx, "acme/anna", "thread 7", meta.Outcome{Goal: "fix the build", Approach: "patch"})
-//	a, err := sessions.Assess(ctx, "acme/anna", "thread 7", meta.Signs{}) // a.Step, a.Evidence
+//	err := sessions.Record(ctx, "acme/anna", "thread 7", meta.Try{Goal: "fix the build", Approach: "patch"})
+//	a, err := sessions.Assess(ctx, "acme/anna", "thread 7", meta.Try{}) // a.Step, a.Evidence
 //
-// [Assess] is a pure function of a [Session], of the tenant's [Odds] and of what a run tells of itself
-// ([Signs]). The rules of thumb are the first Arc's; beside them are the odds as counted so far, and what
-// speaks for a fresh context, for a person or for giving up, each with its evidence in words. What was never
-// recorded is no data, not health.
+// An assessment is a function of the session's record, of the tenant's odds and of the [Try] that is under way. The
+// rules of thumb are the first Arc's; beside them are the odds as counted so far, and what speaks for a fresh
+// context, for a person or for giving up, each with its evidence in words. What was never recorded is no data, not
+// health.
 //
 // [Difference] compares treated cases with those held out, by an interval that may be looked at any time.
 package meta
@@ -19,7 +19,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/arc-learn/arc/next/iar"
 	"github.com/arc-learn/arc/next/internal/codec"
@@ -29,30 +28,37 @@ import (
 // A record has maxOutcomes outcomes, whose texts are cut to maxText bytes.
 const maxOutcomes, maxText = 64, 256
 
-// Outcome is how a try at a goal ended. Goal and Approach are words; equal ones mean the same.
-type Outcome struct {
-	Goal, Approach string
-	Delivered      bool
-	At             time.Time
-	Reflections    []iar.Reflection `cbor:"-"` // that the try made; only their resonance is kept
+// Try is a try at a goal: one that has ended, for Record, or the one that is under way, for Assess. Goal and Approach
+// are words; equal ones mean the same.
+type Try struct {
+	Goal, Approach string           // in Assess, empty: those of the last try
+	Reflections    []iar.Reflection // that the try has made; only their resonance is kept
+	Delivered      bool             // for Record
+	Spent          float64          // for Assess: the share of the budget that is used up, in [0,1]; of several, the largest
+	Left           []string         // for Assess: the approaches that are left to try
 }
 
-// Session is the record of a session. It is a plain value.
-type Session struct {
+// session is the record of a session.
+type session struct {
 	Total, Delivered int
 	Failures         int         // since the last delivery
-	Recent           []Outcome   // the last 64, oldest first
+	Recent           []outcome   // the last 64, oldest first
 	Resonance        iar.Tracker // of the reflections
 }
 
-// add adds an outcome, and returns how many tries had failed before, as failed does.
-func (s *Session) add(o Outcome) (same, all int) {
-	o.Goal, o.Approach = cut(o.Goal), cut(o.Approach)
+// outcome is how a try ended.
+type outcome struct {
+	Goal, Approach string
+	Delivered      bool
+}
+
+// add adds a try, and returns how many had failed before, as failed does.
+func (s *session) add(t Try) (same, all int) {
+	o := outcome{cut(t.Goal), cut(t.Approach), t.Delivered}
 	same, all = s.failed(o.Goal, o.Approach)
-	for _, r := range o.Reflections {
+	for _, r := range t.Reflections {
 		s.Resonance.Record(o.Goal, r)
 	}
-	o.Reflections = nil
 	s.Total++
 	s.Failures++
 	if o.Delivered {
@@ -67,7 +73,7 @@ func (s *Session) add(o Outcome) (same, all int) {
 func cut(text string) string { return strings.ToValidUTF8(text[:min(len(text), maxText)], "") }
 
 // failed counts the tries at a goal that failed since it was last delivered: by an approach, and by all.
-func (s *Session) failed(goal, approach string) (same, all int) {
+func (s *session) failed(goal, approach string) (same, all int) {
 	for _, o := range slices.Backward(s.Recent) {
 		switch {
 		case o.Goal != goal:
@@ -88,52 +94,57 @@ type Sessions struct{ group *store.Group }
 // New returns the sessions in a group, which is over a tenant's sub-store or a store of its own.
 func New(g *store.Group) *Sessions { return &Sessions{g} }
 
-// Record adds an outcome to a session, which is made where it is missing.
-func (s *Sessions) Record(ctx context.Context, scope store.Scope, session string, o Outcome) error {
-	return s.group.Update(ctx, func(b *store.Batch) error { return s.Stage(ctx, b, scope, session, o) })
+// Record adds a try that has ended to a session, which is made where it is missing.
+func (s *Sessions) Record(ctx context.Context, scope store.Scope, name string, t Try) error {
+	return s.group.Update(ctx, func(b *store.Batch) error { return s.Stage(ctx, b, scope, name, t) })
 }
 
 // Stage is Record for a step's batch, which begins where the group does.
-func (s *Sessions) Stage(ctx context.Context, b *store.Batch, scope store.Scope, session string, o Outcome) error {
-	key, err := sessionKey(scope, session)
+func (s *Sessions) Stage(ctx context.Context, b *store.Batch, scope store.Scope, name string, t Try) error {
+	key, err := sessionKey(scope, name)
 	if err != nil {
 		return err
 	}
 	var same, all int
-	if err := change(ctx, b, key, func(s *Session) { same, all = s.add(o) }); err != nil {
+	if err := change(ctx, b, key, func(s *session) { same, all = s.add(t) }); err != nil {
 		return err
 	}
-	return change(ctx, b, oddsKey(scope), func(odds *Odds) { odds.count(same, all, o.Delivered) })
+	return change(ctx, b, oddsKey(scope), func(o *odds) { o.count(same, all, t.Delivered) })
 }
 
-// Session returns the record of a session, and an empty one for a session without outcomes.
-func (s *Sessions) Session(ctx context.Context, scope store.Scope, session string) (Session, error) {
-	var record Session
-	key, err := sessionKey(scope, session)
+// Assess assesses a session by what is stored of it, and by the try that is under way; the zero Try says nothing.
+// A session without tries has no data.
+//
+//   - PivotNow: three tries of the approach at the goal failed since it was last delivered; or of at least five that
+//     were counted after as many failures under a quarter delivered, and another approach is likelier to
+//   - ConsiderPivot: of two tries or more under 40 % delivered; or resonance falls in a session that fails
+//   - SlowDown: the last try failed, four fifths of the budget are spent, or resonance is low or falls
+//   - Shift: resonance falls, in the try or over the session (see [iar.Findings])
+//   - FreshContext: two approaches failed at the goal in turn, or five tries by two approaches or more
+//   - AskPerson: six tries by three approaches failed at the goal; or, counted from 20 tries of each, neither another
+//     try nor another approach delivers in one case of ten
+//   - GiveUp: counted from 50 tries of each, neither does in one of twenty, and six tries failed at the goal
+func (s *Sessions) Assess(ctx context.Context, scope store.Scope, name string, t Try) (Assessment, error) {
+	var record session
+	var o odds
+	key, err := sessionKey(scope, name)
 	if err == nil {
 		_, err = load(ctx, s.group.Store(), key, &record)
 	}
-	return record, err
-}
-
-// Assess assesses a session by what is stored, and by what a run tells of itself.
-func (s *Sessions) Assess(ctx context.Context, scope store.Scope, session string, g Signs) (Assessment, error) {
-	record, err := s.Session(ctx, scope, session)
+	if err == nil {
+		_, err = load(ctx, s.group.Store(), oddsKey(scope), &o)
+	}
 	if err != nil {
 		return Assessment{}, err
 	}
-	var odds Odds
-	if _, err := load(ctx, s.group.Store(), oddsKey(scope), &odds); err != nil {
-		return Assessment{}, err
-	}
-	return Assess(&record, &odds, g), nil
+	return assess(&record, &o, t), nil
 }
 
-func sessionKey(scope store.Scope, session string) (string, error) {
-	if err := errors.Join(scope.Check(), store.CheckID(session)); err != nil {
+func sessionKey(scope store.Scope, name string) (string, error) {
+	if err := errors.Join(scope.Check(), store.CheckID(name)); err != nil {
 		return "", fmt.Errorf("meta: %w", err)
 	}
-	return scope.Key("session", session), nil
+	return scope.Key("session", name), nil
 }
 
 // oddsKey is that of the tenant's odds, which are counts without words.

@@ -7,23 +7,23 @@ const (
 	believed = 4
 )
 
-// Odds count a tenant's tries by the number of failures before them, over all sessions and approaches.
-type Odds struct {
-	Again [depths]Count // tries of an approach, by its own failures at the goal
-	Other [depths]Count // first tries of another approach, by the failures of all
+// odds count a tenant's tries by the number of failures before them, over all sessions and approaches.
+type odds struct {
+	Again [depths]count // tries of an approach, by its own failures at the goal
+	Other [depths]count // first tries of another approach, by the failures of all
 }
 
-// Count is a number of tries, and how many of them delivered.
-type Count struct{ Tries, Delivered int }
+// count is a number of tries, and how many of them delivered.
+type count struct{ Tries, Delivered int }
 
-// Odd is how likely a try is to deliver, and the count that this rests on.
-type Odd struct {
-	Chance float64 // in [0,1], the mean of the posterior
-	Count
+// odd is how likely a try is to deliver, and the count that this rests on.
+type odd struct {
+	chance float64 // in [0,1], the mean of the posterior
+	count
 }
 
 // count counts a try that came after same failures of its approach at its goal, and all of any.
-func (o *Odds) count(same, all int, delivered bool) {
+func (o *odds) count(same, all int, delivered bool) {
 	c := &o.Again[min(same, depths-1)]
 	if same == 0 && all > 0 {
 		c = &o.Other[min(all, depths-1)]
@@ -35,23 +35,23 @@ func (o *Odds) count(same, all int, delivered bool) {
 }
 
 // posterior moves a belief by what was counted.
-func (c Count) posterior(belief float64) float64 {
+func (c count) posterior(belief float64) float64 {
 	return (believed*belief + float64(c.Delivered)) / (believed + float64(c.Tries))
 }
 
-// Of returns the odds of another try of an approach that failed same times at a goal which failed all times,
+// of returns the odds of another try of an approach that failed same times at a goal which failed all times,
 // and of the first try of another approach.
 //
 // Before any count, a goal is a coin of unknown bias, Beta(½, ½): the first try delivers with ½, and failure
 // j lowers the chance by the factor j/(j+1). What was counted after j failures corrects that for j and all
 // that follow. Another approach is to the goal what the first one was, less what the failures take.
-func (o *Odds) Of(same, all int) (again, other Odd) {
+func (o *odds) of(same, all int) (again, other odd) {
 	same, all = min(same, depths-1), min(all, depths-1)
-	again.Chance = o.Again[0].posterior(0.5)
-	other = Odd{o.Other[all].posterior(again.Chance / float64(all+1)), o.Other[all]}
+	again.chance = o.Again[0].posterior(0.5)
+	other = odd{o.Other[all].posterior(again.chance / float64(all+1)), o.Other[all]}
 	for j := 1; j <= same; j++ {
-		again.Chance = o.Again[j].posterior(again.Chance * float64(j) / float64(j+1))
+		again.chance = o.Again[j].posterior(again.chance * float64(j) / float64(j+1))
 	}
-	again.Count = o.Again[same]
+	again.count = o.Again[same]
 	return again, other
 }
