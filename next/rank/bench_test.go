@@ -2,6 +2,7 @@ package rank_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -57,9 +58,10 @@ func BenchmarkStage(b *testing.B) {
 	}
 	s := sample(801)
 	b.ReportAllocs()
+	dropped := errors.New("dropped")
 	for b.Loop() {
-		if err := book.Stage(context.Background(), store.NewBatch(st), s); err != nil {
-			b.Fatal(err)
-		}
+		require.ErrorIs(b, store.NewGroup(st).Update(context.Background(), func(batch *store.Batch) error {
+			return errors.Join(book.Stage(context.Background(), batch, s), dropped)
+		}), dropped)
 	}
 }

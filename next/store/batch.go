@@ -8,10 +8,10 @@ import (
 	"slices"
 )
 
-// Batch collects what a step changes, for one commit. The parts of a step (the run, memory, statistics, sessions)
-// stage their puts and deletes into one Batch; their caches follow in functions given to After.
+// Batch collects what a step changes, for one commit of a [Group]. The parts of a step (the run, memory, statistics,
+// sessions) stage their puts and deletes into one Batch; their caches follow in functions given to After.
 //
-// A Batch is used by one goroutine at a time. It begins at a store of its own or at a tenant's part of it.
+// A Batch is used by one goroutine at a time, until the function of [Group.Update] that got it returns.
 type Batch struct {
 	*batch
 	prefix string
@@ -25,16 +25,11 @@ type batch struct {
 	after []func(rev Revision)
 	bytes int
 
-	// In a Group: ops up to earlier are those of functions before this one, seen has the keys that it has read, and
-	// wait is set when it must run in the next commit: it writes what it has not seen, or both do not fit.
+	// ops up to earlier are those of functions before this one, and seen has the keys of theirs that it has read. wait
+	// is set when it must run in the next commit: it writes what it has not seen, or both do not fit.
 	earlier int
 	seen    map[string]bool
 	wait    bool
-}
-
-// NewBatch returns an empty Batch over st.
-func NewBatch(st Store) *Batch {
-	return &Batch{batch: &batch{st: st, at: map[string]int{}, seen: map[string]bool{}}}
 }
 
 // next returns a copy for another function to stage into.
@@ -52,12 +47,11 @@ func (b *Batch) Get(ctx context.Context, key string) (Entry, error) {
 	if err := CheckKey(key); err != nil {
 		return Entry{}, err
 	}
-	if i, staged := b.at[b.prefix+key]; staged && !b.ops[i].Check {
-		b.seen[b.prefix+key] = true
-		if b.ops[i].Delete {
+	if value, staged := b.Staged(key); staged {
+		if b.ops[b.at[b.prefix+key]].Delete {
 			return Entry{}, ErrNotFound
 		}
-		return Entry{Key: key, Value: bytes.Clone(b.ops[i].Value)}, nil
+		return Entry{Key: key, Value: bytes.Clone(value)}, nil
 	}
 	e, err := b.st.Get(ctx, b.prefix+key)
 	e.Key = key
@@ -95,18 +89,6 @@ func (b *Batch) Check(key string, c Condition) error {
 // After has f run once the Batch was committed, in order, and not at all if that fails. f must not call the store.
 func (b *Batch) After(f func(rev Revision)) { b.after = append(b.after, f) }
 
-// Commit commits what was staged, and runs the functions given to After.
-func (b *Batch) Commit(ctx context.Context) (Revision, error) {
-	rev, err := b.st.Commit(ctx, b.ops...)
-	if err != nil {
-		return 0, err
-	}
-	for _, f := range b.after {
-		f(rev)
-	}
-	return rev, nil
-}
-
 func (b *Batch) stage(key string, op Op) error {
 	op.Key = b.prefix + key
 	if err := cmp.Or(CheckKey(key), op.check()); err != nil {
@@ -114,15 +96,13 @@ func (b *Batch) stage(key string, op Op) error {
 	}
 	i, staged := b.at[op.Key]
 	var old Op
-	if staged {
-		old = b.ops[i]
-		if i < b.earlier && !b.seen[op.Key] && (!old.Check || old.If != op.If) {
-			b.wait = true
-			return &ConflictError{Key: op.Key}
-		}
-		op = joined(old, op)
-	} else {
+	if !staged {
 		i = len(b.ops)
+	} else if old = b.ops[i]; i < b.earlier && !b.seen[op.Key] && (!old.Check || old.If != op.If) {
+		b.wait = true
+		return &ConflictError{Key: op.Key}
+	} else if op.If = old.If; op.Check {
+		op = old
 	}
 	size := b.bytes + len(op.Key) + len(op.Value) - len(old.Key) - len(old.Value)
 	if err := checkCommit(i+1, size); err != nil {
@@ -135,17 +115,4 @@ func (b *Batch) stage(key string, op Op) error {
 	}
 	b.ops[i], b.bytes = op, size
 	return nil
-}
-
-// joined returns what two stagings of a key come to: the later write, under the first condition. Where the first
-// had none, the later one counts if it names a revision, which can only be one in the store.
-func joined(first, later Op) Op {
-	op := later
-	if later.Check {
-		op = first
-	}
-	if op.If = first.If; first.If == Any && (later.If != Absent || first.Check) {
-		op.If = later.If
-	}
-	return op
 }

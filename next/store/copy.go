@@ -2,12 +2,13 @@ package store
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 )
 
@@ -17,6 +18,8 @@ type line struct {
 	Value []byte `json:"value,omitempty"`
 	Sum   string `json:"sha256,omitempty"`
 }
+
+func sumOf(lines hash.Hash) string { return fmt.Sprintf("%x", lines.Sum(nil)) }
 
 // Copy writes all entries of st below prefix to w, as of one state of the store, and returns their number.
 func Copy(ctx context.Context, st Store, prefix string, w io.Writer) (n int, err error) {
@@ -31,44 +34,39 @@ func Copy(ctx context.Context, st Store, prefix string, w io.Writer) (n int, err
 		}
 		n++
 	}
-	end := json.NewEncoder(out).Encode(line{Sum: hex.EncodeToString(sum.Sum(nil))})
-	return n, errors.Join(end, out.Flush())
+	return n, errors.Join(lines.Encode(line{Sum: sumOf(sum)}), out.Flush())
 }
 
 // Load writes what Copy wrote below prefix, where nothing may be, and returns the number of entries. A copy that is
-// cut or changed is ErrDamaged. After an error, or a crash, part of it may stand there: delete it before the next try.
+// cut or changed is an error, ErrDamaged in most cases. After an error, or a crash, part of it may stand there: delete
+// it before the next try.
 func Load(ctx context.Context, st Store, prefix string, r io.Reader) (n int, err error) {
 	st = Sub(st, prefix)
 	for e, err := range st.Scan(ctx, Range{Limit: 1}) {
-		if err == nil {
-			err = &ConflictError{Key: prefix + e.Key}
-		}
-		return 0, err
+		return 0, cmp.Or(err, error(&ConflictError{Key: prefix + e.Key}))
 	}
-	sum, b, lines := sha256.New(), NewBatch(st), bufio.NewScanner(r)
-	lines.Buffer(nil, 2*MaxValue+8*MaxKey)
+	sum, lines := sha256.New(), bufio.NewScanner(r)
+	lines.Buffer(nil, 2*maxValue+8*maxKey)
+	var ops []Op
+	size := 0
 	for lines.Scan() {
 		var l line
 		if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
 			return n, fmt.Errorf("%w: line %d of the copy: %w", ErrDamaged, n+1, err)
 		}
-		if l.Sum != "" {
-			if l.Sum != hex.EncodeToString(sum.Sum(nil)) || lines.Scan() {
-				return n, fmt.Errorf("%w: the sum of the copy is wrong", ErrDamaged)
-			}
-			_, err = b.Commit(ctx)
-			return n, err
+		last := l.Sum != ""
+		if last && (l.Sum != sumOf(sum) || lines.Scan()) {
+			return n, fmt.Errorf("%w: the sum of the copy is wrong", ErrDamaged)
 		}
-		fmt.Fprintf(sum, "%s\n", lines.Bytes())
-		if len(b.ops) == MaxCommitOps || b.bytes > MaxCommitBytes/2 {
-			if _, err := b.Commit(ctx); err != nil {
+		if last || len(ops) == maxCommitOps || size > maxCommitBytes/2 {
+			if _, err := st.Commit(ctx, ops...); err != nil || last {
 				return n, err
 			}
-			b = NewBatch(st)
+			ops, size = nil, 0
 		}
-		if err := b.Put(l.Key, l.Value, Absent); err != nil {
-			return n, fmt.Errorf("%w: line %d of the copy: %w", ErrDamaged, n+1, err)
-		}
+		fmt.Fprintf(sum, "%s\n", lines.Bytes())
+		ops = append(ops, Op{Key: l.Key, Value: l.Value, If: Absent})
+		size += len(l.Key) + len(l.Value)
 		n++
 	}
 	err = fmt.Errorf("%w: the copy ends after %d entries", ErrDamaged, n)

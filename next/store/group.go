@@ -45,7 +45,7 @@ type follower struct {
 	apply         func(Entry)
 }
 
-// update is a call that waits: of Update, or of Refresh, which has no f.
+// update is a call of Update that waits.
 type update struct {
 	ctx    context.Context
 	prefix string
@@ -87,20 +87,52 @@ func (g *Group) Follow(prefix string, apply func(Entry)) {
 	g.follows = append(g.follows, follower{g.prefix + prefix, g.prefix, apply})
 }
 
+func (g *group) tell(e Entry) {
+	key := e.Key
+	for _, f := range g.follows {
+		if strings.HasPrefix(key, f.prefix) {
+			e.Key = strings.TrimPrefix(key, f.strip)
+			f.apply(e)
+		}
+	}
+}
+
 // Refresh gives followers what other processes have written since the last call, where the store is a [Changer];
 // otherwise it does nothing. The first call, made before the first Follow, marks where to begin. After an error
 // that wraps ErrNotFound the parts must read the store again, with a new Group.
-func (g *Group) Refresh(ctx context.Context) error { return g.do(&update{ctx: ctx}) }
+func (g *Group) Refresh(ctx context.Context) error {
+	changer, ok := g.st.(Changer)
+	if !ok {
+		return nil
+	}
+	select {
+	case g.lead <- struct{}{}:
+		defer func() { <-g.lead }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	after := g.seen
+	if after == 0 && len(g.follows) == 0 {
+		after = Latest
+	}
+	for e, err := range changer.Changes(ctx, after) {
+		switch {
+		case err != nil:
+			return err
+		case e.Key == "":
+			g.seen = e.Rev
+		default:
+			g.tell(e)
+		}
+	}
+	return nil
+}
 
 // Update has f stage into a Batch and returns once that is committed. An error of f drops what f staged, and is
 // returned; the other functions of the commit are not affected. If ctx ends before f was run, Update returns its
 // error; a commit that has begun is waited for, so a store that can hang must bound its own commits.
 func (g *Group) Update(ctx context.Context, f func(*Batch) error) error {
-	return g.do(&update{ctx: ctx, prefix: g.prefix, f: f})
-}
-
-func (g *group) do(u *update) error {
-	u.done = make(chan struct{})
+	u := &update{ctx: ctx, prefix: g.prefix, f: f, done: make(chan struct{})}
 	g.mu.Lock()
 	g.waiting = append(g.waiting, u)
 	g.mu.Unlock()
@@ -114,25 +146,18 @@ func (g *group) do(u *update) error {
 	}
 }
 
-func (u *update) end(err error) {
-	u.err, u.ended = err, true
-	close(u.done)
-}
-
-// commit runs the updates that wait, and ends them but for those that must wait for the next commit.
+// commit runs the updates that wait. Those that it does not end wait for the next commit.
 func (g *group) commit() {
 	g.mu.Lock()
-	n := min(len(g.waiting), maxJoined)
-	taken := slices.Clone(g.waiting[:n])
-	g.waiting = slices.Delete(g.waiting, 0, n)
+	taken := slices.Clone(g.waiting[:min(len(g.waiting), maxJoined)])
 	g.mu.Unlock()
 	defer func() { // also where a function ends the goroutine, as a failed test does
 		g.mu.Lock()
-		g.waiting = append(slices.DeleteFunc(taken, func(u *update) bool { return u.ended }), g.waiting...)
+		g.waiting = slices.DeleteFunc(g.waiting, func(u *update) bool { return u.ended })
 		g.mu.Unlock()
 		<-g.lead
 	}()
-	if n > 0 {
+	if len(taken) > 0 {
 		g.together(context.WithoutCancel(taken[0].ctx), taken, 1)
 	}
 }
@@ -141,24 +166,20 @@ func (g *group) commit() {
 // its keys meanwhile.
 func (g *group) together(ctx context.Context, updates []*update, try int) {
 	unreadable := g.settle(ctx)
-	b := NewBatch(g.st).batch
+	b := &batch{st: g.st, at: map[string]int{}}
 	var joined []*update
 	for _, u := range updates {
-		err := cmp.Or(unreadable, u.ctx.Err())
-		switch {
-		case err != nil:
-		case u.f == nil:
-			err = g.refresh(u.ctx)
-		default:
-			own := b.next()
-			if err = u.run(own); own.wait {
-				continue
-			} else if err == nil {
-				b, joined = own, append(joined, u)
-				continue
-			}
+		own, err := b.next(), cmp.Or(unreadable, u.ctx.Err())
+		if err == nil {
+			err = u.run(own)
 		}
-		u.end(err)
+		switch {
+		case own.wait:
+		case err != nil:
+			u.end(err)
+		default:
+			b, joined = own, append(joined, u)
+		}
 	}
 	err := g.write(ctx, b)
 	for _, u := range joined {
@@ -170,14 +191,16 @@ func (g *group) together(ctx context.Context, updates []*update, try int) {
 	}
 }
 
-// run has u stage into b. A panic is an error, since the goroutine that leads is not the one at fault. A function that
-// ends the goroutine is not run again, by whoever leads next.
+func (u *update) end(err error) {
+	u.err, u.ended = err, true
+	close(u.done)
+}
+
+// run has u stage into b. A function that ends the goroutine is not run again, by whoever leads next.
 func (u *update) run(b *batch) (err error) {
 	returned := false
 	defer func() {
-		if r := recover(); r != nil {
-			err = panicked(r)
-		} else if !returned {
+		if err = panicked(recover(), err); err == nil && !returned {
 			u.end(errors.New("store: an update has ended its goroutine"))
 		}
 	}()
@@ -186,7 +209,13 @@ func (u *update) run(b *batch) (err error) {
 	return err
 }
 
-func panicked(r any) error { return fmt.Errorf("store: an update panicked: %v\n%s", r, debug.Stack()) }
+// panicked returns a panic as an error, since the goroutine that leads is not the one at fault.
+func panicked(r any, err error) error {
+	if r != nil {
+		return fmt.Errorf("store: an update panicked: %v\n%s", r, debug.Stack())
+	}
+	return err
+}
 
 // write commits b and runs its Afters. Where that fails its keys are read again, now or before the next update.
 func (g *group) write(ctx context.Context, b *batch) (err error) {
@@ -201,11 +230,7 @@ func (g *group) write(ctx context.Context, b *batch) (err error) {
 		_ = g.settle(ctx)
 		return err
 	}
-	defer func() {
-		if r := recover(); r != nil {
-			err = panicked(r)
-		}
-	}()
+	defer func() { err = panicked(recover(), err) }()
 	for _, f := range b.after {
 		f(rev)
 	}
@@ -226,37 +251,4 @@ func (g *group) settle(ctx context.Context) error {
 		delete(g.unread, key)
 	}
 	return nil
-}
-
-// refresh gives followers the changes since the last time.
-func (g *group) refresh(ctx context.Context) error {
-	changer, ok := g.st.(Changer)
-	if !ok {
-		return nil
-	}
-	after := g.seen
-	if after == 0 && len(g.follows) == 0 {
-		after = Latest
-	}
-	for e, err := range changer.Changes(ctx, after) {
-		switch {
-		case err != nil:
-			return err
-		case e.Key == "":
-			g.seen = e.Rev
-		default:
-			g.tell(e)
-		}
-	}
-	return nil
-}
-
-func (g *group) tell(e Entry) {
-	key := e.Key
-	for _, f := range g.follows {
-		if strings.HasPrefix(key, f.prefix) {
-			e.Key = strings.TrimPrefix(key, f.strip)
-			f.apply(e)
-		}
-	}
 }

@@ -20,7 +20,7 @@ var (
 
 // faulty is a store of which the next commit fails: nothing was written, or it was and nobody hears of it.
 type faulty struct {
-	*store.Mem
+	store.Changer
 	next error
 }
 
@@ -29,7 +29,7 @@ func (f *faulty) Commit(ctx context.Context, ops ...store.Op) (store.Revision, e
 	if f.next = nil; err == errDefinite {
 		return 0, err
 	}
-	rev, wrong := f.Mem.Commit(ctx, ops...)
+	rev, wrong := f.Changer.Commit(ctx, ops...)
 	if wrong == nil && err != nil {
 		return 0, err
 	}
@@ -43,8 +43,8 @@ type process struct {
 	view  map[string]store.Entry
 }
 
-func start(t require.TestingT, mem *store.Mem) *process {
-	p := &process{st: &faulty{Mem: mem}, view: map[string]store.Entry{}}
+func start(t require.TestingT, mem store.Changer) *process {
+	p := &process{st: &faulty{Changer: mem}, view: map[string]store.Entry{}}
 	p.group = store.NewGroup(store.Sub(p.st, "t/acme/"))
 	require.NoError(t, p.group.Refresh(context.Background()))
 	p.group.Follow("count/", p.apply)

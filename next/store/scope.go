@@ -40,15 +40,10 @@ func CheckID(id string) error {
 }
 
 func checkName(what, name string) error {
-	switch {
-	case len(name) > MaxID:
-		return &LimitError{What: what, Size: len(name), Max: MaxID}
-	case !utf8.ValidString(name):
-		return &LimitError{What: what + " is no valid UTF-8"}
-	case strings.ContainsFunc(name, unicode.IsControl):
-		return &LimitError{What: what + " has a control character"}
+	if !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) {
+		return &LimitError{What: what + " must be valid UTF-8 without control characters"}
 	}
-	return nil
+	return limit(what, len(name), MaxID)
 }
 
 // Tenant returns the first segment, or "_" for the empty scope.

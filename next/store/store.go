@@ -16,12 +16,12 @@ import (
 	"unicode/utf8"
 )
 
-// Limits of every store. A commit over a limit is refused with a *[LimitError] before anything is written.
+// Limits of every store; see [CheckOps].
 const (
-	MaxKey         = 4 << 10   // bytes of a key
-	MaxValue       = 768 << 10 // bytes of a value
-	MaxCommitOps   = 4096
-	MaxCommitBytes = 4 << 20 // keys and values of one commit
+	maxKey         = 4 << 10   // bytes of a key
+	maxValue       = 768 << 10 // bytes of a value
+	maxCommitOps   = 4096
+	maxCommitBytes = 4 << 20 // keys and values of one commit
 )
 
 // Revision orders the commits of a key: of two commits, the one that began after the other was acknowledged has
@@ -115,12 +115,14 @@ const Latest Revision = 1<<64 - 1
 // that no longer knows what was deleted since after yields an error that wraps ErrNotFound: the caller reads
 // everything again.
 type Changer interface {
+	Store
 	Changes(ctx context.Context, after Revision) iter.Seq2[Entry, error]
 }
 
 // Compacter is a Store that can rewrite its files. After Compact they hold nothing that was deleted before it
 // began.
 type Compacter interface {
+	Store
 	Compact(ctx context.Context) error
 }
 
@@ -158,24 +160,19 @@ func (e *LimitError) Error() string {
 	return fmt.Sprintf("store: %s of %d is over the limit of %d", e.What, e.Size, e.Max)
 }
 
-// CheckKey returns a *[LimitError] unless key is non-empty valid UTF-8 of at most [MaxKey] bytes. Every method of
-// a Store that takes a key begins with it.
+// CheckKey returns a *[LimitError] unless key is non-empty valid UTF-8 of at most 4 KiB. Every method of a Store
+// that takes a key begins with it.
 func CheckKey(key string) error {
-	switch {
-	case key == "":
-		return &LimitError{What: "a key must not be empty"}
-	case len(key) > MaxKey:
-		return &LimitError{What: "key", Size: len(key), Max: MaxKey}
-	case !utf8.ValidString(key):
-		return &LimitError{What: "a key must be valid UTF-8"}
+	if key == "" || !utf8.ValidString(key) {
+		return &LimitError{What: "a key must be valid UTF-8 and not empty"}
 	}
-	return nil
+	return limit("key", len(key), maxKey)
 }
 
-// CheckOps returns a *[LimitError] unless ops are within the limits and name valid keys, each once. Every Commit
-// begins with it.
+// CheckOps returns a *[LimitError] unless ops name valid keys, each once, and are at most 4,096, with values of at
+// most 768 KiB and at most 4 MiB of keys and values. Every Commit begins with it.
 func CheckOps(ops []Op) error {
-	bytes, named := 0, make(map[string]struct{}, min(len(ops), MaxCommitOps))
+	bytes, named := 0, make(map[string]struct{}, min(len(ops), maxCommitOps))
 	for i, op := range ops {
 		bytes += len(op.Key) + len(op.Value)
 		if err := cmp.Or(op.check(), checkCommit(i+1, bytes)); err != nil {
@@ -189,19 +186,15 @@ func CheckOps(ops []Op) error {
 	return nil
 }
 
-func (op Op) check() error {
-	if len(op.Value) > MaxValue {
-		return &LimitError{What: "value", Size: len(op.Value), Max: MaxValue}
-	}
-	return CheckKey(op.Key)
-}
+func (op Op) check() error { return cmp.Or(limit("value", len(op.Value), maxValue), CheckKey(op.Key)) }
 
 func checkCommit(ops, bytes int) error {
-	if ops > MaxCommitOps {
-		return &LimitError{What: "ops of a commit", Size: ops, Max: MaxCommitOps}
-	}
-	if bytes > MaxCommitBytes {
-		return &LimitError{What: "commit", Size: bytes, Max: MaxCommitBytes}
+	return cmp.Or(limit("ops of a commit", ops, maxCommitOps), limit("commit", bytes, maxCommitBytes))
+}
+
+func limit(what string, size, most int) error {
+	if size > most {
+		return &LimitError{What: what, Size: size, Max: most}
 	}
 	return nil
 }

@@ -2,7 +2,6 @@ package store_test
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -51,40 +50,43 @@ func TestScopeKeys(t *testing.T) {
 func TestBatch(t *testing.T) {
 	ctx := t.Context()
 	st := store.NewMem()
-	b := store.NewBatch(st).Sub("t/")
-	require.NoError(t, b.Put("a", []byte("1"), store.Absent))
-	require.NoError(t, b.Put("a", []byte("2"), store.Any), "the first condition is kept")
-	require.NoError(t, b.Put("b", nil, store.Any))
-	require.NoError(t, b.Delete("b", store.Any))
-	require.NoError(t, b.Check("c", store.Absent))
-	e, err := b.Get(ctx, "a")
-	require.NoError(t, err)
-	require.Equal(t, store.Entry{Key: "a", Value: []byte("2")}, e)
-	_, err = b.Get(ctx, "b")
-	require.ErrorIs(t, err, store.ErrNotFound)
+	g := store.NewGroup(st)
 	var order []int
-	b.After(func(store.Revision) { order = append(order, 1) })
-	b.After(func(rev store.Revision) { order = append(order, int(rev)+1) })
-	rev, err := b.Commit(ctx)
-	require.NoError(t, err)
-	require.Equal(t, []int{1, int(rev) + 1}, order)
-	e, err = st.Get(ctx, "t/a")
+	stage := func(b *store.Batch) error {
+		order = nil
+		b = b.Sub("t/")
+		require.NoError(t, b.Put("a", []byte("1"), store.Absent))
+		require.NoError(t, b.Put("a", []byte("2"), store.Any), "the first condition is kept")
+		require.NoError(t, b.Put("b", nil, store.Any))
+		require.NoError(t, b.Delete("b", store.Any))
+		require.NoError(t, b.Check("c", store.Absent))
+		e, err := b.Get(ctx, "a")
+		require.NoError(t, err)
+		require.Equal(t, store.Entry{Key: "a", Value: []byte("2")}, e)
+		_, err = b.Get(ctx, "b")
+		require.ErrorIs(t, err, store.ErrNotFound)
+		b.After(func(store.Revision) { order = append(order, 1) })
+		b.After(func(rev store.Revision) { order = append(order, int(rev)+1) })
+		return nil
+	}
+	require.NoError(t, g.Update(ctx, stage))
+	e, err := st.Get(ctx, "t/a")
 	require.NoError(t, err)
 	require.Equal(t, "2", string(e.Value))
-	_, err = b.Commit(ctx)
-	require.ErrorIs(t, err, store.ErrConflict)
-	require.Len(t, order, 2, "nothing after a conflict")
+	require.Equal(t, []int{1, int(e.Rev) + 1}, order)
+	require.ErrorIs(t, g.Update(ctx, stage), store.ErrConflict)
+	require.Empty(t, order, "nothing after a conflict")
 
-	b = store.NewBatch(st)
-	var limit *store.LimitError
-	require.ErrorAs(t, b.Put("", nil, store.Any), &limit)
-	require.ErrorAs(t, b.Put("a", make([]byte, store.MaxValue+1), store.Any), &limit)
-	for i := 0; err == nil || i == 0; i++ {
-		err = b.Put(fmt.Sprint(i), make([]byte, store.MaxValue), store.Any)
-	}
-	require.ErrorAs(t, err, &limit)
-	_, err = b.Commit(ctx)
-	require.NoError(t, err, "what was too much is not staged")
+	require.NoError(t, g.Update(ctx, func(b *store.Batch) (err error) {
+		var limit *store.LimitError
+		require.ErrorAs(t, b.Put("", nil, store.Any), &limit)
+		require.ErrorAs(t, b.Put("a", make([]byte, 768<<10+1), store.Any), &limit)
+		for i := 0; err == nil || i == 0; i++ {
+			err = b.Put(fmt.Sprint(i), make([]byte, 768<<10), store.Any)
+		}
+		require.ErrorAs(t, err, &limit)
+		return nil
+	}), "what was too much is not staged")
 }
 
 func TestCopy(t *testing.T) {
@@ -133,31 +135,3 @@ func TestCopy(t *testing.T) {
 }
 
 func err2(_ int, err error) error { return err }
-
-// A Mem forgets what was deleted when that is too much, and a follower is told.
-func TestMemForgetsDeletes(t *testing.T) {
-	ctx := context.Background()
-	st := store.NewMem()
-	first, err := st.Commit(ctx, store.Op{Key: "a"}, store.Op{Key: "b"})
-	require.NoError(t, err)
-	for i := range 17 {
-		var puts, deletes []store.Op
-		for j := range store.MaxCommitOps {
-			key := fmt.Sprint("k", i, "/", j)
-			puts, deletes = append(puts, store.Op{Key: key}), append(deletes, store.Op{Key: key, Delete: true})
-		}
-		for _, ops := range [][]store.Op{puts, deletes} {
-			_, err = st.Commit(ctx, ops...)
-			require.NoError(t, err)
-		}
-	}
-	for _, err := range st.Changes(ctx, first) {
-		require.ErrorIs(t, err, store.ErrNotFound)
-	}
-	var keys []string
-	for e, err := range st.Changes(ctx, 0) {
-		require.NoError(t, err)
-		keys = append(keys, e.Key)
-	}
-	require.Equal(t, []string{"a", "b", ""}, keys)
-}

@@ -344,7 +344,7 @@ func TestDispatch(t *testing.T) {
 // A store that answers no more takes the job from its holder before another may have it.
 func TestLeaseThatCannotBeRenewed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		st := &stuck{Mem: store.NewMem()}
+		st := &stuck{Changer: store.NewMem()}
 		q, err := queue.Open(t.Context(), store.NewGroup(st), nil)
 		require.NoError(t, err)
 		add(t, q, queue.Draft{})
@@ -369,7 +369,7 @@ func TestLeaseThatCannotBeRenewed(t *testing.T) {
 
 // stuck is a store whose commits can be made to fail, or to come after somebody else's.
 type stuck struct {
-	*store.Mem
+	store.Changer
 	mu     sync.Mutex
 	err    error
 	before func()
@@ -388,13 +388,13 @@ func (s *stuck) Commit(ctx context.Context, ops ...store.Op) (store.Revision, er
 	if err != nil {
 		return 0, err
 	}
-	return s.Mem.Commit(ctx, ops...)
+	return s.Changer.Commit(ctx, ops...)
 }
 
 // Between the decision of one process and its commit another is faster.
 func TestFasterProcess(t *testing.T) {
-	c, st := &clock{start}, &stuck{Mem: store.NewMem()}
-	slow, fast := open(t, st, c, queue.Options{}), open(t, st.Mem, c, queue.Options{})
+	c, st := &clock{start}, &stuck{Changer: store.NewMem()}
+	slow, fast := open(t, st, c, queue.Options{}), open(t, st.Changer, c, queue.Options{})
 	one, two := add(t, slow, queue.Draft{Subject: "one"}), add(t, slow, queue.Draft{Subject: "two"})
 	st.before = func() {
 		j, err := fast.Claim(t.Context())

@@ -9,7 +9,7 @@
 // itself, and Open verifies what Badger wrote before Badger sees it: damage is an error, never a shorter store.
 //
 // Badger's own compaction is off, since it may lose tables when it cannot make a file. The store is rewritten
-// instead, while commits wait and reads go on: when many tables were added, and by [Store.Compact].
+// instead, while commits wait and reads go on: when many tables were added, and by Compact.
 //
 // One process at a time has a directory open, on a local file system. On a full disk, and without descriptors or
 // inodes, commits are refused with [store.ErrFull] and reads go on; while the store is rewritten such a lack may
@@ -49,9 +49,8 @@ type Options struct {
 // leastMemory makes a table of 32 MiB. Badger's limit of a commit is 15 % of that.
 const leastMemory = 128 << 20
 
-// Store is a [store.Store] and a [store.Compacter] in a directory. Use [Open]. Its methods may be called
-// concurrently.
-type Store struct {
+// disk is a store in a directory.
+type disk struct {
 	dir    string
 	opts   Options
 	header header
@@ -74,13 +73,11 @@ type Store struct {
 	}
 }
 
-var _, _ = store.Store((*Store)(nil)), store.Compacter((*Store)(nil))
-
 // Open opens the store in dir, and makes one if dir is missing or empty. It reads all of the store's files once.
 // Its errors are [store.ErrForeign] for a directory of something else, [store.ErrNewer], [store.ErrLocked],
 // [store.ErrDamaged], [store.ErrFull], and those of the operating system.
-func Open(ctx context.Context, dir string, o *Options) (*Store, error) {
-	s := &Store{opts: *cmp.Or(o, new(Options))}
+func Open(ctx context.Context, dir string, o *Options) (store.Compacter, error) {
+	s := &disk{opts: *cmp.Or(o, new(Options))}
 	s.opts.Logger = cmp.Or(s.opts.Logger, slog.New(slog.DiscardHandler))
 	s.opts.MemoryBytes = max(s.opts.MemoryBytes, leastMemory)
 	s.opts.MinFree = max(cmp.Or(s.opts.MinFree, 256<<20), s.opts.MemoryBytes)
@@ -97,7 +94,7 @@ func Open(ctx context.Context, dir string, o *Options) (*Store, error) {
 	return s, nil
 }
 
-func (s *Store) open(dir string) (err error) {
+func (s *disk) open(dir string) (err error) {
 	if dir == "" {
 		return fs.ErrInvalid
 	}
@@ -132,9 +129,9 @@ func (s *Store) open(dir string) (err error) {
 
 // Close waits for the commits under way, ends a rewrite, and closes the directory. It does not wait for the loop
 // over a scan, which then gets [store.ErrClosed]. It is idempotent.
-func (s *Store) Close() error { return s.close() }
+func (s *disk) Close() error { return s.close() }
 
-func (s *Store) shut() error {
+func (s *disk) shut() error {
 	s.mu.Lock()
 	s.mu.closed = true
 	s.mu.more.Signal()
@@ -150,7 +147,7 @@ func (s *Store) shut() error {
 }
 
 // release closes what is open. The header is last, since it has the lock.
-func (s *Store) release() (err error) {
+func (s *disk) release() (err error) {
 	for _, gen := range append(s.mu.old, s.mu.gen) {
 		if gen != nil {
 			err = errors.Join(err, gen.close())
@@ -162,7 +159,7 @@ func (s *Store) release() (err error) {
 	return err
 }
 
-func (s *Store) usableLocked() error {
+func (s *disk) usableLocked() error {
 	if s.mu.closed {
 		return store.ErrClosed
 	}
@@ -171,7 +168,7 @@ func (s *Store) usableLocked() error {
 
 // enter begins a call inside Badger, which s.use.RUnlock ends, and returns what to read. A scan keeps the
 // generation until leave.
-func (s *Store) enter(ctx context.Context, scan bool) (gen *generation, seq uint64, err error) {
+func (s *disk) enter(ctx context.Context, scan bool) (gen *generation, seq uint64, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, 0, err
 	}
@@ -189,7 +186,7 @@ func (s *Store) enter(ctx context.Context, scan bool) (gen *generation, seq uint
 }
 
 // leave ends a scan, or the time in which a generation counts. Without users it is closed and removed.
-func (s *Store) leave(gen *generation) {
+func (s *disk) leave(gen *generation) {
 	s.use.RLock() // Close waits for it
 	defer s.use.RUnlock()
 	s.mu.Lock()
@@ -208,7 +205,7 @@ func (s *Store) leave(gen *generation) {
 }
 
 // Get returns the entry of key, or [store.ErrNotFound].
-func (s *Store) Get(ctx context.Context, key string) (store.Entry, error) {
+func (s *disk) Get(ctx context.Context, key string) (store.Entry, error) {
 	if err := store.CheckKey(key); err != nil {
 		return store.Entry{}, err
 	}
@@ -222,7 +219,7 @@ func (s *Store) Get(ctx context.Context, key string) (store.Entry, error) {
 
 // Scan yields the entries of r in key order, as of the beginning of the loop. It reads a page at a time, so that
 // the loop runs outside Badger.
-func (s *Store) Scan(ctx context.Context, r store.Range) iter.Seq2[store.Entry, error] {
+func (s *disk) Scan(ctx context.Context, r store.Range) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
 		gen, seq, err := s.enter(ctx, true)
 		if err == nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/arc-learn/arc/next/store/storetest"
 )
 
-func open(t testing.TB, dir string) *badger.Store {
+func open(t testing.TB, dir string) store.Compacter {
 	t.Helper()
 	st, err := badger.Open(t.Context(), dir, nil)
 	require.NoError(t, err)

@@ -89,7 +89,7 @@ const writers, keys = 4, 3 // of a round, and of a group
 
 func groupOf(round string, w, i int) string { return fmt.Sprintf("%s/%d/%06d", round, w, i) }
 func valueOf(key string, size int) []byte   { return bytes.Repeat([]byte(key), size/len(key)+1)[:size] }
-func standard(dir string) (*badger.Store, error) {
+func standard(dir string) (store.Compacter, error) {
 	return badger.Open(context.Background(), dir, nil)
 }
 

@@ -121,7 +121,7 @@ const leastInodes, leastFiles = 8, 2 // a log and a table
 // checkRoom returns why nothing may be written: store.ErrFull while too little is free, besides so many bytes.
 // Badger writes through memory maps, where a full disk ends the process, and it forgets a table for which it cannot
 // make a file.
-func (s *Store) checkRoom(more int64) error {
+func (s *disk) checkRoom(more int64) error {
 	if s.mu.err != nil {
 		return s.mu.err
 	}

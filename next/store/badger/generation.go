@@ -28,7 +28,7 @@ type generation struct {
 	dir    string
 	tabled uint64 // the newest commit in a table when it was opened: later ones were in logs
 	log    int    // the number of Badger's newest log, or of an older one
-	users  int    // scans, and one while it counts; guarded by Store.mu
+	users  int    // scans, and one while it counts; guarded by disk.mu
 }
 
 // ownSync: a sync of a file also writes what was changed through a map of it. Elsewhere Badger syncs its maps.

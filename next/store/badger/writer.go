@@ -26,7 +26,7 @@ type request struct {
 
 // Commit applies all ops or none, and returns when they are on disk. A ctx that ends before the writer has taken
 // the commit drops it; afterwards Commit waits for the outcome.
-func (s *Store) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
+func (s *disk) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
 	if err := store.CheckOps(ops); err != nil {
 		return 0, err
 	}
@@ -36,13 +36,13 @@ func (s *Store) Commit(ctx context.Context, ops ...store.Op) (store.Revision, er
 // Compact rewrites the store while commits wait. The files then hold nothing that was deleted or replaced before;
 // what a scan still reads goes with the scan. Twice the size of the store must be free, or it returns
 // [store.ErrFull]. A ctx that ends leaves the store as it was.
-func (s *Store) Compact(ctx context.Context) error {
+func (s *disk) Compact(ctx context.Context) error {
 	_, err := s.ask(&request{ctx: ctx, compact: true, done: make(chan struct{})})
 	return err
 }
 
 // ask hands a request to the writer and waits for its answer.
-func (s *Store) ask(r *request) (store.Revision, error) {
+func (s *disk) ask(r *request) (store.Revision, error) {
 	s.mu.Lock()
 	err := errors.Join(r.ctx.Err(), s.usableLocked())
 	if err == nil {
@@ -65,7 +65,7 @@ func (s *Store) ask(r *request) (store.Revision, error) {
 }
 
 // write is the goroutine of all writes, until the store is closed and ctx ended: it takes what waits as a group.
-func (s *Store) write(ctx context.Context) {
+func (s *disk) write(ctx context.Context) {
 	tried := 0 // tables at the last rewrite that failed
 	for pending := []*request(nil); ; {
 		if added, rest, _ := s.mu.gen.tables(); added > max(manyTables+rest, tried) && ctx.Err() == nil {
@@ -132,7 +132,7 @@ func (g *group) takes(r *request) bool {
 }
 
 // commit writes a group. A write that fails leaves the outcome unknown, and the store failed.
-func (s *Store) commit(g *group) {
+func (s *disk) commit(g *group) {
 	err := s.checkRoom(0)
 	if err == nil {
 		var written bool
@@ -155,7 +155,7 @@ func (s *Store) commit(g *group) {
 
 // fail ends the use of a store whose disk may have dropped what it was given, so that nothing is built on it. It
 // returns the error of the commits whose outcome is unknown.
-func (s *Store) fail(cause error) error {
+func (s *disk) fail(cause error) error {
 	s.opts.Logger.Error("a write failed: the store takes no more calls", "dir", s.dir, "error", cause)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -169,7 +169,7 @@ const manyTables = 16
 
 // rewrite copies what there is into a new generation, which then takes the place of the old one, unless caller or
 // writing ends. It is called by the writer: nothing is committed meanwhile.
-func (s *Store) rewrite(writing, caller context.Context) (err error) {
+func (s *disk) rewrite(writing, caller context.Context) (err error) {
 	ctx, cancel := context.WithCancel(caller)
 	defer cancel()
 	defer context.AfterFunc(writing, cancel)()

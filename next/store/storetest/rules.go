@@ -202,28 +202,31 @@ func transfers(k *kit) {
 	})
 }
 
+// The limits of a key, a value and a commit.
+const maxKey, maxValue, maxOps, maxBytes = 4 << 10, 768 << 10, 4096, 4 << 20
+
 func limits(k *kit) {
 	k.commit(put("a", "1"))
-	longest := strings.Repeat("k", store.MaxKey-k.Prefix)
+	longest := strings.Repeat("k", maxKey-k.Prefix)
 	for name, key := range map[string]string{"empty": "", "long": longest + "k", "invalid": "a\xff"} {
 		_, err := k.Get(k.ctx, key)
 		k.limit(err, "get of a key that is "+name)
 		_, err = k.Commit(k.ctx, put("b", "1"), put(key, "1"))
 		k.limit(err, "commit of a key that is "+name)
 	}
-	many := make([]store.Op, store.MaxCommitOps)
+	many := make([]store.Op, maxOps)
 	for i := range many {
 		many[i] = put(fmt.Sprintf("many/%04d", i), fmt.Sprint(i))
 	}
-	full, left := []store.Op{}, store.MaxCommitBytes
+	full, left := []store.Op{}, maxBytes
 	for left > 0 {
-		op := put(fmt.Sprint("full/", len(full)), strings.Repeat("x", min(left, store.MaxValue)))
+		op := put(fmt.Sprint("full/", len(full)), strings.Repeat("x", min(left, maxValue)))
 		op.Value = op.Value[:len(op.Value)-k.Prefix-len(op.Key)]
 		left -= k.Prefix + len(op.Key) + len(op.Value)
 		full = append(full, op)
 	}
 	for name, ops := range map[string][]store.Op{
-		"a value too large": {put("b", "1"), {Key: "c", Value: make([]byte, store.MaxValue+1)}},
+		"a value too large": {put("b", "1"), {Key: "c", Value: make([]byte, maxValue+1)}},
 		"too many ops":      append(slices.Clone(many), put("b", "1")),
 		"too many bytes":    append(slices.Clone(full), put("b", "")),
 		"a key twice":       {put("b", "1"), put("b", "2")},

@@ -13,7 +13,7 @@ import (
 	"github.com/arc-learn/arc/next/store"
 )
 
-// Serve serves a store that is a [store.Changer], such as a [store.Mem], at a Unix socket until stop is called. A
+// Serve serves a store that is a [store.Changer], such as that of [store.NewMem], at a Unix socket until stop is called. A
 // client that dies leaves nothing behind: a commit that it had sent is made or not, as a whole.
 func Serve(st store.Store, socket string) (stop func() error, err error) {
 	l, err := net.Listen("unix", socket)

@@ -26,7 +26,7 @@ type Open func(dir string) (store.Store, error)
 // Options say what cannot be asked of a store.
 type Options struct {
 	Volatile bool // it forgets everything when it is closed
-	Prefix   int  // bytes that it puts before each key, and that a key must be shorter than [store.MaxKey]
+	Prefix   int  // bytes that it puts before each key, and that a key must be shorter than 4 KiB
 }
 
 // Run runs each rule as a subtest, over a store of its own.

@@ -93,7 +93,7 @@ func mustGet(t *testing.T, st store.Store, key string) store.Entry {
 
 // broken is a Mem of which some functions are others.
 type broken struct {
-	*store.Mem
+	store.Changer
 	get     func(ctx context.Context, key string) (store.Entry, error)
 	scan    func(ctx context.Context, r store.Range) iter.Seq2[store.Entry, error]
 	commit  func(ctx context.Context, ops ...store.Op) (store.Revision, error)
@@ -120,29 +120,29 @@ func TestSuiteCatches(t *testing.T) {
 	}{
 		{"get", false, func(b *broken) {
 			b.get = func(ctx context.Context, key string) (store.Entry, error) {
-				e, err := b.Mem.Get(ctx, key)
+				e, err := b.Changer.Get(ctx, key)
 				e.Rev = 0
 				return e, err
 			}
 		}},
 		{"scan", false, func(b *broken) { // After is included
 			b.scan = func(ctx context.Context, r store.Range) iter.Seq2[store.Entry, error] {
-				if e, err := b.Mem.Get(ctx, r.After); err == nil {
+				if e, err := b.Changer.Get(ctx, r.After); err == nil {
 					return func(yield func(store.Entry, error) bool) {
 						if yield(e, nil) {
-							b.Mem.Scan(ctx, r)(yield)
+							b.Changer.Scan(ctx, r)(yield)
 						}
 					}
 				}
-				return b.Mem.Scan(ctx, r)
+				return b.Changer.Scan(ctx, r)
 			}
 		}},
 		{"scan of one state", false, func(b *broken) { // values are read as they come
 			b.scan = func(ctx context.Context, r store.Range) iter.Seq2[store.Entry, error] {
 				return func(yield func(store.Entry, error) bool) {
-					for e, err := range b.Mem.Scan(ctx, r) {
+					for e, err := range b.Changer.Scan(ctx, r) {
 						if err == nil {
-							e, err = b.Mem.Get(ctx, e.Key)
+							e, err = b.Changer.Get(ctx, e.Key)
 						}
 						if !yield(e, err) || err != nil {
 							return
@@ -153,7 +153,7 @@ func TestSuiteCatches(t *testing.T) {
 		}},
 		{"scan ends", false, func(b *broken) {
 			b.scan = func(ctx context.Context, r store.Range) iter.Seq2[store.Entry, error] {
-				return b.Mem.Scan(context.WithoutCancel(ctx), r)
+				return b.Changer.Scan(context.WithoutCancel(ctx), r)
 			}
 		}},
 		{"get", false, func(b *broken) { // one slice for all readers
@@ -162,7 +162,7 @@ func TestSuiteCatches(t *testing.T) {
 			b.get = func(ctx context.Context, key string) (store.Entry, error) {
 				mu.Lock()
 				defer mu.Unlock()
-				e, err := b.Mem.Get(ctx, key)
+				e, err := b.Changer.Get(ctx, key)
 				if read[key].Rev != e.Rev {
 					read[key] = e
 				}
@@ -172,7 +172,7 @@ func TestSuiteCatches(t *testing.T) {
 		{"model", false, func(b *broken) { // op by op
 			b.commit = func(ctx context.Context, ops ...store.Op) (rev store.Revision, err error) {
 				for _, op := range ops {
-					r, err := b.Mem.Commit(ctx, op)
+					r, err := b.Changer.Commit(ctx, op)
 					if err != nil {
 						return 0, err
 					}
@@ -187,7 +187,7 @@ func TestSuiteCatches(t *testing.T) {
 				for i := range ops {
 					ops[i].Check = false
 				}
-				return b.Mem.Commit(ctx, ops...)
+				return b.Changer.Commit(ctx, ops...)
 			}
 		}},
 		{"transfers", false, func(b *broken) { // revisions are not looked at
@@ -196,31 +196,31 @@ func TestSuiteCatches(t *testing.T) {
 				for i := range ops {
 					ops[i].If = store.Any
 				}
-				return b.Mem.Commit(ctx, ops...)
+				return b.Changer.Commit(ctx, ops...)
 			}
 		}},
 		{"limits", false, func(b *broken) { // the last of two ops on a key counts
 			b.commit = func(ctx context.Context, ops ...store.Op) (store.Revision, error) {
-				return b.Mem.Commit(ctx, slices.CompactFunc(slices.Clone(ops), func(x, y store.Op) bool { return x.Key == y.Key })...)
+				return b.Changer.Commit(ctx, slices.CompactFunc(slices.Clone(ops), func(x, y store.Op) bool { return x.Key == y.Key })...)
 			}
 		}},
 		{"contexts", false, func(b *broken) {
 			b.commit = func(ctx context.Context, ops ...store.Op) (store.Revision, error) {
-				return b.Mem.Commit(context.WithoutCancel(ctx), ops...)
+				return b.Changer.Commit(context.WithoutCancel(ctx), ops...)
 			}
 		}},
 		{"close", false, func(b *broken) { // reads go on
 			last := store.NewMem()
 			b.commit = func(ctx context.Context, ops ...store.Op) (store.Revision, error) {
 				last.Commit(ctx, ops...)
-				return b.Mem.Commit(ctx, ops...)
+				return b.Changer.Commit(ctx, ops...)
 			}
 			b.get = last.Get
 		}},
 		{"model", false, func(b *broken) { // deletes are not told
 			b.changes = func(ctx context.Context, after store.Revision) iter.Seq2[store.Entry, error] {
 				return func(yield func(store.Entry, error) bool) {
-					for e, err := range b.Mem.Changes(ctx, after) {
+					for e, err := range b.Changer.Changes(ctx, after) {
 						if !e.Deleted && !yield(e, err) {
 							return
 						}
@@ -232,7 +232,7 @@ func TestSuiteCatches(t *testing.T) {
 			var n atomic.Int32
 			b.changes = func(ctx context.Context, after store.Revision) iter.Seq2[store.Entry, error] {
 				return func(yield func(store.Entry, error) bool) {
-					for e, err := range b.Mem.Changes(ctx, after) {
+					for e, err := range b.Changer.Changes(ctx, after) {
 						if (e.Key == "" || n.Add(1)%3 > 0) && !yield(e, err) {
 							return
 						}
