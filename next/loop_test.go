@@ -492,7 +492,7 @@ func TestJudge(t *testing.T) {
 // A subgoal is recalled for, reached and learned by itself; then the reasoner goes on with what stands above.
 func TestSubgoal(t *testing.T) {
 	r := planned(
-		&reason.Decision{Impasse: &reason.Impasse{Kind: reason.MissingCapability, Why: "no account", Subgoal: "open an account"}},
+		&reason.Decision{Impasse: "missing_capability", Reasoning: "no account", Subgoal: "open an account"},
 		arctest.Plan("", task("open it", "")),
 		arctest.Plan("", task("pay", "")),
 	)

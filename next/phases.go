@@ -137,14 +137,14 @@ func (t *turn) reason(ctx context.Context) (phase, error) {
 	case len(own.Questions) > 0:
 		t.Questions, t.Back = t.proseAll(own.Questions), reasonPhase
 		return askPhase, nil
-	case own.Impasse != nil && own.Impasse.Subgoal != "" && len(t.Aims) < maxAims:
-		goal := t.clean.KeepPlaceholders().Prose(own.Impasse.Subgoal)
-		t.event("subgoal", string(own.Impasse.Kind), goal)
+	case own.Impasse != "" && own.Subgoal != "" && len(t.Aims) < maxAims:
+		goal := t.clean.KeepPlaceholders().Prose(own.Subgoal)
+		t.event("subgoal", own.Impasse, goal)
 		t.Aims = append(t.Aims, aim{Text: goal})
 		t.advice = nil
 		return assessPhase, nil
-	case own.Impasse != nil:
-		why := cmp.Or(own.Impasse.Why, string(own.Impasse.Kind))
+	case own.Impasse != "":
+		why := cmp.Or(own.Reasoning, own.Impasse)
 		t.Questions, t.Back = t.proseAll([]string{"There is no way on: " + why + ". What should be done?"}), reasonPhase
 		return askPhase, nil
 	}
@@ -201,8 +201,8 @@ func (t *turn) adopt(d *reason.Decision, advice *learn.Advice) error {
 		a.Use = d.Use
 	} else if len(d.Alternatives) > 0 || len(d.Tasks) > 0 {
 		chosen := d.Choose()
-		if chosen.Impasse != nil {
-			d.Impasse = chosen.Impasse
+		if chosen.Impasse != "" {
+			d.Impasse, d.Reasoning, d.Subgoal = chosen.Impasse, chosen.Reasoning, chosen.Subgoal
 			return nil
 		}
 		tasks := cleanTasks(t.clean.KeepPlaceholders(), chosen.Tasks)
@@ -307,12 +307,9 @@ func (t *turn) another(context.Context) (phase, error) {
 		return t.block(cause, last.Complaint), nil
 	}
 	a.Replans++
-	if a.Approach != "" {
-		a.Avoid = append(a.Avoid, a.Approach)
-	}
 	rest := reason.Decision{Alternatives: a.Alternatives, Preferences: a.Preferences}
 	if len(rest.Alternatives) > 0 {
-		if next := rest.Choose(); next.Impasse == nil {
+		if next := rest.Choose(); next.Impasse == "" {
 			applied := a.Applied
 			a.begin(cleanTasks(t.clean.KeepPlaceholders(), next.Tasks), next.Approach)
 			a.Alternatives, a.Preferences, a.Applied, a.Thought = next.Alternatives, next.Preferences, applied, true
@@ -340,11 +337,9 @@ func (t *turn) act(ctx context.Context) (phase, error) {
 		return assignPhase, nil
 	}
 	c := &act.Call{
-		Run: t.ID, Session: t.Session, Scope: t.Scope, Objective: a.Text, Situation: t.objective.Situation,
-		Inputs: t.objective.Inputs, Data: t.objective.Data, Task: task, Worker: workers[i], Attempt: t.Current.Number,
+		Case: t.known(advice, a.complaint()), Scope: t.Scope, Task: task, Worker: workers[i], Attempt: t.Current.Number,
 		Key: fmt.Sprintf("%s/%d", runKey(t.Scope, t.ID), t.Current.Number), Fired: a.Fired || a.Suggested,
-		Memories: advice.Memories, Background: advice.Background, Warnings: advice.Warnings, Lineage: t.lineage,
-		Answers: t.Answers, Complaint: a.complaint(), Agent: t.agentText(task.Skill),
+		Agent: t.agentText(task.Skill),
 	}
 	if a.Suggested {
 		c.Suggested = advice.Fires
@@ -432,7 +427,7 @@ func (t *turn) verify(context.Context) (phase, error) {
 		Worker: worker, Complaint: clip(made.Complaint, maxTold), Denied: made.Outcome == rank.Denied,
 	})
 	a.fail(reason.Failure{
-		Task: task, Worker: worker, Approach: a.Approach, Complaint: made.Complaint, Gate: made.Verdict.Gate, At: t.now(),
+		Task: task, Worker: worker, Approach: a.Approach, Complaint: made.Complaint, Gate: made.Verdict.Gate,
 	})
 	t.event("failed", worker, made.Complaint)
 	return learnPhase, nil
@@ -623,18 +618,24 @@ func (t *turn) recalled(ctx context.Context) (*learn.Advice, error) {
 	return advice, err
 }
 
+// known is what the reasoner and the workers are told of the run.
+func (t *turn) known(advice *learn.Advice, complaint string) reason.Case {
+	return reason.Case{
+		Run: t.ID, Session: t.Session, Objective: t.aim().Text, Situation: t.objective.Situation,
+		Inputs: t.objective.Inputs, Data: t.objective.Data, Known: advice.Known, Lineage: t.lineage, Answers: t.Answers,
+		Complaint: complaint,
+	}
+}
+
 // brief is what the reasoner decides from.
 func (t *turn) brief(ctx context.Context, advice *learn.Advice) *reason.Brief {
 	a, o := t.aim(), &t.objective
 	b := &reason.Brief{
-		Run: t.ID, Session: t.Session, Objective: a.Text, Situation: o.Situation, Inputs: o.Inputs, Data: o.Data,
-		Goals: t.goals(), Complexity: reason.Signals(a.Text), Memories: advice.Memories, Background: advice.Background,
-		Suggestions: advice.Suggestions, Warnings: advice.Warnings, Manuals: t.agent.host.Skills, Lineage: t.lineage,
-		Failed: a.Failed, Answers: t.Answers, Avoid: a.Avoid, Complaint: a.Complaint,
+		Case: t.known(advice, a.Complaint), Goals: t.goals(), Manuals: t.agent.host.Skills, Failed: a.Failed,
 	}
 	for _, w := range t.agent.runner.Load().Workers() {
 		b.Workers = append(b.Workers, reason.Card{
-			Name: w.Name, Description: w.Description, Skills: w.Skills, Effects: w.Effects, Input: w.Input,
+			Tool: reason.Tool{Name: w.Name, Description: w.Description, Input: w.Input}, Skills: w.Skills, Effects: w.Effects,
 		})
 	}
 	if t.Session != "" {
@@ -645,14 +646,14 @@ func (t *turn) brief(ctx context.Context, advice *learn.Advice) *reason.Brief {
 		}
 	}
 	for _, source := range t.agent.host.Sources {
-		passages, err := hostCall(ctx, t.agent, func(ctx context.Context) ([]reason.Passage, error) {
+		passages, err := hostCall(ctx, t.agent, func(ctx context.Context) ([]string, error) {
 			return source(ctx, a.Text, passageTokens)
 		})
 		if err != nil {
 			t.event("source failed", "", t.clean.Prose(err.Error()))
 		}
 		for _, p := range passages {
-			b.Passages = append(b.Passages, reason.Passage{Name: p.Name, Text: t.clean.Prose(p.Text)})
+			b.Passages = append(b.Passages, t.clean.Prose(p))
 		}
 	}
 	return b

@@ -60,13 +60,12 @@ type aim struct {
 	Given        bool // the plan is the objective's
 	Approach     string
 	Use          string // the suggestion that was taken
-	Alternatives []reason.Alternative
+	Alternatives []reason.Decision
 	Preferences  []reason.Preference
 	Applied      []memory.ID
 
 	Tries     []try // at the next task, by this plan
 	Failed    []reason.Failure
-	Avoid     []string
 	Replans   int
 	Refused   int    // decisions in a row that could not be used
 	Complaint string // why

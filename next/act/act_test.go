@@ -54,7 +54,7 @@ func runner(t *testing.T, o *act.Options, workers ...act.Worker) *act.Runner {
 
 func call(r *act.Runner, attempt int, inputs string) *act.Call {
 	return &act.Call{
-		Run: "7", Attempt: attempt, Worker: r.Workers()[0],
+		Case: reason.Case{Run: "7"}, Attempt: attempt, Worker: r.Workers()[0],
 		Task: reason.Task{Objective: "pay the invoice", Inputs: json.RawMessage(inputs)},
 	}
 }

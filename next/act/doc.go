@@ -9,7 +9,7 @@
 //		Name: "pay", Executor: pay, Irreversible: true, Mode: act.Gated, Gates: []act.Gate{receipt},
 //	}}, &act.Options{Approver: console})
 //	ctx = act.WithJournal(ctx, act.NewJournal(group.Sub("run/7/"), nil))
-//	attempt := r.Run(ctx, &act.Call{Run: "7", Attempt: 1, Worker: r.Able(task)[0], Task: task})
+//	attempt := r.Run(ctx, &act.Call{Case: reason.Case{Run: "7"}, Attempt: 1, Worker: r.Able(task)[0], Task: task})
 //
 // Host code runs in place, with the deadline in its context. A panic, a typed nil and a malformed or huge value of
 // it are errors of the attempt. Code that ignores its context holds its own attempt, and nothing else. A Runner may

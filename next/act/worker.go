@@ -55,7 +55,7 @@ type Worker struct {
 	Executor          Executor
 	Skills            []string // it takes tasks that name one of them; none: tasks without a skill
 	ByName            bool     // takes only tasks that name it
-	Effects           []reason.Effect
+	Effects           []reason.Delta
 	Gates             []Gate          // after the host's; [NoGate] where nothing can be checked
 	Input             json.RawMessage // the JSON Schema of a task's inputs; nil: any
 	Timeout           time.Duration   // of an execution; 0: the Runner's
@@ -93,26 +93,16 @@ func (f ExecutorFunc) Execute(ctx context.Context, c *Call) (*Result, error) { r
 
 // Call is a task for a worker: one attempt, as an executor, a gate and an Around see it.
 type Call struct {
-	Run, Session string
-	Scope        memory.Scope
-	Objective    string
-	Situation    string
-	Inputs, Data json.RawMessage // the objective's
-	Task         reason.Task     // an executor finds the secrets filled in its Inputs; nobody else does
-	Worker       *Worker
-	Attempt      int    // from 1, over all workers of the run; the same when the attempt goes on after a crash
-	Key          string // identifies the attempt for others, e.g. as an Idempotency-Key
-	Fired        bool   // the task is of a fired plan: an irreversible one is at least Gated
-	Suggested    *reason.Plan
-	Memories     []memory.Hit
-	Background   []memory.Hit // quarantined: data to weigh
-	Facts        []string
-	Warnings     []reason.Warning
-	Lineage      []reason.Delivery
-	Answers      []reason.Answer
-	Complaint    string            // why the previous attempt did not pass
-	Agent        string            // AGENT.md of the skill
-	Stamps       map[string]string // set by an Around: metadata for executors that send some, e.g. "x-blast-radius"
+	reason.Case
+	Scope     memory.Scope
+	Task      reason.Task // an executor finds the secrets filled in its Inputs; nobody else does
+	Worker    *Worker
+	Attempt   int               // from 1, over all workers of the run; the same when the attempt goes on after a crash
+	Key       string            // identifies the attempt for others, e.g. as an Idempotency-Key
+	Fired     bool              // the task is of a fired plan: an irreversible one is at least Gated
+	Suggested *reason.Plan      // to be carried out where the world answers as it did
+	Agent     string            // AGENT.md of the skill
+	Stamps    map[string]string // set by an Around: metadata for executors that send some, e.g. "x-blast-radius"
 }
 
 // Around wraps every attempt: it may change the Call before next, and look at and change the Attempt after it. The

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -284,7 +285,7 @@ func TestSuggestion(t *testing.T) {
 		got, ok := r.contenders("")[0].suggestion(s, now.Text)
 		require.True(t, ok)
 		require.Equal(t, `do0{"fast":"{fast}","id":"{id}","limit":150,"note":"{note 2}"}`, shown(got.Plan.Calls))
-		require.ElementsMatch(t, []string{"fast", "id", "note 2"}, got.Parameters)
+		require.ElementsMatch(t, []string{"fast", "id", "note 2"}, slices.Collect(maps.Keys(got.Parameters)))
 		_, err = bind(got, s.in, nil)
 		require.ErrorContains(t, err, `"note 2"`)
 		p, err := bind(got, s.in, json.RawMessage(`{"note 2":"late, says Uwe"}`))
@@ -428,7 +429,7 @@ func fillOf(sg reason.Suggestion, calls []reason.PlanCall, c Case) json.RawMessa
 			name, ok2 := strings.CutSuffix(name, "}")
 			at := slices.IndexFunc(values, func(v leaf) bool { return v.path == l.path })
 			said := slices.ContainsFunc(s.in, func(v leaf) bool { return v.path == name })
-			if ok && ok2 && !said && at >= 0 && slices.Contains(sg.Parameters, name) {
+			if _, is := sg.Parameters[name]; ok && ok2 && !said && at >= 0 && is {
 				given[name] = values[at].v
 			}
 		}

@@ -55,17 +55,14 @@ type Case struct {
 // Advice is what Before knows about a case. The zero Advice is empty and usable. It survives JSON, and is given to
 // After once.
 type Advice struct {
-	ID          string
-	Case        Case
-	Memories    []memory.Hit // rules first, then what was recalled, best first
-	Background  []memory.Hit // quarantined: data to weigh
-	Warnings    []reason.Warning
-	Fires       *reason.Plan // the plan to carry out without asking a model; nil: none
-	FiredBy     string       // names it
-	Suggestions []reason.Suggestion
-	Ranked      []rank.Scored // Case.Candidates in order
-	Held        bool          // by the holdout: nothing was recalled, to measure what memory is worth
-	Why         string        // why nothing fires, in a sentence
+	reason.Known
+	ID      string
+	Case    Case
+	Fires   *reason.Plan  // the plan to carry out without asking a model; nil: none
+	FiredBy string        // names it
+	Ranked  []rank.Scored // Case.Candidates in order
+	Held    bool          // by the holdout: nothing was recalled, to measure what memory is worth
+	Why     string        // why nothing fires, in a sentence
 }
 
 // Verdict says what came of a case.
@@ -107,7 +104,7 @@ func (o *Outcome) trim() {
 	o.Failed = slices.Clone(o.Failed[max(0, len(o.Failed)-16):])
 	for i, f := range o.Failed {
 		o.Failed[i] = reason.Failure{Task: reason.Task{Skill: f.Task.Skill}, Worker: f.Worker, Approach: head(f.Approach, 1<<10),
-			Complaint: head(f.Complaint, 4<<10), Gate: f.Gate, At: f.At}
+			Complaint: head(f.Complaint, 4<<10), Gate: f.Gate}
 	}
 	o.Untrusted = nil
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -336,9 +337,9 @@ func (c *contender) suggestion(now *shape, text string) (s reason.Suggestion, ok
 		m.call = i
 		s.Plan.Calls = append(s.Plan.Calls, reason.PlanCall{Name: call.Name, Inputs: encode(rewrite("", last.made[i].tree, m.leaf))})
 	}
-	s.Parameters, s.Delivered = m.names, c.Delivered
+	s.Parameters, s.Delivered = map[string]string{}, c.Delivered
 	for _, name := range m.names {
-		s.Types = append(s.Types, m.typeOf(name))
+		s.Parameters[name] = m.typeOf(name)
 	}
 	return s, true
 }
@@ -470,13 +471,9 @@ func bind(s reason.Suggestion, in []leaf, given json.RawMessage) (*reason.Plan, 
 		return nil, fmt.Errorf("the inputs of %s: no JSON object", s.Name)
 	}
 	for k, v := range object {
-		i := slices.Index(s.Parameters, k)
-		if i < 0 {
-			return nil, fmt.Errorf("%s has no parameter %q, but %q", s.Name, k, s.Parameters)
-		}
-		want := ""
-		if i < len(s.Types) {
-			want = s.Types[i]
+		want, known := s.Parameters[k]
+		if !known {
+			return nil, fmt.Errorf("%s has no parameter %q, but %q", s.Name, k, slices.Sorted(maps.Keys(s.Parameters)))
 		}
 		if own, ok := values[k]; ok && want == "" {
 			want = jsonTypes[typeOf(own)]
@@ -486,7 +483,7 @@ func bind(s reason.Suggestion, in []leaf, given json.RawMessage) (*reason.Plan, 
 		}
 		values[k] = v
 	}
-	for _, name := range s.Parameters {
+	for _, name := range slices.Sorted(maps.Keys(s.Parameters)) {
 		if _, ok := values[name]; !ok {
 			return nil, fmt.Errorf("%s wants a value for %q", s.Name, name)
 		}
@@ -507,13 +504,13 @@ func bind(s reason.Suggestion, in []leaf, given json.RawMessage) (*reason.Plan, 
 var jsonTypes = map[string]string{typeOf(""): "string", typeOf(json.Number("")): "number", typeOf(true): "bool"}
 
 // fill puts values into a string of a call: one that is a parameter alone becomes its value, of any type.
-func fill(v any, names []string, values map[string]any) any {
+func fill(v any, names map[string]string, values map[string]any) any {
 	s, ok := v.(string)
 	if !ok {
 		return v
 	}
 	var swap []string
-	for _, n := range names {
+	for n := range names {
 		if s == "{"+n+"}" {
 			return values[n]
 		}

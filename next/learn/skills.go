@@ -258,11 +258,10 @@ func (e *edit) suggestion(found []*contender) (s reason.Suggestion, ok bool) {
 		}
 	}
 	since := len(did)
+	s.Parameters = map[string]string{}
 	for _, c := range e.Calls {
 		for _, m := range braced.FindAllStringSubmatch(string(c.Inputs), -1) {
-			if !slices.Contains(s.Parameters, m[1]) {
-				s.Parameters = append(s.Parameters, m[1])
-			}
+			s.Parameters[m[1]] = ""
 		}
 	}
 	s.Plan.Calls, s.Delivered, s.Differs = slices.Clone(e.Calls), since, "a person has written it"

@@ -247,17 +247,17 @@ func TestUsageAndPrice(t *testing.T) {
 	m := reason.ModelFunc(func(context.Context, *reason.Request) (*reason.Response, error) {
 		return &reason.Response{Text: "x", Usage: a}, nil
 	})
-	for rate, usd := range map[reason.Rate]float64{
-		{Input: 3, Output: 15, Cached: 0.3}: .6*3 + .4*.3 + .5*15, {Input: 3, Output: 15}: 3 + .5*15, {}: 0,
+	for rate, usd := range map[[3]float64]float64{
+		{3, 15, 0.3}: .6*3 + .4*.3 + .5*15, {3, 15}: 3 + .5*15, {}: 0,
 	} {
-		resp, err := reason.Generate(t.Context(), reason.Price(m, rate), &reason.Request{})
+		resp, err := reason.Generate(t.Context(), reason.Price(m, rate[0], rate[1], rate[2]), &reason.Request{})
 		require.NoError(t, err)
 		require.InDelta(t, usd, *resp.Usage.EstimateUSD, 1e-9)
 		require.Nil(t, resp.Usage.CostUSD, "an estimate is not reported")
 	}
 	require.Nil(t, a.EstimateUSD)
 	failing := reasontest.NewScript(reasontest.Fail(&reason.Error{Class: reason.Unavailable, Usage: a}))
-	_, err := reason.Generate(t.Context(), reason.Price(failing, reason.Rate{Input: 1}), &reason.Request{})
+	_, err := reason.Generate(t.Context(), reason.Price(failing, 1, 0, 0), &reason.Request{})
 	var e *reason.Error
 	require.ErrorAs(t, err, &e)
 	require.InDelta(t, 1, *e.Usage.EstimateUSD, 1e-9)

@@ -32,31 +32,25 @@ func (d *Decision) Check() error {
 	}
 	given := 0
 	for _, has := range []bool{
-		len(d.Tasks) > 0, d.Use != "", len(d.Alternatives) > 0, d.Impasse != nil, len(d.Questions) > 0,
+		len(d.Tasks) > 0, d.Use != "", len(d.Alternatives) > 0, d.Impasse != "", len(d.Questions) > 0,
 	} {
 		if has {
 			given++
 		}
 	}
-	known := []Complexity{"", Simple, Moderate, Complex, Unclear}
 	switch {
 	case given != 1:
 		return errors.New("give exactly one of tasks, use, alternatives, impasse and questions")
-	case !slices.Contains(known, d.Complexity):
-		return fmt.Errorf("complexity is %.70q, not one of %q", d.Complexity, known[1:])
+	case d.Complexity != "" && !slices.Contains(complexities, d.Complexity):
+		return fmt.Errorf("complexity is %.70q, not one of %q", d.Complexity, complexities)
+	case d.Impasse != "" && !slices.Contains(impasses, d.Impasse):
+		return fmt.Errorf("the kind of impasse is %.70q, not one of %q", d.Impasse, impasses)
+	case d.Impasse != "" && blank(d.Reasoning) && blank(d.Subgoal):
+		return errors.New("the impasse says neither why nor a subgoal")
 	case len(d.Questions) > maxTasks:
 		return fmt.Errorf("%d questions; at most %d", len(d.Questions), maxTasks)
 	case slices.ContainsFunc(d.Questions, blank):
 		return errors.New("a question is empty")
-	}
-	if i := d.Impasse; i != nil {
-		kinds := []ImpasseKind{NoApproach, Conflict, MissingCapability, RepeatedFailure}
-		switch {
-		case !slices.Contains(kinds, i.Kind):
-			return fmt.Errorf("the kind of impasse is %.70q, not one of %q", i.Kind, kinds)
-		case blank(i.Why) && blank(i.Subgoal):
-			return errors.New("the impasse says neither why nor a subgoal")
-		}
 	}
 	if err := cmp.Or(d.checkAlternatives(), d.checkTasks()); err != nil {
 		return err
@@ -101,8 +95,6 @@ func (d *Decision) checkTasks() error {
 			return fmt.Errorf("task %d has no objective", n)
 		case len(t.Inputs) > 0 && !json.Valid(t.Inputs):
 			return fmt.Errorf("the inputs of task %d are no JSON", n)
-		case t.Effect != nil && (t.Effect.Path == "" || t.Effect.Sign < -1 || t.Effect.Sign > 1):
-			return fmt.Errorf("the effect of task %d has no path, or a sign that is none of -1, 0 and 1", n)
 		}
 	}
 	return nil
@@ -139,8 +131,8 @@ func (d *Decision) checkAlternatives() error {
 // Choose decides between the alternatives of d, by its preferences, as Soar's kernel does (Laird 2012, chapter 4).
 // The result has the Approach and the Tasks of the chosen one, and keeps as Alternatives those that may take its
 // place: Choose on these alone is the next choice. Of candidates that are equally good, the first is chosen. Where
-// the preferences select none, it has an Impasse: Conflict where nothing tells the candidates apart, each is worse
-// than another, or more is required than can be; NoApproach where all are ruled out. A decision without alternatives
+// the preferences select none, it has an Impasse: "conflict" where nothing tells the candidates apart, each is worse
+// than another, or more is required than can be; "no_approach" where all are ruled out. A decision without alternatives
 // stays as it is. d has passed [Decision.Check], and is not changed.
 func (d *Decision) Choose() *Decision {
 	if len(d.Alternatives) == 0 {
@@ -153,13 +145,14 @@ func (d *Decision) Choose() *Decision {
 	out := new(*d)
 	impasse, of := prefer(names, d.Preferences)
 	if impasse != nil {
-		out.Impasse, out.Alternatives, out.Preferences = impasse, nil, nil
+		out.Alternatives, out.Preferences = nil, nil
+		out.Impasse, out.Reasoning, out.Subgoal = impasse.Impasse, impasse.Reasoning, impasse.Subgoal
 		return out
 	}
 	chosen := d.Alternatives[slices.Index(names, of[0])]
 	out.Approach, out.Tasks = chosen.Approach, chosen.Tasks
 	left := only(names, func(n string) bool { return n != chosen.Approach && !ruledOut(d.Preferences, n) })
-	out.Alternatives = only(d.Alternatives, func(a Alternative) bool { return slices.Contains(left, a.Approach) })
+	out.Alternatives = only(d.Alternatives, func(a Decision) bool { return slices.Contains(left, a.Approach) })
 	out.Preferences = only(d.Preferences, func(p Preference) bool {
 		return slices.Contains(left, p.Approach) && (p.Than == "" || slices.Contains(left, p.Than))
 	})
@@ -169,13 +162,13 @@ func (d *Decision) Choose() *Decision {
 // prefer is the decision procedure: a required candidate first; then those that are prohibited or rejected leave,
 // then those that another is better than, unless that leaves none (a conflict); then all but the best, if any is;
 // then the worst, unless all are. It returns the candidates that are left, equally good, or an impasse.
-func prefer(proposed []string, ps []Preference) (*Impasse, []string) {
+func prefer(proposed []string, ps []Preference) (*Decision, []string) {
 	is := func(what string) func(string) bool {
 		return func(c string) bool { return says(ps, c, what, "") }
 	}
-	between := func(why string, of []string) *Impasse {
+	between := func(why string, of []string) *Decision {
 		names := clip(fmt.Sprintf("%q", of), maxTold)
-		return &Impasse{Conflict, why + names, "find out which of these approaches to take: " + names}
+		return &Decision{Impasse: conflict, Reasoning: why + names, Subgoal: "find out which of these approaches to take: " + names}
 	}
 	if required := only(proposed, is("require")); len(required) > 0 {
 		if len(required) > 1 || says(ps, required[0], "prohibit", "") {
@@ -201,7 +194,8 @@ func prefer(proposed []string, ps []Preference) (*Impasse, []string) {
 	}
 	switch {
 	case len(left) == 0:
-		return &Impasse{NoApproach, "every approach that was proposed is ruled out", "find an approach that is not"}, nil
+		why := "every approach that was proposed is ruled out"
+		return &Decision{Impasse: noApproach, Reasoning: why, Subgoal: "find an approach that is not"}, nil
 	case len(left) > 1 && !indifferent(left, ps):
 		return between("nothing tells these approaches apart: ", left), nil
 	}

@@ -15,7 +15,7 @@ import (
 
 func TestCheck(t *testing.T) {
 	task := []reason.Task{{Objective: "do"}}
-	two := []reason.Alternative{{Approach: "a", Tasks: task}, {Approach: "b", Tasks: task}}
+	two := []reason.Decision{{Approach: "a", Tasks: task}, {Approach: "b", Tasks: task}}
 	for want, d := range map[string]*reason.Decision{
 		"no decision":        nil,
 		"exactly one":        {},
@@ -25,23 +25,22 @@ func TestCheck(t *testing.T) {
 		"complexity is":      {Tasks: task, Complexity: "hard"},
 		"more than 64 tasks": {Tasks: slices.Repeat(task, 65)},
 		"are no JSON":        {Tasks: []reason.Task{{Objective: "x", Inputs: json.RawMessage(`{`)}}},
-		"the effect of":      {Tasks: []reason.Task{{Objective: "x", Effect: &reason.Effect{Sign: 1}}}},
 		"bytes; at most":     {Tasks: []reason.Task{{Objective: strings.Repeat("x", 200<<10)}}},
-		"kind of impasse":    {Impasse: &reason.Impasse{Kind: "tie", Why: "x"}},
-		"neither why":        {Impasse: &reason.Impasse{Kind: reason.NoApproach}},
+		"kind of impasse":    {Impasse: "tie", Reasoning: "x"},
+		"neither why":        {Impasse: "no_approach"},
 		"question is empty":  {Questions: []string{" "}},
 		"that of another":    {Alternatives: append(two, two[0])},
-		"has no tasks":       {Alternatives: []reason.Alternative{{Approach: "a"}}},
+		"has no tasks":       {Alternatives: []reason.Decision{{Approach: "a"}}},
 		"names no":           {Alternatives: two, Preferences: []reason.Preference{{Approach: "c", Is: "best"}}},
 		"not one of [":       {Alternatives: two, Preferences: []reason.Preference{{Approach: "a", Is: "good"}}},
 		"need a than":        {Alternatives: two, Preferences: []reason.Preference{{Approach: "a", Is: "better"}}},
-		"alternatives, or 8": {Alternatives: make([]reason.Alternative, 9)},
+		"alternatives, or 8": {Alternatives: make([]reason.Decision, 9)},
 	} {
 		require.ErrorContains(t, d.Check(), strings.TrimSpace(want), want)
 	}
 	for _, d := range []*reason.Decision{
-		{Tasks: task, Complexity: reason.Simple}, {Use: "plan 1"}, {Questions: []string{"Which?"}, Complexity: reason.Unclear},
-		{Impasse: &reason.Impasse{Kind: reason.Conflict, Why: "x"}},
+		{Tasks: task, Complexity: "simple"}, {Use: "plan 1"}, {Questions: []string{"Which?"}, Complexity: "unclear"},
+		{Impasse: "conflict", Reasoning: "x"},
 		{Alternatives: two, Preferences: []reason.Preference{{Approach: "a", Is: "indifferent", Than: "b"}}},
 	} {
 		require.NoError(t, d.Check())
@@ -70,7 +69,7 @@ func TestChoose(t *testing.T) {
 	} {
 		d := &reason.Decision{}
 		for _, name := range c.acceptable {
-			d.Alternatives = append(d.Alternatives, reason.Alternative{
+			d.Alternatives = append(d.Alternatives, reason.Decision{
 				Approach: string(name), Tasks: []reason.Task{{Objective: "by " + string(name)}},
 			})
 		}
@@ -82,15 +81,15 @@ func TestChoose(t *testing.T) {
 		require.NoError(t, d.Check(), c.name)
 		got := d.Choose()
 		if c.outcome == "" {
-			require.Nil(t, got.Impasse, c.name)
+			require.Empty(t, got.Impasse, c.name)
 			require.Equal(t, c.left, got.Approach, c.name)
 			require.Equal(t, "by "+c.left, got.Tasks[0].Objective, c.name)
 			continue
 		}
 		require.Empty(t, got.Tasks, c.name)
-		require.Contains(t, string(got.Impasse.Kind)+got.Impasse.Why, c.outcome, c.name)
+		require.Contains(t, got.Impasse+got.Reasoning, c.outcome, c.name)
 		for _, name := range c.left {
-			require.Contains(t, got.Impasse.Why, `"`+string(name)+`"`, c.name)
+			require.Contains(t, got.Reasoning, `"`+string(name)+`"`, c.name)
 		}
 	}
 	one := &reason.Decision{Questions: []string{"?"}}
@@ -103,7 +102,7 @@ func TestChooseEnds(t *testing.T) {
 		names := []string{"a", "b", "c", "d"}[:rapid.IntRange(1, 4).Draw(t, "n")]
 		d := &reason.Decision{}
 		for _, n := range names {
-			d.Alternatives = append(d.Alternatives, reason.Alternative{Approach: n, Tasks: []reason.Task{{Objective: n}}})
+			d.Alternatives = append(d.Alternatives, reason.Decision{Approach: n, Tasks: []reason.Task{{Objective: n}}})
 		}
 		for range rapid.IntRange(0, 6).Draw(t, "preferences") {
 			p := reason.Preference{Approach: rapid.SampledFrom(names).Draw(t, "approach")}
@@ -119,7 +118,7 @@ func TestChooseEnds(t *testing.T) {
 		taken := map[string]bool{}
 		for rest := d; len(rest.Alternatives) > 0; {
 			got := rest.Choose()
-			if got.Impasse != nil {
+			if got.Impasse != "" {
 				break
 			}
 			if taken[got.Approach] || len(got.Tasks) != 1 || got.Tasks[0].Objective != got.Approach {
@@ -142,15 +141,15 @@ func TestChooseEnds(t *testing.T) {
 }
 
 func TestSignals(t *testing.T) {
-	for text, want := range map[string]reason.Complexity{
-		"": reason.Unclear, "?!": reason.Unclear, "Fix the test in a.b.go v1.2": reason.Simple,
-		"Fix it. Then add a test.":      reason.Moderate,
-		"- one\n- two\n- three\n- four": reason.Complex,
-		strings.Repeat("word ", 21):     reason.Moderate,
-		strings.Repeat("word ", 41):     reason.Complex,
-		"修复这个测试":                        reason.Simple,
-		"修复这个测试。然后加一个新的测试！":             reason.Moderate,
-		strings.Repeat("修复这个测试", 15):    reason.Complex,
+	for text, want := range map[string]string{
+		"": "unclear", "?!": "unclear", "Fix the test in a.b.go v1.2": "simple",
+		"Fix it. Then add a test.":      "moderate",
+		"- one\n- two\n- three\n- four": "complex",
+		strings.Repeat("word ", 21):     "moderate",
+		strings.Repeat("word ", 41):     "complex",
+		"修复这个测试":                        "simple",
+		"修复这个测试。然后加一个新的测试！":             "moderate",
+		strings.Repeat("修复这个测试", 15):    "complex",
 	} {
 		require.Equal(t, want, reason.Signals(text), text)
 	}

@@ -1,6 +1,7 @@
 package reason
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -114,41 +115,37 @@ func addUSD(a, b *float64) *float64 {
 	return new(*a + *b)
 }
 
-// Rate is a model's list price in US dollars for a million tokens. Cached is that of input from a cache; 0: as Input.
-type Rate struct{ Input, Output, Cached float64 }
-
-// Price returns m with answers whose Usage has an EstimateUSD by the list price r, where m gives none.
-func Price(m Model, r Rate) Model { return &priced{m, r} }
+// Price returns m with answers whose Usage has an EstimateUSD, where m gives none, by a list price: US dollars for a
+// million tokens of input, of output, and of input from a cache (0: as input).
+func Price(m Model, input, output, cached float64) Model {
+	return &priced{m, input, output, cmp.Or(cached, input)}
+}
 
 type priced struct {
 	Model
-	rate Rate
+	input, output, cached float64
 }
 
 func (p *priced) Generate(ctx context.Context, r *Request) (*Response, error) {
 	resp, err := p.Model.Generate(ctx, r)
 	if resp != nil {
 		resp = new(*resp)
-		resp.Usage = p.rate.estimate(resp.Usage)
+		resp.Usage = p.estimate(resp.Usage)
 	}
 	if e, ok := errors.AsType[*Error](err); ok && e != nil && e.Usage != nil {
 		e = new(*e)
-		e.Usage = p.rate.estimate(e.Usage)
+		e.Usage = p.estimate(e.Usage)
 		err = e
 	}
 	return resp, err
 }
 
-func (r Rate) estimate(u *Usage) *Usage {
+func (p *priced) estimate(u *Usage) *Usage {
 	if u == nil || u.EstimateUSD != nil {
 		return u
 	}
-	cached := r.Cached
-	if cached == 0 {
-		cached = r.Input
-	}
 	u = new(*u)
-	usd := float64(u.Input-u.Cached)*r.Input + float64(u.Cached)*cached + float64(u.Output)*r.Output
+	usd := float64(u.Input-u.Cached)*p.input + float64(u.Cached)*p.cached + float64(u.Output)*p.output
 	u.EstimateUSD = new(usd / 1e6)
 	return u
 }

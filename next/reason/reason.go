@@ -2,7 +2,7 @@
 // alternatives, an impasse with a subgoal, or questions. [LLM] is the one on a [Model], which an adapter brings.
 //
 //	llm := &reason.LLM{Model: openai.New("gpt-5-mini", nil), Instructions: "We are a help desk."}
-//	d, err := llm.Decide(ctx, &reason.Brief{Objective: "Where is order A-7471?", Workers: cards})
+//	d, err := llm.Decide(ctx, &reason.Brief{Case: reason.Case{Objective: "Where is order A-7471?"}, Workers: cards})
 //
 // A Model is called by [Generate] or, for an answer of a schema, by [Ask]. Nothing here tries again or waits: the
 // error says what can be done ([Classify]), and the loop does it. Nothing is kept.
@@ -11,23 +11,15 @@ package reason
 import (
 	"context"
 	"encoding/json"
-	"time"
 
 	"github.com/arc-learn/arc/next/memory"
 )
 
-// Effect is a change of the world that a worker can make or a goal needs: a dotted path and a direction.
-type Effect struct {
-	Path string  // "ci.success_rate"
-	Sign int     // +1 raises, -1 lowers, 0 sets
-	Size float64 // about how much; 0: not known
-}
-
-// Delta is a change of the world that an attempt has made.
+// Delta is a change of the world, one that an attempt has made or one that a worker is there for.
 type Delta struct {
-	Path  string
-	Op    string // "set", "inc", "push"
-	Value json.RawMessage
+	Path  string          // dotted: "ci.success_rate"
+	Op    string          // "set", "inc", "push"
+	Value json.RawMessage // of a worker's: about how much; an "inc" below 0 lowers; nil: not known
 }
 
 // Task is one unit of work.
@@ -36,7 +28,6 @@ type Task struct {
 	Delta     string // what will be different when it is done
 	Verify    string // what a gate checks, in words
 	Skill     string // what a worker must be able to do; "": a worker without Skills
-	Effect    *Effect
 	Worker    string // try this worker first
 	Inputs    json.RawMessage
 }
@@ -53,14 +44,14 @@ type PlanCall struct {
 // Plan is what was done: a list of calls. The prose of tasks decides nothing about it.
 type Plan struct{ Calls []PlanCall }
 
-// Suggestion is a plan that delivered a case like this one. A Decision takes it by its Name.
+// Suggestion is a plan that delivered a case like this one; {name} stands for each parameter. A Decision takes it by
+// its Name.
 type Suggestion struct {
-	Name       string // "plan 1"
-	Plan       Plan   // {name} stands for each parameter
-	Parameters []string
-	Types      []string // of Parameters: "string", "number" or "bool"; "": not known
-	Differs    string   // what differs from this case, in a sentence
-	Delivered  int      // how often it delivered
+	Plan
+	Name       string            // "plan 1"
+	Parameters map[string]string // names, and what each was: "string", "number" or "bool"; "": not known
+	Differs    string            // what differs from this case, in a sentence
+	Delivered  int               // how often it delivered
 }
 
 // Warning says what failed at an action before, and what passed instead.
@@ -70,98 +61,77 @@ type Warning struct {
 	Times            int
 }
 
-// Delivery is what an earlier task of the run delivered.
+// Delivery is a task of the run that was delivered.
 type Delivery struct {
-	Task   Task
+	Task
 	Worker string
 	Output json.RawMessage
 }
 
-// Failure is an attempt of this run that did not pass.
+// Failure is an attempt that did not pass.
 type Failure struct {
-	Task            Task
+	Task
 	Worker          string
 	Approach        string
 	Complaint, Gate string
-	At              time.Time
 }
 
 // Answer is what a person, or the reasoner, answered to a question.
 type Answer struct{ Question, Text string }
 
-// Passage is a piece of a Source's text.
-type Passage struct{ Name, Text string }
+// Source tells what the host knows about the work at hand: texts of at most so many tokens, the most useful first.
+// One that is of a file or page begins with its name.
+type Source func(ctx context.Context, objective string, tokens int) ([]string, error)
 
-// Source tells what the host knows about the work at hand, in at most so many tokens, the most useful first.
-type Source func(ctx context.Context, objective string, tokens int) ([]Passage, error)
-
-// Card is what a reasoner is told of a worker.
+// Card is what a reasoner is told of a worker: a name, a description, the schema of its inputs, and what it can do.
 type Card struct {
-	Name, Description string
-	Skills            []string
-	Effects           []Effect
-	Input             json.RawMessage // the JSON Schema of its inputs
+	Tool
+	Skills  []string
+	Effects []Delta
+}
+
+// Known is what memory has of cases like the one at hand.
+type Known struct {
+	Memories    []memory.Hit // rules first, then what was recalled, best first
+	Background  []memory.Hit // quarantined: data to weigh
+	Warnings    []Warning
+	Suggestions []Suggestion
+}
+
+// Case is what a reasoner, and a worker, is told of the run at hand.
+type Case struct {
+	Run, Session string
+	Objective    string // in a subgoal: the subgoal
+	Situation    string
+	Inputs, Data json.RawMessage // the objective's
+
+	Known
+	Lineage   []Delivery // the run's, the oldest first
+	Answers   []Answer
+	Complaint string // why the previous decision, or attempt, was refused
 }
 
 // Brief is what a Reasoner decides from.
 type Brief struct {
-	Run, Session string
-	Objective    string // in a subgoal: the subgoal
-	Situation    string
-	Inputs, Data json.RawMessage
-	Goals        []string // in a subgoal: those above it, outermost first
-	Complexity   Complexity
-
-	Memories    []memory.Hit // rules first, then what was recalled, best first
-	Background  []memory.Hit // quarantined: data to weigh
-	Facts       []string     // of the person or project
-	Suggestions []Suggestion
-	Warnings    []Warning
-	Passages    []Passage
-	Workers     []Card
-	Manuals     []Skill
-
-	Lineage   []Delivery
-	Failed    []Failure
-	Answers   []Answer
-	Avoid     []string // approaches to leave
-	Advice    string   // of metacognition
-	Rest      []Task   // what was left of the plan
-	Complaint string   // why the previous decision was refused
+	Case
+	Goals    []string // in a subgoal: those above it, outermost first
+	Workers  []Card
+	Failed   []Failure // of this run; an approach that failed is to be left
+	Advice   string    // of metacognition
+	Manuals  []Skill
+	Passages []string // of Sources
 }
 
-// Complexity is an estimate of an objective's size.
-type Complexity string
-
-const (
-	Simple   Complexity = "simple"
-	Moderate Complexity = "moderate"
-	Complex  Complexity = "complex"
-	Unclear  Complexity = "unclear"
+// What a [Decision] can say of an objective's size, and why no way is open.
+var (
+	complexities = []string{"simple", "moderate", "complex", "unclear"}
+	impasses     = []string{noApproach, conflict, "missing_capability", "repeated_failure"}
 )
 
-// ImpasseKind says why no way is open.
-type ImpasseKind string
-
 const (
-	NoApproach        ImpasseKind = "no_approach"
-	Conflict          ImpasseKind = "conflict" // demands contradict each other, or nothing tells the ways apart
-	MissingCapability ImpasseKind = "missing_capability"
-	RepeatedFailure   ImpasseKind = "repeated_failure"
+	noApproach = "no_approach"
+	conflict   = "conflict" // demands contradict each other, or nothing tells the ways apart
 )
-
-// Impasse says that no way is open, and what would open one.
-type Impasse struct {
-	Kind    ImpasseKind
-	Why     string
-	Subgoal string // "": a person is asked
-}
-
-// Alternative is one of several ways.
-type Alternative struct {
-	Approach string
-	Tasks    []Task
-}
 
 // Preference says how an alternative compares (Soar's preferences).
 type Preference struct {
@@ -172,17 +142,18 @@ type Preference struct {
 
 // Decision is what a Reasoner concludes: exactly one of Tasks, Use, Alternatives, Impasse and Questions.
 type Decision struct {
-	Complexity   Complexity
+	Complexity   string // "simple", "moderate", "complex", "unclear"; "": not said
 	Approach     string
 	Tasks        []Task
 	Use          string          // a Suggestion's name; bound with Inputs it counts as that plan's delivery
 	Inputs       json.RawMessage // of Use: the parameters
-	Alternatives []Alternative
+	Alternatives []Decision      // each an Approach with its Tasks, and nothing else
 	Preferences  []Preference
-	Impasse      *Impasse
+	Impasse      string // no way is open: "no_approach", "conflict", "missing_capability", "repeated_failure"
+	Subgoal      string // of an Impasse: what would open one; "": a person is asked
 	Questions    []string
 	Applied      []memory.ID // the memories that shaped it
-	Reasoning    string
+	Reasoning    string      // why, in a few sentences
 	Usage        *Usage
 }
 

@@ -11,10 +11,10 @@ var sentence = regexp.MustCompile(`[.?!;]+(?:\s|$)|[。？！；\n]`)
 
 // Signals estimates the size of an objective by its form alone, before a model has read it: to choose that model.
 //
-// The estimate is Unclear without a word; Complex above 40 words or from four parts; Moderate above 20 words or from
-// two parts; else Simple. A part is a sentence or a line. Of scripts without spaces, two characters are a word. 20
+// The estimate is "unclear" without a word; "complex" above 40 words or from four parts; "moderate" above 20 words or
+// from two parts; else "simple". A part is a sentence or a line. Of scripts without spaces, two characters are a word. 20
 // and 40 words are the rule of the arc plugin (enzokro/crinzo-plugins).
-func Signals(objective string) Complexity {
+func Signals(objective string) string {
 	words, dense, parts := 0, 0, 0
 	for _, part := range sentence.Split(objective, -1) {
 		before := words + dense
@@ -37,11 +37,11 @@ func Signals(objective string) Complexity {
 	words += (dense + 1) / 2
 	switch {
 	case words == 0:
-		return Unclear
+		return "unclear"
 	case words > 40 || parts >= 4:
-		return Complex
+		return "complex"
 	case words > 20 || parts >= 2:
-		return Moderate
+		return "moderate"
 	}
-	return Simple
+	return "simple"
 }

@@ -238,7 +238,7 @@ func work(t *testing.T, dir, office string) {
 				_, _ = post(t.Context(), "kept", []byte(strings.Trim(string(made.Tool), `"`)+" "+string(made.Inputs)))
 			}
 		}})
-		a := r.Run(ctx, &act.Call{Run: "7", Attempt: 1, Worker: r.Workers()[0], Task: reason.Task{Objective: "help"}})
+		a := r.Run(ctx, &act.Call{Case: reason.Case{Run: "7"}, Attempt: 1, Worker: r.Workers()[0], Task: reason.Task{Objective: "help"}})
 		for _, p := range a.Pending {
 			raw, err := post(t.Context(), "ask", p)
 			require.NoError(t, err)

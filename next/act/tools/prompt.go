@@ -36,7 +36,6 @@ func prompt(c *act.Call, replayed []made, next []reason.PlanCall) string {
 	})...)
 	add("refused", "why the previous attempt did not pass", c.Complaint)
 	add("known", "from earlier cases", each(c.Memories, content)...)
-	add("facts", "about the person or project", c.Facts...)
 	add("warnings", "what failed before", each(c.Warnings, func(w reason.Warning) string {
 		if w.Instead == "" {
 			return fmt.Sprintf("%s: %s (%d times)", w.Skill, w.Complaint, w.Times)

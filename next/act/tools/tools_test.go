@@ -122,8 +122,8 @@ func try(t *testing.T, st store.Store, x act.Executor, change func(c *act.Call))
 	t.Helper()
 	r, err := act.NewRunner([]act.Worker{{Name: "support", Executor: x, Gates: []act.Gate{act.NoGate}}}, nil)
 	require.NoError(t, err)
-	c := &act.Call{Run: "7", Attempt: 1, Worker: r.Workers()[0], Inputs: json.RawMessage(`{"order":"A-1"}`),
-		Task: reason.Task{Objective: "help anna"}}
+	c := &act.Call{Case: reason.Case{Run: "7", Inputs: json.RawMessage(`{"order":"A-1"}`)}, Attempt: 1,
+		Worker: r.Workers()[0], Task: reason.Task{Objective: "help anna"}}
 	if change != nil {
 		change(c)
 	}
@@ -451,7 +451,7 @@ func TestSecretsOfTools(t *testing.T) {
 		&act.Options{Secrets: func(context.Context, string) (string, error) { return value, nil }})
 	require.NoError(t, err)
 	ctx := act.WithJournal(t.Context(), act.NewJournal(store.NewGroup(store.NewMem()), nil))
-	a := r.Run(ctx, &act.Call{Run: "7", Attempt: 1, Worker: r.Workers()[0]})
+	a := r.Run(ctx, &act.Call{Case: reason.Case{Run: "7"}, Attempt: 1, Worker: r.Workers()[0]})
 	require.Equal(t, rank.Delivered, a.Outcome, a.Complaint)
 	require.Equal(t, value, got)
 	shown := m.asked[1].Messages[2].Text
@@ -486,7 +486,7 @@ func TestStream(t *testing.T) {
 		r, err := act.NewRunner([]act.Worker{{Name: "support", Executor: x, Gates: []act.Gate{act.NoGate}}}, nil)
 		require.NoError(t, err)
 		j := act.NewJournal(store.NewGroup(st), &act.JournalOptions{OnEvent: func(e act.Event) { kinds = append(kinds, e.Kind) }})
-		a := r.Run(act.WithJournal(t.Context(), j), &act.Call{Run: "7", Attempt: 1, Worker: r.Workers()[0]})
+		a := r.Run(act.WithJournal(t.Context(), j), &act.Call{Case: reason.Case{Run: "7"}, Attempt: 1, Worker: r.Workers()[0]})
 		require.NoError(t, j.Put(t.Context(), act.StepRecord{}))
 		return a
 	}
@@ -516,7 +516,7 @@ func BenchmarkAttempt(b *testing.B) {
 		Name: "support", Executor: tools.New(m, nil, s.tools(act.Autonomous)...), Gates: []act.Gate{act.NoGate},
 	}}, nil)
 	require.NoError(b, err)
-	c := &act.Call{Run: "7", Attempt: 1, Worker: r.Workers()[0], Task: reason.Task{Objective: "help anna"}}
+	c := &act.Call{Case: reason.Case{Run: "7"}, Attempt: 1, Worker: r.Workers()[0], Task: reason.Task{Objective: "help anna"}}
 	b.ReportAllocs()
 	for b.Loop() {
 		ctx := act.WithJournal(b.Context(), act.NewJournal(store.NewGroup(store.NewMem()), nil))
