@@ -1,0 +1,200 @@
+// Quickstart mends broken files and learns who can mend what.
+//
+//	go run ./examples/quickstart
+//
+// Six small programs each mend one kind of break. The gate is the parser of the format, for Go the compiler. Nobody
+// says which program fits which break: the first session tries, the second knows. Where OPENAI_API_KEY or
+// OPENAI_BASE_URL is set, a model that may call the gate as a tool is tried, too, after the programs.
+package main
+
+import (
+	"cmp"
+	"context"
+	"embed"
+	"encoding/csv"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io/fs"
+	"log"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/arc-learn/arc/next"
+	"github.com/arc-learn/arc/next/act"
+	"github.com/arc-learn/arc/next/act/tools"
+	"github.com/arc-learn/arc/next/contrib/openai"
+	"github.com/arc-learn/arc/next/memory"
+	"github.com/arc-learn/arc/next/reason"
+)
+
+//go:embed testdata
+var broken embed.FS // those of the second session are other files, broken in the same ways
+
+// file is what has to be mended, and the data of an objective.
+type file struct {
+	Name    string `json:"name"`
+	Content string `json:"content"`
+}
+
+// check is the gate: nil where the format's own parser, or the compiler, takes the file.
+func check(ctx context.Context, f file) error {
+	switch filepath.Ext(f.Name) {
+	case ".json":
+		var v any
+		return json.Unmarshal([]byte(f.Content), &v)
+	case ".yaml":
+		var v any
+		return yaml.Unmarshal([]byte(f.Content), &v)
+	case ".csv":
+		_, err := csv.NewReader(strings.NewReader(f.Content)).ReadAll()
+		return err
+	}
+	dir, err := os.MkdirTemp("", "quickstart")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	if err := os.WriteFile(filepath.Join(dir, f.Name), []byte(f.Content), 0o600); err != nil {
+		return err
+	}
+	build := exec.CommandContext(ctx, "go", "build", "-o", os.DevNull, f.Name)
+	build.Dir = dir
+	if out, err := build.CombinedOutput(); err != nil {
+		_, said, _ := strings.Cut(string(out), "\n") // after the package's name
+		return fmt.Errorf("%s", strings.SplitN(strings.TrimSpace(said), "\n", 2)[0])
+	}
+	return nil
+}
+
+// programs are the workers: each mends one kind of break, and does harm or nothing elsewhere.
+var programs = map[string]func(string) string{
+	"commas":  func(s string) string { return regexp.MustCompile(`,(\s*[}\]])`).ReplaceAllString(s, "$1") },
+	"quotes":  func(s string) string { return strings.ReplaceAll(s, "'", `"`) },
+	"tabs":    func(s string) string { return strings.ReplaceAll(s, "\t", "  ") },
+	"imports": func(s string) string { return regexp.MustCompile(`import "\w+"\n`).ReplaceAllString(s, "") },
+	"columns": func(s string) string {
+		lines := strings.Split(strings.TrimSpace(s), "\n")
+		for i, l := range lines {
+			lines[i] += strings.Repeat(",", max(0, strings.Count(lines[0], ",")-strings.Count(l, ",")))
+		}
+		return strings.Join(lines, "\n")
+	},
+	"braces": func(s string) string {
+		return s + strings.Repeat("}", max(0, strings.Count(s, "{")-strings.Count(s, "}")))
+	},
+}
+
+func worker(name string, mend func(string) string) act.Worker {
+	return act.Worker{Name: name, Executor: act.ExecutorFunc(func(_ context.Context, c *act.Call) (*act.Result, error) {
+		var f file
+		if err := json.Unmarshal(c.Data, &f); err != nil {
+			return nil, err
+		}
+		return &act.Result{Text: mend(f.Content)}, nil
+	})}
+}
+
+// model is a worker too: it sees the file and what the gate says of its drafts.
+func model() (act.Worker, bool) {
+	url := os.Getenv("OPENAI_BASE_URL")
+	if url == "" && os.Getenv("OPENAI_API_KEY") == "" {
+		return act.Worker{}, false
+	}
+	try := tools.Func("check", "Says whether a file parses or compiles.", func(ctx context.Context, f file) (string, error) {
+		if err := check(ctx, f); err != nil {
+			return err.Error(), nil
+		}
+		return "ok", nil
+	})
+	return act.Worker{
+		Name: "model", Description: "Mends any file. Answers with the whole file and nothing else.", Price: .01,
+		Executor: tools.New(openai.New(cmp.Or(os.Getenv("OPENAI_MODEL"), "gpt-5-mini"), &openai.Options{URL: url}), nil, try),
+	}, true
+}
+
+var verify = act.GateFunc(func(ctx context.Context, c *act.Call, r *act.Result) (act.Verdict, error) {
+	var f file
+	if err := json.Unmarshal(c.Data, &f); err != nil {
+		return act.Verdict{}, err
+	}
+	if err := check(ctx, file{f.Name, r.Text}); err != nil {
+		return act.Verdict{Complaint: err.Error()}, nil
+	}
+	return act.Verdict{Pass: true}, nil
+})
+
+// places are what differs between two errors of one kind: numbers, quoted words, the file's name.
+var places = regexp.MustCompile(`\d+|"[^"]*"|'[^']+'|\./\S+:`)
+
+func main() {
+	verbose := flag.Bool("v", false, "print every event")
+	flag.Parse()
+	ctx := context.Background()
+	dir, err := os.MkdirTemp("", "arc-quickstart")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	host := arc.Host{Gates: []act.Gate{verify}}
+	for name, mend := range programs {
+		host.Workers = append(host.Workers, worker(name, mend))
+	}
+	if m, ok := model(); ok {
+		host.Workers = append(host.Workers, m)
+	}
+	mended := map[string]string{} // by run: the worker that delivered
+	agent, err := arc.Open(ctx, dir, host, &arc.Options{
+		Attempts: 2 * len(host.Workers), Seed: 1,
+		OnEvent: func(_ memory.Scope, run string, e arc.Event) {
+			if e.Kind == "delivered" && e.Name != "" {
+				mended[run] = e.Name
+			}
+			if *verbose {
+				fmt.Printf("    %s %s %s\n", e.Kind, e.Name, e.Text)
+			}
+		},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer agent.Close()
+	fmt.Printf("%d programs mend files; nobody says which mends what. The gate is the parser.\n", len(programs))
+	var tries []int
+	var took []time.Duration
+	var usage *reason.Usage
+	for _, session := range []string{"1", "2"} {
+		fmt.Printf("\nSession %s\n", session)
+		began, sum := time.Now(), 0
+		names, _ := fs.Glob(broken, "testdata/"+session+"/*")
+		for _, name := range names {
+			content, _ := fs.ReadFile(broken, name)
+			f := file{path.Base(name), string(content)}
+			data, _ := json.Marshal(f)
+			flaw := check(ctx, f)
+			if flaw == nil {
+				log.Fatalf("%s is whole", name)
+			}
+			kind := filepath.Ext(f.Name) + places.ReplaceAllString(flaw.Error(), "")
+			r, err := agent.Run(ctx, arc.Objective{Text: "mend " + f.Name, Situation: kind, Data: data})
+			if err != nil {
+				log.Fatal(err)
+			}
+			fmt.Printf("  %-12s %-38.38s %-9s %-7s %d\n", f.Name, flaw, r.Status, mended[r.ID], r.Attempts)
+			sum, usage = sum+r.Attempts, usage.Add(r.Usage)
+		}
+		tries, took = append(tries, sum), append(took, time.Since(began).Round(10*time.Millisecond))
+	}
+	fmt.Printf("\n%d attempts in %v, then %d in %v: %d attempts saved.\n", tries[0], took[0], tries[1], took[1], tries[0]-tries[1])
+	if usage != nil {
+		fmt.Printf("The model took %d tokens.\n", usage.Input+usage.Output)
+	}
+	fmt.Println("Next: examples/hello, a model with tools; examples/layer, memory in your loop.")
+}
