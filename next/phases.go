@@ -484,8 +484,9 @@ func (t *turn) stageFigures(task reason.Task, made *act.Attempt) {
 	sample := rank.Sample{
 		Run:       fmt.Sprintf("%s/%d", runKey(t.Scope, t.ID), t.Current.Number),
 		Candidate: t.Current.Worker, Task: t.rankTask(task, nil),
-		Outcome: made.Outcome, Class: string(made.Class), Wall: made.Wall, At: now,
+		Outcome: made.Outcome, Class: string(made.Class), At: now,
 	}
+	sample.Wall = made.Wall
 	if u := t.Current.Usage; u != nil {
 		sample.TokensIn, sample.TokensOut, sample.CostUSD, sample.EstimateUSD = u.Input, u.Output, u.CostUSD, u.EstimateUSD
 	}

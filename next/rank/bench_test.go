@@ -49,7 +49,7 @@ func BenchmarkStage(b *testing.B) {
 	sample := func(i int) rank.Sample {
 		return rank.Sample{
 			Run: fmt.Sprint("run/", i), Candidate: "c", Task: rank.Task{Skill: "s", Key: fmt.Sprint(i % 20)}, Outcome: rank.Delivered,
-			Wall: 3 * time.Second, TokensIn: 1200, TokensOut: 300, CostUSD: &usd, At: begin.Add(time.Duration(i) * time.Hour),
+			Figures: rank.Figures{Wall: 3 * time.Second, TokensIn: 1200, TokensOut: 300, CostUSD: &usd}, At: begin.Add(time.Duration(i) * time.Hour),
 		}
 	}
 	clock = clock.Add(1000 * time.Hour)

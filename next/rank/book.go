@@ -28,6 +28,7 @@ type Options struct {
 type Book struct {
 	*book
 	scope *scope
+	pacer *pacer // nil: none
 }
 
 // book is what the Books of a tenant's scopes share.
@@ -59,7 +60,7 @@ type pair struct {
 	candidate string
 	rev       store.Revision
 	rec       *record
-	stats     *Stats // of the ring, while it is as it was
+	sum       *summary // of the ring, while it is as it was
 }
 
 const (
@@ -97,7 +98,7 @@ func (b *Book) In(s store.Scope) *Book {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return &Book{b.book, b.book.scope(s)}
+	return &Book{book: b.book, scope: b.book.scope(s)}
 }
 
 // Observe takes a sample in, and returns once that is durable.
@@ -108,7 +109,7 @@ func (b *Book) Observe(ctx context.Context, s Sample) error {
 // Stage puts a sample into the commit of a step. The Book's figures change when that has succeeded. A sample that
 // cannot be used is an error that wraps ErrInvalid.
 func (b *Book) Stage(ctx context.Context, batch *store.Batch, s Sample) error {
-	if err := check(s.Task.Skill, s.Candidate); err != nil {
+	if err := check(s.Skill, s.Candidate); err != nil {
 		return err
 	}
 	if !slices.Contains(outcomes[1:], s.Outcome) {
@@ -117,8 +118,11 @@ func (b *Book) Stage(ctx context.Context, batch *store.Batch, s Sample) error {
 	if now := b.opts.Now(); s.At.IsZero() || s.At.After(now) {
 		s.At = now
 	}
-	key := b.scope.name.Key(kindName, url.PathEscape(s.Task.Skill)+"/"+url.PathEscape(s.Candidate))
-	rec, cond, err := b.observe(batch, key, &s)
+	key := b.scope.name.Key(kindName, url.PathEscape(s.Skill)+"/"+url.PathEscape(s.Candidate))
+	rec, cond, added, err := b.observe(batch, key, &s)
+	if err == nil && added && b.pacer != nil {
+		err = b.charge(batch, &s)
+	}
 	if err != nil {
 		return err
 	}
@@ -129,15 +133,16 @@ func (b *Book) Stage(ctx context.Context, batch *store.Batch, s Sample) error {
 	if err := batch.Put(key, value, cond); err != nil {
 		return err
 	}
-	batch.After(func(rev store.Revision) { b.publish(b.scope.name, s.Task.Skill, s.Candidate, rev, rec) })
+	batch.After(func(rev store.Revision) { b.publish(b.scope.name, s.Skill, s.Candidate, rev, rec) })
 	return nil
 }
 
-// observe returns the record as it will be, and the condition on which it may be written.
-func (b *Book) observe(batch *store.Batch, key string, s *Sample) (*record, store.Condition, error) {
+// observe returns the record as it will be, the condition on which it may be written, and whether the sample is none
+// that is corrected.
+func (b *Book) observe(batch *store.Batch, key string, s *Sample) (*record, store.Condition, bool, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	sk := b.scope.skill(s.Task.Skill)
+	sk := b.scope.skill(s.Skill)
 	p := sk.pair(s.Candidate)
 	rec, cond := p.rec.clone(), store.At(p.rev)
 	if staged, again := batch.Staged(key); again { // by an earlier step of the same commit, whose condition holds
@@ -145,18 +150,17 @@ func (b *Book) observe(batch *store.Batch, key string, s *Sample) (*record, stor
 		if staged != nil {
 			var err error
 			if rec, err = decode(staged); err != nil {
-				return nil, cond, err
+				return nil, cond, false, err
 			}
 		}
 	}
-	rec.observe(sk, s)
-	return rec, cond, nil
+	return rec, cond, rec.observe(sk, s), nil
 }
 
-// observe takes a sample in.
-func (r *record) observe(sk *skill, s *Sample) {
+// observe takes a sample in, and reports whether it is another one.
+func (r *record) observe(sk *skill, s *Sample) bool {
 	e := entry{
-		Run: hash(s.Run), Key: hash(s.Task.Key), At: max(0, s.At.UnixMilli()), Wall: max(0, s.Wall.Milliseconds()),
+		Run: hash(s.Run), Key: hash(s.Key), At: max(0, s.At.UnixMilli()), Wall: max(0, s.Wall.Milliseconds()),
 		Outcome: uint8(slices.Index(outcomes[:], s.Outcome)), Confidence: -1, USD: -1,
 		In: int64(min(max(0, s.TokensIn), maxTokens)), Out: int64(min(max(0, s.TokensOut), maxTokens)),
 	}
@@ -174,19 +178,20 @@ func (r *record) observe(sk *skill, s *Sample) {
 		e.Reward = &reward
 	}
 	if r.replace(&e) {
-		return
+		return false
 	}
 	if s.Outcome.judged() {
-		r.Rating.learn(sk.difficulty(s.Task.Failed), s.Outcome == Delivered, e.USD)
+		r.Rating.learn(sk.difficulty(s.Failed), s.Outcome == Delivered, e.USD)
 	}
 	if y, teaches := e.worth(); teaches {
 		e.Common = r.predict(sk, e.Key, y, s.At.Unix())
 	}
 	if s.Outcome.ill() {
-		f := Failure{Run: clip(s.Run), Class: clip(s.Class), At: s.At.UTC()}
+		f := failure{Run: clip(s.Run), Class: clip(s.Class), At: s.At.UTC()}
 		r.Recent = append(r.Recent, f)[max(0, len(r.Recent)+1-recent):]
 	}
 	r.push(&e)
+	return true
 }
 
 func clip(s string) string { return strings.ToValidUTF8(s[:min(len(s), maxName)], "") }
@@ -224,7 +229,7 @@ func (sk *skill) pair(candidate string) *pair {
 // nothing is known of a candidate that was never tried.
 var (
 	nothing record
-	untold  Stats
+	untold  summary
 )
 
 func (sk *skill) record(candidate string) *record {
@@ -234,13 +239,25 @@ func (sk *skill) record(candidate string) *record {
 	return &nothing
 }
 
+// summary sums up the ring of a candidate, and keeps that until it changes.
+func (sk *skill) summary(candidate string) *summary {
+	p := sk.pairs[candidate]
+	if p == nil {
+		return &untold
+	}
+	if p.sum == nil {
+		p.sum = summaryOf(p.rec, nil)
+	}
+	return p.sum
+}
+
 // publish makes a record the current one, unless a newer one is. Revision 0 is that of a key that was deleted.
 func (b *book) publish(s store.Scope, name, candidate string, rev store.Revision, rec *record) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	sk := b.scope(s).skill(name)
 	if p := sk.pair(candidate); rev >= p.rev || rev == 0 {
-		p.rev, p.rec, p.stats, sk.fresh = rev, rec, nil, false
+		p.rev, p.rec, p.sum, sk.fresh = rev, rec, nil, false
 	}
 }
 
@@ -268,83 +285,4 @@ func (b *book) apply(e store.Entry) {
 		rev = e.Rev
 	}
 	b.publish(s, skill, candidate, rev, rec)
-}
-
-// Stats are the figures of a candidate's last 200 attempts at a skill. Means are over the attempts that reported
-// the figure, but for tokens and cost, where an unknown one counts as 0.
-type Stats struct {
-	Samples   int
-	Judged    int // of these, that tell about skill
-	Delivered int
-	Wall      time.Duration
-	CostUSD   float64
-	TokensIn  float64
-	TokensOut float64
-
-	Confidences            int // judged samples with a confidence
-	Confidence             float64
-	ConfidenceOnSuccess    float64
-	ConfidenceOnFailure    float64
-	HighConfidenceFailures int // failures that claimed .8 or more
-}
-
-// Stats returns the figures of a candidate at a skill; the zero Stats if there are none.
-func (b *Book) Stats(candidate, skill string) Stats {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return *b.scope.skill(skill).figures(candidate)
-}
-
-// figures returns the Stats of a candidate, which are kept until they change.
-func (sk *skill) figures(candidate string) *Stats {
-	p := sk.pairs[candidate]
-	if p == nil {
-		return &untold
-	}
-	if p.stats == nil {
-		p.stats = statsOf(p.rec)
-	}
-	return p.stats
-}
-
-func statsOf(r *record) *Stats {
-	s := &Stats{Samples: len(r.Ring)}
-	var wall, in, out, usd, good, bad int64
-	successes, failures := 0, 0 // with a confidence
-	for i := range r.Ring {
-		e := &r.Ring[i]
-		wall, in, out, usd = wall+e.Wall, in+e.In, out+e.Out, usd+max(0, e.USD)
-		if !e.is().judged() {
-			continue
-		}
-		s.Judged++
-		if e.is() == Delivered {
-			s.Delivered++
-		}
-		switch {
-		case e.Confidence < 0:
-		case e.is() == Delivered:
-			successes, good = successes+1, good+int64(e.Confidence)
-		default:
-			failures, bad = failures+1, bad+int64(e.Confidence)
-			if e.Confidence >= .8*billion {
-				s.HighConfidenceFailures++
-			}
-		}
-	}
-	s.Wall = time.Duration(ratio(float64(wall)*float64(time.Millisecond), s.Samples))
-	s.CostUSD = ratio(float64(usd)/billion, s.Samples)
-	s.TokensIn, s.TokensOut = ratio(float64(in), s.Samples), ratio(float64(out), s.Samples)
-	s.Confidences = successes + failures
-	s.Confidence = ratio(float64(good+bad)/billion, s.Confidences)
-	s.ConfidenceOnSuccess = ratio(float64(good)/billion, successes)
-	s.ConfidenceOnFailure = ratio(float64(bad)/billion, failures)
-	return s
-}
-
-func ratio(sum float64, n int) float64 {
-	if n == 0 {
-		return 0
-	}
-	return sum / float64(n)
 }

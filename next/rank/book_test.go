@@ -57,7 +57,7 @@ func TestObserved(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			b := bookAt(t, store.NewMem(), &start)
 			for i := range c.samples {
-				s := rank.Sample{Candidate: "a", Task: rank.Task{Skill: "s"}, Outcome: rank.Failed, Wall: c.wall, At: start}
+				s := rank.Sample{Candidate: "a", Task: rank.Task{Skill: "s"}, Outcome: rank.Failed, Figures: rank.Figures{Wall: c.wall}, At: start}
 				if i < c.passed {
 					s.Outcome = rank.Delivered
 				}
@@ -91,7 +91,7 @@ func TestWeighted(t *testing.T) {
 	b := bookAt(t, store.NewMem(), &start)
 	add := func(name string, passed, failed int, usd float64) {
 		for i := range passed + failed {
-			s := rank.Sample{Candidate: name, Task: rank.Task{Skill: "s"}, Outcome: rank.Delivered, CostUSD: ptr(usd / float64(passed+failed)), At: start}
+			s := rank.Sample{Candidate: name, Task: rank.Task{Skill: "s"}, Outcome: rank.Delivered, Figures: rank.Figures{CostUSD: ptr(usd / float64(passed+failed))}, At: start}
 			if i >= passed {
 				s.Outcome = rank.Failed
 			}
@@ -125,22 +125,24 @@ func TestStats(t *testing.T) {
 		conf float64
 		ok   bool
 	}{{.9, true}, {.6, true}, {.3, false}, {.8, false}, {.79, false}, {1.5, true}} {
-		s := rank.Sample{Candidate: "a", Task: rank.Task{Skill: "s"}, Outcome: rank.Failed, Confidence: ptr(c.conf), Wall: time.Duration(i) * time.Second,
-			TokensIn: 1000 * i, TokensOut: 10, At: start}
+		s := rank.Sample{Candidate: "a", Task: rank.Task{Skill: "s"}, Outcome: rank.Failed, Confidence: ptr(c.conf), At: start,
+			Figures: rank.Figures{Wall: time.Duration(i) * time.Second, TokensIn: 1000 * i, TokensOut: 10}}
 		if c.ok {
 			s.Outcome = rank.Delivered
 		}
 		require.NoError(t, b.Observe(ctx, s))
 	}
-	require.NoError(t, b.Observe(ctx, rank.Sample{Candidate: "a", Task: rank.Task{Skill: "s"}, Outcome: rank.Away, CostUSD: ptr(.7), At: start}))
-	got := b.Stats("a", "s")
-	for _, v := range []*float64{&got.CostUSD, &got.Confidence, &got.ConfidenceOnSuccess, &got.ConfidenceOnFailure, &got.TokensIn, &got.TokensOut} {
+	require.NoError(t, b.Observe(ctx, rank.Sample{Candidate: "a", Task: rank.Task{Skill: "s"}, Outcome: rank.Away, Figures: rank.Figures{CostUSD: ptr(.7)}, At: start}))
+	got, on, off := b.Stats("a", "s"), b.Stats("a", "s", rank.Delivered), b.Stats("a", "s", rank.Failed)
+	for _, v := range []*float64{&got.Confidence, &on.Confidence, &off.Confidence} {
 		*v = math.Round(*v*1e9) / 1e9
 	}
 	require.Equal(t, rank.Stats{
-		Samples: 7, Judged: 6, Delivered: 3, Wall: 15 * time.Second / 7, CostUSD: .1, TokensIn: 2142.857142857, TokensOut: 8.571428571,
-		Confidences: 6, Confidence: .731666667, ConfidenceOnSuccess: .833333333, ConfidenceOnFailure: .63, HighConfidenceFailures: 1,
+		Figures:  rank.Figures{Wall: 15 * time.Second, TokensIn: 15_000, TokensOut: 60, CostUSD: ptr(.7)},
+		Attempts: 7, Judged: 6, Delivered: 3, Priced: 1, Confidence: .731666667, HighConfidenceFailures: 1,
 	}, got)
+	require.Equal(t, []float64{.833333333, .63}, []float64{on.Confidence, off.Confidence})
+	require.Equal(t, []int{3, 3}, []int{on.Attempts, off.Attempts})
 	require.Zero(t, b.Stats("nobody", "s"))
 }
 
@@ -149,41 +151,46 @@ func TestHealth(t *testing.T) {
 	b := bookAt(t, store.NewMem(), &start)
 	add := func(name, skill string, o rank.Outcome, wall int, age time.Duration, usd float64) {
 		require.NoError(t, b.Observe(ctx, rank.Sample{
-			Run: name + skill, Candidate: fmt.Sprint(name), Task: rank.Task{Skill: skill}, Outcome: o, Class: "c",
-			Wall: time.Duration(wall) * time.Millisecond, CostUSD: ptr(usd), At: start.Add(-age),
+			Run: name + skill, Candidate: name, Task: rank.Task{Skill: skill}, Outcome: o, Class: "c", At: start.Add(-age),
+			Figures: rank.Figures{Wall: time.Duration(wall) * time.Millisecond, CostUSD: ptr(usd)},
 		}))
 	}
 	for i := range 10 {
 		require.NoError(t, b.Observe(ctx, rank.Sample{Candidate: "bot", Task: rank.Task{Skill: "run"}, Outcome: rank.Delivered,
-			Wall: time.Duration(i+1) * 100 * time.Millisecond, At: start}))
+			Figures: rank.Figures{Wall: time.Duration(i+1) * 100 * time.Millisecond}, At: start}))
 	}
 	add("ava", "plan", rank.Failed, 1, time.Hour, .009)
 	add("quinn", "plan", rank.Delivered, 1, 24*time.Hour, .01)
 	add("quinn", "sweep", rank.Failed, 1, time.Hour+time.Millisecond, 0)
 	add("old", "plan", rank.Failed, 1, 24*time.Hour+time.Millisecond, 5)
-	f := b.Health()
-	require.Equal(t, .009+.01, f.CostUSD)
-	require.Equal(t, 1., f.MaxFailureRate1h)
-	require.Equal(t, 1, f.OrphanedSkills, "sweep; plan is cleared by another's success")
+	all, bot, ava := b.Health(""), b.Health("bot"), b.Health("ava")
+	require.Equal(t, ptr(.009+.01), all.CostUSD)
+	require.Equal(t, 1., all.FailureRate1h)
+	require.Equal(t, 1, all.Orphaned, "sweep; plan is cleared by another's success")
+	require.Equal(t, 1, ava.Orphaned, "of its own")
+	require.InDelta(t, .019/11, all.CostPerSuccess, 1e-12)
 	require.Equal(t, rank.Health{
-		Candidate: "bot", Attempts: 10, Success: 1, P50: 600 * time.Millisecond, P95: time.Second,
-	}, f.Candidates[1])
-	require.Equal(t, []rank.Failure{{Run: "avaplan", Class: "c", At: start.Add(-time.Hour).UTC()}}, f.Candidates[0].Recent)
-	require.Equal(t, 0., f.Candidates[3].FailureRate1h, "an hour and a millisecond ago")
-	require.Empty(t, b.Health("ghost").Candidates[0].Attempts)
+		Stats: rank.Stats{Figures: rank.Figures{Wall: 5500 * time.Millisecond}, Attempts: 10, Judged: 10, Delivered: 10},
+		P50:   600 * time.Millisecond, P95: time.Second,
+	}, bot)
+	require.Equal(t, []rank.Sample{{Run: "avaplan", Candidate: "ava", Task: rank.Task{Skill: "plan"}, Class: "c", At: start.Add(-time.Hour).UTC()}}, ava.Recent)
+	require.Equal(t, 0., b.Health("quinn").FailureRate1h, "an hour and a millisecond ago")
+	require.Zero(t, b.Health("ghost"))
 }
 
 func TestMoreThanTheRingInADay(t *testing.T) {
 	clock := start
 	b := bookAt(t, store.NewMem(), &clock)
 	for range 400 {
-		require.NoError(t, b.Observe(ctx, rank.Sample{Candidate: "a", Task: rank.Task{Skill: "s"}, Outcome: rank.Delivered, CostUSD: ptr(.2), At: clock}))
+		require.NoError(t, b.Observe(ctx, rank.Sample{Candidate: "a", Task: rank.Task{Skill: "s"}, Outcome: rank.Delivered, Figures: rank.Figures{CostUSD: ptr(.2)}, At: clock}))
 		clock = clock.Add(2 * time.Minute)
 	}
-	require.InDelta(t, 80, b.Health().CostUSD, 6, "the hour in which the ring begins counts in part")
+	require.InDelta(t, 80, *b.Health("a").CostUSD, 6, "the hour in which the ring begins counts in part")
 	sum := 0.
-	for d := range b.Days(start.Add(-time.Hour)) {
-		sum += d.CostUSD
+	for day := range 2 {
+		if d := b.Day("", "", start.AddDate(0, 0, day)); d.CostUSD != nil {
+			sum += *d.CostUSD
+		}
 	}
 	require.InDelta(t, 80, sum, 1e-6)
 }
@@ -197,7 +204,7 @@ func TestAWorkerThatWasDownIsBack(t *testing.T) {
 		usd := map[string]float64{"cheap": .05, "dear": 1}
 		try := func(name string, o rank.Outcome) {
 			clock = clock.Add(time.Hour)
-			require.NoError(t, b.Observe(ctx, rank.Sample{Candidate: name, Task: rank.Task{Skill: "s"}, Outcome: o, CostUSD: ptr(usd[name]), At: clock}))
+			require.NoError(t, b.Observe(ctx, rank.Sample{Candidate: name, Task: rank.Task{Skill: "s"}, Outcome: o, Figures: rank.Figures{CostUSD: ptr(usd[name])}, At: clock}))
 		}
 		for range 20 {
 			try("cheap", rank.Delivered)
@@ -308,7 +315,7 @@ func TestAnyOrder(t *testing.T) {
 							}
 						}
 						got := b.In(scope).Stats(name, "s")
-						require.Equal(rt, []int{len(want[string(scope)+"|"+name]), judged, delivered}, []int{got.Samples, got.Judged, got.Delivered})
+						require.Equal(rt, []int{len(want[string(scope)+"|"+name]), judged, delivered}, []int{got.Attempts, got.Judged, got.Delivered})
 					}
 				}
 			},
@@ -375,7 +382,7 @@ func TestPermutedCandidates(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		other := rapid.Permutation(cs).Draw(rt, "order")
 		task := rank.Task{Skill: "s", Key: rapid.SampledFrom([]string{"", "1", "new"}).Draw(rt, "key"), Failed: []string{"c3"}}
-		for i, p := range []rank.Policy{b.Observed(), b.Weighted(), b.Learned(), b.Ladder(1), pacer} {
+		for i, p := range []rank.Policy{b.Observed(), b.Weighted(), b.Learned(), b.Ladder(1), pacer.Learned()} {
 			want, err := p.Score(ctx, task, cs)
 			require.NoError(rt, err)
 			got, err := p.Score(ctx, task, other)
@@ -423,12 +430,11 @@ func TestTwoProcesses(t *testing.T) {
 	require.NoError(t, err)
 	last := open(t, st, nil)
 	require.Equal(t, 110, last.Stats("a", "s").Delivered)
-	for d := range last.Days(start.Add(-24 * time.Hour)) {
-		require.Equal(t, []int{110, 110}, []int{d.Attempts, d.Delivered})
-	}
+	day := last.Day("a", "s", start)
+	require.Equal(t, []int{110, 110}, []int{day.Attempts, day.Delivered})
 	// The third has seen none of them; its first sample meets a conflict, and is counted beside theirs.
 	require.NoError(t, books[2].Observe(ctx, rank.Sample{Candidate: "a", Task: rank.Task{Skill: "s"}, Outcome: rank.Failed, At: start}))
-	require.Equal(t, 111, books[2].Stats("a", "s").Samples)
+	require.Equal(t, 111, books[2].Stats("a", "s").Attempts)
 	require.NoError(t, st.Close())
 }
 
@@ -451,5 +457,5 @@ func TestTheTenantWithoutAName(t *testing.T) {
 	require.NoError(t, open(t, st, nil).In("_").Observe(ctx, s))
 	b := open(t, st, nil)
 	require.NoError(t, b.Observe(ctx, s), "the same scope, opened again")
-	require.Equal(t, 2, b.In("_").Stats("a", "s").Samples)
+	require.Equal(t, 2, b.In("_").Stats("a", "s").Attempts)
 }

@@ -23,14 +23,14 @@ func Example() {
 	usd := .01
 	for _, name := range []string{"small", "large"} {
 		for i, o := range outcomes[name] {
-			s := rank.Sample{Run: fmt.Sprint("ticket/", i), Candidate: name, Task: task, Outcome: o, Wall: 2 * time.Second, CostUSD: &usd}
+			s := rank.Sample{Run: fmt.Sprint("ticket/", i), Candidate: name, Task: task, Outcome: o, Figures: rank.Figures{Wall: 2 * time.Second, CostUSD: &usd}}
 			if err := book.Observe(ctx, s); err != nil {
 				panic(err)
 			}
 		}
 	}
 	// A person finds that a delivery was wrong: the same Run corrects it.
-	if err := book.Observe(ctx, rank.Sample{Run: "ticket/3", Candidate: "small", Task: task, Outcome: rank.Failed, CostUSD: &usd}); err != nil {
+	if err := book.Observe(ctx, rank.Sample{Run: "ticket/3", Candidate: "small", Task: task, Outcome: rank.Failed, Figures: rank.Figures{CostUSD: &usd}}); err != nil {
 		panic(err)
 	}
 	candidates := []rank.Candidate{{Name: "small", Prior: .8}, {Name: "large", Prior: .8}, {Name: "new", Prior: .5}}
@@ -43,14 +43,15 @@ func Example() {
 	}
 	says, err := book.Explain(ctx, task, candidates)
 	fmt.Println(says[0], err)
-	for d := range book.Days(now.Add(-24 * time.Hour)) {
-		fmt.Println(d.Day.Format(time.DateOnly), d.Candidate, d.Attempts, d.Delivered, d.Priced, d.CostUSD)
+	for candidate, skill := range book.Known() {
+		d := book.Day(candidate, skill, now)
+		fmt.Println(candidate, d.Attempts, d.Delivered, d.Priced, *d.CostUSD)
 	}
 	// Output:
 	// large 1.99
 	// new 0.50
 	// small 0.33
 	// large: 5 of its last 5 judged attempts delivered, 2s and $0.0100 each on average; 1 more tell nothing about skill; at this kind of case 0.97 on average of some 5; expected worth 0.89, and 0.21 for what is not known <nil>
-	// 2026-03-06 large 6 5 6 0.06
-	// 2026-03-06 small 6 1 6 0.06
+	// large 6 5 6 0.06
+	// small 6 1 6 0.06
 }

@@ -25,16 +25,16 @@ func (b *Book) Explain(ctx context.Context, t Task, cs []Candidate) ([]string, e
 }
 
 func (sk *skill) sentence(t Task, c *Candidate, e *estimate) string {
-	s := sk.figures(c.Name)
+	s := sk.summary(c.Name)
 	var w strings.Builder
 	fmt.Fprintf(&w, "%s: ", c.Name)
 	if s.Judged == 0 {
 		fmt.Fprintf(&w, "no attempt was judged yet; it claims %.2f", c.Prior)
 	} else {
 		fmt.Fprintf(&w, "%d of its last %d judged attempts delivered, %v and $%.4f each on average",
-			s.Delivered, s.Judged, s.Wall.Round(time.Millisecond), s.CostUSD)
+			s.Delivered, s.Judged, s.mean().Round(time.Millisecond), ratio(float64(s.USD+s.Estimated)/billion, int(s.Attempts)))
 	}
-	if outages := s.Samples - s.Judged; outages > 0 {
+	if outages := s.Attempts - s.Judged; outages > 0 {
 		fmt.Fprintf(&w, "; %d more tell nothing about skill", outages)
 	}
 	if kind := sk.record(c.Name).cell(hash(t.Key)); kind != nil && kind.N > 0 {

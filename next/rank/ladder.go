@@ -130,7 +130,6 @@ func (sk *skill) difficulty(failed []string) difficulty {
 type rung struct {
 	curve         curve
 	chance, price float64
-	warm          bool
 }
 
 func (sk *skill) ladder(worth float64, t Task, cs []Candidate) []contender {
@@ -148,7 +147,7 @@ func (sk *skill) ladder(worth float64, t Task, cs []Candidate) []contender {
 				then = max(then, (1-g.chance)*(worth*after.chance(&x.curve)-x.price))
 			}
 		}
-		fs = append(fs, contender{Scored{Candidate: cs[i], Score: net, Warm: g.warm}, net + then})
+		fs = append(fs, contender{Scored{Candidate: cs[i], Score: net}, net + then})
 	}
 	return fs
 }
@@ -166,7 +165,7 @@ func (sk *skill) rungs(t Task, cs []Candidate) ([]rung, difficulty) {
 	rungs := make([]rung, len(cs))
 	for i := range cs {
 		g, r := &rungs[i], &sk.record(cs[i].Name).Rating
-		g.curve, g.warm = r.curve(patience), r.N > 0
+		g.curve = r.curve(patience)
 		if !slices.Contains(t.Failed, cs[i].Name) { // once is enough
 			g.chance = hard.chance(&g.curve)
 		}

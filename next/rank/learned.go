@@ -19,7 +19,12 @@ import "math"
 // scope, the skill, the kind of case, the candidate and the number of attempts, and on nothing else.
 //
 // A dollar is a tenth of a success. A host for which it is more gives a Reward, or uses [Book.Ladder].
-func (b *Book) Learned() Policy { return policy{b, b.learned} }
+func (b *Book) Learned() Policy {
+	if b.pacer != nil {
+		return policy{b, b.paced}
+	}
+	return policy{b, b.learned}
+}
 
 const (
 	bonusWidth  = .75
@@ -151,14 +156,14 @@ func (r *record) predict(sk *skill, key uint32, y float64, now int64) (common fl
 }
 
 // estimate is what Learned takes a candidate to be worth.
-type estimate struct{ worth, bonus, draw, known float64 }
+type estimate struct{ worth, bonus, draw float64 }
 
 func (e *estimate) total() float64 { return e.worth + e.bonus + e.draw }
 
 func (b *Book) learned(sk *skill, t Task, cs []Candidate) []contender {
 	fs := make([]contender, len(cs))
 	for i, e := range b.estimates(sk, t, cs) {
-		fs[i] = contender{Scored{Candidate: cs[i], Score: e.worth, Warm: e.known > 0}, e.total()}
+		fs[i] = contender{Scored{Candidate: cs[i], Score: e.worth}, e.total()}
 	}
 	return fs
 }
@@ -188,7 +193,6 @@ func (b *Book) estimates(sk *skill, t Task, cs []Candidate) []estimate {
 			shift, special := m.special(r, key, e.worth, now)
 			e.worth, width = e.worth+shift, width+special
 		}
-		e.known, _ = r.All.at(now)
 		e.draw = drawWidth * math.Sqrt(width) * normal(mix(seed, c.Name))
 	}
 	return es

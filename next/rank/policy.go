@@ -48,11 +48,10 @@ func observed(sk *skill, _ Task, cs []Candidate) []contender {
 	fs := make([]contender, len(cs))
 	for i, c := range cs {
 		f := contender{Scored{Candidate: c, Score: c.Prior}, c.Prior}
-		if s := sk.figures(c.Name); s.Judged >= minSamples {
-			f.Warm = true
-			f.Score = successWeight*ratio(float64(s.Delivered), s.Judged) - wallWeight*min(2, max(0, s.Wall.Minutes()))
-			if s.Confidences >= minSamples {
-				f.Score += confidenceWeight * s.ConfidenceOnSuccess
+		if s := sk.summary(c.Name); s.Judged >= minSamples {
+			f.Score = successWeight*ratio(float64(s.Delivered), int(s.Judged)) - wallWeight*min(2, s.mean().Minutes())
+			if s.successes+s.failures >= minSamples {
+				f.Score += confidenceWeight * ratio(float64(s.good)/billion, s.successes)
 			}
 			f.by = f.Score
 		}
@@ -77,14 +76,14 @@ func (b *Book) weighted(_ *skill, t Task, cs []Candidate) []contender {
 	fs := make([]contender, len(cs))
 	for i, c := range cs {
 		fs[i].Scored = Scored{Candidate: c, Score: 1}
-		var s sums
+		var s span
 		for _, sk := range b.scope.skills {
 			r := sk.record(c.Name)
 			attempts += uint64(r.Attempts)
 			s.take(r, now)
 		}
-		if s.judged > 0 {
-			fs[i].Score, fs[i].Warm = ratio(float64(s.delivered), s.judged)/(1+ratio(s.cost(), s.delivered)), true
+		if s.Judged > 0 {
+			fs[i].Score = ratio(float64(s.Delivered), int(s.Judged)) / (1 + s.perSuccess())
 		}
 	}
 	seed := mix(b.opts.Seed, string(b.scope.name), t.Skill, t.Key) + attempts

@@ -12,6 +12,8 @@
 //     the price.
 //   - [Book.Pacer] keeps the average price of an open stream of tasks at a bound.
 //
+// [Book.Stats], [Book.Day] and [Book.Health] have the figures for a person, [Book.Explain] says what a rank rests on.
+//
 // Policies are deterministic: the same records, candidates, task and seed give the same order, also after a
 // restart.
 package rank
@@ -64,30 +66,34 @@ func (o Outcome) judged() bool { return o == Delivered || o == Failed || o == Ma
 // service that does not answer is not well.
 func (o Outcome) ill() bool { return o == Failed || o == Malformed || o == Away || o == TimedOut }
 
-// Sample is the outcome of one attempt. It holds no text of the case. A figure that is nil is unknown, which is not
-// 0.
+// Figures are what an attempt took. In [Stats] they are sums.
+type Figures struct {
+	Wall        time.Duration
+	TokensIn    int
+	TokensOut   int
+	CostUSD     *float64 // as reported; nil: unknown, which is not 0
+	EstimateUSD *float64 // tokens times list price; counts where CostUSD is nil
+}
+
+// Sample is the outcome of one attempt. It holds no text of the case.
 type Sample struct {
 	// Run identifies the attempt, e.g. "run/3/1". A later sample of the same candidate, skill and Run replaces the
 	// former as long as that is among the last 200: so a sample that is observed again counts once, and a later
 	// verdict corrects it. "": each call is another attempt.
-	Run         string
-	Candidate   string
-	Task        Task
-	Outcome     Outcome
-	Class       string   // the class of the error or complaint, for [Health.Recent]; at most 256 bytes are kept
-	Confidence  *float64 // what the candidate itself reported; it is held to [0,1]
-	Wall        time.Duration
-	CostUSD     *float64 // as reported
-	EstimateUSD *float64 // tokens times list price; counts where CostUSD is nil
-	TokensIn    int
-	TokensOut   int
-	Reward      *float64  // the host's own measure of worth, for Learned; nil: see [Book.Learned]
-	At          time.Time // when the attempt ended; zero or later than now: now
+	Run       string
+	Candidate string
+	Task
+	Outcome Outcome
+	Class   string // the class of the error or complaint, for [Health.Recent]; at most 256 bytes are kept
+	Figures
+	Confidence *float64  // what the candidate itself reported; it is held to [0,1]
+	Reward     *float64  // the host's own measure of worth, for Learned; nil: see [Book.Learned]
+	At         time.Time // when the attempt ended; zero or later than now: now
 }
 
 // cost returns what the attempt is taken to have cost, and whether that is known.
-func (s *Sample) cost() (float64, bool) {
-	for _, usd := range []*float64{s.CostUSD, s.EstimateUSD} {
+func (f *Figures) cost() (float64, bool) {
+	for _, usd := range []*float64{f.CostUSD, f.EstimateUSD} {
 		if usd != nil && *usd >= 0 && *usd <= maxUSD {
 			return *usd, true
 		}
@@ -99,7 +105,6 @@ func (s *Sample) cost() (float64, bool) {
 type Scored struct {
 	Candidate
 	Score float64
-	Warm  bool // scored by what was observed, not by what it claims
 }
 
 // Policy orders candidates for a task, best first. It may leave out candidates that are not worth an attempt. It

@@ -31,7 +31,7 @@ type record struct {
 	Hours    [hours]tally
 	Days     [days]tally
 	Cells    []cell // by kind of case
-	Recent   []Failure
+	Recent   []failure
 	All      cell    // the worth of all samples that teach something, less what their kinds of case add for all
 	Err2     float64 // squared errors of predictions, and …
 	Errs     float64 // … how many
@@ -40,13 +40,14 @@ type record struct {
 	Rating   rating
 }
 
-// tally sums up an hour or a day. It stands at its number modulo the length of the list.
+// tally sums up attempts. Of an hour or a day it stands at its number modulo the length of the list.
 type tally struct {
-	_                                        struct{} `cbor:",toarray"`
-	N                                        int32    // hours or days since 1970
-	Attempts, Judged, Delivered, Ill, Priced int32    // Priced: attempts whose cost is known
-	Tokens                                   int64
-	USD, Estimated                           int64 // in billionths: reported; estimated where nothing was reported
+	_                                struct{} `cbor:",toarray"`
+	N                                int32    // hours or days since 1970
+	Attempts, Judged, Delivered, Ill int32
+	Priced, Reported                 int32 // whose cost is known; was reported
+	Wall, In, Out                    int64 // milliseconds; tokens
+	USD, Estimated                   int64 // in billionths: reported; estimated where nothing was reported
 }
 
 // entry is a sample in the ring.
@@ -62,6 +63,12 @@ type entry struct {
 	USD        int64 // in billionths; -1: unknown
 	Reward     *float64
 	Common     float64 // what its kind of case was taken to add to the worth of all
+}
+
+// failure is a failure, or an outage.
+type failure struct {
+	Run, Class string
+	At         time.Time
 }
 
 // cell is evidence: a number of samples and the sum of their worth. It fades with a half-life of 30 days.
@@ -164,8 +171,12 @@ func (r *record) push(e *entry) {
 
 // count takes a sample into the sums, or out of them where by is -1.
 func (r *record) count(e *entry, by int32) {
-	r.Hours[e.At/hourMillis%hours].count(int32(e.At/hourMillis), e, by)
-	r.Days[e.At/dayMillis%days].count(int32(e.At/dayMillis), e, by)
+	if t := &r.Hours[e.At/hourMillis%hours]; t.at(int32(e.At/hourMillis), by) {
+		t.count(e, by)
+	}
+	if t := &r.Days[e.At/dayMillis%days]; t.at(int32(e.At/dayMillis), by) {
+		t.count(e, by)
+	}
 	y, teaches := e.worth()
 	if !teaches {
 		return
@@ -183,13 +194,16 @@ func (r *record) count(e *entry, by int32) {
 	}
 }
 
-func (t *tally) count(n int32, e *entry, by int32) {
-	if t.N > n || t.N < n && by < 0 {
-		return // too old
-	}
-	if t.N < n {
+// at makes the tally that of an hour or a day, and returns whether a sample of that can be counted.
+func (t *tally) at(n, by int32) bool {
+	if t.N < n && by > 0 {
 		*t = tally{N: n}
 	}
+	return t.N == n
+}
+
+// count adds a sample, or takes it away where by is -1.
+func (t *tally) count(e *entry, by int32) {
 	t.Attempts += by
 	if e.is().judged() {
 		t.Judged += by
@@ -200,7 +214,7 @@ func (t *tally) count(n int32, e *entry, by int32) {
 	if e.is().ill() {
 		t.Ill += by
 	}
-	t.Tokens += int64(by) * (e.In + e.Out)
+	t.Wall, t.In, t.Out = t.Wall+int64(by)*e.Wall, t.In+int64(by)*e.In, t.Out+int64(by)*e.Out
 	if e.USD < 0 {
 		return
 	}
@@ -208,8 +222,15 @@ func (t *tally) count(n int32, e *entry, by int32) {
 	if e.Estimated {
 		t.Estimated += int64(by) * e.USD
 	} else {
-		t.USD += int64(by) * e.USD
+		t.Reported, t.USD = t.Reported+by, t.USD+int64(by)*e.USD
 	}
+}
+
+// add adds another tally.
+func (t *tally) add(o *tally) {
+	t.Attempts, t.Judged, t.Delivered, t.Ill = t.Attempts+o.Attempts, t.Judged+o.Judged, t.Delivered+o.Delivered, t.Ill+o.Ill
+	t.Priced, t.Reported = t.Priced+o.Priced, t.Reported+o.Reported
+	t.Wall, t.In, t.Out, t.USD, t.Estimated = t.Wall+o.Wall, t.In+o.In, t.Out+o.Out, t.USD+o.USD, t.Estimated+o.Estimated
 }
 
 const (

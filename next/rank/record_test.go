@@ -14,7 +14,7 @@ import (
 func filled(n int) *record {
 	r, sk, usd := new(record), &skill{pairs: map[string]*pair{}}, .01
 	for i := range n {
-		s := &Sample{Outcome: outcomes[1+i%(len(outcomes)-1)], Task: Task{Key: string(rune('a' + i%90))}, At: time.Unix(int64(i)*3600, 0), Class: "c", CostUSD: &usd}
+		s := &Sample{Outcome: outcomes[1+i%(len(outcomes)-1)], Task: Task{Key: string(rune('a' + i%90))}, At: time.Unix(int64(i)*3600, 0), Class: "c", Figures: Figures{CostUSD: &usd}}
 		if i%3 == 0 {
 			s.Reward = &usd
 		}
@@ -70,8 +70,8 @@ func FuzzRecord(f *testing.F) {
 		second, err := codec.Marshal(again)
 		require.NoError(t, err)
 		require.Equal(t, first, second)
-		statsOf(r)
-		new(sums).take(r, time.Now().UnixMilli())
+		summaryOf(r, nil).stats()
+		new(span).take(r, time.Now().UnixMilli())
 		again.observe(&skill{pairs: map[string]*pair{}}, &Sample{Outcome: Delivered, At: time.Now()})
 	})
 }

@@ -79,7 +79,8 @@ func route(ctx context.Context, tickets []ticket) (sum total, err error) {
 			return total{}, err
 		}
 		model := ranked[0]
-		s := rank.Sample{Run: fmt.Sprint("ticket/", i), Candidate: model.Name, Task: task, Outcome: rank.Failed, CostUSD: &model.Price}
+		s := rank.Sample{Run: fmt.Sprint("ticket/", i), Candidate: model.Name, Task: task, Outcome: rank.Failed}
+		s.CostUSD = &model.Price
 		reward := -model.Price / worth
 		if t.solved(model.Name) {
 			s.Outcome, reward = rank.Delivered, reward+1
