@@ -123,17 +123,17 @@ func inUnit(v float64) bool { return v >= 0 && v <= 1 } // false for NaN
 
 // Result is what a check of a reflection found.
 type Result struct {
-	Valid      bool       // the form is right; an Advisory issue does not make it invalid
-	Issues     []Issue    // in the order of the fields
-	Confidence float64    // the reflection's own
-	Resonance  float64    // see the function [Resonance]
-	Reflection Reflection // what was checked; of JSON, what could be read
+	Reflection         // what was checked; of JSON, what could be read
+	Valid      bool    // the form is right; an Advisory issue does not make it invalid
+	Issues     []Issue // in the order of the fields
+	Resonance  float64 // see the function [Resonance]
 }
 
-// Issue is one thing wrong with a reflection.
+// Issue is one thing wrong with a reflection, or with a series of resonances.
 type Issue struct {
-	Field, Text string // the field's JSON name, "" for the whole; words for a person
-	Advisory    bool   // the form is right, but fields contradict one another or say nothing
+	Kind     string // the JSON name of the field, "" for the whole; [LowResonance] or [Degradation] of a series
+	Text     string // words for a person
+	Advisory bool   // the form is right, but fields contradict one another or say nothing
 }
 
 // Structure reads a reflection and checks its form. It must be one JSON object of at most 512 KiB that has
@@ -221,12 +221,12 @@ func (res *Result) checkRange(name string) {
 }
 
 func (res *Result) refuse(field, format string, args ...any) {
-	res.Issues = append(res.Issues, Issue{Field: field, Text: fmt.Sprintf(format, args...)})
+	res.Issues = append(res.Issues, Issue{Kind: field, Text: fmt.Sprintf(format, args...)})
 }
 
 // concluded is res with what follows from its issues and its reflection.
 func (res Result) concluded() Result {
 	res.Valid = !slices.ContainsFunc(res.Issues, func(i Issue) bool { return !i.Advisory })
-	res.Confidence, res.Resonance = res.Reflection.Confidence, Resonance(res.Reflection)
+	res.Resonance = Resonance(res.Reflection)
 	return res
 }

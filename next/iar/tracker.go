@@ -7,11 +7,11 @@ import (
 	"slices"
 )
 
-// Tracker keeps the resonance of a workflow's actions: the last 64 of them, and counts of all. The zero value
+// Tracker keeps the resonance of a workflow's actions: the last 64 of them, and a summary of all. The zero value
 // is empty and ready. A copy goes on by itself, and a Tracker that was stored goes on where it was.
 type Tracker struct {
-	Recent []Entry `json:"recent"` // oldest first
-	Counts Summary `json:"counts"` // of all records, with Issues left 0
+	Recent  []Entry `json:"recent"` // oldest first
+	Summary `json:"counts"`
 }
 
 // Entry is one record of a [Tracker]. The numbers of an invalid reflection are 0.
@@ -29,25 +29,23 @@ type Summary struct {
 	Invalid  int            `json:"invalid"`  // the others
 	Statuses map[Status]int `json:"statuses"` // valid records by status
 	Mean     float64        `json:"mean"`     // of the resonances; 0 without records
-	Issues   int            `json:"issues"`   // how many [Tracker.Issues] finds
 }
 
 // Record adds the reflection of an action on a task. One that does not pass [Content] is counted as invalid.
 func (t *Tracker) Record(task string, r Reflection) {
 	e := Entry{Task: task, Status: r.Status, Invalid: true}
-	c := &t.Counts
 	if res := Content(r, ""); res.Valid {
 		e.Confidence, e.Resonance, e.Invalid = res.Confidence, res.Resonance, false
-		c.Total++
-		c.Mean += (e.Resonance - c.Mean) / float64(c.Total)
-		if c.Statuses = maps.Clone(c.Statuses); c.Statuses == nil {
-			c.Statuses = map[Status]int{}
+		t.Total++
+		t.Mean += (e.Resonance - t.Mean) / float64(t.Total)
+		if t.Statuses = maps.Clone(t.Statuses); t.Statuses == nil { // cloned, since copies of t share it
+			t.Statuses = map[Status]int{}
 		}
-		c.Statuses[e.Status]++
+		t.Statuses[e.Status]++
 	} else {
-		c.Invalid++
+		t.Invalid++
 	}
-	t.Recent = append(slices.Clone(last(t.Recent, 63)), e) // cloned, since copies of t share the array
+	t.Recent = append(slices.Clone(last(t.Recent, 63)), e) // cloned, too
 }
 
 // Trend returns the last n resonances of valid records, oldest first: fewer if there are fewer.
@@ -62,28 +60,16 @@ func (t *Tracker) Trend(n int) []float64 {
 }
 
 // Issues returns the [Findings] of the recent valid records.
-func (t *Tracker) Issues() []Finding { return Findings(t.Trend(trendWindow)) }
-
-// Summary returns the counts of all records, and how many issues the recent ones show.
-func (t *Tracker) Summary() Summary {
-	s := t.Counts
-	s.Statuses, s.Issues = maps.Clone(s.Statuses), len(t.Issues())
-	return s
-}
+func (t *Tracker) Issues() []Issue { return Findings(t.Trend(trendWindow)) }
 
 // last returns the last n values: all if there are fewer, none if n is negative.
 func last[T any](values []T, n int) []T { return values[max(0, len(values)-max(0, n)):] }
 
+// Kinds of what [Findings] finds.
 const (
 	LowResonance = "low_resonance"
 	Degradation  = "resonance_degradation"
 )
-
-// Finding is something wrong with a series of resonances.
-type Finding struct {
-	Kind, Text string // LowResonance or Degradation; the evidence in words
-	Count      int    // how many of the values it rests on
-}
 
 const (
 	lowBound, lowWindow   = 0.7, 5
@@ -93,7 +79,7 @@ const (
 // Findings says what is wrong with a series of resonances, oldest first. Values outside [0,1] are left out;
 // of the others the last 30 count.
 //
-//   - LowResonance: one of the last 5 is below 0.7. Count says how many are.
+//   - LowResonance: one of the last 5 is below 0.7.
 //   - Degradation: the series falls by more than chance.
 //
 // Degradation is decided by the one-sided Mann-Kendall trend test, at a level of 1/720 over 6 values, which 6
@@ -102,10 +88,10 @@ const (
 // standard deviation .05) the test fires in under 1 % of streams; in 97 % it finds a decline of .01 a value
 // in that noise within 25 values. A series of 3 to 5 values that only falls, by .15 or more besides its
 // largest step, counts too. A single dip does not.
-func Findings(resonances []float64) []Finding {
+func Findings(resonances []float64) []Issue {
 	values := slices.DeleteFunc(slices.Clone(resonances), func(v float64) bool { return !inUnit(v) })
 	values = last(values, trendWindow)
-	var found []Finding
+	var found []Issue
 	recent, low := last(values, lowWindow), 0
 	for _, v := range recent {
 		if v < lowBound {
@@ -113,12 +99,12 @@ func Findings(resonances []float64) []Finding {
 		}
 	}
 	if low > 0 {
-		found = append(found, Finding{LowResonance, fmt.Sprintf("%d of the last %d below %.2f, the lowest %.2f",
-			low, len(recent), lowBound, slices.Min(recent)), low})
+		found = append(found, Issue{Kind: LowResonance, Text: fmt.Sprintf("%d of the last %d below %.2f, the lowest %.2f",
+			low, len(recent), lowBound, slices.Min(recent))})
 	}
 	if n := len(values); n < trendMin && falls(values) || n >= trendMin && declines(values) {
-		found = append(found, Finding{Degradation, fmt.Sprintf("falling over the last %d, from %.2f to %.2f",
-			n, values[0], values[n-1]), n})
+		found = append(found, Issue{Kind: Degradation, Text: fmt.Sprintf("falling over the last %d, from %.2f to %.2f",
+			n, values[0], values[n-1])})
 	}
 	return found
 }
