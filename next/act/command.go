@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os/exec"
 	"strings"
@@ -103,7 +102,9 @@ func (c *Command) run(ctx context.Context, call *Call, r *Result) ([]byte, error
 	}
 	cmd.Stdout, cmd.Stderr = out, errs
 	ownGroup(cmd)
-	err = errors.Join(cmd.Run(), out.lines.Close(), errs.lines.Close())
+	err = cmd.Run()
+	out.note(len(out.rest))
+	errs.note(len(errs.rest))
 	exit, exited := errors.AsType[*exec.ExitError](err)
 	switch {
 	case ctx.Err() != nil:
@@ -135,31 +136,39 @@ func withTail(err error, tail []byte) error {
 
 // stream keeps the beginning and the end of what a program prints, and notes its lines, cleaned.
 type stream struct {
-	lines      io.WriteCloser
-	head, tail []byte
-	size       int
+	*scene
+	name             string
+	head, tail, rest []byte // rest is not noted yet
+	size             int
 }
 
-func newStream(ctx context.Context, name string) *stream {
-	return &stream{lines: of(ctx).vault.clean.Lines(noting{of(ctx), name})}
-}
+func newStream(ctx context.Context, name string) *stream { return &stream{scene: of(ctx), name: name} }
 
+// Write notes whole lines, and the lines of a private key together, since they are one secret. What has no end for
+// 64 KiB is noted in pieces.
 func (s *stream) Write(b []byte) (int, error) {
 	s.size += len(b)
 	s.head = append(s.head, b[:min(len(b), max(0, maxPrinted-len(s.head)))]...)
 	s.tail = append(s.tail, b...)
 	s.tail = s.tail[max(0, len(s.tail)-maxTail):]
-	return s.lines.Write(b)
-}
-
-type noting struct {
-	*scene
-	name string
-}
-
-func (n noting) Write(b []byte) (int, error) {
-	for line := range strings.Lines(strings.ToValidUTF8(string(b), "\uFFFD")) {
-		n.tell(Event{Kind: "output", Name: n.name, Text: strings.TrimRight(line, "\r\n")})
+	s.rest = append(s.rest, b...)
+	n := bytes.LastIndexByte(s.rest, '\n') + 1
+	key := bytes.LastIndex(s.rest[:n], []byte("-----BEGIN "))
+	if key >= 0 && !bytes.Contains(s.rest[key:n], []byte("-----END ")) {
+		n = bytes.LastIndexByte(s.rest[:key], '\n') + 1
 	}
+	if len(s.rest)-n > 64<<10 {
+		n = len(s.rest)
+	}
+	s.note(n)
 	return len(b), nil
+}
+
+// note notes the first n bytes of rest.
+func (s *stream) note(n int) {
+	text := s.vault.clean.Prose(strings.ToValidUTF8(string(s.rest[:n]), "\uFFFD"))
+	for line := range strings.Lines(text) {
+		s.tell(Event{Kind: "output", Name: s.name, Text: strings.TrimRight(line, "\r\n")})
+	}
+	s.rest = append(s.rest[:0], s.rest[n:]...)
 }

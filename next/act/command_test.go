@@ -114,6 +114,20 @@ func TestCommandStreamsAndIsKilled(t *testing.T) {
 	require.Eventually(t, func() bool { return syscall.Kill(child, 0) != nil || zombie(child) }, 10*time.Second, 10*time.Millisecond)
 }
 
+// What comes in pieces is noted as clean as the whole, and a last line without an end is noted, too.
+func TestCommandCleansPieces(t *testing.T) {
+	var lines []string
+	j := act.NewJournal(store.NewGroup(store.NewMem()), &act.JournalOptions{OnEvent: func(e act.Event) { lines = append(lines, e.Text) }})
+	begin, end := "-----BEGIN RSA PRIVATE"+" KEY-----", "-----END RSA PRIVATE"+" KEY-----"
+	script := `p() { printf "$1"; sleep .02; }; p 'pass'; p 'word=hunter2\nlast: ` + begin + `\nMIIEpAIBAAKC\n'; p 'AQEA7bq2Xh3kYw1s9vTt\n` +
+		end + `\n'; p 'so'; head -c 70000 /dev/zero | tr '\0' x`
+	r := runner(t, nil, act.Worker{Name: "w", Executor: shell(script)})
+	a := r.Run(act.WithJournal(t.Context(), j), call(r, 1, `{}`))
+	require.Equal(t, rank.Delivered, a.Outcome, a.Complaint)
+	require.Equal(t, []string{"password=[redacted:secret]", "last: [redacted:private-key]"}, lines[:2])
+	require.Equal(t, "so"+strings.Repeat("x", 70000), strings.Join(lines[2:], ""))
+}
+
 func zombie(pid int) bool {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	return err == nil && strings.Contains(string(raw), ") Z ")

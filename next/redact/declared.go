@@ -52,7 +52,7 @@ func (s *Sanitizer) With(secrets map[string]string) (*Sanitizer, error) {
 		pairs = append(pairs, encoded, "[secret "+names[encoded]+"]")
 	}
 	c.declared = strings.NewReplacer(pairs...)
-	return c, nil
+	return &Sanitizer{c}, nil
 }
 
 var (

@@ -15,13 +15,11 @@
 package redact
 
 import (
-	"bytes"
 	"cmp"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
-	"io"
 	"regexp"
 	"slices"
 	"strings"
@@ -42,7 +40,9 @@ type Options struct {
 
 // Sanitizer replaces secrets. The zero value and a nil pointer are ready. It does not change, and is safe for
 // concurrent use.
-type Sanitizer struct {
+type Sanitizer struct{ is *sanitizer } // behind a pointer, so that no format prints the secrets
+
+type sanitizer struct {
 	o        Options
 	secrets  map[string]string // declared, by name
 	declared *strings.Replacer // of their encodings; nil: none
@@ -52,15 +52,15 @@ type Sanitizer struct {
 // New returns a Sanitizer.
 func New(o *Options) *Sanitizer {
 	o = cmp.Or(o, &Options{})
-	return &Sanitizer{o: Options{slices.Clone(o.Allow), slices.Clone(o.Key), o.Find}}
+	return &Sanitizer{&sanitizer{o: Options{slices.Clone(o.Allow), slices.Clone(o.Key), o.Find}}}
 }
 
-// Format prints the type's name, and neither the key nor the secrets.
-func (s *Sanitizer) Format(w fmt.State, _ rune) { _, _ = io.WriteString(w, "redact.Sanitizer") }
-
-// copy returns a copy of s, which may be nil.
-func (s *Sanitizer) copy() *Sanitizer {
-	c := *cmp.Or(s, &Sanitizer{})
+// copy returns a copy of what s is.
+func (s *Sanitizer) copy() *sanitizer {
+	if s == nil || s.is == nil {
+		return &sanitizer{}
+	}
+	c := *s.is
 	return &c
 }
 
@@ -69,13 +69,14 @@ func (s *Sanitizer) copy() *Sanitizer {
 func (s *Sanitizer) KeepPlaceholders() *Sanitizer {
 	c := s.copy()
 	c.keep = true
-	return c
+	return &Sanitizer{c}
 }
 
 // Prose returns text without declared values, tokens of issuers, values given to names such as password or api_key,
 // credentials in Authorization and Cookie headers and before the @ of a URL or DSN, and private keys.
-func (s *Sanitizer) Prose(text string) (clean string) {
-	s = s.copy()
+func (s *Sanitizer) Prose(text string) string { return s.copy().prose(text) }
+
+func (s *sanitizer) prose(text string) (clean string) {
 	text = s.known(text)
 	clean = s.replace(text, scan(text, true))
 	if s.o.Find == nil {
@@ -98,17 +99,17 @@ func (s *Sanitizer) Prose(text string) (clean string) {
 // form that also stands openly in programs and pages, which are Google's API keys (AIza…), and private keys. What is
 // no valid JSON is treated as one string, and returned as such.
 func (s *Sanitizer) Data(raw json.RawMessage) json.RawMessage {
-	s = s.copy()
+	its := s.copy()
 	return mapStrings(raw, func(text string) string {
-		text = s.known(text)
-		return s.replace(text, scan(text, false))
+		text = its.known(text)
+		return its.replace(text, scan(text, false))
 	})
 }
 
 var placeholder = regexp.MustCompile(`\[secret ([A-Za-z0-9_.-]+)\]`)
 
 // known breaks up typed placeholders and replaces declared values.
-func (s *Sanitizer) known(text string) string {
+func (s *sanitizer) known(text string) string {
 	if !s.keep && strings.Contains(text, "[secret ") {
 		text = placeholder.ReplaceAllString(text, "(secret $1)")
 	}
@@ -119,7 +120,7 @@ func (s *Sanitizer) known(text string) string {
 }
 
 // replace replaces spans, which are in order, by marks.
-func (s *Sanitizer) replace(text string, spans []span) string {
+func (s *sanitizer) replace(text string, spans []span) string {
 	var b strings.Builder
 	at := 0
 	for _, sp := range spans {
@@ -137,47 +138,11 @@ func (s *Sanitizer) replace(text string, spans []span) string {
 }
 
 // mark is what stands for an undeclared secret.
-func (s *Sanitizer) mark(kind, secret string) string {
+func (s *sanitizer) mark(kind, secret string) string {
 	if len(s.o.Key) == 0 {
 		return "[redacted:" + kind + "]"
 	}
 	mac := hmac.New(sha256.New, s.o.Key)
 	mac.Write([]byte(secret))
 	return fmt.Sprintf("[redacted:%s:%x]", kind, mac.Sum(nil)[:4])
-}
-
-// Lines returns a Writer that passes what is written on to w, sanitised as Prose by whole lines, and by whole blocks
-// of a private key. What has no end for 64 KiB is passed on in pieces. Close passes on the rest, and leaves w open.
-// The Writer is for one goroutine.
-func (s *Sanitizer) Lines(w io.Writer) io.WriteCloser { return &lines{s: s, w: w} }
-
-type lines struct {
-	s    *Sanitizer
-	w    io.Writer
-	rest []byte
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.rest = append(l.rest, p...)
-	n := bytes.LastIndexByte(l.rest, '\n') + 1
-	key := bytes.LastIndex(l.rest[:n], []byte("-----BEGIN "))
-	if key >= 0 && !bytes.Contains(l.rest[key:n], []byte("-----END ")) {
-		n = key
-	}
-	if len(l.rest)-n > 64<<10 {
-		n = len(l.rest)
-	}
-	if err := l.pass(n); err != nil {
-		return 0, err
-	}
-	return len(p), nil
-}
-
-func (l *lines) Close() error { return l.pass(len(l.rest)) }
-
-// pass passes the first n bytes on.
-func (l *lines) pass(n int) error {
-	_, err := io.WriteString(l.w, l.s.Prose(string(l.rest[:n])))
-	l.rest = append(l.rest[:0], l.rest[n:]...)
-	return err
 }
