@@ -1,0 +1,41 @@
+package gitleaks_test
+
+import (
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arc-learn/arc/next/contrib/gitleaks"
+	"github.com/arc-learn/arc/next/redact"
+)
+
+func TestFind(t *testing.T) {
+	find, err := gitleaks.New()
+	require.NoError(t, err)
+	clean := redact.New(&redact.Options{Find: find})
+	// An issuer that package redact has no form of; in parts, so that no scanner takes this file for a leak.
+	token := "duffel_" + "test_" + strings.Repeat("q7Zt_k4", 6) + "W"
+	for _, text := range []string{"we use " + token + " here", "we use " + token + " # gitleaks:allow"} {
+		require.Contains(t, redact.New(nil).Prose(text), token)
+		require.NotContains(t, clean.Prose(text), token)
+	}
+	const plain = "The build of 14:30 took 12 minutes, see https://ci.example.com/runs/4711."
+	require.Equal(t, plain, clean.Prose(plain))
+}
+
+func TestConcurrently(t *testing.T) {
+	find, err := gitleaks.New()
+	require.NoError(t, err)
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 20 {
+				find("aws_access_key_id = AKIA" + "Z7Q2K4M6P3R5T7V2")
+			}
+		})
+	}
+	wg.Wait()
+	require.Empty(t, find(""))
+}
