@@ -52,6 +52,7 @@ type turn struct {
 	advice  *learn.Advice     // of the aim; nil: not read yet
 	lineage []reason.Delivery // what was delivered so far
 	made    *act.Attempt      // by act, for verify and learn
+	wall    time.Duration     // that it took
 
 	// Of the step that is under way.
 	events []Event
@@ -137,7 +138,6 @@ func (t *turn) event(kind, name, text string) {
 func (t *turn) last() {
 	t.stage(func(context.Context, *store.Batch) error {
 		t.event(string(t.Status), "", t.Reason)
-		t.events[len(t.events)-1].Ending = true
 		return nil
 	})
 }

@@ -374,7 +374,7 @@ func TestCancel(t *testing.T) {
 		require.NoError(t, err)
 		last = e
 	}
-	require.True(t, last.Ending)
+	require.Empty(t, last.Name)
 }
 
 func TestShutdownNamesWhatStillRuns(t *testing.T) {

@@ -344,6 +344,7 @@ func (t *turn) act(ctx context.Context) (phase, error) {
 	if a.Suggested {
 		c.Suggested = advice.Fires
 	}
+	began := t.now()
 	made := runner.Run(ctx, c)
 	if ctx.Err() != nil && made.Outcome != rank.Delivered {
 		return "", context.Cause(ctx)
@@ -351,20 +352,24 @@ func (t *turn) act(ctx context.Context) (phase, error) {
 	if err := t.journal.failed(); err != nil { // it says nothing about the worker
 		return "", err
 	}
-	open := len(made.Pending)+len(made.Questions) > 0
+	open := made.Pending != nil && len(made.Pending.Approvals)+len(made.Pending.Questions) > 0
 	if !slices.Contains(outcomes, made.Outcome) && !open || made.Outcome == rank.Delivered && made.Result == nil {
-		made = act.Attempt{Outcome: rank.Failed, Complaint: "an Around gave it no outcome", Usage: made.Usage}
+		made = act.Attempt{Outcome: rank.Failed, Usage: made.Usage}
+		made.Complaint = "an Around gave it no outcome"
 	}
-	t.made, t.Pending = &made, nil
+	t.made, t.wall, t.Pending = &made, t.now().Sub(began), nil
 	t.Current.Usage = made.Usage
 	switch {
-	case len(made.Pending) > 0:
-		t.Pending, t.Back = made.Pending, actPhase
+	case open && len(made.Pending.Approvals) > 0:
+		t.Pending, t.Back = made.Pending.Approvals, actPhase
 		return waitPhase, nil
-	case len(made.Questions) > 0:
-		return t.asked(ctx, advice, made.Questions)
+	case open:
+		return t.asked(ctx, advice, made.Pending.Questions)
 	case made.Outcome == rank.Away, made.Outcome == rank.TimedOut:
-		t.Wait.Why, t.Wait.For, t.Back = made.Complaint, made.Wait, actPhase
+		t.Wait.Why, t.Wait.For, t.Back = made.Complaint, 0, actPhase
+		if made.Err != nil {
+			t.Wait.For = made.Err.Wait
+		}
 		return waitPhase, nil
 	}
 	return verifyPhase, nil
@@ -427,7 +432,7 @@ func (t *turn) verify(context.Context) (phase, error) {
 		Worker: worker, Complaint: clip(made.Complaint, maxTold), Denied: made.Outcome == rank.Denied,
 	})
 	a.fail(reason.Failure{
-		Task: task, Worker: worker, Approach: a.Approach, Complaint: made.Complaint, Gate: made.Verdict.Gate,
+		Task: task, Worker: worker, Approach: a.Approach, Complaint: made.Complaint, Gate: made.Gate,
 	})
 	t.event("failed", worker, made.Complaint)
 	return learnPhase, nil
@@ -484,9 +489,12 @@ func (t *turn) stageFigures(task reason.Task, made *act.Attempt) {
 	sample := rank.Sample{
 		Run:       fmt.Sprintf("%s/%d", runKey(t.Scope, t.ID), t.Current.Number),
 		Candidate: t.Current.Worker, Task: t.rankTask(task, nil),
-		Outcome: made.Outcome, Class: string(made.Class), At: now,
+		Outcome: made.Outcome, At: now,
 	}
-	sample.Wall = made.Wall
+	if made.Err != nil {
+		sample.Class = string(made.Err.Class)
+	}
+	sample.Wall = t.wall
 	if u := t.Current.Usage; u != nil {
 		sample.TokensIn, sample.TokensOut, sample.CostUSD, sample.EstimateUSD = u.Input, u.Output, u.CostUSD, u.EstimateUSD
 	}

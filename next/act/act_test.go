@@ -153,7 +153,7 @@ func TestOutcomes(t *testing.T) {
 			outcome: rank.Away, class: reason.Unavailable},
 		{name: "gate panics", gates: []act.Gate{act.GateFunc(func(context.Context, *act.Call, *act.Result) (act.Verdict, error) { panic("x") })},
 			outcome: rank.Failed, says: "panic"},
-		{name: "typed nil gate", gates: []act.Gate{(*act.Judge)(nil)}, outcome: rank.Failed, says: "panic"},
+		{name: "typed nil gate", gates: []act.Gate{(*act.Command)(nil)}, outcome: rank.Failed, says: "panic"},
 		{name: "second gate refuses", gates: []act.Gate{act.NoGate, gate(act.Verdict{Complaint: "too short"}, nil)},
 			outcome: rank.Failed, says: "too short"},
 	} {
@@ -168,7 +168,7 @@ func TestOutcomes(t *testing.T) {
 			}
 			a := r.Run(ctx, call(r, 1, inputs))
 			require.Equal(t, c.outcome, a.Outcome, "%+v", a)
-			require.Equal(t, c.class, a.Class)
+			require.Equal(t, c.class, class(a))
 			require.Contains(t, a.Complaint, c.says)
 			if c.outcome != rank.Delivered {
 				require.NotEmpty(t, a.Complaint)
@@ -209,9 +209,9 @@ func TestIrreversibleOnceInARun(t *testing.T) {
 	require.Equal(t, 1, pay.calls)
 
 	a := run(4, `{"amount":60,"to":"A"}`, "")
-	require.Len(t, a.Pending, 1, "other inputs ask")
+	require.Len(t, a.Pending.Approvals, 1, "other inputs ask")
 	require.Empty(t, a.Outcome)
-	require.Contains(t, strings.Join(a.Pending[0].Done, ""), `pay {"amount":50,"to":"A"} in attempt 1: done`)
+	require.Contains(t, strings.Join(a.Pending.Approvals[0].Done, ""), `pay {"amount":50,"to":"A"} in attempt 1: done`)
 	require.Equal(t, rank.Denied, run(5, `{"amount":60,"to":"A"}`, "no").Outcome)
 	require.Equal(t, 1, pay.calls)
 	require.Equal(t, rank.Delivered, run(6, `{"amount":60,"to":"A"}`, "yes").Outcome)
@@ -228,7 +228,7 @@ func TestIrreversibleWithoutInputs(t *testing.T) {
 	require.Equal(t, rank.Delivered, r.Run(ctx, c).Outcome)
 	c = call(r, 2, "")
 	c.Task.Objective = "pay another invoice"
-	require.Len(t, r.Run(ctx, c).Pending, 1)
+	require.Len(t, r.Run(ctx, c).Pending.Approvals, 1)
 	require.Equal(t, 1, pay.calls)
 }
 
@@ -257,21 +257,21 @@ func TestBegunWithoutEnd(t *testing.T) {
 			r.Run(ctx, call(r, 1, `{"amount":50}`))
 			a := r.Run(ctx, call(r, 1, `{"amount":50}`))
 			if !c.asks {
-				require.Empty(t, a.Pending)
+				require.True(t, a.Pending == nil || a.Pending.Approvals == nil)
 				require.Equal(t, 2, pay.calls)
 				return
 			}
-			require.Len(t, a.Pending, 1)
-			require.Contains(t, strings.Join(a.Pending[0].Why, ""), "its end is not known")
+			require.Len(t, a.Pending.Approvals, 1)
+			require.Contains(t, strings.Join(a.Pending.Approvals[0].Why, ""), "its end is not known")
 			require.Equal(t, 1, pay.calls)
 			// A yes is for one call: where that ends unknown again, it is asked again.
-			require.NoError(t, act.Rule(ctx, j, act.Ruling{Approval: a.Pending[0].ID, By: "anna", Allow: true}))
+			require.NoError(t, act.Rule(ctx, j, act.Ruling{Approval: a.Pending.Approvals[0].ID, By: "anna", Allow: true}))
 			r.Run(ctx, call(r, 1, `{"amount":50}`))
 			require.Equal(t, 2, pay.calls)
 			b := r.Run(ctx, call(r, 1, `{"amount":50}`))
 			require.Equal(t, 2, pay.calls)
-			require.Len(t, b.Pending, 1)
-			require.NotEqual(t, a.Pending[0].ID, b.Pending[0].ID)
+			require.Len(t, b.Pending.Approvals, 1)
+			require.NotEqual(t, a.Pending.Approvals[0].ID, b.Pending.Approvals[0].ID)
 		})
 	}
 }
@@ -320,9 +320,9 @@ func TestWhatAsks(t *testing.T) {
 				return
 			}
 			require.Zero(t, w.calls)
-			require.Len(t, a.Pending, 1)
-			require.Equal(t, c.mode, a.Pending[0].Mode)
-			require.Contains(t, strings.Join(a.Pending[0].Why, "; "), c.why)
+			require.Len(t, a.Pending.Approvals, 1)
+			require.Equal(t, c.mode, a.Pending.Approvals[0].Mode)
+			require.Contains(t, strings.Join(a.Pending.Approvals[0].Why, "; "), c.why)
 		})
 	}
 }
@@ -335,7 +335,7 @@ func TestApprovalShowsWhatWasDone(t *testing.T) {
 	require.Equal(t, rank.Delivered, r.Run(ctx, call(r, 1, `{"amount":50}`)).Outcome)
 	c := call(r, 2, `{}`)
 	c.Worker = r.Workers()[1]
-	require.Equal(t, []string{`pay {"amount":50} in attempt 1: done`}, r.Run(ctx, c).Pending[0].Done)
+	require.Equal(t, []string{`pay {"amount":50} in attempt 1: done`}, r.Run(ctx, c).Pending.Approvals[0].Done)
 }
 
 // An executor that ignores its context holds its own attempt only.
@@ -385,10 +385,10 @@ func TestRulings(t *testing.T) {
 				act.Worker{Name: "w", Executor: &works{}, Mode: c.mode})
 			ctx, j := journal(t, store.NewMem())
 			a := r.Run(ctx, call(r, 1, `{}`))
-			require.Len(t, a.Pending, 1)
+			require.Len(t, a.Pending.Approvals, 1)
 			require.ErrorContains(t, act.Rule(ctx, j, act.Ruling{Approval: "a typing error", Allow: true}), "not asked")
 			for _, ruling := range c.rulings {
-				ruling.Approval = a.Pending[0].ID
+				ruling.Approval = a.Pending.Approvals[0].ID
 				require.NoError(t, act.Rule(ctx, j, ruling))
 			}
 			if c.late {
@@ -397,8 +397,8 @@ func TestRulings(t *testing.T) {
 			b := r.Run(ctx, call(r, 1, `{}`))
 			require.Equal(t, c.outcome, b.Outcome, b.Complaint)
 			if c.outcome == "" {
-				require.Equal(t, a.Pending[0].ID, b.Pending[0].ID)
-				require.Len(t, b.Pending[0].Rulings, len(distinct(c.rulings)))
+				require.Equal(t, a.Pending.Approvals[0].ID, b.Pending.Approvals[0].ID)
+				require.Equal(t, len(distinct(c.rulings)), strings.Count(strings.Join(b.Pending.Approvals[0].Why, ";"), "has agreed"))
 			}
 		})
 	}
@@ -426,11 +426,11 @@ func TestApprover(t *testing.T) {
 		ctx, _ := journal(t, st)
 		return r.Run(ctx, call(r, attempt, `{"a":1}`))
 	}
-	require.Len(t, run(1).Pending, 1, "the zero ruling is neither yes nor no")
+	require.Len(t, run(1).Pending.Approvals, 1, "the zero ruling is neither yes nor no")
 	answer, fails = act.Ruling{Allow: true}, errors.New("the chat is down")
-	require.Len(t, run(1).Pending, 1)
+	require.Len(t, run(1).Pending.Approvals, 1)
 	answer, fails = act.Ruling{Approval: "another", By: "anna", Allow: true}, nil
-	require.Len(t, run(1).Pending, 1, "a yes to another question is none to this one")
+	require.Len(t, run(1).Pending.Approvals, 1, "a yes to another question is none to this one")
 	answer = act.Ruling{Allow: true}
 	w.do = func(context.Context, *act.Call) (*act.Result, error) { return nil, errors.New("declined") }
 	require.Equal(t, rank.Failed, run(1).Outcome)
@@ -448,7 +448,7 @@ func TestSlowPerson(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, slow, paid := store.NewMem(), true, 0
 		x := act.ExecutorFunc(func(ctx context.Context, _ *act.Call) (*act.Result, error) {
-			_, err := act.Do(ctx, &act.Action{Kind: "tool", Name: "pay", Mode: act.Compound, Irreversible: true},
+			_, err := act.Do(ctx, &act.Worker{Name: "pay", Mode: act.Compound, Irreversible: true}, "", nil,
 				func(context.Context, json.RawMessage) (json.RawMessage, error) {
 					paid++
 					return json.RawMessage(`1`), nil
@@ -461,12 +461,12 @@ func TestSlowPerson(t *testing.T) {
 				<-ctx.Done()
 				return act.Ruling{}, ctx.Err()
 			}
-			return act.Ruling{By: people[len(a.Rulings)], Allow: true}, nil
+			return act.Ruling{By: people[strings.Count(strings.Join(a.Why, ";"), "has agreed")], Allow: true}, nil
 		})}
 		r := runner(t, o, act.Worker{Name: "w", Executor: x, Irreversible: true})
 		ctx, _ := journal(t, st)
 		a := r.Run(ctx, call(r, 1, `{}`))
-		require.Len(t, a.Pending, 1, "%+v", a)
+		require.Len(t, a.Pending.Approvals, 1, "%+v", a)
 		require.Empty(t, a.Outcome)
 		slow = false
 		ctx, _ = journal(t, st)
@@ -598,15 +598,13 @@ func TestCallsAtTheSameTime(t *testing.T) {
 			var wg sync.WaitGroup
 			for i := range 6 {
 				wg.Go(func() {
-					_, err := act.Do(ctx, &act.Action{
-						Kind: "tool", Name: "pay", Step: fmt.Sprint(i), Irreversible: true, Mode: act.Gated,
-						Inputs: json.RawMessage(fmt.Sprintf(`{"n":%d}`, i%2)),
-					}, func(context.Context, json.RawMessage) (json.RawMessage, error) {
-						mu.Lock()
-						defer mu.Unlock()
-						calls++
-						return json.RawMessage(`1`), nil
-					})
+					_, err := act.Do(ctx, &act.Worker{Name: "pay", Irreversible: true, Mode: act.Gated}, fmt.Sprint(i),
+						json.RawMessage(fmt.Sprintf(`{"n":%d}`, i%2)), func(context.Context, json.RawMessage) (json.RawMessage, error) {
+							mu.Lock()
+							defer mu.Unlock()
+							calls++
+							return json.RawMessage(`1`), nil
+						})
 					if err != nil {
 						t.Error(err)
 					}
@@ -668,7 +666,7 @@ func TestSecrets(t *testing.T) {
 		r := runner(t, secrets, act.Worker{Name: "w", Executor: w, Secrets: []string{name}})
 		a := r.Run(ctx, call(r, 2, `{}`))
 		require.Equal(t, rank.Denied, a.Outcome)
-		require.Equal(t, reason.Permanent, a.Class)
+		require.Equal(t, reason.Permanent, class(a))
 	}
 	w.do = func(context.Context, *act.Call) (*act.Result, error) { return nil, errors.New("bad key " + value) }
 	a = r.Run(ctx, call(r, 3, `{"k":"[secret key]"}`))
@@ -709,4 +707,12 @@ func TestJournalOfTwoWriters(t *testing.T) {
 	for e := range j.Events(ctx, 199) {
 		require.Equal(t, 200, e.Seq)
 	}
+}
+
+// class is what can be done about the error of an attempt.
+func class(a act.Attempt) reason.ErrorClass {
+	if a.Err == nil {
+		return ""
+	}
+	return a.Err.Class
 }

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/arc-learn/arc/next/internal/call"
 	"github.com/arc-learn/arc/next/internal/schema"
@@ -18,37 +17,24 @@ import (
 	"github.com/arc-learn/arc/next/redact"
 )
 
-// Action is one call of a worker, a tool or a step, with the conditions that [Do] holds it to.
-type Action struct {
-	Kind   string // "worker", "tool" or "step"
-	Name   string // with Kind: what must not be done twice
-	Step   string // its place in the attempt: unique there, and the same when the attempt goes on
-	About  string // for a person who is asked, in words
-	Inputs json.RawMessage
-
-	Mode         Mode
-	Blast        Blast
-	Irreversible bool
-
-	// AskAbove asks where the input of a name is above the amount. A value that is no number, and one that is not
-	// there, ask, too.
-	AskAbove map[string]float64
-
-	Secrets []string      // names of the secrets that the call gets
-	Timeout time.Duration // of the call, without the time that people take to rule; 0: that of the context
-
+// action is one call of a worker, a tool or a step.
+type action struct {
+	*Worker          // its Name, with kind, must not be done twice; its conditions hold
+	kind      string // "worker", "tool" or "step"
+	step      string // its place in the attempt
+	inputs    json.RawMessage
 	sanitised bool // the result was made from sanitised text
 }
 
 // StepOption is an option of [Step].
-type StepOption func(*Action)
+type StepOption func(*action)
 
 // Irreversible marks a Step that must not be made twice in a run.
-func Irreversible() StepOption { return func(a *Action) { a.Irreversible = true } }
+func Irreversible() StepOption { return func(a *action) { a.Irreversible = true } }
 
 // Sanitised marks a Step whose result was made from sanitised text, such as a model's answer: a "[secret NAME]" in
 // it stays. In any other result it is somebody's attempt to be given a secret, and is broken up.
-func Sanitised() StepOption { return func(a *Action) { a.sanitised = true } }
+func Sanitised() StepOption { return func(a *action) { a.sanitised = true } }
 
 // ErrChanged is the error of a Step that was made in this attempt with another input.
 var ErrChanged = errors.New("act: step was made with another input")
@@ -67,7 +53,7 @@ const maxKept = 384 << 10
 // time as well, so a token that a later step needs is no result. Without a [Journal] in the context Step calls f,
 // and nothing else.
 //
-// With [Irreversible], it is as with an irreversible [Action]: its beginning is committed before the call, and over
+// With [Irreversible], it is as with an irreversible worker: its beginning is committed before the call, and over
 // all attempts of the run it is made once for an input. A step that was begun and whose end is not known, or that
 // was made with another input before, is asked of a person first, by a *[PendingError] where nobody has answered.
 func Step[T any](
@@ -81,7 +67,7 @@ func Step[T any](
 	if err != nil {
 		return value, fmt.Errorf("input of step %s: %w", name, err)
 	}
-	a := &Action{Kind: "step", Name: name, Step: name, Inputs: in}
+	a := &action{Worker: &Worker{Name: name}, kind: "step", step: name, inputs: in}
 	for _, option := range o {
 		option(a)
 	}
@@ -98,19 +84,19 @@ func Step[T any](
 	return value, json.Unmarshal(out, &value)
 }
 
-// keep makes an action by Do and commits its result under its step, or returns what was committed.
+// keep makes an action and commits its result under its step, or returns what was committed.
 func keep(
-	ctx context.Context, a *Action, f func(context.Context, json.RawMessage) (json.RawMessage, error),
+	ctx context.Context, a *action, f func(context.Context, json.RawMessage) (json.RawMessage, error),
 ) (json.RawMessage, error) {
 	s := of(ctx)
 	if s.journal == nil {
-		return Do(ctx, a, f)
+		return do(ctx, a, f)
 	}
-	input, err := schema.Canonical(a.Inputs)
+	input, err := schema.Canonical(a.inputs)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errInputs, err)
 	}
-	name, sum := s.step(a.Step), digest(input)
+	name, sum := s.step(a.step), digest(input)
 	r, err := s.journal.Get(ctx, name)
 	switch {
 	case err != nil:
@@ -122,7 +108,7 @@ func keep(
 	case r.State == StepDone:
 		return r.Value, nil
 	}
-	out, err := Do(ctx, a, f)
+	out, err := do(ctx, a, f)
 	if err != nil {
 		return nil, err
 	}
@@ -138,13 +124,15 @@ func kept(value json.RawMessage) []byte {
 	return value
 }
 
-// Do makes a call: it asks for the approval that the action needs, fills in secrets, and calls f with the inputs.
+// Do calls a tool within an attempt: f, under the Name and conditions of w (Mode, Blast, Irreversible, AskAbove,
+// Secrets, Timeout). step is its place in the attempt: unique there, and the same when the attempt goes on. Do asks
+// for the approval that is needed, fills in secrets, and calls f with the inputs.
 //
 // What f returns, and its error, are cleaned of the secrets that the call got. A panic and a typed nil are errors.
 // Inputs that hold "[secret NAME]" are refused where Secrets does not list NAME: a text that was redacted must not
 // be written back.
 //
-// An irreversible action is made once in a run. With inputs that are equal to those of a call that is done it
+// An irreversible call is made once in a run. With inputs that are equal to those of a call that is done it
 // returns what that call returned, and f is not called, also where a gate has refused the result. It asks a person
 // where it was done with other inputs, and where it was begun and its end is not known: the process ended, or f
 // ended by its deadline, an outage ([reason.Unavailable]), a panic, or an answer that cannot be used. Any other error
@@ -153,23 +141,31 @@ func kept(value json.RawMessage) []byte {
 // The error is a *[PendingError] where a person has to rule, wraps [ErrDenied] where the answer was no, and else is
 // that of f. Without a Journal in the context nothing is known of earlier calls.
 func Do(
-	ctx context.Context, a *Action, f func(ctx context.Context, inputs json.RawMessage) (json.RawMessage, error),
+	ctx context.Context, w *Worker, step string, inputs json.RawMessage,
+	f func(ctx context.Context, inputs json.RawMessage) (json.RawMessage, error),
+) (json.RawMessage, error) {
+	return do(ctx, &action{Worker: w, kind: "tool", step: step, inputs: inputs}, f)
+}
+
+// do makes an action as Do says it of a tool.
+func do(
+	ctx context.Context, a *action, f func(context.Context, json.RawMessage) (json.RawMessage, error),
 ) (json.RawMessage, error) {
 	s := of(ctx)
-	inputs, err := schema.Canonical(a.Inputs)
+	inputs, err := schema.Canonical(a.inputs)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", errInputs, a.Name, err)
 	}
 	inner, filled := *s, inputs // a step has the secrets of the worker that it is a step of
-	if a.Kind != "step" {
+	if a.kind != "step" {
 		if inner.vault, err = s.open(ctx, a.Secrets, inputs); err != nil {
 			return nil, fmt.Errorf("%s: %w", a.Name, err)
 		}
 		filled = redact.Fill(inputs, inner.vault.values)
 	}
-	d := &deed{scene: s, Action: a, inputs: inputs}
+	d := &deed{scene: s, action: a, inputs: inputs}
 	if a.Irreversible && s.journal != nil {
-		free, err := s.alone(ctx, a.Kind+"/"+a.Name)
+		free, err := s.alone(ctx, a.kind+"/"+a.Name)
 		if err != nil {
 			return nil, err
 		}
@@ -202,7 +198,7 @@ func Do(
 // deed is an action on its way.
 type deed struct {
 	*scene
-	*Action
+	*action
 	inputs json.RawMessage
 	begun  int      // how often it was begun before, in this run
 	open   bool     // the end of such a call is not known
@@ -211,11 +207,11 @@ type deed struct {
 }
 
 // once is the name of the record of an irreversible action in its run: over all attempts, one for equal inputs.
-func (d *deed) once() string { return "once/" + d.Kind + "/" + d.Name + "/" + digest(d.inputs) }
+func (d *deed) once() string { return "once/" + d.kind + "/" + d.Name + "/" + digest(d.inputs) }
 
 // earlier reads what the run has done, and returns what this action returned if it is done already.
 func (d *deed) earlier(ctx context.Context) (value json.RawMessage, done bool, err error) {
-	same, own := "once/"+d.Kind+"/"+d.Name+"/", d.once()
+	same, own := "once/"+d.kind+"/"+d.Name+"/", d.once()
 	for r, err := range d.journal.Steps(ctx, "once/") {
 		if err != nil {
 			return nil, false, err
@@ -297,7 +293,7 @@ func (d *deed) permit(ctx context.Context) error {
 	}
 	switch {
 	case mode == Notify:
-		d.note(Event{Kind: "notify", Name: d.Name, Text: d.About, Data: d.inputs})
+		d.note(Event{Kind: "notify", Name: d.Name, Text: d.about, Data: d.inputs})
 		return nil
 	case mode < Veto:
 		return nil
@@ -307,10 +303,10 @@ func (d *deed) permit(ctx context.Context) error {
 			return err
 		}
 	}
-	id := digest([]byte(strings.Join([]string{d.run, d.Kind, d.Name, strconv.Itoa(d.attempt), d.Step,
+	id := digest([]byte(strings.Join([]string{d.run, d.kind, d.Name, strconv.Itoa(d.attempt), d.action.step,
 		strconv.Itoa(d.begun), string(d.inputs)}, "\x00")))
 	return d.scene.ask(ctx, Approval{
-		ID: id, Run: d.run, Name: d.Name, About: d.About, Inputs: d.inputs, Mode: mode, Why: why, Done: d.done,
+		ID: id, Run: d.run, Name: d.Name, About: d.about, Inputs: d.inputs, Mode: mode, Why: why, Done: d.done,
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,12 +21,10 @@ type Approval struct {
 	Name     string // of the worker, tool or step
 	About    string // what it is for, in words
 	Inputs   json.RawMessage
-	Mode     Mode     // Veto, Gated or Compound
-	Why      []string // "mode is gated", "blast is fleet", "amount is 120, above 100"
-	Done     []string // irreversible calls that the run has made so far
-	Asked    time.Time
+	Mode     Mode      // Veto, Gated or Compound
+	Why      []string  // "mode is gated", "blast is fleet", "amount is 120, above 100"
+	Done     []string  // irreversible calls that the run has made so far
 	Deadline time.Time // afterwards silence lets a Veto go on and denies the others
-	Rulings  []Ruling
 }
 
 // Ruling is a person's answer to an Approval. The zero value with an Approval's id is none: a no has By or Note.
@@ -111,41 +110,47 @@ func ParseRuling(text string) (allow, ok bool) {
 
 // ask returns nil when people have allowed the call that a is about.
 func (s *scene) ask(ctx context.Context, a Approval) error {
-	a, err := s.file(ctx, a)
+	a, rulings, err := s.file(ctx, a)
 	for left := people(a.Mode); err == nil; left-- {
-		if allowed, denied := s.decided(a); allowed || denied != nil {
+		if allowed, denied := s.decided(a, rulings); allowed || denied != nil {
 			return denied
 		}
-		if left == 0 || s.opts.Approver == nil || ctx.Err() != nil {
-			return &PendingError{Approvals: []Approval{a}}
+		shown := a
+		for _, r := range rulings {
+			shown.Why = append(slices.Clip(shown.Why), cmp.Or(r.By, "a person")+" has agreed")
 		}
-		a, err = s.consult(ctx, a)
+		if left == 0 || s.opts.Approver == nil || ctx.Err() != nil {
+			return &PendingError{Approvals: []Approval{shown}}
+		}
+		var r *Ruling
+		if r, err = s.consult(ctx, shown); r != nil {
+			rulings = append(rulings, *r)
+		}
 	}
 	return err
 }
 
-// consult asks the host's Approver within the time that there is.
-func (s *scene) consult(ctx context.Context, a Approval) (Approval, error) {
+// consult asks the host's Approver within the time that there is; nil is no ruling.
+func (s *scene) consult(ctx context.Context, a Approval) (*Ruling, error) {
 	r, err := call.Do(ctx, max(1, a.Deadline.Sub(s.opts.now())), func(ctx context.Context) (Ruling, error) {
 		return s.opts.Approver.Approve(ctx, a)
 	})
 	if err != nil || !isClear(r) || r.Approval != "" && r.Approval != a.ID {
-		return a, nil // it stays open; an answer to another question is none to this one
+		return nil, nil // it stays open; an answer to another question is none to this one
 	}
 	r.Approval, r.At, r.By, r.Note = a.ID, s.opts.now(), s.cleanText(r.By), s.cleanText(r.Note)
-	a.Rulings = append(a.Rulings, r)
 	if s.journal == nil {
-		return a, nil
+		return &r, nil
 	}
-	return a, Rule(ctx, s.journal, r)
+	return &r, Rule(ctx, s.journal, r)
 }
 
-// file returns the Approval as it was asked first, with the rulings so far; one that is new is committed.
-func (s *scene) file(ctx context.Context, a Approval) (Approval, error) {
-	a.Asked = s.opts.now()
-	a.Deadline = a.Asked.Add(cmp.Or(s.opts.Patience, defaultPatience))
+// file returns the Approval as it was asked first, and the rulings so far; one that is new is committed.
+func (s *scene) file(ctx context.Context, a Approval) (_ Approval, rulings []Ruling, err error) {
+	now := s.opts.now()
+	a.Deadline = now.Add(cmp.Or(s.opts.Patience, defaultPatience))
 	if s.journal == nil {
-		return a, nil
+		return a, nil, nil
 	}
 	name := "ask/" + a.ID
 	r, err := s.journal.Get(ctx, name)
@@ -155,12 +160,12 @@ func (s *scene) file(ctx context.Context, a Approval) (Approval, error) {
 	case err == nil:
 		var raw json.RawMessage
 		if raw, err = schema.Marshal(a); err == nil {
-			asked := Event{At: a.Asked, Kind: "approval asked", Name: a.Name, Text: strings.Join(a.Why, "; "), Data: raw}
+			asked := Event{At: now, Kind: "approval asked", Name: a.Name, Text: strings.Join(a.Why, "; "), Data: raw}
 			err = s.journal.Put(ctx, StepRecord{Name: name, State: StepDone, Value: raw}, asked)
 		}
 	}
 	if err != nil {
-		return a, err
+		return a, nil, err
 	}
 	for r, err := range s.journal.Steps(ctx, "ruling/"+a.ID+"/") {
 		var ruling Ruling
@@ -168,11 +173,11 @@ func (s *scene) file(ctx context.Context, a Approval) (Approval, error) {
 			err = json.Unmarshal(r.Value, &ruling)
 		}
 		if err != nil {
-			return a, err
+			return a, nil, err
 		}
-		a.Rulings = append(a.Rulings, ruling)
+		rulings = append(rulings, ruling)
 	}
-	return a, nil
+	return a, rulings, nil
 }
 
 // people is how many must agree.
@@ -184,9 +189,9 @@ func people(m Mode) int {
 }
 
 // decided reports whether the call is allowed; the error says who has denied it. Neither: it is open.
-func (s *scene) decided(a Approval) (bool, error) {
+func (s *scene) decided(a Approval, rulings []Ruling) (bool, error) {
 	agreed := map[string]bool{}
-	for _, r := range a.Rulings {
+	for _, r := range rulings {
 		if !r.Allow {
 			return false, fmt.Errorf("%w by %s: %s", ErrDenied, cmp.Or(r.By, "a person"), cmp.Or(r.Note, "no"))
 		}

@@ -3,7 +3,6 @@ package act
 import (
 	"context"
 	"encoding/json"
-	"time"
 
 	"github.com/arc-learn/arc/next/iar"
 	"github.com/arc-learn/arc/next/memory"
@@ -25,18 +24,12 @@ type Result struct {
 
 // Attempt is one execution with its verdict, whatever came of it.
 type Attempt struct {
-	Outcome   rank.Outcome // "" while it is pending
-	Result    *Result      // nil where there is none
-	Verdict   Verdict      // of the gate that refused, or of the last one
-	Class     reason.ErrorClass
-	Complaint string        // what went wrong, in words
-	Usage     *reason.Usage // of the whole attempt, also of a failed one and of what it took before a crash
-	Wall      time.Duration
-	Wait      time.Duration // of an outage: when to try again at the earliest; 0: not known
-	Pending   []Approval    // a person has to rule before it goes on; no attempt is spent
-	Questions []string      // the worker asks; no attempt is spent
-	Resonance float64       // of the reflection, see [iar.Resonance]; 0 without one
-	Err       error         // what the executor returned, or why it was not called
+	Verdict               // of the gate that refused, or of the last one; Complaint is also what else went wrong
+	Outcome rank.Outcome  // "" while it is pending
+	Result  *Result       // nil where there is none
+	Usage   *reason.Usage // of the whole attempt, also of a failed one and of what it took before a crash
+	Pending *PendingError // a person has to rule or to answer before it goes on; no attempt is spent
+	Err     *reason.Error // what the executor or a gate returned, or why it was not called
 }
 
 // Verdict is what a gate says.

@@ -5,22 +5,19 @@ import (
 	"encoding/json"
 	"iter"
 	"time"
-
-	"github.com/arc-learn/arc/next/reason"
 )
 
 // Event is something that happened in a run. Kinds of this package are "notify", "approval asked", "ruled",
-// "output" (a line of a program) and "tool" (not called again); act/tools has "text", "answer", "calling" and "tool".
+// "output" (a line of a program) and "tool" (not called again); act/tools has "text", "answer" (with its usage as Data),
+// "calling" and "tool".
 type Event struct {
-	Seq    int // place in the run's journal, from 1; 0: not kept yet
-	At     time.Time
-	Kind   string
-	Name   string // of the worker or tool
-	Text   string
-	Data   json.RawMessage
-	Usage  *reason.Usage
-	Ending bool // the run has ended
-	Live   bool // told as it happens and not kept: a piece of what a later event has whole
+	Seq  int // place in the run's journal, from 1; 0: not kept yet
+	At   time.Time
+	Kind string
+	Name string // of the worker or tool
+	Text string
+	Data json.RawMessage
+	Live bool // told as it happens and not kept: a piece of what a later event has whole
 }
 
 // States of a StepRecord.

@@ -84,7 +84,7 @@ func TestOnceAgainstAModel(t *testing.T) {
 				require.Equal(rt, result, a.Result.Text)
 			}
 			if outcome == "" {
-				require.Len(rt, a.Pending, 1)
+				require.Len(rt, a.Pending.Approvals, 1)
 			}
 		}
 	})

@@ -122,12 +122,11 @@ func (r *Runner) Able(t reason.Task) []*Worker {
 //	Denied       a person's no, [reason.Permission], [reason.Permanent], refused inputs
 //	""           Pending or Questions: nothing is decided
 func (r *Runner) Run(ctx context.Context, c *Call) Attempt {
-	began := r.opts.now()
 	own := *c
 	own.Stamps = map[string]string{}
 	maps.Copy(own.Stamps, c.Stamps)
 	s := *of(ctx)
-	s.opts, s.run, s.attempt, s.fired = &r.opts, c.Run, c.Attempt, c.Fired
+	s.opts, s.run, s.attempt, s.about, s.fired = &r.opts, c.Run, c.Attempt, c.Task.Objective, c.Fired
 	s.vault = vault{clean: r.opts.Sanitizer}
 	if !slices.Contains(r.workers, c.Worker) {
 		return s.failed(ctx, fmt.Errorf("%w: the call is for no worker of this runner", errInputs))
@@ -153,7 +152,6 @@ func (r *Runner) Run(ctx context.Context, c *Call) Attempt {
 	if a.Outcome == rank.Delivered && a.Result == nil {
 		a = s.failed(ctx, malformed("an Around returned a delivery without a result"))
 	}
-	a.Wall = r.opts.now().Sub(began)
 	return a
 }
 
@@ -166,16 +164,13 @@ func (r *Runner) attempt(ctx context.Context, s *scene, c *Call) Attempt {
 		return a
 	}
 	a := Attempt{Outcome: rank.Delivered, Result: result, Usage: result.Usage}
-	if result.Reflection != nil {
-		a.Resonance = iar.Resonance(*result.Reflection)
-	}
-	if a.Verdict, err = r.judge(ctx, s, c, result); a.Verdict.Pass {
+	if a.Verdict, err = r.judge(ctx, s, c, result); a.Pass {
 		return a
 	}
-	a.Outcome, a.Complaint, a.Err = rank.Failed, a.Verdict.Complaint, err
+	a.Outcome = rank.Failed
 	if away, ok := errors.AsType[*reason.Error](err); ok && outcomes[away.Class] == rank.Away {
 		// The gate has not judged. The result is kept, and is judged when the attempt goes on.
-		a.Outcome, a.Class, a.Wait = rank.Away, away.Class, away.Wait
+		a.Outcome, a.Err = rank.Away, away
 	} else if ctx.Err() != nil {
 		a.Outcome = rank.Canceled
 	}
@@ -195,11 +190,10 @@ func (r *Runner) execute(ctx context.Context, c *Call) (result *Result, usage *r
 	if none { // the text is all that tells two calls apart
 		given, _ = schema.Marshal(map[string]string{"objective": c.Task.Objective}) // a string is always JSON
 	}
-	raw, err := keep(ctx, &Action{
-		Kind: "worker", Name: w.Name, Step: "result", About: c.Task.Objective, Inputs: given, sanitised: true,
-		Mode: w.Mode, Blast: w.Blast, Irreversible: w.Irreversible, AskAbove: w.AskAbove, Secrets: w.Secrets,
-		Timeout: cmp.Or(w.Timeout, r.opts.Timeout, defaultTimeout),
-	}, func(ctx context.Context, inputs json.RawMessage) (json.RawMessage, error) {
+	under := *w
+	under.Timeout = cmp.Or(w.Timeout, r.opts.Timeout, defaultTimeout)
+	do := &action{Worker: &under, kind: "worker", step: "result", inputs: given, sanitised: true}
+	raw, err := keep(ctx, do, func(ctx context.Context, inputs json.RawMessage) (json.RawMessage, error) {
 		own := *c
 		if !none {
 			own.Task.Inputs = inputs
@@ -320,28 +314,28 @@ var errInputs error = &reason.Error{Class: reason.Invalid, Err: errors.New("the 
 // failed is the attempt that ended with an error.
 func (s *scene) failed(ctx context.Context, err error) Attempt {
 	text := s.cleanText(err.Error())
-	a := Attempt{Outcome: rank.Failed, Complaint: clip(text, maxComplaint), Err: &cleanError{text, err}}
+	a := Attempt{Outcome: rank.Failed, Err: &reason.Error{Err: &cleanError{text, err}}}
+	a.Complaint = clip(text, maxComplaint)
 	var pending *PendingError
 	var panicked *call.PanicError
 	switch class := reason.Classify(err); {
-	case errors.As(err, &pending) && pending != nil:
-		a.Outcome, a.Complaint = "", ""
-		a.Pending, a.Questions = pending.Approvals, pending.Questions
+	case errors.As(err, &pending) && pending != nil && len(pending.Approvals)+len(pending.Questions) > 0:
+		a.Outcome, a.Complaint, a.Pending = "", "", pending
 	case ctx.Err() != nil:
 		a.Outcome = rank.Canceled
 	case errors.Is(err, errInputs):
-		a.Outcome, a.Class = rank.Denied, reason.Invalid
+		a.Outcome, a.Err.Class = rank.Denied, reason.Invalid
 	case errors.Is(err, ErrDenied):
 		a.Outcome = rank.Denied
 	case errors.Is(err, call.ErrMalformed):
 		a.Outcome = rank.Malformed
 		if class != nil && class.Class == reason.Invalid { // that of a model, which took tokens
-			a.Class, a.Usage = class.Class, class.Usage
+			a.Err.Class, a.Usage = class.Class, class.Usage
 		}
 	case errors.Is(err, context.DeadlineExceeded):
-		a.Outcome, a.Class = rank.TimedOut, reason.Unavailable
+		a.Outcome, a.Err.Class = rank.TimedOut, reason.Unavailable
 	case class != nil && !errors.As(err, &panicked): // whatever the words of a panic
-		a.Class, a.Wait, a.Usage = class.Class, class.Wait, class.Usage
+		a.Err.Class, a.Err.Wait, a.Usage = class.Class, class.Wait, class.Usage
 		a.Outcome = outcomes[class.Class]
 	}
 	return a

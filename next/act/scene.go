@@ -20,6 +20,7 @@ type scene struct {
 	opts    *Options
 	run     string
 	attempt int
+	about   string // the task's objective
 	worker  string
 	fired   bool
 	vault   vault     // of the call that is under way

@@ -58,13 +58,13 @@ type Worker struct {
 	Effects           []reason.Delta
 	Gates             []Gate          // after the host's; [NoGate] where nothing can be checked
 	Input             json.RawMessage // the JSON Schema of a task's inputs; nil: any
-	Timeout           time.Duration   // of an execution; 0: the Runner's
+	Timeout           time.Duration   // of an execution, without the time that people take to rule; 0: the Runner's
 	Price             float64         // expected US dollars of an attempt
 
 	Mode         Mode
 	Blast        Blast
 	Irreversible bool               // done at most once a run unless a person says so
-	AskAbove     map[string]float64 // see [Action]
+	AskAbove     map[string]float64 // asks where the input of a name is above the amount, no number, or not there
 	Secrets      []string           // names of the secrets that it gets
 }
 

@@ -13,7 +13,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
@@ -21,7 +20,7 @@ import (
 	"github.com/arc-learn/arc/next/internal/schema"
 )
 
-// Tool is something that a model may call, under the conditions of an [act.Action]. [Func] makes one of a Go
+// Tool is something that a model may call, under the conditions of an [act.Worker]. [Func] makes one of a Go
 // function; the tools of an MCP server are made by contrib/mcp.
 type Tool struct {
 	Name, Description string
@@ -36,7 +35,6 @@ type Tool struct {
 	Irreversible bool
 	AskAbove     map[string]float64
 	Secrets      []string
-	Timeout      time.Duration // 0: the attempt's
 
 	wrong error          // of Func
 	input *schema.Schema // compiled, of a Tool that was checked

@@ -18,21 +18,18 @@ import (
 
 // Options of an executor. The bounds are those of an attempt, over everything that it took before a crash as well.
 type Options struct {
-	System      string          // instructions for the model
-	Schema      json.RawMessage // the JSON Schema of the final answer; nil: free text
-	MaxCalls    int             // calls of tools; 0: 64
-	MaxTokens   int             // of input and output, as far as the provider reports them; 0: no bound
-	MaxUSD      float64         // reported, or else estimated; 0: no bound
-	MaxAnswer   int             // tokens of one answer; 0: the adapter's default
-	MaxShown    int             // bytes of a result that the model is shown; 0: 16 KiB
-	Temperature *float64
+	System    string          // instructions for the model
+	Schema    json.RawMessage // the JSON Schema of the final answer; nil: free text
+	MaxCalls  int             // calls of tools; 0: 64
+	MaxTokens int             // of input and output, as far as the provider reports them; 0: no bound
+	MaxUSD    float64         // reported, or else estimated; 0: no bound
 }
 
 const (
 	defaultCalls = 64
-	defaultShown = 16 << 10
-	together     = 8 // calls of an answer that are made at a time
-	repairs      = 2 // answers that may be asked for again because they cannot be used
+	maxShown     = 16 << 10 // bytes of a result that the model is shown
+	together     = 8        // calls of an answer that are made at a time
+	repairs      = 2        // answers that may be asked for again because they cannot be used
 )
 
 // executor is what New returns.
@@ -65,7 +62,7 @@ func New(m reason.Model, o *Options, ts ...Tool) act.Executor {
 	if o != nil {
 		x.opts = *o
 	}
-	x.opts.MaxCalls, x.opts.MaxShown = cmp.Or(x.opts.MaxCalls, defaultCalls), cmp.Or(x.opts.MaxShown, defaultShown)
+	x.opts.MaxCalls = cmp.Or(x.opts.MaxCalls, defaultCalls)
 	var wrong error
 	x.tools, x.wrong = check(ts)
 	if x.answer, wrong = schema.Compile(x.opts.Schema); wrong != nil {
@@ -136,7 +133,7 @@ func (a *attempt) run(ctx context.Context, r *act.Result) error {
 			continue
 		}
 		if answer.Stop == reason.StopFilter { // asked again it would refuse again
-			return &reason.Error{Err: fmt.Errorf("the model refuses to answer: %s", clip(answer.Text, a.opts.MaxShown))}
+			return &reason.Error{Err: fmt.Errorf("the model refuses to answer: %s", clip(answer.Text, maxShown))}
 		}
 		output, wrong := a.final(answer)
 		if wrong == nil {
@@ -187,14 +184,14 @@ func (a *attempt) ask(ctx context.Context, n int) (*reason.Response, error) {
 			r, err := reason.Generate(ctx, a.model, &reason.Request{
 				System:   strings.TrimSpace(a.opts.System + "\n\n" + a.call.Agent),
 				Messages: slices.Clone(a.messages), Tools: a.cards, Schema: a.opts.Schema,
-				MaxTokens: a.opts.MaxAnswer, Temperature: a.opts.Temperature,
 				OnText: func(text string) { act.Note(ctx, act.Event{Kind: "text", Text: text, Live: true}) },
 			})
 			bad, ok := errors.AsType[*reason.Error](err)
 			switch {
 			case err == nil:
 				r.Usage = spoilt.Add(r.Usage)
-				act.Note(ctx, act.Event{Kind: "answer", Text: r.Text, Usage: r.Usage})
+				usage, _ := schema.Marshal(r.Usage) // numbers always can be
+				act.Note(ctx, act.Event{Kind: "answer", Text: r.Text, Data: usage})
 				return r, nil
 			case ok:
 				spoilt = spoilt.Add(bad.Usage)
@@ -283,9 +280,9 @@ func (a *attempt) callOne(ctx context.Context, step string, c reason.ToolCall) (
 		}
 		m := made{Tool: c.Name, Inputs: c.Inputs, Failed: refused != nil}
 		if m.Failed {
-			m.Shown = clip(refused.Error(), a.opts.MaxShown)
+			m.Shown = clip(refused.Error(), maxShown)
 		} else {
-			m.Shown, m.Digest = clip(shown(result), a.opts.MaxShown), digest(result, a.call)
+			m.Shown, m.Digest = clip(shown(result), maxShown), digest(result, a.call)
 		}
 		act.Note(ctx, act.Event{Kind: "tool", Name: c.Name, Text: m.Shown, Data: m.Inputs})
 		return m, nil
@@ -302,10 +299,10 @@ func (a *attempt) do(ctx context.Context, step string, c reason.ToolCall) (_ jso
 		return nil, fmt.Errorf("inputs: %w", err), nil
 	}
 	failed := false
-	result, err := act.Do(ctx, &act.Action{
-		Kind: "tool", Name: t.Name, Step: step, About: a.call.Task.Objective, Inputs: c.Inputs, Timeout: t.Timeout,
-		Mode: t.Mode, Blast: t.Blast, Irreversible: t.Irreversible, AskAbove: t.AskAbove, Secrets: t.Secrets,
-	}, func(ctx context.Context, inputs json.RawMessage) (json.RawMessage, error) {
+	conditions := &act.Worker{
+		Name: t.Name, Mode: t.Mode, Blast: t.Blast, Irreversible: t.Irreversible, AskAbove: t.AskAbove, Secrets: t.Secrets,
+	}
+	result, err := act.Do(ctx, conditions, step, c.Inputs, func(ctx context.Context, inputs json.RawMessage) (json.RawMessage, error) {
 		failed = true // by a panic, too
 		out, err := t.Call(ctx, inputs)
 		failed = err != nil

@@ -147,11 +147,11 @@ func TestApprovalInTheMiddle(t *testing.T) {
 		x := tools.New(m, nil, s.tools(act.Gated)...)
 		a := try(t, st, x, nil)
 		require.Empty(t, a.Outcome)
-		require.Len(t, a.Pending, 1)
-		require.JSONEq(t, `{"order":"A-1","amount":50}`, string(a.Pending[0].Inputs))
+		require.Len(t, a.Pending.Approvals, 1)
+		require.JSONEq(t, `{"order":"A-1","amount":50}`, string(a.Pending.Approvals[0].Inputs))
 		require.ElementsMatch(t, []string{"lookup A-1", "stock", "stock", "lookup A-2"}, s.log, "siblings are finished")
-		require.Len(t, try(t, st, x, nil).Pending, 1, "it is still open")
-		rule(t, st, a.Pending[0], allow)
+		require.Len(t, try(t, st, x, nil).Pending.Approvals, 1, "it is still open")
+		rule(t, st, a.Pending.Approvals[0], allow)
 		a = try(t, st, x, nil)
 		require.Equal(t, rank.Delivered, a.Outcome, a.Complaint)
 		require.Equal(t, "done", a.Result.Text)
@@ -187,8 +187,8 @@ func TestRefundOnceInARun(t *testing.T) {
 	}
 	require.Equal(t, 1, s.count("refund"))
 	a := again(4, "55")
-	require.Len(t, a.Pending, 1)
-	require.Contains(t, strings.Join(a.Pending[0].Why, ""), "with other inputs")
+	require.Len(t, a.Pending.Approvals, 1)
+	require.Contains(t, strings.Join(a.Pending.Approvals[0].Why, ""), "with other inputs")
 	require.Equal(t, 1, s.count("refund"))
 
 	// Two equal calls of one answer are one.
@@ -204,7 +204,7 @@ func TestRefundOfUnknownEnd(t *testing.T) {
 	refund := calls("refund", `{"order":"A-1","amount":50}`)
 	m := script(refund, refund, says("paid"))
 	a := try(t, st, tools.New(m, nil, s.tools(act.Autonomous)...), nil)
-	require.Len(t, a.Pending, 1)
+	require.Len(t, a.Pending.Approvals, 1)
 	require.Equal(t, 1, s.count("refund"))
 	require.Contains(t, m.asked[1].Messages[2].Text, "connection reset")
 }
@@ -298,7 +298,7 @@ func TestWhatTheModelIsShown(t *testing.T) {
 	}
 	require.Zero(t, s.count("refund"))
 	require.Len(t, a.Result.Plan.Calls, 2, "what failed is no part of the plan")
-	require.Less(t, a.Resonance, .3)
+	require.Less(t, iar.Resonance(*a.Result.Reflection), .3)
 }
 
 func TestFinalAnswer(t *testing.T) {
@@ -392,7 +392,7 @@ func TestGoesOnAfterAnOutage(t *testing.T) {
 	x := tools.New(m, nil, s.tools(act.Gated)...)
 	a := try(t, st, x, nil)
 	require.Equal(t, rank.Away, a.Outcome)
-	require.Equal(t, reason.RateLimited, a.Class)
+	require.Equal(t, reason.RateLimited, class(a))
 	down = false
 	a = try(t, st, x, nil)
 	require.Equal(t, rank.Delivered, a.Outcome, a.Complaint)
@@ -424,7 +424,7 @@ func TestFlakyModel(t *testing.T) {
 		x := tools.New(m, nil, s.tools(act.Autonomous)...)
 		a := try(t, st, x, nil)
 		for ; a.Outcome == rank.Away || a.Outcome == rank.Malformed; a = try(t, st, x, nil) {
-			require.NotEmpty(t, a.Class)
+			require.NotEmpty(t, class(a))
 			require.NotEmpty(t, a.Complaint)
 			waits++
 		}
@@ -473,7 +473,7 @@ func TestWrongArguments(t *testing.T) {
 	} {
 		a := try(t, store.NewMem(), x, nil)
 		require.Equal(t, rank.Denied, a.Outcome)
-		require.Equal(t, reason.Permanent, a.Class)
+		require.Equal(t, reason.Permanent, class(a))
 	}
 }
 
@@ -493,7 +493,7 @@ func TestStream(t *testing.T) {
 	a := watched()
 	require.Equal(t, []string{"answer", "calling", "approval asked"}, kinds)
 	kinds = nil
-	rule(t, st, a.Pending[0], true)
+	rule(t, st, a.Pending.Approvals[0], true)
 	watched()
 	require.Equal(t, []string{"calling", "tool", "text", "answer"}, kinds)
 	kinds = nil
@@ -524,4 +524,12 @@ func BenchmarkAttempt(b *testing.B) {
 			b.Fatal(a.Complaint)
 		}
 	}
+}
+
+// class is what can be done about the error of an attempt.
+func class(a act.Attempt) reason.ErrorClass {
+	if a.Err == nil {
+		return ""
+	}
+	return a.Err.Class
 }
