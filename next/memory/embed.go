@@ -239,8 +239,8 @@ func (s Space) applyVector(id ID, e store.Entry) error {
 const (
 	vectorWeight = 0.2
 	leastCosine  = 0.3
-	nearest     = 128
-	nearestPerK = 4
+	nearest      = 128
+	nearestPerK  = 4
 )
 
 // oddsRoot is the x of which index makes Lexical. What a vector adds to it does not depend on how much there is.

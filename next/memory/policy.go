@@ -41,7 +41,7 @@ const (
 	effectivenessWeight = 0.3
 	recencyWeight       = 0.2
 	gate                = 0.8
-	factGate            = 0.72 // of Facts, whose texts change with what they state
+	factGate            = 0.7 // of Facts, whose texts change with what they state
 )
 
 // Score implements [Policy].

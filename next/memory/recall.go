@@ -196,10 +196,12 @@ func (s Space) rate(a *ask, fs []found) {
 	}
 	for i := range fs {
 		f := &fs[i]
-		if isFact := f.r.is(Fact); isFact && f.ratio >= factGate*best {
-			f.near, newest = true, max(newest, f.r.said())
-		} else {
-			f.near = f.ratio >= gate*best
+		f.near = f.ratio >= gate*best || f.r.is(Fact) && f.ratio >= factGate*best
+	}
+	s.b.setApart(a.Text, fs, best)
+	for i := range fs {
+		if f := &fs[i]; f.near && f.r.is(Fact) {
+			newest = max(newest, f.r.said())
 		}
 	}
 	now, halfLife := a.now.UnixMicro(), float64(s.b.o.HalfLife.Microseconds())

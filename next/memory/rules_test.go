@@ -52,7 +52,14 @@ func TestNothingIsGuessedToBeReplaced(t *testing.T) {
 	for _, c := range []struct{ old, new, question, first string }{
 		{"my budget is 500 euros", "my budget went up to 800", "what is my budget?", "my budget went up to 800"},
 		{"I am allergic to peanuts.", "Tom is not allergic to peanuts any more.", "what am I allergic to?", "I am allergic to peanuts."},
+		{"I am allergic to peanuts.", "Tom is not allergic to peanuts any more.", "Am I allergic to peanuts?", "I am allergic to peanuts."},
 		{"Server alpha runs Debian", "Server beta runs Fedora", "what does server alpha run?", "Server alpha runs Debian"},
+		{"Debian 12 is installed on alpha.", "Debian 13 is installed on beta now.", "Which Debian is installed on alpha?", "Debian 12 is installed on alpha."},
+		{"Bed 3 gets 5 mg of warfarin.", "Bed 4 gets 3 mg of warfarin.", "How much warfarin does bed 3 get?", "Bed 3 gets 5 mg of warfarin."},
+		{"Bed 3 gets 5 mg of warfarin.", "Bed 3 gets 3 mg of warfarin now.", "How much warfarin does bed 3 get?", "Bed 3 gets 3 mg of warfarin now."},
+		{"Mi hermana vive en Oporto.", "Mi hermano vive en Lisboa.", "¿Dónde vive mi hermana?", "Mi hermana vive en Oporto."},
+		{"Ich bin gegen Nüsse allergisch.", "Tom ist nicht mehr gegen Nüsse allergisch.", "Bin ich gegen Nüsse allergisch?", "Ich bin gegen Nüsse allergisch."},
+		{"the office is in Berlin", "we have our office in Munich now", "where is the office?", "we have our office in Munich now"},
 	} {
 		s, clk := space(t)
 		fact(t, s, c.old)
