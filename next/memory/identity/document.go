@@ -25,20 +25,20 @@ const (
 // document is an identity as JSON: that of the Arete v2 design, and what was rejected.
 type document struct {
 	Version string `json:"version"`
-	Profile
+	profile
 	Facts   []json.RawMessage `json:"facts"`
-	Blocked []Rejection       `json:"blocked,omitempty"`
+	Blocked []rejection       `json:"blocked,omitempty"`
 }
 
-// Export returns the identity as a document, with the facts within a limit ("": Trusted). Events and suggestions stay.
-func (x *Identity) Export(ctx context.Context, limit Visibility) ([]byte, error) {
-	p, err := x.Profile(ctx)
-	facts, err2 := x.List(ctx, cmp.Or(limit, Trusted))
-	blocked, err3 := x.Rejections(ctx)
+// Export returns the identity as a document. Events and suggestions stay.
+func (x *Identity) Export(ctx context.Context) ([]byte, error) {
+	p, _, err := x.profile(ctx, x.group.Store())
+	facts, err2 := x.list(ctx)
+	_, blocked, err3 := all[rejection](ctx, x, blockedKind)
 	if err := errors.Join(err, err2, err3); err != nil {
 		return nil, err
 	}
-	d := document{Version: version2, Profile: p, Facts: []json.RawMessage{}, Blocked: blocked}
+	d := document{Version: version2, profile: p, Facts: []json.RawMessage{}, Blocked: blocked}
 	if d.Settings.ExcludedDomains == nil {
 		d.Settings.ExcludedDomains = []string{}
 	}
@@ -89,28 +89,25 @@ func read(raw []byte, v any) (extra map[string]json.RawMessage, err error) {
 	return extra, err
 }
 
-// ImportReport says what Import did with the facts of a document.
-type ImportReport struct {
-	Added, Updated int
-	Kept           int // what was there is as new or newer, or was rejected here
-}
-
-// Import takes in a document of version 2 or 1. Of two facts with one id the one with the later updatedAt stays, so
-// documents may be taken in again and in any order; an updatedAt of more than a day ahead is an error. Fields that are not known are kept, and come out of Export again.
-// Names, ids and settings of the profile are taken where there are none yet. A document that is no such JSON, or has
-// one bad fact, is an error, and nothing is taken in.
-func (x *Identity) Import(ctx context.Context, data []byte) (r ImportReport, err error) {
+// Import takes in a document of version 2 or 1, and returns how many facts it took, and of how many it kept what was
+// there: that is as new or newer, or was rejected here. Of two facts with one id the one with the later updatedAt
+// stays, so documents may be taken in again and in any order; an updatedAt of more than a day ahead is an error. Fields
+// that are not known are kept, and come out of Export again. Names and settings of the profile are taken where there
+// are none yet. A document that is no such JSON, or has one bad fact, is an error, and nothing is taken in.
+//
+// A fact's "visibility" is such a field, and nothing here acts on it: what must not be told does not belong here.
+func (x *Identity) Import(ctx context.Context, data []byte) (taken, kept int, err error) {
 	var head struct {
 		Version string
 		Meta    json.RawMessage
 	}
 	data = x.clean.Data(data)
 	if err := cmp.Or((*schema.Schema)(nil).Check(data), json.Unmarshal(data, &head)); err != nil {
-		return r, fmt.Errorf("identity: no document: %w", err)
+		return 0, 0, fmt.Errorf("identity: no document: %w", err)
 	}
-	var p Profile
-	var facts []Fact
-	var blocked []Rejection
+	var p profile
+	var facts []fact
+	var blocked []rejection
 	switch {
 	case strings.HasPrefix(head.Version, "2."):
 		p, facts, blocked, err = x.readV2(data)
@@ -130,20 +127,20 @@ func (x *Identity) Import(ctx context.Context, data []byte) (r ImportReport, err
 		}
 	}
 	if err != nil {
-		return r, err
+		return 0, 0, err
 	}
-	err = x.group.Update(ctx, func(b *store.Batch) error {
-		r = ImportReport{}
-		return x.take(ctx, b, p, facts, blocked, &r)
+	err = x.group.Update(ctx, func(b *store.Batch) (err error) {
+		taken, err = x.take(ctx, b, p, facts, blocked)
+		return err
 	})
-	return r, err
+	return taken, len(facts) - taken, err
 }
 
-func (x *Identity) take(ctx context.Context, b *store.Batch, p Profile, facts []Fact, blocked []Rejection, r *ImportReport) error {
+func (x *Identity) take(ctx context.Context, b *store.Batch, p profile, facts []fact, blocked []rejection) (taken int, err error) {
 	key := x.scope.Key(stateKind, "profile")
-	was, c, err := load[Profile](ctx, b, key)
+	was, c, err := load[profile](ctx, b, key)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if c == store.Absent {
 		was.Settings = p.Settings
@@ -152,37 +149,27 @@ func (x *Identity) take(ctx context.Context, b *store.Batch, p Profile, facts []
 	was.Core.Name, was.Core.Role = cmp.Or(was.Core.Name, p.Core.Name), cmp.Or(was.Core.Role, p.Core.Role)
 	maps.Copy(p.Extra, was.Extra)
 	was.Extra = p.Extra
-	if err := put(b, key, was, c); err != nil {
-		return err
+	err = put(b, key, was, c)
+	for i := 0; i < len(blocked) && err == nil; i++ {
+		err = put(b, x.scope.Key(blockedKind, blockName(blocked[i].Content)), blocked[i], store.Any)
 	}
-	for _, j := range blocked {
-		if err := put(b, x.scope.Key(blockedKind, blockName(j.Content)), j, store.Any); err != nil {
-			return err
-		}
-	}
-	for _, f := range facts {
-		key := x.scope.Key(factKind, f.ID)
-		have, c, err := load[Fact](ctx, b, key)
-		_, refused, err2 := load[Rejection](ctx, b, x.scope.Key(blockedKind, blockName(f.Content)))
-		switch {
-		case cmp.Or(err, err2) != nil:
-			return cmp.Or(err, err2)
-		case refused != store.Absent && f.Source != Manual, !f.UpdatedAt.After(have.UpdatedAt): // of the document as well
-			r.Kept++
+	for i := 0; i < len(facts) && err == nil; i++ {
+		f, key := facts[i], x.scope.Key(factKind, facts[i].ID)
+		have, c, err2 := load[fact](ctx, b, key)
+		_, refused, err3 := load[rejection](ctx, b, x.scope.Key(blockedKind, blockName(f.Content)))
+		err = cmp.Or(err2, err3)
+		if refused != store.Absent && f.Source != Manual || !f.UpdatedAt.After(have.UpdatedAt) { // of the document as well
 			continue
-		case have.ID == "":
-			r.Added++
-		default:
-			r.Updated++
 		}
-		if err := put(b, key, f, c); err != nil {
-			return err
+		if err == nil {
+			err = put(b, key, f, c)
 		}
+		taken++
 	}
-	return nil
+	return taken, err
 }
 
-func (x *Identity) readV2(data []byte) (p Profile, facts []Fact, blocked []Rejection, err error) {
+func (x *Identity) readV2(data []byte) (p profile, facts []fact, blocked []rejection, err error) {
 	var d document
 	if d.Extra, err = read(data, &d); err != nil {
 		return p, nil, nil, fmt.Errorf("identity: document: %w", err)
@@ -191,7 +178,7 @@ func (x *Identity) readV2(data []byte) (p Profile, facts []Fact, blocked []Rejec
 		return p, nil, nil, fmt.Errorf("identity: a half-life of %v days", d.Settings.HalfLifeDays)
 	}
 	for i, raw := range d.Facts {
-		f := Fact{Visibility: Trusted}
+		var f fact
 		if f.Extra, err = read(raw, &f); err != nil {
 			return p, nil, nil, fmt.Errorf("identity: fact %d: %w", i, err)
 		}
@@ -200,7 +187,7 @@ func (x *Identity) readV2(data []byte) (p Profile, facts []Fact, blocked []Rejec
 	for i := range d.Blocked {
 		d.Blocked[i].Content, d.Blocked[i].Reason = x.clean.Prose(d.Blocked[i].Content), x.clean.Prose(d.Blocked[i].Reason)
 	}
-	return d.Profile, facts, d.Blocked, nil
+	return d.profile, facts, d.Blocked, nil
 }
 
 // version1 is the flat document of before.
@@ -209,7 +196,7 @@ type version1 struct {
 		LastModified string
 		DeviceID     string `json:"deviceId"`
 	}
-	Core          Core
+	Core          struct{ Name, Role string }
 	Expertise     []string
 	Communication struct{ Style, Avoid []string }
 	CurrentFocus  struct {
@@ -221,7 +208,7 @@ type version1 struct {
 
 // readV1 makes proven facts of what a document of version 1 lists. Their ids follow from their words, so that it may
 // be taken in again. The document is kept whole beside them, since it has fields that are no facts.
-func (x *Identity) readV1(data []byte) (p Profile, facts []Fact, err error) {
+func (x *Identity) readV1(data []byte) (p profile, facts []fact, err error) {
 	var d version1
 	if err := json.Unmarshal(data, &d); err != nil {
 		return p, nil, fmt.Errorf("identity: document of version 1: %w", err)
@@ -231,22 +218,22 @@ func (x *Identity) readV1(data []byte) (p Profile, facts []Fact, err error) {
 	if err != nil { // some have none
 		created = now
 	}
-	add := func(c Category, prefix string, contents ...string) {
+	add := func(category, prefix string, contents ...string) {
 		for _, s := range contents {
 			if strings.TrimSpace(s) == "" {
 				continue
 			}
 			s = prefix + s
-			f := Fact{ID: nameOf("v1", string(c), s), Category: c, Content: s, Confidence: 1, LastValidated: now, ValidationCount: 5,
-				Maturity: Proven, Visibility: Trusted, Source: Manual, CreatedAt: created, UpdatedAt: created}
-			if !slices.ContainsFunc(facts, func(o Fact) bool { return o.ID == f.ID }) {
+			f := fact{CreatedAt: created, UpdatedAt: created, Fact: Fact{ID: nameOf("v1", category, s), Category: category, Content: s,
+				Confidence: 1, LastValidated: now, ValidationCount: 5, Maturity: Proven, Source: Manual}}
+			if !slices.ContainsFunc(facts, func(o fact) bool { return o.ID == f.ID }) {
 				facts = append(facts, f)
 			}
 		}
 	}
-	add(Expertise, "", d.Expertise...)
-	add(Preference, "Communication style: ", d.Communication.Style...)
-	add(Preference, "Avoid: ", d.Communication.Avoid...)
+	add("expertise", "", d.Expertise...)
+	add("preference", "Communication style: ", d.Communication.Style...)
+	add("preference", "Avoid: ", d.Communication.Avoid...)
 	for i, raw := range d.CurrentFocus.Projects {
 		var project struct{ Name, Description string }
 		if json.Unmarshal(raw, &project.Name) != nil {
@@ -257,11 +244,11 @@ func (x *Identity) readV1(data []byte) (p Profile, facts []Fact, err error) {
 		if project.Description != "" {
 			project.Name += " - " + project.Description
 		}
-		add(Focus, "Project: ", project.Name)
+		add("focus", "Project: ", project.Name)
 	}
-	add(Focus, "Goal: ", d.CurrentFocus.Goals...)
-	add(Context, "", slices.Concat(d.Context.Personal, d.Context.Professional)...)
-	p = Profile{DeviceID: d.Meta.DeviceID, Core: d.Core, Settings: Settings{HalfLifeDays: defaultHalfLife}}
+	add("focus", "Goal: ", d.CurrentFocus.Goals...)
+	add("context", "", slices.Concat(d.Context.Personal, d.Context.Professional)...)
+	p.DeviceID, p.Core.Name, p.Core.Role = d.Meta.DeviceID, d.Core.Name, d.Core.Role
 	p.Extra = map[string]json.RawMessage{"v1": slices.Clone(data)}
 	return p, facts, nil
 }

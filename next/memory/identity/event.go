@@ -30,7 +30,7 @@ type Event struct {
 	Kind     string        `json:"type"`               // such as "page_visit"; "": "event"
 	Address  string        `json:"url,omitempty"`      // what was visited: a URL or a host
 	Topic    string        `json:"topic,omitempty"`    // what it is about, in the words of a fact; "": that of a known site
-	Category Category      `json:"category,omitempty"` // of such a fact; "": Expertise
+	Category string        `json:"category,omitempty"` // of such a fact; "": expertise
 	Text     string        `json:"text,omitempty"`     // what else there is to say; Infer does not use it
 	At       time.Time     `json:"timestamp"`          // zero: now
 	Dwell    time.Duration `json:"dwell,omitempty"`    // how long it lasted; 0: not known
@@ -41,10 +41,9 @@ type ring struct{ First, Next uint64 }
 
 // count is what a day has of a topic at a place.
 type count struct {
-	Topic, Ref string
-	Category   Category
-	N          int
-	Weight     float64
+	Topic, Ref, Category string
+	N                    int
+	Weight               float64
 }
 
 func eventID(n uint64) string { return fmt.Sprintf("%020d", n) }
@@ -64,7 +63,7 @@ func (x *Identity) Observe(ctx context.Context, events ...Event) (kept int, err 
 			return 0, &store.LimitError{What: "event", Size: len(e.Address) + len(e.Topic) + len(e.Text) + len(e.Kind), Max: maxEvent}
 		case e.Address == "" && e.Topic == "" && e.Text == "", e.Dwell < 0, !slices.Contains(categories, e.Category), e.At.Year() < 1, e.At.Year() > 9999:
 			return 0, errors.New("identity: an event says nothing, or has a negative dwell, an unknown category or a time that is none")
-		case !excluded(host, p.Settings.ExcludedDomains):
+		case !excluded(host, p.ExcludedDomains):
 			clean = append(clean, e)
 		}
 	}
@@ -82,7 +81,7 @@ func (x *Identity) cleanEvent(e Event) (Event, string) {
 	host := hostOf(e.Address)
 	e.Address, e.Topic = x.clean.Prose(e.Address), strings.TrimSpace(x.clean.Prose(e.Topic))
 	e.Kind, e.Text, e.At = cmp.Or(x.clean.Prose(e.Kind), "event"), x.clean.Prose(e.Text), cmp.Or(e.At.UTC().Truncate(time.Millisecond), x.clock())
-	e.Category = cmp.Or(e.Category, Expertise)
+	e.Category = cmp.Or(e.Category, "expertise")
 	return e, host
 }
 
@@ -152,32 +151,25 @@ const (
 	enoughWeight    = 3
 )
 
-// Suggestion is a fact that events speak for. Validate makes it an established fact, Reject refuses it for good.
-type Suggestion struct {
-	ID    string // the same for the same words
-	Draft Draft
-	Count int // events
-	Days  int // on which there were any, in UTC
-}
-
-// suggestion is what is kept of one.
+// suggestion is what is kept of a fact that was suggested, and how often it was.
 type suggestion struct {
-	Draft Draft
+	Fact
 	Times int
 }
 
-// Infer returns what the events of today and the days before (0: 7, in UTC) speak for, five at most, the best founded first. Nothing is
-// added to the facts.
+// Infer returns what the events of today and the days before (0: 7, in UTC) speak for, five candidates at most, the
+// best founded first. Nothing is added to the facts: Validate makes one an established fact, Reject refuses it for
+// good. IDs are the same for the same words.
 //
 // A topic needs events of a weight of three, where an event weighs as many minutes as its Dwell, from .2 to 3, or 1.
 // Confidence is .4 + .05·weight, at most .8. The topic is that of the event or of a well-known site. Left out are
 // topics whose words a fact in use has already, what was rejected, and what was suggested twice before.
-func (x *Identity) Infer(ctx context.Context, days int) ([]Suggestion, error) {
+func (x *Identity) Infer(ctx context.Context, days int) ([]Fact, error) {
 	found, err := x.infer(ctx, cmp.Or(min(max(days, 0), maxLookback), defaultLookback))
 	if err != nil {
 		return nil, err
 	}
-	var out []Suggestion
+	var out []Fact
 	err = x.group.Update(ctx, func(b *store.Batch) error {
 		out = nil
 		for _, s := range found {
@@ -188,7 +180,7 @@ func (x *Identity) Infer(ctx context.Context, days int) ([]Suggestion, error) {
 			}
 			if was.Times < suggestTimes && len(out) < maxSuggested {
 				out = append(out, s)
-				if err := put(b, key, suggestion{s.Draft, was.Times + 1}, c); err != nil {
+				if err := put(b, key, suggestion{s, was.Times + 1}, c); err != nil {
 					return err
 				}
 			}
@@ -198,42 +190,34 @@ func (x *Identity) Infer(ctx context.Context, days int) ([]Suggestion, error) {
 	return out, err
 }
 
-func (x *Identity) infer(ctx context.Context, days int) (out []Suggestion, err error) {
+func (x *Identity) infer(ctx context.Context, days int) (out []Fact, err error) {
 	p, err := x.Profile(ctx)
 	dates, counts, err2 := all[[]count](ctx, x, dayKind)
-	known, err3 := x.List(ctx, "")
-	refused, err4 := x.Rejections(ctx)
+	known, err3 := x.List(ctx)
+	_, refused, err4 := all[rejection](ctx, x, blockedKind)
 	if err := errors.Join(err, err2, err3, err4); err != nil {
 		return nil, err
 	}
 	now := x.clock()
 	from, today := now.AddDate(0, 0, -days).Format(time.DateOnly), now.Format(time.DateOnly)
-	type topic struct {
-		count
-		days int
-		last string
-	}
-	topics := map[string]*topic{}
+	topics := map[string]*count{}
 	for i, date := range dates {
 		for _, c := range counts[i] {
-			if date < from || date > today || excluded(c.Ref, p.Settings.ExcludedDomains) {
+			if date < from || date > today || excluded(c.Ref, p.ExcludedDomains) {
 				continue
 			}
-			key := string(c.Category) + "\x00" + text.Fold(c.Topic)
+			key := c.Category + "\x00" + text.Fold(c.Topic)
 			t := topics[key]
 			if t == nil {
-				t = &topic{count: count{Topic: c.Topic, Ref: c.Ref, Category: c.Category}}
+				t = &count{Topic: c.Topic, Ref: c.Ref, Category: c.Category}
 				topics[key] = t
 			}
 			t.N, t.Weight = t.N+c.N, t.Weight+c.Weight
-			if t.last != date {
-				t.days, t.last = t.days+1, date
-			}
 		}
 	}
 	rejected := map[string]bool{}
 	for _, r := range refused {
-		rejected[text.Fold(r.Content)], rejected["\x00"+r.Ref] = true, r.Ref != ""
+		rejected[text.Fold(r.Content)], rejected["\x00"+siteOfRef(r.Ref)] = true, siteOfRef(r.Ref) != ""
 	}
 	var words []map[string]bool // of facts in use
 	for _, f := range known {
@@ -249,12 +233,14 @@ func (x *Identity) infer(ctx context.Context, days int) (out []Suggestion, err e
 		if slices.ContainsFunc(words, func(fact map[string]bool) bool { return hasAll(fact, topic) }) {
 			continue
 		}
-		draft := Draft{Content: t.Topic, Category: t.Category, Source: Inferred, SourceRef: t.Ref,
-			Confidence: math.Round(100*min(0.8, 0.4+0.05*t.Weight)) / 100}
-		out = append(out, Suggestion{nameOf("suggestion", string(t.Category), text.Fold(t.Topic)), draft, t.N, t.days})
+		out = append(out, Fact{
+			ID: nameOf("suggestion", t.Category, text.Fold(t.Topic)), Category: t.Category, Content: t.Topic, Maturity: Candidate,
+			Confidence: math.Round(100*min(0.8, 0.4+0.05*t.Weight)) / 100, LastValidated: now,
+			Source: Inferred, SourceRef: fmt.Sprintf("browsing:%s:%d", t.Ref, t.N),
+		})
 	}
-	slices.SortFunc(out, func(a, b Suggestion) int {
-		return cmp.Or(cmp.Compare(b.Draft.Confidence, a.Draft.Confidence), cmp.Compare(b.Count, a.Count), strings.Compare(a.ID, b.ID))
+	slices.SortFunc(out, func(a, b Fact) int {
+		return cmp.Or(cmp.Compare(b.Confidence, a.Confidence), strings.Compare(a.ID, b.ID))
 	})
 	return out, nil
 }
@@ -279,67 +265,61 @@ func hasAll(words, some map[string]bool) bool {
 	return true
 }
 
-// MaintainReport says what Maintain did.
-type MaintainReport struct {
-	Demoted, Archived int // facts
-	RolledUp          int // events
-	Inferred          int // candidates that were added, with Settings.AutoInfer
-}
-
-// Maintain does what time asks for; call it once a day or so. A fact below an effective confidence of .3 loses one
-// step of maturity, once until it is validated again; one below .1 is archived, whatever its maturity. Nothing is
-// deleted. Of events that are 30 days old only the counts of their day stay. A second call changes nothing.
-func (x *Identity) Maintain(ctx context.Context) (r MaintainReport, err error) {
+// Maintain does what time asks for, and returns how many facts and events it changed; call it once a day or so. A fact
+// below an effective confidence of .3 loses one step of maturity, once until it is validated again; one below .1 is
+// archived, whatever its maturity. Nothing is deleted. Of events that are 30 days old only the counts of their day
+// stay. With AutoInfer, what Infer would suggest is added as candidates. A second call changes nothing.
+func (x *Identity) Maintain(ctx context.Context) (n int, err error) {
 	p, err := x.Profile(ctx)
-	ids, facts, err2 := all[Fact](ctx, x, factKind)
+	ids, facts, err2 := all[fact](ctx, x, factKind)
 	if err := errors.Join(err, err2); err != nil {
-		return r, err
+		return 0, err
 	}
-	now, halfLife := x.clock(), p.Settings.HalfLifeDays
+	now := x.clock()
 	for i, id := range ids {
-		if f := facts[i]; !f.ArchivedAt.IsZero() || f.effective(now, halfLife) >= faded {
+		if f := facts[i]; !f.ArchivedAt.IsZero() || f.effective(now, p.HalfLifeDays) >= faded {
 			continue
 		}
-		var demoted, archived bool
-		_, err := x.change(ctx, id, func(f *Fact) (bool, error) {
-			demoted, archived = f.fade(now, halfLife)
-			return demoted || archived, nil
+		var changed bool
+		_, err := x.change(ctx, id, func(f *fact) (bool, error) {
+			changed = f.fade(now, p.HalfLifeDays)
+			return changed, nil
 		})
 		if err != nil && !errors.Is(err, store.ErrNotFound) { // rejected meanwhile
-			return r, err
+			return n, err
 		}
-		r.Demoted, r.Archived = r.Demoted+one(demoted), r.Archived+one(archived)
+		n += one(changed)
 	}
 	numbers, events, err := all[Event](ctx, x, eventKind)
 	for i := 0; i < len(numbers) && err == nil; i++ {
 		if now.Sub(events[i].At) > rollupAfter {
 			err = x.group.Update(ctx, func(b *store.Batch) error { return b.Delete(x.scope.Key(eventKind, numbers[i]), store.Any) })
-			r.RolledUp += one(err == nil)
+			n += one(err == nil)
 		}
 	}
-	if err != nil || !p.Settings.AutoInfer {
-		return r, err
+	if err != nil || !p.AutoInfer {
+		return n, err
 	}
 	found, err := x.infer(ctx, defaultLookback)
-	for _, s := range found[:min(len(found), maxSuggested)] {
-		_, added := x.Add(ctx, s.Draft)
-		if r.Inferred += one(added == nil); added != nil && !errors.Is(added, ErrRejected) {
+	for _, f := range found[:min(len(found), maxSuggested)] {
+		_, added := x.Add(ctx, f)
+		if n += one(added == nil); added != nil && !errors.Is(added, ErrRejected) {
 			err = errors.Join(err, added)
 		}
 	}
-	return r, err
+	return n, err
 }
 
 // fade takes a step of maturity from f, or archives it, if it has faded.
-func (f *Fact) fade(now time.Time, halfLifeDays float64) (demoted, archived bool) {
+func (f *fact) fade(now time.Time, halfLifeDays float64) (changed bool) {
 	c := f.effective(now, halfLifeDays)
 	if i := slices.Index(maturities, f.Maturity); c < faded && i > 0 && !f.Demoted {
-		f.Maturity, f.Demoted, demoted = maturities[i-1], true, true
+		f.Maturity, f.Demoted, changed = maturities[i-1], true, true
 	}
 	if c < expired && f.ArchivedAt.IsZero() {
-		f.ArchivedAt, archived = now, true
+		f.ArchivedAt, changed = now, true
 	}
-	return demoted, archived
+	return changed
 }
 
 func one(b bool) int {
@@ -359,6 +339,15 @@ func hostOf(address string) string {
 		return ""
 	}
 	return strings.TrimPrefix(strings.TrimSuffix(strings.ToLower(u.Hostname()), "."), "www.")
+}
+
+// siteOfRef returns the site of a fact's source, if Infer named it.
+func siteOfRef(ref string) string {
+	if site, ok := strings.CutPrefix(ref, "browsing:"); ok {
+		site, _, _ = strings.Cut(site, ":")
+		return site
+	}
+	return ref
 }
 
 // excluded reports whether a host is one of the domains, or below one.
@@ -384,10 +373,10 @@ var sites = map[string]string{
 }
 
 // siteOf returns the topic of a site or of that which it is below; "": not known.
-func siteOf(host string) (topic string, c Category) {
+func siteOf(host string) (topic, category string) {
 	for ; host != ""; _, host, _ = strings.Cut(host, ".") {
 		if name, ok := sites[host]; ok {
-			return name + siteSuffix, Expertise
+			return name + siteSuffix, "expertise"
 		}
 	}
 	return "", ""

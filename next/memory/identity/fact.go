@@ -16,40 +16,17 @@ import (
 	"github.com/arc-learn/arc/next/store"
 )
 
-// Category says what a fact is about.
-type Category string
+// The categories of facts: who it is, what it can do, what it prefers, its surroundings, what it works on at present.
+var categories = []string{"core", "expertise", "preference", "context", "focus"}
 
+// How well a fact is confirmed.
 const (
-	CoreFact   Category = "core" // who it is
-	Expertise  Category = "expertise"
-	Preference Category = "preference"
-	Context    Category = "context"
-	Focus      Category = "focus" // what is worked on at present
+	Candidate   = "candidate"   // inferred, or said once by somebody else
+	Established = "established" // stated by the person, or validated twice
+	Proven      = "proven"      // validated five times
 )
 
-// Maturity says how well a fact is confirmed.
-type Maturity string
-
-const (
-	Candidate   Maturity = "candidate"   // inferred, or said once by somebody else
-	Established Maturity = "established" // stated by the person, or validated twice
-	Proven      Maturity = "proven"      // validated five times
-)
-
-// Visibility says how far a fact may go: to anybody, to the models and tools that the person uses, or nowhere.
-type Visibility string
-
-const (
-	Public  Visibility = "public"
-	Trusted Visibility = "trusted"
-	Local   Visibility = "local"
-)
-
-var (
-	categories   = []Category{CoreFact, Expertise, Preference, Context, Focus}
-	maturities   = []Maturity{Candidate, Established, Proven}
-	visibilities = []Visibility{Public, Trusted, Local}
-)
+var maturities = []string{Candidate, Established, Proven}
 
 // The sources of facts. Others may be given; they count as Inferred.
 const (
@@ -60,35 +37,30 @@ const (
 
 const maxContent = 4 << 10 // bytes
 
-// Draft is a fact to be added. Content is required, at most 4 KiB.
-type Draft struct {
-	Content    string
-	Category   Category   // "": Context
-	Source     string     // "": Manual
-	SourceRef  string     // a conversation, an address
-	Confidence float64    // in (0,1]; 0: 1 of Manual, ½ else
-	Visibility Visibility // "": Trusted
-}
-
 // Fact is what is known. Its JSON is that of the documents of Export.
 type Fact struct {
-	ID              string                     `json:"id"`
-	Category        Category                   `json:"category"`
-	Content         string                     `json:"content"`
-	Confidence      float64                    `json:"confidence"` // at LastValidated
-	LastValidated   time.Time                  `json:"lastValidated"`
-	ValidationCount int                        `json:"validationCount"`
-	Maturity        Maturity                   `json:"maturity"`
-	Visibility      Visibility                 `json:"visibility,omitempty"`
-	Source          string                     `json:"source"`
-	SourceRef       string                     `json:"sourceRef,omitempty"`
-	Reason          string                     `json:"reason,omitempty"` // of the last validation
-	CreatedAt       time.Time                  `json:"createdAt"`
-	UpdatedAt       time.Time                  `json:"updatedAt"`
-	ArchivedAt      time.Time                  `json:"archivedAt,omitzero"`      // it had faded: out of projections
-	Demoted         bool                       `json:"demoted,omitempty"`        // since the last validation
-	Effective       float64                    `json:"-" cbor:"-"`               // confidence at the time of the call
-	Extra           map[string]json.RawMessage `json:"-" cbor:"extra,omitempty"` // fields of an imported fact that are none of these
+	ID              string    `json:"id"`
+	Category        string    `json:"category"` // core, expertise, preference, context or focus
+	Content         string    `json:"content"`
+	Confidence      float64   `json:"confidence"` // at LastValidated, in [0,1]
+	LastValidated   time.Time `json:"lastValidated"`
+	ValidationCount int       `json:"validationCount"`
+	Maturity        string    `json:"maturity"`
+	Source          string    `json:"source"`
+	SourceRef       string    `json:"sourceRef,omitempty"` // a conversation, an address; "browsing:SITE:EVENTS" of Infer
+	ArchivedAt      time.Time `json:"archivedAt,omitzero"` // it had faded: out of projections
+	Effective       float64   `json:"-" cbor:"-"`          // confidence at the time of the call
+	Relevance       float64   `json:"-" cbor:"-"`          // to the task of a projection, in [0,1]; ½ without a task
+}
+
+// fact is a Fact as it is kept and exported.
+type fact struct {
+	Fact
+	Reason    string                     `json:"reason,omitempty"` // of the last validation
+	CreatedAt time.Time                  `json:"createdAt"`
+	UpdatedAt time.Time                  `json:"updatedAt"`
+	Demoted   bool                       `json:"demoted,omitempty"`        // since the last validation
+	Extra     map[string]json.RawMessage `json:"-" cbor:"extra,omitempty"` // fields of an imported fact that are none of these
 }
 
 // The bounds of an effective confidence: above high a fact needs no relevance, below faded it should be confirmed
@@ -100,12 +72,12 @@ const (
 )
 
 // effective is the confidence c·½^(age/half-life).
-func (f *Fact) effective(at time.Time, halfLifeDays float64) float64 {
+func (f *fact) effective(at time.Time, halfLifeDays float64) float64 {
 	age := max(at.Sub(f.LastValidated).Hours()/24, 0)
 	return f.Confidence * math.Exp2(-age/halfLifeDays)
 }
 
-func (f *Fact) check() error {
+func (f *fact) check() error {
 	switch {
 	case store.CheckID(f.ID) != nil || f.ID != strings.TrimSpace(f.ID):
 		return fmt.Errorf("identity: %q is no id of a fact", f.ID)
@@ -115,9 +87,8 @@ func (f *Fact) check() error {
 		return &store.LimitError{What: "content of a fact", Size: len(f.Content), Max: maxContent}
 	case !(f.Confidence >= 0 && f.Confidence <= 1):
 		return fmt.Errorf("identity: fact %s has the confidence %v, which is not in [0,1]", f.ID, f.Confidence)
-	case !slices.Contains(categories, f.Category) || !slices.Contains(maturities, f.Maturity) || !slices.Contains(visibilities, f.Visibility):
-		return fmt.Errorf("identity: fact %s has the category %q, the maturity %q and the visibility %q, one of which is none",
-			f.ID, f.Category, f.Maturity, f.Visibility)
+	case !slices.Contains(categories, f.Category) || !slices.Contains(maturities, f.Maturity):
+		return fmt.Errorf("identity: fact %s has the category %q and the maturity %q, one of which is none", f.ID, f.Category, f.Maturity)
 	case f.ValidationCount < 0 || f.LastValidated.IsZero() || f.CreatedAt.IsZero() || f.UpdatedAt.IsZero():
 		return fmt.Errorf("identity: fact %s lacks a time, or was validated %d times", f.ID, f.ValidationCount)
 	}
@@ -125,7 +96,7 @@ func (f *Fact) check() error {
 }
 
 // validate confirms f: the boost is to the stored confidence, and maturity never falls.
-func (f *Fact) validate(reason string, now time.Time) {
+func (f *fact) validate(reason string, now time.Time) {
 	f.ValidationCount++
 	f.Confidence = math.Round(1e9*min(1, f.Confidence+0.2)) / 1e9
 	reached := Candidate
@@ -142,17 +113,18 @@ func (f *Fact) validate(reason string, now time.Time) {
 	f.Demoted, f.Reason = false, cmp.Or(reason, f.Reason)
 }
 
-func (x *Identity) fact(d Draft) (Fact, error) {
+// draft makes a new fact of what a host gives.
+func (x *Identity) draft(d Fact) (fact, error) {
 	now := x.clock()
-	f := Fact{
-		Content: strings.TrimSpace(x.clean.Prose(d.Content)), Category: cmp.Or(d.Category, Context), Source: cmp.Or(x.clean.Prose(d.Source), Manual),
-		SourceRef: x.clean.Prose(d.SourceRef), Visibility: cmp.Or(d.Visibility, Trusted), Maturity: Candidate,
-		Confidence: cmp.Or(d.Confidence, 0.5), CreatedAt: now, UpdatedAt: now, LastValidated: now,
-	}
+	f := fact{CreatedAt: now, UpdatedAt: now, Fact: Fact{
+		Content: strings.TrimSpace(x.clean.Prose(d.Content)), Category: cmp.Or(d.Category, "context"),
+		Source: cmp.Or(x.clean.Prose(d.Source), Manual), SourceRef: x.clean.Prose(d.SourceRef),
+		Maturity: Candidate, Confidence: cmp.Or(d.Confidence, 0.5), LastValidated: now,
+	}}
 	if f.Source == Manual {
 		f.Maturity, f.ValidationCount, f.Confidence = Established, 1, cmp.Or(d.Confidence, 1)
 	}
-	f.ID = nameOf("fact", string(f.Category), text.Fold(f.Content))
+	f.ID = nameOf("fact", f.Category, text.Fold(f.Content))
 	return f, f.check()
 }
 
@@ -163,15 +135,16 @@ func nameOf(parts ...string) string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", h[:4], h[4:6], h[6:8], h[8:10], h[10:16])
 }
 
-// Add adds a fact. One in the same words and category is validated instead, if the new one is Manual, and else stays
-// as it is. A fact that was rejected is an error that wraps [ErrRejected], unless it is Manual: a person may say so
-// after all.
-func (x *Identity) Add(ctx context.Context, d Draft) (Fact, error) {
-	f, err := x.fact(d)
+// Add adds a fact, of whose fields these count: Content, which is required and has at most 4 KiB, Category ("":
+// context), Source ("": Manual), SourceRef, and Confidence in (0,1] (0: 1 of a Manual one, ½ else). One in the same
+// words and category is validated instead, if the new one is Manual, and else stays as it is. A fact that was rejected
+// is an error that wraps [ErrRejected], unless it is Manual: a person may say so after all.
+func (x *Identity) Add(ctx context.Context, d Fact) (Fact, error) {
+	f, err := x.draft(d)
 	if err != nil {
 		return Fact{}, err
 	}
-	out, err := f, error(nil)
+	out := f
 	err = x.group.Update(ctx, func(b *store.Batch) (err error) {
 		out, err = x.add(ctx, b, f)
 		return err
@@ -179,9 +152,9 @@ func (x *Identity) Add(ctx context.Context, d Draft) (Fact, error) {
 	return x.aged(ctx, out, err)
 }
 
-func (x *Identity) add(ctx context.Context, b *store.Batch, f Fact) (Fact, error) {
+func (x *Identity) add(ctx context.Context, b *store.Batch, f fact) (fact, error) {
 	blocked := x.scope.Key(blockedKind, blockName(f.Content))
-	_, c, err := load[Rejection](ctx, b, blocked)
+	_, c, err := load[rejection](ctx, b, blocked)
 	switch {
 	case err != nil:
 		return f, err
@@ -193,7 +166,7 @@ func (x *Identity) add(ctx context.Context, b *store.Batch, f Fact) (Fact, error
 		}
 	}
 	key := x.scope.Key(factKind, f.ID)
-	was, c, err := load[Fact](ctx, b, key)
+	was, c, err := load[fact](ctx, b, key)
 	if err != nil {
 		return f, err
 	}
@@ -211,18 +184,18 @@ func (x *Identity) add(ctx context.Context, b *store.Batch, f Fact) (Fact, error
 }
 
 // aged sets Effective.
-func (x *Identity) aged(ctx context.Context, f Fact, err error) (Fact, error) {
+func (x *Identity) aged(ctx context.Context, f fact, err error) (Fact, error) {
 	if err != nil {
 		return Fact{}, err
 	}
 	p, err := x.Profile(ctx)
-	f.Effective = f.effective(x.clock(), p.Settings.HalfLifeDays)
-	return f, err
+	f.Effective = f.effective(x.clock(), p.HalfLifeDays)
+	return f.Fact, err
 }
 
 // Get returns a fact, or an error that wraps [store.ErrNotFound].
 func (x *Identity) Get(ctx context.Context, id string) (Fact, error) {
-	f, _, err := find[Fact](ctx, x.group.Store(), x.scope.Key(factKind, id))
+	f, _, err := find[fact](ctx, x.group.Store(), x.scope.Key(factKind, id))
 	return x.aged(ctx, f, err)
 }
 
@@ -236,11 +209,12 @@ func find[T any](ctx context.Context, r reader, key string) (v T, c store.Condit
 
 // change changes a fact in one commit. The function may be called more than once; without a change, nothing is
 // committed.
-func (x *Identity) change(ctx context.Context, id string, change func(*Fact) (changed bool, err error)) (f Fact, err error) {
-	err = x.group.Update(ctx, func(b *store.Batch) error {
+func (x *Identity) change(ctx context.Context, id string, change func(*fact) (changed bool, err error)) (Fact, error) {
+	var f fact
+	err := x.group.Update(ctx, func(b *store.Batch) (err error) {
 		key := x.scope.Key(factKind, id)
 		var c store.Condition
-		if f, c, err = find[Fact](ctx, b, key); err != nil {
+		if f, c, err = find[fact](ctx, b, key); err != nil {
 			return err
 		}
 		was := f.UpdatedAt
@@ -255,59 +229,63 @@ func (x *Identity) change(ctx context.Context, id string, change func(*Fact) (ch
 	return x.aged(ctx, f, err)
 }
 
-// List returns all facts with a visibility within the limit ("": all), archived ones too, by category and then the
-// most confident first.
-func (x *Identity) List(ctx context.Context, limit Visibility) ([]Fact, error) {
+// List returns all facts, archived ones too, by category and then the most confident first.
+func (x *Identity) List(ctx context.Context) ([]Fact, error) {
+	facts, err := x.list(ctx)
+	out := make([]Fact, len(facts))
+	for i := range facts {
+		out[i] = facts[i].Fact
+	}
+	return out, err
+}
+
+func (x *Identity) list(ctx context.Context) ([]fact, error) {
 	p, err := x.Profile(ctx)
-	_, facts, err2 := all[Fact](ctx, x, factKind)
+	_, facts, err2 := all[fact](ctx, x, factKind)
 	if err := cmp.Or(err, err2); err != nil {
 		return nil, err
 	}
 	now := x.clock()
 	for i := range facts {
-		facts[i].Effective = facts[i].effective(now, p.Settings.HalfLifeDays)
+		facts[i].Effective = facts[i].effective(now, p.HalfLifeDays)
 	}
-	facts = slices.DeleteFunc(facts, func(f Fact) bool { return !within(f.Visibility, cmp.Or(limit, Local)) })
-	slices.SortStableFunc(facts, func(a, b Fact) int {
+	slices.SortStableFunc(facts, func(a, b fact) int {
 		return cmp.Or(cmp.Compare(slices.Index(categories, a.Category), slices.Index(categories, b.Category)),
 			cmp.Compare(b.Effective, a.Effective), a.CreatedAt.Compare(b.CreatedAt))
 	})
 	return facts, nil
 }
 
-func within(v, limit Visibility) bool {
-	return slices.Index(visibilities, v) <= slices.Index(visibilities, limit)
-}
-
-// Update gives a fact what d states: another Content, Category, Visibility, Confidence or SourceRef.
-func (x *Identity) Update(ctx context.Context, id string, d Draft) (Fact, error) {
+// Update gives the fact with the ID of d what else d states: another Content, Category, Confidence or SourceRef.
+func (x *Identity) Update(ctx context.Context, d Fact) (Fact, error) {
 	d.Content, d.SourceRef = strings.TrimSpace(x.clean.Prose(d.Content)), x.clean.Prose(d.SourceRef)
 	now := x.clock()
-	return x.change(ctx, id, func(f *Fact) (bool, error) {
-		f.Content, f.Category, f.Visibility = cmp.Or(d.Content, f.Content), cmp.Or(d.Category, f.Category), cmp.Or(d.Visibility, f.Visibility)
+	return x.change(ctx, d.ID, func(f *fact) (bool, error) {
+		f.Content, f.Category = cmp.Or(d.Content, f.Content), cmp.Or(d.Category, f.Category)
 		f.Confidence, f.SourceRef, f.UpdatedAt = cmp.Or(d.Confidence, f.Confidence), cmp.Or(d.SourceRef, f.SourceRef), now
 		return true, f.check()
 	})
 }
 
-// Validate confirms a fact: its confidence rises by .2, counts from now, and its maturity may rise. The id of a
-// suggestion makes that an established fact.
+// Validate confirms a fact: its confidence rises by .2, counts from now, and its maturity may rise. The ID of what
+// Infer suggests makes that an established fact.
 func (x *Identity) Validate(ctx context.Context, id, reason string) (Fact, error) {
 	reason, now := x.clean.Prose(reason), x.clock()
-	f, err := x.change(ctx, id, func(f *Fact) (bool, error) {
+	known, err := x.change(ctx, id, func(f *fact) (bool, error) {
 		f.validate(reason, now)
 		return true, nil
 	})
 	if !errors.Is(err, store.ErrNotFound) {
-		return f, err
+		return known, err
 	}
+	var f fact
 	err = x.group.Update(ctx, func(b *store.Batch) error {
 		key := x.scope.Key(suggestionKind, id)
 		s, c, err := find[suggestion](ctx, b, key)
 		if err != nil {
 			return err
 		}
-		if f, err = x.fact(s.Draft); err != nil {
+		if f, err = x.draft(s.Fact); err != nil {
 			return err
 		}
 		f.validate(reason, now)
@@ -320,8 +298,8 @@ func (x *Identity) Validate(ctx context.Context, id, reason string) (Fact, error
 	return x.aged(ctx, f, err)
 }
 
-// Rejection is a statement that is not suggested and not added by inference again.
-type Rejection struct {
+// rejection is a statement that is not suggested and not added by inference again.
+type rejection struct {
 	Content string    `json:"content"`
 	Ref     string    `json:"sourceRef,omitempty"`
 	Reason  string    `json:"reason,omitempty"`
@@ -331,18 +309,17 @@ type Rejection struct {
 func blockName(content string) string { return nameOf("blocked", text.Fold(content)) }
 
 // Reject deletes a fact or a suggestion, and remembers not to suggest it again: what has the same words, and what
-// Infer drew from the same source.
+// Infer drew from the same site.
 func (x *Identity) Reject(ctx context.Context, id, reason string) error {
-	r := Rejection{Reason: x.clean.Prose(reason), At: x.clock()}
+	r := rejection{Reason: x.clean.Prose(reason), At: x.clock()}
 	return x.group.Update(ctx, func(b *store.Batch) error {
 		key := x.scope.Key(factKind, id)
-		f, c, err := find[Fact](ctx, b, key)
-		r.Content, r.Ref = f.Content, f.SourceRef
+		f, c, err := find[fact](ctx, b, key)
 		if errors.Is(err, store.ErrNotFound) {
 			key = x.scope.Key(suggestionKind, id)
 			var s suggestion
 			s, c, err = find[suggestion](ctx, b, key)
-			r.Content, r.Ref = s.Draft.Content, s.Draft.SourceRef
+			f.Fact = s.Fact
 		}
 		if err == nil {
 			err = b.Delete(key, c)
@@ -350,12 +327,7 @@ func (x *Identity) Reject(ctx context.Context, id, reason string) error {
 		if err != nil {
 			return err
 		}
+		r.Content, r.Ref = f.Content, f.SourceRef
 		return put(b, x.scope.Key(blockedKind, blockName(r.Content)), r, store.Any)
 	})
-}
-
-// Rejections returns what was rejected.
-func (x *Identity) Rejections(ctx context.Context) ([]Rejection, error) {
-	_, out, err := all[Rejection](ctx, x, blockedKind)
-	return out, err
 }

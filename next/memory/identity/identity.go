@@ -1,15 +1,15 @@
 // Package identity keeps what is known about one person or project, in a form that can be taken elsewhere: facts
 // that fade unless they are confirmed, and the few of them that are worth telling for a task.
 //
-// An [Identity] is of one scope. A [Draft] goes in and becomes a [Fact]; Validate and Reject say whether it holds;
-// Project chooses the facts for a task; Observe takes events, of which Infer suggests further facts; Export and
-// Import move the whole as JSON. These are the functions of the eight tools of the Arete v2 design.
+// An [Identity] is of one scope. Add keeps a [Fact]; Validate and Reject say whether it holds; Project chooses the
+// facts for a task; Observe takes events, of which Infer suggests further facts; Export and Import move the whole as
+// JSON. These are the functions of the eight tools of the Arete v2 design.
 //
 //	me, err := identity.New(group, "acme/user-42", nil)
-//	f, err := me.Add(ctx, identity.Draft{Content: "prefers table-driven tests"})
+//	f, err := me.Add(ctx, identity.Fact{Content: "prefers table-driven tests"})
 //	f, err = me.Validate(ctx, f.ID, "said so again")
-//	p, err := me.Project(ctx, identity.Request{Task: "write tests for the parser"})
-//	prompt += p.Text // fenced as data
+//	facts, _, err := me.Project(ctx, "write tests for the parser", 0, 0)
+//	prompt += identity.Render(facts) // fenced as data
 //
 // # How a fact lives
 //
@@ -31,6 +31,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/arc-learn/arc/next/internal/codec"
@@ -86,53 +87,63 @@ const (
 
 // Profile is what an identity has beside facts.
 type Profile struct {
-	UserID   string                     `json:"userId,omitempty"`
-	DeviceID string                     `json:"deviceId"`
-	Core     Core                       `json:"core"`
-	Settings Settings                   `json:"settings"`
-	Extra    map[string]json.RawMessage `json:"-" cbor:"extra,omitempty"` // fields of an imported document that are none of these
-}
-
-// Core are protected fields of a person.
-type Core struct {
-	Name string `json:"name,omitempty"`
-	Role string `json:"role,omitempty"`
-}
-
-// Settings of an identity.
-type Settings struct {
-	HalfLifeDays    float64  `json:"decayHalfLifeDays"` // of a fact's confidence; default 60
-	AutoInfer       bool     `json:"autoInfer"`         // Maintain adds what Infer suggests, as candidates
-	ExcludedDomains []string `json:"excludedDomains"`   // nothing is learned from these and what is below them
+	Name, Role      string
+	HalfLifeDays    float64  // of a fact's confidence; 0: 60
+	AutoInfer       bool     // Maintain adds what Infer suggests, as candidates
+	ExcludedDomains []string // nothing is learned from these and what is below them
 }
 
 const defaultHalfLife = 60
 
-// Profile returns the profile, with defaults where nothing was set.
-func (x *Identity) Profile(ctx context.Context) (Profile, error) {
-	p, _, err := load[Profile](ctx, x.group.Store(), x.scope.Key(stateKind, "profile"))
-	p.Settings.HalfLifeDays = cmp.Or(p.Settings.HalfLifeDays, defaultHalfLife)
-	return p, err
+// profile is a Profile as it is kept and exported.
+type profile struct {
+	UserID   string `json:"userId,omitempty"`
+	DeviceID string `json:"deviceId"`
+	Core     struct {
+		Name string `json:"name,omitempty"`
+		Role string `json:"role,omitempty"`
+	} `json:"core"`
+	Settings settings                   `json:"settings"`
+	Extra    map[string]json.RawMessage `json:"-" cbor:"extra,omitempty"` // fields of an imported document that are none of these
 }
 
-// SetProfile replaces the profile. All of it passes the sanitizer.
-func (x *Identity) SetProfile(ctx context.Context, p Profile) error {
+type settings struct {
+	HalfLifeDays    float64  `json:"decayHalfLifeDays"`
+	AutoInfer       bool     `json:"autoInfer"`
+	ExcludedDomains []string `json:"excludedDomains"`
+}
+
+// profile loads the profile, with defaults where nothing was set.
+func (x *Identity) profile(ctx context.Context, r reader) (profile, store.Condition, error) {
+	p, c, err := load[profile](ctx, r, x.scope.Key(stateKind, "profile"))
 	p.Settings.HalfLifeDays = cmp.Or(p.Settings.HalfLifeDays, defaultHalfLife)
-	if h := p.Settings.HalfLifeDays; !(h > 0) || math.IsInf(h, 0) {
-		return fmt.Errorf("identity: a half-life of %v days", h)
+	return p, c, err
+}
+
+// Profile returns the profile, with defaults where nothing was set.
+func (x *Identity) Profile(ctx context.Context) (Profile, error) {
+	p, _, err := x.profile(ctx, x.group.Store())
+	return Profile{p.Core.Name, p.Core.Role, p.Settings.HalfLifeDays, p.Settings.AutoInfer, p.Settings.ExcludedDomains}, err
+}
+
+// SetProfile replaces the profile.
+func (x *Identity) SetProfile(ctx context.Context, p Profile) error {
+	p.HalfLifeDays = cmp.Or(p.HalfLifeDays, defaultHalfLife)
+	if !(p.HalfLifeDays > 0) || math.IsInf(p.HalfLifeDays, 0) {
+		return fmt.Errorf("identity: a half-life of %v days", p.HalfLifeDays)
 	}
-	p.Core.Name, p.Core.Role = x.clean.Prose(p.Core.Name), x.clean.Prose(p.Core.Role)
-	raw, err := withExtra(document{Profile: p}, p.Extra)
-	var d document
-	if err == nil {
-		d.Extra, err = read(x.clean.Data(raw), &d)
+	p.ExcludedDomains = slices.Clone(p.ExcludedDomains)
+	for i, d := range p.ExcludedDomains {
+		p.ExcludedDomains[i] = x.clean.Prose(d)
 	}
-	if err != nil {
-		return err
-	}
-	p = d.Profile
 	return x.group.Update(ctx, func(b *store.Batch) error {
-		return put(b, x.scope.Key(stateKind, "profile"), p, store.Any)
+		was, c, err := x.profile(ctx, b)
+		if err != nil {
+			return err
+		}
+		was.Core.Name, was.Core.Role = x.clean.Prose(p.Name), x.clean.Prose(p.Role)
+		was.Settings = settings{p.HalfLifeDays, p.AutoInfer, p.ExcludedDomains}
+		return put(b, x.scope.Key(stateKind, "profile"), was, c)
 	})
 }
 

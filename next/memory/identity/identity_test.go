@@ -37,12 +37,12 @@ func open(t require.TestingT, st store.Store) (*identity.Identity, *clock) {
 func TestLifeOfAFact(t *testing.T) {
 	t.Parallel()
 	x, now := open(t, store.NewMem())
-	f, err := x.Add(t.Context(), identity.Draft{Content: "knows Go", Source: identity.Inferred})
+	f, err := x.Add(t.Context(), identity.Fact{Content: "knows Go", Source: identity.Inferred})
 	require.NoError(t, err)
 	require.Equal(t, identity.Candidate, f.Maturity)
 	for n, want := range []struct {
 		confidence float64
-		maturity   identity.Maturity
+		maturity   string
 	}{{.7, identity.Candidate}, {.9, identity.Established}, {1, identity.Established}, {1, identity.Established}, {1, identity.Proven}} {
 		f, err = x.Validate(t.Context(), f.ID, "said so")
 		require.NoError(t, err)
@@ -55,24 +55,24 @@ func TestLifeOfAFact(t *testing.T) {
 		require.NoError(t, err)
 		require.InDelta(t, want, f.Effective, 1e-9, days)
 	}
-	now.at = start.Add(110 * day)
-	for _, demoted := range []int{1, 0} { // once until it is validated
-		r, err := x.Maintain(t.Context())
+	for _, at := range []struct {
+		days, changed int
+		maturity      string
+		archived      bool
+	}{{104, 0, identity.Proven, false}, {110, 1, identity.Established, false}, {110, 0, identity.Established, false},
+		{199, 0, identity.Established, false}, {200, 1, identity.Established, true}} {
+		now.at = start.Add(time.Duration(at.days) * day)
+		n, err := x.Maintain(t.Context())
 		require.NoError(t, err)
-		require.Equal(t, identity.MaintainReport{Demoted: demoted}, r)
+		require.Equal(t, at.changed, n, "demoted once until it is validated, archived below .1")
+		f, err = x.Get(t.Context(), f.ID)
+		require.NoError(t, err)
+		require.Equal(t, []any{at.maturity, at.archived}, []any{f.Maturity, !f.ArchivedAt.IsZero()})
 	}
-	now.at = start.Add(199 * day)
-	r, err := x.Maintain(t.Context())
+	told, filtered, err := x.Project(t.Context(), "", 0, 0)
 	require.NoError(t, err)
-	require.Zero(t, r.Archived)
-	now.at = start.Add(200 * day)
-	r, err = x.Maintain(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, 1, r.Archived)
-	p, err := x.Project(t.Context(), identity.Request{})
-	require.NoError(t, err)
-	require.Empty(t, p.Facts)
-	require.Equal(t, 1, p.FilteredOut)
+	require.Empty(t, told)
+	require.Equal(t, 1, filtered)
 	f, err = x.Validate(t.Context(), f.ID, "") // it comes back
 	require.NoError(t, err)
 	require.True(t, f.ArchivedAt.IsZero())
@@ -82,32 +82,32 @@ func TestLifeOfAFact(t *testing.T) {
 func TestAdd(t *testing.T) {
 	t.Parallel()
 	x, _ := open(t, store.NewMem())
-	f, err := x.Add(t.Context(), identity.Draft{Content: "prefers  tabs", Category: identity.Preference})
+	f, err := x.Add(t.Context(), identity.Fact{Content: "prefers  tabs", Category: "preference"})
 	require.NoError(t, err)
-	require.Equal(t, []any{1.0, identity.Established, 1, identity.Trusted}, []any{f.Confidence, f.Maturity, f.ValidationCount, f.Visibility})
-	again, err := x.Add(t.Context(), identity.Draft{Content: "Prefers tabs.", Category: identity.Preference})
+	require.Equal(t, []any{1.0, identity.Established, 1}, []any{f.Confidence, f.Maturity, f.ValidationCount})
+	again, err := x.Add(t.Context(), identity.Fact{Content: "Prefers tabs.", Category: "preference"})
 	require.NoError(t, err)
 	require.Equal(t, []any{f.ID, 2}, []any{again.ID, again.ValidationCount})
-	other, err := x.Update(t.Context(), f.ID, identity.Draft{Content: "prefers spaces"})
+	other, err := x.Update(t.Context(), identity.Fact{ID: f.ID, Content: "prefers spaces"})
 	require.NoError(t, err)
 	require.Equal(t, f.ID, other.ID)
-	new, err := x.Add(t.Context(), identity.Draft{Content: "prefers tabs", Category: identity.Preference})
+	new, err := x.Add(t.Context(), identity.Fact{Content: "prefers tabs", Category: "preference"})
 	require.NoError(t, err)
 	require.NotEqual(t, f.ID, new.ID)
 
 	require.NoError(t, x.Reject(t.Context(), new.ID, "no"))
 	_, err = x.Get(t.Context(), new.ID)
 	require.ErrorIs(t, err, store.ErrNotFound)
-	_, err = x.Add(t.Context(), identity.Draft{Content: "prefers TABS", Category: identity.Preference, Source: identity.Conversation})
+	_, err = x.Add(t.Context(), identity.Fact{Content: "prefers TABS", Category: "preference", Source: identity.Conversation})
 	require.ErrorIs(t, err, identity.ErrRejected)
-	_, err = x.Add(t.Context(), identity.Draft{Content: "prefers tabs"})
+	_, err = x.Add(t.Context(), identity.Fact{Content: "prefers tabs"})
 	require.NoError(t, err, "a person's own word")
-	for _, d := range []identity.Draft{{}, {Content: "x", Category: "hobby"}, {Content: "x", Confidence: math.NaN()}, {Content: "x", Confidence: 2},
-		{Content: strings.Repeat("x", 5000)}, {Content: "x", Visibility: "secret"}} {
+	for _, d := range []identity.Fact{{}, {Content: "x", Category: "hobby"}, {Content: "x", Confidence: math.NaN()}, {Content: "x", Confidence: 2},
+		{Content: strings.Repeat("x", 5000)}} {
 		_, err = x.Add(t.Context(), d)
 		require.Error(t, err, d)
 	}
-	f, err = x.Add(t.Context(), identity.Draft{Content: "token ghp_" + strings.Repeat("a1B2c3", 6)})
+	f, err = x.Add(t.Context(), identity.Fact{Content: "token ghp_" + strings.Repeat("a1B2c3", 6)})
 	require.NoError(t, err)
 	require.NotContains(t, f.Content, "a1B2c3")
 }
@@ -115,48 +115,38 @@ func TestAdd(t *testing.T) {
 func TestProject(t *testing.T) {
 	t.Parallel()
 	x, now := open(t, store.NewMem())
-	add := func(content string, c identity.Category, source string, confidence float64, validations int) {
-		f, err := x.Add(t.Context(), identity.Draft{Content: content, Category: c, Source: source, Confidence: confidence})
+	add := func(content string, c string, source string, confidence float64, validations int) {
+		f, err := x.Add(t.Context(), identity.Fact{Content: content, Category: c, Source: source, Confidence: confidence})
 		require.NoError(t, err)
 		for range validations {
 			_, err = x.Validate(t.Context(), f.ID, "")
 			require.NoError(t, err)
 		}
 	}
-	add("knows Fortran", identity.Expertise, identity.Manual, 1, 4) // proven
+	add("knows Fortran", "expertise", identity.Manual, 1, 4) // proven
 	now.at = start.Add(100 * day)
-	add("writes React components", identity.Expertise, identity.Manual, .9, 0)
-	add("likes cooking", identity.Context, identity.Manual, .6, 0)
-	add("is learning to debug React", identity.Focus, identity.Inferred, 0, 0)
-	add("is learning the violin", identity.Focus, identity.Inferred, 0, 0)
-	add("answers should be short", identity.Preference, identity.Manual, .6, 0)
-	add("has the diary under the bed", identity.Context, identity.Manual, 1, 0)
-	facts, err := x.List(t.Context(), "")
-	require.NoError(t, err)
-	require.Len(t, facts, 7)
-	for _, f := range facts {
-		if strings.Contains(f.Content, "diary") {
-			_, err := x.Update(t.Context(), f.ID, identity.Draft{Visibility: identity.Local})
-			require.NoError(t, err)
-		}
-	}
-	told := func(r identity.Request) (out []string) {
-		p, err := x.Project(t.Context(), r)
+	add("writes React components", "expertise", identity.Manual, .9, 0)
+	add("likes cooking", "context", identity.Manual, .6, 0)
+	add("is learning to debug React", "focus", identity.Inferred, 0, 0)
+	add("is learning the violin", "focus", identity.Inferred, 0, 0)
+	add("answers should be short", "preference", identity.Manual, .6, 0)
+	told := func(task string, most int, least float64) (out []string) {
+		facts, others, err := x.Project(t.Context(), task, most, least)
 		require.NoError(t, err)
-		require.Equal(t, []int{7, 7 - len(p.Facts)}, []int{p.Total, p.FilteredOut})
-		require.Equal(t, len(p.Facts) == 0, p.Text == "")
-		for _, f := range p.Facts {
+		require.Equal(t, 6, len(facts)+others)
+		text := identity.Render(facts)
+		require.Equal(t, len(facts) == 0, text == "")
+		for _, f := range facts {
 			out = append(out, strings.Fields(f.Content)[len(strings.Fields(f.Content))-1])
-			require.Contains(t, p.Text, f.Content)
+			require.Contains(t, text, f.Content)
 		}
 		return out
 	}
-	require.Equal(t, []string{"components", "React", "short", "Fortran"}, told(identity.Request{Task: "Help me debug this React component"}))
-	require.ElementsMatch(t, []string{"components", "cooking", "short", "React", "violin", "Fortran"}, told(identity.Request{}))
-	require.Contains(t, told(identity.Request{Limit: identity.Local}), "bed")
-	require.Equal(t, []string{"components", "Fortran"}, told(identity.Request{MaxFacts: 2}), "proven is always in")
-	require.Equal(t, []string{"components", "Fortran"}, told(identity.Request{MinConfidence: .8}))
-	require.Empty(t, told(identity.Request{MaxFacts: -1}))
+	require.Equal(t, []string{"components", "React", "short", "Fortran"}, told("Help me debug this React component", 0, 0))
+	require.ElementsMatch(t, []string{"components", "cooking", "short", "React", "violin", "Fortran"}, told("", 0, 0))
+	require.Equal(t, []string{"components", "Fortran"}, told("", 2, 0), "proven is always in")
+	require.Equal(t, []string{"components", "Fortran"}, told("", 0, .8))
+	require.Empty(t, told("", -1, 0))
 }
 
 func visits(address string, n int, at time.Time) (out []identity.Event) {
@@ -189,7 +179,9 @@ func TestInfer(t *testing.T) {
 			continue
 		}
 		require.Len(t, found, 1, c)
-		require.Equal(t, []any{c.content, c.confidence, c.n}, []any{found[0].Draft.Content, found[0].Draft.Confidence, found[0].Count})
+		require.Equal(t, []any{c.content, c.confidence, identity.Candidate, identity.Inferred},
+			[]any{found[0].Content, found[0].Confidence, found[0].Maturity, found[0].Source})
+		require.Regexp(t, fmt.Sprint(`^browsing:[a-z.]+:`, c.n, "$"), found[0].SourceRef)
 	}
 	x, now := open(t, store.NewMem())
 	infer := func(days int) (ids []string) {
@@ -200,7 +192,7 @@ func TestInfer(t *testing.T) {
 		}
 		return ids
 	}
-	require.NoError(t, x.SetProfile(t.Context(), identity.Profile{Settings: identity.Settings{ExcludedDomains: []string{"bank.example"}}}))
+	require.NoError(t, x.SetProfile(t.Context(), identity.Profile{ExcludedDomains: []string{"bank.example"}}))
 	kept, err := x.Observe(t.Context(), append(visits("https://my.bank.example/x", 5, start), visits("go.dev", 5, start)...)...)
 	require.NoError(t, err)
 	require.Equal(t, 5, kept)
@@ -209,7 +201,7 @@ func TestInfer(t *testing.T) {
 	require.Len(t, infer(30), 1)
 	require.Len(t, infer(30), 1)
 	require.Empty(t, infer(30), "suggested twice")
-	kept, err = x.Observe(t.Context(), slices.Repeat([]identity.Event{{Topic: "plays chess", Category: identity.Context, Dwell: time.Hour}}, 2)...)
+	kept, err = x.Observe(t.Context(), slices.Repeat([]identity.Event{{Topic: "plays chess", Category: "context", Dwell: time.Hour}}, 2)...)
 	require.NoError(t, err)
 	require.Equal(t, 2, kept)
 	ids := infer(1)
@@ -221,7 +213,7 @@ func TestInfer(t *testing.T) {
 	now.at = now.at.Add(300 * day) // which fades
 	_, err = x.Maintain(t.Context())
 	require.NoError(t, err)
-	_, err = x.Observe(t.Context(), slices.Repeat([]identity.Event{{Topic: "plays chess", Category: identity.Context, Dwell: time.Hour}}, 2)...)
+	_, err = x.Observe(t.Context(), slices.Repeat([]identity.Event{{Topic: "plays chess", Category: "context", Dwell: time.Hour}}, 2)...)
 	require.NoError(t, err)
 	ids = infer(1)
 	require.Len(t, ids, 1)
@@ -251,21 +243,21 @@ func TestEventsAreRolledUp(t *testing.T) {
 	now.at = start.Add(6 * day)
 	found, err := x.Infer(t.Context(), 30)
 	require.NoError(t, err)
-	require.Equal(t, []int{1100, 6}, []int{found[0].Count, found[0].Days})
+	require.Equal(t, "browsing:go.dev:1100", found[0].SourceRef)
 	now.at = start.Add(32 * day)
-	r, err := x.Maintain(t.Context())
+	n, err := x.Maintain(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, 300, r.RolledUp)
+	require.Equal(t, 300, n)
 	found, err = x.Infer(t.Context(), 60)
 	require.NoError(t, err)
-	require.Equal(t, 1100, found[0].Count)
-	require.NoError(t, x.SetProfile(t.Context(), identity.Profile{Settings: identity.Settings{AutoInfer: true}}))
+	require.Equal(t, "browsing:go.dev:1100", found[0].SourceRef)
+	require.NoError(t, x.SetProfile(t.Context(), identity.Profile{AutoInfer: true}))
 	_, err = x.Observe(t.Context(), visits("react.dev", 3, now.at)...)
 	require.NoError(t, err)
 	for _, added := range []int{1, 0} {
-		r, err = x.Maintain(t.Context())
+		n, err = x.Maintain(t.Context())
 		require.NoError(t, err)
-		require.Equal(t, added, r.Inferred)
+		require.Equal(t, added, n)
 	}
 	for _, e := range []identity.Event{{}, {Topic: "x", Category: "y"}, {Topic: "x", Dwell: -1}, {Text: strings.Repeat("x", 1<<15)}} {
 		_, err = x.Observe(t.Context(), e)
@@ -281,27 +273,28 @@ const v1 = `{"meta":{"version":"1.0.0","lastModified":"2025-01-15T10:00:00Z","de
 func TestVersion1(t *testing.T) {
 	t.Parallel()
 	x, _ := open(t, store.NewMem())
-	for _, want := range []identity.ImportReport{{Added: 9}, {Kept: 9}} {
-		r, err := x.Import(t.Context(), []byte(v1))
+	for _, want := range [][]int{{9, 0}, {0, 9}} {
+		taken, kept, err := x.Import(t.Context(), []byte(v1))
 		require.NoError(t, err)
-		require.Equal(t, want, r)
+		require.Equal(t, want, []int{taken, kept})
 	}
-	facts, err := x.List(t.Context(), "")
+	facts, err := x.List(t.Context())
 	require.NoError(t, err)
 	var got []string
 	for _, f := range facts {
-		got = append(got, string(f.Category)+" "+f.Content)
+		got = append(got, f.Category+" "+f.Content)
 		require.Equal(t, []any{1.0, identity.Proven, 5, "manual"}, []any{f.Confidence, f.Maturity, f.ValidationCount, f.Source})
-		require.Equal(t, 2025, f.CreatedAt.Year())
 	}
 	slices.Sort(got)
 	require.Equal(t, []string{"context Has a dog named Max", "context Works at a startup", "expertise React", "expertise TypeScript", "focus Goal: Ship v2",
 		"focus Project: Arete - AI identity", "focus Project: Kite", "preference Avoid: jargon", "preference Communication style: concise"}, got)
 	p, err := x.Profile(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, identity.Core{Name: "Test User", Role: "Engineer"}, p.Core)
-	out, err := x.Export(t.Context(), "")
+	require.Equal(t, identity.Profile{Name: "Test User", Role: "Engineer", HalfLifeDays: 60}, p)
+	out, err := x.Export(t.Context())
 	require.NoError(t, err)
+	require.Contains(t, string(out), `"createdAt": "2025-01-15T10:00:00Z"`)
+	require.Contains(t, string(out), `"deviceId": "device-123"`)
 	require.Contains(t, string(out), "Lisbon", "nothing is lost")
 }
 
@@ -318,21 +311,21 @@ func TestVersion2(t *testing.T) {
 	for _, order := range [][][]byte{{older, newer}, {newer, older, newer}} {
 		x, _ := open(t, store.NewMem())
 		for _, d := range order {
-			_, err := x.Import(t.Context(), d)
+			_, _, err := x.Import(t.Context(), d)
 			require.NoError(t, err)
 		}
 		f, err := x.Get(t.Context(), "a")
 		require.NoError(t, err)
 		require.Equal(t, "new", f.Content)
-		out, err := x.Export(t.Context(), "")
+		out, err := x.Export(t.Context())
 		require.NoError(t, err)
 		outs = append(outs, string(out))
 		for _, bad := range []string{`null`, `[]`, `"2.0.0"`, `{"version":"3.0.0"}`, `{}`, string(doc(`{"id":"b"}`)), string(doc(fmt.Sprintf(fact, "x", "yesterday"))),
 			string(doc(fmt.Sprintf(fact, "y", "2027-01-01T00:00:00Z"), `{"id":"c","confidence":2}`)), `{"meta":{},"expertise":3}`} {
-			_, err := x.Import(t.Context(), []byte(bad))
+			_, _, err := x.Import(t.Context(), []byte(bad))
 			require.Error(t, err, bad)
 		}
-		after, err := x.Export(t.Context(), "")
+		after, err := x.Export(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, outs[0], string(after), "a bad document changes nothing")
 	}
@@ -353,25 +346,25 @@ func TestHostileDocuments(t *testing.T) {
 	x, now := open(t, store.NewMem())
 	deep := strings.Repeat("[", 9000) + strings.Repeat("]", 9000)
 	for _, bad := range []string{`"facts":[` + fact("for ever", "2999-01-01T00:00:00Z") + `]`, `"facts":[],"deep":` + deep} {
-		_, err := x.Import(t.Context(), doc(bad))
+		_, _, err := x.Import(t.Context(), doc(bad))
 		require.Error(t, err)
 	}
-	r, err := x.Import(t.Context(), doc(`"facts":[`+fact("new", "2026-01-02T00:00:00Z")+","+fact("old", "2026-01-01T00:00:00Z")+`]`))
+	taken, kept, err := x.Import(t.Context(), doc(`"facts":[`+fact("new", "2026-01-02T00:00:00Z")+","+fact("old", "2026-01-01T00:00:00Z")+`]`))
 	require.NoError(t, err)
-	require.Equal(t, identity.ImportReport{Added: 1, Kept: 1}, r)
+	require.Equal(t, []int{1, 1}, []int{taken, kept})
 	f, err := x.Get(t.Context(), "a")
 	require.NoError(t, err)
 	require.Equal(t, "new", f.Content)
-	f, err = x.Update(t.Context(), "a", identity.Draft{Content: "mine"})
+	f, err = x.Update(t.Context(), identity.Fact{ID: "a", Content: "mine"})
 	require.NoError(t, err)
 	ahead := now.at.Add(time.Hour).Format(time.RFC3339)
 	for range 2 {
-		_, err = x.Import(t.Context(), doc(`"facts":[`+fact("theirs", ahead)+`]`))
+		_, _, err = x.Import(t.Context(), doc(`"facts":[`+fact("theirs", ahead)+`]`))
 		require.NoError(t, err)
-		f, err = x.Update(t.Context(), "a", identity.Draft{Content: "mine"})
+		f, err = x.Update(t.Context(), identity.Fact{ID: "a", Content: "mine"})
 		require.NoError(t, err)
 	}
-	_, err = x.Import(t.Context(), doc(`"facts":[`+fact("theirs", ahead)+`]`))
+	_, _, err = x.Import(t.Context(), doc(`"facts":[`+fact("theirs", ahead)+`]`))
 	require.NoError(t, err)
 	f, err = x.Get(t.Context(), "a")
 	require.NoError(t, err)
@@ -385,10 +378,10 @@ func TestNoSecretIsKept(t *testing.T) {
 	st := store.NewMem()
 	x, _ := open(t, st)
 	const token = "ghp_a1B2c3a1B2c3a1B2c3a1B2c3a1B2c3a1B2c3"
-	raw := map[string]json.RawMessage{"theme": json.RawMessage(`{"` + token + `":["` + token + `"]}`)}
-	require.NoError(t, x.SetProfile(t.Context(), identity.Profile{UserID: token, DeviceID: token, Core: identity.Core{Name: token, Role: token},
-		Settings: identity.Settings{ExcludedDomains: []string{token}}, Extra: raw}))
-	f, err := x.Add(t.Context(), identity.Draft{Content: "has " + token, Source: token, SourceRef: token})
+	require.NoError(t, x.SetProfile(t.Context(), identity.Profile{Name: token, Role: token, ExcludedDomains: []string{token}}))
+	_, _, err := x.Import(t.Context(), []byte(`{"version":"2.0.0","userId":"`+token+`","theme":{"`+token+`":["`+token+`"]}}`))
+	require.NoError(t, err)
+	f, err := x.Add(t.Context(), identity.Fact{Content: "has " + token, Source: token, SourceRef: token})
 	require.NoError(t, err)
 	_, err = x.Validate(t.Context(), f.ID, token)
 	require.NoError(t, err)
@@ -396,12 +389,12 @@ func TestNoSecretIsKept(t *testing.T) {
 	require.NoError(t, err)
 	_, err = x.Infer(t.Context(), 0)
 	require.NoError(t, err)
-	_, err = x.Import(t.Context(), []byte(strings.ReplaceAll(v1, "Lisbon", token)))
+	_, _, err = x.Import(t.Context(), []byte(strings.ReplaceAll(v1, "Lisbon", token)))
 	require.NoError(t, err)
 	require.NoError(t, x.Reject(t.Context(), f.ID, token))
-	p, err := x.Profile(t.Context())
+	out, err := x.Export(t.Context())
 	require.NoError(t, err)
-	require.Contains(t, p.Extra, "theme")
+	require.Contains(t, string(out), "theme")
 	for e, err := range st.Scan(t.Context(), store.Range{}) {
 		require.NoError(t, err)
 		require.NotContains(t, string(e.Value), token, e.Key)
@@ -417,7 +410,7 @@ func TestManyTopics(t *testing.T) {
 		facts = append(facts, fmt.Sprintf(`{"id":"%d","category":"focus","content":"reads a %s","confidence":1,"lastValidated":%q,"maturity":"proven",
 			"source":"manual","createdAt":%[3]q,"updatedAt":%[3]q}`, i, strings.Repeat("very long ", 100), start.Format(time.RFC3339)))
 	}
-	_, err := x.Import(t.Context(), []byte(`{"version":"2.0.0","facts":[`+strings.Join(facts, ",")+`]}`))
+	_, _, err := x.Import(t.Context(), []byte(`{"version":"2.0.0","facts":[`+strings.Join(facts, ",")+`]}`))
 	require.NoError(t, err)
 	var events []identity.Event
 	for i := range 240 {
@@ -437,7 +430,7 @@ func TestTwoAtOnce(t *testing.T) {
 	st := store.NewMem()
 	first, _ := open(t, st)
 	second, _ := open(t, st)
-	f, err := first.Add(t.Context(), identity.Draft{Content: "likes tea"})
+	f, err := first.Add(t.Context(), identity.Fact{Content: "likes tea"})
 	require.NoError(t, err)
 	var both sync.WaitGroup
 	for _, x := range []*identity.Identity{first, second} {
@@ -460,7 +453,7 @@ func TestTwoAtOnce(t *testing.T) {
 	for _, scope := range []store.Scope{"acme/ann", "acme/anna/x", "acme", "acme/anna2"} {
 		x, err := identity.New(store.NewGroup(st), scope, nil)
 		require.NoError(t, err)
-		facts, err := x.List(t.Context(), "")
+		facts, err := x.List(t.Context())
 		require.NoError(t, err)
 		require.Empty(t, facts, scope)
 	}
@@ -489,7 +482,7 @@ func TestAgainstAModel(t *testing.T) {
 		}
 		t.Repeat(map[string]func(*rapid.T){
 			"": func(t *rapid.T) {
-				facts, err := x.List(ctx, "")
+				facts, err := x.List(ctx)
 				require.NoError(t, err)
 				require.Len(t, facts, len(m.facts))
 				for _, f := range facts {
@@ -501,7 +494,7 @@ func TestAgainstAModel(t *testing.T) {
 			"add": func(t *rapid.T) {
 				c := contents.Draw(t, "content")
 				source := rapid.SampledFrom([]string{identity.Manual, identity.Conversation}).Draw(t, "source")
-				f, err := x.Add(ctx, identity.Draft{Content: c, Source: source})
+				f, err := x.Add(ctx, identity.Fact{Content: c, Source: source})
 				if m.blocked[key(c)] && source != identity.Manual {
 					require.ErrorIs(t, err, identity.ErrRejected)
 					return
@@ -550,14 +543,14 @@ func TestAgainstAModel(t *testing.T) {
 				now.at = at
 			},
 			"move": func(t *rapid.T) {
-				out, err := x.Export(ctx, identity.Local)
+				out, err := x.Export(ctx)
 				require.NoError(t, err)
 				other, c := open(t, store.NewMem())
 				c.at = now.at
-				r, err := other.Import(ctx, out)
+				taken, _, err := other.Import(ctx, out)
 				require.NoError(t, err)
-				require.Equal(t, len(m.facts), r.Added)
-				same, err := other.Export(ctx, identity.Local)
+				require.Equal(t, len(m.facts), taken)
+				same, err := other.Export(ctx)
 				require.NoError(t, err)
 				require.Equal(t, string(out), string(same))
 			},
@@ -570,8 +563,8 @@ func FuzzImport(f *testing.F) {
 	f.Add([]byte(`{"version":"2.0.0","facts":[{"id":"a"}],"settings":{"decayHalfLifeDays":-1}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		x, _ := open(t, store.NewMem())
-		if _, err := x.Import(t.Context(), data); err == nil {
-			_, err := x.Export(t.Context(), "")
+		if _, _, err := x.Import(t.Context(), data); err == nil {
+			_, err := x.Export(t.Context())
 			require.NoError(t, err)
 		}
 	})

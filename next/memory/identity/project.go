@@ -10,66 +10,43 @@ import (
 	"github.com/arc-learn/arc/next/internal/fence"
 )
 
-// Request asks for the facts that are worth telling for a task.
-type Request struct {
-	Task          string
-	MaxFacts      int        // 0: 10
-	MinConfidence float64    // effective; 0: .3
-	Limit         Visibility // "": Trusted
-}
-
-// Projected is a fact of a projection.
-type Projected struct {
-	Fact
-	Relevance float64 // to the task, in [0,1]; ½ without a task
-}
-
-// Projection is a slice of an identity for a task.
-type Projection struct {
-	Facts       []Projected // the highest relevance × effective confidence first
-	Total       int         // facts of the identity
-	FilteredOut int         // of Total
-	Text        string      // the facts for a prompt, fenced as data; "" without facts
-}
-
-// Project returns the facts for a task.
+// Project returns the facts that are worth telling for a task ("": none), the highest relevance × effective confidence
+// first, and how many others there are. most is 10 if it is 0, least .3.
 //
 // A fact is relevant by a third for each of its words that the task has as well, function words apart, up to 1.
-// Proven facts are always in, within MaxFacts. Others need MinConfidence, and, if there is a task: a candidate a
-// relevance of a third, and the rest an effective confidence above .7, or some relevance, or to be of the core or a
-// preference, which hold whatever the task is.
-func (x *Identity) Project(ctx context.Context, r Request) (p Projection, err error) {
-	facts, err := x.List(ctx, "")
+// Proven facts are always in, within most. Others need an effective confidence of least, and, if there is a task: a
+// candidate a relevance of a third, and the rest an effective confidence above .7, or some relevance, or to be of the
+// core or a preference, which hold whatever the task is.
+func (x *Identity) Project(ctx context.Context, task string, most int, least float64) (facts []Fact, filteredOut int, err error) {
+	known, err := x.List(ctx)
 	if err != nil {
-		return p, err
+		return nil, 0, err
 	}
-	p.Total = len(facts)
-	task := x.wordsOf(r.Task)
-	for _, f := range facts {
-		v := Projected{f, 0.5}
-		if len(task) > 0 {
-			v.Relevance = x.relevance(f.Content, task)
+	words := x.wordsOf(task)
+	for _, f := range known {
+		f.Relevance = 0.5
+		if len(words) > 0 {
+			f.Relevance = x.relevance(f.Content, words)
 		}
-		if within(f.Visibility, cmp.Or(r.Limit, Trusted)) && f.ArchivedAt.IsZero() && v.worth(cmp.Or(r.MinConfidence, faded), len(task) > 0) {
-			p.Facts = append(p.Facts, v)
+		if f.ArchivedAt.IsZero() && f.worth(cmp.Or(least, faded), len(words) > 0) {
+			facts = append(facts, f)
 		}
 	}
 	sort := func(proven float64) { // which adds to the value of a proven fact
-		value := func(f *Projected) float64 {
+		value := func(f *Fact) float64 {
 			if f.Maturity == Proven {
 				return f.Relevance*f.Effective + proven
 			}
 			return f.Relevance * f.Effective
 		}
-		slices.SortStableFunc(p.Facts, func(a, b Projected) int {
+		slices.SortStableFunc(facts, func(a, b Fact) int {
 			return cmp.Or(cmp.Compare(value(&b), value(&a)), cmp.Compare(b.Effective, a.Effective))
 		})
 	}
 	sort(1)
-	p.Facts = p.Facts[:min(len(p.Facts), max(0, cmp.Or(r.MaxFacts, 10)))]
+	facts = facts[:min(len(facts), max(0, cmp.Or(most, 10)))]
 	sort(0)
-	p.Text, p.FilteredOut = render(p.Facts), p.Total-len(p.Facts)
-	return p, nil
+	return facts, len(known) - len(facts), nil
 }
 
 func (x *Identity) relevance(content string, task map[string]bool) float64 {
@@ -82,21 +59,22 @@ func (x *Identity) relevance(content string, task map[string]bool) float64 {
 	return min(1, n/3)
 }
 
-func (v *Projected) worth(least float64, task bool) bool {
+func (f *Fact) worth(least float64, task bool) bool {
 	switch {
-	case v.Maturity == Proven:
+	case f.Maturity == Proven:
 		return true
-	case v.Effective < least:
+	case f.Effective < least:
 		return false
 	case !task:
 		return true
-	case v.Maturity == Candidate:
-		return v.Relevance > 0
+	case f.Maturity == Candidate:
+		return f.Relevance > 0
 	}
-	return v.Relevance > 0 || v.Effective > high || v.Category == CoreFact || v.Category == Preference
+	return f.Relevance > 0 || f.Effective > high || f.Category == "core" || f.Category == "preference"
 }
 
-func render(facts []Projected) string {
+// Render returns facts for a prompt, fenced as data; "" without facts.
+func Render(facts []Fact) string {
 	if len(facts) == 0 {
 		return ""
 	}
