@@ -26,7 +26,7 @@ func fill(b *testing.B, q *queue.Queue, n int) {
 		require.NoError(b, err)
 		j, err := q.Claim(b.Context())
 		require.NoError(b, err)
-		require.NoError(b, q.Done(b.Context(), j, queue.Result{Followups: drafts[:part]}))
+		require.NoError(b, q.End(b.Context(), j, nil, drafts[:part]...))
 		n -= part
 	}
 }
@@ -47,11 +47,11 @@ func BenchmarkDispatch(b *testing.B) {
 		ctx, stop := context.WithCancel(b.Context())
 		var done atomic.Int64
 		began := time.Now()
-		require.NoError(b, q.Dispatch(ctx, 64, func(context.Context, queue.Job) (queue.Result, error) {
+		require.NoError(b, q.Dispatch(ctx, 64, func(context.Context, *queue.Job) ([]queue.Draft, error) {
 			if done.Add(1) >= n {
 				stop()
 			}
-			return queue.Result{}, nil
+			return nil, nil
 		}))
 		total += time.Since(began)
 	}

@@ -3,25 +3,28 @@
 //
 //	q, err := queue.Open(ctx, group, nil)
 //	job, added, err := q.Add(ctx, queue.Draft{Subject: "mend the build", Priority: 2, Key: "ci/4711"})
-//	err = q.Dispatch(ctx, 4, func(ctx context.Context, j queue.Job) (queue.Result, error) {
-//		return queue.Result{Summary: "mended", Followups: []queue.Draft{{Subject: "tell the team"}}}, mend(ctx, j)
+//	err = q.Dispatch(ctx, 4, func(ctx context.Context, j *queue.Job) ([]queue.Draft, error) {
+//		j.Summary = "mended"
+//		return []queue.Draft{{Subject: "tell the team"}}, mend(ctx, j)
 //	})
+//
+// [Run] is the handler that has an arc.Agent work on jobs.
 //
 // # Life of a job
 //
 // A [Job] is Pending until it is claimed, Active while a holder has it, then Completed or Failed. Blocked (it cannot
-// go on) and Parked (set aside) wait for [Queue.Update]. What a handler returns decides:
+// go on) and Parked (set aside) wait for [Queue.Update]. What a handler leaves in Job.State, or returns, decides:
 //
-//	Result                      Completed; its Followups are added in the same commit
-//	Result{State: Failed}       Failed: tried, and given up
-//	Result{State: Blocked}      waits for a person; Parked likewise. No attempt is spent
-//	Result{State: Pending}      again at Result.At. No attempt is spent
+//	State as it was claimed     Completed; the follow-ups are added in the same commit
+//	Failed                      Failed: tried, and given up
+//	Blocked                     waits for a person; Parked likewise. No attempt is spent
+//	Pending                     again at Job.At, or in 30 s. No attempt is spent
 //	error                       Pending again, after 30 s, then 2 min; Failed after MaxAttempts (3)
 //	error, permission denied    Failed at once: permission, a wrong key, an empty account (reason.Classify)
 //	error, rate limit           Pending again after the wait it names, or 1 min. No attempt is spent
 //
-// A job with Every or Cron is one job that comes again: once it has ended it is Pending for its next time, and
-// [Queue.Cycles] has what came of each. A permission error, or an Update that ends it, ends it for good.
+// A job with Cron is one job that comes again: once it has ended it is Pending for its next time, and [Queue.Cycles]
+// has what came of each. A permission error, or an Update that ends it, ends it for good.
 //
 // # Order
 //
@@ -30,9 +33,9 @@
 //
 // # Leases
 //
-// Who claims a job has a lease, which [Queue.Heartbeat] renews, and the job's Token, which grows with each claim.
-// When a holder has not renewed for [Options].Lease, as seen by the clock of whoever looks, another may claim the job
-// and an attempt is spent; what the former holder then does to the job is [ErrLost]. So each job runs at least once
-// and ends once. A handler whose effects must not be repeated makes them in steps (act.Step), which the job's journal
-// keeps over its attempts, or passes Token on to what it changes.
+// Who claims a job has a lease of 30 s, which [Queue.Heartbeat] renews, and the job's Token, which grows with each
+// claim. When a holder has not renewed it, as seen by the clock of whoever looks, another may claim the job and an
+// attempt is spent; what the former holder then does to the job is [ErrLost]. So each job runs at least once and ends
+// once. A handler whose effects must not be repeated makes them in steps (act.Step), which the job's journal keeps
+// over its attempts, or passes Token on to what it changes.
 package queue

@@ -19,15 +19,15 @@ func Example() {
 	_, added, _ := q.Add(ctx, queue.Draft{Subject: "mend the build", Key: "ci/4711"})
 	fmt.Println("added again:", added)
 
-	_ = q.Dispatch(ctx, 1, func(_ context.Context, j queue.Job) (queue.Result, error) {
+	_ = q.Dispatch(ctx, 1, func(_ context.Context, j *queue.Job) ([]queue.Draft, error) {
 		fmt.Println(j.Priority, j.Subject)
 		switch j.Subject {
 		case "mend the build":
-			return queue.Result{Followups: []queue.Draft{{Subject: "tell the team"}}}, nil
+			return []queue.Draft{{Subject: "tell the team"}}, nil
 		case "tidy up":
 			stop()
 		}
-		return queue.Result{}, nil
+		return nil, nil
 	})
 	// Output:
 	// added again: false

@@ -10,48 +10,31 @@ import (
 	"github.com/arc-learn/arc/next/store"
 )
 
-// late is how long after its time a job gains boost priorities.
 const (
-	late  = time.Minute
+	lease = 30 * time.Second // how long a holder that is not heard of keeps its job
+	late  = time.Minute      // how long after its time a job gains boost priorities
 	boost = 2
 )
 
-// head is what the index has of a job's record.
-type head struct {
-	Priority int       `cbor:"4,keyasint"`
-	At       time.Time `cbor:"12,keyasint"`
-	State    State     `cbor:"31,keyasint"`
-	Created  time.Time `cbor:"34,keyasint"`
-	Ended    time.Time `cbor:"36,keyasint"`
-	Next     time.Time `cbor:"37,keyasint"`
-	Round    int       `cbor:"42,keyasint"`
-}
-
-func (j *Job) head() head {
-	return head{j.Priority, j.At, j.State, j.Created, j.Ended, j.Next, j.Round}
-}
-
 // item is a job that can be claimed, now or later: it is pending, or active under a lease that may run out. Times are
-// in nanoseconds; 0 is none.
+// in nanoseconds.
 type item struct {
 	key      string
 	rev      store.Revision
 	created  int64
-	at       int64 // when the job was to run, where a time was given
 	free     int64 // when it can be claimed: its next time, or the end of the lease
-	wake     int64 // when its place changes: it becomes free, or late; it is in waiting then
-	level    int16 // its priority now; 0: it is not in ready
+	late     int64 // when its priority rises; 0: it was given no time
+	wake     int64 // its place in waiting: free, or late once it is free
+	level    int16 // its place in ready: its priority now
 	priority int16
-	active   bool
-	taken    bool // a commit that claims it is under way
 }
 
 // index has the items in the order in which they can be claimed. What it says is checked against the record before
 // a claim, so it may be behind what other processes have done. The Queue's lock guards it.
 type index struct {
 	items   map[string]*item
-	ready   *btree.BTreeG[*item]
-	waiting *btree.BTreeG[*item]
+	ready   *btree.BTreeG[*item] // what is free
+	waiting *btree.BTreeG[*item] // what becomes free or late by itself
 }
 
 func newIndex() index {
@@ -70,93 +53,62 @@ func newIndex() index {
 	}
 }
 
-// set takes in the record of a job, unless a newer one is there. An active job is free when its record has not
-// changed for the length of a lease from now.
-func (x *index) set(key string, rev store.Revision, h head, now time.Time, lease time.Duration) {
-	it := x.items[key]
-	if it != nil && rev <= it.rev {
+// set takes in a job as it is, unless a newer one is there. An active job is free when its record has not changed for
+// the length of a lease from now.
+func (x *index) set(r *record, now time.Time) {
+	if old := x.items[r.key]; old != nil && r.rev <= old.rev {
 		return
 	}
-	x.remove(key)
-	if h.State != Pending && h.State != Active {
-		return
+	x.remove(r.key)
+	it := &item{key: r.key, rev: r.rev, created: r.Created.UnixNano(), priority: int16(r.Priority), free: r.At.UnixNano()}
+	if !r.Due.IsZero() {
+		it.late = r.Due.Add(late).UnixNano() + 1
 	}
-	it = &item{key: key, rev: rev, created: h.Created.UnixNano(), priority: int16(h.Priority), active: h.State == Active}
-	if !h.At.IsZero() {
-		it.at = h.At.UnixNano()
-	}
-	it.free = h.Next.UnixNano()
-	if it.active {
+	switch r.State {
+	case Active:
 		it.free = now.Add(lease).UnixNano()
+	case Pending:
+	default:
+		return
 	}
-	x.items[key] = it
-	x.place(it, now.UnixNano())
+	it.wake = it.free
+	x.items[it.key] = it
+	x.waiting.Set(it)
 }
 
 func (x *index) remove(key string) {
 	if it := x.items[key]; it != nil {
-		x.unplace(it)
+		x.ready.Delete(it)
+		x.waiting.Delete(it)
 		delete(x.items, key)
 	}
 }
 
-func (x *index) unplace(it *item) {
-	if it.level != 0 {
+// after returns the item that comes next in the order of claims; nil: there is none. That after nil is the first.
+func (x *index) after(last *item, now time.Time) (next *item) {
+	at := now.UnixNano()
+	for it, ok := x.waiting.Min(); ok && it.wake <= at; it, ok = x.waiting.Min() { // it has become free, or late
 		x.ready.Delete(it)
-	}
-	if it.wake != 0 {
 		x.waiting.Delete(it)
-	}
-	it.level, it.wake = 0, 0
-}
-
-// place puts an item where it belongs at a time.
-func (x *index) place(it *item, now int64) {
-	x.unplace(it)
-	if it.free > now {
-		it.wake = it.free
-		x.waiting.Set(it)
-		return
-	}
-	it.level = it.priority
-	if it.at != 0 && now-it.at > int64(late) {
-		it.level = max(1, it.priority-boost)
-	} else if it.at != 0 {
-		it.wake = it.at + int64(late) + 1
-		x.waiting.Set(it)
-	}
-	x.ready.Set(it)
-}
-
-// advance moves what has become free or late.
-func (x *index) advance(now time.Time) {
-	for {
-		it, ok := x.waiting.Min()
-		if !ok || it.wake > now.UnixNano() {
-			return
+		switch it.level = it.priority; {
+		case it.late != 0 && it.late <= at:
+			it.level = max(1, it.priority-boost)
+		case it.late != 0:
+			it.wake = it.late
+			x.waiting.Set(it)
 		}
-		x.place(it, now.UnixNano())
+		x.ready.Set(it)
 	}
-}
-
-// take returns the first item that no claim under way has taken, and takes it; nil: there is none.
-func (x *index) take() (first *item) {
-	x.ready.Scan(func(it *item) bool {
-		if !it.taken {
-			first = it
+	found := func(it *item) bool {
+		if it != last {
+			next = it
 		}
-		return first == nil
-	})
-	if first != nil {
-		first.taken = true
+		return next == nil
 	}
-	return first
-}
-
-// next returns when the index changes by itself; zero: never.
-func (x *index) next() time.Time {
-	if it, ok := x.waiting.Min(); ok {
-		return time.Unix(0, it.wake)
+	if last == nil {
+		x.ready.Scan(found)
+	} else {
+		x.ready.Ascend(last, found)
 	}
-	return time.Time{}
+	return next
 }

@@ -1,17 +1,19 @@
 package queue
 
 import (
-	"bytes"
 	"cmp"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/arc-learn/arc/next/internal/codec"
 	"github.com/arc-learn/arc/next/reason"
 	"github.com/arc-learn/arc/next/redact"
 	"github.com/arc-learn/arc/next/store"
@@ -25,12 +27,19 @@ const (
 	Pending   State = "pending"   // to be claimed once its time has come
 	Active    State = "active"    // a holder has it
 	Completed State = "completed" // done
-	Failed    State = "failed"    // given up: Error or Summary says why
+	Failed    State = "failed"    // given up: Summary says why
 	Blocked   State = "blocked"   // cannot go on until a person acts: Summary says why
 	Parked    State = "parked"    // set aside
 )
 
 func (s State) ended() bool { return s == Completed || s == Failed }
+
+func (s State) check() error {
+	if !slices.Contains([]State{Pending, Active, Completed, Failed, Blocked, Parked}, s) {
+		return fmt.Errorf("%w: state %q", ErrInvalid, s)
+	}
+	return nil
+}
 
 // Draft is a job to be added. Its texts are kept without secrets.
 type Draft struct {
@@ -49,60 +58,49 @@ type Draft struct {
 	// is over. "": each Draft is a job of its own.
 	Key string `cbor:"11,keyasint,omitempty"`
 
-	// At is when the job is due; zero: at once, or at the first time of Cron. Every has it come again, that long after
-	// the last due time. Cron does so by an expression of five fields as in crontab(5), in UTC or, say,
-	// "CRON_TZ=Europe/Berlin 0 6 * * *"; "@daily" and its like are read, too. Times that passed while the job could not
-	// run are left out. In a zone with daylight saving a time of the hour that is left out comes right after it, and
-	// one of the hour that is repeated may come twice.
-	At    time.Time     `cbor:"12,keyasint,omitzero"`
-	Every time.Duration `cbor:"13,keyasint,omitempty"`
-	Cron  string        `cbor:"14,keyasint,omitempty"`
+	// At is when the job is due; zero: at once, or at the first time of Cron. A Job has here when it may be claimed
+	// next, also where that is for a further attempt.
+	At time.Time `cbor:"12,keyasint,omitzero"`
 
-	MaxAttempts int           `cbor:"15,keyasint,omitempty"` // that fail or are lost; 0: 3
-	Timeout     time.Duration `cbor:"16,keyasint,omitempty"` // of an attempt; 0: none
+	// Cron has the job come again, by an expression of five fields as in crontab(5), in UTC or, say,
+	// "CRON_TZ=Europe/Berlin 0 6 * * *"; "@daily" and its like are read, too, and "@every 90m": that long after the last
+	// due time. Times that passed while the job could not run are left out. In a zone with daylight saving a time of
+	// the hour that is left out comes right after it, and one of the hour that is repeated may come twice.
+	Cron string `cbor:"14,keyasint,omitempty"`
+
+	MaxAttempts int `cbor:"15,keyasint,omitempty"` // that fail or are lost; 0: 3
 }
 
 // Job is a Draft that was added, and what has become of it.
+//
+// Its holder says what came of the attempt in State, Summary, Detail, Usage and At, which are empty when the job was
+// claimed: see [Queue.End].
 type Job struct {
 	Draft
 	ID       string        `cbor:"30,keyasint"` // "abc", or with the scope "acme/anna//abc"
 	State    State         `cbor:"31,keyasint"`
 	Attempts int           `cbor:"32,keyasint,omitempty"` // that failed, were lost, or are under way
-	Token    uint64        `cbor:"33,keyasint,omitempty"` // one higher with each claim
+	Token    uint64        `cbor:"33,keyasint,omitempty"` // higher with each claim
 	Created  time.Time     `cbor:"34,keyasint"`
-	Started  time.Time     `cbor:"35,keyasint,omitzero"` // of the last attempt
-	Ended    time.Time     `cbor:"36,keyasint,omitzero"` // of a job that comes again: its last end
-	Next     time.Time     `cbor:"37,keyasint,omitzero"` // when a pending job may be claimed
-	Summary  string        `cbor:"38,keyasint,omitempty"`
-	Detail   string        `cbor:"39,keyasint,omitempty"`
-	Error    string        `cbor:"40,keyasint,omitempty"` // of the last attempt; "": none
-	Usage    *reason.Usage `cbor:"41,keyasint,omitempty"` // of all attempts; nil: unknown
-	Round    int           `cbor:"42,keyasint,omitempty"` // how often a job that comes again has ended
-	Depth    int           `cbor:"43,keyasint,omitempty"` // number of parents above
+	Started  time.Time     `cbor:"35,keyasint,omitzero"`
+	Ended    time.Time     `cbor:"36,keyasint,omitzero"`  // Started and Ended are those of the last attempt
+	Summary  string        `cbor:"38,keyasint,omitempty"` // a line: what was done, or why not; what is over 4 KiB is cut
+	Detail   string        `cbor:"39,keyasint,omitempty"` // the rest; what is over 64 KiB is cut
+	Usage    *reason.Usage `cbor:"41,keyasint,omitempty"` // of all attempts, of a job that comes again since it did; nil: unknown
+
+	round int           // of a claimed job: that of its record
+	spent *reason.Usage // of a claimed job: what earlier attempts took
 }
 
-// Result is what a handler made of a job. The zero Result completes it.
-type Result struct {
-	State     State         // "": Completed; or Failed, Blocked, Parked, Pending
-	Summary   string        // a line; what is over 4 KiB is cut
-	Detail    string        // the rest; what is over 64 KiB is cut
-	Usage     *reason.Usage // of this attempt: tokens, cost as reported and as estimated; nil: unknown
-	At        time.Time     // of Pending: when to try again; zero: in 30 s
-	Followups []Draft       // added in the same commit, in the job's scope unless they name one; at most 64
-}
+// record is a job as it is stored.
+type record struct {
+	Job
+	Due   time.Time `cbor:"37,keyasint,omitzero"`  // when it was to run; zero: no time was given
+	Round int       `cbor:"42,keyasint,omitempty"` // how often a job that comes again has ended
+	Depth int       `cbor:"43,keyasint,omitempty"` // number of parents above
 
-// Cycle is an attempt that has ended.
-type Cycle struct {
-	Job     string        `cbor:"1,keyasint"`
-	Subject string        `cbor:"2,keyasint"`
-	Token   uint64        `cbor:"3,keyasint"`
-	Skills  []string      `cbor:"4,keyasint,omitempty"`
-	Model   string        `cbor:"5,keyasint,omitempty"`
-	Started time.Time     `cbor:"6,keyasint"`
-	Wall    time.Duration `cbor:"7,keyasint"`
-	State   State         `cbor:"8,keyasint"` // of the job afterwards
-	Error   string        `cbor:"9,keyasint,omitempty"`
-	Usage   *reason.Usage `cbor:"10,keyasint,omitempty"`
+	key string
+	rev store.Revision // 0: staged by an earlier part of the commit, or not there yet
 }
 
 // Errors of a Queue. They may be wrapped.
@@ -124,57 +122,46 @@ const (
 	attempts     = 3
 )
 
-// kinds of keys: records of jobs, cycles, the steps of jobs, when sensors last looked.
+// kinds of keys: records of jobs, with their steps below them; cycles; when sensors last looked.
 const (
 	jobKind    = "job"
 	cycleKind  = "cycle"
-	stepKind   = "jobstep"
 	sensorKind = "sensor"
 )
 
 // prepare cleans a draft, fills what is empty, and returns every problem with it.
 func (d *Draft) prepare(clean *redact.Sanitizer) error {
-	d.Subject, d.Description = clean.Prose(d.Subject), clean.Prose(d.Description)
-	if len(d.Input) > 0 && json.Valid(d.Input) {
-		d.Input = clean.Data(d.Input)
-	}
-	d.Priority = cmp.Or(d.Priority, usual)
-	d.MaxAttempts = cmp.Or(d.MaxAttempts, attempts)
-	d.At = d.At.UTC().Truncate(0)
-	names, err := json.Marshal(append([]string{d.Source, d.Template, d.Model, d.Key}, d.Skills...))
-	if err == nil && !bytes.Equal(clean.Data(names), names) {
-		err = fmt.Errorf("%w: a name holds a secret", ErrInvalid)
-	}
-	return cmp.Or(err, d.check())
-}
-
-// check returns every problem with a draft.
-func (d *Draft) check() error {
 	var errs []error
 	refuse := func(bad bool, format string, args ...any) {
 		if bad {
 			errs = append(errs, fmt.Errorf(format, args...))
 		}
 	}
+	d.Subject, d.Description = clean.Prose(d.Subject), clean.Prose(d.Description)
+	if len(d.Input) > 0 && json.Valid(d.Input) {
+		d.Input = clean.Data(d.Input)
+	} else {
+		refuse(len(d.Input) > 0, "input is not JSON")
+	}
+	d.Skills, d.Priority = slices.Clone(d.Skills), cmp.Or(d.Priority, usual)
+	d.MaxAttempts, d.At = cmp.Or(d.MaxAttempts, attempts), d.At.UTC().Truncate(0)
 	refuse(strings.TrimSpace(d.Subject) == "", "no subject")
 	refuse(len(d.Subject) > maxSubject, "subject of %d bytes, over %d", len(d.Subject), maxSubject)
 	refuse(len(d.Description) > maxText, "description of %d bytes, over %d", len(d.Description), maxText)
 	refuse(len(d.Input) > maxText, "input of %d bytes, over %d", len(d.Input), maxText)
-	refuse(len(d.Input) > 0 && !json.Valid(d.Input), "input is not JSON")
 	refuse(d.Priority < 1 || d.Priority > lowest, "priority %d is not 1 to %d", d.Priority, lowest)
 	refuse(len(d.Skills) > maxSkills, "%d skills, over %d", len(d.Skills), maxSkills)
-	refuse(d.MaxAttempts < 0 || d.Timeout < 0 || d.Every < 0, "max attempts, timeout or every is negative")
-	refuse(d.Every > 0 && d.Every < time.Second, "every %v is under a second", d.Every)
-	refuse(d.Every > 0 && d.Cron != "", "every and cron")
+	refuse(d.MaxAttempts < 0, "max attempts is negative")
 	refuse(!d.At.IsZero() && (d.At.Year() < 1970 || d.At.Year() > 2200), "at: %v is out of range", d.At)
-	errs = append(errs, d.Scope.Check())
 	for _, name := range append([]string{d.Source, d.Template, d.Model, d.Key}, d.Skills...) {
 		if name != "" {
-			errs = append(errs, store.CheckID(name))
+			raw, err := json.Marshal(name)
+			errs = append(errs, err, store.CheckID(name))
+			refuse(string(clean.Data(raw)) != string(raw), "a name holds a secret")
 		}
 	}
-	if d.Cron != "" {
-		_, err := nextCron(d.Cron, time.Unix(0, 0))
+	if errs = append(errs, d.Scope.Check()); d.Cron != "" {
+		_, err := nextCron(d.Cron, time.Time{}, time.Unix(0, 0))
 		errs = append(errs, err)
 	}
 	if err := errors.Join(errs...); err != nil {
@@ -183,28 +170,28 @@ func (d *Draft) check() error {
 	return nil
 }
 
-// first returns when a new job is due.
-func (d *Draft) first(now time.Time) (at, next time.Time, err error) {
-	at = d.At
-	if at.IsZero() && d.Cron != "" {
-		at, err = nextCron(d.Cron, now)
-	} else if at.IsZero() && d.Every > 0 {
-		at = now
-	}
-	return at, later(at, now), err
+// clean takes secrets out of what was said of a job, and cuts it.
+func (j *Job) clean(s *redact.Sanitizer) {
+	j.Summary, j.Detail = cut(s.Prose(j.Summary), maxSummary), cut(s.Prose(j.Detail), maxText)
 }
 
-// again returns the next time of a job that comes again, and false for any other.
-func (d *Draft) again(now time.Time) (time.Time, bool) {
-	switch {
-	case d.Cron != "":
-		at, err := nextCron(d.Cron, now)
-		return at, err == nil
-	case d.Every > 0:
-		missed := max(0, now.Sub(d.At)/d.Every)
-		return d.At.Add((missed + 1) * d.Every), true
+// decode returns the record that an entry has.
+func decode(e store.Entry, err error) (*record, error) {
+	r := &record{key: e.Key, rev: e.Rev}
+	if err == nil {
+		err = codec.Unmarshal(e.Value, r)
 	}
-	return time.Time{}, false
+	return r, err
+}
+
+// schedule says when a job is due that is new, or was given another time.
+func (r *record) schedule(now time.Time) (err error) {
+	r.Due = r.At
+	if r.Due.IsZero() && r.Cron != "" {
+		r.Due, err = nextCron(r.Cron, time.Time{}, now)
+	}
+	r.At = later(r.Due, now)
+	return err
 }
 
 func later(a, b time.Time) time.Time {
@@ -214,9 +201,45 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// idOf returns the id of a new job. That of a Key is made from it, so that the same Key is the same record.
+// claimed returns the job as its holder gets it.
+func (r *record) claimed() Job {
+	j := r.Job
+	j.round, j.spent = r.Round, r.Usage
+	j.At, j.Summary, j.Detail, j.Usage = time.Time{}, "", "", nil
+	return j
+}
+
+// end ends a job in a state, or has it come again.
+func (r *record) end(state State, now time.Time) {
+	if r.State = state; r.Cron == "" {
+		return
+	}
+	if at, err := nextCron(r.Cron, r.Due, now); err == nil {
+		r.State, r.Due, r.At = Pending, at, at
+		r.Attempts, r.Usage = 0, nil
+		r.Round++
+	}
+}
+
+// giveBack takes an attempt back, and sets the job aside, or until a time.
+func (r *record) giveBack(state State, until time.Time) {
+	r.State, r.At = state, until.UTC()
+	r.Attempts--
+}
+
+// old reports whether a job ended before a time.
+func (r *record) old(before time.Time) bool { return r.State.ended() && r.Ended.Before(before) }
+
+// steps returns what the keys of a job's steps in its round begin with. They come right after its own key.
+func (r *record) steps() string { return r.key + "/" + strconv.Itoa(r.Round) + "/" }
+
+// isStep reports whether what follows the kind in a key is a job's step, and no job.
+func isStep(id string) bool { return strings.Contains(id, "/") }
+
+// idOf returns the id of a new job: its time and something random, as other processes add jobs, too. That of a Key is
+// made from it, so that the same Key is the same record.
 func idOf(d *Draft, created time.Time) string {
-	id := strconv.FormatInt(created.UnixNano(), 36)
+	id := strconv.FormatInt(created.UnixNano(), 36) + strings.ToLower(rand.Text()[:6])
 	if d.Key != "" {
 		sum := sha256.Sum256([]byte(d.Key))
 		id = "k" + hex.EncodeToString(sum[:16])
@@ -227,38 +250,22 @@ func idOf(d *Draft, created time.Time) string {
 	return string(d.Scope) + "//" + id
 }
 
-// parse returns the scope of a job's id and the rest of it.
-func parse(id string) (store.Scope, string, error) {
+// keyOf returns the key of a job's record.
+func keyOf(id string) (string, error) {
 	scope, rest, ok := strings.Cut(id, "//")
 	if !ok {
 		scope, rest = "", id
 	}
 	err := errors.Join(store.Scope(scope).Check(), store.CheckID(rest))
-	if err != nil || strings.Contains(rest, "/") {
-		return "", "", fmt.Errorf("%w: id %q", ErrInvalid, id)
+	if err != nil || isStep(rest) {
+		return "", fmt.Errorf("%w: id %q", ErrInvalid, id)
 	}
-	return store.Scope(scope), rest, nil
+	return store.Scope(scope).Key(jobKind, rest), nil
 }
 
-// keyOf returns the key of a job's record.
-func keyOf(id string) (string, error) {
-	scope, rest, err := parse(id)
-	return scope.Key(jobKind, rest), err
-}
-
-// cycle returns the log entry of the attempt that has just ended.
-func (j *Job) cycle(now time.Time, usage *reason.Usage) *Cycle {
-	return &Cycle{Job: j.ID, Subject: j.Subject, Token: j.Token, Skills: j.Skills, Model: j.Model, Started: j.Started,
-		Wall: now.Sub(j.Started), State: j.State, Error: j.Error, Usage: usage}
-}
-
-// end ends a job in a state, or has it come again.
-func (j *Job) end(state State, now time.Time) {
-	j.State, j.Ended = state, now
-	if at, comes := j.again(now); comes {
-		j.State, j.At, j.Next, j.Attempts = Pending, at, at, 0
-		j.Round++
-	}
+// stampOf returns a time in a form that sorts.
+func stampOf(t time.Time) string {
+	return fmt.Sprintf("%013s", strconv.FormatInt(max(0, later(t, time.Unix(0, 0)).UnixNano()), 36))
 }
 
 // cut returns at most max bytes of a text.

@@ -56,7 +56,7 @@ func drain(t *testing.T, q *queue.Queue) (subjects []string) {
 			return subjects
 		}
 		require.NoError(t, err)
-		require.NoError(t, q.Done(t.Context(), j, queue.Result{}))
+		require.NoError(t, q.End(t.Context(), j, nil))
 		subjects = append(subjects, j.Subject)
 	}
 }
@@ -96,7 +96,6 @@ func TestFail(t *testing.T) {
 		{"an error", errors.New("boom"), []time.Duration{30 * time.Second, 2 * time.Minute}},
 		{"permission", errors.New("open /etc/shadow: permission denied"), nil},
 		{"401", &reason.Error{Class: reason.Permanent, Status: 401}, nil},
-		{"no error", nil, []time.Duration{30 * time.Second, 2 * time.Minute}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := &clock{start}
@@ -105,7 +104,7 @@ func TestFail(t *testing.T) {
 			for i := range len(tt.waits) + 1 {
 				j, err := q.Claim(t.Context())
 				require.NoError(t, err)
-				require.NoError(t, q.Fail(t.Context(), j, tt.err))
+				require.NoError(t, q.End(t.Context(), j, tt.err))
 				if i < len(tt.waits) {
 					c.add(tt.waits[i] - 1)
 					_, err = q.Claim(t.Context())
@@ -116,7 +115,7 @@ func TestFail(t *testing.T) {
 			j, err := q.Get(t.Context(), id)
 			require.NoError(t, err)
 			require.Equal(t, queue.Failed, j.State)
-			require.NotEmpty(t, j.Error)
+			require.NotEmpty(t, j.Summary)
 		})
 	}
 }
@@ -129,7 +128,7 @@ func TestRateLimitSpendsNoAttempt(t *testing.T) {
 		j, err := q.Claim(t.Context())
 		require.NoError(t, err)
 		usage := &reason.Usage{Input: 10}
-		require.NoError(t, q.Fail(t.Context(), j, &reason.Error{Class: reason.RateLimited, Wait: time.Hour, Usage: usage}))
+		require.NoError(t, q.End(t.Context(), j, &reason.Error{Class: reason.RateLimited, Wait: time.Hour, Usage: usage}))
 		_, err = q.Claim(t.Context())
 		require.ErrorIs(t, err, queue.ErrEmpty)
 		c.add(time.Hour)
@@ -172,25 +171,26 @@ func TestFollowupsAndCosts(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "opus", j.Model)
 	require.NotContains(t, j.Description, "ghp_abc")
-	err = q.Done(t.Context(), j, queue.Result{Followups: []queue.Draft{{Subject: "good"}, {Subject: "bad", Priority: 11}}})
+	err = q.End(t.Context(), j, nil, queue.Draft{Subject: "good"}, queue.Draft{Subject: "bad", Priority: 11})
 	require.ErrorIs(t, err, queue.ErrInvalid)
-	usage := &reason.Usage{Input: 7, Output: 3, CostUSD: new(0.5), EstimateUSD: new(0.25)}
+	j.Usage = &reason.Usage{Input: 7, Output: 3, CostUSD: new(0.5), EstimateUSD: new(0.25)}
 	c.add(time.Second)
-	require.NoError(t, q.Done(t.Context(), j, queue.Result{Usage: usage, Followups: []queue.Draft{{Subject: "then"}}}))
-	require.ErrorIs(t, q.Done(t.Context(), j, queue.Result{}), queue.ErrLost)
+	require.NoError(t, q.End(t.Context(), j, nil, queue.Draft{Subject: "then"}))
+	require.NoError(t, q.End(t.Context(), j, errors.New("again"), queue.Draft{Subject: "never"}), "a second End does nothing")
+	require.ErrorIs(t, q.Heartbeat(t.Context(), j), queue.ErrLost)
 
 	follow, err := q.Claim(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, []any{"then", j.ID, "job:" + j.ID, 1, "haiku", store.Scope("acme")},
-		[]any{follow.Subject, follow.Parent, follow.Source, follow.Depth, follow.Model, follow.Scope})
-	var cycles []queue.Cycle
+	require.Equal(t, []any{"then", j.ID, "job:" + j.ID, "haiku", store.Scope("acme")},
+		[]any{follow.Subject, follow.Parent, follow.Source, follow.Model, follow.Scope})
+	var cycles []queue.Job
 	for cycle, err := range q.Cycles(t.Context(), "acme", start) {
 		require.NoError(t, err)
 		cycles = append(cycles, cycle)
 	}
 	require.Len(t, cycles, 1)
 	require.Equal(t, []any{0.5, 0.25, time.Second, "opus"},
-		[]any{*cycles[0].Usage.CostUSD, *cycles[0].Usage.EstimateUSD, cycles[0].Wall, cycles[0].Model})
+		[]any{*cycles[0].Usage.CostUSD, *cycles[0].Usage.EstimateUSD, cycles[0].Ended.Sub(cycles[0].Started), cycles[0].Model})
 }
 
 func TestUpdate(t *testing.T) {
@@ -204,7 +204,7 @@ func TestUpdate(t *testing.T) {
 	}
 	_, err = set(func(j *queue.Job) { j.State, j.Summary = queue.Parked, "later" })
 	require.NoError(t, err)
-	require.ErrorIs(t, q.Done(t.Context(), held, queue.Result{}), queue.ErrLost, "it was taken from its holder")
+	require.ErrorIs(t, q.End(t.Context(), held, nil), queue.ErrLost, "it was taken from its holder")
 	require.Empty(t, drain(t, q))
 	j, err := set(func(j *queue.Job) { j.State, j.Priority, j.ID, j.Token = queue.Pending, 1, "x", 0 })
 	require.NoError(t, err)
@@ -239,7 +239,8 @@ func TestCron(t *testing.T) {
 		{"0 0 31 2 *", "2026-03-02T12:00:00Z", ""},
 		{"60 0 * * *", "2026-03-02T12:00:00Z", ""},
 		{"0 0 * *", "2026-03-02T12:00:00Z", ""},
-		{"@every 1m", "2026-03-02T12:00:00Z", ""},
+		{"@every 90m", "2026-03-02T12:00:00Z", "2026-03-02T12:00:00Z"},
+		{"@every x", "2026-03-02T12:00:00Z", ""},
 		{"CRON_TZ=Nowhere/City 0 0 * * *", "2026-03-02T12:00:00Z", ""},
 	} {
 		after, err := time.Parse(time.RFC3339, tt.after)
@@ -251,24 +252,24 @@ func TestCron(t *testing.T) {
 			continue
 		}
 		require.NoError(t, err, tt.expr)
-		require.Equal(t, tt.want, j.Next.Format(time.RFC3339), tt.expr)
+		require.Equal(t, tt.want, j.At.Format(time.RFC3339), tt.expr)
 	}
 }
 
 func TestComesAgain(t *testing.T) {
 	c := &clock{start}
 	q := open(t, store.NewMem(), c, queue.Options{})
-	id := add(t, q, queue.Draft{Key: "k", Every: time.Hour}).ID
+	id := add(t, q, queue.Draft{Key: "k", Cron: "@every 1h"}).ID
 	require.Len(t, drain(t, q), 1)
 	c.add(150 * time.Minute)
 	require.Len(t, drain(t, q), 1, "times that passed are left out")
 	j, err := q.Get(t.Context(), id)
 	require.NoError(t, err)
-	require.Equal(t, []any{queue.Pending, 2, start.Add(3 * time.Hour)}, []any{j.State, j.Round, j.Next})
+	require.Equal(t, []any{queue.Pending, start.Add(3 * time.Hour)}, []any{j.State, j.At})
 	c.add(time.Hour)
 	held, err := q.Claim(t.Context())
 	require.NoError(t, err)
-	require.NoError(t, q.Fail(t.Context(), held, &reason.Error{Class: reason.Permission}))
+	require.NoError(t, q.End(t.Context(), held, &reason.Error{Class: reason.Permission}))
 	c.add(24 * time.Hour)
 	require.Empty(t, drain(t, q), "a person has to act")
 }
@@ -278,7 +279,6 @@ func TestInvalid(t *testing.T) {
 	for _, d := range []queue.Draft{
 		{}, {Subject: " "}, {Subject: "s", Priority: 11}, {Subject: "s", Priority: -1}, {Subject: "s", Input: json.RawMessage("{")},
 		{Subject: strings.Repeat("s", 2000)}, {Subject: "s", Scope: "a//b"}, {Subject: "s", Key: "ghp_abcdefghijklmnopqrstuvwxyz0123456789"},
-		{Subject: "s", Every: time.Millisecond}, {Subject: "s", Every: time.Hour, Cron: "@daily"}, {Subject: "s", Parent: "a/b"},
 	} {
 		_, _, err := q.Add(t.Context(), d)
 		require.ErrorIs(t, err, queue.ErrInvalid, "%+v", d)
@@ -292,7 +292,7 @@ func TestDispatch(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		var mu sync.Mutex
 		calls, paid := map[string]int{}, 0
-		handler := func(ctx context.Context, j queue.Job) (queue.Result, error) {
+		handler := func(ctx context.Context, j *queue.Job) ([]queue.Draft, error) {
 			mu.Lock()
 			calls[j.Subject]++
 			n := calls[j.Subject]
@@ -304,18 +304,19 @@ func TestDispatch(t *testing.T) {
 				panic("handler")
 			case "hang":
 				<-ctx.Done()
-				return queue.Result{}, ctx.Err()
+				return nil, ctx.Err()
 			case "step":
 				if _, err := act.Step(ctx, "pay", 1, func(context.Context) (int, error) { paid++; return 1, nil }); err != nil {
-					return queue.Result{}, err
+					return nil, err
 				}
 				if n == 1 {
-					return queue.Result{}, errors.New("after the step")
+					return nil, errors.New("after the step")
 				}
 			case "follow":
-				return queue.Result{Followups: []queue.Draft{{Subject: "bad", Priority: 99}}}, nil
+				return []queue.Draft{{Subject: "bad", Priority: 99}}, nil
 			}
-			return queue.Result{Summary: "ok"}, nil
+			j.Summary = "ok"
+			return nil, nil
 		}
 		done := make(chan error)
 		go func() { done <- q.Dispatch(ctx, 4, handler) }()
@@ -323,18 +324,17 @@ func TestDispatch(t *testing.T) {
 		for _, s := range []string{"long", "panic", "step", "follow", "plain"} {
 			ids[s] = add(t, q, queue.Draft{Subject: s}).ID
 		}
-		ids["timeout"] = add(t, q, queue.Draft{Subject: "hang", Timeout: time.Second, MaxAttempts: 1}).ID
 		time.Sleep(time.Hour)
 		ids["hang"] = add(t, q, queue.Draft{Subject: "hang"}).ID
 		time.Sleep(time.Second)
 		stop()
 		require.NoError(t, <-done)
 		want := map[string]queue.State{"long": queue.Completed, "panic": queue.Failed, "step": queue.Completed,
-			"follow": queue.Blocked, "plain": queue.Completed, "timeout": queue.Failed, "hang": queue.Pending}
+			"follow": queue.Blocked, "plain": queue.Completed, "hang": queue.Pending}
 		for s, id := range ids {
 			j, err := q.Get(t.Context(), id)
 			require.NoError(t, err)
-			require.Equal(t, want[s], j.State, "%s: %s", s, j.Error)
+			require.Equal(t, want[s], j.State, "%s: %s", s, j.Summary)
 			require.True(t, s != "hang" || j.Attempts == 0, "an attempt that was cut off is not spent")
 		}
 		require.Equal(t, []int{1, 3, 2, 1}, []int{calls["long"], calls["panic"], calls["step"], paid})
@@ -353,13 +353,13 @@ func TestLeaseThatCannotBeRenewed(t *testing.T) {
 		var lost time.Duration
 		done := make(chan error)
 		go func() {
-			done <- q.Dispatch(ctx, 1, func(ctx context.Context, j queue.Job) (queue.Result, error) {
+			done <- q.Dispatch(ctx, 1, func(ctx context.Context, j *queue.Job) ([]queue.Draft, error) {
 				st.set(errors.New("no connection"))
 				<-ctx.Done()
 				lost = time.Since(began)
 				require.ErrorIs(t, context.Cause(ctx), queue.ErrLost)
 				stop()
-				return queue.Result{}, ctx.Err()
+				return nil, ctx.Err()
 			})
 		}()
 		require.NoError(t, <-done)
@@ -409,7 +409,7 @@ func TestFasterProcess(t *testing.T) {
 		_, err := fast.Update(t.Context(), two.ID, func(j *queue.Job) error { j.State = queue.Failed; return nil })
 		require.NoError(t, err)
 	}
-	require.ErrorIs(t, slow.Done(t.Context(), j, queue.Result{}), queue.ErrLost)
+	require.ErrorIs(t, slow.End(t.Context(), j, nil), queue.ErrLost)
 
 	st.before = func() { _, _, err = fast.Add(t.Context(), queue.Draft{Subject: "fast", Key: "k"}) }
 	got, added, err := slow.Add(t.Context(), queue.Draft{Subject: "slow", Key: "k"})
@@ -429,27 +429,32 @@ func TestFasterProcess(t *testing.T) {
 func TestAdmitAndSense(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mem, budget := store.NewMem(), 2
-		q, err := queue.Open(t.Context(), store.NewGroup(mem), &queue.Options{Admit: func() int { return budget }})
+		q, err := queue.Open(t.Context(), store.NewGroup(mem), &queue.Options{Admit: func() bool { return budget > 0 }})
 		require.NoError(t, err)
 		other, err := queue.Open(t.Context(), store.NewGroup(mem), nil)
 		require.NoError(t, err)
 		ctx, stop := context.WithCancel(t.Context())
 		reads, ran := 0, 0
-		sensors := []queue.Sensor{
-			{Name: "inbox", Every: 10 * time.Minute, Read: func(context.Context) ([]queue.Draft, error) {
-				reads++
-				return []queue.Draft{{Subject: "mail", Key: fmt.Sprint("mail/", reads/2)}}, nil
-			}},
-			{Name: "broken", Every: time.Minute, Read: func(context.Context) ([]queue.Draft, error) { panic("sensor") }},
+		inbox := func(context.Context) ([]queue.Draft, error) {
+			reads++
+			return []queue.Draft{{Subject: "mail", Key: fmt.Sprint("mail/", reads/2)}}, nil
 		}
 		var wg sync.WaitGroup
-		wg.Go(func() { q.Sense(ctx, sensors...) })
-		wg.Go(func() { other.Sense(ctx, sensors...) })
 		wg.Go(func() {
-			_ = q.Dispatch(ctx, 1, func(context.Context, queue.Job) (queue.Result, error) {
+			for ; ctx.Err() == nil; time.Sleep(time.Minute) {
+				for _, q := range []*queue.Queue{q, other} {
+					_, err := q.Sense(ctx, "inbox", 10*time.Minute, inbox)
+					require.NoError(t, err)
+				}
+			}
+		})
+		_, err = q.Sense(ctx, "broken", time.Minute, func(context.Context) ([]queue.Draft, error) { panic("sensor") })
+		require.ErrorContains(t, err, "panic: sensor")
+		wg.Go(func() {
+			_ = q.Dispatch(ctx, 1, func(context.Context, *queue.Job) ([]queue.Draft, error) {
 				ran++
 				budget--
-				return queue.Result{}, nil
+				return nil, nil
 			})
 		})
 		time.Sleep(time.Hour - time.Second)
@@ -472,11 +477,11 @@ func TestShared(t *testing.T) {
 			q, err := queue.Open(t.Context(), store.NewGroup(mem), nil)
 			require.NoError(t, err)
 			wg.Go(func() {
-				assert.NoError(t, q.Dispatch(ctx, 8, func(_ context.Context, j queue.Job) (queue.Result, error) {
+				assert.NoError(t, q.Dispatch(ctx, 8, func(_ context.Context, j *queue.Job) ([]queue.Draft, error) {
 					mu.Lock()
 					done[j.ID]++
 					mu.Unlock()
-					return queue.Result{}, nil
+					return nil, nil
 				}))
 			})
 			wg.Go(func() {

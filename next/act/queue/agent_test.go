@@ -1,0 +1,103 @@
+package queue_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	arc "github.com/arc-learn/arc/next"
+	"github.com/arc-learn/arc/next/act"
+	"github.com/arc-learn/arc/next/act/queue"
+	"github.com/arc-learn/arc/next/reason"
+	"github.com/arc-learn/arc/next/store"
+)
+
+// A job that an Agent works on is delivered, asks, is blocked and tried again, and is left to whoever has its run.
+func TestAgent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var account string
+		enter, leave, spent := make(chan bool), make(chan bool), 0.0
+		work := act.ExecutorFunc(func(ctx context.Context, c *act.Call) (*act.Result, error) {
+			usage := &reason.Usage{Calls: 1, CostUSD: new(1 + spent)}
+			switch subject := strings.Fields(c.Task.Objective)[0]; {
+			case subject == "ask" && len(c.Answers) == 0:
+				return nil, &act.PendingError{Questions: []string{"Which account?"}}
+			case subject == "lock" && account == "":
+				spent += *usage.CostUSD
+				return nil, &reason.Error{Class: reason.Permission, Err: errors.New("no account"), Usage: usage}
+			case subject == "slow":
+				enter <- true
+				<-leave
+			}
+			spent += *usage.CostUSD
+			return &act.Result{Text: "done\nall of it", Usage: usage}, nil
+		})
+		st := store.NewMem()
+		a, err := arc.New(t.Context(), st, arc.Host{Workers: []act.Worker{
+			{Name: "worker", Executor: work, Gates: []act.Gate{act.NoGate}},
+		}}, nil)
+		require.NoError(t, err)
+		q, err := queue.Open(t.Context(), store.NewGroup(store.Sub(st, "t/_/")), nil)
+		require.NoError(t, err)
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- q.Dispatch(ctx, 2, queue.Run(a, nil)) }()
+		defer func() {
+			stop()
+			require.NoError(t, <-done)
+			require.NoError(t, a.Close())
+		}()
+		is := func(j queue.Job, want queue.State, summary string) queue.Job {
+			t.Helper()
+			j, err := q.Get(t.Context(), j.ID)
+			require.NoError(t, err)
+			require.Equal(t, []any{want, summary}, []any{j.State, j.Summary})
+			return j
+		}
+
+		plain, asks := add(t, q, queue.Draft{Subject: "plain"}), add(t, q, queue.Draft{Subject: "ask for it"})
+		locked := add(t, q, queue.Draft{Subject: "lock it"})
+		time.Sleep(time.Minute)
+		is(plain, queue.Completed, "done")
+		require.Zero(t, is(asks, queue.Pending, "Which account?").Attempts)
+		before := is(locked, queue.Blocked, "refused: permission: no account")
+
+		account = "savings"
+		_, err = q.Update(t.Context(), locked.ID, func(j *queue.Job) error { j.State = queue.Pending; return nil })
+		require.NoError(t, err)
+		for r := range a.In("").Runs(t.Context()) {
+			if r.Status == arc.Asking {
+				_, err := a.In("").Answer(t.Context(), r.ID, "savings")
+				require.NoError(t, err)
+			}
+		}
+		time.Sleep(time.Hour)
+		is(asks, queue.Completed, "done")
+		after := is(locked, queue.Completed, "done")
+		total := 0.0
+		for c := range q.Cycles(t.Context(), "", time.Time{}) {
+			if c.Usage != nil {
+				total += *c.Usage.CostUSD
+			}
+		}
+		require.InDelta(t, spent, total, 1e-9, "the usage of each attempt is told once")
+		require.Greater(t, *after.Usage.CostUSD, *before.Usage.CostUSD)
+
+		slow := add(t, q, queue.Draft{Subject: "slow"})
+		<-enter
+		_, err = q.Update(t.Context(), slow.ID, func(j *queue.Job) error { j.State = queue.Parked; return nil })
+		require.NoError(t, err) // its holder has lost it, and the run goes on
+		_, err = q.Update(t.Context(), slow.ID, func(j *queue.Job) error { j.State = queue.Pending; return nil })
+		require.NoError(t, err)
+		time.Sleep(time.Second)
+		require.Zero(t, is(slow, queue.Pending, "").Attempts, "another has its run")
+		leave <- true
+		time.Sleep(time.Minute)
+		is(slow, queue.Completed, "done")
+	})
+}
