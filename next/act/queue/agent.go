@@ -64,7 +64,7 @@ func Run(a *arc.Agent, objective func(Job) arc.Objective) Handler {
 		switch r.Status {
 		case arc.Delivered:
 		case arc.Blocked:
-			j.State, j.Summary = Blocked, fmt.Sprintf("%s: %s", r.Cause, r.Reason)
+			j.State, j.Summary = Blocked, string(r.Cause)+": "+j.Summary
 		case arc.Canceled:
 			j.State = Failed
 		default:
