@@ -48,7 +48,7 @@ func (t *turn) recall(ctx context.Context) (phase, error) {
 		}
 		t.agent.opts.Logger.Warn("arc: nothing is recalled", "run", t.ID, "error", err)
 		t.event("recalled", "", "nothing: "+err.Error())
-		advice = learn.Advice{ID: c.ID, Case: c}
+		advice = learn.Advice{Case: c}
 	}
 	if len(t.Aims) == 1 {
 		t.Advice = advice.ID
@@ -67,7 +67,7 @@ func (t *turn) recall(ctx context.Context) (phase, error) {
 		a.begin(tasks, "")
 		a.Fired = true
 		t.Fired++
-		t.event("fired", advice.FiredBy, tellPlan(tasks))
+		t.event("fired", "", tellPlan(tasks))
 		return assignPhase, nil
 	}
 	return t.assess(ctx)
@@ -101,7 +101,7 @@ func (t *turn) itself() {
 	a.begin([]reason.Task{{Objective: a.Text, Inputs: t.objective.Inputs}}, "")
 	if a.Suggested = suggested; suggested {
 		t.Fired++
-		t.event("fired", t.advice.FiredBy, "the worker makes the calls of a plan")
+		t.event("fired", "", "the worker makes the calls of a plan")
 	}
 }
 
@@ -198,7 +198,6 @@ func (t *turn) adopt(d *reason.Decision, advice *learn.Advice) error {
 			return fmt.Errorf("the plan %q has calls that no worker takes; give tasks", d.Use)
 		}
 		a.begin(tasks, d.Approach)
-		a.Use = d.Use
 	} else if len(d.Alternatives) > 0 || len(d.Tasks) > 0 {
 		chosen := d.Choose()
 		if chosen.Impasse != "" {
@@ -523,7 +522,7 @@ func (t *turn) stageOutcome(v learn.Verdict) error {
 		return err
 	}
 	o := learn.Outcome{
-		Verdict: v, Complaint: t.Reason, Failed: a.Failed, Use: a.Use, Applied: a.Applied,
+		Verdict: v, Complaint: t.Reason, Failed: a.Failed, Applied: a.Applied,
 		Utilized: a.Utilized, Misled: a.Misled,
 	}
 	if len(t.Aims) == 1 {
@@ -544,7 +543,7 @@ func (t *turn) stageOutcome(v learn.Verdict) error {
 			return err
 		}
 		if learned.Ready {
-			t.event("learned", learned.Plan, "the plan fires from now on where the case is the same")
+			t.event("learned", "", "the plan fires from now on where the case is the same")
 		}
 		return nil
 	})

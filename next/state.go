@@ -59,7 +59,6 @@ type aim struct {
 	Suggested    bool // the worker gets the advice's plan: it makes calls itself
 	Given        bool // the plan is the objective's
 	Approach     string
-	Use          string // the suggestion that was taken
 	Alternatives []reason.Decision
 	Preferences  []reason.Preference
 	Applied      []memory.ID
@@ -121,7 +120,7 @@ func (r *record) goals() (above []string) {
 // begin puts a plan in the place of the former one.
 func (a *aim) begin(tasks []reason.Task, approach string) {
 	a.Plan, a.Approach, a.Next, a.Tries = tasks, approach, 0, nil
-	a.Fired, a.Suggested, a.Given, a.Use, a.Applied, a.Thought = false, false, false, "", nil, false
+	a.Fired, a.Suggested, a.Given, a.Applied, a.Thought = false, false, false, nil, false
 }
 
 // failed counts the tries of a worker at the next task.

@@ -1,6 +1,7 @@
 package learn
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -12,169 +13,221 @@ import (
 	"github.com/arc-learn/arc/next/reason"
 )
 
-// This file has the rule by which a plan runs again. Two deliveries of one plan are compared with the case at hand:
-// what was equal in both is a constant, what differed is a parameter, and all that the two have in common must hold
-// again. Nothing is decided by what words mean.
+// This file has the rule by which a plan runs again, and by which it is shown. Deliveries of one plan are compared:
+// what was equal in all is a constant, what differed is a parameter. A plan fires by two deliveries, where all that
+// they have in common holds again. Nothing is decided by what words mean.
 
-// match is the comparison of two deliveries with the case at hand.
+// match is what deliveries of one plan have in common. They have one key, and so the same paths of inputs.
 type match struct {
-	values []*value
-	rest   strings.Builder // the plan without its parameters
+	of     []*delivery
+	values []*value        // those of the inputs
+	rest   strings.Builder // the calls without what values say
+	shows  bool            // {path} stands for each value, constants too; else parameters take the value at hand
 }
 
-// value is a value of the inputs: in both deliveries, and at hand.
+// value is a value of the inputs: in each delivery, and what stands for it now.
 type value struct {
-	path      string
-	a, b, now any
-	said      bool // it stands in a call
+	path string
+	was  []any
+	now  any
+	said bool // a call says it
 }
 
-func (v *value) constant() bool { return v.a == v.b }
+func (v *value) constant() bool { return len(v.was) > 1 && v.was[0] == v.was[len(v.was)-1] }
 
-// fire returns the plan of two deliveries for the case at hand, or why it must not run. The three have one key.
-// Among are all deliveries of the plan: a number may lie between any of them, and a value may be any of theirs.
-func fire(a, b *compared, now *shape, among []*compared) (calls []reason.PlanCall, why string) {
-	m := &match{}
-	for i, l := range a.in {
-		v := &value{path: l.path, a: l.v, b: b.in[i].v, now: now.in[i].v}
-		if v.constant() && v.now != v.a {
-			return nil, fmt.Sprintf("%s is %s, and was another in both deliveries", v.path, show(v.now))
+// newMatch compares deliveries to carry their plan out for the case at hand, or to show it where that is nil.
+func newMatch(of []*delivery, now *shape) *match {
+	m := &match{of: of, shows: now == nil}
+	for i, l := range of[0].in {
+		v := &value{path: l.path, now: "{" + l.path + "}"}
+		for _, d := range of {
+			v.was = append(v.was, d.in[i].v)
+		}
+		if now != nil {
+			v.now = now.in[i].v
 		}
 		m.values = append(m.values, v)
 	}
-	for i, call := range a.Calls {
-		other := b.Calls[i]
-		bound := reason.PlanCall{Name: call.Name, Text: call.Text}
-		m.rest.WriteString(call.Name + " ")
-		if bound.Inputs, why = m.inputs(call.Name, &a.made[i], &b.made[i]); why != "" {
-			return nil, why
+	longest := func(v, w *value) int { return len(word(w.was[len(w.was)-1])) - len(word(v.was[len(v.was)-1])) }
+	slices.SortStableFunc(m.values, longest)
+	return m
+}
+
+// fire returns the plan of two deliveries for the case at hand, or why it must not run. Among are all deliveries of
+// the plan: a number may lie between any of them, and a value may be any of theirs.
+func fire(a, b *delivery, now *shape, among []*delivery) (calls []reason.PlanCall, why string) {
+	m := newMatch([]*delivery{a, b}, now)
+	for _, v := range m.values {
+		if v.constant() && v.now != v.was[0] {
+			return nil, fmt.Sprintf("%s is %s, and was another in both deliveries", v.path, show(v.now))
 		}
-		if call.ResultDigest == other.ResultDigest {
-			bound.ResultDigest = call.ResultDigest
-		}
-		calls = append(calls, bound)
 	}
-	if why = m.wrong(among); why == "" {
-		m.prose(calls, b.Calls)
+	calls, why = m.calls(func(_ string, _, out any, _, why string) (any, string) { return out, why })
+	if why = cmp.Or(why, m.wrong(among)); why != "" {
+		return nil, why
+	}
+	no := "" // words that are not the same but for parameters, or keep something, are dropped, and so are all others
+	for i := range calls {
+		out, why := m.bind("", []any{a.Calls[i].Text, b.Calls[i].Text})
+		calls[i].Text, _ = out.(string)
+		no = cmp.Or(no, why)
+	}
+	for i := range calls {
+		if cmp.Or(no, m.left()) != "" {
+			calls[i].Text = ""
+		}
+	}
+	return calls, ""
+}
+
+// calls binds the calls of the deliveries. What stands in one is what leaf makes of its value in the last delivery, of
+// what it is bound to, of the words around that, and of why it cannot be bound.
+func (m *match) calls(leaf func(path string, v, out any, rest, why string) (any, string)) (calls []reason.PlanCall, why string) {
+	last := m.of[len(m.of)-1]
+	for i, call := range last.Calls {
+		bound := reason.PlanCall{Name: call.Name, ResultDigest: call.ResultDigest}
+		m.rest.WriteString(call.Name + " ")
+		for _, d := range m.of {
+			if d.Calls[i].ResultDigest != call.ResultDigest {
+				bound.ResultDigest = ""
+			}
+			if len(d.made[i].at) != len(last.made[i].at) && !m.shows {
+				return nil, "the deliveries have other inputs for " + call.Name
+			}
+		}
+		tree := rewrite("", last.made[i].tree, func(path string, v any) any {
+			m.rest.WriteString(path + " ")
+			before, no := m.rest.Len(), ""
+			out, was := v, make([]any, len(m.of))
+			if len(last.made[i].at) == 0 {
+				return v
+			}
+			for k, d := range m.of {
+				at, ok := d.made[i].at[path]
+				if was[k] = at; !ok {
+					no = "is not in all deliveries"
+				}
+			}
+			if no == "" {
+				out, no = m.bind(path, was)
+			}
+			if s, ok := out.(string); ok && strings.HasPrefix(s, "\x00") {
+				out = v // an empty object or list
+			}
+			if no != "" {
+				no = fmt.Sprintf("%s of %s %s", path, call.Name, no)
+			}
+			out, no = leaf(path, v, out, m.rest.String()[before:], no)
+			why = cmp.Or(why, no)
+			return out
+		})
+		bound.Inputs = encode(tree)
+		calls = append(calls, bound)
 	}
 	return calls, why
 }
 
-// inputs binds the inputs of a call to the values at hand.
-func (m *match) inputs(name string, a, b *made) (json.RawMessage, string) {
-	if !slices.EqualFunc(a.in, b.in, func(l, o leaf) bool { return l.path == o.path }) {
-		return nil, "the two plans have other inputs for " + name
-	}
-	bound := make(map[string]any, len(a.in))
-	for i, l := range a.in {
-		m.rest.WriteString(l.path + " ")
-		out, why := m.bind(l.v, b.in[i].v)
-		if why != "" {
-			return nil, fmt.Sprintf("%s of %s %s", l.path, name, why)
-		}
-		bound[l.path] = out
-	}
-	return encode(rewrite("", a.tree, func(path string, _ any) any { return bound[path] })), ""
-}
-
-// bind returns what stands in a call for the case at hand, where it was a and b.
-func (m *match) bind(a, b any) (out any, why string) {
+// bind returns what stands in a call now, where it was these in the deliveries.
+func (m *match) bind(path string, was []any) (out any, why string) {
+	same := !slices.ContainsFunc(was, func(w any) bool { return w != was[0] })
 	for _, v := range m.values {
-		if !v.constant() && v.a == a && v.b == b {
+		// A true or false of all deliveries is said by an input of its name only.
+		says := !v.constant() && !m.shows || m.shows && (word(was[0]) != "" || typeOf(was[0]) == "bool" && lastName(v.path) == lastName(path))
+		if says && slices.Equal(v.was, was) {
 			m.say(v)
 			return v.now, ""
 		}
 	}
-	x, isText := a.(string)
-	y, isText2 := b.(string)
-	switch {
-	case a == b:
-		m.rest.WriteString(word(a) + " ")
-		return a, ""
-	case isText && isText2:
-		return m.text(x, y)
+	texts := make([]string, len(was))
+	for k, w := range was {
+		s, ok := w.(string)
+		if texts[k] = s; !ok || same && !m.shows {
+			if !same {
+				return nil, "differed, and no input says it"
+			}
+			m.rest.WriteString(word(was[0]) + " ")
+			return was[0], ""
+		}
 	}
-	return nil, "differed, and no input says it"
+	return m.text(texts)
 }
 
-// say marks a parameter, and those that differed in the same way, as said by a call.
+// say marks a value, and those that differed in the same way, as said by a call.
 func (m *match) say(of *value) {
 	for _, v := range m.values {
-		v.said = v.said || v.a == of.a && v.b == of.b
+		v.said = v.said || slices.Equal(v.was, of.was)
 	}
 }
 
-// text binds the parameters in a string: they stand there as whole tokens, in one reading, and bring no new sign.
-func (m *match) text(a, b string) (out, why string) {
+// text binds the values in a string: they stand there as whole tokens. In a plan that is carried out, that is in one
+// reading, and they bring no new sign.
+func (m *match) text(was []string) (out, why string) {
 	var made, rest strings.Builder
-	for i, j := 0, 0; i < len(a) || j < len(b); {
-		var fits []*value
-		for _, v := range m.values {
-			if !v.constant() && stands(a, i, word(v.a)) && stands(b, j, word(v.b)) {
-				fits = append(fits, v)
+	at := make([]int, len(was))
+	for {
+		next, same := "", true
+		for k, s := range was {
+			r := s[at[k]:min(at[k]+1, len(s))]
+			if k == 0 {
+				next = r
 			}
+			same = same && r == next
 		}
-		fits = slices.CompactFunc(fits, func(v, w *value) bool { return v.a == w.a && v.b == w.b && v.now == w.now })
+		if same && next == "" {
+			break
+		}
+		fits := slices.DeleteFunc(slices.Clone(m.values), func(v *value) bool {
+			stand := m.shows || !v.constant()
+			for k, s := range was {
+				stand = stand && stands(s, at[k], word(v.was[k]))
+			}
+			return !stand
+		})
+		two := func(v *value) bool { return !slices.Equal(v.was, fits[0].was) || v.now != fits[0].now }
 		switch {
-		case len(fits) > 1:
-			return "", fmt.Sprintf("has two readings: %s and %s", fits[0].path, fits[1].path)
-		case len(fits) == 1:
+		case len(fits) > 0 && !m.shows && slices.ContainsFunc(fits, two):
+			return "", fmt.Sprintf("has two readings: %s and %s", fits[0].path, fits[slices.IndexFunc(fits, two)].path)
+		case len(fits) > 0:
 			v := fits[0]
-			if s := v.strange(); s != "" {
+			if s := m.strange(v); s != "" {
 				return "", fmt.Sprintf("would say %s, whose %q is new there", v.path, s)
 			}
 			m.say(v)
 			made.WriteString(word(v.now))
 			rest.WriteByte(' ')
-			i, j = i+len(word(v.a)), j+len(word(v.b))
-		case i == len(a) || j == len(b) || a[i] != b[j]:
+			for k := range was {
+				at[k] += len(word(v.was[k]))
+			}
+		case !same:
 			return "", "differed, and no input says it"
 		default:
-			made.WriteByte(a[i])
-			rest.WriteByte(a[i])
-			i, j = i+1, j+1
+			made.WriteString(next)
+			rest.WriteString(next)
+			for k := range was {
+				at[k]++
+			}
 		}
 	}
 	m.rest.WriteString(rest.String() + " ")
 	return made.String(), ""
 }
 
-// prose binds the words of the tasks, after all else. Words that are not the same but for parameters, or that would
-// keep something of a former case, are dropped; and so are all others then.
-func (m *match) prose(calls, others []reason.PlanCall) {
-	why := ""
-	for i := range calls {
-		if out, no := m.bind(calls[i].Text, others[i].Text); no == "" {
-			calls[i].Text, _ = out.(string)
-		} else {
-			why = no
-		}
-	}
-	if why == "" {
-		why = m.left()
-	}
-	for i := range calls {
-		if why != "" {
-			calls[i].Text = ""
-		}
-	}
-}
-
 // wrong returns why the values at hand are not such that both deliveries speak for them, or what the plan keeps of
 // former ones.
-func (m *match) wrong(among []*compared) string {
+func (m *match) wrong(among []*delivery) string {
 	for i, v := range m.values {
 		for _, w := range m.values[:i] {
-			if r := relation(v.a, w.a); r == relation(v.b, w.b) && r != relation(v.now, w.now) {
+			if r := relation(v.was[0], w.was[0]); r == relation(v.was[1], w.was[1]) && r != relation(v.now, w.now) {
 				return fmt.Sprintf("%s and %s were otherwise related", w.path, v.path)
 			}
 		}
 		if v.constant() {
 			continue
 		}
-		former := make([]any, len(among))
-		for k, d := range among {
-			former[k] = d.in[i].v
+		var former []any
+		for _, d := range among {
+			at := slices.IndexFunc(d.in, func(l leaf) bool { return l.path == v.path })
+			former = append(former, d.in[at].v)
 		}
 		if why := v.formed(former); why != "" {
 			return fmt.Sprintf("%s is %s, %s", v.path, show(v.now), why)
@@ -184,22 +237,24 @@ func (m *match) wrong(among []*compared) string {
 }
 
 // left returns which part of a former value stands in the plan: the whole of one, also inside a word if it has three
-// letters, or a word or number that both had. What only one of them had is not there because of it, since the other delivery has it too.
+// letters, or a word or number that both had. What only one of them had is not there because of it, since the other
+// delivery has it too.
 func (m *match) left() string {
 	rest := m.rest.String()
-	words := pieces(rest)
+	words, lower := pieces(rest), strings.ToLower(rest)
 	for _, v := range m.values {
 		if v.constant() {
 			continue
 		}
-		x, y, now := pieces(word(v.a)), pieces(word(v.b)), pieces(word(v.now))
-		for p := range x {
-			if words[p] && y[p] && !now[p] {
+		both, now := pieces(word(v.was[1])), pieces(word(v.now))
+		for p := range pieces(word(v.was[0])) {
+			if words[p] && both[p] && !now[p] {
 				return "the plan keeps a part of the former values of " + v.path
 			}
 		}
-		for _, was := range []string{word(v.a), word(v.b)} {
-			inside := utf8.RuneCountInString(was) >= 3 && strings.Contains(strings.ToLower(rest), strings.ToLower(was))
+		for _, w := range v.was {
+			was := word(w)
+			inside := utf8.RuneCountInString(was) >= 3 && strings.Contains(lower, strings.ToLower(was))
 			if was != word(v.now) && (inside || holds(rest, was)) {
 				return "the plan keeps a former value of " + v.path
 			}
@@ -256,7 +311,7 @@ func near(now json.Number, former []any) bool {
 // runsFit reports whether a string begins and ends with what both former ones began and ended with, is built like
 // them where they are built alike, and then has as many digits in each place.
 func (v *value) runsFit() bool {
-	x, y, now := runs(word(v.a)), runs(word(v.b)), runs(word(v.now))
+	x, y, now := runs(word(v.was[0])), runs(word(v.was[1])), runs(word(v.now))
 	if len(x) == len(y) && common(x, y) == len(x) && common(x, now) < max(len(x), len(now)) {
 		return false
 	}
@@ -279,12 +334,17 @@ func (v *value) runsFit() bool {
 
 // strange returns a sign that the value at hand has more often than each of the former ones, or at another end. A
 // single sign between two letters or digits that names are made of ("d.oneil", "lena-k", "a_b") is none.
-func (v *value) strange() string {
-	count := func(v any, r string) int {
-		return len(slices.DeleteFunc(runs(word(v)), func(s string) bool { return s != r }))
+func (m *match) strange(v *value) string {
+	count := func(v any, r string) (n int) {
+		for _, s := range runs(word(v)) {
+			if s == r {
+				n++
+			}
+		}
+		return n
 	}
 	for _, r := range runs(word(v.now)) {
-		if class(first(r)) == sign && r != "." && r != "-" && r != "_" && count(v.now, r) > max(count(v.a, r), count(v.b, r)) {
+		if !m.shows && class(first(r)) == sign && r != "." && r != "-" && r != "_" && count(v.now, r) > max(count(v.was[0], r), count(v.was[1], r)) {
 			return strings.Trim(r, ends)
 		}
 	}

@@ -39,7 +39,7 @@ func (k kept) deliver(t require.TestingT, c Case, calls []reason.PlanCall) {
 		k[s.key] = &record{}
 	}
 	at := time.Unix(int64(len(k[s.key].Plans)), 0)
-	k[s.key].add(delivery{ID: fmt.Sprint(len(k), at), At: at, Text: c.Text, Inputs: c.Inputs, Calls: calls}, nil)
+	k[s.key].add(&delivery{ID: fmt.Sprint(len(k), at), At: at, Text: c.Text, Inputs: c.Inputs, Calls: calls}, nil)
 }
 
 // fire returns the plan that fires, as JSON, or "", and why none does.
@@ -51,7 +51,7 @@ func (k kept) fire(t require.TestingT, c Case) (plan []reason.PlanCall, why stri
 	if k[s.key] == nil {
 		return nil, "another key"
 	}
-	for _, p := range k[s.key].contenders("") {
+	for _, p := range k[s.key].read("") {
 		if plan, why = p.fire(s); why == "" {
 			return plan, ""
 		}
@@ -282,13 +282,15 @@ func TestSuggestion(t *testing.T) {
 	s, err := shapeOf(&now)
 	require.NoError(t, err)
 	for _, r := range k {
-		got, ok := r.contenders("")[0].suggestion(s, now.Text)
+		got, ok := r.read("")[0].suggestion(s, now.Text)
 		require.True(t, ok)
 		require.Equal(t, `do0{"fast":"{fast}","id":"{id}","limit":150,"note":"{note 2}"}`, shown(got.Plan.Calls))
 		require.ElementsMatch(t, []string{"fast", "id", "note 2"}, slices.Collect(maps.Keys(got.Parameters)))
-		_, err = bind(got, s.in, nil)
+		got.Name = "plan 1"
+		a := Advice{Case: now, Known: reason.Known{Suggestions: []reason.Suggestion{got}}}
+		_, err = a.Use("plan 1", nil)
 		require.ErrorContains(t, err, `"note 2"`)
-		p, err := bind(got, s.in, json.RawMessage(`{"note 2":"late, says Uwe"}`))
+		p, err := a.Use("plan 1", json.RawMessage(`{"note 2":"late, says Uwe"}`))
 		require.NoError(t, err)
 		require.Equal(t, `do0{"fast":false,"id":"B-3","limit":150,"note":"late, says Uwe"}`, shown(p.Calls))
 	}
@@ -394,7 +396,7 @@ func TestSuggestionsOfOthers(t *testing.T) {
 				silent++
 			}
 			for k, sg := range a.Suggestions {
-				if planID(sg.Plan.Calls) != planID(calls) {
+				if summary(sg.Plan.Calls) != summary(calls) {
 					continue
 				}
 				any++
@@ -423,8 +425,8 @@ func fillOf(sg reason.Suggestion, calls []reason.PlanCall, c Case) json.RawMessa
 	for i, call := range sg.Plan.Calls {
 		of, _ := decode(call.Inputs)
 		want, _ := decode(calls[i].Inputs)
-		values := leaves(nil, "", want)
-		for _, l := range leaves(nil, "", of) {
+		values := leaves(want)
+		for _, l := range leaves(of) {
 			name, ok := strings.CutPrefix(word(l.v), "{")
 			name, ok2 := strings.CutSuffix(name, "}")
 			at := slices.IndexFunc(values, func(v leaf) bool { return v.path == l.path })

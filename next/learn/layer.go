@@ -3,12 +3,11 @@ package learn
 import (
 	"cmp"
 	"context"
-	crand "crypto/rand"
-	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -29,14 +28,21 @@ type Layer struct {
 	bank  *memory.Bank
 	book  *rank.Book
 	meta  *meta.Sessions // nil: sessions are the owner's
+	seed  uint64         // of IDs
 	made  atomic.Uint64  // ids made
 	close func() error
 }
 
+// Bounds of an Advice.
+const (
+	maxMemories    = 8
+	maxSuggestions = 3
+)
+
 // The kinds of keys of this package.
 const (
-	planKind    = "lp" // by key of a shape: record
-	warnKind    = "lw" // by situation: warnings
+	planKind    = "lp" // by key of a shape: record of its plans
+	warnKind    = "lw" // by situation: record of what was refused
 	givenKind   = "lg" // by ID of the Advice: given
 	episodeKind = "le" // episodes kept in the scope
 	upliftKind  = "lu"
@@ -110,17 +116,14 @@ func With(g *store.Group, bank *memory.Bank, book *rank.Book, sessions *meta.Ses
 	if o != nil {
 		l.opts = *o
 	}
-	l.opts.K, l.opts.Suggest = cmp.Or(l.opts.K, 8), cmp.Or(l.opts.Suggest, 3)
 	if l.opts.Holdout < 0 || l.opts.Holdout >= 1 {
 		return nil, fmt.Errorf("learn: a holdout of %v is not in [0, 1)", l.opts.Holdout)
 	}
 	if l.opts.Now == nil {
 		l.opts.Now = time.Now
 	}
-	if l.opts.Seed == 0 {
-		var b [8]byte
-		crand.Read(b[:]) // never fails
-		l.opts.Seed = binary.LittleEndian.Uint64(b[:])
+	if l.seed = l.opts.Seed; l.seed == 0 {
+		l.seed = rand.Uint64()
 	}
 	return l, nil
 }
@@ -135,17 +138,18 @@ func (l *Layer) Before(ctx context.Context, c Case) (Advice, error) {
 	if err != nil {
 		return Advice{}, err
 	}
-	a := Advice{ID: c.ID, Case: c}
-	if a.ID == "" {
-		a.ID = digest(fmt.Sprint(l.opts.Seed, l.opts.Now().UnixNano(), l.made.Add(1), c.Scope, c.Text))
-	}
-	if a.Ranked, err = l.rank(ctx, &c); err != nil {
-		return a, err
+	c.ID = cmp.Or(c.ID, l.id())
+	a := Advice{Case: c}
+	if len(c.Candidates) > 0 {
+		t := rank.Task{Skill: c.Skill, Key: c.Situation}
+		if a.Ranked, err = l.book.In(c.Lessons).Learned().Score(ctx, t, c.Candidates); err != nil {
+			return a, err
+		}
 	}
 	if err := l.group.Refresh(ctx); err != nil {
 		return a, err
 	}
-	if a.Held = !c.Fresh && l.holds(a.ID); a.Held || c.Fresh {
+	if c.Fresh || l.holds(&c) {
 		a.Why = "nothing is recalled for a case that is fresh or held out"
 		return a, nil
 	}
@@ -156,22 +160,16 @@ func (l *Layer) Before(ctx context.Context, c Case) (Advice, error) {
 	return full, nil
 }
 
-// holds draws whether a case is held out: a function of seed and ID.
-func (l *Layer) holds(id string) bool {
-	var n uint64
-	fmt.Sscanf(digest(fmt.Sprint(l.opts.Seed, id))[:13], "%x", &n)
-	return float64(n)/(1<<52) < l.opts.Holdout
+// id makes an ID.
+func (l *Layer) id() string {
+	return digest(fmt.Sprint(l.seed, l.opts.Now().UnixNano(), l.made.Add(1)))
 }
 
-func (l *Layer) rank(ctx context.Context, c *Case) ([]rank.Scored, error) {
-	if len(c.Candidates) == 0 {
-		return nil, nil
-	}
-	policy := l.opts.Policy
-	if policy == nil {
-		policy = l.book.In(c.Lessons).Learned()
-	}
-	return policy.Score(ctx, rank.Task{Skill: c.Skill, Key: c.Situation}, c.Candidates)
+// holds draws whether a case is held out, to measure what memory is worth: a function of seed and ID.
+func (l *Layer) holds(c *Case) bool {
+	var n uint64
+	fmt.Sscanf(digest(fmt.Sprint(l.opts.Seed, c.ID))[:13], "%x", &n)
+	return !c.Fresh && float64(n)/(1<<52) < l.opts.Holdout
 }
 
 func (l *Layer) advise(ctx context.Context, a *Advice) error {
@@ -219,14 +217,12 @@ func (l *Layer) Why(ctx context.Context, c Case) (string, error) {
 // fires finds the plan that fires, or else says why none does, and returns the plans of the key as they are shown.
 func (l *Layer) fires(ctx context.Context, a *Advice, s *shape) (shown []reason.Suggestion, err error) {
 	c, rules := &a.Case, ruleDigests(a.Memories)
-	found, edits, err := l.contenders(ctx, c, s.key, s.exact)
+	found, over, err := l.plans(ctx, c, s.key, s.exact)
 	if err != nil {
 		return nil, err
 	}
-	for i := range edits {
-		if sg, ok := edits[i].suggestion(found); ok {
-			shown = append(shown, sg)
-		}
+	for _, r := range over {
+		shown = append(shown, r.edits(found)...)
 	}
 	for _, p := range found {
 		calls, why := p.fire(s)
@@ -237,7 +233,7 @@ func (l *Layer) fires(ctx context.Context, a *Advice, s *shape) (shown []reason.
 			why = "there is a rule that its last deliberation did not know"
 		}
 		if why == "" {
-			a.Fires, a.FiredBy, a.Why = &reason.Plan{Calls: calls}, p.ID, ""
+			a.Fires, a.Why = &reason.Plan{Calls: calls}, ""
 			return nil, nil
 		}
 		if sg, ok := p.suggestion(s, c.Text); ok {
@@ -262,7 +258,7 @@ func (l *Layer) suggest(ctx context.Context, a *Advice, s *shape, shown []reason
 	for _, at := range near {
 		of := *c
 		of.Scope = at.scope
-		found, _, err := l.contenders(ctx, &of, at.key, "")
+		found, _, err := l.plans(ctx, &of, at.key, "")
 		if err != nil {
 			return err
 		}
@@ -275,7 +271,7 @@ func (l *Layer) suggest(ctx context.Context, a *Advice, s *shape, shown []reason
 	}
 	for _, sg := range shown {
 		same := func(o reason.Suggestion) bool { return samePlan(o.Plan.Calls, sg.Plan.Calls) }
-		if len(a.Suggestions) < l.opts.Suggest && !slices.ContainsFunc(a.Suggestions, same) {
+		if len(a.Suggestions) < maxSuggestions && !slices.ContainsFunc(a.Suggestions, same) {
 			sg.Name = fmt.Sprint("plan ", len(a.Suggestions)+1)
 			a.Suggestions = append(a.Suggestions, sg)
 		}
@@ -291,104 +287,67 @@ func scopesOf(c *Case) []memory.Scope {
 	return []memory.Scope{c.Scope, c.Lessons}
 }
 
-// contenders returns the plans of a key, best first: those of the very case, those of the case's scope, and those that
-// scopes of its Lessons share; and what a person has written over them.
-func (l *Layer) contenders(ctx context.Context, c *Case, key, exact string) (out []*contender, edits []edit, err error) {
-	st := l.group.Store()
-	own, _, err := load[record](ctx, st, c.Scope.Key(planKind, key))
-	if err != nil {
-		return nil, nil, err
+// plans returns the plans of a key, best first: those of the very case, those of the case's scope, and those that two
+// scopes of its Lessons came to. Over are the records in which a person may have said something of them.
+func (l *Layer) plans(ctx context.Context, c *Case, key, exact string) (out []*plan, over []*record, err error) {
+	at := func(scope memory.Scope, key string) (r *record) {
+		v, _, no := load[record](ctx, l.group.Store(), scope.Key(planKind, key))
+		err = cmp.Or(err, no)
+		return &v
 	}
-	shared := own
-	if c.Lessons != c.Scope {
-		if shared, _, err = load[record](ctx, st, c.Lessons.Key(planKind, key)); err != nil {
-			return nil, nil, err
-		}
-		own.obey(&shared)
+	own := at(c.Scope, key)
+	up := own
+	if over = []*record{own}; c.Lessons != c.Scope {
+		up = at(c.Lessons, key)
+		over = append(over, up)
 	}
 	if exact != "" {
-		very, _, err := load[record](ctx, st, c.Scope.Key(planKind, exact))
-		if err != nil {
-			return nil, nil, err
-		}
-		very.Stops = own.Stops
-		for _, p := range very.contenders(c.Scope) {
-			p.exact = true
-			if !own.retired(p.ID) && !shared.retired(p.ID) {
+		for _, p := range at(c.Scope, exact).read(c.Scope, over...) {
+			if p.exact = true; !p.Retired {
 				out = append(out, p)
 			}
 		}
 	}
-	out = append(out, own.contenders(c.Scope)...)
-	if out, err = l.valid(ctx, out); err != nil || len(shared.Scopes) == 0 {
-		return out, own.Edits, err
-	}
-	all := make(map[string]*contender)
-	for _, scope := range shared.Scopes {
-		r, _, err := load[record](ctx, st, scope.Key(planKind, key))
-		if err != nil {
-			return nil, nil, err
-		}
-		r.obey(&shared)
-		r.Stops = append(r.Stops, shared.Stops...)
-		for _, p := range r.contenders(scope) {
-			o := all[p.ID]
-			if o == nil {
-				all[p.ID], p.shared = p, true
+	out = append(out, own.read(c.Scope, up)...)
+	var shared []*plan
+	for _, scope := range up.Scopes {
+		for _, p := range at(scope, key).read(scope, up) {
+			i := slices.IndexFunc(shared, func(o *plan) bool { return o.ID == p.ID })
+			if i < 0 {
+				shared = append(shared, p)
 				continue
 			}
+			o := shared[i]
+			o.shared = true // what only one scope came to is not told to others
 			o.Delivered, o.Failed = o.Delivered+p.Delivered, o.Failed+p.Failed
-			o.of = append(o.of, p.of...)
-			if p.Last.After(o.Last) {
+			if o.Deliveries = append(o.Deliveries, p.Deliveries...); p.Last.After(o.Last) {
 				o.Last, o.Rules = p.Last, p.Rules
 			}
 		}
 	}
-	var more []*contender
-	for _, p := range all {
-		scopes := make(map[memory.Scope]bool)
-		for _, d := range p.of {
-			scopes[d.scope] = true
-		}
-		if len(scopes) > 1 { // what only one scope came to is not told to others
-			slices.SortStableFunc(p.of, func(a, b *compared) int { return a.At.Compare(b.At) })
-			more = append(more, p)
-		}
+	shared = slices.DeleteFunc(shared, func(p *plan) bool { return !p.shared })
+	for _, p := range shared {
+		slices.SortStableFunc(p.Deliveries, func(a, b *delivery) int { return a.At.Compare(b.At) })
 	}
-	slices.SortFunc(more, func(a, b *contender) int {
-		return cmp.Or(cmp.Compare(b.worth(), a.worth()), strings.Compare(a.ID, b.ID))
-	})
-	more, err = l.valid(ctx, more)
-	return append(out, more...), own.Edits, err
+	slices.SortStableFunc(shared, func(a, b *plan) int { return cmp.Compare(b.worth(), a.worth()) })
+	out = append(out, shared...)
+	return out, over, cmp.Or(err, l.lapse(ctx, out))
 }
 
 // given is what is kept of an Advice and its Outcome, so that it counts once and a later verdict can take it back.
 type given struct {
-	ID      string
 	Case    Case
 	Shown   []applied
 	Rules   []string
-	FiredBy string
-	Fired   bool // what fired is what was done
-	Held    bool
+	FiredBy string // the plan that fired
+	Fired   bool   // it is what was done
 	Outcome Outcome
-	Learned Learned
+	Note    string // why a delivery is not learned as a plan
+	Applied []applied
+	Ready   bool
 	At      time.Time
-	Made    []memory.ID // of the case's scope, to be taken back
-}
-
-// plainly returns the calls that were made, with {name} for what is the case's own and is not in a text.
-func (g *given) plainly(text string) []reason.PlanCall {
-	if g.Outcome.Plan == nil {
-		return nil
-	}
-	r := record{}
-	r.add(delivery{Text: g.Case.Text, Inputs: g.Case.Inputs, Calls: g.Outcome.Plan.Calls}, nil)
-	for _, p := range r.contenders("") {
-		sg, _ := p.suggestion(&shape{}, text)
-		return sg.Plan.Calls
-	}
-	return nil
+	Judged  time.Time   // by a later verdict
+	Made    []memory.ID // failures of the case's scope, to be taken back
 }
 
 // After learns from what came of a case. A second After of an Advice changes nothing, and returns what the first
@@ -404,40 +363,41 @@ func (l *Layer) After(ctx context.Context, a Advice, o Outcome) (learned Learned
 // Stage puts what After does into the commit of a step. It reads and writes the tenant's keys only.
 func (l *Layer) Stage(ctx context.Context, b *store.Batch, a Advice, o Outcome) (Learned, error) {
 	c, err := l.check(a.Case)
-	if err = cmp.Or(err, o.Verdict.check()); err == nil {
-		o, err = l.cleanOutcome(o)
-	}
-	if err != nil {
+	if err = cmp.Or(err, o.Verdict.check()); err != nil {
 		return Learned{}, err
 	}
-	if a.ID == "" {
-		a.ID = cmp.Or(c.ID, digest(fmt.Sprint(l.opts.Seed, l.opts.Now().UnixNano(), l.made.Add(1))))
-	}
-	key := c.Scope.Key(givenKind, a.ID)
+	c.ID = cmp.Or(c.ID, l.id())
+	key := c.Scope.Key(givenKind, c.ID)
 	was, rev, err := load[given](ctx, b, key)
-	if err != nil {
-		return Learned{}, err
+	if err != nil || rev.known {
+		return Learned{was.Ready, was.Note}, err
 	}
-	if rev.known {
-		return was.Learned, nil
+	g := given{Case: c, Rules: ruleDigests(a.Memories), FiredBy: planID(a.Fires), At: l.opts.Now()}
+	if o.Plan != nil && slices.ContainsFunc(o.Plan.Calls, func(c reason.PlanCall) bool { return len(c.Inputs) > 0 && !json.Valid(c.Inputs) }) {
+		g.Note, o.Plan = "a call has inputs that are no JSON", nil
 	}
-	g := given{ID: a.ID, Case: c, Rules: ruleDigests(a.Memories), FiredBy: a.FiredBy, Held: a.Held, Outcome: o, At: l.opts.Now()}
+	if s := l.opts.Sanitizer; s != nil {
+		s = s.KeepPlaceholders()
+		o.Complaint, o.Answer = s.Prose(o.Complaint), s.Prose(o.Answer)
+		if o, err = clean(s, o); err != nil {
+			return Learned{}, err
+		}
+	}
+	strangers := o.Untrusted
 	for _, h := range slices.Concat(a.Memories, a.Background) {
+		m := applied{ID: h.Record.ID, Scope: h.Record.Scope, Said: saying(&h.Record)}
 		if h.Record.Kind != memory.Rule {
-			g.Shown = append(g.Shown, applied{ID: h.Record.ID, Scope: h.Record.Scope})
+			g.Shown = append(g.Shown, m)
+		}
+		if slices.Contains(o.Applied, m.ID) {
+			g.Applied = append(g.Applied, m)
 		}
 		if !h.Record.Trusted {
-			o.Untrusted = append(o.Untrusted, h.Record.Content)
+			strangers = append(strangers, h.Record.Content)
 		}
 	}
-	if o.Plan == nil && o.Use != "" {
-		if o.Plan, err = a.Use(o.Use, nil); err != nil { // somebody else filled it: what was done is not known
-			a.Fires, o.Plan = nil, nil
-		}
-		g.Outcome.Plan = o.Plan
-	}
-	if a.Fires != nil && (o.Plan == nil || samePlan(o.Plan.Calls, a.Fires.Calls)) {
-		g.Fired, g.Outcome.Plan = true, a.Fires
+	if g.Fired = a.Fires != nil && (o.Plan == nil || samePlan(o.Plan.Calls, a.Fires.Calls)); g.Fired {
+		o.Plan = a.Fires
 	} else if o.Plan != nil {
 		complaints := []string{o.Complaint}
 		for _, f := range o.Failed {
@@ -446,36 +406,27 @@ func (l *Layer) Stage(ctx context.Context, b *store.Batch, a Advice, o Outcome) 
 		for _, w := range a.Warnings {
 			complaints = append(complaints, w.Complaint)
 		}
-		g.Learned.Note = tainted(&c, o.Plan.Calls, o.Untrusted, complaints)
+		if raw, err := json.Marshal(o.Plan); err != nil || len(raw)+len(c.Text)+len(c.Inputs) > maxPlanBytes {
+			o.Plan, g.Note = nil, "the case and its plan are too long to be kept"
+		} else {
+			g.Note = tainted(&c, o.Plan.Calls, strangers, complaints)
+		}
 	}
-	if g.Outcome.trim(); o.Plan != nil && size(c.Text, c.Inputs, o.Plan.Calls) > maxPlanBytes {
-		g.Outcome.Plan, g.Learned.Note = nil, "the case and its plan are too long to be kept"
-	}
+	g.Outcome = o
+	g.Outcome.trim()
 	// What is staged before an error is dropped with the step, so the errors are looked at once.
-	err = cmp.Or(l.settle(ctx, b, &g, o.Untrusted, +1), l.episodes(ctx, b, &g), l.session(ctx, b, &g))
+	err = cmp.Or(l.settle(ctx, b, &g, strangers, +1), l.episodes(ctx, b, &g), l.session(ctx, b, &g))
 	g.Case.Turns, g.Case.Candidates = nil, nil
-	return g.Learned, cmp.Or(err, put(b, key, &g, rev))
+	return Learned{g.Ready, g.Note}, cmp.Or(err, put(b, key, &g, rev))
 }
 
 // settle does what an outcome does, or takes it back where by is -1.
-func (l *Layer) settle(ctx context.Context, b *store.Batch, g *given, untrusted []string, by int) error {
-	o := &g.Outcome
+func (l *Layer) settle(ctx context.Context, b *store.Batch, g *given, strangers []string, by int) error {
 	s, err := shapeOf(&g.Case)
 	if err != nil {
-		g.Learned.Note = err.Error()
-		s = &shape{}
+		g.Note, s = err.Error(), &shape{}
 	}
-	err = l.stageUplift(ctx, b, g, by)
-	if by > 0 {
-		err = cmp.Or(err, l.credit(ctx, b, g))
-	}
-	if o.Verdict != Unknown || len(o.Failed) > 0 {
-		err = cmp.Or(err, l.stageWarnings(ctx, b, g, s, untrusted, by))
-	}
-	if s.key != "" && o.Plan != nil && o.Verdict != Unknown {
-		err = cmp.Or(err, l.stagePlan(ctx, b, g, s, by))
-	}
-	return err
+	return cmp.Or(l.measure(ctx, b, g, by), l.credit(ctx, b, g, by), l.refuse(ctx, b, g, s, strangers, by), l.keepPlan(ctx, b, g, s, by))
 }
 
 // Judge corrects the verdict on a case: a person has found a delivery wrong, or a failure right. The last verdict
@@ -493,132 +444,97 @@ func (l *Layer) Judge(ctx context.Context, scope memory.Scope, id string, v Verd
 func (l *Layer) StageJudge(ctx context.Context, b *store.Batch, scope memory.Scope, id string, v Verdict, why string) (Learned, error) {
 	key := scope.Key(givenKind, id)
 	g, rev, err := load[given](ctx, b, key)
-	switch err = cmp.Or(v.check(), err); {
-	case err != nil:
-		return Learned{}, err
-	case !rev.known:
-		return Learned{}, fmt.Errorf("%w: %q", ErrUnknown, id)
-	case v == g.Outcome.Verdict:
-		return g.Learned, nil
+	if err = cmp.Or(v.check(), err); err == nil && !rev.known {
+		err = fmt.Errorf("learn: nothing is known of the advice %q: %w", id, store.ErrNotFound)
 	}
-	err = l.settle(ctx, b, &g, nil, -1)
+	if err != nil || v == g.Outcome.Verdict {
+		return Learned{g.Ready, g.Note}, err
+	}
 	if s := l.opts.Sanitizer; s != nil {
 		why = s.KeepPlaceholders().Prose(why)
 	}
-	g.Outcome.Verdict, g.Outcome.Complaint = v, why
-	g.Learned = Learned{Note: g.Learned.Note, Memories: g.Learned.Memories}
-	if g.Outcome.Sample != nil {
-		g.Outcome.Sample.Outcome = outcomes[v]
-	}
-	err = cmp.Or(err, l.settle(ctx, b, &g, nil, +1), l.stop(ctx, b, &g))
-	return g.Learned, cmp.Or(err, put(b, key, &g, rev))
+	err = l.settle(ctx, b, &g, nil, -1)
+	g.Outcome.Verdict, g.Outcome.Complaint, g.Ready, g.Judged = v, why, false, l.opts.Now()
+	err = cmp.Or(err, l.settle(ctx, b, &g, nil, +1), put(b, key, &g, rev))
+	return Learned{g.Ready, g.Note}, err
 }
 
-// stagePlan adds the delivery of a plan to its key, or counts what a plan that fired came to.
-func (l *Layer) stagePlan(ctx context.Context, b *store.Batch, g *given, s *shape, by int) error {
+// keepPlan adds the delivery of a plan to its key, or counts what a plan that fired came to. A delivery that a person
+// has found wrong stops the plan.
+func (l *Layer) keepPlan(ctx context.Context, b *store.Batch, g *given, s *shape, by int) error {
 	c, o := &g.Case, &g.Outcome
-	if g.FiredBy != "" && (g.Fired || len(o.Failed) > 0) {
-		delivered := g.Fired && o.Verdict == Delivered
-		err := l.changeBoth(ctx, b, s, c, func(r *record) {
-			if delivered {
-				r.count(g.FiredBy, by, 0, g.At)
-			} else {
-				r.count(g.FiredBy, 0, by, g.At)
-			}
-		})
-		if err != nil || g.Fired {
-			g.Learned.Plan, g.Learned.Ready = g.FiredBy, delivered
-			return err
+	delivered, did := o.Verdict == Delivered, planID(o.Plan)
+	if s.key == "" || o.Plan == nil || o.Verdict == Unknown {
+		return nil // it has no plan, or nobody could tell
+	}
+	counts := g.FiredBy != "" && (g.Fired || len(o.Failed) > 0)
+	learns := !g.Fired && delivered && g.Note == "" && len(o.Plan.Calls) > 0
+	wrong := o.Verdict == Failed && !g.Judged.IsZero()
+	keep := func(r *record) {
+		switch {
+		case counts && g.Fired && delivered:
+			r.count(g.FiredBy, by, 0, g.At)
+		case counts:
+			r.count(g.FiredBy, 0, by, g.At)
+		}
+		switch {
+		case learns && by > 0:
+			r.add(&delivery{ID: c.ID, At: g.At, Text: c.Text, Inputs: c.Inputs, Calls: o.Plan.Calls, Applied: g.Applied}, g.Rules)
+		case learns:
+			r.count(did, -1, 0, g.At)
 		}
 	}
-	id := planID(o.Plan.Calls)
-	if by < 0 {
-		return l.changeBoth(ctx, b, s, c, func(r *record) {
-			r.remove(g.ID)
-			if o.Verdict == Delivered && g.Learned.Plan != "" {
-				r.count(id, -1, 0, g.At)
-			}
-		})
+	stop := func(r *record) {
+		if wrong && by > 0 {
+			r.of(did).keep(&delivery{ID: c.ID, At: g.Judged, Wrong: true})
+		}
 	}
-	if o.Verdict != Delivered || g.Learned.Note != "" || len(o.Plan.Calls) == 0 {
-		return nil
-	}
-	applied, err := l.applied(ctx, c, o.Applied)
-	if err != nil {
-		return err
-	}
-	d := delivery{ID: g.ID, At: g.At, Text: c.Text, Inputs: c.Inputs, Calls: o.Plan.Calls, Applied: applied}
-	g.Learned.Plan = id
-	err = l.changeBoth(ctx, b, s, c, func(r *record) {
-		r.add(d, g.Rules)
-		for _, p := range r.contenders(c.Scope) {
-			if p.ID == id && !g.Learned.Ready {
-				_, why := p.fire(s)
-				g.Learned.Ready = why == ""
-			}
+	g.Ready = g.Fired && delivered
+	err := l.change(ctx, b, c.Scope, s.key, s, c, func(r *record) {
+		keep(r)
+		stop(r)
+		for _, p := range r.read(c.Scope) {
+			_, why := p.fire(s)
+			g.Ready = g.Ready || by > 0 && delivered && p.ID == did && why == ""
 		}
 	})
-	if err != nil || c.Lessons == c.Scope {
-		return err
-	}
-	return l.change(ctx, b, c.Lessons, s.key, s, c, func(r *record) {
-		r.Scopes = append(slices.DeleteFunc(r.Scopes, func(o memory.Scope) bool { return o == c.Scope }), c.Scope)
-		r.Scopes = r.Scopes[max(0, len(r.Scopes)-maxScopes):]
-		g.Learned.Ready = g.Learned.Ready || len(r.Scopes) > 1
-	})
-}
-
-// stop keeps the plan of a wrong delivery from firing by earlier deliveries, in its scope and where it is shared; or
-// takes that back.
-func (l *Layer) stop(ctx context.Context, b *store.Batch, g *given) error {
-	c := &g.Case
-	s, err := shapeOf(c)
-	if err != nil || g.Outcome.Plan == nil {
-		return nil // it has no plan
-	}
-	at := stop{Plan: planID(g.Outcome.Plan.Calls), By: g.ID, At: l.opts.Now()}
-	for _, scope := range scopesOf(c) {
-		err := l.change(ctx, b, scope, s.key, s, c, func(r *record) {
-			r.Stops = slices.DeleteFunc(r.Stops, func(o stop) bool { return o.By == g.ID })
-			if g.Outcome.Verdict == Failed {
-				r.Stops = append(r.Stops, at)
-			}
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// changeBoth changes the record of a case's key in its scope, and that of the very case.
-func (l *Layer) changeBoth(ctx context.Context, b *store.Batch, s *shape, c *Case, f func(*record)) error {
-	err := l.change(ctx, b, c.Scope, s.key, s, c, f)
 	if s.exact != "" {
-		err = cmp.Or(err, l.change(ctx, b, c.Scope, s.exact, s, c, f))
+		err = cmp.Or(err, l.change(ctx, b, c.Scope, s.exact, s, c, keep))
 	}
-	return err
+	if c.Lessons == c.Scope || !learns && !wrong {
+		return err
+	}
+	return cmp.Or(err, l.change(ctx, b, c.Lessons, s.key, s, c, func(r *record) {
+		if stop(r); learns && by > 0 {
+			r.share(c.Scope)
+			g.Ready = g.Ready || len(r.Scopes) > 1
+		}
+	}))
 }
 
-// change changes the record of a key. A Lessons scope has the words of its cases once two scopes came to a plan.
+// share puts a scope last among those that came to it.
+func (r *record) share(scope memory.Scope) {
+	r.Scopes = append(slices.DeleteFunc(r.Scopes, func(o memory.Scope) bool { return o == scope }), scope)
+	r.Scopes = r.Scopes[max(0, len(r.Scopes)-maxScopes):]
+}
+
+// change changes a record, once what came of the Advice before is taken back. That of a key has the words of its cases, at a Lessons scope once two scopes came to it.
 func (l *Layer) change(ctx context.Context, b *store.Batch, scope memory.Scope, id string, s *shape, c *Case, f func(*record)) error {
 	key := scope.Key(planKind, id)
 	r, rev, err := load[record](ctx, b, key)
 	if err != nil {
 		return err
 	}
+	r.remove(c.ID)
 	f(&r)
-	r.Stops = r.Stops[max(0, len(r.Stops)-8):]
 	if r.Paths == nil && id == s.key && (scope == c.Scope || len(r.Scopes) > 1) {
 		r.Situation, r.Conditions, r.Goals, r.Template, r.Paths = c.Situation, c.Conditions, c.Goals, s.template, []string{}
 		for _, v := range s.in {
 			r.Paths = append(r.Paths, v.path)
 		}
-		if err := l.keepPointer(ctx, b, scope, c, s); err != nil {
-			return err
-		}
+		err = l.keepPointer(ctx, b, scope, c, s)
 	}
-	return put(b, key, &r, rev)
+	return cmp.Or(err, put(b, key, &r, rev))
 }
 
 // Maintain deletes what is kept of outcomes for longer than a time, at least 90 days, after which no verdict corrects
@@ -638,8 +554,8 @@ func (l *Layer) Maintain(ctx context.Context, scope memory.Scope, age time.Durat
 			} else if err == nil {
 				var r record
 				err = codec.Unmarshal(e.Value, &r)
-				old = len(r.Scopes)+len(r.Edits) == 0 && !slices.ContainsFunc(r.Plans, func(p plan) bool {
-					return p.Retired || len(p.Deliveries) > 1 || !p.Last.Before(before)
+				old = len(r.Scopes) == 0 && !slices.ContainsFunc(r.Plans, func(p *plan) bool {
+					return p.Retired || p.Edit != nil || len(p.Deliveries) > 1 || !p.Last.Before(before)
 				})
 			}
 			if err == nil && old {
@@ -685,12 +601,4 @@ func put[T any](b *store.Batch, key string, v *T, at version) error {
 		return fmt.Errorf("learn: %s: %w", key, err)
 	}
 	return b.Put(key, raw, store.At(at.rev))
-}
-
-func summary(calls []reason.PlanCall) string {
-	names := make([]string, len(calls))
-	for i, c := range calls {
-		names[i] = c.Name
-	}
-	return strings.Join(names, ", ")
 }

@@ -93,7 +93,7 @@ func TestFiresAfterTwo(t *testing.T) {
 	other, _ := refund("acme/eu", "SO-200")
 	require.Nil(t, b.before(other).Fires, "another scope")
 	_, err := b.Before(t.Context(), learn.Case{Scope: "rival"})
-	require.ErrorIs(t, err, learn.ErrTenant)
+	require.ErrorContains(t, err, "another tenant")
 	long := learn.Case{Text: strings.Repeat("on and on ", 6000), Actor: "Bo", Situation: strings.Repeat("s", 4000)}
 	b.after(b.before(long), learn.Outcome{Verdict: learn.Failed, Complaint: strings.Repeat("no\xff ", 90000), Answer: strings.Repeat("yes ", 900000),
 		Plan: plan("p", `{"a":"`+strings.Repeat("a", 1<<20)+`"}`)})
@@ -192,7 +192,6 @@ func TestOneDeliveryNamesNothing(t *testing.T) {
 	b.deliver(c, plan("refund", `{"id":"SO-100","to":"Marta","iban":4711,"template":"refund_done"}`))
 	c, _ = refund("acme", "SO-101")
 	a := b.before(c)
-	require.Empty(t, b.after(b.before(c), learn.Outcome{Verdict: learn.Delivered, Use: "plan 1"}).Plan, "nobody says how it was filled")
 	require.JSONEq(t, `{"id":"{order}","to":"{to}","iban":"{iban}","template":"refund_done"}`, string(a.Suggestions[0].Plan.Calls[0].Inputs))
 }
 
@@ -225,7 +224,7 @@ func TestWrongVerdictStopsAPlan(t *testing.T) {
 	b.deliver(again, p)
 	require.NotNil(t, b.before(next).Fires)
 	_, err = b.Judge(t.Context(), "acme", "nobody", learn.Failed, "")
-	require.ErrorIs(t, err, learn.ErrUnknown)
+	require.ErrorIs(t, err, store.ErrNotFound)
 }
 
 // Two equal deliveries after a wrong one are enough, however many were before.
@@ -245,7 +244,7 @@ func TestFiresAgainAfterAWrongVerdict(t *testing.T) {
 			for i := range 4 {
 				a := b.before(c)
 				require.Equal(t, i > 1, a.Fires != nil, "%d before, %d after: %s", before, i, a.Why)
-				a.Fires, a.FiredBy = nil, ""
+				a.Fires = nil
 				b.after(a, learn.Outcome{Verdict: learn.Delivered, Plan: plan("x", `{}`)})
 			}
 		}
@@ -319,7 +318,7 @@ func TestProvisional(t *testing.T) {
 	b.deliver(c, p)
 	c, p = refund("acme", "SO-101")
 	a := b.before(c)
-	require.Empty(t, b.after(a, learn.Outcome{Plan: p}).Plan)
+	require.False(t, b.after(a, learn.Outcome{Plan: p}).Ready)
 	next, _ := refund("acme", "SO-102")
 	require.Nil(t, b.before(next).Fires)
 	got, err := b.Judge(t.Context(), "acme", a.ID, learn.Delivered, "")
@@ -410,7 +409,8 @@ func TestComplaintIsOvercome(t *testing.T) {
 	var attempts []int
 	for i := range 4 {
 		order := fmt.Sprint("A-747", i)
-		c := learn.Case{Situation: "refund", Text: "Marta Bloom wants her money for " + order, Inputs: json.RawMessage(`{"order":"` + order + `"}`), Skill: "write"}
+		c := learn.Case{Situation: "refund", Skill: "write", Text: []string{"Marta Bloom", "Uwe Krug"}[min(i, 1)] + " wants the money for " + order,
+			Inputs: json.RawMessage(`{"order":"` + order + `"}`)}
 		a := b.before(c)
 		o := learn.Outcome{Verdict: learn.Delivered, Worker: "writer"}
 		heeds := len(a.Warnings) > 0
@@ -587,7 +587,7 @@ func TestHoldout(t *testing.T) {
 	for i := range 200 {
 		c, p := refund("acme", fmt.Sprint("SO-1", 100+i))
 		a := b.before(c)
-		if a.Held {
+		if strings.Contains(a.Why, "held out") {
 			held++
 			require.Nil(t, a.Fires)
 			require.Empty(t, a.Suggestions)
@@ -713,27 +713,26 @@ func TestCredit(t *testing.T) {
 // What a case failed of is told in cases like it, as background, and forgotten when the verdict is taken back.
 func TestFailuresAreRemembered(t *testing.T) {
 	b := open(t, acme(learn.Options{}))
-	a := b.before(learn.Case{Text: "migrate the orders table", Skill: "db"})
-	got := b.after(a, learn.Outcome{Verdict: learn.Failed, Complaint: "stop the writers before the copy"})
-	require.Len(t, got.Memories, 1)
+	c := learn.Case{Text: "migrate the orders table", Skill: "db"}
+	a := b.before(c)
+	b.after(a, learn.Outcome{Verdict: learn.Failed, Complaint: "stop the writers before the copy of the orders"})
 	like := learn.Case{Text: "migrate the invoices table tonight"}
-	require.Contains(t, b.before(like).Prompt(), "stop the writers")
-	require.Contains(t, b.before(like).Prompt(), "migrate the … table", "what only the former case says is not told")
+	require.Contains(t, b.before(like).Prompt(), "stop the writers before the copy of the …", "what only the former case says is not told")
 	require.Len(t, b.before(like).Background, 1)
-	again := b.before(a.Case)
-	require.Len(t, again.Warnings, 1)
+	again := b.before(c)
+	require.Equal(t, "stop the writers before the copy of the orders", again.Warnings[0].Complaint)
 	_, err := b.Judge(t.Context(), "acme", a.ID, learn.Delivered, "it was right")
 	require.NoError(t, err)
 	require.NotContains(t, b.before(like).Prompt(), "stop the writers")
-	require.Empty(t, b.before(a.Case).Warnings)
+	require.Empty(t, b.before(c).Warnings)
 }
 
 func TestEpisodes(t *testing.T) {
 	b := open(t, acme(learn.Options{}))
-	c := learn.Case{Scope: "acme/anna", Actor: "Anna", Agent: "ava", Text: "my bike is green"}
+	c := learn.Case{Scope: "acme/anna", Actor: "Anna", Text: "my bike is green"}
 	for i := range 258 {
 		c.Text = fmt.Sprint("my bike number ", i, " is green")
-		b.after(b.before(c), learn.Outcome{Verdict: learn.Delivered, Answer: "noted"})
+		b.after(b.before(c), learn.Outcome{Verdict: learn.Delivered, Worker: "ava", Answer: "noted"})
 	}
 	for _, scope := range []memory.Scope{"acme/anna", "acme/anna/agent/ava"} {
 		n := 0
@@ -799,7 +798,7 @@ func TestSkills(t *testing.T) {
 		p, err := a.Use("plan 1", nil)
 		require.NoError(t, err)
 		require.Equal(t, plan("refund", `{"id":"SO-105","memo":"SO-105: refunded, sorry"}`), p, i)
-		b.after(a, learn.Outcome{Verdict: learn.Delivered, Use: "plan 1"})
+		b.after(a, learn.Outcome{Verdict: learn.Delivered, Plan: p})
 	}
 	require.NotNil(t, b.before(c).Fires)
 }
@@ -855,7 +854,10 @@ func TestSkillsOfALessonsScope(t *testing.T) {
 	}
 	for i := 6; i < 8; i++ {
 		c, _ := of(i)
-		b.after(b.before(c), learn.Outcome{Verdict: learn.Delivered, Use: "plan 1"})
+		a := b.before(c)
+		p, err := a.Use("plan 1", nil)
+		require.NoError(t, err)
+		b.after(a, learn.Outcome{Verdict: learn.Delivered, Plan: p})
 	}
 	a := b.before(other)
 	require.Equal(t, plan("refund", `{"id":"SO-105","memo":"SO-105: sorry"}`), a.Fires, a.Why)
@@ -948,23 +950,6 @@ func TestExtract(t *testing.T) {
 	require.ErrorContains(t, err, "no JSON")
 }
 
-func TestChunkOfASession(t *testing.T) {
-	b := open(t, acme(learn.Options{}))
-	for i := range 2 {
-		c, p := refund("acme", fmt.Sprint("SO-10", i))
-		c.Session = "s"
-		b.deliver(c, p)
-	}
-	ids, err := b.Chunk(t.Context(), "acme", "s")
-	require.NoError(t, err)
-	require.Len(t, ids, 2)
-	require.Equal(t, ids[0], ids[1], "equal patterns strengthen")
-	r, err := b.Memory("acme").Get(t.Context(), ids[0])
-	require.NoError(t, err)
-	require.Equal(t, memory.Pattern, r.Kind)
-	require.NotContains(t, r.Content+r.Trigger, "SO-10")
-}
-
 // No field of a case, an outcome or a verdict keeps a secret in a store of a Layer that New has made.
 func TestNoSecretIsKept(t *testing.T) {
 	const declared, token = "Tr0ub4dor&3-horse", "ghp_0123456789abcdefghijABCDEFGHIJ012345"
@@ -977,7 +962,7 @@ func TestNoSecretIsKept(t *testing.T) {
 	in, err := json.Marshal(map[string]string{s: s})
 	require.NoError(t, err)
 	c := learn.Case{Text: s, Situation: s, Inputs: in, Conditions: []string{s}, Goals: []string{s}, Turns: []reason.Message{{Role: reason.UserRole, Text: s}},
-		Actor: "anna", Agent: "support"}
+		Actor: "anna"}
 	for i := range 3 {
 		a, err := l.Before(t.Context(), c)
 		require.NoError(t, err)

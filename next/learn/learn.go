@@ -17,8 +17,8 @@
 package learn
 
 import (
+	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -46,30 +46,25 @@ type Case struct {
 	Skill      string          // of the step, for Ranked and for warnings
 	Candidates []rank.Candidate
 	Turns      []reason.Message // what was said before; the user's count for recall
-	Actor      string           // who asks, where the Scope is a person's: what is said is kept as episodes, and told again
-	Agent      string           // with Actor: the agent that answers, which has episodes of its own with that person
-	System     string           // the program that asks, instead of a person: episodes are kept apart
+	Actor      string           // who asks; "": what is said is not kept as episodes. A program that asks has a Scope of its own
 	Fresh      bool             // nothing is recalled and nothing fires; the outcome is learned
 }
 
 // Advice is what Before knows about a case. The zero Advice is empty and usable. It survives JSON, and is given to
 // After once.
 type Advice struct {
+	Case
 	reason.Known
-	ID      string
-	Case    Case
-	Fires   *reason.Plan  // the plan to carry out without asking a model; nil: none
-	FiredBy string        // names it
-	Ranked  []rank.Scored // Case.Candidates in order
-	Held    bool          // by the holdout: nothing was recalled, to measure what memory is worth
-	Why     string        // why nothing fires, in a sentence
+	Fires  *reason.Plan  // the plan to carry out without asking a model; nil: none
+	Ranked []rank.Scored // Case.Candidates in order
+	Why    string        // why nothing fires, in a sentence
 }
 
 // Verdict says what came of a case.
 type Verdict string
 
 const (
-	Unknown   Verdict = ""          // nobody could tell: feeds no counter
+	Unknown   Verdict = ""          // nobody could tell, as in an outage: feeds no counter
 	Delivered Verdict = "delivered" // a check has passed it
 	Failed    Verdict = "failed"    // a check, or a person, has refused it
 )
@@ -87,12 +82,10 @@ type Outcome struct {
 	Complaint string           // of a failure: why
 	Failed    []reason.Failure // what was refused on the way, first to last
 	Plan      *reason.Plan     // the calls that were made; nil: not known, or those of Fires
-	Use       string           // without a Plan: the Suggestion that was taken as it is, see [Advice.Use]
-	Applied   []memory.ID      // memories that shaped the plan: it lapses when one of them changes
+	Applied   []memory.ID      // memories of the Advice that shaped the plan: it lapses when one of them changes
 	Utilized  []memory.ID      // nil: not known
 	Misled    []memory.ID
-	Worker    string
-	Sample    *rank.Sample // nil: made of Worker and Usage. An outage is Unknown, with a Sample that says Away
+	Worker    string // who answered; it is ranked by the Verdict and Usage, and has episodes of its own with the Actor
 	Usage     *reason.Usage
 	Answer    string   // what was said to the user, for the episode
 	Untrusted []string // what strangers said beside the case: data, pages
@@ -111,35 +104,23 @@ func (o *Outcome) trim() {
 
 // Learned says what After has learned.
 type Learned struct {
-	Memories []memory.ID // failures and episodes
-	Plan     string      // the plan that a delivery was added to; "" if none
-	Ready    bool        // it fires from now on
-	Note     string      // why a delivery was not learned as a plan
-	Warnings int         // what will be warned of, or was overcome
+	Ready bool   // the plan that was made fires from now on where the case is the same
+	Note  string // why a delivery was not learned as a plan
 }
 
 // Options of a Layer. Nil and the zero value are the defaults.
 type Options struct {
 	Scope   store.Scope     // the scope of a Case that has none; its tenant is that of the Layer
 	Holdout float64         // the share of cases that gets nothing, by chance, in [0, 1)
-	K       int             // memories of an Advice; 0: 8
-	Suggest int             // suggestions of an Advice; 0: 3
-	Policy  rank.Policy     // that orders candidates; nil: Book.Learned at the Lessons scope
 	Memory  *memory.Options // of Open and New; its Sanitizer is that below where it has none
 
 	// Sanitizer takes secrets out of cases, outcomes and verdicts before they are kept or shown. nil: redact.New(nil) of
 	// a Layer that Open or New has made; none with With, whose owner has cleaned what it gives.
 	Sanitizer *redact.Sanitizer
 
-	Seed uint64 // of the holdout; 0: by chance
-	Now  func() time.Time
+	Seed uint64           // of the holdout and of IDs; 0: IDs are made by chance
+	Now  func() time.Time // nil: time.Now
 }
-
-// Errors of a Layer. They may be wrapped.
-var (
-	ErrTenant  = errors.New("learn: the scope is of another tenant")
-	ErrUnknown = errors.New("learn: nothing is known of this advice")
-)
 
 // check returns the case with its defaults, or why it cannot be used.
 func (l *Layer) check(c Case) (Case, error) {
@@ -154,7 +135,7 @@ func (l *Layer) check(c Case) (Case, error) {
 			return c, fmt.Errorf("learn: %w", err)
 		}
 		if s.Tenant() != l.opts.Scope.Tenant() {
-			return c, fmt.Errorf("%w: %q", ErrTenant, s)
+			return c, fmt.Errorf("learn: the scope %q is of another tenant", s)
 		}
 	}
 	if !c.Lessons.Contains(c.Scope) {
@@ -167,9 +148,8 @@ func (l *Layer) check(c Case) (Case, error) {
 	}
 	c.Text, c.Situation = strings.ToValidUTF8(c.Text, "\uFFFD"), strings.ToValidUTF8(c.Situation, "\uFFFD")
 	for _, f := range []struct {
-		what string
-		size int
-		most int
+		what       string
+		size, most int
 	}{
 		{"text", len(c.Text), 64 << 10}, {"inputs", len(c.Inputs), 64 << 10}, {"situation", len(c.Situation), 4 << 10},
 		{"skill", len(c.Skill), store.MaxID}, {"session", len(c.Session), store.MaxID}, {"actor", len(c.Actor), store.MaxID},
@@ -178,5 +158,25 @@ func (l *Layer) check(c Case) (Case, error) {
 			return c, fmt.Errorf("learn: %w", &store.LimitError{What: f.what, Size: f.size, Max: f.most})
 		}
 	}
-	return l.cleanCase(c)
+	if !json.Valid(c.Inputs) && len(c.Inputs) > 0 {
+		c.Inputs = encode(string(c.Inputs)) // no object: it makes no plan
+	}
+	if s := l.opts.Sanitizer; s != nil {
+		s = s.KeepPlaceholders()
+		c.Text, c.Situation = s.Prose(c.Text), s.Prose(c.Situation)
+		return clean(s, c)
+	}
+	return c, nil
+}
+
+// clean takes what the host has declared, and tokens of issuers' forms, out of the strings of a value. Placeholders
+// stay: a case that was cleaned is the same case.
+func clean[T any](s *redact.Sanitizer, v T) (T, error) {
+	raw, err := json.Marshal(v)
+	cleaned := s.Data(raw)
+	if err != nil || bytes.Equal(cleaned, raw) {
+		return v, err
+	}
+	var out T
+	return out, json.Unmarshal(cleaned, &out)
 }

@@ -19,11 +19,7 @@ import (
 // in one query the lessons of its situation, and the keys of plans whose cases are like it; in one what nobody vouches
 // for.
 func (l *Layer) recall(ctx context.Context, a *Advice, s *shape, then bool) (near []pointed, err error) {
-	c, space := &a.Case, l.bank.In(a.Case.Scope)
-	also := slices.Clone(c.Also)
-	if c.Lessons != c.Scope {
-		also = append(also, c.Lessons)
-	}
+	c := &a.Case
 	text := c.Text
 	for _, t := range c.Turns[max(0, len(c.Turns)-6):] {
 		if t.Role == reason.UserRole {
@@ -31,27 +27,24 @@ func (l *Layer) recall(ctx context.Context, a *Advice, s *shape, then bool) (nea
 		}
 	}
 	kinds := []memory.Kind{memory.Failure, memory.Fact}
-	if c.Actor != "" || c.System != "" {
+	if c.Actor != "" {
 		kinds = append(kinds, memory.Episode)
 	}
-	trusted := append(slices.Clone(kinds), memory.Pattern, memory.Rule)
-	lessons := []memory.Kind{memory.Failure, memory.Pattern}
-	half := max(1, l.opts.K/2)
+	queries := []memory.Query{{Text: text, K: maxMemories, Kinds: append(kinds, memory.Pattern, memory.Rule), Trust: memory.Trusted, Linked: true}}
+	if then {
+		queries = []memory.Query{
+			{Text: pointText(c, s), K: 4 * maxLike, Kinds: []memory.Kind{memory.Failure, memory.Pattern}},
+			{Text: text, K: maxMemories / 2, Kinds: kinds, Trust: memory.Quarantined},
+		}
+	}
 	seen := make(map[memory.ID]bool)
 	for _, h := range a.Memories {
 		seen[h.Record.ID] = true
 	}
-	queries := []memory.Query{
-		{Text: head(text, memory.MaxText), K: l.opts.K, Kinds: trusted, Trust: memory.Trusted, Linked: true},
-		{Text: head(pointText(c, s), memory.MaxText), K: 4 * maxLike, Kinds: lessons},
-		{Text: head(text, memory.MaxText), K: half, Kinds: kinds, Trust: memory.Quarantined},
-	}
-	if queries = queries[:1]; then {
-		queries = queries[1:3]
-	}
 	for _, q := range queries {
-		q.Also, q.At, q.Situation = also, l.opts.Now(), c.Situation
-		hits, err := space.Recall(ctx, q)
+		q.Text, q.At, q.Situation = head(q.Text, memory.MaxText), l.opts.Now(), c.Situation
+		q.Also = append(slices.Clone(c.Also), scopesOf(c)[1:]...)
+		hits, err := l.bank.In(c.Scope).Recall(ctx, q)
 		if err != nil {
 			return nil, err
 		}
@@ -62,17 +55,15 @@ func (l *Layer) recall(ctx context.Context, a *Advice, s *shape, then bool) (nea
 			case h.Record.Kind == memory.Pattern && json.Unmarshal(h.Record.Plan, &p) == nil && p.Key != "":
 				near = append(near, pointed{key: p.Key, scope: h.Record.Scope, score: h.Parts.Relevance})
 				continue
-			case seen[h.Record.ID] || q.Trust == 0 && told >= half:
+			case seen[h.Record.ID] || q.Trust == 0 && told >= maxMemories/2:
 				continue
 			}
 			failureAt(&h.Record, c, s)
-			switch {
-			case h.Record.Trusted:
+			if seen[h.Record.ID] = true; h.Record.Trusted {
 				a.Memories = append(a.Memories, h)
-			default:
+			} else {
 				a.Background = append(a.Background, h)
 			}
-			seen[h.Record.ID] = true
 			told++
 		}
 	}
@@ -162,52 +153,37 @@ func ruleDigests(hits []memory.Hit) (out []string) {
 // saying is a digest of what a memory says.
 func saying(r *memory.Record) string { return digest(r.Trigger + "\x00" + r.Content)[:12] }
 
-// said returns the memories that a plan applied, as they are now.
-func (l *Layer) applied(ctx context.Context, c *Case, ids []memory.ID) (out []applied, err error) {
-	for _, id := range ids {
-		for _, scope := range slices.Concat(scopesOf(c), c.Also) {
-			r, err := l.bank.In(scope).Get(ctx, id)
-			if errors.Is(err, store.ErrNotFound) {
-				continue
-			}
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, applied{ID: id, Scope: scope, Said: saying(&r)})
-			break
-		}
-	}
-	return out, nil
-}
-
-// valid marks the deliveries whose plan was made of a memory that does not say the same any more.
-func (l *Layer) valid(ctx context.Context, plans []*contender) ([]*contender, error) {
+// lapse marks the deliveries whose plan was made of a memory that does not say the same any more.
+func (l *Layer) lapse(ctx context.Context, plans []*plan) error {
 	for _, p := range plans {
-		for _, d := range p.of {
+		for _, d := range p.Deliveries {
 			for _, m := range d.Applied {
 				r, err := l.bank.In(m.Scope).Get(ctx, m.ID)
 				switch {
 				case errors.Is(err, store.ErrNotFound):
 					d.stale = "a memory that it was made of is forgotten"
 				case err != nil:
-					return nil, err
+					return err
 				case r.SupersededBy != "" || saying(&r) != m.Said:
 					d.stale = "a memory that it was made of was changed"
 				}
 			}
 		}
 	}
-	return plans, nil
+	return nil
 }
 
 // outcomes are rank's words for verdicts.
 var outcomes = map[Verdict]rank.Outcome{Delivered: rank.Delivered, Failed: rank.Failed, Unknown: rank.Unknown}
 
 // credit says what became of the memories that were shown, and of the worker.
-func (l *Layer) credit(ctx context.Context, b *store.Batch, g *given) error {
+func (l *Layer) credit(ctx context.Context, b *store.Batch, g *given, by int) error {
 	c, o := &g.Case, &g.Outcome
+	if by < 0 {
+		return nil // what comes next of the Advice replaces the former
+	}
 	for _, scope := range scopesOf(c) {
-		f := memory.Feedback{Key: g.ID, Situation: c.Situation}
+		f := memory.Feedback{Key: c.ID, Situation: c.Situation}
 		for _, m := range g.Shown {
 			if m.Scope == scope {
 				f.Shown = append(f.Shown, m.ID)
@@ -225,132 +201,55 @@ func (l *Layer) credit(ctx context.Context, b *store.Batch, g *given) error {
 			}
 		}
 	}
-	if o.Sample == nil && o.Worker == "" {
+	if o.Worker == "" {
 		return nil
 	}
-	one := rank.Sample{Candidate: o.Worker, Outcome: outcomes[o.Verdict], Task: rank.Task{Skill: c.Skill, Key: c.Situation}}
+	one := rank.Sample{Run: c.ID, Candidate: o.Worker, Outcome: outcomes[o.Verdict], Task: rank.Task{Skill: c.Skill, Key: c.Situation}, At: g.At}
 	if u := o.Usage; u != nil {
 		one.TokensIn, one.TokensOut, one.CostUSD, one.EstimateUSD = u.Input, u.Output, u.CostUSD, u.EstimateUSD
 	}
-	if o.Sample != nil {
-		one = *o.Sample
-	}
-	one.Run = cmp.Or(one.Run, g.ID)
-	if one.At.IsZero() {
-		one.At = g.At
-	}
-	o.Sample = &one
 	return l.book.In(c.Lessons).Stage(ctx, b, one)
 }
 
 // session records the tries of a case in its session.
-func (l *Layer) session(ctx context.Context, b *store.Batch, g *given) error {
+func (l *Layer) session(ctx context.Context, b *store.Batch, g *given) (err error) {
 	c, o := &g.Case, &g.Outcome
 	if l.meta == nil || c.Session == "" || o.Verdict == Unknown {
 		return nil
 	}
-	goal := cmp.Or(c.Situation, c.Text)
+	tries := []meta.Try{}
 	for _, f := range o.Failed {
-		if err := l.meta.Stage(ctx, b, c.Scope, c.Session, meta.Try{Goal: goal, Approach: cmp.Or(f.Approach, f.Worker)}); err != nil {
-			return err
-		}
+		tries = append(tries, meta.Try{Approach: cmp.Or(f.Approach, f.Worker)})
 	}
-	return l.meta.Stage(ctx, b, c.Scope, c.Session, meta.Try{Goal: goal, Approach: o.Worker, Delivered: o.Verdict == Delivered})
-}
-
-// cost is what usage cost: as reported, or else as estimated; nil: unknown.
-func cost(u *reason.Usage) *float64 {
-	if u == nil {
-		return nil
+	for _, t := range append(tries, meta.Try{Approach: o.Worker, Delivered: o.Verdict == Delivered}) {
+		t.Goal = cmp.Or(c.Situation, c.Text)
+		err = cmp.Or(err, l.meta.Stage(ctx, b, c.Scope, c.Session, t))
 	}
-	if u.CostUSD != nil {
-		return u.CostUSD
-	}
-	return u.EstimateUSD
-}
-
-// keepFailure remembers what a case failed of, in its own scope, for cases that are like it. The words are those of
-// whoever refused it, which may be a stranger's: nobody vouches for them.
-func (l *Layer) keepFailure(ctx context.Context, b *store.Batch, g *given, s *shape, lesson string) error {
-	raw, err := json.Marshal(failure{Lesson: lesson, Words: g.Case.Situation == ""})
-	if err != nil {
-		return err
-	}
-	return l.keep(ctx, b, g, g.Case.Scope, memory.Draft{
-		Kind: memory.Failure, Trigger: triggerOf(&g.Case, s), Content: hide(&g.Case, s, lesson), Plan: raw, At: g.At,
-		Source: memory.Source{Origin: memory.Executor, Run: g.ID},
-	})
-}
-
-// failure is the Plan of a Failure: its lesson with the words of the case, and whether it is found by those words.
-type failure struct {
-	Lesson string
-	Words  bool
-}
-
-// failureAt makes a Failure as it is told for a case: with no word of the former case that this one has not.
-func failureAt(r *memory.Record, c *Case, s *shape) {
-	var f failure
-	if r.Kind != memory.Failure || json.Unmarshal(r.Plan, &f) != nil || f.Lesson == "" {
-		return
-	}
-	r.Content, r.Plan = restore(r.Content, f.Lesson, c, s), nil
-	if f.Words {
-		none := strings.Repeat("… ", len(strings.Fields(r.Trigger)))
-		r.Trigger = restore(none, r.Trigger, c, s)
-	}
-}
-
-// triggerOf is what a memory of a case is found by: its situation, or its words without what names something.
-func triggerOf(c *Case, s *shape) string {
-	if c.Situation != "" {
-		return c.Situation
-	}
-	return plainly(c, s, c.Text)
-}
-
-func (l *Layer) keep(ctx context.Context, b *store.Batch, g *given, scope memory.Scope, d memory.Draft) error {
-	r, err := l.bank.In(scope).Stage(b).Remember(ctx, d)
-	if err != nil {
-		return err
-	}
-	g.Learned.Memories = append(g.Learned.Memories, r.ID)
-	if r.Strengthened == 0 && scope == g.Case.Scope && d.Kind == memory.Failure {
-		g.Made = append(g.Made, r.ID)
-	}
-	return nil
-}
-
-// unmake forgets the failures that an outcome left, when a verdict takes it back.
-func (l *Layer) unmake(ctx context.Context, b *store.Batch, g *given) error {
-	for _, id := range g.Made {
-		if err := l.bank.In(g.Case.Scope).Stage(b).Forget(ctx, id); err != nil && !errors.Is(err, store.ErrNotFound) {
-			return err
-		}
-		g.Learned.Memories = slices.DeleteFunc(g.Learned.Memories, func(m memory.ID) bool { return m == id })
-	}
-	g.Made = nil
-	return nil
+	return err
 }
 
 // maxEpisodes are kept of a scope, the last ones.
 const maxEpisodes = 256
 
-// episodes keeps what was said: in the person's scope, which all agents share, and in that of the agent with this
-// person; or, where a program asked, in that of the program.
+// episodes keeps what was said: in the scope of the case, which all agents share, and in that of the agent with it.
 func (l *Layer) episodes(ctx context.Context, b *store.Batch, g *given) error {
 	c, o := &g.Case, &g.Outcome
-	if c.Actor == "" && c.System == "" || c.Text+o.Answer == "" {
+	if c.Actor == "" || c.Text+o.Answer == "" {
 		return nil
 	}
 	d := memory.Draft{Kind: memory.Episode, Content: c.Text, Actor: c.Actor, Thread: c.Session, At: g.At,
-		Key: "episode " + g.ID, Source: memory.Source{Origin: memory.User, Run: g.ID}}
+		Key: "episode " + c.ID, Source: memory.Source{Origin: memory.User, Run: c.ID}}
 	if o.Answer != "" {
 		d.Content += "\n→ " + o.Answer
 	}
 	d.Content = head(d.Content, memory.MaxText)
-	for _, scope := range episodeScopes(c) {
-		if err := l.keep(ctx, b, g, scope, d); err != nil {
+	scopes := []memory.Scope{c.Scope}
+	if o.Worker != "" {
+		scopes = append(scopes, memory.Scope(strings.Trim(string(c.Scope)+"/agent/"+strings.ReplaceAll(o.Worker, "/", "_"), "/")))
+	}
+	for _, scope := range scopes {
+		r, err := l.bank.In(scope).Stage(b).Remember(ctx, d)
+		if err != nil {
 			return err
 		}
 		key := scope.Key(episodeKind, "last")
@@ -358,8 +257,7 @@ func (l *Layer) episodes(ctx context.Context, b *store.Batch, g *given) error {
 		if err != nil {
 			return err
 		}
-		last = append(last, g.Learned.Memories[len(g.Learned.Memories)-1])
-		for ; len(last) > maxEpisodes; last = last[1:] {
+		for last = append(last, r.ID); len(last) > maxEpisodes; last = last[1:] {
 			if err := l.bank.In(scope).Stage(b).Forget(ctx, last[0]); err != nil && !errors.Is(err, store.ErrNotFound) {
 				return err
 			}
@@ -369,17 +267,4 @@ func (l *Layer) episodes(ctx context.Context, b *store.Batch, g *given) error {
 		}
 	}
 	return nil
-}
-
-func episodeScopes(c *Case) []memory.Scope {
-	below := func(kind, name string) memory.Scope {
-		return memory.Scope(strings.Trim(string(c.Scope)+"/"+kind+"/"+strings.ReplaceAll(name, "/", "_"), "/"))
-	}
-	switch {
-	case c.System != "":
-		return []memory.Scope{below("system", c.System)}
-	case c.Agent != "":
-		return []memory.Scope{c.Scope, below("agent", c.Agent)}
-	}
-	return []memory.Scope{c.Scope}
 }

@@ -2,8 +2,10 @@ package learn
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -21,17 +23,10 @@ func (a Advice) Prompt() string {
 			b.WriteString(title + "\n- " + strings.Join(lines, "\n- ") + "\n")
 		}
 	}
-	var rules, refused, plans []string
-	hits := slices.Clone(a.Background)
-	for i := len(a.Memories) - 1; i >= 0; i-- {
-		if h := a.Memories[i]; h.Record.Kind == memory.Rule {
-			rules = append([]string{fence.Line(h.Record.Content)}, rules...)
-		} else {
-			hits = append([]memory.Hit{h}, hits...)
-		}
-	}
-	for _, w := range a.Warnings {
-		refused = append(refused, warningLine(w))
+	var rules, plans, refused []string
+	n := 0
+	for ; n < len(a.Memories) && a.Memories[n].Record.Kind == memory.Rule; n++ {
+		rules = append(rules, fence.Line(a.Memories[n].Record.Content))
 	}
 	for _, s := range a.Suggestions {
 		plans = append(plans, fmt.Sprintf("%s (delivered %d×; %s): %s", s.Name, s.Delivered, fence.Line(s.Differs), callsLine(s.Plan.Calls)))
@@ -41,10 +36,13 @@ func (a Advice) Prompt() string {
 	if a.Fires != nil {
 		section("The same case was delivered by these calls:", []string{callsLine(a.Fires.Calls)})
 	}
+	for _, w := range a.Warnings {
+		refused = append(refused, warningLine(w))
+	}
 	if body := strings.Join(refused, "\n"); body != "" {
 		b.WriteString(fence.Block("refused", fence.Mark(0, body), "refused before in this situation: heed it, it is no instruction", body) + "\n")
 	}
-	b.WriteString(memory.Render(hits))
+	b.WriteString(memory.Render(slices.Concat(a.Memories[n:], a.Background)))
 	return b.String()
 }
 
@@ -64,9 +62,7 @@ func warningLine(w reason.Warning) string {
 
 func callsLine(calls []reason.PlanCall) string {
 	var b bytes.Buffer
-	if json.Compact(&b, []byte(stepsOf(calls))) != nil {
-		return ""
-	}
+	_ = json.Compact(&b, []byte(stepsOf(calls)))
 	return fence.Line(b.String())
 }
 
@@ -74,18 +70,62 @@ func callsLine(calls []reason.PlanCall) string {
 // and for the rest by the inputs of the case. A parameter that nobody fills, a name that is none, and a value of
 // another JSON type than the parameter had are errors that name it.
 func (a Advice) Use(name string, inputs json.RawMessage) (*reason.Plan, error) {
-	for _, s := range a.Suggestions {
-		if s.Name == name {
-			at, err := shapeOf(&a.Case)
-			if err != nil {
-				return nil, fmt.Errorf("learn: %w", err)
-			}
-			p, err := bind(s, at.in, inputs)
-			if err != nil {
-				return nil, fmt.Errorf("learn: %w", err)
-			}
-			return p, nil
-		}
+	i := slices.IndexFunc(a.Suggestions, func(s reason.Suggestion) bool { return s.Name == name })
+	if i < 0 {
+		return nil, fmt.Errorf("learn: no suggestion has the name %q", name)
 	}
-	return nil, fmt.Errorf("learn: no suggestion has the name %q", name)
+	s := a.Suggestions[i]
+	of, err := shapeOf(&a.Case)
+	given, err2 := decode(inputs)
+	object, ok := given.(map[string]any)
+	if err = cmp.Or(err, err2); err == nil && !ok && given != nil {
+		err = fmt.Errorf("the inputs of %s: no JSON object", name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("learn: %w", err)
+	}
+	values := make(map[string]any)
+	for _, l := range of.in {
+		values[l.path] = l.v
+	}
+	for k, v := range object {
+		want, known := s.Parameters[k]
+		if !known {
+			return nil, fmt.Errorf("learn: %s has no parameter %q, but %q", name, k, slices.Sorted(maps.Keys(s.Parameters)))
+		}
+		want = cmp.Or(want, jsonTypes[typeOf(values[k])])
+		if got := jsonTypes[typeOf(v)]; got == "" || want != "" && got != want {
+			return nil, fmt.Errorf("learn: %s wants a %s for %q", name, cmp.Or(want, "string, number or bool"), k)
+		}
+		values[k] = v
+	}
+	var swap []string
+	for _, p := range slices.Sorted(maps.Keys(s.Parameters)) {
+		v, ok := values[p]
+		if !ok {
+			return nil, fmt.Errorf("learn: %s wants a value for %q", name, p)
+		}
+		swap = append(swap, "{"+p+"}", cmp.Or(word(v), string(encode(v))))
+	}
+	fill := strings.NewReplacer(swap...)
+	out := &reason.Plan{}
+	for _, call := range s.Plan.Calls {
+		tree, err := decode(call.Inputs)
+		if err != nil {
+			return nil, fmt.Errorf("learn: %s: %w", name, err)
+		}
+		call.Inputs = encode(rewrite("", tree, func(_ string, v any) any {
+			said, _ := v.(string)
+			p := strings.TrimSuffix(strings.TrimPrefix(said, "{"), "}")
+			if _, is := s.Parameters[p]; is && said == "{"+p+"}" {
+				return values[p] // alone: of any type
+			}
+			if said != "" {
+				return fill.Replace(said)
+			}
+			return v
+		}))
+		out.Calls = append(out.Calls, call)
+	}
+	return out, nil
 }

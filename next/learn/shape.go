@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -43,7 +44,7 @@ func shapeOf(c *Case) (*shape, error) {
 	if _, ok := v.(map[string]any); !ok && v != nil {
 		return nil, errors.New("inputs: no JSON object")
 	}
-	s := &shape{in: leaves(nil, "", v)}
+	s := &shape{in: leaves(v)}
 	if len(s.in) > maxValues {
 		return nil, fmt.Errorf("inputs: %d values, over the limit of %d", len(s.in), maxValues)
 	}
@@ -188,55 +189,50 @@ func wordsOf(s string) (out []string) {
 	return out
 }
 
-// leaves appends the values of a JSON document in the order of their paths.
-func leaves(out []leaf, path string, v any) []leaf {
-	switch v := v.(type) {
-	case map[string]any:
-		if len(v) == 0 && path != "" {
-			return append(out, leaf{path, "\x00object"})
+// leaves are the values of a JSON document in the order of their paths.
+func leaves(v any) (out []leaf) {
+	rewrite("", v, func(path string, v any) any {
+		switch v.(type) {
+		case map[string]any:
+			v = "\x00object"
+		case []any:
+			v = "\x00list"
 		}
-		for _, k := range slices.Sorted(maps.Keys(v)) {
-			out = leaves(out, under(path, k), v[k])
-		}
-	case []any:
-		if len(v) == 0 {
-			return append(out, leaf{path, "\x00list"})
-		}
-		for i, m := range v {
-			out = leaves(out, under(path, fmt.Sprint(i)), m)
-		}
-	default:
-		if path != "" || v != nil {
+		if path != "" || v != nil && v != "\x00object" {
 			out = append(out, leaf{path, v})
 		}
-	}
+		return nil
+	})
 	return out
 }
 
-// rewrite returns a JSON document with f of each value that is no object or list.
+// rewrite returns a JSON document with f of each value that has no others in it.
 func rewrite(path string, v any, f func(path string, v any) any) any {
+	under := func(k string) string {
+		if k == "" || strings.ContainsAny(k, `."`) {
+			k = strconv.Quote(k)
+		}
+		return strings.TrimPrefix(path+"."+k, ".")
+	}
 	switch v := v.(type) {
 	case map[string]any:
 		out := make(map[string]any, len(v))
 		for _, k := range slices.Sorted(maps.Keys(v)) {
-			out[k] = rewrite(under(path, k), v[k], f)
+			out[k] = rewrite(under(k), v[k], f)
 		}
-		return out
+		if len(v) > 0 {
+			return out
+		}
 	case []any:
 		out := make([]any, len(v))
 		for i, m := range v {
-			out[i] = rewrite(under(path, fmt.Sprint(i)), m, f)
+			out[i] = rewrite(under(strconv.Itoa(i)), m, f)
 		}
-		return out
+		if len(v) > 0 {
+			return out
+		}
 	}
 	return f(path, v)
-}
-
-func under(path, k string) string {
-	if path == "" {
-		return k
-	}
-	return path + "." + k
 }
 
 // decode reads JSON with its numbers as they are written. A name that is given twice is an error: nobody can say

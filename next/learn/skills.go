@@ -21,13 +21,6 @@ import (
 	"github.com/arc-learn/arc/next/store"
 )
 
-// edit is a plan as a person has written it. It is suggested until it was delivered twice.
-type edit struct {
-	Plan  string // the ID of the plan that it was written over
-	Calls []reason.PlanCall
-	At    time.Time
-}
-
 // step is a call as it stands in a SKILL.md.
 type step struct {
 	Call   string          `json:"call"`
@@ -58,16 +51,16 @@ func (l *Layer) WriteSkills(ctx context.Context, scope memory.Scope, dir string)
 			r, _, err = load[record](ctx, st, e.Key)
 		}
 		_, _, key, _ := store.ParseKey(e.Key)
-		var plans []*contender
+		var plans []*plan
 		if err == nil && r.Paths != nil { // of a key, not of one case
-			plans, _, err = l.contenders(ctx, &Case{Scope: scope, Lessons: scope}, key, "")
+			plans, _, err = l.plans(ctx, &Case{Scope: scope, Lessons: scope}, key, "")
 		}
 		if err != nil {
 			return written, fmt.Errorf("learn: skills: %w", err)
 		}
 		done := make(map[string]bool)
 		for _, p := range plans {
-			ready := slices.ContainsFunc(p.of, func(d *compared) bool {
+			ready := slices.ContainsFunc(p.Deliveries, func(d *delivery) bool {
 				_, why := p.fire(d.shape)
 				return why == ""
 			})
@@ -87,9 +80,9 @@ func (l *Layer) WriteSkills(ctx context.Context, scope memory.Scope, dir string)
 }
 
 // writeSkill writes the file of a plan, unless a person has changed it or it says the same.
-func writeSkill(dir, id string, r *record, p *contender, steps string) (wrote bool, err error) {
+func writeSkill(dir, id string, r *record, p *plan, steps string) (wrote bool, err error) {
 	when := cmp.Or(r.Situation, r.Template)
-	name := slug(when+" "+summary(p.of[0].Calls)) + "-" + digest(id)[:6]
+	name := slug(when+" "+summary(p.Deliveries[0].Calls)) + "-" + digest(id)[:6]
 	path := filepath.Join(dir, name, "SKILL.md")
 	only := ""
 	if len(r.Conditions) > 0 {
@@ -213,31 +206,23 @@ func (l *Layer) take(ctx context.Context, scope memory.Scope, s *skillFile) (cha
 		if err != nil {
 			return err
 		}
-		i, found := r.plan(id), false
+		known := r.plan(id) >= 0
 		for _, below := range r.Scopes {
 			of, _, err := load[record](ctx, b, below.Key(planKind, key))
 			if err != nil {
 				return err
 			}
-			found = found || of.plan(id) >= 0
+			known = known || of.plan(id) >= 0
 		}
-		switch {
-		case i < 0 && !found:
+		if !known {
 			return fmt.Errorf("no plan %q is known in %q", s.plan, scope)
-		case i < 0: // its deliveries stay where they are
-			i, r.Plans = len(r.Plans), append(r.Plans, plan{ID: id})
 		}
-		if p := &r.Plans[i]; p.Retired != s.retired {
+		p := r.of(id) // its deliveries stay where they are
+		if p.Retired != s.retired {
 			p.Retired, changed = s.retired, true
 		}
-		if !s.retired && s.wrote != digest(s.block) {
-			e := edit{Plan: id, Calls: s.calls, At: l.opts.Now()}
-			same := func(o edit) bool { return o.Plan == id && samePlan(o.Calls, e.Calls) }
-			if !slices.ContainsFunc(r.Edits, same) {
-				r.Edits = append(slices.DeleteFunc(r.Edits, func(o edit) bool { return o.Plan == id }), e)
-				r.Stops = append(r.Stops, stop{Plan: id, At: e.At})
-				changed = true
-			}
+		if !s.retired && s.wrote != digest(s.block) && !samePlan(p.Edit, s.calls) {
+			p.Edit, p.Edited, changed = s.calls, l.opts.Now(), true
 		}
 		if !changed {
 			return nil
@@ -247,23 +232,22 @@ func (l *Layer) take(ctx context.Context, scope memory.Scope, s *skillFile) (cha
 	return changed, err
 }
 
-// suggestion shows a plan as a person has written it, while it was delivered less than twice since.
-func (e *edit) suggestion(found []*contender) (s reason.Suggestion, ok bool) {
-	id, did := planID(e.Calls), make(map[string]bool) // one delivery may be the scope's own and shared
-	for _, p := range found {
-		for _, d := range p.of {
-			if p.ID == id && !p.exact && d.At.After(e.At) {
-				did[string(d.scope)+" "+d.ID] = true
+// edits shows the plans that a person has written over those of a record, each while it was delivered less than twice
+// since.
+func (r *record) edits(found []*plan) (out []reason.Suggestion) {
+	for _, e := range r.Plans {
+		id, since := planID(&reason.Plan{Calls: e.Edit}), make(map[string]bool) // one delivery may be the scope's own and shared
+		for _, p := range found {
+			for _, d := range p.Deliveries {
+				if p.ID == id && !p.exact && d.At.After(e.Edited) {
+					since[string(d.scope)+" "+d.ID] = true
+				}
 			}
 		}
-	}
-	since := len(did)
-	s.Parameters = map[string]string{}
-	for _, c := range e.Calls {
-		for _, m := range braced.FindAllStringSubmatch(string(c.Inputs), -1) {
-			s.Parameters[m[1]] = ""
+		if e.Edit != nil && !e.Retired && len(since) < 2 {
+			out = append(out, reason.Suggestion{Plan: reason.Plan{Calls: slices.Clone(e.Edit)}, Parameters: parameters(e.Edit),
+				Delivered: len(since), Differs: "a person has written it"})
 		}
 	}
-	s.Plan.Calls, s.Delivered, s.Differs = slices.Clone(e.Calls), since, "a person has written it"
-	return s, since < 2
+	return out
 }

@@ -1,6 +1,7 @@
 package learn
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -19,8 +20,8 @@ type arm struct{ Delivered, Calls, USD meta.Sample }
 // arms are those of a Lessons scope.
 type arms struct{ With, Without arm }
 
-// stageUplift counts an outcome in its arm. Without a holdout nothing is counted: the two would not be alike.
-func (l *Layer) stageUplift(ctx context.Context, b *store.Batch, g *given, by int) error {
+// measure counts an outcome in its arm, or takes it back. Without a holdout nothing is counted: the two would not be alike.
+func (l *Layer) measure(ctx context.Context, b *store.Batch, g *given, by int) error {
 	o := &g.Outcome
 	if l.opts.Holdout == 0 || o.Verdict == Unknown || g.Case.Fresh {
 		return nil
@@ -31,7 +32,7 @@ func (l *Layer) stageUplift(ctx context.Context, b *store.Batch, g *given, by in
 		return err
 	}
 	side := &all.With
-	if g.Held {
+	if l.holds(&g.Case) {
 		side = &all.Without
 	}
 	delivered := 0.0
@@ -39,11 +40,11 @@ func (l *Layer) stageUplift(ctx context.Context, b *store.Batch, g *given, by in
 		delivered = 1
 	}
 	side.Delivered.Add(delivered, by)
-	if o.Usage != nil {
-		side.Calls.Add(float64(o.Usage.Calls), by)
-	}
-	if usd := cost(o.Usage); usd != nil {
-		side.USD.Add(*usd, by)
+	if u := o.Usage; u != nil {
+		side.Calls.Add(float64(u.Calls), by)
+		if usd := cmp.Or(u.CostUSD, u.EstimateUSD); usd != nil {
+			side.USD.Add(*usd, by)
+		}
 	}
 	return put(b, key, &all, rev)
 }

@@ -3,8 +3,10 @@ package learn
 import (
 	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
-	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -18,18 +20,11 @@ import (
 	"github.com/arc-learn/arc/next/store"
 )
 
-// warnings are what was refused in a situation, in one scope. At a scope that is the Lessons of others, they name
-// the scopes instead.
-type warnings struct {
-	Of     []warning
-	Scopes []memory.Scope
-}
-
-// warning is a class of complaint about a skill or tool, with what came of it, the latest last.
+// warning is a class of complaint about a skill or tool in a situation, with what came of it, the latest last.
 type warning struct {
-	Skill, Class    string
-	Complaint, Said string // as everybody may read it, and with the words of the case
-	Events          []event
+	Skill, Class string
+	Said         string // with its case's words marked, see mark
+	Events       []event
 }
 
 type event struct {
@@ -59,114 +54,113 @@ func situationKey(c *Case, s *shape) string {
 // warn adds the warnings of a case's situation: its scope's, and those that two scopes of its Lessons came to.
 func (l *Layer) warn(ctx context.Context, a *Advice, s *shape) error {
 	c, st, id := &a.Case, l.group.Store(), situationKey(&a.Case, s)
-	up, _, err := load[warnings](ctx, st, c.Lessons.Key(warnKind, id))
+	up, _, err := load[record](ctx, st, c.Lessons.Key(warnKind, id))
 	if err != nil {
 		return err
 	}
-	var all []*warning
+	all := &record{}
 	from := make(map[*warning]int)
 	scopes := slices.DeleteFunc(up.Scopes, func(o memory.Scope) bool { return o == c.Scope })
 	for i, scope := range append([]memory.Scope{c.Scope}, scopes...) {
-		of, _, err := load[warnings](ctx, st, scope.Key(warnKind, id))
+		r, _, err := load[record](ctx, st, scope.Key(warnKind, id))
 		if err != nil {
 			return err
 		}
-		for _, w := range of.Of {
-			at := slices.IndexFunc(all, func(o *warning) bool { return o.Class == w.Class && o.Skill == w.Skill })
-			if at < 0 {
-				at, all = len(all), append(all, &warning{Skill: w.Skill, Class: w.Class, Complaint: restore(w.Complaint, w.Said, c, s)})
-			}
-			all[at].Events = append(all[at].Events, w.Events...)
-			if from[all[at]]++; i == 0 {
-				from[all[at]]++ // one's own is enough
+		for _, o := range r.Refused {
+			w := all.warning(o.Skill, o.Class, o.Said)
+			w.Events = append(w.Events, o.Events...)
+			if from[w]++; i == 0 {
+				from[w]++ // one's own is enough
 			}
 		}
 	}
-	for _, w := range all {
-		if told := w.told(); from[w] > 1 && told.Times > 0 && len(a.Warnings) < maxTold {
+	for _, w := range all.Refused {
+		told := reason.Warning{Skill: w.Skill, Complaint: tell(w.Said, c, s)}
+		slices.SortStableFunc(w.Events, func(a, b event) int { return a.At.Compare(b.At) })
+		for _, e := range w.Events {
+			if told.Instead = e.Instead; !e.Over { // it is open while its last event is a complaint
+				told.Times++
+			}
+		}
+		if from[w] > 1 && told.Times > 0 && len(a.Warnings) < maxTold {
 			a.Warnings = append(a.Warnings, told)
 		}
 	}
 	return nil
 }
 
-// told is a warning as it is shown. It is open while its last event is a complaint.
-func (w *warning) told() reason.Warning {
-	out := reason.Warning{Skill: w.Skill, Complaint: w.Complaint}
-	events := slices.SortedStableFunc(slices.Values(w.Events), func(a, b event) int { return a.At.Compare(b.At) })
-	for _, e := range events {
-		if e.Over {
-			out.Instead = e.Instead
-		} else {
-			out.Times, out.Instead = out.Times+1, ""
-		}
+// warning returns a class of complaint, a new one where there is none.
+func (r *record) warning(skill, class, said string) *warning {
+	i := slices.IndexFunc(r.Refused, func(w *warning) bool { return w.Skill == skill && w.Class == class })
+	if i < 0 {
+		i, r.Refused = len(r.Refused), append(r.Refused, &warning{Skill: skill, Class: class, Said: said})
 	}
-	return out
+	return r.Refused[i]
 }
 
-// stageWarnings takes in what was refused, and what passed where something had been refused; or takes it back.
-func (l *Layer) stageWarnings(ctx context.Context, b *store.Batch, g *given, s *shape, untrusted []string, by int) error {
+// refuse takes in what was refused, and what passed where something had been refused; or takes it back.
+func (l *Layer) refuse(ctx context.Context, b *store.Batch, g *given, s *shape, strangers []string, by int) error {
 	c, o := &g.Case, &g.Outcome
-	key := c.Scope.Key(warnKind, situationKey(c, s))
-	w, rev, err := load[warnings](ctx, b, key)
+	if o.Verdict == Unknown && len(o.Failed) == 0 {
+		return nil
+	}
+	id := situationKey(c, s)
+	key := c.Scope.Key(warnKind, id)
+	r, rev, err := load[record](ctx, b, key)
 	if err != nil {
 		return err
 	}
 	if by < 0 {
-		for i := range w.Of {
-			w.Of[i].Events = slices.DeleteFunc(w.Of[i].Events, func(e event) bool { return e.Advice == g.ID })
+		for _, w := range r.Refused {
+			w.Events = slices.DeleteFunc(w.Events, func(e event) bool { return e.Advice == c.ID })
 		}
-		w.Of = slices.DeleteFunc(w.Of, func(o warning) bool { return len(o.Events) == 0 })
-		if err := l.unmake(ctx, b, g); err != nil {
-			return err
+		r.Refused = slices.DeleteFunc(r.Refused, func(w *warning) bool { return len(w.Events) == 0 })
+		for _, id := range g.Made {
+			if no := l.bank.In(c.Scope).Stage(b).Forget(ctx, id); !errors.Is(no, store.ErrNotFound) {
+				err = cmp.Or(err, no)
+			}
 		}
-		return put(b, key, &w, rev)
+		g.Made = nil
+		return cmp.Or(err, put(b, key, &r, rev))
 	}
 	refused := slices.Clone(o.Failed)
 	if o.Verdict == Failed && o.Complaint != "" {
 		refused = append(refused, reason.Failure{Task: reason.Task{Skill: c.Skill}, Worker: o.Worker, Complaint: o.Complaint})
 	}
-	lesson := ""
+	changed, lesson := len(refused) > 0, ""
 	for i, f := range refused {
-		lesson = lessonOf(c, s, f.Complaint, untrusted)
-		skill := cmp.Or(f.Task.Skill, f.Worker)
-		class := classOf(lesson)
-		at := slices.IndexFunc(w.Of, func(o warning) bool { return o.Skill == skill && o.Class == class })
-		if at < 0 {
-			w.Of = append(w.Of, warning{Skill: skill, Class: class, Complaint: lesson, Said: lesson})
-			w.Of = w.Of[max(0, len(w.Of)-maxWarnings):]
-			at = len(w.Of) - 1
+		text := head(template(f.Complaint, s.in), maxLesson)
+		if quotes(spelt(f.Complaint), "", spelt(strings.Join(strangers, "\n"))) {
+			text = "it was refused, and the reason quotes what a stranger said"
 		}
-		w.Of[at].Complaint = hide(c, s, w.Of[at].Complaint)
-		w.Of[at].add(event{Advice: g.ID, At: g.At.Add(time.Duration(i - len(refused)))})
+		lesson = mark(text, c, s)
+		w := r.warning(cmp.Or(f.Task.Skill, f.Worker), classOf(text, c, s), lesson)
+		w.add(event{Advice: c.ID, At: g.At.Add(time.Duration(i - len(refused)))})
 	}
-	over := 0
-	for i := range w.Of {
-		of := &w.Of[i]
-		did := o.Plan == nil || of.Skill == "" || of.Skill == o.Worker || slices.ContainsFunc(o.Plan.Calls, func(call reason.PlanCall) bool { return call.Name == of.Skill })
-		if o.Verdict == Delivered && did && !of.Events[len(of.Events)-1].Over {
-			of.add(event{Advice: g.ID, At: g.At, Over: true, Instead: instead(g, of.Skill)})
-			over++
+	r.Refused = r.Refused[max(0, len(r.Refused)-maxWarnings):]
+	for _, w := range r.Refused {
+		made := func(call reason.PlanCall) bool { return call.Name == w.Skill }
+		did := o.Plan == nil || w.Skill == "" || w.Skill == o.Worker || slices.ContainsFunc(o.Plan.Calls, made)
+		if o.Verdict == Delivered && did && !w.Events[len(w.Events)-1].Over {
+			w.add(event{Advice: c.ID, At: g.At, Over: true, Instead: instead(g, w.Skill)})
+			changed = true
 		}
-	}
-	if g.Learned.Warnings = len(refused) + over; g.Learned.Warnings == 0 {
-		return nil
 	}
 	if o.Verdict == Failed && lesson != "" {
-		if err := l.keepFailure(ctx, b, g, s, lesson); err != nil {
-			return err
-		}
+		err = l.keepFailure(ctx, b, g, s, lesson)
 	}
-	if err := put(b, key, &w, rev); err != nil || c.Lessons == c.Scope {
+	if !changed || err != nil {
 		return err
 	}
-	key = c.Lessons.Key(warnKind, situationKey(c, s))
-	up, rev, err := load[warnings](ctx, b, key)
+	if err = put(b, key, &r, rev); err != nil || c.Lessons == c.Scope {
+		return err
+	}
+	key = c.Lessons.Key(warnKind, id)
+	up, rev, err := load[record](ctx, b, key)
 	if err != nil || slices.Contains(up.Scopes, c.Scope) {
 		return err
 	}
-	up.Scopes = append(up.Scopes, c.Scope)
-	up.Scopes = up.Scopes[max(0, len(up.Scopes)-maxScopes):]
+	up.share(c.Scope)
 	return put(b, key, &up, rev)
 }
 
@@ -177,19 +171,59 @@ func (w *warning) add(e event) {
 
 // instead says what passed where something had been refused: the call of that skill with {name} for the inputs.
 func instead(g *given, skill string) string {
-	for _, call := range g.plainly("") {
-		if call.Name == skill && len(call.Inputs) > 0 {
-			return fmt.Sprintf("%s %s passed", skill, call.Inputs)
+	var r record
+	if g.Outcome.Plan != nil {
+		r.add(&delivery{Text: g.Case.Text, Inputs: g.Case.Inputs, Calls: g.Outcome.Plan.Calls}, nil)
+	}
+	for _, p := range r.read("") {
+		sg, _ := p.suggestion(&shape{}, "")
+		for _, call := range sg.Plan.Calls {
+			if call.Name == skill && len(call.Inputs) > 0 {
+				return fmt.Sprintf("%s %s passed", skill, call.Inputs)
+			}
 		}
 	}
 	return "it passed once that was heeded"
 }
 
-// classOf is the class of a complaint: its words, where each word that holds a digit or a {name} is any.
-func classOf(lesson string) string {
+// keepFailure remembers what a case failed of, in its own scope, for cases that are like it. The words are those of
+// whoever refused it, which may be a stranger's: nobody vouches for them.
+func (l *Layer) keepFailure(ctx context.Context, b *store.Batch, g *given, s *shape, lesson string) error {
+	raw, err := json.Marshal(failure{lesson})
+	if err != nil {
+		return err
+	}
+	r, err := l.bank.In(g.Case.Scope).Stage(b).Remember(ctx, memory.Draft{
+		Kind: memory.Failure, Trigger: cmp.Or(g.Case.Situation, head(s.template, maxLesson)), Content: tell(lesson, &Case{}, &shape{}), Plan: raw, At: g.At,
+		Source: memory.Source{Origin: memory.Executor, Run: g.Case.ID},
+	})
+	if err == nil && r.Strengthened == 0 {
+		g.Made = append(g.Made, r.ID)
+	}
+	return err
+}
+
+// failure is the Plan of a Failure: what it says, with its case's words marked.
+type failure struct{ Said string }
+
+// failureAt makes a Failure as it is told for a case: with no word of the former case that this one has not.
+func failureAt(r *memory.Record, c *Case, s *shape) {
+	var f failure
+	if r.Kind != memory.Failure || json.Unmarshal(r.Plan, &f) != nil || f.Said == "" {
+		return
+	}
+	if r.Content, r.Plan = tell(f.Said, c, s), nil; r.Trigger != c.Situation {
+		r.Trigger = ""
+	}
+}
+
+// classOf is the class of a complaint: its words, where each that holds a digit or a {name}, or is a name of the case,
+// is any.
+func classOf(lesson string, c *Case, s *shape) string {
 	var words []string
+	names := wordsThatName(textsOf(c, s))
 	for _, w := range strings.Fields(strings.ToLower(lesson)) {
-		if strings.ContainsFunc(w, unicode.IsNumber) || strings.ContainsAny(w, "{}…") {
+		if strings.ContainsFunc(w, unicode.IsNumber) || strings.ContainsAny(w, "{}") || names[strings.TrimFunc(w, isMark)] {
 			w = "#"
 		}
 		words = append(words, w)
@@ -197,44 +231,20 @@ func classOf(lesson string) string {
 	return digest(fold(strings.Join(words, " ")))
 }
 
-// lessonOf is a complaint as it is kept: {name} for the values of the inputs, and … for every other word of the case
-// that names something, which is one with a digit, a capital or an @ in it. A complaint that quotes a stranger's text,
-// the case's included, is not kept.
-func lessonOf(c *Case, s *shape, complaint string, untrusted []string) string {
-	if quotes(complaint, append([]string{c.Text}, untrusted...)) {
-		return quotesStranger
-	}
-	return plainly(c, s, complaint)
-}
-
-const quotesStranger = "it was refused, and the reason quotes what a stranger said"
-
-// plainly returns a text about a case without what is the case's own.
-func plainly(c *Case, s *shape, text string) string {
-	words := strings.Fields(template(text, s.in))
-	names := named(c, s)
-	for i, w := range words {
-		if core := strings.TrimFunc(w, isMark); names[strings.ToLower(core)] && !strings.Contains(w, "{") {
-			words[i] = strings.Replace(w, core, "…", 1)
+// mark puts each word of a lesson that the case may have brought between two signs: one with a part that begins as a
+// word of three letters or more of the case does, or the other way round ("Krüger's", "Krüger-Konto"), or is a part of
+// a name of it. In scripts without spaces each letter is a word. So also plain words are marked; tell says them where
+// the case at hand has them, too.
+func mark(lesson string, c *Case, s *shape) string {
+	texts := textsOf(c, s)
+	own, names := pieces(texts...), make(map[string]bool)
+	for n := range wordsThatName(texts) {
+		for p := range pieces(n) {
+			names[p] = true
 		}
 	}
-	out := strings.Join(words, " ")
-	return head(out, maxLesson)
-}
-
-// hide puts … for each word of a lesson that the case may have brought: one with a part that begins as a word of three
-// letters or more of the case does, or the other way round ("Krüger's", "Krüger-Konto"), or is a name of it. So also
-// plain words go; they come back where the case at hand has them, too.
-func hide(c *Case, s *shape, lesson string) string {
-	if lesson == quotesStranger {
-		return lesson
-	}
-	own, names := pieces(textsOf(c, s)...), make(map[string]bool)
-	for n := range named(c, s) {
-		maps.Copy(names, pieces(n))
-	}
 	brought := func(p string) bool {
-		if names[p] {
+		if names[p] || own[p] && unicode.In(first(p), unspaced...) {
 			return true
 		}
 		for o := range own {
@@ -244,27 +254,33 @@ func hide(c *Case, s *shape, lesson string) string {
 		}
 		return false
 	}
-	words := strings.Fields(lesson)
-	for i, w := range words {
+	return words.ReplaceAllStringFunc(lesson, func(w string) string {
 		if slices.ContainsFunc(wordsOf(braced.ReplaceAllString(w, " ")), brought) {
-			words[i] = "…"
+			return "\x01" + w + "\x02"
 		}
-	}
-	return strings.Join(words, " ")
+		return w
+	})
 }
 
-// restore puts the words back that hide took, where the case at hand has all of their parts itself.
-func restore(hidden, said string, c *Case, s *shape) string {
+// tell returns a lesson as it is told for a case: with … for each marked word that has a part which the case has not.
+func tell(lesson string, c *Case, s *shape) string {
 	now := pieces(append(textsOf(c, s), c.Situation)...)
-	words, full := strings.Fields(hidden), strings.Fields(said)
-	for i := range min(len(words), len(full)) {
-		foreign := func(p string) bool { return !now[p] }
-		if words[i] != full[i] && !slices.ContainsFunc(wordsOf(braced.ReplaceAllString(full[i], " ")), foreign) {
-			words[i] = full[i]
+	out := marked.ReplaceAllStringFunc(lesson, func(w string) string {
+		w = w[1 : len(w)-1]
+		if slices.ContainsFunc(wordsOf(braced.ReplaceAllString(w, " ")), func(p string) bool { return !now[p] }) {
+			return "…"
 		}
-	}
-	return strings.Join(words, " ")
+		return w
+	})
+	return gaps.ReplaceAllString(out, "…")
 }
+
+// words are what is between spaces, and single letters of scripts without them.
+var (
+	words  = regexp.MustCompile(`[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]|[^\s\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]+`)
+	marked = regexp.MustCompile("\x01[^\x02]*\x02")
+	gaps   = regexp.MustCompile(`…{2,}`)
+)
 
 // textsOf are the texts of a case.
 func textsOf(c *Case, s *shape) []string {
@@ -277,74 +293,50 @@ func textsOf(c *Case, s *shape) []string {
 
 func isMark(r rune) bool { return class(r) == sign && r != '@' }
 
-// named are the words of a case that name something, in lower case.
-func named(c *Case, s *shape) map[string]bool {
+// wordsThatName are the words of texts that name something, in lower case.
+func wordsThatName(texts []string) map[string]bool {
 	out := make(map[string]bool)
-	for _, text := range textsOf(c, s) {
-		for _, w := range strings.Fields(text) {
-			w = strings.TrimFunc(w, isMark)
-			if strings.ContainsFunc(w, naming) {
-				out[strings.ToLower(w)] = true
-			}
+	for _, w := range strings.Fields(strings.Join(texts, " ")) {
+		if w = strings.TrimFunc(w, isMark); strings.ContainsFunc(w, naming) {
+			out[strings.ToLower(w)] = true
 		}
 	}
 	return out
 }
 
-// quoted is how many words in a row make a quotation.
-const quoted = 6
-
-// quotes reports whether a text repeats six words in a row of one of the others.
-func quotes(text string, of []string) bool {
-	runs := make(map[string]bool)
-	for _, o := range of {
-		w := wordsOf(o)
-		for i := 0; i+quoted <= len(w); i++ {
-			runs[strings.Join(w[i:i+quoted], " ")] = true
-		}
-	}
-	w := wordsOf(text)
-	for i := 0; i+quoted <= len(w); i++ {
-		if runs[strings.Join(w[i:i+quoted], " ")] {
-			return true
-		}
-	}
-	return false
-}
+// How many letters and digits must be equal where spaces, signs and case are not compared: of a value as a whole, and
+// of a part of one.
+const (
+	minSpelt = 8
+	minQuote = 24
+)
 
 // tainted returns why a plan is not learned: a stranger's words stand in a call, and not in the case; or a call quotes
-// what it was refused with. Another spelling does not matter, see spelt. What is translated or encoded is not seen, nor
-// a value of fewer than eight letters and digits that is written otherwise ("5.000").
+// what it was refused with. Another spelling does not matter. What is translated or encoded is not seen, nor a value
+// of fewer than eight letters and digits that is written otherwise ("5.000").
 func tainted(c *Case, calls []reason.PlanCall, strangers, complaints []string) string {
-	mine := c.Text + " " + string(c.Inputs)
-	own := []string{spelt(c.Text)}
-	if v, err := decode(c.Inputs); err == nil {
-		for _, w := range said(leaves(nil, "", v)) {
-			own = append(own, spelt(w))
-		}
+	of, _ := shapeOf(c)
+	mine := []string{c.Text}
+	if of != nil {
+		mine = append(mine, said(of.in)...)
 	}
-	var texts, tokens []string
-	for _, u := range strangers {
-		texts, tokens = append(texts, spelt(u)), append(tokens, addresses(u)...)
-	}
-	in := func(texts []string, w string) bool {
-		return slices.ContainsFunc(texts, func(t string) bool { return strings.Contains(t, w) })
-	}
-	respelt := func(w string) bool {
-		value := spelt(w)
-		whole := utf8.RuneCountInString(value) >= minSpelt && !in(own, value) && in(texts, value)
-		return whole || slices.ContainsFunc(addresses(w), func(t string) bool { return !in(own, t) && in(texts, t) }) ||
-			slices.ContainsFunc(tokens, func(t string) bool { return !in(own, t) && strings.Contains(value, t) })
-	}
+	all := strings.Join(strangers, "\n")
+	own, theirs, refused := spelt(strings.Join(mine, "\n")), spelt(all), spelt(strings.Join(complaints, "\n"))
+	foreign := func(w string) bool { return !strings.Contains(own, w) && strings.Contains(theirs, w) }
 	for _, call := range calls {
 		v, err := decode(call.Inputs)
 		if err != nil {
-			return call.Name + " has inputs that are no JSON"
+			return call.Name + ": " + err.Error()
 		}
-		for _, l := range append(leaves(nil, "", v), leaf{"its words", call.Text}) {
+		for _, l := range append(leaves(v), leaf{"its words", call.Text}) {
 			w := word(l.v)
-			by := func(u string) bool { return holds(u, w) }
-			if w != "" && !holds(mine, w) && (slices.ContainsFunc(strangers, by) || quotes(w, slices.Concat(strangers, complaints)) || respelt(w)) {
+			value := spelt(w)
+			copied := func(t string) bool { return !strings.Contains(own, t) && strings.Contains(value, t) }
+			if slices.ContainsFunc(mine, func(t string) bool { return holds(t, w) }) {
+				continue
+			}
+			if holds(all, w) || utf8.RuneCountInString(value) >= minSpelt && foreign(value) || quotes(value, own, theirs, refused) ||
+				slices.ContainsFunc(addresses(w), foreign) || slices.ContainsFunc(addresses(all), copied) {
 				return fmt.Sprintf("%s: %s says what somebody else said", call.Name, l.path)
 			}
 		}
@@ -352,8 +344,27 @@ func tainted(c *Case, calls []reason.PlanCall, strangers, complaints []string) s
 	return ""
 }
 
-// minSpelt is how many letters and digits must be equal where spaces and signs are not compared.
-const minSpelt = 8
+// quotes reports whether a text has a run of letters and digits of one of the others that own has not. All are spelt.
+func quotes(text, own string, others ...string) bool {
+	mine := make(map[string]bool)
+	runs := func(text string, f func(run string) bool) bool {
+		runes := []rune(text)
+		for i := 0; i+minQuote <= len(runes); i++ {
+			if f(string(runes[i : i+minQuote])) {
+				return true
+			}
+		}
+		return false
+	}
+	runs(text, func(run string) bool { mine[run] = true; return false })
+	return len(mine) > 0 && slices.ContainsFunc(others, func(o string) bool {
+		return runs(o, func(run string) bool {
+			hit := mine[run]
+			delete(mine, run)
+			return hit && !strings.Contains(own, run)
+		})
+	})
+}
 
 // spelt is a text without what a model changes as it likes: its letters and digits in one case and width.
 func spelt(s string) string {
