@@ -367,9 +367,33 @@ func TestLeaseThatCannotBeRenewed(t *testing.T) {
 	})
 }
 
-// stuck is a store whose commits can be made to fail, or to come after somebody else's.
+// A commit whose outcome is unknown is made again until it is known; what was done is not done twice.
+func TestUnknownOutcome(t *testing.T) {
+	for _, kept := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			st := &stuck{Changer: store.NewMem(), kept: kept}
+			q, err := queue.Open(t.Context(), store.NewGroup(st), nil)
+			require.NoError(t, err)
+			id, ran := add(t, q, queue.Draft{}).ID, 0
+			ctx, stop := context.WithCancel(t.Context())
+			time.AfterFunc(time.Minute, stop)
+			require.NoError(t, q.Dispatch(ctx, 1, func(_ context.Context, j *queue.Job) ([]queue.Draft, error) {
+				if ran++; j.ID != id {
+					return nil, nil
+				}
+				st.set(errors.New("the connection broke"))
+				time.AfterFunc(5*time.Second, func() { st.set(nil) })
+				return []queue.Draft{{Subject: "then"}}, nil
+			}))
+			require.Equal(t, 2, ran, "kept: %v", kept)
+		})
+	}
+}
+
+// stuck is a store whose commits can be made to fail, whether they were kept or not, or to come after somebody else's.
 type stuck struct {
 	store.Changer
+	kept   bool
 	mu     sync.Mutex
 	err    error
 	before func()
@@ -384,6 +408,9 @@ func (s *stuck) Commit(ctx context.Context, ops ...store.Op) (store.Revision, er
 	s.mu.Unlock()
 	if before != nil {
 		before()
+	}
+	if err != nil && s.kept {
+		_, _ = s.Changer.Commit(ctx, ops...)
 	}
 	if err != nil {
 		return 0, err
