@@ -44,7 +44,7 @@ type turn struct {
 	tenant    *tenant
 	objective Objective
 	clean     *redact.Sanitizer // knows the objective's secrets
-	journal   *journal
+	journal   *act.Journal
 	tell      func(Event)    // of the caller; nil: nobody
 	rev       store.Revision // of the record as stored; 0: it is not
 	due       string         // its key among those that are due; "": none

@@ -348,7 +348,7 @@ func (t *turn) act(ctx context.Context) (phase, error) {
 	if ctx.Err() != nil && made.Outcome != rank.Delivered {
 		return "", context.Cause(ctx)
 	}
-	if err := t.journal.failed(); err != nil { // it says nothing about the worker
+	if err := t.journal.Err(); err != nil { // it says nothing about the worker
 		return "", err
 	}
 	open := made.Pending != nil && len(made.Pending.Approvals)+len(made.Pending.Questions) > 0

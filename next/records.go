@@ -7,10 +7,8 @@ import (
 	"iter"
 	"net/url"
 	"strings"
-	"sync"
 	"time"
 
-	"github.com/arc-learn/arc/next/act"
 	"github.com/arc-learn/arc/next/internal/codec"
 	"github.com/arc-learn/arc/next/memory"
 	"github.com/arc-learn/arc/next/store"
@@ -94,39 +92,6 @@ func (t *tenant) records(ctx context.Context, scope memory.Scope) iter.Seq2[*rec
 			}
 		}
 	}
-}
-
-// journal is a run's journal that remembers an error of the store: what an attempt makes of it is no failure of its
-// worker.
-type journal struct {
-	*act.StoreJournal
-	mu  sync.Mutex
-	err error
-}
-
-// Get implements act.Journal.
-func (j *journal) Get(ctx context.Context, name string) (act.StepRecord, error) {
-	r, err := j.StoreJournal.Get(ctx, name)
-	return r, j.keep(err)
-}
-
-// Put implements act.Journal.
-func (j *journal) Put(ctx context.Context, s act.StepRecord, events ...act.Event) error {
-	return j.keep(j.StoreJournal.Put(ctx, s, events...))
-}
-
-func (j *journal) keep(err error) error {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.err = errors.Join(j.err, err)
-	return err
-}
-
-// failed returns the errors so far.
-func (j *journal) failed() error {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.err
 }
 
 // put stages a value.

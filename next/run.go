@@ -279,9 +279,9 @@ func (a *Agent) free(ctx context.Context, key string, cause error) error {
 // load returns a turn of a run, without a record if there is none.
 func (a *Agent) load(ctx context.Context, at *tenant, scope memory.Scope, id string) (*turn, error) {
 	t := &turn{agent: a, tenant: at}
-	t.journal = &journal{StoreJournal: act.NewJournal(at.group.Sub(logPrefix(scope, id)), &act.JournalOptions{
+	t.journal = act.NewJournal(at.group.Sub(logPrefix(scope, id)), &act.JournalOptions{
 		OnEvent: func(e Event) { a.told(t, e) },
-	})}
+	})
 	st := at.group.Store()
 	r, rev, err := load[record](ctx, st, recordKey(scope, id))
 	if missing(err) {

@@ -126,9 +126,6 @@ func (v View) Decide(ctx context.Context, r act.Ruling) error {
 	if err != nil {
 		return err
 	}
-	if r.At.IsZero() {
-		r.At = v.agent.opts.Now()
-	}
 	r.By, r.Note = v.agent.opts.Sanitizer.Prose(r.By), v.agent.opts.Sanitizer.Prose(r.Note)
 	for p, err := range v.Approvals(ctx) {
 		if err != nil {
@@ -138,7 +135,7 @@ func (v View) Decide(ctx context.Context, r act.Ruling) error {
 			continue
 		}
 		j := act.NewJournal(t.group.Sub(logPrefix(v.scope, p.Run)), nil)
-		if err := act.Rule(ctx, j, r); err != nil {
+		if err := act.Rule(ctx, j, v.agent.opts.Now(), r); err != nil {
 			return fmt.Errorf("arc: %w", err)
 		}
 		v.goOn(p.Run)

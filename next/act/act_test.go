@@ -21,7 +21,7 @@ import (
 )
 
 // journal returns a context with a journal over st, as a process that has just begun has it.
-func journal(t *testing.T, st store.Store) (context.Context, *act.StoreJournal) {
+func journal(t *testing.T, st store.Store) (context.Context, *act.Journal) {
 	j := act.NewJournal(store.NewGroup(st).Sub("run/7/"), nil)
 	return act.WithJournal(t.Context(), j), j
 }
@@ -265,7 +265,7 @@ func TestBegunWithoutEnd(t *testing.T) {
 			require.Contains(t, strings.Join(a.Pending.Approvals[0].Why, ""), "its end is not known")
 			require.Equal(t, 1, pay.calls)
 			// A yes is for one call: where that ends unknown again, it is asked again.
-			require.NoError(t, act.Rule(ctx, j, act.Ruling{Approval: a.Pending.Approvals[0].ID, By: "anna", Allow: true}))
+			require.NoError(t, act.Rule(ctx, j, time.Now(), act.Ruling{Approval: a.Pending.Approvals[0].ID, By: "anna", Allow: true}))
 			r.Run(ctx, call(r, 1, `{"amount":50}`))
 			require.Equal(t, 2, pay.calls)
 			b := r.Run(ctx, call(r, 1, `{"amount":50}`))
@@ -386,13 +386,15 @@ func TestRulings(t *testing.T) {
 			ctx, j := journal(t, store.NewMem())
 			a := r.Run(ctx, call(r, 1, `{}`))
 			require.Len(t, a.Pending.Approvals, 1)
-			require.ErrorContains(t, act.Rule(ctx, j, act.Ruling{Approval: "a typing error", Allow: true}), "not asked")
+			require.ErrorContains(t, act.Rule(ctx, j, now, act.Ruling{Approval: "a typing error", Allow: true}), "not asked")
 			for _, ruling := range c.rulings {
 				ruling.Approval = a.Pending.Approvals[0].ID
-				require.NoError(t, act.Rule(ctx, j, ruling))
+				require.NoError(t, act.Rule(ctx, j, now, ruling))
 			}
 			if c.late {
 				now = now.Add(time.Hour)
+				late := act.Ruling{Approval: a.Pending.Approvals[0].ID, By: "anna", Allow: true}
+				require.ErrorContains(t, act.Rule(ctx, j, now, late), "was open until")
 			}
 			b := r.Run(ctx, call(r, 1, `{}`))
 			require.Equal(t, c.outcome, b.Outcome, b.Complaint)
@@ -414,7 +416,7 @@ func distinct(rs []act.Ruling) map[string]bool {
 
 // What an approver says unclearly is no ruling, and the same ruling holds after a crash without asking again.
 func TestApprover(t *testing.T) {
-	st, asked := store.NewMem(), 0
+	st, asked, now := store.NewMem(), 0, time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC)
 	var answer act.Ruling
 	var fails error
 	w := &works{}
@@ -431,6 +433,11 @@ func TestApprover(t *testing.T) {
 	require.Len(t, run(1).Pending.Approvals, 1)
 	answer, fails = act.Ruling{Approval: "another", By: "anna", Allow: true}, nil
 	require.Len(t, run(1).Pending.Approvals, 1, "a yes to another question is none to this one")
+	late := runner(t, &act.Options{Now: func() time.Time { return now }, Approver: act.ApproverFunc(func(context.Context, act.Approval) (act.Ruling, error) {
+		now = now.Add(24 * time.Hour)
+		return act.Ruling{Allow: true}, nil
+	})}, act.Worker{Name: "w", Executor: w, Mode: act.Gated})
+	require.Equal(t, rank.Denied, late.Run(t.Context(), call(late, 1, `{}`)).Outcome, "a yes after the deadline")
 	answer = act.Ruling{Allow: true}
 	w.do = func(context.Context, *act.Call) (*act.Result, error) { return nil, errors.New("declined") }
 	require.Equal(t, rank.Failed, run(1).Outcome)
@@ -656,7 +663,7 @@ func TestSecrets(t *testing.T) {
 	require.JSONEq(t, `{"k":"`+value+`"}`, got)
 	require.Equal(t, `"[secret key]"`, string(a.Result.Output))
 	require.Equal(t, `{"k":"[secret key]"}`, string(a.Result.Plan.Calls[0].Inputs))
-	require.NoError(t, j.Put(ctx, act.StepRecord{}))
+	require.NoError(t, j.Put(ctx, "last"))
 	for e, err := range st.Scan(ctx, store.Range{}) {
 		require.NoError(t, err)
 		require.NotContains(t, string(e.Value), value, e.Key)
@@ -684,7 +691,7 @@ func TestJournalOfTwoWriters(t *testing.T) {
 				name := fmt.Sprint(w, "/", i)
 				j.Note(act.Event{Kind: "output", Text: "note " + name})
 				j.Note(act.Event{Kind: "text", Live: true})
-				if err := j.Put(t.Context(), act.StepRecord{Name: name, State: act.StepDone}, act.Event{Kind: "tool"}); err != nil {
+				if err := j.Put(t.Context(), name, act.Event{Kind: "tool"}); err != nil {
 					t.Error(err)
 				}
 			}
@@ -692,16 +699,14 @@ func TestJournalOfTwoWriters(t *testing.T) {
 	}
 	wg.Wait()
 	ctx, j := journal(t, st)
-	n, steps := 0, 0
+	n := 0
 	for e, err := range j.Events(ctx, 0) {
 		require.NoError(t, err)
 		n++
 		require.Equal(t, n, e.Seq)
 	}
-	for _, err := range j.Steps(ctx, "1/") {
-		require.NoError(t, err)
-		steps++
-	}
+	steps, err := j.Steps(ctx, "1/")
+	require.NoError(t, err)
 	require.Equal(t, 200, n)
 	require.Equal(t, 50, steps)
 	for e := range j.Events(ctx, 199) {

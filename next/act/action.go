@@ -97,23 +97,23 @@ func keep(
 		return nil, fmt.Errorf("%w: %w", errInputs, err)
 	}
 	name, sum := s.step(a.step), digest(input)
-	r, err := s.journal.Get(ctx, name)
+	r, err := s.journal.get(ctx, name)
 	switch {
 	case err != nil:
 		return nil, err
-	case r.State == StepDone && r.Input != sum:
+	case r.State == stepDone && r.Input != sum:
 		return nil, fmt.Errorf("%w: %s", ErrChanged, a.Name)
-	case r.State == StepDone && r.Value == nil:
+	case r.State == stepDone && r.Value == nil:
 		return nil, fmt.Errorf("%w: %s", ErrNoValue, a.Name)
-	case r.State == StepDone:
+	case r.State == stepDone:
 		return r.Value, nil
 	}
 	out, err := do(ctx, a, f)
 	if err != nil {
 		return nil, err
 	}
-	r = StepRecord{Name: name, State: StepDone, Input: sum, Value: kept(out)}
-	return out, s.journal.Put(context.WithoutCancel(ctx), r)
+	r = record{Name: name, State: stepDone, Input: sum, Value: kept(out)}
+	return out, s.journal.put(context.WithoutCancel(ctx), r)
 }
 
 // kept is the value as a Journal keeps it.
@@ -177,7 +177,7 @@ func do(
 	if err := d.permit(ctx); err != nil {
 		return nil, err
 	}
-	if err := d.put(ctx, StepBegun, nil, "its end is not known"); err != nil {
+	if err := d.put(ctx, stepBegun, nil, "its end is not known"); err != nil {
 		return nil, err
 	}
 	out, err := call.Do(context.WithValue(ctx, sceneKey{}, &inner), a.Timeout,
@@ -212,14 +212,14 @@ func (d *deed) once() string { return "once/" + d.kind + "/" + d.Name + "/" + di
 // earlier reads what the run has done, and returns what this action returned if it is done already.
 func (d *deed) earlier(ctx context.Context) (value json.RawMessage, done bool, err error) {
 	same, own := "once/"+d.kind+"/"+d.Name+"/", d.once()
-	for r, err := range d.journal.Steps(ctx, "once/") {
+	for r, err := range d.journal.steps(ctx, "once/") {
 		if err != nil {
 			return nil, false, err
 		}
 		if r.Name == own {
 			d.begun = r.Begun
 		}
-		if r.State == StepNew {
+		if r.State == stepNew {
 			continue
 		}
 		d.done = append(d.done, r.Note)
@@ -227,7 +227,7 @@ func (d *deed) earlier(ctx context.Context) (value json.RawMessage, done bool, e
 		case r.Name != own && strings.HasPrefix(r.Name, same):
 			d.why = append(d.why, "this run has called "+d.Name+" before, with other inputs")
 		case r.Name != own:
-		case r.State == StepBegun:
+		case r.State == stepBegun:
 			d.open = true
 			d.why = append(d.why, "this run has made the same call before: "+r.Note)
 		case r.Value == nil:
@@ -250,7 +250,7 @@ func (d *deed) put(ctx context.Context, state string, value json.RawMessage, end
 	}
 	begun := d.begun + 1
 	note := fmt.Sprintf("%s %s in attempt %d: %s", d.Name, clip(string(d.inputs), maxShown), d.attempt, end)
-	return d.journal.Put(ctx, StepRecord{
+	return d.journal.put(ctx, record{
 		Name: d.once(), State: state, Value: kept(value), Begun: begun, Note: note,
 	})
 }
@@ -258,13 +258,13 @@ func (d *deed) put(ctx context.Context, state string, value json.RawMessage, end
 // end commits how an irreversible action has ended, and returns err.
 func (d *deed) end(ctx context.Context, value json.RawMessage, err error) error {
 	if err == nil {
-		return d.put(ctx, StepDone, value, "done")
+		return d.put(ctx, stepDone, value, "done")
 	}
 	var pending *PendingError
 	if d.open || !errors.As(err, &pending) && unclear(err) {
 		return err // it stays begun
 	}
-	return errors.Join(err, d.put(ctx, StepNew, nil, "not done"))
+	return errors.Join(err, d.put(ctx, stepNew, nil, "not done"))
 }
 
 // unclear reports whether a call that returned err may have been done all the same.

@@ -31,7 +31,6 @@ type Approval struct {
 type Ruling struct {
 	Approval, By, Note string
 	Allow              bool
-	At                 time.Time
 }
 
 // Approver asks a person, or a policy that stands for one. An error, or an answer that is neither a clear yes nor a
@@ -67,18 +66,25 @@ func (e *PendingError) Error() string {
 var ErrDenied = errors.New("act: denied")
 
 // Rule commits a person's ruling in the journal of the run that asked. It is an error if it is neither a clear yes
-// nor a clear no, or if the run has not asked for that Approval. A later ruling of the same person on an open Approval
-// replaces the earlier one.
-func Rule(ctx context.Context, j Journal, r Ruling) error {
+// nor a clear no, if the run has not asked for that Approval, or if its deadline has passed: silence has ruled then. A
+// later ruling of the same person on an open Approval replaces the earlier one.
+func Rule(ctx context.Context, j *Journal, now time.Time, r Ruling) error {
 	if r.Approval == "" || !isClear(r) {
 		return errors.New("act: a ruling names its approval, and is a yes, or a no with By or Note")
 	}
-	asked, err := j.Get(ctx, "ask/"+r.Approval)
+	asked, err := j.get(ctx, "ask/"+r.Approval)
 	if err != nil {
 		return err
 	}
-	if asked.State != StepDone {
+	if asked.State != stepDone {
 		return fmt.Errorf("act: the run has not asked for approval %q", r.Approval)
+	}
+	var a Approval
+	if err := json.Unmarshal(asked.Value, &a); err != nil {
+		return err
+	}
+	if !now.Before(a.Deadline) {
+		return fmt.Errorf("act: approval %q was open until %s", r.Approval, a.Deadline.Format(time.RFC3339))
 	}
 	raw, err := schema.Marshal(r)
 	if err != nil {
@@ -88,8 +94,8 @@ func Rule(ctx context.Context, j Journal, r Ruling) error {
 	if r.Allow {
 		word = "yes"
 	}
-	return j.Put(ctx, StepRecord{Name: "ruling/" + r.Approval + "/" + digest([]byte(r.By)), State: StepDone, Value: raw},
-		Event{At: r.At, Kind: "ruled", Name: r.By, Text: strings.TrimSuffix(word+": "+r.Note, ": "), Data: raw})
+	return j.put(ctx, record{Name: "ruling/" + r.Approval + "/" + digest([]byte(r.By)), State: stepDone, Value: raw},
+		Event{At: now, Kind: "ruled", Name: r.By, Text: strings.TrimSuffix(word+": "+r.Note, ": "), Data: raw})
 }
 
 // isClear reports whether a ruling is a yes or a no: the zero Ruling of an approver that has not made up its mind is
@@ -135,14 +141,15 @@ func (s *scene) consult(ctx context.Context, a Approval) (*Ruling, error) {
 	r, err := call.Do(ctx, max(1, a.Deadline.Sub(s.opts.now())), func(ctx context.Context) (Ruling, error) {
 		return s.opts.Approver.Approve(ctx, a)
 	})
-	if err != nil || !isClear(r) || r.Approval != "" && r.Approval != a.ID {
-		return nil, nil // it stays open; an answer to another question is none to this one
+	now := s.opts.now()
+	if err != nil || !isClear(r) || r.Approval != "" && r.Approval != a.ID || !now.Before(a.Deadline) {
+		return nil, nil // it stays open; an answer to another question, or after the deadline, is none to this one
 	}
-	r.Approval, r.At, r.By, r.Note = a.ID, s.opts.now(), s.cleanText(r.By), s.cleanText(r.Note)
+	r.Approval, r.By, r.Note = a.ID, s.cleanText(r.By), s.cleanText(r.Note)
 	if s.journal == nil {
 		return &r, nil
 	}
-	return &r, Rule(ctx, s.journal, r)
+	return &r, Rule(ctx, s.journal, now, r)
 }
 
 // file returns the Approval as it was asked first, and the rulings so far; one that is new is committed.
@@ -153,21 +160,21 @@ func (s *scene) file(ctx context.Context, a Approval) (_ Approval, rulings []Rul
 		return a, nil, nil
 	}
 	name := "ask/" + a.ID
-	r, err := s.journal.Get(ctx, name)
+	r, err := s.journal.get(ctx, name)
 	switch {
-	case err == nil && r.State == StepDone:
+	case err == nil && r.State == stepDone:
 		err = json.Unmarshal(r.Value, &a)
 	case err == nil:
 		var raw json.RawMessage
 		if raw, err = schema.Marshal(a); err == nil {
 			asked := Event{At: now, Kind: "approval asked", Name: a.Name, Text: strings.Join(a.Why, "; "), Data: raw}
-			err = s.journal.Put(ctx, StepRecord{Name: name, State: StepDone, Value: raw}, asked)
+			err = s.journal.put(ctx, record{Name: name, State: stepDone, Value: raw}, asked)
 		}
 	}
 	if err != nil {
 		return a, nil, err
 	}
-	for r, err := range s.journal.Steps(ctx, "ruling/"+a.ID+"/") {
+	for r, err := range s.journal.steps(ctx, "ruling/"+a.ID+"/") {
 		var ruling Ruling
 		if err == nil {
 			err = json.Unmarshal(r.Value, &ruling)

@@ -16,7 +16,7 @@ import (
 
 // scene is what the context of an attempt carries for the calls in it.
 type scene struct {
-	journal Journal // nil: none
+	journal *Journal // nil: none
 	opts    *Options
 	run     string
 	attempt int
@@ -38,7 +38,7 @@ func of(ctx context.Context) *scene {
 }
 
 // WithJournal returns a context in which attempts and steps are kept in j.
-func WithJournal(ctx context.Context, j Journal) context.Context {
+func WithJournal(ctx context.Context, j *Journal) context.Context {
 	s := *of(ctx)
 	s.journal, s.singles = j, new(sync.Map)
 	return context.WithValue(ctx, sceneKey{}, &s)
@@ -61,7 +61,7 @@ func (s *scene) tell(e Event) {
 		e.At = s.opts.now()
 	}
 	e.Name = cmp.Or(e.Name, s.worker)
-	s.journal.Note(e)
+	s.journal.note(e)
 }
 
 // Secret returns the value of a secret that the worker or tool under way lists; "" if it lists none of the name.

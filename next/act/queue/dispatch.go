@@ -195,7 +195,7 @@ func (d *dispatch) renew(ctx context.Context, j Job, lost context.CancelCauseFun
 }
 
 // journal returns that of a job's round. A holder that has lost the job writes to it no more.
-func (d *dispatch) journal(ctx context.Context, j *Job) act.Journal {
+func (d *dispatch) journal(ctx context.Context, j *Job) *act.Journal {
 	r := &record{Job: *j, Round: j.round}
 	r.key, _ = keyOf(j.ID)
 	return act.NewJournal(d.g.Sub(r.steps()), &act.JournalOptions{Stage: func(*store.Batch) error {

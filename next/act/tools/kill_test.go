@@ -22,6 +22,7 @@ import (
 
 	"github.com/arc-learn/arc/next/act"
 	"github.com/arc-learn/arc/next/act/tools"
+	"github.com/arc-learn/arc/next/internal/codec"
 	"github.com/arc-learn/arc/next/rank"
 	"github.com/arc-learn/arc/next/reason"
 	"github.com/arc-learn/arc/next/store"
@@ -229,15 +230,15 @@ func work(t *testing.T, dir, office string) {
 		Name: "support", Executor: tools.New(m, nil, tool("look"), refund), Gates: []act.Gate{act.NoGate},
 	}}, nil)
 	require.NoError(t, err)
-	j := act.NewJournal(store.NewGroup(st).Sub("run/7/"), nil)
+	// Which step the store has acknowledged is told to the office before anything else is done.
+	j := act.NewJournal(store.NewGroup(&telling{st, func(value []byte) {
+		var made struct{ Tool, Inputs json.RawMessage }
+		if json.Unmarshal(value, &made) == nil {
+			_, _ = post(t.Context(), "kept", []byte(strings.Trim(string(made.Tool), `"`)+" "+string(made.Inputs)))
+		}
+	}}).Sub("run/7/"), nil)
 	for {
-		// Which step the journal has acknowledged is told to the office before anything else is done.
-		ctx := act.WithJournal(t.Context(), &telling{j, func(step act.StepRecord) {
-			var made struct{ Tool, Inputs json.RawMessage }
-			if strings.Contains(step.Name, "/call ") && json.Unmarshal(step.Value, &made) == nil {
-				_, _ = post(t.Context(), "kept", []byte(strings.Trim(string(made.Tool), `"`)+" "+string(made.Inputs)))
-			}
-		}})
+		ctx := act.WithJournal(t.Context(), j)
 		a := r.Run(ctx, &act.Call{Case: reason.Case{Run: "7"}, Attempt: 1, Worker: r.Workers()[0], Task: reason.Task{Objective: "help"}})
 		if a.Pending == nil {
 			require.Equal(t, rank.Delivered, a.Outcome, a.Complaint)
@@ -250,7 +251,7 @@ func work(t *testing.T, dir, office string) {
 			require.NoError(t, err)
 			var ruling act.Ruling
 			require.NoError(t, json.Unmarshal(raw, &ruling))
-			require.NoError(t, act.Rule(t.Context(), j, ruling))
+			require.NoError(t, act.Rule(t.Context(), j, time.Now(), ruling))
 		}
 	}
 }
@@ -266,18 +267,21 @@ func (f remote) Generate(ctx context.Context, r *reason.Request) (*reason.Respon
 	return &response, json.Unmarshal(raw, &response)
 }
 
-// telling is a journal that tells what it has committed.
+// telling is a store that tells which calls it has committed.
 type telling struct {
-	act.Journal
-	tell func(act.StepRecord)
+	store.Store
+	tell func(value []byte)
 }
 
-func (j *telling) Put(ctx context.Context, s act.StepRecord, events ...act.Event) error {
-	err := j.Journal.Put(ctx, s, events...)
-	if err == nil {
-		j.tell(s)
+func (s *telling) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
+	rev, err := s.Store.Commit(ctx, ops...)
+	for _, op := range ops {
+		var step struct{ Value []byte }
+		if err == nil && strings.Contains(op.Key, "/call ") && codec.Unmarshal(op.Value, &step) == nil {
+			s.tell(step.Value)
+		}
 	}
-	return err
+	return rev, err
 }
 
 func (o *office) answered() bool {

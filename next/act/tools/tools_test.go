@@ -133,7 +133,7 @@ func try(t *testing.T, st store.Store, x act.Executor, change func(c *act.Call))
 func rule(t *testing.T, st store.Store, a act.Approval, allow bool) {
 	t.Helper()
 	j := act.NewJournal(store.NewGroup(st), nil)
-	require.NoError(t, act.Rule(t.Context(), j, act.Ruling{Approval: a.ID, By: "ben", Allow: allow, Note: "checked"}))
+	require.NoError(t, act.Rule(t.Context(), j, time.Now(), act.Ruling{Approval: a.ID, By: "ben", Allow: allow, Note: "checked"}))
 }
 
 func TestApprovalInTheMiddle(t *testing.T) {
@@ -487,7 +487,8 @@ func TestStream(t *testing.T) {
 		require.NoError(t, err)
 		j := act.NewJournal(store.NewGroup(st), &act.JournalOptions{OnEvent: func(e act.Event) { kinds = append(kinds, e.Kind) }})
 		a := r.Run(act.WithJournal(t.Context(), j), &act.Call{Case: reason.Case{Run: "7"}, Attempt: 1, Worker: r.Workers()[0]})
-		require.NoError(t, j.Put(t.Context(), act.StepRecord{}))
+		_, err = act.Step(act.WithJournal(t.Context(), j), "last", nil, func(context.Context) (int, error) { return 0, nil })
+		require.NoError(t, err)
 		return a
 	}
 	a := watched()

@@ -1,0 +1,22 @@
+package act
+
+import "context"
+
+// Put commits a step that is done, with all that was noted before.
+func (j *Journal) Put(ctx context.Context, name string, events ...Event) error {
+	return j.put(ctx, record{Name: name, State: stepDone}, events...)
+}
+
+// Note tells of an event.
+func (j *Journal) Note(e Event) { j.note(e) }
+
+// Steps is how many steps there are whose names begin with prefix.
+func (j *Journal) Steps(ctx context.Context, prefix string) (n int, err error) {
+	for _, err := range j.steps(ctx, prefix) {
+		if err != nil {
+			return n, err
+		}
+		n++
+	}
+	return n, nil
+}
