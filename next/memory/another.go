@@ -3,36 +3,44 @@ package memory
 import (
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 
 	"github.com/arc-learn/arc/next/internal/text"
 )
 
 // setApart takes those Facts for no near match that say of another what a best match says of what is asked for, so
-// that a change of bed 4 does not come before what holds of bed 3 for being newer. It looks at the first matches only.
+// that a change of bed 4 does not come before what holds of bed 3 for being newer. It compares the first 32 with the
+// first four of the best; what comes behind those, and is less than the best, is not near.
 func (b *Bank) setApart(question string, fs []found, best float64) {
 	const mostBest, most = 4, 32
-	var asked []token
-	var bests, others [][]token
+	sc := sentencesPool.Get().(*sentences)
+	defer sentencesPool.Put(sc)
+	sc.words = sc.words[:0]
+	asked := sc.add(b.an, question)
+	var bests [mostBest][]token
+	oldest, n := int64(forever), 0
 	for i := range fs {
-		f := &fs[i]
-		if !f.near || !f.r.is(Fact) || len(fs) == 1 || len(others) == most {
-			continue
-		}
-		if asked == nil {
-			asked = b.tokens(question)
-		}
-		words := b.tokens(f.r.Content)
-		if others = append(others, words); f.ratio == best && len(bests) < mostBest {
-			bests = append(bests, words)
+		if f := &fs[i]; f.near && f.ratio == best && f.r.is(Fact) && n < mostBest {
+			bests[n] = sc.add(b.an, f.r.Content)
+			oldest = min(oldest, f.r.said())
+			n++
 		}
 	}
-	n := 0
+	end, seen := len(sc.words), 0
 	for i := range fs {
-		if f := &fs[i]; f.near && f.r.is(Fact) && n < len(others) {
-			words := others[n]
-			f.near = !slices.ContainsFunc(bests, func(o []token) bool { return ofAnother(asked, o, words) })
-			n++
+		f := &fs[i]
+		if n == 0 || !f.near || !f.r.is(Fact) || f.r.said() <= oldest {
+			continue
+		}
+		if seen++; seen > most {
+			f.near = f.ratio == best
+			continue
+		}
+		sc.words = sc.words[:end]
+		words := sc.add(b.an, f.r.Content)
+		for _, o := range bests[:n] {
+			f.near = f.near && !sc.ofAnother(asked, o, words)
 		}
 	}
 }
@@ -43,51 +51,68 @@ type token struct {
 	word string
 }
 
-func (b *Bank) tokens(s string) (out []token) {
-	part := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '\'' }
-	for _, w := range strings.FieldsFunc(strings.ToLower(s), part) {
-		var buf [8]text.Term
-		if terms := b.an.Append(buf[:0], w); len(terms) > 0 {
-			out = append(out, token{terms[0], w})
+// sentences is memory that is used again.
+type sentences struct {
+	words []token
+	terms []text.Term
+	left  []uint8
+	same  [][2]int
+}
+
+var sentencesPool = sync.Pool{New: func() any { return new(sentences) }}
+
+// maxSentence is how many words of a sentence are compared.
+const maxSentence = 64
+
+// add returns the words of a sentence, which stay until sc.words is cut.
+func (sc *sentences) add(an *text.Analyzer, s string) []token {
+	from := len(sc.words)
+	for w := range strings.FieldsFuncSeq(strings.ToLower(s), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '\'' }) {
+		if sc.terms = an.Append(sc.terms[:0], w); len(sc.terms) > 0 && len(sc.words)-from < maxSentence {
+			sc.words = append(sc.words, token{sc.terms[0], w})
 		}
 	}
-	return out
+	return sc.words[from:len(sc.words):len(sc.words)]
 }
 
 // ofAnother reports whether the sentence n has other words in the place of words of o that the question names. Such a
 // word stands in the question as it does in o (a verb is often in another form, and may be said in another way), and
 // nowhere in n, unless it has a digit. Function words are such only where both sentences begin ("I am", "Tom is").
-func ofAnother(question, o, n []token) bool {
-	has := func(in []token, w token) bool {
-		return slices.ContainsFunc(in, func(v token) bool { return v.Text == w.Text })
-	}
-	named := func(w token) bool {
-		if w.Stop {
-			return has(question, w)
-		}
-		same := func(v token) bool { return v.word == w.word }
-		return slices.ContainsFunc(question, same) && (strings.ContainsFunc(w.word, unicode.IsDigit) || !has(n, w))
-	}
-	other := func(w token) bool { return !w.Stop && !has(question, w) && !has(o, w) }
-	all := func(ws []token, is func(token) bool) bool {
-		return !slices.ContainsFunc(ws, func(w token) bool { return !is(w) })
-	}
+func (sc *sentences) ofAnother(question, o, n []token) bool {
 	i, j := 0, 0
-	for _, same := range append(common(o, n), [2]int{len(o), len(n)}) {
+	for _, same := range append(sc.common(o, n), [2]int{len(o), len(n)}) {
 		was, is, first := o[i:same[0]], n[j:same[1]], i == 0 && j == 0
 		i, j = same[0]+1, same[1]+1
-		if len(was) > 0 && all(was, named) && slices.ContainsFunc(is, other) &&
-			(first || !all(was, func(w token) bool { return w.Stop })) {
+		if len(was) == 0 || len(is) == 0 {
+			continue
+		}
+		named, names, other := true, first, false
+		for _, w := range was {
+			names = names || !w.Stop
+			named = named && (w.Stop && has(question, w) || !w.Stop && slices.ContainsFunc(question, w.same) &&
+				(strings.ContainsFunc(w.word, unicode.IsDigit) || !has(n, w)))
+		}
+		for _, w := range is {
+			other = other || !w.Stop && !has(question, w) && !has(o, w)
+		}
+		if named && names && other {
 			return true
 		}
 	}
 	return false
 }
 
+func (w token) same(o token) bool { return w.word == o.word }
+
+func has(in []token, w token) bool {
+	return slices.ContainsFunc(in, func(o token) bool { return o.Text == w.Text })
+}
+
 // common returns where the longest common subsequence of two sentences is in both.
-func common(a, b []token) (out [][2]int) {
-	a, b = a[:min(len(a), maxSentence)], b[:min(len(b), maxSentence)]
-	left := make([]uint8, (len(a)+1)*(len(b)+1)) // how many words a[i:] and b[j:] have in common
+func (sc *sentences) common(a, b []token) [][2]int {
+	size := (len(a) + 1) * (len(b) + 1)
+	left := slices.Grow(sc.left[:0], size)[:size] // how many words a[i:] and b[j:] have in common
+	clear(left)
 	at := func(i, j int) *uint8 { return &left[i*(len(b)+1)+j] }
 	for i := len(a) - 1; i >= 0; i-- {
 		for j := len(b) - 1; j >= 0; j-- {
@@ -96,10 +121,11 @@ func common(a, b []token) (out [][2]int) {
 			}
 		}
 	}
+	sc.left, sc.same = left, sc.same[:0]
 	for i, j := 0, 0; i < len(a) && j < len(b); {
 		switch {
 		case a[i].Text == b[j].Text:
-			out = append(out, [2]int{i, j})
+			sc.same = append(sc.same, [2]int{i, j})
 			i, j = i+1, j+1
 		case *at(i+1, j) >= *at(i, j+1):
 			i++
@@ -107,8 +133,5 @@ func common(a, b []token) (out [][2]int) {
 			j++
 		}
 	}
-	return out
+	return sc.same
 }
-
-// maxSentence is how many words of a Fact are compared.
-const maxSentence = 64

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arc-learn/arc/next/memory"
+	"github.com/arc-learn/arc/next/store"
 	"github.com/arc-learn/arc/next/store/badger"
 )
 
@@ -57,6 +58,25 @@ func text(ranks []int, common, n int) string {
 		}
 	}
 	return strings.Join(words, " ")
+}
+
+// BenchmarkSmall measures a recall from 100 memories.
+func BenchmarkSmall(b *testing.B) {
+	bank, err := memory.Open(b.Context(), store.NewMem(), nil)
+	require.NoError(b, err)
+	s := bank.In("acme")
+	for n := range 100 {
+		_, err := s.Remember(b.Context(), memory.Draft{Kind: memory.Fact, Content: fmt.Sprintf("letter %d goes to street %d", n, n*7)})
+		require.NoError(b, err)
+	}
+	b.ReportAllocs()
+	n := 0
+	for b.Loop() {
+		n++
+		if _, err := s.Recall(b.Context(), memory.Query{Text: fmt.Sprint("write letter ", n)}); err != nil {
+			b.Fatal(err)
+		}
+	}
 }
 
 // BenchmarkLarge measures a large Bank on Badger: opening it, its heap, and recalls alone and beside four writers.

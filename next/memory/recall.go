@@ -7,6 +7,7 @@ import (
 	"iter"
 	"math"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/arc-learn/arc/next/internal/call"
@@ -20,9 +21,11 @@ const (
 	candidates = 256 // of the best matches, which a Policy other than Weighted scores
 )
 
-// ask is a Query as it is carried out.
+// ask is a Query as it is carried out. Its memory is used again: see done.
 type ask struct {
-	*Query
+	Query
+	tables    []*table // of the scopes that are asked
+	fs        []found
 	k         int
 	now       time.Time // of the question
 	at, since int64
@@ -30,6 +33,19 @@ type ask struct {
 	situation uint64
 	vector    []float32
 	weighted  bool
+}
+
+var asks = sync.Pool{New: func() any { return new(ask) }}
+
+// done ends the use of what was found.
+func (a *ask) done() {
+	if cap(a.fs) > 16*candidates {
+		a.fs = nil
+	}
+	clear(a.tables)
+	clear(a.fs[:cap(a.fs)])
+	*a = ask{tables: a.tables[:0], fs: a.fs[:0]}
+	asks.Put(a)
 }
 
 // found is a match.
@@ -57,6 +73,7 @@ func (s Space) Recall(ctx context.Context, q Query) ([]Hit, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer a.done()
 	fs, err := s.find(ctx, a)
 	if err != nil {
 		return nil, err
@@ -71,6 +88,7 @@ func (s Space) Recall(ctx context.Context, q Query) ([]Hit, error) {
 	}
 	fs = fs[:min(a.k, len(fs))]
 	hits := s.due(a)
+	hits = slices.Grow(hits, len(fs))
 	for i := range fs {
 		hits = append(hits, fs[i].hit())
 	}
@@ -104,8 +122,17 @@ func (s Space) ask(ctx context.Context, q *Query) (*ask, error) {
 	if err != nil {
 		return nil, fmt.Errorf("memory: recall: %w", err)
 	}
-	a := &ask{Query: q, k: cmp.Or(q.K, defaultK), now: q.At, at: forever, since: math.MinInt64, vector: q.Vector,
-		situation: hashOf(q.Situation)}
+	a := asks.Get().(*ask)
+	*a = ask{tables: a.tables, fs: a.fs, Query: *q, k: cmp.Or(q.K, defaultK), now: q.At, at: forever, since: math.MinInt64,
+		vector: q.Vector, situation: hashOf(q.Situation)}
+	for i := -1; i < len(q.Also); i++ {
+		if i >= 0 {
+			s = s.b.In(q.Also[i])
+		}
+		if t := s.table(); t != nil && !slices.Contains(a.tables, t) {
+			a.tables = append(a.tables, t)
+		}
+	}
 	_, a.weighted = s.b.o.Policy.(Weighted)
 	if q.At.IsZero() {
 		a.now = s.b.o.Now()
@@ -149,22 +176,13 @@ func (a *ask) index(t *table, k int) *index.Query {
 	return q
 }
 
-// tables returns those of the scopes that are asked.
-func (s Space) tables(a *ask) (out []*table) {
-	for _, scope := range append([]Scope{s.scope}, a.Also...) {
-		if t := s.b.In(scope).table(); t != nil && !slices.Contains(out, t) {
-			out = append(out, t)
-		}
-	}
-	return out
-}
-
-// find returns all matches that may be among the best K, scored and in order.
+// find returns all matches that may be among the best K, scored and in order, until a is done.
 func (s Space) find(ctx context.Context, a *ask) (fs []found, err error) {
 	live := a.exclude
-	defer func() { a.exclude = live }()
+	fs = a.fs
+	defer func() { a.exclude, a.fs = live, fs }()
 	for {
-		for _, t := range s.tables(a) {
+		for _, t := range a.tables {
 			if fs, err = t.search(fs, a); err != nil {
 				return nil, fmt.Errorf("memory: recall: %w", err)
 			}
@@ -223,7 +241,7 @@ func (s Space) rate(a *ask, fs []found) {
 // judge has the host's Policy score what was found.
 func (s Space) judge(ctx context.Context, a *ask, fs []found) error {
 	_, err := call.Do(ctx, 0, func(context.Context) (none struct{}, err error) {
-		q := *a.Query
+		q := a.Query
 		q.At = a.now
 		for i := 0; i < len(fs) && err == nil; i++ {
 			f := &fs[i]
@@ -323,7 +341,7 @@ func (s Space) due(a *ask) (hits []Hit) {
 	if len(a.Kinds) > 0 && !slices.Contains(a.Kinds, Rule) || a.Trust == Quarantined {
 		return nil
 	}
-	for _, t := range s.tables(a) {
+	for _, t := range a.tables {
 		t.mu.RLock()
 		for _, r := range t.due(a.Text) {
 			if r.Trusted && !r.Archived && r.At <= a.at && r.At >= a.since && t.standing(r, a.at) == r {
@@ -373,7 +391,8 @@ func (s Space) Explain(ctx context.Context, q Query, id ID) (h Hit, why string, 
 	if err != nil {
 		return h, "", err
 	}
-	for _, t := range s.tables(a) {
+	defer a.done()
+	for _, t := range a.tables {
 		r := t.current(id)
 		if r == nil {
 			continue

@@ -95,6 +95,13 @@ func (ix *Index) Search(q *Query) []Match {
 
 // found returns the candidates that have come to least.
 func (ix *Index) found(sc *scratch, q *Query, least float32) (out []Match) {
+	n := 0
+	for _, r := range sc.touched {
+		if s := sc.scores[r]; s > 0 && s >= least {
+			n++
+		}
+	}
+	out = make([]Match, 0, n)
 	for _, r := range sc.touched {
 		if s := sc.scores[r]; s > 0 && s >= least && ix.wants(q, r) {
 			ratio := float64(s) / sc.total
