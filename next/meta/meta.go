@@ -14,6 +14,7 @@
 package meta
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -125,17 +126,14 @@ func (s *Sessions) Stage(ctx context.Context, b *store.Batch, scope store.Scope,
 //     try nor another approach delivers in one case of ten
 //   - GiveUp: counted from 50 tries of each, neither does in one of twenty, and six tries failed at the goal
 func (s *Sessions) Assess(ctx context.Context, scope store.Scope, name string, t Try) (Assessment, error) {
-	var record session
-	var o odds
 	key, err := sessionKey(scope, name)
-	if err == nil {
-		_, err = load(ctx, s.group.Store(), key, &record)
-	}
-	if err == nil {
-		_, err = load(ctx, s.group.Store(), oddsKey(scope), &o)
-	}
 	if err != nil {
 		return Assessment{}, err
+	}
+	record, _, err := codec.Load[session](ctx, s.group.Store(), key)
+	o, _, err2 := codec.Load[odds](ctx, s.group.Store(), oddsKey(scope))
+	if err := cmp.Or(err, err2); err != nil {
+		return Assessment{}, fmt.Errorf("meta: %w", err)
 	}
 	return assess(&record, &o, t), nil
 }
@@ -150,36 +148,12 @@ func sessionKey(scope store.Scope, name string) (string, error) {
 // oddsKey is that of the tenant's odds, which are counts without words.
 func oddsKey(scope store.Scope) string { return store.Scope(scope.Tenant()).Key("odds", "all") }
 
-type reader interface {
-	Get(ctx context.Context, key string) (store.Entry, error)
-}
-
-// load reads a record into v, and leaves v as it is where there is none.
-func load(ctx context.Context, from reader, key string, v any) (store.Revision, error) {
-	e, err := from.Get(ctx, key)
-	if errors.Is(err, store.ErrNotFound) {
-		return 0, nil
-	}
-	if err == nil {
-		err = codec.Unmarshal(e.Value, v)
-	}
-	if err != nil {
-		return 0, fmt.Errorf("meta: %s: %w", key, err)
-	}
-	return e.Rev, nil
-}
-
 // change stages a record as f changes it.
 func change[T any](ctx context.Context, b *store.Batch, key string, f func(*T)) error {
-	var v T
-	at, err := load(ctx, b, key, &v)
+	v, is, err := codec.Load[T](ctx, b, key)
 	if err != nil {
-		return err
+		return fmt.Errorf("meta: %w", err)
 	}
 	f(&v)
-	value, err := codec.Marshal(&v)
-	if err != nil {
-		return fmt.Errorf("meta: %s: %w", key, err)
-	}
-	return b.Put(key, value, store.At(at))
+	return codec.Put(b, key, &v, is)
 }

@@ -32,10 +32,9 @@ func stored(t interface {
 	require.TestingT
 	Context() context.Context
 }, sessions *Sessions, scope store.Scope, name string) *session {
-	var s session
 	key, err := sessionKey(scope, name)
 	require.NoError(t, err)
-	_, err = load(t.Context(), sessions.group.Store(), key, &s)
+	s, _, err := codec.Load[session](t.Context(), sessions.group.Store(), key)
 	require.NoError(t, err)
 	return &s
 }

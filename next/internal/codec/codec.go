@@ -4,6 +4,8 @@ package codec
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"reflect"
 
@@ -73,4 +75,33 @@ func Unmarshal(value []byte, v any) error {
 		return fmt.Errorf("%w: %T: %w", store.ErrDamaged, v, err)
 	}
 	return nil
+}
+
+// Reader is a [store.Store] or a [store.Batch].
+type Reader interface {
+	Get(ctx context.Context, key string) (store.Entry, error)
+}
+
+// Load reads the record at key: the zero value if there is none. The condition is that it stays as it is.
+func Load[T any](ctx context.Context, r Reader, key string) (v T, c store.Condition, err error) {
+	e, err := r.Get(ctx, key)
+	if errors.Is(err, store.ErrNotFound) {
+		return v, store.Absent, nil
+	}
+	if err == nil {
+		err = Unmarshal(e.Value, &v)
+	}
+	if err != nil {
+		return v, c, fmt.Errorf("%s: %w", key, err)
+	}
+	return v, store.At(e.Rev), nil
+}
+
+// Put stages the record at key.
+func Put(b *store.Batch, key string, v any, c store.Condition) error {
+	value, err := Marshal(v)
+	if err != nil {
+		return fmt.Errorf("%s: %w", key, err)
+	}
+	return b.Put(key, value, c)
 }

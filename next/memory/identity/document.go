@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/arc-learn/arc/next/internal/codec"
 	"github.com/arc-learn/arc/next/internal/schema"
 	"github.com/arc-learn/arc/next/store"
 )
@@ -33,7 +34,7 @@ type document struct {
 // Export returns the identity as a document. Events and suggestions stay.
 func (x *Identity) Export(ctx context.Context) ([]byte, error) {
 	p, _, err := x.profile(ctx, x.group.Store())
-	facts, err2 := x.list(ctx)
+	_, facts, err2 := all[fact](ctx, x, factKind)
 	_, blocked, err3 := all[rejection](ctx, x, blockedKind)
 	if err := errors.Join(err, err2, err3); err != nil {
 		return nil, err
@@ -138,7 +139,7 @@ func (x *Identity) Import(ctx context.Context, data []byte) (taken, kept int, er
 
 func (x *Identity) take(ctx context.Context, b *store.Batch, p profile, facts []fact, blocked []rejection) (taken int, err error) {
 	key := x.scope.Key(stateKind, "profile")
-	was, c, err := load[profile](ctx, b, key)
+	was, c, err := codec.Load[profile](ctx, b, key)
 	if err != nil {
 		return 0, err
 	}
@@ -149,20 +150,20 @@ func (x *Identity) take(ctx context.Context, b *store.Batch, p profile, facts []
 	was.Core.Name, was.Core.Role = cmp.Or(was.Core.Name, p.Core.Name), cmp.Or(was.Core.Role, p.Core.Role)
 	maps.Copy(p.Extra, was.Extra)
 	was.Extra = p.Extra
-	err = put(b, key, was, c)
+	err = codec.Put(b, key, was, c)
 	for i := 0; i < len(blocked) && err == nil; i++ {
-		err = put(b, x.scope.Key(blockedKind, blockName(blocked[i].Content)), blocked[i], store.Any)
+		err = codec.Put(b, x.scope.Key(blockedKind, blockName(blocked[i].Content)), blocked[i], store.Any)
 	}
 	for i := 0; i < len(facts) && err == nil; i++ {
 		f, key := facts[i], x.scope.Key(factKind, facts[i].ID)
-		have, c, err2 := load[fact](ctx, b, key)
-		_, refused, err3 := load[rejection](ctx, b, x.scope.Key(blockedKind, blockName(f.Content)))
+		have, c, err2 := codec.Load[fact](ctx, b, key)
+		_, refused, err3 := codec.Load[rejection](ctx, b, x.scope.Key(blockedKind, blockName(f.Content)))
 		err = cmp.Or(err2, err3)
 		if refused != store.Absent && f.Source != Manual || !f.UpdatedAt.After(have.UpdatedAt) { // of the document as well
 			continue
 		}
 		if err == nil {
-			err = put(b, key, f, c)
+			err = codec.Put(b, key, f, c)
 		}
 		taken++
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/arc-learn/arc/next/internal/codec"
 	"github.com/arc-learn/arc/next/internal/text"
 	"github.com/arc-learn/arc/next/store"
 )
@@ -21,7 +22,6 @@ const (
 	rollupAfter = 30 * 24 * time.Hour
 	maxTopics   = 80 // of a day
 	maxEvent    = 16 << 10
-	together    = 100 // events of a commit
 )
 
 // Event is something that happened, of which facts may be inferred: a visited page, a tool that was used, a subject
@@ -49,7 +49,7 @@ type count struct {
 func eventID(n uint64) string { return fmt.Sprintf("%020d", n) }
 
 // Observe appends events and returns how many it has kept: all but those of excluded domains. At most 1,000 are kept
-// one by one. A bad event is an error, and none is kept then; after another error some may be.
+// one by one. It is one commit, so that after an error none is kept.
 func (x *Identity) Observe(ctx context.Context, events ...Event) (kept int, err error) {
 	p, err := x.Profile(ctx)
 	if err != nil {
@@ -57,56 +57,51 @@ func (x *Identity) Observe(ctx context.Context, events ...Event) (kept int, err 
 	}
 	var clean []Event
 	for _, e := range events {
-		e, host := x.cleanEvent(e)
-		switch {
-		case len(e.Address)+len(e.Topic)+len(e.Text)+len(e.Kind) > maxEvent:
-			return 0, &store.LimitError{What: "event", Size: len(e.Address) + len(e.Topic) + len(e.Text) + len(e.Kind), Max: maxEvent}
+		host := hostOf(e.Address)
+		e.Kind, e.Category = cmp.Or(x.clean.Prose(e.Kind), "event"), cmp.Or(e.Category, "expertise")
+		e.Address, e.Topic, e.Text = x.clean.Prose(e.Address), strings.TrimSpace(x.clean.Prose(e.Topic)), x.clean.Prose(e.Text)
+		e.At = cmp.Or(e.At.UTC().Truncate(time.Millisecond), x.clock())
+		switch size := len(e.Address) + len(e.Topic) + len(e.Text) + len(e.Kind); {
+		case size > maxEvent:
+			return 0, &store.LimitError{What: "event", Size: size, Max: maxEvent}
 		case e.Address == "" && e.Topic == "" && e.Text == "", e.Dwell < 0, !slices.Contains(categories, e.Category), e.At.Year() < 1, e.At.Year() > 9999:
 			return 0, errors.New("identity: an event says nothing, or has a negative dwell, an unknown category or a time that is none")
 		case !excluded(host, p.ExcludedDomains):
 			clean = append(clean, e)
 		}
 	}
-	for some := range slices.Chunk(clean, together) {
-		err := x.group.Update(ctx, func(b *store.Batch) error { return x.append(ctx, b, some) })
-		if err != nil {
-			return kept, err
-		}
-		kept += len(some)
+	if err := x.group.Update(ctx, func(b *store.Batch) error { return x.append(ctx, b, clean) }); err != nil {
+		return 0, err
 	}
-	return kept, nil
-}
-
-func (x *Identity) cleanEvent(e Event) (Event, string) {
-	host := hostOf(e.Address)
-	e.Address, e.Topic = x.clean.Prose(e.Address), strings.TrimSpace(x.clean.Prose(e.Topic))
-	e.Kind, e.Text, e.At = cmp.Or(x.clean.Prose(e.Kind), "event"), x.clean.Prose(e.Text), cmp.Or(e.At.UTC().Truncate(time.Millisecond), x.clock())
-	e.Category = cmp.Or(e.Category, "expertise")
-	return e, host
+	return len(clean), nil
 }
 
 // append counts events and keeps them, in place of the oldest ones.
 func (x *Identity) append(ctx context.Context, b *store.Batch, events []Event) error {
 	key := x.scope.Key(stateKind, "events")
-	r, c, err := load[ring](ctx, b, key)
+	r, c, err := codec.Load[ring](ctx, b, key)
 	for i := 0; i < len(events) && err == nil; i++ {
-		err = errors.Join(x.count(ctx, b, events[i]), put(b, x.scope.Key(eventKind, eventID(r.Next)), events[i], store.Any))
+		err = errors.Join(x.count(ctx, b, events[i]), codec.Put(b, x.scope.Key(eventKind, eventID(r.Next)), events[i], store.Any))
 		r.Next++
 	}
 	for ; err == nil && r.Next-r.First > maxEvents; r.First++ {
 		err = b.Delete(x.scope.Key(eventKind, eventID(r.First)), store.Any)
 	}
-	if err != nil {
-		return err
-	}
-	return put(b, key, r, c)
+	return cmp.Or(err, codec.Put(b, key, r, c))
 }
 
-// count adds an event to the counts of its day.
+// count adds an event to the counts of its day: as many minutes as it lasted, from .2 to 3, and 1 where that is not
+// known.
 func (x *Identity) count(ctx context.Context, b *store.Batch, e Event) error {
-	n := countOf(e)
+	n := count{Topic: e.Topic, Ref: hostOf(e.Address), Category: e.Category, N: 1, Weight: 1}
+	if e.Dwell > 0 {
+		n.Weight = min(max(e.Dwell.Minutes(), 0.2), 3)
+	}
+	if n.Topic == "" {
+		n.Topic, n.Category = siteOf(n.Ref)
+	}
 	key := x.scope.Key(dayKind, e.At.Format(time.DateOnly))
-	day, c, err := load[[]count](ctx, b, key)
+	day, c, err := codec.Load[[]count](ctx, b, key)
 	if err != nil || n.Topic == "" {
 		return err
 	}
@@ -117,19 +112,7 @@ func (x *Identity) count(ctx context.Context, b *store.Batch, e Event) error {
 	case len(day) < maxTopics:
 		day = append(day, n)
 	}
-	return put(b, key, day, c)
-}
-
-// countOf is what an event counts: as many minutes as it lasted, from .2 to 3, and 1 where that is not known.
-func countOf(e Event) count {
-	n := count{Topic: e.Topic, Ref: hostOf(e.Address), Category: e.Category, N: 1, Weight: 1}
-	if e.Dwell > 0 {
-		n.Weight = min(max(e.Dwell.Minutes(), 0.2), 3)
-	}
-	if n.Topic == "" {
-		n.Topic, n.Category = siteOf(n.Ref)
-	}
-	return n
+	return codec.Put(b, key, day, c)
 }
 
 // Recent returns the last n events that are kept one by one, the newest first. n 0: all.
@@ -151,7 +134,7 @@ const (
 	enoughWeight    = 3
 )
 
-// suggestion is what is kept of a fact that was suggested, and how often it was.
+// suggestion is a fact that was suggested, and how often.
 type suggestion struct {
 	Fact
 	Times int
@@ -159,30 +142,27 @@ type suggestion struct {
 
 // Infer returns what the events of today and the days before (0: 7, in UTC) speak for, five candidates at most, the
 // best founded first. Nothing is added to the facts: Validate makes one an established fact, Reject refuses it for
-// good. IDs are the same for the same words.
+// good.
 //
 // A topic needs events of a weight of three, where an event weighs as many minutes as its Dwell, from .2 to 3, or 1.
 // Confidence is .4 + .05·weight, at most .8. The topic is that of the event or of a well-known site. Left out are
 // topics whose words a fact in use has already, what was rejected, and what was suggested twice before.
-func (x *Identity) Infer(ctx context.Context, days int) ([]Fact, error) {
+func (x *Identity) Infer(ctx context.Context, days int) (out []Fact, err error) {
 	found, err := x.infer(ctx, cmp.Or(min(max(days, 0), maxLookback), defaultLookback))
 	if err != nil {
 		return nil, err
 	}
-	var out []Fact
 	err = x.group.Update(ctx, func(b *store.Batch) error {
 		out = nil
-		for _, s := range found {
-			key := x.scope.Key(suggestionKind, s.ID)
-			was, c, err := load[suggestion](ctx, b, key)
+		for _, f := range found {
+			key := x.scope.Key(suggestionKind, f.ID)
+			was, c, err := codec.Load[suggestion](ctx, b, key)
+			if err == nil && was.Times < suggestTimes && len(out) < maxSuggested {
+				out = append(out, f)
+				err = codec.Put(b, key, suggestion{f, was.Times + 1}, c)
+			}
 			if err != nil {
 				return err
-			}
-			if was.Times < suggestTimes && len(out) < maxSuggested {
-				out = append(out, s)
-				if err := put(b, key, suggestion{s, was.Times + 1}, c); err != nil {
-					return err
-				}
 			}
 		}
 		return nil
@@ -190,6 +170,7 @@ func (x *Identity) Infer(ctx context.Context, days int) ([]Fact, error) {
 	return out, err
 }
 
+// infer returns all that the events of some days speak for, the best founded first.
 func (x *Identity) infer(ctx context.Context, days int) (out []Fact, err error) {
 	p, err := x.Profile(ctx)
 	dates, counts, err2 := all[[]count](ctx, x, dayKind)
@@ -277,24 +258,21 @@ func (x *Identity) Maintain(ctx context.Context) (n int, err error) {
 	}
 	now := x.clock()
 	for i, id := range ids {
-		if f := facts[i]; !f.ArchivedAt.IsZero() || f.effective(now, p.HalfLifeDays) >= faded {
+		if f := facts[i]; !f.ArchivedAt.IsZero() || !f.fade(now, p.HalfLifeDays) {
 			continue
 		}
-		var changed bool
-		_, err := x.change(ctx, id, func(f *fact) (bool, error) {
-			changed = f.fade(now, p.HalfLifeDays)
-			return changed, nil
-		})
-		if err != nil && !errors.Is(err, store.ErrNotFound) { // rejected meanwhile
+		_, err := x.change(ctx, id, func(f *fact) (bool, error) { return f.fade(now, p.HalfLifeDays), nil })
+		if err == nil {
+			n++
+		} else if !errors.Is(err, store.ErrNotFound) { // rejected meanwhile
 			return n, err
 		}
-		n += one(changed)
 	}
 	numbers, events, err := all[Event](ctx, x, eventKind)
 	for i := 0; i < len(numbers) && err == nil; i++ {
 		if now.Sub(events[i].At) > rollupAfter {
 			err = x.group.Update(ctx, func(b *store.Batch) error { return b.Delete(x.scope.Key(eventKind, numbers[i]), store.Any) })
-			n += one(err == nil)
+			n++
 		}
 	}
 	if err != nil || !p.AutoInfer {
@@ -302,8 +280,9 @@ func (x *Identity) Maintain(ctx context.Context) (n int, err error) {
 	}
 	found, err := x.infer(ctx, defaultLookback)
 	for _, f := range found[:min(len(found), maxSuggested)] {
-		_, added := x.Add(ctx, f)
-		if n += one(added == nil); added != nil && !errors.Is(added, ErrRejected) {
+		if _, added := x.Add(ctx, f); added == nil {
+			n++
+		} else if !errors.Is(added, ErrRejected) {
 			err = errors.Join(err, added)
 		}
 	}
@@ -320,13 +299,6 @@ func (f *fact) fade(now time.Time, halfLifeDays float64) (changed bool) {
 		f.ArchivedAt, changed = now, true
 	}
 	return changed
-}
-
-func one(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 // hostOf returns the host of an address, in lower case and without "www.".

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/arc-learn/arc/next/internal/codec"
 	"github.com/arc-learn/arc/next/internal/text"
 	"github.com/arc-learn/arc/next/store"
 )
@@ -144,17 +145,17 @@ func (x *Identity) Add(ctx context.Context, d Fact) (Fact, error) {
 	if err != nil {
 		return Fact{}, err
 	}
-	out := f
+	kept := f
 	err = x.group.Update(ctx, func(b *store.Batch) (err error) {
-		out, err = x.add(ctx, b, f)
+		kept, err = x.add(ctx, b, f)
 		return err
 	})
-	return x.aged(ctx, out, err)
+	return x.aged(ctx, kept, err)
 }
 
 func (x *Identity) add(ctx context.Context, b *store.Batch, f fact) (fact, error) {
 	blocked := x.scope.Key(blockedKind, blockName(f.Content))
-	_, c, err := load[rejection](ctx, b, blocked)
+	_, c, err := codec.Load[rejection](ctx, b, blocked)
 	switch {
 	case err != nil:
 		return f, err
@@ -166,7 +167,7 @@ func (x *Identity) add(ctx context.Context, b *store.Batch, f fact) (fact, error
 		}
 	}
 	key := x.scope.Key(factKind, f.ID)
-	was, c, err := load[fact](ctx, b, key)
+	was, c, err := codec.Load[fact](ctx, b, key)
 	if err != nil {
 		return f, err
 	}
@@ -180,7 +181,7 @@ func (x *Identity) add(ctx context.Context, b *store.Batch, f fact) (fact, error
 		was.validate("", f.CreatedAt)
 		f = was
 	}
-	return f, put(b, key, f, c)
+	return f, codec.Put(b, key, f, c)
 }
 
 // aged sets Effective.
@@ -200,8 +201,8 @@ func (x *Identity) Get(ctx context.Context, id string) (Fact, error) {
 }
 
 // find is load where there must be a record.
-func find[T any](ctx context.Context, r reader, key string) (v T, c store.Condition, err error) {
-	if v, c, err = load[T](ctx, r, key); err == nil && c == store.Absent {
+func find[T any](ctx context.Context, r codec.Reader, key string) (v T, c store.Condition, err error) {
+	if v, c, err = codec.Load[T](ctx, r, key); err == nil && c == store.Absent {
 		err = fmt.Errorf("identity: %s: %w", key, store.ErrNotFound)
 	}
 	return v, c, err
@@ -224,36 +225,28 @@ func (x *Identity) change(ctx context.Context, id string, change func(*fact) (ch
 		if !f.UpdatedAt.After(was) { // of another device, whose clock is ahead: see Import
 			f.UpdatedAt = was.Add(time.Millisecond)
 		}
-		return put(b, key, f, c)
+		return codec.Put(b, key, f, c)
 	})
 	return x.aged(ctx, f, err)
 }
 
 // List returns all facts, archived ones too, by category and then the most confident first.
 func (x *Identity) List(ctx context.Context) ([]Fact, error) {
-	facts, err := x.list(ctx)
-	out := make([]Fact, len(facts))
-	for i := range facts {
-		out[i] = facts[i].Fact
-	}
-	return out, err
-}
-
-func (x *Identity) list(ctx context.Context) ([]fact, error) {
 	p, err := x.Profile(ctx)
 	_, facts, err2 := all[fact](ctx, x, factKind)
 	if err := cmp.Or(err, err2); err != nil {
 		return nil, err
 	}
 	now := x.clock()
-	for i := range facts {
-		facts[i].Effective = facts[i].effective(now, p.HalfLifeDays)
+	out := make([]Fact, len(facts))
+	for i, f := range facts {
+		out[i], out[i].Effective = f.Fact, f.effective(now, p.HalfLifeDays)
 	}
-	slices.SortStableFunc(facts, func(a, b fact) int {
+	slices.SortStableFunc(out, func(a, b Fact) int {
 		return cmp.Or(cmp.Compare(slices.Index(categories, a.Category), slices.Index(categories, b.Category)),
-			cmp.Compare(b.Effective, a.Effective), a.CreatedAt.Compare(b.CreatedAt))
+			cmp.Compare(b.Effective, a.Effective), strings.Compare(a.Content, b.Content))
 	})
-	return facts, nil
+	return out, nil
 }
 
 // Update gives the fact with the ID of d what else d states: another Content, Category, Confidence or SourceRef.
@@ -282,10 +275,10 @@ func (x *Identity) Validate(ctx context.Context, id, reason string) (Fact, error
 	err = x.group.Update(ctx, func(b *store.Batch) error {
 		key := x.scope.Key(suggestionKind, id)
 		s, c, err := find[suggestion](ctx, b, key)
-		if err != nil {
-			return err
+		if err == nil {
+			f, err = x.draft(s.Fact)
 		}
-		if f, err = x.draft(s.Fact); err != nil {
+		if err != nil {
 			return err
 		}
 		f.validate(reason, now)
@@ -316,8 +309,8 @@ func (x *Identity) Reject(ctx context.Context, id, reason string) error {
 		key := x.scope.Key(factKind, id)
 		f, c, err := find[fact](ctx, b, key)
 		if errors.Is(err, store.ErrNotFound) {
-			key = x.scope.Key(suggestionKind, id)
 			var s suggestion
+			key = x.scope.Key(suggestionKind, id)
 			s, c, err = find[suggestion](ctx, b, key)
 			f.Fact = s.Fact
 		}
@@ -328,6 +321,6 @@ func (x *Identity) Reject(ctx context.Context, id, reason string) error {
 			return err
 		}
 		r.Content, r.Ref = f.Content, f.SourceRef
-		return put(b, x.scope.Key(blockedKind, blockName(r.Content)), r, store.Any)
+		return codec.Put(b, x.scope.Key(blockedKind, blockName(r.Content)), r, store.Any)
 	})
 }

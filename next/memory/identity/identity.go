@@ -114,8 +114,8 @@ type settings struct {
 }
 
 // profile loads the profile, with defaults where nothing was set.
-func (x *Identity) profile(ctx context.Context, r reader) (profile, store.Condition, error) {
-	p, c, err := load[profile](ctx, r, x.scope.Key(stateKind, "profile"))
+func (x *Identity) profile(ctx context.Context, r codec.Reader) (profile, store.Condition, error) {
+	p, c, err := codec.Load[profile](ctx, r, x.scope.Key(stateKind, "profile"))
 	p.Settings.HalfLifeDays = cmp.Or(p.Settings.HalfLifeDays, defaultHalfLife)
 	return p, c, err
 }
@@ -143,37 +143,12 @@ func (x *Identity) SetProfile(ctx context.Context, p Profile) error {
 		}
 		was.Core.Name, was.Core.Role = x.clean.Prose(p.Name), x.clean.Prose(p.Role)
 		was.Settings = settings{p.HalfLifeDays, p.AutoInfer, p.ExcludedDomains}
-		return put(b, x.scope.Key(stateKind, "profile"), was, c)
+		return codec.Put(b, x.scope.Key(stateKind, "profile"), was, c)
 	})
 }
 
 // clock is the time to the millisecond, which documents keep.
 func (x *Identity) clock() time.Time { return x.now().UTC().Truncate(time.Millisecond) }
-
-// reader is a Store or a Batch.
-type reader interface {
-	Get(ctx context.Context, key string) (store.Entry, error)
-}
-
-// load reads a record: the zero value and false if there is none. The condition is that it stays as it is.
-func load[T any](ctx context.Context, r reader, key string) (v T, c store.Condition, err error) {
-	e, err := r.Get(ctx, key)
-	switch {
-	case errors.Is(err, store.ErrNotFound):
-		return v, store.Absent, nil
-	case err == nil:
-		err = codec.Unmarshal(e.Value, &v)
-	}
-	return v, store.At(e.Rev), err
-}
-
-func put(b *store.Batch, key string, v any, c store.Condition) error {
-	value, err := codec.Marshal(v)
-	if err != nil {
-		return err
-	}
-	return b.Put(key, value, c)
-}
 
 // all returns the records of a kind, in the order of their ids.
 func all[T any](ctx context.Context, x *Identity, kind string) (ids []string, out []T, err error) {
