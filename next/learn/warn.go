@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -134,7 +135,7 @@ func (l *Layer) refuse(ctx context.Context, b *store.Batch, g *given, s *shape, 
 			text = "it was refused, and the reason quotes what a stranger said"
 		}
 		lesson = mark(text, c, s)
-		w := r.warning(cmp.Or(f.Task.Skill, f.Worker), classOf(text, c, s), lesson)
+		w := r.warning(cmp.Or(f.Task.Skill, f.Worker), classOf(lesson), lesson)
 		w.add(event{Advice: c.ID, At: g.At.Add(time.Duration(i - len(refused)))})
 	}
 	r.Refused = r.Refused[max(0, len(r.Refused)-maxWarnings):]
@@ -217,34 +218,31 @@ func failureAt(r *memory.Record, c *Case, s *shape) {
 	}
 }
 
-// classOf is the class of a complaint: its words, where each that holds a digit or a {name}, or is a name of the case,
-// is any.
-func classOf(lesson string, c *Case, s *shape) string {
-	var words []string
-	names := wordsThatName(textsOf(c, s))
-	for _, w := range strings.Fields(strings.ToLower(lesson)) {
-		if strings.ContainsFunc(w, unicode.IsNumber) || strings.ContainsAny(w, "{}") || names[strings.TrimFunc(w, isMark)] {
-			w = "#"
+// classOf is the class of a complaint: its words, where each that holds a digit, a {name} or a name is any.
+func classOf(lesson string) string {
+	words := strings.Fields(strings.ToLower(strings.NewReplacer("\x01", "", "\x02", "").Replace(lesson)))
+	for i, w := range words {
+		if strings.ContainsFunc(w, unicode.IsNumber) || strings.ContainsAny(w, "{}…") {
+			words[i] = "#"
 		}
-		words = append(words, w)
 	}
 	return digest(fold(strings.Join(words, " ")))
 }
 
-// mark puts each word of a lesson that the case may have brought between two signs: one with a part that begins as a
-// word of three letters or more of the case does, or the other way round ("Krüger's", "Krüger-Konto"), or is a part of
-// a name of it. In scripts without spaces each letter is a word. So also plain words are marked; tell says them where
-// the case at hand has them, too.
+// mark puts … for each word of a lesson that names something in the case: one with a digit, a capital or an @ in it.
+// Each other word that the case may have brought it puts between two signs, and tell says it where the case at hand
+// has it, too: one with a part that begins as a word of three letters or more of the case does, or the other way round
+// ("Krüger's", "Krüger-Konto"), or is a part of a name. In scripts without spaces each letter is a word.
 func mark(lesson string, c *Case, s *shape) string {
-	texts := textsOf(c, s)
-	own, names := pieces(texts...), make(map[string]bool)
-	for n := range wordsThatName(texts) {
-		for p := range pieces(n) {
-			names[p] = true
+	own, names, parts := pieces(textsOf(c, s)...), make(map[string]bool), make(map[string]bool)
+	for _, w := range strings.Fields(strings.Join(textsOf(c, s), " ")) {
+		if w = strings.TrimFunc(w, isMark); strings.ContainsFunc(w, naming) {
+			names[strings.ToLower(w)] = true
+			maps.Copy(parts, pieces(w))
 		}
 	}
 	brought := func(p string) bool {
-		if names[p] || own[p] && unicode.In(first(p), unspaced...) {
+		if parts[p] || own[p] && unicode.In(first(p), unspaced...) {
 			return true
 		}
 		for o := range own {
@@ -255,7 +253,11 @@ func mark(lesson string, c *Case, s *shape) string {
 		return false
 	}
 	return words.ReplaceAllStringFunc(lesson, func(w string) string {
-		if slices.ContainsFunc(wordsOf(braced.ReplaceAllString(w, " ")), brought) {
+		core := strings.TrimFunc(w, isMark)
+		switch {
+		case names[strings.ToLower(core)] && !strings.Contains(w, "{"):
+			return strings.Replace(w, core, "…", 1)
+		case slices.ContainsFunc(wordsOf(braced.ReplaceAllString(w, " ")), brought):
 			return "\x01" + w + "\x02"
 		}
 		return w
@@ -292,17 +294,6 @@ func textsOf(c *Case, s *shape) []string {
 }
 
 func isMark(r rune) bool { return class(r) == sign && r != '@' }
-
-// wordsThatName are the words of texts that name something, in lower case.
-func wordsThatName(texts []string) map[string]bool {
-	out := make(map[string]bool)
-	for _, w := range strings.Fields(strings.Join(texts, " ")) {
-		if w = strings.TrimFunc(w, isMark); strings.ContainsFunc(w, naming) {
-			out[strings.ToLower(w)] = true
-		}
-	}
-	return out
-}
 
 // How many letters and digits must be equal where spaces, signs and case are not compared: of a value as a whole, and
 // of a part of one.

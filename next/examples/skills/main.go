@@ -49,9 +49,7 @@ func work(ctx context.Context, dir string) error {
 		plan, how := advice.Fires, "by the plan that fires"
 		if plan == nil && len(advice.Suggestions) > 0 {
 			how = "by a suggestion: " + advice.Suggestions[0].Differs
-			if plan, err = advice.Use(advice.Suggestions[0].Name, nil); err != nil {
-				return err
-			}
+			plan, _ = advice.Use(advice.Suggestions[0].Name, nil) // nil: the case's inputs do not fill it
 		}
 		if plan == nil { // here a model would be asked
 			how = "by thinking, since " + advice.Why
