@@ -1,0 +1,98 @@
+package worktree
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// git is the git program in a folder.
+type git string
+
+// settings are those of each command, whatever is configured: no hook runs, nothing is signed, commits are arc's.
+var settings = []string{
+	"-c", "core.hooksPath=" + os.DevNull, "-c", "commit.gpgSign=false", "-c", "gc.auto=0", "-c", "maintenance.auto=false",
+	"-c", "user.name=arc", "-c", "user.email=arc@localhost", "-c", "core.quotePath=false", "-c", "core.fsmonitor=false",
+	"-c", "advice.addEmbeddedRepo=false",
+}
+
+// do runs a command, which is not ended with ctx: half of one would leave locks.
+func (g git) do(ctx context.Context, args ...string) (string, error) {
+	if err := ctx.Err(); err != nil {
+		return "", err
+	}
+	cmd := exec.Command("git", append(append([]string{"-C", string(g)}, settings...), args...)...)
+	for _, v := range os.Environ() { // GIT_DIR and the like name another repository
+		if !strings.HasPrefix(v, "GIT_") || strings.HasPrefix(v, "GIT_CONFIG") || strings.HasPrefix(v, "GIT_SSH") {
+			cmd.Env = append(cmd.Env, v)
+		}
+	}
+	cmd.Env = append(cmd.Env, "GIT_TERMINAL_PROMPT=0", "GIT_EDITOR=true", "LC_ALL=C")
+	var out, said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &said
+	if err := cmd.Run(); err != nil {
+		return out.String(), fmt.Errorf("git %s: %w: %s", args[0], err, strings.TrimSpace(said.String()+out.String()))
+	}
+	return strings.TrimRight(out.String(), "\n"), nil
+}
+
+// join returns a new commit of the tree that comes of merging two others, with the parents given. Nothing else
+// changes.
+func (g git) join(ctx context.Context, ours, theirs, message string, parents ...string) (string, error) {
+	tree, err := g.do(ctx, "merge-tree", "--write-tree", "--name-only", "--no-messages", ours, theirs)
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() == 1 {
+		_, files, _ := strings.Cut(strings.TrimSpace(tree), "\n")
+		return "", fmt.Errorf("it conflicts with the main tree in %s", strings.ReplaceAll(files, "\n", ", "))
+	}
+	if err != nil {
+		return "", err
+	}
+	args := []string{"commit-tree", tree, "-m", message}
+	for _, p := range parents {
+		args = append(args, "-p", p)
+	}
+	return g.do(ctx, args...)
+}
+
+// forward moves the branch and the tree to a child of what is checked out. git refuses to where that would overwrite
+// what is not committed, or where somebody has moved the branch.
+func (g git) forward(ctx context.Context, to string) error {
+	on, err := g.do(ctx, "symbolic-ref", "--short", "HEAD")
+	if err != nil {
+		return errors.New("no branch is checked out")
+	}
+	// What is configured of the branch could have git squash, or leave out all of the work.
+	_, err = g.do(ctx, "-c", "branch."+on+".mergeOptions=", "merge", "--quiet", "--ff-only", "--no-squash",
+		"--no-overwrite-ignore", "--no-autostash", to)
+	return err
+}
+
+// GoSyntax is a Guard that refuses a tree with a Go file that does not parse. It leaves out what the go command does.
+func GoSyntax(ctx context.Context, dir string) error {
+	var errs []error
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		name := d.Name()
+		switch {
+		case err != nil:
+			return err
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case d.IsDir() && path != dir && (name == "testdata" || name == "vendor" || strings.ContainsAny(name[:1], "._")):
+			return fs.SkipDir
+		case d.Type().IsRegular() && filepath.Ext(name) == ".go":
+			if _, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution); err != nil {
+				errs = append(errs, errors.New(strings.TrimPrefix(err.Error(), dir+string(filepath.Separator))))
+			}
+		}
+		return nil
+	})
+	return errors.Join(append(errs, err)...)
+}
