@@ -443,13 +443,12 @@ func (s Space) Get(ctx context.Context, id ID) (out Record, err error) {
 			return t.record(r), nil
 		}
 	}
-	// Another process may have written it just now.
-	err = s.update(ctx, func(b *store.Batch) error {
-		r, _, err := s.read(ctx, b, id)
-		out = r.record(s.scope)
-		return err
-	})
-	return out, err
+	// Another process may have written it just now. It is no Update: Get is called within others' Updates, too.
+	r, _, err := s.read(ctx, store.NewBatch(s.b.g.Store()), id)
+	if err != nil {
+		return out, fmt.Errorf("memory: %w", err)
+	}
+	return r.record(s.scope), nil
 }
 
 // All yields all memories of the scope as they are now, the oldest At first.
