@@ -113,7 +113,7 @@ func (t *turn) drive(ctx context.Context) error {
 // of a reasoner or a worker, and where nothing more is to be done.
 func (t *turn) step(ctx context.Context) error {
 	for {
-		next, err := phases[t.Phase](t, act.WithJournal(ctx, t.journal))
+		next, err := phases[t.Phase](t, act.WithJournal(ctx, t.journal, t.clean))
 		if err != nil {
 			return err
 		}

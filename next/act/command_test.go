@@ -104,7 +104,7 @@ func TestCommandStreamsAndIsKilled(t *testing.T) {
 	r := runner(t, &act.Options{Secrets: func(context.Context, string) (string, error) { return secret, nil }},
 		act.Worker{Name: "w", Secrets: []string{"TOKEN"}, Executor: shell(
 			`echo "token $TOKEN"; sleep 600 & echo $! > ` + pid + `; echo ready; wait`)})
-	a := r.Run(act.WithJournal(ctx, j), call(r, 1, `{}`))
+	a := r.Run(act.WithJournal(ctx, j, nil), call(r, 1, `{}`))
 	require.Equal(t, rank.Canceled, a.Outcome)
 	require.Equal(t, []string{"token [secret TOKEN]", "ready"}, lines)
 	raw, err := os.ReadFile(pid)
@@ -122,7 +122,7 @@ func TestCommandCleansPieces(t *testing.T) {
 	script := `p() { printf "$1"; sleep .02; }; p 'pass'; p 'word=hunter2\nlast: ` + begin + `\nMIIEpAIBAAKC\n'; p 'AQEA7bq2Xh3kYw1s9vTt\n` +
 		end + `\n'; p 'so'; head -c 70000 /dev/zero | tr '\0' x`
 	r := runner(t, nil, act.Worker{Name: "w", Executor: shell(script)})
-	a := r.Run(act.WithJournal(t.Context(), j), call(r, 1, `{}`))
+	a := r.Run(act.WithJournal(t.Context(), j, nil), call(r, 1, `{}`))
 	require.Equal(t, rank.Delivered, a.Outcome, a.Complaint)
 	require.Equal(t, []string{"password=[redacted:secret]", "last: [redacted:private-key]"}, lines[:2])
 	require.Equal(t, "so"+strings.Repeat("x", 70000), strings.Join(lines[2:], ""))

@@ -127,7 +127,7 @@ func (r *Runner) Run(ctx context.Context, c *Call) Attempt {
 	maps.Copy(own.Stamps, c.Stamps)
 	s := *of(ctx)
 	s.opts, s.run, s.attempt, s.about, s.fired = &r.opts, c.Run, c.Attempt, c.Task.Objective, c.Fired
-	s.vault = vault{clean: r.opts.Sanitizer}
+	s.vault = vault{clean: cmp.Or(s.clean, r.opts.Sanitizer)}
 	if !slices.Contains(r.workers, c.Worker) {
 		return s.failed(ctx, fmt.Errorf("%w: the call is for no worker of this runner", errInputs))
 	}

@@ -23,8 +23,9 @@ type scene struct {
 	about   string // the task's objective
 	worker  string
 	fired   bool
-	vault   vault     // of the call that is under way
-	singles *sync.Map // "tool/refund" → chan struct{}, held while an irreversible call is made
+	clean   *redact.Sanitizer // of the run; nil: Options.Sanitizer
+	vault   vault             // of the call that is under way
+	singles *sync.Map         // "tool/refund" → chan struct{}, held while an irreversible call is made
 }
 
 type sceneKey struct{}
@@ -37,10 +38,11 @@ func of(ctx context.Context) *scene {
 	return &scene{opts: &Options{}, singles: new(sync.Map)}
 }
 
-// WithJournal returns a context in which attempts and steps are kept in j.
-func WithJournal(ctx context.Context, j *Journal) context.Context {
+// WithJournal returns a context in which attempts and steps are kept in j. What is said in them is cleaned by clean,
+// which knows the secrets that the run has declared, whoever lists them; nil: by Options.Sanitizer.
+func WithJournal(ctx context.Context, j *Journal, clean *redact.Sanitizer) context.Context {
 	s := *of(ctx)
-	s.journal, s.singles = j, new(sync.Map)
+	s.journal, s.singles, s.clean = j, new(sync.Map), clean
 	return context.WithValue(ctx, sceneKey{}, &s)
 }
 
@@ -107,7 +109,7 @@ func (s *scene) open(ctx context.Context, names []string, inputs json.RawMessage
 			return v, fmt.Errorf("%w: [secret %s] stands for a secret that is not listed here", errInputs, name)
 		}
 	}
-	v = vault{map[string]string{}, s.opts.Sanitizer}
+	v = vault{map[string]string{}, cmp.Or(s.clean, s.opts.Sanitizer)}
 	if len(names) == 0 {
 		return v, nil
 	}

@@ -133,7 +133,7 @@ func (d *dispatch) run(j Job) {
 	said, err := j, errDrained
 	var followups []Draft
 	if d.ctx.Err() == nil {
-		followups, err = call.Do(act.WithJournal(ctx, d.journal(ctx, &j)), 0, func(ctx context.Context) ([]Draft, error) {
+		followups, err = call.Do(act.WithJournal(ctx, d.journal(ctx, &j), nil), 0, func(ctx context.Context) ([]Draft, error) {
 			return d.handler(ctx, &said)
 		})
 	}

@@ -48,7 +48,7 @@ func Example() {
 		}
 	}
 	journal := act.NewJournal(store.NewGroup(store.NewMem()), &act.JournalOptions{OnEvent: show})
-	attempt := runner.Run(act.WithJournal(context.Background(), journal), &act.Call{
+	attempt := runner.Run(act.WithJournal(context.Background(), journal, nil), &act.Call{
 		Case: reason.Case{Run: "1"}, Attempt: 1, Worker: runner.Workers()[0], Task: reason.Task{Objective: "Order A-7 came broken."},
 	})
 	fmt.Println(attempt.Outcome, len(attempt.Result.Plan.Calls), "calls")

@@ -238,7 +238,7 @@ func work(t *testing.T, dir, office string) {
 		}
 	}}).Sub("run/7/"), nil)
 	for {
-		ctx := act.WithJournal(t.Context(), j)
+		ctx := act.WithJournal(t.Context(), j, nil)
 		a := r.Run(ctx, &act.Call{Case: reason.Case{Run: "7"}, Attempt: 1, Worker: r.Workers()[0], Task: reason.Task{Objective: "help"}})
 		if a.Pending == nil {
 			require.Equal(t, rank.Delivered, a.Outcome, a.Complaint)
