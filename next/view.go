@@ -177,12 +177,22 @@ func (v View) Delete(ctx context.Context, id string) error {
 		if !t.Status.ended() {
 			return t.wrong("has not ended")
 		}
-		for _, prefix := range []string{logPrefix(t.Scope, t.ID), partKey(t.Scope, t.ID, "")} {
+		// Where it ends half-way the run is one that can be read, and deleted.
+		t.Status, t.Reason, t.Deliveries = Canceled, "it is being deleted", nil
+		if err := t.commit(context.WithoutCancel(ctx)); err != nil {
+			return err
+		}
+		for _, prefix := range []string{
+			logPrefix(t.Scope, t.ID), partKey(t.Scope, t.ID, "advice/"), partKey(t.Scope, t.ID, "delivery/"),
+		} {
 			if err := at.deleteAll(ctx, prefix); err != nil {
 				return err
 			}
 		}
-		err := at.group.Update(ctx, func(b *store.Batch) error { // last, so that what failed can be tried again
+		err := at.group.Update(ctx, func(b *store.Batch) error {
+			if err := b.Delete(partKey(t.Scope, t.ID, "objective"), store.Any); err != nil {
+				return err
+			}
 			return b.Delete(recordKey(t.Scope, t.ID), store.At(t.rev))
 		})
 		gone = err == nil
