@@ -115,7 +115,7 @@ type known struct {
 
 type world struct {
 	reached map[string]int
-	mem     *store.Mem
+	mem     store.Store
 	at      *badStore
 	agent   *arc.Agent
 	opts    arc.Options
@@ -280,9 +280,9 @@ func (w *world) Decide(ctx context.Context, b *reason.Brief) (*reason.Decision, 
 	case 5:
 		return nil, &reason.Error{Class: reason.Unavailable, Status: 503, Err: errBoom}
 	case 6:
-		return &reason.Decision{Impasse: &reason.Impasse{
-			Kind: reason.NoApproach, Why: "locked for " + in.Who, Subgoal: verb + " the lock of " + in.Who,
-		}}, nil
+		return &reason.Decision{
+			Impasse: "no_approach", Reasoning: "locked for " + in.Who, Subgoal: verb + " the lock of " + in.Who,
+		}, nil
 	case 7:
 		return &reason.Decision{Questions: []string{"which, " + in.Who + ", " + secretToken + "?"}}, nil
 	case 8:
@@ -293,7 +293,7 @@ func (w *world) Decide(ctx context.Context, b *reason.Brief) (*reason.Decision, 
 		<-ctx.Done()
 		return nil, ctx.Err()
 	case 11:
-		return &reason.Decision{Alternatives: []reason.Alternative{
+		return &reason.Decision{Alternatives: []reason.Decision{
 			{Approach: "left of " + in.Who, Tasks: []reason.Task{do(verb+" left", verb)}},
 			{Approach: "right of " + in.Who, Tasks: []reason.Task{do(verb+" right", verb)}},
 		}, Preferences: []reason.Preference{{Approach: "left of " + in.Who, Is: "best"}}}, nil
