@@ -111,7 +111,7 @@ func (v View) Judge(ctx context.Context, id string, verdict learn.Verdict, why s
 		why := t.clean.Prose(clip(why, maxTold))
 		t.stage(func(ctx context.Context, b *store.Batch) error {
 			_, err := t.tenant.layer.StageJudge(ctx, b, t.Scope, t.Advice, verdict, why)
-			if errors.Is(err, learn.ErrUnknown) { // it was canceled, or nothing could be recalled for it
+			if missing(err) { // it was canceled, or nothing could be recalled for it
 				return nil
 			}
 			return err
