@@ -65,13 +65,10 @@ func (g git) join(ctx context.Context, ours, theirs, message string, parents ...
 // forward moves the branch and the tree to a child of what is checked out. git refuses to where that would overwrite
 // what is not committed, or where somebody has moved the branch.
 func (g git) forward(ctx context.Context, to string) error {
-	on, err := g.do(ctx, "symbolic-ref", "--short", "HEAD")
-	if err != nil {
+	if _, err := g.do(ctx, "symbolic-ref", "--quiet", "HEAD"); err != nil {
 		return errors.New("no branch is checked out")
 	}
-	// What is configured of the branch could have git squash, or leave out all of the work.
-	_, err = g.do(ctx, "-c", "branch."+on+".mergeOptions=", "merge", "--quiet", "--ff-only", "--no-squash",
-		"--no-overwrite-ignore", "--no-autostash", to)
+	_, err := g.do(ctx, "merge", "--quiet", "--ff-only", "--no-squash", "--no-overwrite-ignore", "--no-autostash", to)
 	return err
 }
 
