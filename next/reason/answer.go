@@ -84,16 +84,25 @@ func read[T any](resp *Response, s *schema.Schema, check func(*T) error) (v T, e
 	return v, err
 }
 
-// unopened matches the end of a thought that the model's template has begun, so that its beginning is missing. No
-// JSON has a line like it.
-var unopened = regexp.MustCompile(`(?m)^[ \t]*(?:</[\w:-]+>|\[/\w+\]|◁/\w+▷)[ \t]*\r?$`)
+// closing matches a line that is a closing tag. No JSON has one.
+var closing = regexp.MustCompile(`(?m)^[ \t]*(?:</[\w:-]+>|\[/\w+\]|◁/\w+▷)[ \t]*\r?$`)
+
+// answered takes off the thought that a model's template has begun, so that its opening tag is missing. In free text,
+// such as a page of HTML, a closing tag has none before it.
+func answered(text string, structured bool) string {
+	for _, m := range slices.Backward(closing.FindAllStringIndex(text, -1)) {
+		tag := strings.Replace(strings.TrimSpace(text[m[0]:m[1]]), "/", "", 1)
+		opens := strings.ToLower(strings.TrimRight(tag, ">]▷"))
+		if structured || !strings.Contains(strings.ToLower(text[:m[0]]), opens) {
+			return strings.TrimSpace(text[m[1]:])
+		}
+	}
+	return text
+}
 
 // Object returns the one JSON object in an answer without thoughts. Before it may be words without a "{", around it a
 // code fence; after it comes nothing.
 func Object(text string) (json.RawMessage, error) {
-	if ends := unopened.FindAllStringIndex(text, -1); ends != nil {
-		text = text[ends[len(ends)-1][1]:]
-	}
 	text = strings.TrimSpace(strings.TrimPrefix(text, "\ufeff"))
 	start := strings.IndexByte(text, '{')
 	if start < 0 {

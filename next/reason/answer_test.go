@@ -111,6 +111,26 @@ func TestAskRefuses(t *testing.T) {
 	require.Equal(t, 3, limited.Usage.Input, "the host's error is not changed")
 }
 
+// Of a thought that the model's template has begun, only the end is there.
+func TestThoughtWithoutItsBeginning(t *testing.T) {
+	for said, want := range map[string]string{
+		"I look it up.\n</think>\n\nIt is lost.":            "It is lost.",
+		"I look\n[/THINK]\nit up.\n</THINK>\r\nIt is lost.": "It is lost.",
+		"◁\n◁/think▷\nIt is lost.":                          "It is lost.",
+		"As HTML:\n<div class=a>\n<p>\n</p>\n</div>\ndone":  "As HTML:\n<div class=a>\n<p>\n</p>\n</div>\ndone",
+		"close it by </b> or\nby </i>":                      "close it by </b> or\nby </i>",
+		"I look it up.\n</think>\n":                         "",
+	} {
+		resp, err := reason.Generate(t.Context(), reasontest.NewScript(reasontest.Say(said)), &reason.Request{})
+		if want == "" {
+			require.ErrorContains(t, err, "nothing but thoughts")
+			continue
+		}
+		require.NoError(t, err)
+		require.Equal(t, want, resp.Text)
+	}
+}
+
 // In free text, too, and however it is cut into pieces, OnText gets what Text is.
 func TestThoughtsInStreams(t *testing.T) {
 	for said, want := range map[string]string{

@@ -105,15 +105,16 @@ const (
 
 // Refusal returns the error of a provider's answer with a status that is not 2xx: its class, the code and words of
 // the body, and the wait that it asks for in a header or in the body. It is for adapters. Other than for
-// [Classify], 403 is Permanent, and so are 401 and 404: the key or the model is wrong, and a person has to act.
+// [Classify], a 4xx that asks for no wait is Permanent: the key, the model or the request is wrong, and a person has to
+// act.
 func Refusal(status int, h http.Header, body []byte) *Error {
 	body = body[:min(len(body), maxRead)]
 	code, words := complaint(body)
 	e := &Error{Status: status, Code: code, Wait: cmp.Or(waitOf(h), waitIn(string(body)))}
 	e.Class = classOf(status, code, words+" "+string(body), e.Wait > 0)
 	switch {
-	case status == http.StatusNotFound || e.Class == Permission:
-		e.Class = Permanent
+	case status >= 400 && status < 500 && (e.Class == Permission || e.Class == Invalid || e.Class == ""):
+		e.Class = Permanent // the same request would be refused again
 	case e.Class == "":
 		e.Class = Invalid
 	}

@@ -116,8 +116,8 @@ func TestRefusal(t *testing.T) {
 		{403, "", `{"message":"rate limit exceeded"}`, reason.RateLimited, 0, "", "rate limit"},
 		{403, "", `{"detail":"no"}`, reason.Permanent, 0, "", "no"},
 		{401, "", `<html>Sign in</html>`, reason.Permanent, 0, "", "Unauthorized"},
-		{400, "", `{"object":"error","message":"max_tokens is too large","code":400}`, reason.Invalid, 0, "400", "max_tokens"},
-		{418, "", ``, reason.Invalid, 0, "", "teapot"},
+		{400, "", `{"object":"error","message":"max_tokens is too large","code":400}`, reason.Permanent, 0, "400", "max_tokens"},
+		{418, "", ``, reason.Permanent, 0, "", "teapot"},
 		{529, "", `{"error":{"type":"overloaded_error","message":"Overloaded"}}`, reason.Unavailable, 0, "overloaded_error", ""},
 	} {
 		h := http.Header{"Date": {"Sat, 28 Nov 2026 15:00:00 GMT"}}

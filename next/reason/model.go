@@ -160,7 +160,8 @@ func (f ModelFunc) Generate(ctx context.Context, r *Request) (*Response, error) 
 // more than 8 MiB, one that is not UTF-8. It is what calls a Model; nobody else does.
 //
 // It takes thoughts off the front of the Text and of what OnText gets: leading blocks <x>…</x>, [X]…[/X] and
-// ◁x▷…◁/x▷, nested and repeated. An answer that is nothing but a thought, or one that never ends, is an error. So an
+// ◁x▷…◁/x▷, nested and repeated; of one that the model's template has begun, the closing tag alone in a line is enough,
+// but OnText has got it by then. An answer that is nothing but a thought, or one that never ends, is an error. So an
 // answer in free text cannot begin with such a block; ask for that by a Schema.
 //
 // A call without an ID gets one, and inputs that are no JSON become a JSON string, so that the schema of the tool
@@ -194,10 +195,13 @@ func Generate(ctx context.Context, m Model, r *Request) (*Response, error) {
 	whole := resp.Text
 	resp.Text = t.feed(whole)
 	rest, err := t.end(whole, len(r.Schema) == 0 && len(resp.Calls) == 0)
+	said := resp.Text + rest
+	if resp.Text = answered(said, len(r.Schema) > 0); err == nil && resp.Text == "" && said != "" && len(resp.Calls) == 0 {
+		err = errThought
+	}
 	if err != nil {
 		return nil, &Error{Class: Invalid, Usage: resp.Usage, Err: err}
 	}
-	resp.Text += rest
 	if r.OnText != nil && !told.past && resp.Text != "" {
 		r.OnText(resp.Text) // m does not stream, or it was held back as a thought and is none
 	}

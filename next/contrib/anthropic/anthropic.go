@@ -223,6 +223,15 @@ type usage struct {
 	OutputTokens int `json:"output_tokens"`
 }
 
+// UnmarshalJSON takes figures that are none as unknown, which is no reason to lose the answer.
+func (u *usage) UnmarshalJSON(raw []byte) error {
+	type figures usage // without this method
+	if json.Unmarshal(raw, (*figures)(u)) != nil {
+		*u = usage{OutputTokens: -1}
+	}
+	return nil
+}
+
 // block is what is read of a block of content, and of its pieces.
 type block struct {
 	Type        string          `json:"type"`
@@ -342,7 +351,7 @@ func failed(raw json.RawMessage) error {
 
 // used counts what came from a cache or went to it as input.
 func (u *usage) used() *reason.Usage {
-	if u == nil {
+	if u == nil || u.OutputTokens < 0 {
 		return nil
 	}
 	return &reason.Usage{

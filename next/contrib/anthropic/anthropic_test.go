@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -183,5 +184,19 @@ func TestErrorsOfAnAnswer(t *testing.T) {
 			require.ErrorAs(t, err, &e)
 			require.Equal(t, class, e.Class, err)
 		}
+	}
+}
+
+// Figures that are none are unknown; the answer is an answer.
+func TestOddUsage(t *testing.T) {
+	for _, odd := range []string{`"none"`, `[]`, `{"%s":"12"}`, `{"%s":1.5}`, `{"%s":-1}`, `{"%s":1e40}`} {
+		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, `{"type":"message","content":[{"type":"text","text":"yes"}],"stop_reason":"end_turn","usage":`+strings.ReplaceAll(odd, "%s", "input_tokens")+"}")
+		}))
+		resp, err := reason.Generate(t.Context(), anthropic.New("claude", &anthropic.Options{URL: srv.URL}), &reason.Request{})
+		srv.Close()
+		require.NoError(t, err, odd)
+		require.Equal(t, "yes", resp.Text)
+		require.Nil(t, resp.Usage, odd)
 	}
 }

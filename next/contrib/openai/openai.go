@@ -225,6 +225,15 @@ type usage struct {
 	Cost                 *float64 // OpenRouter, in US dollars
 }
 
+// UnmarshalJSON takes figures that are none as unknown, which is no reason to lose the answer.
+func (u *usage) UnmarshalJSON(raw []byte) error {
+	type figures usage // without this method
+	if json.Unmarshal(raw, (*figures)(u)) != nil {
+		*u = usage{CompletionTokens: -1}
+	}
+	return nil
+}
+
 // answer is put together from its pieces.
 type answer struct {
 	onText        func(string)
@@ -297,7 +306,7 @@ func (a *answer) add(data []byte) error {
 		_ = json.Unmarshal(c.Error, &status) // without a number, it is the server's
 		return reason.Refusal(cmp.Or(status.Code, http.StatusInternalServerError), nil, data)
 	}
-	if u := c.Usage; u != nil {
+	if u := c.Usage; u != nil && u.CompletionTokens >= 0 {
 		a.usage = &reason.Usage{
 			Calls: 1, Input: u.PromptTokens, Output: u.CompletionTokens, CostUSD: u.Cost,
 			Cached: cmp.Or(u.PromptTokensDetails.CachedTokens, u.PromptCacheHitTokens),

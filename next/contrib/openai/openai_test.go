@@ -218,3 +218,17 @@ func TestAnswers(t *testing.T) {
 		})
 	}
 }
+
+// Figures that are none are unknown; the answer is an answer.
+func TestOddUsage(t *testing.T) {
+	for _, odd := range []string{`"none"`, `[]`, `{"%s":"12"}`, `{"%s":1.5}`, `{"%s":-1}`, `{"%s":1e40}`} {
+		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, `{"choices":[{"message":{"content":"yes"},"finish_reason":"stop"}],"usage":`+strings.ReplaceAll(odd, "%s", "prompt_tokens")+"}")
+		}))
+		resp, err := reason.Generate(t.Context(), openai.New("small", &openai.Options{URL: srv.URL}), &reason.Request{})
+		srv.Close()
+		require.NoError(t, err, odd)
+		require.Equal(t, "yes", resp.Text)
+		require.Nil(t, resp.Usage, odd)
+	}
+}

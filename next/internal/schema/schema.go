@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/big"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -130,9 +131,9 @@ func collect(e *jsonschema.ValidationError, all *[]string) {
 	*all = append(*all, text)
 }
 
-// Canonical returns raw in the one form that equal values have, except for the spelling of numbers: members in
-// order, no space, and of a member that is named twice the last, so that whoever reads it reads the same. No text at
-// all counts as {}.
+// Canonical returns raw in the one form that equal values have: members in order, no space, numbers without an exponent
+// and needless zeros, and of a member that is named twice the last, so that whoever reads it reads the same. No text
+// at all counts as {}.
 func Canonical(raw json.RawMessage) (json.RawMessage, error) {
 	if len(raw) == 0 {
 		return json.RawMessage("{}"), nil
@@ -149,7 +150,31 @@ func Canonical(raw json.RawMessage) (json.RawMessage, error) {
 	if _, err := d.Token(); err != io.EOF {
 		return nil, errors.New("more than one JSON value")
 	}
-	return Marshal(v)
+	return Marshal(canonical(v))
+}
+
+// maxDigits bounds the numbers that Canonical spells anew, which are those of a float64.
+const maxDigits = 400
+
+func canonical(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for name, e := range v {
+			v[name] = canonical(e)
+		}
+	case []any:
+		for i, e := range v {
+			v[i] = canonical(e)
+		}
+	case json.Number:
+		if n, ok := new(big.Rat).SetString(string(v)); ok && len(v) <= maxDigits {
+			digits, _ := n.FloatPrec() // exact, as the number is decimal
+			if plain := n.FloatString(digits); len(plain) <= maxDigits {
+				return json.Number(plain)
+			}
+		}
+	}
+	return v
 }
 
 // Marshal is json.Marshal that leaves <, > and & as they are: what is shown to models and programs.

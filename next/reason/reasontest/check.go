@@ -57,7 +57,7 @@ const key = "sk-reasontest-0123456789abcdef"
 //   - tools, stream tools: parallel calls, with text and a thought, which is in no text; then their results, errors
 //     too, by the ids of the calls, and with what the provider has signed
 //   - refusals: 429 is RateLimited with what Retry-After says, of a stream too; an empty account (402, or by its
-//     code), 401, 403 and 404 are Permanent; 400 is Invalid; 500, 502, 503 and 529 are Unavailable
+//     code), 400, 401, 403 and 404 are Permanent; 500, 502, 503 and 529 are Unavailable
 //   - cut: no server, a connection that breaks, a stream without its end are Unavailable
 //   - malformed: no JSON, a web page, an empty object are errors
 //   - cancel: a call returns when its context ends, with its error, and closes its connection
@@ -312,7 +312,7 @@ func refusals(c *check) {
 		{429, "insufficient_quota", "", reason.Permanent, 0}, {429, "exceeded_current_quota_error", "", reason.Permanent, 0},
 		{402, "", "", reason.Permanent, 0}, {401, "invalid_api_key", "", reason.Permanent, 0},
 		{403, "permission_error", "", reason.Permanent, 0}, {404, "model_not_found", "", reason.Permanent, 0},
-		{400, "invalid_request_error", "", reason.Invalid, 0}, {500, "api_error", "", reason.Unavailable, 0},
+		{400, "invalid_request_error", "", reason.Permanent, 0}, {500, "api_error", "", reason.Unavailable, 0},
 		{502, "", "", reason.Unavailable, 0}, {503, "", "", reason.Unavailable, 0},
 		{529, "overloaded_error", "", reason.Unavailable, 0},
 	} {
