@@ -56,11 +56,18 @@ type Options struct {
 	// the run until it returns.
 	OnEvent func(scope memory.Scope, run string, e Event)
 
+	// Process names this process among those that share a store; "": a random name. Who is opened under the name of
+	// an earlier process goes on with its runs at once, and ends that one if it still runs.
+	Process string
+
 	Now  func() time.Time // nil: time.Now
 	Seed uint64           // of all that is drawn; 0: by chance
 }
 
-// Agent runs objectives. Its methods may be called concurrently. At most one Agent at a time has a store.
+// Agent runs objectives. Its methods may be called concurrently. Several Agents, in as many processes, may have one
+// store that is a [store.Changer]: a run is worked on by one of them, any of them may be asked for it, and the runs of
+// one that is gone are taken up by another within 25 s. Their hosts should have the same workers. Any other store
+// is for one Agent at a time.
 type Agent struct {
 	store  store.Store
 	close  func() error // of the store; nil: it is the host's
@@ -74,10 +81,14 @@ type Agent struct {
 	kick   chan struct{} // the scheduler looks again
 	runs   sync.WaitGroup
 
+	process *process
+	tenants *tenants
+	busy    chan struct{} // what others commit is to be followed closely
+
 	mu      sync.Mutex
-	tenants map[string]*opening
 	live    map[string]*live // by runKey
 	left    map[string]bool  // runs whose caller has left: they go on by Resume, or in the next process
+	awaited int              // calls that wait for a run
 	changed chan struct{}    // closed, and replaced, when a run was committed
 	stopped bool
 }
@@ -86,6 +97,7 @@ type Agent struct {
 type live struct {
 	cancel context.CancelCauseFunc
 	done   chan struct{}
+	rev    atomic.Uint64 // of its record, as read or committed here; 0: none yet
 }
 
 // Open opens an Agent over the store in a directory, which Badger keeps. Runs that were under way, waiting or due
@@ -117,8 +129,9 @@ func New(ctx context.Context, st store.Store, h Host, o *Options) (*Agent, error
 func open(ctx context.Context, st store.Store, h Host, o *Options, closeStore func() error) (*Agent, error) {
 	a := &Agent{
 		store: st, close: closeStore, host: h, stop: make(chan struct{}), kick: make(chan struct{}, 1),
-		tenants: map[string]*opening{}, live: map[string]*live{}, left: map[string]bool{}, changed: make(chan struct{}),
+		live: map[string]*live{}, left: map[string]bool{}, busy: make(chan struct{}, 1), changed: make(chan struct{}),
 	}
+	a.tenants = newTenants(a.openTenant)
 	if o != nil {
 		a.opts = *o
 	}
@@ -143,7 +156,25 @@ func open(ctx context.Context, st store.Store, h Host, o *Options, closeStore fu
 	if err := a.SetWorkers(h.Workers); err != nil {
 		return nil, err
 	}
+	var err error
+	if a.process, err = newProcess(opts.Process, st, opts.Now()); err != nil {
+		return nil, err
+	}
 	a.base, a.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	if changer := a.process.changer; changer != nil {
+		seen, err := mark(ctx, changer)
+		if err == nil {
+			err = a.process.join(ctx, st)
+		}
+		if err != nil {
+			a.cancel()
+			return nil, fmt.Errorf("arc: %w", err)
+		}
+		go a.beat()
+		a.runs.Go(func() { a.follow(seen) })
+	} else {
+		close(a.process.done)
+	}
 	a.runs.Go(a.schedule)
 	return a, nil
 }
@@ -196,12 +227,7 @@ func (a *Agent) Maintain(ctx context.Context, scope memory.Scope) (deleted int, 
 // store is opened again. When ctx ends first it cancels them, and returns an error that names them. Close the Agent
 // afterwards.
 func (a *Agent) Shutdown(ctx context.Context) error {
-	a.mu.Lock()
-	if !a.stopped {
-		a.stopped = true
-		close(a.stop)
-	}
-	a.mu.Unlock()
+	a.halt()
 	for {
 		a.mu.Lock()
 		var one *live
@@ -211,6 +237,7 @@ func (a *Agent) Shutdown(ctx context.Context) error {
 		names := slices.Sorted(maps.Keys(a.live))
 		a.mu.Unlock()
 		if one == nil {
+			a.process.quits()
 			return nil
 		}
 		select {
@@ -222,28 +249,25 @@ func (a *Agent) Shutdown(ctx context.Context) error {
 	}
 }
 
-// Close cancels what is under way, waits for it, and closes what Open has opened. Code of the host that ignores its
-// context holds Close.
-func (a *Agent) Close() error {
+// halt refuses further runs.
+func (a *Agent) halt() {
 	a.mu.Lock()
+	defer a.mu.Unlock()
 	if !a.stopped {
 		a.stopped = true
 		close(a.stop)
 	}
-	a.mu.Unlock()
+}
+
+// Close cancels what is under way, waits for it, and closes what Open has opened. Code of the host that ignores its
+// context holds Close.
+func (a *Agent) Close() error {
+	a.halt()
 	a.cancel()
 	a.runs.Wait()
-	a.mu.Lock()
-	tenants := a.tenants
-	a.tenants = map[string]*opening{}
-	a.mu.Unlock()
-	var errs []error
-	for _, o := range tenants {
-		<-o.done
-		if o.t != nil {
-			errs = append(errs, o.t.bank.Close())
-		}
-	}
+	a.process.quits()
+	<-a.process.done
+	errs := []error{a.tenants.forget()}
 	if a.close != nil {
 		errs = append(errs, a.close())
 		a.close = nil

@@ -29,8 +29,9 @@ func TestHealth(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
+				var later time.Duration
 				a, _ := agent(t, nil, arc.Host{Workers: []act.Worker{(&arctest.Worker{Turns: c.turns}).As("ann")}},
-					&arc.Options{Attempts: 1})
+					&arc.Options{Attempts: 1, Now: func() time.Time { return time.Now().Add(later) }})
 				for range c.turns {
 					run(t, a, arc.Objective{Scope: "acme", Text: "write"})
 					time.Sleep(time.Minute)
@@ -41,7 +42,7 @@ func TestHealth(t *testing.T) {
 				other, err := a.Health(t.Context(), "acme/anna")
 				require.NoError(t, err)
 				require.Equal(t, "no_data", other.State)
-				time.Sleep(8 * 24 * time.Hour)
+				later = 8 * 24 * time.Hour
 				h, err = a.Health(t.Context(), "acme")
 				require.NoError(t, err)
 				require.Equal(t, "no_data", h.State)

@@ -45,9 +45,11 @@ type turn struct {
 	objective Objective
 	clean     *redact.Sanitizer // knows the objective's secrets
 	journal   *act.Journal
-	tell      func(Event)    // of the caller; nil: nobody
+	tell      func(Event) // of the caller; nil: nobody
+	live      *live
 	rev       store.Revision // of the record as stored; 0: it is not
 	due       string         // its key among those that are due; "": none
+	dueOf     string         // the process in it
 
 	advice  *learn.Advice     // of the aim; nil: not read yet
 	lineage []reason.Delivery // what was delivered so far
@@ -61,16 +63,31 @@ type turn struct {
 
 // goOn goes on with a run that was interrupted, or that waits and has what it waits for.
 func (t *turn) goOn(ctx context.Context) error {
+	a, held := t.agent, t.held()
 	switch {
 	case t.Status.ended() || t.Status == Asking:
 		return nil
-	case t.Status == Waiting:
-		if err := t.awake(ctx); err != nil {
+	case held && !t.Left:
+		alive, err := a.process.alive(ctx, a.store, t.Process)
+		if err != nil {
 			return err
 		}
+		if alive && t.Process != a.process.name {
+			return fmt.Errorf("%w in another process: %s", ErrRunning, t.ID)
+		}
+	}
+	// Others may go on with it as well: who commits first does.
+	claim := a.process.changer != nil && (!held || t.Process != a.process.name)
+	switch {
+	case t.Status == Waiting:
+		t.Status = Running
+		claim = claim || t.objective.Once && t.Phase == actPhase
 	case t.Phase == actPhase && t.objective.Once:
 		t.block(Interrupted, "an attempt was interrupted, and may be made once")
 		t.Phase = endPhase
+	}
+	if claim {
+		return t.restart(ctx)
 	}
 	return t.drive(ctx)
 }
@@ -112,6 +129,9 @@ func (t *turn) drive(ctx context.Context) error {
 // step makes one step: phases up to one before which the run has to be stored. That is so before anything is asked
 // of a reasoner or a worker, and where nothing more is to be done.
 func (t *turn) step(ctx context.Context) error {
+	if t.agent.process.late() {
+		return errFenced
+	}
 	for {
 		next, err := phases[t.Phase](t, act.WithJournal(ctx, t.journal, t.clean))
 		if err != nil {
@@ -149,7 +169,7 @@ func (t *turn) stage(f func(ctx context.Context, b *store.Batch) error) {
 
 // commit stores the step: the run, what it has learned, its events and when it is due.
 func (t *turn) commit(ctx context.Context) error {
-	t.Due = t.whenDue()
+	t.Due, t.Process, t.Left = t.whenDue(), t.agent.process.name, false
 	due := ""
 	if !t.Due.IsZero() {
 		due = dueKey(t.Due, t.Scope, t.ID)
@@ -178,7 +198,8 @@ func (t *turn) commit(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("arc: run %s: %w", t.ID, err)
 	}
-	t.rev, t.due, t.events, t.staged = rev, due, nil, nil
+	t.at(rev)
+	t.due, t.dueOf, t.events, t.staged = due, t.Process, nil, nil
 	for _, e := range events {
 		t.agent.told(t, e)
 	}
@@ -186,11 +207,17 @@ func (t *turn) commit(ctx context.Context) error {
 	return nil
 }
 
+// at notes the revision of the record, on which all further commits of the run are conditional.
+func (t *turn) at(rev store.Revision) {
+	t.rev = rev
+	t.live.rev.Store(uint64(rev))
+}
+
 func (t *turn) stageDue(b *store.Batch, due string) error {
-	if due == t.due {
+	if due == t.due && (due == "" || t.dueOf == t.Process) {
 		return nil
 	}
-	if t.due != "" {
+	if t.due != "" && t.due != due {
 		if err := b.Delete(t.due, store.Any); err != nil {
 			return err
 		}
@@ -198,7 +225,7 @@ func (t *turn) stageDue(b *store.Batch, due string) error {
 	if due == "" {
 		return nil
 	}
-	return put(b, due, dueEntry{t.Scope, t.ID}, store.Any)
+	return put(b, due, dueEntry{t.Scope, t.ID, t.Process}, store.Any)
 }
 
 // whenDue is when the scheduler looks at the run: at once, if it is found running by a process that did not begin

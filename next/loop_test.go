@@ -788,14 +788,15 @@ func TestConflict(t *testing.T) {
 			return &act.Result{}, nil
 		})}
 	h := arc.Host{Workers: []act.Worker{w}}
-	a, _ := agent(t, st, h, nil)
+	o := &arc.Options{Seed: 1, Process: "p"} // b is the same process, opened again
+	a, _ := agent(t, st, h, o)
 	ended := make(chan error)
 	go func() {
 		_, err := a.Run(t.Context(), arc.Objective{ID: "7", Text: "write", Once: true})
 		ended <- err
 	}()
 	<-began
-	b, _ := agent(t, st, h, nil) // finds a run of which it knows nothing, and ends it: it may be made once
+	b, _ := agent(t, st, h, o) // finds a run of which it knows nothing, and ends it: it may be made once
 	r, err := b.In("").Wait(t.Context(), "7")
 	require.NoError(t, err)
 	require.Equal(t, arc.Interrupted, r.Cause)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,6 +24,7 @@ import (
 // and in the whole store, while the scheduler has to look at it:
 //
 //	due/NANOSECONDS/TENANT/SCOPE//ID    dueEntry
+//	process/NAME                        processRecord, see process
 const (
 	runKind  = "run"
 	partKind = "part"
@@ -46,8 +48,9 @@ func runKey(scope memory.Scope, id string) string { return string(scope) + "//" 
 
 // dueEntry says which run is due.
 type dueEntry struct {
-	Scope memory.Scope
-	ID    string
+	Scope   memory.Scope
+	ID      string
+	Process string // that looks at it, while it is not gone
 }
 
 func dueKey(at time.Time, scope memory.Scope, id string) string {
@@ -108,3 +111,8 @@ func put(b *store.Batch, key string, v any, c store.Condition) error {
 
 // missing reports whether an error says that something is not there.
 func missing(err error) bool { return errors.Is(err, store.ErrNotFound) }
+
+// isAny reports whether err is one of some.
+func isAny(err error, some ...error) bool {
+	return slices.ContainsFunc(some, func(e error) bool { return errors.Is(err, e) })
+}

@@ -211,10 +211,11 @@ func (a *Agent) sanitizer(ctx context.Context, names []string) (*redact.Sanitize
 func (a *Agent) with(
 	ctx context.Context, scope memory.Scope, id string, f func(context.Context, *turn) error,
 ) (*Report, error) {
-	at, err := a.tenant(ctx, scope)
+	at, release, err := a.tenants.hold(ctx, scope)
 	if err != nil {
 		return nil, err
 	}
+	defer release()
 	key, own := runKey(scope, id), &live{done: make(chan struct{})}
 	ctx, own.cancel = context.WithCancelCause(ctx)
 	defer own.cancel(nil)
@@ -233,28 +234,52 @@ func (a *Agent) with(
 	if err != nil {
 		return nil, err
 	}
-	t, err := a.load(ctx, at, scope, id)
+	a.follows()
+	t, err := a.load(ctx, at, scope, id, own)
 	if err == nil {
 		err = f(ctx, t)
+	}
+	if cause := context.Cause(ctx); err != nil && cause != nil && errors.Is(err, context.Canceled) {
+		err = cause
+	}
+	// What its caller has left the scheduler would try again at once.
+	left := err != nil && t != nil && t.rev > 0 && !isAny(err, ErrState, ErrTaken, ErrRunning, errTold, store.ErrConflict)
+	if left && a.process.changer != nil {
+		a.leave(at, t)
 	}
 	a.mu.Lock()
 	delete(a.live, key)
 	delete(a.left, key)
-	if err != nil && t != nil && t.record != nil && !errors.Is(err, ErrState) && !errors.Is(err, ErrTaken) {
-		a.left[key] = true // the scheduler would try again at once
+	if left {
+		a.left[key] = true
 	}
 	a.mu.Unlock()
 	close(own.done)
 	defer a.runs.Done()
 	a.look()
 	if err != nil {
-		if cause := context.Cause(ctx); cause != nil && errors.Is(err, context.Canceled) {
-			err = cause
-		}
 		report, _ := a.report(context.WithoutCancel(ctx), at, scope, id) // of what is stored
 		return report, err
 	}
 	return a.report(context.WithoutCancel(ctx), at, scope, id)
+}
+
+// leave lets other processes go on with a run, by Resume.
+func (a *Agent) leave(at *tenant, t *turn) {
+	ctx, cancel := context.WithTimeout(context.Background(), beatEvery)
+	defer cancel()
+	key := recordKey(t.Scope, t.ID)
+	err := at.group.Update(ctx, func(b *store.Batch) error {
+		r, rev, err := load[record](ctx, at.group.Store(), key) // as of its last commit
+		if err != nil || rev != t.rev || !r.held() {
+			return err
+		}
+		r.Left = true
+		return put(b, key, r, store.At(rev))
+	})
+	if err != nil {
+		a.opts.Logger.Warn("arc: a run was left", "run", t.ID, "error", err)
+	}
 }
 
 // free waits until a run is not under way. The cause, if there is one, ends it.
@@ -277,9 +302,13 @@ func (a *Agent) free(ctx context.Context, key string, cause error) error {
 }
 
 // load returns a turn of a run, without a record if there is none.
-func (a *Agent) load(ctx context.Context, at *tenant, scope memory.Scope, id string) (*turn, error) {
-	t := &turn{agent: a, tenant: at}
-	t.journal = act.NewJournal(at.group.Sub(logPrefix(scope, id)), &act.JournalOptions{
+func (a *Agent) load(ctx context.Context, at *tenant, scope memory.Scope, id string, own *live) (*turn, error) {
+	t := &turn{agent: a, tenant: at, live: own}
+	t.journal = act.NewJournal(at.group, &act.JournalOptions{
+		Prefix: logPrefix(scope, id),
+		Stage: func(b *store.Batch) error {
+			return b.Check(recordKey(scope, id), store.At(store.Revision(own.rev.Load())))
+		},
 		OnEvent: func(e Event) { a.told(t, e) },
 	})
 	st := at.group.Store()
@@ -290,9 +319,10 @@ func (a *Agent) load(ctx context.Context, at *tenant, scope memory.Scope, id str
 	if err != nil {
 		return nil, err
 	}
-	t.record, t.rev = r, rev
+	t.record = r
+	t.at(rev)
 	if !r.Due.IsZero() {
-		t.due = dueKey(r.Due, scope, id)
+		t.due, t.dueOf = dueKey(r.Due, scope, id), r.Process
 	}
 	o, _, err := load[Objective](ctx, st, partKey(scope, id, "objective"))
 	if err != nil {

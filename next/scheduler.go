@@ -1,7 +1,6 @@
 package arc
 
 import (
-	"errors"
 	"time"
 
 	"github.com/arc-learn/arc/next/store"
@@ -11,6 +10,14 @@ import (
 func (a *Agent) look() {
 	select {
 	case a.kick <- struct{}{}:
+	default:
+	}
+}
+
+// follows has what other processes commit followed closely.
+func (a *Agent) follows() {
+	select {
+	case a.busy <- struct{}{}:
 	default:
 	}
 }
@@ -26,6 +33,12 @@ func (a *Agent) schedule() {
 		if err != nil && a.base.Err() == nil {
 			a.opts.Logger.Error("arc: what is due", "error", err)
 		}
+		if a.process.changer != nil {
+			wait = min(wait, beatEvery) // another process may be gone
+		}
+		if err := a.tenants.unload(); err != nil {
+			a.opts.Logger.Error("arc: a tenant that is not in use", "error", err)
+		}
 		timer := time.NewTimer(wait)
 		select {
 		case <-timer.C:
@@ -40,7 +53,7 @@ func (a *Agent) schedule() {
 
 // resumeDue goes on with what is due and returns when to look again.
 func (a *Agent) resumeDue(slots chan struct{}) (time.Duration, error) {
-	now := a.opts.Now()
+	now, alives := a.opts.Now(), map[string]bool{}
 	for e, err := range a.store.Scan(a.base, store.Range{Prefix: duePlace}) {
 		if err != nil {
 			return time.Minute, err
@@ -60,6 +73,16 @@ func (a *Agent) resumeDue(slots chan struct{}) (time.Duration, error) {
 		a.mu.Lock()
 		skip := a.live[key] != nil || a.left[key]
 		a.mu.Unlock()
+		if !skip {
+			alive, known := alives[due.Process]
+			if !known {
+				if alive, err = a.process.alive(a.base, a.store, due.Process); err != nil {
+					return time.Minute, err
+				}
+				alives[due.Process] = alive
+			}
+			skip = alive && due.Process != a.process.name
+		}
 		if skip {
 			continue
 		}
@@ -71,7 +94,7 @@ func (a *Agent) resumeDue(slots chan struct{}) (time.Duration, error) {
 		a.runs.Go(func() {
 			defer func() { <-slots; a.look() }()
 			_, err := a.In(due.Scope).Resume(a.base, due.ID)
-			if err != nil && !errors.Is(err, ErrRunning) && !errors.Is(err, ErrClosed) {
+			if err != nil && !isAny(err, ErrRunning, ErrClosed, store.ErrConflict) { // others have it, or will
 				a.opts.Logger.Error("arc: a run that was due", "run", due.ID, "scope", due.Scope, "error", err)
 			}
 		})

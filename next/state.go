@@ -26,6 +26,8 @@ type record struct {
 	Session string
 	Text    string // the beginning of the objective, for lists
 	Digest  []byte
+	Process string // that has last committed it; while it is under way, nobody else works on it
+	Left    bool   // who ran it has left: it goes on by Resume
 	Status  Status
 	Phase   phase // the next step
 	Cause   Cause
@@ -105,6 +107,11 @@ type delivered struct {
 	Worker string
 	Text   string
 	Output json.RawMessage
+}
+
+// held reports whether a process works on the run, or waits with it for an outage to pass.
+func (r *record) held() bool {
+	return r.Status == Running || r.Status == Waiting && len(r.Pending) == 0
 }
 
 func (r *record) aim() *aim { return &r.Aims[len(r.Aims)-1] }

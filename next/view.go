@@ -78,9 +78,15 @@ func (t *turn) restart(ctx context.Context) error {
 
 func (t *turn) wrong(why string) error { return fmt.Errorf("%w: %s %s", ErrState, t.ID, why) }
 
-// Cancel ends a run, also one that is under way: then it waits for the attempt to end.
+// Causes of a run that somebody cancels: here, and in another process.
+var (
+	errCanceled = fmt.Errorf("arc: the run is canceled: %w", context.Canceled)
+	errTold     = fmt.Errorf("%w, by another process", errCanceled)
+)
+
+// Cancel ends a run, also one that is under way: then it waits for the attempt to end. One in another process ends
+// within a second, and keeps nothing of what it does meanwhile.
 func (v View) Cancel(ctx context.Context, id, why string) error {
-	cause := fmt.Errorf("arc: the run is canceled: %w", context.Canceled)
 	for {
 		_, err := v.with(ctx, id, func(ctx context.Context, t *turn) error {
 			if t.Status.ended() {
@@ -95,7 +101,7 @@ func (v View) Cancel(ctx context.Context, id, why string) error {
 		if !errors.Is(err, ErrRunning) {
 			return err
 		}
-		if err := v.agent.free(ctx, runKey(v.scope, id), cause); err != nil {
+		if err := v.agent.free(ctx, runKey(v.scope, id), errCanceled); err != nil {
 			return err
 		}
 	}
@@ -157,11 +163,16 @@ func (v View) goOn(id string) {
 	}
 	a.runs.Go(func() {
 		for {
+			changed := a.change()
 			_, err := v.Resume(a.base, id)
-			if errors.Is(err, ErrRunning) && a.free(a.base, runKey(v.scope, id), nil) == nil {
-				continue // it was about to stop
-			}
-			if err != nil && !errors.Is(err, ErrRunning) && !errors.Is(err, ErrClosed) {
+			switch {
+			case errors.Is(err, ErrRunning): // it may be about to stop, and must not miss the news
+				if a.free(a.base, runKey(v.scope, id), nil) == nil && a.await(a.base, changed) == nil {
+					continue
+				}
+			case errors.Is(err, store.ErrConflict):
+				continue
+			case err != nil && !errors.Is(err, ErrClosed):
 				a.opts.Logger.Error("arc: a run goes on", "run", id, "error", err)
 			}
 			return
@@ -348,6 +359,15 @@ func (a *Agent) change() <-chan struct{} {
 }
 
 func (a *Agent) await(ctx context.Context, changed <-chan struct{}) error {
+	a.mu.Lock()
+	a.awaited++
+	a.mu.Unlock()
+	defer func() {
+		a.mu.Lock()
+		a.awaited--
+		a.mu.Unlock()
+	}()
+	a.follows()
 	select {
 	case <-changed:
 		return nil
@@ -381,18 +401,19 @@ func (v View) Why(ctx context.Context, o Objective) (string, error) {
 	return t.layer.Why(ctx, o.learnCase())
 }
 
-// Memory returns the memory of the scope.
+// Memory returns the memory of the scope, for the work at hand: ask for it again for the next. One that is kept while
+// the tenant is unloaded, after an hour of no use, does not see what is written later.
 func (v View) Memory(ctx context.Context) (memory.Space, error) {
-	t, err := v.agent.tenant(ctx, v.scope)
+	t, err := v.agent.refreshed(ctx, v.scope)
 	if err != nil {
 		return memory.Space{}, err
 	}
 	return t.bank.In(v.scope), nil
 }
 
-// Book returns the figures of workers of the scope.
+// Book returns the figures of workers of the scope, for the work at hand, as Memory does.
 func (v View) Book(ctx context.Context) (*rank.Book, error) {
-	t, err := v.agent.tenant(ctx, v.scope)
+	t, err := v.agent.refreshed(ctx, v.scope)
 	if err != nil {
 		return nil, err
 	}

@@ -30,8 +30,9 @@ type Event struct {
 // Journal keeps the steps and events of a run in a store. It travels in the context, see [WithJournal]. One process
 // writes it at a time; [Rule] may be called by others.
 type Journal struct {
-	g *store.Group
-	o JournalOptions
+	whole *store.Group
+	g     *store.Group // the journal's part of it
+	o     JournalOptions
 
 	mu     sync.Mutex
 	noted  []Event // not yet committed; under mu
@@ -40,8 +41,10 @@ type Journal struct {
 
 // JournalOptions are options of [NewJournal].
 type JournalOptions struct {
-	// Stage stages into each commit of the journal, e.g. the condition that the run is still this process's. It may
-	// run more than once, and must not call the store.
+	Prefix string // of the journal's keys in the Group
+
+	// Stage stages into each commit of the journal, e.g. the condition that the run is still this process's. b begins
+	// where the Group does, without Prefix. It may run more than once, and must not call the store.
 	Stage func(b *store.Batch) error
 
 	// OnEvent is told of each event: of one that is noted at once, of one that comes with a step when that was
@@ -55,10 +58,11 @@ type JournalOptions struct {
 //	e/0000000001    an Event, by its Seq
 //	n               the last Seq
 func NewJournal(g *store.Group, o *JournalOptions) *Journal {
-	j := &Journal{g: g}
+	j := &Journal{whole: g}
 	if o != nil {
 		j.o = *o
 	}
+	j.g = g.Sub(j.o.Prefix)
 	return j
 }
 
@@ -143,12 +147,13 @@ func (j *Journal) put(ctx context.Context, r record, events ...Event) error {
 	noted := j.noted
 	j.noted = nil
 	j.mu.Unlock()
-	err = j.g.Update(ctx, func(b *store.Batch) error {
+	err = j.whole.Update(ctx, func(b *store.Batch) error {
 		if j.o.Stage != nil {
 			if err := j.o.Stage(b); err != nil {
 				return err
 			}
 		}
+		b = b.Sub(j.o.Prefix)
 		if err := b.Put("s/"+r.Name, raw, store.Any); err != nil {
 			return err
 		}
@@ -167,7 +172,7 @@ func (j *Journal) put(ctx context.Context, r record, events ...Event) error {
 }
 
 // Stage stages events, and what was noted before, into the commit of a step that is more than the journal. b begins
-// where the Group of the journal does. OnEvent is not told of events.
+// where the journal does. OnEvent is not told of events.
 func (j *Journal) Stage(ctx context.Context, b *store.Batch, events ...Event) error {
 	j.mu.Lock()
 	noted := slices.Clone(j.noted)

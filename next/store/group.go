@@ -105,12 +105,10 @@ func (g *Group) Refresh(ctx context.Context) error {
 	if !ok {
 		return nil
 	}
-	select {
-	case g.lead <- struct{}{}:
-		defer func() { <-g.lead }()
-	case <-ctx.Done():
-		return ctx.Err()
+	if err := g.take(ctx); err != nil {
+		return err
 	}
+	defer func() { <-g.lead }()
 	after := g.seen
 	if after == 0 && len(g.follows) == 0 {
 		after = Latest
@@ -126,6 +124,28 @@ func (g *Group) Refresh(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// Skip tells g that nothing of its has changed after one revision and up to another, as one reader of the [Changer]
+// finds for many Groups: the next Refresh need not read that again.
+func (g *Group) Skip(ctx context.Context, after, upTo Revision) error {
+	if err := g.take(ctx); err != nil {
+		return err
+	}
+	defer func() { <-g.lead }()
+	if g.seen >= after {
+		g.seen = max(g.seen, upTo)
+	}
+	return nil
+}
+
+func (g *group) take(ctx context.Context) error {
+	select {
+	case g.lead <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // Update has f stage into a Batch and returns once that is committed. An error of f drops what f staged, and is
