@@ -1,0 +1,300 @@
+// Package proposal keeps what should change in a fleet of workers, by the evidence, for a person to decide about.
+//
+//	proposals, err := proposal.Open(ctx, group, "acme", nil)
+//	…
+//	news, err := proposals.Analyse(ctx, agent.In("acme"), model) // now and then, every five minutes for one
+//	p, err := proposals.Decide(ctx, news[0].ID, proposal.Approved, "anna", "seen in March, too")
+//
+// # What is proposed
+//
+//	"goal"    a skill of which fewer than half of at least 10 attempts were delivered: a goal that says so, in YAML
+//	"action"  what people were asked for by at least three runs of a day: an action that would spare them, in YAML
+//	"worker"  a worker that fails more often than not at a skill that another one has, too: to be tried last, or paused
+//	"config"  a worker that costs twice as much as another and delivers no more: to be tried last
+//
+// A host, or an agent with a tool for it, proposes others by [Book.Propose]. Samples are those of the newest days that
+// have 50 of them, of 31 at most: so what is seldom tried collects its evidence, too, and what has recovered is
+// left alone. An outage is no failure.
+//
+// # What becomes of it
+//
+//	Gathering → Ready → Approved → Undone
+//	Gathering, Ready  → Rejected, or Expired: nobody has decided for 7 days after it was last seen
+//
+// Changes of workers and configuration are Ready with 50 samples, goals and actions at once. What was rejected or undone
+// is not proposed again for 7 days, unless the samples have doubled. What a proposal changes follows from what is
+// Approved: [Book.Policy] ranks workers by it, and a host reads the goals, actions and configuration that it uses from
+// [Book.All], again after each Decide; so to undo is to leave one out.
+package proposal
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/arc-learn/arc/next/internal/codec"
+	"github.com/arc-learn/arc/next/memory"
+	"github.com/arc-learn/arc/next/redact"
+	"github.com/arc-learn/arc/next/store"
+)
+
+// Status is how a Proposal stands.
+type Status string
+
+// The statuses of a Proposal.
+const (
+	Gathering Status = "gathering" // has less evidence than an approval takes
+	Ready     Status = "ready"     // may be approved
+	Approved  Status = "approved"
+	Rejected  Status = "rejected"
+	Undone    Status = "undone" // was approved
+	Expired   Status = "expired"
+)
+
+// Proposal is a change that a person decides about. A Book has one for a Kind and Subject, the last.
+type Proposal struct {
+	ID      string `cbor:"1,keyasint"`
+	Kind    string `cbor:"2,keyasint"`           // "goal", "action", "worker" or "config"
+	Subject string `cbor:"3,keyasint"`           // what it is about, a line of at most 1 KiB
+	Reason  string `cbor:"4,keyasint,omitempty"` // the evidence in words; at most 64 KiB
+	// Change is what would be new, at most 64 KiB. Of a goal or an action it is a draft in YAML, of a configuration
+	// the host's text. That of a worker is JSON, which Policy follows, also in a "config":
+	//
+	//	{"worker": "w", "skill": "s", "standing": "first", "last" or "paused"}
+	Change  string    `cbor:"5,keyasint,omitempty"`
+	Samples int       `cbor:"6,keyasint,omitempty"` // that the Reason rests on
+	Status  Status    `cbor:"7,keyasint"`
+	By      string    `cbor:"8,keyasint,omitempty"` // who has decided
+	Note    string    `cbor:"9,keyasint,omitempty"` // and why
+	At      time.Time `cbor:"10,keyasint"`          // when it was last seen, or decided
+}
+
+const (
+	kind     = "proposal" // of keys
+	needs    = 50         // samples
+	week     = 7 * 24 * time.Hour
+	maxText  = 64 << 10
+	maxTitle = 1 << 10
+)
+
+// ErrInvalid is in the chain of the error of a Proposal that cannot be kept, and of a decision that its Status does
+// not allow.
+var ErrInvalid = errors.New("proposal: invalid")
+
+// Book has the proposals of a scope. It may be used concurrently, also by several processes on one store.
+type Book struct {
+	g     *store.Group
+	scope memory.Scope
+	now   func() time.Time
+	clean *redact.Sanitizer
+
+	mu  sync.Mutex
+	all map[string]record // by key
+}
+
+// record is a proposal as it is stored.
+type record struct {
+	Proposal
+	Told time.Time `cbor:"20,keyasint,omitzero"` // when Analyse last returned it
+	rev  store.Revision
+}
+
+// standing is the Change of a proposal about a worker.
+type standing struct {
+	Worker   string `json:"worker"`
+	Skill    string `json:"skill"`
+	Standing string `json:"standing"`
+}
+
+const (
+	first  = "first"
+	last   = "last"
+	paused = "paused"
+)
+
+// Open returns the Book of a scope. The Group is over the tenant's part of the store; now is the clock, nil: time.Now.
+func Open(ctx context.Context, g *store.Group, scope memory.Scope, now func() time.Time) (*Book, error) {
+	if err := scope.Check(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	if now == nil {
+		now = time.Now
+	}
+	b := &Book{g: g, scope: scope, now: now, clean: redact.New(nil), all: map[string]record{}}
+	if err := g.Refresh(ctx); err != nil {
+		return nil, fmt.Errorf("proposal: %w", err)
+	}
+	g.Follow(scope.Prefix(kind), b.apply)
+	for e, err := range g.Store().Scan(ctx, store.Range{Prefix: scope.Prefix(kind)}) {
+		if err != nil {
+			return nil, fmt.Errorf("proposal: %w", err)
+		}
+		b.apply(e)
+	}
+	return b, nil
+}
+
+// apply takes in an entry as it stands in the store. One that cannot be read is none.
+func (b *Book) apply(e store.Entry) {
+	r := record{rev: e.Rev}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if e.Deleted || codec.Unmarshal(e.Value, &r) != nil {
+		delete(b.all, e.Key)
+	} else if e.Rev > b.all[e.Key].rev {
+		b.all[e.Key] = r
+	}
+}
+
+// All yields the proposals that have one of the statuses, or all, the latest first.
+func (b *Book) All(statuses ...Status) iter.Seq[Proposal] {
+	b.mu.Lock()
+	all := slices.Collect(maps.Values(b.all))
+	b.mu.Unlock()
+	slices.SortFunc(all, func(x, y record) int { return cmp.Or(y.At.Compare(x.At), strings.Compare(x.ID, y.ID)) })
+	return func(yield func(Proposal) bool) {
+		for _, r := range all {
+			r.lapse(b.now())
+			if (len(statuses) == 0 || slices.Contains(statuses, r.Status)) && !yield(r.Proposal) {
+				return
+			}
+		}
+	}
+}
+
+func (p *Proposal) undecided() bool { return p.Status == Gathering || p.Status == Ready }
+
+// lapse has a proposal expire that nobody has decided about.
+func (p *Proposal) lapse(now time.Time) {
+	if p.undecided() && now.Sub(p.At) > week {
+		p.Status = Expired
+	}
+}
+
+// Propose keeps a change for a person to decide about: Kind, Subject, Reason, Change and Samples of p count. It
+// returns what is kept then. A proposal of the kind and subject that is undecided takes the new texts and samples;
+// one that is Approved stays as it is, and so does one that was rejected or undone within 7 days, unless the samples
+// have doubled.
+func (b *Book) Propose(ctx context.Context, p Proposal) (Proposal, error) {
+	r, _, err := b.propose(ctx, p)
+	return r, err
+}
+
+// propose reports beside it whether the proposal is news: new, or not told of in the last hour.
+func (b *Book) propose(ctx context.Context, p Proposal) (kept Proposal, news bool, err error) {
+	p.Subject, p.Reason, p.Change = b.clean.Prose(p.Subject), b.clean.Prose(p.Reason), b.clean.Prose(p.Change)
+	if err := p.check(); err != nil {
+		return Proposal{}, false, err
+	}
+	p.ID, p.By, p.Note = idOf(&p), "", ""
+	err = b.change(ctx, p.ID, func(r *record) error {
+		now := b.now().UTC()
+		rests := r.rests(p.Samples, now)
+		if news = !rests && now.Sub(r.Told) >= time.Hour; rests {
+			return nil
+		}
+		p.Change = cmp.Or(p.Change, r.Change) // as it was drafted
+		p.Status, p.At = Ready, now
+		if p.Samples < needs && !p.drafted() {
+			p.Status = Gathering
+		}
+		if r.Proposal = p; news {
+			r.Told = now
+		}
+		return nil
+	}, &kept)
+	return kept, news, err
+}
+
+func idOf(p *Proposal) string {
+	sum := sha256.Sum256([]byte(p.Kind + "\x00" + p.Subject))
+	return hex.EncodeToString(sum[:8])
+}
+
+// rests reports whether a proposal is not to be made again now.
+func (r *record) rests(samples int, now time.Time) bool {
+	no := (r.Status == Rejected || r.Status == Undone) && now.Sub(r.At) < week && samples < 2*r.Samples
+	return r.Status == Approved || no
+}
+
+// drafted reports whether the change is a text that a person reads before it is used.
+func (p *Proposal) drafted() bool { return p.Kind == "goal" || p.Kind == "action" }
+
+func (p *Proposal) check() error {
+	var s standing
+	switch {
+	case !slices.Contains([]string{"goal", "action", "worker", "config"}, p.Kind):
+		return fmt.Errorf("%w: kind %q", ErrInvalid, p.Kind)
+	case strings.TrimSpace(p.Subject) == "" || len(p.Subject) > maxTitle || p.Samples < 0:
+		return fmt.Errorf("%w: it needs a subject of at most %d bytes, and samples from 0", ErrInvalid, maxTitle)
+	case len(p.Reason) > maxText || len(p.Change) > maxText:
+		return fmt.Errorf("%w: a text of over %d bytes", ErrInvalid, maxText)
+	case p.Kind == "worker" && (json.Unmarshal([]byte(p.Change), &s) != nil || s.Worker == "" ||
+		!slices.Contains([]string{first, last, paused}, s.Standing)):
+		return fmt.Errorf("%w: the change of a worker is a worker, a skill and a standing: %q", ErrInvalid, p.Change)
+	}
+	return nil
+}
+
+// Decide takes a person's decision: Approved of a proposal that is Ready; Rejected, with a note that says why, of one
+// that nobody has decided about; Undone of one that is Approved. An unknown id is an error that wraps
+// store.ErrNotFound.
+func (b *Book) Decide(ctx context.Context, id string, to Status, by, note string) (p Proposal, err error) {
+	if by == "" || to == Rejected && note == "" {
+		return p, fmt.Errorf("%w: a decision has a name, and a rejection a note", ErrInvalid)
+	}
+	err = b.change(ctx, id, func(r *record) error {
+		if r.rev == 0 {
+			return fmt.Errorf("proposal %q: %w", id, store.ErrNotFound)
+		}
+		r.lapse(b.now())
+		may := to == Approved && r.Status == Ready || to == Rejected && r.undecided() || to == Undone && r.Status == Approved
+		if !may {
+			return fmt.Errorf("%w: a proposal that is %s, with %d samples, becomes %s", ErrInvalid, r.Status, r.Samples, to)
+		}
+		r.Status, r.By, r.Note, r.At = to, b.clean.Prose(by), b.clean.Prose(note), b.now().UTC()
+		return nil
+	}, &p)
+	return p, err
+}
+
+// change has f change a record, which has no rev if it is not there, and returns it as it is kept.
+func (b *Book) change(ctx context.Context, id string, f func(*record) error, kept *Proposal) error {
+	if err := store.CheckID(id); err != nil {
+		return fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	key := b.scope.Key(kind, id)
+	return b.g.Update(ctx, func(batch *store.Batch) error {
+		e, err := batch.Get(ctx, key)
+		r := record{rev: e.Rev}
+		if err == nil {
+			err = codec.Unmarshal(e.Value, &r)
+		}
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return fmt.Errorf("proposal %q: %w", id, err)
+		}
+		was := r
+		if err := f(&r); err != nil {
+			return err
+		}
+		if *kept = r.Proposal; r == was {
+			return nil
+		}
+		value, err := codec.Marshal(&r)
+		if err != nil {
+			return err
+		}
+		batch.After(func(rev store.Revision) { b.apply(store.Entry{Key: key, Value: value, Rev: rev}) })
+		return batch.Put(key, value, store.At(e.Rev))
+	})
+}

@@ -1,0 +1,261 @@
+package proposal_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	arc "github.com/arc-learn/arc/next"
+	"github.com/arc-learn/arc/next/act"
+	"github.com/arc-learn/arc/next/arctest"
+	"github.com/arc-learn/arc/next/meta/proposal"
+	"github.com/arc-learn/arc/next/rank"
+	"github.com/arc-learn/arc/next/reason"
+	"github.com/arc-learn/arc/next/store"
+)
+
+var start = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
+
+// world is an Agent with proposals, and a clock that tests move.
+type world struct {
+	*testing.T
+	now   time.Time
+	st    store.Store
+	agent *arc.Agent
+	view  arc.View
+	book  *proposal.Book
+	model reason.Model
+}
+
+func open(t *testing.T, workers ...act.Worker) *world {
+	w := &world{T: t, now: start, st: store.NewMem()}
+	clock := func() time.Time { return w.now }
+	if workers == nil {
+		workers = []act.Worker{new(arctest.Worker).As("worker")}
+	}
+	var err error
+	w.book, err = proposal.Open(t.Context(), store.NewGroup(store.Sub(w.st, "t/acme/")), "acme", clock)
+	require.NoError(t, err)
+	w.agent, err = arc.New(t.Context(), w.st, arc.Host{Workers: workers}, &arc.Options{Scope: "acme", Now: clock})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, w.agent.Close()) })
+	w.view = w.agent.In("acme")
+	return w
+}
+
+// observe has a worker make attempts, of which some are delivered.
+func (w *world) observe(worker, skill string, delivered, failed int, usd float64) {
+	book, err := w.view.Book(w.Context())
+	require.NoError(w, err)
+	for i := range delivered + failed {
+		s := rank.Sample{Candidate: worker, Task: rank.Task{Skill: skill}, Outcome: rank.Failed, At: w.now}
+		if s.CostUSD = &usd; i < delivered {
+			s.Outcome = rank.Delivered
+		}
+		require.NoError(w, book.Observe(w.Context(), s))
+	}
+}
+
+// news are the kinds and subjects of what Analyse returns, and the proposals.
+func (w *world) news() (subjects []string, all []proposal.Proposal) {
+	w.Helper()
+	all, err := w.book.Analyse(w.Context(), w.view, w.model)
+	require.NoError(w, err)
+	for _, p := range all {
+		subjects = append(subjects, p.Kind+": "+p.Subject)
+	}
+	return subjects, all
+}
+
+// The cases of outcome-analysis, but for its totals of a lifetime: here the newest days count.
+func TestAlerts(t *testing.T) {
+	for _, tt := range []struct {
+		delivered, failed int
+		want              bool
+	}{{0, 9, false}, {0, 10, true}, {5, 5, false}, {4, 6, true}} {
+		w := open(t)
+		w.observe("worker", "x", tt.delivered, tt.failed, 0)
+		for _, at := range []struct {
+			after time.Duration
+			tells bool
+		}{{0, tt.want}, {5 * time.Minute, false}, {time.Hour - time.Millisecond, false}, {time.Hour, tt.want}} {
+			w.now = start.Add(at.after)
+			got, _ := w.news()
+			require.Equal(t, at.tells, slices.Equal(got, []string{"goal: success of x"}), "%+v after %v: %v", tt, at.after, got)
+		}
+	}
+	w := open(t)
+	w.observe("worker", "x", 0, 100, 0)
+	w.now = w.now.Add(24 * time.Hour)
+	w.observe("worker", "x", 60, 0, 0)
+	got, _ := w.news()
+	require.Empty(t, got, "it has recovered")
+}
+
+// A worker that fails 79 of 87 times, beside another one, is proposed to be tried last, and it is once a person says so.
+func TestWorker(t *testing.T) {
+	w := open(t)
+	w.observe("good", "review", 80, 7, 0)
+	for range 8 { // it rests, and comes to its evidence all the same
+		w.observe("bad", "review", 1, 4, 0)
+		w.now = w.now.Add(3 * 24 * time.Hour)
+		w.news()
+	}
+	w.observe("bad", "review", 0, 47, 0)
+	w.observe("good", "review", 80, 7, 0)
+	w.now = w.now.Add(time.Hour)
+	got, ps := w.news()
+	require.Equal(t, []string{"worker: bad at review"}, got)
+	p := ps[0]
+	require.Equal(t, proposal.Ready, p.Status)
+	require.Equal(t, `{"worker":"bad","skill":"review","standing":"last"}`, p.Change)
+
+	order := func() (names []string) {
+		fixed := rankPolicy(func(cs []rank.Candidate) (out []rank.Scored) {
+			for _, c := range cs {
+				out = append(out, rank.Scored{Candidate: c})
+			}
+			return out
+		})
+		policy := w.book.Policy(func(context.Context) (rank.Policy, error) { return fixed, nil })
+		scored, err := policy.Score(t.Context(), rank.Task{Skill: "review"}, []rank.Candidate{{Name: "bad"}, {Name: "good"}, {Name: "new"}})
+		require.NoError(t, err)
+		for _, s := range scored {
+			names = append(names, s.Name)
+		}
+		return names
+	}
+	decide := func(id string, to proposal.Status, by, note string) error {
+		_, err := w.book.Decide(t.Context(), id, to, by, note)
+		return err
+	}
+	require.Equal(t, []string{"bad", "good", "new"}, order())
+	require.ErrorIs(t, decide(p.ID, proposal.Undone, "anna", ""), proposal.ErrInvalid)
+	require.ErrorIs(t, decide(p.ID, proposal.Approved, "", ""), proposal.ErrInvalid)
+	require.ErrorIs(t, decide("none", proposal.Approved, "anna", ""), store.ErrNotFound)
+	require.NoError(t, decide(p.ID, proposal.Approved, "anna", "seen"))
+	require.Equal(t, []string{"good", "new", "bad"}, order())
+	seat, err := w.book.Propose(t.Context(), proposal.Proposal{Kind: "worker", Subject: "new", Samples: 50,
+		Change: `{"worker":"new","skill":"review","standing":"first"}`})
+	require.NoError(t, err)
+	pause, err := w.book.Propose(t.Context(), proposal.Proposal{Kind: "config", Subject: "good", Samples: 50,
+		Change: `{"worker":"good","skill":"review","standing":"paused"}`})
+	require.NoError(t, err)
+	require.NoError(t, decide(seat.ID, proposal.Approved, "anna", ""))
+	require.NoError(t, decide(pause.ID, proposal.Approved, "anna", ""))
+	require.Equal(t, []string{"new", "bad"}, order())
+
+	require.NoError(t, decide(p.ID, proposal.Undone, "anna", ""))
+	require.NoError(t, decide(seat.ID, proposal.Undone, "anna", ""))
+	require.NoError(t, decide(pause.ID, proposal.Undone, "anna", ""))
+	require.Equal(t, []string{"bad", "good", "new"}, order())
+	w.now = w.now.Add(2 * time.Hour)
+	got, _ = w.news()
+	require.Empty(t, got, "what was undone rests")
+	w.now = w.now.Add(8 * 24 * time.Hour)
+	got, _ = w.news()
+	require.Equal(t, []string{"worker: bad at review"}, got)
+
+	other, err := proposal.Open(t.Context(), store.NewGroup(store.Sub(w.st, "t/acme/")), "acme", func() time.Time { return w.now })
+	require.NoError(t, err)
+	require.Len(t, slices.Collect(other.All(proposal.Ready)), 1)
+	w.now = w.now.Add(8 * 24 * time.Hour)
+	require.Empty(t, slices.Collect(other.All(proposal.Ready)))
+	require.ErrorIs(t, decide(p.ID, proposal.Approved, "anna", ""), proposal.ErrInvalid, "it has expired")
+}
+
+type rankPolicy func(cs []rank.Candidate) []rank.Scored
+
+func (f rankPolicy) Score(_ context.Context, _ rank.Task, cs []rank.Candidate) ([]rank.Scored, error) {
+	return f(cs), nil
+}
+
+func TestEvidence(t *testing.T) {
+	w := open(t)
+	w.observe("dear", "review", 40, 10, .40)
+	w.observe("cheap", "review", 41, 9, .20)
+	w.observe("a", "write", 0, 49, 0)
+	w.observe("b", "write", 9, 0, 0)
+	got, ps := w.news()
+	require.Equal(t, []string{"config: dear at review", "goal: success of write", "worker: a at write"}, got)
+	require.Equal(t, []proposal.Status{proposal.Ready, proposal.Ready, proposal.Gathering},
+		[]proposal.Status{ps[0].Status, ps[1].Status, ps[2].Status}, "a worker needs 50 samples")
+	_, err := w.book.Decide(t.Context(), ps[2].ID, proposal.Approved, "anna", "")
+	require.ErrorIs(t, err, proposal.ErrInvalid)
+	_, err = w.book.Decide(t.Context(), ps[2].ID, proposal.Rejected, "anna", "")
+	require.ErrorIs(t, err, proposal.ErrInvalid, "a rejection says why")
+	rejected, err := w.book.Decide(t.Context(), ps[2].ID, proposal.Rejected, "anna", "it was the network")
+	require.NoError(t, err)
+	require.Equal(t, "it was the network", rejected.Note)
+	w.observe("a", "write", 0, 1, 0)
+	w.now = w.now.Add(2 * time.Hour)
+	got, _ = w.news()
+	require.Equal(t, []string{"config: dear at review", "goal: success of write"}, got, "what was rejected rests")
+	for _, p := range []proposal.Proposal{
+		{}, {Kind: "goal"}, {Kind: "x", Subject: "s"}, {Kind: "worker", Subject: "s", Change: `{"worker":"w","standing":"up"}`},
+		{Kind: "goal", Subject: "s", Samples: -1},
+	} {
+		_, err := w.book.Propose(t.Context(), p)
+		require.ErrorIs(t, err, proposal.ErrInvalid)
+	}
+}
+
+// drafter is a model that drafts, and counts how often.
+type drafter struct {
+	calls int
+	says  string
+}
+
+func (d *drafter) Generate(_ context.Context, r *reason.Request) (*reason.Response, error) {
+	d.calls++
+	return &reason.Response{Text: fmt.Sprintf(`{"yaml": %q}`, d.says)}, nil
+}
+
+// Three runs of a day that need a person for the same have an action drafted; also once they were answered.
+func TestEscalations(t *testing.T) {
+	gated := new(arctest.Worker).As("deploy")
+	gated.Mode = act.Gated
+	w := open(t, gated)
+	model := &drafter{says: "- id: deploy_alone\n  skill: deploy\n"}
+	w.model = model
+	ask := func(id string) {
+		r, err := w.agent.Run(t.Context(), arc.Objective{ID: id, Text: "deploy " + id})
+		require.NoError(t, err)
+		require.Equal(t, arc.Waiting, r.Status)
+	}
+	ask("1")
+	ask("2")
+	got, _ := w.news()
+	require.Empty(t, got)
+	for a, err := range w.view.Approvals(t.Context()) {
+		require.NoError(t, err)
+		require.NoError(t, w.view.Decide(t.Context(), act.Ruling{Approval: a.ID, By: "anna", Allow: true}))
+	}
+	for _, id := range []string{"1", "2"} {
+		_, err := w.view.Wait(t.Context(), id)
+		require.NoError(t, err)
+	}
+	ask("3")
+	got, ps := w.news()
+	require.Equal(t, []string{"action: approval of deploy"}, got)
+	require.Equal(t, []any{proposal.Ready, 3, model.says}, []any{ps[0].Status, ps[0].Samples, ps[0].Change})
+	w.now = w.now.Add(2 * time.Hour)
+	ask("4")
+	_, ps = w.news()
+	require.Equal(t, []any{4, model.says, 1}, []any{ps[0].Samples, ps[0].Change, model.calls}, "drafted once")
+	w.now = w.now.Add(23 * time.Hour)
+	got, _ = w.news()
+	require.Empty(t, got, "of the last day")
+
+	for _, bad := range []string{"- id: [", "just words"} {
+		w := open(t)
+		w.model = &drafter{says: bad}
+		w.observe("worker", "x", 0, 10, 0)
+		_, ps := w.news()
+		require.Contains(t, ps[0].Change, "- id: success_of_x\n", "what is no list is not kept")
+	}
+}
