@@ -52,7 +52,7 @@ func (k kept) fire(t require.TestingT, c Case) (plan []reason.PlanCall, why stri
 		return nil, "another key"
 	}
 	for _, p := range k[s.key].read("") {
-		if plan, why = p.fire(s); why == "" {
+		if plan, why = p.fire(s, nil, nil); why == "" {
 			return plan, ""
 		}
 	}

@@ -172,33 +172,70 @@ func (l *Layer) holds(c *Case) bool {
 	return !c.Fresh && float64(n)/(1<<52) < l.opts.Holdout
 }
 
+// advise adds what is known of cases of the same key and, where nothing fires, of cases that are like it.
 func (l *Layer) advise(ctx context.Context, a *Advice) error {
-	s, err := shapeOf(&a.Case)
+	c := &a.Case
+	s, err := shapeOf(c)
 	if err != nil {
-		a.Why = err.Error()
-		s = &shape{}
+		a.Why, s = err.Error(), &shape{}
 	}
-	if _, err := l.recall(ctx, a, s, false); err != nil {
+	ask := queries(c, s)
+	if _, err = l.recall(ctx, a, s, ask[0]); err != nil {
 		return err
 	}
-	var shown []reason.Suggestion
-	if s.key != "" {
-		if shown, err = l.fires(ctx, a, s); err == nil {
-			err = l.warn(ctx, a, s)
-		}
-		if err != nil || a.Fires != nil {
-			return err
-		}
-	}
-	near, err := l.recall(ctx, a, s, true)
-	if err != nil || s.key == "" {
+	if s.key == "" {
+		_, err = l.recall(ctx, a, s, ask[1:]...)
 		return err
 	}
-	told := func(h memory.Hit) bool { // what is warned of is said once
-		return slices.ContainsFunc(a.Warnings, func(w reason.Warning) bool { return w.Complaint == h.Record.Content })
+	if err = l.warn(ctx, a, s); err != nil {
+		return err
 	}
-	a.Memories, a.Background = slices.DeleteFunc(a.Memories, told), slices.DeleteFunc(a.Background, told)
-	return l.suggest(ctx, a, s, shown, near)
+	suggest := func(sg reason.Suggestion, differs string) {
+		same := func(o reason.Suggestion) bool { return samePlan(o.Calls, sg.Calls) }
+		if len(a.Suggestions) < maxSuggestions && !slices.ContainsFunc(a.Suggestions, same) {
+			sg.Name, sg.Differs = fmt.Sprint("plan ", len(a.Suggestions)+1), differs
+			a.Suggestions = append(a.Suggestions, sg)
+		}
+	}
+	found, over, err := l.plans(ctx, c, s.key, s.exact)
+	if err != nil {
+		return err
+	}
+	for _, r := range over {
+		for _, sg := range r.edits(found) {
+			suggest(sg, "a person has written it")
+		}
+	}
+	for _, p := range found {
+		calls, why := p.fire(s, found, ruleDigests(a.Memories))
+		if why == "" {
+			a.Fires, a.Suggestions, a.Why = &reason.Plan{Calls: calls}, nil, ""
+			return nil
+		}
+		if sg, ok := p.suggestion(s, c.Text); ok {
+			suggest(sg, why)
+		}
+		if a.Why == "" && !p.exact {
+			a.Why = why
+		}
+	}
+	a.Why = cmp.Or(a.Why, "no case of these words and inputs was delivered")
+	near, err := l.recall(ctx, a, s, ask[1:]...)
+	if err == nil {
+		near, err = l.like(ctx, near, c, s)
+	}
+	for _, at := range near {
+		of := *c
+		of.Scope = at.scope
+		found, _, no := l.plans(ctx, &of, at.key, "")
+		for _, p := range found {
+			if sg, ok := p.suggestion(s, c.Text); ok {
+				suggest(sg, at.differs(c, s))
+			}
+		}
+		err = cmp.Or(err, no)
+	}
+	return err
 }
 
 // Why says in a sentence why nothing fires for a case, or what does.
@@ -212,71 +249,6 @@ func (l *Layer) Why(ctx context.Context, c Case) (string, error) {
 		a.Why = "a plan fires: " + summary(a.Fires.Calls)
 	}
 	return a.Why, err
-}
-
-// fires finds the plan that fires, or else says why none does, and returns the plans of the key as they are shown.
-func (l *Layer) fires(ctx context.Context, a *Advice, s *shape) (shown []reason.Suggestion, err error) {
-	c, rules := &a.Case, ruleDigests(a.Memories)
-	found, over, err := l.plans(ctx, c, s.key, s.exact)
-	if err != nil {
-		return nil, err
-	}
-	for _, r := range over {
-		shown = append(shown, r.edits(found)...)
-	}
-	for _, p := range found {
-		calls, why := p.fire(s)
-		if why == "" {
-			why = p.rival(found)
-		}
-		if why == "" && slices.ContainsFunc(rules, func(r string) bool { return !slices.Contains(p.Rules, r) }) {
-			why = "there is a rule that its last deliberation did not know"
-		}
-		if why == "" {
-			a.Fires, a.Why = &reason.Plan{Calls: calls}, ""
-			return nil, nil
-		}
-		if sg, ok := p.suggestion(s, c.Text); ok {
-			sg.Differs = why
-			shown = append(shown, sg)
-		}
-		if a.Why == "" && !p.exact {
-			a.Why = why
-		}
-	}
-	a.Why = cmp.Or(a.Why, "no case of these words and inputs was delivered")
-	return shown, nil
-}
-
-// suggest adds the plans of the key, and those of keys whose cases are like it.
-func (l *Layer) suggest(ctx context.Context, a *Advice, s *shape, shown []reason.Suggestion, near []pointed) error {
-	c := &a.Case
-	near, err := l.like(ctx, near, c, s)
-	if err != nil {
-		return err
-	}
-	for _, at := range near {
-		of := *c
-		of.Scope = at.scope
-		found, _, err := l.plans(ctx, &of, at.key, "")
-		if err != nil {
-			return err
-		}
-		for _, p := range found {
-			if sg, ok := p.suggestion(s, c.Text); ok {
-				sg.Differs = at.differs(c, s)
-				shown = append(shown, sg)
-			}
-		}
-	}
-	for _, sg := range shown {
-		same := func(o reason.Suggestion) bool { return samePlan(o.Plan.Calls, sg.Plan.Calls) }
-		if len(a.Suggestions) < maxSuggestions && !slices.ContainsFunc(a.Suggestions, same) {
-			sg.Name = fmt.Sprint("plan ", len(a.Suggestions)+1)
-			a.Suggestions = append(a.Suggestions, sg)
-		}
-	}
-	return nil
 }
 
 // scopesOf are the scopes that a case has plans from: its own, and that of its Lessons.
@@ -346,8 +318,8 @@ type given struct {
 	Applied []applied
 	Ready   bool
 	At      time.Time
-	Judged  time.Time   // by a later verdict
-	Made    []memory.ID // failures of the case's scope, to be taken back
+	Judged  time.Time // by a later verdict
+	Made    memory.ID // the failure that is remembered of it
 }
 
 // After learns from what came of a case. A second After of an Advice changes nothing, and returns what the first
@@ -494,7 +466,7 @@ func (l *Layer) keepPlan(ctx context.Context, b *store.Batch, g *given, s *shape
 		keep(r)
 		stop(r)
 		for _, p := range r.read(c.Scope) {
-			_, why := p.fire(s)
+			_, why := p.fire(s, nil, nil)
 			g.Ready = g.Ready || by > 0 && delivered && p.ID == did && why == ""
 		}
 	})
@@ -518,23 +490,20 @@ func (r *record) share(scope memory.Scope) {
 	r.Scopes = r.Scopes[max(0, len(r.Scopes)-maxScopes):]
 }
 
-// change changes a record, once what came of the Advice before is taken back. That of a key has the words of its cases, at a Lessons scope once two scopes came to it.
+// change changes a record, once what came of the Advice before is taken back. That of a key has the words of its
+// cases, at a Lessons scope once two scopes came to it.
 func (l *Layer) change(ctx context.Context, b *store.Batch, scope memory.Scope, id string, s *shape, c *Case, f func(*record)) error {
-	key := scope.Key(planKind, id)
-	r, rev, err := load[record](ctx, b, key)
-	if err != nil {
-		return err
-	}
-	r.remove(c.ID)
-	f(&r)
-	if r.Paths == nil && id == s.key && (scope == c.Scope || len(r.Scopes) > 1) {
+	return edit(ctx, b, scope.Key(planKind, id), func(r *record) (bool, error) {
+		r.remove(c.ID)
+		if f(r); r.Paths != nil || id != s.key || scope != c.Scope && len(r.Scopes) < 2 {
+			return true, nil
+		}
 		r.Situation, r.Conditions, r.Goals, r.Template, r.Paths = c.Situation, c.Conditions, c.Goals, s.template, []string{}
 		for _, v := range s.in {
 			r.Paths = append(r.Paths, v.path)
 		}
-		err = l.keepPointer(ctx, b, scope, c, s)
-	}
-	return cmp.Or(err, put(b, key, &r, rev))
+		return true, l.keepPointer(ctx, b, scope, c, s)
+	})
 }
 
 // Maintain deletes what is kept of outcomes for longer than a time, at least 90 days, after which no verdict corrects
@@ -601,4 +570,16 @@ func put[T any](b *store.Batch, key string, v *T, at version) error {
 		return fmt.Errorf("learn: %s: %w", key, err)
 	}
 	return b.Put(key, raw, store.At(at.rev))
+}
+
+// edit changes what is kept at a key, unless f says that nothing has changed.
+func edit[T any](ctx context.Context, b *store.Batch, key string, f func(*T) (changed bool, err error)) error {
+	v, at, err := load[T](ctx, b, key)
+	if err != nil {
+		return err
+	}
+	if changed, err := f(&v); err != nil || !changed {
+		return err
+	}
+	return put(b, key, &v, at)
 }

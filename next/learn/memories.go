@@ -15,11 +15,9 @@ import (
 	"github.com/arc-learn/arc/next/store"
 )
 
-// recall adds the memories of a case. First that is what is trusted, with the rules; then, where somebody has to think,
-// in one query the lessons of its situation, and the keys of plans whose cases are like it; in one what nobody vouches
-// for.
-func (l *Layer) recall(ctx context.Context, a *Advice, s *shape, then bool) (near []pointed, err error) {
-	c := &a.Case
+// queries asks for the memories of a case: for what is trusted, with the rules; then, where somebody has to think, for
+// the lessons of its situation, and the keys of plans whose cases are like it; and for what nobody vouches for.
+func queries(c *Case, s *shape) []memory.Query {
 	text := c.Text
 	for _, t := range c.Turns[max(0, len(c.Turns)-6):] {
 		if t.Role == reason.UserRole {
@@ -30,14 +28,16 @@ func (l *Layer) recall(ctx context.Context, a *Advice, s *shape, then bool) (nea
 	if c.Actor != "" {
 		kinds = append(kinds, memory.Episode)
 	}
-	queries := []memory.Query{{Text: text, K: maxMemories, Kinds: append(kinds, memory.Pattern, memory.Rule), Trust: memory.Trusted, Linked: true}}
-	if then {
-		queries = []memory.Query{
-			{Text: pointText(c, s), K: 4 * maxLike, Kinds: []memory.Kind{memory.Failure, memory.Pattern}},
-			{Text: text, K: maxMemories / 2, Kinds: kinds, Trust: memory.Quarantined},
-		}
+	return []memory.Query{
+		{Text: text, K: maxMemories, Kinds: append(slices.Clone(kinds), memory.Pattern, memory.Rule), Trust: memory.Trusted, Linked: true},
+		{Text: pointText(c, s), K: 4 * maxLike, Kinds: []memory.Kind{memory.Failure, memory.Pattern}},
+		{Text: text, K: maxMemories / 2, Kinds: kinds, Trust: memory.Quarantined},
 	}
-	seen := make(map[memory.ID]bool)
+}
+
+// recall adds what queries find, and returns the keys of plans whose cases are like it.
+func (l *Layer) recall(ctx context.Context, a *Advice, s *shape, queries ...memory.Query) (near []pointed, err error) {
+	c, seen := &a.Case, make(map[memory.ID]bool)
 	for _, h := range a.Memories {
 		seen[h.Record.ID] = true
 	}
@@ -48,23 +48,27 @@ func (l *Layer) recall(ctx context.Context, a *Advice, s *shape, then bool) (nea
 		if err != nil {
 			return nil, err
 		}
-		told := 0
-		for _, h := range hits {
-			var p pointer
-			switch {
-			case h.Record.Kind == memory.Pattern && json.Unmarshal(h.Record.Plan, &p) == nil && p.Key != "":
-				near = append(near, pointed{key: p.Key, scope: h.Record.Scope, score: h.Parts.Relevance})
-				continue
-			case seen[h.Record.ID] || q.Trust == 0 && told >= maxMemories/2:
+		for told, i := 0, 0; i < len(hits); i++ {
+			h := hits[i]
+			if key, ok := strings.CutPrefix(h.Record.Key, pointerKey); ok && h.Record.Kind == memory.Pattern {
+				near = append(near, pointed{key: key, scope: h.Record.Scope, score: h.Parts.Relevance})
 				continue
 			}
-			failureAt(&h.Record, c, s)
-			if seen[h.Record.ID] = true; h.Record.Trusted {
+			refused := h.Record.Source.Ref == refusedRef
+			if seen[h.Record.ID] || q.Trust == 0 && told >= maxMemories/2 || refused && h.Record.Trigger == triggerOf(c, s) {
+				continue // it is said already, or warned of
+			}
+			if refused { // with no word of the other case that this one has not
+				var lesson string
+				_ = json.Unmarshal(h.Record.Plan, &lesson)
+				h.Record.Trigger, h.Record.Content, h.Record.Plan = "", tell(lesson, c, s), nil
+			}
+			if told++; h.Record.Trusted {
 				a.Memories = append(a.Memories, h)
 			} else {
 				a.Background = append(a.Background, h)
 			}
-			told++
+			seen[h.Record.ID] = true
 		}
 	}
 	slices.SortStableFunc(a.Memories, func(x, y memory.Hit) int { // rules first
@@ -77,8 +81,8 @@ func (l *Layer) recall(ctx context.Context, a *Advice, s *shape, then bool) (nea
 // maxLike is how many keys a case is compared with beside its own.
 const maxLike = 6
 
-// pointer is the Plan of a Pattern that stands for a key: so plans are found for cases that are like theirs.
-type pointer struct{ Key string }
+// pointerKey begins the Key of a Pattern that stands for a key: so plans are found for cases that are like theirs.
+const pointerKey = "plan "
 
 // pointed is a key whose cases are like a case.
 type pointed struct {
@@ -99,14 +103,8 @@ func pointText(c *Case, s *shape) string {
 
 // keepPointer remembers where the plans of a key are. It holds the words of a case, which nobody vouches for.
 func (l *Layer) keepPointer(ctx context.Context, b *store.Batch, scope memory.Scope, c *Case, s *shape) error {
-	raw, err := json.Marshal(pointer{s.key})
-	if err != nil {
-		return err
-	}
-	text := pointText(c, s)
-	_, err = l.bank.In(scope).Stage(b).Remember(ctx, memory.Draft{Kind: memory.Pattern, Trigger: c.Situation,
-		Content: head(text, 12<<10), Plan: raw, Key: "plan " + s.key, At: l.opts.Now(),
-		Source: memory.Source{Origin: memory.User, Ref: "plan " + s.key}})
+	_, err := l.bank.In(scope).Stage(b).Remember(ctx, memory.Draft{Kind: memory.Pattern, Trigger: c.Situation, At: l.opts.Now(),
+		Content: head(pointText(c, s), 12<<10), Key: pointerKey + s.key, Source: memory.Source{Origin: memory.User}})
 	return err
 }
 
@@ -252,17 +250,19 @@ func (l *Layer) episodes(ctx context.Context, b *store.Batch, g *given) error {
 		if err != nil {
 			return err
 		}
-		key := scope.Key(episodeKind, "last")
-		last, rev, err := load[[]memory.ID](ctx, b, key)
-		if err != nil {
-			return err
-		}
-		for last = append(last, r.ID); len(last) > maxEpisodes; last = last[1:] {
-			if err := l.bank.In(scope).Stage(b).Forget(ctx, last[0]); err != nil && !errors.Is(err, store.ErrNotFound) {
-				return err
+		err = edit(ctx, b, scope.Key(episodeKind, "last"), func(last *[]memory.ID) (bool, error) {
+			*last = append(*last, r.ID)
+			if len(*last) <= maxEpisodes {
+				return true, nil
 			}
-		}
-		if err := put(b, key, &last, rev); err != nil {
+			oldest := (*last)[0]
+			*last = (*last)[1:]
+			if err := l.bank.In(scope).Stage(b).Forget(ctx, oldest); !errors.Is(err, store.ErrNotFound) {
+				return true, err
+			}
+			return true, nil
+		})
+		if err != nil {
 			return err
 		}
 	}

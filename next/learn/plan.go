@@ -255,9 +255,10 @@ func (r *record) differs(c *Case, s *shape) string {
 	return strings.Join(out, "; ")
 }
 
-// fire returns the plan for a case of its key, or why it must not run. Any two deliveries that agree will do; where
-// two pairs mean different calls, none does.
-func (p *plan) fire(now *shape) (calls []reason.PlanCall, why string) {
+// fire returns the plan for a case of its key, or why it must not run: all are the plans of the key, and rules those
+// that hold. Any two deliveries that agree will do; where two pairs mean different calls, none does. A plan takes two
+// more deliveries than any other has, so that a model that is wrong now and then, where no gate sees it, is outvoted.
+func (p *plan) fire(now *shape, all []*plan, rules []string) (calls []reason.PlanCall, why string) {
 	why = "it was delivered once"
 	if p.exact {
 		why = "this very case was delivered once"
@@ -291,18 +292,17 @@ func (p *plan) fire(now *shape) (calls []reason.PlanCall, why string) {
 			}
 		}
 	}
-	return calls, why
-}
-
-// rival returns why a plan must not fire because of others of its key: it takes two more deliveries than any of them
-// has. A model that is wrong now and then, where no gate sees it, is outvoted that way.
-func (p *plan) rival(all []*plan) string {
 	for _, o := range all {
-		if o.ID != p.ID && o.exact == p.exact && len(o.live()) > len(p.live())-2 {
-			return "another plan delivered cases of these words, too: " + summary(o.Deliveries[0].Calls)
+		if o.ID != p.ID && o.exact == p.exact && len(o.live()) > len(of)-2 {
+			why = cmp.Or(why, "another plan delivered cases of these words, too: "+summary(o.Deliveries[0].Calls))
 		}
 	}
-	return ""
+	for _, r := range rules {
+		if !slices.Contains(p.Rules, r) {
+			why = cmp.Or(why, "there is a rule that its last deliberation did not know")
+		}
+	}
+	return calls, why
 }
 
 // suggestion is the plan as it is shown for a case that it does not fire for: {name} stands for each parameter, and

@@ -237,54 +237,32 @@ func rewrite(path string, v any, f func(path string, v any) any) any {
 
 // decode reads JSON with its numbers as they are written. A name that is given twice is an error: nobody can say
 // which of the two counts.
-func decode(raw json.RawMessage) (any, error) {
+func decode(raw json.RawMessage) (v any, err error) {
 	if len(bytes.TrimSpace(raw)) == 0 {
 		return nil, nil
 	}
-	if !json.Valid(raw) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	if d.UseNumber(); !json.Valid(raw) || d.Decode(&v) != nil {
 		return nil, errors.New("no valid JSON")
 	}
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	return next(d)
+	if tokens(raw) != tokens(encode(v)) {
+		return nil, errors.New("a name is given twice")
+	}
+	return rewrite("", v, func(_ string, v any) any {
+		if s, ok := v.(string); ok {
+			return norm.NFC.String(s)
+		}
+		return v
+	}), nil
 }
 
-// next reads a value of valid JSON.
-func next(d *json.Decoder) (any, error) {
-	t, _ := d.Token()
-	switch t {
-	case json.Delim('['):
-		list := []any{}
-		for d.More() {
-			v, err := next(d)
-			if err != nil {
-				return nil, err
-			}
-			list = append(list, v)
+// tokens counts the names, values and delimiters of JSON.
+func tokens(raw []byte) (n int) {
+	for d := json.NewDecoder(bytes.NewReader(raw)); ; n++ {
+		if _, err := d.Token(); err != nil {
+			return n
 		}
-		_, _ = d.Token()
-		return list, nil
-	case json.Delim('{'):
-		object := map[string]any{}
-		for d.More() {
-			k, _ := d.Token()
-			name, _ := k.(string)
-			v, err := next(d)
-			if _, twice := object[name]; twice {
-				err = fmt.Errorf("%q is given twice", name)
-			}
-			if err != nil {
-				return nil, err
-			}
-			object[name] = v
-		}
-		_, _ = d.Token()
-		return object, nil
 	}
-	if s, ok := t.(string); ok {
-		return norm.NFC.String(s), nil
-	}
-	return t, nil
 }
 
 // encode writes what decode has read, without escapes of HTML.

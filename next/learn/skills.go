@@ -61,7 +61,7 @@ func (l *Layer) WriteSkills(ctx context.Context, scope memory.Scope, dir string)
 		done := make(map[string]bool)
 		for _, p := range plans {
 			ready := slices.ContainsFunc(p.Deliveries, func(d *delivery) bool {
-				_, why := p.fire(d.shape)
+				_, why := p.fire(d.shape, nil, nil)
 				return why == ""
 			})
 			if sg, ok := p.suggestion(&shape{}, r.Template); ok && ready && !done[p.ID] {
@@ -200,34 +200,25 @@ func (l *Layer) take(ctx context.Context, scope memory.Scope, s *skillFile) (cha
 		return false, err
 	}
 	err = l.group.Update(ctx, func(b *store.Batch) error {
-		changed = false
-		at := scope.Key(planKind, key)
-		r, rev, err := load[record](ctx, b, at)
-		if err != nil {
-			return err
-		}
-		known := r.plan(id) >= 0
-		for _, below := range r.Scopes {
-			of, _, err := load[record](ctx, b, below.Key(planKind, key))
-			if err != nil {
-				return err
+		return edit(ctx, b, scope.Key(planKind, key), func(r *record) (bool, error) {
+			known := r.plan(id) >= 0
+			for _, below := range r.Scopes {
+				of, _, err := load[record](ctx, b, below.Key(planKind, key))
+				if err != nil {
+					return false, err
+				}
+				known = known || of.plan(id) >= 0
 			}
-			known = known || of.plan(id) >= 0
-		}
-		if !known {
-			return fmt.Errorf("no plan %q is known in %q", s.plan, scope)
-		}
-		p := r.of(id) // its deliveries stay where they are
-		if p.Retired != s.retired {
-			p.Retired, changed = s.retired, true
-		}
-		if !s.retired && s.wrote != digest(s.block) && !samePlan(p.Edit, s.calls) {
-			p.Edit, p.Edited, changed = s.calls, l.opts.Now(), true
-		}
-		if !changed {
-			return nil
-		}
-		return put(b, at, &r, rev)
+			if !known {
+				return false, fmt.Errorf("no plan %q is known in %q", s.plan, scope)
+			}
+			p := r.of(id) // its deliveries stay where they are
+			changed, p.Retired = p.Retired != s.retired, s.retired
+			if !s.retired && s.wrote != digest(s.block) && !samePlan(p.Edit, s.calls) {
+				p.Edit, p.Edited, changed = s.calls, l.opts.Now(), true
+			}
+			return changed, nil
+		})
 	})
 	return changed, err
 }
@@ -246,7 +237,7 @@ func (r *record) edits(found []*plan) (out []reason.Suggestion) {
 		}
 		if e.Edit != nil && !e.Retired && len(since) < 2 {
 			out = append(out, reason.Suggestion{Plan: reason.Plan{Calls: slices.Clone(e.Edit)}, Parameters: parameters(e.Edit),
-				Delivered: len(since), Differs: "a person has written it"})
+				Delivered: len(since)})
 		}
 	}
 	return out

@@ -3,8 +3,6 @@ package learn
 import (
 	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"regexp"
@@ -46,10 +44,7 @@ const (
 // situationKey is what warnings are kept by: the situation that the host names, or else the words of the case with
 // {name} for its inputs.
 func situationKey(c *Case, s *shape) string {
-	if c.Situation != "" {
-		return digest("situation " + c.Situation)
-	}
-	return digest("text " + fold(s.template))
+	return digest(cmp.Or(c.Situation, "\x00"+fold(s.template)))
 }
 
 // warn adds the warnings of a case's situation: its scope's, and those that two scopes of its Lessons came to.
@@ -101,69 +96,70 @@ func (r *record) warning(skill, class, said string) *warning {
 
 // refuse takes in what was refused, and what passed where something had been refused; or takes it back.
 func (l *Layer) refuse(ctx context.Context, b *store.Batch, g *given, s *shape, strangers []string, by int) error {
-	c, o := &g.Case, &g.Outcome
-	if o.Verdict == Unknown && len(o.Failed) == 0 {
-		return nil
-	}
-	id := situationKey(c, s)
-	key := c.Scope.Key(warnKind, id)
-	r, rev, err := load[record](ctx, b, key)
-	if err != nil {
-		return err
-	}
-	if by < 0 {
-		for _, w := range r.Refused {
-			w.Events = slices.DeleteFunc(w.Events, func(e event) bool { return e.Advice == c.ID })
-		}
-		r.Refused = slices.DeleteFunc(r.Refused, func(w *warning) bool { return len(w.Events) == 0 })
-		for _, id := range g.Made {
-			if no := l.bank.In(c.Scope).Stage(b).Forget(ctx, id); !errors.Is(no, store.ErrNotFound) {
-				err = cmp.Or(err, no)
-			}
-		}
-		g.Made = nil
-		return cmp.Or(err, put(b, key, &r, rev))
-	}
+	c, o, id := &g.Case, &g.Outcome, situationKey(&g.Case, s)
 	refused := slices.Clone(o.Failed)
 	if o.Verdict == Failed && o.Complaint != "" {
 		refused = append(refused, reason.Failure{Task: reason.Task{Skill: c.Skill}, Worker: o.Worker, Complaint: o.Complaint})
 	}
 	changed, lesson := len(refused) > 0, ""
-	for i, f := range refused {
-		text := head(template(f.Complaint, s.in), maxLesson)
-		if quotes(spelt(f.Complaint), "", spelt(strings.Join(strangers, "\n"))) {
-			text = "it was refused, and the reason quotes what a stranger said"
+	err := edit(ctx, b, c.Scope.Key(warnKind, id), func(r *record) (bool, error) {
+		if by < 0 {
+			for _, w := range r.Refused {
+				w.Events = slices.DeleteFunc(w.Events, func(e event) bool { return e.Advice == c.ID })
+			}
+			r.Refused = slices.DeleteFunc(r.Refused, func(w *warning) bool { return len(w.Events) == 0 })
+			return true, nil
 		}
-		lesson = mark(text, c, s)
-		w := r.warning(cmp.Or(f.Task.Skill, f.Worker), classOf(lesson), lesson)
-		w.add(event{Advice: c.ID, At: g.At.Add(time.Duration(i - len(refused)))})
+		for i, f := range refused {
+			text := head(template(f.Complaint, s.in), maxLesson)
+			if quotes(spelt(f.Complaint), "", spelt(strings.Join(strangers, "\n"))) {
+				text = "it was refused, and the reason quotes what a stranger said"
+			}
+			lesson = mark(text, c, s)
+			w := r.warning(cmp.Or(f.Task.Skill, f.Worker), classOf(lesson), lesson)
+			w.add(event{Advice: c.ID, At: g.At.Add(time.Duration(i - len(refused)))})
+		}
+		r.Refused = r.Refused[max(0, len(r.Refused)-maxWarnings):]
+		for _, w := range r.Refused {
+			made := func(call reason.PlanCall) bool { return call.Name == w.Skill }
+			did := o.Plan == nil || w.Skill == "" || w.Skill == o.Worker || slices.ContainsFunc(o.Plan.Calls, made)
+			if o.Verdict == Delivered && did && !w.Events[len(w.Events)-1].Over {
+				w.add(event{Advice: c.ID, At: g.At, Over: true, Instead: instead(g, w.Skill)})
+				changed = true
+			}
+		}
+		return changed, nil
+	})
+	if by < 0 && g.Made != "" {
+		err = cmp.Or(err, l.bank.In(c.Scope).Stage(b).Forget(ctx, g.Made))
+		g.Made = ""
 	}
-	r.Refused = r.Refused[max(0, len(r.Refused)-maxWarnings):]
-	for _, w := range r.Refused {
-		made := func(call reason.PlanCall) bool { return call.Name == w.Skill }
-		did := o.Plan == nil || w.Skill == "" || w.Skill == o.Worker || slices.ContainsFunc(o.Plan.Calls, made)
-		if o.Verdict == Delivered && did && !w.Events[len(w.Events)-1].Over {
-			w.add(event{Advice: c.ID, At: g.At, Over: true, Instead: instead(g, w.Skill)})
-			changed = true
+	if by < 0 || !changed || err != nil {
+		return err
+	}
+	if o.Verdict == Failed && lesson != "" { // for cases that are like it: nobody vouches for words of whoever refused it
+		r, err := l.bank.In(c.Scope).Stage(b).Remember(ctx, memory.Draft{Kind: memory.Failure, Trigger: triggerOf(c, s),
+			Content: tell(lesson, &Case{}, &shape{}), Plan: encode(lesson), At: g.At, Source: memory.Source{Origin: memory.Executor, Run: c.ID, Ref: refusedRef}})
+		if err != nil {
+			return err
+		}
+		if r.Strengthened == 0 {
+			g.Made = r.ID
 		}
 	}
-	if o.Verdict == Failed && lesson != "" {
-		err = l.keepFailure(ctx, b, g, s, lesson)
+	if c.Lessons == c.Scope {
+		return nil
 	}
-	if !changed || err != nil {
-		return err
-	}
-	if err = put(b, key, &r, rev); err != nil || c.Lessons == c.Scope {
-		return err
-	}
-	key = c.Lessons.Key(warnKind, id)
-	up, rev, err := load[record](ctx, b, key)
-	if err != nil || slices.Contains(up.Scopes, c.Scope) {
-		return err
-	}
-	up.share(c.Scope)
-	return put(b, key, &up, rev)
+	return edit(ctx, b, c.Lessons.Key(warnKind, id), func(up *record) (bool, error) {
+		up.share(c.Scope)
+		return true, nil
+	})
 }
+
+// refusedRef is the Ref of memories of what was refused. Their Trigger is what their cases are found by.
+const refusedRef = "refused"
+
+func triggerOf(c *Case, s *shape) string { return cmp.Or(c.Situation, head(s.template, maxLesson)) }
 
 func (w *warning) add(e event) {
 	w.Events = append(w.Events, e)
@@ -185,37 +181,6 @@ func instead(g *given, skill string) string {
 		}
 	}
 	return "it passed once that was heeded"
-}
-
-// keepFailure remembers what a case failed of, in its own scope, for cases that are like it. The words are those of
-// whoever refused it, which may be a stranger's: nobody vouches for them.
-func (l *Layer) keepFailure(ctx context.Context, b *store.Batch, g *given, s *shape, lesson string) error {
-	raw, err := json.Marshal(failure{lesson})
-	if err != nil {
-		return err
-	}
-	r, err := l.bank.In(g.Case.Scope).Stage(b).Remember(ctx, memory.Draft{
-		Kind: memory.Failure, Trigger: cmp.Or(g.Case.Situation, head(s.template, maxLesson)), Content: tell(lesson, &Case{}, &shape{}), Plan: raw, At: g.At,
-		Source: memory.Source{Origin: memory.Executor, Run: g.Case.ID},
-	})
-	if err == nil && r.Strengthened == 0 {
-		g.Made = append(g.Made, r.ID)
-	}
-	return err
-}
-
-// failure is the Plan of a Failure: what it says, with its case's words marked.
-type failure struct{ Said string }
-
-// failureAt makes a Failure as it is told for a case: with no word of the former case that this one has not.
-func failureAt(r *memory.Record, c *Case, s *shape) {
-	var f failure
-	if r.Kind != memory.Failure || json.Unmarshal(r.Plan, &f) != nil || f.Said == "" {
-		return
-	}
-	if r.Content, r.Plan = tell(f.Said, c, s), nil; r.Trigger != c.Situation {
-		r.Trigger = ""
-	}
 }
 
 // classOf is the class of a complaint: its words, where each that holds a digit, a {name} or a name is any.
