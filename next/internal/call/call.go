@@ -5,6 +5,7 @@
 package call
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -36,33 +37,45 @@ func (e *PanicError) Error() string { return "panic: " + e.Value }
 
 // Do returns the answer of f. A panic of f is a *[PanicError]. An answer that cannot be used is an error that wraps
 // [ErrMalformed]: nil where T is a pointer or an interface, text that is no valid UTF-8, more than [MaxAnswer]
-// bytes. So is an error that is a typed nil, or that panics when it is asked; the text of a long error is cut. A
-// timeout of 0 is none; the deadline's own error is context.DeadlineExceeded.
-func Do[T any](ctx context.Context, timeout time.Duration, f func(context.Context) (T, error)) (T, error) {
+// bytes. So is an error that is or wraps a typed nil; the text of a long error is cut. A timeout of 0 is none; the
+// deadline's own error is context.DeadlineExceeded.
+func Do[T any](ctx context.Context, timeout time.Duration, f func(context.Context) (T, error)) (v T, err error) {
 	if timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, timeout)
 		defer cancel()
 	}
-	var none T
-	v, err := recovered(func() (T, error) { return f(ctx) })
-	if err != nil {
-		return none, checked(err)
-	}
-	left := MaxAnswer
-	if _, err := recovered(func() (T, error) { return none, sound(reflect.ValueOf(&v).Elem(), &left, true, 0) }); err != nil {
-		return none, err
-	}
-	return v, nil
-}
-
-func recovered[T any](f func() (T, error)) (v T, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = &PanicError{Value: cut(fmt.Sprint(r)), Stack: string(debug.Stack())}
 		}
+		if err != nil {
+			v = *new(T)
+		}
 	}()
-	return f()
+	if v, err = f(ctx); err != nil {
+		if err = cmp.Or(flaw(err, 0), err); cut(err.Error()) != err.Error() {
+			err = &kept{cut(err.Error()), err}
+		}
+		return v, err
+	}
+	top := reflect.ValueOf(&v).Elem()
+	for top.Kind() == reflect.Interface && !top.IsNil() {
+		top = top.Elem()
+	}
+	if isNil(top) && (top.Kind() == reflect.Pointer || top.Kind() == reflect.Interface) {
+		return v, fmt.Errorf("%w: a nil %v and no error", ErrMalformed, top.Type())
+	}
+	left := MaxAnswer
+	return v, sound(top, &left, 0)
+}
+
+func isNil(v reflect.Value) bool {
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Interface, reflect.Map, reflect.Slice, reflect.Func, reflect.Chan:
+		return v.IsNil()
+	}
+	return false
 }
 
 func cut(s string) string {
@@ -73,100 +86,67 @@ func cut(s string) string {
 }
 
 // sound returns an error if v cannot be used. Unexported fields are not looked at.
-func sound(v reflect.Value, left *int, top bool, depth int) error {
-	if depth > maxDepth {
+func sound(v reflect.Value, left *int, depth int) error {
+	var parts []reflect.Value
+	valid := true
+	switch kind := v.Kind(); {
+	case isNil(v):
+	case kind == reflect.Pointer || kind == reflect.Interface:
+		parts = append(parts, v.Elem())
+	case kind == reflect.String:
+		*left -= v.Len()
+		valid = utf8.ValidString(v.String())
+	case (kind == reflect.Slice || kind == reflect.Array) && v.Type().Elem().Kind() <= reflect.Complex128: // numbers
+		*left -= v.Len()
+		valid = v.Type() != reflect.TypeFor[json.RawMessage]() || utf8.Valid(v.Bytes())
+	case kind == reflect.Slice || kind == reflect.Array:
+		for i := range v.Len() {
+			parts = append(parts, v.Index(i))
+		}
+	case kind == reflect.Map:
+		for key, value := range v.Seq2() {
+			parts = append(parts, key, value)
+		}
+	case kind == reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				parts = append(parts, v.Field(i))
+			}
+		}
+	}
+	switch {
+	case !valid:
+		return fmt.Errorf("%w: no valid UTF-8", ErrMalformed)
+	case *left < 0:
+		return fmt.Errorf("%w: more than %d bytes", ErrMalformed, MaxAnswer)
+	case depth > maxDepth:
 		return fmt.Errorf("%w: nested more than %d deep", ErrMalformed, maxDepth)
 	}
-	switch v.Kind() {
-	case reflect.Pointer, reflect.Interface:
-		if v.IsNil() {
-			if top {
-				return fmt.Errorf("%w: a nil %v and no error", ErrMalformed, v.Type())
-			}
-			return nil
+	for _, p := range parts {
+		if err := sound(p, left, depth+1); err != nil {
+			return err
 		}
-		return sound(v.Elem(), left, top && v.Kind() == reflect.Interface, depth+1)
-	case reflect.String:
-		*left -= v.Len()
-		if !utf8.ValidString(v.String()) {
-			return fmt.Errorf("%w: no valid UTF-8", ErrMalformed)
-		}
-	case reflect.Slice, reflect.Array:
-		if v.Type().Elem().Kind() == reflect.Uint8 {
-			*left -= v.Len()
-			if v.Type() == reflect.TypeFor[json.RawMessage]() && !utf8.Valid(v.Bytes()) {
-				return fmt.Errorf("%w: no valid UTF-8", ErrMalformed)
-			}
-			break
-		}
-		for i := range v.Len() {
-			if err := sound(v.Index(i), left, false, depth+1); err != nil {
-				return err
-			}
-		}
-	case reflect.Map:
-		for key, value := range v.Seq2() {
-			if err := errors.Join(sound(key, left, false, depth+1), sound(value, left, false, depth+1)); err != nil {
-				return err
-			}
-		}
-	case reflect.Struct:
-		for i := range v.NumField() {
-			if !v.Type().Field(i).IsExported() {
-				continue
-			}
-			if err := sound(v.Field(i), left, false, depth+1); err != nil {
-				return err
-			}
-		}
-	}
-	if *left < 0 {
-		return fmt.Errorf("%w: more than %d bytes", ErrMalformed, MaxAnswer)
 	}
 	return nil
 }
 
-// checked returns err if it and all that it wraps can be asked, with a text that can be kept.
-func checked(err error) error {
-	s, bad := recovered(func() (string, error) {
-		if bad := askable(err, 0); bad != nil {
-			return "", bad
-		}
-		return err.Error(), nil
-	})
+// flaw says why an error, or one that it wraps, cannot be asked.
+func flaw(err error, depth int) error {
 	switch {
-	case bad != nil:
-		return fmt.Errorf("%w: an error of type %T that cannot be read: %w", ErrMalformed, err, bad)
-	case cut(s) != s:
-		return &kept{cut(s), err}
+	case isNil(reflect.ValueOf(err)):
+		return fmt.Errorf("%w: a nil %T as an error", ErrMalformed, err)
+	case depth > maxDepth:
+		return fmt.Errorf("%w: an error that wraps more than %d errors", ErrMalformed, maxDepth)
 	}
-	return err
-}
-
-func askable(err error, depth int) error {
-	v := reflect.ValueOf(err)
-	switch v.Kind() {
-	case reflect.Pointer, reflect.Map, reflect.Slice, reflect.Func, reflect.Chan:
-		if v.IsNil() {
-			return fmt.Errorf("a nil %T", err)
-		}
-	}
-	if depth > maxDepth {
-		return fmt.Errorf("it wraps more than %d errors", maxDepth)
-	}
-	var wrapped []error
-	switch w := err.(type) {
-	case interface{ Unwrap() error }:
-		wrapped = []error{w.Unwrap()}
-	case interface{ Unwrap() []error }:
-		wrapped = w.Unwrap()
+	wrapped := []error{errors.Unwrap(err)}
+	if all, ok := err.(interface{ Unwrap() []error }); ok {
+		wrapped = all.Unwrap()
 	}
 	for _, e := range wrapped {
-		if e == nil {
-			continue
-		}
-		if bad := askable(e, depth+1); bad != nil {
-			return bad
+		if e != nil {
+			if bad := flaw(e, depth+1); bad != nil {
+				return bad
+			}
 		}
 	}
 	return nil

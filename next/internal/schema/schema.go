@@ -25,12 +25,9 @@ func Compile(raw json.RawMessage) (*Schema, error) {
 	if len(raw) == 0 {
 		return nil, nil
 	}
-	if err := bounded(raw); err != nil {
-		return nil, err
-	}
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
+	doc, err := decode(raw)
 	if err != nil {
-		return nil, fmt.Errorf("schema is no JSON: %w", err)
+		return nil, fmt.Errorf("schema: %w", err)
 	}
 	const at = "schema:///" // a relative one would be told with the folder of the process
 	c := jsonschema.NewCompiler()
@@ -48,23 +45,14 @@ func Compile(raw json.RawMessage) (*Schema, error) {
 // nothing loads no documents: a schema of a stranger must not open files.
 type nothing struct{}
 
-func (nothing) Load(url string) (any, error) {
-	return nil, errors.New("no reference to other documents")
-}
+func (nothing) Load(string) (any, error) { return nil, errors.New("no reference to other documents") }
 
-// Check reports how raw differs from the schema, or that it is no JSON: "amount: got string, want number". More than
-// maxDepth levels are refused. The time it takes is that of the schema: one whose references double at each level
-// never ends.
+// Check reports how raw differs from the schema, or that it is no JSON: "amount: got string, want number". The time
+// it takes is that of the schema: one whose references double at each level never ends.
 func (s *Schema) Check(raw json.RawMessage) error {
-	if err := bounded(raw); err != nil {
+	v, err := decode(raw)
+	if err != nil || s == nil {
 		return err
-	}
-	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
-	if err != nil {
-		return fmt.Errorf("no JSON: %w", err)
-	}
-	if s == nil {
-		return nil
 	}
 	invalid, ok := errors.AsType[*jsonschema.ValidationError](s.compiled.Validate(v))
 	if !ok {
@@ -78,50 +66,17 @@ func (s *Schema) Check(raw json.RawMessage) error {
 	return errors.New(strings.Join(all, "; "))
 }
 
-// The library's time goes with a power of the levels of objects and arrays, and with the value of an exponent, at
-// some of which it panics.
-const (
-	maxDepth    = 128
-	maxExponent = 3 // digits: what is larger is no float64 either
-)
-
-// bounded reports whether raw has more levels, or an exponent of more digits.
-func bounded(raw json.RawMessage) error {
-	depth, quoted := 0, false
-	for i := 0; i < len(raw); i++ {
-		switch c := raw[i]; {
-		case quoted && c == '\\':
-			i++
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case c == '{' || c == '[':
-			if depth++; depth > maxDepth {
-				return fmt.Errorf("no JSON of at most %d levels", maxDepth)
-			}
-		case c == '}' || c == ']':
-			depth--
-		case (c == 'e' || c == 'E') && i > 0 && '0' <= raw[i-1] && raw[i-1] <= '9':
-			exponent := bytes.TrimLeft(raw[i+1:], "+-")
-			if len(exponent)-len(bytes.TrimLeft(exponent, "0123456789")) > maxExponent {
-				return fmt.Errorf("no JSON with exponents of at most %d digits", maxExponent)
-			}
-		}
-	}
-	return nil
-}
-
 // maxFlaws bounds how many flaws an error names: a model mends the first ones, and is told of the rest then.
 const maxFlaws = 8
 
 // collect appends the flaws that have no further cause.
 func collect(e *jsonschema.ValidationError, all *[]string) {
-	if len(e.Causes) > 0 {
-		for _, c := range e.Causes {
-			if len(*all) <= maxFlaws {
-				collect(c, all)
-			}
+	for _, c := range e.Causes {
+		if len(*all) <= maxFlaws {
+			collect(c, all)
 		}
+	}
+	if len(e.Causes) > 0 {
 		return
 	}
 	text := e.ErrorKind.LocalizedString(message.NewPrinter(language.English))
@@ -138,43 +93,63 @@ func Canonical(raw json.RawMessage) (json.RawMessage, error) {
 	if len(raw) == 0 {
 		return json.RawMessage("{}"), nil
 	}
-	if err := bounded(raw); err != nil {
+	v, err := decode(raw)
+	if err != nil {
 		return nil, err
 	}
+	return Marshal(v)
+}
+
+// What is deeper, or longer as a plain number, is refused or left as it is: the time that a value takes goes with a
+// power of its levels, and with the value of an exponent. No float64 is longer.
+const (
+	maxDepth  = 128
+	maxDigits = 400
+)
+
+// decode reads one JSON value, with numbers as json.Number in one spelling.
+func decode(raw json.RawMessage) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
 	var v any
 	if err := d.Decode(&v); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("no JSON: %w", err)
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return nil, errors.New("more than one JSON value")
+		return nil, errors.New("no JSON: more than one value")
 	}
-	return Marshal(canonical(v))
+	return spell(v, 0)
 }
 
-// maxDigits bounds the numbers that Canonical spells anew, which are those of a float64.
-const maxDigits = 400
-
-func canonical(v any) any {
+func spell(v any, depth int) (_ any, err error) {
+	if depth > maxDepth {
+		return nil, fmt.Errorf("no JSON of at most %d levels", maxDepth)
+	}
 	switch v := v.(type) {
 	case map[string]any:
 		for name, e := range v {
-			v[name] = canonical(e)
+			if v[name], err = spell(e, depth+1); err != nil {
+				return nil, err
+			}
 		}
 	case []any:
 		for i, e := range v {
-			v[i] = canonical(e)
+			if v[i], err = spell(e, depth+1); err != nil {
+				return nil, err
+			}
 		}
 	case json.Number:
+		if at := strings.IndexAny(string(v), "eE"); at >= 0 && len(strings.TrimLeft(string(v[at+1:]), "+-")) > 3 {
+			return nil, errors.New("no JSON with exponents of at most 3 digits")
+		}
 		if n, ok := new(big.Rat).SetString(string(v)); ok && len(v) <= maxDigits {
 			digits, _ := n.FloatPrec() // exact, as the number is decimal
 			if plain := n.FloatString(digits); len(plain) <= maxDigits {
-				return json.Number(plain)
+				return json.Number(plain), nil
 			}
 		}
 	}
-	return v
+	return v, nil
 }
 
 // Marshal is json.Marshal that leaves <, > and & as they are: what is shown to models and programs.
