@@ -41,8 +41,13 @@ type Options struct {
 	Attempts int           // at a task by one plan, over all workers; 0: 4
 	Replans  int           // plans after the first one; 0: 2; negative: none
 	Patience time.Duration // how long a run waits for an outage to pass; 0: an hour
-	Timeout  time.Duration // of an execution, a gate, and a call of the reasoner; 0: 10 minutes
-	Policy   rank.Policy   // which worker is tried first; nil: rank.Book.Learned at the Lessons scope
+	OnStuck  Stuck         // what follows where the session of a run does not get on, see [Stuck]; "": Tell
+
+	// Approvals is how long an approval stays open: afterwards silence lets a Veto go on and denies the others. 0: 24
+	// hours.
+	Approvals time.Duration
+	Timeout   time.Duration // of an execution, a gate, and a call of the reasoner; 0: 10 minutes
+	Policy    rank.Policy   // which worker is tried first; nil: rank.Book.Learned at the Lessons scope
 
 	Retention time.Duration // how long [Agent.Maintain] leaves runs that have ended; 0: 90 days
 
@@ -56,6 +61,11 @@ type Options struct {
 	// the run until it returns.
 	OnEvent func(scope memory.Scope, run string, e Event)
 
+	// Trace is called where a run, a phase of it or a commit begins, as "arc.run", "arc.recall" or "arc.commit", with
+	// attributes such as "run" and "worker", none of them a text. What happens within gets the context that it returns; the
+	// function that it returns is called with the error at the end. It is called concurrently.
+	Trace func(ctx context.Context, name string, attrs ...slog.Attr) (context.Context, func(error))
+
 	// Process names this process among those that share a store; "": a random name. Who is opened under the name of
 	// an earlier process goes on with its runs at once, and ends that one if it still runs.
 	Process string
@@ -63,6 +73,18 @@ type Options struct {
 	Now  func() time.Time // nil: time.Now
 	Seed uint64           // of all that is drawn; 0: by chance
 }
+
+// Stuck says what follows where the session of a run does not get on: its assessment says [meta.PivotNow],
+// [meta.Shift], [meta.FreshContext], [meta.AskPerson] or [meta.GiveUp] after an attempt. The run tells of it by an
+// event, with what the assessment rests on and the approaches that are left. It follows once a plan; a run without a
+// Session is not assessed.
+type Stuck string
+
+const (
+	Tell   Stuck = "tell"   // nothing else follows; the next decision is told of it, too
+	Replan Stuck = "replan" // another plan is made, while Options.Replans lasts
+	Ask    Stuck = "ask"    // a person is asked
+)
 
 // Agent runs objectives. Its methods may be called concurrently. Several Agents, in as many processes, may have one
 // store that is a [store.Changer]: a run is worked on by one of them, any of them may be asked for it, and the runs of
@@ -149,6 +171,9 @@ func open(ctx context.Context, st store.Store, h Host, o *Options, closeStore fu
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
 	opts.Attempts, opts.Replans = cmp.Or(opts.Attempts, 4), max(0, cmp.Or(opts.Replans, 2))
+	if !slices.Contains([]Stuck{"", Tell, Replan, Ask}, opts.OnStuck) {
+		return nil, fmt.Errorf("arc: no such Options.OnStuck: %q", opts.OnStuck)
+	}
 	opts.Retention = cmp.Or(opts.Retention, 90*24*time.Hour)
 	opts.Patience, opts.Timeout = cmp.Or(opts.Patience, time.Hour), cmp.Or(opts.Timeout, 10*time.Minute)
 	opts.Learn.Now, opts.Learn.Memory = opts.Now, nil
@@ -183,7 +208,7 @@ func open(ctx context.Context, st store.Store, h Host, o *Options, closeStore fu
 func (a *Agent) SetWorkers(workers []act.Worker) error {
 	r, err := act.NewRunner(workers, &act.Options{
 		Gates: a.host.Gates, Around: a.host.Around, Approver: a.host.Approver, Secrets: a.host.Secrets,
-		Sanitizer: a.opts.Sanitizer, Timeout: a.opts.Timeout, Now: a.opts.Now,
+		Sanitizer: a.opts.Sanitizer, Timeout: a.opts.Timeout, Patience: a.opts.Approvals, Now: a.opts.Now,
 	})
 	if err != nil {
 		return fmt.Errorf("arc: %w", err)
@@ -193,7 +218,7 @@ func (a *Agent) SetWorkers(workers []act.Worker) error {
 }
 
 // Maintain keeps a scope small: it deletes runs that ended before Options.Retention, and returns how many; then it
-// calls learn.Layer.Maintain and memory.Space.Decay. A host calls it now and then, once a day for one.
+// calls learn.Layer.Maintain, memory.Space.Decay and identity.Identity.Maintain. A host calls it now and then, once a day for one.
 func (a *Agent) Maintain(ctx context.Context, scope memory.Scope) (deleted int, err error) {
 	v := a.In(scope)
 	t, err := a.tenant(ctx, v.scope)
@@ -218,6 +243,13 @@ func (a *Agent) Maintain(ctx context.Context, scope memory.Scope) (deleted int, 
 		return deleted, fmt.Errorf("arc: %w", err)
 	}
 	if _, err := t.bank.In(v.scope).Decay(ctx); err != nil {
+		return deleted, fmt.Errorf("arc: %w", err)
+	}
+	who, err := v.Identity(ctx)
+	if err == nil {
+		_, err = who.Maintain(ctx)
+	}
+	if err != nil {
 		return deleted, fmt.Errorf("arc: %w", err)
 	}
 	return deleted, nil

@@ -3,11 +3,14 @@ package arc
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"time"
 
 	"github.com/arc-learn/arc/next/act"
+	"github.com/arc-learn/arc/next/internal/call"
 	"github.com/arc-learn/arc/next/learn"
+	"github.com/arc-learn/arc/next/memory/identity"
 	"github.com/arc-learn/arc/next/reason"
 	"github.com/arc-learn/arc/next/redact"
 	"github.com/arc-learn/arc/next/store"
@@ -107,6 +110,9 @@ func (t *turn) drive(ctx context.Context) error {
 		if err := t.step(ctx); err != nil {
 			return err
 		}
+		if t.Status == Delivered {
+			t.observe(ctx)
+		}
 		if t.Status == Waiting && len(t.Pending) == 0 {
 			if err := t.sleep(ctx); err != nil {
 				return err
@@ -133,7 +139,10 @@ func (t *turn) step(ctx context.Context) error {
 		return errFenced
 	}
 	for {
-		next, err := phases[t.Phase](t, act.WithJournal(ctx, t.journal, t.clean))
+		was := t.Phase
+		inner, end := t.agent.trace(ctx, "arc."+string(was), slog.String("run", t.ID), slog.String("worker", t.Current.Worker))
+		next, err := phases[was](t, act.WithJournal(inner, t.journal, t.clean))
+		end(err)
 		if err != nil {
 			return err
 		}
@@ -143,10 +152,44 @@ func (t *turn) step(ctx context.Context) error {
 			}
 		}
 		t.Phase = next
-		if t.Status != Running || next == reasonPhase || next == actPhase {
+		// An assessment is of what is stored.
+		assessed := was == learnPhase && next == assessPhase && t.Session != ""
+		if t.Status != Running || next == reasonPhase || next == actPhase || assessed {
 			return t.commit(context.WithoutCancel(ctx))
 		}
 	}
+}
+
+// observe tells the identity of a delivered run, where it infers. A run that ends with its process is not told.
+func (t *turn) observe(ctx context.Context) {
+	if t.objective.Situation == "" || t.objective.Fresh {
+		return
+	}
+	who, err := t.agent.In(t.Scope).Identity(ctx)
+	var p identity.Profile
+	if err == nil {
+		p, err = who.Profile(ctx)
+	}
+	if err == nil && p.AutoInfer {
+		_, err = who.Observe(ctx, identity.Event{Kind: "run", Topic: t.objective.Situation, Text: t.Text, At: t.Ended})
+	}
+	if err != nil {
+		t.agent.opts.Logger.Warn("arc: a run as an event of its identity", "run", t.ID, "error", err)
+	}
+}
+
+// trace begins a span of the host's.
+func (a *Agent) trace(ctx context.Context, name string, attrs ...slog.Attr) (context.Context, func(error)) {
+	if a.opts.Trace == nil {
+		return ctx, func(error) {}
+	}
+	inner, end := ctx, func(error) {}
+	a.hook("Trace", func() {
+		if c, f := a.opts.Trace(ctx, name, attrs...); c != nil && f != nil {
+			inner, end = c, f
+		}
+	})
+	return inner, func(err error) { a.hook("Trace", func() { end(err) }) }
 }
 
 // event adds to what the step will tell.
@@ -168,7 +211,9 @@ func (t *turn) stage(f func(ctx context.Context, b *store.Batch) error) {
 }
 
 // commit stores the step: the run, what it has learned, its events and when it is due.
-func (t *turn) commit(ctx context.Context) error {
+func (t *turn) commit(ctx context.Context) (err error) {
+	ctx, end := t.agent.trace(ctx, "arc.commit", slog.String("run", t.ID))
+	defer func() { end(err) }()
 	t.Due, t.Process, t.Left = t.whenDue(), t.agent.process.name, false
 	due := ""
 	if !t.Due.IsZero() {
@@ -177,7 +222,7 @@ func (t *turn) commit(ctx context.Context) error {
 	var events []Event
 	var rev store.Revision
 	before := len(t.events)
-	err := t.tenant.whole.Update(ctx, func(b *store.Batch) error {
+	err = t.tenant.whole.Update(ctx, func(b *store.Batch) error {
 		t.events = t.events[:before] // what is staged may add some, and may run again
 		if err := t.stageDue(b, due); err != nil {
 			return err
@@ -253,13 +298,15 @@ func (a *Agent) told(t *turn, e Event) {
 		t.tell(e)
 	}
 	if a.opts.OnEvent != nil && t.record != nil {
-		_, err := hostCall(context.Background(), a, func(context.Context) (bool, error) {
-			a.opts.OnEvent(t.Scope, t.ID, e)
-			return true, nil
-		})
-		if err != nil {
-			a.opts.Logger.Error("arc: OnEvent", "run", t.ID, "error", err)
-		}
+		a.hook("OnEvent", func() { a.opts.OnEvent(t.Scope, t.ID, e) })
+	}
+}
+
+// hook calls code of the host that returns nothing.
+func (a *Agent) hook(name string, f func()) {
+	_, err := call.Do(context.Background(), 0, func(context.Context) (bool, error) { f(); return true, nil })
+	if err != nil {
+		a.opts.Logger.Error("arc: "+name, "error", err)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/arc-learn/arc/next/act"
 	"github.com/arc-learn/arc/next/internal/call"
 	"github.com/arc-learn/arc/next/learn"
+	"github.com/arc-learn/arc/next/memory/identity"
 	"github.com/arc-learn/arc/next/meta"
 	"github.com/arc-learn/arc/next/rank"
 	"github.com/arc-learn/arc/next/reason"
@@ -21,7 +22,10 @@ import (
 // The phases, in the order in which they happen. None of them writes to the store: what a step changes is staged.
 
 // assess decides where the run stands: it has a plan, or has to make one.
-func (t *turn) assess(context.Context) (phase, error) {
+func (t *turn) assess(ctx context.Context) (phase, error) {
+	if next, err := t.stuck(ctx); next != "" || err != nil {
+		return next, err
+	}
 	switch a := t.aim(); {
 	case a.Advised == 0:
 		return recallPhase, nil
@@ -32,6 +36,45 @@ func (t *turn) assess(context.Context) (phase, error) {
 		return assignPhase, nil
 	}
 	return reasonPhase, nil
+}
+
+// stuck says what follows where the session does not get on; "": nothing.
+func (t *turn) stuck(ctx context.Context) (phase, error) {
+	a := t.aim()
+	if t.Session == "" || a.Stuck || len(a.Tries) == 0 && a.Next == 0 {
+		return "", nil
+	}
+	s, err := t.assessment(ctx)
+	if err != nil {
+		return "", err
+	}
+	if s.Step != meta.PivotNow && len(s.Also) == 0 {
+		return "", nil
+	}
+	a.Stuck = true
+	why := strings.Join(s.Evidence, "; ")
+	t.event("stuck", a.Approach, why)
+	switch {
+	case t.agent.opts.OnStuck == Ask:
+		t.Questions, t.Back = []string{"The session does not get on: " + why + ". What should be done?"}, assignPhase
+		if t.agent.host.Reasoner != nil {
+			t.Back = reasonPhase
+		}
+		return askPhase, nil
+	case t.agent.opts.OnStuck == Replan && t.agent.host.Reasoner != nil && a.Replans < t.agent.opts.Replans:
+		return t.another(ctx)
+	}
+	return "", nil
+}
+
+// assessment is that of the session, with what the run tells of itself.
+func (t *turn) assessment(ctx context.Context) (meta.Assessment, error) {
+	a, budget := t.aim(), t.objective.Budget
+	try := meta.Try{Goal: cmp.Or(t.objective.Situation, a.Text), Approach: a.Approach, Left: a.left()}
+	if u := t.Usage; u != nil && budget.Tokens > 0 {
+		try.Spent = float64(u.Input+u.Output) / float64(budget.Tokens)
+	}
+	return t.tenant.sessions.Assess(ctx, t.Scope, t.Session, try)
 }
 
 // recall gets advice: memories, warnings, and the plan that fires.
@@ -49,6 +92,9 @@ func (t *turn) recall(ctx context.Context) (phase, error) {
 		t.agent.opts.Logger.Warn("arc: nothing is recalled", "run", t.ID, "error", err)
 		t.event("recalled", "", "nothing: "+err.Error())
 		advice = learn.Advice{Case: c}
+	}
+	if !c.Fresh {
+		advice.Facts = t.facts(ctx)
 	}
 	if len(t.Aims) == 1 {
 		t.Advice = advice.ID
@@ -71,6 +117,22 @@ func (t *turn) recall(ctx context.Context) (phase, error) {
 		return assignPhase, nil
 	}
 	return t.assess(ctx)
+}
+
+// facts are those of the scope's identity that are worth telling.
+func (t *turn) facts(ctx context.Context) (told []string) {
+	who, err := t.agent.In(t.Scope).Identity(ctx)
+	if err == nil {
+		var facts []identity.Fact
+		facts, _, err = who.Project(ctx, t.aim().Text, 0, 0)
+		for _, f := range facts {
+			told = append(told, f.Content)
+		}
+	}
+	if err != nil {
+		t.agent.opts.Logger.Warn("arc: what is known of whom the scope is of", "run", t.ID, "error", err)
+	}
+	return told
 }
 
 func adviceName(n int) string { return fmt.Sprintf("advice/%d", n) }
@@ -337,7 +399,7 @@ func (t *turn) act(ctx context.Context) (phase, error) {
 	}
 	c := &act.Call{
 		Case: t.known(advice, a.complaint()), Scope: t.Scope, Task: task, Worker: workers[i], Attempt: t.Current.Number,
-		Key: fmt.Sprintf("%s/%d", runKey(t.Scope, t.ID), t.Current.Number), Fired: a.Fired || a.Suggested,
+		Key: fmt.Sprintf("%s/%d", runKey(t.Scope, t.ID), t.Current.Number), Fired: (a.Fired || a.Suggested) && !t.agent.opts.Learn.FireIrreversible,
 		Agent: t.agentText(task.Skill),
 	}
 	if a.Suggested {
@@ -468,7 +530,7 @@ func (t *turn) learn(context.Context) (phase, error) {
 		return put(b, partKey(t.Scope, t.ID, deliveryName(number)), &d, store.Any)
 	})
 	if a.Next++; a.Next < len(a.Plan) {
-		return assignPhase, nil
+		return assessPhase, nil
 	}
 	if len(t.Aims) == 1 {
 		return endPhase, nil
@@ -637,7 +699,7 @@ func (t *turn) known(advice *learn.Advice, complaint string) reason.Case {
 
 // brief is what the reasoner decides from.
 func (t *turn) brief(ctx context.Context, advice *learn.Advice) *reason.Brief {
-	a, o := t.aim(), &t.objective
+	a := t.aim()
 	b := &reason.Brief{
 		Case: t.known(advice, a.Complaint), Goals: t.goals(), Manuals: t.agent.host.Skills, Failed: a.Failed,
 	}
@@ -647,8 +709,7 @@ func (t *turn) brief(ctx context.Context, advice *learn.Advice) *reason.Brief {
 		})
 	}
 	if t.Session != "" {
-		try := meta.Try{Goal: cmp.Or(o.Situation, a.Text), Approach: a.Approach}
-		s, err := t.tenant.sessions.Assess(ctx, t.Scope, t.Session, try)
+		s, err := t.assessment(ctx)
 		if err == nil && s.Step != meta.KeepGoing {
 			b.Advice = s.Step + ": " + strings.Join(s.Evidence, "; ")
 		}

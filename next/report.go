@@ -16,7 +16,7 @@ import (
 )
 
 // Event is something that happened in a run. Kinds of this package are "begun", "recalled", "fired", "decided",
-// "refused" (a decision that cannot be used), "subgoal", "subgoal reached", "source failed", "attempt", "failed",
+// "refused" (a decision that cannot be used), "stuck", "subgoal", "subgoal reached", "source failed", "attempt", "failed",
 // "delivered" (by the worker that is named, and at last by the run), "learned", "asking", "answered", "waiting", "retried",
 // "judged", "blocked" and "canceled". See act.Event for those of an attempt.
 type Event = act.Event

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"log/slog"
 	"time"
 
 	"github.com/arc-learn/arc/next/act"
@@ -237,7 +238,9 @@ func (a *Agent) with(
 	a.follows()
 	t, err := a.load(ctx, at, scope, id, own)
 	if err == nil {
-		err = f(ctx, t)
+		inner, end := a.trace(ctx, "arc.run", slog.String("run", id), slog.String("scope", string(scope)))
+		err = f(inner, t)
+		end(err)
 	}
 	if cause := context.Cause(ctx); err != nil && cause != nil && errors.Is(err, context.Canceled) {
 		err = cause

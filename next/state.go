@@ -60,6 +60,7 @@ type aim struct {
 	Fired        bool // the plan is the advice's
 	Suggested    bool // the worker gets the advice's plan: it makes calls itself
 	Given        bool // the plan is the objective's
+	Stuck        bool // it was told that the session does not get on
 	Approach     string
 	Alternatives []reason.Decision
 	Preferences  []reason.Preference
@@ -127,7 +128,7 @@ func (r *record) goals() (above []string) {
 // begin puts a plan in the place of the former one.
 func (a *aim) begin(tasks []reason.Task, approach string) {
 	a.Plan, a.Approach, a.Next, a.Tries = tasks, approach, 0, nil
-	a.Fired, a.Suggested, a.Given, a.Applied, a.Thought = false, false, false, nil, false
+	a.Stuck, a.Fired, a.Suggested, a.Given, a.Applied, a.Thought = false, false, false, false, nil, false
 }
 
 // failed counts the tries of a worker at the next task.
@@ -148,6 +149,14 @@ func (a *aim) called(c reason.PlanCall) {
 		}
 	}
 	a.Calls = append(a.Calls, c)
+}
+
+// left are the approaches that may take the place of the plan.
+func (a *aim) left() (names []string) {
+	for _, alternative := range a.Alternatives {
+		names = append(names, alternative.Approach)
+	}
+	return names
 }
 
 // fail adds a failure.

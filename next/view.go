@@ -9,6 +9,7 @@ import (
 	"github.com/arc-learn/arc/next/act"
 	"github.com/arc-learn/arc/next/learn"
 	"github.com/arc-learn/arc/next/memory"
+	"github.com/arc-learn/arc/next/memory/identity"
 	"github.com/arc-learn/arc/next/meta"
 	"github.com/arc-learn/arc/next/rank"
 	"github.com/arc-learn/arc/next/store"
@@ -378,13 +379,36 @@ func (a *Agent) await(ctx context.Context, changed <-chan struct{}) error {
 	}
 }
 
-// Assess says how a session of the scope goes.
+// Assess says how a session of the scope goes, and which approaches its runs that have not ended have left.
 func (v View) Assess(ctx context.Context, session string) (meta.Assessment, error) {
 	t, err := v.agent.tenant(ctx, v.scope)
 	if err != nil {
 		return meta.Assessment{}, err
 	}
-	return t.sessions.Assess(ctx, v.scope, session, meta.Try{})
+	var now meta.Try
+	for r, err := range t.records(ctx, v.scope) {
+		if err != nil {
+			return meta.Assessment{}, err
+		}
+		if r.Session == session && !r.Status.ended() {
+			now.Left = append(now.Left, r.aim().left()...)
+		}
+	}
+	return t.sessions.Assess(ctx, v.scope, session, now)
+}
+
+// Identity returns what is known about whom the scope is of. Runs of the scope are told the facts that are worth
+// telling for their objective. Where its Profile has AutoInfer, each delivered run with a Situation is an event of it.
+func (v View) Identity(ctx context.Context) (*identity.Identity, error) {
+	t, err := v.agent.tenant(ctx, v.scope)
+	if err != nil {
+		return nil, err
+	}
+	o := identity.Options{Now: v.agent.opts.Now, Sanitizer: v.agent.opts.Sanitizer}
+	if m := v.agent.opts.Memory; m != nil {
+		o.Languages = m.Languages
+	}
+	return identity.New(t.group, v.scope, &o)
 }
 
 // Why says in a sentence why no plan fires for an objective of the scope, or which one does.

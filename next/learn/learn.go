@@ -114,6 +114,10 @@ type Options struct {
 	Holdout float64         // the share of cases that gets nothing, by chance, in [0, 1)
 	Memory  *memory.Options // of Open and New; its Sanitizer is that below where it has none
 
+	// FireIrreversible has the root package carry out irreversible tasks of a plan that fires without asking a person
+	// first. A Layer of its own does not look at it: there the host carries plans out.
+	FireIrreversible bool
+
 	// Sanitizer takes secrets out of cases, outcomes and verdicts before they are kept or shown. nil: redact.New(nil) of
 	// a Layer that Open or New has made; none with With, whose owner has cleaned what it gives.
 	Sanitizer *redact.Sanitizer

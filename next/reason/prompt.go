@@ -105,6 +105,7 @@ func newPrompt(b *Brief) *prompt {
 	})...)
 	p.some("memories", "What is remembered of such situations; helped and failed count how often it did:", 2*maxSaid,
 		each(b.Memories, p.memory)...)
+	p.some("facts", "What is known of the person or project:", maxSaid, each(b.Facts, item)...)
 	p.some("suggestions", "Plans that delivered cases like this one. {name} stands for a parameter:", 2*maxSaid,
 		each(b.Suggestions, suggestion)...)
 	p.some("lineage", "What this run has delivered, the latest first:", maxSaid, latest(b.Lineage, func(d Delivery) string {

@@ -94,6 +94,7 @@ type Card struct {
 type Known struct {
 	Memories    []memory.Hit // rules first, then what was recalled, best first
 	Background  []memory.Hit // quarantined: data to weigh
+	Facts       []string     // of the person or project, see package identity
 	Warnings    []Warning
 	Suggestions []Suggestion
 }
