@@ -218,46 +218,56 @@ type item struct {
 	err   error
 }
 
-// load reads all memories. Entries are decoded and analysed by several goroutines, and taken in by this one, in order.
+// load reads all memories. This goroutine takes them in, in order, while others decode and analyse those behind.
 func (b *Bank) load(ctx context.Context) error {
-	const atOnce = 4096
-	var items []item
-	take := func() error {
-		workers := runtime.GOMAXPROCS(0)
-		var wg sync.WaitGroup
-		for w := range workers {
+	const atOnce = 2048
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	var read, ready []item // ready is only once wg is done
+	next := func() error {
+		wg.Wait()
+		done, of := ready, read
+		ready, read = read, nil
+		for w, workers := 0, runtime.GOMAXPROCS(0); w < workers; w++ {
 			wg.Go(func() {
-				for i := w; i < len(items); i += workers {
-					it := &items[i]
-					if scope, kind, id, _ := store.ParseKey(it.Key); kind == recordKind {
-						it.scope = scope
-						if it.rec, it.err = decode(ID(id), it.Entry); it.err == nil {
-							it.terms = b.blank.Analyze(it.rec.doc())
-						}
-					}
+				for i := w; i < len(of); i += workers {
+					b.prepare(&of[i])
 				}
 			})
 		}
-		wg.Wait()
-		for _, it := range items {
+		for _, it := range done {
 			if it.rec != nil {
 				b.take(it.scope, it.rec, it.terms)
 			} else if err := cmp.Or(it.err, b.apply(it.Entry)); err != nil {
 				return err
 			}
 		}
-		items = items[:0]
 		return nil
 	}
 	for e, err := range b.entries(ctx) {
-		if items = append(items, item{Entry: e}); err == nil && len(items) == atOnce {
-			err = take()
+		if read = append(read, item{Entry: e}); err == nil && len(read) == atOnce {
+			err = next()
 		}
 		if err != nil {
 			return err
 		}
 	}
-	return take()
+	if err := next(); err != nil {
+		return err
+	}
+	return next()
+}
+
+// prepare decodes and analyses a record.
+func (b *Bank) prepare(it *item) {
+	scope, kind, id, _ := store.ParseKey(it.Key)
+	if kind != recordKind {
+		return
+	}
+	it.scope = scope
+	if it.rec, it.err = decode(ID(id), it.Entry); it.err == nil {
+		it.terms = b.blank.Analyze(it.rec.doc())
+	}
 }
 
 // entries yields the records and vectors of all scopes. It steps over what other parts keep in a scope.

@@ -93,10 +93,24 @@ type actor struct {
 type term struct {
 	text     string
 	stop     bool
-	rows     []uint32
-	counts   []uint8
 	most     uint8 // the largest count, and the shortest length: of removed records as well
 	shortest uint8
+	postings []posting
+}
+
+// posting is a row that has a term, and in the last byte how often.
+type posting uint32
+
+func (p posting) row() uint32    { return uint32(p) >> 8 }
+func (p posting) count() float32 { return float32(p & 255) }
+
+// maxRows bounds the rows whose words are found, so that a posting has four bytes.
+const maxRows = 1 << 24
+
+// find returns where the posting of a row is, or belongs.
+func (t *term) find(r uint32) (i int, ok bool) {
+	i, _ = slices.BinarySearch(t.postings, posting(r<<8))
+	return i, i < len(t.postings) && t.postings[i].row() == r
 }
 
 // New returns an empty Index of texts in the languages of an.
@@ -129,15 +143,26 @@ type counted struct {
 // Analyze returns the terms of d. To make them takes most of the time of Insert, and no lock: do it before.
 func (ix *Index) Analyze(d Doc) *Terms {
 	t := &Terms{thread: d.Thread, place: place{d.At.UnixMicro(), d.Tie}}
-	at := make(map[string]int, 32)
+	var at map[string]int // where a term is in counts, once there are many
 	t.counts = make([]counted, 0, 32)
 	length := 0.0
 	add := func(terms []text.Term, weight int, counts bool) {
 		for _, w := range terms {
 			i, ok := at[w.Text]
+			if at == nil {
+				i = slices.IndexFunc(t.counts, func(c counted) bool { return c.Text == w.Text })
+				ok = i >= 0
+			}
 			if !ok {
 				i = len(t.counts)
-				at[w.Text], t.counts = i, append(t.counts, counted{Term: w})
+				if t.counts = append(t.counts, counted{Term: w}); at != nil {
+					at[w.Text] = i
+				} else if len(t.counts) > fewTerms {
+					at = make(map[string]int, 2*fewTerms)
+					for i, c := range t.counts {
+						at[c.Text] = i
+					}
+				}
 			}
 			t.counts[i].n = uint8(min(int(t.counts[i].n)+weight, 255))
 			if counts {
@@ -165,6 +190,9 @@ func (ix *Index) Analyze(d Doc) *Terms {
 	return t
 }
 
+// fewTerms are looked through faster than found in a map.
+const fewTerms = 64
+
 // Insert indexes a record and returns its row: that of a removed record, or else the next, from 0 on.
 func (ix *Index) Insert(d *Terms) (r uint32) {
 	if n := len(ix.free); n > 0 {
@@ -176,17 +204,22 @@ func (ix *Index) Insert(d *Terms) (r uint32) {
 	ix.rows[r], ix.extras[r] = d.row, d.extra
 	ix.extras[r].actor = ix.enter(d.actor, 1)
 	for _, c := range d.counts {
+		if r >= maxRows {
+			break
+		}
 		t := ix.terms[c.Text]
 		if t == nil {
 			t = &term{text: strings.Clone(c.Text), stop: c.Stop, shortest: 255}
 			ix.terms[t.text] = t
 			ix.learn(t)
 		}
-		i := len(t.rows)
-		if i > 0 && r < t.rows[i-1] { // a row that was free
-			i, _ = slices.BinarySearch(t.rows, r)
+		p := posting(r<<8) | posting(c.n)
+		if i := len(t.postings); i == 0 || p > t.postings[i-1] {
+			t.postings = append(t.postings, p)
+		} else { // a row that was free
+			i, _ = t.find(r)
+			t.postings = slices.Insert(t.postings, i, p)
 		}
-		t.rows, t.counts = slices.Insert(t.rows, i, r), slices.Insert(t.counts, i, c.n)
 		t.most, t.shortest = max(t.most, c.n), min(t.shortest, d.row.length)
 	}
 	if d.thread != "" {
@@ -210,10 +243,10 @@ func (ix *Index) Remove(r uint32, d *Terms) {
 		if t == nil {
 			continue
 		}
-		if i, ok := slices.BinarySearch(t.rows, r); ok {
-			t.rows, t.counts = slices.Delete(t.rows, i, i+1), slices.Delete(t.counts, i, i+1)
+		if i, ok := t.find(r); ok {
+			t.postings = slices.Delete(t.postings, i, i+1)
 		}
-		if len(t.rows) == 0 {
+		if len(t.postings) == 0 {
 			delete(ix.terms, t.text)
 			ix.unlearn(t)
 		}

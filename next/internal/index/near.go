@@ -85,7 +85,7 @@ func (ix *Index) forms(w string) (out []*term) {
 		out = append(out, t)
 	}
 	slices.SortFunc(out, func(a, b *term) int {
-		return cmp.Or(cmp.Compare(rest[a], rest[b]), cmp.Compare(len(b.rows), len(a.rows)), strings.Compare(a.text, b.text))
+		return cmp.Or(cmp.Compare(rest[a], rest[b]), cmp.Compare(len(b.postings), len(a.postings)), strings.Compare(a.text, b.text))
 	})
 	return out[:min(len(out), maxForms)]
 }
@@ -121,7 +121,7 @@ func (ix *Index) nearest(w string) (best *term) {
 	letters := []rune(w)
 	for n := len(letters) - 1; n <= len(letters)+1; n++ {
 		for _, t := range ix.near[spellKey(letters[0], n)] {
-			better := best == nil || len(t.rows) > len(best.rows) || len(t.rows) == len(best.rows) && t.text < best.text
+			better := best == nil || len(t.postings) > len(best.postings) || len(t.postings) == len(best.postings) && t.text < best.text
 			if better && oneEdit(letters, []rune(t.text)) {
 				best = t
 			}

@@ -144,7 +144,7 @@ func (w *word) df() int {
 	if w.term == nil {
 		return 0
 	}
-	return len(w.term.rows)
+	return len(w.term.postings)
 }
 
 // weigh readies sc for a search: the distinct words and their forms, the rarest first and function words last.
@@ -245,7 +245,7 @@ func (ix *Index) addNear(sc *scratch, terms ...*term) (df int) {
 	for _, t := range terms {
 		if t != nil && len(sc.words) < 256 && !slices.ContainsFunc(sc.words, func(o word) bool { return o.term == t }) {
 			sc.words = append(sc.words, word{text: t.text, term: t, near: true})
-			df += len(t.rows)
+			df += len(t.postings)
 		}
 	}
 	return df
@@ -333,15 +333,16 @@ func (ix *Index) walk(sc *scratch, w *word, known bool) {
 	}
 	var buf [2 * reach]neighbour
 	tau, now := sc.tau, sc.now[:0]
-	for i, r := range w.term.rows {
+	for _, has := range w.term.postings {
+		r := has.row()
 		x := &ix.rows[r]
 		if near := x.marks&linked != 0; !near {
 			if !known || sc.scores[r] != 0 {
-				ix.credit(sc, w, r, float32(w.term.counts[i])*ix.norms.inv[x.length])
+				ix.credit(sc, w, r, has.count()*ix.norms.inv[x.length])
 			}
 			continue
 		}
-		p := float32(w.term.counts[i]) * ix.norms.inv[x.length]
+		p := has.count() * ix.norms.inv[x.length]
 		if tau[r] == 0 {
 			now = append(now, r)
 		}
@@ -377,11 +378,11 @@ func (ix *Index) credit(sc *scratch, w *word, r uint32, tau float32) {
 // look adds what a common word gives to the candidates.
 func (ix *Index) look(sc *scratch, w *word) {
 	own := func(r uint32) float32 {
-		i, ok := slices.BinarySearch(w.term.rows, r)
+		i, ok := w.term.find(r)
 		if !ok {
 			return 0
 		}
-		return float32(w.term.counts[i]) * ix.norms.inv[ix.rows[r].length]
+		return w.term.postings[i].count() * ix.norms.inv[ix.rows[r].length]
 	}
 	var buf [2 * reach]neighbour
 	for _, r := range sc.touched {

@@ -52,7 +52,7 @@ var stemmers = map[string]stemmer{
 }
 
 // memo holds the terms of words that came up lately: to stem a word takes longer than to find it here.
-type memo [1 << 14]atomic.Pointer[remembered]
+type memo [1 << 15]atomic.Pointer[remembered]
 
 type remembered struct {
 	word string
