@@ -10,8 +10,9 @@
 //
 // A declared value becomes [secret NAME] in every encoding, and [Fill] puts it back for a call that may have it.
 // What is found otherwise becomes [redacted:KIND] for good. Not found are words without a context, undeclared
-// secrets in base64 or percent-encoding, payment cards, and what two texts have a part of each. All methods take
-// time linear in the length of the text and return a text without secrets as it is.
+// secrets in base64 or percent-encoding, payment cards, what two texts have a part of each, and the value of a name
+// behind a dozen others in one word, as in a=b=c=…. All methods take time linear in the length of the text and return
+// a text without secrets as it is.
 package redact
 
 import (

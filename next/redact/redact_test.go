@@ -44,6 +44,8 @@ func TestProse(t *testing.T) {
 		{"my password is hunter2.", "hunter2"}, {"mysql --password s3cr3t -u x", "s3cr3t"}, {"api_key = 9f8a7b6c5d4e3f2a", "9f8a7b6c5d4e3f2a"},
 		{"https://x.example/?token=8f7e6d5c4b3a2918&x=1", "8f7e6d5c4b3a2918"}, {"<Secret>\n  q9w8e7r6t5\n</Secret>", "q9w8e7r6t5"},
 		{`if ("open sesame" == passphrase) {`, "open sesame"}, {`setProperty("X_TOKEN", "8f7e6d5c4b3a2918")`, "8f7e6d5c4b3a2918"},
+		{`secret.assign("p}w$7")`, "p}w$7"}, {"run --acme-api-key a1b2c3d4", "a1b2c3d4"}, {"chat_token=07633784579488709032498085105182", "0763"},
+		{strings.Repeat("key=", 99) + github, github},
 		// Tokens and keys.
 		{"use " + github + ".", github}, {`"` + aws + `"`, aws}, {"post to " + slack, slack}, {google, google}, {"key:\n" + pem + "\nend", "MIIE"},
 		{"key:\n" + pem[:200], "MIIE"}, {pem[:32] + "MIIEabc123\n" + pem[len(pem)-29:], "MIIEabc123"}, {pem[:32] + "MIIEvQIBADANBg\n", "MIIEv"}, {`\n` + github, github}, {"110201543:AA" + "HdqTcvCH1vGWJxfSe1ofSAs0K5PALDsaw", "AAHd"},
@@ -59,7 +61,8 @@ func TestProse(t *testing.T) {
 		"https://host:8080/@scope/pkg", "ghp_" + strings.Repeat("x", 36), "commit 16c7e42f292c6912e7710c838347ae178b4a0000",
 		"password=[secret DB]", "Authorization: Bearer $TOKEN", "api_key: <your key>", "Authorization: Bearer token.value_1(x)",
 		"docker run -u 1000:1000 img", "basic training", "Basic authorization", pem[:32] + "...\n" + pem[len(pem)-29:], "curl -u user:password x",
-		"git@github.com:arc/arc.git",
+		"git@github.com:arc/arc.git", "OP_TOKEN=ops_eyJzaWduSW5BZGRyZXNz...", "token: jjwt-jackson-0.11.2",
+		"key=" + "AKIA" + "IOSFODNN7EXAMPLE",
 	} {
 		require.Equal(t, text, s.KeepPlaceholders().Prose(text))
 	}

@@ -95,6 +95,7 @@ func (f *form) at(text string, i int, part string) bool {
 
 // scan returns the secrets of a text in the order in which their forms begin.
 func scan(text string, prose bool) (spans []span) {
+	tries, word := 0, 0 // of rows for a prose, for nothing, in the word that ends there
 	for i := 0; i+1 < len(text); i++ {
 		group := begins[pair(text, i)]
 		if group == 0 {
@@ -104,14 +105,34 @@ func scan(text string, prose bool) (spans []span) {
 			if f.prose && !prose || !f.at(text, i, f.begins) {
 				continue
 			}
+			if f.check != "" && i >= word {
+				tries, word = 0, wordEnd(text, i)
+			}
+			if f.check != "" {
+				if tries++; tries > maxTries {
+					continue
+				}
+			}
 			if sp, ok := f.find(text, i); ok {
-				spans = append(spans, sp)
+				spans, tries = append(spans, sp), 0
 				i = max(i, sp.end-1)
 				break
 			}
 		}
 	}
 	return spans
+}
+
+// maxTries bounds the rows for a prose that look at one word for nothing, which may be one of password=password=….
+// Tokens are found behind them, too.
+const maxTries = 16
+
+func wordEnd(text string, i int) int {
+	window := text[i:min(len(text), i+longest)]
+	if n := strings.IndexAny(window, " \t\n\"'`&;<>"); n >= 0 {
+		return i + n
+	}
+	return i + len(window)
 }
 
 // find returns the secret of a form that begins at text[i:].
@@ -131,7 +152,10 @@ func (f *form) find(text string, i int) (sp span, ok bool) {
 		}
 	}
 	if f.before != nil {
-		from := max(0, i-reach/2)
+		from := max(0, i-40) // no token is longer before its mark
+		if f.check != "" {
+			from = max(0, i-reach/2)
+		}
 		m := f.before.FindStringSubmatchIndex(text[from:i])
 		if m == nil {
 			return sp, false
@@ -145,6 +169,9 @@ func (f *form) find(text string, i int) (sp span, ok bool) {
 	quoted := sp.start > 0 && strings.ContainsRune("\"'`", rune(text[sp.start-1]))
 	if f.check != "" && !quoted {
 		sp.end = sp.start + len(strings.TrimRight(text[sp.start:sp.end], `\.,)]}`))
+	}
+	if f.check != "" && strings.HasPrefix(text[sp.end:], "...") {
+		return sp, false // it is cut
 	}
 	if v := text[sp.start:sp.end]; !fits(v, f.check) || f.check != "" && f.check != "header" && !quoted && code.MatchString(v) {
 		return sp, false
@@ -161,7 +188,7 @@ func (f *form) find(text string, i int) (sp span, ok bool) {
 var (
 	masked = regexp.MustCompile(`(?i)x{5}|EXAMPLE$`) // a token of a manual
 	// stands matches what stands for a secret: a variable, a pattern, a mask or a mark.
-	stands = regexp.MustCompile(`^(?:\$|[{<%(*/]|\[(?:secret |redacted:|[A-Z_]+\]?$)|\.+$)|(?i:x{5})`)
+	stands = regexp.MustCompile(`^(?:\$|[{<%(*/]|\[(?:secret |redacted:|[A-Z_]+\]?$)|\.+$)|(?i:x{5})|EXAMPLE$|(?:\.\.\.|…)$`)
 	// code matches a name with a mark, or an expression, of a program.
 	code = regexp.MustCompile(`^[A-Za-z_]\w*(?:[.\[(:]|->)|^[&*(\[{]`)
 )
@@ -187,9 +214,21 @@ func fits(v, check string) bool {
 	case "marked":
 		return marks
 	case "random":
-		return letters && digits && len(v) >= 10 && bits(v) >= 2.9 && !strings.ContainsAny(v, " \t,") && !strings.Contains(v, "//")
+		return len(v) >= 10 && bits(v) >= 2.9 && !strings.ContainsAny(v, " \t,") && !strings.Contains(v, "//") && drawn(v)
 	}
 	return true
+}
+
+// drawn reports whether a part of a value has letters and digits, or many digits: a name with a version has none.
+func drawn(v string) bool {
+	for part := range strings.FieldsFuncSeq(v, func(r rune) bool { return r > 127 || !alnum(byte(r)) }) {
+		n := len(strings.Trim(part, "0123456789"))
+		digits := strings.ContainsAny(part, "0123456789")
+		if digits && (n > 0 && len(part) >= 8 || n == 0 && len(part) >= 20) {
+			return true
+		}
+	}
+	return false
 }
 
 // apart reports whether a token can begin behind a text: not in a word, or behind an escape such as \n or %3D.
