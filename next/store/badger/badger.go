@@ -1,8 +1,4 @@
-// Package badger keeps a [store.Store] in a directory, with Badger.
-//
-//	st, err := badger.Open(ctx, "/var/lib/agent", nil)
-//	if err != nil { … }
-//	defer st.Close()
+// Package badger keeps a [store.Store] in a directory, with Badger; see [Open].
 //
 // A commit that was acknowledged is on disk: it survives a kill and a power cut. Commits that wait at the same
 // time share one sync, so many writers are much faster than one. Each value has a checksum over its key and
@@ -107,9 +103,13 @@ func (s *disk) open(dir string) (err error) {
 	if err := s.checkRoom(0); err != nil {
 		return err
 	}
-	name, others, err := generations(s.dir)
+	folders, _, err := list(s.dir)
 	if err != nil {
 		return err
+	}
+	name, others := "g000001", folders // which counts, and which do not
+	if last := len(folders) - 1; last >= 0 && folders[last] != unfinished {
+		name, others = folders[last], folders[:last]
 	}
 	if s.mu.gen, err = openGeneration(filepath.Join(s.dir, name), &s.opts); err != nil {
 		return err

@@ -41,8 +41,14 @@ func openHeader(dir string) (h header, err error) {
 	}
 	name := filepath.Join(dir, headerName)
 	if _, err := os.Stat(name); errors.Is(err, fs.ErrNotExist) {
-		if err := checkEmpty(dir); err != nil {
+		switch folders, foreign, err := list(dir); {
+		case err != nil:
 			return h, err
+		case len(folders) > 0:
+			return h, fmt.Errorf("%w: %s is missing", store.ErrDamaged, headerName)
+		case foreign != "":
+			return h, fmt.Errorf("%w: %s is in it (a store of arc before v0.1.0 is not upgraded); choose an empty "+
+				"directory", store.ErrForeign, foreign)
 		}
 	}
 	if h.File, err = os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600); err != nil {
@@ -76,33 +82,18 @@ func (h header) moveMark(seq uint64) {
 	_, _ = h.WriteAt(b[:], int64(len(format))) // a mark that stays behind makes damage harder to see, no more
 }
 
-// checkEmpty refuses a directory that has the files of something else.
-func checkEmpty(dir string) error {
+// list returns the folders of generations in a directory, in order, an unfinished one first, and a file of something
+// else.
+func list(dir string) (folders []string, foreign string, err error) {
 	there, err := os.ReadDir(dir)
 	for _, f := range there {
-		if generationName.MatchString(f.Name()) {
-			return fmt.Errorf("%w: %s is missing", store.ErrDamaged, headerName)
-		}
-		if f.Name() != "lost+found" { // a disk of its own
-			return fmt.Errorf("%w: %s is in it (a store of arc before v0.1.0 is not upgraded); choose an empty "+
-				"directory", store.ErrForeign, f.Name())
+		if name := f.Name(); name == unfinished || generationName.MatchString(name) {
+			folders = append(folders, name)
+		} else if name != headerName && name != "lost+found" { // which a disk of its own has
+			foreign = name
 		}
 	}
-	return err
-}
-
-// generations returns the folder that counts, which need not exist yet, and those that do not.
-func generations(dir string) (name string, others []string, err error) {
-	there, err := os.ReadDir(dir) // in order, unfinished before all numbers
-	for _, f := range there {
-		if f.Name() == unfinished || generationName.MatchString(f.Name()) {
-			others = append(others, f.Name())
-		}
-	}
-	if last := len(others) - 1; last >= 0 && others[last] != unfinished {
-		return others[last], others[:last], err
-	}
-	return "g000001", others, err
+	return folders, foreign, err
 }
 
 func syncDir(dir string) error {

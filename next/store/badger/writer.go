@@ -30,19 +30,20 @@ func (s *disk) Commit(ctx context.Context, ops ...store.Op) (store.Revision, err
 	if err := store.CheckOps(ops); err != nil {
 		return 0, err
 	}
-	return s.ask(&request{ctx: ctx, ops: ops, done: make(chan struct{})})
+	return s.ask(&request{ctx: ctx, ops: ops})
 }
 
 // Compact rewrites the store while commits wait. The files then hold nothing that was deleted or replaced before;
 // what a scan still reads goes with the scan. Twice the size of the store must be free, or it returns
 // [store.ErrFull]. A ctx that ends leaves the store as it was.
 func (s *disk) Compact(ctx context.Context) error {
-	_, err := s.ask(&request{ctx: ctx, compact: true, done: make(chan struct{})})
+	_, err := s.ask(&request{ctx: ctx, compact: true})
 	return err
 }
 
 // ask hands a request to the writer and waits for its answer.
 func (s *disk) ask(r *request) (store.Revision, error) {
+	r.done = make(chan struct{})
 	s.mu.Lock()
 	err := errors.Join(r.ctx.Err(), s.usableLocked())
 	if err == nil {
