@@ -1,11 +1,11 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"path"
 	"strings"
 	"time"
@@ -35,9 +35,7 @@ func Run(a *arc.Agent, objective func(Job) arc.Objective) Handler {
 	}
 	return func(ctx context.Context, j *Job) ([]Draft, error) {
 		o := objective(*j)
-		if o.ID == "" {
-			o.ID = runID(j)
-		}
+		o.ID = cmp.Or(o.ID, runID(j))
 		v := a.In(o.Scope)
 		r, err := v.Report(ctx, o.ID)
 		switch {
@@ -77,8 +75,8 @@ func Run(a *arc.Agent, objective func(Job) arc.Objective) Handler {
 
 // runID identifies the run of a job.
 func runID(j *Job) string {
-	sum := sha256.Sum256([]byte(j.Subject + "\x00" + j.Description + "\x00" + string(j.Input)))
-	return fmt.Sprintf("job/%s/%d/%s", path.Base(j.ID), j.round, hex.EncodeToString(sum[:4]))
+	sum := sha256.Sum256([]byte(j.steps + "\x00" + j.Subject + "\x00" + j.Description + "\x00" + string(j.Input)))
+	return "job/" + path.Base(j.ID) + "/" + hex.EncodeToString(sum[:4])
 }
 
 // since returns the usage that was added to an earlier one; nil: none, or unknown.
@@ -86,16 +84,15 @@ func since(now, was *reason.Usage) *reason.Usage {
 	if was == nil || now == nil {
 		return now
 	}
-	usd := func(now, was *float64) *float64 {
-		if now == nil || was == nil {
-			return now
-		}
-		return new(max(0, *now-*was))
+	less := &reason.Usage{Calls: -was.Calls, Input: -was.Input, Output: -was.Output, Cached: -was.Cached}
+	if was.CostUSD != nil {
+		less.CostUSD = new(-*was.CostUSD)
 	}
-	u := &reason.Usage{Calls: now.Calls - was.Calls, Input: now.Input - was.Input, Output: now.Output - was.Output,
-		Cached: now.Cached - was.Cached, CostUSD: usd(now.CostUSD, was.CostUSD), EstimateUSD: usd(now.EstimateUSD, was.EstimateUSD)}
-	if u.Calls <= 0 && u.Input <= 0 && u.Output <= 0 {
-		return nil
+	if was.EstimateUSD != nil {
+		less.EstimateUSD = new(-*was.EstimateUSD)
 	}
-	return u
+	if u := now.Add(less); u.Calls > 0 || u.Input > 0 || u.Output > 0 {
+		return u
+	}
+	return nil
 }

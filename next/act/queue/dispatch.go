@@ -1,7 +1,6 @@
 package queue
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -90,11 +89,16 @@ func (d *dispatch) pause(t time.Duration) {
 // next claims a job. When there is none, one worker looks again and again, and the others wait for it to find one.
 func (d *dispatch) next() (Job, error) {
 	for looks := 0; ; looks++ {
-		j, err := d.admitted()
-		if err == nil || errors.Is(err, store.ErrClosed) || d.ctx.Err() != nil {
+		j, err := call.Do(d.ctx, 0, func(ctx context.Context) (Job, error) {
+			if d.o.Admit != nil && !d.o.Admit() {
+				return Job{}, ErrEmpty
+			}
+			return d.Claim(ctx)
+		})
+		switch {
+		case err == nil, errors.Is(err, store.ErrClosed), d.ctx.Err() != nil:
 			return j, err
-		}
-		if !errors.Is(err, ErrEmpty) {
+		case !errors.Is(err, ErrEmpty):
 			d.o.Logger.Warn("queue: claim", "error", err)
 		}
 		if looks > 0 {
@@ -107,17 +111,6 @@ func (d *dispatch) next() (Job, error) {
 		case <-d.ctx.Done():
 		}
 	}
-}
-
-// admitted claims a job if one more may be started.
-func (d *dispatch) admitted() (Job, error) {
-	if d.o.Admit != nil {
-		may, err := call.Do(d.ctx, 0, func(context.Context) (bool, error) { return d.o.Admit(), nil })
-		if err != nil || !may {
-			return Job{}, cmp.Or(err, ErrEmpty)
-		}
-	}
-	return d.Claim(d.ctx)
 }
 
 // run has the handler do a job, renews its lease until that has ended, and ends it.
@@ -134,6 +127,9 @@ func (d *dispatch) run(j Job) {
 	var followups []Draft
 	if d.ctx.Err() == nil {
 		followups, err = call.Do(act.WithJournal(ctx, d.journal(ctx, &j), nil), 0, func(ctx context.Context) ([]Draft, error) {
+			if said.Model == "" && d.o.Route != nil {
+				said.Model = d.o.Route(said.Priority)
+			}
 			return d.handler(ctx, &said)
 		})
 	}
@@ -149,25 +145,18 @@ func (d *dispatch) run(j Job) {
 
 // end ends a job. While the outcome of that is unknown, and for as long as a lease lasts, it tries again.
 func (d *dispatch) end(ctx context.Context, j Job, failure error, followups []Draft) error {
-	within, done := context.WithTimeout(context.WithoutCancel(ctx), lease)
+	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), lease)
 	defer done()
 	for {
-		err := ErrLost
-		if !errors.Is(context.Cause(ctx), ErrLost) {
-			err = d.End(within, j, failure, followups...)
-		}
+		err := d.End(ctx, j, failure, followups...)
 		var tooLarge *store.LimitError
-		if errors.Is(err, ErrInvalid) || errors.As(err, &tooLarge) {
+		switch {
+		case err == nil, errors.Is(err, ErrLost), errors.Is(err, store.ErrClosed), ctx.Err() != nil:
+			return err
+		case errors.Is(err, ErrInvalid), errors.As(err, &tooLarge): // what the handler says cannot be kept
 			j.State, j.Summary, j.Detail, failure, followups = Blocked, err.Error(), "", nil, nil
-			err = d.End(within, j, nil)
-		}
-		if err == nil || errors.Is(err, ErrLost) || errors.Is(err, store.ErrClosed) {
-			return err
-		}
-		select {
-		case <-within.Done():
-			return err
-		case <-time.After(poll):
+		default:
+			time.Sleep(poll)
 		}
 	}
 }
@@ -196,9 +185,7 @@ func (d *dispatch) renew(ctx context.Context, j Job, lost context.CancelCauseFun
 
 // journal returns that of a job's round. A holder that has lost the job writes to it no more.
 func (d *dispatch) journal(ctx context.Context, j *Job) *act.Journal {
-	r := &record{Job: *j, Round: j.round}
-	r.key, _ = keyOf(j.ID)
-	return act.NewJournal(d.g.Sub(r.steps()), &act.JournalOptions{Stage: func(*store.Batch) error {
+	return act.NewJournal(d.g.Sub(j.steps), &act.JournalOptions{Stage: func(*store.Batch) error {
 		if errors.Is(context.Cause(ctx), ErrLost) {
 			return ErrLost
 		}

@@ -1,13 +1,6 @@
 // Package queue keeps jobs in a tenant's store until they are done: work that outlives the process, in order of
 // priority, by any number of workers, in one process or in several that share the store.
 //
-//	q, err := queue.Open(ctx, group, nil)
-//	job, added, err := q.Add(ctx, queue.Draft{Subject: "mend the build", Priority: 2, Key: "ci/4711"})
-//	err = q.Dispatch(ctx, 4, func(ctx context.Context, j *queue.Job) ([]queue.Draft, error) {
-//		j.Summary = "mended"
-//		return []queue.Draft{{Subject: "tell the team"}}, mend(ctx, j)
-//	})
-//
 // [Run] is the handler that has an arc.Agent work on jobs.
 //
 // # Life of a job

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/netresearch/go-cron"
+
 	"github.com/arc-learn/arc/next/internal/codec"
 	"github.com/arc-learn/arc/next/reason"
 	"github.com/arc-learn/arc/next/redact"
@@ -50,7 +52,7 @@ type Draft struct {
 	Skills      []string        `cbor:"5,keyasint,omitempty"` // names of what the work needs, at most 32
 	Source      string          `cbor:"6,keyasint,omitempty"` // who asked: "human"; follow-ups have "job:ID", a sensor's "sensor:NAME"
 	Template    string          `cbor:"7,keyasint,omitempty"` // of recurring or structured work; the host's
-	Parent      string          `cbor:"8,keyasint,omitempty"` // id of the job that this one follows from, at most 10 deep
+	Parent      string          `cbor:"8,keyasint,omitempty"` // id of the job that this one follows from
 	Scope       store.Scope     `cbor:"9,keyasint,omitempty"` // of the tenant; "" is the tenant's own
 	Model       string          `cbor:"10,keyasint,omitempty"`
 
@@ -88,7 +90,7 @@ type Job struct {
 	Detail   string        `cbor:"39,keyasint,omitempty"` // the rest; what is over 64 KiB is cut
 	Usage    *reason.Usage `cbor:"41,keyasint,omitempty"` // of all attempts, of a job that comes again since it did; nil: unknown
 
-	round int           // of a claimed job: that of its record
+	steps string        // of a claimed job: what the keys of its steps begin with
 	spent *reason.Usage // of a claimed job: what earlier attempts took
 }
 
@@ -97,7 +99,6 @@ type record struct {
 	Job
 	Due   time.Time `cbor:"37,keyasint,omitzero"`  // when it was to run; zero: no time was given
 	Round int       `cbor:"42,keyasint,omitempty"` // how often a job that comes again has ended
-	Depth int       `cbor:"43,keyasint,omitempty"` // number of parents above
 
 	key string
 	rev store.Revision // 0: staged by an earlier part of the commit, or not there yet
@@ -111,22 +112,13 @@ var (
 )
 
 const (
-	maxSubject   = 1 << 10
 	maxText      = 64 << 10
 	maxSummary   = 4 << 10
-	maxSkills    = 32
-	maxDepth     = 10
 	maxFollowups = 64
-	lowest       = 10 // priority
-	usual        = 5
-	attempts     = 3
-)
 
-// kinds of keys: records of jobs, with their steps below them; cycles; when sensors last looked.
-const (
-	jobKind    = "job"
+	jobKind    = "job" // kinds of keys: records of jobs, with their steps below them
 	cycleKind  = "cycle"
-	sensorKind = "sensor"
+	sensorKind = "sensor" // when each last looked
 )
 
 // prepare cleans a draft, fills what is empty, and returns every problem with it.
@@ -143,14 +135,14 @@ func (d *Draft) prepare(clean *redact.Sanitizer) error {
 	} else {
 		refuse(len(d.Input) > 0, "input is not JSON")
 	}
-	d.Skills, d.Priority = slices.Clone(d.Skills), cmp.Or(d.Priority, usual)
-	d.MaxAttempts, d.At = cmp.Or(d.MaxAttempts, attempts), d.At.UTC().Truncate(0)
+	d.Skills, d.Priority = slices.Clone(d.Skills), cmp.Or(d.Priority, 5)
+	d.MaxAttempts, d.At = cmp.Or(d.MaxAttempts, 3), d.At.UTC().Truncate(0)
 	refuse(strings.TrimSpace(d.Subject) == "", "no subject")
-	refuse(len(d.Subject) > maxSubject, "subject of %d bytes, over %d", len(d.Subject), maxSubject)
+	refuse(len(d.Subject) > 1<<10, "subject of %d bytes, over 1 KiB", len(d.Subject))
 	refuse(len(d.Description) > maxText, "description of %d bytes, over %d", len(d.Description), maxText)
 	refuse(len(d.Input) > maxText, "input of %d bytes, over %d", len(d.Input), maxText)
-	refuse(d.Priority < 1 || d.Priority > lowest, "priority %d is not 1 to %d", d.Priority, lowest)
-	refuse(len(d.Skills) > maxSkills, "%d skills, over %d", len(d.Skills), maxSkills)
+	refuse(d.Priority < 1 || d.Priority > 10, "priority %d is not 1 to 10", d.Priority)
+	refuse(len(d.Skills) > 32, "%d skills, over 32", len(d.Skills))
 	refuse(d.MaxAttempts < 0, "max attempts is negative")
 	refuse(!d.At.IsZero() && (d.At.Year() < 1970 || d.At.Year() > 2200), "at: %v is out of range", d.At)
 	for _, name := range append([]string{d.Source, d.Template, d.Model, d.Key}, d.Skills...) {
@@ -190,21 +182,44 @@ func (r *record) schedule(now time.Time) (err error) {
 	if r.Due.IsZero() && r.Cron != "" {
 		r.Due, err = nextCron(r.Cron, time.Time{}, now)
 	}
-	r.At = later(r.Due, now)
+	r.At = slices.MaxFunc([]time.Time{r.Due, now}, time.Time.Compare)
 	return err
 }
 
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
+const fields = cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor
+
+// Days are those of crontab(5): where both the day of the month and that of the week are restricted, one of them has
+// to match; a field that begins with "*" restricts only by its step, and then both have to.
+var oneDay, bothDays = cron.NewParser(fields | cron.DowOrDom), cron.NewParser(fields)
+
+// nextCron returns the first time of an expression after now, in UTC. Those of "@every" are counted from due, the
+// last one; where that is zero it is now.
+func nextCron(expr string, due, now time.Time) (time.Time, error) {
+	parser, given := oneDay, strings.Fields(expr)
+	if n := len(given); n >= 5 && (strings.HasPrefix(given[n-3], "*") || strings.HasPrefix(given[n-1], "*")) {
+		parser = bothDays
 	}
-	return b
+	schedule, err := parser.Parse(expr)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("cron %q: %w", expr, err)
+	}
+	if every, ok := schedule.(cron.ConstantDelaySchedule); ok {
+		if due.IsZero() {
+			return now, nil
+		}
+		return due.Add((max(0, now.Sub(due)/every.Delay) + 1) * every.Delay), nil
+	}
+	at := schedule.Next(now.UTC()).UTC()
+	if at.IsZero() {
+		return at, fmt.Errorf("cron %q: it never comes", expr)
+	}
+	return at, nil
 }
 
 // claimed returns the job as its holder gets it.
 func (r *record) claimed() Job {
 	j := r.Job
-	j.round, j.spent = r.Round, r.Usage
+	j.steps, j.spent = r.steps(), r.Usage
 	j.At, j.Summary, j.Detail, j.Usage = time.Time{}, "", "", nil
 	return j
 }
@@ -265,7 +280,7 @@ func keyOf(id string) (string, error) {
 
 // stampOf returns a time in a form that sorts.
 func stampOf(t time.Time) string {
-	return fmt.Sprintf("%013s", strconv.FormatInt(max(0, later(t, time.Unix(0, 0)).UnixNano()), 36))
+	return fmt.Sprintf("%013s", strconv.FormatInt(max(0, t.UnixNano()), 36))
 }
 
 // cut returns at most max bytes of a text.

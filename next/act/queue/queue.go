@@ -26,7 +26,7 @@ type Options struct {
 	Now       func() time.Time // nil: time.Now
 	Retention time.Duration    // of ended jobs, their keys, and cycles; 0: 90 days
 
-	// Route names the model for a job that names none. It is called for each attempt. nil: the job has none.
+	// Route names the model for a job that names none, before Dispatch has a handler do it. nil: the job has none.
 	Route func(priority int) (model string)
 
 	// Admit reports whether Dispatch may start another job now, e.g. by what is left of a budget. It is called
@@ -61,38 +61,32 @@ func Open(ctx context.Context, g *store.Group, o *Options) (*Queue, error) {
 	q.o.Retention = cmp.Or(max(0, q.o.Retention), 90*24*time.Hour)
 	q.o.Sanitizer = cmp.Or(q.o.Sanitizer, redact.New(nil))
 	q.o.Logger = cmp.Or(q.o.Logger, slog.New(slog.DiscardHandler))
-	if err := g.Refresh(ctx); err != nil { // marks where other processes' changes begin
-		return nil, fmt.Errorf("queue: %w", err)
-	}
+	err := g.Refresh(ctx) // marks where other processes' changes begin
 	g.Follow("s/", q.apply)
-	for e, err := range g.Store().Scan(ctx, store.Range{Prefix: "s/"}) {
-		if err != nil {
+	for e, wrong := range g.Store().Scan(ctx, store.Range{Prefix: "s/"}) {
+		if err = cmp.Or(err, wrong); err != nil {
 			return nil, fmt.Errorf("queue: %w", err)
 		}
 		q.apply(e)
 	}
-	return q, nil
+	return q, err
 }
 
 // apply takes in an entry as it stands in the store: at Open, after a conflict, from another process.
 func (q *Queue) apply(e store.Entry) {
 	scope, kind, id, ok := store.ParseKey(e.Key)
-	if !ok || kind != cycleKind && (kind != jobKind || isStep(id)) {
+	if !ok || kind != jobKind || isStep(id) {
 		return
 	}
-	var r *record
-	var err error
-	if kind == jobKind && !e.Deleted {
-		if r, err = decode(e, nil); err != nil {
-			q.o.Logger.Warn("queue: a job cannot be read and is left alone", "key", e.Key, "error", err)
-		}
+	r, err := decode(e, nil)
+	if err != nil && !e.Deleted {
+		q.o.Logger.Warn("queue: a job cannot be read and is left alone", "key", e.Key, "error", err)
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	switch q.scopes[scope] = true; {
-	case err != nil || e.Deleted:
+	if q.scopes[scope] = true; err != nil {
 		q.index.remove(e.Key)
-	case r != nil:
+	} else {
 		q.index.set(r, q.o.Now())
 	}
 }
@@ -100,30 +94,23 @@ func (q *Queue) apply(e store.Entry) {
 // put stages a record.
 func (q *Queue) put(b *store.Batch, r *record) error {
 	value, err := codec.Marshal(r)
-	if err != nil {
-		return err
-	}
 	b.After(func(rev store.Revision) {
 		q.mu.Lock()
 		defer q.mu.Unlock()
 		q.scopes[r.Scope], r.rev = true, rev
 		q.index.set(r, q.o.Now())
 	})
-	return b.Put(r.key, value, store.At(r.rev))
+	return cmp.Or(err, b.Put(r.key, value, store.At(r.rev)))
 }
 
-// log stages the entry of an attempt that has ended as was said: the job as it is then, with the State, Model and Usage
-// of the attempt.
+// log stages the cycle of an attempt: the job as it is then, with the State, Model and Usage that were said.
 func (q *Queue) log(b *store.Batch, r *record, said *Job) error {
 	j := r.Job
 	j.State, j.Model, j.Usage = said.State, said.Model, said.Usage
 	j.Description, j.Input, j.Detail = "", nil, ""
 	value, err := codec.Marshal(&j)
-	if err != nil {
-		return err
-	}
 	id := fmt.Sprintf("%s-%s-%d", stampOf(j.Ended), path.Base(r.key), j.Token)
-	return b.Put(j.Scope.Key(cycleKind, id), value, store.Any)
+	return cmp.Or(err, b.Put(j.Scope.Key(cycleKind, id), value, store.Any))
 }
 
 // Add adds a job and returns it once that is durable. Where its Key names a job that is there, that one is returned
@@ -133,31 +120,28 @@ func (q *Queue) Add(ctx context.Context, d Draft) (j Job, added bool, err error)
 		return Job{}, false, err
 	}
 	err = q.g.Update(ctx, func(b *store.Batch) (err error) {
-		j, added, err = q.add(ctx, b, d, 0)
+		j, added, err = q.add(ctx, b, d)
 		return err
 	})
 	return j, added, err
 }
 
-// add stages a prepared draft of a job that has depth parents above it.
-func (q *Queue) add(ctx context.Context, b *store.Batch, d Draft, depth int) (Job, bool, error) {
+// add stages a prepared draft.
+func (q *Queue) add(ctx context.Context, b *store.Batch, d Draft) (Job, bool, error) {
 	now := q.o.Now().UTC()
 	q.mu.Lock()
 	q.stamp = max(q.stamp+1, now.UnixNano()) // two jobs of a Queue never have one time
 	created := time.Unix(0, q.stamp).UTC()
 	q.mu.Unlock()
-	r := &record{Job: Job{Draft: d, ID: idOf(&d, created), State: Pending, Created: created}, Depth: depth}
-	var err error
-	if r.key, err = keyOf(r.ID); err != nil {
-		return Job{}, false, err
-	}
+	r := &record{Job: Job{Draft: d, ID: idOf(&d, created), State: Pending, Created: created}}
+	r.key, _ = keyOf(r.ID)
 	if d.Key != "" {
 		old, err := decode(b.Get(ctx, r.key))
 		if !errors.Is(err, store.ErrNotFound) {
 			return old.Job, false, err
 		}
 	}
-	if err = r.schedule(now); err != nil {
+	if err := r.schedule(now); err != nil {
 		return Job{}, false, err
 	}
 	return r.Job, true, q.put(b, r)
@@ -185,18 +169,10 @@ func (q *Queue) Claim(ctx context.Context) (j Job, err error) {
 		}
 		return err
 	})
-	switch {
-	case err != nil:
-		return Job{}, err
-	case !claimed:
-		return Job{}, ErrEmpty
-	case j.Model == "" && q.o.Route != nil:
-		j.Model, err = call.Do(ctx, 0, func(context.Context) (string, error) { return q.o.Route(j.Priority), nil })
-		if err != nil {
-			q.o.Logger.Error("queue: route", "error", err)
-		}
+	if err == nil && !claimed {
+		err = ErrEmpty
 	}
-	return j, nil
+	return j, err
 }
 
 // start stages the claim of a job, or its end where the last lease of it ran out. It reports whether it is claimed.
@@ -268,10 +244,9 @@ const (
 )
 
 // End ends the attempt at a job in one commit: it keeps what the holder says in State, Summary, Detail, Usage and
-// Model, adds the follow-ups, as children of the job and in its scope unless they name one, and logs the cycle. Where
-// failure is nil the job's State decides: as it was claimed, the job is completed; see the package. With a failure the
-// job is tried again later, or given up; follow-ups are not added then. What the failure took counts where it is a
-// *[reason.Error] with a Usage.
+// Model, adds the follow-ups, as children of the job and in its scope unless they name one, and logs the cycle. What
+// becomes of the job is said in the package. Where there is a failure the State does not count, a Usage in a
+// *[reason.Error] does, and follow-ups are not added.
 //
 // End returns ErrLost if the job is no longer held, and an error that wraps ErrInvalid, with nothing changed, if the
 // state is none or a follow-up cannot be added. After any other error it may be called again: a second End of an
@@ -301,11 +276,8 @@ func (q *Queue) End(ctx context.Context, j Job, failure error, followups ...Draf
 	}
 	j.clean(q.o.Sanitizer)
 	err := q.held(ctx, &j, func(b *store.Batch, r *record) error {
-		if len(drafts) > 0 && r.Depth >= maxDepth {
-			return fmt.Errorf("%w: more than %d parents", ErrInvalid, maxDepth)
-		}
 		for _, d := range drafts {
-			if _, _, err := q.add(ctx, b, d, r.Depth+1); err != nil {
+			if _, _, err := q.add(ctx, b, d); err != nil {
 				return err
 			}
 		}
@@ -349,7 +321,7 @@ func (q *Queue) Update(ctx context.Context, id string, f func(*Job) error) (Job,
 			return Job{}, err
 		}
 		j := r.Job
-		j.Skills, j.Input, j.Usage = slices.Clone(j.Skills), slices.Clone(j.Input), j.Usage.Add(nil)
+		j.Usage = j.Usage.Add(nil)
 		_, err = call.Do(ctx, 0, func(context.Context) (bool, error) { return true, f(&j) })
 		if err == nil {
 			err = q.revise(r, &j)
@@ -387,7 +359,7 @@ func (q *Queue) revise(r *record, j *Job) error {
 		case r.State == Active:
 			return fmt.Errorf("%w: a job becomes active by a claim", ErrInvalid)
 		case r.State == Pending:
-			r.Attempts, r.At = 0, later(r.At, now)
+			r.Attempts, r.At = 0, slices.MaxFunc([]time.Time{r.At, now}, time.Time.Compare)
 		case r.State.ended():
 			r.Ended = now
 		}
@@ -399,6 +371,55 @@ func (q *Queue) revise(r *record, j *Job) error {
 		return r.schedule(now)
 	}
 	return nil
+}
+
+// Sense has a sensor look, such as at an inbox, if its last look was that long ago, and adds the jobs that read
+// returns, with the source "sensor:NAME". A Draft's Key keeps a signal that is seen twice from being two jobs. It
+// returns those that are new; nil without an error where it is not time yet.
+//
+// A host calls it once a minute for each sensor, each in a goroutine of its own, so that one that fails or hangs does
+// not hold the others up. When a sensor last looked is in the store: it keeps its cadence over restarts, and of
+// several processes one looks.
+func (q *Queue) Sense(
+	ctx context.Context, name string, every time.Duration, read func(context.Context) ([]Draft, error),
+) (added []Job, err error) {
+	if err := store.CheckID(name); err != nil || every < time.Second || read == nil {
+		return nil, errors.Join(fmt.Errorf("%w: sensor %q needs a name, a cadence of a second, and read", ErrInvalid, name), err)
+	}
+	due, key := false, store.Scope("").Key(sensorKind, name)
+	err = q.g.Update(ctx, func(b *store.Batch) error {
+		due = false
+		var last time.Time
+		e, err := b.Get(ctx, key)
+		if err == nil {
+			err = codec.Unmarshal(e.Value, &last)
+		}
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return err
+		}
+		now := q.o.Now().UTC()
+		if due = now.Sub(last) >= every || last.After(now); !due {
+			return nil
+		}
+		value, err := codec.Marshal(now)
+		return cmp.Or(err, b.Put(key, value, store.At(e.Rev)))
+	})
+	if err != nil || !due {
+		return nil, err
+	}
+	drafts, err := call.Do(ctx, max(every, time.Minute), read)
+	for _, d := range drafts {
+		d.Source = cut("sensor:"+name, store.MaxID)
+		j, isNew, wrong := q.Add(ctx, d)
+		if isNew {
+			added = append(added, j)
+		}
+		err = errors.Join(err, wrong)
+	}
+	if err != nil {
+		err = fmt.Errorf("queue: sensor %q: %w", name, err)
+	}
+	return added, err
 }
 
 // Get returns a job, or an error that wraps store.ErrNotFound.
@@ -430,7 +451,11 @@ func (q *Queue) List(ctx context.Context, scope store.Scope, states ...State) it
 // then in their order: each is the job as it was then, with the Model and Usage of that attempt and without
 // Description, Input and Detail. An attempt that was given back and used nothing has none.
 func (q *Queue) Cycles(ctx context.Context, scope store.Scope, since time.Time) iter.Seq2[Job, error] {
-	return q.each(ctx, scope, cycleKind, stampOf(since), nil)
+	after := ""
+	if !since.IsZero() {
+		after = stampOf(since)
+	}
+	return q.each(ctx, scope, cycleKind, after, nil)
 }
 
 // each yields the jobs of a kind of keys, from those after an id on.
@@ -466,16 +491,15 @@ func (q *Queue) below(scope store.Scope) []store.Scope {
 // rounds of jobs that come again. It returns how many records. Dispatch calls it every hour.
 func (q *Queue) Sweep(ctx context.Context) (swept int, err error) {
 	before := q.o.Now().Add(-q.o.Retention)
+	var old []store.Entry
 	for _, scope := range q.below("") {
-		for _, kind := range []string{cycleKind, jobKind} {
-			prefix := scope.Prefix(kind)
-			var old []store.Entry
-			var job *record // whose steps come next
+		var job *record // whose steps come next
+		for _, prefix := range []string{scope.Prefix(cycleKind), scope.Prefix(jobKind)} {
 			for e, err := range q.g.Store().Scan(ctx, store.Range{Prefix: prefix}) {
-				id, is := e.Key[min(len(prefix), len(e.Key)):], false
+				is, id := false, strings.TrimPrefix(e.Key, prefix)
 				switch {
 				case err != nil:
-				case kind == cycleKind:
+				case prefix == scope.Prefix(cycleKind):
 					is = id < stampOf(before)
 				case !isStep(id):
 					job, err = decode(e, nil)
@@ -484,25 +508,25 @@ func (q *Queue) Sweep(ctx context.Context) (swept int, err error) {
 					is = job == nil || job.old(before) || !strings.HasPrefix(e.Key, job.steps())
 				}
 				if err != nil {
-					return swept, err
+					return 0, err
 				}
 				if e.Value = nil; is {
 					old = append(old, e)
 				}
 			}
-			for part := range slices.Chunk(old, 512) {
-				err := q.g.Update(ctx, func(b *store.Batch) (err error) {
-					for _, e := range part {
-						err = cmp.Or(err, b.Delete(e.Key, store.At(e.Rev)))
-					}
-					return err
-				})
-				if err != nil && !errors.Is(err, store.ErrConflict) { // somebody has taken one up again: next time
-					return swept, err
-				} else if err == nil {
-					swept += len(part)
-				}
+		}
+	}
+	for part := range slices.Chunk(old, 512) {
+		err := q.g.Update(ctx, func(b *store.Batch) (err error) {
+			for _, e := range part {
+				err = cmp.Or(err, b.Delete(e.Key, store.At(e.Rev)))
 			}
+			return err
+		})
+		if err != nil && !errors.Is(err, store.ErrConflict) { // somebody has taken one up again: next time
+			return swept, err
+		} else if err == nil {
+			swept += len(part)
 		}
 	}
 	return swept, nil

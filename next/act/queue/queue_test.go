@@ -160,16 +160,10 @@ func TestKeyHoldsForTheRetention(t *testing.T) {
 
 func TestFollowupsAndCosts(t *testing.T) {
 	c := &clock{start}
-	q := open(t, store.NewMem(), c, queue.Options{Route: func(p int) string {
-		if p <= 3 {
-			return "opus"
-		}
-		return "haiku"
-	}})
+	q := open(t, store.NewMem(), c, queue.Options{})
 	add(t, q, queue.Draft{Scope: "acme", Priority: 3, Description: "with ghp_abcdefghijklmnopqrstuvwxyz0123456789"})
 	j, err := q.Claim(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, "opus", j.Model)
 	require.NotContains(t, j.Description, "ghp_abc")
 	err = q.End(t.Context(), j, nil, queue.Draft{Subject: "good"}, queue.Draft{Subject: "bad", Priority: 11})
 	require.ErrorIs(t, err, queue.ErrInvalid)
@@ -181,16 +175,16 @@ func TestFollowupsAndCosts(t *testing.T) {
 
 	follow, err := q.Claim(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, []any{"then", j.ID, "job:" + j.ID, "haiku", store.Scope("acme")},
-		[]any{follow.Subject, follow.Parent, follow.Source, follow.Model, follow.Scope})
+	require.Equal(t, []any{"then", j.ID, "job:" + j.ID, store.Scope("acme")},
+		[]any{follow.Subject, follow.Parent, follow.Source, follow.Scope})
 	var cycles []queue.Job
 	for cycle, err := range q.Cycles(t.Context(), "acme", start) {
 		require.NoError(t, err)
 		cycles = append(cycles, cycle)
 	}
 	require.Len(t, cycles, 1)
-	require.Equal(t, []any{0.5, 0.25, time.Second, "opus"},
-		[]any{*cycles[0].Usage.CostUSD, *cycles[0].Usage.EstimateUSD, cycles[0].Ended.Sub(cycles[0].Started), cycles[0].Model})
+	require.Equal(t, []any{0.5, 0.25, time.Second},
+		[]any{*cycles[0].Usage.CostUSD, *cycles[0].Usage.EstimateUSD, cycles[0].Ended.Sub(cycles[0].Started)})
 }
 
 func TestUpdate(t *testing.T) {
@@ -456,7 +450,15 @@ func TestFasterProcess(t *testing.T) {
 func TestAdmitAndSense(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mem, budget := store.NewMem(), 2
-		q, err := queue.Open(t.Context(), store.NewGroup(mem), &queue.Options{Admit: func() bool { return budget > 0 }})
+		q, err := queue.Open(t.Context(), store.NewGroup(mem), &queue.Options{
+			Admit: func() bool { return budget > 0 },
+			Route: func(priority int) string {
+				if priority <= 3 {
+					return "opus"
+				}
+				return "haiku"
+			},
+		})
 		require.NoError(t, err)
 		other, err := queue.Open(t.Context(), store.NewGroup(mem), nil)
 		require.NoError(t, err)
@@ -464,7 +466,7 @@ func TestAdmitAndSense(t *testing.T) {
 		reads, ran := 0, 0
 		inbox := func(context.Context) ([]queue.Draft, error) {
 			reads++
-			return []queue.Draft{{Subject: "mail", Key: fmt.Sprint("mail/", reads/2)}}, nil
+			return []queue.Draft{{Subject: "mail", Key: fmt.Sprint("mail/", reads/2), Priority: 3 + reads/2%2*2}}, nil
 		}
 		var wg sync.WaitGroup
 		wg.Go(func() {
@@ -478,9 +480,10 @@ func TestAdmitAndSense(t *testing.T) {
 		_, err = q.Sense(ctx, "broken", time.Minute, func(context.Context) ([]queue.Draft, error) { panic("sensor") })
 		require.ErrorContains(t, err, "panic: sensor")
 		wg.Go(func() {
-			_ = q.Dispatch(ctx, 1, func(context.Context, *queue.Job) ([]queue.Draft, error) {
+			_ = q.Dispatch(ctx, 1, func(_ context.Context, j *queue.Job) ([]queue.Draft, error) {
 				ran++
 				budget--
+				require.Equal(t, map[int]string{3: "opus", 5: "haiku"}[j.Priority], j.Model)
 				return nil, nil
 			})
 		})
