@@ -47,6 +47,7 @@ type Options struct {
 	// hours.
 	Approvals time.Duration
 	Timeout   time.Duration // of an execution, a gate, and a call of the reasoner; 0: 10 minutes
+	Daily     Budget        // of all runs of a tenant in a day (UTC); what was spent while there was none is not counted
 	Policy    rank.Policy   // which worker is tried first; nil: rank.Book.Learned at the Lessons scope
 
 	Retention time.Duration // how long [Agent.Maintain] leaves runs that have ended; 0: 90 days
@@ -113,6 +114,8 @@ type Agent struct {
 	awaited int              // calls that wait for a run
 	changed chan struct{}    // closed, and replaced, when a run was committed
 	stopped bool
+
+	compacted time.Time
 }
 
 // live is a run that is under way here.
@@ -215,44 +218,6 @@ func (a *Agent) SetWorkers(workers []act.Worker) error {
 	}
 	a.runner.Store(r)
 	return nil
-}
-
-// Maintain keeps a scope small: it deletes runs that ended before Options.Retention, and returns how many; then it
-// calls learn.Layer.Maintain, memory.Space.Decay and identity.Identity.Maintain. A host calls it now and then, once a day for one.
-func (a *Agent) Maintain(ctx context.Context, scope memory.Scope) (deleted int, err error) {
-	v := a.In(scope)
-	t, err := a.tenant(ctx, v.scope)
-	if err != nil {
-		return 0, err
-	}
-	before := a.opts.Now().Add(-a.opts.Retention)
-	for r, err := range t.records(ctx, v.scope) {
-		if err != nil {
-			return deleted, err
-		}
-		if !r.Status.ended() || !r.Ended.Before(before) {
-			continue
-		}
-		if err := v.Delete(ctx, r.ID); err == nil {
-			deleted++
-		} else if !errors.Is(err, ErrRunning) && !errors.Is(err, ErrState) { // somebody tries it again
-			return deleted, err
-		}
-	}
-	if _, err := t.layer.Maintain(ctx, v.scope, a.opts.Retention); err != nil {
-		return deleted, fmt.Errorf("arc: %w", err)
-	}
-	if _, err := t.bank.In(v.scope).Decay(ctx); err != nil {
-		return deleted, fmt.Errorf("arc: %w", err)
-	}
-	who, err := v.Identity(ctx)
-	if err == nil {
-		_, err = who.Maintain(ctx)
-	}
-	if err != nil {
-		return deleted, fmt.Errorf("arc: %w", err)
-	}
-	return deleted, nil
 }
 
 // Shutdown refuses further runs and lets those under way reach their next commit, from which they go on when the

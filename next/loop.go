@@ -53,6 +53,7 @@ type turn struct {
 	rev       store.Revision // of the record as stored; 0: it is not
 	due       string         // its key among those that are due; "": none
 	dueOf     string         // the process in it
+	counted   *reason.Usage  // what the tenant's day has of the run
 
 	advice  *learn.Advice     // of the aim; nil: not read yet
 	lineage []reason.Delivery // what was delivered so far
@@ -147,7 +148,11 @@ func (t *turn) step(ctx context.Context) error {
 			return err
 		}
 		if next == reasonPhase || next == actPhase {
-			if why := t.objective.Budget.spent(t.Usage.Add(t.Current.Usage)); why != "" {
+			why, err := t.overspent(ctx)
+			if err != nil {
+				return err
+			}
+			if why != "" {
 				next = t.block(Spent, why)
 			}
 		}
@@ -221,13 +226,21 @@ func (t *turn) commit(ctx context.Context) (err error) {
 	}
 	var events []Event
 	var rev store.Revision
-	before := len(t.events)
+	before, spent := len(t.events), t.spent()
 	err = t.tenant.whole.Update(ctx, func(b *store.Batch) error {
 		t.events = t.events[:before] // what is staged may add some, and may run again
 		if err := t.stageDue(b, due); err != nil {
 			return err
 		}
+		if t.rev == 0 {
+			if err := barred(ctx, b, t.Scope); err != nil {
+				return err
+			}
+		}
 		part := b.Sub(t.tenant.prefix)
+		if err := t.stageDay(ctx, part, spent); err != nil {
+			return err
+		}
 		for _, f := range t.staged {
 			if err := f(ctx, part); err != nil {
 				return err
@@ -244,6 +257,7 @@ func (t *turn) commit(ctx context.Context) (err error) {
 		return fmt.Errorf("arc: run %s: %w", t.ID, err)
 	}
 	t.at(rev)
+	t.counted = t.counted.Add(spent)
 	t.due, t.dueOf, t.events, t.staged = due, t.Process, nil, nil
 	for _, e := range events {
 		t.agent.told(t, e)
@@ -270,7 +284,7 @@ func (t *turn) stageDue(b *store.Batch, due string) error {
 	if due == "" {
 		return nil
 	}
-	return put(b, due, dueEntry{t.Scope, t.ID, t.Process}, store.Any)
+	return put(b, due, dueEntry{Scope: t.Scope, ID: t.ID, Process: t.Process}, store.Any)
 }
 
 // whenDue is when the scheduler looks at the run: at once, if it is found running by a process that did not begin

@@ -36,29 +36,6 @@ type Objective struct {
 	Provisional bool // a delivery counts for nothing until [View.Judge] says what it was
 }
 
-// Budget bounds what the models of a run take. It is looked at before each decision and each attempt, so what is
-// under way is finished, checked and learned from. What a model does not tell is not counted. 0 is no bound.
-type Budget struct {
-	Tokens int     // input and output
-	USD    float64 // neither the dollars that were reported reach it, nor those that were estimated
-}
-
-// spent says which bound is reached; "": none.
-func (b Budget) spent(u *reason.Usage) string {
-	if u == nil {
-		return ""
-	}
-	if n := u.Input + u.Output; b.Tokens > 0 && n >= b.Tokens {
-		return fmt.Sprintf("it has taken %d tokens of %d", n, b.Tokens)
-	}
-	for what, usd := range map[string]*float64{"reported": u.CostUSD, "estimated": u.EstimateUSD} {
-		if b.USD > 0 && usd != nil && *usd >= b.USD {
-			return fmt.Sprintf("it has taken $%.4f (%s) of $%.4f", *usd, what, b.USD)
-		}
-	}
-	return ""
-}
-
 // Status says where a run is.
 type Status string
 

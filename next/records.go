@@ -25,10 +25,12 @@ import (
 //
 //	due/NANOSECONDS/TENANT/SCOPE//ID    dueEntry
 //	process/NAME                        processRecord, see process
+//	erase/SCOPE                         erasure, see View.Erase
 const (
 	runKind  = "run"
 	partKind = "part"
 	logKind  = "log"
+	dayKind  = "day" // what a tenant has spent on a day, in its first scope
 	duePlace = "due/"
 )
 
@@ -46,11 +48,22 @@ func logPrefix(scope memory.Scope, id string) string {
 // runKey identifies a run in the Agent.
 func runKey(scope memory.Scope, id string) string { return string(scope) + "//" + id }
 
-// dueEntry says which run is due.
+// dueEntry says what is due.
 type dueEntry struct {
 	Scope   memory.Scope
 	ID      string
 	Process string // that looks at it, while it is not gone
+	Kind    string // of what is due: a run, or one of these
+}
+
+const (
+	dueErase   = "erase"
+	dueCompact = "compact"
+)
+
+// dayKey is that of a day of the tenant of a scope.
+func dayKey(scope memory.Scope, at time.Time) string {
+	return plain(memory.Scope(scope.Tenant())).Key(dayKind, at.UTC().Format(time.DateOnly))
 }
 
 func dueKey(at time.Time, scope memory.Scope, id string) string {

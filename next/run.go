@@ -217,24 +217,11 @@ func (a *Agent) with(
 		return nil, err
 	}
 	defer release()
-	key, own := runKey(scope, id), &live{done: make(chan struct{})}
-	ctx, own.cancel = context.WithCancelCause(ctx)
-	defer own.cancel(nil)
-	defer context.AfterFunc(a.base, func() { own.cancel(errLeft) })()
-	a.mu.Lock()
-	switch {
-	case a.stopped:
-		err = ErrClosed
-	case a.live[key] != nil:
-		err = fmt.Errorf("%w: %s", ErrRunning, id)
-	default:
-		a.live[key] = own
-		a.runs.Add(1)
-	}
-	a.mu.Unlock()
+	ctx, own, end, err := a.begin(ctx, runKey(scope, id))
 	if err != nil {
 		return nil, err
 	}
+	defer a.runs.Done()
 	a.follows()
 	t, err := a.load(ctx, at, scope, id, own)
 	if err == nil {
@@ -250,21 +237,43 @@ func (a *Agent) with(
 	if left && a.process.changer != nil {
 		a.leave(at, t)
 	}
-	a.mu.Lock()
-	delete(a.live, key)
-	delete(a.left, key)
-	if left {
-		a.left[key] = true
-	}
-	a.mu.Unlock()
-	close(own.done)
-	defer a.runs.Done()
-	a.look()
+	end(left)
 	if err != nil {
 		report, _ := a.report(context.WithoutCancel(ctx), at, scope, id) // of what is stored
 		return report, err
 	}
 	return a.report(context.WithoutCancel(ctx), at, scope, id)
+}
+
+// begin has a piece of work under way, unless one of its key is. end is called when it has ended; left says that the
+// scheduler leaves it alone. Then a.runs is done.
+func (a *Agent) begin(ctx context.Context, key string) (_ context.Context, own *live, end func(left bool), err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch {
+	case a.stopped:
+		return nil, nil, nil, ErrClosed
+	case a.live[key] != nil:
+		return nil, nil, nil, fmt.Errorf("%w: %s", ErrRunning, key)
+	}
+	own = &live{done: make(chan struct{})}
+	ctx, own.cancel = context.WithCancelCause(ctx)
+	detach := context.AfterFunc(a.base, func() { own.cancel(errLeft) })
+	a.live[key] = own
+	a.runs.Add(1)
+	return ctx, own, func(left bool) {
+		detach()
+		own.cancel(nil)
+		a.mu.Lock()
+		delete(a.live, key)
+		delete(a.left, key)
+		if left {
+			a.left[key] = true
+		}
+		a.mu.Unlock()
+		close(own.done)
+		a.look()
+	}, nil
 }
 
 // leave lets other processes go on with a run, by Resume.
@@ -324,6 +333,7 @@ func (a *Agent) load(ctx context.Context, at *tenant, scope memory.Scope, id str
 	}
 	t.record = r
 	t.at(rev)
+	t.counted = r.Usage.Add(r.Current.Usage)
 	if !r.Due.IsZero() {
 		t.due, t.dueOf = dueKey(r.Due, scope, id), r.Process
 	}

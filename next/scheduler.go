@@ -1,6 +1,7 @@
 package arc
 
 import (
+	"context"
 	"time"
 
 	"github.com/arc-learn/arc/next/store"
@@ -69,7 +70,10 @@ func (a *Agent) resumeDue(slots chan struct{}) (time.Duration, error) {
 		if err != nil {
 			return time.Minute, err
 		}
-		key := runKey(due.Scope, due.ID)
+		key := e.Key // that it is under way by
+		if due.Kind == "" {
+			key = runKey(due.Scope, due.ID)
+		}
 		a.mu.Lock()
 		skip := a.live[key] != nil || a.left[key]
 		a.mu.Unlock()
@@ -93,11 +97,37 @@ func (a *Agent) resumeDue(slots chan struct{}) (time.Duration, error) {
 		}
 		a.runs.Go(func() {
 			defer func() { <-slots; a.look() }()
-			_, err := a.In(due.Scope).Resume(a.base, due.ID)
-			if err != nil && !isAny(err, ErrRunning, ErrClosed, store.ErrConflict) { // others have it, or will
-				a.opts.Logger.Error("arc: a run that was due", "run", due.ID, "scope", due.Scope, "error", err)
+			err := a.goOn(e.Key, due)
+			if err != nil && !isAny(err, ErrRunning, ErrClosed, errCanceled, store.ErrConflict, store.ErrNotFound) { // others have it, or had
+				a.opts.Logger.Error("arc: what was due", "key", e.Key, "error", err)
 			}
 		})
 	}
 	return time.Minute, nil
+}
+
+// goOn goes on with what is due.
+func (a *Agent) goOn(key string, due dueEntry) (err error) {
+	v := a.In(due.Scope)
+	if due.Kind == "" {
+		_, err = v.Resume(a.base, due.ID)
+		return err
+	}
+	t, release, err := a.tenants.hold(a.base, due.Scope)
+	if err != nil {
+		return err
+	}
+	defer release()
+	return a.once(a.base, key, func(ctx context.Context) error {
+		_, err := a.store.Get(ctx, key)
+		switch {
+		case missing(err): // it was done since the scheduler looked
+			return nil
+		case err != nil:
+			return err
+		case due.Kind == dueErase:
+			return v.erase(ctx, t)
+		}
+		return a.compact(ctx, key)
+	})
 }

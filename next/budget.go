@@ -1,0 +1,93 @@
+package arc
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/arc-learn/arc/next/internal/codec"
+	"github.com/arc-learn/arc/next/reason"
+	"github.com/arc-learn/arc/next/store"
+)
+
+// Budget bounds what the models of a run take. It is looked at before each decision and each attempt, so what is
+// under way is finished, checked and learned from. What a model does not tell is not counted. 0 is no bound.
+type Budget struct {
+	Tokens int     // input and output
+	USD    float64 // neither the dollars that were reported reach it, nor those that were estimated
+}
+
+// spent says which bound is reached; "": none.
+func (b Budget) spent(u *reason.Usage) string {
+	if u == nil {
+		return ""
+	}
+	if n := u.Input + u.Output; b.Tokens > 0 && n >= b.Tokens {
+		return fmt.Sprintf("it has taken %d tokens of %d", n, b.Tokens)
+	}
+	for i, usd := range []*float64{u.CostUSD, u.EstimateUSD} {
+		if b.USD > 0 && usd != nil && *usd >= b.USD {
+			return fmt.Sprintf("it has taken $%.4f (%s) of $%.4f", *usd, []string{"reported", "estimated"}[i], b.USD)
+		}
+	}
+	return ""
+}
+
+// overspent says why nothing more may be asked of a model; "": something may.
+func (t *turn) overspent(ctx context.Context) (why string, err error) {
+	why = t.objective.Budget.spent(t.Usage.Add(t.Current.Usage))
+	if daily := t.agent.opts.Daily; why == "" && daily != (Budget{}) {
+		day, _, err := load[reason.Usage](ctx, t.tenant.group.Store(), dayKey(t.Scope, t.now()))
+		if err != nil && !missing(err) {
+			return "", err
+		}
+		if missing(err) {
+			day = nil
+		}
+		if why = daily.spent(day.Add(t.spent())); why != "" {
+			why = "the tenant's day: " + why
+		}
+	}
+	return why, nil
+}
+
+// spent is what the run has taken since its last commit, as far as it is known.
+func (t *turn) spent() *reason.Usage {
+	all, before := t.Usage.Add(t.Current.Usage), t.counted
+	if all == nil || before == nil {
+		return all
+	}
+	usd := func(all, before *float64) *float64 {
+		if all == nil || before == nil {
+			return all
+		}
+		return new(max(0, *all-*before))
+	}
+	return &reason.Usage{
+		Calls: max(0, all.Calls-before.Calls), Input: max(0, all.Input-before.Input), Output: max(0, all.Output-before.Output),
+		Cached: max(0, all.Cached-before.Cached), CostUSD: usd(all.CostUSD, before.CostUSD),
+		EstimateUSD: usd(all.EstimateUSD, before.EstimateUSD),
+	}
+}
+
+// stageDay adds what was spent to the tenant's day.
+func (t *turn) stageDay(ctx context.Context, b *store.Batch, spent *reason.Usage) error {
+	if spent == nil || *spent == (reason.Usage{}) || t.agent.opts.Daily == (Budget{}) {
+		return nil
+	}
+	key := dayKey(t.Scope, t.now())
+	e, err := b.Get(ctx, key)
+	day, unchanged := &reason.Usage{}, store.Absent
+	switch {
+	case missing(err):
+	case err != nil:
+		return fmt.Errorf("arc: %s: %w", key, err)
+	default:
+		if err := codec.Unmarshal(e.Value, day); err != nil {
+			return fmt.Errorf("arc: %s: %w", key, err)
+		}
+		if unchanged = store.Any; e.Rev != 0 { // 0: staged by another run of the commit
+			unchanged = store.At(e.Rev)
+		}
+	}
+	return put(b, key, day.Add(spent), unchanged)
+}

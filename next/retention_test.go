@@ -1,0 +1,168 @@
+package arc_test
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	arc "github.com/arc-learn/arc/next"
+	"github.com/arc-learn/arc/next/act"
+	"github.com/arc-learn/arc/next/arctest"
+	"github.com/arc-learn/arc/next/memory"
+	"github.com/arc-learn/arc/next/reason"
+	"github.com/arc-learn/arc/next/store"
+)
+
+// compacts counts compactions.
+type compacts struct {
+	store.Store
+	n, fail atomic.Int64
+}
+
+func (c *compacts) Compact(context.Context) error { c.n.Add(1); return nil }
+
+func (c *compacts) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
+	if c.fail.Add(-1) == 0 {
+		return 0, errDead
+	}
+	return c.Store.Commit(ctx, ops...)
+}
+
+// keysOf returns the keys that begin so.
+func keysOf(t *testing.T, st store.Store, prefix string) (keys []string) {
+	for e, err := range st.Scan(t.Context(), store.Range{Prefix: prefix}) {
+		require.NoError(t, err)
+		keys = append(keys, e.Key)
+	}
+	return keys
+}
+
+// Whatever a scope has, and whichever commit fails, Erase leaves nothing of it, and all of its neighbors'.
+func TestErase(t *testing.T) {
+	for fail := int64(0); ; fail++ {
+		done := false
+		synctest.Test(t, func(t *testing.T) {
+			st, began := &compacts{Store: store.NewMem()}, make(chan bool, 1)
+			gated := (&arctest.Worker{}).As("cat", "sign")
+			gated.Mode = act.Gated
+			h := arc.Host{
+				Workers:  []act.Worker{(&arctest.Worker{}).As("bank", "pay"), (&arctest.Worker{}).As("mail", "write"), gated, stuck(began)},
+				Reasoner: &arctest.Reasoner{Decision: fixed},
+			}
+			a, _ := agent(t, st, h, nil)
+			for _, scope := range []memory.Scope{"acme/ann", "acme/anna", "acme/ann/home", "acme"} {
+				m, err := a.In(scope).Memory(t.Context())
+				require.NoError(t, err)
+				_, err = m.Remember(t.Context(), memory.Draft{Kind: memory.Fact, Content: "The door code is 4711."})
+				require.NoError(t, err)
+				for n := range 2 {
+					o := arc.Objective{ID: fmt.Sprint(n), Scope: scope, Text: "Refund the order.", Inputs: order(n), Session: "s"}
+					require.Equal(t, arc.Delivered, run(t, a, o).Status)
+				}
+				o := arc.Objective{ID: "waits", Scope: scope, Tasks: []reason.Task{task("sign", "sign")}}
+				require.Equal(t, arc.Waiting, run(t, a, o).Status)
+			}
+			ended := make(chan error, 1)
+			go func() {
+				_, err := a.Run(context.Background(), arc.Objective{
+					ID: "sticks", Scope: "acme/ann", Tasks: []reason.Task{{Objective: "write", Worker: "ann"}},
+				})
+				ended <- err
+			}()
+			<-began
+			others := []int{len(keysOf(t, st, "t/acme/s/acme/anna/")), len(keysOf(t, st, "t/acme/s/acme//"))}
+			st.fail.Store(fail)
+			err := a.In("acme/ann").Erase(t.Context())
+			if err != nil {
+				require.ErrorIs(t, err, errDead)
+				if fail > 1 {
+					_, err = a.Run(t.Context(), arc.Objective{Scope: "acme/ann/home", Text: "write"})
+					require.ErrorIs(t, err, arc.ErrObjective)
+					require.Equal(t, arc.Delivered, run(t, a, arc.Objective{ID: "1", Scope: "acme", Text: "Refund the order.", Inputs: order(1), Session: "s"}).Status)
+				}
+				if fail%2 == 0 { // the next process goes on by itself
+					require.NoError(t, a.Close())
+					a, _ = agent(t, st, h, nil)
+					synctest.Wait()
+				} else {
+					require.NoError(t, a.In("acme/ann").Erase(t.Context()))
+				}
+			}
+			require.Error(t, <-ended)
+			synctest.Wait()
+			done = fail > 0 && st.fail.Swap(0) > 0
+			require.Empty(t, keysOf(t, st, "t/acme/s/acme/ann/"), "commit %d", fail)
+			require.Empty(t, keysOf(t, st, "erase/"))
+			require.LessOrEqual(t, len(keysOf(t, st, "due/")), 3, "of runs of others that wait, and of a compaction that failed")
+			require.NotZero(t, st.n.Load())
+			require.Equal(t, others, []int{len(keysOf(t, st, "t/acme/s/acme/anna/")), len(keysOf(t, st, "t/acme/s/acme//"))})
+			for scope, hits := range map[memory.Scope]int{"acme/ann": 0, "acme/ann/home": 0, "acme/anna": 1} {
+				m, err := a.In(scope).Memory(t.Context())
+				require.NoError(t, err)
+				found, err := m.Recall(t.Context(), memory.Query{Text: "door code"})
+				require.NoError(t, err)
+				require.Len(t, found, hits, scope)
+			}
+			r := run(t, a, arc.Objective{ID: "0", Scope: "acme/ann", Text: "Refund the order.", Inputs: order(1)})
+			require.Zero(t, r.Fired, "nothing is known of it")
+			if fail > 0 {
+				return
+			}
+			require.EqualValues(t, 1, st.n.Load())
+			require.NoError(t, a.In("acme/ann").Erase(t.Context())) // compacted within the hour
+			synctest.Wait()
+			require.EqualValues(t, 1, st.n.Load())
+			time.Sleep(time.Hour)
+			synctest.Wait()
+			require.EqualValues(t, 2, st.n.Load())
+		})
+		if done {
+			require.Greater(t, fail, int64(10), "an erasure has more commits")
+			break
+		}
+	}
+}
+
+// A day's budget is of all runs of a tenant, over restarts; the next day there is a new one.
+func TestDaily(t *testing.T) {
+	usd := .01
+	r := &arctest.Reasoner{Decision: func(b *reason.Brief) (*reason.Decision, error) {
+		d, err := fixed(b)
+		d.Usage = &reason.Usage{Calls: 1, Input: 900, Output: 100, EstimateUSD: &usd}
+		if b.Situation == "silent" {
+			d.Usage = nil
+		}
+		return d, err
+	}}
+	h := arc.Host{Reasoner: r, Workers: []act.Worker{(&arctest.Worker{}).As("bank", "pay"), (&arctest.Worker{}).As("mail", "write")}}
+	for _, daily := range []arc.Budget{{Tokens: 3000}, {USD: .03}} {
+		synctest.Test(t, func(t *testing.T) {
+			st := store.NewMem()
+			status := func(a *arc.Agent, scope memory.Scope, n int) arc.Status {
+				got := run(t, a, arc.Objective{Scope: scope, Text: fmt.Sprint("write letter ", n), Inputs: order(n), Session: "s"})
+				if got.Status == arc.Blocked {
+					require.Equal(t, arc.Spent, got.Cause)
+					require.Contains(t, got.Text, "the tenant's day")
+				}
+				return got.Status
+			}
+			a, _ := agent(t, st, h, &arc.Options{Daily: daily})
+			require.Equal(t, arc.Delivered, status(a, "acme/anna", 0))
+			require.Equal(t, arc.Delivered, status(a, "acme/ben", 1))
+			require.Equal(t, arc.Blocked, status(a, "acme/ben", 2), "the decision is over it")
+			require.Equal(t, arc.Delivered, status(a, "other", 3))
+			b, _ := agent(t, st, h, &arc.Options{Daily: daily})
+			require.Equal(t, arc.Blocked, status(b, "acme", 4))
+			time.Sleep(24 * time.Hour)
+			require.Equal(t, arc.Delivered, status(b, "acme", 5))
+			got := run(t, b, arc.Objective{Scope: "acme", Text: "x", Situation: "silent"})
+			require.Equal(t, arc.Delivered, got.Status, "what nobody tells is not counted")
+			require.Nil(t, got.Usage)
+		})
+	}
+}
