@@ -463,6 +463,8 @@ func TestNoWordOfAnotherCase(t *testing.T) {
 		{"Refund for Anna", "Anna'nın hesabı kapalı", "Anna"},
 		{"Refund for anna, Bo", "order of anna: anna’s and Bo's account", "anna Bo's"},
 		{"Refund order A-7471 for anna", "order A-7471/anna: name the order", "anna 7471"},
+		{"佐藤花子さんに返金してください", "佐藤花子さんの口座は閉鎖されています", "佐 藤 花 子"},
+		{"请给张伟退款", "张伟的账户已关闭", "张 伟"},
 	} {
 		for _, situation := range []string{"refunds", ""} {
 			b := open(t, acme(learn.Options{}))
@@ -618,8 +620,8 @@ func TestSession(t *testing.T) {
 	require.Equal(t, meta.PivotNow, got.Step)
 }
 
-// Thirty tickets of five kinds in six wordings each, with the order in the text alone: nothing fires, and what is
-// suggested pays. A turn of the model costs what it reads and five times what it writes, in bytes.
+// Thirty tickets of five kinds in six wordings each. With the order in the text alone nothing fires, and what is
+// suggested pays. Where the host names the kind, and the ticket's words are data, the third of a kind fires. A turn of the model costs what it reads and five times what it writes, in bytes.
 func TestFreeText(t *testing.T) {
 	kinds := []struct {
 		calls []string
@@ -636,14 +638,14 @@ func TestFreeText(t *testing.T) {
 		{[]string{"billing.find", "pdf.make", "mail.send"}, []string{"send me the invoice of %s", "I need an invoice for %s", "The invoice of order %s is missing",
 			"Invoice for %s please, my accountant asks for it", "please mail me the invoice for order %s", "no invoice came with %s"}},
 	}
-	for situation, most := range map[bool]float64{false: .85, true: .75} {
+	for situation, most := range map[bool]float64{false: .85, true: .6} {
 		b := open(t, acme(learn.Options{}))
 		with, without, right := 0, 0, 0
 		for i := range 30 {
 			kind, order := kinds[i%5], fmt.Sprint("Q-", 4100+37*i)
 			c := learn.Case{Text: fmt.Sprintf(kind.texts[i/5], order)}
 			if situation {
-				c.Situation, c.Inputs = "kind "+fmt.Sprint(i%5), json.RawMessage(`{"order":"`+order+`"}`)
+				c.Situation, c.Text, c.Inputs = "kind "+fmt.Sprint(i%5), "answer the ticket", json.RawMessage(`{"order":"`+order+`"}`)
 			}
 			made, said := &reason.Plan{}, 0
 			for _, name := range kind.calls {
@@ -659,13 +661,17 @@ func TestFreeText(t *testing.T) {
 				return cost + read + 5*answer
 			}
 			a := b.before(c)
-			alone, read := turns(tools+len(c.Text), made.Calls), tools+len(c.Text)+len(a.Prompt())
+			alone, read := turns(tools+70, made.Calls), tools+70+len(a.Prompt()) // the ticket is read
 			without += alone
 			given := json.RawMessage(`{"id":"` + order + `"}`)
 			if _, err := a.Use("plan 1", nil); err == nil {
 				given = nil // the inputs say all
 			}
 			switch plan, err := a.Use("plan 1", given); {
+			case a.Fires != nil: // asked for the answer
+				require.Equal(t, made, a.Fires)
+				with += read + len(made.Calls)*result + 5*answer
+				right++
 			case err == nil && summary(plan) == summary(made): // asked for the plan's name and its inputs, and for the answer
 				require.Equal(t, made, plan)
 				said := 20 + len(given)

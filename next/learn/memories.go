@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/arc-learn/arc/next/memory"
+	"github.com/arc-learn/arc/next/memory/extract"
 	"github.com/arc-learn/arc/next/meta"
 	"github.com/arc-learn/arc/next/rank"
 	"github.com/arc-learn/arc/next/reason"
@@ -267,4 +268,14 @@ func (l *Layer) episodes(ctx context.Context, b *store.Batch, g *given) error {
 		}
 	}
 	return nil
+}
+
+// Extract has a model write down the facts of a conversation, Case.Turns, see [extract.Facts].
+func (l *Layer) Extract(ctx context.Context, m reason.Model, c Case) ([]memory.ID, error) {
+	c, err := l.check(c)
+	if err != nil {
+		return nil, err
+	}
+	return extract.Facts(ctx, m, l.bank.In(c.Scope), c.Turns, memory.Draft{Thread: c.Session, At: l.opts.Now(),
+		Source: memory.Source{Run: c.ID, Ref: c.Session}})
 }
