@@ -46,14 +46,16 @@ func TestModel(t *testing.T) {
 				d := memory.Draft{
 					Kind:    rapid.SampledFrom([]memory.Kind{memory.Fact, memory.Pattern}).Draw(rt, "kind"),
 					Content: strings.Join(rapid.SliceOfN(rapid.SampledFrom(words), 1, 3).Draw(rt, "words"), " "),
+					Slot:    rapid.SampledFrom([]string{"", "", "slot"}).Draw(rt, "slot"),
 					Source:  memory.Source{Origin: rapid.SampledFrom([]memory.Origin{memory.Host, memory.Web}).Draw(rt, "origin"), Ref: "r"},
 				}
 				r, err := rapid.SampledFrom(banks).Draw(rt, "bank").In(s).Remember(t.Context(), d)
 				require.NoError(rt, err)
 				require.Equal(rt, model[r.ID] != nil, r.Strengthened > 0)
 				for id, o := range model {
-					equal := o.Scope == s && o.Kind == d.Kind && o.Content == d.Content && o.Source.Origin == d.Source.Origin
-					require.Equal(rt, equal && id != r.ID, false, "equal drafts are one memory")
+					equal := o.Scope == s && o.Kind == d.Kind && o.Content == d.Content && o.Trigger == "" &&
+						o.Slot == d.Slot && o.Trusted == (d.Source.Origin == memory.Host)
+					require.False(rt, equal && id != r.ID && o.SupersededBy == "", "equal drafts are one memory")
 				}
 				if model[r.ID] == nil {
 					model[r.ID] = &memory.Record{Scope: s, Draft: d, Trusted: d.Source.Origin == memory.Host}
@@ -78,6 +80,52 @@ func TestModel(t *testing.T) {
 						model[id].Stats.Failed++
 					}
 				}
+			},
+			"update": func(rt *rapid.T) {
+				s := rapid.SampledFrom(scopes).Draw(rt, "scope")
+				id := rapid.SampledFrom(append(ids(s), "none")).Draw(rt, "id")
+				trigger := fmt.Sprint("trigger ", c.now.Unix())
+				err := rapid.SampledFrom(banks).Draw(rt, "bank").In(s).Update(t.Context(), id, func(r *memory.Record) error {
+					r.Trigger, r.Trusted, r.Kind = trigger, !r.Trusted, memory.Episode // the last two are not its business
+					return nil
+				})
+				require.Equal(rt, model[id] == nil, errors.Is(err, store.ErrNotFound), "%v", err)
+				if err == nil {
+					model[id].Trigger = trigger
+				}
+			},
+			"merge": func(rt *rapid.T) {
+				s := rapid.SampledFrom(scopes).Draw(rt, "scope")
+				a := rapid.SampledFrom(append(ids(s), "none")).Draw(rt, "id")
+				b := rapid.SampledFrom(append(ids(s), "none")).Draw(rt, "other")
+				if model[a] != nil && model[b] != nil && (a == b || model[a].Trusted != model[b].Trusted) {
+					return
+				}
+				err := rapid.SampledFrom(banks).Draw(rt, "bank").In(s).Merge(t.Context(), a, b)
+				require.Equal(rt, model[a] == nil || model[b] == nil, err != nil, "%v", err)
+				if err == nil {
+					m, o := model[a], model[b]
+					m.Strengthened, m.Helped, m.Failed = m.Strengthened+1+o.Strengthened, m.Helped+o.Helped, m.Failed+o.Failed
+					m.Archived = false
+					delete(model, b)
+					require.NoError(rt, banks[0].Refresh(t.Context()))
+					got, err := banks[0].In(s).Get(t.Context(), b)
+					require.True(rt, err == nil && got.ID == a, "found by the id of what was merged into it")
+				}
+			},
+			"revoke": func(rt *rapid.T) {
+				s := rapid.SampledFrom(scopes).Draw(rt, "scope")
+				b := rapid.SampledFrom(banks).Draw(rt, "bank")
+				require.NoError(rt, b.Refresh(t.Context()))
+				n, err := b.In(s).Revoke(t.Context(), memory.Source{Origin: memory.Web, Ref: "r"})
+				require.NoError(rt, err)
+				for _, id := range ids(s) {
+					if !model[id].Trusted {
+						delete(model, id)
+						n--
+					}
+				}
+				require.Zero(rt, n)
 			},
 			"forget": func(rt *rapid.T) {
 				s := rapid.SampledFrom(scopes).Draw(rt, "scope")
@@ -114,11 +162,15 @@ func TestModel(t *testing.T) {
 							want := model[r.ID]
 							require.NotNil(rt, want, "%s of %s is gone", r.ID, s)
 							n++
-							require.Equal(rt, []any{want.Scope, want.Content, want.Trusted, want.Archived, want.Stats.Helped, want.Stats.Failed, want.Stats.Strengthened},
-								[]any{r.Scope, r.Content, r.Trusted, r.Archived, r.Stats.Helped, r.Stats.Failed, r.Stats.Strengthened})
+							if want.SupersededBy = r.SupersededBy; want.SupersededBy != "" {
+								by := model[r.SupersededBy]
+								require.True(rt, by.Slot == "slot" && by.Kind == memory.Fact && by.Kind == r.Kind && !by.Archived && (by.Trusted || !r.Trusted))
+							}
+							require.Equal(rt, []any{want.Scope, want.Trigger, want.Content, want.Trusted, want.Archived, want.Stats.Helped, want.Stats.Failed, want.Stats.Strengthened},
+								[]any{r.Scope, r.Trigger, r.Content, r.Trusted, r.Archived, r.Stats.Helped, r.Stats.Failed, r.Stats.Strengthened})
 							hits, err := b.In(s).Recall(t.Context(), memory.Query{Text: r.Content, K: 100, Archived: true})
 							require.NoError(rt, err)
-							require.True(rt, slices.ContainsFunc(hits, func(h memory.Hit) bool { return h.Record.ID == r.ID }), "found by its own words")
+							require.True(rt, slices.ContainsFunc(hits, func(h memory.Hit) bool { return h.ID == r.ID || h.ID == r.SupersededBy }), "found by its own words")
 						}
 						require.Len(rt, ids(s), n)
 					}
