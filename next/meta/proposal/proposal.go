@@ -1,9 +1,5 @@
-// Package proposal keeps what should change in a fleet of workers, by the evidence, for a person to decide about.
-//
-//	proposals, err := proposal.Open(ctx, group, "acme", nil)
-//	…
-//	news, err := proposals.Analyse(ctx, agent.In("acme"), model) // now and then, every five minutes for one
-//	p, err := proposals.Decide(ctx, news[0].ID, proposal.Approved, "anna", "seen in March, too")
+// Package proposal keeps what should change in a fleet of workers, by the evidence, for a person to decide about. A
+// host calls [Book.Analyse] now and then, every five minutes for one, and [Book.Decide] with what a person says.
 //
 // # What is proposed
 //
@@ -12,9 +8,9 @@
 //	"worker"  a worker that fails more often than not at a skill that another one has, too: to be tried last, or paused
 //	"config"  a worker that costs twice as much as another and delivers no more: to be tried last
 //
-// A host, or an agent with a tool for it, proposes others by [Book.Propose]. Samples are those of the newest days that
-// have 50 of them, of 31 at most: so what is seldom tried collects its evidence, too, and what has recovered is
-// left alone. An outage is no failure.
+// A host, or an agent with a tool for it, proposes others by [Book.Propose]. Samples are those of the newest days, of
+// 31, that have 50: what is seldom tried collects its evidence, too, and what has recovered is left alone. An outage
+// is no failure.
 //
 // # What becomes of it
 //
@@ -44,6 +40,7 @@ import (
 
 	"github.com/arc-learn/arc/next/internal/codec"
 	"github.com/arc-learn/arc/next/memory"
+	"github.com/arc-learn/arc/next/rank"
 	"github.com/arc-learn/arc/next/redact"
 	"github.com/arc-learn/arc/next/store"
 )
@@ -80,11 +77,14 @@ type Proposal struct {
 }
 
 const (
-	kind     = "proposal" // of keys
-	needs    = 50         // samples
-	week     = 7 * 24 * time.Hour
-	maxText  = 64 << 10
-	maxTitle = 1 << 10
+	kind      = "proposal" // of keys
+	needs     = 50         // samples
+	fewest    = 10         // attempts at a skill that say that it fails
+	escalated = 3          // runs that asked a person for the same
+	days      = 31         // that rank.Book.Day has
+	day       = 24 * time.Hour
+	week      = 7 * day
+	maxText   = 64 << 10
 )
 
 // ErrInvalid is in the chain of the error of a Proposal that cannot be kept, and of a decision that its Status does
@@ -116,11 +116,13 @@ type standing struct {
 	Standing string `json:"standing"`
 }
 
-const (
-	first  = "first"
-	last   = "last"
-	paused = "paused"
-)
+func (s standing) String() string {
+	raw, _ := json.Marshal(s) // three strings
+	return string(raw)
+}
+
+// places are those of standings in the order of a policy; 0 is that of a worker without one.
+var places = map[string]int{"first": -1, "last": 1, "paused": 2}
 
 // Open returns the Book of a scope. The Group is over the tenant's part of the store; now is the clock, nil: time.Now.
 func Open(ctx context.Context, g *store.Group, scope memory.Scope, now func() time.Time) (*Book, error) {
@@ -131,17 +133,15 @@ func Open(ctx context.Context, g *store.Group, scope memory.Scope, now func() ti
 		now = time.Now
 	}
 	b := &Book{g: g, scope: scope, now: now, clean: redact.New(nil), all: map[string]record{}}
-	if err := g.Refresh(ctx); err != nil {
-		return nil, fmt.Errorf("proposal: %w", err)
-	}
+	err := g.Refresh(ctx)
 	g.Follow(scope.Prefix(kind), b.apply)
-	for e, err := range g.Store().Scan(ctx, store.Range{Prefix: scope.Prefix(kind)}) {
-		if err != nil {
+	for e, wrong := range g.Store().Scan(ctx, store.Range{Prefix: scope.Prefix(kind)}) {
+		if err = cmp.Or(err, wrong); err != nil {
 			return nil, fmt.Errorf("proposal: %w", err)
 		}
 		b.apply(e)
 	}
-	return b, nil
+	return b, err
 }
 
 // apply takes in an entry as it stands in the store. One that cannot be read is none.
@@ -186,12 +186,12 @@ func (p *Proposal) lapse(now time.Time) {
 // one that is Approved stays as it is, and so does one that was rejected or undone within 7 days, unless the samples
 // have doubled.
 func (b *Book) Propose(ctx context.Context, p Proposal) (Proposal, error) {
-	r, _, err := b.propose(ctx, p)
-	return r, err
+	kept, _, err := b.propose(ctx, p, false)
+	return kept, err
 }
 
-// propose reports beside it whether the proposal is news: new, or not told of in the last hour.
-func (b *Book) propose(ctx context.Context, p Proposal) (kept Proposal, news bool, err error) {
+// propose reports beside it whether the proposal is news to who is told of it: new, or not told in the last hour.
+func (b *Book) propose(ctx context.Context, p Proposal, tell bool) (kept Proposal, news bool, err error) {
 	p.Subject, p.Reason, p.Change = b.clean.Prose(p.Subject), b.clean.Prose(p.Reason), b.clean.Prose(p.Change)
 	if err := p.check(); err != nil {
 		return Proposal{}, false, err
@@ -200,7 +200,7 @@ func (b *Book) propose(ctx context.Context, p Proposal) (kept Proposal, news boo
 	err = b.change(ctx, p.ID, func(r *record) error {
 		now := b.now().UTC()
 		rests := r.rests(p.Samples, now)
-		if news = !rests && now.Sub(r.Told) >= time.Hour; rests {
+		if news = tell && !rests && now.Sub(r.Told) >= time.Hour; rests {
 			return nil
 		}
 		p.Change = cmp.Or(p.Change, r.Change) // as it was drafted
@@ -232,15 +232,13 @@ func (p *Proposal) drafted() bool { return p.Kind == "goal" || p.Kind == "action
 
 func (p *Proposal) check() error {
 	var s standing
+	unread := json.Unmarshal([]byte(p.Change), &s) != nil || s.Worker == "" || places[s.Standing] == 0
 	switch {
-	case !slices.Contains([]string{"goal", "action", "worker", "config"}, p.Kind):
-		return fmt.Errorf("%w: kind %q", ErrInvalid, p.Kind)
-	case strings.TrimSpace(p.Subject) == "" || len(p.Subject) > maxTitle || p.Samples < 0:
-		return fmt.Errorf("%w: it needs a subject of at most %d bytes, and samples from 0", ErrInvalid, maxTitle)
-	case len(p.Reason) > maxText || len(p.Change) > maxText:
-		return fmt.Errorf("%w: a text of over %d bytes", ErrInvalid, maxText)
-	case p.Kind == "worker" && (json.Unmarshal([]byte(p.Change), &s) != nil || s.Worker == "" ||
-		!slices.Contains([]string{first, last, paused}, s.Standing)):
+	case !slices.Contains([]string{"goal", "action", "worker", "config"}, p.Kind), strings.TrimSpace(p.Subject) == "", p.Samples < 0:
+		return fmt.Errorf("%w: it has a kind, a subject, and samples from 0", ErrInvalid)
+	case len(p.Subject) > 1<<10, len(p.Reason) > maxText, len(p.Change) > maxText:
+		return fmt.Errorf("%w: a subject has at most 1 KiB, a text 64", ErrInvalid)
+	case p.Kind == "worker" && unread:
 		return fmt.Errorf("%w: the change of a worker is a worker, a skill and a standing: %q", ErrInvalid, p.Change)
 	}
 	return nil
@@ -270,9 +268,6 @@ func (b *Book) Decide(ctx context.Context, id string, to Status, by, note string
 
 // change has f change a record, which has no rev if it is not there, and returns it as it is kept.
 func (b *Book) change(ctx context.Context, id string, f func(*record) error, kept *Proposal) error {
-	if err := store.CheckID(id); err != nil {
-		return fmt.Errorf("%w: %w", ErrInvalid, err)
-	}
 	key := b.scope.Key(kind, id)
 	return b.g.Update(ctx, func(batch *store.Batch) error {
 		e, err := batch.Get(ctx, key)
@@ -291,10 +286,56 @@ func (b *Book) change(ctx context.Context, id string, f func(*record) error, kep
 			return nil
 		}
 		value, err := codec.Marshal(&r)
-		if err != nil {
-			return err
-		}
 		batch.After(func(rev store.Revision) { b.apply(store.Entry{Key: key, Value: value, Rev: rev}) })
-		return batch.Put(key, value, store.At(e.Rev))
+		return cmp.Or(err, batch.Put(key, value, store.At(e.Rev)))
 	})
+}
+
+// Policy returns a rank.Policy, for arc.Options, that orders as another one does, and puts workers first or last by the
+// proposals that are Approved. One that is paused gets no task that another worker can take. next is asked each time,
+// since the figures of an Agent are there once that is open:
+//
+//	policy := proposals.Policy(func(ctx context.Context) (rank.Policy, error) {
+//		figures, err := agent.In("acme").Book(ctx)
+//		return figures.Learned(), err
+//	})
+func (b *Book) Policy(next func(ctx context.Context) (rank.Policy, error)) rank.Policy {
+	return &policy{b, next}
+}
+
+type policy struct {
+	*Book
+	next func(ctx context.Context) (rank.Policy, error)
+}
+
+// Score implements rank.Policy.
+func (p *policy) Score(ctx context.Context, t rank.Task, cs []rank.Candidate) ([]rank.Scored, error) {
+	next, err := p.next(ctx)
+	if err = cmp.Or(err, p.g.Refresh(ctx)); err != nil { // others may have approved one
+		return nil, err
+	}
+	scored, err := next.Score(ctx, t, cs)
+	if err != nil {
+		return nil, err
+	}
+	standings := p.standings(t.Skill)
+	slices.SortStableFunc(scored, func(x, y rank.Scored) int {
+		return places[standings[x.Name]] - places[standings[y.Name]]
+	})
+	if i := slices.IndexFunc(scored, func(s rank.Scored) bool { return standings[s.Name] == "paused" }); i > 0 {
+		scored = scored[:i]
+	}
+	return scored, nil
+}
+
+// standings returns those of workers at a skill, by what is approved; the last decision counts.
+func (b *Book) standings(skill string) map[string]string {
+	of := map[string]string{}
+	for p := range b.All(Approved) { // the latest first
+		var s standing
+		if json.Unmarshal([]byte(p.Change), &s) == nil && s.Skill == skill && of[s.Worker] == "" {
+			of[s.Worker] = s.Standing
+		}
+	}
+	return of
 }

@@ -241,7 +241,7 @@ func TestEscalations(t *testing.T) {
 	}
 	ask("3")
 	got, ps := w.news()
-	require.Equal(t, []string{"action: approval of deploy"}, got)
+	require.Equal(t, []string{"action: approval: deploy"}, got)
 	require.Equal(t, []any{proposal.Ready, 3, model.says}, []any{ps[0].Status, ps[0].Samples, ps[0].Change})
 	w.now = w.now.Add(2 * time.Hour)
 	ask("4")
@@ -250,6 +250,11 @@ func TestEscalations(t *testing.T) {
 	w.now = w.now.Add(23 * time.Hour)
 	got, _ = w.news()
 	require.Empty(t, got, "of the last day")
+
+	_, err := w.book.Propose(t.Context(), proposal.Proposal{Kind: "action", Subject: "goal ci is violated", Reason: "no action serves it"})
+	require.NoError(t, err)
+	_, ps = w.news()
+	require.Equal(t, []any{"goal ci is violated", model.says}, []any{ps[0].Subject, ps[0].Change}, "drafted for whoever proposed it")
 
 	for _, bad := range []string{"- id: [", "just words"} {
 		w := open(t)
