@@ -11,7 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/arc-learn/arc/next/internal/codec"
 	"github.com/arc-learn/arc/next/store"
 )
 
@@ -126,10 +125,7 @@ func (b *Book) Stage(ctx context.Context, batch *store.Batch, s Sample) error {
 	if err != nil {
 		return err
 	}
-	value, err := codec.Marshal(rec)
-	if err != nil {
-		return err
-	}
+	value := rec.seal()
 	if err := batch.Put(key, value, cond); err != nil {
 		return err
 	}
@@ -146,23 +142,25 @@ func (b *Book) observe(batch *store.Batch, key string, s *Sample) (*record, stor
 	p := sk.pair(s.Candidate)
 	rec, cond := p.rec.clone(), store.At(p.rev)
 	if staged, again := batch.Staged(key); again { // by an earlier step of the same commit, whose condition holds
-		rec, cond = new(record), store.Any
+		rec, cond = newRecord(), store.Any
 		if staged != nil {
-			var err error
-			if rec, err = decode(staged); err != nil {
+			earlier, err := decode(staged)
+			if err != nil {
 				return nil, cond, false, err
 			}
+			rec = earlier.clone()
 		}
 	}
-	return rec, cond, rec.observe(sk, s), nil
+	added, err := rec.observe(sk, s)
+	return rec, cond, added, err
 }
 
 // observe takes a sample in, and reports whether it is another one.
-func (r *record) observe(sk *skill, s *Sample) bool {
+func (r *record) observe(sk *skill, s *Sample) (added bool, err error) {
 	e := entry{
-		Run: hash(s.Run), Key: hash(s.Key), At: max(0, s.At.UnixMilli()), Wall: max(0, s.Wall.Milliseconds()),
-		Outcome: uint8(slices.Index(outcomes[:], s.Outcome)), Confidence: -1, USD: -1,
-		In: int64(min(max(0, s.TokensIn), maxTokens)), Out: int64(min(max(0, s.TokensOut), maxTokens)),
+		Run: hash(s.Run), Key: hash(s.Key), At: max(0, s.At.UnixMilli()), Wall: held(s.Wall.Milliseconds()),
+		Outcome: int32(slices.Index(outcomes[:], s.Outcome)), Confidence: -1, USD: -1, Reward: math.NaN(),
+		In: held(int64(s.TokensIn)), Out: held(int64(s.TokensOut)),
 	}
 	if s.Confidence != nil && !math.IsNaN(*s.Confidence) {
 		e.Confidence = int32(math.Round(min(1, max(0, *s.Confidence)) * billion))
@@ -170,15 +168,14 @@ func (r *record) observe(sk *skill, s *Sample) bool {
 	if usd, ok := s.cost(); ok {
 		e.USD = int64(math.Round(usd * billion))
 		if s.CostUSD == nil {
-			e.Estimated = true
+			e.Estimated = 1
 		}
 	}
 	if s.Reward != nil && math.Abs(*s.Reward) <= maxUSD {
-		reward := *s.Reward
-		e.Reward = &reward
+		e.Reward = *s.Reward
 	}
 	if r.replace(&e) {
-		return false
+		return false, nil
 	}
 	if s.Outcome.judged() {
 		r.Rating.learn(sk.difficulty(s.Failed), s.Outcome == Delivered, e.USD)
@@ -187,12 +184,14 @@ func (r *record) observe(sk *skill, s *Sample) bool {
 		e.Common = r.predict(sk, e.Key, y, s.At.Unix())
 	}
 	if s.Outcome.ill() {
-		f := failure{Run: clip(s.Run), Class: clip(s.Class), At: s.At.UTC()}
-		r.Recent = append(r.Recent, f)[max(0, len(r.Recent)+1-recent):]
+		err = r.fail(failure{Run: clip(s.Run), Class: clip(s.Class), At: s.At.UTC()})
 	}
 	r.push(&e)
-	return true
+	return true, err
 }
+
+// held is a number of milliseconds or tokens as an entry has it.
+func held(n int64) int32 { return int32(min(max(0, n), math.MaxInt32)) }
 
 func clip(s string) string { return strings.ToValidUTF8(s[:min(len(s), maxName)], "") }
 
@@ -218,7 +217,7 @@ func (sc *scope) skill(name string) *skill {
 func (sk *skill) pair(candidate string) *pair {
 	p := sk.pairs[candidate]
 	if p == nil {
-		p = &pair{candidate: candidate, rec: new(record)}
+		p = &pair{candidate: candidate, rec: nothing}
 		sk.pairs[candidate] = p
 		at, _ := slices.BinarySearchFunc(sk.sorted, candidate, func(q *pair, c string) int { return strings.Compare(q.candidate, c) })
 		sk.sorted = slices.Insert(sk.sorted, at, p)
@@ -228,7 +227,7 @@ func (sk *skill) pair(candidate string) *pair {
 
 // nothing is known of a candidate that was never tried.
 var (
-	nothing record
+	nothing = newRecord()
 	untold  summary
 )
 
@@ -236,7 +235,7 @@ func (sk *skill) record(candidate string) *record {
 	if p := sk.pairs[candidate]; p != nil {
 		return p.rec
 	}
-	return &nothing
+	return nothing
 }
 
 // summary sums up the ring of a candidate, and keeps that until it changes.
@@ -276,11 +275,11 @@ func (b *book) apply(e store.Entry) {
 	if err != nil || err2 != nil {
 		return
 	}
-	rec, rev := new(record), store.Revision(0)
+	rec, rev := nothing, store.Revision(0)
 	if !e.Deleted {
 		if rec, err = decode(e.Value); err != nil {
 			b.opts.Logger.Warn("rank: a record cannot be read and begins anew", "key", e.Key, "error", err)
-			rec = new(record)
+			rec = nothing
 		}
 		rev = e.Rev
 	}

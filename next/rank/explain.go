@@ -37,7 +37,7 @@ func (sk *skill) sentence(t Task, c *Candidate, e *estimate) string {
 	if outages := s.Attempts - s.Judged; outages > 0 {
 		fmt.Fprintf(&w, "; %d more tell nothing about skill", outages)
 	}
-	if kind := sk.record(c.Name).cell(hash(t.Key)); kind != nil && kind.N > 0 {
+	if kind, known := sk.record(c.Name).cell(hash(t.Key)); known && kind.N > 0 {
 		fmt.Fprintf(&w, "; at this kind of case %.2f on average of some %.0f", kind.Sum/kind.N, math.Ceil(kind.N))
 	}
 	fmt.Fprintf(&w, "; expected worth %.2f", e.worth)

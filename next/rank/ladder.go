@@ -72,10 +72,9 @@ func (d difficulty) after(c *curve) difficulty {
 
 // rating is what a candidate can do, and what its attempts took.
 type rating struct {
-	_           struct{} `cbor:",toarray"`
-	At, Doubt   float64  // logits, and their variance; no doubt: the first rating
-	N           float64  // judged attempts
-	USD, Priced float64  // of those whose cost is known, which are so many
+	At, Doubt   float64 // logits, and their variance; no doubt: the first rating
+	N           float64 // judged attempts
+	USD, Priced float64 // of those whose cost is known, which are so many
 }
 
 func (r *rating) curve(deviations float64) (c curve) {

@@ -37,6 +37,7 @@ const (
 	firstNoise  = .25       // variance of a sample …
 	noiseWeight = 2         // … and what that guess is worth in samples
 	forget      = .9995     // what a squared error counts after the next one
+	mostCommons = 1000      // kinds of case for which the model keeps what they add for all
 	rounds      = 8         // of the estimate of mean and spread
 	priorWeight = 10        // samples of a skill that halve what claims count
 	fewest      = 1.0 / 1e6 // a variance that is not 0
@@ -50,6 +51,7 @@ type model struct {
 	attempts   float64 // ever
 	known      float64 // evidence
 	hour       int64   // since 1970, for which it holds
+	commons    map[int32]float64
 }
 
 // fit returns the model of a skill, and keeps it for the hour while no record changes. The caller has the lock for writing.
@@ -101,12 +103,15 @@ func (m *model) general(r *record, claim, least float64, now int64) (mean, varia
 	return ((m.mean+claim)/tau2 + sum/m.noise) / precision, 1 / precision
 }
 
-// common returns by how much a kind of case is better or worse for all.
-func (m *model) common(sk *skill, key uint32, now int64) float64 {
+// common returns by how much a kind of case is better or worse for all; 0 without one.
+func (m *model) common(sk *skill, key int32, now int64) float64 {
+	if c, known := m.commons[key]; known || key == 0 {
+		return c
+	}
 	weight, sum := 1/(firstSpread*firstSpread), 0.0
 	for _, p := range sk.sorted {
-		c := p.rec.cell(key)
-		if c == nil {
+		c, known := p.rec.cell(key)
+		if !known {
 			continue
 		}
 		if n, s := c.at(now); n > fewest {
@@ -115,14 +120,18 @@ func (m *model) common(sk *skill, key uint32, now int64) float64 {
 			weight, sum = weight+x, sum+x*(s/n-mean)
 		}
 	}
+	if len(m.commons) >= mostCommons || m.commons == nil {
+		m.commons = map[int32]float64{}
+	}
+	m.commons[key] = sum / weight
 	return sum / weight
 }
 
 // special returns by how much a candidate's worth at a kind of case is taken to differ from mean, and the variance
 // of that.
-func (m *model) special(r *record, key uint32, mean float64, now int64) (shift, variance float64) {
+func (m *model) special(r *record, key int32, mean float64, now int64) (shift, variance float64) {
 	prior := m.kind2
-	if c := r.cell(key); c != nil {
+	if c, known := r.cell(key); known {
 		if n, sum := c.at(now); n > fewest {
 			share := prior / (prior + m.noise/n)
 			return share * (sum/n - mean), prior * (1 - share)
@@ -133,7 +142,8 @@ func (m *model) special(r *record, key uint32, mean float64, now int64) (shift, 
 
 // predict holds what was expected of a sample against what it was worth, and returns what its kind of case is taken
 // to add for all. The general worth is learned without that: who was only asked for the hard cases is not a bad one.
-func (r *record) predict(sk *skill, key uint32, y float64, now int64) (common float64) {
+func (r *record) predict(sk *skill, key int32, y float64, now int64) (common float64) {
+	now = now / 3600 * 3600 // as for a choice: what the model keeps must not depend on who asked first
 	m := sk.fit(now)
 	expected, _ := m.general(r, 0, 0, now)
 	if key != 0 {
@@ -141,7 +151,7 @@ func (r *record) predict(sk *skill, key uint32, y float64, now int64) (common fl
 		expected += common
 		// A sample and the mean of those before it deviate from what is expected independently, but for what the
 		// kind adds: the mean of the product is its variance.
-		if c := r.cell(key); c != nil {
+		if c, known := r.cell(key); known {
 			if n, sum := c.at(now); n > fewest {
 				r.Kind2 = forget*r.Kind2 + (y-expected)*(sum/n-expected)
 				r.Kinds = forget*r.Kinds + 1
@@ -172,10 +182,7 @@ func (b *Book) learned(sk *skill, t Task, cs []Candidate) []contender {
 func (b *Book) estimates(sk *skill, t Task, cs []Candidate) []estimate {
 	now := b.opts.Now().Unix() / 3600 * 3600
 	m, key := sk.fit(now), hash(t.Key)
-	common, claims := 0.0, 0.0
-	if key != 0 {
-		common = m.common(sk, key, now)
-	}
+	common, claims := m.common(sk, key, now), 0.0
 	for i := range cs {
 		claims += cs[i].Prior / float64(len(cs))
 	}

@@ -102,20 +102,24 @@ type contender struct {
 
 // order sorts by that, then by Prior, Blast and the order given.
 func order(fs []contender) []Scored {
-	at := make([]int32, len(fs))
-	for i := range at {
-		at[i] = int32(i)
+	type place struct {
+		by float64
+		of int32
 	}
-	slices.SortFunc(at, func(i, j int32) int {
-		a, b := &fs[i], &fs[j]
-		if a.by != b.by {
-			return cmp.Compare(b.by, a.by)
+	places := make([]place, len(fs))
+	for i := range fs {
+		places[i] = place{fs[i].by, int32(i)}
+	}
+	slices.SortFunc(places, func(x, y place) int {
+		if x.by != y.by {
+			return cmp.Compare(y.by, x.by)
 		}
-		return cmp.Or(cmp.Compare(b.Prior, a.Prior), cmp.Compare(a.Blast, b.Blast), cmp.Compare(i, j))
+		a, b := &fs[x.of], &fs[y.of]
+		return cmp.Or(cmp.Compare(b.Prior, a.Prior), cmp.Compare(a.Blast, b.Blast), cmp.Compare(x.of, y.of))
 	})
 	out := make([]Scored, len(fs))
-	for i, j := range at {
-		out[i] = fs[j].Scored
+	for i, p := range places {
+		out[i] = fs[p.of].Scored
 	}
 	return out
 }

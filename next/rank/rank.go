@@ -117,9 +117,8 @@ type Policy interface {
 var ErrInvalid = errors.New("rank: invalid")
 
 const (
-	maxName   = 256
-	maxUSD    = 1e6
-	maxTokens = 1 << 40
+	maxName = 256
+	maxUSD  = 1e6
 )
 
 func check(skill, candidate string) error {

@@ -1,8 +1,11 @@
 package rank
 
 import (
+	"bytes"
+	"encoding/binary"
 	"fmt"
 	"hash/fnv"
+	"iter"
 	"math"
 	"slices"
 	"time"
@@ -22,28 +25,51 @@ const (
 	halfLife  = 30 * 24 * time.Hour
 )
 
-// record is all that is known of a candidate at a skill: some 10 KB in the store once it is full. One that is
-// published never changes.
+// record is all that is known of a candidate at a skill. It is packed, some 20 KB once it is full, so that a sample
+// copies it once and changes a row of each table. One that is published never changes.
 type record struct {
-	_        struct{} `cbor:",toarray"`
-	Attempts int64    // ever
-	Ring     []entry  // the last samples; the next one replaces that at Attempts % window
-	Hours    [hours]tally
-	Days     [days]tally
-	Cells    []cell // by kind of case
-	Recent   []failure
-	All      cell    // the worth of all samples that teach something, less what their kinds of case add for all
-	Err2     float64 // squared errors of predictions, and …
-	Errs     float64 // … how many
-	Kind2    float64 // products of two deviations at a kind of case, and …
-	Kinds    float64 // … how many
+	head
+	value []byte // as it is in the store: the head, the rows of the tables, one after the other, and failures as CBOR
+}
+
+// head is what a record has beside its tables.
+type head struct {
+	Attempts int64         // ever
+	Rows     [tables]int32 // of each table
+	All      cell          // the worth of all samples that teach something, less what their kinds of case add for all
+	Err2     float64       // squared errors of predictions, and …
+	Errs     float64       // … how many
+	Kind2    float64       // products of two deviations at a kind of case, and …
+	Kinds    float64       // … how many
 	Rating   rating
 }
 
-// tally sums up attempts. Of an hour or a day it stands at its number modulo the length of the list.
+// The tables of a record. Of hours, days and kinds of case a new row replaces the oldest one; of samples the next one
+// that at Attempts % window.
+const (
+	hourTable = iota
+	dayTable
+	cellTable
+	ringTable
+	tables
+)
+
+var (
+	mostRows = [tables]int{hours, days, kinds, window}
+	rowBytes = [tables]int{tallyBytes, tallyBytes, cellBytes, entryBytes}
+)
+
+const (
+	headAt     = codec.Prefix
+	headBytes  = 8 + 4*tables + cellBytes + 4*8 + 5*8
+	tallyBytes = 7*4 + 5*8
+	cellBytes  = 4 + 3*8
+	entryBytes = 8*4 + 2*8 + 2*8
+)
+
+// tally sums up attempts, those of an hour or a day in a table.
 type tally struct {
-	_                                struct{} `cbor:",toarray"`
-	N                                int32    // hours or days since 1970
+	N                                int32 // hours or days since 1970
 	Attempts, Judged, Delivered, Ill int32
 	Priced, Reported                 int32 // whose cost is known; was reported
 	Wall, In, Out                    int64 // milliseconds; tokens
@@ -52,17 +78,15 @@ type tally struct {
 
 // entry is a sample in the ring.
 type entry struct {
-	_          struct{} `cbor:",toarray"`
-	Run, Key   uint32   // hashes of the run and of the kind of case; 0: none
-	At         int64    // Unix milliseconds
-	Outcome    uint8    // index in outcomes
-	Estimated  bool     // USD was not reported
-	Wall       int64    // milliseconds
-	In, Out    int64
-	Confidence int32 // in billionths, so that means of decimals are exact; -1: none
-	USD        int64 // in billionths; -1: unknown
-	Reward     *float64
-	Common     float64 // what its kind of case was taken to add to the worth of all
+	Run, Key      int32   // hashes of the run and of the kind of case; 0: none
+	Outcome       int32   // index in outcomes
+	Estimated     int32   // 1: USD was not reported
+	Wall, In, Out int32   // milliseconds; tokens
+	Confidence    int32   // in billionths, so that means of decimals are exact; -1: none
+	At            int64   // Unix milliseconds
+	USD           int64   // in billionths; -1: unknown
+	Reward        float64 // NaN: none
+	Common        float64 // what its kind of case was taken to add to the worth of all
 }
 
 // failure is a failure, or an outage.
@@ -73,10 +97,134 @@ type failure struct {
 
 // cell is evidence: a number of samples and the sum of their worth. It fades with a half-life of 30 days.
 type cell struct {
-	_      struct{} `cbor:",toarray"`
-	Key    uint32   // hash of the kind of case
+	Key    int32 // hash of the kind of case
 	N, Sum float64
 	Last   int64 // Unix seconds
+}
+
+func (h *head) pack(p codec.Packer) {
+	p.Ints64(&h.Attempts)
+	p.Ints32(&h.Rows[hourTable], &h.Rows[dayTable], &h.Rows[cellTable], &h.Rows[ringTable])
+	h.All.pack(p)
+	p.B = p.B[cellBytes:]
+	p.Floats(&h.Err2, &h.Errs, &h.Kind2, &h.Kinds)
+	p.Floats(&h.Rating.At, &h.Rating.Doubt, &h.Rating.N, &h.Rating.USD, &h.Rating.Priced)
+}
+
+func (t *tally) pack(p codec.Packer) {
+	p.Ints32(&t.N, &t.Attempts, &t.Judged, &t.Delivered, &t.Ill, &t.Priced, &t.Reported)
+	p.Ints64(&t.Wall, &t.In, &t.Out, &t.USD, &t.Estimated)
+}
+
+func (e *entry) pack(p codec.Packer) {
+	p.Ints32(&e.Run, &e.Key, &e.Outcome, &e.Estimated, &e.Wall, &e.In, &e.Out, &e.Confidence)
+	p.Ints64(&e.At, &e.USD)
+	p.Floats(&e.Reward, &e.Common)
+}
+
+func (c *cell) pack(p codec.Packer) {
+	p.Ints32(&c.Key)
+	p.Floats(&c.N, &c.Sum)
+	p.Ints64(&c.Last)
+}
+
+// at returns where a table begins; that of no table is where failures do.
+func (r *record) at(table int) int {
+	at := headAt + headBytes
+	for t := range table {
+		at += int(r.Rows[t]) * rowBytes[t]
+	}
+	return at
+}
+
+// row returns the bytes of a row.
+func (r *record) row(table, i int) []byte { return r.value[r.at(table)+i*rowBytes[table]:] }
+
+// index returns the row of a table that begins with a number, or -1.
+func (r *record) index(table int, number int32) int {
+	rows, size := r.value[r.at(table):], rowBytes[table]
+	for i := range int(r.Rows[table]) {
+		if binary.LittleEndian.Uint32(rows[i*size:]) == uint32(number) {
+			return i
+		}
+	}
+	return -1
+}
+
+// place returns the row of a table that begins with a number. Where there is none, it empties the one whose first
+// number, or last use, is oldest in a full table, unless that is younger than age, and adds one to another; -1: neither.
+func (r *record) place(table int, number int32, age int64) int {
+	if i := r.index(table, number); i >= 0 {
+		return i
+	}
+	size := rowBytes[table]
+	if int(r.Rows[table]) < mostRows[table] {
+		r.value = slices.Insert(r.value, r.at(table+1), make([]byte, size)...)
+		r.Rows[table]++
+		return int(r.Rows[table]) - 1
+	}
+	oldest, least := -1, age
+	for i := range mostRows[table] {
+		row := r.row(table, i)
+		last := int64(binary.LittleEndian.Uint32(row))
+		if table == cellTable {
+			last = int64(binary.LittleEndian.Uint64(row[cellBytes-8:]))
+		}
+		if last < least {
+			oldest, least = i, last
+		}
+	}
+	if oldest >= 0 {
+		clear(r.row(table, oldest)[:size])
+	}
+	return oldest
+}
+
+// entries yields the samples of the ring.
+func (r *record) entries() iter.Seq[*entry] {
+	return func(yield func(*entry) bool) {
+		rows := r.value[r.at(ringTable):r.at(tables)]
+		for e := new(entry); len(rows) > 0; rows = rows[entryBytes:] {
+			e.pack(codec.Packer{B: rows, Read: true})
+			if !yield(e) {
+				return
+			}
+		}
+	}
+}
+
+// tally returns a row of hours or days.
+func (r *record) tally(table, i int) (t tally) {
+	t.pack(codec.Packer{B: r.row(table, i), Read: true})
+	return t
+}
+
+// cell returns what is known of a kind of case.
+func (r *record) cell(key int32) (c cell, known bool) {
+	i := r.index(cellTable, key)
+	if i >= 0 {
+		c.pack(codec.Packer{B: r.row(cellTable, i), Read: true})
+	}
+	return c, i >= 0
+}
+
+// failures returns the last ones, oldest first.
+func (r *record) failures() (fs []failure, err error) {
+	if tail := r.value[r.at(tables):]; len(tail) > 0 {
+		err = codec.Unmarshal(tail, &fs)
+	}
+	return fs, err
+}
+
+// fail adds a failure.
+func (r *record) fail(f failure) error {
+	fs, err := r.failures()
+	if err != nil {
+		return err
+	}
+	tail, err := codec.Marshal(append(fs, f)[max(0, len(fs)+1-recent):])
+	r.value = append(r.value[:r.at(tables)], tail...)
+	return err
 }
 
 const (
@@ -89,8 +237,8 @@ func (e *entry) is() Outcome { return outcomes[e.Outcome] }
 
 // worth is what the sample teaches Learned, and whether it teaches anything.
 func (e *entry) worth() (float64, bool) {
-	if e.Reward != nil {
-		return *e.Reward, e.is().judged() || e.is() == Unknown
+	if !math.IsNaN(e.Reward) {
+		return e.Reward, e.is().judged() || e.is() == Unknown
 	}
 	y := -worthOfTime*math.Log2(1+float64(e.Wall)/1000) - worthOfCost*math.Log2(1+max(0, float64(e.USD))/billion)
 	if e.is() == Delivered {
@@ -118,64 +266,44 @@ func (c *cell) add(by, y float64, now int64) {
 	}
 }
 
-// cell returns that of a kind of case, or nil.
-func (r *record) cell(key uint32) *cell {
-	for i := range r.Cells {
-		if r.Cells[i].Key == key {
-			return &r.Cells[i]
-		}
-	}
-	return nil
-}
-
-// note adds an empty cell for a kind of case, in the place of the one used longest ago if there are too many.
-func (r *record) note(key uint32) *cell {
-	if len(r.Cells) < kinds {
-		r.Cells = append(r.Cells, cell{Key: key})
-		return &r.Cells[len(r.Cells)-1]
-	}
-	oldest := &r.Cells[0]
-	for i := range r.Cells {
-		if r.Cells[i].Last < oldest.Last {
-			oldest = &r.Cells[i]
-		}
-	}
-	*oldest = cell{Key: key}
-	return oldest
-}
-
 // replace puts a sample in the place of the one of the same run, if the ring holds that.
 func (r *record) replace(e *entry) bool {
-	for i := range r.Ring {
-		if former := r.Ring[i]; e.Run != 0 && former.Run == e.Run {
-			e.At, e.Key, e.Common = former.At, former.Key, former.Common
-			r.Ring[i] = *e
-			r.count(&former, -1)
-			r.count(e, 1)
-			return true
-		}
+	if e.Run == 0 {
+		return false
 	}
-	return false
+	i := r.index(ringTable, e.Run)
+	if i < 0 {
+		return false
+	}
+	var former entry
+	former.pack(codec.Packer{B: r.row(ringTable, i), Read: true})
+	e.At, e.Key, e.Common = former.At, former.Key, former.Common
+	e.pack(codec.Packer{B: r.row(ringTable, i)})
+	r.count(&former, -1)
+	r.count(e, 1)
+	return true
 }
 
 // push adds a sample.
 func (r *record) push(e *entry) {
-	if len(r.Ring) < window {
-		r.Ring = append(r.Ring, *e)
-	} else {
-		r.Ring[r.Attempts%window] = *e
+	if r.Rows[ringTable] < window {
+		r.value = slices.Insert(r.value, r.at(tables), make([]byte, entryBytes)...)
+		r.Rows[ringTable]++
 	}
+	e.pack(codec.Packer{B: r.row(ringTable, int(r.Attempts%window))})
 	r.Attempts++
 	r.count(e, 1)
 }
 
 // count takes a sample into the sums, or out of them where by is -1.
 func (r *record) count(e *entry, by int32) {
-	if t := &r.Hours[e.At/hourMillis%hours]; t.at(int32(e.At/hourMillis), by) {
-		t.count(e, by)
-	}
-	if t := &r.Days[e.At/dayMillis%days]; t.at(int32(e.At/dayMillis), by) {
-		t.count(e, by)
+	for table, n := range [...]int64{hourTable: e.At / hourMillis, dayTable: e.At / dayMillis} {
+		if i := r.place(table, int32(n), n); i >= 0 {
+			t := r.tally(table, i)
+			t.N = int32(n)
+			t.count(e, by)
+			t.pack(codec.Packer{B: r.row(table, i)})
+		}
 	}
 	y, teaches := e.worth()
 	if !teaches {
@@ -185,21 +313,12 @@ func (r *record) count(e *entry, by int32) {
 	if e.Key == 0 {
 		return
 	}
-	c := r.cell(e.Key)
-	if c == nil && by > 0 {
-		c = r.note(e.Key)
-	}
-	if c != nil {
+	if i := r.place(cellTable, e.Key, int64(by)*math.MaxInt64); i >= 0 { // none is made to take away from
+		c, _ := r.cell(e.Key)
+		c.Key = e.Key
 		c.add(float64(by), y, e.At/1000)
+		c.pack(codec.Packer{B: r.row(cellTable, i)})
 	}
-}
-
-// at makes the tally that of an hour or a day, and returns whether a sample of that can be counted.
-func (t *tally) at(n, by int32) bool {
-	if t.N < n && by > 0 {
-		*t = tally{N: n}
-	}
-	return t.N == n
 }
 
 // count adds a sample, or takes it away where by is -1.
@@ -214,12 +333,12 @@ func (t *tally) count(e *entry, by int32) {
 	if e.is().ill() {
 		t.Ill += by
 	}
-	t.Wall, t.In, t.Out = t.Wall+int64(by)*e.Wall, t.In+int64(by)*e.In, t.Out+int64(by)*e.Out
+	t.Wall, t.In, t.Out = t.Wall+int64(by*e.Wall), t.In+int64(by*e.In), t.Out+int64(by*e.Out)
 	if e.USD < 0 {
 		return
 	}
 	t.Priced += by
-	if e.Estimated {
+	if e.Estimated > 0 {
 		t.Estimated += int64(by) * e.USD
 	} else {
 		t.Reported, t.USD = t.Reported+by, t.USD+int64(by)*e.USD
@@ -227,7 +346,7 @@ func (t *tally) count(e *entry, by int32) {
 }
 
 // add adds another tally.
-func (t *tally) add(o *tally) {
+func (t *tally) add(o tally) {
 	t.Attempts, t.Judged, t.Delivered, t.Ill = t.Attempts+o.Attempts, t.Judged+o.Judged, t.Delivered+o.Delivered, t.Ill+o.Ill
 	t.Priced, t.Reported = t.Priced+o.Priced, t.Reported+o.Reported
 	t.Wall, t.In, t.Out, t.USD, t.Estimated = t.Wall+o.Wall, t.In+o.In, t.Out+o.Out, t.USD+o.USD, t.Estimated+o.Estimated
@@ -238,35 +357,51 @@ const (
 	dayMillis  = 24 * hourMillis
 )
 
+// newRecord returns an empty record.
+func newRecord() *record { return &record{value: make([]byte, headAt+headBytes)} }
+
 // clone copies the record, so that it can be changed and dropped.
-func (r *record) clone() *record {
-	c := *r
-	c.Ring, c.Cells, c.Recent = slices.Clone(r.Ring), slices.Clone(r.Cells), slices.Clone(r.Recent)
-	return &c
+func (r *record) clone() *record { return &record{r.head, bytes.Clone(r.value)} }
+
+// seal makes the value what the store holds.
+func (r *record) seal() []byte {
+	r.pack(codec.Packer{B: r.value[headAt:]})
+	codec.Seal(r.value)
+	return r.value
 }
 
+// decode reads what seal wrote. The record keeps the value.
 func decode(value []byte) (*record, error) {
-	r := new(record)
-	if err := codec.Unmarshal(value, r); err != nil {
+	if err := codec.Sealed(value); err != nil {
 		return nil, err
 	}
-	sound := len(r.Ring) <= window && int64(len(r.Ring)) <= r.Attempts && len(r.Cells) <= kinds
-	for i := range r.Ring {
-		e := &r.Ring[i]
+	damaged := fmt.Errorf("rank: a record: %w", store.ErrDamaged)
+	if len(value) < headAt+headBytes {
+		return nil, damaged
+	}
+	r := &record{value: value}
+	r.pack(codec.Packer{B: value[headAt:], Read: true})
+	for t, n := range r.Rows {
+		if n < 0 || int(n) > mostRows[t] || r.at(t+1) > len(value) {
+			return nil, damaged
+		}
+	}
+	sound := int64(r.Rows[ringTable]) <= r.Attempts
+	for e := range r.entries() {
 		sound = sound && e.At >= 0 && e.Outcome > 0 && int(e.Outcome) < len(outcomes)
 	}
-	if !sound {
-		return nil, fmt.Errorf("rank: a record: %w", store.ErrDamaged)
+	if fs, err := r.failures(); err != nil || len(fs) > recent || !sound {
+		return nil, damaged
 	}
 	return r, nil
 }
 
 // hash returns a hash that is the same in every process, and not 0 but for "".
-func hash(s string) uint32 {
+func hash(s string) int32 {
 	if s == "" {
 		return 0
 	}
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(s))
-	return max(h.Sum32(), 1)
+	return int32(max(h.Sum32(), 1))
 }

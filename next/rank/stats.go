@@ -45,7 +45,7 @@ func (b *Book) Known() iter.Seq2[string, string] {
 		}
 	}
 	b.mu.Unlock()
-	slices.SortFunc(pairs, func(x, y [2]string) int { return cmp.Or(cmp.Compare(x[0], y[0]), cmp.Compare(x[1], y[1])) })
+	slices.SortFunc(pairs, func(x, y [2]string) int { return slices.Compare(x[:], y[:]) })
 	return func(yield func(string, string) bool) {
 		for _, p := range pairs {
 			if !yield(p[0], p[1]) {
@@ -72,9 +72,9 @@ func (b *Book) Day(candidate, skill string, day time.Time) Stats {
 	var s summary
 	for name, sk := range b.scope.skills {
 		for _, p := range sk.sorted {
-			t := &p.rec.Days[max(0, n)%days]
-			if t.N == n && (skill == "" || skill == name) && (candidate == "" || candidate == p.candidate) {
-				s.add(t)
+			i := p.rec.index(dayTable, n)
+			if i >= 0 && (skill == "" || skill == name) && (candidate == "" || candidate == p.candidate) {
+				s.add(p.rec.tally(dayTable, i))
 			}
 		}
 	}
@@ -104,14 +104,15 @@ func (b *Book) Health(candidate string) Health {
 			if s.take(r, now.UnixMilli()); s.tried() > before.tried() {
 				solved[skill] = solved[skill] || s.Delivered > before.Delivered
 			}
-			for _, f := range r.Recent {
+			failures, _ := r.failures() // decode has read them
+			for _, f := range failures {
 				if !f.At.Before(now.Add(-24 * time.Hour)) {
 					h.Recent = append(h.Recent, Sample{Run: f.Run, Candidate: name, Task: Task{Skill: skill}, Class: f.Class, At: f.At})
 				}
 			}
 		}
 		h.FailureRate1h = max(h.FailureRate1h, ratio(float64(s.ill1h), s.tried1h))
-		all.add(&s.tally)
+		all.add(s.tally)
 		all.walls = append(all.walls, s.walls...)
 	}
 	slices.SortFunc(h.Recent, func(a, b Sample) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Run, b.Run)) })
@@ -145,8 +146,7 @@ type summary struct {
 // summaryOf sums up the ring; only: samples with these outcomes, if any are given.
 func summaryOf(r *record, only []Outcome) *summary {
 	s := new(summary)
-	for i := range r.Ring {
-		e := &r.Ring[i]
+	for e := range r.entries() {
 		if only != nil && !slices.Contains(only, e.is()) {
 			continue
 		}
@@ -211,8 +211,7 @@ type span struct {
 // what hours have beyond these.
 func (s *span) take(r *record, now int64) {
 	from, oldest := now-dayMillis, now
-	for i := range r.Ring {
-		e := &r.Ring[i]
+	for e := range r.entries() {
 		oldest = min(oldest, e.At)
 		if e.At < from || e.At > now {
 			continue
@@ -229,8 +228,8 @@ func (s *span) take(r *record, now int64) {
 			}
 		}
 	}
-	for i := range r.Hours { // that ended before the ring began
-		h := &r.Hours[i]
+	for i := range int(r.Rows[hourTable]) { // that ended before the ring began
+		h := r.tally(hourTable, i)
 		if begin := int64(h.N) * hourMillis; begin >= from && begin+hourMillis <= oldest {
 			s.add(h)
 		}

@@ -4,7 +4,9 @@ package codec
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"reflect"
@@ -73,6 +75,24 @@ func Unmarshal(value []byte, v any) error {
 	}
 	if err := decoding.Unmarshal(value[1:], v); err != nil {
 		return fmt.Errorf("%w: %T: %w", store.ErrDamaged, v, err)
+	}
+	return nil
+}
+
+// Prefix is how many bytes [Seal] writes before a record of a format of its own.
+const Prefix = 6
+
+// Seal completes a value whose bytes from Prefix on have a format of their own: what Marshal writes of them as one byte
+// string, but for the length of its length.
+func Seal(value []byte) {
+	value[0], value[1] = version, 0x5a
+	binary.BigEndian.PutUint32(value[2:], uint32(len(value)-Prefix))
+}
+
+// Sealed checks that a value is complete, with the errors of Unmarshal.
+func Sealed(value []byte) error {
+	if len(value) < Prefix || value[0] != version || value[1] != 0x5a || int(binary.BigEndian.Uint32(value[2:])) != len(value)-Prefix {
+		return cmp.Or(Unmarshal(value, new([]byte)), fmt.Errorf("%w: not sealed", store.ErrDamaged))
 	}
 	return nil
 }
