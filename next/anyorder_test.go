@@ -107,8 +107,8 @@ func (s *badStore) Commit(ctx context.Context, ops ...store.Op) (store.Revision,
 // known is what the model knows of a run.
 type known struct {
 	report *arc.Report // the last one that was acknowledged, of a run that had ended; nil: none
-	last   string      // the key of the last call of a worker
-	kept   map[string]bool
+	last   int         // the number of the last attempt
+	kept   map[int]bool
 	paid   int
 	leave  int // how often a person has allowed something
 }
@@ -190,7 +190,7 @@ func (w *world) fault(format string, args ...any) {
 func (w *world) known(scope memory.Scope, id string) *known {
 	key := string(scope) + "//" + id
 	if w.runs[key] == nil {
-		w.runs[key] = &known{kept: map[string]bool{}}
+		w.runs[key] = &known{kept: map[int]bool{}}
 	}
 	return w.runs[key]
 }
@@ -329,10 +329,10 @@ func (w *world) execute(ctx context.Context, c *act.Call) (*act.Result, error) {
 	}
 	w.mu.Lock()
 	r := w.known(c.Scope, c.Run)
-	if r.kept[c.Key] {
-		w.wrong = append(w.wrong, fmt.Sprintf("%s of %s was kept, and is made again", c.Key, c.Run))
+	if r.kept[c.Attempt] {
+		w.wrong = append(w.wrong, fmt.Sprintf("attempt %d of %s was kept, and is made again", c.Attempt, c.Run))
 	}
-	r.last = c.Key
+	r.last = c.Attempt
 	if c.Worker.Irreversible {
 		if r.paid++; r.paid > 1+r.leave {
 			w.wrong = append(w.wrong, fmt.Sprintf("%s has paid %d times, by %d leaves", c.Run, r.paid, r.leave))

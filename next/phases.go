@@ -399,7 +399,7 @@ func (t *turn) act(ctx context.Context) (phase, error) {
 	}
 	c := &act.Call{
 		Case: t.known(advice, a.complaint()), Scope: t.Scope, Task: task, Worker: workers[i], Attempt: t.Current.Number,
-		Key: fmt.Sprintf("%s/%d", runKey(t.Scope, t.ID), t.Current.Number), Fired: (a.Fired || a.Suggested) && !t.agent.opts.Learn.FireIrreversible,
+		Fired: (a.Fired || a.Suggested) && !t.agent.opts.Learn.FireIrreversible,
 		Agent: t.agentText(task.Skill),
 	}
 	if a.Suggested {

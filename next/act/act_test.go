@@ -190,7 +190,7 @@ func TestIrreversibleOnceInARun(t *testing.T) {
 	run := func(attempt int, inputs string, say string) act.Attempt {
 		o := &act.Options{}
 		if say != "" {
-			o.Approver = act.ApproverFunc(func(_ context.Context, a act.Approval) (act.Ruling, error) {
+			o.Approver = act.Approver(func(_ context.Context, a act.Approval) (act.Ruling, error) {
 				asked = append(asked, a)
 				allow, _ := act.ParseRuling(say)
 				return act.Ruling{By: "anna", Allow: allow}, nil
@@ -381,7 +381,7 @@ func TestRulings(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			now := time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC)
-			r := runner(t, &act.Options{Now: func() time.Time { return now }, Patience: time.Hour},
+			r := runner(t, &act.Options{Now: func() time.Time { return now }},
 				act.Worker{Name: "w", Executor: &works{}, Mode: c.mode})
 			ctx, j := journal(t, store.NewMem())
 			a := r.Run(ctx, call(r, 1, `{}`))
@@ -392,7 +392,7 @@ func TestRulings(t *testing.T) {
 				require.NoError(t, act.Rule(ctx, j, now, ruling))
 			}
 			if c.late {
-				now = now.Add(time.Hour)
+				now = now.Add(24 * time.Hour)
 				late := act.Ruling{Approval: a.Pending.Approvals[0].ID, By: "anna", Allow: true}
 				require.ErrorContains(t, act.Rule(ctx, j, now, late), "was open until")
 			}
@@ -421,7 +421,7 @@ func TestApprover(t *testing.T) {
 	var fails error
 	w := &works{}
 	run := func(attempt int) act.Attempt {
-		r := runner(t, &act.Options{Approver: act.ApproverFunc(func(context.Context, act.Approval) (act.Ruling, error) {
+		r := runner(t, &act.Options{Approver: act.Approver(func(context.Context, act.Approval) (act.Ruling, error) {
 			asked++
 			return answer, fails
 		})}, act.Worker{Name: "w", Executor: w, Mode: act.Gated, Irreversible: true})
@@ -433,7 +433,7 @@ func TestApprover(t *testing.T) {
 	require.Len(t, run(1).Pending.Approvals, 1)
 	answer, fails = act.Ruling{Approval: "another", By: "anna", Allow: true}, nil
 	require.Len(t, run(1).Pending.Approvals, 1, "a yes to another question is none to this one")
-	late := runner(t, &act.Options{Now: func() time.Time { return now }, Approver: act.ApproverFunc(func(context.Context, act.Approval) (act.Ruling, error) {
+	late := runner(t, &act.Options{Now: func() time.Time { return now }, Approver: act.Approver(func(context.Context, act.Approval) (act.Ruling, error) {
 		now = now.Add(24 * time.Hour)
 		return act.Ruling{Allow: true}, nil
 	})}, act.Worker{Name: "w", Executor: w, Mode: act.Gated})
@@ -463,7 +463,7 @@ func TestSlowPerson(t *testing.T) {
 			return &act.Result{}, err
 		})
 		people := []string{"anna", "ben"}
-		o := &act.Options{Timeout: time.Minute, Approver: act.ApproverFunc(func(ctx context.Context, a act.Approval) (act.Ruling, error) {
+		o := &act.Options{Timeout: time.Minute, Approver: act.Approver(func(ctx context.Context, a act.Approval) (act.Ruling, error) {
 			if slow {
 				<-ctx.Done()
 				return act.Ruling{}, ctx.Err()
@@ -620,7 +620,7 @@ func TestCallsAtTheSameTime(t *testing.T) {
 			wg.Wait()
 			return &act.Result{}, nil
 		})
-		r := runner(t, &act.Options{Approver: act.ApproverFunc(func(_ context.Context, a act.Approval) (act.Ruling, error) {
+		r := runner(t, &act.Options{Approver: act.Approver(func(_ context.Context, a act.Approval) (act.Ruling, error) {
 			mu.Lock()
 			asked++
 			if len(a.Done) != asked-1 {

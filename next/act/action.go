@@ -71,7 +71,7 @@ func Step[T any](
 	for _, option := range o {
 		option(a)
 	}
-	out, err := keep(ctx, a, func(ctx context.Context, _ json.RawMessage) (json.RawMessage, error) {
+	out, err := do(ctx, a, func(ctx context.Context, _ json.RawMessage) (json.RawMessage, error) {
 		v, err := f(ctx)
 		if err != nil {
 			return nil, err
@@ -82,38 +82,6 @@ func Step[T any](
 		return value, err
 	}
 	return value, json.Unmarshal(out, &value)
-}
-
-// keep makes an action and commits its result under its step, or returns what was committed.
-func keep(
-	ctx context.Context, a *action, f func(context.Context, json.RawMessage) (json.RawMessage, error),
-) (json.RawMessage, error) {
-	s := of(ctx)
-	if s.journal == nil {
-		return do(ctx, a, f)
-	}
-	input, err := schema.Canonical(a.inputs)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errInputs, err)
-	}
-	name, sum := s.step(a.step), digest(input)
-	r, err := s.journal.get(ctx, name)
-	switch {
-	case err != nil:
-		return nil, err
-	case r.State == stepDone && r.Input != sum:
-		return nil, fmt.Errorf("%w: %s", ErrChanged, a.Name)
-	case r.State == stepDone && r.Value == nil:
-		return nil, fmt.Errorf("%w: %s", ErrNoValue, a.Name)
-	case r.State == stepDone:
-		return r.Value, nil
-	}
-	out, err := do(ctx, a, f)
-	if err != nil {
-		return nil, err
-	}
-	r = record{Name: name, State: stepDone, Input: sum, Value: kept(out)}
-	return out, s.journal.put(context.WithoutCancel(ctx), r)
 }
 
 // kept is the value as a Journal keeps it.
@@ -147,7 +115,8 @@ func Do(
 	return do(ctx, &action{Worker: w, kind: "tool", step: step, inputs: inputs}, f)
 }
 
-// do makes an action as Do says it of a tool.
+// do makes an action as Do says it of a tool. The result of a worker or step is committed under its step, and an
+// attempt that goes on gets it from there.
 func do(
 	ctx context.Context, a *action, f func(context.Context, json.RawMessage) (json.RawMessage, error),
 ) (json.RawMessage, error) {
@@ -156,16 +125,55 @@ func do(
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", errInputs, a.Name, err)
 	}
-	inner, filled := *s, inputs // a step has the secrets of the worker that it is a step of
-	if a.kind != "step" {
-		if inner.vault, err = s.open(ctx, a.Secrets, inputs); err != nil {
-			return nil, fmt.Errorf("%s: %w", a.Name, err)
-		}
-		filled = redact.Fill(inputs, inner.vault.values)
-	}
 	d := &deed{scene: s, action: a, inputs: inputs}
-	if a.Irreversible && s.journal != nil {
-		free, err := s.alone(ctx, a.kind+"/"+a.Name)
+	if s.journal == nil || a.kind == "tool" {
+		return d.do(ctx, f)
+	}
+	name, sum := fmt.Sprintf("attempt/%04d/%s", s.attempt, a.step), digest(inputs)
+	r, err := s.journal.get(ctx, name)
+	switch {
+	case err != nil:
+		return nil, err
+	case r.State == stepDone && r.Input != sum:
+		return nil, fmt.Errorf("%w: %s", ErrChanged, a.Name)
+	case r.State == stepDone && r.Value == nil:
+		return nil, fmt.Errorf("%w: %s", ErrNoValue, a.Name)
+	case r.State == stepDone:
+		return r.Value, nil
+	}
+	out, err := d.do(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	r = record{Name: name, State: stepDone, Input: sum, Value: kept(out)}
+	return out, s.journal.put(context.WithoutCancel(ctx), r)
+}
+
+// deed is an action on its way.
+type deed struct {
+	*scene
+	*action
+	inputs json.RawMessage
+	begun  int      // how often it was begun before, in this run
+	open   bool     // the end of such a call is not known
+	why    []string // it must be asked, as it was made before
+	done   []string // what the run has done
+}
+
+// do makes the call, once if it is irreversible.
+func (d *deed) do(
+	ctx context.Context, f func(context.Context, json.RawMessage) (json.RawMessage, error),
+) (json.RawMessage, error) {
+	inner, filled := *d.scene, d.inputs // a step has the secrets of the worker that it is a step of
+	if d.kind != "step" {
+		v, err := d.scene.open(ctx, d.Secrets, d.inputs)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", d.Name, err)
+		}
+		inner.vault, filled = v, redact.Fill(d.inputs, v.values)
+	}
+	if d.Irreversible && d.journal != nil {
+		free, err := d.alone(ctx, d.kind+"/"+d.Name)
 		if err != nil {
 			return nil, err
 		}
@@ -180,7 +188,7 @@ func do(
 	if err := d.put(ctx, stepBegun, nil, "its end is not known"); err != nil {
 		return nil, err
 	}
-	out, err := call.Do(context.WithValue(ctx, sceneKey{}, &inner), a.Timeout,
+	out, err := call.Do(context.WithValue(ctx, sceneKey{}, &inner), d.Timeout,
 		func(ctx context.Context) (json.RawMessage, error) {
 			out, err := f(ctx, filled)
 			if end := ctx.Err(); err != nil && end != nil && !errors.Is(err, end) {
@@ -191,19 +199,8 @@ func do(
 	if err != nil {
 		err = &cleanError{inner.cleanText(err.Error()), err}
 	}
-	out = inner.cleanJSON(out, a.sanitised)
+	out = inner.cleanJSON(out, d.sanitised)
 	return out, d.end(context.WithoutCancel(ctx), out, err)
-}
-
-// deed is an action on its way.
-type deed struct {
-	*scene
-	*action
-	inputs json.RawMessage
-	begun  int      // how often it was begun before, in this run
-	open   bool     // the end of such a call is not known
-	why    []string // it must be asked, as it was made before
-	done   []string // what the run has done
 }
 
 // once is the name of the record of an irreversible action in its run: over all attempts, one for equal inputs.
@@ -303,9 +300,9 @@ func (d *deed) permit(ctx context.Context) error {
 			return err
 		}
 	}
-	id := digest([]byte(strings.Join([]string{d.run, d.kind, d.Name, strconv.Itoa(d.attempt), d.action.step,
+	id := digest([]byte(strings.Join([]string{d.run, d.kind, d.Name, strconv.Itoa(d.attempt), d.step,
 		strconv.Itoa(d.begun), string(d.inputs)}, "\x00")))
-	return d.scene.ask(ctx, Approval{
+	return d.ask(ctx, Approval{
 		ID: id, Run: d.run, Name: d.Name, About: d.about, Inputs: d.inputs, Mode: mode, Why: why, Done: d.done,
 	})
 }
@@ -351,6 +348,3 @@ func digest(text []byte) string {
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:12])
 }
-
-// step is the name in the run of a step of the attempt.
-func (s *scene) step(name string) string { return fmt.Sprintf("attempt/%04d/%s", s.attempt, name) }

@@ -24,7 +24,7 @@ type Approval struct {
 	Mode     Mode      // Veto, Gated or Compound
 	Why      []string  // "mode is gated", "blast is fleet", "amount is 120, above 100"
 	Done     []string  // irreversible calls that the run has made so far
-	Deadline time.Time // afterwards silence lets a Veto go on and denies the others
+	Deadline time.Time // a day after it was asked; afterwards silence lets a Veto go on and denies the others
 }
 
 // Ruling is a person's answer to an Approval. The zero value with an Approval's id is none: a no has By or Note.
@@ -36,15 +36,7 @@ type Ruling struct {
 // Approver asks a person, or a policy that stands for one. An error, or an answer that is neither a clear yes nor a
 // clear no, or names another Approval, leaves this one open: the attempt is pending, and asks again when it goes on. ctx ends with the time
 // for an answer, and with the attempt's. In mode Compound a second person is asked by a second call.
-type Approver interface {
-	Approve(ctx context.Context, a Approval) (Ruling, error)
-}
-
-// ApproverFunc adapts a function to [Approver].
-type ApproverFunc func(ctx context.Context, a Approval) (Ruling, error)
-
-// Approve calls f.
-func (f ApproverFunc) Approve(ctx context.Context, a Approval) (Ruling, error) { return f(ctx, a) }
+type Approver func(ctx context.Context, a Approval) (Ruling, error)
 
 // PendingError says that an attempt cannot go on before people have ruled or answered. An executor that gets one
 // from [Do] or [Step] returns it; one that has a question returns its own. It spends no attempt: the attempt is made
@@ -139,7 +131,7 @@ func (s *scene) ask(ctx context.Context, a Approval) error {
 // consult asks the host's Approver within the time that there is; nil is no ruling.
 func (s *scene) consult(ctx context.Context, a Approval) (*Ruling, error) {
 	r, err := call.Do(ctx, max(1, a.Deadline.Sub(s.opts.now())), func(ctx context.Context) (Ruling, error) {
-		return s.opts.Approver.Approve(ctx, a)
+		return s.opts.Approver(ctx, a)
 	})
 	now := s.opts.now()
 	if err != nil || !isClear(r) || r.Approval != "" && r.Approval != a.ID || !now.Before(a.Deadline) {
@@ -155,7 +147,7 @@ func (s *scene) consult(ctx context.Context, a Approval) (*Ruling, error) {
 // file returns the Approval as it was asked first, and the rulings so far; one that is new is committed.
 func (s *scene) file(ctx context.Context, a Approval) (_ Approval, rulings []Ruling, err error) {
 	now := s.opts.now()
-	a.Deadline = now.Add(cmp.Or(s.opts.Patience, defaultPatience))
+	a.Deadline = now.Add(patience)
 	if s.journal == nil {
 		return a, nil, nil
 	}

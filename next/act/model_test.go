@@ -31,7 +31,7 @@ func TestOnceAgainstAModel(t *testing.T) {
 			}
 			return &act.Result{Text: fmt.Sprint("payment ", calls)}, nil
 		})
-		approver := act.ApproverFunc(func(context.Context, act.Approval) (act.Ruling, error) {
+		approver := act.Approver(func(context.Context, act.Approval) (act.Ruling, error) {
 			allow, ok := act.ParseRuling(say)
 			if !ok {
 				return act.Ruling{}, nil

@@ -29,14 +29,13 @@ type Options struct {
 	// Sanitizer cleans what executors, gates and people say, and what is noted; nil: [redact.New] of no options.
 	Sanitizer *redact.Sanitizer
 
-	Timeout  time.Duration    // of an execution, and of each gate; 0: 10 minutes
-	Patience time.Duration    // how long an Approval stays open; 0: 24 hours
-	Now      func() time.Time // nil: time.Now
+	Timeout time.Duration    // of an execution, and of each gate; 0: 10 minutes
+	Now     func() time.Time // nil: time.Now
 }
 
 const (
-	defaultTimeout  = 10 * time.Minute
-	defaultPatience = 24 * time.Hour
+	defaultTimeout = 10 * time.Minute
+	patience       = 24 * time.Hour // how long an Approval stays open
 )
 
 func (o *Options) now() time.Time {
@@ -192,8 +191,8 @@ func (r *Runner) execute(ctx context.Context, c *Call) (result *Result, usage *r
 	}
 	under := *w
 	under.Timeout = cmp.Or(w.Timeout, r.opts.Timeout, defaultTimeout)
-	do := &action{Worker: &under, kind: "worker", step: "result", inputs: given, sanitised: true}
-	raw, err := keep(ctx, do, func(ctx context.Context, inputs json.RawMessage) (json.RawMessage, error) {
+	made := &action{Worker: &under, kind: "worker", step: "result", inputs: given, sanitised: true}
+	raw, err := do(ctx, made, func(ctx context.Context, inputs json.RawMessage) (json.RawMessage, error) {
 		own := *c
 		if !none {
 			own.Task.Inputs = inputs

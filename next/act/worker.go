@@ -97,8 +97,7 @@ type Call struct {
 	Scope     memory.Scope
 	Task      reason.Task // an executor finds the secrets filled in its Inputs; nobody else does
 	Worker    *Worker
-	Attempt   int               // from 1, over all workers of the run; the same when the attempt goes on after a crash
-	Key       string            // identifies the attempt for others, e.g. as an Idempotency-Key
+	Attempt   int               // from 1, over all workers of the run; with Scope and Run it is an Idempotency-Key for others
 	Fired     bool              // the task is of a fired plan: an irreversible one is at least Gated
 	Suggested *reason.Plan      // to be carried out where the world answers as it did
 	Agent     string            // AGENT.md of the skill

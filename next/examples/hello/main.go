@@ -37,7 +37,7 @@ func main() {
 		Name: "support", Executor: tools.New(openai.New(*model, &openai.Options{URL: *url}), nil, lookup, refund),
 		Gates: []act.Gate{act.NoGate}, // put your check here: what it refuses is not delivered, and is warned of
 	}
-	person := act.ApproverFunc(func(_ context.Context, a act.Approval) (act.Ruling, error) {
+	person := act.Approver(func(_ context.Context, a act.Approval) (act.Ruling, error) {
 		fmt.Printf("\n%s %s? (yes or no) ", a.Name, a.Inputs)
 		line, err := bufio.NewReader(os.Stdin).ReadString('\n')
 		allow, ok := act.ParseRuling(line)
