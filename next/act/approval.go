@@ -24,7 +24,7 @@ type Approval struct {
 	Mode     Mode      // Veto, Gated or Compound
 	Why      []string  // "mode is gated", "blast is fleet", "amount is 120, above 100"
 	Done     []string  // irreversible calls that the run has made so far
-	Deadline time.Time // a day after it was asked; afterwards silence lets a Veto go on and denies the others
+	Deadline time.Time // afterwards silence lets a Veto go on and denies the others
 }
 
 // Ruling is a person's answer to an Approval. The zero value with an Approval's id is none: a no has By or Note.
@@ -147,7 +147,7 @@ func (s *scene) consult(ctx context.Context, a Approval) (*Ruling, error) {
 // file returns the Approval as it was asked first, and the rulings so far; one that is new is committed.
 func (s *scene) file(ctx context.Context, a Approval) (_ Approval, rulings []Ruling, err error) {
 	now := s.opts.now()
-	a.Deadline = now.Add(patience)
+	a.Deadline = now.Add(cmp.Or(s.opts.Patience, defaultPatience))
 	if s.journal == nil {
 		return a, nil, nil
 	}

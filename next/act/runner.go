@@ -29,13 +29,14 @@ type Options struct {
 	// Sanitizer cleans what executors, gates and people say, and what is noted; nil: [redact.New] of no options.
 	Sanitizer *redact.Sanitizer
 
-	Timeout time.Duration    // of an execution, and of each gate; 0: 10 minutes
-	Now     func() time.Time // nil: time.Now
+	Timeout  time.Duration    // of an execution, and of each gate; 0: 10 minutes
+	Patience time.Duration    // how long an Approval stays open; 0: 24 hours
+	Now      func() time.Time // nil: time.Now
 }
 
 const (
-	defaultTimeout = 10 * time.Minute
-	patience       = 24 * time.Hour // how long an Approval stays open
+	defaultTimeout  = 10 * time.Minute
+	defaultPatience = 24 * time.Hour
 )
 
 func (o *Options) now() time.Time {
