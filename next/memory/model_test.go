@@ -97,10 +97,10 @@ func TestModel(t *testing.T) {
 			"merge": func(rt *rapid.T) {
 				s := rapid.SampledFrom(scopes).Draw(rt, "scope")
 				a := rapid.SampledFrom(append(ids(s), "none")).Draw(rt, "id")
-				b := rapid.SampledFrom(append(ids(s), "none")).Draw(rt, "other")
-				if model[a] != nil && model[b] != nil && (a == b || model[a].Trusted != model[b].Trusted) {
-					return
-				}
+				others := slices.DeleteFunc(ids(s), func(id memory.ID) bool {
+					return id == a || model[a] != nil && model[a].Trusted != model[id].Trusted
+				})
+				b := rapid.SampledFrom(append(others, "none")).Draw(rt, "other")
 				err := rapid.SampledFrom(banks).Draw(rt, "bank").In(s).Merge(t.Context(), a, b)
 				require.Equal(rt, model[a] == nil || model[b] == nil, err != nil, "%v", err)
 				if err == nil {

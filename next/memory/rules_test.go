@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arc-learn/arc/next/memory"
+	"github.com/arc-learn/arc/next/redact"
 	"github.com/arc-learn/arc/next/store"
 	"github.com/arc-learn/arc/next/store/storetest"
 )
@@ -218,6 +220,53 @@ func TestNothingIsLeft(t *testing.T) {
 	fact(t, b.In("acme/ann"), "beside")
 	require.NoError(t, s.Erase(t.Context()))
 	require.Equal(t, []memory.Scope{"acme/ann"}, slices.Collect(b.Scopes()))
+}
+
+// A secret in any field of a draft is not kept, and names stay different.
+func TestNoSecretIsKept(t *testing.T) {
+	t.Parallel()
+	const declared, token = "Tr0ub4dor&3xyz", "ghp_16C7e42F292c6912E7710c838347Ae178B4a"
+	clean, err := redact.New(nil).With(map[string]string{"DB": declared})
+	require.NoError(t, err)
+	st := store.NewMem()
+	b, _ := open(t, st, memory.Options{Sanitizer: clean})
+	s := b.In("a")
+	for i, secret := range []string{declared, token, token + "2"} {
+		d := memory.Draft{Links: make([]memory.Link, 1), Supersedes: make([]memory.ID, 1), Source: memory.Source{Parents: make([]memory.ID, 1)}}
+		n := 0
+		var fill func(reflect.Value)
+		fill = func(v reflect.Value) {
+			switch v.Kind() {
+			case reflect.String:
+				v.SetString(secret)
+				n++
+			case reflect.Struct:
+				for i := range v.NumField() {
+					if v.Type() != reflect.TypeFor[time.Time]() {
+						fill(v.Field(i))
+					}
+				}
+			case reflect.Slice:
+				for i := range v.Len() {
+					fill(v.Index(i))
+				}
+			}
+		}
+		fill(reflect.ValueOf(&d).Elem())
+		require.Equal(t, 14, n)
+		d.Kind, d.Source.Origin, d.Plan = memory.Episode, memory.Host, []byte(`{"a":"`+secret+`"}`)
+		r := remember(t, s, d)
+		require.Equal(t, r, remember(t, s, d), "the same Key")
+		latest, err := s.Latest(t.Context(), secret, 10)
+		require.NoError(t, err)
+		require.Len(t, latest, 1, "of draft %d", i)
+	}
+	for e, err := range st.Scan(t.Context(), store.Range{}) {
+		require.NoError(t, err)
+		for _, secret := range []string{declared, token} {
+			require.NotContains(t, e.Key+string(e.Value), secret)
+		}
+	}
 }
 
 func TestTwoProcessesOnOneStore(t *testing.T) {
