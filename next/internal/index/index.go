@@ -376,8 +376,7 @@ const (
 	reach          = 3    // neighbours in a thread, on each side, that count with a record
 	windowSum      = 0.9  // what they may add at most
 	actorNamed     = 0.28 // a record of the one actor whom the query names counts so much more
-	dayNamed       = 1.0  // a record of a day that the query names
-	dayNamedInTalk = 0.3  // one of a conversation, where much of a day is told on another
+	dayNamed       = 1.0  // a record of a day that the query names; not in talk, where much of a day is told on another
 	toldAfter      = 0.9  // the word for the day after counts so much of that for the day
 	otherAsked     = -0.5 // a record by the other side, where the query is about who asks
 	justAsks       = -0.25

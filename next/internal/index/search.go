@@ -287,12 +287,8 @@ func (ix *Index) factor(sc *scratch, r uint32) float32 {
 	if sc.named != 0 && ix.extras[r].actor == sc.named {
 		f += actorNamed
 	}
-	if len(sc.days) > 0 && ix.named(sc, r) {
-		if x.marks&linked != 0 {
-			f += dayNamedInTalk
-		} else {
-			f += dayNamed
-		}
+	if x.marks&linked == 0 && ix.named(sc, r) {
+		f += dayNamed
 	}
 	return f
 }
