@@ -368,7 +368,7 @@ func (l *Layer) Stage(ctx context.Context, b *store.Batch, a Advice, o Outcome) 
 			strangers = append(strangers, h.Record.Content)
 		}
 	}
-	if g.Fired = a.Fires != nil && (o.Plan == nil || samePlan(o.Plan.Calls, a.Fires.Calls)); g.Fired {
+	if g.Fired = a.Fires != nil && g.Note == "" && (o.Plan == nil || samePlan(o.Plan.Calls, a.Fires.Calls)); g.Fired {
 		o.Plan = a.Fires
 	} else if o.Plan != nil {
 		complaints := []string{o.Complaint}
@@ -456,15 +456,15 @@ func (l *Layer) keepPlan(ctx context.Context, b *store.Batch, g *given, s *shape
 			r.count(did, -1, 0, g.At)
 		}
 	}
-	stop := func(r *record) {
+	stop := func(r *record, id string) {
 		if wrong && by > 0 {
-			r.of(did).keep(&delivery{ID: c.ID, At: g.Judged, Wrong: true})
+			r.of(did).keep(&delivery{ID: id, At: g.Judged, Wrong: true})
 		}
 	}
 	g.Ready = g.Fired && delivered
 	err := l.change(ctx, b, c.Scope, s.key, s, c, func(r *record) {
 		keep(r)
-		stop(r)
+		stop(r, c.ID)
 		for _, p := range r.read(c.Scope) {
 			_, why := p.fire(s, nil, nil)
 			g.Ready = g.Ready || by > 0 && delivered && p.ID == did && why == ""
@@ -477,7 +477,7 @@ func (l *Layer) keepPlan(ctx context.Context, b *store.Batch, g *given, s *shape
 		return err
 	}
 	return cmp.Or(err, l.change(ctx, b, c.Lessons, s.key, s, c, func(r *record) {
-		if stop(r); learns && by > 0 {
+		if stop(r, c.above()); learns && by > 0 {
 			r.share(c.Scope)
 			g.Ready = g.Ready || len(r.Scopes) > 1
 		}
@@ -490,11 +490,15 @@ func (r *record) share(scope memory.Scope) {
 	r.Scopes = r.Scopes[max(0, len(r.Scopes)-maxScopes):]
 }
 
+// above names an Advice at a Lessons scope, where the scopes below may have equal IDs. No ID has a NUL.
+func (c *Case) above() string { return string(c.Scope) + "\x00" + c.ID }
+
 // change changes a record, once what came of the Advice before is taken back. That of a key has the words of its
 // cases, at a Lessons scope once two scopes came to it.
 func (l *Layer) change(ctx context.Context, b *store.Batch, scope memory.Scope, id string, s *shape, c *Case, f func(*record)) error {
 	return edit(ctx, b, scope.Key(planKind, id), func(r *record) (bool, error) {
 		r.remove(c.ID)
+		r.remove(c.above())
 		if f(r); r.Paths != nil || id != s.key || scope != c.Scope && len(r.Scopes) < 2 {
 			return true, nil
 		}

@@ -227,6 +227,27 @@ func TestWrongVerdictStopsAPlan(t *testing.T) {
 	require.ErrorIs(t, err, store.ErrNotFound)
 }
 
+// A wrong verdict in one scope stops the plan in all that share it, also where IDs are equal and many more follow.
+func TestWrongVerdictStopsWhatIsShared(t *testing.T) {
+	b := open(t, acme(learn.Options{}))
+	fires := func(i int) bool {
+		c, p := refund(memory.Scope(fmt.Sprint("acme/u", i)), fmt.Sprint("SO-1", 100+i))
+		c.Lessons, c.ID = "acme", "run/1"
+		a := b.before(c)
+		b.after(a, learn.Outcome{Verdict: learn.Delivered, Plan: p})
+		return a.Fires != nil
+	}
+	require.Equal(t, []bool{false, false, true}, []bool{fires(0), fires(1), fires(2)})
+	for i := range 9 {
+		fires(10 + i)
+		_, err := b.Judge(t.Context(), memory.Scope(fmt.Sprint("acme/u", 10+i)), "run/1", learn.Failed, "no")
+		require.NoError(t, err)
+	}
+	_, err := b.Judge(t.Context(), "acme/u18", "run/1", learn.Delivered, "after all")
+	require.NoError(t, err)
+	require.Equal(t, []bool{false, true}, []bool{fires(20), fires(21)}, "others were wrong before the last, which counts")
+}
+
 // Two equal deliveries after a wrong one are enough, however many were before.
 func TestFiresAgainAfterAWrongVerdict(t *testing.T) {
 	for _, verdicts := range [][]learn.Verdict{{learn.Failed}, {learn.Failed, learn.Delivered, learn.Failed}} {

@@ -33,9 +33,7 @@ func stepsOf(calls []reason.PlanCall) string {
 		steps[i] = step{c.Name, c.Inputs}
 	}
 	var b bytes.Buffer
-	if json.Indent(&b, encode(steps), "", "  ") != nil {
-		return ""
-	}
+	_ = json.Indent(&b, encode(steps), "", "  ")
 	return b.String()
 }
 
@@ -64,15 +62,16 @@ func (l *Layer) WriteSkills(ctx context.Context, scope memory.Scope, dir string)
 				_, why := p.fire(d.shape, nil, nil)
 				return why == ""
 			})
-			if sg, ok := p.suggestion(&shape{}, r.Template); ok && ready && !done[p.ID] {
-				done[p.ID] = true // the scope's own, and then not what scopes below it share
-				wrote, err := writeSkill(dir, key+"/"+p.ID, &r, p, stepsOf(sg.Plan.Calls))
-				if err != nil {
-					return written, fmt.Errorf("learn: skills: %w", err)
-				}
-				if wrote {
-					written++
-				}
+			if !ready || done[p.ID] { // the scope's own, and then not what scopes below it share
+				continue
+			}
+			done[p.ID] = true
+			wrote, err := writeSkill(dir, key+"/"+p.ID, &r, p)
+			if err != nil {
+				return written, fmt.Errorf("learn: skills: %w", err)
+			}
+			if wrote {
+				written++
 			}
 		}
 	}
@@ -80,8 +79,9 @@ func (l *Layer) WriteSkills(ctx context.Context, scope memory.Scope, dir string)
 }
 
 // writeSkill writes the file of a plan, unless a person has changed it or it says the same.
-func writeSkill(dir, id string, r *record, p *plan, steps string) (wrote bool, err error) {
-	when := cmp.Or(r.Situation, r.Template)
+func writeSkill(dir, id string, r *record, p *plan) (wrote bool, err error) {
+	sg, _ := p.suggestion(&shape{}, r.Template)
+	when, steps := cmp.Or(r.Situation, r.Template), stepsOf(sg.Calls)
 	name := slug(when+" "+summary(p.Deliveries[0].Calls)) + "-" + digest(id)[:6]
 	path := filepath.Join(dir, name, "SKILL.md")
 	only := ""
@@ -93,18 +93,15 @@ func writeSkill(dir, id string, r *record, p *plan, steps string) (wrote bool, e
 		"Each {name} stands for a value of the case.\n\n```json\n%s\n```\n",
 		name, encode("Use for: "+oneLine(when, 400)), p.Delivered, p.Failed, p.Last.UTC().Format(time.RFC3339), id, digest(steps),
 		oneLine(r.Template, 4000), only, steps)
-	switch old, err := os.ReadFile(path); {
-	case err == nil:
+	if old, err := os.ReadFile(path); err == nil {
 		if s, err := parseSkill(old); err != nil || s.retired || s.wrote != digest(s.block) || string(old) == text {
 			return false, nil
 		}
-	case !errors.Is(err, fs.ErrNotExist):
+	} else if !errors.Is(err, fs.ErrNotExist) {
 		return false, err
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return false, err
-	}
-	if err := os.WriteFile(path+".new", []byte(text), 0o644); err != nil {
+	err = cmp.Or(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path+".new", []byte(text), 0o644))
+	if err != nil {
 		return false, err
 	}
 	return true, os.Rename(path+".new", path)
@@ -176,18 +173,17 @@ func (l *Layer) ReadSkills(ctx context.Context, scope memory.Scope, dir string) 
 	}
 	var errs []error
 	for _, path := range paths {
+		did := false
 		text, err := os.ReadFile(path)
-		if err == nil {
-			var s skillFile
-			if s, err = parseSkill(text); err == nil {
-				var did bool
-				if did, err = l.take(ctx, scope, &s); did {
-					changed++
-				}
-			}
+		s, err2 := parseSkill(text)
+		if err = cmp.Or(err, err2); err == nil {
+			did, err = l.take(ctx, scope, &s)
 		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("learn: %s: %w", path, err))
+		}
+		if did {
+			changed++
 		}
 	}
 	return changed, errors.Join(errs...)
@@ -199,19 +195,15 @@ func (l *Layer) take(ctx context.Context, scope memory.Scope, s *skillFile) (cha
 	if err := store.CheckID(key); err != nil {
 		return false, err
 	}
+	known, over, err := l.plans(ctx, &Case{Scope: scope, Lessons: scope}, key, "")
+	if err != nil {
+		return false, err
+	}
+	if over[0].plan(id) < 0 && !slices.ContainsFunc(known, func(p *plan) bool { return p.ID == id }) {
+		return false, fmt.Errorf("no plan %q is known in %q", s.plan, scope)
+	}
 	err = l.group.Update(ctx, func(b *store.Batch) error {
 		return edit(ctx, b, scope.Key(planKind, key), func(r *record) (bool, error) {
-			known := r.plan(id) >= 0
-			for _, below := range r.Scopes {
-				of, _, err := load[record](ctx, b, below.Key(planKind, key))
-				if err != nil {
-					return false, err
-				}
-				known = known || of.plan(id) >= 0
-			}
-			if !known {
-				return false, fmt.Errorf("no plan %q is known in %q", s.plan, scope)
-			}
 			p := r.of(id) // its deliveries stay where they are
 			changed, p.Retired = p.Retired != s.retired, s.retired
 			if !s.retired && s.wrote != digest(s.block) && !samePlan(p.Edit, s.calls) {

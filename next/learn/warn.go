@@ -111,7 +111,7 @@ func (l *Layer) refuse(ctx context.Context, b *store.Batch, g *given, s *shape, 
 			return true, nil
 		}
 		for i, f := range refused {
-			text := head(template(f.Complaint, s.in), maxLesson)
+			text := head(template(unmarked.Replace(f.Complaint), s.in), maxLesson)
 			if quotes(spelt(f.Complaint), "", spelt(strings.Join(strangers, "\n"))) {
 				text = "it was refused, and the reason quotes what a stranger said"
 			}
@@ -159,7 +159,9 @@ func (l *Layer) refuse(ctx context.Context, b *store.Batch, g *given, s *shape, 
 // refusedRef is the Ref of memories of what was refused. Their Trigger is what their cases are found by.
 const refusedRef = "refused"
 
-func triggerOf(c *Case, s *shape) string { return cmp.Or(c.Situation, head(s.template, maxLesson)) }
+func triggerOf(c *Case, s *shape) string {
+	return cmp.Or(c.Situation, unmarked.Replace(mark(head(s.template, maxLesson), c, s)))
+}
 
 func (w *warning) add(e event) {
 	w.Events = append(w.Events, e)
@@ -185,7 +187,7 @@ func instead(g *given, skill string) string {
 
 // classOf is the class of a complaint: its words, where each that holds a digit, a {name} or a name is any.
 func classOf(lesson string) string {
-	words := strings.Fields(strings.ToLower(strings.NewReplacer("\x01", "", "\x02", "").Replace(lesson)))
+	words := strings.Fields(strings.ToLower(unmarked.Replace(lesson)))
 	for i, w := range words {
 		if strings.ContainsFunc(w, unicode.IsNumber) || strings.ContainsAny(w, "{}…") {
 			words[i] = "#"
@@ -247,6 +249,8 @@ var (
 	words  = regexp.MustCompile(`[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]|[^\s\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]+`)
 	marked = regexp.MustCompile("\x01[^\x02]*\x02")
 	gaps   = regexp.MustCompile(`…{2,}`)
+
+	unmarked = strings.NewReplacer("\x01", "", "\x02", "")
 )
 
 // textsOf are the texts of a case.
