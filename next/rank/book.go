@@ -159,7 +159,7 @@ func (b *Book) observe(batch *store.Batch, key string, s *Sample) (*record, stor
 func (r *record) observe(sk *skill, s *Sample) (added bool, err error) {
 	e := entry{
 		Run: hash(s.Run), Key: hash(s.Key), At: max(0, s.At.UnixMilli()), Wall: held(s.Wall.Milliseconds()),
-		Outcome: int32(slices.Index(outcomes[:], s.Outcome)), Confidence: -1, USD: -1, Reward: math.NaN(),
+		Outcome: int32(slices.Index(outcomes[:], s.Outcome)), Confidence: -1, USD: -1, Reward: float32(math.NaN()),
 		In: held(int64(s.TokensIn)), Out: held(int64(s.TokensOut)),
 	}
 	if s.Confidence != nil && !math.IsNaN(*s.Confidence) {
@@ -168,11 +168,11 @@ func (r *record) observe(sk *skill, s *Sample) (added bool, err error) {
 	if usd, ok := s.cost(); ok {
 		e.USD = int64(math.Round(usd * billion))
 		if s.CostUSD == nil {
-			e.Estimated = 1
+			e.Outcome |= estimated
 		}
 	}
 	if s.Reward != nil && math.Abs(*s.Reward) <= maxUSD {
-		e.Reward = *s.Reward
+		e.Reward = float32(*s.Reward)
 	}
 	if r.replace(&e) {
 		return false, nil
@@ -181,7 +181,7 @@ func (r *record) observe(sk *skill, s *Sample) (added bool, err error) {
 		r.Rating.learn(sk.difficulty(s.Failed), s.Outcome == Delivered, e.USD)
 	}
 	if y, teaches := e.worth(); teaches {
-		e.Common = r.predict(sk, e.Key, y, s.At.Unix())
+		e.Common = float32(r.predict(sk, e.Key, y, s.At.Unix()))
 	}
 	if s.Outcome.ill() {
 		err = r.fail(failure{Run: clip(s.Run), Class: clip(s.Class), At: s.At.UTC()})

@@ -64,7 +64,7 @@ const (
 	headBytes  = 8 + 4*tables + cellBytes + 4*8 + 5*8
 	tallyBytes = 7*4 + 5*8
 	cellBytes  = 4 + 3*8
-	entryBytes = 8*4 + 2*8 + 2*8
+	entryBytes = 7*4 + 2*8 + 2*4
 )
 
 // tally sums up attempts, those of an hour or a day in a table.
@@ -79,14 +79,13 @@ type tally struct {
 // entry is a sample in the ring.
 type entry struct {
 	Run, Key      int32   // hashes of the run and of the kind of case; 0: none
-	Outcome       int32   // index in outcomes
-	Estimated     int32   // 1: USD was not reported
+	Outcome       int32   // index in outcomes, and estimated where USD was not reported
 	Wall, In, Out int32   // milliseconds; tokens
 	Confidence    int32   // in billionths, so that means of decimals are exact; -1: none
 	At            int64   // Unix milliseconds
 	USD           int64   // in billionths; -1: unknown
-	Reward        float64 // NaN: none
-	Common        float64 // what its kind of case was taken to add to the worth of all
+	Reward        float32 // NaN: none
+	Common        float32 // what its kind of case was taken to add to the worth of all
 }
 
 // failure is a failure, or an outage.
@@ -117,9 +116,9 @@ func (t *tally) pack(p codec.Packer) {
 }
 
 func (e *entry) pack(p codec.Packer) {
-	p.Ints32(&e.Run, &e.Key, &e.Outcome, &e.Estimated, &e.Wall, &e.In, &e.Out, &e.Confidence)
+	p.Ints32(&e.Run, &e.Key, &e.Outcome, &e.Wall, &e.In, &e.Out, &e.Confidence)
 	p.Ints64(&e.At, &e.USD)
-	p.Floats(&e.Reward, &e.Common)
+	p.Floats32(&e.Reward, &e.Common)
 }
 
 func (c *cell) pack(p codec.Packer) {
@@ -228,17 +227,18 @@ func (r *record) fail(f failure) error {
 }
 
 const (
+	estimated   = 1 << 8
 	billion     = 1e9
 	worthOfTime = 0.02 // of an attempt, in successes per doubling of 1 + seconds …
 	worthOfCost = 0.1  // … and of 1 + dollars
 )
 
-func (e *entry) is() Outcome { return outcomes[e.Outcome] }
+func (e *entry) is() Outcome { return outcomes[e.Outcome&^estimated] }
 
 // worth is what the sample teaches Learned, and whether it teaches anything.
 func (e *entry) worth() (float64, bool) {
-	if !math.IsNaN(e.Reward) {
-		return e.Reward, e.is().judged() || e.is() == Unknown
+	if r := float64(e.Reward); !math.IsNaN(r) {
+		return r, e.is().judged() || e.is() == Unknown
 	}
 	y := -worthOfTime*math.Log2(1+float64(e.Wall)/1000) - worthOfCost*math.Log2(1+max(0, float64(e.USD))/billion)
 	if e.is() == Delivered {
@@ -309,7 +309,7 @@ func (r *record) count(e *entry, by int32) {
 	if !teaches {
 		return
 	}
-	r.All.add(float64(by), y-e.Common, e.At/1000)
+	r.All.add(float64(by), y-float64(e.Common), e.At/1000)
 	if e.Key == 0 {
 		return
 	}
@@ -338,7 +338,7 @@ func (t *tally) count(e *entry, by int32) {
 		return
 	}
 	t.Priced += by
-	if e.Estimated > 0 {
+	if e.Outcome&estimated != 0 {
 		t.Estimated += int64(by) * e.USD
 	} else {
 		t.Reported, t.USD = t.Reported+by, t.USD+int64(by)*e.USD
@@ -388,7 +388,7 @@ func decode(value []byte) (*record, error) {
 	}
 	sound := int64(r.Rows[ringTable]) <= r.Attempts
 	for e := range r.entries() {
-		sound = sound && e.At >= 0 && e.Outcome > 0 && int(e.Outcome) < len(outcomes)
+		sound = sound && e.At >= 0 && e.Outcome&^estimated > 0 && int(e.Outcome&^estimated) < len(outcomes)
 	}
 	if fs, err := r.failures(); err != nil || len(fs) > recent || !sound {
 		return nil, damaged

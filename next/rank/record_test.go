@@ -43,7 +43,7 @@ func TestRecordIsBounded(t *testing.T) {
 func TestDamagedRecord(t *testing.T) {
 	for name, harm := range map[string]func(*record){
 		"outcome": func(r *record) { r.row(ringTable, 0)[8] = byte(len(outcomes)) }, "no outcome": func(r *record) { r.row(ringTable, 0)[8] = 0 },
-		"time": func(r *record) { r.row(ringTable, 0)[39] = 255 }, "attempts": func(r *record) { r.Attempts = 1 },
+		"time": func(r *record) { r.row(ringTable, 0)[35] = 255 }, "attempts": func(r *record) { r.Attempts = 1 },
 		"ring": func(r *record) { r.Rows[ringTable]++ }, "cells": func(r *record) { r.Rows[cellTable] = 1 << 30 }, "rows": func(r *record) { r.Rows[0] = -1 },
 		"cut": func(r *record) { r.value = r.value[:len(r.value)-1] }, "empty": func(r *record) { r.value = r.value[:headAt+headBytes-1] },
 	} {

@@ -43,3 +43,12 @@ func (p *Packer) Floats(vs ...*float64) {
 		*v = math.Float64frombits(uint64(bits))
 	}
 }
+
+// Floats32 packs fields of four bytes.
+func (p *Packer) Floats32(vs ...*float32) {
+	for _, v := range vs {
+		bits := int32(math.Float32bits(*v))
+		p.Ints32(&bits)
+		*v = math.Float32frombits(uint32(bits))
+	}
+}
