@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/arc-learn/arc/next/internal/codec"
 	"github.com/arc-learn/arc/next/learn"
@@ -137,9 +138,27 @@ func cleanTasks(s *redact.Sanitizer, tasks []reason.Task) []reason.Task {
 	clean := make([]reason.Task, len(tasks))
 	for i, t := range tasks {
 		t.Objective, t.Delta, t.Verify, t.Inputs = s.Prose(t.Objective), s.Prose(t.Delta), s.Prose(t.Verify), data(s, t.Inputs)
+		t.Skill, t.Worker = s.Prose(t.Skill), s.Prose(t.Worker)
 		clean[i] = t
 	}
 	return clean
+}
+
+// cleanDecision returns a decision without secrets.
+func cleanDecision(s *redact.Sanitizer, d reason.Decision) reason.Decision {
+	d.Approach, d.Reasoning, d.Impasse, d.Subgoal = s.Prose(d.Approach), s.Prose(d.Reasoning), s.Prose(d.Impasse), s.Prose(d.Subgoal)
+	d.Inputs, d.Tasks = data(s, d.Inputs), cleanTasks(s, d.Tasks)
+	d.Questions, d.Alternatives, d.Preferences = slices.Clone(d.Questions), slices.Clone(d.Alternatives), slices.Clone(d.Preferences)
+	for i, q := range d.Questions {
+		d.Questions[i] = s.Prose(q)
+	}
+	for i, a := range d.Alternatives {
+		d.Alternatives[i] = cleanDecision(s, a)
+	}
+	for i, p := range d.Preferences {
+		d.Preferences[i].Approach, d.Preferences[i].Than = s.Prose(p.Approach), s.Prose(p.Than)
+	}
+	return d
 }
 
 // data is what Sanitizer.Data makes of what is there.

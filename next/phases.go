@@ -187,27 +187,27 @@ func (t *turn) reason(ctx context.Context) (phase, error) {
 	t.Wait = waiting{}
 	t.Deliberations++
 	t.Usage = t.Usage.Add(d.Usage)
-	own := *d
-	if err = own.Check(); err == nil {
-		err = t.adopt(&own, advice)
+	if err = d.Check(); err != nil {
+		return t.refuse(err.Error())
 	}
+	own := cleanDecision(t.clean.KeepPlaceholders(), *d)
+	err = t.adopt(&own, advice)
 	if err != nil {
 		return t.refuse(err.Error())
 	}
 	a.Refused, a.Complaint = 0, ""
 	switch {
 	case len(own.Questions) > 0:
-		t.Questions, t.Back = t.proseAll(own.Questions), reasonPhase
+		t.Questions, t.Back = own.Questions, reasonPhase
 		return askPhase, nil
 	case own.Impasse != "" && own.Subgoal != "" && len(t.Aims) < maxAims:
-		goal := t.clean.KeepPlaceholders().Prose(own.Subgoal)
-		t.event("subgoal", own.Impasse, goal)
-		t.Aims = append(t.Aims, aim{Text: goal})
+		t.event("subgoal", own.Impasse, own.Subgoal)
+		t.Aims = append(t.Aims, aim{Text: own.Subgoal})
 		t.advice = nil
 		return assessPhase, nil
 	case own.Impasse != "":
 		why := cmp.Or(own.Reasoning, own.Impasse)
-		t.Questions, t.Back = t.proseAll([]string{"There is no way on: " + why + ". What should be done?"}), reasonPhase
+		t.Questions, t.Back = []string{"There is no way on: " + why + ". What should be done?"}, reasonPhase
 		return askPhase, nil
 	}
 	t.event("decided", a.Approach, tellPlan(a.Plan))
@@ -266,7 +266,7 @@ func (t *turn) adopt(d *reason.Decision, advice *learn.Advice) error {
 			d.Impasse, d.Reasoning, d.Subgoal = chosen.Impasse, chosen.Reasoning, chosen.Subgoal
 			return nil
 		}
-		tasks := cleanTasks(t.clean.KeepPlaceholders(), chosen.Tasks)
+		tasks := chosen.Tasks
 		if len(tasks) > maxTasks {
 			return fmt.Errorf("%d tasks are over the limit of %d", len(tasks), maxTasks)
 		}
@@ -372,7 +372,7 @@ func (t *turn) another(context.Context) (phase, error) {
 	if len(rest.Alternatives) > 0 {
 		if next := rest.Choose(); next.Impasse == "" {
 			applied := a.Applied
-			a.begin(cleanTasks(t.clean.KeepPlaceholders(), next.Tasks), next.Approach)
+			a.begin(next.Tasks, next.Approach)
 			a.Alternatives, a.Preferences, a.Applied, a.Thought = next.Alternatives, next.Preferences, applied, true
 			t.event("decided", a.Approach, tellPlan(a.Plan))
 			return assignPhase, nil

@@ -50,6 +50,7 @@ func WithJournal(ctx context.Context, j *Journal, clean *redact.Sanitizer) conte
 func Note(ctx context.Context, e Event) { of(ctx).note(e) }
 
 func (s *scene) note(e Event) {
+	e.Kind, e.Name = s.cleanText(e.Kind), s.cleanText(e.Name)
 	e.Text, e.Data = s.cleanText(e.Text), s.cleanJSON(e.Data, true)
 	s.tell(e)
 }
