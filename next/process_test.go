@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -27,6 +28,8 @@ type line struct {
 	mu   sync.Mutex
 	cut  bool
 	held chan struct{}
+	left int           // commits of runs until it is held; 0: never
+	hold chan struct{} // by this
 }
 
 func (l *line) use(ctx context.Context) error {
@@ -39,7 +42,7 @@ func (l *line) use(ctx context.Context) error {
 	if held != nil {
 		select {
 		case <-held:
-			return l.use(ctx)
+			return nil
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -61,6 +64,13 @@ func (l *line) Get(ctx context.Context, key string) (store.Entry, error) {
 }
 
 func (l *line) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
+	if !strings.HasPrefix(ops[0].Key, "process/") {
+		l.mu.Lock()
+		if l.left--; l.left == 0 {
+			l.held = l.hold
+		}
+		l.mu.Unlock()
+	}
 	if err := l.use(ctx); err != nil {
 		return 0, err
 	}
@@ -142,12 +152,61 @@ func TestRunsOfAGoneProcessAreTakenUp(t *testing.T) {
 	}
 }
 
+// A process is held up at one of its commits until another one has taken its run up, and goes on: what it would do then
+// is not done.
+func TestHeldUpAtAnyCommit(t *testing.T) {
+	for n, whole := 1, false; !whole; n++ {
+		synctest.Test(t, func(t *testing.T) {
+			pay, mail := &arctest.Worker{}, &arctest.Worker{}
+			bank := pay.As("bank", "pay")
+			bank.Irreversible = true
+			h := arc.Host{Reasoner: &arctest.Reasoner{Decision: fixed}, Workers: []act.Worker{bank, mail.As("mail", "write")}}
+			st, free := store.NewMem(), make(chan struct{})
+			a, _ := agent(t, &line{Changer: st, left: n, hold: free}, h, &arc.Options{Process: "a"})
+			b, _ := agent(t, st, h, &arc.Options{Process: "b"})
+			ended := make(chan error, 1)
+			go func() {
+				_, err := a.Run(t.Context(), arc.Objective{ID: "7", Text: "Refund the order.", Inputs: order(1)})
+				ended <- err
+			}()
+			time.Sleep(time.Minute)
+			r, err := b.In("").Report(t.Context(), "7")
+			close(free)
+			failed := <-ended
+			if whole = failed == nil && err == nil; whole { // it was not held
+				require.Greater(t, n, 4)
+				return
+			}
+			if errors.Is(err, store.ErrNotFound) {
+				r, err = b.In("").Wait(t.Context(), "7") // nobody else knew of it
+			}
+			require.NoError(t, err)
+			if r.Status == arc.Waiting {
+				require.Contains(t, r.Text, "its end is not known")
+			} else {
+				require.Equal(t, arc.Delivered, r.Status, r.Text)
+				require.Len(t, pay.Calls(), 1)
+			}
+			require.LessOrEqual(t, len(pay.Calls()), 1, "commit %d", n)
+			last, err := b.In("").Report(t.Context(), "7")
+			require.NoError(t, err)
+			require.Equal(t, r, last, "commit %d", n)
+		})
+	}
+}
+
 // What a person says to one process reaches the run in another.
 func TestThroughAnotherProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, began := store.NewMem(), make(chan bool, 9)
+		signed := 0
 		gated := (&arctest.Worker{}).As("cat", "sign")
 		gated.Mode = act.Gated
+		gated.Executor = act.ExecutorFunc(func(context.Context, *act.Call) (*act.Result, error) {
+			signed++
+			time.Sleep(time.Second)
+			return &act.Result{}, nil
+		})
 		h := arc.Host{
 			Workers: []act.Worker{stuck(began), (&arctest.Worker{}).As("ben", "write"), gated},
 			Reasoner: &arctest.Reasoner{Decision: func(b *reason.Brief) (*reason.Decision, error) {
@@ -170,9 +229,13 @@ func TestThroughAnotherProcess(t *testing.T) {
 		r = run(t, a, arc.Objective{ID: "waits", Scope: "acme", Tasks: []reason.Task{task("sign", "sign")}})
 		require.Equal(t, arc.Waiting, r.Status)
 		require.NoError(t, v.Decide(t.Context(), act.Ruling{Approval: r.Approvals[0].ID, By: "anna", Allow: true}))
+		time.Sleep(time.Millisecond)
+		_, err = a.In("acme").Resume(t.Context(), "waits")
+		require.ErrorIs(t, err, arc.ErrRunning)
 		r, err = a.In("acme").Wait(t.Context(), "waits")
 		require.NoError(t, err)
 		require.Equal(t, arc.Delivered, r.Status)
+		require.Equal(t, 1, signed)
 
 		ended := make(chan error)
 		go func() {
