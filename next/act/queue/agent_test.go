@@ -21,11 +21,14 @@ import (
 func TestAgent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var account string
-		enter, leave, spent := make(chan bool), make(chan bool), 0.0
+		enter, leave, spent, doomed := make(chan bool), make(chan bool), 0.0, 0
 		work := act.ExecutorFunc(func(ctx context.Context, c *act.Call) (*act.Result, error) {
 			usage := &reason.Usage{Calls: 1, CostUSD: new(1 + spent)}
 			switch subject := strings.Fields(c.Task.Objective)[0]; {
-			case subject == "ask" && len(c.Answers) == 0:
+			case subject == "doom" && len(c.Answers) > 0:
+				doomed, spent = doomed+1, spent+*usage.CostUSD
+				return nil, &reason.Error{Class: reason.Permission, Err: errors.New("no such account"), Usage: usage}
+			case (subject == "ask" || subject == "doom") && len(c.Answers) == 0:
 				return nil, &act.PendingError{Questions: []string{"Which account?"}}
 			case subject == "lock" && account == "":
 				spent += *usage.CostUSD
@@ -61,8 +64,9 @@ func TestAgent(t *testing.T) {
 		}
 
 		plain, asks := add(t, q, queue.Draft{Subject: "plain"}), add(t, q, queue.Draft{Subject: "ask for it"})
+		doom := add(t, q, queue.Draft{Subject: "doom"})
 		locked := add(t, q, queue.Draft{Subject: "lock it"})
-		time.Sleep(time.Minute)
+		time.Sleep(time.Minute + time.Second)
 		is(plain, queue.Completed, "done")
 		require.Zero(t, is(asks, queue.Pending, "Which account?").Attempts)
 		before := is(locked, queue.Blocked, "refused: permission: no account")
@@ -78,6 +82,8 @@ func TestAgent(t *testing.T) {
 		}
 		time.Sleep(time.Hour)
 		is(asks, queue.Completed, "done")
+		is(doom, queue.Blocked, "refused: permission: no such account")
+		require.Equal(t, 1, doomed, "its run was blocked by itself: nobody has said to try again")
 		after := is(locked, queue.Completed, "done")
 		total := 0.0
 		for c := range q.Cycles(t.Context(), "", time.Time{}) {

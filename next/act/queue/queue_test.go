@@ -250,6 +250,49 @@ func TestCron(t *testing.T) {
 	}
 }
 
+func TestLastLeaseRunsOut(t *testing.T) {
+	c := &clock{start}
+	q := open(t, store.NewMem(), c, queue.Options{})
+	add(t, q, queue.Draft{MaxAttempts: 1})
+	j, err := q.Claim(t.Context())
+	require.NoError(t, err)
+	c.add(time.Minute)
+	require.Empty(t, drain(t, q))
+	require.ErrorIs(t, q.End(t.Context(), j, nil, queue.Draft{Subject: "then"}), queue.ErrLost)
+	j, err = q.Get(t.Context(), j.ID)
+	require.NoError(t, err)
+	require.Equal(t, queue.Failed, j.State)
+}
+
+// The steps of a job go with it, and those of a round when another begins.
+func TestSweepSteps(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mem := store.NewMem()
+		q, err := queue.Open(t.Context(), store.NewGroup(mem), &queue.Options{Retention: 24 * time.Hour})
+		require.NoError(t, err)
+		add(t, q, queue.Draft{Subject: "once"})
+		add(t, q, queue.Draft{Subject: "again", Cron: "@every 1h"})
+		ctx, stop := context.WithCancel(t.Context())
+		time.AfterFunc(150*time.Minute, stop)
+		require.NoError(t, q.Dispatch(ctx, 1, func(ctx context.Context, j *queue.Job) ([]queue.Draft, error) {
+			_, err := act.Step(ctx, "step", 1, func(context.Context) (int, error) { return 1, nil })
+			return nil, err
+		}))
+		keys := func() (n int) {
+			_, err := q.Sweep(t.Context())
+			require.NoError(t, err)
+			for _, err := range mem.Scan(t.Context(), store.Range{Prefix: "s/_//job/"}) {
+				require.NoError(t, err)
+				n++
+			}
+			return n
+		}
+		require.Equal(t, 3, keys(), "two jobs, and the step of the one that has ended")
+		time.Sleep(25 * time.Hour)
+		require.Equal(t, 1, keys())
+	})
+}
+
 func TestComesAgain(t *testing.T) {
 	c := &clock{start}
 	q := open(t, store.NewMem(), c, queue.Options{})

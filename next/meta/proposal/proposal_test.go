@@ -195,6 +195,10 @@ func TestEvidence(t *testing.T) {
 	w.now = w.now.Add(2 * time.Hour)
 	got, _ = w.news()
 	require.Equal(t, []string{"config: dear at review", "goal: success of write"}, got, "what was rejected rests")
+	w.observe("a", "write", 0, 50, 0)
+	w.now = w.now.Add(2 * time.Hour)
+	got, _ = w.news()
+	require.Contains(t, got, "worker: a at write", "the samples have doubled")
 	for _, p := range []proposal.Proposal{
 		{}, {Kind: "goal"}, {Kind: "x", Subject: "s"}, {Kind: "worker", Subject: "s", Change: `{"worker":"w","standing":"up"}`},
 		{Kind: "goal", Subject: "s", Samples: -1},
