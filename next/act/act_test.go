@@ -153,7 +153,7 @@ func TestOutcomes(t *testing.T) {
 			outcome: rank.Away, class: reason.Unavailable},
 		{name: "gate panics", gates: []act.Gate{act.GateFunc(func(context.Context, *act.Call, *act.Result) (act.Verdict, error) { panic("x") })},
 			outcome: rank.Failed, says: "panic"},
-		{name: "typed nil gate", gates: []act.Gate{(*act.Command)(nil)}, outcome: rank.Failed, says: "panic"},
+		{name: "typed nil gate", gates: []act.Gate{act.GateFunc(nil)}, outcome: rank.Failed, says: "panic"},
 		{name: "second gate refuses", gates: []act.Gate{act.NoGate, gate(act.Verdict{Complaint: "too short"}, nil)},
 			outcome: rank.Failed, says: "too short"},
 	} {

@@ -109,8 +109,12 @@ func ParseRuling(text string) (allow, ok bool) {
 // ask returns nil when people have allowed the call that a is about.
 func (s *scene) ask(ctx context.Context, a Approval) error {
 	a, rulings, err := s.file(ctx, a)
-	for left := people(a.Mode); err == nil; left-- {
-		if allowed, denied := s.decided(a, rulings); allowed || denied != nil {
+	people := 1
+	if a.Mode == Compound {
+		people = 2
+	}
+	for left := people; err == nil; left-- {
+		if allowed, denied := s.decided(a, rulings, people); allowed || denied != nil {
 			return denied
 		}
 		shown := a
@@ -179,16 +183,8 @@ func (s *scene) file(ctx context.Context, a Approval) (_ Approval, rulings []Rul
 	return a, rulings, nil
 }
 
-// people is how many must agree.
-func people(m Mode) int {
-	if m == Compound {
-		return 2
-	}
-	return 1
-}
-
-// decided reports whether the call is allowed; the error says who has denied it. Neither: it is open.
-func (s *scene) decided(a Approval, rulings []Ruling) (bool, error) {
+// decided reports whether so many people have allowed the call; the error says who has denied it. Neither: it is open.
+func (s *scene) decided(a Approval, rulings []Ruling, people int) (bool, error) {
 	agreed := map[string]bool{}
 	for _, r := range rulings {
 		if !r.Allow {
@@ -199,7 +195,7 @@ func (s *scene) decided(a Approval, rulings []Ruling) (bool, error) {
 	if a.Mode == Compound {
 		delete(agreed, "") // who is not named is not a second person
 	}
-	if len(agreed) >= people(a.Mode) {
+	if len(agreed) >= people {
 		return true, nil
 	}
 	if s.opts.now().Before(a.Deadline) {

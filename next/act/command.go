@@ -16,8 +16,9 @@ import (
 	"github.com/arc-learn/arc/next/reason"
 )
 
-// Command is a program as an [Executor] and as a [Gate]. It is started without a shell. What it is to work on comes
-// as JSON on its standard input, so that nothing a model says becomes an argument:
+// Command returns a program as an [Executor] and as a [Gate], in the folder dir ("": that of the process). env is all of
+// its environment, as NAME=value; most programs want PATH and HOME. It is started without a shell. What it is to work
+// on comes as JSON on its standard input, so that nothing a model says becomes an argument:
 //
 //	{"run", "attempt", "objective", "inputs", "data", "complaint", "answers",
 //	 "task": {"objective", "delta", "verify", "skill", "inputs"}, "result": {"output", "text"}}   // result: for a gate
@@ -30,10 +31,16 @@ import (
 // end of what it printed is the complaint otherwise. No word that it prints decides what kind of error it is: a
 // failing test may quote any. Its exit code does: 75 is [reason.Unavailable], 77 [reason.Permission], 126 and 127,
 // like a program that cannot be started, [reason.Permanent].
-type Command struct {
-	Argv []string
-	Dir  string   // "": that of the process
-	Env  []string // all of its environment, as NAME=value; most programs want PATH and HOME
+func Command(dir string, env []string, argv ...string) interface {
+	Executor
+	Gate
+} {
+	return &command{dir, env, argv}
+}
+
+type command struct {
+	dir       string
+	env, argv []string
 }
 
 const (
@@ -42,11 +49,11 @@ const (
 	stopped    = time.Second
 )
 
-// String returns what a person would type.
-func (c *Command) String() string { return strings.Join(c.Argv, " ") }
+// String is what a person would type, and the name of the gate.
+func (c *command) String() string { return strings.Join(c.argv, " ") }
 
 // Execute implements Executor.
-func (c *Command) Execute(ctx context.Context, call *Call) (*Result, error) {
+func (c *command) Execute(ctx context.Context, call *Call) (*Result, error) {
 	output, err := c.run(ctx, call, nil)
 	if err != nil {
 		return nil, err
@@ -56,13 +63,13 @@ func (c *Command) Execute(ctx context.Context, call *Call) (*Result, error) {
 		output, err = schema.Marshal(string(output))
 	}
 	return &Result{Output: output, Reflection: &iar.Reflection{
-		Status: iar.Success, Confidence: 0.8, Summary: c.Argv[0] + " ended with exit code 0",
+		Status: iar.Success, Confidence: 0.8, Summary: c.argv[0] + " ended with exit code 0",
 		AlignmentCheck: map[string]any{"objective": 0.8},
 	}}, err
 }
 
 // Verify implements Gate.
-func (c *Command) Verify(ctx context.Context, call *Call, r *Result) (Verdict, error) {
+func (c *command) Verify(ctx context.Context, call *Call, r *Result) (Verdict, error) {
 	_, err := c.run(ctx, call, r)
 	if failed, ok := errors.AsType[*reason.Error](err); ok && failed.Class == "" {
 		return Verdict{Complaint: failed.Err.Error()}, nil
@@ -71,7 +78,7 @@ func (c *Command) Verify(ctx context.Context, call *Call, r *Result) (Verdict, e
 }
 
 // run runs the program to its end, and returns the beginning of what it printed as output.
-func (c *Command) run(ctx context.Context, call *Call, r *Result) ([]byte, error) {
+func (c *command) run(ctx context.Context, call *Call, r *Result) ([]byte, error) {
 	order := map[string]any{
 		"run": call.Run, "attempt": call.Attempt, "objective": call.Objective, "inputs": call.Inputs, "data": call.Data,
 		"complaint": call.Complaint, "answers": call.Answers, "task": map[string]any{
@@ -83,22 +90,22 @@ func (c *Command) run(ctx context.Context, call *Call, r *Result) ([]byte, error
 		order["result"] = map[string]any{"output": r.Output, "text": r.Text}
 	}
 	stdin, err := schema.Marshal(order)
-	if err == nil && len(c.Argv) == 0 {
+	if err == nil && len(c.argv) == 0 {
 		err = errors.New("a command without a program")
 	}
 	if err != nil {
 		return nil, &reason.Error{Class: reason.Permanent, Err: err}
 	}
-	cmd := exec.CommandContext(ctx, c.Argv[0], c.Argv[1:]...)
-	cmd.Dir, cmd.Stdin, cmd.WaitDelay = c.Dir, bytes.NewReader(stdin), stopped
-	cmd.Env = append([]string{}, c.Env...) // nil would be that of the process
+	cmd := exec.CommandContext(ctx, c.argv[0], c.argv[1:]...)
+	cmd.Dir, cmd.Stdin, cmd.WaitDelay = c.dir, bytes.NewReader(stdin), stopped
+	cmd.Env = append([]string{}, c.env...) // nil would be that of the process
 	for name, value := range of(ctx).vault.values {
 		cmd.Env = append(cmd.Env, name+"="+value)
 	}
-	out := newStream(ctx, c.Argv[0])
+	out := newStream(ctx, c.argv[0])
 	errs := out // a gate's complaint is all that it prints, in order
 	if r == nil {
-		errs = newStream(ctx, c.Argv[0])
+		errs = newStream(ctx, c.argv[0])
 	}
 	cmd.Stdout, cmd.Stderr = out, errs
 	ownGroup(cmd)
@@ -116,7 +123,7 @@ func (c *Command) run(ctx context.Context, call *Call, r *Result) ([]byte, error
 	case err != nil && !errors.Is(err, exec.ErrWaitDelay): // what it started may go on
 		return nil, err
 	case r == nil && out.size > maxPrinted:
-		return nil, malformed("%s printed %d bytes, over %d", c.Argv[0], out.size, maxPrinted)
+		return nil, malformed("%s printed %d bytes, over %d", c.argv[0], out.size, maxPrinted)
 	}
 	return out.head, nil
 }

@@ -21,8 +21,11 @@ import (
 	"github.com/arc-learn/arc/next/store"
 )
 
-func shell(script string) *act.Command {
-	return &act.Command{Argv: []string{"/bin/sh", "-c", script}, Env: []string{"PATH=" + os.Getenv("PATH")}}
+func shell(script string) interface {
+	act.Executor
+	act.Gate
+} {
+	return act.Command("", []string{"PATH=" + os.Getenv("PATH")}, "/bin/sh", "-c", script)
 }
 
 func TestCommandExecutes(t *testing.T) {
@@ -60,7 +63,7 @@ func TestCommandExecutes(t *testing.T) {
 			}
 		})
 	}
-	r := runner(t, nil, act.Worker{Name: "w", Executor: &act.Command{Argv: []string{"/nowhere/x"}}}, act.Worker{Name: "none", Executor: &act.Command{}})
+	r := runner(t, nil, act.Worker{Name: "w", Executor: act.Command("", nil, "/nowhere/x")}, act.Worker{Name: "none", Executor: act.Command("", nil)})
 	for _, w := range r.Workers() {
 		a := r.Run(t.Context(), &act.Call{Worker: w})
 		require.Equal(t, reason.Permanent, class(a), w.Name)

@@ -97,12 +97,15 @@ type Call struct {
 	Scope     memory.Scope
 	Task      reason.Task // an executor finds the secrets filled in its Inputs; nobody else does
 	Worker    *Worker
-	Attempt   int               // from 1, over all workers of the run; with Scope and Run it is an Idempotency-Key for others
+	Attempt   int               // from 1, over all workers of the run; the same when the attempt goes on after a crash
 	Fired     bool              // the task is of a fired plan: an irreversible one is at least Gated
 	Suggested *reason.Plan      // to be carried out where the world answers as it did
 	Agent     string            // AGENT.md of the skill
 	Stamps    map[string]string // set by an Around: metadata for executors that send some, e.g. "x-blast-radius"
 }
+
+// Key identifies the attempt for others, e.g. as an Idempotency-Key.
+func (c *Call) Key() string { return fmt.Sprintf("%s//%s/%d", c.Scope, c.Run, c.Attempt) }
 
 // Around wraps every attempt: it may change the Call before next, and look at and change the Attempt after it. The
 // Call is the attempt's own copy. An Around that panics fails the attempt.

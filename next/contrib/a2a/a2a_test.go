@@ -24,6 +24,7 @@ import (
 	"github.com/arc-learn/arc/next"
 	"github.com/arc-learn/arc/next/act"
 	"github.com/arc-learn/arc/next/contrib/a2a"
+	"github.com/arc-learn/arc/next/reason"
 	"github.com/arc-learn/arc/next/store"
 )
 
@@ -169,13 +170,13 @@ func TestStates(t *testing.T) {
 	for state, says := range map[sdk.TaskState]string{
 		sdk.TaskStateFailed: "said", sdk.TaskStateRejected: "said", sdk.TaskStateCanceled: "said", sdk.TaskStateAuthRequired: "said",
 	} {
-		_, err := dial(t, (&remote{state: state}).url(t)).Executor.Execute(t.Context(), &act.Call{Key: "k", Worker: &act.Worker{}})
+		_, err := dial(t, (&remote{state: state}).url(t)).Executor.Execute(t.Context(), &act.Call{Case: reason.Case{Run: "k"}, Worker: &act.Worker{}})
 		require.ErrorContains(t, err, says, state)
 	}
-	r, err := dial(t, (&remote{}).url(t)).Executor.Execute(t.Context(), &act.Call{Key: "k", Worker: &act.Worker{Mode: act.Gated}})
+	r, err := dial(t, (&remote{}).url(t)).Executor.Execute(t.Context(), &act.Call{Case: reason.Case{Run: "k"}, Worker: &act.Worker{Mode: act.Gated}})
 	require.NoError(t, err)
 	require.Equal(t, "hello gated", r.Text)
-	r, err = dial(t, (&remote{state: sdk.TaskStateCompleted}).url(t)).Executor.Execute(t.Context(), &act.Call{Key: "k", Worker: &act.Worker{}})
+	r, err = dial(t, (&remote{state: sdk.TaskStateCompleted}).url(t)).Executor.Execute(t.Context(), &act.Call{Case: reason.Case{Run: "k"}, Worker: &act.Worker{}})
 	require.NoError(t, err)
 	require.Equal(t, "made", r.Text)
 	require.Equal(t, 90, r.Usage.Input)
@@ -191,7 +192,7 @@ func TestCancel(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		timer := time.AfterFunc(300*time.Millisecond, func() { cancel(cause) })
 		defer timer.Stop()
-		_, err := w.Executor.Execute(ctx, &act.Call{Key: "k", Worker: &act.Worker{}})
+		_, err := w.Executor.Execute(ctx, &act.Call{Case: reason.Case{Run: "k"}, Worker: &act.Worker{}})
 		require.ErrorIs(t, err, context.Canceled)
 		require.Equal(t, cause != context.Canceled, far.canceled.Load(), "a Shutdown leaves the task running")
 	}

@@ -100,7 +100,7 @@ type sent struct {
 
 // Execute implements [act.Executor].
 func (a *Agent) Execute(ctx context.Context, c *act.Call) (*act.Result, error) {
-	s, err := act.Step(ctx, "a2a", c.Key, func(ctx context.Context) (sent, error) { return a.send(ctx, c) }, act.Sanitised())
+	s, err := act.Step(ctx, "a2a", c.Key(), func(ctx context.Context) (sent, error) { return a.send(ctx, c) }, act.Sanitised())
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +136,7 @@ func (a *Agent) Execute(ctx context.Context, c *act.Call) (*act.Result, error) {
 		}
 		_, err = act.Step(ctx, fmt.Sprint("a2a reply ", replies), c.Answers[n].Text, func(ctx context.Context) (bool, error) {
 			m := sdk.NewMessageForTask(sdk.MessageRoleUser, task, sdk.TextPart{Text: c.Answers[n].Text})
-			m.ID = fmt.Sprint(c.Key, "/", replies)
+			m.ID = fmt.Sprint(c.Key(), "/", replies)
 			_, err := a.client.SendMessage(ctx, &sdk.MessageSendParams{Message: m, Config: &sdk.MessageSendConfig{Blocking: new(false)}})
 			return err == nil, outage(err)
 		})
@@ -149,7 +149,7 @@ func (a *Agent) Execute(ctx context.Context, c *act.Call) (*act.Result, error) {
 // send sends the task of a call.
 func (a *Agent) send(ctx context.Context, c *act.Call) (sent, error) {
 	m := sdk.NewMessage(sdk.MessageRoleUser, sdk.TextPart{Text: strings.TrimSpace(c.Task.Objective + "\n" + c.Task.Delta)})
-	m.ID = c.Key
+	m.ID = c.Key()
 	var inputs map[string]any
 	if json.Unmarshal(c.Task.Inputs, &inputs) == nil && len(inputs) > 0 {
 		m.Parts = append(m.Parts, sdk.DataPart{Data: inputs})

@@ -125,7 +125,7 @@ func (a *Around) begin(ctx context.Context, c *act.Call) (*job, error) {
 	if _, err := a.repo.do(ctx, "symbolic-ref", "--quiet", "HEAD"); err != nil {
 		return nil, fmt.Errorf("no branch is checked out in %s", a.repo)
 	}
-	sum := sha256.Sum256([]byte(c.Key))
+	sum := sha256.Sum256([]byte(c.Key()))
 	name := hex.EncodeToString(sum[:6])
 	about, _, _ := strings.Cut(strings.TrimSpace(c.Task.Objective), "\n")
 	about = strings.ToValidUTF8(strings.ReplaceAll(about[:min(len(about), 72)], "\x00", ""), "")

@@ -58,7 +58,7 @@ var delivered = act.Attempt{Outcome: rank.Delivered, Verdict: act.Verdict{Pass: 
 
 // attempt has work done within an Around. outcome is what came of it before the merge.
 func attempt(t testing.TB, a *worktree.Around, key string, outcome act.Attempt, work func(dir string)) act.Attempt {
-	c := &act.Call{Key: key, Task: reason.Task{Objective: "edit the site\nand more"}}
+	c := &act.Call{Case: reason.Case{Run: key}, Task: reason.Task{Objective: "edit the site\nand more"}}
 	return a.Around(t.Context(), c, func(ctx context.Context) act.Attempt {
 		work(worktree.Dir(ctx))
 		return outcome
