@@ -706,7 +706,7 @@ func (w *world) delete(t *rapid.T) {
 
 func (w *world) idle(t *rapid.T) {
 	w.begin(t)
-	time.Sleep(rapid.SampledFrom([]time.Duration{time.Second, time.Minute, 3 * time.Hour, 26 * time.Hour}).Draw(t, "for"))
+	<-time.After(rapid.SampledFrom([]time.Duration{time.Second, time.Minute, 3 * time.Hour, 26 * time.Hour}).Draw(t, "for"))
 	w.ended(t, "a", nil, nil, false)
 }
 
