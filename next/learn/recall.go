@@ -10,8 +10,6 @@ import (
 
 	"github.com/arc-learn/arc/next/memory"
 	"github.com/arc-learn/arc/next/memory/extract"
-	"github.com/arc-learn/arc/next/meta"
-	"github.com/arc-learn/arc/next/rank"
 	"github.com/arc-learn/arc/next/reason"
 	"github.com/arc-learn/arc/next/store"
 )
@@ -167,104 +165,6 @@ func (l *Layer) lapse(ctx context.Context, plans []*plan) error {
 					d.stale = "a memory that it was made of was changed"
 				}
 			}
-		}
-	}
-	return nil
-}
-
-// outcomes are rank's words for verdicts.
-var outcomes = map[Verdict]rank.Outcome{Delivered: rank.Delivered, Failed: rank.Failed, Unknown: rank.Unknown}
-
-// credit says what became of the memories that were shown, and of the worker.
-func (l *Layer) credit(ctx context.Context, b *store.Batch, g *given, by int) error {
-	c, o := &g.Case, &g.Outcome
-	if by < 0 {
-		return nil // what comes next of the Advice replaces the former
-	}
-	for _, scope := range scopesOf(c) {
-		f := memory.Feedback{Key: c.ID, Situation: c.Situation}
-		for _, m := range g.Shown {
-			if m.Scope == scope {
-				f.Shown = append(f.Shown, m.ID)
-			}
-		}
-		of := func(ids []memory.ID) []memory.ID {
-			return slices.DeleteFunc(slices.Clone(ids), func(id memory.ID) bool { return !slices.Contains(f.Shown, id) })
-		}
-		if f.Misled = of(o.Misled); o.Verdict == Delivered {
-			f.Utilized = of(o.Utilized)
-		}
-		if o.Verdict != Unknown && f.Shown != nil {
-			if err := l.bank.In(scope).Stage(b).Feedback(ctx, f); err != nil {
-				return err
-			}
-		}
-	}
-	if o.Worker == "" {
-		return nil
-	}
-	one := rank.Sample{Run: c.ID, Candidate: o.Worker, Outcome: outcomes[o.Verdict], Task: rank.Task{Skill: c.Skill, Key: c.Situation}, At: g.At}
-	if u := o.Usage; u != nil {
-		one.TokensIn, one.TokensOut, one.CostUSD, one.EstimateUSD = u.Input, u.Output, u.CostUSD, u.EstimateUSD
-	}
-	return l.book.In(c.Lessons).Stage(ctx, b, one)
-}
-
-// session records the tries of a case in its session.
-func (l *Layer) session(ctx context.Context, b *store.Batch, g *given) (err error) {
-	c, o := &g.Case, &g.Outcome
-	if l.meta == nil || c.Session == "" || o.Verdict == Unknown {
-		return nil
-	}
-	tries := []meta.Try{}
-	for _, f := range o.Failed {
-		tries = append(tries, meta.Try{Approach: cmp.Or(f.Approach, f.Worker)})
-	}
-	for _, t := range append(tries, meta.Try{Approach: o.Worker, Delivered: o.Verdict == Delivered}) {
-		t.Goal = cmp.Or(c.Situation, c.Text)
-		err = cmp.Or(err, l.meta.Stage(ctx, b, c.Scope, c.Session, t))
-	}
-	return err
-}
-
-// maxEpisodes are kept of a scope, the last ones.
-const maxEpisodes = 256
-
-// episodes keeps what was said: in the scope of the case, which all agents share, and in that of the agent with it.
-func (l *Layer) episodes(ctx context.Context, b *store.Batch, g *given) error {
-	c, o := &g.Case, &g.Outcome
-	if c.Actor == "" || c.Text+o.Answer == "" {
-		return nil
-	}
-	d := memory.Draft{Kind: memory.Episode, Content: c.Text, Actor: c.Actor, Thread: c.Session, At: g.At,
-		Key: "episode " + c.ID, Source: memory.Source{Origin: memory.User, Run: c.ID}}
-	if o.Answer != "" {
-		d.Content += "\n→ " + o.Answer
-	}
-	d.Content = head(d.Content, memory.MaxText)
-	scopes := []memory.Scope{c.Scope}
-	if o.Worker != "" {
-		scopes = append(scopes, memory.Scope(strings.Trim(string(c.Scope)+"/agent/"+strings.ReplaceAll(o.Worker, "/", "_"), "/")))
-	}
-	for _, scope := range scopes {
-		r, err := l.bank.In(scope).Stage(b).Remember(ctx, d)
-		if err != nil {
-			return err
-		}
-		err = edit(ctx, b, scope.Key(episodeKind, "last"), func(last *[]memory.ID) (bool, error) {
-			*last = append(*last, r.ID)
-			if len(*last) <= maxEpisodes {
-				return true, nil
-			}
-			oldest := (*last)[0]
-			*last = (*last)[1:]
-			if err := l.bank.In(scope).Stage(b).Forget(ctx, oldest); !errors.Is(err, store.ErrNotFound) {
-				return true, err
-			}
-			return true, nil
-		})
-		if err != nil {
-			return err
 		}
 	}
 	return nil

@@ -1,0 +1,320 @@
+package learn
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/arc-learn/arc/next/memory"
+	"github.com/arc-learn/arc/next/meta"
+	"github.com/arc-learn/arc/next/rank"
+	"github.com/arc-learn/arc/next/reason"
+	"github.com/arc-learn/arc/next/store"
+)
+
+// given is what is kept of an Advice and its Outcome, so that it counts once and a later verdict can take it back.
+type given struct {
+	Case    Case
+	Shown   []applied
+	Rules   []string
+	FiredBy string // the plan that fired
+	Fired   bool   // it is what was done
+	Outcome Outcome
+	Note    string // why a delivery is not learned as a plan
+	Applied []applied
+	Ready   bool
+	At      time.Time
+	Judged  time.Time // by a later verdict
+	Made    memory.ID // the failure that is remembered of it
+}
+
+// After learns from what came of a case. A second After of an Advice changes nothing, and returns what the first
+// did. Without a Before, as of a run that began without memory, a zero Advice with a Case is learned from, too.
+func (l *Layer) After(ctx context.Context, a Advice, o Outcome) (learned Learned, err error) {
+	err = l.group.Update(ctx, func(b *store.Batch) error {
+		learned, err = l.Stage(ctx, b, a, o)
+		return err
+	})
+	return learned, err
+}
+
+// Stage puts what After does into the commit of a step. It reads and writes the tenant's keys only.
+func (l *Layer) Stage(ctx context.Context, b *store.Batch, a Advice, o Outcome) (Learned, error) {
+	c, err := l.check(a.Case)
+	if err = cmp.Or(err, o.Verdict.check()); err != nil {
+		return Learned{}, err
+	}
+	c.ID = cmp.Or(c.ID, l.id())
+	key := c.Scope.Key(givenKind, c.ID)
+	was, rev, err := load[given](ctx, b, key)
+	if err != nil || rev.known {
+		return Learned{was.Ready, was.Note}, err
+	}
+	g := given{Case: c, Rules: ruleDigests(a.Memories), FiredBy: planID(a.Fires), At: l.opts.Now()}
+	if o.Plan != nil && slices.ContainsFunc(o.Plan.Calls, func(c reason.PlanCall) bool { return len(c.Inputs) > 0 && !json.Valid(c.Inputs) }) {
+		g.Note, o.Plan = "a call has inputs that are no JSON", nil
+	}
+	if s := l.opts.Sanitizer; s != nil {
+		s = s.KeepPlaceholders()
+		o.Complaint, o.Answer = s.Prose(o.Complaint), s.Prose(o.Answer)
+		if o, err = clean(s, o); err != nil {
+			return Learned{}, err
+		}
+	}
+	strangers := o.Untrusted
+	for _, h := range slices.Concat(a.Memories, a.Background) {
+		m := applied{ID: h.Record.ID, Scope: h.Record.Scope, Said: saying(&h.Record)}
+		if h.Record.Kind != memory.Rule {
+			g.Shown = append(g.Shown, m)
+		}
+		if slices.Contains(o.Applied, m.ID) {
+			g.Applied = append(g.Applied, m)
+		}
+		if !h.Record.Trusted {
+			strangers = append(strangers, h.Record.Content)
+		}
+	}
+	if g.Fired = a.Fires != nil && g.Note == "" && (o.Plan == nil || samePlan(o.Plan.Calls, a.Fires.Calls)); g.Fired {
+		o.Plan = a.Fires
+	} else if o.Plan != nil {
+		complaints := []string{o.Complaint}
+		for _, f := range o.Failed {
+			complaints = append(complaints, f.Complaint)
+		}
+		for _, w := range a.Warnings {
+			complaints = append(complaints, w.Complaint)
+		}
+		if raw, err := json.Marshal(o.Plan); err != nil || len(raw)+len(c.Text)+len(c.Inputs) > maxPlanBytes {
+			o.Plan, g.Note = nil, "the case and its plan are too long to be kept"
+		} else {
+			g.Note = tainted(&c, o.Plan.Calls, strangers, complaints)
+		}
+	}
+	g.Outcome = o
+	g.Outcome.trim()
+	// What is staged before an error is dropped with the step, so the errors are looked at once.
+	err = cmp.Or(l.settle(ctx, b, &g, strangers, +1), l.episodes(ctx, b, &g), l.session(ctx, b, &g))
+	g.Case.Turns, g.Case.Candidates = nil, nil
+	return Learned{g.Ready, g.Note}, cmp.Or(err, put(b, key, &g, rev))
+}
+
+// settle does what an outcome does, or takes it back where by is -1.
+func (l *Layer) settle(ctx context.Context, b *store.Batch, g *given, strangers []string, by int) error {
+	s, err := shapeOf(&g.Case)
+	if err != nil {
+		g.Note, s = err.Error(), &shape{}
+	}
+	return cmp.Or(l.measure(ctx, b, g, by), l.credit(ctx, b, g, by), l.refuse(ctx, b, g, s, strangers, by), l.keepPlan(ctx, b, g, s, by))
+}
+
+// Judge corrects the verdict on a case: a person has found a delivery wrong, or a failure right. The last verdict
+// counts, and takes back what the former gave. A delivery that was wrong stops its plan: it
+// fires again after two later deliveries.
+func (l *Layer) Judge(ctx context.Context, scope memory.Scope, id string, v Verdict, why string) (learned Learned, err error) {
+	err = l.group.Update(ctx, func(b *store.Batch) error {
+		learned, err = l.StageJudge(ctx, b, scope, id, v, why)
+		return err
+	})
+	return learned, err
+}
+
+// StageJudge puts what Judge does into the commit of a step.
+func (l *Layer) StageJudge(ctx context.Context, b *store.Batch, scope memory.Scope, id string, v Verdict, why string) (Learned, error) {
+	key := scope.Key(givenKind, id)
+	g, rev, err := load[given](ctx, b, key)
+	if err = cmp.Or(v.check(), err); err == nil && !rev.known {
+		err = fmt.Errorf("learn: nothing is known of the advice %q: %w", id, store.ErrNotFound)
+	}
+	if err != nil || v == g.Outcome.Verdict {
+		return Learned{g.Ready, g.Note}, err
+	}
+	if s := l.opts.Sanitizer; s != nil {
+		why = s.KeepPlaceholders().Prose(why)
+	}
+	err = l.settle(ctx, b, &g, nil, -1)
+	g.Outcome.Verdict, g.Outcome.Complaint, g.Ready, g.Judged = v, why, false, l.opts.Now()
+	err = cmp.Or(err, l.settle(ctx, b, &g, nil, +1), put(b, key, &g, rev))
+	return Learned{g.Ready, g.Note}, err
+}
+
+// keepPlan adds the delivery of a plan to its key, or counts what a plan that fired came to. A delivery that a person
+// has found wrong stops the plan.
+func (l *Layer) keepPlan(ctx context.Context, b *store.Batch, g *given, s *shape, by int) error {
+	c, o := &g.Case, &g.Outcome
+	delivered, did := o.Verdict == Delivered, planID(o.Plan)
+	if s.key == "" || o.Plan == nil || o.Verdict == Unknown {
+		return nil // it has no plan, or nobody could tell
+	}
+	counts := g.FiredBy != "" && (g.Fired || len(o.Failed) > 0)
+	learns := !g.Fired && delivered && g.Note == "" && len(o.Plan.Calls) > 0
+	wrong := o.Verdict == Failed && !g.Judged.IsZero()
+	keep := func(r *record) {
+		switch {
+		case counts && g.Fired && delivered:
+			r.count(g.FiredBy, by, 0, g.At)
+		case counts:
+			r.count(g.FiredBy, 0, by, g.At)
+		}
+		switch {
+		case learns && by > 0:
+			r.add(&delivery{ID: c.ID, At: g.At, Text: c.Text, Inputs: c.Inputs, Calls: o.Plan.Calls, Applied: g.Applied}, g.Rules)
+		case learns:
+			r.count(did, -1, 0, g.At)
+		}
+	}
+	stop := func(r *record, id string) {
+		if wrong && by > 0 {
+			r.of(did).keep(&delivery{ID: id, At: g.Judged, Wrong: true})
+		}
+	}
+	g.Ready = g.Fired && delivered
+	err := l.change(ctx, b, c.Scope, s.key, s, c, func(r *record) {
+		keep(r)
+		stop(r, c.ID)
+		for _, p := range r.read(c.Scope) {
+			_, why := p.fire(s, nil, nil)
+			g.Ready = g.Ready || by > 0 && delivered && p.ID == did && why == ""
+		}
+	})
+	if s.exact != "" {
+		err = cmp.Or(err, l.change(ctx, b, c.Scope, s.exact, s, c, keep))
+	}
+	if c.Lessons == c.Scope || !learns && !wrong {
+		return err
+	}
+	return cmp.Or(err, l.change(ctx, b, c.Lessons, s.key, s, c, func(r *record) {
+		if stop(r, c.above()); learns && by > 0 {
+			r.share(c.Scope)
+			g.Ready = g.Ready || len(r.Scopes) > 1
+		}
+	}))
+}
+
+// share puts a scope last among those that came to it.
+func (r *record) share(scope memory.Scope) {
+	r.Scopes = append(slices.DeleteFunc(r.Scopes, func(o memory.Scope) bool { return o == scope }), scope)
+	r.Scopes = r.Scopes[max(0, len(r.Scopes)-maxScopes):]
+}
+
+// above names an Advice at a Lessons scope, where the scopes below may have equal IDs. No ID has a NUL.
+func (c *Case) above() string { return string(c.Scope) + "\x00" + c.ID }
+
+// change changes a record, once what came of the Advice before is taken back. That of a key has the words of its
+// cases, at a Lessons scope once two scopes came to it.
+func (l *Layer) change(ctx context.Context, b *store.Batch, scope memory.Scope, id string, s *shape, c *Case, f func(*record)) error {
+	return edit(ctx, b, scope.Key(planKind, id), func(r *record) (bool, error) {
+		r.remove(c.ID)
+		r.remove(c.above())
+		if f(r); r.Paths != nil || id != s.key || scope != c.Scope && len(r.Scopes) < 2 {
+			return true, nil
+		}
+		r.Situation, r.Conditions, r.Goals, r.Template, r.Paths = c.Situation, c.Conditions, c.Goals, s.template, []string{}
+		for _, v := range s.in {
+			r.Paths = append(r.Paths, v.path)
+		}
+		return true, l.keepPointer(ctx, b, scope, c, s)
+	})
+}
+
+// outcomes are rank's words for verdicts.
+var outcomes = map[Verdict]rank.Outcome{Delivered: rank.Delivered, Failed: rank.Failed, Unknown: rank.Unknown}
+
+// credit says what became of the memories that were shown, and of the worker.
+func (l *Layer) credit(ctx context.Context, b *store.Batch, g *given, by int) error {
+	c, o := &g.Case, &g.Outcome
+	if by < 0 {
+		return nil // what comes next of the Advice replaces the former
+	}
+	for _, scope := range scopesOf(c) {
+		f := memory.Feedback{Key: c.ID, Situation: c.Situation}
+		for _, m := range g.Shown {
+			if m.Scope == scope {
+				f.Shown = append(f.Shown, m.ID)
+			}
+		}
+		of := func(ids []memory.ID) []memory.ID {
+			return slices.DeleteFunc(slices.Clone(ids), func(id memory.ID) bool { return !slices.Contains(f.Shown, id) })
+		}
+		if f.Misled = of(o.Misled); o.Verdict == Delivered {
+			f.Utilized = of(o.Utilized)
+		}
+		if o.Verdict != Unknown && f.Shown != nil {
+			if err := l.bank.In(scope).Stage(b).Feedback(ctx, f); err != nil {
+				return err
+			}
+		}
+	}
+	if o.Worker == "" {
+		return nil
+	}
+	one := rank.Sample{Run: c.ID, Candidate: o.Worker, Outcome: outcomes[o.Verdict], Task: rank.Task{Skill: c.Skill, Key: c.Situation}, At: g.At}
+	if u := o.Usage; u != nil {
+		one.TokensIn, one.TokensOut, one.CostUSD, one.EstimateUSD = u.Input, u.Output, u.CostUSD, u.EstimateUSD
+	}
+	return l.book.In(c.Lessons).Stage(ctx, b, one)
+}
+
+// session records the tries of a case in its session.
+func (l *Layer) session(ctx context.Context, b *store.Batch, g *given) (err error) {
+	c, o := &g.Case, &g.Outcome
+	if l.meta == nil || c.Session == "" || o.Verdict == Unknown {
+		return nil
+	}
+	tries := []meta.Try{}
+	for _, f := range o.Failed {
+		tries = append(tries, meta.Try{Approach: cmp.Or(f.Approach, f.Worker)})
+	}
+	for _, t := range append(tries, meta.Try{Approach: o.Worker, Delivered: o.Verdict == Delivered}) {
+		t.Goal = cmp.Or(c.Situation, c.Text)
+		err = cmp.Or(err, l.meta.Stage(ctx, b, c.Scope, c.Session, t))
+	}
+	return err
+}
+
+// maxEpisodes are kept of a scope, the last ones.
+const maxEpisodes = 256
+
+// episodes keeps what was said: in the scope of the case, which all agents share, and in that of the agent with it.
+func (l *Layer) episodes(ctx context.Context, b *store.Batch, g *given) error {
+	c, o := &g.Case, &g.Outcome
+	if c.Actor == "" || c.Text+o.Answer == "" {
+		return nil
+	}
+	d := memory.Draft{Kind: memory.Episode, Content: c.Text, Actor: c.Actor, Thread: c.Session, At: g.At,
+		Key: "episode " + c.ID, Source: memory.Source{Origin: memory.User, Run: c.ID}}
+	if o.Answer != "" {
+		d.Content += "\n→ " + o.Answer
+	}
+	d.Content = head(d.Content, memory.MaxText)
+	scopes := []memory.Scope{c.Scope}
+	if o.Worker != "" {
+		scopes = append(scopes, memory.Scope(strings.Trim(string(c.Scope)+"/agent/"+strings.ReplaceAll(o.Worker, "/", "_"), "/")))
+	}
+	for _, scope := range scopes {
+		r, err := l.bank.In(scope).Stage(b).Remember(ctx, d)
+		if err != nil {
+			return err
+		}
+		err = edit(ctx, b, scope.Key(episodeKind, "last"), func(last *[]memory.ID) (bool, error) {
+			*last = append(*last, r.ID)
+			if len(*last) <= maxEpisodes {
+				return true, nil
+			}
+			oldest := (*last)[0]
+			*last = (*last)[1:]
+			if err := l.bank.In(scope).Stage(b).Forget(ctx, oldest); !errors.Is(err, store.ErrNotFound) {
+				return true, err
+			}
+			return true, nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
