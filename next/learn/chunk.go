@@ -163,7 +163,7 @@ func (m *match) say(of *value) {
 // reading, and they bring no new sign.
 func (m *match) text(was []string) (out, why string) {
 	var made, rest strings.Builder
-	at := make([]int, len(was))
+	at, fits := make([]int, len(was)), []*value(nil)
 	for {
 		next, same := "", true
 		for k, s := range was {
@@ -176,13 +176,16 @@ func (m *match) text(was []string) (out, why string) {
 		if same && next == "" {
 			break
 		}
-		fits := slices.DeleteFunc(slices.Clone(m.values), func(v *value) bool {
+		fits = fits[:0]
+		for _, v := range m.values {
 			stand := m.shows || !v.constant()
-			for k, s := range was {
-				stand = stand && stands(s, at[k], word(v.was[k]))
+			for k := 0; k < len(was) && stand; k++ {
+				stand = stands(was[k], at[k], word(v.was[k]))
 			}
-			return !stand
-		})
+			if stand {
+				fits = append(fits, v)
+			}
+		}
 		two := func(v *value) bool { return !slices.Equal(v.was, fits[0].was) || v.now != fits[0].now }
 		switch {
 		case len(fits) > 0 && !m.shows && slices.ContainsFunc(fits, two):

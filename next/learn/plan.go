@@ -103,8 +103,7 @@ func (r *record) read(scope memory.Scope, over ...*record) (out []*plan) {
 	for _, p := range r.Plans {
 		is, wrong, edited := *p, time.Time{}, time.Time{}
 		for _, o := range append(over, r) {
-			if i := o.plan(p.ID); i >= 0 {
-				by := o.Plans[i]
+			if by := o.plan(p.ID); by != nil {
 				is.Retired, edited = is.Retired || by.Retired, later(edited, by.Edited)
 				for _, d := range by.Deliveries {
 					if d.Wrong {
@@ -164,18 +163,24 @@ func summary(calls []reason.PlanCall) string {
 	return strings.Join(names, ", ")
 }
 
-// plan returns where a plan is in Plans, or -1.
-func (r *record) plan(id string) int {
-	return slices.IndexFunc(r.Plans, func(p *plan) bool { return p.ID == id })
+// plan returns a plan, nil where there is none.
+func (r *record) plan(id string) *plan {
+	for _, p := range r.Plans {
+		if p.ID == id {
+			return p
+		}
+	}
+	return nil
 }
 
 // of returns a plan, a new one where there is none.
 func (r *record) of(id string) *plan {
-	if i := r.plan(id); i >= 0 {
-		return r.Plans[i]
+	p := r.plan(id)
+	if p == nil {
+		p = &plan{ID: id}
+		r.Plans = append(r.Plans, p)
 	}
-	r.Plans = append(r.Plans, &plan{ID: id})
-	return r.Plans[len(r.Plans)-1]
+	return p
 }
 
 // add takes in a delivery.
@@ -216,8 +221,7 @@ func (r *record) remove(advice string) {
 
 // count changes the counters of a plan, if it is kept.
 func (r *record) count(id string, delivered, failed int, at time.Time) {
-	if i := r.plan(id); i >= 0 {
-		p := r.Plans[i]
+	if p := r.plan(id); p != nil {
 		p.Delivered, p.Failed, p.Last = max(0, p.Delivered+delivered), max(0, p.Failed+failed), at
 	}
 }

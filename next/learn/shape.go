@@ -68,22 +68,8 @@ func digest(s string) string {
 
 // template returns a text with {path} for each value of the inputs that stands in it as a token, the longest first.
 func template(text string, in []leaf) string {
-	values := slices.DeleteFunc(slices.Clone(in), func(l leaf) bool { return word(l.v) == "" })
-	slices.SortStableFunc(values, func(l, o leaf) int { return cmp.Compare(len(word(o.v)), len(word(l.v))) })
-	text = norm.NFC.String(text)
-	var b strings.Builder
-	for i := 0; i < len(text); {
-		k := slices.IndexFunc(values, func(l leaf) bool { return stands(text, i, word(l.v)) })
-		if k >= 0 {
-			b.WriteString("{" + values[k].path + "}")
-			i += len(word(values[k].v))
-			continue
-		}
-		_, n := utf8.DecodeRuneInString(text[i:])
-		b.WriteString(text[i : i+n])
-		i += n
-	}
-	return b.String()
+	out, _ := newMatch([]*delivery{{shape: &shape{in: in}}}, nil).text([]string{norm.NFC.String(text)})
+	return out
 }
 
 // fold returns a text without what makes no difference: runs of spaces, one final full stop, and the capital of a

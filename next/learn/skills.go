@@ -199,7 +199,7 @@ func (l *Layer) take(ctx context.Context, scope memory.Scope, s *skillFile) (cha
 	if err != nil {
 		return false, err
 	}
-	if over[0].plan(id) < 0 && !slices.ContainsFunc(known, func(p *plan) bool { return p.ID == id }) {
+	if over[0].plan(id) == nil && !slices.ContainsFunc(known, func(p *plan) bool { return p.ID == id }) {
 		return false, fmt.Errorf("no plan %q is known in %q", s.plan, scope)
 	}
 	err = l.group.Update(ctx, func(b *store.Batch) error {
