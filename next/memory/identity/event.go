@@ -22,6 +22,8 @@ const (
 	rollupAfter = 30 * 24 * time.Hour
 	maxTopics   = 80 // of a day
 	maxEvent    = 16 << 10
+
+	visiting = "visits " // a host
 )
 
 // Event is something that happened, of which facts may be inferred: a visited page, a tool that was used, a subject
@@ -29,7 +31,7 @@ const (
 type Event struct {
 	Kind     string        `json:"type"`               // such as "page_visit"; "": "event"
 	Address  string        `json:"url,omitempty"`      // what was visited: a URL or a host
-	Topic    string        `json:"topic,omitempty"`    // what it is about, in the words of a fact; "": that of a known site
+	Topic    string        `json:"topic,omitempty"`    // what it is about, in the words of a fact; "": visits to the host
 	Category string        `json:"category,omitempty"` // of such a fact; "": expertise
 	Text     string        `json:"text,omitempty"`     // what else there is to say; Infer does not use it
 	At       time.Time     `json:"timestamp"`          // zero: now
@@ -97,8 +99,8 @@ func (x *Identity) count(ctx context.Context, b *store.Batch, e Event) error {
 	if e.Dwell > 0 {
 		n.Weight = min(max(e.Dwell.Minutes(), 0.2), 3)
 	}
-	if n.Topic == "" {
-		n.Topic, n.Category = siteOf(n.Ref)
+	if n.Topic == "" && n.Ref != "" {
+		n.Topic = visiting + n.Ref
 	}
 	key := x.scope.Key(dayKind, e.At.Format(time.DateOnly))
 	day, c, err := codec.Load[[]count](ctx, b, key)
@@ -145,7 +147,7 @@ type suggestion struct {
 // good.
 //
 // A topic needs events of a weight of three, where an event weighs as many minutes as its Dwell, from .2 to 3, or 1.
-// Confidence is .4 + .05·weight, at most .8. The topic is that of the event or of a well-known site. Left out are
+// Confidence is .4 + .05·weight, at most .8. The topic is that of the event, or else "visits HOST". Left out are
 // topics whose words a fact in use has already, what was rejected, and what was suggested twice before.
 func (x *Identity) Infer(ctx context.Context, days int) (out []Fact, err error) {
 	found, err := x.infer(ctx, cmp.Or(min(max(days, 0), maxLookback), defaultLookback))
@@ -210,7 +212,7 @@ func (x *Identity) infer(ctx context.Context, days int) (out []Fact, err error) 
 		if t.Weight < enoughWeight || rejected[text.Fold(t.Topic)] || rejected["\x00"+t.Ref] {
 			continue
 		}
-		topic := x.wordsOf(strings.TrimSuffix(t.Topic, siteSuffix)) // which is in all those of sites
+		topic := x.wordsOf(t.Topic)
 		if slices.ContainsFunc(words, func(fact map[string]bool) bool { return hasAll(fact, topic) }) {
 			continue
 		}
@@ -328,28 +330,4 @@ func excluded(host string, domains []string) bool {
 		d = hostOf(strings.TrimPrefix(d, "*."))
 		return d != "" && (host == d || strings.HasSuffix(host, "."+d))
 	})
-}
-
-// siteSuffix ends the topics of sites.
-const siteSuffix = " development"
-
-// sites are what well-known sites of programmers are about. Of others nothing is guessed.
-var sites = map[string]string{
-	"supabase.com": "Supabase", "react.dev": "React", "reactjs.org": "React", "vuejs.org": "Vue", "svelte.dev": "Svelte",
-	"angular.dev": "Angular", "nextjs.org": "Next.js", "nodejs.org": "Node.js", "deno.com": "Deno", "bun.sh": "Bun",
-	"typescriptlang.org": "TypeScript", "go.dev": "Go", "golang.org": "Go", "rust-lang.org": "Rust", "docs.rs": "Rust",
-	"python.org": "Python", "pypi.org": "Python", "kotlinlang.org": "Kotlin", "swift.org": "Swift", "ruby-lang.org": "Ruby",
-	"rubyonrails.org": "Rails", "djangoproject.com": "Django", "tailwindcss.com": "Tailwind CSS", "postgresql.org": "PostgreSQL",
-	"kubernetes.io": "Kubernetes", "docker.com": "Docker", "terraform.io": "Terraform", "pytorch.org": "PyTorch",
-	"developer.apple.com": "Apple", "developer.android.com": "Android", "cloud.google.com": "Google Cloud", "aws.amazon.com": "AWS",
-}
-
-// siteOf returns the topic of a site or of that which it is below; "": not known.
-func siteOf(host string) (topic, category string) {
-	for ; host != ""; _, host, _ = strings.Cut(host, ".") {
-		if name, ok := sites[host]; ok {
-			return name + siteSuffix, "expertise"
-		}
-	}
-	return "", ""
 }
