@@ -297,7 +297,10 @@ func (b *Book) change(ctx context.Context, id string, f func(*record) error, kep
 //
 //	policy := proposals.Policy(func(ctx context.Context) (rank.Policy, error) {
 //		figures, err := agent.In("acme").Book(ctx)
-//		return figures.Learned(), err
+//		if err != nil {
+//			return nil, err
+//		}
+//		return figures.Learned(), nil
 //	})
 func (b *Book) Policy(next func(ctx context.Context) (rank.Policy, error)) rank.Policy {
 	return &policy{b, next}

@@ -40,7 +40,15 @@ func open(t *testing.T, workers ...act.Worker) *world {
 	var err error
 	w.book, err = proposal.Open(t.Context(), store.NewGroup(store.Sub(w.st, "t/acme/")), "acme", clock)
 	require.NoError(t, err)
-	w.agent, err = arc.New(t.Context(), w.st, arc.Host{Workers: workers}, &arc.Options{Scope: "acme", Now: clock})
+	w.agent, err = arc.New(t.Context(), w.st, arc.Host{Workers: workers}, &arc.Options{
+		Scope: "acme", Now: clock, Policy: w.book.Policy(func(ctx context.Context) (rank.Policy, error) {
+			figures, err := w.view.Book(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return figures.Learned(), nil
+		}),
+	})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, w.agent.Close()) })
 	w.view = w.agent.In("acme")
@@ -166,6 +174,26 @@ func TestWorker(t *testing.T) {
 	w.now = w.now.Add(8 * 24 * time.Hour)
 	require.Empty(t, slices.Collect(other.All(proposal.Ready)))
 	require.ErrorIs(t, decide(p.ID, proposal.Approved, "anna", ""), proposal.ErrInvalid, "it has expired")
+}
+
+// What is approved decides whom an Agent asks.
+func TestAgent(t *testing.T) {
+	a, b := new(arctest.Worker), new(arctest.Worker)
+	w := open(t, a.As("a"), b.As("b"))
+	for i, tt := range []struct {
+		standing string
+		calls    int // of b, in all
+	}{{"first", 1}, {"last", 1}, {"paused", 1}} {
+		p, err := w.book.Propose(t.Context(), proposal.Proposal{Kind: "worker", Subject: tt.standing, Samples: 50,
+			Change: fmt.Sprintf(`{"worker": "b", "skill": "", "standing": %q}`, tt.standing)})
+		require.NoError(t, err)
+		w.now = w.now.Add(time.Minute)
+		_, err = w.book.Decide(t.Context(), p.ID, proposal.Approved, "anna", "")
+		require.NoError(t, err)
+		_, err = w.agent.Run(t.Context(), arc.Objective{ID: fmt.Sprint(i), Text: "do it", Fresh: true})
+		require.NoError(t, err)
+		require.Equal(t, []int{tt.calls, i}, []int{len(b.Calls()), len(a.Calls())}, tt.standing)
+	}
 }
 
 type rankPolicy func(cs []rank.Candidate) []rank.Scored
