@@ -220,6 +220,9 @@ func (a *Agent) SetWorkers(workers []act.Worker) error {
 	return nil
 }
 
+// Workers returns the workers. They must not be changed.
+func (a *Agent) Workers() []*act.Worker { return a.runner.Load().Workers() }
+
 // Shutdown refuses further runs and lets those under way reach their next commit, from which they go on when the
 // store is opened again. When ctx ends first it cancels them, and returns an error that names them. Close the Agent
 // afterwards.

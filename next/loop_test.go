@@ -489,6 +489,29 @@ func TestJudge(t *testing.T) {
 	}
 }
 
+// A verdict corrects the figures of the one worker that delivered the run. A task of the host's that names a worker is
+// for that worker alone.
+func TestJudgeFigures(t *testing.T) {
+	bad := &arctest.Worker{Turns: []arctest.Turn{{Refuse: "no"}}}
+	a, _ := agent(t, nil, arc.Host{Workers: []act.Worker{
+		(&arctest.Worker{}).As("ann"), bad.As("bob"), (&arctest.Worker{}).As("cid"),
+	}}, nil)
+	book, err := a.In("").Book(t.Context())
+	require.NoError(t, err)
+	for _, tt := range []struct {
+		verdict           learn.Verdict
+		judged, delivered int
+	}{{learn.Unknown, 0, 0}, {learn.Failed, 1, 0}, {learn.Delivered, 1, 1}} {
+		run(t, a, arc.Objective{ID: "1", Text: "mend it", Provisional: true, Tasks: []reason.Task{{Objective: "mend", Worker: "ann"}}})
+		require.NoError(t, a.In("").Judge(t.Context(), "1", tt.verdict, "as read"))
+		s := book.Stats("ann", "")
+		require.Equal(t, []int{1, tt.judged, tt.delivered}, []int{s.Attempts, s.Judged, s.Delivered}, tt.verdict)
+	}
+	r := run(t, a, arc.Objective{Text: "mend it", Tasks: []reason.Task{{Objective: "mend", Worker: "bob"}}})
+	require.Equal(t, []any{arc.Blocked, arc.Exhausted, 2}, []any{r.Status, r.Cause, r.Attempts})
+	require.Len(t, a.Workers(), 3)
+}
+
 // A subgoal is recalled for, reached and learned by itself; then the reasoner goes on with what stands above.
 func TestSubgoal(t *testing.T) {
 	r := planned(

@@ -3,6 +3,7 @@ package arc
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -287,6 +288,9 @@ func (t *turn) assign(ctx context.Context) (phase, error) {
 	a := t.aim()
 	task := a.Plan[a.Next]
 	all := t.able(task)
+	if a.Given && task.Worker != "" { // the host means this one
+		all = slices.DeleteFunc(all, func(w *act.Worker) bool { return w.Name != task.Worker })
+	}
 	if len(all) == 0 {
 		return t.block(NoWorker, fmt.Sprintf("no worker takes a task with the skill %q", task.Skill)), nil
 	}
@@ -487,6 +491,11 @@ func (t *turn) verify(context.Context) (phase, error) {
 	task := a.Plan[a.Next]
 	if made.Outcome == rank.Delivered {
 		t.event("delivered", worker, cmp.Or(made.Result.Text, string(made.Result.Output)))
+		if len(made.Result.Deltas) > 0 {
+			if raw, err := json.Marshal(made.Result.Deltas); err == nil && len(raw) <= maxInputs {
+				t.events[len(t.events)-1].Data = raw
+			}
+		}
 		return learnPhase, nil
 	}
 	a.Tries = append(a.Tries, try{
@@ -503,7 +512,7 @@ func (t *turn) verify(context.Context) (phase, error) {
 func (t *turn) learn(context.Context) (phase, error) {
 	a, made := t.aim(), t.made
 	task := a.Plan[a.Next]
-	t.stageFigures(task, made)
+	sample := t.stageFigures(task, made)
 	t.Usage = t.Usage.Add(t.Current.Usage)
 	number, worker := t.Current.Number, t.Current.Worker
 	t.Current, t.made = attempt{}, nil
@@ -526,7 +535,7 @@ func (t *turn) learn(context.Context) (phase, error) {
 	t.lineage = append(t.lineage, reason.Delivery{Task: task, Worker: worker, Output: made.Result.Output})
 	result := made.Result
 	t.stage(func(ctx context.Context, b *store.Batch) error {
-		d := delivered{Task: task, Worker: worker, Text: result.Text, Output: result.Output}
+		d := delivered{Task: task, Worker: worker, Text: result.Text, Output: result.Output, Sample: sample}
 		return put(b, partKey(t.Scope, t.ID, deliveryName(number)), &d, store.Any)
 	})
 	if a.Next++; a.Next < len(a.Plan) {
@@ -545,7 +554,7 @@ func (t *turn) learn(context.Context) (phase, error) {
 }
 
 // stageFigures stages what an attempt says about its worker, and about the session.
-func (t *turn) stageFigures(task reason.Task, made *act.Attempt) {
+func (t *turn) stageFigures(task reason.Task, made *act.Attempt) rank.Sample {
 	now := t.now()
 	sample := rank.Sample{
 		Run:       fmt.Sprintf("%s/%d", runKey(t.Scope, t.ID), t.Current.Number),
@@ -574,6 +583,7 @@ func (t *turn) stageFigures(task reason.Task, made *act.Attempt) {
 		}
 		return err
 	})
+	return sample
 }
 
 // stageOutcome stages what the aim has taught.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/arc-learn/arc/next/act"
 	"github.com/arc-learn/arc/next/memory"
+	"github.com/arc-learn/arc/next/rank"
 	"github.com/arc-learn/arc/next/reason"
 )
 
@@ -108,6 +109,7 @@ type delivered struct {
 	Worker string
 	Text   string
 	Output json.RawMessage
+	Sample rank.Sample // of the attempt, as the Book has it
 }
 
 // held reports whether a process works on the run, or waits with it for an outage to pass.

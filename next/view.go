@@ -109,17 +109,25 @@ func (v View) Cancel(ctx context.Context, id, why string) error {
 }
 
 // Judge says what a run that has ended was worth in a person's eyes; the last verdict counts. A delivery that was
-// wrong stops its plan.
+// wrong stops its plan. Where one attempt has delivered the run, the figures of its worker are corrected, too; of
+// several nobody can tell which it was.
 func (v View) Judge(ctx context.Context, id string, verdict learn.Verdict, why string) error {
 	_, err := v.with(ctx, id, func(ctx context.Context, t *turn) error {
 		if !t.Status.ended() {
 			return t.wrong("has not ended")
 		}
 		why := t.clean.Prose(clip(why, maxTold))
+		figures, err := t.corrected(ctx, verdict)
+		if err != nil {
+			return err
+		}
 		t.stage(func(ctx context.Context, b *store.Batch) error {
 			_, err := t.tenant.layer.StageJudge(ctx, b, t.Scope, t.Advice, verdict, why)
 			if missing(err) { // it was canceled, or nothing could be recalled for it
-				return nil
+				err = nil
+			}
+			if err == nil && figures != nil {
+				err = t.tenant.book.In(t.objective.Lessons).Stage(ctx, b, *figures)
 			}
 			return err
 		})
@@ -127,6 +135,24 @@ func (v View) Judge(ctx context.Context, id string, verdict learn.Verdict, why s
 		return t.commit(context.WithoutCancel(ctx))
 	})
 	return err
+}
+
+// corrected are the figures of the worker that has delivered the run, by a verdict; nil: there is not one.
+func (t *turn) corrected(ctx context.Context, verdict learn.Verdict) (*rank.Sample, error) {
+	if t.Status != Delivered || len(t.Deliveries) != 1 {
+		return nil, nil
+	}
+	d, _, err := load[delivered](ctx, t.tenant.group.Store(), partKey(t.Scope, t.ID, deliveryName(t.Deliveries[0])))
+	if err != nil {
+		return nil, err
+	}
+	switch d.Sample.Outcome = rank.Unknown; verdict {
+	case learn.Delivered:
+		d.Sample.Outcome = rank.Delivered
+	case learn.Failed:
+		d.Sample.Outcome = rank.Failed
+	}
+	return &d.Sample, nil
 }
 
 // Decide rules on an [act.Approval] of a run that waits. The run goes on by itself: [View.Wait] returns what came of

@@ -28,7 +28,7 @@ type Task struct {
 	Delta     string // what will be different when it is done
 	Verify    string // what a gate checks, in words
 	Skill     string // what a worker must be able to do; "": a worker without Skills
-	Worker    string // try this worker first
+	Worker    string // try this worker first; of an objective's own tasks: it alone
 	Inputs    json.RawMessage
 }
 
