@@ -14,12 +14,13 @@
 // Equal drafts are one memory: those of one kind, trust, actor, thread and slot whose texts have equal words in equal
 // order. All else stays apart. One memory replaces another where a Slot, Supersedes or [Space.Supersede] says so, and
 // never by a guess; of Facts that answer a query about as well, the newer one comes first, unless it has another word
-// in the place of one that the query names. A memory that is not used loses recency, and is found all the same. [Space.Decay] archives only what nobody vouches for.
+// in the place of one that the query names. A memory that is not used loses recency, and is found all the same.
+// [Space.Decay] archives only what nobody vouches for.
 //
 // # Concurrency and persistence
 //
 // All methods may be called concurrently. A write is one conditional commit, durable when the call returns. All
-// memories of a tenant are in memory: some 440 bytes each beside their texts. Several processes may share a store
+// memories of a tenant are in memory: some 420 bytes each beside their texts. Several processes may share a store
 // that is a [store.Changer]: what another one has written is seen after [Bank.Refresh].
 package memory
 
