@@ -107,6 +107,7 @@ func (t *turn) awake(ctx context.Context) error {
 
 // drive takes step after step until the run ends, or needs a person.
 func (t *turn) drive(ctx context.Context) error {
+	ctx = act.WithJournal(ctx, t.journal, t.clean)
 	for t.Status == Running {
 		if err := t.step(ctx); err != nil {
 			return err
@@ -142,7 +143,7 @@ func (t *turn) step(ctx context.Context) error {
 	for {
 		was := t.Phase
 		inner, end := t.agent.trace(ctx, "arc."+string(was), slog.String("run", t.ID), slog.String("worker", t.Current.Worker))
-		next, err := phases[was](t, act.WithJournal(inner, t.journal, t.clean))
+		next, err := phases[was](t, inner)
 		end(err)
 		if err != nil {
 			return err
