@@ -13,11 +13,11 @@ import (
 	"github.com/arc-learn/arc/next/store/badger"
 )
 
-// arcSystem is an Agent with 100 memories, of whose turns each is a new case: the reasoner decides.
+// arcSystem is an Agent with 100 memories. Nobody judges what it delivers provisionally, so no plan fires, and the
+// reasoner decides in each turn.
 type arcSystem struct {
 	agent *arc.Agent
 	st    *counting
-	n     atomic.Int64
 }
 
 // counting counts commits.
@@ -69,7 +69,7 @@ func openArc(ctx context.Context, dir string) (system, error) {
 }
 
 func (s *arcSystem) turn(ctx context.Context) error {
-	r, err := s.agent.Run(ctx, arc.Objective{Text: fmt.Sprintf("why does build %d fail?", s.n.Add(1))})
+	r, err := s.agent.Run(ctx, arc.Objective{Text: question, Provisional: true})
 	if err == nil && r.Status != arc.Delivered {
 		err = fmt.Errorf("%s: %s", r.Status, r.Text)
 	}
