@@ -238,6 +238,9 @@ func (a *Agent) with(
 		a.leave(at, t)
 	}
 	end(left)
+	if err != nil || t.record != nil && t.Status == Waiting { // another time is due; to look costs a scan
+		a.look()
+	}
 	if err != nil {
 		report, _ := a.report(context.WithoutCancel(ctx), at, scope, id) // of what is stored
 		return report, err
@@ -272,7 +275,6 @@ func (a *Agent) begin(ctx context.Context, key string) (_ context.Context, own *
 		}
 		a.mu.Unlock()
 		close(own.done)
-		a.look()
 	}, nil
 }
 
