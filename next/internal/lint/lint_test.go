@@ -155,3 +155,39 @@ func TestRules(t *testing.T) {
 		require.Len(t, found, c.faults, "%s: %s", c.name, c.src)
 	}
 }
+
+// Go code in documents is a copy of code that is compiled: of consecutive lines of a file, but for indentation.
+func TestCodeInDocuments(t *testing.T) {
+	root := filepath.Join("..", "..")
+	flat := func(s string) string {
+		var lines []string
+		for l := range strings.Lines(s) {
+			lines = append(lines, strings.TrimSpace(l))
+		}
+		return "\n" + strings.Join(lines, "\n") + "\n"
+	}
+	var code strings.Builder
+	require.NoError(t, filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && strings.HasSuffix(file, ".go") {
+			src, err := os.ReadFile(file)
+			code.WriteString(flat(string(src)))
+			return err
+		}
+		return err
+	}))
+	documents, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
+	require.NoError(t, err)
+	blocks := 0
+	for _, name := range append(documents, filepath.Join(root, "README.md")) {
+		text, err := os.ReadFile(name)
+		require.NoError(t, err)
+		for _, block := range strings.Split(string(text), "```go\n")[1:] {
+			block, _, _ = strings.Cut(block, "```")
+			blocks++
+			if !strings.Contains(code.String(), flat(strings.TrimRight(block, "\n"))) {
+				t.Errorf("%s has code that no file has:\n%s", filepath.Base(name), block)
+			}
+		}
+	}
+	require.Positive(t, blocks)
+}
