@@ -7,6 +7,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -34,19 +35,28 @@ func init() { _ = flag.Set("rapid.steps", "60") } // calls of a case; -rapid.che
 // has not passed is not delivered, what was committed is not made again, nothing irreversible is done twice unasked,
 // what was acknowledged stays, a task is that of its own case, and nobody is told what is another scope's, a
 // stranger's or a secret. Where it fails it prints the fewest calls that do.
-func TestInAnyOrder(t *testing.T) {
+func TestInAnyOrder(t *testing.T) { inAnyOrder(t, 1) }
+
+// TestInAnyPlace does so with three processes on one store, each of which may end or be held up.
+func TestInAnyPlace(t *testing.T) {
+	defer arc.Hurry(10*time.Minute, 20*time.Minute, 30*time.Minute, 2*time.Second)() // few beats in a day
+	inAnyOrder(t, 3)
+}
+
+func inAnyOrder(t *testing.T, places int) {
 	reached := map[string]int{}
 	rapid.Check(t, func(rt *rapid.T) {
 		var failed any
 		synctest.Test(t, func(*testing.T) {
 			defer func() { failed = recover() }() // rapid's panics have to leave the bubble
-			w := newWorld(rt, reached)
+			w := newWorld(rt, reached, places)
 			defer w.close()
 			rt.Repeat(map[string]func(*rapid.T){
 				"run": w.run, "run one": w.run, "run another": w.run, "again": w.again, "once more": w.again,
 				"think": w.think, "resume": w.resume, "answer": w.answer, "retry": w.retry, "judge": w.judge,
 				"decide": w.decide, "cancel": w.cancel, "delete": w.delete, "idle": w.idle, "reopen": w.reopen,
-				"remember": w.remember, "forget": w.forget, "maintain": w.maintain, "": w.check,
+				"remember": w.remember, "forget": w.forget, "maintain": w.maintain, "elsewhere": w.elsewhere,
+				"held up": w.heldUp, "": w.check,
 			})
 		})
 		if strings.HasSuffix(fmt.Sprintf("%T", failed), ".invalidData") {
@@ -72,6 +82,8 @@ type badStore struct {
 	after   int  // of so many that do not
 	applied bool // they are made, and nobody hears of it
 	dead    atomic.Bool
+	left    int // commits until one is held up
+	held    chan struct{}
 }
 
 var errStore, errBoom = errors.New("the disk is full"), errors.New("boom")
@@ -94,6 +106,13 @@ func (s *badStore) Commit(ctx context.Context, ops ...store.Op) (store.Revision,
 		s.after--
 	}
 	s.mu.Unlock()
+	s.mu.Lock()
+	s.left--
+	now := s.left == 0
+	s.mu.Unlock()
+	if now {
+		<-s.held
+	}
 	if bad && !applied {
 		return 0, errStore
 	}
@@ -102,6 +121,19 @@ func (s *badStore) Commit(ctx context.Context, ops ...store.Op) (store.Revision,
 		return 0, errStore
 	}
 	return rev, err
+}
+
+// badShared is one that several processes have.
+type badShared struct{ *badStore }
+
+func (s badShared) Changes(ctx context.Context, after store.Revision) iter.Seq2[store.Entry, error] {
+	return s.Store.(store.Changer).Changes(ctx, after)
+}
+
+// place is a process.
+type place struct {
+	at    *badStore
+	agent *arc.Agent
 }
 
 // known is what the model knows of a run.
@@ -116,8 +148,9 @@ type known struct {
 type world struct {
 	reached map[string]int
 	mem     store.Store
-	at      *badStore
-	agent   *arc.Agent
+	place           // where the next call is made
+	others  []place // all others
+	shared  bool
 	opts    arc.Options
 	planner bool
 	last    arc.Objective // for again; Text "": none
@@ -140,7 +173,7 @@ var marks = map[memory.Scope]string{"a/x": "quokka", "a/y": "wombat", "b/x": "nu
 
 var worldScopes = slices.Sorted(maps.Keys(marks))
 
-func newWorld(t *rapid.T, reached map[string]int) *world {
+func newWorld(t *rapid.T, reached map[string]int, places int) *world {
 	w := &world{
 		reached: reached, mem: store.NewMem(), runs: map[string]*known{}, passed: map[string]bool{},
 		notes: map[memory.Scope]map[memory.ID]string{}, planner: rapid.IntRange(0, 4).Draw(t, "planner") > 0,
@@ -151,6 +184,11 @@ func newWorld(t *rapid.T, reached map[string]int) *world {
 		Retention: 24 * time.Hour, OnEvent: w.heard,
 	}
 	w.opts.Learn.Holdout = rapid.SampledFrom([]float64{0, 0, .3}).Draw(t, "holdout")
+	w.shared = places > 1
+	for range places - 1 {
+		w.open()
+		w.others = append(w.others, w.place)
+	}
 	w.open()
 	return w
 }
@@ -158,13 +196,31 @@ func newWorld(t *rapid.T, reached map[string]int) *world {
 func (w *world) open() {
 	w.at = &badStore{Store: w.mem}
 	var err error
-	if w.agent, err = arc.New(context.Background(), w.at, w.host(), &w.opts); err != nil {
+	st := store.Store(w.at)
+	if w.shared {
+		st = badShared{w.at}
+	}
+	if w.agent, err = arc.New(context.Background(), st, w.host(), &w.opts); err != nil {
 		panic(err)
 	}
 	synctest.Wait()
 }
 
-func (w *world) close() { _ = w.agent.Close() }
+func (w *world) close() {
+	for _, p := range append(w.others, w.place) {
+		_ = p.agent.Close()
+	}
+}
+
+// elsewhere has the next calls made in another process.
+func (w *world) elsewhere(t *rapid.T) {
+	if !w.shared {
+		t.Skip("there is none")
+	}
+	n := rapid.IntRange(0, len(w.others)-1).Draw(t, "place")
+	w.place, w.others[n] = w.others[n], w.place
+	time.Sleep(5 * time.Second) // it is told what others have done
+}
 
 // draw returns what a part of the host does, below n: 0, which is right, once the deck is empty.
 func (w *world) draw(n int) int {
@@ -454,6 +510,9 @@ func (w *world) ended(t *rapid.T, scope memory.Scope, r *arc.Report, err error, 
 	synctest.Wait()
 	w.at.fail(0, 0, false)
 	is := func(target error) bool { return errors.Is(err, target) }
+	if w.shared && (is(store.ErrConflict) || is(arc.ErrRunning)) { // another process has it
+		return
+	}
 	if err != nil && !fails && !is(errBoom) && !slices.ContainsFunc(allowed, is) {
 		t.Fatalf("%s: %v", scope, err)
 	}
@@ -727,6 +786,37 @@ func (w *world) reopen(t *rapid.T) {
 		return strings.Contains(line, `"running"`) || strings.Contains(line, `"waiting"`)
 	}) {
 		require.Equal(t, before, after, "it knows what it knew")
+	}
+}
+
+// heldUp has a process held up at one of its commits until another one has taken up what it does.
+func (w *world) heldUp(t *rapid.T) {
+	o := w.last
+	if !w.shared || o.Text == "" {
+		t.Skip("nobody else, or nothing to do")
+	}
+	o.ID = w.newID()
+	w.begin(t)
+	w.at.fail(0, 0, false)
+	w.at.mu.Lock()
+	w.at.left, w.at.held = rapid.IntRange(1, 8).Draw(t, "commit"), make(chan struct{})
+	w.at.mu.Unlock()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_, _ = w.agent.Run(context.Background(), o)
+	}()
+	time.Sleep(2 * time.Hour)
+	v := w.others[0].agent.In(o.Scope)
+	before, err := v.Report(context.Background(), o.ID)
+	close(w.at.held)
+	<-done
+	time.Sleep(time.Minute)
+	after, err2 := v.Report(context.Background(), o.ID)
+	if err == nil && slices.Contains([]arc.Status{arc.Delivered, arc.Blocked}, before.Status) {
+		require.NoError(t, err2)
+		require.Equal(t, before, after, "it has ended")
+		w.reached["ended elsewhere"]++
 	}
 }
 

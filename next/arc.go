@@ -109,10 +109,11 @@ type Agent struct {
 	busy    chan struct{} // what others commit is to be followed closely
 
 	mu      sync.Mutex
-	live    map[string]*live // by runKey
-	left    map[string]bool  // runs whose caller has left: they go on by Resume, or in the next process
-	awaited int              // calls that wait for a run
-	changed chan struct{}    // closed, and replaced, when a run was committed
+	live    map[string]*live     // by runKey
+	left    map[string]bool      // runs whose caller has left: they go on by Resume, or in the next process
+	failed  map[string]time.Time // when the scheduler could not go on with a run; it waits before it tries again
+	awaited int                  // calls that wait for a run
+	changed chan struct{}        // closed, and replaced, when a run was committed
 	stopped bool
 
 	compacted time.Time
@@ -154,7 +155,7 @@ func New(ctx context.Context, st store.Store, h Host, o *Options) (*Agent, error
 func open(ctx context.Context, st store.Store, h Host, o *Options, closeStore func() error) (*Agent, error) {
 	a := &Agent{
 		store: st, close: closeStore, host: h, stop: make(chan struct{}), kick: make(chan struct{}, 1),
-		live: map[string]*live{}, left: map[string]bool{}, busy: make(chan struct{}, 1), changed: make(chan struct{}),
+		live: map[string]*live{}, left: map[string]bool{}, failed: map[string]time.Time{}, busy: make(chan struct{}, 1), changed: make(chan struct{}),
 	}
 	a.tenants = newTenants(a.openTenant)
 	if o != nil {

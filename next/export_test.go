@@ -2,7 +2,10 @@ package arc
 
 import "time"
 
-// Hurry makes the times of processes short, for tests with real ones.
-func Hurry(beat, fence, gone, poll time.Duration) {
+// Hurry changes the times of processes until what it returns is called.
+func Hurry(beat, fence, gone, poll time.Duration) (back func()) {
+	b, f, g, p := beatEvery, fenceAfter, goneAfter, pollEvery
+	back = func() { beatEvery, fenceAfter, goneAfter, pollEvery = b, f, g, p }
 	beatEvery, fenceAfter, goneAfter, pollEvery = beat, fence, gone, poll
+	return back
 }

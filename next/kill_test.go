@@ -157,7 +157,7 @@ func TestKill(t *testing.T) {
 // oneOfThree is a process of TestKillOneOfThree: it ends when all runs have.
 func oneOfThree(socket, name string, runs int) error {
 	ctx := context.Background()
-	arc.Hurry(100*time.Millisecond, 300*time.Millisecond, 600*time.Millisecond, 10*time.Millisecond)
+	defer arc.Hurry(100*time.Millisecond, 300*time.Millisecond, 600*time.Millisecond, 10*time.Millisecond)()
 	st, err := storetest.Dial(socket)
 	if err != nil {
 		return err

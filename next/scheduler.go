@@ -2,6 +2,7 @@ package arc
 
 import (
 	"context"
+	"maps"
 	"time"
 
 	"github.com/arc-learn/arc/next/store"
@@ -54,7 +55,16 @@ func (a *Agent) schedule() {
 
 // resumeDue goes on with what is due and returns when to look again.
 func (a *Agent) resumeDue(slots chan struct{}) (time.Duration, error) {
-	now, alives := a.opts.Now(), map[string]bool{}
+	now, alives, wait := a.opts.Now(), map[string]bool{}, time.Minute
+	if a.process.late() { // it could do nothing
+		return beatEvery / 5, nil
+	}
+	a.mu.Lock()
+	maps.DeleteFunc(a.failed, func(_ string, at time.Time) bool { return time.Since(at) >= beatEvery })
+	if len(a.failed) > 0 {
+		wait = beatEvery
+	}
+	a.mu.Unlock()
 	for e, err := range a.store.Scan(a.base, store.Range{Prefix: duePlace}) {
 		if err != nil {
 			return time.Minute, err
@@ -64,7 +74,7 @@ func (a *Agent) resumeDue(slots chan struct{}) (time.Duration, error) {
 			return time.Minute, err
 		}
 		if at.After(now) {
-			return min(at.Sub(now), time.Minute), nil
+			return min(at.Sub(now), wait), nil
 		}
 		due, err := decodeDue(e)
 		if err != nil {
@@ -75,7 +85,7 @@ func (a *Agent) resumeDue(slots chan struct{}) (time.Duration, error) {
 			key = runKey(due.Scope, due.ID)
 		}
 		a.mu.Lock()
-		skip := a.live[key] != nil || a.left[key]
+		skip := a.live[key] != nil || a.left[key] || !a.failed[key].IsZero()
 		a.mu.Unlock()
 		if !skip {
 			alive, known := alives[due.Process]
@@ -98,12 +108,17 @@ func (a *Agent) resumeDue(slots chan struct{}) (time.Duration, error) {
 		a.runs.Go(func() {
 			defer func() { <-slots; a.look() }()
 			err := a.goOn(e.Key, due)
+			if err != nil {
+				a.mu.Lock()
+				a.failed[key] = time.Now()
+				a.mu.Unlock()
+			}
 			if err != nil && !isAny(err, ErrRunning, ErrClosed, errCanceled, store.ErrConflict, store.ErrNotFound) { // others have it, or had
 				a.opts.Logger.Error("arc: what was due", "key", e.Key, "error", err)
 			}
 		})
 	}
-	return time.Minute, nil
+	return wait, nil
 }
 
 // goOn goes on with what is due.

@@ -194,7 +194,12 @@ func (v View) goOn(id string) {
 			_, err := v.Resume(a.base, id)
 			switch {
 			case errors.Is(err, ErrRunning): // it may be about to stop, and must not miss the news
-				if a.free(a.base, runKey(v.scope, id), nil) == nil && a.await(a.base, changed) == nil {
+				if a.free(a.base, runKey(v.scope, id), nil) == nil {
+					ctx, cancel := context.WithTimeout(a.base, beatEvery)
+					_ = a.await(ctx, changed)
+					cancel()
+				}
+				if a.base.Err() == nil {
 					continue
 				}
 			case errors.Is(err, store.ErrConflict):
