@@ -19,6 +19,7 @@ import (
 	"github.com/arc-learn/arc/next/arctest"
 	"github.com/arc-learn/arc/next/memory"
 	"github.com/arc-learn/arc/next/reason"
+	"github.com/arc-learn/arc/next/store"
 )
 
 // A3: what was learned is told after 31 days without a run of its kind, though there are others.
@@ -208,4 +209,28 @@ type deciding func(context.Context, *reason.Brief) (*reason.Decision, error)
 
 func (f deciding) Decide(ctx context.Context, b *reason.Brief) (*reason.Decision, error) {
 	return f(ctx, b)
+}
+
+// Promise 9: with the same state, clock, seed and answers, runs that are made one after the other leave the same store.
+func TestSameRun(t *testing.T) {
+	var dumps [2][]string
+	for i := range dumps {
+		synctest.Test(t, func(t *testing.T) {
+			st := store.NewMem()
+			pay := &arctest.Worker{Turns: []arctest.Turn{{Refuse: "name the order"}, {Text: "paid"}}}
+			a, _ := agent(t, st, arc.Host{Reasoner: &arctest.Reasoner{Decision: fixed}, Workers: []act.Worker{
+				pay.As("bank", "pay"), pay.As("till", "pay"), (&arctest.Worker{}).As("mail", "write"),
+			}}, &arc.Options{Seed: 7, Process: "p"})
+			for n := range 6 {
+				run(t, a, arc.Objective{ID: fmt.Sprint(n), Scope: "acme", Text: "Refund the order.", Inputs: order(n), Session: "s"})
+				time.Sleep(time.Minute)
+			}
+			for e, err := range st.Scan(t.Context(), store.Range{Prefix: "t/"}) {
+				require.NoError(t, err)
+				dumps[i] = append(dumps[i], fmt.Sprintf("%s %q", e.Key, e.Value))
+			}
+		})
+	}
+	require.NotEmpty(t, dumps[0])
+	require.Equal(t, dumps[0], dumps[1])
 }
