@@ -36,7 +36,7 @@ var arrows = map[string][]string{
 	"learn":           {"memory", "memory/extract", "rank", "meta", "act", "reason", "store/badger"},
 	".":               {"learn", "iar", "store/badger"},
 	"arctest":         {"."},
-	"reason/goal":     {"."},
+	"reason/goal":     {".", "meta/proposal"},
 	"act/queue":       {"."},
 	"meta/proposal":   {"."},
 	"contrib":         {"all"},

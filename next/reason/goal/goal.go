@@ -1,0 +1,373 @@
+package goal
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/arc-learn/arc/next/internal/yaml"
+	"github.com/arc-learn/arc/next/store"
+)
+
+const (
+	maxGoals       = 1 << 12
+	maxGoalID      = 128     // bytes: it is part of the IDs of runs
+	maxDescription = 8 << 10 // bytes
+	maxShares      = 1 << 8  // of a distribution
+	rounding       = 1e-9    // how far a share may be off by the arithmetic alone
+	cooldown       = 90 * time.Second
+)
+
+// severities in the order in which goals are acted on.
+var severities = []string{"critical", "high", "medium", "low"}
+
+// operators of an invariant in words. A space at the end is for what the value is compared with.
+var operators = map[string]string{
+	"truthy": "truthy", "falsy": "falsy", "eq": "equal to ", "neq": "other than ", "in": "one of ", "not_in": "none of ",
+}
+
+// goal is a condition that should always hold, as it is written.
+type goal struct {
+	ID          string        `yaml:"id"`
+	Description string        `yaml:"description"`
+	Severity    string        `yaml:"severity"`
+	Enabled     *bool         `yaml:"enabled"`
+	Selector    string        `yaml:"selector"`
+	Type        string        `yaml:"type"`
+	MaxAge      time.Duration `yaml:"max_age"`
+	Cooldown    time.Duration `yaml:"cooldown"`
+
+	Min *float64 `yaml:"min"` // of a threshold
+	Max *float64 `yaml:"max"`
+
+	Operator string `yaml:"operator"` // of an invariant
+	Expected any    `yaml:"expected"`
+
+	Distribution map[string]float64 `yaml:"distribution"`
+	Tolerance    *float64           `yaml:"tolerance"`
+	Pattern      string             `yaml:"pattern"`
+
+	place   place
+	pattern *regexp.Regexp
+}
+
+// Status says how a goal stands.
+type Status string
+
+const (
+	Met      Status = "met"
+	Violated Status = "violated"
+	Unknown  Status = "unknown" // there is no reading to go by, or the goal is not enabled
+)
+
+// Standing says how a goal stands, and what is done about it.
+type Standing struct {
+	Goal     string
+	Severity string
+	Status   Status
+	Reason   string // why it stands so, and why nothing is done about a goal that is violated
+	Run      string // that is under way for it; "": none
+}
+
+// verdict is a Standing with what it rests on.
+type verdict struct {
+	Standing
+	actual any
+	at     time.Time // when it was read; zero: it is unknown
+}
+
+// Goals is a set of goals, which may be replaced while it is in use. The zero Goals is empty.
+type Goals struct{ set atomic.Pointer[[]goal] }
+
+// Load replaces the goals by those of a document:
+//
+//	goals:
+//	  - id: ci.green                         # at most 128 bytes
+//	    description: no test fails on main   # for people, and for the worker
+//	    severity: high                       # critical, high, medium (the default) or low
+//	    selector: domains.ci.data.failing
+//	    max: 0                               # a threshold: min, max or both, which are within
+//	    max_age: 10m                         # of the reading; at most as old as its domain allows
+//	    cooldown: 90s                        # after a success, the default
+//	  - id: bot.connected
+//	    selector: domains.bot.data.state
+//	    operator: in                         # an invariant: truthy (the default), falsy, eq, neq, in, not_in
+//	    expected: [up, starting]
+//	  - id: work.balanced
+//	    type: distribution                   # threshold, invariant or distribution; the fields say it as well
+//	    selector: domains.flow.data.work
+//	    distribution: {feature: 0.6, defect: 0.4}
+//	    tolerance: 0.2                       # 0.1 is the default
+//	    pattern: ^[a-z]+$                    # that each value matches
+//	    enabled: false
+//
+// A distribution is of the values of a list or an object; in an object of numbers it is the share of each in their
+// sum. Values of different types are never equal. Unknown and repeated fields, and all that is wrong with a goal, are
+// errors with their lines; then the goals stay as they were.
+func (g *Goals) Load(document []byte) error {
+	goals, err := parse(document)
+	if err != nil {
+		return fmt.Errorf("goal: the goals stay as they were: %w", err)
+	}
+	g.set.Store(&goals)
+	return nil
+}
+
+func (g *Goals) all() []goal {
+	if set := g.set.Load(); set != nil {
+		return *set
+	}
+	return nil
+}
+
+// Evaluate says how the goals stand, in the order of the document. What is not known, or too old, is Unknown and not
+// Violated: where a source is down, what it watches has not failed.
+func (g *Goals) Evaluate(w *World) []Standing {
+	var out []Standing
+	for _, each := range g.all() {
+		out = append(out, each.evaluate(w).Standing)
+	}
+	return out
+}
+
+// parse returns the goals of a document, or all that is wrong with them.
+func parse(document []byte) ([]goal, error) {
+	var doc struct {
+		Version string `yaml:"version"` // is not read
+		Goals   []goal `yaml:"goals"`
+	}
+	if err := yaml.Decode(document, &doc); errors.Is(err, io.EOF) {
+		return nil, errors.New("the document is empty")
+	} else if err != nil {
+		return nil, err
+	}
+	var lines struct {
+		Version yaml.Node
+		Goals   []yaml.Node
+	}
+	if err := yaml.Decode(document, &lines); err != nil {
+		return nil, err
+	}
+	if len(doc.Goals) > maxGoals {
+		return nil, &store.LimitError{What: "goals", Size: len(doc.Goals), Max: maxGoals}
+	}
+	var errs []error
+	seen := map[string]bool{}
+	for i := range doc.Goals {
+		g := &doc.Goals[i]
+		wrong := g.compile()
+		if seen[g.ID] {
+			wrong = append(wrong, "the id is that of another goal")
+		}
+		seen[g.ID] = true
+		for _, w := range wrong {
+			errs = append(errs, fmt.Errorf("line %d: goal %.128q: %s", lines.Goals[i].Line, g.ID, w))
+		}
+	}
+	return doc.Goals, errors.Join(errs...)
+}
+
+// draft returns the goals of a draft, which is a list.
+func draft(list string) ([]goal, error) {
+	if list = strings.TrimSpace(list); strings.HasPrefix(list, "-") && !strings.HasPrefix(list, "---") {
+		return parse(bytes.Join([][]byte{[]byte("goals:"), []byte(list)}, []byte("\n")))
+	}
+	return parse([]byte(list))
+}
+
+// compile fills in the defaults, and returns what is wrong with the goal.
+func (g *goal) compile() (wrong []string) {
+	flaw := func(is bool, format string, args ...any) {
+		if is {
+			wrong = append(wrong, fmt.Sprintf(format, args...))
+		}
+	}
+	flaw(store.CheckID(g.ID) != nil || len(g.ID) > maxGoalID, "an id has at most %d bytes", maxGoalID)
+	flaw(len(g.Description) > maxDescription, "a description has at most %d bytes", maxDescription)
+	g.Severity = cmp.Or(strings.ToLower(g.Severity), "medium")
+	flaw(!slices.Contains(severities, g.Severity), "severity is one of %s", strings.Join(severities, ", "))
+	flaw(g.MaxAge < 0 || g.Cooldown < 0, "a time is negative")
+	g.Cooldown = cmp.Or(g.Cooldown, cooldown)
+	var err error
+	g.place, err = parseSelector(g.Selector)
+	flaw(err != nil, "selector %.128q: %v", g.Selector, err)
+
+	uses := map[string]bool{
+		"threshold":    g.Min != nil || g.Max != nil,
+		"distribution": g.Distribution != nil || g.Tolerance != nil || g.Pattern != "",
+		"invariant":    g.Operator != "" || g.Expected != nil,
+	}
+	if g.Type = strings.ToLower(g.Type); g.Type == "" {
+		g.Type = "invariant"
+		for _, kind := range []string{"distribution", "threshold"} {
+			if uses[kind] {
+				g.Type = kind
+			}
+		}
+	}
+	_, known := uses[g.Type]
+	flaw(!known, "type is threshold, invariant or distribution, not %.64q", g.Type)
+	for _, kind := range slices.Sorted(maps.Keys(uses)) {
+		flaw(known && uses[kind] && kind != g.Type, "it has fields of a %s, and is a %s", kind, g.Type)
+	}
+	finite := func(f *float64) bool { return f == nil || !math.IsNaN(*f) && !math.IsInf(*f, 0) }
+	flaw(!finite(g.Min) || !finite(g.Max), "a bound is no finite number")
+	flaw(g.Min != nil && g.Max != nil && *g.Min > *g.Max, "min is above max")
+
+	g.Operator = cmp.Or(g.Operator, "truthy")
+	flaw(operators[g.Operator] == "", "there is no operator %.64q", g.Operator)
+	g.Expected, err = plainly(g.Expected)
+	_, list := g.Expected.([]any)
+	compares, several := strings.HasSuffix(operators[g.Operator], " "), g.Operator == "in" || g.Operator == "not_in"
+	flaw(err != nil, "expected: %v", err)
+	flaw(!compares && g.Expected != nil, "operator %s expects nothing", g.Operator)
+	flaw(several && !list && g.Expected == nil, "operator %s expects a list", g.Operator)
+
+	flaw(len(g.Distribution) > maxShares, "a distribution has at most %d shares", maxShares)
+	for _, k := range slices.Sorted(maps.Keys(g.Distribution)) {
+		share := g.Distribution[k]
+		flaw(!(share >= 0 && share <= 1), "the share of %.64q is not from 0 to 1", k)
+	}
+	flaw(g.Tolerance != nil && !(*g.Tolerance >= 0 && *g.Tolerance <= 1), "tolerance is not from 0 to 1")
+	g.pattern, err = regexp.Compile(g.Pattern)
+	flaw(err != nil || len(g.Pattern) > 1<<10, "pattern: %v", cmp.Or(err, errors.New("it is too long")))
+	return wrong
+}
+
+// evaluate says how the goal stands.
+func (g *goal) evaluate(w *World) verdict {
+	v := verdict{Standing: Standing{Goal: g.ID, Severity: g.Severity, Status: Unknown}}
+	if g.Enabled != nil && !*g.Enabled {
+		v.Reason = "it is not enabled"
+		return v
+	}
+	value, at, err := w.value(g.place, g.MaxAge)
+	if err != nil {
+		v.Reason = err.Error()
+		return v
+	}
+	if value == nil && g.Type != "invariant" {
+		v.Reason = "unknown: " + g.Selector + " is null"
+		return v
+	}
+	v.at = at
+	met, actual := g.judge(value)
+	v.actual = actual
+	if v.Status, v.Reason = Violated, fmt.Sprintf("%s is %s, not %s", g.Selector, clip(text(actual)), g.wanted()); met {
+		v.Status, v.Reason = Met, fmt.Sprintf("%s is %s", g.Selector, clip(text(actual)))
+	}
+	return v
+}
+
+// judge reports whether a plain value is what is wanted, and what was looked at: the value, or the shares in it.
+func (g *goal) judge(v any) (met bool, actual any) {
+	switch g.Type {
+	case "threshold":
+		f, ok := v.(float64)
+		return ok && (g.Min == nil || f >= *g.Min) && (g.Max == nil || f <= *g.Max), v
+	case "distribution":
+		return g.spread(v)
+	}
+	list, _ := g.Expected.([]any)
+	equal := func(e any) bool { return reflect.DeepEqual(v, e) }
+	truthy := v != nil && v != false && v != "" && v != 0.0
+	switch g.Operator {
+	case "truthy":
+		return truthy, v
+	case "falsy":
+		return !truthy, v
+	case "eq":
+		return equal(g.Expected), v
+	case "neq":
+		return !equal(g.Expected), v
+	case "in":
+		return slices.ContainsFunc(list, equal), v
+	}
+	return list != nil && !slices.ContainsFunc(list, equal), v // not_in
+}
+
+// spread reports whether the values of a list or an object are spread as is wanted.
+func (g *goal) spread(v any) (met bool, actual any) {
+	values, list := v.([]any)
+	object, ok := v.(map[string]any)
+	if !list && !ok {
+		return false, v
+	}
+	shares, sum, numbers := map[string]float64{}, 0.0, 0
+	for _, k := range slices.Sorted(maps.Keys(object)) {
+		values = append(values, object[k])
+		if f, ok := object[k].(float64); ok && f >= 0 {
+			shares[k], sum, numbers = f, sum+f, numbers+1
+		}
+	}
+	met = true
+	for _, each := range values {
+		met = met && g.pattern.MatchString(text(each))
+	}
+	if g.Distribution == nil {
+		return met, v
+	}
+	if numbers < len(values) || !(sum > 0 && sum <= math.MaxFloat64) { // texts are counted
+		clear(shares)
+		for _, each := range values {
+			shares[text(each)]++
+		}
+		sum = float64(len(values))
+	}
+	if len(values) == 0 {
+		return false, v
+	}
+	for k := range shares {
+		shares[k] /= sum
+	}
+	for k, want := range g.Distribution {
+		met = met && math.Abs(shares[k]-want) <= g.tolerance()+rounding
+	}
+	return met, shares
+}
+
+func (g *goal) tolerance() float64 {
+	if g.Tolerance == nil {
+		return .1
+	}
+	return *g.Tolerance
+}
+
+// wanted says in words what the value should be.
+func (g *goal) wanted() string {
+	var words []string
+	switch g.Type {
+	case "threshold":
+		words = append(words, "a number")
+		if g.Min != nil {
+			words = append(words, fmt.Sprintf("at least %v", *g.Min))
+		}
+		if g.Max != nil {
+			words = append(words, fmt.Sprintf("at most %v", *g.Max))
+		}
+		words = words[min(1, len(words)-1):]
+	case "distribution":
+		if g.Distribution != nil {
+			words = append(words, fmt.Sprintf("spread as %s ± %v", text(g.Distribution), g.tolerance()))
+		}
+		if g.Pattern != "" {
+			words = append(words, fmt.Sprintf("all like %q", g.Pattern))
+		}
+	default:
+		words = append(words, operators[g.Operator])
+		if strings.HasSuffix(words[0], " ") {
+			words[0] += clip(text(g.Expected))
+		}
+	}
+	return strings.Join(words, " and ")
+}

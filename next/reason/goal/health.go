@@ -1,0 +1,132 @@
+package goal
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	arc "github.com/arc-learn/arc/next"
+	"github.com/arc-learn/arc/next/act"
+	"github.com/arc-learn/arc/next/memory"
+	"github.com/arc-learn/arc/next/rank"
+	"github.com/arc-learn/arc/next/reason"
+)
+
+// Domains that a Keeper reads itself.
+const (
+	fleetDomain  = "agent_fleet_health"
+	memoryDomain = "memory_health"
+	maxRecent    = 10 // failures of an agent
+)
+
+// known reports whether there is a domain.
+func (w *World) known(name string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.domains[name] != nil
+}
+
+// figuresOf are those of a worker in the last 24 hours.
+func figuresOf(name string, h rank.Health) map[string]any {
+	failures := []any{} // the newest first
+	for _, s := range slices.Backward(h.Recent[max(0, len(h.Recent)-maxRecent):]) {
+		failures = append(failures, map[string]any{"correlationId": s.Run, "skill": s.Skill, "reason": s.Class})
+	}
+	f := map[string]any{
+		"agentName": name, "p50LatencyMs": h.P50.Milliseconds(), "p95LatencyMs": h.P95.Milliseconds(),
+		"costPerSuccessfulOutcome": h.CostPerSuccess, "totalCostUsd": cost(h.Figures), "failureRate1h": h.FailureRate1h,
+		"recentFailures": failures, "totalOutcomes": h.Attempts,
+	}
+	if h.Attempts > 0 {
+		f["successRate"] = float64(h.Delivered) / float64(h.Attempts)
+	}
+	return f
+}
+
+// cost is what was reported, and what was estimated of the rest.
+func cost(f rank.Figures) (usd float64) {
+	for _, of := range []*float64{f.CostUSD, f.EstimateUSD} {
+		if of != nil {
+			usd += *of
+		}
+	}
+	return usd
+}
+
+// fleet reads agent_fleet_health.
+func (k *Keeper) fleet(ctx context.Context) (any, error) {
+	book, err := k.view.Book(ctx)
+	if err != nil {
+		return nil, err
+	}
+	agents, byName, skills := []any{}, map[string]any{}, map[string]any{}
+	for name, skill := range book.Known() {
+		if byName[name] == nil {
+			byName[name] = figuresOf(name, book.Health(name))
+			agents = append(agents, byName[name])
+		}
+		if today := book.Day("", skill, k.world.now()); skill != "" && today.Judged > 0 {
+			rate := float64(today.Delivered) / float64(today.Judged)
+			skills[skill] = map[string]any{"successRate": rate, "totalOutcomes": today.Judged}
+		}
+	}
+	all := book.Health("")
+	return map[string]any{
+		"agents": agents, "byName": byName, "skills": skills, "maxFailureRate1h": all.FailureRate1h,
+		"totalCostUsd1d": cost(all.Figures), "orphanedSkillCount": all.Orphaned, "windowHours": 24,
+		"collectedAt": k.world.now().UnixMilli(),
+	}, nil
+}
+
+// memory reads memory_health. A memory that cannot be reached is a reading, too.
+func (k *Keeper) memory(ctx context.Context) (any, error) {
+	space, err := k.view.Memory(ctx)
+	var h memory.Health
+	searched := err
+	if err == nil {
+		h, err = space.Health(ctx)
+		_, searched = space.Recall(ctx, memory.Query{Text: "health", K: 1})
+	}
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	memories := 0
+	for _, n := range h.Kinds {
+		memories += n
+	}
+	data := map[string]any{
+		"healthy": err == nil, "searchWorking": searched == nil, "memories": memories, "quarantined": h.Quarantined,
+		"helped": h.Helped, "misled": h.Misled, "error": "",
+	}
+	if wrong := cmp.Or(err, searched); wrong != nil {
+		data["error"] = clip(wrong.Error())
+	}
+	return data, nil
+}
+
+// Upkeep returns a worker with an effect on memory_health: it has the Agent maintain its scope, merges memories that
+// are equal, and fails while memory is not healthy afterwards. A host gives it to SetWorkers, once there is an Agent.
+func Upkeep(a *arc.Agent) act.Worker {
+	return act.Worker{
+		Name: "memory upkeep", Description: "Cleans up what is remembered.", ByName: true, Gates: []act.Gate{act.NoGate},
+		Effects: []reason.Delta{{Path: memoryDomain, Op: "set"}},
+		Executor: act.ExecutorFunc(func(ctx context.Context, c *act.Call) (*act.Result, error) {
+			deleted, err := a.Maintain(ctx, c.Scope)
+			if err != nil {
+				return nil, err
+			}
+			space, err := a.In(c.Scope).Memory(ctx)
+			if err != nil {
+				return nil, err
+			}
+			merged, near, err := space.Consolidate(ctx)
+			_, unwell := space.Health(ctx)
+			if err = errors.Join(err, unwell); err != nil {
+				return nil, err
+			}
+			return &act.Result{Text: fmt.Sprintf("%d old runs deleted, %d memories merged, %d pairs alike", deleted, merged, len(near))}, nil
+		}),
+	}
+}

@@ -1,0 +1,288 @@
+package goal
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	arc "github.com/arc-learn/arc/next"
+	"github.com/arc-learn/arc/next/internal/call"
+	"github.com/arc-learn/arc/next/memory"
+	"github.com/arc-learn/arc/next/reason"
+	"github.com/arc-learn/arc/next/store"
+)
+
+const (
+	defaultAge     = 10 * time.Minute // of what Set is given
+	collectTimeout = 10 * time.Second
+	maxDomains     = 1 << 10
+	maxData        = 1 << 20 // bytes of JSON in a domain
+)
+
+// World is what is known of the world, by domain: what was read last, and what workers have reported since. It is kept
+// in memory: a process that begins knows nothing until it has read. All methods may be called concurrently.
+//
+// A domain holds at most 1 MiB of JSON. Its numbers are float64, so an identifier above 2^53 belongs in a string.
+type World struct {
+	scope memory.Scope
+	now   func() time.Time
+
+	mu      sync.Mutex
+	domains map[string]*domain
+}
+
+// domain is what is known of a part of the world. Its data is plain JSON that is never changed in place.
+type domain struct {
+	data      any
+	at        time.Time // when it was read; of one that never was: when something was last reported; zero: never
+	read      bool
+	maxAge    time.Duration
+	collector *Collector
+	next      time.Time // when the collector is due
+	running   bool      // it has not come back
+	err       error     // of its last call
+}
+
+// Collector reads a domain now and then.
+type Collector struct {
+	// Read returns a value that encodes as JSON. It is never called twice at a time, and should return when ctx ends,
+	// after 10 seconds.
+	Read   func(ctx context.Context) (any, error)
+	Every  time.Duration // 0: a minute
+	MaxAge time.Duration // how long a reading holds; 0: three times Every
+}
+
+// NewWorld returns a World for the runs of a scope; nil is time.Now.
+func NewWorld(scope memory.Scope, now func() time.Time) *World {
+	if now == nil {
+		now = time.Now
+	}
+	return &World{scope: scope, now: now, domains: map[string]*domain{}}
+}
+
+// Set replaces what is known of a domain by a reading that was made just now. data is any value that encodes as JSON;
+// it holds for maxAge, 0: ten minutes. After an error the domain is as it was.
+func (w *World) Set(name string, data any, maxAge time.Duration) error {
+	plain, err := plainly(data)
+	if err != nil {
+		return fmt.Errorf("goal: domain %q: %w", name, err)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	d, err := w.domain(name)
+	if err == nil {
+		d.set(plain, w.now(), cmp.Or(maxAge, defaultAge))
+	}
+	return err
+}
+
+func (d *domain) set(data any, at time.Time, maxAge time.Duration) {
+	d.data, d.at, d.read, d.maxAge = data, at, true, maxAge
+}
+
+// domain returns a domain, and makes it if there is none. The caller has the lock.
+func (w *World) domain(name string) (*domain, error) {
+	if d := w.domains[name]; d != nil {
+		return d, nil
+	}
+	if err := store.CheckID(name); err != nil || strings.Contains(name, ".") {
+		return nil, fmt.Errorf("goal: the name of a domain has no dot: %.64q: %w", name, cmp.Or(err, errPlace))
+	}
+	if len(w.domains) >= maxDomains {
+		return nil, fmt.Errorf("goal: %w", &store.LimitError{What: "domains", Size: maxDomains + 1, Max: maxDomains})
+	}
+	w.domains[name] = &domain{maxAge: defaultAge}
+	return w.domains[name], nil
+}
+
+// Collect has a Collector read a domain whenever [World.Poll] finds it due, at once for the first time. It takes the
+// place of the one that the domain has.
+func (w *World) Collect(name string, c Collector) error {
+	if c.Read == nil || c.Every < 0 || c.MaxAge < 0 {
+		return fmt.Errorf("goal: domain %q: a collector has a Read, and no negative times", name)
+	}
+	c.Every = cmp.Or(c.Every, time.Minute)
+	c.MaxAge = cmp.Or(c.MaxAge, 3*c.Every)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	d, err := w.domain(name)
+	if err == nil {
+		d.collector, d.next = &c, time.Time{}
+	}
+	return err
+}
+
+// Poll calls the collectors that are due, all at once, and returns when each has answered or its 10 seconds are over.
+// One that fails, hangs or panics, or whose answer is no JSON or too much, leaves its domain as it was, with its age,
+// and is called again when it is due. One that does not come back keeps its goroutine, and is not called again before
+// it does. The error joins those of the collectors.
+func (w *World) Poll(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, collectTimeout)
+	defer cancel()
+	at, calls := w.now(), map[string]chan error{}
+	w.mu.Lock()
+	for name, d := range w.domains {
+		if c := d.collector; c != nil && !d.running && !at.Before(d.next) {
+			d.running, d.next = true, at.Add(c.Every)
+			calls[name] = make(chan error, 1)
+			go func() { calls[name] <- w.collect(ctx, d, c, at) }()
+		}
+	}
+	w.mu.Unlock()
+	var errs []error
+	for name, ended := range calls {
+		err := error(nil)
+		select {
+		case err = <-ended:
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("goal: domain %q: %w", name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// collect calls a collector that is due. An answer that comes too late is none.
+func (w *World) collect(ctx context.Context, d *domain, c *Collector, at time.Time) error {
+	data, err := call.Do(ctx, 0, c.Read)
+	if err = cmp.Or(err, ctx.Err()); err == nil {
+		data, err = plainly(data)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	d.running, d.err = false, err
+	if err == nil && d.collector == c && !at.Before(d.at) { // nobody has read it since
+		d.set(data, at, c.MaxAge)
+	}
+	return err
+}
+
+// OnEvent is for arc.Options: it applies the deltas of delivered tasks, also of runs that are no dispatches. It takes
+// those of the World's own scope, and no other. What runs in other processes report comes with the next reading.
+func (w *World) OnEvent(scope memory.Scope, _ string, e arc.Event) {
+	var deltas []reason.Delta
+	if scope == w.scope && e.Kind == "delivered" && json.Unmarshal(e.Data, &deltas) == nil {
+		_ = w.apply(deltas, e.At) // what does not fit the world is read again
+	}
+}
+
+// Apply changes the world as somebody reports to have changed it, until the domains are read anew: "set" puts a value
+// in its place, "inc" adds to a number that is known, "push" appends to a list. A domain stays as old as its last
+// reading. The error says which deltas do not fit; the others are applied.
+func (w *World) Apply(deltas ...reason.Delta) error { return w.apply(deltas, w.now()) }
+
+func (w *World) apply(deltas []reason.Delta, at time.Time) error {
+	var errs []error
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, delta := range deltas {
+		if err := w.change(delta, at); err != nil {
+			errs = append(errs, fmt.Errorf("goal: delta %s %.128q: %w", delta.Op, delta.Path, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (w *World) change(delta reason.Delta, at time.Time) error {
+	p, err := parsePath(delta.Path)
+	if err != nil {
+		return err
+	}
+	value, err := plainly(delta.Value)
+	if err != nil {
+		return err
+	}
+	var was any
+	if d := w.domains[p.domain]; d != nil {
+		was = d.data
+	}
+	data, ok := with(was, p.keys, delta.Op, value)
+	if !ok {
+		return errors.New("it does not fit what is there")
+	}
+	if data, err = plainly(data); err != nil {
+		return err // too much
+	}
+	d, err := w.domain(p.domain)
+	if err != nil {
+		return err
+	}
+	if d.data = data; !d.read {
+		d.at = at
+	}
+	return nil
+}
+
+// value returns what is known of a place, and when it was read. The error says why nothing is.
+func (w *World) value(p place, maxAge time.Duration) (any, time.Time, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	d := w.domains[p.domain]
+	if d == nil || d.at.IsZero() {
+		why := "was never read"
+		if d != nil && d.err != nil {
+			why += ": " + clip(d.err.Error())
+		}
+		return nil, time.Time{}, fmt.Errorf("unknown: %s %s", p.domain, why)
+	}
+	if maxAge <= 0 {
+		maxAge = d.maxAge
+	}
+	if age := w.now().Sub(d.at); age > min(maxAge, d.maxAge) {
+		return nil, time.Time{}, fmt.Errorf("unknown: %s was read %v ago", p.domain, age.Round(time.Second))
+	}
+	v, ok := get(d.data, p.keys)
+	if !ok {
+		return nil, time.Time{}, fmt.Errorf("unknown: there is no %s in %s", strings.Join(p.keys, "."), p.domain)
+	}
+	return v, d.at, nil
+}
+
+// plainly returns a value as JSON has it.
+func plainly(v any) (plain any, err error) {
+	raw, ok := v.(json.RawMessage)
+	if !ok {
+		if raw, err = json.Marshal(v); err != nil {
+			return nil, err
+		}
+	}
+	if len(raw) > maxData {
+		return nil, &store.LimitError{What: "data", Size: len(raw), Max: maxData}
+	}
+	return plain, json.Unmarshal(raw, &plain)
+}
+
+// text is a plain value as JSON, or a string as it is.
+func text(v any) string {
+	if s, ok := v.(string); ok {
+		return s
+	}
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Sprint(v) // never: it is plain
+	}
+	return string(raw)
+}
+
+// clip returns the beginning of what is shown to people.
+func clip(s string) string {
+	const most = 200
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "…"
+}
+
+// places of a domain that overlap: one is the other, or above it.
+func (p place) overlaps(q place) bool {
+	n := min(len(p.keys), len(q.keys))
+	return p.domain == q.domain && slices.Equal(p.keys[:n], q.keys[:n])
+}
