@@ -82,8 +82,8 @@ type badStore struct {
 	after   int  // of so many that do not
 	applied bool // they are made, and nobody hears of it
 	dead    atomic.Bool
-	left    int // commits until one is held up
-	held    chan struct{}
+	left    int           // commits until all further ones are held up
+	held    chan struct{} // until it is closed; nil: none is
 }
 
 var errStore, errBoom = errors.New("the disk is full"), errors.New("boom")
@@ -108,7 +108,7 @@ func (s *badStore) Commit(ctx context.Context, ops ...store.Op) (store.Revision,
 	s.mu.Unlock()
 	s.mu.Lock()
 	s.left--
-	now := s.left == 0
+	now := s.left <= 0 && s.held != nil
 	s.mu.Unlock()
 	if now {
 		<-s.held

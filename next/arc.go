@@ -155,7 +155,8 @@ func New(ctx context.Context, st store.Store, h Host, o *Options) (*Agent, error
 func open(ctx context.Context, st store.Store, h Host, o *Options, closeStore func() error) (*Agent, error) {
 	a := &Agent{
 		store: st, close: closeStore, host: h, stop: make(chan struct{}), kick: make(chan struct{}, 1),
-		live: map[string]*live{}, left: map[string]bool{}, failed: map[string]time.Time{}, busy: make(chan struct{}, 1), changed: make(chan struct{}),
+		live: map[string]*live{}, left: map[string]bool{}, failed: map[string]time.Time{},
+		busy: make(chan struct{}, 1), changed: make(chan struct{}),
 	}
 	a.tenants = newTenants(a.openTenant)
 	if o != nil {

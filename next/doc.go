@@ -23,6 +23,13 @@
 // another plan. An outage and a rate limit spend no attempt: the run waits. A person is asked where a worker's mode
 // says so, and where the reasoner or a worker has questions.
 //
+// # Several processes
+//
+// Agents of several processes may share a store that is a [store.Changer]. A run names its process, and each of its
+// commits is conditional on its record (process.go): whoever takes up the run of a process that is gone, 15 s after its
+// last sign of life, makes all that the former one still does fail. Such a process cancels its attempts itself after 10 s.
+// A call of a worker that is no Step and not irreversible may so be made twice, as after a crash.
+//
 // # Where things are
 //
 // Package act makes attempts, reason decides, learn and memory keep what was learned, rank has the workers' figures,

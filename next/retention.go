@@ -247,7 +247,8 @@ func (v View) erase(ctx context.Context, t *tenant) error {
 	}
 	err = t.whole.Update(ctx, func(b *store.Batch) error {
 		if _, ok := a.store.(store.Compacter); ok {
-			if err := put(b, dueKey(a.compacts(), "", ""), dueEntry{Process: a.process.name, Kind: dueCompact}, store.Any); err != nil {
+			next := dueEntry{Process: a.process.name, Kind: dueCompact}
+			if err := put(b, dueKey(a.compacts(), "", ""), next, store.Any); err != nil {
 				return err
 			}
 		}

@@ -113,7 +113,9 @@ func (a *Agent) resumeDue(slots chan struct{}) (time.Duration, error) {
 				a.failed[key] = time.Now()
 				a.mu.Unlock()
 			}
-			if err != nil && !isAny(err, ErrRunning, ErrClosed, errCanceled, store.ErrConflict, store.ErrNotFound) { // others have it, or had
+			// Others have it, or had.
+			others := isAny(err, ErrRunning, ErrClosed, errCanceled, store.ErrConflict, store.ErrNotFound)
+			if err != nil && !others {
 				a.opts.Logger.Error("arc: what was due", "key", e.Key, "error", err)
 			}
 		})
