@@ -1,0 +1,288 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	arc "github.com/arc-learn/arc/next"
+	"github.com/arc-learn/arc/next/act"
+	"github.com/arc-learn/arc/next/act/queue"
+	"github.com/arc-learn/arc/next/learn"
+	"github.com/arc-learn/arc/next/memory"
+	"github.com/arc-learn/arc/next/reason"
+	"github.com/arc-learn/arc/next/redact"
+	"github.com/arc-learn/arc/next/store"
+	"github.com/arc-learn/arc/next/store/badger"
+)
+
+// app is the agent of a folder, open in this process.
+type app struct {
+	dir    string
+	scope  memory.Scope
+	config atomic.Pointer[config]
+	log    *slog.Logger
+
+	store store.Store
+	group *store.Group // the tenant's
+	agent *arc.Agent
+	queue *queue.Queue
+	door  *door // for the commands of other processes; nil: it has none
+
+	mu        sync.Mutex
+	followers map[string][]*follower // by run
+	creds     map[string]string      // nil: not read yet
+}
+
+// follower is a screen that shows a run.
+type follower struct {
+	screen *screen
+	tell   func(arc.Event)
+}
+
+// openApp opens the agent of a folder.
+func openApp(ctx context.Context, dir string, how access, log *slog.Logger) (a *app, err error) {
+	c, err := loadConfig(dir)
+	if err != nil {
+		return nil, err
+	}
+	a = &app{dir: dir, scope: c.Scope, log: log, followers: map[string][]*follower{}}
+	a.config.Store(c)
+	if err := os.MkdirAll(a.path(".arc"), 0o700); err != nil {
+		return nil, err
+	}
+	if a.store, err = badger.Open(ctx, a.path(".arc", "store"), &badger.Options{Logger: log}); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, a.close())
+		}
+	}()
+	workers, err := a.workers(c)
+	if err != nil {
+		return a, err
+	}
+	host := arc.Host{
+		Workers: workers, Approver: a.approve, Around: []act.Around{act.AroundFunc(a.around)}, Secrets: a.secret,
+		Sources: []reason.Source{a.source},
+	}
+	if c.Planner != "" {
+		host.Reasoner = &planner{a}
+	}
+	if c.Worktree != nil {
+		w, err := a.worktrees(ctx, c)
+		if err != nil {
+			return a, fmt.Errorf("worktree: %w", err)
+		}
+		host.Around = append(host.Around, w)
+	}
+	skills, err := reason.LoadSkills(os.DirFS(a.path("skills")))
+	if err != nil {
+		log.Warn("skills", "error", err)
+	}
+	host.Skills = skills
+	sanitizer := redact.New(nil)
+	o := &arc.Options{
+		Scope: c.Scope, Attempts: c.Attempts, Timeout: c.Timeout, Patience: c.Patience, Daily: arc.Budget(budget(c.Daily)),
+		Learn: learn.Options{Holdout: c.Holdout}, Memory: &memory.Options{Languages: c.Languages},
+		Sanitizer: sanitizer, Logger: log, Process: "arc", OnEvent: a.onEvent, Trace: a.trace,
+	}
+	if e := c.Embeddings; e != nil {
+		o.Memory.Embedder = &embedder{a, *e}
+	}
+	if a.agent, err = arc.New(ctx, a.store, host, o); err != nil {
+		return a, err
+	}
+	if how == reads {
+		if err := a.agent.Shutdown(ctx); err != nil {
+			return a, err
+		}
+	}
+	a.group = store.NewGroup(store.Sub(a.store, c.Scope.TenantPrefix()))
+	a.queue, err = queue.Open(ctx, a.group, &queue.Options{
+		Route: func(priority int) string { return a.config.Load().route(priority) }, Sanitizer: sanitizer, Logger: log,
+	})
+	return a, err
+}
+
+func budget(b budgetConfig) arc.Budget { return arc.Budget{USD: b.USD, Tokens: b.Tokens} }
+
+func (a *app) path(names ...string) string {
+	return filepath.Join(append([]string{a.dir}, names...)...)
+}
+
+func (a *app) view() arc.View { return a.agent.In(a.scope) }
+
+// close ends what was opened. Commands of other processes are waited for.
+func (a *app) close() error {
+	var errs []error
+	if a.door != nil {
+		errs = append(errs, a.door.close())
+	}
+	if a.agent != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if err := a.agent.Shutdown(ctx); err != nil {
+			a.log.Warn(err.Error())
+		}
+		errs = append(errs, a.agent.Close())
+	}
+	return errors.Join(append(errs, a.store.Close())...)
+}
+
+// reload takes up a changed arc.yaml. One that cannot be used is told, and the former stays.
+func (a *app) reload() error {
+	c, err := loadConfig(a.dir)
+	if err != nil {
+		return err
+	}
+	old := a.config.Load()
+	workers, err := a.workers(c)
+	if err == nil {
+		err = a.agent.SetWorkers(workers)
+	}
+	if err != nil {
+		return err
+	}
+	a.config.Store(c)
+	for what, changed := range map[string]bool{
+		"scope": c.Scope != old.Scope, "holdout": c.Holdout != old.Holdout, "daily": c.Daily != old.Daily,
+		"planner (from none)": (c.Planner == "") != (old.Planner == ""), "worktree": (c.Worktree == nil) != (old.Worktree == nil),
+		"embeddings": (c.Embeddings == nil) != (old.Embeddings == nil), "timeout": c.Timeout != old.Timeout,
+	} {
+		if changed {
+			a.log.Warn("arc.yaml: a change of " + what + " takes effect when arc serve is started again")
+		}
+	}
+	return nil
+}
+
+// trace has what a run does know which run it is.
+func (a *app) trace(ctx context.Context, name string, attrs ...slog.Attr) (context.Context, func(error)) {
+	e := errandOf(ctx)
+	for _, attr := range attrs {
+		if attr.Key == "run" {
+			e.run = attr.Value.String()
+		}
+	}
+	return e.in(ctx), func(error) {}
+}
+
+func (a *app) onEvent(_ memory.Scope, run string, e arc.Event) { a.tell(run, e) }
+
+// tell gives an event to who follows the run.
+func (a *app) tell(run string, e arc.Event) {
+	a.mu.Lock()
+	list := slices.Clone(a.followers[run])
+	a.mu.Unlock()
+	for _, f := range list {
+		f.tell(e)
+	}
+}
+
+// follow has a screen told of a run, until the function that it returns is called.
+func (a *app) follow(run string, s *screen, tell func(arc.Event)) (end func()) {
+	f := &follower{s, tell}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.followers[run] = append(a.followers[run], f)
+	return func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		left := slices.DeleteFunc(slices.Clone(a.followers[run]), func(o *follower) bool { return o == f })
+		if a.followers[run] = left; len(left) == 0 {
+			delete(a.followers, run)
+		}
+	}
+}
+
+// follower is a screen with a person who follows a run.
+func (a *app) follower(run string) *screen {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, f := range a.followers[run] {
+		if f.screen.ask != nil {
+			return f.screen
+		}
+	}
+	return nil
+}
+
+// spend puts into the ledger what a call of a model took. It is no part of a run's commit: a crash between the two
+// loses or doubles a call's figure.
+func (a *app) spend(ctx context.Context, model, worker string, u *reason.Usage) {
+	err := a.group.Update(context.WithoutCancel(ctx), func(b *store.Batch) error {
+		key, day, unchanged := ledgerKey(time.Now()), ledger{}, store.Absent
+		e, err := b.Get(ctx, key)
+		switch {
+		case err == nil:
+			if unchanged = store.Any; e.Rev != 0 {
+				unchanged = store.At(e.Rev)
+			}
+			if err := json.Unmarshal(e.Value, &day); err != nil {
+				return err
+			}
+		case !errors.Is(err, store.ErrNotFound):
+			return err
+		}
+		name := cmp.Or(worker, "-") + "\x00" + model
+		if u == nil { // unknown, but for the call
+			u = &reason.Usage{Calls: 1}
+		}
+		day[name] = day[name].Add(u)
+		raw, err := json.Marshal(day)
+		if err != nil {
+			return err
+		}
+		return b.Put(key, raw, unchanged)
+	})
+	if err != nil {
+		a.log.Error("the ledger", "error", err)
+	}
+}
+
+// brief is what is told of who the agent is and what it knows: SOUL.md, memory/MEMORY.md and the SKILL.md of skills,
+// within the budget of arc.yaml. What does not fit is left out from the end, and that is said.
+func (a *app) brief(skills []string) string {
+	files := []string{"SOUL.md", filepath.Join("memory", "MEMORY.md")}
+	for _, s := range slices.Compact(slices.Sorted(slices.Values(skills))) {
+		files = append(files, filepath.Join("skills", s, "SKILL.md"))
+	}
+	var b strings.Builder
+	left := 3 * a.config.Load().Context // three bytes count as a token
+	for _, f := range files {
+		text, err := readText(a.path(f))
+		switch {
+		case errors.Is(err, os.ErrNotExist):
+			continue
+		case err != nil:
+			a.log.Warn(err.Error())
+			continue
+		case len(text) > left:
+			a.log.Warn("over the context of arc.yaml", "file", f, "tokens", len(text)/3, "left", left/3)
+			b.WriteString("(" + f + " is left out: it is too long)\n\n")
+			continue
+		}
+		left -= len(text)
+		b.WriteString("# " + f + "\n\n" + strings.TrimSpace(text) + "\n\n")
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// secretNames are the credentials that objectives may hold.
+func (a *app) secretNames() []string {
+	creds, _ := a.credentials()
+	return slices.Sorted(maps.Keys(creds))
+}

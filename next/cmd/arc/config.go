@@ -1,0 +1,276 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/arc-learn/arc/next/act"
+	"github.com/arc-learn/arc/next/internal/yaml"
+	"github.com/arc-learn/arc/next/memory"
+)
+
+// config is arc.yaml.
+type config struct {
+	Scope    memory.Scope           `yaml:"scope"`
+	Model    string                 `yaml:"model"`   // of workers that name none, and of what asks a model besides
+	Planner  string                 `yaml:"planner"` // the model that decides; "": the objective is the one task
+	Models   map[string]modelConfig `yaml:"models"`
+	Priority map[string]string      `yaml:"priority"` // "1-3": model; of workers that name none
+	Workers  []workerConfig         `yaml:"workers"`
+	Tools    []toolConfig           `yaml:"tools"`
+	Gates    [][]string             `yaml:"gates"` // commands, of every worker
+	Judge    string                 `yaml:"judge"` // criteria by which the model judges what commands cannot
+	Secrets  []string               `yaml:"secrets"`
+	Sources  []string               `yaml:"sources"` // "code", or a command that prints passages
+
+	Holdout  float64       `yaml:"holdout"`
+	Attempts int           `yaml:"attempts"`
+	Timeout  time.Duration `yaml:"timeout"`
+	Patience time.Duration `yaml:"patience"`
+	Budget   budgetConfig  `yaml:"budget"`
+	Daily    budgetConfig  `yaml:"daily"`
+	Context  int           `yaml:"context"` // tokens of SOUL.md, MEMORY.md and skills; 0: 40,000
+
+	Languages  []string        `yaml:"languages"`
+	Embeddings *embedderConfig `yaml:"embeddings"`
+	Worktree   *worktreeConfig `yaml:"worktree"`
+}
+
+type modelConfig struct {
+	API   string         `yaml:"api"`  // "openai" or "anthropic"; "": by the name
+	Name  string         `yaml:"name"` // "": that in arc.yaml
+	URL   string         `yaml:"url"`
+	Key   string         `yaml:"key"` // the variable, or the credential, that has it
+	Words bool           `yaml:"words"`
+	Extra map[string]any `yaml:"extra"`
+	Price *struct {
+		Input  float64 `yaml:"input"`
+		Output float64 `yaml:"output"`
+		Cached float64 `yaml:"cached"`
+	} `yaml:"price"` // US dollars for a million tokens
+}
+
+type limits struct {
+	Mode         string             `yaml:"mode"`
+	Blast        string             `yaml:"blast"`
+	Irreversible bool               `yaml:"irreversible"`
+	AskAbove     map[string]float64 `yaml:"ask_above"`
+	Secrets      []string           `yaml:"secrets"`
+}
+
+type workerConfig struct {
+	Name    string         `yaml:"name"`
+	About   string         `yaml:"about"`
+	Run     []string       `yaml:"run"`   // a script
+	Agent   []string       `yaml:"agent"` // the command line of a coding agent
+	Model   string         `yaml:"model"` // a model with tools; neither run, agent nor model: the model
+	System  string         `yaml:"system"`
+	Tools   []string       `yaml:"tools"` // names of tools; "files" and "shell" are built in
+	Skills  []string       `yaml:"skills"`
+	Gates   [][]string     `yaml:"gates"`
+	Input   map[string]any `yaml:"input"` // JSON Schema
+	Price   float64        `yaml:"price"`
+	Timeout time.Duration  `yaml:"timeout"`
+	ByName  bool           `yaml:"by_name"`
+	limits  `yaml:",inline"`
+}
+
+type toolConfig struct {
+	Name   string         `yaml:"name"`
+	About  string         `yaml:"about"`
+	Run    []string       `yaml:"run"`
+	Input  map[string]any `yaml:"input"`
+	limits `yaml:",inline"`
+}
+
+type budgetConfig struct {
+	USD    float64 `yaml:"usd"`
+	Tokens int     `yaml:"tokens"`
+}
+
+type embedderConfig struct {
+	URL  string `yaml:"url"`
+	Name string `yaml:"name"`
+	Key  string `yaml:"key"`
+}
+
+type worktreeConfig struct {
+	Workers []string `yaml:"workers"`
+	Guard   []string `yaml:"guard"`   // a command in the worktree; none: Go files must parse
+	Health  []string `yaml:"health"`  // a command in the repository after a merge
+	Restart []string `yaml:"restart"` // after a merge was reverted
+}
+
+// loadConfig reads arc.yaml.
+func loadConfig(dir string) (*config, error) {
+	file := filepath.Join(dir, "arc.yaml")
+	data, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, usage("no arc.yaml in %s: begin with arc init", dir)
+	}
+	if err != nil {
+		return nil, err
+	}
+	c := &config{}
+	if err := yaml.Decode(data, c); err != nil && !errors.Is(err, io.EOF) {
+		return nil, usage("arc.yaml: %s", strings.TrimPrefix(err.Error(), "yaml: "))
+	}
+	c.Context = cmp.Or(c.Context, 40_000)
+	if len(c.Workers) == 0 && c.Model != "" {
+		c.Workers = []workerConfig{{Name: "agent", Tools: []string{"files", "shell"}}}
+	}
+	if err := c.check(); err != nil {
+		return nil, usage("arc.yaml: %w", err)
+	}
+	return c, nil
+}
+
+var priorities = regexp.MustCompile(`^(\d+)(?:-(\d+))?$`)
+
+// check returns all that is wrong, a line each.
+func (c *config) check() error {
+	var wrong []error
+	flaw := func(format string, args ...any) { wrong = append(wrong, fmt.Errorf(format, args...)) }
+	if len(c.Workers) == 0 {
+		flaw("neither a model nor workers: add a line such as «model: gpt-5-mini»")
+	}
+	for _, w := range c.Workers {
+		kinds := 0
+		for _, is := range []bool{len(w.Run) > 0, len(w.Agent) > 0, w.Model != ""} {
+			if is {
+				kinds++
+			}
+		}
+		switch {
+		case w.Name == "":
+			flaw("a worker without a name")
+		case kinds > 1:
+			flaw("worker %s: it is one of run, agent and model", w.Name)
+		case kinds == 0 && c.Model == "" && len(c.Priority) == 0:
+			flaw("worker %s: it has neither run, agent nor model, and there is no model for all", w.Name)
+		}
+		for _, t := range w.Tools {
+			if t != "files" && t != "shell" && !slices.ContainsFunc(c.Tools, func(o toolConfig) bool { return o.Name == t }) {
+				flaw("worker %s: no tool is called %s", w.Name, t)
+			}
+		}
+		if _, _, err := w.limits.levels(); err != nil {
+			flaw("worker %s: %w", w.Name, err)
+		}
+	}
+	for _, t := range c.Tools {
+		if len(t.Run) == 0 {
+			flaw("tool %s: it has no run", t.Name)
+		}
+		if _, _, err := t.limits.levels(); err != nil {
+			flaw("tool %s: %w", t.Name, err)
+		}
+	}
+	for span := range c.Priority {
+		if m := priorities.FindStringSubmatch(span); m == nil {
+			flaw("priority %q is no number from 1 to 10, nor two such as 1-3", span)
+		}
+	}
+	for name, m := range c.Models {
+		if !slices.Contains([]string{"", "openai", "anthropic"}, m.API) {
+			flaw("model %s: api is openai or anthropic", name)
+		}
+	}
+	if c.Holdout < 0 || c.Holdout >= 1 {
+		flaw("holdout is a share from 0 to below 1")
+	}
+	return errors.Join(wrong...)
+}
+
+// levels are the mode and the blast radius of a worker or tool.
+func (l limits) levels() (mode act.Mode, blast act.Blast, err error) {
+	for mode = act.Autonomous; l.Mode != "" && mode.String() != l.Mode; mode++ {
+		if mode > act.Compound {
+			return 0, 0, fmt.Errorf("no mode is called %s", l.Mode)
+		}
+	}
+	for blast = act.Self; l.Blast != "" && blast.String() != l.Blast; blast++ {
+		if blast > act.Public {
+			return 0, 0, fmt.Errorf("no blast is called %s", l.Blast)
+		}
+	}
+	return mode, blast, nil
+}
+
+// route is the model for a priority; "": the model of all.
+func (c *config) route(priority int) string {
+	for span, model := range c.Priority {
+		m := priorities.FindStringSubmatch(span)
+		low, _ := strconv.Atoi(m[1])
+		high, _ := strconv.Atoi(cmp.Or(m[2], m[1]))
+		if priority >= low && priority <= high {
+			return model
+		}
+	}
+	return ""
+}
+
+// model is what arc.yaml says of a model; a name that it does not have is the provider's.
+func (c *config) model(name string) modelConfig {
+	m := c.Models[name]
+	m.Name = cmp.Or(m.Name, name)
+	if m.API == "" {
+		m.API = "openai"
+		if strings.HasPrefix(m.Name, "claude") {
+			m.API = "anthropic"
+		}
+	}
+	if m.Key == "" && m.URL == "" {
+		m.Key = map[string]string{"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}[m.API]
+	}
+	return m
+}
+
+// models are the names of those that may be asked.
+func (c *config) models() (names []string) {
+	add := func(name string) {
+		if name != "" && name != "none" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	add(c.Model)
+	add(c.Planner)
+	for _, m := range c.Priority {
+		add(m)
+	}
+	for _, w := range c.Workers {
+		add(w.Model)
+	}
+	slices.Sort(names)
+	return names
+}
+
+const firstConfig = `# What the agent in this folder has. arc doctor checks it; arc serve reads it again when it changes.
+model: gpt-5-mini            # with tools for files and, after a yes, the shell; its key is in OPENAI_API_KEY
+#models:
+#  gpt-5-mini: {price: {input: 0.25, output: 2, cached: 0.025}}   # dollars for a million tokens
+#  local: {url: "http://localhost:11434/v1", name: qwen3}
+#  opus: {api: anthropic, name: claude-opus-4-1}
+#priority: {1-3: opus, 4-10: gpt-5-mini}      # the model of a task
+#planner: gpt-5-mini          # breaks an objective into tasks for several workers
+#workers:
+#  - {name: agent, tools: [files, shell, lookup]}
+#  - {name: tests, about: runs the tests, skills: [test], run: [go, test, ./...]}
+#  - {name: claude, skills: [code], agent: [claude, -p, --output-format, json]}
+#tools:
+#  - {name: lookup, about: looks an order up, run: [./lookup.sh], input: {type: object, properties: {id: {type: string}}}}
+#gates:                       # what they refuse is not delivered, and is warned of
+#  - [go, vet, ./...]
+#holdout: 0.1                 # a tenth of the runs gets nothing from memory: the difference is what memory is worth
+#daily: {usd: 5}
+`

@@ -1,0 +1,3 @@
+package main
+
+func (a *app) credentials() (map[string]string, error) { return a.creds, nil }

@@ -1,0 +1,185 @@
+// Arc is the command line of an agent in a folder: it does what it is told, keeps what has worked, and says what it
+// cost. arc.yaml in the folder says which workers, gates and models it has; arc doctor says whether they are there.
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	arc "github.com/arc-learn/arc/next"
+)
+
+// Exit codes. A run that is blocked or canceled is exitFailed.
+const (
+	exitFailed      = 1
+	exitUsage       = 2
+	exitWaits       = 3 // for a person, or for an outage to pass
+	exitInterrupted = 130
+)
+
+// exitError ends the command with a code; without an Err nothing more is said.
+type exitError struct {
+	code int
+	err  error
+}
+
+func (e *exitError) Error() string {
+	if e.err == nil {
+		return fmt.Sprintf("exit code %d", e.code)
+	}
+	return e.err.Error()
+}
+
+func (e *exitError) Unwrap() error { return e.err }
+
+// usage is an error of who has typed the command.
+func usage(format string, args ...any) error {
+	return &exitError{exitUsage, fmt.Errorf(format, args...)}
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the process at once
+	os.Exit(execute(ctx, &command{screen: terminal(), args: os.Args[1:]}))
+}
+
+// command is one line that a person has typed. Where another process has the folder open, that one executes it.
+type command struct {
+	*screen
+	args   []string
+	dir    string // of arc.yaml
+	json   bool
+	served *app // of the process that executes it for another; nil: it has to be found or opened
+}
+
+// execute does what the arguments say and returns the exit code.
+func execute(ctx context.Context, c *command) int {
+	root := c.root()
+	root.SetArgs(c.args)
+	root.SetOut(c.out)
+	root.SetErr(c.err)
+	_, err := root.ExecuteContextC(ctx)
+	c.still()
+	var exit *exitError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &exit):
+		if exit.err != nil {
+			fmt.Fprintln(c.err, c.paint(red, "arc: ")+exit.Error())
+		}
+		return exit.code
+	case ctx.Err() != nil || errors.Is(err, context.Canceled):
+		fmt.Fprintln(c.err, "arc: interrupted")
+		return exitInterrupted
+	}
+	fmt.Fprintln(c.err, c.paint(red, "arc: ")+strings.TrimPrefix(err.Error(), "arc: "))
+	if strings.HasPrefix(err.Error(), "unknown ") || strings.Contains(err.Error(), "required flag") {
+		return exitUsage
+	}
+	return exitFailed
+}
+
+func (c *command) root() *cobra.Command {
+	root := &cobra.Command{
+		Use: "arc", Short: "An agent in a folder that learns from what its gates pass and refuse",
+		Long: "An agent in a folder that learns from what its gates pass and refuse. Alone it prints what waits, what\n" +
+			"failed, what was saved and what to type next.",
+		SilenceErrors: true, SilenceUsage: true, Args: cobra.NoArgs,
+		RunE: c.with(reads, c.overview),
+	}
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usage("%w\nsee %s --help", err, cmd.CommandPath())
+	})
+	root.PersistentFlags().StringVar(&c.dir, "dir", "", "the folder of arc.yaml (default: $ARC_DIR, or this one or one above it)")
+	root.PersistentFlags().BoolVar(&c.json, "json", false, "print JSON")
+	root.PersistentPreRunE = func(*cobra.Command, []string) (err error) {
+		c.dir, err = c.folder()
+		return err
+	}
+	root.AddGroup(&cobra.Group{ID: "work", Title: "Work:"}, &cobra.Group{ID: "know", Title: "Know:"},
+		&cobra.Group{ID: "keep", Title: "Keep:"})
+	for group, commands := range map[string][]*cobra.Command{
+		"work": c.runCommands(), "know": c.knowCommands(), "keep": c.keepCommands(),
+	} {
+		for _, cmd := range commands {
+			cmd.GroupID = group
+			root.AddCommand(cmd)
+		}
+	}
+	return root
+}
+
+func (c *command) keepCommands() []*cobra.Command {
+	return []*cobra.Command{c.initCommand(), c.doctorCommand(), c.serveCommand()}
+}
+
+// folder is that of arc.yaml: --dir, $ARC_DIR, or the nearest one from the working directory up.
+func (c *command) folder() (string, error) {
+	dir := cmp.Or(c.dir, c.env["ARC_DIR"])
+	if dir != "" {
+		if !filepath.IsAbs(dir) {
+			dir = filepath.Join(c.cwd, dir)
+		}
+		info, err := os.Stat(dir)
+		if err == nil && !info.IsDir() {
+			err = fmt.Errorf("%s is no folder", dir)
+		}
+		return filepath.Clean(dir), err
+	}
+	for dir = c.cwd; ; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "arc.yaml")); err == nil {
+			return dir, nil
+		}
+		if dir == filepath.Dir(dir) {
+			return c.cwd, nil
+		}
+	}
+}
+
+// access says what a command does with the agent.
+type access int
+
+const (
+	reads  access = iota // no run goes on by it
+	drives               // runs go on meanwhile, and other commands are executed for their processes
+)
+
+// with has a command work on the agent of the folder: in the process that has it open, or in this one.
+func (c *command) with(how access, f func(context.Context, *app) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, _ []string) (err error) {
+		ctx := cmd.Context()
+		a := c.served
+		if a == nil {
+			var code int
+			if a, code, err = c.reach(ctx, how); a == nil {
+				if err == nil && code != 0 {
+					err = &exitError{code: code}
+				}
+				return err
+			}
+			defer func() { err = errors.Join(err, a.close()) }()
+		}
+		return f(ctx, a)
+	}
+}
+
+// finished is the error of a command that has followed a run, by where that is.
+func finished(r *arc.Report) error {
+	switch r.Status {
+	case arc.Delivered:
+		return nil
+	case arc.Waiting, arc.Asking, arc.Running:
+		return &exitError{code: exitWaits}
+	}
+	return &exitError{code: exitFailed}
+}

@@ -1,0 +1,429 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/user"
+	"reflect"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+
+	"github.com/clipperhouse/uax29/v2/graphemes"
+	"golang.org/x/term"
+)
+
+// screen is where a command prints and asks, here or at the other end of the socket.
+type screen struct {
+	out, err io.Writer
+	width    int  // in cells
+	live     bool // err is a terminal: a line may be written over
+	color    bool
+	person   string // who types; "" if nobody can be asked
+	cwd      string
+	env      map[string]string                                        // variables that commands read
+	ask      func(ctx context.Context, prompt string) (string, error) // a line that a person types
+
+	mu     sync.Mutex
+	status func(width int) string // the line that is written over; nil: none
+	drawn  bool
+	stop   chan struct{}
+}
+
+// environment are the variables of the shell that commands read, wherever they are executed.
+var environment = []string{"ARC_DIR", "ARC_TASK", "ARC_CREDS_PASSWORD"}
+
+// terminal is the screen of this process.
+func terminal() *screen {
+	s := &screen{out: os.Stdout, err: os.Stderr, width: 80, env: map[string]string{}}
+	s.cwd, _ = os.Getwd()
+	for _, name := range environment {
+		s.env[name] = os.Getenv(name)
+	}
+	tty := func(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
+	s.live = tty(os.Stderr) && os.Getenv("TERM") != "dumb"
+	s.color = s.live && tty(os.Stdout) && os.Getenv("NO_COLOR") == ""
+	for _, f := range []*os.File{os.Stdout, os.Stderr} {
+		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
+			s.width = w
+			break
+		}
+	}
+	if tty(os.Stdin) && s.live {
+		s.person = "you"
+		if u, err := user.Current(); err == nil {
+			s.person = u.Username
+		}
+		s.ask = asker(os.Stdin, os.Stderr)
+	}
+	return s
+}
+
+// asker reads lines. A line that nobody waits for any more is kept for the next question.
+func asker(in io.Reader, out io.Writer) func(context.Context, string) (string, error) {
+	lines := make(chan string)
+	var once sync.Once
+	return func(ctx context.Context, prompt string) (string, error) {
+		once.Do(func() {
+			go func() { // ends with the input, or with the process
+				defer close(lines)
+				for r := bufio.NewReader(in); ; {
+					line, err := r.ReadString('\n')
+					if err != nil && line == "" {
+						return
+					}
+					lines <- strings.TrimSpace(line)
+				}
+			}()
+		})
+		fmt.Fprint(out, prompt)
+		select {
+		case line, ok := <-lines:
+			if !ok {
+				return "", io.EOF
+			}
+			return line, nil
+		case <-ctx.Done():
+			fmt.Fprintln(out)
+			return "", ctx.Err()
+		}
+	}
+}
+
+// Colours, as SGR codes.
+const (
+	red    = "31"
+	green  = "32"
+	yellow = "33"
+	cyan   = "36"
+	faint  = "2"
+	bold   = "1"
+)
+
+func (s *screen) paint(code, text string) string {
+	if !s.color || text == "" {
+		return text
+	}
+	return "\x1b[" + code + "m" + text + "\x1b[0m"
+}
+
+// paints are the colours of states.
+var paints = map[string]string{
+	"delivered": green, "completed": green, "healthy": green, "ready": green, "approved": green, "ok": green,
+	"running": cyan, "active": cyan, "blocked": red, "failed": red, "failing": red, "waiting": yellow, "asking": yellow,
+	"struggling": yellow, "canceled": faint, "parked": faint,
+}
+
+// say prints a line above the live one, on the error output: what happens, as opposed to what was asked for.
+func (s *screen) say(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.wipe()
+	fmt.Fprintln(s.err, text)
+	s.draw()
+}
+
+// print prints a result.
+func (s *screen) print(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.wipe()
+	fmt.Fprintln(s.out, strings.TrimRight(text, "\n"))
+}
+
+// show has the live line say something until the next call, or still.
+func (s *screen) show(status func(width int) string) {
+	if !s.live {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.status = status
+	s.draw()
+	if s.stop == nil {
+		s.stop = make(chan struct{})
+		go s.tick(s.stop)
+	}
+}
+
+func (s *screen) tick(stop chan struct{}) {
+	t := time.NewTicker(time.Second)
+	defer t.Stop()
+	for {
+		select {
+		case <-t.C:
+			s.mu.Lock()
+			s.draw()
+			s.mu.Unlock()
+		case <-stop:
+			return
+		}
+	}
+}
+
+// still takes the live line away.
+func (s *screen) still() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.wipe()
+	s.status = nil
+	if s.stop != nil {
+		close(s.stop)
+		s.stop = nil
+	}
+}
+
+func (s *screen) wipe() {
+	if s.drawn {
+		fmt.Fprint(s.err, "\r\x1b[K")
+		s.drawn = false
+	}
+}
+
+func (s *screen) draw() {
+	if s.status == nil {
+		return
+	}
+	fmt.Fprint(s.err, "\r\x1b[K"+s.paint(faint, cut(s.status(s.width-1), s.width-1)))
+	s.drawn = true
+}
+
+// question asks a person; no person is io.EOF.
+func (s *screen) question(ctx context.Context, prompt string) (string, error) {
+	if s.ask == nil {
+		return "", io.EOF
+	}
+	s.still()
+	return s.ask(ctx, prompt)
+}
+
+// cells is the width of a text on a terminal.
+func cells(text string) (n int) {
+	for g := graphemes.FromString(text); g.Next(); {
+		n += wide(g.Value())
+	}
+	return n
+}
+
+// wide is the width of one sign: two for CJK and emoji.
+func wide(sign string) int {
+	for _, r := range sign {
+		switch {
+		case unicode.Is(unicode.Mn, r) || r < ' ':
+			return 0
+		case unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul), r >= 0x1f300 && r < 0x1faff,
+			r >= 0xff01 && r <= 0xff60:
+			return 2
+		}
+		return 1
+	}
+	return 0
+}
+
+// cut is the beginning of the first line of a text, in so many cells.
+func cut(text string, width int) string {
+	line, _, more := strings.Cut(strings.TrimSpace(text), "\n")
+	line = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, line)
+	if cells(line) <= width && !more {
+		return line
+	}
+	var b strings.Builder
+	n := 1
+	for g := graphemes.FromString(line); g.Next(); {
+		if n += wide(g.Value()); n > width {
+			break
+		}
+		b.WriteString(g.Value())
+	}
+	return strings.TrimSpace(b.String()) + "…"
+}
+
+// table prints rows below a head. The last column gets what is left of the width.
+func (s *screen) table(head []string, rows [][]string) {
+	widths := make([]int, len(head))
+	for _, row := range append([][]string{head}, rows...) {
+		for i, cell := range row {
+			widths[i] = max(widths[i], cells(cell))
+		}
+	}
+	last, used := len(head)-1, 0
+	for _, w := range widths[:last] {
+		used += w + 2
+	}
+	widths[last] = max(20, s.width-used)
+	for n, row := range append([][]string{head}, rows...) {
+		var b strings.Builder
+		for i, cell := range row {
+			text := cut(cell, widths[i])
+			pad := strings.Repeat(" ", max(0, widths[i]-cells(text)+2))
+			switch {
+			case n == 0:
+				text = s.paint(faint, text)
+			case paints[cell] != "":
+				text = s.paint(paints[cell], text)
+			}
+			if b.WriteString(text); i < last {
+				b.WriteString(pad)
+			}
+		}
+		s.print(b.String())
+	}
+}
+
+// short is what an ID is called on the screen; a longer beginning of handle is as good.
+func short(id string) string { return handle(id)[:6] }
+
+func handle(id string) string {
+	sum := sha256.Sum256([]byte(id))
+	return hex.EncodeToString(sum[:8])
+}
+
+// match reports whether a person means an ID by what was typed.
+func match(id, typed string) bool {
+	return id == typed || len(typed) >= 2 && strings.HasPrefix(handle(id), strings.ToLower(typed))
+}
+
+// find returns the one of some that a person means.
+func find[T any](what, typed string, all []T, id func(T) string) (found T, err error) {
+	var hits []string
+	for _, v := range all {
+		if id(v) == typed {
+			return v, nil
+		}
+		if match(id(v), typed) {
+			found = v
+			hits = append(hits, handle(id(v)))
+		}
+	}
+	switch len(hits) {
+	case 0:
+		return found, usage("no %s %q: see arc %ss", what, typed, what)
+	case 1:
+		return found, nil
+	}
+	return found, usage("%s %q may be %s", what, typed, strings.Join(hits, " or "))
+}
+
+// ago says how long ago a time is.
+func ago(now, at time.Time) string {
+	if at.IsZero() {
+		return "-"
+	}
+	d := now.Sub(at)
+	if d < 0 {
+		return "in " + span(-d)
+	}
+	return span(d)
+}
+
+func span(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%d s", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%d min", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%d h", int(d.Hours()))
+	}
+	return fmt.Sprintf("%d d", int(d.Hours()/24))
+}
+
+// writeJSON prints a value with names in snake_case. Times and pointers that are unset are left out; JSON of
+// others stays as it is.
+func (s *screen) writeJSON(v any) error {
+	raw, err := json.MarshalIndent(snake(reflect.ValueOf(v)), "", "  ")
+	if err == nil {
+		s.print(string(raw))
+	}
+	return err
+}
+
+func snake(v reflect.Value) any {
+	if !v.IsValid() {
+		return nil
+	}
+	switch x := v.Interface().(type) {
+	case json.RawMessage:
+		if len(x) == 0 {
+			return nil
+		}
+		return x
+	case time.Time:
+		return x.UTC().Format(time.RFC3339Nano)
+	case time.Duration:
+		return x.Seconds()
+	}
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		return snake(v.Elem())
+	case reflect.Slice, reflect.Array:
+		out := []any{}
+		for i := range v.Len() {
+			out = append(out, snake(v.Index(i)))
+		}
+		return out
+	case reflect.Map:
+		out := map[string]any{}
+		for _, k := range v.MapKeys() {
+			out[fmt.Sprint(k)] = snake(v.MapIndex(k))
+		}
+		return out
+	case reflect.Struct:
+		out := map[string]any{}
+		for f, value := range v.Fields() {
+			switch {
+			case !f.IsExported():
+			case f.Anonymous && value.Kind() == reflect.Struct:
+				if inner, ok := snake(value).(map[string]any); ok {
+					for k, x := range inner {
+						out[k] = x
+					}
+				}
+			case f.Type == reflect.TypeFor[time.Time]() && value.IsZero(), value.Kind() == reflect.Pointer && value.IsNil(),
+				value.Kind() == reflect.Func:
+			default:
+				out[snakeName(f.Name)] = snake(value)
+			}
+		}
+		return out
+	}
+	return v.Interface()
+}
+
+// snakeName is "cost_usd" of CostUSD.
+func snakeName(name string) string {
+	var b strings.Builder
+	runes := []rune(name)
+	for i, r := range runes {
+		if unicode.IsUpper(r) && i > 0 && (unicode.IsLower(runes[i-1]) || i+1 < len(runes) && unicode.IsLower(runes[i+1])) {
+			b.WriteByte('_')
+		}
+		b.WriteRune(unicode.ToLower(r))
+	}
+	return b.String()
+}
+
+// dollars is an amount; nil is unknown.
+func dollars(usd *float64) string {
+	if usd == nil {
+		return "unknown"
+	}
+	digits := 4
+	if *usd >= 1 {
+		digits = 2
+	}
+	return cmp.Or(fmt.Sprintf("$%.*f", digits, *usd), "$0")
+}
