@@ -375,6 +375,35 @@ func TestCancel(t *testing.T) {
 		last = e
 	}
 	require.Empty(t, last.Name)
+	for e, err := range a.In("").Journal(t.Context(), "7") {
+		require.NoError(t, err)
+		last.Seq -= e.Seq
+	}
+	require.Negative(t, last.Seq, "the journal has the events before, too")
+	for _, err := range a.In("").Journal(t.Context(), "8") {
+		require.ErrorIs(t, err, store.ErrNotFound)
+	}
+}
+
+// Who watches no run in particular is told that some run has gone on, until the context ends.
+func TestWatchAny(t *testing.T) {
+	a, _ := agent(t, nil, arc.Host{Workers: []act.Worker{(&arctest.Worker{}).As("shop")}}, nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	n := 0
+	for e, err := range a.In("").Watch(ctx, "") {
+		require.Zero(t, e)
+		switch n++; n {
+		case 1:
+			run(t, a, arc.Objective{Text: "write"})
+		case 2:
+			require.NoError(t, err)
+			cancel()
+		default:
+			require.ErrorIs(t, err, context.Canceled)
+		}
+	}
+	require.Equal(t, 3, n)
 }
 
 func TestShutdownNamesWhatStillRuns(t *testing.T) {

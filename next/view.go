@@ -12,6 +12,7 @@ import (
 	"github.com/arc-learn/arc/next/memory/identity"
 	"github.com/arc-learn/arc/next/meta"
 	"github.com/arc-learn/arc/next/rank"
+	"github.com/arc-learn/arc/next/reason"
 	"github.com/arc-learn/arc/next/store"
 )
 
@@ -285,9 +286,33 @@ func (v View) Wait(ctx context.Context, id string) (*Report, error) {
 	}
 }
 
-// Watch yields the events of a run that are kept, from the first on, and follows it until it has ended.
+// Journal yields the events of a run that are kept so far.
+func (v View) Journal(ctx context.Context, id string) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		t, err := v.agent.tenant(ctx, v.scope)
+		if err == nil {
+			_, err = v.Report(ctx, id)
+		}
+		if err != nil {
+			yield(Event{}, err)
+			return
+		}
+		act.NewJournal(t.group.Sub(logPrefix(v.scope, id)), nil).Events(ctx, 0)(yield)
+	}
+}
+
+// Watch yields the events of a run that are kept, from the first on, and follows it until it has ended. With the id ""
+// it yields an empty Event at once, and one whenever any run of the Agent may have gone on, until ctx ends: several
+// changes may be one Event.
 func (v View) Watch(ctx context.Context, id string) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
+		for err := error(nil); id == ""; {
+			changed := v.agent.change()
+			if !yield(Event{}, err) || err != nil {
+				return
+			}
+			err = v.agent.await(ctx, changed)
+		}
 		t, err := v.agent.tenant(ctx, v.scope)
 		if err != nil {
 			yield(Event{}, err)
@@ -375,6 +400,15 @@ func (v View) Identity(ctx context.Context) (*identity.Identity, error) {
 		o.Languages = m.Languages
 	}
 	return identity.New(t.group, v.scope, &o)
+}
+
+// Known returns the plans and warnings of the scope, see learn.Layer.Known.
+func (v View) Known(ctx context.Context) (reason.Known, error) {
+	t, err := v.agent.refreshed(ctx, v.scope)
+	if err != nil {
+		return reason.Known{}, err
+	}
+	return t.layer.Known(ctx, v.scope)
 }
 
 // Why says in a sentence why no plan fires for an objective of the scope, or which one does.

@@ -186,7 +186,7 @@ func (l *Layer) advise(ctx context.Context, a *Advice) error {
 		_, err = l.recall(ctx, a, s, ask[1:]...)
 		return err
 	}
-	if err = l.warn(ctx, a, s); err != nil {
+	if a.Warnings, err = l.warnings(ctx, c, s, situationKey(c, s)); err != nil {
 		return err
 	}
 	suggest := func(sg reason.Suggestion, differs string) {

@@ -1015,3 +1015,28 @@ func TestNoSecretIsKept(t *testing.T) {
 	}
 	require.Greater(t, n, 5)
 }
+
+// What a scope has learned is listed in words: plans with why they do not fire, warnings with what passed instead.
+func TestKnown(t *testing.T) {
+	b := open(t, acme(learn.Options{}))
+	for _, order := range []string{"SO-1041", "SO-1042"} {
+		b.deliver(refund("acme", order))
+	}
+	c, once := refund("acme", "SO-1043")
+	c.Situation = "fraud"
+	b.deliver(c, once)
+	c.Skill = "refund"
+	b.after(b.before(c), learn.Outcome{Verdict: learn.Failed, Complaint: "the amount is missing", Worker: "shop"})
+	k, err := b.Known(t.Context(), "acme")
+	require.NoError(t, err)
+	require.Len(t, k.Suggestions, 2)
+	for _, s := range k.Suggestions {
+		require.Contains(t, s.Name, "{")
+		require.Equal(t, strings.HasPrefix(s.Name, "fraud: "), s.Differs != "", s)
+		require.Equal(t, "refund", s.Calls[0].Name)
+	}
+	require.Equal(t, []reason.Warning{{Skill: "refund", Complaint: "the amount is missing", Times: 1}}, k.Warnings)
+	k, err = b.Known(t.Context(), "other")
+	require.NoError(t, err)
+	require.Zero(t, k)
+}

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/arc-learn/arc/next/internal/codec"
 	"github.com/arc-learn/arc/next/internal/yaml"
 	"github.com/arc-learn/arc/next/memory"
 	"github.com/arc-learn/arc/next/reason"
@@ -42,40 +43,82 @@ func stepsOf(calls []reason.PlanCall) string {
 // below it. It returns how many were written. A file that a person has changed stays as it is until
 // [Layer.ReadSkills] has read it. One directory is for one scope.
 func (l *Layer) WriteSkills(ctx context.Context, scope memory.Scope, dir string) (written int, err error) {
-	st := l.group.Store()
-	for e, err := range st.Scan(ctx, store.Range{Prefix: scope.Prefix(planKind)}) {
+	done := make(map[string]bool)
+	err = l.each(ctx, scope, func(key string, r *record, p *plan, why string) error {
+		id := key + "/" + p.ID
+		if why != "" || done[id] { // the scope's own, and then not what scopes below it share
+			return nil
+		}
+		done[id] = true
+		wrote, err := writeSkill(dir, id, r, p)
+		if wrote {
+			written++
+		}
+		return err
+	})
+	if err != nil {
+		return written, fmt.Errorf("learn: skills: %w", err)
+	}
+	return written, nil
+}
+
+// each calls f for each plan of a scope, by key, in a Lessons scope also for those that the scopes below it share. Why
+// says why the plan fires for none of the cases that it delivered; "": it does.
+func (l *Layer) each(ctx context.Context, scope memory.Scope, f func(key string, r *record, p *plan, why string) error) error {
+	for e, err := range l.group.Store().Scan(ctx, store.Range{Prefix: scope.Prefix(planKind)}) {
 		var r record
 		if err == nil {
-			r, _, err = load[record](ctx, st, e.Key)
+			err = codec.Unmarshal(e.Value, &r)
 		}
 		_, _, key, _ := store.ParseKey(e.Key)
 		var plans []*plan
 		if err == nil && r.Paths != nil { // of a key, not of one case
 			plans, _, err = l.plans(ctx, &Case{Scope: scope, Lessons: scope}, key, "")
 		}
-		if err != nil {
-			return written, fmt.Errorf("learn: skills: %w", err)
-		}
-		done := make(map[string]bool)
 		for _, p := range plans {
-			ready := slices.ContainsFunc(p.Deliveries, func(d *delivery) bool {
-				_, why := p.fire(d.shape, nil, nil)
-				return why == ""
-			})
-			if !ready || done[p.ID] { // the scope's own, and then not what scopes below it share
-				continue
+			why := ""
+			for _, d := range p.Deliveries {
+				if _, why = p.fire(d.shape, nil, nil); why == "" {
+					break
+				}
 			}
-			done[p.ID] = true
-			wrote, err := writeSkill(dir, key+"/"+p.ID, &r, p)
-			if err != nil {
-				return written, fmt.Errorf("learn: skills: %w", err)
-			}
-			if wrote {
-				written++
-			}
+			err = cmp.Or(err, f(key, &r, p, why))
+		}
+		if err != nil {
+			return err
 		}
 	}
-	return written, nil
+	return nil
+}
+
+// Known returns what a scope has learned, for a person: its plans, in a Lessons scope also those that the scopes below
+// it share, and its warnings. The Name of a suggestion are the words of its cases; it differs by why it does not fire
+// for any of them, and by nothing if it does.
+func (l *Layer) Known(ctx context.Context, scope memory.Scope) (k reason.Known, err error) {
+	c := &Case{Scope: scope, Lessons: scope}
+	err = cmp.Or(scope.Check(), l.each(ctx, scope, func(_ string, r *record, p *plan, why string) error {
+		sg, ok := p.suggestion(&shape{}, r.Template)
+		if !ok { // its deliveries do not count any more
+			for _, call := range p.Deliveries[0].Calls {
+				sg.Calls = append(sg.Calls, reason.PlanCall{Name: call.Name})
+			}
+		}
+		sg.Name, sg.Differs, sg.Delivered = strings.TrimPrefix(r.Situation+": "+r.Template, ": "), why, p.Delivered
+		k.Suggestions = append(k.Suggestions, sg)
+		return nil
+	}))
+	for e, no := range l.group.Store().Scan(ctx, store.Range{Prefix: scope.Prefix(warnKind)}) {
+		_, _, id, _ := store.ParseKey(e.Key)
+		if err = cmp.Or(err, no); err == nil {
+			var ws []reason.Warning
+			ws, err = l.warnings(ctx, c, &shape{}, id)
+			k.Warnings = append(k.Warnings, ws...)
+		}
+	}
+	if err != nil {
+		return k, fmt.Errorf("learn: %w", err)
+	}
+	return k, nil
 }
 
 // writeSkill writes the file of a plan, unless a person has changed it or it says the same.

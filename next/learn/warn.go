@@ -47,12 +47,12 @@ func situationKey(c *Case, s *shape) string {
 	return digest(cmp.Or(c.Situation, "\x00"+fold(s.template)))
 }
 
-// warn adds the warnings of a case's situation: its scope's, and those that two scopes of its Lessons came to.
-func (l *Layer) warn(ctx context.Context, a *Advice, s *shape) error {
-	c, st, id := &a.Case, l.group.Store(), situationKey(&a.Case, s)
+// warnings are those of a situation: of a case's scope, and those that two scopes of its Lessons came to.
+func (l *Layer) warnings(ctx context.Context, c *Case, s *shape, id string) (out []reason.Warning, err error) {
+	st := l.group.Store()
 	up, _, err := load[record](ctx, st, c.Lessons.Key(warnKind, id))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	all := &record{}
 	from := make(map[*warning]int)
@@ -60,7 +60,7 @@ func (l *Layer) warn(ctx context.Context, a *Advice, s *shape) error {
 	for i, scope := range append([]memory.Scope{c.Scope}, scopes...) {
 		r, _, err := load[record](ctx, st, scope.Key(warnKind, id))
 		if err != nil {
-			return err
+			return nil, err
 		}
 		for _, o := range r.Refused {
 			w := all.warning(o.Skill, o.Class, o.Said)
@@ -78,11 +78,11 @@ func (l *Layer) warn(ctx context.Context, a *Advice, s *shape) error {
 				told.Times++
 			}
 		}
-		if from[w] > 1 && told.Times > 0 && len(a.Warnings) < maxTold {
-			a.Warnings = append(a.Warnings, told)
+		if from[w] > 1 && told.Times > 0 && len(out) < maxTold {
+			out = append(out, told)
 		}
 	}
-	return nil
+	return out, nil
 }
 
 // warning returns a class of complaint, a new one where there is none.
