@@ -97,7 +97,7 @@ func mender(name string) act.Worker {
 // tick ticks after a while, has what it begins end, and returns how the first goal stood.
 func (b *bench) tick(after time.Duration) goal.Standing {
 	b.Helper()
-	time.Sleep(after)
+	<-time.After(after)
 	all, err := b.keep.Tick(b.Context())
 	require.NoError(b, err)
 	synctest.Wait()
