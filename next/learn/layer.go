@@ -262,7 +262,7 @@ func scopesOf(c *Case) []memory.Scope {
 // scopes of its Lessons came to. Over are the records in which a person may have said something of them.
 func (l *Layer) plans(ctx context.Context, c *Case, key, exact string) (out []*plan, over []*record, err error) {
 	at := func(scope memory.Scope, key string) (r *record) {
-		v, _, no := load[record](ctx, l.group.Store(), scope.Key(planKind, key))
+		v, _, no := codec.Load[record](ctx, l.group.Store(), scope.Key(planKind, key))
 		err = cmp.Or(err, no)
 		return &v
 	}
@@ -338,47 +338,14 @@ func (l *Layer) Maintain(ctx context.Context, scope memory.Scope, age time.Durat
 	return deleted, nil
 }
 
-// version is the revision of what was read.
-type version struct {
-	rev   store.Revision
-	known bool
-}
-
-// reader is a Store or a Batch.
-type reader interface {
-	Get(ctx context.Context, key string) (store.Entry, error)
-}
-
-func load[T any](ctx context.Context, from reader, key string) (v T, at version, err error) {
-	e, err := from.Get(ctx, key)
-	if errors.Is(err, store.ErrNotFound) {
-		return v, version{}, nil
-	}
-	if err == nil {
-		err = codec.Unmarshal(e.Value, &v)
-	}
-	if err != nil {
-		return v, version{}, fmt.Errorf("learn: %s: %w", key, err)
-	}
-	return v, version{e.Rev, true}, nil
-}
-
-func put[T any](b *store.Batch, key string, v *T, at version) error {
-	raw, err := codec.Marshal(v)
-	if err != nil {
-		return fmt.Errorf("learn: %s: %w", key, err)
-	}
-	return b.Put(key, raw, store.At(at.rev))
-}
-
 // edit changes what is kept at a key, unless f says that nothing has changed.
 func edit[T any](ctx context.Context, b *store.Batch, key string, f func(*T) (changed bool, err error)) error {
-	v, at, err := load[T](ctx, b, key)
+	v, unchanged, err := codec.Load[T](ctx, b, key)
 	if err != nil {
 		return err
 	}
 	if changed, err := f(&v); err != nil || !changed {
 		return err
 	}
-	return put(b, key, &v, at)
+	return codec.Put(b, key, &v, unchanged)
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/arc-learn/arc/next/internal/codec"
 	"github.com/arc-learn/arc/next/memory"
 	"github.com/arc-learn/arc/next/meta"
 	"github.com/arc-learn/arc/next/rank"
@@ -51,8 +52,8 @@ func (l *Layer) Stage(ctx context.Context, b *store.Batch, a Advice, o Outcome) 
 	}
 	c.ID = cmp.Or(c.ID, l.id())
 	key := c.Scope.Key(givenKind, c.ID)
-	was, rev, err := load[given](ctx, b, key)
-	if err != nil || rev.known {
+	was, absent, err := codec.Load[given](ctx, b, key)
+	if err != nil || !was.At.IsZero() {
 		return Learned{was.Ready, was.Note}, err
 	}
 	g := given{Case: c, Rules: ruleDigests(a.Memories), FiredBy: planID(a.Fires), At: l.opts.Now()}
@@ -100,7 +101,7 @@ func (l *Layer) Stage(ctx context.Context, b *store.Batch, a Advice, o Outcome) 
 	// What is staged before an error is dropped with the step, so the errors are looked at once.
 	err = cmp.Or(l.settle(ctx, b, &g, strangers, +1), l.episodes(ctx, b, &g), l.session(ctx, b, &g))
 	g.Case.Turns, g.Case.Candidates = nil, nil
-	return Learned{g.Ready, g.Note}, cmp.Or(err, put(b, key, &g, rev))
+	return Learned{g.Ready, g.Note}, cmp.Or(err, codec.Put(b, key, &g, absent))
 }
 
 // settle does what an outcome does, or takes it back where by is -1.
@@ -126,8 +127,8 @@ func (l *Layer) Judge(ctx context.Context, scope memory.Scope, id string, v Verd
 // StageJudge puts what Judge does into the commit of a step.
 func (l *Layer) StageJudge(ctx context.Context, b *store.Batch, scope memory.Scope, id string, v Verdict, why string) (Learned, error) {
 	key := scope.Key(givenKind, id)
-	g, rev, err := load[given](ctx, b, key)
-	if err = cmp.Or(v.check(), err); err == nil && !rev.known {
+	g, unchanged, err := codec.Load[given](ctx, b, key)
+	if err = cmp.Or(v.check(), err); err == nil && g.At.IsZero() {
 		err = fmt.Errorf("learn: nothing is known of the advice %q: %w", id, store.ErrNotFound)
 	}
 	if err != nil || v == g.Outcome.Verdict {
@@ -138,7 +139,7 @@ func (l *Layer) StageJudge(ctx context.Context, b *store.Batch, scope memory.Sco
 	}
 	err = l.settle(ctx, b, &g, nil, -1)
 	g.Outcome.Verdict, g.Outcome.Complaint, g.Ready, g.Judged = v, why, false, l.opts.Now()
-	err = cmp.Or(err, l.settle(ctx, b, &g, nil, +1), put(b, key, &g, rev))
+	err = cmp.Or(err, l.settle(ctx, b, &g, nil, +1), codec.Put(b, key, &g, unchanged))
 	return Learned{g.Ready, g.Note}, err
 }
 

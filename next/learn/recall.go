@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/arc-learn/arc/next/internal/codec"
 	"github.com/arc-learn/arc/next/memory"
 	"github.com/arc-learn/arc/next/memory/extract"
 	"github.com/arc-learn/arc/next/reason"
@@ -113,11 +114,11 @@ func (l *Layer) like(ctx context.Context, near []pointed, c *Case, s *shape) (ou
 		if p.key == s.key || !slices.Contains(scopesOf(c), p.scope) {
 			continue
 		}
-		r, at, err := load[record](ctx, l.group.Store(), p.scope.Key(planKind, p.key))
+		r, _, err := codec.Load[record](ctx, l.group.Store(), p.scope.Key(planKind, p.key))
 		if err != nil {
 			return nil, err
 		}
-		if !at.known {
+		if r.Paths == nil { // it is not there any more
 			continue
 		}
 		if p.record = &r; r.Situation == c.Situation && r.Situation != "" {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/arc-learn/arc/next/internal/codec"
 	"github.com/arc-learn/arc/next/memory"
 	"github.com/arc-learn/arc/next/meta"
 	"github.com/arc-learn/arc/next/store"
@@ -50,7 +51,7 @@ func (l *Layer) Uplift(ctx context.Context, lessons memory.Scope) (Uplift, error
 	if err := lessons.Check(); err != nil {
 		return Uplift{}, fmt.Errorf("learn: %w", err)
 	}
-	all, _, err := load[arms](ctx, l.group.Store(), lessons.Key(upliftKind, "all"))
+	all, _, err := codec.Load[arms](ctx, l.group.Store(), lessons.Key(upliftKind, "all"))
 	w, o := all[0], all[1]
 	return Uplift{meta.Difference(w[0], o[0], 0, 1), meta.Difference(w[1], o[1]), meta.Difference(w[2], o[2])}, err
 }

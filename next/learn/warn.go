@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
+	"github.com/arc-learn/arc/next/internal/codec"
 	"github.com/arc-learn/arc/next/memory"
 	"github.com/arc-learn/arc/next/reason"
 	"github.com/arc-learn/arc/next/store"
@@ -50,7 +51,7 @@ func situationKey(c *Case, s *shape) string {
 // warnings are those of a situation: of a case's scope, and those that two scopes of its Lessons came to.
 func (l *Layer) warnings(ctx context.Context, c *Case, s *shape, id string) (out []reason.Warning, err error) {
 	st := l.group.Store()
-	up, _, err := load[record](ctx, st, c.Lessons.Key(warnKind, id))
+	up, _, err := codec.Load[record](ctx, st, c.Lessons.Key(warnKind, id))
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +59,7 @@ func (l *Layer) warnings(ctx context.Context, c *Case, s *shape, id string) (out
 	from := make(map[*warning]int)
 	scopes := slices.DeleteFunc(up.Scopes, func(o memory.Scope) bool { return o == c.Scope })
 	for i, scope := range append([]memory.Scope{c.Scope}, scopes...) {
-		r, _, err := load[record](ctx, st, scope.Key(warnKind, id))
+		r, _, err := codec.Load[record](ctx, st, scope.Key(warnKind, id))
 		if err != nil {
 			return nil, err
 		}
