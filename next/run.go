@@ -318,13 +318,10 @@ func (a *Agent) free(ctx context.Context, key string, cause error) error {
 // load returns a turn of a run, without a record if there is none.
 func (a *Agent) load(ctx context.Context, at *tenant, scope memory.Scope, id string, own *live) (*turn, error) {
 	t := &turn{agent: a, tenant: at, live: own}
-	t.journal = act.NewJournal(at.group, &act.JournalOptions{
-		Prefix: logPrefix(scope, id),
-		Stage: func(b *store.Batch) error {
-			return b.Check(recordKey(scope, id), store.At(store.Revision(own.rev.Load())))
-		},
-		OnEvent: func(e Event) { a.told(t, e) },
-	})
+	mine := func(b *store.Batch) error {
+		return b.Check(recordKey(scope, id), store.At(store.Revision(own.rev.Load())))
+	}
+	t.journal = act.NewJournal(at.group, logPrefix(scope, id), mine, func(e Event) { a.told(t, e) })
 	st := at.group.Store()
 	r, rev, err := load[record](ctx, st, recordKey(scope, id))
 	if missing(err) {

@@ -22,7 +22,7 @@ import (
 
 // journal returns a context with a journal over st, as a process that has just begun has it.
 func journal(t *testing.T, st store.Store) (context.Context, *act.Journal) {
-	j := act.NewJournal(store.NewGroup(st).Sub("run/7/"), nil)
+	j := act.NewJournal(store.NewGroup(st), "run/7/", nil, nil)
 	return act.WithJournal(t.Context(), j, nil), j
 }
 

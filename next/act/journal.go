@@ -30,40 +30,30 @@ type Event struct {
 // Journal keeps the steps and events of a run in a store. It travels in the context, see [WithJournal]. One process
 // writes it at a time; [Rule] may be called by others.
 type Journal struct {
-	whole *store.Group
-	g     *store.Group // the journal's part of it
-	o     JournalOptions
+	whole   *store.Group
+	g       *store.Group // the journal's part of it
+	prefix  string
+	stage   func(b *store.Batch) error // nil: none
+	onEvent func(e Event)              // nil: none
 
 	mu     sync.Mutex
 	noted  []Event // not yet committed; under mu
 	failed error   // under mu
 }
 
-// JournalOptions are options of [NewJournal].
-type JournalOptions struct {
-	Prefix string // of the journal's keys in the Group
-
-	// Stage stages into each commit of the journal, e.g. the condition that the run is still this process's. b begins
-	// where the Group does, without Prefix. It may run more than once, and must not call the store.
-	Stage func(b *store.Batch) error
-
-	// OnEvent is told of each event: of one that is noted at once, of one that comes with a step when that was
-	// committed. It is called concurrently where steps are made concurrently.
-	OnEvent func(e Event)
-}
-
-// NewJournal returns a Journal over a part of a store, which it fills alone:
+// NewJournal returns a Journal over the keys of g that begin with prefix, which it fills alone:
 //
 //	s/NAME          a step
 //	e/0000000001    an Event, by its Seq
 //	n               the last Seq
-func NewJournal(g *store.Group, o *JournalOptions) *Journal {
-	j := &Journal{whole: g}
-	if o != nil {
-		j.o = *o
-	}
-	j.g = g.Sub(j.o.Prefix)
-	return j
+//
+// stage, which may be nil, stages into each of its commits, e.g. the condition that the run is still this process's. Its
+// Batch begins where g does, without prefix. It may run more than once, and must not call the store.
+//
+// onEvent, which may be nil, is told of each event: of one that is noted at once, of one that comes with a step when
+// that was committed. It is called concurrently where steps are made concurrently.
+func NewJournal(g *store.Group, prefix string, stage func(b *store.Batch) error, onEvent func(e Event)) *Journal {
+	return &Journal{whole: g, g: g.Sub(prefix), prefix: prefix, stage: stage, onEvent: onEvent}
 }
 
 // record is what is kept of a step.
@@ -85,14 +75,8 @@ const (
 
 // get returns the step of a name; one that is not there has the state stepNew.
 func (j *Journal) get(ctx context.Context, name string) (record, error) {
-	e, err := j.g.Store().Get(ctx, "s/"+name)
-	if errors.Is(err, store.ErrNotFound) {
-		return record{Name: name}, nil
-	}
-	var r record
-	if err == nil {
-		err = codec.Unmarshal(e.Value, &r)
-	}
+	r, _, err := codec.Load[record](ctx, j.g.Store(), "s/"+name)
+	r.Name = name
 	return r, j.kept(err)
 }
 
@@ -139,22 +123,18 @@ func (j *Journal) Err() error {
 
 // put commits a step with events and all that was noted before.
 func (j *Journal) put(ctx context.Context, r record, events ...Event) error {
-	raw, err := codec.Marshal(r)
-	if err != nil {
-		return err
-	}
 	j.mu.Lock()
 	noted := j.noted
 	j.noted = nil
 	j.mu.Unlock()
-	err = j.whole.Update(ctx, func(b *store.Batch) error {
-		if j.o.Stage != nil {
-			if err := j.o.Stage(b); err != nil {
+	err := j.whole.Update(ctx, func(b *store.Batch) error {
+		if j.stage != nil {
+			if err := j.stage(b); err != nil {
 				return err
 			}
 		}
-		b = b.Sub(j.o.Prefix)
-		if err := b.Put("s/"+r.Name, raw, store.Any); err != nil {
+		b = b.Sub(j.prefix)
+		if err := codec.Put(b, "s/"+r.Name, &r, store.Any); err != nil {
 			return err
 		}
 		return number(ctx, b, slices.Concat(noted, events))
@@ -172,7 +152,7 @@ func (j *Journal) put(ctx context.Context, r record, events ...Event) error {
 }
 
 // Stage stages events, and what was noted before, into the commit of a step that is more than the journal. b begins
-// where the journal does. OnEvent is not told of events.
+// where the journal does. onEvent is not told of events.
 func (j *Journal) Stage(ctx context.Context, b *store.Batch, events ...Event) error {
 	j.mu.Lock()
 	noted := slices.Clone(j.noted)
@@ -190,35 +170,18 @@ func number(ctx context.Context, b *store.Batch, events []Event) error {
 	if len(events) == 0 {
 		return nil
 	}
-	var last int
-	unchanged := store.Absent
-	switch e, err := b.Get(ctx, "n"); {
-	case errors.Is(err, store.ErrNotFound):
-	case err != nil:
-		return err
-	default:
-		if err := codec.Unmarshal(e.Value, &last); err != nil {
-			return err
-		}
-		if unchanged = store.Any; e.Rev != 0 { // 0: staged before in the same commit
-			unchanged = store.At(e.Rev)
-		}
-	}
-	put := func(key string, v any, c store.Condition) error {
-		raw, err := codec.Marshal(v)
-		if err == nil {
-			err = b.Put(key, raw, c)
-		}
+	last, unchanged, err := codec.Load[int](ctx, b, "n")
+	if err != nil {
 		return err
 	}
 	for _, e := range events {
 		last++
 		e.Seq = last
-		if err := put(eventKey(last), e, store.Any); err != nil {
+		if err := codec.Put(b, eventKey(last), &e, store.Any); err != nil {
 			return err
 		}
 	}
-	return put("n", last, unchanged)
+	return codec.Put(b, "n", last, unchanged)
 }
 
 // maxNoted bounds the events that wait for a commit. What a part notes beyond that is told and not kept, but for
@@ -240,7 +203,7 @@ func (j *Journal) note(e Event) {
 }
 
 func (j *Journal) tell(e Event) {
-	if j.o.OnEvent != nil {
-		j.o.OnEvent(e)
+	if j.onEvent != nil {
+		j.onEvent(e)
 	}
 }

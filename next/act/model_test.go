@@ -49,7 +49,7 @@ func TestOnceAgainstAModel(t *testing.T) {
 				&act.Options{Approver: approver})
 			require.NoError(rt, err)
 			before := calls
-			ctx := act.WithJournal(context.Background(), act.NewJournal(store.NewGroup(st), nil), nil)
+			ctx := act.WithJournal(context.Background(), act.NewJournal(store.NewGroup(st), "", nil, nil), nil)
 			a := r.Run(ctx, call(r, attempt+1, fmt.Sprintf(`{"n":%d}`, input)))
 
 			result, is := done[input]

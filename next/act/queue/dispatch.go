@@ -185,10 +185,10 @@ func (d *dispatch) renew(ctx context.Context, j Job, lost context.CancelCauseFun
 
 // journal returns that of a job's round. A holder that has lost the job writes to it no more.
 func (d *dispatch) journal(ctx context.Context, j *Job) *act.Journal {
-	return act.NewJournal(d.g.Sub(j.steps), &act.JournalOptions{Stage: func(*store.Batch) error {
+	return act.NewJournal(d.g, j.steps, func(*store.Batch) error {
 		if errors.Is(context.Cause(ctx), ErrLost) {
 			return ErrLost
 		}
 		return nil
-	}})
+	}, nil)
 }

@@ -47,7 +47,7 @@ func Example() {
 			fmt.Println(e.Text)
 		}
 	}
-	journal := act.NewJournal(store.NewGroup(store.NewMem()), &act.JournalOptions{OnEvent: show})
+	journal := act.NewJournal(store.NewGroup(store.NewMem()), "", nil, show)
 	attempt := runner.Run(act.WithJournal(context.Background(), journal, nil), &act.Call{
 		Case: reason.Case{Run: "1"}, Attempt: 1, Worker: runner.Workers()[0], Task: reason.Task{Objective: "Order A-7 came broken."},
 	})

@@ -236,7 +236,7 @@ func work(t *testing.T, dir, office string) {
 		if json.Unmarshal(value, &made) == nil {
 			_, _ = post(t.Context(), "kept", []byte(strings.Trim(string(made.Tool), `"`)+" "+string(made.Inputs)))
 		}
-	}}).Sub("run/7/"), nil)
+	}}), "run/7/", nil, nil)
 	for {
 		ctx := act.WithJournal(t.Context(), j, nil)
 		a := r.Run(ctx, &act.Call{Case: reason.Case{Run: "7"}, Attempt: 1, Worker: r.Workers()[0], Task: reason.Task{Objective: "help"}})

@@ -127,12 +127,12 @@ func try(t *testing.T, st store.Store, x act.Executor, change func(c *act.Call))
 	if change != nil {
 		change(c)
 	}
-	return r.Run(act.WithJournal(t.Context(), act.NewJournal(store.NewGroup(st), nil), nil), c)
+	return r.Run(act.WithJournal(t.Context(), act.NewJournal(store.NewGroup(st), "", nil, nil), nil), c)
 }
 
 func rule(t *testing.T, st store.Store, a act.Approval, allow bool) {
 	t.Helper()
-	j := act.NewJournal(store.NewGroup(st), nil)
+	j := act.NewJournal(store.NewGroup(st), "", nil, nil)
 	require.NoError(t, act.Rule(t.Context(), j, time.Now(), act.Ruling{Approval: a.ID, By: "ben", Allow: allow, Note: "checked"}))
 }
 
@@ -450,7 +450,7 @@ func TestSecretsOfTools(t *testing.T) {
 	r, err := act.NewRunner([]act.Worker{{Name: "w", Executor: tools.New(m, nil, login), Gates: []act.Gate{act.NoGate}}},
 		&act.Options{Secrets: func(context.Context, string) (string, error) { return value, nil }})
 	require.NoError(t, err)
-	ctx := act.WithJournal(t.Context(), act.NewJournal(store.NewGroup(store.NewMem()), nil), nil)
+	ctx := act.WithJournal(t.Context(), act.NewJournal(store.NewGroup(store.NewMem()), "", nil, nil), nil)
 	a := r.Run(ctx, &act.Call{Case: reason.Case{Run: "7"}, Attempt: 1, Worker: r.Workers()[0]})
 	require.Equal(t, rank.Delivered, a.Outcome, a.Complaint)
 	require.Equal(t, value, got)
@@ -485,7 +485,7 @@ func TestStream(t *testing.T) {
 	watched := func() act.Attempt {
 		r, err := act.NewRunner([]act.Worker{{Name: "support", Executor: x, Gates: []act.Gate{act.NoGate}}}, nil)
 		require.NoError(t, err)
-		j := act.NewJournal(store.NewGroup(st), &act.JournalOptions{OnEvent: func(e act.Event) { kinds = append(kinds, e.Kind) }})
+		j := act.NewJournal(store.NewGroup(st), "", nil, func(e act.Event) { kinds = append(kinds, e.Kind) })
 		a := r.Run(act.WithJournal(t.Context(), j, nil), &act.Call{Case: reason.Case{Run: "7"}, Attempt: 1, Worker: r.Workers()[0]})
 		_, err = act.Step(act.WithJournal(t.Context(), j, nil), "last", nil, func(context.Context) (int, error) { return 0, nil })
 		require.NoError(t, err)
@@ -501,7 +501,7 @@ func TestStream(t *testing.T) {
 	watched()
 	require.Empty(t, kinds)
 	var kept []string
-	for e, err := range act.NewJournal(store.NewGroup(st), nil).Events(t.Context(), 0) {
+	for e, err := range act.NewJournal(store.NewGroup(st), "", nil, nil).Events(t.Context(), 0) {
 		require.NoError(t, err)
 		require.Equal(t, len(kept)+1, e.Seq)
 		kept = append(kept, e.Kind)
@@ -520,7 +520,7 @@ func BenchmarkAttempt(b *testing.B) {
 	c := &act.Call{Case: reason.Case{Run: "7"}, Attempt: 1, Worker: r.Workers()[0], Task: reason.Task{Objective: "help anna"}}
 	b.ReportAllocs()
 	for b.Loop() {
-		ctx := act.WithJournal(b.Context(), act.NewJournal(store.NewGroup(store.NewMem()), nil), nil)
+		ctx := act.WithJournal(b.Context(), act.NewJournal(store.NewGroup(store.NewMem()), "", nil, nil), nil)
 		if a := r.Run(ctx, c); a.Outcome != rank.Delivered {
 			b.Fatal(a.Complaint)
 		}
