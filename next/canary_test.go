@@ -157,7 +157,7 @@ func TestCanaries(t *testing.T) {
 	require.NoError(t, v.Judge(t.Context(), "1", learn.Failed, text))
 	o.ID, o.Text = "2", "another with "+text
 	o.Tasks = []reason.Task{{Objective: "x " + text, Skill: "nobody"}}
-	r, err = a.Run(t.Context(), o)
+	_, err = a.Run(t.Context(), o)
 	require.NoError(t, err)
 	r, err = v.Retry(t.Context(), "2", text)
 	note("report", r, err)

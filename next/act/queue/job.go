@@ -190,7 +190,7 @@ const fields = cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron
 
 // Days are those of crontab(5): where both the day of the month and that of the week are restricted, one of them has
 // to match; a field that begins with "*" restricts only by its step, and then both have to.
-var oneDay, bothDays = cron.NewParser(fields | cron.DowOrDom), cron.NewParser(fields)
+var oneDay, bothDays = cron.MustNewParser(fields | cron.DowOrDom), cron.MustNewParser(fields)
 
 // nextCron returns the first time of an expression after now, in UTC. Those of "@every" are counted from due, the
 // last one; where that is zero it is now.
