@@ -176,7 +176,7 @@ func (l *Layer) advise(ctx context.Context, a *Advice) error {
 	c := &a.Case
 	s, err := shapeOf(c)
 	if err != nil {
-		a.Why, s = err.Error(), &shape{}
+		a.Why = err.Error()
 	}
 	ask := queries(c, s)
 	if _, err = l.recall(ctx, a, s, ask[0]); err != nil {

@@ -56,6 +56,7 @@ func (l *Layer) Stage(ctx context.Context, b *store.Batch, a Advice, o Outcome) 
 	if err != nil || !was.At.IsZero() {
 		return Learned{was.Ready, was.Note}, err
 	}
+	s, unread := shapeOf(&c)
 	g := given{Case: c, Rules: ruleDigests(a.Memories), FiredBy: planID(a.Fires), At: l.opts.Now()}
 	if o.Plan != nil && slices.ContainsFunc(o.Plan.Calls, func(c reason.PlanCall) bool { return len(c.Inputs) > 0 && !json.Valid(c.Inputs) }) {
 		g.Note, o.Plan = "a call has inputs that are no JSON", nil
@@ -69,11 +70,12 @@ func (l *Layer) Stage(ctx context.Context, b *store.Batch, a Advice, o Outcome) 
 	}
 	strangers := o.Untrusted
 	for _, h := range slices.Concat(a.Memories, a.Background) {
-		m := applied{ID: h.Record.ID, Scope: h.Record.Scope, Said: saying(&h.Record)}
+		m := applied{ID: h.Record.ID, Scope: h.Record.Scope}
 		if h.Record.Kind != memory.Rule {
 			g.Shown = append(g.Shown, m)
 		}
 		if slices.Contains(o.Applied, m.ID) {
+			m.Said = saying(&h.Record)
 			g.Applied = append(g.Applied, m)
 		}
 		if !h.Record.Trusted {
@@ -93,23 +95,22 @@ func (l *Layer) Stage(ctx context.Context, b *store.Batch, a Advice, o Outcome) 
 		if raw, err := json.Marshal(o.Plan); err != nil || len(raw)+len(c.Text)+len(c.Inputs) > maxPlanBytes {
 			o.Plan, g.Note = nil, "the case and its plan are too long to be kept"
 		} else {
-			g.Note = tainted(&c, o.Plan.Calls, strangers, complaints)
+			g.Note = tainted(&c, s, o.Plan.Calls, strangers, complaints)
 		}
 	}
 	g.Outcome = o
 	g.Outcome.trim()
+	if unread != nil {
+		g.Note = unread.Error()
+	}
 	// What is staged before an error is dropped with the step, so the errors are looked at once.
-	err = cmp.Or(l.settle(ctx, b, &g, strangers, +1), l.episodes(ctx, b, &g), l.session(ctx, b, &g))
+	err = cmp.Or(l.settle(ctx, b, &g, s, strangers, +1), l.episodes(ctx, b, &g), l.session(ctx, b, &g))
 	g.Case.Turns, g.Case.Candidates = nil, nil
 	return Learned{g.Ready, g.Note}, cmp.Or(err, codec.Put(b, key, &g, absent))
 }
 
 // settle does what an outcome does, or takes it back where by is -1.
-func (l *Layer) settle(ctx context.Context, b *store.Batch, g *given, strangers []string, by int) error {
-	s, err := shapeOf(&g.Case)
-	if err != nil {
-		g.Note, s = err.Error(), &shape{}
-	}
+func (l *Layer) settle(ctx context.Context, b *store.Batch, g *given, s *shape, strangers []string, by int) error {
 	return cmp.Or(l.measure(ctx, b, g, by), l.credit(ctx, b, g, by), l.refuse(ctx, b, g, s, strangers, by), l.keepPlan(ctx, b, g, s, by))
 }
 
@@ -137,9 +138,10 @@ func (l *Layer) StageJudge(ctx context.Context, b *store.Batch, scope memory.Sco
 	if s := l.opts.Sanitizer; s != nil {
 		why = s.KeepPlaceholders().Prose(why)
 	}
-	err = l.settle(ctx, b, &g, nil, -1)
+	s, _ := shapeOf(&g.Case)
+	err = l.settle(ctx, b, &g, s, nil, -1)
 	g.Outcome.Verdict, g.Outcome.Complaint, g.Ready, g.Judged = v, why, false, l.opts.Now()
-	err = cmp.Or(err, l.settle(ctx, b, &g, nil, +1), codec.Put(b, key, &g, unchanged))
+	err = cmp.Or(err, l.settle(ctx, b, &g, s, nil, +1), codec.Put(b, key, &g, unchanged))
 	return Learned{g.Ready, g.Note}, err
 }
 

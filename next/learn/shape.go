@@ -35,18 +35,19 @@ type leaf struct {
 	v    any // nil, bool, json.Number, string; an empty object or list is a string that begins with a NUL
 }
 
-// shapeOf reads a case. Its key is that of conditions, goals, situation, template, and the inputs' paths and types.
+// shapeOf reads a case. Its key is that of conditions, goals, situation, template, and the inputs' paths and types. Of a
+// case that cannot be read the shape is empty.
 func shapeOf(c *Case) (*shape, error) {
 	v, err := decode(c.Inputs)
 	if err != nil {
-		return nil, fmt.Errorf("inputs: %w", err)
+		return &shape{}, fmt.Errorf("inputs: %w", err)
 	}
 	if _, ok := v.(map[string]any); !ok && v != nil {
-		return nil, errors.New("inputs: no JSON object")
+		return &shape{}, errors.New("inputs: no JSON object")
 	}
 	s := &shape{in: leaves(v)}
 	if len(s.in) > maxValues {
-		return nil, fmt.Errorf("inputs: %d values, over the limit of %d", len(s.in), maxValues)
+		return &shape{}, fmt.Errorf("inputs: %d values, over the limit of %d", len(s.in), maxValues)
 	}
 	s.template = template(c.Text, s.in)
 	types := make([]string, len(s.in))
@@ -63,13 +64,18 @@ func shapeOf(c *Case) (*shape, error) {
 // digest is the short form of a text in keys and comparisons.
 func digest(s string) string {
 	sum := sha256.Sum256([]byte(s))
-	return hex.EncodeToString(sum[:12])
+	var short [24]byte
+	hex.Encode(short[:], sum[:12])
+	return string(short[:])
 }
 
 // template returns a text with {path} for each value of the inputs that stands in it as a token, the longest first.
 func template(text string, in []leaf) string {
-	out, _ := newMatch([]*delivery{{shape: &shape{in: in}}}, nil).text([]string{norm.NFC.String(text)})
-	return out
+	text = norm.NFC.String(text)
+	if len(in) > 0 {
+		text, _ = newMatch([]*delivery{{shape: &shape{in: in}}}, nil).text([]string{text})
+	}
+	return text
 }
 
 // fold returns a text without what makes no difference: runs of spaces, one final full stop, and the capital of a

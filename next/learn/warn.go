@@ -275,12 +275,8 @@ const (
 // tainted returns why a plan is not learned: a stranger's words stand in a call, and not in the case; or a call quotes
 // what it was refused with. Another spelling does not matter. What is translated or encoded is not seen, nor a value
 // of fewer than eight letters and digits that is written otherwise ("5.000").
-func tainted(c *Case, calls []reason.PlanCall, strangers, complaints []string) string {
-	of, _ := shapeOf(c)
-	mine := []string{c.Text}
-	if of != nil {
-		mine = append(mine, said(of.in)...)
-	}
+func tainted(c *Case, s *shape, calls []reason.PlanCall, strangers, complaints []string) string {
+	mine := append(said(s.in), c.Text)
 	all := strings.Join(strangers, "\n")
 	own, theirs, refused := spelt(strings.Join(mine, "\n")), spelt(all), spelt(strings.Join(complaints, "\n"))
 	foreign := func(w string) bool { return !strings.Contains(own, w) && strings.Contains(theirs, w) }

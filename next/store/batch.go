@@ -34,8 +34,11 @@ type batch struct {
 
 // next returns a copy for another function to stage into.
 func (b *batch) next() *batch {
-	return &batch{st: b.st, ops: slices.Clone(b.ops), at: maps.Clone(b.at), after: slices.Clone(b.after),
-		bytes: b.bytes, earlier: len(b.ops), seen: map[string]bool{}}
+	own := &batch{st: b.st, ops: make([]Op, len(b.ops), len(b.ops)+16), at: make(map[string]int, len(b.ops)+16),
+		after: slices.Clone(b.after), bytes: b.bytes, earlier: len(b.ops), seen: map[string]bool{}}
+	copy(own.ops, b.ops)
+	maps.Copy(own.at, b.at)
+	return own
 }
 
 // Sub returns a view of the same Batch whose keys begin at prefix, as [Sub] does for a Store.
@@ -65,7 +68,9 @@ func (b *Batch) Staged(key string) ([]byte, bool) {
 	if !staged || b.ops[i].Check {
 		return nil, false
 	}
-	b.seen[b.prefix+key] = true
+	if i < b.earlier {
+		b.seen[b.prefix+key] = true
+	}
 	return b.ops[i].Value, true
 }
 

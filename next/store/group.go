@@ -186,7 +186,7 @@ func (g *group) commit() {
 // its keys meanwhile.
 func (g *group) together(ctx context.Context, updates []*update, try int) {
 	unreadable := g.settle(ctx)
-	b := &batch{st: g.st, at: map[string]int{}}
+	b := &batch{st: g.st}
 	var joined []*update
 	for _, u := range updates {
 		own, err := b.next(), cmp.Or(unreadable, u.ctx.Err())
@@ -259,6 +259,9 @@ func (g *group) write(ctx context.Context, b *batch) (err error) {
 
 // settle gives followers the keys of which it is not known what they hold.
 func (g *group) settle(ctx context.Context) error {
+	if len(g.unread) == 0 {
+		return nil
+	}
 	for _, key := range slices.Sorted(maps.Keys(g.unread)) {
 		e, err := g.st.Get(ctx, key)
 		if errors.Is(err, ErrNotFound) {

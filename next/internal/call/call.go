@@ -87,12 +87,19 @@ func cut(s string) string {
 
 // sound returns an error if v cannot be used. Unexported fields are not looked at.
 func sound(v reflect.Value, left *int, depth int) error {
-	var parts []reflect.Value
 	valid := true
+	var err error
+	part := func(p reflect.Value) {
+		if err == nil && *left >= 0 {
+			err = sound(p, left, depth+1)
+		}
+	}
 	switch kind := v.Kind(); {
 	case isNil(v):
+	case depth > maxDepth:
+		return fmt.Errorf("%w: nested more than %d deep", ErrMalformed, maxDepth)
 	case kind == reflect.Pointer || kind == reflect.Interface:
-		parts = append(parts, v.Elem())
+		part(v.Elem())
 	case kind == reflect.String:
 		*left -= v.Len()
 		valid = utf8.ValidString(v.String())
@@ -101,16 +108,17 @@ func sound(v reflect.Value, left *int, depth int) error {
 		valid = v.Type() != reflect.TypeFor[json.RawMessage]() || utf8.Valid(v.Bytes())
 	case kind == reflect.Slice || kind == reflect.Array:
 		for i := range v.Len() {
-			parts = append(parts, v.Index(i))
+			part(v.Index(i))
 		}
 	case kind == reflect.Map:
 		for key, value := range v.Seq2() {
-			parts = append(parts, key, value)
+			part(key)
+			part(value)
 		}
 	case kind == reflect.Struct:
 		for i := range v.NumField() {
-			if v.Type().Field(i).IsExported() {
-				parts = append(parts, v.Field(i))
+			if v.Field(i).CanInterface() {
+				part(v.Field(i))
 			}
 		}
 	}
@@ -119,15 +127,8 @@ func sound(v reflect.Value, left *int, depth int) error {
 		return fmt.Errorf("%w: no valid UTF-8", ErrMalformed)
 	case *left < 0:
 		return fmt.Errorf("%w: more than %d bytes", ErrMalformed, MaxAnswer)
-	case depth > maxDepth:
-		return fmt.Errorf("%w: nested more than %d deep", ErrMalformed, maxDepth)
 	}
-	for _, p := range parts {
-		if err := sound(p, left, depth+1); err != nil {
-			return err
-		}
-	}
-	return nil
+	return err
 }
 
 // flaw says why an error, or one that it wraps, cannot be asked.

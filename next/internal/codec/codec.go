@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"sync"
 
 	"github.com/fxamacker/cbor/v2"
 
@@ -53,7 +54,9 @@ func must[T any](v T, err error) T {
 
 // Marshal returns the value of v, or a *[store.LimitError] if it would be longer than [MaxRecord].
 func Marshal(v any) ([]byte, error) {
-	b := new(bytes.Buffer)
+	b := buffers.Get().(*bytes.Buffer)
+	defer buffers.Put(b)
+	b.Reset()
 	b.WriteByte(version)
 	if err := encoding.MarshalToBuffer(v, b); err != nil {
 		return nil, fmt.Errorf("codec: %T: %w", v, err)
@@ -61,8 +64,10 @@ func Marshal(v any) ([]byte, error) {
 	if b.Len() > MaxRecord {
 		return nil, &store.LimitError{What: "record", Size: b.Len(), Max: MaxRecord}
 	}
-	return b.Bytes(), nil
+	return bytes.Clone(b.Bytes()), nil
 }
+
+var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 // Unmarshal reads a value into v, a pointer to a zero value. Fields that v does not have are left out. The error
 // wraps [store.ErrNewer] for a version to come, and [store.ErrDamaged] for what Marshal has not written.
