@@ -87,19 +87,13 @@ func cut(s string) string {
 
 // sound returns an error if v cannot be used. Unexported fields are not looked at.
 func sound(v reflect.Value, left *int, depth int) error {
-	valid := true
-	var err error
-	part := func(p reflect.Value) {
-		if err == nil && *left >= 0 {
-			err = sound(p, left, depth+1)
-		}
-	}
+	valid, err := true, error(nil)
 	switch kind := v.Kind(); {
 	case isNil(v):
 	case depth > maxDepth:
 		return fmt.Errorf("%w: nested more than %d deep", ErrMalformed, maxDepth)
 	case kind == reflect.Pointer || kind == reflect.Interface:
-		part(v.Elem())
+		return sound(v.Elem(), left, depth+1)
 	case kind == reflect.String:
 		*left -= v.Len()
 		valid = utf8.ValidString(v.String())
@@ -107,18 +101,17 @@ func sound(v reflect.Value, left *int, depth int) error {
 		*left -= v.Len()
 		valid = v.Type() != reflect.TypeFor[json.RawMessage]() || utf8.Valid(v.Bytes())
 	case kind == reflect.Slice || kind == reflect.Array:
-		for i := range v.Len() {
-			part(v.Index(i))
+		for i := 0; i < v.Len() && err == nil; i++ {
+			err = sound(v.Index(i), left, depth+1)
 		}
 	case kind == reflect.Map:
-		for key, value := range v.Seq2() {
-			part(key)
-			part(value)
+		for all := v.MapRange(); err == nil && all.Next(); {
+			err = cmp.Or(sound(all.Key(), left, depth+1), sound(all.Value(), left, depth+1))
 		}
 	case kind == reflect.Struct:
-		for i := range v.NumField() {
+		for i := 0; i < v.NumField() && err == nil; i++ {
 			if v.Field(i).CanInterface() {
-				part(v.Field(i))
+				err = sound(v.Field(i), left, depth+1)
 			}
 		}
 	}
