@@ -3,11 +3,9 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,6 +17,7 @@ import (
 	arc "github.com/arc-learn/arc/next"
 	"github.com/arc-learn/arc/next/act"
 	"github.com/arc-learn/arc/next/act/queue"
+	"github.com/arc-learn/arc/next/contrib/openai"
 	"github.com/arc-learn/arc/next/learn"
 	"github.com/arc-learn/arc/next/memory"
 	"github.com/arc-learn/arc/next/reason"
@@ -42,7 +41,11 @@ type app struct {
 
 	mu        sync.Mutex
 	followers map[string][]*follower // by run
-	creds     map[string]string      // nil: not read yet
+	noted     []note                 // for MEMORY.md, see writeNotes
+	wrote     time.Time              // to it, last
+
+	vaultMu sync.Mutex
+	vault   *vault
 }
 
 // follower is a screen that shows a run.
@@ -57,7 +60,7 @@ func openApp(ctx context.Context, dir string, how access, log *slog.Logger) (a *
 	if err != nil {
 		return nil, err
 	}
-	a = &app{dir: dir, scope: c.Scope, log: log, followers: map[string][]*follower{}}
+	a = &app{dir: dir, scope: c.Scope, log: log, followers: map[string][]*follower{}, vault: newVault(dir, os.Getenv("ARC_CREDS_PASSWORD"))}
 	a.config.Store(c)
 	if err := os.MkdirAll(a.path(".arc"), 0o700); err != nil {
 		return nil, err
@@ -100,7 +103,13 @@ func openApp(ctx context.Context, dir string, how access, log *slog.Logger) (a *
 		Sanitizer: sanitizer, Logger: log, Process: "arc", OnEvent: a.onEvent, Trace: a.trace,
 	}
 	if e := c.Embeddings; e != nil {
-		o.Memory.Embedder = &embedder{a, *e}
+		var key string
+		if e.Key != "" {
+			if key, err = a.secret(ctx, e.Key); err != nil {
+				return a, fmt.Errorf("embeddings: %w", err)
+			}
+		}
+		o.Memory.Embedder = openai.NewEmbedder(e.Name, &openai.Options{URL: e.URL, Key: cmp.Or(key, "none")})
 	}
 	if a.agent, err = arc.New(ctx, a.store, host, o); err != nil {
 		return a, err
@@ -137,7 +146,7 @@ func (a *app) close() error {
 		if err := a.agent.Shutdown(ctx); err != nil {
 			a.log.Warn(err.Error())
 		}
-		errs = append(errs, a.agent.Close())
+		errs = append(errs, a.writeNotes(ctx, true), a.agent.Close())
 	}
 	return errors.Join(append(errs, a.store.Close())...)
 }
@@ -180,12 +189,15 @@ func (a *app) trace(ctx context.Context, name string, attrs ...slog.Attr) (conte
 	return e.in(ctx), func(error) {}
 }
 
-func (a *app) onEvent(_ memory.Scope, run string, e arc.Event) { a.tell(run, e) }
+func (a *app) onEvent(_ memory.Scope, run string, e arc.Event) {
+	a.note(run, e)
+	a.tell(run, e)
+}
 
 // tell gives an event to who follows the run.
 func (a *app) tell(run string, e arc.Event) {
 	a.mu.Lock()
-	list := slices.Clone(a.followers[run])
+	list := slices.Clone(a.followers[topic(run)])
 	a.mu.Unlock()
 	for _, f := range list {
 		f.tell(e)
@@ -212,45 +224,12 @@ func (a *app) follow(run string, s *screen, tell func(arc.Event)) (end func()) {
 func (a *app) follower(run string) *screen {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for _, f := range a.followers[run] {
+	for _, f := range a.followers[topic(run)] {
 		if f.screen.ask != nil {
 			return f.screen
 		}
 	}
 	return nil
-}
-
-// spend puts into the ledger what a call of a model took. It is no part of a run's commit: a crash between the two
-// loses or doubles a call's figure.
-func (a *app) spend(ctx context.Context, model, worker string, u *reason.Usage) {
-	err := a.group.Update(context.WithoutCancel(ctx), func(b *store.Batch) error {
-		key, day, unchanged := ledgerKey(time.Now()), ledger{}, store.Absent
-		e, err := b.Get(ctx, key)
-		switch {
-		case err == nil:
-			if unchanged = store.Any; e.Rev != 0 {
-				unchanged = store.At(e.Rev)
-			}
-			if err := json.Unmarshal(e.Value, &day); err != nil {
-				return err
-			}
-		case !errors.Is(err, store.ErrNotFound):
-			return err
-		}
-		name := cmp.Or(worker, "-") + "\x00" + model
-		if u == nil { // unknown, but for the call
-			u = &reason.Usage{Calls: 1}
-		}
-		day[name] = day[name].Add(u)
-		raw, err := json.Marshal(day)
-		if err != nil {
-			return err
-		}
-		return b.Put(key, raw, unchanged)
-	})
-	if err != nil {
-		a.log.Error("the ledger", "error", err)
-	}
 }
 
 // brief is what is told of who the agent is and what it knows: SOUL.md, memory/MEMORY.md and the SKILL.md of skills,
@@ -279,10 +258,4 @@ func (a *app) brief(skills []string) string {
 		b.WriteString("# " + f + "\n\n" + strings.TrimSpace(text) + "\n\n")
 	}
 	return strings.TrimSpace(b.String())
-}
-
-// secretNames are the credentials that objectives may hold.
-func (a *app) secretNames() []string {
-	creds, _ := a.credentials()
-	return slices.Sorted(maps.Keys(creds))
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	_ "embed"
 	"errors"
 	"fmt"
 	"io"
@@ -42,7 +43,7 @@ type config struct {
 	Context  int           `yaml:"context"` // tokens of SOUL.md, MEMORY.md and skills; 0: 40,000
 
 	Languages  []string        `yaml:"languages"`
-	Embeddings *embedderConfig `yaml:"embeddings"`
+	Embeddings *modelConfig    `yaml:"embeddings"`
 	Worktree   *worktreeConfig `yaml:"worktree"`
 }
 
@@ -96,12 +97,6 @@ type toolConfig struct {
 type budgetConfig struct {
 	USD    float64 `yaml:"usd"`
 	Tokens int     `yaml:"tokens"`
-}
-
-type embedderConfig struct {
-	URL  string `yaml:"url"`
-	Name string `yaml:"name"`
-	Key  string `yaml:"key"`
 }
 
 type worktreeConfig struct {
@@ -255,22 +250,7 @@ func (c *config) models() (names []string) {
 	return names
 }
 
-const firstConfig = `# What the agent in this folder has. arc doctor checks it; arc serve reads it again when it changes.
-model: gpt-5-mini            # with tools for files and, after a yes, the shell; its key is in OPENAI_API_KEY
-#models:
-#  gpt-5-mini: {price: {input: 0.25, output: 2, cached: 0.025}}   # dollars for a million tokens
-#  local: {url: "http://localhost:11434/v1", name: qwen3}
-#  opus: {api: anthropic, name: claude-opus-4-1}
-#priority: {1-3: opus, 4-10: gpt-5-mini}      # the model of a task
-#planner: gpt-5-mini          # breaks an objective into tasks for several workers
-#workers:
-#  - {name: agent, tools: [files, shell, lookup]}
-#  - {name: tests, about: runs the tests, skills: [test], run: [go, test, ./...]}
-#  - {name: claude, skills: [code], agent: [claude, -p, --output-format, json]}
-#tools:
-#  - {name: lookup, about: looks an order up, run: [./lookup.sh], input: {type: object, properties: {id: {type: string}}}}
-#gates:                       # what they refuse is not delivered, and is warned of
-#  - [go, vet, ./...]
-#holdout: 0.1                 # a tenth of the runs gets nothing from memory: the difference is what memory is worth
-#daily: {usd: 5}
-`
+// firstConfig is what arc init writes.
+//
+//go:embed first.yaml
+var firstConfig string

@@ -10,10 +10,12 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	arc "github.com/arc-learn/arc/next"
 )
@@ -63,6 +65,13 @@ type command struct {
 
 // execute does what the arguments say and returns the exit code.
 func execute(ctx context.Context, c *command) int {
+	if len(c.args) > 0 && strings.HasPrefix(c.args[0], "__complete") && c.served == nil {
+		if c.dir, _ = c.folder(); c.dir != "" {
+			if code, err := c.forward(ctx); err == nil {
+				return code
+			}
+		}
+	}
 	root := c.root()
 	root.SetArgs(c.args)
 	root.SetOut(c.out)
@@ -79,7 +88,7 @@ func execute(ctx context.Context, c *command) int {
 		}
 		return exit.code
 	case ctx.Err() != nil || errors.Is(err, context.Canceled):
-		fmt.Fprintln(c.err, "arc: interrupted")
+		fmt.Fprintln(c.err, "arc: interrupted; arc runs says what was left, arc resume goes on with it")
 		return exitInterrupted
 	}
 	fmt.Fprintln(c.err, c.paint(red, "arc: ")+strings.TrimPrefix(err.Error(), "arc: "))
@@ -95,7 +104,7 @@ func (c *command) root() *cobra.Command {
 		Long: "An agent in a folder that learns from what its gates pass and refuse. Alone it prints what waits, what\n" +
 			"failed, what was saved and what to type next.",
 		SilenceErrors: true, SilenceUsage: true, Args: cobra.NoArgs,
-		RunE: c.with(reads, c.overview),
+		RunE: c.leaf(reads, "arc", "", c.overview, nil).RunE,
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usage("%w\nsee %s --help", err, cmd.CommandPath())
@@ -109,7 +118,8 @@ func (c *command) root() *cobra.Command {
 	root.AddGroup(&cobra.Group{ID: "work", Title: "Work:"}, &cobra.Group{ID: "know", Title: "Know:"},
 		&cobra.Group{ID: "keep", Title: "Keep:"})
 	for group, commands := range map[string][]*cobra.Command{
-		"work": c.runCommands(), "know": c.knowCommands(), "keep": c.keepCommands(),
+		"work": append(c.runCommands(), c.taskCommands()...), "know": append(c.knowCommands(), c.noteCommands()...),
+		"keep": slices.Concat(c.doctorCommands(), c.serveCommands(), c.skillCommands(), c.credsCommands()),
 	} {
 		for _, cmd := range commands {
 			cmd.GroupID = group
@@ -117,10 +127,6 @@ func (c *command) root() *cobra.Command {
 		}
 	}
 	return root
-}
-
-func (c *command) keepCommands() []*cobra.Command {
-	return []*cobra.Command{c.initCommand(), c.doctorCommand(), c.serveCommand()}
 }
 
 // folder is that of arc.yaml: --dir, $ARC_DIR, or the nearest one from the working directory up.
@@ -146,20 +152,32 @@ func (c *command) folder() (string, error) {
 	}
 }
 
-// access says what a command does with the agent.
+// access says what a command needs of the agent.
 type access int
 
 const (
-	reads  access = iota // no run goes on by it
-	drives               // runs go on meanwhile, and other commands are executed for their processes
+	local  access = iota // nothing: it is executed where it was typed
+	reads                // no run goes on by it
+	drives               // runs go on meanwhile, and the commands of other processes are executed
 )
 
-// with has a command work on the agent of the folder: in the process that has it open, or in this one.
-func (c *command) with(how access, f func(context.Context, *app) error) func(*cobra.Command, []string) error {
-	return func(cmd *cobra.Command, _ []string) (err error) {
-		ctx := cmd.Context()
-		a := c.served
-		if a == nil {
+// leaf is a command that works on the agent of the folder: in the process that has it open, or in this one. args are
+// the words that stand without a flag.
+func (c *command) leaf(
+	how access, use, short string, f func(ctx context.Context, a *app, args []string) error, flags func(*pflag.FlagSet),
+) *cobra.Command {
+	cmd := &cobra.Command{Use: use, Short: short, Args: cobra.ArbitraryArgs}
+	if flags != nil {
+		flags(cmd.Flags())
+	}
+	if strings.Contains(use, "[ID]") {
+		cmd.ValidArgsFunction = c.complete
+	} else if !strings.Contains(use, "TEXT") {
+		cmd.Args = cobra.NoArgs
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
+		ctx, a := cmd.Context(), c.served
+		if a == nil && how != local {
 			var code int
 			if a, code, err = c.reach(ctx, how); a == nil {
 				if err == nil && code != 0 {
@@ -169,8 +187,15 @@ func (c *command) with(how access, f func(context.Context, *app) error) func(*co
 			}
 			defer func() { err = errors.Join(err, a.close()) }()
 		}
-		return f(ctx, a)
+		return f(ctx, a, args)
 	}
+	return cmd
+}
+
+// group is a command with others below it.
+func group(cmd *cobra.Command, below ...*cobra.Command) *cobra.Command {
+	cmd.AddCommand(below...)
+	return cmd
 }
 
 // finished is the error of a command that has followed a run, by where that is.

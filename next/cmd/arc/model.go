@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -11,7 +10,6 @@ import (
 	"net/http"
 	"os"
 	"strings"
-	"sync"
 	"time"
 
 	arc "github.com/arc-learn/arc/next"
@@ -52,10 +50,11 @@ func (m *metered) Generate(ctx context.Context, r *reason.Request) (*reason.Resp
 		return nil, err
 	}
 	asked := *r
-	if text := r.OnText; text != nil {
-		asked.OnText = func(s string) { text(s); m.app.tell(on.run, arc.Event{Kind: "words", Text: s, Live: true}) }
-	} else if on.run != "" {
-		asked.OnText = func(s string) { m.app.tell(on.run, arc.Event{Kind: "words", Text: s, Live: true}) }
+	asked.OnText = func(s string) {
+		if r.OnText != nil {
+			r.OnText(s)
+		}
+		m.app.tell(on.run, arc.Event{Kind: "words", Text: s, Live: true})
 	}
 	m.app.tell(on.run, arc.Event{Kind: "asked", Name: name, Live: true})
 	answer, err := reason.Generate(ctx, model, &asked)
@@ -66,7 +65,7 @@ func (m *metered) Generate(ctx context.Context, r *reason.Request) (*reason.Resp
 		usage = failed.Usage
 	}
 	if answer != nil || usage != nil {
-		m.app.spend(ctx, name, on.worker, usage)
+		m.app.spend(ctx, name, cmp.Or(on.worker, "planner"), usage)
 	}
 	raw, _ := json.Marshal(usage)
 	m.app.tell(on.run, arc.Event{Kind: "heard", Name: name, Data: raw, Live: true})
@@ -113,15 +112,12 @@ func (a *app) secret(ctx context.Context, name string) (string, error) {
 	return "", fmt.Errorf("no credential %s: arc creds set --service %s --key %s --value …", name, service, key)
 }
 
-// ping asks an endpoint for its models, which costs nothing. It says whether the named one is among them.
+// ping asks an endpoint for its models, which costs nothing, and says whether the named one is among them.
 func (a *app) ping(ctx context.Context, c modelConfig) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	url, header := strings.TrimSuffix(cmp.Or(c.URL, "https://api.openai.com/v1"), "/")+"/models", "Authorization"
-	if c.API == "anthropic" {
-		url, header = strings.TrimSuffix(cmp.Or(c.URL, "https://api.anthropic.com"), "/")+"/v1/models?limit=1000", "X-Api-Key"
-	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	url := strings.TrimSuffix(cmp.Or(c.URL, map[string]string{"openai": "https://api.openai.com/v1", "anthropic": "https://api.anthropic.com/v1"}[c.API]), "/")
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/models?limit=1000", nil)
 	if err != nil {
 		return err
 	}
@@ -130,19 +126,15 @@ func (a *app) ping(ctx context.Context, c modelConfig) error {
 		if err != nil {
 			return err
 		}
-		if header == "Authorization" {
-			key = "Bearer " + key
+		r.Header.Set("Authorization", "Bearer "+key)
+		if c.API == "anthropic" {
+			r.Header = http.Header{"X-Api-Key": {key}, "Anthropic-Version": {"2023-06-01"}}
 		}
-		r.Header.Set(header, key)
-		r.Header.Set("Anthropic-Version", "2023-06-01")
 	}
 	client := http.Client{Transport: reason.Transport(nil)}
 	answer, err := client.Do(r)
 	if err != nil {
-		if c.Key != "" {
-			return fmt.Errorf("%w (the key is that of %s)", err, c.Key)
-		}
-		return err
+		return fmt.Errorf("%w (the key is that of %s)", err, cmp.Or(c.Key, "nobody"))
 	}
 	defer answer.Body.Close()
 	var list struct {
@@ -150,9 +142,8 @@ func (a *app) ping(ctx context.Context, c modelConfig) error {
 			ID string `json:"id"`
 		} `json:"data"`
 	}
-	body, err := io.ReadAll(io.LimitReader(answer.Body, 4<<20))
-	if err != nil || json.Unmarshal(body, &list) != nil || len(list.Data) == 0 {
-		return err // it has no list
+	if json.NewDecoder(io.LimitReader(answer.Body, 4<<20)).Decode(&list) != nil || len(list.Data) == 0 {
+		return nil // it has no list
 	}
 	for _, m := range list.Data {
 		if m.ID == c.Name || strings.TrimSuffix(m.ID, ":latest") == c.Name {
@@ -160,60 +151,6 @@ func (a *app) ping(ctx context.Context, c modelConfig) error {
 		}
 	}
 	return fmt.Errorf("it has no model %s: it has %s and %d others", c.Name, list.Data[0].ID, len(list.Data)-1)
-}
-
-// embedder asks an OpenAI-compatible endpoint for vectors.
-type embedder struct {
-	app *app
-	c   embedderConfig
-}
-
-func (e *embedder) Model() string { return e.c.Name }
-
-func (e *embedder) Embed(ctx context.Context, texts []string) ([][]float32, error) {
-	body, err := json.Marshal(map[string]any{"model": e.c.Name, "input": texts})
-	if err != nil {
-		return nil, err
-	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimSuffix(e.c.URL, "/")+"/embeddings", bytes.NewReader(body))
-	if err != nil {
-		return nil, err
-	}
-	r.Header.Set("Content-Type", "application/json")
-	if e.c.Key != "" {
-		key, err := e.app.secret(ctx, e.c.Key)
-		if err != nil {
-			return nil, err
-		}
-		r.Header.Set("Authorization", "Bearer "+key)
-	}
-	client := http.Client{Transport: reason.Transport(nil), Timeout: time.Minute}
-	answer, err := client.Do(r)
-	if err != nil {
-		return nil, err
-	}
-	defer answer.Body.Close()
-	var out struct {
-		Data []struct {
-			Index     int       `json:"index"`
-			Embedding []float32 `json:"embedding"`
-		} `json:"data"`
-	}
-	if err := json.NewDecoder(io.LimitReader(answer.Body, 64<<20)).Decode(&out); err != nil {
-		return nil, err
-	}
-	vectors := make([][]float32, len(texts))
-	for _, d := range out.Data {
-		if d.Index >= 0 && d.Index < len(vectors) {
-			vectors[d.Index] = d.Embedding
-		}
-	}
-	for _, v := range vectors {
-		if len(v) == 0 {
-			return nil, fmt.Errorf("%s: fewer vectors than texts", e.c.URL)
-		}
-	}
-	return vectors, nil
 }
 
 // planner is the reasoner of arc.yaml as it stands when it is asked. Who has none gets the objective as the one task.
@@ -225,21 +162,9 @@ func (p *planner) llm() *reason.LLM {
 }
 
 func (p *planner) Decide(ctx context.Context, b *reason.Brief) (*reason.Decision, error) {
-	e := errandOf(ctx)
-	e.worker = "planner"
-	return p.llm().Decide(e.in(ctx), b)
+	return p.llm().Decide(ctx, b)
 }
 
 func (p *planner) Answer(ctx context.Context, b *reason.Brief, questions []string) (string, *reason.Usage, error) {
-	e := errandOf(ctx)
-	e.worker = "planner"
-	return p.llm().Answer(e.in(ctx), b, questions)
+	return p.llm().Answer(ctx, b, questions)
 }
-
-// ledger has what models took on a day, by worker and model.
-type ledger map[string]*reason.Usage
-
-// ledgerKey is that of a day, in UTC.
-func ledgerKey(day time.Time) string { return "cli/ledger/" + day.UTC().Format(time.DateOnly) }
-
-var ledgerMu sync.Mutex

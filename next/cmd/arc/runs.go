@@ -10,10 +10,10 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	arc "github.com/arc-learn/arc/next"
 	"github.com/arc-learn/arc/next/act"
@@ -23,105 +23,96 @@ import (
 
 // runCommands are those that work, and that look at work.
 func (c *command) runCommands() []*cobra.Command {
-	out := []*cobra.Command{c.doCommand(), c.thinkCommand(), c.runsCommand()}
-	for _, o := range []struct {
-		use, about string
-		how        access
-		do         func(context.Context, *app, *arc.Report, string) error
-		text       string // the name of the flag of a text
-	}{
-		{"answer", "Answer what a run asks, and go on with it", drives, c.answer, "text"},
-		{"approve", "Allow what a run waits for, and go on with it", drives, c.ruling(true), "note"},
-		{"deny", "Refuse what a run waits for", drives, c.ruling(false), "note"},
-		{"retry", "Try a blocked run again", drives, c.retry, "note"},
-		{"resume", "Go on with a run that was left, and follow it", drives, c.resume, ""},
-		{"cancel", "End a run", drives, c.cancel, "why"},
-		{"judge", "Say what a run was worth: --verdict delivered or failed", reads, c.judge, "verdict"},
-	} {
-		var id, text, why string
-		cmd := &cobra.Command{Use: o.use + " [ID]", Short: o.about, Args: cobra.MaximumNArgs(1), ValidArgsFunction: c.completeRuns}
-		cmd.Flags().StringVar(&id, "id", "", "the run: an ID of arc runs, or its beginning; none: the one that waits")
-		if o.text != "" {
-			cmd.Flags().StringVar(&text, o.text, "", "in words")
+	var o arc.Objective
+	var skills []string
+	objective := func(f *pflag.FlagSet) {
+		f.StringVar(&o.Text, "text", "", "what is to be done; it may stand without the flag")
+		f.StringVar(&o.Situation, "situation", "", "the kind of case: equal cases have the same words")
+		f.Var((*rawJSON)(&o.Inputs), "inputs", "JSON object: what varies between cases")
+		f.Var((*rawJSON)(&o.Data), "data", "JSON that workers get, and that is no part of the case")
+		f.StringVar(&o.Session, "session", "", "runs of a session are assessed together")
+		f.StringSliceVar(&o.Conditions, "condition", nil, "what else must hold for the same plan to be right")
+		f.StringSliceVar(&o.Secrets, "secret", nil, "names of credentials that may stand in the inputs")
+		f.StringSliceVar(&skills, "skill", nil, "skills whose SKILL.md is read first")
+		f.Float64Var(&o.Budget.USD, "usd", 0, "the most dollars; 0: the budget of arc.yaml")
+		f.BoolVar(&o.Fresh, "fresh", false, "without memory: nothing is recalled and no plan fires")
+	}
+	ready := func(a *app, args []string) error {
+		if o.Text = cmp.Or(o.Text, strings.Join(args, " ")); o.Text == "" {
+			return usage(`what is to be done? --text "…"`)
 		}
-		if o.use == "judge" {
-			cmd.Flags().StringVar(&why, "why", "", "in words")
+		if o.Budget == (arc.Budget{}) {
+			o.Budget = budget(a.config.Load().Budget)
 		}
-		cmd.RunE = func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				id = args[0]
+		if len(skills) > 0 && o.Data == nil {
+			o.Data, _ = json.Marshal(map[string]any{"skills": skills}) // strings always can be
+		}
+		return nil
+	}
+	out := []*cobra.Command{
+		c.leaf(drives, "do TEXT", "Do something, and learn from it", func(ctx context.Context, a *app, args []string) error {
+			if err := ready(a, args); err != nil {
+				return err
 			}
-			return c.with(o.how, func(ctx context.Context, a *app) error {
-				r, err := a.run(ctx, id, o.use)
-				if err != nil {
-					return err
-				}
-				if why != "" {
-					text += "\x00" + why
-				}
-				return o.do(ctx, a, r, text)
-			})(cmd, args)
-		}
-		out = append(out, cmd)
+			o.ID = newRun(time.Now())
+			return c.watch(ctx, a, o.ID, func(ctx context.Context) (*arc.Report, error) { return a.agent.Run(ctx, o) })
+		}, objective),
+		c.leaf(drives, "think TEXT", "Say what would be done, and why; nothing is done or kept", func(ctx context.Context, a *app, args []string) error {
+			if err := ready(a, args); err != nil {
+				return err
+			}
+			t, err := a.agent.Think(ctx, o)
+			if err != nil || c.json {
+				return errors.Join(err, c.writeJSON(t))
+			}
+			c.thought(t)
+			return nil
+		}, objective),
+		c.runsCommand(),
+	}
+	for _, op := range []struct {
+		use, about, text string
+		fits             func(*arc.Report) bool // without an ID
+		do               func(ctx context.Context, a *app, r *arc.Report, text string) error
+	}{
+		{"answer", "Answer what a run asks, and go on with it", "text", func(r *arc.Report) bool { return r.Status == arc.Asking }, c.answer},
+		{"approve", "Allow what a run waits for, and go on with it", "note", needsRuling, c.ruling(true)},
+		{"deny", "Refuse what a run waits for", "note", needsRuling, c.ruling(false)},
+		{"retry", "Try a blocked run again", "note", func(r *arc.Report) bool { return r.Status == arc.Blocked }, c.goOn(arc.View.Retry)},
+		{"resume", "Go on with a run that was left, and follow it", "", func(r *arc.Report) bool { return r.Ended.IsZero() }, c.goOn(resume)},
+		{"cancel", "End a run", "why", func(r *arc.Report) bool { return r.Ended.IsZero() }, c.cancel},
+		{"judge", "Say what a run was worth", "verdict", func(r *arc.Report) bool { return !r.Ended.IsZero() }, c.judge},
+	} {
+		var id, text string
+		out = append(out, c.leaf(drives, op.use+" [ID]", op.about, func(ctx context.Context, a *app, args []string) error {
+			r, err := a.run(ctx, cmp.Or(id, strings.Join(args, "")), op.fits)
+			if err != nil {
+				return err
+			}
+			return op.do(ctx, a, r, text)
+		}, func(f *pflag.FlagSet) {
+			f.StringVar(&id, "id", "", "of arc runs, or its beginning; none: the only one that it can be")
+			if op.text != "" {
+				f.StringVar(&text, op.text, "", map[bool]string{true: "delivered, or failed: why", false: "in words"}[op.use == "judge"])
+			}
+		}))
 	}
 	return out
 }
 
-// objective are the flags of do and think.
-func (c *command) objective(cmd *cobra.Command) *arc.Objective {
-	o := &arc.Objective{}
-	f := cmd.Flags()
-	f.StringVar(&o.Text, "text", "", "what is to be done; it may stand without the flag")
-	f.StringVar(&o.Situation, "situation", "", "the kind of case: equal cases have the same words")
-	f.Var(jsonFlag{&o.Inputs}, "inputs", "JSON object: what varies between cases")
-	f.Var(jsonFlag{&o.Data}, "data", "JSON that workers get, and that is no part of the case")
-	f.StringVar(&o.Session, "session", "", "runs of a session are assessed together")
-	f.StringSliceVar(&o.Conditions, "condition", nil, "what else must hold for the same plan to be right")
-	f.StringSliceVar(&o.Secrets, "secret", nil, "names of credentials that may stand in the inputs")
-	f.Float64Var(&o.Budget.USD, "usd", 0, "the most dollars; 0: the budget of arc.yaml")
-	f.BoolVar(&o.Fresh, "fresh", false, "without memory: nothing is recalled and no plan fires")
-	cmd.Args = cobra.ArbitraryArgs
-	return o
-}
+func needsRuling(r *arc.Report) bool { return len(r.Approvals) > 0 }
 
-// jsonFlag is a flag of JSON.
-type jsonFlag struct{ to *json.RawMessage }
+// rawJSON is a flag of JSON.
+type rawJSON json.RawMessage
 
-func (f jsonFlag) String() string { return "" }
-func (f jsonFlag) Type() string   { return "json" }
-func (f jsonFlag) Set(s string) error {
+func (f *rawJSON) String() string { return string(*f) }
+func (f *rawJSON) Type() string   { return "json" }
+func (f *rawJSON) Set(s string) error {
 	if !json.Valid([]byte(s)) {
 		return errors.New("it is no JSON")
 	}
-	*f.to = json.RawMessage(s)
+	*f = rawJSON(s)
 	return nil
-}
-
-func (c *command) doCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "do [--text] TEXT", Short: "Do something, and learn from it",
-		Example: `  arc do "collect the todos"` + "\n" + `  arc do --text "refund the order" --inputs '{"order":"A-17"}'`}
-	o := c.objective(cmd)
-	var skills []string
-	cmd.Flags().StringSliceVar(&skills, "skill", nil, "skills whose SKILL.md is read first")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if o.Text == "" {
-			o.Text = strings.Join(args, " ")
-		}
-		if o.Text == "" {
-			return usage("what is to be done? arc do --text \"…\"")
-		}
-		return c.with(drives, func(ctx context.Context, a *app) error {
-			o.ID = newRun(time.Now())
-			if o.Budget == (arc.Budget{}) {
-				o.Budget = arc.Budget(budget(a.config.Load().Budget))
-			}
-			if len(skills) > 0 && o.Data == nil {
-				o.Data, _ = json.Marshal(map[string]any{"skills": skills})
-			}
-			return c.watch(ctx, a, o.ID, func(ctx context.Context) (*arc.Report, error) { return a.agent.Run(ctx, *o) })
-		})(cmd, args)
-	}
-	return cmd
 }
 
 // newRun makes an ID that sorts by its time.
@@ -129,255 +120,112 @@ func newRun(now time.Time) string {
 	return now.UTC().Format("20060102-150405-") + strings.ToLower(rand.Text()[:8])
 }
 
-func (c *command) thinkCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "think [--text] TEXT", Short: "Say what would be done, and why; nothing is done or kept"}
-	o := c.objective(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if o.Text == "" {
-			o.Text = strings.Join(args, " ")
-		}
-		if o.Text == "" {
-			return usage("what about? arc think --text \"…\"")
-		}
-		return c.with(drives, func(ctx context.Context, a *app) error {
-			t, err := a.agent.Think(ctx, *o)
-			if err != nil {
-				return err
-			}
-			if c.json {
-				return c.writeJSON(t)
-			}
-			for _, h := range t.Advice.Memories {
-				c.print(c.paint(faint, "recalled  ") + cut(cmp.Or(h.Content, h.Trigger), c.width-10))
-			}
-			for _, w := range t.Advice.Warnings {
-				c.print(c.paint(yellow, "warning   ") + cut(warning(w), c.width-10))
-			}
-			how := "plan"
-			if t.Fired > 0 {
-				how = "a learned plan, without asking a model"
-			} else if t.Advice.Why != "" {
-				c.print(c.paint(faint, "no plan fires: ") + cut(t.Advice.Why, c.width-15))
-			}
-			for i, task := range t.Tasks {
-				c.print(fmt.Sprintf("%-9s %d. %s %s %s", how, i+1, cmp.Or(task.Skill, task.Worker), task.Objective, task.Inputs))
-				how = ""
-			}
-			if t.Status != arc.Running {
-				c.print(string(t.Status) + ": " + t.Text)
-			}
-			return nil
-		})(cmd, args)
+func (c *command) thought(t arc.Thought) {
+	for _, h := range t.Advice.Memories {
+		c.print(c.paint(faint, "recalled  ") + cut(cmp.Or(h.Content, h.Trigger), c.width-10))
 	}
-	return cmd
+	for _, w := range t.Advice.Warnings {
+		text := fmt.Sprintf("%s: %s (%d times)", cmp.Or(w.Skill, "it"), w.Complaint, w.Times)
+		if w.Instead != "" {
+			text += "; passed instead: " + w.Instead
+		}
+		c.print(c.paint(yellow, "warning   ") + cut(text, c.width-10))
+	}
+	if t.Fired > 0 {
+		c.print(c.paint(green, "by a learned plan, without asking a model"))
+	} else if t.Advice.Why != "" {
+		c.print(c.paint(faint, "no plan fires: ") + cut(t.Advice.Why, c.width-15))
+	}
+	for i, task := range t.Tasks {
+		c.print(fmt.Sprintf("%d. %s %s %s", i+1, cmp.Or(task.Skill, task.Worker), task.Objective, task.Inputs))
+	}
+	if t.Status != arc.Running {
+		c.print(string(t.Status) + ": " + t.Text)
+	}
 }
 
-// warning is one in words.
-func warning(w reason.Warning) string {
-	text := fmt.Sprintf("%s: %s (%d times)", cmp.Or(w.Skill, "it"), w.Complaint, w.Times)
-	if w.Instead != "" {
-		text += "; passed instead: " + w.Instead
-	}
-	return text
-}
-
-// watch follows a run that f begins or goes on with, and prints what comes of it.
+// watch follows a run that f begins or goes on with, and prints what came of it.
 func (c *command) watch(ctx context.Context, a *app, id string, f func(context.Context) (*arc.Report, error)) error {
-	p := &progress{screen: c.screen, since: time.Now()}
-	end := a.follow(id, c.screen, p.tell)
-	defer end()
-	p.busy("begins")
+	p := newProgress(c.screen)
+	defer a.follow(id, c.screen, p.tell)()
 	r, err := f(ctx)
 	for err == nil && r.Status == arc.Asking && c.ask != nil {
-		c.still()
-		for _, q := range r.Questions {
-			c.say(c.paint(yellow, "? ") + q)
-		}
 		var text string
-		if text, err = c.question(ctx, "  > "); err != nil || text == "" {
+		if text, err = c.answers(ctx, r); err != nil || text == "" {
 			err = nil
 			break // it goes on asking
 		}
 		r, err = a.view().Answer(ctx, id, text)
 	}
 	c.still()
-	if err != nil {
-		if ctx.Err() != nil && r != nil {
-			c.say(fmt.Sprintf("interrupted: arc resume %s goes on where it was", short(id)))
-			return &exitError{code: exitInterrupted}
-		}
+	switch {
+	case err != nil && ctx.Err() != nil && r != nil:
+		c.say(fmt.Sprintf("interrupted: arc resume %s goes on where it was", short(id)))
+		return &exitError{code: exitInterrupted}
+	case err != nil:
 		return err
+	case c.json:
+		return cmp.Or(c.writeJSON(r), finished(r))
 	}
-	a.learned(context.WithoutCancel(ctx), r)
-	return c.outcome(ctx, a, r)
-}
-
-// outcome prints where a run is, and what to type next.
-func (c *command) outcome(ctx context.Context, a *app, r *arc.Report) error {
-	if c.json {
-		if err := c.writeJSON(r); err != nil {
-			return err
-		}
-		return finished(r)
-	}
-	id := short(r.ID)
+	id = short(id)
 	switch r.Status {
 	case arc.Delivered:
 		c.print(cmp.Or(r.Text, "done"))
 	case arc.Blocked:
-		c.say(c.paint(red, "blocked") + fmt.Sprintf(" (%s): %s", r.Cause, r.Text))
-		c.say("  arc runs show " + id + "   what happened, whole\n  arc retry " + id + "       once that is mended")
+		c.say(c.paint(red, "blocked") + fmt.Sprintf(" (%s): %s\n  arc runs show %s   what happened, whole\n  arc retry %s       once that is mended",
+			r.Cause, r.Text, id, id))
 	case arc.Asking:
 		c.say(c.paint(yellow, "it asks: ") + r.Text + "\n  arc answer " + id + ` --text "…"`)
 	case arc.Waiting:
 		c.say(c.paint(yellow, "waits: ") + r.Text)
-		if len(r.Approvals) > 0 {
+		if needsRuling(r) {
 			c.say("  arc approve " + id + "   or   arc deny " + id)
 		}
 	default:
 		c.say(string(r.Status) + ": " + r.Text)
 	}
-	c.say(c.paint(faint, id+" · "+a.took(r)))
-	if text := a.saved(ctx, r); text != "" {
+	c.say(c.paint(faint, id+" · "+took(r)))
+	if r.Status == arc.Delivered && r.Fired > 0 && r.Deliberations == 0 {
+		text := "by a learned plan, without asking the planner"
+		if h, err := a.agent.Health(ctx, a.scope); err == nil && h.Saved.Calls.N > 0 {
+			text += fmt.Sprintf(": about %.1f model calls and $%.4f saved", -h.Saved.Calls.Mean, -h.Saved.USD.Mean)
+		}
 		c.say(c.paint(green, text))
 	}
 	return finished(r)
 }
 
+// answers asks the person what a run asks.
+func (c *command) answers(ctx context.Context, r *arc.Report) (string, error) {
+	c.still()
+	for _, q := range r.Questions {
+		c.say(c.paint(yellow, "? ") + q)
+	}
+	return c.question(ctx, "  > ")
+}
+
 // took says what a run took.
-func (a *app) took(r *arc.Report) string {
+func took(r *arc.Report) string {
 	end := r.Ended
 	if end.IsZero() {
 		end = time.Now()
 	}
-	text := span(end.Sub(r.Began))
-	if r.Attempts != 1 {
-		text += fmt.Sprintf(", %d attempts", r.Attempts)
-	}
-	return text + ", " + usageText(r.Usage)
+	return fmt.Sprintf("%s, %d attempts, %s", span(end.Sub(r.Began)), r.Attempts, usageText(r.Usage))
 }
 
 // usageText has the three figures: tokens, dollars reported, dollars estimated.
 func usageText(u *reason.Usage) string {
 	if u == nil {
-		return "no model was asked"
+		return "no model told what it took"
 	}
-	text := fmt.Sprintf("%d model calls, %d tokens", u.Calls, u.Input+u.Output)
-	switch {
-	case u.CostUSD != nil:
-		text += ", " + dollars(u.CostUSD)
-	case u.EstimateUSD != nil:
-		text += ", about " + dollars(u.EstimateUSD)
-	default:
-		text += ", dollars unknown"
+	text := fmt.Sprintf("%d model calls, %d tokens, ", u.Calls, u.Input+u.Output)
+	if u.CostUSD == nil && u.EstimateUSD != nil {
+		return text + "about " + dollars(u.EstimateUSD)
 	}
-	return text
+	return text + strings.Replace(dollars(u.CostUSD), "unknown", "dollars unknown", 1)
 }
 
-// saved says what memory has spared a run.
-func (a *app) saved(ctx context.Context, r *arc.Report) string {
-	if r.Status != arc.Delivered || r.Fired == 0 || r.Deliberations > 0 {
-		return ""
-	}
-	h, err := a.agent.Health(ctx, a.scope)
-	text := "by a learned plan, without asking the planner"
-	if err == nil && h.Saved.Calls.N > 0 {
-		text += fmt.Sprintf(": about %.1f model calls", -h.Saved.Calls.Mean)
-		if h.Saved.USD.N > 0 {
-			text += fmt.Sprintf(" and $%.4f", -h.Saved.USD.Mean)
-		}
-		text += " saved"
-	}
-	return text
-}
-
-// progress shows a run as it goes on.
-type progress struct {
-	*screen
-	mu     sync.Mutex
-	doing  string
-	words  string // the last of the model's
-	since  time.Time
-	usd    float64
-	priced bool
-}
-
-func (p *progress) busy(doing string) {
-	p.mu.Lock()
-	p.doing, p.since, p.words = doing, time.Now(), ""
-	p.mu.Unlock()
-	p.show(func(width int) string {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		text := fmt.Sprintf("%s … %s", p.doing, span(time.Since(p.since)))
-		if p.priced {
-			text += fmt.Sprintf(", $%.3f", p.usd)
-		}
-		if room := width - cells(text) - 4; p.words != "" && room > 10 {
-			words := []rune(strings.Join(strings.Fields(p.words), " "))
-			text += "  " + string(words[max(0, len(words)-room):])
-		}
-		return text
-	})
-}
-
-// tell shows an event.
-func (p *progress) tell(e arc.Event) {
-	name := p.paint(bold, e.Name)
-	switch e.Kind {
-	case "asked":
-		p.busy("asking " + e.Name)
-	case "heard":
-		var u *reason.Usage
-		if json.Unmarshal(e.Data, &u) == nil && u != nil {
-			if usd := cmp.Or(u.CostUSD, u.EstimateUSD); usd != nil {
-				p.mu.Lock()
-				p.usd, p.priced = p.usd+*usd, true
-				p.mu.Unlock()
-			}
-		}
-		p.busy("thinking about what " + e.Name + " said")
-	case "words":
-		p.mu.Lock()
-		p.words += e.Text
-		p.words = p.words[max(0, len(p.words)-500):]
-		p.mu.Unlock()
-	case "recalled":
-		if e.Text != "0 memories, 0 warnings" {
-			p.say(p.paint(faint, "recalled "+e.Text))
-		}
-	case "fired":
-		p.say(p.paint(green, "a learned plan: ") + e.Text)
-	case "decided":
-		p.say(p.paint(faint, "plan: ") + cut(e.Text, 3*p.width))
-	case "attempt":
-		p.say(p.paint(cyan, "▸ ") + name + " " + p.paint(faint, cut(e.Text, p.width-4-len(e.Name))))
-		p.busy(e.Name + " works")
-	case "output":
-		p.say(p.paint(faint, "  │ ") + strings.TrimRight(e.Text, "\r\n"))
-	case "calling":
-		p.busy(e.Name + " works")
-	case "tool":
-		p.say("  " + p.paint(cyan, "→ ") + name + " " + p.paint(faint, cut(cmp.Or(e.Text, string(e.Data)), p.width-6-len(e.Name))))
-	case "failed":
-		text := strings.TrimSpace(e.Text)
-		lines := strings.SplitN(text, "\n", 12)
-		if len(lines) == 12 {
-			lines[11] = "… arc runs show has it whole"
-		}
-		p.say(p.paint(red, "✗ ") + name + " " + strings.Join(lines, "\n    "))
-	case "delivered":
-		if e.Name != "" {
-			p.say(p.paint(green, "✓ ") + name)
-		}
-	case "learned":
-		p.say(p.paint(green, "learned: ") + e.Text)
-	case "waiting", "stuck", "refused", "source failed", "subgoal", "subgoal reached", "retried", "approval asked", "notify":
-		p.say(p.paint(yellow, e.Kind+" ") + cut(strings.TrimSpace(e.Name+" "+e.Text), 3*p.width))
-	}
-}
-
-// all are the runs of the scope, the latest first.
+// runs are those of the scope, the latest first.
 func (a *app) runs(ctx context.Context) (out []*arc.Report, err error) {
 	for r, err := range a.view().Runs(ctx) {
 		if err != nil {
@@ -389,8 +237,8 @@ func (a *app) runs(ctx context.Context) (out []*arc.Report, err error) {
 	return out, nil
 }
 
-// run is the one that a person means; without an ID the only one that a command is for.
-func (a *app) run(ctx context.Context, typed, what string) (*arc.Report, error) {
+// run is the one that a person means; without an ID the only one that fits, or the latest if all do.
+func (a *app) run(ctx context.Context, typed string, fits func(*arc.Report) bool) (*arc.Report, error) {
 	all, err := a.runs(ctx)
 	if err != nil {
 		return nil, err
@@ -398,109 +246,76 @@ func (a *app) run(ctx context.Context, typed, what string) (*arc.Report, error) 
 	if typed != "" {
 		return find("run", typed, all, func(r *arc.Report) string { return r.ID })
 	}
-	fits := map[string]func(*arc.Report) bool{
-		"answer":  func(r *arc.Report) bool { return r.Status == arc.Asking },
-		"approve": func(r *arc.Report) bool { return len(r.Approvals) > 0 },
-		"deny":    func(r *arc.Report) bool { return len(r.Approvals) > 0 },
-		"retry":   func(r *arc.Report) bool { return r.Status == arc.Blocked },
-		"resume":  func(r *arc.Report) bool { return r.Status == arc.Running || r.Status == arc.Waiting },
-		"cancel":  func(r *arc.Report) bool { return r.Ended.IsZero() },
-		"judge":   func(r *arc.Report) bool { return !r.Ended.IsZero() },
-	}
-	if f := fits[what]; f != nil {
-		all = slices.DeleteFunc(all, func(r *arc.Report) bool { return !f(r) })
+	if fits != nil {
+		all = slices.DeleteFunc(all, func(r *arc.Report) bool { return !fits(r) })
 	}
 	switch {
 	case len(all) == 0:
-		return nil, usage("no run to %s", cmp.Or(what, "show"))
-	case len(all) > 1 && what != "show":
-		return nil, usage("%d runs could be meant: arc runs lists them; arc %s ID", len(all), what)
+		return nil, usage("there is no run for that: see arc runs")
+	case len(all) > 1 && fits != nil:
+		return nil, usage("%d runs could be meant, which one? arc runs lists them", len(all))
 	}
 	return all[0], nil
 }
 
 func (c *command) runsCommand() *cobra.Command {
-	var status string
+	var status, id string
 	var limit int
-	cmd := &cobra.Command{Use: "runs", Short: "List runs, the latest first", Args: cobra.NoArgs}
-	cmd.Flags().StringVar(&status, "status", "", "running, waiting, asking, delivered, blocked or canceled")
-	cmd.Flags().IntVar(&limit, "limit", 20, "at most so many")
-	_ = cmd.RegisterFlagCompletionFunc("status", cobra.FixedCompletions([]string{
-		"running", "waiting", "asking", "delivered", "blocked", "canceled"}, cobra.ShellCompDirectiveNoFileComp))
-	cmd.RunE = c.with(reads, func(ctx context.Context, a *app) error {
+	var follow bool
+	return group(c.leaf(reads, "runs", "List runs, the latest first", func(ctx context.Context, a *app, _ []string) error {
 		all, err := a.runs(ctx)
 		if err != nil {
 			return err
 		}
 		all = slices.DeleteFunc(all, func(r *arc.Report) bool { return status != "" && string(r.Status) != status })
-		shown := all[:min(limit, len(all))]
-		if c.json {
-			return c.writeJSON(shown)
-		}
 		var rows [][]string
+		shown := all[:min(limit, len(all))]
 		for _, r := range shown {
-			rows = append(rows, []string{short(r.ID), string(r.Status), ago(time.Now(), r.Began), r.Objective})
+			rows = append(rows, []string{short(r.ID), string(r.Status), ago(r.Began), r.Objective})
 		}
-		if len(rows) == 0 {
-			c.print(`no runs: arc do "…"`)
-			return nil
+		return c.list(shown, "run status began objective", rows, len(all), `no runs: arc do "…"`)
+	}, func(f *pflag.FlagSet) {
+		f.StringVar(&status, "status", "", "running, waiting, asking, delivered, blocked or canceled")
+		f.IntVar(&limit, "limit", 20, "at most so many")
+	}), c.leaf(reads, "show [ID]", "Show what happened in a run, whole; without an ID in the latest", func(ctx context.Context, a *app, args []string) error {
+		r, err := a.run(ctx, cmp.Or(id, strings.Join(args, "")), nil)
+		if err != nil {
+			return err
 		}
-		c.table([]string{"run", "status", "began", "objective"}, rows)
-		if len(all) > len(shown) {
-			c.say(fmt.Sprintf("%d others: --limit %d", len(all)-len(shown), len(all)))
-		}
-		return nil
-	})
-	var id string
-	var follow bool
-	show := &cobra.Command{Use: "show [ID]", Short: "Show what happened in a run, whole", Args: cobra.MaximumNArgs(1), ValidArgsFunction: c.completeRuns}
-	show.Flags().StringVar(&id, "id", "", "the run; none: the latest")
-	show.Flags().BoolVar(&follow, "follow", false, "go on until it has ended")
-	show.RunE = func(cmd *cobra.Command, args []string) error {
-		if len(args) > 0 {
-			id = args[0]
-		}
-		return c.with(reads, func(ctx context.Context, a *app) error { return c.showRun(ctx, a, id, follow) })(cmd, args)
-	}
-	cmd.AddCommand(show)
-	return cmd
+		return c.showRun(ctx, a, r, follow)
+	}, func(f *pflag.FlagSet) {
+		f.StringVar(&id, "id", "", "of arc runs, or its beginning")
+		f.BoolVar(&follow, "follow", false, "go on until it has ended")
+	}))
 }
 
 // showRun prints the journal of a run.
-func (c *command) showRun(ctx context.Context, a *app, typed string, follow bool) error {
-	r, err := a.run(ctx, typed, "show")
-	if err != nil {
-		return err
-	}
+func (c *command) showRun(ctx context.Context, a *app, r *arc.Report, follow bool) error {
 	reading, stop := context.WithCancel(ctx)
 	defer stop()
 	if !follow && r.Ended.IsZero() { // what is there is read; the rest is not waited for
-		context.AfterFunc(ctx, stop)
 		time.AfterFunc(time.Second, stop)
 	}
 	var events []arc.Event
 	if !c.json {
-		c.print(c.paint(bold, short(r.ID)) + " " + c.paint(paints[string(r.Status)], string(r.Status)) + " " + r.Objective)
-		c.print(c.paint(faint, r.ID+", began "+r.Began.Local().Format("2006-01-02 15:04:05")+", "+a.took(r)))
+		c.print(c.paint(bold, short(r.ID)) + " " + c.paint(paints[string(r.Status)], string(r.Status)) + " " + r.Objective + "\n" +
+			c.paint(faint, r.ID+", began "+r.Began.Local().Format("2006-01-02 15:04:05")+", "+took(r)))
 	}
 	for e, err := range a.view().Watch(reading, r.ID) {
-		if err != nil {
-			if reading.Err() != nil && ctx.Err() == nil {
-				break
-			}
+		switch {
+		case err != nil && reading.Err() != nil && ctx.Err() == nil:
+		case err != nil:
 			return err
-		}
-		if c.json {
+		case c.json:
 			events = append(events, e)
-			continue
+		default:
+			text := strings.TrimRight(e.Text, "\n")
+			if len(e.Data) > 0 && e.Kind != "output" {
+				text = strings.TrimSpace(text + "\n" + string(e.Data))
+			}
+			c.print(fmt.Sprintf("%s %s %s %s", c.paint(faint, e.At.Local().Format("15:04:05")), c.paint(paints[e.Kind],
+				fmt.Sprintf("%-10s", e.Kind)), c.paint(bold, e.Name), strings.ReplaceAll(text, "\n", "\n"+strings.Repeat(" ", 20))))
 		}
-		text := strings.TrimRight(e.Text, "\n")
-		if len(e.Data) > 0 && e.Kind != "output" {
-			text = strings.TrimSpace(text + "\n" + string(e.Data))
-		}
-		text = strings.ReplaceAll(text, "\n", "\n"+strings.Repeat(" ", 20))
-		c.print(fmt.Sprintf("%s %s %s %s", c.paint(faint, e.At.Local().Format("15:04:05")),
-			c.paint(paints[e.Kind], fmt.Sprintf("%-10s", e.Kind)), c.paint(bold, e.Name), text))
 	}
 	if c.json {
 		return c.writeJSON(map[string]any{"run": r, "events": events})
@@ -513,105 +328,116 @@ func (c *command) showRun(ctx context.Context, a *app, typed string, follow bool
 
 func (c *command) answer(ctx context.Context, a *app, r *arc.Report, text string) error {
 	if text == "" {
-		for _, q := range r.Questions {
-			c.say(c.paint(yellow, "? ") + q)
-		}
 		var err error
-		if text, err = c.question(ctx, "  > "); errors.Is(err, io.EOF) || text == "" {
-			return usage(`what is the answer? arc answer %s --text "…"`, short(r.ID))
-		} else if err != nil {
+		if text, err = c.answers(ctx, r); err != nil && !errors.Is(err, io.EOF) {
 			return err
 		}
+		if text == "" {
+			return usage(`what is the answer? arc answer %s --text "…"`, short(r.ID))
+		}
 	}
-	return c.watch(ctx, a, r.ID, func(ctx context.Context) (*arc.Report, error) { return a.view().Answer(ctx, r.ID, text) })
+	return c.goOn(arc.View.Answer)(ctx, a, r, text)
+}
+
+// goOn has a run go on, and follows it.
+func (c *command) goOn(
+	f func(v arc.View, ctx context.Context, id, text string) (*arc.Report, error),
+) func(context.Context, *app, *arc.Report, string) error {
+	return func(ctx context.Context, a *app, r *arc.Report, text string) error {
+		return c.watch(ctx, a, r.ID, func(ctx context.Context) (*arc.Report, error) { return f(a.view(), ctx, r.ID, text) })
+	}
+}
+
+func resume(v arc.View, ctx context.Context, id, _ string) (*arc.Report, error) {
+	r, err := v.Resume(ctx, id)
+	if errors.Is(err, arc.ErrRunning) {
+		return v.Wait(ctx, id)
+	}
+	return r, err
 }
 
 // ruling rules on all that the run waits for, and follows it.
 func (c *command) ruling(allow bool) func(context.Context, *app, *arc.Report, string) error {
 	return func(ctx context.Context, a *app, r *arc.Report, note string) error {
-		if len(r.Approvals) == 0 {
+		if !needsRuling(r) {
 			return usage("run %s waits for nobody", short(r.ID))
 		}
-		for _, p := range r.Approvals {
-			word := "denied"
-			if allow {
-				word = "allowed"
-			}
-			c.say(word + ": " + p.Name + " " + cut(string(p.Inputs), c.width-10))
-		}
-		return c.watch(ctx, a, r.ID, func(ctx context.Context) (*arc.Report, error) {
+		return c.goOn(func(v arc.View, ctx context.Context, id, _ string) (*arc.Report, error) {
 			for _, p := range r.Approvals {
-				if err := a.view().Decide(ctx, act.Ruling{Approval: p.ID, Allow: allow, By: cmp.Or(c.person, "the command line"), Note: note}); err != nil {
+				c.say(map[bool]string{true: "allowed: ", false: "denied: "}[allow] + p.Name + " " + cut(string(p.Inputs), c.width-12))
+				if err := v.Decide(ctx, act.Ruling{Approval: p.ID, Allow: allow, By: cmp.Or(c.person, "the command line"), Note: note}); err != nil {
 					return nil, err
 				}
 			}
-			return a.settled(ctx, r)
-		})
+			for { // until it has ended, or waits for something else
+				now, err := v.Report(ctx, id)
+				if err != nil || now.Status == arc.Asking || !now.Ended.IsZero() || needsRuling(now) && now.Approvals[0].ID != r.Approvals[0].ID {
+					return now, err
+				}
+				select {
+				case <-time.After(50 * time.Millisecond):
+				case <-ctx.Done():
+					return now, ctx.Err()
+				}
+			}
+		})(ctx, a, r, note)
 	}
-}
-
-// settled waits until a run has ended, or waits for something else than it did.
-func (a *app) settled(ctx context.Context, was *arc.Report) (*arc.Report, error) {
-	for {
-		r, err := a.view().Report(ctx, was.ID)
-		if err != nil || r.Status == arc.Asking || !r.Ended.IsZero() {
-			return r, err
-		}
-		if r.Status == arc.Waiting && len(r.Approvals) > 0 && r.Approvals[0].ID != was.Approvals[0].ID {
-			return r, nil
-		}
-		select {
-		case <-time.After(50 * time.Millisecond):
-		case <-ctx.Done():
-			return r, ctx.Err()
-		}
-	}
-}
-
-func (c *command) retry(ctx context.Context, a *app, r *arc.Report, note string) error {
-	return c.watch(ctx, a, r.ID, func(ctx context.Context) (*arc.Report, error) { return a.view().Retry(ctx, r.ID, note) })
-}
-
-func (c *command) resume(ctx context.Context, a *app, r *arc.Report, _ string) error {
-	return c.watch(ctx, a, r.ID, func(ctx context.Context) (*arc.Report, error) {
-		r, err := a.view().Resume(ctx, r.ID)
-		if errors.Is(err, arc.ErrRunning) {
-			return a.view().Wait(ctx, r.ID)
-		}
-		return r, err
-	})
 }
 
 func (c *command) cancel(ctx context.Context, a *app, r *arc.Report, why string) error {
-	if err := a.view().Cancel(ctx, r.ID, cmp.Or(why, "by "+cmp.Or(c.person, "the command line"))); err != nil {
-		return err
+	err := a.view().Cancel(ctx, r.ID, cmp.Or(why, "by "+cmp.Or(c.person, "the command line")))
+	if err == nil {
+		c.print("canceled " + short(r.ID))
 	}
-	c.print("canceled " + short(r.ID))
-	return nil
+	return err
 }
 
 func (c *command) judge(ctx context.Context, a *app, r *arc.Report, text string) error {
-	verdict, why, _ := strings.Cut(text, "\x00")
-	if verdict != "delivered" && verdict != "failed" {
-		return usage("what was it worth? arc judge %s --verdict delivered, or failed", short(r.ID))
+	verdict, why, _ := strings.Cut(text, ":")
+	if verdict != string(learn.Delivered) && verdict != string(learn.Failed) {
+		return usage("what was it worth? arc judge %s --verdict delivered, or \"failed: why\"", short(r.ID))
 	}
-	if err := a.view().Judge(ctx, r.ID, learn.Verdict(verdict), why); err != nil {
-		return err
+	err := a.view().Judge(ctx, r.ID, learn.Verdict(verdict), strings.TrimSpace(why))
+	if err == nil {
+		c.print("run " + short(r.ID) + " counts as " + verdict)
 	}
-	c.print("run " + short(r.ID) + " counts as " + verdict)
-	return nil
+	return err
 }
 
-// completeRuns are the IDs of runs, with their objectives.
-func (c *command) completeRuns(cmd *cobra.Command, _ []string, begun string) (out []string, _ cobra.ShellCompDirective) {
-	_ = c.with(reads, func(ctx context.Context, a *app) error {
-		all, err := a.runs(ctx)
-		for _, r := range all[:min(len(all), 50)] {
-			if id := short(r.ID); strings.HasPrefix(id, begun) {
-				out = append(out, id+"\t"+string(r.Status)+": "+cut(r.Objective, 50))
-			}
+// complete has the IDs of runs or tasks, and names of skills, with what they are.
+func (c *command) complete(cmd *cobra.Command, _ []string, begun string) (out []string, _ cobra.ShellCompDirective) {
+	c.dir, _ = c.folder()
+	add := func(id, what string) {
+		if strings.HasPrefix(id, begun) && len(out) < 50 {
+			out = append(out, id+"\t"+cut(what, 60))
 		}
-		return err
-	})(cmd, nil)
+	}
+	var err error
+	switch cmd.Parent().Name() {
+	case "skills":
+		all, _ := c.skills() // those that can be read
+		for _, s := range all {
+			add(s.Name, s.Description)
+		}
+	default:
+		tasks := cmd.Parent().Name() == "tasks"
+		err = c.leaf(reads, "complete", "", func(ctx context.Context, a *app, _ []string) error {
+			if tasks {
+				all, err := a.tasks(ctx)
+				for _, j := range all {
+					add(short(j.ID), string(j.State)+": "+j.Subject)
+				}
+				return err
+			}
+			all, err := a.runs(ctx)
+			for _, r := range all {
+				add(short(r.ID), string(r.Status)+": "+r.Objective)
+			}
+			return err
+		}, nil).RunE(cmd, nil)
+	}
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
 	return out, cobra.ShellCompDirectiveNoFileComp
 }

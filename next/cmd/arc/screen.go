@@ -17,7 +17,8 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/clipperhouse/uax29/v2/graphemes"
+	"github.com/dustin/go-humanize"
+	"github.com/mattn/go-runewidth"
 	"golang.org/x/term"
 )
 
@@ -109,7 +110,7 @@ const (
 )
 
 func (s *screen) paint(code, text string) string {
-	if !s.color || text == "" {
+	if !s.color || text == "" || code == "" {
 		return text
 	}
 	return "\x1b[" + code + "m" + text + "\x1b[0m"
@@ -205,29 +206,6 @@ func (s *screen) question(ctx context.Context, prompt string) (string, error) {
 	return s.ask(ctx, prompt)
 }
 
-// cells is the width of a text on a terminal.
-func cells(text string) (n int) {
-	for g := graphemes.FromString(text); g.Next(); {
-		n += wide(g.Value())
-	}
-	return n
-}
-
-// wide is the width of one sign: two for CJK and emoji.
-func wide(sign string) int {
-	for _, r := range sign {
-		switch {
-		case unicode.Is(unicode.Mn, r) || r < ' ':
-			return 0
-		case unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul), r >= 0x1f300 && r < 0x1faff,
-			r >= 0xff01 && r <= 0xff60:
-			return 2
-		}
-		return 1
-	}
-	return 0
-}
-
 // cut is the beginning of the first line of a text, in so many cells.
 func cut(text string, width int) string {
 	line, _, more := strings.Cut(strings.TrimSpace(text), "\n")
@@ -237,50 +215,45 @@ func cut(text string, width int) string {
 		}
 		return r
 	}, line)
-	if cells(line) <= width && !more {
-		return line
+	if more {
+		line += " …"
 	}
-	var b strings.Builder
-	n := 1
-	for g := graphemes.FromString(line); g.Next(); {
-		if n += wide(g.Value()); n > width {
-			break
-		}
-		b.WriteString(g.Value())
-	}
-	return strings.TrimSpace(b.String()) + "…"
+	return runewidth.Truncate(line, max(2, width), "…")
 }
 
-// table prints rows below a head. The last column gets what is left of the width.
-func (s *screen) table(head []string, rows [][]string) {
-	widths := make([]int, len(head))
-	for _, row := range append([][]string{head}, rows...) {
-		for i, cell := range row {
-			widths[i] = max(widths[i], cells(cell))
+// list prints values as JSON, or rows below a head. The last column gets what is left of the width. all is how many
+// there are.
+func (c *command) list(values any, head string, rows [][]string, all int, none string) error {
+	if c.json {
+		return c.writeJSON(values)
+	}
+	if len(rows) == 0 {
+		c.print(none)
+		return nil
+	}
+	rows = append([][]string{strings.Fields(head)}, rows...)
+	widths, used := make([]int, len(rows[0])), 0
+	last := len(widths) - 1
+	for i := range last {
+		for _, row := range rows {
+			widths[i] = max(widths[i], min(24, runewidth.StringWidth(row[i])))
 		}
+		used += widths[i] + 2
 	}
-	last, used := len(head)-1, 0
-	for _, w := range widths[:last] {
-		used += w + 2
-	}
-	widths[last] = max(20, s.width-used)
-	for n, row := range append([][]string{head}, rows...) {
+	widths[last] = max(20, c.width-used)
+	for n, row := range rows {
 		var b strings.Builder
 		for i, cell := range row {
 			text := cut(cell, widths[i])
-			pad := strings.Repeat(" ", max(0, widths[i]-cells(text)+2))
-			switch {
-			case n == 0:
-				text = s.paint(faint, text)
-			case paints[cell] != "":
-				text = s.paint(paints[cell], text)
-			}
-			if b.WriteString(text); i < last {
-				b.WriteString(pad)
-			}
+			pad := strings.Repeat(" ", max(0, widths[i]-runewidth.StringWidth(text)+2))
+			b.WriteString(c.paint(cmp.Or(paints[cell], map[bool]string{true: faint}[n == 0]), text) + pad)
 		}
-		s.print(b.String())
+		c.print(strings.TrimRight(b.String(), " "))
 	}
+	if more := all - len(rows) + 1; more > 0 {
+		c.say(fmt.Sprintf("%d others: --limit %d", more, all))
+	}
+	return nil
 }
 
 // short is what an ID is called on the screen; a longer beginning of handle is as good.
@@ -318,27 +291,19 @@ func find[T any](what, typed string, all []T, id func(T) string) (found T, err e
 }
 
 // ago says how long ago a time is.
-func ago(now, at time.Time) string {
+func ago(at time.Time) string {
 	if at.IsZero() {
 		return "-"
 	}
-	d := now.Sub(at)
-	if d < 0 {
-		return "in " + span(-d)
-	}
-	return span(d)
+	return humanize.Time(at)
 }
 
+// span is a duration to the second.
 func span(d time.Duration) string {
-	switch {
-	case d < time.Minute:
+	if d < time.Minute {
 		return fmt.Sprintf("%d s", int(d.Seconds()))
-	case d < time.Hour:
-		return fmt.Sprintf("%d min", int(d.Minutes()))
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%d h", int(d.Hours()))
 	}
-	return fmt.Sprintf("%d d", int(d.Hours()/24))
+	return d.Round(time.Second).String()
 }
 
 // writeJSON prints a value with names in snake_case. Times and pointers that are unset are left out; JSON of

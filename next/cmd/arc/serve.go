@@ -3,55 +3,99 @@ package main
 import (
 	"context"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
-	arc "github.com/arc-learn/arc/next"
+	"github.com/arc-learn/arc/next/act/queue"
 )
 
-func (a *app) learned(context.Context, *arc.Report)    {}
-func (a *app) waiting(context.Context) (string, error) { return "", nil }
-
-func (c *command) serveCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "serve", Short: "Stay: do tasks, run sensors, and execute the commands of others", Args: cobra.NoArgs}
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+func (c *command) serveCommands() []*cobra.Command {
+	var quiet, idle bool
+	var n int
+	serve := c.leaf(drives, "serve", "Stay: do tasks, run sensors, and execute the commands of others", func(ctx context.Context, a *app, _ []string) error {
 		if c.served != nil {
 			return usage("another arc serves %s", c.dir)
 		}
-		return c.with(drives, func(ctx context.Context, a *app) error {
-			c.say("serving " + a.dir)
+		c.say("serving " + a.dir + "; Ctrl-C ends it, and what is under way goes on when it is started again")
+		var work sync.WaitGroup
+		defer work.Wait()
+		work.Go(func() { c.watchConfig(ctx, a) })
+		if !quiet {
+			work.Go(func() {
+				every(ctx, time.Minute, func() { c.sense(ctx, a, true) })
+			})
+		}
+		work.Go(func() {
+			every(ctx, 30*time.Second, func() {
+				if err := a.writeNotes(ctx, false); err != nil {
+					a.log.Warn(err.Error())
+				}
+			})
+		})
+		work.Go(func() {
+			every(ctx, 24*time.Hour, func() {
+				if _, err := a.agent.Maintain(ctx, a.scope); err != nil && ctx.Err() == nil {
+					a.log.Warn("maintenance", "error", err)
+				}
+			})
+		})
+		if idle {
 			<-ctx.Done()
 			return nil
-		})(cmd, args)
-	}
-	return cmd
+		}
+		return a.queue.Dispatch(ctx, n, func(ctx context.Context, j *queue.Job) ([]queue.Draft, error) {
+			c.say(c.paint(cyan, "▸ ") + short(j.ID) + " " + j.Subject)
+			follow, err := a.work(ctx, j)
+			text := string(j.State)
+			switch {
+			case err != nil:
+				text, j.Summary = "failed", err.Error()
+			case j.State == queue.Active: // as it was claimed
+				text = string(queue.Completed)
+			}
+			c.say("  " + short(j.ID) + " " + c.paint(paints[text], text) + ": " + cut(j.Summary, c.width-22))
+			return follow, err
+		})
+	}, func(f *pflag.FlagSet) {
+		f.BoolVar(&quiet, "no-sensors", false, "sensors are run by others")
+		f.BoolVar(&idle, "no-dispatch", false, "tasks are left to arc run")
+		f.IntVar(&n, "workers", 1, "tasks at a time")
+	})
+	return []*cobra.Command{serve, c.servicesCommand()}
 }
 
-// watchConfig takes up changes of arc.yaml until ctx ends.
-func (c *command) watchConfig(ctx context.Context, a *app) {
-	stamp := func() time.Time {
-		info, err := os.Stat(a.path("arc.yaml"))
-		if err != nil {
-			return time.Time{}
-		}
-		return info.ModTime()
-	}
-	for last := stamp(); ; {
+// every calls f at once and then at an interval, until ctx ends.
+func every(ctx context.Context, interval time.Duration, f func()) {
+	for tick := time.NewTicker(interval); ; {
+		f()
 		select {
-		case <-time.After(time.Second):
+		case <-tick.C:
 		case <-ctx.Done():
+			tick.Stop()
 			return
 		}
-		now := stamp()
-		if now.Equal(last) || now.IsZero() {
-			continue
+	}
+}
+
+// watchConfig takes up changes of arc.yaml until ctx ends. One that cannot be used is told, and the former stays.
+func (c *command) watchConfig(ctx context.Context, a *app) {
+	var last time.Time
+	every(ctx, time.Second, func() {
+		info, err := os.Stat(a.path("arc.yaml"))
+		if err != nil || info.ModTime().Equal(last) {
+			return
 		}
-		last = now
+		first := last.IsZero()
+		if last = info.ModTime(); first {
+			return
+		}
 		if err := a.reload(); err != nil {
 			c.say(c.paint(red, "not taken up, the former stays: ") + err.Error())
-			continue
+			return
 		}
 		c.say("arc.yaml is taken up")
-	}
+	})
 }

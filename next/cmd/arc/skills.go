@@ -1,0 +1,201 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/arc-learn/arc/next/act/queue"
+	"github.com/arc-learn/arc/next/internal/yaml"
+	"github.com/arc-learn/arc/next/reason"
+)
+
+// skills are those of the folder: skills/NAME/SKILL.md, with AGENT.md, an executable sensor and an executable cli
+// beside it where it has them, each with any extension.
+func (c *command) skills() ([]reason.Skill, error) {
+	return reason.LoadSkills(os.DirFS(filepath.Join(c.dir, "skills")))
+}
+
+// program is an executable file of a skill; "": it has none.
+func program(dir, skill, name string) string {
+	files, _ := filepath.Glob(filepath.Join(dir, "skills", skill, name)) // the pattern is well-formed
+	more, _ := filepath.Glob(filepath.Join(dir, "skills", skill, name+".*"))
+	for _, f := range append(files, more...) {
+		if info, err := os.Stat(f); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+			return f
+		}
+	}
+	return ""
+}
+
+func (c *command) skillCommands() []*cobra.Command {
+	var name string
+	byName := func(f *pflag.FlagSet) { f.StringVar(&name, "name", "", "of the skill") }
+	named := func(args []string) (reason.Skill, error) {
+		all, err := c.skills()
+		for _, s := range all {
+			if s.Name == cmp.Or(name, strings.Join(args, "")) {
+				return s, nil
+			}
+		}
+		return reason.Skill{}, errors.Join(usage("no skill %q: see arc skills", cmp.Or(name, strings.Join(args, ""))), err)
+	}
+	run := c.leaf(local, "run [ID]", "Run a skill's own command: arc skills run --name NAME -- ARGS", func(ctx context.Context, _ *app, args []string) error {
+		if name == "" && len(args) > 0 {
+			name, args = args[0], args[1:]
+		}
+		file := program(c.dir, name, "cli")
+		if file == "" {
+			return usage("skill %q has no command: an executable skills/%s/cli", name, name)
+		}
+		cmd := exec.CommandContext(ctx, file, args...)
+		cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = c.cwd, os.Stdin, c.out, c.err
+		cmd.Env = append(os.Environ(), "ARC_DIR="+c.dir)
+		err := cmd.Run()
+		if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+			return &exitError{code: max(1, exit.ExitCode())}
+		}
+		return err
+	}, byName)
+	var due bool
+	return []*cobra.Command{
+		group(c.leaf(local, "skills", "List skills", func(context.Context, *app, []string) error {
+			all, err := c.skills()
+			var rows [][]string
+			for _, s := range all {
+				has := ""
+				for _, what := range []string{"cli", "sensor"} {
+					if program(c.dir, s.Name, what) != "" {
+						has += " " + what
+					}
+				}
+				rows = append(rows, []string{s.Name, strings.TrimSpace(has), s.Description})
+			}
+			return errors.Join(err, c.list(all, "skill has for", rows, len(all), "no skills: write skills/NAME/SKILL.md"))
+		}, nil),
+			c.leaf(local, "show [ID]", "Print a skill's SKILL.md", func(_ context.Context, _ *app, args []string) error {
+				s, err := named(args)
+				if err == nil {
+					c.print(s.Text)
+				}
+				return err
+			}, byName), run),
+		group(c.leaf(reads, "sensors", "Run all sensors once", func(ctx context.Context, a *app, _ []string) error {
+			return c.sense(ctx, a, due)
+		}, func(f *pflag.FlagSet) { f.BoolVar(&due, "due", false, "only those whose time has come") }),
+			c.leaf(local, "list", "List sensors", func(context.Context, *app, []string) error {
+				var rows [][]string
+				all, err := sensors(c.dir)
+				for _, s := range all {
+					rows = append(rows, []string{s.skill, s.every.String(), s.file})
+				}
+				return errors.Join(err, c.list(rows, "sensor every file", rows, len(rows), "no sensors: an executable skills/NAME/sensor prints tasks"))
+			}, nil)),
+	}
+}
+
+// sensor is a program that looks at something and prints the tasks that follow, as YAML or JSON: a list of them. An
+// interval may stand as «every» in the front matter of SKILL.md.
+type sensor struct {
+	skill, file string
+	every       time.Duration
+}
+
+func sensors(dir string) (out []sensor, err error) {
+	entries, err := os.ReadDir(filepath.Join(dir, "skills"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	for _, e := range entries {
+		s := sensor{e.Name(), program(dir, e.Name(), "sensor"), 5 * time.Minute}
+		if s.file == "" {
+			continue
+		}
+		if text, err := readText(filepath.Join(dir, "skills", e.Name(), "SKILL.md")); err == nil {
+			var fields map[string]yaml.Node
+			front, _, _ := strings.Cut(strings.TrimPrefix(text, "---\n"), "\n---\n")
+			if yaml.Decode([]byte(front), &fields) == nil {
+				if d, err := time.ParseDuration(fields["every"].Value); err == nil && d > 0 {
+					s.every = d
+				}
+			}
+		}
+		out = append(out, s)
+	}
+	return out, err
+}
+
+// sense runs the sensors side by side; one that fails holds no other up.
+func (c *command) sense(ctx context.Context, a *app, due bool) error {
+	all, err := sensors(a.dir)
+	var mu sync.Mutex
+	errs := []error{err}
+	var each sync.WaitGroup
+	for _, s := range all {
+		interval := time.Duration(0)
+		if due {
+			interval = s.every
+		}
+		each.Go(func() {
+			added, err := a.queue.Sense(ctx, s.skill, interval, func(ctx context.Context) ([]queue.Draft, error) { return a.look(ctx, s) })
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				errs = append(errs, fmt.Errorf("sensor %s: %w", s.skill, err))
+				c.say(c.paint(red, "sensor "+s.skill+": ") + err.Error())
+			}
+			for _, j := range added {
+				c.print(s.skill + ": " + short(j.ID) + " " + j.Subject)
+			}
+		})
+	}
+	each.Wait()
+	if errors.Join(errs...) != nil {
+		return &exitError{code: exitFailed}
+	}
+	if len(all) == 0 && !due {
+		c.print("no sensors: an executable skills/NAME/sensor prints tasks")
+	}
+	return nil
+}
+
+func (a *app) look(ctx context.Context, s sensor) ([]queue.Draft, error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, s.file)
+	cmd.Dir, cmd.Env, cmd.WaitDelay = a.dir, a.environ(), time.Second
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s", err, strings.TrimSpace(errs.String()))
+	}
+	if out = bytes.TrimSpace(out); len(out) == 0 || string(out) == "skip" {
+		return nil, nil
+	}
+	var texts []taskText
+	if err := yaml.Decode(out, &texts); err != nil {
+		return nil, fmt.Errorf("it prints no list of tasks: %w", err)
+	}
+	var drafts []queue.Draft
+	for _, t := range texts {
+		d, err := t.draft("")
+		if err != nil {
+			return nil, err
+		}
+		drafts = append(drafts, d)
+	}
+	return drafts, nil
+}

@@ -1,0 +1,358 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	arc "github.com/arc-learn/arc/next"
+	"github.com/arc-learn/arc/next/act/queue"
+	"github.com/arc-learn/arc/next/internal/yaml"
+)
+
+// taskText is a task as a template has it in its front matter, a sensor prints it, and flags say it.
+type taskText struct {
+	Subject     string    `yaml:"subject"`
+	Description string    `yaml:"description"`
+	Priority    int       `yaml:"priority"`
+	Skills      []string  `yaml:"skills"`
+	Model       string    `yaml:"model"`
+	Source      string    `yaml:"source"`
+	Parent      string    `yaml:"parent"`
+	Key         string    `yaml:"key"`
+	Cron        string    `yaml:"cron"`
+	At          time.Time `yaml:"at"`
+	MaxRetries  int       `yaml:"max_retries"`
+	Input       yaml.Node `yaml:"input"`
+}
+
+// draft is the task for the queue.
+func (t taskText) draft(template string) (queue.Draft, error) {
+	d := queue.Draft{
+		Subject: t.Subject, Description: t.Description, Priority: t.Priority, Skills: t.Skills, Model: t.Model,
+		Source: t.Source, Parent: t.Parent, Key: t.Key, Cron: t.Cron, At: t.At, MaxAttempts: t.MaxRetries, Template: template,
+	}
+	var input any
+	if err := t.Input.Decode(&input); err != nil || input == nil {
+		return d, err
+	}
+	raw, err := json.Marshal(input)
+	d.Input = raw
+	return d, err
+}
+
+// template reads templates/NAME.md: a task in the front matter, and its description below.
+func (a *app) template(name string) (t taskText, err error) {
+	text, err := readText(a.path("templates", filepath.Base(name)+".md"))
+	if err != nil {
+		return t, err
+	}
+	front, body, ok := strings.Cut(strings.TrimPrefix(text, "---\n"), "\n---\n")
+	if !ok {
+		front, body = "", text
+	}
+	if front != "" {
+		err = yaml.Decode([]byte(front), &t)
+	}
+	t.Subject, t.Description = cmp.Or(t.Subject, name), cmp.Or(t.Description, strings.TrimSpace(body))
+	return t, err
+}
+
+func (c *command) taskCommands() []*cobra.Command {
+	var t taskText
+	var status, template, summary, input, at string
+	var limit int
+	id := new(string)
+	texts := func(f *pflag.FlagSet) {
+		f.StringVar(&t.Subject, "subject", "", "what is to be done, in a line")
+		f.StringVar(&t.Description, "description", "", "the rest")
+		f.IntVar(&t.Priority, "priority", 0, "1 (first) to 10; 0: that of the template, or 5")
+		f.StringSliceVar(&t.Skills, "skills", nil, "names of skills that are read first")
+		f.StringVar(&t.Model, "model", "", "a model of arc.yaml; none: by the priority")
+		f.StringVar(&at, "at", "", "when it is due, as 2026-11-30T08:00:00Z or 90m from now")
+		f.StringVar(&t.Cron, "cron", "", "when it comes again, as in crontab(5)")
+	}
+	byID := func(f *pflag.FlagSet) { f.StringVar(id, "id", "", "of arc tasks, or its beginning") }
+	due := func() (err error) {
+		if d, wrong := time.ParseDuration(at); wrong == nil {
+			t.At = time.Now().Add(d)
+		} else if at != "" {
+			t.At, err = time.Parse(time.RFC3339, at)
+		}
+		return err
+	}
+	update := func(ctx context.Context, a *app, args []string, f func(*queue.Job) error) error {
+		j, err := a.task(ctx, *id, args)
+		if err == nil {
+			j, err = a.queue.Update(ctx, j.ID, f)
+		}
+		if err == nil {
+			c.print(fmt.Sprintf("%s %s, priority %d: %s", short(j.ID), j.State, j.Priority, j.Subject))
+		}
+		return err
+	}
+	list := c.leaf(reads, "tasks", "List tasks: those that are pending, active or blocked", func(ctx context.Context, a *app, _ []string) error {
+		states := []queue.State{queue.Pending, queue.Active, queue.Blocked}
+		if status != "" {
+			states = []queue.State{queue.State(status)}
+		}
+		all, err := a.tasks(ctx, states...)
+		if err != nil {
+			return err
+		}
+		slices.SortStableFunc(all, func(x, y queue.Job) int {
+			return cmp.Or(cmp.Compare(x.Priority, y.Priority), x.Created.Compare(y.Created))
+		})
+		shown := all[:min(limit, len(all))]
+		var rows [][]string
+		for _, j := range shown {
+			text := j.Subject
+			if j.Summary != "" && j.State != queue.Pending {
+				text += ": " + j.Summary
+			}
+			rows = append(rows, []string{short(j.ID), fmt.Sprint(j.Priority), string(j.State), ago(j.At), text})
+		}
+		return c.list(shown, "task prio state due subject", rows, len(all), `no tasks: arc tasks add --subject "…"`)
+	}, func(f *pflag.FlagSet) {
+		f.StringVar(&status, "status", "", "pending, active, completed, failed, blocked or parked")
+		f.IntVar(&limit, "limit", 20, "at most so many")
+	})
+	return []*cobra.Command{group(list,
+		c.leaf(reads, "add TEXT", "Add a task", func(ctx context.Context, a *app, args []string) error {
+			d := t
+			if template != "" {
+				var err error
+				if d, err = a.template(template); err != nil {
+					return err
+				}
+			}
+			if err := due(); err != nil {
+				return usage("--at: %w", err)
+			}
+			d.Subject, d.Description = cmp.Or(t.Subject, strings.Join(args, " "), d.Subject), cmp.Or(t.Description, d.Description)
+			d.Priority, d.Model, d.Cron = cmp.Or(t.Priority, d.Priority), cmp.Or(t.Model, d.Model), cmp.Or(t.Cron, d.Cron)
+			d.Source, d.Parent, d.Key, d.MaxRetries = cmp.Or(t.Source, d.Source), cmp.Or(t.Parent, c.env["ARC_TASK"]), cmp.Or(t.Key, d.Key), cmp.Or(t.MaxRetries, d.MaxRetries)
+			if len(t.Skills) > 0 {
+				d.Skills = t.Skills
+			}
+			if !t.At.IsZero() {
+				d.At = t.At
+			}
+			if d.Source == "" {
+				d.Source = "human"
+				if d.Parent != "" {
+					d.Source = "task:" + d.Parent
+				}
+			}
+			if d.Subject == "" {
+				return usage(`what is to be done? arc tasks add --subject "…", or --template NAME`)
+			}
+			draft, err := d.draft(template)
+			if err == nil && input != "" {
+				draft.Input = json.RawMessage(input)
+			}
+			if err != nil {
+				return err
+			}
+			j, added, err := a.queue.Add(ctx, draft)
+			if err != nil {
+				return err
+			}
+			if c.json {
+				return c.writeJSON(j)
+			}
+			if !added {
+				c.say("it is there already")
+			}
+			c.print(fmt.Sprintf("%s priority %d: %s", short(j.ID), j.Priority, j.Subject))
+			return nil
+		}, func(f *pflag.FlagSet) {
+			texts(f)
+			f.StringVar(&template, "template", "", "templates/NAME.md has the rest, the priority as well")
+			f.StringVar(&t.Source, "source", "", "who asks; none: human, or the task that runs the command")
+			f.StringVar(&t.Parent, "parent", "", "the task that it follows from")
+			f.StringVar(&t.Key, "key", "", "the same key is the same task")
+			f.IntVar(&t.MaxRetries, "max-retries", 0, "attempts; 0: 3")
+			f.StringVar(&input, "input", "", "JSON: what varies")
+		}),
+		c.leaf(reads, "update [ID]", "Change a task", func(ctx context.Context, a *app, args []string) error {
+			if err := due(); err != nil {
+				return usage("--at: %w", err)
+			}
+			return update(ctx, a, args, func(j *queue.Job) error {
+				j.Subject, j.Description = cmp.Or(t.Subject, j.Subject), cmp.Or(t.Description, j.Description)
+				j.Priority, j.Model, j.Cron = cmp.Or(t.Priority, j.Priority), cmp.Or(t.Model, j.Model), cmp.Or(t.Cron, j.Cron)
+				j.State, j.Summary = cmp.Or(queue.State(status), j.State), cmp.Or(summary, j.Summary)
+				if len(t.Skills) > 0 {
+					j.Skills = t.Skills
+				}
+				if !t.At.IsZero() {
+					j.At = t.At
+				}
+				return nil
+			})
+		}, func(f *pflag.FlagSet) {
+			byID(f)
+			texts(f)
+			f.StringVar(&status, "status", "", "pending (try it again), blocked or parked")
+			f.StringVar(&summary, "summary", "", "why")
+		}),
+		c.leaf(reads, "close [ID]", "End a task", func(ctx context.Context, a *app, args []string) error {
+			if status != "completed" && status != "failed" {
+				return usage("--status is completed or failed")
+			}
+			return update(ctx, a, args, func(j *queue.Job) error {
+				j.State, j.Summary = queue.State(status), summary
+				return nil
+			})
+		}, func(f *pflag.FlagSet) {
+			byID(f)
+			f.StringVar(&status, "status", "completed", "completed or failed")
+			f.StringVar(&summary, "summary", "", "what was done, or why not")
+		}),
+		c.leaf(reads, "retry [ID]", "Try a task again that is blocked or has failed", func(ctx context.Context, a *app, args []string) error {
+			return update(ctx, a, args, func(j *queue.Job) error { j.State, j.At = queue.Pending, time.Time{}; return nil })
+		}, byID),
+		c.leaf(reads, "show [ID]", "Show a task, whole, with its runs", func(ctx context.Context, a *app, args []string) error {
+			j, err := a.task(ctx, *id, args)
+			if err != nil || c.json {
+				return errors.Join(err, c.writeJSON(j))
+			}
+			c.print(c.paint(bold, short(j.ID)) + " " + c.paint(paints[string(j.State)], string(j.State)) + " " + j.Subject)
+			c.print(c.paint(faint, fmt.Sprintf("%s, priority %d, %d attempts, from %s, %s", j.ID, j.Priority, j.Attempts,
+				cmp.Or(j.Source, "unknown"), usageText(j.Usage))))
+			for _, text := range []string{j.Description, strings.Join(j.Skills, ", "), j.Summary} {
+				if text != "" {
+					c.print(text)
+				}
+			}
+			all, err := a.runs(ctx)
+			for _, r := range all {
+				if topic(r.ID) == "job/"+path.Base(j.ID) {
+					c.print("run " + short(r.ID) + " " + c.paint(paints[string(r.Status)], string(r.Status)) + ", " + took(r))
+				}
+			}
+			return err
+		}, byID)),
+		c.leaf(drives, "run", "Do the first task that is due, now", func(ctx context.Context, a *app, _ []string) error {
+			j, err := a.queue.Claim(ctx)
+			if errors.Is(err, queue.ErrEmpty) {
+				c.print("no task is due")
+				return nil
+			} else if err != nil {
+				return err
+			}
+			p := newProgress(c.screen)
+			defer a.follow("job/"+path.Base(j.ID), c.screen, p.tell)()
+			c.say(c.paint(bold, short(j.ID)) + " " + j.Subject)
+			j, err = a.cycle(ctx, j)
+			c.still()
+			if err != nil {
+				return err
+			}
+			c.print(c.paint(paints[string(j.State)], string(j.State)) + ": " + cmp.Or(j.Summary, "its run waits: see arc"))
+			c.say(c.paint(faint, usageText(j.Usage)))
+			return map[queue.State]error{queue.Failed: &exitError{code: exitFailed}, queue.Blocked: &exitError{code: exitFailed}, queue.Pending: &exitError{code: exitWaits}}[j.State]
+		}, nil),
+		c.leaf(reads, "cycles", "List the attempts at tasks, the latest last", func(ctx context.Context, a *app, _ []string) error {
+			var all []queue.Job
+			for j, err := range a.queue.Cycles(ctx, a.scope, time.Now().AddDate(0, 0, -7)) {
+				if err != nil {
+					return err
+				}
+				all = append(all, j)
+			}
+			all = all[max(0, len(all)-limit):]
+			var rows [][]string
+			for _, j := range all {
+				rows = append(rows, []string{short(j.ID), string(j.State), span(j.Ended.Sub(j.Started)), j.Model, j.Subject + ": " + j.Summary})
+			}
+			return c.list(all, "task state took model what", rows, len(all), "no task was tried in the last seven days")
+		}, func(f *pflag.FlagSet) { f.IntVar(&limit, "limit", 20, "at most so many") }),
+	}
+}
+
+// cycle does a task that was claimed, and returns it as it is then.
+func (a *app) cycle(ctx context.Context, j queue.Job) (queue.Job, error) {
+	working, stop := context.WithCancel(ctx)
+	defer stop()
+	go func() { // keeps the lease
+		for tick := time.NewTicker(10 * time.Second); ; {
+			select {
+			case <-tick.C:
+				if errors.Is(a.queue.Heartbeat(working, j), queue.ErrLost) {
+					stop()
+				}
+			case <-working.Done():
+				tick.Stop()
+				return
+			}
+		}
+	}()
+	j.Model = cmp.Or(j.Model, a.config.Load().route(j.Priority))
+	follow, err := a.work(working, &j)
+	if ctx.Err() != nil {
+		j.State, err = queue.Pending, nil
+	}
+	if err := a.queue.End(context.WithoutCancel(ctx), j, err, follow...); err != nil {
+		return j, err
+	}
+	return a.queue.Get(context.WithoutCancel(ctx), j.ID)
+}
+
+// work is the handler of tasks.
+func (a *app) work(ctx context.Context, j *queue.Job) ([]queue.Draft, error) {
+	e := errandOf(ctx)
+	e.model = j.Model
+	return queue.Run(a.agent, func(j queue.Job) arc.Objective {
+		o := arc.Objective{
+			Text: strings.TrimSpace(j.Subject + "\n\n" + j.Description), Inputs: j.Input, Scope: cmp.Or(j.Scope, a.scope),
+			Situation: j.Template, Budget: budget(a.config.Load().Budget),
+		}
+		if len(j.Skills) > 0 {
+			o.Data, _ = json.Marshal(map[string]any{"skills": j.Skills}) // strings always can be
+		}
+		return o
+	})(e.in(ctx), j)
+}
+
+// topic is what a run is followed by: a task by its ID, whichever run it has.
+func topic(run string) string {
+	if rest, ok := strings.CutPrefix(run, "job/"); ok {
+		id, _, _ := strings.Cut(rest, "/")
+		return "job/" + id
+	}
+	return run
+}
+
+func (a *app) tasks(ctx context.Context, states ...queue.State) (out []queue.Job, err error) {
+	for j, err := range a.queue.List(ctx, a.scope, states...) {
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, j)
+	}
+	return out, nil
+}
+
+// task is the one that a person means.
+func (a *app) task(ctx context.Context, id string, args []string) (queue.Job, error) {
+	if id = cmp.Or(id, strings.Join(args, "")); id == "" {
+		return queue.Job{}, usage("which task? arc tasks lists them")
+	}
+	all, err := a.tasks(ctx)
+	if err != nil {
+		return queue.Job{}, err
+	}
+	return find("task", id, all, func(j queue.Job) string { return j.ID })
+}
