@@ -1,7 +1,6 @@
 package goal
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -146,16 +145,12 @@ func parse(document []byte) ([]goal, error) {
 		Version string `yaml:"version"` // is not read
 		Goals   []goal `yaml:"goals"`
 	}
-	if err := yaml.Decode(document, &doc); errors.Is(err, io.EOF) {
+	var lines struct{ Version, Goals yaml.Node }
+	err := yaml.Decode(document, &doc)
+	if errors.Is(err, io.EOF) {
 		return nil, errors.New("the document is empty")
-	} else if err != nil {
-		return nil, err
 	}
-	var lines struct {
-		Version yaml.Node
-		Goals   []yaml.Node
-	}
-	if err := yaml.Decode(document, &lines); err != nil {
+	if err = cmp.Or(err, yaml.Decode(document, &lines)); err != nil {
 		return nil, err
 	}
 	if len(doc.Goals) > maxGoals {
@@ -170,19 +165,15 @@ func parse(document []byte) ([]goal, error) {
 			wrong = append(wrong, "the id is that of another goal")
 		}
 		seen[g.ID] = true
+		line := lines.Goals.Line
+		if i < len(lines.Goals.Content) {
+			line = lines.Goals.Content[i].Line
+		}
 		for _, w := range wrong {
-			errs = append(errs, fmt.Errorf("line %d: goal %.128q: %s", lines.Goals[i].Line, g.ID, w))
+			errs = append(errs, fmt.Errorf("line %d: goal %.128q: %s", line, g.ID, w))
 		}
 	}
 	return doc.Goals, errors.Join(errs...)
-}
-
-// draft returns the goals of a draft, which is a list.
-func draft(list string) ([]goal, error) {
-	if list = strings.TrimSpace(list); strings.HasPrefix(list, "-") && !strings.HasPrefix(list, "---") {
-		return parse(bytes.Join([][]byte{[]byte("goals:"), []byte(list)}, []byte("\n")))
-	}
-	return parse([]byte(list))
 }
 
 // compile fills in the defaults, and returns what is wrong with the goal.
@@ -199,8 +190,8 @@ func (g *goal) compile() (wrong []string) {
 	flaw(g.MaxAge < 0 || g.Cooldown < 0, "a time is negative")
 	g.Cooldown = cmp.Or(g.Cooldown, cooldown)
 	var err error
-	g.place, err = parseSelector(g.Selector)
-	flaw(err != nil, "selector %.128q: %v", g.Selector, err)
+	g.place, err = parsePlace(g.Selector)
+	flaw(err != nil || !strings.HasPrefix(g.Selector, "domains."), "selector %.128q: %v", g.Selector, errPlace)
 
 	uses := map[string]bool{
 		"threshold":    g.Min != nil || g.Max != nil,
@@ -227,18 +218,19 @@ func (g *goal) compile() (wrong []string) {
 	g.Operator = cmp.Or(g.Operator, "truthy")
 	flaw(operators[g.Operator] == "", "there is no operator %.64q", g.Operator)
 	g.Expected, err = plainly(g.Expected)
-	_, list := g.Expected.([]any)
-	compares, several := strings.HasSuffix(operators[g.Operator], " "), g.Operator == "in" || g.Operator == "not_in"
 	flaw(err != nil, "expected: %v", err)
-	flaw(!compares && g.Expected != nil, "operator %s expects nothing", g.Operator)
-	flaw(several && !list && g.Expected == nil, "operator %s expects a list", g.Operator)
+	flaw(!g.compares() && g.Expected != nil, "operator %s expects nothing", g.Operator)
+	flaw(strings.HasSuffix(g.Operator, "in") && g.Expected == nil, "operator %s expects a list", g.Operator)
 
 	flaw(len(g.Distribution) > maxShares, "a distribution has at most %d shares", maxShares)
 	for _, k := range slices.Sorted(maps.Keys(g.Distribution)) {
 		share := g.Distribution[k]
 		flaw(!(share >= 0 && share <= 1), "the share of %.64q is not from 0 to 1", k)
 	}
-	flaw(g.Tolerance != nil && !(*g.Tolerance >= 0 && *g.Tolerance <= 1), "tolerance is not from 0 to 1")
+	if g.Tolerance == nil {
+		g.Tolerance = new(.1)
+	}
+	flaw(!(*g.Tolerance >= 0 && *g.Tolerance <= 1), "tolerance is not from 0 to 1")
 	g.pattern, err = regexp.Compile(g.Pattern)
 	flaw(err != nil || len(g.Pattern) > 1<<10, "pattern: %v", cmp.Or(err, errors.New("it is too long")))
 	return wrong
@@ -331,43 +323,31 @@ func (g *goal) spread(v any) (met bool, actual any) {
 		shares[k] /= sum
 	}
 	for k, want := range g.Distribution {
-		met = met && math.Abs(shares[k]-want) <= g.tolerance()+rounding
+		met = met && math.Abs(shares[k]-want) <= *g.Tolerance+rounding
 	}
 	return met, shares
 }
 
-func (g *goal) tolerance() float64 {
-	if g.Tolerance == nil {
-		return .1
-	}
-	return *g.Tolerance
-}
-
 // wanted says in words what the value should be.
 func (g *goal) wanted() string {
-	var words []string
-	switch g.Type {
-	case "threshold":
-		words = append(words, "a number")
-		if g.Min != nil {
-			words = append(words, fmt.Sprintf("at least %v", *g.Min))
-		}
-		if g.Max != nil {
-			words = append(words, fmt.Sprintf("at most %v", *g.Max))
-		}
-		words = words[min(1, len(words)-1):]
-	case "distribution":
-		if g.Distribution != nil {
-			words = append(words, fmt.Sprintf("spread as %s ± %v", text(g.Distribution), g.tolerance()))
-		}
-		if g.Pattern != "" {
-			words = append(words, fmt.Sprintf("all like %q", g.Pattern))
-		}
-	default:
-		words = append(words, operators[g.Operator])
-		if strings.HasSuffix(words[0], " ") {
-			words[0] += clip(text(g.Expected))
+	words := []string{}
+	add := func(is bool, format string, args ...any) {
+		if is {
+			words = append(words, fmt.Sprintf(format, args...))
 		}
 	}
-	return strings.Join(words, " and ")
+	if g.Min != nil {
+		add(true, "at least %v", *g.Min)
+	}
+	if g.Max != nil {
+		add(true, "at most %v", *g.Max)
+	}
+	add(g.Distribution != nil, "spread as %s ± %v", text(g.Distribution), *g.Tolerance)
+	add(g.Pattern != "", "all like %q", g.Pattern)
+	add(g.Type == "invariant" && !g.compares(), "%s", operators[g.Operator])
+	add(g.Type == "invariant" && g.compares(), "%s%s", operators[g.Operator], clip(text(g.Expected)))
+	return cmp.Or(strings.Join(words, " and "), "a "+g.Type)
 }
+
+// compares reports whether the operator compares with what is expected.
+func (g *goal) compares() bool { return strings.HasSuffix(operators[g.Operator], " ") }

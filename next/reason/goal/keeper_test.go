@@ -161,7 +161,7 @@ func TestGuards(t *testing.T) {
 		require.Contains(t, b.tick(0).Reason, "domains.ci.data.failing is 3, not at most 0")
 		require.Equal(t, []string{"ann"}, b.called())
 		b.reads(2)
-		require.Contains(t, b.tick(89*time.Second+999*time.Millisecond).Reason, "has 0s to show")
+		require.Contains(t, b.tick(89*time.Second+999*time.Millisecond).Reason, "has 1ms left to show")
 		require.Contains(t, b.tick(time.Millisecond).Run, "goal/ci/000002", "1 ms before it was left alone")
 
 		b = open(t, store.NewMem(), ci, nil, mender("ann"))

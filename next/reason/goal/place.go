@@ -22,30 +22,17 @@ type place struct {
 	keys   []string
 }
 
-// parseSelector reads "domains.ci.data.jobs.0.name". A number is the index of a list. A key that has dots itself is
-// found, too.
-func parseSelector(s string) (place, error) {
+// parsePlace reads "domains.ci.data.jobs.0.name" or, as deltas and effects have it, "ci.jobs.0.name". A number is the
+// index of a list.
+func parsePlace(s string) (place, error) {
 	parts := strings.Split(s, ".")
-	if len(parts) < 3 || parts[0] != "domains" || parts[2] != "data" {
+	if len(parts) > 2 && parts[0] == "domains" && parts[2] == "data" {
+		parts = slices.Delete(parts[1:], 1, 2)
+	}
+	if len(s) > maxPath || len(parts) > maxKeys || slices.Contains(parts, "") {
 		return place{}, errPlace
 	}
-	return newPlace(s, parts[1], parts[3:])
-}
-
-// parsePath reads "ci.jobs.0.name", as a delta or an effect has it, or a selector.
-func parsePath(s string) (place, error) {
-	if p, err := parseSelector(s); err == nil {
-		return p, nil
-	}
-	parts := strings.Split(s, ".")
-	return newPlace(s, parts[0], parts[1:])
-}
-
-func newPlace(s, domain string, keys []string) (place, error) {
-	if len(s) > maxPath || len(keys) > maxKeys || domain == "" || slices.Contains(keys, "") {
-		return place{}, errPlace
-	}
-	return place{domain, keys}, nil
+	return place{parts[0], parts[1:]}, nil
 }
 
 // get returns what stands below a plain value.
@@ -59,13 +46,11 @@ func get(v any, keys []string) (any, bool) {
 			return get(v[i], keys[1:])
 		}
 	case map[string]any:
-		for n := 1; n <= len(keys); n++ {
-			below, ok := v[strings.Join(keys[:n], ".")]
-			if ok {
-				below, ok = get(below, keys[n:])
-			}
-			if ok {
-				return below, true
+		for n := range keys { // a key may have dots
+			if below, ok := v[strings.Join(keys[:n+1], ".")]; ok {
+				if found, ok := get(below, keys[n+1:]); ok {
+					return found, true
+				}
 			}
 		}
 	}
@@ -78,10 +63,10 @@ func index(list []any, key string) (int, bool) {
 }
 
 // with returns a plain value in which the one below it is changed; the former value stays as it is. It reports false
-// where the change does not fit. An object that is missing on the way is made, since nothing else can be there.
-func with(v any, keys []string, op string, by any) (any, bool) {
+// where the change does not fit. Objects that are missing on the way are made.
+func with(v any, keys []string, op string, by any) (changed any, ok bool) {
 	if len(keys) == 0 {
-		return changed(v, op, by)
+		return change(v, op, by)
 	}
 	switch v := v.(type) {
 	case nil:
@@ -96,23 +81,22 @@ func with(v any, keys []string, op string, by any) (any, bool) {
 		list[i], ok = with(v[i], keys[1:], op, by)
 		return list, ok
 	case map[string]any:
-		n := 1
-		for i := range keys { // a key may have dots
-			if _, there := v[strings.Join(keys[:i+1], ".")]; there {
-				n = i + 1
+		key, rest := keys[0], keys[1:]
+		for n := range keys { // a key that is there may have dots
+			if long := strings.Join(keys[:n+1], "."); v[long] != nil {
+				key, rest = long, keys[n+1:]
 				break
 			}
 		}
-		key, ok := strings.Join(keys[:n], "."), false
 		object := maps.Clone(v)
-		object[key], ok = with(v[key], keys[n:], op, by)
+		object[key], ok = with(v[key], rest, op, by)
 		return object, ok
 	}
 	return nil, false
 }
 
-// changed returns a value after a change. What is missing is no 0 to add to.
-func changed(v any, op string, by any) (any, bool) {
+// change returns a value after a change. What is missing is no 0 to add to.
+func change(v any, op string, by any) (any, bool) {
 	switch op {
 	case "set":
 		return by, true

@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	defaultAge     = 10 * time.Minute // of what Set is given
+	defaultAge     = 10 * time.Minute
 	collectTimeout = 10 * time.Second
 	maxDomains     = 1 << 10
 	maxData        = 1 << 20 // bytes of JSON in a domain
@@ -46,7 +46,6 @@ type domain struct {
 	collector *Collector
 	next      time.Time // when the collector is due
 	running   bool      // it has not come back
-	err       error     // of its last call
 }
 
 // Collector reads a domain now and then.
@@ -77,27 +76,22 @@ func (w *World) Set(name string, data any, maxAge time.Duration) error {
 	defer w.mu.Unlock()
 	d, err := w.domain(name)
 	if err == nil {
-		d.set(plain, w.now(), cmp.Or(maxAge, defaultAge))
+		d.data, d.at, d.read, d.maxAge = plain, w.now(), true, cmp.Or(maxAge, defaultAge)
 	}
 	return err
 }
 
-func (d *domain) set(data any, at time.Time, maxAge time.Duration) {
-	d.data, d.at, d.read, d.maxAge = data, at, true, maxAge
-}
-
 // domain returns a domain, and makes it if there is none. The caller has the lock.
 func (w *World) domain(name string) (*domain, error) {
-	if d := w.domains[name]; d != nil {
-		return d, nil
+	if w.domains[name] == nil {
+		if err := store.CheckID(name); err != nil || strings.Contains(name, ".") {
+			return nil, fmt.Errorf("goal: the name of a domain has no dot: %.64q: %w", name, cmp.Or(err, errPlace))
+		}
+		if len(w.domains) >= maxDomains {
+			return nil, fmt.Errorf("goal: %w", &store.LimitError{What: "domains", Size: maxDomains + 1, Max: maxDomains})
+		}
+		w.domains[name] = &domain{maxAge: defaultAge}
 	}
-	if err := store.CheckID(name); err != nil || strings.Contains(name, ".") {
-		return nil, fmt.Errorf("goal: the name of a domain has no dot: %.64q: %w", name, cmp.Or(err, errPlace))
-	}
-	if len(w.domains) >= maxDomains {
-		return nil, fmt.Errorf("goal: %w", &store.LimitError{What: "domains", Size: maxDomains + 1, Max: maxDomains})
-	}
-	w.domains[name] = &domain{maxAge: defaultAge}
 	return w.domains[name], nil
 }
 
@@ -158,9 +152,9 @@ func (w *World) collect(ctx context.Context, d *domain, c *Collector, at time.Ti
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	d.running, d.err = false, err
+	d.running = false
 	if err == nil && d.collector == c && !at.Before(d.at) { // nobody has read it since
-		d.set(data, at, c.MaxAge)
+		d.data, d.at, d.read, d.maxAge = data, at, true, c.MaxAge
 	}
 	return err
 }
@@ -191,25 +185,26 @@ func (w *World) apply(deltas []reason.Delta, at time.Time) error {
 	return errors.Join(errs...)
 }
 
+// change applies a delta. The caller has the lock.
 func (w *World) change(delta reason.Delta, at time.Time) error {
-	p, err := parsePath(delta.Path)
+	p, err := parsePlace(delta.Path)
 	if err != nil {
 		return err
 	}
-	value, err := plainly(delta.Value)
-	if err != nil {
-		return err
-	}
-	var was any
+	by, err := plainly(delta.Value)
+	var was domain
 	if d := w.domains[p.domain]; d != nil {
-		was = d.data
+		was = *d
 	}
-	data, ok := with(was, p.keys, delta.Op, value)
-	if !ok {
-		return errors.New("it does not fit what is there")
+	data, fits := with(was.data, p.keys, delta.Op, by)
+	if err == nil && !fits {
+		err = errors.New("it does not fit what is there")
 	}
-	if data, err = plainly(data); err != nil {
-		return err // too much
+	if err == nil {
+		data, err = plainly(data) // it may be too much
+	}
+	if err != nil {
+		return err
 	}
 	d, err := w.domain(p.domain)
 	if err != nil {
@@ -227,15 +222,9 @@ func (w *World) value(p place, maxAge time.Duration) (any, time.Time, error) {
 	defer w.mu.Unlock()
 	d := w.domains[p.domain]
 	if d == nil || d.at.IsZero() {
-		why := "was never read"
-		if d != nil && d.err != nil {
-			why += ": " + clip(d.err.Error())
-		}
-		return nil, time.Time{}, fmt.Errorf("unknown: %s %s", p.domain, why)
+		return nil, time.Time{}, fmt.Errorf("unknown: %s was never read", p.domain)
 	}
-	if maxAge <= 0 {
-		maxAge = d.maxAge
-	}
+	maxAge = cmp.Or(maxAge, d.maxAge)
 	if age := w.now().Sub(d.at); age > min(maxAge, d.maxAge) {
 		return nil, time.Time{}, fmt.Errorf("unknown: %s was read %v ago", p.domain, age.Round(time.Second))
 	}
@@ -265,10 +254,7 @@ func text(v any) string {
 	if s, ok := v.(string); ok {
 		return s
 	}
-	raw, err := json.Marshal(v)
-	if err != nil {
-		return fmt.Sprint(v) // never: it is plain
-	}
+	raw, _ := json.Marshal(v) // it is plain
 	return string(raw)
 }
 
