@@ -10,7 +10,7 @@
 //	agent, err := arc.New(ctx, st, host, &arc.Options{Scope: "acme", OnEvent: world.OnEvent})
 //	goals := new(goal.Goals)
 //	err = goals.Load(document)
-//	keeper, err := goal.Open(ctx, store.NewGroup(store.Sub(st, "t/acme/")), agent, world, goals, nil)
+//	keeper, err := goal.Open(store.NewGroup(store.Sub(st, "t/acme/")), agent, world, goals, nil)
 //	keeper.Keep(ctx)
 //
 // # Who is called
@@ -29,6 +29,14 @@
 // failure. It is acted on again once it was read anew. A worker that has failed at it three times in five minutes rests
 // for ten, and so does one that was refused, or is not there. A run that waits for a person is canceled once the goal is
 // met without it.
+//
+// # Domains of the Agent
+//
+// A Keeper reads the figures of the last 24 hours as domains.agent_fleet_health.data: maxFailureRate1h, totalCostUsd1d,
+// orphanedSkillCount; agents, a list, and the same as byName, each with agentName, successRate, totalOutcomes,
+// failureRate1h, p50LatencyMs, p95LatencyMs, costPerSuccessfulOutcome, totalCostUsd and recentFailures; and skills, by
+// name, with the successRate and totalOutcomes of today. domains.memory_health.data has healthy, searchWorking, error,
+// memories, quarantined, helped and misled; [Upkeep] is a worker that mends it.
 //
 // # What is kept
 //

@@ -19,12 +19,9 @@ import (
 )
 
 const (
-	maxGoals       = 1 << 12
-	maxGoalID      = 128     // bytes: it is part of the IDs of runs
-	maxDescription = 8 << 10 // bytes
-	maxShares      = 1 << 8  // of a distribution
-	rounding       = 1e-9    // how far a share may be off by the arithmetic alone
-	cooldown       = 90 * time.Second
+	maxGoalID = 128  // bytes: it is part of the IDs of runs
+	rounding  = 1e-9 // how far a share may be off by the arithmetic alone
+	cooldown  = 90 * time.Second
 )
 
 // severities in the order in which goals are acted on.
@@ -43,7 +40,6 @@ type goal struct {
 	Enabled     *bool         `yaml:"enabled"`
 	Selector    string        `yaml:"selector"`
 	Type        string        `yaml:"type"`
-	MaxAge      time.Duration `yaml:"max_age"`
 	Cooldown    time.Duration `yaml:"cooldown"`
 
 	Min *float64 `yaml:"min"` // of a threshold
@@ -96,7 +92,6 @@ type Goals struct{ set atomic.Pointer[[]goal] }
 //	    severity: high                       # critical, high, medium (the default) or low
 //	    selector: domains.ci.data.failing
 //	    max: 0                               # a threshold: min, max or both, which are within
-//	    max_age: 10m                         # of the reading; at most as old as its domain allows
 //	    cooldown: 90s                        # after a success, the default
 //	  - id: bot.connected
 //	    selector: domains.bot.data.state
@@ -122,12 +117,7 @@ func (g *Goals) Load(document []byte) error {
 	return nil
 }
 
-func (g *Goals) all() []goal {
-	if set := g.set.Load(); set != nil {
-		return *set
-	}
-	return nil
-}
+func (g *Goals) all() []goal { return *cmp.Or(g.set.Load(), new([]goal)) }
 
 // Evaluate says how the goals stand, in the order of the document. What is not known, or too old, is Unknown and not
 // Violated: where a source is down, what it watches has not failed.
@@ -145,16 +135,16 @@ func parse(document []byte) ([]goal, error) {
 		Version string `yaml:"version"` // is not read
 		Goals   []goal `yaml:"goals"`
 	}
-	var lines struct{ Version, Goals yaml.Node }
+	var lines struct {
+		Version any
+		Goals   []yaml.Node
+	}
 	err := yaml.Decode(document, &doc)
 	if errors.Is(err, io.EOF) {
 		return nil, errors.New("the document is empty")
 	}
 	if err = cmp.Or(err, yaml.Decode(document, &lines)); err != nil {
 		return nil, err
-	}
-	if len(doc.Goals) > maxGoals {
-		return nil, &store.LimitError{What: "goals", Size: len(doc.Goals), Max: maxGoals}
 	}
 	var errs []error
 	seen := map[string]bool{}
@@ -165,12 +155,8 @@ func parse(document []byte) ([]goal, error) {
 			wrong = append(wrong, "the id is that of another goal")
 		}
 		seen[g.ID] = true
-		line := lines.Goals.Line
-		if i < len(lines.Goals.Content) {
-			line = lines.Goals.Content[i].Line
-		}
 		for _, w := range wrong {
-			errs = append(errs, fmt.Errorf("line %d: goal %.128q: %s", line, g.ID, w))
+			errs = append(errs, fmt.Errorf("line %d: goal %.128q: %s", lines.Goals[i].Line, g.ID, w))
 		}
 	}
 	return doc.Goals, errors.Join(errs...)
@@ -184,33 +170,26 @@ func (g *goal) compile() (wrong []string) {
 		}
 	}
 	flaw(store.CheckID(g.ID) != nil || len(g.ID) > maxGoalID, "an id has at most %d bytes", maxGoalID)
-	flaw(len(g.Description) > maxDescription, "a description has at most %d bytes", maxDescription)
 	g.Severity = cmp.Or(strings.ToLower(g.Severity), "medium")
 	flaw(!slices.Contains(severities, g.Severity), "severity is one of %s", strings.Join(severities, ", "))
-	flaw(g.MaxAge < 0 || g.Cooldown < 0, "a time is negative")
+	flaw(g.Cooldown < 0, "cooldown is negative")
 	g.Cooldown = cmp.Or(g.Cooldown, cooldown)
 	var err error
 	g.place, err = parsePlace(g.Selector)
-	flaw(err != nil || !strings.HasPrefix(g.Selector, "domains."), "selector %.128q: %v", g.Selector, errPlace)
+	flaw(err != nil || !strings.HasPrefix(g.Selector, "domains."+g.place.domain+".data"), "selector %.128q: %v", g.Selector, errPlace)
 
 	uses := map[string]bool{
 		"threshold":    g.Min != nil || g.Max != nil,
 		"distribution": g.Distribution != nil || g.Tolerance != nil || g.Pattern != "",
 		"invariant":    g.Operator != "" || g.Expected != nil,
 	}
-	if g.Type = strings.ToLower(g.Type); g.Type == "" {
-		g.Type = "invariant"
-		for _, kind := range []string{"distribution", "threshold"} {
-			if uses[kind] {
-				g.Type = kind
-			}
-		}
+	kinds, written := []string{"threshold", "distribution", "invariant"}, func(kind string) bool { return uses[kind] }
+	if g.Type = strings.ToLower(g.Type); g.Type == "" { // the first of which it has fields, or an invariant
+		g.Type = append(slices.DeleteFunc(slices.Clone(kinds), func(kind string) bool { return !uses[kind] }), "invariant")[0]
 	}
-	_, known := uses[g.Type]
-	flaw(!known, "type is threshold, invariant or distribution, not %.64q", g.Type)
-	for _, kind := range slices.Sorted(maps.Keys(uses)) {
-		flaw(known && uses[kind] && kind != g.Type, "it has fields of a %s, and is a %s", kind, g.Type)
-	}
+	flaw(!slices.Contains(kinds, g.Type), "type is one of %s, not %.64q", strings.Join(kinds, ", "), g.Type)
+	delete(uses, g.Type)
+	flaw(slices.ContainsFunc(kinds, written), "it is a %s, and has fields of another type", g.Type)
 	finite := func(f *float64) bool { return f == nil || !math.IsNaN(*f) && !math.IsInf(*f, 0) }
 	flaw(!finite(g.Min) || !finite(g.Max), "a bound is no finite number")
 	flaw(g.Min != nil && g.Max != nil && *g.Min > *g.Max, "min is above max")
@@ -222,7 +201,6 @@ func (g *goal) compile() (wrong []string) {
 	flaw(!g.compares() && g.Expected != nil, "operator %s expects nothing", g.Operator)
 	flaw(strings.HasSuffix(g.Operator, "in") && g.Expected == nil, "operator %s expects a list", g.Operator)
 
-	flaw(len(g.Distribution) > maxShares, "a distribution has at most %d shares", maxShares)
 	for _, k := range slices.Sorted(maps.Keys(g.Distribution)) {
 		share := g.Distribution[k]
 		flaw(!(share >= 0 && share <= 1), "the share of %.64q is not from 0 to 1", k)
@@ -232,31 +210,32 @@ func (g *goal) compile() (wrong []string) {
 	}
 	flaw(!(*g.Tolerance >= 0 && *g.Tolerance <= 1), "tolerance is not from 0 to 1")
 	g.pattern, err = regexp.Compile(g.Pattern)
-	flaw(err != nil || len(g.Pattern) > 1<<10, "pattern: %v", cmp.Or(err, errors.New("it is too long")))
+	flaw(err != nil, "pattern: %v", err)
 	return wrong
 }
 
 // evaluate says how the goal stands.
 func (g *goal) evaluate(w *World) verdict {
 	v := verdict{Standing: Standing{Goal: g.ID, Severity: g.Severity, Status: Unknown}}
-	if g.Enabled != nil && !*g.Enabled {
+	value, at, err := w.value(g.place)
+	switch {
+	case g.Enabled != nil && !*g.Enabled:
 		v.Reason = "it is not enabled"
 		return v
-	}
-	value, at, err := w.value(g.place, g.MaxAge)
-	if err != nil {
-		v.Reason = err.Error()
+	case err != nil:
+		v.Reason = "unknown: " + err.Error()
 		return v
-	}
-	if value == nil && g.Type != "invariant" {
+	case value == nil && g.Type != "invariant":
 		v.Reason = "unknown: " + g.Selector + " is null"
 		return v
 	}
-	v.at = at
+	v.at, v.Status = at, Violated
 	met, actual := g.judge(value)
-	v.actual = actual
-	if v.Status, v.Reason = Violated, fmt.Sprintf("%s is %s, not %s", g.Selector, clip(text(actual)), g.wanted()); met {
-		v.Status, v.Reason = Met, fmt.Sprintf("%s is %s", g.Selector, clip(text(actual)))
+	v.actual, v.Reason = actual, fmt.Sprintf("%s is %s", g.Selector, clip(text(actual)))
+	if met {
+		v.Status = Met
+	} else {
+		v.Reason += ", not " + g.wanted()
 	}
 	return v
 }
@@ -270,54 +249,38 @@ func (g *goal) judge(v any) (met bool, actual any) {
 	case "distribution":
 		return g.spread(v)
 	}
+	truthy := v != nil && v != false && v != "" && v != 0.0
 	list, _ := g.Expected.([]any)
 	equal := func(e any) bool { return reflect.DeepEqual(v, e) }
-	truthy := v != nil && v != false && v != "" && v != 0.0
-	switch g.Operator {
-	case "truthy":
-		return truthy, v
-	case "falsy":
-		return !truthy, v
-	case "eq":
-		return equal(g.Expected), v
-	case "neq":
-		return !equal(g.Expected), v
-	case "in":
-		return slices.ContainsFunc(list, equal), v
-	}
-	return list != nil && !slices.ContainsFunc(list, equal), v // not_in
+	is, among := equal(g.Expected), slices.ContainsFunc(list, equal)
+	return map[string]bool{
+		"truthy": truthy, "falsy": !truthy, "eq": is, "neq": !is, "in": among, "not_in": list != nil && !among,
+	}[g.Operator], v
 }
 
 // spread reports whether the values of a list or an object are spread as is wanted.
 func (g *goal) spread(v any) (met bool, actual any) {
 	values, list := v.([]any)
 	object, ok := v.(map[string]any)
-	if !list && !ok {
-		return false, v
-	}
-	shares, sum, numbers := map[string]float64{}, 0.0, 0
+	shares, sum, numbers := map[string]float64{}, 0.0, true
 	for _, k := range slices.Sorted(maps.Keys(object)) {
 		values = append(values, object[k])
-		if f, ok := object[k].(float64); ok && f >= 0 {
-			shares[k], sum, numbers = f, sum+f, numbers+1
-		}
+		f, number := object[k].(float64)
+		shares[k], sum, numbers = f, sum+f, numbers && number && f >= 0
 	}
-	met = true
+	met = list || ok
 	for _, each := range values {
 		met = met && g.pattern.MatchString(text(each))
 	}
-	if g.Distribution == nil {
-		return met, v
+	if g.Distribution == nil || len(values) == 0 {
+		return met && g.Distribution == nil, v
 	}
-	if numbers < len(values) || !(sum > 0 && sum <= math.MaxFloat64) { // texts are counted
+	if !numbers || !(sum > 0 && sum <= math.MaxFloat64) { // texts are counted
 		clear(shares)
 		for _, each := range values {
 			shares[text(each)]++
 		}
 		sum = float64(len(values))
-	}
-	if len(values) == 0 {
-		return false, v
 	}
 	for k := range shares {
 		shares[k] /= sum
@@ -330,22 +293,25 @@ func (g *goal) spread(v any) (met bool, actual any) {
 
 // wanted says in words what the value should be.
 func (g *goal) wanted() string {
-	words := []string{}
-	add := func(is bool, format string, args ...any) {
-		if is {
-			words = append(words, fmt.Sprintf(format, args...))
-		}
-	}
+	var words []string
 	if g.Min != nil {
-		add(true, "at least %v", *g.Min)
+		words = append(words, fmt.Sprintf("at least %v", *g.Min))
 	}
 	if g.Max != nil {
-		add(true, "at most %v", *g.Max)
+		words = append(words, fmt.Sprintf("at most %v", *g.Max))
 	}
-	add(g.Distribution != nil, "spread as %s ± %v", text(g.Distribution), *g.Tolerance)
-	add(g.Pattern != "", "all like %q", g.Pattern)
-	add(g.Type == "invariant" && !g.compares(), "%s", operators[g.Operator])
-	add(g.Type == "invariant" && g.compares(), "%s%s", operators[g.Operator], clip(text(g.Expected)))
+	if g.Distribution != nil {
+		words = append(words, fmt.Sprintf("spread as %s ± %v", text(g.Distribution), *g.Tolerance))
+	}
+	if g.Pattern != "" {
+		words = append(words, fmt.Sprintf("all like %q", g.Pattern))
+	}
+	if g.Type == "invariant" {
+		words = append(words, operators[g.Operator])
+		if g.compares() {
+			words[0] += clip(text(g.Expected))
+		}
+	}
 	return cmp.Or(strings.Join(words, " and "), "a "+g.Type)
 }
 

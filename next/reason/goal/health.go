@@ -1,7 +1,6 @@
 package goal
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,13 +20,6 @@ const (
 	maxRecent    = 10 // failures of an agent
 )
 
-// known reports whether there is a domain.
-func (w *World) known(name string) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.domains[name] != nil
-}
-
 // figuresOf are those of a worker in the last 24 hours.
 func figuresOf(name string, h rank.Health) map[string]any {
 	failures := []any{} // the newest first
@@ -36,23 +28,18 @@ func figuresOf(name string, h rank.Health) map[string]any {
 	}
 	f := map[string]any{
 		"agentName": name, "p50LatencyMs": h.P50.Milliseconds(), "p95LatencyMs": h.P95.Milliseconds(),
-		"costPerSuccessfulOutcome": h.CostPerSuccess, "totalCostUsd": cost(h.Figures), "failureRate1h": h.FailureRate1h,
+		"costPerSuccessfulOutcome": h.CostPerSuccess, "totalCostUsd": 0.0, "failureRate1h": h.FailureRate1h,
 		"recentFailures": failures, "totalOutcomes": h.Attempts,
+	}
+	for _, usd := range []*float64{h.CostUSD, h.EstimateUSD} { // reported, and estimated of the rest
+		if usd != nil {
+			f["totalCostUsd"] = f["totalCostUsd"].(float64) + *usd
+		}
 	}
 	if h.Attempts > 0 {
 		f["successRate"] = float64(h.Delivered) / float64(h.Attempts)
 	}
 	return f
-}
-
-// cost is what was reported, and what was estimated of the rest.
-func cost(f rank.Figures) (usd float64) {
-	for _, of := range []*float64{f.CostUSD, f.EstimateUSD} {
-		if of != nil {
-			usd += *of
-		}
-	}
-	return usd
 }
 
 // fleet reads agent_fleet_health.
@@ -75,35 +62,31 @@ func (k *Keeper) fleet(ctx context.Context) (any, error) {
 	all := book.Health("")
 	return map[string]any{
 		"agents": agents, "byName": byName, "skills": skills, "maxFailureRate1h": all.FailureRate1h,
-		"totalCostUsd1d": cost(all.Figures), "orphanedSkillCount": all.Orphaned, "windowHours": 24,
+		"totalCostUsd1d": figuresOf("", all)["totalCostUsd"], "orphanedSkillCount": all.Orphaned, "windowHours": 24,
 		"collectedAt": k.world.now().UnixMilli(),
 	}, nil
 }
 
-// memory reads memory_health. A memory that cannot be reached is a reading, too.
+// memory reads memory_health. A memory that cannot be used is a reading, too.
 func (k *Keeper) memory(ctx context.Context) (any, error) {
-	space, err := k.view.Memory(ctx)
 	var h memory.Health
-	searched := err
-	if err == nil {
-		h, err = space.Health(ctx)
+	space, unwell := k.view.Memory(ctx)
+	searched := unwell
+	if unwell == nil {
+		h, unwell = space.Health(ctx)
 		_, searched = space.Recall(ctx, memory.Query{Text: "health", K: 1})
 	}
-	if ctx.Err() != nil {
-		return nil, ctx.Err()
-	}
-	memories := 0
+	memories, wrong := 0, ""
 	for _, n := range h.Kinds {
 		memories += n
 	}
-	data := map[string]any{
-		"healthy": err == nil, "searchWorking": searched == nil, "memories": memories, "quarantined": h.Quarantined,
-		"helped": h.Helped, "misled": h.Misled, "error": "",
+	if err := errors.Join(unwell, searched); err != nil {
+		wrong = clip(err.Error())
 	}
-	if wrong := cmp.Or(err, searched); wrong != nil {
-		data["error"] = clip(wrong.Error())
-	}
-	return data, nil
+	return map[string]any{
+		"healthy": unwell == nil, "searchWorking": searched == nil, "error": wrong, "memories": memories,
+		"quarantined": h.Quarantined, "helped": h.Helped, "misled": h.Misled,
+	}, ctx.Err()
 }
 
 // Upkeep returns a worker with an effect on memory_health: it has the Agent maintain its scope, merges memories that
@@ -114,19 +97,14 @@ func Upkeep(a *arc.Agent) act.Worker {
 		Effects: []reason.Delta{{Path: memoryDomain, Op: "set"}},
 		Executor: act.ExecutorFunc(func(ctx context.Context, c *act.Call) (*act.Result, error) {
 			deleted, err := a.Maintain(ctx, c.Scope)
-			if err != nil {
-				return nil, err
-			}
-			space, err := a.In(c.Scope).Memory(ctx)
-			if err != nil {
+			space, wrong := a.In(c.Scope).Memory(ctx)
+			if err = errors.Join(err, wrong); err != nil {
 				return nil, err
 			}
 			merged, near, err := space.Consolidate(ctx)
-			_, unwell := space.Health(ctx)
-			if err = errors.Join(err, unwell); err != nil {
-				return nil, err
-			}
-			return &act.Result{Text: fmt.Sprintf("%d old runs deleted, %d memories merged, %d pairs alike", deleted, merged, len(near))}, nil
+			_, wrong = space.Health(ctx)
+			said := fmt.Sprintf("%d old runs deleted, %d memories merged, %d pairs alike", deleted, merged, len(near))
+			return &act.Result{Text: said}, errors.Join(err, wrong)
 		}),
 	}
 }

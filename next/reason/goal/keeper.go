@@ -55,9 +55,8 @@ type Keeper struct {
 	ticking  sync.Mutex
 	proposed map[string]time.Time // when an action was last proposed for a goal
 
-	mu     sync.Mutex
-	flying map[string]bool // runs that were begun here
-	errs   []error         // of runs that could not begin, for the next Tick
+	mu   sync.Mutex
+	errs []error // of runs that could not begin, for the next Tick
 }
 
 // record is what is kept of a goal.
@@ -83,28 +82,16 @@ type past struct {
 
 // Open returns a Keeper of the goals in the World's scope. The Group is over the tenant's part of the Agent's store.
 //
-// It adds two domains to the World, unless it has them: agent_fleet_health, the figures of the workers in the scope,
-// and memory_health, both read once a minute.
-func Open(ctx context.Context, g *store.Group, a *arc.Agent, w *World, goals *Goals, o *Options) (*Keeper, error) {
-	k := &Keeper{
-		agent: a, view: a.In(w.scope), group: g, world: w, goals: goals,
-		flying: map[string]bool{}, proposed: map[string]time.Time{},
-	}
+// It has two domains of the World read once a minute: agent_fleet_health, the figures of the workers in the scope, and
+// memory_health.
+func Open(g *store.Group, a *arc.Agent, w *World, goals *Goals, o *Options) (*Keeper, error) {
+	k := &Keeper{agent: a, view: a.In(w.scope), group: g, world: w, goals: goals, proposed: map[string]time.Time{}}
 	if o != nil {
 		k.o = *o
 	}
 	k.o.Every = cmp.Or(max(0, k.o.Every), 5*time.Second)
-	if _, err := k.records(ctx); err != nil {
-		return nil, err
-	}
-	for name, read := range map[string]func(context.Context) (any, error){fleetDomain: k.fleet, memoryDomain: k.memory} {
-		if !w.known(name) {
-			if err := w.Collect(name, Collector{Read: read}); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return k, nil
+	err := w.Collect(fleetDomain, Collector{Read: k.fleet})
+	return k, cmp.Or(err, w.Collect(memoryDomain, Collector{Read: k.memory}))
 }
 
 // Keep ticks until ctx ends. Then it begins nothing more, and returns when the runs that it has begun have ended, wait
@@ -116,11 +103,9 @@ func (k *Keeper) Keep(ctx context.Context) {
 		if k.o.OnTick != nil && ctx.Err() == nil {
 			_, _ = call.Do(ctx, 0, func(context.Context) (bool, error) { k.o.OnTick(standings, err); return true, nil })
 		}
-		timer := time.NewTimer(k.o.Every)
 		select {
-		case <-timer.C:
+		case <-time.After(k.o.Every):
 		case <-ctx.Done():
-			timer.Stop()
 		}
 	}
 }
@@ -142,16 +127,12 @@ func (k *Keeper) Tick(ctx context.Context) ([]Standing, error) {
 	if err != nil {
 		return nil, errors.Join(append(errs, err)...)
 	}
-	t := &tick{Keeper: k, now: k.world.now()}
-	for i := range goals {
-		if r := records[goals[i].ID]; r != nil && (r.Run != "" || t.now.Before(r.Cool)) {
-			t.busy = append(t.busy, &goals[i])
-		}
-	}
+	t := &tick{Keeper: k, now: k.world.now(), goals: goals, records: records}
 	var out []Standing
 	for i := range goals {
 		g := &goals[i]
 		r, v := cmp.Or(records[g.ID], new(record)), g.evaluate(k.world)
+		records[g.ID] = r
 		err := t.settle(ctx, g, r, &v)
 		if err == nil && v.Status == Violated && r.Run == "" {
 			err = t.mend(ctx, g, r, &v)
@@ -176,14 +157,11 @@ func (k *Keeper) current() (goals []goal, err error) {
 			}
 			drafted, wrong := parse([]byte("goals:\n" + p.Change)) // an entry of the list
 			if wrong != nil {
-				err = errors.Join(err, fmt.Errorf("goal: the approved draft %q: %w", p.Subject, wrong))
-				continue
+				err, drafted = errors.Join(err, fmt.Errorf("goal: the approved draft %q: %w", p.Subject, wrong)), nil
 			}
-			for _, g := range drafted {
-				if !slices.ContainsFunc(goals, func(o goal) bool { return o.ID == g.ID }) {
-					goals = append(goals, g)
-				}
-			}
+			goals = append(goals, slices.DeleteFunc(drafted, func(g goal) bool {
+				return slices.ContainsFunc(goals, func(o goal) bool { return o.ID == g.ID })
+			})...)
 		}
 	}
 	slices.SortStableFunc(goals, func(a, b goal) int {
@@ -223,8 +201,9 @@ func (k *Keeper) keep(ctx context.Context, g *goal, r *record) error {
 // tick is a Tick that is under way.
 type tick struct {
 	*Keeper
-	now  time.Time
-	busy []*goal // that are in flight or cool down
+	now     time.Time
+	goals   []goal
+	records map[string]*record
 }
 
 // settle takes in what has become of the goal's last run.
@@ -254,17 +233,13 @@ func (t *tick) settle(ctx context.Context, g *goal, r *record, v *verdict) error
 func (t *tick) end(ctx context.Context, g *goal, r *record, v *verdict) error {
 	report, err := t.view.Report(ctx, r.Run)
 	if errors.Is(err, store.ErrNotFound) { // its process may have ended before the run began
-		t.mu.Lock()
-		here := t.flying[r.Run]
-		t.mu.Unlock()
 		switch {
-		case here || t.now.Before(r.Began.Add(claimed)):
-			return nil
+		case t.now.Before(r.Began.Add(claimed)):
+		case v.Status == Violated:
+			t.begin(ctx, g, r, v)
 		case v.Status == Met:
 			r.Run = ""
 			return t.keep(ctx, g, r)
-		case v.Status == Violated:
-			t.begin(ctx, g, r, v)
 		}
 		return nil
 	}
@@ -314,8 +289,9 @@ func (t *tick) mend(ctx context.Context, g *goal, r *record, v *verdict) error {
 	case !v.at.After(r.Ended):
 		why = "it was not read since its last run ended"
 	}
-	for _, other := range t.busy {
-		if why == "" && other.ID != g.ID && other.place.overlaps(g.place) {
+	for _, other := range t.goals {
+		o := cmp.Or(t.records[other.ID], new(record))
+		if why == "" && o != r && (o.Run != "" || t.now.Before(o.Cool)) && other.place.overlaps(g.place) {
 			why = "the goal " + other.ID + " is about the same value, and is acted on"
 		}
 	}
@@ -343,7 +319,6 @@ func (t *tick) mend(ctx context.Context, g *goal, r *record, v *verdict) error {
 		r.Run = ""
 		return err
 	}
-	t.busy = append(t.busy, g)
 	t.begin(ctx, g, r, v)
 	return nil
 }
@@ -376,18 +351,16 @@ func (g *goal) mends(e reason.Delta, actual any) bool {
 		return false
 	}
 	value, err := plainly(e.Value)
-	if len(e.Value) == 0 || err != nil || len(p.keys) != len(g.place.keys) {
+	by, isBy := value.(float64)
+	is, number := actual.(float64)
+	switch {
+	case len(e.Value) == 0, err != nil, len(p.keys) != len(g.place.keys):
 		return true // how much, or of what, is not known
-	}
-	switch is, number := actual.(float64); e.Op {
-	case "set":
+	case e.Op == "set":
 		met, _ := g.judge(value)
 		return met
-	case "inc":
-		by, ok := value.(float64)
-		up := ok && number && g.Type == "threshold" && g.Min != nil && is < *g.Min
-		down := ok && number && g.Type == "threshold" && g.Max != nil && is > *g.Max
-		return !(up && by <= 0) && !(down && by >= 0)
+	case e.Op == "inc" && isBy && number && g.Type == "threshold":
+		return by > 0 && g.Min != nil && is < *g.Min || by < 0 && g.Max != nil && is > *g.Max
 	}
 	return true
 }
@@ -405,7 +378,7 @@ func (t *tick) first(ctx context.Context, g *goal, able map[string][]rank.Candid
 	best := 0.0
 	for _, s := range slices.Sorted(maps.Keys(able)) {
 		scored, err := call.Do(ctx, time.Minute, func(ctx context.Context) ([]rank.Scored, error) {
-			return policy.Score(ctx, rank.Task{Skill: s, Key: situation(g)}, able[s])
+			return policy.Score(ctx, rank.Task{Skill: s, Key: "goal " + g.ID}, able[s])
 		})
 		if err != nil {
 			return "", "", fmt.Errorf("the policy: %w", err)
@@ -420,29 +393,22 @@ func (t *tick) first(ctx context.Context, g *goal, able map[string][]rank.Candid
 	return worker, skill, nil
 }
 
-func situation(g *goal) string { return "goal " + g.ID }
-
 // begin begins the run of a dispatch, or goes on with it: it is the same run, whoever begins it.
 func (t *tick) begin(ctx context.Context, g *goal, r *record, v *verdict) {
 	wanted := g.Selector + " is " + g.wanted()
 	what := fmt.Sprintf("Keep the goal %s: %s", g.ID, cmp.Or(g.Description, wanted))
 	data, _ := json.Marshal(map[string]any{"goal": g.ID, "selector": g.Selector, "actual": clip(text(v.actual))}) // of strings
 	o := arc.Objective{
-		ID: r.Run, Scope: t.world.scope, Session: "goal/" + g.ID, Situation: situation(g), Text: what, Data: data,
+		ID: r.Run, Scope: t.world.scope, Session: "goal/" + g.ID, Situation: "goal " + g.ID, Text: what, Data: data,
 		Tasks: []reason.Task{{Objective: what, Worker: r.Worker, Skill: r.Skill, Verify: wanted}}, Provisional: true,
 	}
-	k := t.Keeper
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.flying[o.ID] = true
-	k.runs.Go(func() {
-		_, err := k.agent.Run(context.WithoutCancel(ctx), o) // it ends with the Agent
-		others := func(of error) bool { return errors.Is(err, of) }
-		k.mu.Lock()
-		defer k.mu.Unlock()
-		delete(k.flying, o.ID)
+	t.runs.Go(func() {
+		_, err := t.agent.Run(context.WithoutCancel(ctx), o)        // it ends with the Agent
+		others := func(of error) bool { return errors.Is(err, of) } // have the run, or it goes on later
 		if err != nil && !slices.ContainsFunc([]error{arc.ErrRunning, arc.ErrTaken, arc.ErrClosed, store.ErrConflict}, others) {
-			k.errs = append(k.errs, fmt.Errorf("goal: run %s: %w", o.ID, err)) // and not that another process has it
+			t.mu.Lock()
+			defer t.mu.Unlock()
+			t.errs = append(t.errs, fmt.Errorf("goal: run %s: %w", o.ID, err))
 		}
 	})
 }

@@ -58,7 +58,7 @@ func open(t *testing.T, st store.Store, document string, o *goal.Options, worker
 	b.agent, err = arc.New(t.Context(), st, arc.Host{Workers: workers}, &arc.Options{OnEvent: b.world.OnEvent, Seed: 1})
 	require.NoError(t, err)
 	b.view = b.agent.In("acme")
-	b.keep, err = goal.Open(t.Context(), store.NewGroup(store.Sub(st, "t/acme/")), b.agent, b.world, &b.goals, o)
+	b.keep, err = goal.Open(store.NewGroup(store.Sub(st, "t/acme/")), b.agent, b.world, &b.goals, o)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, b.agent.Close()) })
 	return b

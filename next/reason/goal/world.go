@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -23,6 +25,7 @@ const (
 	collectTimeout = 10 * time.Second
 	maxDomains     = 1 << 10
 	maxData        = 1 << 20 // bytes of JSON in a domain
+	maxKeys        = 16
 )
 
 // World is what is known of the world, by domain: what was read last, and what workers have reported since. It is kept
@@ -131,7 +134,7 @@ func (w *World) Poll(ctx context.Context) error {
 	w.mu.Unlock()
 	var errs []error
 	for name, ended := range calls {
-		err := error(nil)
+		var err error
 		select {
 		case err = <-ended:
 		case <-ctx.Done():
@@ -192,10 +195,7 @@ func (w *World) change(delta reason.Delta, at time.Time) error {
 		return err
 	}
 	by, err := plainly(delta.Value)
-	var was domain
-	if d := w.domains[p.domain]; d != nil {
-		was = *d
-	}
+	was := cmp.Or(w.domains[p.domain], new(domain))
 	data, fits := with(was.data, p.keys, delta.Op, by)
 	if err == nil && !fits {
 		err = errors.New("it does not fit what is there")
@@ -217,20 +217,19 @@ func (w *World) change(delta reason.Delta, at time.Time) error {
 }
 
 // value returns what is known of a place, and when it was read. The error says why nothing is.
-func (w *World) value(p place, maxAge time.Duration) (any, time.Time, error) {
+func (w *World) value(p place) (any, time.Time, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	d := w.domains[p.domain]
 	if d == nil || d.at.IsZero() {
-		return nil, time.Time{}, fmt.Errorf("unknown: %s was never read", p.domain)
+		return nil, time.Time{}, fmt.Errorf("%s was never read", p.domain)
 	}
-	maxAge = cmp.Or(maxAge, d.maxAge)
-	if age := w.now().Sub(d.at); age > min(maxAge, d.maxAge) {
-		return nil, time.Time{}, fmt.Errorf("unknown: %s was read %v ago", p.domain, age.Round(time.Second))
+	if age := w.now().Sub(d.at); age > d.maxAge {
+		return nil, time.Time{}, fmt.Errorf("%s was read %v ago", p.domain, age.Round(time.Second))
 	}
 	v, ok := get(d.data, p.keys)
 	if !ok {
-		return nil, time.Time{}, fmt.Errorf("unknown: there is no %s in %s", strings.Join(p.keys, "."), p.domain)
+		return nil, time.Time{}, fmt.Errorf("there is no %s in %s", strings.Join(p.keys, "."), p.domain)
 	}
 	return v, d.at, nil
 }
@@ -267,7 +266,97 @@ func clip(s string) string {
 	return strings.ToValidUTF8(s[:most], "") + "…"
 }
 
-// places of a domain that overlap: one is the other, or above it.
+var errPlace = errors.New(`not a place such as "domains.ci.data.failing"`)
+
+// place is a value in the world: a domain, and the keys within what was read.
+type place struct {
+	domain string
+	keys   []string
+}
+
+// parsePlace reads "domains.ci.data.jobs.0.name" or, as deltas and effects have it, "ci.jobs.0.name". A number is the
+// index of a list.
+func parsePlace(s string) (place, error) {
+	parts := strings.Split(s, ".")
+	if len(parts) > 2 && parts[0] == "domains" && parts[2] == "data" {
+		parts = slices.Delete(parts[1:], 1, 2)
+	}
+	if len(parts) > maxKeys || slices.Contains(parts, "") {
+		return place{}, errPlace
+	}
+	return place{parts[0], parts[1:]}, nil
+}
+
+// get returns what stands below a plain value.
+func get(v any, keys []string) (any, bool) {
+	if len(keys) == 0 {
+		return v, true
+	}
+	switch v := v.(type) {
+	case []any:
+		if i, ok := index(v, keys[0]); ok {
+			return get(v[i], keys[1:])
+		}
+	case map[string]any:
+		for n := range keys { // a key may have dots
+			if below, ok := v[strings.Join(keys[:n+1], ".")]; ok {
+				if found, ok := get(below, keys[n+1:]); ok {
+					return found, true
+				}
+			}
+		}
+	}
+	return nil, false
+}
+
+func index(list []any, key string) (int, bool) {
+	i, err := strconv.Atoi(key)
+	return i, err == nil && i >= 0 && i < len(list)
+}
+
+// with returns a plain value in which the one below it is changed; the former value stays as it is. It reports false
+// where the change does not fit. Objects that are missing on the way are made.
+func with(v any, keys []string, op string, by any) (changed any, ok bool) {
+	if len(keys) == 0 {
+		return change(v, op, by)
+	}
+	switch v := v.(type) {
+	case nil:
+		below, ok := with(nil, keys[1:], op, by)
+		return map[string]any{keys[0]: below}, ok
+	case []any:
+		i, ok := index(v, keys[0])
+		if !ok {
+			return nil, false
+		}
+		list := slices.Clone(v)
+		list[i], ok = with(v[i], keys[1:], op, by)
+		return list, ok
+	case map[string]any:
+		object := maps.Clone(v)
+		object[keys[0]], ok = with(v[keys[0]], keys[1:], op, by)
+		return object, ok
+	}
+	return nil, false
+}
+
+// change returns a value after a change. What is missing is no 0 to add to.
+func change(v any, op string, by any) (any, bool) {
+	switch op {
+	case "set":
+		return by, true
+	case "inc":
+		was, ok := v.(float64)
+		add, number := by.(float64)
+		return was + add, ok && number
+	case "push":
+		list, ok := v.([]any)
+		return append(slices.Clone(list), by), ok || v == nil
+	}
+	return nil, false
+}
+
+// overlaps reports whether one place is the other, or above it.
 func (p place) overlaps(q place) bool {
 	n := min(len(p.keys), len(q.keys))
 	return p.domain == q.domain && slices.Equal(p.keys[:n], q.keys[:n])

@@ -62,7 +62,7 @@ func TestLoad(t *testing.T) {
 	const good = "goals:\n  - id: a\n    selector: domains.m.data.x\n"
 	var gs goal.Goals
 	require.Empty(t, gs.Evaluate(goal.NewWorld("", nil)))
-	require.NoError(t, gs.Load([]byte("version: \"1\"\n"+good+"    max_age: 10m\n    severity: CRITICAL\n    cooldown: 5s\n")))
+	require.NoError(t, gs.Load([]byte("version: \"1\"\n"+good+"    severity: CRITICAL\n    cooldown: 5s\n")))
 	for document, want := range map[string]string{
 		"":                              "empty",
 		good + "    maximum: 3":         "line 4: field maximum not found",
@@ -70,17 +70,18 @@ func TestLoad(t *testing.T) {
 		good + "  - id: a\n    selector: domains.m.data": "line 4: goal \"a\": the id is that of another goal",
 		good + "    max: 3\n    min: 4":                  "line 2: goal \"a\": min is above max",
 		good + "    max: .nan":                           "no finite number",
-		good + "    max: 3\n    pattern: a":              "it has fields of a distribution, and is a threshold",
+		good + "    max: 3\n    pattern: a":              "it is a threshold, and has fields of another type",
 		good + "    pattern: '('":                        "error parsing regexp",
 		good + "    severity: urgent":                    "severity is one of critical, high, medium, low",
-		good + "    type: trend":                         "type is threshold, invariant or distribution, not \"trend\"",
+		good + "    type: trend":                         "type is one of threshold, distribution, invariant, not \"trend\"",
 		good + "    operator: like":                      "there is no operator \"like\"",
 		good + "    operator: in":                        "expects a list",
 		good + "    expected: 3":                         "operator truthy expects nothing",
-		good + "    cooldown: -1s":                       "a time is negative",
+		good + "    cooldown: -1s":                       "cooldown is negative",
 		good + "    distribution: {a: 2}":                "the share of \"a\"",
 		good + "    tolerance: 2":                        "tolerance is not from 0 to 1",
 		"goals: [{id: a, selector: m.x}]":                "not a place such as",
+		"goals: [{id: a, selector: domains.m}]":          "not a place such as",
 		"goals: [{selector: domains.m.data, id: " + strings.Repeat("a", 129) + "}]": "at most 128 bytes",
 		good + "---\n" + good: "a second document",
 	} {
@@ -99,7 +100,6 @@ func TestDeltas(t *testing.T) {
 		{`{"l": [1]}`, "m.l", "push", `2`, `{"l":[1,2]}`},
 		{`{}`, "m.l", "push", `2`, `{"l":[2]}`},
 		{`{"l": [{"a": 1}]}`, "m.l.0.a", "inc", `1`, `{"l":[{"a":2}]}`},
-		{`{"gpt-4.1": {"n": 1}}`, "m.gpt-4.1.n", "inc", `1`, `{"gpt-4.1":{"n":2}}`},
 		{`{"x": 1}`, "m", "set", `3`, `3`},
 		{`{"x": 1}`, "m.y", "inc", `1`, ""}, {`{"x": "1"}`, "m.x", "inc", `1`, ""}, {`{"x": 1}`, "m.x", "inc", `"1"`, ""},
 		{`{"x": 1}`, "m.x.y", "set", `1`, ""}, {`{"l": [1]}`, "m.l.1", "set", `1`, ""}, {`{"x": 1}`, "m.x", "push", `1`, ""},
@@ -177,10 +177,6 @@ func TestCollectors(t *testing.T) {
 		require.Equal(t, goal.Met, stands(t, w, "x").Status)
 		time.Sleep(time.Second)
 		require.Equal(t, "unknown: m was read 10m1s ago", stands(t, w, "x").Reason)
-		set(t, w, `{"x": 2}`)
-		time.Sleep(time.Minute + time.Second)
-		require.Equal(t, goal.Unknown, stands(t, w, "x, max_age: 1m").Status)
-
 		require.Error(t, w.Collect("m", goal.Collector{}))
 		require.Error(t, w.Collect("a.b", goal.Collector{Read: answer}))
 		require.Error(t, w.Set("", 1, 0))
