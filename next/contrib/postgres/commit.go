@@ -1,0 +1,245 @@
+package postgres
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"iter"
+	"math"
+	"slices"
+	"sync/atomic"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/arc-learn/arc/next/store"
+)
+
+// request is a commit that waits for the writer.
+type request struct {
+	keys, vals [][]byte
+	kinds      []int32
+	conds      []int64
+	bytes      int
+	writes     bool
+	taken      atomic.Bool // by the writer, or by the caller who gave up
+
+	rev  store.Revision // the answer, once done is closed
+	err  error
+	done chan struct{}
+}
+
+// Kinds of ops, as arc_commit takes them.
+const (
+	put int32 = iota
+	remove
+	check
+)
+
+func newRequest(ops []store.Op) *request {
+	r := &request{done: make(chan struct{})}
+	for _, op := range ops {
+		kind, value := put, []byte(nil)
+		switch {
+		case op.Check:
+			kind = check
+		case op.Delete:
+			kind = remove
+		default:
+			value = append([]byte{}, op.Value...) // empty, not NULL
+		}
+		r.keys, r.vals = append(r.keys, []byte(op.Key)), append(r.vals, value)
+		r.kinds, r.conds = append(r.kinds, kind), append(r.conds, int64(op.If)) // Absent is -1
+		r.bytes += len(op.Key) + len(value)
+		r.writes = r.writes || kind != check
+	}
+	return r
+}
+
+// Commit applies all ops or none, and returns when PostgreSQL has acknowledged them. Where ctx ends before they were
+// sent they are dropped; where it ends later, the outcome is unknown.
+func (s *Store) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
+	if err := store.CheckOps(ops); err != nil {
+		return 0, err
+	}
+	if err := s.enter(ctx); err != nil {
+		return 0, err
+	}
+	defer s.calls.Done()
+	if len(ops) == 0 {
+		return 0, nil
+	}
+	r := newRequest(ops)
+	s.mu.Lock()
+	s.mu.queue = append(s.mu.queue, r)
+	s.mu.Unlock()
+	select {
+	case s.wake <- struct{}{}:
+	default: // the writer is about to look
+	}
+	select {
+	case <-r.done:
+		return r.rev, r.err
+	case <-ctx.Done():
+	}
+	if !r.taken.Swap(true) {
+		return 0, ctx.Err()
+	}
+	select {
+	case <-r.done:
+		return r.rev, r.err
+	default:
+		return 0, fmt.Errorf("postgres: commit: the outcome is unknown: %v", ctx.Err())
+	}
+}
+
+// write is the goroutine of all commits: it sends those that wait, until wake is closed.
+func (s *Store) write() {
+	for range s.wake {
+		for g := s.take(); len(g) > 0; g = s.take() {
+			s.send(g)
+		}
+	}
+}
+
+// Bounds of a group, over which a commit waits for the next one.
+const (
+	maxGroupOps   = 4096
+	maxGroupBytes = 4 << 20
+)
+
+// take returns the commits that wait first and that share no key but in checks: so they hold or not, whatever their
+// order. Those whose callers gave up are dropped.
+func (s *Store) take() (g []*request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	written, ops, bytes := map[string]bool{}, 0, 0 // by key; false: only checked
+	for n, r := range s.mu.queue {
+		ops, bytes = ops+len(r.keys), bytes+r.bytes
+		fits := len(g) == 0 || ops <= maxGroupOps && bytes <= maxGroupBytes
+		for i, key := range r.keys {
+			w, named := written[string(key)]
+			fits = fits && (!named || !w && r.kinds[i] == check)
+		}
+		if !fits {
+			s.mu.queue = slices.Delete(s.mu.queue, 0, n)
+			return g
+		}
+		if r.taken.Swap(true) {
+			continue
+		}
+		for i, key := range r.keys {
+			written[string(key)] = r.kinds[i] != check
+		}
+		g = append(g, r)
+	}
+	s.mu.queue = nil
+	return g
+}
+
+// send has a group tried until PostgreSQL has taken or refused it, and answers its callers. What was rolled back is
+// sent again; what was sent and not answered is not.
+func (s *Store) send(g []*request) {
+	ctx, cancel := context.WithTimeout(context.Background(), s.opts.Patience)
+	defer cancel()
+	err := s.retry(ctx, func(ctx context.Context) error {
+		conn, err := s.pool.Acquire(ctx)
+		if err != nil {
+			return s.typed(err, false)
+		}
+		defer conn.Release()
+		return s.commit(ctx, conn, g)
+	})
+	for _, r := range g {
+		if err != nil {
+			r.rev, r.err = 0, fmt.Errorf("postgres: commit: %w", err)
+		}
+		close(r.done)
+	}
+}
+
+// commit sends a group, and notes the answer of each commit.
+func (s *Store) commit(ctx context.Context, in Tx, g []*request) error {
+	var all request
+	var commits []int32 // by op: the number of its commit
+	for i, r := range g {
+		commits = append(commits, slices.Repeat([]int32{int32(i)}, len(r.keys))...)
+		all.keys, all.vals = append(all.keys, r.keys...), append(all.vals, r.vals...)
+		all.kinds, all.conds = append(all.kinds, r.kinds...), append(all.conds, r.conds...)
+	}
+	var rev *int64
+	var failed []int64
+	err := in.QueryRow(ctx, s.sql.commit, commits, all.keys, all.vals, all.kinds, all.conds).Scan(&rev, &failed)
+	if err != nil {
+		return s.typed(err, true)
+	}
+	for _, r := range g {
+		if r.writes && rev != nil {
+			r.rev = store.Revision(*rev)
+		}
+	}
+	for _, place := range slices.Backward(failed) { // the first one of a commit counts
+		r := g[commits[place-1]]
+		r.rev, r.err = 0, &store.ConflictError{Key: string(all.keys[place-1])}
+	}
+	return nil
+}
+
+// Tx is a transaction of a host; a pgx.Tx is one.
+type Tx interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}
+
+// InTx returns the store within a transaction of the host, in the same database and at the level read committed: what
+// is committed to it takes place with the transaction, as where a job is enqueued with the order that it is for.
+//
+//	q, err := queue.Open(ctx, store.NewGroup(store.Sub(st.InTx(tx), store.Scope("acme").TenantPrefix())), nil)
+//	_, _, err = q.Add(ctx, queue.Draft{Subject: "ship order 7"})
+//	err = tx.Commit(ctx)
+//
+// From its first Commit to the end of the transaction all other commits to the store wait: commit last. Calls are not
+// tried again, are made one at a time, and after an error other than ErrConflict and ErrNotFound PostgreSQL takes
+// nothing more of the transaction. A Scan is read before it is yielded.
+func (s *Store) InTx(tx Tx) store.Store { return inTx{s, tx} }
+
+type inTx struct {
+	s  *Store
+	tx Tx
+}
+
+func (in inTx) Get(ctx context.Context, key string) (store.Entry, error) {
+	if err := cmp.Or(store.CheckKey(key), ctx.Err()); err != nil {
+		return store.Entry{}, err
+	}
+	return in.s.get(ctx, in.tx, key)
+}
+
+func (in inTx) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
+	if err := cmp.Or(store.CheckOps(ops), ctx.Err()); err != nil || len(ops) == 0 {
+		return 0, err
+	}
+	r := newRequest(ops)
+	if err := in.s.commit(ctx, in.tx, []*request{r}); err != nil {
+		return 0, fmt.Errorf("postgres: commit: %w", err)
+	}
+	return r.rev, r.err
+}
+
+func (in inTx) Scan(ctx context.Context, r store.Range) iter.Seq2[store.Entry, error] {
+	return func(yield func(store.Entry, error) bool) {
+		all, err := in.s.scan(r)(ctx, in.tx, store.Entry{}, cmp.Or(r.Limit, math.MaxInt))
+		for _, e := range all {
+			if err = ctx.Err(); err != nil {
+				break
+			}
+			if !yield(e, nil) {
+				return
+			}
+		}
+		if err != nil {
+			yield(store.Entry{}, err)
+		}
+	}
+}
+
+func (in inTx) Close() error { return nil }

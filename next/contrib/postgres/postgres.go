@@ -1,0 +1,281 @@
+// Package postgres keeps a [store.Store] in a PostgreSQL database, for agents in several processes; see [Open].
+//
+//	st, err := postgres.Open(ctx, "postgres://arc@db.internal/arc", nil)
+//	if err != nil {
+//		return err
+//	}
+//	defer st.Close()
+//	agent, err := arc.New(ctx, st, host, &arc.Options{Process: "one"})
+//
+// PostgreSQL 13 or later. One table in a schema of its own has the state and the feed: each key with the revision of
+// its last change. A commit is one statement and one transaction; commits of a process that wait at the same time and
+// share no key are one transaction, with one sync. One lock orders the commits of all processes, so a follower of
+// [Store.Changes] never misses one that began earlier and ended later.
+//
+// # Faults
+//
+// What PostgreSQL has rolled back for its own reasons, and what could not be sent, is tried again until
+// [Options.Patience] is over. So is what a server refuses because it only reads: after a failover its connections are
+// closed, and others are made, to the server of the connection string that takes writes. Where the connection ends
+// while a commit is under way, the outcome is unknown, and the error says so.
+//
+// What a server has acknowledged and loses in a failover is lost to the store: set synchronous_standby_names so that
+// it is not. A commit overrides synchronous_commit = off, but not fsync = off.
+//
+// # Poolers
+//
+// It works behind PgBouncer in transaction mode: no statement is prepared by name, and no state is kept in a session.
+//
+// # What is not there
+//
+// No read replicas: every call needs the primary. No LISTEN: followers poll. A key that does not compress to 2,600
+// bytes is refused with a [store.LimitError], since an index of PostgreSQL cannot hold it.
+package postgres
+
+import (
+	"cmp"
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"log/slog"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/arc-learn/arc/next/store"
+)
+
+// Options tune [Open]. Nil and the zero value are the defaults.
+type Options struct {
+	// Schema is where the tables are, in lower-case letters, digits and "_"; one store each. "": arc.
+	Schema string
+	// Patience bounds a call: how long a server that cannot be reached, or that only reads, is waited for, and how
+	// long an answer may take. 0: 30 s.
+	Patience time.Duration
+	// Keep is how long Changes knows which keys were deleted. A follower that was away for longer gets
+	// store.ErrNotFound and reads everything again. 0: one hour.
+	Keep time.Duration
+	// Logger is told of what is tried again. nil: nobody is told.
+	Logger *slog.Logger
+}
+
+// Store is a store in a schema of a PostgreSQL database, which several processes may have open. It implements
+// [store.Changer] and [store.Compacter].
+type Store struct {
+	opts    Options
+	sql     statements
+	pool    *pgxpool.Pool
+	tasks   sync.WaitGroup // the writer and the one who purges
+	calls   sync.WaitGroup
+	wake    chan struct{} // there is something in queue
+	closing chan struct{} // closed by Close: nothing is tried again
+	close   func() error  // what Close does, once
+
+	mu struct {
+		sync.Mutex
+		closed bool
+		queue  []*request // for the writer
+	}
+}
+
+var (
+	_ store.Changer   = (*Store)(nil)
+	_ store.Compacter = (*Store)(nil)
+)
+
+// Open connects to a database by a connection string, which is a URL or keywords and values and may name several
+// servers, and makes the schema or brings it to the newest version. The size of the pool is pool_max_conns of the
+// string; each scan over more than a page has one more connection.
+//
+// Its errors are [store.ErrForeign] where the schema holds something else, [store.ErrNewer], and PostgreSQL's.
+func Open(ctx context.Context, conninfo string, o *Options) (*Store, error) {
+	s := &Store{opts: *cmp.Or(o, new(Options)), wake: make(chan struct{}, 1), closing: make(chan struct{})}
+	s.opts.Schema = cmp.Or(s.opts.Schema, "arc")
+	s.opts.Patience = cmp.Or(max(0, s.opts.Patience), 30*time.Second)
+	s.opts.Keep = cmp.Or(max(0, s.opts.Keep), time.Hour)
+	s.opts.Logger = cmp.Or(s.opts.Logger, slog.New(slog.DiscardHandler))
+	if !schemaName.MatchString(s.opts.Schema) {
+		return nil, fmt.Errorf("postgres: Options.Schema %q is no name in lower-case letters, digits and \"_\"", s.opts.Schema)
+	}
+	s.sql.fill(s.opts.Schema)
+	config, err := pgxpool.ParseConfig(conninfo)
+	if err != nil { // which may repeat a password
+		return nil, errors.New("postgres: the connection string is no URL and no keywords and values that pgx knows")
+	}
+	// Descriptions of statements are kept by the client, so nothing is named in a session that a pooler may change.
+	config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
+	if config.ConnConfig.ValidateConnect == nil {
+		config.ConnConfig.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
+	}
+	if s.pool, err = pgxpool.NewWithConfig(context.WithoutCancel(ctx), config); err != nil {
+		return nil, fmt.Errorf("postgres: %w", err)
+	}
+	if err := s.read(ctx, s.migrate); err != nil {
+		s.pool.Close()
+		return nil, fmt.Errorf("postgres: open: %w", err)
+	}
+	s.close = sync.OnceValue(s.shut)
+	s.tasks.Go(s.write)
+	s.tasks.Go(s.purging)
+	return s, nil
+}
+
+//go:embed schema.sql
+var version1 string
+
+// migrations bring the schema from one version to the next. One that older processes must not write beside gives
+// arc_commit another name: they then get ErrNewer.
+var migrations = []string{version1}
+
+// schemaName is what a schema may be called, so that it stands in SQL as it is.
+var schemaName = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,62}$`)
+
+// statements are what a Store sends. Each names its schema, so a search_path decides nothing.
+type statements struct{ get, scan, changes, commit, purge, vacuum string }
+
+func (q *statements) fill(schema string) {
+	in := strings.NewReplacer("{{schema}}", schema).Replace
+	q.get = in(`SELECT value, rev FROM {{schema}}.arc_entries WHERE key = $1 AND value IS NOT NULL`)
+	q.scan = in(`SELECT key, value, rev FROM {{schema}}.arc_entries
+		WHERE key >= $1 AND key > $2 AND key < $3 AND value IS NOT NULL ORDER BY key LIMIT $4::bigint`)
+	// What changed behind revision $2 and key $3, and a last row: the revision up to which the snapshot has all, and
+	// whether what was deleted after revision $1 is not known any more.
+	q.changes = in(`(SELECT key, value, rev, false FROM {{schema}}.arc_entries
+			WHERE (rev, key) > ($2::bigint, $3::bytea) AND (value IS NOT NULL OR $1::bigint > 0)
+			ORDER BY rev, key LIMIT $4::bigint)
+		UNION ALL SELECT NULL, NULL, greatest(floor, (SELECT max(rev) FROM {{schema}}.arc_entries)),
+			$1 < 9223372036854775807 AND ($1 > 0 AND $1 < floor OR $1 > (SELECT last_value FROM {{schema}}.arc_revisions))
+			FROM {{schema}}.arc_meta
+		ORDER BY rev, key NULLS LAST`)
+	q.commit = in(`SELECT revision, failed FROM {{schema}}.arc_commit($1, $2, $3, $4, $5)`)
+	q.purge = in(`SELECT {{schema}}.arc_purge(make_interval(secs => $1))`)
+	q.vacuum = in(`VACUUM {{schema}}.arc_entries`)
+}
+
+// migrate makes the schema, or brings it to the newest version. Where it is there, no right to create is needed.
+func (s *Store) migrate(ctx context.Context) error {
+	version, err := s.version(ctx, s.pool)
+	if err != nil || version == len(migrations) {
+		return err
+	}
+	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		// The lock ends with the transaction: who waited finds what another process has made.
+		_, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(6386275, hashtext('`+s.opts.Schema+`'))`)
+		if err == nil {
+			_, err = tx.Exec(ctx, `CREATE SCHEMA IF NOT EXISTS `+s.opts.Schema)
+		}
+		if err == nil {
+			version, err = s.version(ctx, tx)
+		}
+		for ; err == nil && version < len(migrations); version++ {
+			_, err = tx.Exec(ctx, strings.ReplaceAll(migrations[version], "{{schema}}", s.opts.Schema))
+		}
+		return err
+	})
+	return s.typed(err, false)
+}
+
+// version returns that of the schema, 0 for none.
+func (s *Store) version(ctx context.Context, in Tx) (version int, err error) {
+	there := "" // to_regclass returns NULL where there is none
+	err = in.QueryRow(ctx, `SELECT coalesce(to_regclass('`+s.opts.Schema+`.arc_meta')::text, '')`).Scan(&there)
+	if err == nil && there != "" {
+		err = in.QueryRow(ctx, `SELECT version FROM `+s.opts.Schema+`.arc_meta`).Scan(&version)
+	}
+	if pg, ok := errors.AsType[*pgconn.PgError](err); ok && pg.Code == "42703" { // it has no such column
+		return 0, fmt.Errorf("%w: schema %s: %v", store.ErrForeign, s.opts.Schema, pg)
+	} else if version > len(migrations) {
+		return 0, fmt.Errorf("%w: schema %s has version %d", store.ErrNewer, s.opts.Schema, version)
+	}
+	return version, s.typed(err, false)
+}
+
+// enter begins a call, which ends by s.calls.Done.
+func (s *Store) enter(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.closed {
+		return store.ErrClosed
+	}
+	s.calls.Add(1)
+	return nil
+}
+
+// Close waits for the calls under way, which are not tried again, and closes all connections. It is idempotent.
+func (s *Store) Close() error { return s.close() }
+
+func (s *Store) shut() error {
+	s.mu.Lock()
+	s.mu.closed = true
+	s.mu.Unlock()
+	close(s.closing)
+	s.calls.Wait()
+	close(s.wake)
+	s.tasks.Wait()
+	s.pool.Close()
+	return nil
+}
+
+// purging removes keys that were deleted long ago, until the store is closed.
+func (s *Store) purging() {
+	tick := time.NewTicker(max(s.opts.Keep/8, time.Millisecond))
+	defer tick.Stop()
+	for {
+		select {
+		case <-s.closing:
+			return
+		case <-tick.C:
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), s.opts.Patience)
+		if err := s.purge(ctx, s.opts.Keep); err != nil {
+			s.opts.Logger.Warn("postgres: keys deleted long ago were not purged", "schema", s.opts.Schema, "error", err)
+		}
+		cancel()
+	}
+}
+
+// purge removes the keys that were deleted longer ago than keep, a part at a time so that no commit waits for long.
+func (s *Store) purge(ctx context.Context, keep time.Duration) error {
+	for n := 1; n > 0; {
+		if err := s.pool.QueryRow(ctx, s.sql.purge, keep.Seconds()).Scan(&n); err != nil {
+			return err
+		}
+		select {
+		case <-s.closing:
+			return store.ErrClosed
+		default:
+		}
+	}
+	return nil
+}
+
+// Compact removes all deleted keys, and has PostgreSQL clear away the rows of what was deleted or replaced before, where
+// the role is the table's owner. Afterwards nothing deleted can be read from the table; a snapshot older than the call,
+// WAL, backups, and pages that are not used again are PostgreSQL's and the host's. A follower that has not yet heard of
+// a deletion gets [store.ErrNotFound]. It takes as long as it has to, until ctx ends; commits go on meanwhile.
+func (s *Store) Compact(ctx context.Context) error {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	defer s.calls.Done()
+	err := s.purge(ctx, 0)
+	if err == nil {
+		_, err = s.pool.Exec(ctx, s.sql.vacuum)
+	}
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil:
+		return fmt.Errorf("postgres: compact: %w", err)
+	}
+	return nil
+}

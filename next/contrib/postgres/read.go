@@ -1,0 +1,182 @@
+package postgres
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/arc-learn/arc/next/store"
+)
+
+// Get returns the entry of key.
+func (s *Store) Get(ctx context.Context, key string) (e store.Entry, err error) {
+	if err := store.CheckKey(key); err != nil {
+		return e, err
+	}
+	if err := s.enter(ctx); err != nil {
+		return e, err
+	}
+	defer s.calls.Done()
+	err = s.read(ctx, func(ctx context.Context) (err error) {
+		e, err = s.get(ctx, s.pool, key)
+		return err
+	})
+	return e, err
+}
+
+func (s *Store) get(ctx context.Context, in Tx, key string) (store.Entry, error) {
+	e := store.Entry{Key: key}
+	err := in.QueryRow(ctx, s.sql.get, []byte(key)).Scan(&e.Value, &e.Rev)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return store.Entry{}, store.ErrNotFound
+	}
+	return e, s.typed(err, false)
+}
+
+// paging reads up to limit entries behind last, which the loop has had.
+type paging func(ctx context.Context, in Tx, last store.Entry, limit int) ([]store.Entry, error)
+
+// Scan yields the entries of r. What does not fit into a page of 64 entries is read through a connection of its own,
+// which is held, with the state of the store, until the loop ends.
+func (s *Store) Scan(ctx context.Context, r store.Range) iter.Seq2[store.Entry, error] {
+	return s.iterate(ctx, r.Limit, s.scan(r))
+}
+
+func (s *Store) scan(r store.Range) paging {
+	return func(ctx context.Context, in Tx, last store.Entry, limit int) (page []store.Entry, err error) {
+		// 0xff is behind every byte of UTF-8.
+		rows, err := in.Query(ctx, s.sql.scan, []byte(r.Prefix), []byte(max(r.After, last.Key)), []byte(r.Prefix+"\xff"), limit)
+		if err != nil {
+			return nil, s.typed(err, false)
+		}
+		var e store.Entry
+		var key []byte
+		_, err = pgx.ForEachRow(rows, []any{&key, &e.Value, &e.Rev}, func() error {
+			e.Key = string(key)
+			page = append(page, e)
+			return nil
+		})
+		return page, s.typed(err, false)
+	}
+}
+
+// Changes yields the keys that changed after a revision. It reads as Scan does.
+func (s *Store) Changes(ctx context.Context, after store.Revision) iter.Seq2[store.Entry, error] {
+	return s.iterate(ctx, 0, func(ctx context.Context, in Tx, last store.Entry, limit int) (page []store.Entry, err error) {
+		since := min(after, math.MaxInt64) // Latest is behind all
+		key, rev := []byte("\xff"), since
+		if last.Key != "" {
+			key, rev = []byte(last.Key), last.Rev
+		}
+		rows, err := in.Query(ctx, s.sql.changes, since, rev, key, limit)
+		if err != nil {
+			return nil, s.typed(err, false)
+		}
+		var e store.Entry
+		var lost bool
+		_, err = pgx.ForEachRow(rows, []any{&key, &e.Value, &e.Rev, &lost}, func() error {
+			if e.Key, e.Deleted = string(key), key != nil && e.Value == nil; key != nil || len(page) < limit {
+				page = append(page, e) // the last row, which has no key, only behind all others
+			}
+			return nil
+		})
+		if lost {
+			return nil, fmt.Errorf("postgres: what was deleted after revision %d is not known any more: %w", after, store.ErrNotFound)
+		}
+		return page, s.typed(err, false)
+	})
+}
+
+// Bounds of a page: the first one has the fewest entries, a later one as many as have about pageBytes.
+const (
+	fewest    = 64
+	most      = 4096
+	pageBytes = 1 << 20
+)
+
+// iterate yields page after page of one snapshot, at most bound entries if that is not 0.
+func (s *Store) iterate(ctx context.Context, bound int, next paging) iter.Seq2[store.Entry, error] {
+	return func(yield func(store.Entry, error) bool) {
+		w := walk{s: s, next: next, size: fewest, left: cmp.Or(bound, math.MaxInt)}
+		defer w.end()
+		for more := true; more; {
+			var page []store.Entry
+			err := s.enter(ctx)
+			if err == nil {
+				page, more, err = w.page(ctx)
+				s.calls.Done()
+			}
+			for i := 0; i < len(page) && err == nil; i++ {
+				if !yield(page[i], nil) {
+					return
+				}
+				err = ctx.Err()
+			}
+			if err != nil {
+				yield(store.Entry{}, err)
+				return
+			}
+		}
+	}
+}
+
+// walk is a loop over pages. From the second page on it has a connection, which is none of the pool, so that loops
+// within loops never wait for one another.
+type walk struct {
+	s          *Store
+	next       paging
+	conn       *pgx.Conn
+	last       store.Entry
+	size, left int
+}
+
+// page returns the next page, and whether another may follow.
+func (w *walk) page(ctx context.Context) (page []store.Entry, more bool, err error) {
+	limit, bytes := min(w.size, w.left), 0
+	read := func(ctx context.Context, in Tx) (err error) {
+		page, err = w.next(ctx, in, w.last, limit)
+		more = len(page) == limit && len(page) < w.left && page[limit-1].Key != ""
+		return err
+	}
+	if w.conn != nil { // its snapshot ends with it, so nothing is tried again
+		err = read(ctx, w.conn)
+	} else if err = w.s.read(ctx, func(ctx context.Context) error { return read(ctx, w.s.pool) }); err == nil && more {
+		err = w.s.read(ctx, func(ctx context.Context) error { // the first page again, of the snapshot of all pages
+			if err := w.begin(ctx); err != nil {
+				return w.s.typed(err, false)
+			}
+			return read(ctx, w.conn)
+		})
+	}
+	if err != nil || len(page) == 0 {
+		return nil, false, cmp.Or(ctx.Err(), err)
+	}
+	for _, e := range page {
+		bytes += len(e.Key) + len(e.Value)
+	}
+	w.last, w.left, w.size = page[len(page)-1], w.left-len(page), min(max(fewest, pageBytes/(1+bytes/len(page))), most)
+	return page, more, nil
+}
+
+func (w *walk) begin(ctx context.Context) (err error) {
+	w.end() // that of a try that failed
+	if w.conn, err = pgx.ConnectConfig(ctx, w.s.pool.Config().ConnConfig); err == nil {
+		_, err = w.conn.Exec(ctx, `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY`)
+	}
+	return err
+}
+
+// end closes the connection, and its transaction with it, which has read only.
+func (w *walk) end() {
+	if w.conn != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), w.s.opts.Patience)
+		defer cancel()
+		_ = w.conn.Close(ctx)
+		w.conn = nil
+	}
+}

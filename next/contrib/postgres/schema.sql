@@ -1,0 +1,84 @@
+-- Version 1 of the schema. {{schema}} stands for its name.
+CREATE TABLE {{schema}}.arc_meta (
+	one     boolean PRIMARY KEY DEFAULT true CHECK (one),
+	version integer NOT NULL,
+	floor   bigint NOT NULL DEFAULT 0 -- the newest revision of the deleted keys that were purged
+);
+INSERT INTO {{schema}}.arc_meta (version) VALUES (1);
+
+-- State and feed at once: each key with the revision of its last change. A deleted key has no value.
+CREATE TABLE {{schema}}.arc_entries (
+	key     bytea PRIMARY KEY,
+	value   bytea,
+	rev     bigint NOT NULL,
+	deleted timestamptz
+);
+CREATE INDEX arc_entries_rev ON {{schema}}.arc_entries (rev);
+CREATE INDEX arc_entries_deleted ON {{schema}}.arc_entries (deleted) WHERE deleted IS NOT NULL;
+CREATE SEQUENCE {{schema}}.arc_revisions;
+
+-- arc_lock orders all commits of the store. PostgreSQL lets go of it after others can see the transaction. So the
+-- order of revisions, which are drawn under it, is that in which commits become visible, and a snapshot that has one
+-- revision has all below it.
+CREATE FUNCTION {{schema}}.arc_lock() RETURNS void LANGUAGE sql SET search_path = pg_catalog AS $$
+	SELECT pg_advisory_xact_lock('{{schema}}.arc_entries'::regclass::oid::integer, 6386275);
+$$;
+
+-- arc_commit makes several commits at once, none of which writes a key of another. For each op, commits has the number
+-- of its commit, kinds 0 for a put, 1 for a delete and 2 for a check, and conds the revision that its key must have: 0
+-- for any and -1 for none. failed gets the places of the ops whose conditions do not hold; nothing of their commits is
+-- written. The settings make each statement a look-up by the index, whatever the planner knows of the table.
+CREATE FUNCTION {{schema}}.arc_commit(
+	commits integer[], keys bytea[], vals bytea[], kinds integer[], conds bigint[], OUT revision bigint, OUT failed bigint[]
+) LANGUAGE plpgsql SET search_path = pg_catalog SET jit = off SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+DECLARE
+	refused integer[];
+BEGIN
+	IF current_setting('transaction_isolation') <> 'read committed' THEN
+		RAISE 'a commit needs the isolation level read committed, not %', current_setting('transaction_isolation');
+	END IF;
+	IF current_setting('synchronous_commit') = 'off' THEN
+		PERFORM set_config('synchronous_commit', 'on', true);
+	END IF;
+	PERFORM {{schema}}.arc_lock();
+	SELECT array_agg(o.place ORDER BY o.place), array_agg(o.commit) INTO failed, refused
+		FROM unnest(commits, keys, conds) WITH ORDINALITY AS o(commit, key, cond, place)
+		LEFT JOIN {{schema}}.arc_entries AS e ON e.key = o.key AND e.value IS NOT NULL
+		WHERE o.cond <> 0 AND coalesce(e.rev, -1) <> o.cond;
+	refused := coalesce(refused, '{}');
+	PERFORM FROM unnest(commits, kinds) AS o(commit, kind) WHERE o.kind < 2 AND o.commit <> ALL (refused);
+	IF NOT FOUND THEN
+		RETURN;
+	END IF;
+	revision := nextval('{{schema}}.arc_revisions');
+	IF 0 = ANY (kinds) THEN
+		INSERT INTO {{schema}}.arc_entries (key, value, rev)
+			SELECT o.key, o.val, revision FROM unnest(commits, keys, vals, kinds) AS o(commit, key, val, kind)
+			WHERE o.kind = 0 AND o.commit <> ALL (refused)
+			ON CONFLICT (key) DO UPDATE SET value = excluded.value, rev = excluded.rev, deleted = NULL;
+	END IF;
+	IF 1 = ANY (kinds) THEN
+		UPDATE {{schema}}.arc_entries AS e SET value = NULL, rev = revision, deleted = clock_timestamp()
+			FROM unnest(commits, keys, kinds) AS o(commit, key, kind)
+			WHERE e.key = o.key AND e.value IS NOT NULL AND o.kind = 1 AND o.commit <> ALL (refused);
+	END IF;
+END $$;
+
+-- arc_purge removes some of the keys that were deleted longer ago than keep, the oldest first, and returns how many.
+CREATE FUNCTION {{schema}}.arc_purge(keep interval) RETURNS bigint LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+DECLARE
+	n      bigint;
+	newest bigint;
+BEGIN
+	PERFORM {{schema}}.arc_lock();
+	WITH gone AS (
+		DELETE FROM {{schema}}.arc_entries WHERE key IN (
+			SELECT e.key FROM {{schema}}.arc_entries AS e WHERE e.deleted <= clock_timestamp() - keep ORDER BY e.deleted LIMIT 1000
+		) RETURNING rev
+	) SELECT count(*), max(rev) INTO n, newest FROM gone;
+	IF n > 0 THEN
+		UPDATE {{schema}}.arc_meta SET floor = greatest(floor, newest);
+	END IF;
+	RETURN n;
+END $$;
