@@ -46,9 +46,7 @@ type Index struct {
 	extras  []extra // by row, as the next
 	links   []link  // grown where there are threads
 	places  []place
-	lengths [256]int // how many records have a length
 	live    int
-	norms   *norms
 	actorID uint32
 }
 
@@ -117,7 +115,7 @@ func (t *term) find(r uint32) (i int, ok bool) {
 func New(an *text.Analyzer) *Index {
 	return &Index{
 		an: an, terms: map[string]*term{}, near: map[string][]*term{}, actors: map[string]*actor{},
-		names: map[string][]*actor{}, threads: map[string][]uint32{}, norms: newNorms(minLength),
+		names: map[string][]*actor{}, threads: map[string][]uint32{},
 	}
 }
 
@@ -173,7 +171,10 @@ func (ix *Index) Analyze(d Doc) *Terms {
 	var buf [64]text.Term
 	add(ix.an.Append(buf[:0], d.Content), 1, true)
 	add(ix.an.Append(buf[:0], d.Trigger), 2, true)
-	t.actor = ix.an.Append(nil, actorName(d.Actor))
+	answers, isSide := sides[strings.ToLower(d.Actor)]
+	if !isSide {
+		t.actor = ix.an.Append(nil, d.Actor)
+	}
 	add(t.actor, 1, true)
 	add(ix.an.AppendDay(buf[:0], text.DayOf(d.At)), 1, false)
 	t.row = row{flags: d.Flags, length: lengthCode(length), marks: taken}
@@ -184,7 +185,7 @@ func (ix *Index) Analyze(d Doc) *Terms {
 	if length <= shortAsk && strings.HasSuffix(strings.TrimRightFunc(d.Content, unicode.IsSpace), "?") {
 		t.row.marks |= asks
 	}
-	if otherSide(d.Actor, d.Machine) {
+	if answers || d.Machine && !isSide {
 		t.row.marks |= other
 	}
 	return t
@@ -225,7 +226,7 @@ func (ix *Index) Insert(d *Terms) (r uint32) {
 	if d.thread != "" {
 		ix.join(r, d)
 	}
-	ix.count(d.row.length, 1)
+	ix.live++
 	return r
 }
 
@@ -251,7 +252,7 @@ func (ix *Index) Remove(r uint32, d *Terms) {
 			ix.unlearn(t)
 		}
 	}
-	ix.count(ix.rows[r].length, -1)
+	ix.live--
 	ix.rows[r] = row{}
 	ix.free = append(ix.free, r)
 }
@@ -352,23 +353,6 @@ func (ix *Index) enter(terms []text.Term, n int) uint32 {
 	return a.id
 }
 
-// count keeps the statistics of lengths. The usual length is that of the lower quartile, rounded up to a power of
-// two: among long answers, short remarks are not taken for very short.
-func (ix *Index) count(length uint8, n int) {
-	ix.lengths[length] += n
-	ix.live += n
-	below := 0
-	for code, m := range &ix.lengths {
-		if below += m; 4*below >= ix.live {
-			usual := max(minLength, math.Exp2(math.Ceil(math.Log2(lengthOf(uint8(code))))))
-			if usual != ix.norms.usual {
-				ix.norms = newNorms(usual)
-			}
-			return
-		}
-	}
-}
-
 // The recipe. k1 and b are those of BM25 (Robertson and Zaragoza 2009); the other numbers were fitted to dialogue
 // with marked evidence, see docs/benchmarks.md.
 const (
@@ -382,7 +366,7 @@ const (
 	justAsks       = -0.25
 	shortAsk       = 16 // words
 	minRecords     = 1024
-	minLength      = 64
+	usualLength    = 64
 	minInformation = 6.5 // what a query asks for at least: few common words are not all that somebody means
 	formOf         = 0.6 // another form or spelling counts so much of the word itself
 )
@@ -414,18 +398,14 @@ func dayCode(d text.Day) uint32 {
 	return uint32(max(d.Year, 0))<<9 | uint32(d.Month)<<5 | uint32(d.Day)
 }
 
-type norms struct {
-	usual float64
-	inv   [256]float32 // by length code: what a count is multiplied by
-}
-
-func newNorms(usual float64) *norms {
-	n := &norms{usual: usual}
-	for code := range n.inv {
-		n.inv[code] = float32(1 / (1 - b + b*lengthOf(uint8(code))/usual))
+// norms are what a count is multiplied by, by length code. The usual length is a constant, not the mean of BM25: so a
+// record scores the same whatever else there is.
+var norms = func() (n [256]float32) {
+	for code := range n {
+		n[code] = float32(1 / (1 - b + b*lengthOf(uint8(code))/usualLength))
 	}
 	return n
-}
+}()
 
 // open is how much a record of a length takes of and gives to its neighbours.
 var open = func() (h [256]float32) {

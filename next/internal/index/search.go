@@ -40,7 +40,7 @@ type scratch struct {
 	size    float64 // its words
 	named   uint32  // the one actor whom it names
 	days    []text.Day
-	asker   bool
+	asker   bool // it is about the one who asks, and not about what the other side has said
 	content bool // it has other words than function words
 }
 
@@ -154,12 +154,12 @@ func (ix *Index) weigh(sc *scratch, q *Query) {
 	}
 	var buf [64]text.Term
 	terms := ix.an.Append(buf[:0], q.Text)
-	sc.days, sc.asker = text.Days(q.Text, q.At), asksOfSelf(q.Text)
+	sc.days, sc.asker = text.Days(q.Text, q.At), false
 	for _, d := range sc.days {
 		terms = ix.an.AppendDay(terms, d)
 	}
 	sc.named, sc.content, sc.total, sc.size = 0, false, 0, 0
-	several := false
+	several, you := false, false
 	for _, t := range terms {
 		if len(sc.words) >= 256 {
 			break
@@ -186,9 +186,6 @@ func (ix *Index) weigh(sc *scratch, q *Query) {
 		}
 		w = &sc.words[i]
 		kind := text.Term{Stop: w.stop}.Weight()
-		if sc.asker && selfWords[w.text] {
-			kind = selfWeight
-		}
 		w.idf = kind * idf(records, df)
 		w.gain = float32(w.idf * (k1 + 1))
 		for j := from; j < len(sc.words); j++ {
@@ -196,8 +193,9 @@ func (ix *Index) weigh(sc *scratch, q *Query) {
 		}
 		sc.size += kind
 		sc.total += w.idf
-		sc.content = sc.content || !w.stop
+		sc.content, sc.asker, you = sc.content || !w.stop, sc.asker || selfWords[w.text], you || w.text == "you"
 	}
+	sc.asker = sc.asker && !you // "what did you tell me"
 	for _, w := range sc.words {
 		for _, a := range ix.names[w.text] {
 			several = several || sc.named != 0 && sc.named != a.id
@@ -234,7 +232,7 @@ func (ix *Index) weigh(sc *scratch, q *Query) {
 		w := &sc.words[i]
 		sc.rest[i] = sc.rest[i+1]
 		if w.term != nil {
-			sc.rest[i] += w.gain * most * saturate(float32(w.term.most)*ix.norms.inv[w.term.shortest]*spread)
+			sc.rest[i] += w.gain * most * saturate(float32(w.term.most)*norms[w.term.shortest]*spread)
 		}
 	}
 }
@@ -334,11 +332,11 @@ func (ix *Index) walk(sc *scratch, w *word, known bool) {
 		x := &ix.rows[r]
 		if near := x.marks&linked != 0; !near {
 			if !known || sc.scores[r] != 0 {
-				ix.credit(sc, w, r, has.count()*ix.norms.inv[x.length])
+				ix.credit(sc, w, r, has.count()*norms[x.length])
 			}
 			continue
 		}
-		p := has.count() * ix.norms.inv[x.length]
+		p := has.count() * norms[x.length]
 		if tau[r] == 0 {
 			now = append(now, r)
 		}
@@ -378,7 +376,7 @@ func (ix *Index) look(sc *scratch, w *word) {
 		if !ok {
 			return 0
 		}
-		return w.term.postings[i].count() * ix.norms.inv[ix.rows[r].length]
+		return w.term.postings[i].count() * norms[ix.rows[r].length]
 	}
 	var buf [2 * reach]neighbour
 	for _, r := range sc.touched {
