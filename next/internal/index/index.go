@@ -141,28 +141,11 @@ type counted struct {
 // Analyze returns the terms of d. To make them takes most of the time of Insert, and no lock: do it before.
 func (ix *Index) Analyze(d Doc) *Terms {
 	t := &Terms{thread: d.Thread, place: place{d.At.UnixMicro(), d.Tie}}
-	var at map[string]int // where a term is in counts, once there are many
 	t.counts = make([]counted, 0, 32)
 	length := 0.0
-	add := func(terms []text.Term, weight int, counts bool) {
+	add := func(terms []text.Term, weight uint8, counts bool) {
 		for _, w := range terms {
-			i, ok := at[w.Text]
-			if at == nil {
-				i = slices.IndexFunc(t.counts, func(c counted) bool { return c.Text == w.Text })
-				ok = i >= 0
-			}
-			if !ok {
-				i = len(t.counts)
-				if t.counts = append(t.counts, counted{Term: w}); at != nil {
-					at[w.Text] = i
-				} else if len(t.counts) > fewTerms {
-					at = make(map[string]int, 2*fewTerms)
-					for i, c := range t.counts {
-						at[c.Text] = i
-					}
-				}
-			}
-			t.counts[i].n = uint8(min(int(t.counts[i].n)+weight, 255))
+			t.counts = append(t.counts, counted{w, weight})
 			if counts {
 				length += float64(weight) * w.Weight()
 			}
@@ -177,6 +160,17 @@ func (ix *Index) Analyze(d Doc) *Terms {
 	}
 	add(t.actor, 1, true)
 	add(ix.an.AppendDay(buf[:0], text.DayOf(d.At)), 1, false)
+	slices.SortFunc(t.counts, func(a, b counted) int { return strings.Compare(a.Text, b.Text) })
+	n := 0
+	for _, c := range t.counts {
+		if n > 0 && t.counts[n-1].Text == c.Text {
+			t.counts[n-1].n = uint8(min(int(t.counts[n-1].n)+int(c.n), 255))
+		} else {
+			t.counts[n] = c
+			n++
+		}
+	}
+	t.counts = t.counts[:n]
 	t.row = row{flags: d.Flags, length: lengthCode(length), marks: taken}
 	t.extra = extra{day: dayCode(text.DayOf(d.At))}
 	if d.Thread != "" && open[t.row.length] > 0 {
@@ -190,9 +184,6 @@ func (ix *Index) Analyze(d Doc) *Terms {
 	}
 	return t
 }
-
-// fewTerms are looked through faster than found in a map.
-const fewTerms = 64
 
 // Insert indexes a record and returns its row: that of a removed record, or else the next, from 0 on.
 func (ix *Index) Insert(d *Terms) (r uint32) {
