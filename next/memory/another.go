@@ -40,7 +40,7 @@ func (b *Bank) setApart(question string, fs []found, best float64) {
 		sc.words = sc.words[:end]
 		words := sc.add(b.an, f.r.Content)
 		for _, o := range bests[:n] {
-			f.near = f.near && !sc.ofAnother(asked, o, words)
+			f.near = f.near && !ofAnother(asked, o, words)
 		}
 	}
 }
@@ -55,8 +55,6 @@ type token struct {
 type sentences struct {
 	words []token
 	terms []text.Term
-	left  []uint8
-	same  [][2]int
 }
 
 var sentencesPool = sync.Pool{New: func() any { return new(sentences) }}
@@ -78,11 +76,12 @@ func (sc *sentences) add(an *text.Analyzer, s string) []token {
 // ofAnother reports whether the sentence n has other words in the place of words of o that the question names. Such a
 // word stands in the question as it does in o (a verb is often in another form, and may be said in another way), and
 // nowhere in n, unless it has a digit. Function words are such only where both sentences begin ("I am", "Tom is").
-func (sc *sentences) ofAnother(question, o, n []token) bool {
-	i, j := 0, 0
-	for _, same := range append(sc.common(o, n), [2]int{len(o), len(n)}) {
-		was, is, first := o[i:same[0]], n[j:same[1]], i == 0 && j == 0
-		i, j = same[0]+1, same[1]+1
+func ofAnother(question, o, n []token) bool {
+	best, all := o, n
+	for first := true; len(o) > 0 && len(n) > 0; first = false {
+		i, j := common(o, n)
+		was, is := o[:i], n[:j]
+		o, n = o[min(i+1, len(o)):], n[min(j+1, len(n)):]
 		if len(was) == 0 || len(is) == 0 {
 			continue
 		}
@@ -90,10 +89,10 @@ func (sc *sentences) ofAnother(question, o, n []token) bool {
 		for _, w := range was {
 			names = names || !w.Stop
 			named = named && (w.Stop && has(question, w) || !w.Stop && slices.ContainsFunc(question, w.same) &&
-				(strings.ContainsFunc(w.word, unicode.IsDigit) || !has(n, w)))
+				(strings.ContainsFunc(w.word, unicode.IsDigit) || !has(all, w)))
 		}
 		for _, w := range is {
-			other = other || !w.Stop && !has(question, w) && !has(o, w)
+			other = other || !w.Stop && !has(question, w) && !has(best, w)
 		}
 		if named && names && other {
 			return true
@@ -108,30 +107,18 @@ func has(in []token, w token) bool {
 	return slices.ContainsFunc(in, func(o token) bool { return o.Text == w.Text })
 }
 
-// common returns where the longest common subsequence of two sentences is in both.
-func (sc *sentences) common(a, b []token) [][2]int {
-	size := (len(a) + 1) * (len(b) + 1)
-	left := slices.Grow(sc.left[:0], size)[:size] // how many words a[i:] and b[j:] have in common
-	clear(left)
-	at := func(i, j int) *uint8 { return &left[i*(len(b)+1)+j] }
-	for i := len(a) - 1; i >= 0; i-- {
-		for j := len(b) - 1; j >= 0; j-- {
-			if *at(i, j) = max(*at(i+1, j), *at(i, j+1)); a[i].Text == b[j].Text {
-				*at(i, j) = *at(i+1, j+1) + 1
+// common returns where the next word is that two sentences have in common, the nearest to both beginnings; their ends
+// if there is none.
+func common(a, b []token) (int, int) {
+	for d := range max(len(a), len(b)) {
+		for k := range d + 1 {
+			if d < len(a) && k < len(b) && a[d].Text == b[k].Text {
+				return d, k
+			}
+			if k < len(a) && d < len(b) && a[k].Text == b[d].Text {
+				return k, d
 			}
 		}
 	}
-	sc.left, sc.same = left, sc.same[:0]
-	for i, j := 0, 0; i < len(a) && j < len(b); {
-		switch {
-		case a[i].Text == b[j].Text:
-			sc.same = append(sc.same, [2]int{i, j})
-			i, j = i+1, j+1
-		case *at(i+1, j) >= *at(i, j+1):
-			i++
-		default:
-			j++
-		}
-	}
-	return sc.same
+	return len(a), len(b)
 }
