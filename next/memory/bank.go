@@ -7,10 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"maps"
 	"math"
 	"runtime"
-	"slices"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -137,15 +135,6 @@ func (b *Bank) In(scope Scope) Space {
 		scope = ""
 	}
 	return Space{b: b, scope: scope}
-}
-
-// Scopes yields the scopes that have memories, in order.
-func (b *Bank) Scopes() iter.Seq[Scope] {
-	b.mu.RLock()
-	defer b.mu.RUnlock()
-	return slices.Values(slices.DeleteFunc(slices.Sorted(maps.Keys(b.tables)), func(s Scope) bool {
-		return len(b.tables[s].snapshot()) == 0
-	}))
 }
 
 // Space is the memory of one scope. It has no state of its own and may be copied.
