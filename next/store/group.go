@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -22,8 +21,8 @@ import (
 // not read it by [Batch.Get], runs again in the next commit.
 //
 // So a function may run more than once; it must call no host code and no method of the Group. Functions, Afters
-// and followers run one at a time. All methods may be called concurrently. A Group has no goroutine: one of the
-// callers that wait commits for all. So runtime.Goexit in a function may end another caller's goroutine.
+// and followers run one at a time, on the goroutine of any caller that waits: a panic of one is that caller's. All
+// methods may be called concurrently.
 type Group struct {
 	*group
 	prefix string
@@ -171,7 +170,7 @@ func (g *group) commit() {
 	g.mu.Lock()
 	taken := slices.Clone(g.waiting[:min(len(g.waiting), maxJoined)])
 	g.mu.Unlock()
-	defer func() { // also where a function ends the goroutine, as a failed test does
+	defer func() { // also after a panic, which a caller may recover from
 		g.mu.Lock()
 		g.waiting = slices.DeleteFunc(g.waiting, func(u *update) bool { return u.ended })
 		g.mu.Unlock()
@@ -191,7 +190,7 @@ func (g *group) together(ctx context.Context, updates []*update, try int) {
 	for _, u := range updates {
 		own, err := b.next(), cmp.Or(unreadable, u.ctx.Err())
 		if err == nil {
-			err = u.run(own)
+			err = u.f(&Batch{own, u.prefix})
 		}
 		switch {
 		case own.wait:
@@ -216,27 +215,6 @@ func (u *update) end(err error) {
 	close(u.done)
 }
 
-// run has u stage into b. A function that ends the goroutine is not run again, by whoever leads next.
-func (u *update) run(b *batch) (err error) {
-	returned := false
-	defer func() {
-		if err = panicked(recover(), err); err == nil && !returned {
-			u.end(errors.New("store: an update has ended its goroutine"))
-		}
-	}()
-	err = u.f(&Batch{b, u.prefix})
-	returned = true
-	return err
-}
-
-// panicked returns a panic as an error, since the goroutine that leads is not the one at fault.
-func panicked(r any, err error) error {
-	if r != nil {
-		return fmt.Errorf("store: an update panicked: %v\n%s", r, debug.Stack())
-	}
-	return err
-}
-
 // write commits b and runs its Afters. Where that fails its keys are read again, now or before the next update.
 func (g *group) write(ctx context.Context, b *batch) (err error) {
 	var rev Revision
@@ -250,7 +228,6 @@ func (g *group) write(ctx context.Context, b *batch) (err error) {
 		_ = g.settle(ctx)
 		return err
 	}
-	defer func() { err = panicked(recover(), err) }()
 	for _, f := range b.after {
 		f(rev)
 	}

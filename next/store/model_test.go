@@ -127,10 +127,6 @@ func TestGroupsAgainstAModel(t *testing.T) {
 				}
 			},
 			"restart": func(t *rapid.T) { ps[rapid.IntRange(0, 1).Draw(t, "i")] = start(t, mem) },
-			"panic": func(t *rapid.T) {
-				p := rapid.SampledFrom(ps).Draw(t, "process")
-				require.ErrorContains(t, p.group.Update(context.Background(), func(*store.Batch) error { panic("boom") }), "boom")
-			},
 			"": func(t *rapid.T) {
 				n := 0
 				for e, err := range mem.Scan(context.Background(), store.Range{Prefix: "t/acme/count/"}) {
