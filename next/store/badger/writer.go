@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"sync/atomic"
 
 	"github.com/arc-learn/arc/next/store"
 )
@@ -17,15 +16,14 @@ type request struct {
 	ctx     context.Context
 	ops     []store.Op
 	compact bool
-	taken   atomic.Bool // by the writer, or by the caller who gave up
 
 	rev  store.Revision // the answer, once done is closed
 	err  error
 	done chan struct{}
 }
 
-// Commit applies all ops or none, and returns when they are on disk. A ctx that ends before the writer has taken
-// the commit drops it; afterwards Commit waits for the outcome.
+// Commit applies all ops or none, and returns when they are on disk. Once it has begun it waits for the outcome, for as
+// long as a rewrite takes.
 func (s *disk) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
 	if err := store.CheckOps(ops); err != nil {
 		return 0, err
@@ -54,14 +52,7 @@ func (s *disk) ask(r *request) (store.Revision, error) {
 	if err != nil {
 		return 0, err
 	}
-	select {
-	case <-r.done:
-	case <-r.ctx.Done():
-		if !r.taken.Swap(true) {
-			return 0, r.ctx.Err()
-		}
-		<-r.done
-	}
+	<-r.done
 	return r.rev, r.err
 }
 
@@ -84,10 +75,8 @@ func (s *disk) write(ctx context.Context) {
 		case len(pending) == 0:
 			return
 		case pending[0].compact:
-			if r := pending[0]; !r.taken.Swap(true) {
-				r.err = s.rewrite(ctx, r.ctx)
-				close(r.done)
-			}
+			pending[0].err = s.rewrite(ctx, pending[0].ctx)
+			close(pending[0].done)
 			pending = pending[1:]
 		default:
 			g, n := group{keys: map[string]bool{}}, 0
@@ -110,7 +99,7 @@ type group struct {
 
 const maxGroupSize = leastMemory/4*15/100 - 64<<10 // Badger's limit of a transaction
 
-// takes adds a commit, unless it shares a key or the group is full. A commit whose caller gave up is dropped.
+// takes adds a commit, unless it shares a key or the group is full.
 func (g *group) takes(r *request) bool {
 	size := g.size
 	for i := range r.ops {
@@ -121,9 +110,6 @@ func (g *group) takes(r *request) bool {
 	}
 	if r.compact || len(g.all) > 0 && size > maxGroupSize {
 		return false
-	}
-	if r.taken.Swap(true) {
-		return true
 	}
 	for i := range r.ops {
 		g.keys[r.ops[i].Key] = !r.ops[i].Check
