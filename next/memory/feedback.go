@@ -7,6 +7,7 @@ import (
 	"hash/fnv"
 	"slices"
 
+	"github.com/arc-learn/arc/next/internal/codec"
 	"github.com/arc-learn/arc/next/store"
 )
 
@@ -46,7 +47,7 @@ func (s Space) stageFeedback(ctx context.Context, b *store.Batch, f *Feedback) e
 		return err
 	}
 	key := s.scope.Key(feedbackKind, hashed(f.Key))
-	old, rev, err := s.marker(ctx, b, key)
+	old, c, err := codec.Load[marker](ctx, b, key)
 	if err != nil {
 		return err
 	}
@@ -74,7 +75,7 @@ func (s Space) stageFeedback(ctx context.Context, b *store.Batch, f *Feedback) e
 			return err
 		}
 	}
-	return s.putMarker(b, key, rev, n)
+	return codec.Put(b, key, n, c)
 }
 
 // effects returns what f says of which records, in order of id.

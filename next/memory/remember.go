@@ -181,36 +181,16 @@ type marker struct {
 
 const markersLast = 90 * 24 * time.Hour
 
-// marker returns what is kept of a Key, and its revision; the zero marker where nothing is.
-func (s Space) marker(ctx context.Context, b *store.Batch, key string) (m marker, rev store.Revision, err error) {
-	e, err := b.Get(ctx, key)
-	if errors.Is(err, store.ErrNotFound) {
-		return m, 0, nil
-	}
-	if err == nil {
-		err = codec.Unmarshal(e.Value, &m)
-	}
-	return m, e.Rev, err
-}
-
-func (s Space) putMarker(b *store.Batch, key string, rev store.Revision, m marker) error {
-	value, err := codec.Marshal(&m)
-	if err != nil {
-		return err
-	}
-	return b.Put(key, value, store.At(rev))
-}
-
 // stage writes a record into a batch, or strengthens an equal one, and returns what is written.
 func (s Space) stage(ctx context.Context, b *store.Batch, p *prepared) (is *record, err error) {
 	n := p.record
 	if n.Trusted, err = s.trusted(ctx, b, n.source()); err != nil {
 		return nil, err
 	}
-	key, rev := s.scope.Key(draftKind, hashed(n.more().Key)), store.Revision(0)
+	key, c := s.scope.Key(draftKind, hashed(n.more().Key)), store.Any
 	if n.more().Key != "" {
 		var m marker
-		if m, rev, err = s.marker(ctx, b, key); err != nil {
+		if m, c, err = codec.Load[marker](ctx, b, key); err != nil {
 			return nil, err
 		}
 		for _, id := range m.IDs {
@@ -240,7 +220,7 @@ func (s Space) stage(ctx context.Context, b *store.Batch, p *prepared) (is *reco
 		}
 	}
 	if n.more().Key != "" {
-		err = s.putMarker(b, key, rev, marker{At: n.Created, IDs: []ID{is.id}})
+		err = codec.Put(b, key, marker{At: n.Created, IDs: []ID{is.id}}, c)
 	}
 	return is, err
 }
