@@ -93,14 +93,13 @@ func (q *Queue) apply(e store.Entry) {
 
 // put stages a record.
 func (q *Queue) put(b *store.Batch, r *record) error {
-	value, err := codec.Marshal(r)
 	b.After(func(rev store.Revision) {
 		q.mu.Lock()
 		defer q.mu.Unlock()
 		q.scopes[r.Scope], r.rev = true, rev
 		q.index.set(r, q.o.Now())
 	})
-	return cmp.Or(err, b.Put(r.key, value, store.At(r.rev)))
+	return codec.Put(b, r.key, r, store.At(r.rev))
 }
 
 // log stages the cycle of an attempt: the job as it is then, with the State, Model and Usage that were said.
@@ -108,9 +107,8 @@ func (q *Queue) log(b *store.Batch, r *record, said *Job) error {
 	j := r.Job
 	j.State, j.Model, j.Usage = said.State, said.Model, said.Usage
 	j.Description, j.Input, j.Detail = "", nil, ""
-	value, err := codec.Marshal(&j)
 	id := fmt.Sprintf("%s-%s-%d", stampOf(j.Ended), path.Base(r.key), j.Token)
-	return cmp.Or(err, b.Put(j.Scope.Key(cycleKind, id), value, store.Any))
+	return codec.Put(b, j.Scope.Key(cycleKind, id), &j, store.Any)
 }
 
 // Add adds a job and returns it once that is durable. Where its Key names a job that is there, that one is returned
@@ -389,20 +387,12 @@ func (q *Queue) Sense(
 	due, key := false, store.Scope("").Key(sensorKind, name)
 	err = q.g.Update(ctx, func(b *store.Batch) error {
 		due = false
-		var last time.Time
-		e, err := b.Get(ctx, key)
-		if err == nil {
-			err = codec.Unmarshal(e.Value, &last)
-		}
-		if err != nil && !errors.Is(err, store.ErrNotFound) {
+		last, c, err := codec.Load[time.Time](ctx, b, key)
+		now := q.o.Now().UTC()
+		if due = err == nil && (now.Sub(last) >= every || last.After(now)); !due {
 			return err
 		}
-		now := q.o.Now().UTC()
-		if due = now.Sub(last) >= every || last.After(now); !due {
-			return nil
-		}
-		value, err := codec.Marshal(now)
-		return cmp.Or(err, b.Put(key, value, store.At(e.Rev)))
+		return codec.Put(b, key, now, c)
 	})
 	if err != nil || !due {
 		return nil, err

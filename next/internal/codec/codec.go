@@ -107,7 +107,8 @@ type Reader interface {
 	Get(ctx context.Context, key string) (store.Entry, error)
 }
 
-// Load reads the record at key: the zero value if there is none. The condition is that it stays as it is.
+// Load reads the record at key: the zero value if there is none. The condition is that it stays as it is: Absent if it is
+// not there, and Any if an earlier part of a batch has staged it, whose condition then holds.
 func Load[T any](ctx context.Context, r Reader, key string) (v T, c store.Condition, err error) {
 	e, err := r.Get(ctx, key)
 	if errors.Is(err, store.ErrNotFound) {
@@ -118,6 +119,9 @@ func Load[T any](ctx context.Context, r Reader, key string) (v T, c store.Condit
 	}
 	if err != nil {
 		return v, c, fmt.Errorf("%s: %w", key, err)
+	}
+	if e.Rev == 0 {
+		return v, store.Any, nil
 	}
 	return v, store.At(e.Rev), nil
 }

@@ -84,3 +84,18 @@ func FuzzUnmarshal(f *testing.F) {
 		require.Equal(t, first, second)
 	})
 }
+
+// What an earlier part of a commit has staged is there for a later one.
+func TestLoadStaged(t *testing.T) {
+	g := store.NewGroup(store.NewMem())
+	require.NoError(t, g.Update(t.Context(), func(b *store.Batch) error {
+		for n := range 3 {
+			v, c, err := codec.Load[int](t.Context(), b, "n")
+			require.NoError(t, err)
+			require.Equal(t, n, v)
+			require.Equal(t, n == 0, c == store.Absent)
+			require.NoError(t, codec.Put(b, "n", n+1, c))
+		}
+		return nil
+	}))
+}

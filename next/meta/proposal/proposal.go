@@ -252,7 +252,7 @@ func (b *Book) Decide(ctx context.Context, id string, to Status, by, note string
 		return p, fmt.Errorf("%w: a decision has a name, and a rejection a note", ErrInvalid)
 	}
 	err = b.change(ctx, id, func(r *record) error {
-		if r.rev == 0 {
+		if r.ID == "" {
 			return fmt.Errorf("proposal %q: %w", id, store.ErrNotFound)
 		}
 		r.lapse(b.now())
@@ -266,17 +266,13 @@ func (b *Book) Decide(ctx context.Context, id string, to Status, by, note string
 	return p, err
 }
 
-// change has f change a record, which has no rev if it is not there, and returns it as it is kept.
+// change has f change a record, which has no ID if it is not there, and returns it as it is kept.
 func (b *Book) change(ctx context.Context, id string, f func(*record) error, kept *Proposal) error {
 	key := b.scope.Key(kind, id)
 	return b.g.Update(ctx, func(batch *store.Batch) error {
-		e, err := batch.Get(ctx, key)
-		r := record{rev: e.Rev}
-		if err == nil {
-			err = codec.Unmarshal(e.Value, &r)
-		}
-		if err != nil && !errors.Is(err, store.ErrNotFound) {
-			return fmt.Errorf("proposal %q: %w", id, err)
+		r, c, err := codec.Load[record](ctx, batch, key)
+		if err != nil {
+			return fmt.Errorf("proposal: %w", err)
 		}
 		was := r
 		if err := f(&r); err != nil {
@@ -285,9 +281,13 @@ func (b *Book) change(ctx context.Context, id string, f func(*record) error, kep
 		if *kept = r.Proposal; r == was {
 			return nil
 		}
-		value, err := codec.Marshal(&r)
-		batch.After(func(rev store.Revision) { b.apply(store.Entry{Key: key, Value: value, Rev: rev}) })
-		return cmp.Or(err, batch.Put(key, value, store.At(e.Rev)))
+		batch.After(func(rev store.Revision) {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			r.rev = rev
+			b.all[key] = r
+		})
+		return codec.Put(batch, key, &r, c)
 	})
 }
 
