@@ -1,0 +1,137 @@
+package dash
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	arc "github.com/arc-learn/arc/next"
+	"github.com/arc-learn/arc/next/act/queue"
+	"github.com/arc-learn/arc/next/store"
+)
+
+// jobs are those of the scope and of scopes below it: those that are under way, those that wait for a person, those
+// to come in the order of their priority, then those that have ended, the newest first.
+func (d *dash) jobsOf(rq *request) ([]queue.Job, error) {
+	return d.jobs.get(rq.Context(), rq.scope, func(ctx context.Context) (all []queue.Job, err error) {
+		for j, err := range d.opts.Queue(rq.scope).List(ctx, rq.scope) {
+			if err != nil {
+				return nil, err
+			}
+			j.Description, j.Detail, j.Input = clip(j.Description, 500), "", nil
+			all = append(all, j)
+		}
+		order := func(s queue.State) int { return slices.Index(states[1:], s) }
+		slices.SortStableFunc(all, func(a, b queue.Job) int {
+			by := cmp.Compare(order(a.State), order(b.State))
+			if by == 0 && a.State == queue.Pending {
+				by = cmp.Compare(a.Priority, b.Priority)
+			}
+			return cmp.Or(by, b.Ended.Compare(a.Ended), b.Created.Compare(a.Created), strings.Compare(a.ID, b.ID))
+		})
+		return all, nil
+	})
+}
+
+var states = []queue.State{"", queue.Active, queue.Blocked, queue.Pending, queue.Parked, queue.Failed, queue.Completed}
+
+// jobList is the page of jobs.
+type jobList struct {
+	watched
+	pager
+	Jobs   []job
+	Counts map[queue.State]int
+	States []queue.State
+	Is     queue.State
+	Q      string
+}
+
+// job is a job with the run that works on it; "": none is known.
+type job struct {
+	queue.Job
+	Run string
+}
+
+// Retries reports whether the job may be tried again by a person's word, Cancels whether it may be ended.
+func (j job) Retries() bool {
+	return j.State == queue.Blocked || j.State == queue.Failed || j.State == queue.Parked
+}
+
+func (j job) Cancels() bool { return j.State != queue.Completed && j.State != queue.Failed }
+
+func (d *dash) queue(rq *request) (any, error) {
+	all, err := d.jobsOf(rq)
+	if err != nil {
+		return nil, err
+	}
+	l := jobList{Counts: make(map[queue.State]int), States: states, Is: queue.State(rq.form.Get("is")), Q: rq.form.Get("q")}
+	for _, j := range all {
+		if !has(l.Q, j.ID, j.Subject, j.Description, j.Summary, j.Source) {
+			continue
+		}
+		l.Counts[j.State]++
+		l.Counts[""]++
+		if l.Is == "" || j.State == l.Is {
+			l.Jobs = append(l.Jobs, job{Job: j})
+		}
+	}
+	l.pager = newPager(rq, len(l.Jobs))
+	l.Jobs = cut(l.Jobs, l.pager)
+	runs, err := d.reports(rq)
+	of := make(map[string]string) // the newest run of each job, see queue.Run
+	for _, r := range slices.Backward(runs) {
+		if parts := strings.Split(r.ID, "/"); len(parts) == 3 && parts[0] == "job" {
+			of[parts[1]] = r.ID
+		}
+	}
+	for i := range l.Jobs {
+		l.Jobs[i].Run = of[path.Base(l.Jobs[i].ID)]
+	}
+	return &l, err
+}
+
+// actQueue tries a job again, ends it, or changes its priority.
+func (d *dash) actQueue(rq *request) (string, error) {
+	q, id := d.opts.Queue(rq.scope), rq.form.Get("id")
+	j, err := q.Get(rq.Context(), id)
+	if err != nil {
+		return "", err
+	}
+	if rq.scope != "" && !rq.scope.Contains(j.Scope) {
+		return "", store.ErrNotFound
+	}
+	change := func(word string, f func(*queue.Job) error) (string, error) {
+		_, err := q.Update(rq.Context(), id, f)
+		return word, err
+	}
+	switch do := rq.form.Get("do"); do {
+	case "retry":
+		return change("retried", func(j *queue.Job) error {
+			if !(job{Job: *j}).Retries() {
+				return arc.ErrState
+			}
+			j.State = queue.Pending
+			return nil
+		})
+	case "cancel":
+		return change("canceled", func(j *queue.Job) error {
+			if !(job{Job: *j}).Cancels() {
+				return arc.ErrState
+			}
+			j.State, j.Summary = queue.Failed, "canceled by "+rq.who
+			return nil
+		})
+	case "priority":
+		n, err := strconv.Atoi(rq.form.Get("priority"))
+		if err != nil || n < 1 || n > 10 {
+			return "", fmt.Errorf("%w: a priority is from 1 to 10", errBad)
+		}
+		return change("ranked", func(j *queue.Job) error { j.Priority = n; return nil })
+	default:
+		return "", fmt.Errorf("%w: %q", errBad, do)
+	}
+}

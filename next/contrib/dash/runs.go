@@ -1,0 +1,334 @@
+package dash
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	arc "github.com/arc-learn/arc/next"
+	"github.com/arc-learn/arc/next/act"
+	"github.com/arc-learn/arc/next/learn"
+	"github.com/arc-learn/arc/next/reason"
+	"github.com/arc-learn/arc/next/store"
+)
+
+// reports are the runs of the scope, the newest first, without their outputs.
+func (d *dash) reports(rq *request) ([]*arc.Report, error) {
+	return d.runs.get(rq.Context(), rq.scope, func(ctx context.Context) (all []*arc.Report, err error) {
+		for r, err := range rq.Runs(ctx) {
+			if err != nil {
+				return nil, err
+			}
+			r.Output, r.Text = nil, clip(r.Text, 2000)
+			all = append(all, r)
+		}
+		slices.SortStableFunc(all, func(a, b *arc.Report) int {
+			return cmp.Or(b.Began.Compare(a.Began), strings.Compare(b.ID, a.ID))
+		})
+		return all, nil
+	})
+}
+
+// waits reports whether a run waits for a person.
+func waits(r *arc.Report) bool {
+	return r.Status == arc.Asking || r.Status == arc.Waiting && len(r.Approvals) > 0
+}
+
+func open(r *arc.Report) bool {
+	return r.Status == arc.Running || r.Status == arc.Waiting || r.Status == arc.Asking
+}
+
+// watched is the body of a page that changes when any run does.
+type watched struct{}
+
+func (watched) live() string { return "live" }
+
+// now is the page of what a person should know now.
+type now struct {
+	watched
+	Asks, Running, Failed, Lately []*arc.Report
+	FailedAll                     int
+	Delivered, Ended              int // in the last week
+	Usage                         *reason.Usage
+	Untold                        int // runs of the last week whose usage is not known
+}
+
+const week = 7 * 24 * time.Hour
+
+func (d *dash) now(rq *request) (any, error) {
+	all, err := d.reports(rq)
+	var n now
+	since := d.opts.Now().Add(-week)
+	for _, r := range all {
+		late := r.Ended.After(since)
+		switch {
+		case waits(r):
+			n.Asks = append(n.Asks, r)
+		case open(r):
+			n.Running = append(n.Running, r)
+		case late && r.Status == arc.Blocked:
+			n.FailedAll++
+			n.Ended++
+			if len(n.Failed) < 10 {
+				n.Failed = append(n.Failed, r)
+			}
+		case late && r.Status == arc.Delivered:
+			n.Delivered++
+			n.Ended++
+			if len(n.Lately) < 8 {
+				n.Lately = append(n.Lately, r)
+			}
+		}
+		if late {
+			n.Usage = n.Usage.Add(r.Usage)
+			if r.Usage == nil {
+				n.Untold++
+			}
+		}
+	}
+	slices.Reverse(n.Asks) // who waits longest comes first
+	return &n, err
+}
+
+// list is the page of all runs.
+type list struct {
+	watched
+	pager
+	Runs   []*arc.Report
+	Counts map[arc.Status]int
+	States []arc.Status
+	Is     arc.Status
+	Q      string
+}
+
+func (d *dash) list(rq *request) (any, error) {
+	all, err := d.reports(rq)
+	l := list{Counts: make(map[arc.Status]int), Is: arc.Status(rq.form.Get("is")), Q: rq.form.Get("q"),
+		States: []arc.Status{"", arc.Running, arc.Waiting, arc.Asking, arc.Delivered, arc.Blocked, arc.Canceled}}
+	var found []*arc.Report
+	for _, r := range all {
+		if !has(l.Q, r.ID, r.Objective, r.Text) {
+			continue
+		}
+		l.Counts[r.Status]++
+		l.Counts[""]++
+		if l.Is == "" || r.Status == l.Is {
+			found = append(found, r)
+		}
+	}
+	l.pager = newPager(rq, len(found))
+	l.Runs = cut(found, l.pager)
+	return &l, err
+}
+
+// has reports whether one of some texts has a word that somebody looks for, in capitals or not.
+func has(q string, texts ...string) bool {
+	q = strings.ToLower(strings.TrimSpace(q))
+	return q == "" || slices.ContainsFunc(texts, func(t string) bool { return strings.Contains(strings.ToLower(t), q) })
+}
+
+// pager says which part of a list is shown, and where the others are.
+type pager struct {
+	Page, Pages, Of int
+	Before, After   string
+}
+
+func newPager(rq *request, of int) pager {
+	p := pager{Pages: max(1, (of+perPage-1)/perPage), Of: of}
+	p.Page = min(rq.page(), p.Pages)
+	at := func(n int) string {
+		q := rq.URL.Query()
+		q.Del("said")
+		q.Set("page", fmt.Sprint(n))
+		return "?" + q.Encode()
+	}
+	if p.Page > 1 {
+		p.Before = at(p.Page - 1)
+	}
+	if p.Page < p.Pages {
+		p.After = at(p.Page + 1)
+	}
+	return p
+}
+
+func cut[T any](all []T, p pager) []T {
+	return all[(p.Page-1)*perPage : min(p.Page*perPage, len(all))]
+}
+
+// run is the page of one run.
+type run struct {
+	*arc.Report
+	Story   []moment
+	Earlier int // moments that are left out
+	Ends    bool
+	ByPlan  bool // it was delivered by a learned plan alone
+}
+
+func (r *run) live() string {
+	if r.Ends {
+		return ""
+	}
+	return "live?" + url.Values{"id": {r.ID}}.Encode()
+}
+
+// moment is an event of a run as it is told. Lines of a program that follow one another are one.
+type moment struct {
+	At                 time.Time
+	Kind, Tone         string // what happened, in words; "good", "bad", "ask" or ""
+	Name, Text, Detail string
+	Lines              int // of a program's output
+}
+
+const maxMoments = 300
+
+// kinds are the words for events, with the tone of each.
+var kinds = map[string][2]string{
+	"begun": {"Began"}, "recalled": {"Recalled"}, "fired": {"A learned plan is carried out", "good"}, "decided": {"Decided"},
+	"refused": {"A decision that cannot be used", "bad"}, "stuck": {"It does not get on", "bad"}, "subgoal": {"A subgoal first"},
+	"subgoal reached": {"The subgoal is reached", "good"}, "source failed": {"A source failed", "bad"}, "attempt": {"Attempt"},
+	"failed": {"Did not pass", "bad"}, "delivered": {"Delivered", "good"}, "learned": {"Learned", "good"}, "asking": {"Asks", "ask"},
+	"answered": {"Answered"}, "waiting": {"Waits", "ask"}, "retried": {"Tried again"}, "judged": {"Judged"},
+	"blocked": {"Blocked", "bad"}, "canceled": {"Canceled", "bad"}, "notify": {"Tells"}, "approval asked": {"Asks for approval", "ask"},
+	"ruled": {"Ruled"}, "output": {"Output"}, "tool": {"Tool"}, "answer": {"The model answers"},
+}
+
+func (d *dash) run(rq *request) (any, error) {
+	id := rq.form.Get("id")
+	if store.CheckID(id) != nil {
+		return nil, store.ErrNotFound
+	}
+	rep, err := rq.Report(rq.Context(), id)
+	if err != nil {
+		return nil, err
+	}
+	r := &run{Report: rep, Ends: !open(rep), ByPlan: rep.Status == arc.Delivered && rep.Fired > 0 && rep.Deliberations == 0}
+	if r.Story, err = story(rq.Journal(rq.Context(), id)); err != nil {
+		return nil, err
+	}
+	if r.Earlier = len(r.Story) - maxMoments; r.Earlier > 0 && !rq.form.Has("all") {
+		r.Story = r.Story[r.Earlier:]
+	} else {
+		r.Earlier = 0
+	}
+	return r, nil
+}
+
+// story tells the events of a run.
+func story(events iter.Seq2[arc.Event, error]) (out []moment, err error) {
+	for e, err := range events {
+		if err != nil {
+			return nil, err
+		}
+		m := moment{At: e.At, Kind: e.Kind, Name: e.Name, Text: e.Text}
+		if word, ok := kinds[e.Kind]; ok {
+			m.Kind, m.Tone = word[0], word[1]
+		}
+		switch last := len(out) - 1; {
+		case e.Kind == "output" && last >= 0 && out[last].Lines > 0 && out[last].Name == e.Name:
+			out[last].Detail += "\n" + e.Text
+			out[last].Lines++
+			continue
+		case e.Kind == "output":
+			m.Text, m.Detail, m.Lines = "", e.Text, 1
+		case e.Kind == "answer":
+			var u *reason.Usage
+			if json.Unmarshal(e.Data, &u) == nil {
+				m.Detail = tokens(u)
+			}
+		case e.Kind == "judged":
+			m.Tone = map[string]string{"delivered": "good", "failed": "bad"}[e.Name]
+			m.Name = map[string]string{"delivered": "right", "failed": "wrong"}[e.Name]
+		case len(e.Data) > 2 && e.Kind != "ruled":
+			m.Detail = string(e.Data)
+		}
+		out = append(out, m)
+	}
+	return out, nil
+}
+
+// actRun answers, rules, cancels, tries again or judges.
+func (d *dash) actRun(rq *request) (string, error) {
+	ctx, id, text := rq.Context(), rq.form.Get("id"), strings.TrimSpace(rq.form.Get("text"))
+	if store.CheckID(id) != nil {
+		return "", store.ErrNotFound
+	}
+	switch do := rq.form.Get("do"); do {
+	case "answer":
+		if text == "" {
+			return "empty", nil
+		}
+		return "answered", d.goOn(rq, id, func(ctx context.Context) (*arc.Report, error) { return rq.Answer(ctx, id, text) })
+	case "retry":
+		return "retried", d.goOn(rq, id, func(ctx context.Context) (*arc.Report, error) { return rq.Retry(ctx, id, text) })
+	case "allow", "deny":
+		ruling := act.Ruling{Approval: rq.form.Get("approval"), By: rq.who, Note: text, Allow: do == "allow"}
+		if err := rq.Decide(ctx, ruling); err != nil {
+			return "", err
+		}
+		d.settle(rq, id, func(r *arc.Report) bool {
+			return !slices.ContainsFunc(r.Approvals, func(a act.Approval) bool { return a.ID == ruling.Approval && a.Mode != act.Compound })
+		})
+		return map[bool]string{true: "allowed", false: "denied"}[ruling.Allow], nil
+	case "cancel":
+		return "canceled", rq.View.Cancel(ctx, id, cmp.Or(text, "canceled by "+rq.who))
+	case "right", "wrong":
+		verdict := map[string]learn.Verdict{"right": learn.Delivered, "wrong": learn.Failed}[do]
+		return "judged", rq.Judge(ctx, id, verdict, text)
+	default:
+		return "", fmt.Errorf("%w: %q", errBad, do)
+	}
+}
+
+// goOn has a run go on, and returns once that is committed, or it has stopped again.
+func (d *dash) goOn(rq *request, id string, f func(context.Context) (*arc.Report, error)) error {
+	was, err := rq.Report(rq.Context(), id)
+	if err != nil {
+		return err
+	}
+	ended := make(chan error, 1)
+	ctx, cancel := context.WithCancel(rq.Context())
+	defer cancel()
+	go func() { // the run outlives the request: it ends when it stops, or with the Agent
+		_, err := f(context.WithoutCancel(ctx))
+		if err != nil && !errors.Is(err, arc.ErrState) && !errors.Is(err, arc.ErrRunning) && !errors.Is(err, arc.ErrClosed) {
+			d.opts.Logger.Error("dash: a run goes on", "run", id, "error", err)
+		}
+		ended <- err
+		cancel()
+	}()
+	for _, err := range rq.Watch(ctx, "") {
+		if err != nil {
+			break
+		}
+		if r, err := rq.Report(ctx, id); err == nil && r.Status != was.Status {
+			return nil
+		}
+	}
+	select {
+	case err := <-ended:
+		return err
+	case <-rq.Context().Done():
+		return rq.Context().Err()
+	}
+}
+
+// settle waits a moment for a run to take up what a person has said.
+func (d *dash) settle(rq *request, id string, done func(*arc.Report) bool) {
+	ctx, cancel := context.WithTimeout(rq.Context(), 2*time.Second)
+	defer cancel()
+	for _, err := range rq.Watch(ctx, "") {
+		if err != nil {
+			return
+		}
+		if r, err := rq.Report(ctx, id); err != nil || done(r) {
+			return
+		}
+	}
+}
