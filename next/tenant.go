@@ -257,7 +257,7 @@ func (a *Agent) openTenant(ctx context.Context, scope memory.Scope) (*tenant, er
 	t.sessions = meta.New(t.group)
 	of := a.opts.Learn
 	of.Scope = plain(store.Scope(t.name))
-	if t.layer, err = learn.With(t.group, t.bank, t.book, nil, &of); err != nil {
+	if t.layer, err = learn.With(t.group, t.bank, t.book, &of); err != nil {
 		return fail(errors.Join(err, t.bank.Close()))
 	}
 	return t, nil

@@ -12,7 +12,6 @@ import (
 
 	"github.com/arc-learn/arc/next/internal/codec"
 	"github.com/arc-learn/arc/next/memory"
-	"github.com/arc-learn/arc/next/meta"
 	"github.com/arc-learn/arc/next/rank"
 	"github.com/arc-learn/arc/next/reason"
 	"github.com/arc-learn/arc/next/redact"
@@ -26,9 +25,8 @@ type Layer struct {
 	group *store.Group
 	bank  *memory.Bank
 	book  *rank.Book
-	meta  *meta.Sessions // nil: sessions are the owner's
-	seed  uint64         // of IDs
-	made  atomic.Uint64  // ids made
+	seed  uint64        // of IDs
+	made  atomic.Uint64 // ids made
 	close func() error
 }
 
@@ -94,7 +92,7 @@ func New(ctx context.Context, st store.Store, o *Options) (*Layer, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("learn: %w", err), bank.Close())
 	}
-	l, err := With(g, bank, book, meta.New(g), &opts)
+	l, err := With(g, bank, book, &opts)
 	if err != nil {
 		return nil, errors.Join(err, bank.Close())
 	}
@@ -105,13 +103,10 @@ func New(ctx context.Context, st store.Store, o *Options) (*Layer, error) {
 // Memory returns the memory of a scope.
 func (l *Layer) Memory(scope memory.Scope) memory.Space { return l.bank.In(scope) }
 
-// Sessions returns the outcomes by session, to be assessed.
-func (l *Layer) Sessions() *meta.Sessions { return l.meta }
-
 // With returns the Layer over the parts of a tenant, which stay their owner's. The Group is the one that the parts
-// commit by. Sessions is nil where the owner records each try by itself.
-func With(g *store.Group, bank *memory.Bank, book *rank.Book, sessions *meta.Sessions, o *Options) (*Layer, error) {
-	l := &Layer{group: g, bank: bank, book: book, meta: sessions, close: func() error { return nil }}
+// commit by.
+func With(g *store.Group, bank *memory.Bank, book *rank.Book, o *Options) (*Layer, error) {
+	l := &Layer{group: g, bank: bank, book: book, close: func() error { return nil }}
 	if o != nil {
 		l.opts = *o
 	}

@@ -17,7 +17,6 @@ import (
 
 	"github.com/arc-learn/arc/next/learn"
 	"github.com/arc-learn/arc/next/memory"
-	"github.com/arc-learn/arc/next/meta"
 	"github.com/arc-learn/arc/next/rank"
 	"github.com/arc-learn/arc/next/reason"
 	"github.com/arc-learn/arc/next/redact"
@@ -628,17 +627,6 @@ func TestHoldout(t *testing.T) {
 	require.Less(t, *up.Calls.High, 0.0, up.Calls)
 	require.Less(t, *up.USD.High, 0.0, up.USD)
 	require.Zero(t, up.Delivered.Mean)
-}
-
-func TestSession(t *testing.T) {
-	b := open(t, acme(learn.Options{}))
-	for range 3 {
-		c := learn.Case{Session: "s", Situation: "deploy", Text: "deploy it"}
-		b.after(b.before(c), learn.Outcome{Verdict: learn.Failed, Worker: "w", Complaint: "red"})
-	}
-	got, err := b.Sessions().Assess(t.Context(), "acme", "s", meta.Try{})
-	require.NoError(t, err)
-	require.Equal(t, meta.PivotNow, got.Step)
 }
 
 // Thirty tickets of five kinds in six wordings each. With the order in the text alone nothing fires, and what is

@@ -37,7 +37,7 @@ type Case struct {
 	Scope      memory.Scope // "": Options.Scope
 	Lessons    memory.Scope // Scope or a scope above it: what plans, warnings and statistics are shared in; "": Scope
 	Also       []memory.Scope
-	Session    string
+	Session    string          // the thread of its episodes
 	Situation  string          // the kind of case, in the host's words
 	Text       string          // at most 64 KiB
 	Inputs     json.RawMessage // an object; what varies belongs here, not in the text

@@ -12,7 +12,6 @@ import (
 
 	"github.com/arc-learn/arc/next/internal/codec"
 	"github.com/arc-learn/arc/next/memory"
-	"github.com/arc-learn/arc/next/meta"
 	"github.com/arc-learn/arc/next/rank"
 	"github.com/arc-learn/arc/next/reason"
 	"github.com/arc-learn/arc/next/store"
@@ -104,7 +103,7 @@ func (l *Layer) Stage(ctx context.Context, b *store.Batch, a Advice, o Outcome) 
 		g.Note = unread.Error()
 	}
 	// What is staged before an error is dropped with the step, so the errors are looked at once.
-	err = cmp.Or(l.settle(ctx, b, &g, s, strangers, +1), l.episodes(ctx, b, &g), l.session(ctx, b, &g))
+	err = cmp.Or(l.settle(ctx, b, &g, s, strangers, +1), l.episodes(ctx, b, &g))
 	g.Case.Turns, g.Case.Candidates = nil, nil
 	return Learned{g.Ready, g.Note}, cmp.Or(err, codec.Put(b, key, &g, absent))
 }
@@ -260,23 +259,6 @@ func (l *Layer) credit(ctx context.Context, b *store.Batch, g *given, by int) er
 		one.TokensIn, one.TokensOut, one.CostUSD, one.EstimateUSD = u.Input, u.Output, u.CostUSD, u.EstimateUSD
 	}
 	return l.book.In(c.Lessons).Stage(ctx, b, one)
-}
-
-// session records the tries of a case in its session.
-func (l *Layer) session(ctx context.Context, b *store.Batch, g *given) (err error) {
-	c, o := &g.Case, &g.Outcome
-	if l.meta == nil || c.Session == "" || o.Verdict == Unknown {
-		return nil
-	}
-	tries := []meta.Try{}
-	for _, f := range o.Failed {
-		tries = append(tries, meta.Try{Approach: cmp.Or(f.Approach, f.Worker)})
-	}
-	for _, t := range append(tries, meta.Try{Approach: o.Worker, Delivered: o.Verdict == Delivered}) {
-		t.Goal = cmp.Or(c.Situation, c.Text)
-		err = cmp.Or(err, l.meta.Stage(ctx, b, c.Scope, c.Session, t))
-	}
-	return err
 }
 
 // maxEpisodes are kept of a scope, the last ones.
