@@ -108,7 +108,7 @@ func (l *Layer) keepPointer(ctx context.Context, b *store.Batch, scope memory.Sc
 	return err
 }
 
-// like returns the keys whose cases are most like the case in words, situation and inputs, and those nearly as much.
+// like returns the keys whose cases are most like the case, by what they are found by, and those nearly as much.
 func (l *Layer) like(ctx context.Context, near []pointed, c *Case, s *shape) (out []pointed, err error) {
 	for _, p := range near {
 		if p.key == s.key || !slices.Contains(scopesOf(c), p.scope) {
@@ -121,16 +121,7 @@ func (l *Layer) like(ctx context.Context, near []pointed, c *Case, s *shape) (ou
 		if r.Paths == nil { // it is not there any more
 			continue
 		}
-		if p.record = &r; r.Situation == c.Situation && r.Situation != "" {
-			p.score++
-		}
-		both := 0
-		for _, v := range s.in {
-			if slices.Contains(r.Paths, v.path) {
-				both++
-			}
-		}
-		p.score += float64(both) / float64(max(1, len(s.in)+len(r.Paths)-both))
+		p.record = &r
 		out = append(out, p)
 	}
 	slices.SortStableFunc(out, func(x, y pointed) int { return cmp.Compare(y.score, x.score) })
