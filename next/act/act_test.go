@@ -140,7 +140,7 @@ func TestOutcomes(t *testing.T) {
 			<-ctx.Done()
 			return nil, errors.New("cut off")
 		}, outcome: rank.TimedOut, class: reason.Unavailable},
-		{name: "schema", inputs: `{"amount":"5"}`, outcome: rank.Denied, class: reason.Invalid, says: "amount: got string"},
+		{name: "schema", inputs: `{"amount":"5"}`, outcome: rank.Denied, class: reason.Invalid, says: "'/amount': got string"},
 		{name: "unlisted secret", inputs: `{"amount":5,"note":"[secret key]"}`, outcome: rank.Denied, class: reason.Invalid, says: "key"},
 		{name: "gate refuses", gates: []act.Gate{gate(act.Verdict{Complaint: "permission denied, 429, HTTP 403"}, nil)},
 			outcome: rank.Failed, says: "permission denied"},

@@ -47,7 +47,7 @@ func TestAsk(t *testing.T) {
 		{left + " but that is too harsh", "something after"},
 		{"[" + left + "]", "array"},
 		{`{"way":"left`, "cut off"},
-		{`{"way":7}`, "way: got number, want string"},
+		{`{"way":7}`, "'/way': got number, want string"},
 		{`{"way":"left","Way":"right"}`, "additional properties 'Way'"},
 		{`{"way":"a","way":7}`, "want string"},
 		{strings.Repeat(`{"way":`, 500) + "1" + strings.Repeat("}", 500), "levels"},

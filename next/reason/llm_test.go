@@ -119,9 +119,9 @@ func TestDecideHoldsToTheBrief(t *testing.T) {
 	const good = `{"tasks":[{"objective":"write","skill":"reply"}]}`
 	for answer, want := range map[string]string{
 		`{"tasks":[{"objective":"write the reply"}]}`:                                 "every worker has skills",
-		`{"tasks":[{"objective":"pay","skill":"refund","inputs":{"amount":"five"}}]}`: "amount: got string, want number",
+		`{"tasks":[{"objective":"pay","skill":"refund","inputs":{"amount":"five"}}]}`: "'/amount': got string, want number",
 		`{"tasks":[{"objective":"pay","skill":"refund"}]}`:                            "missing property 'amount'",
-		`{"tasks":[{"objective":"pay","skill":"payments"}]}`:                          "tasks.0.skill",
+		`{"tasks":[{"objective":"pay","skill":"payments"}]}`:                          "'/tasks/0/skill'",
 		`{"use":"plan 2","inputs":{"order":"B"}}`:                                     "use",
 		`{"use":"plan 1","inputs":{"Order":"B"}}`:                                     `needs the parameter "order"`,
 		`{"tasks":[],"questions":[]}`:                                                 "exactly one",

@@ -288,7 +288,7 @@ func TestWhatTheModelIsShown(t *testing.T) {
 	require.Equal(t, rank.Delivered, a.Outcome, a.Complaint)
 	shown := m.asked[1].Messages[2:]
 	for i, want := range []string{
-		"no such order", `no tool "gone"`, "order: got number", "got string, want object", "additional properties 'Order'",
+		"no such order", `no tool "gone"`, "'/order': got number", "got string, want object", "additional properties 'Order'",
 		"cut: 100000 bytes in all", "panic: boom", "", "nil *reason.Error", "not listed",
 	} {
 		require.Contains(t, shown[i].Text, want)

@@ -12,8 +12,6 @@ import (
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
-	"golang.org/x/text/language"
-	"golang.org/x/text/message"
 )
 
 // Schema is a compiled JSON Schema. A nil Schema accepts every JSON value.
@@ -47,44 +45,29 @@ type nothing struct{}
 
 func (nothing) Load(string) (any, error) { return nil, errors.New("no reference to other documents") }
 
-// Check reports how raw differs from the schema, or that it is no JSON: "amount: got string, want number". The time
+// Check reports how raw differs from the schema, or that it is no JSON: "at '/amount': got string, want number". The time
 // it takes is that of the schema: one whose references double at each level never ends.
 func (s *Schema) Check(raw json.RawMessage) error {
 	v, err := decode(raw)
 	if err != nil || s == nil {
 		return err
 	}
-	invalid, ok := errors.AsType[*jsonschema.ValidationError](s.compiled.Validate(v))
-	if !ok {
+	if err = s.compiled.Validate(v); err == nil {
 		return nil
 	}
-	var all []string
-	collect(invalid, &all)
-	if len(all) > maxFlaws {
-		all = append(all[:maxFlaws], "…")
+	_, told, _ := strings.Cut(err.Error(), "\n") // below a headline, one flaw a line
+	flaws := strings.Split(told, "\n")
+	if len(flaws) > maxFlaws {
+		flaws = append(flaws[:maxFlaws], "…")
 	}
-	return errors.New(strings.Join(all, "; "))
+	for i, f := range flaws {
+		flaws[i] = strings.TrimLeft(f, " -")
+	}
+	return errors.New(strings.Join(flaws, "; "))
 }
 
 // maxFlaws bounds how many flaws an error names: a model mends the first ones, and is told of the rest then.
 const maxFlaws = 8
-
-// collect appends the flaws that have no further cause.
-func collect(e *jsonschema.ValidationError, all *[]string) {
-	for _, c := range e.Causes {
-		if len(*all) <= maxFlaws {
-			collect(c, all)
-		}
-	}
-	if len(e.Causes) > 0 {
-		return
-	}
-	text := e.ErrorKind.LocalizedString(message.NewPrinter(language.English))
-	if len(e.InstanceLocation) > 0 {
-		text = strings.Join(e.InstanceLocation, ".") + ": " + text
-	}
-	*all = append(*all, text)
-}
 
 // Canonical returns raw in the one form that equal values have: members in order, no space, numbers without an exponent
 // and needless zeros, and of a member that is named twice the last, so that whoever reads it reads the same. No text

@@ -16,10 +16,10 @@ func TestSchema(t *testing.T) {
 	require.NoError(t, err)
 	for in, want := range map[string]string{
 		`{"amount":5}`:                     "",
-		`{"amount":"5"}`:                   "amount: got string, want number",
+		`{"amount":"5"}`:                   "at '/amount': got string, want number",
 		`{}`:                               "missing property 'amount'",
 		`{"amount":5,"Amount":6}`:          "additional properties 'Amount' not allowed",
-		`{"amount":5,"to":{"iban":7}}`:     "to.iban: got number, want string",
+		`{"amount":5,"to":{"iban":7}}`:     "at '/to/iban': got number, want string",
 		`{"amount":5`:                      "no JSON",
 		`{"amount":5} {"amount":6}`:        "no JSON",
 		strings.Repeat("[", 20_000):        "no JSON",
