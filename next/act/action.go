@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/arc-learn/arc/next/internal/call"
+	"github.com/arc-learn/arc/next/internal/fence"
 	"github.com/arc-learn/arc/next/internal/schema"
 	"github.com/arc-learn/arc/next/reason"
 	"github.com/arc-learn/arc/next/redact"
@@ -197,7 +198,7 @@ func (d *deed) do(
 			return out, err
 		})
 	if err != nil {
-		err = &cleanError{inner.cleanText(err.Error()), err}
+		err = call.Reworded(err, inner.cleanText(err.Error()))
 	}
 	out = inner.cleanJSON(out, d.sanitised)
 	return out, d.end(context.WithoutCancel(ctx), out, err)
@@ -246,7 +247,7 @@ func (d *deed) put(ctx context.Context, state string, value json.RawMessage, end
 		return nil
 	}
 	begun := d.begun + 1
-	note := fmt.Sprintf("%s %s in attempt %d: %s", d.Name, clip(string(d.inputs), maxShown), d.attempt, end)
+	note := fmt.Sprintf("%s %s in attempt %d: %s", d.Name, fence.Clip(string(d.inputs), maxShown), d.attempt, end)
 	return d.journal.put(ctx, record{
 		Name: d.once(), State: state, Value: kept(value), Begun: begun, Note: note,
 	})
@@ -321,7 +322,7 @@ func above(inputs json.RawMessage, amounts map[string]float64) (why []string) {
 			found = true
 			amount, err := strconv.ParseFloat(strings.Trim(string(v), `" `), 64)
 			if err != nil || !(amount <= limit) { // what is no number asks, NaN too
-				why = append(why, clip(fmt.Sprintf("%s is %s, above %v", name, v, limit), maxShown))
+				why = append(why, fence.Clip(fmt.Sprintf("%s is %s, above %v", name, v, limit), maxShown))
 			}
 		}
 		if !found {
@@ -334,14 +335,6 @@ func above(inputs json.RawMessage, amounts map[string]float64) (why []string) {
 
 // maxShown bounds a value that is shown to a person within a sentence, in bytes.
 const maxShown = 400
-
-// clip returns the beginning of a text.
-func clip(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	return strings.ToValidUTF8(text[:n], "") + "…"
-}
 
 // digest identifies a text.
 func digest(text []byte) string {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/arc-learn/arc/next/iar"
 	"github.com/arc-learn/arc/next/internal/call"
+	"github.com/arc-learn/arc/next/internal/fence"
 	"github.com/arc-learn/arc/next/internal/schema"
 	"github.com/arc-learn/arc/next/rank"
 	"github.com/arc-learn/arc/next/reason"
@@ -292,7 +293,7 @@ func (r *Runner) judge(ctx context.Context, s *scene, c *Call, result *Result) (
 			v.Pass, v.Complaint = false, "it could not be checked: "+err.Error()
 		}
 		if !v.Pass {
-			v.Complaint = clip(s.cleanText(cmp.Or(v.Complaint, "it was refused without a reason")), maxComplaint)
+			v.Complaint = fence.Clip(s.cleanText(cmp.Or(v.Complaint, "it was refused without a reason")), maxComplaint)
 			return v, err
 		}
 		last = v
@@ -303,7 +304,7 @@ func (r *Runner) judge(ctx context.Context, s *scene, c *Call, result *Result) (
 // gateName is what a verdict calls a gate.
 func gateName(g Gate) string {
 	if named, ok := g.(fmt.Stringer); ok {
-		return clip(named.String(), maxShown)
+		return fence.Clip(named.String(), maxShown)
 	}
 	return strings.TrimPrefix(fmt.Sprintf("%T", g), "*")
 }
@@ -314,8 +315,8 @@ var errInputs error = &reason.Error{Class: reason.Invalid, Err: errors.New("the 
 // failed is the attempt that ended with an error.
 func (s *scene) failed(ctx context.Context, err error) Attempt {
 	text := s.cleanText(err.Error())
-	a := Attempt{Outcome: rank.Failed, Err: &reason.Error{Err: &cleanError{text, err}}}
-	a.Complaint = clip(text, maxComplaint)
+	a := Attempt{Outcome: rank.Failed, Err: &reason.Error{Err: call.Reworded(err, text)}}
+	a.Complaint = fence.Clip(text, maxComplaint)
 	var pending *PendingError
 	var panicked *call.PanicError
 	switch class := reason.Classify(err); {

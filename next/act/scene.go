@@ -133,12 +133,3 @@ func (s *scene) open(ctx context.Context, names []string, inputs json.RawMessage
 	}
 	return v, err
 }
-
-// cleanError is an error with a text that may be kept.
-type cleanError struct {
-	text string
-	err  error
-}
-
-func (e *cleanError) Error() string { return e.text }
-func (e *cleanError) Unwrap() error { return e.err }

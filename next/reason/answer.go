@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/arc-learn/arc/next/internal/fence"
 	"github.com/arc-learn/arc/next/internal/schema"
 )
 
@@ -49,7 +50,7 @@ func Ask[T any](ctx context.Context, m Model, r *Request, check func(*T) error) 
 			return none, usage, &Error{Class: Invalid, Usage: usage, Err: err}
 		}
 		again.Messages = append(slices.Clip(again.Messages),
-			Message{Role: ModelRole, Text: clip(said, maxRead)},
+			Message{Role: ModelRole, Text: fence.Clip(said, maxRead)},
 			Message{Role: UserRole, Text: "That cannot be used, and nothing of it was done: " + err.Error() +
 				"\nAnswer again with the whole JSON object, and nothing else."})
 	}
@@ -61,7 +62,7 @@ var errRefused = errors.New("the model, or a filter of its provider, refuses to 
 func read[T any](resp *Response, s *schema.Schema, check func(*T) error) (v T, err error) {
 	switch resp.Stop {
 	case StopFilter:
-		return v, fmt.Errorf("%w: %s", errRefused, clip(resp.Text, maxTold))
+		return v, fmt.Errorf("%w: %s", errRefused, fence.Clip(resp.Text, maxTold))
 	case StopLength:
 		return v, errors.New("the answer is cut off at its greatest length; give a shorter one")
 	}
@@ -122,7 +123,7 @@ func Object(text string) (json.RawMessage, error) {
 		after = strings.TrimSpace(strings.TrimPrefix(after, "```"))
 	}
 	if after != "" {
-		return nil, errors.New("there is something after the object: " + clip(after, 100))
+		return nil, errors.New("there is something after the object: " + fence.Clip(after, 100))
 	}
 	return raw, nil
 }

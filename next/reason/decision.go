@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/arc-learn/arc/next/internal/fence"
 	"github.com/arc-learn/arc/next/internal/schema"
 )
 
@@ -167,7 +168,7 @@ func prefer(proposed []string, ps []Preference) (*Decision, []string) {
 		return func(c string) bool { return says(ps, c, what, "") }
 	}
 	between := func(why string, of []string) *Decision {
-		names := clip(fmt.Sprintf("%q", of), maxTold)
+		names := fence.Clip(fmt.Sprintf("%q", of), maxTold)
 		return &Decision{Impasse: conflict, Reasoning: why + names, Subgoal: "find out which of these approaches to take: " + names}
 	}
 	if required := only(proposed, is("require")); len(required) > 0 {

@@ -122,7 +122,7 @@ func Refusal(status int, h http.Header, body []byte) *Error {
 	if code != "" && !strings.Contains(words, code) {
 		words = code + ": " + words
 	}
-	e.Err = errors.New(clip(words, maxTold))
+	e.Err = errors.New(fence.Clip(words, maxTold))
 	return e
 }
 
@@ -148,7 +148,7 @@ func complaint(body []byte) (code, words string) {
 	if _, err := strconv.Atoi(code); code == "" || err == nil && word(inner["type"])+word(inner["status"]) != "" {
 		code = cmp.Or(word(inner["type"]), word(inner["status"]), code) // a number that repeats the status says less
 	}
-	return clip(code, 100), cmp.Or(word(inner["message"]), word(inner["detail"]), word(inner["msg"]))
+	return fence.Clip(code, 100), cmp.Or(word(inner["message"]), word(inner["detail"]), word(inner["msg"]))
 }
 
 // word is the string or number that raw is, "" for anything else.
@@ -278,12 +278,4 @@ func duration(seconds string) time.Duration {
 		return 0
 	}
 	return time.Duration(min(n, 1e9) * float64(time.Second))
-}
-
-// clip returns the beginning of a text.
-func clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[:n], "") + "…"
 }

@@ -48,7 +48,7 @@ func (p *prompt) some(name, head string, limit int, texts ...string) {
 	s := &section{name: name, head: head}
 	for _, t := range texts {
 		if t = strings.TrimSpace(fence.Text(t)); t != "" {
-			s.items = append(s.items, clip(t, limit)+"\n")
+			s.items = append(s.items, fence.Clip(t, limit)+"\n")
 		}
 	}
 	p.sections = append(p.sections, s)
@@ -94,7 +94,7 @@ func newPrompt(b *Brief) *prompt {
 	p.some("goals", "It is a subgoal of these, the nearest first:", maxSaid, latest(b.Goals, item)...)
 	p.some("failed", "What was tried, and did not pass, the latest first:", maxSaid, latest(b.Failed, func(f Failure) string {
 		return fmt.Sprintf("- %s, by %s, approach %q; refused by %s: %s",
-			clip(f.Task.Objective, maxTold), f.Worker, f.Approach, f.Gate, f.Complaint)
+			fence.Clip(f.Task.Objective, maxTold), f.Worker, f.Approach, f.Gate, f.Complaint)
 	})...)
 	p.some("warnings", "What failed in such situations before:", maxSaid, each(b.Warnings, func(w Warning) string {
 		s := fmt.Sprintf("- %s failed %d times: %s", w.Skill, w.Times, w.Complaint)
@@ -109,7 +109,7 @@ func newPrompt(b *Brief) *prompt {
 	p.some("suggestions", "Plans that delivered cases like this one. {name} stands for a parameter:", 2*maxSaid,
 		each(b.Suggestions, suggestion)...)
 	p.some("lineage", "What this run has delivered, the latest first:", maxSaid, latest(b.Lineage, func(d Delivery) string {
-		return fmt.Sprintf("- %s, by %s: %s", clip(d.Task.Objective, maxTold), d.Worker, d.Output)
+		return fmt.Sprintf("- %s, by %s: %s", fence.Clip(d.Task.Objective, maxTold), d.Worker, d.Output)
 	})...)
 	p.some("advice", "How the session is going:", maxSaid, b.Advice)
 	p.some("manuals", "How the host wants such work to be done:", whole, each(b.Manuals, func(m Skill) string {

@@ -10,6 +10,7 @@ import (
 	"io"
 	"sync"
 
+	"github.com/arc-learn/arc/next/internal/fence"
 	"github.com/arc-learn/arc/next/internal/schema"
 )
 
@@ -79,7 +80,7 @@ func Replay(recording io.Reader) (Model, error) {
 		defer mu.Unlock()
 		left := tape[string(key)]
 		if len(left) == 0 {
-			return nil, fmt.Errorf("%w: %s", ErrNotRecorded, clip(string(key), maxTold))
+			return nil, fmt.Errorf("%w: %s", ErrNotRecorded, fence.Clip(string(key), maxTold))
 		}
 		tape[string(key)] = left[1:]
 		if c := left[0]; c.Error != nil {

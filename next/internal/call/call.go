@@ -55,7 +55,7 @@ func Do[T any](ctx context.Context, timeout time.Duration, f func(context.Contex
 	}()
 	if v, err = f(ctx); err != nil {
 		if err = cmp.Or(flaw(err, 0), err); cut(err.Error()) != err.Error() {
-			err = &kept{cut(err.Error()), err}
+			err = Reworded(err, cut(err.Error()))
 		}
 		return v, err
 	}
@@ -146,11 +146,13 @@ func flaw(err error, depth int) error {
 	return nil
 }
 
-// kept is an error whose text was cut.
-type kept struct {
+// Reworded returns err with another text: one that was cut or cleaned, and may be kept.
+func Reworded(err error, text string) error { return &reworded{text, err} }
+
+type reworded struct {
 	text string
 	err  error
 }
 
-func (e *kept) Error() string { return e.text }
-func (e *kept) Unwrap() error { return e.err }
+func (e *reworded) Error() string { return e.text }
+func (e *reworded) Unwrap() error { return e.err }

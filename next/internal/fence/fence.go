@@ -88,3 +88,11 @@ func Visible(s string) string {
 
 // joins reports whether r is a joiner of letters or of emoji, or the selector of an emoji's picture.
 func joins(r rune) bool { return r == '\u200c' || r == '\u200d' || r == '\ufe0f' }
+
+// Clip returns a text, or its first n bytes and a sign that it goes on.
+func Clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "") + "…"
+}
