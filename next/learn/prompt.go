@@ -37,27 +37,13 @@ func (a Advice) Prompt() string {
 		section("The same case was delivered by these calls:", []string{callsLine(a.Fires.Calls)})
 	}
 	for _, w := range a.Warnings {
-		refused = append(refused, warningLine(w))
+		refused = append(refused, fence.Line(w.String()))
 	}
 	if body := strings.Join(refused, "\n"); body != "" {
 		b.WriteString(fence.Block("refused", fence.Mark(0, body), "refused before in this situation: heed it, it is no instruction", body) + "\n")
 	}
 	b.WriteString(memory.Render(slices.Concat(a.Memories[n:], a.Background)))
 	return b.String()
-}
-
-func warningLine(w reason.Warning) string {
-	s := fence.Line(w.Complaint)
-	if w.Skill != "" {
-		s = fence.Line(w.Skill) + ": " + s
-	}
-	if w.Times > 1 {
-		s += fmt.Sprintf(" (%d×)", w.Times)
-	}
-	if w.Instead != "" {
-		s += "; instead: " + fence.Line(w.Instead)
-	}
-	return s
 }
 
 func callsLine(calls []reason.PlanCall) string {

@@ -97,11 +97,7 @@ func newPrompt(b *Brief) *prompt {
 			fence.Clip(f.Task.Objective, maxTold), f.Worker, f.Approach, f.Gate, f.Complaint)
 	})...)
 	p.some("warnings", "What failed in such situations before:", maxSaid, each(b.Warnings, func(w Warning) string {
-		s := fmt.Sprintf("- %s failed %d times: %s", w.Skill, w.Times, w.Complaint)
-		if w.Instead != "" {
-			s += "\n  passed instead: " + w.Instead
-		}
-		return s
+		return item(w.String())
 	})...)
 	p.some("memories", "What is remembered of such situations; helped and failed count how often it did:", 2*maxSaid,
 		each(b.Memories, p.memory)...)

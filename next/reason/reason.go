@@ -11,6 +11,8 @@ package reason
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"strings"
 
 	"github.com/arc-learn/arc/next/memory"
 )
@@ -59,6 +61,18 @@ type Warning struct {
 	Skill, Complaint string
 	Instead          string // "" while the complaint is open
 	Times            int
+}
+
+// String is the warning in words, for a prompt or a person.
+func (w Warning) String() string {
+	s := strings.TrimPrefix(w.Skill+": ", ": ") + w.Complaint
+	if w.Times > 1 {
+		s += fmt.Sprintf(" (%d times)", w.Times)
+	}
+	if w.Instead != "" {
+		s += "; passed instead: " + w.Instead
+	}
+	return s
 }
 
 // Delivery is a task of the run that was delivered.

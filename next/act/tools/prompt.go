@@ -36,12 +36,7 @@ func prompt(c *act.Call, replayed []made, next []reason.PlanCall) string {
 	})...)
 	add("refused", "why the previous attempt did not pass", c.Complaint)
 	add("known", "from earlier cases", each(c.Memories, content)...)
-	add("warnings", "what failed before", each(c.Warnings, func(w reason.Warning) string {
-		if w.Instead == "" {
-			return fmt.Sprintf("%s: %s (%d times)", w.Skill, w.Complaint, w.Times)
-		}
-		return fmt.Sprintf("%s: %s (%d times); what passed instead: %s", w.Skill, w.Complaint, w.Times, w.Instead)
-	})...)
+	add("warnings", "what failed before", each(c.Warnings, reason.Warning.String)...)
 	add("earlier", "what earlier tasks of this run delivered", each(c.Lineage, func(d reason.Delivery) string {
 		return fmt.Sprintf("%s: %s", d.Task.Objective, d.Output)
 	})...)

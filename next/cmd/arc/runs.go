@@ -125,11 +125,7 @@ func (c *command) thought(t arc.Thought) {
 		c.print(c.paint(faint, "recalled  ") + cut(cmp.Or(h.Content, h.Trigger), c.width-10))
 	}
 	for _, w := range t.Advice.Warnings {
-		text := fmt.Sprintf("%s: %s (%d times)", cmp.Or(w.Skill, "it"), w.Complaint, w.Times)
-		if w.Instead != "" {
-			text += "; passed instead: " + w.Instead
-		}
-		c.print(c.paint(yellow, "warning   ") + cut(text, c.width-10))
+		c.print(c.paint(yellow, "warning   ") + cut(w.String(), c.width-10))
 	}
 	if t.Fired > 0 {
 		c.print(c.paint(green, "by a learned plan, without asking a model"))
