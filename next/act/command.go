@@ -20,7 +20,7 @@ import (
 // its environment, as NAME=value; most programs want PATH and HOME. It is started without a shell. What it is to work
 // on comes as JSON on its standard input, so that nothing a model says becomes an argument:
 //
-//	{"run", "attempt", "objective", "inputs", "data", "complaint", "answers",
+//	{"run", "attempt", "objective", "inputs", "data", "complaint", "answers", "memories": [text], "warnings": [text],
 //	 "task": {"objective", "delta", "verify", "skill", "inputs"}, "result": {"output", "text"}}   // result: for a gate
 //
 // The secrets that the worker lists are in its environment, by their names. Every line that it prints is noted as it
@@ -79,8 +79,15 @@ func (c *command) Verify(ctx context.Context, call *Call, r *Result) (Verdict, e
 
 // run runs the program to its end, and returns the beginning of what it printed as output.
 func (c *command) run(ctx context.Context, call *Call, r *Result) ([]byte, error) {
+	var memories, warnings []string
+	for _, h := range call.Memories {
+		memories = append(memories, h.Content)
+	}
+	for _, w := range call.Warnings {
+		warnings = append(warnings, w.Complaint)
+	}
 	order := map[string]any{
-		"run": call.Run, "attempt": call.Attempt, "objective": call.Objective, "inputs": call.Inputs, "data": call.Data,
+		"memories": memories, "warnings": warnings, "run": call.Run, "attempt": call.Attempt, "objective": call.Objective, "inputs": call.Inputs, "data": call.Data,
 		"complaint": call.Complaint, "answers": call.Answers, "task": map[string]any{
 			"objective": call.Task.Objective, "delta": call.Task.Delta, "verify": call.Task.Verify,
 			"skill": call.Task.Skill, "inputs": call.Task.Inputs,

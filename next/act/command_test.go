@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arc-learn/arc/next/act"
+	"github.com/arc-learn/arc/next/memory"
 	"github.com/arc-learn/arc/next/rank"
 	"github.com/arc-learn/arc/next/reason"
 	"github.com/arc-learn/arc/next/store"
@@ -38,7 +39,7 @@ func TestCommandExecutes(t *testing.T) {
 		{name: "JSON", script: `echo '{"a":1}'`, outcome: rank.Delivered, output: `{"a":1}`},
 		{name: "text", script: `echo hello; echo there`, outcome: rank.Delivered, output: `"hello\nthere"`},
 		{name: "its order", script: `cat`, outcome: rank.Delivered,
-			output: `{"run":"7","attempt":1,"answers":null,"complaint":"","data":null,"inputs":null,"objective":"",
+			output: `{"run":"7","attempt":1,"answers":null,"complaint":"","data":null,"inputs":null,"memories":["m"],"warnings":["say please"],"objective":"",
 			"task":{"delta":"","inputs":{"n":1},"objective":"pay the invoice","skill":"","verify":""}}`},
 		{name: "invalid UTF-8", script: `printf '\377'`, outcome: rank.Delivered, output: `"\ufffd"`},
 		{name: "huge", script: `head -c 300000 /dev/zero`, outcome: rank.Malformed, says: "printed 300000 bytes"},
@@ -53,7 +54,10 @@ func TestCommandExecutes(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			r := runner(t, nil, act.Worker{Name: "w", Executor: shell(c.script), Timeout: time.Second / 2})
 			ctx, _ := journal(t, store.NewMem())
-			a := r.Run(ctx, call(r, 1, `{"n":1}`))
+			order := call(r, 1, `{"n":1}`)
+			order.Memories = []memory.Hit{{Record: memory.Record{Draft: memory.Draft{Content: "m"}}}}
+			order.Warnings = []reason.Warning{{Complaint: "say please"}}
+			a := r.Run(ctx, order)
 			require.Equal(t, c.outcome, a.Outcome, a.Complaint)
 			require.Equal(t, c.class, class(a))
 			require.Contains(t, a.Complaint, c.says)
