@@ -85,7 +85,7 @@ func openApp(ctx context.Context, dir string, how access, log *slog.Logger) (a *
 		host.Reasoner = &planner{a}
 	}
 	if c.Worktree != nil {
-		w, err := a.worktrees(ctx, c)
+		w, err := a.worktrees(ctx, c.Worktree)
 		if err != nil {
 			return a, fmt.Errorf("worktree: %w", err)
 		}

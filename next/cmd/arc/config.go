@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	_ "embed"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -70,27 +71,27 @@ type limits struct {
 }
 
 type workerConfig struct {
-	Name    string         `yaml:"name"`
-	About   string         `yaml:"about"`
-	Run     []string       `yaml:"run"`   // a script
-	Agent   []string       `yaml:"agent"` // the command line of a coding agent
-	Model   string         `yaml:"model"` // a model with tools; neither run, agent nor model: the model
-	System  string         `yaml:"system"`
-	Tools   []string       `yaml:"tools"` // names of tools; "files" and "shell" are built in
-	Skills  []string       `yaml:"skills"`
-	Gates   [][]string     `yaml:"gates"`
-	Input   map[string]any `yaml:"input"` // JSON Schema
-	Price   float64        `yaml:"price"`
-	Timeout time.Duration  `yaml:"timeout"`
-	ByName  bool           `yaml:"by_name"`
+	Name    string        `yaml:"name"`
+	About   string        `yaml:"about"`
+	Run     []string      `yaml:"run"`   // a script
+	Agent   []string      `yaml:"agent"` // the command line of a coding agent
+	Model   string        `yaml:"model"` // a model with tools; neither run, agent nor model: the model
+	System  string        `yaml:"system"`
+	Tools   []string      `yaml:"tools"` // names of tools; "files" and "shell" are built in
+	Skills  []string      `yaml:"skills"`
+	Gates   [][]string    `yaml:"gates"`
+	Input   object        `yaml:"input"` // JSON Schema
+	Price   float64       `yaml:"price"`
+	Timeout time.Duration `yaml:"timeout"`
+	ByName  bool          `yaml:"by_name"`
 	limits  `yaml:",inline"`
 }
 
 type toolConfig struct {
-	Name   string         `yaml:"name"`
-	About  string         `yaml:"about"`
-	Run    []string       `yaml:"run"`
-	Input  map[string]any `yaml:"input"`
+	Name   string   `yaml:"name"`
+	About  string   `yaml:"about"`
+	Run    []string `yaml:"run"`
+	Input  object   `yaml:"input"`
 	limits `yaml:",inline"`
 }
 
@@ -104,6 +105,17 @@ type worktreeConfig struct {
 	Guard   []string `yaml:"guard"`   // a command in the worktree; none: Go files must parse
 	Health  []string `yaml:"health"`  // a command in the repository after a merge
 	Restart []string `yaml:"restart"` // after a merge was reverted
+}
+
+// object is a JSON Schema, written as YAML.
+type object map[string]any
+
+func (o object) raw() json.RawMessage {
+	raw, err := json.Marshal(o)
+	if o == nil || err != nil { // what YAML has and JSON has not was refused by check
+		return nil
+	}
+	return raw
 }
 
 // loadConfig reads arc.yaml.

@@ -82,13 +82,7 @@ func (v *vault) save(values map[string]string) error {
 		err = w.Close()
 	}
 	if err == nil {
-		err = os.MkdirAll(filepath.Dir(v.file), 0o700)
-	}
-	if err == nil {
-		err = os.WriteFile(v.file+".new", out.Bytes(), 0o600)
-	}
-	if err == nil {
-		err = os.Rename(v.file+".new", v.file)
+		err = writeFile(v.file, out.Bytes(), 0o600)
 	}
 	return err
 }
@@ -108,7 +102,7 @@ func (c *command) credsCommands() []*cobra.Command {
 	}
 	do := func(use, short string, flags func(*pflag.FlagSet), f func(v *vault, all map[string]string, name string) error) *cobra.Command {
 		return c.leaf(local, use, short, func(context.Context, *app, []string) error {
-			v := newVault(c.dir, c.env["ARC_CREDS_PASSWORD"])
+			v := newVault(c.dir, os.Getenv("ARC_CREDS_PASSWORD"))
 			all, err := v.load()
 			if err != nil {
 				return err

@@ -108,7 +108,7 @@ func (a *app) runnable(ctx context.Context, argv []string) error {
 	if len(argv) == 0 {
 		return errors.New("an empty command")
 	}
-	_, err := exec.LookPath(a.program(ctx, argv)[0])
+	_, err := exec.LookPath(a.argv(ctx, argv)[0])
 	if err != nil {
 		err = fmt.Errorf("%w (PATH is %s)", err, os.Getenv("PATH"))
 	}

@@ -8,10 +8,12 @@ require (
 	github.com/arc-learn/arc/next/contrib/anthropic v0.0.0-00010101000000-000000000000
 	github.com/arc-learn/arc/next/contrib/openai v0.0.0-00010101000000-000000000000
 	github.com/arc-learn/arc/next/contrib/worktree v0.0.0-00010101000000-000000000000
+	github.com/creack/pty v1.1.24
 	github.com/dustin/go-humanize v1.1.0
 	github.com/mattn/go-runewidth v0.0.31
 	github.com/spf13/cobra v1.10.2
 	github.com/spf13/pflag v1.0.9
+	github.com/stretchr/testify v1.12.1
 	golang.org/x/term v0.48.0
 )
 

@@ -35,16 +35,16 @@ func (e errand) in(ctx context.Context) context.Context {
 	return context.WithValue(ctx, errandKey{}, e)
 }
 
-// metered is the model of a name in arc.yaml as it stands when it is asked. What it takes is in the ledger, and
-// whoever follows the run is told when it is asked and when it has answered.
+// metered is a model of arc.yaml as that stands when it is asked; without a name that of the task's priority, or else
+// that of all. What it takes is in the ledger, and who follows the run is told when it is asked and has answered.
 type metered struct {
 	app  *app
-	name func(*config) string
+	name string
 }
 
 func (m *metered) Generate(ctx context.Context, r *reason.Request) (*reason.Response, error) {
 	c, on := m.app.config.Load(), errandOf(ctx)
-	name := cmp.Or(m.name(c), on.model, c.Model)
+	name := cmp.Or(m.name, on.model, c.Model)
 	model, err := m.app.model(ctx, c.model(name))
 	if err != nil {
 		return nil, err
@@ -157,8 +157,7 @@ func (a *app) ping(ctx context.Context, c modelConfig) error {
 type planner struct{ app *app }
 
 func (p *planner) llm() *reason.LLM {
-	m := &metered{p.app, func(c *config) string { return c.Planner }}
-	return &reason.LLM{Model: m, Instructions: p.app.brief(nil)}
+	return &reason.LLM{Model: &metered{p.app, p.app.config.Load().Planner}, Instructions: p.app.brief(nil)}
 }
 
 func (p *planner) Decide(ctx context.Context, b *reason.Brief) (*reason.Decision, error) {

@@ -1,14 +1,12 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -30,27 +28,47 @@ func readText(file string) (string, error) {
 	return string(data), err
 }
 
-const (
-	learnedHead = "## Learned"
-	idleFor     = 3 * time.Second // a file that was changed since may be under a person's hands
-)
+// writeFile replaces a file, whole or not at all.
+func writeFile(file string, data []byte, mode fs.FileMode) error {
+	err := os.MkdirAll(filepath.Dir(file), 0o755)
+	if err == nil {
+		err = os.WriteFile(file+".new", data, mode)
+	}
+	if err == nil {
+		err = os.Rename(file+".new", file)
+	}
+	return err
+}
+
+// front is the front matter of a text, and what comes below.
+func front(text string) (matter, body string) {
+	matter, body, ok := strings.Cut(strings.TrimPrefix(text, "---\n"), "\n---\n")
+	if !ok {
+		return "", text
+	}
+	return matter, strings.TrimSpace(body)
+}
+
+const learnedHead = "## Learned"
+
+// idleFor is how long nobody has written MEMORY.md before it is written here: a person may have it open.
+const idleFor = 3 * time.Second
 
 func (c *command) noteCommands() []*cobra.Command {
 	var commit bool
-	return []*cobra.Command{c.leaf(reads, "notes", "Print memory/MEMORY.md, which every prompt has; --commit commits it", func(ctx context.Context, a *app, _ []string) error {
+	return []*cobra.Command{c.leaf(reads, "notes", "Print memory/MEMORY.md, which every prompt has", func(ctx context.Context, a *app, _ []string) error {
 		text, err := readText(a.notes())
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		if !commit {
-			c.print(cmp.Or(text, "nothing is noted yet"))
-			return nil
+		if commit {
+			text, err = "committed", a.commitNotes(ctx)
+			if err != nil {
+				return err
+			}
 		}
-		done, err := a.commitNotes(ctx)
-		if err == nil {
-			c.print(map[bool]string{true: "committed", false: "nothing has changed"}[done])
-		}
-		return err
+		c.print(cmp.Or(text, "nothing is noted yet"))
+		return nil
 	}, func(f *pflag.FlagSet) { f.BoolVar(&commit, "commit", false, "commit what has changed") })}
 }
 
@@ -70,107 +88,78 @@ type note struct {
 	event arc.Event
 }
 
-// writeNotes appends what was learned since below «## Learned». A file that a person may be writing is left for the
-// next time, unless it is the last one; what it says already is not said again.
+// line says what a note teaches; "": its run was deleted.
+func (a *app) line(ctx context.Context, n note) string {
+	r, err := a.view().Report(ctx, n.run)
+	switch {
+	case err != nil:
+		return ""
+	case n.event.Kind == "blocked":
+		return "[FLAG] " + cut(r.Objective, 100) + ": " + cut(string(r.Cause)+": "+r.Text, 200)
+	case len(r.Failed) > 0:
+		return cut(r.Objective, 100) + ": passed, after " + cut(r.Failed[0].Complaint, 200)
+	}
+	return cut(r.Objective, 100) + ": done by a learned plan from now on"
+}
+
+// writeNotes appends what was learned since below «## Learned», where it does not stand already. A file that a person
+// may be writing is left for the next time, if there is one.
 func (a *app) writeNotes(ctx context.Context, last bool) error {
 	a.mu.Lock()
-	noted := a.noted
-	a.noted = nil
-	a.mu.Unlock()
-	later := func() {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		a.noted = append(noted, a.noted...)
+	defer a.mu.Unlock()
+	if len(a.noted) == 0 {
+		return nil
 	}
-	if len(noted) == 0 {
-		return a.daily(ctx, last)
+	if info, err := os.Stat(a.notes()); err == nil && !last && info.ModTime() != a.wrote && time.Since(info.ModTime()) < idleFor {
+		return nil
 	}
 	text, err := readText(a.notes())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if info, err := os.Stat(a.notes()); err == nil && time.Since(info.ModTime()) < idleFor && time.Since(a.wrote) > idleFor {
-		if !last {
-			later()
-			return nil
-		}
-		time.Sleep(idleFor)
-		if text, err = readText(a.notes()); err != nil {
-			return err
-		}
-	}
-	var lines []string
-	for _, n := range noted {
-		r, err := a.view().Report(ctx, n.run)
-		if err != nil {
-			continue // it was deleted
-		}
-		objective := cut(r.Objective, 100)
-		line := objective + ": done by a learned plan from now on"
-		if n.event.Kind == "blocked" {
-			line = "[FLAG] " + objective + ": " + cut(string(r.Cause)+": "+r.Text, 200)
-		} else if len(r.Failed) > 0 {
-			line = objective + ": passed, after " + cut(r.Failed[0].Complaint, 200)
-		}
-		if !strings.Contains(text, line) && !slices.ContainsFunc(lines, func(l string) bool { return strings.HasSuffix(l, line) }) {
-			lines = append(lines, "- "+n.event.At.Local().Format(time.DateOnly)+" "+line)
-		}
-	}
-	if len(lines) == 0 {
-		return nil
-	}
-	added := strings.Join(lines, "\n") + "\n"
 	before, after, ok := strings.Cut(text, learnedHead+"\n")
 	if !ok {
-		before, after = strings.TrimRight(text, "\n")+"\n\n", "\n"
+		before = strings.TrimLeft(strings.TrimRight(text, "\n")+"\n\n", "\n")
 	}
 	section, rest, more := strings.Cut(after, "\n## ")
-	text = strings.TrimLeft(before, "\n") + learnedHead + "\n" + strings.TrimRight(section, "\n") + "\n" + added
+	section = strings.TrimRight(section, "\n")
+	for _, n := range a.noted {
+		if line := a.line(ctx, n); line != "" && !strings.Contains(text+section, line) {
+			section += "\n- " + n.event.At.Local().Format(time.DateOnly) + " " + line
+		}
+	}
+	a.noted = nil
 	if more {
-		text += "\n## " + rest
+		rest = "\n## " + rest
 	}
-	if err := os.MkdirAll(filepath.Dir(a.notes()), 0o755); err != nil {
-		return err
+	if written := before + learnedHead + "\n" + section + "\n" + rest; section != "" && written != text {
+		err = writeFile(a.notes(), []byte(written), 0o644)
+		if info, wrong := os.Stat(a.notes()); wrong == nil {
+			a.wrote = info.ModTime()
+		}
+	} else {
+		err = nil
 	}
-	if err = os.WriteFile(a.notes()+".new", []byte(text), 0o644); err == nil {
-		err = os.Rename(a.notes()+".new", a.notes())
-	}
-	a.wrote = time.Now()
 	return err
 }
 
-// daily commits the file where its last commit is of another day.
-func (a *app) daily(ctx context.Context, last bool) error {
-	if last {
-		return nil
+// commitNotes commits MEMORY.md where it has changed.
+func (a *app) commitNotes(ctx context.Context) error {
+	changed, err := a.text(ctx, a.dir, nil, "git", "status", "--porcelain", "--", a.notes())
+	if err == nil && changed != "" {
+		_, err = a.text(ctx, a.dir, nil, "git", "add", "--", a.notes())
 	}
-	out, err := a.git(ctx, "log", "-1", "--format=%cs", "--", "memory/MEMORY.md")
-	if err != nil || strings.TrimSpace(out) == time.Now().Format(time.DateOnly) {
-		return nil // no repository, or it is committed
+	if err == nil && changed != "" {
+		_, err = a.text(ctx, a.dir, nil, "git", "commit", "-m", "docs(memory): what was learned", "--", a.notes())
 	}
-	_, err = a.commitNotes(ctx)
 	return err
 }
 
-func (a *app) git(ctx context.Context, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, "git", args...)
-	cmd.Dir = a.dir
-	var errs bytes.Buffer
-	cmd.Stderr = &errs
-	out, err := cmd.Output()
-	if err != nil {
-		err = fmt.Errorf("git %s: %w: %s", args[0], err, strings.TrimSpace(errs.String()))
+// commitDaily commits MEMORY.md where its last commit is of another day.
+func (a *app) commitDaily(ctx context.Context) error {
+	at, err := a.text(ctx, a.dir, nil, "git", "log", "-1", "--format=%cs", "--", a.notes())
+	if err != nil || slices.Contains([]string{"", time.Now().Format(time.DateOnly)}, strings.TrimSpace(at)) {
+		return nil // no repository, a person has not committed it yet, or it was committed today
 	}
-	return string(out), err
-}
-
-func (a *app) commitNotes(ctx context.Context) (bool, error) {
-	out, err := a.git(ctx, "status", "--porcelain", "--", "memory/MEMORY.md")
-	if err != nil || out == "" {
-		return false, err
-	}
-	if _, err = a.git(ctx, "add", "memory/MEMORY.md"); err == nil {
-		_, err = a.git(ctx, "commit", "-m", "docs(memory): what was learned", "--", "memory/MEMORY.md")
-	}
-	return err == nil, err
+	return a.commitNotes(ctx)
 }

@@ -9,9 +9,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
+	"maps"
 	"os"
 	"os/user"
 	"reflect"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -40,7 +43,7 @@ type screen struct {
 }
 
 // environment are the variables of the shell that commands read, wherever they are executed.
-var environment = []string{"ARC_DIR", "ARC_TASK", "ARC_CREDS_PASSWORD"}
+var environment = []string{"ARC_DIR", "ARC_TASK"}
 
 // terminal is the screen of this process.
 func terminal() *screen {
@@ -71,20 +74,16 @@ func terminal() *screen {
 // asker reads lines. A line that nobody waits for any more is kept for the next question.
 func asker(in io.Reader, out io.Writer) func(context.Context, string) (string, error) {
 	lines := make(chan string)
-	var once sync.Once
+	read := sync.OnceFunc(func() {
+		go func() { // ends with the input, or with the process
+			defer close(lines)
+			for r := bufio.NewScanner(in); r.Scan(); {
+				lines <- strings.TrimSpace(r.Text())
+			}
+		}()
+	})
 	return func(ctx context.Context, prompt string) (string, error) {
-		once.Do(func() {
-			go func() { // ends with the input, or with the process
-				defer close(lines)
-				for r := bufio.NewReader(in); ; {
-					line, err := r.ReadString('\n')
-					if err != nil && line == "" {
-						return
-					}
-					lines <- strings.TrimSpace(line)
-				}
-			}()
-		})
+		read()
 		fmt.Fprint(out, prompt)
 		select {
 		case line, ok := <-lines:
@@ -195,6 +194,18 @@ func (s *screen) draw() {
 	}
 	fmt.Fprint(s.err, "\r\x1b[K"+s.paint(faint, cut(s.status(s.width-1), s.width-1)))
 	s.drawn = true
+}
+
+// logger tells what has no other place on the error output.
+func (s *screen) logger() *slog.Logger {
+	return slog.New(slog.NewTextHandler(writer(func(text string) { s.say(s.paint(faint, strings.TrimSpace(text))) }), &slog.HandlerOptions{
+		Level: slog.LevelWarn, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+			if a.Key == slog.TimeKey {
+				return slog.Attr{}
+			}
+			return a
+		},
+	}))
 }
 
 // question asks a person; no person is io.EOF.
@@ -317,19 +328,14 @@ func (s *screen) writeJSON(v any) error {
 }
 
 func snake(v reflect.Value) any {
-	if !v.IsValid() {
+	if !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
 		return nil
 	}
 	switch x := v.Interface().(type) {
 	case json.RawMessage:
-		if len(x) == 0 {
-			return nil
-		}
-		return x
+		return map[bool]any{false: x}[len(x) == 0]
 	case time.Time:
-		return x.UTC().Format(time.RFC3339Nano)
-	case time.Duration:
-		return x.Seconds()
+		return x.UTC()
 	}
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:
@@ -342,53 +348,43 @@ func snake(v reflect.Value) any {
 		return out
 	case reflect.Map:
 		out := map[string]any{}
-		for _, k := range v.MapKeys() {
-			out[fmt.Sprint(k)] = snake(v.MapIndex(k))
+		for k, x := range v.Seq2() {
+			out[k.String()] = snake(x)
 		}
 		return out
 	case reflect.Struct:
 		out := map[string]any{}
-		for f, value := range v.Fields() {
-			switch {
-			case !f.IsExported():
-			case f.Anonymous && value.Kind() == reflect.Struct:
-				if inner, ok := snake(value).(map[string]any); ok {
-					for k, x := range inner {
-						out[k] = x
-					}
-				}
-			case f.Type == reflect.TypeFor[time.Time]() && value.IsZero(), value.Kind() == reflect.Pointer && value.IsNil(),
-				value.Kind() == reflect.Func:
-			default:
-				out[snakeName(f.Name)] = snake(value)
+		for f, x := range v.Fields() {
+			unset := x.Kind() == reflect.Pointer && x.IsNil() || f.Type == reflect.TypeFor[time.Time]() && x.IsZero()
+			if !f.IsExported() || unset || x.Kind() == reflect.Func {
+				continue
 			}
+			value := snake(x)
+			if inner, ok := value.(map[string]any); ok && f.Anonymous {
+				maps.Copy(out, inner)
+				continue
+			}
+			out[snakeName(f.Name)] = value
 		}
 		return out
 	}
 	return v.Interface()
 }
 
+var word = regexp.MustCompile(`([a-z0-9])([A-Z])|([A-Z])([A-Z][a-z])`)
+
 // snakeName is "cost_usd" of CostUSD.
 func snakeName(name string) string {
-	var b strings.Builder
-	runes := []rune(name)
-	for i, r := range runes {
-		if unicode.IsUpper(r) && i > 0 && (unicode.IsLower(runes[i-1]) || i+1 < len(runes) && unicode.IsLower(runes[i+1])) {
-			b.WriteByte('_')
-		}
-		b.WriteRune(unicode.ToLower(r))
-	}
-	return b.String()
+	return strings.ToLower(word.ReplaceAllString(name, "${1}${3}_${2}${4}"))
 }
 
 // dollars is an amount; nil is unknown.
 func dollars(usd *float64) string {
-	if usd == nil {
+	switch {
+	case usd == nil:
 		return "unknown"
+	case *usd >= 1:
+		return fmt.Sprintf("$%.2f", *usd)
 	}
-	digits := 4
-	if *usd >= 1 {
-		digits = 2
-	}
-	return cmp.Or(fmt.Sprintf("$%.*f", digits, *usd), "$0")
+	return fmt.Sprintf("$%.4f", *usd)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"sync"
@@ -30,7 +31,7 @@ func (c *command) serveCommands() []*cobra.Command {
 		}
 		work.Go(func() {
 			every(ctx, 30*time.Second, func() {
-				if err := a.writeNotes(ctx, false); err != nil {
+				if err := cmp.Or(a.writeNotes(ctx, false), a.commitDaily(ctx)); err != nil && ctx.Err() == nil {
 					a.log.Warn(err.Error())
 				}
 			})

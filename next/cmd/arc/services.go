@@ -83,9 +83,7 @@ func (c *command) servicesCommand() *cobra.Command {
 					continue
 				}
 				if install {
-					if err = os.MkdirAll(dir, 0o755); err == nil {
-						err = os.WriteFile(file, []byte(u.Text), 0o644)
-					}
+					err = writeFile(file, []byte(u.Text), 0o644)
 				} else {
 					err = errors.Join(c.switchUnit(ctx, control, file, false), os.Remove(file))
 				}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -125,8 +124,8 @@ func sensors(dir string) (out []sensor, err error) {
 		}
 		if text, err := readText(filepath.Join(dir, "skills", e.Name(), "SKILL.md")); err == nil {
 			var fields map[string]yaml.Node
-			front, _, _ := strings.Cut(strings.TrimPrefix(text, "---\n"), "\n---\n")
-			if yaml.Decode([]byte(front), &fields) == nil {
+			matter, _ := front(text)
+			if yaml.Decode([]byte(matter), &fields) == nil {
 				if d, err := time.ParseDuration(fields["every"].Value); err == nil && d > 0 {
 					s.every = d
 				}
@@ -144,7 +143,7 @@ func (c *command) sense(ctx context.Context, a *app, due bool) error {
 	errs := []error{err}
 	var each sync.WaitGroup
 	for _, s := range all {
-		interval := time.Duration(0)
+		interval := time.Second // the least that the queue takes
 		if due {
 			interval = s.every
 		}
@@ -174,19 +173,12 @@ func (c *command) sense(ctx context.Context, a *app, due bool) error {
 func (a *app) look(ctx context.Context, s sensor) ([]queue.Draft, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, s.file)
-	cmd.Dir, cmd.Env, cmd.WaitDelay = a.dir, a.environ(), time.Second
-	var errs bytes.Buffer
-	cmd.Stderr = &errs
-	out, err := cmd.Output()
-	if err != nil {
-		return nil, fmt.Errorf("%w: %s", err, strings.TrimSpace(errs.String()))
-	}
-	if out = bytes.TrimSpace(out); len(out) == 0 || string(out) == "skip" {
-		return nil, nil
+	out, err := a.text(ctx, a.dir, nil, s.file)
+	if out = strings.TrimSpace(out); err != nil || out == "" || out == "skip" {
+		return nil, err
 	}
 	var texts []taskText
-	if err := yaml.Decode(out, &texts); err != nil {
+	if err := yaml.Decode([]byte(out), &texts); err != nil {
 		return nil, fmt.Errorf("it prints no list of tasks: %w", err)
 	}
 	var drafts []queue.Draft

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"context"
@@ -10,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -23,25 +21,23 @@ import (
 )
 
 // The commands of other processes come over DIR/arc.sock, which only its owner can open: POST /v1/command takes an
-// order, and answers with frames, a line of JSON each; POST /v1/answer/ID takes what a person has typed.
+// order and answers with frames, a line of JSON each; POST /v1/answer/ID takes what a person has typed.
 
 // order is a command line and the screen that it was typed at.
 type order struct {
-	Args   []string          `json:"args"`
-	Width  int               `json:"width"`
-	Live   bool              `json:"live"`
-	Color  bool              `json:"color"`
-	Person string            `json:"person"`
-	Cwd    string            `json:"cwd"`
-	Env    map[string]string `json:"env"`
+	Args        []string
+	Width       int
+	Live, Color bool
+	Person, Cwd string
+	Env         map[string]string
 }
 
 // frame is a piece of what a command prints, a question, or its end.
 type frame struct {
-	Out  string `json:"out,omitempty"`
-	Err  string `json:"err,omitempty"`
-	Ask  string `json:"ask,omitempty"` // the ID of a question, with the prompt in Err
-	Exit *int   `json:"exit,omitempty"`
+	Out  string `json:",omitempty"`
+	Err  string `json:",omitempty"`
+	Ask  string `json:",omitempty"` // the ID of a question, with the prompt in Err
+	Exit *int   `json:",omitempty"`
 }
 
 // socketPath is that of the socket of a folder. A path that is too long for a socket is shortened.
@@ -55,17 +51,15 @@ func socketPath(dir string) string {
 
 // door lets other processes in.
 type door struct {
-	server http.Server
-	busy   sync.WaitGroup // commands under way
-	path   string
-
-	mu      sync.Mutex
-	answers map[string]chan string
+	server  http.Server
+	busy    sync.WaitGroup // commands under way
+	path    string
+	answers sync.Map // of questions: chan string, closed where the person has left
 }
 
 // listen opens the door of an app. The caller has the store's lock, so a socket that is there is nobody's.
-func (a *app) listen(log *slog.Logger) error {
-	d := &door{path: socketPath(a.dir), answers: map[string]chan string{}}
+func (a *app) listen() error {
+	d := &door{path: socketPath(a.dir)}
 	if err := os.Remove(d.path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
@@ -73,7 +67,7 @@ func (a *app) listen(log *slog.Logger) error {
 	l, err := net.Listen("unix", d.path)
 	syscall.Umask(mask)
 	if err != nil {
-		return err
+		return fmt.Errorf("the socket %s: %w", d.path, err)
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/command", func(w http.ResponseWriter, r *http.Request) {
@@ -82,7 +76,7 @@ func (a *app) listen(log *slog.Logger) error {
 		d.command(a, w, r)
 	})
 	mux.HandleFunc("POST /v1/answer/{id}", d.answer)
-	d.server = http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug)}
+	d.server.Handler, d.server.ReadHeaderTimeout = mux, 10*time.Second
 	a.door = d
 	go d.server.Serve(l) // ends with close
 	return nil
@@ -90,12 +84,9 @@ func (a *app) listen(log *slog.Logger) error {
 
 // close waits for the commands under way.
 func (d *door) close() error {
-	err := os.Remove(d.path)
-	if errors.Is(err, os.ErrNotExist) {
-		err = nil
-	}
+	_ = os.Remove(d.path) // where the listener has not
 	d.busy.Wait()
-	return errors.Join(err, d.server.Close())
+	return d.server.Close()
 }
 
 func (d *door) command(a *app, w http.ResponseWriter, r *http.Request) {
@@ -108,7 +99,7 @@ func (d *door) command(a *app, w http.ResponseWriter, r *http.Request) {
 	send := func(f frame) {
 		mu.Lock()
 		defer mu.Unlock()
-		_ = json.NewEncoder(w).Encode(f) // who has left is told by the context
+		_ = json.NewEncoder(w).Encode(f) // the request's context tells that the other side has gone
 		w.(http.Flusher).Flush()
 	}
 	s := &screen{
@@ -118,14 +109,8 @@ func (d *door) command(a *app, w http.ResponseWriter, r *http.Request) {
 	if o.Person != "" {
 		s.ask = func(ctx context.Context, prompt string) (string, error) {
 			id, answer := rand.Text(), make(chan string, 1)
-			d.mu.Lock()
-			d.answers[id] = answer
-			d.mu.Unlock()
-			defer func() {
-				d.mu.Lock()
-				defer d.mu.Unlock()
-				delete(d.answers, id)
-			}()
+			d.answers.Store(id, answer)
+			defer d.answers.Delete(id)
 			send(frame{Ask: id, Err: prompt})
 			select {
 			case line, ok := <-answer:
@@ -146,17 +131,14 @@ func (d *door) command(a *app, w http.ResponseWriter, r *http.Request) {
 
 func (d *door) answer(w http.ResponseWriter, r *http.Request) {
 	line, err := io.ReadAll(io.LimitReader(r.Body, 64<<10))
-	d.mu.Lock()
-	answer, ok := d.answers[r.PathValue("id")]
-	delete(d.answers, r.PathValue("id"))
-	d.mu.Unlock()
+	answer, ok := d.answers.LoadAndDelete(r.PathValue("id"))
 	switch {
 	case !ok:
 		http.Error(w, "nobody waits for it any more", http.StatusGone)
 	case err != nil || r.Header.Get("X-End") != "":
-		close(answer)
+		close(answer.(chan string))
 	default:
-		answer <- string(line)
+		answer.(chan string) <- string(line)
 	}
 }
 
@@ -169,25 +151,17 @@ func (w writer) Write(p []byte) (int, error) {
 
 // reach has the command executed by the process that has the folder open, and returns its exit code; or opens the
 // folder here.
-func (c *command) reach(ctx context.Context, how access) (*app, int, error) {
-	for tries := 0; ; tries++ {
-		code, err := c.forward(ctx)
-		if err == nil {
-			return nil, code, nil
+func (c *command) reach(ctx context.Context, how access) (a *app, code int, err error) {
+	for tries := 0; tries < 100; tries++ {
+		if code, err = c.forward(ctx); !errors.Is(err, errNobody) {
+			return nil, code, err
 		}
-		if !errors.Is(err, errNobody) {
-			return nil, 0, err
-		}
-		a, err := openApp(ctx, c.dir, how, c.logger())
-		if err == nil && how == drives {
-			if err = a.listen(c.logger()); err != nil {
-				err = errors.Join(fmt.Errorf("the socket %s: %w", socketPath(c.dir), err), a.close())
+		if a, err = openApp(ctx, c.dir, how, c.logger()); err == nil && how == drives {
+			if err = a.listen(); err != nil {
+				return nil, 0, errors.Join(err, a.close())
 			}
 		}
-		if !errors.Is(err, store.ErrLocked) || tries == 100 {
-			if errors.Is(err, store.ErrLocked) {
-				err = fmt.Errorf("another arc has %s open and does not answer: %w", c.dir, err)
-			}
+		if !errors.Is(err, store.ErrLocked) {
 			return a, 0, err
 		}
 		select { // it is just opening, or just closing
@@ -196,17 +170,7 @@ func (c *command) reach(ctx context.Context, how access) (*app, int, error) {
 			return nil, 0, ctx.Err()
 		}
 	}
-}
-
-// logger tells what has no other place on the error output.
-func (c *command) logger() *slog.Logger {
-	return slog.New(slog.NewTextHandler(writer(func(text string) { c.say(c.paint(faint, cut(text, 10*c.width))) }),
-		&slog.HandlerOptions{Level: slog.LevelWarn, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
-			if a.Key == slog.TimeKey {
-				return slog.Attr{}
-			}
-			return a
-		}}))
+	return nil, 0, fmt.Errorf("another arc has %s open and does not answer: %w", c.dir, err)
 }
 
 var errNobody = errors.New("nobody serves")
@@ -218,60 +182,50 @@ func (c *command) forward(ctx context.Context) (code int, err error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", path)
 	}}}
 	defer client.CloseIdleConnections()
-	env := map[string]string{}
-	for k, v := range c.env {
-		env[k] = v
-	}
-	env["ARC_DIR"] = c.dir
-	body, err := json.Marshal(order{Args: c.args, Width: c.width, Live: c.live, Color: c.color, Person: c.person, Cwd: c.cwd, Env: env})
+	c.env["ARC_DIR"] = c.dir
+	body, err := json.Marshal(order{Args: c.args, Width: c.width, Live: c.live, Color: c.color, Person: c.person, Cwd: c.cwd, Env: c.env})
 	if err != nil {
 		return 0, err
 	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://arc/v1/command", bytes.NewReader(body))
-	if err != nil {
-		return 0, err
+	answer, err := post(ctx, &client, "command", "", body)
+	if err != nil && ctx.Err() == nil {
+		err = fmt.Errorf("%w: %w", errNobody, err)
 	}
-	answer, err := client.Do(r)
 	if err != nil {
-		if ctx.Err() == nil {
-			err = fmt.Errorf("%w: %w", errNobody, err)
-		}
 		return 0, err
 	}
 	defer answer.Body.Close()
-	frames := bufio.NewReader(answer.Body)
-	for {
-		line, err := frames.ReadBytes('\n')
-		if err != nil {
-			return 0, fmt.Errorf("the arc that serves %s has gone: %w", c.dir, cmp.Or(ctx.Err(), err))
-		}
+	for frames := json.NewDecoder(answer.Body); ; {
 		var f frame
-		if err := json.Unmarshal(line, &f); err != nil {
-			return 0, err
+		if err := frames.Decode(&f); err != nil {
+			return 0, fmt.Errorf("the arc that has %s open is gone: %w", c.dir, cmp.Or(ctx.Err(), err))
 		}
 		switch {
 		case f.Exit != nil:
 			return *f.Exit, nil
 		case f.Ask != "":
-			go c.reply(ctx, &client, f)
+			go func() { // ends with the answer, or with ctx
+				line, failed := c.ask(ctx, f.Err)
+				end := map[bool]string{true: "1"}[failed != nil]
+				if r, err := post(ctx, &client, "answer/"+f.Ask, end, []byte(line)); err == nil {
+					r.Body.Close()
+				}
+			}()
 		default:
-			io.WriteString(c.out, f.Out)
-			io.WriteString(c.err, f.Err)
+			_, out := io.WriteString(c.out, f.Out)
+			_, said := io.WriteString(c.err, f.Err)
+			if err := cmp.Or(out, said); err != nil {
+				return 0, err
+			}
 		}
 	}
 }
 
-// reply asks the person here, and sends the answer.
-func (c *command) reply(ctx context.Context, client *http.Client, f frame) {
-	line, failed := c.ask(ctx, f.Err)
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://arc/v1/answer/"+f.Ask, bytes.NewReader([]byte(line)))
+func post(ctx context.Context, client *http.Client, path, end string, body []byte) (*http.Response, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://arc/v1/"+path, bytes.NewReader(body))
 	if err != nil {
-		return
+		return nil, err
 	}
-	if failed != nil {
-		r.Header.Set("X-End", "1")
-	}
-	if answer, err := client.Do(r); err == nil {
-		answer.Body.Close()
-	}
+	r.Header.Set("X-End", end)
+	return client.Do(r)
 }

@@ -57,14 +57,11 @@ func (a *app) template(name string) (t taskText, err error) {
 	if err != nil {
 		return t, err
 	}
-	front, body, ok := strings.Cut(strings.TrimPrefix(text, "---\n"), "\n---\n")
-	if !ok {
-		front, body = "", text
+	matter, body := front(text)
+	if matter != "" {
+		err = yaml.Decode([]byte(matter), &t)
 	}
-	if front != "" {
-		err = yaml.Decode([]byte(front), &t)
-	}
-	t.Subject, t.Description = cmp.Or(t.Subject, name), cmp.Or(t.Description, strings.TrimSpace(body))
+	t.Subject, t.Description = cmp.Or(t.Subject, name), cmp.Or(t.Description, body)
 	return t, err
 }
 
@@ -217,7 +214,7 @@ func (c *command) taskCommands() []*cobra.Command {
 			})
 		}, func(f *pflag.FlagSet) {
 			byID(f)
-			f.StringVar(&status, "status", "completed", "completed or failed")
+			f.StringVar(&status, "status", "", "completed or failed")
 			f.StringVar(&summary, "summary", "", "what was done, or why not")
 		}),
 		c.leaf(reads, "retry [ID]", "Try a task again that is blocked or has failed", func(ctx context.Context, a *app, args []string) error {
