@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -24,8 +23,8 @@ import (
 // complaint.
 //
 // The answer is read by [Ask]. A task without a skill is refused where every worker has skills, and so are inputs
-// that no worker of the task's skill takes, a suggestion whose parameters are not all given, and what
-// [Decision.Check] refuses. Decision.Applied has the memories that the model named by the labels it was shown.
+// that no worker of the task's skill takes, and what [Decision.Check] refuses. Whoever carries out a suggestion sees
+// whether its parameters are there. Decision.Applied has the memories that the model named by the labels it was shown.
 type LLM struct {
 	Model        Model
 	Instructions string // the host's words, for every prompt
@@ -40,7 +39,7 @@ Give exactly one of these:
   what to do, "delta" what will be different then, "verify" how to check it. "skill" is one of a worker's, to the
   letter; without one the task goes to a worker without skills. "inputs" is the data that the worker takes. "worker"
   is left out, unless it matters which worker does it.
-- "use": the name of a suggested plan that fits as it is, with a value for each of its parameters in "inputs".
+- "use": the name of a suggested plan that fits as it is, with a value in "inputs" for each of its parameters that the case's inputs do not name.
 - "alternatives", if several ways are open, each with its "approach", which names it, and its tasks. "preferences" tell
   them apart: an approach "is" better or worse "than" another, best, worst, reject, or indifferent; require and
   prohibit are musts. One is taken, and the next where it fails.
@@ -99,23 +98,8 @@ func given(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// fits reports what of a decision the workers and suggestions of its brief do not take.
+// fits reports which task of a decision no worker of its brief takes.
 func fits(d *Decision, b *Brief) error {
-	if d.Use != "" {
-		i := slices.IndexFunc(b.Suggestions, func(s Suggestion) bool { return s.Name == d.Use })
-		if i < 0 {
-			return fmt.Errorf("there is no suggestion %.70q", d.Use)
-		}
-		var values map[string]json.RawMessage
-		if err := json.Unmarshal([]byte(cmp.Or(string(d.Inputs), "{}")), &values); err != nil {
-			return err
-		}
-		for _, name := range slices.Sorted(maps.Keys(b.Suggestions[i].Parameters)) {
-			if len(given(values[name])) == 0 {
-				return fmt.Errorf("%s needs the parameter %q in inputs", d.Use, name)
-			}
-		}
-	}
 	for t := range d.tasks() {
 		if err := takes(b.Workers, t); err != nil {
 			return fmt.Errorf("task %.70q: %w", t.Objective, err)
