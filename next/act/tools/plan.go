@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -16,7 +17,8 @@ import (
 
 // digest identifies a result, whatever the values of the case: where a value of the inputs of two characters or more
 // stands, the value's name counts. So the state of order A-1 in one case and that of order A-2 in another are the
-// same if they differ in nothing else.
+// same if they differ in nothing else. Where one stands inside a word or a number, as 10 does in 100, it may be there by
+// chance, and no value is replaced.
 func digest(result json.RawMessage, c *act.Call) string {
 	names := map[string]string{} // by values, as they are written in JSON
 	for _, inputs := range []json.RawMessage{c.Inputs, c.Task.Inputs} {
@@ -29,17 +31,24 @@ func digest(result json.RawMessage, c *act.Call) string {
 	values := slices.SortedFunc(maps.Keys(names), func(a, b string) int {
 		return cmp.Or(cmp.Compare(len(b), len(a)), strings.Compare(a, b))
 	})
-	var swap []string
+	swap := []string{`\n`, " ", `\t`, " "} // their letters belong to no word
 	for _, v := range values {
-		swap = append(swap, v, "{"+names[v]+"}")
+		swap = append(swap, v, "\x01"+names[v]+"\x02")
 	}
 	raw, err := schema.Canonical(result)
 	if err != nil {
 		return "" // it equals nothing
 	}
-	sum := sha256.Sum256([]byte(strings.NewReplacer(swap...).Replace(string(raw))))
+	text := strings.NewReplacer(swap...).Replace(string(raw))
+	if inside.MatchString(text) {
+		text = string(raw)
+	}
+	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:16])
 }
+
+// inside matches a name whose value stands inside a word or a number.
+var inside = regexp.MustCompile(`(?:[\pL\pN]|\pN[.,])\x01|\x02(?:[\pL\pN]|[.,]\pN)`)
 
 // collect finds the strings and numbers of inputs, and names them by their dotted paths.
 func collect(v any, path string, names map[string]string) {

@@ -223,6 +223,8 @@ func TestReplay(t *testing.T) {
 	first, second := recorded("A-1", "lost"), recorded("B-22", "lost")
 	require.Equal(t, first.Calls[0].ResultDigest, second.Calls[0].ResultDigest, "values are replaced")
 	require.NotEqual(t, first.Calls[0].ResultDigest, recorded("A-1", "sent").Calls[0].ResultDigest)
+	ten, twenty := recorded("10", "100 left"), recorded("20", "200 left")
+	require.NotEqual(t, ten.Calls[0].ResultDigest, twenty.Calls[0].ResultDigest, "10 is no part of 100")
 
 	for _, c := range []struct {
 		name  string
