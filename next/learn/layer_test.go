@@ -723,6 +723,9 @@ func TestCredit(t *testing.T) {
 	_, err = b.Judge(t.Context(), "acme", a.ID, learn.Failed, "the cart is empty")
 	require.NoError(t, err)
 	require.Zero(t, stats(good.ID).Helped, "a later verdict takes back what the first gave")
+	_, err = b.Judge(t.Context(), "acme", a.ID, learn.Unknown, "")
+	require.NoError(t, err)
+	require.Zero(t, stats(good.ID).Failed+stats(idle.ID).Failed, "nobody could tell")
 }
 
 // What a case failed of is told in cases like it, as background, and forgotten when the verdict is taken back.

@@ -242,10 +242,13 @@ func (l *Layer) credit(ctx context.Context, b *store.Batch, g *given, by int) er
 		of := func(ids []memory.ID) []memory.ID {
 			return slices.DeleteFunc(slices.Clone(ids), func(id memory.ID) bool { return !slices.Contains(f.Shown, id) })
 		}
-		if f.Misled = of(o.Misled); o.Verdict == Delivered {
+		if o.Verdict == Delivered {
 			f.Utilized = of(o.Utilized)
 		}
-		if o.Verdict != Unknown && f.Shown != nil {
+		if o.Verdict != Unknown { // else it takes back what a former verdict gave
+			f.Misled = of(o.Misled)
+		}
+		if f.Shown != nil {
 			if err := l.bank.In(scope).Stage(b).Feedback(ctx, f); err != nil {
 				return err
 			}
