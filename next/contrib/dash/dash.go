@@ -21,29 +21,22 @@ package dash
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"embed"
 	"errors"
 	"fmt"
 	"html/template"
-	"io/fs"
 	"log/slog"
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
-
-	"golang.org/x/sync/singleflight"
 
 	arc "github.com/arc-learn/arc/next"
 	"github.com/arc-learn/arc/next/act/queue"
 	"github.com/arc-learn/arc/next/memory"
 	"github.com/arc-learn/arc/next/meta/proposal"
-	"github.com/arc-learn/arc/next/reason"
 	"github.com/arc-learn/arc/next/store"
 )
 
@@ -85,11 +78,7 @@ type dash struct {
 	opts    Options
 	pages   map[string]*template.Template
 	streams atomic.Int64
-
-	runs  kept[[]*arc.Report]
-	jobs  kept[[]queue.Job]
-	known kept[reason.Known]
-	worth kept[arc.Health]
+	kept    kept
 }
 
 // New returns the dashboard of an Agent, which it does not close.
@@ -128,13 +117,13 @@ func New(agent *arc.Agent, o *Options) (http.Handler, error) {
 		if p.Path == "" {
 			path = "/{$}"
 		}
-		mux.Handle("GET "+path, d.page(p))
+		mux.Handle("GET "+path, d.handler(p, d.page))
 		if p.act != nil {
-			mux.Handle("POST "+path, d.act(p))
+			mux.Handle("POST "+path, d.handler(p, d.act))
 		}
 	}
-	mux.HandleFunc("GET /live", d.live)
-	mux.Handle("GET /static/", http.HandlerFunc(asset))
+	mux.Handle("GET /live", d.handler(place{}, d.live))
+	mux.Handle("GET /static/", http.FileServerFS(static))
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { d.fail(w, r, store.ErrNotFound) })
 	return guard(http.NewCrossOriginProtection().Handler(mux)), nil
 }
@@ -145,16 +134,17 @@ type place struct {
 	show        func(*dash, *request) (any, error)
 	act         func(*dash, *request) (string, error)
 	has         func(*dash, *request) bool // nil: always
+	live        string                     // where it is told of news
 }
 
 var places = []place{
-	{Path: "", Title: "Now", show: (*dash).now},
-	{Path: "runs", Title: "Runs", show: (*dash).list},
+	{Path: "", Title: "Now", live: "live", show: (*dash).now},
+	{Path: "runs", Title: "Runs", live: "live", show: (*dash).list},
 	{Path: "run", show: (*dash).run, act: (*dash).actRun},
 	{Path: "learned", Title: "Learned", show: (*dash).learned},
 	{Path: "memories", Title: "Memories", show: (*dash).memories, act: (*dash).actMemory},
-	{Path: "worth", Title: "Worth", show: (*dash).value},
-	{Path: "queue", Title: "Queue", show: (*dash).queue, act: (*dash).actQueue,
+	{Path: "worth", Title: "Worth", live: "live", show: (*dash).value},
+	{Path: "queue", Title: "Queue", live: "live", show: (*dash).queue, act: (*dash).actQueue,
 		has: func(d *dash, rq *request) bool { return d.opts.Queue(rq.scope) != nil }},
 	{Path: "proposals", Title: "Proposals", show: (*dash).proposals, act: (*dash).actProposal,
 		has: func(d *dash, rq *request) bool { return d.opts.Proposals(rq.scope) != nil }},
@@ -169,24 +159,35 @@ type request struct {
 	form  url.Values
 }
 
-func (rq *request) page() int {
-	n, _ := strconv.Atoi(rq.form.Get("page"))
-	return max(1, min(n, 1_000_000))
-}
+var (
+	errForbidden = errors.New("dash: the scope is not this viewer's")
+	errBad       = errors.New("dash: the request cannot be understood")
+)
 
-var errForbidden = errors.New("dash: the scope is not this viewer's")
-
-func (d *dash) asked(w http.ResponseWriter, r *http.Request) (*request, error) {
-	scope, err := d.opts.Scope(r)
-	if err != nil {
-		d.opts.Logger.Info("dash: refused", "path", r.URL.Path, "error", err)
-		return nil, errForbidden
-	}
-	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
-	if err := r.ParseForm(); err != nil {
-		return nil, fmt.Errorf("%w: the form: %w", errBad, err)
-	}
-	return &request{d.agent.In(scope), r, scope, cmp.Or(d.opts.Who(r), "dashboard"), r.Form}, nil
+// handler serves a page to those who may see it.
+func (d *dash) handler(p place, serve func(http.ResponseWriter, *request, place) error) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		scope, err := d.opts.Scope(r)
+		if err != nil {
+			d.opts.Logger.Info("dash: refused", "path", r.URL.Path, "error", err)
+			d.fail(w, r, errForbidden)
+			return
+		}
+		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+		if err = r.ParseForm(); err != nil {
+			err = fmt.Errorf("%w: %w", errBad, err)
+		}
+		rq := &request{d.agent.In(scope), r, scope, cmp.Or(d.opts.Who(r), "dashboard"), r.Form}
+		if err == nil && p.has != nil && !p.has(d, rq) {
+			err = store.ErrNotFound
+		}
+		if err == nil {
+			err = serve(w, rq, p)
+		}
+		if err != nil {
+			d.fail(w, r, err)
+		}
+	})
 }
 
 // screen is what the layout shows.
@@ -196,55 +197,47 @@ type screen struct {
 	Waiting   int    // what waits for a person
 	Said      string // about what the person has just done
 	Live      string // where the page is told of news; "": nothing will change
-	Now       time.Time
 	Body      any
 }
 
-// live is a body that says whether, and where, the page is told of news.
-type live interface{ live() string }
-
-func (d *dash) page(p place) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		rq, err := d.asked(w, r)
-		if err != nil || p.has != nil && !p.has(d, rq) {
-			d.fail(w, r, cmp.Or(err, store.ErrNotFound))
-			return
+func (d *dash) page(w http.ResponseWriter, rq *request, p place) error {
+	body, err := p.show(d, rq)
+	if err != nil {
+		return err
+	}
+	s := &screen{Title: p.Title, At: p.Path, Live: p.live, Said: said[rq.form.Get("said")], Body: body}
+	if r, ok := body.(*run); ok && open(r.Report) {
+		s.Live = "live?" + url.Values{"id": {r.ID}}.Encode()
+	}
+	for _, p := range places {
+		if p.Title != "" && (p.has == nil || p.has(d, rq)) {
+			s.Places = append(s.Places, p)
 		}
-		body, err := p.show(d, rq)
-		if err != nil {
-			d.fail(w, r, err)
-			return
+	}
+	runs, err := d.reports(rq)
+	for _, r := range runs {
+		if waits(r) {
+			s.Waiting++
 		}
-		s := &screen{Title: p.Title, At: p.Path, Said: said[rq.form.Get("said")], Body: body}
-		if l, ok := body.(live); ok {
-			s.Live = l.live()
-		}
-		d.write(w, rq, http.StatusOK, cmp.Or(p.Path, "now"), s)
-	})
+	}
+	if err == nil {
+		d.write(w, http.StatusOK, cmp.Or(p.Path, "now"), s)
+	}
+	return err
 }
 
 // act does what a person asks for, and sends the browser to the page that shows it.
-func (d *dash) act(p place) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		rq, err := d.asked(w, r)
-		if err == nil && p.has != nil && !p.has(d, rq) {
-			err = store.ErrNotFound
-		}
-		word := ""
-		if err == nil {
-			word, err = p.act(d, rq)
-			d.touch(rq, time.Now())
-		}
-		if errors.Is(err, arc.ErrState) || errors.Is(err, arc.ErrRunning) { // somebody was faster
-			word, err = "late", nil
-		}
-		if err != nil {
-			d.fail(w, r, err)
-			return
-		}
+func (d *dash) act(w http.ResponseWriter, rq *request, p place) error {
+	word, err := p.act(d, rq)
+	d.kept.touch(rq.scope, time.Now())
+	if errors.Is(err, arc.ErrState) || errors.Is(err, arc.ErrRunning) { // somebody was faster
+		word, err = "late", nil
+	}
+	if err == nil {
 		w.Header().Set("Location", back(rq, p, word)) // relative: the host may have stripped a prefix
 		w.WriteHeader(http.StatusSeeOther)
-	})
+	}
+	return err
 }
 
 // back is the address of the page that an act was made on, if it is one of these.
@@ -270,8 +263,6 @@ var said = map[string]string{
 	"late": "Somebody was faster: this is how it stands now.", "empty": "Nothing was sent: the text was empty.",
 }
 
-var errBad = errors.New("dash: the request cannot be understood")
-
 // fail answers with what is wrong. Only what the requester can mend is told.
 func (d *dash) fail(w http.ResponseWriter, r *http.Request, err error) {
 	code, text := http.StatusInternalServerError, "The page could not be made. The log of the host says why."
@@ -291,25 +282,10 @@ func (d *dash) fail(w http.ResponseWriter, r *http.Request, err error) {
 	default:
 		d.opts.Logger.Error("dash: a page", "path", r.URL.Path, "error", err)
 	}
-	d.write(w, nil, code, "error", &screen{Title: http.StatusText(code), At: "error", Body: text})
+	d.write(w, code, "error", &screen{Title: http.StatusText(code), At: "error", Body: text})
 }
 
-func (d *dash) write(w http.ResponseWriter, rq *request, code int, name string, s *screen) {
-	s.Now = d.opts.Now()
-	if rq != nil {
-		for _, p := range places {
-			if p.Title != "" && (p.has == nil || p.has(d, rq)) {
-				s.Places = append(s.Places, p)
-			}
-		}
-		if rs, err := d.reports(rq); err == nil {
-			for _, r := range rs {
-				if waits(r) {
-					s.Waiting++
-				}
-			}
-		}
-	}
+func (d *dash) write(w http.ResponseWriter, code int, name string, s *screen) {
 	var b bytes.Buffer
 	if err := d.pages[name].ExecuteTemplate(&b, "layout", s); err != nil {
 		d.opts.Logger.Error("dash: a page", "page", name, "error", err)
@@ -338,19 +314,6 @@ func (d *dash) parse() error {
 	return nil
 }
 
-// asset serves a file of the package, which browsers keep while it is the same.
-func asset(w http.ResponseWriter, r *http.Request) {
-	name := strings.TrimPrefix(r.URL.Path, "/")
-	raw, err := fs.ReadFile(static, name)
-	if err != nil {
-		http.NotFound(w, r)
-		return
-	}
-	w.Header().Set("Cache-Control", "no-cache")
-	w.Header().Set("ETag", fmt.Sprintf("%q", digest(raw)))
-	http.ServeContent(w, r, name, time.Time{}, bytes.NewReader(raw))
-}
-
 // guard sets what browsers have to hold to.
 func guard(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -360,80 +323,9 @@ func guard(h http.Handler) http.Handler {
 		set("X-Content-Type-Options", "nosniff")
 		set("Referrer-Policy", "same-origin")
 		set("Cache-Control", "no-store")
+		if strings.HasPrefix(r.URL.Path, "/static/") {
+			set("Cache-Control", "max-age=60")
+		}
 		h.ServeHTTP(w, r)
 	})
-}
-
-// kept has what pages of a scope are made from, for a second or until something has happened.
-type kept[T any] struct {
-	flight singleflight.Group
-	mu     sync.Mutex
-	of     map[memory.Scope]*entry[T] // under mu
-}
-
-type entry[T any] struct {
-	v       T
-	made    time.Time // when making it began
-	took    time.Duration
-	touched time.Time // what was made before is out of date
-}
-
-// Bounds of what is kept.
-const (
-	keepFor   = time.Second
-	maxScopes = 64
-)
-
-// get returns what is kept of a scope, or makes it: once for all who ask at the same time.
-func (k *kept[T]) get(ctx context.Context, scope memory.Scope, read func(context.Context) (T, error)) (T, error) {
-	k.mu.Lock()
-	if e := k.of[scope]; e != nil && e.made.After(e.touched) && time.Since(e.made) < keepFor {
-		defer k.mu.Unlock()
-		return e.v, nil
-	}
-	k.mu.Unlock()
-	v, err, _ := k.flight.Do(string(scope), func() (any, error) {
-		made := time.Now()
-		v, err := read(context.WithoutCancel(ctx)) // others wait for it, too
-		if err == nil {
-			k.mu.Lock()
-			defer k.mu.Unlock()
-			e := k.entry(scope)
-			e.v, e.made, e.took = v, made, time.Since(made)
-		}
-		return v, err
-	})
-	if err != nil {
-		var zero T
-		return zero, err
-	}
-	return v.(T), nil
-}
-
-// touch has what was made before a time made anew, also what is being made now.
-func (k *kept[T]) touch(scope memory.Scope, at time.Time) {
-	k.flight.Forget(string(scope))
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if e := k.entry(scope); at.After(e.touched) {
-		e.touched = at
-	}
-}
-
-// cost is how long it took to make what is kept.
-func (k *kept[T]) cost(scope memory.Scope) time.Duration {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.entry(scope).took
-}
-
-// entry returns that of a scope. mu is held.
-func (k *kept[T]) entry(scope memory.Scope) *entry[T] {
-	if k.of == nil || len(k.of) >= maxScopes && k.of[scope] == nil {
-		k.of = make(map[memory.Scope]*entry[T])
-	}
-	if k.of[scope] == nil {
-		k.of[scope] = &entry[T]{}
-	}
-	return k.of[scope]
 }

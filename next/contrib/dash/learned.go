@@ -17,20 +17,16 @@ import (
 
 // learned is the page of plans and warnings, and of why nothing fires for a case.
 type learned struct {
-	pager
-	Plans                    []reason.Suggestion
-	Warnings                 []reason.Warning
-	Fires                    int // of all plans
-	Q                        string
-	Text, Situation, Inputs  string // of the case that somebody asks about
-	Why, Wrong               string
-	WarningsAll, WarningsMax int
+	listing
+	Plans                   []reason.Suggestion
+	Warnings                []reason.Warning
+	Fires                   int    // of the plans that have the words
+	Text, Situation, Inputs string // of the case that somebody asks about
+	Why, Wrong              string
 }
 
-const maxWarnings = 100
-
 func (d *dash) learned(rq *request) (any, error) {
-	k, err := d.known.get(rq.Context(), rq.scope, func(ctx context.Context) (reason.Known, error) {
+	k, err := keep(d, rq, "known", func(ctx context.Context) (reason.Known, error) {
 		k, err := rq.Known(ctx)
 		slices.SortStableFunc(k.Suggestions, func(a, b reason.Suggestion) int { // what fires, then what delivered most
 			return cmp.Or(cmp.Compare(min(1, len(a.Differs)), min(1, len(b.Differs))), cmp.Compare(b.Delivered, a.Delivered))
@@ -44,25 +40,25 @@ func (d *dash) learned(rq *request) (any, error) {
 		return nil, err
 	}
 	f := rq.form
-	l := learned{Q: f.Get("q"), Text: strings.TrimSpace(f.Get("text")), Situation: f.Get("situation"), Inputs: strings.TrimSpace(f.Get("inputs")), WarningsMax: maxWarnings}
-	for _, s := range k.Suggestions {
-		if s.Differs == "" {
-			l.Fires++
+	l := learned{Text: strings.TrimSpace(f.Get("text")), Situation: f.Get("situation"), Inputs: strings.TrimSpace(f.Get("inputs"))}
+	warnings, found := find(rq, k.Warnings, []string{"open", "overcome"}, func(w *reason.Warning) (kinds, texts []string) {
+		if w.Instead == "" {
+			return []string{"open"}, []string{w.Skill, w.Complaint}
 		}
-		if has(l.Q, s.Name, steps(s.Calls)) {
-			l.Plans = append(l.Plans, s)
+		return []string{"overcome"}, []string{w.Skill, w.Complaint, w.Instead}
+	})
+	l.listing, l.Plans = find(rq, k.Suggestions, []string{"fires", "suggested"}, func(s *reason.Suggestion) (kinds, texts []string) {
+		if kinds = []string{"suggested"}; s.Differs == "" {
+			kinds = []string{"fires"}
 		}
+		return kinds, []string{s.Name, steps(s.Calls)}
+	})
+	l.Fires, l.Warnings = l.Kinds[1].N, found
+	l.Kinds = append(l.Kinds, warnings.Kinds[1:]...)
+	l.Kinds[0].N += warnings.Kinds[0].N
+	if warnings.Pages > l.Pages {
+		l.Page, l.Pages, l.Before, l.After = warnings.Page, warnings.Pages, warnings.Before, warnings.After
 	}
-	for _, w := range k.Warnings {
-		if has(l.Q, w.Skill, w.Complaint, w.Instead) {
-			l.WarningsAll++
-			if len(l.Warnings) < maxWarnings {
-				l.Warnings = append(l.Warnings, w)
-			}
-		}
-	}
-	l.pager = newPager(rq, len(l.Plans))
-	l.Plans = cut(l.Plans, l.pager)
 	if l.Text == "" {
 		return &l, nil
 	}
@@ -88,14 +84,11 @@ func steps(calls []reason.PlanCall) string {
 	return strings.Join(out, ", then ")
 }
 
-// memories is the page of memories: the newest, or what answers a question.
+// memories is the page of memories: the newest first, or what answers a question.
 type memories struct {
-	pager
-	Hits         []memory.Record
-	Kinds        []memory.Kind
-	Q, Kind      string
-	Trust        string // "no": only those that nobody vouches for
-	All, Waiting int    // memories of the scope; those that nobody vouches for
+	listing
+	Hits []memory.Record
+	All  int // memories of the scope
 }
 
 func (d *dash) memories(rq *request) (any, error) {
@@ -103,46 +96,36 @@ func (d *dash) memories(rq *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := rq.form
-	m := memories{Q: f.Get("q"), Kind: f.Get("kind"), Trust: strings.TrimPrefix(f.Get("trust"), "all"),
-		Kinds: []memory.Kind{memory.Rule, memory.Fact, memory.Failure, memory.Pattern, memory.Episode}}
-	h, err := space.Health(rq.Context())
-	if h.Kinds == nil && err != nil { // an error of the Embedder leaves the counts
-		return nil, err
-	}
-	for _, n := range h.Kinds {
-		m.All += n
-	}
-	m.Waiting = h.Quarantined
-	fits := func(r *memory.Record) bool {
-		return (m.Kind == "" || string(r.Kind) == m.Kind) && (m.Trust != "no" || !r.Trusted)
-	}
+	var m memories
 	var found []memory.Record
-	if strings.TrimSpace(m.Q) == "" {
-		for r, err := range space.All(rq.Context()) {
-			if err != nil {
-				return nil, err
-			}
-			if fits(&r) {
-				found = append(found, r)
-			}
-		}
-		slices.Reverse(found)
-	} else {
-		hits, err := space.Recall(rq.Context(), memory.Query{Text: clip(m.Q, 1000), K: 200, Archived: true})
+	if q := rq.form.Get("q"); strings.TrimSpace(q) != "" {
+		hits, err := space.Recall(rq.Context(), memory.Query{Text: clip(q, 1000), K: 200, Archived: true})
 		if err != nil {
 			return nil, err
 		}
 		for _, h := range hits {
-			if fits(&h.Record) {
-				found = append(found, h.Record)
-			}
+			found = append(found, h.Record)
 		}
+	} else {
+		for r, err := range space.All(rq.Context()) {
+			if err != nil {
+				return nil, err
+			}
+			found = append(found, r)
+		}
+		slices.Reverse(found)
 	}
-	m.pager = newPager(rq, len(found))
-	m.Hits = cut(found, m.pager)
+	kinds := []string{"rule", "fact", "failure", "pattern", "episode", untrusted}
+	m.listing, m.Hits = find(rq, found, kinds, func(r *memory.Record) (kinds, texts []string) {
+		if kinds = []string{string(r.Kind)}; !r.Trusted {
+			kinds = append(kinds, untrusted)
+		}
+		return kinds, nil
+	})
 	return &m, nil
 }
+
+const untrusted = "not vouched for"
 
 func (d *dash) actMemory(rq *request) (string, error) {
 	space, err := rq.Memory(rq.Context())
@@ -165,7 +148,6 @@ func (d *dash) actMemory(rq *request) (string, error) {
 
 // proposals is the page of what the evidence suggests.
 type proposals struct {
-	watched
 	Open, Past []proposal.Proposal
 }
 

@@ -18,24 +18,17 @@ const (
 
 // live tells a browser by server-sent events that a run, or any run, has gone on. The browser then asks for what it
 // shows, so that a notice that is late or lost costs nothing. It ends with the request, or with the run: "end".
-func (d *dash) live(w http.ResponseWriter, r *http.Request) {
-	rq, err := d.asked(w, r)
-	id := ""
-	if err == nil {
-		if id = rq.form.Get("id"); id != "" && store.CheckID(id) != nil {
-			err = store.ErrNotFound
-		}
-	}
-	if err != nil {
-		d.fail(w, r, err)
-		return
+func (d *dash) live(w http.ResponseWriter, rq *request, _ place) error {
+	id := rq.form.Get("id")
+	if id != "" && store.CheckID(id) != nil {
+		return store.ErrNotFound
 	}
 	defer d.streams.Add(-1)
 	if d.streams.Add(1) > maxStreams {
 		w.WriteHeader(http.StatusNoContent) // the browser gives up, and looks now and then
-		return
+		return nil
 	}
-	ctx, cancel := context.WithCancel(r.Context())
+	ctx, cancel := context.WithCancel(rq.Context())
 	news := make(chan time.Time, 1)
 	go func() { // it ends with ctx, with the run, or with the Agent
 		defer close(news)
@@ -71,32 +64,24 @@ func (d *dash) live(w http.ResponseWriter, r *http.Request) {
 		text := ":\n\n"
 		select {
 		case <-ctx.Done():
-			return
+			return nil
 		case at, ok := <-news:
 			text = "event: changed\ndata:\n\n"
 			if !ok {
-				d.touch(rq, time.Now())
+				d.kept.touch(rq.scope, time.Now())
 				send(text + "event: end\ndata:\n\n")
-				return
+				return nil
 			}
-			d.touch(rq, at)
+			d.kept.touch(rq.scope, at)
 		case <-time.After(liveBeat):
 		}
 		if !send(text) {
-			return
+			return nil
 		}
 		select {
 		case <-ctx.Done():
-			return
-		case <-time.After(max(liveRest, 4*d.runs.cost(rq.scope))):
+			return nil
+		case <-time.After(max(liveRest, 4*d.kept.cost(rq.scope))):
 		}
 	}
-}
-
-// touch has lists that were made before a time made anew: something has happened in the scope.
-func (d *dash) touch(rq *request, at time.Time) {
-	d.runs.touch(rq.scope, at)
-	d.jobs.touch(rq.scope, at)
-	d.known.touch(rq.scope, at)
-	d.worth.touch(rq.scope, at)
 }

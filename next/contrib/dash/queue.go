@@ -17,7 +17,7 @@ import (
 // jobs are those of the scope and of scopes below it: those that are under way, those that wait for a person, those
 // to come in the order of their priority, then those that have ended, the newest first.
 func (d *dash) jobsOf(rq *request) ([]queue.Job, error) {
-	return d.jobs.get(rq.Context(), rq.scope, func(ctx context.Context) (all []queue.Job, err error) {
+	return keep(d, rq, "jobs", func(ctx context.Context) (all []queue.Job, err error) {
 		for j, err := range d.opts.Queue(rq.scope).List(ctx, rq.scope) {
 			if err != nil {
 				return nil, err
@@ -25,7 +25,7 @@ func (d *dash) jobsOf(rq *request) ([]queue.Job, error) {
 			j.Description, j.Detail, j.Input = clip(j.Description, 500), "", nil
 			all = append(all, j)
 		}
-		order := func(s queue.State) int { return slices.Index(states[1:], s) }
+		order := func(s queue.State) int { return slices.Index(states, string(s)) }
 		slices.SortStableFunc(all, func(a, b queue.Job) int {
 			by := cmp.Compare(order(a.State), order(b.State))
 			if by == 0 && a.State == queue.Pending {
@@ -37,17 +37,12 @@ func (d *dash) jobsOf(rq *request) ([]queue.Job, error) {
 	})
 }
 
-var states = []queue.State{"", queue.Active, queue.Blocked, queue.Pending, queue.Parked, queue.Failed, queue.Completed}
+var states = []string{"active", "blocked", "pending", "parked", "failed", "completed"}
 
 // jobList is the page of jobs.
 type jobList struct {
-	watched
-	pager
-	Jobs   []job
-	Counts map[queue.State]int
-	States []queue.State
-	Is     queue.State
-	Q      string
+	listing
+	Jobs []job
 }
 
 // job is a job with the run that works on it; "": none is known.
@@ -68,19 +63,9 @@ func (d *dash) queue(rq *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := jobList{Counts: make(map[queue.State]int), States: states, Is: queue.State(rq.form.Get("is")), Q: rq.form.Get("q")}
-	for _, j := range all {
-		if !has(l.Q, j.ID, j.Subject, j.Description, j.Summary, j.Source) {
-			continue
-		}
-		l.Counts[j.State]++
-		l.Counts[""]++
-		if l.Is == "" || j.State == l.Is {
-			l.Jobs = append(l.Jobs, job{Job: j})
-		}
-	}
-	l.pager = newPager(rq, len(l.Jobs))
-	l.Jobs = cut(l.Jobs, l.pager)
+	l, found := find(rq, all, states, func(j *queue.Job) (kinds, texts []string) {
+		return []string{string(j.State)}, []string{j.ID, j.Subject, j.Description, j.Summary, j.Source}
+	})
 	runs, err := d.reports(rq)
 	of := make(map[string]string) // the newest run of each job, see queue.Run
 	for _, r := range slices.Backward(runs) {
@@ -88,10 +73,11 @@ func (d *dash) queue(rq *request) (any, error) {
 			of[parts[1]] = r.ID
 		}
 	}
-	for i := range l.Jobs {
-		l.Jobs[i].Run = of[path.Base(l.Jobs[i].ID)]
+	page := jobList{listing: l}
+	for _, j := range found {
+		page.Jobs = append(page.Jobs, job{j, of[path.Base(j.ID)]})
 	}
-	return &l, err
+	return &page, err
 }
 
 // actQueue tries a job again, ends it, or changes its priority.

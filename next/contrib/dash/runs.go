@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -21,7 +20,7 @@ import (
 
 // reports are the runs of the scope, the newest first, without their outputs.
 func (d *dash) reports(rq *request) ([]*arc.Report, error) {
-	return d.runs.get(rq.Context(), rq.scope, func(ctx context.Context) (all []*arc.Report, err error) {
+	return keep(d, rq, "runs", func(ctx context.Context) (all []*arc.Report, err error) {
 		for r, err := range rq.Runs(ctx) {
 			if err != nil {
 				return nil, err
@@ -45,14 +44,8 @@ func open(r *arc.Report) bool {
 	return r.Status == arc.Running || r.Status == arc.Waiting || r.Status == arc.Asking
 }
 
-// watched is the body of a page that changes when any run does.
-type watched struct{}
-
-func (watched) live() string { return "live" }
-
 // now is the page of what a person should know now.
 type now struct {
-	watched
 	Asks, Running, Failed, Lately []*arc.Report
 	FailedAll                     int
 	Delivered, Ended              int // in the last week
@@ -97,85 +90,27 @@ func (d *dash) now(rq *request) (any, error) {
 	return &n, err
 }
 
-// list is the page of all runs.
-type list struct {
-	watched
-	pager
-	Runs   []*arc.Report
-	Counts map[arc.Status]int
-	States []arc.Status
-	Is     arc.Status
-	Q      string
+// runList is the page of all runs.
+type runList struct {
+	listing
+	Runs []*arc.Report
 }
 
 func (d *dash) list(rq *request) (any, error) {
 	all, err := d.reports(rq)
-	l := list{Counts: make(map[arc.Status]int), Is: arc.Status(rq.form.Get("is")), Q: rq.form.Get("q"),
-		States: []arc.Status{"", arc.Running, arc.Waiting, arc.Asking, arc.Delivered, arc.Blocked, arc.Canceled}}
-	var found []*arc.Report
-	for _, r := range all {
-		if !has(l.Q, r.ID, r.Objective, r.Text) {
-			continue
-		}
-		l.Counts[r.Status]++
-		l.Counts[""]++
-		if l.Is == "" || r.Status == l.Is {
-			found = append(found, r)
-		}
-	}
-	l.pager = newPager(rq, len(found))
-	l.Runs = cut(found, l.pager)
-	return &l, err
-}
-
-// has reports whether one of some texts has a word that somebody looks for, in capitals or not.
-func has(q string, texts ...string) bool {
-	q = strings.ToLower(strings.TrimSpace(q))
-	return q == "" || slices.ContainsFunc(texts, func(t string) bool { return strings.Contains(strings.ToLower(t), q) })
-}
-
-// pager says which part of a list is shown, and where the others are.
-type pager struct {
-	Page, Pages, Of int
-	Before, After   string
-}
-
-func newPager(rq *request, of int) pager {
-	p := pager{Pages: max(1, (of+perPage-1)/perPage), Of: of}
-	p.Page = min(rq.page(), p.Pages)
-	at := func(n int) string {
-		q := rq.URL.Query()
-		q.Del("said")
-		q.Set("page", fmt.Sprint(n))
-		return "?" + q.Encode()
-	}
-	if p.Page > 1 {
-		p.Before = at(p.Page - 1)
-	}
-	if p.Page < p.Pages {
-		p.After = at(p.Page + 1)
-	}
-	return p
-}
-
-func cut[T any](all []T, p pager) []T {
-	return all[(p.Page-1)*perPage : min(p.Page*perPage, len(all))]
+	kinds := []string{"running", "waiting", "asking", "delivered", "blocked", "canceled"}
+	l, runs := find(rq, all, kinds, func(r **arc.Report) (kinds, texts []string) {
+		return []string{string((*r).Status)}, []string{(*r).ID, (*r).Objective, (*r).Text}
+	})
+	return &runList{listing: l, Runs: runs}, err
 }
 
 // run is the page of one run.
 type run struct {
 	*arc.Report
 	Story   []moment
-	Earlier int // moments that are left out
-	Ends    bool
+	Earlier int  // moments that are left out
 	ByPlan  bool // it was delivered by a learned plan alone
-}
-
-func (r *run) live() string {
-	if r.Ends {
-		return ""
-	}
-	return "live?" + url.Values{"id": {r.ID}}.Encode()
 }
 
 // moment is an event of a run as it is told. Lines of a program that follow one another are one.
@@ -208,7 +143,7 @@ func (d *dash) run(rq *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &run{Report: rep, Ends: !open(rep), ByPlan: rep.Status == arc.Delivered && rep.Fired > 0 && rep.Deliberations == 0}
+	r := &run{Report: rep, ByPlan: rep.Status == arc.Delivered && rep.Fired > 0 && rep.Deliberations == 0}
 	if r.Story, err = story(rq.Journal(rq.Context(), id)); err != nil {
 		return nil, err
 	}
@@ -239,8 +174,8 @@ func story(events iter.Seq2[arc.Event, error]) (out []moment, err error) {
 			m.Text, m.Detail, m.Lines = "", e.Text, 1
 		case e.Kind == "answer":
 			var u *reason.Usage
-			if json.Unmarshal(e.Data, &u) == nil {
-				m.Detail = tokens(u)
+			if json.Unmarshal(e.Data, &u) == nil && u != nil {
+				m.Detail = fmt.Sprintf("%s tokens in, %s out", number(u.Input), number(u.Output))
 			}
 		case e.Kind == "judged":
 			m.Tone = map[string]string{"delivered": "good", "failed": "bad"}[e.Name]
@@ -272,7 +207,9 @@ func (d *dash) actRun(rq *request) (string, error) {
 		if err := rq.Decide(ctx, ruling); err != nil {
 			return "", err
 		}
-		d.settle(rq, id, func(r *arc.Report) bool {
+		ctx, cancel := context.WithTimeout(ctx, 2*time.Second) // for the run to take it up
+		defer cancel()
+		until(ctx, rq, id, func(r *arc.Report) bool {
 			return !slices.ContainsFunc(r.Approvals, func(a act.Approval) bool { return a.ID == ruling.Approval && a.Mode != act.Compound })
 		})
 		return map[bool]string{true: "allowed", false: "denied"}[ruling.Allow], nil
@@ -292,9 +229,9 @@ func (d *dash) goOn(rq *request, id string, f func(context.Context) (*arc.Report
 	if err != nil {
 		return err
 	}
-	ended := make(chan error, 1)
 	ctx, cancel := context.WithCancel(rq.Context())
 	defer cancel()
+	ended := make(chan error, 1)
 	go func() { // the run outlives the request: it ends when it stops, or with the Agent
 		_, err := f(context.WithoutCancel(ctx))
 		if err != nil && !errors.Is(err, arc.ErrState) && !errors.Is(err, arc.ErrRunning) && !errors.Is(err, arc.ErrClosed) {
@@ -303,13 +240,8 @@ func (d *dash) goOn(rq *request, id string, f func(context.Context) (*arc.Report
 		ended <- err
 		cancel()
 	}()
-	for _, err := range rq.Watch(ctx, "") {
-		if err != nil {
-			break
-		}
-		if r, err := rq.Report(ctx, id); err == nil && r.Status != was.Status {
-			return nil
-		}
+	if until(ctx, rq, id, func(r *arc.Report) bool { return r.Status != was.Status }) {
+		return nil
 	}
 	select {
 	case err := <-ended:
@@ -319,16 +251,15 @@ func (d *dash) goOn(rq *request, id string, f func(context.Context) (*arc.Report
 	}
 }
 
-// settle waits a moment for a run to take up what a person has said.
-func (d *dash) settle(rq *request, id string, done func(*arc.Report) bool) {
-	ctx, cancel := context.WithTimeout(rq.Context(), 2*time.Second)
-	defer cancel()
+// until follows a run until something is so, and reports whether it is; it is not where ctx ends first.
+func until(ctx context.Context, rq *request, id string, so func(*arc.Report) bool) bool {
 	for _, err := range rq.Watch(ctx, "") {
 		if err != nil {
-			return
+			break
 		}
-		if r, err := rq.Report(ctx, id); err != nil || done(r) {
-			return
+		if r, err := rq.Report(ctx, id); err == nil && so(r) {
+			return true
 		}
 	}
+	return false
 }

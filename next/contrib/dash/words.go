@@ -3,32 +3,34 @@ package dash
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"html/template"
-	"math"
 	"net/url"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	arc "github.com/arc-learn/arc/next"
-	"github.com/arc-learn/arc/next/reason"
 )
 
 // words are what templates say things with.
 func (d *dash) words() template.FuncMap {
 	return template.FuncMap{
-		"ago":   func(t time.Time) string { return ago(d.opts.Now(), t) },
+		"ago":   func(t time.Time) string { return ago(d.opts.Now().Sub(t)) },
 		"date":  func(t time.Time) string { return t.Local().Format("2 Jan 2006, 15:04:05") },
 		"clock": func(t time.Time) string { return t.Local().Format("15:04:05") },
 		"iso":   func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-		"took":  func(r *arc.Report) string { return took(d.opts.Now(), r) },
-		"clip":  func(n int, s string) string { return clip(s, n) }, "line": line,
-		"count": count, "number": number, "usd": usd, "plain": plain, "steps": steps,
-		"tone": tone, "open": open, "waits": waits,
-		"list": func(v ...any) []any { return v },
-		"str":  func(v any) string { return fmt.Sprint(v) },
-		"id":   func(s string) string { return "i" + digest([]byte(s)) }, // of an element
+		"took": func(r *arc.Report) string {
+			if open(r) {
+				return span(d.opts.Now().Sub(r.Began))
+			}
+			return span(r.Ended.Sub(r.Began))
+		},
+		"clip": func(n int, s string) string { return clip(s, n) }, "line": line, "json": func(raw json.RawMessage) string { return string(raw) },
+		"count": count, "number": number, "amount": amount, "steps": steps, "tone": tone, "waits": waits, "open": open,
+		"list": func(v ...any) []any { return v }, "str": func(v any) string { return fmt.Sprint(v) },
+		"id":   func(v any) string { return "i" + digest(fmt.Sprint(v)) }, // of an element
 		"join": strings.Join, "esc": url.QueryEscape,
 	}
 }
@@ -36,11 +38,11 @@ func (d *dash) words() template.FuncMap {
 // tone is the colour of a status.
 func tone(status any) string {
 	switch fmt.Sprint(status) {
-	case "delivered", "completed", "approved", "healthy":
+	case "delivered", "completed", "approved":
 		return "good"
-	case "blocked", "failed", "failing":
+	case "blocked", "failed":
 		return "bad"
-	case "asking", "waiting", "ready", "struggling":
+	case "asking", "waiting", "ready":
 		return "ask"
 	case "running", "active":
 		return "work"
@@ -48,43 +50,28 @@ func tone(status any) string {
 	return ""
 }
 
-func ago(now, t time.Time) string {
-	d := now.Sub(t)
-	word := " ago"
-	if d < 0 {
-		d, word = -d, " from now"
-	}
+func ago(d time.Duration) string {
 	switch {
-	case t.IsZero():
-		return ""
+	case d < 0:
+		return "in " + span(-d)
 	case d < time.Minute:
 		return "just now"
-	case d < time.Hour:
-		return fmt.Sprintf("%d min%s", d/time.Minute, word)
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%d h%s", d/time.Hour, word)
-	default:
-		return fmt.Sprintf("%d days%s", d/(24*time.Hour), word)
 	}
+	return span(d) + " ago"
 }
 
-func took(now time.Time, r *arc.Report) string {
-	end := r.Ended
-	if end.IsZero() {
-		end = now
-	}
-	switch d := max(0, end.Sub(r.Began)); {
-	case d < time.Second:
-		return fmt.Sprintf("%d ms", d.Milliseconds())
+func span(d time.Duration) string {
+	switch {
+	case d < 10*time.Second:
+		return fmt.Sprintf("%.1f s", max(0, d.Seconds()))
 	case d < time.Minute:
-		return fmt.Sprintf("%.1f s", d.Seconds())
-	case d < time.Hour:
-		return fmt.Sprintf("%d min %d s", d/time.Minute, d%time.Minute/time.Second)
+		return fmt.Sprintf("%d s", d/time.Second)
+	case d < 2*time.Hour:
+		return fmt.Sprintf("%d min", d/time.Minute)
 	case d < 48*time.Hour:
-		return fmt.Sprintf("%d h %d min", d/time.Hour, d%time.Hour/time.Minute)
-	default:
-		return fmt.Sprintf("%d days", d/(24*time.Hour))
+		return fmt.Sprintf("%d h", d/time.Hour)
 	}
+	return fmt.Sprintf("%d days", d/(24*time.Hour))
 }
 
 // clip cuts a text after some bytes, at a rune.
@@ -117,29 +104,22 @@ func count(n int, what string) string {
 // number writes thousands apart.
 func number(n int) string {
 	s := fmt.Sprint(n)
-	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+	for i := len(s) - 3; i > 0; i -= 3 {
 		s = s[:i] + "," + s[i:]
 	}
 	return s
 }
 
-func tokens(u *reason.Usage) string {
-	if u == nil {
-		return ""
-	}
-	return fmt.Sprintf("%s tokens in, %s out", number(u.Input), number(u.Output))
-}
-
-// usd are dollars, where they are known.
-func usd(v *float64) string {
-	if v == nil {
+// amount are dollars, where they are known.
+func amount(usd *float64) string {
+	if usd == nil {
 		return "unknown"
 	}
-	return dollars(*v)
+	return dollars(*usd)
 }
 
 func dollars(v float64) string {
-	if v != 0 && math.Abs(v) < .01 {
+	if v != 0 && v < .01 {
 		return fmt.Sprintf("$%.4f", v)
 	}
 	return fmt.Sprintf("$%.2f", v)
@@ -149,7 +129,7 @@ func percent(v float64) string { return fmt.Sprintf("%.0f %%", 100*v) }
 
 func plain(v float64) string { return strings.TrimSuffix(fmt.Sprintf("%.1f", v), ".0") }
 
-func digest(raw []byte) string {
-	sum := sha256.Sum256(raw)
+func digest(s string) string {
+	sum := sha256.Sum256([]byte(s))
 	return hex.EncodeToString(sum[:6])
 }
