@@ -256,7 +256,7 @@ func (a *Agent) openTenant(ctx context.Context, scope memory.Scope) (*tenant, er
 	}
 	t.sessions = meta.New(t.group)
 	of := a.opts.Learn
-	of.Scope = plain(store.Scope(t.name))
+	of.Scope, of.Memory = plain(store.Scope(t.name)), a.opts.Memory
 	if t.layer, err = learn.With(t.group, t.bank, t.book, &of); err != nil {
 		return fail(errors.Join(err, t.bank.Close()))
 	}

@@ -243,6 +243,9 @@ func (m *match) wrong(among []*delivery) string {
 // letters, or a word or number that both had. What only one of them had is not there because of it, since the other
 // delivery has it too.
 func (m *match) left() string {
+	if !slices.ContainsFunc(m.values, func(v *value) bool { return !v.constant() }) {
+		return ""
+	}
 	rest := m.rest.String()
 	words, lower := pieces(rest), strings.ToLower(rest)
 	for _, v := range m.values {

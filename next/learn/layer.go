@@ -25,6 +25,7 @@ type Layer struct {
 	group *store.Group
 	bank  *memory.Bank
 	book  *rank.Book
+	cases cases
 	seed  uint64        // of IDs
 	made  atomic.Uint64 // ids made
 	close func() error
@@ -119,7 +120,7 @@ func With(g *store.Group, bank *memory.Bank, book *rank.Book, o *Options) (*Laye
 	if l.seed = l.opts.Seed; l.seed == 0 {
 		l.seed = rand.Uint64()
 	}
-	return l, nil
+	return l, l.followCases()
 }
 
 // Close ends what Open has opened.
@@ -174,20 +175,19 @@ func (l *Layer) advise(ctx context.Context, a *Advice) error {
 		a.Why = err.Error()
 	}
 	ask := queries(c, s)
-	if _, err = l.recall(ctx, a, s, ask[0]); err != nil {
+	if err = l.recall(ctx, a, s, ask[0]); err != nil {
 		return err
 	}
 	if s.key == "" {
-		_, err = l.recall(ctx, a, s, ask[1:]...)
-		return err
+		return l.recall(ctx, a, s, ask[1:]...)
 	}
 	if a.Warnings, err = l.warnings(ctx, c, s, situationKey(c, s)); err != nil {
 		return err
 	}
-	suggest := func(sg reason.Suggestion, differs string) {
+	suggest := func(sg reason.Suggestion, differs func() string) {
 		same := func(o reason.Suggestion) bool { return samePlan(o.Calls, sg.Calls) }
 		if len(a.Suggestions) < maxSuggestions && !slices.ContainsFunc(a.Suggestions, same) {
-			sg.Name, sg.Differs = fmt.Sprint("plan ", len(a.Suggestions)+1), differs
+			sg.Name, sg.Differs = fmt.Sprint("plan ", len(a.Suggestions)+1), differs()
 			a.Suggestions = append(a.Suggestions, sg)
 		}
 	}
@@ -197,7 +197,7 @@ func (l *Layer) advise(ctx context.Context, a *Advice) error {
 	}
 	for _, r := range over {
 		for _, sg := range r.edits(found) {
-			suggest(sg, "a person has written it")
+			suggest(sg, func() string { return "a person has written it" })
 		}
 	}
 	for _, p := range found {
@@ -207,24 +207,24 @@ func (l *Layer) advise(ctx context.Context, a *Advice) error {
 			return nil
 		}
 		if sg, ok := p.suggestion(s, c.Text); ok {
-			suggest(sg, why)
+			suggest(sg, func() string { return why })
 		}
 		if a.Why == "" && !p.exact {
 			a.Why = why
 		}
 	}
 	a.Why = cmp.Or(a.Why, "no case of these words and inputs was delivered")
-	near, err := l.recall(ctx, a, s, ask[1:]...)
-	if err == nil {
-		near, err = l.like(ctx, near, c, s)
+	if err = l.recall(ctx, a, s, ask[1:]...); err != nil {
+		return err
 	}
+	near, err := l.like(ctx, c, s)
 	for _, at := range near {
 		of := *c
 		of.Scope = at.scope
 		found, _, no := l.plans(ctx, &of, at.key, "")
 		for _, p := range found {
 			if sg, ok := p.suggestion(s, c.Text); ok {
-				suggest(sg, at.differs(c, s))
+				suggest(sg, func() string { return at.differs(c, s) })
 			}
 		}
 		err = cmp.Or(err, no)
@@ -322,7 +322,11 @@ func (l *Layer) Maintain(ctx context.Context, scope memory.Scope, age time.Durat
 				})
 			}
 			if err == nil && old {
-				err = l.group.Update(ctx, func(b *store.Batch) error { return b.Delete(e.Key, store.At(e.Rev)) })
+				err = l.group.Update(ctx, func(b *store.Batch) error {
+					_, _, id, _ := store.ParseKey(e.Key)
+					b.After(func(store.Revision) { l.cases.put(scope, id, &record{}) })
+					return b.Delete(e.Key, store.At(e.Rev))
+				})
 				deleted++
 			}
 			if err != nil && !errors.Is(err, store.ErrConflict) {

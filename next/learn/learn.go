@@ -112,7 +112,7 @@ type Learned struct {
 type Options struct {
 	Scope   store.Scope     // the scope of a Case that has none; its tenant is that of the Layer
 	Holdout float64         // the share of cases that gets nothing, by chance, in [0, 1)
-	Memory  *memory.Options // of Open and New; its Sanitizer is that below where it has none
+	Memory  *memory.Options // of Open and New; its Sanitizer is that below where it has none. With takes its Languages
 
 	// FireIrreversible has the root package carry out irreversible tasks of a plan that fires without asking a person
 	// first. A Layer of its own does not look at it: there the host carries plans out.

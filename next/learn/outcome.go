@@ -179,8 +179,10 @@ func (l *Layer) keepPlan(ctx context.Context, b *store.Batch, g *given, s *shape
 		keep(r)
 		stop(r, c.ID)
 		for _, p := range r.read(c.Scope) {
-			_, why := p.fire(s, nil, nil)
-			g.Ready = g.Ready || by > 0 && delivered && p.ID == did && why == ""
+			if !g.Ready && by > 0 && delivered && p.ID == did {
+				_, why := p.fire(s, nil, nil)
+				g.Ready = why == ""
+			}
 		}
 	})
 	if s.exact != "" {
@@ -212,14 +214,13 @@ func (l *Layer) change(ctx context.Context, b *store.Batch, scope memory.Scope, 
 	return edit(ctx, b, scope.Key(planKind, id), func(r *record) (bool, error) {
 		r.remove(c.ID)
 		r.remove(c.above())
-		if f(r); r.Paths != nil || id != s.key || scope != c.Scope && len(r.Scopes) < 2 {
-			return true, nil
+		if f(r); r.Paths == nil && id == s.key && (scope == c.Scope || len(r.Scopes) > 1) {
+			words := s.record(c)
+			words.Plans, words.Scopes = r.Plans, r.Scopes
+			*r = words
 		}
-		r.Situation, r.Conditions, r.Goals, r.Template, r.Paths = c.Situation, c.Conditions, c.Goals, s.template, []string{}
-		for _, v := range s.in {
-			r.Paths = append(r.Paths, v.path)
-		}
-		return true, l.keepPointer(ctx, b, scope, c, s)
+		b.After(func(store.Revision) { l.cases.put(scope, id, r) })
+		return true, nil
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 
@@ -317,7 +318,8 @@ func (p *plan) suggestion(now *shape, text string) (s reason.Suggestion, ok bool
 		return s, false
 	}
 	m, last := newMatch(of, nil), of[len(of)-1]
-	own, has := pieces(append(said(last.in), last.Text)...), pieces(append(said(now.in), text)...)
+	own := sync.OnceValue(func() map[string]bool { return pieces(append(said(last.in), last.Text)...) })
+	has := sync.OnceValue(func() map[string]bool { return pieces(append(said(now.in), text)...) })
 	type input struct{} // fills its own name only
 	names := make(map[string]any)
 	for _, l := range slices.Concat(now.in, last.in) {
@@ -325,7 +327,7 @@ func (p *plan) suggestion(now *shape, text string) (s reason.Suggestion, ok bool
 	}
 	s.Calls, _ = m.calls(func(path string, v, out any, rest, why string) (any, string) {
 		for w := range pieces(rest) {
-			if own[w] && !has[w] {
+			if own()[w] && !has()[w] {
 				why = "it is of the former case"
 			}
 		}

@@ -1,14 +1,11 @@
 package learn
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"slices"
-	"strings"
 
-	"github.com/arc-learn/arc/next/internal/codec"
 	"github.com/arc-learn/arc/next/memory"
 	"github.com/arc-learn/arc/next/memory/extract"
 	"github.com/arc-learn/arc/next/reason"
@@ -16,7 +13,7 @@ import (
 )
 
 // queries asks for the memories of a case: for what is trusted, with the rules; then, where somebody has to think, for
-// the lessons of its situation, and the keys of plans whose cases are like it; and for what nobody vouches for.
+// the lessons of its situation; and for what nobody vouches for.
 func queries(c *Case, s *shape) []memory.Query {
 	text := c.Text
 	for _, t := range c.Turns[max(0, len(c.Turns)-6):] {
@@ -30,13 +27,13 @@ func queries(c *Case, s *shape) []memory.Query {
 	}
 	return []memory.Query{
 		{Text: text, K: maxMemories, Kinds: append(slices.Clone(kinds), memory.Pattern, memory.Rule), Trust: memory.Trusted, Linked: true},
-		{Text: pointText(c, s), K: 4 * maxLike, Kinds: []memory.Kind{memory.Failure, memory.Pattern}},
+		{Text: c.Situation + "\n" + s.template, K: 2 * maxMemories, Kinds: []memory.Kind{memory.Failure, memory.Pattern}},
 		{Text: text, K: maxMemories / 2, Kinds: kinds, Trust: memory.Quarantined},
 	}
 }
 
-// recall adds what queries find, and returns the keys of plans whose cases are like it.
-func (l *Layer) recall(ctx context.Context, a *Advice, s *shape, queries ...memory.Query) (near []pointed, err error) {
+// recall adds what queries find.
+func (l *Layer) recall(ctx context.Context, a *Advice, s *shape, queries ...memory.Query) error {
 	c, seen := &a.Case, make(map[memory.ID]bool)
 	for _, h := range a.Memories {
 		seen[h.Record.ID] = true
@@ -46,14 +43,10 @@ func (l *Layer) recall(ctx context.Context, a *Advice, s *shape, queries ...memo
 		q.Also = append(slices.Clone(c.Also), scopesOf(c)[1:]...)
 		hits, err := l.bank.In(c.Scope).Recall(ctx, q)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		for told, i := 0, 0; i < len(hits); i++ {
 			h := hits[i]
-			if key, ok := strings.CutPrefix(h.Record.Key, pointerKey); ok && h.Record.Kind == memory.Pattern {
-				near = append(near, pointed{key: key, scope: h.Record.Scope, score: h.Parts.Relevance})
-				continue
-			}
 			refused := h.Record.Source.Ref == refusedRef
 			if seen[h.Record.ID] || q.Trust == 0 && told >= maxMemories/2 || refused && h.Record.Trigger == triggerOf(c, s) {
 				continue // it is said already, or warned of
@@ -75,58 +68,7 @@ func (l *Layer) recall(ctx context.Context, a *Advice, s *shape, queries ...memo
 		rule := map[memory.Kind]int{memory.Rule: -1}
 		return rule[x.Record.Kind] - rule[y.Record.Kind]
 	})
-	return near, nil
-}
-
-// maxLike is how many keys a case is compared with beside its own.
-const maxLike = 6
-
-// pointerKey begins the Key of a Pattern that stands for a key: so plans are found for cases that are like theirs.
-const pointerKey = "plan "
-
-// pointed is a key whose cases are like a case.
-type pointed struct {
-	*record
-	key   string
-	scope memory.Scope
-	score float64
-}
-
-// pointText is what keys are found by.
-func pointText(c *Case, s *shape) string {
-	text := c.Situation + "\n" + s.template
-	for _, v := range s.in {
-		text += " " + v.path
-	}
-	return text
-}
-
-// keepPointer remembers where the plans of a key are. It holds the words of a case, which nobody vouches for.
-func (l *Layer) keepPointer(ctx context.Context, b *store.Batch, scope memory.Scope, c *Case, s *shape) error {
-	_, err := l.bank.In(scope).Stage(b).Remember(ctx, memory.Draft{Kind: memory.Pattern, Trigger: c.Situation, At: l.opts.Now(),
-		Content: head(pointText(c, s), 12<<10), Key: pointerKey + s.key, Source: memory.Source{Origin: memory.User}})
-	return err
-}
-
-// like returns the keys whose cases are most like the case, by what they are found by, and those nearly as much.
-func (l *Layer) like(ctx context.Context, near []pointed, c *Case, s *shape) (out []pointed, err error) {
-	for _, p := range near {
-		if p.key == s.key || !slices.Contains(scopesOf(c), p.scope) {
-			continue
-		}
-		r, _, err := codec.Load[record](ctx, l.group.Store(), p.scope.Key(planKind, p.key))
-		if err != nil {
-			return nil, err
-		}
-		if r.Paths == nil { // it is not there any more
-			continue
-		}
-		p.record = &r
-		out = append(out, p)
-	}
-	slices.SortStableFunc(out, func(x, y pointed) int { return cmp.Compare(y.score, x.score) })
-	out = slices.DeleteFunc(out, func(p pointed) bool { return p.score < .7*out[0].score })
-	return out[:min(len(out), maxLike)], nil
+	return nil
 }
 
 func ruleDigests(hits []memory.Hit) (out []string) {

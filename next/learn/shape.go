@@ -61,6 +61,15 @@ func shapeOf(c *Case) (*shape, error) {
 	return s, nil
 }
 
+// record has the words of a case, for its key.
+func (s *shape) record(c *Case) record {
+	r := record{Situation: c.Situation, Conditions: c.Conditions, Goals: c.Goals, Template: s.template, Paths: []string{}}
+	for _, v := range s.in {
+		r.Paths = append(r.Paths, v.path)
+	}
+	return r
+}
+
 // digest is the short form of a text in keys and comparisons.
 func digest(s string) string {
 	sum := sha256.Sum256([]byte(s))
