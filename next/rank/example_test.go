@@ -41,8 +41,7 @@ func Example() {
 	for _, s := range ranked {
 		fmt.Printf("%s %.2f\n", s.Name, s.Score)
 	}
-	says, err := book.Explain(ctx, task, candidates)
-	fmt.Println(says[0], err)
+	fmt.Println(book.Explain(task, candidates)[1])
 	for candidate, skill := range book.Known() {
 		d := book.Day(candidate, skill, now)
 		fmt.Println(candidate, d.Attempts, d.Delivered, d.Priced, *d.CostUSD)
@@ -51,7 +50,7 @@ func Example() {
 	// large 1.99
 	// new 0.50
 	// small 0.33
-	// large: 5 of its last 5 judged attempts delivered, 2s and $0.0100 each on average; 1 more tell nothing about skill; at this kind of case 0.97 on average of some 5; expected worth 0.89, and 0.21 for what is not known <nil>
+	// large: 5 of its last 5 judged attempts delivered, $0.0100 each; 1 more tell nothing about skill; expected worth 0.89, and 0.21 for what is not known
 	// large 6 5 6 0.06
 	// small 6 1 6 0.06
 }

@@ -1,6 +1,9 @@
 package rank
 
-import "math"
+import (
+	"fmt"
+	"math"
+)
 
 // Learned returns the policy that learns what each candidate is worth, in general and at a kind of case (Task.Key),
 // and explores. What a sample is worth is its Reward, or else
@@ -203,4 +206,19 @@ func (b *Book) estimates(sk *skill, t Task, cs []Candidate) []estimate {
 		e.draw = drawWidth * math.Sqrt(width) * normal(mix(seed, c.Name))
 	}
 	return es
+}
+
+// Explain says in a sentence for each candidate what its place with Learned rests on.
+func (b *Book) Explain(t Task, cs []Candidate) []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	sk, out := b.scope.skill(t.Skill), make([]string, len(cs))
+	for i, e := range b.estimates(sk, t, cs) {
+		s := sk.summary(cs[i].Name)
+		cost := ratio(float64(s.USD+s.Estimated)/billion, int(s.Priced))
+		out[i] = fmt.Sprintf("%s: %d of its last %d judged attempts delivered, $%.4f each; %d more tell nothing about skill; "+
+			"expected worth %.2f, and %.2f for what is not known", cs[i].Name, s.Delivered, s.Judged, cost, s.Attempts-s.Judged,
+			e.worth, e.bonus+e.draw)
+	}
+	return out
 }
