@@ -120,7 +120,7 @@ func (b *Book) Stage(ctx context.Context, batch *store.Batch, s Sample) error {
 	key := b.scope.name.Key(kindName, url.PathEscape(s.Skill)+"/"+url.PathEscape(s.Candidate))
 	rec, cond, added, err := b.observe(batch, key, &s)
 	if err == nil && added && b.pacer != nil {
-		err = b.charge(batch, &s)
+		err = b.charge(ctx, batch, &s)
 	}
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package rank
 
 import (
+	"context"
 	"fmt"
 	"math"
 
@@ -70,34 +71,28 @@ func (b *Book) paced(sk *skill, t Task, cs []Candidate) []contender {
 }
 
 // charge stages what a sample cost.
-func (b *Book) charge(batch *store.Batch, s *Sample) error {
+func (b *Book) charge(ctx context.Context, batch *store.Batch, s *Sample) error {
 	p := b.pacer
-	b.mu.Lock()
-	a := b.pacers[p.key]
 	usd, known := s.cost()
 	if !known {
+		b.mu.Lock()
 		r := &b.scope.skill(s.Skill).record(s.Candidate).Rating
 		usd = r.USD / max(1, r.Priced)
+		b.mu.Unlock()
 	}
-	b.mu.Unlock()
-	cond := store.At(a.rev)
-	if value, again := batch.Staged(p.key); again {
-		if err := codec.Unmarshal(value, &a); err != nil {
-			return err
-		}
-		cond = store.Any
-	}
-	a.Saved = min(mostSaved, a.Saved+1-usd/p.average)
-	a.Lean = min(mostLean, max(-mostLean, a.Lean+drift*a.Saved))
-	value, err := codec.Marshal(&a)
+	a, c, err := codec.Load[account](ctx, batch, p.key)
 	if err != nil {
 		return err
 	}
-	if err := batch.Put(p.key, value, cond); err != nil {
-		return err
-	}
-	batch.After(func(rev store.Revision) { b.applyAccount(store.Entry{Key: p.key, Value: value, Rev: rev}) })
-	return nil
+	a.Saved = min(mostSaved, a.Saved+1-usd/p.average)
+	a.Lean = min(mostLean, max(-mostLean, a.Lean+drift*a.Saved))
+	batch.After(func(rev store.Revision) {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		a.rev = rev
+		b.pacers[p.key] = a
+	})
+	return codec.Put(batch, p.key, &a, c)
 }
 
 // applyAccount takes an account in, unless a newer one is there.
