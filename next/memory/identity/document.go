@@ -19,27 +19,25 @@ import (
 
 const (
 	version2  = "2.0.0"
-	maxImport = 2000           // facts and rejections of a document
+	maxImport = 2000           // facts of a document
 	maxAhead  = 24 * time.Hour // of the clock of another device
 )
 
-// document is an identity as JSON: that of the Arete v2 design, and what was rejected.
+// document is an identity as JSON: that of the Arete v2 design.
 type document struct {
 	Version string `json:"version"`
 	profile
-	Facts   []json.RawMessage `json:"facts"`
-	Blocked []rejection       `json:"blocked,omitempty"`
+	Facts []json.RawMessage `json:"facts"`
 }
 
-// Export returns the identity as a document. Events and suggestions stay.
+// Export returns the identity as a document. Events, suggestions and rejections stay.
 func (x *Identity) Export(ctx context.Context) ([]byte, error) {
 	p, _, err := x.profile(ctx, x.group.Store())
 	_, facts, err2 := all[fact](ctx, x, factKind)
-	_, blocked, err3 := all[rejection](ctx, x, blockedKind)
-	if err := errors.Join(err, err2, err3); err != nil {
+	if err := errors.Join(err, err2); err != nil {
 		return nil, err
 	}
-	d := document{Version: version2, profile: p, Facts: []json.RawMessage{}, Blocked: blocked}
+	d := document{Version: version2, profile: p, Facts: []json.RawMessage{}}
 	if d.Settings.ExcludedDomains == nil {
 		d.Settings.ExcludedDomains = []string{}
 	}
@@ -108,16 +106,15 @@ func (x *Identity) Import(ctx context.Context, data []byte) (taken, kept int, er
 	}
 	var p profile
 	var facts []fact
-	var blocked []rejection
 	switch {
 	case strings.HasPrefix(head.Version, "2."):
-		p, facts, blocked, err = x.readV2(data)
+		p, facts, err = x.readV2(data)
 	case head.Version == "" && head.Meta != nil:
 		p, facts, err = x.readV1(data)
 	default:
 		err = fmt.Errorf("identity: a document of version %q: 1 and 2 are known", head.Version)
 	}
-	if n := len(facts) + len(blocked); err == nil && n > maxImport {
+	if n := len(facts); err == nil && n > maxImport {
 		err = &store.LimitError{What: "facts of a document", Size: n, Max: maxImport}
 	}
 	for i := 0; i < len(facts) && err == nil; i++ {
@@ -131,13 +128,13 @@ func (x *Identity) Import(ctx context.Context, data []byte) (taken, kept int, er
 		return 0, 0, err
 	}
 	err = x.group.Update(ctx, func(b *store.Batch) (err error) {
-		taken, err = x.take(ctx, b, p, facts, blocked)
+		taken, err = x.take(ctx, b, p, facts)
 		return err
 	})
 	return taken, len(facts) - taken, err
 }
 
-func (x *Identity) take(ctx context.Context, b *store.Batch, p profile, facts []fact, blocked []rejection) (taken int, err error) {
+func (x *Identity) take(ctx context.Context, b *store.Batch, p profile, facts []fact) (taken int, err error) {
 	key := x.scope.Key(stateKind, "profile")
 	was, c, err := codec.Load[profile](ctx, b, key)
 	if err != nil {
@@ -151,9 +148,6 @@ func (x *Identity) take(ctx context.Context, b *store.Batch, p profile, facts []
 	maps.Copy(p.Extra, was.Extra)
 	was.Extra = p.Extra
 	err = codec.Put(b, key, was, c)
-	for i := 0; i < len(blocked) && err == nil; i++ {
-		err = codec.Put(b, x.scope.Key(blockedKind, blockName(blocked[i].Content)), blocked[i], store.Any)
-	}
 	for i := 0; i < len(facts) && err == nil; i++ {
 		f, key := facts[i], x.scope.Key(factKind, facts[i].ID)
 		have, c, err2 := codec.Load[fact](ctx, b, key)
@@ -170,25 +164,22 @@ func (x *Identity) take(ctx context.Context, b *store.Batch, p profile, facts []
 	return taken, err
 }
 
-func (x *Identity) readV2(data []byte) (p profile, facts []fact, blocked []rejection, err error) {
+func (x *Identity) readV2(data []byte) (p profile, facts []fact, err error) {
 	var d document
 	if d.Extra, err = read(data, &d); err != nil {
-		return p, nil, nil, fmt.Errorf("identity: document: %w", err)
+		return p, nil, fmt.Errorf("identity: document: %w", err)
 	}
 	if d.Settings.HalfLifeDays < 0 {
-		return p, nil, nil, fmt.Errorf("identity: a half-life of %v days", d.Settings.HalfLifeDays)
+		return p, nil, fmt.Errorf("identity: a half-life of %v days", d.Settings.HalfLifeDays)
 	}
 	for i, raw := range d.Facts {
 		var f fact
 		if f.Extra, err = read(raw, &f); err != nil {
-			return p, nil, nil, fmt.Errorf("identity: fact %d: %w", i, err)
+			return p, nil, fmt.Errorf("identity: fact %d: %w", i, err)
 		}
 		facts = append(facts, f)
 	}
-	for i := range d.Blocked {
-		d.Blocked[i].Content, d.Blocked[i].Reason = x.clean.Prose(d.Blocked[i].Content), x.clean.Prose(d.Blocked[i].Reason)
-	}
-	return d.profile, facts, d.Blocked, nil
+	return d.profile, facts, nil
 }
 
 // version1 is the flat document of before.
