@@ -200,7 +200,7 @@ func (x *Identity) infer(ctx context.Context, days int) (out []Fact, err error) 
 	}
 	rejected := map[string]bool{}
 	for _, r := range refused {
-		rejected[text.Fold(r.Content)], rejected["\x00"+siteOfRef(r.Ref)] = true, siteOfRef(r.Ref) != ""
+		rejected[text.Fold(r.Content)] = true
 	}
 	var words []map[string]bool // of facts in use
 	for _, f := range known {
@@ -209,7 +209,7 @@ func (x *Identity) infer(ctx context.Context, days int) (out []Fact, err error) 
 		}
 	}
 	for _, t := range topics {
-		if t.Weight < enoughWeight || rejected[text.Fold(t.Topic)] || rejected["\x00"+t.Ref] {
+		if t.Weight < enoughWeight || rejected[text.Fold(t.Topic)] {
 			continue
 		}
 		topic := x.wordsOf(t.Topic)
@@ -313,15 +313,6 @@ func hostOf(address string) string {
 		return ""
 	}
 	return strings.TrimPrefix(strings.TrimSuffix(strings.ToLower(u.Hostname()), "."), "www.")
-}
-
-// siteOfRef returns the site of a fact's source, if Infer named it.
-func siteOfRef(ref string) string {
-	if site, ok := strings.CutPrefix(ref, "browsing:"); ok {
-		site, _, _ = strings.Cut(site, ":")
-		return site
-	}
-	return ref
 }
 
 // excluded reports whether a host is one of the domains, or below one.

@@ -294,15 +294,13 @@ func (x *Identity) Validate(ctx context.Context, id, reason string) (Fact, error
 // rejection is a statement that is not suggested and not added by inference again.
 type rejection struct {
 	Content string    `json:"content"`
-	Ref     string    `json:"sourceRef,omitempty"`
 	Reason  string    `json:"reason,omitempty"`
 	At      time.Time `json:"rejectedAt"`
 }
 
 func blockName(content string) string { return nameOf("blocked", text.Fold(content)) }
 
-// Reject deletes a fact or a suggestion, and remembers not to suggest it again: what has the same words, and what
-// Infer drew from the same site.
+// Reject deletes a fact or a suggestion, and remembers not to suggest again what has the same words.
 func (x *Identity) Reject(ctx context.Context, id, reason string) error {
 	r := rejection{Reason: x.clean.Prose(reason), At: x.clock()}
 	return x.group.Update(ctx, func(b *store.Batch) error {
@@ -320,7 +318,7 @@ func (x *Identity) Reject(ctx context.Context, id, reason string) error {
 		if err != nil {
 			return err
 		}
-		r.Content, r.Ref = f.Content, f.SourceRef
+		r.Content = f.Content
 		return codec.Put(b, x.scope.Key(blockedKind, blockName(r.Content)), r, store.Any)
 	})
 }
