@@ -27,6 +27,9 @@ type vault struct {
 	values         map[string]string
 }
 
+// workFactor makes guessing a password slow: opening takes about a second. Tests have another.
+var workFactor = 18
+
 func newVault(dir, password string) *vault {
 	return &vault{file: filepath.Join(dir, ".arc", "credentials.age"), password: password}
 }
@@ -73,6 +76,7 @@ func (v *vault) save(values map[string]string) error {
 	if err != nil {
 		return err
 	}
+	recipient.SetWorkFactor(workFactor)
 	var out bytes.Buffer
 	w, err := age.Encrypt(&out, recipient)
 	if err == nil {

@@ -23,6 +23,7 @@ import (
 
 // TestMain has the test binary be arc itself, for tests that start it.
 func TestMain(m *testing.M) {
+	workFactor = 10
 	if os.Getenv("ARC_TEST_SELF") != "" {
 		main()
 	}
@@ -245,7 +246,7 @@ func TestCommands(t *testing.T) {
 			require.Contains(t, s.ok("run"), "no task is due")
 			id, _, _ = strings.Cut(s.ok("tasks", "add", "--subject", "never mind", "--at", "48h"), " ")
 			require.Contains(t, s.ok("tasks", "close", "--id", id, "--status", "failed", "--summary", "not needed"), "failed")
-			require.Contains(t, s.ok("tasks", "retry", id), "pending")
+			require.Contains(t, s.ok("tasks", "update", id, "--status", "pending"), "pending")
 
 			require.Contains(t, s.ok("skills"), "Says hello.")
 			require.Contains(t, s.ok("skills", "show", "--name", "hello"), "Say hello.")

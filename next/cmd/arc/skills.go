@@ -183,8 +183,8 @@ func (a *app) look(ctx context.Context, s sensor) ([]queue.Draft, error) {
 	}
 	var drafts []queue.Draft
 	for _, t := range texts {
-		d, err := t.draft("")
-		if err != nil {
+		var d queue.Draft
+		if err := t.over(&d); err != nil {
 			return nil, err
 		}
 		drafts = append(drafts, d)

@@ -36,19 +36,30 @@ type taskText struct {
 	Input       yaml.Node `yaml:"input"`
 }
 
-// draft is the task for the queue.
-func (t taskText) draft(template string) (queue.Draft, error) {
-	d := queue.Draft{
-		Subject: t.Subject, Description: t.Description, Priority: t.Priority, Skills: t.Skills, Model: t.Model,
-		Source: t.Source, Parent: t.Parent, Key: t.Key, Cron: t.Cron, At: t.At, MaxAttempts: t.MaxRetries, Template: template,
+// over puts what the text says in the place of what a draft has.
+func (t taskText) over(d *queue.Draft) error {
+	for _, f := range []struct {
+		to   *string
+		text string
+	}{
+		{&d.Subject, t.Subject}, {&d.Description, t.Description}, {&d.Model, t.Model}, {&d.Source, t.Source},
+		{&d.Parent, t.Parent}, {&d.Key, t.Key}, {&d.Cron, t.Cron},
+	} {
+		*f.to = cmp.Or(f.text, *f.to)
+	}
+	d.Priority, d.MaxAttempts = cmp.Or(t.Priority, d.Priority), cmp.Or(t.MaxRetries, d.MaxAttempts)
+	if len(t.Skills) > 0 {
+		d.Skills = t.Skills
+	}
+	if !t.At.IsZero() {
+		d.At = t.At
 	}
 	var input any
-	if err := t.Input.Decode(&input); err != nil || input == nil {
-		return d, err
+	err := t.Input.Decode(&input)
+	if err == nil && input != nil {
+		d.Input, err = json.Marshal(input)
 	}
-	raw, err := json.Marshal(input)
-	d.Input = raw
-	return d, err
+	return err
 }
 
 // template reads templates/NAME.md: a task in the front matter, and its description below.
@@ -67,9 +78,8 @@ func (a *app) template(name string) (t taskText, err error) {
 
 func (c *command) taskCommands() []*cobra.Command {
 	var t taskText
-	var status, template, summary, input, at string
+	var status, template, summary, input, at, id string
 	var limit int
-	id := new(string)
 	texts := func(f *pflag.FlagSet) {
 		f.StringVar(&t.Subject, "subject", "", "what is to be done, in a line")
 		f.StringVar(&t.Description, "description", "", "the rest")
@@ -79,204 +89,181 @@ func (c *command) taskCommands() []*cobra.Command {
 		f.StringVar(&at, "at", "", "when it is due, as 2026-11-30T08:00:00Z or 90m from now")
 		f.StringVar(&t.Cron, "cron", "", "when it comes again, as in crontab(5)")
 	}
-	byID := func(f *pflag.FlagSet) { f.StringVar(id, "id", "", "of arc tasks, or its beginning") }
-	due := func() (err error) {
+	byID := func(f *pflag.FlagSet) {
+		f.StringVar(&id, "id", "", "of arc tasks, or its beginning")
+		f.StringVar(&summary, "summary", "", "what was done, or why not")
+		f.StringVar(&status, "status", "", "pending, blocked or parked; of close: completed or failed")
+	}
+	parse := func() (err error) {
 		if d, wrong := time.ParseDuration(at); wrong == nil {
 			t.At = time.Now().Add(d)
 		} else if at != "" {
 			t.At, err = time.Parse(time.RFC3339, at)
 		}
-		return err
-	}
-	update := func(ctx context.Context, a *app, args []string, f func(*queue.Job) error) error {
-		j, err := a.task(ctx, *id, args)
-		if err == nil {
-			j, err = a.queue.Update(ctx, j.ID, f)
-		}
-		if err == nil {
-			c.print(fmt.Sprintf("%s %s, priority %d: %s", short(j.ID), j.State, j.Priority, j.Subject))
+		if err == nil && input != "" {
+			err = yaml.Decode([]byte(input), &t.Input)
 		}
 		return err
 	}
-	list := c.leaf(reads, "tasks", "List tasks: those that are pending, active or blocked", func(ctx context.Context, a *app, _ []string) error {
-		states := []queue.State{queue.Pending, queue.Active, queue.Blocked}
-		if status != "" {
-			states = []queue.State{queue.State(status)}
-		}
-		all, err := a.tasks(ctx, states...)
-		if err != nil {
+	update := func(check func() error) func(context.Context, *app, []string) error {
+		return func(ctx context.Context, a *app, args []string) error {
+			if err := cmp.Or(check(), parse()); err != nil {
+				return &exitError{exitUsage, err}
+			}
+			j, err := a.task(ctx, id, args)
+			if err == nil {
+				j, err = a.queue.Update(ctx, j.ID, func(j *queue.Job) error {
+					j.State, j.Summary = cmp.Or(queue.State(status), j.State), cmp.Or(summary, j.Summary)
+					return t.over(&j.Draft)
+				})
+			}
+			if err == nil {
+				c.print(fmt.Sprintf("%s %s, priority %d: %s", short(j.ID), j.State, j.Priority, j.Subject))
+			}
 			return err
 		}
-		slices.SortStableFunc(all, func(x, y queue.Job) int {
-			return cmp.Or(cmp.Compare(x.Priority, y.Priority), x.Created.Compare(y.Created))
-		})
-		shown := all[:min(limit, len(all))]
-		var rows [][]string
-		for _, j := range shown {
-			text := j.Subject
-			if j.Summary != "" && j.State != queue.Pending {
-				text += ": " + j.Summary
-			}
-			rows = append(rows, []string{short(j.ID), fmt.Sprint(j.Priority), string(j.State), ago(j.At), text})
-		}
-		return c.list(shown, "task prio state due subject", rows, len(all), `no tasks: arc tasks add --subject "…"`)
-	}, func(f *pflag.FlagSet) {
-		f.StringVar(&status, "status", "", "pending, active, completed, failed, blocked or parked")
-		f.IntVar(&limit, "limit", 20, "at most so many")
-	})
-	return []*cobra.Command{group(list,
-		c.leaf(reads, "add TEXT", "Add a task", func(ctx context.Context, a *app, args []string) error {
-			d := t
-			if template != "" {
-				var err error
-				if d, err = a.template(template); err != nil {
-					return err
-				}
-			}
-			if err := due(); err != nil {
-				return usage("--at: %w", err)
-			}
-			d.Subject, d.Description = cmp.Or(t.Subject, strings.Join(args, " "), d.Subject), cmp.Or(t.Description, d.Description)
-			d.Priority, d.Model, d.Cron = cmp.Or(t.Priority, d.Priority), cmp.Or(t.Model, d.Model), cmp.Or(t.Cron, d.Cron)
-			d.Source, d.Parent, d.Key, d.MaxRetries = cmp.Or(t.Source, d.Source), cmp.Or(t.Parent, c.env["ARC_TASK"]), cmp.Or(t.Key, d.Key), cmp.Or(t.MaxRetries, d.MaxRetries)
-			if len(t.Skills) > 0 {
-				d.Skills = t.Skills
-			}
-			if !t.At.IsZero() {
-				d.At = t.At
-			}
-			if d.Source == "" {
-				d.Source = "human"
+	}
+	return []*cobra.Command{
+		group(c.leaf(reads, "tasks", "List tasks: those that are pending, active or blocked",
+			func(ctx context.Context, a *app, _ []string) error { return c.listTasks(ctx, a, status, limit) },
+			func(f *pflag.FlagSet) {
+				f.StringVar(&status, "status", "", "pending, active, completed, failed, blocked or parked")
+				f.IntVar(&limit, "limit", 20, "at most so many")
+			}),
+			c.leaf(reads, "add TEXT", "Add a task", func(ctx context.Context, a *app, args []string) error {
+				t.Subject = cmp.Or(t.Subject, strings.Join(args, " "))
+				d := queue.Draft{Source: "human", Template: template, Parent: c.env["ARC_TASK"]}
 				if d.Parent != "" {
 					d.Source = "task:" + d.Parent
 				}
-			}
-			if d.Subject == "" {
-				return usage(`what is to be done? arc tasks add --subject "…", or --template NAME`)
-			}
-			draft, err := d.draft(template)
-			if err == nil && input != "" {
-				draft.Input = json.RawMessage(input)
-			}
-			if err != nil {
-				return err
-			}
-			j, added, err := a.queue.Add(ctx, draft)
-			if err != nil {
-				return err
-			}
-			if c.json {
-				return c.writeJSON(j)
-			}
-			if !added {
-				c.say("it is there already")
-			}
-			c.print(fmt.Sprintf("%s priority %d: %s", short(j.ID), j.Priority, j.Subject))
-			return nil
-		}, func(f *pflag.FlagSet) {
-			texts(f)
-			f.StringVar(&template, "template", "", "templates/NAME.md has the rest, the priority as well")
-			f.StringVar(&t.Source, "source", "", "who asks; none: human, or the task that runs the command")
-			f.StringVar(&t.Parent, "parent", "", "the task that it follows from")
-			f.StringVar(&t.Key, "key", "", "the same key is the same task")
-			f.IntVar(&t.MaxRetries, "max-retries", 0, "attempts; 0: 3")
-			f.StringVar(&input, "input", "", "JSON: what varies")
-		}),
-		c.leaf(reads, "update [ID]", "Change a task", func(ctx context.Context, a *app, args []string) error {
-			if err := due(); err != nil {
-				return usage("--at: %w", err)
-			}
-			return update(ctx, a, args, func(j *queue.Job) error {
-				j.Subject, j.Description = cmp.Or(t.Subject, j.Subject), cmp.Or(t.Description, j.Description)
-				j.Priority, j.Model, j.Cron = cmp.Or(t.Priority, j.Priority), cmp.Or(t.Model, j.Model), cmp.Or(t.Cron, j.Cron)
-				j.State, j.Summary = cmp.Or(queue.State(status), j.State), cmp.Or(summary, j.Summary)
-				if len(t.Skills) > 0 {
-					j.Skills = t.Skills
+				if template != "" {
+					text, err := a.template(template)
+					if err = cmp.Or(err, text.over(&d)); err != nil {
+						return usage("templates/%s.md: %w", template, err)
+					}
 				}
-				if !t.At.IsZero() {
-					j.At = t.At
+				if err := cmp.Or(parse(), t.over(&d)); err != nil {
+					return &exitError{exitUsage, err}
+				}
+				if d.Subject == "" {
+					return usage(`what is to be done? arc tasks add --subject "…", or --template NAME`)
+				}
+				j, added, err := a.queue.Add(ctx, d)
+				if err != nil || c.json {
+					return errors.Join(err, c.writeJSON(j))
+				}
+				if !added {
+					c.say("it is there already")
+				}
+				c.print(fmt.Sprintf("%s priority %d: %s", short(j.ID), j.Priority, j.Subject))
+				return nil
+			}, func(f *pflag.FlagSet) {
+				texts(f)
+				f.StringVar(&template, "template", "", "templates/NAME.md has the rest, the priority as well")
+				f.StringVar(&t.Source, "source", "", "who asks; none: human, or the task that runs the command")
+				f.StringVar(&t.Parent, "parent", "", "the task that it follows from")
+				f.StringVar(&t.Key, "key", "", "the same key is the same task")
+				f.IntVar(&t.MaxRetries, "max-retries", 0, "attempts; 0: 3")
+				f.StringVar(&input, "input", "", "JSON: what varies")
+			}),
+			c.leaf(reads, "update [ID]", "Change a task; --status pending has it tried again", update(func() error { return nil }),
+				func(f *pflag.FlagSet) { byID(f); texts(f) }),
+			c.leaf(reads, "close [ID]", "End a task", update(func() error {
+				if status != "completed" && status != "failed" {
+					return errors.New("--status is completed or failed")
 				}
 				return nil
-			})
-		}, func(f *pflag.FlagSet) {
-			byID(f)
-			texts(f)
-			f.StringVar(&status, "status", "", "pending (try it again), blocked or parked")
-			f.StringVar(&summary, "summary", "", "why")
-		}),
-		c.leaf(reads, "close [ID]", "End a task", func(ctx context.Context, a *app, args []string) error {
-			if status != "completed" && status != "failed" {
-				return usage("--status is completed or failed")
-			}
-			return update(ctx, a, args, func(j *queue.Job) error {
-				j.State, j.Summary = queue.State(status), summary
-				return nil
-			})
-		}, func(f *pflag.FlagSet) {
-			byID(f)
-			f.StringVar(&status, "status", "", "completed or failed")
-			f.StringVar(&summary, "summary", "", "what was done, or why not")
-		}),
-		c.leaf(reads, "retry [ID]", "Try a task again that is blocked or has failed", func(ctx context.Context, a *app, args []string) error {
-			return update(ctx, a, args, func(j *queue.Job) error { j.State, j.At = queue.Pending, time.Time{}; return nil })
-		}, byID),
-		c.leaf(reads, "show [ID]", "Show a task, whole, with its runs", func(ctx context.Context, a *app, args []string) error {
-			j, err := a.task(ctx, *id, args)
-			if err != nil || c.json {
-				return errors.Join(err, c.writeJSON(j))
-			}
-			c.print(c.paint(bold, short(j.ID)) + " " + c.paint(paints[string(j.State)], string(j.State)) + " " + j.Subject)
-			c.print(c.paint(faint, fmt.Sprintf("%s, priority %d, %d attempts, from %s, %s", j.ID, j.Priority, j.Attempts,
-				cmp.Or(j.Source, "unknown"), usageText(j.Usage))))
-			for _, text := range []string{j.Description, strings.Join(j.Skills, ", "), j.Summary} {
-				if text != "" {
-					c.print(text)
+			}), byID),
+			c.leaf(reads, "show [ID]", "Show a task, whole, with its runs", func(ctx context.Context, a *app, args []string) error {
+				j, err := a.task(ctx, id, args)
+				if err != nil || c.json {
+					return errors.Join(err, c.writeJSON(j))
 				}
-			}
-			all, err := a.runs(ctx)
-			for _, r := range all {
-				if topic(r.ID) == "job/"+path.Base(j.ID) {
-					c.print("run " + short(r.ID) + " " + c.paint(paints[string(r.Status)], string(r.Status)) + ", " + took(r))
-				}
-			}
-			return err
-		}, byID)),
-		c.leaf(drives, "run", "Do the first task that is due, now", func(ctx context.Context, a *app, _ []string) error {
-			j, err := a.queue.Claim(ctx)
-			if errors.Is(err, queue.ErrEmpty) {
-				c.print("no task is due")
-				return nil
-			} else if err != nil {
-				return err
-			}
-			p := newProgress(c.screen)
-			defer a.follow("job/"+path.Base(j.ID), c.screen, p.tell)()
-			c.say(c.paint(bold, short(j.ID)) + " " + j.Subject)
-			j, err = a.cycle(ctx, j)
-			c.still()
-			if err != nil {
-				return err
-			}
-			c.print(c.paint(paints[string(j.State)], string(j.State)) + ": " + cmp.Or(j.Summary, "its run waits: see arc"))
-			c.say(c.paint(faint, usageText(j.Usage)))
-			return map[queue.State]error{queue.Failed: &exitError{code: exitFailed}, queue.Blocked: &exitError{code: exitFailed}, queue.Pending: &exitError{code: exitWaits}}[j.State]
-		}, nil),
+				return c.showTask(ctx, a, j)
+			}, byID)),
+		c.leaf(drives, "run", "Do the first task that is due, now", c.runTask, nil),
 		c.leaf(reads, "cycles", "List the attempts at tasks, the latest last", func(ctx context.Context, a *app, _ []string) error {
 			var all []queue.Job
+			var rows [][]string
 			for j, err := range a.queue.Cycles(ctx, a.scope, time.Now().AddDate(0, 0, -7)) {
 				if err != nil {
 					return err
 				}
 				all = append(all, j)
-			}
-			all = all[max(0, len(all)-limit):]
-			var rows [][]string
-			for _, j := range all {
 				rows = append(rows, []string{short(j.ID), string(j.State), span(j.Ended.Sub(j.Started)), j.Model, j.Subject + ": " + j.Summary})
 			}
 			return c.list(all, "task state took model what", rows, len(all), "no task was tried in the last seven days")
-		}, func(f *pflag.FlagSet) { f.IntVar(&limit, "limit", 20, "at most so many") }),
+		}, nil),
 	}
+}
+
+func (c *command) listTasks(ctx context.Context, a *app, status string, limit int) error {
+	states := []queue.State{queue.Pending, queue.Active, queue.Blocked}
+	if status != "" {
+		states = []queue.State{queue.State(status)}
+	}
+	all, err := a.tasks(ctx, states...)
+	if err != nil {
+		return err
+	}
+	slices.SortStableFunc(all, func(x, y queue.Job) int {
+		return cmp.Or(cmp.Compare(x.Priority, y.Priority), x.Created.Compare(y.Created))
+	})
+	shown := all[:min(limit, len(all))]
+	var rows [][]string
+	for _, j := range shown {
+		text := j.Subject
+		if j.Summary != "" && j.State != queue.Pending {
+			text += ": " + j.Summary
+		}
+		rows = append(rows, []string{short(j.ID), fmt.Sprint(j.Priority), string(j.State), ago(j.At), text})
+	}
+	return c.list(shown, "task prio state due subject", rows, len(all), `no tasks: arc tasks add --subject "…"`)
+}
+
+func (c *command) showTask(ctx context.Context, a *app, j queue.Job) error {
+	c.print(c.paint(bold, short(j.ID)) + " " + c.paint(paints[string(j.State)], string(j.State)) + " " + j.Subject)
+	c.print(c.paint(faint, fmt.Sprintf("%s, priority %d, %d attempts, from %s, %s", j.ID, j.Priority, j.Attempts,
+		cmp.Or(j.Source, "unknown"), usageText(j.Usage))))
+	for _, text := range []string{j.Description, strings.Join(j.Skills, ", "), cmp.Or(j.Detail, j.Summary)} {
+		if text != "" {
+			c.print(text)
+		}
+	}
+	all, err := a.runs(ctx)
+	for _, r := range all {
+		if taskOf(r.ID) == path.Base(j.ID) {
+			c.print("run " + short(r.ID) + " " + c.paint(paints[string(r.Status)], string(r.Status)) + ", " + took(r))
+		}
+	}
+	return err
+}
+
+// runTask does one task, and shows its run.
+func (c *command) runTask(ctx context.Context, a *app, _ []string) error {
+	j, err := a.queue.Claim(ctx)
+	if errors.Is(err, queue.ErrEmpty) {
+		c.print("no task is due")
+		return nil
+	} else if err != nil {
+		return err
+	}
+	c.say(c.paint(bold, short(j.ID)) + " " + j.Subject)
+	defer a.follow("job/"+path.Base(j.ID), c.screen, newProgress(c.screen).tell)()
+	j, err = a.cycle(ctx, j)
+	c.still()
+	if err != nil {
+		return err
+	}
+	c.print(c.paint(paints[string(j.State)], string(j.State)) + ": " + cmp.Or(j.Summary, "its run waits: see arc"))
+	c.say(c.paint(faint, usageText(j.Usage)))
+	switch j.State {
+	case queue.Failed, queue.Blocked:
+		return &exitError{code: exitFailed}
+	case queue.Pending:
+		return &exitError{code: exitWaits}
+	}
+	return nil
 }
 
 // cycle does a task that was claimed, and returns it as it is then.
