@@ -108,8 +108,13 @@ func New(agent *arc.Agent, o *Options) (http.Handler, error) {
 	if d.opts.Logger == nil {
 		d.opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	if err := d.parse(); err != nil {
-		return nil, fmt.Errorf("dash: %w", err)
+	layout, err := template.New("layout").Funcs(d.words()).ParseFS(templates, "templates/layout.html", "templates/parts.html")
+	for _, p := range append(places, place{Path: "error"}) {
+		if err != nil {
+			return nil, fmt.Errorf("dash: %w", err)
+		}
+		d.pages[p.Path] = template.Must(layout.Clone())
+		_, err = d.pages[p.Path].ParseFS(templates, "templates/"+cmp.Or(p.Path, "now")+".html")
 	}
 	mux := http.NewServeMux()
 	for _, p := range places {
@@ -133,8 +138,7 @@ type place struct {
 	Path, Title string
 	show        func(*dash, *request) (any, error)
 	act         func(*dash, *request) (string, error)
-	has         func(*dash, *request) bool // nil: always
-	live        string                     // where it is told of news
+	live        string // where it is told of news
 }
 
 var places = []place{
@@ -144,10 +148,13 @@ var places = []place{
 	{Path: "learned", Title: "Learned", show: (*dash).learned},
 	{Path: "memories", Title: "Memories", show: (*dash).memories, act: (*dash).actMemory},
 	{Path: "worth", Title: "Worth", live: "live", show: (*dash).value},
-	{Path: "queue", Title: "Queue", live: "live", show: (*dash).queue, act: (*dash).actQueue,
-		has: func(d *dash, rq *request) bool { return d.opts.Queue(rq.scope) != nil }},
-	{Path: "proposals", Title: "Proposals", show: (*dash).proposals, act: (*dash).actProposal,
-		has: func(d *dash, rq *request) bool { return d.opts.Proposals(rq.scope) != nil }},
+	{Path: "queue", Title: "Queue", live: "live", show: (*dash).queue, act: (*dash).actQueue},
+	{Path: "proposals", Title: "Proposals", show: (*dash).proposals, act: (*dash).actProposal},
+}
+
+// has reports whether there is such a page for a request.
+func (d *dash) has(rq *request, p place) bool {
+	return (p.Path != "queue" || d.opts.Queue(rq.scope) != nil) && (p.Path != "proposals" || d.opts.Proposals(rq.scope) != nil)
 }
 
 // request is what somebody asks for.
@@ -178,7 +185,7 @@ func (d *dash) handler(p place, serve func(http.ResponseWriter, *request, place)
 			err = fmt.Errorf("%w: %w", errBad, err)
 		}
 		rq := &request{d.agent.In(scope), r, scope, cmp.Or(d.opts.Who(r), "dashboard"), r.Form}
-		if err == nil && p.has != nil && !p.has(d, rq) {
+		if err == nil && !d.has(rq, p) {
 			err = store.ErrNotFound
 		}
 		if err == nil {
@@ -195,7 +202,7 @@ type screen struct {
 	Title, At string
 	Places    []place
 	Waiting   int    // what waits for a person
-	Said      string // about what the person has just done
+	Said      string // names what the person has just done
 	Live      string // where the page is told of news; "": nothing will change
 	Body      any
 }
@@ -205,12 +212,12 @@ func (d *dash) page(w http.ResponseWriter, rq *request, p place) error {
 	if err != nil {
 		return err
 	}
-	s := &screen{Title: p.Title, At: p.Path, Live: p.live, Said: said[rq.form.Get("said")], Body: body}
+	s := &screen{Title: p.Title, At: p.Path, Live: p.live, Said: rq.form.Get("said"), Body: body}
 	if r, ok := body.(*run); ok && open(r.Report) {
 		s.Live = "live?" + url.Values{"id": {r.ID}}.Encode()
 	}
 	for _, p := range places {
-		if p.Title != "" && (p.has == nil || p.has(d, rq)) {
+		if p.Title != "" && d.has(rq, p) {
 			s.Places = append(s.Places, p)
 		}
 	}
@@ -221,7 +228,7 @@ func (d *dash) page(w http.ResponseWriter, rq *request, p place) error {
 		}
 	}
 	if err == nil {
-		d.write(w, http.StatusOK, cmp.Or(p.Path, "now"), s)
+		d.write(w, http.StatusOK, s)
 	}
 	return err
 }
@@ -254,15 +261,6 @@ func back(rq *request, p place, word string) string {
 	return "./" + to.Path + "?" + q.Encode()
 }
 
-// said are the words about what a person has done.
-var said = map[string]string{
-	"answered": "Answered. The run goes on.", "allowed": "Allowed. The run goes on.", "denied": "Denied.",
-	"canceled": "Canceled.", "retried": "It is tried again.", "judged": "Your verdict counts.",
-	"trusted": "Trusted from now on.", "forgotten": "Forgotten.", "ranked": "The priority is changed.",
-	"approved": "Approved.", "rejected": "Rejected.", "undone": "Undone.",
-	"late": "Somebody was faster: this is how it stands now.", "empty": "Nothing was sent: the text was empty.",
-}
-
 // fail answers with what is wrong. Only what the requester can mend is told.
 func (d *dash) fail(w http.ResponseWriter, r *http.Request, err error) {
 	code, text := http.StatusInternalServerError, "The page could not be made. The log of the host says why."
@@ -282,36 +280,19 @@ func (d *dash) fail(w http.ResponseWriter, r *http.Request, err error) {
 	default:
 		d.opts.Logger.Error("dash: a page", "path", r.URL.Path, "error", err)
 	}
-	d.write(w, code, "error", &screen{Title: http.StatusText(code), At: "error", Body: text})
+	d.write(w, code, &screen{Title: http.StatusText(code), At: "error", Body: text})
 }
 
-func (d *dash) write(w http.ResponseWriter, code int, name string, s *screen) {
+func (d *dash) write(w http.ResponseWriter, code int, s *screen) {
 	var b bytes.Buffer
-	if err := d.pages[name].ExecuteTemplate(&b, "layout", s); err != nil {
-		d.opts.Logger.Error("dash: a page", "page", name, "error", err)
+	if err := d.pages[s.At].ExecuteTemplate(&b, "layout", s); err != nil {
+		d.opts.Logger.Error("dash: a page", "page", s.At, "error", err)
 		http.Error(w, "The page could not be made.", http.StatusInternalServerError)
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(code)
 	_, _ = w.Write(b.Bytes()) // the browser has gone
-}
-
-func (d *dash) parse() error {
-	layout, err := template.New("layout").Funcs(d.words()).ParseFS(templates, "templates/layout.html", "templates/parts.html")
-	if err != nil {
-		return err
-	}
-	for _, name := range []string{"now", "runs", "run", "learned", "memories", "worth", "queue", "proposals", "error"} {
-		t, err := layout.Clone()
-		if err == nil {
-			d.pages[name], err = t.ParseFS(templates, "templates/"+name+".html")
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // guard sets what browsers have to hold to.

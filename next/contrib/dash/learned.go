@@ -22,7 +22,7 @@ type learned struct {
 	Warnings                []reason.Warning
 	Fires                   int    // of the plans that have the words
 	Text, Situation, Inputs string // of the case that somebody asks about
-	Why, Wrong              string
+	Why                     string
 }
 
 func (d *dash) learned(rq *request) (any, error) {
@@ -67,7 +67,7 @@ func (d *dash) learned(rq *request) (any, error) {
 		o.Inputs = json.RawMessage(l.Inputs)
 	}
 	if l.Why, err = rq.Why(rq.Context(), o); err != nil { // what somebody has typed
-		l.Wrong = err.Error()
+		l.Why = err.Error()
 	}
 	return &l, nil
 }

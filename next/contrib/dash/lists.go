@@ -111,20 +111,15 @@ func keep[T any](d *dash, rq *request, name string, read func(context.Context) (
 	return out, err
 }
 
-// touch has what was read before a time read anew.
-func (k *kept) touch(scope memory.Scope, at time.Time) {
+// touch has what was read before a time read anew, and returns about how long that takes.
+func (k *kept) touch(scope memory.Scope, at time.Time) time.Duration {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if a := k.about(scope); at.After(a.touched) {
+	a := k.about(scope)
+	if at.After(a.touched) {
 		a.touched = at
 	}
-}
-
-// cost is about how long it takes to read what is kept.
-func (k *kept) cost(scope memory.Scope) time.Duration {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.about(scope).cost
+	return a.cost
 }
 
 // about returns what is kept of a scope. mu is held.

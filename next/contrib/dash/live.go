@@ -17,7 +17,7 @@ const (
 )
 
 // live tells a browser by server-sent events that a run, or any run, has gone on. The browser then asks for what it
-// shows, so that a notice that is late or lost costs nothing. It ends with the request, or with the run: "end".
+// shows, so that a notice that is late or lost costs nothing. It ends with the request, or with the run.
 func (d *dash) live(w http.ResponseWriter, rq *request, _ place) error {
 	id := rq.form.Get("id")
 	if id != "" && store.CheckID(id) != nil {
@@ -32,10 +32,7 @@ func (d *dash) live(w http.ResponseWriter, rq *request, _ place) error {
 	news := make(chan time.Time, 1)
 	go func() { // it ends with ctx, with the run, or with the Agent
 		defer close(news)
-		for _, err := range rq.Watch(ctx, id) {
-			if err != nil {
-				return
-			}
+		for range rq.Watch(ctx, id) { // an error is the last
 			select { // the last one may not have been taken up
 			case <-news:
 			default:
@@ -61,18 +58,16 @@ func (d *dash) live(w http.ResponseWriter, rq *request, _ place) error {
 		return err == nil
 	}
 	for {
-		text := ":\n\n"
+		text, rest := ":\n\n", liveRest
 		select {
 		case <-ctx.Done():
 			return nil
 		case at, ok := <-news:
-			text = "event: changed\ndata:\n\n"
 			if !ok {
-				d.kept.touch(rq.scope, time.Now())
-				send(text + "event: end\ndata:\n\n")
 				return nil
 			}
-			d.kept.touch(rq.scope, at)
+			rest = max(liveRest, 4*d.kept.touch(rq.scope, at))
+			text = "event: changed\ndata:\n\n"
 		case <-time.After(liveBeat):
 		}
 		if !send(text) {
@@ -81,7 +76,7 @@ func (d *dash) live(w http.ResponseWriter, rq *request, _ place) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-time.After(max(liveRest, 4*d.kept.cost(rq.scope))):
+		case <-time.After(rest):
 		}
 	}
 }

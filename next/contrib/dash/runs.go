@@ -3,10 +3,7 @@ package dash
 import (
 	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -46,9 +43,7 @@ func open(r *arc.Report) bool {
 
 // now is the page of what a person should know now.
 type now struct {
-	Asks, Running, Failed, Lately []*arc.Report
-	FailedAll                     int
-	Delivered, Ended              int // in the last week
+	Asks, Running, Failed, Lately []*arc.Report // the last two are those of the last week
 	Usage                         *reason.Usage
 	Untold                        int // runs of the last week whose usage is not known
 }
@@ -67,23 +62,15 @@ func (d *dash) now(rq *request) (any, error) {
 		case open(r):
 			n.Running = append(n.Running, r)
 		case late && r.Status == arc.Blocked:
-			n.FailedAll++
-			n.Ended++
-			if len(n.Failed) < 10 {
-				n.Failed = append(n.Failed, r)
-			}
+			n.Failed = append(n.Failed, r)
 		case late && r.Status == arc.Delivered:
-			n.Delivered++
-			n.Ended++
-			if len(n.Lately) < 8 {
-				n.Lately = append(n.Lately, r)
-			}
+			n.Lately = append(n.Lately, r)
 		}
 		if late {
 			n.Usage = n.Usage.Add(r.Usage)
-			if r.Usage == nil {
-				n.Untold++
-			}
+		}
+		if late && r.Usage == nil {
+			n.Untold++
 		}
 	}
 	slices.Reverse(n.Asks) // who waits longest comes first
@@ -108,31 +95,12 @@ func (d *dash) list(rq *request) (any, error) {
 // run is the page of one run.
 type run struct {
 	*arc.Report
-	Story   []moment
-	Earlier int  // moments that are left out
-	ByPlan  bool // it was delivered by a learned plan alone
+	Story   []arc.Event // lines of output that follow one another are one
+	Earlier int         // events that are left out
+	ByPlan  bool        // it was delivered by a learned plan alone
 }
 
-// moment is an event of a run as it is told. Lines of a program that follow one another are one.
-type moment struct {
-	At                 time.Time
-	Kind, Tone         string // what happened, in words; "good", "bad", "ask" or ""
-	Name, Text, Detail string
-	Lines              int // of a program's output
-}
-
-const maxMoments = 300
-
-// kinds are the words for events, with the tone of each.
-var kinds = map[string][2]string{
-	"begun": {"Began"}, "recalled": {"Recalled"}, "fired": {"A learned plan is carried out", "good"}, "decided": {"Decided"},
-	"refused": {"A decision that cannot be used", "bad"}, "stuck": {"It does not get on", "bad"}, "subgoal": {"A subgoal first"},
-	"subgoal reached": {"The subgoal is reached", "good"}, "source failed": {"A source failed", "bad"}, "attempt": {"Attempt"},
-	"failed": {"Did not pass", "bad"}, "delivered": {"Delivered", "good"}, "learned": {"Learned", "good"}, "asking": {"Asks", "ask"},
-	"answered": {"Answered"}, "waiting": {"Waits", "ask"}, "retried": {"Tried again"}, "judged": {"Judged"},
-	"blocked": {"Blocked", "bad"}, "canceled": {"Canceled", "bad"}, "notify": {"Tells"}, "approval asked": {"Asks for approval", "ask"},
-	"ruled": {"Ruled"}, "output": {"Output"}, "tool": {"Tool"}, "answer": {"The model answers"},
-}
+const maxStory = 300
 
 func (d *dash) run(rq *request) (any, error) {
 	id := rq.form.Get("id")
@@ -144,48 +112,21 @@ func (d *dash) run(rq *request) (any, error) {
 		return nil, err
 	}
 	r := &run{Report: rep, ByPlan: rep.Status == arc.Delivered && rep.Fired > 0 && rep.Deliberations == 0}
-	if r.Story, err = story(rq.Journal(rq.Context(), id)); err != nil {
-		return nil, err
-	}
-	if r.Earlier = len(r.Story) - maxMoments; r.Earlier > 0 && !rq.form.Has("all") {
-		r.Story = r.Story[r.Earlier:]
-	} else {
-		r.Earlier = 0
-	}
-	return r, nil
-}
-
-// story tells the events of a run.
-func story(events iter.Seq2[arc.Event, error]) (out []moment, err error) {
-	for e, err := range events {
+	for e, err := range rq.Journal(rq.Context(), id) {
 		if err != nil {
 			return nil, err
 		}
-		m := moment{At: e.At, Kind: e.Kind, Name: e.Name, Text: e.Text}
-		if word, ok := kinds[e.Kind]; ok {
-			m.Kind, m.Tone = word[0], word[1]
-		}
-		switch last := len(out) - 1; {
-		case e.Kind == "output" && last >= 0 && out[last].Lines > 0 && out[last].Name == e.Name:
-			out[last].Detail += "\n" + e.Text
-			out[last].Lines++
+		if last := len(r.Story) - 1; e.Kind == "output" && last >= 0 && r.Story[last].Kind == e.Kind && r.Story[last].Name == e.Name {
+			r.Story[last].Text += "\n" + e.Text
 			continue
-		case e.Kind == "output":
-			m.Text, m.Detail, m.Lines = "", e.Text, 1
-		case e.Kind == "answer":
-			var u *reason.Usage
-			if json.Unmarshal(e.Data, &u) == nil && u != nil {
-				m.Detail = fmt.Sprintf("%s tokens in, %s out", number(u.Input), number(u.Output))
-			}
-		case e.Kind == "judged":
-			m.Tone = map[string]string{"delivered": "good", "failed": "bad"}[e.Name]
-			m.Name = map[string]string{"delivered": "right", "failed": "wrong"}[e.Name]
-		case len(e.Data) > 2 && e.Kind != "ruled":
-			m.Detail = string(e.Data)
 		}
-		out = append(out, m)
+		r.Story = append(r.Story, e)
 	}
-	return out, nil
+	if !rq.form.Has("all") {
+		r.Earlier = max(0, len(r.Story)-maxStory)
+		r.Story = r.Story[r.Earlier:]
+	}
+	return r, nil
 }
 
 // actRun answers, rules, cancels, tries again or judges.
@@ -234,10 +175,9 @@ func (d *dash) goOn(rq *request, id string, f func(context.Context) (*arc.Report
 	ended := make(chan error, 1)
 	go func() { // the run outlives the request: it ends when it stops, or with the Agent
 		_, err := f(context.WithoutCancel(ctx))
-		if err != nil && !errors.Is(err, arc.ErrState) && !errors.Is(err, arc.ErrRunning) && !errors.Is(err, arc.ErrClosed) {
-			d.opts.Logger.Error("dash: a run goes on", "run", id, "error", err)
+		if ended <- err; err != nil { // nobody may wait for it any more
+			d.opts.Logger.Info("dash: a run goes on", "run", id, "error", err)
 		}
-		ended <- err
 		cancel()
 	}()
 	if until(ctx, rq, id, func(r *arc.Report) bool { return r.Status != was.Status }) {

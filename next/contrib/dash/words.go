@@ -27,22 +27,23 @@ func (d *dash) words() template.FuncMap {
 			}
 			return span(r.Ended.Sub(r.Began))
 		},
-		"clip": func(n int, s string) string { return clip(s, n) }, "line": line, "json": func(raw json.RawMessage) string { return string(raw) },
+		"clip": func(n int, s string) string { return clip(s, n) }, "json": func(raw json.RawMessage) string { return string(raw) },
 		"count": count, "number": number, "amount": amount, "steps": steps, "tone": tone, "waits": waits, "open": open,
 		"list": func(v ...any) []any { return v }, "str": func(v any) string { return fmt.Sprint(v) },
-		"id":   func(v any) string { return "i" + digest(fmt.Sprint(v)) }, // of an element
-		"join": strings.Join, "esc": url.QueryEscape,
+		"id":    func(v any) string { return "i" + digest(fmt.Sprint(v)) }, // of an element
+		"first": func(n int, rs []*arc.Report) []*arc.Report { return rs[:min(n, len(rs))] },
+		"join":  strings.Join, "esc": url.QueryEscape,
 	}
 }
 
-// tone is the colour of a status.
+// tone is the colour of a status, or of an event.
 func tone(status any) string {
 	switch fmt.Sprint(status) {
-	case "delivered", "completed", "approved":
+	case "delivered", "completed", "approved", "fired", "learned", "subgoal reached":
 		return "good"
-	case "blocked", "failed":
+	case "blocked", "failed", "refused", "stuck", "source failed":
 		return "bad"
-	case "asking", "waiting", "ready":
+	case "asking", "waiting", "ready", "approval asked":
 		return "ask"
 	case "running", "active":
 		return "work"
@@ -76,6 +77,7 @@ func span(d time.Duration) string {
 
 // clip cuts a text after some bytes, at a rune.
 func clip(s string, n int) string {
+	s = strings.TrimSpace(s)
 	if len(s) <= n {
 		return s
 	}
@@ -83,15 +85,6 @@ func clip(s string, n int) string {
 		n--
 	}
 	return s[:n] + "…"
-}
-
-// line is the first line of a text, for a list.
-func line(s string) string {
-	first, rest, _ := strings.Cut(strings.TrimSpace(s), "\n")
-	if first = clip(first, 240); rest != "" && !strings.HasSuffix(first, "…") {
-		first += " …"
-	}
-	return first
 }
 
 func count(n int, what string) string {

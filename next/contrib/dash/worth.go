@@ -53,6 +53,23 @@ func (b *bill) add(u *reason.Usage) {
 	}
 }
 
+// ledger has a bill for each name.
+type ledger map[string]*bill
+
+func (l ledger) of(name string) *bill {
+	if l[name] == nil {
+		l[name] = &bill{Name: name}
+	}
+	return l[name]
+}
+
+func (l ledger) rows() (out []bill) {
+	for _, name := range slices.Sorted(maps.Keys(l)) {
+		out = append(out, *l[name])
+	}
+	return out
+}
+
 func sum(a, b *float64) *float64 {
 	if a == nil || b == nil {
 		return cmp.Or(a, b)
@@ -88,7 +105,7 @@ func (d *dash) value(rq *request) (any, error) {
 		{"Delivered", interval(u.Delivered, percent)}, {"Model calls a case", interval(u.Calls, plain)}, {"Dollars a case", interval(u.USD, dollars)},
 	}
 	from := d.opts.Now().AddDate(0, 0, 1-worthDays)
-	days := make(map[string]*bill)
+	days := make(ledger)
 	for _, r := range runs {
 		at := r.Ended
 		if at.IsZero() {
@@ -97,80 +114,52 @@ func (d *dash) value(rq *request) (any, error) {
 		if day(at) < day(from) {
 			continue
 		}
-		if days[day(at)] == nil {
-			days[day(at)] = &bill{Name: day(at)}
+		for _, b := range []*bill{days.of(day(at)), &w.All} {
+			b.add(r.Usage)
+			if b.Attempts += r.Attempts; r.Usage == nil && r.Fired > 0 && r.Deliberations == 0 { // no reasoner was asked
+				b.Told++
+			}
 		}
-		usage := r.Usage
-		if usage == nil && r.Fired > 0 && r.Deliberations == 0 { // no model was asked
-			usage = &reason.Usage{CostUSD: new(0.0)}
-		}
-		for _, b := range []*bill{days[day(at)], &w.All} {
-			b.add(usage)
-			b.Attempts += r.Attempts
-		}
-	}
-	byDay := bills{"By day", "Day", "Runs", nil}
-	for _, name := range slices.Backward(slices.Sorted(maps.Keys(days))) {
-		byDay.Rows = append(byDay.Rows, *days[name])
 	}
 	w.Charts = []chart{
 		newChart("Attempts a run", from, days, func(b *bill) (int, int) { return b.Attempts, b.N }),
 		newChart("Model calls a run", from, days, func(b *bill) (int, int) { return b.Calls, b.Told }),
 	}
+	byDay := days.rows()
+	slices.Reverse(byDay)
 	workers, err := workers(rq, from)
-	if err != nil {
-		return nil, err
-	}
-	w.Bills = []bills{byDay, {"By worker", "Worker", "Attempts", workers}}
-	if d.opts.Queue(rq.scope) != nil {
-		var models []bill
-		models, err = d.models(rq, from)
-		w.Bills = append(w.Bills, bills{"By model of jobs", "Model", "Jobs", models})
+	w.Bills = []bills{{"By day", "Day", "Runs", byDay}, {"By worker", "Worker", "Attempts", workers}}
+	if q := d.opts.Queue(rq.scope); q != nil && err == nil {
+		models := make(ledger)
+		for j, err := range q.Cycles(rq.Context(), rq.scope, from) {
+			if err != nil {
+				return nil, err
+			}
+			models.of(cmp.Or(j.Model, "not named")).add(j.Usage)
+		}
+		w.Bills = append(w.Bills, bills{"By model of jobs", "Model", "Attempts", models.rows()})
 	}
 	return &w, err
 }
 
 // workers are the figures of each worker.
-func workers(rq *request, from time.Time) (out []bill, err error) {
+func workers(rq *request, from time.Time) ([]bill, error) {
 	book, err := rq.Book(rq.Context())
 	if err != nil {
 		return nil, err
 	}
-	names := make(map[string]bool)
+	by := make(ledger)
 	for name := range book.Known() {
-		names[name] = true
-	}
-	for _, name := range slices.Sorted(maps.Keys(names)) {
-		b := bill{Name: name}
+		if by[name] != nil {
+			continue // at another skill
+		}
 		for i := range worthDays {
-			s := book.Day(name, "", from.AddDate(0, 0, i))
+			b, s := by.of(name), book.Day(name, "", from.AddDate(0, 0, i))
 			b.N, b.Untold, b.Tokens = b.N+s.Attempts, b.Untold+s.Attempts-s.Priced, b.Tokens+s.TokensIn+s.TokensOut
 			b.Reported, b.Estimated = sum(b.Reported, s.CostUSD), sum(b.Estimated, s.EstimateUSD)
 		}
-		if b.N > 0 {
-			out = append(out, b)
-		}
 	}
-	return out, nil
-}
-
-// models are the figures of the models of jobs.
-func (d *dash) models(rq *request, from time.Time) (out []bill, err error) {
-	by := make(map[string]*bill)
-	for j, err := range d.opts.Queue(rq.scope).Cycles(rq.Context(), rq.scope, from) {
-		if err != nil {
-			return nil, err
-		}
-		name := cmp.Or(j.Model, "not named")
-		if by[name] == nil {
-			by[name] = &bill{Name: name}
-		}
-		by[name].add(j.Usage)
-	}
-	for _, name := range slices.Sorted(maps.Keys(by)) {
-		out = append(out, *by[name])
-	}
-	return out, nil
+	return by.rows(), nil
 }
 
 // interval says a difference, and between what bounds it is.
@@ -193,16 +182,15 @@ type chart struct {
 }
 
 // newChart draws what came to how many, by day, 640 wide and 120 high. Days without any do not break the line.
-func newChart(title string, from time.Time, days map[string]*bill, of func(*bill) (sum, n int)) chart {
+func newChart(title string, from time.Time, days ledger, of func(*bill) (sum, n int)) chart {
 	c := chart{Title: title, First: from.Local().Format("Jan 2"), Last: from.AddDate(0, 0, worthDays-1).Local().Format("Jan 2")}
-	means, top, half := make(map[int]float64), 1.0, [2][2]int{}
+	means, top := make(map[int]float64), 1.0
 	for i := range worthDays {
 		if b := days[day(from.AddDate(0, 0, i))]; b != nil {
 			if total, n := of(b); n > 0 {
 				means[i] = float64(total) / float64(n)
 				top = max(top, math.Ceil(means[i]))
-				half[i*2/worthDays][0] += total
-				half[i*2/worthDays][1] += n
+				c.Words = fmt.Sprintf("%.1f on the last day with runs", means[i])
 			}
 		}
 	}
@@ -212,12 +200,5 @@ func newChart(title string, from time.Time, days map[string]*bill, of func(*bill
 		c.Line += fmt.Sprintf("%g,%g ", x, y)
 		c.Dots = append(c.Dots, [2]float64{x, y})
 	}
-	say := func(h [2]int) string {
-		if h[1] == 0 {
-			return "no data"
-		}
-		return fmt.Sprintf("%.1f", float64(h[0])/float64(h[1]))
-	}
-	c.Words = fmt.Sprintf("%s in the two weeks before, %s in the last two", say(half[0]), say(half[1]))
 	return c
 }

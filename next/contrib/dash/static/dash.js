@@ -95,10 +95,6 @@
     from = want;
     source = new EventSource(want);
     source.addEventListener("changed", renew);
-    source.addEventListener("end", (event) => {
-      event.target.close();
-      renew();
-    });
   };
 
   document.addEventListener("submit", async (event) => {
