@@ -140,21 +140,6 @@ func TestChooseEnds(t *testing.T) {
 	})
 }
 
-func TestSignals(t *testing.T) {
-	for text, want := range map[string]string{
-		"": "unclear", "?!": "unclear", "Fix the test in a.b.go v1.2": "simple",
-		"Fix it. Then add a test.":      "moderate",
-		"- one\n- two\n- three\n- four": "complex",
-		strings.Repeat("word ", 21):     "moderate",
-		strings.Repeat("word ", 41):     "complex",
-		"修复这个测试":                        "simple",
-		"修复这个测试。然后加一个新的测试！":             "moderate",
-		strings.Repeat("修复这个测试", 15):    "complex",
-	} {
-		require.Equal(t, want, reason.Signals(text), text)
-	}
-}
-
 func TestLoadSkills(t *testing.T) {
 	file := func(s string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(s)} }
 	good := "---\nname: go-test\ndescription: Run\u202e Go tests.\nlicense: MIT\nmetadata:\n  a: [b]\n---\n\nRun them.\n\n---\nmore\n"
