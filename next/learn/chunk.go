@@ -297,8 +297,8 @@ func (v *value) formed(former []any) string {
 	return ""
 }
 
-// near accepts a number that lies between the former ones; or that has as many digits as one of them and their sign,
-// and is at most twice the largest and at least half the smallest.
+// near accepts a number that lies between the former ones; or, where none of them is below 0, that has as many digits as
+// one of them, and is at most twice the largest and at least half the smallest.
 func near(now json.Number, former []any) bool {
 	f, ok := float(now)
 	low, high, digits := math.Inf(1), math.Inf(-1), false
@@ -306,9 +306,6 @@ func near(now json.Number, former []any) bool {
 		g, ok2 := float(was)
 		low, high, ok = min(low, g), max(high, g), ok && ok2
 		digits = digits || whole(was) == whole(now)
-	}
-	if low < 0 && high < 0 {
-		f, low, high = -f, -high, -low
 	}
 	between := low <= f && f <= high
 	return ok && (between || digits && low >= 0 && f > 0 && f <= 2*high && 2*f >= low)
@@ -318,9 +315,6 @@ func near(now json.Number, former []any) bool {
 // them where they are built alike, and then has as many digits in each place.
 func (v *value) runsFit() bool {
 	x, y, now := runs(word(v.was[0])), runs(word(v.was[1])), runs(word(v.now))
-	if len(x) == len(y) && common(x, y) == len(x) && common(x, now) < max(len(x), len(now)) {
-		return false
-	}
 	for i := range now {
 		if n := len(now[i]); class(first(now[i])) == digit && kinds(x) == kinds(now) && kinds(y) == kinds(now) &&
 			(n < min(len(x[i]), len(y[i])) || n > max(len(x[i]), len(y[i]))) {

@@ -282,11 +282,6 @@ func (p *plan) fire(now *shape, all []*plan, rules []string) (calls []reason.Pla
 			if no == "" && calls != nil && samePlan(calls, got) {
 				continue
 			}
-			for _, d := range []*delivery{a, b} { // each has to follow from the two
-				if no == "" {
-					_, no = fire(a, b, d.shape, of)
-				}
-			}
 			switch {
 			case no == "" && calls != nil:
 				return nil, "its deliveries mean different calls for this case"

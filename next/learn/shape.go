@@ -16,6 +16,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/arc-learn/arc/next/internal/schema"
 )
 
 // maxValues is the bound of a case's inputs, since each value is compared with each. A case beyond it has no plan.
@@ -268,13 +270,11 @@ func tokens(raw []byte) (n int) {
 
 // encode writes what decode has read, without escapes of HTML.
 func encode(v any) json.RawMessage {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if v == nil || e.Encode(v) != nil {
+	if v == nil {
 		return nil
 	}
-	return bytes.TrimSpace(b.Bytes())
+	raw, _ := schema.Marshal(v) // nil at an error
+	return raw
 }
 
 func typeOf(v any) string {
