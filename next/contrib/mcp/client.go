@@ -1,11 +1,15 @@
 package mcp
 
 import (
+	"bufio"
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -28,7 +32,7 @@ import (
 
 // Hints are what a server claims about a tool. A server that is not trusted may claim anything.
 type Hints struct {
-	Name, Title string // in the server's words
+	Name        string // in the server's words
 	ReadOnly    bool   // changes nothing
 	Destructive bool   // takes something away; true where the server does not say
 	Idempotent  bool   // a second call with the same inputs changes nothing
@@ -36,11 +40,9 @@ type Hints struct {
 
 // ClientOptions are options of a Client. Nil and the zero value are the defaults.
 type ClientOptions struct {
-	Name string // put before the names of tools: "github" makes "github_create_issue"
-
 	// Tool decides about a tool each time that the server lists it: it may set Mode, Blast, Irreversible, AskAbove,
-	// Secrets and the texts of t, by what the server claims or by its own knowledge; false leaves the tool out. It is
-	// called concurrently. nil: all tools, with nothing set, whatever the server claims.
+	// Secrets, and the name and texts of t, by what the server claims or by its own knowledge; false leaves the tool
+	// out. It is called concurrently. nil: all tools, with nothing set, whatever the server claims.
 	Tool func(h Hints, t *tools.Tool) bool
 
 	HTTP   *http.Client // of Dial; it brings credentials, and its timeout is that of a call. nil: http.DefaultClient
@@ -55,11 +57,12 @@ type Client struct {
 	o       ClientOptions
 	connect func() sdk.Transport
 	now     func() time.Time
-	turn    chan struct{} // held by who uses the fields below
+	open    context.Context // until Close
+	close   context.CancelFunc
 
-	live   *session // nil: none
+	turn   chan struct{} // held by who uses the fields below
+	live   *session      // nil: none
 	starts []time.Time
-	closed bool
 }
 
 // session is a session with a server.
@@ -71,10 +74,9 @@ type session struct {
 
 const (
 	maxStarts, startsWithin = 5, 5 * time.Minute
-	connecting              = time.Minute     // to start and to greet
-	leaving                 = 2 * time.Second // of a program, after the end of its input
-	maxTools                = 1000            // of a server, and of pages of its list
-	maxSchema               = 64 << 10        // bytes of a tool's schema
+	connecting              = time.Minute // to start and to greet
+	maxTools                = 1000        // of a server, and of pages of its list
+	maxSchema               = 64 << 10    // bytes of a tool's schema
 	maxDescription          = 8 << 10
 	oldest                  = "2025-11-25" // the last version with a handshake, which servers of every age answer
 )
@@ -95,6 +97,7 @@ func Dial(url string, o *ClientOptions) *Client {
 
 func newClient(o *ClientOptions, connect func(*Client) sdk.Transport) *Client {
 	c := &Client{now: time.Now, turn: make(chan struct{}, 1)}
+	c.open, c.close = context.WithCancel(context.Background())
 	if o != nil {
 		c.o = *o
 	}
@@ -107,9 +110,9 @@ func newClient(o *ClientOptions, connect func(*Client) sdk.Transport) *Client {
 
 // Close ends the session, and the program: it is killed if it does not end by itself within two seconds.
 func (c *Client) Close() error {
+	c.close()
 	c.turn <- struct{}{}
 	defer func() { <-c.turn }()
-	c.closed = true
 	return c.leave()
 }
 
@@ -125,13 +128,16 @@ func (c *Client) leave() (err error) {
 
 // session returns the live session, or begins one.
 func (c *Client) session(ctx context.Context) (*session, error) {
+	ctx, cancel := context.WithTimeout(ctx, connecting)
+	defer cancel()
+	defer context.AfterFunc(c.open, cancel)()
 	select {
 	case c.turn <- struct{}{}:
 		defer func() { <-c.turn }()
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	if c.closed {
+	if c.open.Err() != nil {
 		return nil, errors.New("mcp: the client is closed")
 	}
 	if c.live != nil && c.live.over.Err() == nil {
@@ -153,11 +159,14 @@ func (c *Client) session(ctx context.Context) (*session, error) {
 	if err != nil && ctx.Err() == nil {
 		live, err = c.begin(ctx, "") // a server that knows newer versions only
 	}
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, exec.ErrNotFound) { // there is no such program
+		return nil, &reason.Error{Class: reason.Permanent, Err: fmt.Errorf("mcp: %w", err)}
+	}
 	if err != nil {
-		return nil, outage(ctx, err)
+		return nil, outage(err)
 	}
 	s := &session{ClientSession: live}
-	s.over, s.end = context.WithCancel(context.Background())
+	s.over, s.end = context.WithCancel(c.open)
 	go func() { // until the session ends
 		defer s.end()
 		_ = live.Wait() // Close returns the same
@@ -167,8 +176,6 @@ func (c *Client) session(ctx context.Context) (*session, error) {
 }
 
 func (c *Client) begin(ctx context.Context, protocol string) (*sdk.ClientSession, error) {
-	ctx, cancel := context.WithTimeout(ctx, connecting)
-	defer cancel()
 	client := sdk.NewClient(&sdk.Implementation{Name: "arc", Version: version}, &sdk.ClientOptions{
 		Capabilities:   &sdk.ClientCapabilities{}, // no roots
 		MultiRoundTrip: &sdk.MultiRoundTripOptions{Disabled: true},
@@ -181,6 +188,9 @@ func (c *Client) begin(ctx context.Context, protocol string) (*sdk.ClientSession
 // request makes a request. An error is the server's answer, or it is of the connection, which is given up.
 func request[T any](ctx context.Context, c *Client, f func(context.Context, *session) (T, error)) (v T, err error) {
 	s, err := c.session(ctx)
+	if ctx.Err() != nil {
+		return v, ctx.Err()
+	}
 	if err != nil {
 		return v, err
 	}
@@ -201,17 +211,16 @@ func request[T any](ctx context.Context, c *Client, f func(context.Context, *ses
 			return v, &reason.Error{Class: reason.Invalid, Err: said}
 		}
 	}
-	if ctx.Err() == nil {
-		s.end()
+	if ctx.Err() != nil {
+		return v, ctx.Err()
 	}
-	return v, outage(ctx, said)
+	s.end()
+	return v, outage(err)
 }
 
-// outage returns an error of a connection. That of ctx stays as it is.
-func outage(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
+// outage returns an error of a connection.
+func outage(err error) error {
+	err = errors.New("mcp: " + fence.Line(clip(err.Error(), 1<<10)))
 	if e := reason.Classify(err); e != nil && e.Class != "" {
 		return e
 	}
@@ -235,10 +244,9 @@ func (c *Client) Tools(ctx context.Context) ([]tools.Tool, error) {
 				return c.call(ctx, l.Name, inputs)
 			},
 		}
-		h := Hints{Name: l.Name, Title: l.Title, Destructive: true}
+		h := Hints{Name: l.Name, Destructive: true}
 		if a := l.Annotations; a != nil {
 			h.ReadOnly, h.Idempotent = a.ReadOnlyHint, a.IdempotentHint
-			h.Title = cmp.Or(h.Title, a.Title)
 			h.Destructive = !a.ReadOnlyHint && (a.DestructiveHint == nil || *a.DestructiveHint)
 		}
 		if c.o.Tool == nil || c.o.Tool(h, &t) {
@@ -251,13 +259,10 @@ func (c *Client) Tools(ctx context.Context) ([]tools.Tool, error) {
 // input returns the schema of a tool's inputs.
 func (c *Client) input(ctx context.Context, t *sdk.Tool) json.RawMessage {
 	raw, err := json.Marshal(t.InputSchema)
-	if err == nil && len(raw) > maxSchema {
-		err = fmt.Errorf("it has %d bytes, of at most %d", len(raw), maxSchema)
-	}
 	if err == nil {
 		_, err = schema.Compile(raw)
 	}
-	if err != nil || t.InputSchema == nil {
+	if err != nil || t.InputSchema == nil || len(raw) > maxSchema {
 		c.o.Logger.WarnContext(ctx, "mcp: the schema of a tool is not used", "tool", t.Name, "error", err)
 		return json.RawMessage(`{"type":"object"}`)
 	}
@@ -281,7 +286,7 @@ func (c *Client) list(ctx context.Context) (map[string]*sdk.Tool, error) {
 		}
 		cursor = page.NextCursor
 		if cursors[cursor] || len(tools) >= maxTools || len(cursors) >= maxTools {
-			return c.named(tools), nil
+			return named(tools), nil
 		}
 		cursors[cursor] = true
 	}
@@ -293,21 +298,17 @@ const maxName = 64
 
 // named gives each tool a name. A valid one is kept; of others that would come out as one, all but the first have a
 // digest of the server's name.
-func (c *Client) named(byName map[string]*sdk.Tool) map[string]*sdk.Tool {
-	prefix := ""
-	if c.o.Name != "" {
-		prefix = invalid.ReplaceAllString(c.o.Name, "_") + "_"
-	}
+func named(byName map[string]*sdk.Tool) map[string]*sdk.Tool {
 	out, rest := map[string]*sdk.Tool{}, []string{}
 	for _, name := range slices.Sorted(maps.Keys(byName)) {
-		if as := prefix + name; invalid.MatchString(as) || len(as) > maxName {
+		if invalid.MatchString(name) || len(name) > maxName {
 			rest = append(rest, name)
 		} else {
-			out[as] = byName[name]
+			out[name] = byName[name]
 		}
 	}
 	for _, name := range rest {
-		as := clip(prefix+invalid.ReplaceAllString(name, "_"), maxName)
+		as := clip(invalid.ReplaceAllString(name, "_"), maxName)
 		if out[as] != nil {
 			as = clip(as, maxName-9) + "_" + fence.Mark(0, name)[:8]
 		}
@@ -377,20 +378,13 @@ func result(r *sdk.CallToolResult) (json.RawMessage, error) {
 		}
 	}
 	text := strings.Join(parts, "\n")
-	data, repeated := r.StructuredContent, false
-	if data != nil {
-		var same any
-		repeated = json.Unmarshal([]byte(text), &same) == nil && reflect.DeepEqual(same, data)
-	}
-	if data != nil && !repeated {
+	var said any
+	if data := r.StructuredContent; data != nil && (json.Unmarshal([]byte(text), &said) != nil || !reflect.DeepEqual(said, data)) {
 		raw, err := schema.Marshal(data)
 		if err != nil {
 			return nil, fmt.Errorf("mcp: structured content: %w", err)
 		}
-		if text != "" {
-			text += "\n"
-		}
-		text += string(raw)
+		text = strings.TrimPrefix(text+"\n"+string(raw), "\n")
 	}
 	switch {
 	case r.NeedsInput():
@@ -400,7 +394,7 @@ func result(r *sdk.CallToolResult) (json.RawMessage, error) {
 	case r.IsError:
 		return nil, errors.New(fence.Text(text))
 	}
-	if t := strings.TrimSpace(text); strings.HasPrefix(t, "{") || strings.HasPrefix(t, "[") || data != nil {
+	if t := strings.TrimSpace(text); strings.HasPrefix(t, "{") || strings.HasPrefix(t, "[") || r.StructuredContent != nil {
 		d := json.NewDecoder(strings.NewReader(t))
 		d.UseNumber()
 		var v any
@@ -447,10 +441,105 @@ func clean(v any) any {
 			v[i] = clean(v[i])
 		}
 	case map[string]any:
+		out := map[string]any{}
 		for k, e := range v {
-			delete(v, k)
-			v[fence.Text(k)] = clean(e)
+			out[fence.Text(k)] = clean(e)
 		}
+		return out
 	}
 	return v
+}
+
+const maxLine = 16 << 20 // bytes of a message
+
+// lines reads messages of JSON-RPC, one a line, as they are in the world: with a byte order mark, and with lines
+// between them that are none, at which the SDK would end the session.
+type lines struct {
+	in     *bufio.Reader
+	logger *slog.Logger
+	close  func() error
+	ready  []byte // to be read
+}
+
+// stream returns the transport of a pair of streams.
+func stream(in io.Reader, out io.WriteCloser, logger *slog.Logger, close func() error) *sdk.IOTransport {
+	return &sdk.IOTransport{Reader: &lines{in: bufio.NewReader(in), logger: logger, close: close}, Writer: out}
+}
+
+// Read implements io.Reader.
+func (l *lines) Read(p []byte) (int, error) {
+	for len(l.ready) == 0 {
+		line, err := l.line()
+		line = bytes.TrimSpace(bytes.TrimPrefix(bytes.TrimSpace(line), []byte("\ufeff")))
+		switch {
+		case len(line) > 0 && (line[0] == '{' || line[0] == '[') && json.Valid(line):
+			l.ready = append(line, '\n')
+		case len(line) > 0:
+			l.logger.Warn("mcp: a line that is no message is left out", "line", clip(string(line), 200))
+		}
+		if err != nil && len(l.ready) == 0 {
+			return 0, err
+		}
+	}
+	n := copy(p, l.ready)
+	l.ready = l.ready[n:]
+	return n, nil
+}
+
+// line reads the next line; of one that is too long, its beginning.
+func (l *lines) line() (line []byte, err error) {
+	for {
+		part, err := l.in.ReadSlice('\n')
+		if len(line) <= maxLine {
+			line = append(line, part...)
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			if len(line) > maxLine {
+				line = line[:100] // which is no message any more
+			}
+			return line, err
+		}
+	}
+}
+
+// Close implements io.Closer.
+func (l *lines) Close() error { return l.close() }
+
+// kept is an output that is not closed.
+type kept struct{ io.Writer }
+
+func (kept) Close() error { return nil }
+
+// program is a transport to a program over its standard input and output.
+type program struct {
+	cmd    *exec.Cmd
+	logger *slog.Logger
+}
+
+const leaving = 2 * time.Second // of a program, after the end of its input
+
+// Connect implements sdk.Transport.
+func (p *program) Connect(ctx context.Context) (sdk.Connection, error) {
+	in, err := p.cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := p.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	p.cmd.WaitDelay = leaving // its own children may hold the pipes
+	if err := p.cmd.Start(); err != nil {
+		return nil, err
+	}
+	return stream(out, kept{in}, p.logger, func() error {
+		err := in.Close()
+		kill := time.AfterFunc(leaving, func() { _ = p.cmd.Process.Kill() }) // an error: it has ended
+		defer kill.Stop()
+		var exit *exec.ExitError
+		if ended := p.cmd.Wait(); !errors.As(ended, &exit) { // how it ends is its own matter
+			err = errors.Join(err, ended)
+		}
+		return err
+	}).Connect(ctx)
 }

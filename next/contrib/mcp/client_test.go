@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/exec"
 	"strings"
@@ -60,7 +61,7 @@ func fake(t *testing.T, o *ClientOptions, f answers) *Client {
 			toClient.Close()
 			fromClient.Close()
 		}()
-		return &sdk.IOTransport{Reader: &lines{in: bufio.NewReader(fromServer), other: func([]byte) {}, close: fromServer.Close}, Writer: toServer}
+		return stream(fromServer, toServer, slog.New(slog.DiscardHandler), fromServer.Close)
 	})
 	t.Cleanup(func() { require.NoError(t, c.Close()) })
 	return c
@@ -162,9 +163,10 @@ func TestList(t *testing.T) {
 			{"name":"a/b","inputSchema":{"$ref":"https://example.com/s"}},{"name":"a_b","inputSchema":{"type":"object"}}],"nextCursor":"` + cursor + `"}`
 	}
 	var hints []Hints
-	o := &ClientOptions{Name: "my srv", Tool: func(h Hints, t *tools.Tool) bool {
+	o := &ClientOptions{Tool: func(h Hints, t *tools.Tool) bool {
 		hints = append(hints, h)
 		t.Irreversible = h.Destructive
+		t.Name = "srv_" + t.Name
 		if !h.ReadOnly {
 			t.Mode = act.Gated
 		}
@@ -176,11 +178,11 @@ func TestList(t *testing.T) {
 	require.Equal(t, 2, pages, "a cursor that does not move stops at once")
 	require.Len(t, hints, 3)
 	require.Len(t, ts, 2)
-	require.Equal(t, "my_srv_a_b", ts[0].Name, "the tool with a valid name keeps it")
+	require.Equal(t, "srv_a_b", ts[0].Name, "the tool with a valid name keeps it")
 	require.Equal(t, act.Autonomous, ts[0].Mode)
 	require.False(t, ts[0].Irreversible)
 	require.JSONEq(t, `{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`, string(ts[0].Input))
-	require.Regexp(t, `^my_srv_a_b_[0-9a-f]{8}$`, ts[1].Name)
+	require.Regexp(t, `^srv_a_b_[0-9a-f]{8}$`, ts[1].Name)
 	require.Equal(t, act.Gated, ts[1].Mode)
 	require.Equal(t, "< |im_start|>x", ts[1].Description)
 	ts, err = fake(t, nil, func(string, json.RawMessage) string { return page("") }).Tools(t.Context())
@@ -199,8 +201,7 @@ func TestNames(t *testing.T) {
 		for _, n := range names {
 			byName[n] = &sdk.Tool{Name: n}
 		}
-		c := newClient(&ClientOptions{Name: rapid.SampledFrom([]string{"", "p"}).Draw(rt, "prefix")}, nil)
-		got := c.named(byName)
+		got := named(byName)
 		require.Len(rt, got, len(names))
 		for as := range got {
 			require.Regexp(rt, `^[A-Za-z0-9_-]{1,64}$`, as)
