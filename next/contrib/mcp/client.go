@@ -78,6 +78,7 @@ const (
 	maxTools                = 1000        // of a server, and of pages of its list
 	maxSchema               = 64 << 10    // bytes of a tool's schema
 	maxDescription          = 8 << 10
+	maxName                 = 64
 	oldest                  = "2025-11-25" // the last version with a handshake, which servers of every age answer
 )
 
@@ -188,10 +189,7 @@ func (c *Client) begin(ctx context.Context, protocol string) (*sdk.ClientSession
 // request makes a request. An error is the server's answer, or it is of the connection, which is given up.
 func request[T any](ctx context.Context, c *Client, f func(context.Context, *session) (T, error)) (v T, err error) {
 	s, err := c.session(ctx)
-	if ctx.Err() != nil {
-		return v, ctx.Err()
-	}
-	if err != nil {
+	if err := cmp.Or(ctx.Err(), err); err != nil {
 		return v, err
 	}
 	calling, cancel := context.WithCancel(ctx)
@@ -293,8 +291,6 @@ func (c *Client) list(ctx context.Context) (map[string]*sdk.Tool, error) {
 }
 
 var invalid = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
-
-const maxName = 64
 
 // named gives each tool a name. A valid one is kept; of others that would come out as one, all but the first have a
 // digest of the server's name.
@@ -450,12 +446,12 @@ func clean(v any) any {
 	return v
 }
 
-const maxLine = 16 << 20 // bytes of a message
+const maxLine = 16 << 20 // bytes of a message; a longer one ends the connection
 
 // lines reads messages of JSON-RPC, one a line, as they are in the world: with a byte order mark, and with lines
 // between them that are none, at which the SDK would end the session.
 type lines struct {
-	in     *bufio.Reader
+	in     *bufio.Scanner
 	logger *slog.Logger
 	close  func() error
 	ready  []byte // to be read
@@ -463,43 +459,28 @@ type lines struct {
 
 // stream returns the transport of a pair of streams.
 func stream(in io.Reader, out io.WriteCloser, logger *slog.Logger, close func() error) *sdk.IOTransport {
-	return &sdk.IOTransport{Reader: &lines{in: bufio.NewReader(in), logger: logger, close: close}, Writer: out}
+	l := &lines{in: bufio.NewScanner(in), logger: logger, close: close}
+	l.in.Buffer(nil, maxLine)
+	return &sdk.IOTransport{Reader: l, Writer: out}
 }
 
 // Read implements io.Reader.
 func (l *lines) Read(p []byte) (int, error) {
 	for len(l.ready) == 0 {
-		line, err := l.line()
-		line = bytes.TrimSpace(bytes.TrimPrefix(bytes.TrimSpace(line), []byte("\ufeff")))
+		if !l.in.Scan() {
+			return 0, cmp.Or(l.in.Err(), io.EOF)
+		}
+		line := bytes.TrimSpace(bytes.TrimPrefix(bytes.TrimSpace(l.in.Bytes()), []byte("\ufeff")))
 		switch {
 		case len(line) > 0 && (line[0] == '{' || line[0] == '[') && json.Valid(line):
-			l.ready = append(line, '\n')
+			l.ready = append(bytes.Clone(line), '\n')
 		case len(line) > 0:
 			l.logger.Warn("mcp: a line that is no message is left out", "line", clip(string(line), 200))
-		}
-		if err != nil && len(l.ready) == 0 {
-			return 0, err
 		}
 	}
 	n := copy(p, l.ready)
 	l.ready = l.ready[n:]
 	return n, nil
-}
-
-// line reads the next line; of one that is too long, its beginning.
-func (l *lines) line() (line []byte, err error) {
-	for {
-		part, err := l.in.ReadSlice('\n')
-		if len(line) <= maxLine {
-			line = append(line, part...)
-		}
-		if !errors.Is(err, bufio.ErrBufferFull) {
-			if len(line) > maxLine {
-				line = line[:100] // which is no message any more
-			}
-			return line, err
-		}
-	}
 }
 
 // Close implements io.Closer.

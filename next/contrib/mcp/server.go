@@ -11,27 +11,22 @@
 // # The server's tools
 //
 // Memory: recall, remember, feedback and forget. The loop: think, do, runs and health; tasks_add where the host gives
-// a queue. Identity: arete_get_identity, arete_update_identity, arete_get_recent_context, arete_add_context_event,
-// arete_validate_fact, arete_context, arete_infer and arete_reject_fact, as the Arete v2 design names them. Each has
-// schemas of its input and its output. An error is one of the tool, in words that the client can act on; one that it
-// can do nothing about is logged, and the client gets a reference to it.
+// a queue. Identity: the eight tools of the Arete v2 design, by its names. Each has schemas of its input and output.
+// An error is one of the tool, in words that the client can act on; one that it can do nothing about is logged, and
+// the client gets a reference to it.
 //
-// do returns when the run has ended, asks or waits. The answer to its questions is another do with the run's id.
-// An approval is a person's, so no tool gives one. Where a client asks for progress, it is told of each event. A call
-// that the client cancels cancels its run; a connection that is lost leaves the run, and a do with its id goes on.
+// do returns when the run has ended, asks or waits. The answer to its questions is another do with the run's id. An
+// approval is a person's, so no tool gives one. Where a client asks for progress, it is told of the events of a new
+// run. A call that the client cancels cancels its run; a connection that is lost leaves the run to go on.
 //
 // # Trust
 //
 // A client is a model, or speaks for one. Without Options.Trusted, what it remembers is of memory.Model or memory.User
-// and quarantined until somebody vouches for it; it cannot forget what is trusted. What it says about a person is a
-// candidate; its validations count once a day and make a fact established at most, and it changes and rejects
-// candidates only. The scope is the host's to say: no tool takes one.
+// and quarantined; it cannot forget what is trusted. What it says about a person is a candidate; its validations count
+// once a day and make a fact established at most, and it changes and rejects candidates only.
 //
-// # The other direction
-//
-// What a server says is data. Descriptions, results and errors lose the characters that hide or reorder text, and the
-// control words of chat templates are broken up; nothing that a server claims about its tools loosens what the host
-// has decided. Whether a result is right is for gates to say.
+// What a server says to a [Client] is data. Texts lose the characters that hide or reorder text, and the control words
+// of chat templates are broken up; nothing that a server claims about its tools loosens what the host has decided.
 package mcp
 
 import (
@@ -242,13 +237,7 @@ func add[In, Out any](s *server, h hints, name, about string, f func(context.Con
 		res, err := call.Do(ctx, 0, func(ctx context.Context) (*sdk.CallToolResult, error) {
 			var in In
 			arguments, err := schema.Canonical(req.Params.Arguments)
-			if err == nil {
-				err = form.Check(arguments)
-			}
-			if err == nil {
-				err = json.Unmarshal(arguments, &in)
-			}
-			if err != nil {
+			if err = cmp.Or(err, form.Check(arguments), json.Unmarshal(arguments, &in)); err != nil {
 				return nil, refused("arguments: " + err.Error())
 			}
 			c, err := s.caller(ctx, req)
@@ -331,10 +320,7 @@ func (s *server) caller(ctx context.Context, req *sdk.CallToolRequest) (c caller
 
 // ref names who has said something, in the source of a memory or a fact.
 func (c caller) ref() string {
-	if c.user == "" {
-		return "mcp"
-	}
-	return clip("mcp/"+fence.Line(c.user), store.MaxID)
+	return clip(strings.TrimSuffix("mcp/"+fence.Line(c.user), "/"), store.MaxID)
 }
 
 // refused is an error in words for the client.
@@ -384,14 +370,14 @@ type recallOut struct {
 func (o recallOut) words() string { return o.text }
 
 type recalled struct {
-	ID            string  `json:"id"`
-	Kind          string  `json:"kind"`
-	Trigger       string  `json:"trigger,omitempty" jsonschema:"the situation that it is for"`
-	Content       string  `json:"content"`
-	Trusted       bool    `json:"trusted" jsonschema:"somebody vouches for it"`
-	At            string  `json:"at" jsonschema:"when it happened or began to hold"`
-	Relevance     float64 `json:"relevance"`
-	Effectiveness float64 `json:"effectiveness" jsonschema:"how likely it is to help; .5: nothing is known"`
+	ID            string    `json:"id"`
+	Kind          string    `json:"kind"`
+	Trigger       string    `json:"trigger,omitempty" jsonschema:"the situation that it is for"`
+	Content       string    `json:"content"`
+	Trusted       bool      `json:"trusted" jsonschema:"somebody vouches for it"`
+	At            time.Time `json:"at" jsonschema:"when it happened or began to hold"`
+	Relevance     float64   `json:"relevance"`
+	Effectiveness float64   `json:"effectiveness" jsonschema:"how likely it is to help; .5: nothing is known"`
 }
 
 type rememberIn struct {
@@ -445,7 +431,7 @@ func (s *server) recall(ctx context.Context, _ caller, space memory.Space, in re
 	for _, h := range hits {
 		out.Memories = append(out.Memories, recalled{
 			ID: string(h.ID), Kind: string(h.Kind), Trigger: h.Trigger, Content: h.Content, Trusted: h.Trusted,
-			At: stamp(h.At), Relevance: h.Relevance, Effectiveness: h.Effectiveness,
+			At: h.At, Relevance: h.Relevance, Effectiveness: h.Effectiveness,
 		})
 		out.text = memory.Render(hits)
 	}
@@ -509,26 +495,6 @@ func as[T ~string](words []string) []T {
 	return out
 }
 
-// stamp writes a time; "" for none.
-func stamp(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return t.UTC().Format(time.RFC3339)
-}
-
-// moment reads a time; "" is none.
-func moment(text string) (time.Time, error) {
-	if text == "" {
-		return time.Time{}, nil
-	}
-	t, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		err = refused("no time such as 2026-11-21T09:00:00Z: " + clip(text, 40))
-	}
-	return t, err
-}
-
 type inputs = map[string]json.RawMessage
 
 type objective struct {
@@ -554,8 +520,8 @@ type runOut struct {
 	Questions []string        `json:"questions,omitempty" jsonschema:"of one that asks"`
 	Approvals []string        `json:"approvals,omitempty" jsonschema:"what a person has to allow; then the run goes on by itself"`
 	Failed    []string        `json:"failed,omitempty" jsonschema:"why attempts did not pass"`
-	Began     string          `json:"began"`
-	Ended     string          `json:"ended,omitempty"`
+	Began     time.Time       `json:"began"`
+	Ended     time.Time       `json:"ended,omitzero"`
 }
 
 type thinkOut struct {
@@ -590,20 +556,18 @@ type none struct{}
 type healthOut struct {
 	State       string         `json:"state" jsonschema:"no_data, healthy, struggling or failing"`
 	Text        string         `json:"text" jsonschema:"what there is to say, a line a finding"`
-	Delivered   int            `json:"delivered" jsonschema:"runs of the last seven days"`
-	Blocked     int            `json:"blocked"`
 	Memories    map[string]int `json:"memories" jsonschema:"how many of each kind"`
 	Quarantined int            `json:"quarantined" jsonschema:"memories that nobody vouches for"`
 }
 
 type tasksAddIn struct {
-	Subject     string   `json:"subject" jsonschema:"a line"`
-	Description string   `json:"description,omitempty"`
-	Input       inputs   `json:"input,omitempty" jsonschema:"data for the work"`
-	Priority    int      `json:"priority,omitempty" jsonschema:"1 (first) to 10; 5 if there is none"`
-	Skills      []string `json:"skills,omitempty" jsonschema:"names of what the work needs"`
-	At          string   `json:"at,omitempty" jsonschema:"when it is due, RFC 3339; empty: at once"`
-	Key         string   `json:"key,omitempty" jsonschema:"makes the call idempotent: the same key is the same task"`
+	Subject     string    `json:"subject" jsonschema:"a line"`
+	Description string    `json:"description,omitempty"`
+	Input       inputs    `json:"input,omitempty" jsonschema:"data for the work"`
+	Priority    int       `json:"priority,omitempty" jsonschema:"1 (first) to 10; 5 if there is none"`
+	Skills      []string  `json:"skills,omitempty" jsonschema:"names of what the work needs"`
+	At          time.Time `json:"at,omitzero" jsonschema:"when it is due, RFC 3339; left out: at once"`
+	Key         string    `json:"key,omitempty" jsonschema:"makes the call idempotent: the same key is the same task"`
 }
 
 type tasksAddOut struct {
@@ -705,7 +669,7 @@ func (s *server) run(ctx context.Context, c caller, id string, in objective) (*a
 func said(r *arc.Report) runOut {
 	out := runOut{
 		ID: r.ID, Status: string(r.Status), Objective: r.Objective, Text: r.Text, Output: r.Output, Cause: string(r.Cause),
-		Questions: r.Questions, Began: stamp(r.Began), Ended: stamp(r.Ended),
+		Questions: r.Questions, Began: r.Began, Ended: r.Ended,
 	}
 	for _, a := range r.Approvals {
 		out.Approvals = append(out.Approvals, a.Name+": "+a.About+" ("+strings.Join(a.Why, ", ")+")")
@@ -746,7 +710,7 @@ func (s *server) health(ctx context.Context, c caller, space memory.Space, _ non
 	if err != nil { // of the embedder, which tries again; the counts hold
 		s.Logger.WarnContext(ctx, "mcp: health of the memory", "error", err)
 	}
-	out = healthOut{h.State, h.Text(), h.Delivered, h.Blocked, map[string]int{}, m.Quarantined}
+	out = healthOut{h.State, h.Text(), map[string]int{}, m.Quarantined}
 	for k, n := range m.Kinds {
 		out.Memories[string(k)] = n
 	}
@@ -756,10 +720,7 @@ func (s *server) health(ctx context.Context, c caller, space memory.Space, _ non
 func (s *server) tasksAdd(ctx context.Context, c caller, in tasksAddIn) (out tasksAddOut, err error) {
 	d := queue.Draft{
 		Subject: in.Subject, Description: in.Description, Priority: in.Priority, Skills: in.Skills, Source: c.ref(),
-		Scope: c.scope, Key: c.key(in.Key),
-	}
-	if d.At, err = moment(in.At); err != nil {
-		return out, err
+		Scope: c.scope, Key: c.key(in.Key), At: in.At,
 	}
 	if d.Input, err = object(in.Input); err != nil {
 		return out, err
@@ -826,13 +787,13 @@ type inferOut struct {
 }
 
 type event struct {
-	Type      string  `json:"type,omitempty" jsonschema:"such as page_visit"`
-	URL       string  `json:"url,omitempty" jsonschema:"what was visited"`
-	Topic     string  `json:"topic,omitempty" jsonschema:"what it is about, in the words of a fact"`
-	Category  string  `json:"category,omitempty" jsonschema:"of such a fact"`
-	Text      string  `json:"text,omitempty"`
-	Seconds   float64 `json:"seconds,omitempty" jsonschema:"how long it lasted"`
-	Timestamp string  `json:"timestamp,omitempty" jsonschema:"RFC 3339; empty: now"`
+	Type      string    `json:"type,omitempty" jsonschema:"such as page_visit"`
+	URL       string    `json:"url,omitempty" jsonschema:"what was visited"`
+	Topic     string    `json:"topic,omitempty" jsonschema:"what it is about, in the words of a fact"`
+	Category  string    `json:"category,omitempty" jsonschema:"of such a fact"`
+	Text      string    `json:"text,omitempty"`
+	Seconds   float64   `json:"seconds,omitempty" jsonschema:"how long it lasted"`
+	Timestamp time.Time `json:"timestamp,omitzero" jsonschema:"RFC 3339; left out: now"`
 }
 
 type recentIn struct {
@@ -941,12 +902,8 @@ func (s *server) infer(ctx context.Context, _ caller, me *identity.Identity, in 
 }
 
 func (s *server) addEvent(ctx context.Context, _ caller, me *identity.Identity, in event) (done, error) {
-	at, err := moment(in.Timestamp)
-	if err != nil {
-		return done{}, err
-	}
 	kept, err := me.Observe(ctx, identity.Event{
-		Kind: in.Type, Address: in.URL, Topic: in.Topic, Category: in.Category, Text: in.Text, At: at,
+		Kind: in.Type, Address: in.URL, Topic: in.Topic, Category: in.Category, Text: in.Text, At: in.Timestamp,
 		Dwell: time.Duration(in.Seconds * float64(time.Second)),
 	})
 	return done{kept > 0}, err
@@ -959,7 +916,7 @@ func (s *server) recentContext(ctx context.Context, _ caller, me *identity.Ident
 	events, err := me.Recent(ctx, in.Limit)
 	out.Events = make([]event, len(events))
 	for i, e := range events {
-		out.Events[i] = event{e.Kind, e.Address, e.Topic, e.Category, e.Text, e.Dwell.Seconds(), stamp(e.At)}
+		out.Events[i] = event{e.Kind, e.Address, e.Topic, e.Category, e.Text, e.Dwell.Seconds(), e.At}
 	}
 	return out, err
 }
