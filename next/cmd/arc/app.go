@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -96,11 +97,13 @@ func openApp(ctx context.Context, dir string, how access, log *slog.Logger) (a *
 		log.Warn("skills", "error", err)
 	}
 	host.Skills = skills
-	sanitizer := redact.New(nil)
 	o := &arc.Options{
-		Scope: c.Scope, Attempts: c.Attempts, Timeout: c.Timeout, Patience: c.Patience, Daily: arc.Budget(budget(c.Daily)),
+		Scope: c.Scope, Attempts: c.Attempts, Timeout: c.Timeout, Patience: c.Patience, Daily: budget(c.Daily),
 		Learn: learn.Options{Holdout: c.Holdout}, Memory: &memory.Options{Languages: c.Languages},
-		Sanitizer: sanitizer, Logger: log, Process: "arc", OnEvent: a.onEvent, Trace: a.trace,
+		Logger: log, Process: "arc", OnEvent: a.onEvent, Trace: a.trace,
+	}
+	if o.Sanitizer, err = a.sanitizer(); err != nil {
+		return a, err
 	}
 	if e := c.Embeddings; e != nil {
 		var key string
@@ -111,19 +114,31 @@ func openApp(ctx context.Context, dir string, how access, log *slog.Logger) (a *
 		}
 		o.Memory.Embedder = openai.NewEmbedder(e.Name, &openai.Options{URL: e.URL, Key: cmp.Or(key, "none")})
 	}
-	if a.agent, err = arc.New(ctx, a.store, host, o); err != nil {
+	a.group = store.NewGroup(store.Sub(a.store, c.Scope.TenantPrefix())) // what goes on at once writes into the ledger
+	if a.queue, err = queue.Open(ctx, a.group, &queue.Options{
+		Route: func(priority int) string { return a.config.Load().route(priority) }, Sanitizer: o.Sanitizer, Logger: log,
+	}); err != nil {
 		return a, err
 	}
-	if how == reads {
-		if err := a.agent.Shutdown(ctx); err != nil {
-			return a, err
+	if a.agent, err = arc.New(ctx, a.store, host, o); err == nil && how == reads {
+		err = a.agent.Shutdown(ctx)
+	}
+	return a, err
+}
+
+// sanitizer knows the credentials, where they are unlocked, and the keys of models.
+func (a *app) sanitizer() (*redact.Sanitizer, error) {
+	known := map[string]string{}
+	if creds, err := a.credentials(); err == nil {
+		maps.Copy(known, creds)
+	}
+	c := a.config.Load()
+	for _, name := range c.models() {
+		if key := c.model(name).Key; len(os.Getenv(key)) >= 8 {
+			known[key] = os.Getenv(key)
 		}
 	}
-	a.group = store.NewGroup(store.Sub(a.store, c.Scope.TenantPrefix()))
-	a.queue, err = queue.Open(ctx, a.group, &queue.Options{
-		Route: func(priority int) string { return a.config.Load().route(priority) }, Sanitizer: sanitizer, Logger: log,
-	})
-	return a, err
+	return redact.New(nil).With(known)
 }
 
 func budget(b budgetConfig) arc.Budget { return arc.Budget{USD: b.USD, Tokens: b.Tokens} }

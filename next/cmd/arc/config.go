@@ -151,19 +151,19 @@ func (c *config) check() error {
 	if len(c.Workers) == 0 {
 		flaw("neither a model nor workers: add a line such as «model: gpt-5-mini»")
 	}
-	for _, w := range c.Workers {
-		kinds := 0
-		for _, is := range []bool{len(w.Run) > 0, len(w.Agent) > 0, w.Model != ""} {
-			if is {
-				kinds++
-			}
+	limited := func(what string, l limits) {
+		if _, _, err := l.levels(); err != nil {
+			flaw("%s: %w", what, err)
 		}
+	}
+	for _, w := range c.Workers {
+		limited("worker "+w.Name, w.limits)
 		switch {
 		case w.Name == "":
 			flaw("a worker without a name")
-		case kinds > 1:
+		case len(w.Run) > 0 && len(w.Agent) > 0 || len(w.Run)+len(w.Agent) > 0 && w.Model != "":
 			flaw("worker %s: it is one of run, agent and model", w.Name)
-		case kinds == 0 && c.Model == "" && len(c.Priority) == 0:
+		case len(w.Run)+len(w.Agent) == 0 && w.Model+c.Model == "" && len(c.Priority) == 0:
 			flaw("worker %s: it has neither run, agent nor model, and there is no model for all", w.Name)
 		}
 		for _, t := range w.Tools {
@@ -171,16 +171,11 @@ func (c *config) check() error {
 				flaw("worker %s: no tool is called %s", w.Name, t)
 			}
 		}
-		if _, _, err := w.limits.levels(); err != nil {
-			flaw("worker %s: %w", w.Name, err)
-		}
 	}
 	for _, t := range c.Tools {
+		limited("tool "+t.Name, t.limits)
 		if len(t.Run) == 0 {
 			flaw("tool %s: it has no run", t.Name)
-		}
-		if _, _, err := t.limits.levels(); err != nil {
-			flaw("tool %s: %w", t.Name, err)
 		}
 	}
 	for span := range c.Priority {

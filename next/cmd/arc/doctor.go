@@ -21,27 +21,16 @@ func (c *command) doctorCommands() []*cobra.Command {
 }
 
 func (c *command) begin(context.Context, *app, []string) error {
-	for name, text := range map[string]string{
-		"arc.yaml": firstConfig, ".arc/.gitignore": "*\n",
-		"SOUL.md": "# Who I am\n\nI do what I am asked, say what I have done, and say so honestly where I could not.\n",
-	} {
+	soul := "# Who I am\n\nI do what I am asked, say what I have done, and say so honestly where I could not.\n"
+	for name, text := range map[string]string{"arc.yaml": firstConfig, "SOUL.md": soul, ".arc/.gitignore": "*\n"} {
 		file := filepath.Join(c.dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		if _, err := os.Stat(file); err == nil {
+			continue // it is the person's
+		}
+		if err := writeFile(file, []byte(text), 0o644); err != nil {
 			return err
 		}
-		f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-		if errors.Is(err, fs.ErrExist) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		if _, err = f.WriteString(text); err == nil && name != ".arc/.gitignore" {
-			c.print("wrote " + name)
-		}
-		if err = errors.Join(err, f.Close()); err != nil {
-			return err
-		}
+		c.print("wrote " + name)
 	}
 	c.print("next: arc doctor")
 	return nil
@@ -57,6 +46,7 @@ func (c *command) doctor(ctx context.Context, a *app, _ []string) error {
 		}
 		c.print(c.paint(green, "✓ ") + what)
 	}
+	warn := func(text string) { c.print(c.paint(yellow, "! ") + text) }
 	cfg := a.config.Load()
 	check("arc.yaml", nil)
 	check("the store in .arc", nil)
@@ -64,27 +54,29 @@ func (c *command) doctor(ctx context.Context, a *app, _ []string) error {
 		m := cfg.model(name)
 		check("model "+name, a.ping(ctx, m))
 		if m.Price == nil {
-			c.print(c.paint(yellow, "! ") + "model " + name + " has no price: its dollars are unknown unless it reports them")
+			warn("model " + name + " has no price: its dollars are unknown unless it reports them")
 		}
 	}
-	for _, w := range cfg.Workers {
-		for _, argv := range [][]string{w.Run, w.Agent} {
+	commands := func(what string, argvs ...[]string) {
+		for _, argv := range argvs {
 			if len(argv) > 0 {
-				check("worker "+w.Name, a.runnable(ctx, argv))
+				_, err := exec.LookPath(a.argv(ctx, argv)[0])
+				if err != nil {
+					err = fmt.Errorf("%w (PATH is %s)", err, os.Getenv("PATH"))
+				}
+				check(what+": "+argv[0], err)
 			}
 		}
-		for _, g := range w.Gates {
-			check("gate of "+w.Name, a.runnable(ctx, g))
-		}
+	}
+	commands("gate", cfg.Gates...)
+	for _, w := range cfg.Workers {
+		commands("worker "+w.Name, append(w.Gates, w.Run, w.Agent)...)
 		if len(cfg.Gates)+len(w.Gates) == 0 && cfg.Judge == "" {
-			c.print(c.paint(yellow, "! ") + "nothing checks worker " + w.Name + ": what it says is done counts as delivered, until arc judge")
+			warn("nothing checks worker " + w.Name + ": what it says is done counts as delivered, until arc judge")
 		}
 	}
 	for _, t := range cfg.Tools {
-		check("tool "+t.Name, a.runnable(ctx, t.Run))
-	}
-	for _, g := range cfg.Gates {
-		check("gate "+g[0], a.runnable(ctx, g))
+		commands("tool "+t.Name, t.Run)
 	}
 	for _, f := range []string{"SOUL.md", "memory/MEMORY.md"} {
 		text, err := readText(a.path(filepath.FromSlash(f)))
@@ -93,7 +85,7 @@ func (c *command) doctor(ctx context.Context, a *app, _ []string) error {
 		}
 		check(f, err)
 		if len(text) > 3*2000 && f != "SOUL.md" {
-			c.print(c.paint(yellow, "! ") + fmt.Sprintf("%s has about %d tokens: over 2,000 is a lot for every prompt", f, len(text)/3))
+			warn(fmt.Sprintf("%s has about %d tokens: over 2,000 is a lot for every prompt", f, len(text)/3))
 		}
 	}
 	if ill > 0 {
@@ -101,16 +93,4 @@ func (c *command) doctor(ctx context.Context, a *app, _ []string) error {
 	}
 	c.print(`all is there: arc do "…"`)
 	return nil
-}
-
-// runnable reports why a command cannot be started.
-func (a *app) runnable(ctx context.Context, argv []string) error {
-	if len(argv) == 0 {
-		return errors.New("an empty command")
-	}
-	_, err := exec.LookPath(a.argv(ctx, argv)[0])
-	if err != nil {
-		err = fmt.Errorf("%w (PATH is %s)", err, os.Getenv("PATH"))
-	}
-	return err
 }

@@ -419,6 +419,29 @@ func TestTasksOfAnAgent(t *testing.T) {
 	require.Equal(t, []string{"opus", "mini"}, []string{c.route(3), c.route(4)})
 }
 
+// A worker in a worktree: what its gates refuse never reaches the tree that people work in.
+func TestWorktree(t *testing.T) {
+	s := newShell(t, "workers:\n- {name: coder, agent: [./coder.sh]}\ngates:\n- [./check.sh]\nworktree: {}\n")
+	s.write("coder.sh", "#!/bin/sh\ncat > /dev/null\necho $$ > made\n")
+	s.write("check.sh", "#!/bin/sh\ntest ! -e "+s.dir+"/broken\n")
+	s.write(".gitignore", ".arc\narc.sock\nmemory\nbroken\n")
+	for _, args := range []string{"init -q", "add -A", "-c user.name=a -c user.email=a@example.com commit -qm first"} {
+		cmd := exec.Command("git", strings.Fields(args)...)
+		cmd.Dir = s.dir
+		require.NoError(t, cmd.Run())
+	}
+	for _, v := range []string{"GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_EMAIL"} {
+		t.Setenv(v, "arc@example.com")
+	}
+	s.ok("do", "make it")
+	made := s.read("made")
+	s.write("broken", "")
+	_, errs, code := s.arc("do", "make it anew")
+	require.Equal(t, exitFailed, code)
+	require.Contains(t, errs, "the work is on branch")
+	require.Equal(t, made, s.read("made"))
+}
+
 // D10, E6: MEMORY.md is told, appended below «## Learned», and left alone where it is not UTF-8.
 func TestNotes(t *testing.T) {
 	s := planned(t)

@@ -5,7 +5,6 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -62,48 +61,11 @@ func (c *command) units() (dir string, out []unit, err error) {
 
 func (c *command) servicesCommand() *cobra.Command {
 	var dry bool
-	control := func(ctx context.Context, args ...string) error {
-		cmd := exec.CommandContext(ctx, args[0], args[1:]...)
-		cmd.Stdout, cmd.Stderr = c.out, c.err
-		if err := cmd.Run(); err != nil {
-			return fmt.Errorf("%s: %w", strings.Join(args, " "), err)
-		}
-		return nil
-	}
-	each := func(install bool) func(context.Context, *app, []string) error {
+	each := func(f func(ctx context.Context, file string, u unit) error) func(context.Context, *app, []string) error {
 		return func(ctx context.Context, _ *app, _ []string) error {
 			dir, all, err := c.units()
-			if err != nil {
-				return err
-			}
 			for _, u := range all {
-				file := filepath.Join(dir, u.Name)
-				if dry {
-					c.print("# " + file + "\n" + u.Text)
-					continue
-				}
-				if install {
-					err = writeFile(file, []byte(u.Text), 0o644)
-				} else {
-					err = errors.Join(c.switchUnit(ctx, control, file, false), os.Remove(file))
-				}
-				if err != nil && !errors.Is(err, fs.ErrNotExist) {
-					return err
-				}
-				c.print(map[bool]string{true: "wrote ", false: "removed "}[install] + file)
-			}
-			if dry || !install {
-				return nil
-			}
-			if runtime.GOOS == "linux" {
-				if err := control(ctx, "systemctl", "--user", "daemon-reload"); err != nil {
-					return err
-				}
-			}
-			for _, u := range all {
-				if !strings.HasSuffix(u.Name, "sensors.service") { // the timer starts it
-					err = errors.Join(err, c.switchUnit(ctx, control, filepath.Join(dir, u.Name), true))
-				}
+				err = errors.Join(err, f(ctx, filepath.Join(dir, u.Name), u))
 			}
 			return err
 		}
@@ -111,34 +73,51 @@ func (c *command) servicesCommand() *cobra.Command {
 	dryRun := func(f *pflag.FlagSet) { f.BoolVar(&dry, "dry-run", false, "print what would be written") }
 	return group(&cobra.Command{Use: "services", Short: "Two services of the system: dispatch and sensors", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }},
-		c.leaf(local, "install", "Install and start the services", each(true), dryRun),
-		c.leaf(local, "uninstall", "Stop and remove the services", each(false), dryRun),
-		c.leaf(local, "status", "Say how the services are", func(ctx context.Context, _ *app, _ []string) error {
-			dir, all, err := c.units()
-			if err != nil {
+		c.leaf(local, "install", "Install and start the services", each(func(ctx context.Context, file string, u unit) error {
+			if dry {
+				c.print("# " + file + "\n" + u.Text)
+				return nil
+			}
+			if err := writeFile(file, []byte(u.Text), 0o644); err != nil {
 				return err
 			}
-			for _, u := range all {
-				state := "not installed"
-				if text, err := os.ReadFile(filepath.Join(dir, u.Name)); err == nil {
-					state = "installed"
-					if string(text) != u.Text {
-						state += ", with another PATH, program or folder than this shell's: arc services install"
-					}
-					if runtime.GOOS == "linux" {
-						out, _ := exec.CommandContext(ctx, "systemctl", "--user", "is-active", u.Name).Output() // its words say it
-						state += ", " + strings.TrimSpace(string(out))
-					}
-				}
-				c.print(u.Name + ": " + state)
+			c.print("wrote " + file)
+			if strings.HasSuffix(file, "sensors.service") {
+				return nil // its timer starts it
 			}
+			return c.control(ctx, file, true)
+		}), dryRun),
+		c.leaf(local, "uninstall", "Stop and remove the services", each(func(ctx context.Context, file string, _ unit) error {
+			if _, err := os.Stat(file); err != nil {
+				return nil // it is not installed
+			}
+			c.print("removing " + file)
+			return errors.Join(c.control(ctx, file, false), os.Remove(file))
+		}), nil),
+		c.leaf(local, "status", "Say how the services are", each(func(_ context.Context, file string, u unit) error {
+			state := "installed"
+			text, err := os.ReadFile(file)
+			switch {
+			case err != nil:
+				state = "not installed"
+			case string(text) != u.Text:
+				state += ", with another PATH, program or folder than this shell has: arc services install"
+			}
+			c.print(u.Name + ": " + state)
 			return nil
-		}, nil))
+		}), nil))
 }
 
-func (c *command) switchUnit(ctx context.Context, control func(context.Context, ...string) error, file string, on bool) error {
+// control starts a service with the system from now on, or stops it.
+func (c *command) control(ctx context.Context, file string, on bool) error {
+	argv := []string{"systemctl", "--user", map[bool]string{true: "enable", false: "disable"}[on], "--now", filepath.Base(file)}
 	if runtime.GOOS == "darwin" {
-		return control(ctx, "launchctl", map[bool]string{true: "load", false: "unload"}[on], "-w", file)
+		argv = []string{"launchctl", map[bool]string{true: "load", false: "unload"}[on], "-w", file}
 	}
-	return control(ctx, "systemctl", "--user", map[bool]string{true: "enable", false: "disable"}[on], "--now", filepath.Base(file))
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.Stdout, cmd.Stderr = c.out, c.err
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("%s: %w", strings.Join(argv, " "), err)
+	}
+	return nil
 }
