@@ -122,33 +122,31 @@ func (w *World) Collect(name string, c Collector) error {
 func (w *World) Poll(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, collectTimeout)
 	defer cancel()
-	at, calls := w.now(), map[string]chan error{}
+	at, called := w.now(), 0
 	w.mu.Lock()
+	ended := make(chan error, len(w.domains))
 	for name, d := range w.domains {
 		if c := d.collector; c != nil && !d.running && !at.Before(d.next) {
 			d.running, d.next = true, at.Add(c.Every)
-			calls[name] = make(chan error, 1)
-			go func() { calls[name] <- w.collect(ctx, d, c, at) }()
+			called++
+			go func() { ended <- w.collect(ctx, name, d, c, at) }()
 		}
 	}
 	w.mu.Unlock()
 	var errs []error
-	for name, ended := range calls {
-		var err error
+	for range called {
 		select {
-		case err = <-ended:
+		case err := <-ended:
+			errs = append(errs, err)
 		case <-ctx.Done():
-			err = ctx.Err()
-		}
-		if err != nil {
-			errs = append(errs, fmt.Errorf("goal: domain %q: %w", name, err))
+			return errors.Join(append(errs, fmt.Errorf("goal: a collector has not come back: %w", ctx.Err()))...)
 		}
 	}
 	return errors.Join(errs...)
 }
 
 // collect calls a collector that is due. An answer that comes too late is none.
-func (w *World) collect(ctx context.Context, d *domain, c *Collector, at time.Time) error {
+func (w *World) collect(ctx context.Context, name string, d *domain, c *Collector, at time.Time) error {
 	data, err := call.Do(ctx, 0, c.Read)
 	if err = cmp.Or(err, ctx.Err()); err == nil {
 		data, err = plainly(data)
@@ -156,10 +154,13 @@ func (w *World) collect(ctx context.Context, d *domain, c *Collector, at time.Ti
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	d.running = false
-	if err == nil && d.collector == c && !at.Before(d.at) { // nobody has read it since
+	if err != nil {
+		return fmt.Errorf("goal: domain %q: %w", name, err)
+	}
+	if d.collector == c && !at.Before(d.at) { // nobody has read it since
 		d.data, d.at, d.read, d.maxAge = data, at, true, c.MaxAge
 	}
-	return err
+	return nil
 }
 
 // OnEvent is for arc.Options: it applies the deltas of delivered tasks, also of runs that are no dispatches. It takes
@@ -236,16 +237,14 @@ func (w *World) value(p place) (any, time.Time, error) {
 
 // plainly returns a value as JSON has it.
 func plainly(v any) (plain any, err error) {
-	raw, ok := v.(json.RawMessage)
-	if !ok {
-		if raw, err = json.Marshal(v); err != nil {
-			return nil, err
-		}
+	raw, err := json.Marshal(v)
+	if err == nil && len(raw) > maxData {
+		err = &store.LimitError{What: "data", Size: len(raw), Max: maxData}
 	}
-	if len(raw) > maxData {
-		return nil, &store.LimitError{What: "data", Size: len(raw), Max: maxData}
+	if err == nil {
+		err = json.Unmarshal(raw, &plain)
 	}
-	return plain, json.Unmarshal(raw, &plain)
+	return plain, err
 }
 
 // text is a plain value as JSON, or a string as it is.
@@ -320,24 +319,24 @@ func with(v any, keys []string, op string, by any) (changed any, ok bool) {
 	if len(keys) == 0 {
 		return change(v, op, by)
 	}
-	switch v := v.(type) {
-	case nil:
-		below, ok := with(nil, keys[1:], op, by)
-		return map[string]any{keys[0]: below}, ok
-	case []any:
-		i, ok := index(v, keys[0])
+	if list, ok := v.([]any); ok {
+		i, ok := index(list, keys[0])
 		if !ok {
 			return nil, false
 		}
-		list := slices.Clone(v)
-		list[i], ok = with(v[i], keys[1:], op, by)
+		list = slices.Clone(list)
+		list[i], ok = with(list[i], keys[1:], op, by)
 		return list, ok
-	case map[string]any:
-		object := maps.Clone(v)
-		object[keys[0]], ok = with(v[keys[0]], keys[1:], op, by)
-		return object, ok
 	}
-	return nil, false
+	object, ok := v.(map[string]any)
+	if !ok && v != nil {
+		return nil, false
+	}
+	if object = maps.Clone(object); object == nil {
+		object = map[string]any{}
+	}
+	object[keys[0]], ok = with(object[keys[0]], keys[1:], op, by)
+	return object, ok
 }
 
 // change returns a value after a change. What is missing is no 0 to add to.

@@ -155,6 +155,7 @@ func TestCollectors(t *testing.T) {
 			require.Equal(t, each.fails, err != nil, "%s: %v", each.name, err)
 			require.Equal(t, each.status, stands(t, w, "x").Status, "%s: 20 s apart, and a reading holds for 60", each.name)
 			time.Sleep(20 * time.Second)
+			synctest.Wait()
 		}
 		require.Equal(t, []int{7, 7}, []int{calls, reads})
 
@@ -164,6 +165,7 @@ func TestCollectors(t *testing.T) {
 		require.ErrorIs(t, w.Poll(t.Context()), context.DeadlineExceeded)
 		require.Equal(t, 10*time.Second, time.Since(began))
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		require.NoError(t, w.Poll(t.Context()), "it has not come back")
 		require.Equal(t, []int{8, 9}, []int{calls, reads})
 		set(t, w, `{"x": 2}`)
