@@ -165,6 +165,16 @@ func TestGuards(t *testing.T) {
 		require.Contains(t, b.tick(time.Millisecond).Run, "goal/ci/000002", "1 ms before it was left alone")
 
 		b = open(t, store.NewMem(), ci, nil, mender("ann"))
+		book, err := b.view.Book(t.Context())
+		require.NoError(t, err)
+		b.tick(0)
+		b.reads(1) // its effects take a minute to show
+		b.tick(time.Minute)
+		b.reads(0)
+		require.Equal(t, goal.Met, b.tick(30*time.Second).Status)
+		require.Equal(t, 1, book.Stats("ann", "mend").Delivered)
+
+		b = open(t, store.NewMem(), ci, nil, mender("ann"))
 		b.world.Collect("ci", goal.Collector{Every: time.Hour, Read: func(context.Context) (any, error) {
 			return map[string]any{"failing": 3}, nil
 		}})
@@ -188,9 +198,14 @@ func TestGuards(t *testing.T) {
 		b.tick(time.Millisecond)
 		require.Len(t, b.called(), 2)
 		for range 6 { // never three in five minutes
-			b.tick(5*time.Minute + time.Millisecond)
+			b.tick(150*time.Second + time.Millisecond)
 		}
 		require.Len(t, b.called(), 12)
+		time.Sleep(time.Hour)
+		for range 3 { // in five minutes
+			require.NotEmpty(t, b.tick(150*time.Second).Run)
+		}
+		require.Contains(t, b.tick(150*time.Second).Reason, "rests")
 	})
 }
 
@@ -269,11 +284,13 @@ func TestRestart(t *testing.T) {
 	})
 }
 
-// Of two processes one dispatches a goal.
+// Of two processes one dispatches a goal, also where the other has dispatched it in the middle of a tick.
 func TestProcesses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := store.NewMem()
-		a, b := open(t, st, ci, nil, mender("ann")), open(t, st, ci, nil, mender("ann"))
+		a := open(t, st, ci, nil, mender("ann"))
+		meanwhile := func() {}
+		b := open(t, st, ci, &goal.Options{Policy: policy(func() { meanwhile() })}, mender("ann"))
 		for range 20 {
 			a.reads(3)
 			b.reads(3)
@@ -285,7 +302,24 @@ func TestProcesses(t *testing.T) {
 			require.Len(t, append(a.called(), b.called()...), 1)
 			time.Sleep(10 * time.Minute)
 		}
+		a.reads(3)
+		b.reads(3)
+		meanwhile = func() { a.tick(0) }
+		require.Empty(t, b.tick(0).Run)
+		require.Equal(t, []string{"ann"}, a.called())
+		require.Empty(t, b.called())
 	})
+}
+
+// policy is one that does something before it ranks.
+type policy func()
+
+func (p policy) Score(_ context.Context, _ rank.Task, cs []rank.Candidate) (out []rank.Scored, err error) {
+	p()
+	for _, c := range cs {
+		out = append(out, rank.Scored{Candidate: c})
+	}
+	return out, nil
 }
 
 // Keep ticks by itself, and ends with its context once its runs have stopped. Goals about one value wait for each other,
@@ -399,5 +433,20 @@ func TestProposals(t *testing.T) {
 		all, err := b.keep.Tick(t.Context())
 		require.ErrorContains(t, err, `the approved draft "two": line 2`)
 		require.Len(t, all, 2)
+
+		b = open(t, st, ci, &goal.Options{Proposals: book})
+		figures, err := b.view.Book(t.Context())
+		require.NoError(t, err)
+		for range 10 {
+			require.NoError(t, figures.Observe(t.Context(), rank.Sample{Candidate: "spare", Task: rank.Task{Skill: "v1.write"}, Outcome: rank.Failed}))
+		}
+		news, err = book.Analyse(t.Context(), b.view, nil)
+		require.NoError(t, err)
+		require.Equal(t, "success of v1.write", news[0].Subject)
+		_, err = book.Decide(t.Context(), news[0].ID, proposal.Approved, "sue", "")
+		require.NoError(t, err)
+		all, _ = b.keep.Tick(t.Context())
+		require.Equal(t, "success_of_v1_write", all[2].Goal)
+		require.Contains(t, all[2].Reason, "skills.v1.write.successRate is 0, not at least 0.5")
 	})
 }

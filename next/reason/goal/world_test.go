@@ -46,7 +46,7 @@ func TestEvaluate(t *testing.T) {
 		"s, operator: in, expected: [a, b]": goal.Met, "s, operator: in, expected: a": goal.Violated, "s, operator: not_in, expected: [a]": goal.Violated,
 		"x, operator: eq, expected: 5": goal.Met, `x, operator: eq, expected: "5"`: goal.Violated, "x, operator: neq, expected: 5": goal.Violated,
 		"obj, operator: eq, expected: {p: a, q: b}": goal.Met, "s, operator: not_in, expected: [b]": goal.Met,
-		"list, distribution: {a: 0.5, b: 0.25, c: 0.25}": goal.Met, "list, distribution: {a: 0.4}": goal.Met, "list, distribution: {zz: 0.2}": goal.Violated,
+		"list, distribution: {a: 0.5, b: 0.25, c: 0.25}": goal.Met, "list, distribution: {a: 0.4}": goal.Met, "list, distribution: {a: 0.8}, tolerance: 0.3": goal.Met, "list, distribution: {zz: 0.2}": goal.Violated,
 		"list, distribution: {a: 0.5}": goal.Met, "obj, distribution: {a: 0.5, b: 0.5}": goal.Met, "x, distribution: {a: 1}": goal.Violated,
 		"list, pattern: '^[ab]$'": goal.Violated, "list, pattern: '^[abc]$'": goal.Met, "list, distribution: {a: 0.1}, tolerance: 0.39": goal.Violated,
 		"work, distribution: {do: 0.75, fix: 0.25}, tolerance: 0": goal.Met, "none, distribution: {a: 1}": goal.Violated,
@@ -175,8 +175,15 @@ func TestCollectors(t *testing.T) {
 		require.Error(t, w.Poll(t.Context()), "it is called again")
 		require.Equal(t, "domains.m.data.x is 2", stands(t, w, "x").Reason)
 
-		time.Sleep(10 * time.Minute)
-		require.Equal(t, goal.Met, stands(t, w, "x").Status)
+		time.Sleep(9 * time.Minute)
+		answer = func(context.Context) (any, error) { time.Sleep(time.Second); return map[string]any{"x": 1}, nil }
+		go func() { time.Sleep(time.Millisecond); set(t, w, `{"x": 2}`) }()
+		require.NoError(t, w.Poll(t.Context()))
+		require.Equal(t, "domains.m.data.x is 2", stands(t, w, "x").Reason, "what was read later holds")
+		time.Sleep(9 * time.Minute)
+		require.NoError(t, w.Apply(reason.Delta{Path: "m.x", Op: "inc", Value: json.RawMessage("1")}))
+		time.Sleep(time.Minute - time.Second)
+		require.Equal(t, "domains.m.data.x is 3", stands(t, w, "x").Reason, "as old as its reading")
 		time.Sleep(time.Second)
 		require.Equal(t, "unknown: m was read 10m1s ago", stands(t, w, "x").Reason)
 		require.Error(t, w.Collect("m", goal.Collector{}))

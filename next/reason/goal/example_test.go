@@ -1,0 +1,77 @@
+package goal_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	arc "github.com/arc-learn/arc/next"
+	"github.com/arc-learn/arc/next/act"
+	"github.com/arc-learn/arc/next/reason"
+	"github.com/arc-learn/arc/next/reason/goal"
+	"github.com/arc-learn/arc/next/store"
+)
+
+func Example() {
+	ctx := context.Background()
+	var failing atomic.Int64 // tests, in a world of one number
+	failing.Store(3)
+	fixed := make(chan bool, 1)
+	fix := act.ExecutorFunc(func(context.Context, *act.Call) (*act.Result, error) {
+		failing.Store(0)
+		fixed <- true
+		return &act.Result{Text: "three tests repaired"}, nil
+	})
+
+	world := goal.NewWorld("acme", nil)
+	_ = world.Collect("ci", goal.Collector{Every: time.Nanosecond, MaxAge: time.Minute, Read: func(context.Context) (any, error) {
+		return map[string]int64{"failing": failing.Load()}, nil
+	}})
+	goals := new(goal.Goals)
+	err := goals.Load([]byte(`
+goals:
+  - id: ci.green
+    description: no test fails on main
+    severity: high
+    selector: domains.ci.data.failing
+    max: 0
+`))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	st := store.NewMem()
+	agent, err := arc.New(ctx, st, arc.Host{Workers: []act.Worker{{
+		Name: "repairer", Executor: fix, Gates: []act.Gate{act.NoGate},
+		Effects: []reason.Delta{{Path: "ci.failing", Op: "inc", Value: json.RawMessage("-1")}},
+	}}}, &arc.Options{Scope: "acme", OnEvent: world.OnEvent})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer agent.Close()
+	keeper, err := goal.Open(store.NewGroup(store.Sub(st, "t/acme/")), agent, world, goals, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for range 2 { // Keep does so every five seconds
+		standings, err := keeper.Tick(ctx)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(standings[0].Status, standings[0].Reason)
+		if run := standings[0].Run; run != "" {
+			<-fixed
+			report, err := agent.In("acme").Wait(ctx, run)
+			fmt.Println(report.ID, report.Text, err)
+		}
+	}
+	// Output:
+	// violated domains.ci.data.failing is 3, not at most 0
+	// goal/ci.green/000001 three tests repaired <nil>
+	// met domains.ci.data.failing is 0
+}
