@@ -14,14 +14,14 @@ import (
 	"github.com/arc-learn/arc/next/store"
 )
 
-// request is a commit that waits for the writer.
+// request is a commit that waits to be sent.
 type request struct {
 	keys, vals [][]byte
 	kinds      []int32
 	conds      []int64
 	bytes      int
 	writes     bool
-	taken      atomic.Bool // by the writer, or by the caller who gave up
+	taken      atomic.Bool // by who sends it, or by the caller who gave up
 
 	rev  store.Revision // the answer, once done is closed
 	err  error
@@ -72,31 +72,32 @@ func (s *Store) Commit(ctx context.Context, ops ...store.Op) (store.Revision, er
 	s.mu.Lock()
 	s.mu.queue = append(s.mu.queue, r)
 	s.mu.Unlock()
-	select {
-	case s.wake <- struct{}{}:
-	default: // the writer is about to look
+	if ctx.Done() == nil {
+		s.await(r)
+		return r.rev, r.err
 	}
+	s.tasks.Go(func() { s.await(r) }) // others may depend on it when this caller gives up
 	select {
 	case <-r.done:
 		return r.rev, r.err
 	case <-ctx.Done():
 	}
 	if !r.taken.Swap(true) {
+		close(r.done)
 		return 0, ctx.Err()
 	}
-	select {
-	case <-r.done:
-		return r.rev, r.err
-	default:
-		return 0, fmt.Errorf("postgres: commit: the outcome is unknown: %v", ctx.Err())
-	}
+	return 0, fmt.Errorf("postgres: commit: the outcome is unknown: %v", ctx.Err())
 }
 
-// write is the goroutine of all commits: it sends those that wait, until wake is closed.
-func (s *Store) write() {
-	for range s.wake {
-		for g := s.take(); len(g) > 0; g = s.take() {
-			s.send(g)
+// await returns when a request is answered. One of those that wait sends what there is for all.
+func (s *Store) await(r *request) {
+	for {
+		select {
+		case <-r.done:
+			return
+		case s.lead <- struct{}{}:
+			s.send(s.take())
+			<-s.lead
 		}
 	}
 }
@@ -139,6 +140,9 @@ func (s *Store) take() (g []*request) {
 // send has a group tried until PostgreSQL has taken or refused it, and answers its callers. What was rolled back is
 // sent again; what was sent and not answered is not.
 func (s *Store) send(g []*request) {
+	if len(g) == 0 {
+		return
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), s.opts.Patience)
 	defer cancel()
 	err := s.retry(ctx, func(ctx context.Context) error {

@@ -207,4 +207,3 @@ func open(t testing.TB, at string, o postgres.Options) *postgres.Store {
 	t.Cleanup(func() { require.NoError(t, st.Close()) })
 	return st
 }
-

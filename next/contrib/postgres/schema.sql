@@ -17,12 +17,9 @@ CREATE INDEX arc_entries_rev ON {{schema}}.arc_entries (rev);
 CREATE INDEX arc_entries_deleted ON {{schema}}.arc_entries (deleted) WHERE deleted IS NOT NULL;
 CREATE SEQUENCE {{schema}}.arc_revisions;
 
--- arc_lock orders all commits of the store. PostgreSQL lets go of it after others can see the transaction. So the
--- order of revisions, which are drawn under it, is that in which commits become visible, and a snapshot that has one
--- revision has all below it.
-CREATE FUNCTION {{schema}}.arc_lock() RETURNS void LANGUAGE sql SET search_path = pg_catalog AS $$
-	SELECT pg_advisory_xact_lock('{{schema}}.arc_entries'::regclass::oid::integer, 6386275);
-$$;
+-- One advisory lock, on the table's oid, orders all commits of the store. PostgreSQL lets go of it after others can see
+-- the transaction. So the order of revisions, which are drawn under it, is that in which commits become visible, and a
+-- snapshot that has one revision has all below it.
 
 -- arc_commit makes several commits at once, none of which writes a key of another. For each op, commits has the number
 -- of its commit, kinds 0 for a put, 1 for a delete and 2 for a check, and conds the revision that its key must have: 0
@@ -41,14 +38,13 @@ BEGIN
 	IF current_setting('synchronous_commit') = 'off' THEN
 		PERFORM set_config('synchronous_commit', 'on', true);
 	END IF;
-	PERFORM {{schema}}.arc_lock();
+	PERFORM pg_advisory_xact_lock('{{schema}}.arc_entries'::regclass::oid::integer, 6386275);
 	SELECT array_agg(o.place ORDER BY o.place), array_agg(o.commit) INTO failed, refused
 		FROM unnest(commits, keys, conds) WITH ORDINALITY AS o(commit, key, cond, place)
 		LEFT JOIN {{schema}}.arc_entries AS e ON e.key = o.key AND e.value IS NOT NULL
 		WHERE o.cond <> 0 AND coalesce(e.rev, -1) <> o.cond;
 	refused := coalesce(refused, '{}');
-	PERFORM FROM unnest(commits, kinds) AS o(commit, kind) WHERE o.kind < 2 AND o.commit <> ALL (refused);
-	IF NOT FOUND THEN
+	IF commits <@ refused OR 2 = ALL (kinds) THEN
 		RETURN;
 	END IF;
 	revision := nextval('{{schema}}.arc_revisions');
@@ -71,7 +67,7 @@ DECLARE
 	n      bigint;
 	newest bigint;
 BEGIN
-	PERFORM {{schema}}.arc_lock();
+	PERFORM pg_advisory_xact_lock('{{schema}}.arc_entries'::regclass::oid::integer, 6386275);
 	WITH gone AS (
 		DELETE FROM {{schema}}.arc_entries WHERE key IN (
 			SELECT e.key FROM {{schema}}.arc_entries AS e WHERE e.deleted <= clock_timestamp() - keep ORDER BY e.deleted LIMIT 1000
