@@ -153,7 +153,7 @@ func (a *app) view() arc.View { return a.agent.In(a.scope) }
 func (a *app) close() error {
 	var errs []error
 	if a.door != nil {
-		errs = append(errs, a.door.close())
+		errs = append(errs, a.door.close(a.log))
 	}
 	if a.agent != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)

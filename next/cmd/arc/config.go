@@ -172,6 +172,9 @@ func (c *config) check() error {
 			}
 		}
 	}
+	if c.Planner == "" && len(c.Workers) > 0 && !slices.ContainsFunc(c.Workers, func(w workerConfig) bool { return len(w.Skills) == 0 }) {
+		flaw("every worker has skills, and there is no planner that says which one a task needs: add «planner: MODEL»")
+	}
 	for _, t := range c.Tools {
 		limited("tool "+t.Name, t.limits)
 		if len(t.Run) == 0 {

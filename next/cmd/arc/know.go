@@ -38,8 +38,7 @@ func (c *command) knowCommands() []*cobra.Command {
 	var q memory.Query
 	var d memory.Draft
 	var session, kind, resolution string
-	var helped, misled []string
-	var forget, read bool
+	var helped, misled, forget, read bool
 	return []*cobra.Command{
 		c.memory("recall TEXT", "Show what memory has of something", func(ctx context.Context, m memory.Space, args []string) error {
 			q.Text = cmp.Or(q.Text, strings.Join(args, " "))
@@ -75,7 +74,10 @@ func (c *command) knowCommands() []*cobra.Command {
 			f.StringVar(&d.Source.Ref, "source", "", "where it comes from")
 			f.StringVar(&d.Slot, "slot", "", "what it states the value of: a later one replaces it")
 		}),
-		c.memory("feedback [ID]", "Say of a memory that it helped, misled, or is wrong", func(ctx context.Context, m memory.Space, args []string) error {
+		c.memory("feedback TEXT", "Say of memories, by their IDs, that they helped, misled, or are wrong", func(ctx context.Context, m memory.Space, args []string) error {
+			if len(args) == 0 || !helped && !misled && !forget {
+				return usage("arc feedback ID --utilized, --misled or --forget; of a run: arc judge")
+			}
 			var all []memory.Record
 			for r, err := range m.All(ctx) {
 				if err != nil {
@@ -83,33 +85,32 @@ func (c *command) knowCommands() []*cobra.Command {
 				}
 				all = append(all, r)
 			}
-			var ids [3][]memory.ID
-			for i, typed := range [][]string{helped, misled, args} {
-				for _, t := range typed {
-					r, err := find("memory", t, all, func(r memory.Record) string { return string(r.ID) })
-					if err != nil {
-						return err
-					}
-					ids[i] = append(ids[i], r.ID)
+			said := memory.Feedback{Key: "cli/" + newRun(time.Now())}
+			for _, typed := range args {
+				r, err := find("memory", typed, all, func(r memory.Record) string { return string(r.ID) })
+				if err == nil && forget {
+					err = m.Forget(ctx, r.ID)
 				}
-			}
-			if len(ids[0])+len(ids[1]) == 0 && !(forget && len(args) > 0) {
-				return usage("what about? --utilized IDs, --misled IDs, or ID --forget; of a run: arc judge")
-			}
-			err := m.Feedback(ctx, memory.Feedback{Key: "cli/" + newRun(time.Now()), Shown: slices.Concat(ids[0], ids[1]), Utilized: ids[0], Misled: ids[1]})
-			for _, id := range ids[2] {
-				if forget && err == nil {
-					err = m.Forget(ctx, id)
+				if err != nil {
+					return err
 				}
+				said.Shown = append(said.Shown, r.ID)
 			}
+			if helped {
+				said.Utilized = said.Shown
+			}
+			if misled {
+				said.Misled = said.Shown
+			}
+			err := m.Feedback(ctx, said)
 			if err == nil {
 				c.print("noted")
 			}
 			return err
 		}, func(f *pflag.FlagSet) {
-			f.StringSliceVar(&helped, "utilized", nil, "memories that helped: IDs of arc recall")
-			f.StringSliceVar(&misled, "misled", nil, "memories that led astray")
-			f.BoolVar(&forget, "forget", false, "the memory ID is wrong, and goes")
+			f.BoolVar(&helped, "utilized", false, "they helped")
+			f.BoolVar(&misled, "misled", false, "they led astray")
+			f.BoolVar(&forget, "forget", false, "they are wrong, and go")
 		}),
 		c.memory("consolidate", "Merge memories that are equal, and list those that are alike", func(ctx context.Context, m memory.Space, _ []string) error {
 			merged, near, err := m.Consolidate(ctx)

@@ -224,6 +224,11 @@ func TestCommands(t *testing.T) {
 			require.Contains(t, s.ok("think", "collect the todos"), "by a learned plan")
 			require.Contains(t, s.ok("remember", "the sky is blue over Lisbon"), "kept")
 			require.Contains(t, s.ok("recall", "sky"), "blue over Lisbon")
+			out, _, _ := s.arc("recall", "sky", "--json")
+			var hits []struct{ ID string }
+			require.NoError(t, json.Unmarshal([]byte(out), &hits))
+			require.Contains(t, s.ok("feedback", short(hits[0].ID), "--forget"), "noted")
+			require.Contains(t, s.ok("recall", "sky"), "nothing is known")
 			require.Contains(t, s.ok("health"), "healthy: 3 of 3")
 			require.Contains(t, s.ok("status"), "healthy: 3 of 3")
 			require.Contains(t, s.ok("meta", "--session", "none"), "no_data")

@@ -400,7 +400,7 @@ func (c *command) judge(ctx context.Context, a *app, r *arc.Report, text string)
 	return err
 }
 
-// complete has the IDs of runs or tasks, and names of skills, with what they are.
+// complete has the IDs of runs or tasks, or the names of skills, with what they are.
 func (c *command) complete(cmd *cobra.Command, _ []string, begun string) (out []string, _ cobra.ShellCompDirective) {
 	c.dir, _ = c.folder()
 	add := func(id, what string) {
@@ -408,31 +408,31 @@ func (c *command) complete(cmd *cobra.Command, _ []string, begun string) (out []
 			out = append(out, id+"\t"+cut(what, 60))
 		}
 	}
-	var err error
-	switch cmd.Parent().Name() {
-	case "skills":
-		all, _ := c.skills() // those that can be read
-		for _, s := range all {
-			add(s.Name, s.Description)
-		}
-	default:
-		tasks := cmd.Parent().Name() == "tasks"
-		err = c.leaf(reads, "complete", "", func(ctx context.Context, a *app, _ []string) error {
-			if tasks {
-				all, err := a.tasks(ctx)
-				for _, j := range all {
-					add(short(j.ID), string(j.State)+": "+j.Subject)
-				}
-				return err
-			}
-			all, err := a.runs(ctx)
-			for _, r := range all {
-				add(short(r.ID), string(r.Status)+": "+r.Objective)
+	of, how := cmd.Parent().Name(), reads
+	if of == "skills" {
+		how = local
+	}
+	if c.leaf(how, "complete", "", func(ctx context.Context, a *app, _ []string) error {
+		switch of {
+		case "skills":
+			all, err := c.skills()
+			for _, s := range all {
+				add(s.Name, s.Description)
 			}
 			return err
-		}, nil).RunE(cmd, nil)
-	}
-	if err != nil {
+		case "tasks":
+			all, err := a.tasks(ctx)
+			for _, j := range all {
+				add(short(j.ID), string(j.State)+": "+j.Subject)
+			}
+			return err
+		}
+		all, err := a.runs(ctx)
+		for _, r := range all {
+			add(short(r.ID), string(r.Status)+": "+r.Objective)
+		}
+		return err
+	}, nil).RunE(cmd, nil) != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
 	return out, cobra.ShellCompDirectiveNoFileComp

@@ -294,7 +294,7 @@ func find[T any](what, typed string, all []T, id func(T) string) (found T, err e
 	}
 	switch len(hits) {
 	case 0:
-		return found, usage("no %s %q: see arc %ss", what, typed, what)
+		return found, usage("no %s %q", what, typed)
 	case 1:
 		return found, nil
 	}

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -83,9 +84,11 @@ func (a *app) listen() error {
 }
 
 // close waits for the commands under way.
-func (d *door) close() error {
-	_ = os.Remove(d.path) // where the listener has not
+func (d *door) close(log *slog.Logger) error {
+	_ = os.Remove(d.path) // nobody new comes in
+	late := time.AfterFunc(time.Second, func() { log.Warn("waiting for what other terminals have this arc do; Ctrl-C leaves it") })
 	d.busy.Wait()
+	late.Stop()
 	return d.server.Close()
 }
 
