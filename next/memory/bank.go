@@ -6,13 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
 	"math"
 	"runtime"
 	"sync"
 	"time"
-	"unicode/utf8"
 
+	"github.com/arc-learn/arc/next/internal/codec"
 	"github.com/arc-learn/arc/next/internal/index"
 	"github.com/arc-learn/arc/next/internal/text"
 	"github.com/arc-learn/arc/next/store"
@@ -233,7 +232,7 @@ func (b *Bank) load(ctx context.Context) error {
 		}
 		return nil
 	}
-	for e, err := range b.entries(ctx) {
+	for e, err := range codec.Scan(ctx, b.g.Store(), recordKind, vectorKind) {
 		if read = append(read, item{Entry: e}); err == nil && len(read) == atOnce {
 			err = next()
 		}
@@ -256,28 +255,6 @@ func (b *Bank) prepare(it *item) {
 	it.scope = scope
 	if it.rec, it.err = decode(ID(id), it.Entry); it.err == nil {
 		it.terms = b.blank.Analyze(it.rec.doc())
-	}
-}
-
-// entries yields the records and vectors of all scopes. It steps over what other parts keep in a scope.
-func (b *Bank) entries(ctx context.Context) iter.Seq2[store.Entry, error] {
-	const patience = 64 // entries of other parts before it looks for the next kind
-	return func(yield func(store.Entry, error) bool) {
-		for again, after := true, ""; again; {
-			again = false
-			others := 0
-			for e, err := range b.g.Store().Scan(ctx, store.Range{Prefix: "s/", After: after}) {
-				scope, kind, _, _ := store.ParseKey(e.Key)
-				if err != nil || kind == recordKind || kind == vectorKind {
-					if !yield(e, err) || err != nil {
-						return
-					}
-				} else if others++; others > patience {
-					again, after = true, scope.Prefix(kind)+string(utf8.MaxRune)
-					break
-				}
-			}
-		}
 	}
 }
 

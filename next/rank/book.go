@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/arc-learn/arc/next/internal/codec"
 	"github.com/arc-learn/arc/next/store"
 )
 
@@ -81,7 +82,7 @@ func Open(ctx context.Context, g *store.Group, o *Options) (*Book, error) {
 		b.opts.Logger = slog.New(slog.DiscardHandler)
 	}
 	g.Follow("s/", b.apply)
-	for e, err := range g.Store().Scan(ctx, store.Range{Prefix: "s/"}) {
+	for e, err := range codec.Scan(ctx, g.Store(), kindName, pacerName) {
 		if err != nil {
 			return nil, fmt.Errorf("rank: %w", err)
 		}

@@ -63,7 +63,7 @@ func Open(ctx context.Context, g *store.Group, o *Options) (*Queue, error) {
 	q.o.Logger = cmp.Or(q.o.Logger, slog.New(slog.DiscardHandler))
 	err := g.Refresh(ctx) // marks where other processes' changes begin
 	g.Follow("s/", q.apply)
-	for e, wrong := range g.Store().Scan(ctx, store.Range{Prefix: "s/"}) {
+	for e, wrong := range codec.Scan(ctx, g.Store(), jobKind) {
 		if err = cmp.Or(err, wrong); err != nil {
 			return nil, fmt.Errorf("queue: %w", err)
 		}

@@ -9,8 +9,11 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"iter"
 	"reflect"
+	"slices"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/fxamacker/cbor/v2"
 
@@ -133,4 +136,27 @@ func Put(b *store.Batch, key string, v any, c store.Condition) error {
 		return fmt.Errorf("%s: %w", key, err)
 	}
 	return b.Put(key, value, c)
+}
+
+// Scan yields the entries of some kinds in all scopes of a tenant's store. Where there are many of another kind, it
+// steps over those.
+func Scan(ctx context.Context, st store.Store, kinds ...string) iter.Seq2[store.Entry, error] {
+	const patience = 64 // entries of other kinds before it looks for the next one
+	return func(yield func(store.Entry, error) bool) {
+		for again, after := true, ""; again; {
+			again = false
+			others := 0
+			for e, err := range st.Scan(ctx, store.Range{Prefix: "s/", After: after}) {
+				scope, kind, _, _ := store.ParseKey(e.Key)
+				if err != nil || slices.Contains(kinds, kind) {
+					if !yield(e, err) || err != nil {
+						return
+					}
+				} else if others++; others > patience {
+					again, after = true, scope.Prefix(kind)+string(utf8.MaxRune)
+					break
+				}
+			}
+		}
+	}
 }

@@ -1,7 +1,10 @@
 package codec_test
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
+	"iter"
 	"strings"
 	"testing"
 	"time"
@@ -98,4 +101,41 @@ func TestLoadStaged(t *testing.T) {
 		}
 		return nil
 	}))
+}
+
+// counting counts the entries that are read.
+type counting struct {
+	store.Store
+	n int
+}
+
+func (c *counting) Scan(ctx context.Context, r store.Range) iter.Seq2[store.Entry, error] {
+	return func(yield func(store.Entry, error) bool) {
+		for e, err := range c.Store.Scan(ctx, r) {
+			if c.n++; !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+// A scan of two kinds finds all of theirs, and does not read all of the others.
+func TestScan(t *testing.T) {
+	st := &counting{Store: store.NewMem()}
+	for _, scope := range []store.Scope{"acme", "acme/anna", "acme/ben"} {
+		for _, kind := range []string{"a", "b", "bb", "c", "d"} {
+			for n := range map[bool]int{true: 500, false: 3}[kind == "bb" || kind == "d"] {
+				_, err := st.Commit(t.Context(), store.Op{Key: scope.Key(kind, fmt.Sprint(n))})
+				require.NoError(t, err)
+			}
+		}
+	}
+	found := map[string]int{}
+	for e, err := range codec.Scan(t.Context(), st, "b", "c") {
+		require.NoError(t, err)
+		_, kind, _, _ := store.ParseKey(e.Key)
+		found[kind]++
+	}
+	require.Equal(t, map[string]int{"b": 9, "c": 9}, found)
+	require.Less(t, st.n, 600)
 }
