@@ -315,7 +315,7 @@ func TestRecordAndReplay(t *testing.T) {
 	}
 	require.Equal(t, want, got)
 	_, err = again.Generate(t.Context(), &reason.Request{})
-	require.ErrorIs(t, err, reason.ErrNotRecorded)
+	require.ErrorContains(t, err, "not in the recording")
 	_, err = reason.Replay(strings.NewReader("{}\n"))
 	require.ErrorContains(t, err, "line 1")
 }

@@ -51,11 +51,8 @@ func Record(m Model, w io.Writer) Model {
 	})
 }
 
-// ErrNotRecorded is the error of a request that a recording lacks, or has not so often.
-var ErrNotRecorded = errors.New("the request is not in the recording")
-
 // Replay returns a Model that answers as a recording says: equal requests in the order in which they were answered.
-// Every recorded error is an *[Error].
+// Every recorded error is an *[Error]. A request that the recording lacks, or has not so often, is an error.
 func Replay(recording io.Reader) (Model, error) {
 	tape := map[string][]recorded{}
 	lines := bufio.NewScanner(recording)
@@ -80,7 +77,7 @@ func Replay(recording io.Reader) (Model, error) {
 		defer mu.Unlock()
 		left := tape[string(key)]
 		if len(left) == 0 {
-			return nil, fmt.Errorf("%w: %s", ErrNotRecorded, fence.Clip(string(key), maxTold))
+			return nil, fmt.Errorf("the request is not in the recording, or not so often: %s", fence.Clip(string(key), maxTold))
 		}
 		tape[string(key)] = left[1:]
 		if c := left[0]; c.Error != nil {
