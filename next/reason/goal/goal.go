@@ -129,16 +129,16 @@ func (g *Goals) Evaluate(w *World) []Standing {
 	return out
 }
 
+// list is a document. Its Version is not read.
+type list[T any] struct {
+	Version string
+	Goals   []T
+}
+
 // parse returns the goals of a document, or all that is wrong with them.
 func parse(document []byte) ([]goal, error) {
-	var doc struct {
-		Version string `yaml:"version"` // is not read
-		Goals   []goal `yaml:"goals"`
-	}
-	var lines struct {
-		Version any
-		Goals   []yaml.Node
-	}
+	var doc list[goal]
+	var lines list[yaml.Node]
 	err := yaml.Decode(document, &doc)
 	if errors.Is(err, io.EOF) {
 		return nil, errors.New("the document is empty")
@@ -250,25 +250,25 @@ func (g *goal) judge(v any) (met bool, actual any) {
 		return g.spread(v)
 	}
 	truthy := v != nil && v != false && v != "" && v != 0.0
-	list, _ := g.Expected.([]any)
+	choice, _ := g.Expected.([]any)
 	equal := func(e any) bool { return reflect.DeepEqual(v, e) }
-	is, among := equal(g.Expected), slices.ContainsFunc(list, equal)
+	is, among := equal(g.Expected), slices.ContainsFunc(choice, equal)
 	return map[string]bool{
-		"truthy": truthy, "falsy": !truthy, "eq": is, "neq": !is, "in": among, "not_in": list != nil && !among,
+		"truthy": truthy, "falsy": !truthy, "eq": is, "neq": !is, "in": among, "not_in": choice != nil && !among,
 	}[g.Operator], v
 }
 
 // spread reports whether the values of a list or an object are spread as is wanted.
 func (g *goal) spread(v any) (met bool, actual any) {
-	values, list := v.([]any)
-	object, ok := v.(map[string]any)
+	values, isList := v.([]any)
+	object, isObject := v.(map[string]any)
 	shares, sum, numbers := map[string]float64{}, 0.0, true
 	for _, k := range slices.Sorted(maps.Keys(object)) {
 		values = append(values, object[k])
 		f, number := object[k].(float64)
 		shares[k], sum, numbers = f, sum+f, numbers && number && f >= 0
 	}
-	met = list || ok
+	met = isList || isObject
 	for _, each := range values {
 		met = met && g.pattern.MatchString(text(each))
 	}

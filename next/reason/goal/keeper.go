@@ -315,12 +315,12 @@ func (t *tick) mend(ctx context.Context, g *goal, r *record, v *verdict) error {
 	r.N++
 	r.Run, r.Worker, r.Skill = fmt.Sprintf("goal/%s/%06d", g.ID, r.N), worker, skill
 	r.Began, r.Judge = t.now, ""
-	if err := t.keep(ctx, g, r); err != nil {
+	if err = t.keep(ctx, g, r); err == nil {
+		t.begin(ctx, g, r, v)
+	} else {
 		r.Run = ""
-		return err
 	}
-	t.begin(ctx, g, r, v)
-	return nil
+	return err
 }
 
 // able are the workers, by skill, that have an effect which would mend the goal, without those that rest.
@@ -418,12 +418,10 @@ func (t *tick) propose(ctx context.Context, g *goal, v *verdict) error {
 	if t.o.Proposals == nil || t.now.Sub(t.proposed[g.ID]) < time.Hour {
 		return nil
 	}
+	t.proposed[g.ID] = t.now
 	_, err := t.o.Proposals.Propose(ctx, proposal.Proposal{
 		Kind: "action", Subject: "goal " + g.ID + " has no action",
 		Reason: fmt.Sprintf("%s\n%s\nA worker is missing that has an effect on %s.", g.Description, v.Reason, g.Selector),
 	})
-	if err == nil {
-		t.proposed[g.ID] = t.now
-	}
 	return err
 }

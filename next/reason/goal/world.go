@@ -87,11 +87,8 @@ func (w *World) Set(name string, data any, maxAge time.Duration) error {
 // domain returns a domain, and makes it if there is none. The caller has the lock.
 func (w *World) domain(name string) (*domain, error) {
 	if w.domains[name] == nil {
-		if err := store.CheckID(name); err != nil || strings.Contains(name, ".") {
-			return nil, fmt.Errorf("goal: the name of a domain has no dot: %.64q: %w", name, cmp.Or(err, errPlace))
-		}
-		if len(w.domains) >= maxDomains {
-			return nil, fmt.Errorf("goal: %w", &store.LimitError{What: "domains", Size: maxDomains + 1, Max: maxDomains})
+		if store.CheckID(name) != nil || strings.Contains(name, ".") || len(w.domains) >= maxDomains {
+			return nil, fmt.Errorf("goal: a domain has a name without a dot, and there are at most %d: %.64q", maxDomains, name)
 		}
 		w.domains[name] = &domain{maxAge: defaultAge}
 	}
