@@ -82,6 +82,10 @@ func (m *mem) Scan(ctx context.Context, r Range) iter.Seq2[Entry, error] {
 			yield(Entry{}, err)
 			return
 		}
+		if !m.has(r) { // what a copy shares is copied by the writes that follow
+			m.mu.Unlock()
+			return
+		}
 		snapshot := m.keys.Copy()
 		m.mu.Unlock()
 		left := r.Limit
@@ -99,6 +103,15 @@ func (m *mem) Scan(ctx context.Context, r Range) iter.Seq2[Entry, error] {
 			return yield(v.entry(key), nil) && left != 0
 		})
 	}
+}
+
+// has reports whether a range has a key, also one that was deleted; m.mu is held.
+func (m *mem) has(r Range) (some bool) {
+	m.keys.Ascend(max(r.Prefix, r.After), func(key string, _ version) bool {
+		some = key != r.After && strings.HasPrefix(key, r.Prefix)
+		return key == r.After
+	})
+	return some
 }
 
 func (m *mem) Commit(ctx context.Context, ops ...Op) (Revision, error) {
