@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"maps"
 	"slices"
 )
 
@@ -25,20 +24,28 @@ type batch struct {
 	after []func(rev Revision)
 	bytes int
 
-	// ops up to earlier are those of functions before this one, and seen has the keys of theirs that it has read. wait
-	// is set when it must run in the next commit: it writes what it has not seen, or both do not fit.
+	// Of the function that stages now: ops up to earlier are those of functions before it, former are those that it has
+	// changed, and seen has the keys that it has read. wait is set when it must run in the next commit: it writes what it
+	// has not seen, or both do not fit.
 	earlier int
+	former  []Op
 	seen    map[string]bool
 	wait    bool
 }
 
-// next returns a copy for another function to stage into.
-func (b *batch) next() *batch {
-	own := &batch{st: b.st, ops: make([]Op, len(b.ops), len(b.ops)+16), at: make(map[string]int, len(b.ops)+16),
-		after: slices.Clone(b.after), bytes: b.bytes, earlier: len(b.ops), seen: map[string]bool{}}
-	copy(own.ops, b.ops)
-	maps.Copy(own.at, b.at)
-	return own
+// begin has another function stage into b. undo takes back what it has staged.
+func (b *batch) begin() (undo func()) {
+	ops, after, bytes := len(b.ops), len(b.after), b.bytes
+	b.earlier, b.former, b.seen, b.wait = ops, nil, map[string]bool{}, false
+	return func() {
+		for _, op := range b.ops[ops:] {
+			delete(b.at, op.Key)
+		}
+		for _, op := range slices.Backward(b.former) {
+			b.ops[b.at[op.Key]] = op
+		}
+		b.ops, b.after, b.bytes = b.ops[:ops], b.after[:after], bytes
+	}
 }
 
 // Sub returns a view of the same Batch whose keys begin at prefix, as [Sub] does for a Store.
@@ -117,6 +124,9 @@ func (b *Batch) stage(key string, op Op) error {
 	if !staged {
 		b.at[op.Key] = i
 		b.ops = append(b.ops, op)
+	}
+	if i < b.earlier {
+		b.former = append(b.former, old)
 	}
 	b.ops[i], b.bytes = op, size
 	return nil

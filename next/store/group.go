@@ -185,19 +185,21 @@ func (g *group) commit() {
 // its keys meanwhile.
 func (g *group) together(ctx context.Context, updates []*update, try int) {
 	unreadable := g.settle(ctx)
-	b := &batch{st: g.st}
+	b := &batch{st: g.st, at: make(map[string]int, 16), ops: make([]Op, 0, 16)}
 	var joined []*update
 	for _, u := range updates {
-		own, err := b.next(), cmp.Or(unreadable, u.ctx.Err())
+		undo, err := b.begin(), cmp.Or(unreadable, u.ctx.Err())
 		if err == nil {
-			err = u.f(&Batch{own, u.prefix})
+			err = u.f(&Batch{b, u.prefix})
 		}
 		switch {
-		case own.wait:
+		case b.wait:
+			undo()
 		case err != nil:
+			undo()
 			u.end(err)
 		default:
-			b, joined = own, append(joined, u)
+			joined = append(joined, u)
 		}
 	}
 	err := g.write(ctx, b)

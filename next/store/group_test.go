@@ -7,6 +7,7 @@ import (
 	"io"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -111,4 +112,41 @@ func TestGroupFaults(t *testing.T) {
 	}
 	_, err := st.Get(t.Context(), "good")
 	require.NoError(t, err)
+}
+
+// What a function that fails has staged over what another of its commit has staged is taken back.
+func TestGroupUndo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := store.NewMem()
+		g := store.NewGroup(st)
+		release := make(chan struct{})
+		var wg sync.WaitGroup
+		update := func(f func(*store.Batch) error) {
+			wg.Go(func() { _ = g.Update(t.Context(), f) })
+			synctest.Wait()
+		}
+		add := func(b *store.Batch, what string) error {
+			e, err := b.Get(t.Context(), "n")
+			if errors.Is(err, store.ErrNotFound) {
+				err = nil
+			}
+			return errors.Join(err, b.Put("n", append(e.Value, what...), store.Any))
+		}
+		update(func(*store.Batch) error { <-release; return nil }) // leads, while the others come to wait
+		update(func(b *store.Batch) error { return add(b, "1") })
+		update(func(b *store.Batch) error {
+			b.After(func(store.Revision) { t.Error("it has failed") })
+			return errors.Join(add(b, "2"), add(b, "3"), b.Put("next", nil, store.Any), io.EOF)
+		})
+		update(func(b *store.Batch) error { return errors.Join(add(b, "4"), b.Put("next", []byte("5"), store.Absent)) })
+		close(release)
+		wg.Wait()
+		held := map[string]string{}
+		for e, err := range st.Scan(t.Context(), store.Range{}) {
+			require.NoError(t, err)
+			require.EqualValues(t, 1, e.Rev, "one commit")
+			held[e.Key] = string(e.Value)
+		}
+		require.Equal(t, map[string]string{"n": "14", "next": "5"}, held)
+	})
 }
