@@ -18,6 +18,7 @@ import (
 	arc "github.com/arc-learn/arc/next"
 	"github.com/arc-learn/arc/next/act"
 	"github.com/arc-learn/arc/next/act/queue"
+	"github.com/arc-learn/arc/next/contrib/mcp"
 	"github.com/arc-learn/arc/next/contrib/openai"
 	"github.com/arc-learn/arc/next/learn"
 	"github.com/arc-learn/arc/next/memory"
@@ -42,8 +43,9 @@ type app struct {
 
 	mu        sync.Mutex
 	followers map[string][]*follower // by run
-	noted     []note                 // for MEMORY.md, see writeNotes
-	wrote     time.Time              // to it, last
+	servers   map[string]*mcp.Client
+	noted     []note    // for MEMORY.md, see writeNotes
+	wrote     time.Time // to it, last
 
 	vaultMu sync.Mutex
 	vault   *vault
@@ -61,7 +63,7 @@ func openApp(ctx context.Context, dir string, how access, log *slog.Logger) (a *
 	if err != nil {
 		return nil, err
 	}
-	a = &app{dir: dir, scope: c.Scope, log: log, followers: map[string][]*follower{}, vault: newVault(dir, os.Getenv("ARC_CREDS_PASSWORD"))}
+	a = &app{dir: dir, scope: c.Scope, log: log, followers: map[string][]*follower{}, servers: map[string]*mcp.Client{}, vault: newVault(dir, os.Getenv("ARC_CREDS_PASSWORD"))}
 	a.config.Store(c)
 	if err := os.MkdirAll(a.path(".arc"), 0o700); err != nil {
 		return nil, err
@@ -162,6 +164,9 @@ func (a *app) close() error {
 			a.log.Warn(err.Error())
 		}
 		errs = append(errs, a.writeNotes(ctx, true), a.agent.Close())
+	}
+	for _, s := range a.servers {
+		errs = append(errs, s.Close())
 	}
 	return errors.Join(append(errs, a.store.Close())...)
 }

@@ -30,6 +30,7 @@ type config struct {
 	Priority map[string]string      `yaml:"priority"` // "1-3": model; of workers that name none
 	Workers  []workerConfig         `yaml:"workers"`
 	Tools    []toolConfig           `yaml:"tools"`
+	MCP      map[string]mcpConfig   `yaml:"mcp"`   // servers whose tools a worker has that lists the name
 	Gates    [][]string             `yaml:"gates"` // commands, of every worker
 	Judge    string                 `yaml:"judge"` // criteria by which the model judges what commands cannot
 	Secrets  []string               `yaml:"secrets"`
@@ -92,6 +93,12 @@ type toolConfig struct {
 	About  string   `yaml:"about"`
 	Run    []string `yaml:"run"`
 	Input  object   `yaml:"input"`
+	limits `yaml:",inline"`
+}
+
+type mcpConfig struct {
+	Run    []string `yaml:"run"` // a program, or
+	URL    string   `yaml:"url"` // streamable HTTP
 	limits `yaml:",inline"`
 }
 
@@ -167,13 +174,19 @@ func (c *config) check() error {
 			flaw("worker %s: it has neither run, agent nor model, and there is no model for all", w.Name)
 		}
 		for _, t := range w.Tools {
-			if t != "files" && t != "shell" && !slices.ContainsFunc(c.Tools, func(o toolConfig) bool { return o.Name == t }) {
+			if _, ok := c.MCP[t]; !ok && t != "files" && t != "shell" && !slices.ContainsFunc(c.Tools, func(o toolConfig) bool { return o.Name == t }) {
 				flaw("worker %s: no tool is called %s", w.Name, t)
 			}
 		}
 	}
 	if c.Planner == "" && len(c.Workers) > 0 && !slices.ContainsFunc(c.Workers, func(w workerConfig) bool { return len(w.Skills) == 0 }) {
 		flaw("every worker has skills, and there is no planner that says which one a task needs: add «planner: MODEL»")
+	}
+	for name, m := range c.MCP {
+		limited("mcp "+name, m.limits)
+		if (len(m.Run) > 0) == (m.URL != "") {
+			flaw("mcp %s: it has either run or url", name)
+		}
 	}
 	for _, t := range c.Tools {
 		limited("tool "+t.Name, t.limits)

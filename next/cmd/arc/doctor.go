@@ -75,6 +75,10 @@ func (c *command) doctor(ctx context.Context, a *app, _ []string) error {
 			warn("nothing checks worker " + w.Name + ": what it says is done counts as delivered, until arc judge")
 		}
 	}
+	for name, m := range cfg.MCP {
+		_, err := a.server(name, m).Tools(ctx)
+		check("mcp "+name, err)
+	}
 	for _, t := range cfg.Tools {
 		commands("tool "+t.Name, t.Run)
 	}

@@ -6,6 +6,7 @@ require (
 	filippo.io/age v1.3.2
 	github.com/arc-learn/arc v0.0.0-00010101000000-000000000000
 	github.com/arc-learn/arc/next/contrib/anthropic v0.0.0-00010101000000-000000000000
+	github.com/arc-learn/arc/next/contrib/mcp v0.0.0-00010101000000-000000000000
 	github.com/arc-learn/arc/next/contrib/openai v0.0.0-00010101000000-000000000000
 	github.com/arc-learn/arc/next/contrib/worktree v0.0.0-00010101000000-000000000000
 	github.com/creack/pty v1.1.24
@@ -32,24 +33,33 @@ require (
 	github.com/hashicorp/golang-lru/v2 v2.0.7 // indirect
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
 	github.com/klauspost/compress v1.18.0 // indirect
+	github.com/modelcontextprotocol/go-sdk v1.8.0 // indirect
 	github.com/netresearch/go-cron v0.9.1 // indirect
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3 // indirect
+	github.com/segmentio/asm v1.1.3 // indirect
+	github.com/segmentio/encoding v0.5.4 // indirect
 	github.com/tidwall/btree v1.8.2 // indirect
 	github.com/x448/float16 v0.8.4 // indirect
+	github.com/yosida95/uritemplate/v3 v3.0.2 // indirect
 	go.opentelemetry.io/auto/sdk v1.2.1 // indirect
 	go.opentelemetry.io/otel v1.41.0 // indirect
 	go.opentelemetry.io/otel/metric v1.41.0 // indirect
 	go.opentelemetry.io/otel/trace v1.41.0 // indirect
 	go.yaml.in/yaml/v3 v3.0.5 // indirect
 	golang.org/x/crypto v0.55.0 // indirect
+	golang.org/x/oauth2 v0.35.0 // indirect
+	golang.org/x/sync v0.24.0 // indirect
 	golang.org/x/sys v0.50.0 // indirect
 	golang.org/x/text v0.41.0 // indirect
+	golang.org/x/time v0.15.0 // indirect
 	google.golang.org/protobuf v1.36.7 // indirect
 )
 
 replace github.com/arc-learn/arc => ../../..
 
 replace github.com/arc-learn/arc/next/contrib/anthropic => ../../contrib/anthropic
+
+replace github.com/arc-learn/arc/next/contrib/mcp => ../../contrib/mcp
 
 replace github.com/arc-learn/arc/next/contrib/openai => ../../contrib/openai
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize/english"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -196,7 +197,7 @@ func (c *command) health(ctx context.Context, a *app, _ []string) error {
 	var kinds []string
 	for _, k := range []memory.Kind{memory.Fact, memory.Rule, memory.Pattern, memory.Failure, memory.Episode} {
 		if n := holds.Kinds[k]; n > 0 {
-			kinds = append(kinds, fmt.Sprintf("%d %ss", n, k))
+			kinds = append(kinds, english.Plural(n, string(k), ""))
 		}
 	}
 	c.print("memory: " + cmp.Or(strings.Join(kinds, ", "), "empty"))

@@ -19,13 +19,27 @@ import (
 
 	"github.com/creack/pty"
 	"github.com/stretchr/testify/require"
+
+	arc "github.com/arc-learn/arc/next"
+	"github.com/arc-learn/arc/next/act"
+	"github.com/arc-learn/arc/next/contrib/mcp"
+	"github.com/arc-learn/arc/next/store"
 )
 
 // TestMain has the test binary be arc itself, for tests that start it.
 func TestMain(m *testing.M) {
 	workFactor = 10
-	if os.Getenv("ARC_TEST_SELF") != "" {
+	switch os.Getenv("ARC_TEST_SELF") {
+	case "arc":
 		main()
+	case "mcp":
+		worker := act.Worker{Name: "nobody", Executor: act.ExecutorFunc(nil), Gates: []act.Gate{act.NoGate}}
+		agent, err := arc.New(context.Background(), store.NewMem(), arc.Host{Workers: []act.Worker{worker}}, nil)
+		if err == nil {
+			err = mcp.Serve(context.Background(), agent, os.Stdin, os.Stdout, nil)
+		}
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(0)
 	}
 	os.Exit(m.Run())
 }
@@ -343,6 +357,21 @@ func TestCosts(t *testing.T) {
 	require.NotContains(t, s.ok("costs", "--json"), "cost_usd\": 0")
 }
 
+// Tools of an MCP server.
+func TestMCP(t *testing.T) {
+	s := newShell(t, model(t, func(_, after string) any {
+		if after != "tool" {
+			return tool("recall", map[string]string{"text": "orders"})
+		}
+		return "looked up"
+	})+"workers:\n- {name: agent, tools: [memory]}\nmcp:\n  memory: {run: [./server.sh]}\n")
+	s.write("server.sh", "#!/bin/sh\nARC_TEST_SELF=mcp exec "+os.Args[0]+"\n")
+	require.Contains(t, s.ok("doctor"), "✓ mcp memory")
+	out := s.ok("do", "look the orders up")
+	require.Contains(t, out, "→ recall")
+	require.Contains(t, out, "looked up")
+}
+
 // A tool that has to be allowed: by a person who is there, who is asked again after «what?»; or later.
 func TestApproval(t *testing.T) {
 	config := model(t, func(_, after string) any {
@@ -495,7 +524,7 @@ func TestForms(t *testing.T) {
 // pty starts arc on a terminal.
 func (s *shell) pty(args ...string) (*os.File, *exec.Cmd, *buffer) {
 	cmd := exec.Command(os.Args[0], args...)
-	cmd.Dir, cmd.Env = s.dir, append(os.Environ(), "ARC_TEST_SELF=1", "TERM=xterm")
+	cmd.Dir, cmd.Env = s.dir, append(os.Environ(), "ARC_TEST_SELF=arc", "TERM=xterm")
 	f, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 24, Cols: 80})
 	require.NoError(s.t, err)
 	s.t.Cleanup(func() { f.Close() })

@@ -79,7 +79,7 @@ func (c *command) runCommands() []*cobra.Command {
 		{"approve", "Allow what a run waits for, and go on with it", "note", needsRuling, c.ruling(true)},
 		{"deny", "Refuse what a run waits for", "note", needsRuling, c.ruling(false)},
 		{"retry", "Try a blocked run again", "note", func(r *arc.Report) bool { return r.Status == arc.Blocked }, c.goOn(arc.View.Retry)},
-		{"resume", "Go on with a run that was left, and follow it", "", func(r *arc.Report) bool { return r.Ended.IsZero() }, c.goOn(resume)},
+		{"resume", "Go on with a run that was left, and follow it", "", func(r *arc.Report) bool { return r.Ended.IsZero() && !needsRuling(r) }, c.goOn(resume)},
 		{"cancel", "End a run", "why", func(r *arc.Report) bool { return r.Ended.IsZero() }, c.cancel},
 		{"judge", "Say what a run was worth", "verdict", func(r *arc.Report) bool { return !r.Ended.IsZero() }, c.judge},
 	} {

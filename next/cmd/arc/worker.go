@@ -19,6 +19,7 @@ import (
 
 	"github.com/arc-learn/arc/next/act"
 	"github.com/arc-learn/arc/next/act/tools"
+	"github.com/arc-learn/arc/next/contrib/mcp"
 	"github.com/arc-learn/arc/next/contrib/worktree"
 	"github.com/arc-learn/arc/next/reason"
 )
@@ -49,8 +50,18 @@ func (a *app) workers(c *config) (out []act.Worker, err error) {
 			worker.Executor = a.coder(w)
 		default:
 			ts, m := a.tools(c, w.Tools), &metered{a, w.Model}
-			worker.Executor = act.ExecutorFunc(func(ctx context.Context, c *act.Call) (*act.Result, error) {
-				return tools.New(m, &tools.Options{System: a.orders(c, w.System)}, ts...).Execute(ctx, c)
+			worker.Executor = act.ExecutorFunc(func(ctx context.Context, call *act.Call) (*act.Result, error) {
+				all := slices.Clone(ts)
+				for _, name := range w.Tools {
+					if server, ok := c.MCP[name]; ok {
+						more, err := a.server(name, server).Tools(ctx)
+						if err != nil {
+							return nil, fmt.Errorf("mcp %s: %w", name, err)
+						}
+						all = append(all, more...)
+					}
+				}
+				return tools.New(m, &tools.Options{System: a.orders(call, w.System)}, all...).Execute(ctx, call)
 			})
 		}
 		out = append(out, worker)
@@ -159,7 +170,29 @@ func taskOf(run string) string {
 	return id
 }
 
-// tools are those of a worker.
+// server is an MCP server, which is started at its first use and ends with the app.
+func (a *app) server(name string, s mcpConfig) *mcp.Client {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	key := fmt.Sprint(name, s)
+	if a.servers[key] == nil {
+		mode, blast, _ := s.levels()
+		o := &mcp.ClientOptions{Logger: a.log, Tool: func(_ mcp.Hints, t *tools.Tool) bool {
+			t.Mode, t.Blast, t.Irreversible, t.AskAbove, t.Secrets = mode, blast, s.Irreversible, s.AskAbove, s.Secrets
+			return true
+		}}
+		if a.servers[key] = mcp.Dial(s.URL, o); s.URL == "" {
+			a.servers[key] = mcp.Command(func() *exec.Cmd {
+				cmd := exec.Command(s.Run[0], s.Run[1:]...)
+				cmd.Dir, cmd.Env = a.dir, a.environ()
+				return cmd
+			}, o)
+		}
+	}
+	return a.servers[key]
+}
+
+// tools are those of a worker, but for those of MCP servers.
 func (a *app) tools(c *config, names []string) (out []tools.Tool) {
 	for _, name := range names {
 		switch name {
@@ -176,7 +209,11 @@ func (a *app) tools(c *config, names []string) (out []tools.Tool) {
 			out = append(out, t)
 			continue
 		}
-		t := c.Tools[slices.IndexFunc(c.Tools, func(t toolConfig) bool { return t.Name == name })]
+		i := slices.IndexFunc(c.Tools, func(t toolConfig) bool { return t.Name == name })
+		if i < 0 {
+			continue // an MCP server's
+		}
+		t := c.Tools[i]
 		mode, blast, _ := t.levels()
 		out = append(out, tools.Tool{
 			Name: t.Name, Description: t.About, Input: t.Input.raw(), Mode: mode, Blast: blast, Irreversible: t.Irreversible,
@@ -225,7 +262,7 @@ func (a *app) text(ctx context.Context, dir string, stdin []byte, argv ...string
 // fileTools are for text files of the folder; nothing outside it is read or written.
 func (a *app) fileTools() []tools.Tool {
 	type file struct {
-		Path string `json:"path"`
+		Path string `json:"path,omitempty"`
 		Text string `json:"text,omitempty"`
 	}
 	tool := func(name, about string, f func(r *os.Root, in file) (string, error)) tools.Tool {
@@ -239,8 +276,8 @@ func (a *app) fileTools() []tools.Tool {
 		})
 	}
 	return []tools.Tool{
-		tool("list_files", "Lists a folder; the working one is called «.».", func(r *os.Root, in file) (string, error) {
-			entries, err := fs.ReadDir(r.FS(), in.Path)
+		tool("list_files", "Lists a folder; without a path the working one.", func(r *os.Root, in file) (string, error) {
+			entries, err := fs.ReadDir(r.FS(), cmp.Or(in.Path, "."))
 			var b strings.Builder
 			for _, e := range entries {
 				b.WriteString(e.Name() + map[bool]string{true: "/"}[e.IsDir()] + "\n")
