@@ -93,9 +93,9 @@ func (b *Book) figures(book *rank.Book) (found []Proposal) {
 			for _, worker := range skills[skill] {
 				p.Reason += fmt.Sprintf("\n%s %v", worker, of[worker])
 			}
-			if skill != "" { // as reason/goal reads it
-				p.Change = fmt.Sprintf("- id: success_of_%s\n  description: %q\n  selector: %q\n  min: 0.5\n", plainID(skill),
-					p.Subject, "domains.agent_fleet_health.data.skills."+skill+".successRate")
+			if id := noID.ReplaceAllString(strings.ToLower(p.Subject), "_"); skill != "" { // as reason/goal reads it
+				p.Change = fmt.Sprintf("- id: %s\n  description: %q\n  selector: %q\n  min: 0.5\n", id, p.Subject,
+					"domains.agent_fleet_health.data.skills."+skill+".successRate")
 			}
 			found = append(found, p)
 		}
@@ -227,7 +227,5 @@ func (b *Book) draft(ctx context.Context, p *Proposal, m reason.Model) string {
 			return a.YAML
 		}
 	}
-	return cmp.Or(p.Change, fmt.Sprintf("- id: %s\n  description: %q\n", plainID(p.Subject), p.Reason))
+	return cmp.Or(p.Change, fmt.Sprintf("- id: %s\n  description: %q\n", noID.ReplaceAllString(strings.ToLower(p.Subject), "_"), p.Reason))
 }
-
-func plainID(s string) string { return noID.ReplaceAllString(strings.ToLower(s), "_") }
