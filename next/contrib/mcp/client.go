@@ -136,10 +136,12 @@ func (c *Client) session(ctx context.Context) (*session, error) {
 	case c.turn <- struct{}{}:
 		defer func() { <-c.turn }()
 	case <-ctx.Done():
-		return nil, ctx.Err()
 	}
 	if c.open.Err() != nil {
 		return nil, errors.New("mcp: the client is closed")
+	}
+	if ctx.Err() != nil {
+		return nil, outage(ctx.Err())
 	}
 	if c.live != nil && c.live.over.Err() == nil {
 		return c.live, nil

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -205,6 +207,19 @@ func TestNames(t *testing.T) {
 		require.Len(rt, got, len(names))
 		for as := range got {
 			require.Regexp(rt, `^[A-Za-z0-9_-]{1,64}$`, as)
+		}
+	})
+}
+
+// Whatever stands on a stream, what is read of it is messages, each on a line.
+func FuzzLines(f *testing.F) {
+	f.Add([]byte("\ufeff{\"a\":1}\r\nlog\n\n[1]\n{\n\xff\xfe{}\n{}"))
+	f.Fuzz(func(t *testing.T, in []byte) {
+		l := stream(bytes.NewReader(in), nil, slog.New(slog.DiscardHandler), nil).Reader
+		out, err := io.ReadAll(iotest.OneByteReader(l))
+		require.NoError(t, err)
+		for line := range bytes.Lines(out) {
+			require.True(t, json.Valid(line) && bytes.HasSuffix(line, []byte("\n")) && (line[0] == '{' || line[0] == '['))
 		}
 	})
 }
