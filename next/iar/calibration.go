@@ -1,0 +1,99 @@
+package iar
+
+import (
+	"fmt"
+	"math"
+)
+
+// Calibration compares reported confidence with verified outcomes. The zero value is empty and ready.
+type Calibration struct {
+	// Bins hold confidence in [0, .1), [.1, .2), … and [.9, 1]: the reliability table. Confidence/Count
+	// was claimed, Successes/Count came of it.
+	Bins [10]Bin `json:"bins"`
+}
+
+// Bin is what a [Calibration] keeps of the outcomes in one range of confidence.
+type Bin struct {
+	Count      int     `json:"count"`
+	Successes  int     `json:"successes"`
+	Confidence float64 `json:"confidence"` // sum
+}
+
+// Add counts one outcome. A confidence that is no number in [0,1] is an error and counts nothing.
+func (c *Calibration) Add(confidence float64, success bool) error {
+	if !inUnit(confidence) {
+		return fmt.Errorf("confidence %v outside [0,1]", confidence)
+	}
+	b := &c.Bins[min(int(confidence*10), len(c.Bins)-1)]
+	b.Count++
+	b.Confidence += confidence
+	if success {
+		b.Successes++
+	}
+	return nil
+}
+
+// Count returns how many outcomes were added.
+func (c *Calibration) Count() (n int) {
+	for _, b := range c.Bins {
+		n += b.Count
+	}
+	return n
+}
+
+// ECE returns the expected calibration error, in [0,1], 0 best: the distance of mean confidence from the
+// success rate, averaged over the bins by their counts (Naeini, Cooper and Hauskrecht 2015). Without outcomes
+// it is 0.
+func (c *Calibration) ECE() (sum float64) {
+	for _, b := range c.Bins {
+		sum += math.Abs(b.Confidence - float64(b.Successes))
+	}
+	return sum / float64(max(1, c.Count()))
+}
+
+// believed is the number of outcomes, in agreement with what is reported, that every bin begins with in
+// Correct.
+const believed = 4
+
+// Correct returns the chance of success that the outcomes so far give a reported confidence, both in [0,1].
+// It is the isotonic regression of outcomes on confidence over the bins (Zadrozny and Elkan 2002), linear
+// between the means of the bins and level beyond them. Without outcomes it is the confidence itself. It never
+// falls as confidence rises. NaN is 0.
+func (c *Calibration) Correct(confidence float64) float64 {
+	confidence = finite(min(1, max(0, confidence)))
+	if c.Count() == 0 {
+		return confidence
+	}
+	said, was := c.isotonic()
+	i := 0
+	for i < len(said) && said[i] < confidence {
+		i++
+	}
+	if i == 0 || i == len(said) {
+		return was[max(0, i-1)]
+	}
+	return was[i-1] + (was[i]-was[i-1])*(confidence-said[i-1])/(said[i]-said[i-1])
+}
+
+// isotonic returns the mean confidence of each bin and its success rate, made to rise by the max-min formula
+// (Barlow et al. 1972): of the runs that begin at the bin or before it, the largest of the smallest rate that
+// a run has which ends at the bin or after it.
+func (c *Calibration) isotonic() (said, was [10]float64) {
+	var successes, counts [len(said) + 1]float64 // of the bins before
+	for i, b := range c.Bins {
+		middle, n := (float64(i)+0.5)/10, float64(b.Count)+believed
+		said[i] = (b.Confidence + believed*middle) / n
+		successes[i+1] = successes[i] + float64(b.Successes) + believed*middle
+		counts[i+1] = counts[i] + n
+	}
+	for i := range was {
+		for from := range i + 1 {
+			least := 1.0
+			for to := i + 1; to < len(counts); to++ {
+				least = min(least, (successes[to]-successes[from])/(counts[to]-counts[from]))
+			}
+			was[i] = max(was[i], least)
+		}
+	}
+	return said, was
+}
