@@ -29,6 +29,10 @@ type Options struct {
 	// Route names the model for a job that names none, before Dispatch has a handler do it. nil: the job has none.
 	Route func(priority int) (model string)
 
+	// Admit reports whether Dispatch may start another job now, e.g. by what is left of a budget. It is called
+	// concurrently, by each worker that has nothing to do. nil: always.
+	Admit func() bool
+
 	Sanitizer *redact.Sanitizer // cleans every text; nil: redact.New(nil)
 	Logger    *slog.Logger      // nil: nobody is told
 }

@@ -490,10 +490,11 @@ func TestFasterProcess(t *testing.T) {
 	require.ErrorIs(t, err, queue.ErrEmpty, "one and k have each a holder")
 }
 
-func TestRouteAndSense(t *testing.T) {
+func TestAdmitAndSense(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		mem := store.NewMem()
+		mem, budget := store.NewMem(), 2
 		q, err := queue.Open(t.Context(), store.NewGroup(mem), &queue.Options{
+			Admit: func() bool { return budget > 0 },
 			Route: func(priority int) string {
 				if priority <= 3 {
 					return "opus"
@@ -524,6 +525,7 @@ func TestRouteAndSense(t *testing.T) {
 		wg.Go(func() {
 			_ = q.Dispatch(ctx, 1, func(_ context.Context, j *queue.Job) ([]queue.Draft, error) {
 				ran++
+				budget--
 				require.Equal(t, map[int]string{3: "opus", 5: "haiku"}[j.Priority], j.Model)
 				return nil, nil
 			})
@@ -532,7 +534,7 @@ func TestRouteAndSense(t *testing.T) {
 		stop()
 		wg.Wait()
 		require.Equal(t, 6, reads, "two processes, one cadence")
-		require.Equal(t, 4, ran)
+		require.Equal(t, 2, ran, "of four jobs; the budget was for two")
 	})
 }
 
