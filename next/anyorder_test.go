@@ -220,7 +220,7 @@ func (w *world) elsewhere(t *rapid.T) {
 	}
 	n := rapid.IntRange(0, len(w.others)-1).Draw(t, "place")
 	w.place, w.others[n] = w.others[n], w.place
-	time.Sleep(5 * time.Second) // it is told what others have done
+	<-time.After(5 * time.Second) // it is told what others have done
 }
 
 // draw returns what a part of the host does, below n: 0, which is right, once the deck is empty.
@@ -807,12 +807,12 @@ func (w *world) heldUp(t *rapid.T) {
 		defer close(done)
 		_, _ = w.agent.Run(context.Background(), o)
 	}()
-	time.Sleep(2 * time.Hour)
+	<-time.After(2 * time.Hour)
 	v := w.others[0].agent.In(o.Scope)
 	before, err := v.Report(context.Background(), o.ID)
 	close(w.at.held)
 	<-done
-	time.Sleep(time.Minute)
+	<-time.After(time.Minute)
 	after, err2 := v.Report(context.Background(), o.ID)
 	if err == nil && slices.Contains([]arc.Status{arc.Delivered, arc.Blocked}, before.Status) {
 		require.NoError(t, err2)
