@@ -29,11 +29,7 @@ type request struct {
 }
 
 // Kinds of ops, as arc_commit takes them.
-const (
-	put int32 = iota
-	remove
-	check
-)
+const put, remove, check int32 = 0, 1, 2
 
 func newRequest(ops []store.Op) *request {
 	r := &request{done: make(chan struct{})}
@@ -96,27 +92,23 @@ func (s *Store) await(r *request) {
 		case <-r.done:
 			return
 		case s.lead <- struct{}{}:
-			s.send(s.take())
+			if g := s.take(); len(g) > 0 {
+				s.send(g)
+			}
 			<-s.lead
 		}
 	}
 }
 
-// Bounds of a group, over which a commit waits for the next one.
-const (
-	maxGroupOps   = 4096
-	maxGroupBytes = 4 << 20
-)
-
 // take returns the commits that wait first and that share no key but in checks: so they hold or not, whatever their
-// order. Those whose callers gave up are dropped.
+// order. Together they are no larger than one may be. Those whose callers gave up are dropped.
 func (s *Store) take() (g []*request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	written, ops, bytes := map[string]bool{}, 0, 0 // by key; false: only checked
 	for n, r := range s.mu.queue {
 		ops, bytes = ops+len(r.keys), bytes+r.bytes
-		fits := len(g) == 0 || ops <= maxGroupOps && bytes <= maxGroupBytes
+		fits := len(g) == 0 || ops <= 4096 && bytes <= 4<<20
 		for i, key := range r.keys {
 			w, named := written[string(key)]
 			fits = fits && (!named || !w && r.kinds[i] == check)
@@ -140,9 +132,6 @@ func (s *Store) take() (g []*request) {
 // send has a group tried until PostgreSQL has taken or refused it, and answers its callers. What was rolled back is
 // sent again; what was sent and not answered is not.
 func (s *Store) send(g []*request) {
-	if len(g) == 0 {
-		return
-	}
 	ctx, cancel := context.WithTimeout(context.Background(), s.opts.Patience)
 	defer cancel()
 	err := s.retry(ctx, func(ctx context.Context) error {
@@ -201,9 +190,8 @@ type Tx interface {
 //	_, _, err = q.Add(ctx, queue.Draft{Subject: "ship order 7"})
 //	err = tx.Commit(ctx)
 //
-// From its first Commit to the end of the transaction all other commits to the store wait: commit last. Calls are not
-// tried again, are made one at a time, and after an error other than ErrConflict and ErrNotFound PostgreSQL takes
-// nothing more of the transaction. A Scan is read before it is yielded.
+// From its first Commit to the end of the transaction all other commits to the store wait: commit last. Calls are made
+// one at a time and not tried again. A Scan is read as a whole before it is yielded.
 func (s *Store) InTx(tx Tx) store.Store { return inTx{s, tx} }
 
 type inTx struct {
@@ -232,15 +220,12 @@ func (in inTx) Commit(ctx context.Context, ops ...store.Op) (store.Revision, err
 func (in inTx) Scan(ctx context.Context, r store.Range) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
 		all, err := in.s.scan(r)(ctx, in.tx, store.Entry{}, cmp.Or(r.Limit, math.MaxInt))
-		for _, e := range all {
-			if err = ctx.Err(); err != nil {
-				break
-			}
-			if !yield(e, nil) {
+		for i := 0; i < len(all) && ctx.Err() == nil; i++ {
+			if !yield(all[i], nil) {
 				return
 			}
 		}
-		if err != nil {
+		if err = cmp.Or(ctx.Err(), err); err != nil {
 			yield(store.Entry{}, err)
 		}
 	}

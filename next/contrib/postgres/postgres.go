@@ -7,31 +7,23 @@
 //	defer st.Close()
 //	agent, err := arc.New(ctx, st, host, &arc.Options{Process: "one"})
 //
-// PostgreSQL 13 or later. One table in a schema of its own has the state and the feed: each key with the revision of
-// its last change. A commit is one statement and one transaction; commits of a process that wait at the same time and
-// share no key are one transaction, with one sync. One lock orders the commits of all processes, so a follower of
-// [Store.Changes] never misses one that began earlier and ended later.
-//
-// # Faults
+// PostgreSQL 13 or later. One table has the state and the feed: each key with the revision of its last change. A commit
+// is one statement; commits of a process that wait at the same time and share no key are one transaction. One lock
+// orders the commits of all processes, so a follower of [Store.Changes] never misses one that began earlier and ended
+// later. Integrity is PostgreSQL's: data checksums tell of damage.
 //
 // What PostgreSQL has rolled back for its own reasons, and what could not be sent, is tried again until
 // [Options.Patience] is over. So is what a server refuses because it only reads: after a failover its connections are
-// closed, and others are made, to the server of the connection string that takes writes. Where the connection ends
-// while a commit is under way, the outcome is unknown, and the error says so.
-//
-// What a server has acknowledged and loses in a failover is lost to the store: set synchronous_standby_names so that
-// it is not. A commit overrides synchronous_commit = off, but not fsync = off.
-//
-// # Poolers
+// closed, and new ones lead to the server of the connection string that takes writes. Where a connection ends while a
+// commit is under way, the outcome is unknown, and the error says so; it may still take place a little later. What a
+// server has acknowledged and loses in a failover is lost: set synchronous_standby_names so that it is not. A commit
+// overrides synchronous_commit = off, but not fsync = off.
 //
 // It works behind PgBouncer in transaction mode: no statement is prepared by name, and no state is kept in a session.
-// Without a pooler, default_query_exec_mode=cache_statement in the connection string has statements prepared, which
-// makes a commit a good deal faster.
+// Without a pooler, default_query_exec_mode=cache_statement in the connection string makes commits faster.
 //
-// # What is not there
-//
-// No read replicas: every call needs the primary. No LISTEN: followers poll. A key that does not compress to 2,600
-// bytes is refused with a [store.LimitError], since an index of PostgreSQL cannot hold it.
+// Not there: read replicas, since every call needs the primary; LISTEN, since followers poll; keys that do not compress
+// to 2,600 bytes, which no index of PostgreSQL can hold and which are refused with a [store.LimitError].
 package postgres
 
 import (
@@ -86,10 +78,7 @@ type Store struct {
 	}
 }
 
-var (
-	_ store.Changer   = (*Store)(nil)
-	_ store.Compacter = (*Store)(nil)
-)
+var _, _ = store.Changer((*Store)(nil)), store.Compacter((*Store)(nil))
 
 // Open connects to a database by a connection string, which is a URL or keywords and values and may name several
 // servers, and makes the schema or brings it to the newest version. The size of the pool is pool_max_conns of the
@@ -119,11 +108,10 @@ func Open(ctx context.Context, conninfo string, o *Options) (*Store, error) {
 	if s.pool, err = pgxpool.NewWithConfig(context.WithoutCancel(ctx), config); err != nil {
 		return nil, fmt.Errorf("postgres: %w", err)
 	}
-	if err := s.read(ctx, s.migrate); err != nil {
-		s.pool.Close()
-		return nil, fmt.Errorf("postgres: open: %w", err)
-	}
 	s.close = sync.OnceValue(s.shut)
+	if err := s.read(ctx, s.migrate); err != nil {
+		return nil, fmt.Errorf("postgres: open: %w", errors.Join(err, s.Close()))
+	}
 	s.tasks.Go(s.purging)
 	return s, nil
 }
@@ -168,10 +156,8 @@ func (s *Store) migrate(ctx context.Context) error {
 	}
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		// The lock ends with the transaction: who waited finds what another process has made.
-		_, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(6386275, hashtext('`+s.opts.Schema+`'))`)
-		if err == nil {
-			_, err = tx.Exec(ctx, `CREATE SCHEMA IF NOT EXISTS `+s.opts.Schema)
-		}
+		_, err := tx.Exec(ctx, strings.ReplaceAll(`SELECT pg_advisory_xact_lock(6386275, hashtext('{{schema}}'));
+			CREATE SCHEMA IF NOT EXISTS {{schema}}`, "{{schema}}", s.opts.Schema))
 		if err == nil {
 			version, err = s.version(ctx, tx)
 		}
@@ -228,13 +214,11 @@ func (s *Store) shut() error {
 
 // purging removes keys that were deleted long ago, until the store is closed.
 func (s *Store) purging() {
-	tick := time.NewTicker(max(s.opts.Keep/8, time.Millisecond))
-	defer tick.Stop()
 	for {
 		select {
 		case <-s.closing:
 			return
-		case <-tick.C:
+		case <-time.After(max(s.opts.Keep/8, time.Millisecond)):
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), s.opts.Patience)
 		if err := s.purge(ctx, s.opts.Keep); err != nil {
@@ -245,24 +229,16 @@ func (s *Store) purging() {
 }
 
 // purge removes the keys that were deleted longer ago than keep, a part at a time so that no commit waits for long.
-func (s *Store) purge(ctx context.Context, keep time.Duration) error {
-	for n := 1; n > 0; {
-		if err := s.pool.QueryRow(ctx, s.sql.purge, keep.Seconds()).Scan(&n); err != nil {
-			return err
-		}
-		select {
-		case <-s.closing:
-			return store.ErrClosed
-		default:
-		}
+func (s *Store) purge(ctx context.Context, keep time.Duration) (err error) {
+	for n := 1; n > 0 && err == nil; {
+		err = s.pool.QueryRow(ctx, s.sql.purge, keep.Seconds()).Scan(&n)
 	}
-	return nil
+	return err
 }
 
 // Compact removes all deleted keys, and has PostgreSQL clear away the rows of what was deleted or replaced before, where
-// the role is the table's owner. Afterwards nothing deleted can be read from the table; a snapshot older than the call,
-// WAL, backups, and pages that are not used again are PostgreSQL's and the host's. A follower that has not yet heard of
-// a deletion gets [store.ErrNotFound]. It takes as long as it has to, until ctx ends; commits go on meanwhile.
+// the role owns the table. Afterwards nothing deleted is in the table; older snapshots, WAL, backups and pages not used
+// again are the host's. A follower that has not yet heard of a deletion gets [store.ErrNotFound]. Commits go on.
 func (s *Store) Compact(ctx context.Context) error {
 	if err := s.enter(ctx); err != nil {
 		return err
@@ -272,11 +248,8 @@ func (s *Store) Compact(ctx context.Context) error {
 	if err == nil {
 		_, err = s.pool.Exec(ctx, s.sql.vacuum)
 	}
-	switch {
-	case ctx.Err() != nil:
-		return ctx.Err()
-	case err != nil:
-		return fmt.Errorf("postgres: compact: %w", err)
+	if err != nil {
+		err = fmt.Errorf("postgres: compact: %w", cmp.Or(ctx.Err(), err))
 	}
-	return nil
+	return err
 }

@@ -15,10 +15,10 @@ import (
 
 // Get returns the entry of key.
 func (s *Store) Get(ctx context.Context, key string) (e store.Entry, err error) {
-	if err := store.CheckKey(key); err != nil {
-		return e, err
+	if err = store.CheckKey(key); err == nil {
+		err = s.enter(ctx)
 	}
-	if err := s.enter(ctx); err != nil {
+	if err != nil {
 		return e, err
 	}
 	defer s.calls.Done()
@@ -92,12 +92,8 @@ func (s *Store) Changes(ctx context.Context, after store.Revision) iter.Seq2[sto
 	})
 }
 
-// Bounds of a page: the first one has the fewest entries, a later one as many as have about pageBytes.
-const (
-	fewest    = 64
-	most      = 4096
-	pageBytes = 1 << 20
-)
+// Entries of a page: the first one has the fewest, a later one as many as have about a MiB.
+const fewest, most = 64, 4096
 
 // iterate yields page after page of one snapshot, at most bound entries if that is not 0.
 func (s *Store) iterate(ctx context.Context, bound int, next paging) iter.Seq2[store.Entry, error] {
@@ -159,7 +155,7 @@ func (w *walk) page(ctx context.Context) (page []store.Entry, more bool, err err
 	for _, e := range page {
 		bytes += len(e.Key) + len(e.Value)
 	}
-	w.last, w.left, w.size = page[len(page)-1], w.left-len(page), min(max(fewest, pageBytes/(1+bytes/len(page))), most)
+	w.last, w.left, w.size = page[len(page)-1], w.left-len(page), min(max(fewest, 1<<20/(1+bytes/len(page))), most)
 	return page, more, nil
 }
 
