@@ -249,8 +249,8 @@ func (d *dash) act(w http.ResponseWriter, rq *request, p place) error {
 
 // back is the address of the page that an act was made on, if it is one of these.
 func back(rq *request, p place, word string) string {
-	to, err := url.Parse(rq.form.Get("back"))
-	if err != nil || to.IsAbs() || to.Host != "" || !slices.ContainsFunc(places, func(q place) bool { return q.Path == to.Path }) {
+	to, err := url.Parse(strings.TrimPrefix(rq.form.Get("back"), "./"))
+	if err != nil || !rq.form.Has("back") || to.IsAbs() || to.Host != "" || !slices.ContainsFunc(places, func(q place) bool { return q.Path == to.Path }) {
 		to = &url.URL{Path: p.Path}
 		if id := rq.form.Get("id"); p.Path == "run" {
 			to.RawQuery = url.Values{"id": {id}}.Encode()

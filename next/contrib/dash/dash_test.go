@@ -1,21 +1,333 @@
 package dash_test
 
 import (
+	"bufio"
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+
+	arc "github.com/arc-learn/arc/next"
+	"github.com/arc-learn/arc/next/act/queue"
+	"github.com/arc-learn/arc/next/contrib/dash"
+	"github.com/arc-learn/arc/next/learn"
+	"github.com/arc-learn/arc/next/memory"
+	"github.com/arc-learn/arc/next/meta/proposal"
 )
 
+var pages = []string{"", "runs", "learned", "memories", "worth", "queue", "proposals"}
+
+func TestEmpty(t *testing.T) {
+	b := newBench(t, nil, nil)
+	for path, says := range map[string]string{
+		"": "Nothing waits for you.", "runs": "No run is like that.", "learned": "No plan is carried out without thinking yet",
+		"memories": "No memory is like that.", "worth": "Not known yet.", "queue": "No job is like that.", "proposals": "Nothing is proposed.",
+	} {
+		code, page := b.get(path)
+		require.Equal(t, 200, code, path)
+		require.Contains(t, page, says, path)
+		require.NotContains(t, page, "$0.00", "nothing is known, and nothing is free")
+	}
+	code, page := b.get("run?id=nowhere")
+	require.Equal(t, 404, code)
+	require.Contains(t, page, "There is no such thing here.")
+	_, err := dash.New(nil, nil)
+	require.Error(t, err)
+}
+
+// Each page says what a person came for.
 func TestPages(t *testing.T) {
 	b := newBench(t, nil, nil)
-	for range 2 { // empty, and full
-		for _, path := range []string{"", "runs", "learned", "memories", "worth", "queue", "proposals"} {
-			code, page := b.get(path)
-			require.Equal(t, 200, code, path)
-			require.Contains(t, page, "<h1>", path)
+	asks, waits, failed := b.fill()
+	for path, says := range map[string][]string{
+		"": {"Which of the two accounts is meant?", "Allow refund?", "exhausted</strong>: the backup of Sunday has no index", "look where order SO-1049 is",
+			`title="wait for you">2<`, "$0.0034 reported, none estimated"},
+		"runs":            {"all <span class=\"n\">12<", "blocked <span class=\"n\">1<", asks.ID, waits.ID, failed.ID},
+		"runs?q=backup":   {"all <span class=\"n\">1<", failed.ID},
+		"runs?is=blocked": {failed.ID},
+		"run?id=" + failed.ID: {"refused by", "the backup of Sunday has no index", "Try again", "Was it right?", "1,200 in, 80 out", "$0.0034",
+			"<strong>Did not pass</strong>"},
+		"run?id=" + waits.ID: {"Allow refund?", "mode is gated", "&#34;amount&#34;:120", "Cancel the run"},
+		"learned":            {"look where order {order} is", "{&#34;order&#34;:&#34;{order}&#34;}", ">fires<", "delivered 9 times", "of Sunday has no", ">open<"},
+		"learned?text=look+where+order+SO-7+is&inputs=%7B%22order%22%3A%22SO-7%22%7D": {"order is &#34;SO-7&#34;, which has another form than before"},
+		"memories":                      {"Write to customers in the language", "not vouched for <span", "https://example.com/hours"},
+		"memories?q=how+does+Bloom+pay": {"pay by invoice"},
+		"memories?is=rule":              {"Write to customers in the language"},
+		"worth":                         {"Attempts a run", "Model calls a run", "A holdout (<code>learn.Options.Holdout</code>)", ">look<", ">small<", "unknown"},
+		"queue":                         {"pending <span class=\"n\">2<", "exhausted: the mail server refuses the password", "priority 4", "Try again"},
+		"queue?q=SKU-7":                 {"Check the stock of SKU-7", "all <span class=\"n\">1<"},
+		"proposals":                     {"large before small for refunds", "60 samples", "Approve"},
+	} {
+		code, page := b.get(path)
+		require.Equal(t, 200, code, path)
+		for _, s := range says {
+			require.Contains(t, page, s, path)
 		}
-		if len(t.Name()) > 0 {
-			b.fill()
+	}
+	_, page := b.get("runs?is=blocked")
+	require.NotContains(t, page, asks.ID)
+	_, page = b.get("memories?is=rule")
+	require.NotContains(t, page, "by invoice")
+}
+
+// What is told of cost are three figures, and what nobody tells is unknown.
+func TestWorth(t *testing.T) {
+	b := newBench(t, nil, &arc.Options{Seed: 1, Learn: learn.Options{Holdout: .5}})
+	for n := range 60 {
+		b.order(1041 + n)
+	}
+	_, page := b.get("worth")
+	require.Regexp(t, `This week learned plans: about \d+ model calls saved in \d+ runs, between`, page)
+	require.Regexp(t, `Delivered</dt><dd>&#43;0 %, between −\d+ % and &#43;\d+ % \(95 %\), in \d+ cases`, page)
+}
+
+// An act leaves a page that shows what has come of it, and no form that has nothing to send any more.
+func TestActs(t *testing.T) {
+	b := newBench(t, nil, nil)
+	asks, waits, failed := b.fill()
+	form := func(kv ...string) url.Values {
+		v := url.Values{}
+		for i := 0; i < len(kv); i += 2 {
+			v.Set(kv[i], kv[i+1])
+		}
+		return v
+	}
+	act := func(path string, v url.Values, says string, not ...string) {
+		t.Helper()
+		code, page := b.post(path, v)
+		require.Equal(t, 200, code, page)
+		require.Contains(t, page, says)
+		for _, n := range not {
+			require.NotContains(t, page, n)
+		}
+	}
+	act("run", form("do", "answer", "id", asks.ID, "text", " ", "back", "./"), "the text was empty")
+	act("run", form("do", "answer", "id", asks.ID, "text", "the second", "back", "./"), "Answered.", "Which of the two accounts")
+	r, err := b.view.Wait(t.Context(), asks.ID)
+	require.NoError(t, err)
+	require.Equal(t, "Closed account the second.", r.Text)
+	act("run", form("do", "answer", "id", asks.ID, "text", "the first"), "Somebody was faster", "Your answer")
+
+	approval := waits.Approvals[0].ID
+	act("run", form("do", "allow", "id", waits.ID, "approval", approval, "text", "it is right", "back", "./"), "Allowed.", "Allow refund?", `class="badge"`)
+	r, err = b.view.Wait(t.Context(), waits.ID)
+	require.NoError(t, err)
+	require.Equal(t, arc.Delivered, r.Status)
+	_, page := b.get("run?id=" + waits.ID)
+	require.Regexp(t, `Ruled</strong><span class="chip">ada</span>`, page, "the ruling is in the name of who is signed in")
+	require.Contains(t, page, "it is right")
+	act("run", form("do", "deny", "id", waits.ID, "approval", approval), "Somebody was faster")
+	act("run", form("do", "wrong", "id", waits.ID, "text", "it was another order"), "Your verdict counts.")
+
+	act("run", form("do", "retry", "id", failed.ID, "text", "take Monday"), "It is tried again.", "Why it failed")
+	r, err = b.view.Wait(t.Context(), failed.ID)
+	require.NoError(t, err)
+	require.Equal(t, "Restored.", r.Text)
+
+	go b.agent.Run(context.Background(), arc.Objective{ID: "held", Text: "hold on"})
+	b.until("held", arc.Running)
+	act("run", form("do", "cancel", "id", "held", "text", "not needed"), "not needed", "Cancel the run")
+
+	space, err := b.view.Memory(t.Context())
+	require.NoError(t, err)
+	hits, err := space.Recall(t.Context(), memory.Query{Text: "Gdańsk", K: 1})
+	require.NoError(t, err)
+	id := string(hits[len(hits)-1].ID) // a Rule comes first
+	act("memories", form("do", "trust", "id", id, "back", "memories?is=fact"), "Trusted from now on.", "Trust</button>")
+	act("memories", form("do", "forget", "id", id), "Forgotten.", "Gdańsk")
+	code, _ := b.post("memories", form("do", "forget", "id", id))
+	require.Equal(t, 404, code)
+
+	var job, pending queue.Job
+	for j, err := range b.queue.List(t.Context(), "") {
+		require.NoError(t, err)
+		if j.State == queue.Blocked {
+			job = j
+		} else {
+			pending = j
+		}
+	}
+	act("queue", form("do", "retry", "id", job.ID), "It is tried again.", "Try again</button>")
+	act("queue", form("do", "retry", "id", job.ID), "Somebody was faster")
+	act("queue", form("do", "priority", "id", pending.ID, "priority", "1"), "priority 1")
+	act("queue", form("do", "cancel", "id", pending.ID, "back", "queue?is=failed"), "canceled by ada")
+	p := first(b.proposals, t)
+	act("proposals", form("do", "approved", "id", p.ID), "Approved.", "Approve</button>")
+	require.Equal(t, "ada", first(b.proposals, t).By)
+	act("proposals", form("do", "undone", "id", p.ID), "Undone.", "Undo</button>")
+	for path, v := range map[string]url.Values{
+		"run": form("do", "dance", "id", waits.ID), "queue": form("do", "priority", "id", job.ID, "priority", "11"), "memories": form("do", "", "id", id),
+		"proposals": form("do", "approved", "id", p.ID),
+	} {
+		code, page := b.post(path, v)
+		require.Equal(t, 400, code, path)
+		require.Contains(t, page, "That cannot be done", path)
+	}
+	code, _ = b.post("run", form("do", "answer", "id", asks.ID, "text", strings.Repeat("x", 300<<10)))
+	require.Equal(t, 413, code)
+}
+
+func first(b *proposal.Book, t *testing.T) proposal.Proposal {
+	for p := range b.All() {
+		return p
+	}
+	t.Fatal("no proposal")
+	return proposal.Proposal{}
+}
+
+// A job leads to the run that works on it.
+func TestJobLeadsToItsRun(t *testing.T) {
+	b := newBench(t, nil, nil)
+	_, _, err := b.queue.Add(t.Context(), queue.Draft{Subject: "look at SKU-7"})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	h := queue.Run(b.agent, nil)
+	require.NoError(t, b.queue.Dispatch(ctx, 1, func(ctx context.Context, j *queue.Job) ([]queue.Draft, error) {
+		defer cancel()
+		return h(ctx, j)
+	}))
+	_, page := b.get("queue")
+	link := regexp.MustCompile(`href="(run\?id=job[^"]+)">its run`).FindStringSubmatch(page)
+	require.NotNil(t, link)
+	_, page = b.get(link[1])
+	require.Contains(t, page, "It was delivered on Friday: look at SKU-7")
+}
+
+// Nothing is changed by a page of another origin, and no scope is shown to another.
+func TestGuards(t *testing.T) {
+	b := newBench(t, nil, nil)
+	asks, _, _ := b.fill()
+	v := url.Values{"do": {"answer"}, "id": {asks.ID}, "text": {"x"}}
+	for _, header := range [][]string{{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Site", "same-site"}, {"Origin", "https://evil.example"}} {
+		code, _ := b.post("run", v, header...)
+		require.Equal(t, 403, code, header)
+	}
+	r, err := b.view.Report(t.Context(), asks.ID)
+	require.NoError(t, err)
+	require.Equal(t, arc.Asking, r.Status)
+
+	for _, path := range append(pages, "run?id="+asks.ID, "live") {
+		code, page := b.get(path, "Banned", "yes")
+		require.Equal(t, 403, code, path)
+		require.NotContains(t, page, "secret reason")
+	}
+	for _, path := range []string{"", "runs", "learned", "memories", "worth", "queue"} {
+		code, page := b.get(path, "Scope", "rival")
+		require.Equal(t, 200, code, path)
+		for _, of := range []string{"Bloom", "SO-1041", "SKU-7", "order {order}", "wreck"} {
+			require.NotContains(t, page, of, path)
+		}
+	}
+	job := ""
+	for j := range b.queue.List(t.Context(), "") {
+		job = j.ID
+	}
+	for path, v := range map[string]url.Values{"run": v, "queue": {"do": {"cancel"}, "id": {job}}} {
+		code, _ := b.post(path, v, "Scope", "rival")
+		require.Equal(t, 404, code, path)
+	}
+
+	client := *b.Client()
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	for back, want := range map[string]string{
+		"https://evil.example/": "./run?", "//evil.example/": "./run?", "javascript:alert(1)": "./run?", "../other": "./run?", "/runs": "./run?", "runs?q=a": "./runs?q=a&",
+	} {
+		v := url.Values{"do": {"answer"}, "id": {asks.ID}, "back": {back}}
+		answer, err := client.PostForm(b.URL+"/dash/run", v)
+		require.NoError(t, err)
+		answer.Body.Close()
+		require.True(t, strings.HasPrefix(answer.Header.Get("Location"), want), "%s: %s", back, answer.Header.Get("Location"))
+		require.Contains(t, answer.Header.Get("Content-Security-Policy"), "default-src 'none'; style-src 'self'; script-src 'self'")
+	}
+}
+
+var payloads = []string{
+	`<script>window.xss=1</script>`, `"><img src=x onerror=window.xss=1>`, `' onfocus=window.xss=1 autofocus x='`, `</title></textarea></pre><svg onload=window.xss=1>`,
+	`javascript:window.xss=1`, `{{.}}${window.xss=1}`, `&lt;script&gt;window.xss=1&lt;/script&gt;`, "\" style=\"position:fixed\" x=\"", `<a href="https://evil.example/">x</a>`,
+}
+
+// hostile has payloads in all that strangers say, and returns the pages that show it.
+func hostile(b *bench) []string {
+	paths := append([]string{}, pages...)
+	space, err := b.view.Memory(b.t.Context())
+	require.NoError(b.t, err)
+	for _, p := range payloads {
+		for _, skill := range []string{"look ", "ask ", "refund ", "wreck "} {
+			r, err := b.agent.Run(b.t.Context(), arc.Objective{Text: skill + p, Situation: p, Inputs: fmt.Appendf(nil, `{"a":%q}`, p)})
+			require.NoError(b.t, err)
+			paths = append(paths, "run?id="+url.QueryEscape(r.ID))
+		}
+		_, err := space.Remember(b.t.Context(), memory.Draft{Kind: memory.Fact, Trigger: p, Content: p, Actor: p, Source: memory.Source{Origin: memory.Web, Ref: p, Run: p}})
+		require.NoError(b.t, err)
+		_, _, err = b.queue.Add(b.t.Context(), queue.Draft{Subject: p, Description: p, Source: p, Model: p})
+		require.NoError(b.t, err)
+		_, err = b.proposals.Propose(b.t.Context(), proposal.Proposal{Kind: "goal", Subject: p, Reason: p, Change: p, Samples: 50})
+		require.NoError(b.t, err)
+		for _, path := range []string{"runs?q=", "memories?q=", "queue?is=", "learned?text=x&situation=", "?said=", "run?id="} {
+			paths = append(paths, path+url.QueryEscape(p))
+		}
+	}
+	return paths
+}
+
+func TestPayloads(t *testing.T) {
+	b := newBench(t, nil, nil)
+	for _, path := range hostile(b) {
+		_, page := b.get(path)
+		for _, raw := range []string{"<script>", "<img", "<svg onload", "onfocus=window.xss=1 autofocus x='", `href="javascript`, `<a href="https://evil`, `" style="`} {
+			require.NotContains(t, page, raw, path)
+		}
+	}
+}
+
+// A stream tells that a run has gone on, and ends with it.
+func TestLive(t *testing.T) {
+	b := newBench(t, nil, nil)
+	go b.agent.Run(context.Background(), arc.Objective{ID: "held", Text: "hold on"})
+	b.until("held", arc.Running)
+	for _, path := range []string{"live", "live?id=held"} {
+		answer, err := b.Client().Get(b.URL + "/dash/" + path)
+		require.NoError(t, err)
+		require.Equal(t, "text/event-stream", answer.Header.Get("Content-Type"))
+		lines, n := bufio.NewScanner(answer.Body), 0
+		for lines.Scan() {
+			if lines.Text() != "event: changed" {
+				continue
+			}
+			if n++; path == "live" && n == 1 {
+				go b.run("look here", "")
+			}
+			if path == "live" && n == 2 {
+				break
+			}
+			if path == "live?id=held" && n == 1 {
+				b.hold <- "held"
+			}
+		}
+		require.GreaterOrEqual(t, n, 2, path)
+		answer.Body.Close()
+	}
+	_, page := b.get("run?id=held")
+	require.NotContains(t, page, "data-live", "nothing more happens there")
+	code, _ := b.get("live?id=" + url.QueryEscape("\x00"))
+	require.Equal(t, 404, code)
+}
+
+// until waits for a run to be in a state.
+func (b *bench) until(id string, s arc.Status) {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.t.Context(), 20*time.Second)
+	defer cancel()
+	for _, err := range b.view.Watch(ctx, "") {
+		require.NoError(b.t, err)
+		if r, err := b.view.Report(ctx, id); err == nil && r.Status == s {
+			return
 		}
 	}
 }
