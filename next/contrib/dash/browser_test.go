@@ -19,6 +19,8 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
+
+	arc "github.com/arc-learn/arc/next"
 )
 
 var (
@@ -177,4 +179,65 @@ func ask2(b *browser, a chromedp.Action[[]byte]) []byte {
 	v, err := chromedp.Run(b, a)
 	require.NoError(b.t, err)
 	return v
+}
+
+// An answer is shown in place: the question goes, what is typed elsewhere stays, and the focus is on what is said.
+func TestBrowserActs(t *testing.T) {
+	h := newBench(t, nil, nil)
+	asks, waits, _ := h.fill()
+	b := newBrowser(t, h.URL)
+	b.do(chromedp.Navigate(h.URL+"/dash/"), chromedp.WaitVisible("textarea[required]"), chromedp.Evaluate[chromedp.Void]("window.same = 1"),
+		chromedp.SendKeys("textarea[required]", "the second"), chromedp.Click("section.ask form[id$='-a'] button.main"), chromedp.WaitVisible("#said"))
+	require.Contains(t, ask[string](b, "document.querySelector('#said').textContent"), "Answered.")
+	require.Equal(t, "said", ask[string](b, "document.activeElement.id"))
+	require.Zero(t, ask[int](b, "document.querySelectorAll('textarea[required]').length"))
+	b.do(chromedp.SendKeys("input[name=text]", "it is r"))
+	h.run("look at something else", "") // the page is renewed meanwhile
+	h.appears(b, "look at something else")
+	require.Equal(t, "it is r", ask[string](b, "document.activeElement.value"), "what is typed stays, and so does the focus")
+	b.do(chromedp.SendKeys("input[name=text]", "ight"), chromedp.Click("button[value=allow]"), chromedp.WaitNotPresent("button[value=allow]"))
+	require.Contains(t, ask[string](b, "document.querySelector('#said').textContent"), "Allowed.")
+	require.Equal(t, 1, ask[int](b, "window.same"), "it is the same page")
+	h.until(asks.ID, "delivered")
+	h.until(waits.ID, "delivered")
+	b.clean("acts")
+
+	b.do(chromedp.Navigate(h.URL+"/dash/queue"), chromedp.WaitVisible("button[value=retry]"), chromedp.Click("button[value=retry]"), chromedp.WaitNotPresent("button[value=retry]"))
+	go h.agent.Run(context.Background(), arc.Objective{ID: "held", Text: "hold on"})
+	h.until("held", arc.Running)
+	b.do(chromedp.Navigate(h.URL+"/dash/run?id=held"), chromedp.WaitVisible("main[data-live]"), chromedp.Evaluate[chromedp.Void]("window.same = 1"))
+	h.hold <- "it was held"
+	b.do(chromedp.WaitVisible("main:not([data-live]) .chip.good"))
+	require.Contains(t, ask[string](b, "document.querySelector('main').textContent"), "it was held")
+	require.Equal(t, 1, ask[int](b, "window.same"), "it is the same page")
+	b.clean("follows")
+
+	_, err := chromedp.Call(b, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
+	require.NoError(t, err)
+	b.do(chromedp.Navigate(h.URL+"/dash/proposals"), chromedp.Click("button[value=approved]"), chromedp.WaitVisible("#said"), chromedp.WaitVisible("button[value=undone]"))
+}
+
+// appears waits for a text to stand in the page.
+func (h *bench) appears(b *browser, text string) {
+	h.t.Helper()
+	ask[bool](b, fmt.Sprintf(`new Promise(done => { const look = () => document.querySelector("main").textContent.includes(%q) ? done(true) : setTimeout(look, 50); look(); })`, text))
+}
+
+func TestBrowserPayloads(t *testing.T) {
+	h := newBench(t, nil, nil)
+	paths := hostile(h)
+	b := newBrowser(t, h.URL)
+	for i, path := range paths {
+		if i >= len(pages) && i%4 != 0 {
+			continue // others like it are looked at
+		}
+		b.do(chromedp.Navigate(h.URL+"/dash/"+path), chromedp.WaitReady("body"))
+		require.Equal(t, "undefined", ask[string](b, "typeof window.xss"), path)
+		b.mu.Lock()
+		for _, e := range b.errors {
+			require.Contains(t, e, "status of 40", path)
+		}
+		b.errors = nil
+		b.mu.Unlock()
+	}
 }

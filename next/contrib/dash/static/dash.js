@@ -31,8 +31,8 @@
     const at = active && active.id;
     const href = active && active.getAttribute("href");
     if (renewal) {
-      for (const form of old.querySelectorAll("form[id]")) {
-        const same = fresh.querySelector("#" + CSS.escape(form.id));
+      for (const form of old.querySelectorAll("form[id]")) { // form.id may be a control of that name
+        const same = fresh.querySelector("#" + CSS.escape(form.getAttribute("id")));
         if (same && touched(form)) same.replaceWith(form);
       }
       for (const d of old.querySelectorAll("details[id][open]")) {
