@@ -25,6 +25,7 @@ import (
 
 var (
 	axeFile = flag.String("axe", os.Getenv("ARC_AXE"), "axe.min.js of axe-core (npm), to check accessibility")
+	many    = flag.Int("many", 0, "runs, memories and jobs of a measurement")
 	shots   = flag.String("shots", "", "directory for screenshots of every page")
 )
 
@@ -207,7 +208,7 @@ func TestBrowserActs(t *testing.T) {
 	h.until("held", arc.Running)
 	b.do(chromedp.Navigate(h.URL+"/dash/run?id=held"), chromedp.WaitVisible("main[data-live]"), chromedp.Evaluate[chromedp.Void]("window.same = 1"))
 	h.hold <- "it was held"
-	b.do(chromedp.WaitVisible("main:not([data-live]) .chip.good"))
+	b.do(chromedp.WaitVisible("main:not([data-live]) .chip.delivered"))
 	require.Contains(t, ask[string](b, "document.querySelector('main').textContent"), "it was held")
 	require.Equal(t, 1, ask[int](b, "window.same"), "it is the same page")
 	b.clean("follows")

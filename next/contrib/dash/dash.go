@@ -13,9 +13,9 @@
 // page of the same origin. Texts are escaped where they stand, and the Content Security Policy allows the two files
 // of this package alone, so nothing comes from another host.
 //
-// What lists are made of is read from the store at most every second for a scope, and kept for that time: all
-// runs of the scope, some 15 µs each. That is well for some ten thousand runs in the retention. A run that is given
-// an answer, or is tried again, goes on in a goroutine that ends with the run or with the Agent.
+// Lists are made from all runs of the scope, which are read again once something has happened: that is well for some
+// thousands of runs in the retention. A run that is given an answer, or is tried again, goes on in a goroutine that ends with the run or
+// with the Agent.
 package dash
 
 import (
@@ -96,12 +96,6 @@ func New(agent *arc.Agent, o *Options) (http.Handler, error) {
 	if d.opts.Who == nil {
 		d.opts.Who = func(*http.Request) string { return "" }
 	}
-	if d.opts.Queue == nil {
-		d.opts.Queue = func(memory.Scope) *queue.Queue { return nil }
-	}
-	if d.opts.Proposals == nil {
-		d.opts.Proposals = func(memory.Scope) *proposal.Book { return nil }
-	}
 	if d.opts.Now == nil {
 		d.opts.Now = time.Now
 	}
@@ -154,7 +148,13 @@ var places = []place{
 
 // has reports whether there is such a page for a request.
 func (d *dash) has(rq *request, p place) bool {
-	return (p.Path != "queue" || d.opts.Queue(rq.scope) != nil) && (p.Path != "proposals" || d.opts.Proposals(rq.scope) != nil)
+	switch p.Path {
+	case "queue":
+		return d.opts.Queue != nil && d.opts.Queue(rq.scope) != nil
+	case "proposals":
+		return d.opts.Proposals != nil && d.opts.Proposals(rq.scope) != nil
+	}
+	return true
 }
 
 // request is what somebody asks for.
@@ -163,7 +163,6 @@ type request struct {
 	*http.Request
 	scope memory.Scope
 	who   string
-	form  url.Values
 }
 
 var (
@@ -184,7 +183,7 @@ func (d *dash) handler(p place, serve func(http.ResponseWriter, *request, place)
 		if err = r.ParseForm(); err != nil {
 			err = fmt.Errorf("%w: %w", errBad, err)
 		}
-		rq := &request{d.agent.In(scope), r, scope, cmp.Or(d.opts.Who(r), "dashboard"), r.Form}
+		rq := &request{d.agent.In(scope), r, scope, cmp.Or(d.opts.Who(r), "dashboard")}
 		if err == nil && !d.has(rq, p) {
 			err = store.ErrNotFound
 		}
@@ -212,7 +211,7 @@ func (d *dash) page(w http.ResponseWriter, rq *request, p place) error {
 	if err != nil {
 		return err
 	}
-	s := &screen{Title: p.Title, At: p.Path, Live: p.live, Said: rq.form.Get("said"), Body: body}
+	s := &screen{Title: p.Title, At: p.Path, Live: p.live, Said: rq.Form.Get("said"), Body: body}
 	if r, ok := body.(*run); ok && open(r.Report) {
 		s.Live = "live?" + url.Values{"id": {r.ID}}.Encode()
 	}
@@ -249,10 +248,10 @@ func (d *dash) act(w http.ResponseWriter, rq *request, p place) error {
 
 // back is the address of the page that an act was made on, if it is one of these.
 func back(rq *request, p place, word string) string {
-	to, err := url.Parse(strings.TrimPrefix(rq.form.Get("back"), "./"))
-	if err != nil || !rq.form.Has("back") || to.IsAbs() || to.Host != "" || !slices.ContainsFunc(places, func(q place) bool { return q.Path == to.Path }) {
+	to, err := url.Parse(strings.TrimPrefix(rq.Form.Get("back"), "./"))
+	if err != nil || !rq.Form.Has("back") || to.IsAbs() || to.Host != "" || !slices.ContainsFunc(places, func(q place) bool { return q.Path == to.Path }) {
 		to = &url.URL{Path: p.Path}
-		if id := rq.form.Get("id"); p.Path == "run" {
+		if id := rq.Form.Get("id"); p.Path == "run" {
 			to.RawQuery = url.Values{"id": {id}}.Encode()
 		}
 	}
@@ -264,14 +263,12 @@ func back(rq *request, p place, word string) string {
 // fail answers with what is wrong. Only what the requester can mend is told.
 func (d *dash) fail(w http.ResponseWriter, r *http.Request, err error) {
 	code, text := http.StatusInternalServerError, "The page could not be made. The log of the host says why."
-	var large *http.MaxBytesError
-	var limit *store.LimitError
 	switch {
 	case errors.Is(err, errForbidden):
 		code, text = http.StatusForbidden, "You may not see this."
 	case errors.Is(err, store.ErrNotFound):
 		code, text = http.StatusNotFound, "There is no such thing here. It may have been deleted."
-	case errors.As(err, &large), errors.As(err, &limit):
+	case errors.As(err, new(*http.MaxBytesError)), errors.As(err, new(*store.LimitError)):
 		code, text = http.StatusRequestEntityTooLarge, "The text is too long, or is not one."
 	case errors.Is(err, errBad), errors.Is(err, proposal.ErrInvalid), errors.Is(err, queue.ErrInvalid), errors.Is(err, arc.ErrObjective):
 		code, text = http.StatusBadRequest, "That cannot be done: "+err.Error()

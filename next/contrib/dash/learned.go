@@ -12,7 +12,6 @@ import (
 	"github.com/arc-learn/arc/next/memory"
 	"github.com/arc-learn/arc/next/meta/proposal"
 	"github.com/arc-learn/arc/next/reason"
-	"github.com/arc-learn/arc/next/store"
 )
 
 // learned is the page of plans and warnings, and of why nothing fires for a case.
@@ -39,7 +38,7 @@ func (d *dash) learned(rq *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := rq.form
+	f := rq.Form
 	l := learned{Text: strings.TrimSpace(f.Get("text")), Situation: f.Get("situation"), Inputs: strings.TrimSpace(f.Get("inputs"))}
 	warnings, found := find(rq, k.Warnings, []string{"open", "overcome"}, func(w *reason.Warning) (kinds, texts []string) {
 		if w.Instead == "" {
@@ -51,7 +50,8 @@ func (d *dash) learned(rq *request) (any, error) {
 		if kinds = []string{"suggested"}; s.Differs == "" {
 			kinds = []string{"fires"}
 		}
-		return kinds, []string{s.Name, steps(s.Calls)}
+		calls, _ := json.Marshal(s.Calls)
+		return kinds, []string{s.Name, string(calls)}
 	})
 	l.Fires, l.Warnings = l.Kinds[1].N, found
 	l.Kinds = append(l.Kinds, warnings.Kinds[1:]...)
@@ -72,23 +72,10 @@ func (d *dash) learned(rq *request) (any, error) {
 	return &l, nil
 }
 
-// steps are the calls of a plan in words.
-func steps(calls []reason.PlanCall) string {
-	out := make([]string, len(calls))
-	for i, c := range calls {
-		out[i] = c.Name
-		if s := string(c.Inputs); s != "" && s != "{}" && s != "null" {
-			out[i] += " " + s
-		}
-	}
-	return strings.Join(out, ", then ")
-}
-
 // memories is the page of memories: the newest first, or what answers a question.
 type memories struct {
 	listing
 	Hits []memory.Record
-	All  int // memories of the scope
 }
 
 func (d *dash) memories(rq *request) (any, error) {
@@ -98,7 +85,7 @@ func (d *dash) memories(rq *request) (any, error) {
 	}
 	var m memories
 	var found []memory.Record
-	if q := rq.form.Get("q"); strings.TrimSpace(q) != "" {
+	if q := rq.Form.Get("q"); strings.TrimSpace(q) != "" {
 		hits, err := space.Recall(rq.Context(), memory.Query{Text: clip(q, 1000), K: 200, Archived: true})
 		if err != nil {
 			return nil, err
@@ -132,11 +119,8 @@ func (d *dash) actMemory(rq *request) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	id := memory.ID(rq.form.Get("id"))
-	if store.CheckID(string(id)) != nil {
-		return "", store.ErrNotFound
-	}
-	switch do := rq.form.Get("do"); do {
+	id := memory.ID(rq.Form.Get("id"))
+	switch do := rq.Form.Get("do"); do {
 	case "trust":
 		return "trusted", space.Trust(rq.Context(), id)
 	case "forget":
@@ -160,15 +144,14 @@ func (d *dash) proposals(rq *request) (any, error) {
 			ps.Past = append(ps.Past, p)
 		}
 	}
-	slices.SortStableFunc(ps.Open, func(a, b proposal.Proposal) int { return strings.Compare(string(b.Status), string(a.Status)) })
 	return &ps, nil
 }
 
 func (d *dash) actProposal(rq *request) (string, error) {
-	to, ok := map[string]proposal.Status{"approved": proposal.Approved, "rejected": proposal.Rejected, "undone": proposal.Undone}[rq.form.Get("do")]
+	to, ok := map[string]proposal.Status{"approved": proposal.Approved, "rejected": proposal.Rejected, "undone": proposal.Undone}[rq.Form.Get("do")]
 	if !ok {
-		return "", fmt.Errorf("%w: %q", errBad, rq.form.Get("do"))
+		return "", fmt.Errorf("%w: %q", errBad, rq.Form.Get("do"))
 	}
-	_, err := d.opts.Proposals(rq.scope).Decide(rq.Context(), rq.form.Get("id"), to, rq.who, strings.TrimSpace(rq.form.Get("text")))
+	_, err := d.opts.Proposals(rq.scope).Decide(rq.Context(), rq.Form.Get("id"), to, rq.who, strings.TrimSpace(rq.Form.Get("text")))
 	return string(to), err
 }

@@ -16,10 +16,11 @@ import (
 
 // listing is a list of which a part is shown: what has some words and is of some kind, a page at a time.
 type listing struct {
-	Q, Is           string
-	Kinds           []kindCount // "": all
-	Page, Pages, Of int
-	Before, After   string // addresses of the parts around
+	Q, Is         string
+	Kinds         []kindCount // "": all
+	Base          string      // the address of a part, but for its number
+	Page, Pages   int
+	Before, After int
 }
 
 type kindCount struct {
@@ -30,7 +31,7 @@ type kindCount struct {
 // find returns the rows of all that the request asks for. Of returns the kinds of a row, and the texts that words are
 // looked for in; no texts: they are not looked for.
 func find[T any](rq *request, all []T, kinds []string, of func(*T) (kinds, texts []string)) (l listing, rows []T) {
-	l = listing{Q: rq.form.Get("q"), Is: rq.form.Get("is")}
+	l = listing{Q: rq.Form.Get("q"), Is: rq.Form.Get("is")}
 	counts := make(map[string]int)
 	q := strings.ToLower(strings.TrimSpace(l.Q))
 	for i := range all {
@@ -48,25 +49,18 @@ func find[T any](rq *request, all []T, kinds []string, of func(*T) (kinds, texts
 	for _, k := range append([]string{""}, kinds...) {
 		l.Kinds = append(l.Kinds, kindCount{k, counts[k]})
 	}
-	n, _ := strconv.Atoi(rq.form.Get("page"))
-	l.Of, l.Pages = len(rows), max(1, (len(rows)+perPage-1)/perPage)
+	n, _ := strconv.Atoi(rq.Form.Get("page"))
+	l.Pages = max(1, (len(rows)+perPage-1)/perPage)
 	l.Page = max(1, min(n, l.Pages))
-	at := func(n int) string {
-		query := rq.URL.Query()
-		query.Del("said")
-		query.Set("page", fmt.Sprint(n))
-		return "?" + query.Encode()
-	}
-	if l.Page > 1 {
-		l.Before = at(l.Page - 1)
-	}
-	if l.Page < l.Pages {
-		l.After = at(l.Page + 1)
-	}
+	l.Before, l.After = l.Page-1, l.Page+1
+	query := rq.URL.Query()
+	query.Del("said")
+	query.Del("page")
+	l.Base = "?" + query.Encode() + "&page="
 	return l, rows[(l.Page-1)*perPage : min(l.Page*perPage, len(rows))]
 }
 
-// kept has what pages of a scope are made from, for a second or until something has happened.
+// kept has what pages of a scope are made from, for a second, or ten times as long as it took, or until something has happened.
 type kept struct {
 	flight singleflight.Group
 	mu     sync.Mutex
@@ -80,17 +74,14 @@ type about struct {
 	v       map[string]any
 }
 
-const (
-	keepFor   = time.Second
-	maxScopes = 64 // that something is kept of
-)
+const keepFor, maxScopes = time.Second, 64
 
 // keep returns what is kept of the scope under a name, or reads it: once for all who ask at the same time.
 func keep[T any](d *dash, rq *request, name string, read func(context.Context) (T, error)) (T, error) {
 	k := &d.kept
 	k.mu.Lock()
 	a := k.about(rq.scope)
-	if made, now := a.made[name], time.Now(); made.After(a.touched) && now.Sub(made) < keepFor {
+	if made, now := a.made[name], time.Now(); made.After(a.touched) && now.Sub(made) < max(keepFor, 10*a.cost) {
 		defer k.mu.Unlock()
 		return a.v[name].(T), nil
 	}

@@ -9,17 +9,13 @@ import (
 	"github.com/arc-learn/arc/next/store"
 )
 
-// Bounds of a stream.
-const (
-	liveRest = 500 * time.Millisecond // between two notices
-	liveBeat = 15 * time.Second       // after which a sign of life is sent
-	liveSend = 10 * time.Second       // for a browser to take one
-)
+// Between two notices, and until a sign of life, which a browser has as long to take.
+const liveRest, liveBeat = 500 * time.Millisecond, 15 * time.Second
 
 // live tells a browser by server-sent events that a run, or any run, has gone on. The browser then asks for what it
 // shows, so that a notice that is late or lost costs nothing. It ends with the request, or with the run.
 func (d *dash) live(w http.ResponseWriter, rq *request, _ place) error {
-	id := rq.form.Get("id")
+	id := rq.Form.Get("id")
 	if id != "" && store.CheckID(id) != nil {
 		return store.ErrNotFound
 	}
@@ -49,7 +45,7 @@ func (d *dash) live(w http.ResponseWriter, rq *request, _ place) error {
 	w.Header().Set("X-Accel-Buffering", "no")
 	control := http.NewResponseController(w)
 	send := func(text string) bool {
-		_ = control.SetWriteDeadline(time.Now().Add(liveSend)) // a writer without deadlines does without
+		_ = control.SetWriteDeadline(time.Now().Add(liveBeat)) // a writer without deadlines does without
 		_, err := io.WriteString(w, text)
 		if err == nil {
 			err = control.Flush()

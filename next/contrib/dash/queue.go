@@ -82,7 +82,7 @@ func (d *dash) queue(rq *request) (any, error) {
 
 // actQueue tries a job again, ends it, or changes its priority.
 func (d *dash) actQueue(rq *request) (string, error) {
-	q, id := d.opts.Queue(rq.scope), rq.form.Get("id")
+	q, id := d.opts.Queue(rq.scope), rq.Form.Get("id")
 	j, err := q.Get(rq.Context(), id)
 	if err != nil {
 		return "", err
@@ -90,34 +90,26 @@ func (d *dash) actQueue(rq *request) (string, error) {
 	if rq.scope != "" && !rq.scope.Contains(j.Scope) {
 		return "", store.ErrNotFound
 	}
-	change := func(word string, f func(*queue.Job) error) (string, error) {
-		_, err := q.Update(rq.Context(), id, f)
-		return word, err
+	do := rq.Form.Get("do")
+	n, err := strconv.Atoi(rq.Form.Get("priority"))
+	if do == "priority" && (err != nil || n < 1 || n > 10) {
+		return "", fmt.Errorf("%w: a priority is from 1 to 10", errBad)
 	}
-	switch do := rq.form.Get("do"); do {
-	case "retry":
-		return change("retried", func(j *queue.Job) error {
-			if !(job{Job: *j}).Retries() {
-				return arc.ErrState
-			}
+	word := map[string]string{"retry": "retried", "cancel": "canceled", "priority": "ranked"}[do]
+	_, err = q.Update(rq.Context(), id, func(j *queue.Job) error {
+		switch is := (job{Job: *j}); {
+		case do == "retry" && is.Retries():
 			j.State = queue.Pending
-			return nil
-		})
-	case "cancel":
-		return change("canceled", func(j *queue.Job) error {
-			if !(job{Job: *j}).Cancels() {
-				return arc.ErrState
-			}
+		case do == "cancel" && is.Cancels():
 			j.State, j.Summary = queue.Failed, "canceled by "+rq.who
-			return nil
-		})
-	case "priority":
-		n, err := strconv.Atoi(rq.form.Get("priority"))
-		if err != nil || n < 1 || n > 10 {
-			return "", fmt.Errorf("%w: a priority is from 1 to 10", errBad)
+		case do == "priority":
+			j.Priority = n
+		case word == "":
+			return fmt.Errorf("%w: %q", errBad, do)
+		default:
+			return arc.ErrState
 		}
-		return change("ranked", func(j *queue.Job) error { j.Priority = n; return nil })
-	default:
-		return "", fmt.Errorf("%w: %q", errBad, do)
-	}
+		return nil
+	})
+	return word, err
 }

@@ -48,12 +48,10 @@ type now struct {
 	Untold                        int // runs of the last week whose usage is not known
 }
 
-const week = 7 * 24 * time.Hour
-
 func (d *dash) now(rq *request) (any, error) {
 	all, err := d.reports(rq)
 	var n now
-	since := d.opts.Now().Add(-week)
+	since := d.opts.Now().AddDate(0, 0, -7)
 	for _, r := range all {
 		late := r.Ended.After(since)
 		switch {
@@ -103,7 +101,7 @@ type run struct {
 const maxStory = 300
 
 func (d *dash) run(rq *request) (any, error) {
-	id := rq.form.Get("id")
+	id := rq.Form.Get("id")
 	if store.CheckID(id) != nil {
 		return nil, store.ErrNotFound
 	}
@@ -122,7 +120,7 @@ func (d *dash) run(rq *request) (any, error) {
 		}
 		r.Story = append(r.Story, e)
 	}
-	if !rq.form.Has("all") {
+	if !rq.Form.Has("all") {
 		r.Earlier = max(0, len(r.Story)-maxStory)
 		r.Story = r.Story[r.Earlier:]
 	}
@@ -131,11 +129,11 @@ func (d *dash) run(rq *request) (any, error) {
 
 // actRun answers, rules, cancels, tries again or judges.
 func (d *dash) actRun(rq *request) (string, error) {
-	ctx, id, text := rq.Context(), rq.form.Get("id"), strings.TrimSpace(rq.form.Get("text"))
+	ctx, id, text := rq.Context(), rq.Form.Get("id"), strings.TrimSpace(rq.Form.Get("text"))
 	if store.CheckID(id) != nil {
 		return "", store.ErrNotFound
 	}
-	switch do := rq.form.Get("do"); do {
+	switch do := rq.Form.Get("do"); do {
 	case "answer":
 		if text == "" {
 			return "empty", nil
@@ -144,7 +142,7 @@ func (d *dash) actRun(rq *request) (string, error) {
 	case "retry":
 		return "retried", d.goOn(rq, id, func(ctx context.Context) (*arc.Report, error) { return rq.Retry(ctx, id, text) })
 	case "allow", "deny":
-		ruling := act.Ruling{Approval: rq.form.Get("approval"), By: rq.who, Note: text, Allow: do == "allow"}
+		ruling := act.Ruling{Approval: rq.Form.Get("approval"), By: rq.who, Note: text, Allow: do == "allow"}
 		if err := rq.Decide(ctx, ruling); err != nil {
 			return "", err
 		}
@@ -186,7 +184,7 @@ func (d *dash) goOn(rq *request, id string, f func(context.Context) (*arc.Report
 	select {
 	case err := <-ended:
 		return err
-	case <-rq.Context().Done():
+	default:
 		return rq.Context().Err()
 	}
 }

@@ -28,7 +28,7 @@ func (d *dash) words() template.FuncMap {
 			return span(r.Ended.Sub(r.Began))
 		},
 		"clip": func(n int, s string) string { return clip(s, n) }, "json": func(raw json.RawMessage) string { return string(raw) },
-		"count": count, "number": number, "amount": amount, "steps": steps, "tone": tone, "waits": waits, "open": open,
+		"count": count, "number": number, "amount": amount, "waits": waits, "open": open,
 		"list": func(v ...any) []any { return v }, "str": func(v any) string { return fmt.Sprint(v) },
 		"id":    func(v any) string { return "i" + digest(fmt.Sprint(v)) }, // of an element
 		"first": func(n int, rs []*arc.Report) []*arc.Report { return rs[:min(n, len(rs))] },
@@ -36,26 +36,8 @@ func (d *dash) words() template.FuncMap {
 	}
 }
 
-// tone is the colour of a status, or of an event.
-func tone(status any) string {
-	switch fmt.Sprint(status) {
-	case "delivered", "completed", "approved", "fired", "learned", "subgoal reached":
-		return "good"
-	case "blocked", "failed", "refused", "stuck", "source failed":
-		return "bad"
-	case "asking", "waiting", "ready", "approval asked":
-		return "ask"
-	case "running", "active":
-		return "work"
-	}
-	return ""
-}
-
 func ago(d time.Duration) string {
-	switch {
-	case d < 0:
-		return "in " + span(-d)
-	case d < time.Minute:
+	if d < time.Minute {
 		return "just now"
 	}
 	return span(d) + " ago"

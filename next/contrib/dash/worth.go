@@ -129,9 +129,9 @@ func (d *dash) value(rq *request) (any, error) {
 	slices.Reverse(byDay)
 	workers, err := workers(rq, from)
 	w.Bills = []bills{{"By day", "Day", "Runs", byDay}, {"By worker", "Worker", "Attempts", workers}}
-	if q := d.opts.Queue(rq.scope); q != nil && err == nil {
+	if err == nil && d.has(rq, place{Path: "queue"}) {
 		models := make(ledger)
-		for j, err := range q.Cycles(rq.Context(), rq.scope, from) {
+		for j, err := range d.opts.Queue(rq.scope).Cycles(rq.Context(), rq.scope, from) {
 			if err != nil {
 				return nil, err
 			}

@@ -1,0 +1,68 @@
+package dash_test
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
+
+	arc "github.com/arc-learn/arc/next"
+	"github.com/arc-learn/arc/next/act/queue"
+	"github.com/arc-learn/arc/next/memory"
+	"github.com/arc-learn/arc/next/store/badger"
+)
+
+// TestMany measures each page with as many runs, memories and jobs as the flag -many says, in Badger.
+func TestMany(t *testing.T) {
+	if *many == 0 {
+		t.Skip("a measurement: -many 10000")
+	}
+	st, err := badger.Open(t.Context(), t.TempDir(), nil)
+	require.NoError(t, err)
+	h := newBench(t, st, &arc.Options{Seed: 1, Attempts: 2, Replans: -1})
+	space, err := h.view.Memory(t.Context())
+	require.NoError(t, err)
+	var ds []memory.Draft
+	for n := range *many {
+		ds = append(ds, memory.Draft{Kind: memory.Fact, Content: fmt.Sprintf("Customer %d of region %d prefers delivery on day %d.", n, n%97, n%31)})
+	}
+	_, err = space.RememberAll(t.Context(), ds)
+	require.NoError(t, err)
+	var all sync.WaitGroup
+	const side = 64
+	for worker := range side {
+		all.Go(func() {
+			for n := worker; n < *many; n += side {
+				o := arc.Objective{Text: fmt.Sprintf("look where order SO-%d of kind %d is", 10000+n, n%200), Inputs: fmt.Appendf(nil, `{"order":"SO-%d"}`, 10000+n)}
+				if n%50 == 0 {
+					o.Text = fmt.Sprintf("wreck the index %d", n)
+				}
+				_, err := h.agent.Run(t.Context(), o)
+				require.NoError(t, err)
+				_, _, err = h.queue.Add(t.Context(), queue.Draft{Subject: o.Text, Source: "human"})
+				require.NoError(t, err)
+			}
+		})
+	}
+	all.Wait()
+	asks := h.run("ask for the account", "")
+	b := newBrowser(t, h.URL)
+	for _, path := range append(pages, "runs?q=SO-19999", "runs?page=200", "memories?q=customer+77", "queue?page=200", "run?id="+asks.ID) {
+		var whole []time.Duration
+		for range 3 {
+			time.Sleep(1100 * time.Millisecond) // nothing that was read is kept
+			began := time.Now()
+			code, _ := h.get(path)
+			whole = append(whole, time.Since(began))
+			require.Equal(t, 200, code)
+		}
+		time.Sleep(1100 * time.Millisecond)
+		b.do(chromedp.Navigate(h.URL+"/dash/"+path), chromedp.WaitVisible("main h1"))
+		paint := ask[float64](b, `new Promise(done => requestAnimationFrame(() => setTimeout(done, 20)))
+			.then(() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? -1)`)
+		t.Logf("%-24s %v, first paint after %.0f ms", path, whole, paint)
+	}
+}
