@@ -37,9 +37,7 @@ func waits(r *arc.Report) bool {
 	return r.Status == arc.Asking || r.Status == arc.Waiting && len(r.Approvals) > 0
 }
 
-func open(r *arc.Report) bool {
-	return r.Status == arc.Running || r.Status == arc.Waiting || r.Status == arc.Asking
-}
+func open(r *arc.Report) bool { return waits(r) || r.Status == arc.Running || r.Status == arc.Waiting }
 
 // now is the page of what a person should know now.
 type now struct {
@@ -189,7 +187,7 @@ func (d *dash) goOn(rq *request, id string, f func(context.Context) (*arc.Report
 	}
 }
 
-// until follows a run until something is so, and reports whether it is; it is not where ctx ends first.
+// until follows a run until something is so, and reports whether it is before ctx ends.
 func until(ctx context.Context, rq *request, id string, so func(*arc.Report) bool) bool {
 	for _, err := range rq.Watch(ctx, "") {
 		if err != nil {
