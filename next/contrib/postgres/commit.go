@@ -28,8 +28,7 @@ type request struct {
 	done chan struct{}
 }
 
-// Kinds of ops, as arc_commit takes them.
-const put, remove, check int32 = 0, 1, 2
+const put, remove, check int32 = 0, 1, 2 // kinds of ops, as arc_commit takes them
 
 func newRequest(ops []store.Op) *request {
 	r := &request{done: make(chan struct{})}

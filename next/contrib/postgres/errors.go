@@ -17,7 +17,7 @@ type again struct{ error }
 
 func (e again) Unwrap() error { return e.error }
 
-// retry calls try until it returns another error than again, ctx ends, or the store is closed.
+// retry calls try until it returns no again, ctx ends, or the store is closed.
 func (s *Store) retry(ctx context.Context, try func(ctx context.Context) error) error {
 	for wait := 2 * time.Millisecond; ; wait = min(2*wait, 250*time.Millisecond) {
 		err := try(ctx)
