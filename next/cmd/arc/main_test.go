@@ -509,6 +509,7 @@ func TestForms(t *testing.T) {
 		}
 	}
 	require.Contains(t, s.ok("runs"), "in this folder")
+	require.Equal(t, "a[2Jb\tc\n", visible("a\x1b[2Jb\tc\r\n"))
 	raw := s.ok("health", "--json")
 	require.True(t, json.Valid([]byte(raw)))
 	for _, args := range [][]string{{"health"}, {"runs"}, {"runs", "show"}, {"status"}, {"tasks"}, {"think", "x"}} {

@@ -166,7 +166,7 @@ func (c *command) watch(ctx context.Context, a *app, id string, f func(context.C
 	id = short(id)
 	switch r.Status {
 	case arc.Delivered:
-		c.print(cmp.Or(r.Text, "done"))
+		c.print(cmp.Or(visible(r.Text), "done"))
 	case arc.Blocked:
 		c.say(c.paint(red, "blocked") + fmt.Sprintf(" (%s): %s\n  arc runs show %s   what happened, whole\n  arc retry %s       once that is mended",
 			r.Cause, r.Text, id, id))
@@ -305,7 +305,7 @@ func (c *command) showRun(ctx context.Context, a *app, r *arc.Report, follow boo
 		case c.json:
 			events = append(events, e)
 		default:
-			text := strings.TrimRight(e.Text, "\n")
+			text := strings.TrimRight(visible(e.Text), "\n")
 			if len(e.Data) > 0 && e.Kind != "output" {
 				text = strings.TrimSpace(text + "\n" + string(e.Data))
 			}

@@ -217,6 +217,16 @@ func (s *screen) question(ctx context.Context, prompt string) (string, error) {
 	return s.ask(ctx, prompt)
 }
 
+// visible is a text without the control characters by which others could write over the terminal.
+func visible(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+			return -1
+		}
+		return r
+	}, text)
+}
+
 // cut is the beginning of the first line of a text, in so many cells.
 func cut(text string, width int) string {
 	line, _, more := strings.Cut(strings.TrimSpace(text), "\n")
