@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,9 +21,12 @@ import (
 // A job that an Agent works on is delivered, asks, is blocked and tried again, and is left to whoever has its run.
 func TestAgent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
 		var account string
 		enter, leave, spent, doomed := make(chan bool), make(chan bool), 0.0, 0
 		work := act.ExecutorFunc(func(ctx context.Context, c *act.Call) (*act.Result, error) {
+			mu.Lock()
+			defer mu.Unlock()
 			usage := &reason.Usage{Calls: 1, CostUSD: new(1 + spent)}
 			switch subject := strings.Fields(c.Task.Objective)[0]; {
 			case subject == "doom" && len(c.Answers) > 0:
@@ -34,8 +38,10 @@ func TestAgent(t *testing.T) {
 				spent += *usage.CostUSD
 				return nil, &reason.Error{Class: reason.Permission, Err: errors.New("no account"), Usage: usage}
 			case subject == "slow":
+				mu.Unlock()
 				enter <- true
 				<-leave
+				mu.Lock()
 			}
 			spent += *usage.CostUSD
 			return &act.Result{Text: "done\nall of it", Usage: usage}, nil
@@ -71,7 +77,9 @@ func TestAgent(t *testing.T) {
 		require.Zero(t, is(asks, queue.Pending, "Which account?").Attempts)
 		before := is(locked, queue.Blocked, "refused: permission: no account")
 
+		mu.Lock()
 		account = "savings"
+		mu.Unlock()
 		_, err = q.Update(t.Context(), locked.ID, func(j *queue.Job) error { j.State = queue.Pending; return nil })
 		require.NoError(t, err)
 		for r := range a.In("").Runs(t.Context()) {

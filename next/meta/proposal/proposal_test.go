@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -23,6 +24,7 @@ var start = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 // world is an Agent with proposals, and a clock that tests move.
 type world struct {
 	*testing.T
+	mu    sync.Mutex // held by who writes now, and by who reads it beside the test
 	now   time.Time
 	st    store.Store
 	agent *arc.Agent
@@ -31,9 +33,20 @@ type world struct {
 	model reason.Model
 }
 
+// pass has time go by.
+func (w *world) pass(d time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.now = w.now.Add(d)
+}
+
 func open(t *testing.T, workers ...act.Worker) *world {
 	w := &world{T: t, now: start, st: store.NewMem()}
-	clock := func() time.Time { return w.now }
+	clock := func() time.Time {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return w.now
+	}
 	if workers == nil {
 		workers = []act.Worker{new(arctest.Worker).As("worker")}
 	}
@@ -91,14 +104,14 @@ func TestAlerts(t *testing.T) {
 			after time.Duration
 			tells bool
 		}{{0, tt.want}, {5 * time.Minute, false}, {time.Hour - time.Millisecond, false}, {time.Hour, tt.want}} {
-			w.now = start.Add(at.after)
+			w.pass(start.Add(at.after).Sub(w.now))
 			got, _ := w.news()
 			require.Equal(t, at.tells, slices.Equal(got, []string{"goal: success of x"}), "%+v after %v: %v", tt, at.after, got)
 		}
 	}
 	w := open(t)
 	w.observe("worker", "x", 0, 100, 0)
-	w.now = w.now.Add(24 * time.Hour)
+	w.pass(24 * time.Hour)
 	w.observe("worker", "x", 60, 0, 0)
 	got, _ := w.news()
 	require.Empty(t, got, "it has recovered")
@@ -110,12 +123,12 @@ func TestWorker(t *testing.T) {
 	w.observe("good", "review", 80, 7, 0)
 	for range 8 { // it rests, and comes to its evidence all the same
 		w.observe("bad", "review", 1, 4, 0)
-		w.now = w.now.Add(3 * 24 * time.Hour)
+		w.pass(3 * 24 * time.Hour)
 		w.news()
 	}
 	w.observe("bad", "review", 0, 47, 0)
 	w.observe("good", "review", 80, 7, 0)
-	w.now = w.now.Add(time.Hour)
+	w.pass(time.Hour)
 	got, ps := w.news()
 	require.Equal(t, []string{"worker: bad at review"}, got)
 	p := ps[0]
@@ -161,17 +174,17 @@ func TestWorker(t *testing.T) {
 	require.NoError(t, decide(seat.ID, proposal.Undone, "anna", ""))
 	require.NoError(t, decide(pause.ID, proposal.Undone, "anna", ""))
 	require.Equal(t, []string{"bad", "good", "new"}, order())
-	w.now = w.now.Add(2 * time.Hour)
+	w.pass(2 * time.Hour)
 	got, _ = w.news()
 	require.Empty(t, got, "what was undone rests")
-	w.now = w.now.Add(8 * 24 * time.Hour)
+	w.pass(8 * 24 * time.Hour)
 	got, _ = w.news()
 	require.Equal(t, []string{"worker: bad at review"}, got)
 
 	other, err := proposal.Open(t.Context(), store.NewGroup(store.Sub(w.st, "t/acme/")), "acme", func() time.Time { return w.now })
 	require.NoError(t, err)
 	require.Len(t, slices.Collect(other.All(proposal.Ready)), 1)
-	w.now = w.now.Add(8 * 24 * time.Hour)
+	w.pass(8 * 24 * time.Hour)
 	require.Empty(t, slices.Collect(other.All(proposal.Ready)))
 	require.ErrorIs(t, decide(p.ID, proposal.Approved, "anna", ""), proposal.ErrInvalid, "it has expired")
 }
@@ -187,7 +200,7 @@ func TestAgent(t *testing.T) {
 		p, err := w.book.Propose(t.Context(), proposal.Proposal{Kind: "worker", Subject: tt.standing, Samples: 50,
 			Change: fmt.Sprintf(`{"worker": "b", "skill": "", "standing": %q}`, tt.standing)})
 		require.NoError(t, err)
-		w.now = w.now.Add(time.Minute)
+		w.pass(time.Minute)
 		_, err = w.book.Decide(t.Context(), p.ID, proposal.Approved, "anna", "")
 		require.NoError(t, err)
 		_, err = w.agent.Run(t.Context(), arc.Objective{ID: fmt.Sprint(i), Text: "do it", Fresh: true})
@@ -220,11 +233,11 @@ func TestEvidence(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "it was the network", rejected.Note)
 	w.observe("a", "write", 0, 1, 0)
-	w.now = w.now.Add(2 * time.Hour)
+	w.pass(2 * time.Hour)
 	got, _ = w.news()
 	require.Equal(t, []string{"config: dear at review", "goal: success of write"}, got, "what was rejected rests")
 	w.observe("a", "write", 0, 50, 0)
-	w.now = w.now.Add(2 * time.Hour)
+	w.pass(2 * time.Hour)
 	got, _ = w.news()
 	require.Contains(t, got, "worker: a at write", "the samples have doubled")
 	for _, p := range []proposal.Proposal{
@@ -275,11 +288,11 @@ func TestEscalations(t *testing.T) {
 	got, ps := w.news()
 	require.Equal(t, []string{"action: approval: deploy"}, got)
 	require.Equal(t, []any{proposal.Ready, 3, model.says}, []any{ps[0].Status, ps[0].Samples, ps[0].Change})
-	w.now = w.now.Add(2 * time.Hour)
+	w.pass(2 * time.Hour)
 	ask("4")
 	_, ps = w.news()
 	require.Equal(t, []any{4, model.says, 1}, []any{ps[0].Samples, ps[0].Change, model.calls}, "drafted once")
-	w.now = w.now.Add(23 * time.Hour)
+	w.pass(23 * time.Hour)
 	got, _ = w.news()
 	require.Empty(t, got, "of the last day")
 
