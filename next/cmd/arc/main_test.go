@@ -413,7 +413,7 @@ func TestModelAway(t *testing.T) {
 	s.write("arc.yaml", "model: fake\nmodels:\n  fake: {url: \"http://127.0.0.1:1/v1\"}\npatience: 1ns\n")
 	_, errs, code = s.arc("do", "look")
 	require.Equal(t, exitFailed, code, errs)
-	_, errs, code = s.arc("doctor")
+	_, _, code = s.arc("doctor")
 	require.Equal(t, exitFailed, code)
 }
 

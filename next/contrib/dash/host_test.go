@@ -35,7 +35,6 @@ type bench struct {
 	queue     *queue.Queue
 	proposals *proposal.Book
 	hold      chan string
-	now       time.Time
 	back      time.Duration // how far the clock is back
 }
 
