@@ -166,19 +166,10 @@ func asked(ctx context.Context, v arc.View, r *arc.Report) (map[string]bool, err
 	note := func(what, name string) {
 		of[what+": "+strings.ToValidUTF8(strings.ReplaceAll(name[:min(len(name), 500)], "\n", " "), "")] = true
 	}
-	for _, a := range r.Approvals {
-		note("approval", a.Name)
-	}
-	if len(r.Questions) > 0 {
-		note("question", strings.Join(r.Questions, "\n"))
-	}
 	if n := len(r.Failed); n > 0 && (r.Cause == arc.Refused || r.Cause == arc.NoWorker) {
 		note(string(r.Cause), cmp.Or(r.Failed[n-1].Skill, r.Failed[n-1].Objective))
 	}
-	if r.Ended.IsZero() {
-		return of, nil // Watch would wait for its end
-	}
-	for e, err := range v.Watch(ctx, r.ID) { // what was answered, too
+	for e, err := range v.Journal(ctx, r.ID) {
 		switch {
 		case err != nil:
 			return nil, err
