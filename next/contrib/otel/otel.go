@@ -32,11 +32,11 @@ import (
 
 const library = "github.com/arc-learn/arc/next/contrib/otel"
 
-// Trace returns a hook for arc.Options.Trace, which begins a span "arc." + name.
+// Trace returns a hook for arc.Options.Trace, which begins a span of that name. Its attributes are called "arc." and their name.
 func Trace(tp trace.TracerProvider) func(context.Context, string, ...slog.Attr) (context.Context, func(error)) {
 	tracer := tp.Tracer(library)
 	return func(ctx context.Context, name string, attrs ...slog.Attr) (context.Context, func(error)) {
-		ctx, span := tracer.Start(ctx, "arc."+name)
+		ctx, span := tracer.Start(ctx, name)
 		for _, a := range attrs {
 			span.SetAttributes(attribute.KeyValue{Key: attribute.Key("arc." + a.Key), Value: value(a.Value)})
 		}

@@ -16,8 +16,10 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"github.com/arc-learn/arc/next"
+	"github.com/arc-learn/arc/next/act"
 	"github.com/arc-learn/arc/next/contrib/otel"
 	"github.com/arc-learn/arc/next/reason"
+	"github.com/arc-learn/arc/next/store"
 )
 
 const secret = "Ann lives in Oslo"
@@ -31,8 +33,8 @@ func (m model) Generate(ctx context.Context, r *reason.Request) (*reason.Respons
 func TestTrace(t *testing.T) {
 	spans := tracetest.NewSpanRecorder()
 	hook := otel.Trace(trace.NewTracerProvider(trace.WithSpanProcessor(spans)))
-	ctx, endOuter := hook(t.Context(), "run", slog.String("id", "7"), slog.Int("n", 3), slog.Duration("wait", time.Second))
-	_, endInner := hook(ctx, "act")
+	ctx, endOuter := hook(t.Context(), "arc.run", slog.String("id", "7"), slog.Int("n", 3), slog.Duration("wait", time.Second))
+	_, endInner := hook(ctx, "arc.act")
 	endInner(fmt.Errorf("%s: %w", secret, &reason.Error{Class: reason.Permanent, Err: errors.New(secret)}))
 	endOuter(nil)
 	ended := spans.Ended()
@@ -108,4 +110,26 @@ func TestEvents(t *testing.T) {
 	require.Len(t, sum.DataPoints, 1)
 	require.EqualValues(t, 2, sum.DataPoints[0].Value)
 	require.Equal(t, 2, sum.DataPoints[0].Attributes.Len())
+}
+
+// An Agent's own spans: named as Options.Trace says, phases and commits below the run.
+func TestAgent(t *testing.T) {
+	spans := tracetest.NewSpanRecorder()
+	a, err := arc.New(t.Context(), store.NewMem(), arc.Host{Workers: []act.Worker{{
+		Name: "w", Gates: []act.Gate{act.NoGate},
+		Executor: act.ExecutorFunc(func(context.Context, *act.Call) (*act.Result, error) { return &act.Result{Text: secret}, nil }),
+	}}}, &arc.Options{Trace: otel.Trace(trace.NewTracerProvider(trace.WithSpanProcessor(spans)))})
+	require.NoError(t, err)
+	_, err = a.Run(t.Context(), arc.Objective{Text: secret})
+	require.NoError(t, err)
+	require.NoError(t, a.Close())
+	names := map[string]bool{}
+	for _, s := range spans.Ended() {
+		names[s.Name()] = true
+		require.NotContains(t, fmt.Sprint(s.Attributes()), secret)
+		require.Equal(t, s.Name() == "arc.run", !s.Parent().IsValid(), s.Name())
+	}
+	for _, name := range []string{"arc.run", "arc.recall", "arc.act", "arc.commit"} {
+		require.True(t, names[name], "%s in %v", name, names)
+	}
 }
