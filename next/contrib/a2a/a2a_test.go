@@ -1,10 +1,13 @@
 package a2a_test
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -121,12 +124,13 @@ func TestAgentOfAnAgent(t *testing.T) {
 // remote is an A2A agent made with the SDK alone.
 type remote struct {
 	state    sdk.TaskState
+	says     string
 	canceled atomic.Bool
 }
 
 func (r *remote) Execute(ctx context.Context, rc *a2asrv.RequestContext, q eventqueue.Queue) error {
 	if r.state == "" { // it answers with a message
-		return q.Write(ctx, sdk.NewMessage(sdk.MessageRoleAgent, sdk.TextPart{Text: "hello " + fmt.Sprint(rc.Metadata["x-hitl-mode"])}))
+		return q.Write(ctx, sdk.NewMessage(sdk.MessageRoleAgent, sdk.TextPart{Text: cmp.Or(r.says, "hello "+fmt.Sprint(rc.Metadata["x-hitl-mode"]))}))
 	}
 	if err := q.Write(ctx, sdk.NewStatusUpdateEvent(rc, sdk.TaskStateWorking, nil)); err != nil {
 		return err
@@ -184,6 +188,34 @@ func TestStates(t *testing.T) {
 	require.Equal(t, .8, r.Reflection.Confidence)
 	require.Len(t, r.Deltas, 1)
 }
+
+// What a remote agent says is a stranger's: it is given no secret by naming one. Whole numbers are sent as they are.
+func TestStrangersAndNumbers(t *testing.T) {
+	url := (&remote{says: "[secret DB]"}).url(t)
+	var sent []byte
+	proxy := &http.Client{Transport: transport(func(r *http.Request) (*http.Response, error) {
+		if r.Body != nil {
+			sent, _ = io.ReadAll(r.Body)
+			r.Body = io.NopCloser(bytes.NewReader(sent))
+		}
+		return http.DefaultTransport.RoundTrip(r)
+	})}
+	far, err := a2a.Dial(t.Context(), url, proxy)
+	require.NoError(t, err)
+	w := far.Worker()
+	w.Gates, w.Skills, w.Blast = []act.Gate{act.NoGate}, nil, act.Self
+	r, err := open(t, arc.Host{Workers: []act.Worker{w}}).Run(t.Context(), arc.Objective{
+		Text: "look", Tasks: []reason.Task{{Objective: "look", Inputs: json.RawMessage(`{"id":9007199254740993}`)}},
+	})
+	require.NoError(t, err)
+	require.Equal(t, arc.Delivered, r.Status, r.Text)
+	require.NotContains(t, r.Text, "[secret DB]")
+	require.Contains(t, string(sent), "9007199254740993")
+}
+
+type transport func(*http.Request) (*http.Response, error)
+
+func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 func TestCancel(t *testing.T) {
 	for _, cause := range []error{errors.New("the run is canceled"), context.Canceled} {

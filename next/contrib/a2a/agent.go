@@ -8,6 +8,7 @@
 package a2a
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -29,9 +30,10 @@ import (
 
 // Agent is an agent behind A2A as an [act.Executor].
 //
-// A task is sent once, under the attempt's key: an attempt that goes on after a crash follows the same remote task.
-// What the remote agent asks for is asked by the run, and the answer is sent back. When the attempt's time is over or
-// its run is canceled, so is the remote task; a Shutdown leaves it running. Outages are told as [reason.Unavailable].
+// A task is sent once: an attempt that goes on after a crash follows the same remote task. If the process ends between
+// sending and keeping the task's id, it is sent again with the same message id, the attempt's key. What the remote
+// agent asks for is asked by the run, and the answer is sent back. When the attempt's time is over or its run is
+// canceled, so is the remote task; a Shutdown leaves it running. Outages are told as [reason.Unavailable].
 //
 // A remote agent may say more in the data or the metadata of an artifact: "usage" (with "input_tokens" and
 // "output_tokens"), "costUsd", "confidence", "confidenceExplanation", and "worldstate-delta-v1", a list of deltas with
@@ -39,7 +41,6 @@ import (
 type Agent struct {
 	card   *sdk.AgentCard
 	client *a2aclient.Client
-	poll   time.Duration
 }
 
 // Dial reads the card of the agent at a URL. A nil client is http.DefaultClient.
@@ -55,11 +56,11 @@ func Dial(ctx context.Context, url string, client *http.Client) (*Agent, error) 
 	if err != nil {
 		return nil, fmt.Errorf("a2a: %s: %w", url, err)
 	}
-	return &Agent{card, c, time.Second}, nil
+	return &Agent{card, c}, nil
 }
 
 // Worker returns the agent as a worker with the name, description and skills of its card, and with what the card's
-// extensions blast-v1, hitl-mode-v1, effect-domain-v1 and confidence-v1 declare. The host adds gates.
+// extensions blast-v1, hitl-mode-v1 and effect-domain-v1 declare. The host adds gates.
 func (a *Agent) Worker() act.Worker {
 	w := act.Worker{Name: a.card.Name, Description: a.card.Description, Executor: a}
 	for _, s := range a.card.Skills {
@@ -93,14 +94,13 @@ func (a *Agent) Worker() act.Worker {
 // sent is what an attempt keeps of the task that it has sent.
 type sent struct {
 	Task    sdk.TaskID // "": the agent answered at once
-	Context string
 	Text    string
 	Answers int // of the run, when it was sent
 }
 
 // Execute implements [act.Executor].
 func (a *Agent) Execute(ctx context.Context, c *act.Call) (*act.Result, error) {
-	s, err := act.Step(ctx, "a2a", c.Key(), func(ctx context.Context) (sent, error) { return a.send(ctx, c) }, act.Sanitised())
+	s, err := act.Step(ctx, "a2a", c.Key(), func(ctx context.Context) (sent, error) { return a.send(ctx, c) })
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +151,9 @@ func (a *Agent) send(ctx context.Context, c *act.Call) (sent, error) {
 	m := sdk.NewMessage(sdk.MessageRoleUser, sdk.TextPart{Text: strings.TrimSpace(c.Task.Objective + "\n" + c.Task.Delta)})
 	m.ID = c.Key()
 	var inputs map[string]any
-	if json.Unmarshal(c.Task.Inputs, &inputs) == nil && len(inputs) > 0 {
+	exact := json.NewDecoder(bytes.NewReader(c.Task.Inputs))
+	exact.UseNumber() // an id may have more digits than a float
+	if exact.Decode(&inputs) == nil && len(inputs) > 0 {
 		m.Parts = append(m.Parts, sdk.DataPart{Data: inputs})
 	}
 	if c.Complaint != "" {
@@ -173,7 +175,7 @@ func (a *Agent) send(ctx context.Context, c *act.Call) (sent, error) {
 	}
 	switch r := r.(type) {
 	case *sdk.Task:
-		return sent{Task: r.ID, Context: r.ContextID, Answers: len(c.Answers)}, nil
+		return sent{Task: r.ID, Answers: len(c.Answers)}, nil
 	case *sdk.Message:
 		text, _ := words(r.Parts)
 		return sent{Text: text}, nil
@@ -181,9 +183,12 @@ func (a *Agent) send(ctx context.Context, c *act.Call) (sent, error) {
 	return sent{}, fmt.Errorf("%s answered with %T", a.card.Name, r)
 }
 
+// longest is how long the state of a remote task is not looked at.
+const longest = time.Second
+
 // wait returns the task once it has ended or needs something.
 func (a *Agent) wait(ctx context.Context, id sdk.TaskID) (*sdk.Task, error) {
-	for wait := a.poll / 8; ; wait = min(2*wait, a.poll) {
+	for wait := longest / 8; ; wait = min(2*wait, longest) {
 		task, err := a.client.GetTask(ctx, &sdk.TaskQueryParams{ID: id})
 		if err != nil {
 			return nil, err
