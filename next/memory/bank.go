@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"runtime"
@@ -22,7 +21,6 @@ type Options struct {
 	Now       func() time.Time // nil: time.Now
 	Languages []string         // of the texts, whose words are reduced to stems: "en", "de", …; none: "en"
 	Policy    Policy           // nil: Weighted{}
-	HalfLife  time.Duration    // of recency; 0: seven days
 	Embedder  Embedder         // nil: words alone
 
 	// Sanitizer takes secrets out of all that a Draft says before it is kept; *redact.Sanitizer is one. It calls
@@ -43,12 +41,8 @@ func (o *Options) complete() (out Options, err error) {
 	if out.Policy == nil {
 		out.Policy = Weighted{}
 	}
-	out.HalfLife = cmp.Or(out.HalfLife, 7*24*time.Hour)
-	if out.HalfLife < 0 {
-		err = fmt.Errorf("memory: a half-life of %v", out.HalfLife)
-	}
 	if p, ok := out.Policy.(interface{ check() error }); ok {
-		err = errors.Join(err, p.check())
+		err = p.check()
 	}
 	return out, err
 }

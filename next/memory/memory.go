@@ -151,7 +151,7 @@ type Query struct {
 type Parts struct {
 	Relevance     float64 // how likely it answers the question, by its words, who said it, and its vector
 	Effectiveness float64
-	Recency       float64 // 2^(-age/half-life) since it was used or said; of a Fact, age before the newest hit like it
+	Recency       float64 // 2^(-age/7 days) since it was used or said; of a Fact, age before the newest hit like it
 }
 
 // Hit is a memory that was found.

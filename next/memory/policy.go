@@ -5,6 +5,7 @@ import (
 	"hash/fnv"
 	"math"
 	"slices"
+	"time"
 )
 
 // Policy scores what a recall has found. [Weighted] and [ACTR] are Policies.
@@ -41,7 +42,8 @@ const (
 	effectivenessWeight = 0.3
 	recencyWeight       = 0.2
 	gate                = 0.8
-	factGate            = 0.7 // of Facts, whose texts change with what they state
+	factGate            = 0.7                // of Facts, whose texts change with what they state
+	halfLife            = 7 * 24 * time.Hour // of recency
 )
 
 // Score implements [Policy].

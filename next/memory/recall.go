@@ -222,7 +222,7 @@ func (s Space) rate(a *ask, fs []found) {
 			newest = max(newest, f.r.said())
 		}
 	}
-	now, halfLife := a.now.UnixMicro(), float64(s.b.o.HalfLife.Microseconds())
+	now := a.now.UnixMicro()
 	for i := range fs {
 		f := &fs[i]
 		m, last, from, most := f.r.more(), f.r.said(), now, 1.0
@@ -233,7 +233,7 @@ func (s Space) rate(a *ask, fs []found) {
 		} else if n := len(m.Uses); n > 0 {
 			last = max(last, m.Uses[n-1])
 		}
-		f.Recency = most * math.Exp2(-float64(max(0, from-last))/halfLife)
+		f.Recency = most * math.Exp2(-float64(max(0, from-last))/float64(halfLife.Microseconds()))
 		f.Effectiveness = m.effectiveness(a.situation)
 	}
 }
