@@ -125,7 +125,11 @@ var verify = act.GateFunc(func(ctx context.Context, c *act.Call, r *act.Result) 
 	if err := json.Unmarshal(c.Data, &f); err != nil {
 		return act.Verdict{}, err
 	}
-	if err := check(ctx, file{f.Name, r.Text}); err != nil {
+	err := check(ctx, file{f.Name, r.Text})
+	if err == nil && 2*len(r.Text) < len(f.Content) { // a model's refusal in words is a CSV file, too
+		err = fmt.Errorf("most of the file is gone")
+	}
+	if err != nil {
 		return act.Verdict{Complaint: err.Error()}, nil
 	}
 	return act.Verdict{Pass: true}, nil
@@ -167,9 +171,7 @@ func main() {
 	}
 	defer agent.Close()
 	fmt.Printf("%d programs mend files; nobody says which mends what. The gate is the parser.\n", len(programs))
-	var tries []int
-	var took []time.Duration
-	var usage *reason.Usage
+	tries, took, usage := []int{}, []time.Duration{}, (*reason.Usage)(nil)
 	for _, session := range []string{"1", "2"} {
 		fmt.Printf("\nSession %s\n", session)
 		began, sum := time.Now(), 0
@@ -179,9 +181,6 @@ func main() {
 			f := file{path.Base(name), string(content)}
 			data, _ := json.Marshal(f)
 			flaw := check(ctx, f)
-			if flaw == nil {
-				log.Fatalf("%s is whole", name)
-			}
 			kind := filepath.Ext(f.Name) + places.ReplaceAllString(flaw.Error(), "")
 			r, err := agent.Run(ctx, arc.Objective{Text: "mend " + f.Name, Situation: kind, Data: data})
 			if err != nil {
