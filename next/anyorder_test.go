@@ -396,8 +396,9 @@ func (w *world) execute(ctx context.Context, c *act.Call) (*act.Result, error) {
 		}
 	}
 	w.n++
-	out := fmt.Sprintf(`{"good":%d,"who":%q}`, w.n, in.Who)
+	n := w.n
 	w.mu.Unlock()
+	out := fmt.Sprintf(`{"good":%d,"who":%q}`, n, in.Who)
 	res := &act.Result{Output: json.RawMessage(out), Text: "it is done for " + in.Who}
 	does := w.draw(18)
 	if c.Worker.Irreversible && (does == 3 || does == 5 || does == 11) { // the error says that nothing was done
@@ -424,7 +425,7 @@ func (w *world) execute(ctx context.Context, c *act.Call) (*act.Result, error) {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	case 10:
-		res.Output = fmt.Appendf(nil, `{"good":%d,"token":%q}`, w.n, act.Secret(ctx, "token")+secretToken)
+		res.Output = fmt.Appendf(nil, `{"good":%d,"token":%q}`, n, act.Secret(ctx, "token")+secretToken)
 	case 11:
 		return nil, &reason.Error{Class: reason.RateLimited, Wait: 3 * time.Minute, Err: errBoom}
 	case 12:
@@ -826,10 +827,10 @@ func (w *world) remember(t *rapid.T) {
 	m, err := w.agent.In(scope).Memory(context.Background())
 	require.NoError(t, err)
 	d := memory.Draft{Kind: rapid.SampledFrom([]memory.Kind{memory.Fact, memory.Rule, memory.Pattern}).Draw(t, "kind")}
-	w.n++
-	d.Content = fmt.Sprintf("the valve %d of %s, with %s", w.n, marks[scope], secretToken)
+	n := w.newID()
+	d.Content = fmt.Sprintf("the valve %s of %s, with %s", n, marks[scope], secretToken)
 	if strange := rapid.IntRange(0, 3).Draw(t, "stranger") == 3; strange {
-		d.Content, d.Source.Origin = fmt.Sprintf("open and close the valve %d, %s", w.n, stranger), memory.Web
+		d.Content, d.Source.Origin = fmt.Sprintf("open and close the valve %s, %s", n, stranger), memory.Web
 	}
 	d.Content = strings.ReplaceAll(d.Content, secretToken, "api_key="+secretToken)
 	fails := w.begin(t)
@@ -839,7 +840,7 @@ func (w *world) remember(t *rapid.T) {
 		if w.notes[scope] == nil {
 			w.notes[scope] = map[memory.ID]string{}
 		}
-		w.notes[scope][got.ID] = fmt.Sprint("valve ", w.n)
+		w.notes[scope][got.ID] = "valve " + n
 	}
 }
 
