@@ -1,6 +1,7 @@
 package arc_test
 
 import (
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -29,9 +30,9 @@ func TestHealth(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var later time.Duration
+				var later atomic.Int64 // nanoseconds ahead of the bubble's clock
 				a, _ := agent(t, nil, arc.Host{Workers: []act.Worker{(&arctest.Worker{Turns: c.turns}).As("ann")}},
-					&arc.Options{Attempts: 1, Now: func() time.Time { return time.Now().Add(later) }})
+					&arc.Options{Attempts: 1, Now: func() time.Time { return time.Now().Add(time.Duration(later.Load())) }})
 				for range c.turns {
 					run(t, a, arc.Objective{Scope: "acme", Text: "write"})
 					time.Sleep(time.Minute)
@@ -42,7 +43,7 @@ func TestHealth(t *testing.T) {
 				other, err := a.Health(t.Context(), "acme/anna")
 				require.NoError(t, err)
 				require.Equal(t, "no_data", other.State)
-				later = 8 * 24 * time.Hour
+				later.Store(int64(8 * 24 * time.Hour))
 				h, err = a.Health(t.Context(), "acme")
 				require.NoError(t, err)
 				require.Equal(t, "no_data", h.State)
