@@ -145,7 +145,7 @@ func (l *Layer) like(ctx context.Context, c *Case, s *shape) (out []pointed, err
 			return nil, err
 		}
 		l.cases.mu.RLock()
-		for _, m := range in.ix.Search(&index.Query{Text: now.said(), At: l.opts.Now(), K: 4 * maxLike}) {
+		for _, m := range in.ix.Search(&index.Query{Text: now.said(), K: 4 * maxLike}) {
 			keys := in.keys[m.Row]
 			for _, p := range slices.Backward(keys[max(0, len(keys)-maxAlike-1):]) {
 				if p.score = m.Relevance; p.key != s.key {

@@ -15,7 +15,7 @@ import (
 	"github.com/arc-learn/arc/next/internal/call"
 	"github.com/arc-learn/arc/next/internal/codec"
 	"github.com/arc-learn/arc/next/internal/index"
-	"github.com/arc-learn/arc/next/internal/vector"
+	"github.com/arc-learn/arc/next/memory/internal/vector"
 	"github.com/arc-learn/arc/next/store"
 )
 

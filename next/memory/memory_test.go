@@ -1,6 +1,7 @@
 package memory_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -93,4 +94,22 @@ func TestWhatWasRememberedIsRecalled(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, rec, kept)
 	require.Equal(t, []string{d.Content}, recall(t, reopened.In("acme/anna"), memory.Query{Text: "lint failing?"}))
+}
+
+// A day that a question names comes first, in the zone of the note and that of the question.
+func TestADayThatIsNamed(t *testing.T) {
+	t.Parallel()
+	s, _ := space(t)
+	zone := time.FixedZone("", 8*3600)
+	for day := 1; day <= 12; day++ {
+		remember(t, s, memory.Draft{Kind: memory.Fact, Content: fmt.Sprint("we decide on the standup: item", day),
+			At: time.Date(2025, 3, day, 7, 30, 0, 0, zone)})
+	}
+	at := time.Date(2025, 3, 13, 1, 0, 0, 0, zone) // 12 March in UTC
+	for q, item := range map[string]string{
+		"What did we decide in the standup on March 6, 2025?": "item6", "3月6日 standup": "item6", "standup of 6.3.2025": "item6",
+		"what did we decide in the standup yesterday?": "item12", "昨天 standup": "item12", "standup two days ago": "item11",
+	} {
+		require.Contains(t, recall(t, s, memory.Query{Text: q, At: at})[0], item, q)
+	}
 }

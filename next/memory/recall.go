@@ -12,6 +12,8 @@ import (
 
 	"github.com/arc-learn/arc/next/internal/call"
 	"github.com/arc-learn/arc/next/internal/index"
+	"github.com/arc-learn/arc/next/internal/text"
+	"github.com/arc-learn/arc/next/memory/internal/date"
 	"github.com/arc-learn/arc/next/store"
 )
 
@@ -30,6 +32,7 @@ type ask struct {
 	now       time.Time // of the question
 	at, since int64
 	exclude   index.Flags
+	days      []text.Day // that the question names
 	situation uint64
 	vector    []float32
 	weighted  bool
@@ -156,6 +159,7 @@ func (s Space) ask(ctx context.Context, q *Query) (*ask, error) {
 	if !q.Archived {
 		a.exclude |= isArchived
 	}
+	a.days = date.Days(q.Text, a.now)
 	if a.vector == nil && q.Text != "" && s.b.embeds != nil {
 		a.vector = s.b.embeds.query(ctx, q.Text)
 	}
@@ -169,7 +173,7 @@ func (a *ask) wants(r *record) bool {
 
 // index returns the query of a table's index.
 func (a *ask) index(t *table, k int) *index.Query {
-	q := &index.Query{Text: a.Text, At: a.now, K: k, Gate: gate, Exclude: a.exclude}
+	q := &index.Query{Text: a.Text, Days: a.days, K: k, Gate: gate, Exclude: a.exclude}
 	if a.at != forever || a.since != math.MinInt64 {
 		q.Skip = func(row uint32) bool { return !a.wants(t.rows[row]) }
 	}

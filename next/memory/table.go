@@ -8,7 +8,7 @@ import (
 
 	"github.com/arc-learn/arc/next/internal/index"
 	"github.com/arc-learn/arc/next/internal/text"
-	"github.com/arc-learn/arc/next/internal/vector"
+	"github.com/arc-learn/arc/next/memory/internal/vector"
 	"github.com/arc-learn/arc/next/store"
 )
 

@@ -12,7 +12,7 @@ import (
 // Query asks an Index.
 type Query struct {
 	Text    string
-	At      time.Time             // when it is asked, with its zone: "yesterday" is the day before
+	Days    []text.Day            // that it names: records of one of them come first
 	K       int                   // the K best, and those that are as good as the last of them; 0: all
 	Gate    float64               // also those whose Ratio is at least this share of the best
 	Exclude Flags                 // rows that have any of these are left out
@@ -154,7 +154,7 @@ func (ix *Index) weigh(sc *scratch, q *Query) {
 	}
 	var buf [64]text.Term
 	terms := ix.an.Append(buf[:0], q.Text)
-	sc.days, sc.asker = text.Days(q.Text, q.At), false
+	sc.days, sc.asker = q.Days, false
 	for _, d := range sc.days {
 		terms = ix.an.AppendDay(terms, d)
 	}

@@ -1,4 +1,4 @@
-// Package text makes terms of texts, and dates of questions: what memory finds records by.
+// Package text makes terms of texts: what memory finds records by.
 //
 // An [Analyzer] knows the languages whose words are reduced to stems. Its terms are what package index takes.
 package text
@@ -6,8 +6,10 @@ package text
 import (
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"sync"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -225,6 +227,29 @@ func (a *Analyzer) appendParts(dst []Term, w string) []Term {
 	}
 	return dst
 }
+
+// Day is a calendar day in the zone of the time that it was made of. Year 0 is any year.
+type Day struct {
+	Year, Month, Day int
+}
+
+// DayOf returns the day of a time in its own zone.
+func DayOf(at time.Time) Day {
+	y, m, d := at.Date()
+	return Day{y, int(m), d}
+}
+
+// AppendDay appends the terms of a day: its year and month as texts have them, and its day of the year ("@03-06").
+func (a *Analyzer) AppendDay(dst []Term, d Day) []Term {
+	if d.Year != 0 {
+		dst = append(dst, Term{Text: strconv.Itoa(d.Year)})
+	}
+	dst = append(dst, a.term(time.Month(d.Month).String()))
+	return append(dst, Term{Text: fmt.Sprintf("@%02d-%02d", d.Month, d.Day)})
+}
+
+// Plain returns a text in lower case and without accents.
+func Plain(s string) string { return withoutAccents(lower(s)) }
 
 // Fold returns a text in one case and one form of composed letters, with one space where it has several and
 // without a final full stop. Texts with equal folds have equal words in equal order.

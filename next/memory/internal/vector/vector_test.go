@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/arc-learn/arc/next/internal/vector"
+	"github.com/arc-learn/arc/next/memory/internal/vector"
 )
 
 func cosine(a, b []float32) float64 {
