@@ -18,6 +18,8 @@ import (
 	arc "github.com/arc-learn/arc/next"
 	"github.com/arc-learn/arc/next/act"
 	"github.com/arc-learn/arc/next/act/queue"
+	"github.com/arc-learn/arc/next/contrib/agefile"
+	"github.com/arc-learn/arc/next/contrib/console"
 	"github.com/arc-learn/arc/next/contrib/mcp"
 	"github.com/arc-learn/arc/next/contrib/openai"
 	"github.com/arc-learn/arc/next/learn"
@@ -39,7 +41,7 @@ type app struct {
 	group *store.Group // the tenant's
 	agent *arc.Agent
 	queue *queue.Queue
-	door  *door // for the commands of other processes; nil: it has none
+	door  *console.Server // of the commands of other processes; nil: it has none
 
 	mu        sync.Mutex
 	followers map[string][]*follower // by run
@@ -47,8 +49,7 @@ type app struct {
 	noted     []note    // for MEMORY.md, see writeNotes
 	wrote     time.Time // to it, last
 
-	vaultMu sync.Mutex
-	vault   *vault
+	vault *agefile.File
 }
 
 // follower is a screen that shows a run.
@@ -63,7 +64,7 @@ func openApp(ctx context.Context, dir string, how access, log *slog.Logger) (a *
 	if err != nil {
 		return nil, err
 	}
-	a = &app{dir: dir, scope: c.Scope, log: log, followers: map[string][]*follower{}, servers: map[string]*mcp.Client{}, vault: newVault(dir, os.Getenv("ARC_CREDS_PASSWORD"))}
+	a = &app{dir: dir, scope: c.Scope, log: log, followers: map[string][]*follower{}, servers: map[string]*mcp.Client{}, vault: vault(dir)}
 	a.config.Store(c)
 	if err := os.MkdirAll(a.path(".arc"), 0o700); err != nil {
 		return nil, err
@@ -131,7 +132,7 @@ func openApp(ctx context.Context, dir string, how access, log *slog.Logger) (a *
 // sanitizer knows the credentials, where they are unlocked, and the keys of models.
 func (a *app) sanitizer() (*redact.Sanitizer, error) {
 	known := map[string]string{}
-	if creds, err := a.credentials(); err == nil {
+	if creds, err := a.vault.All(); err == nil {
 		maps.Copy(known, creds)
 	}
 	c := a.config.Load()
@@ -155,7 +156,9 @@ func (a *app) view() arc.View { return a.agent.In(a.scope) }
 func (a *app) close() error {
 	var errs []error
 	if a.door != nil {
-		errs = append(errs, a.door.close(a.log))
+		late := time.AfterFunc(time.Second, func() { a.log.Warn("waiting for what other terminals have this arc do; Ctrl-C leaves it") })
+		errs = append(errs, a.door.Close())
+		late.Stop()
 	}
 	if a.agent != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
@@ -245,7 +248,7 @@ func (a *app) follower(run string) *screen {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, f := range a.followers[topic(run)] {
-		if f.screen.ask != nil {
+		if f.screen.Ask != nil {
 			return f.screen
 		}
 	}

@@ -3,7 +3,6 @@ module github.com/arc-learn/arc/next/cmd/arc
 go 1.26.0
 
 require (
-	filippo.io/age v1.3.2
 	github.com/arc-learn/arc v0.0.0-00010101000000-000000000000
 	github.com/arc-learn/arc/next/contrib/anthropic v0.0.0-00010101000000-000000000000
 	github.com/arc-learn/arc/next/contrib/mcp v0.0.0-00010101000000-000000000000
@@ -15,11 +14,17 @@ require (
 	github.com/spf13/cobra v1.10.2
 	github.com/spf13/pflag v1.0.9
 	github.com/stretchr/testify v1.12.1
-	golang.org/x/term v0.48.0
+)
+
+require (
+	filippo.io/age v1.3.2 // indirect
+	golang.org/x/term v0.48.0 // indirect
 )
 
 require (
 	filippo.io/hpke v0.4.0 // indirect
+	github.com/arc-learn/arc/next/contrib/agefile v0.0.0-00010101000000-000000000000
+	github.com/arc-learn/arc/next/contrib/console v0.0.0-00010101000000-000000000000
 	github.com/blevesearch/snowballstem v0.9.0 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/clipperhouse/uax29/v2 v2.7.0 // indirect
@@ -64,3 +69,7 @@ replace github.com/arc-learn/arc/next/contrib/mcp => ../../contrib/mcp
 replace github.com/arc-learn/arc/next/contrib/openai => ../../contrib/openai
 
 replace github.com/arc-learn/arc/next/contrib/worktree => ../../contrib/worktree
+
+replace github.com/arc-learn/arc/next/contrib/console => ../../contrib/console
+
+replace github.com/arc-learn/arc/next/contrib/agefile => ../../contrib/agefile

@@ -64,7 +64,7 @@ func (c *command) knowCommands() []*cobra.Command {
 			}
 			r, err := m.Remember(ctx, d)
 			if err == nil {
-				c.print("kept " + short(string(r.ID)) + ": " + cut(r.Content, c.width-14))
+				c.print("kept " + short(string(r.ID)) + ": " + cut(r.Content, c.Width-14))
 			}
 			return err
 		}, func(f *pflag.FlagSet) {
@@ -122,7 +122,7 @@ func (c *command) knowCommands() []*cobra.Command {
 			for _, pair := range near[:min(len(near), 20)] {
 				for i, id := range pair {
 					if r, err := m.Get(ctx, id); err == nil {
-						c.print(map[int]string{0: "- ", 1: "  "}[i] + short(string(id)) + " " + cut(r.Content, c.width-12))
+						c.print(map[int]string{0: "- ", 1: "  "}[i] + short(string(id)) + " " + cut(r.Content, c.Width-12))
 					}
 				}
 			}
@@ -334,9 +334,9 @@ func (c *command) overview(ctx context.Context, a *app, _ []string) error {
 	var next []string
 	for _, r := range slices.Concat(h.Open, h.Failed[:min(3, len(h.Failed))]) {
 		id := short(r.ID)
-		c.print(c.paint(paints[string(r.Status)], string(r.Status)) + " " + id + " " + cut(r.Objective, c.width-20))
+		c.print(c.paint(paints[string(r.Status)], string(r.Status)) + " " + id + " " + cut(r.Objective, c.Width-20))
 		if r.Status != arc.Running {
-			c.print("  " + cut(strings.TrimPrefix(string(r.Cause)+": "+r.Text, ": "), c.width-3))
+			c.print("  " + cut(strings.TrimPrefix(string(r.Cause)+": "+r.Text, ": "), c.Width-3))
 		}
 		switch {
 		case r.Status == arc.Asking:

@@ -13,11 +13,14 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	arc "github.com/arc-learn/arc/next"
+	"github.com/arc-learn/arc/next/contrib/console"
+	"github.com/arc-learn/arc/next/store"
 )
 
 // Exit codes. A run that is blocked or canceled is exitFailed.
@@ -51,13 +54,12 @@ func usage(format string, args ...any) error {
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the process at once
-	os.Exit(execute(ctx, &command{screen: terminal(), args: os.Args[1:]}))
+	os.Exit(execute(ctx, &command{screen: &screen{Terminal: console.Local("ARC_DIR", "ARC_TASK")}}))
 }
 
 // command is one line that a person has typed. Where another process has the folder open, that one executes it.
 type command struct {
 	*screen
-	args   []string
 	dir    string // of arc.yaml
 	json   bool
 	served *app // of the process that executes it for another; nil: it has to be found or opened
@@ -65,17 +67,17 @@ type command struct {
 
 // execute does what the arguments say and returns the exit code.
 func execute(ctx context.Context, c *command) int {
-	if len(c.args) > 0 && strings.HasPrefix(c.args[0], "__complete") && c.served == nil {
+	if len(c.Args) > 0 && strings.HasPrefix(c.Args[0], "__complete") && c.served == nil {
 		if c.dir, _ = c.folder(); c.dir != "" {
-			if code, err := c.forward(ctx); err == nil {
+			if code, err := console.Forward(ctx, c.socket(), c.Terminal); err == nil {
 				return code
 			}
 		}
 	}
 	root := c.root()
-	root.SetArgs(c.args)
-	root.SetOut(c.out)
-	root.SetErr(c.err)
+	root.SetArgs(c.Args)
+	root.SetOut(c.Out)
+	root.SetErr(c.Err)
 	_, err := root.ExecuteContextC(ctx)
 	c.still()
 	var exit *exitError
@@ -84,14 +86,14 @@ func execute(ctx context.Context, c *command) int {
 		return 0
 	case errors.As(err, &exit):
 		if exit.err != nil {
-			fmt.Fprintln(c.err, c.paint(red, "arc: ")+exit.Error())
+			fmt.Fprintln(c.Err, c.paint(red, "arc: ")+exit.Error())
 		}
 		return exit.code
 	case ctx.Err() != nil || errors.Is(err, context.Canceled):
-		fmt.Fprintln(c.err, "arc: interrupted; arc runs says what was left, arc resume goes on with it")
+		fmt.Fprintln(c.Err, "arc: interrupted; arc runs says what was left, arc resume goes on with it")
 		return exitInterrupted
 	}
-	fmt.Fprintln(c.err, c.paint(red, "arc: ")+strings.TrimPrefix(err.Error(), "arc: "))
+	fmt.Fprintln(c.Err, c.paint(red, "arc: ")+strings.TrimPrefix(err.Error(), "arc: "))
 	if strings.HasPrefix(err.Error(), "unknown ") || strings.Contains(err.Error(), "required flag") {
 		return exitUsage
 	}
@@ -131,10 +133,10 @@ func (c *command) root() *cobra.Command {
 
 // folder is that of arc.yaml: --dir, $ARC_DIR, or the nearest one from the working directory up.
 func (c *command) folder() (string, error) {
-	dir := cmp.Or(c.dir, c.env["ARC_DIR"])
+	dir := cmp.Or(c.dir, c.Env["ARC_DIR"])
 	if dir != "" {
 		if !filepath.IsAbs(dir) {
-			dir = filepath.Join(c.cwd, dir)
+			dir = filepath.Join(c.Cwd, dir)
 		}
 		info, err := os.Stat(dir)
 		if err == nil && !info.IsDir() {
@@ -142,12 +144,12 @@ func (c *command) folder() (string, error) {
 		}
 		return filepath.Clean(dir), err
 	}
-	for dir = c.cwd; ; dir = filepath.Dir(dir) {
+	for dir = c.Cwd; ; dir = filepath.Dir(dir) {
 		if _, err := os.Stat(filepath.Join(dir, "arc.yaml")); err == nil {
 			return dir, nil
 		}
 		if dir == filepath.Dir(dir) {
-			return c.cwd, nil
+			return c.Cwd, nil
 		}
 	}
 }
@@ -190,6 +192,41 @@ func (c *command) leaf(
 		return f(ctx, a, args)
 	}
 	return cmd
+}
+
+// socket is where the process that has the folder open listens.
+func (c *command) socket() string {
+	c.Env["ARC_DIR"] = c.dir
+	return socketPath(c.dir)
+}
+
+func socketPath(dir string) string { return console.Path(dir, "arc.sock") }
+
+// reach has the command executed by the process that has the folder open, and returns its exit code; or opens the
+// folder here.
+func (c *command) reach(ctx context.Context, how access) (a *app, code int, err error) {
+	for range 100 {
+		if code, err = console.Forward(ctx, c.socket(), c.Terminal); !errors.Is(err, console.ErrNobody) {
+			return nil, code, err
+		}
+		if a, err = openApp(ctx, c.dir, how, c.logger()); err == nil && how == drives {
+			a.door, err = console.Listen(socketPath(c.dir), func(ctx context.Context, t *console.Terminal) int {
+				return execute(ctx, &command{screen: &screen{Terminal: t}, served: a})
+			})
+			if err != nil {
+				return nil, 0, errors.Join(err, a.close())
+			}
+		}
+		if !errors.Is(err, store.ErrLocked) {
+			return a, 0, err
+		}
+		select { // it is just opening, or just closing
+		case <-time.After(100 * time.Millisecond):
+		case <-ctx.Done():
+			return nil, 0, ctx.Err()
+		}
+	}
+	return nil, 0, fmt.Errorf("another arc has %s open and does not answer: %w", c.dir, err)
 }
 
 // group is a command with others below it.

@@ -22,6 +22,7 @@ import (
 
 	arc "github.com/arc-learn/arc/next"
 	"github.com/arc-learn/arc/next/act"
+	"github.com/arc-learn/arc/next/contrib/console"
 	"github.com/arc-learn/arc/next/contrib/mcp"
 	"github.com/arc-learn/arc/next/store"
 )
@@ -100,10 +101,10 @@ func (s *shell) arc(args ...string) (out, errs string, code int) {
 
 func (s *shell) with(ctx context.Context, args ...string) (string, string, int) {
 	var out, errs buffer
-	c := &command{args: args, screen: &screen{out: &out, err: &errs, width: s.width, cwd: s.dir, env: map[string]string{}}}
+	c := &command{screen: &screen{Terminal: &console.Terminal{Args: args, Out: &out, Err: &errs, Width: s.width, Cwd: s.dir, Env: map[string]string{}}}}
 	if s.says != nil {
-		c.person = "anna"
-		c.ask = func(_ context.Context, prompt string) (string, error) {
+		c.Person = "anna"
+		c.Ask = func(_ context.Context, prompt string) (string, error) {
 			fmt.Fprint(&errs, prompt)
 			line := s.says[0]
 			s.says = s.says[1:]
@@ -134,7 +135,7 @@ func (s *shell) serve(args ...string) *buffer {
 	var out buffer
 	done := make(chan int)
 	go func() {
-		c := &command{args: append([]string{"serve"}, args...), screen: &screen{out: &out, err: &out, width: 80, cwd: s.dir, env: map[string]string{}}}
+		c := &command{screen: &screen{Terminal: &console.Terminal{Args: append([]string{"serve"}, args...), Out: &out, Err: &out, Width: 80, Cwd: s.dir, Env: map[string]string{}}}}
 		done <- execute(ctx, c)
 	}()
 	s.t.Cleanup(func() {

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"strings"
 	"time"
 
@@ -91,25 +90,6 @@ func (a *app) model(ctx context.Context, c modelConfig) (reason.Model, error) {
 		m = reason.Price(m, p.Input, p.Output, p.Cached)
 	}
 	return m, nil
-}
-
-// secret is a credential, or else a variable of the environment.
-func (a *app) secret(ctx context.Context, name string) (string, error) {
-	if value := os.Getenv(name); value != "" {
-		return value, nil
-	}
-	creds, err := a.credentials()
-	if err != nil {
-		return "", err
-	}
-	if value := creds[name]; value != "" {
-		return value, nil
-	}
-	service, key, ok := strings.Cut(name, ".")
-	if !ok {
-		return "", fmt.Errorf("%s is not set: export %s=…, or arc creds set --service env --key %s --value …", name, name, name)
-	}
-	return "", fmt.Errorf("no credential %s: arc creds set --service %s --key %s --value …", name, service, key)
 }
 
 // ping asks an endpoint for its models, which costs nothing, and says whether the named one is among them.

@@ -68,7 +68,7 @@ var lines = map[string]struct {
 func (p *progress) tell(e arc.Event) {
 	e.Text = visible(e.Text)
 	if l, ok := lines[e.Kind]; ok && e.Text != "0 memories, 0 warnings" {
-		text := cut(cmp.Or(e.Text, string(e.Data)), l.most*p.width-len(e.Name)-8)
+		text := cut(cmp.Or(e.Text, string(e.Data)), l.most*p.Width-len(e.Name)-8)
 		if l.most == 0 { // the beginning, of several lines
 			all := strings.SplitN(strings.TrimSpace(e.Text), "\n", 12)
 			if len(all) == 12 {

@@ -122,15 +122,15 @@ func newRun(now time.Time) string {
 
 func (c *command) thought(t arc.Thought) {
 	for _, h := range t.Advice.Memories {
-		c.print(c.paint(faint, "recalled  ") + cut(cmp.Or(h.Content, h.Trigger), c.width-10))
+		c.print(c.paint(faint, "recalled  ") + cut(cmp.Or(h.Content, h.Trigger), c.Width-10))
 	}
 	for _, w := range t.Advice.Warnings {
-		c.print(c.paint(yellow, "warning   ") + cut(w.String(), c.width-10))
+		c.print(c.paint(yellow, "warning   ") + cut(w.String(), c.Width-10))
 	}
 	if t.Fired > 0 {
 		c.print(c.paint(green, "by a learned plan, without asking a model"))
 	} else if t.Advice.Why != "" {
-		c.print(c.paint(faint, "no plan fires: ") + cut(t.Advice.Why, c.width-15))
+		c.print(c.paint(faint, "no plan fires: ") + cut(t.Advice.Why, c.Width-15))
 	}
 	for i, task := range t.Tasks {
 		c.print(fmt.Sprintf("%d. %s %s %s", i+1, cmp.Or(task.Skill, task.Worker), task.Objective, task.Inputs))
@@ -145,7 +145,7 @@ func (c *command) watch(ctx context.Context, a *app, id string, f func(context.C
 	p := newProgress(c.screen)
 	defer a.follow(id, c.screen, p.tell)()
 	r, err := f(ctx)
-	for err == nil && r.Status == arc.Asking && c.ask != nil {
+	for err == nil && r.Status == arc.Asking && c.Ask != nil {
 		var text string
 		if text, err = c.answers(ctx, r); err != nil || text == "" {
 			err = nil
@@ -360,8 +360,8 @@ func (c *command) ruling(allow bool) func(context.Context, *app, *arc.Report, st
 		}
 		return c.goOn(func(v arc.View, ctx context.Context, id, _ string) (*arc.Report, error) {
 			for _, p := range r.Approvals {
-				c.say(map[bool]string{true: "allowed: ", false: "denied: "}[allow] + p.Name + " " + cut(string(p.Inputs), c.width-12))
-				if err := v.Decide(ctx, act.Ruling{Approval: p.ID, Allow: allow, By: cmp.Or(c.person, "the command line"), Note: note}); err != nil {
+				c.say(map[bool]string{true: "allowed: ", false: "denied: "}[allow] + p.Name + " " + cut(string(p.Inputs), c.Width-12))
+				if err := v.Decide(ctx, act.Ruling{Approval: p.ID, Allow: allow, By: cmp.Or(c.Person, "the command line"), Note: note}); err != nil {
 					return nil, err
 				}
 			}
@@ -381,7 +381,7 @@ func (c *command) ruling(allow bool) func(context.Context, *app, *arc.Report, st
 }
 
 func (c *command) cancel(ctx context.Context, a *app, r *arc.Report, why string) error {
-	err := a.view().Cancel(ctx, r.ID, cmp.Or(why, "by "+cmp.Or(c.person, "the command line")))
+	err := a.view().Cancel(ctx, r.ID, cmp.Or(why, "by "+cmp.Or(c.Person, "the command line")))
 	if err == nil {
 		c.print("canceled " + short(r.ID))
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -11,8 +10,6 @@ import (
 	"io"
 	"log/slog"
 	"maps"
-	"os"
-	"os/user"
 	"reflect"
 	"regexp"
 	"strings"
@@ -22,80 +19,17 @@ import (
 
 	"github.com/dustin/go-humanize"
 	"github.com/mattn/go-runewidth"
-	"golang.org/x/term"
+
+	"github.com/arc-learn/arc/next/contrib/console"
 )
 
-// screen is where a command prints and asks, here or at the other end of the socket.
+// screen is a terminal with a live line: one that is written over.
 type screen struct {
-	out, err io.Writer
-	width    int  // in cells
-	live     bool // err is a terminal: a line may be written over
-	color    bool
-	person   string // who types; "" if nobody can be asked
-	cwd      string
-	env      map[string]string                                        // variables that commands read
-	ask      func(ctx context.Context, prompt string) (string, error) // a line that a person types
-
+	*console.Terminal
 	mu     sync.Mutex
-	status func(width int) string // the line that is written over; nil: none
+	status func(width int) string // the live line; nil: none
 	drawn  bool
 	stop   chan struct{}
-}
-
-// environment are the variables of the shell that commands read, wherever they are executed.
-var environment = []string{"ARC_DIR", "ARC_TASK"}
-
-// terminal is the screen of this process.
-func terminal() *screen {
-	s := &screen{out: os.Stdout, err: os.Stderr, width: 80, env: map[string]string{}}
-	s.cwd, _ = os.Getwd()
-	for _, name := range environment {
-		s.env[name] = os.Getenv(name)
-	}
-	tty := func(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
-	s.live = tty(os.Stderr) && os.Getenv("TERM") != "dumb"
-	s.color = s.live && tty(os.Stdout) && os.Getenv("NO_COLOR") == ""
-	for _, f := range []*os.File{os.Stdout, os.Stderr} {
-		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
-			s.width = w
-			break
-		}
-	}
-	if tty(os.Stdin) && s.live {
-		s.person = "you"
-		if u, err := user.Current(); err == nil {
-			s.person = u.Username
-		}
-		s.ask = asker(os.Stdin, os.Stderr)
-	}
-	return s
-}
-
-// asker reads lines. A line that nobody waits for any more is kept for the next question.
-func asker(in io.Reader, out io.Writer) func(context.Context, string) (string, error) {
-	lines := make(chan string)
-	read := sync.OnceFunc(func() {
-		go func() { // ends with the input, or with the process
-			defer close(lines)
-			for r := bufio.NewScanner(in); r.Scan(); {
-				lines <- strings.TrimSpace(r.Text())
-			}
-		}()
-	})
-	return func(ctx context.Context, prompt string) (string, error) {
-		read()
-		fmt.Fprint(out, prompt)
-		select {
-		case line, ok := <-lines:
-			if !ok {
-				return "", io.EOF
-			}
-			return line, nil
-		case <-ctx.Done():
-			fmt.Fprintln(out)
-			return "", ctx.Err()
-		}
-	}
 }
 
 // Colours, as SGR codes.
@@ -109,7 +43,7 @@ const (
 )
 
 func (s *screen) paint(code, text string) string {
-	if !s.color || text == "" || code == "" {
+	if !s.Color || text == "" || code == "" {
 		return text
 	}
 	return "\x1b[" + code + "m" + text + "\x1b[0m"
@@ -127,7 +61,7 @@ func (s *screen) say(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.wipe()
-	fmt.Fprintln(s.err, text)
+	fmt.Fprintln(s.Err, text)
 	s.draw()
 }
 
@@ -136,12 +70,12 @@ func (s *screen) print(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.wipe()
-	fmt.Fprintln(s.out, strings.TrimRight(text, "\n"))
+	fmt.Fprintln(s.Out, strings.TrimRight(text, "\n"))
 }
 
 // show has the live line say something until the next call, or still.
 func (s *screen) show(status func(width int) string) {
-	if !s.live {
+	if !s.Live {
 		return
 	}
 	s.mu.Lock()
@@ -183,7 +117,7 @@ func (s *screen) still() {
 
 func (s *screen) wipe() {
 	if s.drawn {
-		fmt.Fprint(s.err, "\r\x1b[K")
+		fmt.Fprint(s.Err, "\r\x1b[K")
 		s.drawn = false
 	}
 }
@@ -192,7 +126,7 @@ func (s *screen) draw() {
 	if s.status == nil {
 		return
 	}
-	fmt.Fprint(s.err, "\r\x1b[K"+s.paint(faint, cut(s.status(s.width-1), s.width-1)))
+	fmt.Fprint(s.Err, "\r\x1b[K"+s.paint(faint, cut(s.status(s.Width-1), s.Width-1)))
 	s.drawn = true
 }
 
@@ -208,13 +142,20 @@ func (s *screen) logger() *slog.Logger {
 	}))
 }
 
+type writer func(string)
+
+func (w writer) Write(p []byte) (int, error) {
+	w(string(p))
+	return len(p), nil
+}
+
 // question asks a person; no person is io.EOF.
 func (s *screen) question(ctx context.Context, prompt string) (string, error) {
-	if s.ask == nil {
+	if s.Ask == nil {
 		return "", io.EOF
 	}
 	s.still()
-	return s.ask(ctx, prompt)
+	return s.Ask(ctx, prompt)
 }
 
 // visible is a text without the control characters by which others could write over the terminal.
@@ -261,7 +202,7 @@ func (c *command) list(values any, head string, rows [][]string, all int, none s
 		}
 		used += widths[i] + 2
 	}
-	widths[last] = max(20, c.width-used)
+	widths[last] = max(20, c.Width-used)
 	for n, row := range rows {
 		var b strings.Builder
 		for i, cell := range row {

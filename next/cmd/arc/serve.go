@@ -57,7 +57,7 @@ func (c *command) serveCommands() []*cobra.Command {
 			case j.State == queue.Active: // as it was claimed
 				text = string(queue.Completed)
 			}
-			c.say("  " + short(j.ID) + " " + c.paint(paints[text], text) + ": " + cut(j.Summary, c.width-22))
+			c.say("  " + short(j.ID) + " " + c.paint(paints[text], text) + ": " + cut(j.Summary, c.Width-22))
 			return follow, err
 		})
 	}, func(f *pflag.FlagSet) {

@@ -115,7 +115,7 @@ func (c *command) control(ctx context.Context, file string, on bool) error {
 		argv = []string{"launchctl", map[bool]string{true: "load", false: "unload"}[on], "-w", file}
 	}
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	cmd.Stdout, cmd.Stderr = c.out, c.err
+	cmd.Stdout, cmd.Stderr = c.Out, c.Err
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("%s: %w", strings.Join(argv, " "), err)
 	}

@@ -60,7 +60,7 @@ func (c *command) skillCommands() []*cobra.Command {
 			return usage("skill %q has no command: an executable skills/%s/cli", name, name)
 		}
 		cmd := exec.CommandContext(ctx, file, args...)
-		cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = c.cwd, os.Stdin, c.out, c.err
+		cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Cwd, os.Stdin, c.Out, c.Err
 		cmd.Env = append(os.Environ(), "ARC_DIR="+c.dir)
 		err := cmd.Run()
 		if exit, ok := errors.AsType[*exec.ExitError](err); ok {

@@ -132,7 +132,7 @@ func (c *command) taskCommands() []*cobra.Command {
 			}),
 			c.leaf(reads, "add TEXT", "Add a task", func(ctx context.Context, a *app, args []string) error {
 				t.Subject = cmp.Or(t.Subject, strings.Join(args, " "))
-				d := queue.Draft{Source: "human", Template: template, Parent: c.env["ARC_TASK"]}
+				d := queue.Draft{Source: "human", Template: template, Parent: c.Env["ARC_TASK"]}
 				if d.Parent != "" {
 					d.Source = "task:" + d.Parent
 				}

@@ -373,7 +373,7 @@ func (a *app) approve(ctx context.Context, p act.Approval) (act.Ruling, error) {
 	if s == nil {
 		return act.Ruling{}, nil
 	}
-	s.say(s.paint(yellow, "? ") + s.paint(bold, p.Name) + " " + cut(string(p.Inputs), 4*s.width) + "\n  " + strings.Join(p.Why, "; "))
+	s.say(s.paint(yellow, "? ") + s.paint(bold, p.Name) + " " + cut(string(p.Inputs), 4*s.Width) + "\n  " + strings.Join(p.Why, "; "))
 	for _, done := range p.Done {
 		s.say("  done so far: " + done)
 	}
@@ -383,7 +383,7 @@ func (a *app) approve(ctx context.Context, p act.Approval) (act.Ruling, error) {
 			return act.Ruling{}, nil
 		}
 		if allow, ok := act.ParseRuling(answer); ok {
-			return act.Ruling{Approval: p.ID, Allow: allow, By: s.person}, nil
+			return act.Ruling{Approval: p.ID, Allow: allow, By: s.Person}, nil
 		}
 		s.say("  yes, or no; Ctrl-C leaves the run waiting")
 	}
