@@ -181,7 +181,7 @@ func newWorld(t *rapid.T, reached map[string]int, places int) *world {
 	w.opts = arc.Options{
 		Attempts: 2, Replans: rapid.SampledFrom([]int{-1, 1}).Draw(t, "replans"), Seed: 1, Timeout: time.Minute,
 		Patience:  rapid.SampledFrom([]time.Duration{time.Second, time.Hour}).Draw(t, "patience"),
-		OnStuck:   rapid.SampledFrom([]arc.Stuck{"", arc.Replan, arc.Ask}).Draw(t, "stuck"),
+		OnStuck:   rapid.SampledFrom([]string{"", "replan", "ask"}).Draw(t, "stuck"),
 		Retention: 24 * time.Hour, OnEvent: w.heard,
 	}
 	w.opts.Learn.Holdout = rapid.SampledFrom([]float64{0, 0, .3}).Draw(t, "holdout")

@@ -41,7 +41,13 @@ type Options struct {
 	Attempts int           // at a task by one plan, over all workers; 0: 4
 	Replans  int           // plans after the first one; 0: 2; negative: none
 	Patience time.Duration // how long a run waits for an outage to pass; 0: an hour
-	OnStuck  Stuck         // what follows where the session of a run does not get on, see [Stuck]; "": Tell
+
+	// OnStuck says what follows where the session of a run does not get on: its assessment says [meta.PivotNow],
+	// [meta.Shift], [meta.FreshContext], [meta.AskPerson] or [meta.GiveUp] after an attempt. "replan": another plan is
+	// made, while Replans lasts; "ask": a person is asked; "": nothing else than what always follows, an event, and a
+	// word to whoever decides next, with what the assessment rests on. It follows once a plan; a run without a Session
+	// is not assessed.
+	OnStuck string
 
 	// Approvals is how long an approval stays open: afterwards silence lets a Veto go on and denies the others. 0: 24
 	// hours.
@@ -75,17 +81,8 @@ type Options struct {
 	Seed uint64           // of all that is drawn; 0: by chance
 }
 
-// Stuck says what follows where the session of a run does not get on: its assessment says [meta.PivotNow],
-// [meta.Shift], [meta.FreshContext], [meta.AskPerson] or [meta.GiveUp] after an attempt. The run tells of it by an
-// event, with what the assessment rests on and the approaches that are left. It follows once a plan; a run without a
-// Session is not assessed.
-type Stuck string
-
-const (
-	Tell   Stuck = "tell"   // nothing else follows; the next decision is told of it, too
-	Replan Stuck = "replan" // another plan is made, while Options.Replans lasts
-	Ask    Stuck = "ask"    // a person is asked
-)
+// What Options.OnStuck may be.
+const replanStuck, askStuck = "replan", "ask"
 
 // Agent runs objectives. Its methods may be called concurrently. Several Agents, in as many processes, may have one
 // store that is a [store.Changer]: a run is worked on by one of them, any of them may be asked for it, and the runs of
@@ -176,7 +173,7 @@ func open(ctx context.Context, st store.Store, h Host, o *Options, closeStore fu
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
 	opts.Attempts, opts.Replans = cmp.Or(opts.Attempts, 4), max(0, cmp.Or(opts.Replans, 2))
-	if !slices.Contains([]Stuck{"", Tell, Replan, Ask}, opts.OnStuck) {
+	if !slices.Contains([]string{"", replanStuck, askStuck}, opts.OnStuck) {
 		return nil, fmt.Errorf("arc: no such Options.OnStuck: %q", opts.OnStuck)
 	}
 	opts.Retention = cmp.Or(opts.Retention, 90*24*time.Hour)

@@ -15,21 +15,21 @@ import (
 
 // Health says how the runs of a scope have gone in the last seven days, by the runs that are stored.
 type Health struct {
-	State              string // "no_data", "healthy", "struggling" or "failing", see [Agent.Health]
-	Delivered, Blocked int
-	Failed             []*Report // the blocked ones, newest first, at most five
-	Open               []*Report // those that have not ended, by their IDs
-
-	// Saved is the difference a delivered run between those by a learned plan and those that a reasoner has thought
-	// about, in model calls and dollars, of the runs that told; Delivered is not compared. They are other cases, so it
-	// says what plans save where cases are alike.
-	Saved learn.Uplift
+	State string // "no_data", "healthy", "struggling" or "failing", see [Agent.Health]
 
 	// Uplift is what memory is worth beside cases that were held out by chance; without Options.Learn.Holdout there
 	// are none.
 	Uplift learn.Uplift
 
-	since time.Time
+	since              time.Time
+	delivered, blocked int
+	failed             []*Report // the blocked ones, newest first, at most maxShown
+	open               []*Report // those that have not ended, by their IDs
+
+	// saved is the difference a delivered run between those by a learned plan and those that a reasoner has thought
+	// about, in model calls and dollars, of the runs that told. They are other cases, so it says what plans save where
+	// cases are alike.
+	saved struct{ calls, usd meta.Interval }
 }
 
 const (
@@ -43,34 +43,45 @@ const (
 func (a *Agent) Health(ctx context.Context, scope memory.Scope) (Health, error) {
 	v := a.In(scope)
 	h := Health{State: "no_data", since: a.opts.Now().Add(-healthSpan)}
-	var ended []*Report
+	t, err := a.tenant(ctx, v.scope)
+	if err != nil {
+		return h, err
+	}
+	var ended []*record
 	var calls, usd [2]meta.Sample // thought about, by a plan
-	for r, err := range v.Runs(ctx) {
-		if err != nil {
-			return h, err
-		}
+	for r, err := range t.records(ctx, v.scope) {
 		switch {
+		case err != nil:
+			return h, err
 		case !r.Status.ended():
-			h.Open = append(h.Open, r)
+			open, err := t.report(ctx, r)
+			if err != nil {
+				return h, err
+			}
+			h.open = append(h.open, open)
 		case r.Status == Canceled, r.Ended.Before(h.since):
 		default:
 			ended = append(ended, r)
 		}
 	}
-	slices.SortFunc(ended, func(a, b *Report) int { return cmp.Or(b.Ended.Compare(a.Ended), strings.Compare(b.ID, a.ID)) })
+	slices.SortFunc(ended, func(a, b *record) int { return cmp.Or(b.Ended.Compare(a.Ended), strings.Compare(b.ID, a.ID)) })
 	row := 0 // of the newest ones, how many were blocked
 	for i, r := range ended {
 		if r.Status == Blocked {
-			h.Blocked++
+			h.blocked++
 			if row == i {
 				row++
 			}
-			if len(h.Failed) < maxShown {
-				h.Failed = append(h.Failed, r)
+			if len(h.failed) < maxShown {
+				failed, err := t.report(ctx, r)
+				if err != nil {
+					return h, err
+				}
+				h.failed = append(h.failed, failed)
 			}
 			continue
 		}
-		h.Delivered++
+		h.delivered++
 		arm := 0
 		if r.Fired > 0 && r.Deliberations == 0 {
 			arm = 1
@@ -87,8 +98,8 @@ func (a *Agent) Health(ctx context.Context, scope memory.Scope) (Health, error) 
 			usd[arm].Add(0, 1)
 		}
 	}
-	h.Saved.Calls, h.Saved.USD = meta.Difference(calls[1], calls[0]), meta.Difference(usd[1], usd[0])
-	share := float64(h.Delivered) / float64(max(1, len(ended)))
+	h.saved.calls, h.saved.usd = meta.Difference(calls[1], calls[0]), meta.Difference(usd[1], usd[0])
+	share := float64(h.delivered) / float64(max(1, len(ended)))
 	switch {
 	case len(ended) == 0:
 	case row >= 3, share < .5:
@@ -98,32 +109,30 @@ func (a *Agent) Health(ctx context.Context, scope memory.Scope) (Health, error) 
 	default:
 		h.State = "healthy"
 	}
-	t, err := a.tenant(ctx, v.scope)
-	if err == nil {
-		h.Uplift, err = t.layer.Uplift(ctx, v.scope)
-	}
+	h.Uplift, err = t.layer.Uplift(ctx, v.scope)
 	return h, err
 }
 
-// Text returns the Health in words, a line a finding.
+// Text returns the Health in words, a line a finding: the State and how many of the runs were delivered, a line for
+// each of the last five that were blocked, one for each that asks or waits, and what learned plans have saved.
 func (h Health) Text() string {
 	if h.State == "no_data" {
-		return "no data: no run has ended since " + h.since.Format(time.DateOnly) + h.open()
+		return "no data: no run has ended since " + h.since.Format(time.DateOnly) + h.waiting()
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %d of %d runs were delivered since %s", h.State, h.Delivered, h.Delivered+h.Blocked,
+	fmt.Fprintf(&b, "%s: %d of %d runs were delivered since %s", h.State, h.delivered, h.delivered+h.blocked,
 		h.since.Format(time.DateOnly))
-	for _, r := range h.Failed {
+	for _, r := range h.failed {
 		fmt.Fprintf(&b, "\nblocked: %s (%s): %s", r.Objective, r.Cause, r.Text)
 	}
-	b.WriteString(h.open())
-	b.WriteString("\nlearned plans: " + saved(h.Saved.Calls, "%.0f model calls", "%.1f") + "; " + saved(h.Saved.USD, "$%.2f", "$%.3f"))
+	b.WriteString(h.waiting())
+	b.WriteString("\nlearned plans: " + saved(h.saved.calls, "%.0f model calls", "%.1f") + "; " + saved(h.saved.usd, "$%.2f", "$%.3f"))
 	return b.String()
 }
 
-// open says what waits.
-func (h Health) open() (text string) {
-	for _, r := range h.Open {
+// waiting says what waits.
+func (h Health) waiting() (text string) {
+	for _, r := range h.open {
 		if r.Status == Running {
 			continue
 		}

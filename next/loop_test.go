@@ -180,7 +180,7 @@ func TestAnswer(t *testing.T) {
 	a, _ := agent(t, nil, arc.Host{Reasoner: r, Workers: []act.Worker{pay.As("bank", "pay")}}, nil)
 	v := a.In("")
 	got := run(t, a, arc.Objective{ID: "7", Text: "pay the bill"})
-	require.Equal(t, []string{"Who pays?"}, got.Questions)
+	require.Equal(t, "Who pays?", got.Text)
 	got, err := v.Answer(t.Context(), "7", "Anna does")
 	require.NoError(t, err)
 	require.Equal(t, arc.Asking, got.Status)
@@ -238,8 +238,8 @@ func TestFiredPlanFails(t *testing.T) {
 		got = run(t, a, arc.Objective{Text: "Refund the order.", Inputs: order(n)})
 	}
 	require.Equal(t, arc.Delivered, got.Status)
-	require.Equal(t, 1, got.Fired)
-	require.Equal(t, 1, got.Deliberations)
+	require.Zero(t, got.Fired, "the reasoner was asked")
+	require.Len(t, r.Briefs(), 3)
 	require.Equal(t, "closed", r.Briefs()[2].Failed[0].Complaint)
 }
 
@@ -260,12 +260,12 @@ func TestIrreversibleOnceInARun(t *testing.T) {
 		require.Equal(t, arc.Waiting, r.Status)
 		require.Len(t, r.Approvals, 1)
 		require.Contains(t, r.Text, "mode is gated")
+		require.Equal(t, n == 2, r.Fired == 1)
 		require.Error(t, v.Decide(t.Context(), act.Ruling{Approval: "another", By: "anna", Allow: true}))
 		require.NoError(t, v.Decide(t.Context(), act.Ruling{Approval: r.Approvals[0].ID, By: "anna", Allow: true}))
 		r, err := v.Wait(t.Context(), id)
 		require.NoError(t, err)
 		require.Equal(t, arc.Delivered, r.Status, r.Text)
-		require.Equal(t, n == 2, r.Fired == 1)
 		require.Len(t, pay.Calls(), n+1)
 	}
 	require.Len(t, mail.Calls(), 4)

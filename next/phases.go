@@ -56,13 +56,13 @@ func (t *turn) stuck(ctx context.Context) (phase, error) {
 	why := strings.Join(s.Evidence, "; ")
 	t.event("stuck", a.Approach, why)
 	switch {
-	case t.agent.opts.OnStuck == Ask:
+	case t.agent.opts.OnStuck == askStuck:
 		t.Questions, t.Back = []string{"The session does not get on: " + why + ". What should be done?"}, assignPhase
 		if t.agent.host.Reasoner != nil {
 			t.Back = reasonPhase
 		}
 		return askPhase, nil
-	case t.agent.opts.OnStuck == Replan && t.agent.host.Reasoner != nil && a.Replans < t.agent.opts.Replans:
+	case t.agent.opts.OnStuck == replanStuck && t.agent.host.Reasoner != nil && a.Replans < t.agent.opts.Replans:
 		return t.another(ctx)
 	}
 	return "", nil

@@ -25,25 +25,22 @@ type Event = act.Event
 // Report says where a run is.
 type Report struct {
 	ID        string
-	Scope     memory.Scope
 	Objective string // its beginning
 	Status    Status
 	Cause     Cause // of a blocked run
 
-	// Text is the last delivery of a delivered run in words, the questions of one that asks, what a waiting one
-	// waits for, and why another one is blocked or canceled.
+	// Text is the last delivery of a delivered run in words, the questions of one that asks, a line each, what a
+	// waiting one waits for, and why another one is blocked or canceled.
 	Text string
 
 	Output    json.RawMessage // of the last delivery of a delivered run
-	Questions []string        // of a run that asks
 	Approvals []act.Approval  // that it waits for
 
-	Attempts      int // calls of workers
-	Deliberations int // decisions of the reasoner
-	Fired         int // plans that were carried out without asking the reasoner
-	Failed        []reason.Failure
-	Usage         *reason.Usage // of models, as far as it was told; nil: unknown
-	Began, Ended  time.Time
+	Attempts     int // calls of workers
+	Fired        int // plans that were carried out in the place of the reasoner; 0 where it has decided as well
+	Failed       []reason.Failure
+	Usage        *reason.Usage // of models, as far as it was told; nil: unknown
+	Began, Ended time.Time
 }
 
 // report reads the Report of a run from the store.
@@ -57,9 +54,11 @@ func (a *Agent) report(ctx context.Context, t *tenant, scope memory.Scope, id st
 
 func (t *tenant) report(ctx context.Context, r *record) (*Report, error) {
 	out := &Report{
-		ID: r.ID, Scope: r.Scope, Objective: r.Text, Status: r.Status, Cause: r.Cause,
-		Questions: r.Questions, Approvals: r.Pending, Attempts: r.Attempts, Deliberations: r.Deliberations,
-		Fired: r.Fired, Usage: r.Usage.Add(r.Current.Usage), Began: r.Began, Ended: r.Ended,
+		ID: r.ID, Objective: r.Text, Status: r.Status, Cause: r.Cause, Approvals: r.Pending, Attempts: r.Attempts,
+		Usage: r.Usage.Add(r.Current.Usage), Began: r.Began, Ended: r.Ended,
+	}
+	if r.Deliberations == 0 {
+		out.Fired = r.Fired
 	}
 	for _, a := range r.Aims {
 		out.Failed = append(out.Failed, a.Failed...)

@@ -190,7 +190,7 @@ func (c *command) health(ctx context.Context, a *app, _ []string) error {
 	}
 	holds, err := m.Health(ctx)
 	if err != nil || c.json {
-		return errors.Join(err, c.writeJSON(map[string]any{"health": h, "memory": holds}))
+		return errors.Join(err, c.writeJSON(map[string]any{"health": h, "text": h.Text(), "memory": holds}))
 	}
 	state, rest, _ := strings.Cut(h.Text(), ":")
 	c.print(c.paint(paints[h.State], state) + ":" + rest)
@@ -326,13 +326,22 @@ func (c *command) overview(ctx context.Context, a *app, _ []string) error {
 		tasks[string(j.State)]++
 	}
 	if c.json {
-		return c.writeJSON(map[string]any{"health": h, "tasks": tasks, "today": spent})
+		return c.writeJSON(map[string]any{"health": h, "text": h.Text(), "tasks": tasks, "today": spent})
+	}
+	runs, err := a.runs(ctx)
+	if err != nil {
+		return err
 	}
 	state, _, _ := strings.Cut(h.Text(), "\n")
 	word, rest, _ := strings.Cut(state, ":")
 	c.print(c.paint(paints[h.State], word) + ":" + rest)
 	var next []string
-	for _, r := range slices.Concat(h.Open, h.Failed[:min(3, len(h.Failed))]) {
+	blocked, week := 0, time.Now().AddDate(0, 0, -7)
+	for _, r := range runs {
+		if blocked == 3 && r.Status == arc.Blocked || r.Ended.Before(week) && !r.Ended.IsZero() ||
+			r.Status == arc.Delivered || r.Status == arc.Canceled {
+			continue
+		}
 		id := short(r.ID)
 		c.print(c.paint(paints[string(r.Status)], string(r.Status)) + " " + id + " " + cut(r.Objective, c.Width-20))
 		if r.Status != arc.Running {
@@ -344,12 +353,12 @@ func (c *command) overview(ctx context.Context, a *app, _ []string) error {
 		case needsRuling(r):
 			next = append(next, "arc approve "+id)
 		case r.Status == arc.Blocked:
+			blocked++
 			next = append(next, "arc runs show "+id)
 		}
 	}
-	if n := h.Saved.Calls.N; n > 0 {
-		c.print(c.paint(green, fmt.Sprintf("saved by learned plans this week: about %.0f model calls, $%.2f",
-			-h.Saved.Calls.Mean*float64(n), -h.Saved.USD.Mean*float64(h.Saved.USD.N))))
+	if _, saved, _ := strings.Cut(h.Text(), "\nlearned plans: "); saved != "" && !strings.HasPrefix(saved, "no data") {
+		c.print(c.paint(green, "this week learned plans: "+saved))
 	}
 	var counts []string
 	for _, s := range []string{"active", "pending", "blocked", "failed", "completed"} {

@@ -181,12 +181,8 @@ func (c *command) watch(ctx context.Context, a *app, id string, f func(context.C
 		c.say(string(r.Status) + ": " + r.Text)
 	}
 	c.say(c.paint(faint, id+" · "+took(r)))
-	if r.Status == arc.Delivered && r.Fired > 0 && r.Deliberations == 0 {
-		text := "by a learned plan, without asking the planner"
-		if h, err := a.agent.Health(ctx, a.scope); err == nil && h.Saved.Calls.N > 0 {
-			text += fmt.Sprintf(": about %.1f model calls and $%.4f saved", -h.Saved.Calls.Mean, -h.Saved.USD.Mean)
-		}
-		c.say(c.paint(green, text))
+	if r.Status == arc.Delivered && r.Fired > 0 {
+		c.say(c.paint(green, "by a learned plan, without asking the planner"))
 	}
 	return finished(r)
 }
@@ -194,7 +190,7 @@ func (c *command) watch(ctx context.Context, a *app, id string, f func(context.C
 // answers asks the person what a run asks.
 func (c *command) answers(ctx context.Context, r *arc.Report) (string, error) {
 	c.still()
-	for _, q := range r.Questions {
+	for q := range strings.SplitSeq(r.Text, "\n") {
 		c.say(c.paint(yellow, "? ") + q)
 	}
 	return c.question(ctx, "  > ")

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"strings"
 
 	sdk "github.com/a2aproject/a2a-go/a2a"
 	"github.com/a2aproject/a2a-go/a2asrv"
@@ -105,7 +104,7 @@ func (s *server) Execute(ctx context.Context, r *a2asrv.RequestContext, queue ev
 		}
 		return end(ctx, r, queue, sdk.TaskStateCompleted, "")
 	case arc.Asking:
-		return end(ctx, r, queue, sdk.TaskStateInputRequired, strings.Join(report.Questions, "\n"))
+		return end(ctx, r, queue, sdk.TaskStateInputRequired, report.Text)
 	case arc.Canceled:
 		return end(ctx, r, queue, sdk.TaskStateCanceled, report.Text)
 	default:

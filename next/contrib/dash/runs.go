@@ -107,7 +107,7 @@ func (d *dash) run(rq *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &run{Report: rep, ByPlan: rep.Status == arc.Delivered && rep.Fired > 0 && rep.Deliberations == 0}
+	r := &run{Report: rep, ByPlan: rep.Status == arc.Delivered && rep.Fired > 0}
 	for e, err := range rq.Journal(rq.Context(), id) {
 		if err != nil {
 			return nil, err

@@ -99,8 +99,9 @@ func (d *dash) value(rq *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	w, u := worth{Held: h.Uplift.Delivered.N > 0, Known: h.Saved.Calls.N > 0}, h.Uplift
-	_, w.Saved, _ = strings.Cut(h.Text(), "\nlearned plans: ")
+	w, u := worth{Held: h.Uplift.Delivered.N > 0}, h.Uplift
+	_, w.Saved, w.Known = strings.Cut(h.Text(), "\nlearned plans: ")
+	w.Known = w.Known && !strings.HasPrefix(w.Saved, "no data")
 	w.Uplift = [][2]string{
 		{"Delivered", interval(u.Delivered, percent)}, {"Model calls a case", interval(u.Calls, plain)}, {"Dollars a case", interval(u.USD, dollars)},
 	}
@@ -116,7 +117,7 @@ func (d *dash) value(rq *request) (any, error) {
 		}
 		for _, b := range []*bill{days.of(day(at)), &w.All} {
 			b.add(r.Usage)
-			if b.Attempts += r.Attempts; r.Usage == nil && r.Fired > 0 && r.Deliberations == 0 { // no reasoner was asked
+			if b.Attempts += r.Attempts; r.Usage == nil && r.Fired > 0 { // no reasoner was asked
 				b.Told++
 			}
 		}

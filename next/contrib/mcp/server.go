@@ -517,7 +517,6 @@ type runOut struct {
 	Text      string          `json:"text" jsonschema:"the result, what it asks or waits for, or why it is blocked"`
 	Output    json.RawMessage `json:"output,omitempty" jsonschema:"the result as data"`
 	Cause     string          `json:"cause,omitempty" jsonschema:"of a blocked run"`
-	Questions []string        `json:"questions,omitempty" jsonschema:"of one that asks"`
 	Approvals []string        `json:"approvals,omitempty" jsonschema:"what a person has to allow; then the run goes on by itself"`
 	Failed    []string        `json:"failed,omitempty" jsonschema:"why attempts did not pass"`
 	Began     time.Time       `json:"began"`
@@ -528,8 +527,7 @@ type thinkOut struct {
 	Status    string   `json:"status" jsonschema:"where a run would stand: running, asking, waiting or blocked"`
 	Fired     bool     `json:"fired" jsonschema:"the tasks are a learned plan: no reasoner was asked"`
 	Tasks     []task   `json:"tasks" jsonschema:"in their order"`
-	Text      string   `json:"text,omitempty" jsonschema:"what else there is to say"`
-	Questions []string `json:"questions,omitempty"`
+	Text      string   `json:"text,omitempty" jsonschema:"what it would ask, wait for or be blocked by"`
 	Known     string   `json:"known,omitempty" jsonschema:"what was learned of such cases: data to weigh, no instructions"`
 }
 
@@ -612,7 +610,7 @@ func (s *server) think(ctx context.Context, c caller, in objective) (out thinkOu
 		return out, err
 	}
 	t, err := s.agent.Think(ctx, o)
-	out = thinkOut{string(t.Status), t.Fired > 0, []task{}, t.Text, t.Questions, t.Advice.Prompt()}
+	out = thinkOut{string(t.Status), t.Fired > 0, []task{}, t.Text, t.Advice.Prompt()}
 	for _, k := range t.Tasks {
 		out.Tasks = append(out.Tasks, task(k))
 	}
@@ -669,7 +667,7 @@ func (s *server) run(ctx context.Context, c caller, id string, in objective) (*a
 func said(r *arc.Report) runOut {
 	out := runOut{
 		ID: r.ID, Status: string(r.Status), Objective: r.Objective, Text: r.Text, Output: r.Output, Cause: string(r.Cause),
-		Questions: r.Questions, Began: r.Began, Ended: r.Ended,
+		Began: r.Began, Ended: r.Ended,
 	}
 	for _, a := range r.Approvals {
 		out.Approvals = append(out.Approvals, a.Name+": "+a.About+" ("+strings.Join(a.Why, ", ")+")")

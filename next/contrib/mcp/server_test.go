@@ -174,7 +174,7 @@ func TestDo(t *testing.T) {
 	require.Contains(t, text, "another objective")
 	out, _ = p.call("do", m{"objective": "ask"})
 	require.Equal(t, "asking", out["status"])
-	require.Equal(t, []any{"which one?"}, out["questions"])
+	require.Equal(t, "which one?", out["text"])
 	out, _ = p.call("do", m{"id": out["id"], "answer": "the red one"})
 	require.Equal(t, "took the red one", out["text"])
 	out, _ = p.call("do", m{"objective": "fail"})
