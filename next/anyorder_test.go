@@ -319,11 +319,11 @@ func (w *world) Decide(ctx context.Context, b *reason.Brief) (*reason.Decision, 
 			w.fault("a stranger's words are trusted: %+v", hit)
 		}
 	}
-	verb, _, _ := strings.Cut(b.Objective, " ")
+	verb, _, _ := strings.Cut(b.Text, " ")
 	do := func(text, skill string) reason.Task {
 		return reason.Task{Objective: text + " for " + in.Who, Skill: skill, Inputs: b.Inputs}
 	}
-	d := &reason.Decision{Approach: fmt.Sprint("way ", w.draw(2), " of ", in.Who), Tasks: []reason.Task{do(b.Objective, verb)}}
+	d := &reason.Decision{Approach: fmt.Sprint("way ", w.draw(2), " of ", in.Who), Tasks: []reason.Task{do(b.Text, verb)}}
 	for _, hit := range b.Memories {
 		d.Applied = append(d.Applied, hit.Record.ID)
 	}
@@ -373,11 +373,11 @@ func (w *world) execute(ctx context.Context, c *act.Call) (*act.Result, error) {
 	bare := *c
 	bare.Worker, bare.Task.Inputs = nil, nil // it gets the secrets
 	in := w.look(c.Inputs, bare)
-	of, verb := w.look(c.Task.Inputs, nil), strings.Fields(c.Objective)[0]
+	of, verb := w.look(c.Task.Inputs, nil), strings.Fields(c.Text)[0]
 	skill := c.Task.Skill
 	if of != in || skill != "" && skill != verb && skill != "pay" && skill != "sign" ||
 		c.Fired && skill != "" && !strings.HasPrefix(c.Task.Objective, verb) {
-		w.fault("%q, %q of %s is done for %q of %s, fired: %v", skill, c.Task.Objective, c.Task.Inputs, c.Objective, c.Inputs, c.Fired)
+		w.fault("%q, %q of %s is done for %q of %s, fired: %v", skill, c.Task.Objective, c.Task.Inputs, c.Text, c.Inputs, c.Fired)
 	}
 	for _, hit := range c.Memories {
 		if strings.Contains(hit.Record.Content, stranger) {

@@ -81,7 +81,7 @@ func TestCanaries(t *testing.T) {
 		_, _ = (&reason.LLM{Model: prompts}).Decide(ctx, b)
 		turns++
 		mine := text
-		if strings.HasPrefix(b.Objective, "other") {
+		if strings.HasPrefix(b.Text, "other") {
 			return &reason.Decision{Tasks: []reason.Task{{Objective: "quiet", Skill: "quiet"}}}, nil
 		}
 		switch turns {

@@ -98,7 +98,7 @@ func TestFreeTextPays(t *testing.T) {
 			if len(b.Warnings)+len(b.Failed) > 0 {
 				how = "with care"
 			}
-			return arctest.Plan(how, reason.Task{Objective: how, Skill: strings.Fields(b.Objective)[1] + " " + how}), nil
+			return arctest.Plan(how, reason.Task{Objective: how, Skill: strings.Fields(b.Text)[1] + " " + how}), nil
 		}}
 		h := arc.Host{Reasoner: r}
 		for _, kind := range kinds {
@@ -187,7 +187,7 @@ func TestSixMinutesAway(t *testing.T) {
 				if err := call(ctx, "reasoner"); err != nil {
 					return nil, err
 				}
-				return arctest.Plan("", task(b.Objective, "")), nil
+				return arctest.Plan("", task(b.Text, "")), nil
 			})}, &arc.Options{Timeout: time.Minute})
 			var all sync.WaitGroup
 			for n := range 20 {

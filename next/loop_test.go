@@ -551,7 +551,7 @@ func TestSubgoal(t *testing.T) {
 	a, _ := agent(t, nil, arc.Host{Reasoner: r, Workers: []act.Worker{(&arctest.Worker{}).As("ann")}}, nil)
 	got := run(t, a, arc.Objective{Text: "pay the bill"})
 	require.Equal(t, arc.Delivered, got.Status)
-	require.Equal(t, "open an account", r.Briefs()[1].Objective)
+	require.Equal(t, "open an account", r.Briefs()[1].Text)
 	require.Equal(t, []string{"pay the bill"}, r.Briefs()[1].Goals)
 	require.Equal(t, "open it", r.Briefs()[2].Lineage[0].Task.Objective)
 	got = run(t, a, arc.Objective{Text: "pay the bill"})

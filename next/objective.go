@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	"github.com/arc-learn/arc/next/internal/codec"
-	"github.com/arc-learn/arc/next/learn"
 	"github.com/arc-learn/arc/next/memory"
 	"github.com/arc-learn/arc/next/reason"
 	"github.com/arc-learn/arc/next/redact"
@@ -169,9 +168,9 @@ func data(s *redact.Sanitizer, raw json.RawMessage) json.RawMessage {
 	return s.Data(raw)
 }
 
-// learnCase is the objective as a case of package learn.
-func (o *Objective) learnCase() learn.Case {
-	return learn.Case{
+// asks is the objective as the case that package learn is asked about.
+func (o *Objective) asks() reason.Case {
+	return reason.Case{
 		Scope: o.Scope, Lessons: o.Lessons, Also: o.Also, Session: o.Session, Situation: o.Situation, Text: o.Text,
 		Inputs: o.Inputs, Conditions: o.Conditions, Fresh: o.Fresh,
 	}

@@ -83,8 +83,7 @@ func (t *turn) recall(ctx context.Context) (phase, error) {
 	a := t.aim()
 	t.Advices++
 	a.Advised = t.Advices
-	c := t.objective.learnCase()
-	c.ID, c.Text, c.Goals = fmt.Sprintf("%s/%d", t.ID, t.Advices), a.Text, t.goals()
+	c := t.asks()
 	advice, err := t.tenant.layer.Before(ctx, c)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -402,7 +401,7 @@ func (t *turn) act(ctx context.Context) (phase, error) {
 		return assignPhase, nil
 	}
 	c := &act.Call{
-		Case: t.known(advice, a.complaint()), Scope: t.Scope, Task: task, Worker: workers[i], Attempt: t.Current.Number,
+		Case: t.known(advice, a.complaint()), Task: task, Worker: workers[i], Attempt: t.Current.Number,
 		Fired: (a.Fired || a.Suggested) && !t.agent.opts.Learn.FireIrreversible,
 		Agent: t.agentText(task.Skill),
 	}
@@ -698,20 +697,26 @@ func (t *turn) recalled(ctx context.Context) (*learn.Advice, error) {
 	return advice, err
 }
 
+// asks is the case of the aim that is to be advised on.
+func (t *turn) asks() reason.Case {
+	c := t.objective.asks()
+	c.ID, c.Run, c.Scope = fmt.Sprintf("%s/%d", t.ID, t.aim().Advised), t.ID, t.Scope
+	c.Text, c.Goals = t.aim().Text, t.goals()
+	return c
+}
+
 // known is what the reasoner and the workers are told of the run.
 func (t *turn) known(advice *learn.Advice, complaint string) reason.Case {
-	return reason.Case{
-		Run: t.ID, Session: t.Session, Objective: t.aim().Text, Situation: t.objective.Situation,
-		Inputs: t.objective.Inputs, Data: t.objective.Data, Known: advice.Known, Lineage: t.lineage, Answers: t.Answers,
-		Complaint: complaint,
-	}
+	c := t.asks()
+	c.Data, c.Known, c.Lineage, c.Answers, c.Complaint = t.objective.Data, advice.Known, t.lineage, t.Answers, complaint
+	return c
 }
 
 // brief is what the reasoner decides from.
 func (t *turn) brief(ctx context.Context, advice *learn.Advice) *reason.Brief {
 	a := t.aim()
 	b := &reason.Brief{
-		Case: t.known(advice, a.Complaint), Goals: t.goals(), Manuals: t.agent.host.Skills, Failed: a.Failed,
+		Case: t.known(advice, a.Complaint), Manuals: t.agent.host.Skills, Failed: a.Failed,
 	}
 	for _, w := range t.agent.runner.Load().Workers() {
 		b.Workers = append(b.Workers, reason.Card{

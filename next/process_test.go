@@ -210,7 +210,7 @@ func TestThroughAnotherProcess(t *testing.T) {
 		h := arc.Host{
 			Workers: []act.Worker{stuck(began), (&arctest.Worker{}).As("ben", "write"), gated},
 			Reasoner: &arctest.Reasoner{Decision: func(b *reason.Brief) (*reason.Decision, error) {
-				if b.Objective == "ask" && len(b.Answers) == 0 {
+				if b.Text == "ask" && len(b.Answers) == 0 {
 					return &reason.Decision{Questions: []string{"To whom?"}}, nil
 				}
 				return arctest.Plan("", task("write", "write")), nil

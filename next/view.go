@@ -422,7 +422,7 @@ func (v View) Why(ctx context.Context, o Objective) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return t.layer.Why(ctx, o.learnCase())
+	return t.layer.Why(ctx, o.asks())
 }
 
 // Memory returns the memory of the scope, for the work at hand: ask for it again for the next. One that is kept while

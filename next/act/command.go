@@ -87,7 +87,7 @@ func (c *command) run(ctx context.Context, call *Call, r *Result) ([]byte, error
 		warnings = append(warnings, w.Complaint)
 	}
 	order := map[string]any{
-		"memories": memories, "warnings": warnings, "run": call.Run, "attempt": call.Attempt, "objective": call.Objective, "inputs": call.Inputs, "data": call.Data,
+		"memories": memories, "warnings": warnings, "run": call.Run, "attempt": call.Attempt, "objective": call.Text, "inputs": call.Inputs, "data": call.Data,
 		"complaint": call.Complaint, "answers": call.Answers, "task": map[string]any{
 			"objective": call.Task.Objective, "delta": call.Task.Delta, "verify": call.Task.Verify,
 			"skill": call.Task.Skill, "inputs": call.Task.Inputs,

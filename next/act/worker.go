@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/arc-learn/arc/next/memory"
 	"github.com/arc-learn/arc/next/reason"
 )
 
@@ -94,7 +93,6 @@ func (f ExecutorFunc) Execute(ctx context.Context, c *Call) (*Result, error) { r
 // Call is a task for a worker: one attempt, as an executor, a gate and an Around see it.
 type Call struct {
 	reason.Case
-	Scope     memory.Scope
 	Task      reason.Task // an executor finds the secrets filled in its Inputs; nobody else does
 	Worker    *Worker
 	Attempt   int               // from 1, over all workers of the run; the same when the attempt goes on after a crash

@@ -287,7 +287,8 @@ func TestSuggestion(t *testing.T) {
 		require.Equal(t, `do0{"fast":"{fast}","id":"{id}","limit":150,"note":"{note 2}"}`, shown(got.Plan.Calls))
 		require.ElementsMatch(t, []string{"fast", "id", "note 2"}, slices.Collect(maps.Keys(got.Parameters)))
 		got.Name = "plan 1"
-		a := Advice{Case: now, Known: reason.Known{Suggestions: []reason.Suggestion{got}}}
+		now.Suggestions = []reason.Suggestion{got}
+		a := Advice{Case: now}
 		_, err = a.Use("plan 1", nil)
 		require.ErrorContains(t, err, `"note 2"`)
 		p, err := a.Use("plan 1", json.RawMessage(`{"note 2":"late, says Uwe"}`))

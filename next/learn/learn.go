@@ -31,30 +31,13 @@ import (
 	"github.com/arc-learn/arc/next/store"
 )
 
-// Case is what is to be done.
-type Case struct {
-	ID         string       // of the Advice, unique in the Scope; "": one is made
-	Scope      memory.Scope // "": Options.Scope
-	Lessons    memory.Scope // Scope or a scope above it: what plans, warnings and statistics are shared in; "": Scope
-	Also       []memory.Scope
-	Session    string          // the thread of its episodes
-	Situation  string          // the kind of case, in the host's words
-	Text       string          // at most 64 KiB
-	Inputs     json.RawMessage // an object; what varies belongs here, not in the text
-	Conditions []string        // what else must hold for the same plan to be right
-	Goals      []string        // in a subgoal: the goals above it
-	Skill      string          // of the step, for Ranked and for warnings
-	Candidates []rank.Candidate
-	Turns      []reason.Message // what was said before; the user's count for recall
-	Actor      string           // who asks; "": what is said is not kept as episodes. A program that asks has a Scope of its own
-	Fresh      bool             // nothing is recalled and nothing fires; the outcome is learned
-}
+// Case is what is to be done. Before looks at ID, Scope to Text, Inputs, and Conditions to Fresh.
+type Case = reason.Case
 
 // Advice is what Before knows about a case. The zero Advice is empty and usable. It survives JSON, and is given to
 // After once.
 type Advice struct {
-	Case
-	reason.Known
+	Case                 // with what is Known of it
 	Fires  *reason.Plan  // the plan to carry out without asking a model; nil: none
 	Ranked []rank.Scored // Case.Candidates in order
 	Why    string        // why nothing fires, in a sentence
@@ -126,8 +109,9 @@ type Options struct {
 	Now  func() time.Time // nil: time.Now
 }
 
-// check returns the case with its defaults, or why it cannot be used.
+// check returns the case with its defaults and nothing that is known of it, or why it cannot be used.
 func (l *Layer) check(c Case) (Case, error) {
+	c.Known, c.Data, c.Lineage, c.Answers, c.Complaint = reason.Known{}, nil, nil, nil, ""
 	if c.Scope == "" {
 		c.Scope = l.opts.Scope
 	}

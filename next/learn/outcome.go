@@ -192,7 +192,7 @@ func (l *Layer) keepPlan(ctx context.Context, b *store.Batch, g *given, s *shape
 		return err
 	}
 	return cmp.Or(err, l.change(ctx, b, c.Lessons, s.key, s, c, func(r *record) {
-		if stop(r, c.above()); learns && by > 0 {
+		if stop(r, above(c)); learns && by > 0 {
 			r.share(c.Scope)
 			g.Ready = g.Ready || len(r.Scopes) > 1
 		}
@@ -206,14 +206,14 @@ func (r *record) share(scope memory.Scope) {
 }
 
 // above names an Advice at a Lessons scope, where the scopes below may have equal IDs. No ID has a NUL.
-func (c *Case) above() string { return string(c.Scope) + "\x00" + c.ID }
+func above(c *Case) string { return string(c.Scope) + "\x00" + c.ID }
 
 // change changes a record, once what came of the Advice before is taken back. That of a key has the words of its
 // cases, at a Lessons scope once two scopes came to it.
 func (l *Layer) change(ctx context.Context, b *store.Batch, scope memory.Scope, id string, s *shape, c *Case, f func(*record)) error {
 	return edit(ctx, b, scope.Key(planKind, id), func(r *record) (bool, error) {
 		r.remove(c.ID)
-		r.remove(c.above())
+		r.remove(above(c))
 		if f(r); r.Paths == nil && id == s.key && (scope == c.Scope || len(r.Scopes) > 1) {
 			words := s.record(c)
 			words.Plans, words.Scopes = r.Plans, r.Scopes

@@ -84,7 +84,7 @@ func avoid(failed []Failure) (out []string) {
 
 func newPrompt(b *Brief) *prompt {
 	p := &prompt{labels: map[string]memory.ID{}, cards: strings.Join(each(b.Workers, card), "")}
-	p.always("objective", "The objective:", whole, b.Objective)
+	p.always("objective", "The objective:", whole, b.Text)
 	p.always("inputs", "Its inputs:", whole, string(given(b.Inputs)))
 	p.always("data", "Data that belongs to it:", 4*maxSaid, string(given(b.Data)))
 	p.always("complaint", "Your last decision was refused, and nothing of it was done, because of:", whole, b.Complaint)
@@ -92,7 +92,7 @@ func newPrompt(b *Brief) *prompt {
 		return "asked: " + a.Question + "\nanswered: " + a.Text
 	})...)
 	p.always("avoid", "Approaches to leave, as they failed:", maxTold, avoid(b.Failed)...)
-	p.some("situation", "The kind of situation, and the estimated size:", maxSaid, b.Situation, size(b.Objective))
+	p.some("situation", "The kind of situation, and the estimated size:", maxSaid, b.Situation, size(b.Text))
 	p.some("goals", "It is a subgoal of these, the nearest first:", maxSaid, latest(b.Goals, item)...)
 	p.some("failed", "What was tried, and did not pass, the latest first:", maxSaid, latest(b.Failed, func(f Failure) string {
 		return fmt.Sprintf("- %s, by %s, approach %q; refused by %s: %s",

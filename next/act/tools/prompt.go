@@ -22,8 +22,8 @@ func prompt(c *act.Call, replayed []made, next []reason.PlanCall) string {
 	}
 	content := func(h memory.Hit) string { return "- " + fence.Line(h.Record.Content) }
 	add("task", "what you are to do", c.Task.Objective)
-	if c.Objective != c.Task.Objective {
-		add("whole", "what the task is part of", c.Objective)
+	if c.Text != c.Task.Objective {
+		add("whole", "what the task is part of", c.Text)
 	}
 	add("after", "what is different when it is done", c.Task.Delta)
 	add("check", "what is checked afterwards", c.Task.Verify)

@@ -34,7 +34,7 @@ func (c *counting) Commit(ctx context.Context, ops ...store.Op) (store.Revision,
 type decider struct{}
 
 func (decider) Decide(_ context.Context, b *reason.Brief) (*reason.Decision, error) {
-	return &reason.Decision{Approach: "look", Tasks: []reason.Task{{Objective: b.Objective}}}, nil
+	return &reason.Decision{Approach: "look", Tasks: []reason.Task{{Objective: b.Text}}}, nil
 }
 
 func openArc(ctx context.Context, dir string) (system, error) {

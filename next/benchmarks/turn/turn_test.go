@@ -112,7 +112,7 @@ func agent(b *testing.B, st *counting) *arc.Agent {
 type decider struct{}
 
 func (decider) Decide(_ context.Context, b *reason.Brief) (*reason.Decision, error) {
-	return &reason.Decision{Approach: "look", Tasks: []reason.Task{{Objective: b.Objective}}}, nil
+	return &reason.Decision{Approach: "look", Tasks: []reason.Task{{Objective: b.Text}}}, nil
 }
 
 // chat calls the tool once, then answers.

@@ -62,7 +62,7 @@ func newBench(t *testing.T, st store.Store, o *arc.Options) *bench {
 		Workers: []act.Worker{
 			refund,
 			work("look", func(_ context.Context, c *act.Call) (*act.Result, error) {
-				return &act.Result{Text: "It was delivered on Friday: " + c.Objective}, nil
+				return &act.Result{Text: "It was delivered on Friday: " + c.Text}, nil
 			}),
 			work("ask", func(_ context.Context, c *act.Call) (*act.Result, error) {
 				if len(c.Answers) == 0 {
@@ -131,8 +131,8 @@ func newBench(t *testing.T, st store.Store, o *arc.Options) *bench {
 type reasoner struct{}
 
 func (reasoner) Decide(_ context.Context, b *reason.Brief) (*reason.Decision, error) {
-	skill, _, _ := strings.Cut(b.Objective, " ")
-	return &reason.Decision{Approach: "by " + skill, Tasks: []reason.Task{{Objective: b.Objective, Skill: skill, Inputs: b.Inputs}},
+	skill, _, _ := strings.Cut(b.Text, " ")
+	return &reason.Decision{Approach: "by " + skill, Tasks: []reason.Task{{Objective: b.Text, Skill: skill, Inputs: b.Inputs}},
 		Usage: &reason.Usage{Calls: 1, Input: 1200, Output: 80, CostUSD: new(0.0034)}}, nil
 }
 

@@ -132,13 +132,13 @@ func TestDo(t *testing.T) {
 	h := worker(func(ctx context.Context, c *act.Call) (*act.Result, error) {
 		inputs = c.Inputs
 		switch {
-		case c.Objective == "ask" && len(c.Answers) == 0:
+		case c.Text == "ask" && len(c.Answers) == 0:
 			return nil, &act.PendingError{Questions: []string{"which one?"}}
-		case c.Objective == "ask":
+		case c.Text == "ask":
 			return &act.Result{Text: "took " + c.Answers[0].Text}, nil
-		case c.Objective == "fail":
+		case c.Text == "fail":
 			return nil, errors.New("the door is shut")
-		case c.Objective == "hang":
+		case c.Text == "hang":
 			close(release)
 			<-ctx.Done()
 			return nil, ctx.Err()

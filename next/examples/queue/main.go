@@ -24,11 +24,11 @@ func main() {
 
 	broken := true
 	work := act.ExecutorFunc(func(_ context.Context, c *act.Call) (*act.Result, error) {
-		if c.Objective == "mend the build" && broken {
+		if c.Text == "mend the build" && broken {
 			broken = false
 			return nil, errors.New("the tests still fail")
 		}
-		return &act.Result{Text: "did: " + c.Objective}, nil
+		return &act.Result{Text: "did: " + c.Text}, nil
 	})
 	agent, err := arc.New(ctx, st, arc.Host{Workers: []act.Worker{{
 		Name: "worker", Executor: work, Gates: []act.Gate{act.NoGate},

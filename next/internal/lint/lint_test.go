@@ -30,7 +30,7 @@ var arrows = map[string][]string{
 	"memory":          {"store", "redact", "internal"},
 	"memory/extract":  {"memory", "reason"},
 	"rank":            {"store", "redact", "internal"},
-	"reason":          {"memory"},
+	"reason":          {"memory", "rank"},
 	"act":             {"reason", "rank", "iar"},
 	"meta":            {"iar", "internal"},
 	"learn":           {"memory", "memory/extract", "rank", "meta", "act", "reason", "store/badger"},
