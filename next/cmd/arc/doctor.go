@@ -60,7 +60,7 @@ func (c *command) doctor(ctx context.Context, a *app, _ []string) error {
 	commands := func(what string, argvs ...[]string) {
 		for _, argv := range argvs {
 			if len(argv) > 0 {
-				_, err := exec.LookPath(a.argv(ctx, argv)[0])
+				_, err := exec.LookPath(a.in(a.place).Argv(ctx, argv...)[0])
 				if err != nil {
 					err = fmt.Errorf("%w (PATH is %s)", err, os.Getenv("PATH"))
 				}

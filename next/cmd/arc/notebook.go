@@ -145,19 +145,19 @@ func (a *app) writeNotes(ctx context.Context, last bool) error {
 
 // commitNotes commits MEMORY.md where it has changed.
 func (a *app) commitNotes(ctx context.Context) error {
-	changed, err := a.text(ctx, a.dir, nil, "git", "status", "--porcelain", "--", a.notes())
+	changed, err := a.git(ctx, "status", "--porcelain", "--", a.notes())
 	if err == nil && changed != "" {
-		_, err = a.text(ctx, a.dir, nil, "git", "add", "--", a.notes())
+		_, err = a.git(ctx, "add", "--", a.notes())
 	}
 	if err == nil && changed != "" {
-		_, err = a.text(ctx, a.dir, nil, "git", "commit", "-m", "docs(memory): what was learned", "--", a.notes())
+		_, err = a.git(ctx, "commit", "-m", "docs(memory): what was learned", "--", a.notes())
 	}
 	return err
 }
 
 // commitDaily commits MEMORY.md where its last commit is of another day.
 func (a *app) commitDaily(ctx context.Context) error {
-	at, err := a.text(ctx, a.dir, nil, "git", "log", "-1", "--format=%cs", "--", a.notes())
+	at, err := a.git(ctx, "log", "-1", "--format=%cs", "--", a.notes())
 	if err != nil || slices.Contains([]string{"", time.Now().Format(time.DateOnly)}, strings.TrimSpace(at)) {
 		return nil // no repository, a person has not committed it yet, or it was committed today
 	}

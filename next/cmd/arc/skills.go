@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/arc-learn/arc/next/act/queue"
+	"github.com/arc-learn/arc/next/contrib/workspace"
 	"github.com/arc-learn/arc/next/internal/yaml"
 	"github.com/arc-learn/arc/next/reason"
 )
@@ -173,7 +174,7 @@ func (c *command) sense(ctx context.Context, a *app, due bool) error {
 func (a *app) look(ctx context.Context, s sensor) ([]queue.Draft, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	out, err := a.text(ctx, a.dir, nil, s.file)
+	out, err := a.in(workspace.In(a.dir)).Text(ctx, nil, s.file)
 	if out = strings.TrimSpace(out); err != nil || out == "" || out == "skip" {
 		return nil, err
 	}
