@@ -15,7 +15,6 @@ import (
 	"github.com/arc-learn/arc/next/contrib/mcp"
 	"github.com/arc-learn/arc/next/contrib/workspace"
 	"github.com/arc-learn/arc/next/contrib/worktree"
-	"github.com/arc-learn/arc/next/reason"
 )
 
 // workers makes those of arc.yaml, which was checked.
