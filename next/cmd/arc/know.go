@@ -358,7 +358,7 @@ func (c *command) overview(ctx context.Context, a *app, _ []string) error {
 		}
 	}
 	if _, saved, _ := strings.Cut(h.Text(), "\nlearned plans: "); saved != "" && !strings.HasPrefix(saved, "no data") {
-		c.print(c.paint(green, "this week learned plans: "+saved))
+		c.print(c.paint(green, "this week learned plans: "+strings.ReplaceAll(saved, "; ", "\n  ")))
 	}
 	var counts []string
 	for _, s := range []string{"active", "pending", "blocked", "failed", "completed"} {

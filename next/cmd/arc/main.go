@@ -90,7 +90,7 @@ func execute(ctx context.Context, c *command) int {
 		}
 		return exit.code
 	case ctx.Err() != nil || errors.Is(err, context.Canceled):
-		fmt.Fprintln(c.Err, "arc: interrupted; arc runs says what was left, arc resume goes on with it")
+		fmt.Fprintln(c.Err, "arc: interrupted: arc resume goes on, arc runs says what is left")
 		return exitInterrupted
 	}
 	fmt.Fprintln(c.Err, c.paint(red, "arc: ")+strings.TrimPrefix(err.Error(), "arc: "))
@@ -207,6 +207,7 @@ func socketPath(dir string) string { return console.Path(dir, "arc.sock") }
 func (c *command) reach(ctx context.Context, how access) (a *app, code int, err error) {
 	for range 100 {
 		if code, err = console.Forward(ctx, c.socket(), c.Terminal); !errors.Is(err, console.ErrNobody) {
+			c.drawn = err != nil && c.Live // by the other side
 			return nil, code, err
 		}
 		if a, err = openApp(ctx, c.dir, how, c.logger()); err == nil && how == drives {

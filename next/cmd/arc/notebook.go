@@ -57,6 +57,9 @@ const idleFor = 3 * time.Second
 func (c *command) noteCommands() []*cobra.Command {
 	var commit bool
 	return []*cobra.Command{c.leaf(reads, "notes", "Print memory/MEMORY.md, which every prompt has", func(ctx context.Context, a *app, _ []string) error {
+		if err := a.writeNotes(ctx, false); err != nil {
+			return err
+		}
 		text, err := readText(a.notes())
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err

@@ -145,6 +145,9 @@ func (c *command) watch(ctx context.Context, a *app, id string, f func(context.C
 	p := newProgress(c.screen)
 	defer a.follow(id, c.screen, p.tell)()
 	r, err := f(ctx)
+	if errors.Is(err, context.Canceled) && ctx.Err() == nil { // another terminal cancels it
+		r, err = a.view().Wait(ctx, id)
+	}
 	for err == nil && r.Status == arc.Asking && c.Ask != nil {
 		var text string
 		if text, err = c.answers(ctx, r); err != nil || text == "" {
@@ -182,7 +185,7 @@ func (c *command) watch(ctx context.Context, a *app, id string, f func(context.C
 	}
 	c.say(c.paint(faint, id+" · "+took(r)))
 	if r.Status == arc.Delivered && r.Fired > 0 {
-		c.say(c.paint(green, "by a learned plan, without asking the planner"))
+		c.say(c.paint(green, "by a learned plan, without asking"))
 	}
 	return finished(r)
 }

@@ -10,6 +10,7 @@ import (
 	"io"
 	"log/slog"
 	"maps"
+	"math"
 	"reflect"
 	"regexp"
 	"strings"
@@ -203,12 +204,17 @@ func (c *command) list(values any, head string, rows [][]string, all int, none s
 		used += widths[i] + 2
 	}
 	widths[last] = max(20, c.Width-used)
+	if c.Piped {
+		widths[last] = math.MaxInt // grep sees all
+	}
 	for n, row := range rows {
 		var b strings.Builder
 		for i, cell := range row {
 			text := cut(cell, widths[i])
-			pad := strings.Repeat(" ", max(0, widths[i]-runewidth.StringWidth(text)+2))
-			b.WriteString(c.paint(cmp.Or(paints[cell], map[bool]string{true: faint}[n == 0]), text) + pad)
+			b.WriteString(c.paint(cmp.Or(paints[cell], map[bool]string{true: faint}[n == 0]), text))
+			if i < last {
+				b.WriteString(strings.Repeat(" ", widths[i]-runewidth.StringWidth(text)+2))
+			}
 		}
 		c.print(strings.TrimRight(b.String(), " "))
 	}

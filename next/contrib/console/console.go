@@ -28,6 +28,7 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"syscall"
@@ -45,6 +46,7 @@ type Terminal struct {
 	Env    map[string]string // the variables that commands read
 	Width  int               // in cells; 80 where it is unknown
 	Live   bool              // Err is a terminal: a line may be written over
+	Piped  bool              // Out is none: what reads it wants lines whole
 	Color  bool              // and both are, and NO_COLOR is not set
 	Person string            // the name of who types; "": nobody can be asked
 
@@ -65,7 +67,8 @@ func Local(env ...string) *Terminal {
 	}
 	tty := func(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 	t.Live = tty(os.Stderr) && os.Getenv("TERM") != "dumb"
-	t.Color = t.Live && tty(os.Stdout) && os.Getenv("NO_COLOR") == ""
+	t.Piped = !tty(os.Stdout)
+	t.Color = t.Live && !t.Piped && os.Getenv("NO_COLOR") == ""
 	for _, f := range []*os.File{os.Stderr, os.Stdout} {
 		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
 			t.Width = w
@@ -207,8 +210,14 @@ func serve(conn net.Conn, run func(context.Context, *Terminal) int) {
 	if t.Person != "" {
 		t.Ask = asks(lines, func(prompt string) { send(frame{Err: prompt, Ask: true}) })
 	}
-	code := run(ctx, &t)
-	send(frame{Exit: &code})
+	code := 1
+	defer func() {
+		if p := recover(); p != nil { // it ends the command, and not this process
+			send(frame{Err: fmt.Sprintf("panic: %v\n%s", p, debug.Stack())})
+		}
+		send(frame{Exit: &code})
+	}()
+	code = run(ctx, &t)
 }
 
 type writer func(string)
