@@ -1,0 +1,215 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// row is a command, its exit code, and what it must say: a pattern whose named groups later rows may use as {name}.
+type row struct {
+	line string
+	code int
+	says string
+}
+
+var word1 = regexp.MustCompile(`"[^"]*"|\S+`)
+
+// all executes rows one after the other.
+func (s *shell) all(rows []row) {
+	s.t.Helper()
+	named := map[string]string{}
+	for _, r := range rows {
+		line := r.line
+		for name, value := range named {
+			line = strings.ReplaceAll(line, "{"+name+"}", value)
+		}
+		var args []string
+		for _, w := range word1.FindAllString(line, -1) {
+			args = append(args, strings.Trim(w, `"`))
+		}
+		out, errs, code := s.arc(args...)
+		text, narrow := out, out
+		if s.piped || s.width == 0 {
+			text, narrow = out+errs, errs // into a pipe everything is whole
+		}
+		require.Equal(s.t, r.code, code, "arc %s\n%s", line, text)
+		re := regexp.MustCompile(r.says)
+		require.Regexp(s.t, re, text, "arc %s", line)
+		m := re.FindStringSubmatch(text)
+		for i, name := range re.SubexpNames() {
+			if name != "" {
+				named[name] = m[i]
+			}
+		}
+		if strings.Contains(line, "--json") {
+			s.json(line, out)
+			continue
+		}
+		if !strings.Contains(line, "show") && !strings.Contains(line, "services") { // what is said whole may be wide
+			s.fits(narrow, line)
+		}
+	}
+}
+
+// json fails for what scripts could not read.
+func (s *shell) json(line, out string) {
+	s.t.Helper()
+	require.True(s.t, json.Valid([]byte(out)), "%s: %s", line, out)
+	require.NotRegexp(s.t, `"[A-Z]\w*":`, out, line)
+	require.NotContains(s.t, out, "0001-01-01", line)
+}
+
+const scripts = "workers:\n- {name: writer, run: [./write.sh]}\ngates:\n- [./check.sh]\n"
+
+// scripted has a worker and a gate that are scripts; its gate refuses where the file broken is.
+func (s *shell) scripted() {
+	s.write("arc.yaml", scripts)
+	s.write("write.sh", "#!/bin/sh\necho working >&2\necho did it\n")
+	s.write("check.sh", "#!/bin/sh\ntest ! -e broken || { echo 'the test is red'; echo 'at line 7'; exit 1; }\n")
+}
+
+// planned is scripted with a planner, so that there is something to learn.
+func (s *shell) planned() {
+	s.scripted()
+	s.write("arc.yaml", model(s.t, func(asked) any {
+		return `{"reasoning":"so","complexity":"simple","approach":"write","tasks":[{"objective":"write","skill":"write"}]}`
+	})+"planner: fake\n"+strings.Replace(scripts, "run:", "skills: [write], run:", 1))
+}
+
+// The eighteen commands of a task's agent and the eight of a learning one, with those of this program.
+func TestCommands(t *testing.T) {
+	everywhere(t, func(s *shell) {
+		s.planned()
+		s.write("skills/hello/SKILL.md", "---\nname: hello\ndescription: Says hello to whoever comes in and wants to be greeted by somebody friendly.\nevery: 2h\n---\nSay hello.")
+		s.write("skills/hello/cli.sh", "#!/bin/sh\necho hello $1; exit $2\n")
+		s.write("skills/hello/sensor", "#!/bin/sh\necho '[{\"subject\": \"greet anna\", \"key\": \"anna\", \"priority\": 3}]'\n")
+		s.write("templates/report.md", "---\nsubject: write the report\npriority: 2\nskills: [hello]\n---\nWith figures.\n")
+		s.write("bin/systemctl", "#!/bin/sh\necho systemctl $*\n")
+		s.env = append(s.env, "ARC_CREDS_PASSWORD=correct horse", "HOME="+s.path("home"), "PATH="+s.path("bin")+":"+os.Getenv("PATH"))
+		s.all([]row{{"", 0, "no data"}})
+		if s.served {
+			s.serve("--no-dispatch", "--no-sensors")
+		}
+		s.all([]row{
+			{"doctor", 0, "all is there"},
+			{`do "collect the todos"`, 0, "did it"},
+			{`do --text "collect the todos"`, 0, "learned: the plan fires"},
+			{`do "collect the todos"`, 0, "by a learned plan, without asking"},
+			{`think "collect the todos"`, 0, "by a learned plan"},
+			{`think "collect the todos" --json`, 0, "tasks"},
+			{`remember "the sky is blue over Lisbon"`, 0, "kept"},
+			{"recall sky", 0, "(?P<memory>[0-9a-f]{6}) .*blue over Lisbon"},
+			{`recall "sky" --json`, 0, "blue"},
+			{"feedback {memory} --forget", 0, "noted"},
+			{"recall sky", 0, "nothing is known"},
+			{"health", 0, "healthy: 3 of 3"},
+			{"health --json", 0, "uplift"},
+			{"status", 0, "healthy: 3 of 3"},
+			{"status", 0, "this week learned plans: about 1 model calls saved"},
+			{"status --json", 0, "today"},
+			{"meta --session none", 0, "no_data"},
+			{"chunk", 0, "1 plans are written"},
+			{"chunk --read", 0, "0 plans were changed"},
+			{"decay", 0, "0 memories are archived"},
+			{"consolidate", 0, "0 are merged"},
+			{"costs", 0, `[0-9-]+ +2 +2200 +unknown +\$0.0028`},
+			{"costs --by worker --json", 0, `"estimate_usd": 0.0028`},
+			{"runs", 0, "(?P<run>[0-9a-f]{6}) +delivered .*collect the todos"},
+			{"runs --json", 0, "collect the todos"},
+			{"runs show", 0, "working"},
+			{"runs show {run} --json", 0, `"kind": "fired"`},
+			{`judge {run} --verdict "failed: it lacks two"`, 0, "counts as failed"},
+
+			{"tasks", 0, "no tasks"},
+			{"tasks add --template report", 0, "^(?P<task>[0-9a-f]{6}) priority 2: write the report"},
+			{"tasks", 0, "{task}|[0-9a-f]{6} +2 +pending +now +write the report"},
+			{"tasks show {task}", 0, "priority 2"},
+			{"tasks update --id {task} --priority 4", 0, "priority 4: write the report"},
+			{"run", 0, "completed: did it"},
+			{"cycles", 0, "write the report: did it"},
+			{"cycles --json", 0, "completed"},
+			{"tasks show {task} --json", 0, `"skills": \[`},
+			{"run", 0, "no task is due"},
+			{`tasks add --subject "never mind" --at 48h`, 0, "^(?P<never>[0-9a-f]{6})"},
+			{`tasks close --id {never} --status failed --summary "not needed"`, 0, "failed"},
+			{"tasks --status failed", 0, "never mind: not needed"},
+			{"tasks update {never} --status pending", 0, "pending"},
+			{"tasks close --id {never} --status done", 2, "completed or failed"},
+
+			{"skills", 0, "hello +cli sensor +Says hello"},
+			{"skills --json", 0, "hello"},
+			{"skills show --name hello", 0, "Say hello."},
+			{"skills run --name hello -- anna 7", 7, "^hello anna\n"},
+			{"sensors list", 0, "2h0m0s"},
+			{"sensors", 0, "greet anna"},
+			{"sensors", 0, "^$"},
+			{"tasks", 0, "3 +pending +now +greet anna"},
+
+			{"creds set --service shop --key TOKEN --value s3cr3t-value", 0, "^$"},
+			{"creds list", 0, "^shop.TOKEN\n$"},
+			{"creds list --json", 0, "shop.TOKEN"},
+			{"creds get --service shop --key TOKEN", 0, "^s3cr3t-value\n$"},
+			{"creds unlock", 0, "right"},
+			{"creds delete --service shop --key TOKEN", 0, "^$"},
+			{"creds get --service shop --key TOKEN", 2, "arc creds list"},
+			{"services status", 0, "not installed"},
+			{"services install", 0, "systemctl --user enable --now arc-"},
+			{"services status", 0, "sensors.timer: installed\n"},
+			{"__complete runs show {run}", 0, "delivered: collect the todos"},
+			{"__complete skills show --name ''", 0, ""},
+			{"notes", 0, "collect the todos: done by a learned plan"},
+		})
+		require.NotContains(s.t, s.read(".arc/credentials.age"), "s3cr3t")
+		units, err := filepath.Glob(s.path("home/.config/systemd/user/*"))
+		require.NoError(s.t, err)
+		require.Len(s.t, units, 3)
+		require.Contains(s.t, s.read("home/.config/systemd/user/"+filepath.Base(units[0])), `PATH=`+s.path("bin")+":", "D9")
+		s.env = append(s.env, "PATH="+s.path("bin")+":"+s.path("more")+":"+os.Getenv("PATH"))
+		s.all([]row{{"services status", 0, "with another PATH"}, {"services uninstall", 0, "systemctl --user disable --now"}, {"services status", 0, "not installed"}})
+	})
+}
+
+// What is wrong with a command is said with the command that is right, and is exit code 2.
+func TestUsage(t *testing.T) {
+	s := newShell(t, "")
+	s.all([]row{
+		{"", exitUsage, "begin with arc init"},
+		{"runs", exitUsage, "begin with arc init"},
+		{"foo", exitUsage, "unknown command"},
+		{"do --nonsense", exitUsage, "unknown flag"},
+		{"tasks --id", exitUsage, "unknown flag"},
+		{"creds get", exitUsage, "--service and --key"},
+		{"init", 0, "wrote arc.yaml"},
+		{"init", 0, "next: arc doctor"},
+	})
+	s.env = append(s.env, "OPENAI_API_KEY=")
+	s.all([]row{
+		{"do anything", exitFailed, "OPENAI_API_KEY is not set: export OPENAI_API_KEY=…, or arc creds set"},
+		{"doctor", exitFailed, "✗ model gpt-5-mini: OPENAI_API_KEY is not set"},
+		{"do", exitUsage, "what is to be done"},
+		{"remember", exitUsage, "arc remember"},
+		{"meta", exitUsage, "--session NAME"},
+		{"tasks add", exitUsage, "--subject"},
+		{"tasks show xx", exitUsage, `no task "xx"`},
+		{"tasks update", exitUsage, "which task"},
+		{"approve", exitUsage, "no run for that"},
+		{"answer", exitUsage, "no run for that"},
+		{"resume", exitUsage, "no run for that"},
+		{"cancel 123456", exitUsage, "no run"},
+		{"judge", exitUsage, "arc judge"},
+		{"skills show --name none", exitUsage, "no skill"},
+		{"skills run --name none", exitUsage, "no skill|no command"},
+		{"costs --by week", 0, "no model was asked"},
+		{"creds unlock", exitFailed, "ARC_CREDS_PASSWORD is not set"},
+		{"--dir nowhere runs", exitFailed, "nowhere"},
+		{"do --inputs nonsense x", exitUsage, "no JSON"},
+	})
+	s.write("arc.yaml", "workers:\n- name: a\n  run: [x]\n  modle: gated\n")
+	s.fails(exitUsage, "arc.yaml: line 4: field modle not found", "runs")
+}
