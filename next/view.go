@@ -395,11 +395,11 @@ func (v View) Identity(ctx context.Context) (*identity.Identity, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := identity.Options{Now: v.agent.opts.Now, Sanitizer: v.agent.opts.Sanitizer}
+	var languages []string
 	if m := v.agent.opts.Memory; m != nil {
-		o.Languages = m.Languages
+		languages = m.Languages
 	}
-	return identity.New(t.group, v.scope, &o)
+	return identity.New(t.group, v.scope, v.agent.opts.Now, v.agent.opts.Sanitizer, languages...)
 }
 
 // Known returns the plans and warnings of the scope, see learn.Layer.Known.

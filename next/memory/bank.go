@@ -20,7 +20,7 @@ import (
 type Options struct {
 	Now       func() time.Time // nil: time.Now
 	Languages []string         // of the texts, whose words are reduced to stems: "en", "de", …; none: "en"
-	Policy    Policy           // nil: Weighted{}
+	Policy    Policy           // nil: Weighted
 	Embedder  Embedder         // nil: words alone
 
 	// Sanitizer takes secrets out of all that a Draft says before it is kept; *redact.Sanitizer is one. It calls
@@ -29,22 +29,6 @@ type Options struct {
 		Prose(text string) string
 		Data(raw json.RawMessage) json.RawMessage
 	}
-}
-
-func (o *Options) complete() (out Options, err error) {
-	if o != nil {
-		out = *o
-	}
-	if out.Now == nil {
-		out.Now = time.Now
-	}
-	if out.Policy == nil {
-		out.Policy = Weighted{}
-	}
-	if p, ok := out.Policy.(interface{ check() error }); ok {
-		err = p.check()
-	}
-	return out, err
 }
 
 // Bank is the memory of one tenant. Create one with [Open] or [OpenGroup], and close it.
@@ -73,9 +57,12 @@ func Open(ctx context.Context, st store.Store, o *Options) (*Bank, error) {
 // changes can be one commit: see [Space.Stage]. Where the store is a [store.Changer] the first Refresh of the
 // Group comes before.
 func OpenGroup(ctx context.Context, g *store.Group, o *Options) (*Bank, error) {
-	opts, err := o.complete()
-	if err != nil {
-		return nil, err
+	var opts Options
+	if o != nil {
+		opts = *o
+	}
+	if opts.Now == nil {
+		opts.Now = time.Now
 	}
 	an, err := text.New(opts.Languages...)
 	if err != nil {

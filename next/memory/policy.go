@@ -8,14 +8,10 @@ import (
 	"time"
 )
 
-// Policy scores what a recall has found. [Weighted] and [ACTR] are Policies.
-//
-// Score returns a value in (0,1], higher for what comes first, or 0 to leave the candidate out. The At of its query is
-// set: that of the question, or now. It is called once for each candidate, may be called concurrently, and must not
-// keep what it is given.
-type Policy interface {
-	Score(q *Query, c *Candidate) float64
-}
+// Policy scores what a recall has found: a value in (0,1], higher for what comes first, or 0 to leave it out. The At of
+// the query is set: that of the question, or now. A Policy is called once for each candidate, may be called
+// concurrently, and must not keep what it is given. [Weighted] is one, and [ACTR] makes others.
+type Policy func(q *Query, c *Candidate) float64
 
 // Candidate is a memory that the words or the vector of a query have found.
 type Candidate struct {
@@ -33,8 +29,8 @@ type bond struct {
 }
 
 // Weighted scores by 0.5·relevance + 0.3·effectiveness + 0.2·recency where the match is near the best, and by
-// 0.5·relevance elsewhere, so that what is no answer does not come first for being new.
-type Weighted struct{}
+// 0.5·relevance elsewhere, so that what is no answer does not come first for being new. It is the default [Policy].
+func Weighted(_ *Query, c *Candidate) float64 { return c.weighted(c.near) }
 
 // The weights, and the share of the best match that is near.
 const (
@@ -45,11 +41,6 @@ const (
 	factGate            = 0.7                // of Facts, whose texts change with what they state
 	halfLife            = 7 * 24 * time.Hour // of recency
 )
-
-// Score implements [Policy].
-func (Weighted) Score(_ *Query, c *Candidate) float64 {
-	return c.Parts.weighted(c.near)
-}
 
 func (p *Parts) weighted(near bool) float64 {
 	score := relevanceWeight * p.Relevance
@@ -70,10 +61,15 @@ func (p *Parts) weighted(near bool) float64 {
 // fan effect; W is 1. P is 16·ln(relevance), so that a relevance of .8 weighs as 1/36 of the uses. The noise is
 // logistic, and always the same for one query, time and record. The score is 1/(1+e^-A).
 //
-// Effectiveness does not enter. The zero value is ready; a field that is out of range is an error of Open.
-type ACTR struct {
-	Threshold float64 // in [0,1): a lesser score leaves a record out; ACT-R's :rt of 0 is .5
-	Noise     float64 // s of :ans, at least 0: the variance is π²s²/3
+// Effectiveness does not enter. A score below threshold leaves a record out: ACT-R's :rt of 0 is .5. Noise is the s of
+// :ans, whose variance is π²s²/3.
+func ACTR(threshold, noise float64) Policy {
+	return func(q *Query, c *Candidate) float64 {
+		if score := 1 / (1 + math.Exp(-activation(q, c, noise))); score >= threshold {
+			return score
+		}
+		return 0
+	}
 }
 
 // The other parameters.
@@ -83,15 +79,7 @@ const (
 	mismatch       = 16  // :mp
 )
 
-func (a ACTR) check() error {
-	if a.Threshold >= 0 && a.Threshold < 1 && a.Noise >= 0 && a.Noise < 1e6 {
-		return nil
-	}
-	return fmt.Errorf("memory: a policy of %+v", a)
-}
-
-// Score implements [Policy].
-func (a ACTR) Score(q *Query, c *Candidate) float64 {
+func activation(q *Query, c *Candidate, noise float64) float64 {
 	ages := []float64{}
 	for _, at := range slices.Backward(c.uses) {
 		ages = append(ages, q.At.Sub(timeOf(at, 0)).Seconds())
@@ -100,20 +88,17 @@ func (a ACTR) Score(q *Query, c *Candidate) float64 {
 	if n <= len(ages)+1 {
 		ages = append(ages, life)
 	}
-	activation := baseLevel(ages, n, life, decay)
+	a := baseLevel(ages, n, life, decay)
 	for _, b := range c.bonds {
-		activation += association(maxAssociation, b) / float64(len(c.bonds))
+		a += association(maxAssociation, b) / float64(len(c.bonds))
 	}
 	if q.Text != "" || q.Vector != nil {
-		activation += mismatch * math.Log(max(c.Relevance, 1e-6))
+		a += mismatch * math.Log(max(c.Relevance, 1e-6))
 	}
-	if a.Noise > 0 {
-		activation += a.Noise * logistic(q.Text, q.At.String(), string(c.Scope), string(c.ID))
+	if noise != 0 {
+		a += noise * logistic(q.Text, q.At.String(), string(c.Scope), string(c.ID))
 	}
-	if score := 1 / (1 + math.Exp(-activation)); score >= a.Threshold {
-		return score
-	}
-	return 0
+	return a
 }
 
 // minAge is the least age of a use in seconds, so that none weighs infinitely much (ACT-R 7, compute-references).

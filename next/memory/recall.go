@@ -136,7 +136,7 @@ func (s Space) ask(ctx context.Context, q *Query) (*ask, error) {
 			a.tables = append(a.tables, t)
 		}
 	}
-	_, a.weighted = s.b.o.Policy.(Weighted)
+	a.weighted = s.b.o.Policy == nil
 	if q.At.IsZero() {
 		a.now = s.b.o.Now()
 	} else {
@@ -251,7 +251,7 @@ func (s Space) judge(ctx context.Context, a *ask, fs []found) error {
 			f := &fs[i]
 			c := Candidate{Record: f.r.record(f.t.scope), Parts: f.Parts, near: f.near, uses: f.r.more().Uses,
 				bonds: f.t.bonds(f.r, a.Context)}
-			if f.score = s.b.o.Policy.Score(&q, &c); !(f.score >= 0 && f.score <= 1) {
+			if f.score = s.b.o.Policy(&q, &c); !(f.score >= 0 && f.score <= 1) {
 				err = fmt.Errorf("%w: a score of %v", call.ErrMalformed, f.score)
 			}
 		}

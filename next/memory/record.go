@@ -155,8 +155,13 @@ func (r *record) record(scope Scope) Record {
 			Source: source, Actor: v.Actor, Thread: v.Thread, Slot: m.Slot, Supersedes: slices.Clone(m.Supersedes),
 			Links: slices.Clone(m.Links), Plan: bytes.Clone(m.Plan),
 		},
-		Stats: Stats{Helped: m.Counts.Helped, Failed: m.Counts.Failed, Misled: m.Counts.Misled, Strengthened: m.Strengthened},
+		Stats: r.stats(),
 	}
+}
+
+func (r *record) stats() Stats {
+	m := r.more()
+	return Stats{m.Counts.Helped, m.Counts.Failed, m.Counts.Misled, m.Strengthened}
 }
 
 func timeOf(micro int64, zone int32) time.Time {

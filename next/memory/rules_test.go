@@ -211,9 +211,9 @@ func TestNothingIsLeft(t *testing.T) {
 		require.NotContains(t, string(e.Value), "canary")
 	}
 	require.Equal(t, []string{"two sources"}, recall(t, s, memory.Query{Text: "canary one two sources three"}))
-	h, err := s.Health(t.Context())
+	kinds, quarantined, all, err := s.Health(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, memory.Health{Kinds: map[memory.Kind]int{memory.Fact: 1}, Quarantined: 1, Stats: memory.Stats{Strengthened: 1}}, h)
+	require.Equal(t, []any{map[memory.Kind]int{memory.Fact: 1}, 1, memory.Stats{Strengthened: 1}}, []any{kinds, quarantined, all})
 	require.Empty(t, recall(t, s, memory.Query{Vector: []float32{1, 0}}))
 	fact(t, b.In("acme/anna/notes"), "below")
 	fact(t, b.In("acme/ann"), "beside")
@@ -324,7 +324,7 @@ func TestVectorsAddToWords(t *testing.T) {
 			fact(t, s, c)
 		}
 		time.Sleep(time.Minute) // in the bubble: the Embedder is asked again
-		_, err = s.Health(t.Context())
+		_, _, _, err = s.Health(t.Context())
 		require.NoError(t, err)
 		require.Len(t, recall(t, s, memory.Query{Text: "ant"}), 4)
 		require.Contains(t, recall(t, s, memory.Query{Text: "a zebra", K: 2}), "zebra with stripes", "the best by words stays")
@@ -333,7 +333,8 @@ func TestVectorsAddToWords(t *testing.T) {
 
 func TestACTR(t *testing.T) {
 	t.Parallel()
-	b, clk := open(t, store.NewMem(), memory.Options{Policy: memory.ACTR{}})
+	st := store.NewMem()
+	b, clk := open(t, st, memory.Options{Policy: memory.ACTR(0, 0)})
 	s := b.In("a")
 	hub := fact(t, s, "hub")
 	id := remember(t, s, memory.Draft{Kind: memory.Fact, Content: "spoke", Links: []memory.Link{{To: hub}}})
@@ -346,8 +347,8 @@ func TestACTR(t *testing.T) {
 	}
 	require.InDelta(t, -1.38629436, activation(), 1e-8) // exact-1ref-16s
 	require.InDelta(t, -1.38629436+1.6-math.Log(2), activation(hub), 1e-8)
-	_, err := memory.Open(t.Context(), store.NewMem(), &memory.Options{Policy: memory.ACTR{Noise: -1}})
-	require.Error(t, err)
+	strict, _ := open(t, st, memory.Options{Policy: memory.ACTR(.9, 0), Now: clk.Now})
+	require.Empty(t, recall(t, strict.In("a"), memory.Query{Text: "spoke"}))
 }
 
 func TestRenderIsAFence(t *testing.T) {

@@ -124,29 +124,22 @@ func (t *table) alike(r *record) (out []like) {
 	return out
 }
 
-// Health says what a scope holds.
-type Health struct {
-	Kinds       map[Kind]int // how many memories
-	Quarantined int
-	Stats       // of all together
-}
-
-// Health counts what the scope holds. An error is the last one of the Embedder, which tries again; the counts hold.
-func (s Space) Health(context.Context) (h Health, err error) {
-	h.Kinds = map[Kind]int{}
+// Health counts the memories of the scope by kind, those in quarantine, and adds up the Stats of all. An error is the
+// last one of the Embedder, which tries again; the counts hold.
+func (s Space) Health(context.Context) (memories map[Kind]int, quarantined int, all Stats, err error) {
+	memories = map[Kind]int{}
 	for _, r := range s.table().snapshot() {
-		h.Kinds[kinds[r.Kind]]++
+		memories[kinds[r.Kind]]++
 		if !r.Trusted {
-			h.Quarantined++
+			quarantined++
 		}
-		m := r.more()
-		h.Helped, h.Failed, h.Misled = h.Helped+m.Counts.Helped, h.Failed+m.Counts.Failed, h.Misled+m.Counts.Misled
-		h.Strengthened += m.Strengthened
+		n := r.stats()
+		all = Stats{all.Helped + n.Helped, all.Failed + n.Failed, all.Misled + n.Misled, all.Strengthened + n.Strengthened}
 	}
 	if m := s.b.embeds; m != nil {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		err = m.err
 	}
-	return h, cmp.Or(s.scope.Check(), err)
+	return memories, quarantined, all, cmp.Or(s.scope.Check(), err)
 }

@@ -188,15 +188,15 @@ func (c *command) health(ctx context.Context, a *app, _ []string) error {
 	if err != nil {
 		return err
 	}
-	holds, err := m.Health(ctx)
+	holds, quarantined, _, err := m.Health(ctx)
 	if err != nil || c.json {
-		return errors.Join(err, c.writeJSON(map[string]any{"health": h, "text": h.Text(), "memory": holds}))
+		return errors.Join(err, c.writeJSON(map[string]any{"health": h, "text": h.Text(), "memory": holds, "quarantined": quarantined}))
 	}
 	state, rest, _ := strings.Cut(h.Text(), ":")
 	c.print(c.paint(paints[h.State], state) + ":" + rest)
 	var kinds []string
 	for _, k := range []memory.Kind{memory.Fact, memory.Rule, memory.Pattern, memory.Failure, memory.Episode} {
-		if n := holds.Kinds[k]; n > 0 {
+		if n := holds[k]; n > 0 {
 			kinds = append(kinds, english.Plural(n, string(k), ""))
 		}
 	}

@@ -704,12 +704,12 @@ func (s *server) health(ctx context.Context, c caller, space memory.Space, _ non
 	if err != nil {
 		return out, err
 	}
-	m, err := space.Health(ctx)
+	kinds, quarantined, _, err := space.Health(ctx)
 	if err != nil { // of the embedder, which tries again; the counts hold
 		s.Logger.WarnContext(ctx, "mcp: health of the memory", "error", err)
 	}
-	out = healthOut{h.State, h.Text(), map[string]int{}, m.Quarantined}
-	for k, n := range m.Kinds {
+	out = healthOut{h.State, h.Text(), map[string]int{}, quarantined}
+	for k, n := range kinds {
 		out.Memories[string(k)] = n
 	}
 	return out, nil
@@ -788,7 +788,6 @@ type event struct {
 	Type      string    `json:"type,omitempty" jsonschema:"such as page_visit"`
 	URL       string    `json:"url,omitempty" jsonschema:"what was visited"`
 	Topic     string    `json:"topic,omitempty" jsonschema:"what it is about, in the words of a fact"`
-	Category  string    `json:"category,omitempty" jsonschema:"of such a fact"`
 	Text      string    `json:"text,omitempty"`
 	Seconds   float64   `json:"seconds,omitempty" jsonschema:"how long it lasted"`
 	Timestamp time.Time `json:"timestamp,omitzero" jsonschema:"RFC 3339; left out: now"`
@@ -817,17 +816,9 @@ func (s *server) identityTools() {
 		"again.", on(me, s.rejectFact))
 }
 
-// tell returns facts with the confidence that they have now.
-func tell(facts ...identity.Fact) []identity.Fact {
-	for i := range facts {
-		facts[i].Confidence = facts[i].Effective
-	}
-	return append([]identity.Fact{}, facts...)
-}
-
 func (s *server) getIdentity(ctx context.Context, _ caller, me *identity.Identity, _ none) (getIdentityOut, error) {
 	facts, err := me.List(ctx)
-	return getIdentityOut{tell(facts...)}, err
+	return getIdentityOut{append([]identity.Fact{}, facts...)}, err
 }
 
 var categories = []string{"", "core", "expertise", "preference", "context", "focus"}
@@ -850,7 +841,7 @@ func (s *server) updateIdentity(ctx context.Context, c caller, me *identity.Iden
 			f, err = me.Update(ctx, f)
 		}
 	}
-	return factOut{tell(f)[0], true}, err
+	return factOut{f, true}, err
 }
 
 // candidate returns an error where the client must not change a fact: what is established is the host's.
@@ -870,12 +861,12 @@ func (s *server) validateFact(ctx context.Context, _ caller, me *identity.Identi
 		return out, err
 	case s.Trusted:
 	case f.ValidationCount > 0 && time.Since(f.LastValidated) < 24*time.Hour:
-		return factOut{tell(f)[0], false}, nil
+		return factOut{f, false}, nil
 	case f.ValidationCount >= 4 && f.Maturity != identity.Proven:
 		return out, refused("one more validation makes the fact proven: only the host gives it")
 	}
 	f, err = me.Validate(ctx, in.FactID, in.Reasoning)
-	return factOut{tell(f)[0], true}, err
+	return factOut{f, true}, err
 }
 
 func (s *server) rejectFact(ctx context.Context, _ caller, me *identity.Identity, in rejectIn) (done, error) {
@@ -888,7 +879,7 @@ func (s *server) rejectFact(ctx context.Context, _ caller, me *identity.Identity
 func (s *server) context(ctx context.Context, _ caller, me *identity.Identity, in contextIn) (contextOut, error) {
 	facts, others, err := me.Project(ctx, in.Task, max(in.MaxFacts, 0), 0)
 	out := contextOut{[]projected{}, len(facts) + others, others, identity.Render(facts)}
-	for _, f := range tell(facts...) {
+	for _, f := range facts {
 		out.Facts = append(out.Facts, projected{f, f.Relevance})
 	}
 	return out, err
@@ -896,12 +887,12 @@ func (s *server) context(ctx context.Context, _ caller, me *identity.Identity, i
 
 func (s *server) infer(ctx context.Context, _ caller, me *identity.Identity, in inferIn) (inferOut, error) {
 	facts, err := me.Infer(ctx, max(in.LookbackDays, 0))
-	return inferOut{tell(facts...)}, err
+	return inferOut{append([]identity.Fact{}, facts...)}, err
 }
 
 func (s *server) addEvent(ctx context.Context, _ caller, me *identity.Identity, in event) (done, error) {
 	kept, err := me.Observe(ctx, identity.Event{
-		Kind: in.Type, Address: in.URL, Topic: in.Topic, Category: in.Category, Text: in.Text, At: in.Timestamp,
+		Kind: in.Type, Address: in.URL, Topic: in.Topic, Text: in.Text, At: in.Timestamp,
 		Dwell: time.Duration(in.Seconds * float64(time.Second)),
 	})
 	return done{kept > 0}, err
@@ -914,7 +905,7 @@ func (s *server) recentContext(ctx context.Context, _ caller, me *identity.Ident
 	events, err := me.Recent(ctx, in.Limit)
 	out.Events = make([]event, len(events))
 	for i, e := range events {
-		out.Events[i] = event{e.Kind, e.Address, e.Topic, e.Category, e.Text, e.Dwell.Seconds(), e.At}
+		out.Events[i] = event{e.Kind, e.Address, e.Topic, e.Text, e.Dwell.Seconds(), e.At}
 	}
 	return out, err
 }

@@ -1,13 +1,11 @@
 package identity
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -27,74 +25,27 @@ const (
 type document struct {
 	Version string `json:"version"`
 	profile
-	Facts []json.RawMessage `json:"facts"`
+	Facts []fact `json:"facts"`
 }
 
-// Export returns the identity as a document. Events, suggestions and rejections stay.
+// Export returns the identity as a document. Events and rejections stay.
 func (x *Identity) Export(ctx context.Context) ([]byte, error) {
 	p, _, err := x.profile(ctx, x.group.Store())
 	_, facts, err2 := all[fact](ctx, x, factKind)
 	if err := errors.Join(err, err2); err != nil {
 		return nil, err
 	}
-	d := document{Version: version2, profile: p, Facts: []json.RawMessage{}}
-	if d.Settings.ExcludedDomains == nil {
-		d.Settings.ExcludedDomains = []string{}
+	if p.Settings.ExcludedDomains == nil {
+		p.Settings.ExcludedDomains = []string{}
 	}
-	for _, f := range facts {
-		raw, err := withExtra(f, f.Extra)
-		if err != nil {
-			return nil, err
-		}
-		d.Facts = append(d.Facts, raw)
-	}
-	raw, err := withExtra(d, p.Extra)
-	if err != nil {
-		return nil, err
-	}
-	var out bytes.Buffer
-	err = json.Indent(&out, raw, "", "  ")
-	return out.Bytes(), err
-}
-
-// withExtra returns the JSON of v with further fields.
-func withExtra(v any, extra map[string]json.RawMessage) ([]byte, error) {
-	raw, err := json.Marshal(v)
-	if err != nil || len(extra) == 0 {
-		return raw, err
-	}
-	fields := maps.Clone(extra)
-	if err := json.Unmarshal(raw, &fields); err != nil {
-		return nil, err
-	}
-	return json.Marshal(fields)
-}
-
-// read reads an object into v, and returns the fields that v does not have or that say nothing there.
-func read(raw []byte, v any) (extra map[string]json.RawMessage, err error) {
-	if err := json.Unmarshal(raw, &extra); err != nil {
-		return nil, err
-	}
-	if err := json.Unmarshal(raw, v); err != nil {
-		return nil, err
-	}
-	known, err := json.Marshal(v)
-	if err != nil {
-		return nil, err
-	}
-	var fields map[string]json.RawMessage
-	err = json.Unmarshal(known, &fields)
-	maps.DeleteFunc(extra, func(name string, _ json.RawMessage) bool { return fields[name] != nil })
-	return extra, err
+	return json.MarshalIndent(document{version2, p, append([]fact{}, facts...)}, "", "  ")
 }
 
 // Import takes in a document of version 2 or 1, and returns how many facts it took, and of how many it kept what was
 // there: that is as new or newer, or was rejected here. Of two facts with one id the one with the later updatedAt
-// stays, so documents may be taken in again and in any order; an updatedAt of more than a day ahead is an error. Fields
-// that are not known are kept, and come out of Export again. Names and settings of the profile are taken where there
-// are none yet. A document that is no such JSON, or has one bad fact, is an error, and nothing is taken in.
-//
-// A fact's "visibility" is such a field, and nothing here acts on it: what must not be told does not belong here.
+// stays, so documents may be taken in again and in any order; an updatedAt of more than a day ahead is an error. Names
+// and settings of the profile are taken where there are none yet, and of other fields nothing is kept. A document that
+// is no such JSON, or has one bad fact, is an error, and nothing is taken in.
 func (x *Identity) Import(ctx context.Context, data []byte) (taken, kept int, err error) {
 	var head struct {
 		Version string
@@ -104,21 +55,25 @@ func (x *Identity) Import(ctx context.Context, data []byte) (taken, kept int, er
 	if err := cmp.Or((*schema.Schema)(nil).Check(data), json.Unmarshal(data, &head)); err != nil {
 		return 0, 0, fmt.Errorf("identity: no document: %w", err)
 	}
-	var p profile
-	var facts []fact
+	var d document
 	switch {
 	case strings.HasPrefix(head.Version, "2."):
-		p, facts, err = x.readV2(data)
+		if err = json.Unmarshal(data, &d); err == nil && d.Settings.HalfLifeDays < 0 {
+			err = fmt.Errorf("a half-life of %v days", d.Settings.HalfLifeDays)
+		}
 	case head.Version == "" && head.Meta != nil:
-		p, facts, err = x.readV1(data)
+		d, err = x.readV1(data)
 	default:
-		err = fmt.Errorf("identity: a document of version %q: 1 and 2 are known", head.Version)
+		err = errors.New("1 and 2 are known")
 	}
-	if n := len(facts); err == nil && n > maxImport {
+	if err != nil {
+		return 0, 0, fmt.Errorf("identity: document of version %q: %w", head.Version, err)
+	}
+	if n := len(d.Facts); n > maxImport {
 		err = &store.LimitError{What: "facts of a document", Size: n, Max: maxImport}
 	}
-	for i := 0; i < len(facts) && err == nil; i++ {
-		f := &facts[i]
+	for i := 0; i < len(d.Facts) && err == nil; i++ {
+		f := &d.Facts[i]
 		f.Content, f.SourceRef, f.Reason = strings.TrimSpace(x.clean.Prose(f.Content)), x.clean.Prose(f.SourceRef), x.clean.Prose(f.Reason)
 		if err = f.check(); err == nil && f.UpdatedAt.After(x.clock().Add(maxAhead)) {
 			err = fmt.Errorf("identity: fact %s was updated at %v, and would win over each change to come", f.ID, f.UpdatedAt)
@@ -128,10 +83,10 @@ func (x *Identity) Import(ctx context.Context, data []byte) (taken, kept int, er
 		return 0, 0, err
 	}
 	err = x.group.Update(ctx, func(b *store.Batch) (err error) {
-		taken, err = x.take(ctx, b, p, facts)
+		taken, err = x.take(ctx, b, d.profile, d.Facts)
 		return err
 	})
-	return taken, len(facts) - taken, err
+	return taken, len(d.Facts) - taken, err
 }
 
 func (x *Identity) take(ctx context.Context, b *store.Batch, p profile, facts []fact) (taken int, err error) {
@@ -145,8 +100,6 @@ func (x *Identity) take(ctx context.Context, b *store.Batch, p profile, facts []
 	}
 	was.UserID, was.DeviceID = cmp.Or(was.UserID, p.UserID), cmp.Or(was.DeviceID, p.DeviceID)
 	was.Core.Name, was.Core.Role = cmp.Or(was.Core.Name, p.Core.Name), cmp.Or(was.Core.Role, p.Core.Role)
-	maps.Copy(p.Extra, was.Extra)
-	was.Extra = p.Extra
 	err = codec.Put(b, key, was, c)
 	for i := 0; i < len(facts) && err == nil; i++ {
 		f, key := facts[i], x.scope.Key(factKind, facts[i].ID)
@@ -162,24 +115,6 @@ func (x *Identity) take(ctx context.Context, b *store.Batch, p profile, facts []
 		taken++
 	}
 	return taken, err
-}
-
-func (x *Identity) readV2(data []byte) (p profile, facts []fact, err error) {
-	var d document
-	if d.Extra, err = read(data, &d); err != nil {
-		return p, nil, fmt.Errorf("identity: document: %w", err)
-	}
-	if d.Settings.HalfLifeDays < 0 {
-		return p, nil, fmt.Errorf("identity: a half-life of %v days", d.Settings.HalfLifeDays)
-	}
-	for i, raw := range d.Facts {
-		var f fact
-		if f.Extra, err = read(raw, &f); err != nil {
-			return p, nil, fmt.Errorf("identity: fact %d: %w", i, err)
-		}
-		facts = append(facts, f)
-	}
-	return d.profile, facts, nil
 }
 
 // version1 is the flat document of before.
@@ -199,11 +134,11 @@ type version1 struct {
 }
 
 // readV1 makes proven facts of what a document of version 1 lists. Their ids follow from their words, so that it may
-// be taken in again. The document is kept whole beside them, since it has fields that are no facts.
-func (x *Identity) readV1(data []byte) (p profile, facts []fact, err error) {
+// be taken in again.
+func (x *Identity) readV1(data []byte) (out document, err error) {
 	var d version1
 	if err := json.Unmarshal(data, &d); err != nil {
-		return p, nil, fmt.Errorf("identity: document of version 1: %w", err)
+		return out, err
 	}
 	now := x.clock()
 	created, err := time.Parse(time.RFC3339, d.Meta.LastModified)
@@ -218,8 +153,8 @@ func (x *Identity) readV1(data []byte) (p profile, facts []fact, err error) {
 			s = prefix + s
 			f := fact{CreatedAt: created, UpdatedAt: created, Fact: Fact{ID: nameOf("v1", category, s), Category: category, Content: s,
 				Confidence: 1, LastValidated: now, ValidationCount: 5, Maturity: Proven, Source: Manual}}
-			if !slices.ContainsFunc(facts, func(o fact) bool { return o.ID == f.ID }) {
-				facts = append(facts, f)
+			if !slices.ContainsFunc(out.Facts, func(o fact) bool { return o.ID == f.ID }) {
+				out.Facts = append(out.Facts, f)
 			}
 		}
 	}
@@ -230,7 +165,7 @@ func (x *Identity) readV1(data []byte) (p profile, facts []fact, err error) {
 		var project struct{ Name, Description string }
 		if json.Unmarshal(raw, &project.Name) != nil {
 			if err := json.Unmarshal(raw, &project); err != nil {
-				return p, nil, fmt.Errorf("identity: project %d: %w", i, err)
+				return out, fmt.Errorf("project %d: %w", i, err)
 			}
 		}
 		if project.Description != "" {
@@ -240,7 +175,6 @@ func (x *Identity) readV1(data []byte) (p profile, facts []fact, err error) {
 	}
 	add("focus", "Goal: ", d.CurrentFocus.Goals...)
 	add("context", "", slices.Concat(d.Context.Personal, d.Context.Professional)...)
-	p.DeviceID, p.Core.Name, p.Core.Role = d.Meta.DeviceID, d.Core.Name, d.Core.Role
-	p.Extra = map[string]json.RawMessage{"v1": slices.Clone(data)}
-	return p, facts, nil
+	out.DeviceID, out.Core.Name, out.Core.Role = d.Meta.DeviceID, d.Core.Name, d.Core.Role
+	return out, nil
 }

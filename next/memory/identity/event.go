@@ -29,13 +29,12 @@ const (
 // Event is something that happened, of which facts may be inferred: a visited page, a tool that was used, a subject
 // that came up.
 type Event struct {
-	Kind     string        `json:"type"`               // such as "page_visit"; "": "event"
-	Address  string        `json:"url,omitempty"`      // what was visited: a URL or a host
-	Topic    string        `json:"topic,omitempty"`    // what it is about, in the words of a fact; "": visits to the host
-	Category string        `json:"category,omitempty"` // of such a fact; "": expertise
-	Text     string        `json:"text,omitempty"`     // what else there is to say; Infer does not use it
-	At       time.Time     `json:"timestamp"`          // zero: now
-	Dwell    time.Duration `json:"dwell,omitempty"`    // how long it lasted; 0: not known
+	Kind    string        `json:"type"`            // such as "page_visit"; "": "event"
+	Address string        `json:"url,omitempty"`   // what was visited: a URL or a host
+	Topic   string        `json:"topic,omitempty"` // what it is about, in the words of a fact; "": visits to the host
+	Text    string        `json:"text,omitempty"`  // what else there is to say; Infer does not use it
+	At      time.Time     `json:"timestamp"`       // zero: now
+	Dwell   time.Duration `json:"dwell,omitempty"` // how long it lasted; 0: not known
 }
 
 // ring has the numbers of the first event that is kept and of the next.
@@ -43,9 +42,9 @@ type ring struct{ First, Next uint64 }
 
 // count is what a day has of a topic at a place.
 type count struct {
-	Topic, Ref, Category string
-	N                    int
-	Weight               float64
+	Topic, Ref string
+	N          int
+	Weight     float64
 }
 
 func eventID(n uint64) string { return fmt.Sprintf("%020d", n) }
@@ -60,14 +59,14 @@ func (x *Identity) Observe(ctx context.Context, events ...Event) (kept int, err 
 	var clean []Event
 	for _, e := range events {
 		host := hostOf(e.Address)
-		e.Kind, e.Category = cmp.Or(x.clean.Prose(e.Kind), "event"), cmp.Or(e.Category, "expertise")
-		e.Address, e.Topic, e.Text = x.clean.Prose(e.Address), strings.TrimSpace(x.clean.Prose(e.Topic)), x.clean.Prose(e.Text)
+		e.Kind, e.Address = cmp.Or(x.clean.Prose(e.Kind), "event"), x.clean.Prose(e.Address)
+		e.Topic, e.Text = strings.TrimSpace(x.clean.Prose(e.Topic)), x.clean.Prose(e.Text)
 		e.At = cmp.Or(e.At.UTC().Truncate(time.Millisecond), x.clock())
 		switch size := len(e.Address) + len(e.Topic) + len(e.Text) + len(e.Kind); {
 		case size > maxEvent:
 			return 0, &store.LimitError{What: "event", Size: size, Max: maxEvent}
-		case e.Address == "" && e.Topic == "" && e.Text == "", e.Dwell < 0, !slices.Contains(categories, e.Category), e.At.Year() < 1, e.At.Year() > 9999:
-			return 0, errors.New("identity: an event says nothing, or has a negative dwell, an unknown category or a time that is none")
+		case e.Address+e.Topic+e.Text == "", e.Dwell < 0, e.At.Year() < 1, e.At.Year() > 9999:
+			return 0, errors.New("identity: an event says nothing, or has a negative dwell or a time that is none")
 		case !excluded(host, p.ExcludedDomains):
 			clean = append(clean, e)
 		}
@@ -95,7 +94,7 @@ func (x *Identity) append(ctx context.Context, b *store.Batch, events []Event) e
 // count adds an event to the counts of its day: as many minutes as it lasted, from .2 to 3, and 1 where that is not
 // known.
 func (x *Identity) count(ctx context.Context, b *store.Batch, e Event) error {
-	n := count{Topic: e.Topic, Ref: hostOf(e.Address), Category: e.Category, N: 1, Weight: 1}
+	n := count{Topic: e.Topic, Ref: hostOf(e.Address), N: 1, Weight: 1}
 	if e.Dwell > 0 {
 		n.Weight = min(max(e.Dwell.Minutes(), 0.2), 3)
 	}
@@ -107,7 +106,7 @@ func (x *Identity) count(ctx context.Context, b *store.Batch, e Event) error {
 	if err != nil || n.Topic == "" {
 		return err
 	}
-	i := slices.IndexFunc(day, func(o count) bool { return o.Topic == n.Topic && o.Ref == n.Ref && o.Category == n.Category })
+	i := slices.IndexFunc(day, func(o count) bool { return o.Topic == n.Topic && o.Ref == n.Ref })
 	switch {
 	case i >= 0:
 		day[i].N, day[i].Weight = day[i].N+1, day[i].Weight+n.Weight
@@ -132,44 +131,30 @@ const (
 	defaultLookback = 7 // days
 	maxLookback     = 100 * 365
 	maxSuggested    = 5
-	suggestTimes    = 2 // how often something is suggested before it is let be
 	enoughWeight    = 3
 )
-
-// suggestion is a fact that was suggested, and how often.
-type suggestion struct {
-	Fact
-	Times int
-}
 
 // Infer returns what the events of today and the days before (0: 7, in UTC) speak for, five candidates at most, the
 // best founded first. Nothing is added to the facts: Validate makes one an established fact, Reject refuses it for
 // good.
 //
 // A topic needs events of a weight of three, where an event weighs as many minutes as its Dwell, from .2 to 3, or 1.
-// Confidence is .4 + .05·weight, at most .8. The topic is that of the event, or else "visits HOST". Left out are
-// topics whose words a fact in use has already, what was rejected, and what was suggested twice before.
-func (x *Identity) Infer(ctx context.Context, days int) (out []Fact, err error) {
+// Confidence is .4 + .05·weight, at most .8; the category is expertise. The topic is that of the event, or else "visits
+// HOST". Left out are topics whose words a fact in use has already, and what was rejected.
+func (x *Identity) Infer(ctx context.Context, days int) ([]Fact, error) {
 	found, err := x.infer(ctx, cmp.Or(min(max(days, 0), maxLookback), defaultLookback))
-	if err != nil {
-		return nil, err
-	}
-	err = x.group.Update(ctx, func(b *store.Batch) error {
-		out = nil
-		for _, f := range found {
-			key := x.scope.Key(suggestionKind, f.ID)
-			was, c, err := codec.Load[suggestion](ctx, b, key)
-			if err == nil && was.Times < suggestTimes && len(out) < maxSuggested {
-				out = append(out, f)
-				err = codec.Put(b, key, suggestion{f, was.Times + 1}, c)
-			}
-			if err != nil {
-				return err
-			}
+	return found[:min(len(found), maxSuggested)], err
+}
+
+// suggested returns what Infer suggests under an id.
+func (x *Identity) suggested(ctx context.Context, id string) (Fact, error) {
+	found, err := x.infer(ctx, maxLookback)
+	for _, f := range found {
+		if f.ID == id {
+			return f, nil
 		}
-		return nil
-	})
-	return out, err
+	}
+	return Fact{}, cmp.Or(err, fmt.Errorf("identity: fact %s: %w", id, store.ErrNotFound))
 }
 
 // infer returns all that the events of some days speak for, the best founded first.
@@ -189,11 +174,10 @@ func (x *Identity) infer(ctx context.Context, days int) (out []Fact, err error) 
 			if date < from || date > today || excluded(c.Ref, p.ExcludedDomains) {
 				continue
 			}
-			key := c.Category + "\x00" + text.Fold(c.Topic)
-			t := topics[key]
+			t := topics[text.Fold(c.Topic)]
 			if t == nil {
-				t = &count{Topic: c.Topic, Ref: c.Ref, Category: c.Category}
-				topics[key] = t
+				t = &count{Topic: c.Topic, Ref: c.Ref}
+				topics[text.Fold(c.Topic)] = t
 			}
 			t.N, t.Weight = t.N+c.N, t.Weight+c.Weight
 		}
@@ -217,7 +201,7 @@ func (x *Identity) infer(ctx context.Context, days int) (out []Fact, err error) 
 			continue
 		}
 		out = append(out, Fact{
-			ID: nameOf("suggestion", t.Category, text.Fold(t.Topic)), Category: t.Category, Content: t.Topic, Maturity: Candidate,
+			ID: nameOf("suggestion", text.Fold(t.Topic)), Category: "expertise", Content: t.Topic, Maturity: Candidate,
 			Confidence: math.Round(100*min(0.8, 0.4+0.05*t.Weight)) / 100, LastValidated: now,
 			Source: Inferred, SourceRef: fmt.Sprintf("browsing:%s:%d", t.Ref, t.N),
 		})

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -43,25 +42,23 @@ type Fact struct {
 	ID              string    `json:"id"`
 	Category        string    `json:"category"` // core, expertise, preference, context or focus
 	Content         string    `json:"content"`
-	Confidence      float64   `json:"confidence"` // at LastValidated, in [0,1]
+	Confidence      float64   `json:"confidence"` // now, in [0,1]; in a document at LastValidated
 	LastValidated   time.Time `json:"lastValidated"`
 	ValidationCount int       `json:"validationCount"`
 	Maturity        string    `json:"maturity"`
 	Source          string    `json:"source"`
 	SourceRef       string    `json:"sourceRef,omitempty"` // a conversation, an address; "browsing:SITE:EVENTS" of Infer
 	ArchivedAt      time.Time `json:"archivedAt,omitzero"` // it had faded: out of projections
-	Effective       float64   `json:"-" cbor:"-"`          // confidence at the time of the call
 	Relevance       float64   `json:"-" cbor:"-"`          // to the task of a projection, in [0,1]; ½ without a task
 }
 
-// fact is a Fact as it is kept and exported.
+// fact is a Fact as it is kept and exported, with its confidence at LastValidated.
 type fact struct {
 	Fact
-	Reason    string                     `json:"reason,omitempty"` // of the last validation
-	CreatedAt time.Time                  `json:"createdAt"`
-	UpdatedAt time.Time                  `json:"updatedAt"`
-	Demoted   bool                       `json:"demoted,omitempty"`        // since the last validation
-	Extra     map[string]json.RawMessage `json:"-" cbor:"extra,omitempty"` // fields of an imported fact that are none of these
+	Reason    string    `json:"reason,omitempty"` // of the last validation
+	CreatedAt time.Time `json:"createdAt"`
+	UpdatedAt time.Time `json:"updatedAt"`
+	Demoted   bool      `json:"demoted,omitempty"` // since the last validation
 }
 
 // The bounds of an effective confidence: above high a fact needs no relevance, below faded it should be confirmed
@@ -142,14 +139,18 @@ func nameOf(parts ...string) string {
 // is an error that wraps [ErrRejected], unless it is Manual: a person may say so after all.
 func (x *Identity) Add(ctx context.Context, d Fact) (Fact, error) {
 	f, err := x.draft(d)
-	if err != nil {
-		return Fact{}, err
-	}
+	return x.keep(ctx, f, err)
+}
+
+// keep commits a draft, if there was no error.
+func (x *Identity) keep(ctx context.Context, f fact, err error) (Fact, error) {
 	kept := f
-	err = x.group.Update(ctx, func(b *store.Batch) (err error) {
-		kept, err = x.add(ctx, b, f)
-		return err
-	})
+	if err == nil {
+		err = x.group.Update(ctx, func(b *store.Batch) (err error) {
+			kept, err = x.add(ctx, b, f)
+			return err
+		})
+	}
 	return x.aged(ctx, kept, err)
 }
 
@@ -184,13 +185,13 @@ func (x *Identity) add(ctx context.Context, b *store.Batch, f fact) (fact, error
 	return f, codec.Put(b, key, f, c)
 }
 
-// aged sets Effective.
+// aged returns a fact with its confidence as it is now.
 func (x *Identity) aged(ctx context.Context, f fact, err error) (Fact, error) {
 	if err != nil {
 		return Fact{}, err
 	}
 	p, err := x.Profile(ctx)
-	f.Effective = f.effective(x.clock(), p.HalfLifeDays)
+	f.Confidence = f.effective(x.clock(), p.HalfLifeDays)
 	return f.Fact, err
 }
 
@@ -240,22 +241,22 @@ func (x *Identity) List(ctx context.Context) ([]Fact, error) {
 	now := x.clock()
 	out := make([]Fact, len(facts))
 	for i, f := range facts {
-		out[i], out[i].Effective = f.Fact, f.effective(now, p.HalfLifeDays)
+		out[i], out[i].Confidence = f.Fact, f.effective(now, p.HalfLifeDays)
 	}
 	slices.SortStableFunc(out, func(a, b Fact) int {
 		return cmp.Or(cmp.Compare(slices.Index(categories, a.Category), slices.Index(categories, b.Category)),
-			cmp.Compare(b.Effective, a.Effective), strings.Compare(a.Content, b.Content))
+			cmp.Compare(b.Confidence, a.Confidence), strings.Compare(a.Content, b.Content))
 	})
 	return out, nil
 }
 
-// Update gives the fact with the ID of d what else d states: another Content, Category, Confidence or SourceRef.
+// Update gives the fact with the ID of d what else d states: another Content, Category or SourceRef.
 func (x *Identity) Update(ctx context.Context, d Fact) (Fact, error) {
 	d.Content, d.SourceRef = strings.TrimSpace(x.clean.Prose(d.Content)), x.clean.Prose(d.SourceRef)
 	now := x.clock()
 	return x.change(ctx, d.ID, func(f *fact) (bool, error) {
-		f.Content, f.Category = cmp.Or(d.Content, f.Content), cmp.Or(d.Category, f.Category)
-		f.Confidence, f.SourceRef, f.UpdatedAt = cmp.Or(d.Confidence, f.Confidence), cmp.Or(d.SourceRef, f.SourceRef), now
+		f.Content, f.Category, f.SourceRef = cmp.Or(d.Content, f.Content), cmp.Or(d.Category, f.Category), cmp.Or(d.SourceRef, f.SourceRef)
+		f.UpdatedAt = now
 		return true, f.check()
 	})
 }
@@ -271,24 +272,14 @@ func (x *Identity) Validate(ctx context.Context, id, reason string) (Fact, error
 	if !errors.Is(err, store.ErrNotFound) {
 		return known, err
 	}
-	var f fact
-	err = x.group.Update(ctx, func(b *store.Batch) error {
-		key := x.scope.Key(suggestionKind, id)
-		s, c, err := find[suggestion](ctx, b, key)
-		if err == nil {
-			f, err = x.draft(s.Fact)
-		}
-		if err != nil {
-			return err
-		}
-		f.validate(reason, now)
-		f.Maturity = Established
-		if f, err = x.add(ctx, b, f); err != nil {
-			return err
-		}
-		return b.Delete(key, c)
-	})
-	return x.aged(ctx, f, err)
+	suggested, err := x.suggested(ctx, id)
+	if err != nil {
+		return Fact{}, err
+	}
+	f, err := x.draft(suggested)
+	f.validate(reason, now)
+	f.Maturity = Established
+	return x.keep(ctx, f, err)
 }
 
 // rejection is a statement that is not suggested and not added by inference again.
@@ -303,22 +294,24 @@ func blockName(content string) string { return nameOf("blocked", text.Fold(conte
 // Reject deletes a fact or a suggestion, and remembers not to suggest again what has the same words.
 func (x *Identity) Reject(ctx context.Context, id, reason string) error {
 	r := rejection{Reason: x.clean.Prose(reason), At: x.clock()}
-	return x.group.Update(ctx, func(b *store.Batch) error {
+	block := func(b *store.Batch) error {
+		return codec.Put(b, x.scope.Key(blockedKind, blockName(r.Content)), r, store.Any)
+	}
+	err := x.group.Update(ctx, func(b *store.Batch) error {
 		key := x.scope.Key(factKind, id)
 		f, c, err := find[fact](ctx, b, key)
-		if errors.Is(err, store.ErrNotFound) {
-			var s suggestion
-			key = x.scope.Key(suggestionKind, id)
-			s, c, err = find[suggestion](ctx, b, key)
-			f.Fact = s.Fact
-		}
-		if err == nil {
-			err = b.Delete(key, c)
-		}
 		if err != nil {
 			return err
 		}
 		r.Content = f.Content
-		return codec.Put(b, x.scope.Key(blockedKind, blockName(r.Content)), r, store.Any)
+		return cmp.Or(b.Delete(key, c), block(b))
 	})
+	if !errors.Is(err, store.ErrNotFound) {
+		return err
+	}
+	suggested, err := x.suggested(ctx, id)
+	if r.Content = suggested.Content; err != nil {
+		return err
+	}
+	return x.group.Update(ctx, block)
 }

@@ -5,7 +5,7 @@
 // facts for a task; Observe takes events, of which Infer suggests further facts; Export and Import move the whole as
 // JSON. These are the functions of the eight tools of the Arete v2 design.
 //
-//	me, err := identity.New(group, "acme/user-42", nil)
+//	me, err := identity.New(group, "acme/user-42", nil, nil)
 //	f, err := me.Add(ctx, identity.Fact{Content: "prefers table-driven tests"})
 //	f, err = me.Validate(ctx, f.ID, "said so again")
 //	facts, _, err := me.Project(ctx, "write tests for the parser", 0, 0)
@@ -27,7 +27,6 @@ package identity
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -43,13 +42,6 @@ import (
 // ErrRejected is returned for a fact that was rejected before.
 var ErrRejected = errors.New("identity: rejected before")
 
-// Options of [New]. Nil and zero values mean the defaults.
-type Options struct {
-	Now       func() time.Time  // nil: time.Now
-	Sanitizer *redact.Sanitizer // nil: the default one
-	Languages []string          // of the facts, for the words of a task: see memory.Options; nil: English
-}
-
 // Identity is what is known about whom a scope is of. Create one with [New].
 type Identity struct {
 	group *store.Group
@@ -59,30 +51,26 @@ type Identity struct {
 	words *text.Analyzer
 }
 
-// New returns the Identity of a scope. The group is that of the scope's tenant.
-func New(group *store.Group, scope store.Scope, o *Options) (*Identity, error) {
-	if o == nil {
-		o = &Options{}
-	}
-	words, err := text.New(o.Languages...)
+// New returns the Identity of a scope. The group is that of the scope's tenant. A nil now is time.Now, a nil clean the
+// default sanitizer, and the languages are those of the facts, as of memory.Options.
+func New(group *store.Group, scope store.Scope, now func() time.Time, clean *redact.Sanitizer, languages ...string) (*Identity, error) {
+	words, err := text.New(languages...)
 	if err := errors.Join(scope.Check(), err); err != nil {
 		return nil, fmt.Errorf("identity: %w", err)
 	}
-	now := o.Now
 	if now == nil {
 		now = time.Now
 	}
-	return &Identity{group, scope, now, o.Sanitizer, words}, nil
+	return &Identity{group, scope, now, clean, words}, nil
 }
 
 // Kinds of keys.
 const (
-	factKind       = "identity-fact"
-	blockedKind    = "identity-blocked"
-	suggestionKind = "identity-suggestion"
-	eventKind      = "identity-event"
-	dayKind        = "identity-day"
-	stateKind      = "identity" // the profile, and the ends of the ring of events
+	factKind    = "identity-fact"
+	blockedKind = "identity-blocked"
+	eventKind   = "identity-event"
+	dayKind     = "identity-day"
+	stateKind   = "identity" // the profile, and the ends of the ring of events
 )
 
 // Profile is what an identity has beside facts.
@@ -103,14 +91,11 @@ type profile struct {
 		Name string `json:"name,omitempty"`
 		Role string `json:"role,omitempty"`
 	} `json:"core"`
-	Settings settings                   `json:"settings"`
-	Extra    map[string]json.RawMessage `json:"-" cbor:"extra,omitempty"` // fields of an imported document that are none of these
-}
-
-type settings struct {
-	HalfLifeDays    float64  `json:"decayHalfLifeDays"`
-	AutoInfer       bool     `json:"autoInfer"`
-	ExcludedDomains []string `json:"excludedDomains"`
+	Settings struct {
+		HalfLifeDays    float64  `json:"decayHalfLifeDays"`
+		AutoInfer       bool     `json:"autoInfer"`
+		ExcludedDomains []string `json:"excludedDomains"`
+	} `json:"settings"`
 }
 
 // profile loads the profile, with defaults where nothing was set.
@@ -142,7 +127,7 @@ func (x *Identity) SetProfile(ctx context.Context, p Profile) error {
 			return err
 		}
 		was.Core.Name, was.Core.Role = x.clean.Prose(p.Name), x.clean.Prose(p.Role)
-		was.Settings = settings{p.HalfLifeDays, p.AutoInfer, p.ExcludedDomains}
+		was.Settings.HalfLifeDays, was.Settings.AutoInfer, was.Settings.ExcludedDomains = p.HalfLifeDays, p.AutoInfer, p.ExcludedDomains
 		return codec.Put(b, x.scope.Key(stateKind, "profile"), was, c)
 	})
 }

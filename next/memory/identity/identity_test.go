@@ -28,7 +28,7 @@ type clock struct{ at time.Time }
 
 func open(t require.TestingT, st store.Store) (*identity.Identity, *clock) {
 	c := &clock{start}
-	x, err := identity.New(store.NewGroup(st), "acme/anna", &identity.Options{Now: func() time.Time { return c.at }})
+	x, err := identity.New(store.NewGroup(st), "acme/anna", func() time.Time { return c.at }, nil)
 	require.NoError(t, err)
 	return x, c
 }
@@ -53,7 +53,7 @@ func TestLifeOfAFact(t *testing.T) {
 		now.at = start.Add(time.Duration(days * float64(day)))
 		f, err = x.Get(t.Context(), f.ID)
 		require.NoError(t, err)
-		require.InDelta(t, want, f.Effective, 1e-9, days)
+		require.InDelta(t, want, f.Confidence, 1e-9, days)
 	}
 	for _, at := range []struct {
 		days, changed int
@@ -76,7 +76,7 @@ func TestLifeOfAFact(t *testing.T) {
 	f, err = x.Validate(t.Context(), f.ID, "") // it comes back
 	require.NoError(t, err)
 	require.True(t, f.ArchivedAt.IsZero())
-	require.Equal(t, 1.0, f.Effective)
+	require.Equal(t, 1.0, f.Confidence)
 }
 
 func TestAdd(t *testing.T) {
@@ -198,9 +198,11 @@ func TestInfer(t *testing.T) {
 	require.Equal(t, 5, kept)
 	now.at = start.Add(8 * day)
 	require.Empty(t, infer(0), "a week is over")
-	require.Equal(t, infer(30), infer(30))
-	require.Empty(t, infer(30), "suggested twice")
-	kept, err = x.Observe(t.Context(), slices.Repeat([]identity.Event{{Topic: "plays chess", Category: "context", Dwell: time.Hour}}, 2)...)
+	require.Len(t, infer(30), 1)
+	require.Equal(t, infer(30), infer(30), "until it is validated or rejected")
+	require.NoError(t, x.Reject(t.Context(), infer(30)[0], "no"))
+	require.Empty(t, infer(30))
+	kept, err = x.Observe(t.Context(), slices.Repeat([]identity.Event{{Topic: "plays chess", Dwell: time.Hour}}, 2)...)
 	require.NoError(t, err)
 	require.Equal(t, 2, kept)
 	ids := infer(1)
@@ -212,7 +214,7 @@ func TestInfer(t *testing.T) {
 	now.at = now.at.Add(300 * day) // which fades
 	_, err = x.Maintain(t.Context())
 	require.NoError(t, err)
-	_, err = x.Observe(t.Context(), slices.Repeat([]identity.Event{{Topic: "plays chess", Category: "context", Dwell: time.Hour}}, 2)...)
+	_, err = x.Observe(t.Context(), slices.Repeat([]identity.Event{{Topic: "plays chess", Dwell: time.Hour}}, 2)...)
 	require.NoError(t, err)
 	ids = infer(1)
 	require.Len(t, ids, 1)
@@ -258,7 +260,7 @@ func TestEventsAreRolledUp(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, added, n)
 	}
-	for _, e := range []identity.Event{{}, {Topic: "x", Category: "y"}, {Topic: "x", Dwell: -1}, {Text: strings.Repeat("x", 1<<15)}} {
+	for _, e := range []identity.Event{{}, {Topic: "x", Dwell: -1}, {Text: strings.Repeat("x", 1<<15)}} {
 		_, err = x.Observe(t.Context(), e)
 		require.Error(t, err)
 	}
@@ -294,13 +296,12 @@ func TestVersion1(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(out), `"createdAt": "2025-01-15T10:00:00Z"`)
 	require.Contains(t, string(out), `"deviceId": "device-123"`)
-	require.Contains(t, string(out), "Lisbon", "nothing is lost")
 }
 
 func TestVersion2(t *testing.T) {
 	t.Parallel()
 	fact := `{"id":"a","category":"expertise","content":%q,"confidence":0.9,"lastValidated":"2026-01-01T00:00:00Z","maturity":"established",
-		"source":"manual","createdAt":"2025-01-01T00:00:00Z","updatedAt":%q,"mood":"good"}`
+		"source":"manual","createdAt":"2025-01-01T00:00:00Z","updatedAt":%q}`
 	doc := func(facts ...string) []byte {
 		return []byte(`{"version":"2.0.0","deviceId":"d","core":{"name":"N"},"settings":{"decayHalfLifeDays":30,"autoInfer":false,"excludedDomains":[]},
 			"theme":{"dark":true},"facts":[` + strings.Join(facts, ",") + `]}`)
@@ -331,7 +332,7 @@ func TestVersion2(t *testing.T) {
 	require.Equal(t, outs[0], outs[1])
 	var d map[string]any
 	require.NoError(t, json.Unmarshal([]byte(outs[0]), &d))
-	require.Equal(t, []any{"2.0.0", "d", map[string]any{"dark": true}, "good"}, []any{d["version"], d["deviceId"], d["theme"], d["facts"].([]any)[0].(map[string]any)["mood"]})
+	require.Equal(t, []any{"2.0.0", "d", .9}, []any{d["version"], d["deviceId"], d["facts"].([]any)[0].(map[string]any)["confidence"]})
 }
 
 // A document of a stranger does no more than its facts say.
@@ -391,9 +392,8 @@ func TestNoSecretIsKept(t *testing.T) {
 	_, _, err = x.Import(t.Context(), []byte(strings.ReplaceAll(v1, "Lisbon", token)))
 	require.NoError(t, err)
 	require.NoError(t, x.Reject(t.Context(), f.ID, token))
-	out, err := x.Export(t.Context())
+	_, err = x.Export(t.Context())
 	require.NoError(t, err)
-	require.Contains(t, string(out), "theme")
 	for e, err := range st.Scan(t.Context(), store.Range{}) {
 		require.NoError(t, err)
 		require.NotContains(t, string(e.Value), token, e.Key)
@@ -450,7 +450,7 @@ func TestTwoAtOnce(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, events, 100)
 	for _, scope := range []store.Scope{"acme/ann", "acme/anna/x", "acme", "acme/anna2"} {
-		x, err := identity.New(store.NewGroup(st), scope, nil)
+		x, err := identity.New(store.NewGroup(st), scope, nil, nil)
 		require.NoError(t, err)
 		facts, err := x.List(t.Context())
 		require.NoError(t, err)
@@ -486,7 +486,9 @@ func TestAgainstAModel(t *testing.T) {
 				require.Len(t, facts, len(m.facts))
 				for _, f := range facts {
 					want := m.facts[f.ID]
-					require.Equal(t, []any{want.Content, want.Confidence, want.ValidationCount}, []any{f.Content, f.Confidence, f.ValidationCount})
+					require.Equal(t, []any{want.Content, want.ValidationCount}, []any{f.Content, f.ValidationCount})
+					days := now.at.Sub(want.LastValidated).Hours() / 24
+					require.InDelta(t, want.Confidence*math.Exp2(-days/60), f.Confidence, 1e-9)
 				}
 			},
 			"wait": func(t *rapid.T) { now.at = now.at.Add(time.Duration(rapid.IntRange(1, 40).Draw(t, "days")) * day) },
@@ -504,6 +506,7 @@ func TestAgainstAModel(t *testing.T) {
 					require.Equal(t, was.ValidationCount+1, f.ValidationCount)
 				} else if ok {
 					require.Equal(t, was.ValidationCount, f.ValidationCount)
+					return
 				}
 				m.facts[f.ID] = f
 			},

@@ -35,12 +35,12 @@ func (x *Identity) Project(ctx context.Context, task string, most int, least flo
 	sort := func(proven float64) { // which adds to the value of a proven fact
 		value := func(f *Fact) float64 {
 			if f.Maturity == Proven {
-				return f.Relevance*f.Effective + proven
+				return f.Relevance*f.Confidence + proven
 			}
-			return f.Relevance * f.Effective
+			return f.Relevance * f.Confidence
 		}
 		slices.SortStableFunc(facts, func(a, b Fact) int {
-			return cmp.Or(cmp.Compare(value(&b), value(&a)), cmp.Compare(b.Effective, a.Effective))
+			return cmp.Or(cmp.Compare(value(&b), value(&a)), cmp.Compare(b.Confidence, a.Confidence))
 		})
 	}
 	sort(1)
@@ -63,14 +63,14 @@ func (f *Fact) worth(least float64, task bool) bool {
 	switch {
 	case f.Maturity == Proven:
 		return true
-	case f.Effective < least:
+	case f.Confidence < least:
 		return false
 	case !task:
 		return true
 	case f.Maturity == Candidate:
 		return f.Relevance > 0
 	}
-	return f.Relevance > 0 || f.Effective > high || f.Category == "core" || f.Category == "preference"
+	return f.Relevance > 0 || f.Confidence > high || f.Category == "core" || f.Category == "preference"
 }
 
 // Render returns facts for a prompt, fenced as data; "" without facts.

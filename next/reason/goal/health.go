@@ -69,15 +69,17 @@ func (k *Keeper) fleet(ctx context.Context) (any, error) {
 
 // memory reads memory_health. A memory that cannot be used is a reading, too.
 func (k *Keeper) memory(ctx context.Context) (any, error) {
-	var h memory.Health
+	var kinds map[memory.Kind]int
+	var quarantined int
+	var all memory.Stats
 	space, unwell := k.view.Memory(ctx)
 	searched := unwell
 	if unwell == nil {
-		h, unwell = space.Health(ctx)
+		kinds, quarantined, all, unwell = space.Health(ctx)
 		_, searched = space.Recall(ctx, memory.Query{Text: "health", K: 1})
 	}
 	memories, wrong := 0, ""
-	for _, n := range h.Kinds {
+	for _, n := range kinds {
 		memories += n
 	}
 	if err := errors.Join(unwell, searched); err != nil {
@@ -85,7 +87,7 @@ func (k *Keeper) memory(ctx context.Context) (any, error) {
 	}
 	return map[string]any{
 		"healthy": unwell == nil, "searchWorking": searched == nil, "error": wrong, "memories": memories,
-		"quarantined": h.Quarantined, "helped": h.Helped, "misled": h.Misled,
+		"quarantined": quarantined, "helped": all.Helped, "misled": all.Misled,
 	}, ctx.Err()
 }
 
@@ -102,7 +104,7 @@ func Upkeep(a *arc.Agent) act.Worker {
 				return nil, err
 			}
 			merged, near, err := space.Consolidate(ctx)
-			_, wrong = space.Health(ctx)
+			_, _, _, wrong = space.Health(ctx)
 			said := fmt.Sprintf("%d old runs deleted, %d memories merged, %d pairs alike", deleted, merged, len(near))
 			return &act.Result{Text: said}, errors.Join(err, wrong)
 		}),
