@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/arc-learn/arc/next/learn"
 	"github.com/arc-learn/arc/next/memory"
 	"github.com/arc-learn/arc/next/meta"
 )
@@ -19,7 +18,7 @@ type Health struct {
 
 	// Uplift is what memory is worth beside cases that were held out by chance; without Options.Learn.Holdout there
 	// are none.
-	Uplift learn.Uplift
+	Uplift meta.Uplift
 
 	since              time.Time
 	delivered, blocked int
@@ -29,7 +28,7 @@ type Health struct {
 	// saved is the difference a delivered run between those by a learned plan and those that a reasoner has thought
 	// about, in model calls and dollars, of the runs that told. They are other cases, so it says what plans save where
 	// cases are alike.
-	saved struct{ calls, usd meta.Interval }
+	saved meta.Uplift
 }
 
 const (
@@ -48,7 +47,7 @@ func (a *Agent) Health(ctx context.Context, scope memory.Scope) (Health, error) 
 		return h, err
 	}
 	var ended []*record
-	var calls, usd [2]meta.Sample // thought about, by a plan
+	var arms meta.Arms // by a plan, thought about
 	for r, err := range t.records(ctx, v.scope) {
 		switch {
 		case err != nil:
@@ -82,23 +81,19 @@ func (a *Agent) Health(ctx context.Context, scope memory.Scope) (Health, error) 
 			continue
 		}
 		h.delivered++
-		arm := 0
-		if r.Fired > 0 && r.Deliberations == 0 {
-			arm = 1
-		} else if r.Deliberations == 0 {
+		fired := r.Deliberations == 0
+		if fired && r.Fired == 0 {
 			continue // nobody has thought about it
 		}
+		var calls int
+		var usd float64
 		if u := r.Usage; u != nil {
-			calls[arm].Add(float64(u.Calls), 1)
-			if cost := cmp.Or(u.CostUSD, u.EstimateUSD); cost != nil {
-				usd[arm].Add(*cost, 1)
-			}
-		} else if arm == 1 { // no model was asked
-			calls[arm].Add(0, 1)
-			usd[arm].Add(0, 1)
+			arms.Add(fired, true, &u.Calls, cmp.Or(u.CostUSD, u.EstimateUSD), 1)
+		} else if fired { // no model was asked
+			arms.Add(fired, true, &calls, &usd, 1)
 		}
 	}
-	h.saved.calls, h.saved.usd = meta.Difference(calls[1], calls[0]), meta.Difference(usd[1], usd[0])
+	h.saved = arms.Uplift()
 	share := float64(h.delivered) / float64(max(1, len(ended)))
 	switch {
 	case len(ended) == 0:
@@ -126,7 +121,7 @@ func (h Health) Text() string {
 		fmt.Fprintf(&b, "\nblocked: %s (%s): %s", r.Objective, r.Cause, r.Text)
 	}
 	b.WriteString(h.waiting())
-	b.WriteString("\nlearned plans: " + saved(h.saved.calls, "%.0f model calls", "%.1f") + "; " + saved(h.saved.usd, "$%.2f", "$%.3f"))
+	b.WriteString("\nlearned plans: " + saved(h.saved.Calls, "%.0f model calls", "%.1f") + "; " + saved(h.saved.USD, "$%.2f", "$%.3f"))
 	return b.String()
 }
 

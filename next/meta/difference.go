@@ -2,26 +2,59 @@ package meta
 
 import "math"
 
-// Sample sums up measurements: delivered as 1 or 0, model calls, dollars.
-type Sample struct {
+// Uplift is what a treatment is worth, memory or a learned plan: the difference between cases with it and those
+// without, a case each. Model calls and dollars count where they were reported.
+type Uplift struct{ Delivered, Calls, USD Interval }
+
+// Arms sum up the cases with a treatment, and those without: delivered, model calls, dollars.
+type Arms [2][3]sample
+
+// Add adds n times a case; a negative n takes it away. What is not known of it is nil.
+func (a *Arms) Add(treated, delivered bool, calls *int, usd *float64, n int) {
+	side, one := &a[0], 0.0
+	if !treated {
+		side = &a[1]
+	}
+	if delivered {
+		one = 1
+	}
+	side[0].add(one, n)
+	if calls != nil {
+		side[1].add(float64(*calls), n)
+	}
+	if usd != nil {
+		side[2].add(*usd, n)
+	}
+}
+
+// Uplift returns the differences of the two.
+func (a *Arms) Uplift() Uplift {
+	with, without := a[0], a[1]
+	return Uplift{difference(with[0], without[0], 0, 1), difference(with[1], without[1]), difference(with[2], without[2])}
+}
+
+// sample sums up measurements. Its fields are those of its stored form.
+type sample struct {
 	N            int
 	Sum, Squares float64 // of the values, and of their squares
 }
 
-// Add adds n times a value; a negative n takes them away.
-func (s *Sample) Add(value float64, n int) {
+// add adds n times a value; a negative n takes them away.
+func (s *sample) add(value float64, n int) {
 	s.N += n
 	s.Sum += float64(n) * value
 	s.Squares += float64(n) * value * value
 }
 
 // mean is that of the values, 0 without any.
-func (s Sample) mean() float64 { return s.Sum / float64(max(1, s.N)) }
+func (s sample) mean() float64 { return s.Sum / float64(max(1, s.N)) }
 
-// Interval is a difference of means with bounds between which it is.
+// Interval is a difference of means with bounds between which it is. It holds at every moment at once: looking after
+// each case, and stopping at will, does not make it wrong more often. It is the asymptotic confidence sequence of
+// Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas (2024, eq. 9).
 type Interval struct {
 	Mean      float64  // 0 without a value in each arm
-	Low, High *float64 // nil: not known, until each arm has twenty cases
+	Low, High *float64 // of 95 %; nil: not known, until each arm has twenty cases
 	N         int      // values with the treatment; 0 where an arm has none
 }
 
@@ -35,13 +68,9 @@ const (
 	least = 20
 )
 
-// Difference returns the mean of with less that of without, and a 95 % interval that holds at every moment at
-// once: looking after each case, and stopping at will, does not make it wrong more often. It is the
-// asymptotic confidence sequence of Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas (2024, eq. 9).
-//
-// A value of each of bounds is added to both arms for their variance: give 0 and 1 for a proportion, so that
-// an arm whose cases all ended alike is not taken for certain.
-func Difference(with, without Sample, bounds ...float64) Interval {
+// difference returns the mean of with less that of without. A value of each of bounds is added to both arms for their
+// variance: 0 and 1 for a proportion, so that an arm whose cases all ended alike is not taken for certain.
+func difference(with, without sample, bounds ...float64) Interval {
 	if with.N == 0 || without.N == 0 {
 		return Interval{}
 	}
@@ -51,8 +80,8 @@ func Difference(with, without Sample, bounds ...float64) Interval {
 	}
 	n := float64(with.N + without.N)
 	for _, b := range bounds {
-		with.Add(b, 1)
-		without.Add(b, 1)
+		with.add(b, 1)
+		without.add(b, 1)
 	}
 	variance := n * (with.variance() + without.variance()) // of one case, as if the arms were one sequence
 	rho := (-2*math.Log(alpha) + math.Log(1-2*math.Log(alpha))) / tightest
@@ -63,7 +92,7 @@ func Difference(with, without Sample, bounds ...float64) Interval {
 }
 
 // variance is that of the mean.
-func (s Sample) variance() float64 {
+func (s sample) variance() float64 {
 	n := float64(s.N)
 	return max(0, s.Squares/n-s.mean()*s.mean()) / (n - 1)
 }

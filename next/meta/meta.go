@@ -10,7 +10,7 @@
 // context, for a person or for giving up, each with its evidence in words. What was never recorded is no data, not
 // health.
 //
-// [Difference] compares treated cases with those held out, by an interval that may be looked at any time.
+// [Arms] compare treated cases with those held out, by an interval that may be looked at any time.
 package meta
 
 import (

@@ -218,7 +218,7 @@ func TestDifference(t *testing.T) {
 		const trials = 400
 		wrong, found := 0, 0
 		for range trials {
-			var with, without Sample
+			var with, without sample
 			ever := false
 			var last Interval
 			for i := range 2000 {
@@ -226,9 +226,9 @@ func TestDifference(t *testing.T) {
 				if rng.Float64() < c.held {
 					arm, p = &without, c.base
 				}
-				arm.Add(float64(int(rng.Float64()+p)), 1)
+				arm.add(float64(int(rng.Float64()+p)), 1)
 				if i%7 == 0 {
-					last = Difference(with, without, 0, 1)
+					last = difference(with, without, 0, 1)
 					ever = ever || last.Low != nil && (*last.Low > c.uplift || *last.High < c.uplift)
 				}
 			}
@@ -245,20 +245,20 @@ func TestDifference(t *testing.T) {
 			require.Greater(t, found, trials*3/4, "%+v", c)
 		}
 	}
-	none := Difference(Sample{N: 9, Sum: 9, Squares: 9}, Sample{N: 100}, 0, 1)
+	none := difference(sample{N: 9, Sum: 9, Squares: 9}, sample{N: 100}, 0, 1)
 	require.Equal(t, Interval{Mean: 1, N: 9}, none, "nine are too few for bounds")
-	require.Zero(t, Difference(Sample{}, Sample{N: 100}))
-	var dollars, held Sample
+	require.Zero(t, difference(sample{}, sample{N: 100}))
+	var dollars, held sample
 	for i := range 300 {
-		dollars.Add(0.01+0.001*float64(i%3), 1)
-		held.Add(0.03+0.001*float64(i%5), 1)
+		dollars.add(0.01+0.001*float64(i%3), 1)
+		held.add(0.03+0.001*float64(i%5), 1)
 	}
-	saved := Difference(dollars, held)
+	saved := difference(dollars, held)
 	require.Less(t, *saved.High, 0.0)
 	require.InDelta(t, -0.021, saved.Mean, 1e-9)
-	held.Add(0.5, 1)
-	held.Add(0.5, -1)
-	require.InDelta(t, *saved.Low, *Difference(dollars, held).Low, 1e-9, "what was taken back leaves no trace")
+	held.add(0.5, 1)
+	held.add(0.5, -1)
+	require.InDelta(t, *saved.Low, *difference(dollars, held).Low, 1e-9, "what was taken back leaves no trace")
 }
 
 // The stop rule on the trials of Reflexion's agents (ARC_PIVOT_TRIALS names reflexion_trials.json): plain
