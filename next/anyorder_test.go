@@ -428,10 +428,6 @@ func (w *world) execute(ctx context.Context, c *act.Call) (*act.Result, error) {
 		res.Output = fmt.Appendf(nil, `{"good":%d,"token":%q}`, n, act.Secret(ctx, "token")+secretToken)
 	case 11:
 		return nil, &reason.Error{Class: reason.RateLimited, Wait: 3 * time.Minute, Err: errBoom}
-	case 12:
-		for _, hit := range c.Memories {
-			res.Misled = append(res.Misled, hit.Record.ID)
-		}
 	case 13:
 		for _, hit := range c.Memories {
 			res.Utilized = append(res.Utilized, hit.Record.ID)

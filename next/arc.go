@@ -208,9 +208,13 @@ func open(ctx context.Context, st store.Store, h Host, o *Options, closeStore fu
 
 // SetWorkers replaces the workers. Attempts that are under way end with those that they began with.
 func (a *Agent) SetWorkers(workers []act.Worker) error {
+	workers = slices.Clone(workers)
+	for i, w := range workers {
+		workers[i].Gates = slices.Concat(a.host.Gates, w.Gates)
+		workers[i].Timeout = cmp.Or(w.Timeout, a.opts.Timeout)
+	}
 	r, err := act.NewRunner(workers, &act.Options{
-		Gates: a.host.Gates, Around: a.host.Around, Approver: a.host.Approver, Secrets: a.host.Secrets,
-		Sanitizer: a.opts.Sanitizer, Timeout: a.opts.Timeout, Patience: a.opts.Approvals, Now: a.opts.Now,
+		Around: a.host.Around, Approver: a.host.Approver, Secrets: a.host.Secrets, Patience: a.opts.Approvals,
 	})
 	if err != nil {
 		return fmt.Errorf("arc: %w", err)

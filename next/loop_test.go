@@ -369,17 +369,17 @@ func TestCancel(t *testing.T) {
 	require.Equal(t, arc.Canceled, r.Status)
 	require.Equal(t, "not needed any more", r.Text)
 	require.ErrorIs(t, a.In("").Cancel(t.Context(), "7", ""), arc.ErrState)
-	var last arc.Event
+	var watched, kept []arc.Event
 	for e, err := range a.In("").Watch(t.Context(), "7") {
 		require.NoError(t, err)
-		last = e
+		watched = append(watched, e)
 	}
-	require.Empty(t, last.Name)
 	for e, err := range a.In("").Journal(t.Context(), "7") {
 		require.NoError(t, err)
-		last.Seq -= e.Seq
+		kept = append(kept, e)
 	}
-	require.Negative(t, last.Seq, "the journal has the events before, too")
+	require.Greater(t, len(kept), 1)
+	require.Equal(t, kept, watched)
 	for _, err := range a.In("").Journal(t.Context(), "8") {
 		require.ErrorIs(t, err, store.ErrNotFound)
 	}

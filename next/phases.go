@@ -416,19 +416,18 @@ func (t *turn) act(ctx context.Context) (phase, error) {
 	if err := t.journal.Err(); err != nil { // it says nothing about the worker
 		return "", err
 	}
-	open := made.Pending != nil && len(made.Pending.Approvals)+len(made.Pending.Questions) > 0
-	if !slices.Contains(outcomes, made.Outcome) && !open || made.Outcome == rank.Delivered && made.Result == nil {
-		made = act.Attempt{Outcome: rank.Failed, Usage: made.Usage}
-		made.Complaint = "an Around gave it no outcome"
+	pending, open := errors.AsType[*act.PendingError](made.Err)
+	if open = open && made.Outcome == ""; !open && !slices.Contains(outcomes, made.Outcome) {
+		made.Outcome, made.Complaint = rank.Failed, "an Around gave it no outcome"
 	}
 	t.made, t.wall, t.Pending = &made, t.now().Sub(began), nil
 	t.Current.Usage = made.Usage
 	switch {
-	case open && len(made.Pending.Approvals) > 0:
-		t.Pending, t.Back = made.Pending.Approvals, actPhase
+	case open && len(pending.Approvals) > 0:
+		t.Pending, t.Back = pending.Approvals, actPhase
 		return waitPhase, nil
 	case open:
-		return t.asked(ctx, advice, made.Pending.Questions)
+		return t.asked(ctx, advice, pending.Questions)
 	case made.Outcome == rank.Away, made.Outcome == rank.TimedOut:
 		t.Wait.Why, t.Wait.For, t.Back = made.Complaint, 0, actPhase
 		if made.Err != nil {
@@ -489,9 +488,9 @@ func (t *turn) verify(context.Context) (phase, error) {
 	t.Wait = waiting{}
 	task := a.Plan[a.Next]
 	if made.Outcome == rank.Delivered {
-		t.event("delivered", worker, cmp.Or(made.Result.Text, string(made.Result.Output)))
-		if len(made.Result.Deltas) > 0 {
-			if raw, err := json.Marshal(made.Result.Deltas); err == nil && len(raw) <= maxInputs {
+		t.event("delivered", worker, cmp.Or(made.Text, string(made.Output)))
+		if len(made.Deltas) > 0 {
+			if raw, err := json.Marshal(made.Deltas); err == nil && len(raw) <= maxInputs {
 				t.events[len(t.events)-1].Data = raw
 			}
 		}
@@ -522,16 +521,15 @@ func (t *turn) learn(context.Context) (phase, error) {
 		return assessPhase, nil
 	}
 	a.Worker, a.Tries = worker, nil
-	a.Utilized = append(a.Utilized, made.Result.Utilized...)
-	a.Misled = append(a.Misled, made.Result.Misled...)
+	a.Utilized = append(a.Utilized, made.Utilized...)
 	name := cmp.Or(task.Skill, worker)
-	if a.Next == 0 && len(a.Plan) == 1 && made.Result.Plan != nil && !a.Thought && !a.Fired {
-		a.Calls, a.Made = made.Result.Plan.Calls, true // nobody else has planned
+	if a.Next == 0 && len(a.Plan) == 1 && made.Plan != nil && !a.Thought && !a.Fired {
+		a.Calls, a.Made = made.Plan.Calls, true // nobody else has planned
 	} else {
 		a.called(reason.PlanCall{Name: name, Inputs: task.Inputs, Text: task.Objective})
 	}
 	t.Deliveries = append(t.Deliveries, number)
-	t.lineage = append(t.lineage, reason.Delivery{Task: task, Worker: worker, Output: made.Result.Output})
+	t.lineage = append(t.lineage, reason.Delivery{Task: task, Worker: worker, Output: made.Output})
 	result := made.Result
 	t.stage(func(ctx context.Context, b *store.Batch) error {
 		d := delivered{Task: task, Worker: worker, Text: result.Text, Output: result.Output, Sample: sample}
@@ -571,9 +569,9 @@ func (t *turn) stageFigures(task reason.Task, made *act.Attempt) rank.Sample {
 		Goal: cmp.Or(t.objective.Situation, t.aim().Text), Approach: cmp.Or(t.aim().Approach, t.Current.Worker),
 		Delivered: made.Outcome == rank.Delivered,
 	}
-	if made.Result != nil && made.Result.Reflection != nil {
-		sample.Confidence = &made.Result.Reflection.Confidence
-		try.Reflections = append(try.Reflections, *made.Result.Reflection)
+	if made.Reflection != nil {
+		sample.Confidence = &made.Reflection.Confidence
+		try.Reflections = append(try.Reflections, *made.Reflection)
 	}
 	t.stage(func(ctx context.Context, b *store.Batch) error {
 		err := t.tenant.book.In(t.objective.Lessons).Stage(ctx, b, sample)
@@ -594,7 +592,7 @@ func (t *turn) stageOutcome(v learn.Verdict) error {
 	}
 	o := learn.Outcome{
 		Verdict: v, Complaint: t.Reason, Failed: a.Failed, Applied: a.Applied,
-		Utilized: a.Utilized, Misled: a.Misled,
+		Utilized: a.Utilized,
 	}
 	if len(t.Aims) == 1 {
 		o.Usage = t.Usage

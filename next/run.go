@@ -321,7 +321,7 @@ func (a *Agent) load(ctx context.Context, at *tenant, scope memory.Scope, id str
 	mine := func(b *store.Batch) error {
 		return b.Check(recordKey(scope, id), store.At(store.Revision(own.rev.Load())))
 	}
-	t.journal = act.NewJournal(at.group, logPrefix(scope, id), mine, func(e Event) { a.told(t, e) })
+	t.journal = act.NewJournal(at.group, logPrefix(scope, id), a.opts.Now, mine, func(e Event) { a.told(t, e) })
 	st := at.group.Store()
 	r, rev, err := load[record](ctx, st, recordKey(scope, id))
 	if missing(err) {

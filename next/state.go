@@ -77,7 +77,6 @@ type aim struct {
 	Made     bool              // they are those that the worker has made in its one task
 	Worker   string            // that delivered last
 	Utilized []memory.ID
-	Misled   []memory.ID
 	Thought  bool // a reasoner has made the plan
 }
 

@@ -171,8 +171,8 @@ func (v View) Decide(ctx context.Context, r act.Ruling) error {
 		if p.ID != r.Approval {
 			continue
 		}
-		j := act.NewJournal(t.group, logPrefix(v.scope, p.Run), nil, nil)
-		if err := act.Rule(ctx, j, v.agent.opts.Now(), r); err != nil {
+		j := act.NewJournal(t.group, logPrefix(v.scope, p.Run), v.agent.opts.Now, nil, nil)
+		if err := act.Rule(ctx, j, r); err != nil {
 			return fmt.Errorf("arc: %w", err)
 		}
 		v.goOn(p.Run)
@@ -297,7 +297,7 @@ func (v View) Journal(ctx context.Context, id string) iter.Seq2[Event, error] {
 			yield(Event{}, err)
 			return
 		}
-		act.NewJournal(t.group, logPrefix(v.scope, id), nil, nil).Events(ctx, 0)(yield)
+		act.NewJournal(t.group, logPrefix(v.scope, id), nil, nil, nil).Events(ctx, 0)(yield)
 	}
 }
 
@@ -318,7 +318,7 @@ func (v View) Watch(ctx context.Context, id string) iter.Seq2[Event, error] {
 			yield(Event{}, err)
 			return
 		}
-		j, last := act.NewJournal(t.group, logPrefix(v.scope, id), nil, nil), 0
+		j, last := act.NewJournal(t.group, logPrefix(v.scope, id), nil, nil, nil), 0
 		for {
 			changed := v.agent.change()
 			r, err := v.Report(ctx, id)
@@ -330,7 +330,7 @@ func (v View) Watch(ctx context.Context, id string) iter.Seq2[Event, error] {
 				if !yield(e, err) || err != nil {
 					return
 				}
-				last = e.Seq
+				last++
 			}
 			if r.Status.ended() {
 				return

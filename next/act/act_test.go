@@ -22,7 +22,11 @@ import (
 
 // journal returns a context with a journal over st, as a process that has just begun has it.
 func journal(t *testing.T, st store.Store) (context.Context, *act.Journal) {
-	j := act.NewJournal(store.NewGroup(st), "run/7/", nil, nil)
+	return journalAt(t, st, nil)
+}
+
+func journalAt(t *testing.T, st store.Store, now func() time.Time) (context.Context, *act.Journal) {
+	j := act.NewJournal(store.NewGroup(st), "run/7/", now, nil, nil)
 	return act.WithJournal(t.Context(), j, nil), j
 }
 
@@ -209,9 +213,9 @@ func TestIrreversibleOnceInARun(t *testing.T) {
 	require.Equal(t, 1, pay.calls)
 
 	a := run(4, `{"amount":60,"to":"A"}`, "")
-	require.Len(t, a.Pending.Approvals, 1, "other inputs ask")
+	require.Len(t, asks(a), 1, "other inputs ask")
 	require.Empty(t, a.Outcome)
-	require.Contains(t, strings.Join(a.Pending.Approvals[0].Done, ""), `pay {"amount":50,"to":"A"} in attempt 1: done`)
+	require.Contains(t, strings.Join(asks(a)[0].Why, ""), `pay {"amount":50,"to":"A"} in attempt 1: done`)
 	require.Equal(t, rank.Denied, run(5, `{"amount":60,"to":"A"}`, "no").Outcome)
 	require.Equal(t, 1, pay.calls)
 	require.Equal(t, rank.Delivered, run(6, `{"amount":60,"to":"A"}`, "yes").Outcome)
@@ -228,7 +232,7 @@ func TestIrreversibleWithoutInputs(t *testing.T) {
 	require.Equal(t, rank.Delivered, r.Run(ctx, c).Outcome)
 	c = call(r, 2, "")
 	c.Task.Objective = "pay another invoice"
-	require.Len(t, r.Run(ctx, c).Pending.Approvals, 1)
+	require.Len(t, asks(r.Run(ctx, c)), 1)
 	require.Equal(t, 1, pay.calls)
 }
 
@@ -257,21 +261,21 @@ func TestBegunWithoutEnd(t *testing.T) {
 			r.Run(ctx, call(r, 1, `{"amount":50}`))
 			a := r.Run(ctx, call(r, 1, `{"amount":50}`))
 			if !c.asks {
-				require.True(t, a.Pending == nil || a.Pending.Approvals == nil)
+				require.Empty(t, asks(a))
 				require.Equal(t, 2, pay.calls)
 				return
 			}
-			require.Len(t, a.Pending.Approvals, 1)
-			require.Contains(t, strings.Join(a.Pending.Approvals[0].Why, ""), "its end is not known")
+			require.Len(t, asks(a), 1)
+			require.Contains(t, strings.Join(asks(a)[0].Why, ""), "its end is not known")
 			require.Equal(t, 1, pay.calls)
 			// A yes is for one call: where that ends unknown again, it is asked again.
-			require.NoError(t, act.Rule(ctx, j, time.Now(), act.Ruling{Approval: a.Pending.Approvals[0].ID, By: "anna", Allow: true}))
+			require.NoError(t, act.Rule(ctx, j, act.Ruling{Approval: asks(a)[0].ID, By: "anna", Allow: true}))
 			r.Run(ctx, call(r, 1, `{"amount":50}`))
 			require.Equal(t, 2, pay.calls)
 			b := r.Run(ctx, call(r, 1, `{"amount":50}`))
 			require.Equal(t, 2, pay.calls)
-			require.Len(t, b.Pending.Approvals, 1)
-			require.NotEqual(t, a.Pending.Approvals[0].ID, b.Pending.Approvals[0].ID)
+			require.Len(t, asks(b), 1)
+			require.NotEqual(t, asks(a)[0].ID, asks(b)[0].ID)
 		})
 	}
 }
@@ -320,9 +324,9 @@ func TestWhatAsks(t *testing.T) {
 				return
 			}
 			require.Zero(t, w.calls)
-			require.Len(t, a.Pending.Approvals, 1)
-			require.Equal(t, c.mode, a.Pending.Approvals[0].Mode)
-			require.Contains(t, strings.Join(a.Pending.Approvals[0].Why, "; "), c.why)
+			require.Len(t, asks(a), 1)
+			require.Equal(t, c.mode, asks(a)[0].Mode)
+			require.Contains(t, strings.Join(asks(a)[0].Why, "; "), c.why)
 		})
 	}
 }
@@ -335,7 +339,7 @@ func TestApprovalShowsWhatWasDone(t *testing.T) {
 	require.Equal(t, rank.Delivered, r.Run(ctx, call(r, 1, `{"amount":50}`)).Outcome)
 	c := call(r, 2, `{}`)
 	c.Worker = r.Workers()[1]
-	require.Equal(t, []string{`pay {"amount":50} in attempt 1: done`}, r.Run(ctx, c).Pending.Approvals[0].Done)
+	require.Contains(t, asks(r.Run(ctx, c))[0].Why, `this run has done: pay {"amount":50} in attempt 1: done`)
 }
 
 // An executor that ignores its context holds its own attempt only.
@@ -381,26 +385,25 @@ func TestRulings(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			now := time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC)
-			r := runner(t, &act.Options{Now: func() time.Time { return now }},
-				act.Worker{Name: "w", Executor: &works{}, Mode: c.mode})
-			ctx, j := journal(t, store.NewMem())
+			r := runner(t, nil, act.Worker{Name: "w", Executor: &works{}, Mode: c.mode})
+			ctx, j := journalAt(t, store.NewMem(), func() time.Time { return now })
 			a := r.Run(ctx, call(r, 1, `{}`))
-			require.Len(t, a.Pending.Approvals, 1)
-			require.ErrorContains(t, act.Rule(ctx, j, now, act.Ruling{Approval: "a typing error", Allow: true}), "not asked")
+			require.Len(t, asks(a), 1)
+			require.ErrorContains(t, act.Rule(ctx, j, act.Ruling{Approval: "a typing error", Allow: true}), "not asked")
 			for _, ruling := range c.rulings {
-				ruling.Approval = a.Pending.Approvals[0].ID
-				require.NoError(t, act.Rule(ctx, j, now, ruling))
+				ruling.Approval = asks(a)[0].ID
+				require.NoError(t, act.Rule(ctx, j, ruling))
 			}
 			if c.late {
 				now = now.Add(24 * time.Hour)
-				late := act.Ruling{Approval: a.Pending.Approvals[0].ID, By: "anna", Allow: true}
-				require.ErrorContains(t, act.Rule(ctx, j, now, late), "was open until")
+				late := act.Ruling{Approval: asks(a)[0].ID, By: "anna", Allow: true}
+				require.ErrorContains(t, act.Rule(ctx, j, late), "was open until")
 			}
 			b := r.Run(ctx, call(r, 1, `{}`))
 			require.Equal(t, c.outcome, b.Outcome, b.Complaint)
 			if c.outcome == "" {
-				require.Equal(t, a.Pending.Approvals[0].ID, b.Pending.Approvals[0].ID)
-				require.Equal(t, len(distinct(c.rulings)), strings.Count(strings.Join(b.Pending.Approvals[0].Why, ";"), "has agreed"))
+				require.Equal(t, asks(a)[0].ID, asks(b)[0].ID)
+				require.Equal(t, len(distinct(c.rulings)), strings.Count(strings.Join(asks(b)[0].Why, ";"), "has agreed"))
 			}
 		})
 	}
@@ -428,16 +431,17 @@ func TestApprover(t *testing.T) {
 		ctx, _ := journal(t, st)
 		return r.Run(ctx, call(r, attempt, `{"a":1}`))
 	}
-	require.Len(t, run(1).Pending.Approvals, 1, "the zero ruling is neither yes nor no")
+	require.Len(t, asks(run(1)), 1, "the zero ruling is neither yes nor no")
 	answer, fails = act.Ruling{Allow: true}, errors.New("the chat is down")
-	require.Len(t, run(1).Pending.Approvals, 1)
+	require.Len(t, asks(run(1)), 1)
 	answer, fails = act.Ruling{Approval: "another", By: "anna", Allow: true}, nil
-	require.Len(t, run(1).Pending.Approvals, 1, "a yes to another question is none to this one")
-	late := runner(t, &act.Options{Now: func() time.Time { return now }, Approver: act.Approver(func(context.Context, act.Approval) (act.Ruling, error) {
+	require.Len(t, asks(run(1)), 1, "a yes to another question is none to this one")
+	late := runner(t, &act.Options{Approver: act.Approver(func(context.Context, act.Approval) (act.Ruling, error) {
 		now = now.Add(24 * time.Hour)
 		return act.Ruling{Allow: true}, nil
 	})}, act.Worker{Name: "w", Executor: w, Mode: act.Gated})
-	require.Equal(t, rank.Denied, late.Run(t.Context(), call(late, 1, `{}`)).Outcome, "a yes after the deadline")
+	ctx, _ := journalAt(t, store.NewMem(), func() time.Time { return now })
+	require.Equal(t, rank.Denied, late.Run(ctx, call(late, 1, `{}`)).Outcome, "a yes after the deadline")
 	answer = act.Ruling{Allow: true}
 	w.do = func(context.Context, *act.Call) (*act.Result, error) { return nil, errors.New("declined") }
 	require.Equal(t, rank.Failed, run(1).Outcome)
@@ -463,17 +467,17 @@ func TestSlowPerson(t *testing.T) {
 			return &act.Result{}, err
 		})
 		people := []string{"anna", "ben"}
-		o := &act.Options{Timeout: time.Minute, Approver: act.Approver(func(ctx context.Context, a act.Approval) (act.Ruling, error) {
+		o := &act.Options{Approver: act.Approver(func(ctx context.Context, a act.Approval) (act.Ruling, error) {
 			if slow {
 				<-ctx.Done()
 				return act.Ruling{}, ctx.Err()
 			}
 			return act.Ruling{By: people[strings.Count(strings.Join(a.Why, ";"), "has agreed")], Allow: true}, nil
 		})}
-		r := runner(t, o, act.Worker{Name: "w", Executor: x, Irreversible: true})
+		r := runner(t, o, act.Worker{Name: "w", Executor: x, Irreversible: true, Timeout: time.Minute})
 		ctx, _ := journal(t, st)
 		a := r.Run(ctx, call(r, 1, `{}`))
-		require.Len(t, a.Pending.Approvals, 1, "%+v", a)
+		require.Len(t, asks(a), 1, "%+v", a)
 		require.Empty(t, a.Outcome)
 		slow = false
 		ctx, _ = journal(t, st)
@@ -623,8 +627,8 @@ func TestCallsAtTheSameTime(t *testing.T) {
 		r := runner(t, &act.Options{Approver: act.Approver(func(_ context.Context, a act.Approval) (act.Ruling, error) {
 			mu.Lock()
 			asked++
-			if len(a.Done) != asked-1 {
-				t.Errorf("%d were done, and the request shows %v", asked-1, a.Done)
+			if strings.Count(strings.Join(a.Why, ";"), "has done: ") != asked-1 {
+				t.Errorf("%d were done, and the request shows %v", asked-1, a.Why)
 			}
 			mu.Unlock()
 			time.Sleep(time.Second) // in which the others come as far as they can
@@ -700,18 +704,26 @@ func TestJournalOfTwoWriters(t *testing.T) {
 	wg.Wait()
 	ctx, j := journal(t, st)
 	n := 0
-	for e, err := range j.Events(ctx, 0) {
+	for _, err := range j.Events(ctx, 0) {
 		require.NoError(t, err)
 		n++
-		require.Equal(t, n, e.Seq)
 	}
 	steps, err := j.Steps(ctx, "1/")
 	require.NoError(t, err)
 	require.Equal(t, 200, n)
 	require.Equal(t, 50, steps)
-	for e := range j.Events(ctx, 199) {
-		require.Equal(t, 200, e.Seq)
+	for range j.Events(ctx, 199) {
+		n++
 	}
+	require.Equal(t, 201, n)
+}
+
+// asks is what an attempt waits for.
+func asks(a act.Attempt) []act.Approval {
+	if pending, ok := errors.AsType[*act.PendingError](a.Err); ok && a.Outcome == "" {
+		return pending.Approvals
+	}
+	return nil
 }
 
 // class is what can be done about the error of an attempt.

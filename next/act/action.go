@@ -18,13 +18,19 @@ import (
 	"github.com/arc-learn/arc/next/redact"
 )
 
-// action is one call of a worker, a tool or a step.
+// action is one call of a worker, a tool or a step, within a scene.
 type action struct {
+	*scene
 	*Worker          // its Name, with kind, must not be done twice; its conditions hold
 	kind      string // "worker", "tool" or "step"
 	step      string // its place in the attempt
 	inputs    json.RawMessage
 	sanitised bool // the result was made from sanitised text
+
+	begun int      // how often it was begun before, in this run
+	open  bool     // the end of such a call is not known
+	why   []string // it must be asked, as it was made before
+	done  []string // what the run has done
 }
 
 // StepOption is an option of [Step].
@@ -51,8 +57,8 @@ const maxKept = 384 << 10
 //
 // input is what f works on; another one under the same name is [ErrChanged]. A result of over 384 KiB is kept as
 // done without its value: when asked for again it is [ErrNoValue]. The result is cleaned by the Sanitizer, the first
-// time as well, so a token that a later step needs is no result. Without a [Journal] in the context Step calls f,
-// and nothing else.
+// time as well, so a token that a later step needs is no result. Outside of an attempt, without a [Journal] in the
+// context, Step calls f and nothing else.
 //
 // With [Irreversible], it is as with an irreversible worker: its beginning is committed before the call, and over
 // all attempts of the run it is made once for an input. A step that was begun and whose end is not known, or that
@@ -120,18 +126,16 @@ func Do(
 // attempt that goes on gets it from there.
 func do(
 	ctx context.Context, a *action, f func(context.Context, json.RawMessage) (json.RawMessage, error),
-) (json.RawMessage, error) {
-	s := of(ctx)
-	inputs, err := schema.Canonical(a.inputs)
-	if err != nil {
+) (_ json.RawMessage, err error) {
+	a.scene = of(ctx).journaled()
+	if a.inputs, err = schema.Canonical(a.inputs); err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", errInputs, a.Name, err)
 	}
-	d := &deed{scene: s, action: a, inputs: inputs}
-	if s.journal == nil || a.kind == "tool" {
-		return d.do(ctx, f)
+	if a.kind == "tool" {
+		return a.do(ctx, f)
 	}
-	name, sum := fmt.Sprintf("attempt/%04d/%s", s.attempt, a.step), digest(inputs)
-	r, err := s.journal.get(ctx, name)
+	name, sum := fmt.Sprintf("attempt/%04d/%s", a.attempt, a.step), digest(a.inputs)
+	r, err := a.journal.get(ctx, name)
 	switch {
 	case err != nil:
 		return nil, err
@@ -142,54 +146,44 @@ func do(
 	case r.State == stepDone:
 		return r.Value, nil
 	}
-	out, err := d.do(ctx, f)
+	out, err := a.do(ctx, f)
 	if err != nil {
 		return nil, err
 	}
 	r = record{Name: name, State: stepDone, Input: sum, Value: kept(out)}
-	return out, s.journal.put(context.WithoutCancel(ctx), r)
-}
-
-// deed is an action on its way.
-type deed struct {
-	*scene
-	*action
-	inputs json.RawMessage
-	begun  int      // how often it was begun before, in this run
-	open   bool     // the end of such a call is not known
-	why    []string // it must be asked, as it was made before
-	done   []string // what the run has done
+	return out, a.journal.put(context.WithoutCancel(ctx), r)
 }
 
 // do makes the call, once if it is irreversible.
-func (d *deed) do(
+func (a *action) do(
 	ctx context.Context, f func(context.Context, json.RawMessage) (json.RawMessage, error),
 ) (json.RawMessage, error) {
-	inner, filled := *d.scene, d.inputs // a step has the secrets of the worker that it is a step of
-	if d.kind != "step" {
-		v, err := d.scene.open(ctx, d.Secrets, d.inputs)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", d.Name, err)
+	inner := a.scene // a step has the secrets of the worker that it is a step of
+	filled := a.inputs
+	if a.kind != "step" {
+		var err error
+		if inner, err = a.scene.open(ctx, a.Secrets, a.inputs); err != nil {
+			return nil, fmt.Errorf("%s: %w", a.Name, err)
 		}
-		inner.vault, filled = v, redact.Fill(d.inputs, v.values)
+		filled = redact.Fill(a.inputs, inner.secrets)
 	}
-	if d.Irreversible && d.journal != nil {
-		free, err := d.alone(ctx, d.kind+"/"+d.Name)
+	if a.Irreversible {
+		free, err := a.journal.alone(ctx, a.kind+"/"+a.Name)
 		if err != nil {
 			return nil, err
 		}
 		defer free()
-		if value, done, err := d.earlier(ctx); done || err != nil {
+		if value, done, err := a.earlier(ctx); done || err != nil {
 			return value, err
 		}
 	}
-	if err := d.permit(ctx); err != nil {
+	if err := a.permit(ctx); err != nil {
 		return nil, err
 	}
-	if err := d.put(ctx, stepBegun, nil, "its end is not known"); err != nil {
+	if err := a.put(ctx, stepBegun, nil, "its end is not known"); err != nil {
 		return nil, err
 	}
-	out, err := call.Do(context.WithValue(ctx, sceneKey{}, &inner), d.Timeout,
+	out, err := call.Do(context.WithValue(ctx, sceneKey{}, inner), a.Timeout,
 		func(ctx context.Context) (json.RawMessage, error) {
 			out, err := f(ctx, filled)
 			if end := ctx.Err(); err != nil && end != nil && !errors.Is(err, end) {
@@ -200,69 +194,68 @@ func (d *deed) do(
 	if err != nil {
 		err = call.Reworded(err, inner.cleanText(err.Error()))
 	}
-	out = inner.cleanJSON(out, d.sanitised)
-	return out, d.end(context.WithoutCancel(ctx), out, err)
+	out = inner.cleanJSON(out, a.sanitised)
+	return out, a.end(context.WithoutCancel(ctx), out, err)
 }
 
 // once is the name of the record of an irreversible action in its run: over all attempts, one for equal inputs.
-func (d *deed) once() string { return "once/" + d.kind + "/" + d.Name + "/" + digest(d.inputs) }
+func (a *action) once() string { return "once/" + a.kind + "/" + a.Name + "/" + digest(a.inputs) }
 
 // earlier reads what the run has done, and returns what this action returned if it is done already.
-func (d *deed) earlier(ctx context.Context) (value json.RawMessage, done bool, err error) {
-	same, own := "once/"+d.kind+"/"+d.Name+"/", d.once()
-	for r, err := range d.journal.steps(ctx, "once/") {
+func (a *action) earlier(ctx context.Context) (value json.RawMessage, done bool, err error) {
+	same, own := "once/"+a.kind+"/"+a.Name+"/", a.once()
+	for r, err := range a.journal.steps(ctx, "once/") {
 		if err != nil {
 			return nil, false, err
 		}
 		if r.Name == own {
-			d.begun = r.Begun
+			a.begun = r.Begun
 		}
 		if r.State == stepNew {
 			continue
 		}
-		d.done = append(d.done, r.Note)
+		a.done = append(a.done, r.Note)
 		switch {
 		case r.Name != own && strings.HasPrefix(r.Name, same):
-			d.why = append(d.why, "this run has called "+d.Name+" before, with other inputs")
+			a.why = append(a.why, "this run has called "+a.Name+" before, with other inputs")
 		case r.Name != own:
 		case r.State == stepBegun:
-			d.open = true
-			d.why = append(d.why, "this run has made the same call before: "+r.Note)
+			a.open = true
+			a.why = append(a.why, "this run has made the same call before: "+r.Note)
 		case r.Value == nil:
-			return nil, true, fmt.Errorf("%w: %s", ErrNoValue, d.Name)
+			return nil, true, fmt.Errorf("%w: %s", ErrNoValue, a.Name)
 		default:
 			value, done = r.Value, true
 		}
 	}
-	d.why = slices.Compact(d.why)
+	a.why = slices.Compact(a.why)
 	if done {
-		d.note(Event{Kind: "tool", Name: d.Name, Text: "not called again: this run has done it"})
+		a.note(Event{Kind: "tool", Name: a.Name, Text: "not called again: this run has done it"})
 	}
 	return value, done, nil
 }
 
 // put commits the state of an irreversible action.
-func (d *deed) put(ctx context.Context, state string, value json.RawMessage, end string) error {
-	if !d.Irreversible || d.journal == nil {
+func (a *action) put(ctx context.Context, state string, value json.RawMessage, end string) error {
+	if !a.Irreversible {
 		return nil
 	}
-	begun := d.begun + 1
-	note := fmt.Sprintf("%s %s in attempt %d: %s", d.Name, fence.Clip(string(d.inputs), maxShown), d.attempt, end)
-	return d.journal.put(ctx, record{
-		Name: d.once(), State: state, Value: kept(value), Begun: begun, Note: note,
+	note := fmt.Sprintf("%s %s in attempt %d: %s", a.Name, fence.Clip(string(a.inputs), maxShown), a.attempt, end)
+	return a.journal.put(ctx, record{
+		Name: a.once(), State: state, Value: kept(value), Begun: a.begun + 1, Note: note,
 	})
 }
 
 // end commits how an irreversible action has ended, and returns err.
-func (d *deed) end(ctx context.Context, value json.RawMessage, err error) error {
+func (a *action) end(ctx context.Context, value json.RawMessage, err error) error {
 	if err == nil {
-		return d.put(ctx, stepDone, value, "done")
+		return a.put(ctx, stepDone, value, "done")
 	}
 	var pending *PendingError
-	if d.open || !errors.As(err, &pending) && unclear(err) {
+	if a.open || !errors.As(err, &pending) && unclear(err) {
 		return err // it stays begun
 	}
-	return errors.Join(err, d.put(ctx, stepNew, nil, "not done"))
+	return errors.Join(err, a.put(ctx, stepNew, nil, "not done"))
 }
 
 // unclear reports whether a call that returned err may have been done all the same.
@@ -274,37 +267,40 @@ func unclear(err error) bool {
 }
 
 // permit returns nil if the action may be made, and else what keeps it.
-func (d *deed) permit(ctx context.Context) error {
-	mode, why := d.Mode, []string(nil)
+func (a *action) permit(ctx context.Context) error {
+	mode, why := a.Mode, []string(nil)
 	if mode > Notify {
 		why = append(why, "mode is "+mode.String())
 	}
-	asks := slices.Clone(d.why)
-	if d.Blast >= Fleet {
-		asks = append(asks, "blast is "+d.Blast.String())
+	asks := slices.Clone(a.why)
+	if a.Blast >= Fleet {
+		asks = append(asks, "blast is "+a.Blast.String())
 	}
-	if d.Irreversible && d.fired {
+	if a.Irreversible && a.fired {
 		asks = append(asks, "it cannot be undone, and a learned plan asks for it")
 	}
-	if asks = append(asks, above(d.inputs, d.AskAbove)...); len(asks) > 0 {
+	if asks = append(asks, above(a.inputs, a.AskAbove)...); len(asks) > 0 {
 		mode, why = max(mode, Gated), append(why, asks...)
 	}
 	switch {
 	case mode == Notify:
-		d.note(Event{Kind: "notify", Name: d.Name, Text: d.about, Data: d.inputs})
+		a.note(Event{Kind: "notify", Name: a.Name, Text: a.about, Data: a.inputs})
 		return nil
 	case mode < Veto:
 		return nil
 	}
-	if !d.Irreversible && d.journal != nil { // otherwise it is known
-		if _, _, err := d.earlier(ctx); err != nil {
+	if !a.Irreversible { // otherwise it is known
+		if _, _, err := a.earlier(ctx); err != nil {
 			return err
 		}
 	}
-	id := digest([]byte(strings.Join([]string{d.run, d.kind, d.Name, strconv.Itoa(d.attempt), d.step,
-		strconv.Itoa(d.begun), string(d.inputs)}, "\x00")))
-	return d.ask(ctx, Approval{
-		ID: id, Run: d.run, Name: d.Name, About: d.about, Inputs: d.inputs, Mode: mode, Why: why, Done: d.done,
+	for _, done := range a.done {
+		why = append(why, "this run has done: "+done)
+	}
+	id := digest([]byte(strings.Join([]string{a.run, a.kind, a.Name, strconv.Itoa(a.attempt), a.step,
+		strconv.Itoa(a.begun), string(a.inputs)}, "\x00")))
+	return a.ask(ctx, Approval{
+		ToolCall: reason.ToolCall{ID: id, Name: a.Name, Inputs: a.inputs}, Run: a.run, About: a.about, Mode: mode, Why: why,
 	})
 }
 

@@ -12,18 +12,17 @@ import (
 
 	"github.com/arc-learn/arc/next/internal/call"
 	"github.com/arc-learn/arc/next/internal/schema"
+	"github.com/arc-learn/arc/next/reason"
 )
 
-// Approval asks a person to allow a call of a worker, tool or step.
+// Approval asks a person to allow a call of a worker, tool or step: its Name and Inputs. The ID is the Approval's,
+// and stable over restarts; another attempt and another try of an irreversible call have another.
 type Approval struct {
-	ID       string // stable over restarts; another attempt and another try of an irreversible call have another
+	reason.ToolCall
 	Run      string
-	Name     string // of the worker, tool or step
-	About    string // what it is for, in words
-	Inputs   json.RawMessage
+	About    string    // what it is for, in words
 	Mode     Mode      // Veto, Gated or Compound
-	Why      []string  // "mode is gated", "blast is fleet", "amount is 120, above 100"
-	Done     []string  // irreversible calls that the run has made so far
+	Why      []string  // "mode is gated", "amount is 120, above 100", and which irreversible calls the run has made
 	Deadline time.Time // afterwards silence lets a Veto go on and denies the others
 }
 
@@ -34,8 +33,9 @@ type Ruling struct {
 }
 
 // Approver asks a person, or a policy that stands for one. An error, or an answer that is neither a clear yes nor a
-// clear no, or names another Approval, leaves this one open: the attempt is pending, and asks again when it goes on. ctx ends with the time
-// for an answer, and with the attempt's. In mode Compound a second person is asked by a second call.
+// clear no, or names another Approval, leaves this one open: the attempt is pending, and asks again when it goes on.
+// ctx ends with the time for an answer, and with the attempt's. In mode Compound a second person is asked by a second
+// call.
 type Approver func(ctx context.Context, a Approval) (Ruling, error)
 
 // PendingError says that an attempt cannot go on before people have ruled or answered. An executor that gets one
@@ -60,7 +60,7 @@ var ErrDenied = errors.New("act: denied")
 // Rule commits a person's ruling in the journal of the run that asked. It is an error if it is neither a clear yes
 // nor a clear no, if the run has not asked for that Approval, or if its deadline has passed: silence has ruled then. A
 // later ruling of the same person on an open Approval replaces the earlier one.
-func Rule(ctx context.Context, j *Journal, now time.Time, r Ruling) error {
+func Rule(ctx context.Context, j *Journal, r Ruling) error {
 	if r.Approval == "" || !isClear(r) {
 		return errors.New("act: a ruling names its approval, and is a yes, or a no with By or Note")
 	}
@@ -75,6 +75,7 @@ func Rule(ctx context.Context, j *Journal, now time.Time, r Ruling) error {
 	if err := json.Unmarshal(asked.Value, &a); err != nil {
 		return err
 	}
+	now := j.now()
 	if !now.Before(a.Deadline) {
 		return fmt.Errorf("act: approval %q was open until %s", r.Approval, a.Deadline.Format(time.RFC3339))
 	}
@@ -134,27 +135,20 @@ func (s *scene) ask(ctx context.Context, a Approval) error {
 
 // consult asks the host's Approver within the time that there is; nil is no ruling.
 func (s *scene) consult(ctx context.Context, a Approval) (*Ruling, error) {
-	r, err := call.Do(ctx, max(1, a.Deadline.Sub(s.opts.now())), func(ctx context.Context) (Ruling, error) {
+	r, err := call.Do(ctx, max(1, a.Deadline.Sub(s.journal.now())), func(ctx context.Context) (Ruling, error) {
 		return s.opts.Approver(ctx, a)
 	})
-	now := s.opts.now()
-	if err != nil || !isClear(r) || r.Approval != "" && r.Approval != a.ID || !now.Before(a.Deadline) {
+	if err != nil || !isClear(r) || r.Approval != "" && r.Approval != a.ID || !s.journal.now().Before(a.Deadline) {
 		return nil, nil // it stays open; an answer to another question, or after the deadline, is none to this one
 	}
 	r.Approval, r.By, r.Note = a.ID, s.cleanText(r.By), s.cleanText(r.Note)
-	if s.journal == nil {
-		return &r, nil
-	}
-	return &r, Rule(ctx, s.journal, now, r)
+	return &r, Rule(ctx, s.journal, r)
 }
 
 // file returns the Approval as it was asked first, and the rulings so far; one that is new is committed.
 func (s *scene) file(ctx context.Context, a Approval) (_ Approval, rulings []Ruling, err error) {
-	now := s.opts.now()
-	a.Deadline = now.Add(cmp.Or(s.opts.Patience, defaultPatience))
-	if s.journal == nil {
-		return a, nil, nil
-	}
+	now := s.journal.now()
+	a.Deadline = now.Add(s.opts.Patience)
 	name := "ask/" + a.ID
 	r, err := s.journal.get(ctx, name)
 	switch {
@@ -198,7 +192,7 @@ func (s *scene) decided(a Approval, rulings []Ruling, people int) (bool, error) 
 	if len(agreed) >= people {
 		return true, nil
 	}
-	if s.opts.now().Before(a.Deadline) {
+	if s.journal.now().Before(a.Deadline) {
 		return false, nil
 	}
 	if a.Mode == Veto {

@@ -16,20 +16,19 @@ type Result struct {
 	Text       string          // the answer in words, at most 64 KiB
 	Reflection *iar.Reflection // nil: none was made; an invalid one fails the attempt
 	Utilized   []memory.ID     // nil: not known
-	Misled     []memory.ID
-	Usage      *reason.Usage
-	Deltas     []reason.Delta // changes of the world that were made
-	Plan       *reason.Plan   // the calls that were made, of an executor that makes calls
+	Usage      *reason.Usage   // of the whole attempt, also of what it took before a crash
+	Deltas     []reason.Delta  // changes of the world that were made
+	Plan       *reason.Plan    // the calls that were made, of an executor that makes calls
 }
 
 // Attempt is one execution with its verdict, whatever came of it.
 type Attempt struct {
-	Verdict               // of the gate that refused, or of the last one; Complaint is also what else went wrong
-	Outcome rank.Outcome  // "" while it is pending
-	Result  *Result       // nil where there is none
-	Usage   *reason.Usage // of the whole attempt, also of a failed one and of what it took before a crash
-	Pending *PendingError // a person has to rule or to answer before it goes on; no attempt is spent
-	Err     *reason.Error // what the executor or a gate returned, or why it was not called
+	Verdict              // of the gate that refused, or of the last one; Complaint is also what else went wrong
+	Result               // of one that failed to make any: its Usage
+	Outcome rank.Outcome // "" while a person has to rule or to answer before it goes on: no attempt is spent
+	// Err is what the executor or a gate returned, or why it was not called; with the Outcome "" it wraps a
+	// *[PendingError].
+	Err *reason.Error
 }
 
 // Verdict is what a gate says.

@@ -106,7 +106,7 @@ func (c *command) run(ctx context.Context, call *Call, r *Result) ([]byte, error
 	cmd := exec.CommandContext(ctx, c.argv[0], c.argv[1:]...)
 	cmd.Dir, cmd.Stdin, cmd.WaitDelay = c.dir, bytes.NewReader(stdin), stopped
 	cmd.Env = append([]string{}, c.env...) // nil would be that of the process
-	for name, value := range of(ctx).vault.values {
+	for name, value := range of(ctx).secrets {
 		cmd.Env = append(cmd.Env, name+"="+value)
 	}
 	out := newStream(ctx, c.argv[0])
@@ -180,7 +180,7 @@ func (s *stream) Write(b []byte) (int, error) {
 
 // note notes the first n bytes of rest.
 func (s *stream) note(n int) {
-	text := s.vault.clean.Prose(strings.ToValidUTF8(string(s.rest[:n]), "\uFFFD"))
+	text := s.cleanText(strings.ToValidUTF8(string(s.rest[:n]), "\uFFFD"))
 	for line := range strings.Lines(text) {
 		s.tell(Event{Kind: "output", Name: s.name, Text: strings.TrimRight(line, "\r\n")})
 	}

@@ -103,7 +103,7 @@ func TestCommandStreamsAndIsKilled(t *testing.T) {
 	pid := filepath.Join(dir, "pid")
 	ctx, cancel := context.WithCancel(t.Context())
 	var lines []string
-	j := act.NewJournal(store.NewGroup(store.NewMem()), "", nil, func(e act.Event) {
+	j := act.NewJournal(store.NewGroup(store.NewMem()), "", nil, nil, func(e act.Event) {
 		if lines = append(lines, e.Text); e.Text == "ready" {
 			cancel()
 		}
@@ -124,7 +124,7 @@ func TestCommandStreamsAndIsKilled(t *testing.T) {
 // What comes in pieces is noted as clean as the whole, and a last line without an end is noted, too.
 func TestCommandCleansPieces(t *testing.T) {
 	var lines []string
-	j := act.NewJournal(store.NewGroup(store.NewMem()), "", nil, func(e act.Event) { lines = append(lines, e.Text) })
+	j := act.NewJournal(store.NewGroup(store.NewMem()), "", nil, nil, func(e act.Event) { lines = append(lines, e.Text) })
 	begin, end := "-----BEGIN RSA PRIVATE"+" KEY-----", "-----END RSA PRIVATE"+" KEY-----"
 	script := `p() { printf "$1"; sleep .02; }; p 'pass'; p 'word=hunter2\nlast: ` + begin + `\nMIIEpAIBAAKC\n'; p 'AQEA7bq2Xh3kYw1s9vTt\n` +
 		end + `\n'; p 'so'; head -c 70000 /dev/zero | tr '\0' x`

@@ -21,23 +21,28 @@ func ExampleAround() {
 		}
 	})
 	confidence := around(nil, func(c *act.Call, a act.Attempt) {
-		if a.Result != nil && a.Result.Reflection != nil {
-			fmt.Printf("confidence: %s claimed %v\n", c.Worker.Name, a.Result.Reflection.Confidence)
+		if a.Reflection != nil {
+			fmt.Printf("confidence: %s claimed %v\n", c.Worker.Name, a.Reflection.Confidence)
 		}
 	})
 	effects := around(nil, func(_ *act.Call, a act.Attempt) {
 		if a.Outcome != rank.Delivered {
 			return
 		}
-		for _, d := range a.Result.Deltas {
+		for _, d := range a.Deltas {
 			fmt.Printf("world: %s %s %s\n", d.Op, d.Path, d.Value)
 		}
 	})
-	blast := around(func(c *act.Call) { c.Stamps["x-blast-radius"] = c.Worker.Blast.String() }, nil)
-	mode := around(func(c *act.Call) { c.Stamps["x-hitl-mode"] = c.Worker.Mode.String() }, nil)
+	type stamp string // what the context holds reaches the executor
+	blast := around(func(ctx context.Context, c *act.Call) context.Context {
+		return context.WithValue(ctx, stamp("x-blast-radius"), c.Worker.Blast.String())
+	}, nil)
+	mode := around(func(ctx context.Context, c *act.Call) context.Context {
+		return context.WithValue(ctx, stamp("x-hitl-mode"), c.Worker.Mode.String())
+	}, nil)
 
-	reviewer := act.ExecutorFunc(func(_ context.Context, c *act.Call) (*act.Result, error) {
-		fmt.Println("sent with", c.Stamps)
+	reviewer := act.ExecutorFunc(func(ctx context.Context, _ *act.Call) (*act.Result, error) {
+		fmt.Println("sent with", ctx.Value(stamp("x-blast-radius")), ctx.Value(stamp("x-hitl-mode")))
 		price := .02
 		return &act.Result{
 			Reflection: &iar.Reflection{Status: iar.Success, Confidence: .9, AlignmentCheck: map[string]any{"task": 1.}},
@@ -54,17 +59,19 @@ func ExampleAround() {
 	task := reason.Task{Objective: "review the open queue", Skill: "pr_review"}
 	runner.Run(context.Background(), &act.Call{Worker: runner.Able(task)[0], Task: task})
 	// Output:
-	// sent with map[x-blast-radius:repo x-hitl-mode:autonomous]
+	// sent with repo autonomous
 	// world: inc reviews.open -1
 	// confidence: quinn claimed 0.9
 	// cost: quinn pr_review took $0.02, delivered: true
 }
 
 // around makes an Around of what is done before and after an attempt.
-func around(before func(c *act.Call), after func(c *act.Call, a act.Attempt)) act.Around {
+func around(
+	before func(ctx context.Context, c *act.Call) context.Context, after func(c *act.Call, a act.Attempt),
+) act.Around {
 	return act.AroundFunc(func(ctx context.Context, c *act.Call, next func(context.Context) act.Attempt) act.Attempt {
 		if before != nil {
-			before(c)
+			ctx = before(ctx, c)
 		}
 		a := next(ctx)
 		if after != nil {

@@ -18,7 +18,6 @@ import (
 // "output" (a line of a program) and "tool" (not called again); act/tools has "text", "answer" (with its usage as Data),
 // "calling" and "tool".
 type Event struct {
-	Seq  int // place in the run's journal, from 1; 0: not kept yet
 	At   time.Time
 	Kind string
 	Name string // of the worker or tool
@@ -33,8 +32,10 @@ type Journal struct {
 	whole   *store.Group
 	g       *store.Group // the journal's part of it
 	prefix  string
+	now     func() time.Time
 	stage   func(b *store.Batch) error // nil: none
 	onEvent func(e Event)              // nil: none
+	singles sync.Map                   // "tool/refund" → chan struct{}, held while an irreversible call is made
 
 	mu     sync.Mutex
 	noted  []Event // not yet committed; under mu
@@ -44,16 +45,21 @@ type Journal struct {
 // NewJournal returns a Journal over the keys of g that begin with prefix, which it fills alone:
 //
 //	s/NAME          a step
-//	e/0000000001    an Event, by its Seq
-//	n               the last Seq
+//	e/0000000001    the first Event
+//	n               how many there are
 //
-// stage, which may be nil, stages into each of its commits, e.g. the condition that the run is still this process's. Its
+// now is the clock of its events, and of the deadlines of approvals; nil: time.Now. stage, which may be nil, stages into each of its commits, e.g. the condition that the run is still this process's. Its
 // Batch begins where g does, without prefix. It may run more than once, and must not call the store.
 //
 // onEvent, which may be nil, is told of each event: of one that is noted at once, of one that comes with a step when
 // that was committed. It is called concurrently where steps are made concurrently.
-func NewJournal(g *store.Group, prefix string, stage func(b *store.Batch) error, onEvent func(e Event)) *Journal {
-	return &Journal{whole: g, g: g.Sub(prefix), prefix: prefix, stage: stage, onEvent: onEvent}
+func NewJournal(
+	g *store.Group, prefix string, now func() time.Time, stage func(b *store.Batch) error, onEvent func(e Event),
+) *Journal {
+	if now == nil {
+		now = time.Now
+	}
+	return &Journal{whole: g, g: g.Sub(prefix), prefix: prefix, now: now, stage: stage, onEvent: onEvent}
 }
 
 // record is what is kept of a step.
@@ -85,12 +91,12 @@ func (j *Journal) steps(ctx context.Context, prefix string) iter.Seq2[record, er
 	return scan[record](ctx, j, store.Range{Prefix: "s/" + prefix})
 }
 
-// Events yields the committed events after a Seq (0: all), in their order.
-func (j *Journal) Events(ctx context.Context, after int) iter.Seq2[Event, error] {
-	return scan[Event](ctx, j, store.Range{Prefix: "e/", After: eventKey(after)})
+// Events yields the committed events but for so many, in their order.
+func (j *Journal) Events(ctx context.Context, skip int) iter.Seq2[Event, error] {
+	return scan[Event](ctx, j, store.Range{Prefix: "e/", After: eventKey(skip)})
 }
 
-func eventKey(seq int) string { return fmt.Sprintf("e/%010d", seq) }
+func eventKey(place int) string { return fmt.Sprintf("e/%010d", place) }
 
 func scan[T any](ctx context.Context, j *Journal, r store.Range) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
@@ -119,6 +125,18 @@ func (j *Journal) Err() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.failed
+}
+
+// alone waits until no other irreversible call of the name is under way. Otherwise two equal calls of one answer
+// would both find that nothing has been done.
+func (j *Journal) alone(ctx context.Context, name string) (free func(), err error) {
+	held, _ := j.singles.LoadOrStore(name, make(chan struct{}, 1))
+	select {
+	case held.(chan struct{}) <- struct{}{}:
+		return func() { <-held.(chan struct{}) }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 // put commits a step with events and all that was noted before.
@@ -165,7 +183,7 @@ func (j *Journal) Stage(ctx context.Context, b *store.Batch, events ...Event) er
 	return number(ctx, b, slices.Concat(noted, events))
 }
 
-// number stages events under the next numbers.
+// number stages events in the next places.
 func number(ctx context.Context, b *store.Batch, events []Event) error {
 	if len(events) == 0 {
 		return nil
@@ -176,7 +194,6 @@ func number(ctx context.Context, b *store.Batch, events []Event) error {
 	}
 	for _, e := range events {
 		last++
-		e.Seq = last
 		if err := codec.Put(b, eventKey(last), &e, store.Any); err != nil {
 			return err
 		}
@@ -190,6 +207,9 @@ const maxNoted = 1000
 
 // note tells of an event, e.g. a line of output; it is committed with the next put.
 func (j *Journal) note(e Event) {
+	if e.At.IsZero() {
+		e.At = j.now()
+	}
 	j.mu.Lock()
 	switch {
 	case e.Live || len(j.noted) > maxNoted:

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -17,35 +16,20 @@ import (
 	"github.com/arc-learn/arc/next/internal/schema"
 	"github.com/arc-learn/arc/next/rank"
 	"github.com/arc-learn/arc/next/reason"
-	"github.com/arc-learn/arc/next/redact"
 )
 
 // Options of a Runner.
 type Options struct {
-	Gates    []Gate   // of every worker, before its own
 	Around   []Around // outermost first
 	Approver Approver // nil: an attempt that needs a person is pending
 	Secrets  func(ctx context.Context, name string) (string, error)
-
-	// Sanitizer cleans what executors, gates and people say, and what is noted; nil: [redact.New] of no options.
-	Sanitizer *redact.Sanitizer
-
-	Timeout  time.Duration    // of an execution, and of each gate; 0: 10 minutes
-	Patience time.Duration    // how long an Approval stays open; 0: 24 hours
-	Now      func() time.Time // nil: time.Now
+	Patience time.Duration // how long an Approval stays open; 0: 24 hours
 }
 
 const (
 	defaultTimeout  = 10 * time.Minute
 	defaultPatience = 24 * time.Hour
 )
-
-func (o *Options) now() time.Time {
-	if o.Now == nil {
-		return time.Now()
-	}
-	return o.Now()
-}
 
 // Runner makes attempts with a set of workers. It does not change; to change the workers, make another.
 type Runner struct {
@@ -62,31 +46,23 @@ func NewRunner(workers []Worker, o *Options) (*Runner, error) {
 	if o != nil {
 		r.opts = *o
 	}
+	r.opts.Patience = cmp.Or(r.opts.Patience, defaultPatience)
 	var wrong []error
 	names := map[string]bool{}
 	for _, w := range workers {
-		flaw := func(format string, args ...any) {
-			wrong = append(wrong, fmt.Errorf("worker %q: "+format, append([]any{w.Name}, args...)...))
-		}
-		if w.Name == "" || names[w.Name] {
-			flaw("its name is empty or another's")
-		}
-		names[w.Name] = true
-		if w.Executor == nil {
-			flaw("no executor")
-		}
-		if len(w.Gates)+len(r.opts.Gates) == 0 {
-			flaw("no gate decides whether it has delivered; act.NoGate says that none can")
-		}
-		for _, g := range append(slices.Clone(r.opts.Gates), w.Gates...) {
-			if g == nil {
-				flaw("a gate is nil")
+		flaw := func(is bool, what string) {
+			if is {
+				wrong = append(wrong, fmt.Errorf("worker %q: %s", w.Name, what))
 			}
 		}
+		flaw(w.Name == "" || names[w.Name], "its name is empty or another's")
+		flaw(w.Executor == nil, "no executor")
+		flaw(len(w.Gates) == 0, "no gate decides whether it has delivered; act.NoGate says that none can")
+		flaw(slices.Contains(w.Gates, nil), "a gate is nil")
 		s, err := schema.Compile(w.Input)
-		if err != nil {
-			flaw("%w", err)
-		}
+		flaw(err != nil, fmt.Sprint(err))
+		names[w.Name] = true
+		w.Timeout = cmp.Or(w.Timeout, defaultTimeout)
 		r.workers = append(r.workers, &w)
 		r.inputs[&w] = s
 	}
@@ -97,12 +73,17 @@ func NewRunner(workers []Worker, o *Options) (*Runner, error) {
 func (r *Runner) Workers() []*Worker { return slices.Clone(r.workers) }
 
 // Able returns the workers that can take a task, one that the task names first. Workers with Skills take tasks that
-// name one of them, workers without take tasks without a skill; one that is ByName takes only tasks that name it.
-func (r *Runner) Able(t reason.Task) []*Worker {
-	able := slices.DeleteFunc(slices.Clone(r.workers), func(w *Worker) bool { return !w.able(t) })
-	if i := slices.IndexFunc(able, func(w *Worker) bool { return w.Name == t.Worker }); i > 0 {
-		named := able[i]
-		able = slices.Insert(slices.Delete(able, i, i+1), 0, named)
+// name one of them, workers without take tasks without a skill: a planner that left the skill out must not have a
+// refund write the reply. One that is ByName takes only tasks that name it.
+func (r *Runner) Able(t reason.Task) (able []*Worker) {
+	for _, w := range r.workers {
+		switch named := t.Worker == w.Name; {
+		case w.ByName && !named, !slices.Contains(w.Skills, t.Skill) && (t.Skill != "" || len(w.Skills) > 0):
+		case named:
+			able = slices.Insert(able, 0, w)
+		default:
+			able = append(able, w)
+		}
 	}
 	return able
 }
@@ -121,14 +102,11 @@ func (r *Runner) Able(t reason.Task) []*Worker {
 //	TimedOut     the deadline
 //	Canceled     ctx has ended
 //	Denied       a person's no, [reason.Permission], [reason.Permanent], refused inputs
-//	""           Pending or Questions: nothing is decided
+//	""           a *[PendingError]: nothing is decided
 func (r *Runner) Run(ctx context.Context, c *Call) Attempt {
-	own := *c
-	own.Stamps = map[string]string{}
-	maps.Copy(own.Stamps, c.Stamps)
-	s := *of(ctx)
+	own, s := *c, *of(ctx).journaled()
 	s.opts, s.run, s.attempt, s.about, s.fired = &r.opts, c.Run, c.Attempt, c.Task.Objective, c.Fired
-	s.vault = vault{clean: cmp.Or(s.clean, r.opts.Sanitizer)}
+	s.secrets = nil
 	if !slices.Contains(r.workers, c.Worker) {
 		return s.failed(ctx, fmt.Errorf("%w: the call is for no worker of this runner", errInputs))
 	}
@@ -150,22 +128,22 @@ func (r *Runner) Run(ctx context.Context, c *Call) Attempt {
 		}
 	}
 	a := next(ctx)
-	if a.Outcome == rank.Delivered && a.Result == nil {
-		a = s.failed(ctx, malformed("an Around returned a delivery without a result"))
+	if a.Outcome == rank.Delivered && !a.Pass {
+		a = s.failed(ctx, malformed("an Around returned a delivery that no gate has passed"))
 	}
 	return a
 }
 
 // attempt executes and judges.
 func (r *Runner) attempt(ctx context.Context, s *scene, c *Call) Attempt {
-	result, usage, err := r.execute(ctx, c)
+	result, err := r.execute(ctx, c)
 	if err != nil {
 		a := s.failed(ctx, err)
-		a.Usage = cmp.Or(usage, a.Usage)
+		a.Usage = cmp.Or(result.Usage, a.Usage)
 		return a
 	}
-	a := Attempt{Outcome: rank.Delivered, Result: result, Usage: result.Usage}
-	if a.Verdict, err = r.judge(ctx, s, c, result); a.Pass {
+	a := Attempt{Outcome: rank.Delivered, Result: result}
+	if a.Verdict, err = verdict(ctx, s, c, result); a.Pass {
 		return a
 	}
 	a.Outcome = rank.Failed
@@ -178,30 +156,28 @@ func (r *Runner) attempt(ctx context.Context, s *scene, c *Call) Attempt {
 	return a
 }
 
-// execute makes the execution or takes its result from the journal. The usage is also that of one that failed.
-func (r *Runner) execute(ctx context.Context, c *Call) (result *Result, usage *reason.Usage, err error) {
+// execute makes the execution or takes its result from the journal. That of one that failed has its Usage.
+func (r *Runner) execute(ctx context.Context, c *Call) (result Result, err error) {
 	given, err := schema.Canonical(c.Task.Inputs)
 	if err == nil {
 		err = r.inputs[c.Worker].Check(given)
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("%w: %w", errInputs, err)
+		return result, fmt.Errorf("%w: %w", errInputs, err)
 	}
-	w, none := c.Worker, string(given) == "{}" || string(given) == "null"
+	none := string(given) == "{}" || string(given) == "null"
 	if none { // the text is all that tells two calls apart
 		given, _ = schema.Marshal(map[string]string{"objective": c.Task.Objective}) // a string is always JSON
 	}
-	under := *w
-	under.Timeout = cmp.Or(w.Timeout, r.opts.Timeout, defaultTimeout)
-	made := &action{Worker: &under, kind: "worker", step: "result", inputs: given, sanitised: true}
-	raw, err := do(ctx, made, func(ctx context.Context, inputs json.RawMessage) (json.RawMessage, error) {
+	work := &action{Worker: c.Worker, kind: "worker", step: "result", inputs: given, sanitised: true}
+	raw, err := do(ctx, work, func(ctx context.Context, inputs json.RawMessage) (json.RawMessage, error) {
 		own := *c
 		if !none {
 			own.Task.Inputs = inputs
 		}
-		made, err := w.Executor.Execute(ctx, &own)
+		made, err := c.Worker.Executor.Execute(ctx, &own)
 		if made != nil {
-			usage = made.Usage
+			result.Usage = made.Usage
 		}
 		if err == nil {
 			err = flaws(made)
@@ -216,9 +192,10 @@ func (r *Runner) execute(ctx context.Context, c *Call) (result *Result, usage *r
 		return raw, err
 	})
 	if err == nil {
+		result = Result{}
 		err = json.Unmarshal(raw, &result)
 	}
-	return result, usage, err
+	return result, err
 }
 
 // malformed says why an answer of the host's code cannot be used.
@@ -261,52 +238,42 @@ const (
 
 // clean returns a result without secrets. Of a plan the placeholders stay: its inputs were written by a model that
 // has seen nothing else.
-func (r *Result) clean(s *scene) *Result {
-	own := *r
-	own.Text, own.Output = s.cleanText(r.Text), s.cleanJSON(r.Output, false)
+func (r Result) clean(s *scene) *Result {
+	r.Text, r.Output = s.cleanText(r.Text), s.cleanJSON(r.Output, false)
 	if r.Reflection != nil {
 		said := *r.Reflection
 		said.Summary, said.PotentialIssues = s.cleanText(said.Summary), slices.Clone(said.PotentialIssues)
 		for i, issue := range said.PotentialIssues {
 			said.PotentialIssues[i] = s.cleanText(issue)
 		}
-		own.Reflection = &said
+		r.Reflection = &said
 	}
-	own.Deltas = slices.Clone(r.Deltas)
-	for i, d := range own.Deltas {
-		own.Deltas[i].Value = s.cleanJSON(d.Value, false)
+	r.Deltas = slices.Clone(r.Deltas)
+	for i, d := range r.Deltas {
+		r.Deltas[i].Value = s.cleanJSON(d.Value, false)
 	}
-	return &own
+	return &r
 }
 
-// judge asks the gates in turn, until one does not pass. The error is that of a gate that could not judge.
-func (r *Runner) judge(ctx context.Context, s *scene, c *Call, result *Result) (Verdict, error) {
-	last := Verdict{}
-	for _, g := range append(slices.Clone(r.opts.Gates), c.Worker.Gates...) {
-		seen := *result
-		v, err := call.Do(ctx, cmp.Or(r.opts.Timeout, defaultTimeout), func(ctx context.Context) (Verdict, error) {
-			last.Gate = gateName(g)
+// verdict asks the gates in turn, until one does not pass. The error is that of a gate that could not judge.
+func verdict(ctx context.Context, s *scene, c *Call, result Result) (v Verdict, err error) {
+	for _, g := range c.Worker.Gates {
+		name, seen := fmt.Sprintf("%T", g), result
+		v, err = call.Do(ctx, c.Worker.Timeout, func(ctx context.Context) (Verdict, error) {
+			if named, ok := g.(fmt.Stringer); ok {
+				name = fence.Clip(named.String(), maxShown)
+			}
 			return g.Verify(ctx, c, &seen)
 		})
-		v.Gate = last.Gate
-		if err != nil {
+		if v.Gate = strings.TrimPrefix(name, "*"); err != nil {
 			v.Pass, v.Complaint = false, "it could not be checked: "+err.Error()
 		}
 		if !v.Pass {
 			v.Complaint = fence.Clip(s.cleanText(cmp.Or(v.Complaint, "it was refused without a reason")), maxComplaint)
-			return v, err
+			break
 		}
-		last = v
 	}
-	return last, nil
-}
-
-// gateName is what a verdict calls a gate.
-func gateName(g Gate) string {
-	if named, ok := g.(fmt.Stringer); ok {
-		return fence.Clip(named.String(), maxShown)
-	}
-	return strings.TrimPrefix(fmt.Sprintf("%T", g), "*")
+	return v, err
 }
 
 // errInputs is in the chain of the error of a call that was refused for its inputs.
@@ -321,7 +288,7 @@ func (s *scene) failed(ctx context.Context, err error) Attempt {
 	var panicked *call.PanicError
 	switch class := reason.Classify(err); {
 	case errors.As(err, &pending) && pending != nil && len(pending.Approvals)+len(pending.Questions) > 0:
-		a.Outcome, a.Complaint, a.Pending = "", "", pending
+		a.Outcome, a.Complaint = "", ""
 	case ctx.Err() != nil:
 		a.Outcome = rank.Canceled
 	case errors.Is(err, errInputs):

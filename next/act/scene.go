@@ -7,11 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 
 	"github.com/arc-learn/arc/next/internal/call"
 	"github.com/arc-learn/arc/next/reason"
 	"github.com/arc-learn/arc/next/redact"
+	"github.com/arc-learn/arc/next/store"
 )
 
 // scene is what the context of an attempt carries for the calls in it.
@@ -23,9 +23,8 @@ type scene struct {
 	about   string // the task's objective
 	worker  string
 	fired   bool
-	clean   *redact.Sanitizer // of the run; nil: Options.Sanitizer
-	vault   vault             // of the call that is under way
-	singles *sync.Map         // "tool/refund" → chan struct{}, held while an irreversible call is made
+	secrets map[string]string // of the call under way, by name
+	clean   *redact.Sanitizer // knows those of the run, and of the calls under way
 }
 
 type sceneKey struct{}
@@ -35,15 +34,24 @@ func of(ctx context.Context) *scene {
 	if s, ok := ctx.Value(sceneKey{}).(*scene); ok {
 		return s
 	}
-	return &scene{opts: &Options{}, singles: new(sync.Map)}
+	return &scene{opts: &Options{Patience: defaultPatience}}
 }
 
 // WithJournal returns a context in which attempts and steps are kept in j. What is said in them is cleaned by clean,
-// which knows the secrets that the run has declared, whoever lists them; nil: by Options.Sanitizer.
+// which knows the secrets that the run has declared, whoever lists them; nil: [redact.New] of no options.
 func WithJournal(ctx context.Context, j *Journal, clean *redact.Sanitizer) context.Context {
 	s := *of(ctx)
-	s.journal, s.singles, s.clean = j, new(sync.Map), clean
+	s.journal, s.clean = j, clean
 	return context.WithValue(ctx, sceneKey{}, &s)
+}
+
+// journaled returns the scene with a Journal: where it has none, with one that is forgotten afterwards.
+func (s *scene) journaled() *scene {
+	own := *s
+	if own.journal == nil {
+		own.journal = NewJournal(store.NewGroup(store.NewMem()), "", nil, nil, nil)
+	}
+	return &own
 }
 
 // Note tells of an event of the attempt that ctx belongs to, cleaned: a line of output, a piece of text.
@@ -57,79 +65,55 @@ func (s *scene) note(e Event) {
 
 // tell notes what is clean. An event without a name has the worker's.
 func (s *scene) tell(e Event) {
-	if s.journal == nil {
-		return
+	if e.Name = cmp.Or(e.Name, s.worker); s.journal != nil {
+		s.journal.note(e)
 	}
-	if e.At.IsZero() {
-		e.At = s.opts.now()
-	}
-	e.Name = cmp.Or(e.Name, s.worker)
-	s.journal.note(e)
 }
 
 // Secret returns the value of a secret that the worker or tool under way lists; "" if it lists none of the name.
 // What the call returns is cleaned of it.
-func Secret(ctx context.Context, name string) string { return of(ctx).vault.values[name] }
+func Secret(ctx context.Context, name string) string { return of(ctx).secrets[name] }
 
-// alone waits until no other irreversible call of the name is under way. Otherwise two equal calls of one answer
-// would both find that nothing has been done.
-func (s *scene) alone(ctx context.Context, name string) (free func(), err error) {
-	held, _ := s.singles.LoadOrStore(name, make(chan struct{}, 1))
-	select {
-	case held.(chan struct{}) <- struct{}{}:
-		return func() { <-held.(chan struct{}) }, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-// cleanText cleans prose, cleanJSON data, of the secrets of the call under way as well. In what was made from
-// sanitised text the placeholders of secrets stay.
-func (s *scene) cleanText(text string) string { return s.vault.clean.Prose(text) }
+// cleanText cleans prose, cleanJSON data. In what was made from sanitised text the placeholders of secrets stay.
+func (s *scene) cleanText(text string) string { return s.clean.Prose(text) }
 
 func (s *scene) cleanJSON(raw json.RawMessage, sanitised bool) json.RawMessage {
 	switch {
 	case len(raw) == 0:
 		return raw
 	case sanitised:
-		return s.vault.clean.KeepPlaceholders().Data(raw)
+		return s.clean.KeepPlaceholders().Data(raw)
 	}
-	return s.vault.clean.Data(raw)
+	return s.clean.Data(raw)
 }
 
-// vault has the secrets that a call gets, and the Sanitizer that knows them.
-type vault struct {
-	values map[string]string
-	clean  *redact.Sanitizer
-}
-
-// open asks the host for the secrets of a call, whose inputs may hold placeholders of no others.
-func (s *scene) open(ctx context.Context, names []string, inputs json.RawMessage) (v vault, err error) {
+// open returns the scene of a call that gets the secrets of those names. Its inputs may hold placeholders of no
+// others.
+func (s *scene) open(ctx context.Context, names []string, inputs json.RawMessage) (*scene, error) {
 	for _, name := range redact.Placeholders(string(inputs)) {
 		if !slices.Contains(names, name) {
-			return v, fmt.Errorf("%w: [secret %s] stands for a secret that is not listed here", errInputs, name)
+			return nil, fmt.Errorf("%w: [secret %s] stands for a secret that is not listed here", errInputs, name)
 		}
 	}
-	v = vault{map[string]string{}, cmp.Or(s.clean, s.opts.Sanitizer)}
-	if len(names) == 0 {
-		return v, nil
-	}
+	inner, errs := *s, []error(nil)
+	inner.secrets = map[string]string{}
 	for _, name := range names {
-		value, e := call.Do(ctx, 0, func(ctx context.Context) (string, error) {
+		value, err := call.Do(ctx, 0, func(ctx context.Context) (string, error) {
 			if s.opts.Secrets == nil {
 				return "", errors.New("the host has none")
 			}
 			return s.opts.Secrets(ctx, name)
 		})
-		if v.values[name] = value; e != nil {
-			err = errors.Join(err, fmt.Errorf("secret %s: %w", name, e))
+		if inner.secrets[name] = value; err != nil {
+			errs = append(errs, fmt.Errorf("secret %s: %w", name, err))
 		}
 	}
-	if err == nil {
-		v.clean, err = v.clean.With(v.values)
+	err := errors.Join(errs...)
+	if err == nil && len(names) > 0 {
+		inner.clean, err = s.clean.With(inner.secrets)
 	}
 	if err != nil {
 		err = &reason.Error{Class: reason.Permanent, Err: err}
 	}
-	return v, err
+	return &inner, err
 }

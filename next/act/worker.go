@@ -55,9 +55,9 @@ type Worker struct {
 	Skills            []string // it takes tasks that name one of them; none: tasks without a skill
 	ByName            bool     // takes only tasks that name it
 	Effects           []reason.Delta
-	Gates             []Gate          // after the host's; [NoGate] where nothing can be checked
+	Gates             []Gate          // at least one: [NoGate] where nothing can be checked
 	Input             json.RawMessage // the JSON Schema of a task's inputs; nil: any
-	Timeout           time.Duration   // of an execution, without the time that people take to rule; 0: the Runner's
+	Timeout           time.Duration   // of an execution, and of each gate; 0: 10 minutes. People may take longer to rule
 	Price             float64         // expected US dollars of an attempt
 
 	Mode         Mode
@@ -78,8 +78,8 @@ func (w *Worker) able(t reason.Task) bool {
 
 // Executor does a task. It returns when ctx ends, and must not change the Call.
 //
-// An error may be a *[reason.Error], a *[PendingError] or any other, which is classified by [reason.Classify]. A
-// Result beside an error is not used but for its Usage.
+// An error may be a *[reason.Error], a *[PendingError] or any other, which is classified by [reason.Classify]. Of a
+// Result beside an error the Usage is kept, and nothing else.
 type Executor interface {
 	Execute(ctx context.Context, c *Call) (*Result, error)
 }
@@ -95,18 +95,18 @@ type Call struct {
 	reason.Case
 	Task      reason.Task // an executor finds the secrets filled in its Inputs; nobody else does
 	Worker    *Worker
-	Attempt   int               // from 1, over all workers of the run; the same when the attempt goes on after a crash
-	Fired     bool              // the task is of a fired plan: an irreversible one is at least Gated
-	Suggested *reason.Plan      // to be carried out where the world answers as it did
-	Agent     string            // AGENT.md of the skill
-	Stamps    map[string]string // set by an Around: metadata for executors that send some, e.g. "x-blast-radius"
+	Attempt   int          // from 1, over all workers of the run; the same when the attempt goes on after a crash
+	Fired     bool         // the task is of a fired plan: an irreversible one is at least Gated
+	Suggested *reason.Plan // to be carried out where the world answers as it did
+	Agent     string       // AGENT.md of the skill
 }
 
 // Key identifies the attempt for others, e.g. as an Idempotency-Key.
 func (c *Call) Key() string { return fmt.Sprintf("%s//%s/%d", c.Scope, c.Run, c.Attempt) }
 
 // Around wraps every attempt: it may change the Call before next, and look at and change the Attempt after it. The
-// Call is the attempt's own copy. An Around that panics fails the attempt.
+// Call is the attempt's own copy, and what its context holds reaches the executor. An Around that panics fails the
+// attempt.
 type Around interface {
 	Around(ctx context.Context, c *Call, next func(context.Context) Attempt) Attempt
 }

@@ -126,7 +126,7 @@ func (d *dispatch) run(j Job) {
 	said, err := j, errDrained
 	var followups []Draft
 	if d.ctx.Err() == nil {
-		followups, err = call.Do(act.WithJournal(ctx, d.journal(ctx, &j), nil), 0, func(ctx context.Context) ([]Draft, error) {
+		followups, err = call.Do(act.WithJournal(ctx, d.journal(ctx, &j), d.o.Sanitizer), 0, func(ctx context.Context) ([]Draft, error) {
 			if said.Model == "" && d.o.Route != nil {
 				said.Model = d.o.Route(said.Priority)
 			}
@@ -185,7 +185,7 @@ func (d *dispatch) renew(ctx context.Context, j Job, lost context.CancelCauseFun
 
 // journal returns that of a job's round. A holder that has lost the job writes to it no more.
 func (d *dispatch) journal(ctx context.Context, j *Job) *act.Journal {
-	return act.NewJournal(d.g, j.steps, func(*store.Batch) error {
+	return act.NewJournal(d.g, j.steps, d.o.Now, func(*store.Batch) error {
 		if errors.Is(context.Cause(ctx), ErrLost) {
 			return ErrLost
 		}

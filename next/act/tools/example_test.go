@@ -47,11 +47,11 @@ func Example() {
 			fmt.Println(e.Text)
 		}
 	}
-	journal := act.NewJournal(store.NewGroup(store.NewMem()), "", nil, show)
+	journal := act.NewJournal(store.NewGroup(store.NewMem()), "", nil, nil, show)
 	attempt := runner.Run(act.WithJournal(context.Background(), journal, nil), &act.Call{
 		Case: reason.Case{Run: "1"}, Attempt: 1, Worker: runner.Workers()[0], Task: reason.Task{Objective: "Order A-7 came broken."},
 	})
-	fmt.Println(attempt.Outcome, len(attempt.Result.Plan.Calls), "calls")
+	fmt.Println(attempt.Outcome, len(attempt.Plan.Calls), "calls")
 	// Output:
 	// I look at the order.
 	// allow refund {"amount":40,"id":"A-7"}? yes

@@ -236,22 +236,22 @@ func work(t *testing.T, dir, office string) {
 		if json.Unmarshal(value, &made) == nil {
 			_, _ = post(t.Context(), "kept", []byte(strings.Trim(string(made.Tool), `"`)+" "+string(made.Inputs)))
 		}
-	}}), "run/7/", nil, nil)
+	}}), "run/7/", nil, nil, nil)
 	for {
 		ctx := act.WithJournal(t.Context(), j, nil)
 		a := r.Run(ctx, &act.Call{Case: reason.Case{Run: "7"}, Attempt: 1, Worker: r.Workers()[0], Task: reason.Task{Objective: "help"}})
-		if a.Pending == nil {
+		if a.Outcome != "" {
 			require.Equal(t, rank.Delivered, a.Outcome, a.Complaint)
 			_, err := post(t.Context(), "answer", []byte(a.Result.Text))
 			require.NoError(t, err)
 			return
 		}
-		for _, p := range a.Pending.Approvals {
+		for _, p := range asks(a) {
 			raw, err := post(t.Context(), "ask", p)
 			require.NoError(t, err)
 			var ruling act.Ruling
 			require.NoError(t, json.Unmarshal(raw, &ruling))
-			require.NoError(t, act.Rule(t.Context(), j, time.Now(), ruling))
+			require.NoError(t, act.Rule(t.Context(), j, ruling))
 		}
 	}
 }

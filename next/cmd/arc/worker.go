@@ -249,9 +249,6 @@ func (a *app) approve(ctx context.Context, p act.Approval) (act.Ruling, error) {
 		return act.Ruling{}, nil
 	}
 	s.say(s.paint(yellow, "? ") + s.paint(bold, p.Name) + " " + cut(string(p.Inputs), 4*s.Width) + "\n  " + strings.Join(p.Why, "; "))
-	for _, done := range p.Done {
-		s.say("  done so far: " + done)
-	}
 	for {
 		answer, err := s.question(ctx, "  allow it? [yes/no] ")
 		if err != nil {

@@ -163,9 +163,6 @@ func (a *Agent) send(ctx context.Context, c *act.Call) (sent, error) {
 		"x-cost-skill": c.Task.Skill, "x-confidence-skill": c.Task.Skill, "x-effect-domain-skill": c.Task.Skill,
 		"x-blast-radius": c.Worker.Blast.String(), "x-hitl-mode": c.Worker.Mode.String(),
 	}
-	for name, stamp := range c.Stamps {
-		meta[name] = stamp
-	}
 	m.Metadata = meta // where servers made with the SDK look for it; others look at the request's
 	r, err := a.client.SendMessage(ctx, &sdk.MessageSendParams{
 		Message: m, Metadata: meta, Config: &sdk.MessageSendConfig{Blocking: new(false)},

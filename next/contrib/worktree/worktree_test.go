@@ -54,7 +54,7 @@ func repository(t *testing.T) string {
 	return dir
 }
 
-var delivered = act.Attempt{Outcome: rank.Delivered, Verdict: act.Verdict{Pass: true}, Result: &act.Result{Text: "done"}}
+var delivered = act.Attempt{Outcome: rank.Delivered, Verdict: act.Verdict{Pass: true}, Result: act.Result{Text: "done"}}
 
 // attempt has work done within an Around. outcome is what came of it before the merge.
 func attempt(t testing.TB, a *worktree.Around, key string, outcome act.Attempt, work func(dir string)) act.Attempt {
