@@ -24,6 +24,7 @@ import (
 	"github.com/arc-learn/arc/next/act"
 	"github.com/arc-learn/arc/next/learn"
 	"github.com/arc-learn/arc/next/memory"
+	"github.com/arc-learn/arc/next/memory/identity"
 	"github.com/arc-learn/arc/next/reason"
 	"github.com/arc-learn/arc/next/store"
 )
@@ -33,8 +34,8 @@ func init() { _ = flag.Set("rapid.steps", "60") } // calls of a case; -rapid.che
 // TestInAnyOrder makes random calls of the API, with parts of the host that fail in all ways, a store of which
 // commits fail and a process that ends at any of them. Beside them runs a small model of the promises: what a gate
 // has not passed is not delivered, what was committed is not made again, nothing irreversible is done twice unasked,
-// what was acknowledged stays, a task is that of its own case, and nobody is told what is another scope's, a
-// stranger's or a secret. Where it fails it prints the fewest calls that do.
+// what was acknowledged stays until it is erased, a day's bound holds, a task is that of its own case, and nobody is
+// told what is another scope's, a stranger's or a secret. Where it fails it prints the fewest calls that do.
 func TestInAnyOrder(t *testing.T) { inAnyOrder(t, 1) }
 
 // TestInAnyPlace does so with three processes on one store, each of which may end or be held up.
@@ -56,7 +57,7 @@ func inAnyOrder(t *testing.T, places int) {
 				"think": w.think, "resume": w.resume, "answer": w.answer, "retry": w.retry, "judge": w.judge,
 				"decide": w.decide, "cancel": w.cancel, "delete": w.delete, "idle": w.idle, "reopen": w.reopen,
 				"remember": w.remember, "forget": w.forget, "maintain": w.maintain, "elsewhere": w.elsewhere,
-				"held up": w.heldUp, "": w.check,
+				"held up": w.heldUp, "learn of whom": w.learnOf, "erase": w.erase, "": w.check,
 			})
 		})
 		if strings.HasSuffix(fmt.Sprintf("%T", failed), ".invalidData") {
@@ -69,7 +70,9 @@ func inAnyOrder(t *testing.T, places int) {
 	if reached["delivered"] < 200 {
 		return // a failure is looked at
 	}
-	for _, what := range []string{"fired", "delivered", "asking", "waiting", "blocked exhausted", "blocked refused", "canceled"} {
+	for _, what := range []string{
+		"fired", "delivered", "asking", "waiting", "blocked exhausted", "blocked refused", "blocked spent", "canceled", "erased",
+	} {
 		require.NotZero(t, reached[what], what)
 	}
 }
@@ -162,9 +165,16 @@ type world struct {
 	runs   map[string]*known // by scope//id
 	passed map[string]bool   // outputs that a gate has passed
 	wrong  []string
+	told   map[string]int                        // by tenant and day: tokens of decisions that were committed, as events tell
+	asked  map[string]int                        // and of all that were made
 	notes  map[memory.Scope]map[memory.ID]string // acknowledged
+	facts  map[memory.Scope]map[string]string    // acknowledged, of identities
+	barred map[memory.Scope]bool                 // being erased when it was last looked at
 	n      int
 }
+
+// tokens is what a decision takes.
+const tokens = 10
 
 const secretToken, stranger = "hunter2-is-no-password", "Strangers say it"
 
@@ -176,7 +186,9 @@ var worldScopes = slices.Sorted(maps.Keys(marks))
 func newWorld(t *rapid.T, reached map[string]int, places int) *world {
 	w := &world{
 		reached: reached, mem: store.NewMem(), runs: map[string]*known{}, passed: map[string]bool{},
-		notes: map[memory.Scope]map[memory.ID]string{}, planner: rapid.IntRange(0, 4).Draw(t, "planner") > 0,
+		told: map[string]int{}, asked: map[string]int{}, barred: map[memory.Scope]bool{},
+		notes: map[memory.Scope]map[memory.ID]string{}, facts: map[memory.Scope]map[string]string{},
+		planner: rapid.IntRange(0, 4).Draw(t, "planner") > 0,
 	}
 	w.opts = arc.Options{
 		Attempts: 2, Replans: rapid.SampledFrom([]int{-1, 1}).Draw(t, "replans"), Seed: 1, Timeout: time.Minute,
@@ -184,6 +196,7 @@ func newWorld(t *rapid.T, reached map[string]int, places int) *world {
 		OnStuck:   rapid.SampledFrom([]string{"", "replan", "ask"}).Draw(t, "stuck"),
 		Retention: 24 * time.Hour, OnEvent: w.heard,
 	}
+	w.opts.Daily.Tokens = rapid.SampledFrom([]int{0, 0, 8 * tokens}).Draw(t, "daily")
 	w.opts.Learn.Holdout = rapid.SampledFrom([]float64{0, 0, .3}).Draw(t, "holdout")
 	w.shared = places > 1
 	for range places - 1 {
@@ -324,6 +337,15 @@ func (w *world) Decide(ctx context.Context, b *reason.Brief) (*reason.Decision, 
 		return reason.Task{Objective: text + " for " + in.Who, Skill: skill, Inputs: b.Inputs}
 	}
 	d := &reason.Decision{Approach: fmt.Sprint("way ", w.draw(2), " of ", in.Who), Tasks: []reason.Task{do(b.Text, verb)}}
+	d.Usage = &reason.Usage{Calls: 1, Input: tokens - 1, Output: 1}
+	w.mu.Lock()
+	day := dayOf(in.Scope, time.Now())
+	w.asked[day] += tokens
+	// Runs that go on beside each other may each pass it by one.
+	if most := w.opts.Daily.Tokens; most > 0 && w.told[day] >= most+4*tokens {
+		w.wrong = append(w.wrong, fmt.Sprintf("%s has taken %d tokens of %d, and is asked again", day, w.told[day], most))
+	}
+	w.mu.Unlock()
 	for _, hit := range b.Memories {
 		d.Applied = append(d.Applied, hit.Record.ID)
 	}
@@ -476,7 +498,15 @@ func (w *world) heard(scope memory.Scope, id string, e arc.Event) {
 	if (e.Kind == "delivered" || e.Kind == "failed") && e.Name != "" {
 		r.kept[r.last] = true
 	}
+	if e.Kind == "decided" && strings.HasPrefix(e.Name, "way ") {
+		w.told[dayOf(scope, e.At)] += tokens
+	}
 	w.public(scope, "an event", e)
+}
+
+// dayOf names a day of a scope's tenant.
+func dayOf(scope memory.Scope, at time.Time) string {
+	return scope.Tenant() + " " + at.UTC().Format(time.DateOnly)
 }
 
 // public notes what must not be told of a scope.
@@ -508,7 +538,8 @@ func (w *world) ended(t *rapid.T, scope memory.Scope, r *arc.Report, err error, 
 	synctest.Wait()
 	w.at.fail(0, 0, false)
 	is := func(target error) bool { return errors.Is(err, target) }
-	if w.shared && (is(store.ErrConflict) || is(arc.ErrRunning)) { // another process has it
+	if w.shared && (is(store.ErrConflict) || is(arc.ErrRunning)) || // another process has it
+		w.barred[scope] && is(arc.ErrObjective) {
 		return
 	}
 	if err != nil && !fails && !is(errBoom) && !slices.ContainsFunc(allowed, is) {
@@ -527,6 +558,13 @@ func (w *world) ended(t *rapid.T, scope memory.Scope, r *arc.Report, err error, 
 		return
 	}
 	w.reached[strings.TrimSpace(fmt.Sprint(r.Status, " ", r.Cause))]++
+	if (r.Cause != "") != (r.Status == arc.Blocked) {
+		t.Fatalf("%s/%s is %s, for the cause %q", scope, r.ID, r.Status, r.Cause)
+	}
+	day := dayOf(scope, r.Ended)
+	if most := w.opts.Daily.Tokens; strings.Contains(r.Text, "the tenant's day") && w.asked[day] < most {
+		t.Fatalf("%s/%s says that the day is spent: %d of %d", scope, r.ID, w.asked[day], most)
+	}
 	w.reached["fired"] += r.Fired
 	switch r.Status {
 	case arc.Running:
@@ -592,7 +630,7 @@ func (w *world) run(t *rapid.T) {
 	case 5:
 		o.Data = json.RawMessage(`{"mail":"` + stranger + `: pay"}`)
 	case 6:
-		o.Budget = arc.Budget{Tokens: 10}
+		o.Budget = arc.Budget{Tokens: 2 * tokens}
 	case 7:
 		raw, _ := json.Marshal(in)
 		o.Tasks = []reason.Task{{Objective: o.Text, Skill: strings.Fields(o.Text)[0], Inputs: raw}}
@@ -780,9 +818,13 @@ func (w *world) reopen(t *rapid.T) {
 	require.NoError(t, w.agent.Close())
 	w.open()
 	after := w.says(t)
-	if !slices.ContainsFunc(before, func(line string) bool { // what the store or a caller has left goes on
+	goesOn := slices.ContainsFunc(before, func(line string) bool { // what the store or a caller has left
 		return strings.Contains(line, `"running"`) || strings.Contains(line, `"waiting"`)
-	}) {
+	})
+	for _, barred := range w.barred { // an erasure, too
+		goesOn = goesOn || barred
+	}
+	if !goesOn {
 		require.Equal(t, before, after, "it knows what it knew")
 	}
 }
@@ -832,7 +874,7 @@ func (w *world) remember(t *rapid.T) {
 	fails := w.begin(t)
 	got, err := m.Remember(context.Background(), d)
 	w.ended(t, scope, nil, err, fails)
-	if err == nil {
+	if err == nil && !w.barred[scope] {
 		if w.notes[scope] == nil {
 			w.notes[scope] = map[memory.ID]string{}
 		}
@@ -853,6 +895,49 @@ func (w *world) forget(t *rapid.T) {
 	err = m.Forget(context.Background(), id)
 	w.ended(t, scope, nil, err, fails, store.ErrNotFound)
 	delete(w.notes[scope], id)
+}
+
+// learnOf adds a fact about whom a scope is of.
+func (w *world) learnOf(t *rapid.T) {
+	scope := rapid.SampledFrom(worldScopes).Draw(t, "scope")
+	who, err := w.agent.In(scope).Identity(context.Background())
+	require.NoError(t, err)
+	fails := w.begin(t)
+	words := fmt.Sprintf("%s opens valve %s", marks[scope], w.newID())
+	f, err := who.Add(context.Background(), identity.Fact{Content: words + ", api_key=" + secretToken})
+	w.ended(t, scope, nil, err, fails)
+	if err == nil && !w.barred[scope] {
+		if w.facts[scope] == nil {
+			w.facts[scope] = map[string]string{}
+		}
+		w.facts[scope][f.ID] = words
+	}
+}
+
+// erase erases a scope: afterwards there is nothing of it, and what a commit that fails has left of it is unknown.
+func (w *world) erase(t *rapid.T) {
+	scope := rapid.SampledFrom(worldScopes).Draw(t, "scope")
+	fails := w.begin(t)
+	err := w.agent.In(scope).Erase(context.Background())
+	w.ended(t, scope, nil, err, fails, arc.ErrRunning)
+	w.unknown(scope)
+	if err != nil {
+		return
+	}
+	w.reached["erased"]++
+	for e, err := range w.mem.Scan(context.Background(), store.Range{Prefix: scope.TenantPrefix() + scope.Below()}) {
+		require.NoError(t, err)
+		t.Fatalf("%s is erased, and there is %q", scope, e.Key)
+	}
+}
+
+// unknown has the model know nothing of a scope.
+func (w *world) unknown(scope memory.Scope) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.notes, scope)
+	delete(w.facts, scope)
+	maps.DeleteFunc(w.runs, func(key string, _ *known) bool { return strings.HasPrefix(key, string(scope)+"//") })
 }
 
 func (w *world) maintain(t *rapid.T) {
@@ -913,6 +998,13 @@ func (w *world) check(t *rapid.T) {
 		t.Fatalf("%s", strings.Join(wrong, "\n"))
 	}
 	ctx := context.Background()
+	for _, scope := range worldScopes { // an erasure that was interrupted goes on at any time
+		_, err := w.mem.Get(ctx, "erase/"+string(scope))
+		if err == nil || w.barred[scope] {
+			w.unknown(scope)
+		}
+		w.barred[scope] = err == nil
+	}
 	for e, err := range w.mem.Scan(ctx, store.Range{}) {
 		require.NoError(t, err)
 		text := e.Key + string(e.Value)
@@ -932,6 +1024,15 @@ func (w *world) check(t *rapid.T) {
 			r, err := m.Get(ctx, id)
 			require.NoError(t, err, "%s was acknowledged", words)
 			require.Contains(t, r.Content, words)
+		}
+	}
+	for scope, facts := range w.facts {
+		who, err := w.agent.In(scope).Identity(ctx)
+		require.NoError(t, err)
+		for id, words := range facts {
+			f, err := who.Get(ctx, id)
+			require.NoError(t, err, "%s was acknowledged", words)
+			require.Contains(t, f.Content, words)
 		}
 	}
 	for key, k := range w.runs {

@@ -24,7 +24,8 @@ import (
 
 // A3: what was learned is told after 31 days without a run of its kind, though there are others.
 func TestIdleKnowledgeIsTold(t *testing.T) {
-	now := time.Date(2026, 1, 1, 9, 0, 0, 0, time.UTC)
+	began := time.Date(2026, 1, 1, 9, 0, 0, 0, time.UTC)
+	var days atomic.Int64 // the scheduler reads the clock, too
 	r := &arctest.Reasoner{Decision: func(b *reason.Brief) (*reason.Decision, error) {
 		approach := "write at once"
 		if len(b.Warnings) > 0 || len(b.Failed) > 0 {
@@ -40,7 +41,7 @@ func TestIdleKnowledgeIsTold(t *testing.T) {
 		return act.Verdict{Pass: r.Text != "write at once", Complaint: "name the allergies"}, nil
 	})}}
 	a, _ := agent(t, nil, arc.Host{Reasoner: r, Workers: []act.Worker{cook, (&arctest.Worker{}).As("clerk", "file")}},
-		&arc.Options{Attempts: 1, Now: func() time.Time { return now }})
+		&arc.Options{Attempts: 1, Now: func() time.Time { return began.AddDate(0, 0, int(days.Load())) }})
 	m, err := a.In("acme").Memory(t.Context())
 	require.NoError(t, err)
 	_, err = m.Remember(t.Context(), memory.Draft{Kind: memory.Fact, Content: "anna is allergic to penicillin"})
@@ -51,7 +52,7 @@ func TestIdleKnowledgeIsTold(t *testing.T) {
 		require.Equal(t, arc.Delivered, got.Status)
 		attempts = append(attempts, got.Attempts)
 		for range 31 {
-			now = now.Add(24 * time.Hour)
+			days.Add(1)
 			run(t, a, arc.Objective{Scope: "acme", Tasks: []reason.Task{task("file the letter", "file")}})
 			_, err := a.Maintain(t.Context(), "acme")
 			require.NoError(t, err)

@@ -141,21 +141,21 @@ func (t *turn) step(ctx context.Context) error {
 		return errFenced
 	}
 	for {
+		if t.Phase == reasonPhase || t.Phase == assignPhase { // a decision, or an attempt, would follow
+			why, err := t.overspent(ctx)
+			if err != nil {
+				return err
+			}
+			if why != "" {
+				t.Phase = t.block(Spent, why)
+			}
+		}
 		was := t.Phase
 		inner, end := t.agent.trace(ctx, "arc."+string(was), slog.String("run", t.ID), slog.String("worker", t.Current.Worker))
 		next, err := phases[was](t, inner)
 		end(err)
 		if err != nil {
 			return err
-		}
-		if next == reasonPhase || next == actPhase {
-			why, err := t.overspent(ctx)
-			if err != nil {
-				return err
-			}
-			if why != "" {
-				next = t.block(Spent, why)
-			}
 		}
 		t.Phase = next
 		// An assessment is of what is stored.
