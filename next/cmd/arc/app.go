@@ -38,7 +38,6 @@ type app struct {
 	log    *slog.Logger
 
 	store store.Store
-	group *store.Group // the tenant's
 	agent *arc.Agent
 	queue *queue.Queue
 	door  *console.Server // of the commands of other processes; nil: it has none
@@ -117,8 +116,8 @@ func openApp(ctx context.Context, dir string, how access, log *slog.Logger) (a *
 		}
 		o.Memory.Embedder = openai.NewEmbedder(e.Name, &openai.Options{URL: e.URL, Key: cmp.Or(key, "none")})
 	}
-	a.group = store.NewGroup(store.Sub(a.store, c.Scope.TenantPrefix())) // what goes on at once writes into the ledger
-	if a.queue, err = queue.Open(ctx, a.group, &queue.Options{
+	group := store.NewGroup(store.Sub(a.store, c.Scope.TenantPrefix()))
+	if a.queue, err = queue.Open(ctx, group, &queue.Options{
 		Route: func(priority int) string { return a.config.Load().route(priority) }, Sanitizer: o.Sanitizer, Logger: log,
 	}); err != nil {
 		return a, err

@@ -128,7 +128,7 @@ func TestCommands(t *testing.T) {
 
 			{"tasks", 0, "no tasks"},
 			{"tasks add --template report", 0, "^(?P<task>[0-9a-f]{6}) priority 2: write the report"},
-			{"tasks", 0, "{task}|[0-9a-f]{6} +2 +pending +now +write the report"},
+			{"tasks", 0, "{task}|[0-9a-f]{6} +2 +pending .*write the report"},
 			{"tasks show {task}", 0, "priority 2"},
 			{"tasks update --id {task} --priority 4", 0, "priority 4: write the report"},
 			{"run", 0, "completed: did it"},
@@ -149,7 +149,7 @@ func TestCommands(t *testing.T) {
 			{"sensors list", 0, "2h0m0s"},
 			{"sensors", 0, "greet anna"},
 			{"sensors", 0, "^$"},
-			{"tasks", 0, "3 +pending +now +greet anna"},
+			{"tasks", 0, "3 +pending .*greet anna"},
 
 			{"creds set --service shop --key TOKEN --value s3cr3t-value", 0, "^$"},
 			{"creds list", 0, "^shop.TOKEN\n$"},
@@ -161,7 +161,7 @@ func TestCommands(t *testing.T) {
 			{"services status", 0, "not installed"},
 			{"services install", 0, "systemctl --user enable --now arc-"},
 			{"services status", 0, "sensors.timer: installed\n"},
-			{"__complete runs show {run}", 0, "delivered: collect the todos"},
+			{"__complete runs show {run}", 0, "delivered .*collect the todos"},
 			{"__complete skills show --name ''", 0, ""},
 			{"notes", 0, "collect the todos: done by a learned plan"},
 		})
@@ -205,7 +205,7 @@ func TestUsage(t *testing.T) {
 		{"judge", exitUsage, "arc judge"},
 		{"skills show --name none", exitUsage, "no skill"},
 		{"skills run --name none", exitUsage, "no skill|no command"},
-		{"costs --by week", 0, "no model was asked"},
+		{"costs --by week", exitUsage, "--by is"},
 		{"creds unlock", exitFailed, "ARC_CREDS_PASSWORD is not set"},
 		{"--dir nowhere runs", exitFailed, "nowhere"},
 		{"do --inputs nonsense x", exitUsage, "no JSON"},

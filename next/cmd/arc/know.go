@@ -1,16 +1,19 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/dustin/go-humanize/english"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -18,7 +21,6 @@ import (
 	"github.com/arc-learn/arc/next/learn"
 	"github.com/arc-learn/arc/next/memory"
 	"github.com/arc-learn/arc/next/reason"
-	"github.com/arc-learn/arc/next/store"
 )
 
 // memory is a command on the memory of the scope.
@@ -44,15 +46,10 @@ func (c *command) knowCommands() []*cobra.Command {
 		c.memory("recall TEXT", "Show what memory has of something", func(ctx context.Context, m memory.Space, args []string) error {
 			q.Text = cmp.Or(q.Text, strings.Join(args, " "))
 			hits, err := m.Recall(ctx, q)
-			if err != nil {
-				return err
-			}
-			var rows [][]string
-			for _, h := range hits {
+			return list(c, hits, 0, err, "memory kind score what", `nothing is known of that: arc remember "…"`, func(h memory.Hit) []string {
 				text := strings.TrimPrefix(h.Trigger+": "+h.Content, ": ")
-				rows = append(rows, []string{short(string(h.ID)), string(h.Kind), fmt.Sprintf("%.2f", h.Score), text})
-			}
-			return c.list(hits, "memory kind score what", rows, len(hits), `nothing is known of that: arc remember "…"`)
+				return []string{short(string(h.ID)), string(h.Kind), fmt.Sprintf("%.2f", h.Score), text}
+			})
 		}, func(f *pflag.FlagSet) {
 			f.StringVar(&q.Text, "query", "", "what about; none: the most useful and most recent")
 			f.IntVar(&q.K, "limit", 10, "at most so many")
@@ -79,21 +76,15 @@ func (c *command) knowCommands() []*cobra.Command {
 			if len(args) == 0 || !helped && !misled && !forget {
 				return usage("arc feedback ID --utilized, --misled or --forget; of a run: arc judge")
 			}
-			var all []memory.Record
-			for r, err := range m.All(ctx) {
-				if err != nil {
-					return err
-				}
-				all = append(all, r)
-			}
+			all, err := collect(m.All(ctx))
 			said := memory.Feedback{Key: "cli/" + newRun(time.Now())}
 			for _, typed := range args {
-				r, err := find("memory", typed, all, func(r memory.Record) string { return string(r.ID) })
+				var r memory.Record
+				if err == nil {
+					r, err = find("memory", typed, all, func(r memory.Record) string { return string(r.ID) })
+				}
 				if err == nil && forget {
 					err = m.Forget(ctx, r.ID)
-				}
-				if err != nil {
-					return err
 				}
 				said.Shown = append(said.Shown, r.ID)
 			}
@@ -103,7 +94,9 @@ func (c *command) knowCommands() []*cobra.Command {
 			if misled {
 				said.Misled = said.Shown
 			}
-			err := m.Feedback(ctx, said)
+			if err == nil {
+				err = m.Feedback(ctx, said)
+			}
 			if err == nil {
 				c.print("noted")
 			}
@@ -122,7 +115,7 @@ func (c *command) knowCommands() []*cobra.Command {
 			for _, pair := range near[:min(len(near), 20)] {
 				for i, id := range pair {
 					if r, err := m.Get(ctx, id); err == nil {
-						c.print(map[int]string{0: "- ", 1: "  "}[i] + short(string(id)) + " " + cut(r.Content, c.Width-12))
+						c.print([]string{"- ", "  "}[i] + short(string(id)) + " " + cut(r.Content, c.Width-12))
 					}
 				}
 			}
@@ -162,17 +155,7 @@ func (c *command) knowCommands() []*cobra.Command {
 				return usage("which session? arc meta --session NAME, that of arc do --session")
 			}
 			s, err := a.view().Assess(ctx, session)
-			if err != nil || c.json {
-				return errors.Join(err, c.writeJSON(s))
-			}
-			c.print(c.paint(paints[s.State], s.State) + ": " + strings.Join(append([]string{s.Step}, s.Also...), ", "))
-			for _, e := range s.Evidence {
-				c.print("  " + e)
-			}
-			for _, l := range s.Left {
-				c.print("  not tried yet: " + l)
-			}
-			return nil
+			return c.result("meta", s, err)
 		}, func(f *pflag.FlagSet) { f.StringVar(&session, "session", "", "that of arc do --session") }),
 		c.leaf(reads, "health", "Say how it goes: what failed and why, what waits, what memory is worth", c.health, nil),
 		c.costsCommand(),
@@ -189,118 +172,9 @@ func (c *command) health(ctx context.Context, a *app, _ []string) error {
 		return err
 	}
 	holds, quarantined, _, err := m.Health(ctx)
-	if err != nil || c.json {
-		return errors.Join(err, c.writeJSON(map[string]any{"health": h, "text": h.Text(), "memory": holds, "quarantined": quarantined}))
-	}
-	state, rest, _ := strings.Cut(h.Text(), ":")
-	c.print(c.paint(paints[h.State], state) + ":" + rest)
-	var kinds []string
-	for _, k := range []memory.Kind{memory.Fact, memory.Rule, memory.Pattern, memory.Failure, memory.Episode} {
-		if n := holds[k]; n > 0 {
-			kinds = append(kinds, english.Plural(n, string(k), ""))
-		}
-	}
-	c.print("memory: " + cmp.Or(strings.Join(kinds, ", "), "empty"))
-	if u := h.Uplift; u.Delivered.N > 0 {
-		c.print(fmt.Sprintf("beside runs without memory: %+.0f %% delivered, %+.1f model calls a run (%d runs)",
-			100*u.Delivered.Mean, u.Calls.Mean, u.Delivered.N))
-	} else if a.config.Load().Holdout == 0 {
-		c.print(c.paint(faint, "holdout: 0.1 in arc.yaml measures what memory is worth beside runs without it"))
-	}
-	return nil
-}
-
-// ledger has what models took on a day, by worker and model: "agent\x00gpt-5-mini".
-type ledger map[string]*reason.Usage
-
-func ledgerKey(day time.Time) string { return "cli/ledger/" + day.UTC().Format(time.DateOnly) }
-
-// spend puts into the ledger what a call of a model took; nil is unknown, but for the call. It is no part of a run's
-// commit: a crash between the two loses a call's figure.
-func (a *app) spend(ctx context.Context, model, worker string, u *reason.Usage) {
-	if u == nil {
-		u = &reason.Usage{Calls: 1}
-	}
-	err := a.group.Update(context.WithoutCancel(ctx), func(b *store.Batch) error {
-		day := ledger{}
-		e, err := b.Get(ctx, ledgerKey(time.Now()))
-		if err == nil {
-			err = json.Unmarshal(e.Value, &day)
-		}
-		if err != nil && !errors.Is(err, store.ErrNotFound) {
-			return err
-		}
-		name := cmp.Or(worker, "-") + "\x00" + model
-		day[name] = day[name].Add(u)
-		raw, err := json.Marshal(day)
-		if err != nil {
-			return err
-		}
-		return b.Put(ledgerKey(time.Now()), raw, store.Any) // the group is the only writer
-	})
-	if err != nil {
-		a.log.Error("the ledger", "error", err)
-	}
-}
-
-// cost is a line of arc costs. What nobody has told is nil.
-type cost struct {
-	Day, Worker, Model string
-	*reason.Usage
-}
-
-// costs reads the ledger of the last days.
-func (a *app) costs(ctx context.Context, days int) (out []cost, err error) {
-	for i := range days {
-		day, entries := time.Now().UTC().AddDate(0, 0, i+1-days), ledger{}
-		e, err := a.group.Store().Get(ctx, ledgerKey(day))
-		if errors.Is(err, store.ErrNotFound) {
-			continue
-		}
-		if err == nil {
-			err = json.Unmarshal(e.Value, &entries)
-		}
-		if err != nil {
-			return nil, err
-		}
-		for name, u := range entries {
-			worker, model, _ := strings.Cut(name, "\x00")
-			out = append(out, cost{day.Format(time.DateOnly), worker, model, u})
-		}
-	}
-	slices.SortFunc(out, func(x, y cost) int { return strings.Compare(x.Day+x.Worker+x.Model, y.Day+y.Worker+y.Model) })
-	return out, nil
-}
-
-func (c *command) costsCommand() *cobra.Command {
-	var days int
-	var by string
-	return c.leaf(reads, "costs", "Say what models took: tokens, dollars reported, dollars estimated", func(ctx context.Context, a *app, _ []string) error {
-		all, err := a.costs(ctx, days)
-		if err != nil {
-			return err
-		}
-		sums, order := map[string]*reason.Usage{}, []string{}
-		for _, one := range all {
-			k, ok := map[string]string{"day": one.Day, "worker": one.Worker, "model": one.Model}[by]
-			if !ok {
-				return usage("--by is day, worker or model")
-			}
-			if sums[k] == nil {
-				order = append(order, k)
-			}
-			sums[k] = sums[k].Add(one.Usage)
-		}
-		var rows [][]string
-		for _, k := range order {
-			s := sums[k]
-			rows = append(rows, []string{k, fmt.Sprint(s.Calls), fmt.Sprint(s.Input + s.Output), dollars(s.CostUSD), dollars(s.EstimateUSD)})
-		}
-		return c.list(all, by+" calls tokens reported estimated", rows, len(rows), "no model was asked in these days")
-	}, func(f *pflag.FlagSet) {
-		f.IntVar(&days, "days", 7, "so many, with today")
-		f.StringVar(&by, "by", "day", "day, worker or model")
-	})
+	return c.result("health", map[string]any{
+		"health": h, "text": h.Text(), "memory": holds, "quarantined": quarantined, "holdout": a.config.Load().Holdout,
+	}, err)
 }
 
 // overview is arc alone: what waits, what failed, what was saved, and what to type next.
@@ -309,7 +183,7 @@ func (c *command) overview(ctx context.Context, a *app, _ []string) error {
 	if err != nil {
 		return err
 	}
-	today, err := a.costs(ctx, 1)
+	runs, err := a.runs(ctx)
 	if err != nil {
 		return err
 	}
@@ -317,69 +191,129 @@ func (c *command) overview(ctx context.Context, a *app, _ []string) error {
 	if err != nil {
 		return err
 	}
-	var spent *reason.Usage
-	for _, one := range today {
-		spent = spent.Add(one.Usage)
+	today, err := a.costs(1)
+	var open []*arc.Report // those that have not ended, and the last that failed
+	var next []string
+	blocked, week := 0, time.Now().AddDate(0, 0, -7)
+	for _, r := range runs {
+		switch {
+		case r.Status == arc.Blocked && r.Ended.After(week) && blocked < 3:
+			blocked++
+			next = append(next, "arc runs show "+short(r.ID))
+		case r.Status == arc.Asking:
+			next = append(next, "arc answer "+short(r.ID)+` --text "…"`)
+		case needsRuling(r):
+			next = append(next, "arc approve "+short(r.ID))
+		case !r.Ended.IsZero():
+			continue
+		}
+		open = append(open, r)
 	}
 	tasks := map[string]int{}
 	for _, j := range jobs {
 		tasks[string(j.State)]++
 	}
-	if c.json {
-		return c.writeJSON(map[string]any{"health": h, "text": h.Text(), "tasks": tasks, "today": spent})
-	}
-	runs, err := a.runs(ctx)
-	if err != nil {
-		return err
-	}
-	state, _, _ := strings.Cut(h.Text(), "\n")
-	word, rest, _ := strings.Cut(state, ":")
-	c.print(c.paint(paints[h.State], word) + ":" + rest)
-	var next []string
-	blocked, week := 0, time.Now().AddDate(0, 0, -7)
-	for _, r := range runs {
-		if blocked == 3 && r.Status == arc.Blocked || r.Ended.Before(week) && !r.Ended.IsZero() ||
-			r.Status == arc.Delivered || r.Status == arc.Canceled {
-			continue
-		}
-		id := short(r.ID)
-		c.print(c.paint(paints[string(r.Status)], string(r.Status)) + " " + id + " " + cut(r.Objective, c.Width-20))
-		if r.Status != arc.Running {
-			c.print("  " + cut(strings.TrimPrefix(string(r.Cause)+": "+r.Text, ": "), c.Width-3))
-		}
-		switch {
-		case r.Status == arc.Asking:
-			next = append(next, "arc answer "+id+` --text "…"`)
-		case needsRuling(r):
-			next = append(next, "arc approve "+id)
-		case r.Status == arc.Blocked:
-			blocked++
-			next = append(next, "arc runs show "+id)
-		}
-	}
-	if _, saved, _ := strings.Cut(h.Text(), "\nlearned plans: "); saved != "" && !strings.HasPrefix(saved, "no data") {
-		c.print(c.paint(green, "this week learned plans: "+strings.ReplaceAll(saved, "; ", "\n  ")))
-	}
-	var counts []string
-	for _, s := range []string{"active", "pending", "blocked", "failed", "completed"} {
-		if n := tasks[s]; n > 0 {
-			counts = append(counts, fmt.Sprintf("%d %s", n, s))
-		}
-	}
-	if len(counts) > 0 {
-		c.print("tasks: " + strings.Join(counts, ", "))
-		if tasks["pending"] > 0 && a.door == nil && c.served == nil {
-			next = append(next, "arc serve, or arc run: nobody does the tasks")
-		}
-	}
-	if spent != nil {
-		c.print("today: " + usageText(spent))
+	if tasks["pending"] > 0 && a.door == nil {
+		next = append(next, "arc serve, or arc run: nobody does the tasks")
 	}
 	if len(next) == 0 && h.State == "no_data" {
 		next = []string{"arc doctor", `arc do "…"`}
 	}
-	for _, line := range next[:min(3, len(next))] {
-		c.print(c.paint(faint, "next: ") + line)
+	var spent *reason.Usage
+	for _, one := range today {
+		spent = spent.Add(one.Usage)
 	}
-	return nil
+	return c.result("overview", map[string]any{
+		"health": h, "text": h.Text(), "open": open, "tasks": tasks, "today": spent, "next": next[:min(3, len(next))],
+	}, err)
+}
+
+// cost is what a worker's calls of a model took on a day. What nobody has told is nil.
+type cost struct {
+	Day, Worker, Model string
+	*reason.Usage
+}
+
+func (a *app) ledger(day time.Time) string {
+	return a.path(".arc", "costs", day.UTC().Format(time.DateOnly)+".jsonl")
+}
+
+// spend appends to the day's file what a call of a model took; nil is unknown, but for the call.
+func (a *app) spend(model, worker string, u *reason.Usage) {
+	if u == nil {
+		u = &reason.Usage{Calls: 1}
+	}
+	file := a.ledger(time.Now())
+	line, err := json.Marshal(cost{Worker: worker, Model: model, Usage: u})
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(file), 0o700)
+	}
+	var f *os.File
+	if err == nil {
+		f, err = os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	}
+	if err == nil {
+		_, err = f.Write(append(line, '\n'))
+		err = errors.Join(err, f.Close())
+	}
+	if err != nil {
+		a.log.Error("what a model took is not noted", "error", err)
+	}
+}
+
+// costs reads the files of the last days, a cost for each day, worker and model.
+func (a *app) costs(days int) (out []cost, err error) {
+	for i := range days {
+		day := time.Now().UTC().AddDate(0, 0, i+1-days)
+		data, err := os.ReadFile(a.ledger(day))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		for line := range bytes.Lines(data) {
+			one := cost{Usage: &reason.Usage{}}
+			if json.Unmarshal(line, &one) == nil { // else a crash has cut it
+				one.Day = day.Format(time.DateOnly)
+				out = append(out, one)
+			}
+		}
+	}
+	return sum(out, func(c cost) cost { return cost{c.Day, c.Worker, c.Model, nil} }), nil
+}
+
+// sum adds up the costs that have the same key, and sorts by it.
+func sum(all []cost, key func(cost) cost) (out []cost) {
+	sums := map[cost]*reason.Usage{}
+	for _, one := range all {
+		sums[key(one)] = sums[key(one)].Add(one.Usage)
+	}
+	for k, u := range sums {
+		out = append(out, cost{k.Day, k.Worker, k.Model, u})
+	}
+	slices.SortFunc(out, func(x, y cost) int { return strings.Compare(x.Day+x.Worker+x.Model, y.Day+y.Worker+y.Model) })
+	return out
+}
+
+func (c *command) costsCommand() *cobra.Command {
+	var days int
+	var by string
+	return c.leaf(reads, "costs", "Say what models took: tokens, dollars reported, dollars estimated", func(ctx context.Context, a *app, _ []string) error {
+		key, ok := map[string]func(cost) cost{
+			"day":    func(c cost) cost { return cost{Day: c.Day} },
+			"worker": func(c cost) cost { return cost{Worker: c.Worker} },
+			"model":  func(c cost) cost { return cost{Model: c.Model} },
+		}[by]
+		if !ok {
+			return usage("--by is day, worker or model")
+		}
+		all, err := a.costs(days)
+		if !c.json {
+			all = sum(all, key)
+		}
+		return list(c, all, 0, err, by+" calls tokens reported estimated", "no model was asked in these days", func(s cost) []string {
+			return []string{s.Day + s.Worker + s.Model, fmt.Sprint(s.Calls), fmt.Sprint(s.Input + s.Output), dollars(s.CostUSD), dollars(s.EstimateUSD)}
+		})
+	}, func(f *pflag.FlagSet) {
+		f.IntVar(&days, "days", 7, "so many, with today")
+		f.StringVar(&by, "by", "day", "day, worker or model")
+	})
 }

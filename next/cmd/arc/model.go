@@ -64,7 +64,7 @@ func (m *metered) Generate(ctx context.Context, r *reason.Request) (*reason.Resp
 		usage = failed.Usage
 	}
 	if answer != nil || usage != nil {
-		m.app.spend(ctx, name, cmp.Or(on.worker, "planner"), usage)
+		m.app.spend(name, cmp.Or(on.worker, "planner"), usage)
 	}
 	raw, _ := json.Marshal(usage)
 	m.app.tell(on.run, arc.Event{Kind: "heard", Name: name, Data: raw, Live: true})

@@ -62,11 +62,7 @@ func (c *command) runCommands() []*cobra.Command {
 				return err
 			}
 			t, err := a.agent.Think(ctx, o)
-			if err != nil || c.json {
-				return errors.Join(err, c.writeJSON(t))
-			}
-			c.thought(t)
-			return nil
+			return c.result("thought", t, err)
 		}, objective),
 		c.runsCommand(),
 	}
@@ -120,26 +116,6 @@ func newRun(now time.Time) string {
 	return now.UTC().Format("20060102-150405-") + strings.ToLower(rand.Text()[:8])
 }
 
-func (c *command) thought(t arc.Thought) {
-	for _, h := range t.Advice.Memories {
-		c.print(c.paint(faint, "recalled  ") + cut(cmp.Or(h.Content, h.Trigger), c.Width-10))
-	}
-	for _, w := range t.Advice.Warnings {
-		c.print(c.paint(yellow, "warning   ") + cut(w.String(), c.Width-10))
-	}
-	if t.Fired > 0 {
-		c.print(c.paint(green, "by a learned plan, without asking a model"))
-	} else if t.Advice.Why != "" {
-		c.print(c.paint(faint, "no plan fires: ") + cut(t.Advice.Why, c.Width-15))
-	}
-	for i, task := range t.Tasks {
-		c.print(fmt.Sprintf("%d. %s %s %s", i+1, cmp.Or(task.Skill, task.Worker), task.Objective, task.Inputs))
-	}
-	if t.Status != arc.Running {
-		c.print(string(t.Status) + ": " + t.Text)
-	}
-}
-
 // watch follows a run that f begins or goes on with, and prints what came of it.
 func (c *command) watch(ctx context.Context, a *app, id string, f func(context.Context) (*arc.Report, error)) error {
 	p := newProgress(c.screen)
@@ -166,28 +142,12 @@ func (c *command) watch(ctx context.Context, a *app, id string, f func(context.C
 	case c.json:
 		return cmp.Or(c.writeJSON(r), finished(r))
 	}
-	id = short(id)
-	switch r.Status {
-	case arc.Delivered:
+	if r.Status == arc.Delivered {
 		c.print(cmp.Or(visible(r.Text), "done"))
-	case arc.Blocked:
-		c.say(c.paint(red, "blocked") + fmt.Sprintf(" (%s): %s\n  arc runs show %s   what happened, whole\n  arc retry %s       once that is mended",
-			r.Cause, r.Text, id, id))
-	case arc.Asking:
-		c.say(c.paint(yellow, "it asks: ") + r.Text + "\n  arc answer " + id + ` --text "…"`)
-	case arc.Waiting:
-		c.say(c.paint(yellow, "waits: ") + r.Text)
-		if needsRuling(r) {
-			c.say("  arc approve " + id + "   or   arc deny " + id)
-		}
-	default:
-		c.say(string(r.Status) + ": " + r.Text)
 	}
-	c.say(c.paint(faint, id+" · "+took(r)))
-	if r.Status == arc.Delivered && r.Fired > 0 {
-		c.say(c.paint(green, "by a learned plan, without asking"))
-	}
-	return finished(r)
+	text, err := c.text("ended", r)
+	c.say(text)
+	return cmp.Or(err, finished(r))
 }
 
 // answers asks the person what a run asks.
@@ -221,15 +181,10 @@ func usageText(u *reason.Usage) string {
 }
 
 // runs are those of the scope, the latest first.
-func (a *app) runs(ctx context.Context) (out []*arc.Report, err error) {
-	for r, err := range a.view().Runs(ctx) {
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, r)
-	}
-	slices.SortStableFunc(out, func(x, y *arc.Report) int { return y.Began.Compare(x.Began) })
-	return out, nil
+func (a *app) runs(ctx context.Context) ([]*arc.Report, error) {
+	all, err := collect(a.view().Runs(ctx))
+	slices.SortStableFunc(all, func(x, y *arc.Report) int { return y.Began.Compare(x.Began) })
+	return all, err
 }
 
 // run is the one that a person means; without an ID the only one that fits, or the latest if all do.
@@ -259,16 +214,10 @@ func (c *command) runsCommand() *cobra.Command {
 	var follow bool
 	return group(c.leaf(reads, "runs", "List runs, the latest first", func(ctx context.Context, a *app, _ []string) error {
 		all, err := a.runs(ctx)
-		if err != nil {
-			return err
-		}
 		all = slices.DeleteFunc(all, func(r *arc.Report) bool { return status != "" && string(r.Status) != status })
-		var rows [][]string
-		shown := all[:min(limit, len(all))]
-		for _, r := range shown {
-			rows = append(rows, []string{short(r.ID), string(r.Status), ago(r.Began), r.Objective})
-		}
-		return c.list(shown, "run status began objective", rows, len(all), `no runs: arc do "…"`)
+		return list(c, all, limit, err, "run status began objective", `no runs: arc do "…"`, func(r *arc.Report) []string {
+			return []string{short(r.ID), string(r.Status), ago(r.Began), r.Objective}
+		})
 	}, func(f *pflag.FlagSet) {
 		f.StringVar(&status, "status", "", "running, waiting, asking, delivered, blocked or canceled")
 		f.IntVar(&limit, "limit", 20, "at most so many")
@@ -286,36 +235,29 @@ func (c *command) runsCommand() *cobra.Command {
 
 // showRun prints the journal of a run.
 func (c *command) showRun(ctx context.Context, a *app, r *arc.Report, follow bool) error {
-	reading, stop := context.WithCancel(ctx)
-	defer stop()
-	if !follow && r.Ended.IsZero() { // what is there is read; the rest is not waited for
-		time.AfterFunc(time.Second, stop)
-	}
-	var events []arc.Event
-	if !c.json {
-		c.print(c.paint(bold, short(r.ID)) + " " + c.paint(paints[string(r.Status)], string(r.Status)) + " " + r.Objective + "\n" +
-			c.paint(faint, r.ID+", began "+r.Began.Local().Format("2006-01-02 15:04:05")+", "+took(r)))
-	}
-	for e, err := range a.view().Watch(reading, r.ID) {
-		switch {
-		case err != nil && reading.Err() != nil && ctx.Err() == nil:
-		case err != nil:
-			return err
-		case c.json:
-			events = append(events, e)
-		default:
-			text := strings.TrimRight(visible(e.Text), "\n")
-			if len(e.Data) > 0 && e.Kind != "output" {
-				text = strings.TrimSpace(text + "\n" + string(e.Data))
-			}
-			c.print(fmt.Sprintf("%s %s %s %s", c.paint(faint, e.At.Local().Format("15:04:05")), c.paint(paints[e.Kind],
-				fmt.Sprintf("%-10s", e.Kind)), c.paint(bold, e.Name), strings.ReplaceAll(text, "\n", "\n"+strings.Repeat(" ", 20))))
-		}
+	read := arc.View.Journal
+	if follow {
+		read = arc.View.Watch
 	}
 	if c.json {
-		return c.writeJSON(map[string]any{"run": r, "events": events})
+		events, err := collect(read(a.view(), ctx, r.ID))
+		return c.result("", map[string]any{"run": r, "events": events}, err)
 	}
-	if r.Ended.IsZero() {
+	if err := c.result("run", r, nil); err != nil {
+		return err
+	}
+	for e, err := range read(a.view(), ctx, r.ID) {
+		if err != nil {
+			return err
+		}
+		text := strings.TrimRight(visible(e.Text), "\n")
+		if len(e.Data) > 0 && e.Kind != "output" {
+			text = strings.TrimSpace(text + "\n" + string(e.Data))
+		}
+		c.print(fmt.Sprintf("%s %s %s %s", c.paint(faint, e.At.Local().Format("15:04:05")), c.paint(paints[e.Kind],
+			fmt.Sprintf("%-10s", e.Kind)), c.paint(bold, e.Name), strings.ReplaceAll(text, "\n", "\n"+strings.Repeat(" ", 20))))
+	}
+	if r.Ended.IsZero() && !follow {
 		c.print(c.paint(yellow, string(r.Status)+": ") + r.Text)
 	}
 	return nil
@@ -364,17 +306,14 @@ func (c *command) ruling(allow bool) func(context.Context, *app, *arc.Report, st
 					return nil, err
 				}
 			}
-			for { // until it has ended, or waits for something else
-				now, err := v.Report(ctx, id)
-				if err != nil || now.Status == arc.Asking || !now.Ended.IsZero() || needsRuling(now) && now.Approvals[0].ID != r.Approvals[0].ID {
+			for _, err := range v.Watch(ctx, "") { // until it has ended, or waits for something else
+				now, wrong := v.Report(ctx, id)
+				if err = cmp.Or(err, wrong); err != nil || now.Status == arc.Asking || !now.Ended.IsZero() ||
+					needsRuling(now) && now.Approvals[0].ID != r.Approvals[0].ID {
 					return now, err
 				}
-				select {
-				case <-time.After(50 * time.Millisecond):
-				case <-ctx.Done():
-					return now, ctx.Err()
-				}
 			}
+			return r, ctx.Err()
 		})(ctx, a, r, note)
 	}
 }
@@ -399,40 +338,23 @@ func (c *command) judge(ctx context.Context, a *app, r *arc.Report, text string)
 	return err
 }
 
-// complete has the IDs of runs or tasks, or the names of skills, with what they are.
+// complete has the IDs that the list has of which the command shows one, with what they are.
 func (c *command) complete(cmd *cobra.Command, _ []string, begun string) (out []string, _ cobra.ShellCompDirective) {
-	c.dir, _ = c.folder()
-	add := func(id, what string) {
-		if strings.HasPrefix(id, begun) && len(out) < 50 {
-			out = append(out, id+"\t"+cut(what, 60))
-		}
+	of := cmd.Parent().Name()
+	if of == "arc" {
+		of = "runs"
 	}
-	of, how := cmd.Parent().Name(), reads
-	if of == "skills" {
-		how = local
-	}
-	if c.leaf(how, "complete", "", func(ctx context.Context, a *app, _ []string) error {
-		switch of {
-		case "skills":
-			all, err := c.skills()
-			for _, s := range all {
-				add(s.Name, s.Description)
-			}
-			return err
-		case "tasks":
-			all, err := a.tasks(ctx)
-			for _, j := range all {
-				add(short(j.ID), string(j.State)+": "+j.Subject)
-			}
-			return err
-		}
-		all, err := a.runs(ctx)
-		for _, r := range all {
-			add(short(r.ID), string(r.Status)+": "+r.Objective)
-		}
-		return err
-	}, nil).RunE(cmd, nil) != nil {
+	var text strings.Builder
+	t := *c.Terminal
+	t.Args, t.Out, t.Err, t.Piped, t.Color = []string{of}, &text, io.Discard, true, false
+	if execute(cmd.Context(), &command{screen: &screen{Terminal: &t}, served: c.served}) != 0 {
 		return nil, cobra.ShellCompDirectiveError
+	}
+	for line := range strings.Lines(text.String()) {
+		words := strings.Fields(line)
+		if len(words) > 1 && strings.HasPrefix(words[0], begun) {
+			out = append(out, words[0]+"\t"+cut(strings.Join(words[1:], " "), 60))
+		}
 	}
 	return out, cobra.ShellCompDirectiveNoFileComp
 }

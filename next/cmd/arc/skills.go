@@ -73,17 +73,15 @@ func (c *command) skillCommands() []*cobra.Command {
 	return []*cobra.Command{
 		group(c.leaf(local, "skills", "List skills", func(context.Context, *app, []string) error {
 			all, err := c.skills()
-			var rows [][]string
-			for _, s := range all {
+			return list(c, all, 0, err, "skill has for", "no skills: write skills/NAME/SKILL.md", func(s reason.Skill) []string {
 				has := ""
 				for _, what := range []string{"cli", "sensor"} {
 					if program(c.dir, s.Name, what) != "" {
 						has += " " + what
 					}
 				}
-				rows = append(rows, []string{s.Name, strings.TrimSpace(has), s.Description})
-			}
-			return errors.Join(err, c.list(all, "skill has for", rows, len(all), "no skills: write skills/NAME/SKILL.md"))
+				return []string{s.Name, strings.TrimSpace(has), s.Description}
+			})
 		}, nil),
 			c.leaf(local, "show [ID]", "Print a skill's SKILL.md", func(_ context.Context, _ *app, args []string) error {
 				s, err := named(args)
@@ -96,12 +94,10 @@ func (c *command) skillCommands() []*cobra.Command {
 			return c.sense(ctx, a, due)
 		}, func(f *pflag.FlagSet) { f.BoolVar(&due, "due", false, "only those whose time has come") }),
 			c.leaf(local, "list", "List sensors", func(context.Context, *app, []string) error {
-				var rows [][]string
 				all, err := sensors(c.dir)
-				for _, s := range all {
-					rows = append(rows, []string{s.skill, s.every.String(), s.file})
-				}
-				return errors.Join(err, c.list(rows, "sensor every file", rows, len(rows), "no sensors: an executable skills/NAME/sensor prints tasks"))
+				return list(c, all, 0, err, "sensor every file", "no sensors: an executable skills/NAME/sensor prints tasks", func(s sensor) []string {
+					return []string{s.Skill, s.Every.String(), s.File}
+				})
 			}, nil)),
 	}
 }
@@ -109,8 +105,8 @@ func (c *command) skillCommands() []*cobra.Command {
 // sensor is a program that looks at something and prints the tasks that follow, as YAML or JSON: a list of them. An
 // interval may stand as «every» in the front matter of SKILL.md.
 type sensor struct {
-	skill, file string
-	every       time.Duration
+	Skill, File string
+	Every       time.Duration
 }
 
 func sensors(dir string) (out []sensor, err error) {
@@ -120,7 +116,7 @@ func sensors(dir string) (out []sensor, err error) {
 	}
 	for _, e := range entries {
 		s := sensor{e.Name(), program(dir, e.Name(), "sensor"), 5 * time.Minute}
-		if s.file == "" {
+		if s.File == "" {
 			continue
 		}
 		if text, err := readText(filepath.Join(dir, "skills", e.Name(), "SKILL.md")); err == nil {
@@ -128,7 +124,7 @@ func sensors(dir string) (out []sensor, err error) {
 			matter, _ := front(text)
 			if yaml.Decode([]byte(matter), &fields) == nil {
 				if d, err := time.ParseDuration(fields["every"].Value); err == nil && d > 0 {
-					s.every = d
+					s.Every = d
 				}
 			}
 		}
@@ -146,18 +142,18 @@ func (c *command) sense(ctx context.Context, a *app, due bool) error {
 	for _, s := range all {
 		interval := time.Second // the least that the queue takes
 		if due {
-			interval = s.every
+			interval = s.Every
 		}
 		each.Go(func() {
-			added, err := a.queue.Sense(ctx, s.skill, interval, func(ctx context.Context) ([]queue.Draft, error) { return a.look(ctx, s) })
+			added, err := a.queue.Sense(ctx, s.Skill, interval, func(ctx context.Context) ([]queue.Draft, error) { return a.look(ctx, s) })
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
-				errs = append(errs, fmt.Errorf("sensor %s: %w", s.skill, err))
-				c.say(c.paint(red, "sensor "+s.skill+": ") + err.Error())
+				errs = append(errs, fmt.Errorf("sensor %s: %w", s.Skill, err))
+				c.say(c.paint(red, "sensor "+s.Skill+": ") + err.Error())
 			}
 			for _, j := range added {
-				c.print(s.skill + ": " + short(j.ID) + " " + j.Subject)
+				c.print(s.Skill + ": " + short(j.ID) + " " + j.Subject)
 			}
 		})
 	}
@@ -174,7 +170,7 @@ func (c *command) sense(ctx context.Context, a *app, due bool) error {
 func (a *app) look(ctx context.Context, s sensor) ([]queue.Draft, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	out, err := a.in(workspace.In(a.dir)).Text(ctx, nil, s.file)
+	out, err := a.in(workspace.In(a.dir)).Text(ctx, nil, s.File)
 	if out = strings.TrimSpace(out); err != nil || out == "" || out == "skip" {
 		return nil, err
 	}

@@ -176,23 +176,17 @@ func (c *command) taskCommands() []*cobra.Command {
 			}), byID),
 			c.leaf(reads, "show [ID]", "Show a task, whole, with its runs", func(ctx context.Context, a *app, args []string) error {
 				j, err := a.task(ctx, id, args)
-				if err != nil || c.json {
-					return errors.Join(err, c.writeJSON(j))
+				if err != nil {
+					return err
 				}
 				return c.showTask(ctx, a, j)
 			}, byID)),
 		c.leaf(drives, "run", "Do the first task that is due, now", c.runTask, nil),
 		c.leaf(reads, "cycles", "List the attempts at tasks, the latest last", func(ctx context.Context, a *app, _ []string) error {
-			var all []queue.Job
-			var rows [][]string
-			for j, err := range a.queue.Cycles(ctx, a.scope, time.Now().AddDate(0, 0, -7)) {
-				if err != nil {
-					return err
-				}
-				all = append(all, j)
-				rows = append(rows, []string{short(j.ID), string(j.State), span(j.Ended.Sub(j.Started)), j.Model, j.Subject + ": " + j.Summary})
-			}
-			return c.list(all, "task state took model what", rows, len(all), "no task was tried in the last seven days")
+			all, err := collect(a.queue.Cycles(ctx, a.scope, time.Now().AddDate(0, 0, -7)))
+			return list(c, all, 0, err, "task state took model what", "no task was tried in the last seven days", func(j queue.Job) []string {
+				return []string{short(j.ID), string(j.State), span(j.Ended.Sub(j.Started)), j.Model, j.Subject + ": " + j.Summary}
+			})
 		}, nil),
 	}
 }
@@ -203,40 +197,25 @@ func (c *command) listTasks(ctx context.Context, a *app, status string, limit in
 		states = []queue.State{queue.State(status)}
 	}
 	all, err := a.tasks(ctx, states...)
-	if err != nil {
-		return err
-	}
 	slices.SortStableFunc(all, func(x, y queue.Job) int {
 		return cmp.Or(cmp.Compare(x.Priority, y.Priority), x.Created.Compare(y.Created))
 	})
-	shown := all[:min(limit, len(all))]
-	var rows [][]string
-	for _, j := range shown {
+	return list(c, all, limit, err, "task prio state due subject", `no tasks: arc tasks add --subject "…"`, func(j queue.Job) []string {
 		text := j.Subject
 		if j.Summary != "" && j.State != queue.Pending {
 			text += ": " + j.Summary
 		}
-		rows = append(rows, []string{short(j.ID), fmt.Sprint(j.Priority), string(j.State), ago(j.At), text})
-	}
-	return c.list(shown, "task prio state due subject", rows, len(all), `no tasks: arc tasks add --subject "…"`)
+		return []string{short(j.ID), fmt.Sprint(j.Priority), string(j.State), ago(j.At), text}
+	})
 }
 
+// showTask prints a task, with its runs.
 func (c *command) showTask(ctx context.Context, a *app, j queue.Job) error {
-	c.print(c.paint(bold, short(j.ID)) + " " + c.paint(paints[string(j.State)], string(j.State)) + " " + j.Subject)
-	c.print(c.paint(faint, fmt.Sprintf("%s, priority %d, %d attempts, from %s, %s", j.ID, j.Priority, j.Attempts,
-		cmp.Or(j.Source, "unknown"), usageText(j.Usage))))
-	for _, text := range []string{j.Description, strings.Join(j.Skills, ", "), cmp.Or(j.Detail, j.Summary)} {
-		if text != "" {
-			c.print(text)
-		}
-	}
 	all, err := a.runs(ctx)
-	for _, r := range all {
-		if taskOf(r.ID) == path.Base(j.ID) {
-			c.print("run " + short(r.ID) + " " + c.paint(paints[string(r.Status)], string(r.Status)) + ", " + took(r))
-		}
-	}
-	return err
+	return c.result("task", struct {
+		queue.Job
+		Runs []*arc.Report
+	}{j, slices.DeleteFunc(all, func(r *arc.Report) bool { return taskOf(r.ID) != path.Base(j.ID) })}, err)
 }
 
 // runTask does one task, and shows its run.
@@ -319,14 +298,8 @@ func topic(run string) string {
 	return run
 }
 
-func (a *app) tasks(ctx context.Context, states ...queue.State) (out []queue.Job, err error) {
-	for j, err := range a.queue.List(ctx, a.scope, states...) {
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, j)
-	}
-	return out, nil
+func (a *app) tasks(ctx context.Context, states ...queue.State) ([]queue.Job, error) {
+	return collect(a.queue.List(ctx, a.scope, states...))
 }
 
 // task is the one that a person means.

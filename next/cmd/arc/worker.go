@@ -128,7 +128,7 @@ func (a *app) coder(w workerConfig) act.Executor {
 		env := append(os.Environ(), "ARC_DIR="+a.dir, "ARC_TASK="+taskOf(c.Run)) // it has its own keys
 		r, err := workspace.CodingAgent(a.command(ctx, env, w.Agent)).Execute(ctx, &asked)
 		if r != nil {
-			a.spend(ctx, w.Agent[0], w.Name, r.Usage)
+			a.spend(w.Agent[0], w.Name, r.Usage)
 		}
 		return r, err
 	})

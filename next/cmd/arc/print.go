@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
+	_ "embed"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
+	"iter"
 	"log/slog"
 	"maps"
 	"math"
@@ -15,13 +17,16 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"text/template"
 	"time"
 	"unicode"
 
 	"github.com/dustin/go-humanize"
 	"github.com/mattn/go-runewidth"
 
+	arc "github.com/arc-learn/arc/next"
 	"github.com/arc-learn/arc/next/contrib/console"
+	"github.com/arc-learn/arc/next/memory"
 )
 
 // screen is a terminal with a live line: one that is written over.
@@ -184,27 +189,95 @@ func cut(text string, width int) string {
 	return runewidth.Truncate(line, max(2, width), "…")
 }
 
-// list prints values as JSON, or rows below a head. The last column gets what is left of the width. all is how many
-// there are.
-func (c *command) list(values any, head string, rows [][]string, all int, none string) error {
-	if c.json {
-		return c.writeJSON(values)
+// words are the templates of what commands print.
+//
+//go:embed words.txt
+var words string
+
+// result prints a value: as JSON, or by its template.
+func (c *command) result(name string, v any, err error) error {
+	if err != nil {
+		return err
 	}
-	if len(rows) == 0 {
+	if c.json {
+		return c.writeJSON(v)
+	}
+	text, err := c.text(name, v)
+	if err == nil {
+		c.print(text)
+	}
+	return err
+}
+
+func (c *command) text(name string, v any) (string, error) {
+	t, err := template.New("").Funcs(template.FuncMap{
+		"paint": c.paint, "short": short, "took": took, "usage": usageText,
+		"state":   func(s any) string { return c.paint(paints[fmt.Sprint(s)], fmt.Sprint(s)) },
+		"cut":     func(used int, text string) string { return cut(text, c.Width-used) },
+		"inc":     func(i int) int { return i + 1 },
+		"percent": func(x float64) float64 { return 100 * x },
+		"line":    func(text string) string { line, _, _ := strings.Cut(text, "\n"); return line },
+		"coloured": func(state, text string) string { // its first word
+			word, rest, _ := strings.Cut(text, ":")
+			return c.paint(paints[state], word) + ":" + rest
+		},
+		"words": func(r *arc.Report) string { return strings.TrimPrefix(string(r.Cause)+": "+r.Text, ": ") },
+		"saved": func(text string) string {
+			_, saved, _ := strings.Cut(text, "\nlearned plans: ")
+			if strings.HasPrefix(saved, "no data") {
+				return ""
+			}
+			return strings.ReplaceAll(saved, "; ", "\n  ")
+		},
+		"counts": counts[string], "kinds": counts[memory.Kind],
+	}).Parse(words)
+	var b strings.Builder
+	if err == nil {
+		err = t.ExecuteTemplate(&b, name, v)
+	}
+	return strings.TrimSpace(b.String()), err
+}
+
+// counts says how many there are of some names: «2 pending, 1 failed».
+func counts[K ~string](all map[K]int, names ...K) string {
+	var out []string
+	for _, name := range names {
+		if n := all[name]; n > 0 {
+			out = append(out, fmt.Sprintf("%d %s", n, name))
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+// list prints values as JSON, or as rows of cells below a head. The last column gets what is left of the width; in a
+// pipe it is whole. Of more values than the limit the first are printed; 0: all.
+func list[T any](c *command, all []T, limit int, err error, head, none string, cells func(T) []string) error {
+	shown := all
+	if limit > 0 {
+		shown = all[:min(limit, len(all))]
+	}
+	switch {
+	case err != nil:
+		return err
+	case c.json:
+		return c.writeJSON(shown)
+	case len(shown) == 0:
 		c.print(none)
 		return nil
 	}
-	rows = append([][]string{strings.Fields(head)}, rows...)
-	widths, used := make([]int, len(rows[0])), 0
-	last := len(widths) - 1
+	rows := [][]string{strings.Fields(head)}
+	for _, v := range shown {
+		rows = append(rows, cells(v))
+	}
+	last := len(rows[0]) - 1
+	widths, used := make([]int, last+1), 0
 	for i := range last {
 		for _, row := range rows {
 			widths[i] = max(widths[i], min(24, runewidth.StringWidth(row[i])))
 		}
 		used += widths[i] + 2
 	}
-	widths[last] = max(20, c.Width-used)
-	if c.Piped {
+	if widths[last] = max(20, c.Width-used); c.Piped {
 		widths[last] = math.MaxInt // grep sees all
 	}
 	for n, row := range rows {
@@ -218,10 +291,21 @@ func (c *command) list(values any, head string, rows [][]string, all int, none s
 		}
 		c.print(strings.TrimRight(b.String(), " "))
 	}
-	if more := all - len(rows) + 1; more > 0 {
-		c.say(fmt.Sprintf("%d others: --limit %d", more, all))
+	if more := len(all) - len(shown); more > 0 {
+		c.say(fmt.Sprintf("%d others: --limit %d", more, len(all)))
 	}
 	return nil
+}
+
+// collect has all of a sequence, or its error.
+func collect[T any](seq iter.Seq2[T, error]) (out []T, err error) {
+	for v, err := range seq {
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, v)
+	}
+	return out, nil
 }
 
 // short is what an ID is called on the screen; a longer beginning of handle is as good.
