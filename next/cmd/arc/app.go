@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
 	"maps"
 	"os"
@@ -122,10 +123,22 @@ func openApp(ctx context.Context, dir string, how access, log *slog.Logger) (a *
 	}); err != nil {
 		return a, err
 	}
-	if a.agent, err = arc.New(ctx, a.store, host, o); err == nil && how == reads {
-		err = a.agent.Shutdown(ctx)
+	runs := a.store
+	if how == reads {
+		runs = asleep{a.store}
 	}
+	a.agent, err = arc.New(ctx, runs, host, o)
 	return a, err
+}
+
+// asleep is a store in which nothing is due: no run goes on, begins or is given a worker by a command that looks.
+type asleep struct{ store.Store }
+
+func (s asleep) Scan(ctx context.Context, r store.Range) iter.Seq2[store.Entry, error] {
+	if strings.HasPrefix(r.Prefix, "due/") {
+		return func(func(store.Entry, error) bool) {}
+	}
+	return s.Store.Scan(ctx, r)
 }
 
 // sanitizer knows the credentials, where they are unlocked, and the keys of models.
