@@ -3,6 +3,7 @@ package dash_test
 import (
 	"fmt"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -51,18 +52,25 @@ func TestMany(t *testing.T) {
 	asks := h.run("ask for the account", "")
 	b := newBrowser(t, h.URL)
 	for _, path := range append(pages, "runs?q=SO-19999", "runs?page=200", "memories?q=customer+77", "queue?page=200", "run?id="+asks.ID) {
-		var whole []time.Duration
+		var whole, work []time.Duration
 		for range 3 {
 			<-time.After(1100 * time.Millisecond) // nothing that was read is kept
-			began := time.Now()
+			began, worked := time.Now(), cpu()
 			code, _ := h.get(path)
-			whole = append(whole, time.Since(began))
+			whole, work = append(whole, time.Since(began).Round(time.Millisecond)), append(work, (cpu()-worked).Round(time.Millisecond))
 			require.Equal(t, 200, code)
 		}
 		<-time.After(1100 * time.Millisecond)
 		b.do(chromedp.Navigate(h.URL+"/dash/"+path), chromedp.WaitVisible("main h1"))
 		paint := ask[float64](b, `new Promise(done => requestAnimationFrame(() => setTimeout(done, 20)))
 			.then(() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? -1)`)
-		t.Logf("%-24s %v, first paint after %.0f ms", path, whole, paint)
+		t.Logf("%-24s %v, of the processor %v, first paint after %.0f ms", path, whole, work, paint)
 	}
+}
+
+// cpu is what this process has taken of the processor: what a page takes on a machine that others use.
+func cpu() time.Duration {
+	var u syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u) // it cannot fail
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

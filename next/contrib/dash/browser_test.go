@@ -195,6 +195,7 @@ func TestBrowserActs(t *testing.T) {
 	b.do(chromedp.SendKeys("input[name=text]", "it is r"))
 	h.run("look at something else", "") // the page is renewed meanwhile
 	h.appears(b, "look at something else")
+	require.Contains(t, ask[string](b, "document.querySelector('#said').textContent"), "Answered.", "what was said stays to be read")
 	require.Equal(t, "it is r", ask[string](b, "document.activeElement.value"), "what is typed stays, and so does the focus")
 	b.do(chromedp.SendKeys("input[name=text]", "ight"), chromedp.Click("button[value=allow]"), chromedp.WaitNotPresent("button[value=allow]"))
 	require.Contains(t, ask[string](b, "document.querySelector('#said').textContent"), "Allowed.")

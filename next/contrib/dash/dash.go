@@ -207,7 +207,11 @@ type screen struct {
 }
 
 func (d *dash) page(w http.ResponseWriter, rq *request, p place) error {
-	body, err := p.show(d, rq)
+	var runs []*arc.Report
+	var body any
+	err := together(
+		func() (err error) { body, err = p.show(d, rq); return err },
+		func() (err error) { runs, err = d.reports(rq); return err })
 	if err != nil {
 		return err
 	}
@@ -220,16 +224,13 @@ func (d *dash) page(w http.ResponseWriter, rq *request, p place) error {
 			s.Places = append(s.Places, p)
 		}
 	}
-	runs, err := d.reports(rq)
 	for _, r := range runs {
 		if waits(r) {
 			s.Waiting++
 		}
 	}
-	if err == nil {
-		d.write(w, http.StatusOK, s)
-	}
-	return err
+	d.write(w, http.StatusOK, s)
+	return nil
 }
 
 // act does what a person asks for, and sends the browser to the page that shows it.

@@ -1,6 +1,7 @@
 package dash
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/singleflight"
 
 	"github.com/arc-learn/arc/next/memory"
@@ -100,6 +102,16 @@ func keep[T any](d *dash, rq *request, name string, read func(context.Context) (
 	})
 	out, _ := v.(T)
 	return out, err
+}
+
+// together calls functions at the same time, the first in this goroutine.
+func together(f func() error, others ...func() error) error {
+	var g errgroup.Group
+	for _, f := range others {
+		g.Go(f)
+	}
+	err := f()
+	return cmp.Or(err, g.Wait())
 }
 
 // touch has what was read before a time read anew, and returns about how long that takes.

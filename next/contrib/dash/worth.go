@@ -91,11 +91,20 @@ const worthDays = 28
 func day(t time.Time) string { return t.Local().Format(time.DateOnly) }
 
 func (d *dash) value(rq *request) (any, error) {
-	h, err := keep(d, rq, "health", func(ctx context.Context) (arc.Health, error) { return d.agent.Health(ctx, rq.scope) })
-	if err != nil {
-		return nil, err
-	}
-	runs, err := d.reports(rq)
+	from := d.opts.Now().AddDate(0, 0, 1-worthDays)
+	var h arc.Health
+	var runs []*arc.Report
+	var models []bill
+	err := together(func() (err error) {
+		h, err = keep(d, rq, "health", func(ctx context.Context) (arc.Health, error) { return d.agent.Health(ctx, rq.scope) })
+		return err
+	}, func() (err error) {
+		runs, err = d.reports(rq)
+		return err
+	}, func() (err error) {
+		models, err = d.models(rq, from)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +114,6 @@ func (d *dash) value(rq *request) (any, error) {
 	w.Uplift = [][2]string{
 		{"Delivered", interval(u.Delivered, percent)}, {"Model calls a case", interval(u.Calls, plain)}, {"Dollars a case", interval(u.USD, dollars)},
 	}
-	from := d.opts.Now().AddDate(0, 0, 1-worthDays)
 	days := make(ledger)
 	for _, r := range runs {
 		at := r.Ended
@@ -130,17 +138,27 @@ func (d *dash) value(rq *request) (any, error) {
 	slices.Reverse(byDay)
 	workers, err := workers(rq, from)
 	w.Bills = []bills{{"By day", "Day", "Runs", byDay}, {"By worker", "Worker", "Attempts", workers}}
-	if err == nil && d.has(rq, place{Path: "queue"}) {
+	if d.has(rq, place{Path: "queue"}) {
+		w.Bills = append(w.Bills, bills{"By model of jobs", "Model", "Attempts", models})
+	}
+	return &w, err
+}
+
+// models are the figures of each model that jobs were given.
+func (d *dash) models(rq *request, from time.Time) ([]bill, error) {
+	if !d.has(rq, place{Path: "queue"}) {
+		return nil, nil
+	}
+	return keep(d, rq, "models", func(ctx context.Context) ([]bill, error) {
 		models := make(ledger)
-		for j, err := range d.opts.Queue(rq.scope).Cycles(rq.Context(), rq.scope, from) {
+		for j, err := range d.opts.Queue(rq.scope).Cycles(ctx, rq.scope, from) {
 			if err != nil {
 				return nil, err
 			}
 			models.of(cmp.Or(j.Model, "not named")).add(j.Usage)
 		}
-		w.Bills = append(w.Bills, bills{"By model of jobs", "Model", "Attempts", models.rows()})
-	}
-	return &w, err
+		return models.rows(), nil
+	})
 }
 
 // workers are the figures of each worker.

@@ -41,6 +41,8 @@
       }
       const note = fresh.querySelector("#said");
       if (note) note.remove();
+      const said = old.querySelector("#said");
+      if (said) fresh.prepend(said); // what was just done stays to be read
     }
     old.replaceWith(fresh);
     document.title = next.title;
