@@ -1,5 +1,6 @@
 # What .ci/run and .ci/nightly share. Sourced, not run.
 
+AXE=4.14.1
 STATICCHECK=honnef.co/go/tools/cmd/staticcheck@v0.8.2
 export GOWORK=off
 # TREE is what is tested: next/ until the move.
@@ -114,13 +115,21 @@ server() {
 }
 
 # chromium sees to a browser, in which contrib/dash is tested, as compiler does to a
-# compiler. Without one that test is skipped.
+# compiler, and to axe-core from npm, with which its pages are checked for
+# accessibility. Without one or the other that is skipped.
 chromium() {
-	local sudo=()
-	command -v chromium >/dev/null && return 0
-	((EUID == 0)) || sudo=(sudo -n)
-	"${sudo[@]}" apt-get update -q && "${sudo[@]}" apt-get install -qy --no-install-recommends chromium ||
-		skip "contrib/dash: browser" "there is no chromium, and it could not be installed"
+	local sudo=() dir=${XDG_CACHE_HOME:-$HOME/.cache}/axe-core-$AXE
+	if ! command -v chromium >/dev/null; then
+		((EUID == 0)) || sudo=(sudo -n)
+		"${sudo[@]}" apt-get update -q && "${sudo[@]}" apt-get install -qy --no-install-recommends chromium ||
+			skip "contrib/dash: browser" "there is no chromium, and it could not be installed"
+	fi
+	export ARC_AXE=${ARC_AXE:-$dir/node_modules/axe-core/axe.min.js}
+	if [[ ! -f $ARC_AXE ]] && ! npm install --prefix "$dir" --no-save --ignore-scripts --no-audit --no-fund "axe-core@$AXE"; then
+		skip "contrib/dash: accessibility" "axe-core could not be had from npm"
+		unset ARC_AXE
+	fi
+	return 0
 }
 
 # fuzzers prints "directory package fuzzer" for each fuzz test of the module in the work directory.
