@@ -63,6 +63,9 @@ func (t *table) current(id ID) *record {
 
 // put takes a record in. Terms are those of its doc; nil: not made yet.
 func (t *table) put(n *record, terms *index.Terms) {
+	for _, id := range n.more().Former { // whose delete may come later
+		t.remove(id, 0)
+	}
 	old := t.get(n.id)
 	if old != nil && (old.id != n.id || old.rev > n.rev) {
 		return // it was merged into another, or what is here is newer
