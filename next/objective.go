@@ -105,8 +105,8 @@ func (o *Objective) check() error {
 		{"text", len(o.Text), maxText}, {"inputs", len(o.Inputs), maxInputs}, {"data", len(o.Data), maxData},
 		{"situation", len(o.Situation), 4 << 10}, {"session", len(o.Session), store.MaxID},
 	} {
-		if f.size > f.most {
-			return fmt.Errorf("%w: %w", ErrObjective, &store.LimitError{What: f.what, Size: f.size, Max: f.most})
+		if err := store.Limit(f.what, f.size, f.most); err != nil {
+			return fmt.Errorf("%w: %w", ErrObjective, err)
 		}
 	}
 	var object map[string]json.RawMessage

@@ -208,7 +208,7 @@ func (ts *tenants) refresh(ctx context.Context, changed map[string]bool, after, 
 			continue
 		}
 		if !changed[name] {
-			errs = append(errs, o.t.group.Skip(ctx, after, upTo))
+			o.t.group.Skip(after, upTo)
 		} else if err := o.t.bank.Refresh(ctx); errors.Is(err, store.ErrNotFound) {
 			errs = append(errs, ts.forget(name))
 		} else {

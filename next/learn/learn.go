@@ -142,8 +142,8 @@ func (l *Layer) check(c Case) (Case, error) {
 		{"text", len(c.Text), 64 << 10}, {"inputs", len(c.Inputs), 64 << 10}, {"situation", len(c.Situation), 4 << 10},
 		{"skill", len(c.Skill), store.MaxID}, {"session", len(c.Session), store.MaxID}, {"actor", len(c.Actor), store.MaxID},
 	} {
-		if f.size > f.most {
-			return c, fmt.Errorf("learn: %w", &store.LimitError{What: f.what, Size: f.size, Max: f.most})
+		if err := store.Limit(f.what, f.size, f.most); err != nil {
+			return c, fmt.Errorf("learn: %w", err)
 		}
 	}
 	if !json.Valid(c.Inputs) && len(c.Inputs) > 0 {

@@ -106,8 +106,9 @@ func (s Space) Supersede(ctx context.Context, old, by ID) error {
 // the counters, sources, links and what the others supersede, and is found by their ids. It is trusted only if all
 // are. At most 64 at once.
 func (s Space) Merge(ctx context.Context, ids ...ID) error {
-	if len(ids) < 2 || len(ids) > maxLinks {
-		return &store.LimitError{What: "memories to merge", Size: len(ids), Max: maxLinks}
+	if err := cmp.Or(refuse(len(ids) < 2, "memories to merge must be two or more"),
+		store.Limit("memories to merge", len(ids), maxLinks)); err != nil {
+		return err
 	}
 	return s.update(ctx, func(b *store.Batch) error {
 		return s.edit(ctx, b, ids[0], func(r *record) (bool, error) {

@@ -186,7 +186,7 @@ func checkVector(v []float32) error {
 	if v == nil {
 		return nil
 	}
-	if err := limit("dimension of a vector", len(v), maxDimension); err != nil {
+	if err := store.Limit("dimension of a vector", len(v), maxDimension); err != nil {
 		return err
 	}
 	_, err := vector.New(len(v)).Ask(v)

@@ -41,8 +41,8 @@ func (s Space) Feedback(ctx context.Context, f Feedback) error {
 }
 
 func (s Space) stageFeedback(ctx context.Context, b *store.Batch, f *Feedback) error {
-	err := cmp.Or(s.scope.Check(), store.CheckID(f.Key), limit("shown", len(f.Shown), maxFeedback),
-		limit("misled", len(f.Misled), maxFeedback), limit("situation", len(f.Situation), MaxText))
+	err := cmp.Or(s.scope.Check(), store.CheckID(f.Key), store.Limit("shown", len(f.Shown), maxFeedback),
+		store.Limit("misled", len(f.Misled), maxFeedback), store.Limit("situation", len(f.Situation), MaxText))
 	if err != nil {
 		return err
 	}

@@ -116,9 +116,9 @@ func (s Space) clean(d *Draft) error {
 		refuse(strings.TrimSpace(d.Content) == "", "a memory must have a content"),
 		refuse(year < 1 || year > 9999, "a time must be of the years 1 to 9999"),
 		refuse(d.Plan != nil && !json.Valid(d.Plan), "a plan must be JSON"),
-		limit("trigger", len(d.Trigger), MaxText), limit("content", len(d.Content), MaxText),
-		limit("plan", len(d.Plan), maxPlan), limit("links", len(d.Links), maxLinks),
-		limit("supersedes", len(d.Supersedes), maxLinks), limit("parents", len(d.Source.Parents), maxLinks))
+		store.Limit("trigger", len(d.Trigger), MaxText), store.Limit("content", len(d.Content), MaxText),
+		store.Limit("plan", len(d.Plan), maxPlan), store.Limit("links", len(d.Links), maxLinks),
+		store.Limit("supersedes", len(d.Supersedes), maxLinks), store.Limit("parents", len(d.Source.Parents), maxLinks))
 	names := []string{d.Key, d.Actor, d.Thread, d.Slot, d.Source.Ref, d.Source.Run}
 	for _, l := range d.Links {
 		names = append(names, string(l.To), l.Rel)
@@ -160,13 +160,6 @@ func tidyIDs(s Space, ids []ID) []ID {
 func refuse(bad bool, why string) error {
 	if bad {
 		return &store.LimitError{What: why}
-	}
-	return nil
-}
-
-func limit(what string, size, most int) error {
-	if size > most {
-		return &store.LimitError{What: what, Size: size, Max: most}
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 )
 
 // Batch collects what a step changes, for one commit of a [Group]. The parts of a step (the run, memory, statistics,
@@ -16,36 +17,69 @@ type Batch struct {
 	prefix string
 }
 
-// batch is what a Batch and its Subs share.
+// batch is what one function stages, behind those that have joined the commit before it. Its Subs share it.
 type batch struct {
-	st    Store
-	ops   []Op
-	at    map[string]int // index in ops
-	after []func(rev Revision)
-	bytes int
-
-	// Of the function that stages now: ops up to earlier are those of functions before it, former are those that it has
-	// changed, and seen has the keys that it has read. wait is set when it must run in the next commit: it writes what it
-	// has not seen, or both do not fit.
-	earlier int
-	former  []Op
-	seen    map[string]bool
-	wait    bool
+	staged
+	commit *staged
+	read   []string // keys of commit that it has read
+	st     Store
 }
 
-// begin has another function stage into b. undo takes back what it has staged.
-func (b *batch) begin() (undo func()) {
-	ops, after, bytes := len(b.ops), len(b.after), b.bytes
-	b.earlier, b.former, b.seen, b.wait = ops, nil, map[string]bool{}, false
-	return func() {
-		for _, op := range b.ops[ops:] {
-			delete(b.at, op.Key)
+// staged are the ops of a function or of a commit.
+type staged struct {
+	ops   []Op // by key
+	bytes int
+	after []func(rev Revision)
+}
+
+func (s *staged) find(key string) (i int, there bool) {
+	return slices.BinarySearchFunc(s.ops, key, func(op Op, key string) int { return strings.Compare(op.Key, key) })
+}
+
+// put stages an op, over an earlier one of its key, whose condition is kept.
+func (s *staged) put(op Op) error {
+	i, again := s.find(op.Key)
+	var old Op
+	n := len(s.ops) + 1
+	if again {
+		if old, n = s.ops[i], n-1; op.Check {
+			return nil
 		}
-		for _, op := range slices.Backward(b.former) {
-			b.ops[b.at[op.Key]] = op
-		}
-		b.ops, b.after, b.bytes = b.ops[:ops], b.after[:after], bytes
+		op.If = old.If
 	}
+	size := s.bytes + len(op.Key) + len(op.Value) - len(old.Key) - len(old.Value)
+	if err := checkSize(n, size); err != nil {
+		return err
+	}
+	if !again {
+		s.ops = slices.Insert(s.ops, i, op)
+	}
+	s.ops[i], s.bytes = op, size
+	return nil
+}
+
+// join adds what b has staged to its commit. It refuses what does not fit, and a key that the commit has from another
+// function and that b has not read.
+func (b *batch) join() bool {
+	all := b.commit
+	if len(all.ops) > 0 && checkSize(len(all.ops)+len(b.ops), all.bytes+b.bytes) != nil {
+		return false
+	}
+	for _, op := range b.ops {
+		i, there := all.find(op.Key)
+		if there && !(op.Check && all.ops[i].Check && op.If == all.ops[i].If) && !slices.Contains(b.read, op.Key) {
+			return false
+		}
+	}
+	if len(all.ops) == 0 {
+		all.ops, all.bytes = b.ops, b.bytes
+	} else {
+		for _, op := range b.ops {
+			_ = all.put(op) // it fits
+		}
+	}
+	all.after = append(all.after, b.after...)
+	return true
 }
 
 // Sub returns a view of the same Batch whose keys begin at prefix, as [Sub] does for a Store.
@@ -54,31 +88,39 @@ func (b *Batch) Sub(prefix string) *Batch { return &Batch{b.batch, b.prefix + pr
 // Get returns what the key will hold after the commit: what was staged, or else what the store holds. A staged
 // entry has Rev 0.
 func (b *Batch) Get(ctx context.Context, key string) (Entry, error) {
-	if err := CheckKey(key); err != nil {
+	if err := Check(Op{Key: key}); err != nil {
 		return Entry{}, err
 	}
-	if value, staged := b.Staged(key); staged {
-		if b.ops[b.at[b.prefix+key]].Delete {
-			return Entry{}, ErrNotFound
-		}
-		return Entry{Key: key, Value: bytes.Clone(value)}, nil
+	full := b.prefix + key
+	op, staged := b.now(full)
+	switch {
+	case !staged:
+		e, err := b.st.Get(ctx, full)
+		e.Key = key
+		return e, err
+	case op.Delete:
+		return Entry{}, ErrNotFound
 	}
-	e, err := b.st.Get(ctx, b.prefix+key)
-	e.Key = key
-	return e, err
+	return Entry{Key: key, Value: bytes.Clone(op.Value)}, nil
 }
 
 // Staged returns what an earlier part of the commit has staged for the key, nil for a delete, and whether one has.
 // Unlike Get it never reads the store. The value must not be changed.
 func (b *Batch) Staged(key string) ([]byte, bool) {
-	i, staged := b.at[b.prefix+key]
-	if !staged || b.ops[i].Check {
-		return nil, false
+	op, staged := b.now(b.prefix + key)
+	return op.Value, staged
+}
+
+// now returns what the function, or one before it, has staged for a key but a check.
+func (b *batch) now(key string) (Op, bool) {
+	if i, there := b.find(key); there && !b.ops[i].Check {
+		return b.ops[i], true
 	}
-	if i < b.earlier {
-		b.seen[b.prefix+key] = true
+	if i, there := b.commit.find(key); there && !b.commit.ops[i].Check {
+		b.read = append(b.read, key)
+		return b.commit.ops[i], true
 	}
-	return b.ops[i].Value, true
+	return Op{}, false
 }
 
 // Put stages a write of key under a condition. A later Put or Delete of the key replaces the value and keeps the
@@ -98,36 +140,13 @@ func (b *Batch) Check(key string, c Condition) error {
 	return b.stage(key, Op{Check: true, If: c})
 }
 
-// After has f run once the Batch was committed, in order, and not at all if that fails. f must not call the store.
-func (b *Batch) After(f func(rev Revision)) { b.after = append(b.after, f) }
-
 func (b *Batch) stage(key string, op Op) error {
 	op.Key = b.prefix + key
-	if err := cmp.Or(CheckKey(key), op.check()); err != nil {
+	if err := cmp.Or(Check(Op{Key: key}), Check(op)); err != nil {
 		return err
 	}
-	i, staged := b.at[op.Key]
-	var old Op
-	if !staged {
-		i = len(b.ops)
-	} else if old = b.ops[i]; i < b.earlier && !b.seen[op.Key] && (!old.Check || old.If != op.If) {
-		b.wait = true
-		return &ConflictError{Key: op.Key}
-	} else if op.If = old.If; op.Check {
-		op = old
-	}
-	size := b.bytes + len(op.Key) + len(op.Value) - len(old.Key) - len(old.Value)
-	if err := checkCommit(i+1, size); err != nil {
-		b.wait = b.earlier > 0
-		return err
-	}
-	if !staged {
-		b.at[op.Key] = i
-		b.ops = append(b.ops, op)
-	}
-	if i < b.earlier {
-		b.former = append(b.former, old)
-	}
-	b.ops[i], b.bytes = op, size
-	return nil
+	return b.put(op)
 }
+
+// After has f run once the Batch was committed, in order, and not at all if that fails. f must not call the store.
+func (b *Batch) After(f func(rev Revision)) { b.after = append(b.after, f) }

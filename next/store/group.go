@@ -26,6 +26,7 @@ import (
 type Group struct {
 	*group
 	prefix string
+	part   Store // below prefix
 }
 
 // group is what a Group and its Subs share.
@@ -44,14 +45,15 @@ type follower struct {
 	apply         func(Entry)
 }
 
-// update is a call of Update that waits.
+// update is a call of Update.
 type update struct {
+	Batch
+	batch  batch
 	ctx    context.Context
-	prefix string
 	f      func(*Batch) error
-	done   chan struct{}
-	ended  bool
 	err    error
+	joined bool // the commit that is being made; if not and not ended, it waits for the next one
+	ended  bool
 }
 
 const (
@@ -64,20 +66,17 @@ func NewGroup(st Store) *Group {
 	if of, ok := st.(sub); ok {
 		return NewGroup(of.st).Sub(of.prefix)
 	}
-	return &Group{group: &group{st: st, lead: make(chan struct{}, 1), unread: map[string]bool{}}}
+	return &Group{&group{st: st, lead: make(chan struct{}, 1), unread: map[string]bool{}}, "", st}
 }
 
 // Sub returns a view of the same Group whose keys begin at prefix, as [Sub] does for a Store: so commits of a
 // tenant's parts can be commits of the whole store.
-func (g *Group) Sub(prefix string) *Group { return &Group{g.group, g.prefix + prefix} }
+func (g *Group) Sub(prefix string) *Group {
+	return &Group{g.group, g.prefix + prefix, Sub(g.part, prefix)}
+}
 
 // Store returns the store that g commits to.
-func (g *Group) Store() Store {
-	if g.prefix == "" {
-		return g.st
-	}
-	return Sub(g.st, g.prefix)
-}
+func (g *Group) Store() Store { return g.part }
 
 // Follow has apply called with every entry below prefix that somebody else has written, deleted ones included:
 // after a conflict, and by Refresh. Entries may come more than once, those that the part itself has written, too.
@@ -104,8 +103,10 @@ func (g *Group) Refresh(ctx context.Context) error {
 	if !ok {
 		return nil
 	}
-	if err := g.take(ctx); err != nil {
-		return err
+	select {
+	case g.lead <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 	defer func() { <-g.lead }()
 	after := g.seen
@@ -127,110 +128,83 @@ func (g *Group) Refresh(ctx context.Context) error {
 
 // Skip tells g that nothing of its has changed after one revision and up to another, as one reader of the [Changer]
 // finds for many Groups: the next Refresh need not read that again.
-func (g *Group) Skip(ctx context.Context, after, upTo Revision) error {
-	if err := g.take(ctx); err != nil {
-		return err
-	}
-	defer func() { <-g.lead }()
+func (g *Group) Skip(after, upTo Revision) {
+	g.lead <- struct{}{}
 	if g.seen >= after {
 		g.seen = max(g.seen, upTo)
 	}
-	return nil
-}
-
-func (g *group) take(ctx context.Context) error {
-	select {
-	case g.lead <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	<-g.lead
 }
 
 // Update has f stage into a Batch and returns once that is committed. An error of f drops what f staged, and is
 // returned; the other functions of the commit are not affected. If ctx ends before f was run, Update returns its
 // error; a commit that has begun is waited for, so a store that can hang must bound its own commits.
 func (g *Group) Update(ctx context.Context, f func(*Batch) error) error {
-	u := &update{ctx: ctx, prefix: g.prefix, f: f, done: make(chan struct{})}
+	u := &update{ctx: ctx, f: f}
+	u.Batch = Batch{&u.batch, g.prefix}
 	g.mu.Lock()
 	g.waiting = append(g.waiting, u)
 	g.mu.Unlock()
-	for {
-		select {
-		case <-u.done:
-			return u.err
-		case g.lead <- struct{}{}:
-			g.commit()
-		}
-	}
-}
-
-// commit runs the updates that wait. Those that it does not end wait for the next commit.
-func (g *group) commit() {
-	g.mu.Lock()
-	taken := slices.Clone(g.waiting[:min(len(g.waiting), maxJoined)])
-	g.mu.Unlock()
+	g.lead <- struct{}{}
 	defer func() { // also after a panic, which a caller may recover from
-		g.mu.Lock()
-		g.waiting = slices.DeleteFunc(g.waiting, func(u *update) bool { return u.ended })
-		g.mu.Unlock()
+		u.ended = true
+		g.pending()
 		<-g.lead
 	}()
-	if len(taken) > 0 {
-		g.together(context.WithoutCancel(taken[0].ctx), taken, 1)
+	for !u.ended {
+		g.together(g.pending(), 1)
 	}
+	return u.err
+}
+
+// pending returns the updates of the next commit, and drops those that have ended.
+func (g *group) pending() []*update {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.waiting = slices.DeleteFunc(g.waiting, func(u *update) bool { return u.ended })
+	return slices.Clone(g.waiting[:min(len(g.waiting), maxJoined)])
 }
 
 // together runs updates into one commit. After a conflict each runs again, alone, until no other process has changed
 // its keys meanwhile.
-func (g *group) together(ctx context.Context, updates []*update, try int) {
+func (g *group) together(updates []*update, try int) {
+	ctx := context.WithoutCancel(updates[0].ctx)
 	unreadable := g.settle(ctx)
-	b := &batch{st: g.st, at: make(map[string]int, 16), ops: make([]Op, 0, 16)}
-	var joined []*update
+	var all staged
 	for _, u := range updates {
-		undo, err := b.begin(), cmp.Or(unreadable, u.ctx.Err())
-		if err == nil {
-			err = u.f(&Batch{b, u.prefix})
+		u.batch = batch{st: g.st, commit: &all}
+		if u.err = cmp.Or(unreadable, u.ctx.Err()); u.err == nil {
+			u.err = u.f(&u.Batch)
 		}
+		u.joined = u.err == nil && u.batch.join()
+		u.ended = u.err != nil
+	}
+	err := g.write(ctx, &all)
+	for _, u := range updates {
 		switch {
-		case b.wait:
-			undo()
-		case err != nil:
-			undo()
-			u.end(err)
+		case !u.joined:
+		case errors.Is(err, ErrConflict) && try < maxTries:
+			g.together([]*update{u}, try+1)
 		default:
-			joined = append(joined, u)
-		}
-	}
-	err := g.write(ctx, b)
-	for _, u := range joined {
-		if errors.Is(err, ErrConflict) && try < maxTries {
-			g.together(ctx, []*update{u}, try+1)
-		} else {
-			u.end(err)
+			u.err, u.ended = err, true
 		}
 	}
 }
 
-func (u *update) end(err error) {
-	u.err, u.ended = err, true
-	close(u.done)
-}
-
-// write commits b and runs its Afters. Where that fails its keys are read again, now or before the next update.
-func (g *group) write(ctx context.Context, b *batch) (err error) {
+// write makes a commit and runs its Afters. Where that fails its keys are read again, now or before the next update.
+func (g *group) write(ctx context.Context, all *staged) (err error) {
 	var rev Revision
-	if len(b.ops) > 0 {
-		rev, err = b.st.Commit(ctx, b.ops...)
+	if len(all.ops) > 0 {
+		rev, err = g.st.Commit(ctx, all.ops...)
 	}
 	if err != nil {
-		for _, op := range b.ops {
+		for _, op := range all.ops {
 			g.unread[op.Key] = true
 		}
 		_ = g.settle(ctx)
 		return err
 	}
-	for _, f := range b.after {
+	for _, f := range all.after {
 		f(rev)
 	}
 	return nil

@@ -2,10 +2,8 @@ package store
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"iter"
-	"slices"
 	"strings"
 	"sync"
 
@@ -14,22 +12,17 @@ import (
 
 // mem is a store in memory.
 type mem struct {
-	mu   sync.RWMutex
-	keys *btree.Map[string, version] // nil when closed; a copy shares the nodes until they are written to
-	log  []change                    // by revision; of a key the last one counts
-	rev  Revision
+	mu      sync.RWMutex
+	keys    *btree.Map[string, version] // nil when closed; a copy shares the nodes until they are written to
+	changes btree.Map[Revision, string] // keys by when they were last written: the revision and a number in its commit
+	rev     Revision
 }
 
 // version is what a key holds. It is never changed in place.
 type version struct {
 	value   []byte
-	rev     Revision
-	deleted bool // kept for Changes
-}
-
-type change struct {
-	rev Revision
-	key string
+	at      Revision // in changes
+	deleted bool     // kept for Changes
 }
 
 // NewMem returns an empty store in memory, for tests and for what need not outlive the process. It keeps the names of
@@ -44,21 +37,20 @@ func (m *mem) usable(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// live returns what a key holds, the zero version if it does not exist.
-func (m *mem) live(key string) version {
-	v, _ := m.keys.Get(key)
-	if v.deleted {
-		return version{}
-	}
-	return v
+func (v version) entry(key string) Entry {
+	return Entry{Key: key, Value: bytes.Clone(v.value), Rev: v.at / maxCommitOps, Deleted: v.deleted}
 }
 
-func (v version) entry(key string) Entry {
-	return Entry{Key: key, Value: bytes.Clone(v.value), Rev: v.rev, Deleted: v.deleted}
+// live returns what a key holds, the zero version if it does not exist; m.mu is held.
+func (m *mem) live(key string) version {
+	if v, _ := m.keys.Get(key); !v.deleted {
+		return v
+	}
+	return version{}
 }
 
 func (m *mem) Get(ctx context.Context, key string) (Entry, error) {
-	if err := CheckKey(key); err != nil {
+	if err := Check(Op{Key: key}); err != nil {
 		return Entry{}, err
 	}
 	m.mu.RLock()
@@ -67,7 +59,7 @@ func (m *mem) Get(ctx context.Context, key string) (Entry, error) {
 		return Entry{}, err
 	}
 	v := m.live(key)
-	if v.rev == 0 {
+	if v.at == 0 {
 		return Entry{}, ErrNotFound
 	}
 	return v.entry(key), nil
@@ -76,20 +68,22 @@ func (m *mem) Get(ctx context.Context, key string) (Entry, error) {
 func (m *mem) Scan(ctx context.Context, r Range) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		m.mu.Lock()
-		err := m.usable(ctx)
-		if err != nil {
-			m.mu.Unlock()
-			yield(Entry{}, err)
-			return
+		err, from, left := m.usable(ctx), max(r.Prefix, r.After), r.Limit
+		var now *btree.Map[string, version]
+		if err == nil {
+			first := m.keys.Iter()
+			if first.Seek(from) && strings.HasPrefix(first.Key(), r.Prefix) { // a copy makes later writes slower
+				now = m.keys.Copy()
+			}
 		}
-		if !m.has(r) { // what a copy shares is copied by the writes that follow
-			m.mu.Unlock()
-			return
-		}
-		snapshot := m.keys.Copy()
 		m.mu.Unlock()
-		left := r.Limit
-		snapshot.Ascend(max(r.Prefix, r.After), func(key string, v version) bool {
+		if err != nil {
+			yield(Entry{}, err)
+		}
+		if now == nil {
+			return
+		}
+		now.Ascend(from, func(key string, v version) bool {
 			switch {
 			case !strings.HasPrefix(key, r.Prefix):
 				return false
@@ -105,17 +99,8 @@ func (m *mem) Scan(ctx context.Context, r Range) iter.Seq2[Entry, error] {
 	}
 }
 
-// has reports whether a range has a key, also one that was deleted; m.mu is held.
-func (m *mem) has(r Range) (some bool) {
-	m.keys.Ascend(max(r.Prefix, r.After), func(key string, _ version) bool {
-		some = key != r.After && strings.HasPrefix(key, r.Prefix)
-		return key == r.After
-	})
-	return some
-}
-
 func (m *mem) Commit(ctx context.Context, ops ...Op) (Revision, error) {
-	if err := CheckOps(ops); err != nil {
+	if err := Check(ops...); err != nil {
 		return 0, err
 	}
 	m.mu.Lock()
@@ -123,48 +108,40 @@ func (m *mem) Commit(ctx context.Context, ops ...Op) (Revision, error) {
 	if err := m.usable(ctx); err != nil {
 		return 0, err
 	}
-	writes := false
+	rev := Revision(0)
 	for _, op := range ops {
-		if !op.If.Holds(m.live(op.Key).rev) {
+		if op.If != Any && op.If != At(m.live(op.Key).at/maxCommitOps) {
 			return 0, &ConflictError{Key: op.Key}
 		}
-		writes = writes || !op.Check
+		if !op.Check {
+			rev = m.rev + 1
+		}
 	}
-	if !writes {
-		return 0, nil
-	}
-	m.rev++
-	for _, op := range ops {
-		if op.Check || op.Delete && m.live(op.Key).rev == 0 {
+	m.rev = max(m.rev, rev)
+	for i, op := range ops {
+		if op.Check || op.Delete && m.live(op.Key).at == 0 {
 			continue
 		}
-		m.keys.Set(op.Key, version{bytes.Clone(op.Value), m.rev, op.Delete})
-		m.log = append(m.log, change{m.rev, op.Key})
+		now := version{bytes.Clone(op.Value), rev*maxCommitOps + Revision(i), op.Delete}
+		if was, changed := m.keys.Set(op.Key, now); changed {
+			m.changes.Delete(was.at)
+		}
+		m.changes.Set(now.at, op.Key)
 	}
-	if len(m.log) > 2*m.keys.Len()+1024 {
-		m.log = slices.DeleteFunc(m.log, m.outdated)
-	}
-	return m.rev, nil
-}
-
-// outdated reports whether the key was changed again.
-func (m *mem) outdated(c change) bool {
-	v, _ := m.keys.Get(c.key)
-	return v.rev != c.rev
+	return rev, nil
 }
 
 func (m *mem) Changes(ctx context.Context, after Revision) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		m.mu.RLock()
 		err := m.usable(ctx)
-		from, _ := slices.BinarySearchFunc(m.log, after, func(c change, after Revision) int {
-			return cmp.Or(cmp.Compare(c.rev, after), -1) // behind those of after
-		})
 		var changed []Entry
-		for _, c := range m.log[from:] {
-			if v, _ := m.keys.Get(c.key); v.rev == c.rev {
-				changed = append(changed, v.entry(c.key))
-			}
+		if err == nil {
+			m.changes.Ascend((min(after, m.rev)+1)*maxCommitOps, func(_ Revision, key string) bool {
+				v, _ := m.keys.Get(key)
+				changed = append(changed, v.entry(key))
+				return true
+			})
 		}
 		changed = append(changed, Entry{Rev: m.rev})
 		m.mu.RUnlock()
@@ -179,6 +156,6 @@ func (m *mem) Changes(ctx context.Context, after Revision) iter.Seq2[Entry, erro
 func (m *mem) Close() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.keys, m.log = nil, nil
+	m.keys, m.changes = nil, btree.Map[Revision, string]{}
 	return nil
 }

@@ -18,46 +18,40 @@ const MaxID = 256
 // range of keys.
 type Scope string
 
-// Check returns a *[LimitError] unless s is valid UTF-8 of at most [MaxID] bytes without control characters and
-// empty segments.
+// Check returns a *[LimitError] unless s is empty, or valid UTF-8 of at most [MaxID] bytes without control characters
+// and empty segments.
 func (s Scope) Check() error {
-	if err := checkName("scope", string(s)); err != nil {
-		return err
+	text := string(s)
+	switch {
+	case s == "":
+		return nil
+	case text[0] == '/', text[len(text)-1] == '/', strings.Contains(text, "//"):
+		return &LimitError{"a scope must have no empty segment"}
 	}
-	if strings.Contains("/"+string(s)+"/", "//") && s != "" {
-		return &LimitError{What: "a scope must have no empty segment"}
-	}
-	return nil
+	return checkName("scope", text)
 }
 
 // CheckID returns a *[LimitError] unless id is non-empty valid UTF-8 of at most [MaxID] bytes without control
 // characters.
-func CheckID(id string) error {
-	if id == "" {
-		return &LimitError{What: "an id must not be empty"}
-	}
-	return checkName("id", id)
-}
+func CheckID(id string) error { return checkName("id", id) }
 
 func checkName(what, name string) error {
-	if !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) {
-		return &LimitError{What: what + " must be valid UTF-8 without control characters"}
+	if name == "" || !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) {
+		return &LimitError{what + " must be valid UTF-8 without control characters, and not empty"}
 	}
-	return limit(what, len(name), MaxID)
+	return Limit(what, len(name), MaxID)
 }
 
 // Tenant returns the first segment, or "_" for the empty scope.
 func (s Scope) Tenant() string {
-	first, _, _ := strings.Cut(string(s), "/")
-	if first == "" {
-		return "_"
-	}
+	first, _, _ := strings.Cut(s.path(), "/")
 	return first
 }
 
 // Contains reports whether t is s or below it. The empty scope and "_" are the same.
 func (s Scope) Contains(t Scope) bool {
-	return strings.HasPrefix(t.path()+"/", s.path()+"/")
+	rest, is := strings.CutPrefix(t.path(), s.path())
+	return is && (rest == "" || rest[0] == '/')
 }
 
 func (s Scope) path() string {
@@ -74,10 +68,10 @@ func (s Scope) TenantPrefix() string { return "t/" + s.Tenant() + "/" }
 func (s Scope) Below() string { return "s/" + s.path() + "/" }
 
 // Prefix returns what the keys of one kind in s begin with. A kind has no "/".
-func (s Scope) Prefix(kind string) string { return s.Below() + "/" + kind + "/" }
+func (s Scope) Prefix(kind string) string { return s.Key(kind, "") }
 
 // Key returns the key of an id. The scope and the id must have passed their checks.
-func (s Scope) Key(kind, id string) string { return s.Prefix(kind) + id }
+func (s Scope) Key(kind, id string) string { return "s/" + s.path() + "//" + kind + "/" + id }
 
 // ParseKey is the inverse of [Scope.Key]; ok is false for a key of another form.
 func ParseKey(key string) (s Scope, kind, id string, ok bool) {

@@ -16,7 +16,7 @@ import (
 	"unicode/utf8"
 )
 
-// Limits of every store; see [CheckOps].
+// Limits of every store; see [Check].
 const (
 	maxKey         = 4 << 10   // bytes of a key
 	maxValue       = 768 << 10 // bytes of a value
@@ -37,7 +37,8 @@ type Entry struct {
 	Deleted bool
 }
 
-// Condition says what must hold of a key for a commit to take place. The zero Condition is [Any].
+// Condition says what must hold of a key for a commit to take place: nothing ([Any], the zero Condition), or that its
+// revision is the one of [At].
 type Condition uint64
 
 const (
@@ -47,24 +48,12 @@ const (
 	Absent Condition = 1<<64 - 1
 )
 
-// At returns the condition that the key's revision is rev. At(0) is Absent.
+// At returns the condition that the key's revision is rev, 0 for a key that does not exist. At(0) is Absent.
 func At(rev Revision) Condition {
 	if rev == 0 {
 		return Absent
 	}
 	return Condition(rev)
-}
-
-// Holds reports whether c holds for a key whose revision is rev, where zero means that the key does not exist.
-func (c Condition) Holds(rev Revision) bool {
-	switch c {
-	case Any:
-		return true
-	case Absent:
-		return rev == 0
-	default:
-		return Condition(rev) == c
-	}
 }
 
 // Op is one part of a commit: a put, a delete if Delete is set, or, if Check is set, only the condition If on the
@@ -146,55 +135,47 @@ func (e *ConflictError) Error() string { return fmt.Sprintf("%v: key %q", ErrCon
 // Is reports whether target is ErrConflict.
 func (e *ConflictError) Is(target error) bool { return target == ErrConflict }
 
-// LimitError says which bound of the store or of a record an input is over. Where Max is 0 the input is refused
-// whatever its size, and What says why.
-type LimitError struct {
-	What      string // "key", "value", "commit", "text", …
-	Size, Max int    // bytes or ops
-}
+// LimitError refuses an input that is over a bound of the store or of a record, or that is malformed.
+type LimitError struct{ What string }
 
-func (e *LimitError) Error() string {
-	if e.Max == 0 {
-		return "store: " + e.What
+func (e *LimitError) Error() string { return "store: " + e.What }
+
+// Limit returns a *[LimitError] if the size of what, in bytes or in things, is over most.
+func Limit(what string, size, most int) error {
+	if size > most {
+		return &LimitError{fmt.Sprintf("%s of %d is over the limit of %d", what, size, most)}
 	}
-	return fmt.Sprintf("store: %s of %d is over the limit of %d", e.What, e.Size, e.Max)
+	return nil
 }
 
-// CheckKey returns a *[LimitError] unless key is non-empty valid UTF-8 of at most 4 KiB. Every method of a Store
-// that takes a key begins with it.
-func CheckKey(key string) error {
-	if key == "" || !utf8.ValidString(key) {
-		return &LimitError{What: "a key must be valid UTF-8 and not empty"}
-	}
-	return limit("key", len(key), maxKey)
-}
-
-// CheckOps returns a *[LimitError] unless ops name valid keys, each once, and are at most 4,096, with values of at
-// most 768 KiB and at most 4 MiB of keys and values. Every Commit begins with it.
-func CheckOps(ops []Op) error {
-	bytes, named := 0, make(map[string]struct{}, min(len(ops), maxCommitOps))
+// Check returns a *[LimitError] unless ops name each key once, and are at most 4,096, with values of at most 768 KiB
+// and at most 4 MiB of keys and values. A key is non-empty valid UTF-8 of at most 4 KiB. Every method of a Store that
+// takes a key or ops begins with it.
+func Check(ops ...Op) error {
+	bytes, inOrder := 0, true
 	for i, op := range ops {
+		if op.Key == "" || !utf8.ValidString(op.Key) {
+			return &LimitError{"a key must be valid UTF-8 and not empty"}
+		}
 		bytes += len(op.Key) + len(op.Value)
-		if err := cmp.Or(op.check(), checkCommit(i+1, bytes)); err != nil {
+		err := cmp.Or(Limit("key", len(op.Key), maxKey), Limit("value", len(op.Value), maxValue), checkSize(i+1, bytes))
+		if err != nil {
 			return err
 		}
-		named[op.Key] = struct{}{}
+		inOrder = inOrder && (i == 0 || ops[i-1].Key < op.Key)
 	}
-	if len(named) < len(ops) {
-		return &LimitError{What: "a commit must name a key once"}
+	if !inOrder {
+		keys := make(map[string]bool, len(ops))
+		for _, op := range ops {
+			keys[op.Key] = true
+		}
+		if len(keys) < len(ops) {
+			return &LimitError{"a commit must name a key once"}
+		}
 	}
 	return nil
 }
 
-func (op Op) check() error { return cmp.Or(limit("value", len(op.Value), maxValue), CheckKey(op.Key)) }
-
-func checkCommit(ops, bytes int) error {
-	return cmp.Or(limit("ops of a commit", ops, maxCommitOps), limit("commit", bytes, maxCommitBytes))
-}
-
-func limit(what string, size, most int) error {
-	if size > most {
-		return &LimitError{What: what, Size: size, Max: most}
-	}
-	return nil
+func checkSize(ops, bytes int) error {
+	return cmp.Or(Limit("ops of a commit", ops, maxCommitOps), Limit("commit", bytes, maxCommitBytes))
 }

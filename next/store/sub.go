@@ -24,7 +24,7 @@ type sub struct {
 }
 
 func (s sub) Get(ctx context.Context, key string) (Entry, error) {
-	if err := CheckKey(key); err != nil {
+	if err := Check(Op{Key: key}); err != nil {
 		return Entry{}, err
 	}
 	e, err := s.st.Get(ctx, s.prefix+key)
@@ -53,7 +53,7 @@ func (s sub) Scan(ctx context.Context, r Range) iter.Seq2[Entry, error] {
 func (s sub) Commit(ctx context.Context, ops ...Op) (Revision, error) {
 	ops = slices.Clone(ops)
 	for i := range ops {
-		if err := CheckKey(ops[i].Key); err != nil {
+		if err := Check(Op{Key: ops[i].Key}); err != nil {
 			return 0, err
 		}
 		ops[i].Key = s.prefix + ops[i].Key

@@ -53,7 +53,7 @@ func newRequest(ops []store.Op) *request {
 // Commit applies all ops or none, and returns when PostgreSQL has acknowledged them. Where ctx ends before they were
 // sent they are dropped; where it ends later, the outcome is unknown.
 func (s *Store) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
-	if err := store.CheckOps(ops); err != nil {
+	if err := store.Check(ops...); err != nil {
 		return 0, err
 	}
 	if err := s.enter(ctx); err != nil {
@@ -199,14 +199,14 @@ type inTx struct {
 }
 
 func (in inTx) Get(ctx context.Context, key string) (store.Entry, error) {
-	if err := cmp.Or(store.CheckKey(key), ctx.Err()); err != nil {
+	if err := cmp.Or(store.Check(store.Op{Key: key}), ctx.Err()); err != nil {
 		return store.Entry{}, err
 	}
 	return in.s.get(ctx, in.tx, key)
 }
 
 func (in inTx) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
-	if err := cmp.Or(store.CheckOps(ops), ctx.Err()); err != nil || len(ops) == 0 {
+	if err := cmp.Or(store.Check(ops...), ctx.Err()); err != nil || len(ops) == 0 {
 		return 0, err
 	}
 	r := newRequest(ops)

@@ -15,7 +15,7 @@ import (
 
 // Get returns the entry of key.
 func (s *Store) Get(ctx context.Context, key string) (e store.Entry, err error) {
-	if err = store.CheckKey(key); err == nil {
+	if err = store.Check(store.Op{Key: key}); err == nil {
 		err = s.enter(ctx)
 	}
 	if err != nil {

@@ -64,8 +64,8 @@ func Marshal(v any) ([]byte, error) {
 	if err := encoding.MarshalToBuffer(v, b); err != nil {
 		return nil, fmt.Errorf("codec: %T: %w", v, err)
 	}
-	if b.Len() > MaxRecord {
-		return nil, &store.LimitError{What: "record", Size: b.Len(), Max: MaxRecord}
+	if err := store.Limit("record", b.Len(), MaxRecord); err != nil {
+		return nil, err
 	}
 	return bytes.Clone(b.Bytes()), nil
 }

@@ -69,9 +69,7 @@ func (x *Identity) Import(ctx context.Context, data []byte) (taken, kept int, er
 	if err != nil {
 		return 0, 0, fmt.Errorf("identity: document of version %q: %w", head.Version, err)
 	}
-	if n := len(d.Facts); n > maxImport {
-		err = &store.LimitError{What: "facts of a document", Size: n, Max: maxImport}
-	}
+	err = store.Limit("facts of a document", len(d.Facts), maxImport)
 	for i := 0; i < len(d.Facts) && err == nil; i++ {
 		f := &d.Facts[i]
 		f.Content, f.SourceRef, f.Reason = strings.TrimSpace(x.clean.Prose(f.Content)), x.clean.Prose(f.SourceRef), x.clean.Prose(f.Reason)

@@ -64,7 +64,7 @@ func (x *Identity) Observe(ctx context.Context, events ...Event) (kept int, err 
 		e.At = cmp.Or(e.At.UTC().Truncate(time.Millisecond), x.clock())
 		switch size := len(e.Address) + len(e.Topic) + len(e.Text) + len(e.Kind); {
 		case size > maxEvent:
-			return 0, &store.LimitError{What: "event", Size: size, Max: maxEvent}
+			return 0, store.Limit("event", size, maxEvent)
 		case e.Address+e.Topic+e.Text == "", e.Dwell < 0, e.At.Year() < 1, e.At.Year() > 9999:
 			return 0, errors.New("identity: an event says nothing, or has a negative dwell or a time that is none")
 		case !excluded(host, p.ExcludedDomains):

@@ -82,7 +82,7 @@ func (f *fact) check() error {
 	case strings.TrimSpace(f.Content) == "":
 		return fmt.Errorf("identity: fact %s has no content", f.ID)
 	case len(f.Content) > maxContent:
-		return &store.LimitError{What: "content of a fact", Size: len(f.Content), Max: maxContent}
+		return store.Limit("content of a fact", len(f.Content), maxContent)
 	case !(f.Confidence >= 0 && f.Confidence <= 1):
 		return fmt.Errorf("identity: fact %s has the confidence %v, which is not in [0,1]", f.ID, f.Confidence)
 	case !slices.Contains(categories, f.Category) || !slices.Contains(maturities, f.Maturity):

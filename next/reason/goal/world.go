@@ -235,8 +235,8 @@ func (w *World) value(p place) (any, time.Time, error) {
 // plainly returns a value as JSON has it.
 func plainly(v any) (plain any, err error) {
 	raw, err := json.Marshal(v)
-	if err == nil && len(raw) > maxData {
-		err = &store.LimitError{What: "data", Size: len(raw), Max: maxData}
+	if err == nil {
+		err = store.Limit("data", len(raw), maxData)
 	}
 	if err == nil {
 		err = json.Unmarshal(raw, &plain)

@@ -234,7 +234,7 @@ func check(txn *badger.Txn, ops []store.Op) error {
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return err
 		}
-		if !op.If.Holds(e.Rev) {
+		if op.If != store.At(e.Rev) {
 			return &store.ConflictError{Key: op.Key}
 		}
 	}

@@ -25,7 +25,7 @@ type request struct {
 // Commit applies all ops or none, and returns when they are on disk. Once it has begun it waits for the outcome, for as
 // long as a rewrite takes.
 func (s *disk) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
-	if err := store.CheckOps(ops); err != nil {
+	if err := store.Check(ops...); err != nil {
 		return 0, err
 	}
 	return s.ask(&request{ctx: ctx, ops: ops})

@@ -120,7 +120,7 @@ func model(k *kit) {
 			rev := now[op.Key].rev
 			op.If = []store.Condition{store.Any, store.Any, store.At(rev), store.At(rev), store.At(rev), store.Absent,
 				store.At(rev + 1), store.At(last)}[r.IntN(8)]
-			if !op.If.Holds(rev) {
+			if op.If != store.Any && op.If != store.At(rev) {
 				broken[op.Key] = true
 			}
 			writes = writes || !op.Check

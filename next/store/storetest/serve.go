@@ -111,7 +111,7 @@ func (c *client) do(ctx context.Context, q request) (a reply, err error) {
 }
 
 func (c *client) Get(ctx context.Context, key string) (store.Entry, error) {
-	if err := store.CheckKey(key); err != nil {
+	if err := store.Check(store.Op{Key: key}); err != nil {
 		return store.Entry{}, err
 	}
 	for e, err := range c.Scan(ctx, store.Range{Prefix: key, Limit: 1}) {
@@ -123,7 +123,7 @@ func (c *client) Get(ctx context.Context, key string) (store.Entry, error) {
 }
 
 func (c *client) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
-	if err := store.CheckOps(ops); err != nil || len(ops) == 0 {
+	if err := store.Check(ops...); err != nil || len(ops) == 0 {
 		return 0, err
 	}
 	a, err := c.do(ctx, request{Ops: ops})
