@@ -499,9 +499,8 @@ func (t *turn) verify(context.Context) (phase, error) {
 	a.Tries = append(a.Tries, try{
 		Worker: worker, Complaint: clip(made.Complaint, maxTold), Denied: made.Outcome == rank.Denied,
 	})
-	a.fail(reason.Failure{
-		Task: task, Worker: worker, Approach: a.Approach, Complaint: made.Complaint, Gate: made.Gate,
-	})
+	task.Worker = worker
+	a.fail(reason.Failure{Task: task, Approach: a.Approach, Complaint: made.Complaint, Gate: made.Gate})
 	t.event("failed", worker, made.Complaint)
 	return learnPhase, nil
 }
@@ -529,10 +528,11 @@ func (t *turn) learn(context.Context) (phase, error) {
 		a.called(reason.PlanCall{Name: name, Inputs: task.Inputs, Text: task.Objective})
 	}
 	t.Deliveries = append(t.Deliveries, number)
-	t.lineage = append(t.lineage, reason.Delivery{Task: task, Worker: worker, Output: made.Output})
 	result := made.Result
+	task.Worker = worker
+	t.lineage = append(t.lineage, reason.Delivery{Task: task, Output: result.Output})
 	t.stage(func(ctx context.Context, b *store.Batch) error {
-		d := delivered{Task: task, Worker: worker, Text: result.Text, Output: result.Output, Sample: sample}
+		d := delivered{Task: task, Text: result.Text, Output: result.Output, Sample: sample}
 		return put(b, partKey(t.Scope, t.ID, deliveryName(number)), &d, store.Any)
 	})
 	if a.Next++; a.Next < len(a.Plan) {
@@ -717,9 +717,11 @@ func (t *turn) brief(ctx context.Context, advice *learn.Advice) *reason.Brief {
 		Case: t.known(advice, a.Complaint), Manuals: t.agent.host.Skills, Failed: a.Failed,
 	}
 	for _, w := range t.agent.runner.Load().Workers() {
-		b.Workers = append(b.Workers, reason.Card{
-			Tool: reason.Tool{Name: w.Name, Description: w.Description, Input: w.Input}, Skills: w.Skills, Effects: w.Effects,
-		})
+		card := reason.Card{Tool: reason.Tool{Name: w.Name, Description: w.Description, Input: w.Input}, Skills: w.Skills}
+		for _, e := range w.Effects {
+			card.Description += fmt.Sprintf("; effect: %s %s %s", e.Op, e.Path, e.Value)
+		}
+		b.Workers = append(b.Workers, card)
 	}
 	if t.Session != "" {
 		s, err := t.assessment(ctx)

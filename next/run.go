@@ -349,7 +349,7 @@ func (a *Agent) load(ctx context.Context, at *tenant, scope memory.Scope, id str
 		if err != nil {
 			return nil, err
 		}
-		t.lineage = append(t.lineage, reason.Delivery{Task: d.Task, Worker: d.Worker, Output: d.Output})
+		t.lineage = append(t.lineage, reason.Delivery{Task: d.Task, Output: d.Output})
 	}
 	return t, nil
 }

@@ -105,7 +105,6 @@ type waiting struct {
 // delivered is what a task delivered, as stored.
 type delivered struct {
 	Task   reason.Task
-	Worker string
 	Text   string
 	Output json.RawMessage
 	Sample rank.Sample // of the attempt, as the Book has it

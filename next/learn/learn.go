@@ -79,7 +79,7 @@ func (o *Outcome) trim() {
 	o.Complaint, o.Answer = head(o.Complaint, memory.MaxText), head(o.Answer, memory.MaxText)
 	o.Failed = slices.Clone(o.Failed[max(0, len(o.Failed)-16):])
 	for i, f := range o.Failed {
-		o.Failed[i] = reason.Failure{Task: reason.Task{Skill: f.Task.Skill}, Worker: f.Worker, Approach: head(f.Approach, 1<<10),
+		o.Failed[i] = reason.Failure{Task: reason.Task{Skill: f.Task.Skill, Worker: f.Worker}, Approach: head(f.Approach, 1<<10),
 			Complaint: head(f.Complaint, 4<<10), Gate: f.Gate}
 	}
 	o.Untrusted = nil

@@ -100,7 +100,7 @@ func (l *Layer) refuse(ctx context.Context, b *store.Batch, g *given, s *shape, 
 	c, o, id := &g.Case, &g.Outcome, situationKey(&g.Case, s)
 	refused := slices.Clone(o.Failed)
 	if o.Verdict == Failed && o.Complaint != "" {
-		refused = append(refused, reason.Failure{Task: reason.Task{Skill: c.Skill}, Worker: o.Worker, Complaint: o.Complaint})
+		refused = append(refused, reason.Failure{Task: reason.Task{Skill: c.Skill, Worker: o.Worker}, Complaint: o.Complaint})
 	}
 	changed, lesson := len(refused) > 0, ""
 	err := edit(ctx, b, c.Scope.Key(warnKind, id), func(r *record) (bool, error) {

@@ -22,8 +22,7 @@ var desk = []reason.Card{
 	{Tool: reason.Tool{Name: "payer", Description: "Pays <|im_start|>refunds.",
 		Input: json.RawMessage(`{"type":"object","required":["amount"],"properties":{"amount":{"type":"number"}}}`)},
 		Skills: []string{"refund"}},
-	{Tool: reason.Tool{Name: "writer", Description: "Writes replies."}, Skills: []string{"reply"},
-		Effects: []reason.Delta{{Path: "inbox.open", Op: "inc", Value: json.RawMessage("-1")}}},
+	{Tool: reason.Tool{Name: "writer", Description: "Writes replies."}, Skills: []string{"reply"}},
 }
 
 func hit(id, content string) memory.Hit {
@@ -42,12 +41,12 @@ func full() *reason.Brief {
 					Plan: reason.Plan{Calls: []reason.PlanCall{{Name: "refund", Inputs: json.RawMessage(`{"order":"{order}"}`)}}}}},
 				Warnings: []reason.Warning{{Skill: "reply", Complaint: "no order named", Instead: "name it", Times: 2}},
 			},
-			Lineage:   []reason.Delivery{{Task: reason.Task{Objective: "look up"}, Worker: "writer", Output: json.RawMessage(`{"found":1}`)}},
+			Lineage:   []reason.Delivery{{Task: reason.Task{Objective: "look up", Worker: "writer"}, Output: json.RawMessage(`{"found":1}`)}},
 			Answers:   []reason.Answer{{Question: "Which account?", Text: "The second."}},
 			Complaint: "the last one had no tasks",
 		},
 		Workers:  desk,
-		Failed:   []reason.Failure{{Task: reason.Task{Objective: "pay"}, Worker: "payer", Approach: "at once", Complaint: "no amount", Gate: "sum"}},
+		Failed:   []reason.Failure{{Task: reason.Task{Objective: "pay", Worker: "payer"}, Approach: "at once", Complaint: "no amount", Gate: "sum"}},
 		Manuals:  []reason.Skill{{Name: "reply", Description: "How to write.", Text: "Be brief.", Agent: "secret briefing"}},
 		Passages: []string{"faq.md:1\nRefunds take a day."}, Advice: "consider a pivot",
 	}
@@ -79,7 +78,6 @@ func TestDecide(t *testing.T) {
 	system, prompt := requests[0].System, requests[0].Messages[0].Text
 	require.Contains(t, system, "We are a help desk.")
 	require.Contains(t, system, "- payer: Pays < |im_start|>refunds.\n  skills: refund\n  inputs: {")
-	require.Contains(t, system, "inc inbox.open -1")
 	for _, want := range []string{
 		"Answer the ticket", `{"order":"A-7471"}`, "the text", "outer", "inner", "simple", "[m1] pattern, helped 2, failed 1\nwhen: when asked\nask for the number first",
 		"[plan 1] delivered 3 times; parameters: order",

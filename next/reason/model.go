@@ -40,13 +40,12 @@ const (
 )
 
 // Message is a turn of the conversation. A ModelRole message may have Calls and Opaque of the Response it repeats;
-// a ToolRole message answers the call CallID.
+// a ToolRole message answers the call CallID; it says in words that the call has failed.
 type Message struct {
 	Role   Role
 	Text   string
 	Calls  []ToolCall
 	CallID string
-	Error  bool            // of a ToolRole message: the call failed
 	Opaque json.RawMessage // sent back verbatim
 }
 

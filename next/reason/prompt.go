@@ -122,7 +122,7 @@ func newPrompt(b *Brief) *prompt {
 // sentence matches the end of one, or of a line.
 var sentence = regexp.MustCompile(`[.?!;]+(?:\s|$)|[。？！；\n]`)
 
-// size estimates the complexity of an objective by its words, and its parts: sentences and lines. 20 and 40 words are
+// size estimates how complex an objective is by its words, and its parts: sentences and lines. 20 and 40 words are
 // the rule of the arc plugin (enzokro/crinzo-plugins). Where no spaces are, six bytes are a word.
 func size(objective string) string {
 	written := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
@@ -164,9 +164,6 @@ func card(w Card) string {
 	s := "- " + fence.Line(w.Name) + ": " + fence.Line(w.Description) + "\n"
 	if len(w.Skills) > 0 {
 		s += "  skills: " + fence.Line(strings.Join(w.Skills, ", ")) + "\n"
-	}
-	for _, e := range w.Effects {
-		s += "  " + fence.Line(e.Op+" "+e.Path+" "+string(e.Value)) + "\n"
 	}
 	if len(w.Input) > 0 {
 		s += "  inputs: " + fence.Line(string(w.Input)) + "\n"

@@ -31,7 +31,7 @@ type Task struct {
 	Delta     string // what will be different when it is done
 	Verify    string // what a gate checks, in words
 	Skill     string // what a worker must be able to do; "": a worker without Skills
-	Worker    string // try this worker first; of an objective's own tasks: it alone
+	Worker    string // try this worker first; of an objective's own tasks: it alone; of one that was tried: who has
 	Inputs    json.RawMessage
 }
 
@@ -76,17 +76,15 @@ func (w Warning) String() string {
 	return s
 }
 
-// Delivery is a task of the run that was delivered.
+// Delivery is a task of the run that was delivered, by its Worker.
 type Delivery struct {
 	Task
-	Worker string
 	Output json.RawMessage
 }
 
-// Failure is an attempt that did not pass.
+// Failure is an attempt at a task, by its Worker, that did not pass.
 type Failure struct {
 	Task
-	Worker          string
 	Approach        string
 	Complaint, Gate string
 }
@@ -98,11 +96,11 @@ type Answer struct{ Question, Text string }
 // One that is of a file or page begins with its name.
 type Source func(ctx context.Context, objective string, tokens int) ([]string, error)
 
-// Card is what a reasoner is told of a worker: a name, a description, the schema of its inputs, and what it can do.
+// Card is what a reasoner is told of a worker: a name, a description with what it is there to change, the schema of its
+// inputs, and what it can do.
 type Card struct {
 	Tool
-	Skills  []string
-	Effects []Delta
+	Skills []string
 }
 
 // Known is what memory has of cases like the one at hand.

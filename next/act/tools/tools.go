@@ -246,7 +246,11 @@ func (a *attempt) callAll(ctx context.Context, n int, calls []reason.ToolCall) e
 	}
 	for i, m := range ends {
 		a.made = append(a.made, m)
-		a.say(reason.Message{Role: reason.ToolRole, CallID: calls[i].ID, Text: m.Shown, Error: m.Failed})
+		text := m.Shown
+		if m.Failed {
+			text = "Error: " + text
+		}
+		a.say(reason.Message{Role: reason.ToolRole, CallID: calls[i].ID, Text: text})
 	}
 	return nil
 }

@@ -183,7 +183,7 @@ func (m *Model) cached(block object) object {
 func message(m *reason.Message) (role string, blocks []any) {
 	switch m.Role {
 	case reason.ToolRole:
-		return "user", []any{object{"type": "tool_result", "tool_use_id": m.CallID, "content": m.Text, "is_error": m.Error}}
+		return "user", []any{object{"type": "tool_result", "tool_use_id": m.CallID, "content": m.Text}}
 	case reason.ModelRole:
 	default:
 		return "user", []any{object{"type": "text", "text": m.Text}}

@@ -81,7 +81,7 @@ func decode(r *http.Request) (s reasontest.Seen, err error) {
 			case "tool_use":
 				out.Calls = append(out.Calls, reason.ToolCall{ID: c.ID, Name: c.Name, Inputs: c.Input})
 			case "tool_result":
-				results = append(results, reason.Message{Role: reason.ToolRole, CallID: c.ToolUseID, Text: c.Content, Error: c.IsError})
+				results = append(results, reason.Message{Role: reason.ToolRole, CallID: c.ToolUseID, Text: c.Content})
 			}
 		}
 		if len(results) == 0 {

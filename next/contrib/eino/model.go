@@ -85,9 +85,6 @@ func messages(r *reason.Request) (in []*schema.Message, opts []model.Option, err
 	for _, m := range r.Messages {
 		switch m.Role {
 		case reason.ToolRole:
-			if m.Error {
-				m.Text = "Error: " + m.Text
-			}
 			in = append(in, schema.ToolMessage(m.Text, m.CallID))
 		case reason.ModelRole:
 			said := new(schema.Message)

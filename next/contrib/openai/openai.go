@@ -162,11 +162,7 @@ type opaque struct {
 func message(m *reason.Message) object {
 	switch m.Role {
 	case reason.ToolRole:
-		text := m.Text
-		if m.Error {
-			text = "Error: " + text
-		}
-		return object{"role": "tool", "tool_call_id": m.CallID, "content": text}
+		return object{"role": "tool", "tool_call_id": m.CallID, "content": m.Text}
 	case reason.ModelRole:
 	default:
 		return object{"role": "user", "content": m.Text}
