@@ -151,7 +151,7 @@ func (t *turn) step(ctx context.Context) error {
 			}
 		}
 		was := t.Phase
-		inner, end := t.agent.trace(ctx, "arc."+string(was), slog.String("run", t.ID), slog.String("worker", t.Current.Worker))
+		inner, end := t.agent.trace(ctx, string(was), t.ID, slog.String("worker", t.Current.Worker))
 		next, err := phases[was](t, inner)
 		end(err)
 		if err != nil {
@@ -184,14 +184,15 @@ func (t *turn) observe(ctx context.Context) {
 	}
 }
 
-// trace begins a span of the host's.
-func (a *Agent) trace(ctx context.Context, name string, attrs ...slog.Attr) (context.Context, func(error)) {
+// trace begins a span of the host's, of a run.
+func (a *Agent) trace(ctx context.Context, name, run string, more ...slog.Attr) (context.Context, func(error)) {
 	if a.opts.Trace == nil {
 		return ctx, func(error) {}
 	}
 	inner, end := ctx, func(error) {}
+	attrs := append([]slog.Attr{slog.String("run", run)}, more...)
 	a.hook("Trace", func() {
-		if c, f := a.opts.Trace(ctx, name, attrs...); c != nil && f != nil {
+		if c, f := a.opts.Trace(ctx, "arc."+name, attrs...); c != nil && f != nil {
 			inner, end = c, f
 		}
 	})
@@ -218,7 +219,7 @@ func (t *turn) stage(f func(ctx context.Context, b *store.Batch) error) {
 
 // commit stores the step: the run, what it has learned, its events and when it is due.
 func (t *turn) commit(ctx context.Context) (err error) {
-	ctx, end := t.agent.trace(ctx, "arc.commit", slog.String("run", t.ID))
+	ctx, end := t.agent.trace(ctx, "commit", t.ID)
 	defer func() { end(err) }()
 	t.Due, t.Process, t.Left = t.whenDue(), t.agent.process.name, false
 	due := ""
@@ -353,4 +354,7 @@ func (t *turn) sleep(ctx context.Context) error {
 	}
 }
 
-func (t *turn) now() time.Time { return t.agent.opts.Now() }
+func (t *turn) now() time.Time { return t.agent.now() }
+
+// now is the time as it is stored.
+func (a *Agent) now() time.Time { return a.opts.Now().Round(0).UTC() }

@@ -40,7 +40,7 @@ type Report struct {
 	Fired        int // plans that were carried out in the place of the reasoner; 0 where it has decided as well
 	Failed       []reason.Failure
 	Usage        *reason.Usage // of models, as far as it was told; nil: unknown
-	Began, Ended time.Time
+	Began, Ended time.Time     // in UTC
 }
 
 // report reads the Report of a run from the store.

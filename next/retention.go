@@ -18,7 +18,6 @@ func (v View) Delete(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	gone := false
 	_, err = v.with(ctx, id, func(ctx context.Context, t *turn) error {
 		if !t.Status.ended() {
 			return t.wrong("has not ended")
@@ -35,18 +34,13 @@ func (v View) Delete(ctx context.Context, id string) error {
 				return err
 			}
 		}
-		err := at.group.Update(ctx, func(b *store.Batch) error {
+		return at.group.Update(ctx, func(b *store.Batch) error {
 			if err := b.Delete(partKey(t.Scope, t.ID, "objective"), store.Any); err != nil {
 				return err
 			}
 			return b.Delete(recordKey(t.Scope, t.ID), store.At(t.rev))
 		})
-		gone = err == nil
-		return err
 	})
-	if gone { // and there is no report of it
-		return nil
-	}
 	return err
 }
 

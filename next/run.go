@@ -99,7 +99,7 @@ func (a *Agent) run(ctx context.Context, o Objective, tell func(Event)) (*Report
 			}
 			return t.goOn(ctx)
 		}
-		t.objective, t.clean, t.record = o, clean, newRecord(&o, a.opts.Now())
+		t.objective, t.clean, t.record = o, clean, newRecord(&o, a.now())
 		t.Digest = digest
 		t.event("begun", "", t.Text)
 		t.stage(func(ctx context.Context, b *store.Batch) error {
@@ -129,7 +129,7 @@ func (a *Agent) Think(ctx context.Context, o Objective) (Thought, error) {
 	if err != nil {
 		return Thought{}, err
 	}
-	t := &turn{agent: a, tenant: at, objective: o, clean: clean, record: newRecord(&o, a.opts.Now())}
+	t := &turn{agent: a, tenant: at, objective: o, clean: clean, record: newRecord(&o, a.now())}
 	next, advice := assessPhase, &learn.Advice{}
 	for len(t.Aims) == 1 && (next == assessPhase || next == recallPhase || next == reasonPhase) {
 		if next, err = phases[next](t, ctx); err != nil {
@@ -225,7 +225,7 @@ func (a *Agent) with(
 	a.follows()
 	t, err := a.load(ctx, at, scope, id, own)
 	if err == nil {
-		inner, end := a.trace(ctx, "arc.run", slog.String("run", id), slog.String("scope", string(scope)))
+		inner, end := a.trace(ctx, "run", id, slog.String("scope", string(scope)))
 		err = f(inner, t)
 		end(err)
 	}
@@ -241,11 +241,12 @@ func (a *Agent) with(
 	if err != nil || t.record != nil && t.Status == Waiting { // another time is due; to look costs a scan
 		a.look()
 	}
+	ctx = context.WithoutCancel(ctx)
 	if err != nil {
-		report, _ := a.report(context.WithoutCancel(ctx), at, scope, id) // of what is stored
+		report, _ := a.report(ctx, at, scope, id) // of what is stored
 		return report, err
 	}
-	return a.report(context.WithoutCancel(ctx), at, scope, id)
+	return at.report(ctx, t.record) // which is stored as it is: each step ends with its commit
 }
 
 // begin has a piece of work under way, unless one of its key is. end is called when it has ended; left says that the
