@@ -23,7 +23,7 @@ func (v View) Delete(ctx context.Context, id string) error {
 			return t.wrong("has not ended")
 		}
 		// Where it ends half-way the run is one that can be read, and deleted.
-		t.Status, t.Reason, t.Deliveries = Canceled, "it is being deleted", nil
+		t.Status, t.Cause, t.Reason, t.Deliveries = Canceled, "", "it is being deleted", nil
 		if err := t.commit(context.WithoutCancel(ctx)); err != nil {
 			return err
 		}

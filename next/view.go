@@ -94,7 +94,7 @@ func (v View) Cancel(ctx context.Context, id, why string) error {
 			if t.Status.ended() {
 				return t.wrong("has ended")
 			}
-			t.Status, t.Reason, t.Ended = Canceled, clip(t.clean.Prose(why), maxTold), t.now()
+			t.Status, t.Cause, t.Reason, t.Ended = Canceled, "", clip(t.clean.Prose(why), maxTold), t.now()
 			t.Usage, t.Current = t.Usage.Add(t.Current.Usage), attempt{}
 			t.Pending, t.Questions = nil, nil
 			t.last()
