@@ -19,6 +19,9 @@ import (
 // the clock of who looks, is gone: its record is deleted, and its runs are taken up. So a process that was only held
 // up finds at its next renewal that it was given up; and what it commits meanwhile fails, since each commit of a run
 // is conditional on the run's record.
+//
+// All of this is measured by the monotonic clock of the machine, not by Options.Now: that of a host may stand still or
+// jump, and no two processes compare theirs.
 const processPlace = "process/"
 
 // times of processes; variables for the tests.
@@ -76,6 +79,7 @@ func (p *process) key() string { return processPlace + p.name }
 
 // join writes the record of the process for the first time. It takes over the name, with the runs, of a former one.
 func (p *process) join(ctx context.Context, st store.Store) error {
+	p.renewed = time.Now()
 	raw, err := codec.Marshal(p.own)
 	if err == nil {
 		p.rev, err = st.Commit(ctx, store.Op{Key: p.key(), Value: raw})
@@ -83,7 +87,6 @@ func (p *process) join(ctx context.Context, st store.Store) error {
 	if err != nil {
 		return fmt.Errorf("arc: %s: %w", p.key(), err)
 	}
-	p.renewed = time.Now()
 	return nil
 }
 
@@ -101,6 +104,7 @@ var errUsurped = errors.New("arc: another Agent has taken the name of this proce
 func (p *process) renew(st store.Store) (given bool, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), beatEvery)
 	defer cancel()
+	now := time.Now() // others may count from here
 	raw, err := codec.Marshal(p.own)
 	if err != nil {
 		return false, err
@@ -118,7 +122,7 @@ func (p *process) renew(st store.Store) (given bool, err error) {
 	}
 	if err == nil {
 		p.mu.Lock()
-		p.rev, p.renewed = rev, time.Now()
+		p.rev, p.renewed = rev, now
 		p.mu.Unlock()
 	}
 	return given, err
