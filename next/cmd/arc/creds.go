@@ -59,10 +59,10 @@ func (c *command) credsCommands() []*cobra.Command {
 			all, err := v.All()
 			names := slices.Sorted(maps.Keys(all))
 			if err != nil || c.json {
-				return errors.Join(err, c.writeJSON(names))
+				return errors.Join(err, c.JSON(names))
 			}
 			for _, name := range names {
-				c.print(name)
+				c.Print(name)
 			}
 			return nil
 		}),
@@ -72,7 +72,7 @@ func (c *command) credsCommands() []*cobra.Command {
 			case errors.Is(err, agefile.ErrNotFound):
 				return none(name)
 			case err == nil:
-				c.print(value)
+				c.Print(value)
 			}
 			return err
 		}),
@@ -108,7 +108,7 @@ func (c *command) credsCommands() []*cobra.Command {
 			if _, err := v.All(); err != nil {
 				return err
 			}
-			c.print("the password is right")
+			c.Print("the password is right")
 			return nil
 		}))}
 }

@@ -30,9 +30,9 @@ func (c *command) begin(context.Context, *app, []string) error {
 		if err := writeFile(file, []byte(text), 0o644); err != nil {
 			return err
 		}
-		c.print("wrote " + name)
+		c.Print("wrote " + name)
 	}
-	c.print("next: arc doctor")
+	c.Print("next: arc doctor")
 	return nil
 }
 
@@ -41,12 +41,12 @@ func (c *command) doctor(ctx context.Context, a *app, _ []string) error {
 	check := func(what string, err error) {
 		if err != nil {
 			ill++
-			c.print(c.paint(red, "✗ ") + what + ": " + err.Error())
+			c.Print(c.Paint(red, "✗ ") + what + ": " + err.Error())
 			return
 		}
-		c.print(c.paint(green, "✓ ") + what)
+		c.Print(c.Paint(green, "✓ ") + what)
 	}
-	warn := func(text string) { c.print(c.paint(yellow, "! ") + text) }
+	warn := func(text string) { c.Print(c.Paint(yellow, "! ") + text) }
 	cfg := a.config.Load()
 	check("arc.yaml", nil)
 	check("the store in .arc", nil)
@@ -95,6 +95,6 @@ func (c *command) doctor(ctx context.Context, a *app, _ []string) error {
 	if ill > 0 {
 		return &exitError{code: exitFailed}
 	}
-	c.print(`all is there: arc do "…"`)
+	c.Print(`all is there: arc do "…"`)
 	return nil
 }

@@ -61,7 +61,7 @@ func (c *command) knowCommands() []*cobra.Command {
 			}
 			r, err := m.Remember(ctx, d)
 			if err == nil {
-				c.print("kept " + short(string(r.ID)) + ": " + cut(r.Content, c.Width-14))
+				c.Print("kept " + short(string(r.ID)) + ": " + cut(r.Content, c.Width-14))
 			}
 			return err
 		}, func(f *pflag.FlagSet) {
@@ -98,7 +98,7 @@ func (c *command) knowCommands() []*cobra.Command {
 				err = m.Feedback(ctx, said)
 			}
 			if err == nil {
-				c.print("noted")
+				c.Print("noted")
 			}
 			return err
 		}, func(f *pflag.FlagSet) {
@@ -111,11 +111,11 @@ func (c *command) knowCommands() []*cobra.Command {
 			if err != nil {
 				return err
 			}
-			c.print(fmt.Sprintf("%d are merged, %d pairs are alike", merged, len(near)))
+			c.Print(fmt.Sprintf("%d are merged, %d pairs are alike", merged, len(near)))
 			for _, pair := range near[:min(len(near), 20)] {
 				for i, id := range pair {
 					if r, err := m.Get(ctx, id); err == nil {
-						c.print([]string{"- ", "  "}[i] + short(string(id)) + " " + cut(r.Content, c.Width-12))
+						c.Print([]string{"- ", "  "}[i] + short(string(id)) + " " + cut(r.Content, c.Width-12))
 					}
 				}
 			}
@@ -131,7 +131,7 @@ func (c *command) knowCommands() []*cobra.Command {
 				return err
 			}
 			deleted, err := a.agent.Maintain(ctx, a.scope)
-			c.print(fmt.Sprintf("%d memories are archived, %d runs are deleted", archived, deleted))
+			c.Print(fmt.Sprintf("%d memories are archived, %d runs are deleted", archived, deleted))
 			return err
 		}, nil),
 		c.leaf(reads, "chunk", "Write the plans that fire as skills/learned/NAME/SKILL.md", func(ctx context.Context, a *app, _ []string) error {
@@ -145,7 +145,7 @@ func (c *command) knowCommands() []*cobra.Command {
 				do, said = layer.ReadSkills, "%d plans were changed below %s\n"
 			}
 			n, err := do(ctx, a.scope, a.path("skills", "learned"))
-			c.print(fmt.Sprintf(said, n, a.path("skills", "learned")))
+			c.Print(fmt.Sprintf(said, n, a.path("skills", "learned")))
 			return err
 		}, func(f *pflag.FlagSet) {
 			f.BoolVar(&read, "read", false, "take up what a person has changed in the files")

@@ -79,21 +79,21 @@ func execute(ctx context.Context, c *command) int {
 	root.SetOut(c.Out)
 	root.SetErr(c.Err)
 	_, err := root.ExecuteContextC(ctx)
-	c.still()
+	c.Still()
 	var exit *exitError
 	switch {
 	case err == nil:
 		return 0
 	case errors.As(err, &exit):
 		if exit.err != nil {
-			fmt.Fprintln(c.Err, c.paint(red, "arc: ")+exit.Error())
+			fmt.Fprintln(c.Err, c.Paint(red, "arc: ")+exit.Error())
 		}
 		return exit.code
 	case ctx.Err() != nil || errors.Is(err, context.Canceled):
 		fmt.Fprintln(c.Err, "arc: interrupted: arc resume goes on, arc runs says what is left")
 		return exitInterrupted
 	}
-	fmt.Fprintln(c.Err, c.paint(red, "arc: ")+strings.TrimPrefix(err.Error(), "arc: "))
+	fmt.Fprintln(c.Err, c.Paint(red, "arc: ")+strings.TrimPrefix(err.Error(), "arc: "))
 	if strings.HasPrefix(err.Error(), "unknown ") || strings.Contains(err.Error(), "required flag") {
 		return exitUsage
 	}
@@ -207,10 +207,9 @@ func socketPath(dir string) string { return console.Path(dir, "arc.sock") }
 func (c *command) reach(ctx context.Context, how access) (a *app, code int, err error) {
 	for range 100 {
 		if code, err = console.Forward(ctx, c.socket(), c.Terminal); !errors.Is(err, console.ErrNobody) {
-			c.drawn = err != nil && c.Live // by the other side
 			return nil, code, err
 		}
-		if a, err = openApp(ctx, c.dir, how, c.logger()); err == nil && how == drives {
+		if a, err = openApp(ctx, c.dir, how, logger(c.screen)); err == nil && how == drives {
 			a.door, err = console.Listen(socketPath(c.dir), func(ctx context.Context, t *console.Terminal) int {
 				return execute(ctx, &command{screen: &screen{Terminal: t}, served: a})
 			})

@@ -70,7 +70,7 @@ func (c *command) noteCommands() []*cobra.Command {
 				return err
 			}
 		}
-		c.print(cmp.Or(text, "nothing is noted yet"))
+		c.Print(cmp.Or(text, "nothing is noted yet"))
 		return nil
 	}, func(f *pflag.FlagSet) { f.BoolVar(&commit, "commit", false, "commit what has changed") })}
 }

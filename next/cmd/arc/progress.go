@@ -35,7 +35,7 @@ func (p *progress) busy(doing string) {
 	p.mu.Lock()
 	p.doing, p.since, p.words = doing, time.Now(), ""
 	p.mu.Unlock()
-	p.show(p.line)
+	p.Show(p.line)
 }
 
 // line is the live one: «asking gpt-5-mini … 4 s, $0.006».
@@ -76,7 +76,7 @@ func (p *progress) tell(e arc.Event) {
 			}
 			text = strings.Join(all, "\n    ")
 		}
-		p.say(strings.Join(strings.Fields(p.paint(l.color, l.mark)+" "+p.paint(bold, e.Name)), " ") + " " + text)
+		p.Say(strings.Join(strings.Fields(p.Paint(l.color, l.mark)+" "+p.Paint(bold, e.Name)), " ") + " " + text)
 	}
 	switch e.Kind {
 	case "asked":
@@ -99,10 +99,10 @@ func (p *progress) tell(e arc.Event) {
 	case "attempt", "calling":
 		p.busy(e.Name + " works")
 	case "output":
-		p.say(p.paint(faint, "  │ ") + strings.TrimRight(e.Text, "\r\n"))
+		p.Say(p.Paint(faint, "  │ ") + strings.TrimRight(e.Text, "\r\n"))
 	case "delivered":
 		if e.Name != "" {
-			p.say(p.paint(green, "✓ ") + p.paint(bold, e.Name))
+			p.Say(p.Paint(green, "✓ ") + p.Paint(bold, e.Name))
 		}
 	}
 }

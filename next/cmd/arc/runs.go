@@ -132,31 +132,31 @@ func (c *command) watch(ctx context.Context, a *app, id string, f func(context.C
 		}
 		r, err = a.view().Answer(ctx, id, text)
 	}
-	c.still()
+	c.Still()
 	switch {
 	case err != nil && ctx.Err() != nil && r != nil:
-		c.say(fmt.Sprintf("interrupted: arc resume %s goes on where it was", short(id)))
+		c.Say(fmt.Sprintf("interrupted: arc resume %s goes on where it was", short(id)))
 		return &exitError{code: exitInterrupted}
 	case err != nil:
 		return err
 	case c.json:
-		return cmp.Or(c.writeJSON(r), finished(r))
+		return cmp.Or(c.JSON(r), finished(r))
 	}
 	if r.Status == arc.Delivered {
-		c.print(cmp.Or(visible(r.Text), "done"))
+		c.Print(cmp.Or(visible(r.Text), "done"))
 	}
 	text, err := c.text("ended", r)
-	c.say(text)
+	c.Say(text)
 	return cmp.Or(err, finished(r))
 }
 
 // answers asks the person what a run asks.
 func (c *command) answers(ctx context.Context, r *arc.Report) (string, error) {
-	c.still()
+	c.Still()
 	for q := range strings.SplitSeq(r.Text, "\n") {
-		c.say(c.paint(yellow, "? ") + q)
+		c.Say(c.Paint(yellow, "? ") + q)
 	}
-	return c.question(ctx, "  > ")
+	return c.Question(ctx, "  > ")
 }
 
 // took says what a run took.
@@ -254,11 +254,11 @@ func (c *command) showRun(ctx context.Context, a *app, r *arc.Report, follow boo
 		if len(e.Data) > 0 && e.Kind != "output" {
 			text = strings.TrimSpace(text + "\n" + string(e.Data))
 		}
-		c.print(fmt.Sprintf("%s %s %s %s", c.paint(faint, e.At.Local().Format("15:04:05")), c.paint(paints[e.Kind],
-			fmt.Sprintf("%-10s", e.Kind)), c.paint(bold, e.Name), strings.ReplaceAll(text, "\n", "\n"+strings.Repeat(" ", 20))))
+		c.Print(fmt.Sprintf("%s %s %s %s", c.Paint(faint, e.At.Local().Format("15:04:05")), c.Paint(paints[e.Kind],
+			fmt.Sprintf("%-10s", e.Kind)), c.Paint(bold, e.Name), strings.ReplaceAll(text, "\n", "\n"+strings.Repeat(" ", 20))))
 	}
 	if r.Ended.IsZero() && !follow {
-		c.print(c.paint(yellow, string(r.Status)+": ") + r.Text)
+		c.Print(c.Paint(yellow, string(r.Status)+": ") + r.Text)
 	}
 	return nil
 }
@@ -301,7 +301,7 @@ func (c *command) ruling(allow bool) func(context.Context, *app, *arc.Report, st
 		}
 		return c.goOn(func(v arc.View, ctx context.Context, id, _ string) (*arc.Report, error) {
 			for _, p := range r.Approvals {
-				c.say(map[bool]string{true: "allowed: ", false: "denied: "}[allow] + p.Name + " " + cut(string(p.Inputs), c.Width-12))
+				c.Say(map[bool]string{true: "allowed: ", false: "denied: "}[allow] + p.Name + " " + cut(string(p.Inputs), c.Width-12))
 				if err := v.Decide(ctx, act.Ruling{Approval: p.ID, Allow: allow, By: cmp.Or(c.Person, "the command line"), Note: note}); err != nil {
 					return nil, err
 				}
@@ -321,7 +321,7 @@ func (c *command) ruling(allow bool) func(context.Context, *app, *arc.Report, st
 func (c *command) cancel(ctx context.Context, a *app, r *arc.Report, why string) error {
 	err := a.view().Cancel(ctx, r.ID, cmp.Or(why, "by "+cmp.Or(c.Person, "the command line")))
 	if err == nil {
-		c.print("canceled " + short(r.ID))
+		c.Print("canceled " + short(r.ID))
 	}
 	return err
 }
@@ -333,7 +333,7 @@ func (c *command) judge(ctx context.Context, a *app, r *arc.Report, text string)
 	}
 	err := a.view().Judge(ctx, r.ID, learn.Verdict(verdict), strings.TrimSpace(why))
 	if err == nil {
-		c.print("run " + short(r.ID) + " counts as " + verdict)
+		c.Print("run " + short(r.ID) + " counts as " + verdict)
 	}
 	return err
 }

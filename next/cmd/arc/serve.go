@@ -20,7 +20,7 @@ func (c *command) serveCommands() []*cobra.Command {
 		if c.served != nil {
 			return usage("another arc serves %s", c.dir)
 		}
-		c.say("serving " + a.dir + "; Ctrl-C ends it, and what is under way goes on when it is started again")
+		c.Say("serving " + a.dir + "; Ctrl-C ends it, and what is under way goes on when it is started again")
 		var work sync.WaitGroup
 		defer work.Wait()
 		work.Go(func() { c.watchConfig(ctx, a) })
@@ -48,7 +48,7 @@ func (c *command) serveCommands() []*cobra.Command {
 			return nil
 		}
 		return a.queue.Dispatch(ctx, n, func(ctx context.Context, j *queue.Job) ([]queue.Draft, error) {
-			c.say(c.paint(cyan, "▸ ") + short(j.ID) + " " + j.Subject)
+			c.Say(c.Paint(cyan, "▸ ") + short(j.ID) + " " + j.Subject)
 			follow, err := a.work(ctx, j)
 			text := string(j.State)
 			switch {
@@ -57,7 +57,7 @@ func (c *command) serveCommands() []*cobra.Command {
 			case j.State == queue.Active: // as it was claimed
 				text = string(queue.Completed)
 			}
-			c.say("  " + short(j.ID) + " " + c.paint(paints[text], text) + ": " + cut(j.Summary, c.Width-22))
+			c.Say("  " + short(j.ID) + " " + c.Paint(paints[text], text) + ": " + cut(j.Summary, c.Width-22))
 			return follow, err
 		})
 	}, func(f *pflag.FlagSet) {
@@ -94,9 +94,9 @@ func (c *command) watchConfig(ctx context.Context, a *app) {
 			return
 		}
 		if err := a.reload(); err != nil {
-			c.say(c.paint(red, "not taken up, the former stays: ") + err.Error())
+			c.Say(c.Paint(red, "not taken up, the former stays: ") + err.Error())
 			return
 		}
-		c.say("arc.yaml is taken up")
+		c.Say("arc.yaml is taken up")
 	})
 }

@@ -75,13 +75,13 @@ func (c *command) servicesCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }},
 		c.leaf(local, "install", "Install and start the services", each(func(ctx context.Context, file string, u unit) error {
 			if dry {
-				c.print("# " + file + "\n" + u.Text)
+				c.Print("# " + file + "\n" + u.Text)
 				return nil
 			}
 			if err := writeFile(file, []byte(u.Text), 0o644); err != nil {
 				return err
 			}
-			c.print("wrote " + file)
+			c.Print("wrote " + file)
 			if strings.HasSuffix(file, "sensors.service") {
 				return nil // its timer starts it
 			}
@@ -91,7 +91,7 @@ func (c *command) servicesCommand() *cobra.Command {
 			if _, err := os.Stat(file); err != nil {
 				return nil // it is not installed
 			}
-			c.print("removing " + file)
+			c.Print("removing " + file)
 			return errors.Join(c.control(ctx, file, false), os.Remove(file))
 		}), nil),
 		c.leaf(local, "status", "Say how the services are", each(func(_ context.Context, file string, u unit) error {
@@ -103,7 +103,7 @@ func (c *command) servicesCommand() *cobra.Command {
 			case string(text) != u.Text:
 				state += ", with another PATH, program or folder than this shell has: arc services install"
 			}
-			c.print(u.Name + ": " + state)
+			c.Print(u.Name + ": " + state)
 			return nil
 		}), nil))
 }

@@ -86,7 +86,7 @@ func (c *command) skillCommands() []*cobra.Command {
 			c.leaf(local, "show [ID]", "Print a skill's SKILL.md", func(_ context.Context, _ *app, args []string) error {
 				s, err := named(args)
 				if err == nil {
-					c.print(s.Text)
+					c.Print(s.Text)
 				}
 				return err
 			}, byName), run),
@@ -150,10 +150,10 @@ func (c *command) sense(ctx context.Context, a *app, due bool) error {
 			defer mu.Unlock()
 			if err != nil {
 				errs = append(errs, fmt.Errorf("sensor %s: %w", s.Skill, err))
-				c.say(c.paint(red, "sensor "+s.Skill+": ") + err.Error())
+				c.Say(c.Paint(red, "sensor "+s.Skill+": ") + err.Error())
 			}
 			for _, j := range added {
-				c.print(s.Skill + ": " + short(j.ID) + " " + j.Subject)
+				c.Print(s.Skill + ": " + short(j.ID) + " " + j.Subject)
 			}
 		})
 	}
@@ -162,7 +162,7 @@ func (c *command) sense(ctx context.Context, a *app, due bool) error {
 		return &exitError{code: exitFailed}
 	}
 	if len(all) == 0 && !due {
-		c.print("no sensors: an executable skills/NAME/sensor prints tasks")
+		c.Print("no sensors: an executable skills/NAME/sensor prints tasks")
 	}
 	return nil
 }

@@ -118,7 +118,7 @@ func (c *command) taskCommands() []*cobra.Command {
 				})
 			}
 			if err == nil {
-				c.print(fmt.Sprintf("%s %s, priority %d: %s", short(j.ID), j.State, j.Priority, j.Subject))
+				c.Print(fmt.Sprintf("%s %s, priority %d: %s", short(j.ID), j.State, j.Priority, j.Subject))
 			}
 			return err
 		}
@@ -150,12 +150,12 @@ func (c *command) taskCommands() []*cobra.Command {
 				}
 				j, added, err := a.queue.Add(ctx, d)
 				if err != nil || c.json {
-					return errors.Join(err, c.writeJSON(j))
+					return errors.Join(err, c.JSON(j))
 				}
 				if !added {
-					c.say("it is there already")
+					c.Say("it is there already")
 				}
-				c.print(fmt.Sprintf("%s priority %d: %s", short(j.ID), j.Priority, j.Subject))
+				c.Print(fmt.Sprintf("%s priority %d: %s", short(j.ID), j.Priority, j.Subject))
 				return nil
 			}, func(f *pflag.FlagSet) {
 				texts(f)
@@ -222,20 +222,20 @@ func (c *command) showTask(ctx context.Context, a *app, j queue.Job) error {
 func (c *command) runTask(ctx context.Context, a *app, _ []string) error {
 	j, err := a.queue.Claim(ctx)
 	if errors.Is(err, queue.ErrEmpty) {
-		c.print("no task is due")
+		c.Print("no task is due")
 		return nil
 	} else if err != nil {
 		return err
 	}
-	c.say(c.paint(bold, short(j.ID)) + " " + j.Subject)
+	c.Say(c.Paint(bold, short(j.ID)) + " " + j.Subject)
 	defer a.follow("job/"+path.Base(j.ID), c.screen, newProgress(c.screen).tell)()
 	j, err = a.cycle(ctx, j)
-	c.still()
+	c.Still()
 	if err != nil {
 		return err
 	}
-	c.print(c.paint(paints[string(j.State)], string(j.State)) + ": " + cmp.Or(j.Summary, "its run waits: see arc"))
-	c.say(c.paint(faint, usageText(j.Usage)))
+	c.Print(c.Paint(paints[string(j.State)], string(j.State)) + ": " + cmp.Or(j.Summary, "its run waits: see arc"))
+	c.Say(c.Paint(faint, usageText(j.Usage)))
 	switch j.State {
 	case queue.Failed, queue.Blocked:
 		return &exitError{code: exitFailed}

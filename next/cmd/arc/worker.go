@@ -248,15 +248,15 @@ func (a *app) approve(ctx context.Context, p act.Approval) (act.Ruling, error) {
 	if s == nil {
 		return act.Ruling{}, nil
 	}
-	s.say(s.paint(yellow, "? ") + s.paint(bold, p.Name) + " " + cut(string(p.Inputs), 4*s.Width) + "\n  " + strings.Join(p.Why, "; "))
+	s.Say(s.Paint(yellow, "? ") + s.Paint(bold, p.Name) + " " + cut(string(p.Inputs), 4*s.Width) + "\n  " + strings.Join(p.Why, "; "))
 	for {
-		answer, err := s.question(ctx, "  allow it? [yes/no] ")
+		answer, err := s.Question(ctx, "  allow it? [yes/no] ")
 		if err != nil {
 			return act.Ruling{}, nil
 		}
 		if allow, ok := act.ParseRuling(answer); ok {
 			return act.Ruling{Approval: p.ID, Allow: allow, By: s.Person}, nil
 		}
-		s.say("  yes, or no; Ctrl-C leaves the run waiting")
+		s.Say("  yes, or no; Ctrl-C leaves the run waiting")
 	}
 }

@@ -13,6 +13,8 @@
 //	}
 //
 // The socket can be opened by its user alone. Not for Windows.
+//
+// [Screen] prints on such a terminal: tables that fit it, JSON, and a line that says what goes on.
 package console
 
 import (
@@ -120,8 +122,8 @@ func Path(dir, name string) string {
 	return path
 }
 
-// The two sides exchange JSON on one connection: the Terminal, then frames one way and replies the other. Its end is
-// the end of both.
+// The two sides exchange JSON on one connection: the Terminal, then frames one way, the first before the command is
+// begun, and replies the other. Its end is the end of both.
 type frame struct {
 	Out, Err string `json:",omitempty"`
 	Ask      bool   `json:",omitempty"` // a line is wanted
@@ -178,7 +180,7 @@ func serve(conn net.Conn, run func(context.Context, *Terminal) int) {
 	defer gone()
 	var t Terminal
 	in, out := json.NewDecoder(conn), json.NewEncoder(conn)
-	if in.Decode(&t) != nil {
+	if in.Decode(&t) != nil || out.Encode(frame{}) != nil {
 		return
 	}
 	lines := make(chan string, 16)
@@ -254,9 +256,15 @@ func Forward(ctx context.Context, path string, t *Terminal) (code int, err error
 			}
 		}
 	}()
-	for in := json.NewDecoder(conn); ; {
+	in := json.NewDecoder(conn)
+	for n := 0; ; n++ {
 		var f frame
-		if err := in.Decode(&f); err != nil {
+		if err := in.Decode(&f); n == 0 && err != nil { // it ends just now
+			return 0, cmp.Or(ctx.Err(), fmt.Errorf("%w: %w", ErrNobody, err))
+		} else if err != nil {
+			if t.Live {
+				fmt.Fprint(t.Err, wipe) // what the other side has drawn
+			}
 			return 0, cmp.Or(ctx.Err(), fmt.Errorf("console: who listens at %s is gone: %w", path, err))
 		}
 		_, wrong := io.WriteString(t.Out, f.Out)

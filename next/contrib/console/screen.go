@@ -1,0 +1,222 @@
+package console
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"reflect"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+
+	"github.com/mattn/go-runewidth"
+)
+
+// Screen prints on a Terminal: results to Out; what happens, as opposed to what was asked for, to Err, above a live line
+// that is written over each second. It may be used concurrently; Still has to be called at the end.
+type Screen struct {
+	*Terminal
+	mu     sync.Mutex
+	status func(width int) string // the live line; nil: none
+	drawn  bool
+	stop   chan struct{}
+}
+
+// Paint returns a text in a colour, given as an SGR code such as "31", where the terminal has colours.
+func (s *Screen) Paint(code, text string) string {
+	if !s.Color || text == "" || code == "" {
+		return text
+	}
+	return "\x1b[" + code + "m" + text + "\x1b[0m"
+}
+
+// Say prints a line to Err.
+func (s *Screen) Say(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.wipe()
+	fmt.Fprintln(s.Err, text)
+	s.draw()
+}
+
+// Print prints a result to Out.
+func (s *Screen) Print(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.wipe()
+	fmt.Fprintln(s.Out, strings.TrimRight(text, "\n"))
+}
+
+// Show has the live line say what status returns, until the next call or Still. Without a terminal there is none.
+func (s *Screen) Show(status func(width int) string) {
+	if !s.Live {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.status = status
+	s.draw()
+	if s.stop == nil {
+		s.stop = make(chan struct{})
+		go s.tick(s.stop)
+	}
+}
+
+func (s *Screen) tick(stop chan struct{}) {
+	t := time.NewTicker(time.Second)
+	defer t.Stop()
+	for {
+		select {
+		case <-t.C:
+			s.mu.Lock()
+			s.draw()
+			s.mu.Unlock()
+		case <-stop:
+			return
+		}
+	}
+}
+
+// Still takes the live line away.
+func (s *Screen) Still() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.wipe()
+	s.status = nil
+	if s.stop != nil {
+		close(s.stop)
+		s.stop = nil
+	}
+}
+
+const wipe = "\r\x1b[K"
+
+func (s *Screen) wipe() {
+	if s.drawn {
+		fmt.Fprint(s.Err, wipe)
+		s.drawn = false
+	}
+}
+
+func (s *Screen) draw() {
+	if s.status != nil {
+		fmt.Fprint(s.Err, wipe+s.Paint("2", Cut(s.status(s.Width-1), s.Width-1)))
+		s.drawn = true
+	}
+}
+
+// Question asks who types, without the live line; io.EOF: nobody can be asked.
+func (s *Screen) Question(ctx context.Context, prompt string) (string, error) {
+	if s.Ask == nil {
+		return "", io.EOF
+	}
+	s.Still()
+	return s.Ask(ctx, prompt)
+}
+
+// Table prints rows of cells, each a beginning of its first line. The last column gets what is left of the width, and is
+// whole where Out is a pipe. color returns the SGR code of a cell, or "".
+func (s *Screen) Table(rows [][]string, color func(row int, cell string) string) {
+	last := len(rows[0]) - 1
+	widths, used := make([]int, last+1), 0
+	for i := range last {
+		for _, row := range rows {
+			widths[i] = max(widths[i], min(24, runewidth.StringWidth(row[i])))
+		}
+		used += widths[i] + 2
+	}
+	if widths[last] = max(20, s.Width-used); s.Piped {
+		widths[last] = math.MaxInt
+	}
+	for n, row := range rows {
+		var b strings.Builder
+		for i, cell := range row {
+			text := Cut(cell, widths[i])
+			b.WriteString(s.Paint(color(n, cell), text))
+			if i < last {
+				b.WriteString(strings.Repeat(" ", widths[i]-runewidth.StringWidth(text)+2))
+			}
+		}
+		s.Print(strings.TrimRight(b.String(), " "))
+	}
+}
+
+// JSON prints a value with the names of its fields in snake_case, "cost_usd" for CostUSD. Times and pointers that are
+// unset, and functions, are left out; a json.RawMessage stays as it is.
+func (s *Screen) JSON(v any) error {
+	raw, err := json.MarshalIndent(snake(reflect.ValueOf(v)), "", "  ")
+	if err == nil {
+		s.Print(string(raw))
+	}
+	return err
+}
+
+func snake(v reflect.Value) any {
+	if !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+		return nil
+	}
+	switch x := v.Interface().(type) {
+	case json.RawMessage:
+		return map[bool]any{false: x}[len(x) == 0]
+	case time.Time:
+		return x.UTC()
+	}
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		return snake(v.Elem())
+	case reflect.Slice, reflect.Array:
+		out := []any{}
+		for i := range v.Len() {
+			out = append(out, snake(v.Index(i)))
+		}
+		return out
+	case reflect.Map:
+		out := map[string]any{}
+		for k, x := range v.Seq2() {
+			out[k.String()] = snake(x)
+		}
+		return out
+	case reflect.Struct:
+		out := map[string]any{}
+		for f, x := range v.Fields() {
+			unset := x.Kind() == reflect.Pointer && x.IsNil() || f.Type == reflect.TypeFor[time.Time]() && x.IsZero()
+			if !f.IsExported() || unset || x.Kind() == reflect.Func {
+				continue
+			}
+			value := snake(x)
+			if inner, ok := value.(map[string]any); ok && f.Anonymous {
+				maps.Copy(out, inner)
+				continue
+			}
+			out[strings.ToLower(hump.ReplaceAllString(f.Name, "${1}${3}_${2}${4}"))] = value
+		}
+		return out
+	}
+	return v.Interface()
+}
+
+var hump = regexp.MustCompile(`([a-z0-9])([A-Z])|([A-Z])([A-Z][a-z])`)
+
+// Visible is a text without the control characters by which others could write over the terminal.
+func Visible(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+			return -1
+		}
+		return r
+	}, text)
+}
+
+// Cut is the beginning of the first line of a text, in so many cells, without control characters.
+func Cut(text string, width int) string {
+	line, _, more := strings.Cut(strings.TrimSpace(text), "\n")
+	if line = Visible(strings.ReplaceAll(line, "\t", " ")); more {
+		line += " …"
+	}
+	return runewidth.Truncate(line, max(2, width), "…")
+}
