@@ -148,7 +148,7 @@ func (l *Layer) like(ctx context.Context, c *Case, s *shape) (out []pointed, err
 		for _, m := range in.ix.Search(&index.Query{Text: now.said(), K: 4 * maxLike}) {
 			keys := in.keys[m.Row]
 			for _, p := range slices.Backward(keys[max(0, len(keys)-maxAlike-1):]) {
-				if p.score = m.Relevance; p.key != s.key {
+				if p.score = m.Lexical; p.key != s.key {
 					out = append(out, p)
 				}
 			}

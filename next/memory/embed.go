@@ -259,18 +259,17 @@ func (t *table) hybrid(fs []found, a *ask) ([]found, error) {
 	}
 	ask := a.index(t, nearestPerK*a.k)
 	ms := t.ix.Search(ask)
+	said := attributed(ms)
 	if len(ms) > 0 {
 		words = gate * ms[0].Ratio
 	}
-	ask.K, ask.Gate, ask.Skip = 0, 0, func(row uint32) bool { return !rows[row] }
+	ask.K, ask.Gate, ask.Wants = 0, 0, func(row uint32) bool { return rows[row] }
 	for _, m := range t.ix.Search(ask) { // the words of the nearest
 		if !slices.ContainsFunc(ms, func(o index.Match) bool { return o.Row == m.Row }) {
 			ms = append(ms, m)
 		}
 	}
-	attributed := 1.0
 	for _, m := range ms {
-		attributed = m.Relevance / m.Lexical
 		f := found{t: t, r: t.rows[m.Row], words: m.Ratio >= words, lexical: m.Lexical}
 		f.cosine, _ = t.vectors.Cosine(q, m.Row)
 		fs = append(fs, f)
@@ -287,7 +286,7 @@ func (t *table) hybrid(fs []found, a *ask) ([]found, error) {
 			continue
 		}
 		x := oddsRoot(f.lexical) + vectorWeight*max(0, f.cosine-leastCosine)/(1-leastCosine)
-		f.ratio, f.Relevance = x, attributed*max(f.lexical, x*x*x/(1+x*x*x))
+		f.ratio, f.Relevance = x, said*max(f.lexical, x*x*x/(1+x*x*x))
 		if a.Text == "" {
 			f.ratio, f.Relevance = max(0, f.cosine), max(0, f.cosine)
 		}

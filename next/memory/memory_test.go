@@ -113,3 +113,18 @@ func TestADayThatIsNamed(t *testing.T) {
 		require.Contains(t, recall(t, s, memory.Query{Text: q, At: at})[0], item, q)
 	}
 }
+
+// A question that names somebody is answered by what that one has said.
+func TestWhomAQuestionNames(t *testing.T) {
+	t.Parallel()
+	s, _ := space(t)
+	for actor, said := range map[string]string{"Anna": "I like to go sailing, always", "Ben": "A red bicycle"} {
+		remember(t, s, memory.Draft{Kind: memory.Episode, Content: said, Actor: actor})
+	}
+	relevance := func(q string) float64 {
+		hits, err := s.Recall(t.Context(), memory.Query{Text: q})
+		require.NoError(t, err)
+		return hits[0].Relevance
+	}
+	require.Greater(t, relevance("Does Anna like sailing?"), 2*relevance("Has Anna a red bicycle?"))
+}

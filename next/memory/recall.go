@@ -31,7 +31,9 @@ type ask struct {
 	k         int
 	now       time.Time // of the question
 	at, since int64
-	exclude   index.Flags
+	kinds     uint8      // a bit for each that is wanted
+	live      bool       // what is not archived is wanted,
+	cold      bool       // and what is
 	days      []text.Day // that the question names
 	situation uint64
 	vector    []float32
@@ -146,19 +148,11 @@ func (s Space) ask(ctx context.Context, q *Query) (*ask, error) {
 		a.since = q.Since.UnixMicro()
 	}
 	for i, k := range kinds {
-		if k == Rule || len(q.Kinds) > 0 && !slices.Contains(q.Kinds, k) {
-			a.exclude |= 1 << i
+		if k != Rule && (len(q.Kinds) == 0 || slices.Contains(q.Kinds, k)) {
+			a.kinds |= 1 << i
 		}
 	}
-	switch q.Trust {
-	case Trusted:
-		a.exclude |= isQuarantined
-	case Quarantined:
-		a.exclude |= isTrusted
-	}
-	if !q.Archived {
-		a.exclude |= isArchived
-	}
+	a.live, a.cold = true, q.Archived
 	a.days = date.Days(q.Text, a.now)
 	if a.vector == nil && q.Text != "" && s.b.embeds != nil {
 		a.vector = s.b.embeds.query(ctx, q.Text)
@@ -167,34 +161,34 @@ func (s Space) ask(ctx context.Context, q *Query) (*ask, error) {
 }
 
 // wants reports whether the query may have a record.
-func (a *ask) wants(r *record) bool {
-	return r.flags()&a.exclude == 0 && r.At <= a.at && r.At >= a.since
+func (a *ask) wants(r *record) bool { return a.kinds&(1<<r.Kind) != 0 && a.allows(r) }
+
+// allows is wants for records of any kind.
+func (a *ask) allows(r *record) bool {
+	return r.At <= a.at && r.At >= a.since && (r.Archived && a.cold || !r.Archived && a.live) && a.trusts(r)
 }
+
+func (a *ask) trusts(r *record) bool { return a.Trust == 0 || r.Trusted == (a.Trust == Trusted) }
 
 // index returns the query of a table's index.
 func (a *ask) index(t *table, k int) *index.Query {
-	q := &index.Query{Text: a.Text, Days: a.days, K: k, Gate: gate, Exclude: a.exclude}
-	if a.at != forever || a.since != math.MinInt64 {
-		q.Skip = func(row uint32) bool { return !a.wants(t.rows[row]) }
-	}
-	return q
+	return &index.Query{Text: a.Text, Days: a.days, K: k, Gate: gate, Wants: func(row uint32) bool { return a.wants(t.rows[row]) }}
 }
 
 // find returns all matches that may be among the best K, scored and in order, until a is done.
 func (s Space) find(ctx context.Context, a *ask) (fs []found, err error) {
-	live := a.exclude
 	fs = a.fs
-	defer func() { a.exclude, a.fs = live, fs }()
+	defer func() { a.live, a.cold, a.fs = true, a.Archived, fs }()
 	for {
 		for _, t := range a.tables {
 			if fs, err = t.search(fs, a); err != nil {
 				return nil, fmt.Errorf("memory: recall: %w", err)
 			}
 		}
-		if len(fs) > 0 || a.exclude&isArchived == 0 {
+		if len(fs) > 0 || a.cold {
 			break
 		}
-		a.exclude ^= isArchived | isLive
+		a.live, a.cold = false, true
 	}
 	s.rate(a, fs)
 	if a.weighted {
@@ -306,8 +300,10 @@ func (t *table) search(fs []found, a *ask) (_ []found, err error) {
 			return nil, err
 		}
 	case a.Text != "":
-		for _, m := range t.ix.Search(a.index(t, k)) {
-			f := found{t: t, r: t.rows[m.Row], ratio: m.Ratio, lexical: m.Lexical, Parts: Parts{Relevance: m.Relevance}}
+		ms := t.ix.Search(a.index(t, k))
+		said := attributed(ms)
+		for _, m := range ms {
+			f := found{t: t, r: t.rows[m.Row], ratio: m.Ratio, lexical: m.Lexical, Parts: Parts{Relevance: said * m.Lexical}}
 			if a.vector != nil {
 				f.ratio = oddsRoot(m.Lexical) // as in scopes that have vectors
 			}
@@ -374,8 +370,7 @@ func linked(a *ask, fs []found) (hits []Hit) {
 		}
 		for _, r := range next {
 			r = f.t.standing(r, a.at)
-			wanted := r.flags()&a.exclude>>len(kinds) == 0 && r.At <= a.at && r.At >= a.since
-			if have[r] || !wanted || len(fs)+len(hits) >= a.k {
+			if have[r] || !a.allows(r) || len(fs)+len(hits) >= a.k {
 				continue
 			}
 			have[r] = true
@@ -427,9 +422,9 @@ func (t *table) why(a *ask, r *record) string {
 		return "superseded by " + string(o.id)
 	case r.is(Rule):
 		return "a Rule whose turn it is not, or that nobody vouches for"
-	case r.flags()&a.exclude&(isTrusted|isQuarantined) != 0:
+	case !a.trusts(r):
 		return "of another trust"
-	case r.flags()&a.exclude&isArchived != 0:
+	case r.Archived && !a.cold:
 		return "archived, and other memories match"
 	case !a.wants(r):
 		return "of another kind or time"

@@ -171,34 +171,15 @@ func timeOf(micro int64, zone int32) time.Time {
 	return time.UnixMicro(micro).In(time.FixedZone("", int(zone)))
 }
 
-// flags of the index: one for each kind, and those below.
-const (
-	isTrusted index.Flags = 1 << (iota + 8)
-	isQuarantined
-	isArchived
-	isLive
-)
-
-func (r *record) flags() index.Flags {
-	f := index.Flags(1)<<r.Kind | isQuarantined | isLive
-	if r.Trusted {
-		f ^= isQuarantined | isTrusted
-	}
-	if r.Archived {
-		f ^= isLive | isArchived
-	}
-	return f
-}
-
 // doc is what is indexed of the record.
 func (r *record) doc() index.Doc {
 	return index.Doc{
 		Trigger: r.Trigger, Content: r.Content, Actor: r.voice().Actor, Thread: r.voice().Thread, At: timeOf(r.At, r.Zone),
-		Tie: uint64(r.Created), Machine: slices.Contains([]Origin{Model, Executor, Web}, origins[r.Origin]), Flags: r.flags(),
+		Tie: uint64(r.Created), Machine: slices.Contains([]Origin{Model, Executor, Web}, origins[r.Origin]),
 	}
 }
 
-// sameDoc reports whether the index has the same of both, but for flags. Created does not change.
+// sameDoc reports whether the index has the same of both. Created does not change.
 func (r *record) sameDoc(o *record) bool {
 	return r.Trigger == o.Trigger && r.Content == o.Content && *r.voice() == *o.voice() && r.At == o.At &&
 		r.Zone == o.Zone && r.Origin == o.Origin

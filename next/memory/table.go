@@ -75,7 +75,6 @@ func (t *table) put(n *record, terms *index.Terms) {
 		defer t.mu.Unlock()
 		t.enter(old, 0, false)
 		row := t.byID[n.id]
-		t.ix.SetFlags(row, n.flags())
 		t.rows[row] = n
 		t.enter(n, row, true)
 		return
@@ -89,7 +88,6 @@ func (t *table) put(n *record, terms *index.Terms) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	row := t.ix.Insert(terms)
-	t.ix.SetFlags(row, n.flags())
 	for int(row) >= len(t.rows) {
 		t.rows = append(t.rows, nil)
 	}

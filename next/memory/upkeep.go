@@ -109,10 +109,10 @@ func (t *table) alike(r *record) (out []like) {
 		}
 		return text.Similarity(t.an.Append(nil, a), t.an.Append(nil, b))
 	}
-	ask := index.Query{Text: r.text(), K: compared, Skip: func(row uint32) bool {
+	ask := index.Query{Text: r.text(), K: compared, Wants: func(row uint32) bool {
 		o := t.rows[row]
-		return o.Kind != r.Kind || o.Trusted != r.Trusted || *o.voice() != *r.voice() || o.more().Slot != r.more().Slot ||
-			cmp.Or(cmp.Compare(o.Created, r.Created), cmp.Compare(o.id, r.id)) <= 0
+		return o.Kind == r.Kind && o.Trusted == r.Trusted && *o.voice() == *r.voice() && o.more().Slot == r.more().Slot &&
+			cmp.Or(cmp.Compare(o.Created, r.Created), cmp.Compare(o.id, r.id)) > 0
 	}}
 	for _, m := range t.ix.Search(&ask) {
 		o := t.rows[m.Row]

@@ -2,9 +2,9 @@
 // it in its thread, and a bare word finds its forms.
 //
 // An [Index] is of one scope, so that no figure of a scope reaches another. Records are rows: the Index numbers
-// them, and its owner keeps what a row stands for. Any number of searches may run at once; [Index.Insert],
-// [Index.Remove] and [Index.SetFlags] need the Index for themselves. The owner's RWMutex sees to that, since it
-// guards what the rows stand for as well.
+// them, and its owner keeps what a row stands for. Any number of searches may run at once; [Index.Insert] and
+// [Index.Remove] need the Index for themselves. The owner's RWMutex sees to that, since it guards what the rows stand
+// for as well.
 package index
 
 import (
@@ -27,11 +27,7 @@ type Doc struct {
 	At      time.Time
 	Tie     uint64 // orders records of the same At, such as those of one batch
 	Machine bool   // it comes from a machine (a model, a program, the web): it is the other side of a conversation
-	Flags   Flags  // the owner's
 }
-
-// Flags are marks of the owner that a [Query] may exclude: of kind, trust, state.
-type Flags uint16
 
 // Index finds the records of one scope. Create one with [New].
 type Index struct {
@@ -52,7 +48,6 @@ type Index struct {
 
 // row is what a search needs of every record. It is small, since searches wait for memory.
 type row struct {
-	flags  Flags
 	length uint8
 	marks  marks
 }
@@ -119,9 +114,6 @@ func New(an *text.Analyzer) *Index {
 	}
 }
 
-// Len is the number of records.
-func (ix *Index) Len() int { return ix.live }
-
 // Terms are the terms of a Doc.
 type Terms struct {
 	counts []counted
@@ -171,7 +163,7 @@ func (ix *Index) Analyze(d Doc) *Terms {
 		}
 	}
 	t.counts = t.counts[:n]
-	t.row = row{flags: d.Flags, length: lengthCode(length), marks: taken}
+	t.row = row{length: lengthCode(length), marks: taken}
 	t.extra = extra{day: dayCode(text.DayOf(d.At))}
 	if d.Thread != "" && open[t.row.length] > 0 {
 		t.row.marks |= linked
@@ -255,9 +247,6 @@ func without[T comparable](m map[string][]T, key string, v T) {
 	}
 }
 
-// SetFlags replaces the flags of a row.
-func (ix *Index) SetFlags(r uint32, f Flags) { ix.rows[r].flags = f }
-
 // join puts a row into its thread, and leave takes it out.
 func (ix *Index) join(r uint32, d *Terms) {
 	for len(ix.links) < len(ix.rows) {
@@ -314,6 +303,14 @@ func (ix *Index) Latest(thread string, n int) []uint32 {
 	return slices.Clone(rows[max(0, len(rows)-max(0, n)):])
 }
 
+// sides are actors that are no more than a side of a conversation, which half of all records have: no names to be found
+// by. True: the side that answers.
+var sides = map[string]bool{"user": false, "human": false, "customer": false, "me": false,
+	"assistant": true, "ai": true, "agent": true, "bot": true, "model": true, "system": true, "tool": true}
+
+// selfWords are the words by which somebody who asks is meant.
+var selfWords = map[string]bool{"i": true, "me": true, "my": true, "mine": true, "we": true, "us": true, "our": true}
+
 // enter counts n more records of an actor, and returns the actor's number; 0: no actor.
 func (ix *Index) enter(terms []text.Term, n int) uint32 {
 	if len(terms) == 0 {
@@ -350,7 +347,7 @@ const (
 	k1, b          = 0.9, 0.9
 	reach          = 3    // neighbours in a thread, on each side, that count with a record
 	windowSum      = 0.9  // what they may add at most
-	actorNamed     = 0.28 // a record of the one actor whom the query names counts so much more
+	ActorNamed     = 0.28 // a record of the one actor whom the query names counts so much more
 	dayNamed       = 1.0  // a record of a day that the query names; not in talk, where much of a day is told on another
 	toldAfter      = 0.9  // the word for the day after counts so much of that for the day
 	otherAsked     = -0.5 // a record by the other side, where the query is about who asks

@@ -2,6 +2,7 @@ package index
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -11,21 +12,29 @@ import (
 
 // Query asks an Index.
 type Query struct {
-	Text    string
-	Days    []text.Day            // that it names: records of one of them come first
-	K       int                   // the K best, and those that are as good as the last of them; 0: all
-	Gate    float64               // also those whose Ratio is at least this share of the best
-	Exclude Flags                 // rows that have any of these are left out
-	Skip    func(row uint32) bool // rows that are left out; nil: none
+	Text  string
+	Days  []text.Day            // that it names: records of one of them come first
+	K     int                   // the K best, and those that are as good as the last of them; 0: all
+	Gate  float64               // also those whose Ratio is at least this share of the best
+	Wants func(row uint32) bool // what may be found; nil: all
 }
 
 // Match is a record that a query found. Ratio orders matches. Lexical says how much of the query it is about, whatever
-// else there is. Relevance is how likely it answers the query: Lexical, and less where the query names an actor and
-// others say more of it. All are greater than 0; Lexical and Relevance are at most 1.
+// else there is. Both are greater than 0; Lexical is at most 1.
 type Match struct {
-	Row                       uint32
-	Ratio, Lexical, Relevance float64
+	Row            uint32
+	Ratio, Lexical float64
+	By             By
 }
+
+// By says whose a record is, if a query names one actor.
+type By uint8
+
+const (
+	Anyone  By = iota // the query names no actor, or several
+	Named             // that actor's
+	Another           // somebody else's
+)
 
 // scratch is memory that searches use again.
 type scratch struct {
@@ -62,7 +71,7 @@ var scratches = sync.Pool{New: func() any { return new(scratch) }}
 // looks common words up for the candidates only.
 func (ix *Index) Search(q *Query) []Match {
 	sc := scratches.Get().(*scratch)
-	defer func() { // also when Skip panics
+	defer func() { // also when Wants panics
 		sc.end()
 		scratches.Put(sc)
 	}()
@@ -95,26 +104,23 @@ func (ix *Index) Search(q *Query) []Match {
 
 // found returns the candidates that have come to least.
 func (ix *Index) found(sc *scratch, q *Query, least float32) (out []Match) {
-	n := 0
+	sc.prune(max(least, math.SmallestNonzeroFloat32), 0)
+	out = make([]Match, 0, len(sc.touched))
 	for _, r := range sc.touched {
-		if s := sc.scores[r]; s > 0 && s >= least {
-			n++
-		}
-	}
-	out = make([]Match, 0, n)
-	for _, r := range sc.touched {
-		if s := sc.scores[r]; s > 0 && s >= least && ix.wants(q, r) {
-			ratio := float64(s) / sc.total
-			out = append(out, Match{Row: r, Ratio: ratio, Lexical: lexical(ratio, sc.size)})
+		if q.wants(r) {
+			m := Match{Row: r, Ratio: float64(sc.scores[r]) / sc.total}
+			m.Lexical = lexical(m.Ratio, sc.size)
+			if sc.named != 0 && ix.extras[r].actor == sc.named {
+				m.By = Named
+			} else if sc.named != 0 {
+				m.By = Another
+			}
+			out = append(out, m)
 		}
 	}
 	slices.SortFunc(out, func(a, b Match) int {
 		return cmp.Or(cmp.Compare(b.Ratio, a.Ratio), cmp.Compare(b.Row, a.Row))
 	})
-	attributed := ix.attributed(sc, out)
-	for i := range out {
-		out[i].Relevance = attributed * out[i].Lexical
-	}
 	return out
 }
 
@@ -217,7 +223,7 @@ func (ix *Index) weigh(sc *scratch, q *Query) {
 	})
 	most := float32(1)
 	if sc.named != 0 {
-		most += actorNamed
+		most += ActorNamed
 	}
 	if len(sc.days) > 0 {
 		most += dayNamed
@@ -255,9 +261,7 @@ func dayAfter(w string) string {
 	return at.AddDate(0, 0, 1).Format("@01-02")
 }
 
-func (ix *Index) wants(q *Query, r uint32) bool {
-	return ix.rows[r].flags&q.Exclude == 0 && (q.Skip == nil || !q.Skip(r))
-}
+func (q *Query) wants(r uint32) bool { return q.Wants == nil || q.Wants(r) }
 
 // named reports whether a row is of a day that the query names.
 func (ix *Index) named(sc *scratch, r uint32) bool {
@@ -283,7 +287,7 @@ func (ix *Index) factor(sc *scratch, r uint32) float32 {
 		f += otherAsked
 	}
 	if sc.named != 0 && ix.extras[r].actor == sc.named {
-		f += actorNamed
+		f += ActorNamed
 	}
 	if x.marks&linked == 0 && ix.named(sc, r) {
 		f += dayNamed
@@ -403,7 +407,7 @@ func (ix *Index) least(sc *scratch, q *Query, known float32) float32 {
 	sc.best = sc.best[:0]
 	for _, r := range sc.touched {
 		s := sc.scores[r]
-		if len(sc.best) == q.K && s <= sc.best[0] || !ix.wants(q, r) {
+		if len(sc.best) == q.K && s <= sc.best[0] || !q.wants(r) {
 			continue
 		}
 		if len(sc.best) < q.K {

@@ -1,14 +1,10 @@
-package index
+package memory
 
-import "math"
+import (
+	"math"
 
-// sides are actors that are no more than a side of a conversation, which half of all records have: no names to be found
-// by. True: the side that answers.
-var sides = map[string]bool{"user": false, "human": false, "customer": false, "me": false,
-	"assistant": true, "ai": true, "agent": true, "bot": true, "model": true, "system": true, "tool": true}
-
-// selfWords are the words by which somebody who asks is meant.
-var selfWords = map[string]bool{"i": true, "me": true, "my": true, "mine": true, "we": true, "us": true, "our": true}
+	"github.com/arc-learn/arc/next/internal/index"
+)
 
 // The weights are fitted to conversations of LoCoMo, where a question without an answer asks of one speaker what the
 // other has said; see docs/benchmarks.md.
@@ -23,15 +19,15 @@ const (
 
 // attributed estimates how likely what was found was said by the one actor whom the query names: it compares the
 // best of their records with the best of the others.
-func (ix *Index) attributed(sc *scratch, ms []Match) float64 {
-	if sc.named == 0 {
+func attributed(ms []index.Match) float64 {
+	if len(ms) == 0 || ms[0].By == index.Anyone {
 		return unnamed
 	}
 	var best, sum [2]float64 // of the named actor, and of the others
 	var n [2]int
 	for _, m := range ms[:min(compared, len(ms))] {
-		side, score := 0, m.Ratio/(1+actorNamed)
-		if ix.extras[m.Row].actor != sc.named {
+		side, score := 0, m.Ratio/(1+index.ActorNamed)
+		if m.By == index.Another {
 			side, score = 1, m.Ratio
 		}
 		best[side] = max(best[side], score)
