@@ -65,11 +65,17 @@ const (
 
 // Errors of an Agent. They may be wrapped.
 var (
+	// Of Run, Events, Think and View.Why: it is malformed or too large, a secret that it names is not there, or its
+	// scope is being erased.
 	ErrObjective = errors.New("arc: the objective cannot be used")
-	ErrTaken     = errors.New("arc: the ID is that of another objective")
-	ErrRunning   = errors.New("arc: the run is under way")
-	ErrState     = errors.New("arc: the run is not in a state for that")
-	ErrClosed    = errors.New("arc: the agent is shut down")
+	// Of Run and Events: give another ID, or ask for the run by View.Report.
+	ErrTaken = errors.New("arc: the ID is that of another objective")
+	// Of Run, Events, and the methods of View that go on with a run or change it: View.Wait waits for it.
+	ErrRunning = errors.New("arc: the run is under way")
+	// Of the methods of View that go on with a run or change it, and of View.Decide.
+	ErrState = errors.New("arc: the run is not in a state for that")
+	// Of all that would begin or go on with a run. A run that was under way goes on when its store is opened again.
+	ErrClosed = errors.New("arc: the agent is shut down")
 )
 
 // Bounds of an Objective, in bytes.

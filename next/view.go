@@ -17,7 +17,8 @@ import (
 )
 
 // View is what an Agent has of one scope. A run that is not there is store.ErrNotFound; a call that a run's state
-// does not allow is [ErrState].
+// does not allow is [ErrState]; where another process goes on with the run at that moment, a call may be
+// store.ErrConflict, and has changed nothing.
 type View struct {
 	agent *Agent
 	scope memory.Scope
@@ -100,6 +101,9 @@ func (v View) Cancel(ctx context.Context, id, why string) error {
 			t.last()
 			return t.commit(context.WithoutCancel(ctx))
 		})
+		if errors.Is(err, store.ErrConflict) && ctx.Err() == nil {
+			continue // another process has gone on with it meanwhile
+		}
 		if !errors.Is(err, ErrRunning) {
 			return err
 		}
