@@ -7,16 +7,11 @@ import (
 
 // Calibration compares reported confidence with verified outcomes. The zero value is empty and ready.
 type Calibration struct {
-	// Bins hold confidence in [0, .1), [.1, .2), … and [.9, 1]: the reliability table. Confidence/Count
-	// was claimed, Successes/Count came of it.
-	Bins [10]Bin `json:"bins"`
-}
-
-// Bin is what a [Calibration] keeps of the outcomes in one range of confidence.
-type Bin struct {
-	Count      int     `json:"count"`
-	Successes  int     `json:"successes"`
-	Confidence float64 `json:"confidence"` // sum
+	// The columns of the reliability table, whose rows are confidence in [0, .1), [.1, .2), … and [.9, 1].
+	// Claimed/Counts was claimed, Successes/Counts came of it.
+	Counts    [10]int     `json:"counts"`
+	Successes [10]int     `json:"successes"`
+	Claimed   [10]float64 `json:"claimed"` // sums
 }
 
 // Add counts one outcome. A confidence that is no number in [0,1] is an error and counts nothing.
@@ -24,19 +19,19 @@ func (c *Calibration) Add(confidence float64, success bool) error {
 	if !inUnit(confidence) {
 		return fmt.Errorf("confidence %v outside [0,1]", confidence)
 	}
-	b := &c.Bins[min(int(confidence*10), len(c.Bins)-1)]
-	b.Count++
-	b.Confidence += confidence
+	i := min(int(confidence*10), len(c.Counts)-1)
+	c.Counts[i]++
+	c.Claimed[i] += confidence
 	if success {
-		b.Successes++
+		c.Successes[i]++
 	}
 	return nil
 }
 
 // Count returns how many outcomes were added.
 func (c *Calibration) Count() (n int) {
-	for _, b := range c.Bins {
-		n += b.Count
+	for _, count := range c.Counts {
+		n += count
 	}
 	return n
 }
@@ -45,8 +40,8 @@ func (c *Calibration) Count() (n int) {
 // success rate, averaged over the bins by their counts (Naeini, Cooper and Hauskrecht 2015). Without outcomes
 // it is 0.
 func (c *Calibration) ECE() (sum float64) {
-	for _, b := range c.Bins {
-		sum += math.Abs(b.Confidence - float64(b.Successes))
+	for i, claimed := range c.Claimed {
+		sum += math.Abs(claimed - float64(c.Successes[i]))
 	}
 	return sum / float64(max(1, c.Count()))
 }
@@ -80,10 +75,10 @@ func (c *Calibration) Correct(confidence float64) float64 {
 // a run has which ends at the bin or after it.
 func (c *Calibration) isotonic() (said, was [10]float64) {
 	var successes, counts [len(said) + 1]float64 // of the bins before
-	for i, b := range c.Bins {
-		middle, n := (float64(i)+0.5)/10, float64(b.Count)+believed
-		said[i] = (b.Confidence + believed*middle) / n
-		successes[i+1] = successes[i] + float64(b.Successes) + believed*middle
+	for i, count := range c.Counts {
+		middle, n := (float64(i)+0.5)/10, float64(count)+believed
+		said[i] = (c.Claimed[i] + believed*middle) / n
+		successes[i+1] = successes[i] + float64(c.Successes[i]) + believed*middle
 		counts[i+1] = counts[i] + n
 	}
 	for i := range was {

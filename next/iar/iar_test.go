@@ -350,8 +350,8 @@ func TestCalibration(t *testing.T) {
 	require.NoError(t, c.Add(1, true))
 	require.Equal(t, 21, c.Count())
 	require.InDelta(t, 2.0/21, c.ECE(), 1e-12)
-	require.Equal(t, [2]int{10, 6}, [2]int{c.Bins[8].Count, c.Bins[8].Successes})
-	require.Equal(t, [2]int{1, 1}, [2]int{c.Bins[9].Count, c.Bins[9].Successes})
+	require.Equal(t, [2]int{10, 6}, [2]int{c.Counts[8], c.Successes[8]})
+	require.Equal(t, [2]int{1, 1}, [2]int{c.Counts[9], c.Successes[9]})
 }
 
 func TestCorrectIsMonotone(t *testing.T) {

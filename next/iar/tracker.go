@@ -14,13 +14,12 @@ type Tracker struct {
 	Summary `json:"counts"`
 }
 
-// Entry is one record of a [Tracker]. The numbers of an invalid reflection are 0.
+// Entry is one record of a [Tracker]. The resonance of an invalid reflection is 0.
 type Entry struct {
-	Task       string  `json:"task"`
-	Status     Status  `json:"status"`
-	Confidence float64 `json:"confidence"`
-	Resonance  float64 `json:"resonance"`
-	Invalid    bool    `json:"invalid,omitempty"` // it did not pass [Content], and enters no average
+	Task      string  `json:"task"`
+	Status    Status  `json:"status"`
+	Resonance float64 `json:"resonance"`
+	Invalid   bool    `json:"invalid,omitempty"` // it did not pass [Content], and enters no average
 }
 
 // Summary describes all that a [Tracker] was told of.
@@ -35,7 +34,7 @@ type Summary struct {
 func (t *Tracker) Record(task string, r Reflection) {
 	e := Entry{Task: task, Status: r.Status, Invalid: true}
 	if res := Content(r, ""); res.Valid {
-		e.Confidence, e.Resonance, e.Invalid = res.Confidence, res.Resonance, false
+		e.Resonance, e.Invalid = res.Resonance, false
 		t.Total++
 		t.Mean += (e.Resonance - t.Mean) / float64(t.Total)
 		if t.Statuses = maps.Clone(t.Statuses); t.Statuses == nil { // cloned, since copies of t share it
