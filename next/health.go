@@ -142,8 +142,8 @@ func saved(i meta.Interval, all, each string) string {
 		return "no data on " + strings.TrimSpace(strings.NewReplacer("%.0f", "", "$%.2f", "dollars").Replace(all))
 	}
 	text := fmt.Sprintf("about "+all+" saved in %d runs", -i.Mean*float64(i.N), i.N)
-	if i.Low != nil {
-		text += fmt.Sprintf(", between "+each+" and "+each+" a run", -*i.High, -*i.Low)
+	if i.Margin != nil {
+		text += fmt.Sprintf(", between "+each+" and "+each+" a run", -i.Mean-*i.Margin, -i.Mean+*i.Margin)
 	}
 	return text
 }

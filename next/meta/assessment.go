@@ -27,7 +27,6 @@ type Assessment struct {
 	Step     string   // KeepGoing, SlowDown, ConsiderPivot or PivotNow
 	Also     []string // Shift, FreshContext, AskPerson, GiveUp, where they hold
 	Evidence []string // in words, what Step and Also rest on
-	Left     []string // of Try.Left, those that have not failed at the goal since it was last delivered
 
 	same, tries  int // that failed at the goal since it was last delivered: by the approach, and by all
 	again, other odd // of another try of the approach, and of the first one of another approach
@@ -47,17 +46,17 @@ func assess(s *session, o *odds, t Try) Assessment {
 	t.Goal, t.Approach = cut(t.Goal), cut(t.Approach)
 	a.same, a.tries = s.failed(t.Goal, t.Approach)
 	a.again, a.other = o.of(a.same, a.tries)
-	by := s.approaches(t.Goal)
-	for _, left := range t.Left {
-		if !slices.Contains(by, cut(left)) {
-			a.Left = append(a.Left, left)
+	by, left := s.approaches(t.Goal), []string(nil)
+	for _, l := range t.Left {
+		if !slices.Contains(by, cut(l)) {
+			left = append(left, l)
 		}
 	}
 	a.byOutcomes(s, t.Approach)
 	a.bySigns(s, &t)
 	a.byTries(by)
-	if a.Step != KeepGoing && len(a.Left) > 0 {
-		a.say("left to try: %.200q", a.Left)
+	if a.Step != KeepGoing && len(left) > 0 {
+		a.say("left to try: %.200q", left)
 	}
 	switch {
 	case a.Step == PivotNow:

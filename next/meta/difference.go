@@ -53,9 +53,9 @@ func (s sample) mean() float64 { return s.Sum / float64(max(1, s.N)) }
 // each case, and stopping at will, does not make it wrong more often. It is the asymptotic confidence sequence of
 // Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas (2024, eq. 9).
 type Interval struct {
-	Mean      float64  // 0 without a value in each arm
-	Low, High *float64 // of 95 %; nil: not known, until each arm has twenty cases
-	N         int      // values with the treatment; 0 where an arm has none
+	Mean   float64  // 0 without a value in each arm
+	Margin *float64 // to both sides of it, of 95 %; nil: not known, until each arm has twenty cases
+	N      int      // values with the treatment; 0 where an arm has none
 }
 
 const (
@@ -86,8 +86,7 @@ func difference(with, without sample, bounds ...float64) Interval {
 	variance := n * (with.variance() + without.variance()) // of one case, as if the arms were one sequence
 	rho := (-2*math.Log(alpha) + math.Log(1-2*math.Log(alpha))) / tightest
 	half := math.Sqrt(variance * (n*rho + 1) / (n * n * rho) * math.Log((n*rho+1)/(alpha*alpha)))
-	low, high := i.Mean-half, i.Mean+half
-	i.Low, i.High = &low, &high
+	i.Margin = &half
 	return i
 }
 

@@ -36,7 +36,7 @@ type Try struct {
 	Reflections    []iar.Reflection // that the try has made; only their resonance is kept
 	Delivered      bool             // for Record
 	Spent          float64          // for Assess: the share of the budget that is used up, in [0,1]; of several, the largest
-	Left           []string         // for Assess: the approaches that are left to try
+	Left           []string         // for Assess: the approaches that are left to try; Evidence names those that have not failed
 }
 
 // session is the record of a session.

@@ -187,10 +187,10 @@ func interval(i meta.Interval, unit func(float64) string) string {
 	switch {
 	case i.N == 0:
 		return "no data"
-	case i.Low == nil:
+	case i.Margin == nil:
 		return signed(i.Mean) + ", not certain yet: each side needs twenty cases"
 	}
-	return fmt.Sprintf("%s, between %s and %s (95 %%), in %s", signed(i.Mean), signed(*i.Low), signed(*i.High), count(i.N, "case"))
+	return fmt.Sprintf("%s, between %s and %s (95 %%), in %s", signed(i.Mean), signed(i.Mean-*i.Margin), signed(i.Mean+*i.Margin), count(i.N, "case"))
 }
 
 // chart is a curve of means by day.
