@@ -159,7 +159,7 @@ func TestActs(t *testing.T) {
 	act("queue", form("do", "cancel", "id", pending.ID, "back", "queue?is=failed"), "canceled by ada")
 	p := first(b.proposals, t)
 	act("proposals", form("do", "approved", "id", p.ID), "Approved.", "Approve</button>")
-	require.Equal(t, "ada", first(b.proposals, t).By)
+	require.Equal(t, "ada", first(b.proposals, t).Note)
 	act("proposals", form("do", "undone", "id", p.ID), "Undone.", "Undo</button>")
 	for path, v := range map[string]url.Values{
 		"run": form("do", "dance", "id", waits.ID), "queue": form("do", "priority", "id", job.ID, "priority", "11"), "memories": form("do", "", "id", id),

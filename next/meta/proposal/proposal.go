@@ -71,8 +71,7 @@ type Proposal struct {
 	Change  string    `cbor:"5,keyasint,omitempty"`
 	Samples int       `cbor:"6,keyasint,omitempty"` // that the Reason rests on
 	Status  Status    `cbor:"7,keyasint"`
-	By      string    `cbor:"8,keyasint,omitempty"` // who has decided
-	Note    string    `cbor:"9,keyasint,omitempty"` // and why
+	Note    string    `cbor:"8,keyasint,omitempty"` // who has decided, and why: "anna: it was the network"
 	At      time.Time `cbor:"10,keyasint"`          // when it was last seen, or decided
 }
 
@@ -196,7 +195,7 @@ func (b *Book) propose(ctx context.Context, p Proposal, tell bool) (kept Proposa
 	if err := p.check(); err != nil {
 		return Proposal{}, false, err
 	}
-	p.ID, p.By, p.Note = idOf(&p), "", ""
+	p.ID, p.Note = idOf(&p), ""
 	err = b.change(ctx, p.ID, func(r *record) error {
 		now := b.now().UTC()
 		rests := r.rests(p.Samples, now)
@@ -260,7 +259,7 @@ func (b *Book) Decide(ctx context.Context, id string, to Status, by, note string
 		if !may {
 			return fmt.Errorf("%w: a proposal that is %s, with %d samples, becomes %s", ErrInvalid, r.Status, r.Samples, to)
 		}
-		r.Status, r.By, r.Note, r.At = to, b.clean.Prose(by), b.clean.Prose(note), b.now().UTC()
+		r.Status, r.Note, r.At = to, strings.TrimSuffix(b.clean.Prose(by)+": "+b.clean.Prose(note), ": "), b.now().UTC()
 		return nil
 	}, &p)
 	return p, err

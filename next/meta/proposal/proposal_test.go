@@ -231,7 +231,7 @@ func TestEvidence(t *testing.T) {
 	require.ErrorIs(t, err, proposal.ErrInvalid, "a rejection says why")
 	rejected, err := w.book.Decide(t.Context(), ps[2].ID, proposal.Rejected, "anna", "it was the network")
 	require.NoError(t, err)
-	require.Equal(t, "it was the network", rejected.Note)
+	require.Equal(t, "anna: it was the network", rejected.Note)
 	w.observe("a", "write", 0, 1, 0)
 	w.pass(2 * time.Hour)
 	got, _ = w.news()
