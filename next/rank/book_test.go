@@ -163,19 +163,21 @@ func TestHealth(t *testing.T) {
 	add("quinn", "plan", rank.Delivered, 1, 24*time.Hour, .01)
 	add("quinn", "sweep", rank.Failed, 1, time.Hour+time.Millisecond, 0)
 	add("old", "plan", rank.Failed, 1, 24*time.Hour+time.Millisecond, 5)
-	all, bot, ava := b.Health(""), b.Health("bot"), b.Health("ava")
+	day := 24 * time.Hour
+	all, bot, ava := b.Health("", "", day), b.Health("bot", "", day), b.Health("ava", "", day)
 	require.Equal(t, ptr(.009+.01), all.CostUSD)
-	require.Equal(t, 1., all.FailureRate1h)
-	require.Equal(t, 1, all.Orphaned, "sweep; plan is cleared by another's success")
-	require.Equal(t, 1, ava.Orphaned, "of its own")
-	require.InDelta(t, .019/11, all.CostPerSuccess, 1e-12)
+	require.Equal(t, []int{13, 11}, []int{all.Attempts, all.Delivered})
+	sweep, plan := b.Health("", "sweep", day), b.Health("", "plan", day)
+	require.Equal(t, []int{1, 0, 2, 1}, []int{sweep.Attempts, sweep.Delivered, plan.Attempts, plan.Delivered})
+	hour := b.Health("ava", "", time.Hour)
+	require.Equal(t, []int{1, 0}, []int{hour.Attempts, hour.Delivered})
 	require.Equal(t, rank.Health{
 		Stats: rank.Stats{Figures: rank.Figures{Wall: 5500 * time.Millisecond}, Attempts: 10, Judged: 10, Delivered: 10},
 		P50:   600 * time.Millisecond, P95: time.Second,
 	}, bot)
 	require.Equal(t, []rank.Sample{{Run: "avaplan", Candidate: "ava", Task: rank.Task{Skill: "plan"}, Class: "c", At: start.Add(-time.Hour).UTC()}}, ava.Recent)
-	require.Equal(t, 0., b.Health("quinn").FailureRate1h, "an hour and a millisecond ago")
-	require.Zero(t, b.Health("ghost"))
+	require.Zero(t, b.Health("quinn", "", time.Hour).Attempts, "an hour and a millisecond ago")
+	require.Zero(t, b.Health("ghost", "", day))
 }
 
 func TestMoreThanTheRingInADay(t *testing.T) {
@@ -185,7 +187,7 @@ func TestMoreThanTheRingInADay(t *testing.T) {
 		require.NoError(t, b.Observe(ctx, rank.Sample{Candidate: "a", Task: rank.Task{Skill: "s"}, Outcome: rank.Delivered, Figures: rank.Figures{CostUSD: ptr(.2)}, At: clock}))
 		clock = clock.Add(2 * time.Minute)
 	}
-	require.InDelta(t, 80, *b.Health("a").CostUSD, 6, "the hour in which the ring begins counts in part")
+	require.InDelta(t, 80, *b.Health("a", "", 24*time.Hour).CostUSD, 6, "the hour in which the ring begins counts in part")
 	sum := 0.
 	for day := range 2 {
 		if d := b.Day("", "", start.AddDate(0, 0, day)); d.CostUSD != nil {

@@ -80,7 +80,7 @@ func (b *Book) weighted(_ *skill, t Task, cs []Candidate) []contender {
 		for _, sk := range b.scope.skills {
 			r := sk.record(c.Name)
 			attempts += uint64(r.Attempts)
-			s.take(r, now)
+			s.take(r, now-dayMillis, now)
 		}
 		if s.Judged > 0 {
 			fs[i].Score = ratio(float64(s.Delivered), int(s.Judged)) / (1 + s.perSuccess())

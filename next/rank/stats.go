@@ -20,17 +20,13 @@ type Stats struct {
 	HighConfidenceFailures int
 }
 
-// Health has the figures of a candidate, or of all together, over the last 24 hours and all skills. Here an attempt
-// that found its service Away or TimedOut has failed, which for its rank it has not, and other attempts that tell
-// nothing about skill count only what they took. Of more than 200 attempts at a skill, the older ones count by whole
-// hours, and not in the percentiles.
+// Health has the latest figures of a candidate at a skill. Here an attempt that found its service Away or TimedOut has
+// failed, which for its rank it has not, and other attempts that tell nothing about skill count only what they took. Of
+// more than 200 attempts at a skill, the older ones count by whole hours, and not in the percentiles.
 type Health struct {
 	Stats
-	P50, P95       time.Duration // of wall time
-	CostPerSuccess float64       // US dollars, reported or else estimated; 0 without a success
-	FailureRate1h  float64       // of all together: the highest of a candidate
-	Orphaned       int           // skills with attempts and no success
-	Recent         []Sample      // failures and outages: Run, Candidate, Skill, Class and At of at most 10 a skill, oldest first
+	P50, P95 time.Duration // of wall time
+	Recent   []Sample      // failures and outages: Run, Candidate, Skill, Class and At of at most 10 a skill, oldest first
 }
 
 // Known yields the candidates and skills of the scope that have samples, by candidate.
@@ -81,50 +77,34 @@ func (b *Book) Day(candidate, skill string, day time.Time) Stats {
 	return s.stats()
 }
 
-// Health returns the figures of a candidate; "": of all candidates of the scope together.
-func (b *Book) Health(candidate string) Health {
+// Health returns the figures of the last so long, of 24 hours at most. "" stands for all candidates, or all skills.
+func (b *Book) Health(candidate, skill string, last time.Duration) Health {
 	now := b.opts.Now()
+	from := now.Add(-min(last, 24*time.Hour))
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	var names []string
-	for _, sk := range b.scope.skills {
-		for _, p := range sk.sorted {
-			if candidate == "" || candidate == p.candidate {
-				names = append(names, p.candidate)
-			}
-		}
-	}
 	var h Health
-	var all span
-	solved := map[string]bool{} // of the skills that had attempts
-	for _, name := range slices.Compact(slices.Sorted(slices.Values(names))) {
-		var s span
-		for skill, sk := range b.scope.skills {
-			before, r := s.tally, sk.record(name)
-			if s.take(r, now.UnixMilli()); s.tried() > before.tried() {
-				solved[skill] = solved[skill] || s.Delivered > before.Delivered
+	var s span
+	for name, sk := range b.scope.skills {
+		for _, p := range sk.sorted {
+			if skill != "" && skill != name || candidate != "" && candidate != p.candidate {
+				continue
 			}
-			failures, _ := r.failures() // decode has read them
+			s.take(p.rec, from.UnixMilli(), now.UnixMilli())
+			failures, _ := p.rec.failures() // decode has read them
 			for _, f := range failures {
-				if !f.At.Before(now.Add(-24 * time.Hour)) {
-					h.Recent = append(h.Recent, Sample{Run: f.Run, Candidate: name, Task: Task{Skill: skill}, Class: f.Class, At: f.At})
+				if !f.At.Before(from) {
+					h.Recent = append(h.Recent, Sample{Run: f.Run, Candidate: p.candidate, Task: Task{Skill: name}, Class: f.Class, At: f.At})
 				}
 			}
 		}
-		h.FailureRate1h = max(h.FailureRate1h, ratio(float64(s.ill1h), s.tried1h))
-		all.add(s.tally)
-		all.walls = append(all.walls, s.walls...)
 	}
-	slices.SortFunc(h.Recent, func(a, b Sample) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Run, b.Run)) })
-	slices.Sort(all.walls)
-	h.P50, h.P95 = percentile(all.walls, .5), percentile(all.walls, .95)
-	h.Stats, h.CostPerSuccess = all.stats(), all.perSuccess()
-	h.Attempts = all.tried()
-	for _, is := range solved {
-		if !is {
-			h.Orphaned++
-		}
-	}
+	slices.SortFunc(h.Recent, func(a, b Sample) int {
+		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Run, b.Run), cmp.Compare(a.Candidate, b.Candidate), cmp.Compare(a.Skill, b.Skill))
+	})
+	slices.Sort(s.walls)
+	h.P50, h.P95, h.Stats = percentile(s.walls, .5), percentile(s.walls, .95), s.stats()
+	h.Attempts = int(s.Delivered + s.Ill) // an outage is a failure
 	return h
 }
 
@@ -192,40 +172,29 @@ func (t *tally) mean() time.Duration {
 	return time.Duration(ratio(float64(t.Wall)*float64(time.Millisecond), int(t.Attempts)))
 }
 
-// tried is how many attempts succeeded or failed, where an outage is a failure.
-func (t *tally) tried() int { return int(t.Delivered + t.Ill) }
-
 // perSuccess is what a success cost on average, in US dollars.
 func (t *tally) perSuccess() float64 {
 	return ratio(float64(t.USD+t.Estimated)/billion, int(t.Delivered))
 }
 
-// span is what records come to over 24 hours.
+// span is what records come to over some hours.
 type span struct {
 	summary
-	tried1h, ill1h int
-	walls          []time.Duration
+	walls []time.Duration
 }
 
-// take adds up a record's last 24 hours, ending now (Unix milliseconds): samples that are in the ring one by one, and
-// what hours have beyond these.
-func (s *span) take(r *record, now int64) {
-	from, oldest := now-dayMillis, now
+// take adds up what a record has from one moment to another, in Unix milliseconds and less than 25 hours: samples that
+// are in the ring one by one, and what hours have beyond these.
+func (s *span) take(r *record, from, to int64) {
+	oldest := to
 	for e := range r.entries() {
 		oldest = min(oldest, e.At)
-		if e.At < from || e.At > now {
+		if e.At < from || e.At > to {
 			continue
 		}
 		s.count(e, 1)
-		if e.is() != Delivered && !e.is().ill() {
-			continue
-		}
-		s.walls = append(s.walls, time.Duration(e.Wall)*time.Millisecond)
-		if e.At >= now-hourMillis {
-			s.tried1h++
-			if e.is().ill() {
-				s.ill1h++
-			}
+		if e.is() == Delivered || e.is().ill() {
+			s.walls = append(s.walls, time.Duration(e.Wall)*time.Millisecond)
 		}
 	}
 	for i := range int(r.Rows[hourTable]) { // that ended before the ring began

@@ -6,12 +6,12 @@
 // under the session "goal/ID":
 //
 //	world := goal.NewWorld("acme", nil)
-//	err = world.Collect("ci", goal.Collector{Every: time.Minute, Read: readCI})
+//	err = world.Collect("ci", readCI, time.Minute, 0)
 //	agent, err := arc.New(ctx, st, host, &arc.Options{Scope: "acme", OnEvent: world.OnEvent})
 //	goals := new(goal.Goals)
 //	err = goals.Load(document)
 //	keeper, err := goal.Open(store.NewGroup(store.Sub(st, "t/acme/")), agent, world, goals, nil)
-//	keeper.Keep(ctx)
+//	keeper.Keep(ctx, 0, nil)
 //
 // # Who is called
 //

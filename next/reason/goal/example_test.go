@@ -26,9 +26,9 @@ func Example() {
 	})
 
 	world := goal.NewWorld("acme", nil)
-	_ = world.Collect("ci", goal.Collector{Every: time.Nanosecond, MaxAge: time.Minute, Read: func(context.Context) (any, error) {
+	_ = world.Collect("ci", func(context.Context) (any, error) {
 		return map[string]int64{"failing": failing.Load()}, nil
-	}})
+	}, time.Nanosecond, time.Minute)
 	goals := new(goal.Goals)
 	err := goals.Load([]byte(`
 goals:

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	arc "github.com/arc-learn/arc/next"
 	"github.com/arc-learn/arc/next/act"
@@ -21,23 +22,30 @@ const (
 )
 
 // figuresOf are those of a worker in the last 24 hours.
-func figuresOf(name string, h rank.Health) map[string]any {
+func figuresOf(book *rank.Book, name string) map[string]any {
+	h := book.Health(name, "", 24*time.Hour)
 	failures := []any{} // the newest first
 	for _, s := range slices.Backward(h.Recent[max(0, len(h.Recent)-maxRecent):]) {
 		failures = append(failures, map[string]any{"correlationId": s.Run, "skill": s.Skill, "reason": s.Class})
 	}
 	f := map[string]any{
 		"agentName": name, "p50LatencyMs": h.P50.Milliseconds(), "p95LatencyMs": h.P95.Milliseconds(),
-		"costPerSuccessfulOutcome": h.CostPerSuccess, "totalCostUsd": 0.0, "failureRate1h": h.FailureRate1h,
-		"recentFailures": failures, "totalOutcomes": h.Attempts,
+		"recentFailures": failures, "totalOutcomes": h.Attempts, "failureRate1h": 0.0, "costPerSuccessfulOutcome": 0.0,
 	}
+	cost := 0.0
 	for _, usd := range []*float64{h.CostUSD, h.EstimateUSD} { // reported, and estimated of the rest
 		if usd != nil {
-			f["totalCostUsd"] = f["totalCostUsd"].(float64) + *usd
+			cost += *usd
 		}
+	}
+	if f["totalCostUsd"] = cost; h.Delivered > 0 {
+		f["costPerSuccessfulOutcome"] = cost / float64(h.Delivered)
 	}
 	if h.Attempts > 0 {
 		f["successRate"] = float64(h.Delivered) / float64(h.Attempts)
+	}
+	if hour := book.Health(name, "", time.Hour); hour.Attempts > 0 {
+		f["failureRate1h"] = float64(hour.Attempts-hour.Delivered) / float64(hour.Attempts)
 	}
 	return f
 }
@@ -49,20 +57,24 @@ func (k *Keeper) fleet(ctx context.Context) (any, error) {
 		return nil, err
 	}
 	agents, byName, skills := []any{}, map[string]any{}, map[string]any{}
+	worst, orphans := 0.0, map[string]bool{}
 	for name, skill := range book.Known() {
 		if byName[name] == nil {
-			byName[name] = figuresOf(name, book.Health(name))
-			agents = append(agents, byName[name])
+			of := figuresOf(book, name)
+			byName[name], worst = of, max(worst, of["failureRate1h"].(float64))
+			agents = append(agents, of)
+		}
+		if all := book.Health("", skill, 24*time.Hour); skill != "" && all.Attempts > 0 && all.Delivered == 0 {
+			orphans[skill] = true
 		}
 		if today := book.Day("", skill, k.world.now()); skill != "" && today.Judged > 0 {
 			rate := float64(today.Delivered) / float64(today.Judged)
 			skills[skill] = map[string]any{"successRate": rate, "totalOutcomes": today.Judged}
 		}
 	}
-	all := book.Health("")
 	return map[string]any{
-		"agents": agents, "byName": byName, "skills": skills, "maxFailureRate1h": all.FailureRate1h,
-		"totalCostUsd1d": figuresOf("", all)["totalCostUsd"], "orphanedSkillCount": all.Orphaned, "windowHours": 24,
+		"agents": agents, "byName": byName, "skills": skills, "maxFailureRate1h": worst,
+		"totalCostUsd1d": figuresOf(book, "")["totalCostUsd"], "orphanedSkillCount": len(orphans), "windowHours": 24,
 		"collectedAt": k.world.now().UnixMilli(),
 	}, nil
 }

@@ -35,10 +35,6 @@ const (
 type Options struct {
 	Policy    rank.Policy    // which of the workers with an effect is first; nil: rank.Book.Learned of the scope
 	Proposals *proposal.Book // gets what is missing, and has goals that a person has approved; nil: neither
-	Every     time.Duration  // between two ticks of Keep; 0: 5 seconds
-
-	// OnTick is told what each tick of Keep has returned. Keep goes on when it has returned.
-	OnTick func([]Standing, error)
 }
 
 // Keeper keeps the goals of a scope by runs of an Agent. Several Keepers, in as many processes, may keep the same goals
@@ -89,22 +85,22 @@ func Open(g *store.Group, a *arc.Agent, w *World, goals *Goals, o *Options) (*Ke
 	if o != nil {
 		k.o = *o
 	}
-	k.o.Every = cmp.Or(max(0, k.o.Every), 5*time.Second)
-	err := w.Collect(fleetDomain, Collector{Read: k.fleet})
-	return k, cmp.Or(err, w.Collect(memoryDomain, Collector{Read: k.memory}))
+	err := w.Collect(fleetDomain, k.fleet, 0, 0)
+	return k, cmp.Or(err, w.Collect(memoryDomain, k.memory, 0, 0))
 }
 
-// Keep ticks until ctx ends. Then it begins nothing more, and returns when the runs that it has begun have ended, wait
+// Keep ticks every so often, 0: 5 seconds, until ctx ends. told, which may be nil, gets what each tick has returned, and
+// Keep goes on when it has returned. When ctx has ended, it begins nothing more, and returns when the runs that it has begun have ended, wait
 // for a person, or were left: arc.Agent.Shutdown has them stop at their next commit.
-func (k *Keeper) Keep(ctx context.Context) {
+func (k *Keeper) Keep(ctx context.Context, every time.Duration, told func([]Standing, error)) {
 	defer k.runs.Wait()
 	for ctx.Err() == nil {
 		standings, err := k.Tick(ctx)
-		if k.o.OnTick != nil && ctx.Err() == nil {
-			_, _ = call.Do(ctx, 0, func(context.Context) (bool, error) { k.o.OnTick(standings, err); return true, nil })
+		if told != nil && ctx.Err() == nil {
+			_, _ = call.Do(ctx, 0, func(context.Context) (bool, error) { told(standings, err); return true, nil })
 		}
 		select {
-		case <-time.After(k.o.Every):
+		case <-time.After(cmp.Or(max(0, every), 5*time.Second)):
 		case <-ctx.Done():
 		}
 	}

@@ -41,11 +41,11 @@ const ci = "goals: [{id: ci, description: no test fails, selector: domains.ci.da
 func open(t *testing.T, st store.Store, document string, o *goal.Options, workers ...act.Worker) *bench {
 	b := &bench{T: t, failing: 3, world: goal.NewWorld("acme", nil)}
 	require.NoError(t, b.goals.Load([]byte(document)))
-	require.NoError(t, b.world.Collect("ci", goal.Collector{Every: 30 * time.Second, Read: func(context.Context) (any, error) {
+	require.NoError(t, b.world.Collect("ci", func(context.Context) (any, error) {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		return map[string]any{"failing": b.failing}, nil
-	}}))
+	}, 30*time.Second, 0))
 	for i := range workers {
 		if workers[i].Executor == nil {
 			workers[i].Executor = b.executor(workers[i].Name, 0, nil)
@@ -175,9 +175,7 @@ func TestGuards(t *testing.T) {
 		require.Equal(t, 1, book.Stats("ann", "mend").Delivered)
 
 		b = open(t, store.NewMem(), ci, nil, mender("ann"))
-		b.world.Collect("ci", goal.Collector{Every: time.Hour, Read: func(context.Context) (any, error) {
-			return map[string]any{"failing": 3}, nil
-		}})
+		b.world.Collect("ci", func(context.Context) (any, error) { return map[string]any{"failing": 3}, nil }, time.Hour, 0)
 		b.tick(0)
 		require.Contains(t, b.tick(2*time.Minute).Reason, "it was not read since")
 		b.called()
@@ -330,14 +328,15 @@ func TestKeep(t *testing.T) {
 - {id: low, selector: domains.ci.data.failing, max: 0, severity: low}
 - {id: high, selector: domains.ci.data, operator: eq, expected: {failing: 0}, severity: high}`
 		var told [][]goal.Standing
-		b := open(t, store.NewMem(), two, &goal.Options{OnTick: func(all []goal.Standing, err error) {
+		b := open(t, store.NewMem(), two, nil, mender("ann"))
+		tell := func(all []goal.Standing, err error) {
 			require.NoError(t, err)
 			told = append(told, all)
 			panic("no harm")
-		}}, mender("ann"))
+		}
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan bool)
-		go func() { b.keep.Keep(ctx); close(ended) }()
+		go func() { b.keep.Keep(ctx, 0, tell); close(ended) }()
 		time.Sleep(57 * time.Second)
 		synctest.Wait()
 		require.Len(t, told, 12)

@@ -46,18 +46,15 @@ type domain struct {
 	at        time.Time // when it was read; of one that never was: when something was last reported; zero: never
 	read      bool
 	maxAge    time.Duration
-	collector *Collector
+	collector *collector
 	next      time.Time // when the collector is due
 	running   bool      // it has not come back
 }
 
-// Collector reads a domain now and then.
-type Collector struct {
-	// Read returns a value that encodes as JSON. It is never called twice at a time, and should return when ctx ends,
-	// after 10 seconds.
-	Read   func(ctx context.Context) (any, error)
-	Every  time.Duration // 0: a minute
-	MaxAge time.Duration // how long a reading holds; 0: three times Every
+// collector reads a domain now and then.
+type collector struct {
+	read          func(ctx context.Context) (any, error)
+	every, maxAge time.Duration
 }
 
 // NewWorld returns a World for the runs of a scope; nil is time.Now.
@@ -95,19 +92,20 @@ func (w *World) domain(name string) (*domain, error) {
 	return w.domains[name], nil
 }
 
-// Collect has a Collector read a domain whenever [World.Poll] finds it due, at once for the first time. It takes the
-// place of the one that the domain has.
-func (w *World) Collect(name string, c Collector) error {
-	if c.Read == nil || c.Every < 0 || c.MaxAge < 0 {
-		return fmt.Errorf("goal: domain %q: a collector has a Read, and no negative times", name)
+// Collect has read called for a domain whenever [World.Poll] finds it due: at once for the first time, then every so
+// often, 0: a minute. A reading holds for maxAge, 0: three times as long. read takes the place of the collector that the
+// domain has. It returns a value that encodes as JSON, is never called twice at a time, and should return when ctx ends,
+// after 10 seconds.
+func (w *World) Collect(name string, read func(ctx context.Context) (any, error), every, maxAge time.Duration) error {
+	if read == nil || every < 0 || maxAge < 0 {
+		return fmt.Errorf("goal: domain %q: a collector is a function, and has no negative times", name)
 	}
-	c.Every = cmp.Or(c.Every, time.Minute)
-	c.MaxAge = cmp.Or(c.MaxAge, 3*c.Every)
+	every = cmp.Or(every, time.Minute)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	d, err := w.domain(name)
 	if err == nil {
-		d.collector, d.next = &c, time.Time{}
+		d.collector, d.next = &collector{read, every, cmp.Or(maxAge, 3*every)}, time.Time{}
 	}
 	return err
 }
@@ -124,7 +122,7 @@ func (w *World) Poll(ctx context.Context) error {
 	ended := make(chan error, len(w.domains))
 	for name, d := range w.domains {
 		if c := d.collector; c != nil && !d.running && !at.Before(d.next) {
-			d.running, d.next = true, at.Add(c.Every)
+			d.running, d.next = true, at.Add(c.every)
 			called++
 			go func() { ended <- w.collect(ctx, name, d, c, at) }()
 		}
@@ -143,8 +141,8 @@ func (w *World) Poll(ctx context.Context) error {
 }
 
 // collect calls a collector that is due. An answer that comes too late is none.
-func (w *World) collect(ctx context.Context, name string, d *domain, c *Collector, at time.Time) error {
-	data, err := call.Do(ctx, 0, c.Read)
+func (w *World) collect(ctx context.Context, name string, d *domain, c *collector, at time.Time) error {
+	data, err := call.Do(ctx, 0, c.read)
 	if err = cmp.Or(err, ctx.Err()); err == nil {
 		data, err = plainly(data)
 	}
@@ -155,7 +153,7 @@ func (w *World) collect(ctx context.Context, name string, d *domain, c *Collecto
 		return fmt.Errorf("goal: domain %q: %w", name, err)
 	}
 	if d.collector == c && !at.Before(d.at) { // nobody has read it since
-		d.data, d.at, d.read, d.maxAge = data, at, true, c.MaxAge
+		d.data, d.at, d.read, d.maxAge = data, at, true, c.maxAge
 	}
 	return nil
 }

@@ -126,15 +126,15 @@ func TestCollectors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := goal.NewWorld("acme", nil)
 		answer, calls := func(context.Context) (any, error) { return map[string]any{"x": 1}, nil }, 0
-		require.NoError(t, w.Collect("m", goal.Collector{Every: 20 * time.Second, Read: func(ctx context.Context) (any, error) {
+		require.NoError(t, w.Collect("m", func(ctx context.Context) (any, error) {
 			calls++
 			return answer(ctx)
-		}}))
+		}, 20*time.Second, 0))
 		reads := 0
-		require.NoError(t, w.Collect("other", goal.Collector{Every: time.Second, Read: func(context.Context) (any, error) {
+		require.NoError(t, w.Collect("other", func(context.Context) (any, error) {
 			reads++
 			return reads, nil
-		}}))
+		}, time.Second, 0))
 		require.Equal(t, "unknown: m was never read", stands(t, w, "x").Reason)
 		for _, each := range []struct {
 			name   string
@@ -186,8 +186,8 @@ func TestCollectors(t *testing.T) {
 		require.Equal(t, "domains.m.data.x is 3", stands(t, w, "x").Reason, "as old as its reading")
 		time.Sleep(time.Second)
 		require.Equal(t, "unknown: m was read 10m1s ago", stands(t, w, "x").Reason)
-		require.Error(t, w.Collect("m", goal.Collector{}))
-		require.Error(t, w.Collect("a.b", goal.Collector{Read: answer}))
+		require.Error(t, w.Collect("m", nil, 0, 0))
+		require.Error(t, w.Collect("a.b", answer, 0, 0))
 		require.Error(t, w.Set("", 1, 0))
 	})
 }
