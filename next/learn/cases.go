@@ -32,7 +32,7 @@ type scopeCases struct {
 	keys [][]pointed // by row, the one that was delivered last at the end
 }
 
-// pointed is a key, with what is known of its cases.
+// pointed is a key, with the words of its cases.
 type pointed struct {
 	record // without plans
 	key    string
@@ -44,6 +44,15 @@ type pointed struct {
 // maxLike is how many keys a case is compared with beside its own, and maxAlike how many of those that differ in digits.
 const maxLike, maxAlike = 6, 2
 
+// wordsOf returns a record with the words of a case, for its key.
+func wordsOf(c *Case, s *shape) record {
+	r := record{Situation: c.Situation, Conditions: c.Conditions, Goals: c.Goals, Template: s.template, Paths: []string{}}
+	for _, v := range s.in {
+		r.Paths = append(r.Paths, v.path)
+	}
+	return r
+}
+
 // said are the words that the key of a record is found by.
 func (r *record) said() string {
 	return words.ReplaceAllStringFunc(r.Situation+"\n"+r.Template+" "+strings.Join(r.Paths, " "), func(w string) string {
@@ -54,29 +63,29 @@ func (r *record) said() string {
 	})
 }
 
-// followCases has the Layer find what it and others learn.
-func (l *Layer) followCases() (err error) {
-	l.cases.scopes = map[memory.Scope]*scopeCases{}
-	var languages []string
-	if l.opts.Memory != nil {
-		languages = l.opts.Memory.Languages
-	}
-	if l.cases.an, err = text.New(languages...); err != nil {
-		return fmt.Errorf("learn: %w", err)
-	}
-	l.group.Follow("s/", func(e store.Entry) {
-		if scope, kind, key, _ := store.ParseKey(e.Key); kind == planKind {
-			var r record
-			if !e.Deleted {
-				_ = codec.Unmarshal(e.Value, &r) // whoever needs the plans reads it again, and returns the error
-			}
-			l.cases.put(scope, key, &r)
+// differs says in a sentence what a case has otherwise than the cases of a key.
+func (r *record) differs(c *Case, s *shape) string {
+	now, out := wordsOf(c, s), []string(nil)
+	say := func(differs bool, what string) {
+		if differs {
+			out = append(out, what)
 		}
-	})
-	return nil
+	}
+	say(r.Situation != c.Situation, "its situation is another")
+	say(!slices.Equal(slices.Sorted(slices.Values(r.Conditions)), slices.Sorted(slices.Values(c.Conditions))), "its conditions are others")
+	say(!slices.Equal(r.Goals, c.Goals), "it serves another goal")
+	for _, p := range now.Paths {
+		say(!slices.Contains(r.Paths, p), p+" is given")
+	}
+	for _, p := range r.Paths {
+		say(!slices.Contains(now.Paths, p), p+" is not given")
+	}
+	say(fold(r.Template) != fold(s.template), "it is said in other words")
+	say(len(out) == 0, "an input is of another type")
+	return strings.Join(out, "; ")
 }
 
-// put takes in what a key holds; nothing: it is deleted.
+// put takes in what a key holds; without words it is deleted, or of a single case.
 func (cs *cases) put(scope memory.Scope, key string, r *record) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
@@ -86,26 +95,28 @@ func (cs *cases) put(scope memory.Scope, key string, r *record) {
 }
 
 func (in *scopeCases) put(scope memory.Scope, key string, r *record) {
-	if r.Paths == nil {
-		for i, keys := range in.keys { // a record that is deleted
-			in.keys[i] = slices.DeleteFunc(keys, func(p pointed) bool { return p.key == key })
-		}
-		return
-	}
 	said := r.said()
 	row, known := in.rows[said]
-	if !known {
+	if !known && r.Paths != nil {
 		row = in.ix.Insert(in.ix.Analyze(index.Doc{Trigger: r.Situation, Content: said}))
 		in.rows[said], in.keys = row, append(in.keys, nil)
+	}
+	for i, keys := range in.keys {
+		if r.Paths == nil || uint32(i) == row {
+			in.keys[i] = slices.DeleteFunc(keys, func(o pointed) bool { return o.key == key })
+		}
+	}
+	if r.Paths == nil {
+		return
 	}
 	p := pointed{record: *r, key: key, scope: scope}
 	for _, plan := range r.Plans {
 		p.at = max(p.at, plan.Last.UnixNano())
 	}
 	p.Plans, p.Scopes = nil, nil
-	keys := slices.DeleteFunc(in.keys[row], func(o pointed) bool { return o.key == key })
-	at, _ := slices.BinarySearchFunc(keys, p, func(a, b pointed) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.key, b.key)) })
-	in.keys[row] = slices.Insert(keys, at, p)
+	order := func(a, b pointed) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.key, b.key)) }
+	at, _ := slices.BinarySearchFunc(in.keys[row], p, order)
+	in.keys[row] = slices.Insert(in.keys[row], at, p)
 }
 
 // casesIn returns the cases of a scope, which it reads when they are first asked for.
@@ -118,27 +129,40 @@ func (l *Layer) casesIn(ctx context.Context, scope memory.Scope) (in *scopeCases
 	}
 	return in, l.group.Update(ctx, func(*store.Batch) error { // nothing is written meanwhile
 		in = &scopeCases{ix: index.New(l.cases.an), rows: map[string]uint32{}}
-		for e, err := range l.group.Store().Scan(ctx, store.Range{Prefix: scope.Prefix(planKind)}) {
-			var r record
-			if err == nil {
-				err = codec.Unmarshal(e.Value, &r)
-			}
-			if err != nil {
-				return fmt.Errorf("learn: %s: %w", e.Key, err)
-			}
-			_, _, key, _ := store.ParseKey(e.Key)
-			in.put(scope, key, &r)
-		}
+		err := scan(ctx, l.group.Store(), scope, planKind, func(key string, _ store.Entry, r *record) error {
+			in.put(scope, key, r)
+			return nil
+		})
 		l.cases.mu.Lock()
-		l.cases.scopes[scope] = in
-		l.cases.mu.Unlock()
-		return nil
+		defer l.cases.mu.Unlock()
+		if err == nil {
+			l.cases.scopes[scope] = in
+		}
+		return err
 	})
+}
+
+// scan calls f for each record of a kind in a scope.
+func scan[T any](ctx context.Context, st store.Store, scope memory.Scope, kind string, f func(id string, e store.Entry, v *T) error) error {
+	for e, err := range st.Scan(ctx, store.Range{Prefix: scope.Prefix(kind)}) {
+		var v T
+		if err == nil {
+			err = codec.Unmarshal(e.Value, &v)
+		}
+		_, _, id, _ := store.ParseKey(e.Key)
+		if err == nil {
+			err = f(id, e, &v)
+		}
+		if err != nil {
+			return fmt.Errorf("learn: %s: %w", e.Key, err)
+		}
+	}
+	return nil
 }
 
 // like returns the keys whose cases are most like the case, by what they are found by, and those nearly as much.
 func (l *Layer) like(ctx context.Context, c *Case, s *shape) (out []pointed, err error) {
-	now := s.record(c)
+	now := wordsOf(c, s)
 	for _, scope := range scopesOf(c) {
 		in, err := l.casesIn(ctx, scope)
 		if err != nil {

@@ -17,7 +17,8 @@ import (
 // what was equal in all is a constant, what differed is a parameter. A plan fires by two deliveries, where all that
 // they have in common holds again. Nothing is decided by what words mean.
 
-// match is what deliveries of one plan have in common. They have one key, and so the same paths of inputs.
+// match is what deliveries of one plan have in common. They have one key, and so the same paths of inputs; and one
+// plan, and so the same paths in its calls.
 type match struct {
 	of     []*delivery
 	values []*value        // those of the inputs
@@ -48,8 +49,8 @@ func newMatch(of []*delivery, now *shape) *match {
 		}
 		m.values = append(m.values, v)
 	}
-	longest := func(v, w *value) int { return len(word(w.was[len(w.was)-1])) - len(word(v.was[len(v.was)-1])) }
-	slices.SortStableFunc(m.values, longest)
+	size := func(v *value) int { return len(word(v.was[len(v.was)-1])) }
+	slices.SortStableFunc(m.values, func(v, w *value) int { return size(w) - size(v) })
 	return m
 }
 
@@ -66,15 +67,10 @@ func fire(a, b *delivery, now *shape, among []*delivery) (calls []reason.PlanCal
 	if why = cmp.Or(why, m.wrong(among)); why != "" {
 		return nil, why
 	}
-	no := "" // words that are not the same but for parameters, or keep something, are dropped, and so are all others
-	for i := range calls {
-		out, why := m.bind("", []any{a.Calls[i].Text, b.Calls[i].Text})
-		calls[i].Text, _ = out.(string)
-		no = cmp.Or(no, why)
-	}
-	for i := range calls {
-		if cmp.Or(no, m.left()) != "" {
-			calls[i].Text = ""
+	for i := range calls { // the words of tasks go along only where all that they say is bound
+		out, no := m.bind("", []any{a.Calls[i].Text, b.Calls[i].Text})
+		if text, _ := out.(string); no == "" && m.left() == "" {
+			calls[i].Text = text
 		}
 	}
 	return calls, ""
@@ -85,33 +81,26 @@ func fire(a, b *delivery, now *shape, among []*delivery) (calls []reason.PlanCal
 func (m *match) calls(leaf func(path string, v, out any, rest, why string) (any, string)) (calls []reason.PlanCall, why string) {
 	last := m.of[len(m.of)-1]
 	for i, call := range last.Calls {
-		bound := reason.PlanCall{Name: call.Name, ResultDigest: call.ResultDigest}
-		m.rest.WriteString(call.Name + " ")
+		bound, n := reason.PlanCall{Name: call.Name, ResultDigest: call.ResultDigest}, 0
 		for _, d := range m.of {
 			if d.Calls[i].ResultDigest != call.ResultDigest {
 				bound.ResultDigest = ""
 			}
-			if len(d.made[i].at) != len(last.made[i].at) && !m.shows {
-				return nil, "the deliveries have other inputs for " + call.Name
-			}
 		}
-		tree := rewrite("", last.made[i].tree, func(path string, v any) any {
-			m.rest.WriteString(path + " ")
-			before, no := m.rest.Len(), ""
-			out, was := v, make([]any, len(m.of))
-			if len(last.made[i].at) == 0 {
-				return v
+		m.rest.WriteString(call.Name + " ")
+		bound.Inputs = encode(rewrite("", last.trees[i], func(path string, v any) any {
+			if n == len(last.made[i]) {
+				return v // nothing, or an empty object
 			}
+			was := make([]any, len(m.of))
 			for k, d := range m.of {
-				at, ok := d.made[i].at[path]
-				if was[k] = at; !ok {
-					no = "is not in all deliveries"
-				}
+				was[k] = d.made[i][n].v
 			}
-			if no == "" {
-				out, no = m.bind(path, was)
-			}
-			if s, ok := out.(string); ok && strings.HasPrefix(s, "\x00") {
+			n++
+			m.rest.WriteString(path + " ")
+			before := m.rest.Len()
+			out, no := m.bind(path, was)
+			if s, _ := out.(string); strings.HasPrefix(s, "\x00") {
 				out = v // an empty object or list
 			}
 			if no != "" {
@@ -120,8 +109,7 @@ func (m *match) calls(leaf func(path string, v, out any, rest, why string) (any,
 			out, no = leaf(path, v, out, m.rest.String()[before:], no)
 			why = cmp.Or(why, no)
 			return out
-		})
-		bound.Inputs = encode(tree)
+		}))
 		calls = append(calls, bound)
 	}
 	return calls, why
@@ -131,8 +119,8 @@ func (m *match) calls(leaf func(path string, v, out any, rest, why string) (any,
 func (m *match) bind(path string, was []any) (out any, why string) {
 	same := !slices.ContainsFunc(was, func(w any) bool { return w != was[0] })
 	for _, v := range m.values {
-		// A true or false of all deliveries is said by an input of its name only.
-		says := !v.constant() && !m.shows || m.shows && (word(was[0]) != "" || typeOf(was[0]) == "bool" && lastName(v.path) == lastName(path))
+		// What is shown says true, false or null by an input of its name only.
+		says := !v.constant() && !m.shows || m.shows && (word(was[0]) != "" || lastName(v.path) == lastName(path))
 		if says && slices.Equal(v.was, was) {
 			m.say(v)
 			return v.now, ""
@@ -160,58 +148,51 @@ func (m *match) say(of *value) {
 }
 
 // text binds the values in a string: they stand there as whole tokens. In a plan that is carried out, that is in one
-// reading, and they bring no new sign.
+// reading.
 func (m *match) text(was []string) (out, why string) {
-	var made, rest strings.Builder
-	at, fits := make([]int, len(was)), []*value(nil)
-	for {
-		next, same := "", true
-		for k, s := range was {
-			r := s[at[k]:min(at[k]+1, len(s))]
-			if k == 0 {
-				next = r
-			}
-			same = same && r == next
-		}
-		if same && next == "" {
-			break
-		}
-		fits = fits[:0]
+	var made strings.Builder
+	at := make([]int, len(was))
+	for at[0] < len(was[0]) {
+		var fit *value
 		for _, v := range m.values {
 			stand := m.shows || !v.constant()
 			for k := 0; k < len(was) && stand; k++ {
-				stand = stands(was[k], at[k], word(v.was[k]))
+				stand = at[k] < len(was[k]) && stands(was[k], at[k], word(v.was[k]))
 			}
-			if stand {
-				fits = append(fits, v)
+			switch {
+			case !stand:
+			case fit == nil:
+				fit = v
+			case !m.shows && !(slices.Equal(v.was, fit.was) && v.now == fit.now):
+				return "", fmt.Sprintf("has two readings: %s and %s", fit.path, v.path)
 			}
 		}
-		two := func(v *value) bool { return !slices.Equal(v.was, fits[0].was) || v.now != fits[0].now }
-		switch {
-		case len(fits) > 0 && !m.shows && slices.ContainsFunc(fits, two):
-			return "", fmt.Sprintf("has two readings: %s and %s", fits[0].path, fits[slices.IndexFunc(fits, two)].path)
-		case len(fits) > 0:
-			v := fits[0]
-			if s := m.strange(v); s != "" {
-				return "", fmt.Sprintf("would say %s, whose %q is new there", v.path, s)
-			}
-			m.say(v)
-			made.WriteString(word(v.now))
-			rest.WriteByte(' ')
-			for k := range was {
-				at[k] += len(word(v.was[k]))
-			}
-		case !same:
-			return "", "differed, and no input says it"
-		default:
+		next := was[0][at[0] : at[0]+1]
+		if fit != nil {
+			m.say(fit)
+			made.WriteString(word(fit.now))
+			m.rest.WriteByte(' ')
+		} else {
 			made.WriteString(next)
-			rest.WriteString(next)
-			for k := range was {
+			m.rest.WriteString(next)
+		}
+		for k, s := range was {
+			switch {
+			case fit != nil:
+				at[k] += len(word(fit.was[k]))
+			case !strings.HasPrefix(s[at[k]:], next):
+				return "", "differed, and no input says it"
+			default:
 				at[k]++
 			}
 		}
 	}
-	m.rest.WriteString(rest.String() + " ")
+	m.rest.WriteByte(' ')
+	for k, s := range was {
+		if at[k] < len(s) {
+			return "", "differed, and no input says it"
+		}
+	}
 	return made.String(), ""
 }
 
@@ -243,9 +224,6 @@ func (m *match) wrong(among []*delivery) string {
 // letters, or a word or number that both had. What only one of them had is not there because of it, since the other
 // delivery has it too.
 func (m *match) left() string {
-	if !slices.ContainsFunc(m.values, func(v *value) bool { return !v.constant() }) {
-		return ""
-	}
 	rest := m.rest.String()
 	words, lower := pieces(rest), strings.ToLower(rest)
 	for _, v := range m.values {
@@ -283,14 +261,7 @@ func (v *value) formed(former []any) string {
 			return "far from what was delivered"
 		}
 	case string:
-		longest := 0
-		for _, f := range former {
-			longest = max(longest, utf8.RuneCountInString(word(f)))
-		}
-		if 5*utf8.RuneCountInString(now) > 6*longest { // a list, a target of another kind, an injection
-			return "longer than any before"
-		}
-		if strings.TrimSpace(now) == "" || !v.runsFit() {
+		if !v.built(now, former) {
 			return "which has another form than before"
 		}
 	}
@@ -311,44 +282,57 @@ func near(now json.Number, former []any) bool {
 	return ok && (between || digits && low >= 0 && f > 0 && f <= 2*high && 2*f >= low)
 }
 
-// runsFit reports whether a string begins and ends with what both former ones began and ended with, is built like
-// them where they are built alike, and then has as many digits in each place.
-func (v *value) runsFit() bool {
-	x, y, now := runs(word(v.was[0])), runs(word(v.was[1])), runs(word(v.now))
-	for i := range now {
-		if n := len(now[i]); class(first(now[i])) == digit && kinds(x) == kinds(now) && kinds(y) == kinds(now) &&
-			(n < min(len(x[i]), len(y[i])) || n > max(len(x[i]), len(y[i]))) {
-			return false
+// built reports whether a string is built as both deliveries were. It brings no sign of a shell, a query or a path that
+// neither had as often, or had at that end; a single sign that names are made of ("d.oneil", "lena-k", "a_b") is none.
+// It begins and ends with what both begin and end with, and has as many digits in each place where all are built alike.
+// It is hardly longer than any before, as a list or a target of another kind would be.
+func (v *value) built(s string, former []any) bool {
+	x, y, now := runs(word(v.was[0])), runs(word(v.was[1])), runs(s)
+	alike := kinds(x) == kinds(now) && kinds(y) == kinds(now)
+	for i, r := range now {
+		often := func(in []string) int {
+			return len(slices.DeleteFunc(slices.Clone(in), func(o string) bool { return o != r }))
 		}
-	}
-	for range 2 {
-		if common(x, now) < common(x, y) {
-			return false
-		}
-		slices.Reverse(x)
-		slices.Reverse(y)
-		slices.Reverse(now)
-	}
-	return true
-}
-
-// strange returns a sign that the value at hand has more often than each of the former ones, or at another end. A
-// single sign between two letters or digits that names are made of ("d.oneil", "lena-k", "a_b") is none.
-func (m *match) strange(v *value) string {
-	count := func(v any, r string) (n int) {
-		for _, s := range runs(word(v)) {
-			if s == r {
-				n++
+		switch class(first(r)) {
+		case sign:
+			if r != "." && r != "-" && r != "_" && often(now) > max(often(x), often(y)) {
+				return false
+			}
+		case digit:
+			if alike && (len(r) < min(len(x[i]), len(y[i])) || len(r) > max(len(x[i]), len(y[i]))) {
+				return false
 			}
 		}
-		return n
 	}
-	for _, r := range runs(word(v.now)) {
-		if !m.shows && class(first(r)) == sign && r != "." && r != "-" && r != "_" && count(v.now, r) > max(count(v.was[0], r), count(v.was[1], r)) {
-			return strings.Trim(r, ends)
+	longest := 0
+	for _, f := range former {
+		longest = max(longest, utf8.RuneCountInString(word(f)))
+	}
+	return strings.TrimSpace(s) != "" && 5*utf8.RuneCountInString(s) <= 6*longest &&
+		common(x, now, false) >= common(x, y, false) && common(x, now, true) >= common(x, y, true)
+}
+
+// kinds is how a string is built: its signs, and where it has letters and digits.
+func kinds(runs []string) string {
+	var b strings.Builder
+	for _, r := range runs {
+		b.WriteString([]string{r, "a", "9"}[class(first(r))] + "\x00")
+	}
+	return b.String()
+}
+
+// common counts the runs with which both begin, or end. Digits are alike.
+func common(a, b []string, end bool) (n int) {
+	for ; n < min(len(a), len(b)); n++ {
+		x, y := a[n], b[n]
+		if end {
+			x, y = a[len(a)-1-n], b[len(b)-1-n]
+		}
+		if x != y && (class(first(x)) != digit || class(first(y)) != digit) {
+			break
 		}
 	}
-	return ""
+	return n
 }
 
 // relation says how two values relate: equal or not, and the order of numbers and of strings with digits that are
@@ -368,23 +352,6 @@ func relation(v, w any) string {
 		return fmt.Sprint(x < y)
 	}
 	return "other"
-}
-
-// kinds is how a string is built: its signs, and where it has letters and digits.
-func kinds(runs []string) string {
-	var b strings.Builder
-	for _, r := range runs {
-		b.WriteString([]string{r, "a", "9"}[class(first(r))] + "\x00")
-	}
-	return b.String()
-}
-
-// common counts the runs with which both begin. Digits are alike.
-func common(a, b []string) (n int) {
-	for n < min(len(a), len(b)) && (a[n] == b[n] || class(first(a[n])) == digit && class(first(b[n])) == digit) {
-		n++
-	}
-	return n
 }
 
 // float is a number's value. One with an exponent has none: its digits do not say how large it is.

@@ -38,7 +38,7 @@ func (k kept) deliver(t require.TestingT, c Case, calls []reason.PlanCall) {
 	if k[s.key] == nil {
 		k[s.key] = &record{}
 	}
-	at := time.Unix(int64(len(k[s.key].Plans)), 0)
+	at := time.Unix(int64(len(k[s.key].Plans))+1, 0)
 	k[s.key].add(&delivery{ID: fmt.Sprint(len(k), at), At: at, Text: c.Text, Inputs: c.Inputs, Calls: calls}, nil)
 }
 
@@ -51,7 +51,7 @@ func (k kept) fire(t require.TestingT, c Case) (plan []reason.PlanCall, why stri
 	if k[s.key] == nil {
 		return nil, "another key"
 	}
-	for _, p := range k[s.key].read("") {
+	for _, p := range k[s.key].read("").stands() {
 		if plan, why = p.fire(s, nil, nil); why == "" {
 			return plan, ""
 		}
@@ -282,7 +282,7 @@ func TestSuggestion(t *testing.T) {
 	s, err := shapeOf(&now)
 	require.NoError(t, err)
 	for _, r := range k {
-		got, ok := r.read("")[0].suggestion(s, now.Text)
+		got, ok := r.read("").stands()[0].suggestion(s, now.Text)
 		require.True(t, ok)
 		require.Equal(t, `do0{"fast":"{fast}","id":"{id}","limit":150,"note":"{note 2}"}`, shown(got.Plan.Calls))
 		require.ElementsMatch(t, []string{"fast", "id", "note 2"}, slices.Collect(maps.Keys(got.Parameters)))
@@ -445,7 +445,7 @@ func FuzzRead(f *testing.F) {
 	f.Add("refund A-1.", `{"id":"A-1","n":[1,{"a":null}],"":""}`)
 	f.Add("\xff{id}", `{"id":"\ufffd","id":1}`)
 	f.Fuzz(func(t *testing.T, text, inputs string) {
-		_, _ = parseSkill([]byte(text + inputs))
+		_, _ = callsOf(text + inputs)
 		c, calls := did(text, inputs, inputs)
 		s, err := shapeOf(&c)
 		if err != nil {

@@ -10,7 +10,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
+
 	"github.com/arc-learn/arc/next/internal/codec"
+	"github.com/arc-learn/arc/next/internal/text"
 	"github.com/arc-learn/arc/next/memory"
 	"github.com/arc-learn/arc/next/rank"
 	"github.com/arc-learn/arc/next/reason"
@@ -25,16 +28,25 @@ type Layer struct {
 	group *store.Group
 	bank  *memory.Bank
 	book  *rank.Book
+	clean *redact.Sanitizer // nil: the owner has cleaned what it gives
 	cases cases
-	seed  uint64        // of IDs
-	made  atomic.Uint64 // ids made
+	read  *lru.Cache[string, revised] // records by their keys
+	seed  uint64                      // of IDs
+	made  atomic.Uint64               // ids made
 	close func() error
+}
+
+// revised is a record as it stood at a revision.
+type revised struct {
+	*record
+	rev store.Revision
 }
 
 // Bounds of an Advice.
 const (
 	maxMemories    = 8
 	maxSuggestions = 3
+	maxRead        = 256 // records that are kept as they were read
 )
 
 // The kinds of keys of this package.
@@ -64,7 +76,7 @@ func Open(ctx context.Context, dir string, o *Options) (*Layer, error) {
 
 // New opens the Layer of a tenant, that of Options.Scope, over a store of all tenants, which stays its owner's.
 func New(ctx context.Context, st store.Store, o *Options) (*Layer, error) {
-	var opts Options
+	opts, m := Options{}, memory.Options{}
 	if o != nil {
 		opts = *o
 	}
@@ -72,18 +84,15 @@ func New(ctx context.Context, st store.Store, o *Options) (*Layer, error) {
 	if err := g.Refresh(ctx); err != nil { // what others commit from now on comes with the next one
 		return nil, fmt.Errorf("learn: %w", err)
 	}
-	m := memory.Options{}
 	if opts.Memory != nil {
 		m = *opts.Memory
 	}
 	if m.Now == nil {
 		m.Now = opts.Now
 	}
-	if opts.Sanitizer == nil {
-		opts.Sanitizer = redact.New(nil)
-	}
+	clean := cmp.Or(opts.Sanitizer, redact.New(nil))
 	if m.Sanitizer == nil {
-		m.Sanitizer = opts.Sanitizer
+		m.Sanitizer = clean
 	}
 	bank, err := memory.OpenGroup(ctx, g, &m)
 	if err != nil {
@@ -97,17 +106,14 @@ func New(ctx context.Context, st store.Store, o *Options) (*Layer, error) {
 	if err != nil {
 		return nil, errors.Join(err, bank.Close())
 	}
-	l.close = bank.Close
+	l.clean, l.close = clean.KeepPlaceholders(), bank.Close // what was cleaned is the same case
 	return l, nil
 }
 
-// Memory returns the memory of a scope.
-func (l *Layer) Memory(scope memory.Scope) memory.Space { return l.bank.In(scope) }
-
 // With returns the Layer over the parts of a tenant, which stay their owner's. The Group is the one that the parts
-// commit by.
-func With(g *store.Group, bank *memory.Bank, book *rank.Book, o *Options) (*Layer, error) {
-	l := &Layer{group: g, bank: bank, book: book, close: func() error { return nil }}
+// commit by. Nothing is sanitised: the owner has done that.
+func With(g *store.Group, bank *memory.Bank, book *rank.Book, o *Options) (l *Layer, err error) {
+	l = &Layer{group: g, bank: bank, book: book, close: func() error { return nil }}
 	if o != nil {
 		l.opts = *o
 	}
@@ -120,8 +126,31 @@ func With(g *store.Group, bank *memory.Bank, book *rank.Book, o *Options) (*Laye
 	if l.seed = l.opts.Seed; l.seed == 0 {
 		l.seed = rand.Uint64()
 	}
-	return l, l.followCases()
+	var languages []string
+	if l.opts.Memory != nil {
+		languages = l.opts.Memory.Languages
+	}
+	l.cases.scopes = map[memory.Scope]*scopeCases{}
+	if l.cases.an, err = text.New(languages...); err != nil {
+		return nil, fmt.Errorf("learn: %w", err)
+	}
+	if l.read, err = lru.New[string, revised](maxRead); err != nil {
+		return nil, fmt.Errorf("learn: %w", err)
+	}
+	g.Follow("s/", func(e store.Entry) { // what others learn is found, too
+		if scope, kind, key, _ := store.ParseKey(e.Key); kind == planKind {
+			var r record
+			if !e.Deleted {
+				_ = codec.Unmarshal(e.Value, &r) // whoever needs the plans reads it again, and returns the error
+			}
+			l.cases.put(scope, key, &r)
+		}
+	})
+	return l, nil
 }
+
+// Memory returns the memory of a scope.
+func (l *Layer) Memory(scope memory.Scope) memory.Space { return l.bank.In(scope) }
 
 // Close ends what Open has opened.
 func (l *Layer) Close() error { return l.close() }
@@ -184,21 +213,19 @@ func (l *Layer) advise(ctx context.Context, a *Advice) error {
 	if a.Warnings, err = l.warnings(ctx, c, s, situationKey(c, s)); err != nil {
 		return err
 	}
-	suggest := func(sg reason.Suggestion, differs func() string) {
+	suggest := func(sg reason.Suggestion, differs string) {
 		same := func(o reason.Suggestion) bool { return samePlan(o.Calls, sg.Calls) }
 		if len(a.Suggestions) < maxSuggestions && !slices.ContainsFunc(a.Suggestions, same) {
-			sg.Name, sg.Differs = fmt.Sprint("plan ", len(a.Suggestions)+1), differs()
+			sg.Name, sg.Differs = fmt.Sprint("plan ", len(a.Suggestions)+1), differs
 			a.Suggestions = append(a.Suggestions, sg)
 		}
 	}
-	found, over, err := l.plans(ctx, c, s.key, s.exact)
+	found, written, err := l.plans(ctx, c, s.key, s.exact)
 	if err != nil {
 		return err
 	}
-	for _, r := range over {
-		for _, sg := range r.edits(found) {
-			suggest(sg, func() string { return "a person has written it" })
-		}
+	for _, sg := range written {
+		suggest(sg, "a person has written it")
 	}
 	for _, p := range found {
 		calls, why := p.fire(s, found, ruleDigests(a.Memories))
@@ -207,7 +234,7 @@ func (l *Layer) advise(ctx context.Context, a *Advice) error {
 			return nil
 		}
 		if sg, ok := p.suggestion(s, c.Text); ok {
-			suggest(sg, func() string { return why })
+			suggest(sg, why)
 		}
 		if a.Why == "" && !p.exact {
 			a.Why = why
@@ -218,18 +245,23 @@ func (l *Layer) advise(ctx context.Context, a *Advice) error {
 		return err
 	}
 	near, err := l.like(ctx, c, s)
+	if err != nil {
+		return err
+	}
 	for _, at := range near {
 		of := *c
 		of.Scope = at.scope
-		found, _, no := l.plans(ctx, &of, at.key, "")
+		found, _, err := l.plans(ctx, &of, at.key, "")
+		if err != nil {
+			return err
+		}
 		for _, p := range found {
 			if sg, ok := p.suggestion(s, c.Text); ok {
-				suggest(sg, func() string { return at.differs(c, s) })
+				suggest(sg, at.differs(c, s))
 			}
 		}
-		err = cmp.Or(err, no)
 	}
-	return err
+	return nil
 }
 
 // Why says in a sentence why nothing fires for a case, or what does.
@@ -253,53 +285,6 @@ func scopesOf(c *Case) []memory.Scope {
 	return []memory.Scope{c.Scope, c.Lessons}
 }
 
-// plans returns the plans of a key, best first: those of the very case, those of the case's scope, and those that two
-// scopes of its Lessons came to. Over are the records in which a person may have said something of them.
-func (l *Layer) plans(ctx context.Context, c *Case, key, exact string) (out []*plan, over []*record, err error) {
-	at := func(scope memory.Scope, key string) (r *record) {
-		v, _, no := codec.Load[record](ctx, l.group.Store(), scope.Key(planKind, key))
-		err = cmp.Or(err, no)
-		return &v
-	}
-	own := at(c.Scope, key)
-	up := own
-	if over = []*record{own}; c.Lessons != c.Scope {
-		up = at(c.Lessons, key)
-		over = append(over, up)
-	}
-	if exact != "" {
-		for _, p := range at(c.Scope, exact).read(c.Scope, over...) {
-			if p.exact = true; !p.Retired {
-				out = append(out, p)
-			}
-		}
-	}
-	out = append(out, own.read(c.Scope, up)...)
-	var shared []*plan
-	for _, scope := range up.Scopes {
-		for _, p := range at(scope, key).read(scope, up) {
-			i := slices.IndexFunc(shared, func(o *plan) bool { return o.ID == p.ID })
-			if i < 0 {
-				shared = append(shared, p)
-				continue
-			}
-			o := shared[i]
-			o.shared = true // what only one scope came to is not told to others
-			o.Delivered, o.Failed = o.Delivered+p.Delivered, o.Failed+p.Failed
-			if o.Deliveries = append(o.Deliveries, p.Deliveries...); p.Last.After(o.Last) {
-				o.Last, o.Rules = p.Last, p.Rules
-			}
-		}
-	}
-	shared = slices.DeleteFunc(shared, func(p *plan) bool { return !p.shared })
-	for _, p := range shared {
-		slices.SortStableFunc(p.Deliveries, func(a, b *delivery) int { return a.At.Compare(b.At) })
-	}
-	slices.SortStableFunc(shared, func(a, b *plan) int { return cmp.Compare(b.worth(), a.worth()) })
-	out = append(out, shared...)
-	return out, over, cmp.Or(err, l.lapse(ctx, out))
-}
-
 // Maintain deletes what is kept of outcomes for longer than a time, at least 90 days, after which no verdict corrects
 // them; and the plans that were delivered once in that time, and not again. It returns how many.
 func (l *Layer) Maintain(ctx context.Context, scope memory.Scope, age time.Duration) (deleted int, err error) {
@@ -307,34 +292,31 @@ func (l *Layer) Maintain(ctx context.Context, scope memory.Scope, age time.Durat
 		return 0, fmt.Errorf("learn: %w", err)
 	}
 	st, before := l.group.Store(), l.opts.Now().Add(-max(age, 90*24*time.Hour))
-	for _, kind := range []string{givenKind, planKind} {
-		for e, err := range st.Scan(ctx, store.Range{Prefix: scope.Prefix(kind)}) {
-			old := false
-			if err == nil && kind == givenKind {
-				var g given
-				err = codec.Unmarshal(e.Value, &g)
-				old = g.At.Before(before)
-			} else if err == nil {
-				var r record
-				err = codec.Unmarshal(e.Value, &r)
-				old = len(r.Scopes) == 0 && !slices.ContainsFunc(r.Plans, func(p *plan) bool {
-					return p.Retired || p.Edit != nil || len(p.Deliveries) > 1 || !p.Last.Before(before)
-				})
-			}
-			if err == nil && old {
-				err = l.group.Update(ctx, func(b *store.Batch) error {
-					_, _, id, _ := store.ParseKey(e.Key)
-					b.After(func(store.Revision) { l.cases.put(scope, id, &record{}) })
-					return b.Delete(e.Key, store.At(e.Rev))
-				})
-				deleted++
-			}
-			if err != nil && !errors.Is(err, store.ErrConflict) {
-				return deleted, fmt.Errorf("learn: %s: %w", e.Key, err)
-			}
+	drop := func(id string, e store.Entry) error {
+		err := l.group.Update(ctx, func(b *store.Batch) error {
+			b.After(func(store.Revision) { l.cases.put(scope, id, &record{}) })
+			return b.Delete(e.Key, store.At(e.Rev))
+		})
+		if errors.Is(err, store.ErrConflict) {
+			return nil // it was used meanwhile
 		}
+		deleted++
+		return err
 	}
-	return deleted, nil
+	err = scan(ctx, st, scope, givenKind, func(id string, e store.Entry, g *given) error {
+		if !g.At.Before(before) {
+			return nil
+		}
+		return drop(id, e)
+	})
+	return deleted, cmp.Or(err, scan(ctx, st, scope, planKind, func(id string, e store.Entry, r *record) error {
+		if len(r.Scopes) > 0 || slices.ContainsFunc(r.Plans, func(p *plan) bool {
+			return p.Retired || p.Edit != nil || len(p.Deliveries) > 1 || !p.Last.Before(before)
+		}) {
+			return nil
+		}
+		return drop(id, e)
+	}))
 }
 
 // edit changes what is kept at a key, unless f says that nothing has changed.

@@ -18,6 +18,7 @@ package learn
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -62,8 +63,8 @@ func (v Verdict) check() error {
 // Outcome is what came of a case.
 type Outcome struct {
 	Verdict   Verdict
-	Complaint string           // of a failure: why
-	Failed    []reason.Failure // what was refused on the way, first to last
+	Complaint string           // why it failed, where that is not in Failed
+	Failed    []reason.Failure // what was refused, first to last
 	Plan      *reason.Plan     // the calls that were made; nil: not known, or those of Fires
 	Applied   []memory.ID      // memories of the Advice that shaped the plan: it lapses when one of them changes
 	Utilized  []memory.ID      // nil: not known
@@ -101,8 +102,8 @@ type Options struct {
 	// first. A Layer of its own does not look at it: there the host carries plans out.
 	FireIrreversible bool
 
-	// Sanitizer takes secrets out of cases, outcomes and verdicts before they are kept or shown. nil: redact.New(nil) of
-	// a Layer that Open or New has made; none with With, whose owner has cleaned what it gives.
+	// Sanitizer takes secrets out of cases, outcomes and verdicts before they are kept or shown. nil: redact.New(nil).
+	// With does not look at it.
 	Sanitizer *redact.Sanitizer
 
 	Seed uint64           // of the holdout and of IDs; 0: IDs are made by chance
@@ -112,12 +113,8 @@ type Options struct {
 // check returns the case with its defaults and nothing that is known of it, or why it cannot be used.
 func (l *Layer) check(c Case) (Case, error) {
 	c.Known, c.Data, c.Lineage, c.Answers, c.Complaint = reason.Known{}, nil, nil, nil, ""
-	if c.Scope == "" {
-		c.Scope = l.opts.Scope
-	}
-	if c.Lessons == "" {
-		c.Lessons = c.Scope
-	}
+	c.Scope = cmp.Or(c.Scope, l.opts.Scope)
+	c.Lessons = cmp.Or(c.Lessons, c.Scope)
 	for _, s := range append([]memory.Scope{c.Scope, c.Lessons}, c.Also...) {
 		if err := s.Check(); err != nil {
 			return c, fmt.Errorf("learn: %w", err)
@@ -149,22 +146,20 @@ func (l *Layer) check(c Case) (Case, error) {
 	if !json.Valid(c.Inputs) && len(c.Inputs) > 0 {
 		c.Inputs = encode(string(c.Inputs)) // no object: it makes no plan
 	}
-	if s := l.opts.Sanitizer; s != nil {
-		s = s.KeepPlaceholders()
-		c.Text, c.Situation = s.Prose(c.Text), s.Prose(c.Situation)
-		return clean(s, c)
+	if l.clean != nil {
+		c.Text, c.Situation = l.clean.Prose(c.Text), l.clean.Prose(c.Situation)
+		return cleaned(l.clean, c)
 	}
 	return c, nil
 }
 
-// clean takes what the host has declared, and tokens of issuers' forms, out of the strings of a value. Placeholders
-// stay: a case that was cleaned is the same case.
-func clean[T any](s *redact.Sanitizer, v T) (T, error) {
+// cleaned is a value without what the host has declared, and tokens of issuers' forms, in its strings.
+func cleaned[T any](s *redact.Sanitizer, v T) (T, error) {
 	raw, err := json.Marshal(v)
-	cleaned := s.Data(raw)
-	if err != nil || bytes.Equal(cleaned, raw) {
+	data := s.Data(raw)
+	if err != nil || bytes.Equal(data, raw) {
 		return v, err
 	}
 	var out T
-	return out, json.Unmarshal(cleaned, &out)
+	return out, json.Unmarshal(data, &out)
 }

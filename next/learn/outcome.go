@@ -12,6 +12,7 @@ import (
 
 	"github.com/arc-learn/arc/next/internal/codec"
 	"github.com/arc-learn/arc/next/memory"
+	"github.com/arc-learn/arc/next/meta"
 	"github.com/arc-learn/arc/next/rank"
 	"github.com/arc-learn/arc/next/reason"
 	"github.com/arc-learn/arc/next/store"
@@ -22,8 +23,7 @@ type given struct {
 	Case    Case
 	Shown   []applied
 	Rules   []string
-	FiredBy string // the plan that fired
-	Fired   bool   // it is what was done
+	Fired   bool // the plan that fired is what was done
 	Outcome Outcome
 	Note    string // why a delivery is not learned as a plan
 	Applied []applied
@@ -56,14 +56,13 @@ func (l *Layer) Stage(ctx context.Context, b *store.Batch, a Advice, o Outcome) 
 		return Learned{was.Ready, was.Note}, err
 	}
 	s, unread := shapeOf(&c)
-	g := given{Case: c, Rules: ruleDigests(a.Memories), FiredBy: planID(a.Fires), At: l.opts.Now()}
+	g := given{Case: c, Rules: ruleDigests(a.Memories), At: l.opts.Now()}
 	if o.Plan != nil && slices.ContainsFunc(o.Plan.Calls, func(c reason.PlanCall) bool { return len(c.Inputs) > 0 && !json.Valid(c.Inputs) }) {
 		g.Note, o.Plan = "a call has inputs that are no JSON", nil
 	}
-	if s := l.opts.Sanitizer; s != nil {
-		s = s.KeepPlaceholders()
-		o.Complaint, o.Answer = s.Prose(o.Complaint), s.Prose(o.Answer)
-		if o, err = clean(s, o); err != nil {
+	if l.clean != nil {
+		o.Complaint, o.Answer = l.clean.Prose(o.Complaint), l.clean.Prose(o.Answer)
+		if o, err = cleaned(l.clean, o); err != nil {
 			return Learned{}, err
 		}
 	}
@@ -97,11 +96,11 @@ func (l *Layer) Stage(ctx context.Context, b *store.Batch, a Advice, o Outcome) 
 			g.Note = tainted(&c, s, o.Plan.Calls, strangers, complaints)
 		}
 	}
-	g.Outcome = o
-	g.Outcome.trim()
 	if unread != nil {
 		g.Note = unread.Error()
 	}
+	g.Outcome = o
+	g.Outcome.trim()
 	// What is staged before an error is dropped with the step, so the errors are looked at once.
 	err = cmp.Or(l.settle(ctx, b, &g, s, strangers, +1), l.episodes(ctx, b, &g))
 	g.Case.Turns, g.Case.Candidates = nil, nil
@@ -134,8 +133,8 @@ func (l *Layer) StageJudge(ctx context.Context, b *store.Batch, scope memory.Sco
 	if err != nil || v == g.Outcome.Verdict {
 		return Learned{g.Ready, g.Note}, err
 	}
-	if s := l.opts.Sanitizer; s != nil {
-		why = s.KeepPlaceholders().Prose(why)
+	if l.clean != nil {
+		why = l.clean.Prose(why)
 	}
 	s, _ := shapeOf(&g.Case)
 	err = l.settle(ctx, b, &g, s, nil, -1)
@@ -144,44 +143,35 @@ func (l *Layer) StageJudge(ctx context.Context, b *store.Batch, scope memory.Sco
 	return Learned{g.Ready, g.Note}, err
 }
 
-// keepPlan adds the delivery of a plan to its key, or counts what a plan that fired came to. A delivery that a person
-// has found wrong stops the plan.
+// keepPlan counts what came of the plan that was made, and adds it to its key where a case was delivered by it for the
+// first time. A delivery that a person has found wrong stops the plan.
 func (l *Layer) keepPlan(ctx context.Context, b *store.Batch, g *given, s *shape, by int) error {
 	c, o := &g.Case, &g.Outcome
-	delivered, did := o.Verdict == Delivered, planID(o.Plan)
-	if s.key == "" || o.Plan == nil || o.Verdict == Unknown {
+	if s.key == "" || o.Plan == nil || len(o.Plan.Calls) == 0 || o.Verdict == Unknown {
 		return nil // it has no plan, or nobody could tell
 	}
-	counts := g.FiredBy != "" && (g.Fired || len(o.Failed) > 0)
-	learns := !g.Fired && delivered && g.Note == "" && len(o.Plan.Calls) > 0
+	delivered, did := o.Verdict == Delivered, planID(o.Plan.Calls)
+	learns := delivered && !g.Fired && g.Note == ""
 	wrong := o.Verdict == Failed && !g.Judged.IsZero()
 	keep := func(r *record) {
-		switch {
-		case counts && g.Fired && delivered:
-			r.count(g.FiredBy, by, 0, g.At)
-		case counts:
-			r.count(g.FiredBy, 0, by, g.At)
+		if learns && by > 0 {
+			r.add(&delivery{ID: above(c), At: g.At, Text: c.Text, Inputs: c.Inputs, Calls: o.Plan.Calls, Applied: g.Applied}, g.Rules)
 		}
-		switch {
-		case learns && by > 0:
-			r.add(&delivery{ID: c.ID, At: g.At, Text: c.Text, Inputs: c.Inputs, Calls: o.Plan.Calls, Applied: g.Applied}, g.Rules)
-		case learns:
-			r.count(did, -1, 0, g.At)
-		}
+		r.count(did, o.Verdict, g.At, by)
 	}
-	stop := func(r *record, id string) {
+	stop := func(r *record) {
 		if wrong && by > 0 {
-			r.of(did).keep(&delivery{ID: id, At: g.Judged, Wrong: true})
+			r.of(did).stop(stop{By: above(c), At: g.Judged})
 		}
 	}
 	g.Ready = g.Fired && delivered
 	err := l.change(ctx, b, c.Scope, s.key, s, c, func(r *record) {
 		keep(r)
-		stop(r, c.ID)
-		for _, p := range r.read(c.Scope) {
-			if !g.Ready && by > 0 && delivered && p.ID == did {
+		stop(r)
+		for _, p := range r.read(c.Scope).stands() {
+			if by > 0 && delivered && p.ID == did {
 				_, why := p.fire(s, nil, nil)
-				g.Ready = why == ""
+				g.Ready = g.Ready || why == ""
 			}
 		}
 	})
@@ -192,7 +182,7 @@ func (l *Layer) keepPlan(ctx context.Context, b *store.Batch, g *given, s *shape
 		return err
 	}
 	return cmp.Or(err, l.change(ctx, b, c.Lessons, s.key, s, c, func(r *record) {
-		if stop(r, above(c)); learns && by > 0 {
+		if stop(r); learns && by > 0 {
 			r.share(c.Scope)
 			g.Ready = g.Ready || len(r.Scopes) > 1
 		}
@@ -205,23 +195,48 @@ func (r *record) share(scope memory.Scope) {
 	r.Scopes = r.Scopes[max(0, len(r.Scopes)-maxScopes):]
 }
 
-// above names an Advice at a Lessons scope, where the scopes below may have equal IDs. No ID has a NUL.
+// above names an Advice among those of all scopes, which may have equal IDs. No ID has a NUL.
 func above(c *Case) string { return string(c.Scope) + "\x00" + c.ID }
 
 // change changes a record, once what came of the Advice before is taken back. That of a key has the words of its
 // cases, at a Lessons scope once two scopes came to it.
 func (l *Layer) change(ctx context.Context, b *store.Batch, scope memory.Scope, id string, s *shape, c *Case, f func(*record)) error {
 	return edit(ctx, b, scope.Key(planKind, id), func(r *record) (bool, error) {
-		r.remove(c.ID)
 		r.remove(above(c))
 		if f(r); r.Paths == nil && id == s.key && (scope == c.Scope || len(r.Scopes) > 1) {
-			words := s.record(c)
+			words := wordsOf(c, s)
 			words.Plans, words.Scopes = r.Plans, r.Scopes
 			*r = words
 		}
 		b.After(func(store.Revision) { l.cases.put(scope, id, r) })
 		return true, nil
 	})
+}
+
+// measure counts an outcome with those that had memory, or those that the holdout gave nothing, or takes it back.
+// Without a holdout nothing is counted: the two would not be alike.
+func (l *Layer) measure(ctx context.Context, b *store.Batch, g *given, by int) error {
+	o, u := &g.Outcome, cmp.Or(g.Outcome.Usage, &reason.Usage{})
+	if l.opts.Holdout == 0 || o.Verdict == Unknown || g.Case.Fresh {
+		return nil
+	}
+	return edit(ctx, b, g.Case.Lessons.Key(upliftKind, "all"), func(all *meta.Arms) (bool, error) {
+		var calls *int
+		if o.Usage != nil {
+			calls = &u.Calls
+		}
+		all.Add(!l.holds(&g.Case), o.Verdict == Delivered, calls, cmp.Or(u.CostUSD, u.EstimateUSD), by)
+		return true, nil
+	})
+}
+
+// Uplift returns what memory is worth in a Lessons scope, since a holdout is set.
+func (l *Layer) Uplift(ctx context.Context, lessons memory.Scope) (meta.Uplift, error) {
+	if err := lessons.Check(); err != nil {
+		return meta.Uplift{}, fmt.Errorf("learn: %w", err)
+	}
+	all, _, err := codec.Load[meta.Arms](ctx, l.group.Store(), lessons.Key(upliftKind, "all"))
+	return all.Uplift(), err
 }
 
 // outcomes are rank's words for verdicts.

@@ -79,8 +79,8 @@ func (a Advice) Use(name string, inputs json.RawMessage) (*reason.Plan, error) {
 		if !known {
 			return nil, fmt.Errorf("learn: %s has no parameter %q, but %q", name, k, slices.Sorted(maps.Keys(s.Parameters)))
 		}
-		want = cmp.Or(want, jsonTypes[typeOf(values[k])])
-		if got := jsonTypes[typeOf(v)]; got == "" || want != "" && got != want {
+		want = cmp.Or(want, jsonType(values[k]))
+		if got := jsonType(v); got == "" || want != "" && got != want {
 			return nil, fmt.Errorf("learn: %s wants a %s for %q", name, cmp.Or(want, "string, number or bool"), k)
 		}
 		values[k] = v
@@ -93,14 +93,13 @@ func (a Advice) Use(name string, inputs json.RawMessage) (*reason.Plan, error) {
 		}
 		swap = append(swap, "{"+p+"}", cmp.Or(word(v), string(encode(v))))
 	}
-	fill := strings.NewReplacer(swap...)
-	out := &reason.Plan{}
-	for _, call := range s.Plan.Calls {
+	fill, out := strings.NewReplacer(swap...), &reason.Plan{Calls: slices.Clone(s.Calls)}
+	for i, call := range out.Calls {
 		tree, err := decode(call.Inputs)
 		if err != nil {
 			return nil, fmt.Errorf("learn: %s: %w", name, err)
 		}
-		call.Inputs = encode(rewrite("", tree, func(_ string, v any) any {
+		out.Calls[i].Inputs = encode(rewrite("", tree, func(_ string, v any) any {
 			said, _ := v.(string)
 			p := strings.TrimSuffix(strings.TrimPrefix(said, "{"), "}")
 			if _, is := s.Parameters[p]; is && said == "{"+p+"}" {
@@ -111,7 +110,6 @@ func (a Advice) Use(name string, inputs json.RawMessage) (*reason.Plan, error) {
 			}
 			return v
 		}))
-		out.Calls = append(out.Calls, call)
 	}
 	return out, nil
 }

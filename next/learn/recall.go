@@ -45,16 +45,16 @@ func (l *Layer) recall(ctx context.Context, a *Advice, s *shape, queries ...memo
 		if err != nil {
 			return err
 		}
-		for told, i := 0, 0; i < len(hits); i++ {
-			h := hits[i]
+		told := 0
+		for _, h := range hits {
 			refused := h.Record.Source.Ref == refusedRef
 			if seen[h.Record.ID] || q.Trust == 0 && told >= maxMemories/2 || refused && h.Record.Trigger == triggerOf(c, s) {
 				continue // it is said already, or warned of
 			}
-			if refused { // with no word of the other case that this one has not
-				var lesson string
-				_ = json.Unmarshal(h.Record.Plan, &lesson)
-				h.Record.Trigger, h.Record.Content, h.Record.Plan = "", tell(lesson, c, s), nil
+			if refused {
+				var w warning
+				_ = json.Unmarshal(h.Record.Plan, &w)
+				h.Record.Trigger, h.Record.Content, h.Record.Plan = "", w.tell(textsOf(c, s)), nil
 			}
 			if told++; h.Record.Trusted {
 				a.Memories = append(a.Memories, h)
@@ -84,24 +84,20 @@ func ruleDigests(hits []memory.Hit) (out []string) {
 // saying is a digest of what a memory says.
 func saying(r *memory.Record) string { return digest(r.Trigger + "\x00" + r.Content)[:12] }
 
-// lapse marks the deliveries whose plan was made of a memory that does not say the same any more.
-func (l *Layer) lapse(ctx context.Context, plans []*plan) error {
-	for _, p := range plans {
-		for _, d := range p.Deliveries {
-			for _, m := range d.Applied {
-				r, err := l.bank.In(m.Scope).Get(ctx, m.ID)
-				switch {
-				case errors.Is(err, store.ErrNotFound):
-					d.stale = "a memory that it was made of is forgotten"
-				case err != nil:
-					return err
-				case r.SupersededBy != "" || saying(&r) != m.Said:
-					d.stale = "a memory that it was made of was changed"
-				}
-			}
+// lapsed says why a delivery does not count: a memory that its plan was made of does not say the same any more.
+func (l *Layer) lapsed(ctx context.Context, d *delivery) (why string, err error) {
+	for _, m := range d.Applied {
+		r, err := l.bank.In(m.Scope).Get(ctx, m.ID)
+		switch {
+		case errors.Is(err, store.ErrNotFound):
+			return "a memory that it was made of is forgotten", nil
+		case err != nil:
+			return "", err
+		case r.SupersededBy != "" || saying(&r) != m.Said:
+			why = "a memory that it was made of was changed"
 		}
 	}
-	return nil
+	return why, nil
 }
 
 // Extract has a model write down the facts of a conversation, Case.Turns, see [extract.Facts].

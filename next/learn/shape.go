@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -63,28 +62,17 @@ func shapeOf(c *Case) (*shape, error) {
 	return s, nil
 }
 
-// record has the words of a case, for its key.
-func (s *shape) record(c *Case) record {
-	r := record{Situation: c.Situation, Conditions: c.Conditions, Goals: c.Goals, Template: s.template, Paths: []string{}}
-	for _, v := range s.in {
-		r.Paths = append(r.Paths, v.path)
-	}
-	return r
-}
-
 // digest is the short form of a text in keys and comparisons.
 func digest(s string) string {
 	sum := sha256.Sum256([]byte(s))
-	var short [24]byte
-	hex.Encode(short[:], sum[:12])
-	return string(short[:])
+	return fmt.Sprintf("%x", sum[:12])
 }
 
 // template returns a text with {path} for each value of the inputs that stands in it as a token, the longest first.
 func template(text string, in []leaf) string {
 	text = norm.NFC.String(text)
 	if len(in) > 0 {
-		text, _ = newMatch([]*delivery{{shape: &shape{in: in}}}, nil).text([]string{text})
+		text, _ = newMatch([]*delivery{{in: in}}, nil).text([]string{text})
 	}
 	return text
 }
@@ -94,15 +82,13 @@ func template(text string, in []leaf) string {
 func fold(s string) string {
 	s = strings.Join(strings.Fields(s), " ")
 	for _, stop := range []string{".", "。", "।"} {
-		t, ok := strings.CutSuffix(s, stop)
-		if r := last(t); ok && (class(r) != sign || r == '}') {
+		if t, ok := strings.CutSuffix(s, stop); ok && (class(last(t)) != sign || last(t) == '}') {
 			s = t
 			break
 		}
 	}
 	head, _, _ := strings.Cut(s, " ")
-	if tail := strings.TrimPrefix(head, string(first(head))); unicode.IsUpper(first(head)) && tail != "" &&
-		!strings.ContainsFunc(tail, func(r rune) bool { return !unicode.IsLower(r) }) {
+	if r, n := utf8.DecodeRuneInString(head); unicode.IsUpper(r) && len(head) > n && strings.TrimLeftFunc(head[n:], unicode.IsLower) == "" {
 		s = strings.ToLower(head) + s[len(head):]
 	}
 	return s
@@ -153,12 +139,10 @@ func class(r rune) int {
 	return sign
 }
 
-// ends mark where a string begins and ends, so that a sign at an end is another than one inside.
-const ends = "\x02\x03"
-
-// runs are the runs of letters, of digits and of signs of a text, with its ends.
+// runs are the runs of letters, of digits and of signs of a text. Its ends are signs, so that a sign at an end is
+// another than one inside.
 func runs(s string) (out []string) {
-	s = ends[:1] + s + ends[1:]
+	s = "\x02" + s + "\x03"
 	at, was := 0, sign
 	for i, r := range s {
 		if k := class(r); k != was {
@@ -169,24 +153,18 @@ func runs(s string) (out []string) {
 	return append(out, s[at:])
 }
 
-// pieces are the words and numbers of texts, in lower case.
+// pieces are the words and numbers of texts, in lower case. In scripts without spaces each letter is one.
 func pieces(texts ...string) map[string]bool {
 	out := make(map[string]bool)
-	for _, w := range wordsOf(strings.Join(texts, " ")) {
-		out[w] = true
-	}
-	return out
-}
-
-// wordsOf are the words and numbers of a text, in lower case. In scripts without spaces each letter is one.
-func wordsOf(s string) (out []string) {
-	for _, r := range runs(strings.ToLower(s)) {
+	for _, r := range runs(strings.ToLower(strings.Join(texts, " "))) {
 		switch {
 		case class(first(r)) == sign:
 		case unicode.In(first(r), unspaced...):
-			out = append(out, strings.Split(r, "")...)
+			for _, one := range r {
+				out[string(one)] = true
+			}
 		default:
-			out = append(out, r)
+			out[r] = true
 		}
 	}
 	return out
@@ -277,11 +255,20 @@ func encode(v any) json.RawMessage {
 	return raw
 }
 
+// typeOf names the type of a value.
 func typeOf(v any) string {
-	if s, ok := v.(string); ok && strings.HasPrefix(s, "\x00") {
-		return s[1:]
+	switch v := v.(type) {
+	case string:
+		if strings.HasPrefix(v, "\x00") {
+			return v[1:]
+		}
+		return "string"
+	case json.Number:
+		return "number"
+	case bool:
+		return "bool"
 	}
-	return fmt.Sprintf("%T", v)
+	return "null"
 }
 
 // word is a string or number as it stands in a text, or "".
@@ -297,11 +284,16 @@ func word(v any) string {
 	return ""
 }
 
-// show is a value in a sentence: quoted, and cut.
-func show(v any) string {
-	s := cmp.Or(string(encode(v)), "null")
-	return head(s, 80)
+// said are the words of values.
+func said(in []leaf) (out []string) {
+	for _, l := range in {
+		out = append(out, word(l.v))
+	}
+	return out
 }
+
+// show is a value in a sentence: quoted, and cut.
+func show(v any) string { return head(cmp.Or(string(encode(v)), "null"), 80) }
 
 // head is a text cut to a number of bytes, with a sign that it was.
 func head(s string, most int) string {
@@ -312,11 +304,11 @@ func head(s string, most int) string {
 }
 
 func first(s string) rune {
-	r, n := utf8.DecodeRuneInString(s)
-	return r * rune(min(n, 1))
+	r, _ := utf8.DecodeRuneInString(s)
+	return r
 }
 
 func last(s string) rune {
-	r, n := utf8.DecodeLastRuneInString(s)
-	return r * rune(min(n, 1))
+	r, _ := utf8.DecodeLastRuneInString(s)
+	return r
 }

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
+	"iter"
 	"regexp"
 	"slices"
 	"strings"
@@ -23,7 +23,8 @@ import (
 // warning is a class of complaint about a skill or tool in a situation, with what came of it, the latest last.
 type warning struct {
 	Skill, Class string
-	Said         string // with its case's words marked, see mark
+	Said         string   // the complaint, with {path} for inputs and … for what names something, see lesson
+	Own          []string // its words that the case may have brought
 	Events       []event
 }
 
@@ -50,21 +51,18 @@ func situationKey(c *Case, s *shape) string {
 
 // warnings are those of a situation: of a case's scope, and those that two scopes of its Lessons came to.
 func (l *Layer) warnings(ctx context.Context, c *Case, s *shape, id string) (out []reason.Warning, err error) {
-	st := l.group.Store()
-	up, _, err := codec.Load[record](ctx, st, c.Lessons.Key(warnKind, id))
-	if err != nil {
-		return nil, err
+	load := func(scope memory.Scope) (r record) {
+		r, _, no := codec.Load[record](ctx, l.group.Store(), scope.Key(warnKind, id))
+		err = cmp.Or(err, no)
+		return r
 	}
-	all := &record{}
-	from := make(map[*warning]int)
-	scopes := slices.DeleteFunc(up.Scopes, func(o memory.Scope) bool { return o == c.Scope })
-	for i, scope := range append([]memory.Scope{c.Scope}, scopes...) {
-		r, _, err := codec.Load[record](ctx, st, scope.Key(warnKind, id))
-		if err != nil {
-			return nil, err
+	all, from := &record{}, make(map[*warning]int)
+	for i, scope := range append([]memory.Scope{c.Scope}, load(c.Lessons).Scopes...) {
+		if i > 0 && scope == c.Scope {
+			continue
 		}
-		for _, o := range r.Refused {
-			w := all.warning(o.Skill, o.Class, o.Said)
+		for _, o := range load(scope).Refused {
+			w := all.warning(o)
 			w.Events = append(w.Events, o.Events...)
 			if from[w]++; i == 0 {
 				from[w]++ // one's own is enough
@@ -72,7 +70,7 @@ func (l *Layer) warnings(ctx context.Context, c *Case, s *shape, id string) (out
 		}
 	}
 	for _, w := range all.Refused {
-		told := reason.Warning{Skill: w.Skill, Complaint: tell(w.Said, c, s)}
+		told := reason.Warning{Skill: w.Skill, Complaint: w.tell(append(textsOf(c, s), c.Situation))}
 		slices.SortStableFunc(w.Events, func(a, b event) int { return a.At.Compare(b.At) })
 		for _, e := range w.Events {
 			if told.Instead = e.Instead; !e.Over { // it is open while its last event is a complaint
@@ -83,26 +81,31 @@ func (l *Layer) warnings(ctx context.Context, c *Case, s *shape, id string) (out
 			out = append(out, told)
 		}
 	}
-	return out, nil
+	return out, err
 }
 
-// warning returns a class of complaint, a new one where there is none.
-func (r *record) warning(skill, class, said string) *warning {
-	i := slices.IndexFunc(r.Refused, func(w *warning) bool { return w.Skill == skill && w.Class == class })
+// warning returns the one of a skill and class, a new one where there is none.
+func (r *record) warning(like *warning) *warning {
+	i := slices.IndexFunc(r.Refused, func(w *warning) bool { return w.Skill == like.Skill && w.Class == like.Class })
 	if i < 0 {
-		i, r.Refused = len(r.Refused), append(r.Refused, &warning{Skill: skill, Class: class, Said: said})
+		i, r.Refused = len(r.Refused), append(r.Refused, &warning{Skill: like.Skill, Class: like.Class, Said: like.Said, Own: like.Own})
 	}
 	return r.Refused[i]
+}
+
+func (w *warning) add(e event) {
+	w.Events = append(w.Events, e)
+	w.Events = w.Events[max(0, len(w.Events)-maxEvents):]
 }
 
 // refuse takes in what was refused, and what passed where something had been refused; or takes it back.
 func (l *Layer) refuse(ctx context.Context, b *store.Batch, g *given, s *shape, strangers []string, by int) error {
 	c, o, id := &g.Case, &g.Outcome, situationKey(&g.Case, s)
 	refused := slices.Clone(o.Failed)
-	if o.Verdict == Failed && o.Complaint != "" {
+	if o.Verdict == Failed && o.Complaint != "" && (len(refused) == 0 || !g.Judged.IsZero()) {
 		refused = append(refused, reason.Failure{Task: reason.Task{Skill: c.Skill, Worker: o.Worker}, Complaint: o.Complaint})
 	}
-	changed, lesson := len(refused) > 0, ""
+	changed, last := len(refused) > 0, &warning{}
 	err := edit(ctx, b, c.Scope.Key(warnKind, id), func(r *record) (bool, error) {
 		if by < 0 {
 			for _, w := range r.Refused {
@@ -112,13 +115,9 @@ func (l *Layer) refuse(ctx context.Context, b *store.Batch, g *given, s *shape, 
 			return true, nil
 		}
 		for i, f := range refused {
-			text := head(template(unmarked.Replace(f.Complaint), s.in), maxLesson)
-			if quotes(spelt(f.Complaint), "", spelt(strings.Join(strangers, "\n"))) {
-				text = "it was refused, and the reason quotes what a stranger said"
-			}
-			lesson = mark(text, c, s)
-			w := r.warning(cmp.Or(f.Task.Skill, f.Worker), classOf(lesson), lesson)
-			w.add(event{Advice: c.ID, At: g.At.Add(time.Duration(i - len(refused)))})
+			last = lesson(f.Complaint, c, s, strangers)
+			last.Skill = cmp.Or(f.Task.Skill, f.Worker)
+			r.warning(last).add(event{Advice: c.ID, At: g.At.Add(time.Duration(i - len(refused)))})
 		}
 		r.Refused = r.Refused[max(0, len(r.Refused)-maxWarnings):]
 		for _, w := range r.Refused {
@@ -138,9 +137,9 @@ func (l *Layer) refuse(ctx context.Context, b *store.Batch, g *given, s *shape, 
 	if by < 0 || !changed || err != nil {
 		return err
 	}
-	if o.Verdict == Failed && lesson != "" { // for cases that are like it: nobody vouches for words of whoever refused it
+	if o.Verdict == Failed && last.Said != "" { // for cases that are like it: nobody vouches for words of whoever refused it
 		r, err := l.bank.In(c.Scope).Stage(b).Remember(ctx, memory.Draft{Kind: memory.Failure, Trigger: triggerOf(c, s),
-			Content: tell(lesson, &Case{}, &shape{}), Plan: encode(lesson), At: g.At, Source: memory.Source{Origin: memory.Executor, Run: c.ID, Ref: refusedRef}})
+			Content: last.tell(nil), Plan: encode(last), At: g.At, Source: memory.Source{Origin: memory.Executor, Run: c.ID, Ref: refusedRef}})
 		if err != nil {
 			return err
 		}
@@ -161,23 +160,18 @@ func (l *Layer) refuse(ctx context.Context, b *store.Batch, g *given, s *shape, 
 const refusedRef = "refused"
 
 func triggerOf(c *Case, s *shape) string {
-	return cmp.Or(c.Situation, unmarked.Replace(mark(head(s.template, maxLesson), c, s)))
-}
-
-func (w *warning) add(e event) {
-	w.Events = append(w.Events, e)
-	w.Events = w.Events[max(0, len(w.Events)-maxEvents):]
+	if c.Situation != "" {
+		return c.Situation
+	}
+	return lesson(s.template, c, s, nil).Said
 }
 
 // instead says what passed where something had been refused: the call of that skill with {name} for the inputs.
 func instead(g *given, skill string) string {
-	var r record
 	if g.Outcome.Plan != nil {
-		r.add(&delivery{Text: g.Case.Text, Inputs: g.Case.Inputs, Calls: g.Outcome.Plan.Calls}, nil)
-	}
-	for _, p := range r.read("") {
-		sg, _ := p.suggestion(&shape{}, "")
-		for _, call := range sg.Plan.Calls {
+		r := record{Plans: []*plan{{Deliveries: []*delivery{{Text: g.Case.Text, Inputs: g.Case.Inputs, Calls: g.Outcome.Plan.Calls}}}}}
+		sg, _ := r.read("").Plans[0].suggestion(&shape{}, "")
+		for _, call := range sg.Calls {
 			if call.Name == skill && len(call.Inputs) > 0 {
 				return fmt.Sprintf("%s %s passed", skill, call.Inputs)
 			}
@@ -186,72 +180,65 @@ func instead(g *given, skill string) string {
 	return "it passed once that was heeded"
 }
 
-// classOf is the class of a complaint: its words, where each that holds a digit, a {name} or a name is any.
-func classOf(lesson string) string {
-	words := strings.Fields(strings.ToLower(unmarked.Replace(lesson)))
-	for i, w := range words {
-		if strings.ContainsFunc(w, unicode.IsNumber) || strings.ContainsAny(w, "{}…") {
-			words[i] = "#"
-		}
-	}
-	return digest(fold(strings.Join(words, " ")))
-}
-
-// mark puts … for each word of a lesson that names something in the case: one with a digit, a capital or an @ in it.
-// Each other word that the case may have brought it puts between two signs, and tell says it where the case at hand
-// has it, too: one with a part that begins as a word of three letters or more of the case does, or the other way round
-// ("Krüger's", "Krüger-Konto"), or is a part of a name. In scripts without spaces each letter is a word.
-func mark(lesson string, c *Case, s *shape) string {
-	own, names, parts := pieces(textsOf(c, s)...), make(map[string]bool), make(map[string]bool)
-	for _, w := range strings.Fields(strings.Join(textsOf(c, s), " ")) {
-		if w = strings.TrimFunc(w, isMark); strings.ContainsFunc(w, naming) {
-			names[strings.ToLower(w)] = true
-			maps.Copy(parts, pieces(w))
-		}
-	}
+// lesson returns a complaint without what it names of the case, or of what strangers said beside it: … for each such
+// word with a digit, a capital or an @ in it. Of other words that the case may have brought tell decides: those with a
+// part that is one of the case, or begins as one of three letters or more does, or the other way round ("Krügers",
+// "Krüger-Konto"). In scripts without spaces each letter is a word. The class of a lesson is what it says, where each
+// word with a digit, a {name} or a … is any.
+func lesson(complaint string, c *Case, s *shape, strangers []string) *warning {
+	w := &warning{}
+	own, theirs := pieces(textsOf(c, s)...), pieces(strangers...)
 	brought := func(p string) bool {
-		if parts[p] || own[p] && unicode.In(first(p), unspaced...) {
-			return true
-		}
 		for o := range own {
-			if min(utf8.RuneCountInString(o), utf8.RuneCountInString(p)) >= 3 && (strings.HasPrefix(o, p) || strings.HasPrefix(p, o)) {
+			if o == p || min(utf8.RuneCountInString(o), utf8.RuneCountInString(p)) >= 3 && (strings.HasPrefix(o, p) || strings.HasPrefix(p, o)) {
 				return true
 			}
 		}
 		return false
 	}
-	return words.ReplaceAllStringFunc(lesson, func(w string) string {
-		core := strings.TrimFunc(w, isMark)
-		switch {
-		case names[strings.ToLower(core)] && !strings.Contains(w, "{"):
-			return strings.Replace(w, core, "…", 1)
-		case slices.ContainsFunc(wordsOf(braced.ReplaceAllString(w, " ")), brought):
-			return "\x01" + w + "\x02"
+	w.Said = gaps.ReplaceAllString(words.ReplaceAllStringFunc(head(template(complaint, s.in), maxLesson), func(word string) string {
+		mine, foreign := false, false
+		for p := range pieces(braced.ReplaceAllString(word, " ")) {
+			mine, foreign = mine || brought(p), foreign || theirs[p]
 		}
-		return w
-	})
-}
-
-// tell returns a lesson as it is told for a case: with … for each marked word that has a part which the case has not.
-func tell(lesson string, c *Case, s *shape) string {
-	now := pieces(append(textsOf(c, s), c.Situation)...)
-	out := marked.ReplaceAllStringFunc(lesson, func(w string) string {
-		w = w[1 : len(w)-1]
-		if slices.ContainsFunc(wordsOf(braced.ReplaceAllString(w, " ")), func(p string) bool { return !now[p] }) {
+		if (mine || foreign) && !strings.Contains(word, "{") && strings.ContainsFunc(word, naming) {
 			return "…"
 		}
-		return w
-	})
-	return gaps.ReplaceAllString(out, "…")
+		if mine {
+			w.Own = append(w.Own, word)
+		}
+		return word
+	}), "…")
+	class := strings.Fields(strings.ToLower(w.Said))
+	for i, word := range class {
+		if strings.ContainsFunc(word, unicode.IsNumber) || strings.ContainsAny(word, "{}…") {
+			class[i] = "#"
+		}
+	}
+	w.Class = digest(fold(strings.Join(class, " ")))
+	return w
+}
+
+// tell returns a lesson as it is told for a case of these texts: with … for each word of another case with a part that
+// these have not.
+func (w *warning) tell(texts []string) string {
+	now := pieces(texts...)
+	return gaps.ReplaceAllString(words.ReplaceAllStringFunc(w.Said, func(word string) string {
+		if slices.Contains(w.Own, word) {
+			for p := range pieces(braced.ReplaceAllString(word, " ")) {
+				if !now[p] {
+					return "…"
+				}
+			}
+		}
+		return word
+	}), "…")
 }
 
 // words are what is between spaces, and single letters of scripts without them.
 var (
-	words  = regexp.MustCompile(`[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]|[^\s\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]+`)
-	marked = regexp.MustCompile("\x01[^\x02]*\x02")
-	gaps   = regexp.MustCompile(`…{2,}`)
-
-	unmarked = strings.NewReplacer("\x01", "", "\x02", "")
+	words = regexp.MustCompile(`[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]|[^\s\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]+`)
+	gaps  = regexp.MustCompile(`…{2,}`)
 )
 
 // textsOf are the texts of a case.
@@ -263,8 +250,6 @@ func textsOf(c *Case, s *shape) []string {
 	return texts
 }
 
-func isMark(r rune) bool { return class(r) == sign && r != '@' }
-
 // How many letters and digits must be equal where spaces, signs and case are not compared: of a value as a whole, and
 // of a part of one.
 const (
@@ -273,13 +258,12 @@ const (
 )
 
 // tainted returns why a plan is not learned: a stranger's words stand in a call, and not in the case; or a call quotes
-// what it was refused with. Another spelling does not matter. What is translated or encoded is not seen, nor a value
+// what a stranger said, or a complaint. Another spelling does not matter. What is translated or encoded is not seen, nor a value
 // of fewer than eight letters and digits that is written otherwise ("5.000").
 func tainted(c *Case, s *shape, calls []reason.PlanCall, strangers, complaints []string) string {
 	mine := append(said(s.in), c.Text)
 	all := strings.Join(strangers, "\n")
 	own, theirs, refused := spelt(strings.Join(mine, "\n")), spelt(all), spelt(strings.Join(complaints, "\n"))
-	foreign := func(w string) bool { return !strings.Contains(own, w) && strings.Contains(theirs, w) }
 	for _, call := range calls {
 		v, err := decode(call.Inputs)
 		if err != nil {
@@ -287,12 +271,13 @@ func tainted(c *Case, s *shape, calls []reason.PlanCall, strangers, complaints [
 		}
 		for _, l := range append(leaves(v), leaf{"its words", call.Text}) {
 			w := word(l.v)
-			value := spelt(w)
-			copied := func(t string) bool { return !strings.Contains(own, t) && strings.Contains(value, t) }
 			if slices.ContainsFunc(mine, func(t string) bool { return holds(t, w) }) {
 				continue
 			}
-			if holds(all, w) || utf8.RuneCountInString(value) >= minSpelt && foreign(value) || quotes(value, own, theirs, refused) ||
+			value := spelt(w)
+			foreign := func(w string) bool { return !strings.Contains(own, w) && strings.Contains(theirs, w) }
+			copied := func(w string) bool { return !strings.Contains(own, w) && strings.Contains(value, w) }
+			if holds(all, w) || utf8.RuneCountInString(value) >= minSpelt && foreign(value) || quotes(value, own, theirs+"\n"+refused) ||
 				slices.ContainsFunc(addresses(w), foreign) || slices.ContainsFunc(addresses(all), copied) {
 				return fmt.Sprintf("%s: %s says what somebody else said", call.Name, l.path)
 			}
@@ -301,26 +286,29 @@ func tainted(c *Case, s *shape, calls []reason.PlanCall, strangers, complaints [
 	return ""
 }
 
-// quotes reports whether a text has a run of letters and digits of one of the others that own has not. All are spelt.
-func quotes(text, own string, others ...string) bool {
-	mine := make(map[string]bool)
-	runs := func(text string, f func(run string) bool) bool {
-		runes := []rune(text)
-		for i := 0; i+minQuote <= len(runes); i++ {
-			if f(string(runes[i : i+minQuote])) {
-				return true
+// quotes reports whether a text has a long run of letters and digits of another that own has not. All are spelt.
+func quotes(text, own, other string) bool {
+	runs := func(s string) iter.Seq[string] {
+		r := []rune(s)
+		return func(yield func(string) bool) {
+			for i := 0; i+minQuote <= len(r) && yield(string(r[i:i+minQuote])); i++ {
 			}
 		}
+	}
+	mine := make(map[string]bool)
+	for run := range runs(text) {
+		mine[run] = true
+	}
+	if len(mine) == 0 {
 		return false
 	}
-	runs(text, func(run string) bool { mine[run] = true; return false })
-	return len(mine) > 0 && slices.ContainsFunc(others, func(o string) bool {
-		return runs(o, func(run string) bool {
-			hit := mine[run]
-			delete(mine, run)
-			return hit && !strings.Contains(own, run)
-		})
-	})
+	for run := range runs(other) {
+		if mine[run] && !strings.Contains(own, run) {
+			return true
+		}
+		delete(mine, run)
+	}
+	return false
 }
 
 // spelt is a text without what a model changes as it likes: its letters and digits in one case and width.
@@ -340,7 +328,8 @@ func addresses(s string) (out []string) {
 		made := func(r rune) bool {
 			return unicode.IsNumber(r) || class(r) == sign && unicode.IsPrint(r) && !strings.ContainsRune("-'’", r)
 		}
-		if t := spelt(w); utf8.RuneCountInString(t) >= minSpelt && strings.ContainsFunc(strings.TrimFunc(w, isMark), made) {
+		inner := strings.TrimFunc(w, func(r rune) bool { return class(r) == sign && r != '@' })
+		if t := spelt(w); utf8.RuneCountInString(t) >= minSpelt && strings.ContainsFunc(inner, made) {
 			out = append(out, t)
 		}
 	}

@@ -160,7 +160,7 @@ func TestLoadSkills(t *testing.T) {
 	})
 	require.Equal(t, []reason.Skill{
 		{Name: "a", Description: "b"},
-		{Name: "go-test", Description: "Run Go tests.", Text: "Run them.\n\n---\nmore", Agent: "You test."},
+		{Name: "go-test", Description: "Run Go tests.", Text: "Run them.\n\n---\nmore", Agent: "You test.", Fields: map[string]string{"license": "MIT"}},
 	}, skills)
 	for name, want := range map[string]string{
 		"c": "given twice", "d": "name is no text", "e": "not closed", "f": "name is no text", "g": "not 1 to 64", "h": "not UTF-8",

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -17,10 +18,11 @@ import (
 
 // Skill is a way of working that the host has written down, see [LoadSkills].
 type Skill struct {
-	Name        string // what tasks and workers call it: letters, digits, ".", "_", "-"; at most 64
-	Description string // what it is for, in one line of at most 1,024 bytes
-	Text        string // SKILL.md below its front matter, for the reasoner
-	Agent       string // AGENT.md below its front matter, for the worker; "": there is none
+	Name        string            // what tasks and workers call it: letters, digits, ".", "_", "-"; at most 64
+	Description string            // what it is for, in one line of at most 1,024 bytes
+	Text        string            // SKILL.md below its front matter, for the reasoner
+	Agent       string            // AGENT.md below its front matter, for the worker; "": there is none
+	Fields      map[string]string // what else the front matter says, and its metadata, but for lists and maps
 }
 
 const maxSkill = 64 << 10 // bytes of a file
@@ -76,6 +78,20 @@ func loadSkill(fsys fs.FS, file string) (s Skill, err error) {
 			return s, fmt.Errorf("front matter: %s is no text", name)
 		}
 		*to = fence.Line(*to)
+	}
+	var meta map[string]yaml.Node
+	n := fields["metadata"]
+	_ = n.Decode(&meta) // what is no map has none
+	delete(fields, "name")
+	delete(fields, "description")
+	maps.Copy(fields, meta)
+	for name, n := range fields {
+		if s.Fields == nil {
+			s.Fields = make(map[string]string)
+		}
+		if n.Value != "" {
+			s.Fields[name] = n.Value
+		}
 	}
 	switch {
 	case !skillName.MatchString(s.Name):
