@@ -22,6 +22,7 @@ import (
 	"github.com/arc-learn/arc/next/contrib/agefile"
 	"github.com/arc-learn/arc/next/contrib/console"
 	"github.com/arc-learn/arc/next/contrib/mcp"
+	"github.com/arc-learn/arc/next/contrib/notebook"
 	"github.com/arc-learn/arc/next/contrib/openai"
 	"github.com/arc-learn/arc/next/learn"
 	"github.com/arc-learn/arc/next/memory"
@@ -46,10 +47,9 @@ type app struct {
 	mu        sync.Mutex
 	followers map[string][]*follower // by run
 	servers   map[string]*mcp.Client
-	noted     []note    // for MEMORY.md, see writeNotes
-	wrote     time.Time // to it, last
 
 	vault *agefile.File
+	notes *notebook.Notebook
 }
 
 // follower is a screen that shows a run.
@@ -64,7 +64,7 @@ func openApp(ctx context.Context, dir string, how access, log *slog.Logger) (a *
 	if err != nil {
 		return nil, err
 	}
-	a = &app{dir: dir, scope: c.Scope, log: log, followers: map[string][]*follower{}, servers: map[string]*mcp.Client{}, vault: vault(dir)}
+	a = &app{dir: dir, scope: c.Scope, log: log, followers: map[string][]*follower{}, servers: map[string]*mcp.Client{}, vault: vault(dir), notes: notebook.Open(filepath.Join(dir, "memory", "MEMORY.md"))}
 	a.config.Store(c)
 	if err := os.MkdirAll(a.path(".arc"), 0o700); err != nil {
 		return nil, err
@@ -178,7 +178,7 @@ func (a *app) close() error {
 		if err := a.agent.Shutdown(ctx); err != nil {
 			a.log.Warn(err.Error())
 		}
-		errs = append(errs, a.writeNotes(ctx, true), a.agent.Close())
+		errs = append(errs, a.notes.Write(ctx, a.agent, 0), a.agent.Close())
 	}
 	for _, s := range a.servers {
 		errs = append(errs, s.Close())
@@ -224,8 +224,8 @@ func (a *app) trace(ctx context.Context, name string, attrs ...slog.Attr) (conte
 	return e.in(ctx), func(error) {}
 }
 
-func (a *app) onEvent(_ memory.Scope, run string, e arc.Event) {
-	a.note(run, e)
+func (a *app) onEvent(scope memory.Scope, run string, e arc.Event) {
+	a.notes.OnEvent(scope, run, e)
 	a.tell(run, e)
 }
 
@@ -267,30 +267,15 @@ func (a *app) follower(run string) *screen {
 	return nil
 }
 
-// brief is what is told of who the agent is and what it knows: SOUL.md, memory/MEMORY.md and the SKILL.md of skills,
-// within the budget of arc.yaml. What does not fit is left out from the end, and that is said.
+// brief is what is told of who the agent is and what it knows: SOUL.md, memory/MEMORY.md and the SKILL.md of skills.
 func (a *app) brief(skills []string) string {
 	files := []string{"SOUL.md", filepath.Join("memory", "MEMORY.md")}
-	for _, s := range slices.Compact(slices.Sorted(slices.Values(skills))) {
+	for _, s := range skills {
 		files = append(files, filepath.Join("skills", s, "SKILL.md"))
 	}
-	var b strings.Builder
-	left := 3 * a.config.Load().Context // three bytes count as a token
-	for _, f := range files {
-		text, err := readText(a.path(f))
-		switch {
-		case errors.Is(err, os.ErrNotExist):
-			continue
-		case err != nil:
-			a.log.Warn(err.Error())
-			continue
-		case len(text) > left:
-			a.log.Warn("over the context of arc.yaml", "file", f, "tokens", len(text)/3, "left", left/3)
-			b.WriteString("(" + f + " is left out: it is too long)\n\n")
-			continue
-		}
-		left -= len(text)
-		b.WriteString("# " + f + "\n\n" + strings.TrimSpace(text) + "\n\n")
+	text, err := notebook.Brief(a.dir, a.config.Load().Context, files...)
+	if err != nil {
+		a.log.Warn(err.Error())
 	}
-	return strings.TrimSpace(b.String())
+	return text
 }

@@ -64,8 +64,8 @@ type modelConfig struct {
 }
 
 type limits struct {
-	Mode         string             `yaml:"mode"`
-	Blast        string             `yaml:"blast"`
+	Mode         level[act.Mode]    `yaml:"mode"`
+	Blast        level[act.Blast]   `yaml:"blast"`
 	Irreversible bool               `yaml:"irreversible"`
 	AskAbove     map[string]float64 `yaml:"ask_above"`
 	Secrets      []string           `yaml:"secrets"`
@@ -81,7 +81,7 @@ type workerConfig struct {
 	Tools   []string      `yaml:"tools"` // names of tools; "files" and "shell" are built in
 	Skills  []string      `yaml:"skills"`
 	Gates   [][]string    `yaml:"gates"`
-	Input   object        `yaml:"input"` // JSON Schema
+	Input   rawJSON       `yaml:"input"` // JSON Schema
 	Price   float64       `yaml:"price"`
 	Timeout time.Duration `yaml:"timeout"`
 	ByName  bool          `yaml:"by_name"`
@@ -92,7 +92,7 @@ type toolConfig struct {
 	Name   string   `yaml:"name"`
 	About  string   `yaml:"about"`
 	Run    []string `yaml:"run"`
-	Input  object   `yaml:"input"`
+	Input  rawJSON  `yaml:"input"`
 	limits `yaml:",inline"`
 }
 
@@ -114,15 +114,45 @@ type worktreeConfig struct {
 	Restart []string `yaml:"restart"` // after a merge was reverted
 }
 
-// object is a JSON Schema, written as YAML.
-type object map[string]any
+// rawJSON is JSON, as it stands in a flag, or as YAML says it.
+type rawJSON json.RawMessage
 
-func (o object) raw() json.RawMessage {
-	raw, err := json.Marshal(o)
-	if o == nil || err != nil { // what YAML has and JSON has not was refused by check
-		return nil
+func (r *rawJSON) String() string { return string(*r) }
+func (r *rawJSON) Type() string   { return "json" }
+
+func (r *rawJSON) Set(s string) error {
+	if !json.Valid([]byte(s)) {
+		return errors.New("it is no JSON")
 	}
-	return raw
+	*r = rawJSON(s)
+	return nil
+}
+
+func (r *rawJSON) UnmarshalYAML(n *yaml.Node) error {
+	var v any
+	err := n.Decode(&v)
+	if err == nil {
+		*r, err = json.Marshal(v)
+	}
+	if err != nil {
+		return fmt.Errorf("line %d: JSON cannot say it: %w", n.Line, err)
+	}
+	return nil
+}
+
+// level is an act.Mode or an act.Blast, by its name.
+type level[T interface {
+	~int
+	String() string
+}] struct{ is T }
+
+func (l *level[T]) UnmarshalYAML(n *yaml.Node) error {
+	for l.is = 0; l.is.String() != n.Value; l.is++ {
+		if l.is > 9 {
+			return fmt.Errorf("line %d: there is no %q", n.Line, n.Value)
+		}
+	}
+	return nil
 }
 
 // loadConfig reads arc.yaml.
@@ -158,13 +188,7 @@ func (c *config) check() error {
 	if len(c.Workers) == 0 {
 		flaw("neither a model nor workers: add a line such as «model: gpt-5-mini»")
 	}
-	limited := func(what string, l limits) {
-		if _, _, err := l.levels(); err != nil {
-			flaw("%s: %w", what, err)
-		}
-	}
 	for _, w := range c.Workers {
-		limited("worker "+w.Name, w.limits)
 		switch {
 		case w.Name == "":
 			flaw("a worker without a name")
@@ -183,13 +207,11 @@ func (c *config) check() error {
 		flaw("every worker has skills, and there is no planner that says which one a task needs: add «planner: MODEL»")
 	}
 	for name, m := range c.MCP {
-		limited("mcp "+name, m.limits)
 		if (len(m.Run) > 0) == (m.URL != "") {
 			flaw("mcp %s: it has either run or url", name)
 		}
 	}
 	for _, t := range c.Tools {
-		limited("tool "+t.Name, t.limits)
 		if len(t.Run) == 0 {
 			flaw("tool %s: it has no run", t.Name)
 		}
@@ -208,21 +230,6 @@ func (c *config) check() error {
 		flaw("holdout is a share from 0 to below 1")
 	}
 	return errors.Join(wrong...)
-}
-
-// levels are the mode and the blast radius of a worker or tool.
-func (l limits) levels() (mode act.Mode, blast act.Blast, err error) {
-	for mode = act.Autonomous; l.Mode != "" && mode.String() != l.Mode; mode++ {
-		if mode > act.Compound {
-			return 0, 0, fmt.Errorf("no mode is called %s", l.Mode)
-		}
-	}
-	for blast = act.Self; l.Blast != "" && blast.String() != l.Blast; blast++ {
-		if blast > act.Public {
-			return 0, 0, fmt.Errorf("no blast is called %s", l.Blast)
-		}
-	}
-	return mode, blast, nil
 }
 
 // route is the model for a priority; "": the model of all.

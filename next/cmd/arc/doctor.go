@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 
+	"github.com/arc-learn/arc/next/contrib/notebook"
 	"github.com/spf13/cobra"
 )
 
@@ -83,7 +84,7 @@ func (c *command) doctor(ctx context.Context, a *app, _ []string) error {
 		commands("tool "+t.Name, t.Run)
 	}
 	for _, f := range []string{"SOUL.md", "memory/MEMORY.md"} {
-		text, err := readText(a.path(filepath.FromSlash(f)))
+		text, err := notebook.Read(a.path(filepath.FromSlash(f)))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}

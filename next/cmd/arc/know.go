@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/pflag"
 
 	arc "github.com/arc-learn/arc/next"
+	"github.com/arc-learn/arc/next/contrib/notebook"
 	"github.com/arc-learn/arc/next/learn"
 	"github.com/arc-learn/arc/next/memory"
 	"github.com/arc-learn/arc/next/reason"
@@ -226,6 +227,26 @@ func (c *command) overview(ctx context.Context, a *app, _ []string) error {
 	return c.result("overview", map[string]any{
 		"health": h, "text": h.Text(), "open": open, "tasks": tasks, "today": spent, "next": next[:min(3, len(next))],
 	}, err)
+}
+
+func (c *command) notesCommand() *cobra.Command {
+	var commit bool
+	return c.leaf(reads, "notes", "Print memory/MEMORY.md, which every prompt has", func(ctx context.Context, a *app, _ []string) error {
+		if err := a.notes.Write(ctx, a.agent, idleFor); err != nil {
+			return err
+		}
+		text, err := notebook.Read(a.path("memory", "MEMORY.md"))
+		if errors.Is(err, fs.ErrNotExist) {
+			text, err = "nothing is noted yet", nil
+		}
+		if err == nil && commit {
+			text, err = "committed", a.notes.Commit(ctx, time.Time{})
+		}
+		if err == nil {
+			c.Print(text)
+		}
+		return err
+	}, func(f *pflag.FlagSet) { f.BoolVar(&commit, "commit", false, "commit what has changed") })
 }
 
 // cost is what a worker's calls of a model took on a day. What nobody has told is nil.

@@ -120,7 +120,7 @@ func (c *command) root() *cobra.Command {
 	root.AddGroup(&cobra.Group{ID: "work", Title: "Work:"}, &cobra.Group{ID: "know", Title: "Know:"},
 		&cobra.Group{ID: "keep", Title: "Keep:"})
 	for group, commands := range map[string][]*cobra.Command{
-		"work": append(c.runCommands(), c.taskCommands()...), "know": append(c.knowCommands(), c.noteCommands()...),
+		"work": append(c.runCommands(), c.taskCommands()...), "know": append(c.knowCommands(), c.notesCommand()),
 		"keep": slices.Concat(c.doctorCommands(), c.serveCommands(), c.skillCommands(), c.credsCommands()),
 	} {
 		for _, cmd := range commands {

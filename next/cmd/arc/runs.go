@@ -98,19 +98,6 @@ func (c *command) runCommands() []*cobra.Command {
 
 func needsRuling(r *arc.Report) bool { return len(r.Approvals) > 0 }
 
-// rawJSON is a flag of JSON.
-type rawJSON json.RawMessage
-
-func (f *rawJSON) String() string { return string(*f) }
-func (f *rawJSON) Type() string   { return "json" }
-func (f *rawJSON) Set(s string) error {
-	if !json.Valid([]byte(s)) {
-		return errors.New("it is no JSON")
-	}
-	*f = rawJSON(s)
-	return nil
-}
-
 // newRun makes an ID that sorts by its time.
 func newRun(now time.Time) string {
 	return now.UTC().Format("20060102-150405-") + strings.ToLower(rand.Text()[:8])

@@ -31,7 +31,7 @@ func (c *command) serveCommands() []*cobra.Command {
 		}
 		work.Go(func() {
 			every(ctx, 30*time.Second, func() {
-				if err := cmp.Or(a.writeNotes(ctx, false), a.commitDaily(ctx)); err != nil && ctx.Err() == nil {
+				if err := cmp.Or(a.notes.Write(ctx, a.agent, idleFor), a.notes.Commit(ctx, today())); err != nil && ctx.Err() == nil {
 					a.log.Warn(err.Error())
 				}
 			})
@@ -66,6 +66,15 @@ func (c *command) serveCommands() []*cobra.Command {
 		f.IntVar(&n, "workers", 1, "tasks at a time")
 	})
 	return []*cobra.Command{serve, c.servicesCommand()}
+}
+
+// idleFor is how long nobody has changed MEMORY.md before it is written: a person may have it open.
+const idleFor = 3 * time.Second
+
+// today begins at midnight.
+func today() time.Time {
+	y, m, d := time.Now().Date()
+	return time.Date(y, m, d, 0, 0, 0, 0, time.Local)
 }
 
 // every calls f at once and then at an interval, until ctx ends.

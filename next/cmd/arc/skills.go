@@ -5,18 +5,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/arc-learn/arc/next/act/queue"
+	"github.com/arc-learn/arc/next/contrib/notebook"
 	"github.com/arc-learn/arc/next/contrib/workspace"
 	"github.com/arc-learn/arc/next/internal/yaml"
 	"github.com/arc-learn/arc/next/reason"
@@ -28,12 +29,12 @@ func (c *command) skills() ([]reason.Skill, error) {
 	return reason.LoadSkills(os.DirFS(filepath.Join(c.dir, "skills")))
 }
 
-// program is an executable file of a skill; "": it has none.
+// program is an executable file of a skill, with any extension; "": it has none.
 func program(dir, skill, name string) string {
-	files, _ := filepath.Glob(filepath.Join(dir, "skills", skill, name)) // the pattern is well-formed
-	more, _ := filepath.Glob(filepath.Join(dir, "skills", skill, name+".*"))
-	for _, f := range append(files, more...) {
-		if info, err := os.Stat(f); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+	files, _ := filepath.Glob(filepath.Join(dir, "skills", skill, name+"*")) // the pattern is well-formed
+	for _, f := range files {
+		base, _, _ := strings.Cut(filepath.Base(f), ".")
+		if info, err := os.Stat(f); err == nil && base == name && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
 			return f
 		}
 	}
@@ -94,8 +95,7 @@ func (c *command) skillCommands() []*cobra.Command {
 			return c.sense(ctx, a, due)
 		}, func(f *pflag.FlagSet) { f.BoolVar(&due, "due", false, "only those whose time has come") }),
 			c.leaf(local, "list", "List sensors", func(context.Context, *app, []string) error {
-				all, err := sensors(c.dir)
-				return list(c, all, 0, err, "sensor every file", "no sensors: an executable skills/NAME/sensor prints tasks", func(s sensor) []string {
+				return list(c, sensors(c.dir), 0, nil, "sensor every file", "no sensors: an executable skills/NAME/sensor prints tasks", func(s sensor) []string {
 					return []string{s.Skill, s.Every.String(), s.File}
 				})
 			}, nil)),
@@ -109,36 +109,34 @@ type sensor struct {
 	Every       time.Duration
 }
 
-func sensors(dir string) (out []sensor, err error) {
-	entries, err := os.ReadDir(filepath.Join(dir, "skills"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	for _, e := range entries {
+func sensors(dir string) (out []sensor) {
+	skills, _ := os.ReadDir(filepath.Join(dir, "skills")) // there may be none
+	for _, e := range skills {
 		s := sensor{e.Name(), program(dir, e.Name(), "sensor"), 5 * time.Minute}
 		if s.File == "" {
 			continue
 		}
-		if text, err := readText(filepath.Join(dir, "skills", e.Name(), "SKILL.md")); err == nil {
-			var fields map[string]yaml.Node
-			matter, _ := front(text)
-			if yaml.Decode([]byte(matter), &fields) == nil {
-				if d, err := time.ParseDuration(fields["every"].Value); err == nil && d > 0 {
-					s.Every = d
-				}
+		var fields map[string]yaml.Node
+		text, _ := notebook.Read(filepath.Join(dir, "skills", e.Name(), "SKILL.md")) // it may have none
+		matter, _ := front(text)
+		if yaml.Decode([]byte(matter), &fields) == nil {
+			if d, err := time.ParseDuration(fields["every"].Value); err == nil && d > 0 {
+				s.Every = d
 			}
 		}
 		out = append(out, s)
 	}
-	return out, err
+	return out
 }
 
 // sense runs the sensors side by side; one that fails holds no other up.
 func (c *command) sense(ctx context.Context, a *app, due bool) error {
-	all, err := sensors(a.dir)
-	var mu sync.Mutex
-	errs := []error{err}
+	all := sensors(a.dir)
+	if len(all) == 0 && !due {
+		c.Print("no sensors: an executable skills/NAME/sensor prints tasks")
+	}
 	var each sync.WaitGroup
+	var failed atomic.Bool
 	for _, s := range all {
 		interval := time.Second // the least that the queue takes
 		if due {
@@ -146,10 +144,8 @@ func (c *command) sense(ctx context.Context, a *app, due bool) error {
 		}
 		each.Go(func() {
 			added, err := a.queue.Sense(ctx, s.Skill, interval, func(ctx context.Context) ([]queue.Draft, error) { return a.look(ctx, s) })
-			mu.Lock()
-			defer mu.Unlock()
 			if err != nil {
-				errs = append(errs, fmt.Errorf("sensor %s: %w", s.Skill, err))
+				failed.Store(true)
 				c.Say(c.Paint(red, "sensor "+s.Skill+": ") + err.Error())
 			}
 			for _, j := range added {
@@ -157,17 +153,13 @@ func (c *command) sense(ctx context.Context, a *app, due bool) error {
 			}
 		})
 	}
-	each.Wait()
-	if errors.Join(errs...) != nil {
+	if each.Wait(); failed.Load() {
 		return &exitError{code: exitFailed}
-	}
-	if len(all) == 0 && !due {
-		c.Print("no sensors: an executable skills/NAME/sensor prints tasks")
 	}
 	return nil
 }
 
-func (a *app) look(ctx context.Context, s sensor) ([]queue.Draft, error) {
+func (a *app) look(ctx context.Context, s sensor) (drafts []queue.Draft, err error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	out, err := a.in(workspace.In(a.dir)).Text(ctx, nil, s.File)
@@ -178,12 +170,9 @@ func (a *app) look(ctx context.Context, s sensor) ([]queue.Draft, error) {
 	if err := yaml.Decode([]byte(out), &texts); err != nil {
 		return nil, fmt.Errorf("it prints no list of tasks: %w", err)
 	}
-	var drafts []queue.Draft
 	for _, t := range texts {
 		var d queue.Draft
-		if err := t.over(&d); err != nil {
-			return nil, err
-		}
+		t.over(&d)
 		drafts = append(drafts, d)
 	}
 	return drafts, nil

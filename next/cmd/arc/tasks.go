@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"path"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -17,10 +18,12 @@ import (
 
 	arc "github.com/arc-learn/arc/next"
 	"github.com/arc-learn/arc/next/act/queue"
+	"github.com/arc-learn/arc/next/contrib/notebook"
 	"github.com/arc-learn/arc/next/internal/yaml"
 )
 
-// taskText is a task as a template has it in its front matter, a sensor prints it, and flags say it.
+// taskText is what a template has in its front matter, a sensor prints and flags say of a queue.Draft: fields of the
+// same names.
 type taskText struct {
 	Subject     string    `yaml:"subject"`
 	Description string    `yaml:"description"`
@@ -32,39 +35,22 @@ type taskText struct {
 	Key         string    `yaml:"key"`
 	Cron        string    `yaml:"cron"`
 	At          time.Time `yaml:"at"`
-	MaxRetries  int       `yaml:"max_retries"`
-	Input       yaml.Node `yaml:"input"`
+	MaxAttempts int       `yaml:"max_retries"`
+	Input       rawJSON   `yaml:"input"`
 }
 
 // over puts what the text says in the place of what a draft has.
-func (t taskText) over(d *queue.Draft) error {
-	for _, f := range []struct {
-		to   *string
-		text string
-	}{
-		{&d.Subject, t.Subject}, {&d.Description, t.Description}, {&d.Model, t.Model}, {&d.Source, t.Source},
-		{&d.Parent, t.Parent}, {&d.Key, t.Key}, {&d.Cron, t.Cron},
-	} {
-		*f.to = cmp.Or(f.text, *f.to)
+func (t taskText) over(d *queue.Draft) {
+	for f, v := range reflect.ValueOf(t).Fields() {
+		if to := reflect.ValueOf(d).Elem().FieldByName(f.Name); !v.IsZero() {
+			to.Set(v.Convert(to.Type()))
+		}
 	}
-	d.Priority, d.MaxAttempts = cmp.Or(t.Priority, d.Priority), cmp.Or(t.MaxRetries, d.MaxAttempts)
-	if len(t.Skills) > 0 {
-		d.Skills = t.Skills
-	}
-	if !t.At.IsZero() {
-		d.At = t.At
-	}
-	var input any
-	err := t.Input.Decode(&input)
-	if err == nil && input != nil {
-		d.Input, err = json.Marshal(input)
-	}
-	return err
 }
 
 // template reads templates/NAME.md: a task in the front matter, and its description below.
 func (a *app) template(name string) (t taskText, err error) {
-	text, err := readText(a.path("templates", filepath.Base(name)+".md"))
+	text, err := notebook.Read(a.path("templates", filepath.Base(name)+".md"))
 	if err != nil {
 		return t, err
 	}
@@ -78,7 +64,7 @@ func (a *app) template(name string) (t taskText, err error) {
 
 func (c *command) taskCommands() []*cobra.Command {
 	var t taskText
-	var status, template, summary, input, at, id string
+	var status, template, summary, at, id string
 	var limit int
 	texts := func(f *pflag.FlagSet) {
 		f.StringVar(&t.Subject, "subject", "", "what is to be done, in a line")
@@ -100,9 +86,6 @@ func (c *command) taskCommands() []*cobra.Command {
 		} else if at != "" {
 			t.At, err = time.Parse(time.RFC3339, at)
 		}
-		if err == nil && input != "" {
-			err = yaml.Decode([]byte(input), &t.Input)
-		}
 		return err
 	}
 	update := func(check func() error) func(context.Context, *app, []string) error {
@@ -114,7 +97,8 @@ func (c *command) taskCommands() []*cobra.Command {
 			if err == nil {
 				j, err = a.queue.Update(ctx, j.ID, func(j *queue.Job) error {
 					j.State, j.Summary = cmp.Or(queue.State(status), j.State), cmp.Or(summary, j.Summary)
-					return t.over(&j.Draft)
+					t.over(&j.Draft)
+					return nil
 				})
 			}
 			if err == nil {
@@ -138,14 +122,15 @@ func (c *command) taskCommands() []*cobra.Command {
 				}
 				if template != "" {
 					text, err := a.template(template)
-					if err = cmp.Or(err, text.over(&d)); err != nil {
+					if err != nil {
 						return usage("templates/%s.md: %w", template, err)
 					}
+					text.over(&d)
 				}
-				if err := cmp.Or(parse(), t.over(&d)); err != nil {
+				if err := parse(); err != nil {
 					return &exitError{exitUsage, err}
 				}
-				if d.Subject == "" {
+				if t.over(&d); d.Subject == "" {
 					return usage(`what is to be done? arc tasks add --subject "…", or --template NAME`)
 				}
 				j, added, err := a.queue.Add(ctx, d)
@@ -163,8 +148,8 @@ func (c *command) taskCommands() []*cobra.Command {
 				f.StringVar(&t.Source, "source", "", "who asks; none: human, or the task that runs the command")
 				f.StringVar(&t.Parent, "parent", "", "the task that it follows from")
 				f.StringVar(&t.Key, "key", "", "the same key is the same task")
-				f.IntVar(&t.MaxRetries, "max-retries", 0, "attempts; 0: 3")
-				f.StringVar(&input, "input", "", "JSON: what varies")
+				f.IntVar(&t.MaxAttempts, "max-retries", 0, "attempts; 0: 3")
+				f.Var(&t.Input, "input", "JSON: what varies")
 			}),
 			c.leaf(reads, "update [ID]", "Change a task; --status pending has it tried again", update(func() error { return nil }),
 				func(f *pflag.FlagSet) { byID(f); texts(f) }),
@@ -249,19 +234,11 @@ func (c *command) runTask(ctx context.Context, a *app, _ []string) error {
 func (a *app) cycle(ctx context.Context, j queue.Job) (queue.Job, error) {
 	working, stop := context.WithCancel(ctx)
 	defer stop()
-	go func() { // keeps the lease
-		for tick := time.NewTicker(10 * time.Second); ; {
-			select {
-			case <-tick.C:
-				if errors.Is(a.queue.Heartbeat(working, j), queue.ErrLost) {
-					stop()
-				}
-			case <-working.Done():
-				tick.Stop()
-				return
-			}
+	go every(working, 10*time.Second, func() { // keeps the lease
+		if errors.Is(a.queue.Heartbeat(working, j), queue.ErrLost) {
+			stop()
 		}
-	}()
+	})
 	j.Model = cmp.Or(j.Model, a.config.Load().route(j.Priority))
 	follow, err := a.work(working, &j)
 	if ctx.Err() != nil {

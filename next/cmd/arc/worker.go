@@ -20,10 +20,9 @@ import (
 // workers makes those of arc.yaml, which was checked.
 func (a *app) workers(c *config) (out []act.Worker, err error) {
 	for _, w := range c.Workers {
-		mode, blast, _ := w.levels()
 		worker := act.Worker{
-			Name: w.Name, Description: w.About, Skills: w.Skills, ByName: w.ByName, Input: w.Input.raw(), Timeout: w.Timeout,
-			Price: w.Price, Mode: mode, Blast: blast, Irreversible: w.Irreversible, AskAbove: w.AskAbove, Secrets: w.Secrets,
+			Name: w.Name, Description: w.About, Skills: w.Skills, ByName: w.ByName, Input: json.RawMessage(w.Input), Timeout: w.Timeout,
+			Price: w.Price, Mode: w.Mode.is, Blast: w.Blast.is, Irreversible: w.Irreversible, AskAbove: w.AskAbove, Secrets: w.Secrets,
 		}
 		for _, argv := range slices.Concat(c.Gates, w.Gates) {
 			worker.Gates = append(worker.Gates, &gate{a, argv})
@@ -68,11 +67,6 @@ func (a *app) place(ctx context.Context) string { return cmp.Or(worktree.Dir(ctx
 // in is what works in a folder.
 func (a *app) in(dir func(context.Context) string) *workspace.Workspace {
 	return &workspace.Workspace{Dir: dir, Env: func() []string { return a.environ() }, Keep: []string{"arc.yaml", "SOUL.md", ".arc", ".git"}}
-}
-
-// git runs git in the folder.
-func (a *app) git(ctx context.Context, args ...string) (string, error) {
-	return a.in(workspace.In(a.dir)).Text(ctx, nil, append([]string{"git"}, args...)...)
 }
 
 // command is a program that gets the task, and as a gate the result, as JSON.
@@ -149,9 +143,8 @@ func (a *app) server(name string, s mcpConfig) *mcp.Client {
 	defer a.mu.Unlock()
 	key := fmt.Sprint(name, s)
 	if a.servers[key] == nil {
-		mode, blast, _ := s.levels()
 		o := &mcp.ClientOptions{Logger: a.log, Tool: func(_ mcp.Hints, t *tools.Tool) bool {
-			t.Mode, t.Blast, t.Irreversible, t.AskAbove, t.Secrets = mode, blast, s.Irreversible, s.AskAbove, s.Secrets
+			t.Mode, t.Blast, t.Irreversible, t.AskAbove, t.Secrets = s.Mode.is, s.Blast.is, s.Irreversible, s.AskAbove, s.Secrets
 			return true
 		}}
 		if a.servers[key] = mcp.Dial(s.URL, o); s.URL == "" {
@@ -182,9 +175,8 @@ func (a *app) tools(c *config, names []string) (out []tools.Tool) {
 			continue // an MCP server's
 		}
 		t := c.Tools[i]
-		mode, blast, _ := t.levels()
 		out = append(out, w.Program(tools.Tool{
-			Name: t.Name, Description: t.About, Input: t.Input.raw(), Mode: mode, Blast: blast, Irreversible: t.Irreversible,
+			Name: t.Name, Description: t.About, Input: json.RawMessage(t.Input), Mode: t.Mode.is, Blast: t.Blast.is, Irreversible: t.Irreversible,
 			AskAbove: t.AskAbove, Secrets: t.Secrets,
 		}, t.Run...))
 	}
