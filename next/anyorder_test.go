@@ -771,7 +771,7 @@ func (w *world) decide(t *rapid.T) {
 		}
 		w.mu.Unlock()
 		err = w.agent.In(scope).Decide(context.Background(), act.Ruling{Approval: p.ID, Allow: allow, By: "eve"})
-		w.ended(t, scope, nil, err, fails, arc.ErrRunning)
+		w.ended(t, scope, nil, err, fails, arc.ErrRunning, arc.ErrState)
 		break
 	}
 	w.ended(t, scope, nil, nil, fails)

@@ -160,8 +160,8 @@ func (t *turn) corrected(ctx context.Context, verdict learn.Verdict) (*rank.Samp
 	return &d.Sample, nil
 }
 
-// Decide rules on an [act.Approval] of a run that waits. The run goes on by itself: [View.Wait] returns what came of
-// it.
+// Decide rules on an [act.Approval] of a run that waits, before its Deadline: afterwards silence has ruled, and it is
+// [ErrState]. The run goes on by itself: [View.Wait] returns what came of it.
 func (v View) Decide(ctx context.Context, r act.Ruling) error {
 	t, err := v.agent.tenant(ctx, v.scope)
 	if err != nil {
@@ -172,7 +172,7 @@ func (v View) Decide(ctx context.Context, r act.Ruling) error {
 		if err != nil {
 			return err
 		}
-		if p.ID != r.Approval {
+		if p.ID != r.Approval || !v.agent.opts.Now().Before(p.Deadline) {
 			continue
 		}
 		j := act.NewJournal(t.group, logPrefix(v.scope, p.Run), v.agent.opts.Now, nil, nil)
