@@ -1043,5 +1043,9 @@ func (w *world) check(t *rapid.T) {
 		r, err := w.agent.In(memory.Scope(scope)).Report(ctx, id)
 		require.NoError(t, err)
 		require.Equal(t, k.report, r, "it was acknowledged")
+		told := memory.Scope(scope).TenantPrefix() + memory.Scope(scope).Key("part", id+"/advice/")
+		for e := range w.mem.Scan(ctx, store.Range{Prefix: told}) {
+			t.Fatalf("%s has ended, and %q is there", key, e.Key)
+		}
 	}
 }

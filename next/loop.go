@@ -204,10 +204,16 @@ func (t *turn) event(kind, name, text string) {
 	t.events = append(t.events, Event{At: t.now(), Kind: kind, Name: name, Text: clip(text, maxTold)})
 }
 
-// last is the event with which the run ends. It comes after those of what is staged.
+// last is the event with which the run ends. It comes after those of what is staged. What the run was told goes: nobody
+// asks for it any more, and a memory that is forgotten would still stand in it.
 func (t *turn) last() {
-	t.stage(func(context.Context, *store.Batch) error {
+	t.stage(func(_ context.Context, b *store.Batch) error {
 		t.event(string(t.Status), "", t.Reason)
+		for n := range t.Advices {
+			if err := b.Delete(partKey(t.Scope, t.ID, adviceName(n+1)), store.Any); err != nil {
+				return err
+			}
+		}
 		return nil
 	})
 }

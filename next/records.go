@@ -18,7 +18,7 @@ import (
 // Keys of a run in its tenant's part of the store:
 //
 //	s/SCOPE//run/ID          record
-//	s/SCOPE//part/ID/NAME    objective, advice/1, delivery/0001
+//	s/SCOPE//part/ID/NAME    objective, delivery/0001, and advice/1 until the run has ended
 //	s/SCOPE//log/ID/…        the journal, see act.NewJournal
 //
 // and in the whole store, while the scheduler has to look at it:

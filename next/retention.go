@@ -27,9 +27,7 @@ func (v View) Delete(ctx context.Context, id string) error {
 		if err := t.commit(context.WithoutCancel(ctx)); err != nil {
 			return err
 		}
-		for _, prefix := range []string{
-			logPrefix(t.Scope, t.ID), partKey(t.Scope, t.ID, "advice/"), partKey(t.Scope, t.ID, "delivery/"),
-		} {
+		for _, prefix := range []string{logPrefix(t.Scope, t.ID), partKey(t.Scope, t.ID, "delivery/")} {
 			if err := at.deleteAll(ctx, prefix, ""); err != nil {
 				return err
 			}
