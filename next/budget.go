@@ -32,6 +32,19 @@ func (b Budget) spent(u *reason.Usage) string {
 	return ""
 }
 
+// bounded is the phase that comes next: the end, where a decision or an attempt would follow and nothing more may be
+// spent.
+func (t *turn) bounded(ctx context.Context, next phase) (phase, error) {
+	if next != reasonPhase && next != assignPhase {
+		return next, nil
+	}
+	why, err := t.overspent(ctx)
+	if err == nil && why != "" {
+		next = t.block(Spent, why)
+	}
+	return next, err
+}
+
 // overspent says why nothing more may be asked of a model; "": something may.
 func (t *turn) overspent(ctx context.Context) (why string, err error) {
 	why = t.objective.Budget.spent(t.Usage.Add(t.Current.Usage))

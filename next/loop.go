@@ -141,16 +141,10 @@ func (t *turn) step(ctx context.Context) error {
 		return errFenced
 	}
 	for {
-		if t.Phase == reasonPhase || t.Phase == assignPhase { // a decision, or an attempt, would follow
-			why, err := t.overspent(ctx)
-			if err != nil {
-				return err
-			}
-			if why != "" {
-				t.Phase = t.block(Spent, why)
-			}
+		was, err := t.bounded(ctx, t.Phase)
+		if err != nil {
+			return err
 		}
-		was := t.Phase
 		inner, end := t.agent.trace(ctx, string(was), t.ID, slog.String("worker", t.Current.Worker))
 		next, err := phases[was](t, inner)
 		end(err)

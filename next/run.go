@@ -119,7 +119,7 @@ type Thought struct {
 }
 
 // Think returns what Run would begin with: it recalls, and asks the reasoner unless a plan fires. Nothing is done
-// and nothing is kept.
+// and nothing is kept, so what it takes is not counted for the day.
 func (a *Agent) Think(ctx context.Context, o Objective) (Thought, error) {
 	o, clean, err := a.door(ctx, o)
 	if err != nil {
@@ -132,7 +132,10 @@ func (a *Agent) Think(ctx context.Context, o Objective) (Thought, error) {
 	t := &turn{agent: a, tenant: at, objective: o, clean: clean, record: newRecord(&o, a.now())}
 	next, advice := assessPhase, &learn.Advice{}
 	for len(t.Aims) == 1 && (next == assessPhase || next == recallPhase || next == reasonPhase) {
-		if next, err = phases[next](t, ctx); err != nil {
+		if next, err = phases[next](t, ctx); err == nil {
+			next, err = t.bounded(ctx, next)
+		}
+		if err != nil {
 			return Thought{}, err
 		}
 		if t.advice != nil {
