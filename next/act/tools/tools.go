@@ -18,18 +18,19 @@ import (
 
 // Options of an executor. The bounds are those of an attempt, over everything that it took before a crash as well.
 type Options struct {
-	System    string          // instructions for the model
-	Schema    json.RawMessage // the JSON Schema of the final answer; nil: free text
-	MaxCalls  int             // calls of tools; 0: 64
-	MaxTokens int             // of input and output, as far as the provider reports them; 0: no bound
-	MaxUSD    float64         // reported, or else estimated; 0: no bound
+	System string          // instructions for the model
+	Schema json.RawMessage // the JSON Schema of the final answer; nil: free text
+
+	// Max is what the model may be asked for: Calls of it, Input and Output tokens as far as the provider reports them,
+	// and CostUSD, reported or else estimated; 0 and nil: no bound. Tools are called 64 times at most.
+	Max reason.Usage
 }
 
 const (
-	defaultCalls = 64
-	maxShown     = 16 << 10 // bytes of a result that the model is shown
-	together     = 8        // calls of an answer that are made at a time
-	repairs      = 2        // answers that may be asked for again because they cannot be used
+	maxCalls = 64
+	maxShown = 16 << 10 // bytes of a result that the model is shown
+	together = 8        // calls of an answer that are made at a time
+	repairs  = 2        // answers that may be asked for again because they cannot be used
 )
 
 // executor is what New returns.
@@ -62,7 +63,6 @@ func New(m reason.Model, o *Options, ts ...Tool) act.Executor {
 	if o != nil {
 		x.opts = *o
 	}
-	x.opts.MaxCalls = cmp.Or(x.opts.MaxCalls, defaultCalls)
 	var wrong error
 	x.tools, x.wrong = check(ts)
 	if x.answer, wrong = schema.Compile(x.opts.Schema); wrong != nil {
@@ -158,7 +158,7 @@ func (a *attempt) replay(ctx context.Context) (rest []reason.PlanCall, err error
 	rest = a.call.Suggested.Calls
 	for i := 0; len(rest) > 0; i++ {
 		p, t := rest[0], a.tools[rest[0].Name]
-		if t == nil || t.Irreversible || p.ResultDigest == "" || t.input.Check(p.Inputs) != nil || i >= a.opts.MaxCalls {
+		if t == nil || t.Irreversible || p.ResultDigest == "" || t.input.Check(p.Inputs) != nil || i >= maxCalls {
 			return rest, nil
 		}
 		m, err := a.callOne(ctx, fmt.Sprintf("call 0.%d", i+1), reason.ToolCall{Name: p.Name, Inputs: p.Inputs})
@@ -210,14 +210,19 @@ func (a *attempt) ask(ctx context.Context, n int) (*reason.Response, error) {
 
 // affords returns an error if the bounds allow no further answer.
 func (a *attempt) affords() error {
-	u := a.usage.Add(&reason.Usage{})
-	usd := cmp.Or(u.CostUSD, u.EstimateUSD, new(float64))
-	switch {
-	case a.opts.MaxTokens > 0 && u.Input+u.Output >= a.opts.MaxTokens:
-		return fmt.Errorf("the attempt took %d of %d tokens", u.Input+u.Output, a.opts.MaxTokens)
-	case a.opts.MaxUSD > 0 && *usd >= a.opts.MaxUSD:
-		return fmt.Errorf("the attempt took $%.4f of $%.4f", *usd, a.opts.MaxUSD)
-	case len(a.made) >= a.opts.MaxCalls+together: // it was told that no calls are left
+	u, most := a.usage.Add(&reason.Usage{}), a.opts.Max
+	for _, b := range []struct {
+		what       string
+		took, most int
+	}{{"calls of the model", u.Calls, most.Calls}, {"input tokens", u.Input, most.Input}, {"output tokens", u.Output, most.Output}} {
+		if b.most > 0 && b.took >= b.most {
+			return fmt.Errorf("the attempt took %d of %d %s", b.took, b.most, b.what)
+		}
+	}
+	if usd := cmp.Or(u.CostUSD, u.EstimateUSD); most.CostUSD != nil && usd != nil && *usd >= *most.CostUSD {
+		return fmt.Errorf("the attempt took $%.4f of $%.4f", *usd, *most.CostUSD)
+	}
+	if len(a.made) >= maxCalls+together { // it was told that no calls are left
 		return fmt.Errorf("the model goes on calling after %d calls", len(a.made))
 	}
 	return nil
@@ -227,7 +232,7 @@ func (a *attempt) affords() error {
 func (a *attempt) callAll(ctx context.Context, n int, calls []reason.ToolCall) error {
 	ends, errs := make([]made, len(calls)), make([]error, len(calls))
 	free := make(chan struct{}, together)
-	left := a.opts.MaxCalls - len(a.made)
+	left := maxCalls - len(a.made)
 	var wg sync.WaitGroup
 	for i, c := range calls {
 		if i >= left {

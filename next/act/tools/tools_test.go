@@ -362,10 +362,11 @@ func TestBounds(t *testing.T) {
 		calls   int
 		says    string
 	}{
-		{"calls", tools.Options{MaxCalls: 5}, nil, 7, 5, "goes on calling"},
-		{"tokens", tools.Options{MaxTokens: 300}, nil, 3, 6, "330 of 300 tokens"},
-		{"dollars", tools.Options{MaxUSD: .03}, &price, 2, 4, "$0.0400 of $0.0300"},
-		{"an unknown price is no bound", tools.Options{MaxUSD: .03, MaxCalls: 5}, nil, 7, 5, "goes on calling"},
+		{"calls of tools", tools.Options{}, nil, 36, 64, "goes on calling"},
+		{"calls of the model", tools.Options{Max: reason.Usage{Calls: 4}}, nil, 4, 8, "4 of 4 calls"},
+		{"tokens", tools.Options{Max: reason.Usage{Input: 300}}, nil, 3, 6, "300 of 300 input tokens"},
+		{"dollars", tools.Options{Max: reason.Usage{CostUSD: new(.03)}}, &price, 2, 4, "$0.0400 of $0.0300"},
+		{"an unknown price is no bound", tools.Options{Max: reason.Usage{CostUSD: new(.03)}}, nil, 36, 64, "goes on calling"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s, m := &shop{}, loop(c.price)
