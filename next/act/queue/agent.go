@@ -20,7 +20,7 @@ import (
 // the run has that of the job, its round and its texts: a later attempt goes on with the run, and a job that comes
 // again, or whose texts a person has changed, is another run.
 //
-//	delivered        Completed; Summary is the first line of the answer
+//	delivered        Completed; Summary is the answer
 //	blocked          Blocked: Summary is why. Once Queue.Update has set the job to Pending the run is tried again
 //	waiting, asking  Pending, and no attempt is spent: the job waits with its run, and holds no worker
 //	canceled         Failed
@@ -57,8 +57,7 @@ func Run(a *arc.Agent, objective func(Job) arc.Objective) Handler {
 			return nil, err
 		}
 		j.Usage = since(r.Usage, j.spent)
-		j.Summary, _, _ = strings.Cut(r.Text, "\n")
-		j.Detail = r.Text
+		j.Summary = r.Text
 		switch r.Status {
 		case arc.Delivered:
 		case arc.Blocked:

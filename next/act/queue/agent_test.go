@@ -73,7 +73,11 @@ func TestAgent(t *testing.T) {
 		doom := add(t, q, queue.Draft{Subject: "doom"})
 		locked := add(t, q, queue.Draft{Subject: "lock it"})
 		time.Sleep(time.Minute + time.Second)
-		is(plain, queue.Completed, "done")
+		is(plain, queue.Completed, "done\nall of it")
+		for c, err := range q.Cycles(t.Context(), "", time.Time{}) {
+			require.NoError(t, err)
+			require.NotContains(t, c.Summary, "\n", "a line of a log")
+		}
 		require.Zero(t, is(asks, queue.Pending, "Which account?").Attempts)
 		before := is(locked, queue.Blocked, "refused: permission: no account")
 
@@ -89,10 +93,10 @@ func TestAgent(t *testing.T) {
 			}
 		}
 		time.Sleep(time.Hour)
-		is(asks, queue.Completed, "done")
+		is(asks, queue.Completed, "done\nall of it")
 		is(doom, queue.Blocked, "refused: permission: no such account")
 		require.Equal(t, 1, doomed, "its run was blocked by itself: nobody has said to try again")
-		after := is(locked, queue.Completed, "done")
+		after := is(locked, queue.Completed, "done\nall of it")
 		total := 0.0
 		for c := range q.Cycles(t.Context(), "", time.Time{}) {
 			if c.Usage != nil {
@@ -112,6 +116,6 @@ func TestAgent(t *testing.T) {
 		require.Zero(t, is(slow, queue.Pending, "").Attempts, "another has its run")
 		leave <- true
 		time.Sleep(time.Minute)
-		is(slow, queue.Completed, "done")
+		is(slow, queue.Completed, "done\nall of it")
 	})
 }

@@ -22,6 +22,8 @@ const (
 	poll     = 100 * time.Millisecond // how often Dispatch looks for what is due, and again says how a job has ended
 	drain    = 30 * time.Second
 	sweeping = time.Hour
+
+	retention = 90 * 24 * time.Hour // of what has ended
 )
 
 // errDrained ends the context of jobs that go on for too long after that of Dispatch has ended.
@@ -72,7 +74,7 @@ func (q *Queue) Dispatch(ctx context.Context, n int, h Handler) error {
 
 func (d *dispatch) sweep() {
 	for d.ctx.Err() == nil {
-		if _, err := d.Sweep(d.ctx); err != nil && d.ctx.Err() == nil {
+		if _, err := d.Sweep(d.ctx, d.o.Now().Add(-retention)); err != nil && d.ctx.Err() == nil {
 			d.o.Logger.Warn("queue: sweep", "error", err)
 		}
 		d.pause(sweeping)
@@ -127,9 +129,6 @@ func (d *dispatch) run(j Job) {
 	var followups []Draft
 	if d.ctx.Err() == nil {
 		followups, err = call.Do(act.WithJournal(ctx, d.journal(ctx, &j), d.o.Sanitizer), 0, func(ctx context.Context) ([]Draft, error) {
-			if said.Model == "" && d.o.Route != nil {
-				said.Model = d.o.Route(said.Priority)
-			}
 			return d.handler(ctx, &said)
 		})
 	}
@@ -154,7 +153,7 @@ func (d *dispatch) end(ctx context.Context, j Job, failure error, followups []Dr
 		case err == nil, errors.Is(err, ErrLost), errors.Is(err, store.ErrClosed), ctx.Err() != nil:
 			return err
 		case errors.Is(err, ErrInvalid), errors.As(err, &tooLarge): // what the handler says cannot be kept
-			j.State, j.Summary, j.Detail, failure, followups = Blocked, err.Error(), "", nil, nil
+			j.State, j.Summary, failure, followups = Blocked, err.Error(), nil, nil
 		default:
 			time.Sleep(poll)
 		}

@@ -56,8 +56,8 @@ type Draft struct {
 	Scope       store.Scope     `cbor:"9,keyasint,omitempty"` // of the tenant; "" is the tenant's own
 	Model       string          `cbor:"10,keyasint,omitempty"`
 
-	// Key makes adding idempotent: in its scope the same Key is the same job, until that has ended and the retention
-	// is over. "": each Draft is a job of its own.
+	// Key makes adding idempotent: in its scope the same Key is the same job, until that has ended and was swept. "":
+	// each Draft is a job of its own.
 	Key string `cbor:"11,keyasint,omitempty"`
 
 	// At is when the job is due; zero: at once, or at the first time of Cron. A Job has here when it may be claimed
@@ -75,7 +75,7 @@ type Draft struct {
 
 // Job is a Draft that was added, and what has become of it.
 //
-// Its holder says what came of the attempt in State, Summary, Detail, Usage and At, which are empty when the job was
+// Its holder says what came of the attempt in State, Summary, Usage and At, which are empty when the job was
 // claimed: see [Queue.End].
 type Job struct {
 	Draft
@@ -86,8 +86,7 @@ type Job struct {
 	Created  time.Time     `cbor:"34,keyasint"`
 	Started  time.Time     `cbor:"35,keyasint,omitzero"`
 	Ended    time.Time     `cbor:"36,keyasint,omitzero"`  // Started and Ended are those of the last attempt
-	Summary  string        `cbor:"38,keyasint,omitempty"` // a line: what was done, or why not; what is over 4 KiB is cut
-	Detail   string        `cbor:"39,keyasint,omitempty"` // the rest; what is over 64 KiB is cut
+	Summary  string        `cbor:"38,keyasint,omitempty"` // first a line: what was done, or why not. Over 64 KiB is cut
 	Usage    *reason.Usage `cbor:"41,keyasint,omitempty"` // of all attempts, of a job that comes again since it did; nil: unknown
 
 	steps string        // of a claimed job: what the keys of its steps begin with
@@ -113,7 +112,7 @@ var (
 
 const (
 	maxText      = 64 << 10
-	maxSummary   = 4 << 10
+	maxSummary   = 4 << 10 // of a cycle
 	maxFollowups = 64
 
 	jobKind    = "job" // kinds of keys: records of jobs, with their steps below them
@@ -160,11 +159,6 @@ func (d *Draft) prepare(clean *redact.Sanitizer) error {
 		return fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	return nil
-}
-
-// clean takes secrets out of what was said of a job, and cuts it.
-func (j *Job) clean(s *redact.Sanitizer) {
-	j.Summary, j.Detail = cut(s.Prose(j.Summary), maxSummary), cut(s.Prose(j.Detail), maxText)
 }
 
 // decode returns the record that an entry has.
@@ -220,7 +214,7 @@ func nextCron(expr string, due, now time.Time) (time.Time, error) {
 func (r *record) claimed() Job {
 	j := r.Job
 	j.steps, j.spent = r.steps(), r.Usage
-	j.At, j.Summary, j.Detail, j.Usage = time.Time{}, "", "", nil
+	j.At, j.Summary, j.Usage = time.Time{}, "", nil
 	return j
 }
 

@@ -23,11 +23,7 @@ import (
 
 // Options of a Queue. Nil and the zero value are the defaults.
 type Options struct {
-	Now       func() time.Time // nil: time.Now
-	Retention time.Duration    // of ended jobs, their keys, and cycles; 0: 90 days
-
-	// Route names the model for a job that names none, before Dispatch has a handler do it. nil: the job has none.
-	Route func(priority int) (model string)
+	Now func() time.Time // nil: time.Now
 
 	// Admit reports whether Dispatch may start another job now, e.g. by what is left of a budget. It is called
 	// concurrently, by each worker that has nothing to do. nil: always.
@@ -58,7 +54,6 @@ func Open(ctx context.Context, g *store.Group, o *Options) (*Queue, error) {
 	if q.o.Now == nil {
 		q.o.Now = time.Now
 	}
-	q.o.Retention = cmp.Or(max(0, q.o.Retention), 90*24*time.Hour)
 	q.o.Sanitizer = cmp.Or(q.o.Sanitizer, redact.New(nil))
 	q.o.Logger = cmp.Or(q.o.Logger, slog.New(slog.DiscardHandler))
 	err := g.Refresh(ctx) // marks where other processes' changes begin
@@ -106,7 +101,8 @@ func (q *Queue) put(b *store.Batch, r *record) error {
 func (q *Queue) log(b *store.Batch, r *record, said *Job) error {
 	j := r.Job
 	j.State, j.Model, j.Usage = said.State, said.Model, said.Usage
-	j.Description, j.Input, j.Detail = "", nil, ""
+	j.Description, j.Input = "", nil
+	j.Summary, _, _ = strings.Cut(cut(j.Summary, maxSummary), "\n")
 	id := fmt.Sprintf("%s-%s-%d", stampOf(j.Ended), path.Base(r.key), j.Token)
 	return codec.Put(b, j.Scope.Key(cycleKind, id), &j, store.Any)
 }
@@ -241,8 +237,8 @@ const (
 	maxPause   = 24 * time.Hour
 )
 
-// End ends the attempt at a job in one commit: it keeps what the holder says in State, Summary, Detail, Usage and
-// Model, adds the follow-ups, as children of the job and in its scope unless they name one, and logs the cycle. What
+// End ends the attempt at a job in one commit: it keeps what the holder says in State, Summary, Usage and Model,
+// adds the follow-ups, as children of the job and in its scope unless they name one, and logs the cycle. What
 // becomes of the job is said in the package. Where there is a failure the State does not count, a Usage in a
 // *[reason.Error] does, and follow-ups are not added.
 //
@@ -272,7 +268,7 @@ func (q *Queue) End(ctx context.Context, j Job, failure error, followups ...Draf
 			return fmt.Errorf("follow-up %d: %w", i+1, err)
 		}
 	}
-	j.clean(q.o.Sanitizer)
+	j.Summary = cut(q.o.Sanitizer.Prose(j.Summary), maxText)
 	err := q.held(ctx, &j, func(b *store.Batch, r *record) error {
 		for _, d := range drafts {
 			if _, _, err := q.add(ctx, b, d); err != nil {
@@ -280,7 +276,7 @@ func (q *Queue) End(ctx context.Context, j Job, failure error, followups ...Draf
 			}
 		}
 		now := q.o.Now().UTC()
-		r.Summary, r.Detail, r.Usage, r.Ended = j.Summary, j.Detail, r.Usage.Add(j.Usage), now
+		r.Summary, r.Usage, r.Ended = j.Summary, r.Usage.Add(j.Usage), now
 		switch {
 		case class == reason.RateLimited:
 			j.State = Pending
@@ -346,12 +342,12 @@ func (q *Queue) revise(r *record, j *Job) error {
 	if err := errors.Join(j.prepare(q.o.Sanitizer), j.State.check()); err != nil {
 		return err
 	}
-	j.clean(q.o.Sanitizer)
+	j.Summary = cut(q.o.Sanitizer.Prose(j.Summary), maxText)
 	now, was, again := q.o.Now().UTC(), r.State, !j.At.Equal(r.At) || j.Cron != r.Cron
 	if j.Cron != r.Cron && j.At.Equal(r.At) {
 		j.At = time.Time{}
 	}
-	r.Draft, r.State, r.Summary, r.Detail = j.Draft, j.State, j.Summary, j.Detail
+	r.Draft, r.State, r.Summary = j.Draft, j.State, j.Summary
 	if r.State != was {
 		switch {
 		case r.State == Active:
@@ -438,8 +434,8 @@ func (q *Queue) List(ctx context.Context, scope store.Scope, states ...State) it
 }
 
 // Cycles yields the attempts that ended at or after a time, for jobs of a scope and of those below it, by scope and
-// then in their order: each is the job as it was then, with the Model and Usage of that attempt and without
-// Description, Input and Detail. An attempt that was given back and used nothing has none.
+// then in their order: each is the job as it was then, with the Model and Usage of that attempt, the first line of
+// its Summary, and without Description and Input. An attempt that was given back and used nothing has none.
 func (q *Queue) Cycles(ctx context.Context, scope store.Scope, since time.Time) iter.Seq2[Job, error] {
 	after := ""
 	if !since.IsZero() {
@@ -477,10 +473,10 @@ func (q *Queue) below(scope store.Scope) []store.Scope {
 	return slices.DeleteFunc(all, func(s store.Scope) bool { return scope != "" && !scope.Contains(s) })
 }
 
-// Sweep deletes what has ended before the retention: jobs with their steps, and cycles; and the steps of earlier
-// rounds of jobs that come again. It returns how many records. Dispatch calls it every hour.
-func (q *Queue) Sweep(ctx context.Context) (swept int, err error) {
-	before := q.o.Now().Add(-q.o.Retention)
+// Sweep deletes what has ended before a time: jobs with their steps and keys, and cycles; and the steps of earlier
+// rounds of jobs that come again. It returns how many records. Dispatch has it delete every hour what has ended 90
+// days ago.
+func (q *Queue) Sweep(ctx context.Context, before time.Time) (swept int, err error) {
 	var old []store.Entry
 	for _, scope := range q.below("") {
 		var job *record // whose steps come next

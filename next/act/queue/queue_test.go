@@ -152,7 +152,7 @@ func TestKeyHoldsForTheRetention(t *testing.T) {
 	require.Equal(t, queue.Completed, again.State)
 	add(t, q, queue.Draft{Key: "mail/7", Scope: "acme/an"})
 	c.add(91 * 24 * time.Hour)
-	swept, err := q.Sweep(t.Context())
+	swept, err := q.Sweep(t.Context(), c.now.Add(-90*24*time.Hour))
 	require.NoError(t, err)
 	require.Equal(t, 2, swept, "the job and its cycle; what is pending stays")
 	add(t, q, queue.Draft{Key: "mail/7", Scope: "acme/anna"})
@@ -268,7 +268,7 @@ func TestLastLeaseRunsOut(t *testing.T) {
 func TestSweepSteps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mem := store.NewMem()
-		q, err := queue.Open(t.Context(), store.NewGroup(mem), &queue.Options{Retention: 24 * time.Hour})
+		q, err := queue.Open(t.Context(), store.NewGroup(mem), nil)
 		require.NoError(t, err)
 		add(t, q, queue.Draft{Subject: "once"})
 		add(t, q, queue.Draft{Subject: "again", Cron: "@every 1h"})
@@ -279,7 +279,7 @@ func TestSweepSteps(t *testing.T) {
 			return nil, err
 		}))
 		keys := func() (n int) {
-			_, err := q.Sweep(t.Context())
+			_, err := q.Sweep(t.Context(), time.Now().Add(-24*time.Hour))
 			require.NoError(t, err)
 			for _, err := range mem.Scan(t.Context(), store.Range{Prefix: "s/_//job/"}) {
 				require.NoError(t, err)
@@ -495,12 +495,6 @@ func TestAdmitAndSense(t *testing.T) {
 		mem, budget := store.NewMem(), 2
 		q, err := queue.Open(t.Context(), store.NewGroup(mem), &queue.Options{
 			Admit: func() bool { return budget > 0 },
-			Route: func(priority int) string {
-				if priority <= 3 {
-					return "opus"
-				}
-				return "haiku"
-			},
 		})
 		require.NoError(t, err)
 		other, err := queue.Open(t.Context(), store.NewGroup(mem), nil)
@@ -526,7 +520,6 @@ func TestAdmitAndSense(t *testing.T) {
 			_ = q.Dispatch(ctx, 1, func(_ context.Context, j *queue.Job) ([]queue.Draft, error) {
 				ran++
 				budget--
-				require.Equal(t, map[int]string{3: "opus", 5: "haiku"}[j.Priority], j.Model)
 				return nil, nil
 			})
 		})

@@ -119,7 +119,7 @@ func openApp(ctx context.Context, dir string, how access, log *slog.Logger) (a *
 	}
 	group := store.NewGroup(store.Sub(a.store, c.Scope.TenantPrefix()))
 	if a.queue, err = queue.Open(ctx, group, &queue.Options{
-		Route: func(priority int) string { return a.config.Load().route(priority) }, Sanitizer: o.Sanitizer, Logger: log,
+		Sanitizer: o.Sanitizer, Logger: log,
 	}); err != nil {
 		return a, err
 	}

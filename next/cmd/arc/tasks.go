@@ -239,7 +239,6 @@ func (a *app) cycle(ctx context.Context, j queue.Job) (queue.Job, error) {
 			stop()
 		}
 	})
-	j.Model = cmp.Or(j.Model, a.config.Load().route(j.Priority))
 	follow, err := a.work(working, &j)
 	if ctx.Err() != nil {
 		j.State, err = queue.Pending, nil
@@ -253,6 +252,7 @@ func (a *app) cycle(ctx context.Context, j queue.Job) (queue.Job, error) {
 // work is the handler of tasks.
 func (a *app) work(ctx context.Context, j *queue.Job) ([]queue.Draft, error) {
 	e := errandOf(ctx)
+	j.Model = cmp.Or(j.Model, a.config.Load().route(j.Priority))
 	e.model = j.Model
 	return queue.Run(a.agent, func(j queue.Job) arc.Objective {
 		o := arc.Objective{

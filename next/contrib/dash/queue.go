@@ -22,7 +22,7 @@ func (d *dash) jobsOf(rq *request) ([]queue.Job, error) {
 			if err != nil {
 				return nil, err
 			}
-			j.Description, j.Detail, j.Input = clip(j.Description, 500), "", nil
+			j.Description, j.Summary, j.Input = clip(j.Description, 500), clip(j.Summary, 500), nil
 			all = append(all, j)
 		}
 		order := func(s queue.State) int { return slices.Index(states, string(s)) }
