@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/arc-learn/arc/next/internal/text"
 	"github.com/arc-learn/arc/next/store"
 )
 
@@ -75,4 +76,16 @@ func TestParts(t *testing.T) {
 	require.InDelta(t, 0.75, (&Parts{0.5, 1, 1}).weighted(true), 1e-9)
 	require.InDelta(t, 0.6, (&Parts{1, 0, 0.5}).weighted(true), 1e-9)
 	require.InDelta(t, 0.5, (&Parts{1, 0, 0.5}).weighted(false), 1e-9)
+}
+
+func TestCosine(t *testing.T) {
+	t.Parallel()
+	a, err := text.New()
+	require.NoError(t, err)
+	similarity := func(x, y string) float64 { return cosine(a.Append(nil, x), a.Append(nil, y)) }
+	require.Equal(t, 1.0, similarity("the build fails", "Build: fails THE"))
+	require.Equal(t, 0.0, similarity("import cycle", "unused variable"))
+	require.Equal(t, 0.0, similarity("", ""))
+	require.InDelta(t, 0.5, similarity("red green", "red blue"), 1e-12)
+	require.Greater(t, similarity("is it the same build", "build"), 0.9, "function words weigh little")
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"time"
 
@@ -107,7 +108,7 @@ func (t *table) alike(r *record) (out []like) {
 		if a == b {
 			return 1
 		}
-		return text.Similarity(t.an.Append(nil, a), t.an.Append(nil, b))
+		return cosine(t.an.Append(nil, a), t.an.Append(nil, b))
 	}
 	ask := index.Query{Text: r.text(), K: compared, Wants: func(row uint32) bool {
 		o := t.rows[row]
@@ -122,6 +123,26 @@ func (t *table) alike(r *record) (out []like) {
 	}
 	slices.SortFunc(out, func(a, b like) int { return a.later(b.record) })
 	return out
+}
+
+// cosine is that of two texts' terms, in [0,1].
+func cosine(a, b []text.Term) float64 {
+	counts := make(map[string][2]float64, len(a))
+	for side, terms := range [][]text.Term{a, b} {
+		for _, t := range terms {
+			n := counts[t.Text]
+			n[side] += t.Weight()
+			counts[t.Text] = n
+		}
+	}
+	dot, x, y := 0.0, 0.0, 0.0 // sums of eighths are exact, so their order does not matter
+	for _, n := range counts {
+		dot, x, y = dot+n[0]*n[1], x+n[0]*n[0], y+n[1]*n[1]
+	}
+	if dot == 0 {
+		return 0
+	}
+	return min(1, dot/math.Sqrt(x*y))
 }
 
 // Health counts the memories of the scope by kind, those in quarantine, and adds up the Stats of all. An error is the

@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"runtime/debug"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -27,11 +26,8 @@ const (
 // ErrMalformed is an answer that cannot be used: nothing at all, a typed nil, too much, or no valid UTF-8.
 var ErrMalformed = errors.New("malformed answer")
 
-// PanicError is a panic of the host's code.
-type PanicError struct {
-	Value string // the text of what it panicked with
-	Stack string
-}
+// PanicError is a panic of the host's code, by the text of what it panicked with.
+type PanicError struct{ Value string }
 
 func (e *PanicError) Error() string { return "panic: " + e.Value }
 
@@ -47,7 +43,7 @@ func Do[T any](ctx context.Context, timeout time.Duration, f func(context.Contex
 	}
 	defer func() {
 		if r := recover(); r != nil {
-			err = &PanicError{Value: cut(fmt.Sprint(r)), Stack: string(debug.Stack())}
+			err = &PanicError{cut(fmt.Sprint(r))}
 		}
 		if err != nil {
 			v = *new(T)
@@ -59,15 +55,8 @@ func Do[T any](ctx context.Context, timeout time.Duration, f func(context.Contex
 		}
 		return v, err
 	}
-	top := reflect.ValueOf(&v).Elem()
-	for top.Kind() == reflect.Interface && !top.IsNil() {
-		top = top.Elem()
-	}
-	if isNil(top) && (top.Kind() == reflect.Pointer || top.Kind() == reflect.Interface) {
-		return v, fmt.Errorf("%w: a nil %v and no error", ErrMalformed, top.Type())
-	}
 	left := MaxAnswer
-	return v, sound(top, &left, 0)
+	return v, sound(reflect.ValueOf(&v).Elem(), &left, 0)
 }
 
 func isNil(v reflect.Value) bool {
@@ -89,10 +78,14 @@ func cut(s string) string {
 func sound(v reflect.Value, left *int, depth int) error {
 	valid, err := true, error(nil)
 	switch kind := v.Kind(); {
+	case isNil(v) && depth == 0 && (kind == reflect.Pointer || kind == reflect.Interface):
+		return fmt.Errorf("%w: a nil %v and no error", ErrMalformed, v.Type())
 	case isNil(v):
 	case depth > maxDepth:
 		return fmt.Errorf("%w: nested more than %d deep", ErrMalformed, maxDepth)
-	case kind == reflect.Pointer || kind == reflect.Interface:
+	case kind == reflect.Interface:
+		return sound(v.Elem(), left, depth)
+	case kind == reflect.Pointer:
 		return sound(v.Elem(), left, depth+1)
 	case kind == reflect.String:
 		*left -= v.Len()

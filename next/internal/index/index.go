@@ -86,8 +86,6 @@ type actor struct {
 type term struct {
 	text     string
 	stop     bool
-	most     uint8 // the largest count, and the shortest length: of removed records as well
-	shortest uint8
 	postings []posting
 }
 
@@ -193,7 +191,7 @@ func (ix *Index) Insert(d *Terms) (r uint32) {
 		}
 		t := ix.terms[c.Text]
 		if t == nil {
-			t = &term{text: strings.Clone(c.Text), stop: c.Stop, shortest: 255}
+			t = &term{text: strings.Clone(c.Text), stop: c.Stop}
 			ix.terms[t.text] = t
 			ix.learn(t)
 		}
@@ -204,7 +202,6 @@ func (ix *Index) Insert(d *Terms) (r uint32) {
 			i, _ = t.find(r)
 			t.postings = slices.Insert(t.postings, i, p)
 		}
-		t.most, t.shortest = max(t.most, c.n), min(t.shortest, d.row.length)
 	}
 	if d.thread != "" {
 		ix.join(r, d)
@@ -346,7 +343,6 @@ func (ix *Index) enter(terms []text.Term, n int) uint32 {
 const (
 	k1, b          = 0.9, 0.9
 	reach          = 3    // neighbours in a thread, on each side, that count with a record
-	windowSum      = 0.9  // what they may add at most
 	ActorNamed     = 0.28 // a record of the one actor whom the query names counts so much more
 	dayNamed       = 1.0  // a record of a day that the query names; not in talk, where much of a day is told on another
 	toldAfter      = 0.9  // the word for the day after counts so much of that for the day

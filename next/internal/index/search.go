@@ -228,17 +228,13 @@ func (ix *Index) weigh(sc *scratch, q *Query) {
 	if len(sc.days) > 0 {
 		most += dayNamed
 	}
-	spread := float32(1)
-	if len(ix.threads) > 0 {
-		spread += windowSum
-	}
 	sc.rest = slices.Grow(sc.rest[:0], len(sc.words)+1)[:len(sc.words)+1]
 	sc.rest[len(sc.words)] = 0
 	for i := len(sc.words) - 1; i >= 0; i-- {
 		w := &sc.words[i]
 		sc.rest[i] = sc.rest[i+1]
 		if w.term != nil {
-			sc.rest[i] += w.gain * most * saturate(float32(w.term.most)*norms[w.term.shortest]*spread)
+			sc.rest[i] += w.gain * most
 		}
 	}
 }

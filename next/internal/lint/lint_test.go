@@ -39,6 +39,7 @@ var arrows = map[string][]string{
 	"reason/goal":     {".", "meta/proposal"},
 	"act/queue":       {"."},
 	"meta/proposal":   {"."},
+	"benchmarks":      {"all"},
 	"contrib":         {"all"},
 	"cmd":             {"all"},
 	"examples":        {"all"},

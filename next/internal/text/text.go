@@ -5,7 +5,6 @@ package text
 
 import (
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
 	"sync"
@@ -259,24 +258,4 @@ func Fold(s string) string {
 
 func lower(s string) string {
 	return norm.NFC.String(strings.ToLower(strings.ReplaceAll(s, "’", "'")))
-}
-
-// Similarity is the cosine of two texts' terms, in [0,1].
-func Similarity(a, b []Term) float64 {
-	counts := make(map[string][2]float64, len(a))
-	for side, terms := range [][]Term{a, b} {
-		for _, t := range terms {
-			n := counts[t.Text]
-			n[side] += t.Weight()
-			counts[t.Text] = n
-		}
-	}
-	dot, x, y := 0.0, 0.0, 0.0 // sums of eighths are exact, so their order does not matter
-	for _, n := range counts {
-		dot, x, y = dot+n[0]*n[1], x+n[0]*n[0], y+n[1]*n[1]
-	}
-	if dot == 0 {
-		return 0
-	}
-	return min(1, dot/math.Sqrt(x*y))
 }

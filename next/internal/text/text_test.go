@@ -80,17 +80,6 @@ func TestFold(t *testing.T) {
 	}
 }
 
-func TestSimilarity(t *testing.T) {
-	t.Parallel()
-	a := analyzer(t)
-	similarity := func(x, y string) float64 { return text.Similarity(a.Append(nil, x), a.Append(nil, y)) }
-	require.Equal(t, 1.0, similarity("the build fails", "Build: fails THE"))
-	require.Equal(t, 0.0, similarity("import cycle", "unused variable"))
-	require.Equal(t, 0.0, similarity("", ""))
-	require.InDelta(t, 0.5, similarity("red green", "red blue"), 1e-12)
-	require.Greater(t, similarity("is it the same build", "build"), 0.9, "function words weigh little")
-}
-
 func FuzzAppend(f *testing.F) {
 	for _, s := range []string{"fooBar", "a_b.c:d", "\xff\xfe", "'''", "_", "é\u0301", strings.Repeat("A", 300), "İSTANBUL", "C++", ".5", "+", "3月6日", "👍"} {
 		f.Add(s)
