@@ -14,6 +14,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/arc-learn/arc/next/internal/fence"
 )
 
 // MaxAnswer is the bound of all text and bytes in an answer; maxError that of an error's text.
@@ -67,12 +69,7 @@ func isNil(v reflect.Value) bool {
 	return false
 }
 
-func cut(s string) string {
-	if len(s) > maxError {
-		s = s[:maxError] + " (cut)"
-	}
-	return strings.ToValidUTF8(s, "\ufffd")
-}
+func cut(s string) string { return fence.Clip(strings.ToValidUTF8(s, "\ufffd"), maxError) }
 
 // sound returns an error if v cannot be used. Unexported fields are not looked at.
 func sound(v reflect.Value, left *int, depth int) error {

@@ -31,7 +31,8 @@ const (
 )
 
 var (
-	encoding = must(encOptions().UserBufferEncMode())
+	encoding = must(cbor.EncOptions{Sort: cbor.SortCoreDeterministic, ShortestFloat: cbor.ShortestFloat16, NaNConvert: cbor.NaNConvert7e00,
+		InfConvert: cbor.InfConvertFloat16, IndefLength: cbor.IndefLengthForbidden, Time: cbor.TimeRFC3339Nano}.UserBufferEncMode())
 	decoding = must(cbor.DecOptions{
 		DupMapKey:        cbor.DupMapKeyEnforcedAPF,
 		MaxNestedLevels:  64,
@@ -41,12 +42,6 @@ var (
 		UTF8:             cbor.UTF8DecodeInvalid,            // what could be written can be read
 	}.DecMode())
 )
-
-func encOptions() cbor.EncOptions {
-	o := cbor.CoreDetEncOptions()
-	o.Time = cbor.TimeRFC3339Nano
-	return o
-}
 
 func must[T any](v T, err error) T {
 	if err != nil {

@@ -8,7 +8,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 	"unicode"
 )
@@ -23,9 +22,9 @@ func Block(name, mark, note, body string) string {
 	return fmt.Sprintf("<<<%s-%s %s\n%s%s-%s>>>\n", name, mark, note, body, name, mark)
 }
 
-// Mark returns 16 hexadecimal digits that none of the texts contains. It is a function of seed and texts, so that a
-// run repeats exactly and a provider's cache of prompts holds; who writes a text cannot know it, as the text would
-// have to contain its own hash.
+// Mark returns 16 hexadecimal digits that none of the texts contains: who writes a text cannot know them, as the text
+// would have to contain its own hash. They are a function of seed and texts, so that a run repeats exactly and a
+// provider's cache of prompts holds.
 func Mark(seed uint64, texts ...string) string {
 	h := sha256.New()
 	number := func(n uint64) { h.Write(binary.BigEndian.AppendUint64(nil, n)) }
@@ -34,13 +33,7 @@ func Mark(seed uint64, texts ...string) string {
 		number(uint64(len(t)))
 		h.Write([]byte(t))
 	}
-	for n := uint64(0); ; n++ {
-		number(n)
-		mark := hex.EncodeToString(h.Sum(nil)[:8])
-		if !slices.ContainsFunc(texts, func(t string) bool { return strings.Contains(t, mark) }) {
-			return mark
-		}
-	}
+	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
 // Line returns the [Text] of s on one line.

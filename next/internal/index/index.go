@@ -9,6 +9,7 @@ package index
 
 import (
 	"cmp"
+	"hash/fnv"
 	"math"
 	"slices"
 	"strings"
@@ -33,17 +34,15 @@ type Doc struct {
 type Index struct {
 	an      *text.Analyzer
 	terms   map[string]*term
-	near    map[string][]*term // by what forms of a word have in common; see nearKeys
-	actors  map[string]*actor
-	names   map[string][]*actor
-	threads map[string][]uint32 // the rows of each, in order
-	free    []uint32            // rows of removed records
+	near    map[string][]*term        // by what forms of a word have in common; see nearKeys
+	names   map[string]map[uint32]int // by a word of an actor's name: the actor's number, and how many records
+	threads map[string][]uint32       // the rows of each, in order
+	free    []uint32                  // rows of removed records
 	rows    []row
 	extras  []extra // by row, as the next
 	links   []link  // grown where there are threads
 	places  []place
 	live    int
-	actorID uint32
 }
 
 // row is what a search needs of every record. It is small, since searches wait for memory.
@@ -76,12 +75,6 @@ type place struct {
 	tie uint64
 }
 
-type actor struct {
-	id    uint32
-	words []string
-	n     int // records
-}
-
 // term is a word with its postings in order of row.
 type term struct {
 	text     string
@@ -106,10 +99,8 @@ func (t *term) find(r uint32) (i int, ok bool) {
 
 // New returns an empty Index of texts in the languages of an.
 func New(an *text.Analyzer) *Index {
-	return &Index{
-		an: an, terms: map[string]*term{}, near: map[string][]*term{}, actors: map[string]*actor{},
-		names: map[string][]*actor{}, threads: map[string][]uint32{},
-	}
+	return &Index{an: an, terms: map[string]*term{}, near: map[string][]*term{}, names: map[string]map[uint32]int{},
+		threads: map[string][]uint32{}}
 }
 
 // Terms are the terms of a Doc.
@@ -237,13 +228,6 @@ func (ix *Index) Remove(r uint32, d *Terms) {
 	ix.free = append(ix.free, r)
 }
 
-// without takes v out of the list at a key, and the key with the last one.
-func without[T comparable](m map[string][]T, key string, v T) {
-	if m[key] = slices.DeleteFunc(m[key], func(o T) bool { return o == v }); len(m[key]) == 0 {
-		delete(m, key)
-	}
-}
-
 // join puts a row into its thread, and leave takes it out.
 func (ix *Index) join(r uint32, d *Terms) {
 	for len(ix.links) < len(ix.rows) {
@@ -313,29 +297,26 @@ func (ix *Index) enter(terms []text.Term, n int) uint32 {
 	if len(terms) == 0 {
 		return 0
 	}
-	key := ""
+	h := fnv.New32a()
 	for _, t := range terms {
-		key += t.Text + "\x00"
+		h.Write([]byte(t.Text + "\x00"))
 	}
-	a := ix.actors[key]
-	if a == nil {
-		ix.actorID++
-		a = &actor{id: ix.actorID}
-		ix.actors[key] = a
-		for _, t := range terms {
-			if !t.Stop && !slices.Contains(a.words, t.Text) {
-				a.words = append(a.words, t.Text)
-				ix.names[t.Text] = append(ix.names[t.Text], a)
-			}
+	id := max(h.Sum32(), 1)
+	for _, t := range terms {
+		if t.Stop {
+			continue
+		}
+		if ix.names[t.Text] == nil {
+			ix.names[t.Text] = map[uint32]int{}
+		}
+		if ix.names[t.Text][id] += n; ix.names[t.Text][id] == 0 {
+			delete(ix.names[t.Text], id)
+		}
+		if len(ix.names[t.Text]) == 0 {
+			delete(ix.names, t.Text)
 		}
 	}
-	if a.n += n; a.n == 0 {
-		delete(ix.actors, key)
-		for _, w := range a.words {
-			without(ix.names, w, a)
-		}
-	}
-	return a.id
+	return id
 }
 
 // The recipe. k1 and b are those of BM25 (Robertson and Zaragoza 2009); the other numbers were fitted to dialogue
@@ -356,13 +337,6 @@ const (
 )
 
 var before, after = [reach]float32{0.3, 0.18, 0.09}, [reach]float32{0.15, 0.12, 0.06}
-
-func roundUp(n, least int) int {
-	for least < n {
-		least *= 2
-	}
-	return least
-}
 
 func idf(records, df int) float64 {
 	n := float64(max(records, df))

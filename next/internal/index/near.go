@@ -66,7 +66,9 @@ func (ix *Index) learn(t *term) {
 func (ix *Index) unlearn(t *term) {
 	forms, spelt := nearKeys(t.text)
 	for _, key := range append(forms, spelt) {
-		without(ix.near, key, t)
+		if ix.near[key] = slices.DeleteFunc(ix.near[key], func(o *term) bool { return o == t }); len(ix.near[key]) == 0 {
+			delete(ix.near, key)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package index
 import (
 	"cmp"
 	"math"
+	"math/bits"
 	"slices"
 	"sync"
 	"time"
@@ -174,7 +175,7 @@ func (ix *Index) weigh(sc *scratch, q *Query) {
 			sc.words = append(sc.words, word{text: t.Text, term: ix.terms[t.Text], stop: t.Stop, near: t.Open})
 		}
 	}
-	records := roundUp(ix.live, minRecords)
+	records := max(minRecords, 1<<bits.Len(uint(max(ix.live, 1)-1))) // rounded up, so that idf seldom changes
 	for i := range len(sc.words) {
 		w := &sc.words[i]
 		open, df, from := w.near, w.df(), len(sc.words)
@@ -203,9 +204,9 @@ func (ix *Index) weigh(sc *scratch, q *Query) {
 	}
 	sc.asker = sc.asker && !you // "what did you tell me"
 	for _, w := range sc.words {
-		for _, a := range ix.names[w.text] {
-			several = several || sc.named != 0 && sc.named != a.id
-			sc.named = a.id
+		for id := range ix.names[w.text] {
+			several = several || sc.named != 0 && sc.named != id
+			sc.named = id
 		}
 	}
 	if several {
