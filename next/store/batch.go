@@ -17,69 +17,20 @@ type Batch struct {
 	prefix string
 }
 
-// batch is what one function stages, behind those that have joined the commit before it. Its Subs share it.
+// batch is what functions stage one after the other. wait is set when the one that stages now must run in the next
+// commit: it writes what it has not read of those before it, or both do not fit.
 type batch struct {
-	staged
-	commit *staged
-	read   []string // keys of commit that it has read
 	st     Store
+	ops    []Op // by key
+	bytes  int
+	after  []func(rev Revision)
+	before []Op // of the functions before it
+	read   []string
+	wait   bool
 }
 
-// staged are the ops of a function or of a commit.
-type staged struct {
-	ops   []Op // by key
-	bytes int
-	after []func(rev Revision)
-}
-
-func (s *staged) find(key string) (i int, there bool) {
-	return slices.BinarySearchFunc(s.ops, key, func(op Op, key string) int { return strings.Compare(op.Key, key) })
-}
-
-// put stages an op, over an earlier one of its key, whose condition is kept.
-func (s *staged) put(op Op) error {
-	i, again := s.find(op.Key)
-	var old Op
-	n := len(s.ops) + 1
-	if again {
-		if old, n = s.ops[i], n-1; op.Check {
-			return nil
-		}
-		op.If = old.If
-	}
-	size := s.bytes + len(op.Key) + len(op.Value) - len(old.Key) - len(old.Value)
-	if err := checkSize(n, size); err != nil {
-		return err
-	}
-	if !again {
-		s.ops = slices.Insert(s.ops, i, op)
-	}
-	s.ops[i], s.bytes = op, size
-	return nil
-}
-
-// join adds what b has staged to its commit. It refuses what does not fit, and a key that the commit has from another
-// function and that b has not read.
-func (b *batch) join() bool {
-	all := b.commit
-	if len(all.ops) > 0 && checkSize(len(all.ops)+len(b.ops), all.bytes+b.bytes) != nil {
-		return false
-	}
-	for _, op := range b.ops {
-		i, there := all.find(op.Key)
-		if there && !(op.Check && all.ops[i].Check && op.If == all.ops[i].If) && !slices.Contains(b.read, op.Key) {
-			return false
-		}
-	}
-	if len(all.ops) == 0 {
-		all.ops, all.bytes = b.ops, b.bytes
-	} else {
-		for _, op := range b.ops {
-			_ = all.put(op) // it fits
-		}
-	}
-	all.after = append(all.after, b.after...)
-	return true
+func find(ops []Op, key string) (i int, there bool) {
+	return slices.BinarySearchFunc(ops, key, func(op Op, key string) int { return strings.Compare(op.Key, key) })
 }
 
 // Sub returns a view of the same Batch whose keys begin at prefix, as [Sub] does for a Store.
@@ -88,16 +39,10 @@ func (b *Batch) Sub(prefix string) *Batch { return &Batch{b.batch, b.prefix + pr
 // Get returns what the key will hold after the commit: what was staged, or else what the store holds. A staged
 // entry has Rev 0.
 func (b *Batch) Get(ctx context.Context, key string) (Entry, error) {
-	if err := Check(Op{Key: key}); err != nil {
-		return Entry{}, err
-	}
-	full := b.prefix + key
-	op, staged := b.now(full)
+	op, staged := b.staged(key)
 	switch {
 	case !staged:
-		e, err := b.st.Get(ctx, full)
-		e.Key = key
-		return e, err
+		return sub{b.st, b.prefix}.Get(ctx, key)
 	case op.Delete:
 		return Entry{}, ErrNotFound
 	}
@@ -107,46 +52,64 @@ func (b *Batch) Get(ctx context.Context, key string) (Entry, error) {
 // Staged returns what an earlier part of the commit has staged for the key, nil for a delete, and whether one has.
 // Unlike Get it never reads the store. The value must not be changed.
 func (b *Batch) Staged(key string) ([]byte, bool) {
-	op, staged := b.now(b.prefix + key)
+	op, staged := b.staged(key)
 	return op.Value, staged
 }
 
-// now returns what the function, or one before it, has staged for a key but a check.
-func (b *batch) now(key string) (Op, bool) {
-	if i, there := b.find(key); there && !b.ops[i].Check {
-		return b.ops[i], true
+func (b *Batch) staged(key string) (Op, bool) {
+	key = b.prefix + key
+	i, there := find(b.ops, key)
+	if !there || b.ops[i].Check {
+		return Op{}, false
 	}
-	if i, there := b.commit.find(key); there && !b.commit.ops[i].Check {
-		b.read = append(b.read, key)
-		return b.commit.ops[i], true
-	}
-	return Op{}, false
+	b.read = append(b.read, key)
+	return b.ops[i], true
 }
 
 // Put stages a write of key under a condition. A later Put or Delete of the key replaces the value and keeps the
 // first condition. It returns a *LimitError when the commit would be too large, and stages nothing then. The value
 // must not change until the commit.
-func (b *Batch) Put(key string, value []byte, c Condition) error {
-	return b.stage(key, Op{Value: value, If: c})
+func (b *Batch) Put(key string, v []byte, c Condition) error {
+	return b.stage(key, Op{Value: v, If: c})
 }
 
 // Delete stages a delete of key under a condition.
-func (b *Batch) Delete(key string, c Condition) error {
-	return b.stage(key, Op{Delete: true, If: c})
-}
+func (b *Batch) Delete(key string, c Condition) error { return b.stage(key, Op{Delete: true, If: c}) }
 
 // Check stages the condition that key must meet, without a write.
-func (b *Batch) Check(key string, c Condition) error {
-	return b.stage(key, Op{Check: true, If: c})
-}
+func (b *Batch) Check(key string, c Condition) error { return b.stage(key, Op{Check: true, If: c}) }
+
+// After has f run once the Batch was committed, in order, and not at all if that fails. f must not call the store.
+func (b *Batch) After(f func(rev Revision)) { b.after = append(b.after, f) }
 
 func (b *Batch) stage(key string, op Op) error {
 	op.Key = b.prefix + key
 	if err := cmp.Or(Check(Op{Key: key}), Check(op)); err != nil {
 		return err
 	}
-	return b.put(op)
+	if i, theirs := find(b.before, op.Key); theirs && !slices.Contains(b.read, op.Key) {
+		if old := b.before[i]; !op.Check || !old.Check || op.If != old.If {
+			b.wait = true
+			return &ConflictError{Key: op.Key}
+		}
+	}
+	i, again := find(b.ops, op.Key)
+	ops, bytes := len(b.ops), b.bytes+len(op.Value)
+	switch {
+	case !again:
+		ops, bytes = ops+1, bytes+len(op.Key)
+	case op.Check:
+		return nil
+	default:
+		op.If, bytes = b.ops[i].If, bytes-len(b.ops[i].Value)
+	}
+	if err := checkSize(ops, bytes); err != nil {
+		b.wait = len(b.before) > 0
+		return err
+	}
+	if !again {
+		b.ops = slices.Insert(b.ops, i, op)
+	}
+	b.ops[i], b.bytes = op, bytes
+	return nil
 }
-
-// After has f run once the Batch was committed, in order, and not at all if that fails. f must not call the store.
-func (b *Batch) After(f func(rev Revision)) { b.after = append(b.after, f) }

@@ -1,62 +1,47 @@
 package store
 
 import (
-	"bufio"
 	"cmp"
+	"compress/gzip"
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 )
 
-// line is a line of a copy, in JSON: an entry, or at the end the SHA-256 of all lines before.
-type line struct {
-	Key   string `json:"key,omitempty"`
-	Value []byte `json:"value,omitempty"`
-	Sum   string `json:"sha256,omitempty"`
-}
-
-func sumOf(lines hash.Hash) string { return fmt.Sprintf("%x", lines.Sum(nil)) }
-
-// Copy writes all entries of st below prefix to w, as of one state of the store, and returns their number.
+// Copy writes all entries of st below prefix to w, as of one state of the store, and returns their number. A copy is
+// a gzip, which has a checksum, of a JSON object for each entry.
 func Copy(ctx context.Context, st Store, prefix string, w io.Writer) (n int, err error) {
-	sum, out := sha256.New(), bufio.NewWriter(w)
-	lines := json.NewEncoder(io.MultiWriter(out, sum))
+	out := gzip.NewWriter(w)
+	lines := json.NewEncoder(out)
 	for e, err := range Sub(st, prefix).Scan(ctx, Range{}) {
-		if err == nil {
-			err = lines.Encode(line{Key: e.Key, Value: e.Value})
-		}
-		if err != nil {
+		if err := cmp.Or(err, lines.Encode(map[string][]byte{e.Key: e.Value})); err != nil {
 			return n, err
 		}
 		n++
 	}
-	return n, errors.Join(lines.Encode(line{Sum: sumOf(sum)}), out.Flush())
+	return n, out.Close()
 }
 
 // Load writes what Copy wrote below prefix, where nothing may be, and returns the number of entries. A copy that is
-// cut or changed is an error, ErrDamaged in most cases. After an error, or a crash, part of it may stand there: delete
-// it before the next try.
+// cut or changed is ErrDamaged. After an error, or a crash, part of it may stand there: delete it before the next try.
 func Load(ctx context.Context, st Store, prefix string, r io.Reader) (n int, err error) {
 	st = Sub(st, prefix)
 	for e, err := range st.Scan(ctx, Range{Limit: 1}) {
 		return 0, cmp.Or(err, error(&ConflictError{Key: prefix + e.Key}))
 	}
-	sum, lines := sha256.New(), bufio.NewScanner(r)
-	lines.Buffer(nil, 2*maxValue+8*maxKey)
-	var ops []Op
-	size := 0
-	for lines.Scan() {
-		var l line
-		if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
-			return n, fmt.Errorf("%w: line %d of the copy: %w", ErrDamaged, n+1, err)
-		}
-		last := l.Sum != ""
-		if last && (l.Sum != sumOf(sum) || lines.Scan()) {
-			return n, fmt.Errorf("%w: the sum of the copy is wrong", ErrDamaged)
+	in, err := gzip.NewReader(r)
+	if err != nil {
+		return 0, fmt.Errorf("%w: it is no copy: %w", ErrDamaged, err)
+	}
+	lines, ops, size := json.NewDecoder(in), []Op(nil), 0
+	for {
+		var entry map[string][]byte
+		err := lines.Decode(&entry)
+		last := errors.Is(err, io.EOF) // and the checksum is right
+		if err != nil && !last {
+			return n, fmt.Errorf("%w: the copy, after %d entries: %w", ErrDamaged, n, err)
 		}
 		if last || len(ops) == maxCommitOps || size > maxCommitBytes/2 {
 			if _, err := st.Commit(ctx, ops...); err != nil || last {
@@ -64,11 +49,9 @@ func Load(ctx context.Context, st Store, prefix string, r io.Reader) (n int, err
 			}
 			ops, size = nil, 0
 		}
-		fmt.Fprintf(sum, "%s\n", lines.Bytes())
-		ops = append(ops, Op{Key: l.Key, Value: l.Value, If: Absent})
-		size += len(l.Key) + len(l.Value)
-		n++
+		for key, value := range entry {
+			ops = append(ops, Op{Key: key, Value: value, If: Absent})
+			size, n = size+len(key)+len(value), n+1
+		}
 	}
-	err = fmt.Errorf("%w: the copy ends after %d entries", ErrDamaged, n)
-	return n, errors.Join(err, lines.Err())
 }

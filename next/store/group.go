@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -35,38 +34,29 @@ type group struct {
 	mu      sync.Mutex
 	waiting []*update     // under mu
 	lead    chan struct{} // held by the caller that commits; what follows is its own
-	follows []follower
-	seen    Revision        // of the last Refresh
-	unread  map[string]bool // keys that others may have written, to be read before anything is staged
-}
-
-type follower struct {
-	prefix, strip string
-	apply         func(Entry)
+	follows []func(Entry)
+	seen    Revision // of the last Refresh
+	unread  []Op     // whose keys others may have written, to be read before anything is staged
 }
 
 // update is a call of Update.
 type update struct {
-	Batch
-	batch  batch
 	ctx    context.Context
+	prefix string
 	f      func(*Batch) error
 	err    error
 	joined bool // the commit that is being made; if not and not ended, it waits for the next one
 	ended  bool
 }
 
-const (
-	maxJoined = 64 // functions of a commit
-	maxTries  = 16 // runs of a function whose keys other processes change
-)
+const maxJoined, maxTries = 64, 16 // functions of a commit, runs of a function whose keys other processes change
 
 // NewGroup returns a Group over st, which is a tenant's sub-store or a store of its own.
 func NewGroup(st Store) *Group {
 	if of, ok := st.(sub); ok {
 		return NewGroup(of.st).Sub(of.prefix)
 	}
-	return &Group{&group{st: st, lead: make(chan struct{}, 1), unread: map[string]bool{}}, "", st}
+	return &Group{&group{st: st, lead: make(chan struct{}, 1)}, "", st}
 }
 
 // Sub returns a view of the same Group whose keys begin at prefix, as [Sub] does for a Store: so commits of a
@@ -82,16 +72,17 @@ func (g *Group) Store() Store { return g.part }
 // after a conflict, and by Refresh. Entries may come more than once, those that the part itself has written, too.
 // A deleted entry of Rev 0 was found missing just now. Follow is called before the first Update.
 func (g *Group) Follow(prefix string, apply func(Entry)) {
-	g.follows = append(g.follows, follower{g.prefix + prefix, g.prefix, apply})
+	g.follows = append(g.follows, func(e Entry) {
+		if key, ok := strings.CutPrefix(e.Key, g.prefix); ok && key != "" && strings.HasPrefix(key, prefix) {
+			e.Key = key
+			apply(e)
+		}
+	})
 }
 
 func (g *group) tell(e Entry) {
-	key := e.Key
-	for _, f := range g.follows {
-		if strings.HasPrefix(key, f.prefix) {
-			e.Key = strings.TrimPrefix(key, f.strip)
-			f.apply(e)
-		}
+	for _, apply := range g.follows {
+		apply(e)
 	}
 }
 
@@ -103,24 +94,18 @@ func (g *Group) Refresh(ctx context.Context) error {
 	if !ok {
 		return nil
 	}
-	select {
-	case g.lead <- struct{}{}:
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	g.lead <- struct{}{}
 	defer func() { <-g.lead }()
 	after := g.seen
 	if after == 0 && len(g.follows) == 0 {
 		after = Latest
 	}
 	for e, err := range changer.Changes(ctx, after) {
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
-		case e.Key == "":
+		}
+		if g.tell(e); e.Key == "" {
 			g.seen = e.Rev
-		default:
-			g.tell(e)
 		}
 	}
 	return nil
@@ -140,8 +125,7 @@ func (g *Group) Skip(after, upTo Revision) {
 // returned; the other functions of the commit are not affected. If ctx ends before f was run, Update returns its
 // error; a commit that has begun is waited for, so a store that can hang must bound its own commits.
 func (g *Group) Update(ctx context.Context, f func(*Batch) error) error {
-	u := &update{ctx: ctx, f: f}
-	u.Batch = Batch{&u.batch, g.prefix}
+	u := &update{ctx: ctx, prefix: g.prefix, f: f}
 	g.mu.Lock()
 	g.waiting = append(g.waiting, u)
 	g.mu.Unlock()
@@ -165,21 +149,34 @@ func (g *group) pending() []*update {
 	return slices.Clone(g.waiting[:min(len(g.waiting), maxJoined)])
 }
 
-// together runs updates into one commit. After a conflict each runs again, alone, until no other process has changed
-// its keys meanwhile.
+// together runs updates into one commit. After a conflict each runs again alone, until no other has changed its keys.
 func (g *group) together(updates []*update, try int) {
 	ctx := context.WithoutCancel(updates[0].ctx)
 	unreadable := g.settle(ctx)
-	var all staged
+	b := &batch{st: g.st, ops: make([]Op, 0, 8)}
 	for _, u := range updates {
-		u.batch = batch{st: g.st, commit: &all}
+		bytes, after := b.bytes, b.after
+		b.before, b.read, b.wait = slices.Clone(b.ops), nil, false
 		if u.err = cmp.Or(unreadable, u.ctx.Err()); u.err == nil {
-			u.err = u.f(&u.Batch)
+			u.err = u.f(&Batch{b, u.prefix})
 		}
-		u.joined = u.err == nil && u.batch.join()
-		u.ended = u.err != nil
+		u.joined, u.ended = u.err == nil && !b.wait, u.err != nil && !b.wait
+		if !u.joined {
+			b.ops, b.bytes, b.after = b.before, bytes, after
+		}
 	}
-	err := g.write(ctx, &all)
+	rev, err := Revision(0), error(nil)
+	if len(b.ops) > 0 {
+		rev, err = g.st.Commit(ctx, b.ops...)
+	}
+	if err != nil {
+		g.unread = append(g.unread, b.ops...)
+		_ = g.settle(ctx) // or before the next update
+	} else {
+		for _, f := range b.after {
+			f(rev)
+		}
+	}
 	for _, u := range updates {
 		switch {
 		case !u.joined:
@@ -191,31 +188,10 @@ func (g *group) together(updates []*update, try int) {
 	}
 }
 
-// write makes a commit and runs its Afters. Where that fails its keys are read again, now or before the next update.
-func (g *group) write(ctx context.Context, all *staged) (err error) {
-	var rev Revision
-	if len(all.ops) > 0 {
-		rev, err = g.st.Commit(ctx, all.ops...)
-	}
-	if err != nil {
-		for _, op := range all.ops {
-			g.unread[op.Key] = true
-		}
-		_ = g.settle(ctx)
-		return err
-	}
-	for _, f := range all.after {
-		f(rev)
-	}
-	return nil
-}
-
 // settle gives followers the keys of which it is not known what they hold.
 func (g *group) settle(ctx context.Context) error {
-	if len(g.unread) == 0 {
-		return nil
-	}
-	for _, key := range slices.Sorted(maps.Keys(g.unread)) {
+	for ; len(g.unread) > 0; g.unread = g.unread[1:] {
+		key := g.unread[0].Key
 		e, err := g.st.Get(ctx, key)
 		if errors.Is(err, ErrNotFound) {
 			e, err = Entry{Key: key, Deleted: true}, nil
@@ -224,7 +200,7 @@ func (g *group) settle(ctx context.Context) error {
 			return fmt.Errorf("store: a key of an earlier commit cannot be read: %w", err)
 		}
 		g.tell(e)
-		delete(g.unread, key)
 	}
+	g.unread = nil
 	return nil
 }

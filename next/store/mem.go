@@ -10,91 +10,80 @@ import (
 	"github.com/tidwall/btree"
 )
 
-// mem is a store in memory.
+// mem is a store in memory. Its entries, which are never changed in place, have as Rev their place in changes:
+// maxCommitOps times the revision, and a number in their commit.
 type mem struct {
-	mu      sync.RWMutex
-	keys    *btree.Map[string, version] // nil when closed; a copy shares the nodes until they are written to
-	changes btree.Map[Revision, string] // keys by when they were last written: the revision and a number in its commit
+	mu      sync.Mutex
+	keys    *btree.Map[string, Entry] // nil when closed; a copy shares the nodes until they are written to
+	changes btree.Map[Revision, string]
 	rev     Revision
-}
-
-// version is what a key holds. It is never changed in place.
-type version struct {
-	value   []byte
-	at      Revision // in changes
-	deleted bool     // kept for Changes
 }
 
 // NewMem returns an empty store in memory, for tests and for what need not outlive the process. It keeps the names of
 // deleted keys until it is closed.
-func NewMem() Changer { return &mem{keys: new(btree.Map[string, version])} }
+func NewMem() Changer { return &mem{keys: new(btree.Map[string, Entry])} }
 
-// usable returns the error of a call with ctx; m.mu is held.
-func (m *mem) usable(ctx context.Context) error {
+// lock locks m, unless it is closed or ctx has ended.
+func (m *mem) lock(ctx context.Context) error {
+	m.mu.Lock()
+	err := ctx.Err()
 	if m.keys == nil {
-		return ErrClosed
+		err = ErrClosed
 	}
-	return ctx.Err()
+	if err != nil {
+		m.mu.Unlock()
+	}
+	return err
 }
 
-func (v version) entry(key string) Entry {
-	return Entry{Key: key, Value: bytes.Clone(v.value), Rev: v.at / maxCommitOps, Deleted: v.deleted}
-}
-
-// live returns what a key holds, the zero version if it does not exist; m.mu is held.
-func (m *mem) live(key string) version {
-	if v, _ := m.keys.Get(key); !v.deleted {
-		return v
+// live returns the entry of a key as it is for callers, but for its value; Rev is 0 if it does not exist.
+func (m *mem) live(key string) Entry {
+	e, _ := m.keys.Get(key)
+	if e.Rev /= maxCommitOps; e.Deleted {
+		return Entry{}
 	}
-	return version{}
+	return e
 }
 
 func (m *mem) Get(ctx context.Context, key string) (Entry, error) {
 	if err := Check(Op{Key: key}); err != nil {
 		return Entry{}, err
 	}
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	if err := m.usable(ctx); err != nil {
+	if err := m.lock(ctx); err != nil {
 		return Entry{}, err
 	}
-	v := m.live(key)
-	if v.at == 0 {
-		return Entry{}, ErrNotFound
+	defer m.mu.Unlock()
+	e := m.live(key)
+	if e.Rev == 0 {
+		return e, ErrNotFound
 	}
-	return v.entry(key), nil
+	e.Value = bytes.Clone(e.Value)
+	return e, nil
 }
 
 func (m *mem) Scan(ctx context.Context, r Range) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
-		m.mu.Lock()
-		err, from, left := m.usable(ctx), max(r.Prefix, r.After), r.Limit
-		var now *btree.Map[string, version]
-		if err == nil {
-			first := m.keys.Iter()
-			if first.Seek(from) && strings.HasPrefix(first.Key(), r.Prefix) { // a copy makes later writes slower
-				now = m.keys.Copy()
-			}
-		}
-		m.mu.Unlock()
-		if err != nil {
+		if err := m.lock(ctx); err != nil {
 			yield(Entry{}, err)
-		}
-		if now == nil {
 			return
 		}
-		now.Ascend(from, func(key string, v version) bool {
+		now, from, left := new(btree.Map[string, Entry]), max(r.Prefix, r.After), r.Limit
+		if first := m.keys.Iter(); first.Seek(from) && strings.HasPrefix(first.Key(), r.Prefix) {
+			now = m.keys.Copy() // writes that follow copy what they change
+		}
+		m.mu.Unlock()
+		now.Ascend(from, func(key string, e Entry) bool {
 			switch {
 			case !strings.HasPrefix(key, r.Prefix):
 				return false
-			case key == r.After || v.deleted:
+			case key == r.After || e.Deleted:
 				return true
 			case ctx.Err() != nil:
 				yield(Entry{}, ctx.Err())
 				return false
 			}
 			left--
-			return yield(v.entry(key), nil) && left != 0
+			return yield(Entry{Key: key, Value: bytes.Clone(e.Value), Rev: e.Rev / maxCommitOps}, nil) && left != 0
 		})
 	}
 }
@@ -103,14 +92,13 @@ func (m *mem) Commit(ctx context.Context, ops ...Op) (Revision, error) {
 	if err := Check(ops...); err != nil {
 		return 0, err
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if err := m.usable(ctx); err != nil {
+	if err := m.lock(ctx); err != nil {
 		return 0, err
 	}
-	rev := Revision(0)
+	defer m.mu.Unlock()
+	var rev Revision
 	for _, op := range ops {
-		if op.If != Any && op.If != At(m.live(op.Key).at/maxCommitOps) {
+		if op.If != Any && op.If != At(m.live(op.Key).Rev) {
 			return 0, &ConflictError{Key: op.Key}
 		}
 		if !op.Check {
@@ -119,34 +107,34 @@ func (m *mem) Commit(ctx context.Context, ops ...Op) (Revision, error) {
 	}
 	m.rev = max(m.rev, rev)
 	for i, op := range ops {
-		if op.Check || op.Delete && m.live(op.Key).at == 0 {
+		if op.Check || op.Delete && m.live(op.Key).Rev == 0 {
 			continue
 		}
-		now := version{bytes.Clone(op.Value), rev*maxCommitOps + Revision(i), op.Delete}
-		if was, changed := m.keys.Set(op.Key, now); changed {
-			m.changes.Delete(was.at)
+		e := Entry{op.Key, bytes.Clone(op.Value), rev*maxCommitOps + Revision(i), op.Delete}
+		if was, changed := m.keys.Set(op.Key, e); changed {
+			m.changes.Delete(was.Rev)
 		}
-		m.changes.Set(now.at, op.Key)
+		m.changes.Set(e.Rev, op.Key)
 	}
 	return rev, nil
 }
 
 func (m *mem) Changes(ctx context.Context, after Revision) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
-		m.mu.RLock()
-		err := m.usable(ctx)
-		var changed []Entry
-		if err == nil {
-			m.changes.Ascend((min(after, m.rev)+1)*maxCommitOps, func(_ Revision, key string) bool {
-				v, _ := m.keys.Get(key)
-				changed = append(changed, v.entry(key))
-				return true
-			})
+		if err := m.lock(ctx); err != nil {
+			yield(Entry{}, err)
+			return
 		}
+		var changed []Entry
+		m.changes.Ascend((min(after, m.rev)+1)*maxCommitOps, func(_ Revision, key string) bool {
+			e, _ := m.keys.Get(key)
+			changed = append(changed, Entry{key, bytes.Clone(e.Value), e.Rev / maxCommitOps, e.Deleted})
+			return true
+		})
 		changed = append(changed, Entry{Rev: m.rev})
-		m.mu.RUnlock()
+		m.mu.Unlock()
 		for _, e := range changed {
-			if !yield(e, err) || err != nil {
+			if !yield(e, nil) {
 				return
 			}
 		}

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -21,14 +22,13 @@ type Scope string
 // Check returns a *[LimitError] unless s is empty, or valid UTF-8 of at most [MaxID] bytes without control characters
 // and empty segments.
 func (s Scope) Check() error {
-	text := string(s)
-	switch {
-	case s == "":
+	if s == "" {
 		return nil
-	case text[0] == '/', text[len(text)-1] == '/', strings.Contains(text, "//"):
+	}
+	if strings.Contains("/"+string(s)+"/", "//") {
 		return &LimitError{"a scope must have no empty segment"}
 	}
-	return checkName("scope", text)
+	return checkName("scope", string(s))
 }
 
 // CheckID returns a *[LimitError] unless id is non-empty valid UTF-8 of at most [MaxID] bytes without control
@@ -54,12 +54,7 @@ func (s Scope) Contains(t Scope) bool {
 	return is && (rest == "" || rest[0] == '/')
 }
 
-func (s Scope) path() string {
-	if s == "" {
-		return "_"
-	}
-	return string(s)
-}
+func (s Scope) path() string { return cmp.Or(string(s), "_") }
 
 // TenantPrefix returns what the keys of the tenant of s begin with in the whole store: "t/acme/".
 func (s Scope) TenantPrefix() string { return "t/" + s.Tenant() + "/" }

@@ -1,5 +1,4 @@
-// Package store is the narrow waist of arc: a small, ordered key-value interface with atomic, conditional
-// commits.
+// Package store is the narrow waist of arc: a small, ordered key-value interface with atomic, conditional commits.
 //
 // Everything that arc keeps goes through a [Store], so durability, isolation and sharing are solved once. The
 // package has the interface and its errors, [NewMem] (the in-memory store), [Sub] (a tenant's part of a store),
@@ -13,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"unicode/utf8"
 )
 
@@ -42,19 +42,12 @@ type Entry struct {
 type Condition uint64
 
 const (
-	// Any holds always.
-	Any Condition = 0
-	// Absent holds while the key does not exist.
-	Absent Condition = 1<<64 - 1
+	Any    Condition = 0         // holds always
+	Absent Condition = 1<<64 - 1 // holds while the key does not exist
 )
 
 // At returns the condition that the key's revision is rev, 0 for a key that does not exist. At(0) is Absent.
-func At(rev Revision) Condition {
-	if rev == 0 {
-		return Absent
-	}
-	return Condition(rev)
-}
+func At(rev Revision) Condition { return cmp.Or(Condition(rev), Absent) }
 
 // Op is one part of a commit: a put, a delete if Delete is set, or, if Check is set, only the condition If on the
 // key, which is not written. To delete a key that does not exist is no error.
@@ -108,8 +101,7 @@ type Changer interface {
 	Changes(ctx context.Context, after Revision) iter.Seq2[Entry, error]
 }
 
-// Compacter is a Store that can rewrite its files. After Compact they hold nothing that was deleted before it
-// began.
+// Compacter is a Store that can rewrite its files. After Compact they hold nothing that was deleted before it began.
 type Compacter interface {
 	Store
 	Compact(ctx context.Context) error
@@ -152,7 +144,7 @@ func Limit(what string, size, most int) error {
 // and at most 4 MiB of keys and values. A key is non-empty valid UTF-8 of at most 4 KiB. Every method of a Store that
 // takes a key or ops begins with it.
 func Check(ops ...Op) error {
-	bytes, inOrder := 0, true
+	bytes, keys := 0, make([]string, 0, 16)
 	for i, op := range ops {
 		if op.Key == "" || !utf8.ValidString(op.Key) {
 			return &LimitError{"a key must be valid UTF-8 and not empty"}
@@ -162,16 +154,10 @@ func Check(ops ...Op) error {
 		if err != nil {
 			return err
 		}
-		inOrder = inOrder && (i == 0 || ops[i-1].Key < op.Key)
+		keys = append(keys, op.Key)
 	}
-	if !inOrder {
-		keys := make(map[string]bool, len(ops))
-		for _, op := range ops {
-			keys[op.Key] = true
-		}
-		if len(keys) < len(ops) {
-			return &LimitError{"a commit must name a key once"}
-		}
+	if slices.Sort(keys); len(slices.Compact(keys)) < len(ops) {
+		return &LimitError{"a commit must name a key once"}
 	}
 	return nil
 }

@@ -121,11 +121,15 @@ func TestCopy(t *testing.T) {
 		flipped := bytes.Clone(copied.Bytes())
 		flipped[i] ^= 1
 		for _, damaged := range [][]byte{copied.Bytes()[:i], flipped, append(copied.Bytes()[:copied.Len():copied.Len()], flipped[i:]...)} {
-			if bytes.Equal(bytes.TrimSpace(damaged), bytes.TrimSpace(copied.Bytes())) {
-				continue // the last newline may be missing
+			into := store.NewMem()
+			if _, err = store.Load(ctx, into, "t/c/", bytes.NewReader(damaged)); err == nil { // the date of a gzip may be any
+				again.Reset()
+				_, err = store.Copy(ctx, into, "t/c/", &again)
+				require.NoError(t, err)
+				require.Equal(t, copied.String(), again.String(), "%q", damaged)
+				continue
 			}
-			_, err = store.Load(ctx, store.NewMem(), "t/c/", bytes.NewReader(damaged))
-			require.Error(t, err, "%q", damaged)
+			require.ErrorIs(t, err, store.ErrDamaged)
 		}
 	}
 	n, err = store.Load(ctx, to, "t/c/", &copied)

@@ -28,18 +28,12 @@ func (s sub) Get(ctx context.Context, key string) (Entry, error) {
 		return Entry{}, err
 	}
 	e, err := s.st.Get(ctx, s.prefix+key)
-	if err != nil {
-		return Entry{}, err
-	}
-	e.Key = key
-	return e, nil
+	e.Key = strings.TrimPrefix(e.Key, s.prefix)
+	return e, err
 }
 
 func (s sub) Scan(ctx context.Context, r Range) iter.Seq2[Entry, error] {
-	r.Prefix = s.prefix + r.Prefix
-	if r.After != "" {
-		r.After = s.prefix + r.After
-	}
+	r.Prefix, r.After = s.prefix+r.Prefix, s.prefix+r.After
 	return func(yield func(Entry, error) bool) {
 		for e, err := range s.st.Scan(ctx, r) {
 			e.Key = strings.TrimPrefix(e.Key, s.prefix)
