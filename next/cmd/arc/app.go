@@ -10,7 +10,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -44,18 +43,12 @@ type app struct {
 	queue *queue.Queue
 	door  *console.Server // of the commands of other processes; nil: it has none
 
+	followers sync.Map // *progress → the run that it shows
 	mu        sync.Mutex
-	followers map[string][]*follower // by run
 	servers   map[string]*mcp.Client
 
 	vault *agefile.File
 	notes *notebook.Notebook
-}
-
-// follower is a screen that shows a run.
-type follower struct {
-	screen *screen
-	tell   func(arc.Event)
 }
 
 // openApp opens the agent of a folder.
@@ -64,7 +57,8 @@ func openApp(ctx context.Context, dir string, how access, log *slog.Logger) (a *
 	if err != nil {
 		return nil, err
 	}
-	a = &app{dir: dir, scope: c.Scope, log: log, followers: map[string][]*follower{}, servers: map[string]*mcp.Client{}, vault: vault(dir), notes: notebook.Open(filepath.Join(dir, "memory", "MEMORY.md"))}
+	a = &app{dir: dir, scope: c.Scope, log: log, servers: map[string]*mcp.Client{}, vault: vault(dir)}
+	a.notes = notebook.Open(a.path("memory", "MEMORY.md"))
 	a.config.Store(c)
 	if err := os.MkdirAll(a.path(".arc"), 0o700); err != nil {
 		return nil, err
@@ -201,14 +195,12 @@ func (a *app) reload() error {
 		return err
 	}
 	a.config.Store(c)
-	for what, changed := range map[string]bool{
-		"scope": c.Scope != old.Scope, "holdout": c.Holdout != old.Holdout, "daily": c.Daily != old.Daily,
-		"planner (from none)": (c.Planner == "") != (old.Planner == ""), "worktree": (c.Worktree == nil) != (old.Worktree == nil),
-		"embeddings": (c.Embeddings == nil) != (old.Embeddings == nil), "timeout": c.Timeout != old.Timeout,
-	} {
-		if changed {
-			a.log.Warn("arc.yaml: a change of " + what + " takes effect when arc serve is started again")
-		}
+	fixed := func(c *config) string {
+		return fmt.Sprint(c.Scope, c.Holdout, c.Daily, c.Attempts, c.Timeout, c.Patience, c.Planner == "", c.Worktree == nil, c.Embeddings == nil)
+	}
+	if fixed(c) != fixed(old) {
+		a.log.Warn("arc.yaml: scope, holdout, daily, attempts, timeout and patience, and whether there is a planner, a worktree or " +
+			"embeddings, change when arc serve is started again")
 	}
 	return nil
 }
@@ -231,40 +223,22 @@ func (a *app) onEvent(scope memory.Scope, run string, e arc.Event) {
 
 // tell gives an event to who follows the run.
 func (a *app) tell(run string, e arc.Event) {
-	a.mu.Lock()
-	list := slices.Clone(a.followers[topic(run)])
-	a.mu.Unlock()
-	for _, f := range list {
-		f.tell(e)
+	for p := range a.following(run) {
+		p.tell(e)
 	}
 }
 
-// follow has a screen told of a run, until the function that it returns is called.
-func (a *app) follow(run string, s *screen, tell func(arc.Event)) (end func()) {
-	f := &follower{s, tell}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.followers[run] = append(a.followers[run], f)
-	return func() {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		left := slices.DeleteFunc(slices.Clone(a.followers[run]), func(o *follower) bool { return o == f })
-		if a.followers[run] = left; len(left) == 0 {
-			delete(a.followers, run)
-		}
-	}
+// follow has a screen show a run, until the function that it returns is called.
+func (a *app) follow(run string, s *screen) (end func()) {
+	p := newProgress(s)
+	a.followers.Store(p, run)
+	return func() { a.followers.Delete(p) }
 }
 
-// follower is a screen with a person who follows a run.
-func (a *app) follower(run string) *screen {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for _, f := range a.followers[topic(run)] {
-		if f.screen.Ask != nil {
-			return f.screen
-		}
+func (a *app) following(run string) iter.Seq[*progress] {
+	return func(yield func(*progress) bool) {
+		a.followers.Range(func(p, of any) bool { return of != topic(run) || yield(p.(*progress)) })
 	}
-	return nil
 }
 
 // brief is what is told of who the agent is and what it knows: SOUL.md, memory/MEMORY.md and the SKILL.md of skills.

@@ -26,6 +26,7 @@ require (
 	github.com/arc-learn/arc/next/contrib/agefile v0.0.0-00010101000000-000000000000
 	github.com/arc-learn/arc/next/contrib/console v0.0.0-00010101000000-000000000000
 	github.com/arc-learn/arc/next/contrib/notebook v0.0.0-00010101000000-000000000000
+	github.com/arc-learn/arc/next/contrib/taskfile v0.0.0-00010101000000-000000000000
 	github.com/arc-learn/arc/next/contrib/workspace v0.0.0-00010101000000-000000000000
 	github.com/blevesearch/snowballstem v0.9.0 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
@@ -79,3 +80,5 @@ replace github.com/arc-learn/arc/next/contrib/agefile => ../../contrib/agefile
 replace github.com/arc-learn/arc/next/contrib/workspace => ../../contrib/workspace
 
 replace github.com/arc-learn/arc/next/contrib/notebook => ../../contrib/notebook
+
+replace github.com/arc-learn/arc/next/contrib/taskfile => ../../contrib/taskfile

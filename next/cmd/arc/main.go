@@ -67,13 +67,6 @@ type command struct {
 
 // execute does what the arguments say and returns the exit code.
 func execute(ctx context.Context, c *command) int {
-	if len(c.Args) > 0 && strings.HasPrefix(c.Args[0], "__complete") && c.served == nil {
-		if c.dir, _ = c.folder(); c.dir != "" {
-			if code, err := console.Forward(ctx, c.socket(), c.Terminal); err == nil {
-				return code
-			}
-		}
-	}
 	root := c.root()
 	root.SetArgs(c.Args)
 	root.SetOut(c.Out)
@@ -180,11 +173,7 @@ func (c *command) leaf(
 	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
 		ctx, a := cmd.Context(), c.served
 		if a == nil && how != local {
-			var code int
-			if a, code, err = c.reach(ctx, how); a == nil {
-				if err == nil && code != 0 {
-					err = &exitError{code: code}
-				}
+			if a, err = c.reach(ctx, how); a == nil {
 				return err
 			}
 			defer func() { err = errors.Join(err, a.close()) }()
@@ -194,39 +183,41 @@ func (c *command) leaf(
 	return cmd
 }
 
-// socket is where the process that has the folder open listens.
-func (c *command) socket() string {
+// reach opens the folder here, or has the command executed by the process that has it open: then there is no app, and
+// the error has the exit code.
+func (c *command) reach(ctx context.Context, how access) (a *app, err error) {
+	socket := console.Path(c.dir, "arc.sock")
 	c.Env["ARC_DIR"] = c.dir
-	return socketPath(c.dir)
-}
-
-func socketPath(dir string) string { return console.Path(dir, "arc.sock") }
-
-// reach has the command executed by the process that has the folder open, and returns its exit code; or opens the
-// folder here.
-func (c *command) reach(ctx context.Context, how access) (a *app, code int, err error) {
 	for range 100 {
-		if code, err = console.Forward(ctx, c.socket(), c.Terminal); !errors.Is(err, console.ErrNobody) {
-			return nil, code, err
+		code, err := console.Forward(ctx, socket, c.Terminal)
+		if err == nil && code != 0 {
+			return nil, &exitError{code: code}
 		}
-		if a, err = openApp(ctx, c.dir, how, logger(c.screen)); err == nil && how == drives {
-			a.door, err = console.Listen(socketPath(c.dir), func(ctx context.Context, t *console.Terminal) int {
+		if !errors.Is(err, console.ErrNobody) {
+			return nil, err
+		}
+		a, err = openApp(ctx, c.dir, how, logger(c.screen))
+		if err == nil && how == drives {
+			a.door, err = console.Listen(socket, func(ctx context.Context, t *console.Terminal) int {
 				return execute(ctx, &command{screen: &screen{Terminal: t}, served: a})
 			})
 			if err != nil {
-				return nil, 0, errors.Join(err, a.close())
+				return nil, errors.Join(err, a.close())
 			}
 		}
+		if err == nil {
+			return a, nil
+		}
 		if !errors.Is(err, store.ErrLocked) {
-			return a, 0, err
+			return nil, err
 		}
 		select { // it is just opening, or just closing
 		case <-time.After(100 * time.Millisecond):
 		case <-ctx.Done():
-			return nil, 0, ctx.Err()
+			return nil, ctx.Err()
 		}
 	}
-	return nil, 0, fmt.Errorf("another arc has %s open and does not answer: %w", c.dir, err)
+	return nil, fmt.Errorf("another arc has %s open and does not answer", c.dir)
 }
 
 // group is a command with others below it.

@@ -105,8 +105,7 @@ func newRun(now time.Time) string {
 
 // watch follows a run that f begins or goes on with, and prints what came of it.
 func (c *command) watch(ctx context.Context, a *app, id string, f func(context.Context) (*arc.Report, error)) error {
-	p := newProgress(c.screen)
-	defer a.follow(id, c.screen, p.tell)()
+	defer a.follow(id, c.screen)()
 	r, err := f(ctx)
 	if errors.Is(err, context.Canceled) && ctx.Err() == nil { // another terminal cancels it
 		r, err = a.view().Wait(ctx, id)

@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -120,4 +121,16 @@ func (c *command) control(ctx context.Context, file string, on bool) error {
 		return fmt.Errorf("%s: %w", strings.Join(argv, " "), err)
 	}
 	return nil
+}
+
+// writeFile replaces a file, whole or not at all.
+func writeFile(file string, data []byte, mode fs.FileMode) error {
+	err := os.MkdirAll(filepath.Dir(file), 0o755)
+	if err == nil {
+		err = os.WriteFile(file+".new", data, mode)
+	}
+	if err == nil {
+		err = os.Rename(file+".new", file)
+	}
+	return err
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,10 +15,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/arc-learn/arc/next/act/queue"
-	"github.com/arc-learn/arc/next/contrib/notebook"
+	"github.com/arc-learn/arc/next/contrib/taskfile"
 	"github.com/arc-learn/arc/next/contrib/workspace"
-	"github.com/arc-learn/arc/next/internal/yaml"
 	"github.com/arc-learn/arc/next/reason"
 )
 
@@ -29,16 +26,9 @@ func (c *command) skills() ([]reason.Skill, error) {
 	return reason.LoadSkills(os.DirFS(filepath.Join(c.dir, "skills")))
 }
 
-// program is an executable file of a skill, with any extension; "": it has none.
-func program(dir, skill, name string) string {
-	files, _ := filepath.Glob(filepath.Join(dir, "skills", skill, name+"*")) // the pattern is well-formed
-	for _, f := range files {
-		base, _, _ := strings.Cut(filepath.Base(f), ".")
-		if info, err := os.Stat(f); err == nil && base == name && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
-			return f
-		}
-	}
-	return ""
+// program is an executable file of a skill; "": it has none.
+func (c *command) program(skill, name string) string {
+	return taskfile.Program(filepath.Join(c.dir, "skills", skill), name)
 }
 
 func (c *command) skillCommands() []*cobra.Command {
@@ -57,7 +47,7 @@ func (c *command) skillCommands() []*cobra.Command {
 		if name == "" && len(args) > 0 {
 			name, args = args[0], args[1:]
 		}
-		file := program(c.dir, name, "cli")
+		file := c.program(name, "cli")
 		if file == "" {
 			return usage("skill %q has no command: an executable skills/%s/cli", name, name)
 		}
@@ -77,7 +67,7 @@ func (c *command) skillCommands() []*cobra.Command {
 			return list(c, all, 0, err, "skill has for", "no skills: write skills/NAME/SKILL.md", func(s reason.Skill) []string {
 				has := ""
 				for _, what := range []string{"cli", "sensor"} {
-					if program(c.dir, s.Name, what) != "" {
+					if c.program(s.Name, what) != "" {
 						has += " " + what
 					}
 				}
@@ -95,43 +85,16 @@ func (c *command) skillCommands() []*cobra.Command {
 			return c.sense(ctx, a, due)
 		}, func(f *pflag.FlagSet) { f.BoolVar(&due, "due", false, "only those whose time has come") }),
 			c.leaf(local, "list", "List sensors", func(context.Context, *app, []string) error {
-				return list(c, sensors(c.dir), 0, nil, "sensor every file", "no sensors: an executable skills/NAME/sensor prints tasks", func(s sensor) []string {
-					return []string{s.Skill, s.Every.String(), s.File}
+				return list(c, taskfile.Sensors(filepath.Join(c.dir, "skills")), 0, nil, "sensor every file", "no sensors: an executable skills/NAME/sensor prints tasks", func(s taskfile.Sensor) []string {
+					return []string{s.Name, s.Every.String(), s.File}
 				})
 			}, nil)),
 	}
 }
 
-// sensor is a program that looks at something and prints the tasks that follow, as YAML or JSON: a list of them. An
-// interval may stand as «every» in the front matter of SKILL.md.
-type sensor struct {
-	Skill, File string
-	Every       time.Duration
-}
-
-func sensors(dir string) (out []sensor) {
-	skills, _ := os.ReadDir(filepath.Join(dir, "skills")) // there may be none
-	for _, e := range skills {
-		s := sensor{e.Name(), program(dir, e.Name(), "sensor"), 5 * time.Minute}
-		if s.File == "" {
-			continue
-		}
-		var fields map[string]yaml.Node
-		text, _ := notebook.Read(filepath.Join(dir, "skills", e.Name(), "SKILL.md")) // it may have none
-		matter, _ := front(text)
-		if yaml.Decode([]byte(matter), &fields) == nil {
-			if d, err := time.ParseDuration(fields["every"].Value); err == nil && d > 0 {
-				s.Every = d
-			}
-		}
-		out = append(out, s)
-	}
-	return out
-}
-
 // sense runs the sensors side by side; one that fails holds no other up.
 func (c *command) sense(ctx context.Context, a *app, due bool) error {
-	all := sensors(a.dir)
+	all := taskfile.Sensors(a.path("skills"))
 	if len(all) == 0 && !due {
 		c.Print("no sensors: an executable skills/NAME/sensor prints tasks")
 	}
@@ -143,13 +106,13 @@ func (c *command) sense(ctx context.Context, a *app, due bool) error {
 			interval = s.Every
 		}
 		each.Go(func() {
-			added, err := a.queue.Sense(ctx, s.Skill, interval, func(ctx context.Context) ([]queue.Draft, error) { return a.look(ctx, s) })
+			added, err := a.queue.Sense(ctx, s.Name, interval, s.Look(a.in(workspace.In(a.dir)).Text))
 			if err != nil {
 				failed.Store(true)
-				c.Say(c.Paint(red, "sensor "+s.Skill+": ") + err.Error())
+				c.Say(c.Paint(red, "sensor "+s.Name+": ") + err.Error())
 			}
 			for _, j := range added {
-				c.Print(s.Skill + ": " + short(j.ID) + " " + j.Subject)
+				c.Print(s.Name + ": " + short(j.ID) + " " + j.Subject)
 			}
 		})
 	}
@@ -157,23 +120,4 @@ func (c *command) sense(ctx context.Context, a *app, due bool) error {
 		return &exitError{code: exitFailed}
 	}
 	return nil
-}
-
-func (a *app) look(ctx context.Context, s sensor) (drafts []queue.Draft, err error) {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
-	out, err := a.in(workspace.In(a.dir)).Text(ctx, nil, s.File)
-	if out = strings.TrimSpace(out); err != nil || out == "" || out == "skip" {
-		return nil, err
-	}
-	var texts []taskText
-	if err := yaml.Decode([]byte(out), &texts); err != nil {
-		return nil, fmt.Errorf("it prints no list of tasks: %w", err)
-	}
-	for _, t := range texts {
-		var d queue.Draft
-		t.over(&d)
-		drafts = append(drafts, d)
-	}
-	return drafts, nil
 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"path"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -18,52 +17,11 @@ import (
 
 	arc "github.com/arc-learn/arc/next"
 	"github.com/arc-learn/arc/next/act/queue"
-	"github.com/arc-learn/arc/next/contrib/notebook"
-	"github.com/arc-learn/arc/next/internal/yaml"
+	"github.com/arc-learn/arc/next/contrib/taskfile"
 )
 
-// taskText is what a template has in its front matter, a sensor prints and flags say of a queue.Draft: fields of the
-// same names.
-type taskText struct {
-	Subject     string    `yaml:"subject"`
-	Description string    `yaml:"description"`
-	Priority    int       `yaml:"priority"`
-	Skills      []string  `yaml:"skills"`
-	Model       string    `yaml:"model"`
-	Source      string    `yaml:"source"`
-	Parent      string    `yaml:"parent"`
-	Key         string    `yaml:"key"`
-	Cron        string    `yaml:"cron"`
-	At          time.Time `yaml:"at"`
-	MaxAttempts int       `yaml:"max_retries"`
-	Input       rawJSON   `yaml:"input"`
-}
-
-// over puts what the text says in the place of what a draft has.
-func (t taskText) over(d *queue.Draft) {
-	for f, v := range reflect.ValueOf(t).Fields() {
-		if to := reflect.ValueOf(d).Elem().FieldByName(f.Name); !v.IsZero() {
-			to.Set(v.Convert(to.Type()))
-		}
-	}
-}
-
-// template reads templates/NAME.md: a task in the front matter, and its description below.
-func (a *app) template(name string) (t taskText, err error) {
-	text, err := notebook.Read(a.path("templates", filepath.Base(name)+".md"))
-	if err != nil {
-		return t, err
-	}
-	matter, body := front(text)
-	if matter != "" {
-		err = yaml.Decode([]byte(matter), &t)
-	}
-	t.Subject, t.Description = cmp.Or(t.Subject, name), cmp.Or(t.Description, body)
-	return t, err
-}
-
 func (c *command) taskCommands() []*cobra.Command {
-	var t taskText
+	var t queue.Draft // what the flags say
 	var status, template, summary, at, id string
 	var limit int
 	texts := func(f *pflag.FlagSet) {
@@ -97,7 +55,7 @@ func (c *command) taskCommands() []*cobra.Command {
 			if err == nil {
 				j, err = a.queue.Update(ctx, j.ID, func(j *queue.Job) error {
 					j.State, j.Summary = cmp.Or(queue.State(status), j.State), cmp.Or(summary, j.Summary)
-					t.over(&j.Draft)
+					taskfile.Over(&j.Draft, t)
 					return nil
 				})
 			}
@@ -116,21 +74,21 @@ func (c *command) taskCommands() []*cobra.Command {
 			}),
 			c.leaf(reads, "add TEXT", "Add a task", func(ctx context.Context, a *app, args []string) error {
 				t.Subject = cmp.Or(t.Subject, strings.Join(args, " "))
-				d := queue.Draft{Source: "human", Template: template, Parent: c.Env["ARC_TASK"]}
+				d := queue.Draft{Source: "human", Parent: c.Env["ARC_TASK"]}
 				if d.Parent != "" {
 					d.Source = "task:" + d.Parent
 				}
 				if template != "" {
-					text, err := a.template(template)
+					text, err := taskfile.Template(a.path("templates", filepath.Base(template)+".md"))
 					if err != nil {
-						return usage("templates/%s.md: %w", template, err)
+						return usage("%w", err)
 					}
-					text.over(&d)
+					taskfile.Over(&d, text)
 				}
 				if err := parse(); err != nil {
 					return &exitError{exitUsage, err}
 				}
-				if t.over(&d); d.Subject == "" {
+				if taskfile.Over(&d, t); d.Subject == "" {
 					return usage(`what is to be done? arc tasks add --subject "…", or --template NAME`)
 				}
 				j, added, err := a.queue.Add(ctx, d)
@@ -149,7 +107,7 @@ func (c *command) taskCommands() []*cobra.Command {
 				f.StringVar(&t.Parent, "parent", "", "the task that it follows from")
 				f.StringVar(&t.Key, "key", "", "the same key is the same task")
 				f.IntVar(&t.MaxAttempts, "max-retries", 0, "attempts; 0: 3")
-				f.Var(&t.Input, "input", "JSON: what varies")
+				f.Var((*rawJSON)(&t.Input), "input", "JSON: what varies")
 			}),
 			c.leaf(reads, "update [ID]", "Change a task; --status pending has it tried again", update(func() error { return nil }),
 				func(f *pflag.FlagSet) { byID(f); texts(f) }),
@@ -213,7 +171,7 @@ func (c *command) runTask(ctx context.Context, a *app, _ []string) error {
 		return err
 	}
 	c.Say(c.Paint(bold, short(j.ID)) + " " + j.Subject)
-	defer a.follow("job/"+path.Base(j.ID), c.screen, newProgress(c.screen).tell)()
+	defer a.follow("job/"+path.Base(j.ID), c.screen)()
 	j, err = a.cycle(ctx, j)
 	c.Still()
 	if err != nil {

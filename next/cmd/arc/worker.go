@@ -236,19 +236,21 @@ func (a *app) source(ctx context.Context, objective string, tokens int) (out []s
 
 // approve asks who follows a run on a terminal. Nobody, or no clear answer: the run waits.
 func (a *app) approve(ctx context.Context, p act.Approval) (act.Ruling, error) {
-	s := a.follower(p.Run)
-	if s == nil {
-		return act.Ruling{}, nil
-	}
-	s.Say(s.Paint(yellow, "? ") + s.Paint(bold, p.Name) + " " + cut(string(p.Inputs), 4*s.Width) + "\n  " + strings.Join(p.Why, "; "))
-	for {
-		answer, err := s.Question(ctx, "  allow it? [yes/no] ")
-		if err != nil {
-			return act.Ruling{}, nil
+	for s := range a.following(p.Run) {
+		if s.Ask == nil {
+			continue
 		}
-		if allow, ok := act.ParseRuling(answer); ok {
-			return act.Ruling{Approval: p.ID, Allow: allow, By: s.Person}, nil
+		s.Say(s.Paint(yellow, "? ") + s.Paint(bold, p.Name) + " " + cut(string(p.Inputs), 4*s.Width) + "\n  " + strings.Join(p.Why, "; "))
+		for {
+			answer, err := s.Question(ctx, "  allow it? [yes/no] ")
+			if err != nil {
+				return act.Ruling{}, nil
+			}
+			if allow, ok := act.ParseRuling(answer); ok {
+				return act.Ruling{Approval: p.ID, Allow: allow, By: s.Person}, nil
+			}
+			s.Say("  yes, or no; Ctrl-C leaves the run waiting")
 		}
-		s.Say("  yes, or no; Ctrl-C leaves the run waiting")
 	}
+	return act.Ruling{}, nil
 }
