@@ -110,7 +110,7 @@ type Agent struct {
 	left    map[string]bool      // runs whose caller has left: they go on by Resume, or in the next process
 	failed  map[string]time.Time // when the scheduler could not go on with a run; it waits before it tries again
 	awaited int                  // calls that wait for a run
-	changed chan struct{}        // closed, and replaced, when a run was committed
+	changed chan struct{}        // closed when a run was committed; nil: nobody waits for that
 	stopped bool
 
 	compacted time.Time
@@ -153,7 +153,7 @@ func open(ctx context.Context, st store.Store, h Host, o *Options, closeStore fu
 	a := &Agent{
 		store: st, close: closeStore, host: h, stop: make(chan struct{}), kick: make(chan struct{}, 1),
 		live: map[string]*live{}, left: map[string]bool{}, failed: map[string]time.Time{},
-		busy: make(chan struct{}, 1), changed: make(chan struct{}),
+		busy: make(chan struct{}, 1),
 	}
 	a.tenants = newTenants(a.openTenant)
 	if o != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"slices"
 	"time"
 
 	"github.com/arc-learn/arc/next/act"
@@ -226,7 +225,6 @@ func (t *turn) commit(ctx context.Context) (err error) {
 	if !t.Due.IsZero() {
 		due = dueKey(t.Due, t.Scope, t.ID)
 	}
-	var events []Event
 	var rev store.Revision
 	before, spent := len(t.events), t.spent()
 	err = t.tenant.whole.Update(ctx, func(b *store.Batch) error {
@@ -248,8 +246,7 @@ func (t *turn) commit(ctx context.Context) (err error) {
 				return err
 			}
 		}
-		events = slices.Clone(t.events)
-		if err := t.journal.Stage(ctx, part.Sub(logPrefix(t.Scope, t.ID)), events...); err != nil {
+		if err := t.journal.Stage(ctx, part.Sub(logPrefix(t.Scope, t.ID)), t.events...); err != nil {
 			return err
 		}
 		b.After(func(r store.Revision) { rev = r })
@@ -260,6 +257,7 @@ func (t *turn) commit(ctx context.Context) (err error) {
 	}
 	t.at(rev)
 	t.counted = t.counted.Add(spent)
+	events := t.events
 	t.due, t.dueOf, t.events, t.staged = due, t.Process, nil, nil
 	for _, e := range events {
 		t.agent.told(t, e)
@@ -330,8 +328,10 @@ func (a *Agent) hook(name string, f func()) {
 func (a *Agent) announce() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	close(a.changed)
-	a.changed = make(chan struct{})
+	if a.changed != nil {
+		close(a.changed)
+		a.changed = nil
+	}
 }
 
 // sleep waits until the run is due.

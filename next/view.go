@@ -351,6 +351,9 @@ func (v View) Watch(ctx context.Context, id string) iter.Seq2[Event, error] {
 func (a *Agent) change() <-chan struct{} {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if a.changed == nil {
+		a.changed = make(chan struct{})
+	}
 	return a.changed
 }
 
