@@ -161,10 +161,10 @@ func (a *app) view() arc.View { return a.agent.In(a.scope) }
 // close ends what was opened. Commands of other processes are waited for.
 func (a *app) close() error {
 	var errs []error
+	late := time.AfterFunc(time.Second, func() { a.log.Warn("waiting for other terminals and runs; Ctrl-C leaves them") })
+	defer late.Stop()
 	if a.door != nil {
-		late := time.AfterFunc(time.Second, func() { a.log.Warn("waiting for what other terminals have this arc do; Ctrl-C leaves it") })
 		errs = append(errs, a.door.Close())
-		late.Stop()
 	}
 	if a.agent != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)

@@ -67,7 +67,11 @@ func (m *metered) Generate(ctx context.Context, r *reason.Request) (*reason.Resp
 		m.app.spend(name, cmp.Or(on.worker, "planner"), usage)
 	}
 	raw, _ := json.Marshal(usage)
-	m.app.tell(on.run, arc.Event{Kind: "heard", Name: name, Data: raw, Live: true})
+	heard := arc.Event{Kind: "heard", Name: name, Data: raw, Live: true}
+	if err != nil {
+		heard.Text = err.Error()
+	}
+	m.app.tell(on.run, heard)
 	return answer, err
 }
 

@@ -90,7 +90,9 @@ func (p *progress) tell(e arc.Event) {
 				p.mu.Unlock()
 			}
 		}
-		p.busy(e.Name + " has answered")
+		p.busy(e.Name + map[bool]string{true: " has answered", false: " has failed"}[e.Text == ""])
+	case "waiting":
+		p.busy("waits, and goes on by itself")
 	case "words":
 		p.mu.Lock()
 		p.words += e.Text

@@ -5,6 +5,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -133,7 +134,6 @@ func TestAnswer(t *testing.T) {
 func TestInterrupt(t *testing.T) {
 	beside(t, func(s *shell) {
 		s.making()
-		s.write("slow.sh", "#!/bin/sh\ntest ! -e mended || { echo mended; exit 0; }\necho $$ > pid; echo begun; exec sleep 600\n")
 		if s.served {
 			s.serve()
 		}
@@ -242,6 +242,46 @@ func TestModel(t *testing.T) {
 	s := newShell(t, "model: fake\nmodels:\n  fake: {url: \"http://127.0.0.1:1/v1\"}\npatience: 1ns\n")
 	s.fails(exitFailed, "refused", "do", "look")
 	s.fails(exitFailed, "✗ model fake", "doctor")
+}
+
+// While a model is away the run waits, and says so; once it is back the run goes on by itself. Runs that others have
+// left hold a command that is interrupted for a while: a second Ctrl-C ends it.
+func TestOutage(t *testing.T) {
+	beside(t, func(s *shell) {
+		var away, hangs atomic.Bool
+		away.Store(true)
+		s.write("arc.yaml", model(t, func(a asked) any {
+			switch {
+			case hangs.Load():
+				return a.never()
+			case away.Load():
+				return raw{503, `{"error":{"message":"model is loading"}}`}
+			}
+			return "it was easy"
+		}))
+		if s.served {
+			s.serve()
+		}
+		p := s.start("do", "be patient")
+		p.until("waiting: unavailable: status 503: model is loading")
+		p.until("waits, and goes on by itself")
+		away.Store(false)
+		require.Zero(s.t, p.code(), p.text())
+		require.Contains(s.t, p.text(), "it was easy")
+		if s.served {
+			return
+		}
+		hangs.Store(true)
+		for _, text := range []string{"hang", "hang as well"} {
+			p = s.start("do", text)
+			p.until("asking fake")
+			p.interrupt()
+			p.until("arc resume")
+		}
+		p.until("waiting for other terminals and runs; Ctrl-C leaves them")
+		p.interrupt()
+		require.NotZero(s.t, p.code())
+	})
 }
 
 // E3, E5: what models took stands in three figures, unknown is not 0, and the model is that of the task's priority.

@@ -145,7 +145,7 @@ func (c *command) listTasks(ctx context.Context, a *app, status string, limit in
 	})
 	return list(c, all, limit, err, "task prio state due subject", `no tasks: arc tasks add --subject "…"`, func(j queue.Job) []string {
 		text := j.Subject
-		if j.Summary != "" && j.State != queue.Pending {
+		if j.Summary != "" {
 			text += ": " + j.Summary
 		}
 		return []string{short(j.ID), fmt.Sprint(j.Priority), string(j.State), ago(j.At), text}
