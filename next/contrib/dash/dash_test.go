@@ -54,7 +54,7 @@ func TestPages(t *testing.T) {
 		"run?id=" + failed.ID: {"refused by", "the backup of Sunday has no index", "Try again", "Was it right?", "1,200 in, 80 out", "$0.0034",
 			"<strong>Did not pass</strong>"},
 		"run?id=" + waits.ID: {"Allow refund?", "mode is gated", "&#34;amount&#34;:120", "Cancel the run"},
-		"learned":            {"look where order {order} is", "{&#34;order&#34;:&#34;{order}&#34;}", ">fires<", "delivered 9 times", "of Sunday has no", ">open<"},
+		"learned":            {"look where order {order} is", "{&#34;order&#34;:&#34;{order}&#34;}", ">fires<", "delivered 9 times", "Sunday has no", ">open<"},
 		"learned?text=look+where+order+SO-7+is&inputs=%7B%22order%22%3A%22SO-7%22%7D": {"order is &#34;SO-7&#34;, which has another form than before"},
 		"memories":                      {"Write to customers in the language", "not vouched for <span", "https://example.com/hours"},
 		"memories?q=how+does+Bloom+pay": {"pay by invoice"},
