@@ -171,9 +171,9 @@ func TestHealth(t *testing.T) {
 	require.Equal(t, []int{1, 0, 2, 1}, []int{sweep.Attempts, sweep.Delivered, plan.Attempts, plan.Delivered})
 	hour := b.Health("ava", "", time.Hour)
 	require.Equal(t, []int{1, 0}, []int{hour.Attempts, hour.Delivered})
-	require.Equal(t, rank.Health{
-		Stats: rank.Stats{Figures: rank.Figures{Wall: 5500 * time.Millisecond}, Attempts: 10, Judged: 10, Delivered: 10},
-		P50:   600 * time.Millisecond, P95: time.Second,
+	require.Equal(t, rank.Stats{
+		Figures: rank.Figures{Wall: 5500 * time.Millisecond}, Attempts: 10, Judged: 10, Delivered: 10,
+		P50: 600 * time.Millisecond, P95: time.Second,
 	}, bot)
 	require.Equal(t, []rank.Sample{{Run: "avaplan", Candidate: "ava", Task: rank.Task{Skill: "plan"}, Class: "c", At: start.Add(-time.Hour).UTC()}}, ava.Recent)
 	require.Zero(t, b.Health("quinn", "", time.Hour).Attempts, "an hour and a millisecond ago")

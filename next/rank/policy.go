@@ -5,6 +5,7 @@ import (
 	"context"
 	"math"
 	"slices"
+	"time"
 )
 
 // policy is a Policy of the Book: rank returns the candidates with what they are ordered by, and is called with the
@@ -49,7 +50,8 @@ func observed(sk *skill, _ Task, cs []Candidate) []contender {
 	for i, c := range cs {
 		f := contender{Scored{Candidate: c, Score: c.Prior}, c.Prior}
 		if s := sk.summary(c.Name); s.Judged >= minSamples {
-			f.Score = successWeight*ratio(float64(s.Delivered), int(s.Judged)) - wallWeight*min(2, s.mean().Minutes())
+			wall := time.Duration(ratio(float64(s.Wall)*float64(time.Millisecond), int(s.Attempts)))
+			f.Score = successWeight*ratio(float64(s.Delivered), int(s.Judged)) - wallWeight*min(2, wall.Minutes())
 			if s.successes+s.failures >= minSamples {
 				f.Score += confidenceWeight * ratio(float64(s.good)/billion, s.successes)
 			}
@@ -83,7 +85,8 @@ func (b *Book) weighted(_ *skill, t Task, cs []Candidate) []contender {
 			s.take(r, now-dayMillis, now)
 		}
 		if s.Judged > 0 {
-			fs[i].Score = ratio(float64(s.Delivered), int(s.Judged)) / (1 + s.perSuccess())
+			cost := ratio(float64(s.USD+s.Estimated)/billion, int(s.Delivered))
+			fs[i].Score = ratio(float64(s.Delivered), int(s.Judged)) / (1 + cost)
 		}
 	}
 	seed := mix(b.opts.Seed, string(b.scope.name), t.Skill, t.Key) + attempts

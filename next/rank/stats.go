@@ -18,13 +18,8 @@ type Stats struct {
 	// claimed .8 or more. Only Book.Stats has them.
 	Confidence             float64
 	HighConfidenceFailures int
-}
 
-// Health has the latest figures of a candidate at a skill. Here an attempt that found its service Away or TimedOut has
-// failed, which for its rank it has not, and other attempts that tell nothing about skill count only what they took. Of
-// more than 200 attempts at a skill, the older ones count by whole hours, and not in the percentiles.
-type Health struct {
-	Stats
+	// Only Book.Health has these.
 	P50, P95 time.Duration // of wall time
 	Recent   []Sample      // failures and outages: Run, Candidate, Skill, Class and At of at most 10 a skill, oldest first
 }
@@ -77,14 +72,17 @@ func (b *Book) Day(candidate, skill string, day time.Time) Stats {
 	return s.stats()
 }
 
-// Health returns the figures of the last so long, of 24 hours at most. "" stands for all candidates, or all skills.
-func (b *Book) Health(candidate, skill string, last time.Duration) Health {
+// Health returns the figures of the last so long, of 24 hours at most. "" stands for all candidates, or all skills. Here
+// an attempt that found its service Away or TimedOut has failed, which for its rank it has not, and other attempts that
+// tell nothing about skill count only what they took. Of more than 200 attempts at a skill, the older ones count by whole
+// hours, and not in the percentiles.
+func (b *Book) Health(candidate, skill string, last time.Duration) Stats {
 	now := b.opts.Now()
 	from := now.Add(-min(last, 24*time.Hour))
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	var h Health
 	var s span
+	var recent []Sample
 	for name, sk := range b.scope.skills {
 		for _, p := range sk.sorted {
 			if skill != "" && skill != name || candidate != "" && candidate != p.candidate {
@@ -94,16 +92,17 @@ func (b *Book) Health(candidate, skill string, last time.Duration) Health {
 			failures, _ := p.rec.failures() // decode has read them
 			for _, f := range failures {
 				if !f.At.Before(from) {
-					h.Recent = append(h.Recent, Sample{Run: f.Run, Candidate: p.candidate, Task: Task{Skill: name}, Class: f.Class, At: f.At})
+					recent = append(recent, Sample{Run: f.Run, Candidate: p.candidate, Task: Task{Skill: name}, Class: f.Class, At: f.At})
 				}
 			}
 		}
 	}
-	slices.SortFunc(h.Recent, func(a, b Sample) int {
+	slices.SortFunc(recent, func(a, b Sample) int {
 		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Run, b.Run), cmp.Compare(a.Candidate, b.Candidate), cmp.Compare(a.Skill, b.Skill))
 	})
 	slices.Sort(s.walls)
-	h.P50, h.P95, h.Stats = percentile(s.walls, .5), percentile(s.walls, .95), s.stats()
+	h := s.stats()
+	h.P50, h.P95, h.Recent = percentile(s.walls, .5), percentile(s.walls, .95), recent
 	h.Attempts = int(s.Delivered + s.Ill) // an outage is a failure
 	return h
 }
@@ -146,35 +145,19 @@ func summaryOf(r *record, only []Outcome) *summary {
 }
 
 func (s *summary) stats() Stats {
-	return Stats{
-		Figures:  s.figures(),
+	out := Stats{
+		Figures:  Figures{Wall: time.Duration(s.Wall) * time.Millisecond, TokensIn: int(s.In), TokensOut: int(s.Out)},
 		Attempts: int(s.Attempts), Judged: int(s.Judged), Delivered: int(s.Delivered), Priced: int(s.Priced),
 		Confidence:             ratio(float64(s.good+s.bad)/billion, s.successes+s.failures),
 		HighConfidenceFailures: s.high,
 	}
-}
-
-func (t *tally) figures() Figures {
-	f := Figures{Wall: time.Duration(t.Wall) * time.Millisecond, TokensIn: int(t.In), TokensOut: int(t.Out)}
-	if t.Reported > 0 {
-		usd := float64(t.USD) / billion
-		f.CostUSD = &usd
+	if s.Reported > 0 {
+		out.CostUSD = new(float64(s.USD) / billion)
 	}
-	if t.Priced > t.Reported {
-		usd := float64(t.Estimated) / billion
-		f.EstimateUSD = &usd
+	if s.Priced > s.Reported {
+		out.EstimateUSD = new(float64(s.Estimated) / billion)
 	}
-	return f
-}
-
-// mean is that of wall times.
-func (t *tally) mean() time.Duration {
-	return time.Duration(ratio(float64(t.Wall)*float64(time.Millisecond), int(t.Attempts)))
-}
-
-// perSuccess is what a success cost on average, in US dollars.
-func (t *tally) perSuccess() float64 {
-	return ratio(float64(t.USD+t.Estimated)/billion, int(t.Delivered))
+	return out
 }
 
 // span is what records come to over some hours.
