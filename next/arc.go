@@ -42,8 +42,8 @@ type Options struct {
 	Replans  int           // plans after the first one; 0: 2; negative: none
 	Patience time.Duration // how long a run waits for an outage to pass; 0: an hour
 
-	// OnStuck says what follows where the session of a run does not get on: its assessment says [meta.PivotNow],
-	// [meta.Shift], [meta.FreshContext], [meta.AskPerson] or [meta.GiveUp] after an attempt. "replan": another plan is
+	// OnStuck says what follows where the session of a run does not get on: after an attempt its assessment says
+	// [meta.PivotNow], or something beside the step (see [meta.Assessment]). "replan": another plan is
 	// made, while Replans lasts; "ask": a person is asked; "": nothing else than what always follows, an event, and a
 	// word to whoever decides next, with what the assessment rests on. It follows once a plan; a run without a Session
 	// is not assessed.

@@ -18,7 +18,6 @@ import (
 	"github.com/arc-learn/arc/next/arctest"
 	"github.com/arc-learn/arc/next/iar"
 	"github.com/arc-learn/arc/next/memory/identity"
-	"github.com/arc-learn/arc/next/meta"
 	"github.com/arc-learn/arc/next/reason"
 )
 
@@ -63,7 +62,7 @@ func TestOnStuck(t *testing.T) {
 				s, err := a.In("").Assess(t.Context(), "s")
 				require.NoError(t, err)
 				require.Contains(t, strings.Join(s.Evidence, "\n"), "by machine", "for a person, too")
-				require.Contains(t, s.Also, meta.Shift)
+				require.Contains(t, s.Also, "shift")
 				got, err = a.In("").Answer(t.Context(), "7", "go on")
 				require.NoError(t, err)
 				require.Equal(t, arc.Asking, got.Status, "the new plan does no better")

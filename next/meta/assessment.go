@@ -8,24 +8,27 @@ import (
 	"github.com/arc-learn/arc/next/iar"
 )
 
-// The steps that an assessment recommends, the mildest first, and what may come beside them.
+// The steps that an assessment recommends, the mildest first.
 const (
 	KeepGoing     = "keep_going"
 	SlowDown      = "slow_down"      // something failed, or is about to
 	ConsiderPivot = "consider_pivot" // the approach seldom works
 	PivotNow      = "pivot_now"      // the approach does not work
+)
 
-	Shift        = "shift"         // resonance falls: think about the way of working
-	FreshContext = "fresh_context" // what was tried misleads: begin with a clean context
-	AskPerson    = "ask_person"    // neither another try nor another approach is likely to help
-	GiveUp       = "give_up"       // nothing that was counted speaks for any further try
+// What may come beside a step.
+const (
+	shift        = "shift"         // resonance falls: think about the way of working
+	freshContext = "fresh_context" // what was tried misleads: begin with a clean context
+	askPerson    = "ask_person"    // neither another try nor another approach is likely to help
+	giveUp       = "give_up"       // nothing that was counted speaks for any further try
 )
 
 // Assessment is what the tries of a session add up to.
 type Assessment struct {
 	State    string   // "no_data", "healthy", "struggling" or "failing"
 	Step     string   // KeepGoing, SlowDown, ConsiderPivot or PivotNow
-	Also     []string // Shift, FreshContext, AskPerson, GiveUp, where they hold
+	Also     []string // "shift", "fresh_context", "ask_person", "give_up", where they hold: see Sessions.Assess
 	Evidence []string // in words, what Step and Also rest on
 
 	same, tries  int // that failed at the goal since it was last delivered: by the approach, and by all
@@ -139,7 +142,7 @@ func (a *Assessment) bySigns(s *session, t *Try) {
 		a.raise(SlowDown)
 		a.say("%s: %s", f.Kind, f.Text)
 		if f.Kind == iar.Degradation {
-			a.also(Shift, "resonance falls by more than chance")
+			a.also(shift, "resonance falls by more than chance")
 			if s.Failures > 0 {
 				a.raise(ConsiderPivot)
 			}
@@ -157,15 +160,15 @@ func (a *Assessment) byTries(by []string) {
 	many := fmt.Sprintf("%d tries at the goal failed, by %d approaches", n, different)
 	counted, best := min(a.again.Tries, a.other.Tries), max(a.again.chance, a.other.chance)
 	if l := by[max(0, n-4):]; n >= 4 && l[0] == l[2] && l[1] == l[3] && l[0] != l[1] || n >= 5 && different >= 2 {
-		a.also(FreshContext, many)
+		a.also(freshContext, many)
 	}
 	if n >= 6 && different >= 3 {
-		a.also(AskPerson, many)
+		a.also(askPerson, many)
 	} else if n > 0 && counted >= 20 && best < 0.1 {
-		a.also(AskPerson, a.words())
+		a.also(askPerson, a.words())
 	}
 	if n >= 6 && counted >= 50 && best < 0.05 {
-		a.also(GiveUp, a.words())
+		a.also(giveUp, a.words())
 	}
 }
 

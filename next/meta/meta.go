@@ -120,11 +120,11 @@ func (s *Sessions) Stage(ctx context.Context, b *store.Batch, scope store.Scope,
 //     were counted after as many failures under a quarter delivered, and another approach is likelier to
 //   - ConsiderPivot: of two tries or more under 40 % delivered; or resonance falls in a session that fails
 //   - SlowDown: the last try failed, four fifths of the budget are spent, or resonance is low or falls
-//   - Shift: resonance falls, in the try or over the session (see [iar.Findings])
-//   - FreshContext: two approaches failed at the goal in turn, or five tries by two approaches or more
-//   - AskPerson: six tries by three approaches failed at the goal; or, counted from 20 tries of each, neither another
+//   - "shift": resonance falls, in the try or over the session (see [iar.Findings])
+//   - "fresh_context": two approaches failed at the goal in turn, or five tries by two approaches or more
+//   - "ask_person": six tries by three approaches failed at the goal; or, counted from 20 tries of each, neither another
 //     try nor another approach delivers in one case of ten
-//   - GiveUp: counted from 50 tries of each, neither does in one of twenty, and six tries failed at the goal
+//   - "give_up": counted from 50 tries of each, neither does in one of twenty, and six tries failed at the goal
 func (s *Sessions) Assess(ctx context.Context, scope store.Scope, name string, t Try) (Assessment, error) {
 	key, err := sessionKey(scope, name)
 	if err != nil {

@@ -68,17 +68,17 @@ func TestAssess(t *testing.T) {
 		{"a b", Try{}, "struggling", "consider_pivot", nil},
 		{"a+ a+ a+ a a", Try{}, "struggling", "slow_down", nil},
 		{"a+ a+ a+ a+ a a a", Try{}, "failing", "pivot_now", nil},
-		{"a b b a a", Try{}, "failing", "pivot_now", []string{FreshContext}},
+		{"a b b a a", Try{}, "failing", "pivot_now", []string{freshContext}},
 		{"a a+", Try{}, "healthy", "keep_going", nil},
 		{"a a a+ a a+", Try{}, "healthy", "keep_going", nil},
 		{"a+ a a a a", Try{}, "failing", "pivot_now", nil},
 		{"a+ a+ a a", Try{}, "struggling", "slow_down", nil},
 		{"a a a", Try{Approach: "b"}, "struggling", "consider_pivot", nil},
 		{"a a a a+", Try{}, "struggling", "consider_pivot", nil},
-		{"b+ b+ b+ a b a b", Try{}, "struggling", "slow_down", []string{FreshContext}},
-		{"a a b b c c", Try{}, "struggling", "consider_pivot", []string{FreshContext, AskPerson}},
-		{"a+", Try{Reflections: falling}, "struggling", "slow_down", []string{Shift}},
-		{"a+ a+ a", Try{Reflections: falling}, "struggling", "consider_pivot", []string{Shift}},
+		{"b+ b+ b+ a b a b", Try{}, "struggling", "slow_down", []string{freshContext}},
+		{"a a b b c c", Try{}, "struggling", "consider_pivot", []string{freshContext, askPerson}},
+		{"a+", Try{Reflections: falling}, "struggling", "slow_down", []string{shift}},
+		{"a+ a+ a", Try{Reflections: falling}, "struggling", "consider_pivot", []string{shift}},
 	} {
 		s := told(t, c.outcomes)
 		a := assess(s, &odds{}, c.under)
@@ -104,14 +104,14 @@ func TestAssessByOdds(t *testing.T) {
 	require.Empty(t, assess(s, &few, Try{}).Also, "19 are too few to ask for a person")
 	counts.Other[1].Delivered = 0
 	a = assess(s, &counts, Try{})
-	require.Equal(t, []string{AskPerson}, a.Also)
+	require.Equal(t, []string{askPerson}, a.Also)
 	require.NotEqual(t, PivotNow, a.Step, "another approach is no likelier")
 
 	s = told(t, "a b c a b c a")
 	counts.Again[3] = count{Tries: 900}
 	counts.Other[7] = count{Tries: 900}
 	a = assess(s, &counts, Try{})
-	require.Contains(t, a.Also, GiveUp)
+	require.Contains(t, a.Also, giveUp)
 }
 
 // Resonance of the session's reflections is kept in its record.
@@ -128,7 +128,7 @@ func TestResonanceShift(t *testing.T) {
 		{Status: iar.Success, Confidence: 0.7}}}))
 	a, err = sessions.Assess(t.Context(), "", "s", Try{})
 	require.NoError(t, err)
-	require.Equal(t, []string{Shift}, a.Also)
+	require.Equal(t, []string{shift}, a.Also)
 	require.Equal(t, SlowDown, a.Step)
 	require.Contains(t, a.Evidence[0], "resonance_degradation: falling over the last 5")
 }
