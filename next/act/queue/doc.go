@@ -22,7 +22,8 @@
 // # Order
 //
 // The lowest number of a priority comes first, 1 to 10, and of equals the one that has been ready for longest. A job
-// that was given a time gains 2, up to priority 1, once it is late by more than a minute.
+// that was given a time gains 2, up to priority 1, once it is late by more than a minute. A process whose claim met
+// that of another passes over some of equals for a while, 256 at most.
 //
 // # Leases
 //

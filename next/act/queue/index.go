@@ -14,6 +14,8 @@ const (
 	lease = 30 * time.Second // how long a holder that is not heard of keeps its job
 	late  = time.Minute      // how long after its time a job gains boost priorities
 	boost = 2
+
+	maxPass = 256 // jobs of its priority that are claimed before a job, at most, where processes claim at one time
 )
 
 // item is a job that can be claimed, now or later: it is pending, or active under a lease that may run out. Times are
@@ -35,6 +37,7 @@ type index struct {
 	items   map[string]*item
 	ready   *btree.BTreeG[*item] // what is free
 	waiting *btree.BTreeG[*item] // what becomes free or late by itself
+	pass    int                  // how many of equal priority the next claim passes over, so as not to meet others
 }
 
 func newIndex() index {
@@ -84,7 +87,8 @@ func (x *index) remove(key string) {
 	}
 }
 
-// after returns the item that comes next in the order of claims; nil: there is none. That after nil is the first.
+// after returns the item that comes next in the order of claims; nil: there is none. That after nil is the first, or,
+// after a conflict with another process, one behind it of the same priority: less far with each claim.
 func (x *index) after(last *item, now time.Time) (next *item) {
 	at := now.UnixNano()
 	for it, ok := x.waiting.Min(); ok && it.wake <= at; it, ok = x.waiting.Min() { // it has become free, or late
@@ -99,16 +103,27 @@ func (x *index) after(last *item, now time.Time) (next *item) {
 		}
 		x.ready.Set(it)
 	}
-	found := func(it *item) bool {
-		if it != last {
-			next = it
+	if last != nil {
+		x.ready.Ascend(last, func(it *item) bool {
+			if it != last {
+				next = it
+			}
+			return next == nil
+		})
+		if next != nil || x.pass == 0 {
+			return next
 		}
-		return next == nil
+		x.pass = 0 // those that were passed over come, too
 	}
-	if last == nil {
-		x.ready.Scan(found)
-	} else {
-		x.ready.Ascend(last, found)
-	}
+	passed := 0
+	x.ready.Scan(func(it *item) bool {
+		if next != nil && it.level > next.level {
+			return false
+		}
+		next = it
+		passed++
+		return passed <= x.pass
+	})
+	x.pass = max(0, x.pass-1)
 	return next
 }

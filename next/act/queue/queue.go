@@ -8,6 +8,7 @@ import (
 	"iter"
 	"log/slog"
 	"maps"
+	"math/rand/v2"
 	"path"
 	"slices"
 	"strings"
@@ -147,8 +148,13 @@ func (q *Queue) Claim(ctx context.Context) (j Job, err error) {
 	if err := q.g.Refresh(ctx); err != nil { // other processes may have added some
 		return Job{}, err
 	}
-	claimed := false
+	claimed, tries := false, 0
 	err = q.g.Update(ctx, func(b *store.Batch) (err error) {
+		if tries++; tries > 1 { // another process claims from the same jobs
+			q.mu.Lock()
+			q.index.pass = rand.IntN(maxPass)
+			q.mu.Unlock()
+		}
 		now, it := q.o.Now().UTC(), (*item)(nil)
 		for claimed = false; !claimed && err == nil; {
 			q.mu.Lock()

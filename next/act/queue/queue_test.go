@@ -434,6 +434,8 @@ type stuck struct {
 	mu     sync.Mutex
 	err    error
 	before func()
+
+	commits int
 }
 
 func (s *stuck) set(err error) { s.mu.Lock(); s.err = err; s.mu.Unlock() }
@@ -442,6 +444,7 @@ func (s *stuck) Commit(ctx context.Context, ops ...store.Op) (store.Revision, er
 	s.mu.Lock()
 	err, before := s.err, s.before
 	s.before = nil
+	s.commits++
 	s.mu.Unlock()
 	if before != nil {
 		before()
@@ -453,6 +456,34 @@ func (s *stuck) Commit(ctx context.Context, ops ...store.Op) (store.Revision, er
 		return 0, err
 	}
 	return s.Changer.Commit(ctx, ops...)
+}
+
+// Two processes that claim from the same jobs at one time seldom meet, and leave none.
+func TestClaimsApart(t *testing.T) {
+	c, st := &clock{start}, &stuck{Changer: store.NewMem()}
+	slow, fast := open(t, st, c, queue.Options{}), open(t, st.Changer, c, queue.Options{})
+	for range 200 {
+		add(t, slow, queue.Draft{})
+	}
+	urgent, claims := add(t, slow, queue.Draft{Priority: 1}).ID, map[string]int{}
+	claim := func(q *queue.Queue) {
+		j, err := q.Claim(t.Context())
+		require.NoError(t, err)
+		claims[j.ID]++
+	}
+	commits := st.commits
+	claim(slow)
+	require.Equal(t, 1, claims[urgent], "what is urgent comes first")
+	for range 100 {
+		st.before = func() { claim(fast) } // between the decision and the commit
+		claim(slow)
+	}
+	require.Len(t, claims, 201)
+	require.Less(t, st.commits-commits, 101+25, "each more is a conflict")
+	for _, q := range []*queue.Queue{slow, fast} {
+		_, err := q.Claim(t.Context())
+		require.ErrorIs(t, err, queue.ErrEmpty)
+	}
 }
 
 // Between the decision of one process and its commit another is faster.
