@@ -235,7 +235,7 @@ func (b *Bank) prepare(it *item) {
 	}
 	it.scope = scope
 	if it.rec, it.err = decode(ID(id), it.Entry); it.err == nil {
-		it.terms = b.blank.Analyze(it.rec.doc())
+		it.terms = b.blank.Analyze(it.rec.doc(b.an))
 	}
 }
 

@@ -31,10 +31,10 @@ type ask struct {
 	k         int
 	now       time.Time // of the question
 	at, since int64
-	kinds     uint8      // a bit for each that is wanted
-	live      bool       // what is not archived is wanted,
-	cold      bool       // and what is
-	days      []text.Day // that the question names
+	kinds     uint8         // a bit for each that is wanted
+	live      bool          // what is not archived is wanted,
+	cold      bool          // and what is
+	days      [][]text.Term // that the question names
 	situation uint64
 	vector    []float32
 	weighted  bool
@@ -153,7 +153,9 @@ func (s Space) ask(ctx context.Context, q *Query) (*ask, error) {
 		}
 	}
 	a.live, a.cold = true, q.Archived
-	a.days = date.Days(q.Text, a.now)
+	for _, d := range date.Days(q.Text, a.now) {
+		a.days = append(a.days, d.Terms(s.b.an))
+	}
 	if a.vector == nil && q.Text != "" && s.b.embeds != nil {
 		a.vector = s.b.embeds.query(ctx, q.Text)
 	}

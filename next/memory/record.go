@@ -15,6 +15,7 @@ import (
 	"github.com/arc-learn/arc/next/internal/codec"
 	"github.com/arc-learn/arc/next/internal/index"
 	"github.com/arc-learn/arc/next/internal/text"
+	"github.com/arc-learn/arc/next/memory/internal/date"
 	"github.com/arc-learn/arc/next/store"
 )
 
@@ -172,10 +173,11 @@ func timeOf(micro int64, zone int32) time.Time {
 }
 
 // doc is what is indexed of the record.
-func (r *record) doc() index.Doc {
+func (r *record) doc(an *text.Analyzer) index.Doc {
+	at := timeOf(r.At, r.Zone)
 	return index.Doc{
-		Trigger: r.Trigger, Content: r.Content, Actor: r.voice().Actor, Thread: r.voice().Thread, At: timeOf(r.At, r.Zone),
-		Tie: uint64(r.Created), Machine: slices.Contains([]Origin{Model, Executor, Web}, origins[r.Origin]),
+		Trigger: r.Trigger, Content: r.Content, Actor: r.voice().Actor, Thread: r.voice().Thread, At: at,
+		Day: date.Of(at).Terms(an), Tie: uint64(r.Created), Machine: slices.Contains([]Origin{Model, Executor, Web}, origins[r.Origin]),
 	}
 }
 

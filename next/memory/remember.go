@@ -88,7 +88,7 @@ func (s Space) prepare(d Draft, now time.Time, n int) (*prepared, error) {
 	p.setDraft(&d)
 	p.setSource(d.Source)
 	p.own().Key = d.Key
-	p.terms = s.b.blank.Analyze(p.doc())
+	p.terms = s.b.blank.Analyze(p.doc(s.b.an))
 	return p, nil
 }
 

@@ -80,7 +80,7 @@ func (t *table) put(n *record, terms *index.Terms) {
 		return
 	}
 	if terms == nil {
-		terms = t.ix.Analyze(n.doc())
+		terms = t.ix.Analyze(n.doc(t.an))
 	}
 	if old != nil {
 		t.remove(n.id, 0)
@@ -101,7 +101,7 @@ func (t *table) remove(id ID, rev store.Revision) {
 	if old == nil || old.id != id || rev != 0 && old.rev > rev {
 		return
 	}
-	gone := t.ix.Analyze(old.doc())
+	gone := t.ix.Analyze(old.doc(t.an))
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	row := t.byID[id]

@@ -26,8 +26,9 @@ type Doc struct {
 	Actor   string // who said it; the records of an actor whom a question names come before others
 	Thread  string // the conversation it is part of, "" for none; its place in there is that of At and then Tie
 	At      time.Time
-	Tie     uint64 // orders records of the same At, such as those of one batch
-	Machine bool   // it comes from a machine (a model, a program, the web): it is the other side of a conversation
+	Day     []text.Term // the words of its date, which count in no length; the last one is of the day of the year
+	Tie     uint64      // orders records of the same At, such as those of one batch
+	Machine bool        // it comes from a machine (a model, a program, the web): it is the other side of a conversation
 }
 
 // Index finds the records of one scope. Create one with [New].
@@ -39,8 +40,8 @@ type Index struct {
 	threads map[string][]uint32       // the rows of each, in order
 	free    []uint32                  // rows of removed records
 	rows    []row
-	extras  []extra // by row, as the next
-	links   []link  // grown where there are threads
+	actors  []uint32 // by row, as the next; 0: nobody
+	links   []link   // grown where there are threads
 	places  []place
 	live    int
 }
@@ -49,12 +50,6 @@ type Index struct {
 type row struct {
 	length uint8
 	marks  marks
-}
-
-// extra is what a search needs of some records.
-type extra struct {
-	actor uint32
-	day   uint32 // of At, in its zone
 }
 
 type marks uint8
@@ -110,7 +105,6 @@ type Terms struct {
 	thread string
 	place  place
 	row    row
-	extra  extra
 }
 
 // counted is a term, and how often a record has it.
@@ -140,7 +134,7 @@ func (ix *Index) Analyze(d Doc) *Terms {
 		t.actor = ix.an.Append(nil, d.Actor)
 	}
 	add(t.actor, 1, true)
-	add(ix.an.AppendDay(buf[:0], text.DayOf(d.At)), 1, false)
+	add(d.Day, 1, false)
 	slices.SortFunc(t.counts, func(a, b counted) int { return strings.Compare(a.Text, b.Text) })
 	n := 0
 	for _, c := range t.counts {
@@ -153,7 +147,6 @@ func (ix *Index) Analyze(d Doc) *Terms {
 	}
 	t.counts = t.counts[:n]
 	t.row = row{length: lengthCode(length), marks: taken}
-	t.extra = extra{day: dayCode(text.DayOf(d.At))}
 	if d.Thread != "" && open[t.row.length] > 0 {
 		t.row.marks |= linked
 	}
@@ -172,10 +165,9 @@ func (ix *Index) Insert(d *Terms) (r uint32) {
 		r, ix.free = ix.free[n-1], ix.free[:n-1]
 	} else {
 		r = uint32(len(ix.rows))
-		ix.rows, ix.extras = append(ix.rows, row{}), append(ix.extras, extra{})
+		ix.rows, ix.actors = append(ix.rows, row{}), append(ix.actors, 0)
 	}
-	ix.rows[r], ix.extras[r] = d.row, d.extra
-	ix.extras[r].actor = ix.enter(d.actor, 1)
+	ix.rows[r], ix.actors[r] = d.row, ix.enter(d.actor, 1)
 	for _, c := range d.counts {
 		if r >= maxRows {
 			break
@@ -350,11 +342,6 @@ func lengthCode(length float64) uint8 {
 	return uint8(min(math.Round(8*math.Log2(max(length, 1))), 255))
 }
 func lengthOf(code uint8) float64 { return math.Exp2(float64(code) / 8) }
-
-// dayCode packs a day; those before the year 0 are one.
-func dayCode(d text.Day) uint32 {
-	return uint32(max(d.Year, 0))<<9 | uint32(d.Month)<<5 | uint32(d.Day)
-}
 
 // norms are what a count is multiplied by, by length code. The usual length is a constant, not the mean of BM25: so a
 // record scores the same whatever else there is.

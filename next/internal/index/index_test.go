@@ -88,21 +88,30 @@ func TestExactBeforeNear(t *testing.T) {
 	}
 }
 
-// A day that a question names comes first, in the zone of the note.
+// day are the words of a day in March; year "": of any.
+func day(year string, n int) (words []text.Term) {
+	for _, w := range append(strings.Fields(year), "march", fmt.Sprintf("@03-%02d", n)) {
+		words = append(words, text.Term{Text: w})
+	}
+	return words
+}
+
+// A day that a question names comes first.
 func TestNamedDay(t *testing.T) {
 	t.Parallel()
-	zone := time.FixedZone("", 8*3600)
 	ix := newCorpus(t)
-	for day := 1; day <= 12; day++ {
+	for n := 1; n <= 12; n++ {
 		said := "we decide on the standup: item"
-		if day == 6 {
+		if n == 6 {
 			said = "the standup was short: item"
 		}
-		ix.insert(index.Doc{Content: fmt.Sprint(said, day), At: time.Date(2025, 3, day, 7, 30, 0, 0, zone)})
+		ix.insert(index.Doc{Content: fmt.Sprint(said, n), Day: day("2025", n)})
 	}
-	for _, year := range []int{2025, 0} {
-		q := index.Query{Text: "What did we decide in the standup?", Days: []text.Day{{Year: year, Month: 3, Day: 6}}}
+	ix.insert(index.Doc{Content: "we decide on the standup: item6 of the year before", Day: day("2024", 6)})
+	for _, year := range []string{"2025", ""} {
+		q := index.Query{Text: "What did we decide in the standup?", Days: [][]text.Term{day(year, 6)}}
 		require.Contains(t, ix.find(q)[0], "item6", year)
+		require.Equal(t, year == "", strings.Contains(ix.find(q)[0], "before"))
 	}
 }
 
@@ -220,7 +229,8 @@ var (
 			Content: drawText.Draw(t, "content"), Trigger: rapid.SampledFrom([]string{"", "", "build", "shelf of anna"}).Draw(t, "trigger"),
 			Actor:   rapid.SampledFrom([]string{"", "Anna", "Ben", "assistant"}).Draw(t, "actor"),
 			Thread:  rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "thread"),
-			At:      time.Date(2025, 3, rapid.IntRange(1, 3).Draw(t, "day"), 0, 0, 0, 0, time.UTC),
+			At:      time.Date(2025, 3, rapid.IntRange(1, 3).Draw(t, "time"), 0, 0, 0, 0, time.UTC),
+			Day:     day("2025", rapid.IntRange(1, 3).Draw(t, "day")),
 			Machine: rapid.Bool().Draw(t, "machine"),
 		}
 	})
@@ -254,7 +264,7 @@ func TestAgainstAnother(t *testing.T) {
 		}
 		q := index.Query{Text: drawText.Draw(t, "question")}
 		if rapid.Bool().Draw(t, "of a day") {
-			q.Days = []text.Day{{Month: 3, Day: 2}}
+			q.Days = [][]text.Term{day("", 2)}
 		}
 		all, other := ix.Search(&q), scores(fresh, q)
 		require.Equal(t, len(all), len(other))

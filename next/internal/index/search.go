@@ -14,7 +14,7 @@ import (
 // Query asks an Index.
 type Query struct {
 	Text  string
-	Days  []text.Day            // that it names: records of one of them come first
+	Days  [][]text.Term         // that it names, each as in a Doc: records of one of them come first
 	K     int                   // the K best, and those that are as good as the last of them; 0: all
 	Gate  float64               // also those whose Ratio is at least this share of the best
 	Wants func(row uint32) bool // what may be found; nil: all
@@ -46,12 +46,12 @@ type scratch struct {
 	touched []uint32  // rows with a score
 	now     []uint32  // rows that the word at hand counts for
 	best    []float32
-	total   float64 // what the query asks for
-	size    float64 // its words
-	named   uint32  // the one actor whom it names
-	days    []text.Day
-	asker   bool // it is about the one who asks, and not about what the other side has said
-	content bool // it has other words than function words
+	total   float64         // what the query asks for
+	size    float64         // its words
+	named   uint32          // the one actor whom it names
+	ofDay   map[uint32]bool // rows of the days that it names; nil: it names none
+	asker   bool            // it is about the one who asks, and not about what the other side has said
+	content bool            // it has other words than function words
 }
 
 // word is a word of a query, or a form of one, as it counts.
@@ -111,7 +111,7 @@ func (ix *Index) found(sc *scratch, q *Query, least float32) (out []Match) {
 		if q.wants(r) {
 			m := Match{Row: r, Ratio: float64(sc.scores[r]) / sc.total}
 			m.Lexical = lexical(m.Ratio, sc.size)
-			if sc.named != 0 && ix.extras[r].actor == sc.named {
+			if sc.named != 0 && ix.actors[r] == sc.named {
 				m.By = Named
 			} else if sc.named != 0 {
 				m.By = Another
@@ -161,9 +161,9 @@ func (ix *Index) weigh(sc *scratch, q *Query) {
 	}
 	var buf [64]text.Term
 	terms := ix.an.Append(buf[:0], q.Text)
-	sc.days, sc.asker = q.Days, false
-	for _, d := range sc.days {
-		terms = ix.an.AppendDay(terms, d)
+	sc.ofDay, sc.asker = ix.ofDays(q.Days), false
+	for _, d := range q.Days {
+		terms = append(terms, d...)
 	}
 	sc.named, sc.content, sc.total, sc.size = 0, false, 0, 0
 	several, you := false, false
@@ -226,7 +226,7 @@ func (ix *Index) weigh(sc *scratch, q *Query) {
 	if sc.named != 0 {
 		most += ActorNamed
 	}
-	if len(sc.days) > 0 {
+	if sc.ofDay != nil {
 		most += dayNamed
 	}
 	sc.rest = slices.Grow(sc.rest[:0], len(sc.words)+1)[:len(sc.words)+1]
@@ -260,18 +260,28 @@ func dayAfter(w string) string {
 
 func (q *Query) wants(r uint32) bool { return q.Wants == nil || q.Wants(r) }
 
-// named reports whether a row is of a day that the query names.
-func (ix *Index) named(sc *scratch, r uint32) bool {
-	for _, d := range sc.days {
-		code := ix.extras[r].day
-		if d.Year == 0 {
-			code &= 1<<9 - 1
-		}
-		if code == dayCode(d) {
-			return true
+// ofDays returns the rows of some days: those that have all words of one. No days: nil.
+func (ix *Index) ofDays(days [][]text.Term) (rows map[uint32]bool) {
+	if len(days) > 0 {
+		rows = map[uint32]bool{}
+	}
+	for _, d := range days {
+		if last := ix.terms[d[len(d)-1].Text]; last != nil {
+			for _, p := range last.postings {
+				if !slices.ContainsFunc(d, func(w text.Term) bool { return !ix.has(w.Text, p.row()) }) {
+					rows[p.row()] = true
+				}
+			}
 		}
 	}
-	return false
+	return rows
+}
+
+func (ix *Index) has(w string, r uint32) (ok bool) {
+	if t := ix.terms[w]; t != nil {
+		_, ok = t.find(r)
+	}
+	return ok
 }
 
 // factor is what counts more or less of a row, whichever of the words it has.
@@ -283,10 +293,10 @@ func (ix *Index) factor(sc *scratch, r uint32) float32 {
 	if sc.asker && x.marks&other != 0 {
 		f += otherAsked
 	}
-	if sc.named != 0 && ix.extras[r].actor == sc.named {
+	if sc.named != 0 && ix.actors[r] == sc.named {
 		f += ActorNamed
 	}
-	if x.marks&linked == 0 && ix.named(sc, r) {
+	if x.marks&linked == 0 && sc.ofDay[r] {
 		f += dayNamed
 	}
 	return f
@@ -364,7 +374,7 @@ func (ix *Index) credit(sc *scratch, w *word, r uint32, tau float32) {
 		sc.touched = append(sc.touched, r)
 	}
 	gain := w.gain * saturate(tau)
-	if sc.named != 0 || sc.days != nil || ix.rows[r].marks&(asks|other) != 0 {
+	if sc.named != 0 || sc.ofDay != nil || ix.rows[r].marks&(asks|other) != 0 {
 		gain *= ix.factor(sc, r)
 	}
 	sc.scores[r] += gain

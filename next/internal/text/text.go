@@ -5,10 +5,8 @@ package text
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"sync"
-	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -225,26 +223,6 @@ func (a *Analyzer) appendParts(dst []Term, w string) []Term {
 		emit(len(w))
 	}
 	return dst
-}
-
-// Day is a calendar day in the zone of the time that it was made of. Year 0 is any year.
-type Day struct {
-	Year, Month, Day int
-}
-
-// DayOf returns the day of a time in its own zone.
-func DayOf(at time.Time) Day {
-	y, m, d := at.Date()
-	return Day{y, int(m), d}
-}
-
-// AppendDay appends the terms of a day: its year and month as texts have them, and its day of the year ("@03-06").
-func (a *Analyzer) AppendDay(dst []Term, d Day) []Term {
-	if d.Year != 0 {
-		dst = append(dst, Term{Text: strconv.Itoa(d.Year)})
-	}
-	dst = append(dst, a.term(time.Month(d.Month).String()))
-	return append(dst, Term{Text: fmt.Sprintf("@%02d-%02d", d.Month, d.Day)})
 }
 
 // Plain returns a text in lower case and without accents.

@@ -3,7 +3,6 @@ package text_test
 import (
 	"strings"
 	"testing"
-	"time"
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
@@ -58,17 +57,6 @@ func TestTerms(t *testing.T) {
 	require.Same(t, analyzer(t), analyzer(t, "en"))
 	_, err := text.New("English")
 	require.Error(t, err)
-}
-
-func TestDay(t *testing.T) {
-	t.Parallel()
-	at := text.DayOf(time.Date(2025, 3, 7, 1, 30, 0, 0, time.FixedZone("", 8*3600))) // 6 March in UTC
-	require.Equal(t, text.Day{Year: 2025, Month: 3, Day: 7}, at)
-	var got []string
-	for _, x := range analyzer(t).AppendDay(nil, at) {
-		got = append(got, x.Text)
-	}
-	require.Equal(t, []string{"2025", "march", "@03-07"}, got)
 }
 
 func TestFold(t *testing.T) {

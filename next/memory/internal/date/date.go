@@ -2,6 +2,7 @@
 package date
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
@@ -11,6 +12,26 @@ import (
 
 	"github.com/arc-learn/arc/next/internal/text"
 )
+
+// Day is a calendar day in the zone of the time that it was made of. Year 0 is any year.
+type Day struct {
+	Year, Month, Day int
+}
+
+// Of returns the day of a time in its own zone.
+func Of(at time.Time) Day {
+	y, m, d := at.Date()
+	return Day{y, int(m), d}
+}
+
+// Terms are the words of a day: its year and month as texts have them, and its day of the year ("@03-06").
+func (d Day) Terms(an *text.Analyzer) []text.Term {
+	words := time.Month(d.Month).String()
+	if d.Year != 0 {
+		words = strconv.Itoa(d.Year) + " " + words
+	}
+	return append(an.Append(make([]text.Term, 0, 3), words), text.Term{Text: fmt.Sprintf("@%02d-%02d", d.Month, d.Day)})
+}
 
 // dateWord is what a word means in a date: the n-th month or weekday, or a day n days from today.
 type dateWord struct {
@@ -55,7 +76,7 @@ var (
 // binary, takes .2 to .8 ms a question in English and 1 to 200 in any language, and reads "we" as a Wednesday and
 // "2 of 5" as a day; olebedev/when reads 2025-03-06 as six minutes past three, and drops years; tj/go-naturaldate
 // reads only whole phrases. This takes 2 to 7 µs.
-func Days(question string, at time.Time) []text.Day {
+func Days(question string, at time.Time) []Day {
 	f := finder{at: at}
 	q := text.Plain(question)
 	if strings.ContainsAny(q, "0123456789") {
@@ -99,19 +120,19 @@ func Days(question string, at time.Time) []text.Day {
 type finder struct {
 	at     time.Time
 	tokens []string // words and numbers
-	days   []text.Day
+	days   []Day
 }
 
 func (f *finder) add(y, m, d int) {
-	day, leap := text.Day{Year: y, Month: m, Day: d}, text.Day{Year: max(y, 4), Month: m, Day: d} // there was a 29 February in the year 4
-	real := text.DayOf(time.Date(leap.Year, time.Month(m), d, 0, 0, 0, 0, time.UTC)) == leap
+	day, leap := Day{y, m, d}, Day{max(y, 4), m, d} // there was a 29 February in the year 4
+	real := Of(time.Date(leap.Year, time.Month(m), d, 0, 0, 0, 0, time.UTC)) == leap
 	if real && len(f.days) < 8 && !slices.Contains(f.days, day) {
 		f.days = append(f.days, day)
 	}
 }
 
 func (f *finder) near(days int) {
-	d := text.DayOf(f.at.AddDate(0, 0, days))
+	d := Of(f.at.AddDate(0, 0, days))
 	f.add(d.Year, d.Month, d.Day)
 }
 

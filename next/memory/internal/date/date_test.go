@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/arc-learn/arc/next/internal/text"
 	"github.com/arc-learn/arc/next/memory/internal/date"
 )
 
@@ -28,6 +29,19 @@ func TestDays(t *testing.T) {
 		}
 		require.Equal(t, want, got, q)
 	}
+}
+
+func TestTerms(t *testing.T) {
+	t.Parallel()
+	at := date.Of(time.Date(2025, 3, 7, 1, 30, 0, 0, time.FixedZone("", 8*3600))) // 6 March in UTC
+	require.Equal(t, date.Day{Year: 2025, Month: 3, Day: 7}, at)
+	an, err := text.New()
+	require.NoError(t, err)
+	var got []string
+	for _, x := range at.Terms(an) {
+		got = append(got, x.Text)
+	}
+	require.Equal(t, []string{"2025", "march", "@03-07"}, got)
 }
 
 func FuzzDays(f *testing.F) {
