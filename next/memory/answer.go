@@ -20,14 +20,14 @@ const (
 // attributed estimates how likely what was found was said by the one actor whom the query names: it compares the
 // best of their records with the best of the others.
 func attributed(ms []index.Match) float64 {
-	if len(ms) == 0 || ms[0].By == index.Anyone {
+	if len(ms) == 0 || !ms[0].Named && !ms[0].Another {
 		return unnamed
 	}
 	var best, sum [2]float64 // of the named actor, and of the others
 	var n [2]int
 	for _, m := range ms[:min(compared, len(ms))] {
 		side, score := 0, m.Ratio/(1+index.ActorNamed)
-		if m.By == index.Another {
+		if m.Another {
 			side, score = 1, m.Ratio
 		}
 		best[side] = max(best[side], score)

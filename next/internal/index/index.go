@@ -55,8 +55,7 @@ type row struct {
 type marks uint8
 
 const (
-	taken  marks = 1 << iota // there is such a record
-	linked                   // it has a thread, and is short enough to count with its neighbours
+	linked marks = 1 << iota // it has a thread, and is short enough to count with its neighbours
 	asks                     // it is a short question
 	other                    // it is by the other side of a conversation
 )
@@ -146,7 +145,7 @@ func (ix *Index) Analyze(d Doc) *Terms {
 		}
 	}
 	t.counts = t.counts[:n]
-	t.row = row{length: lengthCode(length), marks: taken}
+	t.row = row{length: lengthCode(length)}
 	if d.Thread != "" && open[t.row.length] > 0 {
 		t.row.marks |= linked
 	}
@@ -195,9 +194,6 @@ func (ix *Index) Insert(d *Terms) (r uint32) {
 
 // Remove takes out a row. d is Analyze of the Doc that was inserted.
 func (ix *Index) Remove(r uint32, d *Terms) {
-	if int(r) >= len(ix.rows) || ix.rows[r].marks&taken == 0 {
-		return
-	}
 	if d.thread != "" {
 		ix.leave(r, d.thread)
 	}

@@ -125,8 +125,9 @@ func TestNamedActor(t *testing.T) {
 	ms := ix.Search(&index.Query{Text: "Does Anna like sailing?"})
 	require.Equal(t, anna, ms[0].Row)
 	require.Greater(t, ms[0].Ratio, ms[1].Ratio)
-	require.Equal(t, []index.By{index.Named, index.Another}, []index.By{ms[0].By, ms[1].By})
-	require.Equal(t, index.Anyone, ix.Search(&index.Query{Text: "Do Anna and Ben like sailing?"})[0].By)
+	require.Equal(t, []bool{true, false, false, true}, []bool{ms[0].Named, ms[0].Another, ms[1].Named, ms[1].Another})
+	both := ix.Search(&index.Query{Text: "Do Anna and Ben like sailing?"})[0]
+	require.False(t, both.Named || both.Another)
 
 	ix.insert(index.Doc{Content: "my blood group is zero", Actor: "user"})
 	ix.insert(index.Doc{Content: "my blood group is zero", Actor: "assistant"})

@@ -25,17 +25,8 @@ type Query struct {
 type Match struct {
 	Row            uint32
 	Ratio, Lexical float64
-	By             By
+	Named, Another bool // the query names one actor: this is that actor's, or somebody else's
 }
-
-// By says whose a record is, if a query names one actor.
-type By uint8
-
-const (
-	Anyone  By = iota // the query names no actor, or several
-	Named             // that actor's
-	Another           // somebody else's
-)
 
 // scratch is memory that searches use again.
 type scratch struct {
@@ -57,12 +48,14 @@ type scratch struct {
 // word is a word of a query, or a form of one, as it counts.
 type word struct {
 	text string
-	term *term
+	term *term // or unknown
 	stop bool
 	near bool // a form or spelling of a word of the query
 	idf  float64
 	gain float32
 }
+
+var unknown term // has no postings
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
@@ -111,11 +104,8 @@ func (ix *Index) found(sc *scratch, q *Query, least float32) (out []Match) {
 		if q.wants(r) {
 			m := Match{Row: r, Ratio: float64(sc.scores[r]) / sc.total}
 			m.Lexical = lexical(m.Ratio, sc.size)
-			if sc.named != 0 && ix.actors[r] == sc.named {
-				m.By = Named
-			} else if sc.named != 0 {
-				m.By = Another
-			}
+			m.Named = sc.named != 0 && ix.actors[r] == sc.named
+			m.Another = sc.named != 0 && !m.Named
 			out = append(out, m)
 		}
 	}
@@ -147,12 +137,7 @@ func (sc *scratch) end() {
 	sc.words, sc.touched = sc.words[:0], sc.touched[:0]
 }
 
-func (w *word) df() int {
-	if w.term == nil {
-		return 0
-	}
-	return len(w.term.postings)
-}
+func (w *word) df() int { return len(w.term.postings) }
 
 // weigh readies sc for a search: the distinct words and their forms, the rarest first and function words last.
 func (ix *Index) weigh(sc *scratch, q *Query) {
@@ -172,7 +157,7 @@ func (ix *Index) weigh(sc *scratch, q *Query) {
 			break
 		}
 		if !slices.ContainsFunc(sc.words, func(w word) bool { return w.text == t.Text }) {
-			sc.words = append(sc.words, word{text: t.Text, term: ix.terms[t.Text], stop: t.Stop, near: t.Open})
+			sc.words = append(sc.words, word{text: t.Text, term: cmp.Or(ix.terms[t.Text], &unknown), stop: t.Stop, near: t.Open})
 		}
 	}
 	records := max(minRecords, 1<<bits.Len(uint(max(ix.live, 1)-1))) // rounded up, so that idf seldom changes
@@ -184,9 +169,9 @@ func (ix *Index) weigh(sc *scratch, q *Query) {
 		if w.text[0] == '@' {
 			share = toldAfter
 			ix.addNear(sc, ix.terms[dayAfter(w.text)])
-		} else if (w.term == nil || open) && !w.stop && len(terms) <= 64 {
+		} else if (df == 0 || open) && !w.stop && len(terms) <= 64 {
 			forms := ix.forms(w.text)
-			if w.term == nil && len(forms) == 0 {
+			if df == 0 && len(forms) == 0 {
 				forms = append(forms, ix.nearest(w.text))
 			}
 			df += ix.addNear(sc, forms...)
@@ -213,15 +198,13 @@ func (ix *Index) weigh(sc *scratch, q *Query) {
 		sc.named = 0
 	}
 	sc.total = max(sc.total, minInformation)
-	slices.SortStableFunc(sc.words, func(a, b word) int {
-		if a.stop != b.stop {
-			if a.stop {
-				return 1
-			}
-			return -1
+	place := func(w *word) int {
+		if w.stop {
+			return maxRows + w.df()
 		}
-		return cmp.Compare(a.df(), b.df())
-	})
+		return w.df()
+	}
+	slices.SortStableFunc(sc.words, func(a, b word) int { return place(&a) - place(&b) })
 	most := float32(1)
 	if sc.named != 0 {
 		most += ActorNamed
@@ -234,7 +217,7 @@ func (ix *Index) weigh(sc *scratch, q *Query) {
 	for i := len(sc.words) - 1; i >= 0; i-- {
 		w := &sc.words[i]
 		sc.rest[i] = sc.rest[i+1]
-		if w.term != nil {
+		if w.df() > 0 {
 			sc.rest[i] += w.gain * most
 		}
 	}
@@ -333,9 +316,6 @@ func (ix *Index) around(r uint32, earlier, later *[reach]float32, buf *[2 * reac
 // walk adds what a word gives to all records that have it or stand near one that does; with known, only to those
 // that have a score already.
 func (ix *Index) walk(sc *scratch, w *word, known bool) {
-	if w.term == nil {
-		return
-	}
 	var buf [2 * reach]neighbour
 	tau, now := sc.tau, sc.now[:0]
 	for _, has := range w.term.postings {
