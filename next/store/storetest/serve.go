@@ -50,14 +50,12 @@ func (s served) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	err := gob.NewDecoder(r.Body).Decode(&q)
 	ctx := context.WithoutCancel(r.Context())
 	entries := s.st.Scan(ctx, q.Range)
-	switch {
-	case err != nil:
-	case q.Ops != nil:
-		a.Rev, err = s.st.Commit(ctx, q.Ops...)
-	case q.Changes:
+	if q.Changes {
 		entries = s.st.Changes(ctx, q.After)
-		fallthrough
-	default:
+	}
+	if q.Ops != nil {
+		a.Rev, err = s.st.Commit(ctx, q.Ops...)
+	} else if err == nil {
 		for e, bad := range entries {
 			a.Entries, err = append(a.Entries, e), bad
 		}
@@ -92,12 +90,10 @@ func (c *client) do(ctx context.Context, q request) (a reply, err error) {
 		return a, store.ErrClosed
 	}
 	var body bytes.Buffer
-	err = gob.NewEncoder(&body).Encode(q)
-	r, bad := http.NewRequestWithContext(ctx, "POST", "http://store", &body)
-	if err = cmp.Or(err, bad); err != nil {
+	if err := gob.NewEncoder(&body).Encode(q); err != nil {
 		return a, err
 	}
-	answer, err := c.web.Do(r)
+	answer, err := c.web.Post("http://store", "", &body) // a call that has begun is waited for
 	if err != nil {
 		return a, err
 	}

@@ -204,7 +204,7 @@ func TestSuiteCatches(t *testing.T) {
 				return b.Changer.Commit(ctx, slices.CompactFunc(slices.Clone(ops), func(x, y store.Op) bool { return x.Key == y.Key })...)
 			}
 		}},
-		{"contexts", false, func(b *broken) {
+		{"scan ends", false, func(b *broken) {
 			b.commit = func(ctx context.Context, ops ...store.Op) (store.Revision, error) {
 				return b.Changer.Commit(context.WithoutCancel(ctx), ops...)
 			}
@@ -217,7 +217,7 @@ func TestSuiteCatches(t *testing.T) {
 			}
 			b.get = last.Get
 		}},
-		{"model", false, func(b *broken) { // deletes are not told
+		{"changes", false, func(b *broken) { // deletes are not told
 			b.changes = func(ctx context.Context, after store.Revision) iter.Seq2[store.Entry, error] {
 				return func(yield func(store.Entry, error) bool) {
 					for e, err := range b.Changer.Changes(ctx, after) {
