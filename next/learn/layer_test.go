@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -765,122 +763,6 @@ func TestEpisodes(t *testing.T) {
 	require.Contains(t, b.before(c).Prompt(), "number 77 is green")
 }
 
-func TestSkills(t *testing.T) {
-	b := open(t, acme(learn.Options{}))
-	for i := range 2 {
-		c, p := refund("acme", fmt.Sprint("SO-10", i))
-		c.Situation = "Refund, small"
-		b.deliver(c, p)
-	}
-	dir := t.TempDir()
-	write := func() int {
-		n, err := b.WriteSkills(t.Context(), "acme", dir)
-		require.NoError(t, err)
-		return n
-	}
-	read := func() int {
-		n, err := b.ReadSkills(t.Context(), "acme", dir)
-		require.NoError(t, err)
-		return n
-	}
-	require.Equal(t, []int{1, 0, 0}, []int{write(), write(), read()})
-	paths, err := filepath.Glob(filepath.Join(dir, "refund-small-*", "SKILL.md"))
-	require.NoError(t, err)
-	require.Len(t, paths, 1)
-	text, err := os.ReadFile(paths[0])
-	require.NoError(t, err)
-	require.NotContains(t, string(text), "SO-10")
-	require.Contains(t, string(text), `"id": "{order}"`)
-	require.Contains(t, string(text), "delivered: 2")
-	require.NoError(t, os.Remove(paths[0]))
-	require.Equal(t, 1, write(), "a missing file is written again")
-
-	edit := func(old, new string) {
-		require.Contains(t, string(text), old)
-		require.NoError(t, os.WriteFile(paths[0], []byte(strings.Replace(string(text), old, new, 1)), 0o644))
-	}
-	c, _ := refund("acme", "SO-105")
-	c.Situation = "Refund, small"
-	edit("retired: false", "retired: true")
-	require.Equal(t, []int{1, 0, 0}, []int{read(), read(), write()})
-	a := b.before(c)
-	require.Nil(t, a.Fires)
-	require.Empty(t, a.Suggestions)
-
-	edit("refund of {order}", "{order}: refunded, sorry")
-	require.Equal(t, []int{1, 0, 0}, []int{read(), read(), write()})
-	for i := range 2 {
-		a = b.before(c)
-		require.Nil(t, a.Fires)
-		require.Equal(t, "a person has written it", a.Suggestions[0].Differs)
-		p, err := a.Use("plan 1", nil)
-		require.NoError(t, err)
-		require.Equal(t, plan("refund", `{"id":"SO-105","memo":"SO-105: refunded, sorry"}`), p, i)
-		b.after(a, learn.Outcome{Verdict: learn.Delivered, Plan: p})
-	}
-	require.NotNil(t, b.before(c).Fires)
-}
-
-// A Lessons scope has files of the plans that fire below it, and what a person changes there holds for all.
-func TestSkillsOfALessonsScope(t *testing.T) {
-	b, dir := open(t, acme(learn.Options{})), t.TempDir()
-	of := func(i int) (learn.Case, *reason.Plan) {
-		c, p := refund(memory.Scope(fmt.Sprint("acme/u", i)), fmt.Sprint("SO-10", i))
-		c.Lessons = "acme"
-		return c, p
-	}
-	write := func() int {
-		n, err := b.WriteSkills(t.Context(), "acme", dir)
-		require.NoError(t, err)
-		return n
-	}
-	for i := range 2 {
-		require.Zero(t, write(), "what one scope came to stays there")
-		c, p := of(i)
-		b.deliver(c, p)
-		b.deliver(c, p)
-	}
-	require.Equal(t, []int{1, 0}, []int{write(), write()})
-	paths, err := filepath.Glob(filepath.Join(dir, "*", "SKILL.md"))
-	require.NoError(t, err)
-	text, err := os.ReadFile(paths[0])
-	require.NoError(t, err)
-	require.NotContains(t, string(text), "SO-10")
-	change := func(old, new string) {
-		require.Contains(t, string(text), old)
-		require.NoError(t, os.WriteFile(paths[0], []byte(strings.Replace(string(text), old, new, 1)), 0o644))
-		n, err := b.ReadSkills(t.Context(), "acme", dir)
-		require.NoError(t, err)
-		require.Equal(t, 1, n)
-	}
-	own, _ := of(1)
-	other, _ := of(5)
-	for _, c := range []learn.Case{own, other} {
-		require.NotNil(t, b.before(c).Fires)
-	}
-	change("retired: false", "retired: true")
-	for _, c := range []learn.Case{own, other} {
-		a := b.before(c)
-		require.Nil(t, a.Fires)
-		require.Empty(t, a.Suggestions)
-	}
-	change("refund of {order}", "{order}: sorry")
-	for _, c := range []learn.Case{own, other} {
-		a := b.before(c)
-		require.Nil(t, a.Fires)
-		require.Equal(t, "a person has written it", a.Suggestions[0].Differs)
-	}
-	for i := 6; i < 8; i++ {
-		c, _ := of(i)
-		a := b.before(c)
-		p, err := a.Use("plan 1", nil)
-		require.NoError(t, err)
-		b.after(a, learn.Outcome{Verdict: learn.Delivered, Plan: p})
-	}
-	a := b.before(other)
-	require.Equal(t, plan("refund", `{"id":"SO-105","memo":"SO-105: sorry"}`), a.Fires, a.Why)
-}
-
 // script is a model that answers what it is told to.
 type script string
 
@@ -938,15 +820,11 @@ func TestTwoProcesses(t *testing.T) {
 		a, err := l.Before(t.Context(), c)
 		require.NoError(t, err)
 		require.Equal(t, p, a.Fires, a.Why)
-		dir := t.TempDir()
-		n, err := l.WriteSkills(t.Context(), "acme", dir)
+		k, err := l.Known(t.Context(), "acme")
 		require.NoError(t, err)
-		require.Equal(t, 1, n)
-		paths, err := filepath.Glob(filepath.Join(dir, "*", "SKILL.md"))
-		require.NoError(t, err)
-		text, err := os.ReadFile(paths[0])
-		require.NoError(t, err)
-		require.Contains(t, string(text), "delivered: 20\n")
+		require.Len(t, k.Suggestions, 1)
+		require.Empty(t, k.Suggestions[0].Differs)
+		require.Equal(t, 20, k.Suggestions[0].Delivered)
 	}
 }
 

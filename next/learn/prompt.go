@@ -1,7 +1,6 @@
 package learn
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -47,9 +46,14 @@ func (a Advice) Prompt() string {
 }
 
 func callsLine(calls []reason.PlanCall) string {
-	var b bytes.Buffer
-	_ = json.Compact(&b, []byte(stepsOf(calls)))
-	return fence.Line(b.String())
+	steps := make([]struct {
+		Call   string          `json:"call"`
+		Inputs json.RawMessage `json:"inputs,omitempty"`
+	}, len(calls))
+	for i, c := range calls {
+		steps[i].Call, steps[i].Inputs = c.Name, c.Inputs
+	}
+	return fence.Line(string(encode(steps)))
 }
 
 // Use returns the plan of a suggestion, by its name, with its parameters filled: by inputs, an object by their names,

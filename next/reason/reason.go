@@ -51,6 +51,7 @@ type Plan struct{ Calls []PlanCall }
 // its Name.
 type Suggestion struct {
 	Plan
+	ID         string            // in what learn.Layer.Known returns, that of the plan; else ""
 	Name       string            // "plan 1"
 	Parameters map[string]string // names, and what each was: "string", "number" or "bool"; "": not known
 	Differs    string            // what differs from this case, in a sentence

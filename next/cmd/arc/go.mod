@@ -7,6 +7,7 @@ require (
 	github.com/arc-learn/arc/next/contrib/anthropic v0.0.0-00010101000000-000000000000
 	github.com/arc-learn/arc/next/contrib/mcp v0.0.0-00010101000000-000000000000
 	github.com/arc-learn/arc/next/contrib/openai v0.0.0-00010101000000-000000000000
+	github.com/arc-learn/arc/next/contrib/skills v0.0.0-00010101000000-000000000000
 	github.com/arc-learn/arc/next/contrib/worktree v0.0.0-00010101000000-000000000000
 	github.com/creack/pty v1.1.24
 	github.com/dustin/go-humanize v1.1.0
@@ -82,3 +83,5 @@ replace github.com/arc-learn/arc/next/contrib/workspace => ../../contrib/workspa
 replace github.com/arc-learn/arc/next/contrib/notebook => ../../contrib/notebook
 
 replace github.com/arc-learn/arc/next/contrib/taskfile => ../../contrib/taskfile
+
+replace github.com/arc-learn/arc/next/contrib/skills => ../../contrib/skills

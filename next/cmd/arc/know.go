@@ -19,6 +19,7 @@ import (
 
 	arc "github.com/arc-learn/arc/next"
 	"github.com/arc-learn/arc/next/contrib/notebook"
+	"github.com/arc-learn/arc/next/contrib/skills"
 	"github.com/arc-learn/arc/next/learn"
 	"github.com/arc-learn/arc/next/memory"
 	"github.com/arc-learn/arc/next/reason"
@@ -141,11 +142,11 @@ func (c *command) knowCommands() []*cobra.Command {
 				return err
 			}
 			defer layer.Close()
-			do, said := layer.WriteSkills, "%d plans are written below %s\n"
+			do, said := skills.Write, "%d plans are written below %s\n"
 			if read {
-				do, said = layer.ReadSkills, "%d plans were changed below %s\n"
+				do, said = skills.Read, "%d plans were changed below %s\n"
 			}
-			n, err := do(ctx, a.scope, a.path("skills", "learned"))
+			n, err := do(ctx, layer, a.scope, a.path("skills", "learned"))
 			c.Print(fmt.Sprintf(said, n, a.path("skills", "learned")))
 			return err
 		}, func(f *pflag.FlagSet) {

@@ -1,6 +1,6 @@
 // Skills writes what an agent has learned to do as SKILL.md files, and takes up what a person changes in them.
 //
-//	go run ./next/examples/skills -dir skills
+//	GOWORK=off go run . -dir skills
 //
 // Read the file, change a call or set retired: true, and run it again: a changed plan is suggested until it was
 // delivered twice, a retired one is left alone.
@@ -14,6 +14,7 @@ import (
 	"log"
 	"path/filepath"
 
+	"github.com/arc-learn/arc/next/contrib/skills"
 	"github.com/arc-learn/arc/next/learn"
 	"github.com/arc-learn/arc/next/reason"
 )
@@ -32,7 +33,7 @@ func work(ctx context.Context, dir string) error {
 		return err
 	}
 	defer layer.Close()
-	changed, err := layer.ReadSkills(ctx, "", dir)
+	changed, err := skills.Read(ctx, layer, "", dir)
 	if err != nil {
 		return err
 	}
@@ -66,7 +67,7 @@ func work(ctx context.Context, dir string) error {
 			return err
 		}
 	}
-	written, err := layer.WriteSkills(ctx, "", dir)
+	written, err := skills.Write(ctx, layer, "", dir)
 	if err != nil {
 		return err
 	}
