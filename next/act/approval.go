@@ -65,19 +65,19 @@ func Rule(ctx context.Context, j *Journal, r Ruling) error {
 		return errors.New("act: a ruling names its approval, and is a yes, or a no with By or Note")
 	}
 	asked, err := j.get(ctx, "ask/"+r.Approval)
-	if err != nil {
-		return err
-	}
-	if asked.State != stepDone {
-		return fmt.Errorf("act: the run has not asked for approval %q", r.Approval)
+	if err == nil && asked.State != stepDone {
+		err = fmt.Errorf("act: the run has not asked for approval %q", r.Approval)
 	}
 	var a Approval
-	if err := json.Unmarshal(asked.Value, &a); err != nil {
-		return err
+	if err == nil {
+		err = json.Unmarshal(asked.Value, &a)
 	}
 	now := j.now()
-	if !now.Before(a.Deadline) {
-		return fmt.Errorf("act: approval %q was open until %s", r.Approval, a.Deadline.Format(time.RFC3339))
+	if err == nil && !now.Before(a.Deadline) {
+		err = fmt.Errorf("act: approval %q was open until %s", r.Approval, a.Deadline.Format(time.RFC3339))
+	}
+	if err != nil {
+		return err
 	}
 	raw, err := schema.Marshal(r)
 	if err != nil {
@@ -109,94 +109,85 @@ func ParseRuling(text string) (allow, ok bool) {
 
 // ask returns nil when people have allowed the call that a is about.
 func (s *scene) ask(ctx context.Context, a Approval) error {
-	a, rulings, err := s.file(ctx, a)
-	people := 1
+	if err := s.file(ctx, &a); err != nil {
+		return err
+	}
+	why, people := slices.Clip(a.Why), 1
 	if a.Mode == Compound {
 		people = 2
 	}
-	for left := people; err == nil; left-- {
-		if allowed, denied := s.decided(a, rulings, people); allowed || denied != nil {
-			return denied
+	for left := people; ; left-- {
+		agreed, err := s.agreed(context.WithoutCancel(ctx), a.ID) // also when the attempt's time is over
+		if err != nil {
+			return err
 		}
-		shown := a
-		for _, r := range rulings {
-			shown.Why = append(slices.Clip(shown.Why), cmp.Or(r.By, "a person")+" has agreed")
+		n := len(agreed)
+		if a.Mode == Compound && slices.Contains(agreed, "") {
+			n-- // who is not named is not a second person
+		}
+		silent := !s.journal.now().Before(a.Deadline)
+		switch {
+		case n >= people, silent && a.Mode == Veto:
+			return nil
+		case silent:
+			return fmt.Errorf("%w: nobody has ruled on %s by %s", ErrDenied, a.Name, a.Deadline.Format(time.RFC3339))
+		}
+		a.Why = why
+		for _, by := range agreed {
+			a.Why = append(a.Why, cmp.Or(by, "a person")+" has agreed")
 		}
 		if left == 0 || s.opts.Approver == nil || ctx.Err() != nil {
-			return &PendingError{Approvals: []Approval{shown}}
+			return &PendingError{Approvals: []Approval{a}}
 		}
-		var r *Ruling
-		if r, err = s.consult(ctx, shown); r != nil {
-			rulings = append(rulings, *r)
+		if err := s.consult(ctx, a); err != nil {
+			return err
 		}
 	}
-	return err
 }
 
-// consult asks the host's Approver within the time that there is; nil is no ruling.
-func (s *scene) consult(ctx context.Context, a Approval) (*Ruling, error) {
+// consult asks the host's Approver within the time that there is, and commits what it says.
+func (s *scene) consult(ctx context.Context, a Approval) error {
 	r, err := call.Do(ctx, max(1, a.Deadline.Sub(s.journal.now())), func(ctx context.Context) (Ruling, error) {
 		return s.opts.Approver(ctx, a)
 	})
 	if err != nil || !isClear(r) || r.Approval != "" && r.Approval != a.ID || !s.journal.now().Before(a.Deadline) {
-		return nil, nil // it stays open; an answer to another question, or after the deadline, is none to this one
+		return nil // it stays open; an answer to another question, or after the deadline, is none to this one
 	}
 	r.Approval, r.By, r.Note = a.ID, s.cleanText(r.By), s.cleanText(r.Note)
-	return &r, Rule(ctx, s.journal, r)
+	return Rule(ctx, s.journal, r)
 }
 
-// file returns the Approval as it was asked first, and the rulings so far; one that is new is committed.
-func (s *scene) file(ctx context.Context, a Approval) (_ Approval, rulings []Ruling, err error) {
-	now := s.journal.now()
-	a.Deadline = now.Add(s.opts.Patience)
+// file makes an Approval what it was when it was asked first; one that is new is committed.
+func (s *scene) file(ctx context.Context, a *Approval) error {
 	name := "ask/" + a.ID
 	r, err := s.journal.get(ctx, name)
-	switch {
-	case err == nil && r.State == stepDone:
-		err = json.Unmarshal(r.Value, &a)
-	case err == nil:
-		var raw json.RawMessage
-		if raw, err = schema.Marshal(a); err == nil {
-			asked := Event{At: now, Kind: "approval asked", Name: a.Name, Text: strings.Join(a.Why, "; "), Data: raw}
-			err = s.journal.put(ctx, record{Name: name, State: stepDone, Value: raw}, asked)
-		}
+	if err != nil || r.State == stepDone {
+		return cmp.Or(err, json.Unmarshal(r.Value, a))
 	}
+	now := s.journal.now()
+	a.Deadline = now.Add(s.opts.Patience)
+	raw, err := schema.Marshal(a)
 	if err != nil {
-		return a, nil, err
+		return err
 	}
-	for r, err := range s.journal.steps(ctx, "ruling/"+a.ID+"/") {
-		var ruling Ruling
-		if err == nil {
-			err = json.Unmarshal(r.Value, &ruling)
-		}
-		if err != nil {
-			return a, nil, err
-		}
-		rulings = append(rulings, ruling)
-	}
-	return a, rulings, nil
+	return s.journal.put(ctx, record{Name: name, State: stepDone, Value: raw},
+		Event{At: now, Kind: "approval asked", Name: a.Name, Text: strings.Join(a.Why, "; "), Data: raw})
 }
 
-// decided reports whether so many people have allowed the call; the error says who has denied it. Neither: it is open.
-func (s *scene) decided(a Approval, rulings []Ruling, people int) (bool, error) {
-	agreed := map[string]bool{}
-	for _, r := range rulings {
-		if !r.Allow {
-			return false, fmt.Errorf("%w by %s: %s", ErrDenied, cmp.Or(r.By, "a person"), cmp.Or(r.Note, "no"))
+// agreed returns who has allowed the call; the error says who has denied it.
+func (s *scene) agreed(ctx context.Context, id string) (names []string, err error) {
+	for step, err := range s.journal.steps(ctx, "ruling/"+id+"/") {
+		var r Ruling
+		if err == nil {
+			err = json.Unmarshal(step.Value, &r)
 		}
-		agreed[r.By] = true
+		if err == nil && !r.Allow {
+			err = fmt.Errorf("%w by %s: %s", ErrDenied, cmp.Or(r.By, "a person"), cmp.Or(r.Note, "no"))
+		}
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, r.By)
 	}
-	if a.Mode == Compound {
-		delete(agreed, "") // who is not named is not a second person
-	}
-	if len(agreed) >= people {
-		return true, nil
-	}
-	if s.journal.now().Before(a.Deadline) {
-		return false, nil
-	}
-	if a.Mode == Veto {
-		return true, nil
-	}
-	return false, fmt.Errorf("%w: nobody has ruled on %s by %s", ErrDenied, a.Name, a.Deadline.Format(time.RFC3339))
+	return names, nil
 }
