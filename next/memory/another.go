@@ -6,31 +6,33 @@ import (
 	"sync"
 	"unicode"
 
+	"github.com/clipperhouse/uax29/v2/words"
+
 	"github.com/arc-learn/arc/next/internal/text"
 )
 
-// setApart takes those Facts for no near match that say of another what a best match says of what is asked for, so
-// that a change of bed 4 does not come before what holds of bed 3 for being newer. It compares the first 32 with the
-// first four of the best; what comes behind those, and is less than the best, is not near.
+// setApart takes those Facts for no near match that say of another what the best match says of what is asked for, so
+// that a change of bed 4 does not come before what holds of bed 3 for being newer. Of equally good matches the oldest
+// is compared, with the first 32; what comes behind those, and is less than the best, is not near.
 func (b *Bank) setApart(question string, fs []found, best float64) {
-	const mostBest, most = 4, 32
+	const most = 32
+	var oldest *found
+	for i := range fs {
+		if f := &fs[i]; f.near && f.ratio == best && f.r.is(Fact) && (oldest == nil || f.r.said() < oldest.r.said()) {
+			oldest = f
+		}
+	}
+	if oldest == nil {
+		return
+	}
 	sc := sentencesPool.Get().(*sentences)
 	defer sentencesPool.Put(sc)
 	sc.words = sc.words[:0]
-	asked := sc.add(b.an, question)
-	var bests [mostBest][]token
-	oldest, n := int64(forever), 0
-	for i := range fs {
-		if f := &fs[i]; f.near && f.ratio == best && f.r.is(Fact) && n < mostBest {
-			bests[n] = sc.add(b.an, f.r.Content)
-			oldest = min(oldest, f.r.said())
-			n++
-		}
-	}
+	asked, own := sc.add(b.an, question), sc.add(b.an, oldest.r.Content)
 	end, seen := len(sc.words), 0
 	for i := range fs {
 		f := &fs[i]
-		if n == 0 || !f.near || !f.r.is(Fact) || f.r.said() <= oldest {
+		if !f.near || !f.r.is(Fact) || f.r.said() <= oldest.r.said() {
 			continue
 		}
 		if seen++; seen > most {
@@ -38,10 +40,7 @@ func (b *Bank) setApart(question string, fs []found, best float64) {
 			continue
 		}
 		sc.words = sc.words[:end]
-		words := sc.add(b.an, f.r.Content)
-		for _, o := range bests[:n] {
-			f.near = f.near && !ofAnother(asked, o, words)
-		}
+		f.near = !ofAnother(asked, own, sc.add(b.an, f.r.Content))
 	}
 }
 
@@ -62,12 +61,12 @@ var sentencesPool = sync.Pool{New: func() any { return new(sentences) }}
 // maxSentence is how many words of a sentence are compared.
 const maxSentence = 64
 
-// add returns the words of a sentence, which stay until sc.words is cut.
+// add returns the words of a sentence, or its signs where words are not parted, which stay until sc.words is cut.
 func (sc *sentences) add(an *text.Analyzer, s string) []token {
 	from := len(sc.words)
-	for w := range strings.FieldsFuncSeq(strings.ToLower(s), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '\'' }) {
-		if sc.terms = an.Append(sc.terms[:0], w); len(sc.terms) > 0 && len(sc.words)-from < maxSentence {
-			sc.words = append(sc.words, token{sc.terms[0], w})
+	for it := words.FromString(strings.ToLower(s)); it.Next() && len(sc.words)-from < maxSentence; {
+		if sc.terms = an.Append(sc.terms[:0], it.Value()); len(sc.terms) > 0 {
+			sc.words = append(sc.words, token{sc.terms[0], it.Value()})
 		}
 	}
 	return sc.words[from:len(sc.words):len(sc.words)]

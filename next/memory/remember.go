@@ -289,13 +289,8 @@ func (s Space) update(ctx context.Context, f func(*store.Batch) error) error {
 	return nil
 }
 
-// getter is a Batch, or a Store.
-type getter interface {
-	Get(ctx context.Context, key string) (store.Entry, error)
-}
-
 // read returns a record as a batch has it, to change, also by the id of one that was merged into it, and its revision.
-func (s Space) read(ctx context.Context, b getter, id ID) (*record, store.Revision, error) {
+func (s Space) read(ctx context.Context, b codec.Reader, id ID) (*record, store.Revision, error) {
 	none := &record{id: id}
 	if err := store.CheckID(string(id)); err != nil {
 		return none, 0, err

@@ -60,6 +60,11 @@ func TestNothingIsGuessedToBeReplaced(t *testing.T) {
 		{"Bed 3 gets 5 mg of warfarin.", "Bed 3 gets 3 mg of warfarin now.", "How much warfarin does bed 3 get?", "Bed 3 gets 3 mg of warfarin now."},
 		{"Mi hermana vive en Oporto.", "Mi hermano vive en Lisboa.", "¿Dónde vive mi hermana?", "Mi hermana vive en Oporto."},
 		{"Ich bin gegen Nüsse allergisch.", "Tom ist nicht mehr gegen Nüsse allergisch.", "Bin ich gegen Nüsse allergisch?", "Ich bin gegen Nüsse allergisch."},
+		{"我对花生过敏。", "汤姆不再对花生过敏了。", "我对什么过敏？", "我对花生过敏。"},
+		{"3号床用5毫克华法林。", "4号床用3毫克华法林。", "3号床用多少华法林？", "3号床用5毫克华法林。"},
+		{"服务器甲运行Debian。", "服务器乙运行Fedora。", "服务器甲运行什么？", "服务器甲运行Debian。"},
+		{"我的预算是500欧元。", "我的预算涨到800欧元了。", "我的预算是多少？", "我的预算涨到800欧元了。"},
+		{"3号床用5毫克华法林。", "3号床现在用3毫克华法林。", "3号床用多少华法林？", "3号床现在用3毫克华法林。"},
 		{"the office is in Berlin", "we have our office in Munich now", "where is the office?", "we have our office in Munich now"},
 	} {
 		s, clk := space(t)
