@@ -2,7 +2,6 @@ package iar
 
 import (
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 )
@@ -24,10 +23,9 @@ type Entry struct {
 
 // Summary describes all that a [Tracker] was told of.
 type Summary struct {
-	Total    int            `json:"total"`    // valid records
-	Invalid  int            `json:"invalid"`  // the others
-	Statuses map[Status]int `json:"statuses"` // valid records by status
-	Mean     float64        `json:"mean"`     // of the resonances; 0 without records
+	Total   int     `json:"total"`   // valid records
+	Invalid int     `json:"invalid"` // the others
+	Mean    float64 `json:"mean"`    // of the resonances; 0 without records
 }
 
 // Record adds the reflection of an action on a task. One that does not pass [Content] is counted as invalid.
@@ -37,14 +35,10 @@ func (t *Tracker) Record(task string, r Reflection) {
 		e.Resonance, e.Invalid = res.Resonance, false
 		t.Total++
 		t.Mean += (e.Resonance - t.Mean) / float64(t.Total)
-		if t.Statuses = maps.Clone(t.Statuses); t.Statuses == nil { // cloned, since copies of t share it
-			t.Statuses = map[Status]int{}
-		}
-		t.Statuses[e.Status]++
 	} else {
 		t.Invalid++
 	}
-	t.Recent = append(slices.Clone(last(t.Recent, 63)), e) // cloned, too
+	t.Recent = append(slices.Clone(last(t.Recent, 63)), e) // cloned, since copies of t share it
 }
 
 // Trend returns the last n resonances of valid records, oldest first: fewer if there are fewer.
