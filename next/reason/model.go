@@ -30,19 +30,17 @@ type Request struct {
 	OnText      func(string) `json:"-"` // gets the answer's text as it is generated; nil: not streamed
 }
 
-// Role says whose a Message is.
-type Role string
-
+// Whose a Message is.
 const (
-	UserRole  Role = "user"
-	ModelRole Role = "model"
-	ToolRole  Role = "tool"
+	UserRole  = "user"
+	ModelRole = "model"
+	ToolRole  = "tool"
 )
 
 // Message is a turn of the conversation. A ModelRole message may have Calls and Opaque of the Response it repeats;
 // a ToolRole message answers the call CallID; it says in words that the call has failed.
 type Message struct {
-	Role   Role
+	Role   string // UserRole, ModelRole or ToolRole
 	Text   string
 	Calls  []ToolCall
 	CallID string

@@ -61,7 +61,7 @@ func decode(r *http.Request) (s reasontest.Seen, err error) {
 			return s, errors.New("two messages of a role, or one without content")
 		}
 		last = msg.Role
-		out := reason.Message{Role: map[string]reason.Role{"user": reason.UserRole, "assistant": reason.ModelRole}[msg.Role]}
+		out := reason.Message{Role: map[string]string{"user": reason.UserRole, "assistant": reason.ModelRole}[msg.Role]}
 		results := []reason.Message{}
 		for _, raw := range msg.Content {
 			var c struct {
