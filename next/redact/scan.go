@@ -152,10 +152,7 @@ func (f *form) find(text string, i int) (sp span, ok bool) {
 		}
 	}
 	if f.before != nil {
-		from := max(0, i-40) // no token is longer before its mark
-		if f.check != "" {
-			from = max(0, i-reach/2)
-		}
+		from := max(0, i-reach/2)
 		m := f.before.FindStringSubmatchIndex(text[from:i])
 		if m == nil {
 			return sp, false
@@ -186,7 +183,8 @@ func (f *form) find(text string, i int) (sp span, ok bool) {
 }
 
 var (
-	masked = regexp.MustCompile(`(?i)x{5}|EXAMPLE$`) // a token of a manual
+	// masked matches a token of a manual, which may count up.
+	masked = regexp.MustCompile(`(?i)x{5}|EXAMPLE$|abcdefg|ghijklm|mnopqrs|stuvwxy|1234567`)
 	// stands matches what stands for a secret: a variable, a pattern, a mask or a mark.
 	stands = regexp.MustCompile(`^(?:\$|[{<%(*/]|\[(?:secret |redacted:|[A-Z_]+\]?$)|\.+$)|(?i:x{5})|EXAMPLE$|(?:\.\.\.|…)$`)
 	// code matches a name with a mark, or an expression, of a program.
