@@ -26,6 +26,7 @@ require (
 	filippo.io/hpke v0.4.0 // indirect
 	github.com/arc-learn/arc/next/contrib/agefile v0.0.0-00010101000000-000000000000
 	github.com/arc-learn/arc/next/contrib/console v0.0.0-00010101000000-000000000000
+	github.com/arc-learn/arc/next/contrib/dash v0.0.0-00010101000000-000000000000
 	github.com/arc-learn/arc/next/contrib/notebook v0.0.0-00010101000000-000000000000
 	github.com/arc-learn/arc/next/contrib/taskfile v0.0.0-00010101000000-000000000000
 	github.com/arc-learn/arc/next/contrib/workspace v0.0.0-00010101000000-000000000000
@@ -85,3 +86,5 @@ replace github.com/arc-learn/arc/next/contrib/notebook => ../../contrib/notebook
 replace github.com/arc-learn/arc/next/contrib/taskfile => ../../contrib/taskfile
 
 replace github.com/arc-learn/arc/next/contrib/skills => ../../contrib/skills
+
+replace github.com/arc-learn/arc/next/contrib/dash => ../../contrib/dash

@@ -237,6 +237,9 @@ func (c *command) showRun(ctx context.Context, a *app, r *arc.Report, follow boo
 			return err
 		}
 		text := strings.TrimRight(visible(e.Text), "\n")
+		if u := (*reason.Usage)(nil); e.Kind == "answer" && json.Unmarshal(e.Data, &u) == nil && u != nil {
+			e.Data = json.RawMessage(usageText(u))
+		}
 		if len(e.Data) > 0 && e.Kind != "output" {
 			text = strings.TrimSpace(text + "\n" + string(e.Data))
 		}

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
+	"io"
+	"net/http"
 	"os"
 	"strconv"
 	"strings"
@@ -340,6 +343,32 @@ func TestServe(t *testing.T) {
 	info, err := os.Stat(s.path("arc.sock"))
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+}
+
+// The dashboard of arc serve is for who is on this machine.
+func TestWeb(t *testing.T) {
+	s := newShell(t, "")
+	s.scripted()
+	s.ok("do", "collect the todos")
+	s.fails(exitUsage, "seen by other machines", "serve", "--web", "0.0.0.0:0")
+	p := s.serve("--web", "127.0.0.1:0")
+	home := p.until(`the dashboard: (http://\S+)`)
+	get := func(host string) (int, string) {
+		r, err := http.NewRequest(http.MethodGet, home+"/runs", nil)
+		require.NoError(t, err)
+		r.Host = cmp.Or(host, r.Host)
+		answer, err := http.DefaultClient.Do(r)
+		require.NoError(t, err)
+		defer answer.Body.Close()
+		page, err := io.ReadAll(answer.Body)
+		require.NoError(t, err)
+		return answer.StatusCode, string(page)
+	}
+	code, page := get("")
+	require.Equal(t, http.StatusOK, code)
+	require.Contains(t, page, "collect the todos")
+	code, _ = get("evil.example:80")
+	require.Equal(t, http.StatusForbidden, code)
 }
 
 // A coding agent is told the skills, and its figures are its own.

@@ -3,6 +3,9 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
+	"net"
+	"net/http"
 	"os"
 	"sync"
 	"time"
@@ -11,11 +14,14 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/arc-learn/arc/next/act/queue"
+	"github.com/arc-learn/arc/next/contrib/dash"
+	"github.com/arc-learn/arc/next/memory"
 )
 
 func (c *command) serveCommands() []*cobra.Command {
 	var quiet, idle bool
 	var n int
+	var web string
 	serve := c.leaf(drives, "serve", "Stay: do tasks, run sensors, and execute the commands of others", func(ctx context.Context, a *app, _ []string) error {
 		if c.served != nil {
 			return usage("another arc serves %s", c.dir)
@@ -23,6 +29,11 @@ func (c *command) serveCommands() []*cobra.Command {
 		c.Say("serving " + a.dir + "; Ctrl-C ends it, and what is under way goes on when it is started again")
 		var work sync.WaitGroup
 		defer work.Wait()
+		if web != "" {
+			if err := c.web(ctx, a, web); err != nil {
+				return err
+			}
+		}
 		work.Go(func() { c.watchConfig(ctx, a) })
 		if !quiet {
 			work.Go(func() {
@@ -64,6 +75,7 @@ func (c *command) serveCommands() []*cobra.Command {
 		f.BoolVar(&quiet, "no-sensors", false, "sensors are run by others")
 		f.BoolVar(&idle, "no-dispatch", false, "tasks are left to arc run")
 		f.IntVar(&n, "workers", 1, "tasks at a time")
+		f.StringVar(&web, "web", "", "address of the dashboard, as 127.0.0.1:8080: whoever uses this machine can use it")
 	})
 	return []*cobra.Command{serve, c.servicesCommand()}
 }
@@ -75,6 +87,33 @@ const idleFor = 3 * time.Second
 func today() time.Time {
 	y, m, d := time.Now().Date()
 	return time.Date(y, m, d, 0, 0, 0, 0, time.Local)
+}
+
+// web serves the dashboard to this machine until ctx ends.
+func (c *command) web(ctx context.Context, a *app, addr string) error {
+	pages, err := dash.New(a.agent, &dash.Options{Queue: func(memory.Scope) *queue.Queue { return a.queue }, Logger: a.log})
+	if err != nil {
+		return err
+	}
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return err
+	}
+	if !l.Addr().(*net.TCPAddr).IP.IsLoopback() {
+		return errors.Join(usage("%s is seen by other machines, and the dashboard asks nobody who they are: 127.0.0.1:8080", addr), l.Close())
+	}
+	server := &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host, _, _ := net.SplitHostPort(r.Host)
+		if ip := net.ParseIP(host); host != "localhost" && !ip.IsLoopback() { // a page of another site, by a name of its own
+			http.Error(w, "this is the dashboard of "+addr, http.StatusForbidden)
+			return
+		}
+		pages.ServeHTTP(w, r)
+	})}
+	context.AfterFunc(ctx, func() { server.Close() })
+	go server.Serve(l) // ends with ctx
+	c.Say("the dashboard: http://" + l.Addr().String())
+	return nil
 }
 
 // every calls f at once and then at an interval, until ctx ends.
