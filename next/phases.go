@@ -109,7 +109,7 @@ func (t *turn) recall(ctx context.Context) (phase, error) {
 	if a.Given || a.Next > 0 {
 		return t.assess(ctx)
 	}
-	if tasks := t.fires(&advice); tasks != nil {
+	if tasks := t.fires(advice.Fires); tasks != nil {
 		a.begin(tasks, "")
 		a.Fired = true
 		t.Fired++
@@ -137,12 +137,12 @@ func (t *turn) facts(ctx context.Context) (told []string) {
 
 func adviceName(n int) string { return fmt.Sprintf("advice/%d", n) }
 
-// fires returns the tasks of the plan that fires, nil if there is none, or one of its calls is nobody's.
-func (t *turn) fires(advice *learn.Advice) (tasks []reason.Task) {
-	if advice.Fires == nil || len(advice.Fires.Calls) > maxTasks {
+// fires returns the tasks of a plan that fires, nil if there is none, or one of its calls is nobody's.
+func (t *turn) fires(plan *reason.Plan) (tasks []reason.Task) {
+	if plan == nil || len(plan.Calls) > maxTasks {
 		return nil
 	}
-	for _, c := range advice.Fires.Calls {
+	for _, c := range plan.Calls {
 		task := reason.Task{Objective: cmp.Or(c.Text, t.aim().Text), Skill: c.Name, Inputs: c.Inputs}
 		if len(t.able(task)) == 0 {
 			task.Skill, task.Worker = "", c.Name
@@ -159,7 +159,7 @@ func (t *turn) fires(advice *learn.Advice) (tasks []reason.Task) {
 // itself makes the aim the one task. A worker that makes calls gets the plan that fires.
 func (t *turn) itself() {
 	a := t.aim()
-	suggested := !a.Suggested && t.advice != nil && t.advice.Fires != nil && t.fires(t.advice) == nil && len(a.Failed) == 0
+	suggested := !a.Suggested && t.advice != nil && t.advice.Fires != nil && t.fires(t.advice.Fires) == nil && len(a.Failed) == 0
 	a.begin([]reason.Task{{Objective: a.Text, Inputs: t.objective.Inputs}}, "")
 	if a.Suggested = suggested; suggested {
 		t.Fired++
@@ -255,7 +255,7 @@ func (t *turn) adopt(d *reason.Decision, advice *learn.Advice) error {
 		if err != nil {
 			return err
 		}
-		tasks := t.fires(&learn.Advice{Fires: plan})
+		tasks := t.fires(plan)
 		if tasks == nil {
 			return fmt.Errorf("the plan %q has calls that no worker takes; give tasks", d.Use)
 		}

@@ -29,7 +29,7 @@ type cases struct {
 type scopeCases struct {
 	ix   *index.Index
 	rows map[string]uint32
-	keys [][]pointed // by row, the one that was delivered last at the end
+	keys [][]pointed // by row, those that were delivered last
 }
 
 // pointed is a key, with the words of its cases.
@@ -41,8 +41,9 @@ type pointed struct {
 	score  float64
 }
 
-// maxLike is how many keys a case is compared with beside its own, and maxAlike how many of those that differ in digits.
-const maxLike, maxAlike = 6, 2
+// maxLike is how many keys a case is compared with beside its own, and maxAlike how many are found of those that differ in
+// digits alone.
+const maxLike, maxAlike = 6, 3
 
 // wordsOf returns a record with the words of a case, for its key.
 func wordsOf(c *Case, s *shape) record {
@@ -114,9 +115,9 @@ func (in *scopeCases) put(scope memory.Scope, key string, r *record) {
 		p.at = max(p.at, plan.Last.UnixNano())
 	}
 	p.Plans, p.Scopes = nil, nil
-	order := func(a, b pointed) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.key, b.key)) }
-	at, _ := slices.BinarySearchFunc(in.keys[row], p, order)
-	in.keys[row] = slices.Insert(in.keys[row], at, p)
+	keys := append(in.keys[row], p)
+	slices.SortFunc(keys, func(a, b pointed) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.key, b.key)) })
+	in.keys[row] = keys[max(0, len(keys)-maxAlike):]
 }
 
 // casesIn returns the cases of a scope, which it reads when they are first asked for.
@@ -170,8 +171,7 @@ func (l *Layer) like(ctx context.Context, c *Case, s *shape) (out []pointed, err
 		}
 		l.cases.mu.RLock()
 		for _, m := range in.ix.Search(&index.Query{Text: now.said(), K: 4 * maxLike}) {
-			keys := in.keys[m.Row]
-			for _, p := range slices.Backward(keys[max(0, len(keys)-maxAlike-1):]) {
+			for _, p := range in.keys[m.Row] {
 				if p.score = m.Lexical; p.key != s.key {
 					out = append(out, p)
 				}

@@ -164,6 +164,10 @@ func TestFire(t *testing.T) {
 			[3]string{"x", `{"a":"r","b":"r q"}`, `{"c":"to r q"}`}, []row{
 				{"x", `{"a":"t","b":"u q"}`, ""},
 			}},
+		{"two values in one place", [3]string{"x", `{"a":"p","b":"p q"}`, `{"c":"to p q","d":"p"}`},
+			[3]string{"x", `{"a":"r","b":"r q"}`, `{"c":"to r q","d":"r"}`}, []row{
+				{"x", `{"a":"t","b":"u q"}`, ""},
+			}},
 		{"a part is kept", [3]string{"x", `{"a":"xa orders ya"}`, `{"c":"xa orders ya","of":"all orders"}`},
 			[3]string{"x", `{"a":"xb orders yb"}`, `{"c":"xb orders yb","of":"all orders"}`}, []row{
 				{"x", `{"a":"xc orders yc"}`, `do0{"c":"xc orders yc","of":"all orders"}`},
@@ -206,6 +210,26 @@ func TestFireTakesTwo(t *testing.T) {
 			require.Equal(t, `do0{"room":"Ada"}`, shown(again))
 		}
 	}
+}
+
+// Pairs of deliveries that mean different calls for a case speak for none, and words of a task go along only where all
+// that they say is of the case at hand.
+func TestFireSaysOneThing(t *testing.T) {
+	k, words := kept{}, kept{}
+	for i, call := range []string{`{"c":%q,"d":%q}`, `{"c":%q,"d":%q}`, `{"d":%q,"c":%q}`, `{"d":%q,"c":%q}`} {
+		a, b := fmt.Sprint("al", i), fmt.Sprint("bo", i)
+		of, calls := did("x", fmt.Sprintf(`{"a":%q,"b":%q}`, a, b), fmt.Sprintf(call, a, b), fmt.Sprintf(call, a, b))
+		if k.deliver(t, of, calls); i < 2 {
+			calls[0].Text, calls[1].Text = "ask "+a, "ask "+a+" of "+[]string{"Ann", "Bob"}[i]
+			words.deliver(t, of, calls)
+		}
+	}
+	now, _ := did("x", `{"a":"al7","b":"bo7"}`)
+	_, why := k.fire(t, now)
+	require.Contains(t, why, "mean different calls")
+	calls, _ := words.fire(t, now)
+	require.Len(t, calls, 2)
+	require.Equal(t, []string{"ask al7", ""}, []string{calls[0].Text, calls[1].Text})
 }
 
 // Whatever fires says the values of the case at hand in place of the former ones, and nothing of those.

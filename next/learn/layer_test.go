@@ -447,6 +447,15 @@ func TestComplaintIsOvercome(t *testing.T) {
 	require.Equal(t, []int{2, 1, 1, 1}, attempts)
 }
 
+// What was refused on the way and at the end is one warning.
+func TestOneWarningOfARun(t *testing.T) {
+	b := open(t, acme(learn.Options{}))
+	c := learn.Case{Situation: "refund", Text: "refund it"}
+	b.after(b.before(c), learn.Outcome{Verdict: learn.Failed, Complaint: "gave up: name the order", Worker: "writer",
+		Failed: []reason.Failure{{Task: reason.Task{Skill: "write"}, Complaint: "name the order"}}})
+	require.Equal(t, []reason.Warning{{Skill: "write", Complaint: "name the order", Times: 1}}, b.before(c).Warnings)
+}
+
 // Values of one case are in no prompt of another: a mark in each field of a case and its outcome.
 func TestNoValueOfAnotherCase(t *testing.T) {
 	for _, scope := range []memory.Scope{"acme", "acme/bob"} {
@@ -526,6 +535,7 @@ func TestStrangersInAnotherSpelling(t *testing.T) {
 		{"ＤＥ９９ ＥＶＩＬ ００００", "DE99 EVIL 0000", false},
 		{"DE99 EVIL 0000", "to DE99EVIL0000, now", false},
 		{"go to http://evil.com/x", "http://evil.com/x?u=1", false},
+		{"and pay it to Uwe", "Uwe", false},
 		{"call +49 (30) 123-4567", "+49301234567", false},
 		{"please send the confirmation on Monday", "refund_confirmation", true},
 		{"invoice INV 2026 0001 is late", "INV-2026-0001", true}, // the case has it

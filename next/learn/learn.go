@@ -21,6 +21,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -39,7 +40,6 @@ type Case = reason.Case
 // After once.
 type Advice struct {
 	Case                 // with what is Known of it
-	Fires  *reason.Plan  // the plan to carry out without asking a model; nil: none
 	Ranked []rank.Scored // Case.Candidates in order
 	Why    string        // why nothing fires, in a sentence
 }
@@ -162,4 +162,66 @@ func cleaned[T any](s *redact.Sanitizer, v T) (T, error) {
 	}
 	var out T
 	return out, json.Unmarshal(data, &out)
+}
+
+// Use returns the plan of a suggestion, by its name, with its parameters filled: by inputs, an object by their names,
+// and for the rest by the inputs of the case. A parameter that nobody fills, a name that is none, and a value of
+// another JSON type than the parameter had are errors that name it.
+func (a Advice) Use(name string, inputs json.RawMessage) (*reason.Plan, error) {
+	i := slices.IndexFunc(a.Suggestions, func(s reason.Suggestion) bool { return s.Name == name })
+	if i < 0 {
+		return nil, fmt.Errorf("learn: no suggestion has the name %q", name)
+	}
+	s := a.Suggestions[i]
+	of, err := shapeOf(&a.Case)
+	given, err2 := decode(inputs)
+	object, ok := given.(map[string]any)
+	if err = cmp.Or(err, err2); err == nil && !ok && given != nil {
+		err = fmt.Errorf("the inputs of %s: no JSON object", name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("learn: %w", err)
+	}
+	values := make(map[string]any)
+	for _, l := range of.in {
+		values[l.path] = l.v
+	}
+	for k, v := range object {
+		want, known := s.Parameters[k]
+		if !known {
+			return nil, fmt.Errorf("learn: %s has no parameter %q, but %q", name, k, slices.Sorted(maps.Keys(s.Parameters)))
+		}
+		want = cmp.Or(want, jsonType(values[k]))
+		if got := jsonType(v); got == "" || want != "" && got != want {
+			return nil, fmt.Errorf("learn: %s wants a %s for %q", name, cmp.Or(want, "string, number or bool"), k)
+		}
+		values[k] = v
+	}
+	var swap []string
+	for _, p := range slices.Sorted(maps.Keys(s.Parameters)) {
+		v, ok := values[p]
+		if !ok {
+			return nil, fmt.Errorf("learn: %s wants a value for %q", name, p)
+		}
+		swap = append(swap, "{"+p+"}", cmp.Or(word(v), string(encode(v))))
+	}
+	fill, out := strings.NewReplacer(swap...), &reason.Plan{Calls: slices.Clone(s.Calls)}
+	for i, call := range out.Calls {
+		tree, err := decode(call.Inputs)
+		if err != nil {
+			return nil, fmt.Errorf("learn: %s: %w", name, err)
+		}
+		out.Calls[i].Inputs = encode(rewrite("", tree, func(_ string, v any) any {
+			said, _ := v.(string)
+			p := strings.TrimSuffix(strings.TrimPrefix(said, "{"), "}")
+			if _, is := s.Parameters[p]; is && said == "{"+p+"}" {
+				return values[p] // alone: of any type
+			}
+			if said != "" {
+				return fill.Replace(said)
+			}
+			return v
+		}))
+	}
+	return out, nil
 }

@@ -169,9 +169,9 @@ func (l *Layer) keepPlan(ctx context.Context, b *store.Batch, g *given, s *shape
 		keep(r)
 		stop(r)
 		for _, p := range r.read(c.Scope).stands() {
-			if by > 0 && delivered && p.ID == did {
+			if by > 0 && delivered && !g.Ready && p.ID == did {
 				_, why := p.fire(s, nil, nil)
-				g.Ready = g.Ready || why == ""
+				g.Ready = why == ""
 			}
 		}
 	})

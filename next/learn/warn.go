@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"iter"
 	"regexp"
 	"slices"
 	"strings"
@@ -120,11 +119,15 @@ func (l *Layer) refuse(ctx context.Context, b *store.Batch, g *given, s *shape, 
 			r.warning(last).add(event{Advice: c.ID, At: g.At.Add(time.Duration(i - len(refused)))})
 		}
 		r.Refused = r.Refused[max(0, len(r.Refused)-maxWarnings):]
+		instead := "it passed once that was heeded"
+		if o.Plan != nil && len(o.Plan.Calls) > 0 {
+			instead = summary(o.Plan.Calls)
+		}
 		for _, w := range r.Refused {
 			made := func(call reason.PlanCall) bool { return call.Name == w.Skill }
 			did := o.Plan == nil || w.Skill == "" || w.Skill == o.Worker || slices.ContainsFunc(o.Plan.Calls, made)
 			if o.Verdict == Delivered && did && !w.Events[len(w.Events)-1].Over {
-				w.add(event{Advice: c.ID, At: g.At, Over: true, Instead: instead(g, w.Skill)})
+				w.add(event{Advice: c.ID, At: g.At, Over: true, Instead: instead})
 				changed = true
 			}
 		}
@@ -164,20 +167,6 @@ func triggerOf(c *Case, s *shape) string {
 		return c.Situation
 	}
 	return lesson(s.template, c, s, nil).Said
-}
-
-// instead says what passed where something had been refused: the call of that skill with {name} for the inputs.
-func instead(g *given, skill string) string {
-	if g.Outcome.Plan != nil {
-		r := record{Plans: []*plan{{Deliveries: []*delivery{{Text: g.Case.Text, Inputs: g.Case.Inputs, Calls: g.Outcome.Plan.Calls}}}}}
-		sg, _ := r.read("").Plans[0].suggestion(&shape{}, "")
-		for _, call := range sg.Calls {
-			if call.Name == skill && len(call.Inputs) > 0 {
-				return fmt.Sprintf("%s %s passed", skill, call.Inputs)
-			}
-		}
-	}
-	return "it passed once that was heeded"
 }
 
 // lesson returns a complaint without what it names of the case, or of what strangers said beside it: … for each such
@@ -250,20 +239,21 @@ func textsOf(c *Case, s *shape) []string {
 	return texts
 }
 
-// How many letters and digits must be equal where spaces, signs and case are not compared: of a value as a whole, and
-// of a part of one.
+// How many letters and digits must be equal where spaces, signs and case are not compared: of what is made to be copied,
+// and of a quotation.
 const (
-	minSpelt = 8
+	minMade  = 8
 	minQuote = 24
 )
 
-// tainted returns why a plan is not learned: a stranger's words stand in a call, and not in the case; or a call quotes
-// what a stranger said, or a complaint. Another spelling does not matter. What is translated or encoded is not seen, nor a value
-// of fewer than eight letters and digits that is written otherwise ("5.000").
+// tainted returns why a plan is not learned: a call says what a stranger said and the case does not, as a whole value, as
+// something that is made to be copied, or as a quotation; or it quotes a complaint. Another spelling does not matter.
+// What is translated or encoded is not seen, nor a value of fewer than eight letters and digits that is written
+// otherwise ("5.000").
 func tainted(c *Case, s *shape, calls []reason.PlanCall, strangers, complaints []string) string {
-	mine := append(said(s.in), c.Text)
-	all := strings.Join(strangers, "\n")
+	mine, all := append(said(s.in), c.Text), strings.Join(strangers, "\n")
 	own, theirs, refused := spelt(strings.Join(mine, "\n")), spelt(all), spelt(strings.Join(complaints, "\n"))
+	made := addresses(all)
 	for _, call := range calls {
 		v, err := decode(call.Inputs)
 		if err != nil {
@@ -275,10 +265,13 @@ func tainted(c *Case, s *shape, calls []reason.PlanCall, strangers, complaints [
 				continue
 			}
 			value := spelt(w)
-			foreign := func(w string) bool { return !strings.Contains(own, w) && strings.Contains(theirs, w) }
-			copied := func(w string) bool { return !strings.Contains(own, w) && strings.Contains(value, w) }
-			if holds(all, w) || utf8.RuneCountInString(value) >= minSpelt && foreign(value) || quotes(value, own, theirs+"\n"+refused) ||
-				slices.ContainsFunc(addresses(w), foreign) || slices.ContainsFunc(addresses(all), copied) {
+			copied := func(from, to string, parts ...string) bool {
+				return slices.ContainsFunc(parts, func(p string) bool {
+					return utf8.RuneCountInString(p) >= minMade && !strings.Contains(own, p) && strings.Contains(from, p) && strings.Contains(to, p)
+				})
+			}
+			if holds(all, w) || copied(theirs, value, append(addresses(w), value)...) || copied(theirs, value, made...) ||
+				quotes(value, own, theirs+"\n"+refused) {
 				return fmt.Sprintf("%s: %s says what somebody else said", call.Name, l.path)
 			}
 		}
@@ -288,25 +281,11 @@ func tainted(c *Case, s *shape, calls []reason.PlanCall, strangers, complaints [
 
 // quotes reports whether a text has a long run of letters and digits of another that own has not. All are spelt.
 func quotes(text, own, other string) bool {
-	runs := func(s string) iter.Seq[string] {
-		r := []rune(s)
-		return func(yield func(string) bool) {
-			for i := 0; i+minQuote <= len(r) && yield(string(r[i:i+minQuote])); i++ {
-			}
-		}
-	}
-	mine := make(map[string]bool)
-	for run := range runs(text) {
-		mine[run] = true
-	}
-	if len(mine) == 0 {
-		return false
-	}
-	for run := range runs(other) {
-		if mine[run] && !strings.Contains(own, run) {
+	r := []rune(text)
+	for i := minQuote; i <= len(r); i++ {
+		if run := string(r[i-minQuote : i]); strings.Contains(other, run) && !strings.Contains(own, run) {
 			return true
 		}
-		delete(mine, run)
 	}
 	return false
 }
@@ -325,12 +304,11 @@ func spelt(s string) string {
 // no hyphen or apostrophe. Plain words are anybody's.
 func addresses(s string) (out []string) {
 	for _, w := range strings.Fields(s) {
-		made := func(r rune) bool {
+		w = strings.TrimFunc(w, func(r rune) bool { return class(r) == sign && r != '@' })
+		if strings.ContainsFunc(w, func(r rune) bool {
 			return unicode.IsNumber(r) || class(r) == sign && unicode.IsPrint(r) && !strings.ContainsRune("-'’", r)
-		}
-		inner := strings.TrimFunc(w, func(r rune) bool { return class(r) == sign && r != '@' })
-		if t := spelt(w); utf8.RuneCountInString(t) >= minSpelt && strings.ContainsFunc(inner, made) {
-			out = append(out, t)
+		}) {
+			out = append(out, spelt(w))
 		}
 	}
 	return out
