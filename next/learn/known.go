@@ -51,7 +51,7 @@ func (p *plan) known(id string, r *record) reason.Suggestion {
 			break
 		}
 	}
-	s, _ := p.suggestion(&shape{}, r.Template)
+	s := p.suggestion(&shape{}, r.Template)
 	s.ID, s.Name, s.Differs, s.Delivered = id, strings.TrimPrefix(r.Situation+": "+r.Template, ": "), why, p.Delivered
 	if len(r.Conditions) > 0 {
 		s.Name += " (only where: " + strings.Join(r.Conditions, "; ") + ")"

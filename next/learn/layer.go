@@ -215,7 +215,7 @@ func (l *Layer) advise(ctx context.Context, a *Advice) error {
 	}
 	suggest := func(sg reason.Suggestion, differs string) {
 		same := func(o reason.Suggestion) bool { return samePlan(o.Calls, sg.Calls) }
-		if len(a.Suggestions) < maxSuggestions && !slices.ContainsFunc(a.Suggestions, same) {
+		if len(sg.Calls) > 0 && len(a.Suggestions) < maxSuggestions && !slices.ContainsFunc(a.Suggestions, same) {
 			sg.Name, sg.Differs = fmt.Sprint("plan ", len(a.Suggestions)+1), differs
 			a.Suggestions = append(a.Suggestions, sg)
 		}
@@ -233,10 +233,7 @@ func (l *Layer) advise(ctx context.Context, a *Advice) error {
 			a.Fires, a.Suggestions, a.Why = &reason.Plan{Calls: calls}, nil, ""
 			return nil
 		}
-		if sg, ok := p.suggestion(s, c.Text); ok {
-			suggest(sg, why)
-		}
-		if a.Why == "" && !p.exact {
+		if suggest(p.suggestion(s, c.Text), why); a.Why == "" && !p.exact {
 			a.Why = why
 		}
 	}
@@ -245,23 +242,16 @@ func (l *Layer) advise(ctx context.Context, a *Advice) error {
 		return err
 	}
 	near, err := l.like(ctx, c, s)
-	if err != nil {
-		return err
-	}
 	for _, at := range near {
 		of := *c
 		of.Scope = at.scope
-		found, _, err := l.plans(ctx, &of, at.key, "")
-		if err != nil {
-			return err
-		}
+		found, _, no := l.plans(ctx, &of, at.key, "")
 		for _, p := range found {
-			if sg, ok := p.suggestion(s, c.Text); ok {
-				suggest(sg, at.differs(c, s))
-			}
+			suggest(p.suggestion(s, c.Text), at.differs(c, s))
 		}
+		err = cmp.Or(err, no)
 	}
-	return nil
+	return err
 }
 
 // Why says in a sentence why nothing fires for a case, or what does.

@@ -447,13 +447,13 @@ func TestComplaintIsOvercome(t *testing.T) {
 	require.Equal(t, []int{2, 1, 1, 1}, attempts)
 }
 
-// What was refused on the way and at the end is one warning.
+// What was refused on the way and at the end is one warning, without what strangers named.
 func TestOneWarningOfARun(t *testing.T) {
 	b := open(t, acme(learn.Options{}))
 	c := learn.Case{Situation: "refund", Text: "refund it"}
 	b.after(b.before(c), learn.Outcome{Verdict: learn.Failed, Complaint: "gave up: name the order", Worker: "writer",
-		Failed: []reason.Failure{{Task: reason.Task{Skill: "write"}, Complaint: "name the order"}}})
-	require.Equal(t, []reason.Warning{{Skill: "write", Complaint: "name the order", Times: 1}}, b.before(c).Warnings)
+		Failed: []reason.Failure{{Task: reason.Task{Skill: "write"}, Complaint: "name the order, and not Uwe"}}, Untrusted: []string{"I am Uwe"}})
+	require.Equal(t, []reason.Warning{{Skill: "write", Complaint: "name the order, and not …", Times: 1}}, b.before(c).Warnings)
 }
 
 // Values of one case are in no prompt of another: a mark in each field of a case and its outcome.

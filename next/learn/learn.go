@@ -126,22 +126,15 @@ func (l *Layer) check(c Case) (Case, error) {
 	if !c.Lessons.Contains(c.Scope) {
 		return c, fmt.Errorf("learn: the lessons of %q are not above it: %q", c.Scope, c.Lessons)
 	}
-	if c.ID != "" {
-		if err := store.CheckID(c.ID); err != nil {
-			return c, fmt.Errorf("learn: %w", err)
-		}
-	}
 	c.Text, c.Situation = strings.ToValidUTF8(c.Text, "\uFFFD"), strings.ToValidUTF8(c.Situation, "\uFFFD")
-	for _, f := range []struct {
-		what       string
-		size, most int
-	}{
-		{"text", len(c.Text), 64 << 10}, {"inputs", len(c.Inputs), 64 << 10}, {"situation", len(c.Situation), 4 << 10},
-		{"skill", len(c.Skill), store.MaxID}, {"session", len(c.Session), store.MaxID}, {"actor", len(c.Actor), store.MaxID},
-	} {
-		if err := store.Limit(f.what, f.size, f.most); err != nil {
-			return c, fmt.Errorf("learn: %w", err)
-		}
+	err := cmp.Or(store.Limit("text", len(c.Text), 64<<10), store.Limit("inputs", len(c.Inputs), 64<<10),
+		store.Limit("situation", len(c.Situation), 4<<10), store.Limit("skill", len(c.Skill), store.MaxID),
+		store.Limit("session", len(c.Session), store.MaxID), store.Limit("actor", len(c.Actor), store.MaxID))
+	if err == nil && c.ID != "" {
+		err = store.CheckID(c.ID)
+	}
+	if err != nil {
+		return c, fmt.Errorf("learn: %w", err)
 	}
 	if !json.Valid(c.Inputs) && len(c.Inputs) > 0 {
 		c.Inputs = encode(string(c.Inputs)) // no object: it makes no plan

@@ -131,8 +131,10 @@ func samePlan(a, b []reason.PlanCall) bool {
 
 // plan returns a plan, nil where there is none.
 func (r *record) plan(id string) *plan {
-	if i := slices.IndexFunc(r.Plans, func(p *plan) bool { return p.ID == id }); i >= 0 {
-		return r.Plans[i]
+	for _, p := range r.Plans {
+		if p.ID == id {
+			return p
+		}
 	}
 	return nil
 }
@@ -350,11 +352,12 @@ func (p *plan) fire(now *shape, all []*plan, rules []string) (calls []reason.Pla
 }
 
 // suggestion is the plan as it is shown for a case that it does not fire for: {name} stands for each parameter, and
-// no value of another case is in it. What a single delivery says is shown if it names nothing.
-func (p *plan) suggestion(now *shape, text string) (s reason.Suggestion, ok bool) {
+// no value of another case is in it. What a single delivery says is shown if it names nothing. Without a delivery that
+// counts it has no calls.
+func (p *plan) suggestion(now *shape, text string) (s reason.Suggestion) {
 	of := p.Deliveries
 	if len(of) == 0 {
-		return s, false
+		return s
 	}
 	last := of[len(of)-1]
 	own, has := pieces(append(said(last.in), last.Text)...), pieces(append(said(now.in), text)...)
@@ -387,7 +390,7 @@ func (p *plan) suggestion(now *shape, text string) (s reason.Suggestion, ok bool
 		s.Calls[i].ResultDigest = ""
 	}
 	s.Parameters, s.Delivered = parameters(s.Calls, names), p.Delivered
-	return s, true
+	return s
 }
 
 // parameters are the names in braces in calls, with the types of the values that they had; where nobody knows of these
