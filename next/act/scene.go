@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/arc-learn/arc/next/internal/call"
 	"github.com/arc-learn/arc/next/reason"
@@ -55,17 +56,21 @@ func (s *scene) journaled() *scene {
 }
 
 // Note tells of an event of the attempt that ctx belongs to, cleaned: a line of output, a piece of text.
+// Without a Name it has the worker's. Of the Kind "output" each line is an event of its own.
 func Note(ctx context.Context, e Event) { of(ctx).note(e) }
 
 func (s *scene) note(e Event) {
-	e.Kind, e.Name = s.cleanText(e.Kind), s.cleanText(e.Name)
+	if s.journal == nil {
+		return
+	}
+	e.Kind, e.Name = s.cleanText(e.Kind), cmp.Or(s.cleanText(e.Name), s.worker)
 	e.Text, e.Data = s.cleanText(e.Text), s.cleanJSON(e.Data, true)
-	s.tell(e)
-}
-
-// tell notes what is clean. An event without a name has the worker's.
-func (s *scene) tell(e Event) {
-	if e.Name = cmp.Or(e.Name, s.worker); s.journal != nil {
+	if e.Kind != "output" {
+		s.journal.note(e)
+		return
+	}
+	for line := range strings.Lines(e.Text) { // cleaned as a whole: a secret may have several
+		e.Text = strings.TrimRight(line, "\r\n")
 		s.journal.note(e)
 	}
 }

@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	github.com/arc-learn/arc v0.0.0-00010101000000-000000000000
 	github.com/arc-learn/arc/next/contrib/anthropic v0.0.0-00010101000000-000000000000
+	github.com/arc-learn/arc/next/contrib/command v0.0.0-00010101000000-000000000000
 	github.com/arc-learn/arc/next/contrib/mcp v0.0.0-00010101000000-000000000000
 	github.com/arc-learn/arc/next/contrib/openai v0.0.0-00010101000000-000000000000
 	github.com/arc-learn/arc/next/contrib/skills v0.0.0-00010101000000-000000000000
@@ -68,6 +69,8 @@ require (
 replace github.com/arc-learn/arc => ../../..
 
 replace github.com/arc-learn/arc/next/contrib/anthropic => ../../contrib/anthropic
+
+replace github.com/arc-learn/arc/next/contrib/command => ../../contrib/command
 
 replace github.com/arc-learn/arc/next/contrib/mcp => ../../contrib/mcp
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/arc-learn/arc/next/act"
 	"github.com/arc-learn/arc/next/act/tools"
+	program "github.com/arc-learn/arc/next/contrib/command"
 	"github.com/arc-learn/arc/next/contrib/mcp"
 	"github.com/arc-learn/arc/next/contrib/workspace"
 	"github.com/arc-learn/arc/next/contrib/worktree"
@@ -74,7 +75,7 @@ func (a *app) command(ctx context.Context, env, argv []string) interface {
 	act.Executor
 	act.Gate
 } {
-	return act.Command(a.place(ctx), env, a.in(a.place).Argv(ctx, argv...)...)
+	return program.New(a.place(ctx), env, a.in(a.place).Argv(ctx, argv...)...)
 }
 
 // environ is the environment of what is started: that of this process without the keys of models and the password of

@@ -189,7 +189,7 @@ func (w *Workspace) Search(ctx context.Context, objective string, tokens int) (o
 	return out, ctx.Err()
 }
 
-// CodingAgent reads the answers of an executor that runs a coding agent, such as act.Command of «claude -p
+// CodingAgent reads the answers of an executor that runs a coding agent, such as command.New of «claude -p
 // --output-format json»: the result, and what it took. An answer of another form is left as it is.
 func CodingAgent(agent act.Executor) act.Executor {
 	return act.ExecutorFunc(func(ctx context.Context, c *act.Call) (*act.Result, error) {

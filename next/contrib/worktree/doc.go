@@ -4,7 +4,7 @@
 //	w, err := worktree.New(ctx, "/srv/site", &worktree.Options{Guard: worktree.GoSyntax, Health: alive})
 //	…
 //	edit := act.ExecutorFunc(func(ctx context.Context, c *act.Call) (*act.Result, error) {
-//		return act.Command(worktree.Dir(ctx), os.Environ(), "codex", "exec").Execute(ctx, c)
+//		return command.New(worktree.Dir(ctx), os.Environ(), "codex", "exec").Execute(ctx, c)
 //	})
 //	host := arc.Host{Workers: []act.Worker{{Name: "edit", Skills: []string{"code"}, Executor: edit}}, Around: []act.Around{w}}
 //

@@ -1,4 +1,5 @@
-package act
+// Package command has a program as an executor and as a gate of act.
+package command
 
 import (
 	"bytes"
@@ -11,12 +12,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/arc-learn/arc/next/act"
 	"github.com/arc-learn/arc/next/iar"
-	"github.com/arc-learn/arc/next/internal/schema"
 	"github.com/arc-learn/arc/next/reason"
 )
 
-// Command returns a program as an [Executor] and as a [Gate], in the folder dir ("": that of the process). env is all of
+// New returns a program as an executor and as a gate, in the folder dir ("": that of the process). env is all of
 // its environment, as NAME=value; most programs want PATH and HOME. It is started without a shell. What it is to work
 // on comes as JSON on its standard input, so that nothing a model says becomes an argument:
 //
@@ -31,9 +32,9 @@ import (
 // end of what it printed is the complaint otherwise. No word that it prints decides what kind of error it is: a
 // failing test may quote any. Its exit code does: 75 is [reason.Unavailable], 77 [reason.Permission], 126 and 127,
 // like a program that cannot be started, [reason.Permanent].
-func Command(dir string, env []string, argv ...string) interface {
-	Executor
-	Gate
+func New(dir string, env []string, argv ...string) interface {
+	act.Executor
+	act.Gate
 } {
 	return &command{dir, env, argv}
 }
@@ -52,33 +53,33 @@ const (
 // String is what a person would type, and the name of the gate.
 func (c *command) String() string { return strings.Join(c.argv, " ") }
 
-// Execute implements Executor.
-func (c *command) Execute(ctx context.Context, call *Call) (*Result, error) {
+// Execute implements act.Executor.
+func (c *command) Execute(ctx context.Context, call *act.Call) (*act.Result, error) {
 	output, err := c.run(ctx, call, nil)
 	if err != nil {
 		return nil, err
 	}
 	output = bytes.TrimSpace(output)
 	if len(output) > 0 && !json.Valid(output) {
-		output, err = schema.Marshal(string(output))
+		output, err = json.Marshal(string(output))
 	}
-	return &Result{Output: output, Reflection: &iar.Reflection{
+	return &act.Result{Output: output, Reflection: &iar.Reflection{
 		Status: iar.Success, Confidence: 0.8, Summary: c.argv[0] + " ended with exit code 0",
 		AlignmentCheck: map[string]any{"objective": 0.8},
 	}}, err
 }
 
-// Verify implements Gate.
-func (c *command) Verify(ctx context.Context, call *Call, r *Result) (Verdict, error) {
+// Verify implements act.Gate.
+func (c *command) Verify(ctx context.Context, call *act.Call, r *act.Result) (act.Verdict, error) {
 	_, err := c.run(ctx, call, r)
 	if failed, ok := errors.AsType[*reason.Error](err); ok && failed.Class == "" {
-		return Verdict{Complaint: failed.Err.Error()}, nil
+		return act.Verdict{Complaint: failed.Err.Error()}, nil
 	}
-	return Verdict{Pass: err == nil}, err
+	return act.Verdict{Pass: err == nil}, err
 }
 
 // run runs the program to its end, and returns the beginning of what it printed as output.
-func (c *command) run(ctx context.Context, call *Call, r *Result) ([]byte, error) {
+func (c *command) run(ctx context.Context, call *act.Call, r *act.Result) ([]byte, error) {
 	var memories, warnings []string
 	for _, h := range call.Memories {
 		memories = append(memories, h.Content)
@@ -96,7 +97,7 @@ func (c *command) run(ctx context.Context, call *Call, r *Result) ([]byte, error
 	if r != nil {
 		order["result"] = map[string]any{"output": r.Output, "text": r.Text}
 	}
-	stdin, err := schema.Marshal(order)
+	stdin, err := json.Marshal(order)
 	if err == nil && len(c.argv) == 0 {
 		err = errors.New("a command without a program")
 	}
@@ -106,13 +107,15 @@ func (c *command) run(ctx context.Context, call *Call, r *Result) ([]byte, error
 	cmd := exec.CommandContext(ctx, c.argv[0], c.argv[1:]...)
 	cmd.Dir, cmd.Stdin, cmd.WaitDelay = c.dir, bytes.NewReader(stdin), stopped
 	cmd.Env = append([]string{}, c.env...) // nil would be that of the process
-	for name, value := range of(ctx).secrets {
-		cmd.Env = append(cmd.Env, name+"="+value)
+	for _, name := range call.Worker.Secrets {
+		if value := act.Secret(ctx, name); value != "" { // a gate gets none
+			cmd.Env = append(cmd.Env, name+"="+value)
+		}
 	}
-	out := newStream(ctx, c.argv[0])
+	out := &stream{ctx: ctx, name: c.argv[0]}
 	errs := out // a gate's complaint is all that it prints, in order
 	if r == nil {
-		errs = newStream(ctx, c.argv[0])
+		errs = &stream{ctx: ctx, name: c.argv[0]}
 	}
 	cmd.Stdout, cmd.Stderr = out, errs
 	ownGroup(cmd)
@@ -130,7 +133,8 @@ func (c *command) run(ctx context.Context, call *Call, r *Result) ([]byte, error
 	case err != nil && !errors.Is(err, exec.ErrWaitDelay): // what it started may go on
 		return nil, err
 	case r == nil && out.size > maxPrinted:
-		return nil, malformed("%s printed %d bytes, over %d", c.argv[0], out.size, maxPrinted)
+		err = fmt.Errorf("%s printed %d bytes, over %d", c.argv[0], out.size, maxPrinted)
+		return nil, &reason.Error{Class: reason.Invalid, Err: err}
 	}
 	return out.head, nil
 }
@@ -148,15 +152,13 @@ func withTail(err error, tail []byte) error {
 	return err
 }
 
-// stream keeps the beginning and the end of what a program prints, and notes its lines, cleaned.
+// stream keeps the beginning and the end of what a program prints, and notes its lines.
 type stream struct {
-	*scene
+	ctx              context.Context
 	name             string
 	head, tail, rest []byte // rest is not noted yet
 	size             int
 }
-
-func newStream(ctx context.Context, name string) *stream { return &stream{scene: of(ctx), name: name} }
 
 // Write notes whole lines, and the lines of a private key together, since they are one secret. What has no end for
 // 64 KiB is noted in pieces.
@@ -180,9 +182,7 @@ func (s *stream) Write(b []byte) (int, error) {
 
 // note notes the first n bytes of rest.
 func (s *stream) note(n int) {
-	text := s.cleanText(strings.ToValidUTF8(string(s.rest[:n]), "\uFFFD"))
-	for line := range strings.Lines(text) {
-		s.tell(Event{Kind: "output", Name: s.name, Text: strings.TrimRight(line, "\r\n")})
-	}
+	text := strings.ToValidUTF8(string(s.rest[:n]), "\uFFFD")
+	act.Note(s.ctx, act.Event{Kind: "output", Name: s.name, Text: text})
 	s.rest = append(s.rest[:0], s.rest[n:]...)
 }

@@ -1,6 +1,6 @@
 //go:build !unix
 
-package act
+package command
 
 import "os/exec"
 
