@@ -2,13 +2,16 @@ package main
 
 import (
 	"cmp"
+	"context"
 	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -16,7 +19,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/arc-learn/arc/next/act"
+	"github.com/arc-learn/arc/next/contrib/notebook"
 	"github.com/arc-learn/arc/next/internal/yaml"
 	"github.com/arc-learn/arc/next/memory"
 )
@@ -255,32 +261,108 @@ func (c *config) model(name string) modelConfig {
 			m.API = "anthropic"
 		}
 	}
-	if m.Key == "" && m.URL == "" {
-		m.Key = map[string]string{"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}[m.API]
+	if m.URL == "" {
+		m.URL = map[string]string{"openai": "https://api.openai.com/v1", "anthropic": "https://api.anthropic.com"}[m.API]
+		m.Key = cmp.Or(m.Key, strings.ToUpper(m.API)+"_API_KEY")
 	}
 	return m
 }
 
 // models are the names of those that may be asked.
-func (c *config) models() (names []string) {
-	add := func(name string) {
-		if name != "" && name != "none" && !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
-	add(c.Model)
-	add(c.Planner)
-	for _, m := range c.Priority {
-		add(m)
-	}
+func (c *config) models() []string {
+	names := append(slices.Collect(maps.Values(c.Priority)), c.Model, c.Planner)
 	for _, w := range c.Workers {
-		add(w.Model)
+		names = append(names, w.Model)
 	}
 	slices.Sort(names)
-	return names
+	return slices.DeleteFunc(slices.Compact(names), func(name string) bool { return name == "" || name == "none" })
 }
 
 // firstConfig is what arc init writes.
 //
 //go:embed first.yaml
 var firstConfig string
+
+func (c *command) doctorCommands() []*cobra.Command {
+	return []*cobra.Command{
+		c.leaf(local, "init", "Begin an agent in this folder", c.begin, nil),
+		c.leaf(reads, "doctor", "Check that all that arc.yaml names is there; no model is paid", c.doctor, nil),
+		c.leaf(reads, "status", "Say what waits, what failed, what was saved: as arc alone", c.overview, nil),
+	}
+}
+
+func (c *command) begin(context.Context, *app, []string) error {
+	soul := "# Who I am\n\nI do what I am asked, say what I have done, and say so honestly where I could not.\n"
+	for name, text := range map[string]string{"arc.yaml": firstConfig, "SOUL.md": soul, ".arc/.gitignore": "*\n"} {
+		file := filepath.Join(c.dir, filepath.FromSlash(name))
+		if _, err := os.Stat(file); err == nil {
+			continue // it is the person's
+		}
+		if err := writeFile(file, text); err != nil {
+			return err
+		}
+		c.Print("wrote " + name)
+	}
+	c.Print("next: arc doctor")
+	return nil
+}
+
+func (c *command) doctor(ctx context.Context, a *app, _ []string) error {
+	ill := 0
+	check := func(what string, err error) {
+		if err != nil {
+			ill++
+			c.Print(c.Paint(red, "✗ ") + what + ": " + err.Error())
+			return
+		}
+		c.Print(c.Paint(green, "✓ ") + what)
+	}
+	warn := func(text string) { c.Print(c.Paint(yellow, "! ") + text) }
+	cfg := a.config.Load()
+	check("arc.yaml, and the store in .arc", nil)
+	for _, name := range cfg.models() {
+		m := cfg.model(name)
+		check("model "+name, a.ping(ctx, m))
+		if m.Price == nil {
+			warn("model " + name + " has no price: its dollars are unknown unless it reports them")
+		}
+	}
+	commands := func(what string, argvs ...[]string) {
+		for _, argv := range argvs {
+			if len(argv) > 0 {
+				_, err := exec.LookPath(a.in(a.place).Argv(ctx, argv...)[0])
+				if err != nil {
+					err = fmt.Errorf("%w (PATH is %s)", err, os.Getenv("PATH"))
+				}
+				check(what+": "+argv[0], err)
+			}
+		}
+	}
+	commands("gate", cfg.Gates...)
+	for _, w := range cfg.Workers {
+		commands("worker "+w.Name, append(w.Gates, w.Run, w.Agent)...)
+		if len(cfg.Gates)+len(w.Gates) == 0 && cfg.Judge == "" {
+			warn("nothing checks worker " + w.Name + ": what it says is done counts as delivered, until arc judge")
+		}
+	}
+	for name, m := range cfg.MCP {
+		_, err := a.server(name, m).Tools(ctx)
+		check("mcp "+name, err)
+	}
+	for _, t := range cfg.Tools {
+		commands("tool "+t.Name, t.Run)
+	}
+	for f, most := range map[string]int{"SOUL.md": cfg.Context, filepath.Join("memory", "MEMORY.md"): 2000} {
+		if text, err := notebook.Read(a.path(f)); !errors.Is(err, fs.ErrNotExist) {
+			check(f, err)
+			if len(text) > 3*most {
+				warn(fmt.Sprintf("%s has about %d tokens: over %d is a lot for every prompt", f, len(text)/3, most))
+			}
+		}
+	}
+	if ill > 0 {
+		return &exitError{code: exitFailed}
+	}
+	c.Print(`all is there: arc do "…"`)
+	return nil
+}

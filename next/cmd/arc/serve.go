@@ -3,19 +3,27 @@ package main
 import (
 	"cmp"
 	"context"
+	_ "embed"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
 	"sync"
+	"text/template"
 	"time"
+
+	"github.com/arc-learn/arc/next/contrib/dash"
+	"github.com/arc-learn/arc/next/memory"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/arc-learn/arc/next/act/queue"
-	"github.com/arc-learn/arc/next/contrib/dash"
-	"github.com/arc-learn/arc/next/memory"
 )
 
 func (c *command) serveCommands() []*cobra.Command {
@@ -34,25 +42,25 @@ func (c *command) serveCommands() []*cobra.Command {
 				return err
 			}
 		}
-		work.Go(func() { c.watchConfig(ctx, a) })
-		if !quiet {
+		keep := func(interval time.Duration, what string, f func() error) {
 			work.Go(func() {
-				every(ctx, time.Minute, func() { c.sense(ctx, a, true) })
+				every(ctx, interval, func() {
+					if err := f(); err != nil && ctx.Err() == nil {
+						c.Say(c.Paint(red, what+": ") + err.Error())
+					}
+				})
 			})
 		}
-		work.Go(func() {
-			every(ctx, 30*time.Second, func() {
-				if err := cmp.Or(a.notes.Write(ctx, a.agent, idleFor), a.notes.Commit(ctx, today())); err != nil && ctx.Err() == nil {
-					a.log.Warn(err.Error())
-				}
-			})
+		keep(time.Second, "not taken up, the former stays", c.configChange(a))
+		if !quiet {
+			keep(time.Minute, "sensors", func() error { c.sense(ctx, a, true); return nil }) // it has said what failed
+		}
+		keep(30*time.Second, "memory/MEMORY.md", func() error {
+			return cmp.Or(a.notes.Write(ctx, a.agent, idleFor), a.notes.Commit(ctx, time.Now().Add(-24*time.Hour)))
 		})
-		work.Go(func() {
-			every(ctx, 24*time.Hour, func() {
-				if _, err := a.agent.Maintain(ctx, a.scope); err != nil && ctx.Err() == nil {
-					a.log.Warn("maintenance", "error", err)
-				}
-			})
+		keep(24*time.Hour, "maintenance", func() error {
+			_, err := a.agent.Maintain(ctx, a.scope)
+			return err
 		})
 		if idle {
 			<-ctx.Done()
@@ -82,12 +90,6 @@ func (c *command) serveCommands() []*cobra.Command {
 
 // idleFor is how long nobody has changed MEMORY.md before it is written: a person may have it open.
 const idleFor = 3 * time.Second
-
-// today begins at midnight.
-func today() time.Time {
-	y, m, d := time.Now().Date()
-	return time.Date(y, m, d, 0, 0, 0, 0, time.Local)
-}
 
 // web serves the dashboard to this machine until ctx ends.
 func (c *command) web(ctx context.Context, a *app, addr string) error {
@@ -129,22 +131,140 @@ func every(ctx context.Context, interval time.Duration, f func()) {
 	}
 }
 
-// watchConfig takes up changes of arc.yaml until ctx ends. One that cannot be used is told, and the former stays.
-func (c *command) watchConfig(ctx context.Context, a *app) {
-	var last time.Time
-	every(ctx, time.Second, func() {
-		info, err := os.Stat(a.path("arc.yaml"))
-		if err != nil || info.ModTime().Equal(last) {
-			return
+// configChange returns what takes up a change of arc.yaml.
+func (c *command) configChange(a *app) func() error {
+	changed := func() (at time.Time) {
+		if info, err := os.Stat(a.path("arc.yaml")); err == nil {
+			at = info.ModTime()
 		}
-		first := last.IsZero()
-		if last = info.ModTime(); first {
-			return
+		return at
+	}
+	last := changed()
+	return func() error {
+		at := changed()
+		if at.IsZero() || at.Equal(last) {
+			return nil
 		}
-		if err := a.reload(); err != nil {
-			c.Say(c.Paint(red, "not taken up, the former stays: ") + err.Error())
-			return
+		last = at
+		err := a.reload()
+		if err == nil {
+			c.Say("arc.yaml is taken up")
 		}
-		c.Say("arc.yaml is taken up")
-	})
+		return err
+	}
+}
+
+// The two services of a folder: dispatch stays, and executes the commands of others; sensors runs each minute. A unit
+// has the PATH of the shell that has installed it, since that of the system lacks what a person has added.
+//
+//go:embed units.txt
+var unitTexts string
+
+type unit struct{ Name, Text string }
+
+// units are the files of the services on this system.
+func (c *command) units() (dir string, out []unit, err error) {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", nil, err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return "", nil, err
+	}
+	kind, dir := "systemd", filepath.Join(home, ".config", "systemd", "user")
+	switch runtime.GOOS {
+	case "linux":
+	case "darwin":
+		kind, dir = "launchd", filepath.Join(home, "Library", "LaunchAgents")
+	default:
+		return "", nil, fmt.Errorf("no services on %s: have arc serve started by what starts programs there", runtime.GOOS)
+	}
+	t, err := template.New("").Parse(unitTexts)
+	if err != nil {
+		return "", nil, err
+	}
+	data := map[string]string{"Self": self, "Dir": c.dir, "Path": os.Getenv("PATH"), "ID": handle(c.dir)[:6]}
+	for _, name := range map[string][]string{
+		"systemd": {"dispatch.service", "sensors.service", "sensors.timer"}, "launchd": {"dispatch.plist", "sensors.plist"},
+	}[kind] {
+		var b strings.Builder
+		if err := t.ExecuteTemplate(&b, name, data); err != nil {
+			return "", nil, err
+		}
+		out = append(out, unit{"arc-" + data["ID"] + "-" + name, strings.TrimLeft(b.String(), "\n")})
+	}
+	return dir, out, nil
+}
+
+func (c *command) servicesCommand() *cobra.Command {
+	var dry bool
+	each := func(f func(ctx context.Context, file string, u unit) error) func(context.Context, *app, []string) error {
+		return func(ctx context.Context, _ *app, _ []string) error {
+			dir, all, err := c.units()
+			for _, u := range all {
+				err = errors.Join(err, f(ctx, filepath.Join(dir, u.Name), u))
+			}
+			return err
+		}
+	}
+	dryRun := func(f *pflag.FlagSet) { f.BoolVar(&dry, "dry-run", false, "print what would be written") }
+	return group(&cobra.Command{Use: "services", Short: "Two services of the system: dispatch and sensors", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }},
+		c.leaf(local, "install", "Install and start the services", each(func(ctx context.Context, file string, u unit) error {
+			if dry {
+				c.Print("# " + file + "\n" + u.Text)
+				return nil
+			}
+			if err := writeFile(file, u.Text); err != nil {
+				return err
+			}
+			c.Print("wrote " + file)
+			if strings.HasSuffix(file, "sensors.service") {
+				return nil // its timer starts it
+			}
+			return c.control(ctx, file, true)
+		}), dryRun),
+		c.leaf(local, "uninstall", "Stop and remove the services", each(func(ctx context.Context, file string, _ unit) error {
+			if _, err := os.Stat(file); err != nil {
+				return nil // it is not installed
+			}
+			c.Print("removing " + file)
+			return errors.Join(c.control(ctx, file, false), os.Remove(file))
+		}), nil),
+		c.leaf(local, "status", "Say how the services are", each(func(_ context.Context, file string, u unit) error {
+			state := "installed"
+			text, err := os.ReadFile(file)
+			switch {
+			case err != nil:
+				state = "not installed"
+			case string(text) != u.Text:
+				state += ", with another PATH, program or folder than this shell has: arc services install"
+			}
+			c.Print(u.Name + ": " + state)
+			return nil
+		}), nil))
+}
+
+// control starts a service with the system from now on, or stops it.
+func (c *command) control(ctx context.Context, file string, on bool) error {
+	argv := []string{"systemctl", "--user", map[bool]string{true: "enable", false: "disable"}[on], "--now", filepath.Base(file)}
+	if runtime.GOOS == "darwin" {
+		argv = []string{"launchctl", map[bool]string{true: "load", false: "unload"}[on], "-w", file}
+	}
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.Stdout, cmd.Stderr = c.Out, c.Err
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("%s: %w", strings.Join(argv, " "), err)
+	}
+	return nil
+}
+
+// writeFile writes a file, and the folder that it is in.
+func writeFile(file, text string) error {
+	err := os.MkdirAll(filepath.Dir(file), 0o755)
+	if err == nil {
+		err = os.WriteFile(file, []byte(text), 0o644)
+	}
+	return err
 }

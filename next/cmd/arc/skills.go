@@ -4,9 +4,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -15,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/arc-learn/arc/next/contrib/agefile"
 	"github.com/arc-learn/arc/next/contrib/taskfile"
 	"github.com/arc-learn/arc/next/contrib/workspace"
 	"github.com/arc-learn/arc/next/reason"
@@ -120,4 +125,114 @@ func (c *command) sense(ctx context.Context, a *app, due bool) error {
 		return &exitError{code: exitFailed}
 	}
 	return nil
+}
+
+// workFactor is that of agefile; 0: its default.
+var workFactor int
+
+// vault has the credentials of a folder as SERVICE.KEY; those of the service «env» are variables, by the key alone.
+func vault(dir string) *agefile.File {
+	f := agefile.Open(filepath.Join(dir, ".arc", "credentials.age"), os.Getenv("ARC_CREDS_PASSWORD"))
+	f.WorkFactor = workFactor
+	return f
+}
+
+// unlocked has an error of the vault say what to type.
+func unlocked(err error) error {
+	switch {
+	case errors.Is(err, agefile.ErrLocked):
+		return errors.New("the credentials are locked: ARC_CREDS_PASSWORD is not set")
+	case errors.Is(err, agefile.ErrPassword):
+		return errors.New("the credentials cannot be opened: ARC_CREDS_PASSWORD is another's, or the file is damaged")
+	}
+	return err
+}
+
+func (c *command) credsCommands() []*cobra.Command {
+	var service, key, val string
+	flags := func(f *pflag.FlagSet) {
+		f.StringVar(&service, "service", "", "whose it is; env: a variable")
+		f.StringVar(&key, "key", "", "its name")
+	}
+	do := func(use, short string, flags func(*pflag.FlagSet), f func(all map[string]string, name string) error) *cobra.Command {
+		return c.leaf(local, use, short, func(context.Context, *app, []string) error {
+			if flags != nil && (service == "" || key == "") {
+				return usage("--service and --key say which one")
+			}
+			v, name := vault(c.dir), strings.TrimPrefix(service+"."+key, "env.")
+			all, err := v.All()
+			before := maps.Clone(all)
+			if _, ok := all[name]; err == nil && !ok && slices.Contains([]string{"get", "delete"}, use) {
+				return usage("no credential %s: see arc creds list", name)
+			}
+			if err == nil {
+				err = f(all, name)
+			}
+			if err == nil && !maps.Equal(all, before) {
+				err = v.Change(func(old map[string]string) error {
+					clear(old)
+					maps.Copy(old, all)
+					return nil
+				})
+			}
+			return unlocked(err)
+		}, flags)
+	}
+	return []*cobra.Command{group(&cobra.Command{Use: "creds", Short: "Credentials, in an encrypted file", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }},
+		do("list", "List the names of credentials", nil, func(all map[string]string, _ string) error {
+			if names := slices.Sorted(maps.Keys(all)); c.json {
+				return c.JSON(names)
+			} else if len(names) > 0 {
+				c.Print(strings.Join(names, "\n"))
+			}
+			return nil
+		}),
+		do("get", "Print the value of a credential", flags, func(all map[string]string, name string) error {
+			c.Print(all[name])
+			return nil
+		}),
+		do("set", "Keep a credential; without --value it is read from standard input", func(f *pflag.FlagSet) {
+			flags(f)
+			f.StringVar(&val, "value", "", "at least 8 bytes")
+		}, func(all map[string]string, name string) error {
+			if val == "" {
+				data, err := io.ReadAll(io.LimitReader(os.Stdin, 64<<10))
+				if err != nil {
+					return err
+				}
+				val = strings.TrimSpace(string(data))
+			}
+			if all[name] = val; len(val) < 8 {
+				return usage("a credential has at least 8 bytes: a shorter one cannot be kept out of texts")
+			}
+			return nil
+		}),
+		do("delete", "Remove a credential", flags, func(all map[string]string, name string) error {
+			delete(all, name)
+			return nil
+		}),
+		do("unlock", "Check that ARC_CREDS_PASSWORD opens the file", nil, func(map[string]string, string) error {
+			if os.Getenv("ARC_CREDS_PASSWORD") == "" {
+				return agefile.ErrLocked
+			}
+			c.Print("the password is right")
+			return nil
+		}))}
+}
+
+// secret is a credential, or else a variable of the environment.
+func (a *app) secret(ctx context.Context, name string) (string, error) {
+	if value := os.Getenv(name); value != "" {
+		return value, nil
+	}
+	value, err := a.vault.Get(ctx, name)
+	if !errors.Is(err, agefile.ErrNotFound) {
+		return value, unlocked(err)
+	}
+	service, key, ok := strings.Cut(name, ".")
+	if !ok {
+		return "", fmt.Errorf("%s is not set: export %s=…, or arc creds set --service env --key %s --value …", name, name, name)
+	}
+	return "", fmt.Errorf("no credential %s: arc creds set --service %s --key %s --value …", name, service, key)
 }

@@ -46,10 +46,13 @@ func (c *command) taskCommands() []*cobra.Command {
 		}
 		return err
 	}
-	update := func(check func() error) func(context.Context, *app, []string) error {
+	update := func(states ...string) func(context.Context, *app, []string) error {
 		return func(ctx context.Context, a *app, args []string) error {
-			if err := cmp.Or(check(), parse()); err != nil {
+			if err := parse(); err != nil {
 				return &exitError{exitUsage, err}
+			}
+			if !slices.Contains(states, status) {
+				return usage("--status is %s", strings.TrimPrefix(strings.Join(states, " or "), " or "))
 			}
 			j, err := a.task(ctx, id, args)
 			if err == nil {
@@ -109,20 +112,19 @@ func (c *command) taskCommands() []*cobra.Command {
 				f.IntVar(&t.MaxAttempts, "max-retries", 0, "attempts; 0: 3")
 				f.Var((*rawJSON)(&t.Input), "input", "JSON: what varies")
 			}),
-			c.leaf(reads, "update [ID]", "Change a task; --status pending has it tried again", update(func() error { return nil }),
+			c.leaf(reads, "update [ID]", "Change a task; --status pending has it tried again", update("", "pending", "blocked", "parked", "completed", "failed"),
 				func(f *pflag.FlagSet) { byID(f); texts(f) }),
-			c.leaf(reads, "close [ID]", "End a task", update(func() error {
-				if status != "completed" && status != "failed" {
-					return errors.New("--status is completed or failed")
-				}
-				return nil
-			}), byID),
+			c.leaf(reads, "close [ID]", "End a task", update("completed", "failed"), byID),
 			c.leaf(reads, "show [ID]", "Show a task, whole, with its runs", func(ctx context.Context, a *app, args []string) error {
 				j, err := a.task(ctx, id, args)
 				if err != nil {
 					return err
 				}
-				return c.showTask(ctx, a, j)
+				all, err := a.runs(ctx)
+				return c.result("task", struct {
+					queue.Job
+					Runs []*arc.Report
+				}{j, slices.DeleteFunc(all, func(r *arc.Report) bool { return taskOf(r.ID) != path.Base(j.ID) })}, err)
 			}, byID)),
 		c.leaf(drives, "run", "Do the first task that is due, now", c.runTask, nil),
 		c.leaf(reads, "cycles", "List the attempts at tasks, the latest last", func(ctx context.Context, a *app, _ []string) error {
@@ -150,15 +152,6 @@ func (c *command) listTasks(ctx context.Context, a *app, status string, limit in
 		}
 		return []string{short(j.ID), fmt.Sprint(j.Priority), string(j.State), ago(j.At), text}
 	})
-}
-
-// showTask prints a task, with its runs.
-func (c *command) showTask(ctx context.Context, a *app, j queue.Job) error {
-	all, err := a.runs(ctx)
-	return c.result("task", struct {
-		queue.Job
-		Runs []*arc.Report
-	}{j, slices.DeleteFunc(all, func(r *arc.Report) bool { return taskOf(r.ID) != path.Base(j.ID) })}, err)
 }
 
 // runTask does one task, and shows its run.
