@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -25,7 +26,35 @@ const (
 type document struct {
 	Version string `json:"version"`
 	profile
-	Facts []fact `json:"facts"`
+	Facts []json.RawMessage `json:"facts"`
+}
+
+// extra are fields of an imported document, or of one of its facts, that are not known here.
+type extra map[string]json.RawMessage
+
+// write returns the JSON of v with the fields.
+func (e extra) write(v any) (json.RawMessage, error) {
+	raw, err := json.Marshal(v)
+	if err != nil || len(e) == 0 {
+		return raw, err
+	}
+	fields := maps.Clone(e)
+	if err = json.Unmarshal(raw, &fields); err == nil {
+		raw, err = json.Marshal(fields)
+	}
+	return raw, err
+}
+
+// read reads an object into v, and keeps the fields that v does not have.
+func (e *extra) read(raw []byte, v any) error {
+	if err := cmp.Or(json.Unmarshal(raw, v), json.Unmarshal(raw, e)); err != nil {
+		return err
+	}
+	known, err := json.Marshal(v)
+	var fields extra
+	err = cmp.Or(err, json.Unmarshal(known, &fields))
+	maps.DeleteFunc(*e, func(name string, _ json.RawMessage) bool { return fields[name] != nil })
+	return err
 }
 
 // Export returns the identity as a document. Events and rejections stay.
@@ -38,14 +67,23 @@ func (x *Identity) Export(ctx context.Context) ([]byte, error) {
 	if p.Settings.ExcludedDomains == nil {
 		p.Settings.ExcludedDomains = []string{}
 	}
-	return json.MarshalIndent(document{version2, p, append([]fact{}, facts...)}, "", "  ")
+	d := document{version2, p, []json.RawMessage{}}
+	for _, f := range facts {
+		raw, no := f.Extra.write(f)
+		d.Facts, err = append(d.Facts, raw), cmp.Or(err, no)
+	}
+	raw, no := p.Extra.write(d)
+	if err = cmp.Or(err, no); err != nil {
+		return nil, err
+	}
+	return json.MarshalIndent(raw, "", "  ")
 }
 
 // Import takes in a document of version 2 or 1, and returns how many facts it took, and of how many it kept what was
 // there: that is as new or newer, or was rejected here. Of two facts with one id the one with the later updatedAt
 // stays, so documents may be taken in again and in any order; an updatedAt of more than a day ahead is an error. Names
-// and settings of the profile are taken where there are none yet, and of other fields nothing is kept. A document that
-// is no such JSON, or has one bad fact, is an error, and nothing is taken in.
+// and settings of the profile are taken where there are none yet. Other fields of version 2 are kept for Export, and
+// nothing acts on them. A document that is no such JSON, or has a bad fact, is an error, and nothing is taken in.
 func (x *Identity) Import(ctx context.Context, data []byte) (taken, kept int, err error) {
 	var head struct {
 		Version string
@@ -55,23 +93,22 @@ func (x *Identity) Import(ctx context.Context, data []byte) (taken, kept int, er
 	if err := cmp.Or((*schema.Schema)(nil).Check(data), json.Unmarshal(data, &head)); err != nil {
 		return 0, 0, fmt.Errorf("identity: no document: %w", err)
 	}
-	var d document
+	var p profile
+	var facts []fact
 	switch {
 	case strings.HasPrefix(head.Version, "2."):
-		if err = json.Unmarshal(data, &d); err == nil && d.Settings.HalfLifeDays < 0 {
-			err = fmt.Errorf("a half-life of %v days", d.Settings.HalfLifeDays)
-		}
+		p, facts, err = readV2(data)
 	case head.Version == "" && head.Meta != nil:
-		d, err = x.readV1(data)
+		p, facts, err = x.readV1(data)
 	default:
 		err = errors.New("1 and 2 are known")
 	}
 	if err != nil {
 		return 0, 0, fmt.Errorf("identity: document of version %q: %w", head.Version, err)
 	}
-	err = store.Limit("facts of a document", len(d.Facts), maxImport)
-	for i := 0; i < len(d.Facts) && err == nil; i++ {
-		f := &d.Facts[i]
+	err = store.Limit("facts of a document", len(facts), maxImport)
+	for i := 0; i < len(facts) && err == nil; i++ {
+		f := &facts[i]
 		f.Content, f.SourceRef, f.Reason = strings.TrimSpace(x.clean.Prose(f.Content)), x.clean.Prose(f.SourceRef), x.clean.Prose(f.Reason)
 		if err = f.check(); err == nil && f.UpdatedAt.After(x.clock().Add(maxAhead)) {
 			err = fmt.Errorf("identity: fact %s was updated at %v, and would win over each change to come", f.ID, f.UpdatedAt)
@@ -81,10 +118,10 @@ func (x *Identity) Import(ctx context.Context, data []byte) (taken, kept int, er
 		return 0, 0, err
 	}
 	err = x.group.Update(ctx, func(b *store.Batch) (err error) {
-		taken, err = x.take(ctx, b, d.profile, d.Facts)
+		taken, err = x.take(ctx, b, p, facts)
 		return err
 	})
-	return taken, len(d.Facts) - taken, err
+	return taken, len(facts) - taken, err
 }
 
 func (x *Identity) take(ctx context.Context, b *store.Batch, p profile, facts []fact) (taken int, err error) {
@@ -98,6 +135,10 @@ func (x *Identity) take(ctx context.Context, b *store.Batch, p profile, facts []
 	}
 	was.UserID, was.DeviceID = cmp.Or(was.UserID, p.UserID), cmp.Or(was.DeviceID, p.DeviceID)
 	was.Core.Name, was.Core.Role = cmp.Or(was.Core.Name, p.Core.Name), cmp.Or(was.Core.Role, p.Core.Role)
+	if p.Extra != nil {
+		maps.Copy(p.Extra, was.Extra)
+		was.Extra = p.Extra
+	}
 	err = codec.Put(b, key, was, c)
 	for i := 0; i < len(facts) && err == nil; i++ {
 		f, key := facts[i], x.scope.Key(factKind, facts[i].ID)
@@ -107,12 +148,23 @@ func (x *Identity) take(ctx context.Context, b *store.Batch, p profile, facts []
 		if refused != store.Absent && f.Source != Manual || !f.UpdatedAt.After(have.UpdatedAt) { // of the document as well
 			continue
 		}
-		if err == nil {
-			err = codec.Put(b, key, f, c)
-		}
+		err = cmp.Or(err, codec.Put(b, key, f, c)) // after an error nothing is committed
 		taken++
 	}
 	return taken, err
+}
+
+func readV2(data []byte) (profile, []fact, error) {
+	var d document
+	err := d.Extra.read(data, &d)
+	if err == nil && d.Settings.HalfLifeDays < 0 {
+		err = fmt.Errorf("a half-life of %v days", d.Settings.HalfLifeDays)
+	}
+	facts := make([]fact, len(d.Facts))
+	for i, raw := range d.Facts {
+		err = cmp.Or(err, facts[i].Extra.read(raw, &facts[i]))
+	}
+	return d.profile, facts, err
 }
 
 // version1 is the flat document of before.
@@ -133,10 +185,10 @@ type version1 struct {
 
 // readV1 makes proven facts of what a document of version 1 lists. Their ids follow from their words, so that it may
 // be taken in again.
-func (x *Identity) readV1(data []byte) (out document, err error) {
+func (x *Identity) readV1(data []byte) (p profile, facts []fact, err error) {
 	var d version1
 	if err := json.Unmarshal(data, &d); err != nil {
-		return out, err
+		return p, nil, err
 	}
 	now := x.clock()
 	created, err := time.Parse(time.RFC3339, d.Meta.LastModified)
@@ -151,8 +203,8 @@ func (x *Identity) readV1(data []byte) (out document, err error) {
 			s = prefix + s
 			f := fact{CreatedAt: created, UpdatedAt: created, Fact: Fact{ID: nameOf("v1", category, s), Category: category, Content: s,
 				Confidence: 1, LastValidated: now, ValidationCount: 5, Maturity: Proven, Source: Manual}}
-			if !slices.ContainsFunc(out.Facts, func(o fact) bool { return o.ID == f.ID }) {
-				out.Facts = append(out.Facts, f)
+			if !slices.ContainsFunc(facts, func(o fact) bool { return o.ID == f.ID }) {
+				facts = append(facts, f)
 			}
 		}
 	}
@@ -163,7 +215,7 @@ func (x *Identity) readV1(data []byte) (out document, err error) {
 		var project struct{ Name, Description string }
 		if json.Unmarshal(raw, &project.Name) != nil {
 			if err := json.Unmarshal(raw, &project); err != nil {
-				return out, fmt.Errorf("project %d: %w", i, err)
+				return p, nil, fmt.Errorf("project %d: %w", i, err)
 			}
 		}
 		if project.Description != "" {
@@ -173,6 +225,6 @@ func (x *Identity) readV1(data []byte) (out document, err error) {
 	}
 	add("focus", "Goal: ", d.CurrentFocus.Goals...)
 	add("context", "", slices.Concat(d.Context.Personal, d.Context.Professional)...)
-	out.DeviceID, out.Core.Name, out.Core.Role = d.Meta.DeviceID, d.Core.Name, d.Core.Role
-	return out, nil
+	p.DeviceID, p.Core.Name, p.Core.Role = d.Meta.DeviceID, d.Core.Name, d.Core.Role
+	return p, facts, nil
 }

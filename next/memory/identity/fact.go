@@ -59,6 +59,7 @@ type fact struct {
 	CreatedAt time.Time `json:"createdAt"`
 	UpdatedAt time.Time `json:"updatedAt"`
 	Demoted   bool      `json:"demoted,omitempty"` // since the last validation
+	Extra     extra     `json:"-" cbor:"extra,omitempty"`
 }
 
 // The bounds of an effective confidence: above high a fact needs no relevance, below faded it should be confirmed

@@ -96,6 +96,7 @@ type profile struct {
 		AutoInfer       bool     `json:"autoInfer"`
 		ExcludedDomains []string `json:"excludedDomains"`
 	} `json:"settings"`
+	Extra extra `json:"-" cbor:"extra,omitempty"`
 }
 
 // profile loads the profile, with defaults where nothing was set.

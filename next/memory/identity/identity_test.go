@@ -301,7 +301,7 @@ func TestVersion1(t *testing.T) {
 func TestVersion2(t *testing.T) {
 	t.Parallel()
 	fact := `{"id":"a","category":"expertise","content":%q,"confidence":0.9,"lastValidated":"2026-01-01T00:00:00Z","maturity":"established",
-		"source":"manual","createdAt":"2025-01-01T00:00:00Z","updatedAt":%q}`
+		"source":"manual","createdAt":"2025-01-01T00:00:00Z","updatedAt":%q,"mood":"good"}`
 	doc := func(facts ...string) []byte {
 		return []byte(`{"version":"2.0.0","deviceId":"d","core":{"name":"N"},"settings":{"decayHalfLifeDays":30,"autoInfer":false,"excludedDomains":[]},
 			"theme":{"dark":true},"facts":[` + strings.Join(facts, ",") + `]}`)
@@ -332,7 +332,9 @@ func TestVersion2(t *testing.T) {
 	require.Equal(t, outs[0], outs[1])
 	var d map[string]any
 	require.NoError(t, json.Unmarshal([]byte(outs[0]), &d))
-	require.Equal(t, []any{"2.0.0", "d", .9}, []any{d["version"], d["deviceId"], d["facts"].([]any)[0].(map[string]any)["confidence"]})
+	f := d["facts"].([]any)[0].(map[string]any)
+	require.Equal(t, []any{"2.0.0", "d", .9, "good", map[string]any{"dark": true}},
+		[]any{d["version"], d["deviceId"], f["confidence"], f["mood"], d["theme"]})
 }
 
 // A document of a stranger does no more than its facts say.
