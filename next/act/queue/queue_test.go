@@ -161,10 +161,10 @@ func TestKeyHoldsForTheRetention(t *testing.T) {
 func TestFollowupsAndCosts(t *testing.T) {
 	c := &clock{start}
 	q := open(t, store.NewMem(), c, queue.Options{})
-	add(t, q, queue.Draft{Scope: "acme", Priority: 3, Description: "with ghp_abcdefghijklmnopqrstuvwxyz0123456789"})
+	add(t, q, queue.Draft{Scope: "acme", Priority: 3, Description: "with ghp_16C7e42F292c6912E7710c838347Ae178B4a"})
 	j, err := q.Claim(t.Context())
 	require.NoError(t, err)
-	require.NotContains(t, j.Description, "ghp_abc")
+	require.NotContains(t, j.Description, "ghp_16C")
 	err = q.End(t.Context(), j, nil, queue.Draft{Subject: "good"}, queue.Draft{Subject: "bad", Priority: 11})
 	require.ErrorIs(t, err, queue.ErrInvalid)
 	j.Usage = &reason.Usage{Input: 7, Output: 3, CostUSD: new(0.5), EstimateUSD: new(0.25)}
@@ -315,7 +315,7 @@ func TestInvalid(t *testing.T) {
 	q := open(t, store.NewMem(), &clock{start}, queue.Options{})
 	for _, d := range []queue.Draft{
 		{}, {Subject: " "}, {Subject: "s", Priority: 11}, {Subject: "s", Priority: -1}, {Subject: "s", Input: json.RawMessage("{")},
-		{Subject: strings.Repeat("s", 2000)}, {Subject: "s", Scope: "a//b"}, {Subject: "s", Key: "ghp_abcdefghijklmnopqrstuvwxyz0123456789"},
+		{Subject: strings.Repeat("s", 2000)}, {Subject: "s", Scope: "a//b"}, {Subject: "s", Key: "ghp_16C7e42F292c6912E7710c838347Ae178B4a"},
 	} {
 		_, _, err := q.Add(t.Context(), d)
 		require.ErrorIs(t, err, queue.ErrInvalid, "%+v", d)
