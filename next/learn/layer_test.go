@@ -509,6 +509,15 @@ func TestNoWordOfAnotherCase(t *testing.T) {
 	}
 }
 
+// Short words of a case name nothing: a complaint is told with them.
+func TestShortWordsStay(t *testing.T) {
+	b := open(t, acme(learn.Options{}))
+	c := learn.Case{Situation: "menus", Text: "a menu of the week for Uwe"}
+	b.after(b.before(c), learn.Outcome{Verdict: learn.Failed, Complaint: "one of the dishes has no name, or is Uwe's"})
+	c.Text = "next menu"
+	require.Equal(t, "one of … dishes has no name, or is …", b.before(c).Warnings[0].Complaint)
+}
+
 // What a stranger said, in whatever way it came, is in no plan that fires, in no trusted memory, and in no prompt
 // outside of a fence; also where the model repeats it in its plans.
 func TestStrangersTeachNothing(t *testing.T) {

@@ -186,14 +186,16 @@ func lesson(complaint string, c *Case, s *shape, strangers []string) *warning {
 		return false
 	}
 	w.Said = gaps.ReplaceAllString(words.ReplaceAllStringFunc(head(template(complaint, s.in), maxLesson), func(word string) string {
-		mine, foreign := false, false
+		mine, foreign, says := false, false, false
 		for p := range pieces(braced.ReplaceAllString(word, " ")) {
 			mine, foreign = mine || brought(p), foreign || theirs[p]
+			letters := utf8.RuneCountInString(p) // of an alphabet, two say nothing ("of"); in Chinese one does
+			says = says || brought(p) && (letters >= 3 || len(p) > 2*letters)
 		}
 		if (mine || foreign) && !strings.Contains(word, "{") && strings.ContainsFunc(word, naming) {
 			return "…"
 		}
-		if mine {
+		if says {
 			w.Own = append(w.Own, word)
 		}
 		return word
