@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -118,10 +119,20 @@ func (h Health) Text() string {
 	fmt.Fprintf(&b, "%s: %d of %d runs were delivered since %s", h.State, h.delivered, h.delivered+h.blocked,
 		h.since.Format(time.DateOnly))
 	for _, r := range h.failed {
-		fmt.Fprintf(&b, "\nblocked: %s (%s): %s", r.Objective, r.Cause, r.Text)
+		fmt.Fprintf(&b, "\nblocked: %s (%s): %s", line(r.Objective), r.Cause, line(r.Text))
 	}
 	b.WriteString(h.waiting())
-	b.WriteString("\nlearned plans: " + saved(h.saved.Calls, "%.0f model calls", "%.1f") + "; " + saved(h.saved.USD, "$%.2f", "$%.3f"))
+	b.WriteString("\nlearned plans: ")
+	if h.saved.Calls.N+h.saved.USD.N == 0 {
+		return b.String() + "no data on what they save"
+	}
+	b.WriteString(saved(h.saved.Calls, "model calls", func(v float64) string { return fmt.Sprintf("%.3g model calls", v) }) + "; " +
+		saved(h.saved.USD, "dollars", func(v float64) string {
+			if math.Abs(v) < .1 {
+				return fmt.Sprintf("$%.2g", v)
+			}
+			return fmt.Sprintf("$%.2f", v)
+		}))
 	return b.String()
 }
 
@@ -131,19 +142,22 @@ func (h Health) waiting() (text string) {
 		if r.Status == Running {
 			continue
 		}
-		text += fmt.Sprintf("\n%s: %s: %s", r.Status, r.Objective, r.Text)
+		text += fmt.Sprintf("\n%s: %s: %s", r.Status, line(r.Objective), line(r.Text))
 	}
 	return text
 }
 
+// line is a text on one line.
+func line(s string) string { return strings.Join(strings.Fields(s), " ") }
+
 // saved says what plans have saved in all, and between which bounds a run where these are known.
-func saved(i meta.Interval, all, each string) string {
+func saved(i meta.Interval, what string, in func(float64) string) string {
 	if i.N == 0 {
-		return "no data on " + strings.TrimSpace(strings.NewReplacer("%.0f", "", "$%.2f", "dollars").Replace(all))
+		return "no data on " + what
 	}
-	text := fmt.Sprintf("about "+all+" saved in %d runs", -i.Mean*float64(i.N), i.N)
+	text := fmt.Sprintf("about %s saved in %d runs", in(-i.Mean*float64(i.N)), i.N)
 	if i.Margin != nil {
-		text += fmt.Sprintf(", between "+each+" and "+each+" a run", -i.Mean-*i.Margin, -i.Mean+*i.Margin)
+		text += fmt.Sprintf(", between %s and %s a run", in(-i.Mean-*i.Margin), in(-i.Mean+*i.Margin))
 	}
 	return text
 }

@@ -79,11 +79,12 @@ const (
 
 // Usage is what calls of models took. A nil *Usage and a nil figure are unknown, which is not 0.
 type Usage struct {
-	Calls         int
-	Input, Output int      // tokens; Input includes Cached
-	Cached        int      // input tokens read from a cache
-	CostUSD       *float64 // as reported by the provider
-	EstimateUSD   *float64 // tokens times list price
+	Calls       int      `json:"calls"`
+	Input       int      `json:"input"` // tokens, with those that are Cached
+	Output      int      `json:"output"`
+	Cached      int      `json:"cached"`       // input tokens read from a cache
+	CostUSD     *float64 `json:"cost_usd"`     // as reported by the provider
+	EstimateUSD *float64 `json:"estimate_usd"` // tokens times list price
 }
 
 // Add returns the sum of u and v. The sum of what is known and what is unknown is what is known.
