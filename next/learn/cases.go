@@ -73,7 +73,7 @@ func (r *record) differs(c *Case, s *shape) string {
 		}
 	}
 	say(r.Situation != c.Situation, "its situation is another")
-	say(!slices.Equal(slices.Sorted(slices.Values(r.Conditions)), slices.Sorted(slices.Values(c.Conditions))), "its conditions are others")
+	say(!slices.Equal(r.Conditions, c.Conditions), "its conditions are others")
 	say(!slices.Equal(r.Goals, c.Goals), "it serves another goal")
 	for _, p := range now.Paths {
 		say(!slices.Contains(r.Paths, p), p+" is given")

@@ -39,7 +39,7 @@ func (k kept) deliver(t require.TestingT, c Case, calls []reason.PlanCall) {
 		k[s.key] = &record{}
 	}
 	at := time.Unix(int64(len(k[s.key].Plans))+1, 0)
-	k[s.key].add(&delivery{ID: fmt.Sprint(len(k), at), At: at, Text: c.Text, Inputs: c.Inputs, Calls: calls}, nil)
+	k[s.key].add(planID(calls), &delivery{ID: fmt.Sprint(len(k), at), At: at, Text: c.Text, Inputs: c.Inputs, Calls: calls}, nil)
 }
 
 // fire returns the plan that fires, as JSON, or "", and why none does.

@@ -162,7 +162,7 @@ func (l *Layer) Before(ctx context.Context, c Case) (Advice, error) {
 	if err != nil {
 		return Advice{}, err
 	}
-	c.ID = cmp.Or(c.ID, l.id())
+	l.name(&c)
 	a := Advice{Case: c}
 	if len(c.Candidates) > 0 {
 		t := rank.Task{Skill: c.Skill, Key: c.Situation}
@@ -173,7 +173,7 @@ func (l *Layer) Before(ctx context.Context, c Case) (Advice, error) {
 	if err := l.group.Refresh(ctx); err != nil {
 		return a, err
 	}
-	if c.Fresh || l.holds(&c) {
+	if c.Fresh || l.opts.Holdout > 0 && l.holds(&c) {
 		a.Why = "nothing is recalled for a case that is fresh or held out"
 		return a, nil
 	}
@@ -184,9 +184,11 @@ func (l *Layer) Before(ctx context.Context, c Case) (Advice, error) {
 	return full, nil
 }
 
-// id makes an ID.
-func (l *Layer) id() string {
-	return digest(fmt.Sprint(l.seed, l.opts.Now().UnixNano(), l.made.Add(1)))
+// name gives a case an ID where it has none.
+func (l *Layer) name(c *Case) {
+	if c.ID == "" {
+		c.ID = digest(fmt.Sprint(l.seed, l.opts.Now().UnixNano(), l.made.Add(1)))
+	}
 }
 
 // holds draws whether a case is held out, to measure what memory is worth: a function of seed and ID.
@@ -213,10 +215,10 @@ func (l *Layer) advise(ctx context.Context, a *Advice) error {
 	if a.Warnings, err = l.warnings(ctx, c, s, situationKey(c, s)); err != nil {
 		return err
 	}
-	suggest := func(sg reason.Suggestion, differs string) {
+	suggest := func(sg reason.Suggestion, differs func() string) {
 		same := func(o reason.Suggestion) bool { return samePlan(o.Calls, sg.Calls) }
 		if len(sg.Calls) > 0 && len(a.Suggestions) < maxSuggestions && !slices.ContainsFunc(a.Suggestions, same) {
-			sg.Name, sg.Differs = fmt.Sprint("plan ", len(a.Suggestions)+1), differs
+			sg.Name, sg.Differs = fmt.Sprint("plan ", len(a.Suggestions)+1), differs()
 			a.Suggestions = append(a.Suggestions, sg)
 		}
 	}
@@ -225,7 +227,7 @@ func (l *Layer) advise(ctx context.Context, a *Advice) error {
 		return err
 	}
 	for _, sg := range written {
-		suggest(sg, "a person has written it")
+		suggest(sg, func() string { return "a person has written it" })
 	}
 	for _, p := range found {
 		calls, why := p.fire(s, found, ruleDigests(a.Memories))
@@ -233,7 +235,7 @@ func (l *Layer) advise(ctx context.Context, a *Advice) error {
 			a.Fires, a.Suggestions, a.Why = &reason.Plan{Calls: calls}, nil, ""
 			return nil
 		}
-		if suggest(p.suggestion(s, c.Text), why); a.Why == "" && !p.exact {
+		if suggest(p.suggestion(s, c.Text), func() string { return why }); a.Why == "" && !p.exact {
 			a.Why = why
 		}
 	}
@@ -247,7 +249,7 @@ func (l *Layer) advise(ctx context.Context, a *Advice) error {
 		of.Scope = at.scope
 		found, _, no := l.plans(ctx, &of, at.key, "")
 		for _, p := range found {
-			suggest(p.suggestion(s, c.Text), at.differs(c, s))
+			suggest(p.suggestion(s, c.Text), func() string { return at.differs(c, s) })
 		}
 		err = cmp.Or(err, no)
 	}

@@ -115,6 +115,8 @@ func (l *Layer) check(c Case) (Case, error) {
 	c.Known, c.Data, c.Lineage, c.Answers, c.Complaint = reason.Known{}, nil, nil, nil, ""
 	c.Scope = cmp.Or(c.Scope, l.opts.Scope)
 	c.Lessons = cmp.Or(c.Lessons, c.Scope)
+	c.Conditions = slices.Clone(c.Conditions)
+	slices.Sort(c.Conditions) // in any order they are the same
 	for _, s := range append([]memory.Scope{c.Scope, c.Lessons}, c.Also...) {
 		if err := s.Check(); err != nil {
 			return c, fmt.Errorf("learn: %w", err)

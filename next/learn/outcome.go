@@ -49,7 +49,7 @@ func (l *Layer) Stage(ctx context.Context, b *store.Batch, a Advice, o Outcome) 
 	if err = cmp.Or(err, o.Verdict.check()); err != nil {
 		return Learned{}, err
 	}
-	c.ID = cmp.Or(c.ID, l.id())
+	l.name(&c)
 	key := c.Scope.Key(givenKind, c.ID)
 	was, absent, err := codec.Load[given](ctx, b, key)
 	if err != nil || !was.At.IsZero() {
@@ -67,6 +67,7 @@ func (l *Layer) Stage(ctx context.Context, b *store.Batch, a Advice, o Outcome) 
 		}
 	}
 	strangers := o.Untrusted
+	g.Shown = slices.Grow(g.Shown, len(a.Memories)+len(a.Background))
 	for _, h := range slices.Concat(a.Memories, a.Background) {
 		m := applied{ID: h.Record.ID, Scope: h.Record.Scope}
 		if h.Record.Kind != memory.Rule {
@@ -155,7 +156,7 @@ func (l *Layer) keepPlan(ctx context.Context, b *store.Batch, g *given, s *shape
 	wrong := o.Verdict == Failed && !g.Judged.IsZero()
 	keep := func(r *record) {
 		if learns && by > 0 {
-			r.add(&delivery{ID: above(c), At: g.At, Text: c.Text, Inputs: c.Inputs, Calls: o.Plan.Calls, Applied: g.Applied}, g.Rules)
+			r.add(did, &delivery{ID: above(c), At: g.At, Text: c.Text, Inputs: c.Inputs, Calls: o.Plan.Calls, Applied: g.Applied}, g.Rules)
 		}
 		r.count(did, o.Verdict, g.At, by)
 	}
@@ -168,10 +169,10 @@ func (l *Layer) keepPlan(ctx context.Context, b *store.Batch, g *given, s *shape
 	err := l.change(ctx, b, c.Scope, s.key, s, c, func(r *record) {
 		keep(r)
 		stop(r)
-		for _, p := range r.read(c.Scope).stands() {
-			if by > 0 && delivered && !g.Ready && p.ID == did {
+		if by > 0 && delivered && !g.Ready {
+			for _, p := range r.read(c.Scope).stands() {
 				_, why := p.fire(s, nil, nil)
-				g.Ready = why == ""
+				g.Ready = g.Ready || p.ID == did && why == ""
 			}
 		}
 	})
@@ -249,7 +250,7 @@ func (l *Layer) credit(ctx context.Context, b *store.Batch, g *given, by int) er
 		return nil // what comes next of the Advice replaces the former
 	}
 	for _, scope := range scopesOf(c) {
-		f := memory.Feedback{Key: c.ID, Situation: c.Situation}
+		f := memory.Feedback{Key: c.ID, Situation: c.Situation, Shown: make([]memory.ID, 0, len(g.Shown))}
 		for _, m := range g.Shown {
 			if m.Scope == scope {
 				f.Shown = append(f.Shown, m.ID)
@@ -264,7 +265,7 @@ func (l *Layer) credit(ctx context.Context, b *store.Batch, g *given, by int) er
 		if o.Verdict != Unknown { // else it takes back what a former verdict gave
 			f.Misled = of(o.Misled)
 		}
-		if f.Shown != nil {
+		if len(f.Shown) > 0 {
 			if err := l.bank.In(scope).Stage(b).Feedback(ctx, f); err != nil {
 				return err
 			}

@@ -149,8 +149,8 @@ func (r *record) of(id string) *plan {
 
 // add takes in a delivery. Of plans that are too many the last ones go, but not those that a person has had a word on;
 // a new one is tried before the last of the old.
-func (r *record) add(d *delivery, rules []string) {
-	p := r.of(planID(d.Calls))
+func (r *record) add(id string, d *delivery, rules []string) {
+	p := r.of(id)
 	p.Rules, p.Deliveries = rules, lastOf(append(p.Deliveries, d), func(d *delivery) time.Time { return d.At })
 	slices.SortStableFunc(r.Plans, func(a, b *plan) int { return cmp.Compare(b.worth(), a.worth()) })
 	for i := len(r.Plans) - 1; i >= 0 && len(r.Plans) > maxPlans; i-- {
@@ -197,9 +197,9 @@ func (r *record) count(id string, v Verdict, at time.Time, by int) {
 // worth is the mean of the posterior of a plan's deliveries, from a uniform prior.
 func (p *plan) worth() float64 { return float64(p.Delivered+1) / float64(p.Delivered+p.Failed+2) }
 
-// at returns the record of a key, read once for each of its revisions.
-func (l *Layer) at(ctx context.Context, scope memory.Scope, key string) (*record, error) {
-	e, err := l.group.Store().Get(ctx, scope.Key(planKind, key))
+// at returns the record of a key, read once for each of its revisions. It must not be changed.
+func (l *Layer) at(ctx context.Context, scope memory.Scope, kind, key string) (*record, error) {
+	e, err := l.group.Store().Get(ctx, scope.Key(kind, key))
 	if errors.Is(err, store.ErrNotFound) {
 		return &record{}, nil
 	}
@@ -218,7 +218,7 @@ func (l *Layer) at(ctx context.Context, scope memory.Scope, key string) (*record
 // scopes of its Lessons came to; and those that a person has written instead.
 func (l *Layer) plans(ctx context.Context, c *Case, key, exact string) (out []*plan, written []reason.Suggestion, err error) {
 	at := func(scope memory.Scope, key string) *record {
-		r, no := l.at(ctx, scope, key)
+		r, no := l.at(ctx, scope, planKind, key)
 		err = cmp.Or(err, no)
 		return r
 	}
@@ -360,7 +360,7 @@ func (p *plan) suggestion(now *shape, text string) (s reason.Suggestion) {
 		return s
 	}
 	last := of[len(of)-1]
-	own, has := pieces(append(said(last.in), last.Text)...), pieces(append(said(now.in), text)...)
+	var own, has map[string]bool  // the words of the former case, and of this one
 	names := make(map[string]any) // with a value, to tell its type
 	for _, l := range slices.Concat(now.in, last.in) {
 		names[l.path] = l.v
@@ -368,6 +368,9 @@ func (p *plan) suggestion(now *shape, text string) (s reason.Suggestion) {
 	taken := func(name string, v any) bool { was, is := names[name]; return is && was != v }
 	s.Calls, _ = newMatch(of, nil).calls(func(path string, v, out any, rest, why string) (any, string) {
 		for w := range pieces(rest) {
+			if own == nil {
+				own, has = pieces(append(said(last.in), last.Text)...), pieces(append(said(now.in), text)...)
+			}
 			if own[w] && !has[w] {
 				why = "it is of the former case"
 			}

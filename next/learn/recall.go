@@ -34,9 +34,10 @@ func queries(c *Case, s *shape) []memory.Query {
 
 // recall adds what queries find.
 func (l *Layer) recall(ctx context.Context, a *Advice, s *shape, queries ...memory.Query) error {
-	c, seen := &a.Case, make(map[memory.ID]bool)
-	for _, h := range a.Memories {
-		seen[h.Record.ID] = true
+	c := &a.Case
+	seen := func(id memory.ID) bool {
+		is := func(h memory.Hit) bool { return h.Record.ID == id }
+		return slices.ContainsFunc(a.Memories, is) || slices.ContainsFunc(a.Background, is)
 	}
 	for _, q := range queries {
 		q.Text, q.At, q.Situation = head(q.Text, memory.MaxText), l.opts.Now(), c.Situation
@@ -46,9 +47,10 @@ func (l *Layer) recall(ctx context.Context, a *Advice, s *shape, queries ...memo
 			return err
 		}
 		told := 0
+		a.Memories = slices.Grow(a.Memories, len(hits))
 		for _, h := range hits {
 			refused := h.Record.Source.Ref == refusedRef
-			if seen[h.Record.ID] || q.Trust == 0 && told >= maxMemories/2 || refused && h.Record.Trigger == triggerOf(c, s) {
+			if seen(h.Record.ID) || q.Trust == 0 && told >= maxMemories/2 || refused && h.Record.Trigger == triggerOf(c, s) {
 				continue // it is said already, or warned of
 			}
 			if refused {
@@ -61,7 +63,6 @@ func (l *Layer) recall(ctx context.Context, a *Advice, s *shape, queries ...memo
 			} else {
 				a.Background = append(a.Background, h)
 			}
-			seen[h.Record.ID] = true
 		}
 	}
 	slices.SortStableFunc(a.Memories, func(x, y memory.Hit) int { // rules first

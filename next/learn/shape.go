@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -55,7 +56,7 @@ func shapeOf(c *Case) (*shape, error) {
 	for i, l := range s.in {
 		types[i] = l.path + ":" + typeOf(l.v)
 	}
-	s.key = digest(string(encode([]any{slices.Sorted(slices.Values(c.Conditions)), c.Goals, c.Situation, fold(s.template), types})))
+	s.key = digest(string(encode([][]string{c.Conditions, c.Goals, {c.Situation, fold(s.template)}, types})))
 	if len(s.in) > 0 {
 		s.exact = digest(s.key + string(encode(v)))
 	}
@@ -65,7 +66,7 @@ func shapeOf(c *Case) (*shape, error) {
 // digest is the short form of a text in keys and comparisons.
 func digest(s string) string {
 	sum := sha256.Sum256([]byte(s))
-	return fmt.Sprintf("%x", sum[:12])
+	return hex.EncodeToString(sum[:12])
 }
 
 // template returns a text with {path} for each value of the inputs that stands in it as a token, the longest first.
@@ -218,10 +219,11 @@ func rewrite(path string, v any, f func(path string, v any) any) any {
 
 // decode reads JSON with its numbers as they are written. A name that is given twice is an error: nobody can say
 // which of the two counts.
-func decode(raw json.RawMessage) (v any, err error) {
+func decode(raw json.RawMessage) (any, error) {
 	if len(bytes.TrimSpace(raw)) == 0 {
 		return nil, nil
 	}
+	var v any
 	d := json.NewDecoder(bytes.NewReader(raw))
 	if d.UseNumber(); !json.Valid(raw) || d.Decode(&v) != nil {
 		return nil, errors.New("no valid JSON")

@@ -13,7 +13,6 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
-	"github.com/arc-learn/arc/next/internal/codec"
 	"github.com/arc-learn/arc/next/memory"
 	"github.com/arc-learn/arc/next/reason"
 	"github.com/arc-learn/arc/next/store"
@@ -50,17 +49,24 @@ func situationKey(c *Case, s *shape) string {
 
 // warnings are those of a situation: of a case's scope, and those that two scopes of its Lessons came to.
 func (l *Layer) warnings(ctx context.Context, c *Case, s *shape, id string) (out []reason.Warning, err error) {
-	load := func(scope memory.Scope) (r record) {
-		r, _, no := codec.Load[record](ctx, l.group.Store(), scope.Key(warnKind, id))
+	load := func(scope memory.Scope) *record {
+		r, no := l.at(ctx, scope, warnKind, id)
 		err = cmp.Or(err, no)
 		return r
 	}
-	all, from := &record{}, make(map[*warning]int)
-	for i, scope := range append([]memory.Scope{c.Scope}, load(c.Lessons).Scopes...) {
-		if i > 0 && scope == c.Scope {
-			continue
+	kept := []*record{load(c.Scope)}
+	up := kept[0]
+	if c.Lessons != c.Scope {
+		up = load(c.Lessons)
+	}
+	for _, scope := range up.Scopes {
+		if scope != c.Scope {
+			kept = append(kept, load(scope))
 		}
-		for _, o := range load(scope).Refused {
+	}
+	all, from := &record{}, make(map[*warning]int)
+	for i, r := range kept {
+		for _, o := range r.Refused {
 			w := all.warning(o)
 			w.Events = append(w.Events, o.Events...)
 			if from[w]++; i == 0 {
