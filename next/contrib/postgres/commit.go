@@ -158,18 +158,17 @@ func (s *Store) commit(ctx context.Context, in Tx, g []*request) error {
 		all.keys, all.vals = append(all.keys, r.keys...), append(all.vals, r.vals...)
 		all.kinds, all.conds = append(all.kinds, r.kinds...), append(all.conds, r.conds...)
 	}
-	var rev *int64
-	var failed []int64
-	err := in.QueryRow(ctx, s.sql.commit, commits, all.keys, all.vals, all.kinds, all.conds).Scan(&rev, &failed)
+	var answer []int64 // the revision, and the places of ops that do not hold
+	err := in.QueryRow(ctx, s.sql.commit, commits, all.keys, all.vals, all.kinds, all.conds).Scan(&answer)
 	if err != nil {
 		return s.typed(err, true)
 	}
 	for _, r := range g {
-		if r.writes && rev != nil {
-			r.rev = store.Revision(*rev)
+		if r.writes {
+			r.rev = store.Revision(answer[0])
 		}
 	}
-	for _, place := range slices.Backward(failed) { // the first one of a commit counts
+	for _, place := range slices.Backward(answer[1:]) { // the first one of a commit counts
 		r := g[commits[place-1]]
 		r.rev, r.err = 0, &store.ConflictError{Key: string(all.keys[place-1])}
 	}

@@ -143,7 +143,7 @@ func (q *statements) fill(schema string) {
 			$1 < 9223372036854775807 AND ($1 > 0 AND $1 < floor OR $1 > (SELECT last_value FROM {{schema}}.arc_revisions))
 			FROM {{schema}}.arc_meta
 		ORDER BY rev, key NULLS LAST`)
-	q.commit = in(`SELECT revision, failed FROM {{schema}}.arc_commit($1, $2, $3, $4, $5)`)
+	q.commit = in(`SELECT {{schema}}.arc_commit($1, $2, $3, $4, $5)`)
 	q.purge = in(`SELECT {{schema}}.arc_purge(make_interval(secs => $1))`)
 	q.vacuum = in(`VACUUM {{schema}}.arc_entries`)
 }

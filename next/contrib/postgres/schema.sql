@@ -23,14 +23,15 @@ CREATE SEQUENCE {{schema}}.arc_revisions;
 
 -- arc_commit makes several commits at once, none of which writes a key of another. For each op, commits has the number
 -- of its commit, kinds 0 for a put, 1 for a delete and 2 for a check, and conds the revision that its key must have: 0
--- for any and -1 for none. failed gets the places of the ops whose conditions do not hold; nothing of their commits is
--- written. The settings make each statement a look-up by the index, whatever the planner knows of the table.
+-- for any and -1 for none. It returns the revision, 0 where nothing was written, and behind it the places of the ops
+-- whose conditions do not hold; nothing of their commits is written. Each key is looked up by the index, whatever the
+-- planner knows of the table: arrays that are joined would need more settings, which cost more than the look-ups.
 CREATE FUNCTION {{schema}}.arc_commit(
-	commits integer[], keys bytea[], vals bytea[], kinds integer[], conds bigint[], OUT revision bigint, OUT failed bigint[]
-) LANGUAGE plpgsql SET search_path = pg_catalog SET jit = off SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+	commits integer[], keys bytea[], vals bytea[], kinds integer[], conds bigint[]
+) RETURNS bigint[] LANGUAGE plpgsql SET enable_seqscan = off AS $$
 DECLARE
-	refused integer[];
+	answer bigint[] := '{0}';
+	refused integer[] := '{}';
 BEGIN
 	IF current_setting('transaction_isolation') <> 'read committed' THEN
 		RAISE 'a commit needs the isolation level read committed, not %', current_setting('transaction_isolation');
@@ -39,26 +40,28 @@ BEGIN
 		PERFORM set_config('synchronous_commit', 'on', true);
 	END IF;
 	PERFORM pg_advisory_xact_lock('{{schema}}.arc_entries'::regclass::oid::integer, 6386275);
-	SELECT array_agg(o.place ORDER BY o.place), array_agg(o.commit) INTO failed, refused
-		FROM unnest(commits, keys, conds) WITH ORDINALITY AS o(commit, key, cond, place)
-		LEFT JOIN {{schema}}.arc_entries AS e ON e.key = o.key AND e.value IS NOT NULL
-		WHERE o.cond <> 0 AND coalesce(e.rev, -1) <> o.cond;
-	refused := coalesce(refused, '{}');
+	FOR i IN 1 .. cardinality(keys) LOOP
+		IF conds[i] <> 0 AND conds[i] <> coalesce(
+			(SELECT e.rev FROM {{schema}}.arc_entries AS e WHERE e.key = keys[i] AND e.value IS NOT NULL), -1
+		) THEN
+			answer := answer || i::bigint;
+			refused := refused || commits[i];
+		END IF;
+	END LOOP;
 	IF commits <@ refused OR 2 = ALL (kinds) THEN
-		RETURN;
+		RETURN answer;
 	END IF;
-	revision := nextval('{{schema}}.arc_revisions');
-	IF 0 = ANY (kinds) THEN
-		INSERT INTO {{schema}}.arc_entries (key, value, rev)
-			SELECT o.key, o.val, revision FROM unnest(commits, keys, vals, kinds) AS o(commit, key, val, kind)
-			WHERE o.kind = 0 AND o.commit <> ALL (refused)
-			ON CONFLICT (key) DO UPDATE SET value = excluded.value, rev = excluded.rev, deleted = NULL;
-	END IF;
-	IF 1 = ANY (kinds) THEN
-		UPDATE {{schema}}.arc_entries AS e SET value = NULL, rev = revision, deleted = clock_timestamp()
-			FROM unnest(commits, keys, kinds) AS o(commit, key, kind)
-			WHERE e.key = o.key AND e.value IS NOT NULL AND o.kind = 1 AND o.commit <> ALL (refused);
-	END IF;
+	answer[1] := nextval('{{schema}}.arc_revisions');
+	FOR i IN 1 .. cardinality(keys) LOOP
+		IF kinds[i] = 0 AND commits[i] <> ALL (refused) THEN
+			INSERT INTO {{schema}}.arc_entries (key, value, rev) VALUES (keys[i], vals[i], answer[1])
+				ON CONFLICT (key) DO UPDATE SET value = excluded.value, rev = excluded.rev, deleted = NULL;
+		ELSIF kinds[i] = 1 AND commits[i] <> ALL (refused) THEN
+			UPDATE {{schema}}.arc_entries SET value = NULL, rev = answer[1], deleted = clock_timestamp()
+				WHERE key = keys[i] AND value IS NOT NULL;
+		END IF;
+	END LOOP;
+	RETURN answer;
 END $$;
 
 -- arc_purge removes some of the keys that were deleted longer ago than keep, the oldest first, and returns how many.
