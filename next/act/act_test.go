@@ -399,11 +399,14 @@ func TestRulings(t *testing.T) {
 				late := act.Ruling{Approval: asks(a)[0].ID, By: "anna", Allow: true}
 				require.ErrorContains(t, act.Rule(ctx, j, late), "was open until")
 			}
-			b := r.Run(ctx, call(r, 1, `{}`))
-			require.Equal(t, c.outcome, b.Outcome, b.Complaint)
-			if c.outcome == "" {
-				require.Equal(t, asks(a)[0].ID, asks(b)[0].ID)
-				require.Equal(t, len(distinct(c.rulings)), strings.Count(strings.Join(asks(b)[0].Why, ";"), "has agreed"))
+			// The ruling holds also where another process would not ask.
+			for _, r := range []*act.Runner{runner(t, nil, act.Worker{Name: "w", Executor: &works{}}), r} {
+				b := r.Run(ctx, call(r, 1, `{}`))
+				require.Equal(t, c.outcome, b.Outcome, b.Complaint)
+				if c.outcome == "" {
+					require.Equal(t, asks(a)[0].ID, asks(b)[0].ID)
+					require.Equal(t, len(distinct(c.rulings)), strings.Count(strings.Join(asks(b)[0].Why, ";"), "has agreed"))
+				}
 			}
 		})
 	}

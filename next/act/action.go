@@ -282,14 +282,7 @@ func (a *action) permit(ctx context.Context) error {
 	if asks = append(asks, above(a.inputs, a.AskAbove)...); len(asks) > 0 {
 		mode, why = max(mode, Gated), append(why, asks...)
 	}
-	switch {
-	case mode == Notify:
-		a.note(Event{Kind: "notify", Name: a.Name, Text: a.about, Data: a.inputs})
-		return nil
-	case mode < Veto:
-		return nil
-	}
-	if !a.Irreversible { // otherwise it is known
+	if mode >= Veto && !a.Irreversible { // otherwise it is known
 		if _, _, err := a.earlier(ctx); err != nil {
 			return err
 		}
@@ -299,6 +292,15 @@ func (a *action) permit(ctx context.Context) error {
 	}
 	id := digest([]byte(strings.Join([]string{a.run, a.kind, a.Name, strconv.Itoa(a.attempt), a.step,
 		strconv.Itoa(a.begun), string(a.inputs)}, "\x00")))
+	if mode < Veto {
+		// What a person was asked for stays theirs to decide, also where another process has a looser policy by now.
+		if asked, err := a.journal.get(ctx, "ask/"+id); err != nil || asked.State != stepDone {
+			if err == nil && mode == Notify {
+				a.note(Event{Kind: "notify", Name: a.Name, Text: a.about, Data: a.inputs})
+			}
+			return err
+		}
+	}
 	return a.ask(ctx, Approval{
 		ToolCall: reason.ToolCall{ID: id, Name: a.Name, Inputs: a.inputs}, Run: a.run, About: a.about, Mode: mode, Why: why,
 	})

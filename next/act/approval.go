@@ -16,7 +16,8 @@ import (
 )
 
 // Approval asks a person to allow a call of a worker, tool or step: its Name and Inputs. The ID is the Approval's,
-// and stable over restarts; another attempt and another try of an irreversible call have another.
+// and stable over restarts; another attempt and another try of an irreversible call have another. What was asked is
+// for the person to decide, also where the Mode asks for nobody by then.
 type Approval struct {
 	reason.ToolCall
 	Run      string
