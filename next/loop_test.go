@@ -643,7 +643,8 @@ func TestSecrets(t *testing.T) {
 	require.NotContains(t, fmt.Sprintf("%+v %+v %+v", *story, report, r.Briefs()), secret)
 }
 
-// On disk: what waits for a person when the process ends goes on when it is opened again.
+// On disk: what waits for a person when the process ends goes on when it is opened again; so does what a person has
+// ruled on when it ends.
 func TestOpen(t *testing.T) {
 	dir := t.TempDir()
 	w := &arctest.Worker{}
@@ -660,8 +661,13 @@ func TestOpen(t *testing.T) {
 	v := a.In("acme/anna")
 	for p, err := range v.Approvals(t.Context()) {
 		require.NoError(t, err)
+		require.NoError(t, a.Shutdown(t.Context())) // as if the process ended right after the ruling
 		require.NoError(t, v.Decide(t.Context(), act.Ruling{Approval: p.ID, By: "ben", Note: "not now"}))
 	}
+	require.NoError(t, a.Close())
+	a, err = arc.Open(t.Context(), dir, h, nil)
+	require.NoError(t, err)
+	v = a.In("acme/anna")
 	r, err = v.Wait(t.Context(), "7")
 	require.NoError(t, err)
 	require.Equal(t, arc.Refused, r.Cause)

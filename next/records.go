@@ -57,6 +57,7 @@ type dueEntry struct {
 }
 
 const (
+	dueRuled   = "ruled" // a person has, on a run that waits
 	dueErase   = "erase"
 	dueCompact = "compact"
 )

@@ -136,12 +136,14 @@ func (a *Agent) goOn(key string, due dueEntry) (err error) {
 	}
 	defer release()
 	return a.once(a.base, key, func(ctx context.Context) error {
-		_, err := a.store.Get(ctx, key)
+		e, err := a.store.Get(ctx, key)
 		switch {
 		case missing(err): // it was done since the scheduler looked
 			return nil
 		case err != nil:
 			return err
+		case due.Kind == dueRuled:
+			return v.heed(ctx, due.ID, e)
 		case due.Kind == dueErase:
 			return v.erase(ctx, t)
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"time"
 
 	"github.com/arc-learn/arc/next/act"
 	"github.com/arc-learn/arc/next/learn"
@@ -175,46 +176,52 @@ func (v View) Decide(ctx context.Context, r act.Ruling) error {
 		if p.ID != r.Approval || !v.agent.opts.Now().Before(p.Deadline) {
 			continue
 		}
-		j := act.NewJournal(t.group, logPrefix(v.scope, p.Run), v.agent.opts.Now, nil, nil)
+		a, due := v.agent, dueKey(time.Unix(0, 0), v.scope, p.Run+"//"+p.ID)
+		entry := dueEntry{Scope: v.scope, ID: p.Run, Process: a.process.name, Kind: dueRuled}
+		ruled := func(b *store.Batch) error { return put(b, due, entry, store.Any) }
+		j := act.NewJournal(t.whole, t.prefix+logPrefix(v.scope, p.Run), a.opts.Now, ruled, nil)
 		if err := act.Rule(ctx, j, r); err != nil {
 			return fmt.Errorf("arc: %w", err)
 		}
-		v.goOn(p.Run)
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if !a.stopped { // else it goes on when the store is opened again
+			a.runs.Go(func() {
+				if err := a.goOn(due, entry); err != nil {
+					a.look() // where it has failed, or another ruling came meanwhile, the scheduler does it
+				}
+			})
+		}
 		return nil
 	}
 	return fmt.Errorf("%w: no run waits for the approval %q", ErrState, r.Approval)
 }
 
-// goOn has a run go on by itself.
-func (v View) goOn(id string) {
+// heed has a run go on that a person has ruled on, and then forgets the ruling's dueEntry, which came with it.
+func (v View) heed(ctx context.Context, id string, due store.Entry) error {
 	a := v.agent
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.stopped {
-		return // it goes on when the store is opened again
-	}
-	a.runs.Go(func() {
-		for {
-			changed := a.change()
-			_, err := v.Resume(a.base, id)
-			switch {
-			case errors.Is(err, ErrRunning): // it may be about to stop, and must not miss the news
-				if a.free(a.base, runKey(v.scope, id), nil) == nil {
-					ctx, cancel := context.WithTimeout(a.base, beatEvery)
-					_ = a.await(ctx, changed)
-					cancel()
-				}
-				if a.base.Err() == nil {
-					continue
-				}
-			case errors.Is(err, store.ErrConflict):
-				continue
-			case err != nil && !errors.Is(err, ErrClosed):
-				a.opts.Logger.Error("arc: a run goes on", "run", id, "error", err)
+	for {
+		changed := a.change()
+		_, err := v.Resume(ctx, id)
+		switch {
+		case errors.Is(err, ErrRunning): // it may be about to stop, and must not miss the news
+			if a.free(ctx, runKey(v.scope, id), nil) == nil {
+				wait, cancel := context.WithTimeout(ctx, beatEvery)
+				_ = a.await(wait, changed)
+				cancel()
 			}
-			return
+			if ctx.Err() == nil {
+				continue
+			}
+		case errors.Is(err, store.ErrConflict):
+			continue
 		}
-	})
+		if err != nil && !missing(err) {
+			return err
+		}
+		_, err = a.store.Commit(ctx, store.Op{Key: due.Key, Delete: true, If: store.At(due.Rev)})
+		return err
+	}
 }
 
 // Approvals yields what runs of the scope wait for.
