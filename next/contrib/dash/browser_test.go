@@ -100,18 +100,25 @@ func (b *browser) clean(where string) {
 	require.Empty(b.t, b.errors, where)
 }
 
-// do takes steps, for half a minute at most.
+// do takes steps, for two minutes at most. A step whose element a live page has replaced since it was looked up is
+// taken again, as a person would.
 func (b *browser) do(steps ...chromedp.Action[chromedp.Void]) {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b, 30*time.Second)
+	ctx, cancel := context.WithTimeout(b, 2*time.Minute)
 	defer cancel()
-	require.NoError(b.t, chromedp.Do(ctx, steps...))
+	for _, step := range steps {
+		err := chromedp.Do(ctx, step)
+		for ctx.Err() == nil && err != nil && strings.Contains(strings.ToLower(err.Error()), "node") {
+			err = chromedp.Do(ctx, step)
+		}
+		require.NoError(b.t, err)
+	}
 }
 
 // ask evaluates an expression.
 func ask[T any](b *browser, js string) T {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b, 30*time.Second)
+	ctx, cancel := context.WithTimeout(b, 2*time.Minute)
 	defer cancel()
 	v, err := chromedp.Run(ctx, chromedp.Evaluate[T](js, chromedp.EvalAwaitPromise))
 	require.NoError(b.t, err)

@@ -322,7 +322,7 @@ func TestLive(t *testing.T) {
 // until waits for a run to be in a state.
 func (b *bench) until(id string, s arc.Status) {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b.t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(b.t.Context(), 2*time.Minute)
 	defer cancel()
 	for _, err := range b.view.Watch(ctx, "") {
 		require.NoError(b.t, err)
