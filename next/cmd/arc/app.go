@@ -41,9 +41,10 @@ type app struct {
 	store store.Store
 	agent *arc.Agent
 	queue *queue.Queue
+	read  time.Time       // when arc.yaml was changed that reload has seen
 	door  *console.Server // of the commands of other processes; nil: it has none
 
-	followers sync.Map // *progress → the run that it shows
+	followers sync.Map // *progress → the ID of the run, or of the task, that it shows
 	mu        sync.Mutex
 	servers   map[string]*mcp.Client
 
@@ -60,7 +61,7 @@ func openApp(ctx context.Context, dir string, how access, log *slog.Logger) (a *
 	a = &app{dir: dir, scope: c.Scope, log: log, servers: map[string]*mcp.Client{}, vault: vault(dir)}
 	a.notes = notebook.Open(a.path("memory", "MEMORY.md"))
 	a.config.Store(c)
-	if err := os.MkdirAll(a.path(".arc"), 0o700); err != nil {
+	if err := os.MkdirAll(a.path(".arc", "costs"), 0o700); err != nil {
 		return nil, err
 	}
 	if a.store, err = badger.Open(ctx, a.path(".arc", "store"), &badger.Options{Logger: log}); err != nil {
@@ -76,8 +77,7 @@ func openApp(ctx context.Context, dir string, how access, log *slog.Logger) (a *
 		return a, err
 	}
 	host := arc.Host{
-		Workers: workers, Approver: a.approve, Around: []act.Around{act.AroundFunc(a.around)}, Secrets: a.secret,
-		Sources: []reason.Source{a.source},
+		Workers: workers, Approver: a.approve, Secrets: a.secret, Sources: []reason.Source{a.source},
 	}
 	if c.Planner != "" {
 		host.Reasoner = &planner{a}
@@ -87,7 +87,7 @@ func openApp(ctx context.Context, dir string, how access, log *slog.Logger) (a *
 		if err != nil {
 			return a, fmt.Errorf("worktree: %w", err)
 		}
-		host.Around = append(host.Around, w)
+		host.Around = []act.Around{w}
 	}
 	skills, err := reason.LoadSkills(os.DirFS(a.path("skills")))
 	if err != nil {
@@ -97,7 +97,7 @@ func openApp(ctx context.Context, dir string, how access, log *slog.Logger) (a *
 	o := &arc.Options{
 		Scope: c.Scope, Attempts: c.Attempts, Timeout: c.Timeout, Patience: c.Patience, Daily: budget(c.Daily),
 		Learn: learn.Options{Holdout: c.Holdout}, Memory: &memory.Options{Languages: c.Languages},
-		Logger: log, Process: "arc", OnEvent: a.onEvent, Trace: a.trace,
+		Logger: log, Process: "arc", OnEvent: a.onEvent,
 	}
 	if o.Sanitizer, err = a.sanitizer(); err != nil {
 		return a, err
@@ -180,11 +180,20 @@ func (a *app) close() error {
 	return errors.Join(append(errs, a.store.Close())...)
 }
 
-// reload takes up a changed arc.yaml. One that cannot be used is told, and the former stays.
-func (a *app) reload() error {
+// reload takes up arc.yaml where it has changed since the last call. One that cannot be used is an error, once, and the
+// former stays.
+func (a *app) reload() (changed bool, err error) {
+	info, err := os.Stat(a.path("arc.yaml"))
+	if err != nil || info.ModTime().Equal(a.read) {
+		return false, nil // a person may be just writing it
+	}
+	first := a.read.IsZero()
+	if a.read = info.ModTime(); first {
+		return false, nil
+	}
 	c, err := loadConfig(a.dir)
 	if err != nil {
-		return err
+		return false, err
 	}
 	old := a.config.Load()
 	workers, err := a.workers(c)
@@ -192,7 +201,7 @@ func (a *app) reload() error {
 		err = a.agent.SetWorkers(workers)
 	}
 	if err != nil {
-		return err
+		return false, err
 	}
 	a.config.Store(c)
 	fixed := func(c *config) string {
@@ -202,42 +211,27 @@ func (a *app) reload() error {
 		a.log.Warn("arc.yaml: scope, holdout, daily, attempts, timeout and patience, and whether there is a planner, a worktree or " +
 			"embeddings, change when arc serve is started again")
 	}
-	return nil
+	return true, nil
 }
 
-// trace has what a run does know which run it is.
-func (a *app) trace(ctx context.Context, name string, attrs ...slog.Attr) (context.Context, func(error)) {
-	e := errandOf(ctx)
-	for _, attr := range attrs {
-		if attr.Key == "run" {
-			e.run = attr.Value.String()
-		}
-	}
-	return e.in(ctx), func(error) {}
-}
-
+// onEvent gives an event to the notes, and to who follows the run.
 func (a *app) onEvent(scope memory.Scope, run string, e arc.Event) {
 	a.notes.OnEvent(scope, run, e)
-	a.tell(run, e)
-}
-
-// tell gives an event to who follows the run.
-func (a *app) tell(run string, e arc.Event) {
 	for p := range a.following(run) {
 		p.tell(e)
 	}
 }
 
-// follow has a screen show a run, until the function that it returns is called.
-func (a *app) follow(run string, s *screen) (end func()) {
+// follow has a screen show a run, or the runs of a task, until the function that it returns is called.
+func (a *app) follow(id string, s *screen) (end func()) {
 	p := newProgress(s)
-	a.followers.Store(p, run)
+	a.followers.Store(p, id)
 	return func() { a.followers.Delete(p) }
 }
 
 func (a *app) following(run string) iter.Seq[*progress] {
 	return func(yield func(*progress) bool) {
-		a.followers.Range(func(p, of any) bool { return of != topic(run) || yield(p.(*progress)) })
+		a.followers.Range(func(p, id any) bool { return id != run && id != taskOf(run) || yield(p.(*progress)) })
 	}
 }
 

@@ -120,19 +120,18 @@ type worktreeConfig struct {
 	Restart []string `yaml:"restart"` // after a merge was reverted
 }
 
-// rawJSON is JSON, as it stands in a flag, or as YAML says it.
-type rawJSON json.RawMessage
-
-func (r *rawJSON) String() string { return string(*r) }
-func (r *rawJSON) Type() string   { return "json" }
-
-func (r *rawJSON) Set(s string) error {
-	if !json.Valid([]byte(s)) {
-		return errors.New("it is no JSON")
+// jsonTo returns what sets JSON by a flag.
+func jsonTo(to *json.RawMessage) func(string) error {
+	return func(s string) error {
+		if *to = json.RawMessage(s); !json.Valid(*to) {
+			return errors.New("it is no JSON")
+		}
+		return nil
 	}
-	*r = rawJSON(s)
-	return nil
 }
+
+// rawJSON is JSON as YAML says it.
+type rawJSON json.RawMessage
 
 func (r *rawJSON) UnmarshalYAML(n *yaml.Node) error {
 	var v any
@@ -291,7 +290,7 @@ func (c *command) doctorCommands() []*cobra.Command {
 	}
 }
 
-func (c *command) begin(context.Context, *app, []string) error {
+func (c *command) begin(context.Context, *app, string) error {
 	soul := "# Who I am\n\nI do what I am asked, say what I have done, and say so honestly where I could not.\n"
 	for name, text := range map[string]string{"arc.yaml": firstConfig, "SOUL.md": soul, ".arc/.gitignore": "*\n"} {
 		file := filepath.Join(c.dir, filepath.FromSlash(name))
@@ -307,7 +306,7 @@ func (c *command) begin(context.Context, *app, []string) error {
 	return nil
 }
 
-func (c *command) doctor(ctx context.Context, a *app, _ []string) error {
+func (c *command) doctor(ctx context.Context, a *app, _ string) error {
 	ill := 0
 	check := func(what string, err error) {
 		if err != nil {

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -27,14 +26,14 @@ import (
 
 // memory is a command on the memory of the scope.
 func (c *command) memory(
-	use, short string, f func(ctx context.Context, m memory.Space, args []string) error, flags func(*pflag.FlagSet),
+	use, short string, f func(ctx context.Context, m memory.Space, operand string) error, flags func(*pflag.FlagSet),
 ) *cobra.Command {
-	return c.leaf(reads, use, short, func(ctx context.Context, a *app, args []string) error {
+	return c.leaf(reads, use, short, func(ctx context.Context, a *app, operand string) error {
 		m, err := a.view().Memory(ctx)
 		if err != nil {
 			return err
 		}
-		return f(ctx, m, args)
+		return f(ctx, m, operand)
 	}, flags)
 }
 
@@ -42,22 +41,19 @@ func (c *command) memory(
 func (c *command) knowCommands() []*cobra.Command {
 	var q memory.Query
 	var d memory.Draft
-	var session, kind, resolution string
+	var kind, resolution string
 	var helped, misled, forget, read bool
 	return []*cobra.Command{
-		c.memory("recall TEXT", "Show what memory has of something", func(ctx context.Context, m memory.Space, args []string) error {
-			q.Text = cmp.Or(q.Text, strings.Join(args, " "))
+		c.memory("recall QUERY", "Show what memory has of something; of nothing: the most useful and most recent", func(ctx context.Context, m memory.Space, text string) error {
+			q.Text = text
 			hits, err := m.Recall(ctx, q)
 			return list(c, hits, 0, err, "memory kind score what", `nothing is known of that: arc remember "…"`, func(h memory.Hit) []string {
 				text := strings.TrimPrefix(h.Trigger+": "+h.Content, ": ")
 				return []string{short(string(h.ID)), string(h.Kind), fmt.Sprintf("%.2f", h.Score), text}
 			})
-		}, func(f *pflag.FlagSet) {
-			f.StringVar(&q.Text, "query", "", "what about; none: the most useful and most recent")
-			f.IntVar(&q.K, "limit", 10, "at most so many")
-		}),
-		c.memory("remember TEXT", "Keep something that is so", func(ctx context.Context, m memory.Space, args []string) error {
-			d.Kind, d.Content = memory.Kind(kind), cmp.Or(resolution, d.Content, strings.Join(args, " "))
+		}, func(f *pflag.FlagSet) { f.IntVar(&q.K, "limit", 10, "at most so many") }),
+		c.memory("remember TEXT", "Keep something that is so", func(ctx context.Context, m memory.Space, text string) error {
+			d.Kind, d.Content = memory.Kind(kind), cmp.Or(resolution, text)
 			if d.Content == "" {
 				return usage(`remember what? arc remember "…"`)
 			}
@@ -67,26 +63,28 @@ func (c *command) knowCommands() []*cobra.Command {
 			}
 			return err
 		}, func(f *pflag.FlagSet) {
-			f.StringVar(&d.Content, "text", "", "what")
 			f.StringVar(&kind, "type", "fact", "fact, pattern, failure, or rule: told in every run, or where --trigger stands in the text")
 			f.StringVar(&d.Trigger, "trigger", "", "the situation that it is for")
 			f.StringVar(&resolution, "resolution", "", "of a failure: what should be done differently")
 			f.StringVar(&d.Source.Ref, "source", "", "where it comes from")
 			f.StringVar(&d.Slot, "slot", "", "what it states the value of: a later one replaces it")
 		}),
-		c.memory("feedback TEXT", "Say of memories, by their IDs, that they helped, misled, or are wrong", func(ctx context.Context, m memory.Space, args []string) error {
-			if len(args) == 0 || !helped && !misled && !forget {
+		c.memory("feedback IDS", "Say of memories that they helped, misled, or are wrong", func(ctx context.Context, m memory.Space, ids string) error {
+			if ids == "" || !helped && !misled && !forget {
 				return usage("arc feedback ID --utilized, --misled or --forget; of a run: arc judge")
 			}
 			all, err := collect(m.All(ctx))
+			if err != nil {
+				return err
+			}
 			said := memory.Feedback{Key: "cli/" + newRun(time.Now())}
-			for _, typed := range args {
-				var r memory.Record
-				if err == nil {
-					r, err = find("memory", typed, all, func(r memory.Record) string { return string(r.ID) })
-				}
+			for typed := range strings.FieldsSeq(ids) {
+				r, err := find("memory", typed, all, func(r memory.Record) string { return string(r.ID) })
 				if err == nil && forget {
 					err = m.Forget(ctx, r.ID)
+				}
+				if err != nil {
+					return err
 				}
 				said.Shown = append(said.Shown, r.ID)
 			}
@@ -96,10 +94,7 @@ func (c *command) knowCommands() []*cobra.Command {
 			if misled {
 				said.Misled = said.Shown
 			}
-			if err == nil {
-				err = m.Feedback(ctx, said)
-			}
-			if err == nil {
+			if err = m.Feedback(ctx, said); err == nil {
 				c.Print("noted")
 			}
 			return err
@@ -108,7 +103,7 @@ func (c *command) knowCommands() []*cobra.Command {
 			f.BoolVar(&misled, "misled", false, "they led astray")
 			f.BoolVar(&forget, "forget", false, "they are wrong, and go")
 		}),
-		c.memory("consolidate", "Merge memories that are equal, and list those that are alike", func(ctx context.Context, m memory.Space, _ []string) error {
+		c.memory("consolidate", "Merge memories that are equal, and list those that are alike", func(ctx context.Context, m memory.Space, _ string) error {
 			merged, near, err := m.Consolidate(ctx)
 			if err != nil {
 				return err
@@ -123,7 +118,7 @@ func (c *command) knowCommands() []*cobra.Command {
 			}
 			return nil
 		}, nil),
-		c.leaf(drives, "decay", "Archive what never helped, and delete runs past the retention", func(ctx context.Context, a *app, _ []string) error {
+		c.leaf(drives, "decay", "Archive what never helped, and delete runs past the retention", func(ctx context.Context, a *app, _ string) error {
 			m, err := a.view().Memory(ctx)
 			if err != nil {
 				return err
@@ -136,7 +131,7 @@ func (c *command) knowCommands() []*cobra.Command {
 			c.Print(fmt.Sprintf("%d memories are archived, %d runs are deleted", archived, deleted))
 			return err
 		}, nil),
-		c.leaf(reads, "chunk", "Write the plans that fire as skills/learned/NAME/SKILL.md", func(ctx context.Context, a *app, _ []string) error {
+		c.leaf(reads, "chunk", "Write the plans that fire as skills/learned/NAME/SKILL.md", func(ctx context.Context, a *app, _ string) error {
 			layer, err := learn.New(ctx, a.store, &learn.Options{Scope: a.scope})
 			if err != nil {
 				return err
@@ -152,19 +147,19 @@ func (c *command) knowCommands() []*cobra.Command {
 		}, func(f *pflag.FlagSet) {
 			f.BoolVar(&read, "read", false, "take up what a person has changed in the files")
 		}),
-		c.leaf(reads, "meta", "Say whether what a session does is working", func(ctx context.Context, a *app, _ []string) error {
+		c.leaf(reads, "meta SESSION", "Say whether what a session does is working", func(ctx context.Context, a *app, session string) error {
 			if session == "" {
 				return usage("which session? arc meta --session NAME, that of arc do --session")
 			}
 			s, err := a.view().Assess(ctx, session)
 			return c.result("meta", s, err)
-		}, func(f *pflag.FlagSet) { f.StringVar(&session, "session", "", "that of arc do --session") }),
+		}, nil),
 		c.leaf(reads, "health", "Say how it goes: what failed and why, what waits, what memory is worth", c.health, nil),
 		c.costsCommand(),
 	}
 }
 
-func (c *command) health(ctx context.Context, a *app, _ []string) error {
+func (c *command) health(ctx context.Context, a *app, _ string) error {
 	h, err := a.agent.Health(ctx, a.scope)
 	if err != nil {
 		return err
@@ -180,7 +175,7 @@ func (c *command) health(ctx context.Context, a *app, _ []string) error {
 }
 
 // overview is arc alone: what waits, what failed, what was saved, and what to type next.
-func (c *command) overview(ctx context.Context, a *app, _ []string) error {
+func (c *command) overview(ctx context.Context, a *app, _ string) error {
 	h, err := a.agent.Health(ctx, a.scope)
 	if err != nil {
 		return err
@@ -232,7 +227,7 @@ func (c *command) overview(ctx context.Context, a *app, _ []string) error {
 
 func (c *command) notesCommand() *cobra.Command {
 	var commit bool
-	return c.leaf(reads, "notes", "Print memory/MEMORY.md, which every prompt has", func(ctx context.Context, a *app, _ []string) error {
+	return c.leaf(reads, "notes", "Print memory/MEMORY.md, which every prompt has", func(ctx context.Context, a *app, _ string) error {
 		if err := a.notes.Write(ctx, a.agent, idleFor); err != nil {
 			return err
 		}
@@ -265,16 +260,9 @@ func (a *app) spend(model, worker string, u *reason.Usage) {
 	if u == nil {
 		u = &reason.Usage{Calls: 1}
 	}
-	file := a.ledger(time.Now())
 	line, err := json.Marshal(cost{Worker: worker, Model: model, Usage: u})
-	if err == nil {
-		err = os.MkdirAll(filepath.Dir(file), 0o700)
-	}
-	var f *os.File
-	if err == nil {
-		f, err = os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-	}
-	if err == nil {
+	f, wrong := os.OpenFile(a.ledger(time.Now()), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err = cmp.Or(err, wrong); err == nil {
 		_, err = f.Write(append(line, '\n'))
 		err = errors.Join(err, f.Close())
 	}
@@ -318,7 +306,7 @@ func sum(all []cost, key func(cost) cost) (out []cost) {
 func (c *command) costsCommand() *cobra.Command {
 	var days int
 	var by string
-	return c.leaf(reads, "costs", "Say what models took: tokens, dollars reported, dollars estimated", func(ctx context.Context, a *app, _ []string) error {
+	return c.leaf(reads, "costs", "Say what models took: tokens, dollars reported, dollars estimated", func(ctx context.Context, a *app, _ string) error {
 		key, ok := map[string]func(cost) cost{
 			"day":    func(c cost) cost { return cost{Day: c.Day} },
 			"worker": func(c cost) cost { return cost{Worker: c.Worker} },

@@ -62,7 +62,8 @@ type command struct {
 	*screen
 	dir    string // of arc.yaml
 	json   bool
-	served *app // of the process that executes it for another; nil: it has to be found or opened
+	rest   []string // the words beside an operand that stands under its flag
+	served *app     // of the process that executes it for another; nil: it has to be found or opened
 }
 
 // execute does what the arguments say and returns the exit code.
@@ -156,29 +157,35 @@ const (
 	drives               // runs go on meanwhile, and the commands of other processes are executed
 )
 
-// leaf is a command that works on the agent of the folder: in the process that has it open, or in this one. args are
-// the words that stand without a flag.
+// leaf is a command that works on the agent of the folder: in the process that has it open, or in this one. The word
+// after its name, such as TEXT, is its operand: f gets what stands under the flag --text, or the words without a flag.
 func (c *command) leaf(
-	how access, use, short string, f func(ctx context.Context, a *app, args []string) error, flags func(*pflag.FlagSet),
+	how access, use, short string, f func(ctx context.Context, a *app, operand string) error, flags func(*pflag.FlagSet),
 ) *cobra.Command {
-	cmd := &cobra.Command{Use: use, Short: short, Args: cobra.ArbitraryArgs}
+	cmd := &cobra.Command{Use: use, Short: short, Args: cobra.NoArgs}
 	if flags != nil {
 		flags(cmd.Flags())
 	}
-	if strings.Contains(use, "[ID]") {
-		cmd.ValidArgsFunction = c.complete
-	} else if !strings.Contains(use, "TEXT") {
-		cmd.Args = cobra.NoArgs
+	var operand string
+	if _, name, ok := strings.Cut(use, " "); ok {
+		cmd.Args = cobra.ArbitraryArgs
+		cmd.Flags().StringVar(&operand, strings.ToLower(name), "", name+", which may stand without the flag")
+		if name == "ID" || name == "NAME" {
+			cmd.ValidArgsFunction = c.complete
+		}
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
 		ctx, a := cmd.Context(), c.served
+		if c.rest = args; operand == "" {
+			operand = strings.Join(args, " ")
+		}
 		if a == nil && how != local {
 			if a, err = c.reach(ctx, how); a == nil {
 				return err
 			}
 			defer func() { err = errors.Join(err, a.close()) }()
 		}
-		return f(ctx, a, args)
+		return f(ctx, a, operand)
 	}
 	return cmd
 }

@@ -164,21 +164,15 @@ func handle(id string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// match reports whether a person means an ID by what was typed.
-func match(id, typed string) bool {
-	return id == typed || len(typed) >= 2 && strings.HasPrefix(handle(id), strings.ToLower(typed))
-}
-
-// find returns the one of some that a person means.
+// find returns the one of some that a person means, by its ID or by two letters or more of what it is called.
 func find[T any](what, typed string, all []T, id func(T) string) (found T, err error) {
 	var hits []string
 	for _, v := range all {
 		if id(v) == typed {
 			return v, nil
 		}
-		if match(id(v), typed) {
-			found = v
-			hits = append(hits, handle(id(v)))
+		if h := handle(id(v)); len(typed) >= 2 && strings.HasPrefix(h, strings.ToLower(typed)) {
+			found, hits = v, append(hits, h)
 		}
 	}
 	switch len(hits) {

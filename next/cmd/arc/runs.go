@@ -27,10 +27,9 @@ func (c *command) runCommands() []*cobra.Command {
 	var o arc.Objective
 	var skills []string
 	objective := func(f *pflag.FlagSet) {
-		f.StringVar(&o.Text, "text", "", "what is to be done; it may stand without the flag")
 		f.StringVar(&o.Situation, "situation", "", "the kind of case: equal cases have the same words")
-		f.Var((*rawJSON)(&o.Inputs), "inputs", "JSON object: what varies between cases")
-		f.Var((*rawJSON)(&o.Data), "data", "JSON that workers get, and that is no part of the case")
+		f.Func("inputs", "JSON object: what varies between cases", jsonTo(&o.Inputs))
+		f.Func("data", "JSON that workers get, and that is no part of the case", jsonTo(&o.Data))
 		f.StringVar(&o.Session, "session", "", "runs of a session are assessed together")
 		f.StringSliceVar(&o.Conditions, "condition", nil, "what else must hold for the same plan to be right")
 		f.StringSliceVar(&o.Secrets, "secret", nil, "names of credentials that may stand in the inputs")
@@ -38,28 +37,28 @@ func (c *command) runCommands() []*cobra.Command {
 		f.Float64Var(&o.Budget.USD, "usd", 0, "the most dollars; 0: the budget of arc.yaml")
 		f.BoolVar(&o.Fresh, "fresh", false, "without memory: nothing is recalled and no plan fires")
 	}
-	ready := func(a *app, args []string) error {
-		if o.Text = cmp.Or(o.Text, strings.Join(args, " ")); o.Text == "" {
+	ready := func(a *app, text string) error {
+		if o.Text = text; o.Text == "" {
 			return usage(`what is to be done? --text "…"`)
 		}
 		if o.Budget == (arc.Budget{}) {
 			o.Budget = budget(a.config.Load().Budget)
 		}
 		if len(skills) > 0 && o.Data == nil {
-			o.Data, _ = json.Marshal(map[string]any{"skills": skills}) // strings always can be
+			o.Data = reading{skills}.data()
 		}
 		return nil
 	}
 	out := []*cobra.Command{
-		c.leaf(drives, "do TEXT", "Do something, and learn from it", func(ctx context.Context, a *app, args []string) error {
-			if err := ready(a, args); err != nil {
+		c.leaf(drives, "do TEXT", "Do something, and learn from it", func(ctx context.Context, a *app, text string) error {
+			if err := ready(a, text); err != nil {
 				return err
 			}
 			o.ID = newRun(time.Now())
 			return c.watch(ctx, a, o.ID, func(ctx context.Context) (*arc.Report, error) { return a.agent.Run(ctx, o) })
 		}, objective),
-		c.leaf(drives, "think TEXT", "Say what would be done, and why; nothing is done or kept", func(ctx context.Context, a *app, args []string) error {
-			if err := ready(a, args); err != nil {
+		c.leaf(drives, "think TEXT", "Say what would be done, and why; nothing is done or kept", func(ctx context.Context, a *app, text string) error {
+			if err := ready(a, text); err != nil {
 				return err
 			}
 			t, err := a.agent.Think(ctx, o)
@@ -80,15 +79,14 @@ func (c *command) runCommands() []*cobra.Command {
 		{"cancel", "End a run", "why", func(r *arc.Report) bool { return r.Ended.IsZero() }, c.cancel},
 		{"judge", "Say what a run was worth", "verdict", func(r *arc.Report) bool { return !r.Ended.IsZero() }, c.judge},
 	} {
-		var id, text string
-		out = append(out, c.leaf(drives, op.use+" [ID]", op.about, func(ctx context.Context, a *app, args []string) error {
-			r, err := a.run(ctx, cmp.Or(id, strings.Join(args, "")), op.fits)
+		var text string
+		out = append(out, c.leaf(drives, op.use+" ID", op.about, func(ctx context.Context, a *app, id string) error {
+			r, err := a.run(ctx, id, op.fits)
 			if err != nil {
 				return err
 			}
 			return op.do(ctx, a, r, text)
 		}, func(f *pflag.FlagSet) {
-			f.StringVar(&id, "id", "", "of arc runs, or its beginning; none: the only one that it can be")
 			if op.text != "" {
 				f.StringVar(&text, op.text, "", map[bool]string{true: "delivered, or failed: why", false: "in words"}[op.use == "judge"])
 			}
@@ -112,9 +110,12 @@ func (c *command) watch(ctx context.Context, a *app, id string, f func(context.C
 		r, err = a.view().Wait(ctx, id)
 	}
 	for err == nil && r.Status == arc.Asking && c.Ask != nil {
-		var text string
-		if text, err = c.answers(ctx, r); err != nil || text == "" {
-			err = nil
+		c.Still()
+		for q := range strings.SplitSeq(r.Text, "\n") {
+			c.Say(c.Paint(yellow, "? ") + q)
+		}
+		text, wrong := c.Question(ctx, "  > ")
+		if wrong != nil || text == "" {
 			break // it goes on asking
 		}
 		r, err = a.view().Answer(ctx, id, text)
@@ -135,15 +136,6 @@ func (c *command) watch(ctx context.Context, a *app, id string, f func(context.C
 	text, err := c.text("ended", r)
 	c.Say(text)
 	return cmp.Or(err, finished(r))
-}
-
-// answers asks the person what a run asks.
-func (c *command) answers(ctx context.Context, r *arc.Report) (string, error) {
-	c.Still()
-	for q := range strings.SplitSeq(r.Text, "\n") {
-		c.Say(c.Paint(yellow, "? ") + q)
-	}
-	return c.Question(ctx, "  > ")
 }
 
 // took says what a run took.
@@ -196,10 +188,10 @@ func (a *app) run(ctx context.Context, typed string, fits func(*arc.Report) bool
 }
 
 func (c *command) runsCommand() *cobra.Command {
-	var status, id string
+	var status string
 	var limit int
 	var follow bool
-	return group(c.leaf(reads, "runs", "List runs, the latest first", func(ctx context.Context, a *app, _ []string) error {
+	return group(c.leaf(reads, "runs", "List runs, the latest first", func(ctx context.Context, a *app, _ string) error {
 		all, err := a.runs(ctx)
 		all = slices.DeleteFunc(all, func(r *arc.Report) bool { return status != "" && string(r.Status) != status })
 		return list(c, all, limit, err, "run status began objective", `no runs: arc do "…"`, func(r *arc.Report) []string {
@@ -208,14 +200,13 @@ func (c *command) runsCommand() *cobra.Command {
 	}, func(f *pflag.FlagSet) {
 		f.StringVar(&status, "status", "", "running, waiting, asking, delivered, blocked or canceled")
 		f.IntVar(&limit, "limit", 20, "at most so many")
-	}), c.leaf(reads, "show [ID]", "Show what happened in a run, whole; without an ID in the latest", func(ctx context.Context, a *app, args []string) error {
-		r, err := a.run(ctx, cmp.Or(id, strings.Join(args, "")), nil)
+	}), c.leaf(reads, "show ID", "Show what happened in a run, whole; without an ID in the latest", func(ctx context.Context, a *app, id string) error {
+		r, err := a.run(ctx, id, nil)
 		if err != nil {
 			return err
 		}
 		return c.showRun(ctx, a, r, follow)
 	}, func(f *pflag.FlagSet) {
-		f.StringVar(&id, "id", "", "of arc runs, or its beginning")
 		f.BoolVar(&follow, "follow", false, "go on until it has ended")
 	}))
 }
@@ -254,16 +245,13 @@ func (c *command) showRun(ctx context.Context, a *app, r *arc.Report, follow boo
 }
 
 func (c *command) answer(ctx context.Context, a *app, r *arc.Report, text string) error {
-	if text == "" {
-		var err error
-		if text, err = c.answers(ctx, r); err != nil && !errors.Is(err, io.EOF) {
-			return err
-		}
-		if text == "" {
-			return usage(`what is the answer? arc answer %s --text "…"`, short(r.ID))
-		}
+	switch {
+	case text != "":
+		return c.goOn(arc.View.Answer)(ctx, a, r, text)
+	case c.Ask == nil || r.Status != arc.Asking:
+		return usage(`what is the answer? arc answer %s --text "…"`, short(r.ID))
 	}
-	return c.goOn(arc.View.Answer)(ctx, a, r, text)
+	return c.watch(ctx, a, r.ID, func(context.Context) (*arc.Report, error) { return r, nil })
 }
 
 // goOn has a run go on, and follows it.

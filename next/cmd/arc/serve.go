@@ -30,7 +30,7 @@ func (c *command) serveCommands() []*cobra.Command {
 	var quiet, idle bool
 	var n int
 	var web string
-	serve := c.leaf(drives, "serve", "Stay: do tasks, run sensors, and execute the commands of others", func(ctx context.Context, a *app, _ []string) error {
+	serve := c.leaf(drives, "serve", "Stay: do tasks, run sensors, and execute the commands of others", func(ctx context.Context, a *app, _ string) error {
 		if c.served != nil {
 			return usage("another arc serves %s", c.dir)
 		}
@@ -51,7 +51,13 @@ func (c *command) serveCommands() []*cobra.Command {
 				})
 			})
 		}
-		keep(time.Second, "not taken up, the former stays", c.configChange(a))
+		keep(time.Second, "not taken up, the former stays", func() error {
+			changed, err := a.reload()
+			if changed {
+				c.Say("arc.yaml is taken up")
+			}
+			return err
+		})
 		if !quiet {
 			keep(time.Minute, "sensors", func() error { c.sense(ctx, a, true); return nil }) // it has said what failed
 		}
@@ -131,29 +137,6 @@ func every(ctx context.Context, interval time.Duration, f func()) {
 	}
 }
 
-// configChange returns what takes up a change of arc.yaml.
-func (c *command) configChange(a *app) func() error {
-	changed := func() (at time.Time) {
-		if info, err := os.Stat(a.path("arc.yaml")); err == nil {
-			at = info.ModTime()
-		}
-		return at
-	}
-	last := changed()
-	return func() error {
-		at := changed()
-		if at.IsZero() || at.Equal(last) {
-			return nil
-		}
-		last = at
-		err := a.reload()
-		if err == nil {
-			c.Say("arc.yaml is taken up")
-		}
-		return err
-	}
-}
-
 // The two services of a folder: dispatch stays, and executes the commands of others; sensors runs each minute. A unit
 // has the PATH of the shell that has installed it, since that of the system lacks what a person has added.
 //
@@ -198,9 +181,8 @@ func (c *command) units() (dir string, out []unit, err error) {
 }
 
 func (c *command) servicesCommand() *cobra.Command {
-	var dry bool
-	each := func(f func(ctx context.Context, file string, u unit) error) func(context.Context, *app, []string) error {
-		return func(ctx context.Context, _ *app, _ []string) error {
+	each := func(f func(ctx context.Context, file string, u unit) error) func(context.Context, *app, string) error {
+		return func(ctx context.Context, _ *app, _ string) error {
 			dir, all, err := c.units()
 			for _, u := range all {
 				err = errors.Join(err, f(ctx, filepath.Join(dir, u.Name), u))
@@ -208,14 +190,9 @@ func (c *command) servicesCommand() *cobra.Command {
 			return err
 		}
 	}
-	dryRun := func(f *pflag.FlagSet) { f.BoolVar(&dry, "dry-run", false, "print what would be written") }
 	return group(&cobra.Command{Use: "services", Short: "Two services of the system: dispatch and sensors", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }},
 		c.leaf(local, "install", "Install and start the services", each(func(ctx context.Context, file string, u unit) error {
-			if dry {
-				c.Print("# " + file + "\n" + u.Text)
-				return nil
-			}
 			if err := writeFile(file, u.Text); err != nil {
 				return err
 			}
@@ -224,7 +201,7 @@ func (c *command) servicesCommand() *cobra.Command {
 				return nil // its timer starts it
 			}
 			return c.control(ctx, file, true)
-		}), dryRun),
+		}), nil),
 		c.leaf(local, "uninstall", "Stop and remove the services", each(func(ctx context.Context, file string, _ unit) error {
 			if _, err := os.Stat(file); err != nil {
 				return nil // it is not installed

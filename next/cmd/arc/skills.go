@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,37 +36,9 @@ func (c *command) program(skill, name string) string {
 }
 
 func (c *command) skillCommands() []*cobra.Command {
-	var name string
-	byName := func(f *pflag.FlagSet) { f.StringVar(&name, "name", "", "of the skill") }
-	named := func(args []string) (reason.Skill, error) {
-		all, err := c.skills()
-		for _, s := range all {
-			if s.Name == cmp.Or(name, strings.Join(args, "")) {
-				return s, nil
-			}
-		}
-		return reason.Skill{}, errors.Join(usage("no skill %q: see arc skills", cmp.Or(name, strings.Join(args, ""))), err)
-	}
-	run := c.leaf(local, "run [ID]", "Run a skill's own command: arc skills run --name NAME -- ARGS", func(ctx context.Context, _ *app, args []string) error {
-		if name == "" && len(args) > 0 {
-			name, args = args[0], args[1:]
-		}
-		file := c.program(name, "cli")
-		if file == "" {
-			return usage("skill %q has no command: an executable skills/%s/cli", name, name)
-		}
-		cmd := exec.CommandContext(ctx, file, args...)
-		cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Cwd, os.Stdin, c.Out, c.Err
-		cmd.Env = append(os.Environ(), "ARC_DIR="+c.dir)
-		err := cmd.Run()
-		if exit, ok := errors.AsType[*exec.ExitError](err); ok {
-			return &exitError{code: max(1, exit.ExitCode())}
-		}
-		return err
-	}, byName)
 	var due bool
 	return []*cobra.Command{
-		group(c.leaf(local, "skills", "List skills", func(context.Context, *app, []string) error {
+		group(c.leaf(local, "skills", "List skills", func(context.Context, *app, string) error {
 			all, err := c.skills()
 			return list(c, all, 0, err, "skill has for", "no skills: write skills/NAME/SKILL.md", func(s reason.Skill) []string {
 				has := ""
@@ -79,17 +50,34 @@ func (c *command) skillCommands() []*cobra.Command {
 				return []string{s.Name, strings.TrimSpace(has), s.Description}
 			})
 		}, nil),
-			c.leaf(local, "show [ID]", "Print a skill's SKILL.md", func(_ context.Context, _ *app, args []string) error {
-				s, err := named(args)
-				if err == nil {
-					c.Print(s.Text)
+			c.leaf(local, "show NAME", "Print a skill's SKILL.md", func(_ context.Context, _ *app, name string) error {
+				all, err := c.skills()
+				for _, s := range all {
+					if s.Name == name {
+						c.Print(s.Text)
+						return nil
+					}
+				}
+				return errors.Join(usage("no skill %q: see arc skills", name), err)
+			}, nil),
+			c.leaf(local, "run NAME", "Run a skill's own command: arc skills run --name NAME -- ARGS", func(ctx context.Context, _ *app, name string) error {
+				file := c.program(name, "cli")
+				if file == "" {
+					return usage("skill %q has no command: an executable skills/%s/cli", name, name)
+				}
+				cmd := exec.CommandContext(ctx, file, c.rest...)
+				cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Cwd, os.Stdin, c.Out, c.Err
+				cmd.Env = append(os.Environ(), "ARC_DIR="+c.dir)
+				err := cmd.Run()
+				if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+					return &exitError{code: max(1, exit.ExitCode())}
 				}
 				return err
-			}, byName), run),
-		group(c.leaf(reads, "sensors", "Run all sensors once", func(ctx context.Context, a *app, _ []string) error {
+			}, nil)),
+		group(c.leaf(reads, "sensors", "Run all sensors once", func(ctx context.Context, a *app, _ string) error {
 			return c.sense(ctx, a, due)
 		}, func(f *pflag.FlagSet) { f.BoolVar(&due, "due", false, "only those whose time has come") }),
-			c.leaf(local, "list", "List sensors", func(context.Context, *app, []string) error {
+			c.leaf(local, "list", "List sensors", func(context.Context, *app, string) error {
 				return list(c, taskfile.Sensors(filepath.Join(c.dir, "skills")), 0, nil, "sensor every file", "no sensors: an executable skills/NAME/sensor prints tasks", func(s taskfile.Sensor) []string {
 					return []string{s.Name, s.Every.String(), s.File}
 				})
@@ -144,6 +132,8 @@ func unlocked(err error) error {
 		return errors.New("the credentials are locked: ARC_CREDS_PASSWORD is not set")
 	case errors.Is(err, agefile.ErrPassword):
 		return errors.New("the credentials cannot be opened: ARC_CREDS_PASSWORD is another's, or the file is damaged")
+	case errors.Is(err, agefile.ErrNotFound):
+		return usage("there is no such credential: see arc creds list")
 	}
 	return err
 }
@@ -154,48 +144,36 @@ func (c *command) credsCommands() []*cobra.Command {
 		f.StringVar(&service, "service", "", "whose it is; env: a variable")
 		f.StringVar(&key, "key", "", "its name")
 	}
-	do := func(use, short string, flags func(*pflag.FlagSet), f func(all map[string]string, name string) error) *cobra.Command {
-		return c.leaf(local, use, short, func(context.Context, *app, []string) error {
+	do := func(use, short string, flags func(*pflag.FlagSet), f func(v *agefile.File, name string) error) *cobra.Command {
+		return c.leaf(local, use, short, func(context.Context, *app, string) error {
 			if flags != nil && (service == "" || key == "") {
 				return usage("--service and --key say which one")
 			}
-			v, name := vault(c.dir), strings.TrimPrefix(service+"."+key, "env.")
-			all, err := v.All()
-			before := maps.Clone(all)
-			if _, ok := all[name]; err == nil && !ok && slices.Contains([]string{"get", "delete"}, use) {
-				return usage("no credential %s: see arc creds list", name)
-			}
-			if err == nil {
-				err = f(all, name)
-			}
-			if err == nil && !maps.Equal(all, before) {
-				err = v.Change(func(old map[string]string) error {
-					clear(old)
-					maps.Copy(old, all)
-					return nil
-				})
-			}
-			return unlocked(err)
+			return unlocked(f(vault(c.dir), strings.TrimPrefix(service+"."+key, "env.")))
 		}, flags)
 	}
 	return []*cobra.Command{group(&cobra.Command{Use: "creds", Short: "Credentials, in an encrypted file", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }},
-		do("list", "List the names of credentials", nil, func(all map[string]string, _ string) error {
-			if names := slices.Sorted(maps.Keys(all)); c.json {
+		do("list", "List the names of credentials", nil, func(v *agefile.File, _ string) error {
+			all, err := v.All()
+			if names := slices.Sorted(maps.Keys(all)); err == nil && c.json {
 				return c.JSON(names)
 			} else if len(names) > 0 {
 				c.Print(strings.Join(names, "\n"))
 			}
-			return nil
+			return err
 		}),
-		do("get", "Print the value of a credential", flags, func(all map[string]string, name string) error {
-			c.Print(all[name])
-			return nil
+		do("get", "Print the value of a credential", flags, func(v *agefile.File, name string) error {
+			value, err := v.Get(context.Background(), name)
+			if err == nil {
+				c.Print(value)
+			}
+			return err
 		}),
 		do("set", "Keep a credential; without --value it is read from standard input", func(f *pflag.FlagSet) {
 			flags(f)
 			f.StringVar(&val, "value", "", "at least 8 bytes")
-		}, func(all map[string]string, name string) error {
+		}, func(v *agefile.File, name string) error {
 			if val == "" {
 				data, err := io.ReadAll(io.LimitReader(os.Stdin, 64<<10))
 				if err != nil {
@@ -203,21 +181,32 @@ func (c *command) credsCommands() []*cobra.Command {
 				}
 				val = strings.TrimSpace(string(data))
 			}
-			if all[name] = val; len(val) < 8 {
+			if len(val) < 8 {
 				return usage("a credential has at least 8 bytes: a shorter one cannot be kept out of texts")
 			}
-			return nil
+			return v.Change(func(all map[string]string) error {
+				all[name] = val
+				return nil
+			})
 		}),
-		do("delete", "Remove a credential", flags, func(all map[string]string, name string) error {
-			delete(all, name)
-			return nil
+		do("delete", "Remove a credential", flags, func(v *agefile.File, name string) error {
+			return v.Change(func(all map[string]string) error {
+				if _, ok := all[name]; !ok {
+					return agefile.ErrNotFound
+				}
+				delete(all, name)
+				return nil
+			})
 		}),
-		do("unlock", "Check that ARC_CREDS_PASSWORD opens the file", nil, func(map[string]string, string) error {
+		do("unlock", "Check that ARC_CREDS_PASSWORD opens the file", nil, func(v *agefile.File, _ string) error {
 			if os.Getenv("ARC_CREDS_PASSWORD") == "" {
 				return agefile.ErrLocked
 			}
-			c.Print("the password is right")
-			return nil
+			_, err := v.All()
+			if err == nil {
+				c.Print("the password is right")
+			}
+			return err
 		}))}
 }
 

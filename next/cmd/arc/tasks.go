@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path"
@@ -22,39 +21,32 @@ import (
 
 func (c *command) taskCommands() []*cobra.Command {
 	var t queue.Draft // what the flags say
-	var status, template, summary, at, id string
+	var status, template, summary string
 	var limit int
 	texts := func(f *pflag.FlagSet) {
-		f.StringVar(&t.Subject, "subject", "", "what is to be done, in a line")
 		f.StringVar(&t.Description, "description", "", "the rest")
 		f.IntVar(&t.Priority, "priority", 0, "1 (first) to 10; 0: that of the template, or 5")
 		f.StringSliceVar(&t.Skills, "skills", nil, "names of skills that are read first")
 		f.StringVar(&t.Model, "model", "", "a model of arc.yaml; none: by the priority")
-		f.StringVar(&at, "at", "", "when it is due, as 2026-11-30T08:00:00Z or 90m from now")
+		f.Func("at", "when it is due, as 2026-11-30T08:00:00Z or 90m from now", func(at string) error {
+			d, err := time.ParseDuration(at)
+			if t.At = time.Now().Add(d); err != nil {
+				t.At, err = time.Parse(time.RFC3339, at)
+			}
+			return err
+		})
 		f.StringVar(&t.Cron, "cron", "", "when it comes again, as in crontab(5)")
 	}
-	byID := func(f *pflag.FlagSet) {
-		f.StringVar(&id, "id", "", "of arc tasks, or its beginning")
+	state := func(f *pflag.FlagSet) {
 		f.StringVar(&summary, "summary", "", "what was done, or why not")
 		f.StringVar(&status, "status", "", "pending, blocked or parked; of close: completed or failed")
 	}
-	parse := func() (err error) {
-		if d, wrong := time.ParseDuration(at); wrong == nil {
-			t.At = time.Now().Add(d)
-		} else if at != "" {
-			t.At, err = time.Parse(time.RFC3339, at)
-		}
-		return err
-	}
-	update := func(states ...string) func(context.Context, *app, []string) error {
-		return func(ctx context.Context, a *app, args []string) error {
-			if err := parse(); err != nil {
-				return &exitError{exitUsage, err}
-			}
+	update := func(states ...string) func(context.Context, *app, string) error {
+		return func(ctx context.Context, a *app, id string) error {
 			if !slices.Contains(states, status) {
 				return usage("--status is %s", strings.TrimPrefix(strings.Join(states, " or "), " or "))
 			}
-			j, err := a.task(ctx, id, args)
+			j, err := a.task(ctx, id)
 			if err == nil {
 				j, err = a.queue.Update(ctx, j.ID, func(j *queue.Job) error {
 					j.State, j.Summary = cmp.Or(queue.State(status), j.State), cmp.Or(summary, j.Summary)
@@ -70,13 +62,13 @@ func (c *command) taskCommands() []*cobra.Command {
 	}
 	return []*cobra.Command{
 		group(c.leaf(reads, "tasks", "List tasks: those that are pending, active or blocked",
-			func(ctx context.Context, a *app, _ []string) error { return c.listTasks(ctx, a, status, limit) },
+			func(ctx context.Context, a *app, _ string) error { return c.listTasks(ctx, a, status, limit) },
 			func(f *pflag.FlagSet) {
 				f.StringVar(&status, "status", "", "pending, active, completed, failed, blocked or parked")
 				f.IntVar(&limit, "limit", 20, "at most so many")
 			}),
-			c.leaf(reads, "add TEXT", "Add a task", func(ctx context.Context, a *app, args []string) error {
-				t.Subject = cmp.Or(t.Subject, strings.Join(args, " "))
+			c.leaf(reads, "add SUBJECT", "Add a task", func(ctx context.Context, a *app, subject string) error {
+				t.Subject = subject
 				d := queue.Draft{Source: "human", Parent: c.Env["ARC_TASK"]}
 				if d.Parent != "" {
 					d.Source = "task:" + d.Parent
@@ -88,17 +80,16 @@ func (c *command) taskCommands() []*cobra.Command {
 					}
 					taskfile.Over(&d, text)
 				}
-				if err := parse(); err != nil {
-					return &exitError{exitUsage, err}
-				}
 				if taskfile.Over(&d, t); d.Subject == "" {
 					return usage(`what is to be done? arc tasks add --subject "…", or --template NAME`)
 				}
 				j, added, err := a.queue.Add(ctx, d)
-				if err != nil || c.json {
-					return errors.Join(err, c.JSON(j))
-				}
-				if !added {
+				switch {
+				case err != nil:
+					return err
+				case c.json:
+					return c.JSON(j)
+				case !added:
 					c.Say("it is there already")
 				}
 				c.Print(fmt.Sprintf("%s priority %d: %s", short(j.ID), j.Priority, j.Subject))
@@ -110,13 +101,17 @@ func (c *command) taskCommands() []*cobra.Command {
 				f.StringVar(&t.Parent, "parent", "", "the task that it follows from")
 				f.StringVar(&t.Key, "key", "", "the same key is the same task")
 				f.IntVar(&t.MaxAttempts, "max-retries", 0, "attempts; 0: 3")
-				f.Var((*rawJSON)(&t.Input), "input", "JSON: what varies")
+				f.Func("input", "JSON: what varies", jsonTo(&t.Input))
 			}),
-			c.leaf(reads, "update [ID]", "Change a task; --status pending has it tried again", update("", "pending", "blocked", "parked", "completed", "failed"),
-				func(f *pflag.FlagSet) { byID(f); texts(f) }),
-			c.leaf(reads, "close [ID]", "End a task", update("completed", "failed"), byID),
-			c.leaf(reads, "show [ID]", "Show a task, whole, with its runs", func(ctx context.Context, a *app, args []string) error {
-				j, err := a.task(ctx, id, args)
+			c.leaf(reads, "update ID", "Change a task; --status pending has it tried again", update("", "pending", "blocked", "parked", "completed", "failed"),
+				func(f *pflag.FlagSet) {
+					state(f)
+					texts(f)
+					f.StringVar(&t.Subject, "subject", "", "what is to be done, in a line")
+				}),
+			c.leaf(reads, "close ID", "End a task", update("completed", "failed"), state),
+			c.leaf(reads, "show ID", "Show a task, whole, with its runs", func(ctx context.Context, a *app, id string) error {
+				j, err := a.task(ctx, id)
 				if err != nil {
 					return err
 				}
@@ -125,9 +120,9 @@ func (c *command) taskCommands() []*cobra.Command {
 					queue.Job
 					Runs []*arc.Report
 				}{j, slices.DeleteFunc(all, func(r *arc.Report) bool { return taskOf(r.ID) != path.Base(j.ID) })}, err)
-			}, byID)),
+			}, nil)),
 		c.leaf(drives, "run", "Do the first task that is due, now", c.runTask, nil),
-		c.leaf(reads, "cycles", "List the attempts at tasks, the latest last", func(ctx context.Context, a *app, _ []string) error {
+		c.leaf(reads, "cycles", "List the attempts at tasks, the latest last", func(ctx context.Context, a *app, _ string) error {
 			all, err := collect(a.queue.Cycles(ctx, a.scope, time.Now().AddDate(0, 0, -7)))
 			return list(c, all, 0, err, "task state took model what", "no task was tried in the last seven days", func(j queue.Job) []string {
 				return []string{short(j.ID), string(j.State), span(j.Ended.Sub(j.Started)), j.Model, j.Subject + ": " + j.Summary}
@@ -155,7 +150,7 @@ func (c *command) listTasks(ctx context.Context, a *app, status string, limit in
 }
 
 // runTask does one task, and shows its run.
-func (c *command) runTask(ctx context.Context, a *app, _ []string) error {
+func (c *command) runTask(ctx context.Context, a *app, _ string) error {
 	j, err := a.queue.Claim(ctx)
 	if errors.Is(err, queue.ErrEmpty) {
 		c.Print("no task is due")
@@ -164,7 +159,7 @@ func (c *command) runTask(ctx context.Context, a *app, _ []string) error {
 		return err
 	}
 	c.Say(c.Paint(bold, short(j.ID)) + " " + j.Subject)
-	defer a.follow("job/"+path.Base(j.ID), c.screen)()
+	defer a.follow(path.Base(j.ID), c.screen)()
 	j, err = a.cycle(ctx, j)
 	c.Still()
 	if err != nil {
@@ -202,28 +197,27 @@ func (a *app) cycle(ctx context.Context, j queue.Job) (queue.Job, error) {
 
 // work is the handler of tasks.
 func (a *app) work(ctx context.Context, j *queue.Job) ([]queue.Draft, error) {
-	e := errandOf(ctx)
 	j.Model = cmp.Or(j.Model, a.config.Load().route(j.Priority))
-	e.model = j.Model
 	return queue.Run(a.agent, func(j queue.Job) arc.Objective {
 		o := arc.Objective{
 			Text: strings.TrimSpace(j.Subject + "\n\n" + j.Description), Inputs: j.Input, Scope: cmp.Or(j.Scope, a.scope),
 			Situation: j.Template, Budget: budget(a.config.Load().Budget),
 		}
 		if len(j.Skills) > 0 {
-			o.Data, _ = json.Marshal(map[string]any{"skills": j.Skills}) // strings always can be
+			o.Data = reading{j.Skills}.data()
 		}
 		return o
-	})(e.in(ctx), j)
+	})(context.WithValue(ctx, modelKey{}, j.Model), j)
 }
 
-// topic is what a run is followed by: a task by its ID, whichever run it has.
-func topic(run string) string {
-	if rest, ok := strings.CutPrefix(run, "job/"); ok {
-		id, _, _ := strings.Cut(rest, "/")
-		return "job/" + id
+// taskOf is the task that a run is for; "": none.
+func taskOf(run string) string {
+	rest, ok := strings.CutPrefix(run, "job/")
+	if !ok {
+		return ""
 	}
-	return run
+	id, _, _ := strings.Cut(rest, "/")
+	return id
 }
 
 func (a *app) tasks(ctx context.Context, states ...queue.State) ([]queue.Job, error) {
@@ -231,8 +225,8 @@ func (a *app) tasks(ctx context.Context, states ...queue.State) ([]queue.Job, er
 }
 
 // task is the one that a person means.
-func (a *app) task(ctx context.Context, id string, args []string) (queue.Job, error) {
-	if id = cmp.Or(id, strings.Join(args, "")); id == "" {
+func (a *app) task(ctx context.Context, id string) (queue.Job, error) {
+	if id == "" {
 		return queue.Job{}, usage("which task? arc tasks lists them")
 	}
 	all, err := a.tasks(ctx)

@@ -14,7 +14,6 @@ import (
 	"strings"
 	"time"
 
-	arc "github.com/arc-learn/arc/next"
 	"github.com/arc-learn/arc/next/act"
 	"github.com/arc-learn/arc/next/act/tools"
 	"github.com/arc-learn/arc/next/contrib/anthropic"
@@ -37,7 +36,7 @@ func (a *app) workers(c *config) (out []act.Worker, err error) {
 			worker.Gates = append(worker.Gates, &gate{a, argv})
 		}
 		if c.Judge != "" {
-			worker.Gates = append(worker.Gates, act.Judge(&metered{a, c.Model}, c.Judge))
+			worker.Gates = append(worker.Gates, act.Judge(&metered{a, c.Model, w.Name}, c.Judge))
 		}
 		if len(worker.Gates) == 0 {
 			worker.Gates = []act.Gate{act.NoGate}
@@ -50,7 +49,7 @@ func (a *app) workers(c *config) (out []act.Worker, err error) {
 		case len(w.Agent) > 0:
 			worker.Executor = a.coder(w)
 		default:
-			ts, m := a.tools(c, w.Tools), &metered{a, w.Model}
+			ts, m := a.tools(c, w.Tools), &metered{a, w.Model, w.Name}
 			worker.Executor = act.ExecutorFunc(func(ctx context.Context, call *act.Call) (*act.Result, error) {
 				all := slices.Clone(ts)
 				for _, name := range w.Tools {
@@ -113,9 +112,19 @@ func (g *gate) Verify(ctx context.Context, c *act.Call, r *act.Result) (act.Verd
 	return g.app.command(ctx, g.app.environ(), g.argv).Verify(ctx, c, r)
 }
 
+// reading is the Data of a run whose workers read skills first.
+type reading struct {
+	Skills []string `json:"skills"`
+}
+
+func (r reading) data() json.RawMessage {
+	raw, _ := json.Marshal(r) // strings always can be
+	return raw
+}
+
 // orders is what a model or a coding agent is told besides the task.
 func (a *app) orders(c *act.Call, system string) string {
-	var data struct{ Skills []string }
+	var data reading
 	_ = json.Unmarshal(c.Data, &data) // of another form: no skills
 	if c.Task.Skill != "" {
 		data.Skills = append(data.Skills, c.Task.Skill)
@@ -135,15 +144,6 @@ func (a *app) coder(w workerConfig) act.Executor {
 		}
 		return r, err
 	})
-}
-
-// taskOf is the task that a run is for; "": none.
-func taskOf(run string) string {
-	id, _, _ := strings.Cut(strings.TrimPrefix(topic(run), "job/"), "/")
-	if id == run {
-		return ""
-	}
-	return id
 }
 
 // server is an MCP server, which is started at its first use and ends with the app.
@@ -190,13 +190,6 @@ func (a *app) tools(c *config, names []string) (out []tools.Tool) {
 		}, t.Run...))
 	}
 	return out
-}
-
-// around has the calls of an attempt know whose they are.
-func (a *app) around(ctx context.Context, c *act.Call, next func(context.Context) act.Attempt) act.Attempt {
-	e := errandOf(ctx)
-	e.run, e.worker = c.Run, c.Worker.Name
-	return next(e.in(ctx))
 }
 
 // worktrees has the workers that arc.yaml names edit in worktrees of the repository.
@@ -264,33 +257,20 @@ func (a *app) approve(ctx context.Context, p act.Approval) (act.Ruling, error) {
 	return act.Ruling{}, nil
 }
 
-// errand is what the context of a call says about the run that it is for.
-type errand struct {
-	run, worker string
-	model       string // of the task, by its priority; "": none
-}
-
-type errandKey struct{}
-
-func errandOf(ctx context.Context) errand {
-	e, _ := ctx.Value(errandKey{}).(errand)
-	return e
-}
-
-func (e errand) in(ctx context.Context) context.Context {
-	return context.WithValue(ctx, errandKey{}, e)
-}
+// modelKey has the model of a task by its priority in the context of its run; "": none.
+type modelKey struct{}
 
 // metered is a model of arc.yaml as that stands when it is asked; without a name that of the task's priority, or else
 // that of all. What it takes is in the ledger, and who follows the run is told when it is asked and has answered.
 type metered struct {
-	app  *app
-	name string
+	app      *app
+	name, by string // the model, and who asks it
 }
 
 func (m *metered) Generate(ctx context.Context, r *reason.Request) (*reason.Response, error) {
-	c, on := m.app.config.Load(), errandOf(ctx)
-	name := cmp.Or(m.name, on.model, c.Model)
+	c := m.app.config.Load()
+	routed, _ := ctx.Value(modelKey{}).(string)
+	name := cmp.Or(m.name, routed, c.Model)
 	model, err := m.app.model(ctx, c.model(name))
 	if err != nil {
 		return nil, err
@@ -299,7 +279,7 @@ func (m *metered) Generate(ctx context.Context, r *reason.Request) (*reason.Resp
 	if asked.OnText == nil {
 		asked.OnText = func(string) {} // a stream shows sooner that an endpoint is gone
 	}
-	m.app.tell(on.run, arc.Event{Kind: "asked", Name: name, Live: true})
+	act.Note(ctx, act.Event{Kind: "asked", Name: name, Live: true})
 	answer, err := reason.Generate(ctx, model, &asked)
 	var usage *reason.Usage
 	if answer != nil {
@@ -308,14 +288,14 @@ func (m *metered) Generate(ctx context.Context, r *reason.Request) (*reason.Resp
 		usage = failed.Usage
 	}
 	if answer != nil || usage != nil {
-		m.app.spend(name, cmp.Or(on.worker, "planner"), usage)
+		m.app.spend(name, m.by, usage)
 	}
 	raw, _ := json.Marshal(usage)
-	heard := arc.Event{Kind: "heard", Name: name, Data: raw, Live: true}
+	heard := act.Event{Kind: "heard", Name: name, Data: raw, Live: true}
 	if err != nil {
 		heard.Text = err.Error()
 	}
-	m.app.tell(on.run, heard)
+	act.Note(ctx, heard)
 	return answer, err
 }
 
@@ -384,7 +364,7 @@ func (a *app) ping(ctx context.Context, c modelConfig) error {
 type planner struct{ app *app }
 
 func (p *planner) llm() *reason.LLM {
-	return &reason.LLM{Model: &metered{p.app, p.app.config.Load().Planner}, Instructions: p.app.brief(nil)}
+	return &reason.LLM{Model: &metered{p.app, p.app.config.Load().Planner, "planner"}, Instructions: p.app.brief(nil)}
 }
 
 func (p *planner) Decide(ctx context.Context, b *reason.Brief) (*reason.Decision, error) {
