@@ -250,7 +250,7 @@ func (t *turn) commit(ctx context.Context) (err error) {
 			return err
 		}
 		b.After(func(r store.Revision) { rev = r })
-		return put(part, recordKey(t.Scope, t.ID), t.record, store.At(t.rev))
+		return put(part, recordKey(t.Scope, t.ID), *t.record, store.At(t.rev))
 	})
 	if err != nil {
 		return fmt.Errorf("arc: run %s: %w", t.ID, err)

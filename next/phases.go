@@ -101,7 +101,7 @@ func (t *turn) recall(ctx context.Context) (phase, error) {
 	}
 	t.advice = &advice
 	t.stage(func(ctx context.Context, b *store.Batch) error {
-		return put(b, partKey(t.Scope, t.ID, adviceName(a.Advised)), &advice, store.Any)
+		return put(b, partKey(t.Scope, t.ID, adviceName(a.Advised)), advice, store.Any)
 	})
 	if n := len(advice.Memories) + len(advice.Warnings); n > 0 {
 		t.event("recalled", "", fmt.Sprintf("%d memories, %d warnings", len(advice.Memories), len(advice.Warnings)))
@@ -533,7 +533,7 @@ func (t *turn) learn(context.Context) (phase, error) {
 	t.lineage = append(t.lineage, reason.Delivery{Task: task, Output: result.Output})
 	t.stage(func(ctx context.Context, b *store.Batch) error {
 		d := delivered{Task: task, Text: result.Text, Output: result.Output, Sample: sample}
-		return put(b, partKey(t.Scope, t.ID, deliveryName(number)), &d, store.Any)
+		return put(b, partKey(t.Scope, t.ID, deliveryName(number)), d, store.Any)
 	})
 	if a.Next++; a.Next < len(a.Plan) {
 		return assessPhase, nil

@@ -103,7 +103,7 @@ func (a *Agent) run(ctx context.Context, o Objective, tell func(Event)) (*Report
 		t.Digest = digest
 		t.event("begun", "", t.Text)
 		t.stage(func(ctx context.Context, b *store.Batch) error {
-			return put(b, partKey(t.Scope, t.ID, "objective"), &o, store.Absent)
+			return put(b, partKey(t.Scope, t.ID, "objective"), o, store.Absent)
 		})
 		return t.drive(ctx)
 	})

@@ -152,7 +152,7 @@ func (j *Journal) put(ctx context.Context, r record, events ...Event) error {
 			}
 		}
 		b = b.Sub(j.prefix)
-		if err := codec.Put(b, "s/"+r.Name, &r, store.Any); err != nil {
+		if err := codec.Put(b, "s/"+r.Name, r, store.Any); err != nil {
 			return err
 		}
 		return number(ctx, b, slices.Concat(noted, events))
@@ -194,7 +194,7 @@ func number(ctx context.Context, b *store.Batch, events []Event) error {
 	}
 	for _, e := range events {
 		last++
-		if err := codec.Put(b, eventKey(last), &e, store.Any); err != nil {
+		if err := codec.Put(b, eventKey(last), e, store.Any); err != nil {
 			return err
 		}
 	}

@@ -320,5 +320,5 @@ func edit[T any](ctx context.Context, b *store.Batch, key string, f func(*T) (ch
 	if changed, err := f(&v); err != nil || !changed {
 		return err
 	}
-	return codec.Put(b, key, &v, unchanged)
+	return codec.Put(b, key, v, unchanged)
 }

@@ -105,7 +105,7 @@ func (l *Layer) Stage(ctx context.Context, b *store.Batch, a Advice, o Outcome) 
 	// What is staged before an error is dropped with the step, so the errors are looked at once.
 	err = cmp.Or(l.settle(ctx, b, &g, s, strangers, +1), l.episodes(ctx, b, &g))
 	g.Case.Turns, g.Case.Candidates = nil, nil
-	return Learned{g.Ready, g.Note}, cmp.Or(err, codec.Put(b, key, &g, absent))
+	return Learned{g.Ready, g.Note}, cmp.Or(err, codec.Put(b, key, g, absent))
 }
 
 // settle does what an outcome does, or takes it back where by is -1.
@@ -140,7 +140,7 @@ func (l *Layer) StageJudge(ctx context.Context, b *store.Batch, scope memory.Sco
 	s, _ := shapeOf(&g.Case)
 	err = l.settle(ctx, b, &g, s, nil, -1)
 	g.Outcome.Verdict, g.Outcome.Complaint, g.Ready, g.Judged = v, why, false, l.opts.Now()
-	err = cmp.Or(err, l.settle(ctx, b, &g, s, nil, +1), codec.Put(b, key, &g, unchanged))
+	err = cmp.Or(err, l.settle(ctx, b, &g, s, nil, +1), codec.Put(b, key, g, unchanged))
 	return Learned{g.Ready, g.Note}, err
 }
 

@@ -135,6 +135,9 @@ func Placeholders(text string) (names []string) {
 
 // Fill puts secrets in the place of their [secret NAME] in the strings of raw. A name that is not among them stays.
 func Fill(raw json.RawMessage, secrets map[string]string) json.RawMessage {
+	if len(secrets) == 0 {
+		return raw
+	}
 	return mapStrings(raw, func(text string) string {
 		return placeholder.ReplaceAllStringFunc(text, func(p string) string {
 			if secret, ok := secrets[Placeholders(p)[0]]; ok {

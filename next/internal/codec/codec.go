@@ -51,6 +51,7 @@ func must[T any](v T, err error) T {
 }
 
 // Marshal returns the value of v, or a *[store.LimitError] if it would be longer than [MaxRecord].
+// A struct is given as such: of one behind a pointer cbor copies each time.
 func Marshal(v any) ([]byte, error) {
 	b := buffers.Get().(*bytes.Buffer)
 	defer buffers.Put(b)

@@ -234,9 +234,12 @@ func (x *Identity) change(ctx context.Context, id string, change func(*fact) (ch
 
 // List returns all facts, archived ones too, by category and then the most confident first.
 func (x *Identity) List(ctx context.Context) ([]Fact, error) {
+	_, facts, err := all[fact](ctx, x, factKind)
+	if err != nil || len(facts) == 0 {
+		return []Fact{}, err
+	}
 	p, err := x.Profile(ctx)
-	_, facts, err2 := all[fact](ctx, x, factKind)
-	if err := cmp.Or(err, err2); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	now := x.clock()

@@ -19,7 +19,7 @@ import (
 // core or a preference, which hold whatever the task is.
 func (x *Identity) Project(ctx context.Context, task string, most int, least float64) (facts []Fact, filteredOut int, err error) {
 	known, err := x.List(ctx)
-	if err != nil {
+	if err != nil || len(known) == 0 {
 		return nil, 0, err
 	}
 	words := x.wordsOf(task)
