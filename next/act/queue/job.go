@@ -207,7 +207,30 @@ func nextCron(expr string, due, now time.Time) (time.Time, error) {
 	if at.IsZero() {
 		return at, fmt.Errorf("cron %q: it never comes", expr)
 	}
+	if spec, ok := schedule.(*cron.SpecSchedule); ok && spec.Location != time.Local { // else it is in UTC
+		at = mended(spec, at, now)
+	}
 	return at, nil
+}
+
+// mended returns at, the next time of a schedule after now, but where the schedule has lost count of the days: when
+// daylight saving leaves a midnight out, or half an hour, it passes over times, and takes those of a day that was not
+// asked for. The next time is then that of a clock on the wall.
+func mended(spec *cron.SpecSchedule, at, now time.Time) time.Time {
+	flat := *spec
+	flat.Location = time.UTC
+	wall := func(t time.Time) time.Time { // what the clock shows, as if it were UTC
+		_, offset := t.In(spec.Location).Zone()
+		return t.Add(time.Duration(offset) * time.Second).UTC()
+	}
+	next := flat.Next(wall(now))
+	then := time.Date(next.Year(), next.Month(), next.Day(), next.Hour(), next.Minute(), 0, 0, spec.Location)
+	then = then.Add(max(0, next.Sub(wall(then)))) // where next is left out, it comes right after that hour
+	asked := flat.Next(wall(at).Add(-time.Second)).Equal(wall(at))
+	if then.After(now) && (then.Before(at) || !asked) {
+		return then.UTC()
+	}
+	return at
 }
 
 // claimed returns the job as its holder gets it.
