@@ -26,6 +26,9 @@ type prepared struct {
 // its source, links and what it supersedes, and leaves the archive. Two drafts with one Key are one memory, whatever
 // they say: the later one changes nothing. A draft that cannot be kept is a *[store.LimitError].
 //
+// A Fact whose Slot has had another value in between is a memory of its own, so that a Query.At finds what held then.
+// Where a value was said twice before it comes to light that another held in between, that is not found.
+//
 // It returns the memory as it is now: with Strengthened above 0 where an equal one was there.
 func (s Space) Remember(ctx context.Context, d Draft) (Record, error) {
 	rs, err := s.RememberAll(ctx, []Draft{d})
@@ -50,8 +53,13 @@ func (s Space) RememberAll(ctx context.Context, ds []Draft) ([]Record, error) {
 	}
 	out := make([]Record, 0, len(ds))
 	for len(ps) > 0 {
-		n, size := 0, 0
+		n, size, slots := 0, 0, map[string]bool{}
 		for n < len(ps) && n < maxDrafts && (n == 0 || size < maxDraftBytes) {
+			slot := ps[n].more().Slot
+			if slots[slot] { // whether it is a new value depends on the one before
+				break
+			}
+			slots[slot] = slot != ""
 			size += len(ps[n].Trigger) + len(ps[n].Content) + len(ps[n].more().Plan) + 4*len(ps[n].vector)
 			n++
 		}
@@ -203,7 +211,7 @@ func (s Space) stage(ctx context.Context, b *store.Batch, p *prepared) (is *reco
 			if err == nil && p.vector != nil {
 				err = s.putVector(b, n.id, "", n.text(), p.vector)
 			}
-		case err == nil && old.equal(&n) && !s.replaced(old.id):
+		case err == nil && old.equal(&n) && !s.replaced(old.id) && (n.more().Slot == "" || n.At >= old.At):
 			is = old
 			is.strengthen(&n)
 			err = s.put(b, is, at, nil)

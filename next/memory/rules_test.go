@@ -128,6 +128,25 @@ func TestSlotsAndSupersede(t *testing.T) {
 	require.Error(t, s.Supersede(t.Context(), a, a))
 }
 
+// A value that comes back is a memory of its own, in one call and in any order.
+func TestSlotComesBack(t *testing.T) {
+	t.Parallel()
+	day := func(n int) time.Time { return time.Date(2026, 1, n, 0, 0, 0, 0, time.UTC) }
+	said := []string{1: "Alex is on Payments", 2: "Alex is on Identity", 3: "Alex is on Payments"}
+	for _, order := range [][]int{{1, 2, 3}, {3, 2, 1}, {2, 3, 1}} {
+		s, _ := space(t)
+		var ds []memory.Draft
+		for _, n := range order {
+			ds = append(ds, memory.Draft{Kind: memory.Fact, Slot: "alex", Content: said[n], At: day(n)})
+		}
+		_, err := s.RememberAll(t.Context(), ds)
+		require.NoError(t, err)
+		for n := 1; n <= 3; n++ {
+			require.Equal(t, said[n:n+1], recall(t, s, memory.Query{Text: "Alex", At: day(n)}), "%v on day %d", order, n)
+		}
+	}
+}
+
 func TestFeedbackCountsOnceByKey(t *testing.T) {
 	t.Parallel()
 	s, clk := space(t)
