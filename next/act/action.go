@@ -57,7 +57,8 @@ const maxKept = 384 << 10
 //
 // input is what f works on; another one under the same name is [ErrChanged]. A result of over 384 KiB is kept as
 // done without its value: when asked for again it is [ErrNoValue]. The result is cleaned by the Sanitizer, the first
-// time as well, so a token that a later step needs is no result. Outside of an attempt, without a [Journal] in the
+// time as well, so a token that a later step needs is no result. In an any its numbers are float64, so an identifier
+// above 2^53 wants a T with an integer, or json.RawMessage. Outside of an attempt, without a [Journal] in the
 // context, Step calls f and nothing else.
 //
 // With [Irreversible], it is as with an irreversible worker: its beginning is committed before the call, and over

@@ -106,8 +106,9 @@ type Goals struct{ set atomic.Pointer[[]goal] }
 //	    enabled: false
 //
 // A distribution is of the values of a list or an object; in an object of numbers it is the share of each in their
-// sum. Values of different types are never equal. Unknown and repeated fields, and all that is wrong with a goal, are
-// errors with their lines; then the goals stay as they were.
+// sum. Values of different types are never equal, and a threshold of what is no number is violated; null is unknown to
+// all but an invariant. Unknown and repeated fields, and all that is wrong with a goal, are errors with their lines;
+// then the goals stay as they were.
 func (g *Goals) Load(document []byte) error {
 	goals, err := parse(document)
 	if err != nil {
@@ -236,6 +237,9 @@ func (g *goal) evaluate(w *World) verdict {
 		v.Status = Met
 	} else {
 		v.Reason += ", not " + g.wanted()
+		if _, number := value.(float64); !number && g.Type == "threshold" {
+			v.Reason += ", and no number"
+		}
 	}
 	return v
 }
