@@ -114,6 +114,7 @@ const (
 	maxText      = 64 << 10
 	maxSummary   = 4 << 10 // of a cycle
 	maxFollowups = 64
+	maxSource    = store.MaxID - len("…")
 
 	jobKind    = "job" // kinds of keys: records of jobs, with their steps below them
 	cycleKind  = "cycle"
@@ -298,12 +299,4 @@ func keyOf(id string) (string, error) {
 // stampOf returns a time in a form that sorts.
 func stampOf(t time.Time) string {
 	return fmt.Sprintf("%013s", strconv.FormatInt(max(0, t.UnixNano()), 36))
-}
-
-// cut returns at most max bytes of a text.
-func cut(text string, max int) string {
-	if len(text) <= max {
-		return text
-	}
-	return strings.ToValidUTF8(text[:max], "")
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/arc-learn/arc/next/internal/call"
 	"github.com/arc-learn/arc/next/internal/codec"
+	"github.com/arc-learn/arc/next/internal/fence"
 	"github.com/arc-learn/arc/next/reason"
 	"github.com/arc-learn/arc/next/redact"
 	"github.com/arc-learn/arc/next/store"
@@ -103,7 +104,7 @@ func (q *Queue) log(b *store.Batch, r *record, said *Job) error {
 	j := r.Job
 	j.State, j.Model, j.Usage = said.State, said.Model, said.Usage
 	j.Description, j.Input = "", nil
-	j.Summary, _, _ = strings.Cut(cut(j.Summary, maxSummary), "\n")
+	j.Summary, _, _ = strings.Cut(fence.Clip(j.Summary, maxSummary), "\n")
 	id := fmt.Sprintf("%s-%s-%d", stampOf(j.Ended), path.Base(r.key), j.Token)
 	return codec.Put(b, j.Scope.Key(cycleKind, id), &j, store.Any)
 }
@@ -258,23 +259,20 @@ func (q *Queue) End(ctx context.Context, j Job, failure error, followups ...Draf
 	if j.State.check() != nil || len(followups) > maxFollowups {
 		return fmt.Errorf("%w: state %q, %d follow-ups of at most %d", ErrInvalid, j.State, len(followups), maxFollowups)
 	}
-	class, wait := reason.ErrorClass(""), time.Duration(0)
 	if failure != nil {
 		followups, j.Summary = nil, failure.Error()
 	}
-	if c := reason.Classify(failure); c != nil {
-		class, wait = c.Class, min(cmp.Or(max(0, c.Wait), pause), maxPause)
-		j.Usage = j.Usage.Add(c.Usage)
-	}
+	what := cmp.Or(reason.Classify(failure), new(reason.Error))
+	j.Usage = j.Usage.Add(what.Usage)
 	drafts := slices.Clone(followups)
 	for i := range drafts {
 		d := &drafts[i]
-		d.Parent, d.Source, d.Scope = j.ID, cmp.Or(d.Source, cut("job:"+j.ID, store.MaxID)), cmp.Or(d.Scope, j.Scope)
+		d.Parent, d.Source, d.Scope = j.ID, cmp.Or(d.Source, fence.Clip("job:"+j.ID, maxSource)), cmp.Or(d.Scope, j.Scope)
 		if err := d.prepare(q.o.Sanitizer); err != nil {
 			return fmt.Errorf("follow-up %d: %w", i+1, err)
 		}
 	}
-	j.Summary = cut(q.o.Sanitizer.Prose(j.Summary), maxText)
+	j.Summary = fence.Clip(q.o.Sanitizer.Prose(j.Summary), maxText)
 	err := q.held(ctx, &j, func(b *store.Batch, r *record) error {
 		for _, d := range drafts {
 			if _, _, err := q.add(ctx, b, d); err != nil {
@@ -284,10 +282,10 @@ func (q *Queue) End(ctx context.Context, j Job, failure error, followups ...Draf
 		now := q.o.Now().UTC()
 		r.Summary, r.Usage, r.Ended = j.Summary, r.Usage.Add(j.Usage), now
 		switch {
-		case class == reason.RateLimited:
+		case what.Class == reason.RateLimited:
 			j.State = Pending
-			r.giveBack(Pending, now.Add(wait))
-		case class == reason.Permission, class == reason.Permanent:
+			r.giveBack(Pending, now.Add(min(cmp.Or(max(0, what.Wait), pause), maxPause)))
+		case what.Class == reason.Permission, what.Class == reason.Permanent:
 			j.State, r.State = Failed, Failed // also one that comes again: a person has to act
 		case failure != nil && r.Attempts < r.MaxAttempts:
 			j.State, r.State, r.At = Pending, Pending, now.Add(min(backoff<<min(20, 2*(r.Attempts-1)), maxBackoff))
@@ -348,7 +346,7 @@ func (q *Queue) revise(r *record, j *Job) error {
 	if err := errors.Join(j.prepare(q.o.Sanitizer), j.State.check()); err != nil {
 		return err
 	}
-	j.Summary = cut(q.o.Sanitizer.Prose(j.Summary), maxText)
+	j.Summary = fence.Clip(q.o.Sanitizer.Prose(j.Summary), maxText)
 	now, was, again := q.o.Now().UTC(), r.State, !j.At.Equal(r.At) || j.Cron != r.Cron
 	if j.Cron != r.Cron && j.At.Equal(r.At) {
 		j.At = time.Time{}
@@ -401,7 +399,7 @@ func (q *Queue) Sense(
 	}
 	drafts, err := call.Do(ctx, max(every, time.Minute), read)
 	for _, d := range drafts {
-		d.Source = cut("sensor:"+name, store.MaxID)
+		d.Source = fence.Clip("sensor:"+name, maxSource)
 		j, isNew, wrong := q.Add(ctx, d)
 		if isNew {
 			added = append(added, j)
