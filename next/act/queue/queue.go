@@ -180,7 +180,7 @@ func (q *Queue) Claim(ctx context.Context) (j Job, err error) {
 func (q *Queue) start(ctx context.Context, b *store.Batch, it *item, now time.Time) (j Job, claimed bool, err error) {
 	e, err := b.Get(ctx, it.key)
 	if errors.Is(err, store.ErrNotFound) {
-		e.Deleted = true
+		e = store.Entry{Key: it.key, Deleted: true}
 	} else if err != nil {
 		return j, false, err
 	}

@@ -602,3 +602,29 @@ func TestShared(t *testing.T) {
 		}
 	})
 }
+
+// A job that was erased below the Queue is looked for once, also on a store that tells of no changes.
+func TestErased(t *testing.T) {
+	mem := store.NewMem()
+	st := &counted{Store: mem}
+	q := open(t, st, &clock{start}, queue.Options{})
+	key := "s/_//job/" + add(t, q, queue.Draft{}).ID
+	_, err := mem.Commit(t.Context(), store.Op{Key: key, Delete: true})
+	require.NoError(t, err)
+	require.Empty(t, drain(t, q))
+	require.Positive(t, st.gets)
+	st.gets = 0
+	require.Empty(t, drain(t, q))
+	require.Zero(t, st.gets)
+}
+
+// counted is a store that counts what is read.
+type counted struct {
+	store.Store
+	gets int
+}
+
+func (c *counted) Get(ctx context.Context, key string) (store.Entry, error) {
+	c.gets++
+	return c.Store.Get(ctx, key)
+}
