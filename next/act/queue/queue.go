@@ -244,8 +244,8 @@ const (
 	maxPause   = 24 * time.Hour
 )
 
-// End ends the attempt at a job in one commit: it keeps what the holder says in State, Summary, Usage and Model,
-// adds the follow-ups, as children of the job and in its scope unless they name one, and logs the cycle. What
+// End ends the attempt at a job in one commit: it keeps what the holder says in State, Summary and Usage, adds
+// the follow-ups, as children of the job and in its scope unless they name one, and logs the cycle, with the Model. What
 // becomes of the job is said in the package. Where there is a failure the State does not count, a Usage in a
 // *[reason.Error] does, and follow-ups are not added.
 //
@@ -272,7 +272,7 @@ func (q *Queue) End(ctx context.Context, j Job, failure error, followups ...Draf
 			return fmt.Errorf("follow-up %d: %w", i+1, err)
 		}
 	}
-	j.Summary = fence.Clip(q.o.Sanitizer.Prose(j.Summary), maxText)
+	j.Summary, j.Model = fence.Clip(q.o.Sanitizer.Prose(j.Summary), maxText), fence.Clip(q.o.Sanitizer.Prose(j.Model), store.MaxID)
 	err := q.held(ctx, &j, func(b *store.Batch, r *record) error {
 		for _, d := range drafts {
 			if _, _, err := q.add(ctx, b, d); err != nil {

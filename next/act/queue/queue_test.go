@@ -169,6 +169,7 @@ func TestFollowupsAndCosts(t *testing.T) {
 	require.ErrorIs(t, err, queue.ErrInvalid)
 	j.Usage = &reason.Usage{Input: 7, Output: 3, CostUSD: new(0.5), EstimateUSD: new(0.25)}
 	c.add(time.Second)
+	j.Model = "m ghp_16C7e42F292c6912E7710c838347Ae178B4a"
 	require.NoError(t, q.End(t.Context(), j, nil, queue.Draft{Subject: "then"}))
 	require.NoError(t, q.End(t.Context(), j, errors.New("again"), queue.Draft{Subject: "never"}), "a second End does nothing")
 	require.ErrorIs(t, q.Heartbeat(t.Context(), j), queue.ErrLost)
@@ -183,6 +184,7 @@ func TestFollowupsAndCosts(t *testing.T) {
 		cycles = append(cycles, cycle)
 	}
 	require.Len(t, cycles, 1)
+	require.NotContains(t, cycles[0].Model, "ghp_16C")
 	require.Equal(t, []any{0.5, 0.25, time.Second},
 		[]any{*cycles[0].Usage.CostUSD, *cycles[0].Usage.EstimateUSD, cycles[0].Ended.Sub(cycles[0].Started)})
 }
