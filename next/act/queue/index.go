@@ -63,7 +63,8 @@ func (x *index) set(r *record, now time.Time) {
 		return
 	}
 	x.remove(r.key)
-	it := &item{key: r.key, rev: r.rev, created: r.Created.UnixNano(), priority: int16(r.Priority), free: r.At.UnixNano()}
+	it := &item{key: r.key, rev: r.rev, created: r.Created.UnixNano(), priority: int16(r.Priority)}
+	it.free = min(max(0, r.At.Unix()), 1<<33)*1e9 + int64(r.At.Nanosecond()) // from 1970 to 2242, which has room
 	if !r.Due.IsZero() {
 		it.late = r.Due.Add(late).UnixNano() + 1
 	}

@@ -66,8 +66,8 @@ type Draft struct {
 
 	// Cron has the job come again, by an expression of five fields as in crontab(5), in UTC or, say,
 	// "CRON_TZ=Europe/Berlin 0 6 * * *"; "@daily" and its like are read, too, and "@every 90m": that long after the last
-	// due time. Times that passed while the job could not run are left out. In a zone with daylight saving a time of
-	// the hour that is left out comes right after it, and one of the hour that is repeated may come twice.
+	// due time. Times that passed while the job could not run are left out. In a zone with daylight saving a time
+	// that is left out comes as much later as the clock is put forward, and one that is repeated may come twice.
 	Cron string `cbor:"14,keyasint,omitempty"`
 
 	MaxAttempts int `cbor:"15,keyasint,omitempty"` // that fail or are lost; 0: 3

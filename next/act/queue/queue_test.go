@@ -257,6 +257,19 @@ func TestCron(t *testing.T) {
 	}
 }
 
+// A time that a handler names may be any.
+func TestFarTimes(t *testing.T) {
+	for year, due := range map[int]int{1: 1, 2250: 0, 2600: 0, 4000: 0, 9999: 0} {
+		q := open(t, store.NewMem(), &clock{start}, queue.Options{})
+		add(t, q, queue.Draft{})
+		j, err := q.Claim(t.Context())
+		require.NoError(t, err)
+		j.State, j.At = queue.Pending, time.Date(year, 12, 31, 0, 0, 0, 0, time.UTC)
+		require.NoError(t, q.End(t.Context(), j, nil))
+		require.Len(t, drain(t, q), due, year)
+	}
+}
+
 func TestLastLeaseRunsOut(t *testing.T) {
 	c := &clock{start}
 	q := open(t, store.NewMem(), c, queue.Options{})
