@@ -222,7 +222,7 @@ func idOf(p *Proposal) string {
 
 // rests reports whether a proposal is not to be made again now.
 func (r *record) rests(samples int, now time.Time) bool {
-	no := (r.Status == Rejected || r.Status == Undone) && now.Sub(r.At) < week && samples < 2*r.Samples
+	no := (r.Status == Rejected || r.Status == Undone) && now.Sub(r.At) < week && samples < max(1, 2*r.Samples)
 	return r.Status == Approved || no
 }
 

@@ -240,6 +240,13 @@ func TestEvidence(t *testing.T) {
 	w.pass(2 * time.Hour)
 	got, _ = w.news()
 	require.Contains(t, got, "worker: a at write", "the samples have doubled")
+	bare := proposal.Proposal{Kind: "action", Subject: "s", Reason: "nobody has counted"}
+	for _, want := range []proposal.Status{proposal.Ready, proposal.Rejected} {
+		kept, err := w.book.Propose(t.Context(), bare)
+		require.NoError(t, err)
+		require.Equal(t, want, kept.Status)
+		_, _ = w.book.Decide(t.Context(), kept.ID, proposal.Rejected, "anna", "no")
+	}
 	for _, p := range []proposal.Proposal{
 		{}, {Kind: "goal"}, {Kind: "x", Subject: "s"}, {Kind: "worker", Subject: "s", Change: `{"worker":"w","standing":"up"}`},
 		{Kind: "goal", Subject: "s", Samples: -1},
