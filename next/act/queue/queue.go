@@ -451,6 +451,10 @@ func (q *Queue) Cycles(ctx context.Context, scope store.Scope, since time.Time) 
 // each yields the jobs of a kind of keys, from those after an id on.
 func (q *Queue) each(ctx context.Context, scope store.Scope, kind, after string, states []State) iter.Seq2[Job, error] {
 	return func(yield func(Job, error) bool) {
+		if err := q.g.Refresh(ctx); err != nil { // other processes may have jobs in other scopes
+			yield(Job{}, err)
+			return
+		}
 		for _, s := range q.below(scope) {
 			prefix := s.Prefix(kind)
 			for e, err := range q.g.Store().Scan(ctx, store.Range{Prefix: prefix, After: prefix + after}) {

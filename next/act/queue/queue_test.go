@@ -531,6 +531,14 @@ func TestFasterProcess(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, added)
 	require.Equal(t, "fast", got.Subject)
+	add(t, slow, queue.Draft{Scope: "of/one"})
+	for j, err := range fast.List(t.Context(), "of") {
+		require.NoError(t, err)
+		_, err = slow.Update(t.Context(), j.ID, func(j *queue.Job) error { j.State = queue.Parked; return nil })
+		require.NoError(t, err)
+		got = j
+	}
+	require.Equal(t, store.Scope("of/one"), got.Scope, "as it is listed by another process")
 
 	c.add(time.Minute) // the lease of "one" has run out for both, and its holder is heard of at the last moment
 	st.before = func() { _, err = fast.Claim(t.Context()) }
