@@ -348,7 +348,7 @@ func (q *Queue) revise(r *record, j *Job) error {
 	}
 	j.Summary = fence.Clip(q.o.Sanitizer.Prose(j.Summary), maxText)
 	now, was, again := q.o.Now().UTC(), r.State, !j.At.Equal(r.At) || j.Cron != r.Cron
-	if j.Cron != r.Cron && j.At.Equal(r.At) {
+	if j.Cron != r.Cron && j.Cron != "" && j.At.Equal(r.At) {
 		j.At = time.Time{}
 	}
 	r.Draft, r.State, r.Summary = j.Draft, j.State, j.Summary

@@ -329,6 +329,13 @@ func TestComesAgain(t *testing.T) {
 	require.NoError(t, q.End(t.Context(), held, &reason.Error{Class: reason.Permission}))
 	c.add(24 * time.Hour)
 	require.Empty(t, drain(t, q), "a person has to act")
+
+	id = add(t, q, queue.Draft{Cron: "0 6 * * *"}).ID
+	for _, cron := range []string{"0 7 * * *", ""} { // without a schedule it comes once more, when it would have come
+		j, err = q.Update(t.Context(), id, func(j *queue.Job) error { j.Cron = cron; return nil })
+		require.NoError(t, err)
+		require.Equal(t, 7, j.At.Hour())
+	}
 }
 
 func TestInvalid(t *testing.T) {
