@@ -41,8 +41,8 @@ func Run(a *arc.Agent, objective func(Job) arc.Objective) Handler {
 		switch {
 		case errors.Is(err, store.ErrNotFound):
 			r, err = a.Run(ctx, o)
-		case err == nil && r.Status == arc.Blocked && !r.Ended.After(j.Ended):
-			r, err = v.Retry(ctx, o.ID, "") // the job was blocked for it, and a person has set it to Pending
+		case err == nil && r.Status == arc.Blocked && !r.Ended.After(j.Ended) && j.Attempts == 1:
+			r, err = v.Retry(ctx, o.ID, "") // the job was blocked for it, and a person has set it to Pending just now
 		case err == nil:
 			r, err = v.Resume(ctx, o.ID)
 		}
@@ -74,7 +74,7 @@ func Run(a *arc.Agent, objective func(Job) arc.Objective) Handler {
 
 // runID identifies the run of a job.
 func runID(j *Job) string {
-	sum := sha256.Sum256([]byte(j.steps + "\x00" + j.Subject + "\x00" + j.Description + "\x00" + string(j.Input)))
+	sum := sha256.Sum256([]byte(j.steps + "\x00" + j.Created.String() + "\x00" + j.Subject + "\x00" + j.Description + "\x00" + string(j.Input)))
 	return "job/" + path.Base(j.ID) + "/" + hex.EncodeToString(sum[:4])
 }
 

@@ -14,9 +14,48 @@ import (
 	arc "github.com/arc-learn/arc/next"
 	"github.com/arc-learn/arc/next/act"
 	"github.com/arc-learn/arc/next/act/queue"
+	"github.com/arc-learn/arc/next/arctest"
 	"github.com/arc-learn/arc/next/reason"
 	"github.com/arc-learn/arc/next/store"
 )
+
+// Nobody has said to try a blocked run again whose job's lease ran out, and a job that is added once more after its Key
+// was swept has a run of its own.
+func TestAgentAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, worker := store.NewMem(), &arctest.Worker{Turns: []arctest.Turn{{Err: &reason.Error{Class: reason.Permission, Err: errors.New("no account")}}, {}}}
+		a, err := arc.New(t.Context(), st, arc.Host{Workers: []act.Worker{worker.As("worker")}}, nil)
+		require.NoError(t, err)
+		q, err := queue.Open(t.Context(), store.NewGroup(store.Sub(st, "t/_/")), nil)
+		require.NoError(t, err)
+		attempt := func() queue.Job {
+			j, err := q.Claim(t.Context())
+			require.NoError(t, err)
+			_, err = queue.Run(a, nil)(t.Context(), &j)
+			require.NoError(t, err)
+			return j
+		}
+		defer a.Close()
+		add(t, q, queue.Draft{Key: "k"})
+		require.Equal(t, queue.Blocked, attempt().State)
+		time.Sleep(time.Minute)
+		j := attempt()
+		require.Equal(t, []any{queue.Blocked, 1}, []any{j.State, len(worker.Calls())})
+		require.NoError(t, q.End(t.Context(), j, nil))
+		_, err = q.Update(t.Context(), j.ID, func(j *queue.Job) error { j.State = queue.Pending; return nil })
+		require.NoError(t, err)
+		time.Sleep(time.Minute)
+		require.NoError(t, q.End(t.Context(), attempt(), nil))
+		require.Len(t, worker.Calls(), 2)
+
+		time.Sleep(time.Minute)
+		_, err = q.Sweep(t.Context(), time.Now())
+		require.NoError(t, err)
+		add(t, q, queue.Draft{Key: "k"})
+		require.NoError(t, q.End(t.Context(), attempt(), nil))
+		require.Len(t, worker.Calls(), 3)
+	})
+}
 
 // A job that an Agent works on is delivered, asks, is blocked and tried again, and is left to whoever has its run.
 func TestAgent(t *testing.T) {
