@@ -56,8 +56,7 @@ func Run(a *arc.Agent, objective func(Job) arc.Objective) Handler {
 		case err != nil:
 			return nil, err
 		}
-		j.Usage = since(r.Usage, j.spent)
-		j.Summary = r.Text
+		j.Usage, j.Summary = since(r.Usage, j.spent), r.Text
 		switch r.Status {
 		case arc.Delivered:
 		case arc.Blocked:

@@ -24,7 +24,15 @@ import (
 func TestAgentAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, worker := store.NewMem(), &arctest.Worker{Turns: []arctest.Turn{{Err: &reason.Error{Class: reason.Permission, Err: errors.New("no account")}}, {}}}
-		a, err := arc.New(t.Context(), st, arc.Host{Workers: []act.Worker{worker.As("worker")}}, nil)
+		paid := worker.As("worker")
+		paid.Executor = act.ExecutorFunc(func(ctx context.Context, c *act.Call) (*act.Result, error) {
+			r, err := worker.Execute(ctx, c)
+			if err == nil {
+				r.Usage = &reason.Usage{Calls: 1, Input: 9}
+			}
+			return r, err
+		})
+		a, err := arc.New(t.Context(), st, arc.Host{Workers: []act.Worker{paid}}, nil)
 		require.NoError(t, err)
 		q, err := queue.Open(t.Context(), store.NewGroup(store.Sub(st, "t/_/")), nil)
 		require.NoError(t, err)
@@ -49,11 +57,24 @@ func TestAgentAgain(t *testing.T) {
 		require.Len(t, worker.Calls(), 2)
 
 		time.Sleep(time.Minute)
+		change := func(f func(*queue.Job)) (used *reason.Usage) {
+			_, err = q.Update(t.Context(), j.ID, func(j *queue.Job) error { j.State = queue.Pending; f(j); return nil })
+			require.NoError(t, err)
+			again := attempt()
+			require.NoError(t, q.End(t.Context(), again, nil))
+			return again.Usage
+		}
+		change(func(*queue.Job) {})
+		require.Len(t, worker.Calls(), 3, "it was done, and a person says to do it again")
+		used := change(func(j *queue.Job) { j.Description = "and that" })
+		require.Equal(t, 1, used.Calls, "of the run that it has now")
+		require.Len(t, worker.Calls(), 4)
+		time.Sleep(time.Minute)
 		_, err = q.Sweep(t.Context(), time.Now())
 		require.NoError(t, err)
 		add(t, q, queue.Draft{Key: "k"})
 		require.NoError(t, q.End(t.Context(), attempt(), nil))
-		require.Len(t, worker.Calls(), 3)
+		require.Len(t, worker.Calls(), 5)
 	})
 }
 

@@ -87,7 +87,7 @@ type Job struct {
 	Started  time.Time     `cbor:"35,keyasint,omitzero"`
 	Ended    time.Time     `cbor:"36,keyasint,omitzero"`  // Started and Ended are those of the last attempt
 	Summary  string        `cbor:"38,keyasint,omitempty"` // first a line: what was done, or why not. Over 64 KiB is cut
-	Usage    *reason.Usage `cbor:"41,keyasint,omitempty"` // of all attempts, of a job that comes again since it did; nil: unknown
+	Usage    *reason.Usage `cbor:"41,keyasint,omitempty"` // of all attempts since it came again or its texts were changed; nil: unknown
 
 	steps string        // of a claimed job: what the keys of its steps begin with
 	spent *reason.Usage // of a claimed job: what earlier attempts took
@@ -97,7 +97,7 @@ type Job struct {
 type record struct {
 	Job
 	Due   time.Time `cbor:"37,keyasint,omitzero"`  // when it was to run; zero: no time was given
-	Round int       `cbor:"42,keyasint,omitempty"` // how often a job that comes again has ended
+	Round int       `cbor:"42,keyasint,omitempty"` // how often it has ended and came again
 
 	key string
 	rev store.Revision // 0: staged by an earlier part of the commit, or not there yet
@@ -244,10 +244,8 @@ func (r *record) claimed() Job {
 
 // end ends a job in a state, or has it come again.
 func (r *record) end(state State, now time.Time) {
-	if r.State = state; r.Cron == "" {
-		return
-	}
-	if at, err := nextCron(r.Cron, r.Due, now); err == nil {
+	r.State = state
+	if at, err := nextCron(r.Cron, r.Due, now); err == nil { // it has a schedule
 		r.State, r.Due, r.At = Pending, at, at
 		r.Attempts, r.Usage = 0, nil
 		r.Round++

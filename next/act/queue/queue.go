@@ -310,8 +310,8 @@ func (q *Queue) End(ctx context.Context, j Job, failure error, followups ...Draf
 
 // Update has f change a job, as a person does: its texts, priority, time, schedule or state, and returns it as it is
 // then. To end an active job, or to set it aside, takes it from its holder. A state of Pending has the job tried
-// again, with all its attempts. ID, Key, Scope, Parent, Usage, the times and the counts stay as they were. f may be
-// called more than once, if others change the job. No such job is an error that wraps store.ErrNotFound.
+// again, with all its attempts, and one that was Completed done again, with all its steps. ID, Key, Scope, Parent, the
+// times and the counts stay as they were. f may be called more than once, if others change the job. No such job is an error that wraps store.ErrNotFound.
 func (q *Queue) Update(ctx context.Context, id string, f func(*Job) error) (Job, error) {
 	for try := 1; ; try++ {
 		r, err := q.load(ctx, id)
@@ -351,6 +351,7 @@ func (q *Queue) revise(r *record, j *Job) error {
 	if j.Cron != r.Cron && j.Cron != "" && j.At.Equal(r.At) {
 		j.At = time.Time{}
 	}
+	before := runID(new(r.claimed()))
 	r.Draft, r.State, r.Summary = j.Draft, j.State, j.Summary
 	if r.State != was {
 		switch {
@@ -358,12 +359,18 @@ func (q *Queue) revise(r *record, j *Job) error {
 			return fmt.Errorf("%w: a job becomes active by a claim", ErrInvalid)
 		case r.State == Pending:
 			r.Attempts, r.At = 0, slices.MaxFunc([]time.Time{r.At, now}, time.Time.Compare)
+			if was == Completed {
+				r.Round++
+			}
 		case r.State.ended():
 			r.Ended = now
 		}
 		if was == Active {
 			r.Token++
 		}
+	}
+	if runID(new(r.claimed())) != before {
+		r.Usage = nil
 	}
 	if r.State == Pending && again {
 		return r.schedule(now)
