@@ -18,13 +18,13 @@ import (
 
 	"github.com/arc-learn/arc/next/act"
 	"github.com/arc-learn/arc/next/internal/schema"
+	"github.com/arc-learn/arc/next/reason"
 )
 
 // Tool is something that a model may call, under the conditions of an [act.Worker]. [Func] makes one of a Go
 // function; the tools of an MCP server are made by contrib/mcp.
 type Tool struct {
-	Name, Description string
-	Input             json.RawMessage // the JSON Schema of its inputs; nil: any object
+	reason.Tool // no Input: any object
 
 	// Call makes the call. Inputs fit the schema. The result is JSON; a string is shown to the model as it is. An
 	// error is shown to the model, too, and it may try something else. Calls of one answer are made concurrently.
@@ -43,7 +43,7 @@ type Tool struct {
 // Func returns a Tool that calls f. Its schema is made from In, a struct or a map: names by json tags, descriptions
 // by jsonschema tags, required what has no omitempty. Types that have no schema are an error of the executor.
 func Func[In, Out any](name, description string, f func(context.Context, In) (Out, error)) Tool {
-	t := Tool{Name: name, Description: description}
+	t := Tool{Tool: reason.Tool{Name: name, Description: description}}
 	s, err := jsonschema.For[In](nil)
 	if err == nil && s.Type != "object" {
 		err = fmt.Errorf("its input is a %s; a model gives an object", s.Type)

@@ -185,8 +185,8 @@ func (a *app) tools(c *config, names []string) (out []tools.Tool) {
 		}
 		t := c.Tools[i]
 		out = append(out, w.Program(tools.Tool{
-			Name: t.Name, Description: t.About, Input: json.RawMessage(t.Input), Mode: t.Mode.is, Blast: t.Blast.is, Irreversible: t.Irreversible,
-			AskAbove: t.AskAbove, Secrets: t.Secrets,
+			Tool: reason.Tool{Name: t.Name, Description: t.About, Input: json.RawMessage(t.Input)},
+			Mode: t.Mode.is, Blast: t.Blast.is, Irreversible: t.Irreversible, AskAbove: t.AskAbove, Secrets: t.Secrets,
 		}, t.Run...))
 	}
 	return out

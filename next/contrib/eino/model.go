@@ -176,7 +176,7 @@ func Tool(ctx context.Context, t tool.InvokableTool) (tools.Tool, error) {
 	if err != nil {
 		return tools.Tool{}, err
 	}
-	out := tools.Tool{Name: info.Name, Description: info.Desc}
+	out := tools.Tool{Tool: reason.Tool{Name: info.Name, Description: info.Desc}}
 	input, err := info.ToJSONSchema()
 	if err == nil && input != nil {
 		out.Input, err = json.Marshal(input)
