@@ -71,11 +71,11 @@ func (t *turn) stuck(ctx context.Context) (phase, error) {
 // assessment is that of the session, with what the run tells of itself.
 func (t *turn) assessment(ctx context.Context) (meta.Assessment, error) {
 	a, budget := t.aim(), t.objective.Budget
-	try := meta.Try{Goal: cmp.Or(t.objective.Situation, a.Text), Approach: a.Approach, Left: a.left()}
+	try, spent := meta.Try{Goal: cmp.Or(t.objective.Situation, a.Text), Approach: a.Approach}, 0.0
 	if u := t.Usage; u != nil && budget.Tokens > 0 {
-		try.Spent = float64(u.Input+u.Output) / float64(budget.Tokens)
+		spent = float64(u.Input+u.Output) / float64(budget.Tokens)
 	}
-	return t.tenant.sessions.Assess(ctx, t.Scope, t.Session, try)
+	return t.tenant.sessions.Assess(ctx, t.Scope, t.Session, try, spent, a.left()...)
 }
 
 // recall gets advice: memories, warnings, and the plan that fires.
@@ -563,7 +563,7 @@ func (t *turn) stageFigures(task reason.Task, made *act.Attempt) rank.Sample {
 	}
 	sample.Wall = t.wall
 	if u := t.Current.Usage; u != nil {
-		sample.TokensIn, sample.TokensOut, sample.CostUSD, sample.EstimateUSD = u.Input, u.Output, u.CostUSD, u.EstimateUSD
+		sample.Usage = *u
 	}
 	try := meta.Try{
 		Goal: cmp.Or(t.objective.Situation, t.aim().Text), Approach: cmp.Or(t.aim().Approach, t.Current.Worker),

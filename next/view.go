@@ -390,16 +390,16 @@ func (v View) Assess(ctx context.Context, session string) (meta.Assessment, erro
 	if err != nil {
 		return meta.Assessment{}, err
 	}
-	var now meta.Try
+	var left []string
 	for r, err := range t.records(ctx, v.scope) {
 		if err != nil {
 			return meta.Assessment{}, err
 		}
 		if r.Session == session && !r.Status.ended() {
-			now.Left = append(now.Left, r.aim().left()...)
+			left = append(left, r.aim().left()...)
 		}
 	}
-	return t.sessions.Assess(ctx, v.scope, session, now)
+	return t.sessions.Assess(ctx, v.scope, session, meta.Try{}, 0, left...)
 }
 
 // Identity returns what is known about whom the scope is of. Runs of the scope are told the facts that are worth

@@ -276,7 +276,7 @@ func (l *Layer) credit(ctx context.Context, b *store.Batch, g *given, by int) er
 	}
 	one := rank.Sample{Run: c.ID, Candidate: o.Worker, Outcome: outcomes[o.Verdict], Task: rank.Task{Skill: c.Skill, Key: c.Situation}, At: g.At}
 	if u := o.Usage; u != nil {
-		one.TokensIn, one.TokensOut, one.CostUSD, one.EstimateUSD = u.Input, u.Output, u.CostUSD, u.EstimateUSD
+		one.Usage = *u
 	}
 	return l.book.In(c.Lessons).Stage(ctx, b, one)
 }

@@ -36,7 +36,7 @@ type Assessment struct {
 }
 
 // assess makes the assessment: see [Sessions.Assess].
-func assess(s *session, o *odds, t Try) Assessment {
+func assess(s *session, o *odds, t Try, spent float64, approaches []string) Assessment {
 	a := Assessment{Step: KeepGoing}
 	if n := len(s.Recent); n > 0 {
 		if t.Goal == "" {
@@ -50,13 +50,13 @@ func assess(s *session, o *odds, t Try) Assessment {
 	a.same, a.tries = s.failed(t.Goal, t.Approach)
 	a.again, a.other = o.of(a.same, a.tries)
 	by, left := s.approaches(t.Goal), []string(nil)
-	for _, l := range t.Left {
+	for _, l := range approaches {
 		if !slices.Contains(by, cut(l)) {
 			left = append(left, l)
 		}
 	}
 	a.byOutcomes(s, t.Approach)
-	a.bySigns(s, &t)
+	a.bySigns(s, &t, spent)
 	a.byTries(by)
 	if a.Step != KeepGoing && len(left) > 0 {
 		a.say("left to try: %.200q", left)
@@ -129,7 +129,7 @@ func (a *Assessment) words() string {
 
 // bySigns applies what reflections and the budget tell. They never make a PivotNow: a reflection is a worker's own
 // word, and a short budget says nothing about the approach.
-func (a *Assessment) bySigns(s *session, t *Try) {
+func (a *Assessment) bySigns(s *session, t *Try, spent float64) {
 	var resonance iar.Tracker
 	for _, r := range t.Reflections {
 		resonance.Record(t.Goal, r)
@@ -148,9 +148,9 @@ func (a *Assessment) bySigns(s *session, t *Try) {
 			}
 		}
 	}
-	if t.Spent >= 0.8 && t.Spent <= 1 {
+	if spent >= 0.8 && spent <= 1 {
 		a.raise(SlowDown)
-		a.say("%.0f %% of the budget is spent", 100*t.Spent)
+		a.say("%.0f %% of the budget is spent", 100*spent)
 	}
 }
 

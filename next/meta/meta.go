@@ -3,7 +3,7 @@
 //
 //	sessions := meta.New(group)
 //	err := sessions.Record(ctx, "acme/anna", "thread 7", meta.Try{Goal: "fix the build", Approach: "patch"})
-//	a, err := sessions.Assess(ctx, "acme/anna", "thread 7", meta.Try{}) // a.Step, a.Evidence
+//	a, err := sessions.Assess(ctx, "acme/anna", "thread 7", meta.Try{}, 0) // a.Step, a.Evidence
 //
 // An assessment is a function of the session's record, of the tenant's odds and of the [Try] that is under way. The
 // rules of thumb are the first Arc's; beside them are the odds as counted so far, and what speaks for a fresh
@@ -35,8 +35,6 @@ type Try struct {
 	Goal, Approach string           // in Assess, empty: those of the last try
 	Reflections    []iar.Reflection // that the try has made; only their resonance is kept
 	Delivered      bool             // for Record
-	Spent          float64          // for Assess: the share of the budget that is used up, in [0,1]; of several, the largest
-	Left           []string         // for Assess: the approaches that are left to try; Evidence names those that have not failed
 }
 
 // session is the record of a session.
@@ -114,7 +112,8 @@ func (s *Sessions) Stage(ctx context.Context, b *store.Batch, scope store.Scope,
 }
 
 // Assess assesses a session by what is stored of it, and by the try that is under way; the zero Try says nothing.
-// A session without tries has no data.
+// Spent is the share of the budget that is used up, in [0,1]; of several budgets, the largest. Left are the approaches
+// that are left to try: Evidence names those that have not failed. A session without tries has no data.
 //
 //   - PivotNow: three tries of the approach at the goal failed since it was last delivered; or of at least five that
 //     were counted after as many failures under a quarter delivered, and another approach is likelier to
@@ -125,7 +124,9 @@ func (s *Sessions) Stage(ctx context.Context, b *store.Batch, scope store.Scope,
 //   - "ask_person": six tries by three approaches failed at the goal; or, counted from 20 tries of each, neither another
 //     try nor another approach delivers in one case of ten
 //   - "give_up": counted from 50 tries of each, neither does in one of twenty, and six tries failed at the goal
-func (s *Sessions) Assess(ctx context.Context, scope store.Scope, name string, t Try) (Assessment, error) {
+func (s *Sessions) Assess(
+	ctx context.Context, scope store.Scope, name string, t Try, spent float64, left ...string,
+) (Assessment, error) {
 	key, err := sessionKey(scope, name)
 	if err != nil {
 		return Assessment{}, err
@@ -135,7 +136,7 @@ func (s *Sessions) Assess(ctx context.Context, scope store.Scope, name string, t
 	if err := cmp.Or(err, err2); err != nil {
 		return Assessment{}, fmt.Errorf("meta: %w", err)
 	}
-	return assess(&record, &o, t), nil
+	return assess(&record, &o, t, spent, left), nil
 }
 
 func sessionKey(scope store.Scope, name string) (string, error) {

@@ -61,7 +61,6 @@ func TestAssess(t *testing.T) {
 		also        []string
 	}{
 		{"", Try{}, "no_data", "keep_going", nil},
-		{"", Try{Spent: 0.9}, "struggling", "slow_down", nil},
 		{"a+", Try{}, "healthy", "keep_going", nil},
 		{"a+ a", Try{}, "struggling", "slow_down", nil},
 		{"a", Try{}, "struggling", "slow_down", nil},
@@ -81,7 +80,7 @@ func TestAssess(t *testing.T) {
 		{"a+ a+ a", Try{Reflections: falling}, "struggling", "consider_pivot", []string{shift}},
 	} {
 		s := told(t, c.outcomes)
-		a := assess(s, &odds{}, c.under)
+		a := assess(s, &odds{}, c.under, 0, nil)
 		require.Equal(t, []string{c.state, c.step}, []string{a.State, a.Step}, "%q %v", c.outcomes, a)
 		require.Equal(t, c.also, a.Also, "%q %v", c.outcomes, a)
 		require.Equal(t, a.Step != KeepGoing, len(a.Evidence) > 0, "%q %v", c.outcomes, a)
@@ -89,28 +88,29 @@ func TestAssess(t *testing.T) {
 }
 
 func TestAssessByOdds(t *testing.T) {
+	require.Equal(t, SlowDown, assess(told(t, ""), &odds{}, Try{}, .9, nil).Step, "the budget is nearly spent")
 	s := told(t, "x+ x+ x+ x+ x+ a")
 	var counts odds
 	counts.Again[0] = count{Tries: 100, Delivered: 60}
 	counts.Again[1] = count{Tries: 30, Delivered: 2}
 	counts.Other[1] = count{Tries: 20, Delivered: 10}
-	a := assess(s, &counts, Try{Left: []string{"a", "b", "c"}})
+	a := assess(s, &counts, Try{}, 0, []string{"a", "b", "c"})
 	require.Equal(t, PivotNow, a.Step, "another try delivers in 2 of 30, another approach in 10 of 20")
 	require.Contains(t, strings.Join(a.Evidence, "\n"), `left to try: ["b" "c"]`)
 	few := counts
 	few.Again[1] = count{Tries: 4}
-	require.Equal(t, SlowDown, assess(s, &few, Try{}).Step, "four tries are too few")
+	require.Equal(t, SlowDown, assess(s, &few, Try{}, 0, nil).Step, "four tries are too few")
 	few.Again[1], few.Other[1] = count{Tries: 90}, count{Tries: 19}
-	require.Empty(t, assess(s, &few, Try{}).Also, "19 are too few to ask for a person")
+	require.Empty(t, assess(s, &few, Try{}, 0, nil).Also, "19 are too few to ask for a person")
 	counts.Other[1].Delivered = 0
-	a = assess(s, &counts, Try{})
+	a = assess(s, &counts, Try{}, 0, nil)
 	require.Equal(t, []string{askPerson}, a.Also)
 	require.NotEqual(t, PivotNow, a.Step, "another approach is no likelier")
 
 	s = told(t, "a b c a b c a")
 	counts.Again[3] = count{Tries: 900}
 	counts.Other[7] = count{Tries: 900}
-	a = assess(s, &counts, Try{})
+	a = assess(s, &counts, Try{}, 0, nil)
 	require.Contains(t, a.Also, giveUp)
 }
 
@@ -121,12 +121,12 @@ func TestResonanceShift(t *testing.T) {
 		require.NoError(t, sessions.Record(t.Context(), "", "s", Try{Delivered: true, Reflections: []iar.Reflection{
 			{Status: iar.Success, Confidence: confidence}}}))
 	}
-	a, err := sessions.Assess(t.Context(), "", "s", Try{})
+	a, err := sessions.Assess(t.Context(), "", "s", Try{}, 0)
 	require.NoError(t, err)
 	require.Empty(t, a.Also, "a fall of .15 is none yet")
 	require.NoError(t, sessions.Record(t.Context(), "", "s", Try{Delivered: true, Reflections: []iar.Reflection{
 		{Status: iar.Success, Confidence: 0.7}}}))
-	a, err = sessions.Assess(t.Context(), "", "s", Try{})
+	a, err = sessions.Assess(t.Context(), "", "s", Try{}, 0)
 	require.NoError(t, err)
 	require.Equal(t, []string{shift}, a.Also)
 	require.Equal(t, SlowDown, a.Step)
@@ -162,7 +162,7 @@ func TestSessionsAgainstAModel(t *testing.T) {
 			}
 			require.Equal(t, [3]int{len(outcomes), delivered, failures}, [3]int{s.Total, s.Delivered, s.Failures})
 			require.Equal(t, outcomes[max(0, len(outcomes)-64):], s.Recent)
-			a, err := sessions.Assess(t.Context(), p.scope, p.session, Try{})
+			a, err := sessions.Assess(t.Context(), p.scope, p.session, Try{}, 0)
 			require.NoError(t, err)
 			require.True(t, a.again.chance > 0 && a.again.chance < 1 && a.other.chance > 0 && a.other.chance < 1)
 			require.True(t, a.same <= a.tries && a.tries <= s.Failures)
@@ -192,7 +192,7 @@ func TestRefusals(t *testing.T) {
 	sessions := New(store.NewGroup(store.NewMem()))
 	require.Error(t, sessions.Record(t.Context(), "a//b", "s", Try{}))
 	require.Error(t, sessions.Record(t.Context(), "a", "", Try{}))
-	_, err := sessions.Assess(t.Context(), "a", strings.Repeat("s", 999), Try{})
+	_, err := sessions.Assess(t.Context(), "a", strings.Repeat("s", 999), Try{}, 0)
 	require.Error(t, err)
 	require.NoError(t, sessions.Record(t.Context(), "a", "s", Try{Goal: strings.Repeat("é", 1000)}))
 	s := stored(t, sessions, "a", "s")
@@ -293,7 +293,7 @@ func TestStopRule(t *testing.T) {
 		for _, env := range envs {
 			approach, log := "retry", base.Sequences[env]
 			for trial := range min(7, len(log)) {
-				a, err := sessions.Assess(t.Context(), "", env, Try{})
+				a, err := sessions.Assess(t.Context(), "", env, Try{}, 0)
 				require.NoError(t, err)
 				if approach == "retry" && a.tries > 0 && a.Another() {
 					approach, log = "reflect", strings.Repeat("0", trial)+other.Sequences[env][1:]
@@ -318,7 +318,7 @@ func TestStopRule(t *testing.T) {
 
 func ExampleSessions_Assess() {
 	sessions := New(store.NewGroup(store.NewMem()))
-	a, err := sessions.Assess(context.Background(), "acme/anna", "thread 7", Try{Spent: 0.85})
+	a, err := sessions.Assess(context.Background(), "acme/anna", "thread 7", Try{}, 0.85)
 	fmt.Println(a.State, a.Step, a.Evidence, err)
 	// Output: struggling slow_down [85 % of the budget is spent] <nil>
 }

@@ -49,7 +49,7 @@ func BenchmarkStage(b *testing.B) {
 	sample := func(i int, name string) rank.Sample {
 		return rank.Sample{
 			Run: fmt.Sprint("run/", i), Candidate: name, Task: rank.Task{Skill: name, Key: fmt.Sprint(i % 20)}, Outcome: rank.Delivered,
-			Figures: rank.Figures{Wall: 3 * time.Second, TokensIn: 1200, TokensOut: 300, CostUSD: &usd}, At: begin.Add(time.Duration(i) * time.Hour),
+			Wall: 3 * time.Second, Usage: rank.Usage{Input: 1200, Output: 300, CostUSD: &usd}, At: begin.Add(time.Duration(i) * time.Hour),
 		}
 	}
 	clock = clock.Add(1000 * time.Hour)

@@ -1,6 +1,7 @@
 package rank
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -78,9 +79,7 @@ func Open(ctx context.Context, g *store.Group, o *Options) (*Book, error) {
 	if b.opts.Now == nil {
 		b.opts.Now = time.Now
 	}
-	if b.opts.Logger == nil {
-		b.opts.Logger = slog.New(slog.DiscardHandler)
-	}
+	b.opts.Logger = cmp.Or(b.opts.Logger, slog.New(slog.DiscardHandler))
 	g.Follow("s/", b.apply)
 	for e, err := range codec.Scan(ctx, g.Store(), kindName, pacerName) {
 		if err != nil {
@@ -161,7 +160,7 @@ func (r *record) observe(sk *skill, s *Sample) (added bool, err error) {
 	e := entry{
 		Run: hash(s.Run), Key: hash(s.Key), At: max(0, s.At.UnixMilli()), Wall: held(s.Wall.Milliseconds()),
 		Outcome: int32(slices.Index(outcomes[:], s.Outcome)), Confidence: -1, USD: -1, Reward: float32(math.NaN()),
-		In: held(int64(s.TokensIn)), Out: held(int64(s.TokensOut)),
+		In: held(int64(s.Input)), Out: held(int64(s.Output)),
 	}
 	if s.Confidence != nil && !math.IsNaN(*s.Confidence) {
 		e.Confidence = int32(math.Round(min(1, max(0, *s.Confidence)) * billion))

@@ -57,7 +57,7 @@ func TestObserved(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			b := bookAt(t, store.NewMem(), &start)
 			for i := range c.samples {
-				s := rank.Sample{Candidate: "a", Task: rank.Task{Skill: "s"}, Outcome: rank.Failed, Figures: rank.Figures{Wall: c.wall}, At: start}
+				s := rank.Sample{Candidate: "a", Task: rank.Task{Skill: "s"}, Outcome: rank.Failed, Wall: c.wall, At: start}
 				if i < c.passed {
 					s.Outcome = rank.Delivered
 				}
@@ -91,7 +91,7 @@ func TestWeighted(t *testing.T) {
 	b := bookAt(t, store.NewMem(), &start)
 	add := func(name string, passed, failed int, usd float64) {
 		for i := range passed + failed {
-			s := rank.Sample{Candidate: name, Task: rank.Task{Skill: "s"}, Outcome: rank.Delivered, Figures: rank.Figures{CostUSD: ptr(usd / float64(passed+failed))}, At: start}
+			s := rank.Sample{Candidate: name, Task: rank.Task{Skill: "s"}, Outcome: rank.Delivered, Usage: rank.Usage{CostUSD: ptr(usd / float64(passed+failed))}, At: start}
 			if i >= passed {
 				s.Outcome = rank.Failed
 			}
@@ -126,19 +126,19 @@ func TestStats(t *testing.T) {
 		ok   bool
 	}{{.9, true}, {.6, true}, {.3, false}, {.8, false}, {.79, false}, {1.5, true}} {
 		s := rank.Sample{Candidate: "a", Task: rank.Task{Skill: "s"}, Outcome: rank.Failed, Confidence: ptr(c.conf), At: start,
-			Figures: rank.Figures{Wall: time.Duration(i) * time.Second, TokensIn: 1000 * i, TokensOut: 10}}
+			Wall: time.Duration(i) * time.Second, Usage: rank.Usage{Input: 1000 * i, Output: 10}}
 		if c.ok {
 			s.Outcome = rank.Delivered
 		}
 		require.NoError(t, b.Observe(ctx, s))
 	}
-	require.NoError(t, b.Observe(ctx, rank.Sample{Candidate: "a", Task: rank.Task{Skill: "s"}, Outcome: rank.Away, Figures: rank.Figures{CostUSD: ptr(.7)}, At: start}))
+	require.NoError(t, b.Observe(ctx, rank.Sample{Candidate: "a", Task: rank.Task{Skill: "s"}, Outcome: rank.Away, Usage: rank.Usage{CostUSD: ptr(.7)}, At: start}))
 	got, on, off := b.Stats("a", "s"), b.Stats("a", "s", rank.Delivered), b.Stats("a", "s", rank.Failed)
 	for _, v := range []*float64{&got.Confidence, &on.Confidence, &off.Confidence} {
 		*v = math.Round(*v*1e9) / 1e9
 	}
 	require.Equal(t, rank.Stats{
-		Figures:  rank.Figures{Wall: 15 * time.Second, TokensIn: 15_000, TokensOut: 60, CostUSD: ptr(.7)},
+		Usage:    rank.Usage{Input: 15_000, Output: 60, CostUSD: ptr(.7)},
 		Attempts: 7, Judged: 6, Delivered: 3, Priced: 1, Confidence: .731666667, HighConfidenceFailures: 1,
 	}, got)
 	require.Equal(t, []float64{.833333333, .63}, []float64{on.Confidence, off.Confidence})
@@ -152,12 +152,12 @@ func TestHealth(t *testing.T) {
 	add := func(name, skill string, o rank.Outcome, wall int, age time.Duration, usd float64) {
 		require.NoError(t, b.Observe(ctx, rank.Sample{
 			Run: name + skill, Candidate: name, Task: rank.Task{Skill: skill}, Outcome: o, Class: "c", At: start.Add(-age),
-			Figures: rank.Figures{Wall: time.Duration(wall) * time.Millisecond, CostUSD: ptr(usd)},
+			Wall: time.Duration(wall) * time.Millisecond, Usage: rank.Usage{CostUSD: ptr(usd)},
 		}))
 	}
 	for i := range 10 {
 		require.NoError(t, b.Observe(ctx, rank.Sample{Candidate: "bot", Task: rank.Task{Skill: "run"}, Outcome: rank.Delivered,
-			Figures: rank.Figures{Wall: time.Duration(i+1) * 100 * time.Millisecond}, At: start}))
+			Wall: time.Duration(i+1) * 100 * time.Millisecond, At: start}))
 	}
 	add("ava", "plan", rank.Failed, 1, time.Hour, .009)
 	add("quinn", "plan", rank.Delivered, 1, 24*time.Hour, .01)
@@ -172,7 +172,7 @@ func TestHealth(t *testing.T) {
 	hour := b.Health("ava", "", time.Hour)
 	require.Equal(t, []int{1, 0}, []int{hour.Attempts, hour.Delivered})
 	require.Equal(t, rank.Stats{
-		Figures: rank.Figures{Wall: 5500 * time.Millisecond}, Attempts: 10, Judged: 10, Delivered: 10,
+		Attempts: 10, Judged: 10, Delivered: 10,
 		P50: 600 * time.Millisecond, P95: time.Second,
 	}, bot)
 	require.Equal(t, []rank.Sample{{Run: "avaplan", Candidate: "ava", Task: rank.Task{Skill: "plan"}, Class: "c", At: start.Add(-time.Hour).UTC()}}, ava.Recent)
@@ -184,7 +184,7 @@ func TestMoreThanTheRingInADay(t *testing.T) {
 	clock := start
 	b := bookAt(t, store.NewMem(), &clock)
 	for range 400 {
-		require.NoError(t, b.Observe(ctx, rank.Sample{Candidate: "a", Task: rank.Task{Skill: "s"}, Outcome: rank.Delivered, Figures: rank.Figures{CostUSD: ptr(.2)}, At: clock}))
+		require.NoError(t, b.Observe(ctx, rank.Sample{Candidate: "a", Task: rank.Task{Skill: "s"}, Outcome: rank.Delivered, Usage: rank.Usage{CostUSD: ptr(.2)}, At: clock}))
 		clock = clock.Add(2 * time.Minute)
 	}
 	require.InDelta(t, 80, *b.Health("a", "", 24*time.Hour).CostUSD, 6, "the hour in which the ring begins counts in part")
@@ -206,7 +206,7 @@ func TestAWorkerThatWasDownIsBack(t *testing.T) {
 		usd := map[string]float64{"cheap": .05, "dear": 1}
 		try := func(name string, o rank.Outcome) {
 			clock = clock.Add(time.Hour)
-			require.NoError(t, b.Observe(ctx, rank.Sample{Candidate: name, Task: rank.Task{Skill: "s"}, Outcome: o, Figures: rank.Figures{CostUSD: ptr(usd[name])}, At: clock}))
+			require.NoError(t, b.Observe(ctx, rank.Sample{Candidate: name, Task: rank.Task{Skill: "s"}, Outcome: o, Usage: rank.Usage{CostUSD: ptr(usd[name])}, At: clock}))
 		}
 		for range 20 {
 			try("cheap", rank.Delivered)

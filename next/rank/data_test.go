@@ -353,7 +353,7 @@ func TestRecordedLadder(t *testing.T) {
 					l.clock = l.clock.Add(time.Second)
 					spent += ds[i].usd[j]
 					require.NoError(t, l.book.Observe(context.Background(), rank.Sample{
-						Candidate: s[0].Name, Task: task, Outcome: out, Figures: rank.Figures{CostUSD: &ds[i].usd[j]}, At: l.clock,
+						Candidate: s[0].Name, Task: task, Outcome: out, Usage: rank.Usage{CostUSD: &ds[i].usd[j]}, At: l.clock,
 					}))
 					if out == rank.Delivered {
 						solved++

@@ -23,14 +23,14 @@ func Example() {
 	usd := .01
 	for _, name := range []string{"small", "large"} {
 		for i, o := range outcomes[name] {
-			s := rank.Sample{Run: fmt.Sprint("ticket/", i), Candidate: name, Task: task, Outcome: o, Figures: rank.Figures{Wall: 2 * time.Second, CostUSD: &usd}}
+			s := rank.Sample{Run: fmt.Sprint("ticket/", i), Candidate: name, Task: task, Outcome: o, Wall: 2 * time.Second, Usage: rank.Usage{CostUSD: &usd}}
 			if err := book.Observe(ctx, s); err != nil {
 				panic(err)
 			}
 		}
 	}
 	// A person finds that a delivery was wrong: the same Run corrects it.
-	if err := book.Observe(ctx, rank.Sample{Run: "ticket/3", Candidate: "small", Task: task, Outcome: rank.Failed, Figures: rank.Figures{CostUSD: &usd}}); err != nil {
+	if err := book.Observe(ctx, rank.Sample{Run: "ticket/3", Candidate: "small", Task: task, Outcome: rank.Failed, Usage: rank.Usage{CostUSD: &usd}}); err != nil {
 		panic(err)
 	}
 	candidates := []rank.Candidate{{Name: "small", Prior: .8}, {Name: "large", Prior: .8}, {Name: "new", Prior: .5}}

@@ -33,7 +33,7 @@ func stream(t *testing.T, average float64, tasks int, change func(i int, l *lear
 			out = rank.Delivered
 		}
 		usd := s[0].Price * (.5 + rng.Float64()) // what is paid differs from what was expected
-		require.NoError(t, p.Observe(context.Background(), rank.Sample{Candidate: s[0].Name, Task: task, Outcome: out, Figures: rank.Figures{CostUSD: &usd}, At: l.clock}))
+		require.NoError(t, p.Observe(context.Background(), rank.Sample{Candidate: s[0].Name, Task: task, Outcome: out, Usage: rank.Usage{CostUSD: &usd}, At: l.clock}))
 		prices, chosen = append(prices, usd), append(chosen, j)
 	}
 	return prices, chosen

@@ -19,6 +19,7 @@
 package rank
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -66,39 +67,56 @@ func (o Outcome) judged() bool { return o == Delivered || o == Failed || o == Ma
 // service that does not answer is not well.
 func (o Outcome) ill() bool { return o == Failed || o == Malformed || o == Away || o == TimedOut }
 
-// Figures are what an attempt took. In [Stats] they are sums.
-type Figures struct {
-	Wall        time.Duration
-	TokensIn    int
-	TokensOut   int
-	CostUSD     *float64 // as reported; nil: unknown, which is not 0
-	EstimateUSD *float64 // tokens times list price; counts where CostUSD is nil
+// Usage is what calls of models took. A nil *Usage and a nil figure are unknown, which is not 0.
+type Usage struct {
+	Calls       int      `json:"calls"`
+	Input       int      `json:"input"` // tokens, with those that are Cached
+	Output      int      `json:"output"`
+	Cached      int      `json:"cached"`       // input tokens read from a cache
+	CostUSD     *float64 `json:"cost_usd"`     // as reported by the provider
+	EstimateUSD *float64 `json:"estimate_usd"` // tokens times list price
+}
+
+// Add returns the sum of u and v, or the one that is known. So it is with their figures. It changes neither.
+func (u *Usage) Add(v *Usage) *Usage {
+	if u == nil || v == nil {
+		return cmp.Or(u, v)
+	}
+	usd := func(a, b *float64) *float64 {
+		if a == nil || b == nil {
+			return cmp.Or(a, b)
+		}
+		return new(*a + *b)
+	}
+	return &Usage{
+		Calls: u.Calls + v.Calls, Input: u.Input + v.Input, Output: u.Output + v.Output, Cached: u.Cached + v.Cached,
+		CostUSD: usd(u.CostUSD, v.CostUSD), EstimateUSD: usd(u.EstimateUSD, v.EstimateUSD),
+	}
 }
 
 // Sample is the outcome of one attempt. It holds no text of the case.
 type Sample struct {
 	// Run identifies the attempt, e.g. "run/3/1". A later sample of the same candidate, skill and Run replaces the
-	// former as long as that is among the last 200: so a sample that is observed again counts once, and a later
-	// verdict corrects it. "": each call is another attempt.
+	// former, if that is among the last 200, as a later verdict does. "": each call is another attempt.
 	Run       string
 	Candidate string
 	Task
-	Outcome Outcome
-	Class   string // the class of the error or complaint, for [Health.Recent]; at most 256 bytes are kept
-	Figures
+	Outcome    Outcome
+	Class      string // the class of the error or complaint, for [Health.Recent]; at most 256 bytes are kept
+	Wall       time.Duration
+	Usage                // of the attempt; EstimateUSD counts where CostUSD is nil; Calls and Cached are not kept
 	Confidence *float64  // what the candidate itself reported; it is held to [0,1]
 	Reward     *float64  // the host's own measure of worth, for Learned; nil: see [Book.Learned]
 	At         time.Time // when the attempt ended; zero or later than now: now
 }
 
 // cost returns what the attempt is taken to have cost, and whether that is known.
-func (f *Figures) cost() (float64, bool) {
-	for _, usd := range []*float64{f.CostUSD, f.EstimateUSD} {
-		if usd != nil && *usd >= 0 && *usd <= maxUSD {
-			return *usd, true
-		}
+func (u *Usage) cost() (float64, bool) {
+	usd := cmp.Or(u.CostUSD, u.EstimateUSD)
+	if usd == nil || !(*usd >= 0 && *usd <= maxUSD) {
+		return 0, false
 	}
-	return 0, false
+	return *usd, true
 }
 
 // Scored is a candidate with its score.
@@ -116,10 +134,7 @@ type Policy interface {
 // ErrInvalid wraps the errors about a sample, task or candidate that cannot be used.
 var ErrInvalid = errors.New("rank: invalid")
 
-const (
-	maxName = 256
-	maxUSD  = 1e6
-)
+const maxName, maxUSD = 256, 1e6
 
 func check(skill, candidate string) error {
 	if len(skill) > maxName || candidate == "" || len(candidate) > maxName {

@@ -14,7 +14,7 @@ import (
 func filled(n int) *record {
 	r, sk, usd := newRecord(), &skill{pairs: map[string]*pair{}}, .01
 	for i := range n {
-		s := &Sample{Outcome: outcomes[1+i%(len(outcomes)-1)], Task: Task{Key: string(rune('a' + i%90))}, At: time.Unix(int64(i)*3600, 0), Class: "c", Figures: Figures{CostUSD: &usd}}
+		s := &Sample{Outcome: outcomes[1+i%(len(outcomes)-1)], Task: Task{Key: string(rune('a' + i%90))}, At: time.Unix(int64(i)*3600, 0), Class: "c", Usage: Usage{CostUSD: &usd}}
 		if i%3 == 0 {
 			s.Reward = &usd
 		}

@@ -9,7 +9,7 @@ import (
 
 // Stats sum up several attempts.
 type Stats struct {
-	Figures   // sums; CostUSD is that of the attempts that reported one, EstimateUSD that of the others; nil: none known
+	Usage     // sums but of Calls and Cached, which are 0; CostUSD is that of the attempts that reported one, EstimateUSD that of the others; nil: none known
 	Attempts  int
 	Judged    int // of these, that tell about skill
 	Delivered int
@@ -18,7 +18,6 @@ type Stats struct {
 	// claimed .8 or more. Only Book.Stats has them.
 	Confidence             float64
 	HighConfidenceFailures int
-
 	// Only Book.Health has these.
 	P50, P95 time.Duration // of wall time
 	Recent   []Sample      // failures and outages: Run, Candidate, Skill, Class and At of at most 10 a skill, oldest first
@@ -146,7 +145,7 @@ func summaryOf(r *record, only []Outcome) *summary {
 
 func (s *summary) stats() Stats {
 	out := Stats{
-		Figures:  Figures{Wall: time.Duration(s.Wall) * time.Millisecond, TokensIn: int(s.In), TokensOut: int(s.Out)},
+		Usage:    Usage{Input: int(s.In), Output: int(s.Out)},
 		Attempts: int(s.Attempts), Judged: int(s.Judged), Delivered: int(s.Delivered), Priced: int(s.Priced),
 		Confidence:             ratio(float64(s.good+s.bad)/billion, s.successes+s.failures),
 		HighConfidenceFailures: s.high,

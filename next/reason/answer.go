@@ -35,7 +35,7 @@ func Ask[T any](ctx context.Context, m Model, r *Request, check func(*T) error) 
 			usage, said = usage.Add(resp.Usage), cmp.Or(strings.TrimSpace(resp.Text), "(nothing)")
 			v, err = read(resp, s, check)
 		} else if e, ok := errors.AsType[*Error](err); ok {
-			usage = usage.Add(e.Usage.valid())
+			usage = usage.Add(validUsage(e.Usage))
 			if e = new(*e); !errors.Is(err, errThought) { // the host's own may be shared
 				e.Usage = usage
 				return none, usage, e

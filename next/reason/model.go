@@ -11,6 +11,7 @@ import (
 
 	"github.com/arc-learn/arc/next/internal/call"
 	"github.com/arc-learn/arc/next/internal/schema"
+	"github.com/arc-learn/arc/next/rank"
 )
 
 // Model is a language model, by an adapter. Generate may be called concurrently. An error that the caller can act
@@ -77,41 +78,8 @@ const (
 	StopFilter = "filter" // the model, or a filter of its provider, refuses
 )
 
-// Usage is what calls of models took. A nil *Usage and a nil figure are unknown, which is not 0.
-type Usage struct {
-	Calls       int      `json:"calls"`
-	Input       int      `json:"input"` // tokens, with those that are Cached
-	Output      int      `json:"output"`
-	Cached      int      `json:"cached"`       // input tokens read from a cache
-	CostUSD     *float64 `json:"cost_usd"`     // as reported by the provider
-	EstimateUSD *float64 `json:"estimate_usd"` // tokens times list price
-}
-
-// Add returns the sum of u and v. The sum of what is known and what is unknown is what is known.
-func (u *Usage) Add(v *Usage) *Usage {
-	switch {
-	case u == nil && v == nil:
-		return nil
-	case u == nil:
-		return new(*v)
-	case v == nil:
-		return new(*u)
-	}
-	return &Usage{
-		Calls: u.Calls + v.Calls, Input: u.Input + v.Input, Output: u.Output + v.Output, Cached: u.Cached + v.Cached,
-		CostUSD: addUSD(u.CostUSD, v.CostUSD), EstimateUSD: addUSD(u.EstimateUSD, v.EstimateUSD),
-	}
-}
-
-func addUSD(a, b *float64) *float64 {
-	switch {
-	case a == nil:
-		return b
-	case b == nil:
-		return a
-	}
-	return new(*a + *b)
-}
+// Usage is what calls of models took.
+type Usage = rank.Usage
 
 // Price returns m with answers whose Usage has an EstimateUSD, where m gives none, by a list price: US dollars for a
 // million tokens of input, of output, and of input from a cache (0: as input).
@@ -188,7 +156,7 @@ func Generate(ctx context.Context, m Model, r *Request) (*Response, error) {
 		return nil, failure(ctx, err)
 	}
 	resp = new(*resp)
-	resp.Usage = resp.Usage.valid()
+	resp.Usage = validUsage(resp.Usage)
 	var t thoughts
 	whole := resp.Text
 	resp.Text = t.feed(whole)
@@ -230,8 +198,8 @@ func failure(ctx context.Context, err error) error {
 	return e
 }
 
-// valid is u, or nil where its figures cannot be.
-func (u *Usage) valid() *Usage {
+// validUsage is u, or nil where its figures cannot be.
+func validUsage(u *Usage) *Usage {
 	if u == nil {
 		return nil
 	}

@@ -174,7 +174,7 @@ func workers(rq *request, from time.Time) ([]bill, error) {
 		}
 		for i := range worthDays {
 			b, s := by.of(name), book.Day(name, "", from.AddDate(0, 0, i))
-			b.N, b.Untold, b.Tokens = b.N+s.Attempts, b.Untold+s.Attempts-s.Priced, b.Tokens+s.TokensIn+s.TokensOut
+			b.N, b.Untold, b.Tokens = b.N+s.Attempts, b.Untold+s.Attempts-s.Priced, b.Tokens+s.Input+s.Output
 			b.Reported, b.Estimated = sum(b.Reported, s.CostUSD), sum(b.Estimated, s.EstimateUSD)
 		}
 	}
