@@ -69,6 +69,6 @@ func TestHealthSaysWhatPlansSave(t *testing.T) {
 		h, err := a.Health(t.Context(), "")
 		require.NoError(t, err)
 		require.Equal(t, "healthy: 8 of 8 runs were delivered since 1999-12-25\n"+
-			"learned plans: about 12 model calls saved in 6 runs; about $0.06 saved in 6 runs", h.Text())
+			"learned plans: about 12 model calls saved in 6 runs;\n  about $0.06 saved in 6 runs", h.Text())
 	})
 }
