@@ -6,8 +6,6 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -38,9 +36,15 @@ func (c *command) serveCommands() []*cobra.Command {
 		var work sync.WaitGroup
 		defer work.Wait()
 		if web != "" {
-			if err := c.web(ctx, a, web); err != nil {
+			pages, err := dash.New(a.agent, &dash.Options{Queue: func(memory.Scope) *queue.Queue { return a.queue }, Logger: a.log})
+			if err != nil {
 				return err
 			}
+			home, err := dash.Local(ctx, web, pages)
+			if err != nil {
+				return usage("--web: %w", err)
+			}
+			c.Say("the dashboard: " + home)
 		}
 		keep := func(interval time.Duration, what string, f func() error) {
 			work.Go(func() {
@@ -54,7 +58,7 @@ func (c *command) serveCommands() []*cobra.Command {
 		keep(time.Second, "not taken up, the former stays", func() error {
 			changed, err := a.reload()
 			if changed {
-				c.Say("arc.yaml is taken up")
+				c.Say("arc.yaml is taken up: its workers, tools, models, gates, sources and budget; the rest when arc serve is started again")
 			}
 			return err
 		})
@@ -97,33 +101,6 @@ func (c *command) serveCommands() []*cobra.Command {
 // idleFor is how long nobody has changed MEMORY.md before it is written: a person may have it open.
 const idleFor = 3 * time.Second
 
-// web serves the dashboard to this machine until ctx ends.
-func (c *command) web(ctx context.Context, a *app, addr string) error {
-	pages, err := dash.New(a.agent, &dash.Options{Queue: func(memory.Scope) *queue.Queue { return a.queue }, Logger: a.log})
-	if err != nil {
-		return err
-	}
-	l, err := net.Listen("tcp", addr)
-	if err != nil {
-		return err
-	}
-	if !l.Addr().(*net.TCPAddr).IP.IsLoopback() {
-		return errors.Join(usage("%s is seen by other machines, and the dashboard asks nobody who they are: 127.0.0.1:8080", addr), l.Close())
-	}
-	server := &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		host, _, _ := net.SplitHostPort(r.Host)
-		if ip := net.ParseIP(host); host != "localhost" && !ip.IsLoopback() { // a page of another site, by a name of its own
-			http.Error(w, "this is the dashboard of "+addr, http.StatusForbidden)
-			return
-		}
-		pages.ServeHTTP(w, r)
-	})}
-	context.AfterFunc(ctx, func() { server.Close() })
-	go server.Serve(l) // ends with ctx
-	c.Say("the dashboard: http://" + l.Addr().String())
-	return nil
-}
-
 // every calls f at once and then at an interval, until ctx ends.
 func every(ctx context.Context, interval time.Duration, f func()) {
 	for tick := time.NewTicker(interval); ; {
@@ -143,16 +120,15 @@ func every(ctx context.Context, interval time.Duration, f func()) {
 //go:embed units.txt
 var unitTexts string
 
+var unitTemplates = template.Must(template.New("").Parse(unitTexts))
+
 type unit struct{ Name, Text string }
 
 // units are the files of the services on this system.
 func (c *command) units() (dir string, out []unit, err error) {
 	home, err := os.UserHomeDir()
-	if err != nil {
-		return "", nil, err
-	}
-	self, err := os.Executable()
-	if err != nil {
+	self, wrong := os.Executable()
+	if err = cmp.Or(err, wrong); err != nil {
 		return "", nil, err
 	}
 	kind, dir := "systemd", filepath.Join(home, ".config", "systemd", "user")
@@ -163,16 +139,12 @@ func (c *command) units() (dir string, out []unit, err error) {
 	default:
 		return "", nil, fmt.Errorf("no services on %s: have arc serve started by what starts programs there", runtime.GOOS)
 	}
-	t, err := template.New("").Parse(unitTexts)
-	if err != nil {
-		return "", nil, err
-	}
 	data := map[string]string{"Self": self, "Dir": c.dir, "Path": os.Getenv("PATH"), "ID": handle(c.dir)[:6]}
 	for _, name := range map[string][]string{
 		"systemd": {"dispatch.service", "sensors.service", "sensors.timer"}, "launchd": {"dispatch.plist", "sensors.plist"},
 	}[kind] {
 		var b strings.Builder
-		if err := t.ExecuteTemplate(&b, name, data); err != nil {
+		if err := unitTemplates.ExecuteTemplate(&b, name, data); err != nil {
 			return "", nil, err
 		}
 		out = append(out, unit{"arc-" + data["ID"] + "-" + name, strings.TrimLeft(b.String(), "\n")})

@@ -6,7 +6,7 @@
 //	http.Handle("/dash/", signedIn(http.StripPrefix("/dash", pages)))
 //
 // [New] returns an http.Handler. It may be mounted below any path that ends in "/". Who may see it is for the host's
-// middleware to say; [Options].Scope says what a request sees, and no page shows another scope.
+// middleware to say; [Options].Scope says what a request sees, and no page shows another scope. [Local] needs none.
 //
 // Pages are made on the server and work without scripts. With them a page renews itself when something has happened,
 // by server-sent events, and what a person does is shown in place. A request that changes something must come from a
@@ -14,8 +14,7 @@
 // of this package alone, so nothing comes from another host.
 //
 // Lists are made from all runs of the scope, which are read again once something has happened: that is well for some
-// thousands of runs in the retention. A run that is given an answer, or is tried again, goes on in a goroutine that ends with the run or
-// with the Agent.
+// thousands of runs. A run that is answered or tried again goes on in a goroutine that ends with it, or with the Agent.
 package dash
 
 import (

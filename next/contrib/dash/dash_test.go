@@ -331,3 +331,21 @@ func (b *bench) until(id string, s arc.Status) {
 		}
 	}
 }
+
+// Local is for who uses this machine, by one of its own names.
+func TestLocal(t *testing.T) {
+	pages := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "a page") })
+	_, err := dash.Local(t.Context(), "0.0.0.0:0", pages)
+	require.ErrorContains(t, err, "seen by other machines")
+	home, err := dash.Local(t.Context(), "127.0.0.1:0", pages)
+	require.NoError(t, err)
+	for host, want := range map[string]int{"": 200, "localhost": 200, "127.0.0.1:80": 200, "[::1]:80": 200, "evil.example:80": 403, "evil.example": 403} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, home, nil)
+		require.NoError(t, err)
+		r.Host = host
+		answer, err := http.DefaultClient.Do(r)
+		require.NoError(t, err)
+		require.NoError(t, answer.Body.Close())
+		require.Equal(t, want, answer.StatusCode, host)
+	}
+}
