@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -95,7 +94,7 @@ func openApp(ctx context.Context, dir string, how access, log *slog.Logger) (a *
 	}
 	host.Skills = skills
 	o := &arc.Options{
-		Scope: c.Scope, Attempts: c.Attempts, Timeout: c.Timeout, Patience: c.Patience, Daily: budget(c.Daily),
+		Scope: c.Scope, Attempts: c.Attempts, Timeout: c.Timeout, Patience: c.Patience, Daily: c.Daily,
 		Learn: learn.Options{Holdout: c.Holdout}, Memory: &memory.Options{Languages: c.Languages},
 		Logger: log, Process: "arc", OnEvent: a.onEvent,
 	}
@@ -103,13 +102,11 @@ func openApp(ctx context.Context, dir string, how access, log *slog.Logger) (a *
 		return a, err
 	}
 	if e := c.Embeddings; e != nil {
-		var key string
-		if e.Key != "" {
-			if key, err = a.secret(ctx, e.Key); err != nil {
-				return a, fmt.Errorf("embeddings: %w", err)
-			}
+		key, err := a.key(ctx, *e)
+		if err != nil {
+			return a, fmt.Errorf("embeddings: %w", err)
 		}
-		o.Memory.Embedder = openai.NewEmbedder(e.Name, &openai.Options{URL: e.URL, Key: cmp.Or(key, "none")})
+		o.Memory.Embedder = openai.NewEmbedder(e.Name, &openai.Options{URL: e.URL, Key: key})
 	}
 	group := store.NewGroup(store.Sub(a.store, c.Scope.TenantPrefix()))
 	if a.queue, err = queue.Open(ctx, group, &queue.Options{
@@ -141,16 +138,13 @@ func (a *app) sanitizer() (*redact.Sanitizer, error) {
 	if creds, err := a.vault.All(); err == nil {
 		maps.Copy(known, creds)
 	}
-	c := a.config.Load()
-	for _, name := range c.models() {
-		if key := c.model(name).Key; len(os.Getenv(key)) >= 8 {
-			known[key] = os.Getenv(key)
+	for _, m := range a.config.Load().models() {
+		if key := os.Getenv(m.Key); len(key) >= 8 {
+			known[m.Key] = key
 		}
 	}
 	return redact.New(nil).With(known)
 }
-
-func budget(b budgetConfig) arc.Budget { return arc.Budget{USD: b.USD, Tokens: b.Tokens} }
 
 func (a *app) path(names ...string) string {
 	return filepath.Join(append([]string{a.dir}, names...)...)
@@ -195,7 +189,6 @@ func (a *app) reload() (changed bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	old := a.config.Load()
 	workers, err := a.workers(c)
 	if err == nil {
 		err = a.agent.SetWorkers(workers)
@@ -204,13 +197,6 @@ func (a *app) reload() (changed bool, err error) {
 		return false, err
 	}
 	a.config.Store(c)
-	fixed := func(c *config) string {
-		return fmt.Sprint(c.Scope, c.Holdout, c.Daily, c.Attempts, c.Timeout, c.Patience, c.Planner == "", c.Worktree == nil, c.Embeddings == nil)
-	}
-	if fixed(c) != fixed(old) {
-		a.log.Warn("arc.yaml: scope, holdout, daily, attempts, timeout and patience, and whether there is a planner, a worktree or " +
-			"embeddings, change when arc serve is started again")
-	}
 	return true, nil
 }
 

@@ -146,6 +146,7 @@ func TestCommands(t *testing.T) {
 			{"skills --json", 0, "hello"},
 			{"skills show --name hello", 0, "Say hello."},
 			{"skills run --name hello -- anna 7", 7, "^hello anna\n"},
+			{"skills run hello", 0, "^hello *\n"},
 			{"sensors list", 0, "2h0m0s"},
 			{"sensors", 0, "greet anna"},
 			{"sensors", 0, "^$"},
@@ -162,6 +163,7 @@ func TestCommands(t *testing.T) {
 			{"services install", 0, "systemctl --user enable --now arc-"},
 			{"services status", 0, "sensors.timer: installed\n"},
 			{"__complete runs show {run}", 0, "delivered .*collect the todos"},
+			{"__complete runs show --id {run}", 0, "delivered .*collect the todos"},
 			{"__complete skills show --name ''", 0, ""},
 			{"notes", 0, "collect the todos: done by a learned plan"},
 		})

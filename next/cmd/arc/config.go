@@ -21,6 +21,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	arc "github.com/arc-learn/arc/next"
 	"github.com/arc-learn/arc/next/act"
 	"github.com/arc-learn/arc/next/contrib/notebook"
 	"github.com/arc-learn/arc/next/internal/yaml"
@@ -46,8 +47,8 @@ type config struct {
 	Attempts int           `yaml:"attempts"`
 	Timeout  time.Duration `yaml:"timeout"`
 	Patience time.Duration `yaml:"patience"`
-	Budget   budgetConfig  `yaml:"budget"`
-	Daily    budgetConfig  `yaml:"daily"`
+	Budget   arc.Budget    `yaml:"budget"`
+	Daily    arc.Budget    `yaml:"daily"`
 	Context  int           `yaml:"context"` // tokens of SOUL.md, MEMORY.md and skills; 0: 40,000
 
 	Languages  []string        `yaml:"languages"`
@@ -106,11 +107,6 @@ type mcpConfig struct {
 	Run    []string `yaml:"run"` // a program, or
 	URL    string   `yaml:"url"` // streamable HTTP
 	limits `yaml:",inline"`
-}
-
-type budgetConfig struct {
-	USD    float64 `yaml:"usd"`
-	Tokens int     `yaml:"tokens"`
 }
 
 type worktreeConfig struct {
@@ -267,14 +263,19 @@ func (c *config) model(name string) modelConfig {
 	return m
 }
 
-// models are the names of those that may be asked.
-func (c *config) models() []string {
+// models are those that may be asked.
+func (c *config) models() (out []modelConfig) {
 	names := append(slices.Collect(maps.Values(c.Priority)), c.Model, c.Planner)
 	for _, w := range c.Workers {
 		names = append(names, w.Model)
 	}
 	slices.Sort(names)
-	return slices.DeleteFunc(slices.Compact(names), func(name string) bool { return name == "" || name == "none" })
+	for _, name := range slices.Compact(names) {
+		if name != "" {
+			out = append(out, c.model(name))
+		}
+	}
+	return out
 }
 
 // firstConfig is what arc init writes.
@@ -319,11 +320,10 @@ func (c *command) doctor(ctx context.Context, a *app, _ string) error {
 	warn := func(text string) { c.Print(c.Paint(yellow, "! ") + text) }
 	cfg := a.config.Load()
 	check("arc.yaml, and the store in .arc", nil)
-	for _, name := range cfg.models() {
-		m := cfg.model(name)
-		check("model "+name, a.ping(ctx, m))
+	for _, m := range cfg.models() {
+		check("model "+m.Name, a.ping(ctx, m))
 		if m.Price == nil {
-			warn("model " + name + " has no price: its dollars are unknown unless it reports them")
+			warn("model " + m.Name + " has no price: its dollars are unknown unless it reports them")
 		}
 	}
 	commands := func(what string, argvs ...[]string) {

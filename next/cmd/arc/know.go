@@ -44,7 +44,7 @@ func (c *command) knowCommands() []*cobra.Command {
 	var kind, resolution string
 	var helped, misled, forget, read bool
 	return []*cobra.Command{
-		c.memory("recall QUERY", "Show what memory has of something; of nothing: the most useful and most recent", func(ctx context.Context, m memory.Space, text string) error {
+		c.memory("recall QUERY", "Show what memory has of something; alone: what is the most useful", func(ctx context.Context, m memory.Space, text string) error {
 			q.Text = text
 			hits, err := m.Recall(ctx, q)
 			return list(c, hits, 0, err, "memory kind score what", `nothing is known of that: arc remember "…"`, func(h memory.Hit) []string {
@@ -58,10 +58,7 @@ func (c *command) knowCommands() []*cobra.Command {
 				return usage(`remember what? arc remember "…"`)
 			}
 			r, err := m.Remember(ctx, d)
-			if err == nil {
-				c.Print("kept " + short(string(r.ID)) + ": " + cut(r.Content, c.Width-14))
-			}
-			return err
+			return c.result("kept", r, err)
 		}, func(f *pflag.FlagSet) {
 			f.StringVar(&kind, "type", "fact", "fact, pattern, failure, or rule: told in every run, or where --trigger stands in the text")
 			f.StringVar(&d.Trigger, "trigger", "", "the situation that it is for")
@@ -177,18 +174,12 @@ func (c *command) health(ctx context.Context, a *app, _ string) error {
 // overview is arc alone: what waits, what failed, what was saved, and what to type next.
 func (c *command) overview(ctx context.Context, a *app, _ string) error {
 	h, err := a.agent.Health(ctx, a.scope)
-	if err != nil {
+	runs, noRuns := a.runs(ctx)
+	jobs, noTasks := a.tasks(ctx)
+	today, noCosts := a.costs(1)
+	if err := cmp.Or(err, noRuns, noTasks, noCosts); err != nil {
 		return err
 	}
-	runs, err := a.runs(ctx)
-	if err != nil {
-		return err
-	}
-	jobs, err := a.tasks(ctx)
-	if err != nil {
-		return err
-	}
-	today, err := a.costs(1)
 	var open []*arc.Report // those that have not ended, and the last that failed
 	var next []string
 	blocked, week := 0, time.Now().AddDate(0, 0, -7)
@@ -201,6 +192,8 @@ func (c *command) overview(ctx context.Context, a *app, _ string) error {
 			next = append(next, "arc answer "+short(r.ID)+` --text "…"`)
 		case needsRuling(r):
 			next = append(next, "arc approve "+short(r.ID))
+		case r.Status == arc.Waiting || r.Status == arc.Running && a.door == nil: // at once, where nobody goes on with it
+			next = append(next, "arc resume "+short(r.ID))
 		case !r.Ended.IsZero():
 			continue
 		}
@@ -222,7 +215,7 @@ func (c *command) overview(ctx context.Context, a *app, _ string) error {
 	}
 	return c.result("overview", map[string]any{
 		"health": h, "text": h.Text(), "open": open, "tasks": tasks, "today": spent, "next": next[:min(3, len(next))],
-	}, err)
+	}, nil)
 }
 
 func (c *command) notesCommand() *cobra.Command {

@@ -172,12 +172,13 @@ func (c *command) leaf(
 		cmd.Flags().StringVar(&operand, strings.ToLower(name), "", name+", which may stand without the flag")
 		if name == "ID" || name == "NAME" {
 			cmd.ValidArgsFunction = c.complete
+			_ = cmd.RegisterFlagCompletionFunc(strings.ToLower(name), c.complete) // the flag is there
 		}
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
 		ctx, a := cmd.Context(), c.served
 		if c.rest = args; operand == "" {
-			operand = strings.Join(args, " ")
+			operand, c.rest = strings.Join(args, " "), nil
 		}
 		if a == nil && how != local {
 			if a, err = c.reach(ctx, how); a == nil {

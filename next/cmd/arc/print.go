@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/dustin/go-humanize"
+	"github.com/dustin/go-humanize/english"
 
 	arc "github.com/arc-learn/arc/next"
 	"github.com/arc-learn/arc/next/contrib/console"
@@ -81,7 +82,7 @@ func (c *command) result(name string, v any, err error) error {
 
 func (c *command) text(name string, v any) (string, error) {
 	t, err := template.New("").Funcs(template.FuncMap{
-		"paint": c.Paint, "short": short, "took": took, "usage": usageText,
+		"paint": c.Paint, "short": short, "took": took, "usage": usageText, "plural": plural,
 		"state":   func(s any) string { return c.Paint(paints[fmt.Sprint(s)], fmt.Sprint(s)) },
 		"cut":     func(used int, text string) string { return cut(text, c.Width-used) },
 		"inc":     func(i int) int { return i + 1 },
@@ -97,7 +98,7 @@ func (c *command) text(name string, v any) (string, error) {
 			if strings.HasPrefix(saved, "no data") {
 				return ""
 			}
-			return strings.ReplaceAll(saved, "; ", "\n  ")
+			return saved
 		},
 		"counts": counts[string], "kinds": counts[memory.Kind],
 	}).Parse(words)
@@ -191,6 +192,9 @@ func ago(at time.Time) string {
 	}
 	return humanize.Time(at)
 }
+
+// plural is «1 attempt», «2 attempts».
+func plural(n int, what string) string { return english.Plural(n, what, "") }
 
 // span is a duration to the second.
 func span(d time.Duration) string {

@@ -89,9 +89,8 @@ func (a *app) command(ctx context.Context, env, argv []string) interface {
 // the credentials. Who needs one lists it under secrets.
 func (a *app) environ(own ...string) []string {
 	keys := []string{"ARC_CREDS_PASSWORD"}
-	c := a.config.Load()
-	for _, name := range c.models() {
-		keys = append(keys, c.model(name).Key)
+	for _, m := range a.config.Load().models() {
+		keys = append(keys, m.Key)
 	}
 	return append(slices.DeleteFunc(os.Environ(), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")
@@ -299,20 +298,26 @@ func (m *metered) Generate(ctx context.Context, r *reason.Request) (*reason.Resp
 	return answer, err
 }
 
-// model makes the model. A key that is not there is told with its variable and the command that sets it.
+// key is that of a model; one that needs none gets another than the provider's. A key that is not there is told with
+// its variable and the command that sets it.
+func (a *app) key(ctx context.Context, c modelConfig) (string, error) {
+	if c.Key == "" {
+		return "none", nil
+	}
+	return a.secret(ctx, c.Key)
+}
+
+// model makes the model.
 func (a *app) model(ctx context.Context, c modelConfig) (reason.Model, error) {
-	var key string
-	if c.Key != "" {
-		var err error
-		if key, err = a.secret(ctx, c.Key); err != nil {
-			return nil, &reason.Error{Class: reason.Permanent, Err: fmt.Errorf("model %s: %w", c.Name, err)}
-		}
+	key, err := a.key(ctx, c)
+	if err != nil {
+		return nil, &reason.Error{Class: reason.Permanent, Err: fmt.Errorf("model %s: %w", c.Name, err)}
 	}
 	var m reason.Model
 	if c.API == "anthropic" {
 		m = anthropic.New(c.Name, &anthropic.Options{URL: c.URL, Key: key, KeyEnv: c.Key, Cache: true, Extra: c.Extra})
 	} else {
-		m = openai.New(c.Name, &openai.Options{URL: c.URL, Key: cmp.Or(key, "none"), KeyEnv: c.Key, Words: c.Words, Extra: c.Extra})
+		m = openai.New(c.Name, &openai.Options{URL: c.URL, Key: key, KeyEnv: c.Key, Words: c.Words, Extra: c.Extra})
 	}
 	if p := c.Price; p != nil {
 		m = reason.Price(m, p.Input, p.Output, p.Cached)
@@ -324,20 +329,19 @@ func (a *app) model(ctx context.Context, c modelConfig) (reason.Model, error) {
 func (a *app) ping(ctx context.Context, c modelConfig) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	path := map[string]string{"openai": "/models", "anthropic": "/v1/models?limit=1000"}[c.API]
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(c.URL, "/")+path, nil)
-	if err == nil && c.Key != "" {
-		var key string
-		if key, err = a.secret(ctx, c.Key); err == nil {
-			r.Header = http.Header{"Authorization": {"Bearer " + key}}
-		}
-		if c.API == "anthropic" {
-			r.Header = http.Header{"X-Api-Key": {key}, "Anthropic-Version": {"2023-06-01"}}
-		}
-	}
+	key, err := a.key(ctx, c)
 	if err != nil {
 		return err
 	}
+	path, header := "/models", http.Header{"Authorization": {"Bearer " + key}}
+	if c.API == "anthropic" {
+		path, header = "/v1/models?limit=1000", http.Header{"X-Api-Key": {key}, "Anthropic-Version": {"2023-06-01"}}
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(c.URL, "/")+path, nil)
+	if err != nil {
+		return err
+	}
+	r.Header = header
 	client := http.Client{Transport: reason.Transport(nil)}
 	answer, err := client.Do(r)
 	if err != nil {

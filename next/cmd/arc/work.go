@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -18,6 +20,8 @@ import (
 
 	arc "github.com/arc-learn/arc/next"
 	"github.com/arc-learn/arc/next/act"
+	"github.com/arc-learn/arc/next/act/queue"
+	"github.com/arc-learn/arc/next/contrib/taskfile"
 	"github.com/arc-learn/arc/next/learn"
 	"github.com/arc-learn/arc/next/reason"
 )
@@ -42,7 +46,7 @@ func (c *command) runCommands() []*cobra.Command {
 			return usage(`what is to be done? --text "…"`)
 		}
 		if o.Budget == (arc.Budget{}) {
-			o.Budget = budget(a.config.Load().Budget)
+			o.Budget = a.config.Load().Budget
 		}
 		if len(skills) > 0 && o.Data == nil {
 			o.Data = reading{skills}.data()
@@ -144,7 +148,7 @@ func took(r *arc.Report) string {
 	if end.IsZero() {
 		end = time.Now()
 	}
-	return fmt.Sprintf("%s, %d attempts, %s", span(end.Sub(r.Began)), r.Attempts, usageText(r.Usage))
+	return fmt.Sprintf("%s, %s, %s", span(end.Sub(r.Began)), plural(r.Attempts, "attempt"), usageText(r.Usage))
 }
 
 // usageText has the three figures: tokens, dollars reported, dollars estimated.
@@ -152,7 +156,7 @@ func usageText(u *reason.Usage) string {
 	if u == nil {
 		return "no model told what it took"
 	}
-	text := fmt.Sprintf("%d model calls, %d tokens, ", u.Calls, u.Input+u.Output)
+	text := fmt.Sprintf("%s, %d tokens, ", plural(u.Calls, "model call"), u.Input+u.Output)
 	if u.CostUSD == nil && u.EstimateUSD != nil {
 		return text + "about " + dollars(u.EstimateUSD)
 	}
@@ -340,11 +344,10 @@ func (c *command) complete(cmd *cobra.Command, _ []string, begun string) (out []
 // progress shows a run as it goes on: what happened as lines, what happens now in the live line.
 type progress struct {
 	*screen
-	mu     sync.Mutex
-	doing  string
-	since  time.Time
-	usd    float64
-	priced bool
+	mu    sync.Mutex
+	doing string
+	since time.Time
+	usd   float64
 }
 
 func newProgress(s *screen) *progress {
@@ -365,7 +368,7 @@ func (p *progress) line(int) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	text := fmt.Sprintf("%s … %s", p.doing, span(time.Since(p.since)))
-	if p.priced {
+	if p.usd > 0 {
 		text += fmt.Sprintf(", $%.3f", p.usd)
 	}
 	return text
@@ -404,7 +407,7 @@ func (p *progress) tell(e arc.Event) {
 		if json.Unmarshal(e.Data, &u) == nil && u != nil {
 			if usd := cmp.Or(u.CostUSD, u.EstimateUSD); usd != nil {
 				p.mu.Lock()
-				p.usd, p.priced = p.usd+*usd, true
+				p.usd += *usd
 				p.mu.Unlock()
 			}
 		}
@@ -420,4 +423,207 @@ func (p *progress) tell(e arc.Event) {
 			p.Say(p.Paint(green, "✓ ") + p.Paint(bold, e.Name))
 		}
 	}
+}
+
+func (c *command) taskCommands() []*cobra.Command {
+	var t queue.Draft // what the flags say
+	var status, template, summary string
+	var limit int
+	texts := func(f *pflag.FlagSet) {
+		f.StringVar(&t.Description, "description", "", "the rest")
+		f.IntVar(&t.Priority, "priority", 0, "1 (first) to 10; 0: that of the template, or 5")
+		f.StringSliceVar(&t.Skills, "skills", nil, "names of skills that are read first")
+		f.StringVar(&t.Model, "model", "", "a model of arc.yaml; none: by the priority")
+		f.Func("at", "when it is due, as 2026-11-30T08:00:00Z or 90m from now", func(at string) error {
+			d, err := time.ParseDuration(at)
+			if t.At = time.Now().Add(d); err != nil {
+				t.At, err = time.Parse(time.RFC3339, at)
+			}
+			return err
+		})
+		f.StringVar(&t.Cron, "cron", "", "when it comes again, as in crontab(5)")
+	}
+	state := func(f *pflag.FlagSet) {
+		f.StringVar(&summary, "summary", "", "what was done, or why not")
+		f.StringVar(&status, "status", "", "pending, blocked or parked; of close: completed or failed")
+	}
+	update := func(states ...string) func(context.Context, *app, string) error {
+		return func(ctx context.Context, a *app, id string) error {
+			if !slices.Contains(states, status) {
+				return usage("--status is %s", strings.TrimPrefix(strings.Join(states, " or "), " or "))
+			}
+			j, err := a.task(ctx, id)
+			if err == nil {
+				j, err = a.queue.Update(ctx, j.ID, func(j *queue.Job) error {
+					j.State, j.Summary = cmp.Or(queue.State(status), j.State), cmp.Or(summary, j.Summary)
+					taskfile.Over(&j.Draft, t)
+					return nil
+				})
+			}
+			return c.result("changed", j, err)
+		}
+	}
+	return []*cobra.Command{
+		group(c.leaf(reads, "tasks", "List tasks: those that are pending, active or blocked",
+			func(ctx context.Context, a *app, _ string) error {
+				states := []queue.State{queue.Pending, queue.Active, queue.Blocked}
+				if status != "" {
+					states = []queue.State{queue.State(status)}
+				}
+				all, err := a.tasks(ctx, states...)
+				slices.SortStableFunc(all, func(x, y queue.Job) int {
+					return cmp.Or(cmp.Compare(x.Priority, y.Priority), x.Created.Compare(y.Created))
+				})
+				return list(c, all, limit, err, "task prio state due subject", `no tasks: arc tasks add --subject "…"`, func(j queue.Job) []string {
+					text := strings.TrimSuffix(j.Subject+": "+j.Summary, ": ")
+					return []string{short(j.ID), fmt.Sprint(j.Priority), string(j.State), ago(j.At), text}
+				})
+			},
+			func(f *pflag.FlagSet) {
+				f.StringVar(&status, "status", "", "pending, active, completed, failed, blocked or parked")
+				f.IntVar(&limit, "limit", 20, "at most so many")
+			}),
+			c.leaf(reads, "add SUBJECT", "Add a task", func(ctx context.Context, a *app, subject string) error {
+				t.Subject = subject
+				d := queue.Draft{Source: "human", Parent: c.Env["ARC_TASK"]}
+				if d.Parent != "" {
+					d.Source = "task:" + d.Parent
+				}
+				if template != "" {
+					text, err := taskfile.Template(a.path("templates", filepath.Base(template)+".md"))
+					if err != nil {
+						return usage("%w", err)
+					}
+					taskfile.Over(&d, text)
+				}
+				if taskfile.Over(&d, t); d.Subject == "" {
+					return usage(`what is to be done? arc tasks add --subject "…", or --template NAME`)
+				}
+				j, added, err := a.queue.Add(ctx, d)
+				if err == nil && !added {
+					c.Say("it is there already")
+				}
+				return c.result("added", j, err)
+			}, func(f *pflag.FlagSet) {
+				texts(f)
+				f.StringVar(&template, "template", "", "templates/NAME.md has the rest, the priority as well")
+				f.StringVar(&t.Source, "source", "", "who asks; none: human, or the task that runs the command")
+				f.StringVar(&t.Parent, "parent", "", "the task that it follows from")
+				f.StringVar(&t.Key, "key", "", "the same key is the same task")
+				f.IntVar(&t.MaxAttempts, "max-retries", 0, "attempts; 0: 3")
+				f.Func("input", "JSON: what varies", jsonTo(&t.Input))
+			}),
+			c.leaf(reads, "update ID", "Change a task; --status pending has it tried again", update("", "pending", "blocked", "parked", "completed", "failed"),
+				func(f *pflag.FlagSet) {
+					state(f)
+					texts(f)
+					f.StringVar(&t.Subject, "subject", "", "what is to be done, in a line")
+				}),
+			c.leaf(reads, "close ID", "End a task", update("completed", "failed"), state),
+			c.leaf(reads, "show ID", "Show a task, whole, with its runs", func(ctx context.Context, a *app, id string) error {
+				j, err := a.task(ctx, id)
+				if err != nil {
+					return err
+				}
+				all, err := a.runs(ctx)
+				return c.result("task", struct {
+					queue.Job
+					Runs []*arc.Report
+				}{j, slices.DeleteFunc(all, func(r *arc.Report) bool { return taskOf(r.ID) != path.Base(j.ID) })}, err)
+			}, nil)),
+		c.leaf(drives, "run", "Do the first task that is due, now", c.runTask, nil),
+		c.leaf(reads, "cycles", "List the attempts at tasks, the latest last", func(ctx context.Context, a *app, _ string) error {
+			all, err := collect(a.queue.Cycles(ctx, a.scope, time.Now().AddDate(0, 0, -7)))
+			return list(c, all, 0, err, "task state took model what", "no task was tried in the last seven days", func(j queue.Job) []string {
+				return []string{short(j.ID), string(j.State), span(j.Ended.Sub(j.Started)), j.Model, j.Subject + ": " + j.Summary}
+			})
+		}, nil),
+	}
+}
+
+// runTask does one task, and shows its run.
+func (c *command) runTask(ctx context.Context, a *app, _ string) error {
+	j, err := a.queue.Claim(ctx)
+	if errors.Is(err, queue.ErrEmpty) {
+		c.Print("no task is due")
+		return nil
+	} else if err != nil {
+		return err
+	}
+	c.Say(c.Paint(bold, short(j.ID)) + " " + j.Subject)
+	defer a.follow(path.Base(j.ID), c.screen)()
+	j, err = a.cycle(ctx, j)
+	c.Still()
+	if err != nil {
+		return err
+	}
+	c.Print(c.Paint(paints[string(j.State)], string(j.State)) + ": " + cmp.Or(j.Summary, "its run waits: see arc"))
+	c.Say(c.Paint(faint, usageText(j.Usage)))
+	switch j.State {
+	case queue.Failed, queue.Blocked:
+		return &exitError{code: exitFailed}
+	case queue.Pending:
+		return &exitError{code: exitWaits}
+	}
+	return nil
+}
+
+// cycle does a task that was claimed, and returns it as it is then.
+func (a *app) cycle(ctx context.Context, j queue.Job) (queue.Job, error) {
+	working, stop := context.WithCancel(ctx)
+	defer stop()
+	go every(working, 10*time.Second, func() { // keeps the lease
+		if errors.Is(a.queue.Heartbeat(working, j), queue.ErrLost) {
+			stop()
+		}
+	})
+	follow, err := a.work(working, &j)
+	if ctx.Err() != nil {
+		j.State, err = queue.Pending, nil
+	}
+	if err := a.queue.End(context.WithoutCancel(ctx), j, err, follow...); err != nil {
+		return j, err
+	}
+	return a.queue.Get(context.WithoutCancel(ctx), j.ID)
+}
+
+// work is the handler of tasks.
+func (a *app) work(ctx context.Context, j *queue.Job) ([]queue.Draft, error) {
+	j.Model = cmp.Or(j.Model, a.config.Load().route(j.Priority))
+	return queue.Run(a.agent, func(j queue.Job) arc.Objective {
+		o := arc.Objective{
+			Text: strings.TrimSpace(j.Subject + "\n\n" + j.Description), Inputs: j.Input, Scope: cmp.Or(j.Scope, a.scope),
+			Situation: j.Template, Budget: a.config.Load().Budget,
+		}
+		if len(j.Skills) > 0 {
+			o.Data = reading{j.Skills}.data()
+		}
+		return o
+	})(context.WithValue(ctx, modelKey{}, j.Model), j)
+}
+
+// taskOf is the task that a run is for; "": none.
+func taskOf(run string) string {
+	rest, ok := strings.CutPrefix(run, "job/")
+	if !ok {
+		return ""
+	}
+	id, _, _ := strings.Cut(rest, "/")
+	return id
+}
+
+func (a *app) tasks(ctx context.Context, states ...queue.State) ([]queue.Job, error) {
+	return collect(a.queue.List(ctx, a.scope, states...))
+}
+
+// task is the one that a person means.
+func (a *app) task(ctx context.Context, id string) (queue.Job, error) {
+	if id == "" {
+		return queue.Job{}, usage("which task? arc tasks lists them")
+	}
+	all, err := a.tasks(ctx)
+	if err != nil {
+		return queue.Job{}, err
+	}
+	return find("task", id, all, func(j queue.Job) string { return j.ID })
 }
