@@ -335,7 +335,7 @@ func (b *Book) standings(skill string) map[string]string {
 	of := map[string]string{}
 	for p := range b.All(Approved) { // the latest first
 		var s standing
-		if json.Unmarshal([]byte(p.Change), &s) == nil && s.Skill == skill && of[s.Worker] == "" {
+		if !p.drafted() && json.Unmarshal([]byte(p.Change), &s) == nil && s.Skill == skill && of[s.Worker] == "" {
 			of[s.Worker] = s.Standing
 		}
 	}

@@ -168,7 +168,12 @@ func TestWorker(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, decide(seat.ID, proposal.Approved, "anna", ""))
 	require.NoError(t, decide(pause.ID, proposal.Approved, "anna", ""))
-	require.Equal(t, []string{"new", "bad"}, order())
+	text, err := w.book.Propose(t.Context(), proposal.Proposal{Kind: "action", Subject: "a text",
+		Change: `{"worker":"bad","skill":"review","standing":"first"}`})
+	require.NoError(t, err)
+	w.pass(time.Minute)
+	require.NoError(t, decide(text.ID, proposal.Approved, "anna", ""))
+	require.Equal(t, []string{"new", "bad"}, order(), "an action changes nobody's standing, whatever it says")
 
 	require.NoError(t, decide(p.ID, proposal.Undone, "anna", ""))
 	require.NoError(t, decide(seat.ID, proposal.Undone, "anna", ""))
