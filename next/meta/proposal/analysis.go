@@ -140,10 +140,10 @@ func (b *Book) escalations(ctx context.Context, v arc.View) (found []Proposal, e
 		if err != nil {
 			return nil, err
 		}
-		if r.Began.Before(since) && r.Ended.Before(since) {
+		if !r.Ended.IsZero() && r.Ended.Before(since) {
 			continue
 		}
-		of, err := asked(ctx, v, r)
+		of, err := asked(ctx, v, r, since)
 		if err != nil {
 			return nil, err
 		}
@@ -160,8 +160,8 @@ func (b *Book) escalations(ctx context.Context, v arc.View) (found []Proposal, e
 	return found, nil
 }
 
-// asked returns what a run has asked a person for: approvals, questions, and what it was refused.
-func asked(ctx context.Context, v arc.View, r *arc.Report) (map[string]bool, error) {
+// asked returns what a run has asked a person for since then: approvals, questions, and what it was refused.
+func asked(ctx context.Context, v arc.View, r *arc.Report, since time.Time) (map[string]bool, error) {
 	of := map[string]bool{}
 	note := func(what, name string) {
 		of[what+": "+strings.ToValidUTF8(strings.ReplaceAll(name[:min(len(name), 500)], "\n", " "), "")] = true
@@ -173,6 +173,7 @@ func asked(ctx context.Context, v arc.View, r *arc.Report) (map[string]bool, err
 		switch {
 		case err != nil:
 			return nil, err
+		case e.At.Before(since):
 		case e.Kind == "approval asked":
 			note("approval", e.Name)
 		case e.Kind == "asking":

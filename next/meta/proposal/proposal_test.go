@@ -305,8 +305,10 @@ func TestEscalations(t *testing.T) {
 	_, ps = w.news()
 	require.Equal(t, []any{4, model.says, 1}, []any{ps[0].Samples, ps[0].Change, model.calls}, "drafted once")
 	w.pass(23 * time.Hour)
+	require.NoError(t, w.view.Cancel(t.Context(), "3", "too late"))
+	ask("5")
 	got, _ = w.news()
-	require.Empty(t, got, "of the last day")
+	require.Empty(t, got, "4 and 5 have asked in the last day, and 3 has ended in it")
 
 	_, err := w.book.Propose(t.Context(), proposal.Proposal{Kind: "action", Subject: "goal ci is violated", Reason: "no action serves it"})
 	require.NoError(t, err)
