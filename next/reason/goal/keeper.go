@@ -34,7 +34,7 @@ const (
 // Options of a Keeper. Nil and the zero value are the defaults.
 type Options struct {
 	Policy    rank.Policy    // which of the workers with an effect is first; nil: rank.Book.Learned of the scope
-	Proposals *proposal.Book // gets what is missing, and has goals that a person has approved; nil: neither
+	Proposals *proposal.Book // over the Keeper's Group: gets what is missing, and has the goals that a person has approved
 }
 
 // Keeper keeps the goals of a scope by runs of an Agent. Several Keepers, in as many processes, may keep the same goals
@@ -117,8 +117,9 @@ func (k *Keeper) Tick(ctx context.Context) ([]Standing, error) {
 	errs := k.errs
 	k.errs = nil
 	k.mu.Unlock()
+	behind := k.group.Refresh(ctx) // another process may have approved a goal
 	goals, wrong := k.current()
-	errs = append(errs, k.world.Poll(ctx), wrong)
+	errs = append(errs, behind, k.world.Poll(ctx), wrong)
 	records, err := k.records(ctx)
 	if err != nil {
 		return nil, errors.Join(append(errs, err)...)

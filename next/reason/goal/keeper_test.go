@@ -433,6 +433,15 @@ func TestProposals(t *testing.T) {
 		require.ErrorContains(t, err, `the approved draft "two": line 2`)
 		require.Len(t, all, 2)
 
+		group := store.NewGroup(store.Sub(st, "t/acme/")) // of another process
+		heard, err := proposal.Open(t.Context(), group, "acme", nil)
+		require.NoError(t, err)
+		keeper, err := goal.Open(group, b.agent, b.world, &b.goals, &goal.Options{Proposals: heard})
+		require.NoError(t, err)
+		approve(proposal.Proposal{Kind: "goal", Subject: "three", Change: "- id: heard\n  selector: domains.ci.data"})
+		all, _ = keeper.Tick(t.Context())
+		require.Equal(t, "heard", all[2].Goal)
+
 		b = open(t, st, ci, &goal.Options{Proposals: book})
 		figures, err := b.view.Book(t.Context())
 		require.NoError(t, err)
