@@ -15,6 +15,7 @@ import (
 
 	arc "github.com/arc-learn/arc/next"
 	"github.com/arc-learn/arc/next/internal/call"
+	"github.com/arc-learn/arc/next/internal/fence"
 	"github.com/arc-learn/arc/next/memory"
 	"github.com/arc-learn/arc/next/reason"
 	"github.com/arc-learn/arc/next/store"
@@ -252,13 +253,7 @@ func text(v any) string {
 }
 
 // clip returns the beginning of what is shown to people.
-func clip(s string) string {
-	const most = 200
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
-}
+func clip(s string) string { return fence.Clip(s, 200) }
 
 var errPlace = errors.New(`not a place such as "domains.ci.data.failing"`)
 
