@@ -214,6 +214,7 @@ type delta struct {
 type usage struct {
 	PromptTokens        int `json:"prompt_tokens"`
 	CompletionTokens    int `json:"completion_tokens"`
+	TotalTokens         int `json:"total_tokens"`
 	PromptTokensDetails struct {
 		CachedTokens int `json:"cached_tokens"`
 	} `json:"prompt_tokens_details"`
@@ -302,9 +303,11 @@ func (a *answer) add(data []byte) error {
 		_ = json.Unmarshal(c.Error, &status) // without a number, it is the server's
 		return reason.Refusal(cmp.Or(status.Code, http.StatusInternalServerError), nil, data)
 	}
-	if u := c.Usage; u != nil && u.CompletionTokens >= 0 {
+	// No prompt is empty: an endpoint that says so does not count.
+	if u := c.Usage; u != nil && u.CompletionTokens >= 0 && (u.PromptTokens+u.CompletionTokens > 0 || u.Cost != nil) {
+		// Where thoughts are no part of the completion, as with xAI and Gemini, they are of the total.
 		a.usage = &reason.Usage{
-			Calls: 1, Input: u.PromptTokens, Output: u.CompletionTokens, CostUSD: u.Cost,
+			Calls: 1, Input: u.PromptTokens, Output: max(u.CompletionTokens, u.TotalTokens-u.PromptTokens), CostUSD: u.Cost,
 			Cached: cmp.Or(u.PromptTokensDetails.CachedTokens, u.PromptCacheHitTokens),
 		}
 	}

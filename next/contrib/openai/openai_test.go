@@ -219,9 +219,10 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// Figures that are none are unknown; the answer is an answer.
+// Figures that are none are unknown; the answer is an answer. Thoughts beside the completion, as of xAI, are output.
 func TestOddUsage(t *testing.T) {
-	for _, odd := range []string{`"none"`, `[]`, `{"%s":"12"}`, `{"%s":1.5}`, `{"%s":-1}`, `{"%s":1e40}`} {
+	beside := `{"%s":32,"completion_tokens":9,"total_tokens":135,"completion_tokens_details":{"reasoning_tokens":94}}`
+	for _, odd := range []string{`"none"`, `[]`, `{"%s":"12"}`, `{"%s":1.5}`, `{"%s":-1}`, `{"%s":1e40}`, `{}`, `{"%s":0}`, beside} {
 		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = io.WriteString(w, `{"choices":[{"message":{"content":"yes"},"finish_reason":"stop"}],"usage":`+strings.ReplaceAll(odd, "%s", "prompt_tokens")+"}")
 		}))
@@ -229,6 +230,10 @@ func TestOddUsage(t *testing.T) {
 		srv.Close()
 		require.NoError(t, err, odd)
 		require.Equal(t, "yes", resp.Text)
+		if odd == beside {
+			require.Equal(t, &reason.Usage{Calls: 1, Input: 32, Output: 103}, resp.Usage)
+			continue
+		}
 		require.Nil(t, resp.Usage, odd)
 	}
 }
