@@ -95,7 +95,7 @@ type Draft struct {
 	Source     Source
 	Actor      string          // who said or did it
 	Thread     string          // the conversation it belongs to
-	Slot       string          // what it states the value of; a later Fact of the same Slot supersedes the former
+	Slot       string          // what it states the value of; a later Fact of the same Slot supersedes the former, from its At on
 	Supersedes []ID            // memories of the scope that do not hold any more
 	Links      []Link          // what it goes with; see Query.Linked
 	Vector     []float32       // instead of the Embedder's; it is not part of a Record

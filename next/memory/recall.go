@@ -43,6 +43,10 @@ type ask struct {
 var asks = sync.Pool{New: func() any { return new(ask) }}
 
 // done ends the use of what was found.
+// begun is the time by which what supersedes something has begun to hold: what is dated ahead is found, and hides
+// nothing yet.
+func (a *ask) begun() int64 { return min(a.at, a.now.UnixMicro()) }
+
 func (a *ask) done() {
 	if cap(a.fs) > 16*candidates {
 		a.fs = nil
@@ -323,7 +327,7 @@ func (t *table) giveWay(fs []found, a *ask) []found {
 	at := map[*record]int{}
 	out := fs[:0]
 	for _, f := range fs {
-		if r := t.standing(f.r, a.at); r != f.r {
+		if r := t.standing(f.r, a.begun()); r != f.r {
 			if f.old, f.r = f.r, r; !a.wants(r) {
 				continue
 			}
@@ -346,7 +350,7 @@ func (s Space) due(a *ask) (hits []Hit) {
 	for _, t := range a.tables {
 		t.mu.RLock()
 		for _, r := range t.due(a.Text) {
-			if r.Trusted && !r.Archived && r.At <= a.at && r.At >= a.since && t.standing(r, a.at) == r {
+			if r.Trusted && !r.Archived && r.At <= a.at && r.At >= a.since && t.standing(r, a.begun()) == r {
 				parts := Parts{Relevance: 1, Effectiveness: r.more().effectiveness(a.situation), Recency: 1}
 				hits = append(hits, Hit{Record: r.record(t.scope), Score: 1, Parts: parts})
 			}
@@ -371,7 +375,7 @@ func linked(a *ask, fs []found) (hits []Hit) {
 			}
 		}
 		for _, r := range next {
-			r = f.t.standing(r, a.at)
+			r = f.t.standing(r, a.begun())
 			if have[r] || !a.allows(r) || len(fs)+len(hits) >= a.k {
 				continue
 			}
@@ -419,7 +423,7 @@ func (s Space) Explain(ctx context.Context, q Query, id ID) (h Hit, why string, 
 
 // why says which filter leaves a record out.
 func (t *table) why(a *ask, r *record) string {
-	switch o := t.standing(r, a.at); {
+	switch o := t.standing(r, a.begun()); {
 	case o != r:
 		return "superseded by " + string(o.id)
 	case r.is(Rule):

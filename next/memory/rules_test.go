@@ -144,6 +144,10 @@ func TestSlotComesBack(t *testing.T) {
 		for n := 1; n <= 3; n++ {
 			require.Equal(t, said[n:n+1], recall(t, s, memory.Query{Text: "Alex", At: day(n)}), "%v on day %d", order, n)
 		}
+		// What is dated ahead hides nothing yet.
+		d := memory.Draft{Kind: memory.Fact, Slot: "alex", Content: "Alex is on Search", At: day(3).AddDate(9, 0, 0)}
+		remember(t, s, d)
+		require.ElementsMatch(t, []string{d.Content, said[3]}, recall(t, s, memory.Query{Text: "Alex"}))
 	}
 }
 
