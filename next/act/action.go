@@ -72,6 +72,9 @@ func Step[T any](
 		return f(ctx)
 	}
 	in, err := schema.Marshal(input)
+	if err == nil {
+		in, err = schema.Canonical(in)
+	}
 	if err != nil {
 		return value, fmt.Errorf("input of step %s: %w", name, err)
 	}
@@ -120,21 +123,21 @@ func Do(
 	ctx context.Context, w *Worker, step string, inputs json.RawMessage,
 	f func(ctx context.Context, inputs json.RawMessage) (json.RawMessage, error),
 ) (json.RawMessage, error) {
-	return do(ctx, &action{Worker: w, kind: "tool", step: step, inputs: inputs}, f)
+	inputs, err := schema.Canonical(inputs)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", errInputs, w.Name, err)
+	}
+	a := &action{Worker: w, kind: "tool", step: step, inputs: inputs}
+	a.scene = of(ctx).journaled()
+	return a.do(ctx, f)
 }
 
-// do makes an action as Do says it of a tool. The result of a worker or step is committed under its step, and an
-// attempt that goes on gets it from there.
+// do makes the call of a worker, or a step, as Do says it of a tool. Its inputs are canonical. The result is committed
+// under its step, and an attempt that goes on gets it from there.
 func do(
 	ctx context.Context, a *action, f func(context.Context, json.RawMessage) (json.RawMessage, error),
-) (_ json.RawMessage, err error) {
+) (json.RawMessage, error) {
 	a.scene = of(ctx).journaled()
-	if a.inputs, err = schema.Canonical(a.inputs); err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", errInputs, a.Name, err)
-	}
-	if a.kind == "tool" {
-		return a.do(ctx, f)
-	}
 	name, sum := fmt.Sprintf("attempt/%04d/%s", a.attempt, a.step), digest(a.inputs)
 	r, err := a.journal.get(ctx, name)
 	switch {

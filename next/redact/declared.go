@@ -111,7 +111,9 @@ func mapStrings(raw json.RawMessage, f func(string) string) json.RawMessage {
 		}
 		was := text[start+1 : i]
 		if strings.IndexByte(was, '\\') >= 0 {
-			_ = json.Unmarshal(raw[start:i+1], &was) // a string of valid JSON
+			var escaped string
+			_ = json.Unmarshal(raw[start:i+1], &escaped) // a string of valid JSON
+			was = escaped
 		}
 		if is := f(was); is != was {
 			out, at = append(append(out, text[at:start]...), encode(is)...), i+1
