@@ -246,7 +246,7 @@ func (t *turn) commit(ctx context.Context) (err error) {
 				return err
 			}
 		}
-		if err := t.journal.Stage(ctx, part.Sub(logPrefix(t.Scope, t.ID)), t.events...); err != nil {
+		if err := t.journal.Stage(ctx, part, t.events...); err != nil {
 			return err
 		}
 		b.After(func(r store.Revision) { rev = r })

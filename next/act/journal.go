@@ -170,17 +170,20 @@ func (j *Journal) put(ctx context.Context, r record, events ...Event) error {
 }
 
 // Stage stages events, and what was noted before, into the commit of a step that is more than the journal. b begins
-// where the journal does. onEvent is not told of events.
+// where its Group does. onEvent is not told of events.
 func (j *Journal) Stage(ctx context.Context, b *store.Batch, events ...Event) error {
 	j.mu.Lock()
 	noted := slices.Clone(j.noted)
 	j.mu.Unlock()
-	b.After(func(store.Revision) {
-		j.mu.Lock()
-		defer j.mu.Unlock()
-		j.noted = slices.Delete(j.noted, 0, min(len(noted), len(j.noted)))
-	})
-	return number(ctx, b, slices.Concat(noted, events))
+	if len(noted) > 0 {
+		b.After(func(store.Revision) {
+			j.mu.Lock()
+			defer j.mu.Unlock()
+			j.noted = slices.Delete(j.noted, 0, min(len(noted), len(j.noted)))
+		})
+		events = slices.Concat(noted, events)
+	}
+	return number(ctx, b.Sub(j.prefix), events)
 }
 
 // number stages events in the next places.

@@ -27,6 +27,7 @@ const maxValues = 128
 type shape struct {
 	in       []leaf // the values of the inputs, by path
 	template string // the text with {path} for each of them
+	folded   string // the template without what makes no difference
 	key      string // equal for cases that a plan may serve alike
 	exact    string // equal for cases of a key with equal inputs; "" without inputs
 }
@@ -52,11 +53,12 @@ func shapeOf(c *Case) (*shape, error) {
 		return &shape{}, fmt.Errorf("inputs: %d values, over the limit of %d", len(s.in), maxValues)
 	}
 	s.template = template(c.Text, s.in)
+	s.folded = fold(s.template)
 	types := make([]string, len(s.in))
 	for i, l := range s.in {
 		types[i] = l.path + ":" + typeOf(l.v)
 	}
-	s.key = digest(string(encode([][]string{c.Conditions, c.Goals, {c.Situation, fold(s.template)}, types})))
+	s.key = digest(string(encode([][]string{c.Conditions, c.Goals, {c.Situation, s.folded}, types})))
 	if len(s.in) > 0 {
 		s.exact = digest(s.key + string(encode(v)))
 	}

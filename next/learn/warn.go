@@ -44,7 +44,7 @@ const (
 // situationKey is what warnings are kept by: the situation that the host names, or else the words of the case with
 // {name} for its inputs.
 func situationKey(c *Case, s *shape) string {
-	return digest(cmp.Or(c.Situation, "\x00"+fold(s.template)))
+	return digest(cmp.Or(c.Situation, "\x00"+s.folded))
 }
 
 // warnings are those of a situation: of a case's scope, and those that two scopes of its Lessons came to.
