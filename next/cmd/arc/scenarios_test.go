@@ -274,6 +274,14 @@ func TestOutage(t *testing.T) {
 		if s.served {
 			return
 		}
+		away.Store(true)
+		p = s.start("do", "be patient again")
+		p.until("waits, and goes on by itself")
+		p.interrupt()
+		require.Equal(s.t, exitInterrupted, p.code(), p.text())
+		require.Contains(s.t, s.ok(), "next: arc resume "+short(s.last().ID))
+		away.Store(false)
+		require.Contains(s.t, s.ok("resume"), "it was easy")
 		hangs.Store(true)
 		for _, text := range []string{"hang", "hang as well"} {
 			p = s.start("do", text)
