@@ -19,9 +19,9 @@ import (
 )
 
 const (
-	maxGoalID = 128  // bytes: it is part of the IDs of runs
-	rounding  = 1e-9 // how far a share may be off by the arithmetic alone
-	cooldown  = 90 * time.Second
+	maxGoalID = 128              // bytes: it is part of the IDs of runs
+	rounding  = 1e-9             // how far a share may be off by the arithmetic alone
+	cooldown  = 90 * time.Second // of a goal that names none
 )
 
 // severities in the order in which goals are acted on.
@@ -34,13 +34,13 @@ var operators = map[string]string{
 
 // goal is a condition that should always hold, as it is written.
 type goal struct {
-	ID          string        `yaml:"id"`
-	Description string        `yaml:"description"`
-	Severity    string        `yaml:"severity"`
-	Enabled     *bool         `yaml:"enabled"`
-	Selector    string        `yaml:"selector"`
-	Type        string        `yaml:"type"`
-	Cooldown    time.Duration `yaml:"cooldown"`
+	ID          string         `yaml:"id"`
+	Description string         `yaml:"description"`
+	Severity    string         `yaml:"severity"`
+	Enabled     *bool          `yaml:"enabled"`
+	Selector    string         `yaml:"selector"`
+	Type        string         `yaml:"type"`
+	Cooldown    *time.Duration `yaml:"cooldown"`
 
 	Min *float64 `yaml:"min"` // of a threshold
 	Max *float64 `yaml:"max"`
@@ -173,8 +173,8 @@ func (g *goal) compile() (wrong []string) {
 	flaw(store.CheckID(g.ID) != nil || len(g.ID) > maxGoalID, "an id has at most %d bytes", maxGoalID)
 	g.Severity = cmp.Or(strings.ToLower(g.Severity), "medium")
 	flaw(!slices.Contains(severities, g.Severity), "severity is one of %s", strings.Join(severities, ", "))
-	flaw(g.Cooldown < 0, "cooldown is negative")
-	g.Cooldown = cmp.Or(g.Cooldown, cooldown)
+	g.Cooldown = cmp.Or(g.Cooldown, new(cooldown))
+	flaw(*g.Cooldown < 0, "cooldown is negative")
 	var err error
 	g.place, err = parsePlace(g.Selector)
 	flaw(err != nil || !strings.HasPrefix(g.Selector, "domains."+g.place.domain+".data"), "selector %.128q: %v", g.Selector, errPlace)

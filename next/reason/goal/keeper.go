@@ -254,7 +254,7 @@ func (t *tick) end(ctx context.Context, g *goal, r *record, v *verdict) error {
 		}
 		report.Ended = t.now
 	case arc.Delivered:
-		r.Judge, r.Cool = r.Run, report.Ended.Add(g.Cooldown)
+		r.Judge, r.Cool = r.Run, report.Ended.Add(*g.Cooldown)
 	case arc.Blocked, arc.Canceled: // where a further attempt would end in the same way it rests at once
 		r.fail(report.Ended, report.Cause != arc.Exhausted && report.Cause != arc.NoDecision)
 	default:

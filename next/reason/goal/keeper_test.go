@@ -205,6 +205,32 @@ func TestGuards(t *testing.T) {
 		}
 		require.Contains(t, b.tick(150*time.Second).Reason, "rests")
 	})
+	synctest.Test(t, func(t *testing.T) { // the cases of loop-cooldown: of another goal, another action, no cooldown
+		const two = `goals:
+- {id: ci, selector: domains.ci.data.failing, max: 0, cooldown: 0s}
+- {id: m, selector: domains.m.data.x, max: 0}`
+		fails, other := mender("fails"), mender("other")
+		fails.Prior, fails.Effects = 1, append(fails.Effects, reason.Delta{Path: "m.x"})
+		b := open(t, store.NewMem(), two, nil, fails, other)
+		fails.Executor, fails.Gates = b.executor("fails", 3, errors.New("no")), []act.Gate{act.NoGate}
+		require.NoError(t, b.agent.SetWorkers([]act.Worker{fails}))
+		for range 3 {
+			b.tick(30 * time.Second)
+		}
+		require.Contains(t, b.tick(30*time.Second).Reason, "rests")
+		require.NoError(t, b.world.Set("m", map[string]any{"x": 1}, 0))
+		all, err := b.keep.Tick(t.Context())
+		require.NoError(t, err)
+		require.NotEmpty(t, all[1].Run, "for another goal it does not rest")
+		synctest.Wait()
+		require.NoError(t, b.agent.SetWorkers([]act.Worker{fails, {Name: "other", Skills: other.Skills, Effects: other.Effects,
+			Executor: b.executor("other", 2, nil), Gates: []act.Gate{act.NoGate}}}))
+		b.called()
+		for range 2 {
+			require.NotEmpty(t, b.tick(30*time.Second).Run, "another action does not rest, and nothing cools down")
+		}
+		require.Equal(t, []string{"other", "other"}, b.called())
+	})
 }
 
 // A run that waits for a person is in flight: it goes on when they have ruled, is canceled when the goal is met, and a
