@@ -658,3 +658,37 @@ func (c *counted) Get(ctx context.Context, key string) (store.Entry, error) {
 	c.gets++
 	return c.Store.Get(ctx, key)
 }
+
+// The cases of arc-starter for the order of its queue: jobs by id, with a priority and how many seconds ago they were due.
+func TestOrderOfStarter(t *testing.T) {
+	type task struct{ priority, due int } // 0: no time was given
+	for _, tt := range []struct {
+		tasks []task
+		want  []string
+	}{
+		{[]task{{5, 0}, {1, 0}, {5, 0}, {10, 0}}, []string{"2", "1", "3", "4"}},
+		{[]task{{5, -3600}, {5, 3600}, {5, 0}}, []string{"2", "3"}},
+		{[]task{{3, 0}, {5, 3600}}, []string{"1", "2"}},
+		{[]task{{5, 3600}, {3, 0}}, []string{"1", "2"}},
+		{[]task{{4, 0}, {5, 30}}, []string{"1", "2"}},
+		{[]task{{4, 0}, {5, 61}}, []string{"2", "1"}},
+	} {
+		q := open(t, store.NewMem(), &clock{start}, queue.Options{})
+		for i, of := range tt.tasks {
+			d := queue.Draft{Subject: fmt.Sprint(i + 1), Priority: of.priority}
+			if of.due != 0 {
+				d.At = start.Add(-time.Duration(of.due) * time.Second)
+			}
+			add(t, q, d)
+		}
+		require.Equal(t, tt.want, drain(t, q), "%+v", tt)
+	}
+	q := open(t, store.NewMem(), &clock{start}, queue.Options{})
+	j := add(t, q, queue.Draft{})
+	require.Equal(t, []any{5, queue.Pending, 0, 3}, []any{j.Priority, j.State, j.Attempts, j.MaxAttempts}, "the defaults")
+	for _, state := range []queue.State{queue.Completed, queue.Failed, queue.Blocked, queue.Parked} {
+		_, err := q.Update(t.Context(), j.ID, func(j *queue.Job) error { j.State = state; return nil })
+		require.NoError(t, err)
+		require.Empty(t, drain(t, q), "only what is pending")
+	}
+}
