@@ -95,34 +95,36 @@ func encode(text string) string {
 
 // mapStrings returns raw with f applied to its strings. What is no valid JSON is one string, and returned as such.
 func mapStrings(raw json.RawMessage, f func(string) string) json.RawMessage {
-	text, out, at := string(raw), []byte(nil), 0
+	text := string(raw)
 	if !json.Valid(raw) {
 		return json.RawMessage(f(text))
 	}
-	for i := 0; i < len(text); i++ {
-		if text[i] != '"' {
+	var out []byte
+	done := 0 // bytes of text that out has
+	for end := 0; end < len(text); end++ {
+		if text[end] != '"' {
 			continue
 		}
-		start := i
-		for i++; text[i] != '"'; i++ {
-			if text[i] == '\\' {
-				i++
+		start, escaped := end, false
+		for end++; text[end] != '"'; end++ {
+			if text[end] == '\\' {
+				end, escaped = end+1, true
 			}
 		}
-		was := text[start+1 : i]
-		if strings.IndexByte(was, '\\') >= 0 {
-			var escaped string
-			_ = json.Unmarshal(raw[start:i+1], &escaped) // a string of valid JSON
-			was = escaped
+		was := text[start+1 : end]
+		if escaped {
+			var plain string // apart, so that others need no memory of their own
+			_ = json.Unmarshal(raw[start:end+1], &plain)
+			was = plain
 		}
 		if is := f(was); is != was {
-			out, at = append(append(out, text[at:start]...), encode(is)...), i+1
+			out, done = append(append(out, text[done:start]...), encode(is)...), end+1
 		}
 	}
-	if at == 0 {
+	if done == 0 {
 		return raw
 	}
-	return append(out, text[at:]...)
+	return append(out, text[done:]...)
 }
 
 // Placeholders returns the names of the [secret NAME] in a text, in order, each once.

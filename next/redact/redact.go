@@ -10,9 +10,8 @@
 //
 // A declared value becomes [secret NAME] in every encoding, and [Fill] puts it back for a call that may have it.
 // What is found otherwise becomes [redacted:KIND] for good. Not found are words without a context, undeclared
-// secrets in base64 or percent-encoding, payment cards, what two texts have a part of each, and the value of a name
-// behind a dozen others in one word, as in a=b=c=…. All methods take time linear in the length of the text and return
-// a text without secrets as it is.
+// secrets in base64 or percent-encoding, payment cards, and what two texts have a part of each. All methods take time
+// linear in the length of the text and return a text without secrets as it is.
 package redact
 
 import (
@@ -79,7 +78,7 @@ func (s *Sanitizer) Prose(text string) string { return s.copy().prose(text) }
 
 func (s *sanitizer) prose(text string) (clean string) {
 	text = s.known(text)
-	clean = s.replace(text, scan(text, true))
+	clean = s.scan(text, true)
 	if s.o.Find == nil {
 		return clean
 	}
@@ -102,8 +101,7 @@ func (s *sanitizer) prose(text string) (clean string) {
 func (s *Sanitizer) Data(raw json.RawMessage) json.RawMessage {
 	its := s.copy()
 	return mapStrings(raw, func(text string) string {
-		text = its.known(text)
-		return its.replace(text, scan(text, false))
+		return its.scan(its.known(text), false)
 	})
 }
 
@@ -118,24 +116,6 @@ func (s *sanitizer) known(text string) string {
 		text = s.declared.Replace(text)
 	}
 	return text
-}
-
-// replace replaces spans, which are in order, by marks.
-func (s *sanitizer) replace(text string, spans []span) string {
-	var b strings.Builder
-	at := 0
-	for _, sp := range spans {
-		if sp.start = max(sp.start, at); sp.start >= sp.end || slices.Contains(s.o.Allow, text[sp.start:sp.end]) {
-			continue
-		}
-		b.WriteString(text[at:sp.start])
-		b.WriteString(s.mark(sp.kind, text[sp.start:sp.end]))
-		at = sp.end
-	}
-	if at == 0 {
-		return text
-	}
-	return b.String() + text[at:]
 }
 
 // mark is what stands for an undeclared secret.

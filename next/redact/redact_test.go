@@ -45,7 +45,9 @@ func TestProse(t *testing.T) {
 		{"https://x.example/?token=8f7e6d5c4b3a2918&x=1", "8f7e6d5c4b3a2918"}, {"<Secret>\n  q9w8e7r6t5\n</Secret>", "q9w8e7r6t5"},
 		{`if ("open sesame" == passphrase) {`, "open sesame"}, {`setProperty("X_TOKEN", "8f7e6d5c4b3a2918")`, "8f7e6d5c4b3a2918"},
 		{`secret.assign("p}w$7")`, "p}w$7"}, {"run --acme-api-key a1b2c3d4", "a1b2c3d4"}, {"chat_token=07633784579488709032498085105182", "0763"},
-		{strings.Repeat("key=", 99) + github, github},
+		{strings.Repeat("key=", 99) + github, github}, {strings.Repeat("key:", 99) + "password=hunter2", "hunter2"},
+		{`api_key="` + strings.Repeat("a1B2c3", 99) + `"`, "c3a1"}, {"Authorization: Basic " + "eyJ" + "hbGciOiJIUzI1NiJ9.eyJ1IjoxfQ.c2ln", "c2ln"},
+
 		// Tokens and keys.
 		{"use " + github + ".", github}, {`"` + aws + `"`, aws}, {"post to " + slack, slack}, {google, google}, {"key:\n" + pem + "\nend", "MIIE"},
 		{"key:\n" + pem[:200], "MIIE"}, {pem[:32] + "MIIEabc123\n" + pem[len(pem)-29:], "MIIEabc123"}, {pem[:32] + "MIIEvQIBADANBg\n", "MIIEv"}, {`\n` + github, github}, {"110201543:AA" + "HdqTcvCH1vGWJxfSe1ofSAs0K5PALDsaw", "AAHd"},
