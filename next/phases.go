@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -135,7 +136,7 @@ func (t *turn) facts(ctx context.Context) (told []string) {
 	return told
 }
 
-func adviceName(n int) string { return fmt.Sprintf("advice/%d", n) }
+func adviceName(n int) string { return "advice/" + strconv.Itoa(n) }
 
 // fires returns the tasks of a plan that fires, nil if there is none, or one of its calls is nobody's.
 func (t *turn) fires(plan *reason.Plan) (tasks []reason.Task) {
@@ -698,7 +699,7 @@ func (t *turn) recalled(ctx context.Context) (*learn.Advice, error) {
 // asks is the case of the aim that is to be advised on.
 func (t *turn) asks() reason.Case {
 	c := t.objective.asks()
-	c.ID, c.Run, c.Scope = fmt.Sprintf("%s/%d", t.ID, t.aim().Advised), t.ID, t.Scope
+	c.ID, c.Run, c.Scope = t.ID+"/"+strconv.Itoa(t.aim().Advised), t.ID, t.Scope
 	c.Text, c.Goals = t.aim().Text, t.goals()
 	return c
 }

@@ -159,8 +159,8 @@ func (r *Runner) attempt(ctx context.Context, s *scene, c *Call) Attempt {
 // execute makes the execution or takes its result from the journal. That of one that failed has its Usage.
 func (r *Runner) execute(ctx context.Context, c *Call) (result Result, err error) {
 	given, err := schema.Canonical(c.Task.Inputs)
-	if err == nil {
-		err = r.inputs[c.Worker].Check(given)
+	if takes := r.inputs[c.Worker]; err == nil && takes != nil {
+		err = takes.Check(given)
 	}
 	if err != nil {
 		return result, fmt.Errorf("%w: %w", errInputs, err)
