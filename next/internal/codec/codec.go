@@ -50,8 +50,7 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// Marshal returns the value of v, or a *[store.LimitError] if it would be longer than [MaxRecord].
-// A struct is given as such: of one behind a pointer cbor copies each time.
+// Marshal returns the value of v (no pointer, behind which cbor copies), or a *[store.LimitError] over [MaxRecord].
 func Marshal(v any) ([]byte, error) {
 	b := buffers.Get().(*bytes.Buffer)
 	defer buffers.Put(b)

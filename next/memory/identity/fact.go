@@ -235,15 +235,11 @@ func (x *Identity) change(ctx context.Context, id string, change func(*fact) (ch
 // List returns all facts, archived ones too, by category and then the most confident first.
 func (x *Identity) List(ctx context.Context) ([]Fact, error) {
 	_, facts, err := all[fact](ctx, x, factKind)
-	if err != nil || len(facts) == 0 {
-		return []Fact{}, err
+	p := Profile{}
+	if err == nil && len(facts) > 0 { // most identities have none
+		p, err = x.Profile(ctx)
 	}
-	p, err := x.Profile(ctx)
-	if err != nil {
-		return nil, err
-	}
-	now := x.clock()
-	out := make([]Fact, len(facts))
+	out, now := make([]Fact, len(facts)), x.clock()
 	for i, f := range facts {
 		out[i], out[i].Confidence = f.Fact, f.effective(now, p.HalfLifeDays)
 	}
@@ -251,7 +247,7 @@ func (x *Identity) List(ctx context.Context) ([]Fact, error) {
 		return cmp.Or(cmp.Compare(slices.Index(categories, a.Category), slices.Index(categories, b.Category)),
 			cmp.Compare(b.Confidence, a.Confidence), strings.Compare(a.Content, b.Content))
 	})
-	return out, nil
+	return out, err
 }
 
 // Update gives the fact with the ID of d what else d states: another Content, Category or SourceRef.
