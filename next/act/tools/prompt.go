@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -11,7 +12,7 @@ import (
 )
 
 // prompt is what the model is told of its task: each part between marks that no text in it can forge.
-func prompt(c *act.Call, replayed []made, next []reason.PlanCall) string {
+func prompt(c *act.Call, like []reason.Suggestion, replayed []made, next []reason.PlanCall) string {
 	type part struct{ name, note, body string }
 	var parts []part
 	var bodies []string
@@ -35,8 +36,19 @@ func prompt(c *act.Call, replayed []made, next []reason.PlanCall) string {
 		return a.Question + ": " + a.Text
 	})...)
 	add("refused", "why the previous attempt did not pass", c.Complaint)
-	add("known", "from earlier cases", each(c.Memories, content)...)
+	n := 0
+	for n < len(c.Memories) && c.Memories[n].Record.Kind == memory.Rule {
+		n++
+	}
+	add("rules", "that hold here", each(c.Memories[:n], content)...)
+	add("known", "from earlier cases", each(c.Memories[n:], content)...)
+	add("about", "what is known of the person or project", each(c.Facts, func(f string) string { return "- " + fence.Line(f) })...)
 	add("warnings", "what failed before", each(c.Warnings, reason.Warning.String)...)
+	add("like", "calls by which like cases were delivered; {name} stands for a value of this case", each(like, func(s reason.Suggestion) string {
+		return fmt.Sprintf("- %s. What differs: %s", strings.Join(each(s.Calls, func(p reason.PlanCall) string {
+			return fmt.Sprintf("%s %s", p.Name, p.Inputs)
+		}), "; "), cmp.Or(fence.Line(s.Differs), "nothing is known"))
+	})...)
 	add("earlier", "what earlier tasks of this run delivered", each(c.Lineage, func(d reason.Delivery) string {
 		return fmt.Sprintf("%s: %s", d.Task.Objective, d.Output)
 	})...)

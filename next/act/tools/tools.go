@@ -119,7 +119,7 @@ func (a *attempt) run(ctx context.Context, r *act.Result) error {
 	if err != nil {
 		return err
 	}
-	a.say(reason.Message{Role: reason.UserRole, Text: prompt(a.call, a.made, next)})
+	a.say(reason.Message{Role: reason.UserRole, Text: prompt(a.call, a.like(), a.made, next)})
 	for n, mended := 1, 0; ; n++ {
 		answer, err := a.ask(ctx, n)
 		if err != nil {
@@ -171,6 +171,13 @@ func (a *attempt) replay(ctx context.Context) (rest []reason.PlanCall, err error
 		}
 	}
 	return rest, nil
+}
+
+// like are the plans of like cases that these tools can make: others are of tasks, for a planner.
+func (a *attempt) like() []reason.Suggestion {
+	return slices.DeleteFunc(slices.Clone(a.call.Suggestions), func(s reason.Suggestion) bool {
+		return len(s.Calls) == 0 || slices.ContainsFunc(s.Calls, func(p reason.PlanCall) bool { return a.tools[p.Name] == nil })
+	})
 }
 
 // ask returns answer n: the one that was kept, or the model's. An answer that cannot be used is asked for again.

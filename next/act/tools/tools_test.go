@@ -17,6 +17,7 @@ import (
 	"github.com/arc-learn/arc/next/act"
 	"github.com/arc-learn/arc/next/act/tools"
 	"github.com/arc-learn/arc/next/iar"
+	"github.com/arc-learn/arc/next/memory"
 	"github.com/arc-learn/arc/next/rank"
 	"github.com/arc-learn/arc/next/reason"
 	"github.com/arc-learn/arc/next/store"
@@ -309,6 +310,35 @@ func TestWhatTheModelIsShown(t *testing.T) {
 	require.Zero(t, s.count("refund"))
 	require.Len(t, a.Result.Plan.Calls, 2, "what failed is no part of the plan")
 	require.Less(t, iar.Resonance(*a.Result.Reflection), .3)
+}
+
+// What is known of the case reaches a model that has no reasoner before it: rules as rules, and plans that it can make.
+func TestWhatIsKnownIsTold(t *testing.T) {
+	hit := func(kind memory.Kind, text string) memory.Hit {
+		return memory.Hit{Record: memory.Record{Draft: memory.Draft{Kind: kind, Content: text}}}
+	}
+	plan := func(differs string, names ...string) (s reason.Suggestion) {
+		for _, name := range names {
+			s.Calls = append(s.Calls, reason.PlanCall{Name: name, Inputs: json.RawMessage(`{"order":"{order}"}`)})
+		}
+		s.Differs = differs
+		return s
+	}
+	m := script(says("done"))
+	try(t, store.NewMem(), tools.New(m, nil, (&shop{}).tools(act.Autonomous)...), func(c *act.Call) {
+		c.Memories = []memory.Hit{hit(memory.Rule, "Answer in German."), hit(memory.Fact, "Anna has a dog.")}
+		c.Facts = []string{"prefers short answers"}
+		c.Suggestions = []reason.Suggestion{plan("the words", "lookup", "refund"), plan("all", "planned", "lookup"), plan("nothing was called")}
+	})
+	said := m.asked[0].Messages[0].Text
+	for _, want := range []string{
+		"that hold here\n- Answer in German.\n", "from earlier cases\n- Anna has a dog.\n", "\n- prefers short answers\n",
+		`- lookup {"order":"{order}"}; refund {"order":"{order}"}. What differs: the words`,
+	} {
+		require.Contains(t, said, want)
+	}
+	require.NotContains(t, said, "planned", "a plan of tasks is a planner's")
+	require.NotContains(t, said, "nothing was called")
 }
 
 func TestFinalAnswer(t *testing.T) {
