@@ -171,6 +171,13 @@ func TestTransport(t *testing.T) {
 		require.Equal(t, c.class, e.Class, name)
 		require.ErrorContains(t, e, c.words, name)
 	}
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, `{"error":"max exceeded"}`, 429) }))
+	defer srv.Close()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, srv.URL, nil)
+	require.NoError(t, err)
+	r.Header.Set("Authorization", "Bearer x")
+	_, err = (&http.Client{Transport: reason.Transport(nil)}).Do(r)
+	require.ErrorContains(t, err, "max exceeded", "a placeholder is no key")
 	for _, address := range []string{"localhost:8080/v1", "api.example.com", "https:///v1"} {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address, nil)
 		require.NoError(t, err)

@@ -269,3 +269,8 @@ func ExampleLLM() {
 	fmt.Println(d.Approach, "→", d.Tasks[0].Skill)
 	// Output: look it up → orders
 }
+
+func TestKnownPrompt(t *testing.T) {
+	k := reason.Known{Suggestions: []reason.Suggestion{{Name: "plan 1", Delivered: 3}, {Name: "plan 2", Delivered: 1, Differs: "the words"}}}
+	require.Contains(t, k.Prompt(), "- plan 1 (delivered 3×): \n- plan 2 (delivered 1×; the words): \n")
+}

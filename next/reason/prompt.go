@@ -261,7 +261,8 @@ func (k Known) Prompt() string {
 	}
 	section("Rules that hold here:", each(k.Memories[:n], func(h memory.Hit) string { return fence.Line(h.Record.Content) }))
 	section("Plans that delivered cases like this ({name} stands for a value of this case):", each(k.Suggestions, func(s Suggestion) string {
-		return fmt.Sprintf("%s (delivered %d×; %s): %s", s.Name, s.Delivered, fence.Line(s.Differs), calls(s.Plan))
+		delivered := strings.TrimSuffix(fmt.Sprintf("delivered %d×; %s", s.Delivered, fence.Line(s.Differs)), "; ")
+		return fmt.Sprintf("%s (%s): %s", s.Name, delivered, calls(s.Plan))
 	}))
 	if k.Fires != nil {
 		section("The same case was delivered by these calls:", []string{calls(*k.Fires)})

@@ -46,11 +46,12 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// withoutKey returns a text without the credentials of a request.
+// withoutKey returns a text without the credentials of a request. What has fewer than 8 bytes is none: a local endpoint
+// is given "x" or "none", and that stands in other words, too.
 func withoutKey(h http.Header, s string) string {
 	for _, name := range []string{"Authorization", "X-Api-Key", "Api-Key", "X-Goog-Api-Key"} {
 		value := h.Get(name)
-		if value = value[strings.LastIndexByte(value, ' ')+1:]; value != "" { // without a scheme such as Bearer
+		if value = value[strings.LastIndexByte(value, ' ')+1:]; len(value) >= 8 { // without a scheme such as Bearer
 			s = strings.ReplaceAll(s, value, "[key]")
 		}
 	}

@@ -4,7 +4,7 @@
 // Ctrl-C there cancels the command here.
 //
 //	func main() {
-//		t, path := console.Local("MY_VAR"), console.Path(dir)
+//		t, path := console.Local("MY_VAR"), console.Path(dir, "my.sock")
 //		code, err := console.Forward(ctx, path, t) // where a daemon listens
 //		if errors.Is(err, console.ErrNobody) {
 //			code = execute(ctx, t) // opens the store; a daemon then calls console.Listen(path, execute)
