@@ -37,9 +37,9 @@ const (
 	maxShown   = 5
 )
 
-// Health returns the figures of a scope. Without a run that has ended the State is "no_data". It is "failing" where
-// the last three that ended were blocked, or fewer than half were delivered; "struggling" where the last one was
-// blocked, or fewer than nine in ten were delivered; else "healthy". Canceled runs do not count.
+// Health returns the figures of a scope, not of those below it. Without a run that has ended the State is "no_data".
+// It is "failing" where the last three that ended were blocked, or fewer than half were delivered; "struggling" where
+// the last one was blocked, or fewer than nine in ten were delivered; else "healthy". Canceled runs do not count.
 func (a *Agent) Health(ctx context.Context, scope memory.Scope) (Health, error) {
 	v := a.In(scope)
 	h := Health{State: "no_data", since: a.opts.Now().Add(-healthSpan)}

@@ -224,7 +224,7 @@ func (v View) heed(ctx context.Context, id string, due store.Entry) error {
 	}
 }
 
-// Approvals yields what runs of the scope wait for.
+// Approvals yields what runs of the scope wait for, not those of scopes below it.
 func (v View) Approvals(ctx context.Context) iter.Seq2[act.Approval, error] {
 	return func(yield func(act.Approval, error) bool) {
 		for r, err := range v.records(ctx) {
