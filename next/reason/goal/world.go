@@ -325,7 +325,14 @@ func with(v any, keys []string, op string, by any) (changed any, ok bool) {
 	if object = maps.Clone(object); object == nil {
 		object = map[string]any{}
 	}
-	object[keys[0]], ok = with(object[keys[0]], keys[1:], op, by)
+	key, rest := keys[0], keys[1:]
+	for n := range keys { // a key may have dots
+		if name := strings.Join(keys[:n+1], "."); object[name] != nil {
+			key, rest = name, keys[n+1:]
+			break
+		}
+	}
+	object[key], ok = with(object[key], rest, op, by)
 	return object, ok
 }
 
