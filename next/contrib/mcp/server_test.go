@@ -246,12 +246,6 @@ func TestIdentity(t *testing.T) {
 	out, _ := p.call("arete_update_identity", m{"content": "prefers table-driven tests", "category": "preference"})
 	f := out["fact"].(m)
 	require.Equal(t, "candidate", f["maturity"])
-	out, _ = p.call("arete_validate_fact", m{"factId": f["id"], "reasoning": "said so"})
-	require.Equal(t, true, out["changed"])
-	for range 5 {
-		out, _ = p.call("arete_validate_fact", m{"factId": f["id"], "reasoning": "again and again"})
-		require.Equal(t, false, out["changed"], "once a day")
-	}
 	out, _ = p.call("arete_context", m{"task": "write tests", "maxFacts": 3})
 	require.Equal(t, 1., out["totalFacts"])
 	require.NotZero(t, out["facts"].([]any)[0].(m)["relevanceScore"])
@@ -283,11 +277,24 @@ func TestIdentity(t *testing.T) {
 	require.Len(t, out["events"], 2)
 	out, _ = p.call("arete_infer", m{"lookbackDays": 3})
 	c := out["candidates"].([]any)[0].(m)
-	out, _ = p.call("arete_validate_fact", m{"factId": c["id"], "reasoning": "yes"})
+	added, _ := p.call("arete_update_identity", m{"content": "learns Go", "category": "expertise"})
+	for _, id := range []any{c["id"], added["fact"].(m)["id"], stated["id"]} { // whatever the client says, and how often
+		_, text = p.call("arete_validate_fact", m{"factId": id, "reasoning": "yes"})
+		require.Contains(t, text, "only the host")
+	}
+	known, _ := p.call("arete_get_identity", nil)
+	for _, f := range known["facts"].([]any) {
+		require.Equal(t, f.(m)["id"] == stated["id"], f.(m)["maturity"] != "candidate", f)
+	}
+	out, _ = host.call("arete_validate_fact", m{"factId": c["id"], "reasoning": "yes"})
 	require.Equal(t, "established", out["fact"].(m)["maturity"])
+	_, text = host.call("arete_validate_fact", m{"factId": added["fact"].(m)["id"], "reasoning": "yes"})
+	require.Contains(t, text, "candidate", "once")
+	_, text = p.call("arete_update_identity", m{"factId": added["fact"].(m)["id"], "content": "learns Rust"})
+	require.Contains(t, text, "only the host", "the host has validated other words")
 	out, _ = p.call("arete_get_identity", nil)
-	require.Len(t, out["facts"], 2)
-	_, text = p.call("arete_validate_fact", m{"factId": "nope", "reasoning": "x"})
+	require.Len(t, out["facts"], 3)
+	_, text = host.call("arete_validate_fact", m{"factId": "nope", "reasoning": "x"})
 	require.Contains(t, text, "not found")
 }
 
