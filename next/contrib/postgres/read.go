@@ -41,7 +41,7 @@ func (s *Store) get(ctx context.Context, in Tx, key string) (store.Entry, error)
 // paging reads up to limit entries behind last, which the loop has had.
 type paging func(ctx context.Context, in Tx, last store.Entry, limit int) ([]store.Entry, error)
 
-// Scan yields the entries of r. What does not fit into a page of 64 entries is read through a connection of its own,
+// Scan yields the entries of r. What does not fit into a page of 256 entries is read through a connection of its own,
 // which is held, with the state of the store, until the loop ends.
 func (s *Store) Scan(ctx context.Context, r store.Range) iter.Seq2[store.Entry, error] {
 	return s.iterate(ctx, r.Limit, s.scan(r))
@@ -93,7 +93,7 @@ func (s *Store) Changes(ctx context.Context, after store.Revision) iter.Seq2[sto
 }
 
 // Entries of a page: the first one has the fewest, a later one as many as have about a MiB.
-const fewest, most = 64, 4096
+const fewest, most = 256, 4096
 
 // iterate yields page after page of one snapshot, at most bound entries if that is not 0.
 func (s *Store) iterate(ctx context.Context, bound int, next paging) iter.Seq2[store.Entry, error] {
