@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 )
 
 // Group is where the parts of one tenant meet the store: it turns concurrent updates into few commits, and tells
@@ -20,8 +21,7 @@ import (
 // not read it by [Batch.Get], runs again in the next commit.
 //
 // So a function may run more than once; it must call no host code and no method of the Group. Functions, Afters
-// and followers run one at a time, on the goroutine of any caller that waits: a panic of one is that caller's. All
-// methods may be called concurrently.
+// and followers run one at a time, on a caller's goroutine, which panics with them. Methods may be called concurrently.
 type Group struct {
 	*group
 	prefix string
@@ -35,8 +35,9 @@ type group struct {
 	waiting []*update     // under mu
 	lead    chan struct{} // held by the caller that commits; what follows is its own
 	follows []func(Entry)
-	seen    Revision // of the last Refresh
-	unread  []Op     // whose keys others may have written, to be read before anything is staged
+	seen    Revision     // of the last Refresh
+	reads   atomic.Int64 // of Refresh, that have ended
+	unread  []Op         // whose keys others may have written, to be read before anything is staged
 }
 
 // update is a call of Update.
@@ -80,12 +81,6 @@ func (g *Group) Follow(prefix string, apply func(Entry)) {
 	})
 }
 
-func (g *group) tell(e Entry) {
-	for _, apply := range g.follows {
-		apply(e)
-	}
-}
-
 // Refresh gives followers what other processes have written since the last call, where the store is a [Changer];
 // otherwise it does nothing. The first call, made before the first Follow, marks where to begin. After an error
 // that wraps ErrNotFound the parts must read the store again, with a new Group.
@@ -94,8 +89,12 @@ func (g *Group) Refresh(ctx context.Context) error {
 	if !ok {
 		return nil
 	}
+	reads := g.reads.Load()
 	g.lead <- struct{}{}
 	defer func() { <-g.lead }()
+	if g.reads.Load() > reads+1 { // one of them began after this call
+		return nil
+	}
 	after := g.seen
 	if after == 0 && len(g.follows) == 0 {
 		after = Latest
@@ -104,10 +103,14 @@ func (g *Group) Refresh(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if g.tell(e); e.Key == "" {
+		for _, apply := range g.follows {
+			apply(e)
+		}
+		if e.Key == "" {
 			g.seen = e.Rev
 		}
 	}
+	g.reads.Add(1)
 	return nil
 }
 
@@ -199,7 +202,9 @@ func (g *group) settle(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("store: a key of an earlier commit cannot be read: %w", err)
 		}
-		g.tell(e)
+		for _, apply := range g.follows {
+			apply(e)
+		}
 	}
 	g.unread = nil
 	return nil

@@ -2,8 +2,7 @@
 //
 // Everything that arc keeps goes through a [Store], so durability, isolation and sharing are solved once. The
 // package has the interface and its errors, [NewMem] (the in-memory store), [Sub] (a tenant's part of a store),
-// [Batch] and [Group] (how a step of several parts becomes one commit), and [Copy] and [Load]. Package
-// store/badger has the durable store, store/storetest the conformance suite for any other.
+// [Batch] and [Group] (how a step of several parts becomes one commit), and [Copy] and [Load].
 package store
 
 import (
@@ -52,18 +51,16 @@ func At(rev Revision) Condition { return cmp.Or(Condition(rev), Absent) }
 // Op is one part of a commit: a put, a delete if Delete is set, or, if Check is set, only the condition If on the
 // key, which is not written. To delete a key that does not exist is no error.
 type Op struct {
-	Key    string
-	Value  []byte
-	Delete bool
-	Check  bool
-	If     Condition
+	Key           string
+	Value         []byte
+	Delete, Check bool
+	If            Condition
 }
 
 // Range selects keys: those that begin with Prefix and sort after After, at most Limit of them (0: all).
 type Range struct {
-	Prefix string
-	After  string
-	Limit  int
+	Prefix, After string
+	Limit         int
 }
 
 // Store is an ordered key-value store with atomic conditional commits.
@@ -83,8 +80,7 @@ type Store interface {
 	// ErrConflict (a *[ConflictError]) when a condition does not hold. When it returns nil the commit is durable.
 	// A key may be named once. A commit that writes nothing returns 0.
 	Commit(ctx context.Context, ops ...Op) (Revision, error)
-	// Close releases the store after the commits under way. It is idempotent; every other method then returns
-	// ErrClosed.
+	// Close waits for the commits under way. It is idempotent; every other method then returns ErrClosed.
 	Close() error
 }
 
@@ -124,7 +120,6 @@ type ConflictError struct{ Key string }
 
 func (e *ConflictError) Error() string { return fmt.Sprintf("%v: key %q", ErrConflict, e.Key) }
 
-// Is reports whether target is ErrConflict.
 func (e *ConflictError) Is(target error) bool { return target == ErrConflict }
 
 // LimitError refuses an input that is over a bound of the store or of a record, or that is malformed.
