@@ -9,8 +9,9 @@ import (
 )
 
 // A row looks at reach bytes behind what it begins with, and at longest where its match goes on there: a scan takes
-// time linear in the length of the text, and some seconds a megabyte of one that is made to be slow.
-const reach, longest = 320, 16 << 10
+// time linear in the length of the text. After maxLooks rows of a word that found nothing, as in key=key=key=…, a row
+// for a prose looks at short bytes.
+const reach, short, longest, maxLooks = 320, 32, 16 << 10, 16
 
 //go:embed forms.txt
 var table string
@@ -59,14 +60,22 @@ func lower(c byte) byte { return c | 0x20 }
 // scan returns a text with marks in the place of what the forms find.
 func (s *sanitizer) scan(text string, prose bool) string {
 	var b strings.Builder
-	done := 0 // bytes of text that b has
+	done, looks := 0, 0 // bytes of text that b has; rows that found nothing since the last space
 	for i := 0; i+1 < len(text); i++ {
+		if text[i] <= ' ' {
+			looks = 0
+		}
 		for _, f := range forms[lower(text[i])][lower(text[i+1])] {
 			if f.prose && !prose || !f.at(text[i:]) {
 				continue
 			}
-			start, end := f.find(text, i)
+			reach := reach
+			if f.check != "" && looks > maxLooks {
+				reach = short
+			}
+			start, end := f.find(text, i, reach)
 			if start >= end {
+				looks++
 				continue
 			}
 			if start = max(start, done); start < end && !slices.Contains(s.o.Allow, text[start:end]) {
@@ -93,8 +102,8 @@ func (f *form) at(text string) bool {
 	return text[:n] == f.begins || f.check != "" && strings.EqualFold(text[:n], f.begins)
 }
 
-// find returns where the secret of a form is that begins at text[i:]; an empty range if there is none.
-func (f *form) find(text string, i int) (start, end int) {
+// find returns where the secret of a form is that begins at text[i:], by so many bytes; an empty range if there is none.
+func (f *form) find(text string, i, reach int) (start, end int) {
 	if f.check == "" && f.before == nil && !apart.MatchString(text[max(0, i-3):i]) {
 		return 0, 0
 	}
@@ -143,8 +152,8 @@ func (f *form) find(text string, i int) (start, end int) {
 var (
 	// apart matches what a token can begin behind: no word, but an escape such as \n or %3D.
 	apart = regexp.MustCompile(`(?:^|[^A-Za-z0-9.]|\\[nrt]|%..)$`)
-	// masked matches a token of a manual, which may count up.
-	masked = regexp.MustCompile(`(?i)x{5}|EXAMPLE$|abcdefg|ghijklm|mnopqrs|stuvwxy|1234567`)
+	// masked matches a token of a manual. One that counts up is a token: it may be somebody's canary.
+	masked = regexp.MustCompile(`(?i)x{5}|EXAMPLE$`)
 	// stands matches what stands for a secret: a variable, a pattern, a mask or a mark.
 	stands = regexp.MustCompile(`^(?:\$|[{<%(*/]|\[(?:secret |redacted:|[A-Z_]+\]?$)|\.+$)|(?i:x{5})|EXAMPLE$|(?:\.\.\.|…)$`)
 	// code matches a name with a mark, or an expression, of a program.
