@@ -1,5 +1,5 @@
 // Package mcp joins arc to the Model Context Protocol: an Agent as a server, and the tools of any server as tools of
-// an agent.
+// an agent. Not there: prompts, resources, completions, sampling and elicitation, of which the server claims none.
 //
 //	err := mcp.Serve(ctx, agent, os.Stdin, os.Stdout, nil)            // one client, over stdio
 //	handler, err := mcp.Handler(agent, &mcp.Options{Verify: tokens}) // streamable HTTP
@@ -256,7 +256,8 @@ func add[In, Out any](s *server, h hints, name, about string, f func(context.Con
 			return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: text}}, StructuredContent: raw}, err
 		})
 		if err != nil {
-			res = &sdk.CallToolResult{IsError: true, Content: []sdk.Content{&sdk.TextContent{Text: s.explain(ctx, name, err)}}}
+			content := []sdk.Content{&sdk.TextContent{Text: s.explain(ctx, name, err)}}
+			res = &sdk.CallToolResult{IsError: true, Content: content}
 		}
 		return res, nil
 	})
@@ -312,7 +313,8 @@ func (s *server) caller(ctx context.Context, req *sdk.CallToolRequest) (c caller
 		c.progress = func(message string) {
 			n++
 			// A client that is gone ends the call by its context.
-			_ = req.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{ProgressToken: token, Progress: n, Message: message})
+			said := &sdk.ProgressNotificationParams{ProgressToken: token, Progress: n, Message: message}
+			_ = req.Session.NotifyProgress(ctx, said)
 		}
 	}
 	return c, nil
@@ -338,7 +340,8 @@ var told = []error{
 func (s *server) explain(ctx context.Context, name string, err error) string {
 	var limit *store.LimitError
 	var word refused
-	if errors.As(err, &limit) || errors.As(err, &word) || slices.ContainsFunc(told, func(t error) bool { return errors.Is(err, t) }) {
+	is := func(t error) bool { return errors.Is(err, t) }
+	if errors.As(err, &limit) || errors.As(err, &word) || slices.ContainsFunc(told, is) {
 		return clip(fence.Line(err.Error()), 1<<10)
 	}
 	reference := rand.Text()[:8]
@@ -804,13 +807,14 @@ func (s *server) identityTools() {
 	me := arc.View.Identity
 	add(s, reads, "arete_get_identity", "Returns what is known about the person or project. For a task, "+
 		"arete_context is shorter.", on(me, s.getIdentity))
-	add(s, again|destroys, "arete_update_identity", "Adds a fact about the person or project, or changes one.", on(me, s.updateIdentity))
+	add(s, again|destroys, "arete_update_identity", "Adds a fact about the person or project, or changes one.",
+		on(me, s.updateIdentity))
 	add(s, reads, "arete_get_recent_context", "Returns what has happened lately, such as pages that were "+
 		"visited.", on(me, s.recentContext))
-	add(s, 0, "arete_add_context_event", "Keeps something that happened, of which facts may be inferred.", on(me, s.addEvent))
-	add(s, 0, "arete_validate_fact", "Confirms that a fact still holds, where the host trusts the client.", on(me, s.validateFact))
-	add(s, reads, "arete_context", "Returns the few facts that are worth knowing for a task, the best first.", on(me, s.context))
-	add(s, 0, "arete_infer", "Proposes candidates for facts by what has happened lately. Nothing is added.", on(me, s.infer))
+	add(s, 0, "arete_add_context_event", "Keeps an event, of which facts may be inferred.", on(me, s.addEvent))
+	add(s, 0, "arete_validate_fact", "Confirms a fact, where the host trusts the client.", on(me, s.validateFact))
+	add(s, reads, "arete_context", "Returns the few facts worth knowing for a task, best first.", on(me, s.context))
+	add(s, 0, "arete_infer", "Proposes facts by what has happened lately. Nothing is added.", on(me, s.infer))
 	add(s, again|destroys, "arete_reject_fact", "Removes a candidate that is wrong, and has it never proposed "+
 		"again.", on(me, s.rejectFact))
 }
@@ -822,7 +826,9 @@ func (s *server) getIdentity(ctx context.Context, _ caller, me *identity.Identit
 
 var categories = []string{"", "core", "expertise", "preference", "context", "focus"}
 
-func (s *server) updateIdentity(ctx context.Context, c caller, me *identity.Identity, in updateIdentityIn) (out factOut, err error) {
+func (s *server) updateIdentity(
+	ctx context.Context, c caller, me *identity.Identity, in updateIdentityIn,
+) (out factOut, err error) {
 	f := identity.Fact{
 		ID: in.FactID, Content: in.Content, Category: in.Category, SourceRef: in.SourceRef, Source: identity.Conversation,
 	}
@@ -852,7 +858,9 @@ func (s *server) candidate(ctx context.Context, me *identity.Identity, id string
 	return err
 }
 
-func (s *server) validateFact(ctx context.Context, _ caller, me *identity.Identity, in validateIn) (out factOut, err error) {
+func (s *server) validateFact(
+	ctx context.Context, _ caller, me *identity.Identity, in validateIn,
+) (out factOut, err error) {
 	if !s.Trusted {
 		return out, refused("only the host validates: arete_update_identity adds what the person has said as a candidate")
 	}
@@ -889,7 +897,9 @@ func (s *server) addEvent(ctx context.Context, _ caller, me *identity.Identity, 
 	return done{kept > 0}, err
 }
 
-func (s *server) recentContext(ctx context.Context, _ caller, me *identity.Identity, in recentIn) (out recentOut, err error) {
+func (s *server) recentContext(
+	ctx context.Context, _ caller, me *identity.Identity, in recentIn,
+) (out recentOut, err error) {
 	if in.Limit <= 0 {
 		in.Limit = 50
 	}
