@@ -41,7 +41,7 @@ func clerk() arc.Host {
 	did := func(run, what string) { fmt.Printf("%s did %s\n", run, what) }
 	var ts []tools.Tool
 	for _, name := range []string{"look", "pay", "write"} {
-		ts = append(ts, tools.Tool{Tool: reason.Tool{Name: name}, Irreversible: name == "pay", Call: func(_ context.Context, in json.RawMessage) (json.RawMessage, error) {
+		ts = append(ts, tools.Tool{Worker: act.Worker{Name: name, Irreversible: name == "pay"}, Call: func(_ context.Context, in json.RawMessage) (json.RawMessage, error) {
 			var of struct{ Run string }
 			err := json.Unmarshal(in, &of)
 			did(of.Run, name)

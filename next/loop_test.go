@@ -590,7 +590,7 @@ func TestOnceAfterAnApproval(t *testing.T) {
 
 // A worker that calls tools is handed the plan that fires, also where nobody else plans.
 func TestToolsFire(t *testing.T) {
-	refund := tools.Tool{Tool: reason.Tool{Name: "refund", Input: json.RawMessage(`{"type":"object"}`)}, Call: func(
+	refund := tools.Tool{Worker: act.Worker{Name: "refund", Input: json.RawMessage(`{"type":"object"}`)}, Call: func(
 		_ context.Context, in json.RawMessage) (json.RawMessage, error) {
 		return in, nil
 	}}

@@ -209,7 +209,7 @@ func work(t *testing.T, dir, office string) {
 		return io.ReadAll(response.Body)
 	}
 	tool := func(name string) tools.Tool {
-		return tools.Tool{Tool: reason.Tool{Name: name}, Call: func(ctx context.Context, in json.RawMessage) (json.RawMessage, error) {
+		return tools.Tool{Worker: act.Worker{Name: name}, Call: func(ctx context.Context, in json.RawMessage) (json.RawMessage, error) {
 			return post(ctx, "tool/"+name, []byte(in))
 		}}
 	}

@@ -18,23 +18,16 @@ import (
 
 	"github.com/arc-learn/arc/next/act"
 	"github.com/arc-learn/arc/next/internal/schema"
-	"github.com/arc-learn/arc/next/reason"
 )
 
 // Tool is something that a model may call, under the conditions of an [act.Worker]. [Func] makes one of a Go
 // function; the tools of an MCP server are made by contrib/mcp.
 type Tool struct {
-	reason.Tool // no Input: any object
+	act.Worker // Name, Description, Input (nil: any object), Mode, Blast, Irreversible, AskAbove, Secrets; nothing else
 
 	// Call makes the call. Inputs fit the schema. The result is JSON; a string is shown to the model as it is. An
 	// error is shown to the model, too, and it may try something else. Calls of one answer are made concurrently.
 	Call func(ctx context.Context, inputs json.RawMessage) (json.RawMessage, error)
-
-	Mode         act.Mode
-	Blast        act.Blast
-	Irreversible bool
-	AskAbove     map[string]float64
-	Secrets      []string
 
 	wrong error          // of Func
 	input *schema.Schema // compiled, of a Tool that was checked
@@ -43,7 +36,7 @@ type Tool struct {
 // Func returns a Tool that calls f. Its schema is made from In, a struct or a map: names by json tags, descriptions
 // by jsonschema tags, required what has no omitempty. Types that have no schema are an error of the executor.
 func Func[In, Out any](name, description string, f func(context.Context, In) (Out, error)) Tool {
-	t := Tool{Tool: reason.Tool{Name: name, Description: description}}
+	t := Tool{Worker: act.Worker{Name: name, Description: description}}
 	s, err := jsonschema.For[In](nil)
 	if err == nil && s.Type != "object" {
 		err = fmt.Errorf("its input is a %s; a model gives an object", s.Type)
@@ -83,6 +76,8 @@ func check(ts []Tool) (map[string]*Tool, error) {
 			err = t.wrong
 		case t.Call == nil:
 			err = errors.New("nothing to call")
+		case t.Executor != nil || len(t.Gates)+len(t.Skills)+len(t.Effects) > 0 || t.Prior+t.Price != 0 || t.ByName || t.Timeout != 0:
+			err = errors.New("a tool has no Executor, Gates, Skills, Effects, Prior, Price, ByName or Timeout")
 		}
 		if err != nil {
 			wrong = append(wrong, fmt.Errorf("tool %q: %w", t.Name, err))

@@ -69,7 +69,7 @@ func New(m reason.Model, o *Options, ts ...Tool) act.Executor {
 		x.wrong = errors.Join(x.wrong, fmt.Errorf("schema of the answer: %w", wrong))
 	}
 	for _, t := range ts {
-		x.cards = append(x.cards, x.tools[t.Name].Tool)
+		x.cards = append(x.cards, reason.Tool{Name: t.Name, Description: t.Description, Input: x.tools[t.Name].Input})
 	}
 	return x
 }

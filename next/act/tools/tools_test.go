@@ -285,8 +285,8 @@ func TestWhatTheModelIsShown(t *testing.T) {
 	s := &shop{}
 	huge := tools.Func("huge", "", func(context.Context, struct{}) (string, error) { return strings.Repeat("é", 50_000), nil })
 	crash := tools.Func("crash", "", func(context.Context, struct{}) (string, error) { panic("boom") })
-	nothing := tools.Tool{Tool: reason.Tool{Name: "nothing"}, Call: func(context.Context, json.RawMessage) (json.RawMessage, error) { return nil, nil }}
-	typedNil := tools.Tool{Tool: reason.Tool{Name: "typednil"}, Call: func(context.Context, json.RawMessage) (json.RawMessage, error) {
+	nothing := tools.Tool{Worker: act.Worker{Name: "nothing"}, Call: func(context.Context, json.RawMessage) (json.RawMessage, error) { return nil, nil }}
+	typedNil := tools.Tool{Worker: act.Worker{Name: "typednil"}, Call: func(context.Context, json.RawMessage) (json.RawMessage, error) {
 		var e *reason.Error
 		return nil, e
 	}}
@@ -507,7 +507,7 @@ func TestWrongArguments(t *testing.T) {
 	for _, x := range []act.Executor{
 		tools.New(nil, nil),
 		tools.New(script(), &tools.Options{Schema: json.RawMessage(`{`)}),
-		tools.New(script(), nil, tools.Tool{Tool: reason.Tool{Name: "a"}}),
+		tools.New(script(), nil, tools.Tool{Worker: act.Worker{Name: "a"}}),
 		tools.New(script(), nil, tools.Func("a", "", func(context.Context, string) (int, error) { return 0, nil })),
 		tools.New(script(), nil, tools.Func("a", "", func(context.Context, node) (int, error) { return 0, nil })),
 		tools.New(script(), nil, (&shop{}).tools(0)[0], (&shop{}).tools(0)[0]),

@@ -184,8 +184,8 @@ func (a *app) tools(c *config, names []string) (out []tools.Tool) {
 		}
 		t := c.Tools[i]
 		out = append(out, w.Program(tools.Tool{
-			Tool: reason.Tool{Name: t.Name, Description: t.About, Input: json.RawMessage(t.Input)},
-			Mode: t.Mode.is, Blast: t.Blast.is, Irreversible: t.Irreversible, AskAbove: t.AskAbove, Secrets: t.Secrets,
+			Worker: act.Worker{Name: t.Name, Description: t.About, Input: json.RawMessage(t.Input),
+				Mode: t.Mode.is, Blast: t.Blast.is, Irreversible: t.Irreversible, AskAbove: t.AskAbove, Secrets: t.Secrets},
 		}, t.Run...))
 	}
 	return out

@@ -14,6 +14,7 @@ import (
 	"github.com/cloudwego/eino/schema"
 	"github.com/eino-contrib/jsonschema"
 
+	"github.com/arc-learn/arc/next/act"
 	"github.com/arc-learn/arc/next/act/tools"
 	"github.com/arc-learn/arc/next/reason"
 )
@@ -176,7 +177,7 @@ func Tool(ctx context.Context, t tool.InvokableTool) (tools.Tool, error) {
 	if err != nil {
 		return tools.Tool{}, err
 	}
-	out := tools.Tool{Tool: reason.Tool{Name: info.Name, Description: info.Desc}}
+	out := tools.Tool{Worker: act.Worker{Name: info.Name, Description: info.Desc}}
 	input, err := info.ToJSONSchema()
 	if err == nil && input != nil {
 		out.Input, err = json.Marshal(input)

@@ -239,7 +239,7 @@ func (c *Client) Tools(ctx context.Context) ([]tools.Tool, error) {
 	for _, as := range slices.Sorted(maps.Keys(listed)) {
 		l := listed[as]
 		t := tools.Tool{
-			Tool: reason.Tool{
+			Worker: act.Worker{
 				Name: as, Description: fence.Text(clip(cmp.Or(l.Description, l.Title, l.Name), maxDescription)), Input: c.input(ctx, l),
 			},
 			Call: func(ctx context.Context, inputs json.RawMessage) (json.RawMessage, error) {

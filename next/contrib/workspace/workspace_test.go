@@ -66,7 +66,7 @@ func TestPrograms(t *testing.T) {
 	require.NoError(t, err)
 	require.JSONEq(t, `"yes\n`+dir+`\n"`, string(out))
 	write(t, "#!/bin/sh\ncat\n", dir, "bin", "same.sh")
-	same := w.Program(tools.Tool{Tool: reason.Tool{Name: "same"}}, "bin/same.sh")
+	same := w.Program(tools.Tool{Worker: act.Worker{Name: "same"}}, "bin/same.sh")
 	out, err = same.Call(t.Context(), json.RawMessage(`{"id": 7}`))
 	require.NoError(t, err)
 	require.JSONEq(t, `{"id": 7}`, string(out))
