@@ -10,7 +10,7 @@
 //	agent, err := arc.New(ctx, st, host, &arc.Options{Scope: "acme", OnEvent: world.OnEvent})
 //	goals := new(goal.Goals)
 //	err = goals.Load(document)
-//	keeper, err := goal.Open(store.NewGroup(store.Sub(st, "t/acme/")), agent, world, goals, nil)
+//	keeper, err := goal.Open(store.NewGroup(store.Sub(st, "t/acme/")), agent, world, goals, nil, nil)
 //	keeper.Keep(ctx, 0, nil)
 //
 // # Who is called

@@ -52,7 +52,7 @@ goals:
 		return
 	}
 	defer agent.Close()
-	keeper, err := goal.Open(store.NewGroup(store.Sub(st, "t/acme/")), agent, world, goals, nil)
+	keeper, err := goal.Open(store.NewGroup(store.Sub(st, "t/acme/")), agent, world, goals, nil, nil)
 	if err != nil {
 		fmt.Println(err)
 		return

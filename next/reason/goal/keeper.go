@@ -31,22 +31,17 @@ const (
 	kind    = "goal"           // of keys
 )
 
-// Options of a Keeper. Nil and the zero value are the defaults.
-type Options struct {
-	Policy    rank.Policy    // which of the workers with an effect is first; nil: rank.Book.Learned of the scope
-	Proposals *proposal.Book // over the Keeper's Group: gets what is missing, and has the goals that a person has approved
-}
-
 // Keeper keeps the goals of a scope by runs of an Agent. Several Keepers, in as many processes, may keep the same goals
 // over one store: a goal is dispatched by one of them.
 type Keeper struct {
-	agent *arc.Agent
-	view  arc.View
-	group *store.Group
-	world *World
-	goals *Goals
-	o     Options
-	runs  sync.WaitGroup // that were begun here
+	agent     *arc.Agent
+	view      arc.View
+	group     *store.Group
+	world     *World
+	goals     *Goals
+	policy    rank.Policy
+	proposals *proposal.Book
+	runs      sync.WaitGroup // that were begun here
 
 	ticking  sync.Mutex
 	proposed map[string]time.Time // when an action was last proposed for a goal
@@ -80,10 +75,15 @@ type past struct {
 //
 // It has two domains of the World read once a minute: agent_fleet_health, the figures of the workers in the scope, and
 // memory_health.
-func Open(g *store.Group, a *arc.Agent, w *World, goals *Goals, o *Options) (*Keeper, error) {
-	k := &Keeper{agent: a, view: a.In(w.scope), group: g, world: w, goals: goals, proposed: map[string]time.Time{}}
-	if o != nil {
-		k.o = *o
+//
+// The policy says which of the workers with an effect is first; nil: rank.Book.Learned of the scope. The proposals, over
+// the same Group, get what is missing and have the goals that a person has approved; nil: neither.
+func Open(
+	g *store.Group, a *arc.Agent, w *World, goals *Goals, policy rank.Policy, proposals *proposal.Book,
+) (*Keeper, error) {
+	k := &Keeper{
+		agent: a, view: a.In(w.scope), group: g, world: w, goals: goals, policy: policy, proposals: proposals,
+		proposed: map[string]time.Time{},
 	}
 	err := w.Collect(fleetDomain, k.fleet, 0, 0)
 	return k, cmp.Or(err, w.Collect(memoryDomain, k.memory, 0, 0))
@@ -147,8 +147,8 @@ func (k *Keeper) Tick(ctx context.Context) ([]Standing, error) {
 // stands in place of an approved one of its ID.
 func (k *Keeper) current() (goals []goal, err error) {
 	goals = slices.Clone(k.goals.all())
-	if k.o.Proposals != nil {
-		for p := range k.o.Proposals.All(proposal.Approved) {
+	if k.proposals != nil {
+		for p := range k.proposals.All(proposal.Approved) {
 			if p.Kind != "goal" {
 				continue
 			}
@@ -364,7 +364,7 @@ func (g *goal) mends(e reason.Delta, actual any) bool {
 
 // first ranks who is able. Those of a skill are ordered by the policy, and the first ones by their scores.
 func (t *tick) first(ctx context.Context, g *goal, able map[string][]rank.Candidate) (worker, skill string, err error) {
-	policy := t.o.Policy
+	policy := t.policy
 	if policy == nil {
 		book, err := t.view.Book(ctx)
 		if err != nil {
@@ -412,11 +412,11 @@ func (t *tick) begin(ctx context.Context, g *goal, r *record, v *verdict) {
 
 // propose has an action drafted for a goal that nobody can mend, at most once an hour.
 func (t *tick) propose(ctx context.Context, g *goal, v *verdict) error {
-	if t.o.Proposals == nil || t.now.Sub(t.proposed[g.ID]) < time.Hour {
+	if t.proposals == nil || t.now.Sub(t.proposed[g.ID]) < time.Hour {
 		return nil
 	}
 	t.proposed[g.ID] = t.now
-	_, err := t.o.Proposals.Propose(ctx, proposal.Proposal{
+	_, err := t.proposals.Propose(ctx, proposal.Proposal{
 		Kind: "action", Subject: "goal " + g.ID + " has no action",
 		Reason: fmt.Sprintf("%s\n%s\nA worker is missing that has an effect on %s.", g.Description, v.Reason, g.Selector),
 	})

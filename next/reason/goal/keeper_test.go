@@ -37,8 +37,13 @@ type bench struct {
 
 const ci = "goals: [{id: ci, description: no test fails, selector: domains.ci.data.failing, max: 0}]"
 
+type options struct {
+	policy    rank.Policy
+	proposals *proposal.Book
+}
+
 // open opens a bench over a store. A worker without an executor mends what is failing.
-func open(t *testing.T, st store.Store, document string, o *goal.Options, workers ...act.Worker) *bench {
+func open(t *testing.T, st store.Store, document string, o *options, workers ...act.Worker) *bench {
 	b := &bench{T: t, failing: 3, world: goal.NewWorld("acme", nil)}
 	require.NoError(t, b.goals.Load([]byte(document)))
 	require.NoError(t, b.world.Collect("ci", func(context.Context) (any, error) {
@@ -54,11 +59,14 @@ func open(t *testing.T, st store.Store, document string, o *goal.Options, worker
 			workers[i].Gates = []act.Gate{act.NoGate}
 		}
 	}
+	if o == nil {
+		o = &options{}
+	}
 	var err error
 	b.agent, err = arc.New(t.Context(), st, arc.Host{Workers: workers}, &arc.Options{OnEvent: b.world.OnEvent, Seed: 1})
 	require.NoError(t, err)
 	b.view = b.agent.In("acme")
-	b.keep, err = goal.Open(store.NewGroup(store.Sub(st, "t/acme/")), b.agent, b.world, &b.goals, o)
+	b.keep, err = goal.Open(store.NewGroup(store.Sub(st, "t/acme/")), b.agent, b.world, &b.goals, o.policy, o.proposals)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, b.agent.Close()) })
 	return b
@@ -314,7 +322,7 @@ func TestProcesses(t *testing.T) {
 		st := store.NewMem()
 		a := open(t, st, ci, nil, mender("ann"))
 		meanwhile := func() {}
-		b := open(t, st, ci, &goal.Options{Policy: policy(func() { meanwhile() })}, mender("ann"))
+		b := open(t, st, ci, &options{policy: policy(func() { meanwhile() })}, mender("ann"))
 		for range 20 {
 			a.reads(3)
 			b.reads(3)
@@ -436,7 +444,7 @@ func TestProposals(t *testing.T) {
 		st := store.NewMem()
 		book, err := proposal.Open(t.Context(), store.NewGroup(store.Sub(st, "t/acme/")), "acme", nil)
 		require.NoError(t, err)
-		b := open(t, st, ci, &goal.Options{Proposals: book}, act.Worker{Name: "spare"})
+		b := open(t, st, ci, &options{proposals: book}, act.Worker{Name: "spare"})
 		approve := func(p proposal.Proposal) {
 			p, err := book.Propose(t.Context(), p)
 			require.NoError(t, err)
@@ -462,13 +470,13 @@ func TestProposals(t *testing.T) {
 		group := store.NewGroup(store.Sub(st, "t/acme/")) // of another process
 		heard, err := proposal.Open(t.Context(), group, "acme", nil)
 		require.NoError(t, err)
-		keeper, err := goal.Open(group, b.agent, b.world, &b.goals, &goal.Options{Proposals: heard})
+		keeper, err := goal.Open(group, b.agent, b.world, &b.goals, nil, heard)
 		require.NoError(t, err)
 		approve(proposal.Proposal{Kind: "goal", Subject: "three", Change: "- id: heard\n  selector: domains.ci.data"})
 		all, _ = keeper.Tick(t.Context())
 		require.Equal(t, "heard", all[2].Goal)
 
-		b = open(t, st, ci, &goal.Options{Proposals: book})
+		b = open(t, st, ci, &options{proposals: book})
 		figures, err := b.view.Book(t.Context())
 		require.NoError(t, err)
 		for range 10 {
