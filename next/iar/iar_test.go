@@ -241,7 +241,8 @@ func TestTrackerCounts(t *testing.T) {
 	require.InDelta(t, .9, s.Mean, 1e-12)
 	s.Mean = 0
 	require.Equal(t, iar.Summary{Total: 100, Invalid: 2}, s)
-	require.Equal(t, iar.Entry{Task: "b", Status: "Error", Invalid: true}, tracker.Recent[62])
+	last := tracker.Recent[62]
+	require.Equal(t, []any{"b", iar.Status("Error"), true}, []any{last.Task, last.Status, last.Invalid})
 	require.Len(t, tracker.Trend(90), 62)
 	require.Empty(t, tracker.Trend(-1))
 }

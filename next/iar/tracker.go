@@ -9,12 +9,12 @@ import (
 // Tracker keeps the resonance of a workflow's actions: the last 64 of them, and a summary of all. The zero value
 // is empty and ready. A copy goes on by itself, and a Tracker that was stored goes on where it was.
 type Tracker struct {
-	Recent  []Entry `json:"recent"` // oldest first
+	Recent  []entry `json:"recent"` // oldest first
 	Summary `json:"counts"`
 }
 
-// Entry is one record of a [Tracker]. The resonance of an invalid reflection is 0.
-type Entry struct {
+// entry is one record of a [Tracker]. The resonance of an invalid reflection is 0.
+type entry struct {
 	Task      string  `json:"task"`
 	Status    Status  `json:"status"`
 	Resonance float64 `json:"resonance"`
@@ -30,7 +30,7 @@ type Summary struct {
 
 // Record adds the reflection of an action on a task. One that does not pass [Content] is counted as invalid.
 func (t *Tracker) Record(task string, r Reflection) {
-	e := Entry{Task: task, Status: r.Status, Invalid: true}
+	e := entry{Task: task, Status: r.Status, Invalid: true}
 	if res := Content(r, ""); res.Valid {
 		e.Resonance, e.Invalid = res.Resonance, false
 		t.Total++
