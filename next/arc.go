@@ -59,7 +59,7 @@ type Options struct {
 	Retention time.Duration // how long [Agent.Maintain] leaves runs that have ended; 0: 90 days
 
 	Memory *memory.Options // of each tenant; its Now and Sanitizer are those here where it has none
-	Learn  learn.Options   // of each tenant, but for Scope, Memory and Now; its Seed is that here where it is 0
+	Learn  learn.Options   // of each tenant, but for Scope and Memory; its Seed is that here where it is 0
 
 	Sanitizer *redact.Sanitizer // nil: redact.New of no options
 	Logger    *slog.Logger      // is told of what has no caller to return it to; nil: nobody is
@@ -178,7 +178,7 @@ func open(ctx context.Context, st store.Store, h Host, o *Options, closeStore fu
 	}
 	opts.Retention = cmp.Or(opts.Retention, 90*24*time.Hour)
 	opts.Patience, opts.Timeout = cmp.Or(opts.Patience, time.Hour), cmp.Or(opts.Timeout, 10*time.Minute)
-	opts.Learn.Now, opts.Learn.Memory = opts.Now, nil
+	opts.Learn.Memory = nil
 	opts.Learn.Seed = cmp.Or(opts.Learn.Seed, opts.Seed)
 	if err := a.SetWorkers(h.Workers); err != nil {
 		return nil, err

@@ -30,7 +30,7 @@ const declared, token, foreign = "Tr0ub4dor-3-is-long", "ghp_" + "16C7e42F292c69
 // names are fields that hold names, which are not cleaned: a secret is no name. The Plan of a Result is of a model that
 // has seen no secrets.
 var names = []string{"ID", "Run", "Session", "Scope", "Lessons", "Also", "Secrets", "Skill", "Skills", "Worker", "Name", "Use",
-	"Approval", "Op", "Path", "Impasse", "Is", "Than", "Status", "Utilized", "Misled", "Applied", "Complexity", "Plan"}
+	"Approval", "Op", "Path", "Impasse", "Is", "Than", "Status", "Utilized", "Misled", "Applied", "Plan"}
 
 // fill puts a text into each field below v that can hold one, and returns how many there are.
 func fill(v reflect.Value, text string) (n int) {

@@ -1,6 +1,7 @@
 package arc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -243,9 +244,7 @@ func (a *Agent) openTenant(ctx context.Context, scope memory.Scope) (*tenant, er
 	if m.Now == nil {
 		m.Now = a.opts.Now
 	}
-	if m.Sanitizer == nil {
-		m.Sanitizer = a.opts.Sanitizer
-	}
+	m.Sanitizer = cmp.Or(m.Sanitizer, a.opts.Sanitizer)
 	var err error
 	if t.bank, err = memory.OpenGroup(ctx, t.group, &m); err != nil {
 		return fail(err)
@@ -256,7 +255,7 @@ func (a *Agent) openTenant(ctx context.Context, scope memory.Scope) (*tenant, er
 	}
 	t.sessions = meta.New(t.group)
 	of := a.opts.Learn
-	of.Scope, of.Memory = plain(store.Scope(t.name)), a.opts.Memory
+	of.Scope, of.Memory = plain(store.Scope(t.name)), &m
 	if t.layer, err = learn.With(t.group, t.bank, t.book, &of); err != nil {
 		return fail(errors.Join(err, t.bank.Close()))
 	}

@@ -87,7 +87,7 @@ func (l *Layer) Edit(ctx context.Context, scope memory.Scope, id string, calls [
 			changed, p.Retired = p.Retired != retired, retired
 			if !retired && calls != nil && !samePlan(p.Edit, calls) {
 				p.Edit, changed = calls, true
-				p.stop(stop{At: l.opts.Now()})
+				p.stop(stop{At: l.now()})
 			}
 			return changed, nil
 		})

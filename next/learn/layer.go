@@ -28,6 +28,7 @@ type Layer struct {
 	group *store.Group
 	bank  *memory.Bank
 	book  *rank.Book
+	now   func() time.Time
 	clean *redact.Sanitizer // nil: the owner has cleaned what it gives
 	cases cases
 	read  *lru.Cache[string, revised] // records by their keys
@@ -87,18 +88,12 @@ func New(ctx context.Context, st store.Store, o *Options) (*Layer, error) {
 	if opts.Memory != nil {
 		m = *opts.Memory
 	}
-	if m.Now == nil {
-		m.Now = opts.Now
-	}
-	clean := cmp.Or(opts.Sanitizer, redact.New(nil))
-	if m.Sanitizer == nil {
-		m.Sanitizer = clean
-	}
+	m.Sanitizer = cmp.Or(m.Sanitizer, redact.New(nil))
 	bank, err := memory.OpenGroup(ctx, g, &m)
 	if err != nil {
 		return nil, fmt.Errorf("learn: %w", err)
 	}
-	book, err := rank.Open(ctx, g, &rank.Options{Now: opts.Now, Seed: opts.Seed})
+	book, err := rank.Open(ctx, g, &rank.Options{Now: m.Now, Seed: opts.Seed})
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("learn: %w", err), bank.Close())
 	}
@@ -106,7 +101,7 @@ func New(ctx context.Context, st store.Store, o *Options) (*Layer, error) {
 	if err != nil {
 		return nil, errors.Join(err, bank.Close())
 	}
-	l.clean, l.close = clean.KeepPlaceholders(), bank.Close // what was cleaned is the same case
+	l.clean, l.close = m.Sanitizer.KeepPlaceholders(), bank.Close // what was cleaned is the same case
 	return l, nil
 }
 
@@ -120,18 +115,15 @@ func With(g *store.Group, bank *memory.Bank, book *rank.Book, o *Options) (l *La
 	if l.opts.Holdout < 0 || l.opts.Holdout >= 1 {
 		return nil, fmt.Errorf("learn: a holdout of %v is not in [0, 1)", l.opts.Holdout)
 	}
-	if l.opts.Now == nil {
-		l.opts.Now = time.Now
-	}
 	if l.seed = l.opts.Seed; l.seed == 0 {
 		l.seed = rand.Uint64()
 	}
-	var languages []string
-	if l.opts.Memory != nil {
-		languages = l.opts.Memory.Languages
+	m := *cmp.Or(l.opts.Memory, new(memory.Options))
+	if l.now = m.Now; l.now == nil {
+		l.now = time.Now
 	}
 	l.cases.scopes = map[memory.Scope]*scopeCases{}
-	if l.cases.an, err = text.New(languages...); err != nil {
+	if l.cases.an, err = text.New(m.Languages...); err != nil {
 		return nil, fmt.Errorf("learn: %w", err)
 	}
 	if l.read, err = lru.New[string, revised](maxRead); err != nil {
@@ -187,7 +179,7 @@ func (l *Layer) Before(ctx context.Context, c Case) (Advice, error) {
 // name gives a case an ID where it has none.
 func (l *Layer) name(c *Case) {
 	if c.ID == "" {
-		c.ID = digest(fmt.Sprint(l.seed, l.opts.Now().UnixNano(), l.made.Add(1)))
+		c.ID = digest(fmt.Sprint(l.seed, l.now().UnixNano(), l.made.Add(1)))
 	}
 }
 
@@ -283,7 +275,7 @@ func (l *Layer) Maintain(ctx context.Context, scope memory.Scope, age time.Durat
 	if err := scope.Check(); err != nil {
 		return 0, fmt.Errorf("learn: %w", err)
 	}
-	st, before := l.group.Store(), l.opts.Now().Add(-max(age, 90*24*time.Hour))
+	st, before := l.group.Store(), l.now().Add(-max(age, 90*24*time.Hour))
 	drop := func(id string, e store.Entry) error {
 		err := l.group.Update(ctx, func(b *store.Batch) error {
 			b.After(func(store.Revision) { l.cases.put(scope, id, &record{}) })

@@ -30,7 +30,7 @@ type bench struct {
 
 func open(t *testing.T, o learn.Options) *bench {
 	b := &bench{t: t, now: time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)}
-	o.Seed, o.Now = max(o.Seed, 1), func() time.Time { return b.now }
+	o.Seed, o.Memory = max(o.Seed, 1), &memory.Options{Now: func() time.Time { return b.now }}
 	l, err := learn.New(t.Context(), store.NewMem(), &o)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, l.Close()) })
@@ -871,7 +871,7 @@ func TestNoSecretIsKept(t *testing.T) {
 	clean, err := redact.New(nil).With(map[string]string{"DB": declared})
 	require.NoError(t, err)
 	st := store.NewMem()
-	l, err := learn.New(t.Context(), st, &learn.Options{Scope: "acme", Sanitizer: clean})
+	l, err := learn.New(t.Context(), st, &learn.Options{Scope: "acme", Memory: &memory.Options{Sanitizer: clean}})
 	require.NoError(t, err)
 	s := "x " + declared + " " + token
 	in, err := json.Marshal(map[string]string{s: s})

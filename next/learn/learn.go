@@ -24,7 +24,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/arc-learn/arc/next/memory"
 	"github.com/arc-learn/arc/next/rank"
@@ -94,20 +93,18 @@ type Learned struct {
 
 // Options of a Layer. Nil and the zero value are the defaults.
 type Options struct {
-	Scope   store.Scope     // the scope of a Case that has none; its tenant is that of the Layer
-	Holdout float64         // the share of cases that gets nothing, by chance, in [0, 1)
-	Memory  *memory.Options // of Open and New; its Sanitizer is that below where it has none. With takes its Languages
+	Scope   store.Scope // the scope of a Case that has none; its tenant is that of the Layer
+	Holdout float64     // the share of cases that gets nothing, by chance, in [0, 1)
+
+	// Memory is of Open and New; With takes its Languages and Now. Its Now is the clock of the whole Layer. Its Sanitizer
+	// takes secrets out of cases, outcomes and verdicts, too, before they are kept or shown. nil: redact.New(nil).
+	Memory *memory.Options
 
 	// FireIrreversible has the root package carry out irreversible tasks of a plan that fires without asking a person
 	// first. A Layer of its own does not look at it: there the host carries plans out.
 	FireIrreversible bool
 
-	// Sanitizer takes secrets out of cases, outcomes and verdicts before they are kept or shown. nil: redact.New(nil).
-	// With does not look at it.
-	Sanitizer *redact.Sanitizer
-
-	Seed uint64           // of the holdout and of IDs; 0: IDs are made by chance
-	Now  func() time.Time // nil: time.Now
+	Seed uint64 // of the holdout and of IDs; 0: IDs are made by chance
 }
 
 // check returns the case with its defaults and nothing that is known of it, or why it cannot be used.

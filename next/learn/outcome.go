@@ -56,7 +56,7 @@ func (l *Layer) Stage(ctx context.Context, b *store.Batch, a Advice, o Outcome) 
 		return Learned{was.Ready, was.Note}, err
 	}
 	s, unread := shapeOf(&c)
-	g := given{Case: c, Rules: ruleDigests(a.Memories), At: l.opts.Now()}
+	g := given{Case: c, Rules: ruleDigests(a.Memories), At: l.now()}
 	if o.Plan != nil && slices.ContainsFunc(o.Plan.Calls, func(c reason.PlanCall) bool { return len(c.Inputs) > 0 && !json.Valid(c.Inputs) }) {
 		g.Note, o.Plan = "a call has inputs that are no JSON", nil
 	}
@@ -139,7 +139,7 @@ func (l *Layer) StageJudge(ctx context.Context, b *store.Batch, scope memory.Sco
 	}
 	s, _ := shapeOf(&g.Case)
 	err = l.settle(ctx, b, &g, s, nil, -1)
-	g.Outcome.Verdict, g.Outcome.Complaint, g.Ready, g.Judged = v, why, false, l.opts.Now()
+	g.Outcome.Verdict, g.Outcome.Complaint, g.Ready, g.Judged = v, why, false, l.now()
 	err = cmp.Or(err, l.settle(ctx, b, &g, s, nil, +1), codec.Put(b, key, g, unchanged))
 	return Learned{g.Ready, g.Note}, err
 }

@@ -40,7 +40,7 @@ func (l *Layer) recall(ctx context.Context, a *Advice, s *shape, queries ...memo
 		return slices.ContainsFunc(a.Memories, is) || slices.ContainsFunc(a.Background, is)
 	}
 	for _, q := range queries {
-		q.Text, q.At, q.Situation = head(q.Text, memory.MaxText), l.opts.Now(), c.Situation
+		q.Text, q.At, q.Situation = head(q.Text, memory.MaxText), l.now(), c.Situation
 		q.Also = append(slices.Clone(c.Also), scopesOf(c)[1:]...)
 		hits, err := l.bank.In(c.Scope).Recall(ctx, q)
 		if err != nil {
@@ -107,6 +107,6 @@ func (l *Layer) Extract(ctx context.Context, m reason.Model, c Case) ([]memory.I
 	if err != nil {
 		return nil, err
 	}
-	return extract.Facts(ctx, m, l.bank.In(c.Scope), c.Turns, memory.Draft{Thread: c.Session, At: l.opts.Now(),
+	return extract.Facts(ctx, m, l.bank.In(c.Scope), c.Turns, memory.Draft{Thread: c.Session, At: l.now(),
 		Source: memory.Source{Run: c.ID, Ref: c.Session}})
 }

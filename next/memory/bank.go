@@ -3,7 +3,6 @@ package memory
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"math"
 	"runtime"
@@ -13,6 +12,7 @@ import (
 	"github.com/arc-learn/arc/next/internal/codec"
 	"github.com/arc-learn/arc/next/internal/index"
 	"github.com/arc-learn/arc/next/internal/text"
+	"github.com/arc-learn/arc/next/redact"
 	"github.com/arc-learn/arc/next/store"
 )
 
@@ -23,12 +23,8 @@ type Options struct {
 	Policy    Policy           // nil: Weighted
 	Embedder  Embedder         // nil: words alone
 
-	// Sanitizer takes secrets out of all that a Draft says before it is kept; *redact.Sanitizer is one. It calls
-	// nothing else, and may be called while the store is written. Nil: drafts are clean already.
-	Sanitizer interface {
-		Prose(text string) string
-		Data(raw json.RawMessage) json.RawMessage
-	}
+	// Sanitizer takes secrets out of all that a Draft says before it is kept. Nil: drafts are clean already.
+	Sanitizer *redact.Sanitizer
 }
 
 // Bank is the memory of one tenant. Create one with [Open] or [OpenGroup], and close it.

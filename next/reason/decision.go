@@ -42,8 +42,6 @@ func (d *Decision) Check() error {
 	switch {
 	case given != 1:
 		return errors.New("give exactly one of tasks, use, alternatives, impasse and questions")
-	case d.Complexity != "" && !slices.Contains(complexities, d.Complexity):
-		return fmt.Errorf("complexity is %.70q, not one of %q", d.Complexity, complexities)
 	case d.Impasse != "" && !slices.Contains(impasses, d.Impasse):
 		return fmt.Errorf("the kind of impasse is %.70q, not one of %q", d.Impasse, impasses)
 	case d.Impasse != "" && blank(d.Reasoning) && blank(d.Subgoal):

@@ -22,7 +22,6 @@ func TestCheck(t *testing.T) {
 		"exactly one ":       {Tasks: task, Questions: []string{"?"}},
 		"exactly one  ":      {Tasks: task, Use: "plan 1"},
 		"has no objective":   {Tasks: []reason.Task{{Objective: " "}}},
-		"complexity is":      {Tasks: task, Complexity: "hard"},
 		"more than 64 tasks": {Tasks: slices.Repeat(task, 65)},
 		"are no JSON":        {Tasks: []reason.Task{{Objective: "x", Inputs: json.RawMessage(`{`)}}},
 		"bytes; at most":     {Tasks: []reason.Task{{Objective: strings.Repeat("x", 200<<10)}}},
@@ -39,7 +38,7 @@ func TestCheck(t *testing.T) {
 		require.ErrorContains(t, d.Check(), strings.TrimSpace(want), want)
 	}
 	for _, d := range []*reason.Decision{
-		{Tasks: task, Complexity: "simple"}, {Use: "plan 1"}, {Questions: []string{"Which?"}, Complexity: "unclear"},
+		{Tasks: task}, {Use: "plan 1"}, {Questions: []string{"Which?"}},
 		{Impasse: "conflict", Reasoning: "x"},
 		{Alternatives: two, Preferences: []reason.Preference{{Approach: "a", Is: "indifferent", Than: "b"}}},
 	} {

@@ -69,7 +69,8 @@ func (l *LLM) Decide(ctx context.Context, b *Brief) (*Decision, error) {
 	}
 	type answer struct {
 		Decision
-		Applied []string // labels
+		Applied    []string // labels
+		Complexity string
 	}
 	a, usage, err := Ask(ctx, l.Model, r, func(a *answer) error {
 		for _, label := range a.Applied {
@@ -87,6 +88,9 @@ func (l *LLM) Decide(ctx context.Context, b *Brief) (*Decision, error) {
 		return nil, err
 	}
 	a.Usage = usage
+	if slices.Contains(complexities, a.Complexity) {
+		a.Reasoning = a.Complexity + ": " + a.Reasoning
+	}
 	return &a.Decision, nil
 }
 

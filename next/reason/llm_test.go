@@ -68,7 +68,7 @@ func TestDecide(t *testing.T) {
 		`{"objective":"write","skill":"reply","worker":null,"inputs":null}],"impasse":null,"questions":null,"alternatives":null}`)
 	require.NoError(t, err)
 	require.Equal(t, &reason.Decision{
-		Complexity: "simple", Approach: "refund first", Reasoning: "why", Applied: []memory.ID{"id1"},
+		Approach: "refund first", Reasoning: "simple: why", Applied: []memory.ID{"id1"},
 		Tasks: []reason.Task{{Objective: "pay", Delta: "paid", Verify: "the sum", Skill: "refund", Inputs: json.RawMessage(`{"amount":5}`)},
 			{Objective: "write", Skill: "reply"}},
 		Usage: d.Usage,

@@ -170,7 +170,6 @@ type Preference struct {
 
 // Decision is what a Reasoner concludes: exactly one of Tasks, Use, Alternatives, Impasse and Questions.
 type Decision struct {
-	Complexity   string // "simple", "moderate", "complex", "unclear"; "": not said
 	Approach     string
 	Tasks        []Task
 	Use          string          // a Suggestion's name; bound with Inputs it counts as that plan's delivery
@@ -181,7 +180,7 @@ type Decision struct {
 	Subgoal      string // of an Impasse: what would open one; "": a person is asked
 	Questions    []string
 	Applied      []memory.ID // the memories that shaped it
-	Reasoning    string      // why, in a few sentences
+	Reasoning    string      // why, in a few sentences; of LLM, first how complex the objective is
 	Usage        *Usage
 }
 

@@ -27,7 +27,7 @@ type bench struct {
 
 func open(t *testing.T) *bench {
 	b := &bench{t: t, now: time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)}
-	l, err := learn.New(t.Context(), store.NewMem(), &learn.Options{Scope: "acme", Seed: 1, Now: func() time.Time { return b.now }})
+	l, err := learn.New(t.Context(), store.NewMem(), &learn.Options{Scope: "acme", Seed: 1, Memory: &memory.Options{Now: func() time.Time { return b.now }}})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, l.Close()) })
 	b.Layer = l
