@@ -167,9 +167,13 @@ func TestPlaceholders(t *testing.T) {
 }
 
 func TestOptions(t *testing.T) {
-	s := redact.New(&redact.Options{Allow: []string{github, "hunter2"}})
+	s := redact.New(&redact.Options{Allow: []string{github, "hunter2"}, Key: []byte("0123456789abcdef")})
 	require.Equal(t, "password=hunter2 "+github, s.Prose("password=hunter2 "+github))
-	require.Equal(t, "password=[redacted:secret]", s.Prose("password=swordfish9"))
+	a, b := s.Prose("password=swordfish9"), s.Prose("pwd secret=swordfish9")
+	require.Equal(t, strings.Split(a, "=")[1], strings.Split(b, "=")[1], "equal secrets have equal tags")
+	require.Regexp(t, `^password=\[redacted:secret:[0-9a-f]{8}\]$`, a)
+	require.NotEqual(t, a, redact.New(&redact.Options{Key: []byte("another key 4567")}).Prose("password=swordfish9"))
+
 	found := redact.New(&redact.Options{Find: func(string) []string { return []string{"", "blue", "hunter2"} }})
 	require.Equal(t, "[redacted:found] whale [redacted:secret]", strings.Replace(found.Prose("blue whale password=hunter2"), "password=", "", 1))
 	broken := redact.New(&redact.Options{Find: func(string) []string { panic("host") }})

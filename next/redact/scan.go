@@ -80,7 +80,7 @@ func (s *sanitizer) scan(text string, prose bool) string {
 			}
 			if start = max(start, done); start < end && !slices.Contains(s.o.Allow, text[start:end]) {
 				b.WriteString(text[done:start])
-				b.WriteString("[redacted:" + f.kind + "]")
+				b.WriteString(s.mark(f.kind, text[start:end]))
 				done = end
 			}
 			i = max(i, end-1)
