@@ -91,7 +91,12 @@ func (d *dispatch) pause(t time.Duration) {
 // next claims a job. When there is none, one worker looks again and again, and the others wait for it to find one.
 func (d *dispatch) next() (Job, error) {
 	for looks := 0; ; looks++ {
-		j, err := d.Claim(d.ctx)
+		j, err := call.Do(d.ctx, 0, func(ctx context.Context) (Job, error) {
+			if d.o.Admit != nil && !d.o.Admit() {
+				return Job{}, ErrEmpty
+			}
+			return d.Claim(ctx)
+		})
 		switch {
 		case err == nil, errors.Is(err, store.ErrClosed), d.ctx.Err() != nil:
 			return j, err

@@ -27,6 +27,10 @@ import (
 type Options struct {
 	Now func() time.Time // nil: time.Now
 
+	// Admit reports whether Dispatch may start another job now, e.g. by what is left of a budget. It is called
+	// concurrently, by each worker that has nothing to do. nil: always.
+	Admit func() bool
+
 	Sanitizer *redact.Sanitizer // cleans every text; nil: redact.New(nil)
 	Logger    *slog.Logger      // nil: nobody is told
 }

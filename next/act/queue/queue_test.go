@@ -556,10 +556,12 @@ func TestFasterProcess(t *testing.T) {
 	require.ErrorIs(t, err, queue.ErrEmpty, "one and k have each a holder")
 }
 
-func TestSense(t *testing.T) {
+func TestAdmitAndSense(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		mem := store.NewMem()
-		q, err := queue.Open(t.Context(), store.NewGroup(mem), nil)
+		mem, budget := store.NewMem(), 2
+		q, err := queue.Open(t.Context(), store.NewGroup(mem), &queue.Options{
+			Admit: func() bool { return budget > 0 },
+		})
 		require.NoError(t, err)
 		other, err := queue.Open(t.Context(), store.NewGroup(mem), nil)
 		require.NoError(t, err)
@@ -583,6 +585,7 @@ func TestSense(t *testing.T) {
 		wg.Go(func() {
 			_ = q.Dispatch(ctx, 1, func(_ context.Context, j *queue.Job) ([]queue.Draft, error) {
 				ran++
+				budget--
 				return nil, nil
 			})
 		})
@@ -590,7 +593,7 @@ func TestSense(t *testing.T) {
 		stop()
 		wg.Wait()
 		require.Equal(t, 6, reads, "two processes, one cadence")
-		require.Equal(t, 4, ran)
+		require.Equal(t, 2, ran, "of four jobs; the budget was for two")
 	})
 }
 

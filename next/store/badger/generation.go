@@ -45,7 +45,7 @@ func openGeneration(dir string, o *Options) (g *generation, err error) {
 	if err := g.verify(); err != nil {
 		return nil, err
 	}
-	table := int64(memoryBytes / 4)
+	table := o.MemoryBytes / 4
 	g.db, err = badger.OpenManaged(badger.DefaultOptions(dir).WithLogger(logger{o.Logger}).
 		WithSyncWrites(!ownSync).WithDetectConflicts(false).WithNumVersionsToKeep(1).
 		WithNumCompactors(0).WithNumLevelZeroTables(1 << 20).WithNumLevelZeroTablesStall(1 << 30).
