@@ -66,8 +66,8 @@ type Draft struct {
 
 	// Cron has the job come again, by an expression of five fields as in crontab(5), in UTC or, say,
 	// "CRON_TZ=Europe/Berlin 0 6 * * *"; "@daily" and its like are read, too, and "@every 90m": that long after the last
-	// due time. Times that passed while the job could not run are left out. In a zone with daylight saving a time
-	// that is left out comes as much later as the clock is put forward, and one that is repeated may come twice.
+	// due time. Times that passed while the job could not run are left out. With daylight saving a time that is left out
+	// comes that much later, and a repeated one may come twice; clocks set at midnight (Cairo, Havana) may miss one.
 	Cron string `cbor:"14,keyasint,omitempty"`
 
 	MaxAttempts int `cbor:"15,keyasint,omitempty"` // that fail or are lost; 0: 3
@@ -208,30 +208,7 @@ func nextCron(expr string, due, now time.Time) (time.Time, error) {
 	if at.IsZero() {
 		return at, fmt.Errorf("cron %q: it never comes", expr)
 	}
-	if spec, ok := schedule.(*cron.SpecSchedule); ok && spec.Location != time.Local { // else it is in UTC
-		at = mended(spec, at, now)
-	}
 	return at, nil
-}
-
-// mended returns at, the next time of a schedule after now, but where the schedule has lost count of the days: when
-// daylight saving leaves a midnight out, or half an hour, it passes over times, and takes those of a day that was not
-// asked for. The next time is then that of a clock on the wall.
-func mended(spec *cron.SpecSchedule, at, now time.Time) time.Time {
-	flat := *spec
-	flat.Location = time.UTC
-	wall := func(t time.Time) time.Time { // what the clock shows, as if it were UTC
-		_, offset := t.In(spec.Location).Zone()
-		return t.Add(time.Duration(offset) * time.Second).UTC()
-	}
-	next := flat.Next(wall(now))
-	then := time.Date(next.Year(), next.Month(), next.Day(), next.Hour(), next.Minute(), 0, 0, spec.Location)
-	then = then.Add(max(0, next.Sub(wall(then)))) // where next is left out, it comes right after that hour
-	asked := flat.Next(wall(at).Add(-time.Second)).Equal(wall(at))
-	if then.After(now) && (then.Before(at) || !asked) {
-		return then.UTC()
-	}
-	return at
 }
 
 // claimed returns the job as its holder gets it.

@@ -231,11 +231,6 @@ func TestCron(t *testing.T) {
 		{"0 0 29 2 *", "2026-03-02T12:00:00Z", "2028-02-29T00:00:00Z"},
 		{"CRON_TZ=Europe/Berlin 0 6 * * *", "2026-03-02T12:00:00Z", "2026-03-03T05:00:00Z"},
 		{"CRON_TZ=Europe/Berlin 0 6 1 * 1", "2026-03-02T12:00:00Z", "2026-03-09T05:00:00Z"},
-		// Where a midnight, or half an hour, is left out: it comes right after, and no other day does.
-		{"CRON_TZ=Africa/Cairo 0 0 * * *", "2026-04-23T12:00:00Z", "2026-04-23T22:00:00Z"},
-		{"CRON_TZ=Africa/Cairo 0 5 23 * *", "2026-04-23T12:00:00Z", "2026-05-23T02:00:00Z"},
-		{"CRON_TZ=Australia/Lord_Howe 15 2 * * *", "2026-10-03T00:00:00Z", "2026-10-03T15:45:00Z"},
-		{"CRON_TZ=America/New_York 30 1 * * *", "2026-11-01T05:30:00Z", "2026-11-01T06:30:00Z"}, // twice
 		{"@daily", "2026-03-02T12:00:00Z", "2026-03-03T00:00:00Z"},
 		{"0 0 31 2 *", "2026-03-02T12:00:00Z", ""},
 		{"60 0 * * *", "2026-03-02T12:00:00Z", ""},
