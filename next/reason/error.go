@@ -177,7 +177,8 @@ var (
 		`(has |have |is |was |are )?expired|expired[_ -]?(token|credential|session)`)
 	away = regexp.MustCompile(`(?i)overloaded|(temporarily|currently|service)[_ ]?unavailable|timed[_ ]out|` +
 		`(gateway|request|i/o|connection|connect|read|handshake)[_ ]time-?out|connection (reset|refused|closed)|` +
-		`broken pipe|unexpected eof|no such host|bad gateway|try again later|internal server error|is unreachable`)
+		`broken pipe|unexpected eof|no such host|bad gateway|try again later|internal server error|is unreachable|` +
+		`\b(ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EPIPE|ECONN(RESET|REFUSED|ABORTED)|E(HOST|NET)UNREACH)\b`)
 	notAllowed = regexp.MustCompile(`(?i)(permission|access)[_ ]?(is )?denied|\bforbidden\b|` +
 		`not (authorized|permitted)|un(authorized|authorised)[_ ]?(operation|access)|\b(EACCES|EPERM)\b`)
 )
@@ -191,7 +192,7 @@ func classOf(status int, code, words string, waits bool) ErrorClass {
 		return RateLimited
 	case emptyAccount.MatchString(words) && !strings.Contains(words, "RESOURCE_EXHAUSTED"):
 		return Permanent
-	case tooOften.MatchString(words):
+	case tooOften.MatchString(strings.ReplaceAll(strings.ToLower(words), "disk quota", "")): // that is no rate
 		return RateLimited
 	case expired.MatchString(words):
 		return Unavailable

@@ -235,12 +235,12 @@ func (c *config) check() error {
 
 // route is the model for a priority; "": the model of all.
 func (c *config) route(priority int) string {
-	for span, model := range c.Priority {
+	for _, span := range slices.Sorted(maps.Keys(c.Priority)) { // where spans overlap, always the same
 		m := priorities.FindStringSubmatch(span)
 		low, _ := strconv.Atoi(m[1])
 		high, _ := strconv.Atoi(cmp.Or(m[2], m[1]))
 		if priority >= low && priority <= high {
-			return model
+			return c.Priority[span]
 		}
 	}
 	return ""
