@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/arc-learn/arc/next/reason"
@@ -65,15 +64,6 @@ type Worker struct {
 	Irreversible bool               // done at most once a run unless a person says so
 	AskAbove     map[string]float64 // asks where the input of a name is above the amount, no number, or not there
 	Secrets      []string           // names of the secrets that it gets
-}
-
-// able reports whether the worker takes the task. A task without a skill is nobody's who has skills: a planner that
-// left the skill out must not have a refund write the reply.
-func (w *Worker) able(t reason.Task) bool {
-	if w.ByName && t.Worker != w.Name {
-		return false
-	}
-	return slices.Contains(w.Skills, t.Skill) || t.Skill == "" && len(w.Skills) == 0
 }
 
 // Executor does a task. It returns when ctx ends, and must not change the Call.
