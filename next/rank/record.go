@@ -386,7 +386,7 @@ func decode(value []byte) (*record, error) {
 			return nil, damaged
 		}
 	}
-	sound := int64(r.Rows[ringTable]) <= r.Attempts
+	sound := int64(r.Rows[ringTable]) == min(r.Attempts, window)
 	for e := range r.entries() {
 		sound = sound && e.At >= 0 && e.Outcome&^estimated > 0 && int(e.Outcome&^estimated) < len(outcomes)
 	}
