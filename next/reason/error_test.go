@@ -174,7 +174,9 @@ func TestTransport(t *testing.T) {
 		require.Equal(t, c.class, e.Class, name)
 		require.ErrorContains(t, e, c.words, name)
 	}
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, `{"error":"max exceeded"}`, http.StatusTooManyRequests) }))
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, `{"error":"max exceeded"}`, http.StatusTooManyRequests)
+	}))
 	defer srv.Close()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, srv.URL, nil)
 	require.NoError(t, err)
