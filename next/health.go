@@ -126,7 +126,7 @@ func (h Health) Text() string {
 	if h.saved.Calls.N+h.saved.USD.N == 0 {
 		return b.String() + "no data on what they save"
 	}
-	b.WriteString(saved(h.saved.Calls, "model calls", func(v float64) string { return fmt.Sprintf("%.3g model calls", v) }) + ";\n  " +
+	b.WriteString(saved(h.saved.Calls, "model calls", func(v float64) string { return fmt.Sprint(math.Round(10*v)/10, " model calls") }) + ";\n  " +
 		saved(h.saved.USD, "dollars", func(v float64) string {
 			if math.Abs(v) < .1 {
 				return fmt.Sprintf("$%.2g", v)

@@ -313,9 +313,12 @@ func (a *action) permit(ctx context.Context) error {
 // above says which inputs are above the amounts from which a person is asked. Names are compared without regard to
 // case, since Go's decoder of JSON reads them so.
 func above(inputs json.RawMessage, amounts map[string]float64) (why []string) {
+	if len(amounts) == 0 {
+		return nil
+	}
+	var given map[string]json.RawMessage
+	_ = json.Unmarshal(inputs, &given) // of what is no object nothing is given
 	for name, limit := range amounts {
-		var given map[string]json.RawMessage
-		_ = json.Unmarshal(inputs, &given) // of what is no object nothing is given
 		found := false
 		for n, v := range given {
 			if !strings.EqualFold(n, name) {
