@@ -249,7 +249,7 @@ func (a *Agent) openTenant(ctx context.Context, scope memory.Scope) (*tenant, er
 	if t.bank, err = memory.OpenGroup(ctx, t.group, &m); err != nil {
 		return fail(err)
 	}
-	t.book, err = rank.Open(ctx, t.group, &rank.Options{Now: a.opts.Now, Seed: a.opts.Seed, Logger: a.opts.Logger})
+	t.book, err = rank.Open(ctx, t.group, a.opts.Now, a.opts.Seed, a.opts.Logger)
 	if err != nil {
 		return fail(errors.Join(err, t.bank.Close()))
 	}

@@ -93,7 +93,7 @@ func New(ctx context.Context, st store.Store, o *Options) (*Layer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("learn: %w", err)
 	}
-	book, err := rank.Open(ctx, g, &rank.Options{Now: m.Now, Seed: opts.Seed})
+	book, err := rank.Open(ctx, g, m.Now, opts.Seed, nil)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("learn: %w", err), bank.Close())
 	}

@@ -16,7 +16,7 @@ import (
 func BenchmarkScore(b *testing.B) {
 	for _, k := range []int{16, 100_000} {
 		clock := time.Unix(1_700_000_000, 0)
-		book := open(b, store.NewMem(), &rank.Options{Now: func() time.Time { return clock }})
+		book := open(b, store.NewMem(), func() time.Time { return clock }, 0)
 		cs := make([]rank.Candidate, k)
 		for i := range cs {
 			cs[i].Name = fmt.Sprint("candidate-", i)
@@ -44,7 +44,7 @@ func BenchmarkStage(b *testing.B) {
 	clock := time.Unix(1_700_000_000, 0)
 	st := store.NewMem()
 	begin := clock
-	book := open(b, st, &rank.Options{Now: func() time.Time { return clock }})
+	book := open(b, st, func() time.Time { return clock }, 0)
 	usd := .0123
 	sample := func(i int, name string) rank.Sample {
 		return rank.Sample{

@@ -16,13 +16,6 @@ import (
 	"github.com/arc-learn/arc/next/store"
 )
 
-// Options of a Book. Nil and the zero value are the defaults.
-type Options struct {
-	Now    func() time.Time // nil: time.Now
-	Seed   uint64           // of the draws of Learned, Weighted and Ladder
-	Logger *slog.Logger     // is told of records that cannot be read; nil: nobody is
-}
-
 // Book keeps the outcomes of the candidates' attempts, one scope at a time: see [Book.In]. All of a tenant's
 // statistics are in memory. It may be used concurrently, also by several processes on one store: each change is
 // conditional on the record that it was made from.
@@ -34,8 +27,10 @@ type Book struct {
 
 // book is what the Books of a tenant's scopes share.
 type book struct {
-	group *store.Group
-	opts  Options
+	group  *store.Group
+	now    func() time.Time
+	seed   uint64
+	logger *slog.Logger
 
 	mu     sync.Mutex
 	scopes map[store.Scope]*scope
@@ -70,16 +65,14 @@ const (
 )
 
 // Open returns the Book of a tenant over its store; its scope is the empty one. The Group is the tenant's, shared
-// with the other parts, or store.NewGroup(st) for a Book of its own.
-func Open(ctx context.Context, g *store.Group, o *Options) (*Book, error) {
-	b := &book{group: g, scopes: map[store.Scope]*scope{}, pacers: map[string]account{}}
-	if o != nil {
-		b.opts = *o
+// with the other parts, or store.NewGroup(st) for a Book of its own. now is the clock; nil: time.Now. The draws of
+// Learned and Weighted depend on the seed. The logger is told of records that cannot be read; nil: nobody is.
+func Open(ctx context.Context, g *store.Group, now func() time.Time, seed uint64, logger *slog.Logger) (*Book, error) {
+	if now == nil {
+		now = time.Now
 	}
-	if b.opts.Now == nil {
-		b.opts.Now = time.Now
-	}
-	b.opts.Logger = cmp.Or(b.opts.Logger, slog.New(slog.DiscardHandler))
+	b := &book{group: g, now: now, seed: seed, scopes: map[store.Scope]*scope{}, pacers: map[string]account{}}
+	b.logger = cmp.Or(logger, slog.New(slog.DiscardHandler))
 	g.Follow("s/", b.apply)
 	for e, err := range codec.Scan(ctx, g.Store(), kindName, pacerName) {
 		if err != nil {
@@ -114,7 +107,7 @@ func (b *Book) Stage(ctx context.Context, batch *store.Batch, s Sample) error {
 	if !slices.Contains(outcomes[1:], s.Outcome) {
 		return fmt.Errorf("%w: outcome %q", ErrInvalid, s.Outcome)
 	}
-	if now := b.opts.Now(); s.At.IsZero() || s.At.After(now) {
+	if now := b.now(); s.At.IsZero() || s.At.After(now) {
 		s.At = now
 	}
 	key := b.scope.name.Key(kindName, url.PathEscape(s.Skill)+"/"+url.PathEscape(s.Candidate))
@@ -278,7 +271,7 @@ func (b *book) apply(e store.Entry) {
 	rec, rev := nothing, store.Revision(0)
 	if !e.Deleted {
 		if rec, err = decode(e.Value); err != nil {
-			b.opts.Logger.Warn("rank: a record cannot be read and begins anew", "key", e.Key, "error", err)
+			b.logger.Warn("rank: a record cannot be read and begins anew", "key", e.Key, "error", err)
 			rec = nothing
 		}
 		rev = e.Rev

@@ -26,7 +26,7 @@ var (
 
 // bookAt returns a Book whose clock is the variable's.
 func bookAt(t testing.TB, st store.Store, clock *time.Time) *rank.Book {
-	return open(t, st, &rank.Options{Now: func() time.Time { return *clock }})
+	return open(t, st, func() time.Time { return *clock }, 0)
 }
 
 func ptr(v float64) *float64 { return &v }
@@ -164,20 +164,25 @@ func TestHealth(t *testing.T) {
 	add("quinn", "sweep", rank.Failed, 1, time.Hour+time.Millisecond, 0)
 	add("old", "plan", rank.Failed, 1, 24*time.Hour+time.Millisecond, 5)
 	day := 24 * time.Hour
-	all, bot, ava := b.Health("", "", day), b.Health("bot", "", day), b.Health("ava", "", day)
+	health := func(candidate, skill string, last time.Duration) rank.Stats {
+		s, _ := b.Health(candidate, skill, last)
+		return s
+	}
+	all := health("", "", day)
 	require.Equal(t, ptr(.009+.01), all.CostUSD)
 	require.Equal(t, []int{13, 11}, []int{all.Attempts, all.Delivered})
-	sweep, plan := b.Health("", "sweep", day), b.Health("", "plan", day)
+	sweep, plan := health("", "sweep", day), health("", "plan", day)
 	require.Equal(t, []int{1, 0, 2, 1}, []int{sweep.Attempts, sweep.Delivered, plan.Attempts, plan.Delivered})
-	hour := b.Health("ava", "", time.Hour)
+	hour := health("ava", "", time.Hour)
 	require.Equal(t, []int{1, 0}, []int{hour.Attempts, hour.Delivered})
 	require.Equal(t, rank.Stats{
 		Attempts: 10, Judged: 10, Delivered: 10,
 		P50: 600 * time.Millisecond, P95: time.Second,
-	}, bot)
-	require.Equal(t, []rank.Sample{{Run: "avaplan", Candidate: "ava", Task: rank.Task{Skill: "plan"}, Class: "c", At: start.Add(-time.Hour).UTC()}}, ava.Recent)
-	require.Zero(t, b.Health("quinn", "", time.Hour).Attempts, "an hour and a millisecond ago")
-	require.Zero(t, b.Health("ghost", "", day))
+	}, health("bot", "", day))
+	_, failures := b.Health("ava", "", day)
+	require.Equal(t, []rank.Sample{{Run: "avaplan", Candidate: "ava", Task: rank.Task{Skill: "plan"}, Class: "c", At: start.Add(-time.Hour).UTC()}}, failures)
+	require.Zero(t, health("quinn", "", time.Hour).Attempts, "an hour and a millisecond ago")
+	require.Zero(t, health("ghost", "", day))
 }
 
 func TestMoreThanTheRingInADay(t *testing.T) {
@@ -187,7 +192,8 @@ func TestMoreThanTheRingInADay(t *testing.T) {
 		require.NoError(t, b.Observe(ctx, rank.Sample{Candidate: "a", Task: rank.Task{Skill: "s"}, Outcome: rank.Delivered, Usage: rank.Usage{CostUSD: ptr(.2)}, At: clock}))
 		clock = clock.Add(2 * time.Minute)
 	}
-	require.InDelta(t, 80, *b.Health("a", "", 24*time.Hour).CostUSD, 6, "the hour in which the ring begins counts in part")
+	last, _ := b.Health("a", "", 24*time.Hour)
+	require.InDelta(t, 80, *last.CostUSD, 6, "the hour in which the ring begins counts in part")
 	sum := 0.
 	for day := range 2 {
 		if d := b.Day("", "", start.AddDate(0, 0, day)); d.CostUSD != nil {
@@ -234,7 +240,7 @@ func TestAWorkerThatWasDownIsBack(t *testing.T) {
 func TestEachCanDoOneKind(t *testing.T) {
 	var third float64
 	for seed := range uint64(20) {
-		b := open(t, store.NewMem(), &rank.Options{Now: func() time.Time { return start }, Seed: seed + 1})
+		b := open(t, store.NewMem(), func() time.Time { return start }, seed+1)
 		for n := range 18 {
 			able := fmt.Sprint(n % 6)
 			task := rank.Task{Key: "kind " + able}
@@ -268,7 +274,7 @@ func TestAnyOrder(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		st := store.NewMem()
 		fails := &failing{Store: st}
-		books := []*rank.Book{open(t, st, nil), open(t, fails, nil)}
+		books := []*rank.Book{open(t, st, nil, 0), open(t, fails, nil, 0)}
 		type sample struct {
 			run string
 			o   rank.Outcome
@@ -302,9 +308,9 @@ func TestAnyOrder(t *testing.T) {
 				require.NoError(rt, store.NewGroup(st).Update(ctx, func(b *store.Batch) error { return b.Delete(key, store.Any) }))
 				delete(want, "acme/anna|a")
 			},
-			"reopen": func(rt *rapid.T) { books[0] = open(t, st, nil) },
+			"reopen": func(rt *rapid.T) { books[0] = open(t, st, nil, 0) },
 			"": func(rt *rapid.T) {
-				b := open(t, st, nil)
+				b := open(t, st, nil, 0)
 				for _, scope := range []store.Scope{"", "acme/anna", "acme/an"} {
 					for _, name := range []string{"a", "b/c"} {
 						var delivered, judged int
@@ -409,7 +415,7 @@ func TestTwoProcesses(t *testing.T) {
 		st, err := storetest.Dial(socket)
 		require.NoError(t, err)
 		defer func() { require.NoError(t, st.Close()) }()
-		books = append(books, open(t, st, nil))
+		books = append(books, open(t, st, nil, 0))
 	}
 	var each sync.WaitGroup
 	for i, b := range books[:2] {
@@ -430,7 +436,7 @@ func TestTwoProcesses(t *testing.T) {
 	each.Wait()
 	st, err := storetest.Dial(socket)
 	require.NoError(t, err)
-	last := open(t, st, nil)
+	last := open(t, st, nil, 0)
 	require.Equal(t, 110, last.Stats("a", "s").Delivered)
 	day := last.Day("a", "s", start)
 	require.Equal(t, []int{110, 110}, []int{day.Attempts, day.Delivered})
@@ -456,8 +462,8 @@ func TestRefused(t *testing.T) {
 func TestTheTenantWithoutAName(t *testing.T) {
 	st := store.NewMem()
 	s := rank.Sample{Candidate: "a", Task: rank.Task{Skill: "s"}, Outcome: rank.Delivered}
-	require.NoError(t, open(t, st, nil).In("_").Observe(ctx, s))
-	b := open(t, st, nil)
+	require.NoError(t, open(t, st, nil, 0).In("_").Observe(ctx, s))
+	b := open(t, st, nil, 0)
 	require.NoError(t, b.Observe(ctx, s), "the same scope, opened again")
 	require.Equal(t, 2, b.In("_").Stats("a", "s").Attempts)
 }

@@ -133,7 +133,7 @@ type learner struct {
 
 func newLearner(t *testing.T, k int, seed uint64) *learner {
 	l := &learner{t: t, clock: time.Unix(1_700_000_000, 0)}
-	l.book = open(t, store.NewMem(), &rank.Options{Seed: seed, Now: func() time.Time { return l.clock }})
+	l.book = open(t, store.NewMem(), func() time.Time { return l.clock }, seed)
 	for i := range k {
 		l.cs = append(l.cs, rank.Candidate{Name: fmt.Sprint("c", i)})
 	}
@@ -305,8 +305,8 @@ func TestDrift(t *testing.T) {
 	}
 }
 
-func open(t testing.TB, st store.Store, o *rank.Options) *rank.Book {
-	b, err := rank.Open(context.Background(), store.NewGroup(st), o)
+func open(t testing.TB, st store.Store, now func() time.Time, seed uint64) *rank.Book {
+	b, err := rank.Open(context.Background(), store.NewGroup(st), now, seed, nil)
 	require.NoError(t, err)
 	return b
 }

@@ -11,7 +11,7 @@ import (
 
 func Example() {
 	ctx, now := context.Background(), time.Date(2026, 3, 6, 9, 0, 0, 0, time.UTC)
-	book, err := rank.Open(ctx, store.NewGroup(store.NewMem()), &rank.Options{Now: func() time.Time { return now }})
+	book, err := rank.Open(ctx, store.NewGroup(store.NewMem()), func() time.Time { return now }, 0, nil)
 	if err != nil {
 		panic(err)
 	}

@@ -183,7 +183,7 @@ func (b *Book) learned(sk *skill, t Task, cs []Candidate) []contender {
 
 // estimates returns those of the candidates, in their order. The caller has the lock.
 func (b *Book) estimates(sk *skill, t Task, cs []Candidate) []estimate {
-	now := b.opts.Now().Unix() / 3600 * 3600
+	now := b.now().Unix() / 3600 * 3600
 	m, key := sk.fit(now), hash(t.Key)
 	common, claims := m.common(sk, key, now), 0.0
 	for i := range cs {
@@ -191,7 +191,7 @@ func (b *Book) estimates(sk *skill, t Task, cs []Candidate) []estimate {
 	}
 	k := float64(len(cs))
 	doubt := (m.attempts + 5*k) / (m.attempts + 200*k*k)
-	seed := mix(b.opts.Seed, string(b.scope.name), t.Skill, t.Key) + uint64(m.attempts)
+	seed := mix(b.seed, string(b.scope.name), t.Skill, t.Key) + uint64(m.attempts)
 	es := make([]estimate, len(cs))
 	for i := range cs {
 		c, e, r := &cs[i], &es[i], sk.record(cs[i].Name)

@@ -105,7 +105,7 @@ func (b *book) applyAccount(e store.Entry) {
 		return
 	}
 	if err := codec.Unmarshal(e.Value, &a); err != nil {
-		b.opts.Logger.Warn("rank: the account of a pacer cannot be read and begins anew", "key", e.Key, "error", err)
+		b.logger.Warn("rank: the account of a pacer cannot be read and begins anew", "key", e.Key, "error", err)
 		a = account{}
 	}
 	if a.rev = e.Rev; a.rev >= b.pacers[e.Key].rev {

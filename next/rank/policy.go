@@ -73,7 +73,7 @@ func (b *Book) Weighted() Policy { return policy{b, b.weighted} }
 const leastWeight = .02
 
 func (b *Book) weighted(_ *skill, t Task, cs []Candidate) []contender {
-	now := b.opts.Now().UnixMilli()
+	now := b.now().UnixMilli()
 	attempts := uint64(0)
 	fs := make([]contender, len(cs))
 	for i, c := range cs {
@@ -89,7 +89,7 @@ func (b *Book) weighted(_ *skill, t Task, cs []Candidate) []contender {
 			fs[i].Score = ratio(float64(s.Delivered), int(s.Judged)) / (1 + cost)
 		}
 	}
-	seed := mix(b.opts.Seed, string(b.scope.name), t.Skill, t.Key) + attempts
+	seed := mix(b.seed, string(b.scope.name), t.Skill, t.Key) + attempts
 	for i := range fs {
 		// The least of exponential times with these rates belongs to each candidate in proportion to its rate.
 		fs[i].by = math.Log(uniform(mix(seed, fs[i].Name))) / max(leastWeight, fs[i].Score)

@@ -102,7 +102,7 @@ type Sample struct {
 	Candidate string
 	Task
 	Outcome    Outcome
-	Class      string // the class of the error or complaint, for [Stats.Recent]; at most 256 bytes are kept
+	Class      string // the class of the error or complaint, for [Book.Health]; at most 256 bytes are kept
 	Wall       time.Duration
 	Usage                // of the attempt; EstimateUSD counts where CostUSD is nil; Calls and Cached are not kept
 	Confidence *float64  // what the candidate itself reported; it is held to [0,1]

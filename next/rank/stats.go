@@ -9,7 +9,9 @@ import (
 
 // Stats sum up several attempts.
 type Stats struct {
-	Usage     // sums but of Calls and Cached, which are 0; CostUSD is that of the attempts that reported one, EstimateUSD that of the others; nil: none known
+	// Usage has sums but of Calls and Cached, which are 0. CostUSD is that of the attempts that reported one, EstimateUSD
+	// that of the others; nil: none known.
+	Usage
 	Attempts  int
 	Judged    int // of these, that tell about skill
 	Delivered int
@@ -18,9 +20,7 @@ type Stats struct {
 	// claimed .8 or more. Only Book.Stats has them.
 	Confidence             float64
 	HighConfidenceFailures int
-	// Only Book.Health has these.
-	P50, P95 time.Duration // of wall time
-	Recent   []Sample      // failures and outages: Run, Candidate, Skill, Class and At of at most 10 a skill, oldest first
+	P50, P95               time.Duration // of wall time; only Book.Health has them
 }
 
 // Known yields the candidates and skills of the scope that have samples, by candidate.
@@ -74,9 +74,10 @@ func (b *Book) Day(candidate, skill string, day time.Time) Stats {
 // Health returns the figures of the last so long, of 24 hours at most. "" stands for all candidates, or all skills. Here
 // an attempt that found its service Away or TimedOut has failed, which for its rank it has not, and other attempts that
 // tell nothing about skill count only what they took. Of more than 200 attempts at a skill, the older ones count by whole
-// hours, and not in the percentiles.
-func (b *Book) Health(candidate, skill string, last time.Duration) Stats {
-	now := b.opts.Now()
+// hours, and not in the percentiles. The Samples are failures and outages, at most 10 a candidate and skill, oldest first:
+// Run, Candidate, Skill, Class and At.
+func (b *Book) Health(candidate, skill string, last time.Duration) (Stats, []Sample) {
+	now := b.now()
 	from := now.Add(-min(last, 24*time.Hour))
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -101,9 +102,9 @@ func (b *Book) Health(candidate, skill string, last time.Duration) Stats {
 	})
 	slices.Sort(s.walls)
 	h := s.stats()
-	h.P50, h.P95, h.Recent = percentile(s.walls, .5), percentile(s.walls, .95), recent
+	h.P50, h.P95 = percentile(s.walls, .5), percentile(s.walls, .95)
 	h.Attempts = int(s.Delivered + s.Ill) // an outage is a failure
-	return h
+	return h, recent
 }
 
 func percentile(walls []time.Duration, p float64) time.Duration {

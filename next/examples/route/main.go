@@ -68,7 +68,7 @@ func (t total) net() float64 { return worth*float64(t.solved) - t.usd }
 
 // route lets the Book choose. The host's measure of an attempt is what it has earned, in solved tickets.
 func route(ctx context.Context, tickets []ticket) (sum total, err error) {
-	book, err := rank.Open(ctx, store.NewGroup(store.NewMem()), nil)
+	book, err := rank.Open(ctx, store.NewGroup(store.NewMem()), nil, 0, nil)
 	if err != nil {
 		return total{}, err
 	}

@@ -23,9 +23,9 @@ const (
 
 // figuresOf are those of a worker in the last 24 hours.
 func figuresOf(book *rank.Book, name string) map[string]any {
-	h := book.Health(name, "", 24*time.Hour)
+	h, recent := book.Health(name, "", 24*time.Hour)
 	failures := []any{} // the newest first
-	for _, s := range slices.Backward(h.Recent[max(0, len(h.Recent)-maxRecent):]) {
+	for _, s := range slices.Backward(recent[max(0, len(recent)-maxRecent):]) {
 		failures = append(failures, map[string]any{"correlationId": s.Run, "skill": s.Skill, "reason": s.Class})
 	}
 	f := map[string]any{
@@ -44,7 +44,7 @@ func figuresOf(book *rank.Book, name string) map[string]any {
 	if h.Attempts > 0 {
 		f["successRate"] = float64(h.Delivered) / float64(h.Attempts)
 	}
-	if hour := book.Health(name, "", time.Hour); hour.Attempts > 0 {
+	if hour, _ := book.Health(name, "", time.Hour); hour.Attempts > 0 {
 		f["failureRate1h"] = float64(hour.Attempts-hour.Delivered) / float64(hour.Attempts)
 	}
 	return f
@@ -64,7 +64,7 @@ func (k *Keeper) fleet(ctx context.Context) (any, error) {
 			byName[name], worst = of, max(worst, of["failureRate1h"].(float64))
 			agents = append(agents, of)
 		}
-		if all := book.Health("", skill, 24*time.Hour); skill != "" && all.Attempts > 0 && all.Delivered == 0 {
+		if all, _ := book.Health("", skill, 24*time.Hour); skill != "" && all.Attempts > 0 && all.Delivered == 0 {
 			orphans[skill] = true
 		}
 		if today := book.Day("", skill, k.world.now()); skill != "" && today.Judged > 0 {
