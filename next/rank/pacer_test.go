@@ -2,14 +2,40 @@ package rank_test
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/arc-learn/arc/next/rank"
+	"github.com/arc-learn/arc/next/store"
 )
+
+func open(t testing.TB, st store.Store, now func() time.Time, seed uint64) *rank.Book {
+	b, err := rank.Open(context.Background(), store.NewGroup(st), now, seed, nil)
+	require.NoError(t, err)
+	return b
+}
+
+// learner is a Book with its candidates and clock.
+type learner struct {
+	t     *testing.T
+	book  *rank.Book
+	cs    []rank.Candidate
+	clock time.Time
+}
+
+func newLearner(t *testing.T, k int, seed uint64) *learner {
+	l := &learner{t: t, clock: time.Unix(1_700_000_000, 0)}
+	l.book = open(t, store.NewMem(), func() time.Time { return l.clock }, seed)
+	for i := range k {
+		l.cs = append(l.cs, rank.Candidate{Name: fmt.Sprint("c", i)})
+	}
+	return l
+}
 
 // stream serves tasks with three models, and calls change before each.
 func stream(t *testing.T, average float64, tasks int, change func(i int, l *learner, success []float64)) (prices []float64, chosen []int) {

@@ -84,9 +84,16 @@ func (r *runner) section(head, command string) (string, error) {
 	var kept []string
 	for line := range strings.Lines(printed) {
 		line = place.ReplaceAllString(strings.TrimRight(line, "\n"), "")
-		if table := strings.HasPrefix(line, "|"); o["lines"] == "" && table || o["lines"] != "" && lines.MatchString(line) {
+		if o["lines"] != "" {
+			if lines.MatchString(line) {
+				kept = append(kept, line)
+			}
+		} else if strings.HasPrefix(line, "|") || line == "" && len(kept) > 0 && kept[len(kept)-1] != "" { // tables stay apart
 			kept = append(kept, line)
 		}
+	}
+	if n := len(kept); n > 0 && kept[n-1] == "" {
+		kept = kept[:n-1]
 	}
 	if len(kept) == 0 {
 		return "", fmt.Errorf(": no figures in\n%s", printed)
