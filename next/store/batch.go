@@ -20,17 +20,18 @@ type Batch struct {
 // batch is what functions stage one after the other. wait is set when the one that stages now must run in the next
 // commit: it writes what it has not read of those before it, or both do not fit.
 type batch struct {
-	st     Store
-	ops    []Op // by key
-	bytes  int
-	after  []func(rev Revision)
-	before []Op // of the functions before it
-	read   []string
-	wait   bool
+	st    Store
+	ops   []Op  // as they were staged: the last one of a key counts
+	order []int // the places in ops of those that count, by key
+	bytes int
+	after []func(rev Revision)
+	from  int // the place of the first op of the function that stages now
+	read  []string
+	wait  bool
 }
 
-func find(ops []Op, key string) (i int, there bool) {
-	return slices.BinarySearchFunc(ops, key, func(op Op, key string) int { return strings.Compare(op.Key, key) })
+func (b *batch) find(key string) (i int, there bool) {
+	return slices.BinarySearchFunc(b.order, key, func(at int, key string) int { return strings.Compare(b.ops[at].Key, key) })
 }
 
 // Sub returns a view of the same Batch whose keys begin at prefix, as [Sub] does for a Store.
@@ -58,17 +59,16 @@ func (b *Batch) Staged(key string) ([]byte, bool) {
 
 func (b *Batch) staged(key string) (Op, bool) {
 	key = b.prefix + key
-	i, there := find(b.ops, key)
-	if !there || b.ops[i].Check {
+	i, there := b.find(key)
+	if !there || b.ops[b.order[i]].Check {
 		return Op{}, false
 	}
 	b.read = append(b.read, key)
-	return b.ops[i], true
+	return b.ops[b.order[i]], true
 }
 
-// Put stages a write of key under a condition. A later Put or Delete of the key replaces the value and keeps the
-// first condition. It returns a *LimitError when the commit would be too large, and stages nothing then. The value
-// must not change until the commit.
+// Put stages a write of key under a condition. A later Put or Delete of the key replaces the value, not the condition.
+// When the commit would be too large it stages nothing and returns a *LimitError. The value is not copied.
 func (b *Batch) Put(key string, v []byte, c Condition) error {
 	return b.stage(key, Op{Value: v, If: c})
 }
@@ -87,29 +87,26 @@ func (b *Batch) stage(key string, op Op) error {
 	if err := cmp.Or(Check(Op{Key: key}), Check(op)); err != nil {
 		return err
 	}
-	if i, theirs := find(b.before, op.Key); theirs && !slices.Contains(b.read, op.Key) {
-		if old := b.before[i]; !op.Check || !old.Check || op.If != old.If {
+	i, again := b.find(op.Key)
+	ops, bytes := len(b.order)+1, b.bytes+len(op.Key)+len(op.Value)
+	if again {
+		old := b.ops[b.order[i]]
+		if b.order[i] < b.from && !slices.Contains(b.read, op.Key) && (!op.Check || !old.Check || op.If != old.If) {
 			b.wait = true
 			return &ConflictError{Key: op.Key}
 		}
-	}
-	i, again := find(b.ops, op.Key)
-	ops, bytes := len(b.ops), b.bytes+len(op.Value)
-	switch {
-	case !again:
-		ops, bytes = ops+1, bytes+len(op.Key)
-	case op.Check:
-		return nil
-	default:
-		op.If, bytes = b.ops[i].If, bytes-len(b.ops[i].Value)
+		if op.Check {
+			return nil
+		}
+		op.If, ops, bytes = old.If, ops-1, bytes-len(op.Key)-len(old.Value)
 	}
 	if err := checkSize(ops, bytes); err != nil {
-		b.wait = len(b.before) > 0
+		b.wait = b.from > 0
 		return err
 	}
 	if !again {
-		b.ops = slices.Insert(b.ops, i, op)
+		b.order = slices.Insert(b.order, i, 0)
 	}
-	b.ops[i], b.bytes = op, bytes
+	b.order[i], b.ops, b.bytes = len(b.ops), append(b.ops, op), bytes
 	return nil
 }

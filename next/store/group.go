@@ -42,12 +42,11 @@ type group struct {
 
 // update is a call of Update.
 type update struct {
-	ctx    context.Context
-	prefix string
-	f      func(*Batch) error
-	err    error
-	joined bool // the commit that is being made; if not and not ended, it waits for the next one
-	ended  bool
+	ctx           context.Context
+	prefix        string
+	f             func(*Batch) error
+	err           error
+	joined, ended bool // joined the commit that is being made; if neither, it waits for the next one
 }
 
 const maxJoined, maxTries = 64, 16 // functions of a commit, runs of a function whose keys other processes change
@@ -156,29 +155,33 @@ func (g *group) pending() []*update {
 func (g *group) together(updates []*update, try int) {
 	ctx := context.WithoutCancel(updates[0].ctx)
 	unreadable := g.settle(ctx)
-	b := &batch{st: g.st, ops: make([]Op, 0, 8)}
+	b := &batch{st: g.st, ops: make([]Op, 0, 16), order: make([]int, 0, 16)}
 	for _, u := range updates {
-		bytes, after := b.bytes, b.after
-		b.before, b.read, b.wait = slices.Clone(b.ops), nil, false
+		order, bytes, after := slices.Clone(b.order), b.bytes, b.after
+		b.from, b.read, b.wait = len(b.ops), nil, false
 		if u.err = cmp.Or(unreadable, u.ctx.Err()); u.err == nil {
 			u.err = u.f(&Batch{b, u.prefix})
 		}
 		u.joined, u.ended = u.err == nil && !b.wait, u.err != nil && !b.wait
 		if !u.joined {
-			b.ops, b.bytes, b.after = b.before, bytes, after
+			b.ops, b.order, b.bytes, b.after = b.ops[:b.from], order, bytes, after
 		}
+	}
+	ops := make([]Op, len(b.order))
+	for i, at := range b.order {
+		ops[i] = b.ops[at]
 	}
 	rev, err := Revision(0), error(nil)
-	if len(b.ops) > 0 {
-		rev, err = g.st.Commit(ctx, b.ops...)
+	if len(ops) > 0 {
+		rev, err = g.st.Commit(ctx, ops...)
 	}
 	if err != nil {
-		g.unread = append(g.unread, b.ops...)
+		g.unread = append(g.unread, ops...)
 		_ = g.settle(ctx) // or before the next update
-	} else {
-		for _, f := range b.after {
-			f(rev)
-		}
+		b.after = nil
+	}
+	for _, f := range b.after {
+		f(rev)
 	}
 	for _, u := range updates {
 		switch {
