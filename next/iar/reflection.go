@@ -124,16 +124,14 @@ func inUnit(v float64) bool { return v >= 0 && v <= 1 } // false for NaN
 // Result is what a check of a reflection found.
 type Result struct {
 	Reflection         // what was checked; of JSON, what could be read
-	Valid      bool    // the form is right; an Advisory issue does not make it invalid
+	Valid      bool    // the form is right: what Issues there are is advice
 	Issues     []Issue // in the order of the fields
-	Resonance  float64 // see the function [Resonance]
 }
 
 // Issue is one thing wrong with a reflection, or with a series of resonances.
 type Issue struct {
-	Kind     string // the JSON name of the field, "" for the whole; [LowResonance] or [Degradation] of a series
-	Text     string // words for a person
-	Advisory bool   // the form is right, but fields contradict one another or say nothing
+	Kind string // the JSON name of the field, "" for the whole; [LowResonance] or [Degradation] of a series
+	Text string // words for a person
 }
 
 // Structure reads a reflection and checks its form. It must be one JSON object of at most 512 KiB that has
@@ -146,11 +144,11 @@ type Issue struct {
 //
 // A null field is missing. Other fields are ignored.
 func Structure(raw []byte) Result {
-	var res Result
+	res := Result{Valid: true}
 	var values map[string]json.RawMessage
 	if len(raw) > 512<<10 || json.Unmarshal(raw, &values) != nil || values == nil {
 		res.refuse("", "not one JSON object of at most %d bytes", 512<<10)
-		return res.concluded()
+		return res
 	}
 	r, issues := &res.Reflection, []any{}
 	for _, f := range []struct {
@@ -178,25 +176,25 @@ func Structure(raw []byte) Result {
 			res.refuse("potential_issues", "invalid type in field potential_issues")
 		}
 	}
-	return res.concluded()
+	return res
 }
 
 // Content checks the values of a reflection, and whether it fits its task; "" where that is unknown. Nil
-// issues and alignment are empty ones. Two things are Advisory: a failure that claims full alignment, and a
-// summary that only repeats the task.
+// issues and alignment are empty ones. Two things are advice, for one that is valid but contradicts itself or says
+// nothing: a failure that claims full alignment, and a summary that only repeats the task.
 func Content(r Reflection, task string) Result {
-	res := Result{Reflection: r}
+	res := Result{Reflection: r, Valid: true}
 	for _, name := range []string{"status", "confidence", "alignment_check"} {
 		res.checkRange(name)
 	}
 	const around = " \t\r\n.!?:;\"'`"
 	if core := strings.Trim(task, around); core != "" && strings.EqualFold(core, strings.Trim(r.Summary, around)) {
-		res.Issues = append(res.Issues, Issue{"summary", "it only repeats the task", true})
+		res.Issues = append(res.Issues, Issue{"summary", "it only repeats the task"})
 	}
 	if a := r.aligned(); len(a) > 0 && a[0] == 1 && r.Status == Failure {
-		res.Issues = append(res.Issues, Issue{"alignment_check", "a failure claims full alignment", true})
+		res.Issues = append(res.Issues, Issue{"alignment_check", "a failure claims full alignment"})
 	}
-	return res.concluded()
+	return res
 }
 
 // checkRange refuses values of a field that are outside its range.
@@ -221,12 +219,6 @@ func (res *Result) checkRange(name string) {
 }
 
 func (res *Result) refuse(field, format string, args ...any) {
+	res.Valid = false
 	res.Issues = append(res.Issues, Issue{Kind: field, Text: fmt.Sprintf(format, args...)})
-}
-
-// concluded is res with what follows from its issues and its reflection.
-func (res Result) concluded() Result {
-	res.Valid = !slices.ContainsFunc(res.Issues, func(i Issue) bool { return !i.Advisory })
-	res.Resonance = Resonance(res.Reflection)
-	return res
 }

@@ -13,46 +13,40 @@ type Tracker struct {
 	Summary `json:"counts"`
 }
 
-// entry is one record of a [Tracker]. The resonance of an invalid reflection is 0.
+// entry is one record of a [Tracker].
 type entry struct {
 	Task      string  `json:"task"`
 	Status    Status  `json:"status"`
 	Resonance float64 `json:"resonance"`
-	Invalid   bool    `json:"invalid,omitempty"` // it did not pass [Content], and enters no average
 }
 
 // Summary describes all that a [Tracker] was told of.
 type Summary struct {
-	Total   int     `json:"total"`   // valid records
-	Invalid int     `json:"invalid"` // the others
-	Mean    float64 `json:"mean"`    // of the resonances; 0 without records
+	Total int     `json:"total"`
+	Mean  float64 `json:"mean"` // of the resonances; 0 without records
 }
 
-// Record adds the reflection of an action on a task. One that does not pass [Content] is counted as invalid.
+// Record adds the reflection of an action on a task. One that does not pass [Content] is left out: it says nothing.
 func (t *Tracker) Record(task string, r Reflection) {
-	e := entry{Task: task, Status: r.Status, Invalid: true}
-	if res := Content(r, ""); res.Valid {
-		e.Resonance, e.Invalid = res.Resonance, false
-		t.Total++
-		t.Mean += (e.Resonance - t.Mean) / float64(t.Total)
-	} else {
-		t.Invalid++
+	if !Content(r, "").Valid {
+		return
 	}
+	e := entry{task, r.Status, Resonance(r)}
+	t.Total++
+	t.Mean += (e.Resonance - t.Mean) / float64(t.Total)
 	t.Recent = append(slices.Clone(last(t.Recent, 63)), e) // cloned, since copies of t share it
 }
 
-// Trend returns the last n resonances of valid records, oldest first: fewer if there are fewer.
+// Trend returns the last n resonances, oldest first: fewer if there are fewer.
 func (t *Tracker) Trend(n int) []float64 {
 	values := []float64{}
 	for _, e := range t.Recent {
-		if !e.Invalid {
-			values = append(values, e.Resonance)
-		}
+		values = append(values, e.Resonance)
 	}
 	return last(values, n)
 }
 
-// Issues returns the [Findings] of the recent valid records.
+// Issues returns the [Findings] of the recent records.
 func (t *Tracker) Issues() []Issue { return Findings(t.Trend(trendWindow)) }
 
 // last returns the last n values: all if there are fewer, none if n is negative.
