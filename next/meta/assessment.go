@@ -26,7 +26,6 @@ const (
 
 // Assessment is what the tries of a session add up to.
 type Assessment struct {
-	State    string   // "no_data", "healthy", "struggling" or "failing"
 	Step     string   // KeepGoing, SlowDown, ConsiderPivot or PivotNow
 	Also     []string // "shift", "fresh_context", "ask_person", "give_up", where they hold: see Sessions.Assess
 	Evidence []string // in words, what Step and Also rest on
@@ -61,15 +60,8 @@ func assess(s *session, o *odds, t Try, spent float64, approaches []string) Asse
 	if a.Step != KeepGoing && len(left) > 0 {
 		a.say("left to try: %.200q", left)
 	}
-	switch {
-	case a.Step == PivotNow:
-		a.State = "failing"
-	case a.Step != KeepGoing:
-		a.State = "struggling"
-	case s.Total == 0:
-		a.State = "no_data"
-	default:
-		a.State = "healthy"
+	if s.Total == 0 {
+		a.say("no tries are recorded")
 	}
 	return a
 }

@@ -7,8 +7,7 @@
 //
 // An assessment is a function of the session's record, of the tenant's odds and of the [Try] that is under way. The
 // rules of thumb are the first Arc's; beside them are the odds as counted so far, and what speaks for a fresh
-// context, for a person or for giving up, each with its evidence in words. What was never recorded is no data, not
-// health.
+// context, for a person or for giving up, each with its evidence in words. That nothing was recorded is evidence, too.
 //
 // [Arms] compare treated cases with those held out, by an interval that may be looked at any time.
 package meta
@@ -113,7 +112,7 @@ func (s *Sessions) Stage(ctx context.Context, b *store.Batch, scope store.Scope,
 
 // Assess assesses a session by what is stored of it, and by the try that is under way; the zero Try says nothing.
 // Spent is the share of the budget that is used up, in [0,1]; of several budgets, the largest. Left are the approaches
-// that are left to try: Evidence names those that have not failed. A session without tries has no data.
+// that are left to try: Evidence names those that have not failed, and says so where a session has no tries.
 //
 //   - PivotNow: three tries of the approach at the goal failed since it was last delivered; or of at least five that
 //     were counted after as many failures under a quarter delivered, and another approach is likelier to

@@ -113,7 +113,7 @@ func TestCommands(t *testing.T) {
 			{"status", 0, "healthy: 3 of 3"},
 			{"status", 0, "this week learned plans: about 1 model calls saved"},
 			{"status --json", 0, "today"},
-			{"meta --session none", 0, "no_data"},
+			{"meta --session none", 0, "no tries"},
 			{"chunk", 0, "1 plans are written"},
 			{"chunk --read", 0, "0 plans were changed"},
 			{"decay", 0, "0 memories are archived"},

@@ -67,11 +67,10 @@ const (
 
 // Standing says how a goal stands, and what is done about it.
 type Standing struct {
-	Goal     string
-	Severity string
-	Status   Status
-	Reason   string // why it stands so, and why nothing is done about a goal that is violated
-	Run      string // that is under way for it; "": none
+	Goal   string
+	Status Status
+	Reason string // why it stands so, and why nothing is done about a goal that is violated
+	Run    string // that is under way for it; "": none
 }
 
 // verdict is a Standing with what it rests on.
@@ -217,7 +216,7 @@ func (g *goal) compile() (wrong []string) {
 
 // evaluate says how the goal stands.
 func (g *goal) evaluate(w *World) verdict {
-	v := verdict{Standing: Standing{Goal: g.ID, Severity: g.Severity, Status: Unknown}}
+	v := verdict{Standing: Standing{Goal: g.ID, Status: Unknown}}
 	value, at, err := w.value(g.place)
 	switch {
 	case g.Enabled != nil && !*g.Enabled:

@@ -138,7 +138,7 @@ func TestViolatedToRanking(t *testing.T) {
 		s := book.Stats("claims", "mend")
 		require.Equal(t, []int{silent, 0}, []int{s.Judged, s.Delivered}, "it said that it had delivered, a reading says no")
 		require.Equal(t, goal.Standing{
-			Goal: "ci", Severity: "medium", Status: goal.Met, Reason: "domains.ci.data.failing is 0",
+			Goal: "ci", Status: goal.Met, Reason: "domains.ci.data.failing is 0",
 		}, b.tick(30*time.Second))
 		for range 5 { // and from now on
 			b.reads(3)
