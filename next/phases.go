@@ -406,8 +406,8 @@ func (t *turn) act(ctx context.Context) (phase, error) {
 		Fired: (a.Fired || a.Suggested) && !t.agent.opts.Learn.FireIrreversible,
 		Agent: t.agentText(task.Skill),
 	}
-	if a.Suggested {
-		c.Suggested = advice.Fires
+	if !a.Suggested {
+		c.Fires = nil // its calls are tasks, or one that was tried
 	}
 	began := t.now()
 	made := runner.Run(ctx, c)

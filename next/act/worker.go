@@ -80,15 +80,15 @@ type ExecutorFunc func(ctx context.Context, c *Call) (*Result, error)
 // Execute calls f.
 func (f ExecutorFunc) Execute(ctx context.Context, c *Call) (*Result, error) { return f(ctx, c) }
 
-// Call is a task for a worker: one attempt, as an executor, a gate and an Around see it.
+// Call is a task for a worker: one attempt, as an executor, a gate and an Around see it. Where a plan Fires, an executor
+// that makes calls is to make those of the plan, as long as the world answers as it did.
 type Call struct {
 	reason.Case
-	Task      reason.Task // an executor finds the secrets filled in its Inputs; nobody else does
-	Worker    *Worker
-	Attempt   int          // from 1, over all workers of the run; the same when the attempt goes on after a crash
-	Fired     bool         // the task is of a fired plan: an irreversible one is at least Gated
-	Suggested *reason.Plan // to be carried out where the world answers as it did
-	Agent     string       // AGENT.md of the skill
+	Task    reason.Task // an executor finds the secrets filled in its Inputs; nobody else does
+	Worker  *Worker
+	Attempt int    // from 1, over all workers of the run; the same when the attempt goes on after a crash
+	Fired   bool   // the task is of a fired plan: an irreversible one is at least Gated
+	Agent   string // AGENT.md of the skill
 }
 
 // Key identifies the attempt for others, e.g. as an Idempotency-Key.

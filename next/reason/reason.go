@@ -111,7 +111,7 @@ type Known struct {
 	Facts       []string     // of the person or project, see package identity
 	Warnings    []Warning
 	Suggestions []Suggestion
-	Fires       *Plan // the plan to carry out without asking a model; nil: none
+	Fires       *Plan // the plan to carry out without asking a model; nil: none. In a Call, by its worker
 }
 
 // Case is what is to be done, and what is known of it. Whoever hands one to package learn says what a plan depends on;

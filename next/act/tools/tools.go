@@ -51,10 +51,10 @@ type executor struct {
 // tool's error and a person's no are shown to the model. Where a person has to rule, the other calls of the answer
 // are finished and kept, and the attempt is pending. One executor of this kind runs in an attempt.
 //
-// With a Suggested plan, whose calls are bound to the case, its calls are made without asking the model, as long as
-// each returns what it returned when the plan was recorded; of values of the Call's Inputs, what counts is which one
-// stands where. Before an irreversible call, at the first difference and for the final answer the model is asked,
-// with what was really returned.
+// Where a plan Fires, its calls, which are bound to the case, are made without asking the model, as long as each
+// returns what it returned when the plan was recorded; of values of the Call's Inputs, what counts is which one stands
+// where. Before an irreversible call, at the first difference and for the final answer the model is asked, with what
+// was really returned.
 //
 // The Result has the answer, a reflection on the calls, and the calls that succeeded as its Plan. Events are "text"
 // (live), "answer" with its usage, "calling" (live) and "tool".
@@ -150,12 +150,12 @@ func (a *attempt) run(ctx context.Context, r *act.Result) error {
 
 func (a *attempt) say(m reason.Message) { a.messages = append(a.messages, m) }
 
-// replay makes the calls of the suggested plan for as long as the world answers as it did, and returns the rest.
+// replay makes the calls of the plan that fires for as long as the world answers as it did, and returns the rest.
 func (a *attempt) replay(ctx context.Context) (rest []reason.PlanCall, err error) {
-	if a.call.Suggested == nil {
+	if a.call.Fires == nil {
 		return nil, nil
 	}
-	rest = a.call.Suggested.Calls
+	rest = a.call.Fires.Calls
 	for i := 0; len(rest) > 0; i++ {
 		p, t := rest[0], a.tools[rest[0].Name]
 		if t == nil || t.Irreversible || p.ResultDigest == "" || t.input.Check(p.Inputs) != nil || i >= maxCalls {

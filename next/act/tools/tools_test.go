@@ -265,7 +265,7 @@ func TestReplay(t *testing.T) {
 				return says("in stock"), nil
 			}
 			a := try(t, store.NewMem(), tools.New(m, nil, s.tools(act.Gated)...), func(call *act.Call) {
-				call.Inputs, call.Suggested = json.RawMessage(`{"order":"`+c.order+`"}`), c.plan
+				call.Inputs, call.Fires = json.RawMessage(`{"order":"`+c.order+`"}`), c.plan
 			})
 			require.Equal(t, rank.Delivered, a.Outcome, a.Complaint)
 			require.Len(t, m.asked, 1)
