@@ -111,6 +111,8 @@ type Agent struct {
 	failed  map[string]time.Time // when the scheduler could not go on with a run; it waits before it tries again
 	awaited int                  // calls that wait for a run
 	changed chan struct{}        // closed when a run was committed; nil: nobody waits for that
+	recent  []string             // runKeys of the runs that were committed last, for View.Changed
+	former  uint64               // how many before
 	stopped bool
 
 	compacted time.Time
@@ -187,6 +189,7 @@ func open(ctx context.Context, st store.Store, h Host, o *Options, closeStore fu
 	if a.process, err = newProcess(opts.Process, st, opts.Now()); err != nil {
 		return nil, err
 	}
+	a.note("") // no mark is 0
 	a.base, a.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	if changer := a.process.changer; changer != nil {
 		seen, err := mark(ctx, changer)

@@ -249,10 +249,14 @@ func (t *turn) commit(ctx context.Context) (err error) {
 		if err := t.journal.Stage(ctx, part, t.events...); err != nil {
 			return err
 		}
-		b.After(func(r store.Revision) { rev = r })
+		b.After(func(r store.Revision) {
+			rev = r
+			t.agent.note(runKey(t.Scope, t.ID))
+		})
 		return put(part, recordKey(t.Scope, t.ID), *t.record, store.At(t.rev))
 	})
 	if err != nil {
+		t.agent.note(runKey(t.Scope, t.ID)) // it may be committed all the same
 		return fmt.Errorf("arc: run %s: %w", t.ID, err)
 	}
 	t.at(rev)

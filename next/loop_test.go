@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -753,6 +755,43 @@ func TestDelete(t *testing.T) {
 	for e := range st.Scan(t.Context(), store.Range{}) {
 		require.NotRegexp(t, "//(run|part|log)/a(/[^p]|$)", e.Key)
 	}
+}
+
+// A list of runs that reads again what has changed is that of all runs, whatever came between; of a mark too old it is
+// told to read all.
+func TestChanged(t *testing.T) {
+	a, _ := agent(t, nil, arc.Host{Workers: []act.Worker{(&arctest.Worker{}).As("ann")}}, nil)
+	v, have := a.In("acme"), map[string]bool{}
+	_, mark, err := v.Changed(0)
+	require.ErrorIs(t, err, store.ErrNotFound)
+	look := func(want ...string) {
+		t.Helper()
+		var ids []string
+		ids, mark, err = v.Changed(mark)
+		require.NoError(t, err)
+		for _, id := range ids {
+			_, err := v.Report(t.Context(), id)
+			have[id] = err == nil
+		}
+		maps.DeleteFunc(have, func(_ string, is bool) bool { return !is })
+		require.ElementsMatch(t, want, slices.Collect(maps.Keys(have)))
+	}
+	look()
+	for _, scope := range []memory.Scope{"acme", "acme/ann", "other"} {
+		run(t, a, arc.Objective{ID: "a" + string(scope), Scope: scope, Text: "write"})
+	}
+	run(t, a, arc.Objective{ID: "a/part", Scope: "acme", Text: "write"})
+	look("aacme", "a/part")
+	require.NoError(t, v.Delete(t.Context(), "aacme"))
+	look("a/part")
+	require.NoError(t, v.Erase(t.Context()))
+	look()
+	before := mark
+	for n := range 1500 { // several commits each
+		run(t, a, arc.Objective{ID: fmt.Sprint(n), Scope: "other", Text: "write"})
+	}
+	_, _, err = v.Changed(before)
+	require.ErrorIs(t, err, store.ErrNotFound)
 }
 
 func TestEvents(t *testing.T) {

@@ -257,6 +257,7 @@ func (a *Agent) poll(ctx context.Context, after store.Revision) (store.Revision,
 		switch {
 		case errors.Is(err, store.ErrNotFound): // the store has forgotten what was deleted since: all is read again
 			upTo, err = mark(ctx, a.process.changer)
+			a.note("")
 			a.announce()
 			return upTo, errors.Join(err, a.tenants.forget())
 		case err != nil:
@@ -274,6 +275,7 @@ func (a *Agent) poll(ctx context.Context, after store.Revision) (store.Revision,
 		scope, kind, id, _ := store.ParseKey(key)
 		runs = runs || kind == runKind || kind == logKind
 		if kind == runKind {
+			a.note(runKey(scope, id))
 			a.heard(scope, id, e)
 		}
 	}

@@ -36,6 +36,7 @@ func (v View) Delete(ctx context.Context, id string) error {
 			if err := b.Delete(partKey(t.Scope, t.ID, "objective"), store.Any); err != nil {
 				return err
 			}
+			b.After(func(store.Revision) { v.agent.note(runKey(t.Scope, t.ID)) })
 			return b.Delete(recordKey(t.Scope, t.ID), store.At(t.rev))
 		})
 	})
@@ -272,6 +273,7 @@ func (a *Agent) drop(ctx context.Context, t *tenant, scope memory.Scope, id stri
 		}
 		return err
 	})
+	a.note(runKey(scope, id))
 	a.announce()
 	return err
 }

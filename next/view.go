@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"strings"
 	"time"
 
 	"github.com/arc-learn/arc/next/act"
@@ -227,7 +228,12 @@ func (v View) heed(ctx context.Context, id string, due store.Entry) error {
 // Approvals yields what runs of the scope wait for, not those of scopes below it.
 func (v View) Approvals(ctx context.Context) iter.Seq2[act.Approval, error] {
 	return func(yield func(act.Approval, error) bool) {
-		for r, err := range v.records(ctx) {
+		t, err := v.agent.tenant(ctx, v.scope)
+		if err != nil {
+			yield(act.Approval{}, err)
+			return
+		}
+		for r, err := range t.records(ctx, v.scope) {
 			if err != nil {
 				yield(act.Approval{}, err)
 				return
@@ -238,17 +244,6 @@ func (v View) Approvals(ctx context.Context) iter.Seq2[act.Approval, error] {
 				}
 			}
 		}
-	}
-}
-
-func (v View) records(ctx context.Context) iter.Seq2[*record, error] {
-	return func(yield func(*record, error) bool) {
-		t, err := v.agent.tenant(ctx, v.scope)
-		if err != nil {
-			yield(nil, err)
-			return
-		}
-		t.records(ctx, v.scope)(yield)
 	}
 }
 
@@ -352,6 +347,38 @@ func (v View) Watch(ctx context.Context, id string) iter.Seq2[Event, error] {
 			}
 		}
 	}
+}
+
+// note notes that a run was committed or deleted, by its runKey; "": each may have been.
+func (a *Agent) note(key string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if key == "" || len(a.recent) == maxRecent {
+		a.former += uint64(len(a.recent)) + 1
+		a.recent = nil
+	}
+	a.recent = append(a.recent, key)
+}
+
+const maxRecent = 2048
+
+// Changed returns the IDs of the runs of the scope that were committed or deleted since a mark, some more than once, and
+// the next mark. Of a mark that is 0, or too long ago, the error is store.ErrNotFound: read Runs, and go on from the next
+// mark. What other processes commit is known within 100 ms where a run is under way or waited for, else within 5 s.
+func (v View) Changed(after uint64) (ids []string, mark uint64, err error) {
+	v.agent.follows()
+	v.agent.mu.Lock()
+	defer v.agent.mu.Unlock()
+	recent, first := v.agent.recent, v.agent.former
+	if mark = first + uint64(len(recent)); after < first || after > mark {
+		return nil, mark, fmt.Errorf("arc: what has changed since the mark: %w", store.ErrNotFound)
+	}
+	for _, key := range recent[after-first:] {
+		if id, ok := strings.CutPrefix(key, runKey(v.scope, "")); ok {
+			ids = append(ids, id)
+		}
+	}
+	return ids, mark, nil
 }
 
 // change returns a channel that is closed at the next commit of a run.
