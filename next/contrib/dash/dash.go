@@ -13,8 +13,9 @@
 // page of the same origin. Texts are escaped where they stand, and the Content Security Policy allows the two files
 // of this package alone, so nothing comes from another host.
 //
-// Lists are made from all runs of the scope, which are read again once something has happened: that is well for some
-// thousands of runs. A run that is answered or tried again goes on in a goroutine that ends with it, or with the Agent.
+// Lists are made from all runs of the scope. They are kept in memory, some 1 KB each, for up to 64 scopes: the first page
+// reads them, later ones what has changed since. A run that is answered or tried again goes on in a goroutine that ends
+// with it, or with the Agent.
 package dash
 
 import (
@@ -98,9 +99,7 @@ func New(agent *arc.Agent, o *Options) (http.Handler, error) {
 	if d.opts.Now == nil {
 		d.opts.Now = time.Now
 	}
-	if d.opts.Logger == nil {
-		d.opts.Logger = slog.New(slog.DiscardHandler)
-	}
+	d.opts.Logger = cmp.Or(d.opts.Logger, slog.New(slog.DiscardHandler))
 	layout, err := template.New("layout").Funcs(d.words()).ParseFS(templates, "templates/layout.html", "templates/parts.html")
 	for _, p := range append(places, place{Path: "error"}) {
 		if err != nil {
@@ -206,12 +205,9 @@ type screen struct {
 }
 
 func (d *dash) page(w http.ResponseWriter, rq *request, p place) error {
-	var runs []*arc.Report
-	var body any
-	err := together(
-		func() (err error) { body, err = p.show(d, rq); return err },
-		func() (err error) { runs, err = d.reports(rq); return err })
-	if err != nil {
+	body, err := p.show(d, rq)
+	runs, wrong := d.reports(rq)
+	if err = cmp.Or(err, wrong); err != nil {
 		return err
 	}
 	s := &screen{Title: p.Title, At: p.Path, Live: p.live, Said: rq.Form.Get("said"), Body: body}
@@ -235,7 +231,7 @@ func (d *dash) page(w http.ResponseWriter, rq *request, p place) error {
 // act does what a person asks for, and sends the browser to the page that shows it.
 func (d *dash) act(w http.ResponseWriter, rq *request, p place) error {
 	word, err := p.act(d, rq)
-	d.kept.touch(rq.scope, time.Now())
+	d.kept.touch(rq.scope)
 	if errors.Is(err, arc.ErrState) || errors.Is(err, arc.ErrRunning) { // somebody was faster
 		word, err = "late", nil
 	}

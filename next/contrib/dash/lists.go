@@ -1,7 +1,6 @@
 package dash
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -10,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/singleflight"
 
 	"github.com/arc-learn/arc/next/memory"
@@ -38,7 +36,7 @@ func find[T any](rq *request, all []T, kinds []string, of func(*T) (kinds, texts
 	q := strings.ToLower(strings.TrimSpace(l.Q))
 	for i := range all {
 		is, texts := of(&all[i])
-		if texts != nil && !slices.ContainsFunc(texts, func(t string) bool { return strings.Contains(strings.ToLower(t), q) }) {
+		if q != "" && texts != nil && !slices.ContainsFunc(texts, func(t string) bool { return strings.Contains(strings.ToLower(t), q) }) {
 			continue
 		}
 		for _, k := range append(is, "") {
@@ -74,6 +72,7 @@ type about struct {
 	cost    time.Duration        // of what takes longest to read
 	made    map[string]time.Time // when the reading began
 	v       map[string]any
+	runs    runs
 }
 
 const keepFor, maxScopes = time.Second, 64
@@ -104,25 +103,24 @@ func keep[T any](d *dash, rq *request, name string, read func(context.Context) (
 	return out, err
 }
 
-// together calls functions at the same time, the first in this goroutine.
-func together(f func() error, others ...func() error) error {
-	var g errgroup.Group
-	for _, f := range others {
-		g.Go(f)
-	}
-	err := f()
-	return cmp.Or(err, g.Wait())
-}
-
-// touch has what was read before a time read anew, and returns about how long that takes.
-func (k *kept) touch(scope memory.Scope, at time.Time) time.Duration {
+// touch has what was read before read anew, and returns about how long that takes.
+func (k *kept) touch(scope memory.Scope) time.Duration {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	a := k.about(scope)
-	if at.After(a.touched) {
-		a.touched = at
-	}
+	a.touched = time.Now()
 	return a.cost
+}
+
+// runs keeps the runs of a scope, unless later ones are kept, and returns what is kept.
+func (k *kept) runs(scope memory.Scope, r runs) runs {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	a := k.about(scope)
+	if r.mark > a.runs.mark {
+		a.runs = r
+	}
+	return a.runs
 }
 
 // about returns what is kept of a scope. mu is held.

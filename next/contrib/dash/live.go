@@ -25,15 +25,14 @@ func (d *dash) live(w http.ResponseWriter, rq *request, _ place) error {
 		return nil
 	}
 	ctx, cancel := context.WithCancel(rq.Context())
-	news := make(chan time.Time, 1)
+	news := make(chan bool, 1)
 	go func() { // it ends with ctx, with the run, or with the Agent
 		defer close(news)
 		for range rq.Watch(ctx, id) { // an error is the last
-			select { // the last one may not have been taken up
-			case <-news:
-			default:
+			select {
+			case news <- true:
+			default: // the last one is not taken up yet
 			}
-			news <- time.Now()
 		}
 	}()
 	defer func() {
@@ -58,11 +57,11 @@ func (d *dash) live(w http.ResponseWriter, rq *request, _ place) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case at, ok := <-news:
+		case ok := <-news:
 			if !ok {
 				return nil
 			}
-			rest = max(liveRest, 4*d.kept.touch(rq.scope, at))
+			rest = max(liveRest, 4*d.kept.touch(rq.scope))
 			text = "event: changed\ndata:\n\n"
 		case <-time.After(liveBeat):
 		}

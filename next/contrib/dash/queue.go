@@ -16,17 +16,17 @@ import (
 
 // jobs are those of the scope and of scopes below it: those that are under way, those that wait for a person, those
 // to come in the order of their priority, then those that have ended, the newest first.
-func (d *dash) jobsOf(rq *request) ([]queue.Job, error) {
-	return keep(d, rq, "jobs", func(ctx context.Context) (all []queue.Job, err error) {
+func (d *dash) jobsOf(rq *request) ([]*queue.Job, error) {
+	return keep(d, rq, "jobs", func(ctx context.Context) (all []*queue.Job, err error) {
 		for j, err := range d.opts.Queue(rq.scope).List(ctx, rq.scope) {
 			if err != nil {
 				return nil, err
 			}
 			j.Description, j.Summary, j.Input = clip(j.Description, 500), clip(j.Summary, 500), nil
-			all = append(all, j)
+			all = append(all, &j)
 		}
 		order := func(s queue.State) int { return slices.Index(states, string(s)) }
-		slices.SortStableFunc(all, func(a, b queue.Job) int {
+		slices.SortStableFunc(all, func(a, b *queue.Job) int {
 			by := cmp.Compare(order(a.State), order(b.State))
 			if by == 0 && a.State == queue.Pending {
 				by = cmp.Compare(a.Priority, b.Priority)
@@ -63,19 +63,20 @@ func (d *dash) queue(rq *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, found := find(rq, all, states, func(j *queue.Job) (kinds, texts []string) {
+	l, found := find(rq, all, states, func(at **queue.Job) (kinds, texts []string) {
+		j := *at
 		return []string{string(j.State)}, []string{j.ID, j.Subject, j.Description, j.Summary, j.Source}
 	})
 	runs, err := d.reports(rq)
 	of := make(map[string]string) // the newest run of each job, see queue.Run
 	for _, r := range slices.Backward(runs) {
-		if parts := strings.Split(r.ID, "/"); len(parts) == 3 && parts[0] == "job" {
-			of[parts[1]] = r.ID
+		if rest, ok := strings.CutPrefix(r.ID, "job/"); ok {
+			of[path.Dir(rest)] = r.ID
 		}
 	}
 	page := jobList{listing: l}
 	for _, j := range found {
-		page.Jobs = append(page.Jobs, job{j, of[path.Base(j.ID)]})
+		page.Jobs = append(page.Jobs, job{*j, of[path.Base(j.ID)]})
 	}
 	return &page, err
 }

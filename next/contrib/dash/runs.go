@@ -3,6 +3,7 @@ package dash
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,21 +16,51 @@ import (
 	"github.com/arc-learn/arc/next/store"
 )
 
-// reports are the runs of the scope, the newest first, without their outputs.
+// reports are the runs of the scope, the newest first, without their outputs. They are kept, and those that have
+// changed since are read again.
 func (d *dash) reports(rq *request) ([]*arc.Report, error) {
-	return keep(d, rq, "runs", func(ctx context.Context) (all []*arc.Report, err error) {
-		for r, err := range rq.Runs(ctx) {
+	was := d.kept.runs(rq.scope, runs{})
+	ids, mark, old := rq.Changed(was.mark)
+	if old == nil && len(ids) == 0 {
+		return was.all, nil
+	}
+	v, err, _ := d.kept.flight.Do(fmt.Sprint("runs\x00", rq.scope, "\x00", mark), func() (any, error) {
+		ctx := context.WithoutCancel(rq.Context()) // others wait for it, too
+		all, read := []*arc.Report(nil), rq.Runs(ctx)
+		if old == nil {
+			slices.Sort(ids)
+			all = slices.DeleteFunc(slices.Clone(was.all), func(r *arc.Report) bool {
+				_, changed := slices.BinarySearch(ids, r.ID)
+				return changed
+			})
+			read = func(yield func(*arc.Report, error) bool) {
+				for _, id := range slices.Compact(ids) {
+					if r, err := rq.Report(ctx, id); !errors.Is(err, store.ErrNotFound) && !yield(r, err) { // else deleted
+						return
+					}
+				}
+			}
+		}
+		for r, err := range read {
 			if err != nil {
 				return nil, err
 			}
-			r.Output, r.Text = nil, clip(r.Text, 2000)
+			r.Output, r.Failed, r.Text = nil, nil, clip(r.Text, 2000)
 			all = append(all, r)
 		}
 		slices.SortStableFunc(all, func(a, b *arc.Report) int {
 			return cmp.Or(b.Began.Compare(a.Began), strings.Compare(b.ID, a.ID))
 		})
-		return all, nil
+		return d.kept.runs(rq.scope, runs{mark, all}).all, nil
 	})
+	all, _ := v.([]*arc.Report)
+	return all, err
+}
+
+// runs are the reports of a scope as of a mark of View.Changed.
+type runs struct {
+	mark uint64
+	all  []*arc.Report
 }
 
 // waits reports whether a run waits for a person.

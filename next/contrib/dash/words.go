@@ -2,16 +2,15 @@ package dash
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"html/template"
 	"net/url"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	arc "github.com/arc-learn/arc/next"
+	"github.com/arc-learn/arc/next/internal/fence"
 )
 
 // words are what templates say things with.
@@ -30,7 +29,7 @@ func (d *dash) words() template.FuncMap {
 		"clip": func(n int, s string) string { return clip(s, n) }, "json": func(raw json.RawMessage) string { return string(raw) },
 		"count": count, "number": number, "amount": amount, "waits": waits, "open": open,
 		"list": func(v ...any) []any { return v }, "str": func(v any) string { return fmt.Sprint(v) },
-		"id":    func(v any) string { return "i" + digest(fmt.Sprint(v)) }, // of an element
+		"id":    func(v any) string { return fmt.Sprintf("i%x", sha256.Sum256([]byte(fmt.Sprint(v))))[:13] }, // of an element
 		"first": func(n int, rs []*arc.Report) []*arc.Report { return rs[:min(n, len(rs))] },
 		"join":  strings.Join, "esc": url.QueryEscape,
 	}
@@ -57,17 +56,7 @@ func span(d time.Duration) string {
 	return fmt.Sprintf("%d days", d/(24*time.Hour))
 }
 
-// clip cuts a text after some bytes, at a rune.
-func clip(s string, n int) string {
-	s = strings.TrimSpace(s)
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n] + "…"
-}
+func clip(s string, n int) string { return fence.Clip(strings.TrimSpace(s), n) }
 
 func count(n int, what string) string {
 	if n != 1 {
@@ -103,8 +92,3 @@ func dollars(v float64) string {
 func percent(v float64) string { return fmt.Sprintf("%.0f %%", 100*v) }
 
 func plain(v float64) string { return strings.TrimSuffix(fmt.Sprintf("%.1f", v), ".0") }
-
-func digest(s string) string {
-	sum := sha256.Sum256([]byte(s))
-	return hex.EncodeToString(sum[:6])
-}

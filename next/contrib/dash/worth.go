@@ -92,20 +92,11 @@ func day(t time.Time) string { return t.Local().Format(time.DateOnly) }
 
 func (d *dash) value(rq *request) (any, error) {
 	from := d.opts.Now().AddDate(0, 0, 1-worthDays)
-	var h arc.Health
-	var runs []*arc.Report
-	var models []bill
-	err := together(func() (err error) {
-		h, err = keep(d, rq, "health", func(ctx context.Context) (arc.Health, error) { return d.agent.Health(ctx, rq.scope) })
-		return err
-	}, func() (err error) {
-		runs, err = d.reports(rq)
-		return err
-	}, func() (err error) {
-		models, err = d.models(rq, from)
-		return err
-	})
-	if err != nil {
+	h, err := keep(d, rq, "health", func(ctx context.Context) (arc.Health, error) { return d.agent.Health(ctx, rq.scope) })
+	runs, noRuns := d.reports(rq)
+	models, noModels := d.models(rq, from)
+	workers, noWorkers := workers(rq, from)
+	if err = cmp.Or(err, noRuns, noModels, noWorkers); err != nil {
 		return nil, err
 	}
 	w, u := worth{Held: h.Uplift.Delivered.N > 0}, h.Uplift
@@ -136,12 +127,11 @@ func (d *dash) value(rq *request) (any, error) {
 	}
 	byDay := days.rows()
 	slices.Reverse(byDay)
-	workers, err := workers(rq, from)
 	w.Bills = []bills{{"By day", "Day", "Runs", byDay}, {"By worker", "Worker", "Attempts", workers}}
 	if d.has(rq, place{Path: "queue"}) {
 		w.Bills = append(w.Bills, bills{"By model of jobs", "Model", "Attempts", models})
 	}
-	return &w, err
+	return &w, nil
 }
 
 // models are the figures of each model that jobs were given.
