@@ -55,7 +55,7 @@ func run(length time.Duration, rate float64, dir string) error {
 		}
 		defer os.RemoveAll(dir)
 	}
-	ctx, stop := context.WithTimeout(context.Background(), length)
+	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	st, err := badger.Open(ctx, dir, nil)
 	if err != nil {
@@ -86,9 +86,11 @@ func run(length time.Duration, rate float64, dir string) error {
 	go s.maintain(ctx, length/360)
 	fmt.Println("| minute | runs made | kept | memories | heap MB | goroutines | disk MB | wrong |\n|--:|--:|--:|--:|--:|--:|--:|--:|")
 	const rows = 20
+	tick := time.NewTicker(length / rows)
+	defer tick.Stop()
 	for range rows {
 		select {
-		case <-time.After(length/rows - length/1000):
+		case <-tick.C:
 			if err := s.sample(); err != nil {
 				return err
 			}
