@@ -216,9 +216,7 @@ func (a *Agent) SetWorkers(workers []act.Worker) error {
 		workers[i].Gates = slices.Concat(a.host.Gates, w.Gates)
 		workers[i].Timeout = cmp.Or(w.Timeout, a.opts.Timeout)
 	}
-	r, err := act.NewRunner(workers, &act.Options{
-		Around: a.host.Around, Approver: a.host.Approver, Secrets: a.host.Secrets, Patience: a.opts.Approvals,
-	})
+	r, err := act.NewRunner(workers, a.host.Approver, a.opts.Approvals, a.host.Secrets, a.host.Around...)
 	if err != nil {
 		return fmt.Errorf("arc: %w", err)
 	}

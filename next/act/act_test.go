@@ -44,14 +44,20 @@ func (w *works) Execute(ctx context.Context, c *act.Call) (*act.Result, error) {
 	return &act.Result{Output: json.RawMessage(fmt.Sprintf(`{"call":%d}`, w.calls))}, nil
 }
 
-func runner(t *testing.T, o *act.Options, workers ...act.Worker) *act.Runner {
+func runner(t *testing.T, approver act.Approver, workers ...act.Worker) *act.Runner {
+	return runnerWith(t, approver, nil, nil, workers...)
+}
+
+type secretsFunc = func(ctx context.Context, name string) (string, error)
+
+func runnerWith(t *testing.T, approver act.Approver, secrets secretsFunc, around []act.Around, workers ...act.Worker) *act.Runner {
 	t.Helper()
 	for i := range workers {
 		if workers[i].Gates == nil {
 			workers[i].Gates = []act.Gate{act.NoGate}
 		}
 	}
-	r, err := act.NewRunner(workers, o)
+	r, err := act.NewRunner(workers, approver, 0, secrets, around...)
 	require.NoError(t, err)
 	return r
 }
@@ -68,7 +74,7 @@ func TestNewRunnerSaysAllThatIsWrong(t *testing.T) {
 		{Name: "a", Executor: &works{}, Gates: []act.Gate{act.NoGate}},
 		{Name: "a", Input: json.RawMessage(`{"type":"thing"}`), Gates: []act.Gate{nil}},
 		{Executor: &works{}},
-	}, nil)
+	}, nil, 0, nil)
 	for _, want := range []string{"another's", "no executor", "a gate is nil", "type", "no gate decides"} {
 		require.ErrorContains(t, err, want)
 	}
@@ -192,15 +198,15 @@ func TestIrreversibleOnceInARun(t *testing.T) {
 	var asked []act.Approval
 	worker := act.Worker{Name: "pay", Executor: pay, Irreversible: true}
 	run := func(attempt int, inputs string, say string) act.Attempt {
-		o := &act.Options{}
+		var approver act.Approver
 		if say != "" {
-			o.Approver = act.Approver(func(_ context.Context, a act.Approval) (act.Ruling, error) {
+			approver = func(_ context.Context, a act.Approval) (act.Ruling, error) {
 				asked = append(asked, a)
 				allow, _ := act.ParseRuling(say)
 				return act.Ruling{By: "anna", Allow: allow}, nil
-			})
+			}
 		}
-		r := runner(t, o, worker)
+		r := runner(t, approver, worker)
 		ctx, _ := journal(t, st) // each time as after a crash
 		return r.Run(ctx, call(r, attempt, inputs))
 	}
@@ -427,10 +433,10 @@ func TestApprover(t *testing.T) {
 	var fails error
 	w := &works{}
 	run := func(attempt int) act.Attempt {
-		r := runner(t, &act.Options{Approver: act.Approver(func(context.Context, act.Approval) (act.Ruling, error) {
+		r := runner(t, func(context.Context, act.Approval) (act.Ruling, error) {
 			asked++
 			return answer, fails
-		})}, act.Worker{Name: "w", Executor: w, Mode: act.Gated, Irreversible: true})
+		}, act.Worker{Name: "w", Executor: w, Mode: act.Gated, Irreversible: true})
 		ctx, _ := journal(t, st)
 		return r.Run(ctx, call(r, attempt, `{"a":1}`))
 	}
@@ -439,10 +445,10 @@ func TestApprover(t *testing.T) {
 	require.Len(t, asks(run(1)), 1)
 	answer, fails = act.Ruling{Approval: "another", By: "anna", Allow: true}, nil
 	require.Len(t, asks(run(1)), 1, "a yes to another question is none to this one")
-	late := runner(t, &act.Options{Approver: act.Approver(func(context.Context, act.Approval) (act.Ruling, error) {
+	late := runner(t, func(context.Context, act.Approval) (act.Ruling, error) {
 		now = now.Add(24 * time.Hour)
 		return act.Ruling{Allow: true}, nil
-	})}, act.Worker{Name: "w", Executor: w, Mode: act.Gated})
+	}, act.Worker{Name: "w", Executor: w, Mode: act.Gated})
 	ctx, _ := journalAt(t, store.NewMem(), func() time.Time { return now })
 	require.Equal(t, rank.Denied, late.Run(ctx, call(late, 1, `{}`)).Outcome, "a yes after the deadline")
 	answer = act.Ruling{Allow: true}
@@ -470,14 +476,14 @@ func TestSlowPerson(t *testing.T) {
 			return &act.Result{}, err
 		})
 		people := []string{"anna", "ben"}
-		o := &act.Options{Approver: act.Approver(func(ctx context.Context, a act.Approval) (act.Ruling, error) {
+		approver := func(ctx context.Context, a act.Approval) (act.Ruling, error) {
 			if slow {
 				<-ctx.Done()
 				return act.Ruling{}, ctx.Err()
 			}
 			return act.Ruling{By: people[strings.Count(strings.Join(a.Why, ";"), "has agreed")], Allow: true}, nil
-		})}
-		r := runner(t, o, act.Worker{Name: "w", Executor: x, Irreversible: true, Timeout: time.Minute})
+		}
+		r := runner(t, approver, act.Worker{Name: "w", Executor: x, Irreversible: true, Timeout: time.Minute})
 		ctx, _ := journal(t, st)
 		a := r.Run(ctx, call(r, 1, `{}`))
 		require.Len(t, asks(a), 1, "%+v", a)
@@ -503,7 +509,7 @@ func TestAround(t *testing.T) {
 	w := &works{do: func(_ context.Context, c *act.Call) (*act.Result, error) {
 		return &act.Result{Text: c.Task.Objective}, nil
 	}}
-	r := runner(t, &act.Options{Around: []act.Around{wrap("outer"), wrap("inner")}}, act.Worker{Name: "w", Executor: w})
+	r := runnerWith(t, nil, nil, []act.Around{wrap("outer"), wrap("inner")}, act.Worker{Name: "w", Executor: w})
 	c := call(r, 1, `{}`)
 	a := r.Run(t.Context(), c)
 	require.Equal(t, []string{"outer", "inner"}, order)
@@ -516,7 +522,7 @@ func TestAround(t *testing.T) {
 	lost := act.AroundFunc(func(_ context.Context, _ *act.Call, next func(context.Context) act.Attempt) act.Attempt {
 		return next(context.Background())
 	})
-	r = runner(t, &act.Options{Around: []act.Around{lost}}, act.Worker{Name: "pay", Executor: pay, Irreversible: true})
+	r = runnerWith(t, nil, nil, []act.Around{lost}, act.Worker{Name: "pay", Executor: pay, Irreversible: true})
 	ctx, _ := journal(t, store.NewMem())
 	for attempt := range 3 {
 		require.Equal(t, rank.Delivered, r.Run(ctx, call(r, attempt, `{"a":1}`)).Outcome)
@@ -529,7 +535,7 @@ func TestAround(t *testing.T) {
 			return act.Attempt{Outcome: rank.Delivered}
 		}),
 	} {
-		r := runner(t, &act.Options{Around: []act.Around{bad}}, act.Worker{Name: "w", Executor: w})
+		r := runnerWith(t, nil, nil, []act.Around{bad}, act.Worker{Name: "w", Executor: w})
 		require.NotEqual(t, rank.Delivered, r.Run(t.Context(), call(r, 1, `{}`)).Outcome, name)
 	}
 }
@@ -627,7 +633,7 @@ func TestCallsAtTheSameTime(t *testing.T) {
 			wg.Wait()
 			return &act.Result{}, nil
 		})
-		r := runner(t, &act.Options{Approver: act.Approver(func(_ context.Context, a act.Approval) (act.Ruling, error) {
+		r := runner(t, func(_ context.Context, a act.Approval) (act.Ruling, error) {
 			mu.Lock()
 			asked++
 			if strings.Count(strings.Join(a.Why, ";"), "has done: ") != asked-1 {
@@ -636,7 +642,7 @@ func TestCallsAtTheSameTime(t *testing.T) {
 			mu.Unlock()
 			time.Sleep(time.Second) // in which the others come as far as they can
 			return act.Ruling{By: "anna", Allow: true}, nil
-		})}, act.Worker{Name: "w", Executor: x})
+		}, act.Worker{Name: "w", Executor: x})
 		ctx, _ := journal(t, store.NewMem())
 		require.Equal(t, rank.Delivered, r.Run(ctx, call(r, 1, `{}`)).Outcome)
 		require.Equal(t, 2, calls)
@@ -655,10 +661,10 @@ func TestSecrets(t *testing.T) {
 		return &act.Result{Output: json.RawMessage(`"` + value + `"`), Text: "it was " + value + " [secret key]",
 			Plan: &reason.Plan{Calls: []reason.PlanCall{{Name: "t", Inputs: json.RawMessage(`{"k":"[secret key]"}`)}}}}, nil
 	}}
-	secrets := &act.Options{Secrets: func(_ context.Context, name string) (string, error) {
+	secrets := func(_ context.Context, name string) (string, error) {
 		return map[string]string{"key": value, "other": "some other value", "short": "1234"}[name], nil
-	}}
-	r := runner(t, secrets, act.Worker{Name: "w", Executor: w, Secrets: []string{"key", "other"},
+	}
+	r := runnerWith(t, nil, secrets, nil, act.Worker{Name: "w", Executor: w, Secrets: []string{"key", "other"},
 		Gates: []act.Gate{act.GateFunc(func(_ context.Context, c *act.Call, r *act.Result) (act.Verdict, error) {
 			require.NotContains(t, string(c.Task.Inputs)+string(r.Output)+r.Text, value)
 			return act.Verdict{Pass: true}, nil
@@ -677,7 +683,7 @@ func TestSecrets(t *testing.T) {
 		require.NotContains(t, string(e.Value), "some other value", e.Key)
 	}
 	for _, name := range []string{"short", "gone"} {
-		r := runner(t, secrets, act.Worker{Name: "w", Executor: w, Secrets: []string{name}})
+		r := runnerWith(t, nil, secrets, nil, act.Worker{Name: "w", Executor: w, Secrets: []string{name}})
 		a := r.Run(ctx, call(r, 2, `{}`))
 		require.Equal(t, rank.Denied, a.Outcome)
 		require.Equal(t, reason.Permanent, class(a))

@@ -137,7 +137,7 @@ func (s *scene) ask(ctx context.Context, a Approval) error {
 		for _, by := range agreed {
 			a.Why = append(a.Why, cmp.Or(by, "a person")+" has agreed")
 		}
-		if left == 0 || s.opts.Approver == nil || ctx.Err() != nil {
+		if left == 0 || s.host.approver == nil || ctx.Err() != nil {
 			return &PendingError{Approvals: []Approval{a}}
 		}
 		if err := s.consult(ctx, a); err != nil {
@@ -149,7 +149,7 @@ func (s *scene) ask(ctx context.Context, a Approval) error {
 // consult asks the host's Approver within the time that there is, and commits what it says.
 func (s *scene) consult(ctx context.Context, a Approval) error {
 	r, err := call.Do(ctx, max(1, a.Deadline.Sub(s.journal.now())), func(ctx context.Context) (Ruling, error) {
-		return s.opts.Approver(ctx, a)
+		return s.host.approver(ctx, a)
 	})
 	if err != nil || !isClear(r) || r.Approval != "" && r.Approval != a.ID || !s.journal.now().Before(a.Deadline) {
 		return nil // it stays open; an answer to another question, or after the deadline, is none to this one
@@ -166,7 +166,7 @@ func (s *scene) file(ctx context.Context, a *Approval) error {
 		return cmp.Or(err, json.Unmarshal(r.Value, a))
 	}
 	now := s.journal.now()
-	a.Deadline = now.Add(s.opts.Patience)
+	a.Deadline = now.Add(s.host.patience)
 	raw, err := schema.Marshal(a)
 	if err != nil {
 		return err

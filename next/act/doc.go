@@ -7,7 +7,7 @@
 //
 //	r, err := act.NewRunner([]act.Worker{{
 //		Name: "pay", Executor: pay, Irreversible: true, Mode: act.Gated, Gates: []act.Gate{receipt},
-//	}}, &act.Options{Approver: console})
+//	}}, console, 0, nil)
 //	ctx = act.WithJournal(ctx, act.NewJournal(group, "run/7/", nil, nil, nil), nil)
 //	attempt := r.Run(ctx, &act.Call{Case: reason.Case{Run: "7"}, Attempt: 1, Worker: r.Able(task)[0], Task: task})
 //

@@ -52,7 +52,7 @@ func ExampleAround() {
 	})
 	runner, err := act.NewRunner([]act.Worker{{
 		Name: "quinn", Skills: []string{"pr_review"}, Executor: reviewer, Blast: act.Repo, Gates: []act.Gate{act.NoGate},
-	}}, &act.Options{Around: []act.Around{cost, confidence, effects, blast, mode}})
+	}}, nil, 0, nil, cost, confidence, effects, blast, mode)
 	if err != nil {
 		panic(err)
 	}

@@ -46,7 +46,7 @@ func TestOnceAgainstAModel(t *testing.T) {
 			behave = rapid.SampledFrom([]string{"good", "declined", "outage", "refused"}).Draw(rt, "behave")
 			say = rapid.SampledFrom([]string{"", "what?", "yes", "no"}).Draw(rt, "say")
 			r, err := act.NewRunner([]act.Worker{{Name: "pay", Executor: pay, Gates: gates, Irreversible: true}},
-				&act.Options{Approver: approver})
+				approver, 0, nil)
 			require.NoError(rt, err)
 			before := calls
 			ctx := act.WithJournal(context.Background(), act.NewJournal(store.NewGroup(st), "", nil, nil, nil), nil)

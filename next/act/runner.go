@@ -18,14 +18,6 @@ import (
 	"github.com/arc-learn/arc/next/reason"
 )
 
-// Options of a Runner.
-type Options struct {
-	Around   []Around // outermost first
-	Approver Approver // nil: an attempt that needs a person is pending
-	Secrets  func(ctx context.Context, name string) (string, error)
-	Patience time.Duration // how long an Approval stays open; 0: 24 hours
-}
-
 const (
 	defaultTimeout  = 10 * time.Minute
 	defaultPatience = 24 * time.Hour
@@ -33,20 +25,31 @@ const (
 
 // Runner makes attempts with a set of workers. It does not change; to change the workers, make another.
 type Runner struct {
-	opts    Options
 	workers []*Worker
 	inputs  map[*Worker]*schema.Schema
+	around  []Around
+	host    host
+}
+
+// host is what a Runner's calls ask of the host.
+type host struct {
+	approver Approver
+	patience time.Duration
+	secrets  func(ctx context.Context, name string) (string, error)
 }
 
 // NewRunner returns a Runner. It returns all that is wrong with the workers: names that are empty or twice there, no
-// executor, a schema that cannot be read, and no gate (say [NoGate] where nothing can be checked). nil is all
-// defaults.
-func NewRunner(workers []Worker, o *Options) (*Runner, error) {
-	r := &Runner{inputs: map[*Worker]*schema.Schema{}}
-	if o != nil {
-		r.opts = *o
-	}
-	r.opts.Patience = cmp.Or(r.opts.Patience, defaultPatience)
+// executor, a schema that cannot be read, and no gate (say [NoGate] where nothing can be checked).
+//
+// The approver is asked where a person has to rule; nil: the attempt is pending. An Approval stays open for patience,
+// 0: 24 hours. secrets returns the value of one that a worker or tool lists; nil: there are none. around wraps every
+// attempt, the outermost first.
+func NewRunner(
+	workers []Worker, approver Approver, patience time.Duration,
+	secrets func(ctx context.Context, name string) (string, error), around ...Around,
+) (*Runner, error) {
+	r := &Runner{inputs: map[*Worker]*schema.Schema{}, around: around}
+	r.host = host{approver, cmp.Or(patience, defaultPatience), secrets}
 	var wrong []error
 	names := map[string]bool{}
 	for _, w := range workers {
@@ -105,7 +108,7 @@ func (r *Runner) Able(t reason.Task) (able []*Worker) {
 //	""           a *[PendingError]: nothing is decided
 func (r *Runner) Run(ctx context.Context, c *Call) Attempt {
 	own, s := *c, *of(ctx).journaled()
-	s.opts, s.run, s.attempt, s.about, s.fired = &r.opts, c.Run, c.Attempt, c.Task.Objective, c.Fired
+	s.host, s.run, s.attempt, s.about, s.fired = r.host, c.Run, c.Attempt, c.Task.Objective, c.Fired
 	s.secrets = nil
 	if !slices.Contains(r.workers, c.Worker) {
 		return s.failed(ctx, fmt.Errorf("%w: the call is for no worker of this runner", errInputs))
@@ -115,7 +118,7 @@ func (r *Runner) Run(ctx context.Context, c *Call) Attempt {
 		own.Worker = c.Worker                                              // whatever an Around has made of it
 		return r.attempt(context.WithValue(ctx, sceneKey{}, &s), &s, &own) // or of the context
 	}
-	for _, around := range slices.Backward(r.opts.Around) {
+	for _, around := range slices.Backward(r.around) {
 		inner := next
 		next = func(ctx context.Context) Attempt {
 			a, err := call.Do(ctx, 0, func(ctx context.Context) (Attempt, error) {

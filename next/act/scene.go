@@ -18,7 +18,7 @@ import (
 // scene is what the context of an attempt carries for the calls in it.
 type scene struct {
 	journal *Journal // nil: none
-	opts    *Options
+	host    host
 	run     string
 	attempt int
 	about   string // the task's objective
@@ -35,7 +35,7 @@ func of(ctx context.Context) *scene {
 	if s, ok := ctx.Value(sceneKey{}).(*scene); ok {
 		return s
 	}
-	return &scene{opts: &Options{Patience: defaultPatience}}
+	return &scene{host: host{patience: defaultPatience}}
 }
 
 // WithJournal returns a context in which attempts and steps are kept in j. What is said in them is cleaned by clean,
@@ -104,10 +104,10 @@ func (s *scene) open(ctx context.Context, names []string, inputs json.RawMessage
 	inner.secrets = map[string]string{}
 	for _, name := range names {
 		value, err := call.Do(ctx, 0, func(ctx context.Context) (string, error) {
-			if s.opts.Secrets == nil {
+			if s.host.secrets == nil {
 				return "", errors.New("the host has none")
 			}
-			return s.opts.Secrets(ctx, name)
+			return s.host.secrets(ctx, name)
 		})
 		if inner.secrets[name] = value; err != nil {
 			errs = append(errs, fmt.Errorf("secret %s: %w", name, err))

@@ -110,7 +110,7 @@ const (
 func Refusal(status int, h http.Header, body []byte) *Error {
 	body = body[:min(len(body), maxRead)]
 	code, words := complaint(body)
-	e := &Error{Status: status, Code: code, Wait: cmp.Or(waitOf(h), waitIn(string(body)))}
+	e := &Error{Status: status, Wait: cmp.Or(waitOf(h), waitIn(string(body)))}
 	e.Class = classOf(status, code, words+" "+string(body), e.Wait > 0)
 	switch {
 	case status >= 400 && status < 500 && (e.Class == Permission || e.Class == Invalid || e.Class == ""):

@@ -33,12 +33,10 @@ func Example() {
 	pay := tools.Func("refund", "Pays an order back.", refund)
 	pay.Irreversible, pay.Mode = true, act.Gated
 	support := act.Worker{Name: "support", Executor: tools.New(demo{}, nil, find, pay), Gates: []act.Gate{act.NoGate}}
-	runner, err := act.NewRunner([]act.Worker{support}, &act.Options{
-		Approver: act.Approver(func(_ context.Context, a act.Approval) (act.Ruling, error) {
-			fmt.Printf("allow %s %s? yes\n", a.Name, a.Inputs)
-			return act.Ruling{By: "anna", Allow: true}, nil
-		}),
-	})
+	runner, err := act.NewRunner([]act.Worker{support}, func(_ context.Context, a act.Approval) (act.Ruling, error) {
+		fmt.Printf("allow %s %s? yes\n", a.Name, a.Inputs)
+		return act.Ruling{By: "anna", Allow: true}, nil
+	}, 0, nil)
 	if err != nil {
 		panic(err)
 	}

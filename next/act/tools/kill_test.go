@@ -228,7 +228,7 @@ func work(t *testing.T, dir, office string) {
 	defer st.Close()
 	r, err := act.NewRunner([]act.Worker{{
 		Name: "support", Executor: tools.New(m, nil, tool("look"), refund), Gates: []act.Gate{act.NoGate},
-	}}, nil)
+	}}, nil, 0, nil)
 	require.NoError(t, err)
 	// Which step the store has acknowledged is told to the office before anything else is done.
 	j := act.NewJournal(store.NewGroup(&telling{st, func(value []byte) {

@@ -121,7 +121,7 @@ func (s *shop) tools(mode act.Mode) []tools.Tool {
 // try makes an attempt as a process that has just begun.
 func try(t *testing.T, st store.Store, x act.Executor, change func(c *act.Call)) act.Attempt {
 	t.Helper()
-	r, err := act.NewRunner([]act.Worker{{Name: "support", Executor: x, Gates: []act.Gate{act.NoGate}}}, nil)
+	r, err := act.NewRunner([]act.Worker{{Name: "support", Executor: x, Gates: []act.Gate{act.NoGate}}}, nil, 0, nil)
 	require.NoError(t, err)
 	c := &act.Call{Case: reason.Case{Run: "7", Inputs: json.RawMessage(`{"order":"A-1"}`)}, Attempt: 1,
 		Worker: r.Workers()[0], Task: reason.Task{Objective: "help anna"}}
@@ -489,7 +489,7 @@ func TestSecretsOfTools(t *testing.T) {
 	login.Secrets = []string{"key"}
 	m := script(calls("login", `{"key":"[secret key]"}`), says("I used [secret key]"))
 	r, err := act.NewRunner([]act.Worker{{Name: "w", Executor: tools.New(m, nil, login), Gates: []act.Gate{act.NoGate}}},
-		&act.Options{Secrets: func(context.Context, string) (string, error) { return value, nil }})
+		nil, 0, func(context.Context, string) (string, error) { return value, nil })
 	require.NoError(t, err)
 	ctx := act.WithJournal(t.Context(), act.NewJournal(store.NewGroup(store.NewMem()), "", nil, nil, nil), nil)
 	a := r.Run(ctx, &act.Call{Case: reason.Case{Run: "7"}, Attempt: 1, Worker: r.Workers()[0]})
@@ -524,7 +524,7 @@ func TestStream(t *testing.T) {
 	x := tools.New(script(calls("refund", `{"order":"A-1","amount":50}`), says("it is paid")), nil, s.tools(act.Gated)...)
 	var kinds []string
 	watched := func() act.Attempt {
-		r, err := act.NewRunner([]act.Worker{{Name: "support", Executor: x, Gates: []act.Gate{act.NoGate}}}, nil)
+		r, err := act.NewRunner([]act.Worker{{Name: "support", Executor: x, Gates: []act.Gate{act.NoGate}}}, nil, 0, nil)
 		require.NoError(t, err)
 		j := act.NewJournal(store.NewGroup(st), "", nil, nil, func(e act.Event) { kinds = append(kinds, e.Kind) })
 		a := r.Run(act.WithJournal(t.Context(), j, nil), &act.Call{Case: reason.Case{Run: "7"}, Attempt: 1, Worker: r.Workers()[0]})
@@ -555,7 +555,7 @@ func BenchmarkAttempt(b *testing.B) {
 	m := script(calls("lookup", `{"order":"A-1"}`, "stock", `{}`), calls("refund", `{"order":"A-1","amount":5}`), says("done"))
 	r, err := act.NewRunner([]act.Worker{{
 		Name: "support", Executor: tools.New(m, nil, s.tools(act.Autonomous)...), Gates: []act.Gate{act.NoGate},
-	}}, nil)
+	}}, nil, 0, nil)
 	require.NoError(b, err)
 	c := &act.Call{Case: reason.Case{Run: "7"}, Attempt: 1, Worker: r.Workers()[0], Task: reason.Task{Objective: "help anna"}}
 	b.ReportAllocs()

@@ -110,7 +110,7 @@ func TestCommandStreamsAndIsKilled(t *testing.T) {
 			cancel()
 		}
 	})
-	r := runner(t, &act.Options{Secrets: func(context.Context, string) (string, error) { return secret, nil }},
+	r := runner(t, func(context.Context, string) (string, error) { return secret, nil },
 		act.Worker{Name: "w", Secrets: []string{"TOKEN"}, Executor: shell(
 			`echo "token $TOKEN"; sleep 600 & echo $! > ` + pid + `; echo ready; wait`)})
 	a := r.Run(act.WithJournal(ctx, j, nil), order(r, `{}`))
@@ -142,14 +142,14 @@ func zombie(pid int) bool {
 	return err == nil && strings.Contains(string(raw), ") Z ")
 }
 
-func runner(t *testing.T, o *act.Options, workers ...act.Worker) *act.Runner {
+func runner(t *testing.T, secrets func(context.Context, string) (string, error), workers ...act.Worker) *act.Runner {
 	t.Helper()
 	for i := range workers {
 		if workers[i].Gates == nil {
 			workers[i].Gates = []act.Gate{act.NoGate}
 		}
 	}
-	r, err := act.NewRunner(workers, o)
+	r, err := act.NewRunner(workers, nil, 0, secrets)
 	require.NoError(t, err)
 	return r
 }
