@@ -30,12 +30,10 @@ const (
 	Invalid     ErrorClass = "invalid"      // malformed request or answer
 )
 
-// Error is an error with a class. Status is an HTTP status, Code the provider's word, Wait when to try again at
-// the earliest (0: not known).
+// Error is an error with a class. Status is an HTTP status, Wait when to try again at the earliest (0: not known).
 type Error struct {
 	Class  ErrorClass // "": a failure like any other
 	Status int
-	Code   string
 	Wait   time.Duration
 	Usage  *Usage // what the failed call took; nil: unknown
 	Err    error
