@@ -77,11 +77,7 @@ func Open(ctx context.Context, dir string, o *Options) (store.Compacter, error) 
 	s.opts.Logger = cmp.Or(s.opts.Logger, slog.New(slog.DiscardHandler))
 	s.opts.MemoryBytes = max(s.opts.MemoryBytes, leastMemory)
 	s.opts.MinFree = max(cmp.Or(s.opts.MinFree, 256<<20), s.opts.MemoryBytes)
-	err := ctx.Err()
-	if err == nil {
-		err = s.open(dir)
-	}
-	if err != nil {
+	if err := s.open(ctx, dir); err != nil {
 		return nil, fmt.Errorf("open store %q: %w", dir, typed(errors.Join(err, s.release())))
 	}
 	writing, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -90,9 +86,9 @@ func Open(ctx context.Context, dir string, o *Options) (store.Compacter, error) 
 	return s, nil
 }
 
-func (s *disk) open(dir string) (err error) {
-	if dir == "" {
-		return fs.ErrInvalid
+func (s *disk) open(ctx context.Context, dir string) (err error) {
+	if dir == "" || ctx.Err() != nil {
+		return cmp.Or(ctx.Err(), fs.ErrInvalid)
 	}
 	if s.dir, err = filepath.Abs(dir); err != nil {
 		return err
@@ -169,13 +165,10 @@ func (s *disk) usableLocked() error {
 // enter begins a call inside Badger, which s.use.RUnlock ends, and returns what to read. A scan keeps the
 // generation until leave.
 func (s *disk) enter(ctx context.Context, scan bool) (gen *generation, seq uint64, err error) {
-	if err := ctx.Err(); err != nil {
-		return nil, 0, err
-	}
 	s.use.RLock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.usableLocked(); err != nil {
+	if err := cmp.Or(ctx.Err(), s.usableLocked()); err != nil {
 		s.use.RUnlock()
 		return nil, 0, err
 	}
@@ -217,8 +210,7 @@ func (s *disk) Get(ctx context.Context, key string) (store.Entry, error) {
 	return gen.get(key, seq)
 }
 
-// Scan yields the entries of r in key order, as of the beginning of the loop. It reads a page at a time, so that
-// the loop runs outside Badger.
+// Scan yields the entries of r in key order, as of the beginning of the loop, which runs outside Badger.
 func (s *disk) Scan(ctx context.Context, r store.Range) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
 		gen, seq, err := s.enter(ctx, true)

@@ -82,8 +82,7 @@ func (h header) moveMark(seq uint64) {
 	_, _ = h.WriteAt(b[:], int64(len(format))) // a mark that stays behind makes damage harder to see, no more
 }
 
-// list returns the folders of generations in a directory, in order, an unfinished one first, and a file of something
-// else.
+// list returns the folders of generations in a directory, in order, an unfinished one first, and a foreign file.
 func list(dir string) (folders []string, foreign string, err error) {
 	there, err := os.ReadDir(dir)
 	for _, f := range there {

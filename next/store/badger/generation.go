@@ -28,6 +28,7 @@ type generation struct {
 	dir    string
 	tabled uint64 // the newest commit in a table when it was opened: later ones were in logs
 	log    int    // the number of Badger's newest log, or of an older one
+	left   int    // bytes that were made ready in it, by a high estimate of what was written since
 	users  int    // scans, and one while it counts; guarded by disk.mu
 }
 
@@ -169,7 +170,6 @@ func (g *generation) copyTo(ctx context.Context, dir string, seq uint64, o *Opti
 		return err
 	}
 	from := g.db.NewStreamAt(seq)
-	from.NumGo = 2
 	from.Send = func(buf *z.Buffer) error { return w.Write(buf) }
 	return errors.Join(from.Orchestrate(ctx), w.Flush())
 }
@@ -205,23 +205,35 @@ func (g *generation) write(group *group, seq uint64) (written bool, err error) {
 		err = txn.CommitAt(seq, nil)
 	}
 	if err == nil && ownSync {
-		err = g.sync()
+		err = g.sync(group.size)
 	}
 	return true, err
 }
 
-// sync makes the last group durable, which the newest log has whole. (With SyncWrites Badger syncs its value log
-// too, in which there is nothing.) Where a full table has made it begin a log, the one before was synced before.
-func (g *generation) sync() (err error) {
+// sync makes the last group durable, of so many bytes, which the newest log has whole: with SyncWrites Badger would sync
+// its empty value log too. Where a full table has made it begin a log, the one before was synced before.
+//
+// A sync of bytes that have a place on the disk takes a third less time, as the file system's books stay as they are. So
+// the log's next hole is filled with the zeros as which it reads; what was written so far is synced, and so in none.
+func (g *generation) sync(size int) (err error) {
+	const ahead, seekHole = 256 << 10, 4
 	name := func(log int) string { return filepath.Join(g.dir, fmt.Sprintf("%05d.mem", log)) }
 	for _, missing := os.Stat(name(g.log + 1)); missing == nil; _, missing = os.Stat(name(g.log + 1)) {
-		g.log, err = g.log+1, syncDir(g.dir)
+		g.log, g.left, err = g.log+1, 0, syncDir(g.dir)
 	}
 	f, failed := os.OpenFile(name(g.log), os.O_RDWR, 0)
 	if failed != nil { // there is no descriptor: Badger has its own
 		return errors.Join(err, g.db.Sync())
 	}
-	return errors.Join(err, f.Sync(), f.Close())
+	defer f.Close() // it was synced, or that has failed
+	err = errors.Join(err, f.Sync())
+	if g.left -= size; err == nil && g.left < 0 {
+		if hole, _ := f.Seek(0, seekHole); hole > 0 && hole < g.db.Opts().MemTableSize {
+			_, _ = f.WriteAt(make([]byte, ahead), hole) // without room it is as if this were not there
+		}
+		g.left = ahead / 2
+	}
+	return err
 }
 
 // check returns a *store.ConflictError if a condition does not hold.

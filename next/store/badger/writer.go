@@ -140,8 +140,7 @@ func (s *disk) commit(g *group) {
 	}
 }
 
-// fail ends the use of a store whose disk may have dropped what it was given, so that nothing is built on it. It
-// returns the error of the commits whose outcome is unknown.
+// fail ends the use of a store whose disk may have dropped what it was given. It returns the error of such commits.
 func (s *disk) fail(cause error) error {
 	s.opts.Logger.Error("a write failed: the store takes no more calls", "dir", s.dir, "error", cause)
 	s.mu.Lock()
@@ -150,8 +149,7 @@ func (s *disk) fail(cause error) error {
 	return fmt.Errorf("commit: the outcome is unknown: %v", cause)
 }
 
-// manyTables is how many tables are added before a store is rewritten. A large store waits for more, so that
-// rewriting is a bounded share of all writing.
+// manyTables are added before a store is rewritten, more where it is large: rewriting is a bounded share of all writing.
 const manyTables = 16
 
 // rewrite copies what there is into a new generation, which then takes the place of the old one, unless caller or
