@@ -33,5 +33,18 @@
 // # Where things are
 //
 // Package act makes attempts, reason decides, learn and memory keep what was learned, rank has the workers' figures,
-// meta assesses sessions, store keeps it all. This package has the order in which they are used.
+// meta assesses sessions, store keeps it all. This package has the order in which they are used:
+//
+//	arc.go        Host, Options, Agent: open, change the workers, shut down
+//	objective.go  Objective, and the errors of an Agent
+//	run.go        Run, Events, Think; who may go on with a run
+//	loop.go       from phase to phase, and the commit of a step
+//	phases.go     what each phase does
+//	report.go     Report, Status, Cause
+//	event.go      Event; Journal, Watch and Changed follow runs
+//	approval.go   what runs ask of a person: Approvals, rulings (Decide), answers
+//	view.go       View: the rest of what is asked and said of a scope and its runs
+//	budget.go, health.go, retention.go (Delete, Erase, Maintain), tenant.go
+//	process.go, scheduler.go  what several processes, and time, have a run do
+//	state.go, records.go      what is stored of a run
 package arc

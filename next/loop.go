@@ -310,31 +310,11 @@ func (t *turn) whenDue() (at time.Time) {
 	return at
 }
 
-// told passes an event on to the host.
-func (a *Agent) told(t *turn, e Event) {
-	if t.tell != nil {
-		t.tell(e)
-	}
-	if a.opts.OnEvent != nil && t.record != nil {
-		a.hook("OnEvent", func() { a.opts.OnEvent(t.Scope, t.ID, e) })
-	}
-}
-
 // hook calls code of the host that returns nothing.
 func (a *Agent) hook(name string, f func()) {
 	_, err := call.Do(context.Background(), 0, func(context.Context) (bool, error) { f(); return true, nil })
 	if err != nil {
 		a.opts.Logger.Error("arc: "+name, "error", err)
-	}
-}
-
-// announce wakes those who wait for a commit.
-func (a *Agent) announce() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.changed != nil {
-		close(a.changed)
-		a.changed = nil
 	}
 }
 

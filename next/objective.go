@@ -36,33 +36,6 @@ type Objective struct {
 	Provisional bool // a delivery counts for nothing until [View.Judge] says what it was
 }
 
-// Status says where a run is.
-type Status string
-
-const (
-	Running   Status = "running"
-	Waiting   Status = "waiting" // for a person's approval, or for an outage to pass
-	Asking    Status = "asking"  // [View.Answer] goes on
-	Delivered Status = "delivered"
-	Blocked   Status = "blocked" // [View.Retry] tries again
-	Canceled  Status = "canceled"
-)
-
-func (s Status) ended() bool { return s == Delivered || s == Blocked || s == Canceled }
-
-// Cause says why a run is blocked.
-type Cause string
-
-const (
-	Exhausted   Cause = "exhausted"   // no attempt passed, and there is no other worker or plan left
-	Refused     Cause = "refused"     // a person, a permission or an account says no
-	NoWorker    Cause = "no worker"   // nobody can take the task
-	NoDecision  Cause = "no decision" // the reasoner failed, or what it decided cannot be used
-	Outage      Cause = "outage"      // a model or a worker was away for longer than Options.Patience
-	Spent       Cause = "spent"       // the budget is used up
-	Interrupted Cause = "interrupted" // an attempt of a run with Once was interrupted
-)
-
 // Errors of an Agent. They may be wrapped.
 var (
 	// Of Run, Events, Think and View.Why: it is malformed or too large, a secret that it names is not there, or its

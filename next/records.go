@@ -67,6 +67,13 @@ func dayKey(scope memory.Scope, at time.Time) string {
 	return plain(memory.Scope(scope.Tenant())).Key(dayKind, at.UTC().Format(time.DateOnly))
 }
 
+func decodeDue(e store.Entry) (due dueEntry, err error) {
+	if err = codec.Unmarshal(e.Value, &due); err != nil {
+		err = fmt.Errorf("arc: %s: %w", e.Key, err)
+	}
+	return due, err
+}
+
 func dueKey(at time.Time, scope memory.Scope, id string) string {
 	return fmt.Sprintf("%s%020d/%s/%s", duePlace, max(0, at.UnixNano()), scope.Tenant(), runKey(scope, id))
 }

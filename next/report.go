@@ -9,18 +9,9 @@ import (
 	"time"
 
 	"github.com/arc-learn/arc/next/act"
-	"github.com/arc-learn/arc/next/internal/codec"
 	"github.com/arc-learn/arc/next/memory"
 	"github.com/arc-learn/arc/next/reason"
-	"github.com/arc-learn/arc/next/store"
 )
-
-// Event is something that happened in a run. Kinds of this package are "begun", "recalled", "fired", "decided",
-// "refused" (a decision that cannot be used), "stuck", "subgoal", "subgoal reached", "source failed", "attempt", "failed",
-// "delivered" (by the worker that is named, with the []reason.Delta that it made as Data, unless they have over 64 KiB;
-// and at last by the run), "learned", "asking", "answered", "waiting", "retried", "judged", "blocked" and "canceled". See
-// act.Event for those of an attempt.
-type Event = act.Event
 
 // Report says where a run is.
 type Report struct {
@@ -42,6 +33,33 @@ type Report struct {
 	Usage        *reason.Usage // of models, as far as it was told; nil: unknown
 	Began, Ended time.Time     // in UTC
 }
+
+// Status says where a run is.
+type Status string
+
+const (
+	Running   Status = "running"
+	Waiting   Status = "waiting" // for a person's approval, or for an outage to pass
+	Asking    Status = "asking"  // [View.Answer] goes on
+	Delivered Status = "delivered"
+	Blocked   Status = "blocked" // [View.Retry] tries again
+	Canceled  Status = "canceled"
+)
+
+func (s Status) ended() bool { return s == Delivered || s == Blocked || s == Canceled }
+
+// Cause says why a run is blocked.
+type Cause string
+
+const (
+	Exhausted   Cause = "exhausted"   // no attempt passed, and there is no other worker or plan left
+	Refused     Cause = "refused"     // a person, a permission or an account says no
+	NoWorker    Cause = "no worker"   // nobody can take the task
+	NoDecision  Cause = "no decision" // the reasoner failed, or what it decided cannot be used
+	Outage      Cause = "outage"      // a model or a worker was away for longer than Options.Patience
+	Spent       Cause = "spent"       // the budget is used up
+	Interrupted Cause = "interrupted" // an attempt of a run with Once was interrupted
+)
 
 // report reads the Report of a run from the store.
 func (a *Agent) report(ctx context.Context, t *tenant, scope memory.Scope, id string) (*Report, error) {
@@ -91,11 +109,4 @@ func words(output json.RawMessage) string {
 		return text
 	}
 	return string(output)
-}
-
-func decodeDue(e store.Entry) (due dueEntry, err error) {
-	if err = codec.Unmarshal(e.Value, &due); err != nil {
-		err = fmt.Errorf("arc: %s: %w", e.Key, err)
-	}
-	return due, err
 }

@@ -5,10 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"strings"
-	"time"
 
-	"github.com/arc-learn/arc/next/act"
 	"github.com/arc-learn/arc/next/learn"
 	"github.com/arc-learn/arc/next/memory"
 	"github.com/arc-learn/arc/next/memory/identity"
@@ -37,18 +34,6 @@ func (a *Agent) In(scope memory.Scope) View {
 // Resume goes on with a run that was left, and returns as [Agent.Run] does.
 func (v View) Resume(ctx context.Context, id string) (*Report, error) {
 	return v.with(ctx, id, func(ctx context.Context, t *turn) error { return t.goOn(ctx) })
-}
-
-// Answer answers the questions of a run that asks, and goes on with it.
-func (v View) Answer(ctx context.Context, id, text string) (*Report, error) {
-	return v.with(ctx, id, func(ctx context.Context, t *turn) error {
-		if t.Status != Asking {
-			return t.wrong("asks nothing")
-		}
-		t.answer(t.clean.Prose(clip(text, maxText)))
-		t.Status, t.Phase = Running, t.Back
-		return t.restart(ctx)
-	})
 }
 
 // Retry tries a blocked run again, from the last task that was delivered on; note, if there is one, is told to the
@@ -162,91 +147,6 @@ func (t *turn) corrected(ctx context.Context, verdict learn.Verdict) (*rank.Samp
 	return &d.Sample, nil
 }
 
-// Decide rules on an [act.Approval] of a run that waits, before its Deadline: afterwards silence has ruled, and it is
-// [ErrState]. The run goes on by itself: [View.Wait] returns what came of it.
-func (v View) Decide(ctx context.Context, r act.Ruling) error {
-	t, err := v.agent.tenant(ctx, v.scope)
-	if err != nil {
-		return err
-	}
-	r.By, r.Note = v.agent.opts.Sanitizer.Prose(r.By), v.agent.opts.Sanitizer.Prose(r.Note)
-	for p, err := range v.Approvals(ctx) {
-		if err != nil {
-			return err
-		}
-		if p.ID != r.Approval || !v.agent.opts.Now().Before(p.Deadline) {
-			continue
-		}
-		a, due := v.agent, dueKey(time.Unix(0, 0), v.scope, p.Run+"//"+p.ID)
-		entry := dueEntry{Scope: v.scope, ID: p.Run, Process: a.process.name, Kind: dueRuled}
-		ruled := func(b *store.Batch) error { return put(b, due, entry, store.Any) }
-		j := act.NewJournal(t.whole, t.prefix+logPrefix(v.scope, p.Run), a.opts.Now, ruled, nil)
-		if err := act.Rule(ctx, j, r); err != nil {
-			return fmt.Errorf("arc: %w", err)
-		}
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		if !a.stopped { // else it goes on when the store is opened again
-			a.runs.Go(func() {
-				if err := a.goOn(due, entry); err != nil {
-					a.look() // where it has failed, or another ruling came meanwhile, the scheduler does it
-				}
-			})
-		}
-		return nil
-	}
-	return fmt.Errorf("%w: no run waits for the approval %q", ErrState, r.Approval)
-}
-
-// heed has a run go on that a person has ruled on, and then forgets the ruling's dueEntry, which came with it.
-func (v View) heed(ctx context.Context, id string, due store.Entry) error {
-	a := v.agent
-	for {
-		changed := a.change()
-		_, err := v.Resume(ctx, id)
-		switch {
-		case errors.Is(err, ErrRunning): // it may be about to stop, and must not miss the news
-			if a.free(ctx, runKey(v.scope, id), nil) == nil {
-				wait, cancel := context.WithTimeout(ctx, beatEvery)
-				_ = a.await(wait, changed)
-				cancel()
-			}
-			if ctx.Err() == nil {
-				continue
-			}
-		case errors.Is(err, store.ErrConflict):
-			continue
-		}
-		if err != nil && !missing(err) {
-			return err
-		}
-		_, err = a.store.Commit(ctx, store.Op{Key: due.Key, Delete: true, If: store.At(due.Rev)})
-		return err
-	}
-}
-
-// Approvals yields what runs of the scope wait for, not those of scopes below it.
-func (v View) Approvals(ctx context.Context) iter.Seq2[act.Approval, error] {
-	return func(yield func(act.Approval, error) bool) {
-		t, err := v.agent.tenant(ctx, v.scope)
-		if err != nil {
-			yield(act.Approval{}, err)
-			return
-		}
-		for r, err := range t.records(ctx, v.scope) {
-			if err != nil {
-				yield(act.Approval{}, err)
-				return
-			}
-			for _, p := range r.Pending {
-				if r.Status == Waiting && !yield(p, nil) {
-					return
-				}
-			}
-		}
-	}
-}
-
 // Runs yields the runs of the scope, not of those below it, by their IDs: those that were made are in the order of
 // their times.
 func (v View) Runs(ctx context.Context) iter.Seq2[*Report, error] {
@@ -289,125 +189,6 @@ func (v View) Wait(ctx context.Context, id string) (*Report, error) {
 		if err := v.agent.await(ctx, changed); err != nil {
 			return r, err
 		}
-	}
-}
-
-// Journal yields the events of a run that are kept so far.
-func (v View) Journal(ctx context.Context, id string) iter.Seq2[Event, error] {
-	return func(yield func(Event, error) bool) {
-		t, err := v.agent.tenant(ctx, v.scope)
-		if err == nil {
-			_, err = v.Report(ctx, id)
-		}
-		if err != nil {
-			yield(Event{}, err)
-			return
-		}
-		act.NewJournal(t.group, logPrefix(v.scope, id), nil, nil, nil).Events(ctx, 0)(yield)
-	}
-}
-
-// Watch yields the events of a run that are kept, from the first on, and follows it until it has ended. With the id ""
-// it yields an empty Event at once, and one whenever any run of the Agent may have gone on, until ctx ends: several
-// changes may be one Event.
-func (v View) Watch(ctx context.Context, id string) iter.Seq2[Event, error] {
-	return func(yield func(Event, error) bool) {
-		for err := error(nil); id == ""; {
-			changed := v.agent.change()
-			if !yield(Event{}, err) || err != nil {
-				return
-			}
-			err = v.agent.await(ctx, changed)
-		}
-		t, err := v.agent.tenant(ctx, v.scope)
-		if err != nil {
-			yield(Event{}, err)
-			return
-		}
-		j, last := act.NewJournal(t.group, logPrefix(v.scope, id), nil, nil, nil), 0
-		for {
-			changed := v.agent.change()
-			r, err := v.Report(ctx, id)
-			if err != nil {
-				yield(Event{}, err)
-				return
-			}
-			for e, err := range j.Events(ctx, last) {
-				if !yield(e, err) || err != nil {
-					return
-				}
-				last++
-			}
-			if r.Status.ended() {
-				return
-			}
-			if err := v.agent.await(ctx, changed); err != nil {
-				yield(Event{}, err)
-				return
-			}
-		}
-	}
-}
-
-// note notes that a run was committed or deleted, by its runKey; "": each may have been.
-func (a *Agent) note(key string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if key == "" || len(a.recent) == maxRecent {
-		a.former += uint64(len(a.recent)) + 1
-		a.recent = nil
-	}
-	a.recent = append(a.recent, key)
-}
-
-const maxRecent = 2048
-
-// Changed returns the IDs of the runs of the scope that were committed or deleted since a mark, some more than once, and
-// the next mark. Of a mark that is 0, or too long ago, the error is store.ErrNotFound: read Runs, and go on from the next
-// mark. What other processes commit is known within 100 ms where a run is under way or waited for, else within 5 s.
-func (v View) Changed(after uint64) (ids []string, mark uint64, err error) {
-	v.agent.follows()
-	v.agent.mu.Lock()
-	defer v.agent.mu.Unlock()
-	recent, first := v.agent.recent, v.agent.former
-	if mark = first + uint64(len(recent)); after < first || after > mark {
-		return nil, mark, fmt.Errorf("arc: what has changed since the mark: %w", store.ErrNotFound)
-	}
-	for _, key := range recent[after-first:] {
-		if id, ok := strings.CutPrefix(key, runKey(v.scope, "")); ok {
-			ids = append(ids, id)
-		}
-	}
-	return ids, mark, nil
-}
-
-// change returns a channel that is closed at the next commit of a run.
-func (a *Agent) change() <-chan struct{} {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.changed == nil {
-		a.changed = make(chan struct{})
-	}
-	return a.changed
-}
-
-func (a *Agent) await(ctx context.Context, changed <-chan struct{}) error {
-	a.mu.Lock()
-	a.awaited++
-	a.mu.Unlock()
-	defer func() {
-		a.mu.Lock()
-		a.awaited--
-		a.mu.Unlock()
-	}()
-	a.follows()
-	select {
-	case <-changed:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-a.base.Done():
-		return ErrClosed
 	}
 }
 

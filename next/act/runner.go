@@ -14,6 +14,7 @@ import (
 	"github.com/arc-learn/arc/next/internal/call"
 	"github.com/arc-learn/arc/next/internal/fence"
 	"github.com/arc-learn/arc/next/internal/schema"
+	"github.com/arc-learn/arc/next/memory"
 	"github.com/arc-learn/arc/next/rank"
 	"github.com/arc-learn/arc/next/reason"
 )
@@ -89,6 +90,27 @@ func (r *Runner) Able(t reason.Task) (able []*Worker) {
 		}
 	}
 	return able
+}
+
+// Result is what an executor made of its task; a delivery is one that the gates have passed.
+type Result struct {
+	Output     json.RawMessage // at most 512 KiB
+	Text       string          // the answer in words, at most 64 KiB
+	Reflection *iar.Reflection // nil: none was made; an invalid one fails the attempt
+	Utilized   []memory.ID     // nil: not known
+	Usage      *reason.Usage   // of the whole attempt, also of what it took before a crash
+	Deltas     []reason.Delta  // changes of the world that were made
+	Plan       *reason.Plan    // the calls that were made, of an executor that makes calls
+}
+
+// Attempt is one execution with its verdict, whatever came of it.
+type Attempt struct {
+	Verdict              // of the gate that refused, or of the last one; Complaint is also what else went wrong
+	Result               // of one that failed to make any: its Usage
+	Outcome rank.Outcome // "" while a person has to rule or to answer before it goes on: no attempt is spent
+	// Err is what the executor or a gate returned, or why it was not called; with the Outcome "" it wraps a
+	// *[PendingError].
+	Err *reason.Error
 }
 
 // Run makes an attempt of c.Worker, which is one of the Runner's, at c.Task, and says what came of it.

@@ -9,6 +9,37 @@ import (
 	"github.com/arc-learn/arc/next/reason"
 )
 
+// Verdict is what a gate says.
+type Verdict struct {
+	Pass      bool
+	Complaint string // required where it does not pass
+	Gate      string // filled in by the Runner
+}
+
+// Gate decides whether a task was done, by what it can observe. An error, a panic or silence (no complaint) is no
+// pass. A gate that has a String method is named by it, any other by its type.
+type Gate interface {
+	Verify(ctx context.Context, c *Call, r *Result) (Verdict, error)
+}
+
+// GateFunc adapts a function to [Gate].
+type GateFunc func(ctx context.Context, c *Call, r *Result) (Verdict, error)
+
+// Verify calls f.
+func (f GateFunc) Verify(ctx context.Context, c *Call, r *Result) (Verdict, error) {
+	return f(ctx, c, r)
+}
+
+// NoGate passes everything: a host that has no way to check a worker's tasks says so with it.
+var NoGate Gate = noGate{}
+
+type noGate struct{}
+
+func (noGate) String() string { return "no gate" }
+func (noGate) Verify(context.Context, *Call, *Result) (Verdict, error) {
+	return Verdict{Pass: true}, nil
+}
+
 // Judge returns a gate that asks m whether the result is what the task asks for. criteria is what a good result has,
 // beside the task's own words; it may be empty. A model can be talked into a pass: give it what no program can check,
 // and let other gates check the rest.
