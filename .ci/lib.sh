@@ -3,9 +3,10 @@
 AXE=4.14.1
 STATICCHECK=honnef.co/go/tools/cmd/staticcheck@v0.8.2
 export GOWORK=off
-# TREE is what is tested: next/ until the move.
+# until-move {
 TREE=.
-[[ ! -d next ]] || TREE=./next
+[[ ! -d next ]] || TREE=./next # is what is tested
+# } until-move
 
 failed=()
 skipped=()
@@ -60,6 +61,7 @@ nested() {
 	git ls-files --cached --others --exclude-standard -- "$1/**go.mod" ':!:**/testdata/**' | xargs -r -n1 dirname | grep -vx . || true
 }
 
+# until-move {
 # rehearsal makes the move in a temporary clone, which then builds and vets.
 rehearsal() (
 	set -e
@@ -78,20 +80,7 @@ rehearsal() (
 	done
 )
 
-# faults breaks machines under a store, as docs/reliability.md says, and lists
-# what could not be tried here. It leaves out the tests that match its first
-# argument; the others are flags of the tests.
-faults() {
-	local out code line
-	out=$(within benchmarks/faults go test -count 1 -timeout 600m -v -skip "$1" . -args "${@:2}" 2>&1)
-	code=$?
-	if ((code)); then printf '%s\n' "$out"; else grep -e 'figures: ' -e '^--- ' <<<"$out"; fi
-	while read -r line; do
-		skip "benchmarks/faults" "${line#*SKIPPED: }"
-	done < <(grep 'SKIPPED: ' <<<"$out" | sort -u)
-	return $code
-}
-
+# } until-move
 # compiler sees to a C compiler, which the race detector links with. On a
 # machine with apt and the right to use it, it installs one.
 compiler() {
