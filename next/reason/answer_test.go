@@ -131,6 +131,21 @@ func TestThoughtWithoutItsBeginning(t *testing.T) {
 	}
 }
 
+// A model that thinks in its text, and then calls a tool, has answered; one whose thought never ends has not.
+func TestThoughtBeforeCalls(t *testing.T) {
+	for said, ok := range map[string]bool{"<think>I look it up.</think>\n": true, "I look it up.\n</think>\n": true, "<think>I look it": false} {
+		m := reason.ModelFunc(func(context.Context, *reason.Request) (*reason.Response, error) {
+			return &reason.Response{Text: said, Calls: []reason.ToolCall{{ID: "1", Name: "look", Inputs: []byte("{}")}}}, nil
+		})
+		resp, err := reason.Generate(t.Context(), m, &reason.Request{})
+		require.Equal(t, ok, err == nil, said)
+		if ok {
+			require.Empty(t, resp.Text)
+			require.Len(t, resp.Calls, 1)
+		}
+	}
+}
+
 // In free text, too, and however it is cut into pieces, OnText gets what Text is.
 func TestThoughtsInStreams(t *testing.T) {
 	for said, want := range map[string]string{

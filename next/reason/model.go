@@ -161,6 +161,9 @@ func Generate(ctx context.Context, m Model, r *Request) (*Response, error) {
 	whole := resp.Text
 	resp.Text = t.feed(whole)
 	rest, err := t.end(whole, len(r.Schema) == 0 && len(resp.Calls) == 0)
+	if len(resp.Calls) > 0 && t.name == "" {
+		err = nil // a thought that has ended, and then calls
+	}
 	said := resp.Text + rest
 	if resp.Text = answered(said, len(r.Schema) > 0); err == nil && resp.Text == "" && said != "" && len(resp.Calls) == 0 {
 		err = errThought
