@@ -1,8 +1,8 @@
 // Chat is a conversation with a model that remembers: what was said is found again in the next conversation, and
 // facts are kept by what they are about, so that a new address replaces the old one, until a person vouches for one.
 //
-//	OPENAI_API_KEY=… go run .
-//	go run . -url http://localhost:11434/v1 -model qwen3
+//	OPENAI_API_KEY=… go run ./next/examples/chat
+//	go run ./next/examples/chat -url http://localhost:11434/v1 -model qwen3
 package main
 
 import (

@@ -1,7 +1,7 @@
 // Hello is a support agent: a model with two tools, one of which asks first, and memory in a directory.
 //
-//	OPENAI_API_KEY=… go run . "Order A-17 arrived broken. I want my money back."
-//	go run . -url http://localhost:11434/v1 -model qwen3 "…"
+//	OPENAI_API_KEY=… go run ./next/examples/hello "Order A-17 arrived broken. I want my money back."
+//	go run ./next/examples/hello -url http://localhost:11434/v1 -model qwen3 "…"
 package main
 
 import (

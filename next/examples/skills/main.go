@@ -1,6 +1,6 @@
 // Skills writes what an agent has learned to do as SKILL.md files, and takes up what a person changes in them.
 //
-//	GOWORK=off go run . -dir skills
+//	go run ./next/examples/skills -dir skills
 //
 // Read the file, change a call or set retired: true, and run it again: a changed plan is suggested until it was
 // delivered twice, a retired one is left alone.
