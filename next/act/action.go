@@ -166,10 +166,13 @@ func (a *action) do(
 	filled := a.inputs
 	if a.kind != "step" {
 		var err error
-		if inner, err = a.scene.open(ctx, a.Secrets, a.inputs); err != nil {
+		if inner, err = a.scene.open(ctx, a.Secrets); err != nil {
 			return nil, fmt.Errorf("%s: %w", a.Name, err)
 		}
-		filled = redact.Fill(a.inputs, inner.secrets)
+		var missing []string
+		if filled, missing = redact.Fill(a.inputs, inner.secrets); len(missing) > 0 {
+			return nil, fmt.Errorf("%w: %s: [secret %s] stands for a secret that is not listed", errInputs, a.Name, missing[0])
+		}
 	}
 	if a.Irreversible {
 		free, err := a.journal.alone(ctx, a.kind+"/"+a.Name)

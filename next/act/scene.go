@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/arc-learn/arc/next/internal/call"
@@ -92,14 +91,8 @@ func (s *scene) cleanJSON(raw json.RawMessage, sanitised bool) json.RawMessage {
 	return s.clean.Data(raw)
 }
 
-// open returns the scene of a call that gets the secrets of those names. Its inputs may hold placeholders of no
-// others.
-func (s *scene) open(ctx context.Context, names []string, inputs json.RawMessage) (*scene, error) {
-	for _, name := range redact.Placeholders(string(inputs)) {
-		if !slices.Contains(names, name) {
-			return nil, fmt.Errorf("%w: [secret %s] stands for a secret that is not listed here", errInputs, name)
-		}
-	}
+// open returns the scene of a call that gets the secrets of those names.
+func (s *scene) open(ctx context.Context, names []string) (*scene, error) {
 	inner, errs := *s, []error(nil)
 	inner.secrets = map[string]string{}
 	for _, name := range names {

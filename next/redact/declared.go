@@ -127,27 +127,19 @@ func mapStrings(raw json.RawMessage, f func(string) string) json.RawMessage {
 	return append(out, text[done:]...)
 }
 
-// Placeholders returns the names of the [secret NAME] in a text, in order, each once.
-func Placeholders(text string) (names []string) {
-	for _, m := range placeholder.FindAllStringSubmatch(text, -1) {
-		if !slices.Contains(names, m[1]) {
-			names = append(names, m[1])
-		}
-	}
-	return names
-}
-
-// Fill puts secrets in the place of their [secret NAME] in the strings of raw. A name that is not among them stays.
-func Fill(raw json.RawMessage, secrets map[string]string) json.RawMessage {
-	if len(secrets) == 0 {
-		return raw
-	}
-	return mapStrings(raw, func(text string) string {
+// Fill puts secrets in the place of their [secret NAME] in the strings of raw. A name that is not among them stays, and
+// is missing.
+func Fill(raw json.RawMessage, secrets map[string]string) (filled json.RawMessage, missing []string) {
+	filled = mapStrings(raw, func(text string) string {
 		return placeholder.ReplaceAllStringFunc(text, func(p string) string {
-			if secret, ok := secrets[Placeholders(p)[0]]; ok {
-				return secret
+			name := placeholder.FindStringSubmatch(p)[1]
+			secret, ok := secrets[name]
+			if !ok {
+				missing = append(missing, name)
+				return p
 			}
-			return p
+			return secret
 		})
 	})
+	return filled, missing
 }

@@ -15,10 +15,11 @@ func Example() {
 	}
 	fmt.Println(s.Prose("psql postgres://svc:Tr0ub4dor&3@db/app fails, password=hunter2 too"))
 	inputs := s.Data(json.RawMessage(`{"dsn":"svc:Tr0ub4dor&3@db"}`))
-	fmt.Println(string(inputs), redact.Placeholders(string(inputs)))
-	fmt.Println(string(redact.Fill(inputs, map[string]string{"DB": "Tr0ub4dor&3"})))
+	fmt.Println(string(inputs))
+	filled, missing := redact.Fill(inputs, map[string]string{"DB": "Tr0ub4dor&3"})
+	fmt.Println(string(filled), missing)
 	// Output:
 	// psql postgres://svc:[secret DB]@db/app fails, password=[redacted:secret] too
-	// {"dsn":"svc:[secret DB]@db"} [DB]
-	// {"dsn":"svc:Tr0ub4dor&3@db"}
+	// {"dsn":"svc:[secret DB]@db"}
+	// {"dsn":"svc:Tr0ub4dor&3@db"} []
 }

@@ -161,8 +161,8 @@ func TestPlaceholders(t *testing.T) {
 	require.Equal(t, "give me (secret DB), not [secret DB]", s.Prose("give me [secret DB], not Tr0ub4dor&3"))
 	require.Equal(t, "[secret DB]", s.KeepPlaceholders().Prose("[secret DB]"))
 	raw := json.RawMessage(`{"dsn":"u:[secret DB]@h","b":["[secret GONE] [secret DB]"]}`)
-	require.Equal(t, []string{"DB", "GONE"}, redact.Placeholders(string(raw)))
-	filled := redact.Fill(raw, map[string]string{"DB": `"q"`})
+	filled, missing := redact.Fill(raw, map[string]string{"DB": `"q"`})
+	require.Equal(t, []string{"GONE"}, missing)
 	require.JSONEq(t, `{"dsn":"u:\"q\"@h","b":["[secret GONE] \"q\""]}`, string(filled))
 }
 
