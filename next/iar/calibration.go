@@ -28,8 +28,8 @@ func (c *Calibration) Add(confidence float64, success bool) error {
 	return nil
 }
 
-// Count returns how many outcomes were added.
-func (c *Calibration) Count() (n int) {
+// count returns how many outcomes were added.
+func (c *Calibration) count() (n int) {
 	for _, count := range c.Counts {
 		n += count
 	}
@@ -43,7 +43,7 @@ func (c *Calibration) ECE() (sum float64) {
 	for i, claimed := range c.Claimed {
 		sum += math.Abs(claimed - float64(c.Successes[i]))
 	}
-	return sum / float64(max(1, c.Count()))
+	return sum / float64(max(1, c.count()))
 }
 
 // believed is the number of outcomes, in agreement with what is reported, that every bin begins with in
@@ -56,7 +56,7 @@ const believed = 4
 // falls as confidence rises. NaN is 0.
 func (c *Calibration) Correct(confidence float64) float64 {
 	confidence = finite(min(1, max(0, confidence)))
-	if c.Count() == 0 {
+	if c.count() == 0 {
 		return confidence
 	}
 	said, was := c.isotonic()

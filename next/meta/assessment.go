@@ -11,8 +11,8 @@ import (
 // The steps that an assessment recommends, the mildest first.
 const (
 	KeepGoing     = "keep_going"
-	SlowDown      = "slow_down"      // something failed, or is about to
-	ConsiderPivot = "consider_pivot" // the approach seldom works
+	slowDown      = "slow_down"      // something failed, or is about to
+	considerPivot = "consider_pivot" // the approach seldom works
 	PivotNow      = "pivot_now"      // the approach does not work
 )
 
@@ -26,7 +26,7 @@ const (
 
 // Assessment is what the tries of a session add up to.
 type Assessment struct {
-	Step     string   // KeepGoing, SlowDown, ConsiderPivot or PivotNow
+	Step     string   // KeepGoing, "slow_down", "consider_pivot" or PivotNow
 	Also     []string // "shift", "fresh_context", "ask_person", "give_up", where they hold: see Sessions.Assess
 	Evidence []string // in words, what Step and Also rest on
 
@@ -84,7 +84,7 @@ func (a *Assessment) say(format string, args ...any) {
 
 // raise makes the step at least step.
 func (a *Assessment) raise(step string) {
-	order := []string{KeepGoing, SlowDown, ConsiderPivot, PivotNow}
+	order := []string{KeepGoing, slowDown, considerPivot, PivotNow}
 	a.Step = order[max(slices.Index(order, step), slices.Index(order, a.Step))]
 }
 
@@ -96,11 +96,11 @@ func (a *Assessment) also(step string, why string) {
 // byOutcomes applies the rules of thumb.
 func (a *Assessment) byOutcomes(s *session, approach string) {
 	if s.Failures > 0 {
-		a.raise(SlowDown)
+		a.raise(slowDown)
 		a.say("%d failed since the last delivery; %d at the goal, %d of them by %q", s.Failures, a.tries, a.same, approach)
 	}
 	if s.Total >= 2 && float64(s.Delivered) < 0.4*float64(s.Total) {
-		a.raise(ConsiderPivot)
+		a.raise(considerPivot)
 		a.say("%d of %d delivered, under 40 %%", s.Delivered, s.Total)
 	}
 	if a.same >= 3 {
@@ -131,17 +131,17 @@ func (a *Assessment) bySigns(s *session, t *Try, spent float64) {
 		found = s.Resonance.Issues()
 	}
 	for _, f := range found {
-		a.raise(SlowDown)
+		a.raise(slowDown)
 		a.say("%s: %s", f.Kind, f.Text)
 		if f.Kind == iar.Degradation {
 			a.also(shift, "resonance falls by more than chance")
 			if s.Failures > 0 {
-				a.raise(ConsiderPivot)
+				a.raise(considerPivot)
 			}
 		}
 	}
 	if spent >= 0.8 && spent <= 1 {
-		a.raise(SlowDown)
+		a.raise(slowDown)
 		a.say("%.0f %% of the budget is spent", 100*spent)
 	}
 }
