@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -152,15 +153,15 @@ func (b *Bank) apply(e store.Entry) error {
 		if err != nil {
 			return err
 		}
-		b.take(scope, r, nil)
+		b.take(scope, nil, r)
 	case kind == vectorKind && !e.Deleted:
 		return b.In(scope).applyVector(ID(id), e)
 	}
 	return nil
 }
 
-// take puts a record into its table, and has it embedded.
-func (b *Bank) take(scope Scope, r *record, terms *index.Terms) {
+// take puts records into their table, and has them embedded. Terms are those of their docs; nil: not made yet.
+func (b *Bank) take(scope Scope, terms *index.Terms, rs ...*record) {
 	t := b.In(scope).table()
 	if t == nil {
 		t = newTable(scope, b.an)
@@ -168,71 +169,90 @@ func (b *Bank) take(scope Scope, r *record, terms *index.Terms) {
 		b.tables[scope] = t
 		b.mu.Unlock()
 	}
-	t.put(r, terms)
-	if b.embeds != nil {
-		b.embeds.want(waiting{t, r.id})
+	if terms != nil && !slices.ContainsFunc(rs, t.knows) {
+		t.insert(terms, rs...)
+	} else {
+		for _, r := range rs {
+			t.put(r)
+		}
+	}
+	for _, r := range rs {
+		if b.embeds != nil {
+			b.embeds.want(waiting{t, r.id})
+		}
 	}
 }
 
-// item is an entry that Open takes in.
-type item struct {
-	store.Entry
-	scope Scope
-	rec   *record // nil: a vector
-	terms *index.Terms
-	err   error
+// part is what Open takes in together: entries that come one after the other, the records of which are of one scope.
+type part struct {
+	entries []store.Entry
+	scope   Scope
+	records []*record
+	terms   *index.Terms  // of records
+	single  []store.Entry // to be applied: vectors, and records that others were merged into
+	err     error
 }
 
 // load reads all memories. This goroutine takes them in, in order, while others decode and analyse those behind.
 func (b *Bank) load(ctx context.Context) error {
-	const atOnce = 2048
-	var wg sync.WaitGroup
-	defer wg.Wait()
-	var read, ready []item // ready is only once wg is done
-	next := func() error {
-		wg.Wait()
-		done, of := ready, read
-		ready, read = read, nil
-		for w, workers := 0, runtime.GOMAXPROCS(0); w < workers; w++ {
-			wg.Go(func() {
-				for i := w; i < len(of); i += workers {
-					b.prepare(&of[i])
+	const atOnce = 4096
+	workers := runtime.GOMAXPROCS(0)
+	var parts []chan *part // those that are being prepared, in order
+	take := func(most int) (err error) {
+		for ; len(parts) > most; parts = parts[1:] {
+			p := <-parts[0]
+			if err = cmp.Or(err, p.err); err == nil {
+				if len(p.records) > 0 {
+					b.take(p.scope, p.terms, p.records...)
 				}
-			})
-		}
-		for _, it := range done {
-			if it.rec != nil {
-				b.take(it.scope, it.rec, it.terms)
-			} else if err := cmp.Or(it.err, b.apply(it.Entry)); err != nil {
-				return err
+				for i := 0; i < len(p.single) && err == nil; i++ {
+					err = b.apply(p.single[i])
+				}
 			}
 		}
-		return nil
+		return err
+	}
+	p := &part{}
+	next := func() error {
+		done := make(chan *part, 1)
+		go func(p *part) {
+			b.prepare(p)
+			done <- p
+		}(p)
+		parts, p = append(parts, done), &part{}
+		return take(workers)
 	}
 	for e, err := range codec.Scan(ctx, b.g.Store(), recordKind, vectorKind) {
-		if read = append(read, item{Entry: e}); err == nil && len(read) == atOnce {
+		scope, _, _, _ := store.ParseKey(e.Key)
+		if err == nil && len(p.entries) > 0 && (len(p.entries) == atOnce || scope != p.scope) {
 			err = next()
 		}
 		if err != nil {
-			return err
+			return cmp.Or(take(0), err)
 		}
+		p.scope, p.entries = scope, append(p.entries, e)
 	}
-	if err := next(); err != nil {
-		return err
-	}
-	return next()
+	return cmp.Or(next(), take(0))
 }
 
-// prepare decodes and analyses a record.
-func (b *Bank) prepare(it *item) {
-	scope, kind, id, _ := store.ParseKey(it.Key)
-	if kind != recordKind {
-		return
+// prepare decodes and analyses the entries of a part.
+func (b *Bank) prepare(p *part) {
+	var docs []index.Doc
+	for _, e := range p.entries {
+		_, kind, id, _ := store.ParseKey(e.Key)
+		var r *record
+		if kind == recordKind {
+			if r, p.err = decode(ID(id), e); p.err != nil {
+				return
+			}
+		}
+		if r == nil || len(r.more().Former) > 0 {
+			p.single = append(p.single, e)
+		} else {
+			p.records, docs = append(p.records, r), append(docs, r.doc(b.an))
+		}
 	}
-	it.scope = scope
-	if it.rec, it.err = decode(ID(id), it.Entry); it.err == nil {
-		it.terms = b.blank.Analyze(it.rec.doc(b.an))
-	}
+	p.terms = b.blank.Analyze(docs...)
 }
 
 // forever is a time after all records.

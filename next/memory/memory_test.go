@@ -128,3 +128,37 @@ func TestWhomAQuestionNames(t *testing.T) {
 	}
 	require.Greater(t, relevance("Does Anna like sailing?"), 2*relevance("Has Anna a red bicycle?"))
 }
+
+// Open takes in many scopes, merged memories and vectors, and finds what was found before.
+func TestOpen(t *testing.T) {
+	t.Parallel()
+	st := store.NewMem()
+	bank, c := open(t, st, memory.Options{})
+	for i, scope := range []memory.Scope{"acme", "acme/anna", "acme/ben"} {
+		s := bank.In(scope)
+		for n := range 50 {
+			_, err := s.Remember(t.Context(), memory.Draft{Kind: memory.Episode, Actor: "Ann", Thread: fmt.Sprint(n % 2),
+				Content: fmt.Sprintf("the letter %d goes to street %d", n, n*i), Vector: []float32{1, float32(n), float32(i)}})
+			require.NoError(t, err)
+			c.add(time.Hour)
+		}
+		a, b := fact(t, s, "the shop is shut"), fact(t, s, "the shop is closed")
+		require.NoError(t, s.Merge(t.Context(), a, b))
+		require.NoError(t, s.Forget(t.Context(), fact(t, s, "nothing of this")))
+	}
+	again, _ := open(t, st, memory.Options{Now: c.Now})
+	for _, q := range []memory.Query{{Text: "letter 7"}, {Text: "what did Ann send to street 14 in March?"}, {Text: "closed shop"},
+		{Text: "nothing"}, {Text: "letter", Vector: []float32{1, 9, 1}, K: 50}, {Text: "leter", Also: []memory.Scope{"acme"}}} {
+		for _, scope := range []memory.Scope{"acme", "acme/anna", "acme/ben"} {
+			want, err := bank.In(scope).Recall(t.Context(), q)
+			require.NoError(t, err)
+			got, err := again.In(scope).Recall(t.Context(), q)
+			require.NoError(t, err)
+			require.Len(t, got, len(want))
+			for i := range want {
+				require.InDelta(t, want[i].Score, got[i].Score, 1e-6) // sums of float32, in the order of rows
+				require.Equal(t, want[i].Record, got[i].Record, "%d of %q", i, q.Text)
+			}
+		}
+	}
+}

@@ -326,7 +326,7 @@ func (s Space) put(b *store.Batch, r *record, rev store.Revision, terms *index.T
 	if err == nil {
 		b.After(func(rev store.Revision) {
 			r.rev = rev
-			s.b.take(s.scope, r, terms)
+			s.b.take(s.scope, terms, r)
 		})
 	}
 	return err

@@ -61,8 +61,26 @@ func (t *table) current(id ID) *record {
 	return t.get(id)
 }
 
-// put takes a record in. Terms are those of its doc; nil: not made yet.
-func (t *table) put(n *record, terms *index.Terms) {
+// knows reports whether to take a record in changes more than it adds.
+func (t *table) knows(r *record) bool { return t.get(r.id) != nil || len(r.more().Former) > 0 }
+
+// insert takes records in that the table does not know. Terms are those of their docs.
+func (t *table) insert(terms *index.Terms, rs ...*record) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	row := t.ix.Insert(terms)
+	if more := int(row) + len(rs) - len(t.rows); more > 0 {
+		t.rows = append(t.rows, make([]*record, more)...)
+	}
+	for i, r := range rs {
+		row := row + uint32(i)
+		t.rows[row], t.byID[r.id] = r, row
+		t.enter(r, row, true)
+	}
+}
+
+// put takes a record in.
+func (t *table) put(n *record) {
 	for _, id := range n.more().Former { // whose delete may come later
 		t.remove(id, 0)
 	}
@@ -79,20 +97,11 @@ func (t *table) put(n *record, terms *index.Terms) {
 		t.enter(n, row, true)
 		return
 	}
-	if terms == nil {
-		terms = t.ix.Analyze(n.doc(t.an))
-	}
+	terms := t.ix.Analyze(n.doc(t.an))
 	if old != nil {
 		t.remove(n.id, 0)
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	row := t.ix.Insert(terms)
-	for int(row) >= len(t.rows) {
-		t.rows = append(t.rows, nil)
-	}
-	t.rows[row], t.byID[n.id] = n, row
-	t.enter(n, row, true)
+	t.insert(terms, n)
 }
 
 // remove takes a record out that was deleted at a revision, 0: just now.

@@ -43,7 +43,6 @@ type Index struct {
 	actors  []uint32 // by row, as the next; 0: nobody
 	links   []link   // grown where there are threads
 	places  []place
-	live    int
 }
 
 // row is what a search needs of every record. It is small, since searches wait for memory.
@@ -61,7 +60,7 @@ const (
 )
 
 // link has the rows before and after in a thread, plus one.
-type link struct{ prev, next uint32 }
+type link [2]uint32
 
 // place orders a thread.
 type place struct {
@@ -72,7 +71,7 @@ type place struct {
 // term is a word with its postings in order of row.
 type term struct {
 	text     string
-	stop     bool
+	stop     bool // all records had it as a function word; "does" and "doe" have one stem
 	postings []posting
 }
 
@@ -87,8 +86,14 @@ const maxRows = 1 << 24
 
 // find returns where the posting of a row is, or belongs.
 func (t *term) find(r uint32) (i int, ok bool) {
-	i, _ = slices.BinarySearch(t.postings, posting(r<<8))
-	return i, i < len(t.postings) && t.postings[i].row() == r
+	last := len(t.postings) - 1
+	if i = last; i < 0 || t.postings[i].row() < r { // as in most inserts
+		return last + 1, false
+	}
+	if t.postings[i].row() > r {
+		i, _ = slices.BinarySearch(t.postings, posting(r<<8))
+	}
+	return i, t.postings[i].row() == r
 }
 
 // New returns an empty Index of texts in the languages of an.
@@ -97,109 +102,114 @@ func New(an *text.Analyzer) *Index {
 		threads: map[string][]uint32{}}
 }
 
-// Terms are the terms of a Doc.
+// Terms are the terms of some Docs.
 type Terms struct {
-	counts []counted
+	docs  []entry
+	terms []text.Term // of a lexicon
+	pairs []uint64    // in order: number of a term, doc, and what it counts there, of 32, 24 and 8 bits
+}
+
+// entry is what an Index keeps of a Doc beside its terms.
+type entry struct {
 	actor  []text.Term
 	thread string
 	place  place
 	row    row
 }
 
-// counted is a term, and how often a record has it.
-type counted struct {
-	text.Term
-	n uint8
-}
-
-// Analyze returns the terms of d. To make them takes most of the time of Insert, and no lock: do it before.
-func (ix *Index) Analyze(d Doc) *Terms {
-	t := &Terms{thread: d.Thread, place: place{d.At.UnixMicro(), d.Tie}}
-	t.counts = make([]counted, 0, 32)
-	length := 0.0
-	add := func(terms []text.Term, weight uint8, counts bool) {
-		for _, w := range terms {
-			t.counts = append(t.counts, counted{w, weight})
-			if counts {
-				length += float64(weight) * w.Weight()
+// Analyze returns the terms of docs, at most 2^24. To make them takes most of the time of Insert, and no lock: do it
+// before. What has many docs looks each word up once.
+func (ix *Index) Analyze(docs ...Doc) *Terms {
+	lex := ix.an.Lexicon()
+	defer lex.Done()
+	t := &Terms{docs: make([]entry, len(docs)), pairs: make([]uint64, 0, 40*len(docs))}
+	var buf [64]uint32
+	for i := range docs {
+		d, e, length := &docs[i], &t.docs[i], 0.0
+		add := func(s string, weight uint64) (numbers []uint32) {
+			numbers = lex.Append(buf[:0], s)
+			for _, n := range numbers {
+				t.pairs = append(t.pairs, uint64(n)<<32|uint64(i)<<8|weight)
+				length += float64(weight) * lex.Terms[n].Weight()
+			}
+			return numbers
+		}
+		add(d.Content, 1)
+		add(d.Trigger, 2)
+		answers, isSide := sides[strings.ToLower(d.Actor)]
+		if !isSide {
+			for _, n := range add(d.Actor, 1) {
+				e.actor = append(e.actor, lex.Terms[n])
 			}
 		}
-	}
-	var buf [64]text.Term
-	add(ix.an.Append(buf[:0], d.Content), 1, true)
-	add(ix.an.Append(buf[:0], d.Trigger), 2, true)
-	answers, isSide := sides[strings.ToLower(d.Actor)]
-	if !isSide {
-		t.actor = ix.an.Append(nil, d.Actor)
-	}
-	add(t.actor, 1, true)
-	add(d.Day, 1, false)
-	slices.SortFunc(t.counts, func(a, b counted) int { return strings.Compare(a.Text, b.Text) })
-	n := 0
-	for _, c := range t.counts {
-		if n > 0 && t.counts[n-1].Text == c.Text {
-			t.counts[n-1].n = uint8(min(int(t.counts[n-1].n)+int(c.n), 255))
-		} else {
-			t.counts[n] = c
-			n++
+		for _, w := range d.Day {
+			t.pairs = append(t.pairs, uint64(lex.Number(w))<<32|uint64(i)<<8|1)
+		}
+		e.thread, e.place, e.row = d.Thread, place{d.At.UnixMicro(), d.Tie}, row{length: lengthCode(length)}
+		if d.Thread != "" && open[e.row.length] > 0 {
+			e.row.marks |= linked
+		}
+		if length <= shortAsk && strings.HasSuffix(strings.TrimRightFunc(d.Content, unicode.IsSpace), "?") {
+			e.row.marks |= asks
+		}
+		if answers || d.Machine && !isSide {
+			e.row.marks |= other
 		}
 	}
-	t.counts = t.counts[:n]
-	t.row = row{length: lengthCode(length)}
-	if d.Thread != "" && open[t.row.length] > 0 {
-		t.row.marks |= linked
-	}
-	if length <= shortAsk && strings.HasSuffix(strings.TrimRightFunc(d.Content, unicode.IsSpace), "?") {
-		t.row.marks |= asks
-	}
-	if answers || d.Machine && !isSide {
-		t.row.marks |= other
-	}
+	t.terms = lex.Terms
+	slices.Sort(t.pairs)
 	return t
 }
 
-// Insert indexes a record and returns its row: that of a removed record, or else the next, from 0 on.
-func (ix *Index) Insert(d *Terms) (r uint32) {
-	if n := len(ix.free); n > 0 {
-		r, ix.free = ix.free[n-1], ix.free[:n-1]
+// Insert indexes what was analyzed and returns the row of the first record: that of a removed record, or else the next,
+// from 0 on. Several records have the next rows.
+func (ix *Index) Insert(d *Terms) (first uint32) {
+	first = uint32(len(ix.rows))
+	if n := len(ix.free); n > 0 && len(d.docs) == 1 {
+		first, ix.free = ix.free[n-1], ix.free[:n-1]
 	} else {
-		r = uint32(len(ix.rows))
-		ix.rows, ix.actors = append(ix.rows, row{}), append(ix.actors, 0)
+		ix.rows, ix.actors = append(ix.rows, make([]row, len(d.docs))...), append(ix.actors, make([]uint32, len(d.docs))...)
 	}
-	ix.rows[r], ix.actors[r] = d.row, ix.enter(d.actor, 1)
-	for _, c := range d.counts {
+	for i := range d.docs {
+		e, r := &d.docs[i], first+uint32(i)
+		ix.rows[r], ix.actors[r] = e.row, ix.enter(e.actor, 1)
+		if e.thread != "" {
+			ix.join(r, e)
+		}
+	}
+	var t *term
+	for i, p := range d.pairs {
+		r := first + uint32(p)>>8
 		if r >= maxRows {
-			break
+			continue
 		}
-		t := ix.terms[c.Text]
-		if t == nil {
-			t = &term{text: strings.Clone(c.Text), stop: c.Stop}
-			ix.terms[t.text] = t
-			ix.learn(t)
+		if w := &d.terms[p>>32]; i == 0 || t == nil || d.pairs[i-1]>>32 != p>>32 {
+			if t = ix.terms[w.Text]; t == nil {
+				t = &term{text: w.Text, stop: true}
+				ix.terms[t.text] = t
+			}
+			if t.stop && !w.Stop {
+				t.stop = false
+				ix.learn(t)
+			}
 		}
-		p := posting(r<<8) | posting(c.n)
-		if i := len(t.postings); i == 0 || p > t.postings[i-1] {
-			t.postings = append(t.postings, p)
-		} else { // a row that was free
-			i, _ = t.find(r)
-			t.postings = slices.Insert(t.postings, i, p)
+		if at, again := t.find(r); again {
+			t.postings[at] += min(posting(p&255), 255-t.postings[at]&255)
+		} else {
+			t.postings = slices.Insert(t.postings, at, posting(r<<8|uint32(p&255)))
 		}
 	}
-	if d.thread != "" {
-		ix.join(r, d)
-	}
-	ix.live++
-	return r
+	return first
 }
 
 // Remove takes out a row. d is Analyze of the Doc that was inserted.
 func (ix *Index) Remove(r uint32, d *Terms) {
-	if d.thread != "" {
-		ix.leave(r, d.thread)
+	if thread := d.docs[0].thread; thread != "" {
+		ix.leave(r, thread)
 	}
-	ix.enter(d.actor, -1)
-	for _, c := range d.counts {
-		t := ix.terms[c.Text]
+	ix.enter(d.docs[0].actor, -1)
+	for _, p := range d.pairs {
+		t := ix.terms[d.terms[p>>32].Text]
 		if t == nil {
 			continue
 		}
@@ -211,21 +221,20 @@ func (ix *Index) Remove(r uint32, d *Terms) {
 			ix.unlearn(t)
 		}
 	}
-	ix.live--
 	ix.rows[r] = row{}
 	ix.free = append(ix.free, r)
 }
 
 // join puts a row into its thread, and leave takes it out.
-func (ix *Index) join(r uint32, d *Terms) {
+func (ix *Index) join(r uint32, e *entry) {
 	for len(ix.links) < len(ix.rows) {
 		ix.links, ix.places = append(ix.links, link{}), append(ix.places, place{})
 	}
-	ix.places[r] = d.place
-	rows := ix.threads[d.thread]
+	ix.places[r] = e.place
+	rows := ix.threads[e.thread]
 	i := ix.find(rows, r)
 	rows = slices.Insert(rows, i, r)
-	ix.threads[strings.Clone(d.thread)] = rows
+	ix.threads[strings.Clone(e.thread)] = rows
 	ix.connect(rows, i)
 	ix.connect(rows, i+1)
 }
@@ -259,10 +268,10 @@ func (ix *Index) connect(rows []uint32, i int) {
 	}
 	if i < len(rows) {
 		after = rows[i] + 1
-		ix.links[rows[i]].prev = before
+		ix.links[rows[i]][0] = before
 	}
 	if before != 0 {
-		ix.links[before-1].next = after
+		ix.links[before-1][1] = after
 	}
 }
 
@@ -324,41 +333,33 @@ const (
 	formOf         = 0.6 // another form or spelling counts so much of the word itself
 )
 
-var before, after = [reach]float32{0.3, 0.18, 0.09}, [reach]float32{0.15, 0.12, 0.06}
+// What a record gives to those before and after it in its thread, by their distance, and what it takes of them.
+var given, taken = [2][reach]float32{{0.15, 0.12, 0.06}, {0.3, 0.18, 0.09}}, [2][reach]float32{{0.3, 0.18, 0.09}, {0.15, 0.12, 0.06}}
 
 func idf(records, df int) float64 {
 	n := float64(max(records, df))
 	return math.Log1p((n - float64(df) + 0.5) / (float64(df) + 0.5))
 }
 
-func saturate(p float32) float32 { return p / (p + k1) }
-
 // lengthCode rounds a length to eight steps an octave.
 func lengthCode(length float64) uint8 {
 	return uint8(min(math.Round(8*math.Log2(max(length, 1))), 255))
 }
-func lengthOf(code uint8) float64 { return math.Exp2(float64(code) / 8) }
 
-// norms are what a count is multiplied by, by length code. The usual length is a constant, not the mean of BM25: so a
-// record scores the same whatever else there is.
-var norms = func() (n [256]float32) {
+// norms are what a count is multiplied by, by length code, and open how much a record takes of and gives to its
+// neighbours. The usual length is a constant, not the mean of BM25: so a record scores the same whatever else there is.
+var norms, open = func() (n, h [256]float32) {
 	for code := range n {
-		n[code] = float32(1 / (1 - b + b*lengthOf(uint8(code))/usualLength))
-	}
-	return n
-}()
-
-// open is how much a record of a length takes of and gives to its neighbours.
-var open = func() (h [256]float32) {
-	for code := range h {
-		switch length := lengthOf(uint8(code)); {
+		length := math.Exp2(float64(code) / 8)
+		n[code] = float32(1 / (1 - b + b*length/usualLength))
+		switch {
 		case length <= 32:
 			h[code] = 1
 		case length <= 96:
 			h[code] = float32(32 / length * 32 / length)
 		}
 	}
-	return h
+	return n, h
 }()
 
 // lexical is how much of a query of n words a record is about, by the share r of their weight that it has: the same

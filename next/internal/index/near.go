@@ -2,6 +2,7 @@ package index
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 	"unicode"
@@ -57,7 +58,7 @@ func prefixed(w string) bool {
 func (ix *Index) learn(t *term) {
 	forms, spelt := nearKeys(t.text)
 	for _, key := range append(forms, spelt) {
-		if key != "" && !t.stop && len(ix.near[key]) < maxAlike {
+		if key != "" && len(ix.near[key]) < maxAlike {
 			ix.near[key] = append(ix.near[key], t)
 		}
 	}
@@ -83,10 +84,7 @@ func (ix *Index) forms(w string) (out []*term) {
 			}
 		}
 	}
-	for t := range rest {
-		out = append(out, t)
-	}
-	slices.SortFunc(out, func(a, b *term) int {
+	out = slices.SortedFunc(maps.Keys(rest), func(a, b *term) int {
 		return cmp.Or(cmp.Compare(rest[a], rest[b]), cmp.Compare(len(b.postings), len(a.postings)), strings.Compare(a.text, b.text))
 	})
 	return out[:min(len(out), maxForms)]

@@ -147,20 +147,15 @@ func (ix *Index) weigh(sc *scratch, q *Query) {
 	var buf [64]text.Term
 	terms := ix.an.Append(buf[:0], q.Text)
 	sc.ofDay, sc.asker = ix.ofDays(q.Days), false
-	for _, d := range q.Days {
-		terms = append(terms, d...)
-	}
+	terms = append(terms, slices.Concat(q.Days...)...)
 	sc.named, sc.content, sc.total, sc.size = 0, false, 0, 0
 	several, you := false, false
 	for _, t := range terms {
-		if len(sc.words) >= 256 {
-			break
-		}
-		if !slices.ContainsFunc(sc.words, func(w word) bool { return w.text == t.Text }) {
+		if len(sc.words) < 256 && !slices.ContainsFunc(sc.words, func(w word) bool { return w.text == t.Text }) {
 			sc.words = append(sc.words, word{text: t.Text, term: cmp.Or(ix.terms[t.Text], &unknown), stop: t.Stop, near: t.Open})
 		}
 	}
-	records := max(minRecords, 1<<bits.Len(uint(max(ix.live, 1)-1))) // rounded up, so that idf seldom changes
+	records := max(minRecords, 1<<bits.Len(uint(max(len(ix.rows)-len(ix.free), 1)-1))) // rounded up, so that idf seldom changes
 	for i := range len(sc.words) {
 		w := &sc.words[i]
 		open, df, from := w.near, w.df(), len(sc.words)
@@ -168,7 +163,8 @@ func (ix *Index) weigh(sc *scratch, q *Query) {
 		share := float32(formOf)
 		if w.text[0] == '@' {
 			share = toldAfter
-			ix.addNear(sc, ix.terms[dayAfter(w.text)])
+			day, _ := time.Parse("@01-02 2006", w.text+" 2024") // a leap year
+			ix.addNear(sc, ix.terms[day.AddDate(0, 0, 1).Format("@01-02")])
 		} else if (df == 0 || open) && !w.stop && len(terms) <= 64 {
 			forms := ix.forms(w.text)
 			if df == 0 && len(forms) == 0 {
@@ -198,13 +194,9 @@ func (ix *Index) weigh(sc *scratch, q *Query) {
 		sc.named = 0
 	}
 	sc.total = max(sc.total, minInformation)
-	place := func(w *word) int {
-		if w.stop {
-			return maxRows + w.df()
-		}
-		return w.df()
-	}
-	slices.SortStableFunc(sc.words, func(a, b word) int { return place(&a) - place(&b) })
+	slices.SortStableFunc(sc.words, func(a, b word) int {
+		return cmp.Or(cmp.Compare(text.Term{Stop: b.stop}.Weight(), text.Term{Stop: a.stop}.Weight()), a.df()-b.df())
+	})
 	most := float32(1)
 	if sc.named != 0 {
 		most += ActorNamed
@@ -235,12 +227,6 @@ func (ix *Index) addNear(sc *scratch, terms ...*term) (df int) {
 	return df
 }
 
-// dayAfter returns the term of the day after that of the term w.
-func dayAfter(w string) string {
-	at, _ := time.Parse("@01-02 2006", w+" 2024") // a leap year
-	return at.AddDate(0, 0, 1).Format("@01-02")
-}
-
 func (q *Query) wants(r uint32) bool { return q.Wants == nil || q.Wants(r) }
 
 // ofDays returns the rows of some days: those that have all words of one. No days: nil.
@@ -249,22 +235,17 @@ func (ix *Index) ofDays(days [][]text.Term) (rows map[uint32]bool) {
 		rows = map[uint32]bool{}
 	}
 	for _, d := range days {
-		if last := ix.terms[d[len(d)-1].Text]; last != nil {
-			for _, p := range last.postings {
-				if !slices.ContainsFunc(d, func(w text.Term) bool { return !ix.has(w.Text, p.row()) }) {
-					rows[p.row()] = true
-				}
+		for _, p := range cmp.Or(ix.terms[d[len(d)-1].Text], &unknown).postings {
+			lacks := func(w text.Term) bool {
+				_, has := cmp.Or(ix.terms[w.Text], &unknown).find(p.row())
+				return !has
+			}
+			if !slices.ContainsFunc(d, lacks) {
+				rows[p.row()] = true
 			}
 		}
 	}
 	return rows
-}
-
-func (ix *Index) has(w string, r uint32) (ok bool) {
-	if t := ix.terms[w]; t != nil {
-		_, ok = t.find(r)
-	}
-	return ok
 }
 
 // factor is what counts more or less of a row, whichever of the words it has.
@@ -293,22 +274,17 @@ type neighbour struct {
 
 // around returns the neighbours of a row. What a row gives to others and what it takes of them differ: what was said
 // before a record counts more for it than what was said after.
-func (ix *Index) around(r uint32, earlier, later *[reach]float32, buf *[2 * reach]neighbour) []neighbour {
-	rows, links, n := ix.rows, ix.links, 0
-	own, l := open[rows[r].length], links[r]
-	for d, at := 0, l.prev; d < reach && at != 0; d++ {
-		if x := rows[at-1]; x.marks&linked != 0 {
-			buf[n] = neighbour{at - 1, own * earlier[d] * open[x.length]}
-			n++
+func (ix *Index) around(r uint32, shares *[2][reach]float32, buf *[2 * reach]neighbour) []neighbour {
+	n, own := 0, open[ix.rows[r].length]
+	for side := range shares {
+		at := ix.links[r][side]
+		for d := 0; d < reach && at != 0; d++ {
+			if x := ix.rows[at-1]; x.marks&linked != 0 {
+				buf[n] = neighbour{at - 1, own * shares[side][d] * open[x.length]}
+				n++
+			}
+			at = ix.links[at-1][side]
 		}
-		at = links[at-1].prev
-	}
-	for d, at := 0, l.next; d < reach && at != 0; d++ {
-		if x := rows[at-1]; x.marks&linked != 0 {
-			buf[n] = neighbour{at - 1, own * later[d] * open[x.length]}
-			n++
-		}
-		at = links[at-1].next
 	}
 	return buf[:n]
 }
@@ -332,7 +308,7 @@ func (ix *Index) walk(sc *scratch, w *word, known bool) {
 			now = append(now, r)
 		}
 		tau[r] += p
-		for _, o := range ix.around(r, &after, &before, &buf) {
+		for _, o := range ix.around(r, &given, &buf) {
 			if tau[o.row] == 0 {
 				now = append(now, o.row)
 			}
@@ -353,7 +329,7 @@ func (ix *Index) credit(sc *scratch, w *word, r uint32, tau float32) {
 	if sc.scores[r] == 0 {
 		sc.touched = append(sc.touched, r)
 	}
-	gain := w.gain * saturate(tau)
+	gain := w.gain * tau / (tau + k1)
 	if sc.named != 0 || sc.ofDay != nil || ix.rows[r].marks&(asks|other) != 0 {
 		gain *= ix.factor(sc, r)
 	}
@@ -373,7 +349,7 @@ func (ix *Index) look(sc *scratch, w *word) {
 	for _, r := range sc.touched {
 		tau := own(r)
 		if ix.rows[r].marks&linked != 0 {
-			for _, o := range ix.around(r, &before, &after, &buf) {
+			for _, o := range ix.around(r, &taken, &buf) {
 				tau += o.share * own(o.row)
 			}
 		}
@@ -383,12 +359,9 @@ func (ix *Index) look(sc *scratch, w *word) {
 	}
 }
 
-// maxBounded is the largest K for which least is worth its time, which goes with K.
-const maxBounded = 256
-
-// least returns a score below which nothing is wanted, going by the scores so far.
+// least returns a score below which nothing is wanted, going by the scores so far. Its time goes with K.
 func (ix *Index) least(sc *scratch, q *Query, known float32) float32 {
-	if q.K == 0 || q.K > maxBounded || len(sc.touched) < q.K {
+	if q.K == 0 || q.K > 256 || len(sc.touched) < q.K {
 		return known
 	}
 	sc.best = sc.best[:0]

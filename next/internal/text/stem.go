@@ -2,9 +2,7 @@ package text
 
 import (
 	"cmp"
-	"hash/maphash"
 	"strings"
-	"sync/atomic"
 	"unicode"
 	"unicode/utf8"
 
@@ -51,26 +49,49 @@ var stemmers = map[string]stemmer{
 	"ta": {script: unicode.Tamil, stem: tamil.Stem}, "tr": {script: unicode.Latin, stem: turkish.Stem},
 }
 
-// memo holds the terms of words that came up lately: to stem a word takes longer than to find it here.
-type memo [1 << 15]atomic.Pointer[remembered]
-
-type remembered struct {
-	word string
-	term Term
+// Lexicon numbers the terms of texts, and remembers those of words: to stem a word takes longer than to find it here.
+// It is one goroutine's until it calls Done. A number means the same term as long as the Lexicon lives.
+type Lexicon struct {
+	Terms   []Term // that were numbered so far, by number; they do not change
+	a       *Analyzer
+	numbers map[Term]uint32
+	words   map[string]uint32 // of their terms
 }
 
-var memoSeed = maphash.MakeSeed()
-
-// term returns the term of a word.
-func (a *Analyzer) term(w string) Term {
-	w = cut(w, maxTerm)
-	cell := &a.memo[maphash.String(memoSeed, w)%uint64(len(a.memo))]
-	if m := cell.Load(); m != nil && m.word == w {
-		return m.term
+// Lexicon returns one that nobody uses.
+func (a *Analyzer) Lexicon() *Lexicon {
+	if l, ok := a.lexicons.Get().(*Lexicon); ok {
+		return l
 	}
-	t := a.analyze(lower(w))
-	cell.Store(&remembered{strings.Clone(w), t})
-	return t
+	return &Lexicon{a: a, numbers: map[Term]uint32{}, words: map[string]uint32{}}
+}
+
+// Done gives l back, unless it has become large.
+func (l *Lexicon) Done() {
+	if len(l.Terms)+len(l.words) < 1<<16 {
+		l.a.lexicons.Put(l)
+	}
+}
+
+// Number returns the number of a term.
+func (l *Lexicon) Number(t Term) uint32 {
+	n, ok := l.numbers[t]
+	if !ok {
+		n, t.Text = uint32(len(l.Terms)), strings.Clone(t.Text) // which may be a part of a long text
+		l.Terms, l.numbers[t] = append(l.Terms, t), n
+	}
+	return n
+}
+
+// word returns the number of the term of a word.
+func (l *Lexicon) word(w string) uint32 {
+	w = cut(w, maxTerm)
+	n, ok := l.words[w]
+	if !ok {
+		n = l.Number(l.a.analyze(lower(w)))
+		l.words[strings.Clone(w)] = n
+	}
+	return n
 }
 
 // analyze returns the term of a word in lower case.
@@ -121,10 +142,5 @@ func withoutAccents(s string) string {
 }
 
 func isASCII(s string) bool {
-	for i := range len(s) {
-		if s[i] >= utf8.RuneSelf {
-			return false
-		}
-	}
-	return true
+	return !strings.ContainsFunc(s, func(r rune) bool { return r >= utf8.RuneSelf })
 }

@@ -38,7 +38,8 @@ func (t Term) Weight() float64 {
 type Analyzer struct {
 	english bool
 	stems   []stemmer
-	memo    memo
+
+	lexicons sync.Pool // that nobody uses
 }
 
 var analyzers sync.Map // by languages
@@ -78,6 +79,17 @@ func New(languages ...string) (*Analyzer, error) {
 // Append appends the terms of a text: its words, the parts of compounds such as fooBar and foo.bar, signs that are
 // words (C++, C#, .NET, an emoji), and in scripts without spaces each sign and each pair of signs.
 func (a *Analyzer) Append(dst []Term, s string) []Term {
+	l := a.Lexicon()
+	defer l.Done()
+	var buf [64]uint32
+	for _, n := range l.Append(buf[:0], s) {
+		dst = append(dst, l.Terms[n])
+	}
+	return dst
+}
+
+// Append is that of an Analyzer, for the numbers of the terms.
+func (l *Lexicon) Append(dst []uint32, s string) []uint32 {
 	sign := "" // the last word, if it is of a script without spaces
 	end := 0
 	for it := words.FromString(s); it.Next(); {
@@ -87,26 +99,26 @@ func (a *Analyzer) Append(dst []Term, s string) []Term {
 		switch {
 		case !hasWord(w):
 			if sign = ""; starts(w, unicode.So) {
-				dst = append(dst, Term{Text: plainEmoji(w)})
+				dst = append(dst, l.Number(Term{Text: plainEmoji(w)}))
 			}
 		case starts(w, spaceless...):
 			w = norm.NFC.String(w)
 			if sign != "" {
-				dst = append(dst, Term{Text: sign + w, Stop: polite[sign+w]})
+				dst = append(dst, l.Number(Term{Text: sign + w, Stop: polite[sign+w]}))
 			}
 			sign = w
-			dst = append(dst, Term{Text: w, Stop: !starts(w, unicode.Han)})
+			dst = append(dst, l.Number(Term{Text: w, Stop: !starts(w, unicode.Han)}))
 		case w[len(w)-1] >= utf8.RuneSelf && strings.ContainsFunc(w, isHangul):
-			sign, dst = "", a.appendHangul(dst, lower(w))
+			sign, dst = "", l.appendHangul(dst, lower(w))
 		default:
 			sign = ""
 			if long := withSigns(s, start, end); len(long) > len(w) {
-				dst = append(dst, Term{Text: strings.ToLower(cut(long, maxTerm))})
+				dst = append(dst, l.Number(Term{Text: strings.ToLower(cut(long, maxTerm))}))
 				if utf8.RuneCountInString(w) <= 2 { // C++ is not C; Disney+ is Disney as well
 					continue
 				}
 			}
-			dst = a.appendParts(append(dst, a.term(w)), w)
+			dst = l.appendParts(append(dst, l.word(w)), w)
 		}
 	}
 	return dst
@@ -150,20 +162,20 @@ func starts(w string, in ...*unicode.RangeTable) bool {
 func isHangul(r rune) bool { return unicode.Is(unicode.Hangul, r) }
 
 // appendHangul appends the pairs of syllables of a Korean word, which has its particles at its end.
-func (a *Analyzer) appendHangul(dst []Term, w string) []Term {
+func (l *Lexicon) appendHangul(dst []uint32, w string) []uint32 {
 	for w != "" {
 		n := len(w) - len(strings.TrimLeftFunc(w, isHangul))
 		if n == 0 {
 			if n = strings.IndexFunc(w, isHangul); n < 0 {
 				n = len(w)
 			}
-			dst, w = append(dst, a.term(w[:n])), w[n:]
+			dst, w = append(dst, l.word(w[:n])), w[n:]
 			continue
 		}
 		last := ""
 		for _, r := range w[:n] {
 			if last != "" || utf8.RuneCountInString(w[:n]) == 1 {
-				dst = append(dst, Term{Text: last + string(r)})
+				dst = append(dst, l.Number(Term{Text: last + string(r)}))
 			}
 			last = string(r)
 		}
@@ -185,25 +197,22 @@ func cut(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n]
+	return strings.ToValidUTF8(s[:n], "")
 }
 
 // appendParts appends the parts of a compound word that may be looked for alone: of fooBar, foo_bar, foo.bar,
 // HTTPServer, and of l'homme and İzmir'de those of more than two letters.
-func (a *Analyzer) appendParts(dst []Term, w string) []Term {
+func (l *Lexicon) appendParts(dst []uint32, w string) []uint32 {
 	least := 2
-	if strings.IndexByte(w, '\'') >= 0 || !isASCII(w) && strings.Contains(w, "’") {
-		if least = 3; a.term(w).Stop || strings.HasSuffix(w, "'s") || strings.HasSuffix(w, "’s") {
+	if strings.IndexByte(w, '\'') >= 0 || strings.Contains(w, "’") {
+		if least = 3; l.Terms[l.word(w)].Stop || strings.HasSuffix(w, "'s") || strings.HasSuffix(w, "’s") {
 			return dst
 		}
 	}
 	start := 0
 	emit := func(end int) {
 		if part := strings.Trim(w[start:end], "_.:'’"); part != w && utf8.RuneCountInString(part) >= least && hasWord(part) {
-			dst = append(dst, a.term(part))
+			dst = append(dst, l.word(part))
 		}
 		start = end
 	}
