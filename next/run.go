@@ -329,6 +329,7 @@ func (a *Agent) load(ctx context.Context, at *tenant, scope memory.Scope, id str
 	st := at.group.Store()
 	r, rev, err := load[record](ctx, st, recordKey(scope, id))
 	if missing(err) {
+		t.journal.Fresh()
 		return t, nil
 	}
 	if err != nil {

@@ -40,13 +40,15 @@ type Journal struct {
 	mu     sync.Mutex
 	noted  []Event // not yet committed; under mu
 	failed error   // under mu
+	next   int     // the number of the next event, if sure; else at least that; under mu
+	sure   bool
+	made   map[string]bool // the steps that may be there, of a Journal that began empty; under mu
 }
 
 // NewJournal returns a Journal over the keys of g that begin with prefix, which it fills alone:
 //
 //	s/NAME          a step
 //	e/0000000001    the first Event
-//	n               how many there are
 //
 // now is the clock of its events, and of the deadlines of approvals; nil: time.Now. stage, which may be nil, stages into each of its commits, e.g. the condition that the run is still this process's. Its
 // Batch begins where g does, without prefix. It may run more than once, and must not call the store.
@@ -59,8 +61,11 @@ func NewJournal(
 	if now == nil {
 		now = time.Now
 	}
-	return &Journal{whole: g, g: g.Sub(prefix), prefix: prefix, now: now, stage: stage, onEvent: onEvent}
+	return &Journal{whole: g, g: g.Sub(prefix), prefix: prefix, now: now, stage: stage, onEvent: onEvent, next: 1}
 }
+
+// Fresh says that nothing has been written to the Journal yet, so that it need not be read for what it has not written.
+func (j *Journal) Fresh() { j.sure, j.made = true, map[string]bool{} }
 
 // record is what is kept of a step.
 type record struct {
@@ -81,6 +86,12 @@ const (
 
 // get returns the step of a name; one that is not there has the state stepNew.
 func (j *Journal) get(ctx context.Context, name string) (record, error) {
+	j.mu.Lock()
+	absent := j.made != nil && !j.made[name]
+	j.mu.Unlock()
+	if absent {
+		return record{Name: name}, nil
+	}
 	r, _, err := codec.Load[record](ctx, j.g.Store(), "s/"+name)
 	r.Name = name
 	return r, j.kept(err)
@@ -96,7 +107,7 @@ func (j *Journal) Events(ctx context.Context, skip int) iter.Seq2[Event, error] 
 	return scan[Event](ctx, j, store.Range{Prefix: "e/", After: eventKey(skip)})
 }
 
-func eventKey(place int) string { return fmt.Sprintf("e/%010d", place) }
+func eventKey(first int) string { return fmt.Sprintf("e/%010d", first) }
 
 func scan[T any](ctx context.Context, j *Journal, r store.Range) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
@@ -143,7 +154,9 @@ func (j *Journal) alone(ctx context.Context, name string) (free func(), err erro
 func (j *Journal) put(ctx context.Context, r record, events ...Event) error {
 	j.mu.Lock()
 	noted := j.noted
-	j.noted = nil
+	if j.noted = nil; j.made != nil {
+		j.made[r.Name] = true
+	}
 	j.mu.Unlock()
 	err := j.whole.Update(ctx, func(b *store.Batch) error {
 		if j.stage != nil {
@@ -155,7 +168,7 @@ func (j *Journal) put(ctx context.Context, r record, events ...Event) error {
 		if err := codec.Put(b, "s/"+r.Name, r, store.Any); err != nil {
 			return err
 		}
-		return number(ctx, b, slices.Concat(noted, events))
+		return j.number(ctx, b, 0, slices.Concat(noted, events))
 	})
 	if err != nil {
 		j.mu.Lock()
@@ -175,33 +188,42 @@ func (j *Journal) Stage(ctx context.Context, b *store.Batch, events ...Event) er
 	j.mu.Lock()
 	noted := slices.Clone(j.noted)
 	j.mu.Unlock()
-	if len(noted) > 0 {
-		b.After(func(store.Revision) {
-			j.mu.Lock()
-			defer j.mu.Unlock()
-			j.noted = slices.Delete(j.noted, 0, min(len(noted), len(j.noted)))
-		})
-		events = slices.Concat(noted, events)
-	}
-	return number(ctx, b.Sub(j.prefix), events)
+	return j.number(ctx, b.Sub(j.prefix), len(noted), append(noted, events...))
 }
 
-// number stages events in the next places.
-func number(ctx context.Context, b *store.Batch, events []Event) error {
+// number stages events, of which so many were noted, in the next places. Where those may have been filled, by another
+// Journal or by what an earlier function of the commit has staged, it looks for them.
+func (j *Journal) number(ctx context.Context, b *store.Batch, noted int, events []Event) error {
 	if len(events) == 0 {
 		return nil
 	}
-	last, unchanged, err := codec.Load[int](ctx, b, "n")
-	if err != nil {
-		return err
+	j.mu.Lock()
+	next, sure := j.next, j.sure
+	j.sure = false
+	j.mu.Unlock()
+	if !sure {
+		for _, err := range j.Events(ctx, next-1) {
+			if err != nil {
+				return err
+			}
+			next++
+		}
+		for _, staged := b.Staged(eventKey(next)); staged; _, staged = b.Staged(eventKey(next)) {
+			next++
+		}
 	}
-	for _, e := range events {
-		last++
-		if err := codec.Put(b, eventKey(last), e, store.Any); err != nil {
+	for i, e := range events {
+		if err := codec.Put(b, eventKey(next+i), e, store.Absent); err != nil {
 			return err
 		}
 	}
-	return codec.Put(b, "n", last, unchanged)
+	next += len(events)
+	b.After(func(store.Revision) {
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		j.next, j.sure, j.noted = next, true, slices.Delete(j.noted, 0, min(noted, len(j.noted)))
+	})
+	return nil
 }
 
 // maxNoted bounds the events that wait for a commit. What a part notes beyond that is told and not kept, but for
