@@ -30,7 +30,7 @@ func TestMainPath(t *testing.T) {
 				!strings.HasSuffix(f.File, "_test.go") && !strings.Contains(f.File, "arctest") && !strings.Contains(name, "reason.") {
 				at := strings.LastIndex(name, "/") + 1
 				last, _, _ := strings.Cut(name[at:], ".")
-				folder := "next" + name[:at] + last
+				folder := name[:at] + last
 				files[folder+"/"+path.Base(f.File)], folders[folder] = true, true
 			}
 		}
@@ -45,7 +45,7 @@ func TestMainPath(t *testing.T) {
 	t.Log(slices.Sorted(maps.Keys(files)))
 	require.LessOrEqual(t, len(files), 6)
 	require.LessOrEqual(t, len(folders), 3)
-	require.Contains(t, files, "next/phases.go")
+	require.Contains(t, files, "/phases.go")
 }
 
 // part is an executor and a gate.
