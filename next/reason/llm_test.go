@@ -271,6 +271,7 @@ func ExampleLLM() {
 }
 
 func TestKnownPrompt(t *testing.T) {
-	k := reason.Known{Suggestions: []reason.Suggestion{{Name: "plan 1", Delivered: 3}, {Name: "plan 2", Delivered: 1, Differs: "the words"}}}
+	k := reason.Known{Facts: []string{"Anna speaks\nDanish."}, Suggestions: []reason.Suggestion{{Name: "plan 1", Delivered: 3}, {Name: "plan 2", Delivered: 1, Differs: "the words"}}}
 	require.Contains(t, k.Prompt(), "- plan 1 (delivered 3×): \n- plan 2 (delivered 1×; the words): \n")
+	require.Contains(t, k.Prompt(), "- Anna speaks Danish.\n")
 }

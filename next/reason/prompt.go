@@ -260,6 +260,7 @@ func (k Known) Prompt() string {
 		n++
 	}
 	section("Rules that hold here:", each(k.Memories[:n], func(h memory.Hit) string { return fence.Line(h.Record.Content) }))
+	section("What is known of the person or project:", each(k.Facts, fence.Line))
 	section("Plans that delivered cases like this ({name} stands for a value of this case):", each(k.Suggestions, func(s Suggestion) string {
 		delivered := strings.TrimSuffix(fmt.Sprintf("delivered %d×; %s", s.Delivered, fence.Line(s.Differs)), "; ")
 		return fmt.Sprintf("%s (%s): %s", s.Name, delivered, calls(s.Plan))
