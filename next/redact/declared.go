@@ -61,7 +61,9 @@ var (
 	component = strings.NewReplacer("+", "%20", "%21", "!", "%27", "'", "%28", "(", "%29", ")", "%2A", "*")
 )
 
-// encodings returns a value as it is and as it is written in other notations.
+// encodings returns a value as it is and as it is written in other notations, also in JSON within JSON, as logs have it.
+// In base64 a value looks in three ways, by its place in what is encoded; the characters at its ends, which have bits of
+// its neighbours, are not looked for.
 func encodings(v string) []string {
 	forAll, _ := json.Marshal(v) // with <, > and & escaped; a string can be encoded
 	hexed := hex.EncodeToString([]byte(v))
@@ -93,7 +95,8 @@ func encode(text string) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// mapStrings returns raw with f applied to its strings. What is no valid JSON is one string, and returned as such.
+// mapStrings returns raw with f applied to its strings, keys included. What is no valid JSON is one string, and returned as
+// such. Strings that f leaves alone, and all between strings, stay as they are, to the byte.
 func mapStrings(raw json.RawMessage, f func(string) string) json.RawMessage {
 	text := string(raw)
 	if !json.Valid(raw) {

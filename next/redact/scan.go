@@ -57,7 +57,8 @@ var forms = func() (forms [256][256][]*form) {
 // lower makes lower-case letters of upper-case ones, and whatever of other bytes.
 func lower(c byte) byte { return c | 0x20 }
 
-// scan returns a text with marks in the place of what the forms find.
+// scan returns a text with marks in the place of what the forms find. At each place the first row of forms.txt that
+// finds something decides, and the scan goes on behind what it has found.
 func (s *sanitizer) scan(text string, prose bool) string {
 	var b strings.Builder
 	done, looks := 0, 0 // bytes of text that b has; rows that found nothing since the last space
@@ -103,6 +104,10 @@ func (f *form) at(text string) bool {
 }
 
 // find returns where the secret of a form is that begins at text[i:], by so many bytes; an empty range if there is none.
+//
+// The secret is what a group of the form's expressions matches, or else all of it. It may lie before what the form
+// begins with, as a password before the @ of an address does. A match that is as long as the first look is followed to
+// its end, since what is left of a long key is a key still.
 func (f *form) find(text string, i, reach int) (start, end int) {
 	if f.check == "" && f.before == nil && !apart.MatchString(text[max(0, i-3):i]) {
 		return 0, 0
@@ -176,7 +181,8 @@ func fits(v, check string) bool {
 	return true
 }
 
-// drawn reports whether a part of a value has letters and digits, or many digits: a name with a version has none.
+// drawn tells what a generator has made from what a person has named: it reports whether a part of a value has letters
+// and digits, or many digits. A name with a version has none.
 func drawn(v string) bool {
 	for part := range strings.FieldsFuncSeq(v, func(r rune) bool { return r > 127 || !alnum(byte(r)) }) {
 		n := len(strings.Trim(part, "0123456789"))
