@@ -16,7 +16,7 @@
 //	             └──────────────────┴───── next task, again ────┘
 //
 // Each phase returns the next (phases.go). The run is committed before the reasoner is asked, before a worker is
-// called, and when it ends, asks or waits (loop.go); what a step has taught is in the same commit. A step that fails
+// called, and when it ends, asks or waits (turn.go); what a step has taught is in the same commit. A step that fails
 // changes nothing.
 //
 // A task that did not pass is tried again by the same worker with the complaint, then by another worker, then by
@@ -38,8 +38,8 @@
 //	arc.go        Host, Options, Agent: open, change the workers, shut down
 //	objective.go  Objective, and the errors of an Agent
 //	run.go        Run, Events, Think; who may go on with a run
-//	loop.go       from phase to phase, and the commit of a step
-//	phases.go     what each phase does
+//	phases.go     the loop: from phase to phase, and what each does
+//	turn.go       a run under way: what a step stages, and its commit
 //	report.go     Report, Status, Cause
 //	event.go      Event; Journal, Watch and Changed follow runs
 //	approval.go   what runs ask of a person: Approvals, rulings (Decide), answers

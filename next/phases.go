@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,6 +21,85 @@ import (
 	"github.com/arc-learn/arc/next/reason"
 	"github.com/arc-learn/arc/next/store"
 )
+
+// phase names a step of the loop.
+type phase string
+
+const (
+	assessPhase phase = "assess"
+	recallPhase phase = "recall"
+	reasonPhase phase = "reason"
+	assignPhase phase = "assign"
+	actPhase    phase = "act"
+	verifyPhase phase = "verify"
+	learnPhase  phase = "learn"
+	endPhase    phase = "end"
+	askPhase    phase = "ask"
+	waitPhase   phase = "wait"
+)
+
+// phases is the table of the loop: each reads and changes the turn, and returns what comes next. An error drops the
+// step.
+var phases = map[phase]func(*turn, context.Context) (phase, error){
+	assessPhase: (*turn).assess, recallPhase: (*turn).recall, reasonPhase: (*turn).reason, assignPhase: (*turn).assign,
+	actPhase: (*turn).act, verifyPhase: (*turn).verify, learnPhase: (*turn).learn,
+	endPhase: (*turn).end, askPhase: (*turn).ask, waitPhase: (*turn).wait,
+}
+
+// drive takes step after step until the run ends, or needs a person.
+func (t *turn) drive(ctx context.Context) error {
+	ctx = act.WithJournal(ctx, t.journal, t.clean)
+	for t.Status == Running {
+		if err := t.step(ctx); err != nil {
+			return err
+		}
+		if t.Status == Delivered {
+			t.observe(ctx)
+		}
+		if t.Status == Waiting && len(t.Pending) == 0 {
+			if err := t.sleep(ctx); err != nil {
+				return err
+			}
+			if err := t.awake(ctx); err != nil {
+				return err
+			}
+		}
+		select {
+		case <-t.agent.stop:
+			if t.Status == Running {
+				return errLeft
+			}
+		default:
+		}
+	}
+	return nil
+}
+
+// step makes one step: phases up to one before which the run has to be stored. That is so before anything is asked
+// of a reasoner or a worker, and where nothing more is to be done.
+func (t *turn) step(ctx context.Context) error {
+	if t.agent.process.late() {
+		return errFenced
+	}
+	for {
+		was, err := t.bounded(ctx, t.Phase)
+		if err != nil {
+			return err
+		}
+		inner, end := t.agent.trace(ctx, string(was), t.ID, slog.String("worker", t.Current.Worker))
+		next, err := phases[was](t, inner)
+		end(err)
+		if err != nil {
+			return err
+		}
+		t.Phase = next
+		// An assessment is of what is stored.
+		assessed := was == learnPhase && next == assessPhase && t.Session != ""
+		if t.Status != Running || next == reasonPhase || next == actPhase || assessed {
+			return t.commit(context.WithoutCancel(ctx))
+		}
+	}
+}
 
 // The phases, in the order in which they happen. None of them writes to the store: what a step changes is staged.
 

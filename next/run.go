@@ -282,6 +282,46 @@ func (a *Agent) begin(ctx context.Context, key string) (_ context.Context, own *
 	}, nil
 }
 
+// goOn goes on with a run that was interrupted, or that waits and has what it waits for.
+func (t *turn) goOn(ctx context.Context) error {
+	a, held := t.agent, t.held()
+	switch {
+	case t.Status.ended() || t.Status == Asking:
+		return nil
+	case held && !t.Left:
+		alive, err := a.process.alive(ctx, a.store, t.Process)
+		if err != nil {
+			return err
+		}
+		if alive && t.Process != a.process.name {
+			return fmt.Errorf("%w in another process: %s", ErrRunning, t.ID)
+		}
+	}
+	// Others may go on with it as well: who commits first does.
+	claim := a.process.changer != nil && (!held || t.Process != a.process.name)
+	switch {
+	case t.Status == Waiting:
+		t.Status = Running
+		claim = claim || t.objective.Once && t.Phase == actPhase
+	case t.Phase == actPhase && t.objective.Once:
+		t.block(Interrupted, "an attempt was interrupted, and may be made once")
+		t.Phase = endPhase
+	}
+	if claim {
+		return t.restart(ctx)
+	}
+	return t.drive(ctx)
+}
+
+// awake ends the waiting. Where the attempt must not be made twice, that is stored before it goes on.
+func (t *turn) awake(ctx context.Context) error {
+	t.Status = Running
+	if t.objective.Once && t.Phase == actPhase {
+		return t.commit(context.WithoutCancel(ctx))
+	}
+	return nil
+}
+
 // leave lets other processes go on with a run, by Resume.
 func (a *Agent) leave(at *tenant, t *turn) {
 	ctx, cancel := context.WithTimeout(context.Background(), beatEvery)

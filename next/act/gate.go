@@ -4,7 +4,10 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
+	"strings"
 
+	"github.com/arc-learn/arc/next/internal/call"
 	"github.com/arc-learn/arc/next/internal/fence"
 	"github.com/arc-learn/arc/next/reason"
 )
@@ -38,6 +41,27 @@ type noGate struct{}
 func (noGate) String() string { return "no gate" }
 func (noGate) Verify(context.Context, *Call, *Result) (Verdict, error) {
 	return Verdict{Pass: true}, nil
+}
+
+// verdict asks the gates in turn, until one does not pass. The error is that of a gate that could not judge.
+func verdict(ctx context.Context, s *scene, c *Call, result Result) (v Verdict, err error) {
+	for _, g := range c.Worker.Gates {
+		name, seen := fmt.Sprintf("%T", g), result
+		v, err = call.Do(ctx, c.Worker.Timeout, func(ctx context.Context) (Verdict, error) {
+			if named, ok := g.(fmt.Stringer); ok {
+				name = fence.Clip(named.String(), maxShown)
+			}
+			return g.Verify(ctx, c, &seen)
+		})
+		if v.Gate = strings.TrimPrefix(name, "*"); err != nil {
+			v.Pass, v.Complaint = false, "it could not be checked: "+err.Error()
+		}
+		if !v.Pass {
+			v.Complaint = fence.Clip(s.cleanText(cmp.Or(v.Complaint, "it was refused without a reason")), maxComplaint)
+			break
+		}
+	}
+	return v, err
 }
 
 // Judge returns a gate that asks m whether the result is what the task asks for. criteria is what a good result has,

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/arc-learn/arc/next/iar"
@@ -278,27 +277,6 @@ func (r Result) clean(s *scene) *Result {
 		r.Deltas[i].Value = s.cleanJSON(d.Value, false)
 	}
 	return &r
-}
-
-// verdict asks the gates in turn, until one does not pass. The error is that of a gate that could not judge.
-func verdict(ctx context.Context, s *scene, c *Call, result Result) (v Verdict, err error) {
-	for _, g := range c.Worker.Gates {
-		name, seen := fmt.Sprintf("%T", g), result
-		v, err = call.Do(ctx, c.Worker.Timeout, func(ctx context.Context) (Verdict, error) {
-			if named, ok := g.(fmt.Stringer); ok {
-				name = fence.Clip(named.String(), maxShown)
-			}
-			return g.Verify(ctx, c, &seen)
-		})
-		if v.Gate = strings.TrimPrefix(name, "*"); err != nil {
-			v.Pass, v.Complaint = false, "it could not be checked: "+err.Error()
-		}
-		if !v.Pass {
-			v.Complaint = fence.Clip(s.cleanText(cmp.Or(v.Complaint, "it was refused without a reason")), maxComplaint)
-			break
-		}
-	}
-	return v, err
 }
 
 // errInputs is in the chain of the error of a call that was refused for its inputs.

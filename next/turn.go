@@ -15,30 +15,6 @@ import (
 	"github.com/arc-learn/arc/next/store"
 )
 
-// phase names a step of the loop.
-type phase string
-
-const (
-	assessPhase phase = "assess"
-	recallPhase phase = "recall"
-	reasonPhase phase = "reason"
-	assignPhase phase = "assign"
-	actPhase    phase = "act"
-	verifyPhase phase = "verify"
-	learnPhase  phase = "learn"
-	endPhase    phase = "end"
-	askPhase    phase = "ask"
-	waitPhase   phase = "wait"
-)
-
-// phases is the table of the loop: each reads and changes the turn, and returns what comes next. An error drops the
-// step.
-var phases = map[phase]func(*turn, context.Context) (phase, error){
-	assessPhase: (*turn).assess, recallPhase: (*turn).recall, reasonPhase: (*turn).reason, assignPhase: (*turn).assign,
-	actPhase: (*turn).act, verifyPhase: (*turn).verify, learnPhase: (*turn).learn,
-	endPhase: (*turn).end, askPhase: (*turn).ask, waitPhase: (*turn).wait,
-}
-
 // turn is a run that is under way. It is used by one goroutine.
 type turn struct {
 	*record
@@ -62,101 +38,6 @@ type turn struct {
 	// Of the step that is under way.
 	events []Event
 	staged []func(ctx context.Context, b *store.Batch) error
-}
-
-// goOn goes on with a run that was interrupted, or that waits and has what it waits for.
-func (t *turn) goOn(ctx context.Context) error {
-	a, held := t.agent, t.held()
-	switch {
-	case t.Status.ended() || t.Status == Asking:
-		return nil
-	case held && !t.Left:
-		alive, err := a.process.alive(ctx, a.store, t.Process)
-		if err != nil {
-			return err
-		}
-		if alive && t.Process != a.process.name {
-			return fmt.Errorf("%w in another process: %s", ErrRunning, t.ID)
-		}
-	}
-	// Others may go on with it as well: who commits first does.
-	claim := a.process.changer != nil && (!held || t.Process != a.process.name)
-	switch {
-	case t.Status == Waiting:
-		t.Status = Running
-		claim = claim || t.objective.Once && t.Phase == actPhase
-	case t.Phase == actPhase && t.objective.Once:
-		t.block(Interrupted, "an attempt was interrupted, and may be made once")
-		t.Phase = endPhase
-	}
-	if claim {
-		return t.restart(ctx)
-	}
-	return t.drive(ctx)
-}
-
-// awake ends the waiting. Where the attempt must not be made twice, that is stored before it goes on.
-func (t *turn) awake(ctx context.Context) error {
-	t.Status = Running
-	if t.objective.Once && t.Phase == actPhase {
-		return t.commit(context.WithoutCancel(ctx))
-	}
-	return nil
-}
-
-// drive takes step after step until the run ends, or needs a person.
-func (t *turn) drive(ctx context.Context) error {
-	ctx = act.WithJournal(ctx, t.journal, t.clean)
-	for t.Status == Running {
-		if err := t.step(ctx); err != nil {
-			return err
-		}
-		if t.Status == Delivered {
-			t.observe(ctx)
-		}
-		if t.Status == Waiting && len(t.Pending) == 0 {
-			if err := t.sleep(ctx); err != nil {
-				return err
-			}
-			if err := t.awake(ctx); err != nil {
-				return err
-			}
-		}
-		select {
-		case <-t.agent.stop:
-			if t.Status == Running {
-				return errLeft
-			}
-		default:
-		}
-	}
-	return nil
-}
-
-// step makes one step: phases up to one before which the run has to be stored. That is so before anything is asked
-// of a reasoner or a worker, and where nothing more is to be done.
-func (t *turn) step(ctx context.Context) error {
-	if t.agent.process.late() {
-		return errFenced
-	}
-	for {
-		was, err := t.bounded(ctx, t.Phase)
-		if err != nil {
-			return err
-		}
-		inner, end := t.agent.trace(ctx, string(was), t.ID, slog.String("worker", t.Current.Worker))
-		next, err := phases[was](t, inner)
-		end(err)
-		if err != nil {
-			return err
-		}
-		t.Phase = next
-		// An assessment is of what is stored.
-		assessed := was == learnPhase && next == assessPhase && t.Session != ""
-		if t.Status != Running || next == reasonPhase || next == actPhase || assessed {
-			return t.commit(context.WithoutCancel(ctx))
-		}
-	}
 }
 
 // observe tells the identity of a delivered run, where it infers. A run that ends with its process is not told.
