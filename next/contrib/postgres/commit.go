@@ -151,6 +151,18 @@ func (s *Store) send(g []*request) {
 
 // commit sends a group, and notes the answer of each commit.
 func (s *Store) commit(ctx context.Context, in Tx, g []*request) error {
+	if r := g[0]; len(g) == 1 && len(r.kinds) == 1 && r.kinds[0] == put {
+		var rev *int64
+		if err := in.QueryRow(ctx, s.sql.put, r.keys[0], r.vals[0], r.conds[0]).Scan(&rev); err != nil {
+			return s.typed(err, true)
+		}
+		if rev == nil {
+			r.err = &store.ConflictError{Key: string(r.keys[0])}
+		} else {
+			r.rev = store.Revision(*rev)
+		}
+		return nil
+	}
 	var all request
 	var commits []int32 // by op: the number of its commit
 	for i, r := range g {

@@ -127,7 +127,7 @@ var migrations = []string{version1}
 var schemaName = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,62}$`)
 
 // statements are what a Store sends. Each names its schema, so a search_path decides nothing.
-type statements struct{ get, scan, changes, commit, purge, vacuum string }
+type statements struct{ get, scan, changes, commit, put, purge, vacuum string }
 
 func (q *statements) fill(schema string) {
 	in := strings.NewReplacer("{{schema}}", schema).Replace
@@ -144,6 +144,7 @@ func (q *statements) fill(schema string) {
 			FROM {{schema}}.arc_meta
 		ORDER BY rev, key NULLS LAST`)
 	q.commit = in(`SELECT {{schema}}.arc_commit($1, $2, $3, $4, $5)`)
+	q.put = in(`SELECT {{schema}}.arc_put($1, $2, $3)`)
 	q.purge = in(`SELECT {{schema}}.arc_purge(make_interval(secs => $1))`)
 	q.vacuum = in(`VACUUM {{schema}}.arc_entries`)
 }

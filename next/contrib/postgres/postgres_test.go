@@ -173,7 +173,7 @@ func TestSchema(t *testing.T) {
 	execute(t, dsn, "ALTER TABLE "+name+".arc_meta RENAME version TO edition")
 	_, err = postgres.Open(ctx, dsn, &postgres.Options{Schema: name})
 	require.ErrorIs(t, err, store.ErrForeign)
-	execute(t, dsn, "DROP FUNCTION "+name+".arc_commit")
+	execute(t, dsn, "DROP FUNCTION "+name+".arc_put")
 	_, err = st.Commit(ctx, store.Op{Key: "a", Value: nil})
 	require.ErrorIs(t, err, store.ErrNewer, "the schema has moved on beneath an open store")
 	_, err = postgres.Open(ctx, "host=127.0.0.1 password=hunter2222 port=x", nil)

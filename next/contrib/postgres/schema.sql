@@ -64,6 +64,31 @@ BEGIN
 	RETURN answer;
 END $$;
 
+-- arc_put makes a commit of one put, at half of what arc_commit takes for it: cond is as there. It returns the revision,
+-- NULL where the condition does not hold.
+CREATE FUNCTION {{schema}}.arc_put(k bytea, v bytea, cond bigint) RETURNS bigint
+LANGUAGE plpgsql SET enable_seqscan = off AS $$
+DECLARE
+	revision bigint;
+BEGIN
+	IF current_setting('transaction_isolation') <> 'read committed' THEN
+		RAISE 'a commit needs the isolation level read committed, not %', current_setting('transaction_isolation');
+	END IF;
+	IF current_setting('synchronous_commit') = 'off' THEN
+		PERFORM set_config('synchronous_commit', 'on', true);
+	END IF;
+	PERFORM pg_advisory_xact_lock('{{schema}}.arc_entries'::regclass::oid::integer, 6386275);
+	IF cond > 0 THEN
+		UPDATE {{schema}}.arc_entries AS e SET value = v, rev = nextval('{{schema}}.arc_revisions')
+			WHERE e.key = k AND e.rev = cond AND e.value IS NOT NULL RETURNING e.rev INTO revision;
+	ELSE
+		INSERT INTO {{schema}}.arc_entries AS e (key, value, rev) VALUES (k, v, nextval('{{schema}}.arc_revisions'))
+			ON CONFLICT (key) DO UPDATE SET value = excluded.value, rev = excluded.rev, deleted = NULL
+			WHERE cond = 0 OR e.value IS NULL RETURNING e.rev INTO revision;
+	END IF;
+	RETURN revision;
+END $$;
+
 -- arc_purge removes some of the keys that were deleted longer ago than keep, the oldest first, and returns how many.
 CREATE FUNCTION {{schema}}.arc_purge(keep interval) RETURNS bigint LANGUAGE plpgsql SET search_path = pg_catalog AS $$
 DECLARE
