@@ -162,6 +162,9 @@ func (b *Bank) apply(e store.Entry) error {
 
 // take puts records into their table, and has them embedded. Terms are those of their docs; nil: not made yet.
 func (b *Bank) take(scope Scope, terms *index.Terms, rs ...*record) {
+	if len(rs) == 0 {
+		return
+	}
 	t := b.In(scope).table()
 	if t == nil {
 		t = newTable(scope, b.an)
@@ -202,9 +205,7 @@ func (b *Bank) load(ctx context.Context) error {
 		for ; len(parts) > most; parts = parts[1:] {
 			p := <-parts[0]
 			if err = cmp.Or(err, p.err); err == nil {
-				if len(p.records) > 0 {
-					b.take(p.scope, p.terms, p.records...)
-				}
+				b.take(p.scope, p.terms, p.records...)
 				for i := 0; i < len(p.single) && err == nil; i++ {
 					err = b.apply(p.single[i])
 				}
@@ -237,7 +238,6 @@ func (b *Bank) load(ctx context.Context) error {
 
 // prepare decodes and analyses the entries of a part.
 func (b *Bank) prepare(p *part) {
-	var docs []index.Doc
 	for _, e := range p.entries {
 		_, kind, id, _ := store.ParseKey(e.Key)
 		var r *record
@@ -249,10 +249,19 @@ func (b *Bank) prepare(p *part) {
 		if r == nil || len(r.more().Former) > 0 {
 			p.single = append(p.single, e)
 		} else {
-			p.records, docs = append(p.records, r), append(docs, r.doc(b.an))
+			p.records = append(p.records, r)
 		}
 	}
-	p.terms = b.blank.Analyze(docs...)
+	p.terms = b.analyze(p.records)
+}
+
+// analyze returns the terms of records. It is done before they are taken in.
+func (b *Bank) analyze(rs []*record) *index.Terms {
+	docs := make([]index.Doc, len(rs))
+	for i, r := range rs {
+		docs[i] = r.doc(b.an)
+	}
+	return b.blank.Analyze(docs...)
 }
 
 // forever is a time after all records.

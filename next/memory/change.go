@@ -41,7 +41,7 @@ func (s Space) Update(ctx context.Context, id ID, f func(*Record) error) error {
 			if again = err == nil && !bytes.Equal(is, was); err != nil || again {
 				return false, err
 			}
-			now.setDraft(&out.Draft)
+			now.setDraft(&out.Draft, now.own())
 			now.Archived = out.Archived
 			return true, nil
 		})
@@ -189,9 +189,10 @@ func (s Space) Revoke(ctx context.Context, src Source) (n int, err error) {
 				if removed = len(left) == 0; removed {
 					return s.stageForget(b, r.id, rev)
 				}
-				r.setSource(left[0])
-				r.own().Sources = left[1:]
-				return s.put(b, r, rev, nil)
+				m := r.own()
+				r.setSource(left[0], m)
+				m.Sources = left[1:]
+				return s.put(b, r, rev)
 			})
 			if err != nil && !errors.Is(err, store.ErrNotFound) {
 				return n, err

@@ -103,18 +103,16 @@ func (r *record) source() Source {
 	return Source{Origin: origins[r.Origin], Ref: m.Ref, Run: m.Run, Parents: m.Parents}
 }
 
-func (r *record) setSource(s Source) {
-	m := r.own()
+func (r *record) setSource(s Source, m *more) {
 	r.Origin = uint8(max(0, slices.Index(origins, s.Origin)))
 	m.Ref, m.Run, m.Parents = s.Ref, s.Run, slices.Clone(s.Parents)
 }
 
-// setDraft takes over what a draft says.
-func (r *record) setDraft(d *Draft) {
+// setDraft takes over what a draft says. m is r.More, to change, here and in setSource.
+func (r *record) setDraft(d *Draft, m *more) {
 	_, zone := d.At.Zone()
 	r.Trigger, r.Content, r.At, r.Zone = d.Trigger, d.Content, d.At.UnixMicro(), int32(zone)
 	r.Voice = &voice{d.Actor, d.Thread}
-	m := r.own()
 	m.Slot, m.Plan = d.Slot, bytes.Clone(d.Plan)
 	m.Supersedes, m.Links = slices.Clone(d.Supersedes), slices.Clone(d.Links)
 }

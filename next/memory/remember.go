@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/arc-learn/arc/next/internal/codec"
-	"github.com/arc-learn/arc/next/internal/index"
 	"github.com/arc-learn/arc/next/store"
 )
 
@@ -19,7 +18,6 @@ import (
 type prepared struct {
 	record
 	vector []float32
-	terms  *index.Terms
 }
 
 // Remember writes a memory. Where an equal one is there, that is strengthened instead: it counts the draft, takes up
@@ -39,9 +37,9 @@ func (s Space) Remember(ctx context.Context, d Draft) (Record, error) {
 }
 
 // maxDrafts and maxDraftBytes bound the drafts of a commit of RememberAll.
-const maxDrafts, maxDraftBytes = 500, 2 << 20
+const maxDrafts, maxDraftBytes = 250, 2 << 20
 
-// RememberAll is Remember for several drafts, in their order, up to 500 in a commit. With an error it returns the
+// RememberAll is Remember for several drafts, in their order, up to 250 in a commit. With an error it returns the
 // memories that were written. A draft that cannot be kept is an error before anything is written.
 func (s Space) RememberAll(ctx context.Context, ds []Draft) ([]Record, error) {
 	ps, now := make([]*prepared, len(ds)), s.b.o.Now()
@@ -51,7 +49,7 @@ func (s Space) RememberAll(ctx context.Context, ds []Draft) ([]Record, error) {
 			return nil, fmt.Errorf("memory: draft %d: %w", i, err)
 		}
 	}
-	out := make([]Record, 0, len(ds))
+	out, is := make([]Record, 0, len(ds)), make([]*record, min(len(ds), maxDrafts))
 	for len(ps) > 0 {
 		n, size, slots := 0, 0, map[string]bool{}
 		for n < len(ps) && n < maxDrafts && (n == 0 || size < maxDraftBytes) {
@@ -63,20 +61,37 @@ func (s Space) RememberAll(ctx context.Context, ds []Draft) ([]Record, error) {
 			size += len(ps[n].Trigger) + len(ps[n].Content) + len(ps[n].more().Plan) + 4*len(ps[n].vector)
 			n++
 		}
-		written := len(out)
-		err := s.update(ctx, func(b *store.Batch) error {
-			out = out[:written]
-			for _, p := range ps[:n] {
-				r, err := s.stage(ctx, b, p)
+		for i, p := range ps[:n] {
+			is[i] = &p.record
+		}
+		terms := s.b.analyze(is[:n])
+		err := s.update(ctx, func(b *store.Batch) (err error) {
+			var added []*record
+			b.After(func(rev store.Revision) {
+				for _, r := range added {
+					r.rev = rev
+				}
+				if len(added) < n { // others were there
+					terms = s.b.analyze(added)
+				}
+				s.b.take(s.scope, terms, added...)
+			})
+			for i, p := range ps[:n] {
+				r, isNew, err := s.stage(ctx, b, p)
 				if err != nil {
 					return err
 				}
-				out = append(out, r.record(s.scope))
+				if is[i] = r; isNew {
+					added = append(added, r)
+				}
 			}
 			return nil
 		})
 		if err != nil {
-			return out[:written], err
+			return out, err
+		}
+		for _, r := range is[:n] {
+			out = append(out, r.record(s.scope))
 		}
 		ps = ps[n:]
 	}
@@ -93,10 +108,11 @@ func (s Space) prepare(d Draft, now time.Time, n int) (*prepared, error) {
 	}
 	p := &prepared{vector: slices.Clone(d.Vector)}
 	p.Kind, p.Created = uint8(slices.Index(kinds, d.Kind)), now.UnixMicro()+int64(n) // in the order of the drafts
-	p.setDraft(&d)
-	p.setSource(d.Source)
-	p.own().Key = d.Key
-	p.terms = s.b.blank.Analyze(p.doc(s.b.an))
+	p.More = &more{Key: d.Key}
+	p.setDraft(&d, p.More)
+	p.setSource(d.Source, p.More)
+	p.Trusted = d.Source.Origin == Host // of a Derived one stage knows
+	p.id = p.name(s.scope, 0)
 	return p, nil
 }
 
@@ -182,48 +198,56 @@ type marker struct {
 
 const markersLast = 90 * 24 * time.Hour
 
-// stage writes a record into a batch, or strengthens an equal one, and returns what is written.
-func (s Space) stage(ctx context.Context, b *store.Batch, p *prepared) (is *record, err error) {
+// stage writes a record into a batch, or strengthens an equal one, and returns what is written, and whether it is new.
+func (s Space) stage(ctx context.Context, b *store.Batch, p *prepared) (is *record, isNew bool, err error) {
 	n := p.record
 	if n.Trusted, err = s.trusted(ctx, b, n.source()); err != nil {
-		return nil, err
+		return nil, false, err
+	}
+	if n.Trusted != p.Trusted {
+		n.id = n.name(s.scope, 0)
 	}
 	key, c := s.scope.Key(draftKind, hashed(n.more().Key)), store.Any
 	if n.more().Key != "" {
 		var m marker
 		if m, c, err = codec.Load[marker](ctx, b, key); err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		for _, id := range m.IDs {
 			known, _, err := s.read(ctx, b, id)
 			if err == nil || !errors.Is(err, store.ErrNotFound) {
-				return known, err
+				return known, false, err
 			}
 		}
 	}
-	for i := 0; is == nil; i++ {
-		n.id = n.name(s.scope, i)
-		old, at, err := s.read(ctx, b, n.id)
+	for i := 1; is == nil; i++ {
+		var old *record
+		at, err := store.Revision(0), store.ErrNotFound
+		if _, staged := b.Staged(s.key(n.id)); staged || s.table().current(n.id) != nil { // others' ids are a conflict
+			old, at, err = s.read(ctx, b, n.id)
+		}
 		switch {
 		case errors.Is(err, store.ErrNotFound):
-			is = &n
-			err = s.put(b, is, 0, p.terms)
+			is, isNew = &n, true
+			err = s.write(b, is, 0)
 			if err == nil && p.vector != nil {
 				err = s.putVector(b, n.id, "", n.text(), p.vector)
 			}
 		case err == nil && old.equal(&n) && !s.replaced(old.id) && (n.more().Slot == "" || n.At >= old.At):
 			is = old
 			is.strengthen(&n)
-			err = s.put(b, is, at, nil)
+			err = s.put(b, is, at)
+		case err == nil:
+			n.id = n.name(s.scope, i)
 		}
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 	}
 	if n.more().Key != "" {
 		err = codec.Put(b, key, marker{At: n.Created, IDs: []ID{is.id}}, c)
 	}
-	return is, err
+	return is, isNew, err
 }
 
 // trusted reports whether what a source says is trusted: the host, and what was drawn from trusted memories alone.
@@ -317,17 +341,20 @@ func (s Space) read(ctx context.Context, b codec.Reader, id ID) (*record, store.
 	return r, e.Rev, nil
 }
 
-// put stages a record that was read at a revision, 0: a new one. Terms are those of its doc, nil: not made yet.
-func (s Space) put(b *store.Batch, r *record, rev store.Revision, terms *index.Terms) error {
+// put stages a record that was read at a revision.
+func (s Space) put(b *store.Batch, r *record, rev store.Revision) error {
+	b.After(func(rev store.Revision) {
+		r.rev = rev
+		s.b.take(s.scope, nil, r)
+	})
+	return s.write(b, r, rev)
+}
+
+// write is put for a record that somebody else takes in.
+func (s Space) write(b *store.Batch, r *record, rev store.Revision) error {
 	value, err := r.encode()
 	if err == nil {
 		err = b.Put(s.key(r.id), value, store.At(rev))
-	}
-	if err == nil {
-		b.After(func(rev store.Revision) {
-			r.rev = rev
-			s.b.take(s.scope, terms, r)
-		})
 	}
 	return err
 }
@@ -342,7 +369,7 @@ func (s Space) edit(ctx context.Context, b *store.Batch, id ID, f func(*record) 
 	if err != nil || !changed {
 		return err
 	}
-	return s.put(b, r, rev, nil)
+	return s.put(b, r, rev)
 }
 
 // change commits an edit.
