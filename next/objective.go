@@ -2,6 +2,7 @@ package arc
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -60,33 +61,12 @@ const (
 
 // check returns what is wrong with an objective.
 func (o *Objective) check() error {
-	for _, s := range append([]memory.Scope{o.Scope, o.Lessons}, o.Also...) {
-		if err := s.Check(); err != nil {
-			return fmt.Errorf("%w: %w", ErrObjective, err)
-		}
-		if s.Tenant() != o.Scope.Tenant() {
-			return fmt.Errorf("%w: scope %q is of another tenant", ErrObjective, s)
-		}
-	}
-	if !o.Lessons.Contains(o.Scope) {
-		return fmt.Errorf("%w: Lessons %q is not above %q", ErrObjective, o.Lessons, o.Scope)
-	}
-	if err := store.CheckID(o.ID); err != nil {
+	c := o.asks()
+	if err := cmp.Or(c.Check(), store.CheckID(o.ID), store.Limit("data", len(o.Data), maxData)); err != nil {
 		return fmt.Errorf("%w: %w", ErrObjective, err)
 	}
 	if o.Text == "" && len(o.Tasks) == 0 {
 		return fmt.Errorf("%w: it has neither Text nor Tasks", ErrObjective)
-	}
-	for _, f := range []struct {
-		what       string
-		size, most int
-	}{
-		{"text", len(o.Text), maxText}, {"inputs", len(o.Inputs), maxInputs}, {"data", len(o.Data), maxData},
-		{"situation", len(o.Situation), 4 << 10}, {"session", len(o.Session), store.MaxID},
-	} {
-		if err := store.Limit(f.what, f.size, f.most); err != nil {
-			return fmt.Errorf("%w: %w", ErrObjective, err)
-		}
 	}
 	var object map[string]json.RawMessage
 	if len(o.Inputs) > 0 && json.Unmarshal(o.Inputs, &object) != nil {

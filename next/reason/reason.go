@@ -15,7 +15,6 @@ import (
 	"strings"
 
 	"github.com/arc-learn/arc/next/memory"
-	"github.com/arc-learn/arc/next/rank"
 )
 
 // Delta is a change of the world, one that an attempt has made or one that a worker is there for.
@@ -112,32 +111,6 @@ type Known struct {
 	Warnings    []Warning
 	Suggestions []Suggestion
 	Fires       *Plan // the plan to carry out without asking a model; nil: none. In a Call, by its worker
-}
-
-// Case is what is to be done, and what is known of it. Whoever hands one to package learn says what a plan depends on;
-// a reasoner, and a worker, is told of the run at hand by it.
-type Case struct {
-	ID, Run    string       // of the Advice on it, unique in the Scope, "": package learn makes one; and of the run
-	Scope      memory.Scope // "": that of the options
-	Lessons    memory.Scope // Scope or a scope above it: what plans, warnings and statistics are shared in; "": Scope
-	Also       []memory.Scope
-	Session    string           // the thread of its episodes
-	Situation  string           // the kind of case, in the host's words
-	Text       string           // what is wanted, at most 64 KiB; in a subgoal: the subgoal
-	Inputs     json.RawMessage  // an object; what varies belongs here, not in the text
-	Data       json.RawMessage  // what belongs to it and is no part of the case: a ticket's text, a log
-	Conditions []string         // what else must hold for the same plan to be right
-	Goals      []string         // in a subgoal: those above it, outermost first
-	Skill      string           // of the step, for Candidates and for warnings
-	Candidates []rank.Candidate // to be ranked
-	Turns      []Message        // what was said before; the user's count for recall
-	Actor      string           // who asks; "": what is said is not kept as episodes. A program that asks has a Scope of its own
-	Fresh      bool             // nothing is recalled and nothing fires; the outcome is learned
-
-	Known
-	Lineage   []Delivery // the run's, the oldest first
-	Answers   []Answer
-	Complaint string // why the previous decision, or attempt, was refused
 }
 
 // Brief is what a Reasoner decides from.

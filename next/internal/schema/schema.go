@@ -7,7 +7,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math/big"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -89,6 +92,14 @@ const (
 	maxDigits = 400
 )
 
+// Read returns a JSON value with numbers as json.Number in the spelling of [Canonical]; nil for no text at all.
+func Read(raw json.RawMessage) (any, error) {
+	if len(raw) == 0 {
+		return nil, nil
+	}
+	return decode(raw)
+}
+
 // decode reads one JSON value, with numbers as json.Number in one spelling.
 func decode(raw json.RawMessage) (any, error) {
 	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
@@ -138,4 +149,34 @@ func Marshal(v any) (json.RawMessage, error) {
 		return nil, err
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// Rewrite returns a document below a path with f of each value that has no others in it, in the order of their paths,
+// which are dotted: "customer.email", "lines.0.sku".
+func Rewrite(path string, v any, f func(path string, v any) any) any {
+	under := func(k string) string {
+		if k == "" || strings.ContainsAny(k, `."`) {
+			k = strconv.Quote(k)
+		}
+		return strings.TrimPrefix(path+"."+k, ".")
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for _, k := range slices.Sorted(maps.Keys(v)) {
+			out[k] = Rewrite(under(k), v[k], f)
+		}
+		if len(v) > 0 {
+			return out
+		}
+	case []any:
+		out := make([]any, len(v))
+		for i, m := range v {
+			out[i] = Rewrite(under(strconv.Itoa(i)), m, f)
+		}
+		if len(v) > 0 {
+			return out
+		}
+	}
+	return f(path, v)
 }
