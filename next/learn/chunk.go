@@ -10,6 +10,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/arc-learn/arc/next/internal/schema"
+	"github.com/arc-learn/arc/next/memory/extract"
 	"github.com/arc-learn/arc/next/reason"
 )
 
@@ -17,13 +19,53 @@ import (
 // what was equal in all is a constant, what differed is a parameter. A plan fires by two deliveries, where all that
 // they have in common holds again. Nothing is decided by what words mean.
 
+// piece is a part of a text: as it stands, or what an input says.
+type piece struct{ text, of string } // of is the path of the input
+
+// split parts a text at the values of inputs that stand in it as whole tokens, the longest first.
+func split(text string, in []leaf) (out []piece) {
+	in = slices.Clone(in)
+	slices.SortStableFunc(in, func(v, w leaf) int { return len(word(w.v)) - len(word(v.v)) })
+	plain := 0
+	add := func(end, next int, of string) {
+		if plain < end {
+			out = append(out, piece{text: text[plain:end]})
+		}
+		if plain = next; of != "" {
+			out = append(out, piece{of: of})
+		}
+	}
+	for at := 0; at < len(text); at++ {
+		if k := slices.IndexFunc(in, func(l leaf) bool { return stands(text, at, word(l.v)) }); k >= 0 {
+			end := at + len(word(in[k].v))
+			add(at, end, in[k].path)
+			at = end - 1
+		}
+	}
+	add(len(text), len(text), "")
+	return out
+}
+
+// join returns a text with what say says for each input.
+func join(pieces []piece, say func(path string) string) string {
+	var b strings.Builder
+	for _, p := range pieces {
+		if b.WriteString(p.text); p.of != "" {
+			b.WriteString(say(p.of))
+		}
+	}
+	return b.String()
+}
+
+func brace(path string) string { return "{" + path + "}" }
+
 // match is what deliveries of one plan have in common. They have one key, and so the same paths of inputs; and one
 // plan, and so the same paths in its calls.
 type match struct {
 	of     []*delivery
 	values []*value        // those of the inputs
-	rest   strings.Builder // the calls without what values say
-	shows  bool            // {path} stands for each value, constants too; else parameters take the value at hand
+	rest   strings.Builder // the calls without what inputs say
+	shows  bool            // {path} stands for each value; else parameters take the value at hand
 }
 
 // value is a value of the inputs: in each delivery, and what stands for it now.
@@ -40,7 +82,7 @@ func (v *value) constant() bool { return len(v.was) > 1 && v.was[0] == v.was[len
 func newMatch(of []*delivery, now *shape) *match {
 	m := &match{of: of, shows: now == nil}
 	for i, l := range of[0].in {
-		v := &value{path: l.path, now: "{" + l.path + "}"}
+		v := &value{path: l.path, now: brace(l.path)}
 		for _, d := range of {
 			v.was = append(v.was, d.in[i].v)
 		}
@@ -49,8 +91,6 @@ func newMatch(of []*delivery, now *shape) *match {
 		}
 		m.values = append(m.values, v)
 	}
-	size := func(v *value) int { return len(word(v.was[len(v.was)-1])) }
-	slices.SortStableFunc(m.values, func(v, w *value) int { return size(w) - size(v) })
 	return m
 }
 
@@ -68,7 +108,8 @@ func fire(a, b *delivery, now *shape, among []*delivery) (calls []reason.PlanCal
 		return nil, why
 	}
 	for i := range calls { // the words of tasks go along only where all that they say is bound
-		out, no := m.bind("", []any{a.Calls[i].Text, b.Calls[i].Text})
+		text := func(d *delivery) made { return made{leaf{v: d.Calls[i].Text}, split(d.Calls[i].Text, d.in)} }
+		out, no := m.bind("", []made{text(a), text(b)})
 		if text, _ := out.(string); no == "" && m.left() == "" {
 			calls[i].Text = text
 		}
@@ -88,13 +129,13 @@ func (m *match) calls(leaf func(path string, v, out any, rest, why string) (any,
 			}
 		}
 		m.rest.WriteString(call.Name + " ")
-		bound.Inputs = encode(rewrite("", last.trees[i], func(path string, v any) any {
+		bound.Inputs = encode(schema.Rewrite("", last.trees[i], func(path string, v any) any {
 			if n == len(last.made[i]) {
 				return v // nothing, or an empty object
 			}
-			was := make([]any, len(m.of))
+			was := make([]made, len(m.of))
 			for k, d := range m.of {
-				was[k] = d.made[i][n].v
+				was[k] = d.made[i][n]
 			}
 			n++
 			m.rest.WriteString(path + " ")
@@ -115,85 +156,39 @@ func (m *match) calls(leaf func(path string, v, out any, rest, why string) (any,
 	return calls, why
 }
 
-// bind returns what stands in a call now, where it was these in the deliveries.
-func (m *match) bind(path string, was []any) (out any, why string) {
-	same := !slices.ContainsFunc(was, func(w any) bool { return w != was[0] })
+// bind returns what stands in a call now, where it was these in the deliveries: the value of an input, or a text in which
+// all have the same inputs in the same places.
+func (m *match) bind(path string, was []made) (out any, why string) {
+	same, alike, text := true, true, word(was[0].v) != ""
+	for _, w := range was {
+		same, alike = same && w.v == was[0].v, alike && slices.Equal(w.cut, was[0].cut)
+	}
 	for _, v := range m.values {
 		// What is shown says true, false or null by an input of its name only.
-		says := !v.constant() && !m.shows || m.shows && (word(was[0]) != "" || lastName(v.path) == lastName(path))
-		if says && slices.Equal(v.was, was) {
-			m.say(v)
+		says := !v.constant() && !m.shows || m.shows && (text || lastName(v.path) == lastName(path))
+		if says && slices.EqualFunc(v.was, was, func(v any, w made) bool { return v == w.v }) {
+			m.say(v.path)
 			return v.now, ""
 		}
 	}
-	texts := make([]string, len(was))
-	for k, w := range was {
-		s, ok := w.(string)
-		if texts[k] = s; !ok || same && !m.shows {
-			if !same {
-				return nil, "differed, and no input says it"
-			}
-			m.rest.WriteString(word(was[0]) + " ")
-			return was[0], ""
-		}
+	switch {
+	case same && (!m.shows || !alike || typeOf(was[0].v) != "string"):
+		m.rest.WriteString(word(was[0].v) + " ")
+		return was[0].v, ""
+	case !alike || len(was[0].cut) == 0:
+		return nil, "differed, and no input says it"
 	}
-	return m.text(texts)
+	m.rest.WriteString(join(was[0].cut, func(string) string { return " " }) + " ")
+	return join(was[0].cut, func(path string) string { return word(m.say(path)) }), ""
 }
 
-// say marks a value, and those that differed in the same way, as said by a call.
-func (m *match) say(of *value) {
+// say marks a value, and those that differed in the same way, as said by a call, and returns what stands for it.
+func (m *match) say(path string) any {
+	of := m.values[slices.IndexFunc(m.values, func(v *value) bool { return v.path == path })]
 	for _, v := range m.values {
 		v.said = v.said || slices.Equal(v.was, of.was)
 	}
-}
-
-// text binds the values in a string: they stand there as whole tokens. In a plan that is carried out, that is in one
-// reading.
-func (m *match) text(was []string) (out, why string) {
-	var made strings.Builder
-	at := make([]int, len(was))
-	for at[0] < len(was[0]) {
-		var fit *value
-		for _, v := range m.values {
-			stand := m.shows || !v.constant()
-			for k := 0; k < len(was) && stand; k++ {
-				stand = at[k] < len(was[k]) && stands(was[k], at[k], word(v.was[k]))
-			}
-			switch {
-			case !stand:
-			case fit == nil:
-				fit = v
-			case !m.shows && !(slices.Equal(v.was, fit.was) && v.now == fit.now):
-				return "", fmt.Sprintf("has two readings: %s and %s", fit.path, v.path)
-			}
-		}
-		next := was[0][at[0] : at[0]+1]
-		if fit != nil {
-			m.say(fit)
-			made.WriteString(word(fit.now))
-			m.rest.WriteByte(' ')
-		} else {
-			made.WriteString(next)
-			m.rest.WriteString(next)
-		}
-		for k, s := range was {
-			switch {
-			case fit != nil:
-				at[k] += len(word(fit.was[k]))
-			case !strings.HasPrefix(s[at[k]:], next):
-				return "", "differed, and no input says it"
-			default:
-				at[k]++
-			}
-		}
-	}
-	m.rest.WriteByte(' ')
-	for k, s := range was {
-		if at[k] < len(s) {
-			return "", "differed, and no input says it"
-		}
-	}
-	return made.String(), ""
+	return of.now
 }
 
 // wrong returns why the values at hand are not such that both deliveries speak for them, or what the plan keeps of
@@ -210,8 +205,7 @@ func (m *match) wrong(among []*delivery) string {
 		}
 		var former []any
 		for _, d := range among {
-			at := slices.IndexFunc(d.in, func(l leaf) bool { return l.path == v.path })
-			former = append(former, d.in[at].v)
+			former = append(former, d.in[i].v)
 		}
 		if why := v.formed(former); why != "" {
 			return fmt.Sprintf("%s is %s, %s", v.path, show(v.now), why)
@@ -225,13 +219,13 @@ func (m *match) wrong(among []*delivery) string {
 // delivery has it too.
 func (m *match) left() string {
 	rest := m.rest.String()
-	words, lower := pieces(rest), strings.ToLower(rest)
+	words, lower := extract.Words(rest), strings.ToLower(rest)
 	for _, v := range m.values {
 		if v.constant() {
 			continue
 		}
-		both, now := pieces(word(v.was[1])), pieces(word(v.now))
-		for p := range pieces(word(v.was[0])) {
+		both, now := extract.Words(word(v.was[1])), extract.Words(word(v.now))
+		for p := range extract.Words(word(v.was[0])) {
 			if words[p] && both[p] && !now[p] {
 				return "the plan keeps a part of the former values of " + v.path
 			}
@@ -308,8 +302,11 @@ func (v *value) built(s string, former []any) bool {
 	for _, f := range former {
 		longest = max(longest, utf8.RuneCountInString(word(f)))
 	}
-	return strings.TrimSpace(s) != "" && 5*utf8.RuneCountInString(s) <= 6*longest &&
-		common(x, now, false) >= common(x, y, false) && common(x, now, true) >= common(x, y, true)
+	begins := common(x, now) >= common(x, y)
+	for _, r := range [][]string{x, y, now} {
+		slices.Reverse(r)
+	}
+	return begins && common(x, now) >= common(x, y) && strings.TrimSpace(s) != "" && 5*utf8.RuneCountInString(s) <= 6*longest
 }
 
 // kinds is how a string is built: its signs, and where it has letters and digits.
@@ -321,16 +318,10 @@ func kinds(runs []string) string {
 	return b.String()
 }
 
-// common counts the runs with which both begin, or end. Digits are alike.
-func common(a, b []string, end bool) (n int) {
-	for ; n < min(len(a), len(b)); n++ {
-		x, y := a[n], b[n]
-		if end {
-			x, y = a[len(a)-1-n], b[len(b)-1-n]
-		}
-		if x != y && (class(first(x)) != digit || class(first(y)) != digit) {
-			break
-		}
+// common counts the runs with which both begin. Digits are alike.
+func common(a, b []string) (n int) {
+	for n < min(len(a), len(b)) && (a[n] == b[n] || class(first(a[n])) == digit && class(first(b[n])) == digit) {
+		n++
 	}
 	return n
 }
@@ -348,6 +339,8 @@ func relation(v, w any) string {
 		return "equal"
 	case number && number2:
 		return fmt.Sprint(f < g)
+	case holds(x, y) || holds(y, x):
+		return "inside"
 	case len(x) == len(y) && strings.ContainsFunc(x, unicode.IsNumber) && kinds(runs(x)) == kinds(runs(y)):
 		return fmt.Sprint(x < y)
 	}

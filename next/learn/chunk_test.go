@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/arc-learn/arc/next/internal/schema"
 	"github.com/arc-learn/arc/next/reason"
 	"github.com/arc-learn/arc/next/store"
 )
@@ -38,8 +39,8 @@ func (k kept) deliver(t require.TestingT, c Case, calls []reason.PlanCall) {
 	if k[s.key] == nil {
 		k[s.key] = &record{}
 	}
-	at := time.Unix(int64(len(k[s.key].Plans))+1, 0)
-	k[s.key].add(planID(calls), &delivery{ID: fmt.Sprint(len(k), at), At: at, Text: c.Text, Inputs: c.Inputs, Calls: calls}, nil)
+	n := len(k[s.key].of(planID(calls)).Deliveries)
+	k[s.key].add(planID(calls), &delivery{ID: fmt.Sprint(len(k), n), At: time.Unix(1, int64(n)), Text: c.Text, Inputs: c.Inputs, Calls: calls})
 }
 
 // fire returns the plan that fires, as JSON, or "", and why none does.
@@ -51,18 +52,20 @@ func (k kept) fire(t require.TestingT, c Case) (plan []reason.PlanCall, why stri
 	if k[s.key] == nil {
 		return nil, "another key"
 	}
-	for _, p := range k[s.key].read("").stands() {
-		if plan, why = p.fire(s, nil, nil); why == "" {
+	for _, p := range plansOf(k[s.key]) {
+		if plan, why = p.fire(s, "", nil, nil); why == "" {
 			return plan, ""
 		}
 	}
 	return nil, why
 }
 
+func plansOf(r *record) []*plan { return merge("", []*record{r.read("")}, r, &record{}) }
+
 func shown(calls []reason.PlanCall) string {
 	var b strings.Builder
 	for _, c := range calls {
-		v, _ := decode(c.Inputs)
+		v, _ := schema.Read(c.Inputs)
 		fmt.Fprintf(&b, "%s%s ", c.Name, encode(v))
 	}
 	return strings.TrimSpace(b.String())
@@ -306,7 +309,7 @@ func TestSuggestion(t *testing.T) {
 	s, err := shapeOf(&now)
 	require.NoError(t, err)
 	for _, r := range k {
-		got := r.read("").stands()[0].suggestion(s, now.Text)
+		got := plansOf(r)[0].suggestion(s, now.Text)
 		require.Equal(t, `do0{"fast":"{fast}","id":"{id}","limit":150,"note":"{note 2}"}`, shown(got.Plan.Calls))
 		require.ElementsMatch(t, []string{"fast", "id", "note 2"}, slices.Collect(maps.Keys(got.Parameters)))
 		got.Name = "plan 1"
@@ -447,8 +450,8 @@ func fillOf(sg reason.Suggestion, calls []reason.PlanCall, c Case) json.RawMessa
 	s, _ := shapeOf(&c)
 	given := make(map[string]any)
 	for i, call := range sg.Plan.Calls {
-		of, _ := decode(call.Inputs)
-		want, _ := decode(calls[i].Inputs)
+		of, _ := schema.Read(call.Inputs)
+		want, _ := schema.Read(calls[i].Inputs)
 		values := leaves(want)
 		for _, l := range leaves(of) {
 			name, ok := strings.CutPrefix(word(l.v), "{")
@@ -480,7 +483,7 @@ func FuzzRead(f *testing.F) {
 		k.deliver(t, c, calls)
 		k.deliver(t, c, calls)
 		got, why := k.fire(t, c)
-		if v, err := decode(c.Inputs); err == nil && v != nil {
+		if v, err := schema.Read(c.Inputs); err == nil && v != nil {
 			require.Empty(t, why)
 			require.Equal(t, shown(calls), shown(got))
 		}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/arc-learn/arc/next/internal/schema"
 	"github.com/arc-learn/arc/next/memory"
 	"github.com/arc-learn/arc/next/reason"
 	"github.com/arc-learn/arc/next/store"
@@ -20,20 +21,14 @@ var braced = regexp.MustCompile(`\{([^{}]+)\}`)
 // differs by why it does not fire for any of them, and by nothing if it does. One whose deliveries do not count any more
 // has no calls.
 func (l *Layer) Known(ctx context.Context, scope memory.Scope) (k reason.Known, err error) {
-	if err := scope.Check(); err != nil {
-		return k, fmt.Errorf("learn: %w", err)
-	}
-	done, st := make(map[string]bool), l.group.Store()
+	st, scope := l.group.Store(), cmp.Or(scope, "_")
 	err = scan(ctx, st, scope, planKind, func(key string, _ store.Entry, r *record) error {
 		if r.Paths == nil {
 			return nil // of one case
 		}
-		plans, _, err := l.plans(ctx, &Case{Scope: scope, Lessons: scope}, key, "")
+		plans, err := l.plans(ctx, &Case{Scope: scope, Lessons: scope}, &shape{}, key)
 		for _, p := range plans {
-			if id := key + "/" + p.ID; !done[id] { // the scope's own, and then not what scopes below it share
-				done[id] = true
-				k.Suggestions = append(k.Suggestions, p.known(id, r))
-			}
+			k.Suggestions = append(k.Suggestions, p.known(scope, key+"/"+p.ID, r))
 		}
 		return err
 	})
@@ -44,10 +39,10 @@ func (l *Layer) Known(ctx context.Context, scope memory.Scope) (k reason.Known, 
 	}))
 }
 
-func (p *plan) known(id string, r *record) reason.Suggestion {
+func (p *plan) known(scope memory.Scope, id string, r *record) reason.Suggestion {
 	why := p.why
 	for _, d := range p.Deliveries {
-		if _, why = p.fire(&shape{in: d.in}, nil, nil); why == "" {
+		if _, why = p.fire(&shape{in: d.in}, scope, nil, nil); why == "" {
 			break
 		}
 	}
@@ -64,30 +59,29 @@ func (p *plan) known(id string, r *record) reason.Suggestion {
 // nil: they are as they were. A retired plan neither fires nor is suggested, until that is taken back. What is said in a
 // Lessons scope holds for the scopes below it. An unknown id is store.ErrNotFound.
 func (l *Layer) Edit(ctx context.Context, scope memory.Scope, id string, calls []reason.PlanCall, retired bool) (changed bool, err error) {
-	key, plan, _ := strings.Cut(id, "/")
+	key, of, _ := strings.Cut(id, "/")
+	scope = cmp.Or(scope, "_")
 	if err := cmp.Or(scope.Check(), store.CheckID(key)); err != nil {
 		return false, fmt.Errorf("learn: %w", err)
 	}
 	for _, c := range calls {
-		if _, err := decode(c.Inputs); err != nil || c.Name == "" {
+		if _, err := schema.Read(c.Inputs); err != nil || c.Name == "" {
 			return false, fmt.Errorf("learn: a call of the plan %q has no name, or inputs that are no JSON", id)
 		}
 	}
-	known, err := l.Known(ctx, scope)
+	found, err := l.plans(ctx, &Case{Scope: scope, Lessons: scope}, &shape{}, key)
+	if err == nil && !slices.ContainsFunc(found, func(p *plan) bool { return p.ID == of }) {
+		err = fmt.Errorf("learn: no plan %q is known in %q: %w", id, scope, store.ErrNotFound)
+	}
 	if err != nil {
 		return false, err
 	}
-	is := slices.ContainsFunc(known.Suggestions, func(s reason.Suggestion) bool { return s.ID == id })
 	err = l.group.Update(ctx, func(b *store.Batch) error {
 		return edit(ctx, b, scope.Key(planKind, key), func(r *record) (bool, error) {
-			if r.plan(plan) == nil && !is {
-				return false, fmt.Errorf("learn: no plan %q is known in %q: %w", id, scope, store.ErrNotFound)
-			}
-			p := r.of(plan) // its deliveries stay where they are
+			p := r.of(of) // its deliveries stay where they are
 			changed, p.Retired = p.Retired != retired, retired
 			if !retired && calls != nil && !samePlan(p.Edit, calls) {
-				p.Edit, changed = calls, true
-				p.stop(stop{At: l.now()})
+				p.Edit, p.Edited, changed = calls, l.now(), true
 			}
 			return changed, nil
 		})

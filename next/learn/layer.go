@@ -13,7 +13,6 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/arc-learn/arc/next/internal/codec"
-	"github.com/arc-learn/arc/next/internal/text"
 	"github.com/arc-learn/arc/next/memory"
 	"github.com/arc-learn/arc/next/rank"
 	"github.com/arc-learn/arc/next/reason"
@@ -29,8 +28,7 @@ type Layer struct {
 	bank  *memory.Bank
 	book  *rank.Book
 	now   func() time.Time
-	clean *redact.Sanitizer // nil: the owner has cleaned what it gives
-	cases cases
+	clean *redact.Sanitizer           // nil: the owner has cleaned what it gives
 	read  *lru.Cache[string, revised] // records by their keys
 	seed  uint64                      // of IDs
 	made  atomic.Uint64               // ids made
@@ -52,11 +50,10 @@ const (
 
 // The kinds of keys of this package.
 const (
-	planKind    = "lp" // by key of a shape: record of its plans
-	warnKind    = "lw" // by situation: record of what was refused
-	givenKind   = "lg" // by ID of the Advice: given
-	episodeKind = "le" // episodes kept in the scope
-	upliftKind  = "lu"
+	planKind   = "lp" // by key of a shape: record of its plans
+	warnKind   = "lw" // by situation: record of what was refused
+	givenKind  = "lg" // by ID of the Advice: given
+	upliftKind = "lu"
 )
 
 // Open opens the Layer of a tenant, that of Options.Scope, in a directory. The root package's Agent may have the same
@@ -77,16 +74,11 @@ func Open(ctx context.Context, dir string, o *Options) (*Layer, error) {
 
 // New opens the Layer of a tenant, that of Options.Scope, over a store of all tenants, which stays its owner's.
 func New(ctx context.Context, st store.Store, o *Options) (*Layer, error) {
-	opts, m := Options{}, memory.Options{}
-	if o != nil {
-		opts = *o
-	}
+	opts := *cmp.Or(o, &Options{})
+	m := *cmp.Or(opts.Memory, &memory.Options{})
 	g := store.NewGroup(store.Sub(st, opts.Scope.TenantPrefix()))
 	if err := g.Refresh(ctx); err != nil { // what others commit from now on comes with the next one
 		return nil, fmt.Errorf("learn: %w", err)
-	}
-	if opts.Memory != nil {
-		m = *opts.Memory
 	}
 	m.Sanitizer = cmp.Or(m.Sanitizer, redact.New(nil))
 	bank, err := memory.OpenGroup(ctx, g, &m)
@@ -108,36 +100,19 @@ func New(ctx context.Context, st store.Store, o *Options) (*Layer, error) {
 // With returns the Layer over the parts of a tenant, which stay their owner's. The Group is the one that the parts
 // commit by. Nothing is sanitised: the owner has done that.
 func With(g *store.Group, bank *memory.Bank, book *rank.Book, o *Options) (l *Layer, err error) {
-	l = &Layer{group: g, bank: bank, book: book, close: func() error { return nil }}
-	if o != nil {
-		l.opts = *o
-	}
+	l = &Layer{opts: *cmp.Or(o, &Options{}), group: g, bank: bank, book: book, close: func() error { return nil }}
 	if l.opts.Holdout < 0 || l.opts.Holdout >= 1 {
 		return nil, fmt.Errorf("learn: a holdout of %v is not in [0, 1)", l.opts.Holdout)
 	}
 	if l.seed = l.opts.Seed; l.seed == 0 {
 		l.seed = rand.Uint64()
 	}
-	m := *cmp.Or(l.opts.Memory, new(memory.Options))
-	if l.now = m.Now; l.now == nil {
+	if l.now = cmp.Or(l.opts.Memory, &memory.Options{}).Now; l.now == nil {
 		l.now = time.Now
-	}
-	l.cases.scopes = map[memory.Scope]*scopeCases{}
-	if l.cases.an, err = text.New(m.Languages...); err != nil {
-		return nil, fmt.Errorf("learn: %w", err)
 	}
 	if l.read, err = lru.New[string, revised](maxRead); err != nil {
 		return nil, fmt.Errorf("learn: %w", err)
 	}
-	g.Follow("s/", func(e store.Entry) { // what others learn is found, too
-		if scope, kind, key, _ := store.ParseKey(e.Key); kind == planKind {
-			var r record
-			if !e.Deleted {
-				_ = codec.Unmarshal(e.Value, &r) // whoever needs the plans reads it again, and returns the error
-			}
-			l.cases.put(scope, key, &r)
-		}
-	})
 	return l, nil
 }
 
@@ -154,7 +129,6 @@ func (l *Layer) Before(ctx context.Context, c Case) (Advice, error) {
 	if err != nil {
 		return Advice{}, err
 	}
-	l.name(&c)
 	a := Advice{Case: c}
 	if len(c.Candidates) > 0 {
 		t := rank.Task{Skill: c.Skill, Key: c.Situation}
@@ -174,13 +148,6 @@ func (l *Layer) Before(ctx context.Context, c Case) (Advice, error) {
 		return a, err
 	}
 	return full, nil
-}
-
-// name gives a case an ID where it has none.
-func (l *Layer) name(c *Case) {
-	if c.ID == "" {
-		c.ID = digest(fmt.Sprint(l.seed, l.now().UnixNano(), l.made.Add(1)))
-	}
 }
 
 // holds draws whether a case is held out, to measure what memory is worth: a function of seed and ID.
@@ -207,43 +174,45 @@ func (l *Layer) advise(ctx context.Context, a *Advice) error {
 	if a.Warnings, err = l.warnings(ctx, c, s, situationKey(c, s)); err != nil {
 		return err
 	}
-	suggest := func(sg reason.Suggestion, differs func() string) {
+	suggest := func(sg reason.Suggestion, differs string) {
 		same := func(o reason.Suggestion) bool { return samePlan(o.Calls, sg.Calls) }
 		if len(sg.Calls) > 0 && len(a.Suggestions) < maxSuggestions && !slices.ContainsFunc(a.Suggestions, same) {
-			sg.Name, sg.Differs = fmt.Sprint("plan ", len(a.Suggestions)+1), differs()
+			sg.Name, sg.Differs = fmt.Sprint("plan ", len(a.Suggestions)+1), differs
 			a.Suggestions = append(a.Suggestions, sg)
 		}
 	}
-	found, written, err := l.plans(ctx, c, s.key, s.exact)
+	found, err := l.plans(ctx, c, s, s.key)
 	if err != nil {
 		return err
 	}
-	for _, sg := range written {
-		suggest(sg, func() string { return "a person has written it" })
+	for _, p := range found {
+		if p.Edit != nil {
+			suggest(reason.Suggestion{Plan: reason.Plan{Calls: slices.Clone(p.Edit)}, Parameters: parameters(p.Edit, nil)}, "a person has written it")
+		}
 	}
 	for _, p := range found {
-		calls, why := p.fire(s, found, ruleDigests(a.Memories))
+		calls, why := p.fire(s, c.Scope, found, ruleDigests(a.Memories))
 		if why == "" {
 			a.Fires, a.Suggestions, a.Why = &reason.Plan{Calls: calls}, nil, ""
 			return nil
 		}
-		if suggest(p.suggestion(s, c.Text), func() string { return why }); a.Why == "" && !p.exact {
-			a.Why = why
-		}
+		suggest(p.suggestion(s, c.Text), why)
+		a.Why = cmp.Or(a.Why, why)
 	}
 	a.Why = cmp.Or(a.Why, "no case of these words and inputs was delivered")
 	if err = l.recall(ctx, a, s, ask[1:]...); err != nil {
 		return err
 	}
 	near, err := l.like(ctx, c, s)
-	for _, at := range near {
+	for _, n := range near {
 		of := *c
-		of.Scope = at.scope
-		found, _, no := l.plans(ctx, &of, at.key, "")
+		of.Scope = n.Scope
+		r, no := l.at(ctx, of.Scope, planKind, n.Slot)
+		found, no2 := l.plans(ctx, &of, s, n.Slot)
 		for _, p := range found {
-			suggest(p.suggestion(s, c.Text), func() string { return at.differs(c, s) })
+			suggest(p.suggestion(s, c.Text), r.differs(c, s))
 		}
-		err = cmp.Or(err, no)
+		err = cmp.Or(err, no, no2)
 	}
 	return err
 }
@@ -272,13 +241,12 @@ func scopesOf(c *Case) []memory.Scope {
 // Maintain deletes what is kept of outcomes for longer than a time, at least 90 days, after which no verdict corrects
 // them; and the plans that were delivered once in that time, and not again. It returns how many.
 func (l *Layer) Maintain(ctx context.Context, scope memory.Scope, age time.Duration) (deleted int, err error) {
-	if err := scope.Check(); err != nil {
-		return 0, fmt.Errorf("learn: %w", err)
-	}
 	st, before := l.group.Store(), l.now().Add(-max(age, 90*24*time.Hour))
-	drop := func(id string, e store.Entry) error {
+	drop := func(e store.Entry, of memory.ID) error {
 		err := l.group.Update(ctx, func(b *store.Batch) error {
-			b.After(func(store.Revision) { l.cases.put(scope, id, &record{}) })
+			if err := l.bank.In(casesOf(scope)).Stage(b).Forget(ctx, of); of != "" && err != nil && !errors.Is(err, store.ErrNotFound) {
+				return err
+			}
 			return b.Delete(e.Key, store.At(e.Rev))
 		})
 		if errors.Is(err, store.ErrConflict) {
@@ -287,19 +255,19 @@ func (l *Layer) Maintain(ctx context.Context, scope memory.Scope, age time.Durat
 		deleted++
 		return err
 	}
-	err = scan(ctx, st, scope, givenKind, func(id string, e store.Entry, g *given) error {
+	err = scan(ctx, st, scope, givenKind, func(_ string, e store.Entry, g *given) error {
 		if !g.At.Before(before) {
 			return nil
 		}
-		return drop(id, e)
+		return drop(e, "")
 	})
-	return deleted, cmp.Or(err, scan(ctx, st, scope, planKind, func(id string, e store.Entry, r *record) error {
+	return deleted, cmp.Or(err, scan(ctx, st, scope, planKind, func(_ string, e store.Entry, r *record) error {
 		if len(r.Scopes) > 0 || slices.ContainsFunc(r.Plans, func(p *plan) bool {
 			return p.Retired || p.Edit != nil || len(p.Deliveries) > 1 || !p.Last.Before(before)
 		}) {
 			return nil
 		}
-		return drop(id, e)
+		return drop(e, r.Like)
 	}))
 }
 

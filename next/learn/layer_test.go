@@ -15,6 +15,7 @@ import (
 
 	"github.com/arc-learn/arc/next/learn"
 	"github.com/arc-learn/arc/next/memory"
+	"github.com/arc-learn/arc/next/memory/extract"
 	"github.com/arc-learn/arc/next/rank"
 	"github.com/arc-learn/arc/next/reason"
 	"github.com/arc-learn/arc/next/redact"
@@ -360,7 +361,7 @@ func TestTheVeryCase(t *testing.T) {
 			require.Equal(t, round == 2, a.Fires != nil, a.Why)
 			if round == 1 {
 				require.Equal(t, p.Calls[0].Name, a.Suggestions[0].Plan.Calls[0].Name)
-				require.Equal(t, "this very case was delivered once", a.Suggestions[0].Differs)
+				require.Equal(t, "it was delivered once", a.Suggestions[0].Differs)
 			}
 			b.after(a, learn.Outcome{Verdict: learn.Delivered, Plan: p})
 		}
@@ -850,18 +851,21 @@ func TestTwoProcesses(t *testing.T) {
 func TestExtract(t *testing.T) {
 	b := open(t, acme(learn.Options{}))
 	c := learn.Case{Turns: []reason.Message{{Role: reason.UserRole, Text: "my budget is 500 euros"}}}
-	ids, err := b.Extract(t.Context(), script(`{"facts":[{"content":"Anna's budget is 500 euros","slot":"anna: budget","replaces":[]}],"holds":[]}`), c)
+	facts := func(answer string) ([]memory.ID, error) {
+		return extract.Facts(t.Context(), script(answer), b.Memory("acme"), c.Turns, memory.Draft{At: b.now})
+	}
+	ids, err := facts(`{"facts":[{"content":"Anna's budget is 500 euros","slot":"anna: budget","replaces":[]}],"holds":[]}`)
 	require.NoError(t, err)
 	require.Len(t, ids, 1)
 	b.now = b.now.Add(time.Hour)
 	c.Turns[0].Text = "my budget went up to 800 euros"
-	_, err = b.Extract(t.Context(), script(`so: {"facts":[{"content":"Anna's budget is 800 euros","slot":"anna: budget","replaces":[1,9]}],"holds":[4]}`), c)
+	_, err = facts(`so: {"facts":[{"content":"Anna's budget is 800 euros","slot":"anna: budget","replaces":[1,9]}],"holds":[4]}`)
 	require.NoError(t, err)
 	old, err := b.Memory("acme").Get(t.Context(), ids[0])
 	require.NoError(t, err)
 	require.NotEmpty(t, old.SupersededBy)
 	require.False(t, old.Trusted)
-	_, err = b.Extract(t.Context(), script(`no`), c)
+	_, err = facts(`no`)
 	require.ErrorContains(t, err, "no JSON")
 }
 

@@ -21,7 +21,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -79,8 +78,7 @@ func (o *Outcome) trim() {
 	o.Complaint, o.Answer = head(o.Complaint, memory.MaxText), head(o.Answer, memory.MaxText)
 	o.Failed = slices.Clone(o.Failed[max(0, len(o.Failed)-16):])
 	for i, f := range o.Failed {
-		o.Failed[i] = reason.Failure{Task: reason.Task{Skill: f.Task.Skill, Worker: f.Worker}, Approach: head(f.Approach, 1<<10),
-			Complaint: head(f.Complaint, 4<<10), Gate: f.Gate}
+		o.Failed[i] = reason.Failure{Task: reason.Task{Skill: f.Task.Skill, Worker: f.Worker}, Complaint: head(f.Complaint, 4<<10), Gate: f.Gate}
 	}
 	o.Untrusted = nil
 }
@@ -110,30 +108,19 @@ type Options struct {
 // check returns the case with its defaults and nothing that is known of it, or why it cannot be used.
 func (l *Layer) check(c Case) (Case, error) {
 	c.Known, c.Data, c.Lineage, c.Answers, c.Complaint = reason.Known{}, nil, nil, nil, ""
-	c.Scope = cmp.Or(c.Scope, l.opts.Scope)
+	if c.ID == "" {
+		c.ID = digest(fmt.Sprint(l.seed, l.now().UnixNano(), l.made.Add(1)))
+	}
+	c.Scope = cmp.Or(c.Scope, l.opts.Scope, "_") // one spelling of no scope
 	c.Lessons = cmp.Or(c.Lessons, c.Scope)
 	c.Conditions = slices.Clone(c.Conditions)
 	slices.Sort(c.Conditions) // in any order they are the same
-	for _, s := range append([]memory.Scope{c.Scope, c.Lessons}, c.Also...) {
-		if err := s.Check(); err != nil {
-			return c, fmt.Errorf("learn: %w", err)
-		}
-		if s.Tenant() != l.opts.Scope.Tenant() {
-			return c, fmt.Errorf("learn: the scope %q is of another tenant", s)
-		}
-	}
-	if !c.Lessons.Contains(c.Scope) {
-		return c, fmt.Errorf("learn: the lessons of %q are not above it: %q", c.Scope, c.Lessons)
-	}
 	c.Text, c.Situation = strings.ToValidUTF8(c.Text, "\uFFFD"), strings.ToValidUTF8(c.Situation, "\uFFFD")
-	err := cmp.Or(store.Limit("text", len(c.Text), 64<<10), store.Limit("inputs", len(c.Inputs), 64<<10),
-		store.Limit("situation", len(c.Situation), 4<<10), store.Limit("skill", len(c.Skill), store.MaxID),
-		store.Limit("session", len(c.Session), store.MaxID), store.Limit("actor", len(c.Actor), store.MaxID))
-	if err == nil && c.ID != "" {
-		err = store.CheckID(c.ID)
-	}
-	if err != nil {
+	if err := c.Check(); err != nil {
 		return c, fmt.Errorf("learn: %w", err)
+	}
+	if c.Scope.Tenant() != l.opts.Scope.Tenant() {
+		return c, fmt.Errorf("learn: the scope %q is of another tenant", c.Scope)
 	}
 	if !json.Valid(c.Inputs) && len(c.Inputs) > 0 {
 		c.Inputs = encode(string(c.Inputs)) // no object: it makes no plan
@@ -154,66 +141,4 @@ func cleaned[T any](s *redact.Sanitizer, v T) (T, error) {
 	}
 	var out T
 	return out, json.Unmarshal(data, &out)
-}
-
-// Use returns the plan of a suggestion, by its name, with its parameters filled: by inputs, an object by their names,
-// and for the rest by the inputs of the case. A parameter that nobody fills, a name that is none, and a value of
-// another JSON type than the parameter had are errors that name it.
-func (a Advice) Use(name string, inputs json.RawMessage) (*reason.Plan, error) {
-	i := slices.IndexFunc(a.Suggestions, func(s reason.Suggestion) bool { return s.Name == name })
-	if i < 0 {
-		return nil, fmt.Errorf("learn: no suggestion has the name %q", name)
-	}
-	s := a.Suggestions[i]
-	of, err := shapeOf(&a.Case)
-	given, err2 := decode(inputs)
-	object, ok := given.(map[string]any)
-	if err = cmp.Or(err, err2); err == nil && !ok && given != nil {
-		err = fmt.Errorf("the inputs of %s: no JSON object", name)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("learn: %w", err)
-	}
-	values := make(map[string]any)
-	for _, l := range of.in {
-		values[l.path] = l.v
-	}
-	for k, v := range object {
-		want, known := s.Parameters[k]
-		if !known {
-			return nil, fmt.Errorf("learn: %s has no parameter %q, but %q", name, k, slices.Sorted(maps.Keys(s.Parameters)))
-		}
-		want = cmp.Or(want, jsonType(values[k]))
-		if got := jsonType(v); got == "" || want != "" && got != want {
-			return nil, fmt.Errorf("learn: %s wants a %s for %q", name, cmp.Or(want, "string, number or bool"), k)
-		}
-		values[k] = v
-	}
-	var swap []string
-	for _, p := range slices.Sorted(maps.Keys(s.Parameters)) {
-		v, ok := values[p]
-		if !ok {
-			return nil, fmt.Errorf("learn: %s wants a value for %q", name, p)
-		}
-		swap = append(swap, "{"+p+"}", cmp.Or(word(v), string(encode(v))))
-	}
-	fill, out := strings.NewReplacer(swap...), &reason.Plan{Calls: slices.Clone(s.Calls)}
-	for i, call := range out.Calls {
-		tree, err := decode(call.Inputs)
-		if err != nil {
-			return nil, fmt.Errorf("learn: %s: %w", name, err)
-		}
-		out.Calls[i].Inputs = encode(rewrite("", tree, func(_ string, v any) any {
-			said, _ := v.(string)
-			p := strings.TrimSuffix(strings.TrimPrefix(said, "{"), "}")
-			if _, is := s.Parameters[p]; is && said == "{"+p+"}" {
-				return values[p] // alone: of any type
-			}
-			if said != "" {
-				return fill.Replace(said)
-			}
-			return v
-		}))
-	}
-	return out, nil
 }

@@ -12,7 +12,9 @@ import (
 	"unicode"
 
 	"github.com/arc-learn/arc/next/internal/codec"
+	"github.com/arc-learn/arc/next/internal/schema"
 	"github.com/arc-learn/arc/next/memory"
+	"github.com/arc-learn/arc/next/memory/extract"
 	"github.com/arc-learn/arc/next/reason"
 	"github.com/arc-learn/arc/next/store"
 )
@@ -33,6 +35,7 @@ type record struct {
 	Conditions, Goals []string
 	Template          string   // empty at a Lessons scope until two scopes came to it
 	Paths             []string // of the inputs; nil: of a single case, or not told yet
+	Like              memory.ID
 	Plans             []*plan
 	Refused           []*warning
 	Scopes            []memory.Scope
@@ -44,26 +47,20 @@ type plan struct {
 	ID                string
 	Retired           bool // by a person
 	Edit              []reason.PlanCall
-	Stops             []stop
+	Edited            time.Time // what was delivered until then counts no more
 	Delivered, Failed int
 	Last              time.Time
 	Rules             []string // digests of the rules that its last deliberation knew
 	Deliveries        []*delivery
 
-	why           string // why others of its deliveries do not count
-	exact, shared bool   // of the very case; of several scopes: it takes deliveries in two of them
-}
-
-// stop is a person's word on a plan: what was delivered until then counts no more.
-type stop struct {
-	By string // the Advice whose delivery was wrong; "": the plan was edited
-	At time.Time
+	why string // why others of its deliveries do not count
 }
 
 // delivery is a case that was delivered, as it was, and the calls that did it.
 type delivery struct {
 	ID      string // of the Advice, see above
 	At      time.Time
+	Wrong   bool // a person has said so at that time: it counts no more, as all before it, and has nothing else
 	Text    string
 	Inputs  json.RawMessage
 	Calls   []reason.PlanCall
@@ -71,9 +68,15 @@ type delivery struct {
 
 	in    []leaf   // the inputs of the case
 	trees []any    // the inputs of the calls
-	made  [][]leaf // their values
+	made  [][]made // their values
 	scope memory.Scope
 	bad   string // why it cannot be read
+}
+
+// made is a value of a call, and what inputs say in it.
+type made struct {
+	leaf
+	cut []piece
 }
 
 // applied is a memory with a digest of what it said.
@@ -87,11 +90,15 @@ type applied struct {
 func (r *record) read(scope memory.Scope) *record {
 	for _, p := range r.Plans {
 		for _, d := range p.Deliveries {
-			v, err := decode(d.Inputs)
+			v, err := schema.Read(d.Inputs)
 			d.in, d.scope, d.trees, d.made = leaves(v), scope, nil, nil
 			for _, call := range d.Calls {
-				tree, err2 := decode(call.Inputs)
-				d.trees, d.made, err = append(d.trees, tree), append(d.made, leaves(tree)), cmp.Or(err, err2)
+				tree, err2 := schema.Read(call.Inputs)
+				var all []made
+				for _, l := range leaves(tree) {
+					all = append(all, made{l, split(word(l.v), d.in)})
+				}
+				d.trees, d.made, err = append(d.trees, tree), append(d.made, all), cmp.Or(err, err2)
 			}
 			if err != nil {
 				d.bad = err.Error()
@@ -106,7 +113,7 @@ func planID(calls []reason.PlanCall) string {
 	var b strings.Builder
 	for _, c := range calls {
 		b.WriteString(c.Name + "\x00")
-		v, _ := decode(c.Inputs)
+		v, _ := schema.Read(c.Inputs)
 		for _, l := range leaves(v) {
 			b.WriteString(l.path + "\x01")
 		}
@@ -131,10 +138,8 @@ func samePlan(a, b []reason.PlanCall) bool {
 
 // plan returns a plan, nil where there is none.
 func (r *record) plan(id string) *plan {
-	for _, p := range r.Plans {
-		if p.ID == id {
-			return p
-		}
+	if i := slices.IndexFunc(r.Plans, func(p *plan) bool { return p.ID == id }); i >= 0 {
+		return r.Plans[i]
 	}
 	return nil
 }
@@ -149,49 +154,29 @@ func (r *record) of(id string) *plan {
 
 // add takes in a delivery. Of plans that are too many the last ones go, but not those that a person has had a word on;
 // a new one is tried before the last of the old.
-func (r *record) add(id string, d *delivery, rules []string) {
+func (r *record) add(id string, d *delivery) *plan {
 	p := r.of(id)
-	p.Rules, p.Deliveries = rules, lastOf(append(p.Deliveries, d), func(d *delivery) time.Time { return d.At })
+	p.Deliveries = append(p.Deliveries, d)
+	slices.SortStableFunc(p.Deliveries, func(a, b *delivery) int { return a.At.Compare(b.At) })
+	p.Deliveries = p.Deliveries[max(0, len(p.Deliveries)-maxDeliveries):]
 	slices.SortStableFunc(r.Plans, func(a, b *plan) int { return cmp.Compare(b.worth(), a.worth()) })
 	for i := len(r.Plans) - 1; i >= 0 && len(r.Plans) > maxPlans; i-- {
 		if o := r.Plans[i]; o != p && !o.Retired && o.Edit == nil {
 			r.Plans = slices.Delete(r.Plans, i, i+1)
 		}
 	}
-}
-
-// stop takes in a person's word.
-func (p *plan) stop(s stop) {
-	p.Stops = slices.DeleteFunc(p.Stops, func(o stop) bool { return o.By == s.By })
-	p.Stops = lastOf(append(p.Stops, s), func(s stop) time.Time { return s.At })
-}
-
-// lastOf are the last ones, in the order of time.
-func lastOf[T any](all []T, at func(T) time.Time) []T {
-	slices.SortStableFunc(all, func(a, b T) int { return at(a).Compare(at(b)) })
-	return all[max(0, len(all)-maxDeliveries):]
-}
-
-// remove takes back what came of an Advice.
-func (r *record) remove(advice string) {
-	for _, p := range r.Plans {
-		p.Deliveries = slices.DeleteFunc(p.Deliveries, func(d *delivery) bool { return d.ID == advice })
-		p.Stops = slices.DeleteFunc(p.Stops, func(s stop) bool { return s.By == advice })
-	}
+	return p
 }
 
 // count counts, or takes back, what a plan that is kept came to.
 func (r *record) count(id string, v Verdict, at time.Time, by int) {
-	p := r.plan(id)
-	switch {
-	case p == nil:
-		return
-	case v == Delivered:
-		p.Delivered = max(0, p.Delivered+by)
-	default:
-		p.Failed = max(0, p.Failed+by)
+	if p := r.plan(id); p != nil && v != Unknown {
+		n := &p.Delivered
+		if v == Failed {
+			n = &p.Failed
+		}
+		*n, p.Last = max(0, *n+by), at
 	}
-	p.Last = at
 }
 
 // worth is the mean of the posterior of a plan's deliveries, from a uniform prior.
@@ -214,54 +199,34 @@ func (l *Layer) at(ctx context.Context, scope memory.Scope, kind, key string) (*
 	return r, nil
 }
 
-// plans returns the plans of a key, best first: those of the very case, those of the case's scope, and those that two
-// scopes of its Lessons came to; and those that a person has written instead.
-func (l *Layer) plans(ctx context.Context, c *Case, key, exact string) (out []*plan, written []reason.Suggestion, err error) {
-	at := func(scope memory.Scope, key string) *record {
-		r, no := l.at(ctx, scope, planKind, key)
-		err = cmp.Or(err, no)
-		return r
+// sources returns the records of a key that a case learns from: its scope's own, and those of other scopes that came
+// to it, which the record of its Lessons names.
+func (l *Layer) sources(ctx context.Context, c *Case, kind, key string) (from []*record, up *record, err error) {
+	own, err := l.at(ctx, c.Scope, kind, key)
+	if up = own; err == nil && c.Lessons != c.Scope {
+		up, err = l.at(ctx, c.Lessons, kind, key)
 	}
-	own := at(c.Scope, key)
-	up, over := own, []*record{own}
-	if c.Lessons != c.Scope {
-		up = at(c.Lessons, key)
-		over = append(over, up)
-	}
-	if exact != "" {
-		out = at(c.Scope, exact).stands(over...)
-		for _, p := range out {
-			p.exact = true
-		}
-	}
-	out = append(out, own.stands(over...)...)
-	var shared []*plan
+	from = []*record{own}
 	for _, scope := range up.Scopes {
-		for _, p := range at(scope, key).stands(over...) {
-			i := slices.IndexFunc(shared, func(o *plan) bool { return o.ID == p.ID })
-			if i < 0 {
-				shared = append(shared, p)
-				continue
-			}
-			o := shared[i]
-			o.shared = true
-			o.Delivered, o.Failed = o.Delivered+p.Delivered, o.Failed+p.Failed
-			if o.Deliveries = append(o.Deliveries, p.Deliveries...); p.Last.After(o.Last) {
-				o.Last, o.Rules = p.Last, p.Rules
-			}
-			slices.SortStableFunc(o.Deliveries, func(a, b *delivery) int { return a.At.Compare(b.At) })
+		if scope != c.Scope {
+			r, no := l.at(ctx, scope, kind, key)
+			from, err = append(from, r), cmp.Or(err, no)
 		}
 	}
-	shared = slices.DeleteFunc(shared, func(p *plan) bool { return !p.shared }) // what one scope came to is not told to others
-	slices.SortStableFunc(shared, func(a, b *plan) int { return cmp.Compare(b.worth(), a.worth()) })
-	for _, r := range over {
-		for _, p := range r.Plans {
-			if p.Edit != nil && !p.Retired {
-				written = append(written, reason.Suggestion{Plan: reason.Plan{Calls: slices.Clone(p.Edit)}, Parameters: parameters(p.Edit, nil)})
-			}
-		}
+	return from, up, err
+}
+
+// plans returns the plans of a key for a case, best first, with the deliveries that count.
+func (l *Layer) plans(ctx context.Context, c *Case, s *shape, key string) ([]*plan, error) {
+	from, up, err := l.sources(ctx, c, planKind, key)
+	one := &record{}
+	if err == nil && key == s.key && s.exact != "" {
+		one, err = l.at(ctx, c.Scope, planKind, s.exact)
 	}
-	out = append(out, shared...)
+	if err != nil {
+		return nil, err
+	}
+	out := merge(c.Scope, from, up, one)
 	for _, p := range out {
 		p.Deliveries = slices.DeleteFunc(p.Deliveries, func(d *delivery) bool {
 			why, no := l.lapsed(ctx, d)
@@ -269,65 +234,92 @@ func (l *Layer) plans(ctx context.Context, c *Case, key, exact string) (out []*p
 			return why != ""
 		})
 	}
-	return out, written, err
+	very := func(p *plan) int { return min(0, slices.IndexFunc(p.Deliveries, s.very)) } // -1: none is
+	slices.SortStableFunc(out, func(a, b *plan) int { return cmp.Or(very(b)-very(a), cmp.Compare(b.worth(), a.worth())) })
+	return out, err
 }
 
-// stands returns the plans with the deliveries that count: a person may have had a word on them here, or in a record
-// over this one.
-func (r *record) stands(over ...*record) (out []*plan) {
-	for _, p := range r.Plans {
-		is, until, stopped := *p, time.Time{}, ""
-		is.Deliveries = nil
-		for _, o := range append([]*record{r}, over...) {
-			o := o.plan(p.ID)
-			if o == nil {
-				continue
+// very reports whether a delivery is of the case itself.
+func (s *shape) very(d *delivery) bool { return len(s.in) > 0 && slices.Equal(d.in, s.in) }
+
+// merge returns the plans of records of a key, those of a scope first, as they stand: with the deliveries that count
+// by what a person has said of a plan, in the record itself, in that of the scope, or in that over all. What one other
+// scope alone came to is not told. The record of one case keeps longer what was delivered of it.
+func merge(scope memory.Scope, from []*record, up, one *record) []*plan {
+	all, own := &record{}, from[0]
+	for _, r := range append(slices.Clone(from), one) {
+		for _, p := range r.Plans {
+			m := all.of(p.ID)
+			if m.Delivered, m.Failed = m.Delivered+p.Delivered, m.Failed+p.Failed; p.Last.After(m.Last) {
+				m.Last, m.Rules = p.Last, p.Rules
 			}
-			is.Retired = is.Retired || o.Retired
-			for _, s := range o.Stops {
-				if s.At.After(until) {
-					until, stopped = s.At, "a delivery of it was wrong"
+			for _, d := range p.Deliveries {
+				why := d.bad
+				for _, o := range []*record{r, own, up} {
+					if until, said := o.until(p.ID); !d.At.After(until) {
+						why = cmp.Or(why, said)
+					}
 				}
-				if s.At.Equal(until) && s.By == "" {
-					stopped = "a person has changed it"
+				if m.why = cmp.Or(m.why, why); why == "" {
+					m.Deliveries = append(m.Deliveries, d)
 				}
 			}
-		}
-		for _, d := range p.Deliveries {
-			why := d.bad
-			switch {
-			case is.Retired:
-				why = "a person has retired it"
-			case !d.At.After(until):
-				why = stopped
-			}
-			if is.why = cmp.Or(why, is.why); why == "" {
-				is.Deliveries = append(is.Deliveries, d)
-			}
-		}
-		if len(p.Deliveries) > 0 {
-			out = append(out, &is)
 		}
 	}
-	return out
+	for _, p := range append(slices.Clone(own.Plans), up.Plans...) {
+		if p.Edit != nil && !p.Retired {
+			all.of(p.ID).Edit = p.Edit
+		}
+	}
+	return slices.DeleteFunc(all.Plans, func(p *plan) bool {
+		scopes := make(map[memory.Scope]bool)
+		for _, d := range p.Deliveries {
+			scopes[d.scope] = true
+		}
+		slices.SortFunc(p.Deliveries, func(a, b *delivery) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.ID, b.ID)) })
+		p.Deliveries = slices.CompactFunc(p.Deliveries, func(a, b *delivery) bool { return a.ID == b.ID })
+		if !scopes[scope] && len(scopes) < 2 {
+			p.Deliveries = nil
+		}
+		return len(p.Deliveries) == 0 && p.Edit == nil && own.plan(p.ID) == nil
+	})
+}
+
+// until returns the time until which deliveries of a plan do not count, by what a person has said, and why.
+func (r *record) until(id string) (at time.Time, why string) {
+	p := r.plan(id)
+	switch {
+	case p == nil:
+		return at, ""
+	case p.Retired:
+		return time.Unix(1<<40, 0), "a person has retired it"
+	}
+	at, why = p.Edited, "a person has changed it"
+	for _, d := range p.Deliveries {
+		if d.Wrong && d.At.After(at) {
+			at, why = d.At, "a delivery of it was wrong"
+		}
+	}
+	return at, why
 }
 
 // fire returns the plan for a case of its key, or why it must not run: all are the plans of the key, and rules those
-// that hold. Any two deliveries that agree will do; where two pairs mean different calls, none does. A plan takes two
-// more deliveries than any other has, so that a model that is wrong now and then, where no gate sees it, is outvoted.
-func (p *plan) fire(now *shape, all []*plan, rules []string) (calls []reason.PlanCall, why string) {
-	why = "it was delivered once"
-	if p.exact {
-		why = "this very case was delivered once"
-	}
-	why = cmp.Or(p.why, why)
-	of := p.Deliveries
-	for i, b := range of {
-		for _, a := range of[:i] {
-			if p.shared && a.scope == b.scope {
-				continue
+// that hold. Any two deliveries that agree will do, of two scopes or of the case's own; where two pairs mean different
+// calls, none does. Of the cases that share what both have in common, a plan takes two more deliveries than any other
+// has, so that a model that is wrong now and then, where no gate sees it, is outvoted.
+func (p *plan) fire(now *shape, scope memory.Scope, all []*plan, rules []string) (calls []reason.PlanCall, why string) {
+	why = cmp.Or(p.why, "it was delivered once")
+	for i, b := range p.Deliveries {
+		for _, a := range p.Deliveries[:i] {
+			if a.scope == b.scope && a.scope != scope {
+				continue // it is that scope's own
 			}
-			got, no := fire(a, b, now, of)
+			got, no := fire(a, b, now, p.Deliveries)
+			for _, o := range all {
+				if n := o.common(a, b); no == "" && o.ID != p.ID && n > 0 && n > p.common(a, b)-2 {
+					no = "another plan delivered cases of these words, too: " + summary(o.Deliveries[0].Calls)
+				}
+			}
 			switch {
 			case no == "" && calls != nil && !samePlan(calls, got):
 				return nil, "its deliveries mean different calls for this case"
@@ -338,11 +330,6 @@ func (p *plan) fire(now *shape, all []*plan, rules []string) (calls []reason.Pla
 			}
 		}
 	}
-	for _, o := range all {
-		if o.ID != p.ID && o.exact == p.exact && len(o.Deliveries) > len(of)-2 && len(o.Deliveries) > 0 {
-			why = cmp.Or(why, "another plan delivered cases of these words, too: "+summary(o.Deliveries[0].Calls))
-		}
-	}
 	for _, r := range rules {
 		if !slices.Contains(p.Rules, r) {
 			why = cmp.Or(why, "there is a rule that its last deliberation did not know")
@@ -351,26 +338,37 @@ func (p *plan) fire(now *shape, all []*plan, rules []string) (calls []reason.Pla
 	return calls, why
 }
 
+// common counts the deliveries of a plan that have the inputs which two deliveries have in common.
+func (p *plan) common(a, b *delivery) (n int) {
+	for _, d := range p.Deliveries {
+		has := true
+		for i, l := range a.in {
+			has = has && (l != b.in[i] || l == d.in[i])
+		}
+		if has {
+			n++
+		}
+	}
+	return n
+}
+
 // suggestion is the plan as it is shown for a case that it does not fire for: {name} stands for each parameter, and
 // no value of another case is in it. What a single delivery says is shown if it names nothing. Without a delivery that
 // counts it has no calls.
-func (p *plan) suggestion(now *shape, text string) (s reason.Suggestion) {
+func (p *plan) suggestion(now *shape, words string) (s reason.Suggestion) {
 	of := p.Deliveries
 	if len(of) == 0 {
 		return s
 	}
 	last := of[len(of)-1]
-	var own, has map[string]bool  // the words of the former case, and of this one
+	own, has := extract.Words(append(said(last.in), last.Text)...), extract.Words(append(said(now.in), words)...)
 	names := make(map[string]any) // with a value, to tell its type
 	for _, l := range slices.Concat(now.in, last.in) {
 		names[l.path] = l.v
 	}
 	taken := func(name string, v any) bool { was, is := names[name]; return is && was != v }
 	s.Calls, _ = newMatch(of, nil).calls(func(path string, v, out any, rest, why string) (any, string) {
-		for w := range pieces(rest) {
-			if own == nil {
-				own, has = pieces(append(said(last.in), last.Text)...), pieces(append(said(now.in), text)...)
-			}
+		for w := range extract.Words(rest) {
 			if own[w] && !has[w] {
 				why = "it is of the former case"
 			}
@@ -401,7 +399,7 @@ func (p *plan) suggestion(now *shape, text string) (s reason.Suggestion) {
 func parameters(calls []reason.PlanCall, had map[string]any) map[string]string {
 	names := make(map[string]string)
 	for _, c := range calls {
-		v, _ := decode(c.Inputs)
+		v, _ := schema.Read(c.Inputs)
 		for _, text := range said(leaves(v)) {
 			for _, m := range braced.FindAllStringSubmatch(text, -1) {
 				if v, is := had[m[1]]; is || had == nil {

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/arc-learn/arc/next/memory"
-	"github.com/arc-learn/arc/next/memory/extract"
 	"github.com/arc-learn/arc/next/reason"
 	"github.com/arc-learn/arc/next/store"
 )
@@ -27,7 +26,7 @@ func queries(c *Case, s *shape) []memory.Query {
 	}
 	return []memory.Query{
 		{Text: text, K: maxMemories, Kinds: append(slices.Clone(kinds), memory.Pattern, memory.Rule), Trust: memory.Trusted, Linked: true},
-		{Text: c.Situation + "\n" + s.template, K: 2 * maxMemories, Kinds: []memory.Kind{memory.Failure, memory.Pattern}},
+		{Text: c.Situation + "\n" + s.template, K: maxMemories / 2, Kinds: []memory.Kind{memory.Failure, memory.Pattern}},
 		{Text: text, K: maxMemories / 2, Kinds: kinds, Trust: memory.Quarantined},
 	}
 }
@@ -46,11 +45,9 @@ func (l *Layer) recall(ctx context.Context, a *Advice, s *shape, queries ...memo
 		if err != nil {
 			return err
 		}
-		told := 0
-		a.Memories = slices.Grow(a.Memories, len(hits))
 		for _, h := range hits {
 			refused := h.Record.Source.Ref == refusedRef
-			if seen(h.Record.ID) || q.Trust == 0 && told >= maxMemories/2 || refused && h.Record.Trigger == triggerOf(c, s) {
+			if seen(h.Record.ID) || refused && h.Record.Trigger == triggerOf(c, s) {
 				continue // it is said already, or warned of
 			}
 			if refused {
@@ -58,17 +55,13 @@ func (l *Layer) recall(ctx context.Context, a *Advice, s *shape, queries ...memo
 				_ = json.Unmarshal(h.Record.Plan, &w)
 				h.Record.Trigger, h.Record.Content, h.Record.Plan = "", w.tell(textsOf(c, s)), nil
 			}
-			if told++; h.Record.Trusted {
+			if h.Record.Trusted {
 				a.Memories = append(a.Memories, h)
 			} else {
 				a.Background = append(a.Background, h)
 			}
 		}
 	}
-	slices.SortStableFunc(a.Memories, func(x, y memory.Hit) int { // rules first
-		rule := map[memory.Kind]int{memory.Rule: -1}
-		return rule[x.Record.Kind] - rule[y.Record.Kind]
-	})
 	return nil
 }
 
@@ -99,14 +92,4 @@ func (l *Layer) lapsed(ctx context.Context, d *delivery) (why string, err error)
 		}
 	}
 	return why, nil
-}
-
-// Extract has a model write down the facts of a conversation, Case.Turns, see [extract.Facts].
-func (l *Layer) Extract(ctx context.Context, m reason.Model, c Case) ([]memory.ID, error) {
-	c, err := l.check(c)
-	if err != nil {
-		return nil, err
-	}
-	return extract.Facts(ctx, m, l.bank.In(c.Scope), c.Turns, memory.Draft{Thread: c.Session, At: l.now(),
-		Source: memory.Source{Run: c.ID, Ref: c.Session}})
 }

@@ -8,15 +8,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
-	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
-	"golang.org/x/text/unicode/norm"
-
+	"github.com/arc-learn/arc/next/internal/fence"
 	"github.com/arc-learn/arc/next/internal/schema"
 )
 
@@ -41,12 +37,15 @@ type leaf struct {
 // shapeOf reads a case. Its key is that of conditions, goals, situation, template, and the inputs' paths and types. Of a
 // case that cannot be read the shape is empty.
 func shapeOf(c *Case) (*shape, error) {
-	v, err := decode(c.Inputs)
+	v, err := schema.Read(c.Inputs)
 	if err != nil {
 		return &shape{}, fmt.Errorf("inputs: %w", err)
 	}
 	if _, ok := v.(map[string]any); !ok && v != nil {
 		return &shape{}, errors.New("inputs: no JSON object")
+	}
+	if tokens(c.Inputs) != tokens(encode(v)) {
+		return &shape{}, errors.New("inputs: a name is given twice") // nobody can say which of the two counts
 	}
 	s := &shape{in: leaves(v)}
 	if len(s.in) > maxValues {
@@ -65,6 +64,15 @@ func shapeOf(c *Case) (*shape, error) {
 	return s, nil
 }
 
+// paths are those of the values of the inputs, an empty list where there are none.
+func (s *shape) paths() []string {
+	paths := make([]string, len(s.in))
+	for i, l := range s.in {
+		paths[i] = l.path
+	}
+	return paths
+}
+
 // digest is the short form of a text in keys and comparisons.
 func digest(s string) string {
 	sum := sha256.Sum256([]byte(s))
@@ -72,13 +80,7 @@ func digest(s string) string {
 }
 
 // template returns a text with {path} for each value of the inputs that stands in it as a token, the longest first.
-func template(text string, in []leaf) string {
-	text = norm.NFC.String(text)
-	if len(in) > 0 {
-		text, _ = newMatch([]*delivery{{in: in}}, nil).text([]string{text})
-	}
-	return text
-}
+func template(text string, in []leaf) string { return join(split(text, in), brace) }
 
 // fold returns a text without what makes no difference: runs of spaces, one final full stop, and the capital of a
 // plain first word.
@@ -156,26 +158,9 @@ func runs(s string) (out []string) {
 	return append(out, s[at:])
 }
 
-// pieces are the words and numbers of texts, in lower case. In scripts without spaces each letter is one.
-func pieces(texts ...string) map[string]bool {
-	out := make(map[string]bool)
-	for _, r := range runs(strings.ToLower(strings.Join(texts, " "))) {
-		switch {
-		case class(first(r)) == sign:
-		case unicode.In(first(r), unspaced...):
-			for _, one := range r {
-				out[string(one)] = true
-			}
-		default:
-			out[r] = true
-		}
-	}
-	return out
-}
-
 // leaves are the values of a JSON document in the order of their paths.
 func leaves(v any) (out []leaf) {
-	rewrite("", v, func(path string, v any) any {
+	schema.Rewrite("", v, func(path string, v any) any {
 		switch v.(type) {
 		case map[string]any:
 			v = "\x00object"
@@ -190,57 +175,6 @@ func leaves(v any) (out []leaf) {
 	return out
 }
 
-// rewrite returns a JSON document with f of each value that has no others in it.
-func rewrite(path string, v any, f func(path string, v any) any) any {
-	under := func(k string) string {
-		if k == "" || strings.ContainsAny(k, `."`) {
-			k = strconv.Quote(k)
-		}
-		return strings.TrimPrefix(path+"."+k, ".")
-	}
-	switch v := v.(type) {
-	case map[string]any:
-		out := make(map[string]any, len(v))
-		for _, k := range slices.Sorted(maps.Keys(v)) {
-			out[k] = rewrite(under(k), v[k], f)
-		}
-		if len(v) > 0 {
-			return out
-		}
-	case []any:
-		out := make([]any, len(v))
-		for i, m := range v {
-			out[i] = rewrite(under(strconv.Itoa(i)), m, f)
-		}
-		if len(v) > 0 {
-			return out
-		}
-	}
-	return f(path, v)
-}
-
-// decode reads JSON with its numbers as they are written. A name that is given twice is an error: nobody can say
-// which of the two counts.
-func decode(raw json.RawMessage) (any, error) {
-	if len(bytes.TrimSpace(raw)) == 0 {
-		return nil, nil
-	}
-	var v any
-	d := json.NewDecoder(bytes.NewReader(raw))
-	if d.UseNumber(); !json.Valid(raw) || d.Decode(&v) != nil {
-		return nil, errors.New("no valid JSON")
-	}
-	if tokens(raw) != tokens(encode(v)) {
-		return nil, errors.New("a name is given twice")
-	}
-	return rewrite("", v, func(_ string, v any) any {
-		if s, ok := v.(string); ok {
-			return norm.NFC.String(s)
-		}
-		return v
-	}), nil
-}
-
 // tokens counts the names, values and delimiters of JSON.
 func tokens(raw []byte) (n int) {
 	for d := json.NewDecoder(bytes.NewReader(raw)); ; n++ {
@@ -250,7 +184,7 @@ func tokens(raw []byte) (n int) {
 	}
 }
 
-// encode writes what decode has read, without escapes of HTML.
+// encode writes what schema.Read has read, without escapes of HTML.
 func encode(v any) json.RawMessage {
 	if v == nil {
 		return nil
@@ -301,10 +235,7 @@ func show(v any) string { return head(cmp.Or(string(encode(v)), "null"), 80) }
 
 // head is a text cut to a number of bytes, with a sign that it was.
 func head(s string, most int) string {
-	if len(s) > most {
-		s = strings.ToValidUTF8(s[:most-3], "") + "…"
-	}
-	return strings.ToValidUTF8(s, "\uFFFD")
+	return fence.Clip(strings.ToValidUTF8(s, "\uFFFD"), most-len("…"))
 }
 
 func first(s string) rune {

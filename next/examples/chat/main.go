@@ -12,9 +12,12 @@ import (
 	"fmt"
 	"log"
 	"os"
+	"time"
 
 	"github.com/arc-learn/arc/next/contrib/openai"
 	"github.com/arc-learn/arc/next/learn"
+	"github.com/arc-learn/arc/next/memory"
+	"github.com/arc-learn/arc/next/memory/extract"
 	"github.com/arc-learn/arc/next/reason"
 )
 
@@ -55,7 +58,8 @@ func main() {
 			log.Print(err)
 		}
 		c.Turns = turns
-		if _, err := layer.Extract(ctx, model, c); err != nil { // one more call: facts of what the person said
+		from := memory.Draft{Thread: c.Session, At: time.Now()}
+		if _, err := extract.Facts(ctx, model, layer.Memory("home/me"), turns, from); err != nil { // one more call
 			log.Print(err)
 		}
 	}
