@@ -54,6 +54,7 @@ type skill struct {
 // pair is the record of a candidate for a skill.
 type pair struct {
 	candidate string
+	key       string
 	rev       store.Revision
 	rec       *record
 	sum       *summary // of the ring, while it is as it was
@@ -110,46 +111,41 @@ func (b *Book) Stage(ctx context.Context, batch *store.Batch, s Sample) error {
 	if now := b.now(); s.At.IsZero() || s.At.After(now) {
 		s.At = now
 	}
-	key := b.scope.name.Key(kindName, url.PathEscape(s.Skill)+"/"+url.PathEscape(s.Candidate))
-	rec, cond, added, err := b.observe(batch, key, &s)
+	b.mu.Lock()
+	sk, p := b.scope.pair(s.Skill, s.Candidate)
+	rec, cond, err := p.next(batch)
+	added := false
+	if err == nil {
+		added, err = rec.observe(sk, &s)
+	}
+	b.mu.Unlock()
 	if err == nil && added && b.pacer != nil {
 		err = b.charge(ctx, batch, &s)
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		err = batch.Put(p.key, rec.seal(), cond)
 	}
-	value := rec.seal()
-	if err := batch.Put(key, value, cond); err != nil {
-		return err
+	if err == nil {
+		batch.After(func(rev store.Revision) { b.publish(sk, p, rev, rec) })
 	}
-	batch.After(func(rev store.Revision) { b.publish(b.scope.name, s.Skill, s.Candidate, rev, rec) })
-	return nil
+	return err
 }
 
-// observe returns the record as it will be, the condition on which it may be written, and whether the sample is none
-// that is corrected.
-func (b *Book) observe(batch *store.Batch, key string, s *Sample) (*record, store.Condition, bool, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	sk := b.scope.skill(s.Skill)
-	p := sk.pair(s.Candidate)
-	rec, cond := p.rec.clone(), store.At(p.rev)
-	if staged, again := batch.Staged(key); again { // by an earlier step of the same commit, whose condition holds
-		rec, cond = newRecord(), store.Any
-		if staged != nil {
-			earlier, err := decode(staged)
-			if err != nil {
-				return nil, cond, false, err
-			}
-			rec = earlier.clone()
-		}
+// next returns a copy of the record to be changed, and the condition on which it may then be written.
+func (p *pair) next(batch *store.Batch) (*record, store.Condition, error) {
+	switch staged, again := batch.Staged(p.key); {
+	case !again:
+		return p.rec.clone(), store.At(p.rev), nil
+	case staged == nil: // deleted by an earlier step of the same commit, whose condition holds
+		return newRecord(), store.Any, nil
+	default:
+		rec, err := decode(staged)
+		return rec, store.Any, err
 	}
-	added, err := rec.observe(sk, s)
-	return rec, cond, added, err
 }
 
-// observe takes a sample in, and reports whether it is another one.
-func (r *record) observe(sk *skill, s *Sample) (added bool, err error) {
+// entry returns what the ring keeps of the sample.
+func (s *Sample) entry() entry {
 	e := entry{
 		Run: hash(s.Run), Key: hash(s.Key), At: max(0, s.At.UnixMilli()), Wall: held(s.Wall.Milliseconds()),
 		Outcome: int32(slices.Index(outcomes[:], s.Outcome)), Confidence: -1, USD: -1, Reward: float32(math.NaN()),
@@ -167,6 +163,12 @@ func (r *record) observe(sk *skill, s *Sample) (added bool, err error) {
 	if s.Reward != nil && math.Abs(*s.Reward) <= maxUSD {
 		e.Reward = float32(*s.Reward)
 	}
+	return e
+}
+
+// observe takes a sample in, and reports whether it is another one.
+func (r *record) observe(sk *skill, s *Sample) (added bool, err error) {
+	e := s.entry()
 	if r.replace(&e) {
 		return false, nil
 	}
@@ -174,7 +176,7 @@ func (r *record) observe(sk *skill, s *Sample) (added bool, err error) {
 		r.Rating.learn(sk.difficulty(s.Failed), s.Outcome == Delivered, e.USD)
 	}
 	if y, teaches := e.worth(); teaches {
-		e.Common = float32(r.predict(sk, e.Key, y, s.At.Unix()))
+		e.Common = float32(r.predict(sk, e.Key, y, s.At))
 	}
 	if s.Outcome.ill() {
 		err = r.fail(failure{Run: clip(s.Run), Class: clip(s.Class), At: s.At.UTC()})
@@ -207,15 +209,17 @@ func (sc *scope) skill(name string) *skill {
 	return sk
 }
 
-func (sk *skill) pair(candidate string) *pair {
+// pair returns the record of a candidate for a skill, and makes room for it if need be.
+func (sc *scope) pair(name, candidate string) (*skill, *pair) {
+	sk := sc.skill(name)
 	p := sk.pairs[candidate]
 	if p == nil {
-		p = &pair{candidate: candidate, rec: nothing}
+		p = &pair{candidate: candidate, key: sc.name.Key(kindName, url.PathEscape(name)+"/"+url.PathEscape(candidate)), rec: nothing}
 		sk.pairs[candidate] = p
 		at, _ := slices.BinarySearchFunc(sk.sorted, candidate, func(q *pair, c string) int { return strings.Compare(q.candidate, c) })
 		sk.sorted = slices.Insert(sk.sorted, at, p)
 	}
-	return p
+	return sk, p
 }
 
 // nothing is known of a candidate that was never tried.
@@ -244,13 +248,16 @@ func (sk *skill) summary(candidate string) *summary {
 }
 
 // publish makes a record the current one, unless a newer one is. Revision 0 is that of a key that was deleted.
-func (b *book) publish(s store.Scope, name, candidate string, rev store.Revision, rec *record) {
+func (b *book) publish(sk *skill, p *pair, rev store.Revision, rec *record) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	sk := b.scope(s).skill(name)
-	if p := sk.pair(candidate); rev >= p.rev || rev == 0 {
-		p.rev, p.rec, p.sum, sk.fresh = rev, rec, nil, false
+	if rev < p.rev && rev != 0 {
+		return
 	}
+	if p.rec != nothing {
+		spare.Put(p.rec)
+	}
+	p.rev, p.rec, p.sum, sk.fresh = rev, rec, nil, false
 }
 
 // apply takes in an entry as it stands in the store: at Open, after a conflict, from another process.
@@ -276,5 +283,8 @@ func (b *book) apply(e store.Entry) {
 		}
 		rev = e.Rev
 	}
-	b.publish(s, skill, candidate, rev, rec)
+	b.mu.Lock()
+	sk, p := b.scope(s).pair(skill, candidate)
+	b.mu.Unlock()
+	b.publish(sk, p, rev, rec)
 }

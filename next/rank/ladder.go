@@ -36,6 +36,14 @@ type (
 	curve      [len(grid)]float64
 )
 
+// steeps are exp(steep·difficulty) over the grid.
+var steeps = func() (c curve) {
+	for i, x := range grid {
+		c[i] = math.Exp(steep * x)
+	}
+	return c
+}()
+
 var untried = func() (d difficulty) {
 	for i, x := range grid {
 		d[i] = math.Exp(-x * x / 2)
@@ -82,9 +90,9 @@ func (r *rating) curve(deviations float64) (c curve) {
 	if doubt == 0 {
 		at, doubt = firstRating, firstDoubt
 	}
-	at += deviations * math.Sqrt(doubt)
-	for i, x := range grid {
-		c[i] = 1 / (1 + math.Exp(steep*x-at))
+	scale := math.Exp(-at - deviations*math.Sqrt(doubt))
+	for i, x := range steeps {
+		c[i] = 1 / (1 + scale*x)
 	}
 	return c
 }
@@ -146,7 +154,7 @@ func (sk *skill) ladder(worth float64, t Task, cs []Candidate) []contender {
 				then = max(then, (1-g.chance)*(worth*after.chance(&x.curve)-x.price))
 			}
 		}
-		fs = append(fs, contender{Scored{Candidate: cs[i], Score: net}, net + then})
+		fs = append(fs, contender{i, net, net + then})
 	}
 	return fs
 }

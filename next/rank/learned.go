@@ -3,6 +3,7 @@ package rank
 import (
 	"fmt"
 	"math"
+	"time"
 )
 
 // Learned returns the policy that learns what each candidate is worth, in general and at a kind of case (Task.Key),
@@ -16,10 +17,11 @@ import (
 // A candidate's estimate shrinks to the mean of all candidates (empirical Bayes; the spread between candidates is
 // taken from the data). At a kind of case it is that, what the kind adds for all, and what it adds for this one. The
 // spread of the latter is taken from the data, too: small among models that can do everything, large among programs
-// of which each can do one thing. To the estimate the policy adds a bonus of .75 standard deviations of what is not known in general, and a draw of
-// .5 standard deviations. The draw counts, of the general doubt, the share (n + 5k)/(n + 200k²) for n samples and k
-// candidates: a host that decides often can wait until exploring pays. It never ends. Draws depend on the seed, the
-// scope, the skill, the kind of case, the candidate and the number of attempts, and on nothing else.
+// of which each can do one thing. To the estimate the policy adds a bonus of .75 standard deviations of what is not
+// known in general, and a draw of .5 standard deviations. The draw counts, of the general doubt, the share
+// (n + 5k)/(n + 200k²) for n samples and k candidates: a host that decides often can wait until exploring pays. It
+// never ends. Draws depend on the seed, the scope, the skill, the kind of case, the candidate and the number of
+// attempts, and on nothing else.
 //
 // A dollar is a tenth of a success. A host for which it is more gives a Reward, or uses [Book.Ladder].
 func (b *Book) Learned() Policy {
@@ -32,18 +34,21 @@ func (b *Book) Learned() Policy {
 const (
 	bonusWidth  = .75
 	drawWidth   = .5
-	firstSpread = .15       // between candidates, before anything is known
-	kindSpread  = .14       // of what a kind of case adds for one candidate, before anything is known, …
-	kindWeight  = 30        // … what that guess is worth in samples, …
-	leastSpread = .1        // … and what it is held above
-	shareDoubt  = .02       // variance of one candidate's deviation from what a kind of case adds for all
-	firstNoise  = .25       // variance of a sample …
-	noiseWeight = 2         // … and what that guess is worth in samples
-	forget      = .9995     // what a squared error counts after the next one
-	mostCommons = 1000      // kinds of case for which the model keeps what they add for all
-	rounds      = 8         // of the estimate of mean and spread
-	priorWeight = 10        // samples of a skill that halve what claims count
-	fewest      = 1.0 / 1e6 // a variance that is not 0
+	firstMean   = .5    // of candidates' worth, before anything is known, …
+	meanWeight  = 4     // … and what that guess weighs, as the inverse of a variance
+	firstSpread = .15   // between candidates, before anything is known, …
+	spreadCount = 3     // … and what that guess is worth in candidates
+	rounds      = 8     // of the estimate of mean and spread
+	kindSpread  = .14   // of what a kind of case adds for one candidate, before anything is known, …
+	kindWeight  = 30    // … what that guess is worth in samples, …
+	leastSpread = .1    // … and what it is held above
+	allSpread   = .15   // of what a kind of case adds for all
+	shareDoubt  = .02   // variance of one candidate's deviation from that
+	firstNoise  = .25   // variance of a sample …
+	noiseWeight = 2     // … and what that guess is worth in samples
+	forget      = .9995 // what a squared error counts after the next one
+	priorWeight = 10    // samples of a skill that halve what claims count
+	mostCommons = 1000  // kinds of case for which the model keeps what they add for all
 )
 
 // model is what the records of a skill come to.
@@ -53,74 +58,74 @@ type model struct {
 	kind2      float64 // variance of what a kind of case adds for one candidate
 	attempts   float64 // ever
 	known      float64 // evidence
-	hour       int64   // since 1970, for which it holds
+	now        int64   // Unix seconds, in whole hours: what is kept must not depend on who asked first
 	commons    map[int32]float64
 }
 
-// fit returns the model of a skill, and keeps it for the hour while no record changes. The caller has the lock for writing.
-func (sk *skill) fit(now int64) *model {
-	if sk.fresh && sk.model.hour == now/3600 {
+// shrunk returns by how much a worth is taken to differ from the mean, where worths differ by the variance spread and
+// n samples come to sum, and the variance of that.
+func (m *model) shrunk(spread, n, sum, mean float64) (shift, variance float64) {
+	share := spread / (spread*n + m.noise)
+	return share * (sum - n*mean), share * m.noise
+}
+
+// fit returns the model of a skill, and keeps it for the hour while no record changes. The caller has the lock.
+func (sk *skill) fit(now time.Time) *model {
+	hour := now.Unix() / 3600 * 3600
+	if sk.fresh && sk.model.now == hour {
 		return &sk.model
 	}
-	m := model{mean: .5, tau2: firstSpread * firstSpread, hour: now / 3600}
+	m := model{mean: firstMean, tau2: firstSpread * firstSpread, now: hour}
 	var err2, errs float64
 	kind2, kindN := kindWeight*kindSpread*kindSpread, float64(kindWeight)
-	type arm struct{ n, mean float64 }
-	arms := make([]arm, 0, len(sk.pairs))
+	arms := make([]cell, 0, len(sk.pairs))
 	for _, p := range sk.sorted {
 		m.attempts += float64(p.rec.Attempts)
 		err2, errs = err2+p.rec.Err2, errs+p.rec.Errs
 		kind2, kindN = kind2+p.rec.Kind2, kindN+p.rec.Kinds
-		if n, sum := p.rec.All.at(now); n > fewest {
-			arms = append(arms, arm{n, sum / n})
+		if n, sum := p.rec.All.at(hour); n > 0 {
+			arms = append(arms, cell{N: n, Sum: sum})
 			m.known += n
 		}
 	}
 	m.kind2 = min(max(kind2/kindN, leastSpread*leastSpread), .25) // worth lies between 0 and 1
 	m.noise = (noiseWeight*firstNoise + err2) / (noiseWeight + errs)
 	for range rounds {
-		weight, sum := 4.0, 4*.5
-		for _, a := range arms {
-			x := 1 / (m.tau2 + m.noise/a.n)
-			weight, sum = weight+x, sum+x*a.mean
+		weight, sum := float64(meanWeight), float64(meanWeight*firstMean)
+		for i := range arms {
+			x := 1 / (arms[i].N*m.tau2 + m.noise)
+			weight, sum = weight+x*arms[i].N, sum+x*arms[i].Sum
 		}
 		m.mean = sum / weight
-		sq, n := 3*firstSpread*firstSpread, 3.0
-		for _, a := range arms {
-			precision := 1/m.tau2 + a.n/m.noise
-			post := (m.mean/m.tau2 + a.n*a.mean/m.noise) / precision
-			sq, n = sq+(post-m.mean)*(post-m.mean)+1/precision, n+1
+		squares, n := spreadCount*firstSpread*firstSpread, float64(spreadCount+len(arms))
+		for i := range arms {
+			shift, variance := m.shrunk(m.tau2, arms[i].N, arms[i].Sum, m.mean)
+			squares += shift*shift + variance
 		}
-		m.tau2 = sq / n
+		m.tau2 = squares / n
 	}
 	sk.model, sk.fresh = m, true
 	return &sk.model
 }
 
-// general returns the mean and variance of a candidate's worth. least is a lower bound of the spread between
-// candidates.
-func (m *model) general(r *record, claim, least float64, now int64) (mean, variance float64) {
-	tau2 := max(m.tau2, least)
-	n, sum := r.All.at(now)
-	precision := 1/tau2 + n/m.noise
-	return ((m.mean+claim)/tau2 + sum/m.noise) / precision, 1 / precision
+// general returns the mean and variance of a candidate's worth.
+func (m *model) general(r *record) (mean, variance float64) {
+	n, sum := r.All.at(m.now)
+	shift, variance := m.shrunk(m.tau2, n, sum, m.mean)
+	return m.mean + shift, variance
 }
 
 // common returns by how much a kind of case is better or worse for all; 0 without one.
-func (m *model) common(sk *skill, key int32, now int64) float64 {
+func (m *model) common(sk *skill, key int32) float64 {
 	if c, known := m.commons[key]; known || key == 0 {
 		return c
 	}
-	weight, sum := 1/(firstSpread*firstSpread), 0.0
+	weight, sum := 1/(allSpread*allSpread), 0.0
 	for _, p := range sk.sorted {
-		c, known := p.rec.cell(key)
-		if !known {
-			continue
-		}
-		if n, s := c.at(now); n > fewest {
-			mean, _ := m.general(p.rec, 0, 0, now)
-			x := 1 / (shareDoubt + m.noise/n)
-			weight, sum = weight+x, sum+x*(s/n-mean)
+		if n, s := p.rec.at(key, m.now); n > 0 {
+			mean, _ := m.general(p.rec)
+			x := 1 / (shareDoubt*n + m.noise)
+			weight, sum = weight+x*n, sum+x*(s-n*mean)
 		}
 	}
 	if len(m.commons) >= mostCommons || m.commons == nil {
@@ -130,37 +135,22 @@ func (m *model) common(sk *skill, key int32, now int64) float64 {
 	return sum / weight
 }
 
-// special returns by how much a candidate's worth at a kind of case is taken to differ from mean, and the variance
-// of that.
-func (m *model) special(r *record, key int32, mean float64, now int64) (shift, variance float64) {
-	prior := m.kind2
-	if c, known := r.cell(key); known {
-		if n, sum := c.at(now); n > fewest {
-			share := prior / (prior + m.noise/n)
-			return share * (sum/n - mean), prior * (1 - share)
-		}
-	}
-	return 0, prior
-}
-
 // predict holds what was expected of a sample against what it was worth, and returns what its kind of case is taken
 // to add for all. The general worth is learned without that: who was only asked for the hard cases is not a bad one.
-func (r *record) predict(sk *skill, key int32, y float64, now int64) (common float64) {
-	now = now / 3600 * 3600 // as for a choice: what the model keeps must not depend on who asked first
+func (r *record) predict(sk *skill, key int32, y float64, now time.Time) (common float64) {
 	m := sk.fit(now)
-	expected, _ := m.general(r, 0, 0, now)
+	expected, _ := m.general(r)
 	if key != 0 {
-		common = m.common(sk, key, now)
+		common = m.common(sk, key)
 		expected += common
+		n, sum := r.at(key, m.now)
 		// A sample and the mean of those before it deviate from what is expected independently, but for what the
 		// kind adds: the mean of the product is its variance.
-		if c, known := r.cell(key); known {
-			if n, sum := c.at(now); n > fewest {
-				r.Kind2 = forget*r.Kind2 + (y-expected)*(sum/n-expected)
-				r.Kinds = forget*r.Kinds + 1
-			}
+		if n > 0 {
+			r.Kind2 = forget*r.Kind2 + (y-expected)*(sum/n-expected)
+			r.Kinds = forget*r.Kinds + 1
 		}
-		shift, _ := m.special(r, key, expected, now)
+		shift, _ := m.shrunk(m.kind2, n, sum, expected)
 		expected += shift
 	}
 	r.Err2 = forget*r.Err2 + (y-expected)*(y-expected)
@@ -168,44 +158,52 @@ func (r *record) predict(sk *skill, key int32, y float64, now int64) (common flo
 	return common
 }
 
-// estimate is what Learned takes a candidate to be worth.
-type estimate struct{ worth, bonus, draw float64 }
-
-func (e *estimate) total() float64 { return e.worth + e.bonus + e.draw }
-
-func (b *Book) learned(sk *skill, t Task, cs []Candidate) []contender {
-	fs := make([]contender, len(cs))
-	for i, e := range b.estimates(sk, t, cs) {
-		fs[i] = contender{Scored{Candidate: cs[i], Score: e.worth}, e.total()}
-	}
-	return fs
+// view is what Learned goes by for a task and its candidates.
+type view struct {
+	*model
+	sk                    *skill
+	key                   int32
+	common, claims, doubt float64
+	seed                  uint64
 }
 
-// estimates returns those of the candidates, in their order. The caller has the lock.
-func (b *Book) estimates(sk *skill, t Task, cs []Candidate) []estimate {
-	now := b.now().Unix() / 3600 * 3600
-	m, key := sk.fit(now), hash(t.Key)
-	common, claims := m.common(sk, key, now), 0.0
-	for i := range cs {
-		claims += cs[i].Prior / float64(len(cs))
-	}
+// view returns that. The caller has the lock.
+func (b *Book) view(sk *skill, t Task, cs []Candidate) *view {
+	v := &view{model: sk.fit(b.now()), sk: sk, key: hash(t.Key)}
+	v.common = v.model.common(sk, v.key)
 	k := float64(len(cs))
-	doubt := (m.attempts + 5*k) / (m.attempts + 200*k*k)
-	seed := mix(b.seed, string(b.scope.name), t.Skill, t.Key) + uint64(m.attempts)
-	es := make([]estimate, len(cs))
 	for i := range cs {
-		c, e, r := &cs[i], &es[i], sk.record(cs[i].Name)
-		claim := (c.Prior - claims) * priorWeight / (priorWeight + m.known)
-		mean, variance := m.general(r, claim, m.noise/2, now)
-		e.worth, e.bonus = mean+common, bonusWidth*math.Sqrt(variance)
-		width := doubt * variance
-		if key != 0 {
-			shift, special := m.special(r, key, e.worth, now)
-			e.worth, width = e.worth+shift, width+special
-		}
-		e.draw = drawWidth * math.Sqrt(width) * normal(mix(seed, c.Name))
+		v.claims += cs[i].Prior / k
 	}
-	return es
+	v.doubt = (v.attempts + 5*k) / (v.attempts + 200*k*k)
+	v.seed = mix(b.seed, string(b.scope.name), t.Skill, t.Key) + uint64(v.attempts)
+	return v
+}
+
+// estimate returns what a candidate is taken to be worth, and what is added for what is not known.
+func (v *view) estimate(c *Candidate) (worth, extra float64) {
+	r := v.sk.record(c.Name)
+	mean := v.mean + (c.Prior-v.claims)*priorWeight/(priorWeight+v.known)
+	n, sum := r.All.at(v.now)
+	// An even chance that candidates differ by more than a sample tells: the best of many may be far from their mean.
+	shift, variance := v.shrunk(max(v.tau2, v.noise/2), n, sum, mean)
+	worth, extra = mean+shift+v.common, bonusWidth*math.Sqrt(variance)
+	width := v.doubt * variance
+	if v.key != 0 {
+		n, sum := r.at(v.key, v.now)
+		shift, special := v.shrunk(v.kind2, n, sum, worth)
+		worth, width = worth+shift, width+special
+	}
+	return worth, extra + drawWidth*math.Sqrt(width)*normal(mix(v.seed, c.Name))
+}
+
+func (b *Book) learned(sk *skill, t Task, cs []Candidate) []contender {
+	v, fs := b.view(sk, t, cs), make([]contender, len(cs))
+	for i := range cs {
+		worth, extra := v.estimate(&cs[i])
+		fs[i] = contender{i, worth, worth + extra}
+	}
+	return fs
 }
 
 // Explain says in a sentence for each candidate what its place with Learned rests on.
@@ -213,12 +211,14 @@ func (b *Book) Explain(t Task, cs []Candidate) []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	sk, out := b.scope.skill(t.Skill), make([]string, len(cs))
-	for i, e := range b.estimates(sk, t, cs) {
+	v := b.view(sk, t, cs)
+	for i := range cs {
+		worth, extra := v.estimate(&cs[i])
 		s := sk.summary(cs[i].Name)
 		cost := ratio(float64(s.USD+s.Estimated)/billion, int(s.Priced))
 		out[i] = fmt.Sprintf("%s: %d of its last %d judged attempts delivered, $%.4f each; %d more tell nothing about skill; "+
 			"expected worth %.2f, and %.2f for what is not known", cs[i].Name, s.Delivered, s.Judged, cost, s.Attempts-s.Judged,
-			e.worth, e.bonus+e.draw)
+			worth, extra)
 	}
 	return out
 }

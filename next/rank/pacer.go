@@ -51,7 +51,7 @@ func (b *Book) Pacer(name string, average float64) (*Book, error) {
 }
 
 func (b *Book) paced(sk *skill, t Task, cs []Candidate) []contender {
-	p, a, es := b.pacer, b.pacers[b.pacer.key], b.estimates(sk, t, cs)
+	p, a, v := b.pacer, b.pacers[b.pacer.key], b.view(sk, t, cs)
 	rungs, _ := sk.rungs(Task{}, cs)
 	success := 2 * p.average * math.Exp(a.Lean+thrift*a.Saved)
 	cheapest := math.Inf(1)
@@ -64,8 +64,8 @@ func (b *Book) paced(sk *skill, t Task, cs []Candidate) []contender {
 		if price > cheapest && a.Saved+1-price/p.average < -mostDebt {
 			continue
 		}
-		s := Scored{Candidate: cs[i], Score: success*es[i].worth - price}
-		fs = append(fs, contender{s, success*es[i].total() - price})
+		worth, extra := v.estimate(&cs[i])
+		fs = append(fs, contender{i, success*worth - price, success*(worth+extra) - price})
 	}
 	return fs
 }

@@ -25,7 +25,7 @@ func (p policy) Score(ctx context.Context, t Task, cs []Candidate) ([]Scored, er
 	}
 	p.b.mu.Lock()
 	defer p.b.mu.Unlock()
-	return order(p.rank(p.b.scope.skill(t.Skill), t, cs)), nil
+	return order(p.rank(p.b.scope.skill(t.Skill), t, cs), cs), nil
 }
 
 // Observed returns the policy of the self-improving loop. A candidate with five judged samples or more (of its last
@@ -47,16 +47,17 @@ const (
 
 func observed(sk *skill, _ Task, cs []Candidate) []contender {
 	fs := make([]contender, len(cs))
-	for i, c := range cs {
-		f := contender{Scored{Candidate: c, Score: c.Prior}, c.Prior}
+	for i := range cs {
+		c := &cs[i]
+		f := contender{of: i, score: c.Prior}
 		if s := sk.summary(c.Name); s.Judged >= minSamples {
 			wall := time.Duration(ratio(float64(s.Wall)*float64(time.Millisecond), int(s.Attempts)))
-			f.Score = successWeight*ratio(float64(s.Delivered), int(s.Judged)) - wallWeight*min(2, wall.Minutes())
+			f.score = successWeight*ratio(float64(s.Delivered), int(s.Judged)) - wallWeight*min(2, wall.Minutes())
 			if s.successes+s.failures >= minSamples {
-				f.Score += confidenceWeight * ratio(float64(s.good)/billion, s.successes)
+				f.score += confidenceWeight * ratio(float64(s.good)/billion, s.successes)
 			}
-			f.by = f.Score
 		}
+		f.by = f.score
 		fs[i] = f
 	}
 	return fs
@@ -76,53 +77,45 @@ func (b *Book) weighted(_ *skill, t Task, cs []Candidate) []contender {
 	now := b.now().UnixMilli()
 	attempts := uint64(0)
 	fs := make([]contender, len(cs))
-	for i, c := range cs {
-		fs[i].Scored = Scored{Candidate: c, Score: 1}
+	for i := range cs {
+		fs[i] = contender{of: i, score: 1}
 		var s span
 		for _, sk := range b.scope.skills {
-			r := sk.record(c.Name)
+			r := sk.record(cs[i].Name)
 			attempts += uint64(r.Attempts)
 			s.take(r, now-dayMillis, now)
 		}
 		if s.Judged > 0 {
 			cost := ratio(float64(s.USD+s.Estimated)/billion, int(s.Delivered))
-			fs[i].Score = ratio(float64(s.Delivered), int(s.Judged)) / (1 + cost)
+			fs[i].score = ratio(float64(s.Delivered), int(s.Judged)) / (1 + cost)
 		}
 	}
 	seed := mix(b.seed, string(b.scope.name), t.Skill, t.Key) + attempts
 	for i := range fs {
 		// The least of exponential times with these rates belongs to each candidate in proportion to its rate.
-		fs[i].by = math.Log(uniform(mix(seed, fs[i].Name))) / max(leastWeight, fs[i].Score)
+		fs[i].by = math.Log(uniform(mix(seed, cs[i].Name))) / max(leastWeight, fs[i].score)
 	}
 	return fs
 }
 
-// contender is a candidate with what it is ordered by, larger first.
+// contender is a candidate, by its place among those given, with its score and what it is ordered by, larger first.
 type contender struct {
-	Scored
-	by float64
+	of        int
+	score, by float64
 }
 
 // order sorts by that, then by Prior, Blast and the order given.
-func order(fs []contender) []Scored {
-	type place struct {
-		by float64
-		of int32
-	}
-	places := make([]place, len(fs))
-	for i := range fs {
-		places[i] = place{fs[i].by, int32(i)}
-	}
-	slices.SortFunc(places, func(x, y place) int {
+func order(fs []contender, cs []Candidate) []Scored {
+	slices.SortFunc(fs, func(x, y contender) int {
 		if x.by != y.by {
 			return cmp.Compare(y.by, x.by)
 		}
-		a, b := &fs[x.of], &fs[y.of]
+		a, b := &cs[x.of], &cs[y.of]
 		return cmp.Or(cmp.Compare(b.Prior, a.Prior), cmp.Compare(a.Blast, b.Blast), cmp.Compare(x.of, y.of))
 	})
 	out := make([]Scored, len(fs))
-	for i, p := range places {
-		out[i] = fs[p.of].Scored
+	for i, f := range fs {
+		out[i] = Scored{cs[f.of], f.score}
 	}
 	return out
 }
@@ -144,7 +137,8 @@ func mix(x uint64, texts ...string) uint64 {
 // uniform returns a number in (0,1].
 func uniform(x uint64) float64 { return (float64(x>>11) + 1) / (1 << 53) }
 
-// normal returns a standard normal draw (Box and Muller).
+// normal returns a draw that is nearly standard normal: four uniform ones added up.
 func normal(x uint64) float64 {
-	return math.Sqrt(-2*math.Log(uniform(x))) * math.Cos(2*math.Pi*uniform(mix(x, "cos")))
+	sum := x&0xffff + x>>16&0xffff + x>>32&0xffff + x>>48
+	return (float64(sum)/0xffff - 2) * math.Sqrt(3)
 }

@@ -8,6 +8,7 @@ import (
 	"iter"
 	"math"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/arc-learn/arc/next/internal/codec"
@@ -26,7 +27,8 @@ const (
 )
 
 // record is all that is known of a candidate at a skill. It is packed, some 20 KB once it is full, so that a sample
-// copies it once and changes a row of each table. One that is published never changes.
+// copies it once and changes a row of each table. One that is current never changes; its memory is used again when
+// another has replaced it.
 type record struct {
 	head
 	value []byte // as it is in the store: the head, the rows of the tables, one after the other, and failures as CBOR
@@ -127,8 +129,8 @@ func (c *cell) pack(p codec.Packer) {
 	p.Ints64(&c.Last)
 }
 
-// at returns where a table begins; that of no table is where failures do.
-func (r *record) at(table int) int {
+// begin returns where a table begins; that of no table is where failures do.
+func (r *record) begin(table int) int {
 	at := headAt + headBytes
 	for t := range table {
 		at += int(r.Rows[t]) * rowBytes[t]
@@ -137,11 +139,11 @@ func (r *record) at(table int) int {
 }
 
 // row returns the bytes of a row.
-func (r *record) row(table, i int) []byte { return r.value[r.at(table)+i*rowBytes[table]:] }
+func (r *record) row(table, i int) []byte { return r.value[r.begin(table)+i*rowBytes[table]:] }
 
 // index returns the row of a table that begins with a number, or -1.
 func (r *record) index(table int, number int32) int {
-	rows, size := r.value[r.at(table):], rowBytes[table]
+	rows, size := r.value[r.begin(table):], rowBytes[table]
 	for i := range int(r.Rows[table]) {
 		if binary.LittleEndian.Uint32(rows[i*size:]) == uint32(number) {
 			return i
@@ -158,7 +160,7 @@ func (r *record) place(table int, number int32, age int64) int {
 	}
 	size := rowBytes[table]
 	if int(r.Rows[table]) < mostRows[table] {
-		r.value = slices.Insert(r.value, r.at(table+1), make([]byte, size)...)
+		r.value = slices.Insert(r.value, r.begin(table+1), make([]byte, size)...)
 		r.Rows[table]++
 		return int(r.Rows[table]) - 1
 	}
@@ -182,7 +184,7 @@ func (r *record) place(table int, number int32, age int64) int {
 // entries yields the samples of the ring.
 func (r *record) entries() iter.Seq[*entry] {
 	return func(yield func(*entry) bool) {
-		rows := r.value[r.at(ringTable):r.at(tables)]
+		rows := r.value[r.begin(ringTable):r.begin(tables)]
 		for e := new(entry); len(rows) > 0; rows = rows[entryBytes:] {
 			e.pack(codec.Packer{B: rows, Read: true})
 			if !yield(e) {
@@ -198,18 +200,24 @@ func (r *record) tally(table, i int) (t tally) {
 	return t
 }
 
-// cell returns what is known of a kind of case.
-func (r *record) cell(key int32) (c cell, known bool) {
-	i := r.index(cellTable, key)
-	if i >= 0 {
-		c.pack(codec.Packer{B: r.row(cellTable, i), Read: true})
+// cell returns a row of kinds of case.
+func (r *record) cell(i int) (c cell) {
+	c.pack(codec.Packer{B: r.row(cellTable, i), Read: true})
+	return c
+}
+
+// at returns the evidence at a kind of case, as it has faded by now.
+func (r *record) at(key int32, now int64) (n, sum float64) {
+	if i := r.index(cellTable, key); i >= 0 {
+		c := r.cell(i)
+		return c.at(now)
 	}
-	return c, i >= 0
+	return 0, 0
 }
 
 // failures returns the last ones, oldest first.
 func (r *record) failures() (fs []failure, err error) {
-	if tail := r.value[r.at(tables):]; len(tail) > 0 {
+	if tail := r.value[r.begin(tables):]; len(tail) > 0 {
 		err = codec.Unmarshal(tail, &fs)
 	}
 	return fs, err
@@ -222,7 +230,7 @@ func (r *record) fail(f failure) error {
 		return err
 	}
 	tail, err := codec.Marshal(append(fs, f)[max(0, len(fs)+1-recent):])
-	r.value = append(r.value[:r.at(tables)], tail...)
+	r.value = append(r.value[:r.begin(tables)], tail...)
 	return err
 }
 
@@ -287,7 +295,7 @@ func (r *record) replace(e *entry) bool {
 // push adds a sample.
 func (r *record) push(e *entry) {
 	if r.Rows[ringTable] < window {
-		r.value = slices.Insert(r.value, r.at(tables), make([]byte, entryBytes)...)
+		r.value = slices.Insert(r.value, r.begin(tables), make([]byte, entryBytes)...)
 		r.Rows[ringTable]++
 	}
 	e.pack(codec.Packer{B: r.row(ringTable, int(r.Attempts%window))})
@@ -314,7 +322,7 @@ func (r *record) count(e *entry, by int32) {
 		return
 	}
 	if i := r.place(cellTable, e.Key, int64(by)*math.MaxInt64); i >= 0 { // none is made to take away from
-		c, _ := r.cell(e.Key)
+		c := r.cell(i)
 		c.Key = e.Key
 		c.add(float64(by), y, e.At/1000)
 		c.pack(codec.Packer{B: r.row(cellTable, i)})
@@ -360,8 +368,15 @@ const (
 // newRecord returns an empty record.
 func newRecord() *record { return &record{value: make([]byte, headAt+headBytes)} }
 
+// spare has records that another has replaced.
+var spare = sync.Pool{New: func() any { return new(record) }}
+
 // clone copies the record, so that it can be changed and dropped.
-func (r *record) clone() *record { return &record{r.head, bytes.Clone(r.value)} }
+func (r *record) clone() *record {
+	c := spare.Get().(*record)
+	c.head, c.value = r.head, append(c.value[:0], r.value...)
+	return c
+}
 
 // seal makes the value what the store holds.
 func (r *record) seal() []byte {
@@ -370,7 +385,7 @@ func (r *record) seal() []byte {
 	return r.value
 }
 
-// decode reads what seal wrote. The record keeps the value.
+// decode reads what seal wrote.
 func decode(value []byte) (*record, error) {
 	if err := codec.Sealed(value); err != nil {
 		return nil, err
@@ -379,10 +394,10 @@ func decode(value []byte) (*record, error) {
 	if len(value) < headAt+headBytes {
 		return nil, damaged
 	}
-	r := &record{value: value}
+	r := &record{value: bytes.Clone(value)} // others follow the same entry
 	r.pack(codec.Packer{B: value[headAt:], Read: true})
 	for t, n := range r.Rows {
-		if n < 0 || int(n) > mostRows[t] || r.at(t+1) > len(value) {
+		if n < 0 || int(n) > mostRows[t] || r.begin(t+1) > len(value) {
 			return nil, damaged
 		}
 	}
