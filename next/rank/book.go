@@ -223,10 +223,7 @@ func (sc *scope) pair(name, candidate string) (*skill, *pair) {
 }
 
 // nothing is known of a candidate that was never tried.
-var (
-	nothing = newRecord()
-	untold  summary
-)
+var nothing = newRecord()
 
 func (sk *skill) record(candidate string) *record {
 	if p := sk.pairs[candidate]; p != nil {
@@ -237,10 +234,7 @@ func (sk *skill) record(candidate string) *record {
 
 // summary sums up the ring of a candidate, and keeps that until it changes.
 func (sk *skill) summary(candidate string) *summary {
-	p := sk.pairs[candidate]
-	if p == nil {
-		return &untold
-	}
+	p := cmp.Or(sk.pairs[candidate], &pair{rec: nothing})
 	if p.sum == nil {
 		p.sum = summaryOf(p.rec, nil)
 	}

@@ -27,22 +27,17 @@ const (
 	firstCost   = 0.25 // share of the mean cost that a first attempt is taken to cost
 )
 
-// grid are difficulties, with equal steps between.
-var grid = [...]float64{-2.4, -2, -1.6, -1.2, -0.8, -0.4, 0, 0.4, 0.8, 1.2, 1.6, 2, 2.4}
+// grid are difficulties, with equal steps between; at each the odds of a failure are harder times those before.
+var (
+	grid   = [...]float64{-2.4, -2, -1.6, -1.2, -0.8, -0.4, 0, 0.4, 0.8, 1.2, 1.6, 2, 2.4}
+	harder = math.Exp(steep * 0.4)
+)
 
 // difficulty is a distribution over the grid; curve is the chance of a success by difficulty.
 type (
 	difficulty [len(grid)]float64
 	curve      [len(grid)]float64
 )
-
-// steeps are exp(steep·difficulty) over the grid.
-var steeps = func() (c curve) {
-	for i, x := range grid {
-		c[i] = math.Exp(steep * x)
-	}
-	return c
-}()
 
 var untried = func() (d difficulty) {
 	for i, x := range grid {
@@ -90,9 +85,10 @@ func (r *rating) curve(deviations float64) (c curve) {
 	if doubt == 0 {
 		at, doubt = firstRating, firstDoubt
 	}
-	scale := math.Exp(-at - deviations*math.Sqrt(doubt))
-	for i, x := range steeps {
-		c[i] = 1 / (1 + scale*x)
+	odds := math.Exp(steep*grid[0] - at - deviations*math.Sqrt(doubt)) // of a failure
+	for i := range c {
+		c[i] = 1 / (1 + odds)
+		odds *= harder
 	}
 	return c
 }

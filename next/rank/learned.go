@@ -38,7 +38,7 @@ const (
 	meanWeight  = 4     // … and what that guess weighs, as the inverse of a variance
 	firstSpread = .15   // between candidates, before anything is known, …
 	spreadCount = 3     // … and what that guess is worth in candidates
-	rounds      = 8     // of the estimate of mean and spread
+	rounds      = 3     // of the estimate of mean and spread
 	kindSpread  = .14   // of what a kind of case adds for one candidate, before anything is known, …
 	kindWeight  = 30    // … what that guess is worth in samples, …
 	leastSpread = .1    // … and what it is held above
@@ -46,9 +46,9 @@ const (
 	shareDoubt  = .02   // variance of one candidate's deviation from that
 	firstNoise  = .25   // variance of a sample …
 	noiseWeight = 2     // … and what that guess is worth in samples
+	ownWeight   = 5     // what the noise of all is worth in samples of one candidate
 	forget      = .9995 // what a squared error counts after the next one
 	priorWeight = 10    // samples of a skill that halve what claims count
-	mostCommons = 1000  // kinds of case for which the model keeps what they add for all
 )
 
 // model is what the records of a skill come to.
@@ -59,14 +59,13 @@ type model struct {
 	attempts   float64 // ever
 	known      float64 // evidence
 	now        int64   // Unix seconds, in whole hours: what is kept must not depend on who asked first
-	commons    map[int32]float64
 }
 
 // shrunk returns by how much a worth is taken to differ from the mean, where worths differ by the variance spread and
-// n samples come to sum, and the variance of that.
-func (m *model) shrunk(spread, n, sum, mean float64) (shift, variance float64) {
-	share := spread / (spread*n + m.noise)
-	return share * (sum - n*mean), share * m.noise
+// n samples, each of the variance noise, come to sum; and the variance of that.
+func shrunk(spread, noise, n, sum, mean float64) (shift, variance float64) {
+	share := spread / (spread*n + noise)
+	return share * (sum - n*mean), share * noise
 }
 
 // fit returns the model of a skill, and keeps it for the hour while no record changes. The caller has the lock.
@@ -99,7 +98,7 @@ func (sk *skill) fit(now time.Time) *model {
 		m.mean = sum / weight
 		squares, n := spreadCount*firstSpread*firstSpread, float64(spreadCount+len(arms))
 		for i := range arms {
-			shift, variance := m.shrunk(m.tau2, arms[i].N, arms[i].Sum, m.mean)
+			shift, variance := shrunk(m.tau2, m.noise, arms[i].N, arms[i].Sum, m.mean)
 			squares += shift*shift + variance
 		}
 		m.tau2 = squares / n
@@ -111,15 +110,12 @@ func (sk *skill) fit(now time.Time) *model {
 // general returns the mean and variance of a candidate's worth.
 func (m *model) general(r *record) (mean, variance float64) {
 	n, sum := r.All.at(m.now)
-	shift, variance := m.shrunk(m.tau2, n, sum, m.mean)
+	shift, variance := shrunk(m.tau2, m.noise, n, sum, m.mean)
 	return m.mean + shift, variance
 }
 
-// common returns by how much a kind of case is better or worse for all; 0 without one.
+// common returns by how much a kind of case is better or worse for all.
 func (m *model) common(sk *skill, key int32) float64 {
-	if c, known := m.commons[key]; known || key == 0 {
-		return c
-	}
 	weight, sum := 1/(allSpread*allSpread), 0.0
 	for _, p := range sk.sorted {
 		if n, s := p.rec.at(key, m.now); n > 0 {
@@ -128,10 +124,6 @@ func (m *model) common(sk *skill, key int32) float64 {
 			weight, sum = weight+x*n, sum+x*(s-n*mean)
 		}
 	}
-	if len(m.commons) >= mostCommons || m.commons == nil {
-		m.commons = map[int32]float64{}
-	}
-	m.commons[key] = sum / weight
 	return sum / weight
 }
 
@@ -150,7 +142,7 @@ func (r *record) predict(sk *skill, key int32, y float64, now time.Time) (common
 			r.Kind2 = forget*r.Kind2 + (y-expected)*(sum/n-expected)
 			r.Kinds = forget*r.Kinds + 1
 		}
-		shift, _ := m.shrunk(m.kind2, n, sum, expected)
+		shift, _ := shrunk(m.kind2, m.noise, n, sum, expected)
 		expected += shift
 	}
 	r.Err2 = forget*r.Err2 + (y-expected)*(y-expected)
@@ -170,7 +162,9 @@ type view struct {
 // view returns that. The caller has the lock.
 func (b *Book) view(sk *skill, t Task, cs []Candidate) *view {
 	v := &view{model: sk.fit(b.now()), sk: sk, key: hash(t.Key)}
-	v.common = v.model.common(sk, v.key)
+	if v.key != 0 {
+		v.common = v.model.common(sk, v.key)
+	}
 	k := float64(len(cs))
 	for i := range cs {
 		v.claims += cs[i].Prior / k
@@ -185,13 +179,14 @@ func (v *view) estimate(c *Candidate) (worth, extra float64) {
 	r := v.sk.record(c.Name)
 	mean := v.mean + (c.Prior-v.claims)*priorWeight/(priorWeight+v.known)
 	n, sum := r.All.at(v.now)
-	// An even chance that candidates differ by more than a sample tells: the best of many may be far from their mean.
-	shift, variance := v.shrunk(max(v.tau2, v.noise/2), n, sum, mean)
+	// The best of many may be far from their mean: candidates are not taken to differ by less than half the noise.
+	noise := (ownWeight*v.noise + r.Err2) / (ownWeight + r.Errs)
+	shift, variance := shrunk(max(v.tau2, v.noise/2), noise, n, sum, mean)
 	worth, extra = mean+shift+v.common, bonusWidth*math.Sqrt(variance)
 	width := v.doubt * variance
 	if v.key != 0 {
 		n, sum := r.at(v.key, v.now)
-		shift, special := v.shrunk(v.kind2, n, sum, worth)
+		shift, special := shrunk(v.kind2, v.noise, n, sum, worth)
 		worth, width = worth+shift, width+special
 	}
 	return worth, extra + drawWidth*math.Sqrt(width)*normal(mix(v.seed, c.Name))

@@ -53,8 +53,8 @@ func observed(sk *skill, _ Task, cs []Candidate) []contender {
 		if s := sk.summary(c.Name); s.Judged >= minSamples {
 			wall := time.Duration(ratio(float64(s.Wall)*float64(time.Millisecond), int(s.Attempts)))
 			f.score = successWeight*ratio(float64(s.Delivered), int(s.Judged)) - wallWeight*min(2, wall.Minutes())
-			if s.successes+s.failures >= minSamples {
-				f.score += confidenceWeight * ratio(float64(s.good)/billion, s.successes)
+			if s.claims >= minSamples {
+				f.score += confidenceWeight * ratio(float64(s.good)/billion, s.goodClaims)
 			}
 		}
 		f.by = f.score

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
-	"hash/fnv"
 	"iter"
 	"math"
 	"slices"
@@ -200,10 +199,10 @@ func (r *record) tally(table, i int) (t tally) {
 	return t
 }
 
-// cell returns a row of kinds of case.
-func (r *record) cell(i int) (c cell) {
-	c.pack(codec.Packer{B: r.row(cellTable, i), Read: true})
-	return c
+// cell returns a row of kinds of case. Learned reads it twice a candidate: by hand, it takes a third of the time.
+func (r *record) cell(i int) cell {
+	row, le := r.row(cellTable, i), binary.LittleEndian
+	return cell{int32(le.Uint32(row)), math.Float64frombits(le.Uint64(row[4:])), math.Float64frombits(le.Uint64(row[12:])), int64(le.Uint64(row[20:]))}
 }
 
 // at returns the evidence at a kind of case, as it has faded by now.
@@ -276,11 +275,8 @@ func (c *cell) add(by, y float64, now int64) {
 
 // replace puts a sample in the place of the one of the same run, if the ring holds that.
 func (r *record) replace(e *entry) bool {
-	if e.Run == 0 {
-		return false
-	}
 	i := r.index(ringTable, e.Run)
-	if i < 0 {
+	if e.Run == 0 || i < 0 {
 		return false
 	}
 	var former entry
@@ -416,7 +412,5 @@ func hash(s string) int32 {
 	if s == "" {
 		return 0
 	}
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(s))
-	return int32(max(h.Sum32(), 1))
+	return int32(max(uint32(mix(0, s)), 1))
 }

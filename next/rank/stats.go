@@ -117,9 +117,9 @@ func percentile(walls []time.Duration, p float64) time.Duration {
 // summary is a tally of samples, and what they claimed.
 type summary struct {
 	tally
-	successes, failures int // judged, with a confidence
-	good, bad           int64
-	high                int
+	claims, goodClaims int   // of judged attempts, of those that delivered
+	claimed, good      int64 // the sums of these
+	high               int
 }
 
 // summaryOf sums up the ring; only: samples with these outcomes, if any are given.
@@ -130,15 +130,14 @@ func summaryOf(r *record, only []Outcome) *summary {
 			continue
 		}
 		s.count(e, 1)
-		switch {
-		case e.Confidence < 0 || !e.is().judged():
-		case e.is() == Delivered:
-			s.successes, s.good = s.successes+1, s.good+int64(e.Confidence)
-		default:
-			s.failures, s.bad = s.failures+1, s.bad+int64(e.Confidence)
-			if e.Confidence >= .8*billion {
-				s.high++
-			}
+		if e.Confidence < 0 || !e.is().judged() {
+			continue
+		}
+		s.claims, s.claimed = s.claims+1, s.claimed+int64(e.Confidence)
+		if e.is() == Delivered {
+			s.goodClaims, s.good = s.goodClaims+1, s.good+int64(e.Confidence)
+		} else if e.Confidence >= .8*billion {
+			s.high++
 		}
 	}
 	return s
@@ -148,7 +147,7 @@ func (s *summary) stats() Stats {
 	out := Stats{
 		Usage:    Usage{Input: int(s.In), Output: int(s.Out)},
 		Attempts: int(s.Attempts), Judged: int(s.Judged), Delivered: int(s.Delivered), Priced: int(s.Priced),
-		Confidence:             ratio(float64(s.good+s.bad)/billion, s.successes+s.failures),
+		Confidence:             ratio(float64(s.claimed)/billion, s.claims),
 		HighConfidenceFailures: s.high,
 	}
 	if s.Reported > 0 {
