@@ -106,7 +106,7 @@ func (n *Notebook) Write(ctx context.Context, a *arc.Agent, idle time.Duration) 
 func (one note) line(ctx context.Context, a *arc.Agent) string {
 	r, err := a.In(one.scope).Report(ctx, one.run)
 	switch {
-	case err != nil:
+	case err != nil, r.Cause == arc.Refused: // a wrong key, an empty account, a person's no: nothing about the work
 		return ""
 	case one.event.Kind == "blocked":
 		return "[FLAG] " + cut(r.Objective, 100) + ": " + cut(string(r.Cause)+": "+r.Text, 200)
