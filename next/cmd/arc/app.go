@@ -209,10 +209,11 @@ func (a *app) onEvent(scope memory.Scope, run string, e arc.Event) {
 }
 
 // follow has a screen show a run, or the runs of a task, until the function that it returns is called.
-func (a *app) follow(id string, s *screen) (end func()) {
-	p := newProgress(s)
+func (a *app) follow(id string, s *screen) (p *progress, end func()) {
+	p = &progress{screen: s}
+	p.busy("begins")
 	a.followers.Store(p, id)
-	return func() { a.followers.Delete(p) }
+	return p, func() { a.followers.Delete(p) }
 }
 
 func (a *app) following(run string) iter.Seq[*progress] {
@@ -221,13 +222,16 @@ func (a *app) following(run string) iter.Seq[*progress] {
 	}
 }
 
+// maxBrief is in tokens.
+const maxBrief = 40_000
+
 // brief is what is told of who the agent is and what it knows: SOUL.md, memory/MEMORY.md and the SKILL.md of skills.
 func (a *app) brief(skills []string) string {
 	files := []string{"SOUL.md", filepath.Join("memory", "MEMORY.md")}
 	for _, s := range skills {
 		files = append(files, filepath.Join("skills", s, "SKILL.md"))
 	}
-	text, err := notebook.Brief(a.dir, a.config.Load().Context, files...)
+	text, err := notebook.Brief(a.dir, maxBrief, files...)
 	if err != nil {
 		a.log.Warn(err.Error())
 	}

@@ -49,7 +49,6 @@ type config struct {
 	Patience time.Duration `yaml:"patience"`
 	Budget   arc.Budget    `yaml:"budget"`
 	Daily    arc.Budget    `yaml:"daily"`
-	Context  int           `yaml:"context"` // tokens of SOUL.md, MEMORY.md and skills; 0: 40,000
 
 	Languages  []string        `yaml:"languages"`
 	Embeddings *modelConfig    `yaml:"embeddings"`
@@ -170,7 +169,6 @@ func loadConfig(dir string) (*config, error) {
 	if err := yaml.Decode(data, c); err != nil && !errors.Is(err, io.EOF) {
 		return nil, usage("arc.yaml: %s", strings.TrimPrefix(err.Error(), "yaml: "))
 	}
-	c.Context = cmp.Or(c.Context, 40_000)
 	if len(c.Workers) == 0 && c.Model != "" {
 		c.Workers = []workerConfig{{Name: "agent", Tools: []string{"files", "shell"}}}
 	}
@@ -263,6 +261,11 @@ func (c *config) model(name string) modelConfig {
 	return m
 }
 
+// keyName says whose the key is that an endpoint has refused.
+func (m modelConfig) keyName() string {
+	return cmp.Or(m.Key, "nobody: arc.yaml names none for "+m.Name)
+}
+
 // models are those that may be asked.
 func (c *config) models() (out []modelConfig) {
 	names := append(slices.Collect(maps.Values(c.Priority)), c.Model, c.Planner)
@@ -351,12 +354,9 @@ func (c *command) doctor(ctx context.Context, a *app, _ string) error {
 	for _, t := range cfg.Tools {
 		commands("tool "+t.Name, t.Run)
 	}
-	for f, most := range map[string]int{"SOUL.md": cfg.Context, filepath.Join("memory", "MEMORY.md"): 2000} {
-		if text, err := notebook.Read(a.path(f)); !errors.Is(err, fs.ErrNotExist) {
+	for _, f := range []string{"SOUL.md", filepath.Join("memory", "MEMORY.md")} {
+		if _, err := notebook.Read(a.path(f)); !errors.Is(err, fs.ErrNotExist) {
 			check(f, err)
-			if len(text) > 3*most {
-				warn(fmt.Sprintf("%s has about %d tokens: over %d is a lot for every prompt", f, len(text)/3, most))
-			}
 		}
 	}
 	if ill > 0 {

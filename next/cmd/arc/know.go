@@ -42,7 +42,7 @@ func (c *command) knowCommands() []*cobra.Command {
 	var q memory.Query
 	var d memory.Draft
 	var kind, resolution string
-	var helped, misled, forget, read bool
+	var read bool
 	return []*cobra.Command{
 		c.memory("recall QUERY", "Show what memory has of something; alone: what is the most useful", func(ctx context.Context, m memory.Space, text string) error {
 			q.Text = text
@@ -66,40 +66,17 @@ func (c *command) knowCommands() []*cobra.Command {
 			f.StringVar(&d.Source.Ref, "source", "", "where it comes from")
 			f.StringVar(&d.Slot, "slot", "", "what it states the value of: a later one replaces it")
 		}),
-		c.memory("feedback IDS", "Say of memories that they helped, misled, or are wrong", func(ctx context.Context, m memory.Space, ids string) error {
-			if ids == "" || !helped && !misled && !forget {
-				return usage("arc feedback ID --utilized, --misled or --forget; of a run: arc judge")
-			}
+		c.memory("forget ID", "Delete a memory that is wrong", func(ctx context.Context, m memory.Space, id string) error {
 			all, err := collect(m.All(ctx))
 			if err != nil {
 				return err
 			}
-			said := memory.Feedback{Key: "cli/" + newRun(time.Now())}
-			for typed := range strings.FieldsSeq(ids) {
-				r, err := find("memory", typed, all, func(r memory.Record) string { return string(r.ID) })
-				if err == nil && forget {
-					err = m.Forget(ctx, r.ID)
-				}
-				if err != nil {
-					return err
-				}
-				said.Shown = append(said.Shown, r.ID)
+			r, err := find("memory", id, all, func(r memory.Record) string { return string(r.ID) })
+			if err == nil {
+				err = m.Forget(ctx, r.ID)
 			}
-			if helped {
-				said.Utilized = said.Shown
-			}
-			if misled {
-				said.Misled = said.Shown
-			}
-			if err = m.Feedback(ctx, said); err == nil {
-				c.Print("noted")
-			}
-			return err
-		}, func(f *pflag.FlagSet) {
-			f.BoolVar(&helped, "utilized", false, "they helped")
-			f.BoolVar(&misled, "misled", false, "they led astray")
-			f.BoolVar(&forget, "forget", false, "they are wrong, and go")
-		}),
+			return c.result("forgotten", r, err)
+		}, nil),
 		c.memory("consolidate", "Merge memories that are equal, and list those that are alike", func(ctx context.Context, m memory.Space, _ string) error {
 			merged, near, err := m.Consolidate(ctx)
 			if err != nil {
@@ -151,7 +128,7 @@ func (c *command) knowCommands() []*cobra.Command {
 			s, err := a.view().Assess(ctx, session)
 			return c.result("meta", s, err)
 		}, nil),
-		c.leaf(reads, "health", "Say how it goes: what failed and why, what waits, what memory is worth", c.health, nil),
+		c.leaf(reads, "health", "Say what failed and why, what waits, what memory is worth", c.health, nil),
 		c.costsCommand(),
 	}
 }
@@ -181,18 +158,17 @@ func (c *command) overview(ctx context.Context, a *app, _ string) error {
 		return err
 	}
 	var open []*arc.Report // those that have not ended, and the last that failed
-	var next []string
-	blocked, week := 0, time.Now().AddDate(0, 0, -7)
+	var next, failed []string
+	week := time.Now().AddDate(0, 0, -7)
 	for _, r := range runs {
 		switch {
-		case r.Status == arc.Blocked && r.Ended.After(week) && blocked < 3:
-			blocked++
-			next = append(next, "arc runs show "+short(r.ID))
+		case r.Status == arc.Blocked && r.Ended.After(week) && len(failed) < 3:
+			failed = append(failed, "arc runs show "+short(r.ID))
 		case r.Status == arc.Asking:
 			next = append(next, "arc answer "+short(r.ID)+` --text "…"`)
 		case needsRuling(r):
 			next = append(next, "arc approve "+short(r.ID))
-		case r.Status == arc.Waiting || r.Status == arc.Running && a.door == nil: // at once, where nobody goes on with it
+		case r.Status == arc.Waiting, r.Status == arc.Running && taskOf(r.ID) == "" && len(slices.Collect(a.following(r.ID))) == 0: // at once, if it was left
 			next = append(next, "arc resume "+short(r.ID))
 		case !r.Ended.IsZero():
 			continue
@@ -206,7 +182,7 @@ func (c *command) overview(ctx context.Context, a *app, _ string) error {
 	if tasks["pending"] > 0 && a.door == nil {
 		next = append(next, "arc serve, or arc run: nobody does the tasks")
 	}
-	if len(next) == 0 && h.State == "no_data" {
+	if next = append(next, failed...); len(next) == 0 && h.State == "no_data" {
 		next = []string{"arc doctor", `arc do "…"`}
 	}
 	var spent *reason.Usage

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -20,6 +21,7 @@ import (
 
 	arc "github.com/arc-learn/arc/next"
 	"github.com/arc-learn/arc/next/contrib/console"
+	"github.com/arc-learn/arc/next/contrib/mcp"
 	"github.com/arc-learn/arc/next/store"
 )
 
@@ -97,15 +99,15 @@ func execute(ctx context.Context, c *command) int {
 func (c *command) root() *cobra.Command {
 	root := &cobra.Command{
 		Use: "arc", Short: "An agent in a folder that learns from what its gates pass and refuse",
-		Long: "An agent in a folder that learns from what its gates pass and refuse. Alone it prints what waits, what\n" +
-			"failed, what was saved and what to type next.",
 		SilenceErrors: true, SilenceUsage: true, Args: cobra.NoArgs,
 		RunE: c.leaf(reads, "arc", "", c.overview, nil).RunE,
 	}
+	wrapped := fmt.Sprintf(".FlagUsagesWrapped %d", c.Width)
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", wrapped))
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usage("%w\nsee %s --help", err, cmd.CommandPath())
 	})
-	root.PersistentFlags().StringVar(&c.dir, "dir", "", "the folder of arc.yaml (default: $ARC_DIR, or this one or one above it)")
+	root.PersistentFlags().StringVar(&c.dir, "dir", "", "the folder of arc.yaml; none: $ARC_DIR, this one, or one above")
 	root.PersistentFlags().BoolVar(&c.json, "json", false, "print JSON")
 	root.PersistentPreRunE = func(*cobra.Command, []string) (err error) {
 		c.dir, err = c.folder()
@@ -155,6 +157,7 @@ const (
 	local  access = iota // nothing: it is executed where it was typed
 	reads                // no run goes on by it
 	drives               // runs go on meanwhile, and the commands of other processes are executed
+	speaks               // so, too, and standard input and output are an MCP client
 )
 
 // leaf is a command that works on the agent of the folder: in the process that has it open, or in this one. The word
@@ -197,15 +200,17 @@ func (c *command) reach(ctx context.Context, how access) (a *app, err error) {
 	socket := console.Path(c.dir, "arc.sock")
 	c.Env["ARC_DIR"] = c.dir
 	for range 100 {
-		code, err := console.Forward(ctx, socket, c.Terminal)
-		if err == nil && code != 0 {
+		code, err := c.forward(ctx, how, socket)
+		switch {
+		case err == nil && code != 0:
 			return nil, &exitError{code: code}
-		}
-		if !errors.Is(err, console.ErrNobody) {
+		case err == nil, ctx.Err() != nil:
 			return nil, err
+		case !errors.Is(err, console.ErrNobody):
+			return nil, fmt.Errorf("the arc that had %s open has ended; arc says what is left: %w", c.dir, err)
 		}
 		a, err = openApp(ctx, c.dir, how, logger(c.screen))
-		if err == nil && how == drives {
+		if err == nil && how >= drives {
 			a.door, err = console.Listen(socket, func(ctx context.Context, t *console.Terminal) int {
 				return execute(ctx, &command{screen: &screen{Terminal: t}, served: a})
 			})
@@ -226,6 +231,18 @@ func (c *command) reach(ctx context.Context, how access) (a *app, err error) {
 		}
 	}
 	return nil, fmt.Errorf("another arc has %s open and does not answer", c.dir)
+}
+
+// forward has the process that has the folder open execute the command; console.ErrNobody: there is none.
+func (c *command) forward(ctx context.Context, how access, socket string) (int, error) {
+	if how != speaks {
+		return console.Forward(ctx, socket, c.Terminal)
+	}
+	err := mcp.Join(ctx, filepath.Join(c.dir, ".arc"), os.Stdin, os.Stdout)
+	if failed, ok := errors.AsType[*net.OpError](err); ok && failed.Op == "dial" {
+		err = console.ErrNobody
+	}
+	return 0, err
 }
 
 // group is a command with others below it.

@@ -37,7 +37,7 @@ const (
 // paints are the colours of states.
 var paints = map[string]string{
 	"delivered": green, "completed": green, "healthy": green, "ready": green, "approved": green, "ok": green,
-	"running": cyan, "active": cyan, "blocked": red, "failed": red, "failing": red, "waiting": yellow, "asking": yellow,
+	"running": cyan, "active": cyan, "blocked": red, "failed": red, "failing": red, "waiting": yellow, "waits": yellow, "asking": yellow,
 	"struggling": yellow, "canceled": faint, "parked": faint,
 }
 

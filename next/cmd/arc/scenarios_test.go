@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"os/exec"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -14,6 +15,10 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/arc-learn/arc/next/act"
+	"github.com/arc-learn/arc/next/contrib/mcp"
+	"github.com/arc-learn/arc/next/reason"
 )
 
 // last is the latest run.
@@ -144,9 +149,12 @@ func TestInterrupt(t *testing.T) {
 			p := s.start("do", c.text)
 			p.until(c.shows)
 			p.interrupt()
-			require.Equal(s.t, exitInterrupted, p.code(), p.text())
-			require.Contains(s.t, p.text(), "arc resume")
+			require.Contains(s.t, []int{exitInterrupted, exitWaits}, p.code(), p.text())
+			require.Regexp(s.t, "arc resume|arc approve", p.text())
 			s.fits(plain(p.text()), c.text)
+			if c.text == "make it" {
+				require.Eventually(s.t, func() bool { return strings.Contains(s.ok(), "arc approve") }, patience, 100*time.Millisecond)
+			}
 			require.Contains(s.t, s.ok("cancel", s.last().ID, "--why", "no need"), "canceled")
 			require.Equal(s.t, "canceled", s.last().Status)
 		}
@@ -491,4 +499,47 @@ func TestColour(t *testing.T) {
 	out, errs, _ := s.arc("runs")
 	require.Contains(t, out, "in this folder and below", "what goes into a pipe is whole")
 	require.Empty(t, errs)
+}
+
+// arc mcp has an editor's model work with the agent of the folder, also where arc serve has it open.
+func TestServesMCP(t *testing.T) {
+	beside(t, func(s *shell) {
+		s.scripted()
+		if s.served {
+			s.serve("--no-dispatch", "--no-sensors")
+		}
+		client := mcp.Command(func() *exec.Cmd {
+			cmd := exec.Command(os.Args[0], "mcp")
+			cmd.Dir, cmd.Env = s.dir, append(os.Environ(), s.env...)
+			return cmd
+		}, nil)
+		var names []string
+		all, err := client.Tools(s.t.Context())
+		require.NoError(s.t, err)
+		for _, tool := range all {
+			names = append(names, tool.Name)
+		}
+		for _, name := range []string{"recall", "do", "tasks_add", "arete_context"} {
+			require.Contains(s.t, names, name)
+		}
+		add, err := client.Worker(s.t.Context(), "tasks_add")
+		require.NoError(s.t, err)
+		_, err = add.Executor.Execute(s.t.Context(), &act.Call{Task: reason.Task{Inputs: []byte(`{"subject":"tidy up"}`)}})
+		require.NoError(s.t, err)
+		require.NoError(s.t, client.Close())
+		require.Contains(s.t, s.ok("tasks"), "tidy up")
+	})
+}
+
+// A task that waits for a person is said once by arc serve, however often it is looked at.
+func TestServeSaysWhatWaits(t *testing.T) {
+	s := newShell(t, "")
+	s.making()
+	p := s.start("serve", "--no-sensors")
+	p.until("serving")
+	require.Contains(t, s.ok("tasks", "add", "make it"), "make it")
+	p.until("waits: .*; next: arc\n")
+	require.Contains(t, s.ok("approve"), "it is made")
+	p.until("completed: it is made")
+	require.Equal(t, 1, strings.Count(p.text(), "▸"))
 }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/arc-learn/arc/next/contrib/dash"
+	"github.com/arc-learn/arc/next/contrib/mcp"
 	"github.com/arc-learn/arc/next/memory"
 
 	"github.com/spf13/cobra"
@@ -62,6 +63,11 @@ func (c *command) serveCommands() []*cobra.Command {
 			}
 			return err
 		})
+		work.Go(func() {
+			if err := mcp.Share(ctx, a.agent, a.path(".arc"), a.offers()); ctx.Err() == nil {
+				c.Say(c.Paint(red, "arc mcp finds nobody: ") + err.Error())
+			}
+		})
 		if !quiet {
 			keep(time.Minute, "sensors", func() error { c.sense(ctx, a, true); return nil }) // it has said what failed
 		}
@@ -76,17 +82,26 @@ func (c *command) serveCommands() []*cobra.Command {
 			<-ctx.Done()
 			return nil
 		}
+		var waits sync.Map // tasks that wait, which is said once
 		return a.queue.Dispatch(ctx, n, func(ctx context.Context, j *queue.Job) ([]queue.Draft, error) {
-			c.Say(c.Paint(cyan, "▸ ") + short(j.ID) + " " + j.Subject)
+			was, again := waits.LoadAndDelete(j.ID)
+			if !again {
+				c.Say(c.Paint(cyan, "▸ ") + short(j.ID) + " " + j.Subject)
+			}
 			follow, err := a.work(ctx, j)
-			text := string(j.State)
+			text, summary := string(j.State), j.Summary
 			switch {
 			case err != nil:
-				text, j.Summary = "failed", err.Error()
+				text, summary = "failed", err.Error()
 			case j.State == queue.Active: // as it was claimed
 				text = string(queue.Completed)
+			case j.State == queue.Pending:
+				if waits.Store(j.ID, summary); summary == was {
+					return follow, nil
+				}
+				text, summary = "waits", summary+"; next: arc"
 			}
-			c.Say("  " + short(j.ID) + " " + c.Paint(paints[text], text) + ": " + cut(j.Summary, c.Width-22))
+			c.Say("  " + short(j.ID) + " " + c.Paint(paints[text], text) + ": " + cut(summary, c.Width-22))
 			return follow, err
 		})
 	}, func(f *pflag.FlagSet) {
@@ -95,7 +110,19 @@ func (c *command) serveCommands() []*cobra.Command {
 		f.IntVar(&n, "workers", 1, "tasks at a time")
 		f.StringVar(&web, "web", "", "address of the dashboard, as 127.0.0.1:8080: whoever uses this machine can use it")
 	})
-	return []*cobra.Command{serve, c.servicesCommand()}
+	return []*cobra.Command{serve, c.servicesCommand(), c.mcpCommand()}
+}
+
+// mcpCommand serves an MCP client: by the process that stays, or by this one.
+func (c *command) mcpCommand() *cobra.Command {
+	return c.leaf(speaks, "mcp", "Serve an MCP client over standard input and output", func(ctx context.Context, a *app, _ string) error {
+		return mcp.Serve(ctx, a.agent, os.Stdin, os.Stdout, a.offers())
+	}, nil)
+}
+
+// offers is what MCP clients get: the tools for memory, runs, tasks and the person, as models that nobody vouches for.
+func (a *app) offers() *mcp.Options {
+	return &mcp.Options{Logger: a.log, Queue: func(context.Context, memory.Scope) (*queue.Queue, error) { return a.queue, nil }}
 }
 
 // idleFor is how long nobody has changed MEMORY.md before it is written: a person may have it open.

@@ -52,13 +52,12 @@ func (c *command) skillCommands() []*cobra.Command {
 		}, nil),
 			c.leaf(local, "show NAME", "Print a skill's SKILL.md", func(_ context.Context, _ *app, name string) error {
 				all, err := c.skills()
-				for _, s := range all {
-					if s.Name == name {
-						c.Print(s.Text)
-						return nil
-					}
+				i := slices.IndexFunc(all, func(s reason.Skill) bool { return s.Name == name })
+				if i < 0 {
+					return errors.Join(usage("no skill %q: see arc skills", name), err)
 				}
-				return errors.Join(usage("no skill %q: see arc skills", name), err)
+				c.Print(all[i].Text)
+				return nil
 			}, nil),
 			c.leaf(local, "run NAME", "Run a skill's own command: arc skills run --name NAME -- ARGS", func(ctx context.Context, _ *app, name string) error {
 				file := c.program(name, "cli")
@@ -219,9 +218,8 @@ func (a *app) secret(ctx context.Context, name string) (string, error) {
 	if !errors.Is(err, agefile.ErrNotFound) {
 		return value, unlocked(err)
 	}
-	service, key, ok := strings.Cut(name, ".")
-	if !ok {
-		return "", fmt.Errorf("%s is not set: export %s=…, or arc creds set --service env --key %s --value …", name, name, name)
+	if service, key, ok := strings.Cut(name, "."); ok {
+		return "", fmt.Errorf("no credential %s: arc creds set --service %s --key %s", name, service, key)
 	}
-	return "", fmt.Errorf("no credential %s: arc creds set --service %s --key %s --value …", name, service, key)
+	return "", fmt.Errorf("%s is not set: export %s=…, or arc creds set --service env --key %s", name, name, name)
 }

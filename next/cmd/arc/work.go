@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -33,13 +34,13 @@ func (c *command) runCommands() []*cobra.Command {
 	objective := func(f *pflag.FlagSet) {
 		f.StringVar(&o.Situation, "situation", "", "the kind of case: equal cases have the same words")
 		f.Func("inputs", "JSON object: what varies between cases", jsonTo(&o.Inputs))
-		f.Func("data", "JSON that workers get, and that is no part of the case", jsonTo(&o.Data))
+		f.Func("data", "JSON that workers get, and no part of the case", jsonTo(&o.Data))
 		f.StringVar(&o.Session, "session", "", "runs of a session are assessed together")
 		f.StringSliceVar(&o.Conditions, "condition", nil, "what else must hold for the same plan to be right")
 		f.StringSliceVar(&o.Secrets, "secret", nil, "names of credentials that may stand in the inputs")
 		f.StringSliceVar(&skills, "skill", nil, "skills whose SKILL.md is read first")
 		f.Float64Var(&o.Budget.USD, "usd", 0, "the most dollars; 0: the budget of arc.yaml")
-		f.BoolVar(&o.Fresh, "fresh", false, "without memory: nothing is recalled and no plan fires")
+		f.BoolVar(&o.Fresh, "fresh", false, "nothing is recalled, and no plan fires")
 	}
 	ready := func(a *app, text string) error {
 		if o.Text = text; o.Text == "" {
@@ -49,7 +50,7 @@ func (c *command) runCommands() []*cobra.Command {
 			o.Budget = a.config.Load().Budget
 		}
 		if len(skills) > 0 && o.Data == nil {
-			o.Data = reading{skills}.data()
+			o.Data = reading(skills)
 		}
 		return nil
 	}
@@ -108,8 +109,13 @@ func newRun(now time.Time) string {
 
 // watch follows a run that f begins or goes on with, and prints what came of it.
 func (c *command) watch(ctx context.Context, a *app, id string, f func(context.Context) (*arc.Report, error)) error {
-	defer a.follow(id, c.screen)()
+	p, end := a.follow(id, c.screen)
+	defer end()
 	r, err := f(ctx)
+	if err != nil && p.left.Load() { // where it asks whether something is allowed: without this terminal it waits
+		end()
+		r, err = a.view().Resume(context.WithoutCancel(ctx), id)
+	}
 	if errors.Is(err, context.Canceled) && ctx.Err() == nil { // another terminal cancels it
 		r, err = a.view().Wait(ctx, id)
 	}
@@ -233,6 +239,9 @@ func (c *command) showRun(ctx context.Context, a *app, r *arc.Report, follow boo
 			return err
 		}
 		text := strings.TrimRight(visible(e.Text), "\n")
+		if p := (act.Approval{}); e.Kind == "approval asked" && json.Unmarshal(e.Data, &p) == nil {
+			e.Data = p.Inputs
+		}
 		if u := (*reason.Usage)(nil); e.Kind == "answer" && json.Unmarshal(e.Data, &u) == nil && u != nil {
 			e.Data = json.RawMessage(usageText(u))
 		}
@@ -348,12 +357,7 @@ type progress struct {
 	doing string
 	since time.Time
 	usd   float64
-}
-
-func newProgress(s *screen) *progress {
-	p := &progress{screen: s}
-	p.busy("begins")
-	return p
+	left  atomic.Bool // a question, by Ctrl-C
 }
 
 func (p *progress) busy(doing string) {
@@ -551,7 +555,8 @@ func (c *command) runTask(ctx context.Context, a *app, _ string) error {
 		return err
 	}
 	c.Say(c.Paint(bold, short(j.ID)) + " " + j.Subject)
-	defer a.follow(path.Base(j.ID), c.screen)()
+	_, end := a.follow(path.Base(j.ID), c.screen)
+	defer end()
 	j, err = a.cycle(ctx, j)
 	c.Still()
 	if err != nil {
@@ -596,19 +601,17 @@ func (a *app) work(ctx context.Context, j *queue.Job) ([]queue.Draft, error) {
 			Situation: j.Template, Budget: a.config.Load().Budget,
 		}
 		if len(j.Skills) > 0 {
-			o.Data = reading{j.Skills}.data()
+			o.Data = reading(j.Skills)
 		}
 		return o
 	})(context.WithValue(ctx, modelKey{}, j.Model), j)
 }
 
 // taskOf is the task that a run is for; "": none.
-func taskOf(run string) string {
-	rest, ok := strings.CutPrefix(run, "job/")
-	if !ok {
-		return ""
+func taskOf(run string) (id string) {
+	if rest, ok := strings.CutPrefix(run, "job/"); ok {
+		id, _, _ = strings.Cut(rest, "/")
 	}
-	id, _, _ := strings.Cut(rest, "/")
 	return id
 }
 

@@ -112,18 +112,14 @@ func (g *gate) Verify(ctx context.Context, c *act.Call, r *act.Result) (act.Verd
 }
 
 // reading is the Data of a run whose workers read skills first.
-type reading struct {
-	Skills []string `json:"skills"`
-}
-
-func (r reading) data() json.RawMessage {
-	raw, _ := json.Marshal(r) // strings always can be
+func reading(skills []string) json.RawMessage {
+	raw, _ := json.Marshal(map[string][]string{"skills": skills}) // strings always can be
 	return raw
 }
 
 // orders is what a model or a coding agent is told besides the task.
 func (a *app) orders(c *act.Call, system string) string {
-	var data reading
+	var data struct{ Skills []string }
 	_ = json.Unmarshal(c.Data, &data) // of another form: no skills
 	if c.Task.Skill != "" {
 		data.Skills = append(data.Skills, c.Task.Skill)
@@ -245,6 +241,7 @@ func (a *app) approve(ctx context.Context, p act.Approval) (act.Ruling, error) {
 		for {
 			answer, err := s.Question(ctx, "  allow it? [yes/no] ")
 			if err != nil {
+				s.left.Store(true)
 				return act.Ruling{}, nil
 			}
 			if allow, ok := act.ParseRuling(answer); ok {
@@ -315,9 +312,9 @@ func (a *app) model(ctx context.Context, c modelConfig) (reason.Model, error) {
 	}
 	var m reason.Model
 	if c.API == "anthropic" {
-		m = anthropic.New(c.Name, &anthropic.Options{URL: c.URL, Key: key, KeyEnv: c.Key, Cache: true, Extra: c.Extra})
+		m = anthropic.New(c.Name, &anthropic.Options{URL: c.URL, Key: key, KeyEnv: c.keyName(), Cache: true, Extra: c.Extra})
 	} else {
-		m = openai.New(c.Name, &openai.Options{URL: c.URL, Key: key, KeyEnv: c.Key, Words: c.Words, Extra: c.Extra})
+		m = openai.New(c.Name, &openai.Options{URL: c.URL, Key: key, KeyEnv: c.keyName(), Words: c.Words, Extra: c.Extra})
 	}
 	if p := c.Price; p != nil {
 		m = reason.Price(m, p.Input, p.Output, p.Cached)
@@ -345,21 +342,18 @@ func (a *app) ping(ctx context.Context, c modelConfig) error {
 	client := http.Client{Transport: reason.Transport(nil)}
 	answer, err := client.Do(r)
 	if err != nil {
-		return fmt.Errorf("%w (the key is that of %s)", err, cmp.Or(c.Key, "nobody"))
+		return fmt.Errorf("%w (the key is that of %s)", err, c.keyName())
 	}
 	defer answer.Body.Close()
-	var list struct {
-		Data []struct {
-			ID string `json:"id"`
-		} `json:"data"`
-	}
+	type listed struct{ ID string }
+	var list struct{ Data []listed }
 	if json.NewDecoder(io.LimitReader(answer.Body, 4<<20)).Decode(&list) != nil || len(list.Data) == 0 {
 		return nil // it has no list
 	}
-	for _, m := range list.Data {
-		if strings.TrimSuffix(m.ID, ":latest") == strings.TrimSuffix(c.Name, ":latest") {
-			return nil
-		}
+	if slices.ContainsFunc(list.Data, func(m listed) bool {
+		return strings.TrimSuffix(m.ID, ":latest") == strings.TrimSuffix(c.Name, ":latest")
+	}) {
+		return nil
 	}
 	return fmt.Errorf("it has no model %s: it has %s and %d others", c.Name, list.Data[0].ID, len(list.Data)-1)
 }
