@@ -315,10 +315,7 @@ func (a *attempt) do(ctx context.Context, step string, c reason.ToolCall) (_ jso
 		return nil, fmt.Errorf("inputs: %w", err), nil
 	}
 	failed := false
-	conditions := &act.Worker{
-		Name: t.Name, Mode: t.Mode, Blast: t.Blast, Irreversible: t.Irreversible, AskAbove: t.AskAbove, Secrets: t.Secrets,
-	}
-	result, err := act.Do(ctx, conditions, step, c.Inputs, func(ctx context.Context, inputs json.RawMessage) (json.RawMessage, error) {
+	result, err := act.Do(ctx, &t.Worker, step, c.Inputs, func(ctx context.Context, inputs json.RawMessage) (json.RawMessage, error) {
 		failed = true // by a panic, too
 		out, err := t.Call(ctx, inputs)
 		failed = err != nil
