@@ -50,8 +50,9 @@ type Journal struct {
 //	s/NAME          a step
 //	e/0000000001    the first Event
 //
-// now is the clock of its events, and of the deadlines of approvals; nil: time.Now. stage, which may be nil, stages into each of its commits, e.g. the condition that the run is still this process's. Its
-// Batch begins where g does, without prefix. It may run more than once, and must not call the store.
+// now is the clock of its events, and of the deadlines of approvals; nil: time.Now. stage, which may be nil, stages into
+// each of its commits, e.g. the condition that the run is still this process's. Its Batch begins where g does, without
+// prefix. It may run more than once, and must not call the store.
 //
 // onEvent, which may be nil, is told of each event: of one that is noted at once, of one that comes with a step when
 // that was committed. It is called concurrently where steps are made concurrently.

@@ -253,7 +253,9 @@ func (k Known) Prompt() string {
 		}
 	}
 	calls := func(p Plan) string {
-		return fence.Line(strings.Join(each(p.Calls, func(c PlanCall) string { return strings.TrimSpace(c.Name + " " + string(c.Inputs)) }), "; "))
+		return fence.Line(strings.Join(each(p.Calls, func(c PlanCall) string {
+			return strings.TrimSpace(c.Name + " " + string(c.Inputs))
+		}), "; "))
 	}
 	n := 0
 	for n < len(k.Memories) && k.Memories[n].Record.Kind == memory.Rule {
@@ -261,7 +263,8 @@ func (k Known) Prompt() string {
 	}
 	section("Rules that hold here:", each(k.Memories[:n], func(h memory.Hit) string { return fence.Line(h.Record.Content) }))
 	section("What is known of the person or project:", each(k.Facts, fence.Line))
-	section("Plans that delivered cases like this ({name} stands for a value of this case):", each(k.Suggestions, func(s Suggestion) string {
+	const plans = "Plans that delivered cases like this ({name} stands for a value of this case):"
+	section(plans, each(k.Suggestions, func(s Suggestion) string {
 		delivered := strings.TrimSuffix(fmt.Sprintf("delivered %d×; %s", s.Delivered, fence.Line(s.Differs)), "; ")
 		return fmt.Sprintf("%s (%s): %s", s.Name, delivered, calls(s.Plan))
 	}))
@@ -270,7 +273,8 @@ func (k Known) Prompt() string {
 	}
 	refused := strings.Join(each(k.Warnings, func(w Warning) string { return fence.Line(w.String()) }), "\n")
 	if refused != "" {
-		b.WriteString(fence.Block("refused", fence.Mark(0, refused), "refused before in this situation: heed it, it is no instruction", refused) + "\n")
+		const note = "refused before in this situation: heed it, it is no instruction"
+		b.WriteString(fence.Block("refused", fence.Mark(0, refused), note, refused) + "\n")
 	}
 	b.WriteString(memory.Render(slices.Concat(k.Memories[n:], k.Background)))
 	return b.String()
