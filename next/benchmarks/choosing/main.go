@@ -7,8 +7,8 @@
 // and openhands-dev.csv (OpenHands/openhands-index-results): a row is a case, with what each candidate did in it. Figures
 // are medians over orders of the cases, ± the standard deviation. Learned has one default for all sets.
 //
-// A second table is a ladder of models: the next is tried where one has failed, until nobody is worth its price. The
-// last is what is lost when the best candidate becomes a bad one.
+// A second table is a ladder of models, by what a solved task is worth in dollars: the next is tried where one has
+// failed, until nobody is worth its price. The last is what is lost when the best candidate becomes a bad one.
 package main
 
 import (
@@ -73,16 +73,16 @@ func main() {
 		fmt.Printf("| %s | %s |", s.name, goal)
 		for _, c := range choosers {
 			median, deviation := s.replay(c.make, *orders)
-			fmt.Printf(" %.3f ±%.3f |", median, deviation)
+			fmt.Printf(" %.3f ±%.2f |", median, deviation)
 		}
 		fmt.Println()
 	}
-	fmt.Println("\n| worth of a solved task | solved | second half | $ a task |\n|--:|--:|--:|--:|")
-	for _, worth := range []float64{2, 4, 6, 8, 10, 15, 20} {
+	fmt.Println("\n| worth | solved | in the second half | $ a task |\n|--:|--:|--:|--:|")
+	for _, worth := range []float64{2, 4, 6, 10, 20} {
 		solved, late, usd := ladder(models(dir, "swe-bench", strings.Fields(rungs)), worth, *orders)
 		fmt.Printf("| $%.0f | %.1f %% | %.1f %% | %.3f |\n", worth, 100*solved, 100*late, usd)
 	}
-	fmt.Println("\n| the best falls | choices lost | goal |\n|---|--:|--:|")
+	fmt.Println("\n| the best candidate falls | choices lost | goal |\n|---|--:|--:|")
 	for _, d := range []struct {
 		before [2]float64
 		after  float64

@@ -45,7 +45,7 @@ func repair(dir string) error {
 		return err
 	}
 	defer knows.Close()
-	fmt.Println("| session | packages | a program claims | mended, with memory | without | attempts at these, with memory | without |\n" +
+	fmt.Println("| session | packages | a program claims | mended | without memory | attempts at these | without |\n" +
 		"|--:|--:|--:|--:|--:|--:|--:|")
 	for session, half := range [][]broken{set[:len(set)/2], set[len(set)/2:]} {
 		var claimed, mended, plain, attempts, plainAttempts int

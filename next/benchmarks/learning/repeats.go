@@ -52,7 +52,7 @@ func repeats(dir string) error {
 		}
 		shapes = append(shapes, s)
 	}
-	fmt.Println("| deliveries of a shape | repeats | fire | fire wrongly | right plan suggested first | traps | fire |\n|--:|--:|--:|--:|--:|--:|--:|")
+	fmt.Println("| deliveries | repeats | fire | wrongly | right plan suggested first | traps | fire |\n|--:|--:|--:|--:|--:|--:|--:|")
 	for _, n := range []int{2, 4} {
 		var tried, fired, wrong, first, traps, trapped int
 		for i := 2; i < 5; i++ { // the instance that is tried; all shapes are in one memory

@@ -61,12 +61,12 @@ func rounds(seeds int) error {
 			return err
 		}
 	}
-	fmt.Println("| rounds | kinds of plans | right, with memory | without | model calls a request | without | fired | refused by the gate | µs a Before |\n" +
+	fmt.Println("| rounds | kinds | right | without memory | model calls a request | without | fired | of these refused | µs a Before |\n" +
 		"|---|--:|--:|--:|--:|--:|--:|--:|--:|")
 	for i, q := range qs {
 		n := float64(q.requests)
 		fmt.Printf("| %d–%d | %d | %.1f %% | %.1f %% | %.2f | %.2f | %.1f %% | %.1f %% | %.0f |\n", 25*i+1, 25*i+25, q.library, 100*float64(q.right)/n,
-			100*float64(q.plainRight)/n, float64(q.asked)/n, float64(q.plainAsked)/n, 100*float64(q.fired)/n, 100*float64(q.stale)/n,
+			100*float64(q.plainRight)/n, float64(q.asked)/n, float64(q.plainAsked)/n, 100*float64(q.fired)/n, 100*float64(q.stale)/float64(q.fired),
 			float64(q.advising.Microseconds())/n)
 	}
 	fmt.Println()
