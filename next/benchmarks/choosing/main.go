@@ -5,7 +5,8 @@
 //
 // DIR has llmrouter-dev.csv (ulab-uiuc/LLMRouter), routellm-dev.csv (lm-sys/RouteLLM), aslib/*.csv (coseal/aslib_data)
 // and openhands-dev.csv (OpenHands/openhands-index-results): a row is a case, with what each candidate did in it. Figures
-// are medians over orders of the cases, ± the standard deviation. Learned has one default for all sets.
+// are medians over orders of the cases, ± the standard deviation; five times as many where there are under a thousand
+// cases. Learned has one default for all sets.
 //
 // A second table is a ladder of models, by what a solved task is worth in dollars: the next is tried where one has
 // failed, until nobody is worth its price. The last is what is lost when the best candidate becomes a bad one.
@@ -95,6 +96,9 @@ func main() {
 
 // replay chooses for each case in turn, in a number of orders.
 func (s set) replay(begin func(k int, seed uint64) chooser, orders int) (median, deviation float64) {
+	if len(s.ds) < 1000 {
+		orders *= 5
+	}
 	var got []float64
 	for seed := range uint64(orders) {
 		rng := rand.New(rand.NewPCG(seed, 0))
