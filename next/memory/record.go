@@ -175,7 +175,7 @@ func (r *record) doc(an *text.Analyzer) index.Doc {
 	at := timeOf(r.At, r.Zone)
 	return index.Doc{
 		Trigger: r.Trigger, Content: r.Content, Actor: r.voice().Actor, Thread: r.voice().Thread, At: at,
-		Day: date.Of(at).Terms(an), Tie: uint64(r.Created), Machine: slices.Contains([]Origin{Model, Executor, Web}, origins[r.Origin]),
+		Day: date.Of(at).Terms(an), Tie: uint64(r.Created),
 	}
 }
 

@@ -28,7 +28,6 @@ type Doc struct {
 	At      time.Time
 	Day     []text.Term // the words of its date, which count in no length; the last one is of the day of the year
 	Tie     uint64      // orders records of the same At, such as those of one batch
-	Machine bool        // it comes from a machine (a model, a program, the web): it is the other side of a conversation
 }
 
 // Index finds the records of one scope. Create one with [New].
@@ -56,7 +55,6 @@ type marks uint8
 const (
 	linked marks = 1 << iota // it has a thread, and is short enough to count with its neighbours
 	asks                     // it is a short question
-	other                    // it is by the other side of a conversation
 )
 
 // link has the rows before and after in a thread, plus one.
@@ -136,8 +134,7 @@ func (ix *Index) Analyze(docs ...Doc) *Terms {
 		}
 		add(d.Content, 1)
 		add(d.Trigger, 2)
-		answers, isSide := sides[strings.ToLower(d.Actor)]
-		if !isSide {
+		if !sides[strings.ToLower(d.Actor)] {
 			for _, n := range add(d.Actor, 1) {
 				e.actor = append(e.actor, lex.Terms[n])
 			}
@@ -151,9 +148,6 @@ func (ix *Index) Analyze(docs ...Doc) *Terms {
 		}
 		if length <= shortAsk && strings.HasSuffix(strings.TrimRightFunc(d.Content, unicode.IsSpace), "?") {
 			e.row.marks |= asks
-		}
-		if answers || d.Machine && !isSide {
-			e.row.marks |= other
 		}
 	}
 	t.terms = lex.Terms
@@ -282,12 +276,9 @@ func (ix *Index) Latest(thread string, n int) []uint32 {
 }
 
 // sides are actors that are no more than a side of a conversation, which half of all records have: no names to be found
-// by. True: the side that answers.
-var sides = map[string]bool{"user": false, "human": false, "customer": false, "me": false,
+// by.
+var sides = map[string]bool{"user": true, "human": true, "customer": true, "me": true,
 	"assistant": true, "ai": true, "agent": true, "bot": true, "model": true, "system": true, "tool": true}
-
-// selfWords are the words by which somebody who asks is meant.
-var selfWords = map[string]bool{"i": true, "me": true, "my": true, "mine": true, "we": true, "us": true, "our": true}
 
 // enter counts n more records of an actor, and returns the actor's number; 0: no actor.
 func (ix *Index) enter(terms []text.Term, n int) uint32 {
@@ -323,8 +314,6 @@ const (
 	reach          = 3    // neighbours in a thread, on each side, that count with a record
 	ActorNamed     = 0.28 // a record of the one actor whom the query names counts so much more
 	dayNamed       = 1.0  // a record of a day that the query names; not in talk, where much of a day is told on another
-	toldAfter      = 0.9  // the word for the day after counts so much of that for the day
-	otherAsked     = -0.5 // a record by the other side, where the query is about who asks
 	justAsks       = -0.25
 	shortAsk       = 16 // words
 	minRecords     = 1024

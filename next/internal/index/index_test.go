@@ -128,14 +128,6 @@ func TestNamedActor(t *testing.T) {
 	require.Equal(t, []bool{true, false, false, true}, []bool{ms[0].Named, ms[0].Another, ms[1].Named, ms[1].Another})
 	both := ix.Search(&index.Query{Text: "Do Anna and Ben like sailing?"})[0]
 	require.False(t, both.Named || both.Another)
-
-	ix.insert(index.Doc{Content: "my blood group is zero", Actor: "user"})
-	ix.insert(index.Doc{Content: "my blood group is zero", Actor: "assistant"})
-	ms = ix.Search(&index.Query{Text: "what is my blood group?"})
-	require.Equal(t, "user", ix.docs[ms[0].Row].Actor)
-	require.Greater(t, ms[0].Ratio, ms[1].Ratio)
-	ms = ix.Search(&index.Query{Text: "what did you tell me of my blood group?"})
-	require.Equal(t, ms[0].Ratio, ms[1].Ratio)
 }
 
 func TestThreads(t *testing.T) {
@@ -228,11 +220,10 @@ var (
 	drawDoc = rapid.Custom(func(t *rapid.T) index.Doc {
 		return index.Doc{
 			Content: drawText.Draw(t, "content"), Trigger: rapid.SampledFrom([]string{"", "", "build", "shelf of anna"}).Draw(t, "trigger"),
-			Actor:   rapid.SampledFrom([]string{"", "Anna", "Ben", "assistant"}).Draw(t, "actor"),
-			Thread:  rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "thread"),
-			At:      time.Date(2025, 3, rapid.IntRange(1, 3).Draw(t, "time"), 0, 0, 0, 0, time.UTC),
-			Day:     day("2025", rapid.IntRange(1, 3).Draw(t, "day")),
-			Machine: rapid.Bool().Draw(t, "machine"),
+			Actor:  rapid.SampledFrom([]string{"", "Anna", "Ben", "assistant"}).Draw(t, "actor"),
+			Thread: rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "thread"),
+			At:     time.Date(2025, 3, rapid.IntRange(1, 3).Draw(t, "time"), 0, 0, 0, 0, time.UTC),
+			Day:    day("2025", rapid.IntRange(1, 3).Draw(t, "day")),
 		}
 	})
 )

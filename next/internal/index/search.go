@@ -6,7 +6,6 @@ import (
 	"math/bits"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/arc-learn/arc/next/internal/text"
 )
@@ -41,7 +40,6 @@ type scratch struct {
 	size    float64         // its words
 	named   uint32          // the one actor whom it names
 	ofDay   map[uint32]bool // rows of the days that it names; nil: it names none
-	asker   bool            // it is about the one who asks, and not about what the other side has said
 	content bool            // it has other words than function words
 }
 
@@ -146,10 +144,10 @@ func (ix *Index) weigh(sc *scratch, q *Query) {
 	}
 	var buf [64]text.Term
 	terms := ix.an.Append(buf[:0], q.Text)
-	sc.ofDay, sc.asker = ix.ofDays(q.Days), false
+	sc.ofDay = ix.ofDays(q.Days)
 	terms = append(terms, slices.Concat(q.Days...)...)
 	sc.named, sc.content, sc.total, sc.size = 0, false, 0, 0
-	several, you := false, false
+	several := false
 	for _, t := range terms {
 		if len(sc.words) < 256 && !slices.ContainsFunc(sc.words, func(w word) bool { return w.text == t.Text }) {
 			sc.words = append(sc.words, word{text: t.Text, term: cmp.Or(ix.terms[t.Text], &unknown), stop: t.Stop, near: t.Open})
@@ -160,12 +158,7 @@ func (ix *Index) weigh(sc *scratch, q *Query) {
 		w := &sc.words[i]
 		open, df, from := w.near, w.df(), len(sc.words)
 		w.near = false
-		share := float32(formOf)
-		if w.text[0] == '@' {
-			share = toldAfter
-			day, _ := time.Parse("@01-02 2006", w.text+" 2024") // a leap year
-			ix.addNear(sc, ix.terms[day.AddDate(0, 0, 1).Format("@01-02")])
-		} else if (df == 0 || open) && !w.stop && len(terms) <= 64 {
+		if (df == 0 || open) && !w.stop && len(terms) <= 64 {
 			forms := ix.forms(w.text)
 			if df == 0 && len(forms) == 0 {
 				forms = append(forms, ix.nearest(w.text))
@@ -177,13 +170,12 @@ func (ix *Index) weigh(sc *scratch, q *Query) {
 		w.idf = kind * idf(records, df)
 		w.gain = float32(w.idf * (k1 + 1))
 		for j := from; j < len(sc.words); j++ {
-			sc.words[j].idf, sc.words[j].gain = w.idf, share*w.gain
+			sc.words[j].idf, sc.words[j].gain = w.idf, formOf*w.gain
 		}
 		sc.size += kind
 		sc.total += w.idf
-		sc.content, sc.asker, you = sc.content || !w.stop, sc.asker || selfWords[w.text], you || w.text == "you"
+		sc.content = sc.content || !w.stop
 	}
-	sc.asker = sc.asker && !you // "what did you tell me"
 	for _, w := range sc.words {
 		for id := range ix.names[w.text] {
 			several = several || sc.named != 0 && sc.named != id
@@ -253,9 +245,6 @@ func (ix *Index) factor(sc *scratch, r uint32) float32 {
 	f, x := float32(1), ix.rows[r]
 	if x.marks&asks != 0 {
 		f += justAsks
-	}
-	if sc.asker && x.marks&other != 0 {
-		f += otherAsked
 	}
 	if sc.named != 0 && ix.actors[r] == sc.named {
 		f += ActorNamed
@@ -330,7 +319,7 @@ func (ix *Index) credit(sc *scratch, w *word, r uint32, tau float32) {
 		sc.touched = append(sc.touched, r)
 	}
 	gain := w.gain * tau / (tau + k1)
-	if sc.named != 0 || sc.ofDay != nil || ix.rows[r].marks&(asks|other) != 0 {
+	if sc.named != 0 || sc.ofDay != nil || ix.rows[r].marks&asks != 0 {
 		gain *= ix.factor(sc, r)
 	}
 	sc.scores[r] += gain
