@@ -50,10 +50,10 @@ func runKey(scope memory.Scope, id string) string { return string(scope) + "//" 
 
 // dueEntry says what is due.
 type dueEntry struct {
-	Scope   memory.Scope
-	ID      string
-	Process string // that looks at it, while it is not gone
-	Kind    string // of what is due: a run, or one of these
+	Scope   memory.Scope `cbor:",omitzero"`
+	ID      string       `cbor:",omitzero"`
+	Process string       `cbor:",omitzero"` // that looks at it, while it is not gone
+	Kind    string       `cbor:",omitzero"` // of what is due: a run, or one of these
 }
 
 const (

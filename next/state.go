@@ -22,92 +22,92 @@ const (
 // record is a run as stored: what the next step needs. What happened is in the run's journal; the objective, the
 // advice and the deliveries are parts of their own, since they do not change.
 type record struct {
-	ID      string
-	Scope   memory.Scope
-	Session string
-	Text    string // the beginning of the objective, for lists
-	Digest  []byte
-	Process string // that has last committed it; while it is under way, nobody else works on it
-	Left    bool   // who ran it has left: it goes on by Resume
-	Status  Status
-	Phase   phase // the next step
-	Cause   Cause
-	Reason  string
+	ID      string       `cbor:",omitzero"`
+	Scope   memory.Scope `cbor:",omitzero"`
+	Session string       `cbor:",omitzero"`
+	Text    string       `cbor:",omitzero"` // the beginning of the objective, for lists
+	Digest  []byte       `cbor:",omitzero"`
+	Process string       `cbor:",omitzero"` // that has last committed it; while it is under way, nobody else works on it
+	Left    bool         `cbor:",omitzero"` // who ran it has left: it goes on by Resume
+	Status  Status       `cbor:",omitzero"`
+	Phase   phase        `cbor:",omitzero"` // the next step
+	Cause   Cause        `cbor:",omitzero"`
+	Reason  string       `cbor:",omitzero"`
 	Began   time.Time
 	Ended   time.Time
 	Due     time.Time // when the scheduler looks at it; zero: never
 
-	Attempts, Deliberations, Fired int
-	Usage                          *reason.Usage // without that of Current
-	Aims                           []aim         // the last one is worked on
-	Current                        attempt
-	Wait                           waiting
-	Pending                        []act.Approval
-	Questions                      []string
-	Back                           phase // where to go on when they are answered
-	Answers                        []reason.Answer
-	Deliveries                     []int  // numbers of the attempts that delivered
-	Advices                        int    // made so far
-	Advice                         string // the ID of the objective's last one, for Judge
+	Attempts, Deliberations, Fired int             `cbor:",omitzero"`
+	Usage                          *reason.Usage   `cbor:",omitzero"` // without that of Current
+	Aims                           []aim           `cbor:",omitzero"` // the last one is worked on
+	Current                        attempt         `cbor:",omitzero"`
+	Wait                           waiting         `cbor:",omitzero"`
+	Pending                        []act.Approval  `cbor:",omitzero"`
+	Questions                      []string        `cbor:",omitzero"`
+	Back                           phase           `cbor:",omitzero"` // where to go on when they are answered
+	Answers                        []reason.Answer `cbor:",omitzero"`
+	Deliveries                     []int           `cbor:",omitzero"` // numbers of the attempts that delivered
+	Advices                        int             `cbor:",omitzero"` // made so far
+	Advice                         string          `cbor:",omitzero"` // the ID of the objective's last one, for Judge
 }
 
 // aim is the objective, or a subgoal of the one before it.
 type aim struct {
-	Text    string
-	Advised int // number of its advice; 0: none yet
+	Text    string `cbor:",omitzero"`
+	Advised int    `cbor:",omitzero"` // number of its advice; 0: none yet
 
-	Plan         []reason.Task
-	Next         int  // of Plan
-	Fired        bool // the plan is the advice's
-	Suggested    bool // the worker gets the advice's plan: it makes calls itself
-	Given        bool // the plan is the objective's
-	Stuck        bool // it was told that the session does not get on
-	Approach     string
-	Alternatives []reason.Decision
-	Preferences  []reason.Preference
-	Applied      []memory.ID
+	Plan         []reason.Task       `cbor:",omitzero"`
+	Next         int                 `cbor:",omitzero"` // of Plan
+	Fired        bool                `cbor:",omitzero"` // the plan is the advice's
+	Suggested    bool                `cbor:",omitzero"` // the worker gets the advice's plan: it makes calls itself
+	Given        bool                `cbor:",omitzero"` // the plan is the objective's
+	Stuck        bool                `cbor:",omitzero"` // it was told that the session does not get on
+	Approach     string              `cbor:",omitzero"`
+	Alternatives []reason.Decision   `cbor:",omitzero"`
+	Preferences  []reason.Preference `cbor:",omitzero"`
+	Applied      []memory.ID         `cbor:",omitzero"`
 
-	Tries     []try // at the next task, by this plan
-	Failed    []reason.Failure
-	Replans   int
-	Refused   int    // decisions in a row that could not be used
-	Complaint string // why
+	Tries     []try            `cbor:",omitzero"` // at the next task, by this plan
+	Failed    []reason.Failure `cbor:",omitzero"`
+	Replans   int              `cbor:",omitzero"`
+	Refused   int              `cbor:",omitzero"` // decisions in a row that could not be used
+	Complaint string           `cbor:",omitzero"` // why
 
-	Calls    []reason.PlanCall // that were delivered, by whichever plan
-	Made     bool              // they are those that the worker has made in its one task
-	Worker   string            // that delivered last
-	Utilized []memory.ID
-	Thought  bool // a reasoner has made the plan
+	Calls    []reason.PlanCall `cbor:",omitzero"` // that were delivered, by whichever plan
+	Made     bool              `cbor:",omitzero"` // they are those that the worker has made in its one task
+	Worker   string            `cbor:",omitzero"` // that delivered last
+	Utilized []memory.ID       `cbor:",omitzero"`
+	Thought  bool              `cbor:",omitzero"` // a reasoner has made the plan
 }
 
 // try is an attempt at the next task that did not pass.
 type try struct {
-	Worker, Complaint string
-	Denied            bool // it is not asked again
+	Worker, Complaint string `cbor:",omitzero"`
+	Denied            bool   `cbor:",omitzero"` // it is not asked again
 }
 
 // attempt is the one that is under way or waits.
 type attempt struct {
-	Number int // 0: none
-	Worker string
-	Asked  int // how often the reasoner has answered it
-	Usage  *reason.Usage
+	Number int           `cbor:",omitzero"` // 0: none
+	Worker string        `cbor:",omitzero"`
+	Asked  int           `cbor:",omitzero"` // how often the reasoner has answered it
+	Usage  *reason.Usage `cbor:",omitzero"`
 }
 
 // waiting is for an outage.
 type waiting struct {
-	Since time.Time // zero: nothing is waited for
-	Tries int
-	Why   string
-	For   time.Duration // as the part that is away has asked
+	Since time.Time     // zero: nothing is waited for
+	Tries int           `cbor:",omitzero"`
+	Why   string        `cbor:",omitzero"`
+	For   time.Duration `cbor:",omitzero"` // as the part that is away has asked
 }
 
 // delivered is what a task delivered, as stored.
 type delivered struct {
-	Task   reason.Task
-	Text   string
-	Output json.RawMessage
-	Sample rank.Sample // of the attempt, as the Book has it
+	Task   reason.Task     `cbor:",omitzero"`
+	Text   string          `cbor:",omitzero"`
+	Output json.RawMessage `cbor:",omitzero"`
+	Sample rank.Sample     `cbor:",omitzero"` // of the attempt, as the Book has it
 }
 
 // held reports whether a process works on the run, or waits with it for an outage to pass.

@@ -19,11 +19,11 @@ import (
 // "calling" and "tool".
 type Event struct {
 	At   time.Time
-	Kind string
-	Name string // of the worker or tool
-	Text string
-	Data json.RawMessage
-	Live bool // told as it happens and not kept: a piece of what a later event has whole
+	Kind string          `cbor:",omitzero"`
+	Name string          `cbor:",omitzero"` // of the worker or tool
+	Text string          `cbor:",omitzero"`
+	Data json.RawMessage `cbor:",omitzero"`
+	Live bool            `cbor:",omitzero"` // told as it happens and not kept: a piece of what a later event has whole
 }
 
 // Journal keeps the steps and events of a run in a store. It travels in the context, see [WithJournal]. One process
@@ -70,12 +70,12 @@ func (j *Journal) Fresh() { j.sure, j.made = true, map[string]bool{} }
 
 // record is what is kept of a step.
 type record struct {
-	Name  string // in the run
-	State string
-	Input string // digest of its input
-	Value []byte // JSON; nil in a done step: the result was too large to keep
-	Begun int    // how often an irreversible step was begun
-	Note  string // of an irreversible step: what it is and what came of it, for a person
+	Name  string `cbor:",omitzero"` // in the run
+	State string `cbor:",omitzero"`
+	Input string `cbor:",omitzero"` // digest of its input
+	Value []byte `cbor:",omitzero"` // JSON; nil in a done step: the result was too large to keep
+	Begun int    `cbor:",omitzero"` // how often an irreversible step was begun
+	Note  string `cbor:",omitzero"` // of an irreversible step: what it is and what came of it, for a person
 }
 
 // States of a record.

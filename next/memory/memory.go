@@ -87,39 +87,39 @@ const (
 
 // Draft is a memory to be written. Kind and Content are required.
 type Draft struct {
-	Kind       Kind
-	Trigger    string // the situation it is for; of a Rule: the phrases that bring it, one a line, "" for every run
-	Content    string
-	Key        string    // makes Remember idempotent for 90 days: the same Key in a scope is the same memory
-	At         time.Time // when it happened or began to hold; its zone is that of its dates. Zero: now, in UTC
-	Source     Source
-	Actor      string          // who said or did it
-	Thread     string          // the conversation it belongs to
-	Slot       string          // what it states the value of; a later Fact of the same Slot supersedes the former, from its At on
-	Supersedes []ID            // memories of the scope that do not hold any more
-	Links      []Link          // what it goes with; see Query.Linked
-	Vector     []float32       // instead of the Embedder's; it is not part of a Record
-	Plan       json.RawMessage // the host's
+	Kind       Kind            `cbor:",omitzero"`
+	Trigger    string          `cbor:",omitzero"` // the situation it is for; of a Rule: the phrases that bring it, one a line, "" for every run
+	Content    string          `cbor:",omitzero"`
+	Key        string          `cbor:",omitzero"` // makes Remember idempotent for 90 days: the same Key in a scope is the same memory
+	At         time.Time       // when it happened or began to hold; its zone is that of its dates. Zero: now, in UTC
+	Source     Source          `cbor:",omitzero"`
+	Actor      string          `cbor:",omitzero"` // who said or did it
+	Thread     string          `cbor:",omitzero"` // the conversation it belongs to
+	Slot       string          `cbor:",omitzero"` // what it states the value of; a later Fact of the same Slot supersedes the former, from its At on
+	Supersedes []ID            `cbor:",omitzero"` // memories of the scope that do not hold any more
+	Links      []Link          `cbor:",omitzero"` // what it goes with; see Query.Linked
+	Vector     []float32       `cbor:",omitzero"` // instead of the Embedder's; it is not part of a Record
+	Plan       json.RawMessage `cbor:",omitzero"` // the host's
 }
 
 // Record is a memory as it is kept.
 type Record struct {
-	ID    ID
-	Scope Scope
+	ID    ID    `cbor:",omitzero"`
+	Scope Scope `cbor:",omitzero"`
 	Draft
 	Stats
-	Trusted      bool // false: quarantined
-	Archived     bool // found only where nothing else matches
-	SupersededBy ID
+	Trusted      bool `cbor:",omitzero"` // false: quarantined
+	Archived     bool `cbor:",omitzero"` // found only where nothing else matches
+	SupersededBy ID   `cbor:",omitzero"`
 }
 
 // Stats are a memory's counters. Effectiveness is the mean of a Beta posterior over them, ½ where nothing is known:
 // (1 + Helped) / (2 + Helped + Misled + ½·Failed), since not to be used tells less than to mislead.
 type Stats struct {
-	Helped       int
-	Failed       int // shown in a task that was delivered, and not used
-	Misled       int
-	Strengthened int // how often an equal draft came
+	Helped       int `cbor:",omitzero"`
+	Failed       int `cbor:",omitzero"` // shown in a task that was delivered, and not used
+	Misled       int `cbor:",omitzero"`
+	Strengthened int `cbor:",omitzero"` // how often an equal draft came
 }
 
 // Trust selects memories by trust. The zero value selects all.
@@ -149,18 +149,18 @@ type Query struct {
 
 // Parts are what a Score is made of. All are in [0,1].
 type Parts struct {
-	Relevance     float64 // how likely it answers the question, by its words, who said it, and its vector
-	Effectiveness float64
-	Recency       float64 // 2^(-age/7 days) since it was used or said; of a Fact, age before the newest hit like it
+	Relevance     float64 `cbor:",omitzero"` // how likely it answers the question, by its words, who said it, and its vector
+	Effectiveness float64 `cbor:",omitzero"`
+	Recency       float64 `cbor:",omitzero"` // 2^(-age/7 days) since it was used or said; of a Fact, age before the newest hit like it
 }
 
 // Hit is a memory that was found.
 type Hit struct {
 	Record
 	Parts
-	Score      float64 // in (0,1]
-	Superseded *Record // the former statement, if it matched better
-	Linked     ID      // it came along with this hit
+	Score      float64 `cbor:",omitzero"` // in (0,1]
+	Superseded *Record `cbor:",omitzero"` // the former statement, if it matched better
+	Linked     ID      `cbor:",omitzero"` // it came along with this hit
 }
 
 // Feedback says what became of memories that were shown. The same Key again within 90 days replaces what it
