@@ -467,3 +467,27 @@ func TestTheTenantWithoutAName(t *testing.T) {
 	require.NoError(t, b.Observe(ctx, s), "the same scope, opened again")
 	require.Equal(t, 2, b.In("_").Stats("a", "s").Attempts)
 }
+
+// A record that another has replaced lends its memory to a later one, and to nobody that still reads it: here a second
+// Book, which has followed the same entry.
+func TestReplacedRecordsAreReadByNobody(t *testing.T) {
+	st, usd := store.NewMem(), 0.0
+	s := rank.Sample{Candidate: "a", Task: rank.Task{Skill: "s", Key: "k"}, Outcome: rank.Delivered, Usage: rank.Usage{CostUSD: &usd}, At: start}
+	other, g := open(t, st, nil, 0), store.NewGroup(st)
+	var books []*rank.Book
+	for range 2 {
+		b, err := rank.Open(ctx, g, nil, 0, nil)
+		require.NoError(t, err)
+		books = append(books, b)
+	}
+	for range 250 { // from 200 on it does not grow
+		require.NoError(t, other.Observe(ctx, s))
+	}
+	usd = 1
+	require.NoError(t, books[0].Observe(ctx, s), "after a conflict, by which both read the entry")
+	for range 10 {
+		require.NoError(t, books[0].Observe(ctx, s))
+		require.Zero(t, *books[1].Stats("a", "s").CostUSD)
+	}
+	require.Equal(t, 11., *books[0].Stats("a", "s").CostUSD)
+}
