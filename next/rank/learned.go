@@ -21,7 +21,7 @@ import (
 // known in general, and a draw of .5 standard deviations. The draw counts, of the general doubt, the share
 // (n + 5k)/(n + 200k²) for n samples and k candidates: a host that decides often can wait until exploring pays. It
 // never ends. Draws depend on the seed, the scope, the skill, the kind of case, the candidate and the number of
-// attempts, and on nothing else.
+// attempts, and on nothing else. How much samples scatter is learned, too, for each candidate and for all.
 //
 // A dollar is a tenth of a success. A host for which it is more gives a Reward, or uses [Book.Ladder].
 func (b *Book) Learned() Policy {

@@ -224,10 +224,7 @@ func (r *record) failures() (fs []failure, err error) {
 
 // fail adds a failure.
 func (r *record) fail(f failure) error {
-	fs, err := r.failures()
-	if err != nil {
-		return err
-	}
+	fs, _ := r.failures() // decode has read them
 	tail, err := codec.Marshal(append(fs, f)[max(0, len(fs)+1-recent):])
 	r.value = append(r.value[:r.begin(tables)], tail...)
 	return err
@@ -305,7 +302,7 @@ func (r *record) count(e *entry, by int32) {
 		if i := r.place(table, int32(n), n); i >= 0 {
 			t := r.tally(table, i)
 			t.N = int32(n)
-			t.count(e, by)
+			t.add(e.tally(), by)
 			t.pack(codec.Packer{B: r.row(table, i)})
 		}
 	}
@@ -325,35 +322,32 @@ func (r *record) count(e *entry, by int32) {
 	}
 }
 
-// count adds a sample, or takes it away where by is -1.
-func (t *tally) count(e *entry, by int32) {
-	t.Attempts += by
+// tally is what the sample adds to one.
+func (e *entry) tally() tally {
+	t := tally{Attempts: 1, Wall: int64(e.Wall), In: int64(e.In), Out: int64(e.Out)}
 	if e.is().judged() {
-		t.Judged += by
+		t.Judged = 1
 	}
 	if e.is() == Delivered {
-		t.Delivered += by
+		t.Delivered = 1
 	}
 	if e.is().ill() {
-		t.Ill += by
+		t.Ill = 1
 	}
-	t.Wall, t.In, t.Out = t.Wall+int64(by*e.Wall), t.In+int64(by*e.In), t.Out+int64(by*e.Out)
-	if e.USD < 0 {
-		return
+	if e.USD >= 0 && e.Outcome&estimated != 0 {
+		t.Priced, t.Estimated = 1, e.USD
+	} else if e.USD >= 0 {
+		t.Priced, t.Reported, t.USD = 1, 1, e.USD
 	}
-	t.Priced += by
-	if e.Outcome&estimated != 0 {
-		t.Estimated += int64(by) * e.USD
-	} else {
-		t.Reported, t.USD = t.Reported+by, t.USD+int64(by)*e.USD
-	}
+	return t
 }
 
-// add adds another tally.
-func (t *tally) add(o tally) {
-	t.Attempts, t.Judged, t.Delivered, t.Ill = t.Attempts+o.Attempts, t.Judged+o.Judged, t.Delivered+o.Delivered, t.Ill+o.Ill
-	t.Priced, t.Reported = t.Priced+o.Priced, t.Reported+o.Reported
-	t.Wall, t.In, t.Out, t.USD, t.Estimated = t.Wall+o.Wall, t.In+o.In, t.Out+o.Out, t.USD+o.USD, t.Estimated+o.Estimated
+// add adds another tally so many times.
+func (t *tally) add(o tally, by int32) {
+	n := int64(by)
+	t.Attempts, t.Judged, t.Delivered, t.Ill = t.Attempts+by*o.Attempts, t.Judged+by*o.Judged, t.Delivered+by*o.Delivered, t.Ill+by*o.Ill
+	t.Priced, t.Reported, t.USD, t.Estimated = t.Priced+by*o.Priced, t.Reported+by*o.Reported, t.USD+n*o.USD, t.Estimated+n*o.Estimated
+	t.Wall, t.In, t.Out = t.Wall+n*o.Wall, t.In+n*o.In, t.Out+n*o.Out
 }
 
 const (

@@ -64,7 +64,7 @@ func (b *Book) Day(candidate, skill string, day time.Time) Stats {
 		for _, p := range sk.sorted {
 			i := p.rec.index(dayTable, n)
 			if i >= 0 && (skill == "" || skill == name) && (candidate == "" || candidate == p.candidate) {
-				s.add(p.rec.tally(dayTable, i))
+				s.add(p.rec.tally(dayTable, i), 1)
 			}
 		}
 	}
@@ -129,7 +129,7 @@ func summaryOf(r *record, only []Outcome) *summary {
 		if only != nil && !slices.Contains(only, e.is()) {
 			continue
 		}
-		s.count(e, 1)
+		s.add(e.tally(), 1)
 		if e.Confidence < 0 || !e.is().judged() {
 			continue
 		}
@@ -174,7 +174,7 @@ func (s *span) take(r *record, from, to int64) {
 		if e.At < from || e.At > to {
 			continue
 		}
-		s.count(e, 1)
+		s.add(e.tally(), 1)
 		if e.is() == Delivered || e.is().ill() {
 			s.walls = append(s.walls, time.Duration(e.Wall)*time.Millisecond)
 		}
@@ -182,7 +182,7 @@ func (s *span) take(r *record, from, to int64) {
 	for i := range int(r.Rows[hourTable]) { // that ended before the ring began
 		h := r.tally(hourTable, i)
 		if begin := int64(h.N) * hourMillis; begin >= from && begin+hourMillis <= oldest {
-			s.add(h)
+			s.add(h, 1)
 		}
 	}
 }
