@@ -18,27 +18,27 @@ import (
 // Case is what is to be done, and what is known of it. Whoever hands one to package learn says what a plan depends on;
 // a reasoner, and a worker, is told of the run at hand by it.
 type Case struct {
-	ID, Run    string       // of the Advice on it, unique in the Scope, "": package learn makes one; and of the run
-	Scope      memory.Scope // "": that of the options
-	Lessons    memory.Scope // Scope or a scope above it: what plans, warnings and statistics are shared in; "": Scope
-	Also       []memory.Scope
-	Session    string           // the thread of its episodes
-	Situation  string           // the kind of case, in the host's words
-	Text       string           // what is wanted, at most 64 KiB; in a subgoal: the subgoal
-	Inputs     json.RawMessage  // an object; what varies belongs here, not in the text
-	Data       json.RawMessage  // what belongs to it and is no part of the case: a ticket's text, a log
-	Conditions []string         // what else must hold for the same plan to be right
-	Goals      []string         // in a subgoal: those above it, outermost first
-	Skill      string           // of the step, for Candidates and for warnings
-	Candidates []rank.Candidate // to be ranked
-	Turns      []Message        // what was said before; the user's count for recall
-	Actor      string           // who asks; "": what is said is not kept as episodes. A program that asks has a Scope of its own
-	Fresh      bool             // nothing is recalled and nothing fires; the outcome is learned
+	ID, Run    string           `cbor:",omitzero"` // of the Advice on it, unique in the Scope, "": package learn makes one; and of the run
+	Scope      memory.Scope     `cbor:",omitzero"` // "": that of the options
+	Lessons    memory.Scope     `cbor:",omitzero"` // Scope or a scope above it: what plans, warnings and statistics are shared in; "": Scope
+	Also       []memory.Scope   `cbor:",omitzero"`
+	Session    string           `cbor:",omitzero"` // the thread of its episodes
+	Situation  string           `cbor:",omitzero"` // the kind of case, in the host's words
+	Text       string           `cbor:",omitzero"` // what is wanted, at most 64 KiB; in a subgoal: the subgoal
+	Inputs     json.RawMessage  `cbor:",omitzero"` // an object; what varies belongs here, not in the text
+	Data       json.RawMessage  `cbor:",omitzero"` // what belongs to it and is no part of the case: a ticket's text, a log
+	Conditions []string         `cbor:",omitzero"` // what else must hold for the same plan to be right
+	Goals      []string         `cbor:",omitzero"` // in a subgoal: those above it, outermost first
+	Skill      string           `cbor:",omitzero"` // of the step, for Candidates and for warnings
+	Candidates []rank.Candidate `cbor:",omitzero"` // to be ranked
+	Turns      []Message        `cbor:",omitzero"` // what was said before; the user's count for recall
+	Actor      string           `cbor:",omitzero"` // who asks; "": what is said is not kept as episodes. A program that asks has a Scope of its own
+	Fresh      bool             `cbor:",omitzero"` // nothing is recalled and nothing fires; the outcome is learned
 
 	Known
-	Lineage   []Delivery // the run's, the oldest first
-	Answers   []Answer
-	Complaint string // why the previous decision, or attempt, was refused
+	Lineage   []Delivery `cbor:",omitzero"` // the run's, the oldest first
+	Answers   []Answer   `cbor:",omitzero"`
+	Complaint string     `cbor:",omitzero"` // why the previous decision, or attempt, was refused
 }
 
 // Check returns an error unless the scopes of the case are of one tenant, Lessons is its Scope or above it, and nothing

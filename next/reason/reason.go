@@ -26,21 +26,21 @@ type Delta struct {
 
 // Task is one unit of work.
 type Task struct {
-	Objective string
-	Delta     string // what will be different when it is done
-	Verify    string // what a gate checks, in words
-	Skill     string // what a worker must be able to do; "": a worker without Skills
-	Worker    string // try this worker first; of an objective's own tasks: it alone; of one that was tried: who has
-	Inputs    json.RawMessage
+	Objective string          `cbor:",omitzero"`
+	Delta     string          `cbor:",omitzero"` // what will be different when it is done
+	Verify    string          `cbor:",omitzero"` // what a gate checks, in words
+	Skill     string          `cbor:",omitzero"` // what a worker must be able to do; "": a worker without Skills
+	Worker    string          `cbor:",omitzero"` // try this worker first; of an objective's own tasks: it alone; of one that was tried: who has
+	Inputs    json.RawMessage `cbor:",omitzero"`
 }
 
 // PlanCall is one call of a plan: a skill or a tool, and its inputs. ResultDigest is that of the recorded result of
 // a tool; "" for a task.
 type PlanCall struct {
-	Name         string
-	Inputs       json.RawMessage
-	ResultDigest string
-	Text         string // the task's words; dropped where a plan is bound to another case and not all of them are
+	Name         string          `cbor:",omitzero"`
+	Inputs       json.RawMessage `cbor:",omitzero"`
+	ResultDigest string          `cbor:",omitzero"`
+	Text         string          `cbor:",omitzero"` // the task's words; dropped where a plan is bound to another case and not all of them are
 }
 
 // Plan is what was done: a list of calls. The prose of tasks decides nothing about it.
@@ -79,7 +79,7 @@ func (w Warning) String() string {
 // Delivery is a task of the run that was delivered, by its Worker.
 type Delivery struct {
 	Task
-	Output json.RawMessage
+	Output json.RawMessage `cbor:",omitzero"`
 }
 
 // Failure is an attempt at a task, by its Worker, that did not pass.
@@ -105,12 +105,12 @@ type Card struct {
 
 // Known is what memory has of cases like the one at hand.
 type Known struct {
-	Memories    []memory.Hit // rules first, then what was recalled, best first
-	Background  []memory.Hit // quarantined: data to weigh
-	Facts       []string     // of the person or project, see package identity
-	Warnings    []Warning
-	Suggestions []Suggestion
-	Fires       *Plan // the plan to carry out without asking a model; nil: none. In a Call, by its worker
+	Memories    []memory.Hit `cbor:",omitzero"` // rules first, then what was recalled, best first
+	Background  []memory.Hit `cbor:",omitzero"` // quarantined: data to weigh
+	Facts       []string     `cbor:",omitzero"` // of the person or project, see package identity
+	Warnings    []Warning    `cbor:",omitzero"`
+	Suggestions []Suggestion `cbor:",omitzero"`
+	Fires       *Plan        `cbor:",omitzero"` // the plan to carry out without asking a model; nil: none. In a Call, by its worker
 }
 
 // Brief is what a Reasoner decides from.
