@@ -757,6 +757,28 @@ func TestDelete(t *testing.T) {
 	}
 }
 
+// A wrong key, or an empty account, blocks the run and says so; it teaches nothing about the work.
+func TestWrongKeyTeachesNothing(t *testing.T) {
+	w := (&arctest.Worker{}).As("ann")
+	w.Executor = act.ExecutorFunc(func(context.Context, *act.Call) (*act.Result, error) {
+		return nil, &reason.Error{Class: reason.Permanent, Err: errors.New("the key is wrong")}
+	})
+	a, _ := agent(t, nil, arc.Host{Workers: []act.Worker{w}}, nil)
+	r := run(t, a, arc.Objective{Text: "write"})
+	require.Equal(t, arc.Blocked, r.Status)
+	require.Equal(t, arc.Refused, r.Cause)
+	require.Contains(t, r.Text, "the key is wrong")
+	known, err := a.In("").Known(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, known.Warnings)
+	m, err := a.In("").Memory(t.Context())
+	require.NoError(t, err)
+	for m, err := range m.All(t.Context()) {
+		require.NoError(t, err)
+		require.Fail(t, m.Content)
+	}
+}
+
 // A list of runs that reads again what has changed is that of all runs, whatever came between; of a mark too old it is
 // told to read all.
 func TestChanged(t *testing.T) {

@@ -582,6 +582,9 @@ func (t *turn) verify(context.Context) (phase, error) {
 	})
 	task.Worker = worker
 	a.fail(reason.Failure{Task: task, Approach: a.Approach, Complaint: made.Complaint, Gate: made.Gate})
+	if made.Err != nil && made.Err.Class == reason.Permanent {
+		a.Void = append(a.Void, a.Failed[len(a.Failed)-1].Complaint)
+	}
 	t.event("failed", worker, made.Complaint)
 	return learnPhase, nil
 }
@@ -672,7 +675,7 @@ func (t *turn) stageOutcome(v learn.Verdict) error {
 		return err
 	}
 	o := learn.Outcome{
-		Verdict: v, Complaint: t.Reason, Failed: a.Failed, Applied: a.Applied,
+		Verdict: v, Complaint: t.Reason, Failed: a.lessons(), Applied: a.Applied,
 		Utilized: a.Utilized,
 	}
 	if len(t.Aims) == 1 {
@@ -709,16 +712,18 @@ func (t *turn) end(context.Context) (phase, error) {
 		t.Usage = t.Usage.Add(t.Current.Usage)
 		t.Current = attempt{}
 	}
-	if t.objective.Provisional || t.Cause == Outage || t.Cause == Interrupted {
-		verdict = learn.Unknown
-	}
 	for _, sub := range t.Aims[1:] {
+		t.Aims[0].Void = append(t.Aims[0].Void, sub.Void...)
 		for _, f := range sub.Failed {
 			t.Aims[0].fail(f)
 		}
 	}
 	if len(t.Aims) > 1 {
 		t.Aims, t.advice = t.Aims[:1], nil
+	}
+	void := t.Cause == Refused && len(t.Aims[0].lessons()) == 0
+	if t.objective.Provisional || t.Cause == Outage || t.Cause == Interrupted || void {
+		verdict = learn.Unknown
 	}
 	if t.Aims[0].Advised > 0 {
 		if err := t.stageOutcome(verdict); err != nil {

@@ -69,6 +69,7 @@ type aim struct {
 
 	Tries     []try            `cbor:",omitzero"` // at the next task, by this plan
 	Failed    []reason.Failure `cbor:",omitzero"`
+	Void      []string         `cbor:",omitzero"` // complaints of Failed that say nothing of the work: a wrong key
 	Replans   int              `cbor:",omitzero"`
 	Refused   int              `cbor:",omitzero"` // decisions in a row that could not be used
 	Complaint string           `cbor:",omitzero"` // why
@@ -123,6 +124,11 @@ func (r *record) goals() (above []string) {
 		above = append(above, a.Text)
 	}
 	return above
+}
+
+// lessons are the failures that say something about the work.
+func (a *aim) lessons() []reason.Failure {
+	return slices.DeleteFunc(slices.Clone(a.Failed), func(f reason.Failure) bool { return slices.Contains(a.Void, f.Complaint) })
 }
 
 // begin puts a plan in the place of the former one.
