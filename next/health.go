@@ -54,7 +54,7 @@ func (a *Agent) Health(ctx context.Context, scope memory.Scope) (Health, error) 
 		case err != nil:
 			return h, err
 		case !r.Status.ended():
-			open, err := t.report(ctx, r)
+			open, err := t.report(ctx, r, nil)
 			if err != nil {
 				return h, err
 			}
@@ -73,7 +73,7 @@ func (a *Agent) Health(ctx context.Context, scope memory.Scope) (Health, error) 
 				row++
 			}
 			if len(h.failed) < maxShown {
-				failed, err := t.report(ctx, r)
+				failed, err := t.report(ctx, r, nil)
 				if err != nil {
 					return h, err
 				}

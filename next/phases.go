@@ -615,9 +615,10 @@ func (t *turn) learn(context.Context) (phase, error) {
 	result := made.Result
 	task.Worker = worker
 	t.lineage = append(t.lineage, reason.Delivery{Task: task, Output: result.Output})
-	t.stage(func(ctx context.Context, b *store.Batch) error {
-		d := delivered{Task: task, Text: result.Text, Output: result.Output, Sample: sample}
-		return put(b, partKey(t.Scope, t.ID, deliveryName(number)), d, store.Any)
+	said := &delivered{Task: task, Text: result.Text, Output: result.Output, Sample: sample}
+	t.said = said
+	t.stage(func(_ context.Context, b *store.Batch) error {
+		return put(b, partKey(t.Scope, t.ID, deliveryName(number)), *said, store.Any)
 	})
 	if a.Next++; a.Next < len(a.Plan) {
 		return assessPhase, nil

@@ -67,11 +67,12 @@ func (a *Agent) report(ctx context.Context, t *tenant, scope memory.Scope, id st
 	if err != nil {
 		return nil, err
 	}
-	return t.report(ctx, r)
+	return t.report(ctx, r, nil)
 }
 
-func (t *tenant) report(ctx context.Context, r *record) (*Report, error) {
-	out := &Report{
+// report makes the Report of a record. What it delivered is read if d, which a turn has at hand, is nil.
+func (t *tenant) report(ctx context.Context, r *record, d *delivered) (out *Report, err error) {
+	out = &Report{
 		ID: r.ID, Objective: r.Text, Status: r.Status, Cause: r.Cause, Approvals: r.Pending, Attempts: r.Attempts,
 		Usage: r.Usage.Add(r.Current.Usage), Began: r.Began, Ended: r.Ended,
 	}
@@ -83,8 +84,9 @@ func (t *tenant) report(ctx context.Context, r *record) (*Report, error) {
 	}
 	switch r.Status {
 	case Delivered:
-		n := r.Deliveries[len(r.Deliveries)-1]
-		d, _, err := load[delivered](ctx, t.group.Store(), partKey(r.Scope, r.ID, deliveryName(n)))
+		if n := r.Deliveries[len(r.Deliveries)-1]; d == nil {
+			d, _, err = load[delivered](ctx, t.group.Store(), partKey(r.Scope, r.ID, deliveryName(n)))
+		}
 		if err != nil {
 			return nil, err
 		}

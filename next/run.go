@@ -150,7 +150,7 @@ func (a *Agent) Think(ctx context.Context, o Objective) (Thought, error) {
 	case endPhase:
 		t.Status = Blocked
 	}
-	r, err := at.report(ctx, t.record)
+	r, err := at.report(ctx, t.record, nil)
 	if err != nil {
 		return Thought{}, err
 	}
@@ -249,7 +249,7 @@ func (a *Agent) with(
 		report, _ := a.report(ctx, at, scope, id) // of what is stored
 		return report, err
 	}
-	return at.report(ctx, t.record) // which is stored as it is: each step ends with its commit
+	return at.report(ctx, t.record, t.said) // which is stored as it is: each step ends with its commit
 }
 
 // begin has a piece of work under way, unless one of its key is. end is called when it has ended; left says that the
@@ -361,13 +361,13 @@ func (a *Agent) free(ctx context.Context, key string, cause error) error {
 
 // load returns a turn of a run, without a record if there is none.
 func (a *Agent) load(ctx context.Context, at *tenant, scope memory.Scope, id string, own *live) (*turn, error) {
-	t := &turn{agent: a, tenant: at, live: own}
+	t := &turn{agent: a, tenant: at, live: own, key: recordKey(scope, id), name: runKey(scope, id)}
 	mine := func(b *store.Batch) error {
-		return b.Check(recordKey(scope, id), store.At(store.Revision(own.rev.Load())))
+		return b.Check(t.key, store.At(store.Revision(own.rev.Load())))
 	}
 	t.journal = act.NewJournal(at.group, logPrefix(scope, id), a.opts.Now, mine, func(e Event) { a.told(t, e) })
 	st := at.group.Store()
-	r, rev, err := load[record](ctx, st, recordKey(scope, id))
+	r, rev, err := load[record](ctx, st, t.key)
 	if missing(err) {
 		t.journal.Fresh()
 		return t, nil
@@ -379,7 +379,7 @@ func (a *Agent) load(ctx context.Context, at *tenant, scope memory.Scope, id str
 	t.at(rev)
 	t.counted = r.Usage.Add(r.Current.Usage)
 	if !r.Due.IsZero() {
-		t.due, t.dueOf = dueKey(r.Due, scope, id), r.Process
+		t.due, t.dueAt, t.dueOf = dueKey(r.Due, scope, id), r.Due, r.Process
 	}
 	o, _, err := load[Objective](ctx, st, partKey(scope, id, "objective"))
 	if err != nil {

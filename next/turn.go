@@ -25,13 +25,16 @@ type turn struct {
 	journal   *act.Journal
 	tell      func(Event) // of the caller; nil: nobody
 	live      *live
+	key, name string         // of the record in the tenant's part, and of the run in the Agent
 	rev       store.Revision // of the record as stored; 0: it is not
 	due       string         // its key among those that are due; "": none
+	dueAt     time.Time      // the time in it
 	dueOf     string         // the process in it
 	counted   *reason.Usage  // what the tenant's day has of the run
 
 	advice  *learn.Advice     // of the aim; nil: not read yet
 	lineage []reason.Delivery // what was delivered so far
+	said    *delivered        // the last of it; nil: not by this turn
 	made    *act.Attempt      // by act, for verify and learn
 	wall    time.Duration     // that it took
 
@@ -102,8 +105,10 @@ func (t *turn) commit(ctx context.Context) (err error) {
 	ctx, end := t.agent.trace(ctx, "commit", t.ID)
 	defer func() { end(err) }()
 	t.Due, t.Process, t.Left = t.whenDue(), t.agent.process.name, false
-	due := ""
-	if !t.Due.IsZero() {
+	due := t.due
+	if t.Due.IsZero() {
+		due = ""
+	} else if due == "" || !t.Due.Equal(t.dueAt) {
 		due = dueKey(t.Due, t.Scope, t.ID)
 	}
 	var rev store.Revision
@@ -132,18 +137,18 @@ func (t *turn) commit(ctx context.Context) (err error) {
 		}
 		b.After(func(r store.Revision) {
 			rev = r
-			t.agent.note(runKey(t.Scope, t.ID))
+			t.agent.note(t.name)
 		})
-		return put(part, recordKey(t.Scope, t.ID), *t.record, store.At(t.rev))
+		return put(part, t.key, *t.record, store.At(t.rev))
 	})
 	if err != nil {
-		t.agent.note(runKey(t.Scope, t.ID)) // it may be committed all the same
+		t.agent.note(t.name) // it may be committed all the same
 		return fmt.Errorf("arc: run %s: %w", t.ID, err)
 	}
 	t.at(rev)
 	t.counted = t.counted.Add(spent)
 	events := t.events
-	t.due, t.dueOf, t.events, t.staged = due, t.Process, nil, nil
+	t.due, t.dueAt, t.dueOf, t.events, t.staged = due, t.Due, t.Process, nil, nil
 	for _, e := range events {
 		t.agent.told(t, e)
 	}

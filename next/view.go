@@ -159,7 +159,7 @@ func (v View) Runs(ctx context.Context) iter.Seq2[*Report, error] {
 		for r, err := range t.records(ctx, v.scope) {
 			var report *Report
 			if err == nil {
-				report, err = t.report(ctx, r)
+				report, err = t.report(ctx, r, nil)
 			}
 			if !yield(report, err) || err != nil {
 				return
