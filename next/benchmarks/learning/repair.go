@@ -16,6 +16,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/arc-learn/arc/next"
@@ -33,34 +34,36 @@ type broken struct {
 	Says    string            `json:"says"` // what build, vet or tests say of it
 }
 
-// repair has packages mended in two sessions of half each.
+// repair has packages mended in two sessions of half each. The figures are means of runs by several seeds.
 func repair(dir string) error {
 	set, err := packages(filepath.Join(dir, "repair-dev.tar.gz"))
 	if err != nil {
 		return err
 	}
 	ctx := context.Background()
-	knows, err := mender()
-	if err != nil {
-		return err
+	for i := range set {
+		if set[i].Says, err = check(ctx, set[i]); err != nil {
+			return err
+		}
 	}
-	defer knows.Close()
-	fmt.Println("| session | packages | a program claims | mended | without memory | attempts at these | without |\n" +
-		"|--:|--:|--:|--:|--:|--:|--:|")
-	for session, half := range [][]broken{set[:len(set)/2], set[len(set)/2:]} {
-		var claimed, mended, plain, attempts, plainAttempts int
-		for _, p := range half {
-			if p.Says, err = check(ctx, p); err != nil {
-				return err
-			}
+	var sum [2]struct{ packages, claimed, mended, plain, attempts, plainAttempts float64 }
+	const seeds = 5
+	for seed := range uint64(seeds) {
+		knows, err := mender(seed + 1)
+		if err != nil {
+			return err
+		}
+		for i, p := range set {
+			of := &sum[2*i/len(set)]
+			of.packages++
 			if p.Covered {
-				claimed++
+				of.claimed++
 			}
 			with, err := mend(ctx, knows, p)
 			if err != nil {
 				return err
 			}
-			fresh, err := mender()
+			fresh, err := mender(seed + 1)
 			if err != nil {
 				return err
 			}
@@ -69,22 +72,30 @@ func repair(dir string) error {
 				return err
 			}
 			if with.Status == arc.Delivered {
-				mended++
+				of.mended++
 			}
 			if without.Status == arc.Delivered {
-				plain++
+				of.plain++
 			}
 			if with.Status == arc.Delivered && without.Status == arc.Delivered {
-				attempts, plainAttempts = attempts+with.Attempts, plainAttempts+without.Attempts
+				of.attempts, of.plainAttempts = of.attempts+float64(with.Attempts), of.plainAttempts+float64(without.Attempts)
 			}
 		}
-		fmt.Printf("| %d | %d | %d | %d | %d | %d | %d |\n", session+1, len(half), claimed, mended, plain, attempts, plainAttempts)
+		if err := knows.Close(); err != nil {
+			return err
+		}
+	}
+	fmt.Println("| session | packages | a program claims | mended | without memory | attempts at these | without |\n" +
+		"|--:|--:|--:|--:|--:|--:|--:|")
+	for i, s := range sum {
+		fmt.Printf("| %d | %.0f | %.0f | %.1f | %.1f | %.0f | %.0f |\n", i+1, s.packages/seeds, s.claimed/seeds, s.mended/seeds, s.plain/seeds,
+			s.attempts/seeds, s.plainAttempts/seeds)
 	}
 	return nil
 }
 
 // mender is an Agent with a worker for each program.
-func mender() (*arc.Agent, error) {
+func mender(seed uint64) (*arc.Agent, error) {
 	h := arc.Host{Gates: []act.Gate{act.GateFunc(func(ctx context.Context, c *act.Call, r *act.Result) (act.Verdict, error) {
 		var p broken
 		if err := json.Unmarshal(c.Data, &p); err != nil {
@@ -107,7 +118,7 @@ func mender() (*arc.Agent, error) {
 			return &act.Result{Text: fix(p.Files[p.File], p.Says)}, nil
 		})})
 	}
-	return arc.New(context.Background(), store.NewMem(), h, &arc.Options{Attempts: 2 * len(programs), Replans: -1, Seed: 1})
+	return arc.New(context.Background(), store.NewMem(), h, &arc.Options{Attempts: 2 * len(programs), Replans: -1, Seed: seed})
 }
 
 func mend(ctx context.Context, a *arc.Agent, p broken) (*arc.Report, error) {
@@ -118,8 +129,20 @@ func mend(ctx context.Context, a *arc.Agent, p broken) (*arc.Report, error) {
 	return a.Run(ctx, arc.Objective{Text: "mend the package", Situation: situation(p.Says), Data: data})
 }
 
+// said has what check said, by the package and the file that is mended.
+var said sync.Map
+
 // check says what build, vet or tests say of a package, from the line that matters on; "" if they pass.
-func check(ctx context.Context, p broken) (string, error) {
+func check(ctx context.Context, p broken) (says string, err error) {
+	key := p.Name + "\n" + p.Files[p.File]
+	if v, ok := said.Load(key); ok {
+		return v.(string), nil
+	}
+	defer func() {
+		if err == nil {
+			said.Store(key, says)
+		}
+	}()
 	dir, err := os.MkdirTemp("", "repair")
 	if err != nil {
 		return "", err
@@ -137,13 +160,13 @@ func check(ctx context.Context, p broken) (string, error) {
 		out, err := cmd.CombinedOutput()
 		stop()
 		if err != nil {
-			said := string(out)
-			if at := strings.Index(said, "panic: "); args[0] == "test" && at >= 0 {
-				said = said[at:]
-			} else if _, rest, ok := strings.Cut(said, "\n"); ok && strings.HasPrefix(said, "# ") {
-				said = rest
+			says := string(out)
+			if at := strings.Index(says, "panic: "); args[0] == "test" && at >= 0 {
+				says = says[at:]
+			} else if _, rest, ok := strings.Cut(says, "\n"); ok && strings.HasPrefix(says, "# ") {
+				says = rest
 			}
-			return args[0] + ": " + said[:min(len(said), 1000)], nil
+			return args[0] + ": " + says[:min(len(says), 1000)], nil
 		}
 	}
 	return "", nil
