@@ -42,7 +42,7 @@ var faults = []fault{
 }
 
 var (
-	said    = regexp.MustCompile(`(?m)^    (?:\s*)\w+_test\.go:\d+: (.*)$`)
+	said    = regexp.MustCompile(`(?m)^ +\w+_test\.go:\d+: (\d.*|map\[copies.*)$`) // figures
 	skipped = regexp.MustCompile(`(?m)^--- SKIP`)
 	rounded = regexp.MustCompile(`^\d+ rounds: `) // the column before says it
 	tidy    = strings.NewReplacer("map[", "", "]", "", "|", "/")

@@ -29,6 +29,7 @@ var page string
 var (
 	block   = regexp.MustCompile("(?m)^```run (.*)\n((?:.*\n)+?)```\n")
 	options = regexp.MustCompile(`(\w+)=("[^"]*"|\S+)`)
+	columns = regexp.MustCompile(` *\t *`)
 	place   = regexp.MustCompile(`^\s*\w+_test\.go:\d+: `)
 )
 
@@ -83,7 +84,7 @@ func (r *runner) section(head, command string) (string, error) {
 	}
 	var kept []string
 	for line := range strings.Lines(printed) {
-		line = place.ReplaceAllString(strings.TrimRight(line, "\n"), "")
+		line = columns.ReplaceAllString(place.ReplaceAllString(strings.TrimRight(line, "\n"), ""), "  ")
 		if o["lines"] != "" {
 			if lines.MatchString(line) {
 				kept = append(kept, line)
