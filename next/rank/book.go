@@ -222,19 +222,22 @@ func (sc *scope) pair(name, candidate string) (*skill, *pair) {
 	return sk, p
 }
 
-// nothing is known of a candidate that was never tried.
-var nothing = newRecord()
+// nobody is a candidate that was never tried.
+var (
+	nothing = newRecord()
+	nobody  = &pair{rec: nothing, sum: new(summary)}
+)
 
-func (sk *skill) record(candidate string) *record {
+func (sk *skill) known(candidate string) *pair {
 	if p := sk.pairs[candidate]; p != nil {
-		return p.rec
+		return p
 	}
-	return nothing
+	return nobody
 }
 
 // summary sums up the ring of a candidate, and keeps that until it changes.
 func (sk *skill) summary(candidate string) *summary {
-	p := cmp.Or(sk.pairs[candidate], &pair{rec: nothing})
+	p := sk.known(candidate)
 	if p.sum == nil {
 		p.sum = summaryOf(p.rec, nil)
 	}

@@ -123,7 +123,7 @@ func (r *rating) learn(d difficulty, success bool, billionths int64) {
 func (sk *skill) difficulty(failed []string) difficulty {
 	d := untried
 	for _, name := range failed {
-		c := sk.record(name).Rating.curve(0)
+		c := sk.known(name).rec.Rating.curve(0)
 		d = d.after(&c)
 	}
 	return d
@@ -167,7 +167,7 @@ func (sk *skill) rungs(t Task, cs []Candidate) ([]rung, difficulty) {
 	usual := firstCost * usd / max(priced, 1)
 	rungs := make([]rung, len(cs))
 	for i := range cs {
-		g, r := &rungs[i], &sk.record(cs[i].Name).Rating
+		g, r := &rungs[i], &sk.known(cs[i].Name).rec.Rating
 		g.curve = r.curve(patience)
 		if !slices.Contains(t.Failed, cs[i].Name) { // once is enough
 			g.chance = hard.chance(&g.curve)

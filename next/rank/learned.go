@@ -176,7 +176,7 @@ func (b *Book) view(sk *skill, t Task, cs []Candidate) *view {
 
 // estimate returns what a candidate is taken to be worth, and what is added for what is not known.
 func (v *view) estimate(c *Candidate) (worth, extra float64) {
-	r := v.sk.record(c.Name)
+	r := v.sk.known(c.Name).rec
 	mean := v.mean + (c.Prior-v.claims)*priorWeight/(priorWeight+v.known)
 	n, sum := r.All.at(v.now)
 	// The best of many may be far from their mean: candidates are not taken to differ by less than half the noise.

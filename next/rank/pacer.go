@@ -76,7 +76,7 @@ func (b *Book) charge(ctx context.Context, batch *store.Batch, s *Sample) error 
 	usd, known := s.cost()
 	if !known {
 		b.mu.Lock()
-		r := &b.scope.skill(s.Skill).record(s.Candidate).Rating
+		r := &b.scope.skill(s.Skill).known(s.Candidate).rec.Rating
 		usd = r.USD / max(1, r.Priced)
 		b.mu.Unlock()
 	}

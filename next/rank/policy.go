@@ -77,11 +77,11 @@ func (b *Book) weighted(_ *skill, t Task, cs []Candidate) []contender {
 	now := b.now().UnixMilli()
 	attempts := uint64(0)
 	fs := make([]contender, len(cs))
+	var s span
 	for i := range cs {
-		fs[i] = contender{of: i, score: 1}
-		var s span
+		fs[i], s = contender{of: i, score: 1}, span{}
 		for _, sk := range b.scope.skills {
-			r := sk.record(cs[i].Name)
+			r := sk.known(cs[i].Name).rec
 			attempts += uint64(r.Attempts)
 			s.take(r, now-dayMillis, now)
 		}

@@ -50,7 +50,7 @@ func (b *Book) Known() iter.Seq2[string, string] {
 func (b *Book) Stats(candidate, skill string, only ...Outcome) Stats {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return summaryOf(b.scope.skill(skill).record(candidate), only).stats()
+	return summaryOf(b.scope.skill(skill).known(candidate).rec, only).stats()
 }
 
 // Day returns the figures of a candidate at a skill on a day (UTC), of today or the 30 days before. "" stands for all
