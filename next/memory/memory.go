@@ -20,7 +20,7 @@
 // # Concurrency and persistence
 //
 // All methods may be called concurrently. A write is one conditional commit, durable when the call returns. All
-// memories of a tenant are in memory: some 420 bytes each beside their texts. Several processes may share a store
+// memories of a tenant are in memory: some 430 bytes each beside their texts. Several processes may share a store
 // that is a [store.Changer]: what another one has written is seen after [Bank.Refresh].
 package memory
 

@@ -356,7 +356,7 @@ func (ix *Index) least(sc *scratch, q *Query, known float32) float32 {
 	sc.best = sc.best[:0]
 	for _, r := range sc.touched {
 		s := sc.scores[r]
-		if len(sc.best) == q.K && s <= sc.best[0] || !q.wants(r) {
+		if s < known || len(sc.best) == q.K && s <= sc.best[0] || !q.wants(r) {
 			continue
 		}
 		if len(sc.best) < q.K {
