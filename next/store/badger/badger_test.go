@@ -86,7 +86,7 @@ func TestRefused(t *testing.T) {
 		says  string
 	}{
 		"other":     {map[string]string{"notes.txt": "x"}, store.ErrForeign, "notes.txt"},
-		"old house": {map[string]string{"arc.mark": "x", "CURRENT": "x"}, store.ErrForeign, "before v0.1.0"},
+		"an earlier state": {map[string]string{"arc.mark": "x", "CURRENT": "x"}, store.ErrForeign, "before v0.1.0"},
 		"badger":    {map[string]string{"MANIFEST": "x"}, store.ErrForeign, "MANIFEST"},
 		"newer":     {map[string]string{"arc.store": "arc store 2\n"}, store.ErrNewer, "arc store 2"},
 		"header":    {map[string]string{"arc.store": "arx store 1\n"}, store.ErrDamaged, "arc.store"},
