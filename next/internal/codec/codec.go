@@ -30,25 +30,19 @@ const (
 	maxVersion = 31
 )
 
+// The options are constants: they fail always or never.
 var (
-	encoding = must(cbor.EncOptions{Sort: cbor.SortCoreDeterministic, ShortestFloat: cbor.ShortestFloat16, NaNConvert: cbor.NaNConvert7e00,
-		InfConvert: cbor.InfConvertFloat16, IndefLength: cbor.IndefLengthForbidden, Time: cbor.TimeRFC3339Nano}.UserBufferEncMode())
-	decoding = must(cbor.DecOptions{
+	encoding, _ = cbor.EncOptions{Sort: cbor.SortCoreDeterministic, ShortestFloat: cbor.ShortestFloat16, NaNConvert: cbor.NaNConvert7e00,
+		InfConvert: cbor.InfConvertFloat16, IndefLength: cbor.IndefLengthForbidden, Time: cbor.TimeRFC3339Nano}.UserBufferEncMode()
+	decoding, _ = cbor.DecOptions{
 		DupMapKey:        cbor.DupMapKeyEnforcedAPF,
 		MaxNestedLevels:  64,
 		MaxArrayElements: MaxRecord,
 		MaxMapPairs:      MaxRecord,
 		DefaultMapType:   reflect.TypeFor[map[string]any](), // as JSON has it: what was read can be written as JSON
 		UTF8:             cbor.UTF8DecodeInvalid,            // what could be written can be read
-	}.DecMode())
+	}.DecMode()
 )
-
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err) // the options are constants: they fail always or never
-	}
-	return v
-}
 
 // Marshal returns the value of v (no pointer, behind which cbor copies), or a *[store.LimitError] over [MaxRecord].
 func Marshal(v any) ([]byte, error) {

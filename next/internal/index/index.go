@@ -47,15 +47,9 @@ type Index struct {
 // row is what a search needs of every record. It is small, since searches wait for memory.
 type row struct {
 	length uint8
-	marks  marks
+	linked bool // it has a thread, and is short enough to count with its neighbours
+	asks   bool // it is a short question
 }
-
-type marks uint8
-
-const (
-	linked marks = 1 << iota // it has a thread, and is short enough to count with its neighbours
-	asks                     // it is a short question
-)
 
 // link has the rows before and after in a thread, plus one.
 type link [2]uint32
@@ -144,10 +138,10 @@ func (ix *Index) Analyze(docs ...Doc) *Terms {
 		}
 		e.thread, e.place, e.row = d.Thread, place{d.At.UnixMicro(), d.Tie}, row{length: lengthCode(length)}
 		if d.Thread != "" && open[e.row.length] > 0 {
-			e.row.marks |= linked
+			e.row.linked = true
 		}
 		if length <= shortAsk && strings.HasSuffix(strings.TrimRightFunc(d.Content, unicode.IsSpace), "?") {
-			e.row.marks |= asks
+			e.row.asks = true
 		}
 	}
 	t.terms = lex.Terms

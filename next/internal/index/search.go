@@ -243,13 +243,13 @@ func (ix *Index) ofDays(days [][]text.Term) (rows map[uint32]bool) {
 // factor is what counts more or less of a row, whichever of the words it has.
 func (ix *Index) factor(sc *scratch, r uint32) float32 {
 	f, x := float32(1), ix.rows[r]
-	if x.marks&asks != 0 {
+	if x.asks {
 		f += justAsks
 	}
 	if sc.named != 0 && ix.actors[r] == sc.named {
 		f += ActorNamed
 	}
-	if x.marks&linked == 0 && sc.ofDay[r] {
+	if !x.linked && sc.ofDay[r] {
 		f += dayNamed
 	}
 	return f
@@ -268,7 +268,7 @@ func (ix *Index) around(r uint32, shares *[2][reach]float32, buf *[2 * reach]nei
 	for side := range shares {
 		at := ix.links[r][side]
 		for d := 0; d < reach && at != 0; d++ {
-			if x := ix.rows[at-1]; x.marks&linked != 0 {
+			if x := ix.rows[at-1]; x.linked {
 				buf[n] = neighbour{at - 1, own * shares[side][d] * open[x.length]}
 				n++
 			}
@@ -286,7 +286,7 @@ func (ix *Index) walk(sc *scratch, w *word, known bool) {
 	for _, has := range w.term.postings {
 		r := has.row()
 		x := &ix.rows[r]
-		if near := x.marks&linked != 0; !near {
+		if near := x.linked; !near {
 			if !known || sc.scores[r] != 0 {
 				ix.credit(sc, w, r, has.count()*norms[x.length])
 			}
@@ -319,7 +319,7 @@ func (ix *Index) credit(sc *scratch, w *word, r uint32, tau float32) {
 		sc.touched = append(sc.touched, r)
 	}
 	gain := w.gain * tau / (tau + k1)
-	if sc.named != 0 || sc.ofDay != nil || ix.rows[r].marks&asks != 0 {
+	if sc.named != 0 || sc.ofDay != nil || ix.rows[r].asks {
 		gain *= ix.factor(sc, r)
 	}
 	sc.scores[r] += gain
@@ -337,7 +337,7 @@ func (ix *Index) look(sc *scratch, w *word) {
 	var buf [2 * reach]neighbour
 	for _, r := range sc.touched {
 		tau := own(r)
-		if ix.rows[r].marks&linked != 0 {
+		if ix.rows[r].linked {
 			for _, o := range ix.around(r, &taken, &buf) {
 				tau += o.share * own(o.row)
 			}

@@ -25,7 +25,7 @@ func Compile(raw json.RawMessage) (*Schema, error) {
 	if len(raw) == 0 {
 		return nil, nil
 	}
-	doc, err := decode(raw)
+	doc, err := Read(raw)
 	if err != nil {
 		return nil, fmt.Errorf("schema: %w", err)
 	}
@@ -50,7 +50,7 @@ func (nothing) Load(string) (any, error) { return nil, errors.New("no reference 
 // Check reports how raw differs from the schema, or that it is no JSON: "at '/amount': got string, want number". The time
 // it takes is that of the schema: one whose references double at each level never ends.
 func (s *Schema) Check(raw json.RawMessage) error {
-	v, err := decode(raw)
+	v, err := Read(raw)
 	if err != nil || s == nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func Canonical(raw json.RawMessage) (json.RawMessage, error) {
 	if len(raw) == 0 {
 		return json.RawMessage("{}"), nil
 	}
-	v, err := decode(raw)
+	v, err := Read(raw)
 	if err != nil {
 		return nil, err
 	}
@@ -97,11 +97,6 @@ func Read(raw json.RawMessage) (any, error) {
 	if len(raw) == 0 {
 		return nil, nil
 	}
-	return decode(raw)
-}
-
-// decode reads one JSON value, with numbers as json.Number in one spelling.
-func decode(raw json.RawMessage) (any, error) {
 	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
 	if err != nil {
 		return nil, fmt.Errorf("no JSON: %w", err)

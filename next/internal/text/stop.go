@@ -18,9 +18,6 @@ var stop = set(`
 	they'd that's there's here's what's who's let's isn't aren't wasn't weren't don't doesn't didn't haven't hasn't
 	hadn't won't wouldn't shan't shouldn't can't couldn't mightn't mustn't s t d ll m re ve`)
 
-// polite are the pairs of signs that Japanese sentences end with.
-var polite = set(`です ます でし まし した ませ せん すか ください さい くだ`)
-
 func set(words string) map[string]bool {
 	m := make(map[string]bool)
 	for w := range strings.FieldsSeq(words) {

@@ -104,7 +104,7 @@ func (l *Lexicon) Append(dst []uint32, s string) []uint32 {
 		case starts(w, spaceless...):
 			w = norm.NFC.String(w)
 			if sign != "" {
-				dst = append(dst, l.Number(Term{Text: sign + w, Stop: polite[sign+w]}))
+				dst = append(dst, l.Number(Term{Text: sign + w}))
 			}
 			sign = w
 			dst = append(dst, l.Number(Term{Text: w, Stop: !starts(w, unicode.Han)}))
