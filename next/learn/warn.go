@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/arc-learn/arc/next/iar"
 	"github.com/arc-learn/arc/next/internal/schema"
 	"github.com/arc-learn/arc/next/memory"
 	"github.com/arc-learn/arc/next/memory/extract"
@@ -163,10 +164,10 @@ func textsOf(c *Case, s *shape) []string {
 }
 
 // tainted returns why a plan is not learned: a call says what a stranger said and the case does not, as a whole value or
-// as [reason.Copied] finds it, or it quotes a complaint.
+// as [iar.Copied] finds it, or it quotes a complaint.
 func tainted(c *Case, s *shape, calls []reason.PlanCall, strangers, complaints []string) string {
 	mine := append(said(s.in), c.Text)
-	copied := reason.Copied(mine, strangers, complaints)
+	copied := iar.Copied(mine, strangers, complaints)
 	for _, call := range calls {
 		v, err := schema.Read(call.Inputs)
 		if err != nil {

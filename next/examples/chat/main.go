@@ -17,7 +17,6 @@ import (
 	"github.com/arc-learn/arc/next/contrib/openai"
 	"github.com/arc-learn/arc/next/learn"
 	"github.com/arc-learn/arc/next/memory"
-	"github.com/arc-learn/arc/next/memory/extract"
 	"github.com/arc-learn/arc/next/reason"
 )
 
@@ -59,7 +58,7 @@ func main() {
 		}
 		c.Turns = turns
 		from := memory.Draft{Thread: c.Session, At: time.Now()}
-		if _, err := extract.Facts(ctx, model, layer.Memory("home/me"), turns, from); err != nil { // one more call
+		if _, err := reason.Facts(ctx, model, layer.Memory("home/me"), turns, from); err != nil { // one more call
 			log.Print(err)
 		}
 	}

@@ -1,3 +1,4 @@
+// Package extract draws from a case what is to be remembered: the lesson of a complaint, and the episode.
 package extract
 
 import (
