@@ -172,14 +172,14 @@ func (b *Bank) take(scope Scope, terms *index.Terms, rs ...*record) {
 		b.tables[scope] = t
 		b.mu.Unlock()
 	}
-	if terms != nil && !slices.ContainsFunc(rs, t.knows) {
+	together := terms != nil && !slices.ContainsFunc(rs, t.knows)
+	if together {
 		t.insert(terms, rs...)
-	} else {
-		for _, r := range rs {
-			t.put(r)
-		}
 	}
 	for _, r := range rs {
+		if !together {
+			t.put(r)
+		}
 		if b.embeds != nil {
 			b.embeds.want(waiting{t, r.id})
 		}
@@ -193,18 +193,17 @@ type part struct {
 	records []*record
 	terms   *index.Terms  // of records
 	single  []store.Entry // to be applied: vectors, and records that others were merged into
-	err     error
+	done    chan error
 }
 
 // load reads all memories. This goroutine takes them in, in order, while others decode and analyse those behind.
 func (b *Bank) load(ctx context.Context) error {
 	const atOnce = 4096
-	workers := runtime.GOMAXPROCS(0)
-	var parts []chan *part // those that are being prepared, in order
+	var parts []*part // those that are being prepared, in order
 	take := func(most int) (err error) {
 		for ; len(parts) > most; parts = parts[1:] {
-			p := <-parts[0]
-			if err = cmp.Or(err, p.err); err == nil {
+			p := parts[0]
+			if err = cmp.Or(err, <-p.done); err == nil {
 				b.take(p.scope, p.terms, p.records...)
 				for i := 0; i < len(p.single) && err == nil; i++ {
 					err = b.apply(p.single[i])
@@ -213,15 +212,11 @@ func (b *Bank) load(ctx context.Context) error {
 		}
 		return err
 	}
-	p := &part{}
+	p := &part{done: make(chan error, 1)}
 	next := func() error {
-		done := make(chan *part, 1)
-		go func(p *part) {
-			b.prepare(p)
-			done <- p
-		}(p)
-		parts, p = append(parts, done), &part{}
-		return take(workers)
+		go func(p *part) { p.done <- b.prepare(p) }(p)
+		parts, p = append(parts, p), &part{done: make(chan error, 1)}
+		return take(runtime.GOMAXPROCS(0))
 	}
 	for e, err := range codec.Scan(ctx, b.g.Store(), recordKind, vectorKind) {
 		scope, _, _, _ := store.ParseKey(e.Key)
@@ -237,22 +232,20 @@ func (b *Bank) load(ctx context.Context) error {
 }
 
 // prepare decodes and analyses the entries of a part.
-func (b *Bank) prepare(p *part) {
+func (b *Bank) prepare(p *part) error {
 	for _, e := range p.entries {
-		_, kind, id, _ := store.ParseKey(e.Key)
-		var r *record
-		if kind == recordKind {
-			if r, p.err = decode(ID(id), e); p.err != nil {
-				return
-			}
-		}
-		if r == nil || len(r.more().Former) > 0 {
+		if _, kind, id, _ := store.ParseKey(e.Key); kind != recordKind {
+			p.single = append(p.single, e)
+		} else if r, err := decode(ID(id), e); err != nil {
+			return err
+		} else if len(r.more().Former) > 0 {
 			p.single = append(p.single, e)
 		} else {
 			p.records = append(p.records, r)
 		}
 	}
 	p.terms = b.analyze(p.records)
+	return nil
 }
 
 // analyze returns the terms of records. It is done before they are taken in.

@@ -42,11 +42,11 @@ type ask struct {
 
 var asks = sync.Pool{New: func() any { return new(ask) }}
 
-// done ends the use of what was found.
 // begun is the time by which what supersedes something has begun to hold: what is dated ahead is found, and hides
 // nothing yet.
 func (a *ask) begun() int64 { return min(a.at, a.now.UnixMicro()) }
 
+// done ends the use of what was found.
 func (a *ask) done() {
 	if cap(a.fs) > 16*candidates {
 		a.fs = nil
