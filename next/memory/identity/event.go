@@ -235,7 +235,7 @@ func hasAll(words, some map[string]bool) bool {
 // Maintain does what time asks for, and returns how many facts and events it changed; call it once a day or so. A fact
 // below an effective confidence of .3 loses one step of maturity, once until it is validated again; one below .1 is
 // archived, whatever its maturity. Nothing is deleted. Of events that are 30 days old only the counts of their day
-// stay. With AutoInfer, what Infer would suggest is added as candidates. A second call changes nothing.
+// stay. With AutoInfer, what Infer would suggest is added as candidates of ½. A second call changes nothing.
 func (x *Identity) Maintain(ctx context.Context) (n int, err error) {
 	p, err := x.Profile(ctx)
 	ids, facts, err2 := all[fact](ctx, x, factKind)
@@ -266,6 +266,7 @@ func (x *Identity) Maintain(ctx context.Context) (n int, err error) {
 	}
 	found, err := x.infer(ctx, defaultLookback)
 	for _, f := range found[:min(len(found), maxSuggested)] {
+		f.Confidence = 0 // nobody has looked at it: that of any candidate, whatever the events weigh
 		if _, added := x.Add(ctx, f); added == nil {
 			n++
 		} else if !errors.Is(added, ErrRejected) {

@@ -260,6 +260,9 @@ func TestEventsAreRolledUp(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, added, n)
 	}
+	facts, err := x.List(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, .5, facts[0].Confidence, "nobody has looked at it")
 	for _, e := range []identity.Event{{}, {Topic: "x", Dwell: -1}, {Text: strings.Repeat("x", 1<<15)}} {
 		_, err = x.Observe(t.Context(), e)
 		require.Error(t, err)
