@@ -68,6 +68,17 @@ func (g git) forward(ctx context.Context, to string) error {
 	if _, err := g.do(ctx, "symbolic-ref", "--quiet", "HEAD"); err != nil {
 		return errors.New("no branch is checked out")
 	}
+	if sparse, _ := g.do(ctx, "config", "core.sparseCheckout"); sparse == "true" { // there git overwrites it
+		added, err := g.do(ctx, "diff", "--name-only", "--no-renames", "--diff-filter=A", "-z", "HEAD", to)
+		for name := range strings.SplitSeq(added, "\x00") {
+			if _, none := os.Lstat(filepath.Join(string(g), name)); name != "" && none == nil {
+				return fmt.Errorf("it would overwrite %s, which is not committed", name)
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
 	_, err := g.do(ctx, "merge", "--quiet", "--ff-only", "--no-squash", "--no-overwrite-ignore", "--no-autostash", to)
 	return err
 }

@@ -260,6 +260,11 @@ func TestUsersRepository(t *testing.T) {
 	require.Contains(t, git(t, repo, "ls-tree", "-r", "--name-only", "HEAD"), "far/new.txt")
 	require.Contains(t, git(t, repo, "ls-tree", "-r", "--name-only", "HEAD"), "far/f.txt")
 	require.NoFileExists(t, repo+"/hooked")
+	// git itself would overwrite it, in a sparse checkout.
+	write(t, repo+"/mine.txt", "of a person\n")
+	got = attempt(t, a, "2", delivered, func(dir string) { write(t, dir+"/mine.txt", "made\n") })
+	require.Equal(t, rank.Failed, got.Outcome)
+	require.Equal(t, "of a person\n", read(t, repo+"/mine.txt"))
 	// Work within the submodule is not what a commit of the repository holds.
 	for i, work := range []func(dir string){
 		func(dir string) { write(t, dir+"/lib/l.txt", "made\n") },
