@@ -100,6 +100,9 @@ func office(name, at, in, ledger string) error {
 		return err
 	}
 	a, err := arc.New(ctx, st, clerk(ledger), &arc.Options{Process: name, Patience: 100 * time.Millisecond})
+	for err != nil && strings.Contains(err.Error(), "the outcome is unknown") { // cut off as it begins
+		a, err = arc.New(ctx, st, clerk(ledger), &arc.Options{Process: name, Patience: 100 * time.Millisecond})
+	}
 	if err != nil {
 		return err
 	}
@@ -196,8 +199,10 @@ func (d *desk) open() {
 		defer close(replies)
 		for lines := bufio.NewScanner(out); lines.Scan(); {
 			var c call
-			if json.Unmarshal(lines.Bytes(), &c) == nil { // not what package testing says
+			if json.Unmarshal(lines.Bytes(), &c) == nil {
 				replies <- c
+			} else {
+				fmt.Fprintln(os.Stderr, lines.Text()) // why it has ended
 			}
 		}
 	}()
