@@ -18,7 +18,7 @@ import (
 // taken from the data). At a kind of case it is that, what the kind adds for all, and what it adds for this one. The
 // spread of the latter is taken from the data, too: small among models that can do everything, large among programs
 // of which each can do one thing. To the estimate the policy adds a bonus of .75 standard deviations of what is not
-// known in general, and a draw of .5 standard deviations. The draw counts, of the general doubt, the share
+// known in general, and a logistic draw of .5 standard deviations. The draw counts, of the general doubt, the share
 // (n + 5k)/(n + 200k²) for n samples and k candidates: a host that decides often can wait until exploring pays. It
 // never ends. Draws depend on the seed, the scope, the skill, the kind of case, the candidate and the number of
 // attempts, and on nothing else. How much samples scatter is learned, too, for each candidate and for all.
@@ -35,8 +35,8 @@ const (
 	bonusWidth  = .75
 	drawWidth   = .5
 	firstMean   = .5    // of candidates' worth, before anything is known, …
-	meanWeight  = 4     // … and what that guess weighs, as the inverse of a variance
-	firstSpread = .15   // between candidates, before anything is known, …
+	meanWeight  = 10    // … and what that guess weighs, as the inverse of a variance
+	firstSpread = .12   // between candidates, before anything is known, …
 	spreadCount = 3     // … and what that guess is worth in candidates
 	rounds      = 3     // of the estimate of mean and spread
 	kindSpread  = .14   // of what a kind of case adds for one candidate, before anything is known, …
@@ -189,7 +189,7 @@ func (v *view) estimate(c *Candidate) (worth, extra float64) {
 		shift, special := shrunk(v.kind2, v.noise, n, sum, worth)
 		worth, width = worth+shift, width+special
 	}
-	return worth, extra + drawWidth*math.Sqrt(width)*normal(mix(v.seed, c.Name))
+	return worth, extra + drawWidth*math.Sqrt(width)*logistic(mix(v.seed, c.Name))
 }
 
 func (b *Book) learned(sk *skill, t Task, cs []Candidate) []contender {
