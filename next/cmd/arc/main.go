@@ -90,7 +90,7 @@ func execute(ctx context.Context, c *command) int {
 		return exitInterrupted
 	}
 	fmt.Fprintln(c.Err, c.Paint(red, "arc: ")+strings.TrimPrefix(err.Error(), "arc: "))
-	if strings.HasPrefix(err.Error(), "unknown ") || strings.Contains(err.Error(), "required flag") {
+	if strings.HasPrefix(err.Error(), "unknown ") {
 		return exitUsage
 	}
 	return exitFailed

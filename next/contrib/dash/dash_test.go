@@ -59,7 +59,7 @@ func TestPages(t *testing.T) {
 		"memories":                      {"Write to customers in the language", "not vouched for <span", "https://example.com/hours"},
 		"memories?q=how+does+Bloom+pay": {"pay by invoice"},
 		"memories?is=rule":              {"Write to customers in the language"},
-		"worth":                         {"Attempts a run", "Model calls a run", "A holdout (<code>learn.Options.Holdout</code>)", ">look<", ">small<", "unknown"},
+		"worth":                         {"Attempts a run", "Model calls a run", "A holdout (<code>learn.Options.Holdout</code>, or <code>holdout</code> in arc.yaml)", ">look<", ">small<", "unknown"},
 		"queue":                         {"pending <span class=\"n\">2<", "exhausted: the mail server refuses the password", "priority 4", "Try again"},
 		"queue?q=SKU-7":                 {"Check the stock of SKU-7", "all <span class=\"n\">1<"},
 		"proposals":                     {"large before small for refunds", "60 samples", "Approve"},
