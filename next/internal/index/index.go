@@ -137,12 +137,8 @@ func (ix *Index) Analyze(docs ...Doc) *Terms {
 			t.pairs = append(t.pairs, uint64(lex.Number(w))<<32|uint64(i)<<8|1)
 		}
 		e.thread, e.place, e.row = d.Thread, place{d.At.UnixMicro(), d.Tie}, row{length: lengthCode(length)}
-		if d.Thread != "" && open[e.row.length] > 0 {
-			e.row.linked = true
-		}
-		if length <= shortAsk && strings.HasSuffix(strings.TrimRightFunc(d.Content, unicode.IsSpace), "?") {
-			e.row.asks = true
-		}
+		e.row.linked = d.Thread != "" && open[e.row.length] > 0
+		e.row.asks = length <= shortAsk && strings.HasSuffix(strings.TrimRightFunc(d.Content, unicode.IsSpace), "?")
 	}
 	t.terms = lex.Terms
 	slices.Sort(t.pairs)
@@ -307,6 +303,7 @@ const (
 	k1, b          = 0.9, 0.9
 	reach          = 3    // neighbours in a thread, on each side, that count with a record
 	ActorNamed     = 0.28 // a record of the one actor whom the query names counts so much more
+	toldAfter      = 0.9  // the word for the day after counts so much of that for the day
 	dayNamed       = 1.0  // a record of a day that the query names; not in talk, where much of a day is told on another
 	justAsks       = -0.25
 	shortAsk       = 16 // words
@@ -320,8 +317,7 @@ const (
 var given, taken = [2][reach]float32{{0.15, 0.12, 0.06}, {0.3, 0.18, 0.09}}, [2][reach]float32{{0.3, 0.18, 0.09}, {0.15, 0.12, 0.06}}
 
 func idf(records, df int) float64 {
-	n := float64(max(records, df))
-	return math.Log1p((n - float64(df) + 0.5) / (float64(df) + 0.5))
+	return math.Log1p((float64(max(records, df)-df) + 0.5) / (float64(df) + 0.5))
 }
 
 // lengthCode rounds a length to eight steps an octave.

@@ -6,6 +6,7 @@ import (
 	"math/bits"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/arc-learn/arc/next/internal/text"
 )
@@ -158,7 +159,12 @@ func (ix *Index) weigh(sc *scratch, q *Query) {
 		w := &sc.words[i]
 		open, df, from := w.near, w.df(), len(sc.words)
 		w.near = false
-		if (df == 0 || open) && !w.stop && len(terms) <= 64 {
+		share := float32(formOf)
+		if w.text[0] == '@' {
+			share = toldAfter
+			day, _ := time.Parse("@01-02 2006", w.text+" 2024") // a leap year
+			ix.addNear(sc, ix.terms[day.AddDate(0, 0, 1).Format("@01-02")])
+		} else if (df == 0 || open) && !w.stop && len(terms) <= 64 {
 			forms := ix.forms(w.text)
 			if df == 0 && len(forms) == 0 {
 				forms = append(forms, ix.nearest(w.text))
@@ -170,7 +176,7 @@ func (ix *Index) weigh(sc *scratch, q *Query) {
 		w.idf = kind * idf(records, df)
 		w.gain = float32(w.idf * (k1 + 1))
 		for j := from; j < len(sc.words); j++ {
-			sc.words[j].idf, sc.words[j].gain = w.idf, formOf*w.gain
+			sc.words[j].idf, sc.words[j].gain = w.idf, share*w.gain
 		}
 		sc.size += kind
 		sc.total += w.idf
