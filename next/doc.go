@@ -44,7 +44,11 @@
 //	event.go      Event; Journal, Watch and Changed follow runs
 //	approval.go   what runs ask of a person: Approvals, rulings (Decide), answers
 //	view.go       View: the rest of what is asked and said of a scope and its runs
-//	budget.go, health.go, retention.go (Delete, Erase, Maintain), tenant.go
-//	process.go, scheduler.go  what several processes, and time, have a run do
-//	state.go, records.go      what is stored of a run
+//	budget.go     what models may take; tries and patience are Options, and phases.go keeps them
+//	health.go     Health, for a person
+//	retention.go  Delete, Erase, Maintain
+//	tenant.go     the parts of a tenant: memory, ranking, the layer
+//	scheduler.go  goes on with what is due, after a crash, an outage, or in place of another process
+//	process.go    which of several processes are alive
+//	state.go, records.go  what is stored of a run
 package arc

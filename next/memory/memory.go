@@ -22,6 +22,15 @@
 // All methods may be called concurrently. A write is one conditional commit, durable when the call returns. All
 // memories of a tenant are in memory: some 430 bytes each beside their texts. Several processes may share a store
 // that is a [store.Changer]: what another one has written is seen after [Bank.Refresh].
+//
+// # Where things are
+//
+//	remember.go  what is merged: which drafts are one memory
+//	recall.go    what is found, and its score; policy.go has the weights, embed.go the vectors, answer.go who said it
+//	another.go   which Facts do not change one another
+//	feedback.go  what helped
+//	change.go    what a person or a host says of a memory
+//	upkeep.go    Decay, Consolidate
 package memory
 
 import (

@@ -7,7 +7,7 @@
 //   - [Book.Observed] is the formula of the self-improving loop: success, confidence, wall time; the candidate's
 //     own claim while little is known.
 //   - [Book.Weighted] picks by chance, in proportion to success and inversely to cost.
-//   - [Book.Learned] learns what each candidate is worth, also by the kind of case, and explores.
+//   - [Book.Learned] learns what each candidate is worth, also by the kind of case, and explores; it is what arc uses.
 //   - [Book.Ladder] says who is to try next at a task at which others have failed, and stops when nobody is worth
 //     the price.
 //   - [Book.Pacer] keeps the average price of an open stream of tasks at a bound.
