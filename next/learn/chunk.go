@@ -141,8 +141,8 @@ func (m *match) calls(leaf func(path string, v, out any, rest, why string) (any,
 			m.rest.WriteString(path + " ")
 			before := m.rest.Len()
 			out, no := m.bind(path, was)
-			if s, _ := out.(string); strings.HasPrefix(s, "\x00") {
-				out = v // an empty object or list
+			if _, is := out.(empty); is {
+				out = v
 			}
 			if no != "" {
 				no = fmt.Sprintf("%s of %s %s", path, call.Name, no)

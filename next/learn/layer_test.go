@@ -180,6 +180,14 @@ func TestLessonsTakeTwoScopes(t *testing.T) {
 	require.Equal(t, plan("refund", `{"id":"SO-105","lang":"en"}`), fourth.Fires)
 	require.Len(t, fourth.Warnings, 1)
 	require.Equal(t, "be polite in en", fourth.Warnings[0].Complaint)
+
+	for i := range 2 { // nor is told to those below what the scope of the Lessons came to on its own
+		order := fmt.Sprint("WX-10", i)
+		c := learn.Case{Scope: "acme", Text: "ship " + order, Inputs: json.RawMessage(`{"order":"` + order + `"}`)}
+		b.deliver(c, plan("ship", `{"id":"`+order+`","to":"Marta"}`))
+	}
+	c := learn.Case{Scope: "acme/d", Lessons: "acme", Text: "please ship WX-201", Inputs: json.RawMessage(`{"order":"WX-201"}`)}
+	require.NotContains(t, b.before(c).Prompt(), "Marta")
 }
 
 // Of a single delivery nothing is told that names something, since nobody can say whose it is.
@@ -930,4 +938,24 @@ func TestKnown(t *testing.T) {
 	k, err = b.Known(t.Context(), "other")
 	require.NoError(t, err)
 	require.Zero(t, k)
+}
+
+// Odd JSON is a case, or a plan, like others.
+func TestOddJSON(t *testing.T) {
+	b := open(t, acme(learn.Options{}))
+	c := learn.Case{Text: "do it", Inputs: json.RawMessage("null")} // a nil map
+	b.deliver(c, plan("p", `{"a\u0001b":1}`))
+	b.deliver(c, plan("p", `{"a":1,"b":2}`))
+	require.Nil(t, b.before(c).Fires, "they are two plans")
+	b.deliver(c, plan("p", `{"a":1,"b":2}`))
+	b.deliver(c, plan("p", `{"a":1,"b":2}`))
+	require.NotNil(t, b.before(c).Fires)
+
+	c, _ = refund("acme", "SO-100")
+	b.deliver(c, plan("refund", `{"id":"SO-100","memo":"\u0000 Marta SO-100"}`))
+	c, _ = refund("acme", "SO-101")
+	require.NotContains(t, b.before(c).Prompt(), "Marta")
+	b.deliver(c, plan("refund", `{"id":"SO-101","memo":"\u0000 Marta SO-100"}`))
+	c, _ = refund("acme", "SO-102")
+	require.Nil(t, b.before(c).Fires, "a former value stands in it")
 }

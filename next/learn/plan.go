@@ -112,10 +112,10 @@ func (r *record) read(scope memory.Scope) *record {
 func planID(calls []reason.PlanCall) string {
 	var b strings.Builder
 	for _, c := range calls {
-		b.WriteString(c.Name + "\x00")
+		fmt.Fprintf(&b, "%q:", c.Name) // quoted, since a model may put any sign into a name
 		v, _ := schema.Read(c.Inputs)
 		for _, l := range leaves(v) {
-			b.WriteString(l.path + "\x01")
+			fmt.Fprintf(&b, "%q ", l.path)
 		}
 	}
 	return digest(b.String())

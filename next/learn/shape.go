@@ -31,8 +31,11 @@ type shape struct {
 // leaf is a value with its path, which is dotted: "customer.email", "lines.0.sku".
 type leaf struct {
 	path string
-	v    any // nil, bool, json.Number, string; an empty object or list is a string that begins with a NUL
+	v    any // nil, bool, json.Number, string, empty
 }
+
+// empty is an "object" or a "list" without values.
+type empty string
 
 // shapeOf reads a case. Its key is that of conditions, goals, situation, template, and the inputs' paths and types. Of a
 // case that cannot be read the shape is empty.
@@ -44,7 +47,7 @@ func shapeOf(c *Case) (*shape, error) {
 	if _, ok := v.(map[string]any); !ok && v != nil {
 		return &shape{}, errors.New("inputs: no JSON object")
 	}
-	if tokens(c.Inputs) != tokens(encode(v)) {
+	if v != nil && tokens(c.Inputs) != tokens(encode(v)) {
 		return &shape{}, errors.New("inputs: a name is given twice") // nobody can say which of the two counts
 	}
 	s := &shape{in: leaves(v)}
@@ -163,11 +166,11 @@ func leaves(v any) (out []leaf) {
 	schema.Rewrite("", v, func(path string, v any) any {
 		switch v.(type) {
 		case map[string]any:
-			v = "\x00object"
+			v = empty("object")
 		case []any:
-			v = "\x00list"
+			v = empty("list")
 		}
-		if path != "" || v != nil && v != "\x00object" {
+		if path != "" || v != nil && v != empty("object") {
 			out = append(out, leaf{path, v})
 		}
 		return nil
@@ -196,10 +199,9 @@ func encode(v any) json.RawMessage {
 // typeOf names the type of a value.
 func typeOf(v any) string {
 	switch v := v.(type) {
+	case empty:
+		return string(v)
 	case string:
-		if strings.HasPrefix(v, "\x00") {
-			return v[1:]
-		}
 		return "string"
 	case json.Number:
 		return "number"
@@ -213,9 +215,7 @@ func typeOf(v any) string {
 func word(v any) string {
 	switch v := v.(type) {
 	case string:
-		if !strings.HasPrefix(v, "\x00") {
-			return v
-		}
+		return v
 	case json.Number:
 		return v.String()
 	}
