@@ -205,10 +205,8 @@ func (l *Layer) advise(ctx context.Context, a *Advice) error {
 	}
 	near, err := l.like(ctx, c, s)
 	for _, n := range near {
-		of := *c
-		of.Scope = n.Scope
-		r, no := l.at(ctx, of.Scope, planKind, n.Slot)
-		found, no2 := l.plans(ctx, &of, s, n.Slot)
+		r, no := l.at(ctx, n.Scope, planKind, n.Slot)
+		found, no2 := l.plans(ctx, c, s, n.Slot)
 		for _, p := range found {
 			suggest(p.suggestion(s, c.Text), r.differs(c, s))
 		}
