@@ -44,3 +44,24 @@ func ExampleLayer() {
 	// refund {"id":"SO-1043"}
 	// order is "SO-7", which has another form than before <nil>
 }
+
+// The layer around a loop, as README.md has it. It is compiled and not run.
+func ExampleLayer_around() {
+	var (
+		ctx         = context.Background()
+		order, text string
+		inputs      json.RawMessage
+		loop        func(prompt string) ([]reason.PlanCall, string)
+		check       func(answer string) (complaint string)
+	)
+	layer, err := learn.Open(ctx, "memory.arc", nil)
+	// for each request:
+	advice, err := layer.Before(ctx, learn.Case{Text: "Refund order " + order + ".", Inputs: inputs})
+	calls, answer := loop(advice.Prompt() + text) // yours: memories, warnings and plans stand before what it is asked
+	outcome := learn.Outcome{Verdict: learn.Delivered, Plan: &reason.Plan{Calls: calls}, Answer: answer}
+	if complaint := check(answer); complaint != "" {
+		outcome.Verdict, outcome.Complaint = learn.Failed, complaint
+	}
+	_, err = layer.After(ctx, advice, outcome)
+	fmt.Println(err)
+}
