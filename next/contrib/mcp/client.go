@@ -40,19 +40,20 @@ type Hints struct {
 
 // ClientOptions are options of a Client. Nil and the zero value are the defaults.
 type ClientOptions struct {
-	// Tool decides about a tool each time that the server lists it: it may set Mode, Blast, Irreversible, AskAbove,
-	// Secrets, and the name and texts of t, by what the server claims or by its own knowledge; false leaves the tool
-	// out. It is called concurrently. nil: all tools, with nothing set, whatever the server claims.
+	// Tool decides about a tool each time that the server lists it: it may set Mode, Blast, Irreversible,
+	// AskAbove, Secrets, and the name and texts of t, by what the server claims or by its own knowledge; false
+	// leaves the tool out. It is called concurrently. nil: all tools, with nothing set, whatever the server
+	// claims.
 	Tool func(h Hints, t *tools.Tool) bool
 
 	HTTP   *http.Client // of Dial; it brings credentials, and its timeout is that of a call. nil: http.DefaultClient
 	Logger *slog.Logger // nil: nobody is told
 }
 
-// Client is an MCP server whose tools an agent calls. It connects at the first use. A server that ends or cannot be
-// reached is an outage, a [reason.Error] of reason.Unavailable: the call is not made again by itself, since nobody knows
-// what has become of it, and the next call starts the server or connects again, at most five times in five minutes. It
-// may be used concurrently. Close it.
+// Client is an MCP server whose tools an agent calls. It connects at the first use. A server that ends or
+// cannot be reached is an outage, a [reason.Error] of reason.Unavailable: the call is not made again by
+// itself, since nobody knows what has become of it, and the next call starts the server or connects again, at
+// most five times in five minutes. It may be used concurrently. Close it.
 type Client struct {
 	o       ClientOptions
 	connect func() sdk.Transport
@@ -82,9 +83,9 @@ const (
 	oldest                  = "2025-11-25" // the last version with a handshake, which servers of every age answer
 )
 
-// Command returns a Client of a server that is a program: cmd returns the command anew each time that it is started.
-// The program has the environment that cmd gives it, which by default is the whole one of this process. What it
-// writes to its standard error is discarded unless cmd says otherwise.
+// Command returns a Client of a server that is a program: cmd returns the command anew each time that it is
+// started. The program has the environment that cmd gives it, which by default is the whole one of this
+// process. What it writes to its standard error is discarded unless cmd says otherwise.
 func Command(cmd func() *exec.Cmd, o *ClientOptions) *Client {
 	return newClient(o, func(c *Client) sdk.Transport { return &program{cmd: cmd(), logger: c.o.Logger} })
 }
@@ -227,9 +228,9 @@ func outage(err error) error {
 	return &reason.Error{Class: reason.Unavailable, Err: err}
 }
 
-// Tools returns the tools that the server has now. Their names are made valid for every provider's model, and unique:
-// letters, digits, "_" and "-", at most 64. A schema that cannot be used becomes that of any object, for the server to
-// check.
+// Tools returns the tools that the server has now. Their names are made valid for every provider's model, and
+// unique: letters, digits, "_" and "-", at most 64. A schema that cannot be used becomes that of any object,
+// for the server to check.
 func (c *Client) Tools(ctx context.Context) ([]tools.Tool, error) {
 	listed, err := c.list(ctx)
 	if err != nil {
@@ -271,7 +272,8 @@ func (c *Client) input(ctx context.Context, t *sdk.Tool) json.RawMessage {
 	return raw
 }
 
-// list returns the server's tools by the names that models have for them. It ends at a cursor that it has had.
+// list returns the server's tools by the names that models have for them. It ends at a cursor that it has
+// had.
 func (c *Client) list(ctx context.Context) (map[string]*sdk.Tool, error) {
 	tools, cursors, cursor := map[string]*sdk.Tool{}, map[string]bool{"": true}, ""
 	for {
@@ -296,8 +298,8 @@ func (c *Client) list(ctx context.Context) (map[string]*sdk.Tool, error) {
 
 var invalid = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
 
-// named gives each tool a name. A valid one is kept; of others that would come out as one, all but the first have a
-// digest of the server's name.
+// named gives each tool a name. A valid one is kept; of others that would come out as one, all but the first
+// have a digest of the server's name.
 func named(byName map[string]*sdk.Tool) map[string]*sdk.Tool {
 	out, rest := map[string]*sdk.Tool{}, []string{}
 	for _, name := range slices.Sorted(maps.Keys(byName)) {
@@ -330,8 +332,8 @@ func (c *Client) call(ctx context.Context, name string, inputs json.RawMessage) 
 	return result(res)
 }
 
-// Executor returns an executor as [tools.New] does, with the tools that the server has when an attempt begins, and
-// others. So a server that changes its list is followed.
+// Executor returns an executor as [tools.New] does, with the tools that the server has when an attempt
+// begins, and others. So a server that changes its list is followed.
 func (c *Client) Executor(m reason.Model, o *tools.Options, others ...tools.Tool) act.Executor {
 	return act.ExecutorFunc(func(ctx context.Context, call *act.Call) (*act.Result, error) {
 		mine, err := c.Tools(ctx)
@@ -342,7 +344,8 @@ func (c *Client) Executor(m reason.Model, o *tools.Options, others ...tools.Tool
 	})
 }
 
-// Worker returns a tool as a worker that takes the tasks that name it, with their Inputs. The host adds gates.
+// Worker returns a tool as a worker that takes the tasks that name it, with their Inputs. The host adds
+// gates.
 func (c *Client) Worker(ctx context.Context, name string) (act.Worker, error) {
 	all, err := c.Tools(ctx)
 	if err != nil {
@@ -368,8 +371,8 @@ func (c *Client) Worker(ctx context.Context, name string) (act.Worker, error) {
 	}, nil
 }
 
-// result returns what a tool has answered: JSON where that is all of it, or else a text with every part that has
-// one. Whole numbers above 2^53 are exact where the answer has them in a text, as MCP asks of servers.
+// result returns what a tool has answered: JSON where that is all of it, or else a text with every part that
+// has one. Whole numbers above 2^53 are exact where the answer has them in a text, as MCP asks of servers.
 func result(r *sdk.CallToolResult) (json.RawMessage, error) {
 	var parts []string
 	for _, c := range r.Content {
@@ -452,8 +455,8 @@ func clean(v any) any {
 
 const maxLine = 16 << 20 // bytes of a message; a longer one ends the connection
 
-// lines reads messages of JSON-RPC, one a line, as they are in the world: with a byte order mark, and with lines
-// between them that are none, at which the SDK would end the session.
+// lines reads messages of JSON-RPC, one a line, as they are in the world: with a byte order mark, and with
+// lines between them that are none, at which the SDK would end the session.
 type lines struct {
 	in     *bufio.Scanner
 	logger *slog.Logger
