@@ -46,7 +46,7 @@ type ClientOptions struct {
 	// claims.
 	Tool func(h Hints, t *tools.Tool) bool
 
-	HTTP   *http.Client // of Dial; it brings credentials, and its timeout is that of a call. nil: http.DefaultClient
+	HTTP   *http.Client // of Dial; has credentials, and the timeout of a call. nil: http.DefaultClient
 	Logger *slog.Logger // nil: nobody is told
 }
 
@@ -80,7 +80,7 @@ const (
 	maxSchema               = 64 << 10    // bytes of a tool's schema
 	maxDescription          = 8 << 10
 	maxName                 = 64
-	oldest                  = "2025-11-25" // the last version with a handshake, which servers of every age answer
+	oldest                  = "2025-11-25" // the last version with a handshake, which old servers answer
 )
 
 // Command returns a Client of a server that is a program: cmd returns the command anew each time that it is
@@ -202,7 +202,7 @@ func request[T any](ctx context.Context, c *Client, f func(context.Context, *ses
 		return v, nil
 	}
 	said := errors.New("mcp: " + fence.Line(clip(err.Error(), 1<<10)))
-	if e, ok := errors.AsType[*jsonrpc.Error](err); ok && (e.Code < -32005 || e.Code > -32003) { // which the SDK says itself
+	if e, ok := errors.AsType[*jsonrpc.Error](err); ok && (e.Code < -32005 || e.Code > -32003) { // no code of the SDK
 		return v, said
 	}
 	if calling.Err() == nil { // an answer that the SDK cannot read is no end of the connection
@@ -382,7 +382,8 @@ func result(r *sdk.CallToolResult) (json.RawMessage, error) {
 	}
 	text := strings.Join(parts, "\n")
 	var said any
-	if data := r.StructuredContent; data != nil && (json.Unmarshal([]byte(text), &said) != nil || !reflect.DeepEqual(said, data)) {
+	told := json.Unmarshal([]byte(text), &said) == nil && reflect.DeepEqual(said, r.StructuredContent)
+	if data := r.StructuredContent; data != nil && !told {
 		raw, err := schema.Marshal(data)
 		if err != nil {
 			return nil, fmt.Errorf("mcp: structured content: %w", err)
@@ -397,7 +398,7 @@ func result(r *sdk.CallToolResult) (json.RawMessage, error) {
 	case r.IsError:
 		return nil, errors.New(fence.Text(text))
 	}
-	if t := strings.TrimSpace(text); strings.HasPrefix(t, "{") || strings.HasPrefix(t, "[") || r.StructuredContent != nil {
+	if t := strings.TrimSpace(text); r.StructuredContent != nil || t != "" && strings.Contains("{[", t[:1]) {
 		d := json.NewDecoder(strings.NewReader(t))
 		d.UseNumber()
 		var v any

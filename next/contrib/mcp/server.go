@@ -335,7 +335,7 @@ func (r refused) Error() string { return string(r) }
 // told are the errors that a client can do something about.
 var told = []error{
 	arc.ErrObjective, arc.ErrTaken, arc.ErrRunning, arc.ErrState, arc.ErrClosed, store.ErrNotFound,
-	store.ErrFull, queue.ErrInvalid, identity.ErrRejected, context.Canceled, context.DeadlineExceeded, errStopped,
+	store.ErrFull, queue.ErrInvalid, identity.ErrRejected, errStopped, context.Canceled, context.DeadlineExceeded,
 }
 
 // explain returns an error as the client sees it.
@@ -363,7 +363,7 @@ type recallIn struct {
 	Query        string   `json:"query,omitempty" jsonschema:"in words; empty: what has helped most lately"`
 	Limit        int      `json:"limit,omitempty" jsonschema:"up to 50; 10 if there is none"`
 	Kinds        []string `json:"kinds,omitempty" jsonschema:"failure, pattern, fact, episode, rule; none: all"`
-	MinRelevance float64  `json:"min_relevance,omitempty" jsonschema:"0 to 1; from .5 on what is unknown brings nothing"`
+	MinRelevance float64  `json:"min_relevance,omitempty" jsonschema:"0 to 1; .5: nothing where nothing is known"`
 	Situation    string   `json:"situation,omitempty" jsonschema:"the kind of case: what helped in it counts"`
 }
 
@@ -402,7 +402,7 @@ type rememberOut struct {
 type feedbackIn struct {
 	Key       string    `json:"key" jsonschema:"names the task; the same key again replaces what it said"`
 	Shown     []string  `json:"shown,omitempty" jsonschema:"ids of the memories that were at hand"`
-	Utilized  *[]string `json:"utilized,omitempty" jsonschema:"ids that helped a task succeed; left out: unknown"`
+	Utilized  *[]string `json:"utilized,omitempty" jsonschema:"ids that helped; left out: unknown"`
 	Misled    []string  `json:"misled,omitempty" jsonschema:"ids that led astray"`
 	Situation string    `json:"situation,omitempty" jsonschema:"the kind of case"`
 }
@@ -520,7 +520,7 @@ type runOut struct {
 	Text      string          `json:"text" jsonschema:"the result, what it asks or waits for, why it is blocked"`
 	Output    json.RawMessage `json:"output,omitempty" jsonschema:"the result as data"`
 	Cause     string          `json:"cause,omitempty" jsonschema:"of a blocked run"`
-	Approvals []string        `json:"approvals,omitempty" jsonschema:"for a person to allow; then it goes on by itself"`
+	Approvals []string        `json:"approvals,omitempty" jsonschema:"for a person to allow"`
 	Failed    []string        `json:"failed,omitempty" jsonschema:"why attempts did not pass"`
 	Began     time.Time       `json:"began"`
 	Ended     time.Time       `json:"ended,omitzero"`
@@ -738,7 +738,7 @@ type getIdentityOut struct {
 type updateIdentityIn struct {
 	FactID    string `json:"factId,omitempty" jsonschema:"the fact to change; empty: add one"`
 	Content   string `json:"content,omitempty" jsonschema:"a short statement about the person or project"`
-	Category  string `json:"category,omitempty" jsonschema:"core, expertise, preference, context (default), focus"`
+	Category  string `json:"category,omitempty" jsonschema:"core, expertise, preference, context, focus"`
 	SourceRef string `json:"sourceRef,omitempty" jsonschema:"a conversation or an address that it comes from"`
 }
 
@@ -809,8 +809,8 @@ func (s *server) identityTools() {
 	add(s, reads, "arete_get_recent_context", "Returns what has happened lately, such as pages that were "+
 		"visited.", on(me, s.recentContext))
 	add(s, 0, "arete_add_context_event", "Keeps an event, of which facts may be inferred.", on(me, s.addEvent))
-	add(s, 0, "arete_validate_fact", "Confirms a fact, where the host trusts the client.", on(me, s.validateFact))
-	add(s, reads, "arete_context", "Returns the few facts worth knowing for a task, best first.", on(me, s.context))
+	add(s, 0, "arete_validate_fact", "Confirms a fact, where the client is trusted.", on(me, s.validateFact))
+	add(s, reads, "arete_context", "Returns the facts worth knowing for a task, best first.", on(me, s.context))
 	add(s, 0, "arete_infer", "Proposes facts by what has happened lately. Nothing is added.", on(me, s.infer))
 	add(s, again|destroys, "arete_reject_fact", "Removes a candidate that is wrong, and has it never proposed "+
 		"again.", on(me, s.rejectFact))
