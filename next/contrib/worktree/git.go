@@ -63,12 +63,12 @@ func (g git) join(ctx context.Context, ours, theirs, message string, parents ...
 }
 
 // forward moves the branch and the tree to a child of what is checked out. git refuses to where that would overwrite
-// what is not committed, or where somebody has moved the branch.
+// what is not committed (but untracked files in a sparse checkout), or where somebody has moved the branch.
 func (g git) forward(ctx context.Context, to string) error {
 	if _, err := g.do(ctx, "symbolic-ref", "--quiet", "HEAD"); err != nil {
 		return errors.New("no branch is checked out")
 	}
-	if sparse, _ := g.do(ctx, "config", "core.sparseCheckout"); sparse == "true" { // there git overwrites it
+	if sparse, _ := g.do(ctx, "config", "core.sparseCheckout"); sparse == "true" {
 		added, err := g.do(ctx, "diff", "--name-only", "--no-renames", "--diff-filter=A", "-z", "HEAD", to)
 		for name := range strings.SplitSeq(added, "\x00") {
 			if _, none := os.Lstat(filepath.Join(string(g), name)); name != "" && none == nil {
