@@ -176,8 +176,8 @@ func (l *Layer) keepPlan(ctx context.Context, b *store.Batch, g *given, s *shape
 		keep(r)
 		r.count(did, g.Was, g.At, -1)
 		r.count(did, o.Verdict, g.At, +1)
-		if r.read(c.Scope); delivered && !g.Ready {
-			for _, p := range merge(c.Scope, []*record{r}, r, &record{}) {
+		if of := r.plan(did); delivered && !g.Ready && of != nil && len(of.Deliveries) > 1 {
+			for _, p := range merge(c.Scope, []*record{r.read(c.Scope)}, r, &record{}) {
 				_, why := p.fire(s, c.Scope, nil, nil)
 				g.Ready = g.Ready || p.ID == did && why == ""
 			}
