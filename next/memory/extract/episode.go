@@ -25,8 +25,9 @@ func Episodes(ctx context.Context, b *store.Batch, bank *memory.Bank, c *reason.
 		return nil
 	}
 	scopes := []memory.Scope{c.Scope}
-	if agent != "" {
-		scopes = append(scopes, memory.Scope(cmp.Or(string(c.Scope), "_")+"/agent/"+strings.ReplaceAll(agent, "/", "_")))
+	own := memory.Scope(cmp.Or(string(c.Scope), "_") + "/agent/" + strings.ReplaceAll(agent, "/", "_"))
+	if agent != "" && own.Check() == nil { // of too long or odd a name there is none
+		scopes = append(scopes, own)
 	}
 	for _, scope := range scopes {
 		space, key := bank.In(scope).Stage(b), scope.Key("le", "last")
