@@ -96,8 +96,8 @@ func (c *Case) Use(name string, inputs json.RawMessage) (*Plan, error) {
 	for _, p := range slices.Sorted(maps.Keys(s.Parameters)) {
 		v, ok := values[p]
 		whole, err := schema.Marshal(v)
-		if !ok || err != nil {
-			return nil, fmt.Errorf("%s wants a value for %q", name, p)
+		if want := s.Parameters[p]; !ok || err != nil || want != "" && typeOf(v) != want {
+			return nil, fmt.Errorf("%s wants a %s for %q", name, cmp.Or(want, "value"), p)
 		}
 		at, _ := schema.Marshal("{" + p + "}")
 		swap = append([]string{string(at), string(whole)}, append(swap, inside(at), inside(whole))...)
