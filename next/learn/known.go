@@ -28,7 +28,7 @@ func (l *Layer) Known(ctx context.Context, scope memory.Scope) (k reason.Known, 
 		}
 		plans, err := l.plans(ctx, &Case{Scope: scope, Lessons: scope}, &shape{}, key)
 		for _, p := range plans {
-			k.Suggestions = append(k.Suggestions, p.known(scope, key+"/"+p.ID, r))
+			k.Suggestions = append(k.Suggestions, p.known(scope, key+"/"+p.ID, r, plans))
 		}
 		return err
 	})
@@ -39,10 +39,10 @@ func (l *Layer) Known(ctx context.Context, scope memory.Scope) (k reason.Known, 
 	}))
 }
 
-func (p *plan) known(scope memory.Scope, id string, r *record) reason.Suggestion {
+func (p *plan) known(scope memory.Scope, id string, r *record, all []*plan) reason.Suggestion {
 	why := p.why
 	for _, d := range p.Deliveries {
-		if _, why = p.fire(&shape{in: d.in}, scope, nil, nil); why == "" {
+		if _, why = p.fire(&shape{in: d.in}, scope, all, nil); why == "" {
 			break
 		}
 	}

@@ -155,6 +155,10 @@ func TestLessonsAreSharedOnceTwoCameToThem(t *testing.T) {
 	p, err := a.Use("plan 1", nil)
 	require.NoError(t, err)
 	require.Equal(t, plan("refund", `{"id":"SO-190","memo":"refund of SO-190"}`), p)
+	c.Inputs = json.RawMessage(`{"order":190}`)
+	a = b.before(c)
+	_, err = a.Use("plan 1", nil)
+	require.ErrorContains(t, err, `wants a string for "order"`)
 }
 
 // What two deliveries of one scope have in common is that scope's own.
@@ -390,6 +394,13 @@ func TestRivals(t *testing.T) {
 	}
 	c, _ := refund("acme", "SO-107")
 	require.Contains(t, b.before(c).Why, "another plan")
+	c, p := refund("acme", "SO-108")
+	p.Calls[0].Name = "credit"
+	require.False(t, b.after(b.before(c), learn.Outcome{Verdict: learn.Delivered, Plan: p}).Ready, "as many as the other")
+	k, err := b.Known(t.Context(), "acme")
+	require.NoError(t, err)
+	require.Len(t, k.Suggestions, 2)
+	require.Contains(t, k.Suggestions[0].Differs+k.Suggestions[1].Differs, "another plan")
 }
 
 func TestLapses(t *testing.T) {
@@ -803,11 +814,14 @@ func TestMaintain(t *testing.T) {
 		c, p := refund("acme", fmt.Sprint("SO-10", i))
 		b.deliver(c, p)
 	}
+	n, err := b.Maintain(t.Context(), "acme", 0)
+	require.NoError(t, err)
+	require.Zero(t, n, "nothing is old")
 	c, p := refund("acme", "SO-105")
 	c.Text = "once " + c.Text
 	b.deliver(c, p)
 	b.now = b.now.Add(100 * 24 * time.Hour)
-	n, err := b.Maintain(t.Context(), "acme", 0)
+	n, err = b.Maintain(t.Context(), "acme", 0)
 	require.NoError(t, err)
 	require.Equal(t, 7, n, "three outcomes, the plan that was delivered once, and what is kept of the very cases")
 	require.Empty(t, b.before(c).Fires)
@@ -958,4 +972,82 @@ func TestOddJSON(t *testing.T) {
 	b.deliver(c, plan("refund", `{"id":"SO-101","memo":"\u0000 Marta SO-100"}`))
 	c, _ = refund("acme", "SO-102")
 	require.Nil(t, b.before(c).Fires, "a former value stands in it")
+}
+
+// A verdict hides in complaints what the outcome hid: names that strangers and turns have brought.
+func TestJudgeHidesTheSame(t *testing.T) {
+	b := open(t, acme(learn.Options{}))
+	c := learn.Case{Situation: "refunds", Text: "refund it", Skill: "refund", Turns: []reason.Message{{Role: reason.UserRole, Text: "I am Marta Stein"}}}
+	a := b.before(c)
+	b.after(a, learn.Outcome{Verdict: learn.Delivered, Untrusted: []string{"Kohl here"},
+		Failed: []reason.Failure{{Task: reason.Task{Skill: "refund"}, Complaint: "ask Marta about Kohl first"}}})
+	_, err := b.Judge(t.Context(), "acme", a.ID, learn.Failed, "Marta was wrong")
+	require.NoError(t, err)
+	require.Equal(t, []reason.Warning{{Skill: "refund", Complaint: "ask … about … first", Times: 1}, {Skill: "refund", Complaint: "… was wrong", Times: 1}},
+		b.before(learn.Case{Situation: "refunds", Text: "refund that"}).Warnings)
+}
+
+// Of what two scopes were refused, only what both were told is told to a third.
+func TestWarningsOfTwoScopes(t *testing.T) {
+	b := open(t, acme(learn.Options{}))
+	c := learn.Case{Lessons: "acme", Situation: "refunds", Text: "refund it", Skill: "refund"}
+	for i := range 3 {
+		c.Scope = memory.Scope(fmt.Sprint("acme/", i))
+		a := b.before(c)
+		if i == 2 {
+			require.Equal(t, "the account … of 2026 is closed", a.Warnings[0].Complaint)
+		}
+		b.after(a, learn.Outcome{Verdict: learn.Failed, Complaint: fmt.Sprintf("the account 4711%d of 2026 is closed", i)})
+		require.Equal(t, fmt.Sprintf("the account 4711%d of 2026 is closed", i), b.before(c).Warnings[0].Complaint)
+	}
+}
+
+// A refusal that is remembered shapes plans, and may be forgotten by a person.
+func TestRefusalIsAMemory(t *testing.T) {
+	b := open(t, acme(learn.Options{}))
+	a := b.before(learn.Case{Text: "migrate the orders table", Skill: "db"})
+	b.after(a, learn.Outcome{Verdict: learn.Failed, Complaint: "stop the writers before the copy of the orders"})
+	like := learn.Case{Text: "migrate the invoices table tonight"}
+	var of memory.ID
+	for i := range 3 {
+		x := b.before(like)
+		require.Equal(t, i == 2, x.Fires != nil, x.Why)
+		if i < 2 {
+			of = x.Background[0].Record.ID
+			b.after(x, learn.Outcome{Verdict: learn.Delivered, Plan: plan("p", `{}`), Applied: []memory.ID{of}})
+		}
+	}
+	require.NoError(t, b.Memory("acme").Forget(t.Context(), of))
+	require.Contains(t, b.before(like).Why, "forgotten")
+	_, err := b.Judge(t.Context(), "acme", a.ID, learn.Delivered, "")
+	require.NoError(t, err)
+}
+
+// IDs are unique in a scope, and count once each in what scopes share.
+func TestEqualIDs(t *testing.T) {
+	b := open(t, acme(learn.Options{}))
+	f, err := b.Memory("acme").Remember(t.Context(), memory.Draft{Kind: memory.Pattern, Content: "restart the cache of the shop"})
+	require.NoError(t, err)
+	var worth []float64
+	for i, id := range []string{"1", "1"} {
+		c := learn.Case{ID: id, Scope: memory.Scope(fmt.Sprint("acme/", i)), Lessons: "acme", Text: "restart the shop", Candidates: []rank.Candidate{{Name: "w"}}}
+		a := b.before(c)
+		worth = append(worth, a.Ranked[0].Score)
+		b.after(a, learn.Outcome{Verdict: learn.Delivered, Worker: "w", Utilized: []memory.ID{f.ID}})
+		worth = append(worth, b.before(c).Ranked[0].Score)
+	}
+	require.Greater(t, worth[3], worth[2])
+	r, err := b.Memory("acme").Get(t.Context(), f.ID)
+	require.NoError(t, err)
+	require.Equal(t, 2, r.Stats.Helped)
+}
+
+// An outcome of a scope, or a worker, that has no scope for an agent's episodes is learned from all the same.
+func TestLongNames(t *testing.T) {
+	b := open(t, acme(learn.Options{}))
+	c, p := refund(memory.Scope("acme/"+strings.Repeat("x", 250)), "SO-1")
+	c.Actor = "anna"
+	b.after(b.before(c), learn.Outcome{Verdict: learn.Delivered, Plan: p, Worker: "w"})
+	c.Scope = "acme"
+	b.after(b.before(c), learn.Outcome{Verdict: learn.Delivered, Plan: p, Worker: "w\n"})
 }

@@ -85,7 +85,7 @@ func (o *Outcome) trim() {
 
 // Learned says what After has learned.
 type Learned struct {
-	Ready bool   // the plan that was made fires from now on where the case is the same
+	Ready bool   // the plan that was made fires from now on where the case is the same, by deliveries of its Scope
 	Note  string // why a delivery was not learned as a plan
 }
 

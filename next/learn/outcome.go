@@ -5,7 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/arc-learn/arc/next/internal/codec"
@@ -31,6 +33,7 @@ type given struct {
 	Judged  time.Time // by a later verdict
 	Was     Verdict   // the verdict before that
 	Made    memory.ID // the failure that is remembered of it
+	Heard   string    // the words of strangers and turns, which are themselves not kept
 }
 
 // After learns from what came of a case. A second After of an Advice changes nothing, and returns what the first
@@ -97,7 +100,8 @@ func (l *Layer) Stage(ctx context.Context, b *store.Batch, a Advice, o Outcome) 
 	if unread != nil {
 		g.Note = unread.Error()
 	}
-	g.Outcome = o
+	heard := extract.Words(append(strangers, textsOf(&c, s)...)...)
+	g.Outcome, g.Heard = o, head(strings.Join(slices.Sorted(maps.Keys(heard)), " "), memory.MaxText)
 	g.Outcome.trim()
 	// What is staged before an error is dropped with the step, so the errors are looked at once.
 	err = cmp.Or(l.settle(ctx, b, &g, s, strangers), extract.Episodes(ctx, b, l.bank, &g.Case, o.Worker, o.Answer, g.At))
@@ -138,7 +142,7 @@ func (l *Layer) StageJudge(ctx context.Context, b *store.Batch, scope memory.Sco
 	err = l.measure(ctx, b, &g, -1)
 	g.Was = g.Outcome.Verdict
 	g.Outcome.Verdict, g.Outcome.Complaint, g.Ready, g.Judged = v, why, false, l.now()
-	err = cmp.Or(err, l.settle(ctx, b, &g, s, nil), codec.Put(b, key, g, unchanged))
+	err = cmp.Or(err, l.settle(ctx, b, &g, s, []string{g.Heard}), codec.Put(b, key, g, unchanged))
 	return Learned{g.Ready, g.Note}, err
 }
 
@@ -167,8 +171,8 @@ func (l *Layer) keepPlan(ctx context.Context, b *store.Batch, g *given, s *shape
 	}
 	keep := func(r *record) {
 		if learns {
-			r.add(did, &delivery{ID: above(c), At: g.At, Text: c.Text, Inputs: c.Inputs, Calls: o.Plan.Calls, Applied: g.Applied})
-			r.plan(did).Rules = g.Rules
+			p := r.add(did, &delivery{ID: above(c), At: g.At, Text: c.Text, Inputs: c.Inputs, Calls: o.Plan.Calls, Applied: g.Applied})
+			p.Rules, p.Last = g.Rules, g.At
 		}
 	}
 	g.Ready = g.Fired && delivered
@@ -177,8 +181,9 @@ func (l *Layer) keepPlan(ctx context.Context, b *store.Batch, g *given, s *shape
 		r.count(did, g.Was, g.At, -1)
 		r.count(did, o.Verdict, g.At, +1)
 		if of := r.plan(did); delivered && !g.Ready && of != nil && len(of.Deliveries) > 1 {
-			for _, p := range merge(c.Scope, []*record{r.read(c.Scope)}, r, &record{}) {
-				_, why := p.fire(s, c.Scope, nil, nil)
+			all := merge(c.Scope, []*record{r.read(c.Scope)}, r, &record{})
+			for _, p := range all {
+				_, why := p.fire(s, c.Scope, all, nil)
 				g.Ready = g.Ready || p.ID == did && why == ""
 			}
 		}
@@ -192,7 +197,6 @@ func (l *Layer) keepPlan(ctx context.Context, b *store.Batch, g *given, s *shape
 	return cmp.Or(err, change(c.Lessons, s.key, func(r *record) {
 		if learns {
 			r.share(c.Scope)
-			g.Ready = g.Ready || len(r.Scopes) > 1
 		}
 	}))
 }
@@ -235,7 +239,7 @@ var outcomes = map[Verdict]rank.Outcome{Delivered: rank.Delivered, Failed: rank.
 // credit says what became of the memories that were shown, and of the worker.
 func (l *Layer) credit(ctx context.Context, b *store.Batch, g *given) error {
 	c, o := &g.Case, &g.Outcome
-	f := memory.Feedback{Key: c.ID, Situation: c.Situation, Shown: g.Shown}
+	f := memory.Feedback{Key: digest(above(c)), Situation: c.Situation, Shown: g.Shown}
 	if o.Verdict == Delivered {
 		f.Utilized = o.Utilized
 	}
@@ -253,7 +257,7 @@ func (l *Layer) credit(ctx context.Context, b *store.Batch, g *given) error {
 	if o.Worker == "" {
 		return nil
 	}
-	one := rank.Sample{Run: c.ID, Candidate: o.Worker, Outcome: outcomes[o.Verdict], Task: rank.Task{Skill: c.Skill, Key: c.Situation}, At: g.At}
+	one := rank.Sample{Run: f.Key, Candidate: o.Worker, Outcome: outcomes[o.Verdict], Task: rank.Task{Skill: c.Skill, Key: c.Situation}, At: g.At}
 	if u := o.Usage; u != nil {
 		one.Usage = *u
 	}

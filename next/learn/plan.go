@@ -234,13 +234,11 @@ func (l *Layer) plans(ctx context.Context, c *Case, s *shape, key string) ([]*pl
 			return why != ""
 		})
 	}
-	very := func(p *plan) int { return min(0, slices.IndexFunc(p.Deliveries, s.very)) } // -1: none is
-	slices.SortStableFunc(out, func(a, b *plan) int { return cmp.Or(very(b)-very(a), cmp.Compare(b.worth(), a.worth())) })
+	very := func(d *delivery) bool { return len(s.in) > 0 && slices.Equal(d.in, s.in) } // of the case itself
+	has := func(p *plan) int { return min(0, slices.IndexFunc(p.Deliveries, very)) }    // -1: none
+	slices.SortStableFunc(out, func(a, b *plan) int { return cmp.Or(has(b)-has(a), cmp.Compare(b.worth(), a.worth())) })
 	return out, err
 }
-
-// very reports whether a delivery is of the case itself.
-func (s *shape) very(d *delivery) bool { return len(s.in) > 0 && slices.Equal(d.in, s.in) }
 
 // merge returns the plans of records of a key, those of a scope first, as they stand: with the deliveries that count
 // by what a person has said of a plan, in the record itself, in that of the scope, or in that over all. What one other

@@ -71,8 +71,7 @@ func ruleDigests(hits []memory.Hit) (out []string) {
 			out = append(out, saying(&h.Record))
 		}
 	}
-	slices.Sort(out)
-	return slices.Compact(out)
+	return out
 }
 
 // saying is a digest of what a memory says.
@@ -87,7 +86,7 @@ func (l *Layer) lapsed(ctx context.Context, d *delivery) (why string, err error)
 			return "a memory that it was made of is forgotten", nil
 		case err != nil:
 			return "", err
-		case r.SupersededBy != "" || saying(&r) != m.Said:
+		case r.SupersededBy != "" || saying(&r) != m.Said && r.Source.Ref != refusedRef: // that is told in part
 			why = "a memory that it was made of was changed"
 		}
 	}

@@ -3,8 +3,10 @@ package learn
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/arc-learn/arc/next/iar"
@@ -50,6 +52,11 @@ func (l *Layer) warnings(ctx context.Context, c *Case, s *shape, id string) (out
 	for i, r := range from {
 		for _, o := range r.Refused {
 			w := all.warning(o)
+			for _, word := range append(runs(w.Said), strings.Fields(w.Said)...) {
+				if scopes[w] == 1 && !holds(o.Said, word) { // of two others, only one said it
+					w.Own = append(slices.Clip(w.Own), word)
+				}
+			}
 			w.Events = append(w.Events, o.Events...)
 			if scopes[w]++; i == 0 {
 				scopes[w]++ // one's own is enough
@@ -119,7 +126,9 @@ func (l *Layer) refuse(ctx context.Context, b *store.Batch, g *given, s *shape, 
 		return changed, nil
 	})
 	if g.Made != "" && err == nil {
-		err, g.Made = space.Forget(ctx, g.Made), ""
+		if err, g.Made = space.Forget(ctx, g.Made), ""; errors.Is(err, store.ErrNotFound) {
+			err = nil // a person has forgotten it
+		}
 	}
 	if err == nil && o.Verdict == Failed && last.Said != "" { // for cases that are like it: nobody vouches for words of whoever refused it
 		var r memory.Record
