@@ -1051,3 +1051,30 @@ func TestLongNames(t *testing.T) {
 	c.Scope = "acme"
 	b.after(b.before(c), learn.Outcome{Verdict: learn.Delivered, Plan: p, Worker: "w\n"})
 }
+
+// A plan that is retired in a scope is suggested in no edited form either; and no name of a host's scope has its cases.
+func TestRetiredAndApart(t *testing.T) {
+	b := open(t, acme(learn.Options{}))
+	for i, s := range []memory.Scope{"acme/a", "acme/a", "acme/b"} {
+		c, p := refund(s, fmt.Sprint("SO-10", i))
+		c.Lessons = "acme"
+		a := b.before(c)
+		a.Fires = nil
+		b.after(a, learn.Outcome{Verdict: learn.Delivered, Plan: p})
+	}
+	k, err := b.Known(t.Context(), "acme")
+	require.NoError(t, err)
+	id := k.Suggestions[0].ID
+	_, err = b.Edit(t.Context(), "acme", id, plan("refund", `{"id":"{order}","x":1}`).Calls, false)
+	require.NoError(t, err)
+	c, _ := refund("acme/a", "SO-109")
+	c.Lessons = "acme"
+	require.Len(t, b.before(c).Suggestions, 1)
+	_, err = b.Edit(t.Context(), "acme/a", id, nil, true)
+	require.NoError(t, err)
+	require.Empty(t, b.before(c).Suggestions)
+
+	b.deliver(learn.Case{Text: "refund Marta Stein", Inputs: json.RawMessage{}}, plan("refund", `{}`))
+	a := b.before(learn.Case{Scope: "acme/cases", Text: "refund Stein", Inputs: json.RawMessage{}})
+	require.NotContains(t, a.Prompt(), "Marta")
+}

@@ -113,8 +113,8 @@ func (l *Layer) check(c Case) (Case, error) {
 	}
 	c.Scope = cmp.Or(c.Scope, l.opts.Scope, "_") // one spelling of no scope
 	c.Lessons = cmp.Or(c.Lessons, c.Scope)
-	c.Conditions = slices.Clone(c.Conditions)
-	slices.Sort(c.Conditions) // in any order they are the same
+	c.Conditions, c.Inputs = slices.Clone(c.Conditions), append(json.RawMessage(nil), c.Inputs...) // none are nil
+	slices.Sort(c.Conditions)                                                                      // in any order they are the same
 	c.Text, c.Situation = strings.ToValidUTF8(c.Text, "\uFFFD"), strings.ToValidUTF8(c.Situation, "\uFFFD")
 	if err := c.Check(); err != nil {
 		return c, fmt.Errorf("learn: %w", err)

@@ -13,8 +13,8 @@ import (
 )
 
 // The cases of a scope's plans are found as all else is that a scope remembers: each key has a memory with the words
-// of its cases. These lie in a scope of their own below it, where no other recall looks. The Slot is the key.
-func casesOf(scope memory.Scope) memory.Scope { return cmp.Or(scope, "_") + "/cases" }
+// of its cases. These lie in a scope below it, whose name is for nobody else, where no other recall looks. The Slot is the key.
+func casesOf(scope memory.Scope) memory.Scope { return cmp.Or(scope, "_") + "/_cases" }
 
 // maxLike is how many keys a case is compared with beside its own, and nearly how much they must be like it, of the one
 // that is most.

@@ -265,7 +265,8 @@ func merge(scope memory.Scope, from []*record, up, one *record) []*plan {
 		}
 	}
 	for _, p := range append(slices.Clone(own.Plans), up.Plans...) {
-		if p.Edit != nil && !p.Retired {
+		retired := func(q *plan) bool { return q.ID == p.ID && q.Retired }
+		if p.Edit != nil && !slices.ContainsFunc(own.Plans, retired) && !slices.ContainsFunc(up.Plans, retired) {
 			all.of(p.ID).Edit = p.Edit
 		}
 	}
@@ -400,21 +401,17 @@ func parameters(calls []reason.PlanCall, had map[string]any) map[string]string {
 		v, _ := schema.Read(c.Inputs)
 		for _, text := range said(leaves(v)) {
 			for _, m := range braced.FindAllStringSubmatch(text, -1) {
-				if v, is := had[m[1]]; is || had == nil {
-					names[m[1]] = jsonType(v)
+				v, is := had[m[1]]
+				if is || had == nil {
+					names[m[1]] = ""
+				}
+				if t := typeOf(v); is && (t == "string" || t == "number" || t == "bool") { // what a parameter may be
+					names[m[1]] = t
 				}
 			}
 		}
 	}
 	return names
-}
-
-// jsonType is the type of a value that a parameter may have, else "".
-func jsonType(v any) string {
-	if t := typeOf(v); t == "string" || t == "number" || t == "bool" {
-		return t
-	}
-	return ""
 }
 
 // naming are the runes of words that name something: an order, a person, an address.
