@@ -972,6 +972,11 @@ func TestOddJSON(t *testing.T) {
 	b.deliver(c, plan("refund", `{"id":"SO-101","memo":"\u0000 Marta SO-100"}`))
 	c, _ = refund("acme", "SO-102")
 	require.Nil(t, b.before(c).Fires, "a former value stands in it")
+
+	c = learn.Case{Text: "ship SO-1", Inputs: json.RawMessage(`{"a{b}":"SO-1"}`)}
+	b.deliver(c, plan("ship", `{"id":"SO-1"}`))
+	require.Empty(t, b.before(c).Suggestions, "nobody could fill {a{b}}")
+	require.Contains(t, b.before(c).Why, "braces")
 }
 
 // A verdict hides in complaints what the outcome hid: names that strangers and turns have brought.

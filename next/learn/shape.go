@@ -54,6 +54,9 @@ func shapeOf(c *Case) (*shape, error) {
 	if len(s.in) > maxValues {
 		return &shape{}, fmt.Errorf("inputs: %d values, over the limit of %d", len(s.in), maxValues)
 	}
+	if strings.ContainsAny(strings.Join(s.paths(), ""), "{}") {
+		return &shape{}, errors.New("inputs: a name has braces, which are those of parameters")
+	}
 	s.template = template(c.Text, s.in)
 	s.folded = fold(s.template)
 	types := make([]string, len(s.in))
