@@ -154,10 +154,8 @@ func triggerOf(c *Case, s *shape) string { return head(cmp.Or(c.Situation, s.tem
 
 // lesson returns a complaint with {path} for inputs, and which of its words are of the case alone.
 func lesson(complaint string, c *Case, s *shape, strangers []string) *warning {
-	w := &warning{Said: head(template(complaint, s.in), maxLesson)}
-	w.Own, w.Class = extract.Lesson(w.Said, textsOf(c, s), strangers)
-	w.Class = digest(fold(w.Class))
-	return w
+	said, own, class := extract.Lesson(head(template(complaint, s.in), maxLesson), textsOf(c, s), strangers)
+	return &warning{Said: said, Own: own, Class: digest(fold(class))}
 }
 
 // tell returns a lesson as it is told for a case of these texts.

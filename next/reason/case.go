@@ -104,8 +104,11 @@ func (c *Case) Use(name string, inputs json.RawMessage) (*Plan, error) {
 	}
 	fill, out := strings.NewReplacer(swap...), &Plan{Calls: slices.Clone(s.Calls)}
 	for i, call := range out.Calls {
-		if out.Calls[i].Inputs = json.RawMessage(fill.Replace(string(call.Inputs))); len(call.Inputs) > 0 && !json.Valid(out.Calls[i].Inputs) {
-			return nil, fmt.Errorf("the inputs of %s: no valid JSON", call.Name)
+		if len(call.Inputs) == 0 {
+			continue
+		}
+		if out.Calls[i].Inputs, err = schema.Canonical(json.RawMessage(fill.Replace(string(call.Inputs)))); err != nil {
+			return nil, fmt.Errorf("the inputs of %s: %w", call.Name, err)
 		}
 	}
 	return out, nil

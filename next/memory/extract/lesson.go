@@ -9,12 +9,12 @@ import (
 	"unicode/utf8"
 )
 
-// Lesson returns which words of a complaint are of one case alone, so that [Tell] leaves them out for others: words with
-// a part that is one of the case's own texts, or begins as one of three letters or more does, or the other way round
-// ("Krügers", "Krüger-Konto"). A short word is such only where it names something: with a digit, a capital or an @. So
-// is what strangers said. A {name} in the complaint stands for a value. The class of a lesson is what it says, where each
-// word of the case, with a digit, or with a {name} is any: complaints of one class are the same to learn from.
-func Lesson(complaint string, own, strangers []string) (hidden []string, class string) {
+// Lesson returns what of a complaint is kept: with … for each word that names something (it has a digit, a capital or an
+// @) and is of the case's own texts, or of what strangers said. Hidden are other words of the case, of which [Tell]
+// decides. Of the case is a word with a part that is one of it, or begins as one of three letters or more does, or the
+// other way round ("Krügers", "Krüger-Konto"). A {name} in the complaint stands for a value. The class of a lesson is what
+// it says, where each word of the case, with a digit, or with a {name} is any: those of one class are the same.
+func Lesson(complaint string, own, strangers []string) (said string, hidden []string, class string) {
 	mine, theirs := Words(own...), Words(strangers...)
 	brought := func(p string) bool {
 		for o := range mine {
@@ -24,23 +24,26 @@ func Lesson(complaint string, own, strangers []string) (hidden []string, class s
 		}
 		return false
 	}
-	for _, word := range words.FindAllString(complaint, -1) {
+	said = gaps.ReplaceAllString(words.ReplaceAllStringFunc(complaint, func(word string) string {
 		names := strings.ContainsFunc(word, func(r rune) bool { return unicode.IsNumber(r) || unicode.IsUpper(r) || r == '@' })
 		for p := range Words(braced.ReplaceAllString(word, " ")) {
 			letters := utf8.RuneCountInString(p) // of an alphabet, two say nothing ("of"); in Chinese one does
-			if brought(p) && (names || letters >= 3 || len(p) > 2*letters) || theirs[p] && names {
+			switch {
+			case names && !strings.Contains(word, "{") && (brought(p) || theirs[p]):
+				return "…"
+			case brought(p) && (names || letters >= 3 || len(p) > 2*letters):
 				hidden = append(hidden, word)
-				break
 			}
 		}
-	}
-	said := strings.Fields(strings.ToLower(Tell(complaint, hidden, nil)))
-	for i, word := range said {
+		return word
+	}), "…")
+	parts := strings.Fields(strings.ToLower(Tell(said, hidden, nil)))
+	for i, word := range parts {
 		if strings.ContainsFunc(word, unicode.IsNumber) || strings.ContainsAny(word, "{}…") {
-			said[i] = "#"
+			parts[i] = "#"
 		}
 	}
-	return hidden, strings.Join(said, " ")
+	return said, hidden, strings.Join(parts, " ")
 }
 
 // Tell returns a complaint for a case of these texts: with … for each hidden word that has a part which they have not.
