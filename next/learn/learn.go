@@ -42,53 +42,6 @@ type Advice struct {
 	Why    string        // why nothing fires, in a sentence
 }
 
-// Verdict says what came of a case.
-type Verdict string
-
-const (
-	Unknown   Verdict = ""          // nobody could tell, as in an outage: feeds no counter
-	Delivered Verdict = "delivered" // a check has passed it
-	Failed    Verdict = "failed"    // a check, or a person, has refused it
-)
-
-func (v Verdict) check() error {
-	if _, ok := outcomes[v]; !ok {
-		return fmt.Errorf("learn: no verdict: %q", string(v))
-	}
-	return nil
-}
-
-// Outcome is what came of a case.
-type Outcome struct {
-	Verdict   Verdict
-	Complaint string           // why it failed, where that is not in Failed
-	Failed    []reason.Failure // what was refused, first to last
-	Plan      *reason.Plan     // the calls that were made; nil: not known, or those of Fires
-	Applied   []memory.ID      // memories of the Advice that shaped the plan: it lapses when one of them changes
-	Utilized  []memory.ID      // nil: not known
-	Misled    []memory.ID
-	Worker    string // who answered; it is ranked by the Verdict and Usage, and has episodes of its own with the Actor
-	Usage     *reason.Usage
-	Answer    string   // what was said to the user, for the episode
-	Untrusted []string // what strangers said beside the case: data, pages
-}
-
-// trim cuts what is kept of an outcome to what a record can hold.
-func (o *Outcome) trim() {
-	o.Complaint, o.Answer = head(o.Complaint, memory.MaxText), head(o.Answer, memory.MaxText)
-	o.Failed = slices.Clone(o.Failed[max(0, len(o.Failed)-16):])
-	for i, f := range o.Failed {
-		o.Failed[i] = reason.Failure{Task: reason.Task{Skill: f.Task.Skill, Worker: f.Worker}, Complaint: head(f.Complaint, 4<<10), Gate: f.Gate}
-	}
-	o.Untrusted = nil
-}
-
-// Learned says what After has learned.
-type Learned struct {
-	Ready bool   // the plan that was made fires from now on where the case is the same, by deliveries of its Scope
-	Note  string // why a delivery was not learned as a plan
-}
-
 // Options of a Layer. Nil and the zero value are the defaults.
 type Options struct {
 	Scope   store.Scope // the scope of a Case that has none; its tenant is that of the Layer
