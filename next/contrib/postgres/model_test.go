@@ -383,7 +383,7 @@ func TestInAnyPlace(t *testing.T) {
 				}
 			}
 			return fmt.Sprint(is[0]) == fmt.Sprint(is[1]) && fmt.Sprint(is[1]) == fmt.Sprint(is[2])
-		}, time.Minute, 50*time.Millisecond, "%s: %v", id, is)
+		}, time.Minute, 50*time.Millisecond, "%s: %v", id, &is)
 		require.False(t, k.ended != "" && is[0].Status != k.ended, "%s was %s: %+v", id, k.ended, is[0])
 	}
 	sent, err := os.ReadFile(ledger)
