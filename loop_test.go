@@ -1,223 +1,929 @@
 package arc_test
 
 import (
+	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"log/slog"
+	"maps"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/arc-learn/arc"
 	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/act/tools"
+	"github.com/arc-learn/arc/arctest"
+	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/meta"
 	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/store"
 )
 
-const situation = "go test panics: assignment to entry in nil map"
-
-func TestDeliveredTaskIsReportedWithItsOutput(t *testing.T) {
-	t.Parallel()
-	s := &script{}
-	r := run(t, agent(t, s.host(), nil), arc.Objective{Text: "mend the cache", Situation: situation, Inputs: []byte(`{"dir":"cache"}`)})
-	require.Equal(t, arc.Delivered, r.Status)
-	require.Empty(t, r.Reason)
-	require.Len(t, r.Deliveries, 1)
-	require.JSONEq(t, `"ok"`, string(r.Deliveries[0].Output))
-	require.Equal(t, "worker", r.Deliveries[0].Worker)
-	require.Equal(t, []int{1, 1, 0}, []int{r.Attempts, r.Deliberations, r.Fired})
-	require.JSONEq(t, `{"dir":"cache"}`, string(s.briefs[0].Inputs))
-	require.Equal(t, []string{"work"}, s.briefs[0].Skills)
-	require.JSONEq(t, `{"dir":"cache"}`, string(s.work[0].Inputs))
-	require.Equal(t, []float64{0.95}, r.Resonance)
-	require.Len(t, r.Learned, 1)
-}
-
-func TestComplaintGoesIntoTheNextAttempt(t *testing.T) {
-	t.Parallel()
-	s := &script{
-		do: func(n int, w act.Work) (act.Result, error) {
-			if w.Complaint == "" {
-				return done(`"bad"`), nil
-			}
-			return done(`"good"`), nil
-		},
-		judge: func(_ act.Work, r act.Result) (act.Verdict, error) {
-			return act.Verdict{Pass: string(r.Output) == `"good"`, Complaint: "make it good"}, nil
-		},
-	}
-	r := run(t, agent(t, s.host(), nil), arc.Objective{Text: "mend the cache"})
-	require.Equal(t, arc.Delivered, r.Status)
-	require.Equal(t, 2, r.Attempts)
-	require.Equal(t, "make it good", s.work[1].Complaint)
-	require.Equal(t, []int{1, 2}, []int{s.work[0].Attempt, s.work[1].Attempt})
-	require.NotEqual(t, s.work[0].Key, s.work[1].Key)
-}
-
-func TestBlockedGoalLeavesAFailureToRecall(t *testing.T) {
-	t.Parallel()
-	s := &script{judge: fail("still nil")}
-	a := agent(t, s.host("one", "two"), nil)
-	r := run(t, a, arc.Objective{Text: "mend the cache", Situation: situation})
-	require.Equal(t, arc.Blocked, r.Status)
-	require.Equal(t, 3, r.Attempts)
-	require.Contains(t, r.Reason, "still nil")
-	require.Empty(t, r.Deliveries)
-	hits, err := a.In("").Memory().Recall(t.Context(), memory.Query{Text: situation})
-	require.NoError(t, err)
-	hits = slices.DeleteFunc(hits, warning)
-	require.Len(t, hits, 1)
-	require.Equal(t, memory.Failure, hits[0].Record.Kind)
-	require.Contains(t, hits[0].Record.Content, "Tried two, 2 times: still nil\nTried one: still nil\n")
-	require.Equal(t, s.work[0].Task.Worker, s.work[1].Task.Worker, "it has heard the complaint")
-
-	run(t, a, arc.Objective{Text: "mend the pool", Situation: situation})
-	require.Empty(t, s.briefs[1].Memories, "what a gate complained is not known for true")
-	require.Len(t, s.briefs[1].Background, 1, "the failure is told to the next run")
-}
-
-// mend is an objective about a thing, which is an input as well.
-func mend(thing string) arc.Objective {
-	return arc.Objective{Text: "mend the " + thing, Situation: situation, Inputs: fmt.Appendf(nil, `{"thing":%q}`, thing)}
-}
-
-func TestChunkFiresAfterTwoDeliveries(t *testing.T) {
-	t.Parallel()
-	s := &script{}
-	a := agent(t, s.host(), nil)
-	for i, name := range []string{"cache", "pool", "index"} {
-		r := run(t, a, mend(name))
-		require.Equal(t, arc.Delivered, r.Status)
-		require.Equal(t, min(i/2, 1), r.Fired, name)
-		require.Equal(t, 1-r.Fired, r.Deliberations, name)
-	}
-	require.Len(t, s.briefs, 2)
-	require.Equal(t, "mend the index", s.work[2].Task.Objective, "the plan is about the objective at hand")
-	r := run(t, a, arc.Objective{Text: "mend the log", Situation: situation, Fresh: true})
-	require.Zero(t, r.Fired)
-	require.Empty(t, s.briefs[2].Memories)
-	require.Empty(t, s.briefs[2].Background)
-	r = run(t, a, arc.Objective{Text: "translate the manual", Situation: "a text in another language"})
-	require.Zero(t, r.Fired)
-}
-
-func TestChunkThatFailsPaysAndDeliberationTakesOver(t *testing.T) {
-	t.Parallel()
-	s := &script{}
-	a := agent(t, s.host("good", "other"), nil)
-	for _, name := range []string{"cache", "pool"} {
-		run(t, a, mend(name))
-	}
-	before := recallOne(t, a, memory.Pattern)
-	require.Equal(t, 1, before.Stats.Helped)
-
-	s.judge = func(w act.Work, _ act.Result) (act.Verdict, error) {
-		return act.Verdict{Pass: w.Attempt == 1 && len(s.briefs) == 3, Complaint: "not this time"}, nil
-	}
-	r := run(t, a, mend("index"))
-	require.Equal(t, arc.Delivered, r.Status)
-	require.Equal(t, []int{1, 1, 2}, []int{r.Fired, r.Deliberations, r.Attempts})
-	require.Len(t, s.briefs[2].Failed, 1, "the reasoner is told what the chunk tried")
-	after, err := a.In("").Memory().Get(t.Context(), before.ID)
-	require.NoError(t, err)
-	require.Equal(t, 1, after.Stats.Misled)
-	require.Less(t, after.Effectiveness(), before.Effectiveness())
-}
-
-func recallOne(t *testing.T, a *arc.Agent, kind memory.Kind) memory.Record {
+// agent is an Agent over a store, and what its runs tell: a line an event.
+func agent(t *testing.T, st store.Store, h arc.Host, o *arc.Options) (*arc.Agent, *[]string) {
 	t.Helper()
-	hits, err := a.In("").Memory().Recall(t.Context(), memory.Query{Text: situation, Kinds: []memory.Kind{kind}})
-	require.NoError(t, err)
-	require.Len(t, hits, 1)
-	return hits[0].Record
-}
-
-func TestImpasseIsResolvedInASubgoal(t *testing.T) {
-	t.Parallel()
-	s := &script{decide: func(n int, b reason.Brief) (reason.Decision, error) {
-		if len(b.Goals) == 0 && len(b.Lineage) == 0 {
-			return reason.Decision{Impasse: &reason.Impasse{Kind: "missing_capability", Reason: "no key", Subgoal: "get a key"}}, nil
-		}
-		return plan(b.Objective), nil
-	}}
-	r := run(t, agent(t, s.host(), nil), arc.Objective{Text: "open the door"})
-	require.Equal(t, arc.Delivered, r.Status)
-	require.Equal(t, []string{"open the door"}, s.briefs[1].Goals)
-	require.Equal(t, "get a key", s.briefs[1].Objective)
-	require.Len(t, s.briefs[2].Lineage, 1)
-	require.Len(t, r.Deliveries, 2)
-	require.Equal(t, "get a key", s.work[1].Lineage[0].Task.Objective)
-}
-
-func TestSubgoalsCannotGoInCircles(t *testing.T) {
-	t.Parallel()
-	stuck := func(subgoal string) reason.Decision {
-		return reason.Decision{Impasse: &reason.Impasse{Kind: "no_approach", Reason: "lost", Subgoal: subgoal}}
+	if st == nil {
+		st = store.NewMem()
 	}
-	for name, decide := range map[string]func(int, reason.Brief) (reason.Decision, error){
-		"itself":  func(int, reason.Brief) (reason.Decision, error) { return stuck(" Open the Door "), nil },
-		"a cycle": func(n int, _ reason.Brief) (reason.Decision, error) { return stuck([]string{"a", "b", "a"}[n-1]), nil },
-		"deep":    func(n int, _ reason.Brief) (reason.Decision, error) { return stuck(strings.Repeat("x", n)), nil },
+	opts := arc.Options{Seed: 1}
+	if o != nil {
+		opts = *o
+	}
+	story := &[]string{}
+	opts.Logger = slog.New(slog.NewTextHandler(t.Output(), nil))
+	var mu sync.Mutex
+	opts.OnEvent = func(_ memory.Scope, _ string, e arc.Event) {
+		mu.Lock()
+		defer mu.Unlock()
+		*story = append(*story, strings.TrimSuffix(strings.TrimSpace(e.Kind+" "+e.Name)+": "+e.Text, ": "))
+	}
+	a, err := arc.New(t.Context(), st, h, &opts)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, a.Close()) })
+	return a, story
+}
+
+// planned is a reasoner that answers with these decisions, and the last one again and again.
+func planned(ds ...*reason.Decision) *arctest.Reasoner {
+	n := 0
+	return &arctest.Reasoner{Decision: func(*reason.Brief) (*reason.Decision, error) {
+		n++
+		return ds[min(n, len(ds))-1], nil
+	}}
+}
+
+func task(text, skill string) reason.Task { return reason.Task{Objective: text, Skill: skill} }
+
+func run(t *testing.T, a *arc.Agent, o arc.Objective) *arc.Report {
+	t.Helper()
+	r, err := a.Run(t.Context(), o)
+	require.NoError(t, err)
+	return r
+}
+
+func TestTranscripts(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		host   func() arc.Host
+		status arc.Status
+		cause  arc.Cause
+		text   string
+		story  string
+	}{
+		{
+			"delivered at once", func() arc.Host {
+				return arc.Host{
+					Reasoner: planned(arctest.Plan("direct", task("write it", "write"))),
+					Workers:  []act.Worker{(&arctest.Worker{Turns: []arctest.Turn{{Text: "here it is"}}}).As("ann", "write")},
+				}
+			}, arc.Delivered, "", "here it is", `
+				begun: write a letter
+				decided direct: write it
+				attempt ann: write it
+				delivered ann: here it is
+				delivered`,
+		},
+		{
+			"the objective is the one task", func() arc.Host {
+				return arc.Host{Workers: []act.Worker{(&arctest.Worker{}).As("ann")}}
+			}, arc.Delivered, "", "done", `
+				begun: write a letter
+				attempt ann: write a letter
+				delivered ann: done
+				delivered`,
+		},
+		{
+			"refined with the complaint", func() arc.Host {
+				w := &arctest.Worker{Turns: []arctest.Turn{{Text: "no", Refuse: "too short"}, {Text: "a longer one"}}}
+				return arc.Host{Workers: []act.Worker{w.As("ann")}}
+			}, arc.Delivered, "", "a longer one", `
+				begun: write a letter
+				attempt ann: write a letter
+				failed ann: too short
+				attempt ann: write a letter
+				delivered ann: a longer one
+				delivered`,
+		},
+		{
+			"another worker, then another plan, then blocked", func() arc.Host {
+				bad := []arctest.Turn{{Refuse: "wrong"}}
+				return arc.Host{
+					Reasoner: planned(arctest.Plan("first", reason.Task{Objective: "write it", Worker: "ann"}), arctest.Plan("second", task("copy it", "copy"))),
+					Workers: []act.Worker{
+						(&arctest.Worker{Turns: bad}).As("ann"), (&arctest.Worker{Turns: bad}).As("ben"),
+						(&arctest.Worker{Turns: []arctest.Turn{{Err: &reason.Error{Class: reason.Permission, Err: errors.New("not yours")}}}}).As("cat", "copy"),
+					},
+				}
+			}, arc.Blocked, arc.Refused, "permission: not yours", `
+				begun: write a letter
+				decided first: write it
+				attempt ann: write it
+				failed ann: wrong
+				attempt ann: write it
+				failed ann: wrong
+				attempt ben: write it
+				failed ben: wrong
+				attempt ben: write it
+				failed ben: wrong
+				decided second: copy it
+				attempt cat: copy it
+				failed cat: permission: not yours
+				decided second: copy it
+				attempt cat: copy it
+				failed cat: permission: not yours
+				blocked: permission: not yours`,
+		},
+		{
+			"asks where there is no way on", func() arc.Host {
+				return arc.Host{
+					Reasoner: planned(&reason.Decision{Questions: []string{"To whom?"}}),
+					Workers:  []act.Worker{(&arctest.Worker{}).As("ann")},
+				}
+			}, arc.Asking, "", "To whom?", `
+				begun: write a letter
+				asking: To whom?`,
+		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := &script{decide: decide}
-			r := run(t, agent(t, s.host(), nil), arc.Objective{Text: "open the door"})
-			require.Equal(t, arc.Blocked, r.Status)
-			require.Contains(t, r.Reason, "no_approach")
-			require.LessOrEqual(t, len(s.briefs), 16)
-			require.Empty(t, s.work)
+		t.Run(c.name, func(t *testing.T) {
+			a, story := agent(t, nil, c.host(), nil)
+			r := run(t, a, arc.Objective{Text: "write a letter"})
+			for _, l := range *story {
+				t.Log(l)
+			}
+			require.Equal(t, c.status, r.Status, r.Text)
+			require.Equal(t, c.cause, r.Cause)
+			require.Equal(t, c.text, r.Text)
+			require.Equal(t, strings.Fields(c.story), strings.Fields(strings.Join(*story, "\n")))
 		})
 	}
 }
 
-func TestUnclearObjectiveAsksAndGoesOnWithTheAnswer(t *testing.T) {
-	t.Parallel()
-	s := &script{decide: func(_ int, b reason.Brief) (reason.Decision, error) {
-		if len(b.Answers) == 0 {
-			return reason.Decision{Complexity: reason.Unclear, Questions: []string{"which door?"}}, nil
-		}
-		return plan(b.Objective + ": " + b.Answers[0].Text), nil
-	}}
-	a := agent(t, s.host(), nil)
-	r := run(t, a, arc.Objective{ID: "door", Text: "open the door"})
-	require.Equal(t, arc.Asking, r.Status)
-	require.Equal(t, []string{"which door?"}, r.Questions)
-
-	again, err := a.In("").Resume(t.Context(), "door")
-	require.NoError(t, err)
-	require.Equal(t, r, again)
-
-	r, err = a.In("").Answer(t.Context(), "door", "the red one")
-	require.NoError(t, err)
-	require.Equal(t, arc.Delivered, r.Status)
-	require.Equal(t, "open the door: the red one", r.Deliveries[0].Task.Objective)
-
-	_, err = a.In("").Answer(t.Context(), "door", "no, the blue one")
-	require.ErrorIs(t, err, arc.ErrNotAsking)
+// fixed has a reasoner that plans a refund by the inputs: pay, then write.
+func fixed(b *reason.Brief) (*reason.Decision, error) {
+	return arctest.Plan("by the book",
+		reason.Task{Objective: "Pay it back.", Skill: "pay", Inputs: b.Inputs},
+		reason.Task{Objective: "Write to the customer.", Skill: "write", Inputs: b.Inputs}), nil
 }
 
-func TestLineageAndPlanOfSeveralTasks(t *testing.T) {
-	t.Parallel()
-	big := `"` + strings.Repeat("x", 10_000) + `"`
-	s := &script{
-		decide: func(_ int, b reason.Brief) (reason.Decision, error) {
-			d := plan("first")
-			d.Tasks = append(d.Tasks, reason.Task{Objective: "second", Skill: "work"}, reason.Task{Objective: "third", Skill: "work"})
-			return d, nil
-		},
-		do: func(n int, w act.Work) (act.Result, error) {
-			require.Len(t, w.Lineage, n-1)
-			if n > 1 {
-				require.Equal(t, big, string(w.Lineage[0].Output))
-			}
-			return done(big), nil
-		},
-	}
-	a := agent(t, s.host(), nil)
-	r := run(t, a, arc.Objective{Text: "three things", Situation: situation})
+func order(n int) json.RawMessage { return fmt.Appendf(nil, `{"order":"SO-%d"}`, 1000+n) }
+
+func TestAnswer(t *testing.T) {
+	asks := &act.PendingError{Questions: []string{"Which account?"}}
+	pay := &arctest.Worker{Turns: []arctest.Turn{{Err: asks}, {Text: "paid"}}}
+	r := planned(&reason.Decision{Questions: []string{"Who pays?"}}, arctest.Plan("", task("pay", "pay")))
+	a, _ := agent(t, nil, arc.Host{Reasoner: r, Workers: []act.Worker{pay.As("bank", "pay")}}, nil)
+	v := a.In("")
+	got := run(t, a, arc.Objective{ID: "7", Text: "pay the bill"})
+	require.Equal(t, "Who pays?", got.Text)
+	got, err := v.Answer(t.Context(), "7", "Anna does")
+	require.NoError(t, err)
+	require.Equal(t, arc.Asking, got.Status)
+	require.Equal(t, "Which account?", got.Text)
+	require.Equal(t, []reason.Answer{{Question: "Who pays?", Text: "Anna does"}}, r.Briefs()[1].Answers)
+	got, err = v.Answer(t.Context(), "7", "the second one")
+	require.NoError(t, err)
+	require.Equal(t, arc.Delivered, got.Status)
+	require.Equal(t, 1, got.Attempts, "a question spends no attempt")
+	require.Equal(t, "the second one", pay.Calls()[1].Answers[1].Text)
+	_, err = v.Answer(t.Context(), "7", "again")
+	require.ErrorIs(t, err, arc.ErrState)
+}
+
+func TestRetry(t *testing.T) {
+	w := &arctest.Worker{Turns: []arctest.Turn{{Refuse: "bad"}, {Refuse: "bad"}, {Text: "good"}}}
+	a, _ := agent(t, nil, arc.Host{Workers: []act.Worker{w.As("ann")}}, nil)
+	r := run(t, a, arc.Objective{ID: "7", Text: "write"})
+	require.Equal(t, arc.Exhausted, r.Cause)
+	require.Len(t, r.Failed, 2)
+	r, err := a.In("").Retry(t.Context(), "7", "the printer is mended")
+	require.NoError(t, err)
 	require.Equal(t, arc.Delivered, r.Status)
-	require.Len(t, r.Deliveries, 3)
-	require.Equal(t, big, string(r.Deliveries[2].Output))
-	require.Contains(t, recallOne(t, a, memory.Pattern).Content, "3. third (work), done by worker")
+	require.Equal(t, "the printer is mended", w.Calls()[2].Answers[0].Text)
+	require.Equal(t, []int{1, 2, 3}, []int{w.Calls()[0].Attempt, w.Calls()[1].Attempt, w.Calls()[2].Attempt})
+}
+
+// What failed is warned of, and what two deliveries have in common fires.
+func TestLearns(t *testing.T) {
+	r := &arctest.Reasoner{Decision: fixed}
+	pay := &arctest.Worker{Turns: []arctest.Turn{{Refuse: "name the order"}, {Text: "paid"}}}
+	a, story := agent(t, nil, arc.Host{Reasoner: r, Workers: []act.Worker{
+		pay.As("bank", "pay"), (&arctest.Worker{}).As("mail", "write"),
+	}}, nil)
+	for n := range 4 {
+		got := run(t, a, arc.Objective{Text: "Refund the order.", Inputs: order(n)})
+		require.Equal(t, arc.Delivered, got.Status, got.Text)
+		require.Equal(t, n > 1, got.Fired == 1, "run %d", n)
+	}
+	require.Len(t, r.Briefs(), 2)
+	require.Equal(t, "name the order", r.Briefs()[1].Warnings[0].Complaint)
+	require.Contains(t, strings.Join(*story, "\n"), "the plan fires from now on")
+	require.JSONEq(t, `{"order":"SO-1003"}`, string(pay.Calls()[4].Task.Inputs))
+}
+
+// A fired plan that fails is retried as a reasoned one.
+func TestFiredPlanFails(t *testing.T) {
+	r := &arctest.Reasoner{Decision: fixed}
+	pay := &arctest.Worker{Turns: []arctest.Turn{{}, {}, {Refuse: "closed"}, {}}}
+	a, _ := agent(t, nil, arc.Host{Reasoner: r, Workers: []act.Worker{
+		pay.As("bank", "pay"), (&arctest.Worker{}).As("mail", "write"),
+	}}, nil)
+	var got *arc.Report
+	for n := range 3 {
+		got = run(t, a, arc.Objective{Text: "Refund the order.", Inputs: order(n)})
+	}
+	require.Equal(t, arc.Delivered, got.Status)
+	require.Zero(t, got.Fired, "the reasoner was asked")
+	require.Len(t, r.Briefs(), 3)
+	require.Equal(t, "closed", r.Briefs()[2].Failed[0].Complaint)
+}
+
+// A6: the third run fires, and its writer fails once. It is paid once, by a person's leave.
+func TestIrreversibleOnceInARun(t *testing.T) {
+	pay := &arctest.Worker{}
+	mail := &arctest.Worker{Turns: []arctest.Turn{{}, {}, {Refuse: "too short"}, {}}}
+	bank := pay.As("bank", "pay")
+	bank.Irreversible, bank.Mode = true, act.Gated
+	a, _ := agent(t, nil, arc.Host{
+		Reasoner: &arctest.Reasoner{Decision: fixed}, Workers: []act.Worker{bank, mail.As("mail", "write")},
+	}, nil)
+	v := a.In("acme")
+	for n := range 3 {
+		id := fmt.Sprint("run ", n)
+		o := arc.Objective{ID: id, Scope: "acme", Text: "Refund the order.", Inputs: order(n)}
+		r := run(t, a, o)
+		require.Equal(t, arc.Waiting, r.Status)
+		require.Len(t, r.Approvals, 1)
+		require.Contains(t, r.Text, "mode is gated")
+		require.Equal(t, n == 2, r.Fired == 1)
+		require.Error(t, v.Decide(t.Context(), act.Ruling{Approval: "another", By: "anna", Allow: true}))
+		require.NoError(t, v.Decide(t.Context(), act.Ruling{Approval: r.Approvals[0].ID, By: "anna", Allow: true}))
+		r, err := v.Wait(t.Context(), id)
+		require.NoError(t, err)
+		require.Equal(t, arc.Delivered, r.Status, r.Text)
+		require.Len(t, pay.Calls(), n+1)
+	}
+	require.Len(t, mail.Calls(), 4)
+}
+
+// A8: eight users, whose texts are equal and whose orders differ: the plan fires from the third on.
+func TestEightUsers(t *testing.T) {
+	r := &arctest.Reasoner{Decision: fixed}
+	a, _ := agent(t, nil, arc.Host{Reasoner: r, Workers: []act.Worker{
+		(&arctest.Worker{}).As("bank", "pay"), (&arctest.Worker{}).As("mail", "write"),
+	}}, nil)
+	for n := range 8 {
+		got := run(t, a, arc.Objective{
+			Scope: memory.Scope(fmt.Sprint("acme/user", n)), Lessons: "acme", Text: "Refund the order.", Inputs: order(n),
+		})
+		require.Equal(t, arc.Delivered, got.Status)
+		require.Equal(t, n > 1, got.Fired == 1, "user %d", n)
+	}
+	require.Len(t, r.Briefs(), 2)
+}
+
+func TestOutage(t *testing.T) {
+	away := arctest.Turn{Err: &reason.Error{Class: reason.RateLimited, Wait: time.Minute, Err: errors.New("429")}}
+	synctest.Test(t, func(t *testing.T) {
+		w := &arctest.Worker{Turns: []arctest.Turn{away, away, {Text: "late"}}}
+		a, _ := agent(t, nil, arc.Host{Workers: []act.Worker{w.As("ann")}}, nil)
+		began := time.Now()
+		r := run(t, a, arc.Objective{Text: "write"})
+		require.Equal(t, arc.Delivered, r.Status)
+		require.Equal(t, 1, r.Attempts, "an outage spends none")
+		require.Equal(t, 2*time.Minute, time.Since(began))
+		require.Nil(t, r.Usage, "unknown is not 0")
+	})
+	synctest.Test(t, func(t *testing.T) {
+		w := &arctest.Worker{Turns: []arctest.Turn{away}}
+		a, _ := agent(t, nil, arc.Host{Workers: []act.Worker{w.As("ann")}}, &arc.Options{Patience: 10 * time.Minute})
+		r := run(t, a, arc.Objective{Text: "write"})
+		require.Equal(t, arc.Outage, r.Cause)
+		require.Contains(t, r.Text, "429")
+		require.Len(t, w.Calls(), 7, "after 1, 2, 3, 4 minutes, 320 and 480 s")
+	})
+	synctest.Test(t, func(t *testing.T) { // who waits may leave, and the next process goes on
+		st := store.NewMem()
+		w := &arctest.Worker{Turns: []arctest.Turn{away, {Text: "late"}}}
+		a, _ := agent(t, st, arc.Host{Workers: []act.Worker{w.As("ann")}}, nil)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		r, err := a.Run(ctx, arc.Objective{ID: "7", Text: "write"})
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.Equal(t, arc.Waiting, r.Status)
+		require.NoError(t, a.Shutdown(t.Context()))
+		_, err = a.Run(t.Context(), arc.Objective{Text: "write"})
+		require.ErrorIs(t, err, arc.ErrClosed)
+		b, _ := agent(t, st, arc.Host{Workers: []act.Worker{w.As("ann")}}, nil)
+		r, err = b.In("").Wait(t.Context(), "7")
+		require.NoError(t, err)
+		require.Equal(t, "late", r.Text)
+		require.Equal(t, time.Minute, r.Ended.Sub(r.Began))
+	})
+}
+
+func TestSameIDIsTheSameRun(t *testing.T) {
+	w := &arctest.Worker{}
+	a, _ := agent(t, nil, arc.Host{Workers: []act.Worker{w.As("ann")}}, nil)
+	one := run(t, a, arc.Objective{ID: "a/b", Text: "write"})
+	require.Equal(t, one, run(t, a, arc.Objective{ID: "a/b", Text: "write"}))
+	require.Len(t, w.Calls(), 1)
+	_, err := a.Run(t.Context(), arc.Objective{ID: "a/b", Text: "read"})
+	require.ErrorIs(t, err, arc.ErrTaken)
+	_, err = a.In("").Report(t.Context(), "none")
+	require.ErrorIs(t, err, store.ErrNotFound)
+	_, err = a.Run(t.Context(), arc.Objective{Text: "write", Inputs: json.RawMessage(`[1]`)})
+	require.ErrorIs(t, err, arc.ErrObjective)
+}
+
+// stuck is an executor that works until its context ends.
+func stuck(began chan<- bool) act.Worker {
+	return act.Worker{Name: "ann", Gates: []act.Gate{act.NoGate}, Executor: act.ExecutorFunc(
+		func(ctx context.Context, c *act.Call) (*act.Result, error) {
+			began <- true
+			<-ctx.Done()
+			return nil, ctx.Err()
+		})}
+}
+
+func TestCancel(t *testing.T) {
+	began := make(chan bool)
+	a, _ := agent(t, nil, arc.Host{Workers: []act.Worker{stuck(began)}}, nil)
+	ended := make(chan error)
+	go func() {
+		_, err := a.Run(t.Context(), arc.Objective{ID: "7", Text: "write"})
+		ended <- err
+	}()
+	<-began
+	_, err := a.In("").Resume(t.Context(), "7")
+	require.ErrorIs(t, err, arc.ErrRunning)
+	require.NoError(t, a.In("").Cancel(t.Context(), "7", "not needed any more"))
+	require.ErrorIs(t, <-ended, context.Canceled)
+	r, err := a.In("").Report(t.Context(), "7")
+	require.NoError(t, err)
+	require.Equal(t, arc.Canceled, r.Status)
+	require.Equal(t, "not needed any more", r.Text)
+	require.ErrorIs(t, a.In("").Cancel(t.Context(), "7", ""), arc.ErrState)
+	var watched, kept []arc.Event
+	for e, err := range a.In("").Watch(t.Context(), "7") {
+		require.NoError(t, err)
+		watched = append(watched, e)
+	}
+	for e, err := range a.In("").Journal(t.Context(), "7") {
+		require.NoError(t, err)
+		kept = append(kept, e)
+	}
+	require.Greater(t, len(kept), 1)
+	require.Equal(t, kept, watched)
+	for _, err := range a.In("").Journal(t.Context(), "8") {
+		require.ErrorIs(t, err, store.ErrNotFound)
+	}
+}
+
+// Who watches no run in particular is told that some run has gone on, until the context ends.
+func TestWatchAny(t *testing.T) {
+	a, _ := agent(t, nil, arc.Host{Workers: []act.Worker{(&arctest.Worker{}).As("shop")}}, nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	n := 0
+	for e, err := range a.In("").Watch(ctx, "") {
+		require.Zero(t, e)
+		switch n++; n {
+		case 1:
+			run(t, a, arc.Objective{Text: "write"})
+		case 2:
+			require.NoError(t, err)
+			cancel()
+		default:
+			require.ErrorIs(t, err, context.Canceled)
+		}
+	}
+	require.Equal(t, 3, n)
+}
+
+func TestShutdownNamesWhatStillRuns(t *testing.T) {
+	began := make(chan bool)
+	a, _ := agent(t, nil, arc.Host{Workers: []act.Worker{stuck(began)}}, nil)
+	ended := make(chan error)
+	go func() {
+		_, err := a.Run(t.Context(), arc.Objective{ID: "7", Scope: "acme", Text: "write"})
+		ended <- err
+	}()
+	<-began
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.ErrorContains(t, a.Shutdown(ctx), "acme//7")
+	require.ErrorIs(t, <-ended, arc.ErrClosed)
+}
+
+// mortal is a store that ends with the n-th commit: before it is made, or after.
+type mortal struct {
+	store.Store
+	left *atomic.Int64
+	made bool // the last commit is made, and nobody hears of it
+}
+
+var errDead = errors.New("the process has ended")
+
+func (m mortal) Get(ctx context.Context, key string) (store.Entry, error) {
+	if m.left.Load() < 0 {
+		return store.Entry{}, errDead
+	}
+	return m.Store.Get(ctx, key)
+}
+
+func (m mortal) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
+	left := m.left.Add(-1)
+	if left == -1 && m.made {
+		_, _ = m.Store.Commit(ctx, ops...)
+	}
+	if left < 0 {
+		return 0, errDead
+	}
+	return m.Store.Commit(ctx, ops...)
+}
+
+// D11: wherever a process ends, the next one goes on by itself. No attempt whose result was committed is made again,
+// and nothing is paid twice.
+func TestGoesOnAfterACrash(t *testing.T) {
+	whole := 0
+	for n := int64(0); whole == 0; n++ {
+		for _, made := range []bool{false, true} {
+			st := store.NewMem()
+			pay, mail := &arctest.Worker{}, &arctest.Worker{Turns: []arctest.Turn{{Refuse: "short"}, {Text: "sent"}}}
+			bank := pay.As("bank", "pay")
+			bank.Irreversible = true
+			h := arc.Host{Reasoner: &arctest.Reasoner{Decision: fixed}, Workers: []act.Worker{bank, mail.As("mail", "write")}}
+			o := arc.Objective{ID: "7", Text: "Refund the order.", Inputs: order(1), Session: "s"}
+			left := new(atomic.Int64)
+			left.Store(n)
+			a, _ := agent(t, mortal{st, left, made}, h, nil)
+			_, err := a.Run(t.Context(), o)
+			if err == nil {
+				require.Greater(t, n, int64(6), "a run has more commits")
+				whole++
+				continue
+			}
+			before := len(pay.Calls()) + len(mail.Calls())
+			b, _ := agent(t, st, h, nil)
+			r, err := b.In("").Report(t.Context(), "7")
+			if errors.Is(err, store.ErrNotFound) {
+				require.Zero(t, before, "nothing is done before the run is stored")
+				continue
+			}
+			require.NoError(t, err)
+			for r.Status == arc.Running { // until it has ended, or waits for a person
+				for range b.In("").Watch(t.Context(), "7") {
+					if r, err = b.In("").Report(t.Context(), "7"); r.Status != arc.Running {
+						break
+					}
+				}
+				require.NoError(t, err)
+			}
+			require.LessOrEqual(t, len(pay.Calls()), 1)
+			if r.Status == arc.Waiting {
+				require.Contains(t, r.Text, "its end is not known", "commit %d", n)
+				continue
+			}
+			require.Equal(t, arc.Delivered, r.Status, "commit %d: %s", n, r.Text)
+			require.Equal(t, "sent", r.Text)
+			require.Len(t, pay.Calls(), 1)
+			require.LessOrEqual(t, len(mail.Calls()), 3)
+			require.LessOrEqual(t, r.Attempts, 3)
+		}
+	}
+}
+
+func TestJudge(t *testing.T) {
+	r := &arctest.Reasoner{Decision: fixed}
+	a, _ := agent(t, nil, arc.Host{Reasoner: r, Workers: []act.Worker{
+		(&arctest.Worker{}).As("bank", "pay"), (&arctest.Worker{}).As("mail", "write"),
+	}}, nil)
+	for n := range 5 {
+		id := fmt.Sprint(n)
+		got := run(t, a, arc.Objective{ID: id, Text: "Refund the order.", Inputs: order(n), Provisional: n < 2})
+		require.Equal(t, arc.Delivered, got.Status)
+		switch {
+		case n < 2:
+			require.NoError(t, a.In("").Judge(t.Context(), id, learn.Delivered, ""))
+		case n == 3:
+			require.NoError(t, a.In("").Judge(t.Context(), id, learn.Failed, "the wrong customer"))
+		}
+		require.Equal(t, n == 2 || n == 3, got.Fired == 1, "run %d", n)
+	}
+}
+
+// A verdict corrects the figures of the one worker that delivered the run. A task of the host's that names a worker is
+// for that worker alone.
+func TestJudgeFigures(t *testing.T) {
+	bad := &arctest.Worker{Turns: []arctest.Turn{{Refuse: "no"}}}
+	a, _ := agent(t, nil, arc.Host{Workers: []act.Worker{
+		(&arctest.Worker{}).As("ann"), bad.As("bob"), (&arctest.Worker{}).As("cid"),
+	}}, nil)
+	book, err := a.In("").Book(t.Context())
+	require.NoError(t, err)
+	for _, tt := range []struct {
+		verdict           learn.Verdict
+		judged, delivered int
+	}{{learn.Unknown, 0, 0}, {learn.Failed, 1, 0}, {learn.Delivered, 1, 1}} {
+		run(t, a, arc.Objective{ID: "1", Text: "mend it", Provisional: true, Tasks: []reason.Task{{Objective: "mend", Worker: "ann"}}})
+		require.NoError(t, a.In("").Judge(t.Context(), "1", tt.verdict, "as read"))
+		s := book.Stats("ann", "")
+		require.Equal(t, []int{1, tt.judged, tt.delivered}, []int{s.Attempts, s.Judged, s.Delivered}, tt.verdict)
+	}
+	r := run(t, a, arc.Objective{Text: "mend it", Tasks: []reason.Task{{Objective: "mend", Worker: "bob"}}})
+	require.Equal(t, []any{arc.Blocked, arc.Exhausted, 2}, []any{r.Status, r.Cause, r.Attempts})
+	require.Len(t, a.Workers(), 3)
+}
+
+// A subgoal is recalled for, reached and learned by itself; then the reasoner goes on with what stands above.
+func TestSubgoal(t *testing.T) {
+	r := planned(
+		&reason.Decision{Impasse: "missing_capability", Reasoning: "no account", Subgoal: "open an account"},
+		arctest.Plan("", task("open it", "")),
+		arctest.Plan("", task("pay", "")),
+	)
+	a, _ := agent(t, nil, arc.Host{Reasoner: r, Workers: []act.Worker{(&arctest.Worker{}).As("ann")}}, nil)
+	got := run(t, a, arc.Objective{Text: "pay the bill"})
+	require.Equal(t, arc.Delivered, got.Status)
+	require.Equal(t, "open an account", r.Briefs()[1].Text)
+	require.Equal(t, []string{"pay the bill"}, r.Briefs()[1].Goals)
+	require.Equal(t, "open it", r.Briefs()[2].Lineage[0].Task.Objective)
+	got = run(t, a, arc.Objective{Text: "pay the bill"})
+	require.Equal(t, arc.Delivered, got.Status)
+}
+
+func TestOnceIsNotMadeAgain(t *testing.T) {
+	began := make(chan bool, 1)
+	a, _ := agent(t, nil, arc.Host{Workers: []act.Worker{stuck(began)}}, nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { <-began; cancel() }()
+	r, err := a.Run(ctx, arc.Objective{ID: "7", Text: "write", Once: true})
+	require.ErrorIs(t, err, context.Canceled)
+	require.Equal(t, arc.Running, r.Status)
+	r, err = a.In("").Resume(t.Context(), "7")
+	require.NoError(t, err)
+	require.Equal(t, arc.Interrupted, r.Cause)
+}
+
+// Also where a person has allowed it in between.
+func TestOnceAfterAnApproval(t *testing.T) {
+	began := make(chan bool, 1)
+	w := stuck(began)
+	w.Mode = act.Gated
+	st := store.NewMem()
+	a, _ := agent(t, st, arc.Host{Workers: []act.Worker{w}}, nil)
+	r := run(t, a, arc.Objective{ID: "7", Text: "write", Once: true})
+	require.NoError(t, a.In("").Decide(t.Context(), act.Ruling{Approval: r.Approvals[0].ID, By: "anna", Allow: true}))
+	<-began
+	require.NoError(t, a.Close()) // as a crash: nothing of the attempt is stored
+	b, _ := agent(t, st, arc.Host{Workers: []act.Worker{w}}, nil)
+	r, err := b.In("").Wait(t.Context(), "7")
+	require.NoError(t, err)
+	require.Equal(t, arc.Interrupted, r.Cause)
+}
+
+// A worker that calls tools is handed the plan that fires, also where nobody else plans.
+func TestToolsFire(t *testing.T) {
+	refund := tools.Tool{Worker: act.Worker{Name: "refund", Input: json.RawMessage(`{"type":"object"}`)}, Call: func(
+		_ context.Context, in json.RawMessage) (json.RawMessage, error) {
+		return in, nil
+	}}
+	asked := 0
+	model := reason.ModelFunc(func(_ context.Context, r *reason.Request) (*reason.Response, error) {
+		asked++
+		if len(r.Messages) > 1 || strings.Contains(r.Messages[0].Text, `"id":"SO-1002"`) { // it is shown what was called
+			return &reason.Response{Text: "It is refunded.", Stop: reason.StopEnd}, nil
+		}
+		of := fmt.Sprintf(`{"id":"SO-%d"}`, 1000+(asked-1)/2)
+		return &reason.Response{Calls: []reason.ToolCall{{ID: "1", Name: "refund", Inputs: json.RawMessage(of)}}, Stop: reason.StopTools}, nil
+	})
+	w := act.Worker{Name: "desk", Executor: tools.New(model, nil, refund), Gates: []act.Gate{act.NoGate}}
+	a, story := agent(t, nil, arc.Host{Workers: []act.Worker{w}}, nil)
+	for n := range 3 {
+		r := run(t, a, arc.Objective{Text: "Refund the order.", Inputs: order(n)})
+		require.Equal(t, arc.Delivered, r.Status, r.Text)
+		require.Equal(t, n > 1, r.Fired == 1, "%d: %v", n, *story)
+	}
+	require.Equal(t, 5, asked, "of the third only the answer is the model's")
+}
+
+// A declared secret is in nothing that is stored, asked or told; the worker that lists it gets it.
+func TestSecrets(t *testing.T) {
+	const secret = "Tr0ub4dor-3-is-long"
+	st := store.NewMem()
+	var got string
+	w := act.Worker{
+		Name: "db", Secrets: []string{"DB"}, Gates: []act.Gate{act.NoGate},
+		Executor: act.ExecutorFunc(func(ctx context.Context, c *act.Call) (*act.Result, error) {
+			got = string(c.Task.Inputs)
+			return &act.Result{Text: "connected with " + act.Secret(ctx, "DB")}, nil
+		}),
+	}
+	r := &arctest.Reasoner{Decision: func(b *reason.Brief) (*reason.Decision, error) {
+		return arctest.Plan("", reason.Task{Objective: "connect", Inputs: b.Inputs}), nil
+	}}
+	a, story := agent(t, st, arc.Host{Reasoner: r, Workers: []act.Worker{w}, Secrets: func(context.Context, string) (string, error) {
+		return secret, nil
+	}}, nil)
+	in, _ := json.Marshal(map[string]string{"password": secret})
+	o := arc.Objective{Text: "log in with " + secret, Inputs: in, Data: in, Conditions: []string{secret}, Secrets: []string{"DB"}}
+	report := run(t, a, o)
+	require.Equal(t, arc.Delivered, report.Status, report.Text)
+	require.Contains(t, got, secret)
+	for e, err := range st.Scan(t.Context(), store.Range{}) {
+		require.NoError(t, err)
+		require.NotContains(t, e.Key+string(e.Value), secret)
+	}
+	require.NotContains(t, fmt.Sprintf("%+v %+v %+v", *story, report, r.Briefs()), secret)
+}
+
+// On disk: what waits for a person when the process ends goes on when it is opened again; so does what a person has
+// ruled on when it ends.
+func TestOpen(t *testing.T) {
+	dir := t.TempDir()
+	w := &arctest.Worker{}
+	gated := w.As("ann")
+	gated.Mode = act.Gated
+	h := arc.Host{Workers: []act.Worker{gated}}
+	a, err := arc.Open(t.Context(), dir, h, nil)
+	require.NoError(t, err)
+	r := run(t, a, arc.Objective{ID: "7", Scope: "acme/anna", Text: "write"})
+	require.Equal(t, arc.Waiting, r.Status)
+	require.NoError(t, a.Close())
+	a, err = arc.Open(t.Context(), dir, h, nil)
+	require.NoError(t, err)
+	v := a.In("acme/anna")
+	for p, err := range v.Approvals(t.Context()) {
+		require.NoError(t, err)
+		require.NoError(t, a.Shutdown(t.Context())) // as if the process ended right after the ruling
+		require.NoError(t, v.Decide(t.Context(), act.Ruling{Approval: p.ID, By: "ben", Note: "not now"}))
+	}
+	require.NoError(t, a.Close())
+	a, err = arc.Open(t.Context(), dir, h, nil)
+	require.NoError(t, err)
+	v = a.In("acme/anna")
+	r, err = v.Wait(t.Context(), "7")
+	require.NoError(t, err)
+	require.Equal(t, arc.Refused, r.Cause)
+	require.Contains(t, r.Text, "ben: not now")
+	require.Empty(t, w.Calls())
+	for range a.In("acme").Runs(t.Context()) {
+		t.Fatal("a run of a scope is one of the scope above")
+	}
+	require.NoError(t, a.Close())
+	_, err = arc.Open(t.Context(), "", h, nil)
+	require.Error(t, err)
+}
+
+func TestBudget(t *testing.T) {
+	usd := .02
+	r := &arctest.Reasoner{Decision: func(*reason.Brief) (*reason.Decision, error) {
+		d := arctest.Plan("", task("write", ""))
+		d.Usage = &reason.Usage{Calls: 1, Input: 900, Output: 100, EstimateUSD: &usd}
+		return d, nil
+	}}
+	w := &arctest.Worker{}
+	a, _ := agent(t, nil, arc.Host{Reasoner: r, Workers: []act.Worker{w.As("ann")}}, nil)
+	for _, b := range []arc.Budget{{Tokens: 1000}, {USD: .02}} {
+		got := run(t, a, arc.Objective{Text: "write", Budget: b})
+		require.Equal(t, arc.Spent, got.Cause)
+		require.Equal(t, 1000, got.Usage.Input+got.Usage.Output)
+		require.Nil(t, got.Usage.CostUSD, "nobody has reported any")
+	}
+	require.Empty(t, w.Calls())
+	got := run(t, a, arc.Objective{Text: "write", Budget: arc.Budget{Tokens: 1001, USD: .03}})
+	require.Equal(t, arc.Delivered, got.Status)
+}
+
+// Think keeps nothing, and does nothing.
+func TestThink(t *testing.T) {
+	st, w := store.NewMem(), &arctest.Worker{}
+	a, story := agent(t, st, arc.Host{Reasoner: &arctest.Reasoner{Decision: fixed}, Workers: []act.Worker{
+		w.As("bank", "pay"), (&arctest.Worker{}).As("mail", "write"),
+	}}, nil)
+	for n := range 3 {
+		o := arc.Objective{Text: "Refund the order.", Inputs: order(n)}
+		keys := 0
+		for range st.Scan(t.Context(), store.Range{}) {
+			keys++
+		}
+		events, calls := len(*story), len(w.Calls())
+		th, err := a.Think(t.Context(), o)
+		require.NoError(t, err)
+		require.Equal(t, n == 2, th.Fired == 1, th.Advice.Why)
+		require.Len(t, th.Tasks, 2)
+		require.JSONEq(t, string(order(n)), string(th.Tasks[0].Inputs))
+		for range st.Scan(t.Context(), store.Range{}) {
+			keys--
+		}
+		require.Zero(t, keys)
+		require.Equal(t, []int{events, calls}, []int{len(*story), len(w.Calls())})
+		run(t, a, o)
+	}
+}
+
+func TestDelete(t *testing.T) {
+	st := store.NewMem()
+	a, _ := agent(t, st, arc.Host{Workers: []act.Worker{(&arctest.Worker{}).As("ann")}}, nil)
+	v := a.In("acme")
+	for _, id := range []string{"a", "a/part", "b"} {
+		run(t, a, arc.Objective{ID: id, Scope: "acme", Text: "write"})
+	}
+	require.NoError(t, v.Delete(t.Context(), "a"))
+	require.ErrorIs(t, v.Delete(t.Context(), "a"), store.ErrNotFound)
+	var left []string
+	for r, err := range v.Runs(t.Context()) {
+		require.NoError(t, err)
+		left = append(left, r.ID)
+	}
+	require.Equal(t, []string{"a/part", "b"}, left)
+	events := 0
+	for _, err := range v.Watch(t.Context(), "a/part") {
+		require.NoError(t, err)
+		events++
+	}
+	require.Equal(t, 4, events)
+	for e := range st.Scan(t.Context(), store.Range{}) {
+		require.NotRegexp(t, "//(run|part|log)/a(/[^p]|$)", e.Key)
+	}
+}
+
+// A wrong key, or an empty account, blocks the run and says so; it teaches nothing about the work.
+func TestWrongKeyTeachesNothing(t *testing.T) {
+	w := (&arctest.Worker{}).As("ann")
+	w.Executor = act.ExecutorFunc(func(context.Context, *act.Call) (*act.Result, error) {
+		return nil, &reason.Error{Class: reason.Permanent, Err: errors.New("the key is wrong")}
+	})
+	a, _ := agent(t, nil, arc.Host{Workers: []act.Worker{w}}, nil)
+	r := run(t, a, arc.Objective{Text: "write"})
+	require.Equal(t, arc.Blocked, r.Status)
+	require.Equal(t, arc.Refused, r.Cause)
+	require.Contains(t, r.Text, "the key is wrong")
+	known, err := a.In("").Known(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, known.Warnings)
+	m, err := a.In("").Memory(t.Context())
+	require.NoError(t, err)
+	for m, err := range m.All(t.Context()) {
+		require.NoError(t, err)
+		require.Fail(t, m.Content)
+	}
+}
+
+// A list of runs that reads again what has changed is that of all runs, whatever came between; of a mark too old it is
+// told to read all.
+func TestChanged(t *testing.T) {
+	a, _ := agent(t, nil, arc.Host{Workers: []act.Worker{(&arctest.Worker{}).As("ann")}}, nil)
+	v, have := a.In("acme"), map[string]bool{}
+	_, mark, err := v.Changed(0)
+	require.ErrorIs(t, err, store.ErrNotFound)
+	look := func(want ...string) {
+		t.Helper()
+		var ids []string
+		ids, mark, err = v.Changed(mark)
+		require.NoError(t, err)
+		for _, id := range ids {
+			_, err := v.Report(t.Context(), id)
+			have[id] = err == nil
+		}
+		maps.DeleteFunc(have, func(_ string, is bool) bool { return !is })
+		require.ElementsMatch(t, want, slices.Collect(maps.Keys(have)))
+	}
+	look()
+	for _, scope := range []memory.Scope{"acme", "acme/ann", "other"} {
+		run(t, a, arc.Objective{ID: "a" + string(scope), Scope: scope, Text: "write"})
+	}
+	run(t, a, arc.Objective{ID: "a/part", Scope: "acme", Text: "write"})
+	look("aacme", "a/part")
+	require.NoError(t, v.Delete(t.Context(), "aacme"))
+	look("a/part")
+	require.NoError(t, v.Erase(t.Context()))
+	look()
+	before := mark
+	for n := range 1500 { // several commits each
+		run(t, a, arc.Objective{ID: fmt.Sprint(n), Scope: "other", Text: "write"})
+	}
+	_, _, err = v.Changed(before)
+	require.ErrorIs(t, err, store.ErrNotFound)
+}
+
+func TestEvents(t *testing.T) {
+	a, story := agent(t, nil, arc.Host{Workers: []act.Worker{(&arctest.Worker{}).As("ann")}}, nil)
+	var kinds []string
+	for e, err := range a.Events(t.Context(), arc.Objective{ID: "7", Text: "write"}) {
+		require.NoError(t, err)
+		kinds = append(kinds, e.Kind)
+	}
+	require.Equal(t, []string{"begun", "attempt", "delivered", "delivered"}, kinds)
+	require.Len(t, *story, 4)
+	for e, err := range a.Events(t.Context(), arc.Objective{Text: "write"}) {
+		require.NoError(t, err)
+		require.Equal(t, "begun", e.Kind)
+		break // leaves the run
+	}
+}
+
+func TestMaintain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gated := (&arctest.Worker{}).As("ann", "sign")
+		gated.Mode = act.Gated
+		st := store.NewMem()
+		a, _ := agent(t, st, arc.Host{Workers: []act.Worker{(&arctest.Worker{}).As("ben"), gated}},
+			&arc.Options{Retention: time.Hour})
+		run(t, a, arc.Objective{ID: "old", Scope: "acme/anna", Text: "write"})
+		run(t, a, arc.Objective{ID: "open", Scope: "acme/anna", Tasks: []reason.Task{task("sign", "sign")}})
+		run(t, a, arc.Objective{ID: "other", Scope: "acme2", Text: "write"})
+		time.Sleep(2 * time.Hour)
+		run(t, a, arc.Objective{ID: "new", Scope: "acme/anna", Text: "write", Session: "s"})
+		n, err := a.Maintain(t.Context(), "acme/anna")
+		require.NoError(t, err)
+		require.Equal(t, 1, n)
+		var left, tenants []string
+		for r, err := range a.In("acme/anna").Runs(t.Context()) {
+			require.NoError(t, err)
+			left = append(left, r.ID)
+		}
+		require.Equal(t, []string{"new", "open"}, left)
+		for name, err := range a.Tenants(t.Context()) {
+			require.NoError(t, err)
+			tenants = append(tenants, name)
+		}
+		require.Equal(t, []string{"acme", "acme2"}, tenants)
+		s, err := a.In("acme/anna").Assess(t.Context(), "s")
+		require.NoError(t, err)
+		require.Equal(t, meta.KeepGoing, s.Step)
+		require.Empty(t, s.Evidence, "there were tries, and none failed")
+		why, err := a.In("acme/anna").Why(t.Context(), arc.Objective{Text: "write"})
+		require.NoError(t, err)
+		require.Equal(t, "no case of these words and inputs was delivered", why)
+	})
+}
+
+// flaky is a store of which one commit fails, and is not made.
+type flaky struct {
+	store.Store
+	left *atomic.Int64
+}
+
+func (f flaky) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
+	if f.left.Add(-1) == 0 {
+		return 0, errDead
+	}
+	return f.Store.Commit(ctx, ops...)
+}
+
+// An error of the store says nothing about a worker.
+func TestStoreErrorIsNoFailure(t *testing.T) {
+	for n := range int64(5) {
+		left := new(atomic.Int64)
+		left.Store(n + 1)
+		a, _ := agent(t, flaky{store.NewMem(), left}, arc.Host{Workers: []act.Worker{(&arctest.Worker{}).As("ann")}}, nil)
+		o := arc.Objective{ID: "7", Text: "write"}
+		r, err := a.Run(t.Context(), o)
+		if err != nil {
+			require.ErrorIs(t, err, errDead)
+			r = run(t, a, o)
+		}
+		require.Equal(t, arc.Delivered, r.Status)
+		require.Empty(t, r.Failed)
+		require.Equal(t, 1, r.Attempts)
+	}
+}
+
+// A commit is conditional on the run: what somebody else has made of it meanwhile stands.
+func TestConflict(t *testing.T) {
+	st, began, free := store.NewMem(), make(chan bool), make(chan bool)
+	w := act.Worker{Name: "ann", Gates: []act.Gate{act.NoGate}, Executor: act.ExecutorFunc(
+		func(context.Context, *act.Call) (*act.Result, error) {
+			began <- true
+			<-free
+			return &act.Result{}, nil
+		})}
+	h := arc.Host{Workers: []act.Worker{w}}
+	o := &arc.Options{Seed: 1, Process: "p"} // b is the same process, opened again
+	a, _ := agent(t, st, h, o)
+	ended := make(chan error)
+	go func() {
+		_, err := a.Run(t.Context(), arc.Objective{ID: "7", Text: "write", Once: true})
+		ended <- err
+	}()
+	<-began
+	b, _ := agent(t, st, h, o) // finds a run of which it knows nothing, and ends it: it may be made once
+	r, err := b.In("").Wait(t.Context(), "7")
+	require.NoError(t, err)
+	require.Equal(t, arc.Interrupted, r.Cause)
+	free <- true
+	require.ErrorIs(t, <-ended, store.ErrConflict)
+	r, err = a.In("").Report(t.Context(), "7")
+	require.NoError(t, err)
+	require.Equal(t, arc.Interrupted, r.Cause)
 }

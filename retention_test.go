@@ -2,151 +2,172 @@ package arc_test
 
 import (
 	"context"
-	"flag"
 	"fmt"
-	"io/fs"
-	"path/filepath"
-	"runtime"
-	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/arc-learn/arc"
 	"github.com/arc-learn/arc/act"
-	"github.com/arc-learn/arc/rank"
+	"github.com/arc-learn/arc/arctest"
+	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/store"
-	"github.com/arc-learn/arc/store/badger"
 )
 
-var (
-	retentionRuns = flag.Int("retention.runs", 2000, "runs of TestRetentionBoundsTheStore")
-	retentionDisk = flag.Bool("retention.disk", false, "TestRetentionBoundsTheStore keeps them in Badger")
-)
-
-func idsOf(t *testing.T, v arc.View, f arc.Filter) (ids []string) {
-	t.Helper()
-	for r, err := range v.Runs(t.Context(), f) {
-		require.NoError(t, err)
-		ids = append(ids, r.ID)
-	}
-	return ids
+// compacts counts compactions.
+type compacts struct {
+	store.Store
+	n, fail atomic.Int64
 }
 
-func TestRetention(t *testing.T) {
-	t.Parallel()
-	c, s := newClock(), &script{}
-	s.decide = func(_ int, b reason.Brief) (reason.Decision, error) {
-		if strings.Contains(b.Objective, "unclear") {
-			return reason.Decision{Complexity: reason.Unclear, Questions: []string{"which?"}}, nil
-		}
-		return plan(b.Objective), nil
-	}
-	st := store.NewMem()
-	a := agentOn(t, st, s.host(), &arc.Options{Now: c.Now, Retention: arc.Retention{Count: 2}})
-	run(t, a, arc.Objective{ID: "asks", Text: "an unclear thing", Scope: "acme"})
-	old := run(t, a, arc.Objective{ID: "old", Text: "mend the pool", Scope: "acme"})
-	c.Add(91 * 24 * time.Hour)
-	for n := range 3 {
-		run(t, a, arc.Objective{ID: fmt.Sprint("new", n), Text: "mend the cache", Scope: "acme"})
-		run(t, a, arc.Objective{ID: fmt.Sprint("new", n), Text: "mend the cache", Scope: "ajax"})
-		c.Add(time.Hour)
-	}
-	require.NoError(t, a.Prune(t.Context()))
-	require.Equal(t, []string{"new2", "new1", "asks"}, idsOf(t, a.In("acme"), arc.Filter{}))
-	require.Equal(t, []string{"new2", "new1"}, idsOf(t, a.In("ajax"), arc.Filter{}))
-	_, err := a.In("acme").Memory().Get(t.Context(), old.Learned[0])
-	require.NoError(t, err, "memories stay")
+func (c *compacts) Compact(context.Context) error { c.n.Add(1); return nil }
 
-	samples := func() int {
-		r, err := a.In("acme").Rank(t.Context(), "", reason.Task{Skill: "work"})
-		require.NoError(t, err)
-		return r[0].Samples
+func (c *compacts) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
+	if c.fail.Add(-1) == 0 {
+		return 0, errDead
 	}
-	require.Equal(t, 4, samples(), "what a run has taught stays")
-	c.Add((400-90)*24*time.Hour - time.Hour)
-	_, err = a.Maintain(t.Context(), "acme")
-	require.NoError(t, err)
-	require.Equal(t, 3, samples(), "until it is older than Samples")
-	require.Equal(t, []string{"asks"}, idsOf(t, a.In("acme"), arc.Filter{}))
-	require.Equal(t, []string{"new2", "new1"}, idsOf(t, a.In("ajax"), arc.Filter{}), "Maintain is for one tenant")
+	return c.Store.Commit(ctx, ops...)
 }
 
-// A number of runs that is no number keeps all, as a negative age does.
-func TestNegativeRetentionKeeps(t *testing.T) {
-	t.Parallel()
-	c := newClock()
-	a := agent(t, (&script{}).host(), &arc.Options{Now: c.Now, Retention: arc.Retention{Count: -1}})
-	for n := range 3 {
-		run(t, a, arc.Objective{ID: fmt.Sprint("run ", n), Text: "mend the cache"})
+// keysOf returns the keys that begin so.
+func keysOf(t *testing.T, st store.Store, prefix string) (keys []string) {
+	for e, err := range st.Scan(t.Context(), store.Range{Prefix: prefix}) {
+		require.NoError(t, err)
+		keys = append(keys, e.Key)
 	}
-	require.NoError(t, a.Prune(t.Context()))
-	require.Len(t, idsOf(t, a.In(""), arc.Filter{}), 3)
+	return keys
 }
 
-// A store that has seen 400 days of runs is not more than twice one that has
-// seen the 90 days which are kept.
-func TestRetentionBoundsTheStore(t *testing.T) {
-	const days, window = 400, 90
-	perDay := max(1, *retentionRuns/days)
-	size := func(days int) (keys, bytes int, heap uint64) {
-		c, dir := newClock(), t.TempDir()
-		var st store.Store = store.NewMem()
-		if *retentionDisk {
-			disk, err := badger.Open(dir, nil)
-			require.NoError(t, err)
-			st = disk
-		}
-		h, n := arc.Host{Gates: []act.Gate{act.NoGate}}, 0
-		for _, name := range []string{"one", "two"} {
-			h.Workers = append(h.Workers, act.Worker{
-				Card: rank.Candidate{Name: name, Prior: 0.5}, Skills: []string{"work"},
-				Executor: act.ExecutorFunc(func(context.Context, act.Work) (act.Result, error) {
-					n++
-					return done(fmt.Sprintf(`"%s %d"`, strings.Repeat("x", n%3*1500), n)), nil
-				}),
-			})
-		}
-		a, err := arc.New(t.Context(), st, h, &arc.Options{Now: c.Now, Seed: 1})
-		require.NoError(t, err)
-		for day := range days {
-			for n := range perDay {
-				text := fmt.Sprintf("mend thing %d", n%20)
-				run(t, a, arc.Objective{ID: fmt.Sprintf("run-%d-%d", day, n), Text: text, Tasks: plan(text).Tasks})
-				c.Add(24 * time.Hour / time.Duration(perDay))
+// Whatever a scope has, and whichever commit fails, Erase leaves nothing of it, and all of its neighbors'.
+func TestErase(t *testing.T) {
+	for fail := int64(0); ; fail++ {
+		done := false
+		synctest.Test(t, func(t *testing.T) {
+			st, began := &compacts{Store: store.NewMem()}, make(chan bool, 1)
+			gated := (&arctest.Worker{}).As("cat", "sign")
+			gated.Mode = act.Gated
+			h := arc.Host{
+				Workers:  []act.Worker{(&arctest.Worker{}).As("bank", "pay"), (&arctest.Worker{}).As("mail", "write"), gated, stuck(began)},
+				Reasoner: &arctest.Reasoner{Decision: fixed},
 			}
-			require.NoError(t, a.Prune(t.Context()))
-		}
-		var m runtime.MemStats
-		runtime.GC()
-		runtime.ReadMemStats(&m)
-		require.NoError(t, a.Close())
-		for e, err := range st.Scan(t.Context(), store.Range{}) {
-			require.NoError(t, err)
-			keys, bytes = keys+1, bytes+len(e.Key)+len(e.Value)
-		}
-		if disk, ok := st.(*badger.Store); ok { // bytes are those of the files then
-			require.NoError(t, disk.Maintain(t.Context()))
-			bytes = 0
-			require.NoError(t, filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
-				if err == nil && d.Type().IsRegular() {
-					var info fs.FileInfo
-					info, err = d.Info()
-					bytes += int(info.Size())
+			a, _ := agent(t, st, h, nil)
+			for _, scope := range []memory.Scope{"acme/ann", "acme/anna", "acme/ann/home", "acme"} {
+				m, err := a.In(scope).Memory(t.Context())
+				require.NoError(t, err)
+				_, err = m.Remember(t.Context(), memory.Draft{Kind: memory.Fact, Content: "The door code is 4711."})
+				require.NoError(t, err)
+				for n := range 2 {
+					o := arc.Objective{ID: fmt.Sprint(n), Scope: scope, Text: "Refund the order.", Inputs: order(n), Session: "s"}
+					require.Equal(t, arc.Delivered, run(t, a, o).Status)
 				}
-				return err
-			}))
+				o := arc.Objective{ID: "waits", Scope: scope, Tasks: []reason.Task{task("sign", "sign")}}
+				require.Equal(t, arc.Waiting, run(t, a, o).Status)
+			}
+			ended := make(chan error, 1)
+			go func() {
+				_, err := a.Run(context.Background(), arc.Objective{
+					ID: "sticks", Scope: "acme/ann", Tasks: []reason.Task{{Objective: "write", Worker: "ann"}},
+				})
+				ended <- err
+			}()
+			<-began
+			others := []int{len(keysOf(t, st, "t/acme/s/acme/anna/")), len(keysOf(t, st, "t/acme/s/acme//"))}
+			st.fail.Store(fail)
+			err := a.In("acme/ann").Erase(t.Context())
+			if err != nil {
+				require.ErrorIs(t, err, errDead)
+				if fail > 1 {
+					_, err = a.Run(t.Context(), arc.Objective{Scope: "acme/ann/home", Text: "write"})
+					require.ErrorIs(t, err, arc.ErrObjective)
+					require.Equal(t, arc.Delivered, run(t, a, arc.Objective{ID: "1", Scope: "acme", Text: "Refund the order.", Inputs: order(1), Session: "s"}).Status)
+				}
+				if fail%2 == 0 { // the next process goes on by itself
+					require.NoError(t, a.Close())
+					a, _ = agent(t, st, h, nil)
+					synctest.Wait()
+				} else {
+					require.NoError(t, a.In("acme/ann").Erase(t.Context()))
+				}
+			}
+			require.Error(t, <-ended)
+			synctest.Wait()
+			done = fail > 0 && st.fail.Swap(0) > 0
+			require.Empty(t, keysOf(t, st, "t/acme/s/acme/ann/"), "commit %d", fail)
+			require.Empty(t, keysOf(t, st, "erase/"))
+			require.LessOrEqual(t, len(keysOf(t, st, "due/")), 3, "of runs of others that wait, and of a compaction that failed")
+			require.NotZero(t, st.n.Load())
+			require.Equal(t, others, []int{len(keysOf(t, st, "t/acme/s/acme/anna/")), len(keysOf(t, st, "t/acme/s/acme//"))})
+			for scope, hits := range map[memory.Scope]int{"acme/ann": 0, "acme/ann/home": 0, "acme/anna": 1} {
+				m, err := a.In(scope).Memory(t.Context())
+				require.NoError(t, err)
+				found, err := m.Recall(t.Context(), memory.Query{Text: "door code"})
+				require.NoError(t, err)
+				require.Len(t, found, hits, scope)
+			}
+			r := run(t, a, arc.Objective{ID: "0", Scope: "acme/ann", Text: "Refund the order.", Inputs: order(1)})
+			require.Zero(t, r.Fired, "nothing is known of it")
+			if fail > 0 {
+				return
+			}
+			require.EqualValues(t, 1, st.n.Load())
+			require.NoError(t, a.In("acme/ann").Erase(t.Context())) // compacted within the hour
+			synctest.Wait()
+			require.EqualValues(t, 1, st.n.Load())
+			time.Sleep(time.Hour)
+			synctest.Wait()
+			require.EqualValues(t, 2, st.n.Load())
+		})
+		if done {
+			require.Greater(t, fail, int64(10), "an erasure has more commits")
+			break
 		}
-		require.NoError(t, st.Close())
-		return keys, bytes, m.HeapAlloc
 	}
-	keys, bytes, heap := size(window)
-	allKeys, allBytes, allHeap := size(days)
-	t.Logf("%d runs: %d keys and %d bytes, heap %d; after %d days of them %d keys and %d bytes, heap %d",
-		days*perDay, keys, bytes, heap, days, allKeys, allBytes, allHeap)
-	require.Less(t, allKeys, 2*keys)
-	require.Less(t, allBytes, 2*bytes)
-	require.Less(t, allHeap, 2*heap)
+}
+
+// A day's budget is of all runs of a tenant, over restarts; the next day there is a new one.
+func TestDaily(t *testing.T) {
+	usd := .01
+	r := &arctest.Reasoner{Decision: func(b *reason.Brief) (*reason.Decision, error) {
+		d, err := fixed(b)
+		d.Usage = &reason.Usage{Calls: 1, Input: 900, Output: 100, EstimateUSD: &usd}
+		if b.Situation == "silent" {
+			d.Usage = nil
+		}
+		return d, err
+	}}
+	h := arc.Host{Reasoner: r, Workers: []act.Worker{(&arctest.Worker{}).As("bank", "pay"), (&arctest.Worker{}).As("mail", "write")}}
+	for _, daily := range []arc.Budget{{Tokens: 3000}, {USD: .03}} {
+		synctest.Test(t, func(t *testing.T) {
+			st := store.NewMem()
+			status := func(a *arc.Agent, scope memory.Scope, n int) arc.Status {
+				got := run(t, a, arc.Objective{Scope: scope, Text: fmt.Sprint("write letter ", n), Inputs: order(n), Session: "s"})
+				if got.Status == arc.Blocked {
+					require.Equal(t, arc.Spent, got.Cause)
+					require.Contains(t, got.Text, "the tenant's day")
+				}
+				return got.Status
+			}
+			a, _ := agent(t, st, h, &arc.Options{Daily: daily})
+			require.Equal(t, arc.Delivered, status(a, "acme/anna", 0))
+			require.Equal(t, arc.Delivered, status(a, "acme/ben", 1))
+			require.Equal(t, arc.Blocked, status(a, "acme/ben", 2), "the decision is over it")
+			require.Equal(t, arc.Delivered, status(a, "other", 3))
+			b, _ := agent(t, st, h, &arc.Options{Daily: daily})
+			require.Equal(t, arc.Blocked, status(b, "acme", 4))
+			asked := len(r.Briefs())
+			th, err := b.Think(t.Context(), arc.Objective{Scope: "acme", Text: "write a letter"})
+			require.NoError(t, err)
+			require.Equal(t, arc.Spent, th.Cause)
+			require.Len(t, r.Briefs(), asked)
+			time.Sleep(24 * time.Hour)
+			require.Equal(t, arc.Delivered, status(b, "acme", 5))
+			got := run(t, b, arc.Objective{Scope: "acme", Text: "x", Situation: "silent"})
+			require.Equal(t, arc.Delivered, got.Status, "what nobody tells is not counted")
+			require.Nil(t, got.Usage)
+		})
+	}
 }

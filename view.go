@@ -1,16 +1,12 @@
 package arc
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"iter"
-	"slices"
-	"time"
 
-	"github.com/arc-learn/arc/internal/fence"
-	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/memory/identity"
 	"github.com/arc-learn/arc/meta"
@@ -19,368 +15,266 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// View is the Agent as one scope sees it. It is a small value without resources: get
-// one with [Agent.In] whenever it is needed. It is safe for concurrent use. If the
-// scope is malformed, methods return memory.ErrScope. Methods of the zero View panic.
+// View is what an Agent has of one scope. A run that is not there is store.ErrNotFound; a call that a run's state
+// does not allow is [ErrState]; where another process goes on with the run at that moment, a call may be
+// store.ErrConflict, and has changed nothing.
 type View struct {
-	a     *Agent
+	agent *Agent
 	scope memory.Scope
 }
 
-// In returns the view of a scope; "" is Options.Scope.
+// In returns the View of a scope; "" is Options.Scope.
 func (a *Agent) In(scope memory.Scope) View {
-	scope = cmp.Or(scope, a.o.Scope)
-	return View{a, scope}
-}
-
-// within calls fn with the tenant of the view's scope.
-func within[T any](ctx context.Context, v View, fn func(*tenant) (T, error)) (out T, err error) {
-	own, err := v.a.tenant(ctx, v.scope)
-	if err != nil {
-		return out, err
+	if scope == "" {
+		scope = a.opts.Scope
 	}
-	defer v.a.handBack(own)
-	return fn(own)
+	return View{a, plain(scope)}
 }
 
-// Resume continues an interrupted run from its last commit. For a run that is finished
-// or Asking it returns the report at once. The error is store.ErrNotFound if the scope's
-// tenant has no run of this id, and else as that of Agent.Run.
+// Resume goes on with a run that was left, and returns as [Agent.Run] does.
 func (v View) Resume(ctx context.Context, id string) (*Report, error) {
-	return v.a.reopen(ctx, v.scope, id, false, nil)
+	return v.with(ctx, id, func(ctx context.Context, t *turn) error { return t.goOn(ctx) })
 }
 
-// Answer answers the questions of a run that is Asking, and continues the run. The text has
-// at most 64 KiB. Secrets in it are not stored: see Objective.Secrets. The error is
-// ErrNotAsking if the run is not Asking, a *store.LimitError where the run's record of 768 KiB
-// has no room for the text, as behind a dozen of such length, and else as that of Resume.
-func (v View) Answer(ctx context.Context, id, text string) (*Report, error) {
-	if err := atMost("answer", maxText, len(text)); err != nil {
-		return nil, err
-	}
-	return v.a.reopen(ctx, v.scope, id, false, func(s state) (state, error) {
-		if s.Status != Asking {
-			return s, fmt.Errorf("%w: %q is %s", ErrNotAsking, id, s.Status)
-		}
-		return s.answered(v.a.hide(&s, text)), nil
-	})
-}
-
-// Retry continues a run that is BLOCKED, with its whole Budget again. The note says what
-// has changed since, in at most 64 KiB; the reasoner reads it beside what failed; "" is
-// none. A run whose Objective has Tasks continues with the task that was blocked. The
-// error is ErrNotBlocked, a *store.LimitError where the run's record has no room for the note,
-// as that of Answer, and else as that of Resume.
+// Retry tries a blocked run again, from the last task that was delivered on; note, if there is one, is told to the
+// reasoner and to workers. What is known now is recalled anew. It is never refused.
 func (v View) Retry(ctx context.Context, id, note string) (*Report, error) {
-	return v.a.retry(ctx, v.scope, id, note, nil, nil)
-}
-
-// Judge records what was found out about a delivery after its gates had passed it. It
-// credits or charges the chunk, the memories that were used, the workers, and the session.
-//
-// In the chunk and the memories a delivery counts as helped, once, while no source finds it
-// wrong (a Provisional one if besides a source has found it right), and as misled for each
-// source that does. A later verdict of the same source replaces its first, while the
-// session's history holds both. The last verdict about a worker's attempt decides whether that was a success; the
-// attempt's cost stays. The plan of a Provisional delivery, unless it was the host's, becomes a
-// chunk once one source has found the whole delivery right, and none has found it wrong.
-//
-// The error is ErrNotDelivered, ErrRunning while the run is live, store.ErrNotFound, or
-// that of the store: then Judge can be called again.
-func (v View) Judge(ctx context.Context, id string, verdict Verdict) error {
-	a := v.a
-	if err := errors.Join(key.CheckID("source", verdict.Source), atMost("why", maxText, len(verdict.Why))); err != nil {
-		return err
-	}
-	verdict.Source = a.o.Sanitizer.Sanitize(verdict.Source)
-	ctx, own, s, rev, err := a.enterStored(ctx, v.scope, id)
-	if err != nil {
-		return err
-	}
-	defer a.leave(own, id)
-	if n := len(s.Deliveries); verdict.Task < 0 || verdict.Task > n {
-		return fmt.Errorf("%w: task %d of run %q, which has delivered %d", ErrNotDelivered, verdict.Task, id, n)
-	}
-	if verdict.Task == 0 && s.Status != Delivered {
-		return fmt.Errorf("%w: run %q is %s", ErrNotDelivered, id, s.Status)
-	}
-	// The same verdict again changes nothing, so that a host may repeat one whose answer was lost.
-	i := slices.IndexFunc(s.Verdicts, func(w Verdict) bool { return w.Source == verdict.Source && w.Task == verdict.Task })
-	if i >= 0 && s.Verdicts[i].Right == verdict.Right {
-		return nil
-	}
-	if i < 0 && len(s.Verdicts) >= maxFailed {
-		return &store.LimitError{Field: "verdicts about a run", Limit: maxFailed, Got: len(s.Verdicts) + 1}
-	}
-	s.Judged++
-	verdict.Why = a.remark(ctx, &s, verdict.Why)
-	chunk, err := a.chunk(ctx, &s)
-	if err != nil {
-		return fmt.Errorf("judge run %q: %w", id, err)
-	}
-	before := s.Verdicts
-	if s.Verdicts = slices.Clone(before); i < 0 {
-		s.Verdicts = appendTo(s.Verdicts, verdict)
-	} else {
-		s.Verdicts[i] = verdict
-	}
-	j := s.judgement(verdict, before, chunk, a.o.Now().UTC())
-	if j.Credit && j.Fired != "" {
-		t := turn{a: a, own: own, s: s}
-		if err := t.remind(ctx); err != nil {
-			return fmt.Errorf("judge run %q: %w", id, err)
+	return v.with(ctx, id, func(ctx context.Context, t *turn) error {
+		if t.Status != Blocked {
+			return t.wrong("is not blocked")
 		}
-		j.Injected = t.shown.Hits
-	}
-	// What was learned is written before the run says so: after a crash between the two, the
-	// same verdict counts once.
-	if err := own.learner.Judge(ctx, j); err != nil {
-		return fmt.Errorf("judge run %q: %w", id, err)
-	}
-	if s.Objective.Provisional && chunk.ID == "" && len(s.Objective.Tasks) == 0 && s.vouched() {
-		r, err := a.pattern(ctx, own, s)
-		if err != nil {
-			return fmt.Errorf("judge run %q: %w", id, err)
+		a := t.aim()
+		a.Tries, a.Replans, a.Refused, a.Complaint, a.Advised = nil, 0, 0, "", 0
+		if a.Next == 0 && !a.Given {
+			a.begin(nil, "")
 		}
-		if r.ID != "" {
-			s.Learned = appendTo(s.Learned, r.ID)
+		if note != "" {
+			t.Questions = []string{"What is different now?"}
+			t.answer(t.clean.Prose(clip(note, maxText)))
 		}
-	}
-	_, err = a.commit(context.WithoutCancel(ctx), a.w, runKey(own.name, id), &s, nil, s.Status, rev)
-	return err
-}
-
-// chunk returns the chunk that was learned from the run last, without an ID if the last that was
-// learned is a failure, or is forgotten.
-func (a *Agent) chunk(ctx context.Context, s *state) (memory.Record, error) {
-	if len(s.Learned) == 0 {
-		return memory.Record{}, nil
-	}
-	r, err := a.bank.In(s.Objective.Scope).Get(ctx, s.Learned[len(s.Learned)-1])
-	if errors.Is(err, store.ErrNotFound) || err == nil && r.Kind != memory.Pattern {
-		return memory.Record{}, nil
-	}
-	return r, err
-}
-
-// Runs yields the runs of the scope's tenant that pass the filter, the latest first, as of
-// their last commit. The Reports are without Deliveries; View.Report has these. Runs that
-// begin meanwhile may be left out. In place of a run that cannot be read it yields the error, and
-// goes on.
-func (v View) Runs(ctx context.Context, f Filter) iter.Seq2[*Report, error] {
-	return func(yield func(*Report, error) bool) {
-		for s, err := range v.a.matching(ctx, v.scope, f) {
-			var r *Report
-			if err == nil {
-				r = newReport(&s)
-			}
-			if !yield(r, err) {
-				return
-			}
-		}
-	}
-}
-
-// Report returns the report of a run as of its last commit, with its Deliveries and Aims. It
-// does not continue the run. The error is store.ErrNotFound if the scope's tenant has no run
-// of this id.
-func (v View) Report(ctx context.Context, id string) (*Report, error) {
-	if err := errors.Join(store.CheckContext(ctx), v.scope.Check(), key.CheckID("id", id)); err != nil {
-		return nil, err
-	}
-	s, _, err := v.a.load(ctx, v.scope.Tenant(), id)
-	if err != nil {
-		return nil, err
-	}
-	r := newReport(&s)
-	r.Aims = s.aims()
-	r.Deliveries, err = v.a.lineage(ctx, &s)
-	return r, err
-}
-
-// Ruling is a person's decision about an [Approval].
-type Ruling struct {
-	Run     string
-	Attempt int
-	Allow   bool
-	// By is who says so, at most 256 bytes. Of those who have to agree each counts once, however
-	// the name is spaced and whatever of it does not show.
-	By string
-	// Note is for whom it concerns: a refusal's is the complaint about the attempt. At
-	// most 64 KiB, of which the first and the last 2 KiB are kept.
-	Note string
-}
-
-// ErrLate is the error of a [Ruling] about an approval that is not pending: its time is
-// over, it was decided, or the run has continued without it.
-var ErrLate = errors.New("no such approval is pending")
-
-// Approvals yields the pending approvals of the scope's tenant, those of the latest run first.
-func (v View) Approvals(ctx context.Context) iter.Seq2[Approval, error] {
-	return func(yield func(Approval, error) bool) {
-		for s, err := range v.a.matching(ctx, v.scope, Filter{Status: Waiting}) {
-			p := new(Approval)
-			if err == nil {
-				p = s.approval()
-			}
-			if p != nil && !yield(*p, err) {
-				return
-			}
-		}
-	}
-}
-
-// Rule records a person's decision about an Approval. Once enough people have agreed, or
-// one has refused, an open Agent resumes the run by itself, a closed one by ResumeDue; Rule
-// does not wait for that. A person who agrees twice counts once. The error is ErrLate,
-// ErrRunning while the run is being resumed, store.ErrNotFound, or that of the store.
-func (v View) Rule(ctx context.Context, r Ruling) error {
-	a := v.a
-	err := errors.Join(key.CheckID("by", r.By), atMost("note", maxText, len(r.Note)))
-	if err == nil && fence.Blank(r.By) {
-		err = fmt.Errorf("ruling: by is %w: say by whom it is", memory.ErrEmpty)
-	}
-	if err != nil {
-		return err
-	}
-	r.By = a.o.Sanitizer.Sanitize(fence.Line(r.By)) // who looks like another is none
-	ctx, own, s, rev, err := a.enterStored(ctx, v.scope, r.Run)
-	if err != nil {
-		return err
-	}
-	defer a.upkeep.Poke() // a look before the run was left came to nothing
-	defer a.leave(own, r.Run)
-	now := a.o.Now()
-	if p := s.pending(); p == nil || p.Decided(now) || r.Attempt != s.Attempts+1 {
-		return fmt.Errorf("%w: attempt %d of run %q, which is %s", ErrLate, r.Attempt, r.Run, s.Status)
-	}
-	r.Note = a.remark(ctx, &s, r.Note)
-	t := a.between(own, s)
-	defer a.veils.Put(t.veil)
-	p := *t.s.Current.Approval
-	t.s.Current.Approval = &p
-	p.Say(r.By, r.Allow, r.Note)
-	if p.Decided(now) {
-		t.s.Wait.Due = now.UnixNano()
-	}
-	_, err = t.commit(context.WithoutCancel(ctx), rev)
-	return err
-}
-
-// Delete deletes a run with its outputs, and its session if no other run belongs to it.
-// What was learned from the run stays: memories, and the statistics of workers. The error
-// is ErrRunning for a live run, and store.ErrNotFound if the scope's tenant has no run of
-// this id.
-func (v View) Delete(ctx context.Context, id string) error {
-	return v.a.discard(ctx, v.scope, id, func(*state) bool { return true })
-}
-
-// Memory returns the memory of the scope, to recall, remember, trust and forget.
-func (v View) Memory() memory.Space { return v.a.bank.In(v.scope) }
-
-// Identity returns what is known about the person or project of the scope. It is stored
-// beside the scope's memories, and uses the Agent's clock, seed and sanitizer. Runs of the
-// scope read its most useful facts in reason.Brief.Facts. It is a small value, as a View is.
-// The error is memory.ErrScope for a malformed scope.
-func (v View) Identity() (*identity.Identity, error) {
-	return v.a.identity(v.scope)
-}
-
-// Assess returns the metacognitive assessment of a session: whether what it does works, and
-// what to do if it does not.
-func (v View) Assess(ctx context.Context, session string) (meta.Assessment, error) {
-	return within(ctx, v, func(own *tenant) (meta.Assessment, error) { return own.monitor.Assess(ctx, session) })
-}
-
-// Rank returns the workers that can take the task in a situation, best first, with the
-// parts of their scores and what a success has cost; rank.Explain puts these into words. A
-// task without Inputs stands for one with any Inputs.
-func (v View) Rank(ctx context.Context, situation string, task reason.Task) ([]rank.Scored, error) {
-	return within(ctx, v, func(own *tenant) ([]rank.Scored, error) {
-		cs := v.a.runner.Candidates(&task, len(task.Inputs) == 0)
-		ranking, err := (&turn{a: v.a, own: own}).ranked(ctx, v.a.o.Sanitizer.Sanitize(situation), task.Skill, cs)
-		if err == nil {
-			err = own.book.Price(ctx, task.Skill, ranking)
-		}
-		return ranking, err
+		t.Status, t.Phase, t.Cause, t.Reason, t.advice = Running, assessPhase, "", "", nil
+		t.event("retried", "", "")
+		return t.restart(ctx)
 	})
 }
 
-// Costs returns the attempts, successes and costs of the tenant's workers, for each skill
-// and day (UTC), beginning with the day of since. Failed attempts count. An attempt that
-// found its worker away costs what it reports, and is no failure. What reasoners and gates
-// cost is in [Report].Usage.
-func (v View) Costs(ctx context.Context, since time.Time) ([]rank.Tally, error) {
-	return within(ctx, v, func(own *tenant) ([]rank.Tally, error) { return own.book.Daily(ctx, since) })
-}
-
-// Confidence returns, for each skill, the confidence that the tenant's workers have reported
-// for their last attempts, and how many of these succeeded.
-func (v View) Confidence(ctx context.Context) ([]rank.Claims, error) {
-	return within(ctx, v, func(own *tenant) ([]rank.Claims, error) { return own.book.Claims(ctx) })
-}
-
-// Chunk returns a receipt for the pattern of each run of a session that was delivered by
-// deliberation, the latest first. The loop stores the pattern when the run is delivered,
-// Judge that of a Provisional run. Chunk returns which one it was, and stores it if memory
-// had rejected it and no source has found the delivery wrong.
-func (v View) Chunk(ctx context.Context, session string) ([]memory.Receipt, error) {
-	if err := store.CheckContext(ctx); err != nil || session == "" {
-		return nil, err
+// restart commits that the run goes on, so that it does so after a crash, too.
+func (t *turn) restart(ctx context.Context) error {
+	if err := t.commit(context.WithoutCancel(ctx)); err != nil {
+		return err
 	}
-	own, err := v.a.tenant(ctx, v.scope)
+	return t.drive(ctx)
+}
+
+func (t *turn) wrong(why string) error { return fmt.Errorf("%w: %s %s", ErrState, t.ID, why) }
+
+// Causes of a run that somebody cancels: here, and in another process.
+var (
+	errCanceled = fmt.Errorf("arc: the run is canceled: %w", context.Canceled)
+	errTold     = fmt.Errorf("%w, by another process", errCanceled)
+)
+
+// Cancel ends a run, also one that is under way: then it waits for the attempt to end. One in another process ends
+// within a second, and keeps nothing of what it does meanwhile.
+func (v View) Cancel(ctx context.Context, id, why string) error {
+	for {
+		_, err := v.with(ctx, id, func(ctx context.Context, t *turn) error {
+			if t.Status.ended() {
+				return t.wrong("has ended")
+			}
+			t.Status, t.Cause, t.Reason, t.Ended = Canceled, "", clip(t.clean.Prose(why), maxTold), t.now()
+			t.Usage, t.Current = t.Usage.Add(t.Current.Usage), attempt{}
+			t.Pending, t.Questions = nil, nil
+			t.last()
+			return t.commit(context.WithoutCancel(ctx))
+		})
+		if errors.Is(err, store.ErrConflict) && ctx.Err() == nil {
+			continue // another process has gone on with it meanwhile
+		}
+		if !errors.Is(err, ErrRunning) {
+			return err
+		}
+		if err := v.agent.free(ctx, runKey(v.scope, id), errCanceled); err != nil {
+			return err
+		}
+	}
+}
+
+// Judge says what a run that has ended was worth in a person's eyes; the last verdict counts. A delivery that was
+// wrong stops its plan. Where one attempt has delivered the run, the figures of its worker are corrected, too; of
+// several nobody can tell which it was.
+func (v View) Judge(ctx context.Context, id string, verdict learn.Verdict, why string) error {
+	_, err := v.with(ctx, id, func(ctx context.Context, t *turn) error {
+		if !t.Status.ended() {
+			return t.wrong("has not ended")
+		}
+		why := t.clean.Prose(clip(why, maxTold))
+		figures, err := t.corrected(ctx, verdict)
+		if err != nil {
+			return err
+		}
+		t.stage(func(ctx context.Context, b *store.Batch) error {
+			_, err := t.tenant.layer.StageJudge(ctx, b, t.Scope, t.Advice, verdict, why)
+			if missing(err) { // it was canceled, or nothing could be recalled for it
+				err = nil
+			}
+			if err == nil && figures != nil {
+				err = t.tenant.book.In(t.objective.Lessons).Stage(ctx, b, *figures)
+			}
+			return err
+		})
+		t.event("judged", string(verdict), why)
+		return t.commit(context.WithoutCancel(ctx))
+	})
+	return err
+}
+
+// corrected are the figures of the worker that has delivered the run, by a verdict; nil: there is not one.
+func (t *turn) corrected(ctx context.Context, verdict learn.Verdict) (*rank.Sample, error) {
+	if t.Status != Delivered || len(t.Deliveries) != 1 {
+		return nil, nil
+	}
+	d, _, err := load[delivered](ctx, t.tenant.group.Store(), partKey(t.Scope, t.ID, deliveryName(t.Deliveries[0])))
 	if err != nil {
 		return nil, err
 	}
-	defer v.a.handBack(own)
-	var out []memory.Receipt
-	for s, err := range v.a.matching(ctx, v.scope, Filter{Session: session, Status: Delivered}) {
-		if err != nil {
-			return out, err
-		}
-		if n := len(s.Learned); n > 0 && s.aim().Fired == "" {
-			id := s.Learned[n-1]
-			is, err := v.a.bank.In(s.Objective.Scope).Get(ctx, id)
-			if err != nil && !errors.Is(err, store.ErrNotFound) {
-				return out, fmt.Errorf("chunk of run %q: %w", s.ID, err)
-			}
-			if err != nil || is.Kind != memory.Failure { // of an earlier attempt
-				out = append(out, memory.Receipt{ID: id, Disposition: memory.Merged, Into: id})
-				continue
-			}
-		}
-		if !s.vouched() || len(s.Objective.Tasks) > 0 {
-			continue
-		}
-		r, err := v.a.pattern(ctx, own, s)
-		if err != nil {
-			return out, fmt.Errorf("chunk of run %q: %w", s.ID, err)
-		}
-		out = append(out, r)
+	switch d.Sample.Outcome = rank.Unknown; verdict {
+	case learn.Delivered:
+		d.Sample.Outcome = rank.Delivered
+	case learn.Failed:
+		d.Sample.Outcome = rank.Failed
 	}
-	return out, nil
+	return &d.Sample, nil
 }
 
-// vouched reports whether the run was delivered by deliberation, no source has found it wrong and,
-// if it is Provisional, one has found the whole delivery right.
-func (s *state) vouched() bool {
-	right := func(v Verdict) bool { return v.Right && v.Task == 0 }
-	return s.Status == Delivered && s.aim().Fired == "" && !slices.ContainsFunc(s.Verdicts, Verdict.wrong) &&
-		(!s.Objective.Provisional || slices.ContainsFunc(s.Verdicts, right))
-}
-
-// pattern stores the plan of a run that was delivered by deliberation.
-func (a *Agent) pattern(ctx context.Context, own *tenant, s state) (r memory.Receipt, err error) {
-	t := turn{a: a, own: own, s: s}
-	if err = t.remind(ctx); err == nil {
-		r, err = own.learner.Chunk(ctx, t.outcome(aimDone))
+// Runs yields the runs of the scope, not of those below it, by their IDs: those that were made are in the order of
+// their times.
+func (v View) Runs(ctx context.Context) iter.Seq2[*Report, error] {
+	return func(yield func(*Report, error) bool) {
+		t, err := v.agent.tenant(ctx, v.scope)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		for r, err := range t.records(ctx, v.scope) {
+			var report *Report
+			if err == nil {
+				report, err = t.report(ctx, r, nil)
+			}
+			if !yield(report, err) || err != nil {
+				return
+			}
+		}
 	}
-	return r, err
 }
 
-// Uplift estimates how much one memory of the scope adds to the probability that an
-// objective for which it is recalled is delivered; see [learn.Learner.UpliftOf].
-// Agent.Health has the uplift of the whole scope.
-func (v View) Uplift(ctx context.Context, id memory.ID) (meta.Uplift, error) {
-	return within(ctx, v, func(own *tenant) (meta.Uplift, error) { return own.learner.UpliftOf(ctx, v.scope, id) })
+// Report returns the Report of a run.
+func (v View) Report(ctx context.Context, id string) (*Report, error) {
+	t, err := v.agent.tenant(ctx, v.scope)
+	if err != nil {
+		return nil, err
+	}
+	return v.agent.report(ctx, t, v.scope, id)
+}
+
+// Wait returns the Report of a run once it has ended, or asks a question. It follows the run through approvals and
+// outages.
+func (v View) Wait(ctx context.Context, id string) (*Report, error) {
+	for {
+		changed := v.agent.change()
+		r, err := v.Report(ctx, id)
+		if err != nil || r.Status.ended() || r.Status == Asking {
+			return r, err
+		}
+		if err := v.agent.await(ctx, changed); err != nil {
+			return r, err
+		}
+	}
+}
+
+// Assess says how a session of the scope goes, and which approaches its runs that have not ended have left.
+func (v View) Assess(ctx context.Context, session string) (meta.Assessment, error) {
+	t, err := v.agent.tenant(ctx, v.scope)
+	if err != nil {
+		return meta.Assessment{}, err
+	}
+	var left []string
+	for r, err := range t.records(ctx, v.scope) {
+		if err != nil {
+			return meta.Assessment{}, err
+		}
+		if r.Session == session && !r.Status.ended() {
+			left = append(left, r.aim().left()...)
+		}
+	}
+	return t.sessions.Assess(ctx, v.scope, session, meta.Try{}, 0, left...)
+}
+
+// Identity returns what is known about whom the scope is of. Runs of the scope are told the facts that are worth
+// telling for their objective. Where its Profile has AutoInfer, each delivered run with a Situation is an event of it.
+func (v View) Identity(ctx context.Context) (*identity.Identity, error) {
+	t, err := v.agent.tenant(ctx, v.scope)
+	if err != nil {
+		return nil, err
+	}
+	var languages []string
+	if m := v.agent.opts.Memory; m != nil {
+		languages = m.Languages
+	}
+	return identity.New(t.group, v.scope, v.agent.opts.Now, v.agent.opts.Sanitizer, languages...)
+}
+
+// Known returns the plans and warnings of the scope, see learn.Layer.Known.
+func (v View) Known(ctx context.Context) (reason.Known, error) {
+	t, err := v.agent.refreshed(ctx, v.scope)
+	if err != nil {
+		return reason.Known{}, err
+	}
+	return t.layer.Known(ctx, v.scope)
+}
+
+// Why says in a sentence why no plan fires for an objective of the scope, or which one does.
+func (v View) Why(ctx context.Context, o Objective) (string, error) {
+	o.Scope = v.scope
+	o, _, err := v.agent.door(ctx, o)
+	if err != nil {
+		return "", err
+	}
+	t, err := v.agent.tenant(ctx, v.scope)
+	if err != nil {
+		return "", err
+	}
+	return t.layer.Why(ctx, o.asks())
+}
+
+// Memory returns the memory of the scope, for the work at hand: ask for it again for the next. One that is kept while
+// the tenant is unloaded, after an hour of no use, does not see what is written later.
+func (v View) Memory(ctx context.Context) (memory.Space, error) {
+	t, err := v.agent.refreshed(ctx, v.scope)
+	if err != nil {
+		return memory.Space{}, err
+	}
+	return t.bank.In(v.scope), nil
+}
+
+// Book returns the figures of workers of the scope, for the work at hand, as Memory does.
+func (v View) Book(ctx context.Context) (*rank.Book, error) {
+	t, err := v.agent.refreshed(ctx, v.scope)
+	if err != nil {
+		return nil, err
+	}
+	return t.book.In(v.scope), nil
+}
+
+// with has f work on a run that is there.
+func (v View) with(ctx context.Context, id string, f func(context.Context, *turn) error) (*Report, error) {
+	if err := store.CheckID(id); err != nil {
+		return nil, fmt.Errorf("arc: %w", err)
+	}
+	return v.agent.with(ctx, v.scope, id, func(ctx context.Context, t *turn) error {
+		if t.record == nil {
+			return fmt.Errorf("arc: run %q: %w", id, store.ErrNotFound)
+		}
+		return f(ctx, t)
+	})
 }

@@ -3,10 +3,6 @@
 AXE=4.14.1
 STATICCHECK=honnef.co/go/tools/cmd/staticcheck@v0.8.2
 export GOWORK=off
-# until-move {
-TREE=.
-[[ ! -d next ]] || TREE=./next # is what is tested
-# } until-move
 
 failed=()
 skipped=()
@@ -61,26 +57,6 @@ nested() {
 	git ls-files --cached --others --exclude-standard -- "$1/**go.mod" ':!:**/testdata/**' | xargs -r -n1 dirname | grep -vx . || true
 }
 
-# until-move {
-# rehearsal makes the move in a temporary clone, which then builds and vets.
-rehearsal() (
-	set -e
-	dir=$(mktemp -d)
-	trap 'rm -rf "$dir"' EXIT
-	git clone -q . "$dir/arc"
-	cd "$dir/arc"
-	git config user.name rehearsal
-	git config user.email rehearsal@localhost
-	bash .ci/move
-	go build ./...
-	go vet ./...
-	for nest in $(nested .); do
-		within "$nest" go build -o /dev/null ./...
-		within "$nest" go vet ./...
-	done
-)
-
-# } until-move
 # compiler sees to a C compiler, which the race detector links with. On a
 # machine with apt and the right to use it, it installs one.
 compiler() {
@@ -133,8 +109,8 @@ fuzzers() {
 # fuzz runs each fuzzer of the tree, and of the modules below it, for FUZZTIME.
 fuzz() {
 	local dir code=0
-	fuzzin . "$TREE/..." || code=1
-	for dir in $(nested "$TREE"); do
+	fuzzin . "./..." || code=1
+	for dir in $(nested "."); do
 		fuzzin "$dir" ./... || code=1
 	done
 	return $code

@@ -1,26 +1,27 @@
-// Package act does the work: a [Worker] pairs an [Executor], which does a
-// task, with the [Gate] values that decide whether it was done.
+// Package act makes attempts: a [Worker] does a task under a deadline, gates judge the result, a person is asked
+// where the worker's mode says so, and a [Journal] keeps what was done, so that no finished step is made again.
 //
-//	r, err := act.NewRunner(act.Options{
-//		Workers: []act.Worker{{Card: rank.Candidate{Name: "fixer"}, Executor: fixer, Skills: []string{"edit"}}},
-//		Gates:   []act.Gate{tests},
-//	})
-//	c := &act.Call{Worker: "fixer", Work: act.Work{Task: task, Key: "run/1"}}
-//	a := r.Execute(ctx, c)                                   // never panics, always ends
-//	v, err := r.Verify(ctx, "fixer", c.Work, a.Result)       // every gate, fail closed
+// A [Runner] has the workers. [Runner.Able] says who can take a task, [Runner.Run] makes one attempt. Everything
+// that acts goes through [Do], be it a worker, a tool (package act/tools) or a [Step] of the host's own code: there
+// approval is asked, secrets are filled in, and nothing irreversible is done twice in a run unless a person says so.
 //
-// Executors and gates are host code and are not trusted: each call runs under
-// a deadline, a panic, a lost goroutine or a malformed reflection is a failed
-// attempt, and a gate that errs or hangs does not let anything pass.
+//	r, err := act.NewRunner([]act.Worker{{
+//		Name: "pay", Executor: pay, Irreversible: true, Mode: act.Gated, Gates: []act.Gate{receipt},
+//	}}, console, 0, nil)
+//	ctx = act.WithJournal(ctx, act.NewJournal(group, "run/7/", nil, nil, nil), nil)
+//	attempt := r.Run(ctx, &act.Call{Case: reason.Case{Run: "7"}, Attempt: 1, Worker: r.Able(task)[0], Task: task})
 //
-// Each [Interceptor] stands around every attempt. Within them the package decides by radius,
-// price and odds whether a human is asked, asks, and checks the cost, the confidence and
-// the deltas of a result.
+// Host code runs in place, with the deadline in its context. A panic, a typed nil and a malformed or huge value of
+// it are errors of the attempt. Code that ignores its context holds its own attempt, and nothing else. A Runner may
+// be used concurrently; the parts that hosts bring are then called concurrently, too.
 //
-// An Executor that has to know something says so by [InputRequiredError], and is called
-// again with the answer.
+// # Where things are
 //
-// The package makes single attempts. Which worker gets the next one, and what
-// is learned from it, is decided by the loop in the root package. Jobs that
-// outlive the process are in act/queue, executors in a git worktree in act/worktree.
+//	worker.go    Worker, Executor, Call, Around; Mode and Blast
+//	runner.go    who can take a task; an attempt: the executor is called, the gates judge, the outcome follows
+//	gate.go      Gate, Verdict, NoGate, Judge; where the gates are asked
+//	action.go    Do and Step: an action, its deadline, that it is done once, and whether a person has to be asked
+//	approval.go  Approval and Ruling: a person is asked, and rules
+//	journal.go   steps and events, in the store
+//	scene.go     what the context of an attempt carries: secrets, and what cleans of them
 package act

@@ -1,59 +1,110 @@
 package act
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
+	"time"
 
-	"github.com/arc-learn/arc/rank"
 	"github.com/arc-learn/arc/reason"
 )
 
+// Mode says how far a worker or tool may go without a person.
+type Mode int
+
+const (
+	Autonomous Mode = iota
+	Notify          // a person is told by an event
+	Veto            // a person may stop it: silence until the approval's deadline lets it go on
+	Gated           // a person must agree
+	Compound        // two people must agree
+)
+
+// String returns the mode's name: "autonomous", "notify", "veto", "gated" or "compound".
+func (m Mode) String() string {
+	return label(int(m), "autonomous", "notify", "veto", "gated", "compound")
+}
+
+// Blast says how far a mistake reaches. From Fleet on at least [Gated] applies.
+type Blast int
+
+const (
+	Self Blast = iota
+	Project
+	Repo
+	Fleet
+	Public
+)
+
+// String returns the radius's name: "self", "project", "repo", "fleet" or "public".
+func (b Blast) String() string { return label(int(b), "self", "project", "repo", "fleet", "public") }
+
+func label(v int, names ...string) string {
+	if v < 0 || v >= len(names) {
+		return fmt.Sprint(v)
+	}
+	return names[v]
+}
+
 // Worker is an Executor with what it can do and under which conditions.
 type Worker struct {
-	Card     rank.Candidate // its name, which must be unique, and its own confidence
-	Executor Executor
-	Skills   []string        // none: any task that asks for no skill
-	Effects  []reason.Effect // what it can change
-	Gates    []Gate          // applied after the host's gates
-	Blast    Blast           // how far its effects reach; wins over Card.Blast if larger
-	Mode     Mode            // how far it may go without a human
+	Name, Description string
+	Prior             float64 // the confidence that it claims, in [0,1]
+	Executor          Executor
+	Skills            []string // it takes tasks that name one of them; none: tasks without a skill
+	ByName            bool     // takes only tasks that name it
+	Effects           []reason.Delta
+	Gates             []Gate          // at least one: [NoGate] where nothing can be checked
+	Input             json.RawMessage // the JSON Schema of a task's inputs; nil: any
+	Timeout           time.Duration   // of an execution, and of each gate; 0: 10 minutes. People may take longer to rule
+	Price             float64         // expected US dollars of an attempt
 
-	// Input is the JSON Schema of its tasks' inputs, which the reasoner sees. A task with other
-	// inputs, or with a key that comes twice, is not its. Go's encoding/json takes keys in any
-	// case: a worker that reads by it says "additionalProperties": false. nil: any.
-	Input json.RawMessage
-	// Irreversible says that its effects cannot be taken back: each attempt is Gated, and a
-	// run asks again about one that was allowed and cut off, which may have been made.
-	Irreversible bool
-	// Approvers is how many humans have to agree in mode Compound. 0: two.
-	Approvers int
-	// Rate is the list price of its tokens, for attempts that do not report an estimate. An
-	// estimate binds no budget: an Executor reports what was paid as Usage.CostUSD.
-	Rate Rate
-
-	input *schema // of Input
+	Mode         Mode
+	Blast        Blast
+	Irreversible bool               // done at most once a run unless a person says so
+	AskAbove     map[string]float64 // asks where the input of a name is above the amount, no number, or not there
+	Secrets      []string           // names of the secrets that it gets
 }
 
-// Rate is the list price of a worker's tokens, in US dollars for a million of them. Those
-// that come from a cache, or go to it, cost In where theirs is 0.
-type Rate struct{ In, Out, CacheRead, CacheWrite float64 }
-
-// able reports whether the worker can take the task.
-func (w *Worker) able(t *Task) bool {
-	if t.Skill != "" && !slices.Contains(w.Skills, t.Skill) {
-		return false
-	}
-	return t.Effect == nil || slices.Contains(w.Effects, *t.Effect)
+// Executor does a task. It returns when ctx ends, and must not change the Call.
+//
+// An error may be a *[reason.Error], a *[PendingError] or any other, which is classified by [reason.Classify]. Of a
+// Result beside an error the Usage is kept, and nothing else.
+type Executor interface {
+	Execute(ctx context.Context, c *Call) (*Result, error)
 }
 
-// accepts returns an error that says why the worker does not take the inputs of a task.
-func (w *Worker) accepts(t *Task) error {
-	if w.input == nil {
-		return nil
-	}
-	if err := w.input.check(t.Inputs); err != nil {
-		return fmt.Errorf("its inputs are not what %s takes: %w", w.Card.Name, err)
-	}
-	return nil
+// ExecutorFunc adapts a function to [Executor].
+type ExecutorFunc func(ctx context.Context, c *Call) (*Result, error)
+
+// Execute calls f.
+func (f ExecutorFunc) Execute(ctx context.Context, c *Call) (*Result, error) { return f(ctx, c) }
+
+// Call is a task for a worker: one attempt, as an executor, a gate and an Around see it. Where a plan Fires, an executor
+// that makes calls is to make those of the plan, as long as the world answers as it did.
+type Call struct {
+	reason.Case
+	Task    reason.Task // an executor finds the secrets filled in its Inputs; nobody else does
+	Worker  *Worker
+	Attempt int    // from 1, over all workers of the run; the same when the attempt goes on after a crash
+	Fired   bool   // the task is of a fired plan: an irreversible one is at least Gated
+	Agent   string // AGENT.md of the skill
+}
+
+// Key identifies the attempt for others, e.g. as an Idempotency-Key.
+func (c *Call) Key() string { return fmt.Sprintf("%s//%s/%d", c.Scope, c.Run, c.Attempt) }
+
+// Around wraps every attempt: it may change the Call before next, and look at and change the Attempt after it. The
+// Call is the attempt's own copy, and what its context holds reaches the executor. An Around that panics fails the
+// attempt.
+type Around interface {
+	Around(ctx context.Context, c *Call, next func(context.Context) Attempt) Attempt
+}
+
+// AroundFunc adapts a function to [Around].
+type AroundFunc func(ctx context.Context, c *Call, next func(context.Context) Attempt) Attempt
+
+// Around calls f.
+func (f AroundFunc) Around(ctx context.Context, c *Call, next func(context.Context) Attempt) Attempt {
+	return f(ctx, c, next)
 }

@@ -1,164 +1,94 @@
-// Package arctest is for the tests of a host: workers that do as they are told, a
-// clock that moves when it is told to, and a store whose commits fail where a test
-// wants them to.
-//
-//	clock := arctest.NewClock(time.Date(2027, 1, 4, 9, 0, 0, 0, time.UTC))
-//	fixer := arctest.NewExecutor(arctest.Fail(errors.New("no route")), arctest.Do(`"fixed"`))
-//	agent, err := arc.New(ctx, store.NewMem(), arc.Host{
-//		Workers: []act.Worker{{Card: rank.Candidate{Name: "fixer"}, Executor: fixer}},
-//		Gates:   gates,
-//	}, &arc.Options{Now: clock.Now, Seed: 1})
-//
-// With a clock and a seed of the test's a run repeats exactly. The model of such a
-// test is [github.com/arc-learn/arc/reason/reasontest.Script].
+// Package arctest has the parts of a Host by script, to test a loop without a model.
 package arctest
 
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
-	"slices"
 	"sync"
-	"time"
 
 	"github.com/arc-learn/arc/act"
-	"github.com/arc-learn/arc/iar"
-	"github.com/arc-learn/arc/store"
+	"github.com/arc-learn/arc/reason"
 )
 
-// Clock is a time that moves only when Add moves it. Its Now is an Options.Now. It
-// is safe for concurrent use.
-type Clock struct {
-	mu  sync.Mutex
-	now time.Time
+// Reasoner is a reason.Reasoner that decides by a function of its Brief, and keeps what it was asked.
+type Reasoner struct {
+	Decision func(b *reason.Brief) (*reason.Decision, error)
+
+	mu     sync.Mutex
+	briefs []reason.Brief
 }
 
-// NewClock returns a Clock that stands at a time.
-func NewClock(at time.Time) *Clock { return &Clock{now: at} }
-
-// Now returns the time at which the Clock stands.
-func (c *Clock) Now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
+// Decide implements reason.Reasoner.
+func (r *Reasoner) Decide(_ context.Context, b *reason.Brief) (*reason.Decision, error) {
+	r.mu.Lock()
+	r.briefs = append(r.briefs, *b)
+	r.mu.Unlock()
+	return r.Decision(b)
 }
 
-// Add moves the Clock, backwards if d is negative, as real clocks are set back too.
-func (c *Clock) Add(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.now = c.now.Add(d)
+// Briefs are those that it was asked with, in order.
+func (r *Reasoner) Briefs() []reason.Brief {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return append([]reason.Brief(nil), r.briefs...)
 }
 
-// Turn is what an Executor does at one call.
-type Turn func(ctx context.Context, w act.Work) (act.Result, error)
-
-// Do succeeds with an output, which is JSON, at a confidence of 0.9.
-func Do(output string) Turn {
-	return func(context.Context, act.Work) (act.Result, error) {
-		said := iar.Reflection{Status: iar.Success, Confidence: 0.9, Summary: "done as told"}
-		return act.Result{Output: json.RawMessage(output), Reflection: said}, nil
-	}
+// Plan is a decision for tasks, by an approach.
+func Plan(approach string, tasks ...reason.Task) *reason.Decision {
+	return &reason.Decision{Approach: approach, Tasks: tasks}
 }
 
-// Fail fails with an error.
-func Fail(err error) Turn {
-	return func(context.Context, act.Work) (act.Result, error) { return act.Result{}, err }
+// Turn is what a Worker does with one call: it delivers Text, or fails with Err, or is refused by the gate with
+// Refuse.
+type Turn struct {
+	Text   string
+	Err    error
+	Refuse string
 }
 
-// Hang waits until its context ends, as a worker does that has lost its peer.
-func Hang() Turn {
-	return func(ctx context.Context, _ act.Work) (act.Result, error) {
-		<-ctx.Done()
-		return act.Result{}, ctx.Err()
-	}
-}
+// Worker is an executor and its gate by script: one turn a call, and the last one again and again.
+type Worker struct {
+	Turns []Turn
 
-// Executor takes its turns in order, whatever work it is given, and remembers the
-// work. A call after the last turn fails. It is safe for concurrent use.
-type Executor struct {
 	mu    sync.Mutex
-	turns []Turn
-	works []act.Work
+	calls []act.Call
 }
 
-// NewExecutor returns an Executor with the turns that it is to take.
-func NewExecutor(turns ...Turn) *Executor { return &Executor{turns: slices.Clone(turns)} }
-
-// Execute takes the next turn.
-func (e *Executor) Execute(ctx context.Context, w act.Work) (act.Result, error) {
-	e.mu.Lock()
-	n := len(e.works)
-	e.works = append(e.works, w)
-	var turn Turn
-	if n < len(e.turns) {
-		turn = e.turns[n]
+// Execute implements act.Executor.
+func (w *Worker) Execute(_ context.Context, c *act.Call) (*act.Result, error) {
+	w.mu.Lock()
+	w.calls = append(w.calls, *c)
+	n := len(w.calls)
+	w.mu.Unlock()
+	if len(w.Turns) == 0 {
+		return &act.Result{Text: "done"}, nil
 	}
-	e.mu.Unlock()
-	if turn == nil {
-		return act.Result{}, fmt.Errorf("arctest: call %d of an executor with %d turns", n+1, len(e.turns))
+	turn := w.Turns[min(n, len(w.Turns))-1]
+	if turn.Err != nil {
+		return nil, turn.Err
 	}
-	return turn(ctx, w)
+	raw, err := json.Marshal(output{turn.Refuse})
+	return &act.Result{Text: turn.Text, Output: raw}, err
 }
 
-// Works returns what the Executor was asked to do, in order.
-func (e *Executor) Works() []act.Work {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return slices.Clone(e.works)
+// output is the result, so that the gate judges it in another process, too.
+type output struct{ Refuse string }
+
+// Verify implements act.Gate: it refuses what the turn says.
+func (w *Worker) Verify(_ context.Context, _ *act.Call, r *act.Result) (act.Verdict, error) {
+	var says output
+	_ = json.Unmarshal(r.Output, &says) // a result of another one has none, and passes
+	return act.Verdict{Pass: says.Refuse == "", Complaint: says.Refuse}, nil
 }
 
-// ErrStore is what a Store's commits fail with.
-var ErrStore = errors.New("arctest: the store fails as the test wants")
-
-// Store is a store whose commits fail where a test wants them to. It is no
-// [store.Watcher].
-type Store struct {
-	store.Store
-
-	mu       sync.Mutex
-	commits  int
-	from, to int
-	applied  bool
+// Calls are those that were made, in order.
+func (w *Worker) Calls() []act.Call {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return append([]act.Call(nil), w.calls...)
 }
 
-// NewStore returns a Store above another, all of whose commits succeed at first.
-func NewStore(st store.Store) *Store { return &Store{Store: st} }
-
-// FailNext lets n further commits succeed, and fails the many after them with
-// [ErrStore]; many < 0: all. With applied the commits that fail take place all the
-// same, as those do whose answer is lost on its way.
-func (s *Store) FailNext(n, many int, applied bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.from, s.to, s.applied = s.commits+n, s.commits+n+many, applied
-	if many < 0 {
-		s.to = -1
-	}
-}
-
-// Commits returns how often Commit was called.
-func (s *Store) Commits() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.commits
-}
-
-// Commit passes the ops on, unless it is to fail.
-func (s *Store) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
-	s.mu.Lock()
-	at := s.commits
-	s.commits++
-	fails := at >= s.from && (s.to < 0 || at < s.to)
-	applied := s.applied
-	s.mu.Unlock()
-	if fails && !applied {
-		return 0, ErrStore
-	}
-	rev, err := s.Store.Commit(ctx, ops...)
-	if fails && err == nil {
-		return 0, ErrStore
-	}
-	return rev, err
+// As is the worker with a name and skills.
+func (w *Worker) As(name string, skills ...string) act.Worker {
+	return act.Worker{Name: name, Skills: skills, Executor: w, Gates: []act.Gate{w}}
 }

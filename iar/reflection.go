@@ -1,17 +1,40 @@
+// Package iar is the Integrated Action Reflection: what an action says of itself when it is done, and what a
+// series of such statements shows.
+//
+// [Structure] reads a [Reflection] from JSON and checks its form, [Content] checks whether it fits its task,
+// and [Resonance] makes one number in [0,1] of it. A [Tracker] keeps the resonance of recent actions;
+// [Findings] says whether a series is low or falling. A [Calibration] compares reported confidence with what
+// came of it.
+//
+//	res := iar.Structure(raw)
+//	if !res.Valid {
+//		return fmt.Errorf("reflection: %v", res.Issues)
+//	}
+//	tracker.Record("attach panel A", res.Reflection)
+//	for _, f := range tracker.Issues() {
+//		log.Print(f.Kind, ": ", f.Text)
+//	}
+//
+// The form and the formulas are those of the IARValidator and ResonanceTracker of ResonantiA, with two
+// changes: a resonance stays in [0,1], and a trend test replaces "any drop is a degradation".
+//
+// All types are plain values that can be stored as JSON or CBOR; concurrent use of one needs the caller's
+// lock. A reflection is an action's claim about itself: whether it is true is for a gate to decide.
 package iar
 
 import (
 	"encoding/json"
+	"fmt"
+	"maps"
 	"math"
+	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 )
 
 // Status is how an action ended, in its own words.
 type Status string
 
-// The four statuses.
 const (
 	Success Status = "Success" // done
 	Failure Status = "Failure" // not done
@@ -19,135 +42,73 @@ const (
 	Skipped Status = "Skipped" // not tried
 )
 
-// Reflection is an action's report about itself. Its JSON has the five fields
-// status, confidence, summary, potential_issues and alignment_check.
+// Reflection is what an action says of itself. Its JSON has the five fields status, confidence, summary,
+// potential_issues and alignment_check.
 type Reflection struct {
-	Status Status `cbor:"1,keyasint,omitempty" json:"status"`
-	// Confidence in the quality and correctness of the result, in [0,1].
-	Confidence float64 `cbor:"2,keyasint,omitempty" json:"confidence"`
-	// Summary of the action for a human reader. It may be empty.
-	Summary string `cbor:"3,keyasint,omitempty" json:"summary"`
-	// PotentialIssues are problems, caveats and limits, one each.
-	PotentialIssues []string `cbor:"4,keyasint,omitempty" json:"potential_issues"`
-	// AlignmentCheck says for each named aspect how well the action served its
-	// task, in [0,1]. A boolean in JSON is 0 or 1.
-	AlignmentCheck map[string]float64 `cbor:"5,keyasint,omitempty" json:"alignment_check"`
-	// Aside holds the other values of the JSON's alignment_check, such as
-	// strings, as a JSON object; nil if there are none. They do not count, and
-	// MarshalJSON writes them back into alignment_check.
-	Aside json.RawMessage `cbor:"6,keyasint,omitempty" json:"-"`
+	Status          Status   `json:"status"`
+	Confidence      float64  `json:"confidence"`       // in the quality and correctness of the result, in [0,1]
+	Summary         string   `json:"summary"`          // for a person; may be empty
+	PotentialIssues []string `json:"potential_issues"` // problems, caveats and limits, one each
+
+	// AlignmentCheck says for each named aspect how well the action served its task: a number in [0,1], or a
+	// boolean for 0 and 1. Values of other types are kept and do not count.
+	AlignmentCheck map[string]any `json:"alignment_check"`
 }
 
-// plain is a Reflection without its methods, wire its form in JSON.
-type (
-	plain Reflection
-	wire  struct {
-		*plain
-		AlignmentCheck map[string]json.RawMessage `json:"alignment_check"`
-	}
-)
-
-// MarshalJSON writes all five fields. Nil issues and alignment become empty
-// ones, not null, so that the result passes [Validator.Structure]. It fails for
-// an Aside that is no JSON object and for numbers that JSON does not have.
+// MarshalJSON writes nil issues and alignment as empty ones, so that the result passes [Structure].
 func (r Reflection) MarshalJSON() ([]byte, error) {
-	alignment := map[string]json.RawMessage{}
-	if len(r.Aside) > 0 {
-		if err := json.Unmarshal(r.Aside, &alignment); err != nil {
-			return nil, err
-		}
-	}
-	for name, v := range r.AlignmentCheck {
-		raw, err := json.Marshal(v)
-		if err != nil {
-			return nil, err
-		}
-		alignment[name] = raw
-	}
+	type plain Reflection // without this method
 	if r.PotentialIssues == nil {
 		r.PotentialIssues = []string{}
 	}
-	p := plain(r)
-	return json.Marshal(wire{&p, alignment})
+	if r.AlignmentCheck == nil {
+		r.AlignmentCheck = map[string]any{}
+	}
+	return json.Marshal(plain(r))
 }
 
-// UnmarshalJSON reads what MarshalJSON writes. It keeps the values of
-// alignment_check that are neither number nor boolean in Aside, and checks
-// nothing else: that is for [Validator.Structure].
-func (r *Reflection) UnmarshalJSON(raw []byte) error {
-	w := wire{plain: (*plain)(r)}
-	if err := json.Unmarshal(raw, &w); err != nil {
-		return err
-	}
-	r.AlignmentCheck, r.Aside = split(w.AlignmentCheck)
-	return nil
-}
-
-// split parts the values of an alignment_check into those that count, and an
-// object of the others.
-func split(values map[string]json.RawMessage) (counted map[string]float64, aside json.RawMessage) {
-	if values == nil {
-		return nil, nil
-	}
-	counted, others := make(map[string]float64, len(values)), map[string]json.RawMessage{}
-	for name, value := range values {
-		if v, ok := score(value); ok {
-			counted[name] = v
-		} else {
-			others[name] = value
-		}
-	}
-	if len(others) > 0 {
-		aside, _ = json.Marshal(others) // each value was read as JSON: no error is left
-	}
-	return counted, aside
-}
-
-// score is what a value of an alignment_check counts: a number itself, true 1
-// and false 0.
-func score(value json.RawMessage) (v float64, ok bool) {
-	switch string(value) {
-	case "true":
-		return 1, true
-	case "false":
-		return 0, true
-	}
-	return number(value)
-}
-
-// number reads a JSON number. One too large for a float64 is infinity, -0 is 0.
-func number(value json.RawMessage) (v float64, ok bool) {
-	if strings.IndexByte("-0123456789", value[0]) < 0 {
-		return 0, false
-	}
-	v, _ = strconv.ParseFloat(string(value), 64) // infinity comes with an error
-	return v + 0, true
-}
-
-// issueCost is what each potential issue takes off the resonance.
-const issueCost = 0.1
-
-// Resonance is the mean of r's confidence and its mean alignment, less 0.1 for
-// each potential issue, kept in [0,1]. Without alignment it is the confidence
-// less the issues. Values that are not finite count as 0. The order of the map
-// does not matter.
+// Resonance is the mean of the confidence and the mean alignment, less 0.1 for each potential issue, kept in
+// [0,1]. Without alignment it is the confidence less the issues. A number that is not finite counts as 0.
 func Resonance(r Reflection) float64 {
 	v := finite(r.Confidence)
-	if n := len(r.AlignmentCheck); n > 0 {
-		var buf [8]float64
-		aligned := buf[:0]
-		for _, a := range r.AlignmentCheck {
-			aligned = append(aligned, finite(a))
-		}
-		slices.Sort(aligned) // addition is not associative: always the same order
+	if aligned := r.aligned(); len(aligned) > 0 {
 		sum := 0.0
 		for _, a := range aligned {
-			sum += a
+			sum += finite(a)
 		}
-		v = (v + sum/float64(n)) / 2
+		v = (v + sum/float64(len(aligned))) / 2
 	}
-	v -= issueCost * float64(len(r.PotentialIssues))
+	v -= 0.1 * float64(len(r.PotentialIssues))
 	return min(1, max(0, finite(v)))
+}
+
+// aligned returns the values of AlignmentCheck that count, in order, since the sum of floats depends on it.
+func (r *Reflection) aligned() (values []float64) {
+	for _, a := range r.AlignmentCheck {
+		if v, ok := score(a); ok {
+			values = append(values, v)
+		}
+	}
+	slices.Sort(values)
+	return values
+}
+
+// score is what a value of an AlignmentCheck counts. A store may bring a number back as another type of
+// number.
+func score(a any) (v float64, ok bool) {
+	switch x := reflect.ValueOf(a); {
+	case x.Kind() == reflect.Bool && x.Bool():
+		return 1, true
+	case x.Kind() == reflect.Bool:
+		return 0, true
+	case x.CanFloat():
+		return x.Float(), true
+	case x.CanInt():
+		return float64(x.Int()), true
+	case x.CanUint():
+		return float64(x.Uint()), true
+	}
+	return 0, false
 }
 
 // finite is v, or 0 for NaN and the infinities.
@@ -156,4 +117,108 @@ func finite(v float64) float64 {
 		return 0
 	}
 	return v
+}
+
+func inUnit(v float64) bool { return v >= 0 && v <= 1 } // false for NaN
+
+// Result is what a check of a reflection found.
+type Result struct {
+	Reflection         // what was checked; of JSON, what could be read
+	Valid      bool    // the form is right: what Issues there are is advice
+	Issues     []Issue // in the order of the fields
+}
+
+// Issue is one thing wrong with a reflection, or with a series of resonances.
+type Issue struct {
+	Kind string // the JSON name of the field, "" for the whole; [LowResonance] or [Degradation] of a series
+	Text string // words for a person
+}
+
+// Structure reads a reflection and checks its form. It must be one JSON object of at most 512 KiB that has
+// the five fields under their exact names:
+//
+//   - status is one of the four statuses, and summary a string, which may be empty
+//   - confidence is a number in [0,1]; an integer is a number
+//   - potential_issues is an array of strings; a number or boolean in it is read as its text
+//   - alignment_check is an object; see [Reflection]
+//
+// A null field is missing. Other fields are ignored.
+func Structure(raw []byte) Result {
+	res := Result{Valid: true}
+	var values map[string]json.RawMessage
+	if len(raw) > 512<<10 || json.Unmarshal(raw, &values) != nil || values == nil {
+		res.refuse("", "not one JSON object of at most %d bytes", 512<<10)
+		return res
+	}
+	r, issues := &res.Reflection, []any{}
+	for _, f := range []struct {
+		name string
+		into any
+	}{
+		{"status", &r.Status}, {"confidence", &r.Confidence}, {"summary", &r.Summary},
+		{"potential_issues", &issues}, {"alignment_check", &r.AlignmentCheck},
+	} {
+		value, present := values[f.name]
+		if !present || string(value) == "null" {
+			res.refuse(f.name, "missing required field: %s", f.name)
+		} else if json.Unmarshal(value, f.into) != nil {
+			res.refuse(f.name, "invalid type for field %s", f.name)
+		}
+		if present {
+			res.checkRange(f.name)
+		}
+	}
+	for _, issue := range issues {
+		switch issue.(type) {
+		case string, float64, bool:
+			r.PotentialIssues = append(r.PotentialIssues, fmt.Sprint(issue))
+		default:
+			res.refuse("potential_issues", "invalid type in field potential_issues")
+		}
+	}
+	return res
+}
+
+// Content checks the values of a reflection, and whether it fits its task; "" where that is unknown. Nil
+// issues and alignment are empty ones. Two things are advice, for one that is valid but contradicts itself or says
+// nothing: a failure that claims full alignment, and a summary that only repeats the task.
+func Content(r Reflection, task string) Result {
+	res := Result{Reflection: r, Valid: true}
+	for _, name := range []string{"status", "confidence", "alignment_check"} {
+		res.checkRange(name)
+	}
+	const around = " \t\r\n.!?:;\"'`"
+	if core := strings.Trim(task, around); core != "" && strings.EqualFold(core, strings.Trim(r.Summary, around)) {
+		res.Issues = append(res.Issues, Issue{"summary", "it only repeats the task"})
+	}
+	if a := r.aligned(); len(a) > 0 && a[0] == 1 && r.Status == Failure {
+		res.Issues = append(res.Issues, Issue{"alignment_check", "a failure claims full alignment"})
+	}
+	return res
+}
+
+// checkRange refuses values of a field that are outside its range.
+func (res *Result) checkRange(name string) {
+	r := &res.Reflection
+	switch name {
+	case "status":
+		if !slices.Contains([]Status{Success, Failure, Warning, Skipped}, r.Status) {
+			res.refuse(name, "invalid status %.64q: want Success, Failure, Warning or Skipped", string(r.Status))
+		}
+	case "confidence":
+		if !inUnit(r.Confidence) {
+			res.refuse(name, "confidence %v outside [0,1]", r.Confidence)
+		}
+	case "alignment_check":
+		for _, aspect := range slices.Sorted(maps.Keys(r.AlignmentCheck)) {
+			if v, counts := score(r.AlignmentCheck[aspect]); counts && !inUnit(v) {
+				res.refuse(name, "alignment %.64q is %v, outside [0,1]", aspect, v)
+			}
+		}
+	}
+}
+
+func (res *Result) refuse(field, format string, args ...any) {
+	res.Valid = false
+	res.Issues = append(res.Issues, Issue{Kind: field, Text: fmt.Sprintf(format, args...)})
 }

@@ -1,214 +1,312 @@
 package learn
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/arc-learn/arc/act"
-	"github.com/arc-learn/arc/iar"
-	"github.com/arc-learn/arc/internal/known"
-	"github.com/arc-learn/arc/internal/text"
-	"github.com/arc-learn/arc/learn/internal/chunk"
+	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/memory/extract"
 	"github.com/arc-learn/arc/meta"
 	"github.com/arc-learn/arc/rank"
 	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/store"
 )
 
-// Status is the state of a task or a goal after an outcome.
-type Status int
+// Verdict says what came of a case.
+type Verdict string
 
-// The statuses.
 const (
-	Open      Status = iota // not decided by this outcome
-	Delivered               // done, and passed by its gates
-	Blocked                 // given up
+	Unknown   Verdict = ""          // nobody could tell, as in an outage: feeds no counter
+	Delivered Verdict = "delivered" // a check has passed it
+	Failed    Verdict = "failed"    // a check, or a person, has refused it
 )
 
-// Outcome is one attempt and what it decided.
+func (v Verdict) check() error {
+	if _, ok := outcomes[v]; !ok {
+		return fmt.Errorf("learn: no verdict: %q", string(v))
+	}
+	return nil
+}
+
+// Outcome is what came of a case.
 type Outcome struct {
-	Key     string // of the attempt; Learn is idempotent on it
-	GoalKey string // of the goal that the attempt belongs to
-	Run     string
-	Session string
-	Scope   memory.Scope
+	Verdict   Verdict
+	Complaint string           // why it failed, where that is not in Failed
+	Failed    []reason.Failure // what was refused, first to last
+	Plan      *reason.Plan     // the calls that were made; nil: not known, or those of Fires
+	Applied   []memory.ID      // memories of the Advice that shaped the plan: it lapses when one of them changes
+	Utilized  []memory.ID      // nil: not known
+	Misled    []memory.ID
+	Worker    string // who answered; it is ranked by the Verdict and Usage, and has episodes of its own with the Actor
+	Usage     *reason.Usage
+	Answer    string   // what was said to the user, for the episode
+	Untrusted []string // what strangers said beside the case: data, pages
+}
+
+// trim cuts what is kept of an outcome to what a record can hold.
+func (o *Outcome) trim() {
+	o.Complaint, o.Answer = head(o.Complaint, memory.MaxText), head(o.Answer, memory.MaxText)
+	o.Failed = slices.Clone(o.Failed[max(0, len(o.Failed)-16):])
+	for i, f := range o.Failed {
+		o.Failed[i] = reason.Failure{Task: reason.Task{Skill: f.Task.Skill, Worker: f.Worker}, Complaint: head(f.Complaint, 4<<10), Gate: f.Gate}
+	}
+	o.Untrusted = nil
+}
+
+// Learned says what After has learned.
+type Learned struct {
+	Ready bool   // the plan that was made fires from now on where the case is the same, by deliveries of its Scope
+	Note  string // why a delivery was not learned as a plan
+}
+
+// given is what is kept of an Advice and its Outcome, so that it counts once and a later verdict can take it back.
+type given struct {
+	Case    Case
+	Shown   []memory.ID
+	Rules   []string
+	Fired   bool // the plan that fired is what was done
+	Outcome Outcome
+	Note    string // why a delivery is not learned as a plan
+	Applied []applied
+	Ready   bool
 	At      time.Time
-
-	Objective string // of the goal
-	Situation string // of the goal
-	Case
-	Approach string // the decision's
-
-	Task   Status // of the task
-	Goal   Status // of the goal
-	Skill  string // that the task asked for
-	Worker string // that made the attempt
-	End    act.End
-	Passed bool // the gates passed
-	Faulty bool // no evidence about the worker, as when a gate failed
-	Result act.Result
-	Wall   time.Duration
-
-	Complaint string
-
-	// Episodes are scopes that get an Episode about how the goal ended, beside what Scope learns.
-	Episodes []memory.Scope
-
-	Injected []memory.Hit // recalled for the goal
-	Chunks   []Chunk      // what Match returns for Injected; nil: Learn calls it
-	Withheld []memory.ID  // withheld by Holdout
-	Utilized []memory.ID  // applied by the decision or used by workers
-	Fired    memory.ID    // the chunk whose plan was run; "": deliberation
-	used     memory.ID    // the chunk with the same plan; "": none
-
-	// Unfit says why the plan must never fire: it was made with something that no other case has, such as a
-	// person's answer. "": it may.
-	Unfit   string
-	Quotes  []memory.Source // whose words approach and plan repeat, beside the host's
-	Parents []memory.ID     // memories and Facts from which the plan was made
-
-	Action known.Action // the action of the attempt
-	Try    int          // which attempt at the task it was, from 1
-	Known  *known.Known // known failures before the attempt
-	Warned []memory.ID  // the memories of the warnings that were shown
-
-	Plan   []reason.Task          // the plan that delivered, with workers; nil: a chunk's
-	Ranked []int                  // indices of tasks for which Plan named another or no worker
-	Said   uint64                 // digest of what sources said for Plan; 0: nothing
-	Failed []reason.FailedAttempt // failed attempts at the goal
+	Judged  time.Time // by a later verdict
+	Was     Verdict   // the verdict before that
+	Made    memory.ID // the failure that is remembered of it
+	Heard   string    // the words of strangers and turns, which are themselves not kept
 }
 
-// sample returns the outcome as a sample for the ranking.
-func (o *Outcome) sample() rank.Sample {
-	s := rank.Sample{
-		Key:       o.Key,
-		Candidate: o.Worker,
-		Situation: Situation(o.Skill, o.Situation),
-		Success:   o.Passed,
-		Unknown:   o.Faulty,
-		Wall:      o.Wall,
-		CostUSD:   min(o.Result.Usage.CostUSD, rank.MaxCostUSD), APICostUSD: min(o.Result.Usage.APICostUSD, rank.MaxCostUSD),
-		TokensIn:  min(o.Result.Usage.TokensIn, rank.MaxTokens),
-		TokensOut: min(o.Result.Usage.TokensOut, rank.MaxTokens),
-		At:        o.At,
-	}
-	if s.Reason = text.Shorten(o.Complaint, rank.MaxReason); o.Passed {
-		s.Reason = text.Shorten(strings.Join(o.Result.Reflection.PotentialIssues, "; "), rank.MaxReason)
-	}
-	earlier := o.Failed
-	if !o.Passed && len(earlier) > 0 {
-		earlier = earlier[:len(earlier)-1]
-	}
-	for _, f := range earlier[len(earlier)-min(len(earlier), max(0, o.Try-1)):] {
-		s.Situation.Failed = append(s.Situation.Failed, f.Worker)
-	}
-	if o.End == act.Finished || o.End == act.Failed && o.Result.Reflection.Status != "" {
-		c := o.Result.Reflection.Confidence
-		s.Confidence = &c
-	}
-	return s
+// After learns from what came of a case. A second After of an Advice changes nothing, and returns what the first
+// did. Without a Before, as of a run that began without memory, a zero Advice with a Case is learned from, too.
+func (l *Layer) After(ctx context.Context, a Advice, o Outcome) (learned Learned, err error) {
+	err = l.group.Update(ctx, func(b *store.Batch) error {
+		learned, err = l.Stage(ctx, b, a, o)
+		return err
+	})
+	return learned, err
 }
 
-// scopes appends the scopes of the injected memories.
-func (o *Outcome) scopes(out []memory.Scope) []memory.Scope {
-	out = append(out, o.Scope)
-	for i := range o.Injected {
-		if s := o.Injected[i].Record.Scope; s != "" && !slices.Contains(out, s) {
-			out = append(out, s)
+// Stage puts what After does into the commit of a step. It reads and writes the tenant's keys only.
+func (l *Layer) Stage(ctx context.Context, b *store.Batch, a Advice, o Outcome) (Learned, error) {
+	c, err := l.check(a.Case)
+	if err = cmp.Or(err, o.Verdict.check()); err != nil {
+		return Learned{}, err
+	}
+	key := c.Scope.Key(givenKind, c.ID)
+	was, absent, err := codec.Load[given](ctx, b, key)
+	if err != nil || !was.At.IsZero() {
+		return Learned{was.Ready, was.Note}, err
+	}
+	s, unread := shapeOf(&c)
+	g := given{Case: c, Rules: ruleDigests(a.Memories), At: l.now()}
+	switch raw, err := json.Marshal(o.Plan); {
+	case err != nil:
+		g.Note, o.Plan = "a call has inputs that are no JSON", nil
+	case o.Plan != nil && len(raw)+len(c.Text)+len(c.Inputs) > maxPlanBytes:
+		g.Note, o.Plan = "the case and its plan are too long to be kept", nil
+	}
+	if l.clean != nil {
+		o.Complaint, o.Answer = l.clean.Prose(o.Complaint), l.clean.Prose(o.Answer)
+		if o, err = cleaned(l.clean, o); err != nil {
+			return Learned{}, err
 		}
 	}
-	return out
-}
-
-// feedback returns the outcome as feedback for the memory of a scope: credit when the goal is delivered, blame for
-// what misled as soon as that is known. credited is a pattern that Remember has credited already. ids is reused
-// for the memories that the feedback is about.
-func (o *Outcome) feedback(scope memory.Scope, credited memory.ID, ids []memory.ID) (memory.Feedback, bool) {
-	ids = append(ids, o.Utilized...)
-	if o.used != "" && !slices.Contains(ids, o.used) {
-		ids = append(ids, o.used)
-	}
-	f := memory.Feedback{
-		Key: o.Key, Situation: situationKey(o.Situation), Delivered: o.Goal == Delivered,
-		Injected: ids[len(ids):], Misled: o.Result.Misled, Actor: o.User,
-	}
-	if len(ids) > 0 {
-		f.Utilized = slices.Clip(ids)
-	}
-	for i := range o.Injected {
-		if r := &o.Injected[i].Record; r.Scope == scope && r.ID != credited {
-			f.Injected = append(f.Injected, r.ID)
+	strangers := o.Untrusted
+	for _, h := range slices.Concat(a.Memories, a.Background) {
+		m := applied{ID: h.Record.ID, Scope: h.Record.Scope}
+		if h.Record.Kind != memory.Rule {
+			g.Shown = append(g.Shown, m.ID)
+		}
+		if slices.Contains(o.Applied, m.ID) {
+			m.Said = saying(&h.Record)
+			g.Applied = append(g.Applied, m)
+		}
+		if !h.Record.Trusted {
+			strangers = append(strangers, h.Record.Content)
 		}
 	}
-	if o.Fired != "" {
-		if f.Delivered {
-			f.Utilized = append(append(slices.Clip(f.Utilized), o.Fired), o.restsOn()...)
-		} else if !o.Passed && !o.Faulty {
-			f.Misled = append(slices.Clip(f.Misled), o.Fired)
+	if g.Fired = a.Fires != nil && g.Note == "" && (o.Plan == nil || samePlan(o.Plan.Calls, a.Fires.Calls)); g.Fired {
+		o.Plan = a.Fires
+	} else if o.Plan != nil {
+		complaints := []string{o.Complaint}
+		for _, f := range o.Failed {
+			complaints = append(complaints, f.Complaint)
 		}
+		for _, w := range a.Warnings {
+			complaints = append(complaints, w.Complaint)
+		}
+		g.Note = tainted(&c, s, o.Plan.Calls, strangers, complaints)
 	}
-	return f, f.Delivered && len(f.Injected) > 0 || len(f.Misled) > 0
+	if unread != nil {
+		g.Note = unread.Error()
+	}
+	heard := extract.Words(append(strangers, textsOf(&c, s)...)...)
+	g.Outcome, g.Heard = o, head(strings.Join(slices.Sorted(maps.Keys(heard)), " "), memory.MaxText)
+	g.Outcome.trim()
+	// What is staged before an error is dropped with the step, so the errors are looked at once.
+	err = cmp.Or(l.settle(ctx, b, &g, s, strangers), extract.Episodes(ctx, b, l.bank, &g.Case, o.Worker, o.Answer, g.At))
+	g.Case.Turns, g.Case.Candidates = nil, nil
+	return Learned{g.Ready, g.Note}, cmp.Or(err, codec.Put(b, key, g, absent))
 }
 
-// restsOn returns the memories from which the plan of the chunk that fired was made, without other plans, which
-// were not run.
-func (o *Outcome) restsOn() (ids []memory.ID) {
-	i := slices.IndexFunc(o.Injected, func(h memory.Hit) bool { return h.Record.ID == o.Fired })
-	if i < 0 {
+// settle does what an outcome does, in place of what the Advice did before.
+func (l *Layer) settle(ctx context.Context, b *store.Batch, g *given, s *shape, strangers []string) error {
+	return cmp.Or(l.measure(ctx, b, g, +1), l.credit(ctx, b, g), l.refuse(ctx, b, g, s, strangers), l.keepPlan(ctx, b, g, s))
+}
+
+// Judge corrects the verdict on a case: a person has found a delivery wrong, or a failure right. The last verdict
+// counts, and takes back what the former gave. A delivery that was wrong stops its plan: it fires again after two later
+// deliveries.
+func (l *Layer) Judge(ctx context.Context, scope memory.Scope, id string, v Verdict, why string) (learned Learned, err error) {
+	err = l.group.Update(ctx, func(b *store.Batch) error {
+		learned, err = l.StageJudge(ctx, b, scope, id, v, why)
+		return err
+	})
+	return learned, err
+}
+
+// StageJudge puts what Judge does into the commit of a step.
+func (l *Layer) StageJudge(ctx context.Context, b *store.Batch, scope memory.Scope, id string, v Verdict, why string) (Learned, error) {
+	key := scope.Key(givenKind, id)
+	g, unchanged, err := codec.Load[given](ctx, b, key)
+	if err = cmp.Or(v.check(), err); err == nil && g.At.IsZero() {
+		err = fmt.Errorf("learn: nothing is known of the advice %q: %w", id, store.ErrNotFound)
+	}
+	if err != nil || v == g.Outcome.Verdict {
+		return Learned{g.Ready, g.Note}, err
+	}
+	if l.clean != nil {
+		why = l.clean.Prose(why)
+	}
+	s, _ := shapeOf(&g.Case)
+	err = l.measure(ctx, b, &g, -1)
+	g.Was = g.Outcome.Verdict
+	g.Outcome.Verdict, g.Outcome.Complaint, g.Ready, g.Judged = v, why, false, l.now()
+	err = cmp.Or(err, l.settle(ctx, b, &g, s, []string{g.Heard}), codec.Put(b, key, g, unchanged))
+	return Learned{g.Ready, g.Note}, err
+}
+
+// keepPlan counts what came of the plan that was made, and adds it to its key where a case was delivered by it for the
+// first time. A delivery that a person has found wrong stops the plan. What came of the Advice before is taken back.
+func (l *Layer) keepPlan(ctx context.Context, b *store.Batch, g *given, s *shape) error {
+	c, o := &g.Case, &g.Outcome
+	if s.key == "" || o.Plan == nil || len(o.Plan.Calls) == 0 || o.Verdict == Unknown && g.Judged.IsZero() {
+		return nil // it has no plan, or nobody could tell
+	}
+	did, delivered := planID(o.Plan.Calls), o.Verdict == Delivered
+	learns, wrong := delivered && !g.Fired && g.Note == "", o.Verdict == Failed && !g.Judged.IsZero()
+	change := func(scope memory.Scope, id string, f func(*record)) error {
+		return edit(ctx, b, scope.Key(planKind, id), func(r *record) (bool, error) {
+			for _, p := range r.Plans {
+				p.Deliveries = slices.DeleteFunc(p.Deliveries, func(d *delivery) bool { return d.ID == above(c) })
+			}
+			if wrong && id == s.key {
+				r.add(did, &delivery{ID: above(c), At: g.Judged, Wrong: true})
+			}
+			if f(r); r.Paths == nil && id == s.key && (scope == c.Scope || len(r.Scopes) > 1) {
+				return true, l.word(ctx, b, scope, r, c, s)
+			}
+			return true, nil
+		})
+	}
+	keep := func(r *record) {
+		if learns {
+			p := r.add(did, &delivery{ID: above(c), At: g.At, Text: c.Text, Inputs: c.Inputs, Calls: o.Plan.Calls, Applied: g.Applied})
+			p.Rules, p.Last = g.Rules, g.At
+		}
+	}
+	g.Ready = g.Fired && delivered
+	err := change(c.Scope, s.key, func(r *record) {
+		keep(r)
+		r.count(did, g.Was, g.At, -1)
+		r.count(did, o.Verdict, g.At, +1)
+		if of := r.plan(did); delivered && !g.Ready && of != nil && len(of.Deliveries) > 1 {
+			all := merge(c.Scope, []*record{r.read(c.Scope)}, r, &record{})
+			for _, p := range all {
+				_, why := p.fire(s, c.Scope, all, nil)
+				g.Ready = g.Ready || p.ID == did && why == ""
+			}
+		}
+	})
+	if s.exact != "" {
+		err = cmp.Or(err, change(c.Scope, s.exact, keep))
+	}
+	if c.Lessons == c.Scope || !learns && g.Judged.IsZero() {
+		return err
+	}
+	return cmp.Or(err, change(c.Lessons, s.key, func(r *record) {
+		if learns {
+			r.share(c.Scope)
+		}
+	}))
+}
+
+// share puts a scope last among those that came to it.
+func (r *record) share(scope memory.Scope) {
+	r.Scopes = append(slices.DeleteFunc(r.Scopes, func(o memory.Scope) bool { return o == scope }), scope)
+	r.Scopes = r.Scopes[max(0, len(r.Scopes)-maxScopes):]
+}
+
+// above names an Advice among those of all scopes, which may have equal IDs. No ID has a NUL.
+func above(c *Case) string { return string(c.Scope) + "\x00" + c.ID }
+
+// measure counts an outcome with those that had memory, or those that the holdout gave nothing, or takes it back.
+// Without a holdout nothing is counted: the two would not be alike.
+func (l *Layer) measure(ctx context.Context, b *store.Batch, g *given, by int) error {
+	o, u := &g.Outcome, cmp.Or(g.Outcome.Usage, &reason.Usage{})
+	if l.opts.Holdout == 0 || o.Verdict == Unknown || g.Case.Fresh {
 		return nil
 	}
-	for _, l := range o.Injected[i].Record.Links {
-		other := func(h memory.Hit) bool { return h.Record.ID == l.To && h.Record.Kind != memory.Pattern }
-		if l.Rel == "" && slices.ContainsFunc(o.Injected, other) {
-			ids = append(ids, l.To)
+	return edit(ctx, b, g.Case.Lessons.Key(upliftKind, "all"), func(all *meta.Arms) (bool, error) {
+		var calls *int
+		if o.Usage != nil {
+			calls = &u.Calls
+		}
+		all.Add(!l.holds(&g.Case), o.Verdict == Delivered, calls, cmp.Or(u.CostUSD, u.EstimateUSD), by)
+		return true, nil
+	})
+}
+
+// Uplift returns what memory is worth in a Lessons scope, since a holdout is set.
+func (l *Layer) Uplift(ctx context.Context, lessons memory.Scope) (meta.Uplift, error) {
+	all, _, err := codec.Load[meta.Arms](ctx, l.group.Store(), lessons.Key(upliftKind, "all"))
+	return all.Uplift(), err
+}
+
+// outcomes are rank's words for verdicts.
+var outcomes = map[Verdict]rank.Outcome{Delivered: rank.Delivered, Failed: rank.Failed, Unknown: rank.Unknown}
+
+// credit says what became of the memories that were shown, and of the worker.
+func (l *Layer) credit(ctx context.Context, b *store.Batch, g *given) error {
+	c, o := &g.Case, &g.Outcome
+	f := memory.Feedback{Key: digest(above(c)), Situation: c.Situation, Shown: g.Shown}
+	if o.Verdict == Delivered {
+		f.Utilized = o.Utilized
+	}
+	if o.Verdict != Unknown { // else it takes back what a former verdict gave
+		f.Misled = o.Misled
+	}
+	for _, scope := range scopesOf(c) { // each takes what is its own
+		if len(g.Shown) == 0 {
+			break
+		}
+		if err := l.bank.In(scope).Stage(b).Feedback(ctx, f); err != nil {
+			return err
 		}
 	}
-	return ids
-}
-
-// maxNote is how much of a text recall searches for and the monitor keeps, in bytes.
-const maxNote = 4 << 10
-
-// verdict returns the outcome as the monitor records it.
-func (o *Outcome) verdict() meta.Outcome {
-	v := meta.Outcome{
-		Key:      o.Key,
-		Session:  o.Session,
-		Goal:     text.Shorten(o.Objective, maxNote),
-		Approach: text.Shorten(o.Approach, maxNote),
-		User:     o.User,
-		Success:  o.Task == Delivered,
-		At:       o.At,
-		Note:     text.Shorten(o.Complaint, maxNote),
+	if o.Worker == "" {
+		return nil
 	}
-	if o.Result.Reflection.Status != "" {
-		r := iar.Resonance(o.Result.Reflection)
-		v.Resonance = &r
+	one := rank.Sample{Run: f.Key, Candidate: o.Worker, Outcome: outcomes[o.Verdict], Task: rank.Task{Skill: c.Skill, Key: c.Situation}, At: g.At}
+	if u := o.Usage; u != nil {
+		one.Usage = *u
 	}
-	return v
-}
-
-// trigger returns the situation in which a lesson applies.
-func (o *Outcome) trigger() string { return chunk.Trigger(chunk.Said(o.Situation, o.Objective)) }
-
-// maxSituationKey is the length of the longest situation that is its own key.
-const maxSituationKey = 64
-
-// Situation returns a task as the ranking sees it: the skill, and the goal's situation as a discrete context, with
-// its words for similar ones.
-func Situation(skill, situation string) rank.Situation {
-	return rank.Situation{Skill: skill, Key: situationKey(situation), Words: rank.WordsOf(situation)}
-}
-
-// situationKey returns a situation as a key for statistics: short, and without control characters.
-func situationKey(situation string) string {
-	control := func(b byte) bool { return b < ' ' || b >= 0x7f }
-	if len(situation) <= maxSituationKey && !slices.ContainsFunc([]byte(situation), control) {
-		return situation
-	}
-	sum := sha256.Sum256([]byte(situation))
-	return hex.EncodeToString(sum[:8])
+	return l.book.In(c.Lessons).Stage(ctx, b, one)
 }

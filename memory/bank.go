@@ -1,264 +1,261 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
+	"runtime"
 	"slices"
-	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
-	lru "github.com/hashicorp/golang-lru/v2"
-
-	"github.com/arc-learn/arc/internal/flush"
+	"github.com/arc-learn/arc/internal/codec"
+	"github.com/arc-learn/arc/internal/index"
 	"github.com/arc-learn/arc/internal/text"
-	"github.com/arc-learn/arc/memory/internal/activation"
-	"github.com/arc-learn/arc/memory/internal/deferred"
-	"github.com/arc-learn/arc/memory/internal/embedder"
-	"github.com/arc-learn/arc/memory/internal/heard"
-	"github.com/arc-learn/arc/memory/internal/ident"
-	"github.com/arc-learn/arc/memory/internal/lexicon"
-	"github.com/arc-learn/arc/memory/internal/search"
-	"github.com/arc-learn/arc/memory/internal/stored"
-	"github.com/arc-learn/arc/memory/internal/table"
-	"github.com/arc-learn/arc/memory/internal/tenants"
-	"github.com/arc-learn/arc/memory/internal/turns"
-	"github.com/arc-learn/arc/memory/internal/vectors"
 	"github.com/arc-learn/arc/redact"
 	"github.com/arc-learn/arc/store"
 )
 
-// Bank holds the memories of all scopes of a store, in memory and on disk. It may be used
-// concurrently. Close it before the store.
+// Options configure a [Bank]. Nil and the zero value are ready.
+type Options struct {
+	Now       func() time.Time // nil: time.Now
+	Languages []string         // of the texts, whose words are reduced to stems: "en", "de", …; none: "en"
+	Policy    Policy           // nil: Weighted
+	Embedder  Embedder         // nil: words alone
+
+	// Sanitizer takes secrets out of all that a Draft says before it is kept. Nil: drafts are clean already.
+	Sanitizer *redact.Sanitizer
+}
+
+// Bank is the memory of one tenant. Create one with [Open] or [OpenGroup], and close it.
 type Bank struct {
-	st       store.Store
-	w        *flush.Writer
-	late     *deferred.Store // st, with what w has in hand
-	lexicon  *lexicon.Lexicon
-	o        Options
-	sanitize *redact.Sanitizer
-	model    *activation.Model                 // nil: the policy is Weighted
-	scratch  sync.Pool                         // *scratch
-	bodies   *lru.Cache[*table.Entry, *Record] // cold records that were read last
-	shards   sync.Map                          // Scope -> *shard
-	tenants  *tenants.Tenants                  // nil: they are all in memory
-	latest   sync.Map                          // tenant -> *atomic.Int64, see stamp
-	vectors  embedder.Embedder
-	reading  reading
-	heard    *heard.Heard  // of what the store has
-	gone     atomic.Uint64 // see removed
-	closed   atomic.Bool
+	o      Options
+	g      *store.Group
+	an     *text.Analyzer
+	blank  *index.Index // has no records: it makes the terms of those to come
+	embeds *embeds      // nil: no Embedder
+
+	mu     sync.RWMutex
+	tables map[Scope]*table
+	broken error // an entry of another process that could not be read
 }
 
-// shard is a scope of a Bank: its records in memory, their place in the store, and the locks of
-// those who change them.
-type shard struct {
-	*table.Table
-	scope Scope
-	at    stored.Place
-
-	// edit guards changes of records that exist. The caller holds it from reading them until the
-	// change is in the store and in memory. New records are under the claims of Remember instead,
-	// so that many share a commit.
-	edit   sync.Mutex
-	claims turns.Claims
-	// passing has the passing Episodes, the oldest first; nil: not known yet. edit guards it.
-	passing []ident.Key
-	// doubt has the latest new records, at most maxDoubt, whose commit failed but which the store may
-	// have. edit guards it; doubts says that there are some.
-	doubt  []ID
-	doubts atomic.Bool
-
-	injected atomic.Int64  // recalls with Query.Inject or Background that found something
-	queue    vectors.Queue // of the worker that has the turn to embed
-}
-
-func newShard(s Scope, size *atomic.Int64) *shard {
-	return &shard{Table: table.New(string(s), size), scope: s, at: stored.PlaceOf(string(s))}
-}
-
-// entry returns the record that the id leads to, or nil.
-func (sh *shard) entry(id ID) *table.Entry { return sh.Find(ident.Of(id)) }
-
-// key is the key of a part of a record in the store.
-func (sh *shard) key(part string, id ID) string { return sh.at.Key(part, string(id)) }
-
-// unqueue takes a record that is removed, or stays for good, from the passing ones. The caller
-// holds edit.
-func (sh *shard) unqueue(e *table.Entry) {
-	if e.Flags&table.Passing != 0 {
-		sh.passing = slices.DeleteFunc(sh.passing, func(k ident.Key) bool { return k == e.Key })
+// Open reads the memories of a tenant's sub-store, or of a store of its own, which the Bank does not close.
+func Open(ctx context.Context, st store.Store, o *Options) (*Bank, error) {
+	g := store.NewGroup(st)
+	if err := g.Refresh(ctx); err != nil { // what is committed from now on comes by the next one
+		return nil, fmt.Errorf("memory: %w", err)
 	}
+	return OpenGroup(ctx, g, o)
 }
 
-// passed returns the passing Episodes of the scope, the oldest first. The caller
-// holds edit.
-func (sh *shard) passed() []ident.Key {
-	if sh.passing == nil {
-		sh.passing = make([]ident.Key, 0, maxPassing)
-		for _, e := range table.ByTime(sh.Snapshot()) {
-			if e.Flags&table.Passing != 0 {
-				sh.passing = append(sh.passing, e.Key)
-			}
+// OpenGroup is Open for the Group that the parts of a tenant share, before its first Update, so that what a step
+// changes can be one commit: see [Space.Stage]. Where the store is a [store.Changer] the first Refresh of the
+// Group comes before.
+func OpenGroup(ctx context.Context, g *store.Group, o *Options) (*Bank, error) {
+	var opts Options
+	if o != nil {
+		opts = *o
+	}
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
+	an, err := text.New(opts.Languages...)
+	if err != nil {
+		return nil, fmt.Errorf("memory: %w", err)
+	}
+	b := &Bank{o: opts, g: g, an: an, blank: index.New(an), tables: map[Scope]*table{}}
+	if opts.Embedder != nil {
+		if b.embeds, err = newEmbeds(b); err != nil {
+			return nil, err
 		}
 	}
-	return sh.passing
-}
-
-// maxPassing is the number of passing Episodes of a scope.
-const maxPassing = 256
-
-// shard returns the shard of a scope that is in memory, or nil.
-func (b *Bank) shard(s Scope) *shard {
-	sh, _ := b.shards.Load(s)
-	known, _ := sh.(*shard) // nil if there is none
-	return known
-}
-
-// shardFor returns the shard of a scope. It makes one if there is none.
-func (b *Bank) shardFor(s Scope) *shard {
-	if sh := b.shard(s); sh != nil {
-		return sh
-	}
-	of := b.tenants.Of(s.Tenant())
-	var size *atomic.Int64
-	if of != nil {
-		size = &of.Bytes
-	}
-	own := newShard(s, size)
-	own.Made = b.latestOf(s.Tenant())
-	sh, there := b.shards.LoadOrStore(s, own)
-	if !there {
-		sh.(*shard).Arrive()
-		if of != nil {
-			of.Add(string(s))
+	g.Follow("s/", func(e store.Entry) {
+		if err := b.apply(e); err != nil {
+			b.mu.Lock()
+			b.broken = cmp.Or(b.broken, err)
+			b.mu.Unlock()
 		}
-	}
-	return sh.(*shard)
-}
-
-// evict takes a scope out of memory, and returns when it was changed last.
-func (b *Bank) evict(scope string) (changed int64, there bool) {
-	sh, there := b.shards.LoadAndDelete(Scope(scope))
-	if there {
-		changed = sh.(*shard).Changed()
-	}
-	return changed, there
-}
-
-func nothing() {}
-
-// Flush writes the counters that are in memory only. It returns when they are on disk.
-func (b *Bank) Flush(ctx context.Context) error {
-	if b.closed.Load() {
-		return store.ErrClosed
-	}
-	return b.w.Flush(ctx)
-}
-
-// Close writes the counters that are in memory only, and stops embedding and extracting. The
-// Bank's methods return store.ErrClosed from then on, apart from Follow, which does nothing. Close
-// does not close the store, and is idempotent.
-func (b *Bank) Close() error {
-	b.closed.Store(true)
-	b.tenants.Close()
-	b.heard.Close()
-	b.vectors.Close()
-	b.reading.Close()
-	return b.w.Close()
-}
-
-// now returns the time by the Bank's clock, in the precision in which it is stored.
-func (b *Bank) now() time.Time { return b.o.Now().UTC().Truncate(time.Microsecond) }
-
-// maxAhead bounds how far the latest record may be ahead of the clock for stamp to follow it.
-const maxAhead = 30 * 24 * time.Hour
-
-// stamp returns the time for a record of the scope that is made or vouched for now: that of the
-// Bank's clock or, if the clock was put back, a microsecond after the latest of the tenant's
-// records. So a later statement has a later time: it takes the place of the earlier one, and is
-// news to plans that were made before.
-func (b *Bank) stamp(s Scope) time.Time {
-	now, last := b.now(), time.UnixMicro(b.latestOf(s.Tenant()).Load()).UTC()
-	if ahead := last.Sub(now); ahead > 0 && ahead <= maxAhead {
-		return last.Add(time.Microsecond)
-	}
-	return now
-}
-
-// latestOf is the latest time at which a record of the tenant was made or vouched for, in
-// microseconds since 1970.
-func (b *Bank) latestOf(tenant string) *atomic.Int64 {
-	at, ok := b.latest.Load(tenant)
-	if !ok {
-		at, _ = b.latest.LoadOrStore(tenant, new(atomic.Int64))
-	}
-	return at.(*atomic.Int64)
-}
-
-// shardAt returns the shard of the scope with this part of keys, or nil if it is not in memory.
-func (b *Bank) shardAt(part string) (found *shard) {
-	if sh := b.shard(Scope(part)); sh != nil || !strings.HasPrefix(part, stored.LongMark) {
-		return sh
-	}
-	b.shards.Range(func(_, v any) bool {
-		if sh := v.(*shard); sh.at.Part == part {
-			found = sh
-		}
-		return found == nil
 	})
-	return found
-}
-
-// scratch is memory that recalls reuse.
-type scratch struct {
-	search.Search
-	terms  []text.Term // of the query
-	shards []*shard    // of Query.Tables, in their order
-}
-
-// release gives the scratch back, without references to records and to what is the caller's.
-func (b *Bank) release(sc *scratch) {
-	sc.Forget()
-	clear(sc.terms)
-	b.scratch.Put(sc)
-}
-
-// check returns why the Bank cannot be used, or nil.
-func (b *Bank) check(ctx context.Context) error {
-	if b.closed.Load() {
-		return store.ErrClosed
+	if err := b.load(ctx); err != nil {
+		return nil, err
 	}
-	return store.CheckContext(ctx)
+	if b.embeds != nil {
+		go b.embeds.run(b)
+	}
+	return b, nil
 }
 
-// exhaust calls next until it has nothing to do or fails. It does not wait for the goroutine
-// that does so behind.
-func (b *Bank) exhaust(ctx context.Context, verb string, next func(context.Context) (int, error)) error {
-	for n := 1; n > 0; {
-		err := b.check(ctx)
-		if err == nil {
-			n, err = next(ctx)
-		}
-		if err != nil {
-			return fmt.Errorf("memory: %s: %w", verb, &cleaned{b.sanitize.Sanitize(err.Error()), err})
-		}
+// Close ends the work of the Embedder and waits for it. It is idempotent.
+func (b *Bank) Close() error {
+	if b.embeds != nil {
+		b.embeds.cancel()
+		<-b.embeds.done
 	}
 	return nil
 }
 
-// cleaned is an error of a host, which may quote secrets, without these.
-type cleaned struct {
-	text string
-	err  error
+// Refresh takes in what other processes have written since the last call, where the store is a [store.Changer]. A
+// process that shares a store calls it every 100 ms, and before a run begins. After an error that wraps
+// [store.ErrNotFound] the Bank must be opened again.
+func (b *Bank) Refresh(ctx context.Context) error {
+	err := b.g.Refresh(ctx)
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	return cmp.Or(err, b.broken)
 }
 
-func (c *cleaned) Error() string { return c.text }
+// In returns the Space of a scope.
+func (b *Bank) In(scope Scope) Space {
+	if scope == "_" {
+		scope = ""
+	}
+	return Space{b: b, scope: scope}
+}
 
-// Unwrap lets callers find the cause, whose text is not sanitised.
-func (c *cleaned) Unwrap() error { return c.err }
+// Space is the memory of one scope. It has no state of its own and may be copied.
+type Space struct {
+	b     *Bank
+	scope Scope
+	batch *store.Batch // nil: each write is a commit
+}
 
-// Latest stands for the revision of all that any Bank has acknowledged before the call.
-const Latest store.Revision = math.MaxUint64
+// Stage returns the Space whose writes go into a batch of the Bank's Group, at the tenant's keys. They can be read
+// once that is committed.
+func (s Space) Stage(b *store.Batch) Space {
+	s.batch = b
+	return s
+}
+
+func (s Space) key(id ID) string { return s.scope.Key(recordKind, string(id)) }
+
+// table returns that of the scope, or nil if it has had no memories.
+func (s Space) table() *table {
+	s.b.mu.RLock()
+	defer s.b.mu.RUnlock()
+	return s.b.tables[s.scope]
+}
+
+// apply takes a stored entry into memory. It is what Open does with every entry, a writer with what it has
+// committed, and a follower with what another process has. Only one goroutine applies at a time: the one that
+// opens, then the one that leads the Group.
+func (b *Bank) apply(e store.Entry) error {
+	scope, kind, id, ok := store.ParseKey(e.Key)
+	switch {
+	case !ok:
+	case kind == recordKind && e.Deleted:
+		if t := b.In(scope).table(); t != nil {
+			t.remove(ID(id), e.Rev)
+		}
+	case kind == recordKind:
+		r, err := decode(ID(id), e)
+		if err != nil {
+			return err
+		}
+		b.take(scope, nil, r)
+	case kind == vectorKind && !e.Deleted:
+		return b.In(scope).applyVector(ID(id), e)
+	}
+	return nil
+}
+
+// take puts records into their table, and has them embedded. Terms are those of their docs; nil: not made yet.
+func (b *Bank) take(scope Scope, terms *index.Terms, rs ...*record) {
+	if len(rs) == 0 {
+		return
+	}
+	t := b.In(scope).table()
+	if t == nil {
+		t = newTable(scope, b.an)
+		b.mu.Lock()
+		b.tables[scope] = t
+		b.mu.Unlock()
+	}
+	together := terms != nil && !slices.ContainsFunc(rs, t.knows)
+	if together {
+		t.insert(terms, rs...)
+	}
+	for _, r := range rs {
+		if !together {
+			t.put(r)
+		}
+		if b.embeds != nil {
+			b.embeds.want(waiting{t, r.id})
+		}
+	}
+}
+
+// part is what Open takes in together: entries that come one after the other, the records of which are of one scope.
+type part struct {
+	entries []store.Entry
+	scope   Scope
+	records []*record
+	terms   *index.Terms  // of records
+	single  []store.Entry // to be applied: vectors, and records that others were merged into
+	done    chan error
+}
+
+// load reads all memories. This goroutine takes them in, in order, while others decode and analyse those behind.
+func (b *Bank) load(ctx context.Context) error {
+	const atOnce = 4096
+	var parts []*part // those that are being prepared, in order
+	take := func(most int) (err error) {
+		for ; len(parts) > most; parts = parts[1:] {
+			p := parts[0]
+			if err = cmp.Or(err, <-p.done); err == nil {
+				b.take(p.scope, p.terms, p.records...)
+				for i := 0; i < len(p.single) && err == nil; i++ {
+					err = b.apply(p.single[i])
+				}
+			}
+		}
+		return err
+	}
+	p := &part{done: make(chan error, 1)}
+	next := func() error {
+		go func(p *part) { p.done <- b.prepare(p) }(p)
+		parts, p = append(parts, p), &part{done: make(chan error, 1)}
+		return take(runtime.GOMAXPROCS(0))
+	}
+	for e, err := range codec.Scan(ctx, b.g.Store(), recordKind, vectorKind) {
+		scope, _, _, _ := store.ParseKey(e.Key)
+		if err == nil && len(p.entries) > 0 && (len(p.entries) == atOnce || scope != p.scope) {
+			err = next()
+		}
+		if err != nil {
+			return cmp.Or(take(0), err)
+		}
+		p.scope, p.entries = scope, append(p.entries, e)
+	}
+	return cmp.Or(next(), take(0))
+}
+
+// prepare decodes and analyses the entries of a part.
+func (b *Bank) prepare(p *part) error {
+	for _, e := range p.entries {
+		if _, kind, id, _ := store.ParseKey(e.Key); kind != recordKind {
+			p.single = append(p.single, e)
+		} else if r, err := decode(ID(id), e); err != nil {
+			return err
+		} else if len(r.more().Former) > 0 {
+			p.single = append(p.single, e)
+		} else {
+			p.records = append(p.records, r)
+		}
+	}
+	p.terms = b.analyze(p.records)
+	return nil
+}
+
+// analyze returns the terms of records. It is done before they are taken in.
+func (b *Bank) analyze(rs []*record) *index.Terms {
+	docs := make([]index.Doc, len(rs))
+	for i, r := range rs {
+		docs[i] = r.doc(b.an)
+	}
+	return b.blank.Analyze(docs...)
+}
+
+// forever is a time after all records.
+const forever = math.MaxInt64

@@ -2,231 +2,211 @@ package memory_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/store"
+	"github.com/arc-learn/arc/store/badger"
 )
 
-// drafts returns n memories of words drawn from a Zipf distribution.
-func drafts(n, words int) []memory.Draft {
-	rng := rand.New(rand.NewPCG(1, 2))
-	zipf := rand.NewZipf(rng, 1.1, 8, 20_000)
-	sentence := func(n int) string {
-		ws := make([]string, n)
-		for i := range ws {
-			ws[i] = word(zipf.Uint64())
+var memories = flag.Int("memories", 10_000, "the size of the Bank that BenchmarkLarge measures")
+
+// corpus makes texts of 20 to 40 words, of 30,000 that are as frequent as by Zipf's law.
+type corpus struct{ rng *rand.Rand }
+
+func newCorpus(seed uint64) *corpus { return &corpus{rand.New(rand.NewPCG(seed, 1))} }
+
+// rank draws from 1/x, which is close to 1/rank.
+func (c *corpus) rank() int {
+	const n = 30_000
+	u := c.rng.Float64()
+	x := 1.0
+	for range 15 { // n = 2^14.87
+		x *= 1 + u*0.9887
+	}
+	return min(int(x)-1, n-1)
+}
+
+func (c *corpus) ranks() []int {
+	out := make([]int, 20+c.rng.IntN(21))
+	for i := range out {
+		out[i] = c.rank()
+	}
+	return out
+}
+
+// text spells ranks as words, without those up to common, and at most n.
+func text(ranks []int, common, n int) string {
+	var words []string
+	for _, r := range ranks {
+		w := ""
+		for x := r*2654435761%(1<<30) + 40; x > 0; x /= 20 {
+			w += "bdfgklmnprstvzaeioux"[x%20 : x%20+1]
 		}
-		return strings.Join(ws, " ")
-	}
-	ds := make([]memory.Draft, n)
-	for i := range ds {
-		ds[i] = memory.Draft{Kind: memory.Pattern, Trigger: sentence(words / 3), Content: sentence(words - words/3)}
-	}
-	return ds
-}
-
-// word spells a number, so that words have letters only.
-func word(n uint64) string {
-	syllables := []string{"ba", "ke", "li", "mo", "nu", "pra", "ste", "tri", "vo", "zur"}
-	w := ""
-	for {
-		w += syllables[n%10]
-		if n /= 10; n == 0 {
-			return w + "t"
+		if r >= common && len(words) < n {
+			words = append(words, w)
 		}
 	}
+	return strings.Join(words, " ")
 }
 
-func benchSpace(b *testing.B, n, words int) (memory.Space, []memory.Draft) {
-	bank, err := memory.Open(context.Background(), store.NewMem(), nil)
+// BenchmarkSmall measures a recall from 100 memories.
+func BenchmarkSmall(b *testing.B) {
+	bank, err := memory.Open(b.Context(), store.NewMem(), nil)
 	require.NoError(b, err)
-	b.Cleanup(func() { require.NoError(b, bank.Close()) })
-	s := bank.In("acme/user-42")
-	ds := drafts(n, words)
-	_, err = s.RememberAll(context.Background(), ds)
-	require.NoError(b, err)
-	return s, ds
-}
-
-func BenchmarkRecall(b *testing.B) {
-	for _, c := range []struct{ n, words int }{{100, 12}, {10_000, 30}, {100_000, 30}} {
-		b.Run(fmt.Sprintf("n=%d", c.n), func(b *testing.B) {
-			s, ds := benchSpace(b, c.n, c.words)
-			queries := make([]string, 64)
-			for i := range queries {
-				queries[i] = strings.Join(strings.Fields(ds[i*len(ds)/64].Content)[:5], " ")
-			}
-			i := 0
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := s.Recall(context.Background(), memory.Query{Text: queries[i%64], Situation: "x"}); err != nil {
-					b.Fatal(err)
-				}
-				i++
-			}
-		})
-	}
-}
-
-// A word of the query is in every record.
-func BenchmarkRecallBroad(b *testing.B) {
-	bank, err := memory.Open(context.Background(), store.NewMem(), nil)
-	require.NoError(b, err)
-	b.Cleanup(func() { require.NoError(b, bank.Close()) })
-	s := bank.In("acme/user-42")
-	for i := range 100 {
-		_, err := s.Remember(context.Background(), memory.Draft{
-			Kind:    memory.Pattern,
-			Trigger: fmt.Sprintf("problem number %d in module m%d", i, i%10),
-			Content: fmt.Sprintf("look at part p%d before anything else", i),
-		})
+	s := bank.In("acme")
+	for n := range 100 {
+		_, err := s.Remember(b.Context(), memory.Draft{Kind: memory.Fact, Content: fmt.Sprintf("letter %d goes to street %d", n, n*7)})
 		require.NoError(b, err)
 	}
-	q := memory.Query{Text: "the server leaks memory in module m7", K: 8, Inject: true, Situation: "leak"}
 	b.ReportAllocs()
+	n := 0
 	for b.Loop() {
-		if _, err := s.Recall(context.Background(), q); err != nil {
+		n++
+		if _, err := s.Recall(b.Context(), memory.Query{Text: fmt.Sprint("write letter ", n)}); err != nil {
 			b.Fatal(err)
 		}
 	}
 }
 
-func BenchmarkRemember(b *testing.B) {
-	for _, c := range []struct{ n, words int }{{100, 12}, {10_000, 30}} {
-		b.Run(fmt.Sprintf("n=%d", c.n), func(b *testing.B) {
-			s, _ := benchSpace(b, c.n, c.words)
-			ds := drafts(c.n+50_000, c.words)[c.n:]
-			i := 0
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := s.Remember(context.Background(), ds[i%len(ds)]); err != nil {
-					b.Fatal(err)
-				}
-				i++
+// BenchmarkLarge measures a large Bank on Badger: opening it, its heap, and recalls alone and beside four writers.
+func BenchmarkLarge(b *testing.B) {
+	ctx, dir := context.Background(), b.TempDir()
+	st, err := badger.Open(ctx, dir, nil)
+	require.NoError(b, err)
+	bank, err := memory.Open(ctx, st, nil)
+	require.NoError(b, err)
+	c, size := newCorpus(1), 0
+	queries := map[string][]string{}
+	for left := *memories; left > 0; left -= 5000 {
+		ds := make([]memory.Draft, min(left, 5000))
+		for i := range ds {
+			ranks := c.ranks()
+			ds[i] = memory.Draft{Kind: memory.Episode, Content: text(ranks, 0, 40), At: day0.Add(time.Duration(left-i) * time.Minute)}
+			size += len(ds[i].Content)
+			if c.rng.IntN(*memories) < 200 {
+				queries["content"] = append(queries["content"], text(ranks, 100, 8))
+				queries["all"] = append(queries["all"], text(ranks, 0, 8))
 			}
-		})
-	}
-}
-
-// A pattern that every run derives again, as chunks are.
-func BenchmarkStrengthen(b *testing.B) {
-	s, ds := benchSpace(b, 100, 12)
-	d := ds[50]
-	i := 0
-	b.ReportAllocs()
-	for b.Loop() {
-		i++
-		d.Key = fmt.Sprint("run-", i)
-		d.Source = memory.Source{Origin: memory.Derived, Run: d.Key}
-		if _, err := s.Remember(context.Background(), d); err != nil {
-			b.Fatal(err)
 		}
-	}
-}
-
-func BenchmarkFeedback(b *testing.B) {
-	s, _ := benchSpace(b, 100, 12)
-	hits, err := s.Recall(context.Background(), memory.Query{K: 8})
-	require.NoError(b, err)
-	shown := ids(hits)
-	i := 0
-	b.ReportAllocs()
-	for b.Loop() {
-		i++
-		f := memory.Feedback{Key: fmt.Sprint(i), Injected: shown, Utilized: shown[:2], Delivered: true, Situation: "x"}
-		if err := s.Feedback(context.Background(), f); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-func BenchmarkOpen(b *testing.B) {
-	st := store.NewMem()
-	bank, err := memory.Open(context.Background(), st, nil)
-	require.NoError(b, err)
-	_, err = bank.In("acme/user-42").RememberAll(context.Background(), drafts(10_000, 30))
-	require.NoError(b, err)
-	require.NoError(b, bank.Close())
-	for b.Loop() {
-		bank, err := memory.Open(context.Background(), st, nil)
+		_, err := bank.In("acme").RememberAll(ctx, ds)
 		require.NoError(b, err)
-		require.NoError(b, bank.Close())
 	}
-}
-
-// Under ACTR all that matches is scored.
-func BenchmarkRecallACTR(b *testing.B) {
-	for _, c := range []struct {
-		name, text string
-	}{{"few", ""}, {"all", "common"}} {
-		b.Run(c.name, func(b *testing.B) {
-			bank, err := memory.Open(context.Background(), store.NewMem(), &memory.Options{Policy: memory.ACTR{Noise: 0.25}})
-			require.NoError(b, err)
-			b.Cleanup(func() { require.NoError(b, bank.Close()) })
-			s := bank.In("acme/user-42")
-			ds := drafts(10_000, 30)
-			for i := range ds {
-				ds[i].Content += " common"
-			}
-			_, err = s.RememberAll(context.Background(), ds)
-			require.NoError(b, err)
-			q := memory.Query{Text: c.text}
-			if c.text == "" {
-				q.Text = strings.Join(strings.Fields(ds[5000].Content)[:5], " ")
-			}
-			q.K = len(ds)
-			hits, err := s.Recall(context.Background(), q)
-			require.NoError(b, err)
-			q.K = 10
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := s.Recall(context.Background(), q); err != nil {
-					b.Fatal(err)
-				}
-			}
-			b.ReportMetric(float64(len(hits)), "matches")
-		})
-	}
-}
-
-// BenchmarkColdTenant is the first recall of a tenant that is not in memory, of 1,000 records.
-func BenchmarkColdTenant(b *testing.B) {
-	st := store.NewMem()
-	write, err := memory.Open(context.Background(), st, nil)
+	require.NoError(b, st.Close())
+	st, err = badger.Open(ctx, dir, nil)
 	require.NoError(b, err)
-	for tenant := range 2 {
-		for i := range 1000 {
-			_, err := write.In(memory.Scope(fmt.Sprint("tenant-", tenant))).Remember(context.Background(), memory.Draft{
-				Kind: memory.Episode, Content: fmt.Sprint("the key of room ", i, " is with ann since the door of house ", i%37, " was mended in march, and nobody else has one"),
+	defer func() { require.NoError(b, st.Close()) }()
+	heap := func() float64 {
+		runtime.GC()
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return float64(m.HeapAlloc)
+	}
+	b.Run("open", func(b *testing.B) {
+		var opens []time.Duration
+		var before float64
+		for range 3 {
+			bank = nil
+			before = heap()
+			start := time.Now()
+			bank, err = memory.Open(ctx, st, nil)
+			require.NoError(b, err)
+			opens = append(opens, time.Since(start))
+		}
+		b.ReportMetric(slices.Min(opens).Seconds(), "s")
+		b.ReportMetric((heap()-before-float64(size))/float64(*memories), "B/memory")
+	})
+	s := bank.In("acme")
+	for _, ask := range []string{"content", "all"} {
+		b.Run(ask, func(b *testing.B) { recalls(b, s, queries[ask]) })
+	}
+	b.Run("content+writers", func(b *testing.B) {
+		var wg sync.WaitGroup
+		done := make(chan struct{})
+		for w := range 4 {
+			wg.Go(func() {
+				for c := newCorpus(uint64(w) + 10); ; {
+					select {
+					case <-done:
+						return
+					default:
+					}
+					if _, err := s.Remember(ctx, memory.Draft{Kind: memory.Fact, Content: text(c.ranks(), 0, 40)}); err != nil {
+						b.Error(err)
+					}
+				}
 			})
-			require.NoError(b, err)
 		}
+		recalls(b, s, queries["content"])
+		close(done)
+		wg.Wait()
+	})
+}
+
+// recalls reports the median and the 99th percentile.
+func recalls(b *testing.B, s memory.Space, queries []string) {
+	var took []time.Duration
+	for i := 0; b.Loop(); i++ {
+		start := time.Now()
+		if _, err := s.Recall(context.Background(), memory.Query{Text: queries[i%len(queries)]}); err != nil {
+			b.Fatal(err)
+		}
+		took = append(took, time.Since(start))
 	}
-	require.NoError(b, write.Close())
-	bank, err := memory.Open(context.Background(), st, &memory.Options{IndexBytes: 1})
-	require.NoError(b, err)
-	for n := 0; b.Loop(); n++ {
-		hits, err := bank.In(memory.Scope(fmt.Sprint("tenant-", n%2))).Recall(context.Background(), memory.Query{Text: "who has the key of room 7"})
-		require.NoError(b, err)
-		require.NotEmpty(b, hits)
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)/2].Nanoseconds())/1e3, "p50-µs")
+	b.ReportMetric(float64(took[len(took)*99/100].Nanoseconds())/1e3, "p99-µs")
+}
+
+// BenchmarkWriters has 64 writers remember, one draft a call and 100.
+func BenchmarkWriters(b *testing.B) {
+	for _, n := range []int{1, 100} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			st, err := badger.Open(b.Context(), b.TempDir(), nil)
+			require.NoError(b, err)
+			defer func() { require.NoError(b, st.Close()) }()
+			bank, err := memory.Open(b.Context(), st, nil)
+			require.NoError(b, err)
+			c := newCorpus(1)
+			texts := make([]string, 10_000)
+			for i := range texts {
+				texts[i] = text(c.ranks(), 0, 40)
+			}
+			next := make(chan int, 64)
+			var wg sync.WaitGroup
+			for range 64 {
+				wg.Go(func() {
+					for i := range next {
+						ds := make([]memory.Draft, n)
+						for j := range ds {
+							k := i*n + j
+							ds[j] = memory.Draft{Kind: memory.Fact, Content: fmt.Sprint(texts[k%len(texts)], " ", k)}
+						}
+						if _, err := bank.In("acme").RememberAll(b.Context(), ds); err != nil {
+							b.Error(err)
+						}
+					}
+				})
+			}
+			start, i := time.Now(), 0
+			for b.Loop() {
+				next <- i
+				i++
+			}
+			close(next)
+			wg.Wait()
+			b.ReportMetric(float64(i*n)/time.Since(start).Seconds(), "memories/s")
+		})
 	}
-	require.NoError(b, bank.Close())
-	all, err := memory.Open(context.Background(), st, nil)
-	require.NoError(b, err)
-	var before, after runtime.MemStats
-	runtime.GC()
-	runtime.ReadMemStats(&after)
-	require.NoError(b, all.Close())
-	all = nil
-	runtime.GC()
-	runtime.ReadMemStats(&before)
-	b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/2000, "B/record")
-	runtime.KeepAlive(st)
 }

@@ -1,140 +1,164 @@
 package memory_test
 
 import (
-	"context"
 	"fmt"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/store"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+var day0 = time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)
 
-var epoch = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+// clock is a time that tests move.
+type clock struct{ now time.Time }
 
-// clock is a clock that moves when it is told to.
-type clock struct {
-	mu sync.Mutex
-	t  time.Time
-}
+func (c *clock) Now() time.Time { return c.now }
 
-func newClock() *clock { return &clock{t: epoch} }
+func (c *clock) add(d time.Duration) { c.now = c.now.Add(d) }
 
-func (c *clock) now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.t
-}
-
-func (c *clock) move(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.t = c.t.Add(d)
-}
-
-const day = 24 * time.Hour
-
-// testing is what *testing.T and *rapid.T share.
-type tb interface {
-	require.TestingT
-	Helper()
-	Cleanup(func())
-}
-
-func open(t tb, st store.Store, c *clock) *memory.Bank { t.Helper(); return openBound(t, st, c, 0) }
-
-// openBound opens a Bank that keeps so much of idle tenants in memory.
-func openBound(t tb, st store.Store, c *clock, bytes int64) *memory.Bank {
+// open returns a Bank over a store, with a clock.
+func open(t *testing.T, st store.Store, o memory.Options) (*memory.Bank, *clock) {
 	t.Helper()
-	b, err := memory.Open(context.Background(), st, &memory.Options{Now: c.now, Seed: 1, IndexBytes: bytes})
+	c := &clock{day0}
+	if o.Now == nil {
+		o.Now = c.Now
+	}
+	b, err := memory.Open(t.Context(), st, &o)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, b.Close()) })
-	return b
+	return b, c
 }
 
-// space returns a space of a new Bank.
-func space(t tb) (memory.Space, *clock) {
+func space(t *testing.T) (memory.Space, *clock) {
+	b, c := open(t, store.NewMem(), memory.Options{})
+	return b.In("acme/anna"), c
+}
+
+func remember(t *testing.T, s memory.Space, d memory.Draft) memory.ID {
 	t.Helper()
-	c := newClock()
-	st := store.NewMem()
-	t.Cleanup(func() { require.NoError(t, st.Close()) })
-	return open(t, st, c).In("acme/user-42"), c
-}
-
-func pattern(trigger, content string) memory.Draft {
-	return memory.Draft{Kind: memory.Pattern, Trigger: trigger, Content: content}
-}
-
-func remember(t tb, s memory.Space, d memory.Draft) memory.ID {
-	t.Helper()
-	r, err := s.Remember(context.Background(), d)
+	r, err := s.Remember(t.Context(), d)
 	require.NoError(t, err)
-	require.Equal(t, memory.Stored, r.Disposition, r.Reason)
 	return r.ID
 }
 
-func recall(t tb, s memory.Space, q memory.Query) []memory.Hit {
+func fact(t *testing.T, s memory.Space, content string) memory.ID {
 	t.Helper()
-	hits, err := s.Recall(context.Background(), q)
-	require.NoError(t, err)
-	return hits
+	return remember(t, s, memory.Draft{Kind: memory.Fact, Content: content})
 }
 
-func ids(hits []memory.Hit) []memory.ID {
-	out := []memory.ID{}
+// recall returns the contents of the hits.
+func recall(t *testing.T, s memory.Space, q memory.Query) (out []string) {
+	t.Helper()
+	hits, err := s.Recall(t.Context(), q)
+	require.NoError(t, err)
 	for _, h := range hits {
-		out = append(out, h.Record.ID)
+		require.True(t, h.Score > 0 && h.Score <= 1, "score %v", h.Score)
+		out = append(out, h.Record.Content)
 	}
 	return out
 }
 
-func get(t tb, s memory.Space, id memory.ID) memory.Record {
-	t.Helper()
-	r, err := s.Get(context.Background(), id)
-	require.NoError(t, err)
-	return r
-}
-
-func feedback(t tb, s memory.Space, f memory.Feedback) {
-	t.Helper()
-	require.NoError(t, s.Feedback(context.Background(), f))
-}
-
-// used says n times that the records helped in a delivered task.
-func used(t tb, s memory.Space, n int, key string, ids ...memory.ID) {
-	t.Helper()
-	for i := range n {
-		feedback(t, s, memory.Feedback{Key: fmt.Sprintf("%s-%d", key, i), Injected: ids, Utilized: ids, Delivered: true})
-	}
-}
-
-func TestRememberAndRecall(t *testing.T) {
+func TestWhatWasRememberedIsRecalled(t *testing.T) {
 	t.Parallel()
-	s, c := space(t)
+	st := store.NewMem()
+	b, c := open(t, st, memory.Options{})
+	anna := b.In("acme/anna")
+	berlin := time.FixedZone("", 3600)
 	d := memory.Draft{
-		Kind: memory.Failure, Trigger: "go build reports an import cycle", Content: "move the shared type down",
-		At: epoch.Add(-time.Hour), Source: memory.Source{Ref: "docs/a.md", Run: "r1"}, Actor: "Ann", Thread: "t1",
-		Links: []memory.Link{{To: "x"}}, Vector: []float32{1, 2}, Plan: []byte(`{"a":1}`),
+		Kind: memory.Pattern, Trigger: "the pipeline fails in the lint step", Content: "run gofmt on generated files first",
+		Key: "k1", At: day0.In(berlin), Source: memory.Source{Origin: memory.Host, Ref: "notes.md", Run: "r1"},
+		Actor: "anna", Thread: "t1", Links: []memory.Link{{To: "x", Rel: "see"}}, Plan: []byte(`{"a":1}`),
 	}
-	id := remember(t, s, d)
-	hits := recall(t, s, memory.Query{Text: "import cycles in the build"})
-	require.Len(t, hits, 1)
-	// The vector stays on disk until Get asks for it.
-	want := memory.Record{
-		ID: id, Scope: "acme/user-42", Kind: d.Kind, Trigger: d.Trigger, Content: d.Content, At: d.At, Known: c.now(),
-		Source: d.Source, Actor: d.Actor, Thread: d.Thread, Links: d.Links, Plan: d.Plan, Trusted: true,
+	r, err := anna.Remember(t.Context(), d)
+	require.NoError(t, err)
+	require.Zero(t, r.Strengthened)
+	again, err := anna.Remember(t.Context(), memory.Draft{Kind: memory.Fact, Content: "else", Key: "k1"})
+	require.NoError(t, err)
+	require.Equal(t, r.ID, again.ID)
+	rec, err := anna.Get(t.Context(), r.ID)
+	require.NoError(t, err)
+	require.Equal(t, memory.Record{ID: r.ID, Scope: "acme/anna", Draft: d, Trusted: true}, rec)
+	require.Equal(t, []string{d.Content}, recall(t, anna, memory.Query{Text: "lint failing?"}))
+	require.Empty(t, recall(t, b.In("acme/an"), memory.Query{Text: "lint failing?"}))
+	require.Empty(t, recall(t, b.In("acme"), memory.Query{Text: "lint failing?"}))
+	require.Equal(t, []string{d.Content}, recall(t, b.In("acme"), memory.Query{Text: "lint", Also: []memory.Scope{"acme/anna"}}))
+	_, err = anna.Recall(t.Context(), memory.Query{Text: "lint", Also: []memory.Scope{"other"}})
+	require.Error(t, err)
+
+	reopened, _ := open(t, st, memory.Options{Now: c.Now})
+	kept, err := reopened.In("acme/anna").Get(t.Context(), r.ID)
+	require.NoError(t, err)
+	require.Equal(t, rec, kept)
+	require.Equal(t, []string{d.Content}, recall(t, reopened.In("acme/anna"), memory.Query{Text: "lint failing?"}))
+}
+
+// A day that a question names comes first, in the zone of the note and that of the question.
+func TestADayThatIsNamed(t *testing.T) {
+	t.Parallel()
+	s, _ := space(t)
+	zone := time.FixedZone("", 8*3600)
+	for day := 1; day <= 12; day++ {
+		remember(t, s, memory.Draft{Kind: memory.Fact, Content: fmt.Sprint("we decide on the standup: item", day),
+			At: time.Date(2025, 3, day, 7, 30, 0, 0, zone)})
 	}
-	require.Equal(t, want, hits[0].Record)
-	want.Vector = d.Vector
-	require.Equal(t, want, get(t, s, id))
-	require.Empty(t, recall(t, s, memory.Query{Text: "unrelated words"}))
-	require.Empty(t, recall(t, s, memory.Query{Text: "?!"}))
-	require.Len(t, recall(t, s, memory.Query{Text: "Ann"}), 1, "the actor is indexed")
-	require.Len(t, recall(t, s, memory.Query{}), 1, "no text finds everything")
+	at := time.Date(2025, 3, 13, 1, 0, 0, 0, zone) // 12 March in UTC
+	for q, item := range map[string]string{
+		"What did we decide in the standup on March 6, 2025?": "item6", "3月6日 standup": "item6", "standup of 6.3.2025": "item6",
+		"what did we decide in the standup yesterday?": "item12", "昨天 standup": "item12", "standup two days ago": "item11",
+	} {
+		require.Contains(t, recall(t, s, memory.Query{Text: q, At: at})[0], item, q)
+	}
+}
+
+// A question that names somebody is answered by what that one has said.
+func TestWhomAQuestionNames(t *testing.T) {
+	t.Parallel()
+	s, _ := space(t)
+	for actor, said := range map[string]string{"Anna": "I like to go sailing, always", "Ben": "A red bicycle"} {
+		remember(t, s, memory.Draft{Kind: memory.Episode, Content: said, Actor: actor})
+	}
+	relevance := func(q string) float64 {
+		hits, err := s.Recall(t.Context(), memory.Query{Text: q})
+		require.NoError(t, err)
+		return hits[0].Relevance
+	}
+	require.Greater(t, relevance("Does Anna like sailing?"), 2*relevance("Has Anna a red bicycle?"))
+}
+
+// Open takes in many scopes, merged memories and vectors, and finds what was found before.
+func TestOpen(t *testing.T) {
+	t.Parallel()
+	st := store.NewMem()
+	bank, c := open(t, st, memory.Options{})
+	for i, scope := range []memory.Scope{"acme", "acme/anna", "acme/ben"} {
+		s := bank.In(scope)
+		for n := range 50 {
+			_, err := s.Remember(t.Context(), memory.Draft{Kind: memory.Episode, Actor: "Ann", Thread: fmt.Sprint(n % 2),
+				Content: fmt.Sprintf("the letter %d goes to street %d", n, n*i), Vector: []float32{1, float32(n), float32(i)}})
+			require.NoError(t, err)
+			c.add(time.Hour)
+		}
+		a, b := fact(t, s, "the shop is shut"), fact(t, s, "the shop is closed")
+		require.NoError(t, s.Merge(t.Context(), a, b))
+		require.NoError(t, s.Forget(t.Context(), fact(t, s, "nothing of this")))
+	}
+	again, _ := open(t, st, memory.Options{Now: c.Now})
+	for _, q := range []memory.Query{{Text: "letter 7"}, {Text: "what did Ann send to street 14 in March?"}, {Text: "closed shop"},
+		{Text: "nothing"}, {Text: "letter", Vector: []float32{1, 9, 1}, K: 50}, {Text: "leter", Also: []memory.Scope{"acme"}}} {
+		for _, scope := range []memory.Scope{"acme", "acme/anna", "acme/ben"} {
+			want, err := bank.In(scope).Recall(t.Context(), q)
+			require.NoError(t, err)
+			got, err := again.In(scope).Recall(t.Context(), q)
+			require.NoError(t, err)
+			require.Len(t, got, len(want))
+			for i := range want {
+				require.InDelta(t, want[i].Score, got[i].Score, 1e-6) // sums of float32, in the order of rows
+				require.Equal(t, want[i].Record, got[i].Record, "%d of %q", i, q.Text)
+			}
+		}
+	}
 }

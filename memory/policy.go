@@ -1,138 +1,146 @@
 package memory
 
 import (
-	"cmp"
-	"errors"
 	"fmt"
+	"hash/fnv"
+	"math"
 	"slices"
-
-	"github.com/arc-learn/arc/memory/internal/activation"
+	"time"
 )
 
-// Policy ranks what a query finds. It is [Weighted], the default, or [ACTR]; there are no others.
-type Policy interface {
-	// check returns what is wrong with the parameters, all at once.
-	check() error
+// Policy scores what a recall has found: a value in (0,1], higher for what comes first, or 0 to leave it out. The At of
+// the query is set: that of the question, or now. A Policy is called once for each candidate, may be called
+// concurrently, and must not keep what it is given. [Weighted] is one, and [ACTR] makes others.
+type Policy func(q *Query, c *Candidate) float64
+
+// Candidate is a memory that the words or the vector of a query have found.
+type Candidate struct {
+	Record
+	Parts
+	near  bool    // it matches about as well as the best
+	uses  []int64 // when it helped, the last ten in order
+	bonds []bond  // with the memories of Query.Context
 }
 
-var (
-	_ Policy = Weighted{}
-	_ Policy = ACTR{}
+// bond says how a candidate is linked with a memory of the context.
+type bond struct {
+	links int // between the two, in either direction
+	fan   int // of the memory of the context: one more than its links in either direction
+}
+
+// Weighted scores by 0.5·relevance + 0.3·effectiveness + 0.2·recency where the match is near the best, and by
+// 0.5·relevance elsewhere, so that what is no answer does not come first for being new. It is the default [Policy].
+func Weighted(_ *Query, c *Candidate) float64 { return c.weighted(c.near) }
+
+// The weights, and the share of the best match that is near.
+const (
+	relevanceWeight     = 0.5
+	effectivenessWeight = 0.3
+	recencyWeight       = 0.2
+	gate                = 0.8
+	factGate            = 0.7                // of Facts, whose texts change with what they state
+	halfLife            = 7 * 24 * time.Hour // of recency
 )
 
-// Weighted ranks by 0.5·relevance + 0.3·effectiveness + 0.2·recency, behind a
-// gate of relevance; see the package comment.
-type Weighted struct{}
+func (p *Parts) weighted(near bool) float64 {
+	score := relevanceWeight * p.Relevance
+	if near {
+		score += effectivenessWeight*p.Effectiveness + recencyWeight*p.Recency
+	}
+	return score
+}
 
-func (Weighted) check() error { return nil }
-
-// ACTR ranks by the activation of ACT-R's declarative memory (Anderson and Lebiere 1998; the ACT-R 7
-// reference manual):
+// ACTR scores by the activation of ACT-R's declarative memory (Anderson and Lebiere 1998; the ACT-R 7 reference
+// manual), in natural logarithms of odds:
 //
 //	A = B + Σ (W/n)·S + P + noise
 //
-// B is the base level: how often and how lately the record helped, its making being the first use. S
-// is the strength of association with each of the n records in Query.Context, over links in either
-// direction: MaxAssociation - ln(fan/m), not below 0, where fan is 1 plus the links of the record in
-// the Context, and m is how many of these lead to this record. A record is no source for itself. P is
-// the penalty of partial matching, MismatchPenalty·ln(relevance): the similarity of a perfect match is
-// 0. Without a text P is 0. The noise is logistic.
+// B is the base level ln Σ t^-½ over the uses, the first of which is the making of the record, with t in seconds; of
+// more than ten the earlier ones are spread evenly (Petrov 2006). S is the strength of association with each of the n
+// memories in Query.Context that are linked with the record: 1.6 - ln(fan/links), not below 0, as in the model of the
+// fan effect; W is 1. P is 16·ln(relevance), so that a relevance of .8 weighs as 1/36 of the uses. The noise is
+// logistic, and always the same for one query, time and record. The score is 1/(1+e^-A).
 //
-// Hit.Score is A, in natural logarithms of odds: it may be negative. ACTR scores everything that the
-// words of the query find, and the nearest of what vectors find, so the time of a recall is
-// proportional to the matches; Weighted scores only what is near the best. Effectiveness does not
-// enter: a record that misled only fades.
-//
-// The zero value is ready. Fields that are out of range, or not below a million, are an error of Open.
-type ACTR struct {
-	// Decay is d, with which a use fades as t^-d, t in seconds. Above 0 and
-	// below 1; 0: 0.5. (:bll)
-	Decay float64
-	// BaseLevel says how B is computed.
-	BaseLevel BaseLevel
-	// Threshold leaves out records of less activation. Nil: none. (:rt)
-	Threshold *float64
-	// LatencyFactor is F: a retrieval takes F·e^-A seconds. 0: 1. (:lf)
-	LatencyFactor float64
-	// SourceActivation is W, which the records in Query.Context share. 0: 1.
-	SourceActivation float64
-	// MaxAssociation is S. 0: 1.6, as in the model of the fan effect. (:mas)
-	MaxAssociation float64
-	// MismatchPenalty is how much relevance counts. 0: 16, with which a relevance of 1 instead of 0.8
-	// weighs as much as 36 times the uses or 1/1260 of the age. Negative: nothing, so that relevance only
-	// selects. (:mp)
-	MismatchPenalty float64
-	// Noise is s, the scale of the noise, whose variance is π²s²/3. 0: none. Draws depend on Options.Seed,
-	// on the scope, text, time and context of the query, and on the record: the same recall repeats, and
-	// other records do not change it. (:ans)
-	Noise float64
+// Effectiveness does not enter. A score below threshold leaves a record out: ACT-R's :rt of 0 is .5. Noise is the s of
+// :ans, whose variance is π²s²/3.
+func ACTR(threshold, noise float64) Policy {
+	return func(q *Query, c *Candidate) float64 {
+		if score := 1 / (1 + math.Exp(-activation(q, c, noise))); score >= threshold {
+			return score
+		}
+		return 0
+	}
 }
 
-// BaseLevel is a form of ACT-R's base-level equation.
-type BaseLevel string
-
-// The forms. A record keeps the last ten times at which it helped; the last 256 in a Bank with
-// ExactBase.
+// The other parameters.
 const (
-	// HybridBase takes the last ten uses exactly and spreads the earlier ones evenly between the making of
-	// the record and the first of the ten (Petrov 2006).
-	HybridBase BaseLevel = ""
-	// ExactBase is ln Σ t^-d over all uses. If there were more than the record keeps, it spreads the
-	// others as HybridBase does.
-	ExactBase BaseLevel = "exact"
-	// OptimizedBase is ln(n/(1-d)) - d·ln(L): n uses in the L seconds since the record was made. It needs
-	// no times of use.
-	OptimizedBase BaseLevel = "optimized"
-	// NoBase is 0 for all records.
-	NoBase BaseLevel = "none"
+	decay          = 0.5 // :bll
+	maxAssociation = 1.6 // :mas
+	mismatch       = 16  // :mp
 )
 
-const (
-	defaultS       = 1.6
-	defaultPenalty = 16
-)
-
-func (a ACTR) check() error {
-	const most = 1e6 // scores stay finite
-	threshold := 0.0
-	if a.Threshold != nil {
-		threshold = *a.Threshold
+func activation(q *Query, c *Candidate, noise float64) float64 {
+	ages := []float64{}
+	for _, at := range slices.Backward(c.uses) {
+		ages = append(ages, q.At.Sub(timeOf(at, 0)).Seconds())
 	}
-	var errs []error
-	for _, f := range []struct {
-		field       string
-		value, from float64
-		below       float64
-	}{
-		{"Decay", a.Decay, 0, 1},
-		{"Threshold", threshold, -most, most},
-		{"MismatchPenalty", a.MismatchPenalty, -most, most},
-		{"LatencyFactor", a.LatencyFactor, 0, most},
-		{"SourceActivation", a.SourceActivation, 0, most},
-		{"MaxAssociation", a.MaxAssociation, 0, most},
-		{"Noise", a.Noise, 0, most},
-	} {
-		if !(f.value >= f.from && f.value < f.below) {
-			errs = append(errs, fmt.Errorf("memory: ACTR.%s is %v, not in [%v,%v)", f.field, f.value, f.from, f.below))
+	n, life := 1+c.Stats.Helped, q.At.Sub(c.Record.At).Seconds()
+	if n <= len(ages)+1 {
+		ages = append(ages, life)
+	}
+	a := baseLevel(ages, n, life, decay)
+	for _, b := range c.bonds {
+		a += association(maxAssociation, b) / float64(len(c.bonds))
+	}
+	if q.Text != "" || q.Vector != nil {
+		a += mismatch * math.Log(max(c.Relevance, 1e-6))
+	}
+	if noise != 0 {
+		a += noise * logistic(q.Text, q.At.String(), string(c.Scope), string(c.ID))
+	}
+	return a
+}
+
+// minAge is the least age of a use in seconds, so that none weighs infinitely much (ACT-R 7, compute-references).
+const minAge = 0.05
+
+// baseLevel is that of n uses, of which the latest are known by their ages in seconds, the most recent first, and the
+// others lie between the oldest of those and life, the age of the first:
+//
+//	ln( Σ_{j≤k} t_j^-d + (n-k)·(L^(1-d) - t_k^(1-d)) / ((1-d)·(L - t_k)) )
+func baseLevel(recent []float64, n int, life, d float64) float64 {
+	sum, last := 0.0, 0.0
+	for _, t := range recent {
+		last = max(t, minAge)
+		sum += math.Pow(last, -d)
+	}
+	if rest := float64(n - len(recent)); rest > 0 {
+		if life = max(life, last, minAge); life-last < minAge {
+			sum += rest * math.Pow((life+last)/2, -d) // the limit of the mean
+		} else {
+			sum += rest * (math.Pow(life, 1-d) - math.Pow(last, 1-d)) / ((1 - d) * (life - last))
 		}
 	}
-	if !slices.Contains([]BaseLevel{HybridBase, ExactBase, OptimizedBase, NoBase}, a.BaseLevel) {
-		errs = append(errs, fmt.Errorf("memory: ACTR.BaseLevel is %.32q", string(a.BaseLevel)))
-	}
-	return errors.Join(errs...)
+	return math.Log(sum)
 }
 
-// model returns the parameters with their defaults filled in.
-func (a ACTR) model(seed uint64) *activation.Model {
-	m := &activation.Model{
-		Form: activation.Form(a.BaseLevel), Decay: cmp.Or(a.Decay, activation.Decay), Threshold: activation.NoThreshold,
-		LatencyFactor: cmp.Or(a.LatencyFactor, 1), SourceActivation: cmp.Or(a.SourceActivation, 1),
-		MaxAssociation:  cmp.Or(a.MaxAssociation, defaultS),
-		MismatchPenalty: max(cmp.Or(a.MismatchPenalty, defaultPenalty), 0),
-		Noise:           a.Noise, Seed: seed,
+// association is S_ji of a memory of the context, 0 without a link.
+func association(most float64, b bond) float64 {
+	if b.links == 0 {
+		return 0
 	}
-	if a.Threshold != nil {
-		m.Threshold = *a.Threshold
+	return max(0, most-math.Log(float64(b.fan)/float64(b.links)))
+}
+
+// logistic draws from the standard logistic distribution, always the same for the same names.
+func logistic(names ...string) float64 {
+	h := fnv.New64a()
+	for _, n := range names {
+		fmt.Fprintf(h, "%d:%s ", len(n), n)
 	}
-	return m
+	x := h.Sum64() // FNV's low bits are weak: mix them (splitmix64)
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	u := (float64((x^x>>31)>>11) + 0.5) / (1 << 53)
+	return math.Log(u / (1 - u))
 }

@@ -3,215 +3,485 @@ package memory
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
+	"iter"
 	"math"
 	"slices"
-	"strings"
+	"sync"
 	"time"
 
-	"github.com/arc-learn/arc/memory/internal/asker"
-	"github.com/arc-learn/arc/memory/internal/hybrid"
-	"github.com/arc-learn/arc/memory/internal/ident"
-	"github.com/arc-learn/arc/memory/internal/search"
-	"github.com/arc-learn/arc/memory/internal/table"
-	"github.com/arc-learn/arc/memory/internal/tally"
+	"github.com/arc-learn/arc/internal/call"
+	"github.com/arc-learn/arc/internal/index"
+	"github.com/arc-learn/arc/internal/text"
+	"github.com/arc-learn/arc/memory/internal/date"
 	"github.com/arc-learn/arc/store"
 )
 
-// prepare checks q and fills sc.Query.
-func (s Space) prepare(q *Query, sc *scratch) error {
-	if err := cmp.Or(q.check(), s.b.checkQueryVector(q.Vector)); err != nil {
-		return err
-	}
-	p := &sc.Query
-	*p = search.Query{
-		View: table.View{Without: q.without(), Before: latest(q.At), Known: latest(q.Known)},
-		K:    min(cmp.Or(q.K, defaultK), maxK), All: strings.TrimSpace(q.Text) == "", Tables: p.Tables[:0], Text: q.Text,
-		Apart: q.Background, Rate: float64(time.Microsecond) / float64(s.b.o.HalfLife), Situation: tally.Hash(q.Situation),
-		Context: p.Context[:0], Floor: q.Floor, Model: s.b.model, Triggered: q.Triggered, Linked: q.Linked,
-		Fusion: hybrid.Fusion{Min: s.b.o.MinCosine, Weight: s.b.o.CosineWeight},
-	}
-	since := int64(always)
-	if at := latest(q.Since); !q.Since.IsZero() {
-		p.May = func(e *table.Entry) bool { return e.Told() > at }
-		if p.Without&table.Untold == table.Untold {
-			since = at
-		}
-	}
-	if p.Rescue = !q.Triggered && !q.Archived && !q.Inject && !q.Background && !p.All; p.Rescue {
-		p.Without &^= table.Archived
-	}
-	if p.All {
-		p.Floor = 0
-	}
-	if len(q.Vector) > 0 {
-		p.Vector, p.Fusion.Alone, p.All = sc.Hybrid.Vector.Ask(q.Vector), p.All, false
-	}
-	if p.At = p.Before; q.At.IsZero() {
-		p.At = s.b.now().UnixMicro()
-	}
-	for _, id := range q.Context {
-		p.Context = append(p.Context, ident.Of(id))
-	}
-	sc.shards = sc.shards[:0]
-	sc.in(s.b.shard(s.scope), since)
-	for _, also := range q.Also {
-		if err := also.Check(); err != nil {
-			return err
-		}
-		if also.Tenant() != s.scope.Tenant() {
-			return fmt.Errorf("%w: a scope of another tenant", ErrTenant)
-		}
-		sc.in(s.b.shard(also), since)
-	}
-	if p.Model != nil && p.Model.Noise > 0 {
-		p.Draws = p.Model.Draws(string(s.scope), q.Text, p.At, p.Context)
-	}
-	sc.terms, p.Half = s.b.lexicon.Query(sc.terms[:0], q.Text)
-	p.Terms, p.Asker = sc.terms, asker.About(q.Text)
-	return nil
+const (
+	defaultK   = 10
+	maxK       = 1 << 20
+	candidates = 256 // of the best matches, which a Policy other than Weighted scores
+)
+
+// ask is a Query as it is carried out. Its memory is used again: see done.
+type ask struct {
+	Query
+	tables    []*table // of the scopes that are asked
+	fs        []found
+	k         int
+	now       time.Time // of the question
+	at, since int64
+	kinds     uint8         // a bit for each that is wanted
+	live      bool          // what is not archived is wanted,
+	cold      bool          // and what is
+	days      [][]text.Term // that the question names
+	situation uint64
+	vector    []float32
+	weighted  bool
 }
 
-// always is the since of a query that does not set it.
-const always = math.MinInt64
+var asks = sync.Pool{New: func() any { return new(ask) }}
 
-// in adds a shard to the search, unless it is nil, is there already, or was told nothing since.
-func (sc *scratch) in(sh *shard, since int64) {
-	if sh != nil && (since == always || sh.Told() > since) && !slices.Contains(sc.shards, sh) {
-		sc.shards, sc.Query.Tables = append(sc.shards, sh), append(sc.Query.Tables, sh.Table)
+// begun is the time by which what supersedes something has begun to hold: what is dated ahead is found, and hides
+// nothing yet.
+func (a *ask) begun() int64 { return min(a.at, a.now.UnixMicro()) }
+
+// done ends the use of what was found.
+func (a *ask) done() {
+	if cap(a.fs) > 16*candidates {
+		a.fs = nil
 	}
+	clear(a.tables)
+	clear(a.fs[:cap(a.fs)])
+	*a = ask{tables: a.tables[:0], fs: a.fs[:0]}
+	asks.Put(a)
 }
 
-// of returns the shard of a table that was searched.
-func (sc *scratch) of(t *table.Table) *shard { return sc.shards[slices.Index(sc.Query.Tables, t)] }
-
-// with calls fn with a checked query and memory to work in.
-func (s Space) with(ctx context.Context, q *Query, fn func(*scratch) error) error {
-	done, err := s.ready(ctx)
-	defer done()
-	if err != nil {
-		return err
-	}
-	if err := s.b.Await(ctx, q.After); err != nil {
-		return err
-	}
-	if err := s.embedQuery(ctx, q); err != nil {
-		return err
-	}
-	sc := s.b.scratch.Get().(*scratch)
-	defer s.b.release(sc)
-	if err := s.prepare(q, sc); err != nil {
-		return err
-	}
-	return fn(sc)
+// found is a match.
+type found struct {
+	t     *table
+	r     *record
+	old   *record // superseded by r, and matched better
+	ratio float64 // orders matches
+	Parts
+	lexical float64 // how much of the question its words are about
+	cosine  float64 // of the vectors of record and query; 0 where one has none
+	near    bool    // it matches about as well as the best
+	words   bool    // by its words alone
+	score   float64
 }
 
-// Recall returns the records that match the query, best first; see [Parts] and the package comment for
-// the score. With a text, a record that shares no word with it is no hit, nor is one that shares
-// function words alone, unless the text has no others. Equal scores are ordered by At, the newer first,
-// then by ID. Recall does not fill Record.Vector: Get does.
+// Recall returns what the query finds: first the Rules whose turn it is, with Score 1, then the best K. It is a
+// function of the memories and the time. No hits is no error.
 //
-// The errors of a bad query are ErrKind, ErrQuery, ErrScope, ErrTenant, ErrVector and *store.LimitError.
+// A Rule's turn is always, or where a phrase of its Trigger stands in the Text, in the same words or forms of them;
+// only trusted Rules have one. A memory that is superseded gives way to the one that holds. Archived ones come where
+// nothing else matches. With an Embedder, what words find best stays among the hits.
 func (s Space) Recall(ctx context.Context, q Query) ([]Hit, error) {
-	return s.RecallInto(ctx, []Hit{}, q)
+	a, err := s.ask(ctx, &q)
+	if err != nil {
+		return nil, err
+	}
+	defer a.done()
+	fs, err := s.find(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	fs = slices.DeleteFunc(fs, func(f found) bool {
+		return f.score <= 0 || f.Relevance < q.Floor && (q.Text != "" || a.vector != nil)
+	})
+	for i := len(fs) - 1; i >= 0 && len(fs) > a.k; i-- {
+		if !fs[i].words {
+			fs = slices.Delete(fs, i, i+1)
+		}
+	}
+	fs = fs[:min(a.k, len(fs))]
+	hits := s.due(a)
+	hits = slices.Grow(hits, len(fs))
+	for i := range fs {
+		hits = append(hits, fs[i].hit())
+	}
+	if q.Linked {
+		hits = append(hits, linked(a, fs)...)
+	}
+	return hits, nil
 }
 
-// RecallInto appends to hits what Recall returns. With an error it returns nil.
-func (s Space) RecallInto(ctx context.Context, hits []Hit, q Query) ([]Hit, error) {
-	before := len(hits)
-	err := s.with(ctx, &q, func(sc *scratch) (err error) {
-		hits, err = s.hits(ctx, sc, hits, sc.Recall())
-		return err
-	})
+// hit returns what a host gets of a match.
+func (f *found) hit() Hit {
+	h := Hit{Record: f.r.record(f.t.scope), Score: f.score, Parts: f.Parts}
+	if f.old != nil {
+		old := f.old.record(f.t.scope)
+		old.SupersededBy = f.r.id
+		h.Superseded = &old
+	}
+	return h
+}
+
+// ask checks a query and completes it.
+func (s Space) ask(ctx context.Context, q *Query) (*ask, error) {
+	err := cmp.Or(s.scope.Check(), checkVector(q.Vector), store.Limit("query", len(q.Text), MaxText), store.Limit("K", q.K, maxK),
+		refuse(q.K < 0, "K must not be negative"), refuse(!(q.Floor >= 0 && q.Floor <= 1), "Floor must be in [0,1]"))
+	for _, k := range q.Kinds {
+		err = cmp.Or(err, refuse(!slices.Contains(kinds, k), "a query for an unknown kind"))
+	}
+	for _, o := range q.Also {
+		err = cmp.Or(err, o.Check(), refuse(o.Tenant() != s.scope.Tenant(), "Also must be of the same tenant"))
+	}
 	if err != nil {
 		return nil, fmt.Errorf("memory: recall: %w", err)
 	}
-	if sh := s.b.shard(s.scope); (q.Inject || q.Background) && len(hits) > before && sh != nil {
-		sh.injected.Add(1) // for Health
+	a := asks.Get().(*ask)
+	*a = ask{tables: a.tables, fs: a.fs, Query: *q, k: cmp.Or(q.K, defaultK), now: q.At, at: forever, since: math.MinInt64,
+		vector: q.Vector, situation: hashOf(q.Situation)}
+	for i := -1; i < len(q.Also); i++ {
+		if i >= 0 {
+			s = s.b.In(q.Also[i])
+		}
+		if t := s.table(); t != nil && !slices.Contains(a.tables, t) {
+			a.tables = append(a.tables, t)
+		}
 	}
-	return hits, nil
+	a.weighted = s.b.o.Policy == nil
+	if q.At.IsZero() {
+		a.now = s.b.o.Now()
+	} else {
+		a.at = q.At.UnixMicro()
+	}
+	if !q.Since.IsZero() {
+		a.since = q.Since.UnixMicro()
+	}
+	for i, k := range kinds {
+		if k != Rule && (len(q.Kinds) == 0 || slices.Contains(q.Kinds, k)) {
+			a.kinds |= 1 << i
+		}
+	}
+	a.live, a.cold = true, q.Archived
+	for _, d := range date.Days(q.Text, a.now) {
+		a.days = append(a.days, d.Terms(s.b.an))
+	}
+	if a.vector == nil && q.Text != "" && s.b.embeds != nil {
+		a.vector = s.b.embeds.query(ctx, q.Text)
+	}
+	return a, nil
 }
 
-// RecallThreads returns the threads that match the query, best first, at most K. It leaves out records
-// without a Thread, and threads without a record that reaches the Floor. Threads of the same name in
-// different scopes are different.
-//
-// With a text, the Score of a thread is computed as the Relevance of a record: s is the BM25 score of all
-// its words together plus 0.3 times that of each of its three best records, and U counts 1.9 times. The
-// words of a thread weigh by how few threads have them: with few threads, no Score is high. Without a
-// text, Score is that of the best record plus 0.3 times those of the next two, divided by 1.6. Under
-// [ACTR] it is ln Σ e^A over the three best.
-//
-// Effectiveness and recency do not enter Score, and vectors do only without a text or under [ACTR]. A
-// thread with a trusted record among its hits comes before those without one, and the trusted record comes
-// first, as with Recall.
-func (s Space) RecallThreads(ctx context.Context, q Query) ([]ThreadHit, error) {
-	var hits []ThreadHit
-	err := s.with(ctx, &q, func(sc *scratch) error {
-		for _, t := range sc.Threads() {
-			best, err := s.hits(ctx, sc, nil, t.Best)
-			if err != nil {
-				return err
-			}
-			if len(best) > 0 {
-				hits = append(hits, ThreadHit{Thread: t.Name, Score: t.Score, Hits: best})
+// wants reports whether the query may have a record.
+func (a *ask) wants(r *record) bool { return a.kinds&(1<<r.Kind) != 0 && a.allows(r) }
+
+// allows is wants for records of any kind.
+func (a *ask) allows(r *record) bool {
+	return r.At <= a.at && r.At >= a.since && (r.Archived && a.cold || !r.Archived && a.live) && a.trusts(r)
+}
+
+func (a *ask) trusts(r *record) bool { return a.Trust == 0 || r.Trusted == (a.Trust == Trusted) }
+
+// index returns the query of a table's index.
+func (a *ask) index(t *table, k int) *index.Query {
+	return &index.Query{Text: a.Text, Days: a.days, K: k, Gate: gate, Wants: func(row uint32) bool { return a.wants(t.rows[row]) }}
+}
+
+// find returns all matches that may be among the best K, scored and in order, until a is done.
+func (s Space) find(ctx context.Context, a *ask) (fs []found, err error) {
+	fs = a.fs
+	defer func() { a.live, a.cold, a.fs = true, a.Archived, fs }()
+	for {
+		for _, t := range a.tables {
+			if fs, err = t.search(fs, a); err != nil {
+				return nil, fmt.Errorf("memory: recall: %w", err)
 			}
 		}
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("memory: recall threads: %w", err)
+		if len(fs) > 0 || a.cold {
+			break
+		}
+		a.live, a.cold = false, true
 	}
-	return hits, nil
+	s.rate(a, fs)
+	if a.weighted {
+		for i := range fs {
+			fs[i].score = fs[i].weighted(fs[i].near)
+		}
+	} else if err := s.judge(ctx, a, fs); err != nil {
+		return nil, fmt.Errorf("memory: recall: %w", err)
+	}
+	slices.SortFunc(fs, func(x, y found) int {
+		return cmp.Or(cmp.Compare(y.score, x.score), cmp.Compare(y.ratio, x.ratio), y.r.later(x.r))
+	})
+	return fs, nil
 }
 
-// hits appends a copy of what was found, for the caller. It is the last step of a recall, and the only one
-// that may read the disk: for the texts of cold records.
-func (s Space) hits(ctx context.Context, sc *scratch, hits []Hit, fs []search.Found) ([]Hit, error) {
-	hits = slices.Grow(hits, len(fs))
-	var buf [ident.Length]byte
-	var names strings.Builder // of all hits, in one piece of memory
-	names.Grow(len(fs) * ident.Length)
+// rate fills in what does not depend on words: what is near the best, effectiveness and recency.
+func (s Space) rate(a *ask, fs []found) {
+	best, newest := 0.0, int64(math.MinInt64)
+	for i := range fs {
+		best = max(best, fs[i].ratio)
+	}
 	for i := range fs {
 		f := &fs[i]
-		sh := sc.of(f.In)
-		hits = append(hits, Hit{Score: f.Score, Parts: Parts(sc.Query.Parts(f))})
-		h := &hits[len(hits)-1]
-		if m := sc.Replaced(f.Entry); m != nil {
-			h.Replaced = Replaced{ID(m.By.Name()), m.Probability, Evidence(m.Of)}
-		}
-		if f.Link != nil {
-			h.Linked = ID(f.Link.Name())
-		}
-		at := names.Len()
-		names.Write(f.AppendName(buf[:0]))
-		h.Record.ID = ID(names.String()[at:])
-		if err := sh.missing(f.Entry, s.b.copy(ctx, sh, f.Entry, f.Tally, &h.Record)); errors.Is(err, store.ErrNotFound) {
-			hits = hits[:len(hits)-1] // it was forgotten meanwhile
-		} else if err != nil {
-			return nil, err
-		} else if err := s.relate(ctx, sc, f, h); err != nil {
-			return nil, err
+		f.near = f.ratio >= gate*best || f.r.is(Fact) && f.ratio >= factGate*best
+	}
+	s.b.setApart(a.Text, fs, best)
+	for i := range fs {
+		if f := &fs[i]; f.near && f.r.is(Fact) {
+			newest = max(newest, f.r.said())
 		}
 	}
-	return hits, nil
+	now := a.now.UnixMicro()
+	for i := range fs {
+		f := &fs[i]
+		m, last, from, most := f.r.more(), f.r.said(), now, 1.0
+		if f.near && f.r.is(Fact) { // it is compared with what was stated since, however long ago, or soon after it
+			if from = newest; last < newest {
+				most = 0.5
+			}
+		} else if n := len(m.Uses); n > 0 {
+			last = max(last, m.Uses[n-1])
+		}
+		f.Recency = most * math.Exp2(-float64(max(0, from-last))/float64(halfLife.Microseconds()))
+		f.Effectiveness = m.effectiveness(a.situation)
+	}
 }
 
-// relate fills in what a hit replaces and what contradicts it.
-func (s Space) relate(ctx context.Context, sc *scratch, f *search.Found, h *Hit) error {
-	old, conflicts := sc.Query.Relations(f.In, f.Entry)
-	for _, e := range conflicts {
-		h.Conflicts = append(h.Conflicts, ID(e.Name()))
+// judge has the host's Policy score what was found.
+func (s Space) judge(ctx context.Context, a *ask, fs []found) error {
+	_, err := call.Do(ctx, 0, func(context.Context) (none struct{}, err error) {
+		q := a.Query
+		q.At = a.now
+		for i := 0; i < len(fs) && err == nil; i++ {
+			f := &fs[i]
+			c := Candidate{Record: f.r.record(f.t.scope), Parts: f.Parts, near: f.near, uses: f.r.more().Uses,
+				bonds: f.t.bonds(f.r, a.Context)}
+			if f.score = s.b.o.Policy(&q, &c); !(f.score >= 0 && f.score <= 1) {
+				err = fmt.Errorf("%w: a score of %v", call.ErrMalformed, f.score)
+			}
+		}
+		return none, err
+	})
+	return err
+}
+
+// bonds returns how a record is linked with those of a context.
+func (t *table) bonds(r *record, context []ID) (out []bond) {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	for _, id := range context {
+		b := bond{fan: 1 + len(t.linkers[id])}
+		links := func(from *record, to ID) {
+			for _, l := range from.more().Links {
+				if l.To == to {
+					b.links++
+				}
+			}
+		}
+		if o := t.get(id); o != nil && o != r {
+			b.fan += len(o.more().Links)
+			links(o, r.id)
+		}
+		links(r, id)
+		out = append(out, b)
 	}
-	if old == nil {
+	return out
+}
+
+// search appends the matches of a table to fs.
+func (t *table) search(fs []found, a *ask) (_ []found, err error) {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	first, k := len(fs), a.k
+	if !a.weighted {
+		k = max(k, candidates)
+	}
+	if len(t.slots)+len(t.over) > 0 {
+		k += defaultK // some give way
+	}
+	switch {
+	case a.Text == "" && a.vector == nil:
+		for _, r := range t.rows {
+			if r != nil && a.wants(r) {
+				fs = append(fs, found{t: t, r: r, ratio: 1})
+			}
+		}
+	case a.vector != nil && t.vectors.Len() > 0:
+		if fs, err = t.hybrid(fs, a); err != nil {
+			return nil, err
+		}
+	case a.Text != "":
+		ms := t.ix.Search(a.index(t, k))
+		said := attributed(ms)
+		for _, m := range ms {
+			f := found{t: t, r: t.rows[m.Row], ratio: m.Ratio, lexical: m.Lexical, Parts: Parts{Relevance: said * m.Lexical}}
+			if a.vector != nil {
+				f.ratio = oddsRoot(m.Lexical) // as in scopes that have vectors
+			}
+			fs = append(fs, f)
+		}
+	}
+	if len(t.slots)+len(t.over) == 0 {
+		return fs, nil
+	}
+	return append(fs[:first], t.giveWay(fs[first:], a)...), nil
+}
+
+// giveWay puts what holds into the place of what is superseded.
+func (t *table) giveWay(fs []found, a *ask) []found {
+	at := map[*record]int{}
+	out := fs[:0]
+	for _, f := range fs {
+		if r := t.standing(f.r, a.begun()); r != f.r {
+			if f.old, f.r = f.r, r; !a.wants(r) {
+				continue
+			}
+		}
+		if i, ok := at[f.r]; !ok {
+			at[f.r] = len(out)
+			out = append(out, f)
+		} else if f.ratio > out[i].ratio {
+			out[i] = f
+		}
+	}
+	return out
+}
+
+// due returns the Rules whose turn it is.
+func (s Space) due(a *ask) (hits []Hit) {
+	if len(a.Kinds) > 0 && !slices.Contains(a.Kinds, Rule) || a.Trust == Quarantined {
 		return nil
 	}
-	r := Record{ID: ID(old.Name())}
-	if err := s.b.copy(ctx, sc.of(f.In), old, old.Counts(), &r); err == nil {
-		h.Superseded = &r
-	} else if f.In.Holds(old) {
-		return err
+	for _, t := range a.tables {
+		t.mu.RLock()
+		for _, r := range t.due(a.Text) {
+			if r.Trusted && !r.Archived && r.At <= a.at && r.At >= a.since && t.standing(r, a.begun()) == r {
+				parts := Parts{Relevance: 1, Effectiveness: r.more().effectiveness(a.situation), Recency: 1}
+				hits = append(hits, Hit{Record: r.record(t.scope), Score: 1, Parts: parts})
+			}
+		}
+		t.mu.RUnlock()
 	}
-	return nil
+	return hits
+}
+
+// linked returns what matches link to and what links to them, whatever its kind, up to K in all.
+func linked(a *ask, fs []found) (hits []Hit) {
+	have := map[*record]bool{}
+	for _, f := range fs {
+		have[f.r] = true
+	}
+	for _, f := range fs {
+		f.t.mu.RLock()
+		next := slices.Clone(f.t.linkers[f.r.id])
+		for _, l := range f.r.more().Links {
+			if r := f.t.get(l.To); r != nil {
+				next = append(next, r)
+			}
+		}
+		for _, r := range next {
+			r = f.t.standing(r, a.begun())
+			if have[r] || !a.allows(r) || len(fs)+len(hits) >= a.k {
+				continue
+			}
+			have[r] = true
+			parts := Parts{Effectiveness: r.more().effectiveness(a.situation)}
+			hits = append(hits, Hit{Record: r.record(f.t.scope), Score: f.score / 2, Parts: parts, Linked: f.r.id})
+		}
+		f.t.mu.RUnlock()
+	}
+	return hits
+}
+
+// Explain says where a memory comes for a query, whatever its K and Floor: the Hit, and in words its place or what
+// leaves it out. What is left out has no Score.
+func (s Space) Explain(ctx context.Context, q Query, id ID) (h Hit, why string, err error) {
+	q.K = maxK
+	a, err := s.ask(ctx, &q)
+	if err != nil {
+		return h, "", err
+	}
+	defer a.done()
+	for _, t := range a.tables {
+		r := t.current(id)
+		if r == nil {
+			continue
+		}
+		fs, err := s.find(ctx, a)
+		if err != nil {
+			return h, "", err
+		}
+		if i := slices.IndexFunc(fs, func(f found) bool { return f.r == r && f.score > 0 }); i >= 0 {
+			return fs[i].hit(), fmt.Sprintf("%d of %d", i+1, len(fs)), nil
+		}
+		if due := s.due(a); r.is(Rule) {
+			if i := slices.IndexFunc(due, func(h Hit) bool { return h.ID == r.id }); i >= 0 {
+				return due[i], "a Rule whose turn it is", nil
+			}
+		}
+		t.mu.RLock()
+		defer t.mu.RUnlock()
+		return Hit{Record: t.record(r)}, t.why(a, r), nil
+	}
+	return h, "", fmt.Errorf("memory: %q: %w", id, store.ErrNotFound)
+}
+
+// why says which filter leaves a record out.
+func (t *table) why(a *ask, r *record) string {
+	switch o := t.standing(r, a.begun()); {
+	case o != r:
+		return "superseded by " + string(o.id)
+	case r.is(Rule):
+		return "a Rule whose turn it is not, or that nobody vouches for"
+	case !a.trusts(r):
+		return "of another trust"
+	case r.Archived && !a.cold:
+		return "archived, and other memories match"
+	case !a.wants(r):
+		return "of another kind or time"
+	default:
+		return "no word of the query stands in it or near it"
+	}
+}
+
+// Get returns a memory, also by the id of one that was merged into it. An unknown id is [store.ErrNotFound].
+func (s Space) Get(ctx context.Context, id ID) (out Record, err error) {
+	if t := s.table(); t.current(id) != nil {
+		t.mu.RLock()
+		defer t.mu.RUnlock()
+		if r := t.get(id); r != nil {
+			return t.record(r), nil
+		}
+	}
+	// Another process may have written it just now. It is no Update: Get is called within others' Updates, too.
+	r, _, err := s.read(ctx, s.b.g.Store(), id)
+	if err != nil {
+		return out, fmt.Errorf("memory: %w", err)
+	}
+	return r.record(s.scope), nil
+}
+
+// All yields all memories of the scope as they are now, the oldest At first.
+func (s Space) All(ctx context.Context) iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) {
+		t := s.table()
+		for _, r := range t.snapshot() {
+			t.mu.RLock()
+			out := t.record(r)
+			t.mu.RUnlock()
+			if err := ctx.Err(); !yield(out, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// Latest returns the last n memories of a thread, in order.
+func (s Space) Latest(_ context.Context, thread string, n int) (out []Record, err error) {
+	t := s.table()
+	thread = s.tidyName(thread)
+	if t == nil || thread == "" {
+		return nil, s.scope.Check()
+	}
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	for _, row := range t.ix.Latest(thread, n) {
+		out = append(out, t.record(t.rows[row]))
+	}
+	return out, nil
 }

@@ -3,539 +3,376 @@ package memory
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
+	"time"
 
-	"github.com/arc-learn/arc/internal/index"
-	"github.com/arc-learn/arc/memory/internal/ident"
-	"github.com/arc-learn/arc/memory/internal/stored"
-	"github.com/arc-learn/arc/memory/internal/table"
-	"github.com/arc-learn/arc/memory/internal/tally"
+	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/store"
 )
 
-// RememberAll commits a group before it outgrows a commit.
-const (
-	maxGroupOps   = store.MaxCommitOps / 4
-	maxGroupBytes = store.MaxCommitBytes - store.MaxValue
-)
-
-// Remember keeps a draft. When it returns without an error, the record is visible and on
-// disk.
-//
-// A draft that says the same as a record of its kind becomes a [Variant] of that record:
-// Strengthened if the draft's origin is Derived, else Merged. Two Facts say the same if they
-// have the same words and symbols, articles and sentence punctuation aside, and the same
-// Actor and Slot. Two Failures or Patterns do if triggers and contents are each at least 0.85
-// similar by [Similarity], with the same numbers and negations; the record keeps both texts,
-// and the plan that it has. Episodes are never merged, nor are Failures of different Threads.
-//
-// A Fact, or an Episode in which its Actor speaks of themselves, perhaps replaces an earlier
-// record of the Actor if it speaks of a change of the same: see Hit.Replaced.
-//
-// A draft of origin Host is trusted. A Derived one is trusted if each of its Quotes is, and
-// each record that a Link without a Rel names. All others are in quarantine. Texts of
-// different trust or quotes are not merged, with two exceptions for a Derived draft in the
-// very words of a record. It strengthens a trusted record, whatever the draft was derived
-// from. And a trusted draft ends the quarantine of the record, which gets the draft's plan,
-// if the draft is of another run and source and was not derived from the record's words. To
-// repeat a quarantined text does not end its quarantine.
-//
-// A Failure or Pattern whose trigger has fewer than 10 characters is Rejected, without an error.
-// A sign of Han, Hiragana, Katakana or Hangul counts as three.
-//
-// The errors are ErrEmpty, ErrKind, ErrOrigin, ErrVector, ErrPlan, ErrID and *store.LimitError
-// for a bad draft, and those of the store. If the store does not call its error definite, the
-// draft may have been kept: retry with a Key.
-func (s Space) Remember(ctx context.Context, d Draft) (Receipt, error) {
-	receipts, err := s.remember(ctx, []Draft{d})
-	if err != nil {
-		return Receipt{}, fmt.Errorf("memory: remember: %w", err)
-	}
-	return receipts[0], nil
+// prepared is a Draft that was checked and cleaned, as it will be stored but for its id and trust.
+type prepared struct {
+	record
+	vector []float32
 }
 
-// RememberAll keeps drafts, in order, as Remember does. It writes them in groups, each with
-// one commit that keeps the whole group or nothing. A group ends before it outgrows a commit,
-// and around each near-duplicate. If a draft is bad, nothing is kept. If a commit fails, the
-// receipts are those of the drafts before its group.
-func (s Space) RememberAll(ctx context.Context, ds []Draft) ([]Receipt, error) {
-	receipts, err := s.remember(ctx, ds)
+// Remember writes a memory. Where an equal one is there, that is strengthened instead: it counts the draft, takes up
+// its source, links and what it supersedes, and leaves the archive. Two drafts with one Key are one memory, whatever
+// they say: the later one changes nothing. A draft that cannot be kept is a *[store.LimitError].
+//
+// A Fact whose Slot has had another value in between is a memory of its own, so that a Query.At finds what held then.
+// Where a value was said twice before it comes to light that another held in between, that is not found.
+//
+// It returns the memory as it is now: with Strengthened above 0 where an equal one was there.
+func (s Space) Remember(ctx context.Context, d Draft) (Record, error) {
+	rs, err := s.RememberAll(ctx, []Draft{d})
 	if err != nil {
-		return receipts, fmt.Errorf("memory: remember all: %w", err)
+		return Record{}, err
 	}
-	return receipts, nil
+	return rs[0], nil
 }
 
-func (s Space) remember(ctx context.Context, ds []Draft) ([]Receipt, error) {
-	done, err := s.ready(ctx)
-	defer done()
-	if err != nil {
-		return nil, err
+// maxDrafts and maxDraftBytes bound the drafts of a commit of RememberAll.
+const maxDrafts, maxDraftBytes = 250, 2 << 20
+
+// RememberAll is Remember for several drafts, in their order, up to 250 in a commit. With an error it returns the
+// memories that were written. A draft that cannot be kept is an error before anything is written.
+func (s Space) RememberAll(ctx context.Context, ds []Draft) ([]Record, error) {
+	ps, now := make([]*prepared, len(ds)), s.b.o.Now()
+	for i, d := range ds {
+		var err error
+		if ps[i], err = s.prepare(d, now, i); err != nil {
+			return nil, fmt.Errorf("memory: draft %d: %w", i, err)
+		}
 	}
-	now := s.b.stamp(s.scope)
-	cs := make([]candidate, len(ds))
-	for i := range ds {
-		c, err := s.b.clean(s.scope, &ds[i], now)
-		if err != nil {
-			if len(ds) > 1 {
-				err = fmt.Errorf("draft %d: %w", i, err)
+	out, is := make([]Record, 0, len(ds)), make([]*record, min(len(ds), maxDrafts))
+	for len(ps) > 0 {
+		n, size, slots := 0, 0, map[string]bool{}
+		for n < len(ps) && n < maxDrafts && (n == 0 || size < maxDraftBytes) {
+			slot := ps[n].more().Slot
+			if slots[slot] { // whether it is a new value depends on the one before
+				break
 			}
-			return nil, err
+			slots[slot] = slot != ""
+			size += len(ps[n].Trigger) + len(ps[n].Content) + len(ps[n].more().Plan) + 4*len(ps[n].vector)
+			n++
 		}
-		cs[i] = c
-	}
-	if len(cs) == 0 {
-		return nil, nil
-	}
-	sh := s.b.shardFor(s.scope)
-	for _, c := range cs {
-		c.rec.Trusted = sh.trusts(c.rec)
-	}
-	if err := s.b.checkDimensions(cs); err != nil {
-		return nil, err
-	}
-	release, err := sh.claims.Claim(ctx, claimed(cs))
-	if err != nil {
-		return nil, err
-	}
-	defer release()
-	sc := s.b.scratch.Get().(*scratch)
-	defer s.b.release(sc)
-	g := group{b: s.b, sh: sh, sc: sc, receipts: make([]Receipt, 0, len(cs))}
-	for _, c := range cs {
-		if err := g.take(ctx, c); err != nil {
-			return g.receipts[:g.done], err
+		for i, p := range ps[:n] {
+			is[i] = &p.record
 		}
-	}
-	if err := g.commit(ctx); err != nil {
-		return g.receipts[:g.done], err
-	}
-	for i := range g.receipts {
-		if r := &g.receipts[i]; s.b.o.Shared && r.ID != "" {
-			if e := sh.entry(r.ID); e != nil {
-				r.Revision = max(e.Rev, e.Counts().Rev)
+		terms := s.b.analyze(is[:n])
+		err := s.update(ctx, func(b *store.Batch) (err error) {
+			var added []*record
+			b.After(func(rev store.Revision) {
+				for _, r := range added {
+					r.rev = rev
+				}
+				if len(added) < n { // others were there
+					terms = s.b.analyze(added)
+				}
+				s.b.take(s.scope, terms, added...)
+			})
+			for i, p := range ps[:n] {
+				r, isNew, err := s.stage(ctx, b, p)
+				if err != nil {
+					return err
+				}
+				if is[i] = r; isNew {
+					added = append(added, r)
+				}
 			}
-		}
-	}
-	return g.receipts, nil
-}
-
-// checkDimensions returns ErrVector unless all vectors have the dimension of the Bank's. In
-// a Bank without vectors, the first one settles it.
-func (b *Bank) checkDimensions(cs []candidate) error {
-	dim := b.vectors.Model().Dim
-	for i, c := range cs {
-		n := len(c.rec.Vector)
-		if n == 0 {
-			continue
-		}
-		if dim = cmp.Or(dim, n); n != dim {
-			return fmt.Errorf("draft %d: %w: dimension %d, not %d", i, ErrVector, n, dim)
-		}
-	}
-	if dim != 0 && !b.vectors.Fits(dim) {
-		return b.checkDimensions(cs) // another call has settled it
-	}
-	return nil
-}
-
-// claimed returns the Keys and the texts, in order. No other call may store the same ones at
-// the same time.
-func claimed(cs []candidate) []string {
-	var names []string
-	for _, c := range cs {
-		r := c.rec
-		if r.ID != "" {
-			names = append(names, string(r.ID))
-		}
-		sum := ident.Digest("text", string(r.Kind), r.Trigger, r.Content)
-		names = append(names, string(sum[:]))
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
-}
-
-// group collects new records for one commit.
-type group struct {
-	b        *Bank
-	sh       *shard
-	sc       *scratch
-	receipts []Receipt // of all candidates that were taken
-	done     int       // how many of them are certain
-
-	new     []candidate
-	bytes   int
-	index   *index.Index // of the first of new, by position; Episodes are not in it
-	indexed int          // how many
-}
-
-// take decides what becomes of a candidate: it is known, a duplicate, or joins the group.
-func (g *group) take(ctx context.Context, c candidate) error {
-	if c.rejected != "" {
-		g.settled(Receipt{Disposition: Rejected, Reason: c.rejected})
-		return nil
-	}
-	for {
-		if g.holds(c) {
-			if err := g.commit(ctx); err != nil {
-				return err
-			}
-		}
-		if known, err := g.known(ctx, c.rec); known || err != nil {
-			return err
-		}
-		twin, err := g.b.twin(ctx, g.sh, g.sc, c)
-		if err != nil {
-			return err
-		}
-		if twin == nil {
-			return g.add(ctx, c)
-		}
-		if err := g.commit(ctx); err != nil {
-			return err
-		}
-		receipt, ok, err := g.b.merge(ctx, g.sh, c.rec, ID(twin.Name()))
-		if g.b.o.Shared && errors.Is(err, store.ErrConflict) {
-			continue // another Bank has changed the twin
-		}
-		if err != nil {
-			return err
-		}
-		if ok {
-			g.settled(receipt)
 			return nil
-		}
-		// The twin has gone or changed meanwhile: look again.
-	}
-}
-
-// settled notes the receipt of a candidate that needs no commit of the group. The receipt is
-// certain if no candidate before it waits for a commit.
-func (g *group) settled(r Receipt) {
-	g.receipts = append(g.receipts, r)
-	if len(g.new) == 0 {
-		g.done = len(g.receipts)
-	}
-}
-
-// known settles a candidate whose Key was seen before.
-func (g *group) known(ctx context.Context, r *Record) (bool, error) {
-	if r.ID == "" {
-		return false, nil
-	}
-	if g.sh.entry(r.ID) != nil {
-		g.settled(Receipt{ID: r.ID, Disposition: Stored})
-		return true, nil
-	}
-	e, err := g.b.late.Get(ctx, g.sh.key(stored.Receipts, r.ID))
-	if errors.Is(err, store.ErrNotFound) {
-		if !r.Passing || !g.b.o.Shared {
-			return false, nil
-		}
-		// What is written behind has no condition: another Bank may have made it.
-		g.sh.edit.Lock()
-		err := g.b.reread(ctx, g.sh, r.ID)
-		g.sh.edit.Unlock()
-		if err == nil && g.sh.entry(r.ID) != nil {
-			return g.known(ctx, r)
-		}
-		return false, err
-	}
-	if err != nil {
-		return false, err
-	}
-	receipt, err := decodeReceipt(e)
-	if err != nil {
-		return false, err
-	}
-	if receipt.Into != "" && g.sh.entry(receipt.Into) == nil {
-		receipt = forgotten // it was merged into a record that has gone
-	}
-	g.settled(receipt)
-	return true, nil
-}
-
-// holds reports whether the group has a record that c may be a duplicate of.
-func (g *group) holds(c candidate) bool {
-	if len(g.new) == 0 {
-		return false
-	}
-	if c.rec.ID != "" && g.has(c.rec.ID) {
-		return true
-	}
-	if g.index == nil {
-		g.index = index.New()
-	}
-	for ; g.indexed < len(g.new); g.indexed++ {
-		if n := &g.new[g.indexed]; n.rec.Kind != Episode {
-			g.index.Put(uint32(g.indexed), n.doc)
-		}
-	}
-	l := index.NewLikeness(c.doc.Trigger, c.doc.Content, mergeSimilarity)
-	return c.rec.Kind != Episode && slices.ContainsFunc(g.index.Like(&g.sc.Index, l), func(i uint32) bool {
-		_, _, ok := l.Of(g.new[i].doc.Trigger, g.new[i].doc.Content)
-		return ok
-	})
-}
-
-func (g *group) has(id ID) bool {
-	return slices.ContainsFunc(g.new, func(c candidate) bool { return c.rec.ID == id })
-}
-
-// add puts a new record in the group. It commits a full group before.
-func (g *group) add(ctx context.Context, c candidate) error {
-	r := c.rec
-	full := len(g.new) == maxGroupOps || c.behind && len(g.new) >= maxPassing
-	if full || g.bytes > 0 && g.bytes+r.size() > maxGroupBytes {
-		if err := g.commit(ctx); err != nil {
-			return err
-		}
-	}
-	of := [4]string{string(r.Scope), string(r.Kind), r.Trigger, r.Content}
-	for n := uint64(0); r.ID == ""; n++ {
-		if id := ID(ident.Timed(g.b.o.Seed, r.Known, n, of)); g.sh.entry(id) == nil && !g.has(id) {
-			r.ID = id
-		}
-	}
-	c.with.seq = g.sh.NextSeq()
-	c.doc.Tie = r.tie(c.with.seq)
-	var err error
-	if c.record, err = g.sh.encodeRecord(r, c.with); err != nil {
-		return err
-	}
-	if len(r.Vector) > 0 {
-		if c.vector, err = stored.PutVector(g.sh.key(stored.Vectors, r.ID), g.b.vectors.Model().Name, r.Vector); err != nil {
-			return err
-		}
-	}
-	g.new = append(g.new, c)
-	g.bytes += len(c.record.Key) + len(c.record.Value) + len(c.vector.Key) + len(c.vector.Value)
-	g.receipts = append(g.receipts, Receipt{ID: r.ID, Disposition: Stored})
-	return nil
-}
-
-// commit stores the records of the group and makes them visible.
-func (g *group) commit(ctx context.Context) error {
-	if len(g.new) == 0 {
-		return nil
-	}
-	if !slices.ContainsFunc(g.new, func(c candidate) bool { return !c.behind }) {
-		return g.hand(ctx)
-	}
-	rev, err := g.write(ctx)
-	for err != nil {
-		// A commit whose outcome was unknown may have taken place.
-		if !errors.Is(err, store.ErrConflict) {
-			g.unsure()
-			return err
-		}
-		found, look := g.adopt(ctx)
-		if look != nil {
-			return look
-		}
-		if !found {
-			return err
-		}
-		rev, err = g.write(ctx)
-	}
-	new := g.new
-	g.show(rev)
-	if slices.ContainsFunc(new, func(c candidate) bool { return c.rec.Passing }) {
-		g.sh.edit.Lock()
-		g.sh.passing = nil          // they count as well
-		_ = g.b.makeRoom(ctx, g.sh) // the next one tries again
-		g.sh.edit.Unlock()
-	}
-	if g.sh.doubts.Load() {
-		g.sh.edit.Lock()
-		_ = g.b.resolve(ctx, g.sh, resolved) // the next one tries again
-		g.sh.edit.Unlock()
-	}
-	for _, c := range new {
-		if e := g.sh.entry(c.rec.ID); e != nil {
-			g.b.succeed(ctx, g.sh, g.sc, e, &c)
-		}
-	}
-	g.read(new) // after what words guess, which the Extractor may contradict
-	return nil
-}
-
-// unsure notes that records of the group may be in the store though their commit failed.
-func (g *group) unsure() {
-	g.sh.edit.Lock()
-	defer g.sh.edit.Unlock()
-	for _, c := range g.new {
-		g.sh.doubt = append(g.sh.doubt, c.rec.ID)
-	}
-	g.sh.doubt = g.sh.doubt[max(0, len(g.sh.doubt)-maxDoubt):]
-	g.sh.doubts.Store(true)
-}
-
-// Bounds of the records that are looked for because their commit failed: per scope, all of
-// which a Revoke looks for, and beside one commit.
-const maxDoubt, resolved = 4096, 64
-
-// read has the Extractor read records that are visible.
-func (g *group) read(cs []candidate) {
-	for _, c := range cs {
-		g.b.reading.unread(g.sh.scope, c.rec)
-	}
-}
-
-// show makes the records of the group visible.
-func (g *group) show(rev store.Revision) {
-	for _, c := range g.new {
-		g.sh.PutVector(newEntry(c.rec, c.with, nil, rev), c.doc, c.rec.Vector)
-	}
-	g.b.vectors.Want(g.sh.Table.Scope)
-	g.new, g.bytes, g.index, g.indexed = nil, 0, nil, 0
-	g.done = len(g.receipts)
-}
-
-func (g *group) write(ctx context.Context) (store.Revision, error) {
-	ops, err := g.records(store.Absent)
-	if err != nil {
-		return 0, err
-	}
-	records := len(ops)
-	for _, c := range g.new {
-		if c.vector.Key != "" {
-			ops = append(ops, c.vector)
-		}
-	}
-	if len(ops) == records {
-		return g.b.st.Commit(ctx, ops...)
-	}
-	m, note, err := g.b.vectors.Note()
-	if err != nil {
-		return 0, err
-	}
-	rev, err := g.b.st.Commit(ctx, append(ops, note...)...)
-	if err == nil {
-		g.b.vectors.Noted(m)
-	}
-	return rev, err
-}
-
-// adopt makes visible the records of the group that the store has, as the store has them,
-// and takes them out of the group. It reports whether there were any.
-func (g *group) adopt(ctx context.Context) (bool, error) {
-	var rest []candidate
-	for _, c := range g.new {
-		e, err := g.b.st.Get(ctx, c.record.Key)
-		if errors.Is(err, store.ErrNotFound) {
-			rest = append(rest, c)
-			continue
-		}
+		})
 		if err != nil {
-			return false, err
+			return out, err
 		}
-		r, with, err := decodeRecord(e)
-		if err != nil {
-			return false, err
+		for _, r := range is[:n] {
+			out = append(out, r.record(s.scope))
 		}
-		adopted := newEntry(r, with, nil, e.Rev)
-		var x []float32
-		if with.dim != 0 {
-			if x, err = g.b.vector(ctx, g.sh, adopted); err != nil {
-				return false, err
-			}
-		}
-		g.sh.PutVector(adopted, g.b.document(r, with), x)
+		ps = ps[n:]
 	}
-	found := len(rest) < len(g.new)
-	g.new = rest
-	return found, nil
+	return out, nil
 }
 
-// hand gives the Writer the records of the group, all of them passing Episodes, and the
-// removal of those that give way to them. They have no revision yet, see [Bank.revision].
-// Where another Bank may have vouched for one that gives way, makeRoom removes it.
-func (g *group) hand(ctx context.Context) error {
-	g.sh.edit.Lock()
-	defer g.sh.edit.Unlock()
-	ops, err := g.records(store.Any) // the Writer takes no conditions, and the claims are ours
-	if err != nil {
-		return err
+// prepare checks and cleans a draft, the n-th of a call.
+func (s Space) prepare(d Draft, now time.Time, n int) (*prepared, error) {
+	if d.At.IsZero() {
+		d.At = now.UTC()
 	}
-	queue := g.sh.passed()
-	over := min(max(0, len(queue)+len(g.new)-maxPassing), maxPassing) // more go with the next group
-	if g.b.o.Shared {
-		over = 0
+	if err := s.clean(&d); err != nil {
+		return nil, err
 	}
-	var going []table.Leaving
-	for _, k := range queue[:over] {
-		e := g.sh.Find(k)
-		more, err := g.b.leave(ctx, g.sh, e)
-		if err != nil {
-			return err
+	p := &prepared{vector: slices.Clone(d.Vector)}
+	p.Kind, p.Created = uint8(slices.Index(kinds, d.Kind)), now.UnixMicro()+int64(n) // in the order of the drafts
+	p.More = &more{Key: d.Key}
+	p.setDraft(&d, p.More)
+	p.setSource(d.Source, p.More)
+	p.Trusted = d.Source.Origin == Host // of a Derived one stage knows
+	p.id = p.name(s.scope, 0)
+	return p, nil
+}
+
+// clean checks a draft, and takes secrets and invalid UTF-8 out of it.
+func (s Space) clean(d *Draft) error {
+	for _, text := range []*string{&d.Trigger, &d.Content, &d.Actor, &d.Slot, &d.Source.Ref} {
+		*text = s.tidy(*text)
+	}
+	for _, name := range []*string{&d.Key, &d.Thread, &d.Source.Run} {
+		*name = s.tidyName(*name)
+	}
+	d.Supersedes, d.Source.Parents = tidyIDs(s, d.Supersedes), tidyIDs(s, d.Source.Parents)
+	d.Links = slices.Clone(d.Links)
+	for i := range d.Links {
+		l := &d.Links[i]
+		l.To, l.Rel = ID(s.tidyName(string(l.To))), s.tidyName(l.Rel)
+	}
+	if d.Plan != nil && s.b.o.Sanitizer != nil && json.Valid(d.Plan) {
+		d.Plan = s.b.o.Sanitizer.Data(d.Plan)
+	}
+	year := d.At.UTC().Year()
+	err := cmp.Or(s.scope.Check(), checkVector(d.Vector),
+		refuse(!slices.Contains(kinds, d.Kind), "a memory of an unknown kind"),
+		refuse(!slices.Contains(origins, d.Source.Origin), "a memory of an unknown origin"),
+		refuse(strings.TrimSpace(d.Content) == "", "a memory must have a content"),
+		refuse(year < 1 || year > 9999, "a time must be of the years 1 to 9999"),
+		refuse(d.Plan != nil && !json.Valid(d.Plan), "a plan must be JSON"),
+		store.Limit("trigger", len(d.Trigger), MaxText), store.Limit("content", len(d.Content), MaxText),
+		store.Limit("plan", len(d.Plan), maxPlan), store.Limit("links", len(d.Links), maxLinks),
+		store.Limit("supersedes", len(d.Supersedes), maxLinks), store.Limit("parents", len(d.Source.Parents), maxLinks))
+	names := []string{d.Key, d.Actor, d.Thread, d.Slot, d.Source.Ref, d.Source.Run}
+	for _, l := range d.Links {
+		names = append(names, string(l.To), l.Rel)
+	}
+	for _, id := range slices.Concat(d.Supersedes, d.Source.Parents) {
+		names = append(names, string(id))
+	}
+	for _, name := range names {
+		if name != "" && err == nil {
+			err = store.CheckID(name)
 		}
-		r, err := g.b.record(ctx, g.sh, e)
-		if err != nil {
-			return err
-		}
-		ops = append(ops, more...)
-		going = append(going, g.b.leaving(e, r, false))
-	}
-	taken, err := g.b.late.Add(ctx, ops...)
-	if !taken {
-		return err
-	}
-	for _, c := range g.new {
-		queue = append(queue, ident.Of(c.rec.ID))
-	}
-	g.sh.passing = queue[over:]
-	new := g.new
-	g.show(0)
-	g.read(new)
-	if len(going) > 0 {
-		g.sh.Remove(going...)
-	}
-	if g.b.o.Shared {
-		_ = g.b.makeRoom(ctx, g.sh) // the next one tries again
 	}
 	return err
 }
 
-// makeRoom erases the passing Episodes that are too many; for the next ones too if each would take a commit for it. The
-// caller holds edit.
-func (b *Bank) makeRoom(ctx context.Context, sh *shard) error {
-	queue := sh.passed()
-	n := max(0, len(queue)-maxPassing)
-	if n > 0 && b.o.Shared {
-		n += maxPassing / 16
+func (s Space) tidy(text string) string {
+	if text != "" && s.b.o.Sanitizer != nil {
+		text = s.b.o.Sanitizer.Prose(text)
 	}
-	var over []*table.Entry
-	for _, k := range queue[:n] {
-		over = append(over, sh.Find(k))
-	}
-	return b.eraseAll(ctx, sh, over)
+	return strings.ToValidUTF8(text, "\ufffd")
 }
 
-// leave returns the writes that remove a record, without a receipt.
-func (b *Bank) leave(ctx context.Context, sh *shard, e *table.Entry) ([]store.Op, error) {
-	id := ID(e.Name())
-	ops, err := b.unwritten(ctx, sh, id)
-	return append(append(ops, store.Op{Key: sh.key(stored.Records, id), Delete: true}), b.besides(sh, id)...), err
+// tidyName is tidy for what must stay different from other names: one with a secret in it becomes its hash.
+func (s Space) tidyName(name string) string {
+	if clean := s.tidy(name); clean != name {
+		return hashed(name)
+	}
+	return name
 }
 
-// records returns the writes of the group's records and of the marks of those that the
-// Extractor is to read.
-func (g *group) records(cond store.Condition) ([]store.Op, error) {
-	ops := make([]store.Op, 0, len(g.new))
-	for _, c := range g.new {
-		c.record.If = cond
-		ops = append(ops, c.record)
-		if g.b.reading.states(c.rec) {
-			at := applied{At: tally.InstantOf(c.rec.Known)}
-			op, err := stored.Put(g.sh.key(stored.Unread, c.rec.ID), at)
-			if err != nil {
-				return nil, err
+func tidyIDs(s Space, ids []ID) []ID {
+	ids = slices.Clone(ids)
+	for i, id := range ids {
+		ids[i] = ID(s.tidyName(string(id)))
+	}
+	return ids
+}
+
+func refuse(bad bool, why string) error {
+	if bad {
+		return &store.LimitError{What: why}
+	}
+	return nil
+}
+
+// marker is what is kept of a Key, for 90 days.
+type marker struct {
+	At        int64    `cbor:"1,keyasint"`
+	IDs       []ID     `cbor:"2,keyasint,omitempty"` // of a draft: the memory that it became
+	Effects   []effect `cbor:"3,keyasint,omitempty"` // of a feedback, by IDs
+	Situation uint64   `cbor:"4,keyasint,omitempty"`
+}
+
+const markersLast = 90 * 24 * time.Hour
+
+// stage writes a record into a batch, or strengthens an equal one, and returns what is written, and whether it is new.
+func (s Space) stage(ctx context.Context, b *store.Batch, p *prepared) (is *record, isNew bool, err error) {
+	n := p.record
+	if n.Trusted, err = s.trusted(ctx, b, n.source()); err != nil {
+		return nil, false, err
+	}
+	if n.Trusted != p.Trusted {
+		n.id = n.name(s.scope, 0)
+	}
+	key, c := s.scope.Key(draftKind, hashed(n.more().Key)), store.Any
+	if n.more().Key != "" {
+		var m marker
+		if m, c, err = codec.Load[marker](ctx, b, key); err != nil {
+			return nil, false, err
+		}
+		for _, id := range m.IDs {
+			known, _, err := s.read(ctx, b, id)
+			if err == nil || !errors.Is(err, store.ErrNotFound) {
+				return known, false, err
 			}
-			ops = append(ops, op)
 		}
 	}
-	return ops, nil
+	for i := 1; is == nil; i++ {
+		var old *record
+		at, err := store.Revision(0), store.ErrNotFound
+		if _, staged := b.Staged(s.key(n.id)); staged || s.table().current(n.id) != nil { // others' ids are a conflict
+			old, at, err = s.read(ctx, b, n.id)
+		}
+		switch {
+		case errors.Is(err, store.ErrNotFound):
+			is, isNew = &n, true
+			err = s.write(b, is, 0)
+			if err == nil && p.vector != nil {
+				err = s.putVector(b, n.id, "", n.text(), p.vector)
+			}
+		case err == nil && old.equal(&n) && !s.replaced(old.id) && (n.more().Slot == "" || n.At >= old.At):
+			is = old
+			is.strengthen(&n)
+			err = s.put(b, is, at)
+		case err == nil:
+			n.id = n.name(s.scope, i)
+		}
+		if err != nil {
+			return nil, false, err
+		}
+	}
+	if n.more().Key != "" {
+		err = codec.Put(b, key, marker{At: n.Created, IDs: []ID{is.id}}, c)
+	}
+	return is, isNew, err
+}
+
+// trusted reports whether what a source says is trusted: the host, and what was drawn from trusted memories alone.
+func (s Space) trusted(ctx context.Context, b *store.Batch, src Source) (bool, error) {
+	if src.Origin != Derived {
+		return src.Origin == Host, nil
+	}
+	for _, id := range src.Parents {
+		parent, _, err := s.read(ctx, b, id)
+		if errors.Is(err, store.ErrNotFound) {
+			return false, nil // nobody can tell
+		}
+		if err != nil || !parent.Trusted {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// replaced reports whether something else holds in the place of a record.
+func (s Space) replaced(id ID) bool {
+	t := s.table()
+	if t == nil {
+		return false
+	}
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	r := t.get(id)
+	return r != nil && t.standing(r, forever) != r
+}
+
+// strengthen takes up an equal record.
+func (r *record) strengthen(o *record) {
+	m, from := r.own(), o.more()
+	m.Strengthened += 1 + from.Strengthened
+	m.Said, r.Archived = max(m.Said, o.said()), false
+	for _, src := range append([]Source{o.source()}, from.Sources...) {
+		same := func(k Source) bool { return k.Origin == src.Origin && k.Ref == src.Ref && k.Run == src.Run }
+		if !same(r.source()) && !slices.ContainsFunc(m.Sources, same) && len(m.Sources) < maxSources {
+			m.Sources = append(slices.Clip(m.Sources), src)
+		}
+	}
+	m.Links, m.Supersedes = union(m.Links, from.Links), union(m.Supersedes, from.Supersedes)
+}
+
+const maxSources = 15
+
+// union returns both without duplicates, at most maxLinks.
+func union[T comparable](a, b []T) []T {
+	for _, v := range b {
+		if !slices.Contains(a, v) && len(a) < maxLinks {
+			a = append(slices.Clip(a), v)
+		}
+	}
+	return a
+}
+
+// update commits what f stages, or leaves that to the owner of the batch. F may run several times.
+func (s Space) update(ctx context.Context, f func(*store.Batch) error) error {
+	err := s.scope.Check()
+	switch {
+	case err != nil:
+	case s.batch != nil:
+		err = f(s.batch)
+	default:
+		err = s.b.g.Update(ctx, f)
+	}
+	if err != nil {
+		return fmt.Errorf("memory: %w", err)
+	}
+	return nil
+}
+
+// read returns a record as a batch has it, to change, also by the id of one that was merged into it, and its revision.
+func (s Space) read(ctx context.Context, b codec.Reader, id ID) (*record, store.Revision, error) {
+	none := &record{id: id}
+	if err := store.CheckID(string(id)); err != nil {
+		return none, 0, err
+	}
+	if r := s.table().current(id); r != nil {
+		id = r.id
+	}
+	e, err := b.Get(ctx, s.key(id))
+	if err != nil {
+		return none, 0, fmt.Errorf("%q: %w", id, err)
+	}
+	r, err := decode(id, e)
+	if err != nil {
+		return none, 0, err
+	}
+	return r, e.Rev, nil
+}
+
+// put stages a record that was read at a revision.
+func (s Space) put(b *store.Batch, r *record, rev store.Revision) error {
+	b.After(func(rev store.Revision) {
+		r.rev = rev
+		s.b.take(s.scope, nil, r)
+	})
+	return s.write(b, r, rev)
+}
+
+// write is put for a record that somebody else takes in.
+func (s Space) write(b *store.Batch, r *record, rev store.Revision) error {
+	value, err := r.encode()
+	if err == nil {
+		err = b.Put(s.key(r.id), value, store.At(rev))
+	}
+	return err
+}
+
+// edit stages a change of a record by f, which returns false where there is nothing to change.
+func (s Space) edit(ctx context.Context, b *store.Batch, id ID, f func(*record) (bool, error)) error {
+	r, rev, err := s.read(ctx, b, id)
+	if err != nil {
+		return err
+	}
+	changed, err := f(r)
+	if err != nil || !changed {
+		return err
+	}
+	return s.put(b, r, rev)
+}
+
+// change commits an edit.
+func (s Space) change(ctx context.Context, id ID, f func(*record) (bool, error)) error {
+	return s.update(ctx, func(b *store.Batch) error { return s.edit(ctx, b, id, f) })
 }

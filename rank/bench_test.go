@@ -3,7 +3,6 @@ package rank_test
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -13,37 +12,24 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// crew returns a Book in which n candidates have 20 samples each, and them.
-func crew(tb testing.TB, n int) (*rank.Book, []rank.Candidate) {
-	tb.Helper()
-	book := open(tb, store.NewMem(), nil)
-	cs := make([]rank.Candidate, n)
-	for i := range cs {
-		cs[i] = rank.Candidate{Name: fmt.Sprintf("candidate-%02d", i), Prior: 0.5}
-		for j := range 20 {
-			confidence := float64(j) / 20
-			require.NoError(tb, book.Observe(tb.Context(), rank.Sample{
-				Key:       fmt.Sprintf("%d/%d", i, j),
-				Candidate: cs[i].Name, Situation: rank.Situation{Skill: "build"},
-				Success: (i*7+j)%5 != 0, Confidence: &confidence, Wall: time.Duration(i+1) * time.Second, CostUSD: 0.01,
-			}))
-		}
-	}
-	return book, cs
-}
-
 func BenchmarkScore(b *testing.B) {
-	for _, n := range []int{4, 16, 64} {
-		book, cs := crew(b, n)
-		s := rank.Situation{Skill: "build"}
-		for _, p := range []struct {
-			name   string
-			policy rank.Policy
-		}{{"observed", book.Observed()}, {"weighted", book.Weighted()}, {"learned", book.Learned(nil)}} {
-			b.Run(fmt.Sprintf("%s/n=%d", p.name, n), func(b *testing.B) {
+	for _, k := range []int{16, 100_000} {
+		clock := time.Unix(1_700_000_000, 0)
+		book := open(b, store.NewMem(), func() time.Time { return clock }, 0)
+		cs := make([]rank.Candidate, k)
+		for i := range cs {
+			cs[i].Name = fmt.Sprint("candidate-", i)
+			if i < 1000 {
+				require.NoError(b, book.Observe(context.Background(), rank.Sample{
+					Candidate: cs[i].Name, Task: rank.Task{Skill: "s", Key: "k"}, Outcome: rank.Delivered, At: clock,
+				}))
+			}
+		}
+		for name, p := range map[string]rank.Policy{"Learned": book.Learned(), "Observed": book.Observed(), "Weighted": book.Weighted()} {
+			b.Run(fmt.Sprint(name, "/", k), func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
-					if _, err := p.policy.Score(b.Context(), s, cs); err != nil {
+					if _, err := p.Score(context.Background(), rank.Task{Skill: "s", Key: "k"}, cs); err != nil {
 						b.Fatal(err)
 					}
 				}
@@ -52,83 +38,56 @@ func BenchmarkScore(b *testing.B) {
 	}
 }
 
-func BenchmarkObserve(b *testing.B) {
-	book := open(b, store.NewMem(), nil)
-	ctx := context.Background()
-	keys := 0
-	confidence := 0.9
+// BenchmarkStage stages a sample of each of 64 candidates whose records are full, in one commit to a store that keeps
+// nothing.
+func BenchmarkStage(b *testing.B) {
+	clock := time.Unix(1_700_000_000, 0)
+	book := open(b, &forgetful{Store: store.NewMem()}, func() time.Time { return clock }, 0)
+	usd, i, least := .0123, 0, time.Hour
+	names, runs := make([]string, 64), make([]string, 1000)
+	for j := range runs {
+		runs[j] = fmt.Sprint("run/", j)
+	}
+	for c := range names {
+		names[c] = fmt.Sprint(c)
+	}
+	stage := func(batch *store.Batch) error {
+		begin := time.Now()
+		for _, name := range names {
+			err := book.Stage(context.Background(), batch, rank.Sample{
+				Run: runs[i%len(runs)], Candidate: name, Task: rank.Task{Skill: name, Key: names[i%20]}, Outcome: rank.Delivered,
+				Wall: 3 * time.Second, Usage: rank.Usage{Input: 1200, Output: 300, CostUSD: &usd}, At: clock,
+			})
+			if err != nil {
+				return err
+			}
+		}
+		least = min(least, time.Since(begin)/time.Duration(len(names)))
+		return nil
+	}
+	group := store.NewGroup(&forgetful{Store: store.NewMem()})
+	next := func() {
+		i, clock = i+1, clock.Add(time.Hour)
+		require.NoError(b, group.Update(context.Background(), stage))
+	}
+	for range 800 {
+		next()
+	}
 	b.ReportAllocs()
 	for b.Loop() {
-		keys++
-		err := book.Observe(ctx, rank.Sample{
-			Key: fmt.Sprintf("run/%d", keys), Candidate: "c", Situation: rank.Situation{Skill: "build", Key: "go"},
-			Success: true, Confidence: &confidence, Wall: time.Second, CostUSD: 0.01, TokensIn: 1200, TokensOut: 300,
-		})
-		if err != nil {
-			b.Fatal(err)
-		}
+		next()
 	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(names)), "ns/sample")
+	b.ReportMetric(float64(least), "least-ns/sample")
 }
 
-// BenchmarkScoreInContext scores 16 candidates by key and features: with 32
-// keys, and 256 points of 8 features that lie about at random.
-func BenchmarkScoreInContext(b *testing.B) {
-	book, cs := crew(b, 16)
-	rng := rand.New(rand.NewPCG(1, 1))
-	var s rank.Situation
-	for i := range 1024 {
-		if i%4 == 0 {
-			s = rank.Situation{Skill: "build", Key: fmt.Sprint(i % 32), Features: make([]float64, 8)}
-			for j := range s.Features {
-				s.Features[j] = rng.NormFloat64()
-			}
-		}
-		require.NoError(b, book.Observe(b.Context(), rank.Sample{
-			Key: fmt.Sprint(i), Candidate: cs[i%16].Name, Situation: s, Success: i%3 == 0,
-		}))
-	}
-	byKey := s
-	byKey.Features = nil
-	for name, s := range map[string]rank.Situation{"key": byKey, "features": s} {
-		b.Run(name, func(b *testing.B) {
-			learned := book.Learned(nil)
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := learned.Score(b.Context(), s, cs); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
+// forgetful is a store whose commits keep nothing.
+type forgetful struct {
+	store.Store
+	rev store.Revision
 }
 
-// BenchmarkCrowd scores 10⁵ candidates: all new to the Book, and once they are
-// known.
-func BenchmarkCrowd(b *testing.B) {
-	cs := make([]rank.Candidate, 100_000)
-	for i := range cs {
-		cs[i] = rank.Candidate{Name: fmt.Sprint("candidate-", i), Prior: float64(i%100) / 100}
-	}
-	s := rank.Situation{Skill: "build"}
-	for name, policy := range map[string]func(*rank.Book) rank.Policy{
-		"observed": (*rank.Book).Observed,
-		"learned":  func(b *rank.Book) rank.Policy { return b.Learned(nil) },
-	} {
-		b.Run(name+"/new", func(b *testing.B) {
-			for b.Loop() {
-				book, err := rank.Open(b.Context(), store.NewMem(), nil)
-				require.NoError(b, err)
-				_, err = policy(book).Score(b.Context(), s, cs)
-				require.NoError(b, err)
-				require.NoError(b, book.Close())
-			}
-		})
-		b.Run(name+"/known", func(b *testing.B) {
-			book := open(b, store.NewMem(), nil)
-			for b.Loop() {
-				_, err := policy(book).Score(b.Context(), s, cs)
-				require.NoError(b, err)
-			}
-		})
-	}
+func (f *forgetful) Commit(context.Context, ...store.Op) (store.Revision, error) {
+	f.rev++
+	return f.rev, nil
 }

@@ -5,495 +5,489 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strings"
+	"path/filepath"
 	"sync"
-	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"github.com/arc-learn/arc/rank"
 	"github.com/arc-learn/arc/store"
+	"github.com/arc-learn/arc/store/storetest"
 )
 
-// count returns how many keys a store holds, but for those of what is learned.
-func count(t *testing.T, st store.Store) int {
-	t.Helper()
-	n := 0
-	for e, err := range st.Scan(t.Context(), store.Range{}) {
-		require.NoError(t, err)
-		switch part(e.Key) {
-		case "seen", "slot":
-			n++
+var (
+	ctx   = context.Background()
+	start = time.UnixMilli(1_000_000_000_000)
+)
+
+// bookAt returns a Book whose clock is the variable's.
+func bookAt(t testing.TB, st store.Store, clock *time.Time) *rank.Book {
+	return open(t, st, func() time.Time { return *clock }, 0)
+}
+
+func ptr(v float64) *float64 { return &v }
+
+// The scores of protoWorkstacean's candidate-ranking.ts (eb1c8ed), computed by running it.
+func TestObserved(t *testing.T) {
+	for _, c := range []struct {
+		name            string
+		prior           float64
+		samples, passed int
+		wall            time.Duration
+		confident       int // of the passed ones, with a confidence of conf
+		conf, want      float64
+	}{
+		{"cold", .42, 0, 0, 0, 0, 0, .42},
+		{"four samples", .6, 4, 4, time.Second, 0, 0, .6},
+		{"five samples", .6, 5, 5, time.Second, 0, 0, 1.995},
+		{"no success, slow", .9, 10, 0, 10 * time.Minute, 0, 0, -.6},
+		{"two minutes", .5, 10, 8, 2 * time.Minute, 0, 0, 1},
+		{"an hour", .5, 10, 8, time.Hour, 0, 0, 1},
+		{"negative wall", .5, 10, 8, -5 * time.Second, 0, 0, 1.6},
+		{"half a second", .5, 10, 8, 500 * time.Millisecond, 0, 0, 1.5975},
+		{"90 seconds", .5, 10, 8, 90 * time.Second, 0, 0, 1.15},
+		{"four confidences", .5, 10, 8, time.Second, 4, .95, 1.595},
+		{"five confidences", .5, 10, 8, time.Second, 5, .95, 2.07},
+		{"little confidence", .5, 10, 8, time.Second, 8, .4, 1.795},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := bookAt(t, store.NewMem(), &start)
+			for i := range c.samples {
+				s := rank.Sample{Candidate: "a", Task: rank.Task{Skill: "s"}, Outcome: rank.Failed, Wall: c.wall, At: start}
+				if i < c.passed {
+					s.Outcome = rank.Delivered
+				}
+				if i < c.confident {
+					s.Confidence = ptr(c.conf)
+				}
+				require.NoError(t, b.Observe(ctx, s))
+			}
+			got, err := b.Observed().Score(ctx, rank.Task{Skill: "s"}, []rank.Candidate{{Name: "a", Prior: c.prior}})
+			require.NoError(t, err)
+			require.InDelta(t, c.want, got[0].Score, 1e-12)
+		})
+	}
+}
+
+func TestTies(t *testing.T) {
+	b := bookAt(t, store.NewMem(), &start)
+	got, err := b.Observed().Score(ctx, rank.Task{Skill: "s"}, []rank.Candidate{
+		{Name: "weak", Prior: .2}, {Name: "far", Prior: .9, Blast: 3}, {Name: "near", Prior: .9, Blast: 1}, {Name: "later", Prior: .9, Blast: 1},
+	})
+	require.NoError(t, err)
+	var names []string
+	for _, s := range got {
+		names = append(names, s.Name)
+	}
+	require.Equal(t, []string{"near", "later", "far", "weak"}, names)
+}
+
+// The weights of protoWorkstacean's executor-registry.ts: success ∕ (1 + cost per success), 1 without data.
+func TestWeighted(t *testing.T) {
+	b := bookAt(t, store.NewMem(), &start)
+	add := func(name string, passed, failed int, usd float64) {
+		for i := range passed + failed {
+			s := rank.Sample{Candidate: name, Task: rank.Task{Skill: "s"}, Outcome: rank.Delivered, Usage: rank.Usage{CostUSD: ptr(usd / float64(passed+failed))}, At: start}
+			if i >= passed {
+				s.Outcome = rank.Failed
+			}
+			require.NoError(t, b.Observe(ctx, s))
 		}
 	}
-	return n
-}
-
-func TestBadSamples(t *testing.T) {
-	t.Parallel()
-	good := func() rank.Sample {
-		return rank.Sample{Key: "k", Candidate: "c", Situation: rank.Situation{Skill: "s"}}
-	}
-	long := strings.Repeat("x", 257)
-	for name, spoil := range map[string]func(*rank.Sample){
-		"no key":               func(s *rank.Sample) { s.Key = "" },
-		"NUL in the key":       func(s *rank.Sample) { s.Key = "a\x00b" },
-		"no candidate":         func(s *rank.Sample) { s.Candidate = "" },
-		"candidate not UTF-8":  func(s *rank.Sample) { s.Candidate = "a\xff" },
-		"NUL in the skill":     func(s *rank.Sample) { s.Situation.Skill = "\x00" },
-		"newline in situation": func(s *rank.Sample) { s.Situation.Key = "a\nb" },
-		"feature NaN":          func(s *rank.Sample) { s.Situation.Features = []float64{1, math.NaN()} },
-		"feature infinite":     func(s *rank.Sample) { s.Situation.Features = []float64{math.Inf(-1)} },
-		"confidence NaN":       func(s *rank.Sample) { s.Confidence = p(math.NaN()) },
-		"confidence infinite":  func(s *rank.Sample) { s.Confidence = p(math.Inf(1)) },
-		"confidence 1.1":       func(s *rank.Sample) { s.Confidence = p(1.1) },
-		"confidence -0.1":      func(s *rank.Sample) { s.Confidence = p(-0.1) },
-		"negative wall":        func(s *rank.Sample) { s.Wall = -5 * time.Second },
-		"negative cost":        func(s *rank.Sample) { s.CostUSD = -0.01 },
-		"cost NaN":             func(s *rank.Sample) { s.CostUSD = math.NaN() },
-		"cost infinite":        func(s *rank.Sample) { s.CostUSD = math.Inf(1) },
-		"negative tokens in":   func(s *rank.Sample) { s.TokensIn = -1 },
-		"negative tokens out":  func(s *rank.Sample) { s.TokensOut = -1 },
-		"reward NaN":           func(s *rank.Sample) { s.Reward = p(math.NaN()) },
-		"time before 1970":     func(s *rank.Sample) { s.At = time.Date(1969, 1, 1, 0, 0, 0, 0, time.UTC) },
-		"time in year 9999":    func(s *rank.Sample) { s.At = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			st := store.NewMem()
-			book := open(t, st, nil)
-			s := good()
-			spoil(&s)
-			require.ErrorIs(t, book.Observe(t.Context(), s), rank.ErrSample)
-			require.NoError(t, book.Flush(t.Context()))
-			require.Zero(t, count(t, st))
+	add("healthy", 10, 0, 0)
+	add("broken", 0, 5, 0)
+	add("dear", 10, 0, 990)
+	add("mixed", 8, 2, 8)
+	want := map[string]float64{"healthy": 1, "broken": 0, "dear": .01, "mixed": .4, "unknown": 1}
+	first := map[string]int{}
+	for i := range 2000 {
+		got, err := b.Weighted().Score(ctx, rank.Task{Skill: "s", Key: fmt.Sprint(i)}, []rank.Candidate{
+			{Name: "healthy"}, {Name: "broken"}, {Name: "dear"}, {Name: "mixed"}, {Name: "unknown"},
 		})
+		require.NoError(t, err)
+		for _, s := range got {
+			require.InDelta(t, want[s.Name], s.Score, 1e-9, s.Name)
+		}
+		first[got[0].Name]++
 	}
-	for name, spoil := range map[string]func(*rank.Sample){
-		"key":        func(s *rank.Sample) { s.Key = long },
-		"candidate":  func(s *rank.Sample) { s.Candidate = long },
-		"skill":      func(s *rank.Sample) { s.Situation.Skill = long },
-		"features":   func(s *rank.Sample) { s.Situation.Features = make([]float64, rank.MaxFeatures+1) },
-		"cost":       func(s *rank.Sample) { s.CostUSD = 2 * rank.MaxCostUSD },
-		"reward":     func(s *rank.Sample) { r := -2.0 * rank.MaxReward; s.Reward = &r },
-		"tokens in":  func(s *rank.Sample) { s.TokensIn = rank.MaxTokens + 1 },
-		"tokens out": func(s *rank.Sample) { s.TokensOut = rank.MaxTokens + 1 },
-	} {
-		t.Run("over the limit: "+name, func(t *testing.T) {
-			t.Parallel()
-			st := store.NewMem()
-			book := open(t, st, nil)
-			s := good()
-			spoil(&s)
-			err := book.Observe(t.Context(), s)
-			limit, ok := errors.AsType[*store.LimitError](err)
-			require.True(t, ok, "%v", err)
-			require.Equal(t, name, limit.Field)
-			require.NoError(t, book.Flush(t.Context()))
-			require.Zero(t, count(t, st))
-		})
-	}
+	require.InDelta(t, 2000/2.44, float64(first["healthy"]), 100)
+	require.InDelta(t, 2000*.4/2.44, float64(first["mixed"]), 70)
+	require.InDelta(t, 2000*.02/2.44, float64(first["broken"]), 15, "what failed is tried again")
 }
 
-func TestBadSampleIsReportedWhole(t *testing.T) {
-	t.Parallel()
-	err := open(t, store.NewMem(), nil).Observe(t.Context(), rank.Sample{CostUSD: -1, Wall: -1, Confidence: p(2)})
-	for _, part := range []string{"key", "candidate", "cost", "wall", "confidence"} {
-		require.ErrorContains(t, err, part)
+func TestStats(t *testing.T) {
+	b := bookAt(t, store.NewMem(), &start)
+	for i, c := range []struct {
+		conf float64
+		ok   bool
+	}{{.9, true}, {.6, true}, {.3, false}, {.8, false}, {.79, false}, {1.5, true}} {
+		s := rank.Sample{Candidate: "a", Task: rank.Task{Skill: "s"}, Outcome: rank.Failed, Confidence: ptr(c.conf), At: start,
+			Wall: time.Duration(i) * time.Second, Usage: rank.Usage{Input: 1000 * i, Output: 10}}
+		if c.ok {
+			s.Outcome = rank.Delivered
+		}
+		require.NoError(t, b.Observe(ctx, s))
 	}
+	require.NoError(t, b.Observe(ctx, rank.Sample{Candidate: "a", Task: rank.Task{Skill: "s"}, Outcome: rank.Away, Usage: rank.Usage{CostUSD: ptr(.7)}, At: start}))
+	got, on, off := b.Stats("a", "s"), b.Stats("a", "s", rank.Delivered), b.Stats("a", "s", rank.Failed)
+	for _, v := range []*float64{&got.Confidence, &on.Confidence, &off.Confidence} {
+		*v = math.Round(*v*1e9) / 1e9
+	}
+	require.Equal(t, rank.Stats{
+		Usage:    rank.Usage{Input: 15_000, Output: 60, CostUSD: ptr(.7)},
+		Attempts: 7, Judged: 6, Delivered: 3, Priced: 1, Confidence: .731666667, HighConfidenceFailures: 1,
+	}, got)
+	require.Equal(t, []float64{.833333333, .63}, []float64{on.Confidence, off.Confidence})
+	require.Equal(t, []int{3, 3}, []int{on.Attempts, off.Attempts})
+	require.Zero(t, b.Stats("nobody", "s"))
 }
 
-func TestEdgesOfSamples(t *testing.T) {
-	t.Parallel()
-	book := open(t, store.NewMem(), nil)
-	require.NoError(t, book.Observe(t.Context(), rank.Sample{
-		Key: "k", Candidate: "c", Success: true, Wall: math.MaxInt64, Confidence: p(math.Copysign(0, -1)),
-		CostUSD: rank.MaxCostUSD, TokensIn: rank.MaxTokens, Reward: p(-3),
-		Situation: rank.Situation{Key: "go", Features: make([]float64, rank.MaxFeatures)},
-	}))
-	s, err := book.Stats(t.Context(), "c", "")
-	require.NoError(t, err)
-	require.Equal(t, rank.MaxWall, s.Wall, "a huge wall time is clamped")
-	require.Equal(t, 1, s.Confident)
-	require.Zero(t, s.Confidence)
-	require.InDelta(t, rank.MaxCostUSD, s.CostUSD, 0)
-	require.InDelta(t, rank.MaxTokens, s.TokensIn, 0)
-}
-
-func TestUnknownIsNotFailure(t *testing.T) {
-	t.Parallel()
-	book := open(t, store.NewMem(), nil)
-	for i := range 8 {
-		require.NoError(t, book.Observe(t.Context(), rank.Sample{
-			Key: fmt.Sprint(i), Candidate: "c", Success: i < 3, Unknown: i >= 4, Confidence: p(0.9), Wall: time.Second,
+// The figures of protoWorkstacean's agent-fleet-health-plugin.ts.
+func TestHealth(t *testing.T) {
+	b := bookAt(t, store.NewMem(), &start)
+	add := func(name, skill string, o rank.Outcome, wall int, age time.Duration, usd float64) {
+		require.NoError(t, b.Observe(ctx, rank.Sample{
+			Run: name + skill, Candidate: name, Task: rank.Task{Skill: skill}, Outcome: o, Class: "c", At: start.Add(-age),
+			Wall: time.Duration(wall) * time.Millisecond, Usage: rank.Usage{CostUSD: ptr(usd)},
 		}))
 	}
-	s, err := book.Stats(t.Context(), "c", "")
-	require.NoError(t, err)
-	require.Equal(t, 8, s.Samples)
-	require.Equal(t, 4, s.Known)
-	require.InDelta(t, 0.75, s.SuccessRate, 0)
-	require.Equal(t, 1, s.HighConfidenceFailures)
-	require.Equal(t, 4, s.Confident)
-
-	cs := []rank.Candidate{{Name: "c", Prior: 0.3}}
-	ss, err := book.Observed().Score(t.Context(), rank.Situation{}, cs)
-	require.NoError(t, err)
-	require.Equal(t, rank.Cold, ss[0].Parts.Basis, "four known outcomes are too few")
-	require.InDelta(t, 0.3, ss[0].Score, 0)
-	require.Equal(t, 8, ss[0].Samples)
-
-	require.NoError(t, book.Observe(t.Context(), rank.Sample{Key: "9", Candidate: "c", Success: true}))
-	ss, err = book.Observed().Score(t.Context(), rank.Situation{}, cs)
-	require.NoError(t, err)
-	require.Equal(t, rank.Warm, ss[0].Parts.Basis)
-	require.InDelta(t, 1.6, ss[0].Parts.Success, 1e-15)
+	for i := range 10 {
+		require.NoError(t, b.Observe(ctx, rank.Sample{Candidate: "bot", Task: rank.Task{Skill: "run"}, Outcome: rank.Delivered,
+			Wall: time.Duration(i+1) * 100 * time.Millisecond, At: start}))
+	}
+	add("ava", "plan", rank.Failed, 1, time.Hour, .009)
+	add("quinn", "plan", rank.Delivered, 1, 24*time.Hour, .01)
+	add("quinn", "sweep", rank.Failed, 1, time.Hour+time.Millisecond, 0)
+	add("old", "plan", rank.Failed, 1, 24*time.Hour+time.Millisecond, 5)
+	day := 24 * time.Hour
+	health := func(candidate, skill string, last time.Duration) rank.Stats {
+		s, _ := b.Health(candidate, skill, last)
+		return s
+	}
+	all := health("", "", day)
+	require.Equal(t, ptr(.009+.01), all.CostUSD)
+	require.Equal(t, []int{13, 11}, []int{all.Attempts, all.Delivered})
+	sweep, plan := health("", "sweep", day), health("", "plan", day)
+	require.Equal(t, []int{1, 0, 2, 1}, []int{sweep.Attempts, sweep.Delivered, plan.Attempts, plan.Delivered})
+	hour := health("ava", "", time.Hour)
+	require.Equal(t, []int{1, 0}, []int{hour.Attempts, hour.Delivered})
+	require.Equal(t, rank.Stats{
+		Attempts: 10, Judged: 10, Delivered: 10,
+		P50: 600 * time.Millisecond, P95: time.Second,
+	}, health("bot", "", day))
+	_, failures := b.Health("ava", "", day)
+	require.Equal(t, []rank.Sample{{Run: "avaplan", Candidate: "ava", Task: rank.Task{Skill: "plan"}, Class: "c", At: start.Add(-time.Hour).UTC()}}, failures)
+	require.Zero(t, health("quinn", "", time.Hour).Attempts, "an hour and a millisecond ago")
+	require.Zero(t, health("ghost", "", day))
 }
 
-// Who boasts gains nothing by it: what is reported counts as what came of it, by
-// the last 200 samples, and the same after a restart.
-func TestCalibratedConfidence(t *testing.T) {
-	t.Parallel()
-	says := map[string]float64{"boaster": 0.95, "modest": 0.6}
-	cs := []rank.Candidate{{Name: "boaster"}, {Name: "modest"}}
-	for _, calibrated := range []bool{false, true} {
-		st := store.NewMem()
-		open := func() *rank.Book {
-			b, err := rank.Open(t.Context(), st, &rank.Options{Calibrated: calibrated})
-			require.NoError(t, err)
-			return b
+func TestMoreThanTheRingInADay(t *testing.T) {
+	clock := start
+	b := bookAt(t, store.NewMem(), &clock)
+	for range 400 {
+		require.NoError(t, b.Observe(ctx, rank.Sample{Candidate: "a", Task: rank.Task{Skill: "s"}, Outcome: rank.Delivered, Usage: rank.Usage{CostUSD: ptr(.2)}, At: clock}))
+		clock = clock.Add(2 * time.Minute)
+	}
+	last, _ := b.Health("a", "", 24*time.Hour)
+	require.InDelta(t, 80, *last.CostUSD, 6, "the hour in which the ring begins counts in part")
+	sum := 0.
+	for day := range 2 {
+		if d := b.Day("", "", start.AddDate(0, 0, day)); d.CostUSD != nil {
+			sum += *d.CostUSD
 		}
-		parts := func(b *rank.Book) map[string]rank.Parts {
-			ss, err := b.Observed().Score(t.Context(), rank.Situation{}, cs)
-			require.NoError(t, err)
-			return map[string]rank.Parts{ss[0].Candidate.Name: ss[0].Parts, ss[1].Candidate.Name: ss[1].Parts}
+	}
+	require.InDelta(t, 80, sum, 1e-6)
+}
+
+// A worker that was down is back soon, though one that is 20 times dearer stands beside it.
+func TestAWorkerThatWasDownIsBack(t *testing.T) {
+	for _, outage := range []rank.Outcome{rank.Away, rank.TimedOut, rank.Failed} {
+		clock := start
+		b := bookAt(t, store.NewMem(), &clock)
+		cs := []rank.Candidate{{Name: "cheap", Prior: .5}, {Name: "dear", Prior: .5}}
+		usd := map[string]float64{"cheap": .05, "dear": 1}
+		try := func(name string, o rank.Outcome) {
+			clock = clock.Add(time.Hour)
+			require.NoError(t, b.Observe(ctx, rank.Sample{Candidate: name, Task: rank.Task{Skill: "s"}, Outcome: o, Usage: rank.Usage{CostUSD: ptr(usd[name])}, At: clock}))
 		}
-		book := open()
-		for i := range 600 { // the first 300 are good, and slide out
-			for name, c := range says {
-				require.NoError(t, book.Observe(t.Context(), rank.Sample{
-					Key: fmt.Sprint(name, i), Candidate: name, Success: i < 300 || i%5 < 3, Confidence: &c,
-				}))
+		for range 20 {
+			try("cheap", rank.Delivered)
+		}
+		try("cheap", outage)
+		try("cheap", outage)
+		cheap, back := 0, -1
+		for i := range 60 {
+			s, err := b.Learned().Score(ctx, rank.Task{Skill: "s"}, cs)
+			require.NoError(t, err)
+			if s[0].Name == "cheap" {
+				if cheap++; back < 0 {
+					back = i
+				}
+			}
+			try(s[0].Name, rank.Delivered)
+		}
+		require.LessOrEqual(t, back, 24, outage)
+		require.GreaterOrEqual(t, back, 0, outage)
+		require.Greater(t, cheap, 30, "most tries, after %s", outage)
+	}
+}
+
+// Six programs of which each can do one of six kinds: the third time a kind comes up its program is tried first.
+func TestEachCanDoOneKind(t *testing.T) {
+	var third float64
+	for seed := range uint64(20) {
+		b := open(t, store.NewMem(), func() time.Time { return start }, seed+1)
+		for n := range 18 {
+			able := fmt.Sprint(n % 6)
+			task := rank.Task{Key: "kind " + able}
+			var cs []rank.Candidate
+			for i := range 6 {
+				cs = append(cs, rank.Candidate{Name: fmt.Sprint(i)})
+			}
+			order, err := b.Learned().Score(ctx, task, cs)
+			require.NoError(t, err)
+			for i, c := range order {
+				s := rank.Sample{Candidate: c.Name, Task: task, Outcome: rank.Failed}
+				if c.Name == able {
+					s.Outcome = rank.Delivered
+				}
+				require.NoError(t, b.Observe(ctx, s))
+				if c.Name == able {
+					if n >= 12 {
+						third += float64(i+1) / (6 * 20)
+					}
+					break
+				}
 			}
 		}
-		got := parts(book)
-		require.InDelta(t, 0.6*2, got["boaster"].Success, 1e-12)
-		require.InDelta(t, 0.5*0.6, got["modest"].Confidence, 0.005)
-		if calibrated {
-			require.InDelta(t, 0.5*0.6, got["boaster"].Confidence, 0.01)
-		} else {
-			require.InDelta(t, 0.5*0.95, got["boaster"].Confidence, 1e-12)
+	}
+	require.Less(t, third, 1.3, "tries the third time; 3.5 by chance")
+}
+
+// TestAnyOrder holds Books against plain lists: two on one store, samples that come again, verdicts that correct,
+// commits that fail, scopes, and reopening.
+func TestAnyOrder(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		st := store.NewMem()
+		fails := &failing{Store: st}
+		books := []*rank.Book{open(t, st, nil, 0), open(t, fails, nil, 0)}
+		type sample struct {
+			run string
+			o   rank.Outcome
 		}
-		require.NoError(t, book.Close())
-		book = open()
-		require.Equal(t, got, parts(book))
-		stats, err := book.Stats(t.Context(), "boaster", "")
-		require.NoError(t, err)
-		require.InDelta(t, 0.95, stats.Confidence, 1e-12, "what was reported is kept")
-		require.NoError(t, book.Close())
-	}
-}
-
-func TestObserveIsIdempotent(t *testing.T) {
-	t.Parallel()
-	st := store.NewMem()
-	s := rank.Sample{Key: "k", Candidate: "c", Success: true}
-	again := func(book *rank.Book) {
-		s.Success = false // what a second sample says does not matter
-		require.NoError(t, book.Observe(t.Context(), s))
-		got, err := book.Stats(t.Context(), "c", "")
-		require.NoError(t, err)
-		require.Equal(t, 1, got.Samples)
-		require.Equal(t, 1, got.Successes)
-	}
-	book := open(t, st, nil)
-	require.NoError(t, book.Observe(t.Context(), s))
-	again(book)
-	require.NoError(t, book.Flush(t.Context()))
-	again(book)
-	for i := range 2 * rank.Window { // push it out of the window
-		require.NoError(t, book.Observe(t.Context(), rank.Sample{Key: fmt.Sprint(i), Candidate: "d"}))
-	}
-	require.NoError(t, book.Close())
-	again(open(t, st, nil))
-}
-
-func TestZeroTimeIsNow(t *testing.T) {
-	t.Parallel()
-	now := noon
-	book := open(t, store.NewMem(), &rank.Options{Now: func() time.Time { return now }})
-	require.NoError(t, book.Observe(t.Context(), rank.Sample{Key: "k", Candidate: "c", CostUSD: 0.5}))
-	health := func() rank.Health {
-		h, err := book.Health(t.Context(), "c")
-		require.NoError(t, err)
-		return h
-	}
-	require.Equal(t, rank.Health{Known: 1, CostUSD: 0.5}, health())
-	now = noon.Add(rank.Day)
-	require.Equal(t, 1, health().Known, "the day includes its ends")
-	now = now.Add(1)
-	require.Equal(t, rank.Health{SuccessRate: 1}, health(), "nothing known is neutral")
-	require.Zero(t, health().Known)
-	stats, err := book.Stats(t.Context(), "c", "")
-	require.NoError(t, err)
-	require.Equal(t, 1, stats.Samples, "the window does not go by time")
-}
-
-func TestSecretInSituation(t *testing.T) {
-	t.Parallel()
-	st := store.NewMem()
-	book := open(t, st, &rank.Options{Sync: true})
-	require.NoError(t, book.Observe(t.Context(), rank.Sample{
-		Key: "k", Candidate: "c", Situation: rank.Situation{Key: "password=hunter2secret"},
-	}))
-	for e, err := range st.Scan(t.Context(), store.Range{}) {
-		require.NoError(t, err)
-		require.NotContains(t, e.Key+string(e.Value), "hunter2secret")
-	}
-}
-
-func TestOptions(t *testing.T) {
-	t.Parallel()
-	for _, explore := range []float64{-0.1, 1.1, math.NaN(), math.Inf(1)} {
-		_, err := rank.Open(t.Context(), store.NewMem(), &rank.Options{Explore: explore})
-		require.ErrorIs(t, err, rank.ErrOptions)
-	}
-	for _, none := range []store.Store{nil, (*store.Mem)(nil)} {
-		_, err := rank.Open(t.Context(), none, nil)
-		require.ErrorIs(t, err, rank.ErrOptions)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	_, err := rank.Open(ctx, store.NewMem(), nil)
-	require.ErrorIs(t, err, context.Canceled)
-}
-
-func TestCancelled(t *testing.T) {
-	t.Parallel()
-	st := store.NewMem()
-	book := open(t, st, nil)
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	cs := []rank.Candidate{{Name: "c"}}
-	require.ErrorIs(t, book.Observe(ctx, rank.Sample{Key: "k", Candidate: "c"}), context.Canceled)
-	_, err := book.Observed().Score(ctx, rank.Situation{}, cs)
-	require.ErrorIs(t, err, context.Canceled)
-	_, err = book.Weighted().Score(ctx, rank.Situation{}, cs)
-	require.ErrorIs(t, err, context.Canceled)
-	_, err = book.Stats(ctx, "c", "")
-	require.ErrorIs(t, err, context.Canceled)
-	_, err = book.Health(ctx, "c")
-	require.ErrorIs(t, err, context.Canceled)
-	require.NoError(t, book.Close())
-	require.Zero(t, count(t, st))
-}
-
-func TestClosed(t *testing.T) {
-	t.Parallel()
-	st := store.NewMem()
-	book := open(t, st, nil)
-	require.NoError(t, book.Observe(t.Context(), rank.Sample{Key: "k", Candidate: "c"}))
-	require.NoError(t, book.Close())
-	require.NoError(t, book.Close())
-	require.ErrorIs(t, book.Observe(t.Context(), rank.Sample{Key: "l", Candidate: "c"}), store.ErrClosed)
-	_, err := book.Observed().Score(t.Context(), rank.Situation{}, []rank.Candidate{{Name: "c"}})
-	require.ErrorIs(t, err, store.ErrClosed)
-	_, err = book.Weighted().Score(t.Context(), rank.Situation{}, []rank.Candidate{{}})
-	require.ErrorIs(t, err, store.ErrClosed)
-	_, err = book.Stats(t.Context(), "c", "")
-	require.ErrorIs(t, err, store.ErrClosed)
-	_, err = book.Health(t.Context(), "d")
-	require.ErrorIs(t, err, store.ErrClosed)
-	require.Equal(t, 2, count(t, st), "Close does not close the store, and has written the sample")
-}
-
-func TestSync(t *testing.T) {
-	t.Parallel()
-	st := store.NewMem()
-	book := open(t, st, &rank.Options{Sync: true})
-	require.NoError(t, book.Observe(t.Context(), rank.Sample{Key: "k", Candidate: "c"}))
-	require.Equal(t, 2, count(t, st))
-}
-
-func TestConcurrentObserve(t *testing.T) {
-	t.Parallel()
-	const workers, samples = 8, 100
-	st := store.NewMem()
-	book := open(t, st, nil)
-	var wg sync.WaitGroup
-	for range workers {
-		wg.Go(func() {
-			cs := []rank.Candidate{{Name: "c0"}, {Name: "c1"}, {Name: "c2"}}
-			for i := range samples { // every worker brings the same samples
-				s := rank.Sample{Key: fmt.Sprint(i), Candidate: fmt.Sprintf("c%d", i%3), Success: i%2 == 0}
-				s.Situation.Features = []float64{float64(i % 5)}
-				if book.Observe(t.Context(), s) != nil {
-					t.Error("observe failed")
+		want := map[string][]sample{}
+		rt.Repeat(map[string]func(*rapid.T){
+			"observe": func(rt *rapid.T) {
+				scope := rapid.SampledFrom([]store.Scope{"", "acme/anna", "acme/an"}).Draw(rt, "scope")
+				name := rapid.SampledFrom([]string{"a", "b/c"}).Draw(rt, "candidate")
+				s := sample{fmt.Sprint("run", rapid.IntRange(0, 40).Draw(rt, "run")), rapid.SampledFrom([]rank.Outcome{rank.Delivered, rank.Failed, rank.Away}).Draw(rt, "outcome")}
+				i := rapid.IntRange(0, 1).Draw(rt, "book")
+				fails.next = i == 1 && rapid.IntRange(0, 4).Draw(rt, "fails") == 0
+				broken := fails.next
+				err := books[i].In(scope).Observe(ctx, rank.Sample{Run: s.run, Candidate: name, Task: rank.Task{Skill: "s", Key: s.run}, Outcome: s.o, At: start})
+				if broken {
+					require.ErrorIs(rt, err, errBroken)
+					return
 				}
-				for _, policy := range policies(book) {
-					if _, err := policy.Score(t.Context(), s.Situation, cs); err != nil {
-						t.Error(err)
+				require.NoError(rt, err)
+				key := string(scope) + "|" + name
+				for j, x := range want[key] {
+					if x.run == s.run {
+						want[key][j] = s
+						return
 					}
 				}
+				want[key] = append(want[key], s)
+			},
+			"erase": func(rt *rapid.T) {
+				key := store.Scope("acme/anna").Key("rank", "s/a")
+				require.NoError(rt, store.NewGroup(st).Update(ctx, func(b *store.Batch) error { return b.Delete(key, store.Any) }))
+				delete(want, "acme/anna|a")
+			},
+			"reopen": func(rt *rapid.T) { books[0] = open(t, st, nil, 0) },
+			"": func(rt *rapid.T) {
+				b := open(t, st, nil, 0)
+				for _, scope := range []store.Scope{"", "acme/anna", "acme/an"} {
+					for _, name := range []string{"a", "b/c"} {
+						var delivered, judged int
+						for _, x := range want[string(scope)+"|"+name] {
+							if x.o != rank.Away {
+								judged++
+							}
+							if x.o == rank.Delivered {
+								delivered++
+							}
+						}
+						got := b.In(scope).Stats(name, "s")
+						require.Equal(rt, []int{len(want[string(scope)+"|"+name]), judged, delivered}, []int{got.Attempts, got.Judged, got.Delivered})
+					}
+				}
+			},
+		})
+	})
+}
+
+var errBroken = errors.New("broken")
+
+// failing is a store of which the next commit fails without effect.
+type failing struct {
+	store.Store
+	next bool
+}
+
+func (f *failing) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
+	if f.next {
+		f.next = false
+		return 0, errBroken
+	}
+	return f.Store.Commit(ctx, ops...)
+}
+
+func TestSameOrderAfterReopening(t *testing.T) {
+	st := store.NewMem()
+	b := bookAt(t, st, &start)
+	var cs []rank.Candidate
+	for i := range 12 {
+		cs = append(cs, rank.Candidate{Name: fmt.Sprint("c", i), Prior: .5})
+		for j := range i {
+			o := rank.Delivered
+			if (i*j)%3 == 0 {
+				o = rank.Failed
+			}
+			require.NoError(t, b.Observe(ctx, rank.Sample{Candidate: cs[i].Name, Task: rank.Task{Skill: "s", Key: fmt.Sprint(j % 4)}, Outcome: o, At: start}))
+		}
+	}
+	again := bookAt(t, st, &start)
+	for key := range 50 {
+		task := rank.Task{Skill: "s", Key: fmt.Sprint(key)}
+		for i, p := range []rank.Policy{b.Learned(), b.Weighted(), b.Ladder(1)} {
+			want, err := p.Score(ctx, task, cs)
+			require.NoError(t, err)
+			got, err := []rank.Policy{again.Learned(), again.Weighted(), again.Ladder(1)}[i].Score(ctx, task, cs)
+			require.NoError(t, err)
+			require.Equal(t, want, got)
+		}
+	}
+}
+
+// What is given in another order is ranked in the same one.
+func TestPermutedCandidates(t *testing.T) {
+	b := bookAt(t, store.NewMem(), &start)
+	var cs []rank.Candidate
+	for i := range 8 {
+		cs = append(cs, rank.Candidate{Name: fmt.Sprint("c", i), Prior: .1 + .1*float64(i), Price: .01 * float64(1+i)})
+		for j := range 3 * i {
+			o := []rank.Outcome{rank.Delivered, rank.Failed, rank.Away}[(i+j)%3]
+			require.NoError(t, b.Observe(ctx, rank.Sample{Candidate: cs[i].Name, Task: rank.Task{Skill: "s", Key: fmt.Sprint(j % 4)}, Outcome: o, At: start}))
+		}
+	}
+	pacer, err := b.Pacer("p", .03)
+	require.NoError(t, err)
+	rapid.Check(t, func(rt *rapid.T) {
+		other := rapid.Permutation(cs).Draw(rt, "order")
+		task := rank.Task{Skill: "s", Key: rapid.SampledFrom([]string{"", "1", "new"}).Draw(rt, "key"), Failed: []string{"c3"}}
+		for i, p := range []rank.Policy{b.Observed(), b.Weighted(), b.Learned(), b.Ladder(1), pacer.Learned()} {
+			want, err := p.Score(ctx, task, cs)
+			require.NoError(rt, err)
+			got, err := p.Score(ctx, task, other)
+			require.NoError(rt, err)
+			require.Len(rt, got, len(want))
+			for j := range want {
+				require.Equal(rt, want[j].Candidate, got[j].Candidate, "policy %d", i)
+				require.InDelta(rt, want[j].Score, got[j].Score, 1e-9)
+			}
+		}
+	})
+}
+
+// Two processes on one store count every sample once, also one that both observe.
+func TestTwoProcesses(t *testing.T) {
+	socket := filepath.Join(t.TempDir(), "s")
+	stop, err := storetest.Serve(store.NewMem(), socket)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, stop()) }()
+	var books []*rank.Book
+	for range 3 {
+		st, err := storetest.Dial(socket)
+		require.NoError(t, err)
+		defer func() { require.NoError(t, st.Close()) }()
+		books = append(books, open(t, st, nil, 0))
+	}
+	var each sync.WaitGroup
+	for i, b := range books[:2] {
+		each.Go(func() {
+			for j := range 60 {
+				run := fmt.Sprint(i, "/", j)
+				if j >= 50 {
+					run = fmt.Sprint("both/", j)
+				}
+				err := store.ErrConflict // which a Group returns when another process is faster 16 times in a row
+				for errors.Is(err, store.ErrConflict) {
+					err = b.Observe(ctx, rank.Sample{Run: run, Candidate: "a", Task: rank.Task{Skill: "s"}, Outcome: rank.Delivered, At: start})
+				}
+				assert.NoError(t, err)
 			}
 		})
 	}
-	wg.Wait()
-	total := 0
-	for i := range 3 {
-		s, err := book.Stats(t.Context(), fmt.Sprintf("c%d", i), "")
-		require.NoError(t, err)
-		total += s.Samples
-	}
-	require.Equal(t, samples, total)
-	require.NoError(t, book.Close())
-	require.Equal(t, 2*samples, count(t, st))
-}
-
-// broken is a store whose commits fail while it is told to.
-type broken struct {
-	store.Store
-	fail atomic.Bool
-}
-
-var errDisk = errors.New("disk on fire")
-
-func (b *broken) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
-	if b.fail.Load() {
-		return 0, errDisk
-	}
-	return b.Store.Commit(ctx, ops...)
-}
-
-func TestFailedWriteSurfaces(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		st := &broken{Store: store.NewMem()}
-		book, err := rank.Open(t.Context(), st, nil)
-		require.NoError(t, err)
-		st.fail.Store(true)
-		require.NoError(t, book.Observe(t.Context(), rank.Sample{Key: "1", Candidate: "c"}))
-		<-time.After(time.Second) // the group is written behind, and fails
-		synctest.Wait()
-		require.ErrorIs(t, book.Observe(t.Context(), rank.Sample{Key: "2", Candidate: "c"}), errDisk)
-		stats, err := book.Stats(t.Context(), "c", "")
-		require.NoError(t, err)
-		require.Equal(t, 2, stats.Samples, "the sample of the call that reports counts too")
-
-		require.NoError(t, book.Observe(t.Context(), rank.Sample{Key: "2", Candidate: "c"}), "reported once")
-		<-time.After(time.Second)
-		require.ErrorIs(t, book.Observe(t.Context(), rank.Sample{Key: "1", Candidate: "c"}), errDisk,
-			"also to a call that adds nothing")
-		require.ErrorIs(t, book.Flush(t.Context()), errDisk)
-		require.ErrorIs(t, book.Close(), errDisk)
-	})
-}
-
-func TestFailedWriteIsTriedAgain(t *testing.T) {
-	t.Parallel()
-	st := &broken{Store: store.NewMem()}
-	book := open(t, st, nil)
-	st.fail.Store(true)
-	for i := range 10 {
-		require.NoError(t, book.Observe(t.Context(), rank.Sample{Key: fmt.Sprint(i), Candidate: "c", Success: true}))
-	}
-	require.ErrorIs(t, book.Flush(t.Context()), errDisk)
-	st.fail.Store(false)
-	require.NoError(t, book.Close())
-	s, err := open(t, st, nil).Stats(t.Context(), "c", "")
+	each.Wait()
+	st, err := storetest.Dial(socket)
 	require.NoError(t, err)
-	require.Equal(t, 10, s.Samples)
+	last := open(t, st, nil, 0)
+	require.Equal(t, 110, last.Stats("a", "s").Delivered)
+	day := last.Day("a", "s", start)
+	require.Equal(t, []int{110, 110}, []int{day.Attempts, day.Delivered})
+	// The third has seen none of them; its first sample meets a conflict, and is counted beside theirs.
+	require.NoError(t, books[2].Observe(ctx, rank.Sample{Candidate: "a", Task: rank.Task{Skill: "s"}, Outcome: rank.Failed, At: start}))
+	require.Equal(t, 111, books[2].Stats("a", "s").Attempts)
+	require.NoError(t, st.Close())
 }
 
-// TestRefusedSample fills the writer behind a store that takes nothing: what
-// is refused then must not count, and must be welcome later.
-func TestRefusedSample(t *testing.T) {
-	t.Parallel()
-	st := &broken{Store: store.NewMem()}
-	book := open(t, st, nil)
-	st.fail.Store(true)
-	counted, refused := 0, ""
-	for i := 0; refused == ""; i++ {
-		require.Less(t, i, 10_000)
-		key := fmt.Sprint(i)
-		if err := book.Observe(t.Context(), rank.Sample{Key: key, Candidate: "c", Situation: rank.Situation{Skill: key}}); err == nil {
-			counted++
-			continue
-		}
-		s, err := book.Stats(t.Context(), "c", key)
-		require.NoError(t, err)
-		if s.Samples == 0 {
-			refused = key
-		} else {
-			counted++
-		}
+func TestRefused(t *testing.T) {
+	b := bookAt(t, store.NewMem(), &start)
+	for _, s := range []rank.Sample{
+		{Task: rank.Task{Skill: "s"}, Outcome: rank.Failed}, {Candidate: "a", Outcome: "?"}, {Candidate: "a"},
+	} {
+		require.ErrorIs(t, b.Observe(ctx, s), rank.ErrInvalid)
 	}
-	st.fail.Store(false)
-	require.NoError(t, book.Observe(t.Context(), rank.Sample{Key: refused, Candidate: "c", Situation: rank.Situation{Skill: refused}}))
-	require.NoError(t, book.Close())
-	require.Equal(t, 2*(counted+1), count(t, st))
+	for _, p := range []rank.Policy{b.Observed(), b.Weighted(), b.Learned(), b.Ladder(1)} {
+		_, err := p.Score(ctx, rank.Task{}, []rank.Candidate{{Name: "a", Prior: math.NaN()}})
+		require.ErrorIs(t, err, rank.ErrInvalid)
+	}
 }
 
-func TestDamage(t *testing.T) {
-	t.Parallel()
-	stored := func(t *testing.T) (store.Store, []string) {
-		st := store.NewMem()
-		book := open(t, st, nil)
-		for i := range 5 {
-			require.NoError(t, book.Observe(t.Context(), rank.Sample{Key: fmt.Sprint(i), Candidate: "c"}))
-		}
-		require.NoError(t, book.Close())
-		var slots []string
-		for e, err := range st.Scan(t.Context(), store.Range{Prefix: "rank\x00slot"}) {
-			require.NoError(t, err)
-			slots = append(slots, e.Key)
-		}
-		require.Len(t, slots, 5)
-		return st, slots
+func TestTheTenantWithoutAName(t *testing.T) {
+	st := store.NewMem()
+	s := rank.Sample{Candidate: "a", Task: rank.Task{Skill: "s"}, Outcome: rank.Delivered}
+	require.NoError(t, open(t, st, nil, 0).In("_").Observe(ctx, s))
+	b := open(t, st, nil, 0)
+	require.NoError(t, b.Observe(ctx, s), "the same scope, opened again")
+	require.Equal(t, 2, b.In("_").Stats("a", "s").Attempts)
+}
+
+// A record that another has replaced lends its memory to a later one, and to nobody that still reads it: here a second
+// Book, which has followed the same entry.
+func TestReplacedRecordsAreReadByNobody(t *testing.T) {
+	st, usd := store.NewMem(), 0.0
+	s := rank.Sample{Candidate: "a", Task: rank.Task{Skill: "s", Key: "k"}, Outcome: rank.Delivered, Usage: rank.Usage{CostUSD: &usd}, At: start}
+	other, g := open(t, st, nil, 0), store.NewGroup(st)
+	var books []*rank.Book
+	for range 2 {
+		b, err := rank.Open(ctx, g, nil, 0, nil)
+		require.NoError(t, err)
+		books = append(books, b)
 	}
-	check := func(t *testing.T, st store.Store, told int) { // one sample is gone, the others count
-		for n := 4; n < 6; n++ {
-			var damaged []error
-			book := open(t, st, &rank.Options{Damaged: func(err error) { damaged = append(damaged, err) }})
-			ss, err := book.Observed().Score(t.Context(), rank.Situation{}, []rank.Candidate{{Name: "c"}, {Name: "d"}})
-			require.NoError(t, err)
-			require.Equal(t, n, ss[0].Samples+ss[1].Samples, "the other has none")
-			require.Len(t, damaged, told)
-			for _, err := range damaged {
-				require.ErrorIs(t, err, store.ErrDamaged)
-			}
-			require.NoError(t, book.Observe(t.Context(), rank.Sample{Key: "x", Candidate: "c"}))
-			require.NoError(t, book.Observe(t.Context(), rank.Sample{Key: "2", Candidate: "c"}), "it was observed")
-			require.NoError(t, book.Close())
-		}
+	for range 250 { // from 200 on it does not grow
+		require.NoError(t, other.Observe(ctx, s))
 	}
-	t.Run("flipped bit", func(t *testing.T) {
-		t.Parallel()
-		st, slots := stored(t)
-		e, err := st.Get(t.Context(), slots[2])
-		require.NoError(t, err)
-		e.Value[len(e.Value)-1] ^= 1
-		_, err = st.Commit(t.Context(), store.Op{Key: e.Key, Value: e.Value})
-		require.NoError(t, err)
-		check(t, st, 1)
-	})
-	t.Run("missing sample", func(t *testing.T) {
-		t.Parallel()
-		st, slots := stored(t)
-		_, err := st.Commit(t.Context(), store.Op{Key: slots[2], Delete: true})
-		require.NoError(t, err)
-		check(t, st, 0)
-	})
-	t.Run("sample of another slot", func(t *testing.T) {
-		t.Parallel()
-		st, slots := stored(t)
-		e, err := st.Get(t.Context(), slots[2])
-		require.NoError(t, err)
-		_, err = st.Commit(t.Context(), store.Op{Key: slots[3], Value: e.Value})
-		require.NoError(t, err)
-		check(t, st, 1)
-	})
+	usd = 1
+	require.NoError(t, books[0].Observe(ctx, s), "after a conflict, by which both read the entry")
+	for range 10 {
+		require.NoError(t, books[0].Observe(ctx, s))
+		require.Zero(t, *books[1].Stats("a", "s").CostUSD)
+	}
+	require.Equal(t, 11., *books[0].Stats("a", "s").CostUSD)
 }

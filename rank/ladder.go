@@ -3,102 +3,178 @@ package rank
 import (
 	"math"
 	"slices"
-
-	"github.com/arc-learn/arc/rank/internal/rasch"
-	"github.com/arc-learn/arc/rank/internal/skill"
 )
 
-const (
-	curiosity = 0.2  // deviations of a rating added for what is not known
-	firstCost = 0.25 // share of the mean that a first attempt costs
-)
-
-// rung is a candidate for the next attempt of a ladder.
-type rung struct {
-	curve         rasch.Curve
-	known         int
-	chance, price float64
-	then          float64 // what the best attempt after it is worth
+// Ladder returns the policy for tasks that several candidates may try one after the other, where a gate tells
+// whether one has solved it: who is to try next, given who has failed (Task.Failed). worth is what a solved task is
+// worth in US dollars. Candidates that are not worth their price are left out; when none is left, giving up is best.
+//
+// A task has a difficulty and a candidate a rating: it succeeds with chance σ(rating − 4.5·difficulty), where
+// difficulties are standard normal (Rasch, 1960). Who failed at a task tells how difficult it is, so that a candidate
+// that is only asked for the hard ones is not taken for a bad one. The order is by what the attempt and the best one
+// after it are worth. The Score is what the attempt itself is worth, in dollars.
+func (b *Book) Ladder(worth float64) Policy {
+	return policy{b, func(sk *skill, t Task, cs []Candidate) []contender { return sk.ladder(worth, t, cs) }}
 }
 
-// net returns what the attempt is worth by itself.
-func (g *rung) net(success float64) float64 { return success*g.chance - g.price }
+const (
+	steep       = 4.5  // logits by which tasks differ
+	firstRating = 3.0  // that a candidate begins with, in logits …
+	firstDoubt  = 4.0  // … and its variance
+	leastDoubt  = 0.01 // variance that a rating keeps: candidates change
+	mostRated   = 2000 // attempts that a rating remembers
+	curiosity   = 0.2  // deviations of a rating added for what is not known, times √log(1 + attempts)
+	firstCost   = 0.25 // share of the mean cost that a first attempt is taken to cost
+)
 
-// climb ranks for a ladder: by what the attempt and the best one after it are worth. Candidates that are not
-// worth their price come last.
-func climb(m *skill.Model, s *Situation, cs []Candidate, fs []contender, greedy bool) []Scored {
-	hard, success := m.Tried(s.Failed), s.Worth.Success
-	patience := curiosity * math.Sqrt(math.Log1p(m.N()))
-	if greedy {
-		patience = 0
+// grid are difficulties, with equal steps between; at each the odds of a failure are harder times those before.
+var (
+	grid   = [...]float64{-2.4, -2, -1.6, -1.2, -0.8, -0.4, 0, 0.4, 0.8, 1.2, 1.6, 2, 2.4}
+	harder = math.Exp(steep * 0.4)
+)
+
+// difficulty is a distribution over the grid; curve is the chance of a success by difficulty.
+type (
+	difficulty [len(grid)]float64
+	curve      [len(grid)]float64
+)
+
+var untried = func() (d difficulty) {
+	for i, x := range grid {
+		d[i] = math.Exp(-x * x / 2)
 	}
-	rungs := make([]rung, len(cs))
-	usual := firstCost * m.Usual(s.Worth.Second)
-	for i := range cs {
-		r, g := m.Rating(cs[i].Name), &rungs[i]
-		g.curve, g.known = r.Curve(patience), int(r.N+0.5)
-		if !slices.Contains(s.Failed, cs[i].Name) { // once is enough
-			g.chance = hard.Chance(&g.curve)
-		}
-		g.price = (usual + r.USD + s.Worth.Second*r.Seconds) / (1 + r.N)
+	d.scale()
+	return d
+}()
+
+func (d *difficulty) scale() {
+	total := 0.0
+	for _, w := range d {
+		total += w
 	}
+	for i := range d {
+		d[i] /= max(total, math.SmallestNonzeroFloat64)
+	}
+}
+
+func (d *difficulty) chance(c *curve) (p float64) {
+	for i, w := range d {
+		p += w * c[i]
+	}
+	return p
+}
+
+// after takes a failure in.
+func (d difficulty) after(c *curve) difficulty {
+	for i := range d {
+		d[i] *= 1 - c[i]
+	}
+	d.scale()
+	return d
+}
+
+// rating is what a candidate can do, and what its attempts took.
+type rating struct {
+	At, Doubt   float64 // logits, and their variance; no doubt: the first rating
+	N           float64 // judged attempts
+	USD, Priced float64 // of those whose cost is known, which are so many
+}
+
+func (r *rating) curve(deviations float64) (c curve) {
+	at, doubt := r.At, r.Doubt
+	if doubt == 0 {
+		at, doubt = firstRating, firstDoubt
+	}
+	odds := math.Exp(steep*grid[0] - at - deviations*math.Sqrt(doubt)) // of a failure
+	for i := range c {
+		c[i] = 1 / (1 + odds)
+		odds *= harder
+	}
+	return c
+}
+
+// learn takes an attempt at a task of the difficulty in, by one step of an extended Kalman filter.
+func (r *rating) learn(d difficulty, success bool, billionths int64) {
+	if r.Doubt == 0 {
+		r.At, r.Doubt = firstRating, firstDoubt
+	}
+	r.N++
+	if billionths >= 0 {
+		r.USD, r.Priced = r.USD+float64(billionths)/billion, r.Priced+1
+	}
+	if r.Priced > mostRated {
+		r.USD, r.Priced = r.USD*mostRated/r.Priced, mostRated
+	}
+	c := r.curve(0)
+	p, slope, y := 0.0, 0.0, 0.0
+	for i, w := range d {
+		p += w * c[i]
+		slope += w * c[i] * (1 - c[i])
+	}
+	if success {
+		y = 1
+	}
+	gain := r.Doubt * slope / (slope*slope*r.Doubt + p*(1-p) + 1e-6)
+	r.At += gain * (y - p)
+	r.Doubt = max(r.Doubt-gain*slope*r.Doubt, leastDoubt)
+}
+
+// difficulty returns that of a task at which these candidates have failed.
+func (sk *skill) difficulty(failed []string) difficulty {
+	d := untried
+	for _, name := range failed {
+		c := sk.known(name).rec.Rating.curve(0)
+		d = d.after(&c)
+	}
+	return d
+}
+
+// rung is a candidate for the next attempt.
+type rung struct {
+	curve         curve
+	chance, price float64
+}
+
+func (sk *skill) ladder(worth float64, t Task, cs []Candidate) []contender {
+	rungs, hard := sk.rungs(t, cs)
+	var fs []contender
 	for i := range rungs {
-		g, after := &rungs[i], hard
-		after.Failed(&g.curve)
+		g := &rungs[i]
+		net := worth*g.chance - g.price
+		if net <= 0 {
+			continue
+		}
+		then, after := 0.0, hard.after(&g.curve)
 		for j := range rungs {
 			if x := &rungs[j]; j != i && x.chance > 0 {
-				g.then = max(g.then, success*after.Chance(&x.curve)-(1-g.chance)*x.price)
+				then = max(then, (1-g.chance)*(worth*after.chance(&x.curve)-x.price))
 			}
 		}
-		net := g.net(success)
-		if fs[i].by = net + g.then; net <= 0 {
-			fs[i].by = net - MaxCostUSD
+		fs = append(fs, contender{i, net, net + then})
+	}
+	return fs
+}
+
+// rungs returns the candidates with their chances at a task, and how difficult that is.
+func (sk *skill) rungs(t Task, cs []Candidate) ([]rung, difficulty) {
+	hard := sk.difficulty(t.Failed)
+	var attempts, usd, priced float64
+	for _, p := range sk.sorted {
+		r := &p.rec.Rating
+		attempts, usd, priced = attempts+r.N, usd+r.USD, priced+r.Priced
+	}
+	patience := curiosity * math.Sqrt(math.Log1p(attempts))
+	usual := firstCost * usd / max(priced, 1)
+	rungs := make([]rung, len(cs))
+	for i := range cs {
+		g, r := &rungs[i], &sk.known(cs[i].Name).rec.Rating
+		g.curve = r.curve(patience)
+		if !slices.Contains(t.Failed, cs[i].Name) { // once is enough
+			g.chance = hard.chance(&g.curve)
+		}
+		if g.price = cs[i].Price; g.price == 0 {
+			g.price = (usual + r.USD) / (1 + r.Priced)
 		}
 	}
-	out := make([]Scored, len(fs))
-	for rank, i := range sortObserved(nil, fs, cs) {
-		g, o := &rungs[i], &out[rank]
-		o.Candidate, o.Score, o.Samples = cs[i], g.net(success), fs[i].window.samples()
-		o.Parts = Parts{Basis: Priced, Known: g.known, Success: g.chance, Cost: g.price}
-	}
-	return out
-}
-
-// Purse spends so much a task on average. It turns what is left into the worth of a success now: saved money
-// raises it, debts lower it.
-type Purse struct {
-	Each  float64 // US dollars a task, on average
-	Tasks int     // that have begun
-	Spent float64 // on all of them, and what is reserved
-}
-
-// The purse of a host that has not spent anything, in multiples of Each.
-const (
-	firstWorth = 10   // of a success
-	thrift     = 0.08 // by how much saving one Each makes a success dearer
-	credit     = 6.0  // that may be spent before it is earned
-	everyday   = 1.5  // that a task may spend as long as there is credit …
-	repaying   = 0.8  // … and where there is none
-	mostWorth  = 1000 // of a success
-)
-
-// Worth returns what a success is worth now. If most.Success is set, it is the upper bound.
-func (p Purse) Worth(most Worth) Worth {
-	saved := float64(p.Tasks) - p.Spent/p.Each
-	v := max(p.Each*min(mostWorth, firstWorth*math.Exp(thrift*saved)), math.SmallestNonzeroFloat64) // 0 is no price
-	if most.Success > 0 {
-		v = min(v, most.Success)
-	}
-	most.Success = v
-	return most
-}
-
-// Affords reports whether a task that has used so much may begin an attempt of this price. Spent includes
-// what it has used.
-func (p Purse) Affords(used, price float64) bool {
-	left, may := p.Each*(float64(p.Tasks)+credit)-p.Spent, everyday*p.Each
-	if left < 0 {
-		may = repaying * p.Each
-	}
-	return used+price <= may || price <= left
+	return rungs, hard
 }

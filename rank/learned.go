@@ -1,204 +1,219 @@
 package rank
 
 import (
-	"cmp"
-	"context"
 	"fmt"
 	"math"
-	"slices"
-
-	"github.com/arc-learn/arc/internal/key"
-	"github.com/arc-learn/arc/rank/internal/draw"
-	"github.com/arc-learn/arc/rank/internal/skill"
+	"time"
 )
 
-// LearnedOptions of [Book.Learned]. Nil and the zero value are the defaults.
-type LearnedOptions struct {
-	// Greedy leaves bonus and draws out: the order is that of the scores. It is for reading an order, or for a
-	// host that explores by itself.
-	Greedy bool
-	// Seed varies the draws between policies of one Book.
-	Seed uint64
+// Learned returns the policy that learns what each candidate is worth, in general and at a kind of case (Task.Key),
+// and explores. What a sample is worth is its Reward, or else
+//
+//	success − 0.02·log2(1 + seconds) − 0.1·log2(1 + US dollars)
+//
+// where success is 1 for Delivered and 0 for Failed and Malformed; other outcomes teach nothing. Evidence fades with
+// a half-life of 30 days and is worth at most 95 samples, so that a candidate that changes is noticed.
+//
+// A candidate's estimate shrinks to the mean of all candidates (empirical Bayes; the spread between candidates is
+// taken from the data). At a kind of case it is that, what the kind adds for all, and what it adds for this one. The
+// spread of the latter is taken from the data, too: small among models that can do everything, large among programs
+// of which each can do one thing. To the estimate the policy adds a bonus of .75 standard deviations of what is not
+// known in general, and a logistic draw of .5 standard deviations. The draw counts, of the general doubt, the share
+// (n + 5k)/(n + 200k²) for n samples and k candidates: a host that decides often can wait until exploring pays. It
+// never ends. Draws depend on the seed, the scope, the skill, the kind of case, the candidate and the number of
+// attempts, and on nothing else. How much samples scatter is learned, too, for each candidate and for all.
+//
+// A dollar is a tenth of a success. A host for which it is more gives a Reward, or uses [Book.Ladder].
+func (b *Book) Learned() Policy {
+	if b.pacer != nil {
+		return policy{b, b.paced}
+	}
+	return policy{b, b.learned}
 }
 
-// Learned returns the policy that learns from every sample of a skill, also from those that have left the
-// window. The Score of a candidate is its expected worth in the situation. The worth of a sample is its
-// Reward; without one it is
-//
-//	success − 0.02·log2(1 + wall in seconds) − 0.1·log2(1 + cost in US dollars)
-//
-// where success is 1 or 0. A doubling of time thus costs two percent of a success. A host that weighs
-// differently gives a Reward. Samples of unknown outcome without a Reward teach nothing.
-//
-// A dollar is a tenth of a success, and ten cents are 1.4 % of one: of two models, the dear one comes first
-// if it succeeds a little more often, on easy tasks too. A host that routes between prices and tries once
-// gives a Reward in which a dollar weighs more. A host that tries again sets [Situation].Worth to what a
-// success is worth in dollars: then the candidates are a ladder, in which the dear one comes once the cheap
-// one has failed.
-//
-// The order is by score + bonus + draw, so the scores of the result need not descend. The bonus, for
-// candidates of which little is known, is 0.75 standard deviations of the candidate's mean. The draw is
-// normal. Its width is 0.7 times the uncertainty of the score by context, plus of the variance of the mean
-// the share (n + 5k)/(n + 200k²), for n samples of the skill and k candidates: a host that has decided often
-// will go on, and can wait until exploring pays. The draws depend on both seeds, the skill, the situation,
-// the candidate's name and the number of samples that the skill has ever had, and on nothing else: a book
-// gives the same order until another sample arrives, also after a restart, for any order of the input. What is
-// learned depends on the order in which samples were observed, also on that of samples of one moment. Among
-// candidates that the first leads by less than the width of its draw, the one with the smallest Blast goes
-// first; but one with ten samples or more does not go before a first one with fewer.
-//
-// Context is the situation's Key and Features. It moves a candidate's score by how much it has helped to
-// predict samples: not at all if candidates do not differ by context. The policy compares candidates on the 8
-// nearest of the last 1024 different feature vectors, and knows the 1024 keys used last. All situations of a
-// skill must have as many Features as its first one.
-//
-// Samples with the up to four keys whose words are most like those of a Key, half of them or more, count for
-// the Key like two samples at most: a situation in slightly other words is not a new one.
-//
-// For a candidate that was tried neither with a Key nor with one like it, the first tries of candidates with
-// keys move the score, apart for candidates that have delivered before and those that have not. This tells
-// specialists, which are good at one kind of situation, from generalists, by how much it has helped to predict
-// first tries.
-//
-// A card's Prior counts while the skill has few samples. The policy notices a candidate whose worth changes
-// for good, and learns it anew from there, unless Options.Stationary is set.
-func (b *Book) Learned(opts *LearnedOptions) Policy {
-	return learned{b: b, opts: *cmp.Or(opts, new(LearnedOptions))}
-}
-
-type learned struct {
-	b    *Book
-	opts LearnedOptions
-}
-
-func (l learned) Score(ctx context.Context, s Situation, cs []Candidate) ([]Scored, error) {
-	if w := s.Worth; !(w.Success >= 0 && w.Success <= maxWorth && w.Second >= 0 && w.Second <= maxWorth) {
-		return nil, fmt.Errorf("%w: worth is %v", ErrSituation, w)
-	}
-	for i, f := range s.Features {
-		if !finite(f) {
-			return nil, fmt.Errorf("%w: feature %d is %v", ErrSituation, i, f)
-		}
-	}
-	var buf [few]contender
-	fs, m, err := l.b.learnedField(ctx, buf[:0], s.Skill, cs)
-	if err != nil {
-		return nil, err
-	}
-	defer l.b.mu.RUnlock()
-	if s.Worth.Success > 0 {
-		return climb(m, &s, cs, fs, l.opts.Greedy), nil
-	}
-	var x skill.Sight
-	x.Look(m, skill.Situation{
-		Setting: skill.SettingOf(s.Key), Words: s.Words, Features: s.Features,
-		Greedy: l.opts.Greedy, Seed: l.draws(m, &s),
-	})
-	defer x.Release()
-	var room [few]skill.Estimate
-	es := slices.Grow(room[:0], len(fs))
-	for i := range fs {
-		es = append(es, x.Estimate(cs[i].Name, cs[i].Prior))
-		fs[i].by = es[i].Total()
-	}
-	var ranks [few]int32
-	out := make([]Scored, len(fs))
-	for rank, i := range safest(sortObserved(ranks[:0], fs, cs), cs, es) {
-		e, o := &es[i], &out[rank]
-		o.Candidate, o.Score, o.Samples = cs[i], e.Mean+e.Context, fs[i].window.samples()
-		o.Parts.Basis, o.Parts.Known = Estimated, e.Known
-		o.Parts.Mean, o.Parts.Context, o.Parts.Bonus = e.Mean, e.Context, e.Bonus
-		o.Parts.Spread, o.Parts.Draw = e.Spread, e.Draw
-	}
-	return out, nil
-}
-
-// acquainted is the number of samples from which on a candidate is known well enough to compare its blast.
-const acquainted = 10
-
-// safest puts first the candidate with the smallest blast among those that the first leads by less than its
-// spread. A well-known one does not go before a little-known first, which would never be tried.
-func safest(order []int32, cs []Candidate, es []skill.Estimate) []int32 {
-	first, at := &es[order[0]], 0
-	least := first.Mean + first.Context + first.Bonus - first.Spread
-	for i, j := range order {
-		e := &es[j]
-		if cs[j].Blast < cs[order[at]].Blast && e.Mean+e.Context+e.Bonus > least &&
-			(e.Known < acquainted || first.Known >= acquainted) {
-			at = i
-		}
-	}
-	i := order[at]
-	copy(order[1:at+1], order[:at])
-	order[0] = i
-	return order
-}
-
-// draws returns the common seed of the draws of a decision.
-func (l learned) draws(m *skill.Model, s *Situation) uint64 {
-	x := draw.Mix(l.b.opts.Seed ^ draw.Mix(l.opts.Seed))
-	x = draw.Hash(x, s.Skill)
-	x = draw.Hash(x, s.Key)
-	for _, f := range s.Features {
-		x = draw.Mix(x ^ math.Float64bits(f))
-	}
-	return draw.Mix(x ^ draw.Mix(m.Seen()+1))
-}
-
-// learnedField returns the contenders and the model of the skill. It returns
-// with the lock held for reading, unless with an error.
-func (b *Book) learnedField(
-	ctx context.Context, buf []contender, name string, cs []Candidate,
-) ([]contender, *skill.Model, error) {
-	for {
-		fs, err := b.field(ctx, buf, name, cs)
-		if err != nil {
-			return nil, nil, err
-		}
-		if m := b.mu.models[name]; m != nil {
-			return fs, m, nil
-		}
-		b.mu.RUnlock()
-		if err := key.CheckID("skill", name); err != nil {
-			return nil, nil, fmt.Errorf("score: %w: %w", ErrSituation, err)
-		}
-		if err := b.take(ctx); err != nil {
-			return nil, nil, fmt.Errorf("score: %w", err)
-		}
-		_, err = b.model(ctx, name)
-		b.give()
-		if err != nil {
-			return nil, nil, fmt.Errorf("score: %w", err)
-		}
-	}
-}
-
-// The price of wall time and cost where the host gives no reward: shares of a success, per doubling of
-// 1 + seconds and of 1 + US dollars.
 const (
-	worthOfTime = 0.02
-	worthOfCost = 0.1
+	bonusWidth  = .75
+	drawWidth   = .5
+	firstMean   = .5    // of candidates' worth, before anything is known, …
+	meanWeight  = 10    // … and what that guess weighs, as the inverse of a variance
+	firstSpread = .12   // between candidates, before anything is known, …
+	spreadCount = 3     // … and what that guess is worth in candidates
+	rounds      = 3     // of the estimate of mean and spread
+	kindSpread  = .14   // of what a kind of case adds for one candidate, before anything is known, …
+	kindWeight  = 30    // … what that guess is worth in samples, …
+	leastSpread = .1    // … and what it is held above
+	allSpread   = .15   // of what a kind of case adds for all
+	shareDoubt  = .02   // variance of one candidate's deviation from that
+	firstNoise  = .25   // variance of a sample …
+	noiseWeight = 2     // … and what that guess is worth in samples
+	ownWeight   = 5     // what the noise of all is worth in samples of one candidate
+	forget      = .9995 // what a squared error counts after the next one
+	priorWeight = 10    // samples of a skill that halve what claims count
 )
 
-// fact returns what the sample teaches a model.
-func (s *Sample) fact() skill.Fact {
-	at := &s.Situation
-	f := skill.Fact{
-		Candidate: s.Candidate, Setting: skill.SettingOf(at.Key), Words: at.Words, Features: at.Features,
-		Known: true, Rated: !s.Unknown, Success: s.Success, Failed: at.Failed,
-		USD: cmp.Or(s.CostUSD, s.APICostUSD), Seconds: min(s.Wall, MaxWall).Seconds(),
+// model is what the records of a skill come to.
+type model struct {
+	mean, tau2 float64 // of candidates' worth
+	noise      float64 // variance of a sample
+	kind2      float64 // variance of what a kind of case adds for one candidate
+	attempts   float64 // ever
+	known      float64 // evidence
+	now        int64   // Unix seconds, in whole hours: what is kept must not depend on who asked first
+}
+
+// shrunk returns by how much a worth is taken to differ from the mean, where worths differ by the variance spread and
+// n samples, each of the variance noise, come to sum; and the variance of that.
+func shrunk(spread, noise, n, sum, mean float64) (shift, variance float64) {
+	share := spread / (spread*n + noise)
+	return share * (sum - n*mean), share * noise
+}
+
+// fit returns the model of a skill, and keeps it for the hour while no record changes. The caller has the lock.
+func (sk *skill) fit(now time.Time) *model {
+	hour := now.Unix() / 3600 * 3600
+	if sk.fresh && sk.model.now == hour {
+		return &sk.model
 	}
-	switch {
-	case s.Reward != nil:
-		f.Worth, f.Rewarded = *s.Reward, true
-	case s.Unknown:
-		f.Known = false
-	default:
-		if s.Success {
-			f.Worth = 1
+	m := model{mean: firstMean, tau2: firstSpread * firstSpread, now: hour}
+	var err2, errs float64
+	kind2, kindN := kindWeight*kindSpread*kindSpread, float64(kindWeight)
+	arms := make([]cell, 0, len(sk.pairs))
+	for _, p := range sk.sorted {
+		m.attempts += float64(p.rec.Attempts)
+		err2, errs = err2+p.rec.Err2, errs+p.rec.Errs
+		kind2, kindN = kind2+p.rec.Kind2, kindN+p.rec.Kinds
+		if n, sum := p.rec.All.at(hour); n > 0 {
+			arms = append(arms, cell{N: n, Sum: sum})
+			m.known += n
 		}
-		f.Worth -= worthOfTime * math.Log2(1+f.Seconds)
-		f.Worth -= worthOfCost * math.Log2(1+f.USD)
 	}
-	return f
+	m.kind2 = min(max(kind2/kindN, leastSpread*leastSpread), .25) // worth lies between 0 and 1
+	m.noise = (noiseWeight*firstNoise + err2) / (noiseWeight + errs)
+	for range rounds {
+		weight, sum := float64(meanWeight), float64(meanWeight*firstMean)
+		for i := range arms {
+			x := 1 / (arms[i].N*m.tau2 + m.noise)
+			weight, sum = weight+x*arms[i].N, sum+x*arms[i].Sum
+		}
+		m.mean = sum / weight
+		squares, n := spreadCount*firstSpread*firstSpread, float64(spreadCount+len(arms))
+		for i := range arms {
+			shift, variance := shrunk(m.tau2, m.noise, arms[i].N, arms[i].Sum, m.mean)
+			squares += shift*shift + variance
+		}
+		m.tau2 = squares / n
+	}
+	sk.model, sk.fresh = m, true
+	return &sk.model
+}
+
+// general returns the mean and variance of a candidate's worth.
+func (m *model) general(r *record) (mean, variance float64) {
+	n, sum := r.All.at(m.now)
+	shift, variance := shrunk(m.tau2, m.noise, n, sum, m.mean)
+	return m.mean + shift, variance
+}
+
+// common returns by how much a kind of case is better or worse for all.
+func (m *model) common(sk *skill, key int32) float64 {
+	weight, sum := 1/(allSpread*allSpread), 0.0
+	for _, p := range sk.sorted {
+		if n, s := p.rec.at(key, m.now); n > 0 {
+			mean, _ := m.general(p.rec)
+			x := 1 / (shareDoubt*n + m.noise)
+			weight, sum = weight+x*n, sum+x*(s-n*mean)
+		}
+	}
+	return sum / weight
+}
+
+// predict holds what was expected of a sample against what it was worth, and returns what its kind of case is taken
+// to add for all. The general worth is learned without that: who was only asked for the hard cases is not a bad one.
+func (r *record) predict(sk *skill, key int32, y float64, now time.Time) (common float64) {
+	m := sk.fit(now)
+	expected, _ := m.general(r)
+	if key != 0 {
+		common = m.common(sk, key)
+		expected += common
+		n, sum := r.at(key, m.now)
+		// A sample and the mean of those before it deviate from what is expected independently, but for what the
+		// kind adds: the mean of the product is its variance.
+		if n > 0 {
+			r.Kind2 = forget*r.Kind2 + (y-expected)*(sum/n-expected)
+			r.Kinds = forget*r.Kinds + 1
+		}
+		shift, _ := shrunk(m.kind2, m.noise, n, sum, expected)
+		expected += shift
+	}
+	r.Err2 = forget*r.Err2 + (y-expected)*(y-expected)
+	r.Errs = forget*r.Errs + 1
+	return common
+}
+
+// view is what Learned goes by for a task and its candidates.
+type view struct {
+	*model
+	sk                    *skill
+	key                   int32
+	common, claims, doubt float64
+	seed                  uint64
+}
+
+// view returns that. The caller has the lock.
+func (b *Book) view(sk *skill, t Task, cs []Candidate) *view {
+	v := &view{model: sk.fit(b.now()), sk: sk, key: hash(t.Key)}
+	if v.key != 0 {
+		v.common = v.model.common(sk, v.key)
+	}
+	k := float64(len(cs))
+	for i := range cs {
+		v.claims += cs[i].Prior / k
+	}
+	v.doubt = (v.attempts + 5*k) / (v.attempts + 200*k*k)
+	v.seed = mix(b.seed, string(b.scope.name), t.Skill, t.Key) + uint64(v.attempts)
+	return v
+}
+
+// estimate returns what a candidate is taken to be worth, and what is added for what is not known.
+func (v *view) estimate(c *Candidate) (worth, extra float64) {
+	r := v.sk.known(c.Name).rec
+	mean := v.mean + (c.Prior-v.claims)*priorWeight/(priorWeight+v.known)
+	n, sum := r.All.at(v.now)
+	// The best of many may be far from their mean: candidates are not taken to differ by less than half the noise.
+	noise := (ownWeight*v.noise + r.Err2) / (ownWeight + r.Errs)
+	shift, variance := shrunk(max(v.tau2, v.noise/2), noise, n, sum, mean)
+	worth, extra = mean+shift+v.common, bonusWidth*math.Sqrt(variance)
+	width := v.doubt * variance
+	if v.key != 0 {
+		n, sum := r.at(v.key, v.now)
+		shift, special := shrunk(v.kind2, v.noise, n, sum, worth)
+		worth, width = worth+shift, width+special
+	}
+	return worth, extra + drawWidth*math.Sqrt(width)*logistic(mix(v.seed, c.Name))
+}
+
+func (b *Book) learned(sk *skill, t Task, cs []Candidate) []contender {
+	v, fs := b.view(sk, t, cs), make([]contender, len(cs))
+	for i := range cs {
+		worth, extra := v.estimate(&cs[i])
+		fs[i] = contender{i, worth, worth + extra}
+	}
+	return fs
+}
+
+// Explain says in a sentence for each candidate what its place with Learned rests on.
+func (b *Book) Explain(t Task, cs []Candidate) []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	sk, out := b.scope.skill(t.Skill), make([]string, len(cs))
+	v := b.view(sk, t, cs)
+	for i := range cs {
+		worth, extra := v.estimate(&cs[i])
+		s := sk.summary(cs[i].Name)
+		cost := ratio(float64(s.USD+s.Estimated)/billion, int(s.Priced))
+		out[i] = fmt.Sprintf("%s: %d of its last %d judged attempts delivered, $%.4f each; %d more tell nothing about skill; "+
+			"expected worth %.2f, and %.2f for what is not known", cs[i].Name, s.Delivered, s.Judged, cost, s.Attempts-s.Judged,
+			worth, extra)
+	}
+	return out
 }

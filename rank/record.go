@@ -1,244 +1,410 @@
 package rank
 
 import (
+	"bytes"
+	"encoding/binary"
 	"fmt"
+	"iter"
 	"math"
-	"strconv"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/arc-learn/arc/internal/codec"
-	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/store"
 )
 
-// Window is the number of samples of a candidate and skill that the policies see: the last ones that were observed,
-// whatever their time.
-const Window = 200
-
-// entry is a sample as the window keeps it.
-type entry struct {
-	at, wall   int64   // nanoseconds
-	cost, api  float64 // US dollars
-	confidence float64 // below zero: none
-	in, out    int32   // tokens
-	outcome    uint8
-}
-
-// Outcomes of a stored sample.
+// Sizes of a record.
 const (
-	failure = iota
-	success
-	unknown
+	window    = 200 // samples that are kept one by one
+	hours     = 25  // the last 24, and the one that has begun
+	days      = 31
+	kinds     = 64 // kinds of case (Task.Key) that a candidate is known by; those used last stay
+	recent    = 10 // failures that are listed
+	mostKnown = 95 // samples that an estimate is worth at most, so that a change is noticed
+	halfLife  = 30 * 24 * time.Hour
 )
 
-// record is a sample in the store. Its key has the candidate and the skill.
+// record is all that is known of a candidate at a skill. It is packed, some 20 KB once it is full, so that a sample
+// copies it once and changes a row of each table. One that is current never changes; its memory is used again when
+// another has replaced it.
 type record struct {
-	Seq        uint64    `cbor:"1,keyasint,omitempty"`
-	At         int64     `cbor:"2,keyasint,omitempty"` // nanoseconds since 1970
-	Outcome    uint8     `cbor:"3,keyasint,omitempty"`
-	Confidence *float64  `cbor:"4,keyasint,omitempty"`
-	Wall       int64     `cbor:"5,keyasint,omitempty"` // nanoseconds
-	Cost       float64   `cbor:"6,keyasint,omitempty"` // US dollars
-	In         int32     `cbor:"7,keyasint,omitempty"` // tokens
-	Out        int32     `cbor:"8,keyasint,omitempty"` // tokens
-	Reward     *float64  `cbor:"9,keyasint,omitempty"`
-	Situation  string    `cbor:"10,keyasint,omitempty"`
-	Features   []float64 `cbor:"11,keyasint,omitempty"`
-	Key        string    `cbor:"12,keyasint,omitempty"`  // of the sample
-	Failed     []string  `cbor:"75,keyasint,omitempty"`  // before, at the same task
-	API        float64   `cbor:"185,keyasint,omitempty"` // US dollars, estimated
-	Reason     string    `cbor:"186,keyasint,omitempty"`
-	Words      uint64    `cbor:"301,keyasint,omitempty"` // of the situation
-	Judges     string    `cbor:"303,keyasint,omitempty"` // of a verdict, which only a journal has
+	head
+	value []byte // as it is in the store: the head, the rows of the tables, one after the other, and failures as CBOR
 }
 
-// fill sets everything but Seq from a sample that has been checked.
-func (r *record) fill(s *Sample) {
-	r.At = s.At.UnixNano()
-	switch {
-	case s.Unknown:
-		r.Outcome = unknown
-	case s.Success:
-		r.Outcome = success
+// head is what a record has beside its tables.
+type head struct {
+	Attempts int64         // ever
+	Rows     [tables]int32 // of each table
+	All      cell          // the worth of all samples that teach something, less what their kinds of case add for all
+	Err2     float64       // squared errors of predictions, and …
+	Errs     float64       // … how many
+	Kind2    float64       // products of two deviations at a kind of case, and …
+	Kinds    float64       // … how many
+	Rating   rating
+}
+
+// The tables of a record. Of hours, days and kinds of case a new row replaces the oldest one; of samples the next one
+// that at Attempts % window.
+const (
+	hourTable = iota
+	dayTable
+	cellTable
+	ringTable
+	tables
+)
+
+var (
+	mostRows = [tables]int{hours, days, kinds, window}
+	rowBytes = [tables]int{tallyBytes, tallyBytes, cellBytes, entryBytes}
+)
+
+const (
+	headAt     = codec.Prefix
+	headBytes  = 8 + 4*tables + cellBytes + 4*8 + 5*8
+	tallyBytes = 7*4 + 5*8
+	cellBytes  = 4 + 3*8
+	entryBytes = 7*4 + 2*8 + 2*4
+)
+
+// tally sums up attempts, those of an hour or a day in a table.
+type tally struct {
+	N                                int32 // hours or days since 1970
+	Attempts, Judged, Delivered, Ill int32
+	Priced, Reported                 int32 // whose cost is known; was reported
+	Wall, In, Out                    int64 // milliseconds; tokens
+	USD, Estimated                   int64 // in billionths: reported; estimated where nothing was reported
+}
+
+// entry is a sample in the ring.
+type entry struct {
+	Run, Key      int32   // hashes of the run and of the kind of case; 0: none
+	Outcome       int32   // index in outcomes, and estimated where USD was not reported
+	Wall, In, Out int32   // milliseconds; tokens
+	Confidence    int32   // in billionths, so that means of decimals are exact; -1: none
+	At            int64   // Unix milliseconds
+	USD           int64   // in billionths; -1: unknown
+	Reward        float32 // NaN: none
+	Common        float32 // what its kind of case was taken to add to the worth of all
+}
+
+// failure is a failure, or an outage.
+type failure struct {
+	Run, Class string
+	At         time.Time
+}
+
+// cell is evidence: a number of samples and the sum of their worth. It fades with a half-life of 30 days.
+type cell struct {
+	Key    int32 // hash of the kind of case
+	N, Sum float64
+	Last   int64 // Unix seconds
+}
+
+func (h *head) pack(p codec.Packer) {
+	p.Ints64(&h.Attempts)
+	p.Ints32(&h.Rows[hourTable], &h.Rows[dayTable], &h.Rows[cellTable], &h.Rows[ringTable])
+	h.All.pack(p)
+	p.B = p.B[cellBytes:]
+	p.Floats(&h.Err2, &h.Errs, &h.Kind2, &h.Kinds)
+	p.Floats(&h.Rating.At, &h.Rating.Doubt, &h.Rating.N, &h.Rating.USD, &h.Rating.Priced)
+}
+
+func (t *tally) pack(p codec.Packer) {
+	p.Ints32(&t.N, &t.Attempts, &t.Judged, &t.Delivered, &t.Ill, &t.Priced, &t.Reported)
+	p.Ints64(&t.Wall, &t.In, &t.Out, &t.USD, &t.Estimated)
+}
+
+func (e *entry) pack(p codec.Packer) {
+	p.Ints32(&e.Run, &e.Key, &e.Outcome, &e.Wall, &e.In, &e.Out, &e.Confidence)
+	p.Ints64(&e.At, &e.USD)
+	p.Floats32(&e.Reward, &e.Common)
+}
+
+func (c *cell) pack(p codec.Packer) {
+	p.Ints32(&c.Key)
+	p.Floats(&c.N, &c.Sum)
+	p.Ints64(&c.Last)
+}
+
+// begin returns where a table begins; that of no table is where failures do.
+func (r *record) begin(table int) int {
+	at := headAt + headBytes
+	for t := range table {
+		at += int(r.Rows[t]) * rowBytes[t]
 	}
-	r.Confidence, r.Reward = s.Confidence, s.Reward
-	r.Wall, r.Cost, r.API = int64(min(s.Wall, MaxWall)), s.CostUSD, s.APICostUSD
-	r.In, r.Out = int32(s.TokensIn), int32(s.TokensOut)
-	r.Situation, r.Words, r.Features = s.Situation.Key, s.Situation.Words, s.Situation.Features
-	r.Key, r.Failed, r.Reason, r.Judges = s.Key, s.Situation.Failed, s.Reason, s.Judges
+	return at
 }
 
-// sample is the opposite of fill.
-func (r *record) sample(candidate, skill string) Sample {
-	return Sample{
-		Key: r.Key, Candidate: candidate,
-		Situation: Situation{Skill: skill, Key: r.Situation, Words: r.Words, Features: r.Features, Failed: r.Failed},
-		Success:   r.Outcome == success, Unknown: r.Outcome == unknown, Confidence: r.Confidence,
-		Wall: time.Duration(r.Wall), CostUSD: r.Cost, APICostUSD: r.API, TokensIn: int(r.In), TokensOut: int(r.Out),
-		Reward: r.Reward, Reason: r.Reason, Judges: r.Judges, At: time.Unix(0, r.At).UTC(),
+// row returns the bytes of a row.
+func (r *record) row(table, i int) []byte { return r.value[r.begin(table)+i*rowBytes[table]:] }
+
+// index returns the row of a table that begins with a number, or -1.
+func (r *record) index(table int, number int32) int {
+	rows, size := r.value[r.begin(table):], rowBytes[table]
+	for i := range int(r.Rows[table]) {
+		if binary.LittleEndian.Uint32(rows[i*size:]) == uint32(number) {
+			return i
+		}
+	}
+	return -1
+}
+
+// place returns the row of a table that begins with a number. Where there is none, it empties the one whose first
+// number, or last use, is oldest in a full table, unless that is younger than age, and adds one to another; -1: neither.
+func (r *record) place(table int, number int32, age int64) int {
+	if i := r.index(table, number); i >= 0 {
+		return i
+	}
+	size := rowBytes[table]
+	if int(r.Rows[table]) < mostRows[table] {
+		r.value = slices.Insert(r.value, r.begin(table+1), make([]byte, size)...)
+		r.Rows[table]++
+		return int(r.Rows[table]) - 1
+	}
+	oldest, least := -1, age
+	for i := range mostRows[table] {
+		row := r.row(table, i)
+		last := int64(binary.LittleEndian.Uint32(row))
+		if table == cellTable {
+			last = int64(binary.LittleEndian.Uint64(row[cellBytes-8:]))
+		}
+		if last < least {
+			oldest, least = i, last
+		}
+	}
+	if oldest >= 0 {
+		clear(r.row(table, oldest)[:size])
+	}
+	return oldest
+}
+
+// entries yields the samples of the ring.
+func (r *record) entries() iter.Seq[*entry] {
+	return func(yield func(*entry) bool) {
+		rows := r.value[r.begin(ringTable):r.begin(tables)]
+		for e := new(entry); len(rows) > 0; rows = rows[entryBytes:] {
+			e.pack(codec.Packer{B: rows, Read: true})
+			if !yield(e) {
+				return
+			}
+		}
 	}
 }
 
-// entry returns what the window keeps in memory.
-func (r *record) entry() entry {
-	e := entry{at: r.At, wall: r.Wall, cost: r.Cost, api: r.API, in: r.In, out: r.Out, outcome: r.Outcome}
-	e.confidence = -1
-	if r.Confidence != nil && r.Outcome != unknown {
-		e.confidence = *r.Confidence
+// tally returns a row of hours or days.
+func (r *record) tally(table, i int) (t tally) {
+	t.pack(codec.Packer{B: r.row(table, i), Read: true})
+	return t
+}
+
+// cell returns a row of kinds of case. Learned reads it twice a candidate: by hand, it takes a third of the time.
+func (r *record) cell(i int) cell {
+	row, le := r.row(cellTable, i), binary.LittleEndian
+	return cell{int32(le.Uint32(row)), math.Float64frombits(le.Uint64(row[4:])), math.Float64frombits(le.Uint64(row[12:])), int64(le.Uint64(row[20:]))}
+}
+
+// at returns the evidence at a kind of case, as it has faded by now.
+func (r *record) at(key int32, now int64) (n, sum float64) {
+	if i := r.index(cellTable, key); i >= 0 {
+		c := r.cell(i)
+		return c.at(now)
 	}
-	return e
+	return 0, 0
 }
 
-// valid reports whether Observe could have written the record. The checksum was verified before, so that anything else
-// was written by another program.
-func (r *record) valid() bool {
-	return r.At >= 0 && r.Outcome <= unknown && (r.Confidence == nil || unit(*r.Confidence)) &&
-		r.Wall >= 0 && r.Wall <= int64(MaxWall) &&
-		r.Cost >= 0 && r.Cost <= MaxCostUSD && r.API >= 0 && r.API <= MaxCostUSD &&
-		r.In >= 0 && r.Out >= 0 && r.Seq < math.MaxUint64
-}
-
-func slotNumber(seq uint64) string { return strconv.FormatUint(seq%Window, 10) }
-
-func decodeSample(e store.Entry, prefix string) (Sample, error) {
-	var r record
-	if err := codec.Decode(e, &r); err != nil {
-		return Sample{}, err
+// failures returns the last ones, oldest first.
+func (r *record) failures() (fs []failure, err error) {
+	if tail := r.value[r.begin(tables):]; len(tail) > 0 {
+		err = codec.Unmarshal(tail, &fs)
 	}
-	p := key.Split(e.Key[len(prefix):]) // candidate, skill and slot
-	if len(p) != 3 || !r.valid() {
-		return Sample{}, fmt.Errorf("%w: %q is not a sample", store.ErrDamaged, e.Key)
+	return fs, err
+}
+
+// fail adds a failure.
+func (r *record) fail(f failure) error {
+	fs, _ := r.failures() // decode has read them
+	tail, err := codec.Marshal(append(fs, f)[max(0, len(fs)+1-recent):])
+	r.value = append(r.value[:r.begin(tables)], tail...)
+	return err
+}
+
+const (
+	estimated   = 1 << 8
+	billion     = 1e9
+	worthOfTime = 0.02 // of an attempt, in successes per doubling of 1 + seconds …
+	worthOfCost = 0.1  // … and of 1 + dollars
+)
+
+func (e *entry) is() Outcome { return outcomes[e.Outcome&^estimated] }
+
+// worth is what the sample teaches Learned, and whether it teaches anything.
+func (e *entry) worth() (float64, bool) {
+	if r := float64(e.Reward); !math.IsNaN(r) {
+		return r, e.is().judged() || e.is() == Unknown
 	}
-	return r.sample(p[0], p[1]), nil
+	y := -worthOfTime*math.Log2(1+float64(e.Wall)/1000) - worthOfCost*math.Log2(1+max(0, float64(e.USD))/billion)
+	if e.is() == Delivered {
+		y++
+	}
+	return y, e.is().judged()
 }
 
-// Tally sums up attempts of a candidate for a skill.
-type Tally struct {
-	Candidate, Skill string
-	From             time.Time // when the hour or the day began, in UTC
-
-	Samples   int // all, those of unknown outcome included
-	Known     int // of known outcome
-	Successes int
-
-	Wall                time.Duration // of all together
-	TokensIn, TokensOut int
-	CostUSD             float64 // as reported
-	APICostUSD          float64 // as estimated, at the rates of the candidate's tokens
-	Costs                       // by what each has reported, or else was estimated
+// at returns the evidence as it has faded by now.
+func (c *cell) at(now int64) (n, sum float64) {
+	n, sum = c.N, c.Sum
+	if age := now - c.Last; age > 3600 { // an hour's fading is .1 %
+		f := math.Exp2(-float64(age) / halfLife.Seconds())
+		n, sum = n*f, sum*f
+	}
+	return n, sum
 }
 
-// hourRecord sums up the samples that left the window of a pair, by the hour in which they had ended.
-//
-//	rank left <candidate> <skill> <hour since 1970>
-type hourRecord struct {
-	Samples    int64     `cbor:"1,keyasint,omitempty"`
-	Known      int64     `cbor:"2,keyasint,omitempty"`
-	Successes  int64     `cbor:"3,keyasint,omitempty"`
-	Wall       int64     `cbor:"4,keyasint,omitempty"` // nanoseconds
-	In         int64     `cbor:"5,keyasint,omitempty"` // tokens
-	Out        int64     `cbor:"6,keyasint,omitempty"` // tokens
-	Cost       float64   `cbor:"7,keyasint,omitempty"` // US dollars
-	API        float64   `cbor:"8,keyasint,omitempty"` // US dollars
-	SuccessUSD []float64 `cbor:"9,keyasint,omitempty"` // sum, and that of the squares
-	FailureUSD []float64 `cbor:"10,keyasint,omitempty"`
-
-	hour int64 `cbor:"-"`
-}
-
-func (h *hourRecord) add(e *entry) {
-	t := h.tally()
-	t.add(&Sample{
-		Success: e.outcome == success, Unknown: e.outcome == unknown, Wall: time.Duration(e.wall),
-		CostUSD: e.cost, APICostUSD: e.api, TokensIn: int(e.in), TokensOut: int(e.out),
-	})
-	usd := []float64{t.successes.sum, t.successes.squares, t.failures.sum, t.failures.squares}
-	*h = hourRecord{
-		hour: h.hour, Samples: int64(t.Samples), Known: int64(t.Known), Successes: int64(t.Successes),
-		Wall: int64(t.Wall), In: int64(t.TokensIn), Out: int64(t.TokensOut), Cost: t.CostUSD, API: t.APICostUSD,
-		SuccessUSD: usd[:2:2], FailureUSD: usd[2:],
+// add takes by samples worth y each in.
+func (c *cell) add(by, y float64, now int64) {
+	c.N, c.Sum = c.at(now)
+	c.N, c.Sum, c.Last = max(0, c.N+by), c.Sum+by*y, max(now, c.Last)
+	if c.N > mostKnown {
+		c.N, c.Sum = mostKnown, c.Sum*mostKnown/c.N
 	}
 }
 
-// lastEnd is when the last of its attempts ended, or before.
-func (h *hourRecord) lastEnd() int64 { return (h.hour+1)*int64(time.Hour) - 1 }
+// replace puts a sample in the place of the one of the same run, if the ring holds that.
+func (r *record) replace(e *entry) bool {
+	i := r.index(ringTable, e.Run)
+	if e.Run == 0 || i < 0 {
+		return false
+	}
+	var former entry
+	former.pack(codec.Packer{B: r.row(ringTable, i), Read: true})
+	e.At, e.Key, e.Common = former.At, former.Key, former.Common
+	e.pack(codec.Packer{B: r.row(ringTable, i)})
+	r.count(&former, -1)
+	r.count(e, 1)
+	return true
+}
 
-func (h *hourRecord) tally() Tally {
-	return Tally{
-		From:    time.Unix(h.hour*3600, 0).UTC(),
-		Samples: int(h.Samples), Known: int(h.Known), Successes: int(h.Successes),
-		Wall: time.Duration(h.Wall), TokensIn: int(h.In), TokensOut: int(h.Out), CostUSD: h.Cost, APICostUSD: h.API,
-		Costs: Costs{
-			USD:       h.SuccessUSD[0] + h.FailureUSD[0],
-			successes: moments{float64(h.Successes), h.SuccessUSD[0], h.SuccessUSD[1]},
-			failures:  moments{float64(h.Samples - h.Successes), h.FailureUSD[0], h.FailureUSD[1]},
-		},
+// push adds a sample.
+func (r *record) push(e *entry) {
+	if r.Rows[ringTable] < window {
+		r.value = slices.Insert(r.value, r.begin(tables), make([]byte, entryBytes)...)
+		r.Rows[ringTable]++
+	}
+	e.pack(codec.Packer{B: r.row(ringTable, int(r.Attempts%window))})
+	r.Attempts++
+	r.count(e, 1)
+}
+
+// count takes a sample into the sums, or out of them where by is -1.
+func (r *record) count(e *entry, by int32) {
+	for table, n := range [...]int64{hourTable: e.At / hourMillis, dayTable: e.At / dayMillis} {
+		if i := r.place(table, int32(n), n); i >= 0 {
+			t := r.tally(table, i)
+			t.N = int32(n)
+			t.add(e.tally(), by)
+			t.pack(codec.Packer{B: r.row(table, i)})
+		}
+	}
+	y, teaches := e.worth()
+	if !teaches {
+		return
+	}
+	r.All.add(float64(by), y-float64(e.Common), e.At/1000)
+	if e.Key == 0 {
+		return
+	}
+	if i := r.place(cellTable, e.Key, int64(by)*math.MaxInt64); i >= 0 { // none is made to take away from
+		c := r.cell(i)
+		c.Key = e.Key
+		c.add(float64(by), y, e.At/1000)
+		c.pack(codec.Packer{B: r.row(cellTable, i)})
 	}
 }
 
-func (t *Tally) add(s *Sample) {
-	t.Samples++
-	if !s.Unknown {
-		t.Known++
+// tally is what the sample adds to one.
+func (e *entry) tally() tally {
+	t := tally{Attempts: 1, Wall: int64(e.Wall), In: int64(e.In), Out: int64(e.Out)}
+	if e.is().judged() {
+		t.Judged = 1
 	}
-	if s.Success && !s.Unknown {
-		t.Successes++
+	if e.is() == Delivered {
+		t.Delivered = 1
 	}
-	t.Wall = together(t.Wall, min(s.Wall, MaxWall))
-	t.TokensIn, t.TokensOut = t.TokensIn+s.TokensIn, t.TokensOut+s.TokensOut
-	t.CostUSD, t.APICostUSD = t.CostUSD+s.CostUSD, t.APICostUSD+s.APICostUSD
-	t.Costs.Add(s)
+	if e.is().ill() {
+		t.Ill = 1
+	}
+	if e.USD >= 0 && e.Outcome&estimated != 0 {
+		t.Priced, t.Estimated = 1, e.USD
+	} else if e.USD >= 0 {
+		t.Priced, t.Reported, t.USD = 1, 1, e.USD
+	}
+	return t
 }
 
-// merge adds another one.
-func (t *Tally) merge(u *Tally) {
-	t.Samples, t.Known, t.Successes = t.Samples+u.Samples, t.Known+u.Known, t.Successes+u.Successes
-	t.Wall, t.TokensIn, t.TokensOut = together(t.Wall, u.Wall), t.TokensIn+u.TokensIn, t.TokensOut+u.TokensOut
-	t.CostUSD, t.APICostUSD = t.CostUSD+u.CostUSD, t.APICostUSD+u.APICostUSD
-	t.Costs.Merge(&u.Costs)
+// add adds another tally so many times.
+func (t *tally) add(o tally, by int32) {
+	n := int64(by)
+	t.Attempts, t.Judged, t.Delivered, t.Ill = t.Attempts+by*o.Attempts, t.Judged+by*o.Judged, t.Delivered+by*o.Delivered, t.Ill+by*o.Ill
+	t.Priced, t.Reported, t.USD, t.Estimated = t.Priced+by*o.Priced, t.Reported+by*o.Reported, t.USD+n*o.USD, t.Estimated+n*o.Estimated
+	t.Wall, t.In, t.Out = t.Wall+n*o.Wall, t.In+n*o.In, t.Out+n*o.Out
 }
 
-// together is the sum of times, at most the longest Duration, 292 years.
-func together(a, b time.Duration) time.Duration {
-	if a > math.MaxInt64-b {
-		return math.MaxInt64
-	}
-	return a + b
+const (
+	hourMillis = int64(time.Hour / time.Millisecond)
+	dayMillis  = 24 * hourMillis
+)
+
+// newRecord returns an empty record.
+func newRecord() *record { return &record{value: make([]byte, headAt+headBytes)} }
+
+// spare has records that another has replaced.
+var spare = sync.Pool{New: func() any { return new(record) }}
+
+// clone copies the record, so that it can be changed and dropped.
+func (r *record) clone() *record {
+	c := spare.Get().(*record)
+	c.head, c.value = r.head, append(c.value[:0], r.value...)
+	return c
 }
 
-// hourOf numbers the hours since 1970.
-func hourOf(ns int64) int64 { return ns / int64(time.Hour) }
-
-// hourPart is the part of a key that names an hour. These parts sort as the hours do.
-func hourPart(hour int64) string { return strconv.FormatInt(hour+1e7, 10)[1:] }
-
-func decodeHour(e store.Entry, part string) (hourRecord, error) {
-	var h hourRecord
-	err := codec.Decode(e, &h)
-	if err != nil {
-		return h, err
-	}
-	h.hour, err = strconv.ParseInt(part, 10, 64)
-	if err != nil || h.Samples < 1 || h.Known > h.Samples || h.Successes > h.Known ||
-		len(h.SuccessUSD) != 2 || len(h.FailureUSD) != 2 {
-		return h, fmt.Errorf("%w: %q is not an hour of samples", store.ErrDamaged, e.Key)
-	}
-	return h, nil
+// seal makes the value what the store holds.
+func (r *record) seal() []byte {
+	r.pack(codec.Packer{B: r.value[headAt:]})
+	codec.Seal(r.value)
+	return r.value
 }
 
-func decodeTally(e store.Entry, prefix string) (Tally, error) {
-	p := key.Split(e.Key[len(prefix):]) // candidate, skill and hour
-	if len(p) != 3 {
-		return Tally{}, fmt.Errorf("%w: %q is not an hour of samples", store.ErrDamaged, e.Key)
+// decode reads what seal wrote.
+func decode(value []byte) (*record, error) {
+	if err := codec.Sealed(value); err != nil {
+		return nil, err
 	}
-	h, err := decodeHour(e, p[2])
-	if err != nil {
-		return Tally{}, err
+	damaged := fmt.Errorf("rank: a record: %w", store.ErrDamaged)
+	if len(value) < headAt+headBytes {
+		return nil, damaged
 	}
-	t := h.tally()
-	t.Candidate, t.Skill = p[0], p[1]
-	return t, nil
+	r := &record{value: bytes.Clone(value)} // others follow the same entry
+	r.pack(codec.Packer{B: value[headAt:], Read: true})
+	for t, n := range r.Rows {
+		if n < 0 || int(n) > mostRows[t] || r.begin(t+1) > len(value) {
+			return nil, damaged
+		}
+	}
+	sound := int64(r.Rows[ringTable]) == min(r.Attempts, window)
+	for e := range r.entries() {
+		sound = sound && e.At >= 0 && e.Outcome&^estimated > 0 && int(e.Outcome&^estimated) < len(outcomes)
+	}
+	if fs, err := r.failures(); err != nil || len(fs) > recent || !sound {
+		return nil, damaged
+	}
+	return r, nil
 }
 
-// Day is how far back [Book.Health] and [Book.Weighted] look.
-const Day = 24 * time.Hour
+// hash returns a hash that is the same in every process, and not 0 but for "".
+func hash(s string) int32 {
+	if s == "" {
+		return 0
+	}
+	return int32(max(uint32(mix(0, s)), 1))
+}

@@ -1,37 +1,87 @@
 package rank
 
 import (
-	"encoding/hex"
-	"math"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/arc-learn/arc/internal/codec"
+	"github.com/arc-learn/arc/store"
 )
 
-// Records are written as they were when each field was written by hand. Of the
-// forms of a number the shortest exact one is written.
-func TestStoredBytes(t *testing.T) {
-	t.Parallel()
-	zero, some := 0.0, 0.9
-	for _, c := range []struct {
-		record any
-		want   string
-	}{
-		{&record{}, "017a458c53a0"},
-		{&record{Seq: 1, Confidence: &zero, Reward: &zero}, "013d5146b3a3010104f9000009f90000"},
-		{&record{
-			Seq: 300, At: 1781524800000000000, Outcome: 2, Confidence: &some, Wall: 1500000000, Cost: 0.0125,
-			In: 1200, Out: -1,
-			Reward: &some, Situation: "leak", Key: "run/1",
-			Features: []float64{0, 1, -0.5, 1e-7, math.Pi, 65504, 65536, 6e-8, math.Inf(1), math.NaN()},
-		}, "011f1546c7ac0119012c021b18b93f5dde8c8000030204fb3feccccccccccccd051a59682f0006fb3f8999999999999a0719" +
-			"04b0082009fb3feccccccccccccd0a646c65616b0b8af90000f93c00f9b800fb3e7ad7f29abcaf48fb400921fb" +
-			"54442d18f97bfffa47800000fb3e701b2b29a4692bf97c00f97e000c6572756e2f31"},
-	} {
-		got, err := codec.Encode("k", c.record)
-		require.NoError(t, err)
-		require.Equal(t, c.want, hex.EncodeToString(got))
+// filled returns a record with n samples, an hour apart, and the kinds of case that they are of.
+func filled(n int) *record {
+	r, sk, usd := newRecord(), &skill{pairs: map[string]*pair{}}, .01
+	for i := range n {
+		s := &Sample{Outcome: outcomes[1+i%(len(outcomes)-1)], Task: Task{Key: string(rune('a' + i%90))}, At: time.Unix(int64(i)*3600, 0), Class: "c", Usage: Usage{CostUSD: &usd}}
+		if i%3 == 0 {
+			s.Reward = &usd
+		}
+		if _, err := r.observe(sk, s); err != nil {
+			panic(err)
+		}
 	}
+	return r
+}
+
+func TestRecordIsBounded(t *testing.T) {
+	r := filled(5000)
+	require.Equal(t, [tables]int32{hours, days, kinds, window}, r.Rows)
+	failures, err := r.failures()
+	require.NoError(t, err)
+	require.Len(t, failures, recent)
+	for i := range days {
+		require.GreaterOrEqual(t, r.index(dayTable, int32(5000/24-i)), 0)
+	}
+	require.Less(t, len(r.seal()), 21<<10)
+	var packed []byte
+	require.NoError(t, codec.Unmarshal(r.value, &packed), "CBOR")
+	require.Equal(t, r.value[headAt:], packed)
+}
+
+func TestDamagedRecord(t *testing.T) {
+	for name, harm := range map[string]func(*record){
+		"outcome": func(r *record) { r.row(ringTable, 0)[8] = byte(len(outcomes)) }, "no outcome": func(r *record) { r.row(ringTable, 0)[8] = 0 },
+		"time": func(r *record) { r.row(ringTable, 0)[35] = 255 }, "attempts": func(r *record) { r.Attempts = 1 },
+		"ring": func(r *record) { r.Rows[ringTable]++ }, "cells": func(r *record) { r.Rows[cellTable] = 1 << 30 }, "rows": func(r *record) { r.Rows[0] = -1 },
+		"cut": func(r *record) { r.value = r.value[:len(r.value)-1] }, "empty": func(r *record) { r.value = r.value[:headAt+headBytes-1] },
+	} {
+		r := filled(300)
+		harm(r)
+		if len(r.value) > headAt+headBytes {
+			r.seal()
+		} else {
+			codec.Seal(r.value)
+		}
+		_, err := decode(r.value)
+		require.ErrorIs(t, err, store.ErrDamaged, name)
+	}
+	value := filled(3).seal()
+	_, err := decode(value[:len(value)-1])
+	require.ErrorIs(t, err, store.ErrDamaged)
+	value[0]++
+	_, err = decode(value)
+	require.ErrorIs(t, err, store.ErrNewer)
+}
+
+// FuzzRecord: what decode takes can be used and written, and is read again as it was; all else is an error.
+func FuzzRecord(f *testing.F) {
+	for _, n := range []int{0, 1, 300} {
+		f.Add(filled(n).seal())
+	}
+	f.Fuzz(func(t *testing.T, value []byte) {
+		r, err := decode(value)
+		if err != nil {
+			return
+		}
+		require.Equal(t, value, r.clone().seal())
+		summaryOf(r, nil).stats()
+		new(span).take(r, time.Now().UnixMilli()-dayMillis, time.Now().UnixMilli())
+		c := r.clone()
+		if _, err := c.observe(&skill{pairs: map[string]*pair{}}, &Sample{Outcome: Delivered, At: time.Now()}); err == nil {
+			_, err := decode(c.seal())
+			require.NoError(t, err)
+		}
+	})
 }

@@ -1,185 +1,219 @@
 package reason
 
 import (
+	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/arc-learn/arc/internal/fence"
-	"github.com/arc-learn/arc/internal/text"
-	"github.com/arc-learn/arc/reason/internal/shape"
+	"github.com/arc-learn/arc/internal/schema"
 )
 
-// Errors of an answer that cannot be used. Nothing of such an answer is acted
-// on. The texts say what is wrong, in words that can be given back to the
-// model.
-var (
-	// ErrFormat: the answer is not what was asked for, or empty.
-	ErrFormat = errors.New("the answer cannot be used")
-	// ErrRefusal: the model, or a filter of its provider, will not answer.
-	ErrRefusal = errors.New("the model refuses to answer")
-)
-
-// An answer is read in three steps: object finds the one JSON object in it, a
-// reader holds that to the schema and says what is wrong at which place, and
-// encoding/json decodes it. Decision.Check has the bounds of the whole. No step
-// changes what the model has said, with two exceptions: bytes that are no text
-// become U+FFFD, and forms that were left blank count as left out.
-
-// answer is what a model has answered.
-type answer struct {
-	Thought      string
-	Complexity   Complexity
-	Approach     string
-	Applied      []string // labels of memories, as the model gave them
-	Tasks        []Task
-	Alternatives []Alternative
-	Preferences  []Preference
-	Impasse      *Impasse
-	Questions    []string
-
-	mended bool // it had bytes that are no text
+// Ask asks m for a T by r, which needs a Schema, and once more where the answer cannot be used, with what was wrong
+// with it. check, which may be nil, refuses what fits the schema and cannot be used all the same.
+//
+// The answer is one JSON object of the schema. Before it may be words without a "{", around it a code fence; after
+// it comes nothing. What is cut off is not completed, and nothing is coerced. The usage is that of all calls, of
+// those that failed as well. An answer that cannot be used is an *[Error] of class Invalid.
+func Ask[T any](ctx context.Context, m Model, r *Request, check func(*T) error) (T, *Usage, error) {
+	var none T
+	s, err := schema.Compile(r.Schema)
+	if err != nil || s == nil {
+		return none, nil, &Error{Class: Invalid, Err: fmt.Errorf("the request has no schema: %w", err)}
+	}
+	again := *r
+	var usage *Usage
+	for try := 1; ; try++ {
+		said, v := "(a thought)", none
+		resp, err := Generate(ctx, m, &again)
+		if err == nil {
+			usage, said = usage.Add(resp.Usage), cmp.Or(strings.TrimSpace(resp.Text), "(nothing)")
+			v, err = read(resp, s, check)
+		} else if e, ok := errors.AsType[*Error](err); ok {
+			usage = usage.Add(validUsage(e.Usage))
+			if e = new(*e); !errors.Is(err, errThought) { // the host's own may be shared
+				e.Usage = usage
+				return none, usage, e
+			}
+		} else {
+			return none, usage, err
+		}
+		switch {
+		case err == nil:
+			return v, usage, nil
+		case try == 2, errors.Is(err, errRefused):
+			return none, usage, &Error{Class: Invalid, Usage: usage, Err: err}
+		}
+		again.Messages = append(slices.Clip(again.Messages),
+			Message{Role: ModelRole, Text: fence.Clip(said, maxRead)},
+			Message{Role: UserRole, Text: "That cannot be used, and nothing of it was done: " + err.Error() +
+				"\nAnswer again with the whole JSON object, and nothing else."})
+	}
 }
 
-// decode reads a model's answer, which was asked for by schema, into what a points to.
-// It takes time in proportion to the answer.
-func decode(text, stop string, schema json.RawMessage, a any) error {
-	raw, err := object(text, stop)
+var errRefused = errors.New("the model, or a filter of its provider, refuses to answer")
+
+// read is the one reader of structured answers.
+func read[T any](resp *Response, s *schema.Schema, check func(*T) error) (v T, err error) {
+	switch resp.Stop {
+	case StopFilter:
+		return v, fmt.Errorf("%w: %s", errRefused, fence.Clip(resp.Text, maxTold))
+	case StopLength:
+		return v, errors.New("the answer is cut off at its greatest length; give a shorter one")
+	}
+	raw, err := Object(resp.Text)
 	if err != nil {
-		return err
+		return v, err
 	}
-	var s shape.Shape
-	if err := json.Unmarshal(schema, &s); err != nil {
-		return fmt.Errorf("schema: %w", err)
+	if err := s.Check(raw); err != nil {
+		return v, err
 	}
-	complaints, deep := s.Check(raw)
-	if deep {
-		return wrong(fmt.Sprintf("objects and arrays nested more than %d deep", shape.MaxNested), "a flatter one")
+	if raw, err = schema.Canonical(raw); err != nil { // what is checked is what is decoded: of a member the last
+		return v, err
 	}
-	if len(complaints) > 0 {
-		return fmt.Errorf("%w: %s", ErrFormat, ends(strings.Join(complaints, "\n"), maxQuoted))
+	if err := json.Unmarshal(raw, &v); err != nil {
+		return v, err
 	}
-	if err := json.Unmarshal([]byte(raw), a); err != nil {
-		return wrong("an object that is not JSON", "JSON ("+err.Error()+")")
+	if check != nil {
+		err = check(&v)
 	}
-	return nil
+	return v, err
 }
 
-// tidy takes out forms that were left blank.
-func (a *answer) tidy() {
-	if a.Impasse != nil && *a.Impasse == (Impasse{}) {
-		a.Impasse = nil
+// closing matches a line that is a closing tag. No JSON has one.
+var closing = regexp.MustCompile(`(?m)^[ \t]*(?:</[\w:-]+>|\[/\w+\]|◁/\w+▷)[ \t]*\r?$`)
+
+// answered takes off the thought that a model's template has begun, so that its opening tag is missing. In free text,
+// such as a page of HTML, a closing tag has none before it.
+func answered(text string, structured bool) string {
+	for _, m := range slices.Backward(closing.FindAllStringIndex(text, -1)) {
+		tag := strings.Replace(strings.TrimSpace(text[m[0]:m[1]]), "/", "", 1)
+		opens := strings.ToLower(strings.TrimRight(tag, ">]▷"))
+		if structured || !strings.Contains(strings.ToLower(text[:m[0]]), opens) {
+			return strings.TrimSpace(text[m[1]:])
+		}
 	}
-	for _, alt := range append(a.Alternatives, Alternative{Tasks: a.Tasks}) {
-		for i := range alt.Tasks {
-			t := &alt.Tasks[i]
-			if t.Effect != nil && *t.Effect == (Effect{}) {
-				t.Effect = nil
+	return text
+}
+
+// Object returns the one JSON object in an answer without thoughts. Before it may be words without a "{", around it a
+// code fence; after it comes nothing.
+func Object(text string) (json.RawMessage, error) {
+	text = strings.TrimSpace(strings.TrimPrefix(text, "\ufeff"))
+	start := strings.IndexByte(text, '{')
+	if start < 0 {
+		return nil, errors.New("there is no JSON object in it")
+	}
+	before := strings.TrimSpace(text[:start])
+	if strings.HasSuffix(before, "[") {
+		return nil, errors.New("it is an array; one object is wanted")
+	}
+	d := json.NewDecoder(strings.NewReader(text[start:]))
+	var raw json.RawMessage
+	if err := d.Decode(&raw); err != nil {
+		return nil, fmt.Errorf("the object in it is no JSON, or is cut off: %w", err)
+	}
+	after := strings.TrimSpace(text[start+int(d.InputOffset()):])
+	if strings.Contains(before, "```") {
+		after = strings.TrimSpace(strings.TrimPrefix(after, "```"))
+	}
+	if after != "" {
+		return nil, errors.New("there is something after the object: " + fence.Clip(after, 100))
+	}
+	return raw, nil
+}
+
+// thoughts takes the thoughts off the front of an answer, as it comes in pieces. A thought is a leading block
+// <x>…</x>, [X]…[/X] or ◁x▷…◁/x▷, with blocks of its name nested in it; several may follow one another.
+type thoughts struct {
+	buf   string // not decided yet
+	name  string // of the block that is open, as its brackets and name, in lower case; "" between blocks
+	depth int
+	any   bool // there was a block
+	past  bool // the answer has begun
+}
+
+var (
+	opening = regexp.MustCompile(`^(?:<[A-Za-z][\w:-]{0,63}>|\[[A-Z][A-Z_-]{0,63}\]|◁[^◁▷/\s]{1,64}▷)`)
+	// begun matches what may yet become an opening tag.
+	begun = regexp.MustCompile(`^(?:<(?:[A-Za-z][\w:-]{0,63})?|\[(?:[A-Z][A-Z_-]{0,63})?|◁[^◁▷/\s]{0,64})$`)
+	mark  = regexp.MustCompile(`</?[A-Za-z][\w:-]{0,63}>|\[/?[A-Za-z][A-Za-z_-]{0,63}\]|◁/?[^◁▷/\s]{1,64}▷`)
+)
+
+const maxTag = 300 // bytes
+
+// feed returns what of the answer is known now that piece has come.
+func (t *thoughts) feed(piece string) string {
+	if t.past {
+		return piece
+	}
+	t.buf += piece
+	for {
+		if t.name != "" {
+			if !t.skip() {
+				return ""
 			}
-			if string(t.Inputs) == "null" {
-				t.Inputs = nil
-			}
+			continue
+		}
+		t.buf = strings.TrimLeft(t.buf, " \t\r\n\ufeff")
+		tag := opening.FindString(t.buf)
+		switch {
+		case tag != "":
+			t.name, t.depth, t.any = strings.ToLower(tag), 1, true
+			t.buf = t.buf[len(tag):]
+		case t.buf == "" || begun.MatchString(t.buf):
+			return ""
+		default:
+			t.past = true
+			out := t.buf
+			t.buf = ""
+			return out
 		}
 	}
 }
 
-// wrong is an ErrFormat about the answer itself: what was found, and what is
-// wanted.
-func wrong(got, want string) error {
-	return fmt.Errorf("%w: found %s; wanted %s", ErrFormat, got, want)
+// skip leaves the open block, and reports whether its end has come.
+func (t *thoughts) skip() bool {
+	at := 0
+	for _, m := range mark.FindAllStringIndex(t.buf, -1) {
+		tag := strings.ToLower(t.buf[m[0]:m[1]])
+		switch {
+		case tag == t.name:
+			t.depth++
+		case strings.Replace(tag, "/", "", 1) == t.name:
+			t.depth--
+		}
+		if at = m[1]; t.depth == 0 {
+			t.buf, t.name = t.buf[at:], ""
+			return true
+		}
+	}
+	t.buf = t.buf[at:]
+	if at = strings.LastIndexAny(t.buf, "<[◁"); at < 0 || len(t.buf)-at > maxTag {
+		at = len(t.buf)
+	}
+	t.buf = t.buf[at:] // what may be the beginning of a tag
+	return false
 }
 
-// thought matches what some models put before their answer. Where a template
-// has begun the thought for the model, the answer lacks the tag that opens it.
-// The last form is that of gpt-oss.
-var thought = regexp.MustCompile(`^[^{` + "`" + `][\s\S]*?(</think(ing)?>|<\|channel\|>final<\|message\|>)`)
+// errThought is the error of an answer that is a thought and nothing else.
+var errThought = errors.New("the answer is a thought that never ends, or nothing but thoughts")
 
-// object returns the one JSON object in an answer that is complete.
-func object(text, stop string) (string, error) {
-	switch stop {
-	case StopRefusal:
-		return "", fmt.Errorf("%w: %s", ErrRefusal, shape.Quote(text))
-	case StopLength:
-		return "", wrong("one that is cut off at the bound of its length", "a shorter one, complete")
-	}
-	text = strings.TrimSpace(strings.TrimPrefix(strings.ToValidUTF8(text, string(utf8.RuneError)), "\ufeff"))
-	var raw json.RawMessage
-	end := len(thought.FindString(text))
-	start := strings.IndexByte(text[:end], '{')
-	// A tag within an object is a text of it.
-	if start < 0 || json.NewDecoder(strings.NewReader(text[start:])).Decode(&raw) != nil || start+len(raw) < end {
-		text = text[end:]
-	}
-	if start = strings.IndexByte(text, '{'); start < 0 {
-		return "", noObject(text)
-	}
-	before, text := strings.TrimRightFunc(text[:start], unicode.IsSpace), text[start:]
-	if err := json.NewDecoder(strings.NewReader(text)).Decode(&raw); err != nil {
-		return "", badSyntax(text, err)
-	}
-	after := strings.TrimLeftFunc(text[len(raw):], unicode.IsSpace)
+// end returns what is left of the answer when all has come. Where free is set, a block in square brackets that never
+// ends is a word in brackets, and a part of the answer.
+func (t *thoughts) end(whole string, free bool) (string, error) {
 	switch {
-	case strings.HasSuffix(before, "["):
-		return "", wrong("an array", "one object, without brackets around it")
-	case strings.Contains(after, "{"):
-		return "", wrong("more than one object", "one object, and nothing after it")
-	case after != "" && strings.Contains("}]\",:", after[:1]):
-		return "", wrong(shape.Quote(after)+" after the object", "nothing after it")
-	case strings.TrimSpace(string(raw[1:len(raw)-1])) == "":
-		return "", errEmpty
+	case t.name != "" && free && t.name[0] == '[':
+		return whole, nil
+	case t.name != "":
+		return "", errThought
+	case !t.past && t.any && t.buf == "":
+		return "", errThought
 	}
-	return string(raw), nil
+	return t.buf, nil
 }
-
-// errEmpty is the error of an answer that says nothing.
-var errEmpty = wrong("nothing", "one JSON object with tasks, alternatives, an impasse or questions")
-
-// refusing matches the words in which models decline.
-var refusing = regexp.MustCompile(`(?i)\b(` +
-	`i('m| am) (very |really |so )?(sorry|unable|not able|afraid)|` +
-	`i (can('|no)?t|can not|must decline|decline|refuse)\b|` +
-	`i (won't|will not) (answer|assist|be able|comply|do|generate|help|provide|take part|write)\b|` +
-	`(unable|not able) to (help|assist|comply|answer)|as an ai\b|against my (guidelines|policy))`)
-
-// noObject says what an answer without an object is.
-func noObject(said string) error {
-	bare := strings.Trim(fence.Visible(said), "` \t\r\n")
-	bare = strings.TrimSpace(strings.TrimPrefix(bare, "json"))
-	if slices.Contains([]string{"", "null", "[]", `""`}, strings.Join(strings.Fields(bare), "")) {
-		return errEmpty
-	}
-	if refusing.MatchString(strings.ReplaceAll(text.Cut(bare, 1000), "\u2019", "'")) {
-		return fmt.Errorf("%w: %s", ErrRefusal, shape.Quote(bare))
-	}
-	return wrong(shape.Quote(bare), "one JSON object")
-}
-
-// badSyntax says where an object is not JSON.
-func badSyntax(text string, err error) error {
-	syntax, ok := errors.AsType[*json.SyntaxError](err)
-	if !ok || errors.Is(err, io.ErrUnexpectedEOF) {
-		return wrong("an object that is cut off after "+shape.Quote(text[max(0, len(text)-40):]), "a complete one")
-	}
-	at := int(syntax.Offset)
-	around := text[max(0, at-30):min(len(text), at+30)]
-	return wrong(shape.Quote(around)+", where it is not JSON", "JSON ("+syntax.Error()+")")
-}
-
-// ends returns the beginning and the end of a text, limit bytes together.
-func ends(s string, limit int) string {
-	if len(s) <= limit {
-		return s
-	}
-	return text.Cut(s, limit/2) + "\n(" + strconv.Itoa(len(s)-limit) + " bytes left out)\n" +
-		strings.ToValidUTF8(s[len(s)-limit/2:], "")
-}
-
-// maxQuoted bounds what a complaint quotes in all, and the quoted answer, in bytes.
-const maxQuoted = 8 << 10

@@ -1,174 +1,171 @@
 package reason_test
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"github.com/arc-learn/arc/reason"
-	"github.com/arc-learn/arc/store"
 )
 
-func Example() {
-	// A model behind the interface, here one that always says the same.
-	model := reason.ModelFunc(func(_ context.Context, req *reason.Request) (*reason.Response, error) {
-		return &reason.Response{Text: `{"approach":"edit","task":"` + req.Messages[0].Text + `"}`}, nil
-	})
-	var r reason.Reasoner = reason.ReasonerFunc(func(ctx context.Context, b reason.Brief) (reason.Decision, error) {
-		resp, err := model.Generate(ctx, &reason.Request{
-			System:   "Decide what to do.",
-			Messages: []reason.Message{{Role: "user", Text: b.Objective}},
-		})
-		if err != nil {
-			return reason.Decision{}, err
-		}
-		var answer struct{ Approach, Task string }
-		if err := json.Unmarshal([]byte(resp.Text), &answer); err != nil {
-			return reason.Decision{}, err
-		}
-		return reason.Decision{
-			Complexity: reason.Simple,
-			Approach:   answer.Approach,
-			Tasks:      []reason.Task{{Objective: answer.Task, Verify: "go vet is silent"}},
-			Usage:      resp.Usage,
-		}, nil
-	})
-	d, err := r.Reason(context.Background(), reason.Brief{Objective: "mend the cache"})
-	fmt.Println(d.Approach, d.Tasks[0].Objective, err, d.Check())
-	// Output: edit mend the cache <nil> <nil>
+func TestCheck(t *testing.T) {
+	task := []reason.Task{{Objective: "do"}}
+	two := []reason.Decision{{Approach: "a", Tasks: task}, {Approach: "b", Tasks: task}}
+	for want, d := range map[string]*reason.Decision{
+		"no decision":        nil,
+		"exactly one":        {},
+		"exactly one ":       {Tasks: task, Questions: []string{"?"}},
+		"exactly one  ":      {Tasks: task, Use: "plan 1"},
+		"has no objective":   {Tasks: []reason.Task{{Objective: " "}}},
+		"more than 64 tasks": {Tasks: slices.Repeat(task, 65)},
+		"are no JSON":        {Tasks: []reason.Task{{Objective: "x", Inputs: json.RawMessage(`{`)}}},
+		"bytes; at most":     {Tasks: []reason.Task{{Objective: strings.Repeat("x", 200<<10)}}},
+		"kind of impasse":    {Impasse: "tie", Reasoning: "x"},
+		"neither why":        {Impasse: "no_approach"},
+		"question is empty":  {Questions: []string{" "}},
+		"that of another":    {Alternatives: append(two, two[0])},
+		"has no tasks":       {Alternatives: []reason.Decision{{Approach: "a"}}},
+		"names no":           {Alternatives: two, Preferences: []reason.Preference{{Approach: "c", Is: "best"}}},
+		"not one of [":       {Alternatives: two, Preferences: []reason.Preference{{Approach: "a", Is: "good"}}},
+		"need a than":        {Alternatives: two, Preferences: []reason.Preference{{Approach: "a", Is: "better"}}},
+		"alternatives, or 8": {Alternatives: make([]reason.Decision, 9)},
+	} {
+		require.ErrorContains(t, d.Check(), strings.TrimSpace(want), want)
+	}
+	for _, d := range []*reason.Decision{
+		{Tasks: task}, {Use: "plan 1"}, {Questions: []string{"Which?"}},
+		{Impasse: "conflict", Reasoning: "x"},
+		{Alternatives: two, Preferences: []reason.Preference{{Approach: "a", Is: "indifferent", Than: "b"}}},
+	} {
+		require.NoError(t, d.Check())
+	}
 }
 
-// A Reasoner that knows one way, and says how it is stuck when that does not
-// lead on.
-func ExampleImpasse() {
-	delivered := func(lineage []reason.Delivery, objective string) bool {
-		for _, d := range lineage {
-			if d.Task.Objective == objective {
-				return true
+// The cases of Soar's manual and kernel: what is acceptable, the preferences, and the candidates that are left.
+func TestChoose(t *testing.T) {
+	for _, c := range []struct{ name, acceptable, preferences, outcome, left string }{
+		{"none", "ab", "reject a, prohibit b", "no_approach", ""},
+		{"tie3", "abc", "", "nothing tells", "abc"},
+		{"reject-to-one", "ab", "reject a", "", "b"},
+		{"prohibit", "ab", "prohibit b", "", "a"},
+		{"better", "ab", "better a b", "", "a"},
+		{"worse", "ab", "worse a b", "", "b"},
+		{"conflict", "ab", "better a b, better b a", "each of these", "ab"},
+		{"better-cycle3", "abc", "better a b, better b c, better c a", "each of these", "abc"},
+		{"require+prohibit", "ab", "require a, prohibit a", "more is required", "a"},
+		{"require-wins", "abc", "require b", "", "b"},
+		{"constraint-beats-conflict", "ab", "require a, require b, better a b, better b a", "more is required", "ab"},
+		{"best", "abc", "best c", "", "c"},
+		{"worst", "ab", "worst b", "", "a"},
+		{"one-unary-indifferent-tie", "abc", "indifferent a", "nothing tells", "abc"},
+		{"binary-indifferent", "ab", "indifferent a b", "", "a"},
+		{"conflict-plus-third", "abc", "better a b, better b a", "", "c"},
+	} {
+		d := &reason.Decision{}
+		for _, name := range c.acceptable {
+			d.Alternatives = append(d.Alternatives, reason.Decision{
+				Approach: string(name), Tasks: []reason.Task{{Objective: "by " + string(name)}},
+			})
+		}
+		for _, p := range strings.Split(c.preferences, ", ") {
+			if words := append(strings.Fields(p), ""); len(words) > 2 {
+				d.Preferences = append(d.Preferences, reason.Preference{Is: words[0], Approach: words[1], Than: words[2]})
 			}
 		}
-		return false
-	}
-	stuck := func(kind string, subgoal string) reason.Decision {
-		return reason.Decision{Impasse: &reason.Impasse{Kind: kind, Reason: "the door does not open", Subgoal: subgoal}}
-	}
-	decide := func(b reason.Brief) reason.Decision {
-		switch {
-		case !delivered(b.Lineage, "find the key"):
-			return stuck("missing_capability", "find the key")
-		case len(b.Failed) > 2:
-			return stuck("repeated_failure", "oil the lock")
+		require.NoError(t, d.Check(), c.name)
+		got := d.Choose()
+		if c.outcome == "" {
+			require.Empty(t, got.Impasse, c.name)
+			require.Equal(t, c.left, got.Approach, c.name)
+			require.Equal(t, "by "+c.left, got.Tasks[0].Objective, c.name)
+			continue
 		}
-		return reason.Decision{Approach: "turn the key", Tasks: []reason.Task{{Objective: b.Objective}}}
+		require.Empty(t, got.Tasks, c.name)
+		require.Contains(t, got.Impasse+got.Reasoning, c.outcome, c.name)
+		for _, name := range c.left {
+			require.Contains(t, got.Reasoning, `"`+string(name)+`"`, c.name)
+		}
 	}
-	b := reason.Brief{Objective: "open the door"}
-	fmt.Println(decide(b).Impasse.Kind)
-	b.Lineage = []reason.Delivery{{Task: reason.Task{Objective: "find the key"}, Worker: "scout", Attempt: 1}}
-	fmt.Println(decide(b).Approach)
-	b.Failed = make([]reason.FailedAttempt, 3)
-	d := decide(b)
-	fmt.Println(d.Impasse.Kind, d.Check())
-	// Output:
-	// missing_capability
-	// turn the key
-	// repeated_failure <nil>
+	one := &reason.Decision{Questions: []string{"?"}}
+	require.Equal(t, one, one.Choose())
 }
 
-func ExampleDecision_Check() {
-	d := reason.Decision{Impasse: &reason.Impasse{Kind: "conflict", Reason: "fast and cheap"}}
-	fmt.Println(d.Check())
-	// Output: decision refused: an impasse needs a subgoal
+// Choosing again and again takes each alternative at most once, none that is ruled out, and ends.
+func TestChooseEnds(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		names := []string{"a", "b", "c", "d"}[:rapid.IntRange(1, 4).Draw(t, "n")]
+		d := &reason.Decision{}
+		for _, n := range names {
+			d.Alternatives = append(d.Alternatives, reason.Decision{Approach: n, Tasks: []reason.Task{{Objective: n}}})
+		}
+		for range rapid.IntRange(0, 6).Draw(t, "preferences") {
+			p := reason.Preference{Approach: rapid.SampledFrom(names).Draw(t, "approach")}
+			p.Is = rapid.SampledFrom([]string{"require", "prohibit", "reject", "best", "worst", "better", "worse", "indifferent"}).Draw(t, "is")
+			if p.Is == "better" || p.Is == "worse" {
+				p.Than = rapid.SampledFrom(names).Draw(t, "than")
+			}
+			d.Preferences = append(d.Preferences, p)
+		}
+		if err := d.Check(); err != nil {
+			t.Fatal(err)
+		}
+		taken := map[string]bool{}
+		for rest := d; len(rest.Alternatives) > 0; {
+			got := rest.Choose()
+			if got.Impasse != "" {
+				break
+			}
+			if taken[got.Approach] || len(got.Tasks) != 1 || got.Tasks[0].Objective != got.Approach {
+				t.Fatalf("%q again, or with the tasks of another", got.Approach)
+			}
+			taken[got.Approach] = true
+			rest = &reason.Decision{Alternatives: got.Alternatives, Preferences: got.Preferences}
+		}
+		for _, p := range d.Preferences {
+			if (p.Is == "prohibit" || p.Is == "reject") && taken[p.Approach] {
+				for _, q := range d.Preferences {
+					if q.Is == "require" && q.Approach == p.Approach && p.Is == "reject" {
+						return // required, and so taken all the same
+					}
+				}
+				t.Fatalf("%q is ruled out", p.Approach)
+			}
+		}
+	})
 }
 
-func TestCheckRefusesWhatCannotBeActedOn(t *testing.T) {
-	t.Parallel()
-	task := reason.Task{Objective: "x"}
-	good := map[string]reason.Decision{
-		"tasks":     {Complexity: reason.Complex, Tasks: []reason.Task{task, {Objective: "y", Inputs: []byte(`{"a":1}`)}}},
-		"questions": {Complexity: reason.Unclear, Questions: []string{"?"}},
-		"impasse":   {Impasse: &reason.Impasse{Kind: "repeated_failure", Subgoal: "x"}},
-		"effect":    {Complexity: reason.Moderate, Tasks: []reason.Task{{Objective: "x", Effect: &reason.Effect{Domain: "ci", Path: "failing"}}}},
-		"most":      {Tasks: []reason.Task{{Objective: strings.Repeat("x", 64<<10)}}},
-	}
-	for name, d := range good {
-		require.NoError(t, d.Check(), name)
-	}
-	bad := map[string]reason.Decision{
-		"nothing":           {},
-		"tasks, questions":  {Tasks: []reason.Task{task}, Questions: []string{"?"}},
-		"tasks, impasse":    {Tasks: []reason.Task{task}, Impasse: &reason.Impasse{Kind: "conflict", Subgoal: "x"}},
-		"unclear tasks":     {Complexity: reason.Unclear, Tasks: []reason.Task{task}},
-		"complexity":        {Complexity: "hard", Tasks: []reason.Task{task}},
-		"kind":              {Impasse: &reason.Impasse{Kind: "lost", Subgoal: "x"}},
-		"no subgoal":        {Impasse: &reason.Impasse{Kind: "missing_capability", Subgoal: "\n"}},
-		"blank question":    {Questions: []string{"?", " "}},
-		"blank objective":   {Tasks: []reason.Task{task, {}}},
-		"inputs":            {Tasks: []reason.Task{{Objective: "x", Inputs: []byte("{")}}},
-		"negative tokens":   {Tasks: []reason.Task{task}, Usage: reason.Usage{TokensOut: -1}},
-		"cost not a number": {Tasks: []reason.Task{task}, Usage: reason.Usage{APICostUSD: math.NaN()}},
-	}
-	long := strings.Repeat("x", 64<<10+1)
-	bad["long complexity"] = reason.Decision{Complexity: reason.Complexity(long), Tasks: []reason.Task{task}}
-	bad["long kind"] = reason.Decision{Impasse: &reason.Impasse{Kind: long, Subgoal: "x"}}
-	for name, d := range bad {
-		require.ErrorIs(t, d.Check(), reason.ErrDecision, name)
-		require.Less(t, len(d.Check().Error()), 200, name)
-	}
-	over := map[string]reason.Decision{
-		"approach":  {Approach: long, Tasks: []reason.Task{task}},
-		"objective": {Tasks: []reason.Task{{Objective: long}}},
-		"inputs":    {Tasks: []reason.Task{{Objective: "x", Inputs: []byte(`"` + long + `"`)}}},
-		"subgoal":   {Impasse: &reason.Impasse{Kind: "conflict", Subgoal: long}},
-		"question":  {Questions: []string{long}},
-		"tasks":     {Tasks: make([]reason.Task, reason.MaxTasks+1)},
-		"together":  {Tasks: []reason.Task{{Objective: long[1:]}, {Objective: long[1:]}, task}},
-		"path":      {Tasks: []reason.Task{{Objective: "x", Effect: &reason.Effect{Path: long}}}},
-		"skills":    {Tasks: []reason.Task{{Objective: "x", Skill: long[1:]}, {Objective: "x", Worker: long[1:]}}},
-		"questions": {Questions: []string{long[1:], long[1:], "?"}},
-		"many":      {Questions: slices.Repeat([]string{"?"}, reason.MaxTasks+1)},
-		"approaches": {Alternatives: []reason.Alternative{
-			{Approach: long[1:], Tasks: []reason.Task{task}}, {Approach: "y" + long[2:], Tasks: []reason.Task{task}},
-			{Approach: "z", Tasks: []reason.Task{task}},
-		}},
-		"preferences": {
-			Alternatives: []reason.Alternative{{Approach: long[1:], Tasks: []reason.Task{task}}},
-			Preferences:  []reason.Preference{{Approach: long[1:], Is: "best"}, {Approach: long[1:], Is: "require"}},
-		},
-	}
-	for name, d := range over {
-		_, ok := errors.AsType[*store.LimitError](d.Check())
-		require.True(t, ok, name)
-	}
-}
-
-func TestUsageAddsUp(t *testing.T) {
-	t.Parallel()
-	u := reason.Usage{TokensIn: 1, TokensOut: 2, CostUSD: 3, APICostUSD: 4}
-	require.Equal(t, reason.Usage{TokensIn: 2, TokensOut: 4, CostUSD: 6, APICostUSD: 8}, u.Add(u))
-	require.True(t, u.Valid())
-	most := reason.Usage{TokensIn: math.MaxInt, CostUSD: math.MaxFloat64, APICostUSD: math.MaxFloat64}
-	require.True(t, most.Valid())
-	require.True(t, most.Add(most).Add(most).Valid(), "what is no number cannot be told in JSON, and reaches no budget")
-	require.False(t, reason.Usage{TokensIn: -1}.Valid())
-	require.False(t, reason.Usage{CostUSD: math.Inf(1)}.Valid())
-}
-
-// What does not show asks for nothing.
-func TestDecisionThatDoesNotShow(t *testing.T) {
-	t.Parallel()
-	const unseen = "\u200b\u2066\u00ad\ufeff"
-	for name, d := range map[string]reason.Decision{
-		"task":     {Complexity: reason.Simple, Approach: "look", Tasks: []reason.Task{{Objective: unseen, Skill: "work"}}},
-		"question": {Complexity: reason.Unclear, Questions: []string{unseen}},
-		"subgoal":  {Complexity: reason.Complex, Approach: "look", Impasse: &reason.Impasse{Kind: "no_approach", Subgoal: unseen}},
+func TestLoadSkills(t *testing.T) {
+	file := func(s string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(s)} }
+	good := "---\nname: go-test\ndescription: Run\u202e Go tests.\nlicense: MIT\nmetadata:\n  a: [b]\n---\n\nRun them.\n\n---\nmore\n"
+	skills, err := reason.LoadSkills(fstest.MapFS{
+		"b/SKILL.md":      file(good),
+		"b/AGENT.md":      file("---\nmodel: x\n---\nYou test."),
+		"a/SKILL.md":      file("\ufeff---\r\nname: a\r\ndescription: b\r\n---"),
+		"c/SKILL.md":      file(good),
+		"d/SKILL.md":      file("no front matter"),
+		"e/SKILL.md":      file("---\nname: e\n"),
+		"f/SKILL.md":      file("---\nname: [f]\ndescription: x\n---\n"),
+		"g/SKILL.md":      file("---\nname: \"../g\"\ndescription: x\n---\n"),
+		"h/SKILL.md":      file("---\nname: h\ndescription: \xff\n---\n"),
+		"i/SKILL.md":      file("---\nname: i\ndescription: x\n---\n" + strings.Repeat("x", 64<<10)),
+		"j/SKILL.md":      file("---\nname: j\nname: k\ndescription: x\n---\n"),
+		"deep/x/SKILL.md": file(good),
+		"README.md":       file("x"),
+	})
+	require.Equal(t, []reason.Skill{
+		{Name: "a", Description: "b"},
+		{Name: "go-test", Description: "Run Go tests.", Text: "Run them.\n\n---\nmore", Agent: "You test.", Fields: map[string]string{"license": "MIT"}},
+	}, skills)
+	for name, want := range map[string]string{
+		"c": "given twice", "d": "name is no text", "e": "not closed", "f": "name is no text", "g": "not 1 to 64", "h": "not UTF-8",
+		"i": "more than 65536 bytes", "j": "line 2",
 	} {
-		require.ErrorIs(t, d.Check(), reason.ErrDecision, name)
+		require.ErrorContains(t, err, "skill "+name+"/SKILL.md: ")
+		require.ErrorContains(t, err, want)
 	}
 }

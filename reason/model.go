@@ -1,223 +1,237 @@
 package reason
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"iter"
-	"net"
-	"net/url"
-	"syscall"
-	"time"
+	"math"
+	"slices"
 
-	"github.com/arc-learn/arc/internal/guard"
+	"github.com/arc-learn/arc/internal/call"
+	"github.com/arc-learn/arc/internal/schema"
+	"github.com/arc-learn/arc/rank"
 )
 
-// Model is a language model of the host.
-//
-// Generate may be called concurrently. It returns when ctx ends. The Request
-// must not be changed or kept. An error means that there is no answer; callers
-// in arc take a nil Response with a nil error for an error too. An adapter
-// reports a failed call of a provider as a [ModelError], so that callers know
-// whether to try again.
+// Model is a language model, by an adapter. Generate may be called concurrently. An error that the caller can act
+// on is an *[Error].
 type Model interface {
-	Generate(ctx context.Context, req *Request) (*Response, error)
-}
-
-// ModelFunc adapts a function to Model.
-type ModelFunc func(ctx context.Context, req *Request) (*Response, error)
-
-// Generate calls f.
-func (f ModelFunc) Generate(ctx context.Context, req *Request) (*Response, error) {
-	return f(ctx, req)
-}
-
-// Streamer is a Model that can also answer piece by piece. It is optional, and
-// [As] finds it behind middleware.
-//
-// The pieces of Text make up the answer; the last Response also carries Stop,
-// Model and Usage of the whole. An error comes last, and what came before it is
-// not an answer then. Breaking out of the loop ends the call.
-type Streamer interface {
-	Stream(ctx context.Context, req *Request) iter.Seq2[*Response, error]
-}
-
-// maxWrapped bounds how many models wrap one another.
-const maxWrapped = 64
-
-// As finds the first T, such as a [Streamer], in a model and in the models that
-// it wraps. A model that wraps another one has a method Unwrap() Model. A
-// wrapper that has to act on streams too streams itself, if the model within
-// does; As goes past every other one. All of package reason/model do so.
-func As[T any](m Model) (T, bool) {
-	for n := 0; m != nil && n < maxWrapped; n++ {
-		if t, ok := m.(T); ok {
-			return t, true
-		}
-		u, ok := m.(interface{ Unwrap() Model })
-		if !ok {
-			break
-		}
-		m = u.Unwrap()
-	}
-	var zero T
-	return zero, false
+	Generate(ctx context.Context, r *Request) (*Response, error)
 }
 
 // Request is one call of a Model.
 type Request struct {
-	// System has the instructions. "": none.
-	System string
-	// Messages are the conversation, oldest first.
-	Messages []Message
-	// Schema is the JSON Schema that the answer must satisfy. nil: free text.
-	// An adapter whose provider enforces no schemas tells it in words.
-	Schema json.RawMessage
-	// MaxTokens bounds the answer. 0: as the model is set up.
-	MaxTokens int
-	// Temperature is that of the draws of tokens. nil: as the model is set up.
+	System      string
+	Messages    []Message
+	Schema      json.RawMessage // the JSON Schema of the answer; nil: free text
+	Tools       []Tool          // what the model may call
+	MaxTokens   int             // of the answer; 0: the adapter's default
 	Temperature *float64
+	OnText      func(string) `json:"-"` // gets the answer's text as it is generated; nil: not streamed
 }
 
-// Message is one turn of a conversation.
-type Message struct {
-	// Role is "user" or "assistant".
-	Role string `json:"role"`
-	Text string `json:"text"`
-}
-
-// Response is a Model's answer.
-type Response struct {
-	Text string
-	// Stop says why the answer ended. An adapter passes a provider's own word on
-	// where neither StopEnd, StopLength nor StopRefusal fits. "": the model does
-	// not say.
-	Stop string
-	// Model is the one that has answered, in the provider's words. "": not
-	// said.
-	Model string
-	Usage Usage
-	// Raw is the provider's own answer, for hosts that know its type. It is
-	// never kept.
-	Raw any
-}
-
-// The reasons to stop that callers in arc act on.
+// Whose a Message is.
 const (
-	StopEnd     = "end"     // the answer is complete
-	StopLength  = "length"  // cut off at a bound of tokens
-	StopRefusal = "refusal" // the model, or a filter, refused to answer
+	UserRole  = "user"
+	ModelRole = "model"
+	ToolRole  = "tool"
 )
 
-// ErrModel is the error of a model that gave no answer: its call failed or
-// panicked, or came back with nothing, or with more than [MaxAnswer].
-var ErrModel = errors.New("no answer of the model")
-
-// ModelError is a failed call of a provider, as an adapter reports it.
-type ModelError struct {
-	// Status is that of HTTP. 0: there was no answer.
-	Status int
-	// Code is the provider's own word for the failure. "": none.
-	Code string
-	// Again says that another try may help: rate limits, overload, cut
-	// connections.
-	Again bool
-	// After is how long the provider asks to wait first. 0: it does not say.
-	After time.Duration
-	// Err is the cause. It says nothing of the key.
-	Err error
-	// Usage is what the call has cost all the same. The zero value: not known.
-	Usage Usage
+// Message is a turn of the conversation. A ModelRole message may have Calls and Opaque of the Response it repeats;
+// a ToolRole message answers the call CallID; it says in words that the call has failed.
+type Message struct {
+	Role   string // UserRole, ModelRole or ToolRole
+	Text   string
+	Calls  []ToolCall
+	CallID string
+	Opaque json.RawMessage // sent back verbatim
 }
 
-// Error is the text of the error.
-func (e *ModelError) Error() string {
-	s := "model call failed"
-	if e.Status != 0 {
-		s += fmt.Sprintf(" with status %d", e.Status)
-	}
-	if e.Code != "" {
-		s += " (" + e.Code + ")"
-	}
-	if e.Err != nil {
-		s += ": " + e.Err.Error()
-	}
-	return s
+// Tool is what a model is told of a tool.
+type Tool struct {
+	Name, Description string
+	Input             json.RawMessage // a JSON Schema
 }
 
-// Unwrap returns [ErrModel] and Err.
-func (e *ModelError) Unwrap() []error { return []error{ErrModel, e.Err} }
+// ToolCall is a model's call of a tool.
+type ToolCall struct {
+	ID, Name string
+	Inputs   json.RawMessage
+}
 
-// Retryable reports whether the call that gave err may be tried again, and how
-// long the provider asks to wait first: 0 or more, as it said, which may be
-// years. It does not look at how often that has happened.
+// Response is a Model's answer. Thoughts that the provider marks are not in Text; those that stand in it between
+// tags are taken out by [Generate]. Opaque is what the provider wants back with the next request, e.g. signed thoughts.
+type Response struct {
+	Text   string
+	Calls  []ToolCall
+	Usage  *Usage // nil: unknown
+	Stop   string // StopEnd, StopTools, StopLength, StopFilter, or the provider's word
+	Opaque json.RawMessage
+}
+
+// Why an answer stopped.
+const (
+	StopEnd    = "end"
+	StopTools  = "tools"  // it calls tools
+	StopLength = "length" // it is cut off at MaxTokens or at what the model can hold
+	StopFilter = "filter" // the model, or a filter of its provider, refuses
+)
+
+// Usage is what calls of models took.
+type Usage = rank.Usage
+
+// Price returns m with answers whose Usage has an EstimateUSD, where m gives none, by a list price: US dollars for a
+// million tokens of input, of output, and of input from a cache (0: as input).
+func Price(m Model, input, output, cached float64) Model {
+	return &priced{m, input, output, cmp.Or(cached, input)}
+}
+
+type priced struct {
+	Model
+	input, output, cached float64
+}
+
+func (p *priced) Generate(ctx context.Context, r *Request) (*Response, error) {
+	resp, err := p.Model.Generate(ctx, r)
+	if resp != nil {
+		resp = new(*resp)
+		resp.Usage = p.estimate(resp.Usage)
+	}
+	if e, ok := errors.AsType[*Error](err); ok && e != nil && e.Usage != nil {
+		e = new(*e)
+		e.Usage = p.estimate(e.Usage)
+		err = e
+	}
+	return resp, err
+}
+
+func (p *priced) estimate(u *Usage) *Usage {
+	if u == nil || u.EstimateUSD != nil {
+		return u
+	}
+	u = new(*u)
+	usd := float64(u.Input-u.Cached)*p.input + float64(u.Cached)*p.cached + float64(u.Output)*p.output
+	u.EstimateUSD = new(usd / 1e6)
+	return u
+}
+
+// ModelFunc adapts a function to [Model].
+type ModelFunc func(ctx context.Context, r *Request) (*Response, error)
+
+// Generate calls f.
+func (f ModelFunc) Generate(ctx context.Context, r *Request) (*Response, error) { return f(ctx, r) }
+
+// Generate calls m, and makes an error of all that is no answer: no model, a panic, a typed nil, no Response, one of
+// more than 8 MiB, one that is not UTF-8. It is what calls a Model; nobody else does.
 //
-// A [ModelError] says so by Again and After; another error of a host may have a
-// method Retryable() (again bool, after time.Duration), and the outermost with
-// it in the chain counts, before a ModelError. Of errors that say nothing,
-// timeouts and broken connections may be tried again, and nothing else. What
-// the caller itself has ended is never tried again: any chain with
-// context.Canceled, and one with context.DeadlineExceeded of which no error
-// says otherwise. A caller that tries again looks at its own context first.
-func Retryable(err error) (again bool, after time.Duration) {
-	if err = guard.Error(err); err == nil || errors.Is(err, context.Canceled) {
-		return false, 0
+// It takes thoughts off the front of the Text and of what OnText gets: leading blocks <x>…</x>, [X]…[/X] and
+// ◁x▷…◁/x▷, nested and repeated; of one that the model's template has begun, the closing tag alone in a line is enough,
+// but OnText has got it by then. An answer that is nothing but a thought, or one that never ends, is an error. So an
+// answer in free text cannot begin with such a block; ask for that by a Schema.
+//
+// A call without an ID gets one, and inputs that are no JSON become a JSON string, so that the schema of the tool
+// refuses them in words. A Usage that cannot be is nil. Errors are an *[Error] where [Classify] knows a class (a
+// model has no permissions, so Permission is Permanent), and that of ctx once it has ended.
+func Generate(ctx context.Context, m Model, r *Request) (*Response, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
 	}
-	if says, ok := errors.AsType[interface {
-		error
-		Retryable() (bool, time.Duration)
-	}](err); ok {
-		again, after = says.Retryable()
-	} else if e, ok := errors.AsType[*ModelError](err); ok {
-		again, after = e.Again, e.After
-	} else {
-		again = broken(err)
-	}
-	if !again {
-		return false, 0
-	}
-	return true, max(0, after)
-}
-
-// broken reports whether err is a timeout or a broken connection of its own.
-func broken(err error) bool {
-	if holds(err, context.DeadlineExceeded) {
-		return false
-	}
-	if t, ok := errors.AsType[net.Error](err); ok && t.Timeout() {
-		return true
-	}
-	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ECONNRESET) {
-		return true
-	}
-	if sent, ok := errors.AsType[*url.Error](err); ok && errors.Is(sent.Err, io.EOF) {
-		return true // the server closed the connection, as one does that restarts
-	}
-	if dns, ok := errors.AsType[*net.DNSError](err); ok {
-		return !dns.IsNotFound
-	}
-	op, ok := errors.AsType[*net.OpError](err)
-	// Other operations are about what was said, such as TLS alerts.
-	return ok && (op.Op == "dial" || op.Op == "read" || op.Op == "write")
-}
-
-// holds reports whether target itself is in the chain of err. Timeouts of
-// package net claim to be context.DeadlineExceeded; those of a context hold it.
-func holds(err, target error) bool {
-	if err == target {
-		return true
-	}
-	switch e := err.(type) {
-	case interface{ Unwrap() error }:
-		return holds(e.Unwrap(), target)
-	case interface{ Unwrap() []error }:
-		for _, err := range e.Unwrap() {
-			if holds(err, target) {
-				return true
+	own := *r
+	told := new(thoughts)
+	if r.OnText != nil {
+		own.OnText = func(piece string) {
+			if piece = told.feed(piece); piece != "" {
+				r.OnText(piece)
 			}
 		}
 	}
-	return false
+	resp, err := call.Do(ctx, 0, func(ctx context.Context) (*Response, error) {
+		if m == nil {
+			return nil, &Error{Class: Permanent, Err: errors.New("there is no model")}
+		}
+		return m.Generate(ctx, &own)
+	})
+	if err != nil {
+		return nil, failure(ctx, err)
+	}
+	resp = new(*resp)
+	resp.Usage = validUsage(resp.Usage)
+	var t thoughts
+	whole := resp.Text
+	resp.Text = t.feed(whole)
+	rest, err := t.end(whole, len(r.Schema) == 0 && len(resp.Calls) == 0)
+	if len(resp.Calls) > 0 && t.name == "" {
+		err = nil // a thought that has ended, and then calls
+	}
+	said := resp.Text + rest
+	if resp.Text = answered(said, len(r.Schema) > 0); err == nil && resp.Text == "" && said != "" && len(resp.Calls) == 0 {
+		err = errThought
+	}
+	if err != nil {
+		return nil, &Error{Class: Invalid, Usage: resp.Usage, Err: err}
+	}
+	if r.OnText != nil && !told.past && resp.Text != "" {
+		r.OnText(resp.Text) // m does not stream, or it was held back as a thought and is none
+	}
+	resp.Calls = callable(resp.Calls)
+	return resp, nil
+}
+
+// failure is the error of a call that has failed.
+func failure(ctx context.Context, err error) error {
+	e := Classify(err)
+	_, panicked := errors.AsType[*call.PanicError](err)
+	switch {
+	case ctx.Err() != nil && e != nil && e.Usage != nil:
+		return fmt.Errorf("%w: %w", ctx.Err(), e) // it has cost something all the same
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case panicked || errors.Is(err, call.ErrMalformed):
+		return &Error{Class: Invalid, Err: err}
+	case e == nil:
+		return err
+	case e.Class == Permission:
+		e = new(*e)
+		e.Class = Permanent
+		return e
+	case errors.As(err, new(*Error)):
+		return err
+	}
+	return e
+}
+
+// validUsage is u, or nil where its figures cannot be.
+func validUsage(u *Usage) *Usage {
+	if u == nil {
+		return nil
+	}
+	bad := func(usd *float64) bool { return usd != nil && !(*usd >= 0 && *usd <= math.MaxInt32) }
+	if min(u.Calls, u.Input, u.Output, u.Cached) < 0 || max(u.Calls, u.Input, u.Output) > math.MaxInt32 ||
+		u.Cached > u.Input || bad(u.CostUSD) || bad(u.EstimateUSD) {
+		return nil
+	}
+	u = new(*u)
+	u.Calls = max(u.Calls, 1)
+	return u
+}
+
+// callable returns calls with IDs that differ and inputs that are JSON.
+func callable(calls []ToolCall) []ToolCall {
+	calls = slices.Clone(calls)
+	seen := map[string]bool{}
+	for i := range calls {
+		c := &calls[i]
+		for n := i + 1; c.ID == "" || seen[c.ID]; n++ {
+			c.ID = fmt.Sprintf("call_%d", n)
+		}
+		seen[c.ID] = true
+		if len(c.Inputs) == 0 {
+			c.Inputs = json.RawMessage("{}")
+		}
+		if !json.Valid(c.Inputs) {
+			c.Inputs, _ = schema.Marshal(string(c.Inputs)) // a string always can be
+		}
+	}
+	return calls
 }

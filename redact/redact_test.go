@@ -1,16 +1,13 @@
 package redact_test
 
 import (
+	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
-	"os"
-	"regexp"
-	"strconv"
+	"net/url"
 	"strings"
-	"sync"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -18,337 +15,218 @@ import (
 	"github.com/arc-learn/arc/redact"
 )
 
-func lines(t testing.TB, file string) []string {
-	t.Helper()
-	b, err := os.ReadFile("testdata/" + file)
-	require.NoError(t, err)
-	return strings.Split(strings.TrimSuffix(string(b), "\n"), "\n")
-}
-
+// These are made up. They are put together here so that no scanner takes this file for a leak.
 var (
-	filler = regexp.MustCompile(`\{(\d+)([UH]?)\}`)
-	marked = regexp.MustCompile(`⟦([^⟧]*)⟧`)
+	github = "ghp" + "_16C7e42F292c6912E7710c838347Ae178B4a"
+	aws    = "AKIA" + "IOSFODNN7RZ2QW5T"
+	slack  = "https://hooks.slack" + ".com/services/T00F2A00B/B00C7DE00/q4Xm8ZtY2kLwVn5RbHs9JdPc"
+	pem    = "-----BEGIN RSA PRIVATE" + " KEY-----\n" + strings.Repeat("MIIEpAIBAAKCAQEA7bq2Xh3kYw1s9vTt\n", 8) + "-----END RSA PRIVATE" + " KEY-----"
+	google = "AIza" + "SyD9x7Qm3kLw2Vn5RbHs8JdPcTgYf4ZuXa0"
 )
 
-// fill puts made-up characters in the place of {N}. The corpus is written so
-// that no line of it looks like a leaked key.
-func fill(line string) string {
-	rng := rand.New(rand.NewPCG(1, uint64(len(line))))
-	return filler.ReplaceAllStringFunc(line, func(s string) string {
-		m := filler.FindStringSubmatch(s)
-		n, _ := strconv.Atoi(m[1]) // digits by the expression
-		set := map[string]string{
-			"":  "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789",
-			"U": "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567",
-			"H": "0123456789abcdef",
-		}[m[2]]
-		b := make([]byte, n)
-		for i := range b {
-			b[i] = set[rng.IntN(len(set))]
-		}
-		b[n/2] = '7'
-		return string(b)
-	})
-}
-
-type secretCase struct{ text, secret, want string }
-
-func secretCases(t testing.TB) (cases []secretCase) {
-	for _, line := range lines(t, "secrets.txt") {
-		if strings.HasPrefix(line, "#") {
-			continue
-		}
-		kind, text, ok := strings.Cut(fill(line), " | ")
-		require.True(t, ok, line)
-		text = strings.ReplaceAll(text, `\\n`, "\x00")
-		if kind == "private_key" {
-			text = strings.ReplaceAll(text, `\n`, "\n")
-		}
-		text = strings.ReplaceAll(text, "\x00", `\n`)
-		m := marked.FindStringSubmatch(text)
-		require.NotNil(t, m, line)
-		cases = append(cases, secretCase{
-			text:   marked.ReplaceAllString(text, "$1"),
-			secret: m[1],
-			want:   marked.ReplaceAllString(text, "[REDACTED:"+kind+"]"),
-		})
-	}
-	return cases
-}
-
-// People name a password in their own language.
-func TestPasswordsOfOtherLanguages(t *testing.T) {
-	t.Parallel()
-	var s redact.Sanitizer
-	for _, name := range []string{
-		"Passwort", "Kennwort", "wachtwoord", "senha", "contrasena", "mot_de_passe", "DB_PASSWORT", "salasana", "lozinka", "heslo", "jelszo",
-		"contraseña", "La Contraseña", "CONTRASEÑA", "contrasen\u0303a", "mot de passe", "Mot de passe", "hasło", "пароль", "Пароль", "şifre",
-		"palavra-passe",
-	} {
-		for _, sign := range []string{": ", " : ", "=", " = "} {
-			text := name + sign + "hunter2"
-			require.Equal(t, name+sign+"[REDACTED:password]", s.Sanitize(text))
-		}
-		got := s.JSON(json.RawMessage(`{"` + name + `":"hunter2"}`))
-		require.JSONEq(t, `{"`+name+`":"[REDACTED:password]"}`, string(got))
-	}
-	for _, text := range []string{"Passwort vergessen: hier", "Passwort: falsch", "Das Passwort muss neu sein", "Passwortlos: ja",
-		"contraseña: incorrecta", "Mot de passe : oublié", "le passe: hunter2", "señora: hunter2", "прпароль: x9",
-	} {
-		require.Equal(t, text, s.Sanitize(text))
-	}
-}
-
-func TestSecretsAreReplaced(t *testing.T) {
-	t.Parallel()
-	s := new(redact.Sanitizer).WithEmails()
-	for _, c := range secretCases(t) {
-		for _, around := range []string{"%s", "%s\n", "first line\n%s\nlast line", "\t%s"} {
-			in, want := fmt.Sprintf(around, c.text), fmt.Sprintf(around, c.want)
-			require.Equal(t, want, s.Sanitize(in), "Sanitize(%q)", in)
-			require.Equal(t, want, s.Sanitize(want), "second pass over %q", want)
-		}
-	}
-}
-
-func TestOrdinaryTextIsKept(t *testing.T) {
-	t.Parallel()
-	var s redact.Sanitizer
-	for _, line := range lines(t, "ordinary.txt") {
-		require.Equal(t, line, s.Sanitize(line))
-		require.Equal(t, "x\n"+line+"\ny", s.Sanitize("x\n"+line+"\ny"))
-	}
-}
-
-func TestNameAndValueOnTwoLines(t *testing.T) {
-	t.Parallel()
-	var s redact.Sanitizer
-	const in = "env:\n  - name: DB_USER\n    value: bob\n  - name: DB_PASSWORD\n    value: hunter2\n  - name: PORT\n    value: \"80\"\n"
-	require.Equal(t, strings.Replace(in, "hunter2", "[REDACTED:password]", 1), s.Sanitize(in))
-}
-
-func TestValuesOfJSONInText(t *testing.T) {
-	t.Parallel()
-	text := `got [{"password":null},{"token":true},[]], {"secret":123456},{"a":1}`
-	want := `got [{"password":null},{"token":true},[]], {"secret":"[REDACTED:secret]"},{"a":1}`
-	require.Equal(t, want, new(redact.Sanitizer).Sanitize(text))
-}
-
-func TestNilAndEmpty(t *testing.T) {
-	t.Parallel()
+func TestProse(t *testing.T) {
 	var s *redact.Sanitizer
-	require.Equal(t, "pwd=[REDACTED:password]", s.Sanitize("pwd=hunter2"))
-	require.Empty(t, s.Sanitize(""))
-	require.Nil(t, s.JSON(nil))
-	require.Equal(t, `{"pwd":"[REDACTED:password]"}`, string(s.JSON(json.RawMessage(`{"pwd":"x"}`))))
-}
+	for _, c := range []struct{ text, secret string }{
+		// What the reports of strangers had.
+		{"postgres://svc:Tr0ub4#dorK9x@db:5432/app", "Tr0ub4#dorK9x"},
+		{"svc:pw@tcp(127.0.0.1:3306)/app", "svc:pw"},
+		{"Set-Cookie: sessionid=38afes7a8; Path=/", "38afes7a8"},
+		// Credentials before the last @, whatever else they have.
+		{"redis://:p4ss@cache:6379/0", "p4ss"}, {"amqp://u:p@ss/w?rd@mq", "p@ss/w?rd"}, {"svc:Pw9/x@unix(/tmp/my.sock)/app", "Pw9/x"},
+		{"see https://user:he%2F%2Fo@pypi.example.net/simple.", "he%2F%2Fo"}, {"svc:Secret1@db:5432/app", "Secret1"},
+		// Headers.
+		{"curl -H 'Authorization: Bearer 5f0c8a1e9b' x", "5f0c8a1e9b"}, {"Authorization: Basic dXNlcjpodW50ZXIy", "dXNlcjpodW50ZXIy"},
+		{"Authorization: Bearer abc.def.ghi-jkl_mno12345", "mno12345"}, {"Authorization: Basic dXNlcjpwYXNz", "dXNlcjpwYXNz"},
+		{"curl -sS -u admin:Passw0rd! https://x", "Passw0rd!"}, {"curl --user 'bob:s3cr3t' x", "s3cr3t"},
+		{`"Cookie": "a=1; sid=1f9c2b7a"`, "1f9c2b7a"},
+		// Names.
+		{"password=hunter", "hunter"}, {"DB_PASSWORD: 'correct horse'", "correct horse"}, {`{"passwd":"a\"b3456"}`, "b3456"},
+		{"my password is hunter2.", "hunter2"}, {"mysql --password s3cr3t -u x", "s3cr3t"}, {"api_key = 9f8a7b6c5d4e3f2a", "9f8a7b6c5d4e3f2a"},
+		{"https://x.example/?token=8f7e6d5c4b3a2918&x=1", "8f7e6d5c4b3a2918"}, {"<Secret>\n  q9w8e7r6t5\n</Secret>", "q9w8e7r6t5"},
+		{`if ("open sesame" == passphrase) {`, "open sesame"}, {`setProperty("X_TOKEN", "8f7e6d5c4b3a2918")`, "8f7e6d5c4b3a2918"},
+		{`secret.assign("p}w$7")`, "p}w$7"}, {"run --acme-api-key a1b2c3d4", "a1b2c3d4"}, {"chat_token=07633784579488709032498085105182", "0763"},
+		{strings.Repeat("key=", 99) + github, github}, {strings.Repeat("key:", 99) + "password=hunter2", "hunter2"},
+		{`api_key="` + strings.Repeat("a1B2c3", 99) + `"`, "c3a1"}, {"Authorization: Basic " + "eyJ" + "hbGciOiJIUzI1NiJ9.eyJ1IjoxfQ.c2ln", "c2ln"},
 
-func TestJSON(t *testing.T) {
-	t.Parallel()
-	s := new(redact.Sanitizer).WithEmails()
-	for _, c := range []struct{ in, want string }{
-		{`{"a":1}`, `{"a":1}`},
-		{` { "a" : [ 1 , null ] } `, ` { "a" : [ 1 , null ] } `},
-		{`{"password":"x","api_key":123}`, `{"password":"[REDACTED:password]","api_key":"[REDACTED:secret]"}`},
-		{`{"password":null,"secret":true,"token":"","tokens":5}`, `{"password":null,"secret":true,"token":"","tokens":5}`},
-		{`{"secret":{"a":["x",-1.5e+3,{"b":"y"}],"c":false}}`, `{"secret":{"a":["[REDACTED:secret]","[REDACTED:secret]",{"b":"[REDACTED:secret]"}],"c":false}}`},
-		{`{"pass":12,"fail":3,"suites":[{"pass":0.98}]}`, `{"pass":12,"fail":3,"suites":[{"pass":0.98}]}`},
-		{`{"cvv":123,"cvc":"0737","cvc_check":"pass"}`, `{"cvv":"[REDACTED:secret]","cvc":"[REDACTED:secret]","cvc_check":"pass"}`},
-		{`{"pass":"x1","db_pass":123}`, `{"pass":"[REDACTED:password]","db_pass":"[REDACTED:password]"}`},
-		{`["mysql","--password","hunter2","-h","db"]`, `["mysql","--password","[REDACTED:password]","-h","db"]`},
-		{`["x","--password","-v","--max-tokens","5","--password=","y","--password"]`, `["x","--password","-v","--max-tokens","5","--password=","y","--password"]`},
-		{`{"pass\u0077ord":"x"}`, `{"pass\u0077ord":"[REDACTED:password]"}`},
-		{`["mail \u0062ob@example.com"]`, `["mail [REDACTED:email]"]`},
-		{`{"bob@example.com":1}`, `{"[REDACTED:email]":1}`},
-		{`{"cmd":"login --password hunter2 \u003cb\u003e"}`, `{"cmd":"login --password [REDACTED:password] <b>"}`},
-		{`{"body":"{\"password\":\"x\"}"}`, `{"body":"{\"password\":\"[REDACTED:password]\"}"}`},
-		{`{"Authorization":"Bearer abc"}`, `{"Authorization":"Bearer [REDACTED:authorization]"}`},
-		{`"password=hunter2"`, `"password=[REDACTED:password]"`},
-		{`12`, `12`},
-		{`[{"name":"DB_PASSWORD","value":"x"},{"name":"DB_USER","value":"y"}]`, `[{"name":"DB_PASSWORD","value":"[REDACTED:password]"},{"name":"DB_USER","value":"y"}]`},
-		{`[{"value":"x\"1","name":"DB_PASSWORD"},{"value":"y","name":"DB_USER"}]`, `[{"value":"[REDACTED:password]","name":"DB_PASSWORD"},{"value":"y","name":"DB_USER"}]`},
-		{`{"key":"password","value":"x","name":"label"}`, `{"key":"password","value":"[REDACTED:password]","name":"label"}`},
-		{`{"key":"apiKey","type":"string","value":"x1"}`, `{"key":"apiKey","type":"string","value":"[REDACTED:secret]"}`},
-		{`{"name":"a\"","value":"x"}`, `{"name":"a\"","value":"x"}`},
-		{`{"password":"x"`, `"{\"password\":\"[REDACTED:password]\""`},
-		{`not json`, `"not json"`},
-		{` `, `" "`},
+		// Tokens and keys.
+		{"use " + github + ".", github}, {`"` + aws + `"`, aws}, {"post to " + slack, slack}, {google, google}, {"key:\n" + pem + "\nend", "MIIE"},
+		{"key:\n" + pem[:200], "MIIE"}, {pem[:32] + "MIIEabc123\n" + pem[len(pem)-29:], "MIIEabc123"}, {pem[:32] + "MIIEvQIBADANBg\n", "MIIEv"}, {`\n` + github, github}, {"110201543:AA" + "HdqTcvCH1vGWJxfSe1ofSAs0K5PALDsaw", "AAHd"},
 	} {
-		got := s.JSON(json.RawMessage(c.in))
-		require.Equal(t, c.want, string(got), "JSON(%s)", c.in)
-		require.Equal(t, c.want, string(s.JSON(got)), "second pass over %s", got)
+		clean := s.Prose(c.text)
+		require.NotContains(t, clean, c.secret, c.text)
+		require.Contains(t, clean, "[redacted:", c.text)
+		require.Equal(t, clean, s.Prose(clean), "what is clean stays")
 	}
-}
-
-func TestJSONOfSecretsInStrings(t *testing.T) {
-	t.Parallel()
-	s := new(redact.Sanitizer).WithEmails()
-	for _, c := range secretCases(t) {
-		raw, err := json.Marshal(map[string]any{"n": []string{c.text}})
-		require.NoError(t, err)
-		var got map[string][]string
-		require.NoError(t, json.Unmarshal(s.JSON(raw), &got))
-		require.Equal(t, c.want, got["n"][0])
-	}
-}
-
-func TestHostPatterns(t *testing.T) {
-	t.Parallel()
-	s, err := redact.New(&redact.Options{Patterns: []redact.Pattern{
-		{Kind: "ticket", Expr: regexp.MustCompile(`T-(\d+)`), Group: 1},
-		{Kind: "all", Expr: regexp.MustCompile(`REDACTED|zz*`)},
-		{Kind: "maybe", Expr: regexp.MustCompile(`(q)?`), Group: 1},
-	}})
-	require.NoError(t, err)
-	require.Equal(t, "bob@example.com", s.Sanitize("bob@example.com"))
-	s = s.WithEmails()
-	require.Equal(t, "T-[REDACTED:ticket] [REDACTED:all] [REDACTED:email] [REDACTED:maybe]", s.Sanitize("T-123 zzz bob@example.com q"))
-	require.Equal(t, "[REDACTED:email]", s.Sanitize("[REDACTED:email]"))
-
-	_, err = redact.New(&redact.Options{Patterns: []redact.Pattern{
-		{Kind: "", Expr: regexp.MustCompile(`x`)}, {Kind: "a"}, {Kind: "b", Expr: regexp.MustCompile(`x`), Group: 1},
-	}})
-	require.ErrorIs(t, err, redact.ErrPattern)
-	for _, part := range []string{"pattern 0", "pattern 1", "pattern 2"} {
-		require.ErrorContains(t, err, part)
-	}
-	s, err = redact.New(nil)
-	require.NoError(t, err)
-	require.Equal(t, "x", s.Sanitize("x"))
-}
-
-func TestConcurrentUse(t *testing.T) {
-	t.Parallel()
-	var s redact.Sanitizer
-	var wg sync.WaitGroup
-	for range 4 {
-		wg.Go(func() {
-			for range 100 {
-				if s.Sanitize("pwd=hunter2") != "pwd=[REDACTED:password]" {
-					panic("changed under concurrency")
-				}
-			}
-		})
-	}
-	wg.Wait()
-}
-
-// TestHostileTextIsLinear feeds texts that trip scanners which look back or
-// ahead without a bound. Each is 256 KiB: a scan that is not linear takes
-// minutes and trips the deadline of the test binary.
-func TestHostileTextIsLinear(t *testing.T) {
-	t.Parallel()
-	var s redact.Sanitizer
-	for _, unit := range []string{
-		"a", "@", "a@", "a@b.", "=", ":", "://", "a://b:", "token=${", "token: a(", "password=", `password="`, `token: "`,
-		"-----BEGIN PRIVATE KEY-----\"", "-----BEGIN PRIVATE KEY-----aaaaaaaaaaaaaaaaaaaa.", "[", "[REDACTED:", "[REDACTED:a]", "eyJ", "sk-", "sk-a-",
-		"Bearer ", "Basic aaaaaaaa ", " is ", "password is ", "<password>", "\\", `\"`, " ", "key ", "é", "\xff", "AKIA", "token==", "&a", "password=a&",
-		"Authorization: Bearer ", "password=a ", "a@b.cc ",
+	for _, text := range []string{
+		"%wheel ALL=(ALL) NOPASSWD: ALL", "order no. 4539 1488 0343 6467", "password: required", "secret = os.Getenv(name)",
+		"token := scanner.Token()", "PASSWORD=${DB_PASSWORD}", "the key is in the drawer", "mailto:bob@example.com",
+		"https://host:8080/@scope/pkg", "ghp_" + strings.Repeat("x", 36), "commit 16c7e42f292c6912e7710c838347ae178b4a0000",
+		"password=[secret DB]", "Authorization: Bearer $TOKEN", "api_key: <your key>", "Authorization: Bearer token.value_1(x)",
+		"docker run -u 1000:1000 img", "basic training", "Basic authorization", pem[:32] + "...\n" + pem[len(pem)-29:], "curl -u user:password x",
+		"git@github.com:arc/arc.git", "OP_TOKEN=ops_eyJzaWduSW5BZGRyZXNz...", "token: jjwt-jackson-0.11.2",
+		"key=" + "AKIA" + "IOSFODNN7EXAMPLE",
 	} {
-		text := strings.Repeat(unit, 256<<10/len(unit))
-		out := s.Sanitize(text)
-		require.Equal(t, out, s.Sanitize(out), "unit %q", unit)
+		require.Equal(t, text, s.KeepPlaceholders().Prose(text))
 	}
 }
 
-var pieces = []string{
-	"password", "token", "secret", "api_key", "Authorization", "Bearer ", "basic ", "=", ":", ": ", " = ", ":=", "\"", "'", "`", "\\", "\\n", "\n", " ",
-	"hunter2", "abc", "x", "@", "a@b.co", ".com", "://", "u:p@", "ghp_0123456789abcdefghij", "sk-", "sk-0123456789abcdefgh", "eyJabcdefgh.abcdefgh", "[REDACTED:email]",
-	"[REDACTED:", "]", "[", "{", "}", "<password>", "<", ">", "--", "-----BEGIN PRIVATE KEY-----", "-----END PRIVATE KEY-----", "0123456789abcdefghij",
-	" is ", "&", ";", ",", ".", "(", ")", "$", "${", "%s", "é", "你", "\xff", "key", "is", "AKIA0123456789ABCDEF", "_", "-", "git@", "*",
+func TestWhole(t *testing.T) {
+	s, err := redact.New(nil).With(map[string]string{"A": "abcdefgh", "B": "abcdefghijkl"})
+	require.NoError(t, err)
+	jwt := "eyJ" + "hbGciOiJIUzI1NiJ9.eyJ" + strings.Repeat("zdWIiOiIx", 90) + ".SflKxwRJSMeKKF2QT4fwpMeJf36POk6yJV"
+	for text, want := range map[string]string{
+		"abcdefghijkl":    "[secret B]", // the longest one
+		"t=" + jwt + " x": "t=[redacted:jwt] x",
+		"api_key=" + strings.Repeat("a1B2c3", 9999) + " x":          "api_key=[redacted:secret] x",
+		"Set-Cookie: sessionid=38afes7a8; Path=/; Domain=x.example": "Set-Cookie: sessionid=[redacted:cookie]; Path=/; Domain=x.example",
+		"x" + github:                            "x" + github, // in a word
+		github + "x" + strings.Repeat("y", 300): github + "x" + strings.Repeat("y", 300),
+		"ghp_" + strings.Repeat("ab", 18):       "ghp_" + strings.Repeat("ab", 18), // of a manual
+	} {
+		require.Equal(t, want, s.Prose(text))
+	}
 }
 
-func TestSanitizeIsIdempotent(t *testing.T) {
-	t.Parallel()
-	s, err := redact.New(&redact.Options{Patterns: []redact.Pattern{{Kind: "digits", Expr: regexp.MustCompile(`\d{6}\S`)}}})
+func TestData(t *testing.T) {
+	s, err := redact.New(nil).With(map[string]string{"DB": "Tr0ub4dor&3\"", "PIN": "12345678"})
 	require.NoError(t, err)
-	var zero redact.Sanitizer
+	for raw, want := range map[string]string{
+		`{"password":"hunter2","n":12345678}`:                   `{"password":"hunter2","n":12345678}`, // a guess, and no string
+		`{"` + github + `":["a", "x ` + aws + `"]}`:             `{"[redacted:github-token]":["a", "x [redacted:aws-key]"]}`,
+		`{"u":"Tr0ub4dor&3\"","v":"Tr0ub4dor\u00263\u0022"}`:    `{"u":"[secret DB]","v":"[secret DB]"}`,
+		`"[secret DB] and <b>"`:                                 `"(secret DB) and <b>"`,
+		`{"k":"` + google + `"}`:                                `{"k":"` + google + `"}`,
+		`not JSON ` + github:                                    `not JSON [redacted:github-token]`,
+		`"slack: ` + strings.ReplaceAll(slack, "/", `\/`) + `"`: `"slack: https://[redacted:slack-webhook]"`,
+		``: ``,
+	} {
+		require.Equal(t, want, string(s.Data(json.RawMessage(raw))))
+	}
+}
+
+// A declared value goes wherever it stands and however it is encoded.
+func TestDeclaredEverywhere(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		text := strings.Join(rapid.SliceOfN(rapid.SampledFrom(pieces), 0, 24).Draw(t, "pieces"), "")
-		checkText(t, &zero, text)
-		checkText(t, s, text)
-	})
-}
-
-func checkText(t require.TestingT, s *redact.Sanitizer, text string) {
-	once := s.Sanitize(text)
-	require.Equal(t, once, s.Sanitize(once), "second pass over %q", text)
-	require.LessOrEqual(t, len(once), 8*len(text)+64, "%q became %q", text, once)
-	if utf8.ValidString(text) {
-		require.True(t, utf8.ValidString(once), "%q became %q", text, once)
-	}
-	raw, err := json.Marshal(map[string]string{"k": text, text: "v"})
-	require.NoError(t, err)
-	clean := s.JSON(raw)
-	require.True(t, json.Valid(clean), "%s became %s", raw, clean)
-	require.Equal(t, string(clean), string(s.JSON(clean)))
-	require.True(t, json.Valid(s.JSON(json.RawMessage(text))) || text == "")
-}
-
-func FuzzSanitize(f *testing.F) {
-	for _, c := range secretCases(f) {
-		f.Add(c.text)
-	}
-	for _, line := range lines(f, "ordinary.txt") {
-		f.Add(line)
-	}
-	var s redact.Sanitizer
-	f.Fuzz(func(t *testing.T, text string) {
-		checkText(t, &s, text)
-		const key = "ghp_0123456789abcdefghijABCDEFGHIJ012345"
-		require.NotContains(t, s.Sanitize(text+" "+key+" "+text), key)
-		require.NotContains(t, s.Sanitize(text+"\npassword=hunter2xyz\n"+text), "hunter2xyz")
-		for _, w := range wrappings {
-			require.NotContains(t, s.Sanitize(text+"\n"+strings.ReplaceAll(w, "%s", key)+"\n"+text), key[4:], "in %q", w)
+		secret := rapid.StringMatching(`[a-zA-Z0-9!"#$%&'()*+,/:;<=>?@\[\\\]^_{|}~äß€ \n.-]{8,40}`).Filter(func(s string) bool {
+			return len(strings.TrimSpace(s)) >= 8
+		}).Draw(t, "secret")
+		around := rapid.StringMatching(`[a-z ={}:"]{0,4}`)
+		before, after := around.Draw(t, "before"), around.Draw(t, "after")
+		s, err := redact.New(nil).With(map[string]string{"X": secret, "OTHER": "not in any of the texts"})
+		require.NoError(t, err)
+		quoted, _ := json.Marshal(secret)
+		pad := strings.Repeat("o", rapid.IntRange(0, 5).Draw(t, "pad"))
+		for name, text := range map[string]string{
+			"raw": secret, "JSON": string(quoted[1 : len(quoted)-1]), "ASCII": strings.Trim(fmt.Sprintf("%+q", secret), `"`),
+			"query": url.QueryEscape(secret), "path": url.PathEscape(secret), "user": url.UserPassword("u", secret).String(),
+			"hex": hex.EncodeToString([]byte(secret)), "HEX": strings.ToUpper(hex.EncodeToString([]byte(secret))),
+			"base64":    base64.StdEncoding.EncodeToString([]byte(pad + secret + pad)),
+			"base64url": base64.RawURLEncoding.EncodeToString([]byte(pad + secret + pad)),
+		} {
+			if strings.Contains(secret, `"`) && name == "ASCII" {
+				continue // Trim took the last quote
+			}
+			text = before + text + after
+			require.Contains(t, s.Prose(text), "[secret X]", "%s: %s", name, text)
+			data, err := json.Marshal(map[string]any{"a": []string{text}, text: 1})
+			require.NoError(t, err)
+			clean := s.Data(data)
+			require.True(t, json.Valid(clean))
+			require.Equal(t, 2, strings.Count(string(clean), "[secret X]"), "%s: %s", name, clean)
 		}
 	})
 }
 
-func FuzzJSON(f *testing.F) {
-	f.Add([]byte(`{"password":"x","a":[1,{"b":null}],"c":"bob@example.com"}`))
-	f.Add([]byte(`{"a`))
-	f.Add([]byte(`"\ud800"`))
-	var s redact.Sanitizer
-	f.Fuzz(func(t *testing.T, raw []byte) {
-		clean := s.JSON(raw)
-		require.True(t, len(raw) == 0 || json.Valid(clean), "%q became %q", raw, clean)
-		require.Equal(t, string(clean), string(s.JSON(clean)))
-	})
-}
-
-const cleanText = "The worker rebuilt the package and ran its tests: 12 passed, 0 failed. The import path github.com/acme/store " +
-	"was missing from the module file, so it was added; the build took 3.2 s on this machine."
-
-func TestCleanTextIsNotCopied(t *testing.T) {
-	var s redact.Sanitizer
-	raw := json.RawMessage(`{"summary":"done","confidence":0.9,"potential_issues":[]}`)
-	require.Zero(t, testing.AllocsPerRun(100, func() { s.Sanitize(cleanText) }))
-	require.Same(t, &raw[0], &s.JSON(raw)[0])
-}
-
-func BenchmarkSanitize(b *testing.B) {
-	var s redact.Sanitizer
-	for _, c := range []struct{ name, text string }{
-		{"clean", cleanText},
-		{"code", strings.Repeat("\tif tok, err := p.next(); err != nil || tok.kind == token_ident {\n", 3)},
-		{"secret", cleanText + " password=hunter2"},
-		{"64k", strings.Repeat(cleanText+"\n", 64<<10/(len(cleanText)+1))},
-	} {
-		b.Run(c.name, func(b *testing.B) {
-			b.ReportAllocs()
-			b.SetBytes(int64(len(c.text)))
-			for b.Loop() {
-				s.Sanitize(c.text)
-			}
-		})
+func TestWith(t *testing.T) {
+	s := redact.New(nil)
+	for name, secret := range map[string]string{"SHORT": "1234567", "BLANK": "       \n\n", "": "12345678", "A]": "12345678", "a b": "12345678"} {
+		_, err := s.With(map[string]string{name: secret})
+		require.Error(t, err, name)
+	}
+	one, err := s.With(map[string]string{"A": "first secret\n"})
+	require.NoError(t, err)
+	two, err := one.With(map[string]string{"B": pem})
+	require.NoError(t, err)
+	require.Equal(t, "[secret A] [secret B]", two.Prose("first secret "+pem))
+	require.Equal(t, "a line: [secret B]", two.Prose("a line: "+strings.Split(pem, "\n")[1]))
+	require.NotContains(t, one.Prose(pem), "secret B")
+	for _, printed := range []string{fmt.Sprintf("%+v %#v %v", two, two, *two), fmt.Sprintf("%+v", struct{ S *redact.Sanitizer }{two})} {
+		require.NotContains(t, printed, "first")
 	}
 }
 
-func BenchmarkJSON(b *testing.B) {
-	var s redact.Sanitizer
-	raw := json.RawMessage(`{"status":"Success","confidence":0.98,"summary":"Panel A attached securely.","potential_issues":[],"alignment_check":{"objective":1}}`)
-	b.ReportAllocs()
-	for b.Loop() {
-		s.JSON(raw)
+func TestPlaceholders(t *testing.T) {
+	s, err := redact.New(nil).With(map[string]string{"DB": "Tr0ub4dor&3"})
+	require.NoError(t, err)
+	require.Equal(t, "give me (secret DB), not [secret DB]", s.Prose("give me [secret DB], not Tr0ub4dor&3"))
+	require.Equal(t, "[secret DB]", s.KeepPlaceholders().Prose("[secret DB]"))
+	raw := json.RawMessage(`{"dsn":"u:[secret DB]@h","b":["[secret GONE] [secret DB]"]}`)
+	filled, missing := redact.Fill(raw, map[string]string{"DB": `"q"`})
+	require.Equal(t, []string{"GONE"}, missing)
+	require.JSONEq(t, `{"dsn":"u:\"q\"@h","b":["[secret GONE] \"q\""]}`, string(filled))
+}
+
+func TestOptions(t *testing.T) {
+	s := redact.New(&redact.Options{Allow: []string{github, "hunter2"}, Key: []byte("0123456789abcdef")})
+	require.Equal(t, "password=hunter2 "+github, s.Prose("password=hunter2 "+github))
+	a, b := s.Prose("password=swordfish9"), s.Prose("pwd secret=swordfish9")
+	require.Equal(t, strings.Split(a, "=")[1], strings.Split(b, "=")[1], "equal secrets have equal tags")
+	require.Regexp(t, `^password=\[redacted:secret:[0-9a-f]{8}\]$`, a)
+	require.NotEqual(t, a, redact.New(&redact.Options{Key: []byte("another key 4567")}).Prose("password=swordfish9"))
+
+	found := redact.New(&redact.Options{Find: func(string) []string { return []string{"", "blue", "hunter2"} }})
+	require.Equal(t, "[redacted:found] whale [redacted:secret]", strings.Replace(found.Prose("blue whale password=hunter2"), "password=", "", 1))
+	broken := redact.New(&redact.Options{Find: func(string) []string { panic("host") }})
+	require.Equal(t, "[redacted:text]", broken.Prose("anything"))
+}
+
+func FuzzProse(f *testing.F) {
+	f.Add("postgres://svc:Tr0ub4#dorK9x@db:5432/app "+github+" password=hunter2", "Tr0ub4#dorK9x")
+	f.Add(pem+` Authorization: "Bearer 12345678a" Cookie: a=bcde; `, `\"`)
+	f.Add(`{"a":"[secret X]\u005bsecret X]"}`, "12345678")
+	f.Fuzz(func(t *testing.T, text, secret string) {
+		s, err := redact.New(nil).With(map[string]string{"X": secret})
+		if err != nil {
+			s = redact.New(nil)
+		}
+		clean := s.Prose(text)
+		raw := s.Data(json.RawMessage(text))
+		require.True(t, json.Valid(raw) || !json.Valid([]byte(text)))
+		if err == nil && !strings.Contains("[secret X] [redacted:private-key]", secret) {
+			require.NotContains(t, clean, secret)
+		}
+	})
+}
+
+// The text of BenchmarkProse is an ordinary one: documentation of this repository's kind, logs, code and JSON.
+const ordinary = `2026-11-28T10:00:00Z INFO request done method=GET path=/v1/runs status=200 took=12ms id=4f1c9a
+The record holds what the next step needs and stays small; each step appends what happened. See https://example.com/docs.
+func (a *Agent) Run(ctx context.Context, o Objective) (*Report, error) { return a.run(ctx, o, nil) }
+{"name":"restart","inputs":{"service":"api","zone":"eu-1"},"keys":["a","b"],"token_count":812}
+`
+
+func BenchmarkProse(b *testing.B) {
+	text := strings.Repeat(ordinary, 200)
+	raw, err := json.Marshal(strings.Split(text, "\n"))
+	require.NoError(b, err)
+	s, err := redact.New(nil).With(map[string]string{"DB": "Tr0ub4dor&3", "API": "9f8a7b6c5d4e3f2a"})
+	require.NoError(b, err)
+	run := func(name, text string, f func()) {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(text)))
+			b.ReportAllocs()
+			for b.Loop() {
+				f()
+			}
+		})
+	}
+	run("prose", text, func() { redact.New(nil).Prose(text) })
+	run("prose declared", text, func() { s.Prose(text) })
+	run("data", string(raw), func() { s.Data(raw) })
+	for name, hostile := range map[string]string{
+		"keys": "key=", "urls": "://u:", "at": "a:b@", "pem": "-----BEGIN PRIVATE" + " KEY-----\"", "cookies": "cookie: a=", "quotes": `secret="`,
+	} {
+		text := strings.Repeat(hostile, 1<<17/len(hostile))
+		run("hostile "+name, text, func() { s.Prose(text) })
 	}
 }

@@ -1,33 +1,34 @@
-// Package store is the narrow waist of arc: a small, ordered key-value interface with atomic, conditional
-// commits.
+// Package store is the narrow waist of arc: a small, ordered key-value interface with atomic, conditional commits.
 //
-// Everything that arc keeps (memories, statistics, sessions, runs) goes through a [Store], so durability,
-// isolation and distribution are solved once. The package has the interface, the errors of all
-// implementations, and [NewMem], the in-memory reference implementation. Package store/badger has the durable
-// one, and store/storetest the conformance suite that any other has to pass.
-//
-//	st := store.NewMem()
-//	defer st.Close()
-//	rev, err := st.Commit(ctx, store.Op{Key: "greeting", Value: []byte("hello"), If: store.Absent})
-//	e, err := st.Get(ctx, "greeting")
-//	_, err = st.Commit(ctx, store.Op{Key: "greeting", Value: []byte("bye"), If: store.At(rev)})
-//
-// A Store is no database: it has no secondary indexes, no query but the prefix scan, and no transaction over a
-// read and a later write other than a [Condition].
+// Everything that arc keeps goes through a [Store], so durability, isolation and sharing are solved once. The
+// package has the interface and its errors, [NewMem] (the in-memory store), [Sub] (a tenant's part of a store),
+// [Batch] and [Group] (how a step of several parts becomes one commit), and [Copy] and [Load].
 package store
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"iter"
+	"slices"
+	"unicode/utf8"
 )
 
-// Revision orders the commits of a key. Of any two commits of a store, the one that began after the other was
-// acknowledged has the larger revision. Two that overlap, of several openers, may be seen in either order. A
-// revision is opaque beyond that, and never zero for a stored key.
+// Limits of every store; see [Check].
+const (
+	maxKey         = 4 << 10   // bytes of a key
+	maxValue       = 768 << 10 // bytes of a value
+	maxCommitOps   = 4096
+	maxCommitBytes = 4 << 20 // keys and values of one commit
+)
+
+// Revision orders the commits of a key: of two commits, the one that began after the other was acknowledged has
+// the larger revision. Commits that overlap may share one. It is never zero for a stored key.
 type Revision uint64
 
 // Entry is a key with its value. Rev is the revision of the commit that last wrote the key. Deleted is set only
-// in entries from a [Watcher].
+// in entries from a [Changer].
 type Entry struct {
 	Key     string
 	Value   []byte
@@ -35,110 +36,127 @@ type Entry struct {
 	Deleted bool
 }
 
-// Condition says what must hold of a key for the commit to take place. The zero Condition is [Any].
+// Condition says what must hold of a key for a commit to take place: nothing ([Any], the zero Condition), or that its
+// revision is the one of [At].
 type Condition uint64
 
 const (
-	// Any holds always.
-	Any Condition = 0
-	// Absent holds while the key does not exist.
-	Absent Condition = 1<<64 - 1
+	Any    Condition = 0         // holds always
+	Absent Condition = 1<<64 - 1 // holds while the key does not exist
 )
 
-// At returns the condition that the key's revision is rev: nobody has written it since it was read. At(0) is
-// Absent.
-func At(rev Revision) Condition {
-	if rev == 0 {
-		return Absent
-	}
-	return Condition(rev)
-}
+// At returns the condition that the key's revision is rev, 0 for a key that does not exist. At(0) is Absent.
+func At(rev Revision) Condition { return cmp.Or(Condition(rev), Absent) }
 
-// Holds reports whether the condition holds for a key whose revision is rev,
-// where zero means that the key does not exist. It is for implementers.
-func (c Condition) Holds(rev Revision) bool {
-	switch c {
-	case Any:
-		return true
-	case Absent:
-		return rev == 0
-	default:
-		return Condition(rev) == c
-	}
-}
-
-// Op is one write of a commit: a put, or a delete if Delete is set. The store checks If before it writes
-// anything. To delete a key that does not exist is no error.
+// Op is one part of a commit: a put, a delete if Delete is set, or, if Check is set, only the condition If on the
+// key, which is not written. To delete a key that does not exist is no error.
 type Op struct {
-	Key    string
-	Value  []byte
-	Delete bool
-	If     Condition
+	Key           string
+	Value         []byte
+	Delete, Check bool
+	If            Condition
 }
 
-// Range selects keys for [Store.Scan]: those that begin with Prefix and sort after After, at most Limit of them;
-// 0 or less: all.
+// Range selects keys: those that begin with Prefix and sort after After, at most Limit of them (0: all).
 type Range struct {
-	Prefix string
-	After  string
-	Limit  int
+	Prefix, After string
+	Limit         int
 }
 
 // Store is an ordered key-value store with atomic conditional commits.
 //
-// All methods may be called concurrently. Slices passed in are not kept, and
-// slices returned belong to the caller. Keys are non-empty valid UTF-8 of at
-// most [MaxKey] bytes and order bytewise; values have at most [MaxValue]
-// bytes.
+// All methods may be called concurrently. Slices passed in are not kept, and slices returned belong to the
+// caller. Keys are non-empty valid UTF-8 and order bytewise.
 //
-// The errors ErrNotFound, ErrConflict, ErrClosed, ErrFull, ErrScarce, ErrLocked,
-// ErrDamaged, ErrForeign, ErrNewer, ErrKey, ErrFailed, *[LimitError], and the
-// error of a context that ended before the commit began are definite: nothing
-// was written. After any other error from Commit the outcome is unknown: the
-// commit may have taken place, so writers carry idempotency keys.
+// After the errors of this package and the error of a context that ended before the commit began, nothing was
+// written. After any other error of Commit the outcome is unknown: read the keys again.
 type Store interface {
 	// Get returns the entry of key, or ErrNotFound.
 	Get(ctx context.Context, key string) (Entry, error)
-
-	// Scan yields the entries of r in key order, as of the moment at which
-	// the iteration began. It ends after the first error. Breaking out of
-	// the loop releases everything; the body may call any method.
+	// Scan yields the entries of r in key order, all of one state of the store. It ends after the first error.
+	// The body may call any method.
 	Scan(ctx context.Context, r Range) iter.Seq2[Entry, error]
-
-	// Commit applies all ops or none, and returns the revision that the
-	// written keys now have. It returns ErrConflict when a condition does
-	// not hold, and ErrKey when a key is named twice. When it returns nil
-	// the commit is durable. A commit of no ops does nothing and returns 0.
-	// A commit holds at most [MaxCommitOps] ops and [MaxCommitBytes] of keys
-	// and values.
+	// Commit applies all ops or none, and returns the revision that the written keys now have. It returns
+	// ErrConflict (a *[ConflictError]) when a condition does not hold. When it returns nil the commit is durable.
+	// A key may be named once. A commit that writes nothing returns 0.
 	Commit(ctx context.Context, ops ...Op) (Revision, error)
-
-	// Close releases the store after the commits under way. It is
-	// idempotent; every other method then returns ErrClosed.
+	// Close waits for the commits under way. It is idempotent; every other method then returns ErrClosed.
 	Close() error
 }
 
-// Watcher is implemented by stores that can report changes as they happen.
-type Watcher interface {
-	// Watch yields the entries under prefix that were written after the
-	// revision after, first those that exist now in order of revision, then
-	// each later change in the order of commits; a deletion has Deleted set
-	// and no Value. Deletions from before the call are not reported. It ends
-	// with the context's error, with ErrClosed, or when the loop is left.
-	//
-	// A store that has Purge may leave out what a later change of the key has replaced.
-	//
-	// A Watch leaves out no entry that was written after the last commit that
-	// another one has yielded all of, and stands yet: what was deleted in
-	// between is found by a Scan alone. After a revision from Get or Commit it
-	// may leave out a commit of another opener that overlapped with that one.
-	Watch(ctx context.Context, prefix string, after Revision) iter.Seq2[Entry, error]
+// Latest is the revision after which [Changer] has no changes yet.
+const Latest Revision = 1<<64 - 1
+
+// Changer is a Store that several processes share. Changes yields the keys that changed after a revision, each
+// once with its newest state, in the order of their revisions, and at last an entry without a key: its Rev is the
+// one to pass to the next call. After 0 it yields every key that exists, after Latest only the last entry. A store
+// that no longer knows what was deleted since after yields an error that wraps ErrNotFound: the caller reads
+// everything again.
+type Changer interface {
+	Store
+	Changes(ctx context.Context, after Revision) iter.Seq2[Entry, error]
 }
 
-// Limits that every Store keeps, so that data written to one fits another.
-const (
-	MaxKey         = 1 << 10   // bytes in a key
-	MaxValue       = 768 << 10 // bytes in a value
-	MaxCommitBytes = 1 << 20   // bytes of keys and values in a commit
-	MaxCommitOps   = 4096      // ops in a commit
+// Compacter is a Store that can rewrite its files. After Compact they hold nothing that was deleted before it began.
+type Compacter interface {
+	Store
+	Compact(ctx context.Context) error
+}
+
+// Errors of a store. They may be wrapped.
+var (
+	ErrNotFound = errors.New("store: key not found")
+	ErrConflict = errors.New("store: condition does not hold")
+	ErrClosed   = errors.New("store: closed")
+	ErrFull     = errors.New("store: no room left")
+	ErrLocked   = errors.New("store: in use by another process")
+	ErrDamaged  = errors.New("store: damaged")
+	ErrForeign  = errors.New("store: holds something else than a store of arc")
+	ErrNewer    = errors.New("store: written by a newer version of arc")
 )
+
+// ConflictError is an ErrConflict that names the first key whose condition does not hold.
+type ConflictError struct{ Key string }
+
+func (e *ConflictError) Error() string { return fmt.Sprintf("%v: key %q", ErrConflict, e.Key) }
+
+func (e *ConflictError) Is(target error) bool { return target == ErrConflict }
+
+// LimitError refuses an input that is over a bound of the store or of a record, or that is malformed.
+type LimitError struct{ What string }
+
+func (e *LimitError) Error() string { return "store: " + e.What }
+
+// Limit returns a *[LimitError] if the size of what, in bytes or in things, is over most.
+func Limit(what string, size, most int) error {
+	if size > most {
+		return &LimitError{fmt.Sprintf("%s of %d is over the limit of %d", what, size, most)}
+	}
+	return nil
+}
+
+// Check returns a *[LimitError] unless ops name each key once, and are at most 4,096, with values of at most 768 KiB
+// and at most 4 MiB of keys and values. A key is non-empty valid UTF-8 of at most 4 KiB. Every method of a Store that
+// takes a key or ops begins with it.
+func Check(ops ...Op) error {
+	bytes, keys := 0, make([]string, 0, 16)
+	for i, op := range ops {
+		if op.Key == "" || !utf8.ValidString(op.Key) {
+			return &LimitError{"a key must be valid UTF-8 and not empty"}
+		}
+		bytes += len(op.Key) + len(op.Value)
+		err := cmp.Or(Limit("key", len(op.Key), maxKey), Limit("value", len(op.Value), maxValue), checkSize(i+1, bytes))
+		if err != nil {
+			return err
+		}
+		keys = append(keys, op.Key)
+	}
+	if slices.Sort(keys); len(slices.Compact(keys)) < len(ops) {
+		return &LimitError{"a commit must name a key once"}
+	}
+	return nil
+}
+
+func checkSize(ops, bytes int) error {
+	return cmp.Or(Limit("ops of a commit", ops, maxCommitOps), Limit("commit", bytes, maxCommitBytes))
+}

@@ -1,268 +1,171 @@
 package queue
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
-	"maps"
-	"slices"
 	"sync"
 	"time"
 
-	"github.com/arc-learn/arc/internal/guard"
-	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/internal/call"
 	"github.com/arc-learn/arc/store"
 )
 
-// Handler works on a job. It should return when ctx ends: at its timeout, when the
-// lease is lost, or when the Dispatcher closes; a call that does not is left behind,
-// and what it returns later is dropped. A panic is an error like others.
-type Handler func(ctx context.Context, j Job) (Result, error)
+// Handler does a job: it says in j what came of it, and returns follow-ups, as [Queue.End] takes them. Its context
+// ends when the lease is lost, and when Dispatch has drained for long enough; a handler that can hang sets a deadline
+// itself. The context has the job's journal, so that steps (act.Step) that are done are not made again by a later
+// attempt. A panic is an error like any other.
+type Handler func(ctx context.Context, j *Job) (followups []Draft, err error)
 
-// Gate holds jobs up, as a [Budget] or a [Breaker] does. It is safe for concurrent use.
-type Gate interface {
-	// Admit returns the last priority that may begin now: 10 for any, 0 for none.
-	Admit(now time.Time) int
-	// Ended is told of attempts: at first of those of the last day that are kept, by all
-	// processes, then of each that the Dispatcher makes. One whose lease was lost, or whose
-	// end the store did not take, has its Usage, and the State Active. What other processes
-	// spend meanwhile, and whose attempts are given back, is not told.
-	Ended(c Cycle)
-}
+const (
+	poll     = 100 * time.Millisecond // how often Dispatch looks for what is due, and again says how a job has ended
+	drain    = 30 * time.Second
+	sweeping = time.Hour
 
-// DispatchOptions configure a Dispatcher. The zero value, and nil, are ready.
-type DispatchOptions struct {
-	// Workers is how many jobs are worked on at a time, at most 4,096. 0: 1.
-	Workers int
-	// Gates are asked before each claim; the strictest counts.
-	Gates []Gate
-	// Route names the kind of model for jobs of a priority. nil: "strong" for 1 to 3,
-	// "cheap" for others.
-	Route func(priority int) string
-	// Poll is how long a worker without a job waits at most before it looks again. 0:
-	// one second.
-	Poll time.Duration
-	// Logger is told of what goes wrong. nil: discards.
-	Logger *slog.Logger
-}
+	retention = 90 * 24 * time.Hour // of what has ended
+)
 
-// Dispatcher calls a Handler for the jobs of a Queue, until Close.
-type Dispatcher struct {
-	q       *Queue
+// errDrained ends the context of jobs that go on for too long after that of Dispatch has ended.
+var errDrained = errors.New("queue: dispatch has ended")
+
+// dispatch is a call of Dispatch.
+type dispatch struct {
+	*Queue
+	ctx     context.Context // of the caller: no job is begun after it
+	work    context.Context // of the handlers
 	handler Handler
-	o       DispatchOptions
-
-	intake, work context.Context // work outlasts the intake
-	stop, cancel context.CancelFunc
-	all          sync.WaitGroup
+	looking chan struct{} // held by the one worker without a job that looks for more
 }
 
-const maxWorkers = 1 << 12
-
-// Dispatch begins to call h for the jobs of the Queue. The error is that of an option,
-// or of the store.
-func (q *Queue) Dispatch(h Handler, opts *DispatchOptions) (*Dispatcher, error) {
-	var o DispatchOptions
-	if opts != nil {
-		o = *opts
+// Dispatch calls h for jobs as they become due, n at a time, and renews their leases, until ctx ends. Then it lets
+// the jobs under way end for 30 s, gives those back that do not, without a spent attempt, and returns nil once every
+// handler has returned: one that ignores its context holds Dispatch, and others get its job. If the store is closed
+// it begins no more jobs, and returns the error.
+func (q *Queue) Dispatch(ctx context.Context, n int, h Handler) error {
+	if n < 1 || h == nil {
+		return fmt.Errorf("%w: dispatch needs a worker and a handler", ErrInvalid)
 	}
-	o.Workers, o.Poll = cmp.Or(o.Workers, 1), cmp.Or(o.Poll, time.Second)
-	o.Gates, o.Logger = slices.Clone(o.Gates), guard.Logger(o.Logger)
-	if o.Route == nil {
-		o.Route = func(priority int) string {
-			if priority <= 3 {
-				return "strong"
+	work, stop := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer stop(nil)
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	context.AfterFunc(ctx, func() { time.AfterFunc(drain, func() { stop(errDrained) }) })
+	d := &dispatch{Queue: q, ctx: ctx, work: work, handler: h, looking: make(chan struct{}, 1)}
+	var wg sync.WaitGroup
+	wg.Go(d.sweep)
+	for range n {
+		wg.Go(func() {
+			for ctx.Err() == nil {
+				if j, err := d.next(); err == nil {
+					d.run(j)
+				} else if errors.Is(err, store.ErrClosed) {
+					end(err)
+				}
 			}
-			return "cheap"
+		})
+	}
+	wg.Wait()
+	if err := context.Cause(ctx); errors.Is(err, store.ErrClosed) {
+		return err
+	}
+	return nil
+}
+
+func (d *dispatch) sweep() {
+	for d.ctx.Err() == nil {
+		if _, err := d.Sweep(d.ctx, d.o.Now().Add(-retention)); err != nil && d.ctx.Err() == nil {
+			d.o.Logger.Warn("queue: sweep", "error", err)
 		}
+		d.pause(sweeping)
 	}
-	switch {
-	case h == nil:
-		return nil, errors.New("queue: the handler is nil")
-	case o.Workers < 0 || o.Poll < 0:
-		return nil, errors.New("queue: an option is negative")
-	case o.Workers > maxWorkers:
-		return nil, fmt.Errorf("queue: %w", &store.LimitError{Field: "workers", Limit: maxWorkers, Got: o.Workers})
-	case slices.ContainsFunc(o.Gates, func(g Gate) bool { return guard.IsNil(g) }):
-		return nil, errors.New("queue: a gate is nil")
+}
+
+func (d *dispatch) pause(t time.Duration) {
+	select {
+	case <-time.After(t):
+	case <-d.ctx.Done():
 	}
-	d := &Dispatcher{q: q, handler: h, o: o}
-	d.work, d.cancel = context.WithCancel(context.Background())
-	d.intake, d.stop = context.WithCancel(d.work)
-	if len(o.Gates) > 0 {
-		for c, err := range q.Cycles(d.work, q.o.Now().Add(-24*time.Hour)) {
-			if err != nil {
-				d.cancel()
-				return nil, fmt.Errorf("queue: %w", err)
+}
+
+// next claims a job. When there is none, one worker looks again and again, and the others wait for it to find one.
+func (d *dispatch) next() (Job, error) {
+	for looks := 0; ; looks++ {
+		j, err := call.Do(d.ctx, 0, func(ctx context.Context) (Job, error) {
+			if d.o.Admit != nil && !d.o.Admit() {
+				return Job{}, ErrEmpty
 			}
-			d.report(c)
+			return d.Claim(ctx)
+		})
+		switch {
+		case err == nil, errors.Is(err, store.ErrClosed), d.ctx.Err() != nil:
+			return j, err
+		case !errors.Is(err, ErrEmpty):
+			d.o.Logger.Warn("queue: claim", "error", err)
 		}
-	}
-	for range o.Workers {
-		d.all.Go(d.toil)
-	}
-	return d, nil
-}
-
-// Close takes in no more jobs, and waits until those under way have ended. When ctx
-// ends they are canceled and given back, without an attempt spent, and Close returns the
-// error of ctx: within a second, whatever hangs.
-func (d *Dispatcher) Close(ctx context.Context) error {
-	if ctx == nil {
-		return store.CheckContext(ctx)
-	}
-	d.stop()
-	done := make(chan struct{})
-	go func() {
-		d.all.Wait()
-		d.cancel()
-		close(done)
-	}()
-	select {
-	case <-done:
-		return nil
-	case <-ctx.Done():
-	}
-	d.cancel()
-	last := time.NewTimer(time.Second)
-	defer last.Stop()
-	select {
-	case <-done:
-		return ctx.Err()
-	case <-last.C:
-		return fmt.Errorf("%w: the store hangs", ctx.Err())
-	}
-}
-
-// toil works on one job after another.
-func (d *Dispatcher) toil() {
-	for d.intake.Err() == nil {
-		pause := d.step()
-		if pause <= 0 {
+		if looks > 0 {
+			d.pause(poll)
 			continue
 		}
-		timer := time.NewTimer(pause)
 		select {
-		case <-d.intake.Done():
-		case <-d.q.wake:
-		case <-timer.C:
-		}
-		timer.Stop()
-	}
-}
-
-// step works on the next job, or returns how long to wait for one.
-func (d *Dispatcher) step() time.Duration {
-	now := d.q.o.Now()
-	upTo := d.admitted(now)
-	if upTo < 1 {
-		return d.o.Poll
-	}
-	l, due, err := d.q.claimNext(d.intake, upTo)
-	switch {
-	case errors.Is(err, ErrEmpty):
-		if due == 0 {
-			return d.o.Poll
-		}
-		return min(max(time.Duration(due-now.UnixNano()), time.Millisecond), d.o.Poll)
-	case err != nil:
-		if d.intake.Err() == nil {
-			d.o.Logger.Error("no job could be claimed", "error", err.Error())
-		}
-		return d.o.Poll
-	}
-	d.q.poke() // there may be another, for another worker
-	d.do(l)
-	return 0
-}
-
-// admitted is the last priority that every gate admits.
-func (d *Dispatcher) admitted(now time.Time) int {
-	upTo := priorities
-	for _, g := range d.o.Gates {
-		if err := guard.Call(func() { upTo = min(upTo, g.Admit(now)) }); err != nil {
-			d.o.Logger.Error("a gate failed, and admits none", "error", err.Error())
-			return 0
-		}
-	}
-	return upTo
-}
-
-// do works on a job that was claimed.
-func (d *Dispatcher) do(l *Lease) {
-	ctx, cancel := context.WithCancelCause(d.work)
-	defer cancel(nil)
-	d.all.Go(func() { d.renew(ctx, cancel, l) })
-	j := l.Job
-	if err := guard.Call(func() { l.model = d.o.Route(j.Priority) }); err != nil {
-		d.o.Logger.Error("no model by priority", "error", err.Error())
-	}
-	j.Model = cmp.Or(j.Model, l.model)
-	type outcome struct {
-		Result
-		err error // beside which the Usage counts
-	}
-	o, err := guard.Do(context.WithValue(ctx, jobIn{}, j), j.Timeout, func(ctx context.Context) (outcome, error) {
-		r, err := d.handler(ctx, j)
-		return outcome{r, err}, nil
-	})
-	if err == nil {
-		err = o.err
-	}
-	if d.work.Err() != nil && err != nil {
-		err = errCutOff
-	}
-	now, lost := l.Job, ErrLost
-	if context.Cause(ctx) != ErrLost {
-		now, lost = d.finish(l, o.Result, err)
-	}
-	if lost != nil { // what it has cost is spent
-		d.o.Logger.Error("a job could not be ended: its lease was lost, or will expire", "job", j.ID, "error", lost.Error())
-		if now, now.Error = l.Job, lost.Error(); o.Usage.Valid() {
-			now.Usage = now.Usage.Add(o.Usage)
-		}
-	}
-	if len(d.o.Gates) > 0 {
-		d.report(l.cycle(&now))
-	}
-}
-
-// finish ends the lease, which is tried again while the store is in trouble.
-func (d *Dispatcher) finish(l *Lease, r Result, why error) (Job, error) {
-	ctx := context.WithoutCancel(d.work)
-	for tries := 0; ; tries++ {
-		j, err := l.End(ctx, r, why)
-		if errors.Is(err, ErrLost) && tries > 0 { // perhaps by an end that was not answered
-			if is, no := d.q.Get(ctx, l.Job.ID); no == nil && is.Token == l.Job.Token && is.Error != errExpired.Error() {
-				return is, nil
-			}
-		}
-		if err == nil || errors.Is(err, ErrLost) || tries == 3 || d.work.Err() != nil {
-			return j, err
-		}
-		timer := time.NewTimer(time.Second << tries)
-		select {
-		case <-timer.C:
-		case <-d.work.Done():
-		}
-		timer.Stop()
-	}
-}
-
-// report tells the gates how an attempt has ended.
-func (d *Dispatcher) report(c Cycle) {
-	for _, g := range d.o.Gates {
-		if err := guard.Call(func() { g.Ended(c) }); err != nil {
-			d.o.Logger.Error("a gate failed", "error", err.Error())
+		case d.looking <- struct{}{}:
+			defer func() { <-d.looking }()
+		case <-d.ctx.Done():
 		}
 	}
 }
 
-// renew renews the lease of a job under way until ctx ends, and ends it when the lease is lost.
-func (d *Dispatcher) renew(ctx context.Context, cancel context.CancelCauseFunc, l *Lease) {
-	ticker := time.NewTicker(d.q.o.LeaseTTL / 3)
+// run has the handler do a job, renews its lease until that has ended, and ends it.
+func (d *dispatch) run(j Job) {
+	ctx, lost := context.WithCancelCause(d.work)
+	defer lost(nil)
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	hold, release := context.WithCancel(context.WithoutCancel(d.ctx))
+	defer release()
+	wg.Go(func() { d.renew(hold, j, lost) })
+
+	said, err := j, errDrained
+	var followups []Draft
+	if d.ctx.Err() == nil {
+		followups, err = call.Do(act.WithJournal(ctx, d.journal(ctx, &j), d.o.Sanitizer), 0, func(ctx context.Context) ([]Draft, error) {
+			return d.handler(ctx, &said)
+		})
+	}
+	if err != nil && (err == errDrained || d.work.Err() != nil) {
+		said = j
+		said.State, said.At, err = Pending, d.o.Now(), nil
+	}
+	said.ID, said.Token, said.Scope = j.ID, j.Token, j.Scope
+	if err = d.end(ctx, said, err, followups); err != nil {
+		d.o.Logger.Warn("queue: a job is not ended, and will be tried again", "job", j.ID, "error", err)
+	}
+}
+
+// end ends a job. While the outcome of that is unknown, and for as long as a lease lasts, it tries again.
+func (d *dispatch) end(ctx context.Context, j Job, failure error, followups []Draft) error {
+	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), lease)
+	defer done()
+	for {
+		err := d.End(ctx, j, failure, followups...)
+		var tooLarge *store.LimitError
+		switch {
+		case err == nil, errors.Is(err, ErrLost), errors.Is(err, store.ErrClosed), ctx.Err() != nil:
+			return err
+		case errors.Is(err, ErrInvalid), errors.As(err, &tooLarge): // what the handler says cannot be kept
+			j.State, j.Summary, failure, followups = Blocked, err.Error(), nil, nil
+		default:
+			time.Sleep(poll)
+		}
+	}
+}
+
+// renew renews the lease of a job until ctx ends. The job is canceled when it is held no longer, and when nothing
+// was renewed for two thirds of a lease, so before others may claim it.
+func (d *dispatch) renew(ctx context.Context, j Job, lost context.CancelCauseFunc) {
+	expiry := time.AfterFunc(lease*2/3, func() { lost(ErrLost) })
+	defer expiry.Stop()
+	ticker := time.NewTicker(lease / 3)
 	defer ticker.Stop()
 	for {
 		select {
@@ -270,36 +173,21 @@ func (d *Dispatcher) renew(ctx context.Context, cancel context.CancelCauseFunc, 
 			return
 		case <-ticker.C:
 		}
-		if err := l.Beat(ctx); errors.Is(err, ErrLost) {
-			cancel(ErrLost)
-		} else if err != nil && ctx.Err() == nil {
-			d.o.Logger.Error("a lease could not be renewed", "job", l.Job.ID, "error", err.Error())
+		switch err := d.Heartbeat(ctx, j); {
+		case err == nil:
+			expiry.Reset(lease * 2 / 3)
+		case errors.Is(err, ErrLost):
+			lost(ErrLost)
 		}
 	}
 }
 
-// ByModel returns a model that hands each call to the one that the Model of the job under
-// way names, and to other where no job is, or none of these is named.
-func ByModel(models map[string]reason.Model, other reason.Model) reason.Model {
-	models = maps.Clone(models)
-	return reason.ModelFunc(func(ctx context.Context, req *reason.Request) (*reason.Response, error) {
-		m := other
-		if j, ok := JobIn(ctx); ok && !guard.IsNil(models[j.Model]) {
-			m = models[j.Model]
+// journal returns that of a job's round. A holder that has lost the job writes to it no more.
+func (d *dispatch) journal(ctx context.Context, j *Job) *act.Journal {
+	return act.NewJournal(d.g, j.steps, d.o.Now, func(*store.Batch) error {
+		if errors.Is(context.Cause(ctx), ErrLost) {
+			return ErrLost
 		}
-		if guard.IsNil(m) {
-			return nil, errors.New("queue: there is no model for the job")
-		}
-		return guard.Returned(m.Generate(ctx, req))
-	})
-}
-
-// jobIn is the key of a handler's job in its context.
-type jobIn struct{}
-
-// JobIn returns the job that is worked on under a context, with its Model and Token: for
-// what a handler calls, such as a reasoner or an executor.
-func JobIn(ctx context.Context) (Job, bool) {
-	j, ok := ctx.Value(jobIn{}).(Job)
-	return j, ok
+		return nil
+	}, nil)
 }

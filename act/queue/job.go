@@ -2,6 +2,9 @@ package queue
 
 import (
 	"cmp"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,346 +15,263 @@ import (
 
 	"github.com/netresearch/go-cron"
 
-	"github.com/arc-learn/arc/act"
-	"github.com/arc-learn/arc/internal/fence"
-	"github.com/arc-learn/arc/internal/guard"
-	"github.com/arc-learn/arc/internal/key"
-	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/internal/codec"
+	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/redact"
 	"github.com/arc-learn/arc/store"
 )
 
 // State is how a job stands.
 type State string
 
-// The states of a job.
+// The states of a job. Completed and Failed end it.
 const (
 	Pending   State = "pending"   // to be claimed once its time has come
-	Active    State = "active"    // a worker has it
+	Active    State = "active"    // a holder has it
 	Completed State = "completed" // done
-	Failed    State = "failed"    // given up
-	Blocked   State = "blocked"   // cannot go on: Job.Summary says why
-	Parked    State = "parked"    // set aside until Requeue or Wake
+	Failed    State = "failed"    // given up: Summary says why
+	Blocked   State = "blocked"   // cannot go on until a person acts: Summary says why
+	Parked    State = "parked"    // set aside
 )
 
-// over reports whether a job in this state has ended.
-func (s State) over() bool { return s == Completed || s == Failed || s == Blocked }
+func (s State) ended() bool { return s == Completed || s == Failed }
 
-// Draft is a job to be enqueued. Its texts are kept without secrets.
-type Draft struct {
-	// Subject says in a line of at most 1 KiB what is to be done. Required.
-	Subject string `cbor:"1,keyasint,omitempty"`
-	// Description says the rest, in at most 64 KiB.
-	Description string `cbor:"2,keyasint,omitempty"`
-	// Input is what the handler works on: JSON of at most 64 KiB.
-	Input json.RawMessage `cbor:"3,keyasint,omitempty"`
-	// Priority is 1 (first) to 10. 0: 5.
-	Priority int `cbor:"4,keyasint,omitempty"`
-	// Skills are names of those that the work needs, at most 32.
-	Skills []string `cbor:"5,keyasint,omitempty"`
-	// Source says what enqueued the job, such as "human" or "sensor:inbox". A
-	// follow-up's is "job:ID".
-	Source string `cbor:"6,keyasint,omitempty"`
-	// Parent is the id of the job that this one follows from, at most 10 deep.
-	Parent string `cbor:"7,keyasint,omitempty"`
-	// Template names one of Options.Templates, which gives what this Draft leaves empty.
-	Template string `cbor:"8,keyasint,omitempty"`
-	// Scope is what the job is about: the Queue's tenant, or below it. "":
-	// Options.Scope.
-	Scope memory.Scope `cbor:"9,keyasint,omitempty"`
-	// Key is of one job at a time: while one has it that has not ended, another is not
-	// added. "": none.
-	Key string `cbor:"10,keyasint,omitempty"`
-	// Quiet is how long after the last job of the Key has ended none is added yet.
-	Quiet time.Duration `cbor:"11,keyasint,omitempty"`
-	// At is when the job is due; what is longer ago than the boost takes counts as just
-	// so long. Zero: at once, or by Cron.
-	At time.Time `cbor:"12,keyasint,omitzero"`
-	// Cron has the job enqueued again when it has ended, for the next time of an
-	// expression of five fields, or "@every 1h" and its like: in UTC, or
-	// "CRON_TZ=Europe/Berlin 0 6 * * *". Times that have passed meanwhile are left out. A
-	// time that the zone's clock leaves out comes right after, and one that it repeats once,
-	// unless the expression is of every hour.
-	Cron string `cbor:"13,keyasint,omitempty"`
-	// MaxAttempts bounds attempts that fail or are lost. 0: Options.MaxAttempts.
-	MaxAttempts int `cbor:"14,keyasint,omitempty"`
-	// Timeout bounds an attempt. 0: Options.Timeout.
-	Timeout time.Duration `cbor:"15,keyasint,omitempty"`
-	// Model names the kind of model to use, for ByModel. "": by DispatchOptions.Route.
-	Model string `cbor:"16,keyasint,omitempty"`
-}
-
-// Job is a Draft that was enqueued, and what became of it.
-type Job struct {
-	Draft
-	// ID begins with Created, so that it orders the jobs of a Queue as they were enqueued.
-	ID    string `cbor:"30,keyasint,omitempty"`
-	State State  `cbor:"31,keyasint,omitempty"`
-	// Attempts counts those that failed, were lost, or are under way.
-	Attempts int `cbor:"32,keyasint,omitempty"`
-	// Token counts the claims: a later holder has a larger one.
-	Token uint64 `cbor:"33,keyasint,omitempty"`
-	// Created, Started (of the last attempt) and Ended are in UTC. Created is later than that
-	// of all jobs that the same Queue has enqueued, also where its clock was put back.
-	Created time.Time `cbor:"34,keyasint,omitzero"`
-	Started time.Time `cbor:"35,keyasint,omitzero"`
-	Ended   time.Time `cbor:"36,keyasint,omitzero"`
-	// Summary and Detail are what the last Result said.
-	Summary string `cbor:"37,keyasint,omitempty"`
-	Detail  string `cbor:"38,keyasint,omitempty"`
-	// Error is that of the last attempt, or says why a series has no next time. "": none,
-	// as after a Result that is Failed.
-	Error string `cbor:"39,keyasint,omitempty"`
-	// Usage sums all attempts: tokens, the cost reported and the cost estimated.
-	Usage act.Usage `cbor:"40,keyasint,omitempty"`
-	// Requeued counts calls of Requeue, and Note is that of the last.
-	Requeued int    `cbor:"41,keyasint,omitempty"`
-	Note     string `cbor:"42,keyasint,omitempty"`
-	// Depth is the number of parents above the job.
-	Depth int `cbor:"43,keyasint,omitempty"`
-}
-
-// Result is what a handler made of a job. The zero Result completes it.
-type Result struct {
-	// State is Completed (or ""), Failed, Blocked, Parked or Pending.
-	State State
-	// Summary says in a line what came of it, and Detail the rest: what is over 4 and
-	// 64 KiB is cut.
-	Summary, Detail string
-	// Usage is that of this attempt; it counts beside an error too.
-	Usage act.Usage
-	// At is when a job that is Pending again is due, as Draft.At is. Zero: after the
-	// backoff.
-	At time.Time
-	// Followups are enqueued in the commit that ends the job, with it as their
-	// Parent; at most 64. If one cannot be enqueued the job ends Blocked, and
-	// says why. A State that does not end it (Parked, Pending) enqueues none.
-	Followups []Draft
-}
-
-// Cycle is an attempt that has ended.
-type Cycle struct {
-	Job     string        `cbor:"1,keyasint,omitempty"`
-	Subject string        `cbor:"2,keyasint,omitempty"`
-	Scope   memory.Scope  `cbor:"3,keyasint,omitempty"`
-	Token   uint64        `cbor:"4,keyasint,omitempty"`
-	Skills  []string      `cbor:"5,keyasint,omitempty"`
-	Model   string        `cbor:"6,keyasint,omitempty"`
-	Started time.Time     `cbor:"7,keyasint,omitzero"`
-	Wall    time.Duration `cbor:"8,keyasint,omitempty"`
-	State   State         `cbor:"9,keyasint,omitempty"` // of the job afterwards; Active: see Gate.Ended
-	Error   string        `cbor:"10,keyasint,omitempty"`
-	Usage   act.Usage     `cbor:"11,keyasint,omitempty"`
-}
-
-// ErrDraft is the error of a Draft that cannot be enqueued.
-var ErrDraft = errors.New("bad draft")
-
-// Bounds of a job, in bytes and in numbers.
-const (
-	maxSubject   = 1 << 10
-	maxText      = 64 << 10
-	maxSummary   = 4 << 10
-	maxSkills    = 32
-	maxDepth     = 10
-	maxFollowups = 64
-	priorities   = 10
-)
-
-// latest is the last time at which a job can be due: nanoseconds hold it.
-var latest = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
-
-// problems returns every problem with a draft whose empty fields are filled. Its Cron is not read:
-// a job may come from where other zones are known.
-func (d *Draft) problems() error {
-	var errs []error
-	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	for _, f := range [...]struct {
-		name     string
-		got, max int
-	}{
-		{"subject", len(d.Subject), maxSubject}, {"description", len(d.Description), maxText},
-		{"input", len(d.Input), maxText}, {"skills", len(d.Skills), maxSkills}, {"cron", len(d.Cron), key.MaxID},
-	} {
-		if f.got > f.max {
-			errs = append(errs, &store.LimitError{Field: f.name, Limit: f.max, Got: f.got})
-		}
-	}
-	if fence.Blank(d.Subject) {
-		bad("no subject")
-	}
-	if len(d.Input) > 0 && !json.Valid(d.Input) {
-		bad("input is not JSON")
-	}
-	if d.Priority < 1 || d.Priority > priorities {
-		bad("priority %d is not one of 1 to %d", d.Priority, priorities)
-	}
-	if d.MaxAttempts < 1 || min(d.Timeout, d.Quiet) < 0 {
-		bad("max attempts, timeout or quiet is negative")
-	}
-	if d.At.After(latest) || !d.At.IsZero() && d.At.Before(time.Unix(0, 0)) {
-		bad("at: %v is out of range", d.At)
-	}
-	for _, id := range append([]string{d.Source, d.Parent, d.Key, d.Template, d.Model}, d.Skills...) {
-		if err := key.CheckID("name", id); err != nil {
-			errs = append(errs, err)
-		}
-	}
-	if errs != nil {
-		return fmt.Errorf("%w: %w", ErrDraft, errors.Join(errs...))
+func (s State) check() error {
+	if !slices.Contains([]State{Pending, Active, Completed, Failed, Blocked, Parked}, s) {
+		return fmt.Errorf("%w: state %q", ErrInvalid, s)
 	}
 	return nil
 }
 
-// unfit returns every problem with a draft that is new: its Cron and Scope, too.
-func (d *Draft) unfit() (err error) {
-	if d.Cron != "" && len(d.Cron) <= key.MaxID { // else problems says so
-		if _, err = nextTime(d.Cron, time.Unix(0, 0)); err != nil {
-			err = fmt.Errorf("%w: %w", ErrDraft, err)
-		}
-	}
-	return errors.Join(d.problems(), err, d.Scope.Check())
+// Draft is a job to be added. Its texts are kept without secrets.
+type Draft struct {
+	Subject     string          `cbor:"1,keyasint"`           // a line of at most 1 KiB; required
+	Description string          `cbor:"2,keyasint,omitempty"` // at most 64 KiB
+	Input       json.RawMessage `cbor:"3,keyasint,omitempty"` // what the handler works on; JSON of at most 64 KiB
+	Priority    int             `cbor:"4,keyasint"`           // 1 (first) to 10; 0: 5
+	Skills      []string        `cbor:"5,keyasint,omitempty"` // names of what the work needs, at most 32
+	Source      string          `cbor:"6,keyasint,omitempty"` // who asked: "human"; follow-ups have "job:ID", a sensor's "sensor:NAME"
+	Template    string          `cbor:"7,keyasint,omitempty"` // of recurring or structured work; the host's
+	Parent      string          `cbor:"8,keyasint,omitempty"` // id of the job that this one follows from
+	Scope       store.Scope     `cbor:"9,keyasint,omitempty"` // of the tenant; "" is the tenant's own
+	Model       string          `cbor:"10,keyasint,omitempty"`
+
+	// Key makes adding idempotent: in its scope the same Key is the same job, until that has ended and was swept. "":
+	// each Draft is a job of its own.
+	Key string `cbor:"11,keyasint,omitempty"`
+
+	// At is when the job is due; zero: at once, or at the first time of Cron. A Job has here when it may be claimed
+	// next, also where that is for a further attempt.
+	At time.Time `cbor:"12,keyasint,omitzero"`
+
+	// Cron has the job come again, by an expression of five fields as in crontab(5), in UTC or, say,
+	// "CRON_TZ=Europe/Berlin 0 6 * * *"; "@daily" and its like are read, too, and "@every 90m": that long after the last
+	// due time. Times that passed while the job could not run are left out. With daylight saving a time that is left out
+	// comes that much later, and a repeated one may come twice; clocks set at midnight (Cairo, Havana) may miss one.
+	Cron string `cbor:"14,keyasint,omitempty"`
+
+	MaxAttempts int `cbor:"15,keyasint,omitempty"` // that fail or are lost; 0: 3
 }
 
-// nextTime returns the first time of a cron expression after another.
-func nextTime(expr string, after time.Time) (at time.Time, err error) {
-	lost := guard.Call(func() {
-		var s cron.Schedule
-		if s, err = cron.ParseStandard(expr); err == nil {
-			at = comes(s, after.UTC()).UTC()
+// Job is a Draft that was added, and what has become of it.
+//
+// Its holder says what came of the attempt in State, Summary, Usage and At, which are empty when the job was
+// claimed: see [Queue.End].
+type Job struct {
+	Draft
+	ID       string        `cbor:"30,keyasint"` // "abc", or with the scope "acme/anna//abc"
+	State    State         `cbor:"31,keyasint"`
+	Attempts int           `cbor:"32,keyasint,omitempty"` // that failed, were lost, or are under way
+	Token    uint64        `cbor:"33,keyasint,omitempty"` // higher with each claim
+	Created  time.Time     `cbor:"34,keyasint"`
+	Started  time.Time     `cbor:"35,keyasint,omitzero"`
+	Ended    time.Time     `cbor:"36,keyasint,omitzero"`  // Started and Ended are those of the last attempt
+	Summary  string        `cbor:"38,keyasint,omitempty"` // first a line: what was done, or why not. Over 64 KiB is cut
+	Usage    *reason.Usage `cbor:"41,keyasint,omitempty"` // of all attempts since it came again or its texts were changed; nil: unknown
+
+	steps string        // of a claimed job: what the keys of its steps begin with
+	spent *reason.Usage // of a claimed job: what earlier attempts took
+}
+
+// record is a job as it is stored.
+type record struct {
+	Job
+	Due   time.Time `cbor:"37,keyasint,omitzero"`  // when it was to run; zero: no time was given
+	Round int       `cbor:"42,keyasint,omitempty"` // how often it has ended and came again
+
+	key string
+	rev store.Revision // 0: staged by an earlier part of the commit, or not there yet
+}
+
+// Errors of a Queue. They may be wrapped.
+var (
+	ErrInvalid = errors.New("queue: invalid job")
+	ErrEmpty   = errors.New("queue: no job is due")
+	ErrLost    = errors.New("queue: the job is no longer held")
+)
+
+const (
+	maxText      = 64 << 10
+	maxSummary   = 4 << 10 // of a cycle
+	maxFollowups = 64
+	maxSource    = store.MaxID - len("…")
+
+	jobKind    = "job" // kinds of keys: records of jobs, with their steps below them
+	cycleKind  = "cycle"
+	sensorKind = "sensor" // when each last looked
+)
+
+// prepare cleans a draft, fills what is empty, and returns every problem with it.
+func (d *Draft) prepare(clean *redact.Sanitizer) error {
+	var errs []error
+	refuse := func(bad bool, format string, args ...any) {
+		if bad {
+			errs = append(errs, fmt.Errorf(format, args...))
 		}
-	})
-	if err = errors.Join(err, lost); err == nil && (at.IsZero() || at.After(latest)) {
-		err = errors.New("it never comes")
 	}
+	d.Subject, d.Description = clean.Prose(d.Subject), clean.Prose(d.Description)
+	if len(d.Input) > 0 && json.Valid(d.Input) {
+		d.Input = clean.Data(d.Input)
+	} else {
+		refuse(len(d.Input) > 0, "input is not JSON")
+	}
+	d.Skills, d.Priority = slices.Clone(d.Skills), cmp.Or(d.Priority, 5)
+	d.MaxAttempts, d.At = cmp.Or(d.MaxAttempts, 3), d.At.UTC().Truncate(0)
+	refuse(strings.TrimSpace(d.Subject) == "", "no subject")
+	refuse(len(d.Subject) > 1<<10, "subject of %d bytes, over 1 KiB", len(d.Subject))
+	refuse(len(d.Description) > maxText, "description of %d bytes, over %d", len(d.Description), maxText)
+	refuse(len(d.Input) > maxText, "input of %d bytes, over %d", len(d.Input), maxText)
+	refuse(d.Priority < 1 || d.Priority > 10, "priority %d is not 1 to 10", d.Priority)
+	refuse(len(d.Skills) > 32, "%d skills, over 32", len(d.Skills))
+	refuse(d.MaxAttempts < 0, "max attempts is negative")
+	refuse(!d.At.IsZero() && (d.At.Year() < 1970 || d.At.Year() > 2200), "at: %v is out of range", d.At)
+	for _, name := range append([]string{d.Source, d.Template, d.Model, d.Key}, d.Skills...) {
+		if name != "" {
+			raw, err := json.Marshal(name)
+			errs = append(errs, err, store.CheckID(name))
+			refuse(string(clean.Data(raw)) != string(raw), "a name holds a secret")
+		}
+	}
+	if errs = append(errs, d.Scope.Check()); d.Cron != "" {
+		_, err := nextCron(d.Cron, time.Time{}, time.Unix(0, 0))
+		errs = append(errs, err)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	return nil
+}
+
+// decode returns the record that an entry has.
+func decode(e store.Entry, err error) (*record, error) {
+	r := &record{key: e.Key, rev: e.Rev}
+	if err == nil {
+		err = codec.Unmarshal(e.Value, r)
+	}
+	return r, err
+}
+
+// schedule says when a job is due that is new, or was given another time.
+func (r *record) schedule(now time.Time) (err error) {
+	r.Due = r.At
+	if r.Due.IsZero() && r.Cron != "" {
+		r.Due, err = nextCron(r.Cron, time.Time{}, now)
+	}
+	r.At = slices.MaxFunc([]time.Time{r.Due, now}, time.Time.Compare)
+	return err
+}
+
+const fields = cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor
+
+// Days are those of crontab(5): where both the day of the month and that of the week are restricted, one of them has
+// to match; a field that begins with "*" restricts only by its step, and then both have to.
+var oneDay, bothDays = cron.MustNewParser(fields | cron.DowOrDom), cron.MustNewParser(fields)
+
+// nextCron returns the first time of an expression after now, in UTC. Those of "@every" are counted from due, the
+// last one; where that is zero it is now.
+func nextCron(expr string, due, now time.Time) (time.Time, error) {
+	parser, given := oneDay, strings.Fields(expr)
+	if n := len(given); n >= 5 && (strings.HasPrefix(given[n-3], "*") || strings.HasPrefix(given[n-1], "*")) {
+		parser = bothDays
+	}
+	schedule, err := parser.Parse(expr)
 	if err != nil {
 		return time.Time{}, fmt.Errorf("cron %q: %w", expr, err)
+	}
+	if every, ok := schedule.(cron.ConstantDelaySchedule); ok {
+		if due.IsZero() {
+			return now, nil
+		}
+		return due.Add((max(0, now.Sub(due)/every.Delay) + 1) * every.Delay), nil
+	}
+	at := schedule.Next(now.UTC()).UTC()
+	if at.IsZero() {
+		return at, fmt.Errorf("cron %q: it never comes", expr)
 	}
 	return at, nil
 }
 
-// comes returns the first time of a schedule after another. What the clock of a zone leaves out
-// comes right after, and what it repeats comes once, unless the schedule is of every hour.
-func comes(s cron.Schedule, after time.Time) time.Time {
-	const hours = 1<<24 - 1
-	of, is := s.(*cron.SpecSchedule)
-	if !is || of.Location == time.Local || of.Hour&hours == hours {
-		return s.Next(after)
-	}
-	zone, clock := of.Location, *of
-	clock.Location = time.UTC // it leaves out nothing, and repeats nothing
-	ahead := func(at time.Time) time.Duration {
-		_, seconds := at.In(zone).Zone()
-		return time.Duration(seconds) * time.Second
-	}
-	for shown := after.Add(ahead(after)); ; {
-		if shown = clock.Next(shown); shown.IsZero() {
-			return shown
-		}
-		at := shown.Add(-ahead(shown.AddDate(0, 0, -1)))
-		if ahead(at) != shown.Sub(at) { // not as the day before
-			left := at
-			if at = shown.Add(-ahead(shown.AddDate(0, 0, 1))); ahead(at) != shown.Sub(at) {
-				at, _ = left.In(zone).ZoneBounds() // when the clock was set
-			}
-		}
-		if at.After(after) {
-			return at
-		}
+// claimed returns the job as its holder gets it.
+func (r *record) claimed() Job {
+	j := r.Job
+	j.steps, j.spent = r.steps(), r.Usage
+	j.At, j.Summary, j.Usage = time.Time{}, "", nil
+	return j
+}
+
+// end ends a job in a state, or has it come again.
+func (r *record) end(state State, now time.Time) {
+	r.State = state
+	if at, err := nextCron(r.Cron, r.Due, now); err == nil { // it has a schedule
+		r.State, r.Due, r.At = Pending, at, at
+		r.Attempts, r.Usage = 0, nil
+		r.Round++
 	}
 }
 
-// or fills what a draft leaves empty.
-func (d Draft) or(from Draft) Draft {
-	d.Subject = cmp.Or(d.Subject, from.Subject)
-	d.Description = cmp.Or(d.Description, from.Description)
-	d.Priority = cmp.Or(d.Priority, from.Priority)
-	d.Source = cmp.Or(d.Source, from.Source)
-	d.Scope = cmp.Or(d.Scope, from.Scope)
-	d.Key = cmp.Or(d.Key, from.Key)
-	d.Quiet = cmp.Or(d.Quiet, from.Quiet)
-	d.Cron = cmp.Or(d.Cron, from.Cron)
-	d.MaxAttempts = cmp.Or(d.MaxAttempts, from.MaxAttempts)
-	d.Timeout = cmp.Or(d.Timeout, from.Timeout)
-	d.Model = cmp.Or(d.Model, from.Model)
-	if len(d.Input) == 0 {
-		d.Input = from.Input
+// giveBack takes an attempt back, and sets the job aside, or until a time.
+func (r *record) giveBack(state State, until time.Time) {
+	r.State, r.At = state, until.UTC()
+	r.Attempts--
+}
+
+// old reports whether a job ended before a time.
+func (r *record) old(before time.Time) bool { return r.State.ended() && r.Ended.Before(before) }
+
+// steps returns what the keys of a job's steps in its round begin with. They come right after its own key.
+func (r *record) steps() string { return r.key + "/" + strconv.Itoa(r.Round) + "/" }
+
+// isStep reports whether what follows the kind in a key is a job's step, and no job.
+func isStep(id string) bool { return strings.Contains(id, "/") }
+
+// idOf returns the id of a new job: its time and something random, as other processes add jobs, too. That of a Key is
+// made from it, so that the same Key is the same record.
+func idOf(d *Draft, created time.Time) string {
+	id := strconv.FormatInt(created.UnixNano(), 36) + strings.ToLower(rand.Text()[:6])
+	if d.Key != "" {
+		sum := sha256.Sum256([]byte(d.Key))
+		id = "k" + hex.EncodeToString(sum[:16])
 	}
-	if len(d.Skills) == 0 {
-		d.Skills = from.Skills
+	if d.Scope == "" {
+		return id
 	}
-	d.Input, d.Skills = slices.Clone(d.Input), slices.Clone(d.Skills)
-	return d
+	return string(d.Scope) + "//" + id
 }
 
-// The parts of keys below the tenant's. All are of this package.
-const (
-	root      = "queue"
-	jobKeys   = "job"   // id: the Job
-	nextKeys  = "next"  // list, time, id: those that are Pending
-	leaseKeys = "lease" // id: the lease of one that is Active
-	endKeys   = "ended" // time, id: those that have ended
-	nameKeys  = "key"   // Draft.Key: the id of its last job
-	cycleKeys = "cycle" // time, id, token: the Cycle
-	wakeKeys  = "wake"  // id: what it waits for has changed
-
-	sensorKeys = "sensor" // Sensor.Name: its SensorState
-)
-
-// mark is the value of keys that have none.
-var mark = []byte{1}
-
-// digits writes a time so that texts order as times do.
-func digits(ns int64) string { return fmt.Sprintf("%016x", uint64(ns)^1<<63) }
-
-// nanos is the opposite of digits at the beginning of a text; 0 for any other.
-func nanos(text string) int64 {
-	n, _ := strconv.ParseUint(text[:min(16, len(text))], 16, 64) // 0 will do
-	return int64(n ^ 1<<63)
-}
-
-// place is where a job is Pending: which of the lists, and where in it.
-type place struct {
-	list int    // two for each priority, the second for jobs with a time
-	at   int64  // when it is due; 0: at once
-	id   string // begins with when it was created
-}
-
-// place is that of a job.
-func (j *Job) place() place {
-	p := place{list: 2 * (j.Priority - 1), id: j.ID}
-	if !j.At.IsZero() {
-		p.list, p.at = p.list+1, j.At.UnixNano()
+// keyOf returns the key of a job's record.
+func keyOf(id string) (string, error) {
+	scope, rest, ok := strings.Cut(id, "//")
+	if !ok {
+		scope, rest = "", id
 	}
-	return p
-}
-
-// inList compares the places of a list.
-func (p place) inList(with place) int {
-	return cmp.Or(cmp.Compare(p.at, with.at), strings.Compare(p.id, with.id))
-}
-
-// name is the key of a list, and of a place in it.
-func listName(list int) string { return fmt.Sprintf("%02d", list) }
-
-// Jobs with a time gain boost priorities, up to the first, once they are late by more than late.
-const (
-	boost = 2
-	late  = time.Minute
-)
-
-// before reports whether p is to be taken before another place at a time.
-func (p place) before(with place, now int64, ageing time.Duration) bool {
-	score := func(p place) (level, ready int64) {
-		level, ready = int64(p.list/2+1), max(p.at, nanos(p.id))
-		if p.at != 0 && now-p.at > int64(late) {
-			level = max(1, level-boost)
-		}
-		if ageing > 0 {
-			return 0, ready + level*int64(ageing)
-		}
-		return level, ready
+	err := errors.Join(store.Scope(scope).Check(), store.CheckID(rest))
+	if err != nil || isStep(rest) {
+		return "", fmt.Errorf("%w: id %q", ErrInvalid, id)
 	}
-	l1, r1 := score(p)
-	l2, r2 := score(with)
-	return cmp.Or(cmp.Compare(l1, l2), cmp.Compare(r1, r2), strings.Compare(p.id, with.id)) < 0
+	return store.Scope(scope).Key(jobKind, rest), nil
+}
+
+// stampOf returns a time in a form that sorts.
+func stampOf(t time.Time) string {
+	return fmt.Sprintf("%013s", strconv.FormatInt(max(0, t.UnixNano()), 36))
 }

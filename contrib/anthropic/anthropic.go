@@ -1,214 +1,399 @@
+// Package anthropic is the [reason.Model] for Claude, by Anthropic's messages API.
+//
+//	m := anthropic.New("claude-sonnet-4-5", nil)
+//
+// It needs net/http and nothing else. A schema is told in words. Thinking, which Options.Extra asks for, is not in
+// the text; with its signatures it is in Response.Opaque and goes back with the results of tools. A call is one
+// request: who calls waits and tries again.
 package anthropic
 
 import (
+	"bufio"
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
-	"iter"
-	"slices"
+	"maps"
+	"net/http"
+	"os"
+	"strings"
 
-	sdk "github.com/anthropics/anthropic-sdk-go"
-	"github.com/anthropics/anthropic-sdk-go/option"
-
-	"github.com/arc-learn/arc/internal/provider"
 	"github.com/arc-learn/arc/reason"
 )
 
 // Options configure a Model. The zero value, and nil, are ready.
 type Options struct {
-	// MaxTokens bounds the answers of requests that set no bound, which the API
-	// wants to have. Thinking counts too, if the client asks for it. 0: 8192.
-	MaxTokens int
-	// Words tells schemas in words, for models without structured outputs.
-	Words bool
-	// NoTemperature never sends a temperature, which some models refuse.
-	NoTemperature bool
+	URL    string         // of the API, to which "/v1/messages" is added; "": https://api.anthropic.com
+	Key    string         // "": that of the variable KeyEnv
+	KeyEnv string         // the environment variable that has the key, and that errors name; "": ANTHROPIC_API_KEY
+	Cache  bool           // has the provider cache prompts: it pays where they begin alike within five minutes
+	Extra  map[string]any // further members of each request, e.g. "thinking"
+	Client *http.Client   // nil: http.DefaultClient; its Transport is wrapped by [reason.Transport]
 }
 
-// Model is a [reason.Model] and a [reason.Streamer]. New makes one. It is safe
-// for concurrent use.
+// defaultTokens bounds an answer where the Request does not, as the API wants a bound.
+const defaultTokens = 8192
+
+// Model is a model of Anthropic's. It may be used concurrently.
 type Model struct {
-	messages sdk.MessageService // not the client, all of whose methods would be linked
-	model    string
-	o        Options
+	name   string
+	o      Options
+	client http.Client
 }
 
-// New returns the model of that name, without asking it for anything.
-func New(client sdk.Client, model string, opts *Options) *Model {
-	m := &Model{messages: client.Messages, model: model}
-	if opts != nil {
-		m.o = *opts
+// New returns the model of that name, without asking the API for anything.
+func New(name string, o *Options) *Model {
+	m := &Model{name: name}
+	if o != nil {
+		m.o = *o
 	}
-	if m.o.MaxTokens == 0 {
-		m.o.MaxTokens = 8192
+	m.o.URL = strings.TrimSuffix(cmp.Or(m.o.URL, "https://api.anthropic.com"), "/")
+	m.o.KeyEnv = cmp.Or(m.o.KeyEnv, "ANTHROPIC_API_KEY")
+	m.o.Key = cmp.Or(m.o.Key, os.Getenv(m.o.KeyEnv))
+	m.o.Extra = maps.Clone(m.o.Extra)
+	if m.o.Client != nil {
+		m.client = *m.o.Client
 	}
+	m.client.Transport = reason.Transport(m.client.Transport)
 	return m
 }
 
-// perCall are what arc adds to each call of the host's client.
-var perCall = []option.RequestOption{option.WithMaxRetries(0), option.WithMiddleware(provider.Do)}
-
-// Generate asks for a whole answer. A failed call is a *reason.ModelError.
-// Response.Raw is an *anthropic.Message of the SDK.
-func (m *Model) Generate(ctx context.Context, req *reason.Request) (*reason.Response, error) {
-	msg, err := m.messages.New(ctx, m.params(req), perCall...)
+// Generate makes a request, a stream where r.OnText is set.
+func (m *Model) Generate(ctx context.Context, r *reason.Request) (*reason.Response, error) {
+	body, err := json.Marshal(m.body(r))
 	if err != nil {
-		return nil, provider.Fail(ctx, err)
-	}
-	if msg == nil { // the answer was null
-		return nil, provider.None(nil)
-	}
-	resp := &reason.Response{Stop: stop(msg.StopReason), Model: msg.Model, Usage: usage(msg.Usage), Raw: msg}
-	for _, block := range msg.Content {
-		if block.Type == "text" {
-			resp.Text += block.Text
-		}
-	}
-	switch {
-	case resp.Stop == reason.StopRefusal && resp.Text == "":
-		resp.Text = msg.StopDetails.Explanation
-	case len(msg.Content) == 0:
-		return nil, provider.Costing(provider.None([]byte(msg.RawJSON())), resp.Usage)
-	}
-	if err := provider.Costing(new(provider.Text).Add(resp.Text), resp.Usage); err != nil {
 		return nil, err
 	}
-	return resp, nil
-}
-
-// Stream asks for an answer piece by piece. Response.Raw of the last one is an
-// *anthropic.Message of the SDK, without its content.
-func (m *Model) Stream(ctx context.Context, req *reason.Request) iter.Seq2[*reason.Response, error] {
-	return func(yield func(*reason.Response, error) bool) {
-		s := m.messages.NewStreaming(ctx, m.params(req), perCall...)
-		defer s.Close()
-		whole, ended := new(sdk.Message), false
-		var text provider.Text
-		for s.Next() {
-			event := s.Current()
-			switch event.Type {
-			case "message_start", "message_delta":
-				if err := whole.Accumulate(event); err != nil {
-					yield(nil, provider.Fail(ctx, err))
-					return
-				}
-			case "message_stop":
-				ended = true
-			}
-			piece := event.ContentBlock.Text + event.Delta.Text // of these events, at most one has it
-			if piece == "" {
-				continue
-			}
-			if err := text.Add(piece); err != nil {
-				yield(nil, provider.Costing(err, usage(whole.Usage)))
-				return
-			}
-			if !yield(&reason.Response{Text: piece, Model: whole.Model}, nil) {
-				return
-			}
-		}
-		err := s.Err()
-		if told, ok := errors.AsType[*sdk.Error](err); ok {
-			err = provider.None([]byte(told.RawJSON()))
-		} else if err != nil || !ended {
-			err = provider.Fail(ctx, cmp.Or(err, io.ErrUnexpectedEOF)) // it ended before the answer did
+	post, err := http.NewRequestWithContext(ctx, http.MethodPost, m.o.URL+"/v1/messages", bytes.NewReader(body))
+	if err != nil {
+		return nil, &reason.Error{Class: reason.Permanent, Err: err}
+	}
+	post.Header.Set("Content-Type", "application/json")
+	post.Header.Set("X-Api-Key", m.o.Key)
+	post.Header.Set("Anthropic-Version", "2023-06-01")
+	resp, err := m.client.Do(post)
+	if err != nil {
+		return nil, m.explain(err)
+	}
+	defer resp.Body.Close()
+	a := &answer{onText: r.OnText}
+	if r.OnText == nil {
+		data, err := io.ReadAll(resp.Body)
+		if err == nil {
+			err = json.Unmarshal(data, a)
 		}
 		if err != nil {
-			yield(nil, provider.Costing(err, usage(whole.Usage)))
-			return
+			return nil, malformed(err)
 		}
-		yield(&reason.Response{Stop: stop(whole.StopReason), Model: whole.Model, Usage: usage(whole.Usage), Raw: whole}, nil)
+	} else if err := a.stream(resp.Body); err != nil {
+		return nil, err
 	}
+	return a.response()
 }
 
-func (m *Model) params(req *reason.Request) sdk.MessageNewParams {
-	p := sdk.MessageNewParams{Model: m.model, MaxTokens: int64(m.o.MaxTokens)}
-	if req.MaxTokens != 0 {
-		p.MaxTokens = int64(req.MaxTokens)
+// explain says what a person has to change.
+func (m *Model) explain(err error) error {
+	e, ok := errors.AsType[*reason.Error](err)
+	if !ok {
+		return err
 	}
-	if req.Temperature != nil && !m.o.NoTemperature {
-		p.Temperature = sdk.Float(*req.Temperature)
+	switch e.Status {
+	case http.StatusUnauthorized, http.StatusForbidden:
+		e.Err = fmt.Errorf("%w (the key is that of %s)", e.Err, m.o.KeyEnv)
+	case http.StatusNotFound:
+		e.Err = fmt.Errorf("%w (the model is %q at %s)", e.Err, m.name, m.o.URL)
 	}
-	system := req.System
-	if req.Schema != nil {
-		if schema := enforceable(req.Schema); schema != nil && !m.o.Words {
-			p.OutputConfig.Format.Schema = schema
-		} else {
-			system = provider.System(system, req.Schema)
-		}
+	return e
+}
+
+// malformed is the error of what cannot be read.
+func malformed(err error) error {
+	if e, ok := errors.AsType[*reason.Error](err); ok {
+		return e
+	}
+	return &reason.Error{Class: reason.Invalid, Err: fmt.Errorf("the provider's answer cannot be read: %w", err)}
+}
+
+type object = map[string]any
+
+func (m *Model) body(r *reason.Request) object {
+	b := object{"model": m.name, "max_tokens": cmp.Or(r.MaxTokens, defaultTokens)}
+	maps.Copy(b, m.o.Extra)
+	system := r.System
+	if len(r.Schema) > 0 {
+		system += "\n\nAnswer with one JSON object of this JSON Schema, and nothing else:\n" + string(r.Schema)
 	}
 	if system != "" {
-		p.System = []sdk.TextBlockParam{{Text: system}}
+		b["system"] = []object{m.cached(object{"type": "text", "text": system})}
 	}
-	for _, msg := range req.Messages {
-		text := sdk.NewTextBlock(msg.Text)
-		if msg.Role == "assistant" {
-			p.Messages = append(p.Messages, sdk.NewAssistantMessage(text))
-		} else {
-			p.Messages = append(p.Messages, sdk.NewUserMessage(text))
+	var messages []object
+	role, blocks := "", []any(nil)
+	flush := func() {
+		if len(blocks) > 0 {
+			messages = append(messages, object{"role": role, "content": blocks})
 		}
 	}
-	return p
+	for i := range r.Messages {
+		next, more := message(&r.Messages[i])
+		if next != role { // the results of one answer's calls stand in one message
+			flush()
+			role, blocks = next, nil
+		}
+		blocks = append(blocks, more...)
+	}
+	if n := len(blocks); n > 0 {
+		if last, ok := blocks[n-1].(object); ok {
+			m.cached(last)
+		}
+	}
+	flush()
+	b["messages"] = messages
+	var tools []object
+	for _, t := range r.Tools {
+		input := t.Input
+		if len(input) == 0 {
+			input = json.RawMessage(`{"type":"object"}`)
+		}
+		tools = append(tools, object{"name": t.Name, "description": t.Description, "input_schema": input})
+	}
+	if tools != nil {
+		b["tools"] = tools
+	}
+	if r.Temperature != nil {
+		b["temperature"] = *r.Temperature
+	}
+	if r.OnText != nil {
+		b["stream"] = true
+	}
+	return b
 }
 
-// enforceable returns a schema in the form that the API enforces, with what it
-// does not, such as bounds, in words; nil if it takes no such schema.
-func enforceable(raw json.RawMessage) map[string]any {
-	var schema map[string]any
-	if json.Unmarshal(raw, &schema) != nil || anything(schema) {
+// cached marks a block as the end of what is cached.
+func (m *Model) cached(block object) object {
+	if m.o.Cache {
+		block["cache_control"] = object{"type": "ephemeral"}
+	}
+	return block
+}
+
+// message is a message's role and blocks. An answer with signed thoughts goes back as it came.
+func message(m *reason.Message) (role string, blocks []any) {
+	switch m.Role {
+	case reason.ToolRole:
+		return "user", []any{object{"type": "tool_result", "tool_use_id": m.CallID, "content": m.Text}}
+	case reason.ModelRole:
+	default:
+		return "user", []any{object{"type": "text", "text": m.Text}}
+	}
+	var kept []json.RawMessage
+	if json.Unmarshal(m.Opaque, &kept) == nil && len(kept) > 0 { // else it is another adapter's, or nothing
+		for _, block := range kept {
+			blocks = append(blocks, block)
+		}
+		return "assistant", blocks
+	}
+	if m.Text != "" { // the API refuses an empty block
+		blocks = append(blocks, object{"type": "text", "text": m.Text})
+	}
+	for _, c := range m.Calls {
+		blocks = append(blocks, object{"type": "tool_use", "id": c.ID, "name": c.Name, "input": c.Inputs})
+	}
+	return "assistant", blocks
+}
+
+// answer is a message of the API, or is put together from the events of a stream.
+type answer struct {
+	Type       string
+	Content    []json.RawMessage
+	StopReason string `json:"stop_reason"`
+	Usage      *usage
+	Error      json.RawMessage
+
+	onText func(string)
+	open   []*block // of a stream
+}
+
+type usage struct {
+	InputTokens  int `json:"input_tokens"`
+	CacheRead    int `json:"cache_read_input_tokens"`
+	CacheWritten int `json:"cache_creation_input_tokens"`
+	OutputTokens int `json:"output_tokens"`
+}
+
+// UnmarshalJSON takes figures that are none as unknown, which is no reason to lose the answer.
+func (u *usage) UnmarshalJSON(raw []byte) error {
+	type figures usage // without this method
+	if json.Unmarshal(raw, (*figures)(u)) != nil {
+		*u = usage{OutputTokens: -1}
+	}
+	return nil
+}
+
+// block is what is read of a block of content, and of its pieces.
+type block struct {
+	Type        string          `json:"type"`
+	Text        string          `json:"text,omitempty"`
+	Thinking    *string         `json:"thinking,omitempty"`
+	Signature   string          `json:"signature,omitempty"`
+	Data        string          `json:"data,omitempty"` // of redacted thinking
+	ID          string          `json:"id,omitempty"`
+	Name        string          `json:"name,omitempty"`
+	Input       json.RawMessage `json:"input,omitempty"`
+	PartialJSON string          `json:"partial_json,omitempty"`
+}
+
+// stream reads server-sent events until the end of the message.
+func (a *answer) stream(body io.Reader) error {
+	lines := bufio.NewScanner(body)
+	lines.Buffer(nil, 8<<20)
+	ended := false
+	for !ended && lines.Scan() {
+		data, ok := bytes.CutPrefix(lines.Bytes(), []byte("data:"))
+		if !ok {
+			continue // the name of the event, which is in its data as well
+		}
+		var e struct {
+			Type    string
+			Index   int
+			Message struct{ Usage *usage }
+			Block   *block `json:"content_block"`
+			Delta   struct {
+				block
+				StopReason string `json:"stop_reason"`
+			}
+			Usage *usage
+			Error json.RawMessage
+		}
+		if err := json.Unmarshal(data, &e); err != nil {
+			return malformed(err)
+		}
+		switch e.Type {
+		case "error":
+			return failed(e.Error)
+		case "message_start":
+			a.Usage = e.Message.Usage
+		case "content_block_start":
+			if e.Block != nil {
+				a.open = append(a.open, e.Block)
+				a.tell(e.Block.Text)
+			}
+		case "content_block_delta":
+			if e.Index < 0 || e.Index >= len(a.open) {
+				return malformed(fmt.Errorf("a piece of block %d, which has not begun", e.Index))
+			}
+			a.open[e.Index].add(&e.Delta.block)
+			a.tell(e.Delta.Text)
+		case "message_delta":
+			a.StopReason = e.Delta.StopReason
+			if a.Usage != nil && e.Usage != nil {
+				a.Usage.OutputTokens = e.Usage.OutputTokens
+			}
+		case "message_stop":
+			ended = true
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return malformed(err)
+	}
+	if !ended {
+		return &reason.Error{Class: reason.Unavailable, Usage: a.Usage.used(), Err: io.ErrUnexpectedEOF}
+	}
+	for _, b := range a.open {
+		if b.PartialJSON != "" {
+			b.Input, b.PartialJSON = json.RawMessage(b.PartialJSON), ""
+		}
+		if b.Type == "tool_use" && !json.Valid(b.Input) {
+			quoted, err := json.Marshal(string(b.Input)) // the tool's schema refuses it in words
+			if err != nil {
+				return err
+			}
+			b.Input = quoted
+		}
+		raw, err := json.Marshal(b)
+		if err != nil {
+			return malformed(err)
+		}
+		a.Content = append(a.Content, raw)
+	}
+	return nil
+}
+
+func (a *answer) tell(text string) {
+	if text != "" {
+		a.onText(text)
+	}
+}
+
+// add adds a piece to a block.
+func (b *block) add(d *block) {
+	b.Text += d.Text
+	b.Signature += d.Signature
+	b.PartialJSON += d.PartialJSON
+	if d.Thinking != nil {
+		b.Thinking = new(*cmp.Or(b.Thinking, new("")) + *d.Thinking)
+	}
+}
+
+// statuses are those of errors that come in a stream, by type.
+var statuses = map[string]int{
+	"invalid_request_error": 400, "authentication_error": 401, "billing_error": 402, "permission_error": 403,
+	"not_found_error": 404, "rate_limit_error": 429, "overloaded_error": 529,
+}
+
+func failed(raw json.RawMessage) error {
+	var e struct{ Type string }
+	_ = json.Unmarshal(raw, &e) // without a type, it is the server's
+	return reason.Refusal(cmp.Or(statuses[e.Type], 500), nil, fmt.Appendf(nil, `{"error":%s}`, cmp.Or(string(raw), "null")))
+}
+
+// used counts what came from a cache or went to it as input.
+func (u *usage) used() *reason.Usage {
+	if u == nil || u.OutputTokens < 0 {
 		return nil
 	}
-	form, _ := sdk.BetaJSONSchemaOutputFormat(schema).Schema.(map[string]any) // nil if it is no schema
-	return form
+	return &reason.Usage{
+		Calls: 1, Input: u.InputTokens + u.CacheRead + u.CacheWritten, Cached: u.CacheRead, Output: u.OutputTokens,
+	}
 }
 
-// anything reports whether a schema, or one within it, does not say what a value
-// is. It may see one in data that is none, such as an enum.
-func anything(schema any) bool {
-	switch s := schema.(type) {
-	case bool:
-		return s
-	case map[string]any:
-		if len(s) == 0 {
-			return true
+var stops = map[string]string{
+	"end_turn": reason.StopEnd, "stop_sequence": reason.StopEnd, "tool_use": reason.StopTools, "refusal": reason.StopFilter,
+	"max_tokens": reason.StopLength, "model_context_window_exceeded": reason.StopLength,
+}
+
+// response is the answer when all has come.
+func (a *answer) response() (*reason.Response, error) {
+	if a.Type == "error" {
+		return nil, failed(a.Error)
+	}
+	if len(a.Content) == 0 && a.StopReason == "" {
+		return nil, &reason.Error{Class: reason.Invalid, Usage: a.Usage.used(), Err: errors.New("the provider's answer is empty")}
+	}
+	out := &reason.Response{Usage: a.Usage.used(), Stop: cmp.Or(stops[a.StopReason], a.StopReason)}
+	signed := false
+	var text strings.Builder
+	for _, raw := range a.Content {
+		var b block
+		if err := json.Unmarshal(raw, &b); err != nil {
+			return nil, malformed(err)
 		}
-		for name, inner := range s {
-			if name == "properties" || name == "$defs" {
-				all, _ := inner.(map[string]any)
-				for _, one := range all {
-					if anything(one) {
-						return true
-					}
-				}
-			} else if anything(inner) {
-				return true
-			}
+		switch b.Type {
+		case "text":
+			text.WriteString(b.Text)
+		case "tool_use":
+			out.Calls = append(out.Calls, reason.ToolCall{ID: b.ID, Name: b.Name, Inputs: b.Input})
+		default:
+			signed = true
 		}
-	case []any:
-		return slices.ContainsFunc(s, anything)
 	}
-	return false
-}
-
-func stop(r sdk.StopReason) string {
-	switch r {
-	case sdk.StopReasonEndTurn, sdk.StopReasonStopSequence:
-		return reason.StopEnd
-	case sdk.StopReasonMaxTokens, sdk.StopReasonModelContextWindowExceeded:
-		return reason.StopLength
-	case sdk.StopReasonRefusal:
-		return reason.StopRefusal
+	out.Text = text.String()
+	if signed {
+		var err error
+		out.Opaque, err = json.Marshal(a.Content)
+		return out, err
 	}
-	return string(r)
-}
-
-// usage counts tokens that came from a cache, or went to it, as given too.
-func usage(u sdk.Usage) reason.Usage {
-	read, written := max(0, u.CacheReadInputTokens), max(0, u.CacheCreationInputTokens)
-	return reason.Usage{
-		TokensIn: int(max(0, u.InputTokens) + read + written), TokensOut: int(max(0, u.OutputTokens)),
-		CacheRead: int(read), CacheWrite: int(written),
-	}
+	return out, nil
 }

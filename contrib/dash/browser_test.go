@@ -4,15 +4,14 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"net/url"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
@@ -22,45 +21,40 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arc-learn/arc"
-	"github.com/arc-learn/arc/contrib/dash"
 )
 
 var (
-	axeFile = flag.String("axe", "", "axe.min.js of axe-core, to check accessibility")
-	many    = flag.Int("runs", 130, "runs that the pages of the browser test have at most")
-	every   = flag.Bool("every", false, "open every page that shows a payload, not the first ones and every tenth")
+	axeFile = flag.String("axe", os.Getenv("ARC_AXE"), "axe.min.js of axe-core (npm), to check accessibility")
+	many    = flag.Int("many", 0, "runs, memories and jobs of a measurement")
+	shots   = flag.String("shots", "", "directory for screenshots of every page")
 )
 
 // browser is a tab of chromium, and what went wrong in it.
 type browser struct {
 	context.Context
+	t    *testing.T
 	home string
 
 	mu     sync.Mutex
 	errors []string
 }
 
-func newBrowser(t *testing.T) *browser {
+func newBrowser(t *testing.T, home string) *browser {
 	t.Helper()
-	var program string
+	program, err := "", error(nil)
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
-		if found, err := exec.LookPath(name); err == nil {
-			program = found
+		if program, err = exec.LookPath(name); err == nil {
 			break
 		}
 	}
 	if program == "" {
 		t.Skip("SKIPPED: there is no chromium: what pages do in a browser is not checked")
 	}
-	flags := []chromedp.ExecAllocatorOption{
-		chromedp.ExecPath(program), chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU, chromedp.NoFirstRun,
-		chromedp.UserDataDir(t.TempDir()), chromedp.WindowSize(1280, 900), chromedp.Flag("disable-quic", true),
-		chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-component-update", true),
-		chromedp.Flag("disable-sync", true), chromedp.Flag("disable-dev-shm-usage", true),
-	}
-	all, stop := chromedp.NewExecAllocator(context.Background(), flags...)
+	all, stop := chromedp.NewExecAllocator(context.Background(), chromedp.ExecPath(program), chromedp.Headless, chromedp.NoSandbox,
+		chromedp.DisableGPU, chromedp.NoFirstRun, chromedp.UserDataDir(t.TempDir()), chromedp.Flag("disable-background-networking", true),
+		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true), chromedp.Flag("disable-dev-shm-usage", true))
 	ctx, cancel := chromedp.NewContext(all)
-	b := &browser{Context: ctx}
+	b := &browser{Context: ctx, t: t, home: home}
 	t.Cleanup(func() {
 		_ = chromedp.Cancel(ctx) // ends the process, and waits for it
 		cancel()
@@ -82,15 +76,12 @@ func newBrowser(t *testing.T) *browser {
 		case *page.EventJavascriptDialogOpening:
 			b.note("dialog: " + e.Message)
 		case *network.EventRequestWillBeSent:
-			b.mu.Lock()
-			home := b.home
-			b.mu.Unlock()
-			if !strings.HasPrefix(e.Request.URL, home+"/") {
+			if !strings.HasPrefix(e.Request.URL, b.home+"/") {
 				b.note("a request leaves for " + e.Request.URL)
 			}
 		}
 	}))
-	_, err := chromedp.Call(ctx, network.Enable, network.EnableParams{})
+	_, err = chromedp.Call(ctx, network.Enable, network.EnableParams{})
 	require.NoError(t, err)
 	return b
 }
@@ -101,266 +92,160 @@ func (b *browser) note(s string) {
 	b.errors = append(b.errors, s)
 }
 
-// clean fails for what went wrong since it was asked last. Of a page that is not found
-// the browser says so itself.
-func (b *browser) clean(t *testing.T, where string) {
-	t.Helper()
+// clean fails for what went wrong since it was asked last.
+func (b *browser) clean(where string) {
+	b.t.Helper()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, e := range b.errors {
-		if strings.Contains(e, "status of 40") {
-			continue
+	require.Empty(b.t, b.errors, where)
+}
+
+// do takes steps, for two minutes at most. A step whose element a live page has replaced since it was looked up is
+// taken again, as a person would.
+func (b *browser) do(steps ...chromedp.Action[chromedp.Void]) {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b, 2*time.Minute)
+	defer cancel()
+	for _, step := range steps {
+		err := chromedp.Do(ctx, step)
+		for ctx.Err() == nil && err != nil && strings.Contains(strings.ToLower(err.Error()), "node") {
+			err = chromedp.Do(ctx, step)
 		}
-		require.Fail(t, e, where)
+		require.NoError(b.t, err)
 	}
-	b.errors = nil
 }
 
-// enter opens a dashboard by its token.
-func (b *browser) enter(t *testing.T, of *bench) {
-	t.Helper()
-	b.mu.Lock()
-	b.home = of.URL
-	b.mu.Unlock()
-	_, err := chromedp.Call(b, network.ClearBrowserCookies, cdp.Empty{})
-	require.NoError(t, err)
-	b.do(t, chromedp.Navigate(of.URL+"/?token="+token), chromedp.WaitVisible("main h1"))
-}
-
-// do takes steps, for a minute at most.
-func (b *browser) do(t *testing.T, steps ...chromedp.Action[chromedp.Void]) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(b, time.Minute)
+// ask evaluates an expression.
+func ask[T any](b *browser, js string) T {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b, 2*time.Minute)
 	defer cancel()
-	require.NoError(t, chromedp.Do(ctx, steps...))
-}
-
-// ask takes a step that returns something.
-func ask[T any](t *testing.T, b *browser, a chromedp.Action[T]) T {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(b, time.Minute)
-	defer cancel()
-	v, err := chromedp.Run(ctx, a)
-	require.NoError(t, err)
+	v, err := chromedp.Run(ctx, chromedp.Evaluate[T](js, chromedp.EvalAwaitPromise))
+	require.NoError(b.t, err)
 	return v
 }
 
-// accessible has axe look at the page at hand, in both colour schemes.
-func (b *browser) accessible(t *testing.T, axe, where string) {
-	t.Helper()
-	if axe == "" {
-		return
-	}
-	for _, scheme := range []string{"dark", "light"} {
-		b.colours(t, scheme)
-		b.do(t, chromedp.Evaluate[chromedp.Void](axe+";0"))
-		found := ask(t, b, chromedp.Evaluate[[]string](`axe.run(document, {resultTypes: ["violations"]}).then(r => r.violations
-			.map(v => v.impact + " " + v.id + ": " + v.nodes.map(n => n.html + " " + n.failureSummary).slice(0, 3).join(" | ")))`,
-			chromedp.EvalAwaitPromise))
-		for _, v := range found {
-			if strings.HasPrefix(v, "serious") || strings.HasPrefix(v, "critical") {
-				t.Errorf("%s, %s: %s", where, scheme, v)
-			} else {
-				t.Log(where, scheme, v)
-			}
-		}
-	}
+// size makes the tab as wide as a telephone or a screen, in a colour scheme.
+func (b *browser) size(width int, scheme string) {
+	b.t.Helper()
+	_, err := chromedp.Call(b, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{
+		Width: int64(width), Height: 900, DeviceScaleFactor: 1, Mobile: width < 500})
+	require.NoError(b.t, err)
+	_, err = chromedp.Call(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
+		{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"}}})
+	require.NoError(b.t, err)
 }
 
-// colours has the browser prefer a colour scheme.
-func (b *browser) colours(t *testing.T, scheme string) {
-	t.Helper()
-	_, err := chromedp.Call(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
-		Features: []*emulation.MediaFeature{
-			{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"},
-		},
-	})
-	require.NoError(t, err)
-}
-
-func TestBrowser(t *testing.T) {
-	w := newBrowser(t)
-	t.Run("pages", w.pages)
-	t.Run("approves", w.approves)
-	t.Run("renews", w.renews)
-	t.Run("follows", w.follows)
-	t.Run("by keys", w.byKeys)
-	t.Run("runs no payload", w.runsNoPayload)
-}
-
-// pages opens each page, with few runs and with many.
-func (w *browser) pages(t *testing.T) {
-	var axe string
+// looks opens each page at each width in each scheme: nothing is cut, nothing goes wrong, and axe finds nothing.
+func TestBrowserLooks(t *testing.T) {
+	h := newBench(t, nil, nil)
+	asks, waits, failed := h.fill()
+	b := newBrowser(t, h.URL)
+	var axe []byte
 	if *axeFile == "" {
-		t.Log("SKIPPED: there is no axe-core (flag -axe): accessibility is not checked")
+		t.Log("SKIPPED: there is no axe-core (flag -axe, or ARC_AXE): accessibility is not checked")
 	} else {
 		raw, err := os.ReadFile(*axeFile)
 		require.NoError(t, err)
-		axe = string(raw)
+		axe = raw
 	}
-	for _, runs := range []int{0, 3, *many} {
-		b := newBench(t, "mend the cache", nil)
-		b.fill(t, runs)
-		w.enter(t, b)
-		all := pages
-		if runs == 3 {
-			all = append(all[:len(all):len(all)], "/run?id=run-0", "/run?id=run-1", "/run?id=run-2", "/run?id=deploy",
-				"/why?text=mend&wanted=mend", "/chunks?text=mend+it", "/memories?text=mend", "/nowhere", "/runs?scope=other")
-			hits := b.details(t)
-			all = append(all, hits[0], hits[1])
-		}
-		for _, path := range all {
-			w.do(t, chromedp.Navigate(b.URL+path), chromedp.WaitVisible("main h1, body"))
-			w.clean(t, path)
-			if runs == *many {
-				t.Logf("%d runs, %s: first paint after %.0f ms", runs, path, ask(t, w, chromedp.Evaluate[float64](
-					`new Promise(done => requestAnimationFrame(() => setTimeout(done, 20)))
-					.then(() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? -1)`, chromedp.EvalAwaitPromise)))
-			}
-			if runs == 3 {
-				w.accessible(t, axe, path)
-				w.mu.Lock()
-				w.errors = nil // what axe does is not the page's
-				w.mu.Unlock()
+	pages := map[string]string{"now": "", "runs": "runs", "asks": "run?id=" + asks.ID, "waits": "run?id=" + waits.ID, "failed": "run?id=" + failed.ID,
+		"learned": "learned?text=look+where+order+SO-7+is&inputs=%7B%22order%22%3A%22SO-7%22%7D", "memories": "memories", "worth": "worth", "queue": "queue", "proposals": "proposals",
+		"nowhere": "run?id=nowhere"}
+	for name, path := range pages {
+		b.do(chromedp.Navigate(h.URL+"/dash/"+path), chromedp.WaitVisible("main h1"))
+		for _, width := range []int{390, 1440} {
+			for _, scheme := range []string{"light", "dark"} {
+				b.size(width, scheme)
+				where := fmt.Sprintf("%s, %d px, %s", name, width, scheme)
+				wide := ask[[]string](b, `[...document.querySelectorAll("body *")].filter(e => !e.closest(".scroll, .out, .skip, svg") &&
+					e.getBoundingClientRect().right > innerWidth + 1).map(e => e.outerHTML.slice(0, 120))`)
+				require.Empty(t, wide, where)
+				require.LessOrEqual(t, ask[int](b, "document.documentElement.scrollWidth"), width, where)
+				if *shots != "" {
+					png := ask2(b, chromedp.FullScreenshot(100))
+					require.NoError(t, os.WriteFile(filepath.Join(*shots, fmt.Sprintf("%s-%d-%s.png", name, width, scheme)), png, 0o644))
+				}
+				if name != "nowhere" {
+					b.clean(where)
+				}
+				if axe != nil {
+					b.do(chromedp.Evaluate[chromedp.Void](string(axe) + ";0"))
+					require.Empty(t, ask[[]string](b, `axe.run(document, {resultTypes: ["violations"]}).then(r => r.violations
+						.map(v => v.impact + " " + v.id + ": " + v.nodes.map(n => n.html + " " + n.failureSummary).slice(0, 3).join(" | ")))`), where)
+				}
+				b.mu.Lock()
+				b.errors = nil // what axe does is not the page's, and of a page that is not there the browser says so
+				b.mu.Unlock()
 			}
 		}
 	}
 }
 
-// approves gives an approval by a click, which lets the action be made, once.
-func (w *browser) approves(t *testing.T) {
-	b := newBench(t, "tell everybody", nil)
-	b.deploy(t)
-	w.mu.Lock()
-	w.home = b.URL
-	w.mu.Unlock()
-	_, err := chromedp.Call(w, network.ClearBrowserCookies, cdp.Empty{})
+func ask2(b *browser, a chromedp.Action[[]byte]) []byte {
+	b.t.Helper()
+	v, err := chromedp.Run(b, a)
+	require.NoError(b.t, err)
+	return v
+}
+
+// An answer is shown in place: the question goes, what is typed elsewhere stays, and the focus is on what is said.
+func TestBrowserActs(t *testing.T) {
+	h := newBench(t, nil, nil)
+	asks, waits, _ := h.fill()
+	b := newBrowser(t, h.URL)
+	b.do(chromedp.Navigate(h.URL+"/dash/"), chromedp.WaitVisible("textarea[required]"), chromedp.Evaluate[chromedp.Void]("window.same = 1"),
+		chromedp.SendKeys("textarea[required]", "the second"), chromedp.Click("section.ask form[id$='-a'] button.main"), chromedp.WaitVisible("#said"))
+	require.Contains(t, ask[string](b, "document.querySelector('#said').textContent"), "Answered.")
+	require.Equal(t, "said", ask[string](b, "document.activeElement.id"))
+	require.Zero(t, ask[int](b, "document.querySelectorAll('textarea[required]').length"))
+	b.do(chromedp.SendKeys("input[name=text]", "it is r"))
+	h.run("look at something else", "") // the page is renewed meanwhile
+	h.appears(b, "look at something else")
+	require.Contains(t, ask[string](b, "document.querySelector('#said').textContent"), "Answered.", "what was said stays to be read")
+	require.Equal(t, "it is r", ask[string](b, "document.activeElement.value"), "what is typed stays, and so does the focus")
+	b.do(chromedp.SendKeys("input[name=text]", "ight"), chromedp.Click("button[value=allow]"), chromedp.WaitNotPresent("button[value=allow]"))
+	require.Contains(t, ask[string](b, "document.querySelector('#said').textContent"), "Allowed.")
+	require.Equal(t, 1, ask[int](b, "window.same"), "it is the same page")
+	h.until(asks.ID, "delivered")
+	h.until(waits.ID, "delivered")
+	b.clean("acts")
+
+	b.do(chromedp.Navigate(h.URL+"/dash/queue"), chromedp.WaitVisible("button[value=retry]"), chromedp.Click("button[value=retry]"), chromedp.WaitNotPresent("button[value=retry]"))
+	go h.agent.Run(context.Background(), arc.Objective{ID: "held", Text: "hold on"})
+	h.until("held", arc.Running)
+	b.do(chromedp.Navigate(h.URL+"/dash/run?id=held"), chromedp.WaitVisible("main[data-live]"), chromedp.Evaluate[chromedp.Void]("window.same = 1"))
+	h.hold <- "it was held"
+	h.appears(b, "it was held")
+	require.Equal(t, 1, ask[int](b, "window.same"), "it is the same page")
+	b.clean("follows")
+
+	_, err := chromedp.Call(b, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
 	require.NoError(t, err)
-	w.do(t, chromedp.Navigate(b.URL+"/approvals"), chromedp.SendKeys("#token", token), chromedp.SendKeys("#name", "ada"),
-		chromedp.Click("button"), chromedp.WaitVisible("main .tiles"),
-		chromedp.Navigate(b.URL+"/approvals"))
-	// Tab leads from the note to the button that allows.
-	w.do(t, chromedp.Focus(`input[name="note"]`), chromedp.KeyEvent("it is Monday\t"))
-	require.Equal(t, "allow", ask(t, w, chromedp.Evaluate[string]("document.activeElement.value")))
-	w.do(t, chromedp.Click(`button[value="allow"]`), chromedp.WaitVisible(".said"))
-	require.Contains(t, ask(t, w, chromedp.Text(".said")), "Allowed")
-	<-b.delivered("deploy")
-	require.EqualValues(t, 1, b.made.Load())
-	w.do(t, chromedp.Navigate(b.URL+"/approvals"), chromedp.WaitVisible("#main"), chromedp.KeyEvent("\t"))
-	require.Equal(t, "Skip to the content", ask(t, w, chromedp.Evaluate[string]("document.activeElement.textContent")))
-	w.do(t, chromedp.Reload(), chromedp.WaitVisible(".empty"), chromedp.Navigate(b.URL+"/run?id=deploy"),
-		chromedp.WaitVisible(".line"))
-	require.Contains(t, ask(t, w, chromedp.Text("main")), "Delivered")
-	require.EqualValues(t, 1, b.made.Load())
-	w.clean(t, "approve")
+	b.do(chromedp.Navigate(h.URL+"/dash/proposals"), chromedp.Click("button[value=approved]"), chromedp.WaitVisible("#said"), chromedp.WaitVisible("button[value=undone]"))
 }
 
-// requested counts the requests for a path that the page at hand has made.
-func (w *browser) requested(t *testing.T, path string) int {
-	t.Helper()
-	return ask(t, w, chromedp.Evaluate[int](fmt.Sprintf(
-		`performance.getEntriesByType("resource").filter(e => new URL(e.name).pathname === %q).length`, path)))
+// appears waits for a text to stand in the page.
+func (h *bench) appears(b *browser, text string) {
+	h.t.Helper()
+	ask[bool](b, fmt.Sprintf(`new Promise(done => { const look = () => document.querySelector("main").textContent.includes(%q) ? done(true) : setTimeout(look, 50); look(); })`, text))
 }
 
-// renews waits for a list to show a run that begins later, without being loaded again:
-// told by a stream, or by looking again where there is none.
-func (w *browser) renews(t *testing.T) {
-	for _, streams := range []bool{true, false} {
-		b := newBench(t, "mend the cache", func(o *dash.Options) {
-			if !streams {
-				o.Journal = nil
-			}
-		})
-		w.enter(t, b)
-		w.do(t, chromedp.Navigate(b.URL+"/runs"), chromedp.WaitVisible(".empty"), chromedp.Evaluate[chromedp.Void]("window.same = 1"))
-		_, err := b.agent.Run(t.Context(), arc.Objective{ID: "later", Text: "mend the pool"})
-		require.NoError(t, err)
-		w.do(t, chromedp.WaitVisible(`#run-later`))
-		require.Equal(t, 1, ask(t, w, chromedp.Evaluate[int]("window.same")), "it is the same page")
-		w.clean(t, "renew")
-	}
-}
-
-// follows sees a run go on while its page is open, and a stream that is no more once the
-// run has ended or the page is hidden.
-func (w *browser) follows(t *testing.T) {
-	b := newBench(t, "mend the cache", nil)
-	w.enter(t, b)
-	ended := make(chan error, 1)
-	go func() {
-		_, err := b.agent.Run(context.Background(), arc.Objective{ID: "slow", Text: "hold the door"})
-		ended <- err
-	}()
-	w.do(t, chromedp.Navigate(b.URL+"/runs"), chromedp.WaitVisible("#run-slow"), chromedp.Navigate(b.URL+"/run?id=slow"),
-		chromedp.WaitVisible(`#part[data-stream]`), chromedp.Evaluate[chromedp.Void]("window.same = 1"))
-	require.Contains(t, ask(t, w, chromedp.Text("main")), "Attempt 1 at task 1")
-	close(b.hold)
-	require.NoError(t, <-ended)
-	w.do(t, chromedp.WaitVisible(`#part:not([data-every]) #made`))
-	require.Contains(t, ask(t, w, chromedp.Text("main")), "Delivered")
-	require.Equal(t, 1, ask(t, w, chromedp.Evaluate[int]("window.same")), "it is the same page")
-	require.LessOrEqual(t, w.requested(t, "/run"), 6, "it does not poll beside a stream")
-	w.clean(t, "follow")
-}
-
-// byKeys comes in, finds its way, allows an action and leaves by the keyboard alone, in
-// dark colours.
-func (w *browser) byKeys(t *testing.T) {
-	b := newBench(t, "tell everybody", nil)
-	b.deploy(t)
-	w.mu.Lock()
-	w.home = b.URL
-	w.mu.Unlock()
-	_, err := chromedp.Call(w, network.ClearBrowserCookies, cdp.Empty{})
-	require.NoError(t, err)
-	w.colours(t, "dark")
-	defer w.colours(t, "light")
-	focused := func() string {
-		return ask(t, w, chromedp.Evaluate[string](`(e => e.textContent.trim() || e.value || e.name)(document.activeElement)`))
-	}
-	tab := func(to string) {
-		t.Helper()
-		for range 60 {
-			w.do(t, chromedp.KeyEvent("\t"))
-			if focused() == to {
-				ring := ask(t, w, chromedp.Evaluate[string]("getComputedStyle(document.activeElement).outlineStyle"))
-				require.Equal(t, "solid", ring, "what has the focus shows it")
-				return
-			}
-		}
-		require.Fail(t, "no Tab leads to "+to, focused())
-	}
-	w.do(t, chromedp.Navigate(b.URL+"/"), chromedp.WaitVisible("#token"), chromedp.KeyEvent(token+"\tada\r"), chromedp.WaitVisible(".tiles"))
-	require.Equal(t, "rgb(18, 19, 21)", ask(t, w, chromedp.Evaluate[string]("getComputedStyle(document.body).backgroundColor")))
-	tab("Skip to the content")
-	tab("Approvals")
-	w.do(t, chromedp.KeyEvent("\r"), chromedp.WaitVisible(".card.ask button"))
-	tab("Allow")
-	w.do(t, chromedp.KeyEvent("\r"), chromedp.WaitVisible(".said"))
-	<-b.delivered("deploy")
-	require.EqualValues(t, 1, b.made.Load())
-	tab("Log out")
-	w.do(t, chromedp.KeyEvent("\r"), chromedp.WaitVisible("#token"))
-	w.clean(t, "keys")
-}
-
-// runsNoPayload looks for one that runs, asks another host, or makes the browser complain.
-func (w *browser) runsNoPayload(t *testing.T) {
-	b := newBench(t, "", nil)
-	hostile(t, b)
-	w.enter(t, b)
-	paths := hostilePages(t, b)
-	for i, p := range paths {
-		if !*every && i > len(pages) && i%10 != 0 && !strings.Contains(p, "text=") {
+func TestBrowserPayloads(t *testing.T) {
+	h := newBench(t, nil, nil)
+	paths := hostile(h)
+	b := newBrowser(t, h.URL)
+	for i, path := range paths {
+		if i >= len(pages) && i%4 != 0 {
 			continue // others like it are looked at
 		}
-		w.do(t, chromedp.Navigate(b.URL+p), chromedp.WaitReady("body"))
-		require.Equal(t, "undefined", ask(t, w, chromedp.Evaluate[string]("typeof window.xss")), p)
-		w.clean(t, p)
+		b.do(chromedp.Navigate(h.URL+"/dash/"+path), chromedp.WaitReady("body"))
+		require.Equal(t, "undefined", ask[string](b, "typeof window.xss"), path)
+		b.mu.Lock()
+		for _, e := range b.errors {
+			require.Contains(t, e, "status of 40", path)
+		}
+		b.errors = nil
+		b.mu.Unlock()
 	}
-	// One that a listener of events would wait for.
-	w.do(t, chromedp.Navigate(b.URL+"/memories?text="+url.QueryEscape(`" onfocus=window.xss=1 autofocus x="`)),
-		chromedp.Focus("#text"))
-	require.Equal(t, "undefined", ask(t, w, chromedp.Evaluate[string]("typeof window.xss")))
-	w.clean(t, "focus")
 }

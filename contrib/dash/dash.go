@@ -1,17 +1,42 @@
+// Package dash shows an arc.Agent in a browser: what waits for a person, what failed and why, what runs, what was
+// learned, what it costs and whether memory helps.
+//
+//	pages, err := dash.New(agent, nil)
+//	…
+//	http.Handle("/dash/", signedIn(http.StripPrefix("/dash", pages)))
+//
+// [New] returns an http.Handler. It may be mounted below any path that ends in "/". Who may see it is for the host's
+// middleware to say; [Options].Scope says what a request sees, and no page shows another scope. [Local] needs none.
+//
+// Pages are made on the server and work without scripts. With them a page renews itself when something has happened,
+// by server-sent events, and what a person does is shown in place. A request that changes something must come from a
+// page of the same origin. Texts are escaped where they stand, and the Content Security Policy allows the two files
+// of this package alone, so nothing comes from another host.
+//
+// Lists are made from all runs of the scope. They are kept in memory, some 1 KB each, for up to 64 scopes: the first page
+// reads them, later ones what has changed since. A run that is answered or tried again goes on in a goroutine that ends
+// with it, or with the Agent.
 package dash
 
 import (
+	"bytes"
+	"cmp"
 	"embed"
 	"errors"
 	"fmt"
+	"html/template"
 	"log/slog"
 	"net/http"
+	"net/url"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/arc-learn/arc"
 	"github.com/arc-learn/arc/act/queue"
 	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/meta/proposal"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -21,157 +46,260 @@ var templates embed.FS
 //go:embed static
 var static embed.FS
 
-// Options configure a Dash. The zero value, and nil, are ready.
+// Options configure a dashboard. Nil and the zero value are the defaults. The functions are called concurrently.
 type Options struct {
-	// Token lets in who knows it: at least 16 bytes. "": a random one, see
-	// [Dash.Token]. It is one voice where several people have to agree
-	// (act.Compound): such hosts have Who.
-	Token string
-	// Scopes are those that the token shows, the first of them at first. Empty: that
-	// of the Agent's Options.
-	Scopes []memory.Scope
-	// Who says who asks, and what they may see, in place of the token: the host's
-	// middleware has let them in. Its error is answered by 403, without its words.
-	Who func(*http.Request) (Viewer, error)
-	// Secure has the cookie sent over TLS alone, where a proxy ends TLS and speaks plain
-	// HTTP to the Dash. A Dash that is served over TLS itself does so anyway.
-	Secure bool
-	// Base is the path below which the Dash is mounted, such as "/dash". "": at the
-	// root.
-	Base string
+	// Scope says which scope a request sees, of whatever tenant. An error is answered by 403, without its words. nil:
+	// the Agent's Options.Scope.
+	Scope func(*http.Request) (memory.Scope, error)
 
-	// Journal has the events of runs, and tells open pages of them by server-sent
-	// events. nil: a run's page is drawn from its record, which has fewer steps, and
-	// open pages look again every two seconds.
-	Journal *Journal
-	// Queue are the jobs and sensors to show. nil: there are no such pages.
-	Queue *queue.Queue
+	// Who names the person who asks, for approvals and decisions. nil, or "": "dashboard".
+	Who func(*http.Request) string
 
-	// Logger is told why a page could not be made. nil: discards.
-	Logger *slog.Logger
-	// Now is the clock. nil: time.Now.
-	Now func() time.Time
+	// Queue returns the Queue of a scope's tenant; nil, or a nil Queue: there is no such page. Jobs of the scope and of
+	// those below it are shown; for "", all of them.
+	Queue func(memory.Scope) *queue.Queue
+
+	// Proposals returns the proposals to show for a scope; nil, or a nil Book: there is no such page.
+	Proposals func(memory.Scope) *proposal.Book
+
+	Logger *slog.Logger     // is told why a page could not be made; nil: nobody is
+	Now    func() time.Time // nil: time.Now
 }
 
-// Viewer is who looks at a Dash.
-type Viewer struct {
-	// Name is in whose name they rule and approve, at most 128 bytes.
-	Name string
-	// Scopes are those that they may see, at least one.
-	Scopes []memory.Scope
+// Bounds of what one request does.
+const (
+	maxForm    = 256 << 10 // bytes of what a person sends
+	maxStreams = 128       // of all pages; further pages look every few seconds
+	perPage    = 50
+)
+
+type dash struct {
+	agent   *arc.Agent
+	opts    Options
+	pages   map[string]*template.Template
+	streams atomic.Int64
+	kept    kept
 }
 
-// Dash is the dashboard of an Agent. It is safe for concurrent use, and does not
-// close the Agent.
-type Dash struct {
-	door    *door
-	handler http.Handler
-}
-
-// New returns the dashboard of an Agent. One error lists what is wrong with the
-// options.
-func New(agent *arc.Agent, opts *Options) (*Dash, error) {
-	var o Options
-	if opts != nil {
-		o = *opts
-	}
-	var errs []error
+// New returns the dashboard of an Agent, which it does not close.
+func New(agent *arc.Agent, o *Options) (http.Handler, error) {
 	if agent == nil {
-		errs = append(errs, errors.New("no agent"))
+		return nil, errors.New("dash: no agent")
 	}
-	if o.Token != "" && len(o.Token) < minToken {
-		errs = append(errs, fmt.Errorf("token: %d bytes, of at least %d", len(o.Token), minToken))
+	d := &dash{agent: agent, pages: make(map[string]*template.Template)}
+	if o != nil {
+		d.opts = *o
 	}
-	if o.Token != "" && o.Who != nil {
-		errs = append(errs, errors.New("token and Who: one of them lets people in"))
+	if d.opts.Scope == nil {
+		d.opts.Scope = func(*http.Request) (memory.Scope, error) { return "", nil }
 	}
-	for _, s := range o.Scopes {
-		if err := s.Check(); err != nil {
-			errs = append(errs, fmt.Errorf("scopes: %w", err))
+	if d.opts.Who == nil {
+		d.opts.Who = func(*http.Request) string { return "" }
+	}
+	if d.opts.Now == nil {
+		d.opts.Now = time.Now
+	}
+	d.opts.Logger = cmp.Or(d.opts.Logger, slog.New(slog.DiscardHandler))
+	layout, err := template.New("layout").Funcs(d.words()).ParseFS(templates, "templates/layout.html", "templates/parts.html")
+	for _, p := range append(places, place{Path: "error"}) {
+		if err != nil {
+			return nil, fmt.Errorf("dash: %w", err)
+		}
+		d.pages[p.Path] = template.Must(layout.Clone())
+		_, err = d.pages[p.Path].ParseFS(templates, "templates/"+cmp.Or(p.Path, "now")+".html")
+	}
+	mux := http.NewServeMux()
+	for _, p := range places {
+		path := "/" + p.Path
+		if p.Path == "" {
+			path = "/{$}"
+		}
+		mux.Handle("GET "+path, d.handler(p, d.page))
+		if p.act != nil {
+			mux.Handle("POST "+path, d.handler(p, d.act))
 		}
 	}
-	if o.Base != "" && (!strings.HasPrefix(o.Base, "/") || strings.HasSuffix(o.Base, "/") || strings.ContainsAny(o.Base, "{} ")) {
-		errs = append(errs, fmt.Errorf("base: %q does not begin, or ends, with a slash", o.Base))
-	}
-	if err := errors.Join(errs...); err != nil {
-		return nil, fmt.Errorf("dash: %w", err)
-	}
-	if len(o.Scopes) == 0 && agent != nil {
-		o.Scopes = []memory.Scope{agent.In("").Memory().Scope()}
-	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
-	if o.Now == nil {
-		o.Now = time.Now
-	}
-	pages, err := parsed(templates)
-	if err != nil {
-		return nil, fmt.Errorf("dash: %w", err)
-	}
-	t := &desk{
-		agent: agent, pages: pages, base: o.Base, token: o.Who == nil, journal: o.Journal, queue: o.Queue,
-		logger: o.Logger, now: o.Now, sections: sections(&o),
-	}
-	d := &Dash{door: newDoor(&o)}
-	d.handler = shielded(d.door.guard(routes(t, &o), t.entry))
-	return d, nil
+	mux.Handle("GET /live", d.handler(place{}, d.live))
+	mux.Handle("GET /static/", http.FileServerFS(static))
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { d.fail(w, r, store.ErrNotFound) })
+	return guard(http.NewCrossOriginProtection().Handler(mux)), nil
 }
 
-// Token is what lets people in: Options.Token, or the one that was drawn. With
-// Options.Who it is "".
-func (d *Dash) Token() string { return d.door.Token }
-
-// ServeHTTP serves a page, or takes what a person says on one.
-func (d *Dash) ServeHTTP(w http.ResponseWriter, r *http.Request) { d.handler.ServeHTTP(w, r) }
-
-// routes says which page is where.
-func routes(t *desk, o *Options) *http.ServeMux {
-	mux := http.NewServeMux()
-	at := func(pattern string, h http.Handler) {
-		method, path, _ := strings.Cut(pattern, " ")
-		mux.Handle(method+" "+o.Base+path, h)
-	}
-	at("GET /{$}", t.page("overview", "Overview", (*desk).overview))
-	at("GET /runs", t.page("runs", "Runs", (*desk).runs))
-	at("GET /run", t.page("run", "Run", (*desk).oneRun))
-	at("POST /run", t.action((*desk).tellRun))
-	at("GET /approvals", t.page("approvals", "Approvals", (*desk).approvals))
-	at("POST /approvals", t.action((*desk).rule))
-	at("GET /proposals", t.page("proposals", "Proposals", (*desk).proposals))
-	at("POST /proposals", t.action((*desk).decideProposal))
-	at("GET /memories", t.page("memories", "Memories", (*desk).memories))
-	at("GET /memory", t.page("memory", "Memory", (*desk).memory))
-	at("POST /memory", t.action((*desk).tellMemory))
-	at("GET /why", t.page("why", "Why not", (*desk).whyNot))
-	at("GET /chunks", t.page("chunks", "Chunks", (*desk).chunks))
-	at("GET /ranking", t.page("ranking", "Ranking", (*desk).ranking))
-	at("GET /costs", t.page("costs", "Costs", (*desk).costs))
-	at("GET /fleet", t.page("fleet", "Fleet", (*desk).fleet))
-	at("GET /health", t.page("health", "Health", (*desk).health))
-	if o.Queue != nil {
-		at("GET /queue", t.page("queue", "Queue", (*desk).jobs))
-		at("GET /sensors", t.page("sensors", "Sensors", (*desk).sensors))
-	}
-	if o.Journal != nil {
-		at("GET /stream", http.HandlerFunc(t.stream))
-	}
-	at("GET /static/", assets(static, o.Base))
-	mux.HandleFunc(o.Base+"/", func(w http.ResponseWriter, r *http.Request) { t.fail(w, r, store.ErrNotFound) })
-	return mux
+// place is a page: what it shows, and what a person may do there. An act returns the key of what is said about it.
+type place struct {
+	Path, Title string
+	show        func(*dash, *request) (any, error)
+	act         func(*dash, *request) (string, error)
+	live        string // where it is told of news
 }
 
-// sections are what the navigation lists.
-func sections(o *Options) []section {
-	out := []section{
-		{"", []place{{"/", "Overview"}, {"/runs", "Runs"}}},
-		{"To decide", []place{{"/approvals", "Approvals"}, {"/proposals", "Proposals"}}},
-		{"Learned", []place{{"/memories", "Memories"}, {"/why", "Why not"}, {"/chunks", "Chunks"}}},
-		{"Work", []place{{"/ranking", "Ranking"}, {"/fleet", "Fleet"}, {"/costs", "Costs"}, {"/health", "Health"}}},
+var places = []place{
+	{Path: "", Title: "Now", live: "live", show: (*dash).now},
+	{Path: "runs", Title: "Runs", live: "live", show: (*dash).list},
+	{Path: "run", show: (*dash).run, act: (*dash).actRun},
+	{Path: "learned", Title: "Learned", show: (*dash).learned},
+	{Path: "memories", Title: "Memories", show: (*dash).memories, act: (*dash).actMemory},
+	{Path: "worth", Title: "Worth", live: "live", show: (*dash).value},
+	{Path: "queue", Title: "Queue", live: "live", show: (*dash).queue, act: (*dash).actQueue},
+	{Path: "proposals", Title: "Proposals", show: (*dash).proposals, act: (*dash).actProposal},
+}
+
+// has reports whether there is such a page for a request.
+func (d *dash) has(rq *request, p place) bool {
+	switch p.Path {
+	case "queue":
+		return d.opts.Queue != nil && d.opts.Queue(rq.scope) != nil
+	case "proposals":
+		return d.opts.Proposals != nil && d.opts.Proposals(rq.scope) != nil
 	}
-	if o.Queue != nil {
-		last := &out[len(out)-1]
-		last.Places = append(last.Places, place{"/queue", "Queue"}, place{"/sensors", "Sensors"})
+	return true
+}
+
+// request is what somebody asks for.
+type request struct {
+	arc.View
+	*http.Request
+	scope memory.Scope
+	who   string
+}
+
+var (
+	errForbidden = errors.New("dash: the scope is not this viewer's")
+	errBad       = errors.New("dash: the request cannot be understood")
+)
+
+// handler serves a page to those who may see it.
+func (d *dash) handler(p place, serve func(http.ResponseWriter, *request, place) error) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		scope, err := d.opts.Scope(r)
+		if err != nil {
+			d.opts.Logger.Info("dash: refused", "path", r.URL.Path, "error", err)
+			d.fail(w, r, errForbidden)
+			return
+		}
+		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+		if err = r.ParseForm(); err != nil {
+			err = fmt.Errorf("%w: %w", errBad, err)
+		}
+		rq := &request{d.agent.In(scope), r, scope, cmp.Or(d.opts.Who(r), "dashboard")}
+		if err == nil && !d.has(rq, p) {
+			err = store.ErrNotFound
+		}
+		if err == nil {
+			err = serve(w, rq, p)
+		}
+		if err != nil {
+			d.fail(w, r, err)
+		}
+	})
+}
+
+// screen is what the layout shows.
+type screen struct {
+	Title, At string
+	Places    []place
+	Waiting   int    // what waits for a person
+	Said      string // names what the person has just done
+	Live      string // where the page is told of news; "": nothing will change
+	Body      any
+}
+
+func (d *dash) page(w http.ResponseWriter, rq *request, p place) error {
+	body, err := p.show(d, rq)
+	runs, wrong := d.reports(rq)
+	if err = cmp.Or(err, wrong); err != nil {
+		return err
 	}
-	return out
+	s := &screen{Title: p.Title, At: p.Path, Live: p.live, Said: rq.Form.Get("said"), Body: body}
+	if r, ok := body.(*run); ok && open(r.Report) {
+		s.Live = "live?" + url.Values{"id": {r.ID}}.Encode()
+	}
+	for _, p := range places {
+		if p.Title != "" && d.has(rq, p) {
+			s.Places = append(s.Places, p)
+		}
+	}
+	for _, r := range runs {
+		if waits(r) {
+			s.Waiting++
+		}
+	}
+	d.write(w, http.StatusOK, s)
+	return nil
+}
+
+// act does what a person asks for, and sends the browser to the page that shows it.
+func (d *dash) act(w http.ResponseWriter, rq *request, p place) error {
+	word, err := p.act(d, rq)
+	d.kept.touch(rq.scope)
+	if errors.Is(err, arc.ErrState) || errors.Is(err, arc.ErrRunning) { // somebody was faster
+		word, err = "late", nil
+	}
+	if err == nil {
+		w.Header().Set("Location", back(rq, p, word)) // relative: the host may have stripped a prefix
+		w.WriteHeader(http.StatusSeeOther)
+	}
+	return err
+}
+
+// back is the address of the page that an act was made on, if it is one of these.
+func back(rq *request, p place, word string) string {
+	to, err := url.Parse(strings.TrimPrefix(rq.Form.Get("back"), "./"))
+	if err != nil || !rq.Form.Has("back") || to.IsAbs() || to.Host != "" || !slices.ContainsFunc(places, func(q place) bool { return q.Path == to.Path }) {
+		to = &url.URL{Path: p.Path}
+		if id := rq.Form.Get("id"); p.Path == "run" {
+			to.RawQuery = url.Values{"id": {id}}.Encode()
+		}
+	}
+	q := to.Query()
+	q.Set("said", word)
+	return "./" + to.Path + "?" + q.Encode()
+}
+
+// fail answers with what is wrong. Only what the requester can mend is told.
+func (d *dash) fail(w http.ResponseWriter, r *http.Request, err error) {
+	code, text := http.StatusInternalServerError, "The page could not be made. The log of the host says why."
+	switch {
+	case errors.Is(err, errForbidden):
+		code, text = http.StatusForbidden, "You may not see this."
+	case errors.Is(err, store.ErrNotFound):
+		code, text = http.StatusNotFound, "There is no such thing here. It may have been deleted."
+	case errors.As(err, new(*http.MaxBytesError)), errors.As(err, new(*store.LimitError)):
+		code, text = http.StatusRequestEntityTooLarge, "The text is too long, or is not one."
+	case errors.Is(err, errBad), errors.Is(err, proposal.ErrInvalid), errors.Is(err, queue.ErrInvalid), errors.Is(err, arc.ErrObjective):
+		code, text = http.StatusBadRequest, "That cannot be done: "+err.Error()
+	case r.Context().Err() != nil:
+		return
+	default:
+		d.opts.Logger.Error("dash: a page", "path", r.URL.Path, "error", err)
+	}
+	d.write(w, code, &screen{Title: http.StatusText(code), At: "error", Body: text})
+}
+
+func (d *dash) write(w http.ResponseWriter, code int, s *screen) {
+	var b bytes.Buffer
+	if err := d.pages[s.At].ExecuteTemplate(&b, "layout", s); err != nil {
+		d.opts.Logger.Error("dash: a page", "page", s.At, "error", err)
+		http.Error(w, "The page could not be made.", http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(code)
+	_, _ = w.Write(b.Bytes()) // the browser has gone
+}
+
+// guard sets what browsers have to hold to.
+func guard(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		set := w.Header().Set
+		set("Content-Security-Policy", "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self'; "+
+			"form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
+		set("X-Content-Type-Options", "nosniff")
+		set("Referrer-Policy", "same-origin")
+		set("Cache-Control", "no-store")
+		if strings.HasPrefix(r.URL.Path, "/static/") {
+			set("Cache-Control", "max-age=60")
+		}
+		h.ServeHTTP(w, r)
+	})
 }

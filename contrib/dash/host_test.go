@@ -5,259 +5,216 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/arc-learn/arc"
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/act/queue"
 	"github.com/arc-learn/arc/contrib/dash"
-	"github.com/arc-learn/arc/iar"
 	"github.com/arc-learn/arc/memory"
-	"github.com/arc-learn/arc/rank"
+	"github.com/arc-learn/arc/meta/proposal"
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/store"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-const token = "a-token-of-tests"
-
-// pages are all that a dashboard with a queue has.
-var pages = []string{
-	"/", "/runs", "/approvals", "/proposals", "/memories", "/why", "/chunks", "/ranking", "/fleet", "/health", "/costs", "/queue", "/sensors",
-}
-
-// bench is an agent with its dashboard, and a clock that moves when it is told to.
+// bench is a dashboard of an Agent with a shop's workers: refund, which a person has to allow; look, which answers;
+// ask, which asks; wreck, which no gate passes until it is told "Monday"; and hold, which waits for a word.
 type bench struct {
 	*httptest.Server
-	st      store.Store
-	agent   *arc.Agent
-	queue   *queue.Queue
-	journal *dash.Journal
-
-	mu       sync.Mutex
-	now      time.Time
-	made     atomic.Int32 // attempts of the worker that deploys
-	say      string       // what everybody says, in every text
-	finished chan arc.Event
-	hold     chan struct{} // closed when runs whose objective says so may go on
+	t         *testing.T
+	agent     *arc.Agent
+	view      arc.View
+	queue     *queue.Queue
+	proposals *proposal.Book
+	hold      chan string
+	back      time.Duration // how far the clock is back
 }
 
-func (b *bench) Now() time.Time {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.now
-}
-
-func (b *bench) pass(d time.Duration) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.now = b.now.Add(d)
-}
-
-// host is one of a single worker, which does nothing.
-func host() arc.Host {
-	idle := func(context.Context, act.Work) (act.Result, error) { return act.Result{}, nil }
-	return arc.Host{
-		Reasoner: reason.ReasonerFunc(func(context.Context, reason.Brief) (reason.Decision, error) {
-			return reason.Decision{}, nil
-		}),
-		Workers: []act.Worker{{Card: rank.Candidate{Name: "worker"}, Executor: act.ExecutorFunc(idle)}},
-		Gates:   []act.Gate{act.NoGate},
-	}
-}
-
-// newBench opens an agent of the scope "acme" whose parts all say the same.
-func newBench(t *testing.T, say string, tune func(*dash.Options)) *bench {
+func newBench(t *testing.T, st store.Store, o *arc.Options) *bench {
 	t.Helper()
-	b := &bench{
-		now: time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC), say: say, journal: new(dash.Journal),
-		finished: make(chan arc.Event, 1000), hold: make(chan struct{}),
+	if st == nil {
+		st = store.NewMem()
 	}
-	st := store.NewMem()
-	b.st = st
-	text := func() string {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		return b.say
-	}
-	done := func(ctx context.Context, w act.Work) (act.Result, error) {
-		b.pass(3 * time.Second)
-		if strings.HasPrefix(w.Objective, "hold") {
-			select {
-			case <-b.hold:
-			case <-ctx.Done():
-				return act.Result{}, ctx.Err()
+	b := &bench{t: t, hold: make(chan string)}
+	work := func(name string, f func(context.Context, *act.Call) (*act.Result, error)) act.Worker {
+		gate := act.GateFunc(func(_ context.Context, _ *act.Call, r *act.Result) (act.Verdict, error) {
+			if why, bad := strings.CutPrefix(r.Text, "refused: "); bad {
+				return act.Verdict{Complaint: why}, nil
 			}
-		}
-		if w.Task.Skill == "deploy" {
-			b.made.Add(1)
-		}
-		out, err := json.Marshal(map[string]any{"said": text(), "attempt": w.Attempt})
-		return act.Result{Output: out, Usage: act.Usage{TokensIn: 10, TokensOut: 5, CostUSD: 0.01}, Reflection: iar.Reflection{
-			Status: iar.Success, Confidence: 0.9, Summary: text(), PotentialIssues: []string{text()},
-			AlignmentCheck: map[string]float64{text(): 1},
-		}}, err
+			return act.Verdict{Pass: true}, nil
+		})
+		return act.Worker{Name: name, Skills: []string{name}, Executor: act.ExecutorFunc(f), Gates: []act.Gate{gate}}
 	}
+	refund := work("refund", func(_ context.Context, c *act.Call) (*act.Result, error) {
+		return &act.Result{Text: "Refunded.", Usage: &reason.Usage{Calls: 1, Input: 900, Output: 120, EstimateUSD: new(0.0021)}}, nil
+	})
+	refund.Mode, refund.Irreversible = act.Gated, true
 	host := arc.Host{
-		Reasoner: reason.ReasonerFunc(func(_ context.Context, brief reason.Brief) (reason.Decision, error) {
-			if strings.HasPrefix(brief.Objective, "away") {
-				return reason.Decision{}, &reason.ModelError{Again: true}
-			}
-			if n := len(brief.Answers); strings.HasPrefix(brief.Objective, "ask") && (n == 0 || n == 1 && brief.Objective == "ask twice") {
-				return reason.Decision{Complexity: reason.Unclear, Questions: []string{text()}}, nil
-			}
-			return reason.Decision{Complexity: reason.Simple, Approach: text(), Tasks: []reason.Task{{
-				Objective: text(), Delta: text(), Verify: text(), Skill: "work",
-			}}, Usage: reason.Usage{TokensIn: 1000, CostUSD: 0.5}}, nil
-		}),
+		Reasoner: reasoner{},
 		Workers: []act.Worker{
-			{Card: rank.Candidate{Name: "worker", Prior: 0.6}, Executor: act.ExecutorFunc(done), Skills: []string{"work"}},
-			{Card: rank.Candidate{Name: "other", Prior: 0.5}, Executor: act.ExecutorFunc(done), Skills: []string{"work"}},
-			{Card: rank.Candidate{Name: "deployer"}, Executor: act.ExecutorFunc(done), Skills: []string{"deploy"}, Blast: act.Public},
-			{Card: rank.Candidate{Name: "pair"}, Executor: act.ExecutorFunc(done), Skills: []string{"pair"}, Mode: act.Compound},
-		},
-		Gates: []act.Gate{act.GateFunc(func(_ context.Context, w act.Work, r act.Result) (act.Verdict, error) {
-			if strings.HasPrefix(w.Objective, "once") {
-				return act.Verdict{Pass: true}, nil
-			}
-			pass := !strings.HasPrefix(w.Objective, "fail") && (w.Attempt > 1 || w.Task.Skill == "deploy")
-			return act.Verdict{Pass: pass, Complaint: text(), Gate: "the third gate " + text()}, nil
-		})},
-	}
-	var err error
-	b.agent, err = arc.New(t.Context(), st, host, &arc.Options{
-		Scope: "acme", Now: b.Now, Seed: 1, Maintain: -1, Patience: -1, Hooks: arc.Hooks{Event: func(e arc.Event) {
-			b.journal.Event(e)
-			if e.Kind == arc.EventFinished {
-				select {
-				case b.finished <- e:
-				default: // of runs that no test waits for
+			refund,
+			work("look", func(_ context.Context, c *act.Call) (*act.Result, error) {
+				return &act.Result{Text: "It was delivered on Friday: " + c.Text}, nil
+			}),
+			work("ask", func(_ context.Context, c *act.Call) (*act.Result, error) {
+				if len(c.Answers) == 0 {
+					return nil, &act.PendingError{Questions: []string{"Which of the two accounts is meant?"}}
 				}
+				return &act.Result{Text: "Closed account " + c.Answers[len(c.Answers)-1].Text + "."}, nil
+			}),
+			work("wreck", func(_ context.Context, c *act.Call) (*act.Result, error) {
+				for _, a := range c.Answers {
+					if strings.Contains(a.Text, "Monday") {
+						return &act.Result{Text: "Restored."}, nil
+					}
+				}
+				return &act.Result{Text: "refused: the backup of Sunday has no index"}, nil
+			}),
+			work("hold", func(ctx context.Context, c *act.Call) (*act.Result, error) {
+				select {
+				case text := <-b.hold:
+					return &act.Result{Text: text}, nil
+				case <-ctx.Done():
+					return nil, ctx.Err()
+				}
+			}),
+		},
+	}
+	opts := arc.Options{Seed: 1, Attempts: 2, Replans: -1}
+	if o != nil {
+		opts = *o
+	}
+	clock := func() time.Time { return time.Now().Add(-b.back) }
+	opts.Now, opts.Logger = clock, slog.New(slog.NewTextHandler(t.Output(), nil))
+	var err error
+	b.agent, err = arc.New(t.Context(), st, host, &opts)
+	require.NoError(t, err)
+	b.view = b.agent.In("")
+	group := store.NewGroup(store.Sub(st, memory.Scope("").TenantPrefix()))
+	b.queue, err = queue.Open(t.Context(), group, &queue.Options{Now: clock})
+	require.NoError(t, err)
+	b.proposals, err = proposal.Open(t.Context(), group, "", clock)
+	require.NoError(t, err)
+	h, err := dash.New(b.agent, &dash.Options{
+		Queue:     func(memory.Scope) *queue.Queue { return b.queue },
+		Proposals: func(memory.Scope) *proposal.Book { return b.proposals },
+		Scope: func(r *http.Request) (memory.Scope, error) {
+			if r.Header.Get("Banned") != "" {
+				return "", fmt.Errorf("secret reason")
 			}
-		}},
+			return memory.Scope(r.Header.Get("Scope")), nil
+		},
+		Who:    func(*http.Request) string { return "ada" },
+		Logger: opts.Logger,
 	})
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, b.agent.Close()) })
-	b.queue, err = queue.Open(t.Context(), st, &queue.Options{Scope: "acme", Now: b.Now, Seed: 1})
-	require.NoError(t, err)
-	o := &dash.Options{Token: token, Queue: b.queue, Journal: b.journal, Now: b.Now}
-	if tune != nil {
-		tune(o)
-	}
-	d, err := dash.New(b.agent, o)
-	require.NoError(t, err)
-	b.Server = httptest.NewServer(d)
-	t.Cleanup(b.Close)
+	mux := http.NewServeMux()
+	mux.Handle("/dash/", http.StripPrefix("/dash", h))
+	b.Server = httptest.NewServer(mux)
+	t.Cleanup(func() {
+		b.CloseClientConnections()
+		b.Close()
+		require.NoError(t, b.agent.Close())
+	})
 	return b
 }
 
-// fill has runs of all kinds, memories, a job and an approval.
-func (b *bench) fill(t *testing.T, runs int) {
-	t.Helper()
-	ctx := t.Context()
-	for i := range runs {
-		if i >= 200 { // as cheap as runs are
-			_, err := b.agent.Run(ctx, arc.Objective{
-				ID: fmt.Sprintf("run-%d", i), Text: "once more", Fresh: true, Episodes: []memory.Scope{},
-				Tasks: []reason.Task{{Objective: "once more", Skill: "work"}},
-			})
-			require.NoError(t, err)
-			continue
-		}
-		kind := [...]string{"mend", "fail", "ask"}[i%3]
-		_, err := b.agent.Run(ctx, arc.Objective{
-			ID: fmt.Sprintf("run-%d", i), Text: kind + " " + b.say, Situation: b.say, Session: "session",
-			Conditions: map[string]string{"branch": b.say}, Inputs: json.RawMessage(`{"number":7}`),
-		})
-		require.NoError(t, err)
-		b.pass(time.Minute)
-	}
-	if runs == 0 {
-		return
-	}
-	b.deploy(t)
-	for _, k := range []memory.Kind{memory.Fact, memory.Pattern, memory.Episode} {
-		_, err := b.agent.In("").Memory().Remember(ctx, memory.Draft{
-			Kind: k, Trigger: "a situation: " + b.say, Content: b.say, Actor: "ada", Thread: "thread",
-			Source: memory.Source{Origin: memory.User, Ref: "ticket"},
-		})
-		require.NoError(t, err)
-	}
-	_, err := b.queue.Sense(ctx, queue.Sensor{Name: "inbox", Read: func(context.Context, string) (queue.Reading, error) {
-		return queue.Reading{Cursor: "1"}, nil
-	}})
-	require.NoError(t, err)
-	_, _, err = b.queue.Enqueue(ctx, queue.Draft{Subject: strings.Join(strings.Fields(b.say), " "), Description: b.say, Source: "human"})
-	require.NoError(t, err)
+// reasoner makes the first word of an objective its one task's skill.
+type reasoner struct{}
+
+func (reasoner) Decide(_ context.Context, b *reason.Brief) (*reason.Decision, error) {
+	skill, _, _ := strings.Cut(b.Text, " ")
+	return &reason.Decision{Approach: "by " + skill, Tasks: []reason.Task{{Objective: b.Text, Skill: skill, Inputs: b.Inputs}},
+		Usage: &reason.Usage{Calls: 1, Input: 1200, Output: 80, CostUSD: new(0.0034)}}, nil
 }
 
-// deploy begins a run that waits for a human.
-func (b *bench) deploy(t *testing.T) *arc.Report {
-	t.Helper()
-	r, err := b.agent.Run(t.Context(), arc.Objective{ID: "deploy", Text: b.say, Tasks: []reason.Task{{
-		Objective: b.say, Delta: b.say, Verify: b.say, Skill: "deploy", Inputs: json.RawMessage(`{"to":"all"}`),
-	}}})
-	require.NoError(t, err)
-	require.NotNil(t, r.Approval)
+func (b *bench) run(text, inputs string) *arc.Report {
+	b.t.Helper()
+	o := arc.Objective{Text: text}
+	if inputs != "" {
+		o.Inputs = json.RawMessage(inputs)
+	}
+	r, err := b.agent.Run(b.t.Context(), o)
+	require.NoError(b.t, err)
 	return r
 }
 
-// get asks for a page with the token, and returns what it says.
-func (b *bench) get(t *testing.T, path string, header ...string) (int, string) {
-	t.Helper()
-	return b.send(t, http.MethodGet, path, "", header...)
+// order is an objective whose plan fires from the third on.
+func (b *bench) order(n int) *arc.Report {
+	return b.run(fmt.Sprintf("look where order SO-%d is", n), fmt.Sprintf(`{"order":"SO-%d"}`, n))
 }
 
-// send is ask for a status, and a text that ends with where the answer leads.
-func (b *bench) send(t *testing.T, method, path, form string, header ...string) (int, string) {
-	t.Helper()
-	resp, text := b.ask(t, method, path, form, header...)
-	return resp.StatusCode, text + "\n" + resp.Header.Get("Location")
+// fill has something on every page.
+func (b *bench) fill() (asks, waits, failed *arc.Report) {
+	b.t.Helper()
+	for n := range 9 {
+		b.back = time.Duration(20-2*n) * 24 * time.Hour
+		b.order(1041 + n)
+	}
+	b.back = 3 * time.Hour
+	failed = b.run("wreck the index and restore it from the backup of the customer database", "")
+	require.Equal(b.t, arc.Blocked, failed.Status)
+	b.back = 0
+	asks = b.run("ask for the account of Bloom & Partners that is to be closed", "")
+	waits = b.run("refund order SO-1041 in full", `{"order":"SO-1041","amount":120}`)
+	space, err := b.view.Memory(b.t.Context())
+	require.NoError(b.t, err)
+	for _, d := range []memory.Draft{
+		{Kind: memory.Rule, Content: "Write to customers in the language of their last mail."},
+		{Kind: memory.Fact, Content: "Bloom & Partners pay by invoice, within 30 days.", Actor: "Bo"},
+		{Kind: memory.Fact, Content: "The warehouse in Gdańsk is closed on Mondays.", Source: memory.Source{Origin: memory.Web, Ref: "https://example.com/hours"}},
+	} {
+		_, err := space.Remember(b.t.Context(), d)
+		require.NoError(b.t, err)
+	}
+	for i, s := range []string{"Answer the mail of Marta Bloom", "Check the stock of SKU-7", "Send the weekly report"} {
+		_, _, err := b.queue.Add(b.t.Context(), queue.Draft{Subject: s, Priority: 3 + i, Source: "human", Model: "small"})
+		require.NoError(b.t, err)
+	}
+	j, err := b.queue.Claim(b.t.Context())
+	require.NoError(b.t, err)
+	j.State, j.Summary = queue.Blocked, "exhausted: the mail server refuses the password"
+	require.NoError(b.t, b.queue.End(b.t.Context(), j, nil))
+	_, err = b.proposals.Propose(b.t.Context(), proposal.Proposal{Kind: "config", Subject: "large before small for refunds",
+		Reason: "small costs half and fails in 31 of 60.", Change: `{"worker":"small","skill":"refund","standing":"last"}`, Samples: 60})
+	require.NoError(b.t, err)
+	return asks, waits, failed
 }
 
-// ask sends a form with the token and with headers, of which "" leaves one out, and
-// follows no redirect.
-func (b *bench) ask(t *testing.T, method, path, form string, header ...string) (*http.Response, string) {
-	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), method, b.URL+path, strings.NewReader(form))
-	require.NoError(t, err)
-	r.Header.Set("Authorization", "Bearer "+token)
-	if form != "" {
+// get returns a page.
+func (b *bench) get(path string, header ...string) (int, string) {
+	b.t.Helper()
+	return b.do("GET", path, nil, header...)
+}
+
+// post does what a form does, and returns the page that follows.
+func (b *bench) post(path string, form url.Values, header ...string) (int, string) {
+	b.t.Helper()
+	return b.do("POST", path, strings.NewReader(form.Encode()), header...)
+}
+
+func (b *bench) do(method, path string, body io.Reader, header ...string) (int, string) {
+	b.t.Helper()
+	r, err := http.NewRequestWithContext(b.t.Context(), method, b.URL+"/dash/"+path, body)
+	require.NoError(b.t, err)
+	if body != nil {
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	}
-	for i := 0; i < len(header); i += 2 {
+	for i := 0; i+1 < len(header); i += 2 {
 		r.Header.Set(header[i], header[i+1])
-		if header[i+1] == "" {
-			r.Header.Del(header[i])
-		}
 	}
-	client := &http.Client{
-		Transport:     &http.Transport{DisableKeepAlives: true},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
-	resp, err := client.Do(r)
-	require.NoError(t, err)
-	defer resp.Body.Close()
-	raw, err := io.ReadAll(resp.Body)
-	require.NoError(t, err)
-	return resp, string(raw)
-}
-
-// enter has a person come in by the form.
-func (b *bench) enter(t *testing.T, token, name string) *http.Response {
-	t.Helper()
-	form := url.Values{"token": {token}, "name": {name}}.Encode()
-	resp, _ := b.ask(t, http.MethodPost, "/enter", form, "Authorization", "", "Origin", b.URL)
-	return resp
+	answer, err := b.Client().Do(r)
+	require.NoError(b.t, err)
+	defer answer.Body.Close()
+	raw, err := io.ReadAll(answer.Body)
+	require.NoError(b.t, err)
+	return answer.StatusCode, string(raw)
 }

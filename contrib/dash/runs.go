@@ -2,333 +2,231 @@ package dash
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/arc-learn/arc"
 	"github.com/arc-learn/arc/act"
-	"github.com/arc-learn/arc/memory"
-	"github.com/arc-learn/arc/rank"
+	"github.com/arc-learn/arc/learn"
+	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/store"
 )
 
-const (
-	pageOfRuns = 50
-	maxShown   = 8 // memories that one step names
-)
-
-// runList is a page of runs.
-type runList struct {
-	Rows     []runRow
-	Status   string
-	Statuses []arc.Status
-	Session  string
-	After    string // the page is behind this run
-	Next     string // the run behind which the next page is; "": there is none
-}
-
-type runRow struct {
-	*arc.Report
-	Took time.Duration
-}
-
-// runPage is a run as it went.
-type runPage struct {
-	*arc.Report
-	Took  time.Duration
-	Steps []step
-	Timed bool // the steps have times
-	Over  bool
-}
-
-// step is something that happened in a run.
-type step struct {
-	At       time.Time
-	Label    string
-	Tone     string // "", "good", "bad", "warn" or "work"
-	Who      string
-	Gate     string // that did not pass it
-	Text     string
-	Items    []string
-	Memories []memo
-	Ranking  []rank.Scored
-	Wall     time.Duration
-}
-
-// memo names a memory. One that is Told is of a scope below, where it is told how runs
-// have ended.
-type memo struct {
-	ID    memory.ID
-	Title string
-	Told  bool
-}
-
-func (d *desk) runs(q *ask) (any, error) {
-	l := runList{
-		Status: q.query.Get("status"), Session: q.query.Get("session"), After: q.query.Get("after"),
-		Statuses: []arc.Status{arc.Running, arc.Waiting, arc.Asking, arc.Delivered, arc.Blocked},
+// reports are the runs of the scope, the newest first, without their outputs. They are kept, and those that have
+// changed since are read again.
+func (d *dash) reports(rq *request) ([]*arc.Report, error) {
+	was := d.kept.runs(rq.scope, runs{})
+	ids, mark, old := rq.Changed(was.mark)
+	if old == nil && len(ids) == 0 {
+		return was.all, nil
 	}
-	if l.Status != "" && !slices.Contains(l.Statuses, arc.Status(l.Status)) {
-		return nil, fmt.Errorf("%w: no such status", errBad)
-	}
-	rows, err := d.latest(q, arc.Filter{
-		Status: arc.Status(l.Status), Session: l.Session, After: l.After, Limit: pageOfRuns + 1,
-	})
-	if len(rows) > pageOfRuns {
-		rows = rows[:pageOfRuns]
-		l.Next = rows[pageOfRuns-1].ID
-	}
-	l.Rows = rows
-	return live{body: l, runs: true}, err
-}
-
-// latest returns runs in the scope at hand.
-func (d *desk) latest(q *ask, f arc.Filter) (rows []runRow, err error) {
-	f.Scope = q.scope
-	for r, err := range q.view.Runs(q.Context(), f) {
-		if err != nil {
-			return nil, err
+	v, err, _ := d.kept.flight.Do(fmt.Sprint("runs\x00", rq.scope, "\x00", mark), func() (any, error) {
+		ctx := context.WithoutCancel(rq.Context()) // others wait for it, too
+		all, read := []*arc.Report(nil), rq.Runs(ctx)
+		if old == nil {
+			slices.Sort(ids)
+			all = slices.DeleteFunc(slices.Clone(was.all), func(r *arc.Report) bool {
+				_, changed := slices.BinarySearch(ids, r.ID)
+				return changed
+			})
+			read = func(yield func(*arc.Report, error) bool) {
+				for _, id := range slices.Compact(ids) {
+					if r, err := rq.Report(ctx, id); !errors.Is(err, store.ErrNotFound) && !yield(r, err) { // else deleted
+						return
+					}
+				}
+			}
 		}
-		rows = append(rows, runRow{r, d.lasted(r)})
-	}
-	return rows, nil
+		for r, err := range read {
+			if err != nil {
+				return nil, err
+			}
+			r.Output, r.Failed, r.Text = nil, nil, clip(r.Text, 2000)
+			all = append(all, r)
+		}
+		slices.SortStableFunc(all, func(a, b *arc.Report) int {
+			return cmp.Or(b.Began.Compare(a.Began), strings.Compare(b.ID, a.ID))
+		})
+		return d.kept.runs(rq.scope, runs{mark, all}).all, nil
+	})
+	all, _ := v.([]*arc.Report)
+	return all, err
 }
 
-// lasted is how long a run took, or has taken so far, beside what it has waited.
-func (d *desk) lasted(r *arc.Report) time.Duration {
-	end := r.Ended
-	if end.IsZero() {
-		end = d.now()
-	}
-	return max(0, end.Sub(r.Started)-r.Waited)
+// runs are the reports of a scope as of a mark of View.Changed.
+type runs struct {
+	mark uint64
+	all  []*arc.Report
 }
 
-func (d *desk) oneRun(q *ask) (any, error) {
-	r, err := d.report(q, q.query.Get("id"))
+// waits reports whether a run waits for a person.
+func waits(r *arc.Report) bool {
+	return r.Status == arc.Asking || r.Status == arc.Waiting && len(r.Approvals) > 0
+}
+
+func open(r *arc.Report) bool { return waits(r) || r.Status == arc.Running || r.Status == arc.Waiting }
+
+// now is the page of what a person should know now.
+type now struct {
+	Asks, Running, Failed, Lately []*arc.Report // the last two are those of the last week
+	Usage                         *reason.Usage
+	Untold                        int // runs of the last week whose usage is not known
+}
+
+func (d *dash) now(rq *request) (any, error) {
+	all, err := d.reports(rq)
+	var n now
+	since := d.opts.Now().AddDate(0, 0, -7)
+	for _, r := range all {
+		late := r.Ended.After(since)
+		switch {
+		case waits(r):
+			n.Asks = append(n.Asks, r)
+		case open(r):
+			n.Running = append(n.Running, r)
+		case late && r.Status == arc.Blocked:
+			n.Failed = append(n.Failed, r)
+		case late && r.Status == arc.Delivered:
+			n.Lately = append(n.Lately, r)
+		}
+		if late {
+			n.Usage = n.Usage.Add(r.Usage)
+		}
+		if late && r.Usage == nil {
+			n.Untold++
+		}
+	}
+	slices.Reverse(n.Asks) // who waits longest comes first
+	return &n, err
+}
+
+// runList is the page of all runs.
+type runList struct {
+	listing
+	Runs []*arc.Report
+}
+
+func (d *dash) list(rq *request) (any, error) {
+	all, err := d.reports(rq)
+	kinds := []string{"running", "waiting", "asking", "delivered", "blocked", "canceled"}
+	l, runs := find(rq, all, kinds, func(r **arc.Report) (kinds, texts []string) {
+		return []string{string((*r).Status)}, []string{(*r).ID, (*r).Objective, (*r).Text}
+	})
+	return &runList{listing: l, Runs: runs}, err
+}
+
+// run is the page of one run.
+type run struct {
+	*arc.Report
+	Story   []arc.Event // lines of output that follow one another are one
+	Earlier int         // events that are left out
+	ByPlan  bool        // it was delivered by a learned plan alone
+}
+
+const maxStory = 300
+
+func (d *dash) run(rq *request) (any, error) {
+	id := rq.Form.Get("id")
+	if store.CheckID(id) != nil {
+		return nil, store.ErrNotFound
+	}
+	rep, err := rq.Report(rq.Context(), id)
 	if err != nil {
 		return nil, err
 	}
-	p := runPage{Report: r, Took: d.lasted(r), Over: r.Status == arc.Delivered || r.Status == arc.Blocked}
-	events := d.journal.eventsOf(q.scope.Tenant(), r.ID)
-	if p.Timed = len(events) > 0; p.Timed {
-		for i := range events {
-			p.Steps = append(p.Steps, told(&events[i]))
-		}
-	} else {
-		p.Steps = recounted(r)
-	}
-	for i := range p.Steps {
-		if err := d.entitle(q, r.Scope, p.Steps[i].Memories); err != nil {
+	r := &run{Report: rep, ByPlan: rep.Status == arc.Delivered && rep.Fired > 0}
+	for e, err := range rq.Journal(rq.Context(), id) {
+		if err != nil {
 			return nil, err
 		}
-	}
-	if p.Over || r.Status == arc.Asking {
-		return p, nil // to renew it would take away what is being typed
-	}
-	return live{p, true, r.ID}, nil
-}
-
-// entitle gives memories their titles. One that the scopes of a run do not know, or not
-// any more, has none.
-func (d *desk) entitle(q *ask, scope memory.Scope, memories []memo) error {
-	for i := range memories {
-		m := &memories[i]
-		rec, err := d.agent.In(scope).Memory().Get(q.Context(), m.ID)
-		if errors.Is(err, store.ErrNotFound) {
-			rec, err = d.agent.In(scope+"/episodes").Memory().Get(q.Context(), m.ID)
-			m.Told = true
-		}
-		if errors.Is(err, store.ErrNotFound) || errors.Is(err, memory.ErrScope) {
+		if last := len(r.Story) - 1; e.Kind == "output" && last >= 0 && r.Story[last].Kind == e.Kind && r.Story[last].Name == e.Name {
+			r.Story[last].Text += "\n" + e.Text
 			continue
-		} else if err != nil {
-			return err
 		}
-		m.Title = title(&rec)
+		r.Story = append(r.Story, e)
 	}
-	return nil
+	if !rq.Form.Has("all") {
+		r.Earlier = max(0, len(r.Story)-maxStory)
+		r.Story = r.Story[r.Earlier:]
+	}
+	return r, nil
 }
 
-// title is what a list says of a memory.
-func title(r *memory.Record) string {
-	if r.Trigger != "" {
-		return shortened(r.Trigger, 120)
+// actRun answers, rules, cancels, tries again or judges.
+func (d *dash) actRun(rq *request) (string, error) {
+	ctx, id, text := rq.Context(), rq.Form.Get("id"), strings.TrimSpace(rq.Form.Get("text"))
+	if store.CheckID(id) != nil {
+		return "", store.ErrNotFound
 	}
-	return shortened(r.Content, 96)
-}
-
-func memos(ids []memory.ID) (out []memo) {
-	for _, id := range ids[:min(len(ids), maxShown)] {
-		out = append(out, memo{ID: id})
-	}
-	return out
-}
-
-// wording is how a page says what has happened, and in which tone.
-var wording = map[arc.EventKind]struct{ label, tone string }{
-	arc.EventAssessed: {"Assessed", "warn"},
-	arc.EventPivot:    {"Pivot", "warn"},
-	arc.EventRecalled: {"Recalled", ""},
-	arc.EventFired:    {"A chunk fired", "work"},
-	arc.EventDecided:  {"Decided", "work"},
-	arc.EventRefused:  {"Decision refused", "bad"},
-	arc.EventExecuted: {"Executed", ""},
-	arc.EventVerified: {"Gate refused", "bad"},
-	arc.EventBlocked:  {"Given up", "bad"},
-	"learned":         {"Learned", "work"},
-	"delivered":       {"Goal reached", "good"},
-	"waiting":         {"Waits", "warn"},
-	"asked":           {"Asked", "warn"},
-	"subgoal":         {"Subgoal", ""},
-	"escalated":       {"A person is to be told", "warn"},
-}
-
-// told is an event as a step.
-func told(e *arc.Event) step {
-	w := wording[e.Kind]
-	s := step{
-		At: e.At, Label: cmp.Or(w.label, string(e.Kind)), Tone: w.tone, Text: e.Text, Who: e.Worker,
-		Memories: memos(e.IDs), Wall: e.Wall,
-	}
-	switch e.Kind {
-	case arc.EventRecalled:
-		s.Text = memories(e.IDs)
-		if len(e.IDs) == 0 {
-			s.Text = "nothing is known"
+	switch do := rq.Form.Get("do"); do {
+	case "answer":
+		if text == "" {
+			return "empty", nil
 		}
-	case arc.EventAttempt:
-		s.Label, s.Ranking = fmt.Sprintf("Attempt %d at task %d", e.Attempt, e.Task), e.Ranking
-		if e.Mode == act.Notification {
-			s.Label += ", to be announced"
+		return "answered", d.goOn(rq, id, func(ctx context.Context) (*arc.Report, error) { return rq.Answer(ctx, id, text) })
+	case "retry":
+		return "retried", d.goOn(rq, id, func(ctx context.Context) (*arc.Report, error) { return rq.Retry(ctx, id, text) })
+	case "allow", "deny":
+		ruling := act.Ruling{Approval: rq.Form.Get("approval"), By: rq.who, Note: text, Allow: do == "allow"}
+		if err := rq.Decide(ctx, ruling); err != nil {
+			return "", err
 		}
-	case arc.EventExecuted:
-		if s.Text == string(act.Finished) {
-			s.Text = "" // the gates say more
-		}
-	case arc.EventVerified:
-		if s.Gate = e.Gate; e.Pass {
-			s.Label, s.Tone = "Gates passed", "good"
-		}
-	case arc.EventFinished:
-		s.Label, s.Tone, s.Text = ended(arc.Status(e.Text), "")
-	case "learned":
-		if e.Text == "" { // nothing was rejected
-			s.Text = memories(e.IDs)
-		}
-	case "delivered":
-		s.Text = e.Goal
-	}
-	return s
-}
-
-// ended is the last step of a run.
-func ended(status arc.Status, reason string) (label, tone, text string) {
-	switch status {
-	case arc.Delivered:
-		return "Delivered", "good", reason
-	case arc.Blocked:
-		return "Blocked", "bad", reason
-	case arc.Waiting:
-		return "Waits", "warn", reason
-	case arc.Asking:
-		return "Asks", "warn", reason
-	}
-	return "Goes on", "work", reason
-}
-
-// recounted is what a run's record tells of how it went.
-func recounted(r *arc.Report) []step {
-	steps := []step{{At: r.Started, Label: "Began", Text: r.Objective}}
-	for i := range r.Aims {
-		if i > 0 {
-			steps = append(steps, step{Label: "Subgoal", Text: r.Aims[i].Text})
-		}
-		done := r.Deliveries
-		if i < len(r.Aims)-1 {
-			done = nil // they stand behind what the last aim has failed
-		}
-		steps = append(append(steps, planned(&r.Aims[i])...), attempted(&r.Aims[i], done)...)
-	}
-	for _, p := range r.Pivots {
-		steps = append(steps, step{Label: "Pivot", Tone: "warn", Text: p})
-	}
-	if len(r.Learned) > 0 {
-		steps = append(steps, step{Label: "Learned", Tone: "work", Text: memories(r.Learned), Memories: memos(r.Learned)})
-	}
-	last := step{At: r.Ended, Items: r.Questions}
-	last.Label, last.Tone, last.Text = ended(r.Status, r.Reason)
-	return append(steps, last)
-}
-
-// planned is what was recalled and decided for an aim.
-func planned(g *arc.Aim) (steps []step) {
-	if len(g.Recalled) > 0 {
-		steps = append(steps, step{Label: "Recalled", Text: memories(g.Recalled), Memories: memos(g.Recalled)})
-	}
-	if len(g.Withheld) > 0 {
-		steps = append(steps, step{
-			Label: "Withheld", Text: memories(g.Withheld) + ", by chance, to measure what memory adds", Memories: memos(g.Withheld),
+		ctx, cancel := context.WithTimeout(ctx, 2*time.Second) // for the run to take it up
+		defer cancel()
+		until(ctx, rq, id, func(r *arc.Report) bool {
+			return !slices.ContainsFunc(r.Approvals, func(a act.Approval) bool { return a.ID == ruling.Approval && a.Mode != act.Compound })
 		})
+		return map[bool]string{true: "allowed", false: "denied"}[ruling.Allow], nil
+	case "cancel":
+		return "canceled", rq.View.Cancel(ctx, id, cmp.Or(text, "canceled by "+rq.who))
+	case "right", "wrong":
+		verdict := map[string]learn.Verdict{"right": learn.Delivered, "wrong": learn.Failed}[do]
+		return "judged", rq.Judge(ctx, id, verdict, text)
+	default:
+		return "", fmt.Errorf("%w: %q", errBad, do)
 	}
-	for _, a := range g.Answers {
-		steps = append(steps, step{Label: "Answered", Text: a.Text, Items: a.Questions})
-	}
-	if g.Refused != "" {
-		steps = append(steps, step{Label: "Decision refused", Tone: "bad", Text: g.Refused})
-	}
-	plan := step{At: g.Decided, Label: "Decided", Tone: "work", Text: g.Approach}
-	for i := range g.Tasks {
-		plan.Items = append(plan.Items, g.Tasks[i].Objective)
-	}
-	if g.Fired != "" {
-		plan.Label, plan.Memories = "A chunk fired", memos([]memory.ID{g.Fired})
-	}
-	if plan.Text != "" || len(plan.Items) > 0 {
-		steps = append(steps, plan)
-	}
-	return steps
 }
 
-// attempted is what was tried for an aim, each failure before what was delivered of
-// its task.
-func attempted(g *arc.Aim, done []act.Delivery) (steps []step) {
-	failed := g.Failed
-	refused := func() {
-		f := &failed[0]
-		steps = append(steps, step{
-			At: f.At, Label: "Not passed", Tone: "bad", Who: f.Worker, Gate: f.Gate, Text: f.Objective, Items: listed(f.Complaint),
-		})
-		failed = failed[1:]
+// goOn has a run go on, and returns once that is committed, or it has stopped again.
+func (d *dash) goOn(rq *request, id string, f func(context.Context) (*arc.Report, error)) error {
+	was, err := rq.Report(rq.Context(), id)
+	if err != nil {
+		return err
 	}
-	for i := range done {
-		for len(failed) > 0 && failed[0].Objective == done[i].Task.Objective {
-			refused()
+	ctx, cancel := context.WithCancel(rq.Context())
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() { // the run outlives the request: it ends when it stops, or with the Agent
+		_, err := f(context.WithoutCancel(ctx))
+		if ended <- err; err != nil { // nobody may wait for it any more
+			d.opts.Logger.Info("dash: a run goes on", "run", id, "error", err)
 		}
-		steps = append(steps, step{
-			At: done[i].At, Label: "Gates passed", Tone: "good", Who: done[i].Worker, Text: done[i].Task.Objective,
-			Items: listed(done[i].Summary),
-		})
-	}
-	for len(failed) > 0 {
-		refused()
-	}
-	return steps
-}
-
-// listed is a list of a text, unless that is empty.
-func listed(s string) []string {
-	if s == "" {
+		cancel()
+	}()
+	if until(ctx, rq, id, func(r *arc.Report) bool { return r.Status != was.Status }) {
 		return nil
 	}
-	return []string{s}
+	select {
+	case err := <-ended:
+		return err
+	default:
+		return rq.Context().Err()
+	}
 }
 
-func memories(ids []memory.ID) string { return counted(len(ids), "memory", "memories") }
-
-func counted(n int, single, many string) string {
-	if n == 1 {
-		return "1 " + single
+// until follows a run until something is so, and reports whether it is before ctx ends.
+func until(ctx context.Context, rq *request, id string, so func(*arc.Report) bool) bool {
+	for _, err := range rq.Watch(ctx, "") {
+		if err != nil {
+			break
+		}
+		if r, err := rq.Report(ctx, id); err == nil && so(r) {
+			return true
+		}
 	}
-	return fmt.Sprintf("%d %s", n, many)
+	return false
 }

@@ -1,15 +1,22 @@
-// Package eino joins arc and eino (github.com/cloudwego/eino), in both directions.
+// Package eino joins arc and eino (github.com/cloudwego/eino).
 //
-// [Model] is a reason.Model on an eino chat model, so that arc's reasoner thinks
-// with whatever model an eino program has:
+// [Memory] is arc's learning around an eino agent. A ReAct program gets it by these lines, and one import:
 //
-//	r, err := reason.NewLLM(eino.NewModel(chat, nil), nil)
+//	mem, err := arceino.OpenMemory(ctx, "memory", &arceino.MemoryOptions{Check: check})
+//	if err != nil {
+//		return err
+//	}
+//	defer mem.Close()
+//	…
+//		MessageModifier: mem.Modifier(nil), // in the agent's config
+//	…
+//	answer, err := mem.Generate(ctx, agent, messages) // was: agent.Generate(ctx, messages)
 //
-// [Tool] is an arc agent as an eino tool, so that an eino agent can hand an
-// objective to it. What the tool says is done has passed arc's gates.
+// A nil *Memory does nothing: the program prints what it printed before.
 //
-//	t := eino.NewTool(agent, nil)
+// [Model] is an eino chat model as a [reason.Model], and [Tool] an eino tool as one of arc's, for programs whose loop is
+// arc's.
 //
-// The go.mod of a program with eino has to require github.com/bytedance/sonic of
-// at least v1.15 itself: eino v0.7.36 asks for one that Go 1.26 cannot build.
+// The go.mod of a program with eino has to require github.com/bytedance/sonic of at least v1.15 itself: eino v0.7.36
+// asks for one that Go 1.26 cannot build.
 package eino

@@ -1,162 +1,193 @@
 package eino
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
-	"iter"
 	"strings"
 
 	"github.com/cloudwego/eino/components/model"
+	"github.com/cloudwego/eino/components/tool"
 	"github.com/cloudwego/eino/schema"
+	"github.com/eino-contrib/jsonschema"
 
 	"github.com/arc-learn/arc/act"
-	"github.com/arc-learn/arc/internal/provider"
+	"github.com/arc-learn/arc/act/tools"
 	"github.com/arc-learn/arc/reason"
 )
 
-// ModelOptions configure a Model. The zero value, and nil, are ready.
-type ModelOptions struct {
-	// Failure says what the error of a failed call means, which only those know
-	// who know the chat model's own types. nil, or an answer of nil: what it says
-	// in words, see act.Classify.
-	Failure func(error) *reason.ModelError
-}
-
-// Model is a [reason.Model] and a [reason.Streamer] on an eino chat model.
-// NewModel makes one. It is safe for concurrent use if the chat model is.
+// Model returns an eino chat model as a [reason.Model]. A schema is told in words, since eino has no option for one.
 //
-// eino has no common option for a schema, so the chat model is told in words.
-// It does not say which model has answered.
-type Model struct {
-	chat model.BaseChatModel
-	o    ModelOptions
-}
+// Errors are classified by their words; of a chat model whose HTTP client has a [reason.Transport] they are typed,
+// with the provider's wait. Whether a stream has come to its end, and what a thought is, the chat model knows.
+func Model(chat model.BaseChatModel) reason.Model { return &chatModel{chat} }
 
-// NewModel returns a Model on chat.
-func NewModel(chat model.BaseChatModel, opts *ModelOptions) *Model {
-	m := &Model{chat: chat}
-	if opts != nil {
-		m.o = *opts
-	}
-	return m
-}
+type chatModel struct{ chat model.BaseChatModel }
 
-// Generate asks for a whole answer. A failed call is a *reason.ModelError.
-// Response.Raw is a *schema.Message of eino.
-func (m *Model) Generate(ctx context.Context, req *reason.Request) (*reason.Response, error) {
-	in, opts := messages(req)
-	msg, err := m.chat.Generate(ctx, in, opts...)
+func (m *chatModel) Generate(ctx context.Context, r *reason.Request) (*reason.Response, error) {
+	in, opts, err := messages(r)
 	if err != nil {
-		return nil, m.failure(ctx, err)
-	}
-	if msg == nil {
-		return nil, provider.None(nil)
-	}
-	resp := &reason.Response{Text: msg.Content, Raw: msg}
-	note(resp, msg.ResponseMeta)
-	if err := provider.Costing(new(provider.Text).Add(msg.Content), resp.Usage); err != nil {
 		return nil, err
 	}
-	return resp, nil
-}
-
-// Stream asks for an answer piece by piece. It takes the chat model's word for it
-// that a stream has come to its end.
-func (m *Model) Stream(ctx context.Context, req *reason.Request) iter.Seq2[*reason.Response, error] {
-	return func(yield func(*reason.Response, error) bool) {
-		in, opts := messages(req)
-		call, cancel := context.WithCancel(ctx)
-		defer cancel() // Close alone is noticed with the next piece
-		s, err := m.chat.Stream(call, in, opts...)
+	if r.OnText == nil {
+		msg, err := m.chat.Generate(ctx, in, opts...)
 		if err != nil {
-			yield(nil, m.failure(ctx, err))
-			return
+			return nil, err
 		}
-		defer s.Close()
-		last, some := new(reason.Response), false
-		var text provider.Text
-		for {
-			msg, err := s.Recv()
-			switch {
-			case err == io.EOF && !some:
-				err = provider.None(nil)
-			case err == io.EOF:
-				yield(last, nil)
-				return
-			case err == nil && msg == nil:
-				continue
-			case err == nil:
-				err = text.Add(msg.Content)
-			}
+		return response(msg)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // a stream that is left notices it before its next piece
+	s, err := m.chat.Stream(ctx, in, opts...)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	var pieces []*schema.Message
+	for size := 0; size < maxText; {
+		piece, err := s.Recv()
+		if err == io.EOF && len(pieces) > 0 {
+			whole, err := schema.ConcatMessages(pieces)
 			if err != nil {
-				yield(nil, provider.Costing(m.failure(ctx, err), last.Usage))
-				return
+				return nil, malformed(err)
 			}
-			some, last.Raw = true, msg
-			note(last, msg.ResponseMeta)
-			if msg.Content != "" && !yield(&reason.Response{Text: msg.Content, Raw: msg}, nil) {
-				return
-			}
+			return response(whole)
+		}
+		if err != nil {
+			return nil, cmp.Or(err, io.ErrUnexpectedEOF)
+		}
+		if piece == nil {
+			continue
+		}
+		pieces = append(pieces, piece)
+		if t := text(piece); t != "" {
+			size += len(t)
+			r.OnText(t)
 		}
 	}
+	return nil, malformed(fmt.Errorf("a stream of more than %d bytes", maxText))
 }
 
-func (m *Model) failure(ctx context.Context, err error) error {
-	if m.o.Failure != nil && ctx.Err() == nil {
-		if e := m.o.Failure(err); e != nil {
-			return e
-		}
+const maxText = 8 << 20 // bytes of a stream
+
+func malformed(err error) error { return &reason.Error{Class: reason.Invalid, Err: err} }
+
+func messages(r *reason.Request) (in []*schema.Message, opts []model.Option, err error) {
+	system := r.System
+	if len(r.Schema) > 0 {
+		system += "\n\nAnswer with one JSON object of this JSON Schema, and nothing else:\n" + string(r.Schema)
 	}
-	return provider.Fail(ctx, act.Classify(err)) // chat models say the status in words
-}
-
-func messages(req *reason.Request) ([]*schema.Message, []model.Option) {
-	var in []*schema.Message
-	if system := provider.System(req.System, req.Schema); system != "" {
+	if system != "" {
 		in = append(in, schema.SystemMessage(system))
 	}
-	for _, msg := range req.Messages {
-		if msg.Role == "assistant" {
-			in = append(in, schema.AssistantMessage(msg.Text, nil))
-		} else {
-			in = append(in, schema.UserMessage(msg.Text))
+	for _, m := range r.Messages {
+		switch m.Role {
+		case reason.ToolRole:
+			in = append(in, schema.ToolMessage(m.Text, m.CallID))
+		case reason.ModelRole:
+			said := new(schema.Message)
+			_ = json.Unmarshal(m.Opaque, said) // of another adapter: nothing is kept
+			calls := said.ToolCalls
+			said.Role, said.Content, said.ToolCalls = schema.Assistant, m.Text, nil
+			for i, c := range m.Calls {
+				call := schema.ToolCall{ID: c.ID, Type: "function", Function: schema.FunctionCall{Name: c.Name, Arguments: string(c.Inputs)}}
+				if i < len(calls) {
+					call.Extra = calls[i].Extra
+				}
+				said.ToolCalls = append(said.ToolCalls, call)
+			}
+			in = append(in, said)
+		default:
+			in = append(in, schema.UserMessage(m.Text))
 		}
 	}
-	var opts []model.Option
-	if req.MaxTokens != 0 {
-		opts = append(opts, model.WithMaxTokens(req.MaxTokens))
+	if r.MaxTokens > 0 {
+		opts = append(opts, model.WithMaxTokens(r.MaxTokens))
 	}
-	if req.Temperature != nil {
-		opts = append(opts, model.WithTemperature(float32(*req.Temperature)))
+	if r.Temperature != nil {
+		opts = append(opts, model.WithTemperature(float32(*r.Temperature)))
 	}
-	return in, opts
+	var infos []*schema.ToolInfo
+	for _, t := range r.Tools {
+		input := new(jsonschema.Schema)
+		if err := json.Unmarshal([]byte(cmp.Or(string(t.Input), `{"type":"object"}`)), input); err != nil {
+			return nil, nil, malformed(fmt.Errorf("the schema of tool %s: %w", t.Name, err))
+		}
+		infos = append(infos, &schema.ToolInfo{Name: t.Name, Desc: t.Description, ParamsOneOf: schema.NewParamsOneOfByJSONSchema(input)})
+	}
+	if infos != nil {
+		opts = append(opts, model.WithTools(infos))
+	}
+	return in, opts, nil
 }
 
-// note adds what a message says of the answer. In a stream, any may say it; eino
-// takes the last word for the reason and the largest count of tokens.
-func note(resp *reason.Response, meta *schema.ResponseMeta) {
-	if meta == nil {
-		return
+// text is that of a message, also of one whose content is parts.
+func text(m *schema.Message) string {
+	t := m.Content
+	for _, p := range m.AssistantGenMultiContent {
+		if p.Type == schema.ChatMessagePartTypeText {
+			t += p.Text
+		}
 	}
-	if meta.FinishReason != "" {
-		resp.Stop = stop(meta.FinishReason)
-	}
-	if meta.Usage != nil {
-		resp.Usage.TokensIn = max(resp.Usage.TokensIn, meta.Usage.PromptTokens)
-		resp.Usage.TokensOut = max(resp.Usage.TokensOut, meta.Usage.CompletionTokens)
-	}
+	return t
 }
 
-// stop knows the words of the providers for which eino has chat models, which
-// pass them on.
-func stop(finish string) string {
-	switch strings.ToLower(finish) {
-	case "stop", "end_turn", "stop_sequence":
-		return reason.StopEnd
-	case "length", "max_tokens":
-		return reason.StopLength
-	case "content_filter", "refusal", "safety":
-		return reason.StopRefusal
+// stops has the words of the providers for which there are chat models, in lower case.
+var stops = map[string]string{
+	"stop": reason.StopEnd, "end_turn": reason.StopEnd, "stop_sequence": reason.StopEnd,
+	"tool_calls": reason.StopTools, "tool_use": reason.StopTools,
+	"length": reason.StopLength, "max_tokens": reason.StopLength,
+	"content_filter": reason.StopFilter, "refusal": reason.StopFilter, "safety": reason.StopFilter,
+}
+
+func response(m *schema.Message) (*reason.Response, error) {
+	if m == nil {
+		return nil, malformed(errors.New("the chat model returned no message"))
 	}
-	return finish
+	out := &reason.Response{Text: text(m)}
+	if meta := m.ResponseMeta; meta != nil {
+		out.Stop = cmp.Or(stops[strings.ToLower(meta.FinishReason)], meta.FinishReason)
+		if u := meta.Usage; u != nil {
+			out.Usage = &reason.Usage{Calls: 1, Input: u.PromptTokens, Cached: u.PromptTokenDetails.CachedTokens, Output: u.CompletionTokens}
+		}
+	}
+	if out.Text == "" && len(m.ToolCalls) == 0 && out.Stop == "" {
+		return nil, malformed(errors.New("the chat model's answer is empty"))
+	}
+	if len(m.ToolCalls) == 0 {
+		return out, nil
+	}
+	for _, c := range m.ToolCalls {
+		out.Calls = append(out.Calls, reason.ToolCall{ID: c.ID, Name: c.Function.Name, Inputs: json.RawMessage(c.Function.Arguments)})
+	}
+	kept := *m // what the provider wants back of it lies in ReasoningContent and Extra
+	kept.ResponseMeta, kept.AssistantGenMultiContent, kept.Content = nil, nil, ""
+	var err error
+	out.Opaque, err = json.Marshal(kept)
+	return out, err
+}
+
+// Tool returns an eino tool as one of [tools.New]. What it may do unasked is set in the Tool's fields: Irreversible,
+// Mode, AskAbove.
+func Tool(ctx context.Context, t tool.InvokableTool) (tools.Tool, error) {
+	info, err := t.Info(ctx)
+	if err != nil {
+		return tools.Tool{}, err
+	}
+	out := tools.Tool{Worker: act.Worker{Name: info.Name, Description: info.Desc}}
+	input, err := info.ToJSONSchema()
+	if err == nil && input != nil {
+		out.Input, err = json.Marshal(input)
+	}
+	out.Call = func(ctx context.Context, inputs json.RawMessage) (json.RawMessage, error) {
+		result, err := t.InvokableRun(ctx, string(inputs))
+		if err != nil {
+			return nil, err
+		}
+		return json.Marshal(result)
+	}
+	return out, err
 }

@@ -5,246 +5,206 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/cloudwego/eino/components/model"
+	"github.com/cloudwego/eino/components/tool/utils"
 	"github.com/cloudwego/eino/schema"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
-	"github.com/arc-learn/arc/contrib/eino"
-	"github.com/arc-learn/arc/internal/provider"
+	arceino "github.com/arc-learn/arc/contrib/eino"
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/reason/reasontest"
 )
 
-var _ reason.Streamer = (*eino.Model)(nil)
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// remote is an eino chat model on a server that takes a call, and answers with
-// messages as JSON: one, or one in a line.
+// remote is a chat model whose server answers with messages of eino, a line each.
 type remote struct {
 	url, key string
-	client   *http.Client
+	http     *http.Client
 }
 
-type call struct {
+type asked struct {
 	Messages    []*schema.Message
-	Stream      bool
-	MaxTokens   *int
+	Tools       []string
+	MaxTokens   int
 	Temperature *float32
+	Stream      bool
 }
 
-func (r *remote) post(ctx context.Context, c call, opts []model.Option) (io.ReadCloser, error) {
+func (m *remote) post(ctx context.Context, stream bool, in []*schema.Message, opts []model.Option) (*json.Decoder, io.Closer, error) {
 	o := model.GetCommonOptions(nil, opts...)
-	c.MaxTokens, c.Temperature = o.MaxTokens, o.Temperature
-	body, err := json.Marshal(c)
-	if err != nil {
-		return nil, err
+	q := asked{Messages: in, Stream: stream, Temperature: o.Temperature}
+	if o.MaxTokens != nil {
+		q.MaxTokens = *o.MaxTokens
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.url+"/chat", bytes.NewReader(body))
-	if err != nil {
-		return nil, err
+	for _, t := range o.Tools {
+		q.Tools = append(q.Tools, t.Name)
 	}
-	req.Header.Set("Authorization", "Bearer "+r.key)
-	resp, err := provider.Do(req, r.client.Do)
+	body, err := json.Marshal(q)
 	if err != nil {
-		return nil, fmt.Errorf("[remote] %w", err)
+		return nil, nil, err
 	}
-	return resp.Body, nil
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, m.url, bytes.NewReader(body))
+	if err != nil {
+		return nil, nil, err
+	}
+	r.Header.Set("Authorization", "Bearer "+m.key)
+	resp, err := m.http.Do(r)
+	if err != nil {
+		return nil, nil, err
+	}
+	return json.NewDecoder(resp.Body), resp.Body, nil
 }
 
-func (r *remote) Generate(ctx context.Context, in []*schema.Message, opts ...model.Option) (*schema.Message, error) {
-	body, err := r.post(ctx, call{Messages: in}, opts)
-	if err != nil {
-		return nil, err
+func next(d *json.Decoder) (*schema.Message, error) {
+	var m *schema.Message
+	err := d.Decode(&m)
+	var typed *reason.Error
+	switch {
+	case err == io.EOF || m == nil && err == nil:
+		return nil, io.ErrUnexpectedEOF
+	case err != nil && !errors.As(err, &typed):
+		return nil, &reason.Error{Class: reason.Invalid, Err: err}
 	}
-	defer body.Close()
-	var msg *schema.Message
-	err = json.NewDecoder(body).Decode(&msg)
-	return msg, err
+	return m, err
 }
 
-func (r *remote) Stream(ctx context.Context, in []*schema.Message, opts ...model.Option) (*schema.StreamReader[*schema.Message], error) {
-	body, err := r.post(ctx, call{Messages: in, Stream: true}, opts)
+func (m *remote) Generate(ctx context.Context, in []*schema.Message, opts ...model.Option) (*schema.Message, error) {
+	d, c, err := m.post(ctx, false, in, opts)
 	if err != nil {
 		return nil, err
 	}
-	reader, writer := schema.Pipe[*schema.Message](0)
+	defer c.Close()
+	return next(d)
+}
+
+func (m *remote) Stream(ctx context.Context, in []*schema.Message, opts ...model.Option) (*schema.StreamReader[*schema.Message], error) {
+	d, c, err := m.post(ctx, true, in, opts)
+	if err != nil {
+		return nil, err
+	}
+	r, w := schema.Pipe[*schema.Message](0)
 	go func() {
-		defer body.Close()
-		defer writer.Close()
-		for lines := json.NewDecoder(body); ; {
-			line := struct {
-				*schema.Message
-				Error any
-			}{}
-			err := lines.Decode(&line)
-			switch {
-			case err == io.EOF:
-				err = io.ErrUnexpectedEOF
-			case err == nil && line.Error != nil:
-				err = fmt.Errorf("%v", line.Error)
-			case err == nil && line.Message == nil:
-				err = errors.New("no message")
-			}
-			if writer.Send(line.Message, err) || err != nil || line.ResponseMeta != nil {
+		defer w.Close()
+		defer c.Close()
+		for {
+			msg, err := next(d)
+			if w.Send(msg, err) || err != nil || msg.ResponseMeta != nil {
 				return
 			}
 		}
 	}()
-	return reader, nil
+	return r, nil
 }
 
 func TestModel(t *testing.T) {
-	reasontest.CheckModel(t, reasontest.Provider{
-		Model: func(url, key string) (reason.Model, error) {
-			transport := &http.Transport{}
-			t.Cleanup(transport.CloseIdleConnections)
-			return eino.NewModel(&remote{url, key, &http.Client{Transport: transport}}, nil), nil
-		},
-		Decode: decode,
-		Answer: func(w http.ResponseWriter, r reasontest.Reply) {
-			if r.Empty {
-				io.WriteString(w, "null")
-				return
-			}
-			send(w, end(r, r.Text))
-		},
-		Stream: func(w http.ResponseWriter, r reasontest.Reply) {
-			for piece := range r.Pieces {
-				send(w, schema.AssistantMessage(piece, nil))
-			}
-			send(w, end(r, ""))
-		},
-		StreamFail: func(w http.ResponseWriter, message string) { send(w, map[string]any{"error": message}) },
-		NoModel:    true,
-	})
+	for name, parts := range map[string]bool{"strings": false, "parts": true} {
+		t.Run(name, func(t *testing.T) {
+			reasontest.CheckModel(t, reasontest.Provider{
+				Model: func(url, key string) reason.Model {
+					return arceino.Model(&remote{url, key, &http.Client{Transport: reason.Transport(nil)}})
+				},
+				Decode: decode,
+				Write: func(w http.ResponseWriter, stream bool, a reasontest.Answer, next func()) {
+					write(w, stream, parts, a, next)
+				},
+			})
+		})
+	}
 }
 
-func send(w http.ResponseWriter, v any) { _ = json.NewEncoder(w).Encode(v) }
-
-func end(r reasontest.Reply, text string) *schema.Message {
-	msg := schema.AssistantMessage(text, nil)
-	msg.ResponseMeta = &schema.ResponseMeta{
-		FinishReason: map[string]string{reason.StopEnd: "stop", reason.StopLength: "length", reason.StopRefusal: "content_filter"}[r.Stop],
-		Usage:        &schema.TokenUsage{PromptTokens: r.Usage.TokensIn, CompletionTokens: r.Usage.TokensOut},
+func decode(r *http.Request) (s reasontest.Seen, err error) {
+	var q asked
+	if err := json.NewDecoder(r.Body).Decode(&q); err != nil {
+		return s, err
 	}
-	return msg
-}
-
-func decode(r *http.Request) (reasontest.Call, error) {
-	var in call
-	if err := json.NewDecoder(r.Body).Decode(&in); err != nil || r.URL.Path != "/chat" || r.Header.Get("Authorization") != "Bearer "+reasontest.Key {
-		return reasontest.Call{}, fmt.Errorf("%s: %w", r.URL, err)
+	s.MaxTokens, s.Stream = q.MaxTokens, q.Stream
+	if q.Temperature != nil {
+		s.Temperature = new(float64(*q.Temperature))
 	}
-	out := reasontest.Call{Stream: in.Stream}
-	if in.MaxTokens != nil {
-		out.MaxTokens = *in.MaxTokens
+	for _, name := range q.Tools {
+		s.Tools = append(s.Tools, reason.Tool{Name: name})
 	}
-	if in.Temperature != nil {
-		out.Temperature = new(float64(*in.Temperature))
-	}
-	for _, m := range in.Messages {
-		if m.Role != schema.System {
-			out.Messages = append(out.Messages, reason.Message{Role: string(m.Role), Text: m.Content})
+	roles := map[schema.RoleType]string{schema.User: reason.UserRole, schema.Assistant: reason.ModelRole, schema.Tool: reason.ToolRole}
+	for _, m := range q.Messages {
+		if m.Role == schema.System {
+			s.System = m.Content
 			continue
 		}
-		said, schema, told := strings.Cut(m.Content, "JSON Schema:\n")
-		if out.System = said; told {
-			out.System, _, _ = strings.Cut(said, "\n\nAnswer with one JSON object")
-			out.Schema = json.RawMessage(schema)
+		out := reason.Message{Role: roles[m.Role], Text: m.Content, CallID: m.ToolCallID}
+		if m.Extra != nil {
+			out.Opaque, err = json.Marshal(m.Extra)
 		}
-	}
-	return out, nil
-}
-
-// chat is an eino chat model that answers with what it has.
-type chat struct {
-	pieces []*schema.Message
-	err    error
-}
-
-func (c chat) Generate(context.Context, []*schema.Message, ...model.Option) (*schema.Message, error) {
-	if c.err != nil || len(c.pieces) == 0 {
-		return nil, c.err
-	}
-	return schema.ConcatMessages(c.pieces)
-}
-
-func (c chat) Stream(context.Context, []*schema.Message, ...model.Option) (*schema.StreamReader[*schema.Message], error) {
-	return schema.StreamReaderFromArray(c.pieces), c.err
-}
-
-func said(text, finish string, in, out int) *schema.Message {
-	msg := schema.AssistantMessage(text, nil)
-	msg.ResponseMeta = &schema.ResponseMeta{FinishReason: finish, Usage: &schema.TokenUsage{PromptTokens: in, CompletionTokens: out}}
-	return msg
-}
-
-// What is said of an answer may come with any of its pieces.
-func TestPieces(t *testing.T) {
-	m := eino.NewModel(chat{pieces: []*schema.Message{said("one ", "", 5, 1), nil, schema.AssistantMessage("two", nil), said("", "END_TURN", 0, 2), schema.AssistantMessage("", nil)}}, nil)
-	text, last := "", &reason.Response{}
-	for piece, err := range m.Stream(t.Context(), &reason.Request{}) {
-		require.NoError(t, err)
-		text, last = text+piece.Text, piece
-	}
-	require.Equal(t, "one two", text)
-	require.Equal(t, reason.StopEnd, last.Stop)
-	require.Equal(t, reason.Usage{TokensIn: 5, TokensOut: 2}, last.Usage)
-
-	for _, err := range eino.NewModel(chat{}, nil).Stream(t.Context(), &reason.Request{}) {
-		require.ErrorContains(t, err, "empty")
-	}
-}
-
-func TestStops(t *testing.T) {
-	for finish, want := range map[string]string{
-		"": "", "stop": reason.StopEnd, "STOP": reason.StopEnd, "max_tokens": reason.StopLength, "MAX_TOKENS": reason.StopLength,
-		"SAFETY": reason.StopRefusal, "refusal": reason.StopRefusal, "tool_calls": "tool_calls",
-	} {
-		resp, err := eino.NewModel(chat{pieces: []*schema.Message{said("yes", finish, 0, 0)}}, nil).Generate(t.Context(), &reason.Request{})
-		require.NoError(t, err)
-		require.Equal(t, want, resp.Stop, finish)
-		require.Equal(t, "yes", resp.Raw.(*schema.Message).Content)
-	}
-}
-
-func TestFailure(t *testing.T) {
-	limited := errors.New("429: slow down, sk-proj-0123456789abcdefghijABCDEFGHIJ0123456789")
-	failure := func(err error) *reason.ModelError {
-		if errors.Is(err, limited) {
-			return &reason.ModelError{Status: 429, Again: true, After: time.Second, Err: errors.New("slow down")}
+		for _, c := range m.ToolCalls {
+			out.Calls = append(out.Calls, reason.ToolCall{ID: c.ID, Name: c.Function.Name, Inputs: json.RawMessage(c.Function.Arguments)})
 		}
-		return nil
+		s.Messages = append(s.Messages, out)
 	}
-	for _, c := range []struct {
-		o     *eino.ModelOptions
-		err   error
-		again bool
-		after time.Duration
-	}{
-		{nil, limited, true, 0},
-		{nil, errors.New("error, status code: 401, message: who?"), false, 0},
-		{&eino.ModelOptions{Failure: failure}, limited, true, time.Second},
-		{&eino.ModelOptions{Failure: failure}, io.ErrUnexpectedEOF, true, 0},
-	} {
-		m := eino.NewModel(chat{err: c.err}, c.o)
-		_, err := m.Generate(t.Context(), &reason.Request{})
-		again, after := reason.Retryable(err)
-		require.Equal(t, c.again, again)
-		require.Equal(t, c.after, after)
-		require.ErrorIs(t, err, reason.ErrModel)
-		require.NotContains(t, err.Error(), "sk-proj")
-		for _, streamed := range m.Stream(t.Context(), &reason.Request{}) {
-			require.Equal(t, err, streamed)
+	return s, err
+}
+
+func write(w http.ResponseWriter, stream, parts bool, a reasontest.Answer, next func()) {
+	e := json.NewEncoder(w)
+	line := func(m *schema.Message) {
+		if m.Content != "" && parts {
+			m.AssistantGenMultiContent = []schema.MessageOutputPart{{Type: schema.ChatMessagePartTypeText, Text: m.Content}}
+			m.Content = ""
 		}
+		m.Role = schema.Assistant
+		_ = e.Encode(m)
+		w.(http.Flusher).Flush()
 	}
+	last := &schema.Message{ReasoningContent: a.Thought, ResponseMeta: &schema.ResponseMeta{
+		FinishReason: map[string]string{reason.StopEnd: "stop", reason.StopTools: "tool_calls", reason.StopLength: "max_tokens",
+			reason.StopFilter: "SAFETY"}[a.Stop],
+		Usage: &schema.TokenUsage{PromptTokens: a.Usage.Input, CompletionTokens: a.Usage.Output,
+			PromptTokenDetails: schema.PromptTokenDetails{CachedTokens: a.Usage.Cached}},
+	}}
+	if a.Signed != "" {
+		last.Extra = map[string]any{"signature": a.Signed}
+	}
+	for i, c := range a.Calls {
+		last.ToolCalls = append(last.ToolCalls, schema.ToolCall{Index: new(i), ID: c.ID, Type: "function",
+			Function: schema.FunctionCall{Name: c.Name, Arguments: string(c.Inputs)}})
+	}
+	if !stream {
+		if last.Content = strings.Join(a.Pieces, ""); !a.Unclosed {
+			line(last)
+		}
+		return
+	}
+	for i, p := range a.Pieces {
+		if i > 0 {
+			next()
+		}
+		line(&schema.Message{Content: p})
+	}
+	if !a.Unclosed {
+		line(last)
+	}
+}
+
+func TestTool(t *testing.T) {
+	type in struct {
+		Amount int `json:"amount" jsonschema:"description=in euros"`
+	}
+	its, err := utils.InferTool("pay", "Pays.", func(_ context.Context, i in) (string, error) {
+		if i.Amount < 0 {
+			return "", errors.New("no")
+		}
+		return `paid <"">`, nil
+	})
+	require.NoError(t, err)
+	tool, err := arceino.Tool(t.Context(), its)
+	require.NoError(t, err)
+	require.Equal(t, "pay", tool.Name)
+	require.Contains(t, string(tool.Input), `"in euros"`)
+	out, err := tool.Call(t.Context(), json.RawMessage(`{"amount":5}`))
+	require.NoError(t, err)
+	require.JSONEq(t, `"paid <\"\">"`, string(out))
+	_, err = tool.Call(t.Context(), json.RawMessage(`{"amount":-5}`))
+	require.ErrorContains(t, err, "no")
 }

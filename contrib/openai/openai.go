@@ -1,215 +1,420 @@
+// Package openai is the [reason.Model] for OpenAI's chat completions and every endpoint that speaks them: vLLM,
+// llama.cpp, Ollama, OpenRouter, Gemini, Mistral, DeepSeek and others.
+//
+//	m := openai.New("qwen3", &openai.Options{URL: "http://localhost:11434/v1"})
+//
+// It needs net/http and nothing else. Content comes as text or as parts; thoughts that the endpoint marks
+// (reasoning_content, a part of another type than text) are not in the text, and what it wants back of them with the
+// results of tools is in Response.Opaque. A call is one request: who calls waits and tries again.
 package openai
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
-	"iter"
+	"maps"
 	"net/http"
-	"slices"
+	"os"
+	"strings"
 
-	sdk "github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/option"
-	"github.com/openai/openai-go/v3/packages/ssestream"
-	"github.com/openai/openai-go/v3/shared"
-
-	"github.com/arc-learn/arc/internal/provider"
 	"github.com/arc-learn/arc/reason"
-)
-
-// SchemaMode is how an endpoint is told which schema an answer must satisfy.
-type SchemaMode string
-
-// The modes, from the one that asks most of an endpoint to the one that asks
-// nothing.
-const (
-	Strict SchemaMode = "strict" // json_schema that is enforced; OpenAI then takes only schemas whose properties are all required and no others allowed, which that of reason.LLM is not
-	Schema SchemaMode = ""       // json_schema
-	Object SchemaMode = "object" // json_object, and the schema in words
-	Words  SchemaMode = "words"  // in words alone
 )
 
 // Options fit a Model to an endpoint. The zero value, and nil, are for OpenAI's.
 type Options struct {
-	Schema        SchemaMode
-	OldMaxTokens  bool // sends the bound of tokens as max_tokens, not as max_completion_tokens
-	NoTemperature bool // never sends a temperature, which reasoning models refuse
-	NoStreamUsage bool // does not ask for the usage of a stream, which some endpoints refuse
+	URL    string         // of the API, to which "/chat/completions" is added; "": https://api.openai.com/v1
+	Key    string         // "": that of the variable KeyEnv
+	KeyEnv string         // the environment variable that has the key, and that errors name; "": OPENAI_API_KEY
+	Words  bool           // a schema is told in words, for endpoints without response_format
+	Extra  map[string]any // further members of each request, e.g. "reasoning_effort"
+	Client *http.Client   // nil: http.DefaultClient; its Transport is wrapped by [reason.Transport]
 }
 
-// Model is a [reason.Model] and a [reason.Streamer]. New makes one. It is safe
-// for concurrent use.
+// Model is a model at an endpoint. It may be used concurrently.
 type Model struct {
-	chat  sdk.ChatCompletionService // not the client, all of whose methods would be linked
-	model string
-	o     Options
+	name   string
+	o      Options
+	client http.Client
 }
 
-// New returns the model of that name at the client's endpoint, without asking it
-// for anything.
-func New(client sdk.Client, model string, opts *Options) *Model {
-	m := &Model{chat: client.Chat.Completions, model: model}
-	if opts != nil {
-		m.o = *opts
+// New returns the model of that name, without asking the endpoint for anything.
+func New(name string, o *Options) *Model {
+	m := &Model{name: name}
+	if o != nil {
+		m.o = *o
 	}
+	m.o.URL = strings.TrimSuffix(cmp.Or(m.o.URL, "https://api.openai.com/v1"), "/")
+	m.o.KeyEnv = cmp.Or(m.o.KeyEnv, "OPENAI_API_KEY")
+	m.o.Key = cmp.Or(m.o.Key, os.Getenv(m.o.KeyEnv))
+	m.o.Extra = maps.Clone(m.o.Extra)
+	if m.o.Client != nil {
+		m.client = *m.o.Client
+	}
+	m.client.Transport = reason.Transport(m.client.Transport)
 	return m
 }
 
-// perCall are what arc adds to each call of the host's client.
-var perCall = []option.RequestOption{option.WithMaxRetries(0), option.WithMiddleware(provider.Do)}
-
-// Generate asks for a whole answer. A failed call is a *reason.ModelError.
-// Response.Raw is a *openai.ChatCompletion of the SDK; a refusal's words are its
-// Text.
-func (m *Model) Generate(ctx context.Context, req *reason.Request) (*reason.Response, error) {
-	c, err := m.chat.New(ctx, m.params(req), perCall...)
+// Generate makes a request, a stream where r.OnText is set.
+func (m *Model) Generate(ctx context.Context, r *reason.Request) (*reason.Response, error) {
+	body, err := json.Marshal(m.body(r))
 	if err != nil {
-		return nil, provider.Fail(ctx, err)
-	}
-	if c == nil { // the answer was null
-		return nil, provider.None(nil)
-	}
-	if len(c.Choices) == 0 {
-		return nil, provider.Costing(provider.None([]byte(c.RawJSON())), usage(c.Usage))
-	}
-	choice := c.Choices[0]
-	if err := cmp.Or(provider.Told(c.RawJSON()), provider.Told(choice.RawJSON())); err != nil {
-		return nil, provider.Costing(err, usage(c.Usage))
-	}
-	text := choice.Message.Content + choice.Message.Refusal
-	if err := provider.Costing(new(provider.Text).Add(text), usage(c.Usage)); err != nil {
 		return nil, err
 	}
-	return &reason.Response{
-		Text: text, Stop: stop(choice.FinishReason, choice.Message.Refusal != ""),
-		Model: c.Model, Usage: usage(c.Usage), Raw: c,
-	}, nil
+	post, err := http.NewRequestWithContext(ctx, http.MethodPost, m.o.URL+"/chat/completions", bytes.NewReader(body))
+	if err != nil {
+		return nil, &reason.Error{Class: reason.Permanent, Err: err}
+	}
+	post.Header.Set("Content-Type", "application/json")
+	if m.o.Key != "" {
+		post.Header.Set("Authorization", "Bearer "+m.o.Key)
+	}
+	resp, err := m.client.Do(post)
+	if err != nil {
+		return nil, m.explain(err)
+	}
+	defer resp.Body.Close()
+	a := &answer{onText: r.OnText}
+	in := bufio.NewReader(resp.Body)
+	read := a.whole
+	// An endpoint that cannot stream, or not with tools, answers with the one object all the same.
+	if first, err := in.Peek(1); r.OnText != nil && (err != nil || first[0] != '{') {
+		read = a.stream
+	}
+	if err := read(in); err != nil {
+		return nil, err
+	}
+	return a.response()
 }
 
-// Stream asks for an answer piece by piece. Response.Raw of a piece is an
-// openai.ChatCompletionChunk of the SDK.
-func (m *Model) Stream(ctx context.Context, req *reason.Request) iter.Seq2[*reason.Response, error] {
-	return func(yield func(*reason.Response, error) bool) {
-		p := m.params(req)
-		if !m.o.NoStreamUsage {
-			p.StreamOptions.IncludeUsage = sdk.Bool(true)
-		}
-		var answer *http.Response
-		asStream := []option.RequestOption{option.WithJSONSet("stream", true), option.WithResponseBodyInto(&answer)}
-		if _, err := m.chat.New(ctx, p, slices.Concat(perCall, asStream)...); err != nil {
-			yield(nil, provider.Fail(ctx, err))
-			return
-		}
-		s := ssestream.NewDecoder(answer) // the SDK's own stream takes an error of null for one
-		defer s.Close()
-		var last reason.Response
-		var text provider.Text
-		refused := false
-		fail := func(err error) { yield(nil, provider.Costing(err, last.Usage)) }
-		for s.Next() && !bytes.HasPrefix(s.Event().Data, []byte("[DONE]")) {
-			var c sdk.ChatCompletionChunk
-			err := provider.Told(string(s.Event().Data))
-			if bad := json.Unmarshal(s.Event().Data, &c); err == nil && bad != nil {
-				err = provider.Fail(ctx, bad)
-			}
-			last.Model, last.Raw = cmp.Or(c.Model, last.Model), c
-			if u := usage(c.Usage); u != (reason.Usage{}) { // of all, and after the last choice
-				last.Usage = u
-			}
-			if err != nil {
-				fail(err)
-				return
-			}
-			if len(c.Choices) == 0 {
-				continue
-			}
-			choice := c.Choices[0]
-			refused = refused || choice.Delta.Refusal != ""
-			if choice.FinishReason != "" {
-				if err := provider.Told(choice.RawJSON()); err != nil {
-					fail(err)
-					return
-				}
-				last.Stop = stop(choice.FinishReason, refused)
-			}
-			piece := choice.Delta.Content + choice.Delta.Refusal
-			if piece == "" {
-				continue
-			}
-			if err := text.Add(piece); err != nil {
-				fail(err)
-				return
-			}
-			if !yield(&reason.Response{Text: piece, Model: c.Model, Raw: c}, nil) {
-				return
-			}
-		}
-		if err := s.Err(); err != nil || last.Stop == "" {
-			fail(provider.Fail(ctx, cmp.Or(err, io.ErrUnexpectedEOF))) // it ended before the answer did
-			return
-		}
-		yield(&last, nil)
+// explain says what a person has to change.
+func (m *Model) explain(err error) error {
+	e, ok := errors.AsType[*reason.Error](err)
+	if !ok {
+		return err
 	}
+	switch e.Status {
+	case http.StatusUnauthorized, http.StatusForbidden:
+		e.Err = fmt.Errorf("%w (the key is that of %s)", e.Err, m.o.KeyEnv)
+	case http.StatusNotFound:
+		e.Err = fmt.Errorf("%w (the model is %q at %s)", e.Err, m.name, m.o.URL)
+	}
+	return e
 }
 
-func (m *Model) params(req *reason.Request) sdk.ChatCompletionNewParams {
-	p := sdk.ChatCompletionNewParams{Model: m.model}
-	system := req.System
-	if req.Schema != nil {
-		switch m.o.Schema {
-		case Strict, Schema:
-			format := shared.ResponseFormatJSONSchemaJSONSchemaParam{Name: "answer", Schema: req.Schema}
-			if m.o.Schema == Strict {
-				format.Strict = sdk.Bool(true)
-			}
-			p.ResponseFormat.OfJSONSchema = &shared.ResponseFormatJSONSchemaParam{JSONSchema: format}
-		case Object:
-			p.ResponseFormat.OfJSONObject = &shared.ResponseFormatJSONObjectParam{}
-			system = provider.System(system, req.Schema)
-		default:
-			system = provider.System(system, req.Schema)
-		}
+type object = map[string]any
+
+func (m *Model) body(r *reason.Request) object {
+	b := object{"model": m.name}
+	maps.Copy(b, m.o.Extra)
+	system := r.System
+	switch {
+	case len(r.Schema) > 0 && m.o.Words:
+		system += "\n\nAnswer with one JSON object of this JSON Schema, and nothing else:\n" + string(r.Schema)
+	case len(r.Schema) > 0:
+		b["response_format"] = object{"type": "json_schema", "json_schema": object{"name": "answer", "schema": r.Schema}}
 	}
+	messages := make([]object, 0, len(r.Messages)+1)
 	if system != "" {
-		p.Messages = append(p.Messages, sdk.SystemMessage(system))
+		messages = append(messages, object{"role": "system", "content": system})
 	}
-	for _, msg := range req.Messages {
-		if msg.Role == "assistant" {
-			p.Messages = append(p.Messages, sdk.AssistantMessage(msg.Text))
-		} else {
-			p.Messages = append(p.Messages, sdk.UserMessage(msg.Text))
+	for i := range r.Messages {
+		messages = append(messages, message(&r.Messages[i]))
+	}
+	b["messages"] = messages
+	var tools []object
+	for _, t := range r.Tools {
+		f := object{"name": t.Name, "description": t.Description}
+		if len(t.Input) > 0 {
+			f["parameters"] = t.Input
+		}
+		tools = append(tools, object{"type": "function", "function": f})
+	}
+	if tools != nil {
+		b["tools"] = tools
+	}
+	if r.MaxTokens > 0 { // most endpoints know the first name alone, and OpenAI's reasoning models refuse it
+		name := "max_tokens"
+		if strings.Contains(m.o.URL, ".openai.") {
+			name = "max_completion_tokens"
+		}
+		b[name] = r.MaxTokens
+	}
+	if r.Temperature != nil {
+		b["temperature"] = *r.Temperature
+	}
+	if r.OnText != nil {
+		b["stream"], b["stream_options"] = true, object{"include_usage": true}
+	}
+	return b
+}
+
+// opaque is what an endpoint wants back of an answer that calls tools.
+type opaque struct {
+	Message object            // members of the message: reasoning_content, reasoning_details
+	Calls   []json.RawMessage // extra_content of each call (Gemini's signatures)
+}
+
+func message(m *reason.Message) object {
+	switch m.Role {
+	case reason.ToolRole:
+		return object{"role": "tool", "tool_call_id": m.CallID, "content": m.Text}
+	case reason.ModelRole:
+	default:
+		return object{"role": "user", "content": m.Text}
+	}
+	out, kept := object{}, opaque{}
+	_ = json.Unmarshal(m.Opaque, &kept) // of another adapter: nothing is kept
+	maps.Copy(out, kept.Message)
+	out["role"], out["content"] = "assistant", m.Text
+	var calls []object
+	for i, c := range m.Calls {
+		call := object{"id": c.ID, "type": "function", "function": object{"name": c.Name, "arguments": string(c.Inputs)}}
+		if i < len(kept.Calls) && len(kept.Calls[i]) > 0 && string(kept.Calls[i]) != "null" {
+			call["extra_content"] = kept.Calls[i]
+		}
+		calls = append(calls, call)
+	}
+	if calls != nil {
+		out["tool_calls"] = calls
+	}
+	return out
+}
+
+// completion is an answer, or a piece of one.
+type completion struct {
+	Error   json.RawMessage
+	Choices []struct {
+		Message, Delta delta
+		FinishReason   string `json:"finish_reason"`
+	}
+	Usage *usage
+}
+
+type delta struct {
+	Content          json.RawMessage // a string, or parts
+	Refusal          string
+	ReasoningContent string            `json:"reasoning_content"`
+	ReasoningDetails []json.RawMessage `json:"reasoning_details"`
+	ToolCalls        []struct {
+		Index    int
+		ID       string
+		Function struct {
+			Name      string
+			Arguments json.RawMessage // a string, and of some an object
+		}
+		ExtraContent json.RawMessage `json:"extra_content"`
+	} `json:"tool_calls"`
+}
+
+type usage struct {
+	PromptTokens        int `json:"prompt_tokens"`
+	CompletionTokens    int `json:"completion_tokens"`
+	TotalTokens         int `json:"total_tokens"`
+	PromptTokensDetails struct {
+		CachedTokens int `json:"cached_tokens"`
+	} `json:"prompt_tokens_details"`
+	PromptCacheHitTokens int      `json:"prompt_cache_hit_tokens"` // DeepSeek
+	Cost                 *float64 // OpenRouter, in US dollars
+}
+
+// UnmarshalJSON takes figures that are none as unknown, which is no reason to lose the answer.
+func (u *usage) UnmarshalJSON(raw []byte) error {
+	type figures usage // without this method
+	if json.Unmarshal(raw, (*figures)(u)) != nil {
+		*u = usage{CompletionTokens: -1}
+	}
+	return nil
+}
+
+// answer is put together from its pieces.
+type answer struct {
+	onText        func(string)
+	text, refusal strings.Builder
+	thought       strings.Builder
+	details       []json.RawMessage
+	calls         []call
+	finish        string
+	usage         *reason.Usage
+}
+
+type call struct {
+	index int
+	id    string
+	name  string
+	args  []byte
+	extra json.RawMessage
+}
+
+// whole reads an answer that comes in one piece.
+func (a *answer) whole(body io.Reader) error {
+	data, err := io.ReadAll(body)
+	if err != nil {
+		return err
+	}
+	return a.add(data)
+}
+
+// stream reads server-sent events until the end of the answer.
+func (a *answer) stream(body io.Reader) error {
+	lines := bufio.NewScanner(body)
+	lines.Buffer(nil, 8<<20)
+	for lines.Scan() {
+		data, ok := bytes.CutPrefix(lines.Bytes(), []byte("data:"))
+		if !ok {
+			continue // a comment, or the name of an event
+		}
+		if data = bytes.TrimSpace(data); string(data) == "[DONE]" {
+			break
+		}
+		if err := a.add(data); err != nil {
+			return err
 		}
 	}
-	switch {
-	case req.MaxTokens != 0 && m.o.OldMaxTokens:
-		p.MaxTokens = sdk.Int(int64(req.MaxTokens))
-	case req.MaxTokens != 0:
-		p.MaxCompletionTokens = sdk.Int(int64(req.MaxTokens))
+	if err := lines.Err(); err != nil {
+		return malformed(err)
 	}
-	if req.Temperature != nil && !m.o.NoTemperature {
-		p.Temperature = sdk.Float(*req.Temperature)
+	if a.finish == "" {
+		return &reason.Error{Class: reason.Unavailable, Usage: a.usage, Err: io.ErrUnexpectedEOF}
 	}
-	return p
+	return nil
 }
 
-func stop(finish string, refused bool) string {
-	switch {
-	case refused || finish == "content_filter":
-		return reason.StopRefusal
-	case finish == "stop":
-		return reason.StopEnd
+// malformed is the error of what cannot be read.
+func malformed(err error) error {
+	if e, ok := errors.AsType[*reason.Error](err); ok {
+		return e
 	}
-	return finish
+	return &reason.Error{Class: reason.Invalid, Err: fmt.Errorf("the endpoint's answer cannot be read: %w", err)}
 }
 
-// usage counts cached tokens as read, and those of reasoning as answered: OpenAI
-// has them among the completion's, others only in the total.
-func usage(u sdk.CompletionUsage) reason.Usage {
-	in := max(0, u.PromptTokens)
-	return reason.Usage{
-		TokensIn: int(in), TokensOut: int(max(0, u.CompletionTokens, u.TotalTokens-in)),
-		CacheRead: int(min(in, max(0, u.PromptTokensDetails.CachedTokens))),
+// add adds an answer, or a piece of one.
+func (a *answer) add(data []byte) error {
+	var c completion
+	if err := json.Unmarshal(data, &c); err != nil {
+		return malformed(err)
 	}
+	if len(c.Error) > 0 && string(c.Error) != "null" {
+		var status struct{ Code int }
+		_ = json.Unmarshal(c.Error, &status) // without a number, it is the server's
+		return reason.Refusal(cmp.Or(status.Code, http.StatusInternalServerError), nil, data)
+	}
+	// No prompt is empty: an endpoint that says so does not count.
+	if u := c.Usage; u != nil && u.CompletionTokens >= 0 && (u.PromptTokens+u.CompletionTokens > 0 || u.Cost != nil) {
+		// Where thoughts are no part of the completion, as with xAI and Gemini, they are of the total.
+		a.usage = &reason.Usage{
+			Calls: 1, Input: u.PromptTokens, Output: max(u.CompletionTokens, u.TotalTokens-u.PromptTokens), CostUSD: u.Cost,
+			Cached: cmp.Or(u.PromptTokensDetails.CachedTokens, u.PromptCacheHitTokens),
+		}
+	}
+	if len(c.Choices) == 0 {
+		return nil
+	}
+	choice := &c.Choices[0]
+	a.finish = cmp.Or(choice.FinishReason, a.finish)
+	for _, d := range []*delta{&choice.Message, &choice.Delta} { // of which one is there
+		text, err := content(d.Content)
+		if err != nil {
+			return malformed(err)
+		}
+		a.text.WriteString(text)
+		if a.onText != nil && text != "" {
+			a.onText(text)
+		}
+		a.refusal.WriteString(d.Refusal)
+		a.thought.WriteString(d.ReasoningContent)
+		a.details = append(a.details, d.ReasoningDetails...)
+		for _, t := range d.ToolCalls {
+			var args string
+			if json.Unmarshal(t.Function.Arguments, &args) != nil {
+				args = string(t.Function.Arguments)
+			}
+			c := a.call(t.Index, t.ID)
+			c.name += t.Function.Name
+			c.args = append(c.args, args...)
+			if len(t.ExtraContent) > 0 {
+				c.extra = t.ExtraContent
+			}
+		}
+	}
+	return nil
+}
+
+// call returns the call that a piece belongs to. Some endpoints give every call the same index; an id is not given
+// twice.
+func (a *answer) call(index int, id string) *call {
+	for i := len(a.calls) - 1; i >= 0; i-- {
+		if c := &a.calls[i]; c.index == index && (id == "" || id == c.id) {
+			return c
+		}
+	}
+	a.calls = append(a.calls, call{index: index, id: id})
+	return &a.calls[len(a.calls)-1]
+}
+
+// content is the text of a message: a string, or the parts of type text.
+func content(raw json.RawMessage) (string, error) {
+	raw = bytes.TrimSpace(raw)
+	if len(raw) == 0 || raw[0] != '[' {
+		var text string
+		if len(raw) == 0 {
+			return "", nil
+		}
+		err := json.Unmarshal(raw, &text)
+		return text, err
+	}
+	var parts []struct{ Type, Text string }
+	err := json.Unmarshal(raw, &parts)
+	var text strings.Builder
+	for _, p := range parts {
+		if p.Type == "text" || p.Type == "output_text" {
+			text.WriteString(p.Text)
+		}
+	}
+	return text.String(), err
+}
+
+var stops = map[string]string{
+	"stop": reason.StopEnd, "tool_calls": reason.StopTools, "function_call": reason.StopTools,
+	"length": reason.StopLength, "content_filter": reason.StopFilter,
+}
+
+// response is the answer when all has come.
+func (a *answer) response() (*reason.Response, error) {
+	if a.finish == "" && a.text.Len()+a.refusal.Len()+len(a.calls) == 0 {
+		return nil, &reason.Error{Class: reason.Invalid, Usage: a.usage, Err: errors.New("the endpoint's answer is empty")}
+	}
+	out := &reason.Response{Text: a.text.String(), Usage: a.usage, Stop: cmp.Or(stops[a.finish], a.finish)}
+	if a.refusal.Len() > 0 {
+		out.Text, out.Stop = cmp.Or(out.Text, a.refusal.String()), reason.StopFilter
+	}
+	if len(a.calls) == 0 {
+		return out, nil
+	}
+	if out.Stop == reason.StopEnd {
+		out.Stop = reason.StopTools
+	}
+	kept := opaque{Message: object{}}
+	if a.thought.Len() > 0 {
+		kept.Message["reasoning_content"] = a.thought.String()
+	}
+	if len(a.details) > 0 {
+		kept.Message["reasoning_details"] = a.details
+	}
+	extra := false
+	for _, c := range a.calls {
+		out.Calls = append(out.Calls, reason.ToolCall{ID: c.id, Name: c.name, Inputs: json.RawMessage(c.args)})
+		kept.Calls = append(kept.Calls, c.extra)
+		extra = extra || len(c.extra) > 0
+	}
+	if extra || len(kept.Message) > 0 {
+		var err error
+		out.Opaque, err = json.Marshal(kept)
+		return out, err
+	}
+	return out, nil
 }

@@ -4,145 +4,99 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/act/queue"
+	"github.com/arc-learn/arc/contrib/postgres"
 	"github.com/arc-learn/arc/store"
-	"github.com/arc-learn/arc/store/badger"
-	"github.com/arc-learn/arc/store/storetest"
 )
 
-// kinds are the stores that are measured beside one another.
-func kinds(b *testing.B) map[string]func(b *testing.B) store.Store {
-	database(b)
-	return map[string]func(b *testing.B) store.Store{
-		"postgres": func(b *testing.B) store.Store { return open(b, schema(b)) },
-		"badger": func(b *testing.B) store.Store {
-			st, err := badger.Open(b.TempDir(), nil)
+// BenchmarkBeside is the median of what a commit of one writer takes, and what part it is of a plain INSERT with its
+// commit, in turn on one server: with prepared statements, and as behind a pooler.
+func BenchmarkBeside(b *testing.B) {
+	for _, mode := range []string{"cache_statement", "cache_describe"} {
+		b.Run(mode, func(b *testing.B) {
+			name, ctx, at := schema(b), context.WithoutCancel(b.Context()), dsn+" default_query_exec_mode="+mode
+			st := open(b, at, postgres.Options{Schema: name})
+			execute(b, dsn, "CREATE TABLE "+name+".plain (key bytea PRIMARY KEY, value bytea)")
+			plain, err := pgx.Connect(ctx, at)
 			require.NoError(b, err)
-			return st
-		},
-	}
-}
-
-func BenchmarkStore(b *testing.B) {
-	for name, kind := range kinds(b) {
-		b.Run(name, func(b *testing.B) { storetest.Benchmark(b, kind) })
-	}
-}
-
-// Durable memories of 64 writers.
-func BenchmarkRemember(b *testing.B) {
-	for name, kind := range kinds(b) {
-		b.Run(name+"/writers=64", func(b *testing.B) {
-			st := kind(b)
-			bank, err := memory.Open(b.Context(), st, nil)
-			require.NoError(b, err)
-			var n atomic.Int64
-			var took timings
-			b.SetParallelism(32) // of 2 processors
-			b.ResetTimer()
-			b.RunParallel(func(pb *testing.PB) {
-				for pb.Next() {
-					i := n.Add(1)
-					begin := time.Now()
-					_, err := bank.In(memory.Scope(fmt.Sprintf("acme/user-%d", i%16))).Remember(b.Context(), memory.Draft{
-						Kind: memory.Episode, Content: fmt.Sprintf("visit %d of the depot at dock %d, %s", i, i*7919%1000, strings.Repeat("all quiet ", 8)),
-					})
-					if err != nil {
-						b.Error(err)
-						return
-					}
-					took.add(time.Since(begin))
-				}
-			})
-			b.StopTimer()
-			took.report(b)
-			require.NoError(b, bank.Close())
-			require.NoError(b, st.Close())
+			defer plain.Close(ctx)
+			value := make([]byte, 1000)
+			var own, others []time.Duration
+			for n := 0; b.Loop(); n++ {
+				key := fmt.Sprintf("s/acme//memory/%08d", n)
+				began := time.Now()
+				_, err := plain.Exec(ctx, "INSERT INTO "+name+".plain VALUES ($1, $2)", []byte(key), value)
+				require.NoError(b, err)
+				others = append(others, time.Since(began))
+				began = time.Now()
+				_, err = st.Commit(ctx, store.Op{Key: key, Value: value, If: store.Absent})
+				require.NoError(b, err)
+				own = append(own, time.Since(began))
+			}
+			slices.Sort(own)
+			slices.Sort(others)
+			for name, at := range map[string]int{"median": len(own) / 2, "tenth": len(own) / 10} {
+				b.ReportMetric(float64(own[at].Microseconds()), "µs/"+name)
+				b.ReportMetric(float64(own[at])/float64(others[at]), "×INSERT/"+name)
+			}
 		})
 	}
 }
 
-// A commit, from its acknowledgement to the moment in which a follower that opened the
-// store elsewhere has it, at some 1,000 commits a second of eight writers.
-func BenchmarkFeed(b *testing.B) {
-	name := schema(b)
-	writer, reader := open(b, name), open(b, name)
-	const writers = 8
-	ctx, cancel := context.WithTimeout(b.Context(), 90*time.Second)
-	defer cancel()
-	acked, seen := make([]time.Time, b.N), make([]time.Time, b.N)
-	started, done := make(chan struct{}), make(chan error, 1)
-	_, err := writer.Commit(ctx, store.Op{Key: "first"})
-	require.NoError(b, err)
-	go func() {
-		n := 0
-		for e, err := range reader.Watch(ctx, "", 0) {
-			if err != nil {
-				done <- err
-				return
-			}
-			var i int
-			if e.Key == "first" {
-				close(started)
-			} else if _, err := fmt.Sscanf(e.Key, "k/%d", &i); err == nil {
-				seen[i] = time.Now()
-				n++
-			}
-			if n == b.N {
-				break
-			}
-		}
-		done <- nil
-	}()
-	<-started
-	b.ResetTimer()
-	begin := time.Now()
-	var next atomic.Int64
-	var wg sync.WaitGroup
-	for range writers {
-		wg.Go(func() {
-			for i := int(next.Add(1)) - 1; i < b.N; i = int(next.Add(1)) - 1 {
-				<-time.After(time.Until(begin.Add(time.Duration(i) * time.Millisecond)))
-				if _, err := writer.Commit(ctx, store.Op{Key: fmt.Sprintf("k/%d", i), Value: make([]byte, 200)}); err != nil {
-					b.Error(err)
-					return
+// BenchmarkDispatch is the jobs a second that workers do, with a handler that does nothing: of one process, or shared
+// out among three stores as three processes have.
+func BenchmarkDispatch(b *testing.B) {
+	for _, stores := range []int{1, 3} {
+		b.Run(fmt.Sprint("processes=", stores), func(b *testing.B) {
+			const n = 3000
+			var total time.Duration
+			for b.Loop() {
+				b.StopTimer()
+				name := schema(b)
+				ctx, stop := context.WithCancel(b.Context())
+				defer stop()
+				var queues []*queue.Queue
+				for range stores {
+					st := open(b, dsn, postgres.Options{Schema: name})
+					q, err := queue.Open(ctx, store.NewGroup(store.Sub(st, "t/acme/")), nil)
+					require.NoError(b, err)
+					queues = append(queues, q)
 				}
-				acked[i] = time.Now()
+				drafts := slices.Repeat([]queue.Draft{{Subject: "job"}}, 60)
+				for range n / len(drafts) {
+					_, _, err := queues[0].Add(ctx, queue.Draft{Subject: "first", Priority: 1})
+					require.NoError(b, err)
+					j, err := queues[0].Claim(ctx)
+					require.NoError(b, err)
+					require.NoError(b, queues[0].End(ctx, j, nil, drafts...))
+				}
+				b.StartTimer()
+				var done atomic.Int64
+				ended := make(chan error, stores)
+				began := time.Now()
+				for _, q := range queues {
+					go func() {
+						ended <- q.Dispatch(ctx, 64/stores, func(context.Context, *queue.Job) ([]queue.Draft, error) {
+							if done.Add(1) >= n {
+								stop()
+							}
+							return nil, nil
+						})
+					}()
+				}
+				for range queues {
+					require.NoError(b, <-ended)
+				}
+				total += time.Since(began)
 			}
+			b.ReportMetric(float64(n*b.N)/total.Seconds(), "jobs/s")
 		})
-	}
-	wg.Wait()
-	b.ReportMetric(float64(b.N)/time.Since(begin).Seconds(), "commits/s")
-	require.NoError(b, <-done)
-	var took timings
-	for i := range acked {
-		took.add(max(0, seen[i].Sub(acked[i])))
-	}
-	took.report(b)
-}
-
-type timings struct {
-	mu  sync.Mutex
-	all []time.Duration
-}
-
-func (t *timings) add(d time.Duration) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.all = append(t.all, d)
-}
-
-func (t *timings) report(b *testing.B) {
-	slices.Sort(t.all)
-	for name, share := range map[string]float64{"p50-ms": .5, "p99-ms": .99} {
-		b.ReportMetric(float64(t.all[int(float64(len(t.all)-1)*share)].Microseconds())/1000, name)
 	}
 }

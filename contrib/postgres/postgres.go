@@ -1,7 +1,36 @@
+// Package postgres keeps a [store.Store] in a PostgreSQL database, for agents in several processes; see [Open].
+//
+//	st, err := postgres.Open(ctx, "postgres://arc@db.internal/arc", nil)
+//	if err != nil {
+//		return err
+//	}
+//	defer st.Close()
+//	agent, err := arc.New(ctx, st, host, &arc.Options{Process: "one"})
+//
+// PostgreSQL 13 or later. One table has the state and the feed: each key with the revision of its last change. A commit
+// is one statement; commits of a process that wait at the same time and share no key are one transaction. One lock
+// orders the commits of all processes, so a follower of [Store.Changes] never misses one that began earlier and ended
+// later. Integrity is PostgreSQL's: data checksums tell of damage.
+//
+// What PostgreSQL has rolled back for its own reasons, and what could not be sent, is tried again until
+// [Options.Patience] is over. So is what a server refuses because it only reads: after a failover its connections are
+// closed, and new ones lead to the server of the connection string that takes writes. Where a connection ends while a
+// commit is under way, the outcome is unknown, and the error says so; it may still take place a little later. What a
+// server has acknowledged and loses in a failover is lost: set synchronous_standby_names so that it is not. A commit
+// overrides synchronous_commit = off, but not fsync = off.
+//
+// It works behind PgBouncer in transaction mode: no statement is prepared by name, and no state is kept in a session.
+// Without a pooler, default_query_exec_mode=cache_statement in the connection string makes commits faster.
+//
+// Not there: read replicas, since every call needs the primary; LISTEN, since followers poll; keys that do not compress
+// to 2,600 bytes, which no index of PostgreSQL can hold and which are refused with a [store.LimitError].
 package postgres
 
 import (
+	"cmp"
 	"context"
+	_ "embed"
+	"errors"
 	"fmt"
 	"log/slog"
 	"regexp"
@@ -9,242 +38,219 @@ import (
 	"sync"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/arc-learn/arc/store"
 )
 
-// Options tune Open and New. The zero value is the default.
+// Options tune [Open]. Nil and the zero value are the defaults.
 type Options struct {
-	// Schema holds the tables, which begin with arc_: "" means arc. Stores with
-	// other schemas share the database. It is made if it is missing. It has lower-case
-	// letters, digits and _, begins with no digit, and is no longer than 63 bytes.
+	// Schema is where the tables are, in lower-case letters, digits and "_"; one store each. "": arc.
 	Schema string
-
-	// Patience is how long a call waits for a connection and for what it reads, a page at
-	// a time, and a commit then for the server. A Purge, and a Watch that collects what
-	// there is, wait longer. 0 means 30 s.
+	// Patience bounds a call: how long a server that cannot be reached, or that only reads, is waited for, and how
+	// long an answer may take. 0: 30 s.
 	Patience time.Duration
-
-	// Poll is how often a Watch looks for changes where no notices arrive. Where they
-	// do it looks a tenth as often. 0 means 100 ms.
-	Poll time.Duration
-
-	// Keep is how long changes are kept for a Watch that is slow or cut off. 0 means
-	// 15 minutes.
+	// Keep is how long Changes knows which keys were deleted. A follower that was away for longer gets
+	// store.ErrNotFound and reads everything again. 0: one hour.
 	Keep time.Duration
-
-	// Logger takes what no caller gets: errors of the upkeep in the background. Nil
-	// discards.
+	// Logger is told of what is tried again. nil: nobody is told.
 	Logger *slog.Logger
 }
 
-// Store is a store.Store and a store.Watcher in a database. It may be used
-// concurrently. Use [Open] or [New].
-//
-// An iteration that is open when the store is closed ends with store.ErrClosed at its
-// next page; Close does not wait for it.
+// Store is a store in a schema of a PostgreSQL database, which several processes may have open. It implements
+// [store.Changer] and [store.Compacter].
 type Store struct {
 	opts    Options
-	pool    *pgxpool.Pool // for what takes one round trip
-	long    *pgxpool.Pool // for scans of several pages, and the listener
-	own     bool          // pool is the Store's
-	stmts   statements
-	channel string // of notices
-	news    news
+	sql     statements
+	pool    *pgxpool.Pool
+	tasks   sync.WaitGroup // who purges, and who leads for a caller that may give up
+	calls   sync.WaitGroup
+	lead    chan struct{} // held by who sends commits
+	closing chan struct{} // closed by Close: nothing is tried again
+	close   func() error  // what Close does, once
 
-	// use is held for reading by calls under way, and for writing by Close. It is
-	// never held while the caller's code runs.
-	use     sync.RWMutex
-	closed  bool // under use
-	closing sync.Once
-	life    context.Context // ends when Close begins
-	end     context.CancelFunc
-	tasks   sync.WaitGroup
-	listen  sync.Once
-	hints   chan struct{} // of commits, for others
+	mu struct {
+		sync.Mutex
+		closed bool
+		queue  []*request // commits that wait
+	}
 }
 
-var (
-	_ store.Store   = (*Store)(nil)
-	_ store.Watcher = (*Store)(nil)
-)
+var _, _ = store.Changer((*Store)(nil)), store.Compacter((*Store)(nil))
 
-// longConns bounds the scans of several pages that are open at once.
-const longConns = 64
-
-// Open connects to the database that conninfo names, a URL or keywords and values as
-// of libpq, with the settings of pgx and pgxpool (default_query_exec_mode,
-// pool_max_conns: 16 if it is not given). It makes the schema, or brings it to
-// this version, which any number of processes may do at once. A schema of a newer
-// version is store.ErrNewer, and one where another program's table or function has a
-// name that arc's would have, store.ErrForeign; others stay beside them.
-func Open(ctx context.Context, conninfo string, opts *Options) (*Store, error) {
-	if err := store.CheckContext(ctx); err != nil {
-		return nil, err
+// Open connects to a database by a connection string, which is a URL or keywords and values and may name several
+// servers, and makes the schema or brings it to the newest version. The size of the pool is pool_max_conns of the
+// string; each scan over more than a page has one more connection.
+//
+// Its errors are [store.ErrForeign] where the schema holds something else, [store.ErrNewer], and PostgreSQL's.
+func Open(ctx context.Context, conninfo string, o *Options) (*Store, error) {
+	s := &Store{opts: *cmp.Or(o, new(Options)), lead: make(chan struct{}, 1), closing: make(chan struct{})}
+	s.opts.Schema = cmp.Or(s.opts.Schema, "arc")
+	s.opts.Patience = cmp.Or(max(0, s.opts.Patience), 30*time.Second)
+	s.opts.Keep = cmp.Or(max(0, s.opts.Keep), time.Hour)
+	s.opts.Logger = cmp.Or(s.opts.Logger, slog.New(slog.DiscardHandler))
+	if !schemaName.MatchString(s.opts.Schema) {
+		return nil, fmt.Errorf("postgres: Options.Schema %q is no name in lower-case letters, digits and \"_\"", s.opts.Schema)
 	}
+	s.sql.fill(s.opts.Schema)
 	config, err := pgxpool.ParseConfig(conninfo)
-	if err != nil {
-		return nil, unreadable(err)
+	if err != nil { // which may repeat a password
+		return nil, errors.New("postgres: the connection string is no URL and no keywords and values that pgx knows")
 	}
-	if !strings.Contains(conninfo, "pool_max_conns") {
-		config.MaxConns = 16
+	if !strings.Contains(conninfo, "default_query_exec_mode") { // nothing is named in a session that a pooler may change
+		config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
 	}
-	pool, err := pgxpool.NewWithConfig(ctx, config)
-	if err != nil {
+	if config.ConnConfig.ValidateConnect == nil {
+		config.ConnConfig.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
+	}
+	if s.pool, err = pgxpool.NewWithConfig(context.WithoutCancel(ctx), config); err != nil {
 		return nil, fmt.Errorf("postgres: %w", err)
 	}
-	s, err := New(ctx, pool, opts)
-	if err != nil {
-		pool.Close()
-		return nil, err
+	s.close = sync.OnceValue(s.shut)
+	if err := s.read(ctx, s.migrate); err != nil {
+		return nil, fmt.Errorf("postgres: open: %w", errors.Join(err, s.Close()))
 	}
-	s.own = true
+	s.tasks.Go(s.purging)
 	return s, nil
 }
 
+//go:embed schema.sql
+var version1 string
+
+// migrations bring the schema from one version to the next. One that older processes must not write beside gives
+// arc_commit another name: they then get ErrNewer.
+var migrations = []string{version1}
+
+// schemaName is what a schema may be called, so that it stands in SQL as it is.
 var schemaName = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,62}$`)
 
-// New is Open with a pool that the caller closes after the Store. Scans of several
-// pages and the listener use connections of their own with the settings of pool.
-func New(ctx context.Context, pool *pgxpool.Pool, opts *Options) (*Store, error) {
-	if err := store.CheckContext(ctx); err != nil {
-		return nil, err
-	}
-	s := &Store{pool: pool, hints: make(chan struct{}, 1)}
-	if opts != nil {
-		s.opts = *opts
-	}
-	if err := s.opts.orDefaults(); err != nil {
-		return nil, err
-	}
-	s.stmts = statementsFor(s.opts.Schema)
-	s.life, s.end = context.WithCancel(context.WithoutCancel(ctx))
-	if err := s.migrate(ctx); err != nil {
-		s.end()
-		return nil, fmt.Errorf("postgres: schema %q: %w", s.opts.Schema, err)
-	}
-	config := pool.Config()
-	config.MaxConns, config.MinConns, config.MinIdleConns = longConns, 0, 0
-	config.MaxConnIdleTime = time.Minute
-	long, err := pgxpool.NewWithConfig(ctx, config)
-	if err != nil {
-		s.end()
-		return nil, fmt.Errorf("postgres: %w", err)
-	}
-	s.long = long
-	s.tasks.Go(s.upkeep)
-	return s, nil
+// statements are what a Store sends. Each names its schema, so a search_path decides nothing.
+type statements struct{ get, scan, changes, commit, put, purge, vacuum string }
+
+func (q *statements) fill(schema string) {
+	in := strings.NewReplacer("{{schema}}", schema).Replace
+	q.get = in(`SELECT value, rev FROM {{schema}}.arc_entries WHERE key = $1 AND value IS NOT NULL`)
+	q.scan = in(`SELECT key, value, rev FROM {{schema}}.arc_entries
+		WHERE key >= $1 AND key > $2 AND key < $3 AND value IS NOT NULL ORDER BY key LIMIT $4::bigint`)
+	// What changed behind revision $2 and key $3, and a last row: the revision up to which the snapshot has all, and
+	// whether what was deleted after revision $1 is not known any more.
+	q.changes = in(`(SELECT key, value, rev, false FROM {{schema}}.arc_entries
+			WHERE (rev, key) > ($2::bigint, $3::bytea) AND (value IS NOT NULL OR $1::bigint > 0)
+			ORDER BY rev, key LIMIT $4::bigint)
+		UNION ALL SELECT NULL, NULL, greatest(floor, (SELECT max(rev) FROM {{schema}}.arc_entries)),
+			$1 < 9223372036854775807 AND ($1 > 0 AND $1 < floor OR $1 > (SELECT last_value FROM {{schema}}.arc_revisions))
+			FROM {{schema}}.arc_meta
+		ORDER BY rev, key NULLS LAST`)
+	q.commit = in(`SELECT {{schema}}.arc_commit($1, $2, $3, $4, $5)`)
+	q.put = in(`SELECT {{schema}}.arc_put($1, $2, $3)`)
+	q.purge = in(`SELECT {{schema}}.arc_purge(make_interval(secs => $1))`)
+	q.vacuum = in(`VACUUM {{schema}}.arc_entries`)
 }
 
-func (o *Options) orDefaults() error {
-	if o.Schema == "" {
-		o.Schema = "arc"
+// migrate makes the schema, or brings it to the newest version. Where it is there, no right to create is needed.
+func (s *Store) migrate(ctx context.Context) error {
+	version, err := s.version(ctx, s.pool)
+	if err != nil || version == len(migrations) {
+		return err
 	}
-	for _, d := range []struct {
-		of    *time.Duration
-		usual time.Duration
-	}{{&o.Patience, 30 * time.Second}, {&o.Poll, 100 * time.Millisecond}, {&o.Keep, 15 * time.Minute}} {
-		if *d.of < 0 {
-			return fmt.Errorf("postgres: a negative duration: %v", *d.of)
+	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		// The lock ends with the transaction: who waited finds what another process has made.
+		_, err := tx.Exec(ctx, strings.ReplaceAll(`SELECT pg_advisory_xact_lock(6386275, hashtext('{{schema}}'));
+			CREATE SCHEMA IF NOT EXISTS {{schema}}`, "{{schema}}", s.opts.Schema))
+		if err == nil {
+			version, err = s.version(ctx, tx)
 		}
-		if *d.of == 0 {
-			*d.of = d.usual
+		for ; err == nil && version < len(migrations); version++ {
+			_, err = tx.Exec(ctx, strings.ReplaceAll(migrations[version], "{{schema}}", s.opts.Schema))
 		}
-	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
-	if !schemaName.MatchString(o.Schema) {
-		return fmt.Errorf("postgres: schema %q is not of lower-case letters, digits and _", o.Schema)
-	}
-	return nil
+		return err
+	})
+	return s.typed(err, false)
 }
 
-// letIn lets a call in, which unlocks use when it is over.
-func (s *Store) letIn() error {
-	s.use.RLock()
-	if s.closed {
-		s.use.RUnlock()
+// version returns that of the schema, 0 for none.
+func (s *Store) version(ctx context.Context, in Tx) (version int, err error) {
+	there := "" // to_regclass returns NULL where there is none
+	err = in.QueryRow(ctx, `SELECT coalesce(to_regclass('`+s.opts.Schema+`.arc_meta')::text, '')`).Scan(&there)
+	if err == nil && there != "" {
+		err = in.QueryRow(ctx, `SELECT version FROM `+s.opts.Schema+`.arc_meta`).Scan(&version)
+	}
+	if pg, ok := errors.AsType[*pgconn.PgError](err); ok && pg.Code == "42703" { // it has no such column
+		return 0, fmt.Errorf("%w: schema %s: %v", store.ErrForeign, s.opts.Schema, pg)
+	} else if version > len(migrations) {
+		return 0, fmt.Errorf("%w: schema %s has version %d", store.ErrNewer, s.opts.Schema, version)
+	}
+	return version, s.typed(err, false)
+}
+
+// enter begins a call, which ends by s.calls.Done.
+func (s *Store) enter(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.closed {
 		return store.ErrClosed
 	}
+	s.calls.Add(1)
 	return nil
 }
 
-// during returns ctx with an end when Close begins.
-func (s *Store) during(ctx context.Context) (context.Context, func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	stop := context.AfterFunc(s.life, cancel)
-	return ctx, func() {
-		stop()
+// Close waits for the calls under way, which are not tried again, and closes all connections. It is idempotent.
+func (s *Store) Close() error { return s.close() }
+
+func (s *Store) shut() error {
+	s.mu.Lock()
+	s.mu.closed = true
+	s.mu.Unlock()
+	close(s.closing)
+	s.calls.Wait()
+	s.tasks.Wait()
+	s.pool.Close()
+	return nil
+}
+
+// purging removes keys that were deleted long ago, until the store is closed.
+func (s *Store) purging() {
+	for {
+		select {
+		case <-s.closing:
+			return
+		case <-time.After(max(s.opts.Keep/8, time.Millisecond)):
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), s.opts.Patience)
+		if err := s.purge(ctx, s.opts.Keep); err != nil {
+			s.opts.Logger.Warn("postgres: keys deleted long ago were not purged", "schema", s.opts.Schema, "error", err)
+		}
 		cancel()
 	}
 }
 
-// Close waits for the commits under way, ends reads, and closes what the Store
-// has opened. It is idempotent.
-func (s *Store) Close() error {
-	s.end()
-	s.use.Lock() // waits for the calls under way
-	s.closed = true
-	s.use.Unlock()
-	s.closing.Do(func() {
-		s.tasks.Wait()
-		shut(s.long)
-		if s.own {
-			shut(s.pool)
-		}
-	})
-	return nil
+// purge removes the keys that were deleted longer ago than keep, a part at a time so that no commit waits for long.
+func (s *Store) purge(ctx context.Context, keep time.Duration) (err error) {
+	for n := 1; n > 0 && err == nil; {
+		err = s.pool.QueryRow(ctx, s.sql.purge, keep.Seconds()).Scan(&n)
+	}
+	return err
 }
 
-// shut closes a pool, behind the caller's back where code of a host still has a connection: the
-// body of a scan's loop, or a function that makes a commit.
-func shut(pool *pgxpool.Pool) {
-	if pool.Stat().AcquiredConns() == 0 {
-		pool.Close()
-	} else {
-		go pool.Close()
+// Compact removes all deleted keys, and has PostgreSQL clear away the rows of what was deleted or replaced before, where
+// the role owns the table. Afterwards nothing deleted is in the table; older snapshots, WAL, backups and pages not used
+// again are the host's. A follower that has not yet heard of a deletion gets [store.ErrNotFound]. Commits go on.
+func (s *Store) Compact(ctx context.Context) error {
+	if err := s.enter(ctx); err != nil {
+		return err
 	}
-}
-
-// upkeep tells other processes of commits, and prunes changes.
-func (s *Store) upkeep() {
-	prune := time.NewTicker(min(time.Minute, s.opts.Keep))
-	defer prune.Stop()
-	for {
-		var err error
-		select {
-		case <-s.life.Done():
-			return
-		case <-s.hints:
-			err = s.hint()
-			pause(s.life, hintEvery)
-		case <-prune.C:
-			err = s.prune()
-		}
-		if err != nil && s.life.Err() == nil {
-			s.opts.Logger.Warn("upkeep of a store in PostgreSQL", "error", err)
-		}
+	defer s.calls.Done()
+	err := s.purge(ctx, 0)
+	if err == nil {
+		_, err = s.pool.Exec(ctx, s.sql.vacuum)
 	}
-}
-
-// prune deletes changes that are old.
-func (s *Store) prune() error {
-	for {
-		var n int
-		if err := s.pool.QueryRow(s.life, s.stmts.prune, s.opts.Keep).Scan(&n); err != nil || n == 0 {
-			return err
-		}
+	if err != nil {
+		err = fmt.Errorf("postgres: compact: %w", cmp.Or(ctx.Err(), err))
 	}
-}
-
-// pause waits for d, or until ctx ends.
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
-	}
+	return err
 }

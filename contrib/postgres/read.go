@@ -1,224 +1,178 @@
 package postgres
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/arc-learn/arc/store"
 )
 
-// Get returns the entry of key, or store.ErrNotFound.
-func (s *Store) Get(ctx context.Context, key string) (store.Entry, error) {
-	if err := store.CheckContext(ctx); err != nil {
-		return store.Entry{}, err
+// Get returns the entry of key.
+func (s *Store) Get(ctx context.Context, key string) (e store.Entry, err error) {
+	if err = store.Check(store.Op{Key: key}); err == nil {
+		err = s.enter(ctx)
 	}
-	if err := store.CheckKey(key); err != nil {
-		return store.Entry{}, err
+	if err != nil {
+		return e, err
 	}
-	var e store.Entry
-	err := s.reading(ctx, func(ctx context.Context) error {
-		var sealed []byte
-		var rev int64
-		err := s.pool.QueryRow(ctx, s.stmts.get, []byte(key)).Scan(&sealed, &rev)
-		if errors.Is(err, pgx.ErrNoRows) {
-			return store.NotFound(key)
-		}
-		if err != nil {
-			return readError(err)
-		}
-		e, err = unseal(key, sealed, rev)
+	defer s.calls.Done()
+	err = s.read(ctx, func(ctx context.Context) (err error) {
+		e, err = s.get(ctx, s.pool, key)
 		return err
 	})
 	return e, err
 }
 
-// reading calls fn, and again while that may help. It is what every call of the server
-// but a commit goes through: it ends when the Store is closed.
-func (s *Store) reading(ctx context.Context, fn func(ctx context.Context) error) error {
-	if err := s.letIn(); err != nil {
-		return err
+func (s *Store) get(ctx context.Context, in Tx, key string) (store.Entry, error) {
+	e := store.Entry{Key: key}
+	err := in.QueryRow(ctx, s.sql.get, []byte(key)).Scan(&e.Value, &e.Rev)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return store.Entry{}, store.ErrNotFound
 	}
-	defer s.use.RUnlock()
-	during, done := s.during(ctx)
-	defer done()
-	err := s.retry(during, fn)
-	switch {
-	case err == nil:
-		return nil
-	case ctx.Err() != nil:
-		return ctx.Err()
-	case s.life.Err() != nil:
-		return store.ErrClosed
-	}
-	return err
+	return e, s.typed(err, false)
 }
 
-// atLength is reading for what Options.Patience does not bound: that is for the connection.
-func (s *Store) atLength(ctx context.Context, fn func(ctx context.Context, conn *pgxpool.Conn) error) error {
-	during, done := s.during(ctx)
-	defer done()
-	return s.reading(ctx, func(ctx context.Context) error {
-		conn, err := s.pool.Acquire(ctx)
-		if err == nil {
-			defer conn.Release()
-			err = fn(during, conn)
+// paging reads up to limit entries behind last, which the loop has had.
+type paging func(ctx context.Context, in Tx, last store.Entry, limit int) ([]store.Entry, error)
+
+// Scan yields the entries of r. What does not fit into a page of 256 entries is read through a connection of its own,
+// which is held, with the state of the store, until the loop ends.
+func (s *Store) Scan(ctx context.Context, r store.Range) iter.Seq2[store.Entry, error] {
+	return s.iterate(ctx, r.Limit, s.scan(r))
+}
+
+func (s *Store) scan(r store.Range) paging {
+	return func(ctx context.Context, in Tx, last store.Entry, limit int) (page []store.Entry, err error) {
+		// 0xff is behind every byte of UTF-8.
+		rows, err := in.Query(ctx, s.sql.scan, []byte(r.Prefix), []byte(max(r.After, last.Key)), []byte(r.Prefix+"\xff"), limit)
+		if err != nil {
+			return nil, s.typed(err, false)
 		}
-		return readError(err)
+		var e store.Entry
+		var key []byte
+		_, err = pgx.ForEachRow(rows, []any{&key, &e.Value, &e.Rev}, func() error {
+			e.Key = string(key)
+			page = append(page, e)
+			return nil
+		})
+		return page, s.typed(err, false)
+	}
+}
+
+// Changes yields the keys that changed after a revision. It reads as Scan does.
+func (s *Store) Changes(ctx context.Context, after store.Revision) iter.Seq2[store.Entry, error] {
+	return s.iterate(ctx, 0, func(ctx context.Context, in Tx, last store.Entry, limit int) (page []store.Entry, err error) {
+		since := min(after, math.MaxInt64) // Latest is behind all
+		key, rev := []byte("\xff"), since
+		if last.Key != "" {
+			key, rev = []byte(last.Key), last.Rev
+		}
+		rows, err := in.Query(ctx, s.sql.changes, since, rev, key, limit)
+		if err != nil {
+			return nil, s.typed(err, false)
+		}
+		var e store.Entry
+		var lost bool
+		_, err = pgx.ForEachRow(rows, []any{&key, &e.Value, &e.Rev, &lost}, func() error {
+			if e.Key, e.Deleted = string(key), key != nil && e.Value == nil; key != nil || len(page) < limit {
+				page = append(page, e) // the last row, which has no key, only behind all others
+			}
+			return nil
+		})
+		if lost {
+			return nil, fmt.Errorf("postgres: what was deleted after revision %d is not known any more: %w", after, store.ErrNotFound)
+		}
+		return page, s.typed(err, false)
 	})
 }
 
-// A page is what a scan reads at a time: so many entries or a little over so many
-// bytes.
-const (
-	pageEntries = 512
-	pageBytes   = 1 << 20
-)
+// Entries of a page: the first one has the fewest, a later one as many as have about a MiB.
+const fewest, most = 256, 4096
 
-// Scan yields the entries of r in key order, as of the moment at which the iteration
-// began. One page is one statement, and takes no connection while the loop's body
-// runs. More are read in one transaction of level repeatable read on a connection of
-// their own, a page at a time behind the last key.
-func (s *Store) Scan(ctx context.Context, r store.Range) iter.Seq2[store.Entry, error] {
+// iterate yields page after page of one snapshot, at most bound entries if that is not 0.
+func (s *Store) iterate(ctx context.Context, bound int, next paging) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
-		if err := store.CheckContext(ctx); err != nil {
-			yield(store.Entry{}, err)
-			return
-		}
-		sc := scan{s: s, prefix: []byte(r.Prefix), after: []byte(r.After), left: r.Limit}
-		defer sc.close()
+		w := walk{s: s, next: next, size: fewest, left: cmp.Or(bound, math.MaxInt)}
+		defer w.end()
 		for more := true; more; {
 			var page []store.Entry
-			var err error
-			if page, more, err = sc.further(ctx); err != nil {
+			err := s.enter(ctx)
+			if err == nil {
+				page, more, err = w.page(ctx)
+				s.calls.Done()
+			}
+			for i := 0; i < len(page) && err == nil; i++ {
+				if !yield(page[i], nil) {
+					return
+				}
+				err = ctx.Err()
+			}
+			if err != nil {
 				yield(store.Entry{}, err)
 				return
 			}
-			for _, e := range page {
-				if err := ctx.Err(); err != nil {
-					yield(store.Entry{}, err)
-					return
-				}
-				if !yield(e, nil) {
-					return
-				}
-			}
 		}
 	}
 }
 
-// scan is an iteration under way.
-type scan struct {
-	s      *Store
-	prefix []byte
-	after  []byte
-	left   int // entries that Limit allows; 0 or less: any number
-	conn   *pgxpool.Conn
-	tx     pgx.Tx      // nil: none is needed yet
-	stop   func() bool // lets the connection be, when the Store closes
+// walk is a loop over pages. From the second page on it has a connection, which is none of the pool, so that loops
+// within loops never wait for one another.
+type walk struct {
+	s          *Store
+	next       paging
+	conn       *pgx.Conn
+	last       store.Entry
+	size, left int
 }
 
-// further returns a page, and whether another may follow.
-func (sc *scan) further(ctx context.Context) (page []store.Entry, more bool, err error) {
-	err = sc.s.reading(ctx, func(ctx context.Context) error {
-		if sc.tx != nil {
-			page, more, err = sc.page(ctx, sc.tx)
-			return err // the view is gone with its connection
-		}
-		if page, more, err = sc.page(ctx, sc.s.pool); err == nil && more {
-			if err = sc.hold(ctx); err == nil {
-				page, more, err = sc.page(ctx, sc.tx)
+// page returns the next page, and whether another may follow.
+func (w *walk) page(ctx context.Context) (page []store.Entry, more bool, err error) {
+	limit, bytes := min(w.size, w.left), 0
+	read := func(ctx context.Context, in Tx) (err error) {
+		page, err = w.next(ctx, in, w.last, limit)
+		more = len(page) == limit && len(page) < w.left && page[limit-1].Key != ""
+		return err
+	}
+	if w.conn != nil { // its snapshot ends with it, so nothing is tried again
+		err = read(ctx, w.conn)
+	} else if err = w.s.read(ctx, func(ctx context.Context) error { return read(ctx, w.s.pool) }); err == nil && more {
+		err = w.s.read(ctx, func(ctx context.Context) error { // the first page again, of the snapshot of all pages
+			if err := w.begin(ctx); err != nil {
+				return w.s.typed(err, false)
 			}
-		}
-		if err != nil {
-			sc.close()
-		}
-		return readError(err)
-	})
-	if err != nil {
-		return nil, false, fmt.Errorf("scan: %w", err)
+			return read(ctx, w.conn)
+		})
 	}
-	if n := len(page); n > 0 {
-		sc.after, sc.left = []byte(page[n-1].Key), sc.left-n
+	if err != nil || len(page) == 0 {
+		return nil, false, cmp.Or(ctx.Err(), err)
 	}
+	for _, e := range page {
+		bytes += len(e.Key) + len(e.Value)
+	}
+	w.last, w.left, w.size = page[len(page)-1], w.left-len(page), min(max(fewest, 1<<20/(1+bytes/len(page))), most)
 	return page, more, nil
 }
 
-// hold opens the transaction in which all pages are read.
-func (sc *scan) hold(ctx context.Context) (err error) {
-	if sc.conn, err = sc.s.long.Acquire(ctx); err != nil {
-		return err
+func (w *walk) begin(ctx context.Context) (err error) {
+	w.end() // that of a try that failed
+	if w.conn, err = pgx.ConnectConfig(ctx, w.s.pool.Config().ConnConfig); err == nil {
+		_, err = w.conn.Exec(ctx, `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY`)
 	}
-	// An iteration that is not ended would keep its transaction open after Close.
-	socket := sc.conn.Conn().PgConn().Conn()
-	sc.stop = context.AfterFunc(sc.s.life, func() { _ = socket.Close() }) // nothing is lost with it
-	sc.tx, err = sc.conn.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
 	return err
 }
 
-func (sc *scan) page(ctx context.Context, in interface {
-	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
-}) (page []store.Entry, more bool, err error) {
-	limit := pageEntries
-	if sc.left > 0 {
-		limit = min(limit, sc.left)
+// end closes the connection, and its transaction with it, which has read only.
+func (w *walk) end() {
+	if w.conn != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), w.s.opts.Patience)
+		defer cancel()
+		_ = w.conn.Close(ctx)
+		w.conn = nil
 	}
-	rows, err := in.Query(ctx, sc.s.stmts.page, sc.prefix, sc.after, behind(sc.prefix), limit, pageBytes)
-	if err != nil {
-		return nil, false, err
-	}
-	page, bytes, err := entries(rows)
-	full := len(page) == limit || bytes >= pageBytes
-	return page, full && len(page) != sc.left, err
-}
-
-// entries reads rows of key, value and revision, and tells how long the values were.
-func entries(rows pgx.Rows) (found []store.Entry, bytes int, err error) {
-	defer rows.Close()
-	for rows.Next() {
-		var key, sealed []byte
-		var rev int64
-		if err := rows.Scan(&key, &sealed, &rev); err != nil {
-			return nil, 0, err
-		}
-		e, err := unseal(string(key), sealed, rev)
-		if err != nil {
-			return nil, 0, err
-		}
-		found, bytes = append(found, e), bytes+len(sealed)
-	}
-	return found, bytes, rows.Err()
-}
-
-// close gives the connection back. Its transaction has read only.
-func (sc *scan) close() {
-	if sc.conn == nil {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), sc.s.opts.Patience)
-	defer cancel()
-	if sc.tx != nil {
-		_ = sc.tx.Rollback(ctx) // one that fails ends the connection
-	}
-	sc.stop()
-	sc.conn.Release()
-	sc.conn, sc.tx = nil, nil
-}
-
-// behind returns the first key that is behind all with the prefix. Keys are UTF-8, so 0xff
-// is behind all of them.
-func behind(prefix []byte) []byte {
-	for n := len(prefix); n > 0; n-- {
-		if prefix[n-1] < 0xff {
-			next := bytes.Clone(prefix[:n])
-			next[n-1]++
-			return next
-		}
-	}
-	return []byte{0xff}
 }

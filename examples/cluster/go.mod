@@ -3,12 +3,12 @@ module github.com/arc-learn/arc/examples/cluster
 go 1.26.0
 
 require (
-	github.com/arc-learn/arc v0.0.0-00010101000000-000000000000
-	github.com/arc-learn/arc/contrib/postgres v0.0.0-00010101000000-000000000000
-	github.com/stretchr/testify v1.12.1
+	github.com/arc-learn/arc v0.1.0
+	github.com/arc-learn/arc/contrib/postgres v0.1.0
 )
 
 require (
+	github.com/blevesearch/snowballstem v0.9.0 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/clipperhouse/uax29/v2 v2.7.0 // indirect
 	github.com/dgraph-io/badger/v4 v4.9.6 // indirect
@@ -18,14 +18,12 @@ require (
 	github.com/go-logr/logr v1.4.3 // indirect
 	github.com/go-logr/stdr v1.2.2 // indirect
 	github.com/google/flatbuffers v25.2.10+incompatible // indirect
-	github.com/google/uuid v1.6.0 // indirect
 	github.com/hashicorp/golang-lru/v2 v2.0.7 // indirect
 	github.com/jackc/pgpassfile v1.0.0 // indirect
 	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
 	github.com/jackc/pgx/v5 v5.12.0 // indirect
 	github.com/jackc/puddle/v2 v2.2.3 // indirect
 	github.com/klauspost/compress v1.18.0 // indirect
-	github.com/netresearch/go-cron v0.9.1 // indirect
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3 // indirect
 	github.com/tidwall/btree v1.8.2 // indirect
 	github.com/x448/float16 v0.8.4 // indirect
@@ -40,7 +38,6 @@ require (
 	google.golang.org/protobuf v1.36.7 // indirect
 )
 
-replace (
-	github.com/arc-learn/arc => ../..
-	github.com/arc-learn/arc/contrib/postgres => ../../contrib/postgres
-)
+replace github.com/arc-learn/arc => ../..
+
+replace github.com/arc-learn/arc/contrib/postgres => ../../contrib/postgres

@@ -1,40 +1,67 @@
-// Hello is a small agent that learns: the third time it does not ask.
+// Hello is a support agent: a model with two tools, one of which asks first, and memory in a directory.
+//
+//	OPENAI_API_KEY=… go run ./examples/hello "Order A-17 arrived broken. I want my money back."
+//	go run ./examples/hello -url http://localhost:11434/v1 -model qwen3 "…"
 package main
 
 import (
+	"bufio"
 	"context"
+	"flag"
 	"fmt"
 	"log"
+	"os"
 
 	"github.com/arc-learn/arc"
 	"github.com/arc-learn/arc/act"
-	"github.com/arc-learn/arc/iar"
-	"github.com/arc-learn/arc/rank"
-	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/act/tools"
+	"github.com/arc-learn/arc/contrib/openai"
+	"github.com/arc-learn/arc/memory"
 )
 
+type order struct {
+	ID string `json:"id"`
+}
+
 func main() {
-	greet := func(context.Context, act.Work) (act.Result, error) {
-		said := iar.Reflection{Status: iar.Success, Confidence: 0.9, Summary: "said it"}
-		return act.Result{Output: []byte(`"hello"`), Reflection: said}, nil
+	url, model := flag.String("url", "", "of an OpenAI-compatible API"), flag.String("model", "gpt-5-mini", "its model")
+	flag.Parse()
+	lookup := tools.Func("lookup", "Looks an order up.", func(_ context.Context, o order) (string, error) {
+		return "order " + o.ID + ": a lamp, $20, delivered yesterday", nil
+	})
+	refund := tools.Func("refund", "Pays an order back.", func(_ context.Context, o order) (string, error) {
+		return "paid back order " + o.ID, nil
+	})
+	refund.Irreversible, refund.Mode = true, act.Gated
+	support := act.Worker{
+		Name: "support", Executor: tools.New(openai.New(*model, &openai.Options{URL: *url}), nil, lookup, refund),
+		Gates: []act.Gate{act.NoGate}, // put your check here: what it refuses is not delivered, and is warned of
 	}
-	agent, err := arc.Open(context.Background(), "", arc.Host{ // "" keeps it in memory
-		Reasoner: reason.ReasonerFunc(func(_ context.Context, b reason.Brief) (reason.Decision, error) {
-			return reason.Decision{Approach: "just say it", Tasks: []reason.Task{{Objective: b.Objective}}}, nil
-		}),
-		Workers: []act.Worker{{Card: rank.Candidate{Name: "greeter"}, Executor: act.ExecutorFunc(greet)}},
-		Gates: []act.Gate{act.GateFunc(func(_ context.Context, _ act.Work, r act.Result) (act.Verdict, error) {
-			return act.Verdict{Pass: string(r.Output) == `"hello"`, Complaint: "say hello"}, nil
-		})},
-	}, nil)
+	person := act.Approver(func(_ context.Context, a act.Approval) (act.Ruling, error) {
+		fmt.Printf("\n%s %s? (yes or no) ", a.Name, a.Inputs)
+		line, err := bufio.NewReader(os.Stdin).ReadString('\n')
+		allow, ok := act.ParseRuling(line)
+		if !ok {
+			return act.Ruling{}, err // neither a yes nor a no: the run waits, and asks again
+		}
+		return act.Ruling{Allow: allow, By: "you"}, nil
+	})
+	tell := func(_ memory.Scope, _ string, e arc.Event) {
+		if e.Live { // the model's words, as they come
+			fmt.Print(e.Text)
+		} else {
+			fmt.Printf("\n[%s] %s ", e.Kind, e.Name)
+		}
+	}
+	agent, err := arc.Open(context.Background(), "hello.arc",
+		arc.Host{Workers: []act.Worker{support}, Approver: person}, &arc.Options{OnEvent: tell})
 	if err != nil {
 		log.Fatal(err)
 	}
-	for range 3 {
-		report, err := agent.Run(context.Background(), arc.Objective{Text: "greet the reader"})
-		if err != nil {
-			log.Fatal(err)
-		}
-		fmt.Println(report.Status, "asked:", report.Deliberations, "fired:", report.Fired)
+	defer agent.Close()
+	report, err := agent.Run(context.Background(), arc.Objective{Text: flag.Arg(0)})
+	if err != nil {
+		log.Fatal(err)
 	}
+	fmt.Printf("\n%s: %s\n", report.Status, report.Text)
 }

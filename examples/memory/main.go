@@ -1,5 +1,4 @@
-// Memory keeps a conversation and finds in it what holds now, what held then,
-// and that it does not know.
+// Memory keeps facts, a rule and an experience, and finds them again: by words, by a day, by what is current.
 //
 //	go run ./examples/memory
 package main
@@ -16,61 +15,50 @@ import (
 
 func main() {
 	ctx := context.Background()
-	day := func(month time.Month, d int) time.Time { return time.Date(2026, month, d, 9, 0, 0, 0, time.UTC) }
-	now := day(time.November, 21)
-	bank, err := memory.Open(ctx, store.NewMem(), &memory.Options{Now: func() time.Time { return now }, Seed: 1})
-	if err != nil {
-		log.Fatal(err)
-	}
+	now := time.Date(2026, 3, 10, 9, 0, 0, 0, time.UTC)
+	// store.NewMem keeps nothing after the program; store/badger.Open keeps a directory.
+	bank, err := memory.Open(ctx, store.NewMem(), &memory.Options{Now: func() time.Time { return now }})
+	check(err)
 	defer bank.Close()
-	space := bank.In("acme/alice")
-	said := func(at time.Time, thread, actor, text string) memory.Draft {
-		return memory.Draft{Kind: memory.Episode, At: at, Thread: thread, Actor: actor, Content: text}
-	}
-	home := func(d memory.Draft, city string) memory.Draft {
-		d.Slot = memory.Slot{Subject: "Alice", Attribute: "home", Value: city}
-		return d
-	}
-	kept, err := space.RememberAll(ctx, []memory.Draft{
-		home(said(day(time.March, 2), "spring", "Alice", "I live in Paris."), "Paris"),
-		said(day(time.March, 2), "spring", "Bob", "What do you do about the noise?"),
-		said(day(time.March, 2), "spring", "Alice", "I sleep with earplugs."),
-		home(said(day(time.September, 9), "autumn", "Alice", "I moved to Berlin."), "Berlin"),
-		{Kind: memory.Fact, At: day(time.May, 4), Content: "The release goes out on Tuesdays."},
-		{Kind: memory.Fact, At: day(time.June, 1), Content: "The door code is kept by the porter."},
-	})
-	if err != nil {
-		log.Fatal(err)
-	}
-	ask := func(q memory.Query) {
-		q.K, q.Floor = 1, 0.3
-		hits, err := space.Recall(ctx, q)
-		if err != nil {
-			log.Fatal(err)
-		}
-		fmt.Print(q.Text)
-		if !q.At.IsZero() {
-			fmt.Print(" As of ", q.At.Format("January"), ".")
-		}
-		fmt.Println()
-		for _, h := range hits {
-			fmt.Printf("  %s (relevance %.2f)\n", h.Record.Content, h.Parts.Relevance)
-			if h.Superseded != nil {
-				fmt.Println("  no longer:", h.Superseded.Content)
-			}
-		}
-		if len(hits) == 0 {
-			fmt.Println("  not known")
-		}
-	}
-	ask(memory.Query{Text: "Where does Alice live?"})
-	ask(memory.Query{Text: "Where does Alice live?", At: day(time.July, 1)})
-	ask(memory.Query{Text: "How does Alice cope with noise?"})
-	ask(memory.Query{Text: "Who won the chess tournament?"})
+	ann := bank.In("acme/ann") // a tenant and a user: nothing of another scope is found here
 
-	why, err := space.Explain(ctx, memory.Query{Text: "Where does Alice live?"}, kept[0].ID)
+	all, err := ann.RememberAll(ctx, []memory.Draft{
+		{Kind: memory.Fact, Slot: "budget", Content: "Ann's budget is 500 euros.", At: now.AddDate(0, -2, 0)},
+		{Kind: memory.Fact, Slot: "budget", Content: "Ann's budget went up to 800 euros.", At: now.AddDate(0, -1, 0)},
+		{Kind: memory.Episode, Content: "In the standup we decided to ship on Friday.", At: now.AddDate(0, 0, -4)},
+		{Kind: memory.Rule, Trigger: "invoice", Content: "Invoices go to billing@example.com, never to Ann."},
+		{Kind: memory.Pattern, Trigger: "the build is red", Content: "Look at the cache first: it was full twice."},
+	})
+	check(err)
+
+	for _, question := range []string{
+		"What is Ann's budget?",
+		"What did we decide on March 6?",
+		"Please send the invoice.",
+		"The build is red again.",
+	} {
+		fmt.Println(question)
+		hits, err := ann.Recall(ctx, memory.Query{Text: question, K: 2, Floor: .2})
+		check(err)
+		for _, h := range hits {
+			fmt.Printf("  %.2f %-8s %s\n", h.Score, h.Record.Kind, h.Content)
+		}
+	}
+
+	// What was of use is found earlier the next time, what misled later.
+	hits, err := ann.Recall(ctx, memory.Query{Text: "red build"})
+	check(err)
+	found := []memory.ID{hits[0].ID}
+	check(ann.Feedback(ctx, memory.Feedback{Key: "run/7", Shown: found, Utilized: found}))
+
+	// Why is the former budget not among the hits?
+	_, why, err := ann.Explain(ctx, memory.Query{Text: "What is Ann's budget?"}, all[0].ID)
+	check(err)
+	fmt.Println(why)
+}
+
+func check(err error) {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Printf("Why not Paris?\n  %s\n", why.Reason)
 }

@@ -1,170 +1,199 @@
-// Quickstart watches an agent learn: a crew repairs broken Go packages, and
-// knows in the second session what it found out in the first.
+// Quickstart mends broken files and learns who can mend what.
 //
 //	go run ./examples/quickstart
 //
-// The reasoner is a function that reads diagnostics and does not know who can
-// repair what. Each member of the crew edits source for one kind of mistake,
-// and the gate runs go build, go vet and go test. What is learned is kept in
-// the user's cache directory, so that the next run starts from there.
+// Six small programs each mend one kind of break. The gate is the parser of the format, for Go the compiler. Nobody
+// says which program fits which break: the first session tries, the second knows. Where OPENAI_API_KEY or
+// OPENAI_BASE_URL is set, a model that may call the gate as a tool is tried, too, after the programs.
 package main
 
 import (
+	"cmp"
 	"context"
 	"embed"
+	"encoding/csv"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
-	"io"
+	"io/fs"
+	"log"
 	"os"
-	"os/signal"
+	"os/exec"
+	"path"
 	"path/filepath"
-	"syscall"
+	"regexp"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/arc-learn/arc"
+	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/act/tools"
+	"github.com/arc-learn/arc/contrib/openai"
+	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/reason"
 )
 
-//go:embed testdata/*.txtar
-var corpus embed.FS
+//go:embed testdata
+var broken embed.FS // those of the second session are other files, broken in the same ways
 
-const usage = `Usage: go run ./examples/quickstart [flags]
-
-A crew repairs broken Go packages in two sessions. In the first it has to find
-out who can repair what; in the second it knows. What it learns is kept in a
-directory, so that the next run starts from there.
-
-  -dir DIR      keep what is learned in DIR
-                (default: arc-quickstart in the user's cache directory)
-  -seed N       order of the crew and of the packages (default 1)
-  -json         print one JSON object and nothing else
-  -package DIR  repair the Go package in DIR instead; its module is copied, its
-                build, vet and tests are run, and the result is shown
-  -write        with -package: write the repaired files back to DIR
-  -h            print this
-
-The exit code is 0 if everything was repaired, 1 if not, 2 for a bad flag or
-path, and 130 after an interrupt. NO_COLOR=1 turns colours off.
-`
-
-// The exit codes.
-const (
-	exitOK          = 0
-	exitFailed      = 1
-	exitUsage       = 2
-	exitInterrupted = 130
-)
-
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	os.Exit(code)
+// file is what has to be mended, and the data of an objective.
+type file struct {
+	Name    string `json:"name"`
+	Content string `json:"content"`
 }
 
-// config is what the command line asks for.
-type config struct {
-	dir   string
-	seed  uint64
-	json  bool
-	pkg   string   // a package of the user; "": the corpus
-	only  []string // families of the corpus; nil: all. Tests shorten it
-	write bool
-}
-
-// usageError is what the user can put right on the command line.
-type usageError struct{ err error }
-
-func (e *usageError) Error() string { return e.err.Error() }
-func (e *usageError) Unwrap() error { return e.err }
-
-func badUsage(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
-
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	c, err := parse(args)
-	if errors.Is(err, flag.ErrHelp) {
-		fmt.Fprint(stdout, usage)
-		return exitOK
+// check is the gate: nil where the format's own parser, or the compiler, takes the file.
+func check(ctx context.Context, f file) error {
+	switch filepath.Ext(f.Name) {
+	case ".json":
+		var v any
+		return json.Unmarshal([]byte(f.Content), &v)
+	case ".yaml":
+		var v any
+		return yaml.Unmarshal([]byte(f.Content), &v)
+	case ".csv":
+		_, err := csv.NewReader(strings.NewReader(f.Content)).ReadAll()
+		return err
 	}
-	var r *result
-	if err == nil {
-		out := newPrinter(stdout)
-		if c.json {
-			out = newPrinter(io.Discard)
-		}
-		r, err = work(ctx, c, out)
-	}
-	if err == nil && c.json {
-		enc := json.NewEncoder(stdout)
-		enc.SetIndent("", "  ")
-		err = enc.Encode(r)
-	}
-	switch _, usage := errors.AsType[*usageError](err); {
-	case err != nil && ctx.Err() != nil:
-		fmt.Fprintf(stderr, "quickstart: stopped; what was learned until then is kept in %s\n", c.dir)
-		return exitInterrupted
-	case usage:
-		fmt.Fprintf(stderr, "quickstart: %s\n", line(err.Error()))
-		return exitUsage
-	case err != nil:
-		fmt.Fprintf(stderr, "quickstart: %v\n", err)
-		return exitFailed
-	case !r.complete():
-		return exitFailed
-	}
-	return exitOK
-}
-
-// parse reads the command line and checks the paths in it.
-func parse(args []string) (config, error) {
-	var c config
-	fs := flag.NewFlagSet("quickstart", flag.ContinueOnError)
-	fs.SetOutput(io.Discard)
-	fs.StringVar(&c.dir, "dir", "", "")
-	fs.Uint64Var(&c.seed, "seed", 1, "")
-	fs.BoolVar(&c.json, "json", false, "")
-	fs.StringVar(&c.pkg, "package", "", "")
-	fs.BoolVar(&c.write, "write", false, "")
-	err := fs.Parse(args)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		return c, err
-	case err != nil:
-		return c, badUsage("%w (-h lists the flags)", err)
-	case fs.NArg() > 0:
-		return c, badUsage("unexpected argument %q (-h lists the flags)", fs.Arg(0))
-	case c.write && c.pkg == "":
-		return c, badUsage("-write needs -package")
-	}
-	if c.dir == "" {
-		cache, err := os.UserCacheDir()
-		if err != nil {
-			return c, badUsage("no cache directory, give one with -dir: %w", err)
-		}
-		c.dir = filepath.Join(cache, "arc-quickstart")
-	}
-	if c.dir, err = filepath.Abs(c.dir); err != nil {
-		return c, badUsage("-dir: %w", err)
-	}
-	if c.pkg != "" {
-		if c.pkg, err = filepath.Abs(c.pkg); err == nil {
-			err = checkPackage(c.pkg)
-		}
-		if err != nil {
-			return c, badUsage("-package: %w", err)
-		}
-	}
-	return c, nil
-}
-
-// checkPackage returns nil if dir is a directory that holds Go files.
-func checkPackage(dir string) error {
-	entries, err := os.ReadDir(dir)
+	dir, err := os.MkdirTemp("", "quickstart")
 	if err != nil {
 		return err
 	}
-	for _, e := range entries {
-		if !e.IsDir() && filepath.Ext(e.Name()) == ".go" {
-			return nil
-		}
+	defer os.RemoveAll(dir)
+	if err := os.WriteFile(filepath.Join(dir, f.Name), []byte(f.Content), 0o600); err != nil {
+		return err
 	}
-	return fmt.Errorf("no Go files in %s", dir)
+	build := exec.CommandContext(ctx, "go", "build", "-o", os.DevNull, f.Name)
+	build.Dir = dir
+	if out, err := build.CombinedOutput(); err != nil {
+		_, said, _ := strings.Cut(string(out), "\n") // after the package's name
+		return fmt.Errorf("%s", strings.SplitN(strings.TrimSpace(said), "\n", 2)[0])
+	}
+	return nil
+}
+
+// programs are the workers: each mends one kind of break, and does harm or nothing elsewhere.
+var programs = map[string]func(string) string{
+	"commas":  func(s string) string { return regexp.MustCompile(`,(\s*[}\]])`).ReplaceAllString(s, "$1") },
+	"quotes":  func(s string) string { return strings.ReplaceAll(s, "'", `"`) },
+	"tabs":    func(s string) string { return strings.ReplaceAll(s, "\t", "  ") },
+	"imports": func(s string) string { return regexp.MustCompile(`import "\w+"\n`).ReplaceAllString(s, "") },
+	"columns": func(s string) string {
+		lines := strings.Split(strings.TrimSpace(s), "\n")
+		for i, l := range lines {
+			lines[i] += strings.Repeat(",", max(0, strings.Count(lines[0], ",")-strings.Count(l, ",")))
+		}
+		return strings.Join(lines, "\n")
+	},
+	"braces": func(s string) string {
+		return s + strings.Repeat("}", max(0, strings.Count(s, "{")-strings.Count(s, "}")))
+	},
+}
+
+func worker(name string, mend func(string) string) act.Worker {
+	return act.Worker{Name: name, Executor: act.ExecutorFunc(func(_ context.Context, c *act.Call) (*act.Result, error) {
+		var f file
+		if err := json.Unmarshal(c.Data, &f); err != nil {
+			return nil, err
+		}
+		return &act.Result{Text: mend(f.Content)}, nil
+	})}
+}
+
+// model is a worker too: it sees the file and what the gate says of its drafts.
+func model() (act.Worker, bool) {
+	url := os.Getenv("OPENAI_BASE_URL")
+	if url == "" && os.Getenv("OPENAI_API_KEY") == "" {
+		return act.Worker{}, false
+	}
+	try := tools.Func("check", "Says whether a file parses or compiles.", func(ctx context.Context, f file) (string, error) {
+		if err := check(ctx, f); err != nil {
+			return err.Error(), nil
+		}
+		return "ok", nil
+	})
+	return act.Worker{
+		Name: "model", Description: "Mends any file. Answers with the whole file and nothing else.", Price: .01,
+		Executor: tools.New(openai.New(cmp.Or(os.Getenv("OPENAI_MODEL"), "gpt-5-mini"), &openai.Options{URL: url}), nil, try),
+	}, true
+}
+
+var verify = act.GateFunc(func(ctx context.Context, c *act.Call, r *act.Result) (act.Verdict, error) {
+	var f file
+	if err := json.Unmarshal(c.Data, &f); err != nil {
+		return act.Verdict{}, err
+	}
+	err := check(ctx, file{f.Name, r.Text})
+	if err == nil && 2*len(r.Text) < len(f.Content) { // a model's refusal in words is a CSV file, too
+		err = fmt.Errorf("most of the file is gone")
+	}
+	if err != nil {
+		return act.Verdict{Complaint: err.Error()}, nil
+	}
+	return act.Verdict{Pass: true}, nil
+})
+
+// places are what differs between two errors of one kind: numbers, quoted words, the file's name.
+var places = regexp.MustCompile(`\d+|"[^"]*"|'[^']+'|\./\S+:`)
+
+func main() {
+	verbose := flag.Bool("v", false, "print every event")
+	flag.Parse()
+	ctx := context.Background()
+	dir, err := os.MkdirTemp("", "arc-quickstart")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	host := arc.Host{Gates: []act.Gate{verify}}
+	for name, mend := range programs {
+		host.Workers = append(host.Workers, worker(name, mend))
+	}
+	if m, ok := model(); ok {
+		host.Workers = append(host.Workers, m)
+	}
+	mended := map[string]string{} // by run: the worker that delivered
+	agent, err := arc.Open(ctx, dir, host, &arc.Options{
+		Attempts: 2 * len(host.Workers), Seed: 1,
+		OnEvent: func(_ memory.Scope, run string, e arc.Event) {
+			if e.Kind == "delivered" && e.Name != "" {
+				mended[run] = e.Name
+			}
+			if *verbose {
+				fmt.Printf("    %s %s %s\n", e.Kind, e.Name, e.Text)
+			}
+		},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer agent.Close()
+	fmt.Printf("%d programs mend files; nobody says which mends what. The gate is the parser.\n", len(programs))
+	tries, took, usage := []int{}, []time.Duration{}, (*reason.Usage)(nil)
+	for _, session := range []string{"1", "2"} {
+		fmt.Printf("\nSession %s\n", session)
+		began, sum := time.Now(), 0
+		names, _ := fs.Glob(broken, "testdata/"+session+"/*")
+		for _, name := range names {
+			content, _ := fs.ReadFile(broken, name)
+			f := file{path.Base(name), string(content)}
+			data, _ := json.Marshal(f)
+			flaw := check(ctx, f)
+			kind := filepath.Ext(f.Name) + places.ReplaceAllString(flaw.Error(), "")
+			r, err := agent.Run(ctx, arc.Objective{Text: "mend " + f.Name, Situation: kind, Data: data})
+			if err != nil {
+				log.Fatal(err)
+			}
+			fmt.Printf("  %-12s %-38.38s %-9s %-7s %d\n", f.Name, flaw, r.Status, mended[r.ID], r.Attempts)
+			sum, usage = sum+r.Attempts, usage.Add(r.Usage)
+		}
+		tries, took = append(tries, sum), append(took, time.Since(began).Round(10*time.Millisecond))
+	}
+	fmt.Printf("\n%d attempts in %v, then %d in %v: %d attempts saved.\n", tries[0], took[0], tries[1], took[1], tries[0]-tries[1])
+	if usage != nil {
+		fmt.Printf("The model took %d tokens.\n", usage.Input+usage.Output)
+	}
+	fmt.Println("Next: examples/hello, a model with tools; examples/layer, memory in your loop.")
 }

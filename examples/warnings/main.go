@@ -1,65 +1,66 @@
-// Warnings is an agent that makes a mistake once: what a gate refused in one run,
-// and what passed instead, is told to the worker of the next.
+// Warnings shows that a mistake is made once: what the gate refused is told where it would be made again, also a
+// year later.
 //
 //	go run ./examples/warnings
 package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"log"
+	"strings"
+	"time"
 
 	"github.com/arc-learn/arc"
 	"github.com/arc-learn/arc/act"
-	"github.com/arc-learn/arc/iar"
-	"github.com/arc-learn/arc/rank"
-	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/store"
 )
 
-// export writes a table as its customer wants it, if it is told how.
-func export(_ context.Context, w act.Work) (act.Result, error) {
-	separator := ","
-	if w.Complaint != "" {
-		separator = ";" // a model would read the complaint
+// write stands for a model: it does what it is told, and knows nothing of the house's customs.
+func write(_ context.Context, c *act.Call) (*act.Result, error) {
+	told := c.Complaint
+	for _, w := range c.Warnings {
+		told += " " + w.Complaint
 	}
-	for _, known := range w.Warnings {
-		if known.Instead == "" {
-			continue // nothing has passed yet
-		}
-		fmt.Printf("  warned: %s was refused, since %s; %s passed\n", known.Refused, known.Why, known.Instead)
-		separator = ";"
+	var in struct{ Order string }
+	if err := json.Unmarshal(c.Inputs, &in); err != nil {
+		return nil, err
 	}
-	said := iar.Reflection{Status: iar.Success, Confidence: 0.9, Summary: "exported"}
-	return act.Result{Output: fmt.Appendf(nil, "%q", separator), Reflection: said}, nil
+	text := "We are sorry that it took so long."
+	if strings.Contains(told, "order number") {
+		text += " Your order is " + in.Order + "."
+	}
+	return &act.Result{Text: text}, nil
 }
 
-// read is what the customer's reader does.
-func read(_ context.Context, _ act.Work, r act.Result) (act.Verdict, error) {
-	return act.Verdict{Pass: string(r.Output) == `";"`, Complaint: "a comma is a decimal point here"}, nil
-}
-
-// plan makes a plan of one task.
-func plan(_ context.Context, b reason.Brief) (reason.Decision, error) {
-	return reason.Decision{Approach: "export it", Tasks: []reason.Task{{Objective: b.Objective}}}, nil
+// names is the gate: a reply names the order.
+func names(_ context.Context, c *act.Call, r *act.Result) (act.Verdict, error) {
+	var in struct{ Order string }
+	if err := json.Unmarshal(c.Inputs, &in); err != nil || !strings.Contains(r.Text, in.Order) {
+		return act.Verdict{Complaint: "the reply lacks the order number"}, nil
+	}
+	return act.Verdict{Pass: true}, nil
 }
 
 func main() {
-	agent, err := arc.Open(context.Background(), "", arc.Host{ // "" keeps it in memory
-		Reasoner: reason.ReasonerFunc(plan),
-		Workers:  []act.Worker{{Card: rank.Candidate{Name: "exporter"}, Executor: act.ExecutorFunc(export)}},
-		Gates:    []act.Gate{act.GateFunc(read)},
-	}, nil)
+	ctx, now := context.Background(), time.Date(2026, 1, 5, 9, 0, 0, 0, time.UTC)
+	agent, err := arc.New(ctx, store.NewMem(), arc.Host{Workers: []act.Worker{{
+		Name: "write", Executor: act.ExecutorFunc(write), Gates: []act.Gate{act.GateFunc(names)},
+	}}}, &arc.Options{Now: func() time.Time { return now }})
+	check(err)
+	defer agent.Close()
+	for _, order := range []string{"A-7471", "B-0093", "C-5518"} {
+		inputs, _ := json.Marshal(map[string]string{"order": order})
+		r, err := agent.Run(ctx, arc.Objective{Text: "Answer the complaint.", Situation: "complaint", Inputs: inputs})
+		check(err)
+		fmt.Printf("%s  %d attempts: %s\n", now.Format(time.DateOnly), r.Attempts, r.Text)
+		now = now.AddDate(0, 6, 0)
+	}
+}
+
+func check(err error) {
 	if err != nil {
 		log.Fatal(err)
-	}
-	for _, table := range []string{"orders", "returns", "customers"} {
-		fmt.Println("export", table)
-		report, err := agent.Run(context.Background(), arc.Objective{
-			Text: "export " + table, Situation: "a partner wants a table",
-		})
-		if err != nil {
-			log.Fatal(err)
-		}
-		fmt.Println(" ", report.Status, "attempts:", report.Attempts)
 	}
 }

@@ -1,230 +1,151 @@
-// Package codec encodes the values that arc's packages keep in a store.
-//
-// A value is an envelope: one byte of format version, four bytes of CRC-32C,
-// and the record in CBOR (RFC 8949, core deterministic encoding). The checksum
-// covers the key as well: a value that is found under another key is damage,
-// not a record.
+// Package codec turns records into the values of a store: a version byte and CBOR (RFC 8949, core deterministic
+// encoding), so that equal records are equal bytes. Integrity is the store's.
 package codec
 
 import (
 	"bytes"
+	"cmp"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
-	"math"
+	"iter"
 	"reflect"
+	"slices"
 	"sync"
-	"unsafe"
+	"unicode/utf8"
 
 	"github.com/fxamacker/cbor/v2"
 
 	"github.com/arc-learn/arc/store"
 )
 
-// Version is the format version that Encode writes.
-const Version = 1
+// MaxRecord is the bound of an encoded record in bytes.
+const MaxRecord = 512 << 10
 
-const header = 5
-
-var (
-	castagnoli = crc32.MakeTable(crc32.Castagnoli)
-	encMode    = must(encOptions().UserBufferEncMode())
-	decMode    = must(decOptions().DecMode())
-)
-
-// DecodeShort reads lists that have maxShort elements in all, and one more for each so
-// many bytes of the record.
+// version is the format that Marshal writes. Formats to come have the bytes up to maxVersion; what begins with
+// another byte is no record.
 const (
-	maxShort = 1 << 13
-	perShort = 32
+	version    = 1
+	maxVersion = 31
 )
 
-func decOptions() cbor.DecOptions {
-	return cbor.DecOptions{
+// The options are constants: they fail always or never.
+var (
+	encoding, _ = cbor.EncOptions{Sort: cbor.SortCoreDeterministic, ShortestFloat: cbor.ShortestFloat16, NaNConvert: cbor.NaNConvert7e00,
+		InfConvert: cbor.InfConvertFloat16, IndefLength: cbor.IndefLengthForbidden, Time: cbor.TimeRFC3339Nano}.UserBufferEncMode()
+	decoding, _ = cbor.DecOptions{
 		DupMapKey:        cbor.DupMapKeyEnforcedAPF,
 		MaxNestedLevels:  64,
-		MaxArrayElements: 1 << 20,
-		MaxMapPairs:      1 << 20,
-		TimeTag:          cbor.DecTagIgnored,
-		UTF8:             cbor.UTF8DecodeInvalid, // what a host's part has said is read as it was written
-	}
-}
-
-func encOptions() cbor.EncOptions {
-	o := cbor.CoreDetEncOptions()
-	o.Time = cbor.TimeRFC3339Nano
-	return o
-}
-
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err) // the options above are constants: they fail always or never
-	}
-	return v
-}
-
-// buffers hold what is being encoded by reflection, scratches what is made for
-// Encode.
-var (
-	buffers   = sync.Pool{New: func() any { return new(bytes.Buffer) }}
-	scratches = sync.Pool{New: func() any { return new([]byte) }}
+		MaxArrayElements: MaxRecord,
+		MaxMapPairs:      MaxRecord,
+		DefaultMapType:   reflect.TypeFor[map[string]any](), // as JSON has it: what was read can be written as JSON
+		UTF8:             cbor.UTF8DecodeInvalid,            // what could be written can be read
+	}.DecMode()
 )
 
-// Encode returns the envelope of v for storing under key.
-func Encode(key string, v any) ([]byte, error) {
-	scratch := scratches.Get().(*[]byte)
-	defer scratches.Put(scratch)
-	value, err := Append((*scratch)[:0], key, v)
-	if err != nil {
+// Marshal returns the value of v (no pointer, behind which cbor copies), or a *[store.LimitError] over [MaxRecord].
+func Marshal(v any) ([]byte, error) {
+	b := buffers.Get().(*bytes.Buffer)
+	defer buffers.Put(b)
+	b.Reset()
+	b.WriteByte(version)
+	if err := encoding.MarshalToBuffer(v, b); err != nil {
+		return nil, fmt.Errorf("codec: %T: %w", v, err)
+	}
+	if err := store.Limit("record", b.Len(), MaxRecord); err != nil {
 		return nil, err
 	}
-	*scratch = value
-	return bytes.Clone(value), nil
+	return bytes.Clone(b.Bytes()), nil
 }
 
-// Append appends the envelope of v for storing under key to buf.
-func Append(buf []byte, key string, v any) ([]byte, error) { return AppendSeen(buf, key, v, nil) }
+var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
-// AppendSeen is Append of a value whose texts see is called with as they are written,
-// unless it is nil: texts, under a name if they are those of a map, and bytes. The value
-// is a pointer to a struct of which each field has a number, or is left out.
-func AppendSeen(buf []byte, key string, v any, see func(name, text string, raw []byte)) ([]byte, error) {
-	start := len(buf)
-	buf, err := appendBody(append(buf, Version, 0, 0, 0, 0), v, see)
-	if err != nil {
-		return nil, fmt.Errorf("encode %q: %w", key, err)
-	}
-	value := buf[start:]
-	binary.BigEndian.PutUint32(value[1:], sum(key, value[header:]))
-	return buf, nil
-}
-
-func appendBody(buf []byte, v any, see func(name, text string, raw []byte)) ([]byte, error) {
-	if r := reflect.ValueOf(v); r.Kind() == reflect.Pointer && !r.IsNil() {
-		if p := planOf(r.Type().Elem()); p != nil {
-			return p.encode(buf, r.UnsafePointer(), see), nil
-		}
-	}
-	if see != nil {
-		return buf, fmt.Errorf("%T has no plan", v)
-	}
-	w := buffers.Get().(*bytes.Buffer)
-	defer buffers.Put(w)
-	w.Reset()
-	err := encMode.MarshalToBuffer(v, w)
-	return append(buf, w.Bytes()...), err
-}
-
-func sum(key string, body []byte) uint32 {
-	// The conversion copies nothing: Update reads the bytes and keeps none.
-	crc := crc32.Update(0, castagnoli, unsafe.Slice(unsafe.StringData(key), len(key)))
-	return crc32.Update(crc, castagnoli, body)
-}
-
-// Move returns the value of e as it is to be stored under another key. The errors
-// are those of Decode.
-func Move(e store.Entry, key string) ([]byte, error) {
-	body, err := verified(e)
-	if err != nil {
-		return nil, err
-	}
-	value := bytes.Clone(e.Value)
-	binary.BigEndian.PutUint32(value[1:], sum(key, body))
-	return value, nil
-}
-
-// Decode reads the envelope of e into v. It returns store.ErrDamaged or
-// store.ErrNewer, with the key, for a value that it cannot trust.
-func Decode(e store.Entry, v any) error {
-	body, err := verified(e)
-	if err != nil {
-		return err
-	}
-	if err := decMode.Unmarshal(body, v); err != nil {
-		return fmt.Errorf("%w: %q: %v", store.ErrDamaged, e.Key, err)
-	}
-	return nil
-}
-
-// DecodeShort is Decode of what may have been made up: an element of a list takes a byte,
-// and may be a struct of hundreds. Lists of more than 8,192 elements in all, for a record
-// of some size a few more, are damage.
-func DecodeShort(e store.Entry, v any) error {
-	_, err := verified(e)
-	if err == nil && Short(e.Value) != nil {
-		err = fmt.Errorf("%w: %q has lists of too many elements", store.ErrDamaged, e.Key)
-	}
-	if err != nil {
-		return err
-	}
-	return Decode(e, v)
-}
-
-// Short returns a *store.LimitError for the envelope of a value that DecodeShort would refuse.
-func Short(value []byte) error {
-	body := value[header:]
-	if len(body) <= maxShort { // an element takes a byte
-		return nil
-	}
-	limit := maxShort + len(body)/perShort
-	if got := elements(body); got > uint64(limit) {
-		return &store.LimitError{Field: "elements of lists", Limit: limit, Got: int(min(got, math.MaxInt32))}
-	}
-	return nil
-}
-
-// elements returns how many elements the lists of a record say to have, with those that
-// are in them; too many for one that does not say.
-func elements(body []byte) (n uint64) {
-	for at := 0; at < len(body); {
-		kind, arg := body[at]>>5, uint64(body[at]&31)
-		at++
-		switch {
-		case arg > 27:
-			return math.MaxUint64 // without a length: no encoding of ours
-		case arg > 23:
-			size := 1 << (arg - 24)
-			if at+size > len(body) {
-				return n // Decode says so
-			}
-			arg = 0
-			for _, b := range body[at : at+size] {
-				arg = arg<<8 | uint64(b)
-			}
-			at += size
-		}
-		switch kind {
-		case 2, 3: // bytes, text
-			if arg > uint64(len(body)-at) {
-				return n
-			}
-			at += int(arg)
-		case 4:
-			n += min(arg, math.MaxUint32)
-		}
-	}
-	return n
-}
-
-// Unreadable reports whether an error is, or joins, one of Decode: other records can be read.
-func Unreadable(err error) bool {
-	return errors.Is(err, store.ErrDamaged) || errors.Is(err, store.ErrNewer)
-}
-
-// verified returns the record of e in CBOR.
-func verified(e store.Entry) ([]byte, error) {
+// Unmarshal reads a value into v, a pointer to a zero value. Fields that v does not have are left out. The error
+// wraps [store.ErrNewer] for a version to come, and [store.ErrDamaged] for what Marshal has not written.
+func Unmarshal(value []byte, v any) error {
 	switch {
-	case len(e.Value) < header:
-		return nil, fmt.Errorf("%w: %q holds %d bytes", store.ErrDamaged, e.Key, len(e.Value))
-	case e.Value[0] > Version:
-		return nil, fmt.Errorf("%w: %q has format %d", store.ErrNewer, e.Key, e.Value[0])
-	case e.Value[0] == 0:
-		return nil, fmt.Errorf("%w: %q has format 0", store.ErrDamaged, e.Key)
+	case len(value) == 0 || value[0] == 0 || value[0] > maxVersion:
+		return fmt.Errorf("%w: not a record", store.ErrDamaged)
+	case value[0] > version:
+		return fmt.Errorf("%w: a record of format %d", store.ErrNewer, value[0])
 	}
-	body := e.Value[header:]
-	if sum(e.Key, body) != binary.BigEndian.Uint32(e.Value[1:header]) {
-		return nil, fmt.Errorf("%w: %q does not match its checksum", store.ErrDamaged, e.Key)
+	if err := decoding.Unmarshal(value[1:], v); err != nil {
+		return fmt.Errorf("%w: %T: %w", store.ErrDamaged, v, err)
 	}
-	return body, nil
+	return nil
+}
+
+// Prefix is how many bytes [Seal] writes before a record of a format of its own.
+const Prefix = 6
+
+// Seal completes a value whose bytes from Prefix on have a format of their own: what Marshal writes of them as one byte
+// string, but for the length of its length.
+func Seal(value []byte) {
+	value[0], value[1] = version, 0x5a
+	binary.BigEndian.PutUint32(value[2:], uint32(len(value)-Prefix))
+}
+
+// Sealed checks that a value is complete, with the errors of Unmarshal.
+func Sealed(value []byte) error {
+	if len(value) < Prefix || value[0] != version || value[1] != 0x5a || int(binary.BigEndian.Uint32(value[2:])) != len(value)-Prefix {
+		return cmp.Or(Unmarshal(value, new([]byte)), fmt.Errorf("%w: not sealed", store.ErrDamaged))
+	}
+	return nil
+}
+
+// Reader is a [store.Store] or a [store.Batch].
+type Reader interface {
+	Get(ctx context.Context, key string) (store.Entry, error)
+}
+
+// Load reads the record at key: the zero value if there is none. The condition is that it stays as it is: Absent if it is
+// not there, and Any if an earlier part of a batch has staged it, whose condition then holds.
+func Load[T any](ctx context.Context, r Reader, key string) (v T, c store.Condition, err error) {
+	e, err := r.Get(ctx, key)
+	if errors.Is(err, store.ErrNotFound) {
+		return v, store.Absent, nil
+	}
+	if err == nil {
+		err = Unmarshal(e.Value, &v)
+	}
+	if err != nil {
+		return v, c, fmt.Errorf("%s: %w", key, err)
+	}
+	if e.Rev == 0 {
+		return v, store.Any, nil
+	}
+	return v, store.At(e.Rev), nil
+}
+
+// Put stages the record at key.
+func Put(b *store.Batch, key string, v any, c store.Condition) error {
+	value, err := Marshal(v)
+	if err != nil {
+		return fmt.Errorf("%s: %w", key, err)
+	}
+	return b.Put(key, value, c)
+}
+
+// Scan yields the entries of some kinds in all scopes of a tenant's store. Where there are many of another kind, it
+// steps over those.
+func Scan(ctx context.Context, st store.Store, kinds ...string) iter.Seq2[store.Entry, error] {
+	const patience = 64 // entries of other kinds before it looks for the next one
+	return func(yield func(store.Entry, error) bool) {
+		for again, after := true, ""; again; {
+			again = false
+			others := 0
+			for e, err := range st.Scan(ctx, store.Range{Prefix: "s/", After: after}) {
+				scope, kind, _, _ := store.ParseKey(e.Key)
+				if err != nil || slices.Contains(kinds, kind) {
+					if !yield(e, err) || err != nil {
+						return
+					}
+				} else if others++; others > patience {
+					again, after = true, scope.Prefix(kind)+string(utf8.MaxRune)
+					break
+				}
+			}
+		}
+	}
 }

@@ -1,6 +1,5 @@
-// Package fence writes kept text into a prompt so that it stays data: between
-// delimiters that the text does not contain, and without characters that hide or
-// reorder text.
+// Package fence writes kept text into a prompt so that it stays data: without characters that hide or reorder text,
+// with the control words of chat templates broken up, and between delimiters that it does not contain.
 package fence
 
 import (
@@ -8,64 +7,85 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
-	"io"
-	"slices"
+	"regexp"
 	"strings"
+	"unicode"
 )
 
-// Wrap puts body between two delimiters that begin with name. The opening one is
-// followed by note. Body must end in a newline or be empty. The delimiter is drawn
-// from body, which does not contain it, so that a run repeats exactly. Its length
-// depends on the length of name alone.
-func Wrap(name, note, body string) string { return Block(name, Mark(body), note, body) }
-
-// Block is Wrap with a mark of the caller. A prompt of several blocks draws one
-// Mark from all bodies, so that no text in one block closes another.
+// Block returns body between two delimiters that begin with name, the first of which is followed by note. The mark
+// is one of [Mark] over all bodies of a prompt, so that no text in one block ends another. Body is the result of
+// [Text], or several of [Line].
 func Block(name, mark, note, body string) string {
+	if body != "" && !strings.HasSuffix(body, "\n") {
+		body += "\n"
+	}
 	return fmt.Sprintf("<<<%s-%s %s\n%s%s-%s>>>\n", name, mark, note, body, name, mark)
 }
 
-// Mark returns 16 hexadecimal digits that no part contains: the first 8 bytes of
-// the SHA-256 of all parts, drawn again while a part contains them.
-func Mark(parts ...string) string {
+// Mark returns 16 hexadecimal digits that none of the texts contains: who writes a text cannot know them, as the text
+// would have to contain its own hash. They are a function of seed and texts, so that a run repeats exactly and a
+// provider's cache of prompts holds.
+func Mark(seed uint64, texts ...string) string {
 	h := sha256.New()
-	write := func(s string) {
-		var size [8]byte
-		binary.BigEndian.PutUint64(size[:], uint64(len(s)))
-		h.Write(size[:])
-		io.WriteString(h, s) // a hash never fails
+	number := func(n uint64) { h.Write(binary.BigEndian.AppendUint64(nil, n)) }
+	number(seed)
+	for _, t := range texts {
+		number(uint64(len(t)))
+		h.Write([]byte(t))
 	}
-	write("fence")
-	for _, p := range parts {
-		write(p)
+	return hex.EncodeToString(h.Sum(nil)[:8])
+}
+
+// Line returns the [Text] of s on one line.
+func Line(s string) string { return Text(strings.Join(strings.Fields(Visible(s)), " ")) }
+
+// controls matches what the chat templates of models are made of: <|…|> also with full-width bars, [/…] and words
+// in capitals between brackets, <<…>>, and tags whose name has an underscore or is that of a token.
+var controls = regexp.MustCompile(`<[|｜]|<</?[A-Z_]+>>|\[/[A-Za-z_]+\]|\[[A-Z][A-Z_]+\]|` +
+	`</?(?:[A-Za-z]+(?:_[A-Za-z]+)+|s|bos|eos|pad|unk)>`)
+
+// Text returns the [Visible] part of s with a space behind the first character of each control word, so that no
+// tokenizer takes it for one.
+func Text(s string) string {
+	s = Visible(s)
+	if !strings.ContainsAny(s, "<[") {
+		return s
 	}
-	for n := byte(0); ; n++ {
-		write(string([]byte{n}))
-		mark := hex.EncodeToString(h.Sum(nil)[:8])
-		if !slices.ContainsFunc(parts, func(p string) bool { return strings.Contains(p, mark) }) {
-			return mark
+	return controls.ReplaceAllStringFunc(s, func(word string) string {
+		first := []rune(word)[:1]
+		return string(first) + " " + word[len(string(first)):]
+	})
+}
+
+// Visible returns s without control, format and private characters, and with every kind of line end as a newline.
+// One joiner or variation selector stays behind a character that is not ASCII, as in Persian words and emoji.
+func Visible(s string) string {
+	if !strings.ContainsFunc(s, func(r rune) bool { return (r < ' ' || r > '~') && r != '\n' && r != '\t' }) {
+		return s
+	}
+	last := ' ' // the character before, as far as it was kept
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n', r == '\t':
+		case r == '\r', r == '\v', r == '\f', r == 0x85, unicode.In(r, unicode.Zl, unicode.Zp):
+			r = '\n'
+		case joins(r) && last > unicode.MaxASCII && !joins(last):
+		case unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co, unicode.Variation_Selector,
+			unicode.Other_Default_Ignorable_Code_Point):
+			return -1
 		}
-	}
+		last = r
+		return r
+	}, strings.ReplaceAll(s, "\r\n", "\n"))
 }
 
-// Quote returns text as a quotation: its visible part, inert, with a bar before
-// every line and a newline at the end. Quote cuts a text of more than limit bytes,
-// and adds the line "(cut)".
-func Quote(text string, limit int) string {
-	text = Text(text)
-	cut := len(text) > limit
-	if cut {
-		text = strings.ToValidUTF8(text[:limit], "")
+// joins reports whether r is a joiner of letters or of emoji, or the selector of an emoji's picture.
+func joins(r rune) bool { return r == '\u200c' || r == '\u200d' || r == '\ufe0f' }
+
+// Clip returns a text, or its first n bytes and a sign that it goes on.
+func Clip(s string, n int) string {
+	if len(s) <= n {
+		return s
 	}
-	text = "| " + strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n| ") + "\n"
-	if cut {
-		text += "(cut)\n"
-	}
-	return text
+	return strings.ToValidUTF8(s[:n], "") + "…"
 }
-
-// Line returns the visible part of s, inert, on one line.
-func Line(s string) string { return inert(strings.Join(strings.Fields(Visible(s)), " ")) }
-
-// Text returns the visible part of s, inert.
-func Text(s string) string { return inert(Visible(s)) }

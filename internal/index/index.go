@@ -1,235 +1,350 @@
-// Package index finds records by the words of their texts.
+// Package index finds records by the words of their texts: BM25, in which a record counts with what is said around
+// it in its thread, and a bare word finds its forms.
 //
-// An [Index] is an inverted index in memory. Records are put under rows,
-// searched for by terms, and deleted again. The score is BM25, in which a record
-// counts with what is around it in its thread; the formula and its constants
-// are in recipe.go. What [Index.Search] returns is exact: terms and threads that
-// cannot make a difference any more are left out of the work, but never out of
-// the result.
-//
-// Any number of goroutines may search at a time, or one may write: the owner
-// keeps them apart.
+// An [Index] is of one scope, so that no figure of a scope reaches another. Records are rows: the Index numbers
+// them, and its owner keeps what a row stands for. Any number of searches may run at once; [Index.Insert] and
+// [Index.Remove] need the Index for themselves. The owner's RWMutex sees to that, since it guards what the rows stand
+// for as well.
 package index
 
 import (
+	"cmp"
+	"hash/fnv"
+	"math"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
 	"github.com/arc-learn/arc/internal/text"
 )
 
 // Doc is what is indexed of a record.
 type Doc struct {
-	Trigger, Content, Actor []text.Term
-	// Extra are further terms under which the record is found, if it does not
-	// have them; Date are those of its date, which count once more. They do
-	// not add to its length.
-	Extra, Date []text.Term
-	// Thread is the conversation that the record is part of; "" is none. Its
-	// records are in order of At, then of Tie, then of row.
-	Thread  string
-	At, Tie int64
-	// Asks says that the content is a question. Other says that the side which
-	// asks the queries has not said it.
-	Asks, Other bool
-	Flags       Flags
+	Trigger string // counts twice
+	Content string
+	Actor   string // who said it; the records of an actor whom a question names come before others
+	Thread  string // the conversation it is part of, "" for none; its place in there is that of At and then Tie
+	At      time.Time
+	Day     []text.Term // the words of its date, which count in no length; the last one is of the day of the year
+	Tie     uint64      // orders records of the same At, such as those of one batch
 }
 
-// Flags are marks that the owner gives to records, in the lower 12 bits.
-type Flags uint16
+// Index finds the records of one scope. Create one with [New].
+type Index struct {
+	an      *text.Analyzer
+	terms   map[string]*term
+	near    map[string][]*term        // by what forms of a word have in common; see nearKeys
+	names   map[string]map[uint32]int // by a word of an actor's name: the actor's number, and how many records
+	threads map[string][]uint32       // the rows of each, in order
+	free    []uint32                  // rows of removed records
+	rows    []row
+	actors  []uint32 // by row, as the next; 0: nobody
+	links   []link   // grown where there are threads
+	places  []place
+}
 
-// What the index itself marks.
+// row is what a search needs of every record. It is small, since searches wait for memory.
+type row struct {
+	length uint8
+	linked bool // it has a thread, and is short enough to count with its neighbours
+	asks   bool // it is a short question
+}
+
+// link has the rows before and after in a thread, plus one.
+type link [2]uint32
+
+// place orders a thread.
+type place struct {
+	at  int64
+	tie uint64
+}
+
+// term is a word with its postings in order of row.
+type term struct {
+	text     string
+	stop     bool // all records had it as a function word; "does" and "doe" have one stem
+	postings []posting
+}
+
+// posting is a row that has a term, and in the last byte how often.
+type posting uint32
+
+func (p posting) row() uint32    { return uint32(p) >> 8 }
+func (p posting) count() float32 { return float32(p & 255) }
+
+// maxRows bounds the rows whose words are found, so that a posting has four bytes.
+const maxRows = 1 << 24
+
+// find returns where the posting of a row is, or belongs.
+func (t *term) find(r uint32) (i int, ok bool) {
+	last := len(t.postings) - 1
+	if i = last; i < 0 || t.postings[i].row() < r { // as in most inserts
+		return last + 1, false
+	}
+	if t.postings[i].row() > r {
+		i, _ = slices.BinarySearch(t.postings, posting(r<<8))
+	}
+	return i, t.postings[i].row() == r
+}
+
+// New returns an empty Index of texts in the languages of an.
+func New(an *text.Analyzer) *Index {
+	return &Index{an: an, terms: map[string]*term{}, near: map[string][]*term{}, names: map[string]map[uint32]int{},
+		threads: map[string][]uint32{}}
+}
+
+// Terms are the terms of some Docs.
+type Terms struct {
+	docs  []entry
+	terms []text.Term // of a lexicon
+	pairs []uint64    // in order: number of a term, doc, and what it counts there, of 32, 24 and 8 bits
+}
+
+// entry is what an Index keeps of a Doc beside its terms.
+type entry struct {
+	actor  []text.Term
+	thread string
+	place  place
+	row    row
+}
+
+// Analyze returns the terms of docs, at most 2^24. To make them takes most of the time of Insert, and no lock: do it
+// before. What has many docs looks each word up once.
+func (ix *Index) Analyze(docs ...Doc) *Terms {
+	lex := ix.an.Lexicon()
+	defer lex.Done()
+	t := &Terms{docs: make([]entry, len(docs)), pairs: make([]uint64, 0, 40*len(docs))}
+	var buf [64]uint32
+	for i := range docs {
+		d, e, length := &docs[i], &t.docs[i], 0.0
+		add := func(s string, weight uint64) (numbers []uint32) {
+			numbers = lex.Append(buf[:0], s)
+			for _, n := range numbers {
+				t.pairs = append(t.pairs, uint64(n)<<32|uint64(i)<<8|weight)
+				length += float64(weight) * lex.Terms[n].Weight()
+			}
+			return numbers
+		}
+		add(d.Content, 1)
+		add(d.Trigger, 2)
+		if !sides[strings.ToLower(d.Actor)] {
+			for _, n := range add(d.Actor, 1) {
+				e.actor = append(e.actor, lex.Terms[n])
+			}
+		}
+		for _, w := range d.Day {
+			t.pairs = append(t.pairs, uint64(lex.Number(w))<<32|uint64(i)<<8|1)
+		}
+		e.thread, e.place, e.row = d.Thread, place{d.At.UnixMicro(), d.Tie}, row{length: lengthCode(length)}
+		e.row.linked = d.Thread != "" && open[e.row.length] > 0
+		e.row.asks = length <= shortAsk && strings.HasSuffix(strings.TrimRightFunc(d.Content, unicode.IsSpace), "?")
+	}
+	t.terms = lex.Terms
+	slices.Sort(t.pairs)
+	return t
+}
+
+// Insert indexes what was analyzed and returns the row of the first record: that of a removed record, or else the next,
+// from 0 on. Several records have the next rows.
+func (ix *Index) Insert(d *Terms) (first uint32) {
+	first = uint32(len(ix.rows))
+	if n := len(ix.free); n > 0 && len(d.docs) == 1 {
+		first, ix.free = ix.free[n-1], ix.free[:n-1]
+	} else {
+		ix.rows, ix.actors = append(ix.rows, make([]row, len(d.docs))...), append(ix.actors, make([]uint32, len(d.docs))...)
+	}
+	for i := range d.docs {
+		e, r := &d.docs[i], first+uint32(i)
+		ix.rows[r], ix.actors[r] = e.row, ix.enter(e.actor, 1)
+		if e.thread != "" {
+			ix.join(r, e)
+		}
+	}
+	var t *term
+	for i, p := range d.pairs {
+		r := first + uint32(p)>>8
+		if r >= maxRows {
+			continue
+		}
+		if w := &d.terms[p>>32]; i == 0 || t == nil || d.pairs[i-1]>>32 != p>>32 {
+			if t = ix.terms[w.Text]; t == nil {
+				t = &term{text: w.Text, stop: true}
+				ix.terms[t.text] = t
+			}
+			if t.stop && !w.Stop {
+				t.stop = false
+				ix.learn(t)
+			}
+		}
+		if at, again := t.find(r); again {
+			t.postings[at] += min(posting(p&255), 255-t.postings[at]&255)
+		} else {
+			t.postings = slices.Insert(t.postings, at, posting(r<<8|uint32(p&255)))
+		}
+	}
+	return first
+}
+
+// Remove takes out a row. d is Analyze of the Doc that was inserted.
+func (ix *Index) Remove(r uint32, d *Terms) {
+	if thread := d.docs[0].thread; thread != "" {
+		ix.leave(r, thread)
+	}
+	ix.enter(d.docs[0].actor, -1)
+	for _, p := range d.pairs {
+		t := ix.terms[d.terms[p>>32].Text]
+		if t == nil {
+			continue
+		}
+		if i, ok := t.find(r); ok {
+			t.postings = slices.Delete(t.postings, i, i+1)
+		}
+		if len(t.postings) == 0 {
+			delete(ix.terms, t.text)
+			ix.unlearn(t)
+		}
+	}
+	ix.rows[r] = row{}
+	ix.free = append(ix.free, r)
+}
+
+// join puts a row into its thread, and leave takes it out.
+func (ix *Index) join(r uint32, e *entry) {
+	for len(ix.links) < len(ix.rows) {
+		ix.links, ix.places = append(ix.links, link{}), append(ix.places, place{})
+	}
+	ix.places[r] = e.place
+	rows := ix.threads[e.thread]
+	i := ix.find(rows, r)
+	rows = slices.Insert(rows, i, r)
+	ix.threads[strings.Clone(e.thread)] = rows
+	ix.connect(rows, i)
+	ix.connect(rows, i+1)
+}
+
+func (ix *Index) leave(r uint32, thread string) {
+	rows := ix.threads[thread]
+	i := ix.find(rows, r)
+	if rows = slices.Delete(rows, i, i+1); len(rows) == 0 {
+		delete(ix.threads, thread)
+	} else {
+		ix.threads[thread] = rows
+	}
+	ix.connect(rows, i)
+	ix.links[r] = link{}
+}
+
+// find returns where a row is in its thread, or belongs.
+func (ix *Index) find(rows []uint32, r uint32) int {
+	i, _ := slices.BinarySearchFunc(rows, r, func(a, b uint32) int {
+		p, q := ix.places[a], ix.places[b]
+		return cmp.Or(cmp.Compare(p.at, q.at), cmp.Compare(p.tie, q.tie), cmp.Compare(a, b))
+	})
+	return i
+}
+
+// connect links the i-th row of a thread with that before it.
+func (ix *Index) connect(rows []uint32, i int) {
+	var before, after uint32
+	if i > 0 {
+		before = rows[i-1] + 1
+	}
+	if i < len(rows) {
+		after = rows[i] + 1
+		ix.links[rows[i]][0] = before
+	}
+	if before != 0 {
+		ix.links[before-1][1] = after
+	}
+}
+
+// Latest returns the last n rows of a thread, in order.
+func (ix *Index) Latest(thread string, n int) []uint32 {
+	rows := ix.threads[thread]
+	return slices.Clone(rows[max(0, len(rows)-max(0, n)):])
+}
+
+// sides are actors that are no more than a side of a conversation, which half of all records have: no names to be found
+// by.
+var sides = map[string]bool{"user": true, "human": true, "customer": true, "me": true,
+	"assistant": true, "ai": true, "agent": true, "bot": true, "model": true, "system": true, "tool": true}
+
+// enter counts n more records of an actor, and returns the actor's number; 0: no actor.
+func (ix *Index) enter(terms []text.Term, n int) uint32 {
+	if len(terms) == 0 {
+		return 0
+	}
+	h := fnv.New32a()
+	for _, t := range terms {
+		h.Write([]byte(t.Text + "\x00"))
+	}
+	id := max(h.Sum32(), 1)
+	for _, t := range terms {
+		if t.Stop {
+			continue
+		}
+		if ix.names[t.Text] == nil {
+			ix.names[t.Text] = map[uint32]int{}
+		}
+		if ix.names[t.Text][id] += n; ix.names[t.Text][id] == 0 {
+			delete(ix.names[t.Text], id)
+		}
+		if len(ix.names[t.Text]) == 0 {
+			delete(ix.names, t.Text)
+		}
+	}
+	return id
+}
+
+// The recipe. k1 and b are those of BM25 (Robertson and Zaragoza 2009); the other numbers were fitted to dialogue
+// with marked evidence, see docs/benchmarks.md.
 const (
-	dead Flags = 1 << (15 - iota)
-	asks
-	other
-	own = 1<<12 - 1 // the owner's
+	k1, b          = 0.9, 0.9
+	reach          = 3    // neighbours in a thread, on each side, that count with a record
+	ActorNamed     = 0.28 // a record of the one actor whom the query names counts so much more
+	toldAfter      = 0.9  // the word for the day after counts so much of that for the day
+	dayNamed       = 1.0  // a record of a day that the query names; not in talk, where much of a day is told on another
+	justAsks       = -0.25
+	shortAsk       = 16 // words
+	minRecords     = 1024
+	usualLength    = 64
+	minInformation = 6.5 // what a query asks for at least: few common words are not all that somebody means
+	formOf         = 0.6 // another form or spelling counts so much of the word itself
 )
 
-// Index finds rows, which are numbers that the owner gives to records: each to
-// one record only, ever, and in ascending order. It costs some bytes for a row
-// that is skipped or deleted.
-type Index struct {
-	terms map[string]*term
-	names map[string][]*actor // by the words of their names
-	spelt spellings
-	cols  columns
-	rows  uint32 // all are below it
-	live  int
-	norms *norms
+// What a record gives to those before and after it in its thread, by their distance, and what it takes of them.
+var given, taken = [2][reach]float32{{0.15, 0.12, 0.06}, {0.3, 0.18, 0.09}}, [2][reach]float32{{0.3, 0.18, 0.09}, {0.15, 0.12, 0.06}}
 
-	threads threads
-
-	// Of threads: how many there are, and their length in sumUnit.
-	threadCount, threadLength int64
-
-	// Of writing.
-	lengths     [256]int // how many live records have the code
-	touched     []*term  // of the record at hand
-	named       map[string]*thread
-	free        []uint32 // numbers of chunks
-	lastThread  uint32
-	freeThreads []uint32
-
-	actors    map[string]*actor
-	lastActor uint32
+func idf(records, df int) float64 {
+	return math.Log1p((float64(max(records, df)-df) + 0.5) / (float64(df) + 0.5))
 }
 
-// columns are what is kept by row.
-type columns struct {
-	// flags <<16 | code of the squared norm of the content <<8 | code of length
-	meta  []uint32
-	chunk []uint32 // of its thread, see nearPrev
-	actor []uint32 // its number
+// lengthCode rounds a length to eight steps an octave.
+func lengthCode(length float64) uint8 {
+	return uint8(min(math.Round(8*math.Log2(max(length, 1))), 255))
 }
 
-// New returns an empty Index.
-func New() *Index {
-	return &Index{
-		terms: make(map[string]*term), names: make(map[string][]*actor), norms: newNorms(minLength),
-		named: make(map[string]*thread), actors: make(map[string]*actor),
-	}
-}
-
-// Len returns the number of records.
-func (ix *Index) Len() int { return ix.live }
-
-// Put indexes d as row, which was never used before and is larger than all
-// that were.
-func (ix *Index) Put(row uint32, d Doc) {
-	length, norm := ix.gather(&d, ix.intern)
-	code := lengthCode(length)
-	flags := d.Flags & own
-	if d.Asks && length <= shortAsk {
-		flags |= asks
-	}
-	if d.Other {
-		flags |= other
-	}
-	ix.grow(row)
-	cols := &ix.cols
-	cols.meta[row] = uint32(flags)<<16 | uint32(normCode(norm))<<8 | uint32(code)
-	cols.actor[row] = ix.enter(d.Actor)
-	for _, t := range ix.touched {
-		t.post(row, t.count, code)
-		t.count = 0
-	}
-	if d.Thread != "" {
-		ix.joinThread(row, d.Thread, place{d.At, d.Tie})
-	}
-	ix.count(code, 1)
-	ix.rows = row + 1
-}
-
-// Delete removes row, of which d was indexed.
-func (ix *Index) Delete(row uint32, d Doc) {
-	cols := &ix.cols
-	if int(row) >= len(cols.meta) || cols.dead(row) {
-		return
-	}
-	ix.gather(&d, func(t text.Term) *term { return ix.terms[t.Text] })
-	meta := cols.meta[row]
-	cols.meta[row] = meta | uint32(dead)<<16
-	for _, t := range ix.touched {
-		t.count = 0
-		if t.drop(cols.dead); t.df == 0 {
-			delete(ix.terms, t.text)
-			ix.spelt.unlearn(t)
+// norms are what a count is multiplied by, by length code, and open how much a record takes of and gives to its
+// neighbours. The usual length is a constant, not the mean of BM25: so a record scores the same whatever else there is.
+var norms, open = func() (n, h [256]float32) {
+	for code := range n {
+		length := math.Exp2(float64(code) / 8)
+		n[code] = float32(1 / (1 - b + b*length/usualLength))
+		switch {
+		case length <= 32:
+			h[code] = 1
+		case length <= 96:
+			h[code] = float32(32 / length * 32 / length)
 		}
 	}
-	ix.exit(d.Actor)
-	if cols.chunk[row] != 0 {
-		ix.leaveThread(row)
-	}
-	ix.count(uint8(meta), -1)
-}
+	return n, h
+}()
 
-// SetFlags replaces the owner's flags of row.
-func (ix *Index) SetFlags(row uint32, f Flags) {
-	cell := &ix.cols.meta[row]
-	*cell = *cell&^(uint32(own)<<16) | uint32(f&own)<<16
-}
-
-func flagsOf(meta uint32) Flags { return Flags(meta >> 16) }
-
-func (c *columns) dead(row uint32) bool { return flagsOf(c.meta[row])&dead != 0 }
-
-// grow makes columns that have the row.
-func (ix *Index) grow(row uint32) {
-	old := len(ix.cols.meta)
-	if int(row) < old {
-		return
-	}
-	n := max(int(row)+1+int(row)/4, 16)
-	for _, col := range [...]*[]uint32{&ix.cols.meta, &ix.cols.chunk, &ix.cols.actor} {
-		grown := make([]uint32, n)
-		copy(grown, *col)
-		*col = grown
-	}
-	for i := old; i < n; i++ {
-		ix.cols.meta[i] = uint32(dead) << 16 // a row that is skipped holds nothing
-	}
-}
-
-// count keeps the statistics.
-func (ix *Index) count(length uint8, records int) {
-	ix.lengths[length] += records
-	ix.live += records
-	below := 0
-	for code, records := range &ix.lengths {
-		if below += records; 4*below >= ix.live {
-			if usual := usualLength(lengthOf(uint8(code))); usual != ix.norms.usual {
-				ix.norms = newNorms(usual)
-			}
-			return
-		}
-	}
-}
-
-// gather counts the terms of a document in ix.touched, and returns its length,
-// and the squared norm of its content as similarity takes it.
-func (ix *Index) gather(d *Doc, find func(text.Term) *term) (length, norm float64) {
-	clear(ix.touched)
-	ix.touched = ix.touched[:0]
-	add := func(terms []text.Term, weight int) {
-		for _, x := range terms {
-			if t := ix.touch(find(x)); t != nil {
-				t.count = uint8(min(int(t.count)+weight, maxCount))
-			}
-			length += float64(weight) * x.Weight()
-		}
-	}
-	add(d.Content, contentWeight)
-	for _, t := range ix.touched {
-		w := float64(t.count) * text.Term{Stop: t.stop}.Weight()
-		norm += w * w
-	}
-	add(d.Trigger, triggerWeight)
-	add(d.Actor, actorWeight)
-	for _, x := range d.Extra {
-		if t := ix.touch(find(x)); t != nil && t.count == 0 {
-			t.count = contentWeight
-		}
-	}
-	for _, x := range d.Date {
-		if t := ix.touch(find(x)); t != nil {
-			t.count = uint8(min(int(t.count)+1, maxCount))
-		}
-	}
-	return length, norm
-}
-
-// touch notes that the record at hand has the term.
-func (ix *Index) touch(t *term) *term {
-	if t != nil && t.count == 0 {
-		ix.touched = append(ix.touched, t)
-	}
-	return t
-}
-
-func (ix *Index) intern(x text.Term) *term {
-	t := ix.terms[x.Text]
-	if t == nil {
-		t = &term{text: x.Text, stop: x.Stop}
-		ix.terms[x.Text] = t
-		ix.spelt.learn(t)
-	}
-	return t
+// lexical is how much of a query of n words a record is about, by the share r of their weight that it has: the same
+// share of a long query is more.
+func lexical(r, n float64) float64 {
+	x := r * math.Pow(max(n, 4)/4, 0.75)
+	x = x * x * x
+	return x / (1 + x)
 }

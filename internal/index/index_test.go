@@ -1,13 +1,16 @@
 package index_test
 
 import (
+	"cmp"
 	"fmt"
-	"maps"
-	"math/rand/v2"
+	"math"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
@@ -15,296 +18,331 @@ import (
 	"github.com/arc-learn/arc/internal/text"
 )
 
-func doc(trigger, content, actor string) index.Doc {
-	return index.Doc{
-		Trigger: text.Append(nil, trigger),
-		Content: text.Append(nil, content),
-		Actor:   text.Append(nil, actor),
-	}
+func analyzer(t require.TestingT, languages ...string) *text.Analyzer {
+	an, err := text.New(languages...)
+	require.NoError(t, err)
+	return an
 }
 
-// naive holds what an index should hold.
-type naive map[uint32]index.Doc
+// corpus is an Index with the texts of its rows.
+type corpus struct {
+	*index.Index
+	docs []index.Doc
+}
 
-func (n naive) similar(trigger, content []text.Term, least float64) []uint32 {
-	marks := func(terms []text.Term) map[string]int {
-		m := map[string]int{}
-		for _, t := range terms {
-			if t.Mark {
-				m[t.Text]++
-			}
-		}
-		return m
+func newCorpus(t require.TestingT, contents ...string) *corpus {
+	c := &corpus{Index: index.New(analyzer(t))}
+	for _, s := range contents {
+		c.insert(index.Doc{Content: s})
 	}
-	alike := func(a, b []text.Term) bool {
-		return len(a) == 0 && len(b) == 0 ||
-			text.Similarity(a, b) >= least && maps.Equal(marks(a), marks(b))
+	return c
+}
+
+func (c *corpus) insert(d index.Doc) uint32 {
+	r := c.Insert(c.Analyze(d))
+	c.docs = append(c.docs, slices.Repeat([]index.Doc{{}}, max(0, int(r)+1-len(c.docs)))...)
+	c.docs[r] = d
+	return r
+}
+
+// find returns the contents of what a question finds, best first.
+func (c *corpus) find(q index.Query) (out []string) {
+	for _, m := range c.Search(&q) {
+		out = append(out, c.docs[m.Row].Content)
 	}
-	var out []uint32
-	for row, d := range n {
-		if alike(trigger, d.Trigger) && alike(content, d.Content) && len(trigger)+len(content) > 0 {
-			out = append(out, row)
-		}
-	}
-	slices.Sort(out)
 	return out
 }
 
-func (n naive) doc(row uint32) (trigger, content []text.Term) {
-	return n[row].Trigger, n[row].Content
+// Bare words find their forms and signs are words, without any language being named.
+func TestWordsFindTheirForms(t *testing.T) {
+	t.Parallel()
+	for _, c := range [][2]string{
+		{"пароль", "Ротация паролей каждые 90 дней"}, {"İzmir", "İzmir'de toplantı var"}, {"شاي", "يحب الشاي الأخضر"},
+		{"Passwort", "Passwörter werden monatlich gewechselt"}, {"ספר", "הספר על השולחן"}, {"hasło", "Hasła zmieniamy co miesiąc"},
+		{"contraseña", "Las contraseñas caducan"}, {"utilisateur", "Les utilisateurs de l'équipe"}, {"équipe", "Les utilisateurs de l'équipe"},
+		{"kitap", "Kitaplarımızı sattık"}, {"सड़क", "सड़कों पर पानी है"}, {"σχολείο", "των σχολείων"}, {"서버", "서버를 다시 시작했다"},
+		{"会議", "明日の会議は中止"}, {"lakás", "Budapesti lakásokban"}, {"salasana", "Salasanoja vaihdetaan"}, {"hrad", "Na hradu"},
+		{"recieve", "Receive the parcel"}, {"pjano", "The piano"}, {"C++", "We write C++ here"}, {"C#", "A service in C#."}, {".NET", "Runs on .NET 8"},
+		{"👍", "ok 👍🏽"}, {"parse", "parseHTTP fails"}, {"Disney", "We have Disney+"},
+	} {
+		require.Equal(t, []string{c[1]}, newCorpus(t, c[1], "nothing of that").find(index.Query{Text: c[0]}), c[0])
+	}
+	for _, c := range [][2]string{{"C", "We write C++ here"}, {"C++", "The vitamin C"}, {"C", "A service in C#."}, {"77", "reader 9780"}, {"cat", "dog"}} {
+		require.Empty(t, newCorpus(t, c[1]).find(index.Query{Text: c[0]}), c)
+	}
 }
 
-func (n naive) rows() []uint32 { return slices.Sorted(maps.Keys(n)) }
+func TestExactBeforeNear(t *testing.T) {
+	t.Parallel()
+	var all []string
+	for i := range 10_000 {
+		all = append(all, fmt.Sprintf("reader %d likes shelf %d", i, i%7))
+	}
+	ix := newCorpus(t, all...)
+	require.Equal(t, all[77], ix.find(index.Query{Text: "reader 77", K: 10, Gate: .8})[0])
+	ix = newCorpus(t, "паролей", "пароли", "пароль", "парк")
+	require.Equal(t, "пароль", ix.find(index.Query{Text: "пароль"})[0])
+	require.NotContains(t, ix.find(index.Query{Text: "пароль"}), "парк")
+	for _, m := range ix.Search(&index.Query{Text: "пароль the"}) {
+		require.True(t, m.Ratio > 0 && m.Lexical > 0 && m.Lexical < 1)
+	}
+}
 
-// wanted says what of the matches a query wants; near are those of which
-// rounding may decide.
-func wanted(all map[uint32]float64, q *index.Query) (must, may []uint32) {
-	scores := slices.Sorted(maps.Values(all))
-	least := 0.0
-	if q.K > 0 && q.K < len(scores) {
-		least = scores[len(scores)-q.K]
-		if q.Gate > 0 {
-			least = min(least, q.Gate*scores[len(scores)-1])
+// day are the words of a day in March; year "": of any.
+func day(year string, n int) (words []text.Term) {
+	for _, w := range append(strings.Fields(year), "march", fmt.Sprintf("@03-%02d", n)) {
+		words = append(words, text.Term{Text: w})
+	}
+	return words
+}
+
+// A day that a question names comes first.
+func TestNamedDay(t *testing.T) {
+	t.Parallel()
+	ix := newCorpus(t)
+	for n := 1; n <= 12; n++ {
+		said := "we decide on the standup: item"
+		if n == 6 {
+			said = "the standup was short: item"
 		}
+		ix.insert(index.Doc{Content: fmt.Sprint(said, n), Day: day("2025", n)})
 	}
-	for row, r := range all {
-		if r >= least*(1+closeness) {
-			must = append(must, row)
-		} else if r >= least*(1-closeness) {
-			may = append(may, row)
+	ix.insert(index.Doc{Content: "we decide on the standup: item6 of the year before", Day: day("2024", 6)})
+	for _, year := range []string{"2025", ""} {
+		q := index.Query{Text: "What did we decide in the standup?", Days: [][]text.Term{day(year, 6)}}
+		require.Contains(t, ix.find(q)[0], "item6", year)
+		require.Equal(t, year == "", strings.Contains(ix.find(q)[0], "before"))
+	}
+}
+
+// Whom a question names.
+func TestNamedActor(t *testing.T) {
+	t.Parallel()
+	ix := newCorpus(t)
+	anna := ix.insert(index.Doc{Content: "I like to go sailing, always", Actor: "Anna"})
+	ix.insert(index.Doc{Content: "Anna likes to go sailing", Actor: "Ben"})
+	ix.insert(index.Doc{Content: "A red bicycle", Actor: "Ben"})
+	ms := ix.Search(&index.Query{Text: "Does Anna like sailing?"})
+	require.Equal(t, anna, ms[0].Row)
+	require.Greater(t, ms[0].Ratio, ms[1].Ratio)
+	require.Equal(t, []bool{true, false, false, true}, []bool{ms[0].Named, ms[0].Another, ms[1].Named, ms[1].Another})
+	both := ix.Search(&index.Query{Text: "Do Anna and Ben like sailing?"})[0]
+	require.False(t, both.Named || both.Another)
+}
+
+func TestThreads(t *testing.T) {
+	t.Parallel()
+	ix := newCorpus(t)
+	at := time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
+	rows := map[string]uint32{}
+	for i, s := range []string{"three", "one", "four", "two"} { // in another order than said
+		order := uint64([]int{3, 1, 4, 2}[i])
+		rows[s] = ix.insert(index.Doc{Content: s, Thread: "t", At: at, Tie: order})
+	}
+	latest := func(n int) (out []string) {
+		for _, r := range ix.Latest("t", n) {
+			out = append(out, ix.docs[r].Content)
 		}
+		return out
 	}
-	return must, may
+	require.Equal(t, []string{"one", "two", "three", "four"}, latest(9))
+	require.Equal(t, []string{"three", "four"}, latest(2))
+	require.Empty(t, ix.Latest("u", 2))
+	require.Empty(t, ix.Latest("t", -1))
+	require.Equal(t, []string{"four", "three", "two", "one"}, ix.find(index.Query{Text: "four"}), "what is near counts as well")
+	require.Equal(t, []string{"two", "three", "four", "one"}, ix.find(index.Query{Text: "two"}), "more what comes after")
+	ix.Remove(rows["four"], ix.Analyze(ix.docs[rows["four"]]))
+	require.Equal(t, []string{"two", "three"}, latest(2))
 }
 
-var vocabulary = strings.Fields("go build test cycle import store memory vet lint stove impart cicle not never 8080 17 fooBar the of is a to")
-
-func sentence(t *rapid.T, label string, least, most int) string {
-	return strings.Join(rapid.SliceOfN(rapid.SampledFrom(vocabulary), least, most).Draw(t, label), " ")
-}
-
-func terms(t *rapid.T, label string, least, most int) []text.Term {
-	return text.Append(nil, sentence(t, label, least, most))
-}
-
-func drawDoc(t *rapid.T) index.Doc {
-	return index.Doc{
-		Trigger: terms(t, "trigger", 0, 6),
-		Content: terms(t, "content", 0, 8),
-		Actor:   text.Append(nil, rapid.SampledFrom([]string{"", "cycle", "Ann Store", "the import"}).Draw(t, "actor")),
-		Extra:   terms(t, "extra", 0, 2),
-		Date:    terms(t, "date", 0, 2),
-		Flags:   index.Flags(rapid.IntRange(0, 3).Draw(t, "flags")),
-		Thread:  rapid.SampledFrom([]string{"", "one", "two"}).Draw(t, "thread"),
-		At:      int64(rapid.IntRange(0, 9).Draw(t, "at")),
-		Tie:     int64(rapid.IntRange(0, 2).Draw(t, "tie")),
-		Asks:    rapid.Bool().Draw(t, "asks"),
-		Other:   rapid.Bool().Draw(t, "other"),
+// What is quadratic in any of these takes minutes here.
+func TestManyOfAKind(t *testing.T) {
+	t.Parallel()
+	const n = 40_000
+	ix := newCorpus(t)
+	at := time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
+	for i := range n { // the newest first
+		ix.Insert(ix.Analyze(index.Doc{Content: "hello there", Thread: "t", At: at.Add(-time.Duration(i) * time.Second)}))
 	}
+	require.Equal(t, []uint32{1, 0}, ix.Latest("t", 2))
+	require.NotEmpty(t, ix.Search(&index.Query{Text: "hello", K: n, Gate: .8}))
+	var words strings.Builder
+	for i := range n {
+		fmt.Fprintf(&words, "alike%s ", strings.Map(func(r rune) rune { return r + 'a' - '0' }, fmt.Sprint(n+i)))
+	}
+	d := ix.Analyze(index.Doc{Content: words.String()})
+	r := ix.Insert(d)
+	require.NotEmpty(t, ix.Search(&index.Query{Text: "alikeééé"}))
+	ix.Remove(r, d)
+	require.Empty(t, ix.Search(&index.Query{Text: "alikeééé"}))
 }
 
-// The index finds what a scan of all texts finds, with the same relevance,
-// through puts, deletes and changes of flags.
-func TestAgainstScan(t *testing.T) {
+// Searches run at once, and beside changes under their owner's lock; one that panics leaves nothing to the next.
+func TestConcurrentSearches(t *testing.T) {
+	t.Parallel()
+	var mu sync.RWMutex
+	ix := newCorpus(t, "the build fails on shelf 0")
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			for i := range 200 {
+				mu.RLock()
+				if i%10 == 0 {
+					assert.Panics(t, func() { ix.Search(&index.Query{Text: "shelf", K: 1, Wants: func(uint32) bool { panic("host") }}) })
+				}
+				ms := ix.Search(&index.Query{Text: "build fails", K: 3, Gate: .8})
+				assert.Len(t, ms, len(ix.Search(&index.Query{Text: "build fails"})), "all are as good")
+				mu.RUnlock()
+			}
+		})
+	}
+	for i := range 200 {
+		d := ix.Analyze(index.Doc{Content: fmt.Sprint("the build fails on shelf ", i%9)})
+		mu.Lock()
+		if r := ix.Insert(d); i%3 == 0 {
+			ix.Remove(r, d)
+		}
+		mu.Unlock()
+	}
+	all.Wait()
+}
+
+// draws are documents and questions of few words, so that all meet.
+var (
+	drawWord = rapid.SampledFrom(strings.Fields("build builds fails the of not anna ben 17 2025 shelf shelves кот коты паролей пароль foo.bar C++ шкаф buidl"))
+	drawText = rapid.Custom(func(t *rapid.T) string {
+		if rapid.IntRange(0, 19).Draw(t, "long") == 0 {
+			return strings.Repeat("build of shelf ", 60)
+		}
+		end := rapid.SampledFrom([]string{"", "", "?", "."}).Draw(t, "end")
+		return strings.Join(rapid.SliceOfN(drawWord, 0, 9).Draw(t, "words"), " ") + end
+	})
+	drawDoc = rapid.Custom(func(t *rapid.T) index.Doc {
+		return index.Doc{
+			Content: drawText.Draw(t, "content"), Trigger: rapid.SampledFrom([]string{"", "", "build", "shelf of anna"}).Draw(t, "trigger"),
+			Actor:  rapid.SampledFrom([]string{"", "Anna", "Ben", "assistant"}).Draw(t, "actor"),
+			Thread: rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "thread"),
+			At:     time.Date(2025, 3, rapid.IntRange(1, 3).Draw(t, "time"), 0, 0, 0, 0, time.UTC),
+			Day:    day("2025", rapid.IntRange(1, 3).Draw(t, "day")),
+		}
+	})
+)
+
+// After inserts and removals an Index answers as one that has only what is left, and its K best are those of all.
+func TestAgainstAnother(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		ix, model, next := index.New(), naive{}, uint32(0)
-		var sc index.Scratch
-		some := func(t *rapid.T) uint32 {
-			if len(model) == 0 {
-				t.Skip("there is none")
+		ix, live, most := newCorpus(t), map[uint32]index.Doc{}, 0
+		tie := uint64(0)
+		for range rapid.IntRange(1, 40).Draw(t, "steps") {
+			if len(live) > 0 && rapid.IntRange(0, 2).Draw(t, "remove") == 0 {
+				r := rapid.SampledFrom(slices.Sorted(keys(live))).Draw(t, "row")
+				ix.Remove(r, ix.Analyze(live[r]))
+				delete(live, r)
+				continue
 			}
-			return rapid.SampledFrom(model.rows()).Draw(t, "row")
+			d := drawDoc.Draw(t, "doc")
+			tie++
+			d.Tie = tie
+			r := ix.insert(d)
+			require.NotContains(t, live, r)
+			live[r] = d
+			most = max(most, len(live))
+			require.Less(t, int(r), most, "rows are used again")
 		}
-		t.Repeat(map[string]func(*rapid.T){
-			"put": func(t *rapid.T) {
-				next += uint32(rapid.IntRange(0, 2).Draw(t, "skip"))
-				d := drawDoc(t)
-				ix.Put(next, d)
-				model[next] = d
-				next++
-			},
-			"talk": func(t *rapid.T) {
-				thread := rapid.SampledFrom([]string{"one", "two", "three"}).Draw(t, "thread")
-				span := rapid.SampledFrom([]int{1, 3, 1000}).Draw(t, "span")
-				rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
-				for i := range rapid.IntRange(1, 60).Draw(t, "turns") {
-					d := index.Doc{Thread: thread, At: int64(i/2 + rng.IntN(span))}
-					for range 1 + rng.IntN(4) {
-						d.Content = text.Append(d.Content, vocabulary[rng.IntN(len(vocabulary))])
-					}
-					if rng.IntN(10) == 0 {
-						d.Content = slices.Repeat(d.Content, 30)
-					}
-					ix.Put(next, d)
-					model[next] = d
-					next++
-				}
-			},
-			"silence": func(t *rapid.T) {
-				for _, row := range model.rows() {
-					if row%4 != 0 && model[row].Thread != "" {
-						ix.Delete(row, model[row])
-						delete(model, row)
-					}
-				}
-			},
-			"delete": func(t *rapid.T) {
-				row := some(t)
-				ix.Delete(row, model[row])
-				delete(model, row)
-			},
-			"flags": func(t *rapid.T) {
-				row := some(t)
-				d := model[row]
-				d.Flags = index.Flags(rapid.IntRange(0, 3).Draw(t, "flags"))
-				ix.SetFlags(row, d.Flags)
-				model[row] = d
-			},
-			"search": func(t *rapid.T) {
-				q := index.Query{
-					Terms:   terms(t, "query", 0, 5),
-					K:       rapid.IntRange(0, 3).Draw(t, "k"),
-					Gate:    rapid.SampledFrom([]float64{0, 0.5, 0.8, 1}).Draw(t, "gate"),
-					Exclude: index.Flags(rapid.IntRange(0, 3).Draw(t, "exclude")),
-				}
-				q.Asker = rapid.Bool().Draw(t, "asker")
-				if rapid.Bool().Draw(t, "half") {
-					q.Half = map[string]string{"go": "test", "lint": "store", "8080": "the"}
-				}
-				if rapid.Bool().Draw(t, "filter") {
-					q.Skip = func(row uint32) bool { return row%3 == 0 }
-				}
-				requireMatches(t, model.search(&q), ix.Search(&sc, &q), &q)
-				requireThreads(t, model, ix.Threads(&sc, &q), &q)
-			},
-			"similar": func(t *rapid.T) {
-				trigger, content := terms(t, "trigger", 0, 6), terms(t, "content", 0, 8)
-				if len(model) > 0 && rapid.Bool().Draw(t, "nearly") {
-					d := model[some(t)]
-					trigger = text.Append(slices.Clone(d.Trigger), sentence(t, "more trigger", 0, 1))
-					content = text.Append(slices.Clone(d.Content), sentence(t, "more content", 0, 1))
-					if n := len(content); n > 1 && rapid.Bool().Draw(t, "less") {
-						content = slices.Delete(content, n/2, n/2+1)
-					}
-				}
-				least := rapid.SampledFrom([]float64{0.5, 0.85, 0.9, 1}).Draw(t, "min")
-				var got []uint32
-				for _, p := range similar(ix, &sc, trigger, content, least, model.doc) {
-					got = append(got, p.Row)
-				}
-				require.Equal(t, model.similar(trigger, content, least), got)
-			},
-			"": func(t *rapid.T) { require.Equal(t, len(model), ix.Len()) },
-		})
+		fresh := newCorpus(t)
+		for _, r := range slices.Sorted(keys(live)) {
+			fresh.insert(live[r])
+		}
+		q := index.Query{Text: drawText.Draw(t, "question")}
+		if rapid.Bool().Draw(t, "of a day") {
+			q.Days = [][]text.Term{day("", 2)}
+		}
+		all, other := ix.Search(&q), scores(fresh, q)
+		require.Equal(t, len(all), len(other))
+		for _, m := range all {
+			require.InDelta(t, other[live[m.Row].Tie], m.Ratio, 1e-5)
+		}
+		q.K = rapid.IntRange(1, 5).Draw(t, "k")
+		q.Gate = rapid.SampledFrom([]float64{0, .5, .8}).Draw(t, "gate")
+		some := ix.Search(&q)
+		for i, m := range all {
+			if wanted := i < q.K || q.Gate > 0 && m.Ratio > q.Gate*all[0].Ratio+1e-4; wanted {
+				require.Greater(t, len(some), i)
+				require.InDelta(t, m.Ratio, some[i].Ratio, 1e-5)
+			}
+		}
 	})
 }
 
-// closeness is by how much sums of single precision, over threads of hundreds of
-// records, may differ from those of double precision.
-const closeness = 1e-4
-
-func requireMatches(t *rapid.T, all map[uint32]float64, got []index.Match, q *index.Query) {
-	must, may := wanted(all, q)
-	found := map[uint32]bool{}
-	for _, m := range got {
-		require.False(t, found[m.Row], "twice")
-		found[m.Row] = true
-		require.Contains(t, all, m.Row)
-		require.InEpsilon(t, all[m.Row], m.Ratio, closeness)
-		require.InEpsilon(t, curve(all[m.Row], q), m.Relevance, 1e-4)
-		require.True(t, m.Relevance > 0 && m.Relevance < 1)
-		require.True(t, slices.Contains(must, m.Row) || slices.Contains(may, m.Row), "not wanted")
-	}
-	for _, row := range must {
-		require.True(t, found[row], "%d is missing", row)
-	}
-}
-
-// pair is a record that says nearly the same as a text.
-type pair struct {
-	Row              uint32
-	Trigger, Content float64
-}
-
-// similar returns the records whose texts, which doc returns, are at least that
-// similar.
-func similar(
-	ix *index.Index, sc *index.Scratch, trigger, content []text.Term, least float64, doc func(uint32) (t, c []text.Term),
-) (out []pair) {
-	l := index.NewLikeness(trigger, content, least)
-	for _, row := range ix.Like(sc, l) {
-		if t, c, ok := l.Of(doc(row)); ok {
-			out = append(out, pair{row, t, c})
-		}
+func scores(c *corpus, q index.Query) map[uint64]float64 {
+	out := map[uint64]float64{}
+	for _, m := range c.Search(&q) {
+		out[c.docs[m.Row].Tie] = m.Ratio
 	}
 	return out
 }
 
-func TestSimilarAgreesWithText(t *testing.T) {
-	t.Parallel()
-	a, b := "go build reports an import cycle in the store", "the store has an import cycle that go build reports"
-	ix, docs := index.New(), naive{3: doc("", a, "")}
-	ix.Put(3, docs[3])
-	var sc index.Scratch
-	pairs := similar(ix, &sc, nil, text.Append(nil, b), 0.5, docs.doc)
-	require.Len(t, pairs, 1)
-	require.Equal(t, uint32(3), pairs[0].Row)
-	require.Equal(t, text.Similarity(text.Append(nil, a), text.Append(nil, b)), pairs[0].Content)
+func keys[V any](m map[uint32]V) func(func(uint32) bool) {
+	return func(yield func(uint32) bool) {
+		for k := range m {
+			if !yield(k) {
+				return
+			}
+		}
+	}
 }
 
-// Texts that differ in numbers alone are many where a program writes them.
-func TestSimilarAsksAboutFewThatDifferInNumbers(t *testing.T) {
+// The score of records without threads, forms and dates is BM25 as written down here.
+func TestAgainstAScan(t *testing.T) {
 	t.Parallel()
-	ix, docs := index.New(), naive{}
-	for i := range uint32(400) {
-		d := doc("", fmt.Sprintf("the nightly backup of rack %d has finished on machine %d without any error", i/20, 100+i%20), "")
-		ix.Put(i, d)
-		docs[i] = d
-	}
-	var sc index.Scratch
-	asked := 0
-	pairs := similar(ix, &sc, nil, docs[77].Content, 0.9, func(row uint32) (trigger, content []text.Term) {
-		asked++
-		return docs.doc(row)
+	an := analyzer(t)
+	rapid.Check(t, func(t *rapid.T) {
+		docs := rapid.SliceOfN(rapid.SliceOfN(rapid.SampledFrom(strings.Fields("cat cats dog bird the of in")), 1, 30), 1, 12).Draw(t, "docs")
+		q := rapid.SliceOfN(rapid.SampledFrom(strings.Fields("cat dog bird the fish")), 1, 6).Draw(t, "q")
+		ix := newCorpus(t)
+		count := func(words []string) (tf map[text.Term]float64, length float64) {
+			tf = map[text.Term]float64{}
+			for _, w := range an.Append(nil, strings.Join(words, " ")) {
+				tf[w]++
+				length += w.Weight()
+			}
+			return tf, length
+		}
+		df := map[text.Term]float64{}
+		for _, d := range docs {
+			ix.insert(index.Doc{Content: strings.Join(d, " ")})
+			tf, _ := count(d)
+			for w := range tf {
+				df[w]++
+			}
+		}
+		want, asked := map[uint32]float64{}, 0.0
+		words, _ := count(q)
+		content := false
+		idf := func(w text.Term) float64 { return w.Weight() * math.Log(1+(1024-df[w]+.5)/(df[w]+.5)) }
+		for w := range words {
+			asked += idf(w)
+			content = content || !w.Stop
+		}
+		for r, d := range docs {
+			tf, length := count(d)
+			length = math.Exp2(math.Round(8*math.Log2(max(1, length))) / 8)
+			s, found := 0.0, false
+			for w := range words {
+				p := tf[w] / (.1 + .9*length/64)
+				s += idf(w) * 1.9 * p / (p + .9)
+				found = found || p > 0 && (!w.Stop || !content)
+			}
+			if found {
+				want[uint32(r)] = s / max(asked, 6.5)
+			}
+		}
+		got := ix.Search(&index.Query{Text: strings.Join(q, " ")})
+		require.Len(t, got, len(want))
+		for _, m := range got {
+			require.InDelta(t, want[m.Row], m.Ratio, 1e-5)
+		}
+		require.True(t, slices.IsSortedFunc(got, func(a, b index.Match) int { return cmp.Compare(b.Ratio, a.Ratio) }))
 	})
-	require.Len(t, pairs, 1)
-	require.Equal(t, uint32(77), pairs[0].Row)
-	require.LessOrEqual(t, asked, 40, "those with the same rack or the same machine")
-}
-
-func TestExtraTermsAreFound(t *testing.T) {
-	t.Parallel()
-	ix := index.New()
-	d := doc("", "import cycle", "")
-	d.Extra = text.Append(nil, "import loop")
-	d.Date = text.Append(nil, "May 2026")
-	ix.Put(0, d)
-	var sc index.Scratch
-	find := func(s string) []index.Match {
-		return ix.Search(&sc, &index.Query{Terms: text.Append(nil, s)})
-	}
-	require.Len(t, find("loop"), 1)
-	require.Len(t, find("may"), 1)
-	docs := naive{0: d}
-	require.Len(t, similar(ix, &sc, nil, d.Content, 1, docs.doc), 1, "they are not compared")
-	ix.Delete(0, d)
-	require.Empty(t, find("loop"))
-	require.Empty(t, find("may"))
-}
-
-func TestWords(t *testing.T) {
-	t.Parallel()
-	ix := index.New()
-	ix.Put(0, doc("", "the import cycle", ""))
-	var sc index.Scratch
-	words := ix.Words(&sc, text.Append(nil, "the cycle of death"), 0)
-	sum := 0.0
-	for _, w := range words {
-		sum += w.Share
-		require.Equal(t, w.Text == "the" || w.Text == "cycl", w.Found, w.Text)
-	}
-	require.InDelta(t, 1, sum, 1e-12)
-	require.Len(t, words, 4)
-	require.Equal(t, "death", words[0].Text, "the rarest asks for most")
 }

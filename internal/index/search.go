@@ -5,614 +5,383 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+	"sync"
+	"time"
 
 	"github.com/arc-learn/arc/internal/text"
 )
 
-// Query asks for records.
+// Query asks an Index.
 type Query struct {
-	Terms []text.Term
-	// K is how many records are wanted; 0: all that match.
-	K int
-	// Gate is the share of the best score from which on records are wanted in
-	// any case, in [0,1]; 0: only the K best are.
-	Gate float64
-	// Asker says that the query is about the one who asks it: what the other
-	// side said counts less.
-	Asker bool
-	// Exclude are the flags of which a record may have none.
-	Exclude Flags
-	// Half has, by a term, one that counts half as often for it.
-	Half map[string]string
-	// Skip, if not nil, leaves out the rows for which it returns true.
-	Skip func(row uint32) bool
-	// First, if not nil, says which of two rows is the better one when their
-	// scores are equal, so that this does not hang on the order of puts. Only
-	// Threads needs to know.
-	First func(a, b uint32) bool
+	Text  string
+	Days  [][]text.Term         // that it names, each as in a Doc: records of one of them come first
+	K     int                   // the K best, and those that are as good as the last of them; 0: all
+	Gate  float64               // also those whose Ratio is at least this share of the best
+	Wants func(row uint32) bool // what may be found; nil: all
 }
 
-// Match is a record that a query found. Ratio is its score over the sum of the
-// weights of the query's terms, each its idf times that of the term.
-// Relevance, in (0,1), tells the same as a probability: with even odds, that
-// the record is evidence for what was asked, rather than the best of a scope
-// that knows nothing about it. Both depend on no other record that was found.
+// Match is a record that a query found. Ratio orders matches. Lexical says how much of the query it is about, whatever
+// else there is. Both are greater than 0; Lexical is at most 1.
 type Match struct {
-	Row              uint32
-	Ratio, Relevance float64
+	Row            uint32
+	Ratio, Lexical float64
+	Named, Another bool // the query names one actor: this is that actor's, or somebody else's
 }
 
-// Scratch is memory that searches use again. The zero value is ready; it
-// serves one search at a time, of any index.
-type Scratch struct {
-	search
-	named   uint32 // the actor whom the query names, and no other
+// scratch is memory that searches use again.
+type scratch struct {
 	words   []word
-	seen    map[string]bool
-	after   []float32 // the sum of the words' bounds from each one on
+	rest    []float32 // by word: the most that it and those after it can add
 	scores  []float32 // by row, zero between searches
-	touched []uint32  // rows without a thread that have a score
-	matches []Match
-	own     []word // of the text whose kin is looked for
-	kin     []Kin
-	rank    ranking
-	shared  []shared // by row, zero between uses; see similar.go
-	single  []uint32 // rows without a thread that may be wanted
-	bits    []uint64 // by row, zero between uses
-
-	// Of threads, see chunks.go.
-	states  []state  // by chunk, zero between searches
-	chunks  []uint32 // that have hits
-	open    []uint32 // those that may have wanted records
-	settled []uint32 // rows in threads that have a score
-	hits    []hit
-	local   local
-	tallies []tally // by thread, zero between searches
-	found   []uint32
-	threads []Thread
+	tau     []float32 // by row, zero between words
+	touched []uint32  // rows with a score
+	now     []uint32  // rows that the word at hand counts for
+	best    []float32
+	total   float64         // what the query asks for
+	size    float64         // its words
+	named   uint32          // the one actor whom it names
+	ofDay   map[uint32]bool // rows of the days that it names; nil: it names none
+	content bool            // it has other words than function words
 }
 
-// search is what one search reads.
-type search struct {
-	q        *Query
-	cols     *columns
-	th       threads
-	norms    *norms
-	total    float64 // U
-	size     float64 // sum of the weights of the terms by their kind
-	most     float32 // largest factor of a score
-	threaded bool    // some records are in threads
-	// content says that function words count only beside others.
-	content bool
-}
-
-// word is a distinct term of a query.
+// word is a word of a query, or a form of one, as it counts.
 type word struct {
-	text   string
-	term   *term // nil: no record has it
-	stop   bool
-	df     int
-	weight float64 // weight of the term by its kind · idf
-	share  float64 // of it that counts: less than 1 of a word that stands for another
-	gain   float32 // weight · share · (k1+1)
-	bounds uint32  // as of a term
-	rows   []uint32
-	counts []uint8
-	row    [1]uint32
-	count  [1]uint8
+	text string
+	term *term // or unknown
+	stop bool
+	near bool // a form or spelling of a word of the query
+	idf  float64
+	gain float32
 }
 
-// Search returns the records that match the query and are wanted: the K best,
-// those that are as good as the last of these, and those with Gate of the best
-// score; in no order. A function word counts only beside another, unless the
-// query has no others. The result is valid until the next use of sc.
-func (ix *Index) Search(sc *Scratch, q *Query) []Match {
-	ix.begin(sc, q)
-	defer sc.end()
-	least, done := float32(0), 0
-	for ; done < len(sc.words); done++ {
-		w := &sc.words[done]
-		if w.stop && sc.content || sc.after[done] < least {
-			break // it makes no record a candidate any more
+var unknown term // has no postings
+
+var scratches = sync.Pool{New: func() any { return new(scratch) }}
+
+// Search returns what q finds, best first.
+//
+// It walks the postings of the rarest words, until what is left cannot lift a new record among the K best, and
+// looks common words up for the candidates only.
+func (ix *Index) Search(q *Query) []Match {
+	sc := scratches.Get().(*scratch)
+	defer func() { // also when Wants panics
+		sc.end()
+		scratches.Put(sc)
+	}()
+	ix.weigh(sc, q)
+	least, n := float32(0), 0
+	for ; n < len(sc.words); n++ {
+		w := &sc.words[n]
+		if w.stop && sc.content || sc.rest[n] < least {
+			break // no new candidates
 		}
-		sc.walk(w, done)
-		if sc.after[0] > 2*sc.after[done+1] && sc.worthwhile(done+1) {
-			least = sc.sample(least)
+		ix.walk(sc, w, false)
+		if n+1 < len(sc.words) && sc.rest[0] > 2*sc.rest[n+1] && len(sc.touched) < 4*sc.words[n+1].df() {
+			least = ix.least(sc, q, least)
 		}
 	}
-	sc.weighChunks(sc.narrow(done, least))
-	return sc.wanted()
+	for ; n < len(sc.words); n++ {
+		if w := &sc.words[n]; w.df() > 0 {
+			sc.prune(least, sc.rest[n])
+			if w.df() < 40*len(sc.touched) {
+				ix.walk(sc, w, true)
+			} else {
+				ix.look(sc, w)
+				least = ix.least(sc, q, least)
+			}
+		}
+	}
+	least = max(least, ix.least(sc, q, least))
+	return ix.found(sc, q, least)
 }
 
-// begin readies sc for a search.
-func (ix *Index) begin(sc *Scratch, q *Query) {
-	sc.search = search{q: q, cols: &ix.cols, th: ix.threads, norms: ix.norms}
-	if n := int(ix.rows); len(sc.scores) < n {
-		sc.scores = make([]float32, n+n/4)
-	}
-	if len(sc.states) < len(sc.th) {
-		sc.states = make([]state, len(sc.th))
-	}
-	ix.weigh(sc, q.Terms)
-	sc.most, sc.threaded = 1, len(sc.th) > 0
-	if sc.named = ix.onlyNamed(sc.words); sc.named != 0 {
-		sc.most += actorNamed
-	}
-	sc.content = slices.ContainsFunc(sc.words, func(w word) bool { return !w.stop })
-	sc.after = slices.Grow(sc.after[:0], len(sc.words)+1)[:len(sc.words)+1]
-	sc.after[len(sc.words)] = 0
-	for i := len(sc.words) - 1; i >= 0; i-- {
-		w := &sc.words[i]
-		if w.term != nil {
-			w.rows, w.counts = w.term.view(&w.row, &w.count)
-			w.bounds = w.term.bounds
+// found returns the candidates that have come to least.
+func (ix *Index) found(sc *scratch, q *Query, least float32) (out []Match) {
+	sc.prune(max(least, math.SmallestNonzeroFloat32), 0)
+	out = make([]Match, 0, len(sc.touched))
+	for _, r := range sc.touched {
+		if q.wants(r) {
+			m := Match{Row: r, Ratio: float64(sc.scores[r]) / sc.total}
+			m.Lexical = lexical(m.Ratio, sc.size)
+			m.Named = sc.named != 0 && ix.actors[r] == sc.named
+			m.Another = sc.named != 0 && !m.Named
+			out = append(out, m)
 		}
-		if half, ok := q.Half[w.text]; ok && ix.terms[half] != nil {
-			w.join(ix.terms[half])
-		}
-		sc.after[i] = sc.after[i+1] + sc.bound(w)
 	}
+	slices.SortFunc(out, func(a, b Match) int {
+		return cmp.Or(cmp.Compare(b.Ratio, a.Ratio), cmp.Compare(b.Row, a.Row))
+	})
+	return out
 }
 
-// join adds the postings of a term that counts half as often as w itself.
-func (w *word) join(half *term) {
-	var row [1]uint32
-	var count [1]uint8
-	rows, counts := half.view(&row, &count)
-	own, n := w.rows, w.counts
-	w.rows, w.counts = make([]uint32, 0, len(own)+len(rows)), make([]uint8, 0, len(own)+len(rows))
-	for len(own)+len(rows) > 0 {
-		next, c := uint32(math.MaxUint32), 0
-		if len(own) > 0 {
-			next = own[0]
+// prune leaves only what may come to least, if rest is the most that can be added.
+func (sc *scratch) prune(least, rest float32) {
+	n := 0
+	for _, r := range sc.touched {
+		if sc.scores[r]+rest >= least {
+			sc.touched[n] = r
+			n++
+		} else {
+			sc.scores[r] = 0
 		}
-		if len(rows) > 0 {
-			next = min(next, rows[0])
-		}
-		if len(own) > 0 && own[0] == next {
-			c += 2 * int(n[0])
-			own, n = own[1:], n[1:]
-		}
-		if len(rows) > 0 && rows[0] == next {
-			c += int(counts[0])
-			rows, counts = rows[1:], counts[1:]
-		}
-		w.rows, w.counts = append(w.rows, next), append(w.counts, uint8(min(c, maxCount)))
 	}
-	shortest := half.bounds & 255
-	if w.term != nil {
-		shortest = min(shortest, w.bounds&255)
-	}
-	w.bounds = uint32(slices.Max(w.counts))<<8 | shortest
+	sc.touched = sc.touched[:n]
 }
 
-// bound returns the most that a word gives to a record.
-func (sc *Scratch) bound(w *word) float32 {
-	if len(w.rows) == 0 {
-		return 0
-	}
-	w.gain = float32(w.weight * w.share * (k1 + 1))
-	p := float32(w.bounds>>8) * sc.norms.inv[uint8(w.bounds)]
-	if sc.threaded {
-		p *= 1 + windowSum
-	}
-	return w.gain * sc.most * saturate(p)
-}
-
-// end lets go of what the search read.
-func (sc *Scratch) end() {
-	for _, row := range sc.touched {
-		sc.scores[row] = 0
-	}
-	for _, row := range sc.settled {
-		sc.scores[row] = 0
-	}
-	for _, id := range sc.chunks {
-		sc.states[id] = state{}
+func (sc *scratch) end() {
+	for _, r := range sc.touched {
+		sc.scores[r] = 0
 	}
 	clear(sc.words)
-	clear(sc.seen)
-	sc.touched, sc.settled, sc.words = sc.touched[:0], sc.settled[:0], sc.words[:0]
-	sc.chunks, sc.open, sc.hits = sc.chunks[:0], sc.open[:0], sc.hits[:0]
-	sc.search = search{}
+	sc.words, sc.touched = sc.words[:0], sc.touched[:0]
 }
 
-// skips reports whether Query.Skip leaves out a record that has a score, which it has no
-// more then. That is asked only of what would be wanted: the answer may lie far away.
-func (sc *Scratch) skips(row uint32) bool {
-	if sc.q.Skip == nil || !sc.q.Skip(row) {
-		return false
+func (w *word) df() int { return len(w.term.postings) }
+
+// weigh readies sc for a search: the distinct words and their forms, the rarest first and function words last.
+func (ix *Index) weigh(sc *scratch, q *Query) {
+	if n := len(ix.rows); len(sc.scores) < n {
+		sc.scores, sc.tau = make([]float32, n+n/4), make([]float32, n+n/4)
 	}
-	sc.scores[row] = skipped
-	return true
+	var buf [64]text.Term
+	terms := ix.an.Append(buf[:0], q.Text)
+	sc.ofDay = ix.ofDays(q.Days)
+	terms = append(terms, slices.Concat(q.Days...)...)
+	sc.named, sc.content, sc.total, sc.size = 0, false, 0, 0
+	several := false
+	for _, t := range terms {
+		if len(sc.words) < 256 && !slices.ContainsFunc(sc.words, func(w word) bool { return w.text == t.Text }) {
+			sc.words = append(sc.words, word{text: t.Text, term: cmp.Or(ix.terms[t.Text], &unknown), stop: t.Stop, near: t.Open})
+		}
+	}
+	records := max(minRecords, 1<<bits.Len(uint(max(len(ix.rows)-len(ix.free), 1)-1))) // rounded up, so that idf seldom changes
+	for i := range len(sc.words) {
+		w := &sc.words[i]
+		open, df, from := w.near, w.df(), len(sc.words)
+		w.near = false
+		share := float32(formOf)
+		if w.text[0] == '@' {
+			share = toldAfter
+			day, _ := time.Parse("@01-02 2006", w.text+" 2024") // a leap year
+			ix.addNear(sc, ix.terms[day.AddDate(0, 0, 1).Format("@01-02")])
+		} else if (df == 0 || open) && !w.stop && len(terms) <= 64 {
+			forms := ix.forms(w.text)
+			if df == 0 && len(forms) == 0 {
+				forms = append(forms, ix.nearest(w.text))
+			}
+			df += ix.addNear(sc, forms...)
+		}
+		w = &sc.words[i]
+		kind := text.Term{Stop: w.stop}.Weight()
+		w.idf = kind * idf(records, df)
+		w.gain = float32(w.idf * (k1 + 1))
+		for j := from; j < len(sc.words); j++ {
+			sc.words[j].idf, sc.words[j].gain = w.idf, share*w.gain
+		}
+		sc.size += kind
+		sc.total += w.idf
+		sc.content = sc.content || !w.stop
+	}
+	for _, w := range sc.words {
+		for id := range ix.names[w.text] {
+			several = several || sc.named != 0 && sc.named != id
+			sc.named = id
+		}
+	}
+	if several {
+		sc.named = 0
+	}
+	sc.total = max(sc.total, minInformation)
+	slices.SortStableFunc(sc.words, func(a, b word) int {
+		return cmp.Or(cmp.Compare(text.Term{Stop: b.stop}.Weight(), text.Term{Stop: a.stop}.Weight()), a.df()-b.df())
+	})
+	most := float32(1)
+	if sc.named != 0 {
+		most += ActorNamed
+	}
+	if sc.ofDay != nil {
+		most += dayNamed
+	}
+	sc.rest = slices.Grow(sc.rest[:0], len(sc.words)+1)[:len(sc.words)+1]
+	sc.rest[len(sc.words)] = 0
+	for i := len(sc.words) - 1; i >= 0; i-- {
+		w := &sc.words[i]
+		sc.rest[i] = sc.rest[i+1]
+		if w.df() > 0 {
+			sc.rest[i] += w.gain * most
+		}
+	}
 }
 
-// skipped is the score of a record that Query.Skip leaves out.
-const skipped = -1e30
-
-// walk adds what the word, which is the n-th, gives to the records that hold
-// it and are in no thread. Of the others it notes in which chunks they are.
-func (sc *Scratch) walk(w *word, n int) {
-	meta, scores, touched, counts := sc.cols.meta, sc.scores, sc.touched, w.counts
-	special := sc.q.Exclude | dead | asks
-	if sc.q.Asker {
-		special |= other
+// addNear adds forms of the word at hand that the query does not have itself, and returns in how many records they
+// are, counted once for each form.
+func (ix *Index) addNear(sc *scratch, terms ...*term) (df int) {
+	for _, t := range terms {
+		if t != nil && len(sc.words) < 256 && !slices.ContainsFunc(sc.words, func(o word) bool { return o.term == t }) {
+			sc.words = append(sc.words, word{text: t.text, term: t, near: true})
+			df += len(t.postings)
+		}
 	}
-	for i, row := range w.rows {
-		m := meta[row]
-		count, gain := counts[i], w.gain
-		if sc.threaded {
-			if cell := sc.cols.chunk[row]; cell != 0 {
-				if flagsOf(m)&dead == 0 { // also what is left out counts as surroundings
-					sc.hit(cell, row, w, n, count, uint8(m))
-				}
-				continue
+	return df
+}
+
+func (q *Query) wants(r uint32) bool { return q.Wants == nil || q.Wants(r) }
+
+// ofDays returns the rows of some days: those that have all words of one. No days: nil.
+func (ix *Index) ofDays(days [][]text.Term) (rows map[uint32]bool) {
+	if len(days) > 0 {
+		rows = map[uint32]bool{}
+	}
+	for _, d := range days {
+		for _, p := range cmp.Or(ix.terms[d[len(d)-1].Text], &unknown).postings {
+			lacks := func(w text.Term) bool {
+				_, has := cmp.Or(ix.terms[w.Text], &unknown).find(p.row())
+				return !has
+			}
+			if !slices.ContainsFunc(d, lacks) {
+				rows[p.row()] = true
 			}
 		}
-		if flagsOf(m)&special != 0 || sc.named != 0 {
-			if flagsOf(m)&(sc.q.Exclude|dead) != 0 {
-				continue
-			}
-			gain *= sc.factor(row, m)
-		}
-		if scores[row] == 0 {
-			touched = append(touched, row)
-		}
-		scores[row] += float32(gain * sc.saturated(count, uint8(m)))
 	}
-	sc.touched = touched
+	return rows
 }
 
-// factor returns by what the score of a record is multiplied.
-func (sc *Scratch) factor(row, meta uint32) float32 {
-	f := float32(1)
-	if flagsOf(meta)&asks != 0 {
+// factor is what counts more or less of a row, whichever of the words it has.
+func (ix *Index) factor(sc *scratch, r uint32) float32 {
+	f, x := float32(1), ix.rows[r]
+	if x.asks {
 		f += justAsks
 	}
-	if sc.q.Asker && flagsOf(meta)&other != 0 {
-		f += otherAsked
+	if sc.named != 0 && ix.actors[r] == sc.named {
+		f += ActorNamed
 	}
-	if sc.named != 0 && sc.cols.actor[row] == sc.named {
-		f += actorNamed
+	if !x.linked && sc.ofDay[r] {
+		f += dayNamed
 	}
 	return f
 }
 
-func (sc *Scratch) saturated(count, length uint8) float32 {
-	if count == 1 {
-		return sc.norms.once[length]
-	}
-	return saturate(float32(count) * sc.norms.inv[length])
+// neighbour is a row near another in its thread, and how much of a word of one counts for the other.
+type neighbour struct {
+	row   uint32
+	share float32
 }
 
-// worthwhile reports whether walking the n-th word would cost more than to find
-// out that it need not be.
-func (sc *Scratch) worthwhile(n int) bool {
-	return n < len(sc.words) && len(sc.words[n].rows) > 2*samples+(len(sc.touched)+len(sc.chunks))/4
-}
-
-// maxRanked is the largest K for which the work is cut short.
-const maxRanked = 256
-
-// ranking are the best scores so far, in ascending order.
-type ranking struct {
-	best []float32
-	k    int
-}
-
-func (r *ranking) reset(k int) {
-	if r.best, r.k = r.best[:0], k; k > maxRanked {
-		r.k = 0
-	}
-}
-
-// wants reports whether a score is among the best.
-func (r *ranking) wants(s float32) bool {
-	return len(r.best) < r.k || r.k > 0 && s > r.best[0]
-}
-
-func (r *ranking) add(s float32) {
-	if len(r.best) < r.k {
-		r.best = append(r.best, 0)
-		copy(r.best[1:], r.best)
-	}
-	at := 1
-	for ; at < len(r.best) && r.best[at] < s; at++ {
-		r.best[at-1] = r.best[at]
-	}
-	r.best[at-1] = s
-}
-
-// least returns the least score that is wanted, going by those that were added:
-// 0 if they are fewer than wanted.
-func (r *ranking) least(gate float64) float32 {
-	if r.k == 0 || len(r.best) < r.k {
-		return 0
-	}
-	if gate > 0 {
-		return min(r.best[0], float32(gate)*r.best[r.k-1])
-	}
-	return r.best[0]
-}
-
-// rounding is what a bound is lowered by, so that rounding loses nothing.
-const rounding = 1 - 1e-5
-
-// improve returns a score such that no record below it is wanted, going by the
-// scores so far, if least is one.
-func (sc *Scratch) improve(least float32) float32 {
-	sc.rank.reset(sc.q.K)
-	if sc.rank.k == 0 || len(sc.touched)+len(sc.settled) < sc.rank.k {
-		return least
-	}
-	bar := least
-	for _, rows := range [...][]uint32{sc.touched, sc.settled} {
-		for _, row := range rows {
-			if s := sc.scores[row]; s > bar && !sc.skips(row) {
-				sc.rank.add(s)
-				if len(sc.rank.best) == sc.rank.k {
-					bar = sc.rank.best[0]
-				}
+// around returns the neighbours of a row. What a row gives to others and what it takes of them differ: what was said
+// before a record counts more for it than what was said after.
+func (ix *Index) around(r uint32, shares *[2][reach]float32, buf *[2 * reach]neighbour) []neighbour {
+	n, own := 0, open[ix.rows[r].length]
+	for side := range shares {
+		at := ix.links[r][side]
+		for d := 0; d < reach && at != 0; d++ {
+			if x := ix.rows[at-1]; x.linked {
+				buf[n] = neighbour{at - 1, own * shares[side][d] * open[x.length]}
+				n++
 			}
+			at = ix.links[at-1][side]
 		}
 	}
-	return max(least, rounding*sc.rank.least(sc.q.Gate))
+	return buf[:n]
 }
 
-// narrow adds what the words from the n-th on give to the records that may
-// still be wanted, and to the chunks that may hold such records, which are
-// fewer after each. It leaves those chunks in open.
-func (sc *Scratch) narrow(n int, least float32) float32 {
-	sc.open = append(sc.open[:0], sc.chunks...)
-	sc.single = sc.single[:0]
-	for _, row := range sc.touched {
-		if s := sc.scores[row]; s > 0 && s+sc.after[n] >= least {
-			sc.single = append(sc.single, row)
-		}
-	}
-	for ; ; n++ {
-		sc.prune(least, sc.after[n])
-		if sc.after[n] == 0 {
-			return least
-		}
-		if w := &sc.words[n]; len(w.rows) > 0 {
-			if len(w.rows) > 8*len(sc.open) {
-				sc.pruneByPlace(least, sc.after[n])
+// walk adds what a word gives to all records that have it or stand near one that does; with known, only to those
+// that have a score already.
+func (ix *Index) walk(sc *scratch, w *word, known bool) {
+	var buf [2 * reach]neighbour
+	tau, now := sc.tau, sc.now[:0]
+	for _, has := range w.term.postings {
+		r := has.row()
+		x := &ix.rows[r]
+		if near := x.linked; !near {
+			if !known || sc.scores[r] != 0 {
+				ix.credit(sc, w, r, has.count()*norms[x.length])
 			}
-			sc.complete(w, n)
-			if sc.after[n+1] > 0 {
-				least = sc.sample(least)
-			}
-		}
-	}
-}
-
-// prune leaves in single and open only what may come to least, if rest is the
-// most that can be added.
-func (sc *Scratch) prune(least, rest float32) {
-	single, open := sc.single[:0], sc.open[:0]
-	for _, row := range sc.single {
-		if sc.scores[row]+rest >= least {
-			single = append(single, row)
-		}
-	}
-	for _, id := range sc.open {
-		if st := &sc.states[id]; st.bound*sc.most+rest >= least {
-			open = append(open, id)
-		} else {
-			st.closed = true
-		}
-	}
-	sc.single, sc.open = single, open
-}
-
-// pruneByPlace does what prune does for chunks, with a better bound.
-func (sc *Scratch) pruneByPlace(least, rest float32) {
-	open := sc.open[:0]
-	for _, id := range sc.open {
-		if least == 0 || sc.boundByPlace(id)*sc.most+rest >= least {
-			open = append(open, id)
-		} else {
-			sc.states[id].closed = true
-		}
-	}
-	sc.open = open
-}
-
-// complete does what walk does, for what is in single and open: it looks at all
-// postings, or looks up what it needs where that is much less.
-func (sc *Scratch) complete(w *word, n int) {
-	count := len(sc.single) + maxChunk/2*len(sc.open)
-	if len(w.rows) < 4*count {
-		for i, row := range w.rows {
-			sc.credit(w, n, row, w.counts[i])
-		}
-		return
-	}
-	sc.mark()
-	defer clear(sc.bits)
-	rows, counts := w.rows, w.counts
-	if len(rows) < 16*count {
-		for i, row := range rows {
-			if sc.bits[row/64]>>(row%64)&1 != 0 {
-				sc.credit(w, n, row, counts[i])
-			}
-		}
-		return
-	}
-	for base, set := range sc.bits {
-		for ; set != 0; set &= set - 1 {
-			row := uint32(base*64 + bits.TrailingZeros64(set))
-			i := gallop(rows, row)
-			if rows, counts = rows[i:], counts[i:]; len(rows) == 0 {
-				return
-			}
-			if rows[0] == row {
-				sc.credit(w, n, row, counts[0])
-			}
-		}
-	}
-}
-
-// credit adds a posting to what its record has.
-func (sc *Scratch) credit(w *word, n int, row uint32, count uint8) {
-	if !sc.threaded {
-		if old := sc.scores[row]; old > 0 {
-			m := sc.cols.meta[row]
-			gain := w.gain
-			if flagsOf(m)&(asks|other) != 0 || sc.named != 0 {
-				gain *= sc.factor(row, m)
-			}
-			sc.scores[row] = old + float32(gain*sc.saturated(count, uint8(m)))
-		}
-		return
-	}
-	if cell := sc.cols.chunk[row]; cell != 0 {
-		if sc.isOpen(chunkOf(cell)) || cell&(nearPrev|nearNext) != 0 {
-			if m := sc.cols.meta[row]; flagsOf(m)&dead == 0 {
-				sc.hit(cell, row, w, n, count, uint8(m))
-			}
-		}
-	} else if sc.scores[row] > 0 {
-		m := sc.cols.meta[row]
-		sc.scores[row] += float32(w.gain * sc.factor(row, m) * sc.saturated(count, uint8(m)))
-	}
-}
-
-// mark sets the bits of the rows in single, and of those that count in the
-// chunks in open.
-func (sc *Scratch) mark() {
-	if n := len(sc.cols.meta)/64 + 1; len(sc.bits) < n {
-		sc.bits = make([]uint64, n+n/4)
-	}
-	set := func(row uint32) { sc.bits[row/64] |= 1 << (row % 64) }
-	for _, row := range sc.single {
-		set(row)
-	}
-	for _, id := range sc.open {
-		c := sc.th[id]
-		for _, row := range c.rows {
-			set(row)
-		}
-		if p := sc.th.chunk(c.prev); p != nil {
-			for _, row := range p.rows[max(0, len(p.rows)-reach):] {
-				set(row)
-			}
-		}
-		if x := sc.th.chunk(c.next); x != nil {
-			for _, row := range x.rows[:min(reach, len(x.rows))] {
-				set(row)
-			}
-		}
-	}
-}
-
-// gallop returns the number of rows below row: it looks near the front first.
-func gallop(rows []uint32, row uint32) int {
-	step := 1
-	for step <= len(rows) && rows[step-1] < row {
-		step *= 2
-	}
-	from := step / 2
-	i, _ := slices.BinarySearch(rows[from:min(step, len(rows))], row)
-	return from + i
-}
-
-// wanted returns what is wanted of the records that were ranked.
-func (sc *Scratch) wanted() []Match {
-	least := sc.rank.least(sc.q.Gate)
-	if sc.q.K > maxRanked {
-		least = sc.leastOfMany()
-	}
-	sc.matches = sc.matches[:0]
-	for _, rows := range [...][]uint32{sc.single, sc.settled} {
-		for _, row := range rows {
-			if s := sc.scores[row]; s > 0 && s >= least && !sc.skips(row) {
-				sc.matches = append(sc.matches, sc.match(row, s))
-			}
-		}
-	}
-	return sc.matches
-}
-
-// leastOfMany is what ranking.least is for a large K.
-func (sc *Scratch) leastOfMany() float32 {
-	sc.rank.best = sc.rank.best[:0]
-	for _, rows := range [...][]uint32{sc.single, sc.settled} {
-		for _, row := range rows {
-			if s := sc.scores[row]; s > 0 && !sc.skips(row) {
-				sc.rank.best = append(sc.rank.best, s)
-			}
-		}
-	}
-	n := len(sc.rank.best)
-	if sc.q.K >= n {
-		return 0
-	}
-	slices.Sort(sc.rank.best)
-	least := sc.rank.best[n-sc.q.K]
-	if gate := sc.q.Gate; gate > 0 {
-		least = min(least, float32(gate)*sc.rank.best[n-1])
-	}
-	return least
-}
-
-func (sc *Scratch) match(row uint32, s float32) Match {
-	r := float64(s) / sc.total
-	return Match{row, r, relevance(r, sc.size)}
-}
-
-// knows reports whether sc.words has the text, of a query with n terms.
-func (sc *Scratch) knows(s string, n int) bool {
-	if n <= 64 {
-		return slices.ContainsFunc(sc.words, func(w word) bool { return w.text == s })
-	}
-	if sc.seen == nil {
-		sc.seen = make(map[string]bool)
-	}
-	if len(sc.words) == 0 {
-		clear(sc.seen)
-	}
-	known := sc.seen[s]
-	sc.seen[s] = true
-	return known
-}
-
-// weigh fills sc.words with the distinct terms of the query, those that are in
-// the fewest records first and function words last.
-func (ix *Index) weigh(sc *Scratch, query []text.Term) {
-	sc.words, sc.total, sc.size = sc.words[:0], 0, 0
-	records := roundUp(ix.Len(), minRecords)
-	for _, t := range query {
-		if sc.knows(t.Text, len(query)) {
 			continue
 		}
-		sc.words = append(sc.words, word{text: t.Text, term: ix.terms[t.Text], stop: t.Stop, share: 1})
+		p := has.count() * norms[x.length]
+		if tau[r] == 0 {
+			now = append(now, r)
+		}
+		tau[r] += p
+		for _, o := range ix.around(r, &given, &buf) {
+			if tau[o.row] == 0 {
+				now = append(now, o.row)
+			}
+			tau[o.row] += o.share * p
+		}
 	}
-	for i := range sc.words {
-		w := &sc.words[i]
-		if w.term == nil && !w.stop && len(query) <= maxSpelled {
-			t := ix.spelt.nearest(w.text)
-			if t != nil && !slices.ContainsFunc(sc.words, func(o word) bool { return o.term == t }) {
-				w.text, w.term, w.share = t.text, t, misspelt
+	for _, r := range now {
+		if !known || sc.scores[r] != 0 {
+			ix.credit(sc, w, r, tau[r])
+		}
+		tau[r] = 0
+	}
+	sc.now = now[:0]
+}
+
+// credit adds what a word gives to a record.
+func (ix *Index) credit(sc *scratch, w *word, r uint32, tau float32) {
+	if sc.scores[r] == 0 {
+		sc.touched = append(sc.touched, r)
+	}
+	gain := w.gain * tau / (tau + k1)
+	if sc.named != 0 || sc.ofDay != nil || ix.rows[r].asks {
+		gain *= ix.factor(sc, r)
+	}
+	sc.scores[r] += gain
+}
+
+// look adds what a common word gives to the candidates.
+func (ix *Index) look(sc *scratch, w *word) {
+	own := func(r uint32) float32 {
+		i, ok := w.term.find(r)
+		if !ok {
+			return 0
+		}
+		return w.term.postings[i].count() * norms[ix.rows[r].length]
+	}
+	var buf [2 * reach]neighbour
+	for _, r := range sc.touched {
+		tau := own(r)
+		if ix.rows[r].linked {
+			for _, o := range ix.around(r, &taken, &buf) {
+				tau += o.share * own(o.row)
 			}
 		}
-		if w.term != nil {
-			w.df = int(w.term.df)
+		if tau > 0 {
+			ix.credit(sc, w, r, tau)
 		}
-		kind := text.Term{Stop: w.stop}.Weight()
-		w.weight = kind * idf(records, w.df)
-		sc.size += kind
-		sc.total += w.weight
 	}
-	sc.total = max(sc.total, minInformation)
-	slices.SortStableFunc(sc.words, func(a, b word) int {
-		if a.stop != b.stop {
-			if a.stop {
-				return 1
-			}
-			return -1
+}
+
+// least returns a score below which nothing is wanted, going by the scores so far. Its time goes with K.
+func (ix *Index) least(sc *scratch, q *Query, known float32) float32 {
+	if q.K == 0 || q.K > 256 || len(sc.touched) < q.K {
+		return known
+	}
+	sc.best = sc.best[:0]
+	for _, r := range sc.touched {
+		s := sc.scores[r]
+		if s < known || len(sc.best) == q.K && s <= sc.best[0] || !q.wants(r) {
+			continue
 		}
-		return cmp.Compare(a.df, b.df)
-	})
+		if len(sc.best) < q.K {
+			sc.best = append(sc.best, 0)
+			copy(sc.best[1:], sc.best)
+		}
+		at := 1
+		for ; at < len(sc.best) && sc.best[at] < s; at++ {
+			sc.best[at-1] = sc.best[at]
+		}
+		sc.best[at-1] = s
+	}
+	if len(sc.best) < q.K {
+		return known
+	}
+	least := sc.best[0]
+	if q.Gate > 0 {
+		least = min(least, float32(q.Gate)*sc.best[q.K-1])
+	}
+	const rounding = 1 - 1e-5 // scores are sums in another order for each row
+	return max(known, rounding*least)
 }

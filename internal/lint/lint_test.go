@@ -1,146 +1,194 @@
 package lint_test
 
 import (
-	"fmt"
+	"go/ast"
 	"go/parser"
 	"go/token"
+	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/tools/txtar"
 )
 
-type rule struct {
-	name  string
-	check func(*repo) []string // one line per offence
+const module, home = "github.com/arc-learn/arc", "github.com/arc-learn/arc"
+
+// arrows has what each package may import of arc; it may also import what those may. A package that is not named has
+// the arrows of the folder above it. "all" is every package. Tests may import any.
+var arrows = map[string][]string{
+	"store":           {},
+	"store/badger":    {"store"},
+	"store/storetest": {"store"},
+	"internal":        {"store"},
+	"iar":             {"store"},
+	"redact":          {"store"},
+	"memory":          {"store", "redact", "internal"},
+	"memory/extract":  {"memory", "reason"},
+	"rank":            {"store", "redact", "internal"},
+	"reason":          {"memory", "rank"},
+	"act":             {"reason", "rank", "iar"},
+	"meta":            {"iar", "internal"},
+	"learn":           {"memory", "memory/extract", "rank", "meta", "act", "reason", "store/badger"},
+	".":               {"learn", "iar", "store/badger"},
+	"arctest":         {"."},
+	"reason/goal":     {".", "meta/proposal"},
+	"act/queue":       {"."},
+	"meta/proposal":   {"."},
+	"benchmarks":      {"all"},
+	"contrib":         {"all"},
+	"cmd":             {"all"},
+	"examples":        {"all"},
 }
 
-// rules are all that the repository keeps to.
-var rules = []rule{
-	{"imports", importRule},
-	{"reach", reachRule},
-	{"link", linkRule},
-	{"docs", docRule},
-	{"use", useRule},
-	{"size", sizeRule},
-	{"knots", knotRule},
-	{"words", wordRule},
-	{"verbs", verbRule},
-	{"heldout", heldOutRule},
-	{"promises", promiseRule},
-	{"architecture", architectureRule},
-	{"shell", shellRule},
-	{"edge", edgeRule},
-	{"package", packageRule},
-	{"length", lengthRule},
-	{"library", libraryRule},
-	{"sleep", sleepRule},
-	{"signature", signatureRule},
-	{"readme", readmeRule},
-	{"hosts", hostsRule},
-	{"output", outputRule},
-}
-
-func TestRepository(t *testing.T) {
-	t.Parallel()
-	r, err := whole()
-	require.NoError(t, err)
-	for _, rule := range rules {
-		t.Run(rule.name, func(t *testing.T) {
-			for _, offence := range rule.check(r) {
-				t.Error(offence)
-			}
-		})
-	}
-}
-
-// TestBroken runs each rule over the samples that break it. A sample is named
-// after its rule; the file "want" in it holds the offences.
-func TestBroken(t *testing.T) {
-	t.Parallel()
-	for _, rule := range rules {
-		if rule.name == "link" || rule.name == "length" {
-			continue // see TestLink and TestLength
+// row returns the row of arrows that holds for a package.
+func row(pkg string) string {
+	for ; pkg != "."; pkg = path.Dir(pkg) {
+		if _, ok := arrows[pkg]; ok {
+			return pkg
 		}
-		t.Run(rule.name, func(t *testing.T) {
-			t.Parallel()
-			dir := t.TempDir()
-			want := unpack(t, filepath.Join("testdata", rule.name+".txtar"), dir)
-			r, err := load(dir)
-			require.NoError(t, err)
-			got := rule.check(r)
-			slices.Sort(got)
-			require.NotEmpty(t, want)
-			require.Equal(t, strings.Join(want, "\n"), strings.Join(got, "\n"))
-		})
 	}
+	return "."
 }
 
-// unpack writes the files of a sample to dir and returns its offences.
-func unpack(t *testing.T, name, dir string) (want []string) {
-	t.Helper()
-	a, err := txtar.ParseFile(name)
-	require.NoError(t, err)
-	for _, f := range a.Files {
-		if f.Name == "want" {
-			want = strings.Split(strings.TrimSpace(string(f.Data)), "\n")
-			slices.Sort(want)
+// may reports whether code of a row may import code of another.
+func may(from, to string) bool {
+	return from == to || slices.ContainsFunc(arrows[from], func(r string) bool { return r == "all" || may(r, to) })
+}
+
+// faults returns what is wrong in a file of the tree, whose name is relative to its root.
+func faults(name string, src any) (out []string, err error) {
+	file, err := parser.ParseFile(token.NewFileSet(), name, src, parser.SkipObjectResolution)
+	if err != nil {
+		return nil, err
+	}
+	test := strings.HasSuffix(name, "_test.go")
+	from := row(path.Dir(filepath.ToSlash(name)))
+	for _, i := range file.Imports {
+		imported, _ := strconv.Unquote(i.Path.Value)
+		if imported != module && !strings.HasPrefix(imported, module+"/") {
 			continue
 		}
-		path := filepath.Join(dir, filepath.FromSlash(f.Name))
-		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
-		require.NoError(t, os.WriteFile(path, f.Data, 0o600))
+		pkg, ours := strings.CutPrefix(imported+"/", home+"/")
+		if to := row(path.Clean(pkg)); !ours || !test && !may(from, to) {
+			out = append(out, name+" must not import "+imported)
+		}
 	}
-	return want
+	// A test that starts processes waits in their time.
+	processes := slices.ContainsFunc(file.Imports, func(i *ast.ImportSpec) bool { return i.Path.Value == `"os/exec"` })
+	ast.Inspect(file, func(n ast.Node) bool {
+		call, ok := n.(*ast.CallExpr)
+		switch {
+		case ok && called(call, "synctest", "Test"):
+			return false // in a bubble time.Sleep takes no time
+		case ok && test && !processes && called(call, "time", "Sleep"):
+			out = append(out, name+" calls time.Sleep outside of synctest.Test")
+		}
+		return true
+	})
+	return out, nil
 }
 
-// TestLength gives the rule functions and files at its bounds and one line over
-// them, which would be long samples.
-func TestLength(t *testing.T) {
-	t.Parallel()
-	blank := func(n int) string { return strings.Repeat("\n", n) }
-	body := func(n int) string { return " {" + blank(n-1) + "}\n" } // of n lines
-	r := &repo{fset: token.NewFileSet()}
-	for _, s := range []struct{ path, src string }{
-		{"fits.go", "package p" + blank(maxFile)},
-		{"long.go", "package p" + blank(maxFile+1)},
-		{"functions.go", "package p\n" +
-			"func fits()" + body(maxLines) +
-			"func (T) Long()" + body(maxLines+1) +
-			"\n// Kind is one\n// table.\nfunc Kind()" + body(2*maxLines)},
-		{"p_test.go", "package p\nfunc long()" + body(maxFile)},
+func called(call *ast.CallExpr, pkg, name string) bool {
+	s, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok || s.Sel.Name != name {
+		return false
+	}
+	x, ok := s.X.(*ast.Ident)
+	return ok && x.Name == pkg
+}
+
+func TestTree(t *testing.T) {
+	root, files := filepath.Join("..", ".."), 0
+	err := filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && file != root && (d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".")):
+			return filepath.SkipDir
+		case d.IsDir() || !strings.HasSuffix(file, ".go"):
+			return nil
+		}
+		files++
+		name, _ := filepath.Rel(root, file)
+		src, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		found, err := faults(name, src)
+		for _, f := range found {
+			t.Error(f)
+		}
+		return err
+	})
+	require.NoError(t, err)
+	require.Greater(t, files, 50, "files of the tree")
+}
+
+// Each rule finds what breaks it, and nothing else.
+func TestRules(t *testing.T) {
+	imports := func(pkg string) string { return "package x\nimport _ \"" + pkg + "\"\n" }
+	for _, c := range []struct {
+		name, src string
+		faults    int
+	}{
+		{"store/x.go", imports(home + "/redact"), 1},
+		{"store/x_test.go", imports(home + "/redact"), 0},
+		{"memory/identity/x.go", imports(home + "/redact"), 0},
+		{"memory/x.go", imports(home + "/rank"), 1},
+		{"act/tools/x.go", imports(home + "/memory"), 0},
+		{"act/x.go", imports(home), 1},
+		{"act/queue/x.go", imports(home), 0},
+		{"x.go", imports(home + "/act/queue"), 1},
+		{"x.go", imports(home + "/learn"), 0},
+		{"contrib/x/x.go", imports(home + "/reason/goal"), 0},
+		{"rank/x_test.go", "package x\nfunc f() { time.Sleep(1) }", 1},
+		{"rank/x_test.go", "package x\nimport \"os/exec\"\nfunc f() { time.Sleep(1) }", 0},
+		{"rank/x.go", "package x\nfunc f() { time.Sleep(1) }", 0},
+		{"rank/x_test.go", "package x\nfunc f() { synctest.Test(t, func() { go func() { time.Sleep(1) }() }) }", 0},
 	} {
-		f, err := parser.ParseFile(r.fset, s.path, s.src, parser.ParseComments|parser.SkipObjectResolution)
+		found, err := faults(c.name, c.src)
 		require.NoError(t, err)
-		r.files = append(r.files, &file{path: s.path, src: []byte(s.src), ast: f})
+		require.Len(t, found, c.faults, "%s: %s", c.name, c.src)
 	}
-	require.Equal(t, []string{
-		"functions.go:122: Long has 121 lines, more than 120",
-		"long.go:1: the file has 901 lines, more than 900",
-	}, lengthRule(r))
-	require.Len(t, r.longer(warnLines), 2)
 }
 
-// TestLink gives the rule a root with one module too many, which would be a
-// long sample.
-func TestLink(t *testing.T) {
-	t.Parallel()
-	r := &repo{module: "example.com/m", pkgs: map[string]*pkg{}}
-	root := &pkg{ImportPath: r.module}
-	r.pkgs[r.module] = root
-	for i := range maxModules + 1 {
-		require.Empty(t, linkRule(r), "%d modules", i)
-		dep := &pkg{ImportPath: fmt.Sprintf("example.com/dep%d", i)}
-		dep.Module = &struct {
-			Path string
-			Main bool
-		}{Path: dep.ImportPath}
-		r.pkgs[dep.ImportPath] = dep
-		root.Imports = append(root.Imports, dep.ImportPath)
+// Go code in documents is a copy of code that is compiled: of consecutive lines of a file, but for indentation.
+func TestCodeInDocuments(t *testing.T) {
+	root := filepath.Join("..", "..")
+	flat := func(s string) string {
+		var lines []string
+		for l := range strings.Lines(s) {
+			lines = append(lines, strings.TrimSpace(l))
+		}
+		return "\n" + strings.Join(lines, "\n") + "\n"
 	}
-	require.Len(t, linkRule(r), 1)
+	var code strings.Builder
+	require.NoError(t, filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && strings.HasSuffix(file, ".go") {
+			src, err := os.ReadFile(file)
+			code.WriteString(flat(string(src)))
+			return err
+		}
+		return err
+	}))
+	documents, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
+	require.NoError(t, err)
+	blocks := 0
+	for _, name := range append(documents, filepath.Join(root, "README.md")) {
+		text, err := os.ReadFile(name)
+		require.NoError(t, err)
+		for _, block := range strings.Split(string(text), "```go\n")[1:] {
+			block, _, _ = strings.Cut(block, "```")
+			blocks++
+			if !strings.Contains(code.String(), flat(strings.TrimRight(block, "\n"))) {
+				t.Errorf("%s has code that no file has:\n%s", filepath.Base(name), block)
+			}
+		}
+	}
+	require.Positive(t, blocks)
 }

@@ -1,18 +1,12 @@
-// Package text turns text into the terms that are indexed and compared.
+// Package text makes terms of texts: what memory finds records by.
 //
-// Words are those of Unicode's default segmentation (UAX #29), in lower case.
-// English ones are reduced to their stem (Porter2) unless the language is
-// [Plain]; an identifier such as
-// fooBar or foo_bar yields itself and its parts. Of scripts that are written without
-// spaces (Han, Hiragana, Thai, Lao, Khmer, Myanmar) each sign is a term, and each two that
-// stand together are; of a Korean word each two syllables. Function words, signs that are no
-// Han, and pairs of Hiragana stay in, with a low weight.
+// An [Analyzer] knows the languages whose words are reduced to stems. Its terms are what package index takes.
 package text
 
 import (
-	"math"
-	"slices"
+	"fmt"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -20,110 +14,168 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// StopWeight is the weight of a function word. It is a power of two, so that
-// sums of weights are exact in any order.
-const StopWeight = 0.125
+const (
+	stopWeight = 0.125
+	maxTerm    = 128 // bytes of a word; the rest is left out
+)
 
-// maxTerm is the number of bytes after which a word is cut.
-const maxTerm = 128
-
-// Term is a word of a text as it is indexed.
+// Term is a word as it is indexed: folded, and reduced to its stem where its language is known.
 type Term struct {
 	Text string
 	Stop bool // a function word
-	Mark bool // a number, or a negation: without it the statement is another
+	Open bool // its language is not known: other words that begin alike may be forms of it
 }
 
-// Weight returns how much the term counts: 1, or StopWeight.
+// Weight is what a term counts in a length and a query: 1, or an eighth if it is a function word.
 func (t Term) Weight() float64 {
 	if t.Stop {
-		return StopWeight
+		return stopWeight
 	}
 	return 1
 }
 
-// Language says what is done with words.
-type Language uint8
+// Analyzer makes terms. It is safe for concurrent use, and cheap to have: equal languages share one.
+type Analyzer struct {
+	english bool
+	stems   []stemmer
 
-// The languages.
-const (
-	// English reduces words to their stems, and knows function words.
-	English Language = iota
-	// Plain is no language, or several: words stay as they are, and no word is
-	// a function word.
-	Plain
-)
+	lexicons sync.Pool // that nobody uses
+}
 
-// Append appends the terms of s, in English, to dst, in order of their
-// occurrence.
-func Append(dst []Term, s string) []Term { return English.Append(dst, s) }
+var analyzers sync.Map // by languages
 
-// Append appends the terms of s to dst, in order of their occurrence.
-func (l Language) Append(dst []Term, s string) []Term {
-	it := words.FromString(s)
-	sign := "" // the last word, if it is of a script without spaces
-	for it.Next() {
-		w := it.Value()
-		if !hasWord(w) {
-			sign = ""
-			continue
+// New returns the Analyzer of languages, by their two-letter codes ("en", "de"). None: English. Arabic, Cyrillic
+// and Tamil words are stemmed in any case. A language without a stemmer is no error: its words are found by how
+// they begin.
+func New(languages ...string) (*Analyzer, error) {
+	if len(languages) == 0 {
+		languages = []string{"en"}
+	}
+	key := strings.Join(languages, " ")
+	if a, ok := analyzers.Load(key); ok {
+		return a.(*Analyzer), nil
+	}
+	a := &Analyzer{}
+	for _, l := range languages {
+		if len(l) < 2 || len(l) > 3 || strings.Trim(l, "abcdefghijklmnopqrstuvwxyz") != "" {
+			return nil, fmt.Errorf("text: %q is not the code of a language, such as \"en\"", l)
 		}
-		if w[0] >= utf8.RuneSelf && isSign(w) {
-			if _, n := utf8.DecodeRuneInString(w); n < len(w) {
-				w = norm.NFC.String(w)
+		a.english = a.english || l == "en"
+		if s, ok := stemmers[l]; ok {
+			a.stems = append(a.stems, s)
+		}
+	}
+	for _, l := range []string{"ar", "ru", "ta"} {
+		if !strings.Contains(key, l) {
+			s := stemmers[l]
+			s.guess = true
+			a.stems = append(a.stems, s)
+		}
+	}
+	shared, _ := analyzers.LoadOrStore(key, a)
+	return shared.(*Analyzer), nil
+}
+
+// Append appends the terms of a text: its words, the parts of compounds such as fooBar and foo.bar, signs that are
+// words (C++, C#, .NET, an emoji), and in scripts without spaces each sign and each pair of signs.
+func (a *Analyzer) Append(dst []Term, s string) []Term {
+	l := a.Lexicon()
+	defer l.Done()
+	var buf [64]uint32
+	for _, n := range l.Append(buf[:0], s) {
+		dst = append(dst, l.Terms[n])
+	}
+	return dst
+}
+
+// Append is that of an Analyzer, for the numbers of the terms.
+func (l *Lexicon) Append(dst []uint32, s string) []uint32 {
+	sign := "" // the last word, if it is of a script without spaces
+	end := 0
+	for it := words.FromString(s); it.Next(); {
+		w := it.Value()
+		start := end
+		end += len(w)
+		switch {
+		case !hasWord(w):
+			if sign = ""; starts(w, unicode.So) {
+				dst = append(dst, l.Number(Term{Text: plainEmoji(w)}))
 			}
+		case starts(w, spaceless...):
+			w = norm.NFC.String(w)
 			if sign != "" {
-				dst = append(dst, Term{Text: sign + w, Stop: polite[sign+w]})
+				dst = append(dst, l.Number(Term{Text: sign + w}))
 			}
 			sign = w
-			dst = append(dst, Term{Text: w, Stop: !starts(w, unicode.Han)})
-			continue
-		}
-		if sign = ""; w[len(w)-1] >= utf8.RuneSelf && strings.ContainsFunc(w, isHangul) {
-			dst = l.appendHangul(dst, fold(w))
-			continue
-		}
-		dst = append(dst, l.term(w))
-		if compound(w) {
-			dst = l.appendParts(dst, w)
+			dst = append(dst, l.Number(Term{Text: w, Stop: !starts(w, unicode.Han)}))
+		case w[len(w)-1] >= utf8.RuneSelf && strings.ContainsFunc(w, isHangul):
+			sign, dst = "", l.appendHangul(dst, lower(w))
+		default:
+			sign = ""
+			if long := withSigns(s, start, end); len(long) > len(w) {
+				dst = append(dst, l.Number(Term{Text: strings.ToLower(cut(long, maxTerm))}))
+				if utf8.RuneCountInString(w) <= 2 { // C++ is not C; Disney+ is Disney as well
+					continue
+				}
+			}
+			dst = l.appendParts(append(dst, l.word(w)), w)
 		}
 	}
 	return dst
 }
 
-// isSign reports whether w is one sign of a script that writes no spaces between words: it counts
-// together with the one before it and, of Han, by itself.
-func isSign(w string) bool {
-	return starts(w, unicode.Han, unicode.Hiragana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
+// spaceless are scripts that do not part words by spaces.
+var spaceless = []*unicode.RangeTable{unicode.Han, unicode.Hiragana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar}
+
+// withSigns returns the word s[start:end] with the signs that belong to it: "C++", "C#", ".NET".
+func withSigns(s string, start, end int) string {
+	if rest := s[end:]; rest != "" && (rest[0] == '+' || rest[0] == '#') && !isDigit(s[end-1]) {
+		after := strings.TrimLeft(rest, rest[:1])
+		n := len(rest) - len(after)
+		if n > 1 || after == "" || !hasWord(after[:1]) && after[0] < utf8.RuneSelf {
+			return s[start : end+min(n, 2)]
+		}
+	}
+	if start > 0 && s[start-1] == '.' && !isDigit(s[start]) {
+		if r, _ := utf8.DecodeLastRuneInString(s[:start-1]); start == 1 || unicode.IsSpace(r) || strings.ContainsRune("([/,\"'", r) {
+			return s[start-1 : end]
+		}
+	}
+	return s[start:end]
 }
 
-// starts reports whether w begins with a letter of one of the scripts.
-func starts(w string, scripts ...*unicode.RangeTable) bool {
+// plainEmoji leaves out what says how an emoji is drawn: its colour of skin, and that it is no letter.
+func plainEmoji(w string) string {
+	return cut(strings.Map(func(r rune) rune {
+		if r == 0xFE0F || 0x1F3FB <= r && r <= 0x1F3FF {
+			return -1
+		}
+		return r
+	}, w), maxTerm)
+}
+
+func starts(w string, in ...*unicode.RangeTable) bool {
 	r, _ := utf8.DecodeRuneInString(w)
-	return unicode.In(r, scripts...)
+	return r >= utf8.RuneSelf && unicode.In(r, in...)
 }
-
-// polite are the pairs of Hiragana in the endings of polite sentences.
-var polite = set(`です ます でし まし した ませ せん すか ください さい くだ`)
 
 func isHangul(r rune) bool { return unicode.Is(unicode.Hangul, r) }
 
-// appendHangul appends the terms of a Korean word, which has particles at its end: each two syllables
-// that stand together, and what is no Hangul as a word.
-func (l Language) appendHangul(dst []Term, w string) []Term {
+// appendHangul appends the pairs of syllables of a Korean word, which has its particles at its end.
+func (l *Lexicon) appendHangul(dst []uint32, w string) []uint32 {
 	for w != "" {
 		n := len(w) - len(strings.TrimLeftFunc(w, isHangul))
 		if n == 0 {
 			if n = strings.IndexFunc(w, isHangul); n < 0 {
 				n = len(w)
 			}
-			dst, w = append(dst, l.term(w[:n])), w[n:]
+			dst, w = append(dst, l.word(w[:n])), w[n:]
 			continue
 		}
 		last := ""
 		for _, r := range w[:n] {
 			if last != "" || utf8.RuneCountInString(w[:n]) == 1 {
-				dst = append(dst, Term{Text: last + string(r)})
+				dst = append(dst, l.Number(Term{Text: last + string(r)}))
 			}
 			last = string(r)
 		}
@@ -132,233 +184,65 @@ func (l Language) appendHangul(dst []Term, w string) []Term {
 	return dst
 }
 
-// Letters returns how many characters a text has, without the blanks around it. A sign of Han, Hiragana,
-// Katakana or Hangul counts as three, since it says about as much as three letters.
-func Letters(s string) (n int) {
-	for _, r := range strings.TrimSpace(s) {
-		if n++; r > unicode.MaxLatin1 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul) {
-			n += 2
-		}
-	}
-	return n
-}
-
 func hasWord(w string) bool {
-	if c := w[0]; c < utf8.RuneSelf && isAlnum(c) {
-		return true
-	}
 	return strings.ContainsFunc(w, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) })
 }
 
-func isAlnum(c byte) bool {
-	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
-}
-
 func isUpper(c byte) bool { return 'A' <= c && c <= 'Z' }
-
 func isLower(c byte) bool { return 'a' <= c && c <= 'z' }
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-// term returns the term of a whole word. A word in ASCII, which is nearly
-// every one, costs no allocation once it is in the memo.
-func (l Language) term(w string) Term {
-	w = Cut(w, maxTerm)
-	var buf [maxTerm]byte
-	for i := range len(w) {
-		c := w[i]
-		if c >= utf8.RuneSelf {
-			return l.analyze(fold(w))
-		}
-		if isUpper(c) {
-			c += 'a' - 'A'
-		}
-		buf[i] = c
-	}
-	return l.recall(buf[:len(w)])
-}
-
-// Cut returns the first n bytes of s, less a character that they would split.
-func Cut(s string, n int) string {
+// cut returns the first n bytes of s, without a part of a rune.
+func cut(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n]
+	return strings.ToValidUTF8(s[:n], "")
 }
 
-// Shorten is Cut, with an ellipsis behind what it has cut.
-func Shorten(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return Cut(s, n) + "…"
-}
-
-// maxLine is the length of a Line, in bytes.
-const maxLine = 240
-
-// Line is the beginning of s on one line, as lessons and prompts quote it.
-func Line(s string) string {
-	if strings.ContainsAny(s, "\t\n\v\f\r") || strings.Contains(s, "  ") {
-		s = strings.Join(strings.Fields(s), " ")
-	}
-	return Shorten(s, maxLine)
-}
-
-// fold returns w in lower case, with the typewriter's apostrophe. A letter and its
-// mark are one, as file systems and browsers part them.
-func fold(w string) string {
-	return norm.NFC.String(strings.ToLower(strings.ReplaceAll(w, "\u2019", "'")))
-}
-
-// analyze returns the term of a word in lower case.
-func (l Language) analyze(w string) Term {
-	t := Term{Text: w, Stop: l == English && stop[w], Mark: negation[w] || strings.HasSuffix(w, "n't")}
-	letters := true
-	for i := range len(w) {
-		switch c := w[i]; {
-		case '0' <= c && c <= '9':
-			t.Mark, letters = true, false
-		case c != '\'' && !isLower(c):
-			letters = false
+// appendParts appends the parts of a compound word that may be looked for alone: of fooBar, foo_bar, foo.bar,
+// HTTPServer, and of l'homme and İzmir'de those of more than two letters.
+func (l *Lexicon) appendParts(dst []uint32, w string) []uint32 {
+	least := 2
+	if strings.IndexByte(w, '\'') >= 0 || strings.Contains(w, "’") {
+		if least = 3; l.Terms[l.word(w)].Stop || strings.HasSuffix(w, "'s") || strings.HasSuffix(w, "’s") {
+			return dst
 		}
 	}
-	if !letters || l == Plain {
-		return t
-	}
-	if s := stem(w); s != "" { // "'s" alone has none
-		t.Text = s
-	}
-	return t
-}
-
-// compound reports whether the word has parts: letters, and between them a
-// separator or a change of case.
-func compound(w string) bool {
-	for i := 1; i < len(w); i++ {
-		switch c := w[i]; {
-		case c == '_' || c == '.' || c == ':':
-			return strings.ContainsFunc(w, unicode.IsLetter)
-		case isUpper(c) && (isLower(w[i-1]) || isUpper(w[i-1]) && i+1 < len(w) && isLower(w[i+1])):
-			return true
-		}
-	}
-	return false
-}
-
-// appendParts appends the parts of an identifier that have two bytes or more:
-// "HTTPServer_v2" has http, server and v2.
-func (l Language) appendParts(dst []Term, w string) []Term {
 	start := 0
 	emit := func(end int) {
-		if part := w[start:end]; len(part) > 1 && len(part) < len(w) && hasWord(part) {
-			dst = append(dst, l.term(part))
+		if part := strings.Trim(w[start:end], "_.:'’"); part != w && utf8.RuneCountInString(part) >= least && hasWord(part) {
+			dst = append(dst, l.word(part))
 		}
 		start = end
 	}
-	for i := range len(w) {
+	for i := 1; i < len(w); i++ {
 		switch c := w[i]; {
 		case c == '_' || c == '.' || c == ':':
+			if !isDigit(w[0]) { // 3.14 and 10:30 have no parts
+				emit(i)
+			}
+		case c == '\'' || strings.HasPrefix(w[i:], "’"):
 			emit(i)
-			start = i + 1
-		case i > start && isUpper(c) && (!isUpper(w[i-1]) || i+1 < len(w) && isLower(w[i+1])):
+		case isUpper(c) && (isLower(w[i-1]) || isUpper(w[i-1]) && i+1 < len(w) && isLower(w[i+1])):
 			emit(i)
 		}
 	}
-	emit(len(w))
+	if start > 0 {
+		emit(len(w))
+	}
 	return dst
 }
 
-// Similarity returns the cosine of the weighted counts of two texts' terms, in
-// [0,1], whatever their order: 1 if the terms are the same, 0 if they share
-// none. It is 0 if there are none to compare.
-func Similarity(a, b []Term) float64 {
-	x, y := count(a), count(b)
-	dot := 0.0
-	for i, j := 0, 0; i < len(x) && j < len(y); {
-		switch c := strings.Compare(x[i].text, y[j].text); {
-		case c < 0:
-			i++
-		case c > 0:
-			j++
-		default:
-			dot += x[i].weight * y[j].weight
-			i, j = i+1, j+1
-		}
-	}
-	return Cosine(dot, length(x), length(y))
+// Plain returns a text in lower case and without accents.
+func Plain(s string) string { return withoutAccents(lower(s)) }
+
+// Fold returns a text in one case and one form of composed letters, with one space where it has several and
+// without a final full stop. Texts with equal folds have equal words in equal order.
+func Fold(s string) string {
+	return strings.TrimRight(strings.Join(strings.Fields(lower(s)), " "), ".。")
 }
 
-// Cosine returns dot over the root of the squared norms a and b, in [0,1]; 0 if
-// one of them is 0.
-func Cosine(dot, a, b float64) float64 {
-	if dot == 0 {
-		return 0
-	}
-	return min(1, dot/math.Sqrt(a*b))
-}
-
-type counted struct {
-	text   string
-	weight float64
-}
-
-// count returns the terms in order of their text, each once.
-func count(terms []Term) []counted {
-	out := make([]counted, 0, len(terms))
-	for _, t := range terms {
-		out = append(out, counted{t.Text, t.Weight()})
-	}
-	slices.SortFunc(out, func(a, b counted) int { return strings.Compare(a.text, b.text) })
-	n := 0
-	for i := range out {
-		if n > 0 && out[n-1].text == out[i].text {
-			out[n-1].weight += out[i].weight
-			continue
-		}
-		out[n] = out[i]
-		n++
-	}
-	return out[:n]
-}
-
-func length(xs []counted) float64 {
-	n := 0.0
-	for _, x := range xs {
-		n += x.weight * x.weight
-	}
-	return n
-}
-
-// FuzzyFrom is the number of letters from which on a word may be meant that is one
-// edit away.
-const FuzzyFrom = 5
-
-// Near reports whether two words are the same, or one edit apart: a letter more,
-// less or another, or two exchanged (Damerau 1964).
-func Near(a, b string) bool {
-	for a != "" && b != "" {
-		r, n := utf8.DecodeRuneInString(a)
-		s, m := utf8.DecodeRuneInString(b)
-		if r != s {
-			break
-		}
-		a, b = a[n:], b[m:]
-	}
-	for a != "" && b != "" {
-		r, n := utf8.DecodeLastRuneInString(a)
-		s, m := utf8.DecodeLastRuneInString(b)
-		if r != s {
-			break
-		}
-		a, b = a[:len(a)-n], b[:len(b)-m]
-	}
-	n, m := utf8.RuneCountInString(a), utf8.RuneCountInString(b)
-	if n != 2 || m != 2 {
-		return n <= 1 && m <= 1
-	}
-	r, i := utf8.DecodeRuneInString(a)
-	s, j := utf8.DecodeRuneInString(b)
-	return a[i:] == string(s) && b[j:] == string(r)
+func lower(s string) string {
+	return norm.NFC.String(strings.ToLower(strings.ReplaceAll(s, "’", "'")))
 }

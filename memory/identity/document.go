@@ -3,90 +3,228 @@ package identity
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
-	"github.com/arc-learn/arc/memory/identity/internal/loosejson"
-	"github.com/arc-learn/arc/memory/identity/internal/rollup"
-	"github.com/arc-learn/arc/memory/identity/internal/rows"
-	"github.com/arc-learn/arc/memory/identity/internal/v2"
+	"github.com/arc-learn/arc/internal/codec"
+	"github.com/arc-learn/arc/internal/schema"
+	"github.com/arc-learn/arc/store"
 )
 
-// eventMore is what an event has in a document beside its fields.
-type eventMore struct {
-	ID      string  `json:"id"`
-	Seconds float64 `json:"dwellSeconds,omitempty"`
+const (
+	version2  = "2.0.0"
+	maxImport = 2000           // facts of a document
+	maxAhead  = 24 * time.Hour // of the clock of another device
+)
+
+// document is an identity as JSON: that of the Arete v2 design.
+type document struct {
+	Version string `json:"version"`
+	profile
+	Facts []json.RawMessage `json:"facts"`
 }
 
-// Export writes the identity as JSON of version 2, with what may be seen
-// within a visibility ("": Trusted). With Local it is complete: archived and
-// rejected facts, what was rejected, events, and every field that an import
-// brought. Otherwise it holds the facts within the visibility, the profile if
-// it is, and neither events, rejections, nor unknown fields.
-func (x *Identity) Export(ctx context.Context, limit Visibility) ([]byte, error) {
-	if limit = cmp.Or(limit, Trusted); limit.rank() == 0 {
-		return nil, bad("visibility", limit)
+// extra are fields of an imported document, or of one of its facts, that are not known here.
+type extra map[string]json.RawMessage
+
+// write returns the JSON of v with the fields.
+func (e extra) write(v any) (json.RawMessage, error) {
+	raw, err := json.Marshal(v)
+	if err != nil || len(e) == 0 {
+		return raw, err
 	}
-	p, err := x.Profile(ctx)
-	facts, err2 := x.all(ctx)
-	d := v2.Document{
-		UserID: p.UserID, DeviceID: p.DeviceID,
-		Core: v2.Core{Name: p.Name, Role: p.Role, Visibility: string(p.Visibility), Updated: p.Updated},
-		Settings: v2.Settings{
-			HalfLife: p.Settings.halfLife(""), HalfLives: map[string]time.Duration{},
-			AutoInfer: p.Settings.AutoInfer, ExcludedDomains: p.Settings.ExcludedDomains,
-		},
-		Extra: p.Extra,
+	fields := maps.Clone(e)
+	if err = json.Unmarshal(raw, &fields); err == nil {
+		raw, err = json.Marshal(fields)
 	}
-	for c, life := range p.Settings.HalfLives {
-		d.HalfLives[string(c)] = life
+	return raw, err
+}
+
+// read reads an object into v, and keeps the fields that v does not have.
+func (e *extra) read(raw []byte, v any) error {
+	if err := cmp.Or(json.Unmarshal(raw, v), json.Unmarshal(raw, e)); err != nil {
+		return err
 	}
-	if !cmp.Or(p.Visibility, Trusted).Within(limit) {
-		d.Core = v2.Core{}
-	}
-	all := limit == Local
-	if all {
-		err = cmp.Or(err, x.exportRest(ctx, &d))
-	} else {
-		d.Extra, d.ExcludedDomains, d.Updated = nil, nil, time.Time{}
-	}
-	for _, r := range facts {
-		if f := r.Value; f.Visibility.Within(limit) {
-			extra := f.Extra
-			if f.Extra = nil; !all { // whose visibility is not known
-				extra, f.Damaged, f.Evidence, f.Past, f.Variants = nil, nil, nil, nil, nil
-			}
-			d.Facts = append(d.Facts, loosejson.With(f, extra))
-		}
-	}
-	if err = errors.Join(err, err2); err != nil {
+	known, err := json.Marshal(v)
+	var fields extra
+	err = cmp.Or(err, json.Unmarshal(known, &fields))
+	maps.DeleteFunc(*e, func(name string, _ json.RawMessage) bool { return fields[name] != nil })
+	return err
+}
+
+// Export returns the identity as a document. Events and rejections stay.
+func (x *Identity) Export(ctx context.Context) ([]byte, error) {
+	p, _, err := x.profile(ctx, x.group.Store())
+	_, facts, err2 := all[fact](ctx, x, factKind)
+	if err := errors.Join(err, err2); err != nil {
 		return nil, err
 	}
-	return d.JSON()
+	if p.Settings.ExcludedDomains == nil {
+		p.Settings.ExcludedDomains = []string{}
+	}
+	d := document{version2, p, []json.RawMessage{}}
+	for _, f := range facts {
+		raw, no := f.Extra.write(f)
+		d.Facts, err = append(d.Facts, raw), cmp.Or(err, no)
+	}
+	raw, no := p.Extra.write(d)
+	if err = cmp.Or(err, no); err != nil {
+		return nil, err
+	}
+	return json.MarshalIndent(raw, "", "  ")
 }
 
-func (x *Identity) exportRest(ctx context.Context, d *v2.Document) error {
-	refused, err := x.Rejections(ctx)
-	for _, r := range refused {
-		d.Blocked = append(d.Blocked, loosejson.With(r, nil))
+// Import takes in a document of version 2 or 1, and returns how many facts it took, and of how many it kept what was
+// there: that is as new or newer, or was rejected here. Of two facts with one id the one with the later updatedAt
+// stays, so documents may be taken in again and in any order; an updatedAt of more than a day ahead is an error. Names
+// and settings of the profile are taken where there are none yet. Other fields of version 2 are kept for Export, and
+// nothing acts on them. A document that is no such JSON, or has a bad fact, is an error, and nothing is taken in.
+func (x *Identity) Import(ctx context.Context, data []byte) (taken, kept int, err error) {
+	var head struct {
+		Version string
+		Meta    json.RawMessage
 	}
-	ring, err2 := rows.All[Event](ctx, x.rows, eventPart)
-	kept := map[string]bool{} // one by one
-	for _, r := range ring {
-		kept[r.Name()] = true
-		e := r.Value
-		more := loosejson.With(eventMore{r.Name(), e.Dwell.Seconds()}, e.Extra)
-		e.Dwell, e.Extra = 0, nil
-		d.Events = append(d.Events, loosejson.With(e, loosejson.FieldsOf(more)))
+	data = x.clean.Data(data)
+	if err := cmp.Or((*schema.Schema)(nil).Check(data), json.Unmarshal(data, &head)); err != nil {
+		return 0, 0, fmt.Errorf("identity: no document: %w", err)
 	}
-	days, err3 := rows.All[rollup.Day](ctx, x.rows, rollupPart)
-	for _, r := range days {
-		r.Value.Marks = slices.DeleteFunc(r.Value.Marks, func(m string) bool { return kept[m] }) // by a former version
-		slices.Sort(r.Value.Marks)
-		if day := r.Value; len(day.Counts)+day.Others+len(day.Marks) > 0 {
-			d.Rollups = append(d.Rollups, loosejson.With(rollup.Dated{Date: r.Name(), Day: day}, nil))
+	var p profile
+	var facts []fact
+	switch {
+	case strings.HasPrefix(head.Version, "2."):
+		p, facts, err = readV2(data)
+	case head.Version == "" && head.Meta != nil:
+		p, facts, err = x.readV1(data)
+	default:
+		err = errors.New("1 and 2 are known")
+	}
+	if err != nil {
+		return 0, 0, fmt.Errorf("identity: document of version %q: %w", head.Version, err)
+	}
+	err = store.Limit("facts of a document", len(facts), maxImport)
+	for i := 0; i < len(facts) && err == nil; i++ {
+		f := &facts[i]
+		f.Content, f.SourceRef, f.Reason = strings.TrimSpace(x.clean.Prose(f.Content)), x.clean.Prose(f.SourceRef), x.clean.Prose(f.Reason)
+		if err = f.check(); err == nil && f.UpdatedAt.After(x.clock().Add(maxAhead)) {
+			err = fmt.Errorf("identity: fact %s was updated at %v, and would win over each change to come", f.ID, f.UpdatedAt)
 		}
 	}
-	return errors.Join(err, err2, err3)
+	if err != nil {
+		return 0, 0, err
+	}
+	err = x.group.Update(ctx, func(b *store.Batch) (err error) {
+		taken, err = x.take(ctx, b, p, facts)
+		return err
+	})
+	return taken, len(facts) - taken, err
+}
+
+func (x *Identity) take(ctx context.Context, b *store.Batch, p profile, facts []fact) (taken int, err error) {
+	key := x.scope.Key(stateKind, "profile")
+	was, c, err := codec.Load[profile](ctx, b, key)
+	if err != nil {
+		return 0, err
+	}
+	if c == store.Absent {
+		was.Settings = p.Settings
+	}
+	was.UserID, was.DeviceID = cmp.Or(was.UserID, p.UserID), cmp.Or(was.DeviceID, p.DeviceID)
+	was.Core.Name, was.Core.Role = cmp.Or(was.Core.Name, p.Core.Name), cmp.Or(was.Core.Role, p.Core.Role)
+	if p.Extra != nil {
+		maps.Copy(p.Extra, was.Extra)
+		was.Extra = p.Extra
+	}
+	err = codec.Put(b, key, was, c)
+	for i := 0; i < len(facts) && err == nil; i++ {
+		f, key := facts[i], x.scope.Key(factKind, facts[i].ID)
+		have, c, err2 := codec.Load[fact](ctx, b, key)
+		_, refused, err3 := codec.Load[rejection](ctx, b, x.scope.Key(blockedKind, blockName(f.Content)))
+		err = cmp.Or(err2, err3)
+		if refused != store.Absent && f.Source != Manual || !f.UpdatedAt.After(have.UpdatedAt) { // of the document as well
+			continue
+		}
+		err = cmp.Or(err, codec.Put(b, key, f, c)) // after an error nothing is committed
+		taken++
+	}
+	return taken, err
+}
+
+func readV2(data []byte) (profile, []fact, error) {
+	var d document
+	err := d.Extra.read(data, &d)
+	if err == nil && d.Settings.HalfLifeDays < 0 {
+		err = fmt.Errorf("a half-life of %v days", d.Settings.HalfLifeDays)
+	}
+	facts := make([]fact, len(d.Facts))
+	for i, raw := range d.Facts {
+		err = cmp.Or(err, facts[i].Extra.read(raw, &facts[i]))
+	}
+	return d.profile, facts, err
+}
+
+// version1 is the flat document of before.
+type version1 struct {
+	Meta struct {
+		LastModified string
+		DeviceID     string `json:"deviceId"`
+	}
+	Core          struct{ Name, Role string }
+	Expertise     []string
+	Communication struct{ Style, Avoid []string }
+	CurrentFocus  struct {
+		Projects []json.RawMessage // names, or objects
+		Goals    []string
+	} `json:"currentFocus"`
+	Context struct{ Personal, Professional []string }
+}
+
+// readV1 makes proven facts of what a document of version 1 lists. Their ids follow from their words, so that it may
+// be taken in again.
+func (x *Identity) readV1(data []byte) (p profile, facts []fact, err error) {
+	var d version1
+	if err := json.Unmarshal(data, &d); err != nil {
+		return p, nil, err
+	}
+	now := x.clock()
+	created, err := time.Parse(time.RFC3339, d.Meta.LastModified)
+	if err != nil { // some have none
+		created = now
+	}
+	add := func(category, prefix string, contents ...string) {
+		for _, s := range contents {
+			if strings.TrimSpace(s) == "" {
+				continue
+			}
+			s = prefix + s
+			f := fact{CreatedAt: created, UpdatedAt: created, Fact: Fact{ID: nameOf("v1", category, s), Category: category, Content: s,
+				Confidence: 1, LastValidated: now, ValidationCount: 5, Maturity: Proven, Source: Manual}}
+			if !slices.ContainsFunc(facts, func(o fact) bool { return o.ID == f.ID }) {
+				facts = append(facts, f)
+			}
+		}
+	}
+	add("expertise", "", d.Expertise...)
+	add("preference", "Communication style: ", d.Communication.Style...)
+	add("preference", "Avoid: ", d.Communication.Avoid...)
+	for i, raw := range d.CurrentFocus.Projects {
+		var project struct{ Name, Description string }
+		if json.Unmarshal(raw, &project.Name) != nil {
+			if err := json.Unmarshal(raw, &project); err != nil {
+				return p, nil, fmt.Errorf("project %d: %w", i, err)
+			}
+		}
+		if project.Description != "" {
+			project.Name += " - " + project.Description
+		}
+		add("focus", "Project: ", project.Name)
+	}
+	add("focus", "Goal: ", d.CurrentFocus.Goals...)
+	add("context", "", slices.Concat(d.Context.Personal, d.Context.Professional)...)
+	p.DeviceID, p.Core.Name, p.Core.Role = d.Meta.DeviceID, d.Core.Name, d.Core.Role
+	return p, facts, nil
 }

@@ -1,231 +1,309 @@
 package identity
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
+	"math"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/arc-learn/arc/internal/fence"
-	"github.com/arc-learn/arc/internal/key"
-	"github.com/arc-learn/arc/memory"
-	"github.com/arc-learn/arc/memory/identity/internal/lists"
-	"github.com/arc-learn/arc/memory/identity/internal/rollup"
-	"github.com/arc-learn/arc/memory/identity/internal/rows"
-	"github.com/arc-learn/arc/memory/identity/internal/sites"
-	"github.com/arc-learn/arc/memory/identity/internal/v2"
-	"github.com/arc-learn/arc/memory/internal/ident"
+	"github.com/arc-learn/arc/internal/codec"
+	"github.com/arc-learn/arc/internal/text"
+	"github.com/arc-learn/arc/store"
 )
-
-const day = 24 * time.Hour
 
 // Limits of the events.
 const (
-	rollupAfter = 30 * day        // age at which an event becomes part of its day's counts
-	markFor     = 2 * rollupAfter // how long a Key is remembered
-	groupEvents = 16              // events that one commit adds or rolls up
-	maxEvent    = 320 << 10       // of one event as it is kept
+	maxEvents   = 1000 // that are kept one by one; older ones are left in the counts of their day only
+	rollupAfter = 30 * 24 * time.Hour
+	maxTopics   = 80 // of a day
+	maxEvent    = 16 << 10
+
+	visiting = "visits " // a host
 )
 
-// Event is something that happened, from which candidates may be inferred: a
-// visited page, a tool that was used, a subject that came up.
+// Event is something that happened, of which facts may be inferred: a visited page, a tool that was used, a subject
+// that came up.
 type Event struct {
-	// Kind says what happened, such as "page_visit". "": "event".
-	Kind string `json:"type,omitempty" cbor:"2,keyasint,omitempty"`
-	// Address is what was visited, if anything: a URL, or a host.
-	Address string `json:"url,omitempty" cbor:"3,keyasint,omitempty"`
-	// Topic is what it is about, in the words of a fact. "": that of the site
-	// at Address, if it is known.
-	Topic string `json:"topic,omitempty" cbor:"4,keyasint,omitempty"`
-	// Category is that of the fact that Topic would make. "": Expertise.
-	Category Category `json:"category,omitempty" cbor:"5,keyasint,omitempty"`
-	// Text is what else there is to say. Infer does not use it.
-	Text string `json:"text,omitempty" cbor:"6,keyasint,omitempty"`
-	// Key makes it idempotent, for 60 days at least. "": none; at most 256
-	// bytes.
-	Key string `json:"key,omitempty" cbor:"8,keyasint,omitempty"`
-	// At is when it happened. Zero: now.
-	At time.Time `json:"timestamp" cbor:"7,keyasint"`
-	// Dwell is how long it lasted, which weighs in Infer. 0: not known.
-	Dwell time.Duration `json:"dwell,omitempty" cbor:"130,keyasint,omitempty"`
-	// Extra holds fields of an imported event that this package does not know.
-	Extra map[string]json.RawMessage `json:"extra,omitempty" cbor:"9,keyasint,omitempty"`
+	Kind    string        `json:"type"`            // such as "page_visit"; "": "event"
+	Address string        `json:"url,omitempty"`   // what was visited: a URL or a host
+	Topic   string        `json:"topic,omitempty"` // what it is about, in the words of a fact; "": visits to the host
+	Text    string        `json:"text,omitempty"`  // what else there is to say; Infer does not use it
+	At      time.Time     `json:"timestamp"`       // zero: now
+	Dwell   time.Duration `json:"dwell,omitempty"` // how long it lasted; 0: not known
 }
 
-// String names the event without its texts, which are not sanitised yet.
-func (e Event) String() string { return fmt.Sprintf("event of %s", e.At.Format(time.RFC3339)) }
+// ring has the numbers of the first event that is kept and of the next.
+type ring struct{ First, Next uint64 }
 
-// GoString is String: no verb of package fmt prints the texts.
-func (e Event) GoString() string { return e.String() }
-
-// noted is an event that was checked, with the mark by which it is known again: its Key
-// decides it, or else it is drawn when the event is stored.
-type noted struct {
-	mark     string
-	imported bool   // the earlier of two under one mark is kept
-	host     string // of its address as it came
-	Event
+// count is what a day has of a topic at a place.
+type count struct {
+	Topic, Ref string
+	N          int
+	Weight     float64
 }
 
-// Observe appends events and returns how many were new. Those of an excluded
-// domain are dropped, and those whose Key is known are not counted again. At most
-// maxEvents are kept one by one: beyond that the oldest become part of the counts of
-// their day, which Infer reads as well, and so do those that are 30 days old, with
-// Maintain.
-//
-// If an event is bad, nothing is stored: the errors are ErrValue,
-// [memory.ErrEmpty] for one that says nothing, [memory.ErrID] and
-// [*store.LimitError]. After another error some events may be stored; give
-// them a Key, and call it again.
-func (x *Identity) Observe(ctx context.Context, events ...Event) (int, error) {
+func eventID(n uint64) string { return fmt.Sprintf("%020d", n) }
+
+// Observe appends events and returns how many it has kept: all but those of excluded domains. At most 1,000 are kept
+// one by one. It is one commit, so that after an error none is kept.
+func (x *Identity) Observe(ctx context.Context, events ...Event) (kept int, err error) {
 	p, err := x.Profile(ctx)
 	if err != nil {
 		return 0, err
 	}
-	var kept []noted
-	for i := range events {
-		e, err := x.event(events[i])
-		if err != nil {
-			return 0, fmt.Errorf("identity: event %d: %w", i, err)
-		}
-		if !sites.Within(e.host, p.Settings.ExcludedDomains) {
-			kept = append(kept, e)
+	var clean []Event
+	for _, e := range events {
+		host := hostOf(e.Address)
+		e.Kind, e.Address = cmp.Or(x.clean.Prose(e.Kind), "event"), x.clean.Prose(e.Address)
+		e.Topic, e.Text = strings.TrimSpace(x.clean.Prose(e.Topic)), x.clean.Prose(e.Text)
+		e.At = cmp.Or(e.At.UTC().Truncate(time.Millisecond), x.clock())
+		switch size := len(e.Address) + len(e.Topic) + len(e.Text) + len(e.Kind); {
+		case size > maxEvent:
+			return 0, store.Limit("event", size, maxEvent)
+		case e.Address+e.Topic+e.Text == "", e.Dwell < 0, e.At.Year() < 1, e.At.Year() > 9999:
+			return 0, errors.New("identity: an event says nothing, or has a negative dwell or a time that is none")
+		case !excluded(host, p.ExcludedDomains):
+			clean = append(clean, e)
 		}
 	}
-	return x.append(ctx, kept)
+	if err := x.group.Update(ctx, func(b *store.Batch) error { return x.append(ctx, b, clean) }); err != nil {
+		return 0, err
+	}
+	return len(clean), nil
+}
+
+// append counts events and keeps them, in place of the oldest ones.
+func (x *Identity) append(ctx context.Context, b *store.Batch, events []Event) error {
+	key := x.scope.Key(stateKind, "events")
+	r, c, err := codec.Load[ring](ctx, b, key)
+	for i := 0; i < len(events) && err == nil; i++ {
+		err = errors.Join(x.count(ctx, b, events[i]), codec.Put(b, x.scope.Key(eventKind, eventID(r.Next)), events[i], store.Any))
+		r.Next++
+	}
+	for ; err == nil && r.Next-r.First > maxEvents; r.First++ {
+		err = b.Delete(x.scope.Key(eventKind, eventID(r.First)), store.Any)
+	}
+	return cmp.Or(err, codec.Put(b, key, r, c))
+}
+
+// count adds an event to the counts of its day: as many minutes as it lasted, from .2 to 3, and 1 where that is not
+// known.
+func (x *Identity) count(ctx context.Context, b *store.Batch, e Event) error {
+	n := count{Topic: e.Topic, Ref: hostOf(e.Address), N: 1, Weight: 1}
+	if e.Dwell > 0 {
+		n.Weight = min(max(e.Dwell.Minutes(), 0.2), 3)
+	}
+	if n.Topic == "" && n.Ref != "" {
+		n.Topic = visiting + n.Ref
+	}
+	key := x.scope.Key(dayKind, e.At.Format(time.DateOnly))
+	day, c, err := codec.Load[[]count](ctx, b, key)
+	if err != nil || n.Topic == "" {
+		return err
+	}
+	i := slices.IndexFunc(day, func(o count) bool { return o.Topic == n.Topic && o.Ref == n.Ref })
+	switch {
+	case i >= 0:
+		day[i].N, day[i].Weight = day[i].N+1, day[i].Weight+n.Weight
+	case len(day) < maxTopics:
+		day = append(day, n)
+	}
+	return codec.Put(b, key, day, c)
 }
 
 // Recent returns the last n events that are kept one by one, the newest first. n 0: all.
 func (x *Identity) Recent(ctx context.Context, n int) ([]Event, error) {
-	list, err := rows.All[Event](ctx, x.rows, eventPart)
-	var out []Event
-	for _, r := range slices.Backward(list) {
-		if out = append(out, r.Value); len(out) == n {
-			break
-		}
+	_, out, err := all[Event](ctx, x, eventKind)
+	slices.Reverse(out)
+	if n > 0 {
+		out = out[:min(n, len(out))]
 	}
 	return out, err
 }
 
-// event checks an event and returns what is kept of it.
-func (x *Identity) event(e Event) (noted, error) {
-	out := noted{Event: e, host: sites.HostOf(e.Address)}
-	out.Kind, out.At = cmp.Or(e.Kind, "event"), cmp.Or(keptTime(e.At), x.clock())
-	if err := cmp.Or(checkYear(out.At), scrub(x.sanitize.WithEmails(), &out.Event)); err != nil {
-		return out, err
-	}
-	if e.Key != "" {
-		out.mark = ident.Name("event", e.Key)
-	}
-	if out.Topic = strings.TrimSpace(out.Topic); fence.Blank(out.Topic) {
-		out.Topic = ""
-	}
-	switch {
-	case !v2.IsName(out.Kind):
-		return out, bad("kind", out.Kind)
-	case out.Category != "" && !v2.IsName(out.Category):
-		return out, bad("category", out.Category)
-	case out.Dwell < 0:
-		return out, bad("dwell", out.Dwell)
-	case fence.Blank(out.Topic + out.Address + out.Text):
-		return out, memory.ErrEmpty
-	}
-	return out, cmp.Or(over("text", len(out.Text), maxContent), over("address", len(out.Address), maxContent),
-		over("topic", len(out.Topic), key.MaxID), key.CheckID("key", e.Key),
-		over("event", len(encoded(&out.Event)), maxEvent))
+// What Infer suggests.
+const (
+	defaultLookback = 7 // days
+	maxLookback     = 100 * 365
+	maxSuggested    = 5
+	enoughWeight    = 3
+)
+
+// Infer returns what the events of today and the days before (0: 7, in UTC) speak for, five candidates at most, the
+// best founded first. Nothing is added to the facts: Validate makes one an established fact, Reject refuses it for
+// good.
+//
+// A topic needs events of a weight of three, where an event weighs as many minutes as its Dwell, from .2 to 3, or 1.
+// Confidence is .4 + .05·weight, at most .8; the category is expertise. The topic is that of the event, or else "visits
+// HOST". Left out are topics whose words a fact in use has already, and what was rejected.
+func (x *Identity) Infer(ctx context.Context, days int) ([]Fact, error) {
+	found, err := x.infer(ctx, cmp.Or(min(max(days, 0), maxLookback), defaultLookback))
+	return found[:min(len(found), maxSuggested)], err
 }
 
-// append stores events in groups.
-func (x *Identity) append(ctx context.Context, events []noted) (stored int, err error) {
-	for len(events) > 0 && err == nil {
-		n, fresh := lists.Leading(events, groupEvents, maxEvent), 0
-		err = x.rows.Alone(ctx, func(b *rows.Batch) (err error) {
-			fresh, err = x.appendGroup(ctx, b, events[:n])
-			return err
-		})
-		if err == nil {
-			stored, events = stored+fresh, events[n:]
+// suggested returns what Infer suggests under an id.
+func (x *Identity) suggested(ctx context.Context, id string) (Fact, error) {
+	found, err := x.infer(ctx, maxLookback)
+	for _, f := range found {
+		if f.ID == id {
+			return f, nil
 		}
 	}
-	return stored, err
+	return Fact{}, cmp.Or(err, fmt.Errorf("identity: fact %s: %w", id, store.ErrNotFound))
 }
 
-func (x *Identity) appendGroup(ctx context.Context, b *rows.Batch, events []noted) (fresh int, err error) {
-	ring, err := rows.All[Event](ctx, x.rows, eventPart)
-	if err != nil {
-		return 0, err
+// infer returns all that the events of some days speak for, the best founded first.
+func (x *Identity) infer(ctx context.Context, days int) (out []Fact, err error) {
+	p, err := x.Profile(ctx)
+	dates, counts, err2 := all[[]count](ctx, x, dayKind)
+	known, err3 := x.List(ctx)
+	_, refused, err4 := all[rejection](ctx, x, blockedKind)
+	if err := errors.Join(err, err2, err3, err4); err != nil {
+		return nil, err
 	}
-	days, err := x.days(ctx)
-	known := map[string]rows.Row[Event]{} // by mark
-	for _, d := range days {
-		for _, m := range d.Value.Marks {
-			known[m] = rows.Row[Event]{}
+	now := x.clock()
+	from, today := now.AddDate(0, 0, -days).Format(time.DateOnly), now.Format(time.DateOnly)
+	topics := map[string]*count{}
+	for i, date := range dates {
+		for _, c := range counts[i] {
+			if date < from || date > today || excluded(c.Ref, p.ExcludedDomains) {
+				continue
+			}
+			t := topics[text.Fold(c.Topic)]
+			if t == nil {
+				t = &count{Topic: c.Topic, Ref: c.Ref}
+				topics[text.Fold(c.Topic)] = t
+			}
+			t.N, t.Weight = t.N+c.N, t.Weight+c.Weight
 		}
 	}
-	for _, r := range ring {
-		known[r.Name()] = r
+	rejected := map[string]bool{}
+	for _, r := range refused {
+		rejected[text.Fold(r.Content)] = true
 	}
-	for _, e := range events {
-		for drawn := e.mark == ""; drawn; _, drawn = known[e.mark] {
-			e.mark = x.ids.Draw(x.now())
+	var words []map[string]bool // of facts in use
+	for _, f := range known {
+		if f.ArchivedAt.IsZero() {
+			words = append(words, x.wordsOf(f.Content))
 		}
-		r, seen := known[e.mark]
-		if seen && (!e.imported || !r.Stored() ||
-			cmp.Or(e.At.Compare(r.Value.At), bytes.Compare(encoded(&e.Event), encoded(&r.Value))) >= 0) {
+	}
+	for _, t := range topics {
+		if t.Weight < enoughWeight || rejected[text.Fold(t.Topic)] {
 			continue
 		}
-		if fresh += lists.Number(!seen); seen {
-			ring = slices.DeleteFunc(ring, func(o rows.Row[Event]) bool { return o.Name() == e.mark })
+		topic := x.wordsOf(t.Topic)
+		if slices.ContainsFunc(words, func(fact map[string]bool) bool { return hasAll(fact, topic) }) {
+			continue
 		}
-		rows.Put(b, r, eventPart, e.mark, e.At, &e.Event)
-		known[e.mark] = rows.Row[Event]{}
+		out = append(out, Fact{
+			ID: nameOf("suggestion", text.Fold(t.Topic)), Category: "expertise", Content: t.Topic, Maturity: Candidate,
+			Confidence: math.Round(100*min(0.8, 0.4+0.05*t.Weight)) / 100, LastValidated: now,
+			Source: Inferred, SourceRef: fmt.Sprintf("browsing:%s:%d", t.Ref, t.N),
+		})
 	}
-	if fresh > 0 && err == nil {
-		x.roll(b, days, ring, len(ring)+fresh-maxEvents)
-	}
-	return fresh, err
+	slices.SortFunc(out, func(a, b Fact) int {
+		return cmp.Or(cmp.Compare(b.Confidence, a.Confidence), strings.Compare(a.ID, b.ID))
+	})
+	return out, nil
 }
 
-// roll takes the first n events out of the ring, and those that are old enough, at most
-// groupEvents, and adds them to the counts of their days. It returns how many.
-func (x *Identity) roll(b *rows.Batch, days map[string]rows.Row[rollup.Day], ring []rows.Row[Event], n int) int {
-	old := x.clock().Add(-rollupAfter)
-	for n = max(n, 0); n < len(ring) && ring[n].Value.At.Before(old); n++ {
-	}
-	n = min(n, len(ring), groupEvents)
-	done := 0
-	for done < n && !b.Full() {
-		name := ring[done].Value.At.Format(time.DateOnly)
-		was := days[name]
-		next := was.Value.Clone()
-		for ; done < n && ring[done].Value.At.Format(time.DateOnly) == name; done++ {
-			b.Remove(ring[done].Was)
-			next.Add(countOf(&ring[done].Value))
-			next.Mark(ring[done].Name())
+// wordsOf returns the words of a text but for function words.
+func (x *Identity) wordsOf(s string) map[string]bool {
+	words := map[string]bool{}
+	for _, t := range x.words.Append(nil, s) {
+		if !t.Stop {
+			words[t.Text] = true
 		}
-		rows.Put(b, was, rollupPart, name, rollup.TimeOf(name), next)
 	}
-	return done
+	return words
 }
 
-// days are the roll-ups by their day.
-func (x *Identity) days(ctx context.Context) (map[string]rows.Row[rollup.Day], error) {
-	list, err := rows.All[rollup.Day](ctx, x.rows, rollupPart)
-	out := make(map[string]rows.Row[rollup.Day], len(list))
-	for _, r := range list {
-		out[r.Name()] = r
+func hasAll(words, some map[string]bool) bool {
+	for w := range some {
+		if !words[w] {
+			return false
+		}
 	}
-	return out, err
+	return true
 }
 
-// countOf is what an event counts in the roll-up of its day.
-func countOf(e *Event) rollup.Count {
-	return rollup.Count{
-		Kind: e.Kind, Host: sites.HostOf(e.Address), Topic: e.Topic, Category: string(e.Category),
-		N: 1, More: rollup.More(e.Dwell),
+// Maintain does what time asks for, and returns how many facts and events it changed; call it once a day or so. A fact
+// below an effective confidence of .3 loses one step of maturity, once until it is validated again; one below .1 is
+// archived, whatever its maturity. Nothing is deleted. Of events that are 30 days old only the counts of their day
+// stay. With AutoInfer, what Infer would suggest is added as candidates of ½. A second call changes nothing.
+func (x *Identity) Maintain(ctx context.Context) (n int, err error) {
+	p, err := x.Profile(ctx)
+	ids, facts, err2 := all[fact](ctx, x, factKind)
+	if err := errors.Join(err, err2); err != nil {
+		return 0, err
 	}
+	now := x.clock()
+	for i, id := range ids {
+		if f := facts[i]; !f.ArchivedAt.IsZero() || !f.fade(now, p.HalfLifeDays) {
+			continue
+		}
+		_, err := x.change(ctx, id, func(f *fact) (bool, error) { return f.fade(now, p.HalfLifeDays), nil })
+		if err == nil {
+			n++
+		} else if !errors.Is(err, store.ErrNotFound) { // rejected meanwhile
+			return n, err
+		}
+	}
+	numbers, events, err := all[Event](ctx, x, eventKind)
+	for i := 0; i < len(numbers) && err == nil; i++ {
+		if now.Sub(events[i].At) > rollupAfter {
+			err = x.group.Update(ctx, func(b *store.Batch) error { return b.Delete(x.scope.Key(eventKind, numbers[i]), store.Any) })
+			n++
+		}
+	}
+	if err != nil || !p.AutoInfer {
+		return n, err
+	}
+	found, err := x.infer(ctx, defaultLookback)
+	for _, f := range found[:min(len(found), maxSuggested)] {
+		f.Confidence = 0 // nobody has looked at it: that of any candidate, whatever the events weigh
+		if _, added := x.Add(ctx, f); added == nil {
+			n++
+		} else if !errors.Is(added, ErrRejected) {
+			err = errors.Join(err, added)
+		}
+	}
+	return n, err
+}
+
+// fade takes a step of maturity from f, or archives it, if it has faded.
+func (f *fact) fade(now time.Time, halfLifeDays float64) (changed bool) {
+	c := f.effective(now, halfLifeDays)
+	if i := slices.Index(maturities, f.Maturity); c < faded && i > 0 && !f.Demoted {
+		f.Maturity, f.Demoted, changed = maturities[i-1], true, true
+	}
+	if c < expired && f.ArchivedAt.IsZero() {
+		f.ArchivedAt, changed = now, true
+	}
+	return changed
+}
+
+// hostOf returns the host of an address, in lower case and without "www.".
+func hostOf(address string) string {
+	if !strings.Contains(address, "://") {
+		address = "https://" + address
+	}
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimPrefix(strings.TrimSuffix(strings.ToLower(u.Hostname()), "."), "www.")
+}
+
+// excluded reports whether a host is one of the domains, or below one.
+func excluded(host string, domains []string) bool {
+	return host != "" && slices.ContainsFunc(domains, func(d string) bool {
+		d = hostOf(strings.TrimPrefix(d, "*."))
+		return d != "" && (host == d || strings.HasSuffix(host, "."+d))
+	})
 }

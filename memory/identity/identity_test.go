@@ -1,717 +1,578 @@
 package identity_test
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
-	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/memory/identity"
 	"github.com/arc-learn/arc/store"
-	"github.com/arc-learn/arc/store/badger"
 )
 
-var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+var start = time.Date(2026, 1, 5, 9, 0, 0, 0, time.UTC)
 
-// tContext is for helpers that serve tests and properties alike.
-var tContext = context.Background()
+const day = 24 * time.Hour
 
-// clock is a time that tests set.
-type clock struct {
-	mu sync.Mutex
-	t  time.Time
+// clock is the time of an Identity under test.
+type clock struct{ at time.Time }
+
+func open(t require.TestingT, st store.Store) (*identity.Identity, *clock) {
+	c := &clock{start}
+	x, err := identity.New(store.NewGroup(st), "acme/anna", func() time.Time { return c.at }, nil)
+	require.NoError(t, err)
+	return x, c
 }
 
-func (c *clock) now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.t
-}
-
-func (c *clock) add(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.t = c.t.Add(d)
-}
-
-// banks are those of the stores of tests: a store has one.
-var banks sync.Map
-
-func bankOf(t require.TestingT, st store.Store) *memory.Bank {
-	if b, ok := banks.Load(st); ok {
-		return b.(*memory.Bank)
+// The seed's decay, and the steps of maturity up and down.
+func TestLifeOfAFact(t *testing.T) {
+	t.Parallel()
+	x, now := open(t, store.NewMem())
+	f, err := x.Add(t.Context(), identity.Fact{Content: "knows Go", Source: identity.Inferred})
+	require.NoError(t, err)
+	require.Equal(t, identity.Candidate, f.Maturity)
+	for n, want := range []struct {
+		confidence float64
+		maturity   string
+	}{{.7, identity.Candidate}, {.9, identity.Established}, {1, identity.Established}, {1, identity.Established}, {1, identity.Proven}} {
+		f, err = x.Validate(t.Context(), f.ID, "said so")
+		require.NoError(t, err)
+		require.Equal(t, want.confidence, f.Confidence)
+		require.Equal(t, want.maturity, f.Maturity, n)
 	}
-	b, err := memory.Open(tContext, st, nil)
+	for days, want := range map[float64]float64{0: 1, .5: .994240423818, 30: .707106781187, 60: .5, 120: .25, -30: 1} {
+		now.at = start.Add(time.Duration(days * float64(day)))
+		f, err = x.Get(t.Context(), f.ID)
+		require.NoError(t, err)
+		require.InDelta(t, want, f.Confidence, 1e-9, days)
+	}
+	for _, at := range []struct {
+		days, changed int
+		maturity      string
+		archived      bool
+	}{{104, 0, identity.Proven, false}, {110, 1, identity.Established, false}, {110, 0, identity.Established, false},
+		{199, 0, identity.Established, false}, {200, 1, identity.Established, true}} {
+		now.at = start.Add(time.Duration(at.days) * day)
+		n, err := x.Maintain(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, at.changed, n, "demoted once until it is validated, archived below .1")
+		f, err = x.Get(t.Context(), f.ID)
+		require.NoError(t, err)
+		require.Equal(t, []any{at.maturity, at.archived}, []any{f.Maturity, !f.ArchivedAt.IsZero()})
+	}
+	told, filtered, err := x.Project(t.Context(), "", 0, 0)
 	require.NoError(t, err)
-	banks.Store(st, b)
-	return b
-}
-
-// view is an identity of a store that others may be views of, too.
-func view(t require.TestingT, st store.Store, scope memory.Scope, opts *identity.Options) *identity.Identity {
-	x, err := identity.New(bankOf(t, st), scope, opts)
+	require.Empty(t, told)
+	require.Equal(t, 1, filtered)
+	f, err = x.Validate(t.Context(), f.ID, "") // it comes back
 	require.NoError(t, err)
-	return x
+	require.True(t, f.ArchivedAt.IsZero())
+	require.Equal(t, 1.0, f.Confidence)
 }
 
-func open(t require.TestingT, st store.Store, c *clock) *identity.Identity {
-	return view(t, st, "acme/ann", &identity.Options{Now: c.now})
-}
-
-func fresh(t require.TestingT) (*identity.Identity, *clock) {
-	c := &clock{t: start}
-	return open(t, store.NewMem(), c), c
-}
-
-func text(v identity.View) string { return v.Content }
-
-func contents(t *testing.T, x *identity.Identity) []string {
-	t.Helper()
-	views, err := x.List(t.Context(), identity.Filter{Archived: true})
+func TestAdd(t *testing.T) {
+	t.Parallel()
+	x, _ := open(t, store.NewMem())
+	f, err := x.Add(t.Context(), identity.Fact{Content: "prefers  tabs", Category: "preference"})
 	require.NoError(t, err)
-	var out []string
-	for _, v := range views {
-		out = append(out, text(v))
+	require.Equal(t, []any{1.0, identity.Established, 1}, []any{f.Confidence, f.Maturity, f.ValidationCount})
+	again, err := x.Add(t.Context(), identity.Fact{Content: "Prefers tabs.", Category: "preference"})
+	require.NoError(t, err)
+	require.Equal(t, []any{f.ID, 2}, []any{again.ID, again.ValidationCount})
+	other, err := x.Update(t.Context(), identity.Fact{ID: f.ID, Content: "prefers spaces"})
+	require.NoError(t, err)
+	require.Equal(t, f.ID, other.ID)
+	new, err := x.Add(t.Context(), identity.Fact{Content: "prefers tabs", Category: "preference"})
+	require.NoError(t, err)
+	require.NotEqual(t, f.ID, new.ID)
+
+	require.NoError(t, x.Reject(t.Context(), new.ID, "no"))
+	_, err = x.Get(t.Context(), new.ID)
+	require.ErrorIs(t, err, store.ErrNotFound)
+	_, err = x.Add(t.Context(), identity.Fact{Content: "prefers TABS", Category: "preference", Source: identity.Conversation})
+	require.ErrorIs(t, err, identity.ErrRejected)
+	_, err = x.Add(t.Context(), identity.Fact{Content: "prefers tabs"})
+	require.NoError(t, err, "a person's own word")
+	for _, d := range []identity.Fact{{}, {Content: "x", Category: "hobby"}, {Content: "x", Confidence: math.NaN()}, {Content: "x", Confidence: 2},
+		{Content: strings.Repeat("x", 5000)}} {
+		_, err = x.Add(t.Context(), d)
+		require.Error(t, err, d)
+	}
+	f, err = x.Add(t.Context(), identity.Fact{Content: "token ghp_" + strings.Repeat("a1B2c3", 6)})
+	require.NoError(t, err)
+	require.NotContains(t, f.Content, "a1B2c3")
+}
+
+func TestProject(t *testing.T) {
+	t.Parallel()
+	x, now := open(t, store.NewMem())
+	add := func(content string, c string, source string, confidence float64, validations int) {
+		f, err := x.Add(t.Context(), identity.Fact{Content: content, Category: c, Source: source, Confidence: confidence})
+		require.NoError(t, err)
+		for range validations {
+			_, err = x.Validate(t.Context(), f.ID, "")
+			require.NoError(t, err)
+		}
+	}
+	add("knows Fortran", "expertise", identity.Manual, 1, 4) // proven
+	now.at = start.Add(100 * day)
+	add("writes React components", "expertise", identity.Manual, .9, 0)
+	add("likes cooking", "context", identity.Manual, .6, 0)
+	add("is learning to debug React", "focus", identity.Inferred, 0, 0)
+	add("is learning the violin", "focus", identity.Inferred, 0, 0)
+	add("answers should be short", "preference", identity.Manual, .6, 0)
+	told := func(task string, most int, least float64) (out []string) {
+		facts, others, err := x.Project(t.Context(), task, most, least)
+		require.NoError(t, err)
+		require.Equal(t, 6, len(facts)+others)
+		text := identity.Render(facts)
+		require.Equal(t, len(facts) == 0, text == "")
+		for _, f := range facts {
+			out = append(out, strings.Fields(f.Content)[len(strings.Fields(f.Content))-1])
+			require.Contains(t, text, f.Content)
+		}
+		return out
+	}
+	require.Equal(t, []string{"components", "React", "short", "Fortran"}, told("Help me debug this React component", 0, 0))
+	require.ElementsMatch(t, []string{"components", "cooking", "short", "React", "violin", "Fortran"}, told("", 0, 0))
+	require.Equal(t, []string{"components", "Fortran"}, told("", 2, 0), "proven is always in")
+	require.Equal(t, []string{"components", "Fortran"}, told("", 0, .8))
+	require.Empty(t, told("", -1, 0))
+}
+
+func visits(address string, n int, at time.Time) (out []identity.Event) {
+	for range n {
+		out = append(out, identity.Event{Kind: "page_visit", Address: address, At: at})
 	}
 	return out
 }
 
-func add(t *testing.T, x *identity.Identity, d identity.Draft) identity.Fact {
-	t.Helper()
-	f, err := x.Add(t.Context(), d)
-	require.NoError(t, err)
-	return f
-}
-
-func TestAddTwiceIsOne(t *testing.T) {
-	x, _ := fresh(t)
-	a := add(t, x, identity.Draft{Content: "Expert in  Go!"})
-	b := add(t, x, identity.Draft{Content: "expert in go"})
-	require.Equal(t, a, b)
-	for _, other := range []string{"Expert in C", "Expert in C++", "Expert in C#", "Expert in MongoDB", "expert in no-go"} {
-		require.NotEqual(t, a.ID, add(t, x, identity.Draft{Content: other}).ID)
-	}
-	require.Len(t, contents(t, x), 6)
-}
-
-func TestManualLiftsCandidate(t *testing.T) {
-	x, _ := fresh(t)
-	f := add(t, x, identity.Draft{Content: "uses Vim", Category: identity.Context, Source: identity.Inferred})
-	require.Equal(t, identity.Candidate, f.Maturity)
-	g := add(t, x, identity.Draft{Content: "uses vim", Category: identity.Context})
-	require.Equal(t, f.ID, g.ID)
-	require.Equal(t, identity.Established, g.Maturity)
-	require.InDelta(t, 1, g.Confidence, 0)
-	require.Equal(t, g, add(t, x, identity.Draft{Content: "uses vim", Category: identity.Context}))
-}
-
-func TestBadInput(t *testing.T) {
-	x, _ := fresh(t)
-	ctx := t.Context()
+func TestInfer(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
-		d   identity.Draft
-		err error
+		host       string
+		n          int
+		content    string
+		confidence float64
 	}{
-		{identity.Draft{}, memory.ErrEmpty},
-		{identity.Draft{Content: " \n"}, memory.ErrEmpty},
-		{identity.Draft{Content: "\u200b\u00ad"}, memory.ErrEmpty},
-		{identity.Draft{Content: "a", Maturity: "ripe"}, identity.ErrValue},
-		{identity.Draft{Content: "a", Visibility: "secret"}, identity.ErrValue},
-		{identity.Draft{Content: "a", Confidence: 1.5}, identity.ErrValue},
-		{identity.Draft{Content: "a", Category: "x\x00"}, identity.ErrValue},
-		{identity.Draft{Content: "a", Subject: "me"}, identity.ErrValue},
-		{identity.Draft{Content: "a", Ref: "\x00"}, memory.ErrID},
+		{"supabase.com", 2, "", 0}, {"supabase.com", 3, "visits supabase.com", .55}, {"https://supabase.com/docs", 5, "visits supabase.com", .65},
+		{"supabase.com", 8, "visits supabase.com", .8}, {"supabase.com", 20, "visits supabase.com", .8}, {"google.com", 2, "", 0},
+		{"docs.react.dev", 3, "visits docs.react.dev", .55}, {"www.react.dev", 3, "visits react.dev", .55},
+		{"kiteshop.example", 9, "visits kiteshop.example", .8},
 	} {
-		_, err := x.Add(ctx, c.d)
-		require.ErrorIs(t, err, c.err, "%+v", c.d)
-	}
-	var limit *store.LimitError
-	for _, d := range []identity.Draft{
-		{Content: strings.Repeat("x", memory.MaxText+1)},
-		{Content: "a", At: time.Date(12000, 1, 1, 0, 0, 0, 0, time.UTC)},
-	} {
-		_, err := x.Add(ctx, d)
-		require.ErrorAs(t, err, &limit)
-	}
-	require.Empty(t, contents(t, x))
-
-	_, err := x.Get(ctx, "nobody")
-	require.ErrorIs(t, err, store.ErrNotFound)
-	_, err = x.Validate(ctx, "nobody", identity.Validation{})
-	require.ErrorIs(t, err, store.ErrNotFound)
-	_, err = x.Project(ctx, "", identity.Budget{Visibility: "x"})
-	require.ErrorIs(t, err, identity.ErrValue)
-	_, err = x.Project(ctx, "", identity.Budget{Confidence: math.NaN()})
-	require.ErrorIs(t, err, identity.ErrValue, "every fact would pass it")
-	_, err = x.Export(ctx, "x")
-	require.ErrorIs(t, err, identity.ErrValue)
-	_, err = identity.New(bankOf(t, store.NewMem()), "bad scope", nil)
-	require.ErrorIs(t, err, memory.ErrScope)
-}
-
-// block rejects a text that no fact says, as a document brings it.
-func block(t *testing.T, x *identity.Identity, text, reason string) error {
-	raw, err := json.Marshal(map[string]any{"version": "2", "blocked": []identity.Rejection{{Content: text, Reasons: []string{reason}}}})
-	require.NoError(t, err)
-	_, err = x.Import(t.Context(), raw)
-	return err
-}
-
-func TestTenantsShareNothing(t *testing.T) {
-	st, c := store.NewMem(), &clock{t: start}
-	var all []*identity.Identity
-	for _, scope := range []memory.Scope{"acme/ann", "acme/ann/work", "acme/bob", "other/ann", memory.Scope("acme/" + strings.Repeat(strings.Repeat("x", 128)+"/", 5) + "end")} {
-		x, err := identity.New(bankOf(t, st), scope, &identity.Options{Now: c.now})
+		x, _ := open(t, store.NewMem())
+		_, err := x.Observe(t.Context(), visits(c.host, c.n, start)...)
 		require.NoError(t, err)
-		all = append(all, x)
-	}
-	for i, x := range all {
-		f := add(t, x, identity.Draft{Content: fmt.Sprint("fact ", i)})
-		require.NoError(t, block(t, x, fmt.Sprint("blocked ", i), ""))
-		visit(t, x, "go.dev", 1)
-		for j, y := range all {
-			if i != j {
-				_, err := y.Get(t.Context(), f.ID)
-				require.ErrorIs(t, err, store.ErrNotFound)
-			}
+		found, err := x.Infer(t.Context(), 0)
+		require.NoError(t, err)
+		if c.content == "" {
+			require.Empty(t, found, c)
+			continue
 		}
+		require.Len(t, found, 1, c)
+		require.Equal(t, []any{c.content, c.confidence, identity.Candidate, identity.Inferred},
+			[]any{found[0].Content, found[0].Confidence, found[0].Maturity, found[0].Source})
+		require.Regexp(t, fmt.Sprint(`^browsing:[a-z.]+:`, c.n, "$"), found[0].SourceRef)
 	}
-	for i, x := range all {
-		require.Equal(t, []string{fmt.Sprint("fact ", i)}, contents(t, x))
-		refused, err := x.Rejections(t.Context())
+	x, now := open(t, store.NewMem())
+	infer := func(days int) (ids []string) {
+		found, err := x.Infer(t.Context(), days)
 		require.NoError(t, err)
-		require.Len(t, refused, 1)
-		events, err := x.Recent(t.Context(), 0)
-		require.NoError(t, err)
-		require.Len(t, events, 1)
-	}
-}
-
-func TestValidateIsIdempotentByKey(t *testing.T) {
-	x, _ := fresh(t)
-	f := add(t, x, identity.Draft{Content: "Go", Source: identity.Conversation})
-	for range 3 {
-		var err error
-		f, err = x.Validate(t.Context(), f.ID, identity.Validation{Key: "chat-1", Reason: "said so"})
-		require.NoError(t, err)
-	}
-	require.Equal(t, 1, f.Validations)
-	require.Len(t, f.Evidence, 1)
-	require.Equal(t, "said so", f.Evidence[0].Reason)
-	require.InDelta(t, 0.5+0.2, f.Confidence, 1e-12)
-	f, err := x.Validate(t.Context(), f.ID, identity.Validation{Key: "chat-2"})
-	require.NoError(t, err)
-	require.Equal(t, identity.Established, f.Maturity)
-}
-
-// A model that confirms its own words counts once a day, and proves nothing.
-func TestWeakValidations(t *testing.T) {
-	x, clock := fresh(t)
-	f := add(t, x, identity.Draft{Content: "Go", Source: identity.Conversation})
-	validate := func(v identity.Validation) {
-		t.Helper()
-		var err error
-		f, err = x.Validate(t.Context(), f.ID, v)
-		require.NoError(t, err)
-	}
-	for day := range 9 {
-		for range 3 {
-			validate(identity.Validation{Key: "m", Weak: true})
+		for _, s := range found {
+			ids = append(ids, s.ID)
 		}
-		require.Equal(t, day+1, f.Validations)
-		require.Equal(t, clock.now(), f.Validated, "it counts for confidence")
-		clock.add(days(1))
+		return ids
 	}
-	require.Equal(t, identity.Established, f.Maturity)
-	validate(identity.Validation{Weak: true})
-	validate(identity.Validation{Weak: true})
-	require.Equal(t, 10, f.Validations, "nor with no key")
-	require.Equal(t, identity.Established, f.Maturity)
-	validate(identity.Validation{Key: "m"})
-	require.Equal(t, identity.Proven, f.Maturity, "a person has the last word")
-	clock.add(days(1))
-	validate(identity.Validation{Key: "m", Weak: true})
-	require.Equal(t, identity.Proven, f.Maturity, "and it is not taken back")
+	require.NoError(t, x.SetProfile(t.Context(), identity.Profile{ExcludedDomains: []string{"bank.example"}}))
+	kept, err := x.Observe(t.Context(), append(visits("https://my.bank.example/x", 5, start), visits("go.dev", 5, start)...)...)
+	require.NoError(t, err)
+	require.Equal(t, 5, kept)
+	now.at = start.Add(8 * day)
+	require.Empty(t, infer(0), "a week is over")
+	require.Len(t, infer(30), 1)
+	require.Equal(t, infer(30), infer(30), "until it is validated or rejected")
+	require.NoError(t, x.Reject(t.Context(), infer(30)[0], "no"))
+	require.Empty(t, infer(30))
+	kept, err = x.Observe(t.Context(), slices.Repeat([]identity.Event{{Topic: "plays chess", Dwell: time.Hour}}, 2)...)
+	require.NoError(t, err)
+	require.Equal(t, 2, kept)
+	ids := infer(1)
+	require.Len(t, ids, 1)
+	f, err := x.Validate(t.Context(), ids[0], "yes")
+	require.NoError(t, err)
+	require.Equal(t, []any{identity.Established, "plays chess"}, []any{f.Maturity, f.Content})
+	require.Empty(t, infer(1), "a fact has it")
+	now.at = now.at.Add(300 * day) // which fades
+	_, err = x.Maintain(t.Context())
+	require.NoError(t, err)
+	_, err = x.Observe(t.Context(), slices.Repeat([]identity.Event{{Topic: "plays chess", Dwell: time.Hour}}, 2)...)
+	require.NoError(t, err)
+	ids = infer(1)
+	require.Len(t, ids, 1)
+	same, err := x.Validate(t.Context(), ids[0], "again")
+	require.NoError(t, err)
+	require.Equal(t, []any{f.ID, true}, []any{same.ID, same.ArchivedAt.IsZero()})
+	_, err = x.Observe(t.Context(), visits("docs.rs", 4, now.at)...)
+	require.NoError(t, err)
+	ids = infer(1)
+	require.Len(t, ids, 1)
+	require.NoError(t, x.Reject(t.Context(), ids[0], "only looked"))
+	require.Empty(t, infer(1))
+	require.ErrorIs(t, x.Reject(t.Context(), ids[0], ""), store.ErrNotFound)
 }
 
-func TestDemotionIsOneStep(t *testing.T) {
-	x, clock := planted(t, map[string]any{"id": "a", "content": "Go", "confidence": 1, "maturity": "proven", "validationCount": 5, "lastValidated": start})
-	clock.add(days(105))
-	for i := range 3 {
-		u, err := x.Maintain(t.Context())
+func TestEventsAreRolledUp(t *testing.T) {
+	t.Parallel()
+	x, now := open(t, store.NewMem())
+	for i := range 11 {
+		_, err := x.Observe(t.Context(), visits("go.dev", 100, start.Add(time.Duration(i)*day/2))...)
 		require.NoError(t, err)
-		require.Equal(t, 1, u.Kept)
-		require.Equal(t, max(0, 1-i), u.Demoted, "once")
-		clock.add(days(1))
 	}
+	recent, err := x.Recent(t.Context(), 0)
+	require.NoError(t, err)
+	require.Len(t, recent, 1000)
+	require.Equal(t, start.Add(5*day), recent[0].At)
+	now.at = start.Add(6 * day)
+	found, err := x.Infer(t.Context(), 30)
+	require.NoError(t, err)
+	require.Equal(t, "browsing:go.dev:1100", found[0].SourceRef)
+	now.at = start.Add(32 * day)
+	n, err := x.Maintain(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 300, n)
+	found, err = x.Infer(t.Context(), 60)
+	require.NoError(t, err)
+	require.Equal(t, "browsing:go.dev:1100", found[0].SourceRef)
+	require.NoError(t, x.SetProfile(t.Context(), identity.Profile{AutoInfer: true}))
+	_, err = x.Observe(t.Context(), visits("react.dev", 3, now.at)...)
+	require.NoError(t, err)
+	for _, added := range []int{1, 0} {
+		n, err = x.Maintain(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, added, n)
+	}
+	facts, err := x.List(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, .5, facts[0].Confidence, "nobody has looked at it")
+	for _, e := range []identity.Event{{}, {Topic: "x", Dwell: -1}, {Text: strings.Repeat("x", 1<<15)}} {
+		_, err = x.Observe(t.Context(), e)
+		require.Error(t, err)
+	}
+}
+
+const v1 = `{"meta":{"version":"1.0.0","lastModified":"2025-01-15T10:00:00Z","deviceId":"device-123"},
+"core":{"name":"Test User","role":"Engineer","location":"Lisbon"},"communication":{"style":["concise"],"format":["markdown"],"avoid":["jargon"]},
+"expertise":["TypeScript","React"],"currentFocus":{"projects":[{"name":"Arete","description":"AI identity","status":"active"},"Kite"],"goals":["Ship v2"]},
+"context":{"personal":["Has a dog named Max"],"professional":["Works at a startup"]},"custom":{"timezone":"PST"}}`
+
+func TestVersion1(t *testing.T) {
+	t.Parallel()
+	x, _ := open(t, store.NewMem())
+	for _, want := range [][]int{{9, 0}, {0, 9}} {
+		taken, kept, err := x.Import(t.Context(), []byte(v1))
+		require.NoError(t, err)
+		require.Equal(t, want, []int{taken, kept})
+	}
+	facts, err := x.List(t.Context())
+	require.NoError(t, err)
+	var got []string
+	for _, f := range facts {
+		got = append(got, f.Category+" "+f.Content)
+		require.Equal(t, []any{1.0, identity.Proven, 5, "manual"}, []any{f.Confidence, f.Maturity, f.ValidationCount, f.Source})
+	}
+	slices.Sort(got)
+	require.Equal(t, []string{"context Has a dog named Max", "context Works at a startup", "expertise React", "expertise TypeScript", "focus Goal: Ship v2",
+		"focus Project: Arete - AI identity", "focus Project: Kite", "preference Avoid: jargon", "preference Communication style: concise"}, got)
+	p, err := x.Profile(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, identity.Profile{Name: "Test User", Role: "Engineer", HalfLifeDays: 60}, p)
+	out, err := x.Export(t.Context())
+	require.NoError(t, err)
+	require.Contains(t, string(out), `"createdAt": "2025-01-15T10:00:00Z"`)
+	require.Contains(t, string(out), `"deviceId": "device-123"`)
+}
+
+func TestVersion2(t *testing.T) {
+	t.Parallel()
+	fact := `{"id":"a","category":"expertise","content":%q,"confidence":0.9,"lastValidated":"2026-01-01T00:00:00Z","maturity":"established",
+		"source":"manual","createdAt":"2025-01-01T00:00:00Z","updatedAt":%q,"mood":"good"}`
+	doc := func(facts ...string) []byte {
+		return []byte(`{"version":"2.0.0","deviceId":"d","core":{"name":"N"},"settings":{"decayHalfLifeDays":30,"autoInfer":false,"excludedDomains":[]},
+			"theme":{"dark":true},"facts":[` + strings.Join(facts, ",") + `]}`)
+	}
+	older, newer := doc(fmt.Sprintf(fact, "old", "2026-01-02T00:00:00Z")), doc(fmt.Sprintf(fact, "new", "2026-01-03T00:00:00Z"))
+	var outs []string
+	for _, order := range [][][]byte{{older, newer}, {newer, older, newer}} {
+		x, _ := open(t, store.NewMem())
+		for _, d := range order {
+			_, _, err := x.Import(t.Context(), d)
+			require.NoError(t, err)
+		}
+		f, err := x.Get(t.Context(), "a")
+		require.NoError(t, err)
+		require.Equal(t, "new", f.Content)
+		out, err := x.Export(t.Context())
+		require.NoError(t, err)
+		outs = append(outs, string(out))
+		for _, bad := range []string{`null`, `[]`, `"2.0.0"`, `{"version":"3.0.0"}`, `{}`, string(doc(`{"id":"b"}`)), string(doc(fmt.Sprintf(fact, "x", "yesterday"))),
+			string(doc(fmt.Sprintf(fact, "y", "2027-01-01T00:00:00Z"), `{"id":"c","confidence":2}`)), `{"meta":{},"expertise":3}`} {
+			_, _, err := x.Import(t.Context(), []byte(bad))
+			require.Error(t, err, bad)
+		}
+		after, err := x.Export(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, outs[0], string(after), "a bad document changes nothing")
+	}
+	require.Equal(t, outs[0], outs[1])
+	var d map[string]any
+	require.NoError(t, json.Unmarshal([]byte(outs[0]), &d))
+	f := d["facts"].([]any)[0].(map[string]any)
+	require.Equal(t, []any{"2.0.0", "d", .9, "good", map[string]any{"dark": true}},
+		[]any{d["version"], d["deviceId"], f["confidence"], f["mood"], d["theme"]})
+}
+
+// A document of a stranger does no more than its facts say.
+func TestHostileDocuments(t *testing.T) {
+	t.Parallel()
+	fact := func(content, at string) string {
+		return fmt.Sprintf(`{"id":"a","category":"focus","content":%q,"confidence":1,"lastValidated":%q,"maturity":"proven","source":"manual",
+			"createdAt":%[2]q,"updatedAt":%[2]q}`, content, at)
+	}
+	doc := func(more string) []byte { return []byte(`{"version":"2.0.0",` + more + `}`) }
+	x, now := open(t, store.NewMem())
+	deep := strings.Repeat("[", 9000) + strings.Repeat("]", 9000)
+	for _, bad := range []string{`"facts":[` + fact("for ever", "2999-01-01T00:00:00Z") + `]`, `"facts":[],"deep":` + deep} {
+		_, _, err := x.Import(t.Context(), doc(bad))
+		require.Error(t, err)
+	}
+	taken, kept, err := x.Import(t.Context(), doc(`"facts":[`+fact("new", "2026-01-02T00:00:00Z")+","+fact("old", "2026-01-01T00:00:00Z")+`]`))
+	require.NoError(t, err)
+	require.Equal(t, []int{1, 1}, []int{taken, kept})
 	f, err := x.Get(t.Context(), "a")
 	require.NoError(t, err)
-	require.Equal(t, identity.Established, f.Maturity)
-	require.InDelta(t, 1, f.Confidence, 0, "fading is not written back")
-	require.Less(t, f.Effective(clock.now(), identity.DefaultHalfLife), identity.DemoteBelow)
-
-	clock.add(days(100))
-	u, err := x.Maintain(t.Context())
+	require.Equal(t, "new", f.Content)
+	f, err = x.Update(t.Context(), identity.Fact{ID: "a", Content: "mine"})
 	require.NoError(t, err)
-	require.Equal(t, identity.MaintainReport{Facts: 1, Archived: 1}, u)
-	u, err = x.Maintain(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, identity.MaintainReport{Facts: 1, Already: 1}, u)
-	views, err := x.List(t.Context(), identity.Filter{})
-	require.NoError(t, err)
-	require.Empty(t, views)
-	require.Equal(t, []string{"Go"}, contents(t, x))
-
-	f, err = x.Archive(t.Context(), "a", false)
-	require.NoError(t, err)
-	require.True(t, f.Archived.IsZero())
-	u, err = x.Maintain(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, 1, u.Kept)
-}
-
-func TestHalfLifeOfACategory(t *testing.T) {
-	x, clock := fresh(t)
-	_, err := x.UpdateProfile(t.Context(), func(p *identity.Profile) error {
-		p.Settings.HalfLives = map[identity.Category]time.Duration{identity.Core: days(3650)}
-		return nil
-	})
-	require.NoError(t, err)
-	add(t, x, identity.Draft{Content: "allergic to nuts", Category: identity.Core})
-	add(t, x, identity.Draft{Content: "reading a novel", Category: identity.Focus})
-	clock.add(days(365))
-	u, err := x.Maintain(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, 1, u.Archived)
-	views, err := x.List(t.Context(), identity.Filter{})
-	require.NoError(t, err)
-	require.Equal(t, "allergic to nuts", views[0].Content)
-	require.Greater(t, views[0].Effective, 0.9)
-}
-
-func TestReject(t *testing.T) {
-	x, clock := fresh(t)
-	f := add(t, x, identity.Draft{Content: "Go", Source: identity.Inferred})
-	first, err := x.Reject(t.Context(), f.ID, "never used it")
-	require.NoError(t, err)
-	clock.add(time.Hour)
-	again, err := x.Reject(t.Context(), f.ID, "never used it")
-	require.NoError(t, err)
-	require.Equal(t, first, again)
-	_, err = x.Reject(t.Context(), f.ID, "only read about it")
-	require.NoError(t, err)
-	refused, err := x.Rejections(t.Context())
-	require.NoError(t, err)
-	require.Len(t, refused, 1)
-	require.Equal(t, []string{"never used it", "only read about it"}, refused[0].Reasons)
-
-	require.NoError(t, block(t, x, "web development", ""))
-	for content, blocked := range map[string]bool{
-		"go": true, "GO!": true, "Learning Go generics": true, "G\u200bo": true, // an invisible character hides nothing
-		"likes web development": true, "React development": false, "web": true, // either way
-		"MongoDB": false, "Django": false, "going home": false, "cargo": false,
-	} {
-		_, err := x.Add(t.Context(), identity.Draft{Content: content, Source: identity.Inferred})
-		require.Equal(t, blocked, errors.Is(err, identity.ErrRejected), content)
-	}
-	var rejected *identity.RejectedError
-	_, err = x.Add(t.Context(), identity.Draft{Content: "go", Source: identity.Inferred})
-	require.ErrorAs(t, err, &rejected)
-	require.Equal(t, "Go", rejected.Content)
-	require.Contains(t, err.Error(), "only read about it")
-	require.Equal(t, identity.ErrRejected, rejected.Unwrap())
-	require.IsType(t, []identity.Rejection{}, refused)
-	_, err = x.Validate(t.Context(), f.ID, identity.Validation{})
-	require.ErrorIs(t, err, identity.ErrRejected)
-
-	visit(t, x, "go.dev", 5)
-	visit(t, x, "rust-lang.org", 3)
-	got, err := x.Infer(t.Context(), 0)
-	require.NoError(t, err)
-	require.Len(t, got, 1)
-	require.Equal(t, "Rust", got[0].Topic)
-
-	f, err = x.Archive(t.Context(), f.ID, false)
-	require.NoError(t, err)
-	require.True(t, f.Rejected.IsZero())
-	refused, err = x.Rejections(t.Context())
-	require.NoError(t, err)
-	require.Len(t, refused, 1)
-	add(t, x, identity.Draft{Content: "Learning Go", Source: identity.Inferred})
-}
-
-func TestSlots(t *testing.T) {
-	x, clock := fresh(t)
-	job := identity.Draft{Subject: "me", Slot: "employer", Category: identity.Context}
-	job.Content, job.At = "works at Initech", start.Add(-days(700))
-	first := add(t, x, job)
-	clock.add(days(1))
-	learned := clock.now()
-	job.Content, job.At = "works at Acme", start.Add(-days(100)) // learned later
-	job.Subject, job.Slot = "Me", "Employer"
-	second := add(t, x, job)
-	clock.add(days(1))
-
-	answer := func(f identity.Filter) identity.View {
-		f.Subject, f.Slot = "me", "employer"
-		views, err := x.List(t.Context(), f)
+	ahead := now.at.Add(time.Hour).Format(time.RFC3339)
+	for range 2 {
+		_, _, err = x.Import(t.Context(), doc(`"facts":[`+fact("theirs", ahead)+`]`))
 		require.NoError(t, err)
-		if len(views) == 0 || views[0].Superseded != "" {
-			return identity.View{}
-		}
-		return views[0]
+		f, err = x.Update(t.Context(), identity.Fact{ID: "a", Content: "mine"})
+		require.NoError(t, err)
 	}
-	ask := func(f identity.Filter) string { return answer(f).Content }
-	require.Equal(t, "works at Acme", ask(identity.Filter{}))
-	require.Equal(t, "works at Initech", ask(identity.Filter{At: start.Add(-days(200))}))
-	require.Equal(t, "works at Initech", ask(identity.Filter{Known: learned.Add(-time.Second)}))
-	require.Empty(t, ask(identity.Filter{At: start.Add(-days(800))}))
-
-	set, err := x.List(t.Context(), identity.Filter{Subject: "me", Slot: "employer"})
+	_, _, err = x.Import(t.Context(), doc(`"facts":[`+fact("theirs", ahead)+`]`))
 	require.NoError(t, err)
-	require.Len(t, set, 2)
-	require.Equal(t, second.ID, set[0].ID)
-	require.Equal(t, second.ID, set[1].Superseded)
-
-	p, err := x.Project(t.Context(), "", identity.Budget{})
+	f, err = x.Get(t.Context(), "a")
 	require.NoError(t, err)
-	require.Len(t, p.Facts, 1)
-	require.Equal(t, []identity.Left{{ID: first.ID, Reason: "superseded"}}, p.Left)
-
-	clock.add(time.Hour)
-	job.Content, job.At = "worked at Hooli", start.Add(-days(400)) // learned last, began in between
-	add(t, x, job)
-	require.Equal(t, "works at Acme", ask(identity.Filter{}))
-	require.Equal(t, "worked at Hooli", ask(identity.Filter{At: start.Add(-days(200))}))
-	third := answer(identity.Filter{At: start.Add(-days(200))})
-	_, err = x.Archive(t.Context(), third.ID, true)
-	require.NoError(t, err)
-
-	before := clock.now()
-	clock.add(time.Hour)
-	_, err = x.Archive(t.Context(), second.ID, true)
-	require.NoError(t, err)
-	require.Equal(t, "works at Initech", ask(identity.Filter{}), "what is put aside does not answer")
-	require.Equal(t, "works at Acme", ask(identity.Filter{Known: before}))
+	require.Equal(t, "mine", f.Content, "a change is later than what it changes")
+	_, err = x.Observe(t.Context(), identity.Event{Topic: "x", At: time.Date(20_000, 1, 1, 0, 0, 0, 0, time.UTC)})
+	require.Error(t, err, "a time that cannot be read again")
 }
 
-// What a statement answers is read from it where the host does not say.
-func TestUpdateKeepsTheFormerWording(t *testing.T) {
-	x, clock := fresh(t)
-	f := add(t, x, identity.Draft{Content: "writes Rust"})
-	before := clock.now()
-	clock.add(time.Hour)
-	g, err := x.Update(t.Context(), f.ID, identity.Edit{Content: "writes Rust and Go", Visibility: identity.Public, Ref: "chat", Category: identity.Expertise})
+func TestNoSecretIsKept(t *testing.T) {
+	t.Parallel()
+	st := store.NewMem()
+	x, _ := open(t, st)
+	const token = "ghp_a1B2c3a1B2c3a1B2c3a1B2c3a1B2c3a1B2c3"
+	require.NoError(t, x.SetProfile(t.Context(), identity.Profile{Name: token, Role: token, ExcludedDomains: []string{token}}))
+	_, _, err := x.Import(t.Context(), []byte(`{"version":"2.0.0","userId":"`+token+`","theme":{"`+token+`":["`+token+`"]}}`))
 	require.NoError(t, err)
-	require.Equal(t, []identity.Past{{Content: "writes Rust", Until: clock.now()}}, g.Past)
-	views, err := x.List(t.Context(), identity.Filter{Known: before})
+	f, err := x.Add(t.Context(), identity.Fact{Content: "has " + token, Source: token, SourceRef: token})
 	require.NoError(t, err)
-	require.Equal(t, "writes Rust", views[0].Content)
-	require.Equal(t, f.ID, add(t, x, identity.Draft{Content: "writes rust and go", Category: identity.Expertise}).ID)
-	require.NotEqual(t, f.ID, add(t, x, identity.Draft{Content: "writes Rust"}).ID, "the old wording is free")
-	same, err := x.Update(t.Context(), f.ID, identity.Edit{Subject: "", Slot: ""})
+	_, err = x.Validate(t.Context(), f.ID, token)
 	require.NoError(t, err)
-	require.Equal(t, g.Updated, same.Updated)
-}
-
-func TestSecretsAndNames(t *testing.T) {
-	x, _ := fresh(t)
-	const secret = "hunter2secret"
-	f := add(t, x, identity.Draft{Content: "password=" + secret, Ref: "https://u:" + secret + "@host/x"})
-	_, err := x.Reject(t.Context(), f.ID, "password: "+secret)
+	_, err = x.Observe(t.Context(), identity.Event{Kind: token, Address: token, Topic: token, Text: token, Dwell: time.Hour}, identity.Event{Topic: token, Dwell: time.Hour})
 	require.NoError(t, err)
-	_, err = x.Observe(t.Context(), identity.Event{Text: "password=" + secret, Address: "https://u:" + secret + "@go.dev"})
+	_, err = x.Infer(t.Context(), 0)
 	require.NoError(t, err)
-	_, err = x.Import(t.Context(), []byte(`{"version":"2.0.0","password":"`+secret+`","facts":[{"content":"x","token":"`+secret+`","lastValidated":"password=`+secret+`"}, {"password":"`+secret+`"}]}`))
+	_, _, err = x.Import(t.Context(), []byte(strings.ReplaceAll(v1, "Lisbon", token)))
 	require.NoError(t, err)
-	raw, err := x.Export(t.Context(), identity.Local)
+	require.NoError(t, x.Reject(t.Context(), f.ID, token))
+	_, err = x.Export(t.Context())
 	require.NoError(t, err)
-	require.NotContains(t, string(raw), secret)
-	require.NotContains(t, fmt.Sprintf("%v %+v %#v %s", f, f, f, f), "REDACTED", "no verb prints the text")
-	for _, v := range []any{identity.Draft{Content: secret}, identity.Event{Text: secret}} {
-		require.NotContains(t, fmt.Sprintf("%v %+v %#v %s", v, v, v, v), secret)
+	for e, err := range st.Scan(t.Context(), store.Range{}) {
+		require.NoError(t, err)
+		require.NotContains(t, string(e.Value), token, e.Key)
 	}
 }
 
-// Names are free, so one may hold a secret too.
-func TestNamesHaveNoSecrets(t *testing.T) {
-	x, _ := fresh(t)
-	const secret = "ghp_0123456789abcdefghijABCDEFGHIJ012345"
-	f := add(t, x, identity.Draft{Content: "Go", Category: "c " + secret, Source: secret})
-	_, err := x.Update(t.Context(), f.ID, identity.Edit{Category: "d " + secret})
+// Many topics beside many facts are compared in less than a second: word by word it would be minutes.
+func TestManyTopics(t *testing.T) {
+	t.Parallel()
+	x, now := open(t, store.NewMem())
+	var facts []string
+	for i := range 2000 {
+		facts = append(facts, fmt.Sprintf(`{"id":"%d","category":"focus","content":"reads a %s","confidence":1,"lastValidated":%q,"maturity":"proven",
+			"source":"manual","createdAt":%[3]q,"updatedAt":%[3]q}`, i, strings.Repeat("very long ", 100), start.Format(time.RFC3339)))
+	}
+	_, _, err := x.Import(t.Context(), []byte(`{"version":"2.0.0","facts":[`+strings.Join(facts, ",")+`]}`))
 	require.NoError(t, err)
-	_, err = x.Observe(t.Context(), identity.Event{Kind: secret, Category: "e " + secret, Topic: "Go"})
+	var events []identity.Event
+	for i := range 240 {
+		events = append(events, identity.Event{Topic: fmt.Sprint("subject ", i), At: start.Add(time.Duration(i/80) * day), Dwell: time.Hour})
+	}
+	_, err = x.Observe(t.Context(), events...)
 	require.NoError(t, err)
-	_, err = x.UpdateProfile(t.Context(), func(p *identity.Profile) error {
-		p.Settings.HalfLives = map[identity.Category]time.Duration{secret: time.Hour}
-		p.Settings.ExcludedDomains = []string{secret + ".example"}
-		return nil
-	})
+	now.at = start.Add(3 * day)
+	found, err := x.Infer(t.Context(), math.MaxInt)
 	require.NoError(t, err)
-	_, err = x.Import(t.Context(), []byte(`{"version":"2.0.0","settings":{"categoryHalfLifeDays":{"`+secret+`":3}},`+
-		`"facts":[{"content":"Rust","category":"`+secret+`","source":"`+secret+`"}],`+
-		`"events":[{"type":"`+secret+`","category":"`+secret+`","topic":"Rust"}],`+
-		`"rollups":[{"day":"2026-01-01","counts":[{"type":"`+secret+`","category":"`+secret+`","topic":"Rust","n":2,"count":2}]}]}`))
-	require.NoError(t, err)
-	raw, err := x.Export(t.Context(), identity.Local)
-	require.NoError(t, err)
-	require.NotContains(t, strings.ToLower(string(raw)), strings.ToLower(secret))
+	require.Len(t, found, 5)
 }
 
-func TestUpdateProfile(t *testing.T) {
-	x, _ := fresh(t)
-	boom := errors.New("boom")
-	_, err := x.UpdateProfile(t.Context(), func(*identity.Profile) error { return boom })
-	require.ErrorIs(t, err, boom)
-	_, err = x.UpdateProfile(t.Context(), func(*identity.Profile) error { panic(boom) })
-	require.ErrorIs(t, err, boom)
-	_, err = x.UpdateProfile(t.Context(), func(p *identity.Profile) error { p.Settings.HalfLife = -1; return nil })
-	require.ErrorIs(t, err, identity.ErrValue)
-	p, err := x.UpdateProfile(t.Context(), func(p *identity.Profile) error {
-		p.Name, p.Role, p.UserID, p.DeviceID, p.Visibility = "Ann", "engineer", "u1", "d1", identity.Public
-		p.Settings.ExcludedDomains = []string{"WWW.Bank.example."}
-		p.Settings.AutoInfer = true
-		return nil
-	})
+// Two processes on one store lose no change, and a scope is no other whose name begins alike.
+func TestTwoAtOnce(t *testing.T) {
+	t.Parallel()
+	st := store.NewMem()
+	first, _ := open(t, st)
+	second, _ := open(t, st)
+	f, err := first.Add(t.Context(), identity.Fact{Content: "likes tea"})
 	require.NoError(t, err)
-	require.Equal(t, []string{"bank.example"}, p.Settings.ExcludedDomains)
-	q, err := x.Profile(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, p, q)
-}
-
-func TestConcurrentWritersLoseNothing(t *testing.T) {
-	st, c := store.NewMem(), &clock{t: start}
-	const writers, each = 8, 12
-	shared := add(t, open(t, st, c), identity.Draft{Content: "shared", Source: identity.Inferred})
-	var wg sync.WaitGroup
-	errs := make(chan error, writers*each*5)
-	for w := range writers {
-		x := open(t, st, c) // each has its own view of one store
-		wg.Go(func() {
-			for i := range each {
-				_, err := x.Add(t.Context(), identity.Draft{Content: fmt.Sprintf("fact %d of %d", i, w)})
-				errs <- err
-				_, err = x.Add(t.Context(), identity.Draft{Content: fmt.Sprintf("Said by all, number %d", i)})
-				errs <- err
-				_, err = x.Validate(t.Context(), shared.ID, identity.Validation{})
-				errs <- err
+	var both sync.WaitGroup
+	for _, x := range []*identity.Identity{first, second} {
+		both.Go(func() {
+			for range 50 {
+				_, err := x.Validate(t.Context(), f.ID, "")
+				assert.NoError(t, err)
 				_, err = x.Observe(t.Context(), identity.Event{Topic: "tea"})
-				errs <- err
-				errs <- block(t, x, "coffee", fmt.Sprint("reason ", w))
+				assert.NoError(t, err)
 			}
 		})
 	}
-	wg.Wait()
-	close(errs)
-	for err := range errs {
+	both.Wait()
+	f, err = second.Get(t.Context(), f.ID)
+	require.NoError(t, err)
+	require.Equal(t, 101, f.ValidationCount)
+	events, err := first.Recent(t.Context(), 0)
+	require.NoError(t, err)
+	require.Len(t, events, 100)
+	for _, scope := range []store.Scope{"acme/ann", "acme/anna/x", "acme", "acme/anna2"} {
+		x, err := identity.New(store.NewGroup(st), scope, nil, nil)
 		require.NoError(t, err)
-	}
-	x := open(t, st, c)
-	require.Len(t, contents(t, x), writers*each+each+1)
-	f, err := x.Get(t.Context(), shared.ID)
-	require.NoError(t, err)
-	require.Equal(t, writers*each, f.Validations)
-	events, err := x.Recent(t.Context(), 0)
-	require.NoError(t, err)
-	require.Len(t, events, writers*each)
-	refused, err := x.Rejections(t.Context())
-	require.NoError(t, err)
-	require.Len(t, refused[0].Reasons, writers)
-}
-
-// failing fails a commit after it has taken place: its outcome is unknown.
-type failing struct {
-	store.Store
-	fail bool
-}
-
-func (f *failing) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
-	rev, err := f.Store.Commit(ctx, ops...)
-	if f.fail {
-		f.fail = false
-		return 0, errors.New("connection lost")
-	}
-	return rev, err
-}
-
-func TestRetryAfterUnknownOutcome(t *testing.T) {
-	st, c := &failing{Store: store.NewMem()}, &clock{t: start}
-	x := open(t, st, c)
-	twice := func(fn func() error) {
-		t.Helper()
-		st.fail = true
-		require.ErrorContains(t, fn(), "connection lost")
-		require.NoError(t, fn())
-	}
-	twice(func() error { _, err := x.Add(t.Context(), identity.Draft{Content: "Go"}); return err })
-	require.Len(t, contents(t, x), 1)
-	f := add(t, x, identity.Draft{Content: "Go"})
-	twice(func() error { _, err := x.Validate(t.Context(), f.ID, identity.Validation{Key: "k"}); return err })
-	f, err := x.Get(t.Context(), f.ID)
-	require.NoError(t, err)
-	require.Equal(t, 2, f.Validations)
-	twice(func() error { _, err := x.Observe(t.Context(), identity.Event{Key: "e", Topic: "Go"}); return err })
-	events, err := x.Recent(t.Context(), 0)
-	require.NoError(t, err)
-	require.Len(t, events, 1)
-	twice(func() error { _, err := x.Reject(t.Context(), f.ID, "no"); return err })
-	refused, err := x.Rejections(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, []string{"no"}, refused[0].Reasons)
-}
-
-func TestDamageIsAnError(t *testing.T) {
-	st, c := store.NewMem(), &clock{t: start}
-	x := open(t, st, c)
-	add(t, x, identity.Draft{Content: "Go"})
-	for e, err := range st.Scan(t.Context(), store.Range{Prefix: "memory"}) {
+		facts, err := x.List(t.Context())
 		require.NoError(t, err)
-		e.Value[len(e.Value)-1] ^= 1
-		_, err = st.Commit(t.Context(), store.Op{Key: e.Key, Value: e.Value})
-		require.NoError(t, err)
-	}
-	_, err := memory.Open(t.Context(), st, nil)
-	require.ErrorIs(t, err, store.ErrDamaged)
-	require.NoError(t, bankOf(t, st).Close())
-	_, err = x.Project(t.Context(), "", identity.Budget{})
-	require.ErrorIs(t, err, store.ErrClosed)
-	_, err = x.Add(t.Context(), identity.Draft{Content: "Go"})
-	require.ErrorIs(t, err, store.ErrClosed)
-}
-
-func TestVisibilityWithin(t *testing.T) {
-	order := []identity.Visibility{identity.Public, identity.Trusted, identity.Local}
-	for i, v := range order {
-		for j, limit := range order {
-			require.Equal(t, i <= j, v.Within(limit))
-		}
+		require.Empty(t, facts, scope)
 	}
 }
 
-// Two views with one seed and one clock draw the same names.
-func TestSameSeed(t *testing.T) {
-	st := store.NewMem()
-	for range 2 {
-		x, err := identity.New(bankOf(t, st), "acme/ann", &identity.Options{Now: func() time.Time { return start }, Seed: 7})
-		require.NoError(t, err)
-		for i := range 3 {
-			add(t, x, identity.Draft{Content: fmt.Sprint("fact ", len(contents(t, x)), i)})
-			visit(t, x, "go.dev", 1)
-		}
-	}
-	x, err := identity.New(bankOf(t, st), "acme/ann", nil)
-	require.NoError(t, err)
-	require.Len(t, contents(t, x), 6)
-	events, err := x.Recent(t.Context(), 0)
-	require.NoError(t, err)
-	require.Len(t, events, 6)
-	for range 2 {
-		x, err := identity.New(bankOf(t, st), "acme/bob", &identity.Options{Now: func() time.Time { return start }, Seed: 7})
-		require.NoError(t, err)
-		visit(t, x, "go.dev", 3)
-		events, err = x.Recent(t.Context(), 0)
-		require.NoError(t, err)
-	}
-	require.Len(t, events, 6)
+// model is what an Identity is expected to hold: facts by id, and what was rejected, by words.
+type model struct {
+	facts   map[string]identity.Fact
+	blocked map[string]bool
 }
 
-// What is on disk is there after the store was closed and opened again.
-func TestReopen(t *testing.T) {
-	dir, c := t.TempDir(), &clock{t: start}
-	var before string
-	for i := range 2 {
-		st, err := badger.Open(dir, nil)
-		require.NoError(t, err)
-		x := open(t, st, c)
-		if i == 0 {
-			f := add(t, x, identity.Draft{Content: "works at Acme"})
-			_, err = x.Validate(t.Context(), f.ID, identity.Validation{Reason: "said so"})
-			require.NoError(t, err)
-			require.NoError(t, block(t, x, "Go", "no"))
-			visit(t, x, "react.dev", 2)
-			before = exported(t, x, identity.Local)
-		}
-		require.Equal(t, before, exported(t, x, identity.Local))
-		require.NoError(t, bankOf(t, st).Close())
-		require.NoError(t, st.Close())
-	}
-}
-
-func TestNewNeedsABank(t *testing.T) {
+// Random calls do what a map does, and a document has all that another Identity needs to be the same.
+func TestAgainstAModel(t *testing.T) {
 	t.Parallel()
-	_, err := identity.New(nil, "acme", nil)
-	require.ErrorContains(t, err, "no bank")
-}
-
-// Facts that differ in a sign are not one.
-func TestFactsThatDifferInASignAreTwo(t *testing.T) {
-	for _, pair := range [][2]string{
-		{"Prefers meetings < 30 minutes", "Prefers meetings > 30 minutes"},
-		{"Stores the vaccine at -18 degrees", "Stores the vaccine at 18 degrees"},
-		{"Blood group A-", "Blood group A"},
-	} {
-		x, _ := fresh(t)
-		a := add(t, x, identity.Draft{Content: pair[0], Category: identity.Context})
-		b := add(t, x, identity.Draft{Content: pair[1], Category: identity.Context})
-		if a.ID == b.ID {
-			t.Errorf("%q is lost in %q", pair[1], pair[0])
+	rapid.Check(t, func(t *rapid.T) {
+		st := store.NewMem()
+		x, now := open(t, st)
+		m := model{map[string]identity.Fact{}, map[string]bool{}}
+		contents := rapid.SampledFrom([]string{"knows Go", "Knows  go.", "likes tea", "builds kites"})
+		ctx := t.Context()
+		id := func() string {
+			return rapid.SampledFrom(append(slices.Sorted(maps.Keys(m.facts)), "none")).Draw(t, "id")
 		}
-	}
+		key := func(s string) string {
+			return strings.Join(strings.Fields(strings.ToLower(strings.TrimSuffix(s, "."))), " ")
+		}
+		t.Repeat(map[string]func(*rapid.T){
+			"": func(t *rapid.T) {
+				facts, err := x.List(ctx)
+				require.NoError(t, err)
+				require.Len(t, facts, len(m.facts))
+				for _, f := range facts {
+					want := m.facts[f.ID]
+					require.Equal(t, []any{want.Content, want.ValidationCount}, []any{f.Content, f.ValidationCount})
+					days := now.at.Sub(want.LastValidated).Hours() / 24
+					require.InDelta(t, want.Confidence*math.Exp2(-days/60), f.Confidence, 1e-9)
+				}
+			},
+			"wait": func(t *rapid.T) { now.at = now.at.Add(time.Duration(rapid.IntRange(1, 40).Draw(t, "days")) * day) },
+			"add": func(t *rapid.T) {
+				c := contents.Draw(t, "content")
+				source := rapid.SampledFrom([]string{identity.Manual, identity.Conversation}).Draw(t, "source")
+				f, err := x.Add(ctx, identity.Fact{Content: c, Source: source})
+				if m.blocked[key(c)] && source != identity.Manual {
+					require.ErrorIs(t, err, identity.ErrRejected)
+					return
+				}
+				require.NoError(t, err)
+				delete(m.blocked, key(c))
+				if was, ok := m.facts[f.ID]; ok && source == identity.Manual {
+					require.Equal(t, was.ValidationCount+1, f.ValidationCount)
+				} else if ok {
+					require.Equal(t, was.ValidationCount, f.ValidationCount)
+					return
+				}
+				m.facts[f.ID] = f
+			},
+			"validate": func(t *rapid.T) {
+				id := id()
+				f, err := x.Validate(ctx, id, "")
+				if was, ok := m.facts[id]; ok {
+					require.NoError(t, err)
+					require.InDelta(t, min(1, was.Confidence+.2), f.Confidence, 1e-9)
+					require.Equal(t, was.ValidationCount+1, f.ValidationCount)
+					m.facts[id] = f
+				} else {
+					require.ErrorIs(t, err, store.ErrNotFound)
+				}
+			},
+			"reject": func(t *rapid.T) {
+				id := id()
+				if err := x.Reject(ctx, id, ""); id == "none" {
+					require.ErrorIs(t, err, store.ErrNotFound)
+				} else {
+					require.NoError(t, err)
+					m.blocked[key(m.facts[id].Content)] = true
+					delete(m.facts, id)
+				}
+			},
+			"maintain": func(t *rapid.T) {
+				_, err := x.Maintain(ctx)
+				require.NoError(t, err)
+				again, err := x.Maintain(ctx)
+				require.NoError(t, err)
+				require.Zero(t, again)
+			},
+			"reopen": func(t *rapid.T) {
+				at := now.at
+				x, now = open(t, st)
+				now.at = at
+			},
+			"move": func(t *rapid.T) {
+				out, err := x.Export(ctx)
+				require.NoError(t, err)
+				other, c := open(t, store.NewMem())
+				c.at = now.at
+				taken, _, err := other.Import(ctx, out)
+				require.NoError(t, err)
+				require.Equal(t, len(m.facts), taken)
+				same, err := other.Export(ctx)
+				require.NoError(t, err)
+				require.Equal(t, string(out), string(same))
+			},
+		})
+	})
 }
 
-// What a person says again after it has faded begins anew.
-func TestSaidAgainByHandIsConfirmed(t *testing.T) {
-	x, c := fresh(t)
-	f := add(t, x, identity.Draft{Content: "lives in Rome"})
-	c.add(150 * 24 * time.Hour)
-	again := add(t, x, identity.Draft{Content: "lives in Rome"})
-	require.Equal(t, f.ID, again.ID)
-	require.InDelta(t, 1, again.Effective(c.now(), 0), .01, "it begins with what a manual fact begins with")
-}
-
-func TestSameWordsOfAnotherSlotAreAnotherFact(t *testing.T) {
-	x, _ := fresh(t)
-	home := add(t, x, identity.Draft{Content: "Berlin", Category: identity.Context, Subject: "me", Slot: "home"})
-	birth := add(t, x, identity.Draft{Content: "Berlin", Category: identity.Context, Subject: "me", Slot: "birthplace"})
-	require.NotEqual(t, home.ID, birth.ID)
-	require.Equal(t, "birthplace", birth.Slot)
-	bob := add(t, x, identity.Draft{Content: "Berlin", Category: identity.Context, Subject: "Bob", Slot: "home"})
-	require.Equal(t, "Bob", bob.Subject)
-}
-
-// What a person says later answers, though the clock was put back in between; what is to begin later does then.
-func TestLaterAnswerWhenTheClockWasPutBack(t *testing.T) {
-	for _, back := range []time.Duration{0, time.Minute, time.Hour, 400 * 24 * time.Hour} {
-		x, c := fresh(t)
-		say := func(employer string, at time.Time) {
-			_, err := x.Add(t.Context(), identity.Draft{Content: "works at " + employer, Subject: "me", Slot: "employer", At: at})
+func FuzzImport(f *testing.F) {
+	f.Add([]byte(v1))
+	f.Add([]byte(`{"version":"2.0.0","facts":[{"id":"a"}],"settings":{"decayHalfLifeDays":-1}}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		x, _ := open(t, store.NewMem())
+		if _, _, err := x.Import(t.Context(), data); err == nil {
+			_, err := x.Export(t.Context())
 			require.NoError(t, err)
-			c.add(time.Second)
 		}
-		answer := func(at time.Time) string {
-			views, err := x.List(t.Context(), identity.Filter{Subject: "me", Slot: "employer", At: at})
-			require.NoError(t, err)
-			return views[0].Content
-		}
-		c.add(500 * 24 * time.Hour)
-		say("Acme", time.Time{})
-		say("Initech", c.now().AddDate(3, 0, 0))
-		require.Equal(t, "works at Acme", answer(time.Time{}))
-		c.add(-back)
-		say("Globex", time.Time{})
-		require.Equal(t, "works at Globex", answer(time.Time{}), back)
-		say("Hooli", time.Time{})
-		say("Acme", time.Time{})
-		require.Equal(t, "works at Acme", answer(time.Time{}), "once more, %v", back)
-		require.Equal(t, "works at Initech", answer(c.now().AddDate(5, 0, 0)), back)
-	}
+	})
 }

@@ -1,158 +1,343 @@
+// Package proposal keeps what should change in a fleet of workers, by the evidence, for a person to decide about. A
+// host calls [Book.Analyse] now and then, every five minutes for one, and [Book.Decide] with what a person says.
+//
+// # What is proposed
+//
+//	"goal"    a skill of which fewer than half of at least 10 attempts were delivered: a goal that says so, in YAML
+//	"action"  what people were asked for by at least three runs of a day: an action that would spare them, in YAML
+//	"worker"  a worker that fails more often than not at a skill that another one has, too: to be tried last, or paused
+//	"config"  a worker that costs twice as much as another and delivers no more: to be tried last
+//
+// A host, or an agent with a tool for it, proposes others by [Book.Propose]. Samples are those of the newest days, of
+// 31, that have 50: what is seldom tried collects its evidence, too, and what has recovered is left alone. An outage
+// is no failure.
+//
+// # What becomes of it
+//
+//	Gathering → Ready → Approved → Undone
+//	Gathering, Ready  → Rejected, or Expired: nobody has decided for 7 days after it was last seen
+//
+// Changes of workers and configuration are Ready with 50 samples, goals and actions at once. What was rejected or undone
+// is not proposed again for 7 days, unless the samples have doubled. What a proposal changes follows from what is
+// Approved: [Book.Policy] ranks workers by it, and a host reads the goals, actions and configuration that it uses from
+// [Book.All], again after each Decide; so to undo is to leave one out.
 package proposal
 
 import (
+	"cmp"
+	"context"
 	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
+	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/arc-learn/arc/internal/codec"
-	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/rank"
+	"github.com/arc-learn/arc/redact"
 	"github.com/arc-learn/arc/store"
 )
 
-// ErrInvalid is the error of a [Proposal] that lacks a required field or holds a
-// value out of range, and of a verdict that Decide does not know. Nothing was
-// stored.
-var ErrInvalid = errors.New("invalid")
+// Status is how a Proposal stands.
+type Status string
 
-// The statuses of a Proposal, and what follows what:
-//
-//	gathering → open → approved → applied → undoing → undone
-//	                            → failed            → applied
-//	      gathering, open       → rejected
-//	      gathering, open       → expired
+// The statuses of a Proposal.
 const (
-	gathering = "gathering"
-	open      = "open"
-	approved  = "approved"
-	applied   = "applied"
-	failed    = "failed"
-	rejected  = "rejected"
-	expired   = "expired"
-	undoing   = "undoing"
-	undone    = "undone"
+	Gathering Status = "gathering" // has less evidence than an approval takes
+	Ready     Status = "ready"     // may be approved
+	Approved  Status = "approved"
+	Rejected  Status = "rejected"
+	Undone    Status = "undone" // was approved
+	Expired   Status = "expired"
 )
 
-var kinds = []string{"goal", "config", "executor", "action", "memory"}
-
-// maxText bounds each text of a proposal, in bytes.
-const maxText = 64 << 10
-
-// Proposal is a change that a person decides about. [Book.Propose] reads Kind,
-// Subject, Change, Reason, Samples, Needs and Advice, and sets the other fields.
+// Proposal is a change that a person decides about. A Book has one for a Kind and Subject, the last.
 type Proposal struct {
-	ID string `cbor:"-"`
-	// Kind of what would change: "goal", "config", "executor", "action" or
-	// "memory". Required.
-	Kind string `cbor:"1,keyasint"`
-	// Subject is what it is about, such as the skill; at most 256 bytes.
-	// Required.
-	Subject string `cbor:"2,keyasint"`
-	// Change is what Options.Apply makes, JSON of at most 64 KiB. Required, unless
-	// there is Advice.
-	Change json.RawMessage `cbor:"3,keyasint"`
-	// Reason is the alert in words, at most 64 KiB.
-	Reason string `cbor:"4,keyasint,omitempty"`
-	// Samples is the number of samples that Reason rests on, Needs the number
-	// that an approval takes; 0: 50.
-	Samples int `cbor:"5,keyasint,omitempty"`
-	Needs   int `cbor:"6,keyasint,omitempty"`
-	// Status is "gathering" while Samples are below Needs, and "open" while the
-	// Proposal may be approved. Afterwards it is "rejected", "expired",
-	// "approved" (being applied, or was when the process ended), "applied",
-	// "failed" (Apply gave an error), "undoing" or "undone".
-	Status string `cbor:"7,keyasint"`
-	// By and Note say who decided, and why. Note is the error of Apply if it
-	// gave one.
-	By      string    `cbor:"8,keyasint,omitempty"`
-	Note    string    `cbor:"9,keyasint,omitempty"`
-	Made    time.Time `cbor:"10,keyasint"`
-	Decided time.Time `cbor:"11,keyasint,omitzero"` // zero: not yet
-	Expires time.Time `cbor:"12,keyasint"`          // 7 days after Made
-	// Undo is the change that Apply returned to undo this one, JSON of at most 64
-	// KiB without secrets; nil if it cannot be undone.
-	Undo json.RawMessage `cbor:"13,keyasint,omitempty"`
-	// Advice says what a person can do about Reason, at most 64 KiB. A Proposal
-	// without a Change is advice only: it can be rejected, and expires.
-	Advice string `cbor:"14,keyasint,omitempty"`
-
-	rev store.Revision // as read; 0: not stored
+	ID      string `cbor:"1,keyasint"`
+	Kind    string `cbor:"2,keyasint"`           // "goal", "action", "worker" or "config"
+	Subject string `cbor:"3,keyasint"`           // what it is about, a line of at most 1 KiB
+	Reason  string `cbor:"4,keyasint,omitempty"` // the evidence in words; at most 64 KiB
+	// Change is what would be new, at most 64 KiB. Of a goal or an action it is a draft in YAML, of a configuration
+	// the host's text. That of a worker is JSON, which Policy follows, also in a "config":
+	//
+	//	{"worker": "w", "skill": "s", "standing": "first", "last" or "paused"}
+	Change  string    `cbor:"5,keyasint,omitempty"`
+	Samples int       `cbor:"6,keyasint,omitempty"` // that the Reason rests on
+	Status  Status    `cbor:"7,keyasint"`
+	Note    string    `cbor:"8,keyasint,omitempty"` // who has decided, and why: "anna: it was the network"
+	At      time.Time `cbor:"10,keyasint"`          // when it was last seen, or decided
 }
 
-// flaws is everything that is wrong with a draft, or nil.
-func (p *Proposal) flaws() error {
-	known := slices.Contains(kinds, p.Kind)
-	if !known || strings.TrimSpace(p.Subject) == "" || !p.whole() || min(p.Samples, p.Needs) < 0 {
-		return fmt.Errorf("%w: it needs a kind of %v, a subject, a change in JSON or advice, and counts from 0",
-			ErrInvalid, kinds)
+const (
+	kind      = "proposal" // of keys
+	needs     = 50         // samples
+	fewest    = 10         // attempts at a skill that say that it fails
+	escalated = 3          // runs that asked a person for the same
+	days      = 31         // that rank.Book.Day has
+	day       = 24 * time.Hour
+	week      = 7 * day
+	maxText   = 64 << 10
+)
+
+// ErrInvalid is in the chain of the error of a Proposal that cannot be kept, and of a decision that its Status does
+// not allow.
+var ErrInvalid = errors.New("proposal: invalid")
+
+// Book has the proposals of a scope. It may be used concurrently, also by several processes on one store.
+type Book struct {
+	g     *store.Group
+	scope memory.Scope
+	now   func() time.Time
+	clean *redact.Sanitizer
+
+	mu  sync.Mutex
+	all map[string]record // by key
+}
+
+// record is a proposal as it is stored.
+type record struct {
+	Proposal
+	Told time.Time `cbor:"20,keyasint,omitzero"` // when Analyse last returned it
+	rev  store.Revision
+}
+
+// standing is the Change of a proposal about a worker.
+type standing struct {
+	Worker   string `json:"worker"`
+	Skill    string `json:"skill"`
+	Standing string `json:"standing"`
+}
+
+func (s standing) String() string {
+	raw, _ := json.Marshal(s) // three strings
+	return string(raw)
+}
+
+// places are those of standings in the order of a policy; 0 is that of a worker without one.
+var places = map[string]int{"first": -1, "last": 1, "paused": 2}
+
+// Open returns the Book of a scope. The Group is over the tenant's part of the store; now is the clock, nil: time.Now.
+func Open(ctx context.Context, g *store.Group, scope memory.Scope, now func() time.Time) (*Book, error) {
+	if err := scope.Check(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
-	return errors.Join(key.CheckID("subject", p.Subject), checkLength("change", len(p.Change)),
-		checkLength("reason", len(p.Reason)), checkLength("advice", len(p.Advice)))
+	if now == nil {
+		now = time.Now
+	}
+	b := &Book{g: g, scope: scope, now: now, clean: redact.New(nil), all: map[string]record{}}
+	err := g.Refresh(ctx)
+	g.Follow(scope.Prefix(kind), b.apply)
+	for e, wrong := range g.Store().Scan(ctx, store.Range{Prefix: scope.Prefix(kind)}) {
+		if err = cmp.Or(err, wrong); err != nil {
+			return nil, fmt.Errorf("proposal: %w", err)
+		}
+		b.apply(e)
+	}
+	return b, err
 }
 
-func checkLength(field string, n int) error {
-	if n > maxText {
-		return &store.LimitError{Field: field, Limit: maxText, Got: n}
+// apply takes in an entry as it stands in the store. One that cannot be read is none.
+func (b *Book) apply(e store.Entry) {
+	r := record{rev: e.Rev}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if e.Deleted || codec.Unmarshal(e.Value, &r) != nil {
+		delete(b.all, e.Key)
+	} else if e.Rev > b.all[e.Key].rev {
+		b.all[e.Key] = r
+	}
+}
+
+// All yields the proposals that have one of the statuses, or all, the latest first.
+func (b *Book) All(statuses ...Status) iter.Seq[Proposal] {
+	b.mu.Lock()
+	all := slices.Collect(maps.Values(b.all))
+	b.mu.Unlock()
+	slices.SortFunc(all, func(x, y record) int { return cmp.Or(y.At.Compare(x.At), strings.Compare(x.ID, y.ID)) })
+	return func(yield func(Proposal) bool) {
+		for _, r := range all {
+			r.lapse(b.now())
+			if (len(statuses) == 0 || slices.Contains(statuses, r.Status)) && !yield(r.Proposal) {
+				return
+			}
+		}
+	}
+}
+
+func (p *Proposal) undecided() bool { return p.Status == Gathering || p.Status == Ready }
+
+// lapse has a proposal expire that nobody has decided about.
+func (p *Proposal) lapse(now time.Time) {
+	if p.undecided() && now.Sub(p.At) > week {
+		p.Status = Expired
+	}
+}
+
+// Propose keeps a change for a person to decide about: Kind, Subject, Reason, Change and Samples of p count. It
+// returns what is kept then. A proposal of the kind and subject that is undecided takes the new texts and samples;
+// one that is Approved stays as it is, and so does one that was rejected or undone within 7 days, unless the samples
+// have doubled.
+func (b *Book) Propose(ctx context.Context, p Proposal) (Proposal, error) {
+	kept, _, err := b.propose(ctx, p, false)
+	return kept, err
+}
+
+// propose reports beside it whether the proposal is news to who is told of it: new, or not told in the last hour.
+func (b *Book) propose(ctx context.Context, p Proposal, tell bool) (kept Proposal, news bool, err error) {
+	p.Subject, p.Reason, p.Change = b.clean.Prose(p.Subject), b.clean.Prose(p.Reason), b.clean.Prose(p.Change)
+	if err := p.check(); err != nil {
+		return Proposal{}, false, err
+	}
+	p.ID, p.Note = idOf(&p), ""
+	err = b.change(ctx, p.ID, func(r *record) error {
+		now := b.now().UTC()
+		rests := r.rests(p.Samples, now)
+		if news = tell && !rests && now.Sub(r.Told) >= time.Hour; rests {
+			return nil
+		}
+		p.Change = cmp.Or(p.Change, r.Change) // as it was drafted
+		p.Status, p.At = Ready, now
+		if p.Samples < needs && !p.drafted() {
+			p.Status = Gathering
+		}
+		if r.Proposal = p; news {
+			r.Told = now
+		}
+		return nil
+	}, &kept)
+	return kept, news, err
+}
+
+func idOf(p *Proposal) string {
+	sum := sha256.Sum256([]byte(p.Kind + "\x00" + p.Subject))
+	return hex.EncodeToString(sum[:8])
+}
+
+// rests reports whether a proposal is not to be made again now.
+func (r *record) rests(samples int, now time.Time) bool {
+	no := (r.Status == Rejected || r.Status == Undone) && now.Sub(r.At) < week && samples < max(1, 2*r.Samples)
+	return r.Status == Approved || no
+}
+
+// drafted reports whether the change is a text that a person reads before it is used.
+func (p *Proposal) drafted() bool { return p.Kind == "goal" || p.Kind == "action" }
+
+func (p *Proposal) check() error {
+	var s standing
+	unread := json.Unmarshal([]byte(p.Change), &s) != nil || s.Worker == "" || places[s.Standing] == 0
+	switch {
+	case !slices.Contains([]string{"goal", "action", "worker", "config"}, p.Kind), strings.TrimSpace(p.Subject) == "", p.Samples < 0:
+		return fmt.Errorf("%w: it has a kind, a subject, and samples from 0", ErrInvalid)
+	case len(p.Subject) > 1<<10, len(p.Reason) > maxText, len(p.Change) > maxText:
+		return fmt.Errorf("%w: a subject has at most 1 KiB, a text 64", ErrInvalid)
+	case p.Kind == "worker" && unread:
+		return fmt.Errorf("%w: the change of a worker is a worker, a skill and a standing: %q", ErrInvalid, p.Change)
 	}
 	return nil
 }
 
-// whole reports whether there is what the status asks for: a change, or its Undo.
-// Advice takes the place of a change unless that is to be made.
-func (p *Proposal) whole() bool {
-	switch p.Status {
-	case approved:
-		return json.Valid(p.Change)
-	case undoing:
-		return json.Valid(p.Undo)
+// Decide takes a person's decision: Approved of a proposal that is Ready; Rejected, with a note that says why, of one
+// that nobody has decided about; Undone of one that is Approved. An unknown id is an error that wraps
+// store.ErrNotFound.
+func (b *Book) Decide(ctx context.Context, id string, to Status, by, note string) (p Proposal, err error) {
+	if by == "" || to == Rejected && note == "" {
+		return p, fmt.Errorf("%w: a decision has a name, and a rejection a note", ErrInvalid)
 	}
-	return json.Valid(p.Change) || p.Change == nil && p.Advice != ""
-}
-
-// undecided reports whether a person may still decide.
-func (p *Proposal) undecided() bool { return p.Status == gathering || p.Status == open }
-
-// gauge sets the status of an undecided proposal by its evidence.
-func (p *Proposal) gauge() {
-	if p.Status = gathering; p.Samples >= p.Needs {
-		p.Status = open
-	}
-}
-
-// lapse has an undecided proposal expire once its time is over.
-func (p *Proposal) lapse(now time.Time) {
-	if !p.undecided() || now.Before(p.Expires) {
-		return
-	}
-	p.Note = "no person decided in time"
-	if p.Status == gathering {
-		p.Note = fmt.Sprintf("%d of %d samples came in time", p.Samples, p.Needs)
-	}
-	p.Status, p.Decided = expired, p.Expires
-}
-
-// subjectPrefix begins the ids of the proposals about a subject.
-func subjectPrefix(kind, subject string) string {
-	sum := sha256.Sum256([]byte(kind + "\x00" + subject))
-	return fmt.Sprintf("%x-", sum[:12])
-}
-
-// Check returns store.ErrDamaged, or store.ErrNewer, for an entry that is no
-// proposal of a Book.
-func Check(e store.Entry) error {
-	_, err := decode(e)
-	return err
-}
-
-// decode reads a proposal without its ID.
-func decode(e store.Entry) (p Proposal, err error) {
-	if err = codec.Decode(e, &p); err == nil && !p.whole() {
-		err = fmt.Errorf("%w: %q is not a proposal", store.ErrDamaged, e.Key)
-	}
-	p.rev = e.Rev
+	err = b.change(ctx, id, func(r *record) error {
+		if r.ID == "" {
+			return fmt.Errorf("proposal %q: %w", id, store.ErrNotFound)
+		}
+		r.lapse(b.now())
+		may := to == Approved && r.Status == Ready || to == Rejected && r.undecided() || to == Undone && r.Status == Approved
+		if !may {
+			return fmt.Errorf("%w: a proposal that is %s, with %d samples, becomes %s", ErrInvalid, r.Status, r.Samples, to)
+		}
+		r.Status, r.Note, r.At = to, strings.TrimSuffix(b.clean.Prose(by)+": "+b.clean.Prose(note), ": "), b.now().UTC()
+		return nil
+	}, &p)
 	return p, err
+}
+
+// change has f change a record, which has no ID if it is not there, and returns it as it is kept.
+func (b *Book) change(ctx context.Context, id string, f func(*record) error, kept *Proposal) error {
+	key := b.scope.Key(kind, id)
+	return b.g.Update(ctx, func(batch *store.Batch) error {
+		r, c, err := codec.Load[record](ctx, batch, key)
+		if err != nil {
+			return fmt.Errorf("proposal: %w", err)
+		}
+		was := r
+		if err := f(&r); err != nil {
+			return err
+		}
+		if *kept = r.Proposal; r == was {
+			return nil
+		}
+		batch.After(func(rev store.Revision) {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			r.rev = rev
+			b.all[key] = r
+		})
+		return codec.Put(batch, key, &r, c)
+	})
+}
+
+// Policy returns a rank.Policy, for arc.Options, that orders as another one does, and puts workers first or last by the
+// proposals that are Approved. One that is paused gets no task that another worker can take. next is asked each time,
+// since the figures of an Agent are there once that is open:
+//
+//	policy := proposals.Policy(func(ctx context.Context) (rank.Policy, error) {
+//		figures, err := agent.In("acme").Book(ctx)
+//		if err != nil {
+//			return nil, err
+//		}
+//		return figures.Learned(), nil
+//	})
+func (b *Book) Policy(next func(ctx context.Context) (rank.Policy, error)) rank.Policy {
+	return &policy{b, next}
+}
+
+type policy struct {
+	*Book
+	next func(ctx context.Context) (rank.Policy, error)
+}
+
+// Score implements rank.Policy.
+func (p *policy) Score(ctx context.Context, t rank.Task, cs []rank.Candidate) ([]rank.Scored, error) {
+	next, err := p.next(ctx)
+	if err = cmp.Or(err, p.g.Refresh(ctx)); err != nil { // others may have approved one
+		return nil, err
+	}
+	scored, err := next.Score(ctx, t, cs)
+	if err != nil {
+		return nil, err
+	}
+	standings := p.standings(t.Skill)
+	slices.SortStableFunc(scored, func(x, y rank.Scored) int {
+		return places[standings[x.Name]] - places[standings[y.Name]]
+	})
+	if i := slices.IndexFunc(scored, func(s rank.Scored) bool { return standings[s.Name] == "paused" }); i > 0 {
+		scored = scored[:i]
+	}
+	return scored, nil
+}
+
+// standings returns those of workers at a skill, by what is approved; the last decision counts.
+func (b *Book) standings(skill string) map[string]string {
+	of := map[string]string{}
+	for p := range b.All(Approved) { // the latest first
+		var s standing
+		if !p.drafted() && json.Unmarshal([]byte(p.Change), &s) == nil && s.Skill == skill && of[s.Worker] == "" {
+			of[s.Worker] = s.Standing
+		}
+	}
+	return of
 }

@@ -1,57 +1,45 @@
-// Package goal keeps goals of the world. It decides from the state of the world,
-// not from text: which goals are violated, and which actions would mend them. No
-// model is asked.
+// Package goal keeps goals of the world: it decides from what was read, not from text, which goals are violated, and
+// has the worker called whose effect it is to mend them. No model is asked.
 //
-// A [World] holds what was last read about each domain, such as "ci" or "disk".
-// [World.Set] fills it, and so do the collectors that [World.Poll] calls when they
-// are due. A selector names a value in it:
+// A [World] has what is known, by domain: readings of collectors, and what workers report to have changed (act.Result's
+// Deltas). [Goals] say what should hold of it. A [Keeper] begins a run of an arc.Agent for each goal that is violated,
+// under the session "goal/ID":
 //
-//	domains.ci.data.failing
-//	domains.fleet.data.agents["gpt-4.1"].successRate
-//	domains.ci.data.jobs.0.name
+//	world := goal.NewWorld("acme", nil)
+//	err = world.Collect("ci", readCI, time.Minute, 0)
+//	agent, err := arc.New(ctx, st, host, &arc.Options{Scope: "acme", OnEvent: world.OnEvent})
+//	goals := new(goal.Goals)
+//	err = goals.Load(document)
+//	keeper, err := goal.Open(store.NewGroup(store.Sub(st, "t/acme/")), agent, world, goals, nil, nil)
+//	keeper.Keep(ctx, 0, nil)
 //
-// that is "domains", the domain, "data", and the keys within what was read. As a
-// [reason.Effect] the first one is {Domain: "ci", Path: "data.failing"}. A value is
-// unknown if it was never read, could not be read for too long, or is not there: a
-// source that is down looks like no failure of what it watches.
+// # Who is called
 //
-// A [Goal] is a [Condition] on a value: a threshold, an invariant or a
-// distribution. [Goal.Evaluate] says whether it is met, violated or unknown, and
-// why in words. [Goals] is a set of them, which [Goals.Load] replaces from YAML
-// while it is in use.
+// Those workers are asked that list an effect (act.Worker's Effects) on the goal's value, or on one above or below it,
+// that does not move it the wrong way: no "inc" by -1 where it is too low, no "set" to what is not wanted. Of several
+// the policy of package rank says who is first. A worker with Skills gets the task under the first of them. Its Mode and
+// Blast say whether a person is asked. A worker's failure has it tried once more, then the host's Reasoner plans, if
+// there is one; no other worker is called for it unasked.
 //
-//	w := new(goal.World)
-//	err := w.Set("ci", goal.Snapshot{Data: map[string]any{"failing": 3}, At: now})
-//	green := goal.Goal{ID: "ci.green", Condition: goal.Condition{Selector: "domains.ci.data.failing", Max: new(0.0)}}
-//	fmt.Println(green.Evaluate(w, now).Reason) // domains.ci.data.failing is 3, not at most 0
+// # When
 //
-// # Keeping goals
+// A goal is acted on where a reading shows that it is violated. What was never read, or too long ago, is unknown. One run
+// at a time is under way for it, and for those about the same value. After a delivery it is left alone for its cooldown;
+// then the next reading judges the run, and corrects the figures of its worker: a success of which nothing shows is a
+// failure. It is acted on again once it was read anew. A worker that has failed at it three times in five minutes rests
+// for ten, and so does one that was refused, or is not there. A run that waits for a person is canceled once the goal is
+// met without it.
 //
-// A [Controller] does something about it. At every [Controller.Tick] it has a
-// [Runner] carry out the cheapest course of actions for each violated goal, of what
-// a [Catalog] says can be done, and keeps one [Outcome] of each dispatch.
-// arc.Agent.Keep makes a Controller whose dispatches are runs of the agent.
+// # Domains of the Agent
 //
-//	c, err := agent.Keep(ctx, w, goals, nil)
-//	err = c.Run(ctx)
+// A Keeper reads the figures of the last 24 hours as domains.agent_fleet_health.data: maxFailureRate1h, totalCostUsd1d,
+// orphanedSkillCount; agents, a list, and the same as byName, each with agentName, successRate, totalOutcomes,
+// failureRate1h, p50LatencyMs, p95LatencyMs, costPerSuccessfulOutcome, totalCostUsd and recentFailures; and skills, by
+// name, with the successRate and totalOutcomes of today. domains.memory_health.data has healthy, searchWorking, error,
+// memories, quarantined, helped and misled; [Upkeep] is a worker that mends it.
 //
-// A goal is acted upon by what was read or reported, never by what an action promises.
-// It is not acted upon while it is unknown, unless the goal says so. It is acted upon
-// once at a time, and again when the effects of the last dispatch had time to show and
-// the world was read anew; goals whose values a dispatch changes wait with it. An
-// action that has failed three times in five minutes rests for ten, and a success of
-// which nothing shows in the next reading is a failure. Of two goals that undo each other
-// the less severe one is left alone.
+// # What is kept
 //
-// # Persistence
-//
-// The store holds one entry for each dispatch: open from its admission until its
-// outcome replaces it. All else about a dispatch is in its run, which the Runner
-// keeps under the dispatch's ID. After a crash the Controller resumes the runs of
-// open entries. The world is not kept.
-//
-// Which of several workers does it is a matter of package rank, and that it is done
-// and verified of package act.
-//
-// All types are safe for concurrent use unless their comment says otherwise.
+// The store has a record for each goal: what is in flight, what rests, and which run is to be judged. So a process that
+// begins goes on with what another has left, and of several processes one dispatches a goal. The World is not kept.
 package goal

@@ -1,336 +1,234 @@
 package goal_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"strings"
-	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"pgregory.net/rapid"
 
+	"github.com/arc-learn/arc"
+	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/reason/goal"
 	"github.com/arc-learn/arc/store"
 )
 
-type obj = map[string]any
-
-func deltas(path, value string) []reason.Delta {
-	return []reason.Delta{{Domain: "m", Path: path, Value: json.RawMessage(value)}}
+// stands says how a goal with these fields stands in a world.
+func stands(t *testing.T, w *goal.World, fields string) goal.Standing {
+	t.Helper()
+	var gs goal.Goals
+	require.NoError(t, gs.Load([]byte("goals: [{id: g, selector: domains.m.data."+fields+"}]")))
+	return gs.Evaluate(w)[0]
 }
 
-func TestReadingsGrowOld(t *testing.T) {
-	t.Parallel()
-	w := new(goal.World)
-	require.NoError(t, w.Set("m", goal.Snapshot{Data: obj{"x": 1}, At: noon, MaxAge: time.Minute}))
-	require.NoError(t, w.Set("ever", goal.Snapshot{Data: obj{"x": 1}, At: noon, MaxAge: -1}))
-	require.Equal(t, 1.0, value(t, w, "data.x", after(60)))
-	require.Equal(t, "unknown", value(t, w, "data.x", after(61)))
-	require.NoError(t, w.Set("m", goal.Snapshot{Err: errors.New("down"), At: after(30)}))
-	require.Equal(t, 1.0, value(t, w, "data.x", after(60)), "a failure does not undo what was read")
-	s := w.State(after(100))
-	_, err := s.Read("domains.m.data.x")
-	require.EqualError(t, err, `unknown: domain "m" was last read 1m40s ago, more than 1m0s: down`)
-	ds := w.Domains(after(100))
-	require.Len(t, ds, 2)
-	require.Equal(t, goal.Domain{Name: "ever", Known: true, At: noon}, ds[0])
-	require.Equal(t, "m", ds[1].Name)
-	require.False(t, ds[1].Known)
-	require.EqualError(t, ds[1].Err, "down")
-	require.NoError(t, w.Set("m", goal.Snapshot{Data: obj{"x": 2}, At: after(100), MaxAge: time.Minute}))
-	require.Equal(t, 2.0, value(t, w, "data.x", after(100)))
-	require.Equal(t, "unknown", value(t, w, "data.x", after(200)))
-	require.NoError(t, w.Set("new", goal.Snapshot{Err: errors.New("down"), At: noon}))
-	_, err = w.State(noon).Read("domains.new.data.x")
-	require.EqualError(t, err, `unknown: domain "new" could not be read: down`)
-	_, err = (goal.State{}).Read("domains.m.data.x")
-	require.ErrorIs(t, err, goal.ErrUnknown)
+func set(t *testing.T, w *goal.World, data string) {
+	t.Helper()
+	require.NoError(t, w.Set("m", json.RawMessage(data), 0))
+}
+
+// The cases of protoWorkstacean's evaluators (goals-hitl), but for what is missing: it is unknown, not violated.
+func TestEvaluate(t *testing.T) {
+	w := goal.NewWorld("acme", nil)
+	set(t, w, `{"x": 5, "s": "a", "z": 0, "t": true, "n": null, "list": ["a","a","b","c"], "obj": {"p": "a", "q": "b"}, "work": {"do": 6, "fix": 2}, "none": [],
+		"gpt-4.1": {"rate": 0.5}, "jobs": [{"name": "build"}]}`)
+	for fields, want := range map[string]goal.Status{
+		"x, min: 1, max: 9": goal.Met, "x, min: 6": goal.Violated, "x, min: 5": goal.Met, "x, max: 5": goal.Met, "x, max: 4": goal.Violated,
+		"x, max: 0, enabled: false": goal.Unknown, "x": goal.Met, "x, type: Threshold": goal.Met, "s, type: threshold": goal.Violated,
+		"t": goal.Met, "z": goal.Violated, "z, operator: falsy": goal.Met, "n, operator: falsy": goal.Met, "n, max: 1": goal.Unknown,
+		"nope, operator: eq, expected: 1": goal.Unknown, "x.y.z": goal.Unknown, "list.4": goal.Unknown, "list.-1": goal.Unknown,
+		"s, operator: in, expected: [a, b]": goal.Met, "s, operator: in, expected: a": goal.Violated, "s, operator: not_in, expected: [a]": goal.Violated,
+		"x, operator: eq, expected: 5": goal.Met, `x, operator: eq, expected: "5"`: goal.Violated, "x, operator: neq, expected: 5": goal.Violated,
+		"obj, operator: eq, expected: {p: a, q: b}": goal.Met, "s, operator: not_in, expected: [b]": goal.Met,
+		"list, distribution: {a: 0.5, b: 0.25, c: 0.25}": goal.Met, "list, distribution: {a: 0.4}": goal.Met, "list, distribution: {a: 0.8}, tolerance: 0.3": goal.Met, "list, distribution: {zz: 0.2}": goal.Violated,
+		"list, distribution: {a: 0.5}": goal.Met, "obj, distribution: {a: 0.5, b: 0.5}": goal.Met, "x, distribution: {a: 1}": goal.Violated,
+		"list, pattern: '^[ab]$'": goal.Violated, "list, pattern: '^[abc]$'": goal.Met, "list, distribution: {a: 0.1}, tolerance: 0.39": goal.Violated,
+		"work, distribution: {do: 0.75, fix: 0.25}, tolerance: 0": goal.Met, "none, distribution: {a: 1}": goal.Violated,
+		"gpt-4.1.rate, min: 0.5": goal.Met, "jobs.0.name, operator: eq, expected: build": goal.Met,
+	} {
+		require.Equal(t, want, stands(t, w, fields).Status, fields)
+	}
+	require.Equal(t, `domains.m.data.list is {"a":0.5,"b":0.25,"c":0.25}, not spread as {"zz":0.2} ± 0.1`, stands(t, w, "list, distribution: {zz: 0.2}").Reason)
+}
+
+func TestLoad(t *testing.T) {
+	const good = "goals:\n  - id: a\n    selector: domains.m.data.x\n"
+	var gs goal.Goals
+	require.Empty(t, gs.Evaluate(goal.NewWorld("", nil)))
+	require.NoError(t, gs.Load([]byte("version: \"1\"\n"+good+"    severity: CRITICAL\n    cooldown: 5s\n")))
+	for document, want := range map[string]string{
+		"":                              "empty",
+		good + "    maximum: 3":         "line 4: field maximum not found",
+		good + "    max: 3\n    max: 4": "line 5",
+		good + "  - id: a\n    selector: domains.m.data": "line 4: goal \"a\": the id is that of another goal",
+		good + "    max: 3\n    min: 4":                  "line 2: goal \"a\": min is above max",
+		good + "    max: .nan":                           "no finite number",
+		good + "    max: 3\n    pattern: a":              "it is a threshold, and has fields of another type",
+		good + "    pattern: '('":                        "error parsing regexp",
+		good + "    severity: urgent":                    "severity is one of critical, high, medium, low",
+		good + "    type: trend":                         "type is one of threshold, distribution, invariant, not \"trend\"",
+		good + "    operator: like":                      "there is no operator \"like\"",
+		good + "    operator: in":                        "expects a list",
+		good + "    expected: 3":                         "operator truthy expects nothing",
+		good + "    cooldown: -1s":                       "cooldown is negative",
+		good + "    distribution: {a: 2}":                "the share of \"a\"",
+		good + "    tolerance: 2":                        "tolerance is not from 0 to 1",
+		"goals: [{id: a, selector: m.x}]":                "not a place such as",
+		"goals: [{id: a, selector: domains.m}]":          "not a place such as",
+		"goals: [{selector: domains.m.data, id: " + strings.Repeat("a", 129) + "}]": "at most 128 bytes",
+		good + "---\n" + good: "a second document",
+	} {
+		err := gs.Load([]byte(document))
+		require.ErrorContains(t, err, want, document)
+		require.Len(t, gs.Evaluate(goal.NewWorld("", nil)), 1, "the goals stay as they were")
+	}
 }
 
 func TestDeltas(t *testing.T) {
-	t.Parallel()
-	w := world(t, obj{"a": obj{"b": 1, "c": 2}, "list": []int{1, 2}})
-	before := w.State(noon)
-	require.NoError(t, w.Apply(deltas("data.a.b", "5"), after(10)))
-	require.NoError(t, w.Apply(deltas("data.list.1", `{"x":[]}`), after(10)))
-	require.NoError(t, w.Apply(deltas("data.list.7", `1`), after(10)), "no such place: nothing changes")
-	require.NoError(t, w.Apply(deltas("data.a.c.deep", `true`), after(10)))
-	require.Equal(t, obj{
-		"a": obj{"b": 5.0, "c": obj{"deep": true}}, "list": []any{1.0, obj{"x": []any{}}},
-	}, value(t, w, "data", after(10)))
-	require.Equal(t, "unknown", value(t, w, "data.list.7", after(10)))
-	r, err := before.Read("domains.m.data.a.b")
-	require.NoError(t, err)
-	require.Equal(t, goal.Reading{Value: 1.0, At: noon}, r, "a state does not change")
-	r, err = before.Read("domains.m.data.list")
-	require.NoError(t, err)
-	require.Equal(t, []any{1.0, 2.0}, r.Value)
-
-	require.NoError(t, w.Set("m", goal.Snapshot{Data: obj{"a": 0}, At: after(20)}))
-	require.Equal(t, 0.0, value(t, w, "data.a", after(20)), "read after it")
-	require.NoError(t, w.Apply(deltas("data.a", "9"), after(30)))
-	require.Equal(t, 9.0, value(t, w, "data.a", after(10*60+20)))
-	require.Equal(t, "unknown", value(t, w, "data.a", after(10*60+21)), "it is as old as the reading")
-
-	require.NoError(t, w.Apply([]reason.Delta{{Domain: "new", Path: "data.n", Value: json.RawMessage("1")}}, noon))
-	r, err = w.State(noon).Read("domains.new.data.n")
-	require.NoError(t, err)
-	require.Equal(t, goal.Reading{Value: 1.0, At: noon}, r)
-}
-
-// TestDeltasAreAllOrNone: one bad delta keeps the good ones out.
-func TestDeltasAreAllOrNone(t *testing.T) {
-	t.Parallel()
-	w := world(t, obj{"a": 1})
-	for want, bad := range map[string]reason.Delta{
-		"no name":                       {Path: "data.a"},
-		"begins with data":              {Domain: "m", Path: "a"},
-		"an empty key":                  {Domain: "m", Path: "data..a"},
-		"is not JSON":                   {Domain: "m", Path: "data.a", Value: json.RawMessage("{")},
-		"cannot unmarshal number 1e999": {Domain: "m", Path: "data.a", Value: json.RawMessage("1e999")},
-		"over the limit of 64":          {Domain: "m", Path: "data.a", Value: json.RawMessage(strings.Repeat("[", 65) + strings.Repeat("]", 65))},
-		"name of a domain: 2000":        {Domain: strings.Repeat("d", 2000), Path: "data.a"},
+	for _, tt := range []struct{ data, path, op, value, want string }{
+		{`{"x": 1}`, "m.x", "set", `"new"`, `{"x":"new"}`},
+		{`{"x": 1}`, "domains.m.data.x", "inc", `-2.5`, `{"x":-1.5}`},
+		{`{"x": 1}`, "m.y.z", "set", `[1]`, `{"x":1,"y":{"z":[1]}}`},
+		{`{"l": [1]}`, "m.l", "push", `2`, `{"l":[1,2]}`},
+		{`{}`, "m.l", "push", `2`, `{"l":[2]}`},
+		{`{"gpt-4.1": {"x": 1}}`, "m.gpt-4.1.x", "inc", `1`, `{"gpt-4.1":{"x":2}}`},
+		{`{"l": [{"a": 1}]}`, "m.l.0.a", "inc", `1`, `{"l":[{"a":2}]}`},
+		{`{"x": 1}`, "m", "set", `3`, `3`},
+		{`{"x": 1}`, "m.y", "inc", `1`, ""}, {`{"x": "1"}`, "m.x", "inc", `1`, ""}, {`{"x": 1}`, "m.x", "inc", `"1"`, ""},
+		{`{"x": 1}`, "m.x.y", "set", `1`, ""}, {`{"l": [1]}`, "m.l.1", "set", `1`, ""}, {`{"x": 1}`, "m.x", "push", `1`, ""},
+		{`{"x": 1}`, "m..x", "set", `1`, ""}, {`{"x": 1}`, "m.x", "mul", `2`, ""}, {`{"x": 1}`, "m.x", "set", `{`, ""},
+		{`{"x": 1}`, "m.y", "set", `"` + strings.Repeat("y", 1<<20) + `"`, ""},
 	} {
-		err := w.Apply(append(deltas("data.a", "2"), bad), after(1))
-		require.ErrorContains(t, err, want)
+		w := goal.NewWorld("acme", nil)
+		set(t, w, tt.data)
+		err := w.Apply(reason.Delta{Path: tt.path, Op: tt.op, Value: json.RawMessage(tt.value)})
+		if tt.want == "" {
+			require.Error(t, err, tt)
+			tt.want = tt.data
+		} else {
+			require.NoError(t, err, tt)
+		}
+		var gs goal.Goals
+		require.NoError(t, gs.Load([]byte("goals: [{id: g, selector: domains.m.data, operator: eq, expected: "+tt.want+"}]")))
+		require.Equal(t, goal.Met, gs.Evaluate(w)[0].Status, "%v: %v", tt, gs.Evaluate(w)[0].Reason)
 	}
-	var large []reason.Delta
-	for i := range 5 {
-		large = append(large, deltas(fmt.Sprintf("data.k%d", i), `"`+strings.Repeat("x", 1<<20-2)+`"`)...)
-	}
-	_, ok := errors.AsType[*store.LimitError](w.Apply(large, after(1)))
-	require.True(t, ok)
-	require.Equal(t, obj{"a": 1.0}, value(t, w, "data", after(1)))
-	_, ok = errors.AsType[*store.LimitError](w.Apply(large[:1], after(1)))
-	require.True(t, ok, "the domain as a whole is too large then")
-	require.Equal(t, obj{"a": 1.0}, value(t, w, "data", after(1)))
 }
 
-// TestEffects: changes of a plan come in their order, on top of what was read.
-func TestEffects(t *testing.T) {
-	t.Parallel()
-	s := world(t, obj{"failing": 3, "note": "x", "list": []any{1, 2}, "o": obj{"x": 1}}).State(noon)
-	after, err := s.After([]goal.Change{
-		adds("data.failing", -1), adds("data.failing", -2), adds("data.note", 1), adds("data.gone", 1),
-		sets("data.list.1", obj{"b": 1}), sets("data.list.7", 1), sets("data.o.y.z", true), sets("data.big", math.MaxFloat64),
-		adds("data.big", math.MaxFloat64),
+// A collector that fails, panics, hangs or is too late leaves its domain as it was, with its age, and holds no other.
+func TestCollectors(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := goal.NewWorld("acme", nil)
+		answer, calls := func(context.Context) (any, error) { return map[string]any{"x": 1}, nil }, 0
+		require.NoError(t, w.Collect("m", func(ctx context.Context) (any, error) {
+			calls++
+			return answer(ctx)
+		}, 20*time.Second, 0))
+		reads := 0
+		require.NoError(t, w.Collect("other", func(context.Context) (any, error) {
+			reads++
+			return reads, nil
+		}, time.Second, 0))
+		require.Equal(t, "unknown: m was never read", stands(t, w, "x").Reason)
+		for _, each := range []struct {
+			name   string
+			answer func(context.Context) (any, error)
+			fails  bool
+			status goal.Status
+		}{
+			{"reads", answer, false, goal.Met},
+			{"fails", func(context.Context) (any, error) { return nil, errors.New("down") }, true, goal.Met},
+			{"panics", func(context.Context) (any, error) { panic("down") }, true, goal.Met},
+			{"is no JSON", func(context.Context) (any, error) { return func() {}, nil }, true, goal.Met},
+			{"is too much", func(context.Context) (any, error) { return strings.Repeat("x", 1<<20), nil }, true, goal.Unknown},
+			{"is too late", func(ctx context.Context) (any, error) { <-ctx.Done(); return map[string]any{"x": 0}, nil }, true, goal.Unknown},
+			{"reads again", answer, false, goal.Met},
+		} {
+			answer = each.answer
+			err := w.Poll(t.Context())
+			require.Equal(t, each.fails, err != nil, "%s: %v", each.name, err)
+			require.Equal(t, each.status, stands(t, w, "x").Status, "%s: 20 s apart, and a reading holds for 60", each.name)
+			time.Sleep(20 * time.Second)
+			synctest.Wait()
+		}
+		require.Equal(t, []int{7, 7}, []int{calls, reads})
+
+		hang := make(chan bool)
+		answer = func(context.Context) (any, error) { <-hang; return map[string]any{"x": 0}, nil }
+		began := time.Now()
+		require.ErrorIs(t, w.Poll(t.Context()), context.DeadlineExceeded)
+		require.Equal(t, 10*time.Second, time.Since(began))
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		require.NoError(t, w.Poll(t.Context()), "it has not come back")
+		require.Equal(t, []int{8, 9}, []int{calls, reads})
+		set(t, w, `{"x": 2}`)
+		close(hang)
+		synctest.Wait()
+		answer = func(context.Context) (any, error) { return nil, errors.New("down") }
+		require.Error(t, w.Poll(t.Context()), "it is called again")
+		require.Equal(t, "domains.m.data.x is 2", stands(t, w, "x").Reason)
+
+		time.Sleep(9 * time.Minute)
+		answer = func(context.Context) (any, error) { time.Sleep(time.Second); return map[string]any{"x": 1}, nil }
+		go func() { time.Sleep(time.Millisecond); set(t, w, `{"x": 2}`) }()
+		require.NoError(t, w.Poll(t.Context()))
+		require.Equal(t, "domains.m.data.x is 2", stands(t, w, "x").Reason, "what was read later holds")
+		time.Sleep(9 * time.Minute)
+		require.NoError(t, w.Apply(reason.Delta{Path: "m.x", Op: "inc", Value: json.RawMessage("1")}))
+		time.Sleep(time.Minute - time.Second)
+		require.Equal(t, "domains.m.data.x is 3", stands(t, w, "x").Reason, "as old as its reading")
+		time.Sleep(time.Second)
+		require.Equal(t, "unknown: m was read 10m1s ago", stands(t, w, "x").Reason)
+		require.Error(t, w.Collect("m", nil, 0, 0))
+		require.Error(t, w.Collect("a.b", answer, 0, 0))
+		require.Error(t, w.Set("", 1, 0))
 	})
-	require.NoError(t, err)
-	r, err := after.Read("domains.m.data")
-	require.NoError(t, err)
-	require.Equal(t, obj{
-		"failing": 0.0, "note": "x", "list": []any{1.0, obj{"b": 1.0}}, "o": obj{"x": 1.0, "y": obj{"z": true}}, "big": math.MaxFloat64,
-	}, r.Value, "what is no number, no sum or no place in a list changes nothing")
-	r, err = s.Read("domains.m.data")
-	require.NoError(t, err)
-	require.Equal(t, obj{"failing": 3.0, "note": "x", "list": []any{1.0, 2.0}, "o": obj{"x": 1.0}}, r.Value, "a state does not change")
-	after, err = after.After([]goal.Change{alters("data.o")})
-	require.NoError(t, err)
-	for path, known := range map[string]bool{"data": false, "data.o": false, "data.o.x": false, "data.note": true} {
-		_, err := after.Read("domains.m." + path)
-		require.Equal(t, known, err == nil, path)
-	}
-	after, err = after.After([]goal.Change{sets("data.o", 1)})
-	require.NoError(t, err)
-	r, err = after.Read("domains.m.data.o")
-	require.NoError(t, err)
-	require.Equal(t, 1.0, r.Value)
 }
 
-func TestBadEffects(t *testing.T) {
-	t.Parallel()
-	for want, c := range map[string]goal.Change{
-		"begins with data":       sets("a", 1),
-		"unknown operation":      {Effect: reason.Effect{Domain: "m", Path: "data.a"}, Op: "mul", Value: 2},
-		"which is no number":     {Effect: reason.Effect{Domain: "m", Path: "data.a"}, Op: "add", Value: "2"},
-		"NaN":                    adds("data.a", math.NaN()),
-		"unsupported type: chan": sets("data.a", make(chan int)),
-	} {
-		require.ErrorContains(t, goal.Action{Name: "a", Effects: []goal.Change{sets("data.a", 2), c}}.Check(), want)
-	}
-}
-
-// TestGarbage: what is no JSON, or too much of it, leaves the last reading
-// alone.
-func TestGarbage(t *testing.T) {
-	t.Parallel()
-	w := world(t, obj{"a": 1})
-	loop := obj{}
-	loop["loop"] = loop
-	for want, data := range map[string]any{
-		"unsupported value: NaN":        obj{"a": math.NaN()},
-		"unsupported type: chan":        obj{"a": make(chan int)},
-		"cycle":                         loop,
-		"over the limit of 1048576":     strings.Repeat("x", goal.MaxSnapshot+1),
-		"over the limit of 64":          json.RawMessage(strings.Repeat("[", 65) + strings.Repeat("]", 65)),
-		"exceeded max depth":            json.RawMessage(strings.Repeat("[", 20000) + strings.Repeat("]", 20000)),
-		"cannot unmarshal number 1e400": json.RawMessage("[1e400]"),
-		"unexpected end":                json.RawMessage("["),
-		"panic: boom":                   bomb{},
-	} {
-		err := w.Set("m", goal.Snapshot{Data: data, At: after(1)})
-		require.ErrorContains(t, err, want)
-		require.Equal(t, 1.0, value(t, w, "data.a", after(1)))
-		require.Equal(t, w.Domains(after(1))[0].Err.Error(), strings.TrimPrefix(err.Error(), `goal: set domain "m": `))
-	}
-	require.Error(t, w.Set("m", goal.Snapshot{Data: 1}))
-	require.Error(t, w.Set("", goal.Snapshot{Data: 1, At: noon}))
-	require.Error(t, w.Set("\xff", goal.Snapshot{Data: 1, At: noon}))
-	for i := range goal.MaxDomains - 1 {
-		require.NoError(t, w.Set(fmt.Sprint(i), goal.Snapshot{At: noon}))
-	}
-	_, ok := errors.AsType[*store.LimitError](w.Set("one more", goal.Snapshot{At: noon}))
-	require.True(t, ok)
-	require.NoError(t, w.Set("m", goal.Snapshot{Data: json.RawMessage(strings.Repeat("[", goal.MaxDepth) + strings.Repeat("]", goal.MaxDepth)), At: noon}))
-}
-
-type bomb struct{}
-
-func (bomb) MarshalJSON() ([]byte, error) { panic("boom") }
-
-// TestCopies: nothing that goes in or comes out is shared.
-func TestCopies(t *testing.T) {
-	t.Parallel()
-	data := obj{"list": []any{obj{"a": 1}}}
-	w := world(t, data)
-	raw := []byte(`[{"b":1}]`)
-	require.NoError(t, w.Apply([]reason.Delta{{Domain: "m", Path: "data.new", Value: raw}}, noon))
-	data["list"].([]any)[0] = "changed"
-	raw[3] = 'x'
-	s := w.State(noon)
-	want := obj{"list": []any{obj{"a": 1.0}}, "new": []any{obj{"b": 1.0}}}
-	for range 2 {
-		r, err := s.Read("domains.m.data")
+// What ordinary runs of the scope report changes the World, and what those of another scope report does not.
+func TestOrdinaryRuns(t *testing.T) {
+	w := goal.NewWorld("acme", nil)
+	set(t, w, `{"x": 5}`)
+	lowers := act.ExecutorFunc(func(_ context.Context, c *act.Call) (*act.Result, error) {
+		deltas := []reason.Delta{{Path: "m.x", Op: "inc", Value: json.RawMessage("-2")}, {Path: "m.nope", Op: "inc", Value: json.RawMessage("1")}}
+		return &act.Result{Text: c.Task.Objective, Deltas: deltas}, nil
+	})
+	no := act.GateFunc(func(_ context.Context, _ *act.Call, r *act.Result) (act.Verdict, error) {
+		return act.Verdict{Pass: r.Text != "refused"}, nil
+	})
+	a, err := arc.New(t.Context(), store.NewMem(), arc.Host{Workers: []act.Worker{{Name: "w", Executor: lowers, Gates: []act.Gate{no}}}},
+		&arc.Options{OnEvent: w.OnEvent})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, a.Close()) }()
+	for _, tt := range []struct {
+		scope memory.Scope
+		text  string
+		want  int
+	}{{"acme", "one", 3}, {"acme/ann", "two", 3}, {"other", "three", 3}, {"acme", "refused", 3}, {"acme", "four", 1}} {
+		_, err := a.Run(t.Context(), arc.Objective{Scope: tt.scope, Text: tt.text})
 		require.NoError(t, err)
-		require.Equal(t, want, r.Value)
-		r.Value.(obj)["list"].([]any)[0].(obj)["a"] = "changed"
-		v := goal.Goal{Condition: goal.Condition{Selector: "domains.m.data.new"}}.In(s)
-		v.Actual.([]any)[0].(obj)["b"] = "changed"
+		require.Equal(t, fmt.Sprint("domains.m.data.x is ", tt.want), stands(t, w, "x").Reason)
 	}
 }
 
-func TestSelectors(t *testing.T) {
-	t.Parallel()
-	w := new(goal.World)
-	require.NoError(t, w.Set("a.b", goal.Snapshot{Data: obj{"x y": obj{"": obj{`"`: 1}}, "é": 2}, At: noon}))
-	for _, sel := range []string{`domains["a.b"].data["x y"][""]["\""]`, goal.Selector("a.b", "x y", "", `"`)} {
-		r, err := w.State(noon).Read(sel)
-		require.NoError(t, err)
-		require.Equal(t, 1.0, r.Value)
-		require.Equal(t, reason.Effect{Domain: "a.b", Path: `data["x y"][""]["\""]`}, goal.Condition{Selector: sel}.Effect())
-	}
-	r, err := w.State(noon).Read(`domains["a.b"].data.é`)
-	require.NoError(t, err)
-	require.Equal(t, 2.0, r.Value)
-	for _, bad := range []string{
-		"", ".", "domains", "domains.m", "domains.m.x", "domains..data", "domains.m.data.", "domains.m.data.a b", "x.m.data",
-		`domains.m.data[`, `domains.m.data["x`, `domains.m.data["x"`, `domains.m.data["x"]y`, `domains.m.data.["x"]`, `domains.m.data[x]`,
-		`domains.m.data[]`, `domains[""].data`, "domains.m.data.\xff", "domains.m.data." + strings.Repeat("x", 2000), "domains.m.data" + strings.Repeat(".x", 70),
-	} {
-		require.Error(t, goal.Condition{Selector: bad}.Check(), bad)
-		require.Zero(t, goal.Condition{Selector: bad}.Effect())
-	}
-	e := func(path string) reason.Effect { return reason.Effect{Domain: "m", Path: path} }
-	require.True(t, goal.Overlaps(e("data.a"), e("data.a.b")))
-	require.True(t, goal.Overlaps(e("data.a.b"), e("data.a")))
-	require.False(t, goal.Overlaps(e("data.a"), e("data.ab")))
-	require.False(t, goal.Overlaps(e("data.a"), reason.Effect{Domain: "n", Path: "data.a"}))
-	require.False(t, goal.Overlaps(e("a"), e("a")))
-	require.False(t, goal.Overlaps(e("data"), e("a")))
-}
-
-func TestSelectorsRoundTrip(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		key := rapid.OneOf(rapid.StringMatching(`[a-c.\["\\ ]{0,4}`), rapid.String())
-		domain := rapid.OneOf(rapid.StringMatching(`[a-c.\["\\ ]{1,4}`), rapid.StringN(1, 20, 80)).Draw(t, "domain")
-		keys := rapid.SliceOfN(key, 0, 5).Draw(t, "keys")
-		data := any("here")
-		for i := len(keys) - 1; i >= 0; i-- {
-			data = obj{keys[i]: data}
-		}
-		w := new(goal.World)
-		if err := w.Set(domain, goal.Snapshot{Data: data, At: noon}); err != nil {
-			t.Fatal(err)
-		}
-		r, err := w.State(noon).Read(goal.Selector(domain, keys...))
-		if err != nil || r.Value != "here" {
-			t.Fatalf("%s: %v %v", goal.Selector(domain, keys...), r.Value, err)
+func FuzzLoad(f *testing.F) {
+	f.Add([]byte(ci), []byte(`{"failing": [1, {"a": null}]}`), "m.failing.1.a")
+	f.Add([]byte("goals: [{id: a, selector: domains.m.data.a, distribution: {x: .5}, pattern: a}]"), []byte(`{"a": {"x": 1e308, "y": 1e308}}`), "m.a")
+	f.Fuzz(func(t *testing.T, document, data []byte, path string) {
+		var gs goal.Goals
+		w := goal.NewWorld("acme", nil)
+		_ = w.Set("m", json.RawMessage(data), 0)
+		_ = w.Apply(reason.Delta{Path: path, Op: "push", Value: data})
+		if gs.Load(document) == nil {
+			for _, s := range gs.Evaluate(w) {
+				require.NotEmpty(t, s.Reason)
+			}
 		}
 	})
-}
-
-// TestWorldModel runs random histories of numbers against what was read or reported
-// last.
-func TestWorldModel(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		w := new(goal.World)
-		var want any = "unknown"
-		var read time.Time
-		for range rapid.IntRange(1, 40).Draw(t, "steps") {
-			now := after(rapid.IntRange(0, 700).Draw(t, "now"))
-			v := float64(rapid.IntRange(-3, 3).Draw(t, "v"))
-			switch rapid.IntRange(0, 2).Draw(t, "op") {
-			case 0:
-				want, read = v, now
-				require.NoError(t, w.Set("m", goal.Snapshot{Data: obj{"x": v}, At: now}))
-			case 1:
-				require.NoError(t, w.Set("m", goal.Snapshot{Err: errors.New("down"), At: now}))
-			case 2:
-				if want == "unknown" {
-					read = now
-				}
-				want = v
-				require.NoError(t, w.Apply(deltas("data.x", fmt.Sprint(v)), now))
-			}
-			r, err := w.State(now).Read("domains.m.data.x")
-			if want == "unknown" || now.Sub(read) > 10*time.Minute {
-				require.ErrorIs(t, err, goal.ErrUnknown)
-				continue
-			}
-			require.NoError(t, err)
-			require.Equal(t, goal.Reading{Value: want, At: read}, r)
-		}
-	})
-}
-
-// TestConcurrentUse is for the race detector.
-func TestConcurrentUse(t *testing.T) {
-	t.Parallel()
-	w := world(t, obj{"x": 0})
-	var wg sync.WaitGroup
-	for range 4 {
-		wg.Go(func() {
-			for j := range 50 {
-				at := after(j)
-				_ = w.Set("m", goal.Snapshot{Data: obj{"x": j}, At: at})
-				_ = w.Apply(deltas("data.x", "1"), at)
-				s := w.State(at)
-				_, _ = s.Read("domains.m.data.x")
-				_ = goal.Goal{Condition: is("data.x", 1)}.In(s)
-			}
-		})
-	}
-	wg.Wait()
-}
-
-// Deltas that are refused leave no domain behind.
-func TestDeltasThatAreRefusedLeaveNothing(t *testing.T) {
-	t.Parallel()
-	w := new(goal.World)
-	for _, bad := range []reason.Delta{
-		{Domain: "n", Path: "x", Value: []byte("1")}, {Domain: "n", Path: "data.x", Value: []byte("{")},
-	} {
-		require.Error(t, w.Apply([]reason.Delta{{Domain: "m", Path: "data.x", Value: []byte("1")}, bad}, noon))
-		require.Empty(t, w.Domains(noon))
-	}
-	large := reason.Delta{Domain: "n", Path: "data.x", Value: []byte(`"` + strings.Repeat("x", goal.MaxSnapshot-3) + `"`)}
-	require.Error(t, w.Apply([]reason.Delta{{Domain: "m", Path: "data.x", Value: []byte("1")}, large}, noon))
-	require.Empty(t, w.Domains(noon))
 }

@@ -2,6 +2,7 @@ package reasontest
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -15,285 +16,367 @@ import (
 	"github.com/arc-learn/arc/reason"
 )
 
-// patience is how long a test waits for what should happen at once.
-const patience = 20 * time.Second
+// Provider is an adapter with the protocol of its provider.
+type Provider struct {
+	// Model returns the adapter for a server at url.
+	Model func(url, key string) reason.Model
+	// Decode reads a request of the adapter.
+	Decode func(r *http.Request) (Seen, error)
+	// Write writes an answer by the protocol. It calls next before each piece of a stream after the first.
+	Write func(w http.ResponseWriter, stream bool, a Answer, next func())
+}
 
-// CheckModel holds the adapter of p to these rules, each in a subtest:
+// Seen is what the adapter has sent.
+type Seen struct {
+	reason.Request // of a Tool the Name is looked at
+	Stream         bool
+}
+
+// Answer is what the server answers.
+type Answer struct {
+	Pieces   []string // of the text
+	Thought  string   // marked as one, before the text
+	Signed   string   // what the provider wants back with the next request; "": nothing
+	Calls    []reason.ToolCall
+	Stop     string
+	Usage    reason.Usage
+	Unclosed bool // a stream: ends before its end
+}
+
+// patience is how long a rule waits for what should happen at once.
+var patience = 20 * time.Second
+
+// key must not stand in an error.
+const key = "sk-reasontest-0123456789abcdef"
+
+// CheckModel holds an adapter to these rules, each in a subtest, by calls of [reason.Generate] to a local server:
 //
-//   - request, defaults: system, messages, schema, bound and temperature arrive
-//     as given, a temperature of 0 too; what is not given is not sent; the
-//     request stays as it was
-//   - answer, stop length, stop refusal: text, usage, model and stop come back
-//   - concurrent: calls do not wait for one another, nor mix their answers
-//   - ended, cancel, deadline: a call returns when its context ends, with the
-//     context's error in the chain, and that is not [reason.Retryable]
-//   - rate limit: 429 is a [reason.ModelError] with Again and what Retry-After
-//     says, in seconds or as a date; nonsense counts as nothing
-//   - overloaded: 500, 502, 503 and 529 are one with Again
-//   - rejected: 400, 401, 403 and 404 are one without
-//   - empty, malformed: an error; no panic
-//   - cut, refused: a broken connection, or none at all, is Retryable
-//   - huge: an answer of 48 MiB is an error, and is not read to its end
-//   - stream: the pieces join to the answer, and the last carries stop, usage
-//     and model; each arrives before the next is sent
-//   - stream break, stream cancel: the connection is closed; a cancelled stream
-//     ends with the context's error
-//   - stream rate limit, stream cut, stream early end, stream malformed, stream
-//     huge, stream fail: an error is the last thing that is yielded; it is
-//     Retryable where the stream was cut or ended early
+//   - request: system, messages, schema, tools, MaxTokens and Temperature arrive as given; what is not given does not
+//   - answer, stream: text, usage with cached tokens, and why it stopped; a call is one request; each piece of a
+//     stream is told before the next is sent
+//   - tools, stream tools: parallel calls, with text and a thought, which is in no text; then their results, errors
+//     too, by the ids of the calls, and with what the provider has signed
+//   - refusals: 429 is RateLimited with what Retry-After says, of a stream too; an empty account (402, or by its
+//     code), 400, 401, 403 and 404 are Permanent; 500, 502, 503 and 529 are Unavailable
+//   - cut: no server, a connection that breaks, a stream without its end are Unavailable
+//   - malformed: no JSON, a web page, an empty object are errors
+//   - cancel: a call returns when its context ends, with its error, and closes its connection
 //
-// and to these always: a response or an error, never both, nor neither; one
-// request for a call; no [Key] in an error; no panic.
+// and always: no panic, and no key in an error.
 func CheckModel(t *testing.T, p Provider) {
 	t.Helper()
-	for _, name := range unknown(p.Lacks) {
-		t.Errorf("Provider.Lacks: there is no rule %q", name)
-	}
-	for _, r := range rules() {
+	for _, r := range rules {
 		t.Run(r.name, func(t *testing.T) {
-			if slices.Contains(p.Lacks, r.name) {
-				t.Skip("the provider lacks it")
-			}
-			if r.needs != nil && !r.needs(p) {
-				t.Skip("the adapter does not stream, or has no such event")
-			}
-			for _, err := range violations(t.Context(), p, r, patience) {
+			for _, err := range violations(t.Context(), p, r.check) {
 				t.Error(err)
 			}
 		})
 	}
 }
 
-// unknown returns those of names that are no rule's.
-func unknown(names []string) []string {
-	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
-		return slices.ContainsFunc(rules(), func(r rule) bool { return r.name == name })
-	})
-}
-
-// rule is one that an adapter has to keep.
-type rule struct {
+var rules = []struct {
 	name  string
-	needs func(Provider) bool
 	check func(*check)
+}{
+	{"request", request},
+	{"answer", func(c *check) {
+		c.answers(false, Answer{Pieces: []string{"It is ", "{done} ü."}, Stop: reason.StopEnd})
+		c.answers(false, Answer{Pieces: []string{"It is"}, Stop: reason.StopLength})
+		c.answers(false, Answer{Pieces: []string{"I will not."}, Stop: reason.StopFilter})
+	}},
+	{"stream", func(c *check) {
+		c.answers(true, Answer{Pieces: []string{"It ", "is ", "{done} ü."}, Stop: reason.StopEnd})
+	}},
+	{"tools", func(c *check) { tools(c, false) }},
+	{"stream tools", func(c *check) { tools(c, true) }},
+	{"refusals", refusals},
+	{"cut", cut},
+	{"malformed", malformed},
+	{"cancel", cancel},
 }
-
-func rules() []rule {
-	streams := func(p Provider) bool { return p.Stream != nil }
-	return []rule{
-		{"request", nil, request}, {"defaults", nil, defaults},
-		{"answer", nil, answer(reason.StopEnd)}, {"stop length", nil, answer(reason.StopLength)},
-		{"stop refusal", nil, answer(reason.StopRefusal)}, {"concurrent", nil, concurrent},
-		{"ended", nil, ended}, {"cancel", nil, cancelled}, {"deadline", nil, deadline},
-		{"rate limit", nil, rateLimit}, {"overloaded", nil, statuses(true, 500, 502, 503, 529)},
-		{"rejected", nil, statuses(false, 400, 401, 403, 404)}, {"empty", nil, empty}, {"malformed", nil, malformed},
-		{"cut", nil, cut}, {"refused", nil, refused}, {"huge", nil, huge}, {"stream", nil, streamed},
-		{"stream break", streams, streamBreak}, {"stream cancel", streams, streamCancel},
-		{"stream rate limit", streams, streamRateLimit}, {"stream cut", streams, streamCut(true)},
-		{"stream early end", streams, streamCut(false)}, {"stream malformed", streams, streamMalformed},
-		{"stream huge", streams, streamHuge},
-		{"stream fail", func(p Provider) bool { return p.Stream != nil && p.StreamFail != nil }, streamFail},
-	}
-}
-
-// handler answers one request of the adapter.
-type handler func(w http.ResponseWriter, r *http.Request, call Call)
 
 // check is one rule at work: a server, and what was found.
 type check struct {
-	p        Provider
-	ctx      context.Context
-	patience time.Duration
-	srv      *httptest.Server
-	model    reason.Model
+	p     Provider
+	ctx   context.Context
+	srv   *httptest.Server
+	model reason.Model
 
-	mu struct {
-		sync.Mutex
-		handle   handler
-		requests int
-		errs     []error
-	}
+	mu     sync.Mutex
+	handle func(w http.ResponseWriter, r *http.Request, s Seen)
+	seen   []Seen
+	errs   []error
 }
 
-// violations returns in which ways p breaks r.
-func violations(ctx context.Context, p Provider, r rule, patience time.Duration) []error {
-	if p.Fail == nil {
-		p.Fail = fail
-	}
-	c := &check{p: p, ctx: ctx, patience: patience}
+// violations returns in which ways p breaks a rule.
+func violations(ctx context.Context, p Provider, rule func(*check)) []error {
+	c := &check{p: p, ctx: ctx}
 	c.srv = httptest.NewServer(http.HandlerFunc(c.serve))
-	defer func() {
-		c.srv.CloseClientConnections() // who still waits for an answer gets none
-		c.srv.Close()
-	}()
-	m, err := p.Model(c.srv.URL, Key)
-	if err != nil || m == nil {
-		return []error{fmt.Errorf("the adapter cannot be set up: %v", err)}
-	}
-	c.model = m
-	r.check(c)
+	defer c.srv.Close()
+	defer c.srv.CloseClientConnections()
+	c.model = p.Model(c.srv.URL, key)
+	rule(c)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.mu.errs
+	return c.errs
 }
 
-func (c *check) complain(format string, args ...any) {
+func (c *check) errorf(format string, args ...any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.mu.errs = append(c.mu.errs, fmt.Errorf(format, args...))
-}
-
-// on sets how the server answers from now on.
-func (c *check) on(h handler) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.mu.handle, c.mu.requests = h, 0
+	c.errs = append(c.errs, fmt.Errorf(format, args...))
 }
 
 func (c *check) serve(w http.ResponseWriter, r *http.Request) {
+	s, err := c.p.Decode(r)
+	if err != nil {
+		c.errorf("a request that is not the provider's: %w", err)
+	}
 	c.mu.Lock()
-	h := c.mu.handle
-	c.mu.requests++
+	c.seen = append(c.seen, s)
+	handle := c.handle
 	c.mu.Unlock()
-	call, err := c.p.Decode(r)
-	if err != nil {
-		c.complain("the request is not as the provider wants it: %w", err)
-		c.p.Fail(w, http.StatusBadRequest, "bad_request", "cannot be decoded")
-		return
-	}
-	h(w, r, call)
+	handle(w, r, s)
 }
 
-// once complains unless the server got n requests since on.
-func (c *check) once(what string, n int) {
+// on sets how the server answers from now on.
+func (c *check) on(h func(w http.ResponseWriter, r *http.Request, s Seen)) {
 	c.mu.Lock()
-	got := c.mu.requests
-	c.mu.Unlock()
-	if got != n {
-		c.complain("%s: %d requests for %d calls; whoever wraps the adapter tries again, not the adapter", what, got, n)
-	}
+	defer c.mu.Unlock()
+	c.handle, c.seen = h, nil
 }
 
-// errHang is the error of a call of which there is nothing more to say.
-var errHang = errors.New("no result")
-
-// wait runs fn and returns what it returns, unless it panics, or patience is at its end
-// before.
-func wait[T any](c *check, what string, fn func() T) (v T, err error) {
-	got, panicked := make(chan T, 1), make(chan any, 1)
-	go func() {
-		defer func() {
-			if v := recover(); v != nil {
-				panicked <- v
-			}
-		}()
-		got <- fn()
-	}()
-	select {
-	case v = <-got:
-		return v, nil
-	case r := <-panicked:
-		c.complain("%s: panic: %v", what, r)
-	case <-time.After(c.patience):
-		c.complain("%s: did not return", what)
-	}
-	return v, errHang
+// requests are those since on.
+func (c *check) requests() []Seen {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.seen)
 }
 
-// generate calls the adapter, and complains of what is never right.
-func (c *check) generate(ctx context.Context, what string, req *reason.Request) (*reason.Response, error) {
-	type result struct {
-		resp *reason.Response
-		err  error
-	}
-	r, err := wait(c, what, func() (r result) { r.resp, r.err = c.model.Generate(ctx, req); return r })
-	if err != nil {
-		return nil, err
-	}
-	if (r.resp == nil) == (r.err == nil) {
-		c.complain("%s: a response or an error, not both nor neither: got %v, %v", what, r.resp, r.err)
-		r.err = errors.Join(r.err, errHang)
-	}
-	c.secretive(what, r.err)
-	return r.resp, r.err
-}
-
-// collect reads a stream while next says so, and complains of what is never
-// right.
-func (c *check) collect(ctx context.Context, what string, next func(piece *reason.Response) bool) ([]*reason.Response, error) {
-	s, ok := reason.As[reason.Streamer](c.model)
-	if !ok {
-		c.complain("%s: the adapter does not stream", what)
-		return nil, errHang
-	}
-	type result struct {
-		pieces []*reason.Response
-		err    error
-	}
-	r, err := wait(c, what, func() (r result) {
-		for piece, err := range s.Stream(ctx, ask()) {
-			if r.err != nil {
-				c.complain("%s: goes on after an error", what)
-				return r
-			}
-			if (piece == nil) == (err == nil) {
-				c.complain("%s: a piece or an error, not both nor neither: got %v, %v", what, piece, err)
-				r.err = errHang
-				return r
-			}
-			if r.err = err; err != nil {
-				c.secretive(what, err)
-				continue
-			}
-			r.pieces = append(r.pieces, piece)
-			if !next(piece) {
-				return r
-			}
-		}
-		return r
-	})
-	if err != nil {
-		return nil, err
-	}
-	return r.pieces, r.err
-}
-
-// secretive complains of an error that shows the key.
-func (c *check) secretive(what string, err error) {
-	if err != nil && strings.Contains(err.Error(), Key) {
-		c.complain("%s: the API key is in the error: %q", what, strings.ReplaceAll(err.Error(), Key, "<the key>"))
-	}
-}
-
-// blocked waits, in a handler, until the client is gone.
-func (c *check) blocked(what string, r *http.Request) {
-	select {
-	case <-r.Context().Done():
-	case <-time.After(c.patience):
-		c.complain("%s: the connection stays open", what)
-	}
-}
-
-// arrived waits for a signal from a handler.
-func (c *check) arrived(what string, signal <-chan struct{}) bool {
-	select {
-	case <-signal:
-		return true
-	case <-time.After(c.patience):
-		c.complain("%s: no request", what)
-		return false
-	}
+func (c *check) serves(a Answer) {
+	c.on(func(w http.ResponseWriter, _ *http.Request, s Seen) { c.p.Write(w, s.Stream, a, func() {}) })
 }
 
 // ask is a small request.
-func ask() *reason.Request {
-	return &reason.Request{Messages: []reason.Message{{Role: "user", Text: "Say it."}}}
+func ask(stream bool) *reason.Request {
+	r := &reason.Request{Messages: []reason.Message{{Role: reason.UserRole, Text: "Say it."}}}
+	if stream {
+		r.OnText = func(string) {}
+	}
+	return r
 }
 
-// say is a reply with a text, streamed in these pieces.
-func say(pieces ...string) Reply {
-	return Reply{
-		Text: strings.Join(pieces, ""), Pieces: slices.Values(pieces), Stop: reason.StopEnd, Model: "small-1",
-		Usage: reason.Usage{TokensIn: 11, TokensOut: 7},
+// generate calls the adapter, and complains of what is never right.
+func (c *check) generate(ctx context.Context, what string, r *reason.Request) (*reason.Response, error) {
+	resp, err := reason.Generate(ctx, c.model, r)
+	if err != nil && (strings.Contains(err.Error(), key) || strings.Contains(err.Error(), "panic:")) {
+		c.errorf("%s: a panic, or the key in an error: %w", what, err)
+	}
+	return resp, err
+}
+
+// fails complains unless a call fails with one of these classes.
+func (c *check) fails(what string, stream bool, classes ...reason.ErrorClass) *reason.Error {
+	ctx, cancel := context.WithTimeout(c.ctx, patience)
+	defer cancel()
+	resp, err := c.generate(ctx, what, ask(stream))
+	e, ok := errors.AsType[*reason.Error](err)
+	if !ok || !slices.Contains(classes, e.Class) {
+		c.errorf("%s: want an error of class %q, got %v, %v", what, classes, resp, err)
+		return &reason.Error{}
+	}
+	return e
+}
+
+var used = reason.Usage{Calls: 1, Input: 120, Cached: 100, Output: 7}
+
+// answers checks that an answer comes back as it was given, and returns it.
+func (c *check) answers(stream bool, a Answer) *reason.Response {
+	a.Usage = used
+	told := make(chan string, 100)
+	c.on(func(w http.ResponseWriter, _ *http.Request, s Seen) {
+		if s.Stream != stream {
+			c.errorf("streamed: %v, want %v", s.Stream, stream)
+		}
+		c.p.Write(w, s.Stream, a, func() {
+			select {
+			case <-told:
+			case <-time.After(patience):
+				c.errorf("a piece of a stream is not told before the next is sent")
+			}
+		})
+	})
+	r, whole := ask(false), ""
+	if stream {
+		r.OnText = func(piece string) { whole += piece; told <- piece }
+	}
+	resp, err := c.generate(c.ctx, "answer", r)
+	if err != nil {
+		c.errorf("answer: %w", err)
+		return &reason.Response{}
+	}
+	got, want := *resp, reason.Response{Text: strings.Join(a.Pieces, ""), Calls: a.Calls, Usage: &used, Stop: a.Stop}
+	got.Opaque = nil
+	if show(got) != show(want) || stream && whole != want.Text {
+		c.errorf("got %s, streamed %q, want %s", show(got), whole, show(want))
+	}
+	if n := len(c.requests()); n != 1 {
+		c.errorf("%d requests for one call", n)
+	}
+	return resp
+}
+
+func show(v any) string { b, _ := json.Marshal(v); return string(b) }
+
+func request(c *check) {
+	c.serves(Answer{Pieces: []string{"{}"}, Stop: reason.StopEnd})
+	full := reason.Request{
+		System: "Be <brief>.",
+		Messages: []reason.Message{
+			{Role: reason.UserRole, Text: "One"}, {Role: reason.ModelRole, Text: "Two"}, {Role: reason.UserRole, Text: "Three"},
+		},
+		Schema:    json.RawMessage(`{"type":"object","properties":{"a":{"type":"string"}},"required":["a"],"additionalProperties":false}`),
+		Tools:     []reason.Tool{{Name: "pay", Description: "Pays.", Input: json.RawMessage(`{"type":"object"}`)}},
+		MaxTokens: 99, Temperature: new(float64(0)),
+	}
+	for _, r := range []*reason.Request{&full, ask(false)} {
+		if _, err := c.generate(c.ctx, "request", r); err != nil {
+			c.errorf("request: %w", err)
+			return
+		}
+	}
+	seen := c.requests()
+	got, bare := seen[0], seen[1]
+	bare.MaxTokens = 0 // an adapter may have a default
+	if !strings.HasPrefix(got.System, full.System) || show(got.Messages) != show(full.Messages) {
+		c.errorf("system %q and messages %s, want %q and %s", got.System, show(got.Messages), full.System, show(full.Messages))
+	}
+	if got.MaxTokens != 99 || got.Temperature == nil || *got.Temperature != 0 {
+		c.errorf("MaxTokens %d, Temperature %v, want 99 and 0", got.MaxTokens, got.Temperature)
+	}
+	if len(got.Tools) != 1 || got.Tools[0].Name != "pay" || len(got.Schema) == 0 && !strings.Contains(got.System, `"additionalProperties"`) {
+		c.errorf("tools %s, schema %s: want pay, and the schema, in the system prompt if need be", show(got.Tools), got.Schema)
+	}
+	if want := show(Seen{Request: *ask(false)}); show(bare) != want {
+		c.errorf("what was not given is sent: %s, want %s", show(bare), want)
+	}
+}
+
+func tools(c *check, stream bool) {
+	const signature = "c2lnbmVk/+=="
+	calls := []reason.ToolCall{
+		{ID: "call_a", Name: "pay", Inputs: json.RawMessage(`{"to":"ü \"x\"","amount":5}`)},
+		{ID: "call_b", Name: "look", Inputs: json.RawMessage(`{}`)},
+	}
+	resp := c.answers(stream, Answer{
+		Thought: `I could {"delete":1}, but`, Signed: signature, Pieces: []string{"I ", "pay."}, Calls: calls, Stop: reason.StopTools,
+	})
+	c.serves(Answer{Pieces: []string{"Paid."}, Stop: reason.StopEnd})
+	turns := []reason.Message{
+		{Role: reason.UserRole, Text: "Pay."},
+		{Role: reason.ModelRole, Text: resp.Text, Calls: resp.Calls, Opaque: resp.Opaque},
+		{Role: reason.ToolRole, CallID: "call_a", Text: "Error: not enough money"},
+		{Role: reason.ToolRole, CallID: "call_b", Text: `{"seen":1}`},
+	}
+	if _, err := c.generate(c.ctx, "results", &reason.Request{Messages: turns}); err != nil {
+		c.errorf("results: %w", err)
+		return
+	}
+	got := c.requests()[0].Messages
+	if len(got) != 4 {
+		c.errorf("messages are %s, want %s", show(got), show(turns))
+		return
+	}
+	for i, m := range got {
+		if m.Role != turns[i].Role || m.CallID != turns[i].CallID || !strings.Contains(m.Text, turns[i].Text) ||
+			show(m.Calls) != show(turns[i].Calls) {
+			c.errorf("message %d is %s, want %s", i, show(m), show(turns[i]))
+		}
+	}
+	if !strings.Contains(string(got[1].Opaque), signature) {
+		c.errorf("what was signed is not sent back: %s", show(got[1]))
+	}
+}
+
+func refusals(c *check) {
+	for _, s := range []struct {
+		status      int
+		code, after string
+		class       reason.ErrorClass
+		wait        time.Duration
+	}{
+		{429, "rate_limit_exceeded", "7", reason.RateLimited, 7 * time.Second}, {429, "", "soon", reason.RateLimited, 0},
+		{429, "insufficient_quota", "", reason.Permanent, 0}, {429, "exceeded_current_quota_error", "", reason.Permanent, 0},
+		{402, "", "", reason.Permanent, 0}, {401, "invalid_api_key", "", reason.Permanent, 0},
+		{403, "permission_error", "", reason.Permanent, 0}, {404, "model_not_found", "", reason.Permanent, 0},
+		{400, "invalid_request_error", "", reason.Permanent, 0}, {500, "api_error", "", reason.Unavailable, 0},
+		{502, "", "", reason.Unavailable, 0}, {503, "", "", reason.Unavailable, 0},
+		{529, "overloaded_error", "", reason.Unavailable, 0},
+	} {
+		for _, stream := range []bool{false, true} {
+			c.on(func(w http.ResponseWriter, r *http.Request, _ Seen) {
+				w.Header().Set("Retry-After", s.after)
+				w.Header().Set("Content-Type", "application/json")
+				w.WriteHeader(s.status)
+				auth := r.Header.Get("Authorization") + r.Header.Get("X-Api-Key") // some echo it
+				fmt.Fprintf(w, `{"type":"error","error":{"type":%q,"code":%[1]q,"message":"words about %s"}}`, s.code, auth)
+			})
+			what := fmt.Sprint(s.status, " ", s.code)
+			e := c.fails(what, stream, s.class)
+			if e.Status != s.status || e.Wait != s.wait || !strings.Contains(e.Error(), "words about") {
+				c.errorf("%s: got %+v, want status %d, wait %v, and the provider's words", what, e, s.status, s.wait)
+			}
+			if n := len(c.requests()); n != 1 {
+				c.errorf("%s: %d requests; the caller tries again, not the adapter", what, n)
+			}
+		}
+	}
+}
+
+func cut(c *check) {
+	half := Answer{Pieces: []string{"Half of ", "it"}, Unclosed: true}
+	c.serves(half)
+	c.fails("a stream without its end", true, reason.Unavailable)
+	for _, stream := range []bool{false, true} {
+		c.on(func(w http.ResponseWriter, _ *http.Request, s Seen) {
+			w.Header().Set("Content-Length", "100000")
+			c.p.Write(w, s.Stream, half, func() {})
+			panic(http.ErrAbortHandler)
+		})
+		c.fails("a connection that breaks", stream, reason.Unavailable)
+	}
+	c.srv.Close()
+	c.fails("no server", false, reason.Unavailable)
+}
+
+func malformed(c *check) {
+	for _, body := range []string{"", "{", `{}`, "null", `"x"`, "<html><body>Sign in</body></html>", "data: {\n\n", "data: null\n\n"} {
+		for _, stream := range []bool{false, true} {
+			c.on(func(w http.ResponseWriter, _ *http.Request, s Seen) {
+				w.Header().Set("Content-Type", "application/json")
+				if s.Stream {
+					w.Header().Set("Content-Type", "text/event-stream")
+				}
+				_, _ = w.Write([]byte(body))
+			})
+			c.fails(fmt.Sprintf("the answer %q", body), stream, reason.Invalid, reason.Unavailable)
+		}
+	}
+}
+
+func cancel(c *check) {
+	for _, stream := range []bool{false, true} {
+		ctx, cancel := context.WithTimeout(c.ctx, patience)
+		c.on(func(_ http.ResponseWriter, r *http.Request, _ Seen) {
+			cancel()
+			select {
+			case <-r.Context().Done():
+			case <-time.After(patience):
+				c.errorf("cancel: the connection stays open")
+			}
+		})
+		if _, err := c.generate(ctx, "cancel", ask(stream)); !errors.Is(err, context.Canceled) {
+			c.errorf("cancel: want context.Canceled, got %v", err)
+		}
 	}
 }

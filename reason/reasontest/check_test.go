@@ -1,89 +1,168 @@
-package reasontest_test
+package reasontest
 
 import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
-	"github.com/arc-learn/arc/reason/reasontest"
+	"github.com/arc-learn/arc/reason"
 )
 
-func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m)
+// acme is an adapter for a protocol of lines of JSON, and bad what is wrong with it.
+type acme struct {
+	url, key, bad string
+	http          *http.Client
 }
 
-func TestCheckModel(t *testing.T) {
-	t.Run("streams", func(t *testing.T) { reasontest.CheckModel(t, provider("")) })
-	t.Run("does not", func(t *testing.T) {
-		p := provider("does not stream")
-		p.Stream = nil
-		p.Lacks = []string{"stop refusal"}
-		reasontest.CheckModel(t, p)
-	})
-	t.Run("does not say who answers", func(t *testing.T) {
-		p := provider("no model")
-		p.NoModel = true
-		reasontest.CheckModel(t, p)
-	})
+type acmeLine struct {
+	Text, Thought, Signed, Stop string
+	Calls                       []reason.ToolCall
+	Usage                       *reason.Usage
+	Error                       string
 }
 
-// Each rule finds the adapters that break it.
-func TestCheckModelBites(t *testing.T) {
-	t.Parallel()
-	bitten := map[string]bool{}
-	for fault, rules := range map[string][]string{
-		"drops the system prompt":     {"request"},
-		"drops the schema":            {"request"},
-		"drops the bound":             {"request"},
-		"changes the request":         {"request"},
-		"sends no key":                {"request", "answer"},
-		"drops a temperature of 0":    {"defaults"},
-		"sends a default temperature": {"request", "defaults"},
-		"always streams":              {"defaults"},
-		"no usage":                    {"answer", "stream"},
-		"no model":                    {"answer", "stream"},
-		"always at its end":           {"stop length", "stop refusal"},
-		"one at a time":               {"concurrent"},
-		"ignores the context":         {"ended", "cancel", "deadline"},
-		"blames the network":          {"ended", "cancel", "deadline", "stream cancel"},
-		"plain errors":                {"rate limit", "overloaded", "rejected", "stream rate limit"},
-		"no status":                   {"rate limit", "stream rate limit"},
-		"knows no dates":              {"rate limit"},
-		"tries again":                 {"rate limit", "overloaded", "rejected"},
-		"never again":                 {"rate limit", "overloaded"},
-		"always again":                {"rejected"},
-		"tells the key":               {"rejected"},
-		"neither":                     {"rejected"},
-		"both":                        {"answer"},
-		"takes an empty answer":       {"empty"},
-		"panics on an empty answer":   {"empty"},
-		"believes anything":           {"malformed"},
-		"takes what it got":           {"cut"},
-		"own words":                   {"cut", "refused", "stream cut"},
-		"reads without end":           {"huge", "stream huge"},
-		"does not stream":             {"stream"},
-		"streams all at once":         {"stream"},
-		"leaves the stream open":      {"stream break"},
-		"ends quietly":                {"stream cancel"},
-		"takes any end":               {"stream early end", "stream malformed"},
-		"goes on after an error":      {"stream cut"},
-		"overhears errors":            {"stream fail"},
-	} {
-		for _, rule := range rules {
-			require.NotEmpty(t, reasontest.Violations(t.Context(), provider(fault), rule, time.Second/5), "%s: %s", fault, rule)
-			bitten[rule] = true
+func (a *acme) Generate(ctx context.Context, r *reason.Request) (*reason.Response, error) {
+	s := Seen{Request: *r, Stream: r.OnText != nil}
+	switch a.bad {
+	case "request":
+		s.Temperature = nil
+	case "cancel":
+		ctx = context.Background()
+	}
+	body, err := json.Marshal(s)
+	if err != nil {
+		return nil, err
+	}
+	post, err := http.NewRequestWithContext(ctx, http.MethodPost, a.url, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	post.Header.Set("Authorization", "Bearer "+a.key)
+	resp, err := a.http.Do(post)
+	if e, ok := errors.AsType[*reason.Error](err); ok {
+		switch a.bad {
+		case "refusals":
+			e.Wait = 0
+		}
+		return nil, e
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	out := &reason.Response{}
+	var opaque []string
+	for d := json.NewDecoder(resp.Body); out.Stop == ""; {
+		var l acmeLine
+		err := d.Decode(&l)
+		if e, ok := errors.AsType[*reason.Error](err); ok && a.bad != "cut" {
+			return nil, e
+		}
+		if err == io.EOF && (out.Text == "" || a.bad != "cut") {
+			return nil, &reason.Error{Class: reason.Unavailable, Err: io.ErrUnexpectedEOF}
+		}
+		if err == io.EOF || err != nil && a.bad == "cut" {
+			out.Stop = reason.StopEnd
+			break
+		}
+		if err != nil && a.bad == "malformed" {
+			panic(err)
+		}
+		if err != nil || l.Text+l.Thought+l.Signed+l.Stop == "" && len(l.Calls) == 0 {
+			return nil, &reason.Error{Class: reason.Invalid, Err: errors.New("it is no answer")}
+		}
+		out.Text, out.Stop, out.Calls = out.Text+l.Text, l.Stop, append(out.Calls, l.Calls...)
+		if l.Signed != "" && a.bad != "tools" {
+			opaque = append(opaque, l.Signed)
+		}
+		if l.Usage != nil && a.bad != "answer" {
+			out.Usage = l.Usage
+		}
+		if r.OnText != nil && l.Text != "" && a.bad != "stream" {
+			r.OnText(l.Text)
 		}
 	}
-	for _, rule := range reasontest.Rules() {
-		require.True(t, bitten[rule], "nothing breaks the rule %q", rule)
+	switch {
+	case a.bad == "stream tools" && r.OnText != nil:
+		out.Calls = nil
+	case len(opaque) > 0:
+		out.Opaque, err = json.Marshal(opaque)
+	}
+	return out, err
+}
+
+func provider(bad string) Provider {
+	return Provider{
+		Model: func(url, key string) reason.Model {
+			return &acme{url, key, bad, &http.Client{Transport: reason.Transport(nil)}}
+		},
+		Decode: func(r *http.Request) (Seen, error) {
+			var s Seen
+			err := json.NewDecoder(r.Body).Decode(&s)
+			if string(s.Schema) == "null" {
+				s.Schema = nil
+			}
+			return s, err
+		},
+		Write: func(w http.ResponseWriter, stream bool, a Answer, next func()) {
+			e := json.NewEncoder(w)
+			e.SetEscapeHTML(false)
+			line := func(l acmeLine) { _ = e.Encode(l); w.(http.Flusher).Flush() }
+			if a.Thought+a.Signed != "" {
+				line(acmeLine{Thought: a.Thought, Signed: a.Signed})
+			}
+			if !stream {
+				a.Pieces = []string{strings.Join(a.Pieces, "")}
+			}
+			for i, p := range a.Pieces {
+				if i > 0 {
+					next()
+				}
+				line(acmeLine{Text: p})
+			}
+			if !a.Unclosed {
+				line(acmeLine{Stop: a.Stop, Calls: a.Calls, Usage: &a.Usage})
+			}
+		},
 	}
 }
 
-// A rule that is left out by a name it does not have would be thought to hold.
-func TestLacksNamesRules(t *testing.T) {
-	t.Parallel()
-	require.Equal(t, []string{"stop refusals"}, reasontest.Unknown("stop refusal", "stop refusals", "huge"))
-	require.Empty(t, reasontest.Unknown(reasontest.Rules()...))
+func TestCheckModel(t *testing.T) { CheckModel(t, provider("")) }
+
+// Each rule must see the adapter that breaks it.
+func TestCheckModelSeesWhatIsBroken(t *testing.T) {
+	defer func(d time.Duration) { patience = d }(patience)
+	patience = 300 * time.Millisecond
+	for _, r := range rules {
+		t.Run(r.name, func(t *testing.T) {
+			require.NotEmpty(t, violations(t.Context(), provider(r.name), r.check))
+		})
+	}
+}
+
+func TestScript(t *testing.T) {
+	s := NewScript(Say("a", "b"), Call("pay", `{"n":1}`), Fail(io.ErrUnexpectedEOF))
+	var pieces []string
+	r := ask(false)
+	r.OnText = func(p string) { pieces = append(pieces, p) }
+	resp, err := reason.Generate(t.Context(), s, r)
+	require.NoError(t, err)
+	require.Equal(t, []string{"a", "b"}, pieces)
+	require.Equal(t, "ab", resp.Text)
+	resp, err = reason.Generate(t.Context(), s, r)
+	require.NoError(t, err)
+	require.Equal(t, "call_1", resp.Calls[0].ID)
+	_, err = reason.Generate(t.Context(), s, r)
+	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+	_, err = reason.Generate(t.Context(), s, r)
+	require.ErrorContains(t, err, "this is request 4")
+	require.Len(t, s.Requests(), 4)
 }

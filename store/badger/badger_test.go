@@ -1,131 +1,210 @@
 package badger_test
 
 import (
-	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/arc-learn/arc/store"
 	"github.com/arc-learn/arc/store/badger"
 	"github.com/arc-learn/arc/store/storetest"
 )
 
-func TestStore(t *testing.T) {
-	storetest.Run(t, func(t *testing.T) store.Store { return open(t, t.TempDir()) })
-}
-
-func TestDurable(t *testing.T) {
-	storetest.RunDurable(t, func(dir string) (store.Store, error) { return badger.Open(dir, nil) }, nil)
-}
-
-func TestCloseLeavesNoGoroutine(t *testing.T) {
-	before := goleak.IgnoreCurrent()
-	st, err := badger.Open(t.TempDir(), nil)
+func open(t testing.TB, dir string) store.Compacter {
+	t.Helper()
+	st, err := badger.Open(t.Context(), dir, nil)
 	require.NoError(t, err)
-	for range 3 {
-		_, err := st.Commit(t.Context(), store.Op{Key: "a", Value: []byte("1")})
-		require.NoError(t, err)
-	}
-	for range st.Scan(t.Context(), store.Range{}) {
-		break
-	}
-	require.NoError(t, st.Close())
-	goleak.VerifyNone(t, before)
+	t.Cleanup(func() { require.NoError(t, st.Close()) })
+	return st
 }
 
-// A scan that its host never ends holds up neither commits nor Close.
-func TestCloseDoesNotWaitForScan(t *testing.T) {
+// A scan that is under way while the store is rewritten sees the state of its beginning; so does nobody else.
+func TestScanOverRewrites(t *testing.T) {
 	st := open(t, t.TempDir())
-	for _, k := range []string{"a", "b"} {
-		_, err := st.Commit(t.Context(), store.Op{Key: k})
+	ctx := t.Context()
+	for i := range 1000 {
+		_, err := st.Commit(ctx, store.Op{Key: fmt.Sprintf("k%04d", i), Value: []byte("a")})
 		require.NoError(t, err)
 	}
-	entered, leave := make(chan struct{}), make(chan struct{})
-	ended := make(chan error, 1)
-	go func() {
-		var last error
-		for _, err := range st.Scan(t.Context(), store.Range{}) {
-			if last = err; err == nil {
-				close(entered)
-				<-leave
-				break
+	n := 0
+	for e, err := range st.Scan(ctx, store.Range{}) {
+		require.NoError(t, err)
+		require.Equal(t, "a", string(e.Value))
+		if n++; n == 10 {
+			for i := range 1000 {
+				_, err := st.Commit(ctx, store.Op{Key: fmt.Sprintf("k%04d", i), Value: []byte("b")})
+				require.NoError(t, err)
 			}
+			require.NoError(t, st.Compact(ctx))
+			require.NoError(t, st.Compact(ctx))
 		}
-		ended <- last
-	}()
-	<-entered
-	_, err := st.Commit(t.Context(), store.Op{Key: "c"})
+	}
+	require.Equal(t, 1000, n)
+	e, err := st.Get(ctx, "k0500")
 	require.NoError(t, err)
-	require.NoError(t, st.Close())
-	close(leave)
-	require.NoError(t, <-ended)
+	require.Equal(t, "b", string(e.Value))
 }
 
-// A scan sees what it began with, although that is overwritten so often that
-// the tables in which it was are gone.
-func TestScanSurvivesCompactions(t *testing.T) {
-	dir := t.TempDir()
-	st, err := badger.Open(dir, nil)
-	require.NoError(t, err)
-	const keys, rounds = 8, 100 // of 512 KiB: several memtables
-	write := func(v byte) store.Revision {
-		value := make([]byte, 64<<10)
-		value[0] = v
-		var ops []store.Op
-		for i := range keys {
-			ops = append(ops, store.Op{Key: string(rune('a' + i)), Value: value})
+// The suite, on the store and on a part of it.
+func TestStore(t *testing.T) {
+	storetest.Run(t, func(dir string) (store.Store, error) { return badger.Open(t.Context(), dir, nil) },
+		storetest.Options{})
+}
+
+// part is a Sub that closes the store it is of.
+type part struct {
+	store.Store
+	whole store.Store
+}
+
+func (p part) Close() error { return p.whole.Close() }
+
+func TestSubOfStore(t *testing.T) {
+	storetest.Run(t, func(dir string) (store.Store, error) {
+		st, err := badger.Open(t.Context(), dir, nil)
+		if err != nil {
+			return nil, err
 		}
-		rev, err := st.Commit(t.Context(), ops...)
-		require.NoError(t, err)
-		return rev
+		return part{store.Sub(st, "t/acme/"), st}, nil
+	}, storetest.Options{Prefix: len("t/acme/")})
+}
+
+func put(key, value string) store.Op { return store.Op{Key: key, Value: []byte(value)} }
+
+// Each directory that is not to be opened says why, and stays as it was.
+func TestRefused(t *testing.T) {
+	for name, c := range map[string]struct {
+		files map[string]string
+		is    error
+		says  string
+	}{
+		"other":            {map[string]string{"notes.txt": "x"}, store.ErrForeign, "notes.txt"},
+		"an earlier state": {map[string]string{"arc.mark": "x", "CURRENT": "x"}, store.ErrForeign, "before v0.1.0"},
+		"badger":           {map[string]string{"MANIFEST": "x"}, store.ErrForeign, "MANIFEST"},
+		"newer":            {map[string]string{"arc.store": "arc store 2\n"}, store.ErrNewer, "arc store 2"},
+		"header":           {map[string]string{"arc.store": "arx store 1\n"}, store.ErrDamaged, "arc.store"},
+		"no header":        {map[string]string{"g000003/MANIFEST": "x"}, store.ErrDamaged, "missing"},
+		"manifest":         {map[string]string{"arc.store": "", "g000001/000001.sst": "x"}, store.ErrDamaged, "MANIFEST"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			for file, text := range c.files {
+				require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, file)), 0o700))
+				require.NoError(t, os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600))
+			}
+			_, err := badger.Open(t.Context(), dir, nil)
+			require.ErrorIs(t, err, c.is)
+			require.ErrorContains(t, err, c.says)
+			for file, text := range c.files {
+				data, err := os.ReadFile(filepath.Join(dir, file))
+				require.NoError(t, err)
+				require.Equal(t, text, string(data[:len(text)]))
+			}
+		})
 	}
-	check := func(st *badger.Store, v byte, rev store.Revision, first func()) {
-		n := 0
-		for e, err := range st.Scan(t.Context(), store.Range{}) {
+	dir := t.TempDir()
+	st := open(t, dir)
+	_, err := badger.Open(t.Context(), dir, nil)
+	require.ErrorIs(t, err, store.ErrLocked)
+	_, err = badger.Open(t.Context(), "", nil)
+	require.Error(t, err)
+	_, err = badger.Open(t.Context(), t.TempDir(), &badger.Options{MinFree: 1 << 60})
+	require.ErrorIs(t, err, store.ErrFull)
+	_, err = badger.Open(t.Context(), t.TempDir(), &badger.Options{MinFree: 1, MemoryBytes: 1 << 60})
+	require.ErrorIs(t, err, store.ErrFull, "MinFree is MemoryBytes at least")
+	_, err = st.Get(t.Context(), "a")
+	require.ErrorIs(t, err, store.ErrNotFound)
+}
+
+// Revisions go on after the newest commit, though all that it wrote is gone from the files.
+func TestRevisionsOutliveDeletes(t *testing.T) {
+	dir := t.TempDir()
+	st := open(t, dir)
+	_, err := st.Commit(t.Context(), put("a", "1"))
+	require.NoError(t, err)
+	deleted, err := st.Commit(t.Context(), store.Op{Key: "a", Delete: true})
+	require.NoError(t, err)
+	require.NoError(t, st.Compact(t.Context()))
+	require.NoError(t, st.Close())
+	rev, err := open(t, dir).Commit(t.Context(), put("a", "2"))
+	require.NoError(t, err)
+	require.Greater(t, rev, deleted)
+}
+
+// A store to which many tables were added, here by being closed, is rewritten as it is opened; what was deleted is
+// in no file then.
+func TestRewrittenWhenDue(t *testing.T) {
+	dir := t.TempDir()
+	for i := range 18 {
+		st, err := badger.Open(t.Context(), dir, nil)
+		require.NoError(t, err)
+		_, err = st.Commit(t.Context(), put(fmt.Sprint("k", i), "kept"), put("x", fmt.Sprint("canary", i)))
+		require.NoError(t, err)
+		_, err = st.Commit(t.Context(), store.Op{Key: "x", Delete: true})
+		require.NoError(t, err)
+		require.NoError(t, st.Close())
+	}
+	require.NoDirExists(t, filepath.Join(dir, "g000001"))
+	st := open(t, dir)
+	n := 0
+	for _, err := range st.Scan(t.Context(), store.Range{}) {
+		require.NoError(t, err)
+		n++
+	}
+	require.Equal(t, 18, n)
+	require.NoError(t, st.Compact(t.Context()))
+	require.NoError(t, st.Close())
+	require.NoError(t, filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			data, err := os.ReadFile(path)
 			require.NoError(t, err)
-			require.Equal(t, v, e.Value[0])
-			require.Equal(t, rev, e.Rev)
-			if n == 0 {
-				first()
-			}
-			n++
+			require.NotContains(t, string(data), "canary", path)
 		}
-		require.Equal(t, keys, n)
-	}
-	var last store.Revision
-	check(st, 0, write(0), func() {
-		for i := range rounds {
-			last = write(byte(i + 1))
-		}
-	})
-	check(st, rounds, last, func() {})
-	require.NoError(t, st.Close())
-	check(open(t, dir), rounds, last, func() {})
+		return err
+	}))
 }
 
-// A backup of each kind of store comes back in the other.
-func TestBackupBetweenStores(t *testing.T) {
-	st := garbage(t, t.TempDir())
-	var first, second bytes.Buffer
-	n, err := store.Backup(t.Context(), st, &first)
+// A commit that waits behind a rewrite goes by its context, and writes nothing then.
+func TestCommitsThatWait(t *testing.T) {
+	st := open(t, t.TempDir())
+	ctx := t.Context()
+	_, err := st.Commit(ctx, put("a", "1"))
 	require.NoError(t, err)
-	want := first.String()
-	mem := store.NewMem()
-	_, err = store.Restore(t.Context(), mem, &first)
+	gone, cancel := context.WithCancel(ctx)
+	cancel()
+	_, err = st.Commit(gone, put("a", "2"))
+	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorIs(t, st.Compact(gone), context.Canceled)
+	e, err := st.Get(ctx, "a")
 	require.NoError(t, err)
-	_, err = store.Backup(t.Context(), mem, &second)
-	require.NoError(t, err)
-	dir := t.TempDir()
-	other, err := badger.Open(dir, nil)
-	require.NoError(t, err)
-	got, err := store.Restore(t.Context(), other, &second)
-	require.NoError(t, err)
-	require.Equal(t, n, got)
-	require.NoError(t, other.Close())
-	var third bytes.Buffer
-	_, err = store.Backup(t.Context(), open(t, dir), &third)
-	require.NoError(t, err)
-	require.Equal(t, want, third.String())
+	require.Equal(t, "1", string(e.Value))
+}
+
+// Commits of one group that check what another writes do not both hold.
+func TestChecksDoNotSkew(t *testing.T) {
+	st := open(t, t.TempDir())
+	for i := range 50 {
+		a, b := fmt.Sprint("a", i), fmt.Sprint("b", i)
+		var all sync.WaitGroup
+		var held atomic.Int32
+		for _, k := range [][2]string{{a, b}, {b, a}} {
+			all.Go(func() {
+				_, err := st.Commit(t.Context(), store.Op{Key: k[0], Check: true, If: store.Absent}, put(k[1], "x"))
+				if err == nil {
+					held.Add(1)
+				} else if !errors.Is(err, store.ErrConflict) {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		require.EqualValues(t, 1, held.Load())
+	}
 }

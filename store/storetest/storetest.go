@@ -1,52 +1,145 @@
-// Package storetest checks that a store keeps the rules of
-// [github.com/arc-learn/arc/store]: the same suite holds for the in-memory
-// store, for Badger, and for any other implementation.
-//
-// [Run] takes a function that opens a fresh, empty store and checks one rule
-// of the interface in each subtest; [RunDurable] does the same for what has
-// to outlive a store that was closed; [Benchmark] measures.
+// Package storetest is the conformance suite of [store.Store]: [Run] holds a store against each sentence of its
+// contract. [Serve] and [Dial] are a store that several processes of a test share.
 //
 //	func TestStore(t *testing.T) {
-//		storetest.Run(t, func(t *testing.T) store.Store {
-//			return mystore.Open(t.TempDir())
-//		})
+//		storetest.Run(t, func(dir string) (store.Store, error) { return mystore.Open(dir) }, storetest.Options{})
 //	}
-//
-// The suite asks for no more than the interface promises. A revision may skip
-// numbers, an empty value may come back as nil, and changes of one commit may
-// be watched in any order. It runs one subtest after another, and each uses
-// its store from several goroutines.
-//
-// Where the store of RunShared has a method Cut() error, which ends its connections, commits
-// under way may then have an unknown outcome, and a Watch goes on. With a method Prune() error
-// a Watch may end with an error because it fell behind.
-//
-// It cannot see whether a commit is on disk when it returns: that takes a
-// process that is killed, and a disk that loses power.
 package storetest
 
 import (
-	"slices"
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"runtime/debug"
+	"sync"
 	"testing"
-
-	"github.com/stretchr/testify/require"
+	"time"
 
 	"github.com/arc-learn/arc/store"
 )
 
-func rules() []rule {
-	return slices.Concat(readRules, commitRules, inputRules, sharingRules, closeRules, watchRules, modelRules)
+// Open opens the store that belongs to dir. The folder exists; a store that keeps nothing in files takes its name
+// as that of the store. A dir is opened again after Close, and never twice at a time.
+type Open func(dir string) (store.Store, error)
+
+// Options say what cannot be asked of a store.
+type Options struct {
+	Volatile bool // it forgets everything when it is closed
+	Prefix   int  // bytes that it puts before each key, and that a key must be shorter than 4 KiB
 }
 
-// Run checks the store that open returns against every rule of store.Store,
-// and of store.Watcher if it is one. Open is called once for each subtest and
-// returns an empty store, which the suite closes.
-func Run(t *testing.T, open func(t *testing.T) store.Store) {
-	for _, r := range rules() {
+// Run runs each rule as a subtest, over a store of its own.
+func Run(t *testing.T, open Open, o Options) {
+	for _, r := range rules {
 		t.Run(r.name, func(t *testing.T) {
-			st := open(t)
-			t.Cleanup(func() { require.NoError(t, st.Close(), "close") })
-			r.check(t, st)
+			t.Parallel()
+			if err := r.check(t.TempDir(), open, o); err != nil {
+				t.Error(err)
+			}
 		})
 	}
+}
+
+var rules = []rule{
+	{"get", get}, {"scan", scan}, {"scan of one state", scanOneState}, {"scan ends", scanEnds}, {"model", model},
+	{"transfers", transfers}, {"changes", changes}, {"limits", limits}, {"close", closed}, {"open again", again},
+}
+
+type rule struct {
+	name string
+	f    func(*kit)
+}
+
+// kit is the store and what a rule does with it. Its methods end the rule by a panic with a failure.
+type kit struct {
+	Options
+	store.Store
+	ctx    context.Context
+	reopen func() (store.Store, error)
+}
+
+type failure struct{ error }
+
+func (r rule) check(dir string, open Open, o Options) (err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	st, err := open(dir)
+	if err != nil {
+		return err
+	}
+	k := &kit{o, st, ctx, func() (store.Store, error) { return open(dir) }}
+	defer func() { err = errors.Join(err, k.Close()) }()
+	return caught(func() { r.f(k) })
+}
+
+func caught(f func()) (err error) {
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case failure:
+			err = r.error
+		default:
+			err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
+		}
+	}()
+	f()
+	return nil
+}
+
+// each runs f(0) to f(n-1) at the same time.
+func (k *kit) each(n int, f func(i int)) {
+	errs := make([]error, n)
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Go(func() { errs[i] = caught(func() { f(i) }) })
+	}
+	wg.Wait()
+	k.ok(errors.Join(errs...), "concurrently")
+}
+
+func (k *kit) must(holds bool, format string, args ...any) {
+	if !holds {
+		panic(failure{fmt.Errorf(format, args...)})
+	}
+}
+
+func (k *kit) ok(err error, doing string) { k.must(err == nil, "%s: %v", doing, err) }
+
+func (k *kit) is(err, want error, doing string) {
+	k.must(errors.Is(err, want), "%s: error %v, want %v", doing, err, want)
+}
+
+func (k *kit) limit(err error, doing string) {
+	_, ok := errors.AsType[*store.LimitError](err)
+	k.must(ok, "%s: error %v, want a *LimitError", doing, err)
+}
+
+func (k *kit) equal(got, want any, what string) {
+	k.must(reflect.DeepEqual(got, want), "%s: got %v, want %v", what, got, want)
+}
+
+func put(key, value string) store.Op { return store.Op{Key: key, Value: []byte(value)} }
+
+func (k *kit) commit(ops ...store.Op) store.Revision {
+	rev, err := k.Commit(k.ctx, ops...)
+	k.ok(err, "commit")
+	return rev
+}
+
+func (k *kit) value(key string) string {
+	e, err := k.Get(k.ctx, key)
+	k.ok(err, "get "+key)
+	k.equal(e.Key, key, "key of get")
+	return string(e.Value)
+}
+
+// all returns the keys of a scan with their values: "a=1".
+func (k *kit) all(r store.Range) []string {
+	found := []string{}
+	for e, err := range k.Scan(k.ctx, r) {
+		k.ok(err, "scan")
+		found = append(found, e.Key+"="+string(e.Value))
+	}
+	return found
 }

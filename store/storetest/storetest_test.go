@@ -1,16 +1,12 @@
-package storetest
+package storetest_test
 
 import (
 	"context"
-	"errors"
-	"flag"
-	"fmt"
 	"iter"
-	"maps"
 	"os"
-	"runtime"
+	"os/exec"
+	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -18,522 +14,244 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arc-learn/arc/store"
+	"github.com/arc-learn/arc/store/storetest"
 )
 
-func TestMain(m *testing.M) {
-	flag.Parse()
-	for name, value := range map[string]string{"rapid.nofailfile": "true", "rapid.shrinktime": "0s"} {
-		if err := flag.Set(name, value); err != nil {
-			panic(err)
+func openMem(string) (store.Store, error) { return store.NewMem(), nil }
+
+func TestMem(t *testing.T) { storetest.Run(t, openMem, storetest.Options{Volatile: true}) }
+
+// part is a Sub that closes the store it is of, as the suite wants it.
+type part struct {
+	store.Store
+	whole store.Store
+}
+
+func (p part) Close() error { return p.whole.Close() }
+
+func TestSubOfMem(t *testing.T) {
+	storetest.Run(t, func(string) (store.Store, error) {
+		st := store.NewMem()
+		_, err := st.Commit(t.Context(), store.Op{Key: "t/acme", Value: []byte("x")}, store.Op{Key: "t/acme0", Value: []byte("x")})
+		sub := store.Sub(store.Sub(st, "t/"), "acme/")
+		return part{sub, st}, err
+	}, storetest.Options{Volatile: true, Prefix: len("t/acme/")})
+}
+
+func TestServed(t *testing.T) {
+	storetest.Run(t, func(string) (store.Store, error) {
+		socket := filepath.Join(t.TempDir(), "s")
+		stop, err := storetest.Serve(store.NewMem(), socket)
+		if err != nil {
+			return nil, err
+		}
+		t.Cleanup(func() { require.NoError(t, stop()) })
+		return storetest.Dial(socket)
+	}, storetest.Options{Volatile: true})
+}
+
+// A client that is killed in the middle of its commits does not disturb another, and leaves whole commits.
+func TestServedClientKilled(t *testing.T) {
+	if socket := os.Getenv("STORETEST_SOCKET"); socket != "" {
+		st, err := storetest.Dial(socket)
+		require.NoError(t, err)
+		for n := byte(0); ; n++ {
+			_, err := st.Commit(t.Context(), store.Op{Key: "a", Value: []byte{n}}, store.Op{Key: "b", Value: []byte{n}})
+			require.NoError(t, err)
 		}
 	}
-	os.Exit(m.Run())
+	socket := filepath.Join(t.TempDir(), "s")
+	mem := store.NewMem()
+	stop, err := storetest.Serve(mem, socket)
+	require.NoError(t, err)
+	other, err := storetest.Dial(socket)
+	require.NoError(t, err)
+	for range 3 {
+		child := exec.Command(os.Args[0], "-test.run=^TestServedClientKilled$")
+		child.Env = append(os.Environ(), "STORETEST_SOCKET="+socket)
+		require.NoError(t, child.Start())
+		before := mustGet(t, other, "a").Rev
+		for mustGet(t, other, "a").Rev < before+50 {
+		}
+		require.NoError(t, child.Process.Kill())
+		require.Error(t, child.Wait())
+		_, err = other.Commit(t.Context(), store.Op{Key: "c", Value: []byte("x")})
+		require.NoError(t, err)
+		require.Equal(t, mustGet(t, other, "a").Value, mustGet(t, other, "b").Value)
+	}
+	require.NoError(t, other.Close())
+	require.NoError(t, stop())
 }
 
-// verdict is a tb that only remembers whether the rule failed.
-type verdict struct {
-	ctx     context.Context
-	mu      sync.Mutex
-	failed  bool
-	skipped bool
-	log     []string
+func mustGet(t *testing.T, st store.Store, key string) store.Entry {
+	e, err := st.Get(t.Context(), key)
+	if err != nil {
+		require.ErrorIs(t, err, store.ErrNotFound)
+	}
+	return e
 }
 
-// judge runs check as the testing package runs a test. A panic is a failure.
-func judge(ctx context.Context, check func(t tb)) *verdict {
-	v := &verdict{ctx: ctx}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		defer func() {
-			if r := recover(); r != nil {
-				v.Errorf("panic: %v", r)
-			}
-		}()
-		check(v)
-	}()
-	<-done
-	return v
-}
-
-func (v *verdict) Errorf(format string, args ...any) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.failed = true
-	v.log = append(v.log, fmt.Sprintf(format, args...))
-}
-
-func (v *verdict) Failed() bool {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.failed
-}
-
-func (v *verdict) Context() context.Context          { return v.ctx }
-func (v *verdict) Helper()                           {}
-func (v *verdict) Name() string                      { return "verdict" }
-func (v *verdict) Logf(string, ...any)               {}
-func (v *verdict) Log(...any)                        {}
-func (v *verdict) Error(args ...any)                 { v.Errorf("%s", fmt.Sprint(args...)) }
-func (v *verdict) Fatalf(format string, args ...any) { v.Errorf(format, args...); runtime.Goexit() }
-func (v *verdict) Fatal(args ...any)                 { v.Error(args...); runtime.Goexit() }
-func (v *verdict) FailNow()                          { v.Errorf("failed"); runtime.Goexit() }
-func (v *verdict) Fail()                             { v.Errorf("failed") }
-func (v *verdict) Skipf(string, ...any)              { v.SkipNow() }
-func (v *verdict) Skip(...any)                       { v.SkipNow() }
-func (v *verdict) SkipNow()                          { v.skipped = true; runtime.Goexit() }
-
-// broken is a Mem with methods replaced.
+// broken is a Mem of which some functions are others.
 type broken struct {
-	*store.Mem
-	get    func(ctx context.Context, key string) (store.Entry, error)
-	scan   func(ctx context.Context, r store.Range) iter.Seq2[store.Entry, error]
-	commit func(ctx context.Context, ops []store.Op) (store.Revision, error)
-	close  func() error
-	watch  func(ctx context.Context, prefix string, after store.Revision) iter.Seq2[store.Entry, error]
+	store.Changer
+	get     func(ctx context.Context, key string) (store.Entry, error)
+	scan    func(ctx context.Context, r store.Range) iter.Seq2[store.Entry, error]
+	commit  func(ctx context.Context, ops ...store.Op) (store.Revision, error)
+	changes func(ctx context.Context, after store.Revision) iter.Seq2[store.Entry, error]
 }
 
-func (b *broken) Get(ctx context.Context, key string) (store.Entry, error) {
-	if b.get != nil {
-		return b.get(ctx, key)
-	}
-	return b.Mem.Get(ctx, key)
-}
-
+func (b *broken) Get(ctx context.Context, key string) (store.Entry, error) { return b.get(ctx, key) }
 func (b *broken) Scan(ctx context.Context, r store.Range) iter.Seq2[store.Entry, error] {
-	if b.scan != nil {
-		return b.scan(ctx, r)
-	}
-	return b.Mem.Scan(ctx, r)
+	return b.scan(ctx, r)
 }
-
 func (b *broken) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
-	if b.commit != nil {
-		return b.commit(ctx, ops)
-	}
-	return b.Mem.Commit(ctx, ops...)
+	return b.commit(ctx, ops...)
+}
+func (b *broken) Changes(ctx context.Context, after store.Revision) iter.Seq2[store.Entry, error] {
+	return b.changes(ctx, after)
 }
 
-func (b *broken) Close() error {
-	if b.close != nil {
-		return b.close()
-	}
-	return b.Mem.Close()
-}
-
-func (b *broken) Watch(ctx context.Context, prefix string, after store.Revision) iter.Seq2[store.Entry, error] {
-	if b.watch != nil {
-		return b.watch(ctx, prefix, after)
-	}
-	return b.Mem.Watch(ctx, prefix, after)
-}
-
-// edit returns a sequence with its entries passed through fn, which drops
-// those for which it returns false.
-func edit(seq iter.Seq2[store.Entry, error], fn func(*store.Entry) bool) iter.Seq2[store.Entry, error] {
-	return func(yield func(store.Entry, error) bool) {
-		for e, err := range seq {
-			if err == nil && !fn(&e) {
-				continue
+// Each broken store is caught by the rule that is about it.
+func TestSuiteCatches(t *testing.T) {
+	for _, c := range []struct {
+		rule    string
+		durable bool
+		breaks  func(b *broken)
+	}{
+		{"get", false, func(b *broken) {
+			b.get = func(ctx context.Context, key string) (store.Entry, error) {
+				e, err := b.Changer.Get(ctx, key)
+				e.Rev = 0
+				return e, err
 			}
-			if !yield(e, err) {
-				return
-			}
-		}
-	}
-}
-
-// wrong are stores that break the interface, each with a rule that must see
-// it.
-var wrong = map[string]struct {
-	rule  string
-	spoil func(b *broken)
-}{
-	"forgets every other write": {"get returns what was put", func(b *broken) {
-		n := 0
-		b.commit = func(ctx context.Context, ops []store.Op) (store.Revision, error) {
-			if n++; n%2 == 0 && len(ops) > 0 && store.CheckOps(ops) == nil {
-				ops = append(slices.Clone(ops[1:]), put("elsewhere", ""))
-			}
-			return b.Mem.Commit(ctx, ops...)
-		}
-	}},
-	"finds what is not there": {"get of an absent key is ErrNotFound", func(b *broken) {
-		b.get = func(ctx context.Context, key string) (store.Entry, error) {
-			e, err := b.Mem.Get(ctx, key)
-			if errors.Is(err, store.ErrNotFound) {
-				return store.Entry{}, nil
-			}
-			return e, err
-		}
-	}},
-	"keeps the slices passed in": {"slices passed in are not kept", func(b *broken) {
-		kept := map[string][]byte{}
-		b.commit = func(ctx context.Context, ops []store.Op) (store.Revision, error) {
-			for _, op := range ops {
-				kept[op.Key] = op.Value
-			}
-			return b.Mem.Commit(ctx, ops...)
-		}
-		b.get = func(ctx context.Context, key string) (store.Entry, error) {
-			e, err := b.Mem.Get(ctx, key)
-			if err == nil {
-				e.Value = kept[key]
-			}
-			return e, err
-		}
-	}},
-	"shares the slices that get returns": {"slices returned belong to the caller", func(b *broken) {
-		var cache store.Entry
-		b.get = func(ctx context.Context, key string) (store.Entry, error) {
-			e, err := b.Mem.Get(ctx, key)
-			if err == nil && e.Rev == cache.Rev && e.Key == cache.Key {
-				return cache, nil
-			}
-			cache = e
-			return e, err
-		}
-	}},
-	"reuses one slice while it scans": {"slices returned belong to the caller", func(b *broken) {
-		b.scan = func(ctx context.Context, r store.Range) iter.Seq2[store.Entry, error] {
-			var buf [1 << 20]byte
-			return edit(b.Mem.Scan(ctx, r), func(e *store.Entry) bool {
-				e.Value = buf[:copy(buf[:], e.Value)]
-				return true
-			})
-		}
-	}},
-	"ignores conditions": {"conditions decide on the revision", func(b *broken) {
-		b.commit = func(ctx context.Context, ops []store.Op) (store.Revision, error) {
-			ops = slices.Clone(ops)
-			for i := range ops {
-				ops[i].If = store.Any
-			}
-			return b.Mem.Commit(ctx, ops...)
-		}
-	}},
-	"takes a deleted key for present": {"conditions decide on the revision", func(b *broken) {
-		ever := map[string]bool{}
-		b.commit = func(ctx context.Context, ops []store.Op) (store.Revision, error) {
-			for _, op := range ops {
-				if op.If == store.Absent && ever[op.Key] {
-					return 0, store.ErrConflict
+		}},
+		{"scan", false, func(b *broken) { // After is included
+			b.scan = func(ctx context.Context, r store.Range) iter.Seq2[store.Entry, error] {
+				if e, err := b.Changer.Get(ctx, r.After); err == nil {
+					return func(yield func(store.Entry, error) bool) {
+						if yield(e, nil) {
+							b.Changer.Scan(ctx, r)(yield)
+						}
+					}
 				}
-				ever[op.Key] = true
+				return b.Changer.Scan(ctx, r)
 			}
-			return b.Mem.Commit(ctx, ops...)
-		}
-	}},
-	"stops in the middle of a commit": {"a conflict leaves nothing behind", func(b *broken) {
-		b.commit = func(ctx context.Context, ops []store.Op) (rev store.Revision, err error) {
-			if err := store.CheckOps(ops); err != nil || len(ops) == 0 {
-				return b.Mem.Commit(ctx, ops...)
-			}
-			for _, op := range ops {
-				if rev, err = b.Mem.Commit(ctx, op); err != nil {
-					return 0, err
+		}},
+		{"scan of one state", false, func(b *broken) { // values are read as they come
+			b.scan = func(ctx context.Context, r store.Range) iter.Seq2[store.Entry, error] {
+				return func(yield func(store.Entry, error) bool) {
+					for e, err := range b.Changer.Scan(ctx, r) {
+						if err == nil {
+							e, err = b.Changer.Get(ctx, e.Key)
+						}
+						if !yield(e, err) || err != nil {
+							return
+						}
+					}
 				}
 			}
-			return rev, nil
-		}
-	}},
-	"checks a condition after writing the op before it": {"a conflict leaves nothing behind", func(b *broken) {
-		b.commit = func(ctx context.Context, ops []store.Op) (store.Revision, error) {
-			rev, err := b.Mem.Commit(ctx, ops...)
-			if errors.Is(err, store.ErrConflict) && ops[0].If == store.Any {
-				if _, first := b.Mem.Commit(ctx, ops[0]); first != nil {
-					return 0, first
-				}
+		}},
+		{"scan ends", false, func(b *broken) {
+			b.scan = func(ctx context.Context, r store.Range) iter.Seq2[store.Entry, error] {
+				return b.Changer.Scan(context.WithoutCancel(ctx), r)
 			}
-			return rev, err
-		}
-	}},
-	"scans backwards": {"scan yields in bytewise key order", func(b *broken) {
-		b.scan = func(ctx context.Context, r store.Range) iter.Seq2[store.Entry, error] {
-			return func(yield func(store.Entry, error) bool) {
-				var all []store.Entry
-				for e, err := range b.Mem.Scan(ctx, r) {
+		}},
+		{"get", false, func(b *broken) { // one slice for all readers
+			read := map[string]store.Entry{}
+			var mu sync.Mutex
+			b.get = func(ctx context.Context, key string) (store.Entry, error) {
+				mu.Lock()
+				defer mu.Unlock()
+				e, err := b.Changer.Get(ctx, key)
+				if read[key].Rev != e.Rev {
+					read[key] = e
+				}
+				return read[key], err
+			}
+		}},
+		{"model", false, func(b *broken) { // op by op
+			b.commit = func(ctx context.Context, ops ...store.Op) (rev store.Revision, err error) {
+				for _, op := range ops {
+					r, err := b.Changer.Commit(ctx, op)
 					if err != nil {
-						yield(e, err)
-						return
+						return 0, err
 					}
-					all = append(all, e)
+					rev = max(rev, r)
 				}
-				for _, e := range slices.Backward(all) {
-					if !yield(e, nil) {
-						return
-					}
-				}
+				return rev, nil
 			}
-		}
-	}},
-	"ignores After": {"scan keeps to prefix, after and limit", func(b *broken) {
-		b.scan = func(ctx context.Context, r store.Range) iter.Seq2[store.Entry, error] {
-			r.After = ""
-			return b.Mem.Scan(ctx, r)
-		}
-	}},
-	"includes After": {"scan keeps to prefix, after and limit", func(b *broken) {
-		b.scan = func(ctx context.Context, r store.Range) iter.Seq2[store.Entry, error] {
-			if r.After != "" {
-				r.After = r.After[:len(r.After)-1] // not valid UTF-8 sometimes, which sorts well enough
-			}
-			return b.Mem.Scan(ctx, r)
-		}
-	}},
-	"yields one more than Limit": {"scan keeps to prefix, after and limit", func(b *broken) {
-		b.scan = func(ctx context.Context, r store.Range) iter.Seq2[store.Entry, error] {
-			if r.Limit > 0 {
-				r.Limit++
-			}
-			return b.Mem.Scan(ctx, r)
-		}
-	}},
-	"yields what lies behind the prefix": {"scan keeps to prefix, after and limit", func(b *broken) {
-		b.scan = func(ctx context.Context, r store.Range) iter.Seq2[store.Entry, error] {
-			if len(r.Prefix) > 1 {
-				r.After, r.Prefix = max(r.After, r.Prefix), r.Prefix[:1]
-			}
-			return b.Mem.Scan(ctx, r)
-		}
-	}},
-	"scans what is written later": {"scan sees the store as of its beginning", func(b *broken) {
-		b.scan = func(ctx context.Context, r store.Range) iter.Seq2[store.Entry, error] {
-			return edit(b.Mem.Scan(ctx, r), func(e *store.Entry) bool {
-				now, err := b.Mem.Get(ctx, e.Key)
-				if err == nil {
-					*e = now
+		}},
+		{"model", false, func(b *broken) { // a check writes
+			b.commit = func(ctx context.Context, ops ...store.Op) (store.Revision, error) {
+				ops = slices.Clone(ops)
+				for i := range ops {
+					ops[i].Check = false
 				}
-				return err == nil
-			})
-		}
-	}},
-	"begins to scan too early": {"scan begins when the loop does, each time", func(b *broken) {
-		b.scan = func(ctx context.Context, r store.Range) iter.Seq2[store.Entry, error] {
-			var all []store.Entry
-			var last error
-			for e, err := range b.Mem.Scan(ctx, r) {
-				if last = err; err == nil {
-					all = append(all, e)
-				}
+				return b.Changer.Commit(ctx, ops...)
 			}
-			return func(yield func(store.Entry, error) bool) {
-				for _, e := range all {
-					if !yield(e, nil) {
-						return
-					}
+		}},
+		{"transfers", false, func(b *broken) { // revisions are not looked at
+			b.commit = func(ctx context.Context, ops ...store.Op) (store.Revision, error) {
+				ops = slices.Clone(ops)
+				for i := range ops {
+					ops[i].If = store.Any
 				}
-				if last != nil {
-					yield(store.Entry{}, last)
-				}
+				return b.Changer.Commit(ctx, ops...)
 			}
-		}
-	}},
-	"keeps one revision": {"an entry has the revision of its last commit", func(b *broken) {
-		b.commit = func(ctx context.Context, ops []store.Op) (store.Revision, error) {
-			rev, err := b.Mem.Commit(ctx, ops...)
-			return min(rev, 1), err
-		}
-	}},
-	"shows half of a commit": {"a commit is seen as a whole", func(b *broken) {
-		scanned, first := make(chan struct{}), true
-		b.scan = func(ctx context.Context, r store.Range) iter.Seq2[store.Entry, error] {
-			return func(yield func(store.Entry, error) bool) {
-				b.Mem.Scan(ctx, r)(yield)
-				select {
-				case scanned <- struct{}{}:
-				default:
-				}
+		}},
+		{"limits", false, func(b *broken) { // the last of two ops on a key counts
+			b.commit = func(ctx context.Context, ops ...store.Op) (store.Revision, error) {
+				return b.Changer.Commit(ctx, slices.CompactFunc(slices.Clone(ops), func(x, y store.Op) bool { return x.Key == y.Key })...)
 			}
-		}
-		b.commit = func(ctx context.Context, ops []store.Op) (store.Revision, error) {
-			if !first {
-				if _, err := b.Mem.Commit(ctx, ops[0]); err != nil {
-					return 0, err
-				}
-				for range 2 { // the second scan began after the half commit
-					select {
-					case <-scanned:
-					case <-ctx.Done():
+		}},
+		{"scan ends", false, func(b *broken) {
+			b.commit = func(ctx context.Context, ops ...store.Op) (store.Revision, error) {
+				return b.Changer.Commit(context.WithoutCancel(ctx), ops...)
+			}
+		}},
+		{"close", false, func(b *broken) { // reads go on
+			last := store.NewMem()
+			b.commit = func(ctx context.Context, ops ...store.Op) (store.Revision, error) {
+				last.Commit(ctx, ops...)
+				return b.Changer.Commit(ctx, ops...)
+			}
+			b.get = last.Get
+		}},
+		{"changes", false, func(b *broken) { // deletes are not told
+			b.changes = func(ctx context.Context, after store.Revision) iter.Seq2[store.Entry, error] {
+				return func(yield func(store.Entry, error) bool) {
+					for e, err := range b.Changer.Changes(ctx, after) {
+						if !e.Deleted && !yield(e, err) {
+							return
+						}
 					}
 				}
 			}
-			first = false
-			return b.Mem.Commit(ctx, ops...)
-		}
-	}},
-	"numbers an empty commit": {"a commit of no ops does nothing", func(b *broken) {
-		b.commit = func(ctx context.Context, ops []store.Op) (store.Revision, error) {
-			rev, err := b.Mem.Commit(ctx, ops...)
-			if err == nil && len(ops) == 0 {
-				rev = 1
-			}
-			return rev, err
-		}
-	}},
-	"deletes by writing an empty value": {"delete removes the key", func(b *broken) {
-		b.commit = func(ctx context.Context, ops []store.Op) (store.Revision, error) {
-			ops = slices.Clone(ops)
-			for i := range ops {
-				ops[i].Delete = false
-			}
-			return b.Mem.Commit(ctx, ops...)
-		}
-	}},
-	"takes an empty key": {"a bad key is ErrKey and stores nothing", func(b *broken) {
-		b.commit = func(ctx context.Context, ops []store.Op) (store.Revision, error) {
-			ops = slices.DeleteFunc(slices.Clone(ops), func(op store.Op) bool { return op.Key == "" })
-			return b.Mem.Commit(ctx, ops...)
-		}
-	}},
-	"lets the last of two ops win": {"a key named twice is ErrKey and stores nothing", func(b *broken) {
-		b.commit = func(ctx context.Context, ops []store.Op) (store.Revision, error) {
-			byKey := map[string]store.Op{}
-			for _, op := range ops {
-				byKey[op.Key] = op
-			}
-			return b.Mem.Commit(ctx, slices.Collect(maps.Values(byKey))...)
-		}
-	}},
-	"cuts what is too large": {"what is over a limit is a LimitError and stores nothing", func(b *broken) {
-		b.commit = func(ctx context.Context, ops []store.Op) (store.Revision, error) {
-			ops = slices.Clone(ops)
-			for i := range ops {
-				ops[i].Value = ops[i].Value[:min(len(ops[i].Value), store.MaxValue)]
-			}
-			return b.Mem.Commit(ctx, ops...)
-		}
-	}},
-	"holds less than the limit": {"what is at a limit is stored", func(b *broken) {
-		b.commit = func(ctx context.Context, ops []store.Op) (store.Revision, error) {
-			if len(ops) > 1000 {
-				return 0, &store.LimitError{Field: "ops", Limit: 1000, Got: len(ops)}
-			}
-			return b.Mem.Commit(ctx, ops...)
-		}
-	}},
-	"commits after its context ended": {"a context that ended stores nothing", func(b *broken) {
-		b.commit = func(ctx context.Context, ops []store.Op) (store.Revision, error) {
-			if ctx == nil {
-				return 0, errors.New("nil context")
-			}
-			rev, err := b.Mem.Commit(context.WithoutCancel(ctx), ops...)
-			return rev, errors.Join(err, ctx.Err())
-		}
-	}},
-	"panics at a nil context": {"a nil context is an error", func(b *broken) {
-		b.get = func(ctx context.Context, key string) (store.Entry, error) {
-			return b.Mem.Get(context.WithoutCancel(ctx), key)
-		}
-	}},
-	"reads after close": {"after close every method is ErrClosed", func(b *broken) {
-		b.close = func() error { return nil }
-	}},
-	"closes once only": {"close is idempotent", func(b *broken) {
-		b.close = func() error {
-			if _, err := b.Mem.Get(context.Background(), "a"); errors.Is(err, store.ErrClosed) {
-				return err
-			}
-			return b.Mem.Close()
-		}
-	}},
-	"cuts a scan short at close": {"close ends an open scan without cutting it short", func(b *broken) {
-		b.scan = func(ctx context.Context, r store.Range) iter.Seq2[store.Entry, error] {
-			first := true
-			return edit(b.Mem.Scan(ctx, r), func(e *store.Entry) bool {
-				_, err := b.Mem.Get(ctx, e.Key)
-				open := first || !errors.Is(err, store.ErrClosed)
-				first = false
-				return open
-			})
-		}
-	}},
-	"does not watch deletions": {"watch yields what exists and then what changes", func(b *broken) {
-		b.watch = func(ctx context.Context, prefix string, after store.Revision) iter.Seq2[store.Entry, error] {
-			return edit(b.Mem.Watch(ctx, prefix, after), func(e *store.Entry) bool { return !e.Deleted })
-		}
-	}},
-	"watches everything": {"watch keeps to prefix and after", func(b *broken) {
-		b.watch = func(ctx context.Context, _ string, after store.Revision) iter.Seq2[store.Entry, error] {
-			return b.Mem.Watch(ctx, "", after)
-		}
-	}},
-	"loses one change of ten": {"watches say what was committed", func(b *broken) {
-		var n atomic.Int64
-		b.watch = func(ctx context.Context, prefix string, after store.Revision) iter.Seq2[store.Entry, error] {
-			return edit(b.Mem.Watch(ctx, prefix, after), func(e *store.Entry) bool {
-				return strings.Contains(e.Key, "end") || n.Add(1)%10 != 0
-			})
-		}
-	}},
-	"makes half of what it refuses": {"watches say what was committed", func(b *broken) {
-		b.commit = func(ctx context.Context, ops []store.Op) (store.Revision, error) {
-			rev, err := b.Mem.Commit(ctx, ops...)
-			if errors.Is(err, store.ErrConflict) && ops[0].If == store.Any {
-				if _, half := b.Mem.Commit(ctx, ops[0]); half != nil {
-					return 0, half
-				}
-			}
-			return rev, err
-		}
-	}},
-	"watches the same entry twice": {"watch misses nothing between now and later", func(b *broken) {
-		b.watch = func(ctx context.Context, prefix string, after store.Revision) iter.Seq2[store.Entry, error] {
-			return func(yield func(store.Entry, error) bool) {
-				for e, err := range b.Mem.Watch(ctx, prefix, after) {
-					if !yield(e, err) || strings.HasSuffix(e.Key, "7") && !yield(e, err) {
-						return
+		}},
+		{"changes", false, func(b *broken) { // every third is lost
+			var n atomic.Int32
+			b.changes = func(ctx context.Context, after store.Revision) iter.Seq2[store.Entry, error] {
+				return func(yield func(store.Entry, error) bool) {
+					for e, err := range b.Changer.Changes(ctx, after) {
+						if (e.Key == "" || n.Add(1)%3 > 0) && !yield(e, err) {
+							return
+						}
 					}
 				}
 			}
-		}
-	}},
-}
-
-func TestRulesHoldForMem(t *testing.T) {
-	for _, r := range rules() {
-		v := judge(t.Context(), func(t tb) { r.check(t, store.NewMem()) })
-		require.False(t, v.failed, "%s: %v", r.name, v.log)
-	}
-}
-
-func TestRulesSeeWrongStores(t *testing.T) {
-	names := map[string]bool{}
-	for _, r := range rules() {
-		names[r.name] = true
-	}
-	for name, w := range wrong {
-		t.Run(name, func(t *testing.T) {
+		}},
+		{"open again", true, func(*broken) {}}, // it keeps nothing
+		{"close", true, func(*broken) {}},
+	} {
+		t.Run(c.rule, func(t *testing.T) {
 			t.Parallel()
-			require.True(t, names[w.rule], "no rule is called %q", w.rule)
-			for _, r := range rules() {
-				if r.name != w.rule {
-					continue
-				}
-				b := &broken{Mem: store.NewMem()}
-				w.spoil(b)
-				v := judge(t.Context(), func(t tb) { r.check(t, b) })
-				require.True(t, v.failed, "the rule %q holds", w.rule)
-			}
+			err := storetest.Check(t, func(string) (store.Store, error) {
+				m := store.NewMem()
+				b := &broken{m, m.Get, m.Scan, m.Commit, m.Changes}
+				c.breaks(b)
+				return b, nil
+			}, storetest.Options{Volatile: !c.durable})
+			require.ErrorContains(t, err, c.rule+": ")
 		})
-	}
-}
-
-func TestModelSeesWrongStores(t *testing.T) {
-	for _, name := range []string{"ignores conditions", "ignores After", "keeps one revision", "forgets every other write"} {
-		b := &broken{Mem: store.NewMem()}
-		wrong[name].spoil(b)
-		v := judge(t.Context(), func(t tb) { agreesWithMap(t, b) })
-		require.True(t, v.failed, name)
-	}
-}
-
-// A store that cannot watch is asked everything else.
-func TestWatchIsOptional(t *testing.T) {
-	type plain struct{ store.Store }
-	for _, r := range watchRules {
-		v := judge(t.Context(), func(t tb) { r.check(t, plain{store.NewMem()}) })
-		require.True(t, v.skipped, r.name)
-		require.False(t, v.failed, r.name)
 	}
 }

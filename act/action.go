@@ -1,0 +1,351 @@
+package act
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/arc-learn/arc/internal/call"
+	"github.com/arc-learn/arc/internal/fence"
+	"github.com/arc-learn/arc/internal/schema"
+	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/redact"
+)
+
+// action is one call of a worker, a tool or a step, within a scene.
+type action struct {
+	*scene
+	*Worker          // its Name, with kind, must not be done twice; its conditions hold
+	kind      string // "worker", "tool" or "step"
+	step      string // its place in the attempt
+	inputs    json.RawMessage
+	sanitised bool // the result was made from sanitised text
+
+	begun int      // how often it was begun before, in this run
+	open  bool     // the end of such a call is not known
+	why   []string // it must be asked, as it was made before
+	done  []string // what the run has done
+}
+
+// StepOption is an option of [Step].
+type StepOption func(*action)
+
+// Irreversible marks a Step that must not be made twice in a run.
+func Irreversible() StepOption { return func(a *action) { a.Irreversible = true } }
+
+// Sanitised marks a Step whose result was made from sanitised text, such as a model's answer: a "[secret NAME]" in
+// it stays. In any other result it is somebody's attempt to be given a secret, and is broken up.
+func Sanitised() StepOption { return func(a *action) { a.sanitised = true } }
+
+// ErrChanged is the error of a Step that was made in this attempt with another input.
+var ErrChanged = errors.New("act: step was made with another input")
+
+// ErrNoValue is the error of a step that is done and whose result was too large to keep.
+var ErrNoValue = errors.New("act: step is done, and its result was too large to keep")
+
+// maxKept bounds the result of a step that a Journal keeps, in bytes.
+const maxKept = 384 << 10
+
+// Step calls f and keeps its result, as JSON, under the run, the attempt and name before it returns. An attempt that
+// goes on after a crash gets the result back, and f is not called again. An error of f is not kept.
+//
+// input is what f works on; another one under the same name is [ErrChanged]. A result of over 384 KiB is kept as
+// done without its value: when asked for again it is [ErrNoValue]. The result is cleaned by the Sanitizer, the first
+// time as well, so a token that a later step needs is no result. In an any its numbers are float64, so an identifier
+// above 2^53 wants a T with an integer, or json.RawMessage. Outside of an attempt, without a [Journal] in the
+// context, Step calls f and nothing else.
+//
+// With [Irreversible], it is as with an irreversible worker: its beginning is committed before the call, and over
+// all attempts of the run it is made once for an input. A step that was begun and whose end is not known, or that
+// was made with another input before, is asked of a person first, by a *[PendingError] where nobody has answered.
+func Step[T any](
+	ctx context.Context, name string, input any, f func(context.Context) (T, error), o ...StepOption,
+) (T, error) {
+	var value T
+	if of(ctx).journal == nil {
+		return f(ctx)
+	}
+	in, err := schema.Marshal(input)
+	if err == nil {
+		in, err = schema.Canonical(in)
+	}
+	if err != nil {
+		return value, fmt.Errorf("input of step %s: %w", name, err)
+	}
+	a := &action{Worker: &Worker{Name: name}, kind: "step", step: name, inputs: in}
+	for _, option := range o {
+		option(a)
+	}
+	out, err := do(ctx, a, func(ctx context.Context, _ json.RawMessage) (json.RawMessage, error) {
+		v, err := f(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return schema.Marshal(v)
+	})
+	if err != nil {
+		return value, err
+	}
+	return value, json.Unmarshal(out, &value)
+}
+
+// kept is the value as a Journal keeps it.
+func kept(value json.RawMessage) []byte {
+	if len(value) > maxKept {
+		return nil
+	}
+	return value
+}
+
+// Do calls a tool within an attempt: f, under the Name and conditions of w (Mode, Blast, Irreversible, AskAbove,
+// Secrets, Timeout). step is its place in the attempt: unique there, and the same when the attempt goes on. Do asks
+// for the approval that is needed, fills in secrets, and calls f with the inputs.
+//
+// What f returns, and its error, are cleaned of the secrets that the call got. A panic and a typed nil are errors.
+// Inputs that hold "[secret NAME]" are refused where Secrets does not list NAME: a text that was redacted must not
+// be written back.
+//
+// An irreversible call is made once in a run. With inputs that are equal to those of a call that is done it
+// returns what that call returned, and f is not called, also where a gate has refused the result. It asks a person
+// where it was done with other inputs, and where it was begun and its end is not known: the process ended, or f
+// ended by its deadline, an outage ([reason.Unavailable]), a panic, or an answer that cannot be used. Any other error
+// of f says that nothing was done. Calls of one name are made one after the other.
+//
+// The error is a *[PendingError] where a person has to rule, wraps [ErrDenied] where the answer was no, and else is
+// that of f. Without a Journal in the context nothing is known of earlier calls.
+func Do(
+	ctx context.Context, w *Worker, step string, inputs json.RawMessage,
+	f func(ctx context.Context, inputs json.RawMessage) (json.RawMessage, error),
+) (json.RawMessage, error) {
+	inputs, err := schema.Canonical(inputs)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", errInputs, w.Name, err)
+	}
+	a := &action{Worker: w, kind: "tool", step: step, inputs: inputs}
+	a.scene = of(ctx).journaled()
+	return a.do(ctx, f)
+}
+
+// do makes the call of a worker, or a step, as Do says it of a tool. Its inputs are canonical. The result is committed
+// under its step, and an attempt that goes on gets it from there.
+func do(
+	ctx context.Context, a *action, f func(context.Context, json.RawMessage) (json.RawMessage, error),
+) (json.RawMessage, error) {
+	a.scene = of(ctx).journaled()
+	name, sum := fmt.Sprintf("attempt/%04d/%s", a.attempt, a.step), digest(a.inputs)
+	r, err := a.journal.get(ctx, name)
+	switch {
+	case err != nil:
+		return nil, err
+	case r.State == stepDone && r.Input != sum:
+		return nil, fmt.Errorf("%w: %s", ErrChanged, a.Name)
+	case r.State == stepDone && r.Value == nil:
+		return nil, fmt.Errorf("%w: %s", ErrNoValue, a.Name)
+	case r.State == stepDone:
+		return r.Value, nil
+	}
+	out, err := a.do(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	r = record{Name: name, State: stepDone, Input: sum, Value: kept(out)}
+	return out, a.journal.put(context.WithoutCancel(ctx), r)
+}
+
+// do makes the call, once if it is irreversible.
+func (a *action) do(
+	ctx context.Context, f func(context.Context, json.RawMessage) (json.RawMessage, error),
+) (json.RawMessage, error) {
+	inner := a.scene // a step has the secrets of the worker that it is a step of
+	filled := a.inputs
+	if a.kind != "step" {
+		var err error
+		if inner, err = a.scene.open(ctx, a.Secrets); err != nil {
+			return nil, fmt.Errorf("%s: %w", a.Name, err)
+		}
+		var missing []string
+		if filled, missing = redact.Fill(a.inputs, inner.secrets); len(missing) > 0 {
+			return nil, fmt.Errorf("%w: %s: [secret %s] stands for a secret that is not listed", errInputs, a.Name, missing[0])
+		}
+	}
+	if a.Irreversible {
+		free, err := a.journal.alone(ctx, a.kind+"/"+a.Name)
+		if err != nil {
+			return nil, err
+		}
+		defer free()
+		if value, done, err := a.earlier(ctx); done || err != nil {
+			return value, err
+		}
+	}
+	if err := a.permit(ctx); err != nil {
+		return nil, err
+	}
+	if err := a.put(ctx, stepBegun, nil, "its end is not known"); err != nil {
+		return nil, err
+	}
+	out, err := call.Do(context.WithValue(ctx, sceneKey{}, inner), a.Timeout,
+		func(ctx context.Context) (json.RawMessage, error) {
+			out, err := f(ctx, filled)
+			if end := ctx.Err(); err != nil && end != nil && !errors.Is(err, end) {
+				err = fmt.Errorf("%w: %w", end, err)
+			}
+			return out, err
+		})
+	if err != nil {
+		err = call.Reworded(err, inner.cleanText(err.Error()))
+	}
+	out = inner.cleanJSON(out, a.sanitised)
+	return out, a.end(context.WithoutCancel(ctx), out, err)
+}
+
+// once is the name of the record of an irreversible action in its run: over all attempts, one for equal inputs.
+func (a *action) once() string { return "once/" + a.kind + "/" + a.Name + "/" + digest(a.inputs) }
+
+// earlier reads what the run has done, and returns what this action returned if it is done already.
+func (a *action) earlier(ctx context.Context) (value json.RawMessage, done bool, err error) {
+	same, own := "once/"+a.kind+"/"+a.Name+"/", a.once()
+	for r, err := range a.journal.steps(ctx, "once/") {
+		if err != nil {
+			return nil, false, err
+		}
+		if r.Name == own {
+			a.begun = r.Begun
+		}
+		if r.State == stepNew {
+			continue
+		}
+		a.done = append(a.done, r.Note)
+		switch {
+		case r.Name != own && strings.HasPrefix(r.Name, same):
+			a.why = append(a.why, "this run has called "+a.Name+" before, with other inputs")
+		case r.Name != own:
+		case r.State == stepBegun:
+			a.open = true
+			a.why = append(a.why, "this run has made the same call before: "+r.Note)
+		case r.Value == nil:
+			return nil, true, fmt.Errorf("%w: %s", ErrNoValue, a.Name)
+		default:
+			value, done = r.Value, true
+		}
+	}
+	a.why = slices.Compact(a.why)
+	if done {
+		a.note(Event{Kind: "tool", Name: a.Name, Text: "not called again: this run has done it"})
+	}
+	return value, done, nil
+}
+
+// put commits the state of an irreversible action.
+func (a *action) put(ctx context.Context, state string, value json.RawMessage, end string) error {
+	if !a.Irreversible {
+		return nil
+	}
+	note := fmt.Sprintf("%s %s in attempt %d: %s", a.Name, fence.Clip(string(a.inputs), maxShown), a.attempt, end)
+	return a.journal.put(ctx, record{
+		Name: a.once(), State: state, Value: kept(value), Begun: a.begun + 1, Note: note,
+	})
+}
+
+// end commits how an irreversible action has ended, and returns err.
+func (a *action) end(ctx context.Context, value json.RawMessage, err error) error {
+	if err == nil {
+		return a.put(ctx, stepDone, value, "done")
+	}
+	var pending *PendingError
+	if a.open || !errors.As(err, &pending) && unclear(err) {
+		return err // it stays begun
+	}
+	return errors.Join(err, a.put(ctx, stepNew, nil, "not done"))
+}
+
+// unclear reports whether a call that returned err may have been done all the same.
+func unclear(err error) bool {
+	var panicked *call.PanicError
+	class := reason.Classify(err)
+	return errors.As(err, &panicked) || class != nil && class.Class == reason.Unavailable ||
+		errors.Is(err, call.ErrMalformed) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+}
+
+// permit returns nil if the action may be made, and else what keeps it.
+func (a *action) permit(ctx context.Context) error {
+	mode, why := a.Mode, []string(nil)
+	if mode > Notify {
+		why = append(why, "mode is "+mode.String())
+	}
+	asks := slices.Clone(a.why)
+	if a.Blast >= Fleet {
+		asks = append(asks, "blast is "+a.Blast.String())
+	}
+	if a.Irreversible && a.fired {
+		asks = append(asks, "it cannot be undone, and a learned plan asks for it")
+	}
+	if asks = append(asks, above(a.inputs, a.AskAbove)...); len(asks) > 0 {
+		mode, why = max(mode, Gated), append(why, asks...)
+	}
+	if mode >= Veto && !a.Irreversible { // otherwise it is known
+		if _, _, err := a.earlier(ctx); err != nil {
+			return err
+		}
+	}
+	for _, done := range a.done {
+		why = append(why, "this run has done: "+done)
+	}
+	id := digest([]byte(strings.Join([]string{a.run, a.kind, a.Name, strconv.Itoa(a.attempt), a.step,
+		strconv.Itoa(a.begun), string(a.inputs)}, "\x00")))
+	if mode < Veto {
+		// What a person was asked for stays theirs to decide, also where another process has a looser policy by now.
+		if asked, err := a.journal.get(ctx, "ask/"+id); err != nil || asked.State != stepDone {
+			if err == nil && mode == Notify {
+				a.note(Event{Kind: "notify", Name: a.Name, Text: a.about, Data: a.inputs})
+			}
+			return err
+		}
+	}
+	return a.ask(ctx, Approval{
+		ToolCall: reason.ToolCall{ID: id, Name: a.Name, Inputs: a.inputs}, Run: a.run, About: a.about, Mode: mode, Why: why,
+	})
+}
+
+// above says which inputs are above the amounts from which a person is asked. Names are compared without regard to
+// case, since Go's decoder of JSON reads them so.
+func above(inputs json.RawMessage, amounts map[string]float64) (why []string) {
+	if len(amounts) == 0 {
+		return nil
+	}
+	var given map[string]json.RawMessage
+	_ = json.Unmarshal(inputs, &given) // of what is no object nothing is given
+	for name, limit := range amounts {
+		found := false
+		for n, v := range given {
+			if !strings.EqualFold(n, name) {
+				continue
+			}
+			found = true
+			amount, err := strconv.ParseFloat(strings.Trim(string(v), `" `), 64)
+			if err != nil || !(amount <= limit) { // what is no number asks, NaN too
+				why = append(why, fence.Clip(fmt.Sprintf("%s is %s, above %v", name, v, limit), maxShown))
+			}
+		}
+		if !found {
+			why = append(why, fmt.Sprintf("%s is not given, and is asked for above %v", name, limit))
+		}
+	}
+	slices.Sort(why) // a map has no order
+	return why
+}
+
+// maxShown bounds a value that is shown to a person within a sentence, in bytes.
+const maxShown = 400
+
+// digest identifies a text.
+func digest(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:12])
+}

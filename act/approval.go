@@ -1,0 +1,194 @@
+package act
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/arc-learn/arc/internal/call"
+	"github.com/arc-learn/arc/internal/schema"
+	"github.com/arc-learn/arc/reason"
+)
+
+// Approval asks a person to allow a call of a worker, tool or step: its Name and Inputs. The ID is the Approval's,
+// and stable over restarts; another attempt and another try of an irreversible call have another. What was asked is
+// for the person to decide, also where the Mode asks for nobody by then.
+type Approval struct {
+	reason.ToolCall
+	Run      string
+	About    string    // what it is for, in words
+	Mode     Mode      // Veto, Gated or Compound
+	Why      []string  // "mode is gated", "amount is 120, above 100", and which irreversible calls the run has made
+	Deadline time.Time // afterwards silence lets a Veto go on and denies the others
+}
+
+// Ruling is a person's answer to an Approval. The zero value with an Approval's id is none: a no has By or Note.
+type Ruling struct {
+	Approval, By, Note string
+	Allow              bool
+}
+
+// Approver asks a person, or a policy that stands for one. An error, or an answer that is neither a clear yes nor a
+// clear no, or names another Approval, leaves this one open: the attempt is pending, and asks again when it goes on.
+// ctx ends with the time for an answer, and with the attempt's. In mode Compound a second person is asked by a second
+// call.
+type Approver func(ctx context.Context, a Approval) (Ruling, error)
+
+// PendingError says that an attempt cannot go on before people have ruled or answered. An executor that gets one
+// from [Do] or [Step] returns it; one that has a question returns its own. It spends no attempt: the attempt is made
+// again with the same number and goes on where it was.
+type PendingError struct {
+	Approvals []Approval
+	Questions []string
+}
+
+func (e *PendingError) Error() string {
+	var parts []string
+	for _, a := range e.Approvals {
+		parts = append(parts, "approval of "+a.Name)
+	}
+	return "act: waiting for " + strings.Join(append(parts, e.Questions...), ", ")
+}
+
+// ErrDenied is in the chain of the error of a call that a person has refused, or that nobody has allowed in time.
+var ErrDenied = errors.New("act: denied")
+
+// Rule commits a person's ruling in the journal of the run that asked. It is an error if it is neither a clear yes
+// nor a clear no, if the run has not asked for that Approval, or if its deadline has passed: silence has ruled then. A
+// later ruling of the same person on an open Approval replaces the earlier one.
+func Rule(ctx context.Context, j *Journal, r Ruling) error {
+	if r.Approval == "" || !isClear(r) {
+		return errors.New("act: a ruling names its approval, and is a yes, or a no with By or Note")
+	}
+	asked, err := j.get(ctx, "ask/"+r.Approval)
+	if err == nil && asked.State != stepDone {
+		err = fmt.Errorf("act: the run has not asked for approval %q", r.Approval)
+	}
+	var a Approval
+	if err == nil {
+		err = json.Unmarshal(asked.Value, &a)
+	}
+	now := j.now()
+	if err == nil && !now.Before(a.Deadline) {
+		err = fmt.Errorf("act: approval %q was open until %s", r.Approval, a.Deadline.Format(time.RFC3339))
+	}
+	if err != nil {
+		return err
+	}
+	raw, err := schema.Marshal(r)
+	if err != nil {
+		return err
+	}
+	word := "no"
+	if r.Allow {
+		word = "yes"
+	}
+	return j.put(ctx, record{Name: "ruling/" + r.Approval + "/" + digest([]byte(r.By)), State: stepDone, Value: raw},
+		Event{At: now, Kind: "ruled", Name: r.By, Text: strings.TrimSuffix(word+": "+r.Note, ": "), Data: raw})
+}
+
+// isClear reports whether a ruling is a yes or a no: the zero Ruling of an approver that has not made up its mind is
+// neither.
+func isClear(r Ruling) bool { return r.Allow || r.By != "" || r.Note != "" }
+
+// ParseRuling reads a person's yes or no. Anything else, "what?" for one, is neither: ok is false, and the person is
+// asked again.
+func ParseRuling(text string) (allow, ok bool) {
+	switch strings.ToLower(strings.Trim(strings.TrimSpace(text), ".!")) {
+	case "y", "yes", "ok", "okay", "allow", "approve", "go ahead", "ja", "oui", "sí":
+		return true, true
+	case "n", "no", "deny", "refuse", "reject", "stop", "nein", "non":
+		return false, true
+	}
+	return false, false
+}
+
+// ask returns nil when people have allowed the call that a is about.
+func (s *scene) ask(ctx context.Context, a Approval) error {
+	if err := s.file(ctx, &a); err != nil {
+		return err
+	}
+	why, people := slices.Clip(a.Why), 1
+	if a.Mode == Compound {
+		people = 2
+	}
+	for left := people; ; left-- {
+		agreed, err := s.agreed(context.WithoutCancel(ctx), a.ID) // also when the attempt's time is over
+		if err != nil {
+			return err
+		}
+		n := len(agreed)
+		if a.Mode == Compound && slices.Contains(agreed, "") {
+			n-- // who is not named is not a second person
+		}
+		silent := !s.journal.now().Before(a.Deadline)
+		switch {
+		case n >= people, silent && a.Mode == Veto:
+			return nil
+		case silent:
+			return fmt.Errorf("%w: nobody has ruled on %s by %s", ErrDenied, a.Name, a.Deadline.Format(time.RFC3339))
+		}
+		a.Why = why
+		for _, by := range agreed {
+			a.Why = append(a.Why, cmp.Or(by, "a person")+" has agreed")
+		}
+		if left == 0 || s.host.approver == nil || ctx.Err() != nil {
+			return &PendingError{Approvals: []Approval{a}}
+		}
+		if err := s.consult(ctx, a); err != nil {
+			return err
+		}
+	}
+}
+
+// consult asks the host's Approver within the time that there is, and commits what it says.
+func (s *scene) consult(ctx context.Context, a Approval) error {
+	r, err := call.Do(ctx, max(1, a.Deadline.Sub(s.journal.now())), func(ctx context.Context) (Ruling, error) {
+		return s.host.approver(ctx, a)
+	})
+	if err != nil || !isClear(r) || r.Approval != "" && r.Approval != a.ID || !s.journal.now().Before(a.Deadline) {
+		return nil // it stays open; an answer to another question, or after the deadline, is none to this one
+	}
+	r.Approval, r.By, r.Note = a.ID, s.cleanText(r.By), s.cleanText(r.Note)
+	return Rule(ctx, s.journal, r)
+}
+
+// file makes an Approval what it was when it was asked first; one that is new is committed.
+func (s *scene) file(ctx context.Context, a *Approval) error {
+	name := "ask/" + a.ID
+	r, err := s.journal.get(ctx, name)
+	if err != nil || r.State == stepDone {
+		return cmp.Or(err, json.Unmarshal(r.Value, a))
+	}
+	now := s.journal.now()
+	a.Deadline = now.Add(s.host.patience)
+	raw, err := schema.Marshal(a)
+	if err != nil {
+		return err
+	}
+	return s.journal.put(ctx, record{Name: name, State: stepDone, Value: raw},
+		Event{At: now, Kind: "approval asked", Name: a.Name, Text: strings.Join(a.Why, "; "), Data: raw})
+}
+
+// agreed returns who has allowed the call; the error says who has denied it.
+func (s *scene) agreed(ctx context.Context, id string) (names []string, err error) {
+	for step, err := range s.journal.steps(ctx, "ruling/"+id+"/") {
+		var r Ruling
+		if err == nil {
+			err = json.Unmarshal(step.Value, &r)
+		}
+		if err == nil && !r.Allow {
+			err = fmt.Errorf("%w by %s: %s", ErrDenied, cmp.Or(r.By, "a person"), cmp.Or(r.Note, "no"))
+		}
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, r.By)
+	}
+	return names, nil
+}

@@ -1,0 +1,255 @@
+package act
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/arc-learn/arc/internal/codec"
+	"github.com/arc-learn/arc/store"
+)
+
+// Event is something that happened in a run. Kinds of this package are "notify", "approval asked", "ruled",
+// "output" (a line of a program) and "tool" (not called again); act/tools has "text", "answer" (with its usage as Data),
+// "calling" and "tool".
+type Event struct {
+	At   time.Time
+	Kind string          `cbor:",omitzero"`
+	Name string          `cbor:",omitzero"` // of the worker or tool
+	Text string          `cbor:",omitzero"`
+	Data json.RawMessage `cbor:",omitzero"`
+	Live bool            `cbor:",omitzero"` // told as it happens and not kept: a piece of what a later event has whole
+}
+
+// Journal keeps the steps and events of a run in a store. It travels in the context, see [WithJournal]. One process
+// writes it at a time; [Rule] may be called by others.
+type Journal struct {
+	whole   *store.Group
+	g       *store.Group // the journal's part of it
+	prefix  string
+	now     func() time.Time
+	stage   func(b *store.Batch) error // nil: none
+	onEvent func(e Event)              // nil: none
+	singles sync.Map                   // "tool/refund" → chan struct{}, held while an irreversible call is made
+
+	mu     sync.Mutex
+	noted  []Event // not yet committed; under mu
+	failed error   // under mu
+	next   int     // the number of the next event, if sure; else at least that; under mu
+	sure   bool
+	made   map[string]bool // the steps that may be there, of a Journal that began empty; under mu
+}
+
+// NewJournal returns a Journal over the keys of g that begin with prefix, which it fills alone:
+//
+//	s/NAME          a step
+//	e/0000000001    the first Event
+//
+// now is the clock of its events, and of the deadlines of approvals; nil: time.Now. stage, which may be nil, stages into
+// each of its commits, e.g. the condition that the run is still this process's. Its Batch begins where g does, without
+// prefix. It may run more than once, and must not call the store.
+//
+// onEvent, which may be nil, is told of each event: of one that is noted at once, of one that comes with a step when
+// that was committed. It is called concurrently where steps are made concurrently.
+func NewJournal(
+	g *store.Group, prefix string, now func() time.Time, stage func(b *store.Batch) error, onEvent func(e Event),
+) *Journal {
+	if now == nil {
+		now = time.Now
+	}
+	return &Journal{whole: g, g: g.Sub(prefix), prefix: prefix, now: now, stage: stage, onEvent: onEvent, next: 1}
+}
+
+// Fresh says that nothing has been written to the Journal yet, so that it need not be read for what it has not written.
+func (j *Journal) Fresh() { j.sure, j.made = true, map[string]bool{} }
+
+// record is what is kept of a step.
+type record struct {
+	Name  string `cbor:",omitzero"` // in the run
+	State string `cbor:",omitzero"`
+	Input string `cbor:",omitzero"` // digest of its input
+	Value []byte `cbor:",omitzero"` // JSON; nil in a done step: the result was too large to keep
+	Begun int    `cbor:",omitzero"` // how often an irreversible step was begun
+	Note  string `cbor:",omitzero"` // of an irreversible step: what it is and what came of it, for a person
+}
+
+// States of a record.
+const (
+	stepNew   = ""      // not made, or made and not done
+	stepBegun = "begun" // committed before an irreversible call: its end is not known
+	stepDone  = "done"
+)
+
+// get returns the step of a name; one that is not there has the state stepNew.
+func (j *Journal) get(ctx context.Context, name string) (record, error) {
+	j.mu.Lock()
+	absent := j.made != nil && !j.made[name]
+	j.mu.Unlock()
+	if absent {
+		return record{Name: name}, nil
+	}
+	r, _, err := codec.Load[record](ctx, j.g.Store(), "s/"+name)
+	r.Name = name
+	return r, j.kept(err)
+}
+
+// steps yields the steps whose names begin with prefix, in the order of their names.
+func (j *Journal) steps(ctx context.Context, prefix string) iter.Seq2[record, error] {
+	return scan[record](ctx, j, store.Range{Prefix: "s/" + prefix})
+}
+
+// Events yields the committed events but for so many, in their order.
+func (j *Journal) Events(ctx context.Context, skip int) iter.Seq2[Event, error] {
+	return scan[Event](ctx, j, store.Range{Prefix: "e/", After: eventKey(skip)})
+}
+
+func eventKey(first int) string { return fmt.Sprintf("e/%010d", first) }
+
+func scan[T any](ctx context.Context, j *Journal, r store.Range) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for e, err := range j.g.Store().Scan(ctx, r) {
+			var v T
+			if err == nil {
+				err = codec.Unmarshal(e.Value, &v)
+			}
+			if !yield(v, j.kept(err)) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// kept keeps an error for Err.
+func (j *Journal) kept(err error) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.failed = errors.Join(j.failed, err)
+	return err
+}
+
+// Err returns the errors of the store so far. What an attempt has made of them is no failure of its worker.
+func (j *Journal) Err() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.failed
+}
+
+// alone waits until no other irreversible call of the name is under way. Otherwise two equal calls of one answer
+// would both find that nothing has been done.
+func (j *Journal) alone(ctx context.Context, name string) (free func(), err error) {
+	held, _ := j.singles.LoadOrStore(name, make(chan struct{}, 1))
+	select {
+	case held.(chan struct{}) <- struct{}{}:
+		return func() { <-held.(chan struct{}) }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// put commits a step with events and all that was noted before.
+func (j *Journal) put(ctx context.Context, r record, events ...Event) error {
+	j.mu.Lock()
+	noted := j.noted
+	if j.noted = nil; j.made != nil {
+		j.made[r.Name] = true
+	}
+	j.mu.Unlock()
+	err := j.whole.Update(ctx, func(b *store.Batch) error {
+		if j.stage != nil {
+			if err := j.stage(b); err != nil {
+				return err
+			}
+		}
+		b = b.Sub(j.prefix)
+		if err := codec.Put(b, "s/"+r.Name, r, store.Any); err != nil {
+			return err
+		}
+		return j.number(ctx, b, 0, slices.Concat(noted, events))
+	})
+	if err != nil {
+		j.mu.Lock()
+		j.noted = append(noted, j.noted...)
+		j.mu.Unlock()
+		return j.kept(err)
+	}
+	for _, e := range events {
+		j.tell(e)
+	}
+	return nil
+}
+
+// Stage stages events, and what was noted before, into the commit of a step that is more than the journal. b begins
+// where its Group does. onEvent is not told of events.
+func (j *Journal) Stage(ctx context.Context, b *store.Batch, events ...Event) error {
+	j.mu.Lock()
+	noted := slices.Clone(j.noted)
+	j.mu.Unlock()
+	return j.number(ctx, b.Sub(j.prefix), len(noted), append(noted, events...))
+}
+
+// number stages events, of which so many were noted, in the next places. Where those may have been filled, by another
+// Journal or by what an earlier function of the commit has staged, it looks for them.
+func (j *Journal) number(ctx context.Context, b *store.Batch, noted int, events []Event) error {
+	if len(events) == 0 {
+		return nil
+	}
+	j.mu.Lock()
+	next, sure := j.next, j.sure
+	j.sure = false
+	j.mu.Unlock()
+	if !sure {
+		for _, err := range j.Events(ctx, next-1) {
+			if err != nil {
+				return err
+			}
+			next++
+		}
+		for _, staged := b.Staged(eventKey(next)); staged; _, staged = b.Staged(eventKey(next)) {
+			next++
+		}
+	}
+	for i, e := range events {
+		if err := codec.Put(b, eventKey(next+i), e, store.Absent); err != nil {
+			return err
+		}
+	}
+	next += len(events)
+	b.After(func(store.Revision) {
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		j.next, j.sure, j.noted = next, true, slices.Delete(j.noted, 0, min(noted, len(j.noted)))
+	})
+	return nil
+}
+
+// maxNoted bounds the events that wait for a commit. What a part notes beyond that is told and not kept, but for
+// the last place, which says so.
+const maxNoted = 1000
+
+// note tells of an event, e.g. a line of output; it is committed with the next put.
+func (j *Journal) note(e Event) {
+	if e.At.IsZero() {
+		e.At = j.now()
+	}
+	j.mu.Lock()
+	switch {
+	case e.Live || len(j.noted) > maxNoted:
+	case len(j.noted) == maxNoted:
+		j.noted = append(j.noted, Event{At: e.At, Kind: e.Kind, Name: e.Name, Text: "… (what follows was not kept)"})
+	default:
+		j.noted = append(j.noted, e)
+	}
+	j.mu.Unlock()
+	j.tell(e)
+}
+
+func (j *Journal) tell(e Event) {
+	if j.onEvent != nil {
+		j.onEvent(e)
+	}
+}

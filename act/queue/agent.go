@@ -1,0 +1,96 @@
+package queue
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/arc-learn/arc"
+	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/store"
+)
+
+// Run returns a Handler that has an Agent run each job as an objective. That is what objective returns, or, where it
+// is nil: Subject and Description as its Text, Input as its Inputs, and the job's Scope. Where the Objective has no ID
+// the run has that of the job, its round and its texts: a later attempt goes on with the run, and a job that comes
+// again, or whose texts a person has changed, is another run.
+//
+//	delivered        Completed; Summary is the answer
+//	blocked          Blocked: Summary is why. Once Queue.Update has set the job to Pending the run is tried again
+//	waiting, asking  Pending, and no attempt is spent: the job waits with its run, and holds no worker
+//	canceled         Failed
+//	under way        Pending, and no attempt is spent: another process or caller has the run
+//
+// The run itself goes on at once when a person has ruled or answered; the job follows within some minutes.
+func Run(a *arc.Agent, objective func(Job) arc.Objective) Handler {
+	if objective == nil {
+		objective = func(j Job) arc.Objective {
+			return arc.Objective{Text: strings.TrimSpace(j.Subject + "\n\n" + j.Description), Inputs: j.Input, Scope: j.Scope}
+		}
+	}
+	return func(ctx context.Context, j *Job) ([]Draft, error) {
+		o := objective(*j)
+		o.ID = cmp.Or(o.ID, runID(j))
+		v := a.In(o.Scope)
+		r, err := v.Report(ctx, o.ID)
+		switch {
+		case errors.Is(err, store.ErrNotFound):
+			r, err = a.Run(ctx, o)
+		case err == nil && r.Status == arc.Blocked && !r.Ended.After(j.Ended) && j.Attempts == 1:
+			r, err = v.Retry(ctx, o.ID, "") // the job was blocked for it, and a person has set it to Pending just now
+		case err == nil:
+			r, err = v.Resume(ctx, o.ID)
+		}
+		switch {
+		case errors.Is(err, arc.ErrRunning), errors.Is(err, arc.ErrClosed):
+			j.State = Pending
+			return nil, nil
+		case errors.Is(err, arc.ErrObjective), errors.Is(err, arc.ErrTaken):
+			j.State, j.Summary = Failed, err.Error()
+			return nil, nil
+		case err != nil:
+			return nil, err
+		}
+		j.Usage, j.Summary = since(r.Usage, j.spent), r.Text
+		switch r.Status {
+		case arc.Delivered:
+		case arc.Blocked:
+			j.State, j.Summary = Blocked, string(r.Cause)+": "+j.Summary
+		case arc.Canceled:
+			j.State = Failed
+		default:
+			waited := j.Started.Sub(r.Began) // when it was looked at last
+			j.State, j.At = Pending, j.Started.Add(min(max(backoff, waited/8), 5*time.Minute))
+		}
+		return nil, nil
+	}
+}
+
+// runID identifies the run of a job.
+func runID(j *Job) string {
+	sum := sha256.Sum256([]byte(j.steps + "\x00" + j.Created.String() + "\x00" + j.Subject + "\x00" + j.Description + "\x00" + string(j.Input)))
+	return "job/" + path.Base(j.ID) + "/" + hex.EncodeToString(sum[:4])
+}
+
+// since returns the usage that was added to an earlier one; nil: none, or unknown.
+func since(now, was *reason.Usage) *reason.Usage {
+	if was == nil || now == nil {
+		return now
+	}
+	less := &reason.Usage{Calls: -was.Calls, Input: -was.Input, Output: -was.Output, Cached: -was.Cached}
+	if was.CostUSD != nil {
+		less.CostUSD = new(-*was.CostUSD)
+	}
+	if was.EstimateUSD != nil {
+		less.EstimateUSD = new(-*was.EstimateUSD)
+	}
+	if u := now.Add(less); u.Calls > 0 || u.Input > 0 || u.Output > 0 {
+		return u
+	}
+	return nil
+}

@@ -1,0 +1,181 @@
+package queue_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arc-learn/arc"
+	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/act/queue"
+	"github.com/arc-learn/arc/arctest"
+	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/store"
+)
+
+// Nobody has said to try a blocked run again whose job's lease ran out, and a job that is added once more after its Key
+// was swept has a run of its own.
+func TestAgentAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, worker := store.NewMem(), &arctest.Worker{Turns: []arctest.Turn{{Err: &reason.Error{Class: reason.Permission, Err: errors.New("no account")}}, {}}}
+		paid := worker.As("worker")
+		paid.Executor = act.ExecutorFunc(func(ctx context.Context, c *act.Call) (*act.Result, error) {
+			r, err := worker.Execute(ctx, c)
+			if err == nil {
+				r.Usage = &reason.Usage{Calls: 1, Input: 9}
+			}
+			return r, err
+		})
+		a, err := arc.New(t.Context(), st, arc.Host{Workers: []act.Worker{paid}}, nil)
+		require.NoError(t, err)
+		q, err := queue.Open(t.Context(), store.NewGroup(store.Sub(st, "t/_/")), nil)
+		require.NoError(t, err)
+		attempt := func() queue.Job {
+			j, err := q.Claim(t.Context())
+			require.NoError(t, err)
+			_, err = queue.Run(a, nil)(t.Context(), &j)
+			require.NoError(t, err)
+			return j
+		}
+		defer a.Close()
+		add(t, q, queue.Draft{Key: "k"})
+		require.Equal(t, queue.Blocked, attempt().State)
+		time.Sleep(time.Minute)
+		j := attempt()
+		require.Equal(t, []any{queue.Blocked, 1}, []any{j.State, len(worker.Calls())})
+		require.NoError(t, q.End(t.Context(), j, nil))
+		_, err = q.Update(t.Context(), j.ID, func(j *queue.Job) error { j.State = queue.Pending; return nil })
+		require.NoError(t, err)
+		time.Sleep(time.Minute)
+		require.NoError(t, q.End(t.Context(), attempt(), nil))
+		require.Len(t, worker.Calls(), 2)
+
+		time.Sleep(time.Minute)
+		change := func(f func(*queue.Job)) (used *reason.Usage) {
+			_, err = q.Update(t.Context(), j.ID, func(j *queue.Job) error { j.State = queue.Pending; f(j); return nil })
+			require.NoError(t, err)
+			again := attempt()
+			require.NoError(t, q.End(t.Context(), again, nil))
+			return again.Usage
+		}
+		change(func(*queue.Job) {})
+		require.Len(t, worker.Calls(), 3, "it was done, and a person says to do it again")
+		used := change(func(j *queue.Job) { j.Description = "and that" })
+		require.Equal(t, 1, used.Calls, "of the run that it has now")
+		require.Len(t, worker.Calls(), 4)
+		time.Sleep(time.Minute)
+		_, err = q.Sweep(t.Context(), time.Now())
+		require.NoError(t, err)
+		add(t, q, queue.Draft{Key: "k"})
+		require.NoError(t, q.End(t.Context(), attempt(), nil))
+		require.Len(t, worker.Calls(), 5)
+	})
+}
+
+// A job that an Agent works on is delivered, asks, is blocked and tried again, and is left to whoever has its run.
+func TestAgent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		var account string
+		enter, leave, spent, doomed := make(chan bool), make(chan bool), 0.0, 0
+		work := act.ExecutorFunc(func(ctx context.Context, c *act.Call) (*act.Result, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			usage := &reason.Usage{Calls: 1, CostUSD: new(1 + spent)}
+			switch subject := strings.Fields(c.Task.Objective)[0]; {
+			case subject == "doom" && len(c.Answers) > 0:
+				doomed, spent = doomed+1, spent+*usage.CostUSD
+				return nil, &reason.Error{Class: reason.Permission, Err: errors.New("no such account"), Usage: usage}
+			case (subject == "ask" || subject == "doom") && len(c.Answers) == 0:
+				return nil, &act.PendingError{Questions: []string{"Which account?"}}
+			case subject == "lock" && account == "":
+				spent += *usage.CostUSD
+				return nil, &reason.Error{Class: reason.Permission, Err: errors.New("no account"), Usage: usage}
+			case subject == "slow":
+				mu.Unlock()
+				enter <- true
+				<-leave
+				mu.Lock()
+			}
+			spent += *usage.CostUSD
+			return &act.Result{Text: "done\nall of it", Usage: usage}, nil
+		})
+		st := store.NewMem()
+		a, err := arc.New(t.Context(), st, arc.Host{Workers: []act.Worker{
+			{Name: "worker", Executor: work, Gates: []act.Gate{act.NoGate}},
+		}}, nil)
+		require.NoError(t, err)
+		q, err := queue.Open(t.Context(), store.NewGroup(store.Sub(st, "t/_/")), nil)
+		require.NoError(t, err)
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- q.Dispatch(ctx, 2, queue.Run(a, nil)) }()
+		defer func() {
+			stop()
+			require.NoError(t, <-done)
+			require.NoError(t, a.Close())
+		}()
+		is := func(j queue.Job, want queue.State, summary string) queue.Job {
+			t.Helper()
+			j, err := q.Get(t.Context(), j.ID)
+			require.NoError(t, err)
+			require.Equal(t, []any{want, summary}, []any{j.State, j.Summary})
+			return j
+		}
+
+		plain, asks := add(t, q, queue.Draft{Subject: "plain"}), add(t, q, queue.Draft{Subject: "ask for it"})
+		doom := add(t, q, queue.Draft{Subject: "doom"})
+		locked := add(t, q, queue.Draft{Subject: "lock it"})
+		time.Sleep(time.Minute + time.Second)
+		is(plain, queue.Completed, "done\nall of it")
+		for c, err := range q.Cycles(t.Context(), "", time.Time{}) {
+			require.NoError(t, err)
+			require.NotContains(t, c.Summary, "\n", "a line of a log")
+		}
+		require.Zero(t, is(asks, queue.Pending, "Which account?").Attempts)
+		before := is(locked, queue.Blocked, "refused: permission: no account")
+
+		mu.Lock()
+		account = "savings"
+		mu.Unlock()
+		_, err = q.Update(t.Context(), locked.ID, func(j *queue.Job) error { j.State = queue.Pending; return nil })
+		require.NoError(t, err)
+		for r := range a.In("").Runs(t.Context()) {
+			if r.Status == arc.Asking {
+				_, err := a.In("").Answer(t.Context(), r.ID, "savings")
+				require.NoError(t, err)
+			}
+		}
+		time.Sleep(time.Hour)
+		is(asks, queue.Completed, "done\nall of it")
+		is(doom, queue.Blocked, "refused: permission: no such account")
+		require.Equal(t, 1, doomed, "its run was blocked by itself: nobody has said to try again")
+		after := is(locked, queue.Completed, "done\nall of it")
+		total := 0.0
+		for c := range q.Cycles(t.Context(), "", time.Time{}) {
+			if c.Usage != nil {
+				total += *c.Usage.CostUSD
+			}
+		}
+		require.InDelta(t, spent, total, 1e-9, "the usage of each attempt is told once")
+		require.Greater(t, *after.Usage.CostUSD, *before.Usage.CostUSD)
+
+		slow := add(t, q, queue.Draft{Subject: "slow"})
+		<-enter
+		_, err = q.Update(t.Context(), slow.ID, func(j *queue.Job) error { j.State = queue.Parked; return nil })
+		require.NoError(t, err) // its holder has lost it, and the run goes on
+		_, err = q.Update(t.Context(), slow.ID, func(j *queue.Job) error { j.State = queue.Pending; return nil })
+		require.NoError(t, err)
+		time.Sleep(time.Second)
+		require.Zero(t, is(slow, queue.Pending, "").Attempts, "another has its run")
+		leave <- true
+		time.Sleep(time.Minute)
+		is(slow, queue.Completed, "done\nall of it")
+	})
+}

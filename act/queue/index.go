@@ -1,0 +1,130 @@
+package queue
+
+import (
+	"cmp"
+	"strings"
+	"time"
+
+	"github.com/tidwall/btree"
+
+	"github.com/arc-learn/arc/store"
+)
+
+const (
+	lease = 30 * time.Second // how long a holder that is not heard of keeps its job
+	late  = time.Minute      // how long after its time a job gains boost priorities
+	boost = 2
+
+	maxPass = 256 // jobs of its priority that are claimed before a job, at most, where processes claim at one time
+)
+
+// item is a job that can be claimed, now or later: it is pending, or active under a lease that may run out. Times are
+// in nanoseconds.
+type item struct {
+	key      string
+	rev      store.Revision
+	created  int64
+	free     int64 // when it can be claimed: its next time, or the end of the lease
+	late     int64 // when its priority rises; 0: it was given no time
+	wake     int64 // its place in waiting: free, or late once it is free
+	level    int16 // its place in ready: its priority now
+	priority int16
+}
+
+// index has the items in the order in which they can be claimed. What it says is checked against the record before
+// a claim, so it may be behind what other processes have done. The Queue's lock guards it.
+type index struct {
+	items   map[string]*item
+	ready   *btree.BTreeG[*item] // what is free
+	waiting *btree.BTreeG[*item] // what becomes free or late by itself
+	pass    int                  // how many of equal priority the next claim passes over, so as not to meet others
+}
+
+func newIndex() index {
+	tree := func(less func(a, b *item) int) *btree.BTreeG[*item] {
+		return btree.NewBTreeGOptions(func(a, b *item) bool { return less(a, b) < 0 }, btree.Options{NoLocks: true})
+	}
+	return index{
+		items: map[string]*item{},
+		ready: tree(func(a, b *item) int {
+			return cmp.Or(cmp.Compare(a.level, b.level), cmp.Compare(a.free, b.free), cmp.Compare(a.created, b.created),
+				strings.Compare(a.key, b.key))
+		}),
+		waiting: tree(func(a, b *item) int {
+			return cmp.Or(cmp.Compare(a.wake, b.wake), strings.Compare(a.key, b.key))
+		}),
+	}
+}
+
+// set takes in a job as it is, unless a newer one is there. An active job is free when its record has not changed for
+// the length of a lease from now.
+func (x *index) set(r *record, now time.Time) {
+	if old := x.items[r.key]; old != nil && r.rev <= old.rev {
+		return
+	}
+	x.remove(r.key)
+	it := &item{key: r.key, rev: r.rev, created: r.Created.UnixNano(), priority: int16(r.Priority)}
+	it.free = min(max(0, r.At.Unix()), 1<<33)*1e9 + int64(r.At.Nanosecond()) // from 1970 to 2242, which has room
+	if !r.Due.IsZero() {
+		it.late = r.Due.Add(late).UnixNano() + 1
+	}
+	switch r.State {
+	case Active:
+		it.free = now.Add(lease).UnixNano()
+	case Pending:
+	default:
+		return
+	}
+	it.wake = it.free
+	x.items[it.key] = it
+	x.waiting.Set(it)
+}
+
+func (x *index) remove(key string) {
+	if it := x.items[key]; it != nil {
+		x.ready.Delete(it)
+		x.waiting.Delete(it)
+		delete(x.items, key)
+	}
+}
+
+// after returns the item that comes next in the order of claims; nil: there is none. That after nil is the first, or,
+// after a conflict with another process, one behind it of the same priority: less far with each claim.
+func (x *index) after(last *item, now time.Time) (next *item) {
+	at := now.UnixNano()
+	for it, ok := x.waiting.Min(); ok && it.wake <= at; it, ok = x.waiting.Min() { // it has become free, or late
+		x.ready.Delete(it)
+		x.waiting.Delete(it)
+		switch it.level = it.priority; {
+		case it.late != 0 && it.late <= at:
+			it.level = max(1, it.priority-boost)
+		case it.late != 0:
+			it.wake = it.late
+			x.waiting.Set(it)
+		}
+		x.ready.Set(it)
+	}
+	if last != nil {
+		x.ready.Ascend(last, func(it *item) bool {
+			if it != last {
+				next = it
+			}
+			return next == nil
+		})
+		if next != nil || x.pass == 0 {
+			return next
+		}
+		x.pass = 0 // those that were passed over come, too
+	}
+	passed := 0
+	x.ready.Scan(func(it *item) bool {
+		if next != nil && it.level > next.level {
+			return false
+		}
+		next = it
+		passed++
+		return passed <= x.pass
+	})
+	x.pass = max(0, x.pass-1)
+	return next
+}

@@ -1,0 +1,117 @@
+package act
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/arc-learn/arc/internal/call"
+	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/redact"
+	"github.com/arc-learn/arc/store"
+)
+
+// scene is what the context of an attempt carries for the calls in it.
+type scene struct {
+	journal *Journal // nil: none
+	host    host
+	run     string
+	attempt int
+	about   string // the task's objective
+	worker  string
+	fired   bool
+	secrets map[string]string // of the call under way, by name
+	clean   *redact.Sanitizer // knows those of the run, and of the calls under way
+}
+
+type sceneKey struct{}
+
+// of returns the scene of a context, an empty one where there is none.
+func of(ctx context.Context) *scene {
+	if s, ok := ctx.Value(sceneKey{}).(*scene); ok {
+		return s
+	}
+	return &scene{host: host{patience: defaultPatience}}
+}
+
+// WithJournal returns a context in which attempts and steps are kept in j. What is said in them is cleaned by clean,
+// which knows the secrets that the run has declared, whoever lists them; nil: [redact.New] of no options.
+func WithJournal(ctx context.Context, j *Journal, clean *redact.Sanitizer) context.Context {
+	s := *of(ctx)
+	s.journal, s.clean = j, clean
+	return context.WithValue(ctx, sceneKey{}, &s)
+}
+
+// journaled returns the scene with a Journal: where it has none, with one that is forgotten afterwards.
+func (s *scene) journaled() *scene {
+	own := *s
+	if own.journal == nil {
+		own.journal = NewJournal(store.NewGroup(store.NewMem()), "", nil, nil, nil)
+	}
+	return &own
+}
+
+// Note tells of an event of the attempt that ctx belongs to, cleaned: a line of output, a piece of text.
+// Without a Name it has the worker's. Of the Kind "output" each line is an event of its own.
+func Note(ctx context.Context, e Event) { of(ctx).note(e) }
+
+func (s *scene) note(e Event) {
+	if s.journal == nil {
+		return
+	}
+	e.Kind, e.Name = s.cleanText(e.Kind), cmp.Or(s.cleanText(e.Name), s.worker)
+	e.Text, e.Data = s.cleanText(e.Text), s.cleanJSON(e.Data, true)
+	if e.Kind != "output" {
+		s.journal.note(e)
+		return
+	}
+	for line := range strings.Lines(e.Text) { // cleaned as a whole: a secret may have several
+		e.Text = strings.TrimRight(line, "\r\n")
+		s.journal.note(e)
+	}
+}
+
+// Secret returns the value of a secret that the worker or tool under way lists; "" if it lists none of the name.
+// What the call returns is cleaned of it.
+func Secret(ctx context.Context, name string) string { return of(ctx).secrets[name] }
+
+// cleanText cleans prose, cleanJSON data. In what was made from sanitised text the placeholders of secrets stay.
+func (s *scene) cleanText(text string) string { return s.clean.Prose(text) }
+
+func (s *scene) cleanJSON(raw json.RawMessage, sanitised bool) json.RawMessage {
+	switch {
+	case len(raw) == 0:
+		return raw
+	case sanitised:
+		return s.clean.KeepPlaceholders().Data(raw)
+	}
+	return s.clean.Data(raw)
+}
+
+// open returns the scene of a call that gets the secrets of those names.
+func (s *scene) open(ctx context.Context, names []string) (*scene, error) {
+	inner, errs := *s, []error(nil)
+	inner.secrets = map[string]string{}
+	for _, name := range names {
+		value, err := call.Do(ctx, 0, func(ctx context.Context) (string, error) {
+			if s.host.secrets == nil {
+				return "", errors.New("the host has none")
+			}
+			return s.host.secrets(ctx, name)
+		})
+		if inner.secrets[name] = value; err != nil {
+			errs = append(errs, fmt.Errorf("secret %s: %w", name, err))
+		}
+	}
+	err := errors.Join(errs...)
+	if err == nil && len(names) > 0 {
+		inner.clean, err = s.clean.With(inner.secrets)
+	}
+	if err != nil {
+		err = &reason.Error{Class: reason.Permanent, Err: err}
+	}
+	return &inner, err
+}

@@ -1,0 +1,71 @@
+package tools
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/internal/schema"
+)
+
+// digest identifies a result, whatever the values of the case: where a value of the inputs of two characters or more
+// stands, the value's name counts. So the state of order A-1 in one case and that of order A-2 in another are the
+// same if they differ in nothing else. Where one stands inside a word or a number, as 10 does in 100, it may be there by
+// chance, and no value is replaced.
+func digest(result json.RawMessage, c *act.Call) string {
+	names := map[string]string{} // by values, as they are written in JSON
+	for _, inputs := range []json.RawMessage{c.Inputs, c.Task.Inputs} {
+		var v any
+		if json.Unmarshal(inputs, &v) == nil {
+			collect(v, "", names)
+		}
+	}
+	// Of two values that begin alike the longer one is tried first.
+	values := slices.SortedFunc(maps.Keys(names), func(a, b string) int {
+		return cmp.Or(cmp.Compare(len(b), len(a)), strings.Compare(a, b))
+	})
+	swap := []string{`\n`, " ", `\t`, " "} // their letters belong to no word
+	for _, v := range values {
+		swap = append(swap, v, "\x01"+names[v]+"\x02")
+	}
+	raw, err := schema.Canonical(result)
+	if err != nil {
+		return "" // it equals nothing
+	}
+	text := strings.NewReplacer(swap...).Replace(string(raw))
+	if inside.MatchString(text) {
+		text = string(raw)
+	}
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:16])
+}
+
+// inside matches a name whose value stands inside a word or a number.
+var inside = regexp.MustCompile(`(?:[\pL\pN]|\pN[.,])\x01|\x02(?:[\pL\pN]|[.,]\pN)`)
+
+// collect finds the strings and numbers of inputs, and names them by their dotted paths.
+func collect(v any, path string, names map[string]string) {
+	switch v := v.(type) {
+	case map[string]any:
+		for name, e := range v {
+			collect(e, path+"."+name, names)
+		}
+	case []any:
+		for i, e := range v {
+			collect(e, fmt.Sprintf("%s.%d", path, i), names)
+		}
+	case string, float64:
+		raw, err := schema.Marshal(v)
+		text := strings.Trim(string(raw), `"`)
+		if was, taken := names[text]; err == nil && len(text) > 1 && (!taken || path < was) {
+			names[text] = path
+		}
+	}
+}

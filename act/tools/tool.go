@@ -1,0 +1,88 @@
+// Package tools has an executor in which a model calls tools, durably: every answer of the model and every call of
+// a tool is a step of the attempt, so an attempt that goes on after a crash or an approval asks for nothing and
+// calls nothing that it has already.
+//
+//	lookup := tools.Func("lookup_order", "Returns an order by its id.", shop.Order)
+//	refund := tools.Func("refund", "Pays an amount back.", shop.Refund)
+//	refund.Irreversible, refund.Mode = true, act.Gated
+//	support := act.Worker{Name: "support", Executor: tools.New(model, nil, lookup, refund), Gates: gates}
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/internal/schema"
+)
+
+// Tool is something that a model may call, under the conditions of an [act.Worker]. [Func] makes one of a Go
+// function; the tools of an MCP server are made by contrib/mcp.
+type Tool struct {
+	act.Worker // Name, Description, Input (nil: any object), Mode, Blast, Irreversible, AskAbove, Secrets; nothing else
+
+	// Call makes the call. Inputs fit the schema. The result is JSON; a string is shown to the model as it is. An
+	// error is shown to the model, too, and it may try something else. Calls of one answer are made concurrently.
+	Call func(ctx context.Context, inputs json.RawMessage) (json.RawMessage, error)
+
+	wrong error          // of Func
+	input *schema.Schema // compiled, of a Tool that was checked
+}
+
+// Func returns a Tool that calls f. Its schema is made from In, a struct or a map: names by json tags, descriptions
+// by jsonschema tags, required what has no omitempty. Types that have no schema are an error of the executor.
+func Func[In, Out any](name, description string, f func(context.Context, In) (Out, error)) Tool {
+	t := Tool{Worker: act.Worker{Name: name, Description: description}}
+	s, err := jsonschema.For[In](nil)
+	if err == nil && s.Type != "object" {
+		err = fmt.Errorf("its input is a %s; a model gives an object", s.Type)
+	}
+	if err == nil {
+		t.Input, err = json.Marshal(s)
+	}
+	t.wrong = err
+	t.Call = func(ctx context.Context, inputs json.RawMessage) (json.RawMessage, error) {
+		var in In
+		if err := json.Unmarshal(inputs, &in); err != nil {
+			return nil, err
+		}
+		out, err := f(ctx, in)
+		if err != nil {
+			return nil, err
+		}
+		return schema.Marshal(out)
+	}
+	return t
+}
+
+// check returns the tools by name, and all that is wrong with them.
+func check(ts []Tool) (map[string]*Tool, error) {
+	byName := map[string]*Tool{}
+	var wrong []error
+	for _, t := range ts {
+		if len(t.Input) == 0 {
+			t.Input = json.RawMessage(`{"type":"object"}`)
+		}
+		var err error
+		t.input, err = schema.Compile(t.Input)
+		switch {
+		case t.Name == "" || byName[t.Name] != nil:
+			err = errors.New("its name is empty or another's")
+		case t.wrong != nil:
+			err = t.wrong
+		case t.Call == nil:
+			err = errors.New("nothing to call")
+		case t.Executor != nil || len(t.Gates)+len(t.Skills)+len(t.Effects) > 0 || t.Prior+t.Price != 0 || t.ByName || t.Timeout != 0:
+			err = errors.New("a tool has no Executor, Gates, Skills, Effects, Prior, Price, ByName or Timeout")
+		}
+		if err != nil {
+			wrong = append(wrong, fmt.Errorf("tool %q: %w", t.Name, err))
+		}
+		byName[t.Name] = &t
+	}
+	return byName, errors.Join(wrong...)
+}

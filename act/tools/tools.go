@@ -1,0 +1,388 @@
+package tools
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/iar"
+	"github.com/arc-learn/arc/internal/schema"
+	"github.com/arc-learn/arc/reason"
+)
+
+// Options of an executor. The bounds are those of an attempt, over everything that it took before a crash as well.
+type Options struct {
+	System string          // instructions for the model
+	Schema json.RawMessage // the JSON Schema of the final answer; nil: free text
+
+	// Max is what the model may be asked for: Calls of it, Input and Output tokens as far as the provider reports them,
+	// and CostUSD, reported or else estimated; 0 and nil: no bound. Tools are called 64 times at most.
+	Max reason.Usage
+}
+
+const (
+	maxCalls = 64
+	maxShown = 16 << 10 // bytes of a result that the model is shown
+	together = 8        // calls of an answer that are made at a time
+	repairs  = 2        // answers that may be asked for again because they cannot be used
+)
+
+// executor is what New returns.
+type executor struct {
+	model  reason.Model
+	opts   Options
+	tools  map[string]*Tool
+	cards  []reason.Tool
+	answer *schema.Schema
+	wrong  error
+}
+
+// New returns an executor in which m does a task by calling tools. What is wrong with the arguments is the error of
+// its attempts, of class [reason.Permanent].
+//
+// The model gets the task and what the Call has beside it, and is asked until it answers without a call. Its calls
+// go through [act.Do]; those of one answer are made at the same time. Inputs that do not fit the tool's schema, a
+// tool's error and a person's no are shown to the model. Where a person has to rule, the other calls of the answer
+// are finished and kept, and the attempt is pending. One executor of this kind runs in an attempt.
+//
+// Where a plan Fires, its calls, which are bound to the case, are made without asking the model, as long as each
+// returns what it returned when the plan was recorded; of values of the Call's Inputs, what counts is which one stands
+// where. Before an irreversible call, at the first difference and for the final answer the model is asked, with what
+// was really returned.
+//
+// The Result has the answer, a reflection on the calls, and the calls that succeeded as its Plan. Events are "text"
+// (live), "answer" with its usage, "calling" (live) and "tool".
+func New(m reason.Model, o *Options, ts ...Tool) act.Executor {
+	x := &executor{model: m}
+	if o != nil {
+		x.opts = *o
+	}
+	var wrong error
+	x.tools, x.wrong = check(ts)
+	if x.answer, wrong = schema.Compile(x.opts.Schema); wrong != nil {
+		x.wrong = errors.Join(x.wrong, fmt.Errorf("schema of the answer: %w", wrong))
+	}
+	for _, t := range ts {
+		x.cards = append(x.cards, reason.Tool{Name: t.Name, Description: t.Description, Input: x.tools[t.Name].Input})
+	}
+	return x
+}
+
+// attempt is what is known of an attempt under way.
+type attempt struct {
+	*executor
+	call     *act.Call
+	messages []reason.Message
+	made     []made // in the order of the answers
+	usage    *reason.Usage
+}
+
+// made is a call of a tool that has ended.
+type made struct {
+	Tool   string
+	Inputs json.RawMessage
+	Shown  string // what the model was shown
+	Failed bool
+	Digest string // of the result
+}
+
+// Execute implements act.Executor.
+func (x *executor) Execute(ctx context.Context, c *act.Call) (*act.Result, error) {
+	if x.wrong != nil {
+		return nil, &reason.Error{Class: reason.Permanent, Err: fmt.Errorf("tools: %w", x.wrong)}
+	}
+	a := &attempt{executor: x, call: c}
+	result := &act.Result{}
+	err := a.run(ctx, result)
+	if result.Usage = a.usage; err != nil {
+		return result, err
+	}
+	result.Reflection, result.Plan = a.reflect(), &reason.Plan{}
+	for _, m := range a.made {
+		if !m.Failed {
+			call := reason.PlanCall{Name: m.Tool, Inputs: m.Inputs, ResultDigest: m.Digest}
+			result.Plan.Calls = append(result.Plan.Calls, call)
+		}
+	}
+	return result, nil
+}
+
+// run makes the attempt and writes the final answer into r.
+func (a *attempt) run(ctx context.Context, r *act.Result) error {
+	next, err := a.replay(ctx)
+	if err != nil {
+		return err
+	}
+	a.say(reason.Message{Role: reason.UserRole, Text: prompt(a.call, a.like(), a.made, next)})
+	for n, mended := 1, 0; ; n++ {
+		answer, err := a.ask(ctx, n)
+		if err != nil {
+			return err
+		}
+		a.say(reason.Message{Role: reason.ModelRole, Text: answer.Text, Calls: answer.Calls, Opaque: answer.Opaque})
+		if len(answer.Calls) > 0 {
+			if err := a.callAll(ctx, n, answer.Calls); err != nil {
+				return err
+			}
+			continue
+		}
+		if answer.Stop == reason.StopFilter { // asked again it would refuse again
+			return &reason.Error{Err: fmt.Errorf("the model refuses to answer: %s", clip(answer.Text, maxShown))}
+		}
+		output, wrong := a.final(answer)
+		if wrong == nil {
+			r.Text, r.Output = answer.Text, output
+			return nil
+		}
+		if mended++; mended > repairs {
+			return &reason.Error{Class: reason.Invalid, Err: fmt.Errorf("the final answer: %w", wrong)}
+		}
+		again := "This answer cannot be used: " + wrong.Error() + ". Answer again, in full."
+		a.say(reason.Message{Role: reason.UserRole, Text: again})
+	}
+}
+
+func (a *attempt) say(m reason.Message) { a.messages = append(a.messages, m) }
+
+// replay makes the calls of the plan that fires for as long as the world answers as it did, and returns the rest.
+func (a *attempt) replay(ctx context.Context) (rest []reason.PlanCall, err error) {
+	if a.call.Fires == nil {
+		return nil, nil
+	}
+	rest = a.call.Fires.Calls
+	for i := 0; len(rest) > 0; i++ {
+		p, t := rest[0], a.tools[rest[0].Name]
+		if t == nil || t.Irreversible || p.ResultDigest == "" || t.input.Check(p.Inputs) != nil || i >= maxCalls {
+			return rest, nil
+		}
+		m, err := a.callOne(ctx, fmt.Sprintf("call 0.%d", i+1), reason.ToolCall{Name: p.Name, Inputs: p.Inputs})
+		if err != nil {
+			return nil, err
+		}
+		a.made, rest = append(a.made, m), rest[1:]
+		if m.Digest != p.ResultDigest {
+			return rest, nil
+		}
+	}
+	return rest, nil
+}
+
+// like are the plans of like cases that these tools can make: others are of tasks, for a planner.
+func (a *attempt) like() []reason.Suggestion {
+	return slices.DeleteFunc(slices.Clone(a.call.Suggestions), func(s reason.Suggestion) bool {
+		return len(s.Calls) == 0 || slices.ContainsFunc(s.Calls, func(p reason.PlanCall) bool { return a.tools[p.Name] == nil })
+	})
+}
+
+// ask returns answer n: the one that was kept, or the model's. An answer that cannot be used is asked for again.
+func (a *attempt) ask(ctx context.Context, n int) (*reason.Response, error) {
+	answer, err := act.Step(ctx, fmt.Sprintf("answer %d", n), nil, func(ctx context.Context) (*reason.Response, error) {
+		if err := a.affords(); err != nil {
+			return nil, err
+		}
+		var spoilt *reason.Usage
+		for try := 0; ; try++ {
+			r, err := reason.Generate(ctx, a.model, &reason.Request{
+				System:   strings.TrimSpace(a.opts.System + "\n\n" + a.call.Agent),
+				Messages: slices.Clone(a.messages), Tools: a.cards, Schema: a.opts.Schema,
+				OnText: func(text string) { act.Note(ctx, act.Event{Kind: "text", Text: text, Live: true}) },
+			})
+			bad, ok := errors.AsType[*reason.Error](err)
+			switch {
+			case err == nil:
+				r.Usage = spoilt.Add(r.Usage)
+				usage, _ := schema.Marshal(r.Usage) // numbers always can be
+				act.Note(ctx, act.Event{Kind: "answer", Text: r.Text, Data: usage})
+				return r, nil
+			case ok:
+				spoilt = spoilt.Add(bad.Usage)
+			}
+			if !ok || bad.Class != reason.Invalid || try == repairs {
+				a.usage = a.usage.Add(spoilt)
+				return nil, err
+			}
+		}
+	}, act.Sanitised())
+	if err == nil {
+		a.usage = a.usage.Add(answer.Usage)
+	}
+	return answer, err
+}
+
+// affords returns an error if the bounds allow no further answer.
+func (a *attempt) affords() error {
+	u, most := a.usage.Add(&reason.Usage{}), a.opts.Max
+	for _, b := range []struct {
+		what       string
+		took, most int
+	}{{"calls of the model", u.Calls, most.Calls}, {"input tokens", u.Input, most.Input}, {"output tokens", u.Output, most.Output}} {
+		if b.most > 0 && b.took >= b.most {
+			return fmt.Errorf("the attempt took %d of %d %s", b.took, b.most, b.what)
+		}
+	}
+	if usd := cmp.Or(u.CostUSD, u.EstimateUSD); most.CostUSD != nil && usd != nil && *usd >= *most.CostUSD {
+		return fmt.Errorf("the attempt took $%.4f of $%.4f", *usd, *most.CostUSD)
+	}
+	if len(a.made) >= maxCalls+together { // it was told that no calls are left
+		return fmt.Errorf("the model goes on calling after %d calls", len(a.made))
+	}
+	return nil
+}
+
+// callAll makes the calls of an answer and appends what the model is shown.
+func (a *attempt) callAll(ctx context.Context, n int, calls []reason.ToolCall) error {
+	ends, errs := make([]made, len(calls)), make([]error, len(calls))
+	free := make(chan struct{}, together)
+	left := maxCalls - len(a.made)
+	var wg sync.WaitGroup
+	for i, c := range calls {
+		if i >= left {
+			ends[i] = made{Tool: c.Name, Inputs: c.Inputs, Failed: true, Shown: "no calls are left: answer with what you know"}
+			continue
+		}
+		wg.Go(func() {
+			free <- struct{}{}
+			defer func() { <-free }()
+			ends[i], errs[i] = a.callOne(ctx, fmt.Sprintf("call %d.%d", n, i+1), c)
+		})
+	}
+	wg.Wait()
+	if err := joined(errs); err != nil {
+		return err
+	}
+	for i, m := range ends {
+		a.made = append(a.made, m)
+		text := m.Shown
+		if m.Failed {
+			text = "Error: " + text
+		}
+		a.say(reason.Message{Role: reason.ToolRole, CallID: calls[i].ID, Text: text})
+	}
+	return nil
+}
+
+// joined returns what keeps the attempt from going on: an error, or else all that people have to rule on.
+func joined(errs []error) error {
+	var open act.PendingError
+	errs = slices.DeleteFunc(errs, func(err error) bool {
+		pending, ok := errors.AsType[*act.PendingError](err)
+		if ok {
+			open.Approvals = append(open.Approvals, pending.Approvals...)
+			open.Questions = append(open.Questions, pending.Questions...)
+		}
+		return ok
+	})
+	if err := errors.Join(errs...); err != nil || len(open.Approvals)+len(open.Questions) == 0 {
+		return err
+	}
+	return &open
+}
+
+// callOne makes a call as a step. What the tool, the schema or a person refuses is part of what was made; an error
+// is what keeps the attempt from going on.
+func (a *attempt) callOne(ctx context.Context, step string, c reason.ToolCall) (made, error) {
+	input := map[string]any{"tool": c.Name, "inputs": c.Inputs}
+	return act.Step(ctx, step, input, func(ctx context.Context) (made, error) {
+		act.Note(ctx, act.Event{Kind: "calling", Name: c.Name, Data: c.Inputs, Live: true})
+		result, refused, err := a.do(ctx, step, c)
+		if err != nil {
+			return made{}, err
+		}
+		m := made{Tool: c.Name, Inputs: c.Inputs, Failed: refused != nil}
+		if m.Failed {
+			m.Shown = clip(refused.Error(), maxShown)
+		} else {
+			m.Shown, m.Digest = clip(shown(result), maxShown), digest(result, a.call)
+		}
+		act.Note(ctx, act.Event{Kind: "tool", Name: c.Name, Text: m.Shown, Data: m.Inputs})
+		return m, nil
+	}, act.Sanitised())
+}
+
+// do makes a call by act.Do. refused is what the model is shown instead of a result.
+func (a *attempt) do(ctx context.Context, step string, c reason.ToolCall) (_ json.RawMessage, refused, err error) {
+	t := a.tools[c.Name]
+	if t == nil {
+		return nil, fmt.Errorf("there is no tool %q", c.Name), nil
+	}
+	if err := t.input.Check(c.Inputs); err != nil {
+		return nil, fmt.Errorf("inputs: %w", err), nil
+	}
+	failed := false
+	result, err := act.Do(ctx, &t.Worker, step, c.Inputs, func(ctx context.Context, inputs json.RawMessage) (json.RawMessage, error) {
+		failed = true // by a panic, too
+		out, err := t.Call(ctx, inputs)
+		failed = err != nil
+		if err == nil && !json.Valid(out) {
+			out, err = schema.Marshal(strings.ToValidUTF8(string(out), "\uFFFD"))
+		}
+		return out, err
+	})
+	var pending *act.PendingError
+	bad, _ := errors.AsType[*reason.Error](err)
+	switch {
+	case err == nil, errors.As(err, &pending), ctx.Err() != nil:
+		return result, nil, err
+	case bad != nil && bad.Class == reason.Invalid, failed, errors.Is(err, act.ErrDenied), errors.Is(err, act.ErrNoValue):
+		return nil, err, nil
+	}
+	return nil, nil, err // of the journal or of a secret: the model cannot help it
+}
+
+// final returns the answer as JSON, or what is wrong with it.
+func (a *attempt) final(answer *reason.Response) (json.RawMessage, error) {
+	switch {
+	case answer.Stop == reason.StopLength:
+		return nil, errors.New("it was cut off at the greatest length")
+	case strings.TrimSpace(answer.Text) == "":
+		return nil, errors.New("it is empty")
+	case a.answer == nil:
+		return schema.Marshal(answer.Text)
+	}
+	raw, err := reason.Object(answer.Text)
+	if err == nil {
+		err = a.answer.Check(raw)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return schema.Canonical(raw)
+}
+
+// reflect says what the calls say of the answer: of each, one that failed takes away from its confidence.
+func (a *attempt) reflect() *iar.Reflection {
+	r := &iar.Reflection{Status: iar.Success, PotentialIssues: []string{}}
+	for _, m := range a.made {
+		if m.Failed {
+			r.Status = iar.Warning
+			r.PotentialIssues = append(r.PotentialIssues, clip(m.Tool+": "+m.Shown, 300))
+		}
+	}
+	n, failed := len(a.made), len(r.PotentialIssues)
+	r.Confidence = float64(1+n-failed) / float64(1+n)
+	r.AlignmentCheck = map[string]any{"objective": r.Confidence}
+	r.Summary = fmt.Sprintf("%d calls of tools, %d of them failed", n, failed)
+	return r
+}
+
+// shown is a result as the model sees it.
+func shown(result json.RawMessage) string {
+	var text string
+	if json.Unmarshal(result, &text) == nil {
+		return text
+	}
+	return string(result)
+}
+
+func clip(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	return fmt.Sprintf("%s… (cut: %d bytes in all)", strings.ToValidUTF8(text[:n], ""), len(text))
+}

@@ -1,0 +1,576 @@
+package tools_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/act/tools"
+	"github.com/arc-learn/arc/iar"
+	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/rank"
+	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/store"
+)
+
+// model answers by what it is asked, and keeps the requests.
+type model struct {
+	asked  []*reason.Request
+	answer func(n int, r *reason.Request) (*reason.Response, error) // n from 1, of its own requests
+}
+
+func (m *model) Generate(_ context.Context, r *reason.Request) (*reason.Response, error) {
+	m.asked = append(m.asked, r)
+	return m.answer(len(m.asked), r)
+}
+
+// script is a model whose n-th answer is the n-th of the list, by what has been answered in the conversation.
+func script(answers ...*reason.Response) *model {
+	return &model{answer: func(_ int, r *reason.Request) (*reason.Response, error) {
+		n := 0
+		for _, m := range r.Messages {
+			if m.Role == reason.ModelRole && !(len(m.Calls) == 1 && m.Calls[0].Name == "") { // a call of nothing is no answer
+				n++
+			}
+		}
+		if r.OnText != nil {
+			r.OnText(answers[n].Text)
+		}
+		return answers[n], nil
+	}}
+}
+
+func says(text string) *reason.Response {
+	return &reason.Response{Text: text, Stop: "end", Usage: &reason.Usage{Calls: 1, Input: 100, Output: 10}}
+}
+
+// calls is an answer with calls: name and inputs in turn.
+func calls(nameInputs ...string) *reason.Response {
+	r := &reason.Response{Stop: "tools", Usage: &reason.Usage{Calls: 1, Input: 100, Output: 10}}
+	for i := 0; i < len(nameInputs); i += 2 {
+		r.Calls = append(r.Calls, reason.ToolCall{
+			ID: fmt.Sprint("id", i), Name: nameInputs[i], Inputs: json.RawMessage(nameInputs[i+1]),
+		})
+	}
+	return r
+}
+
+// shop is the world: every call that is made is in its log.
+type shop struct {
+	mu    sync.Mutex
+	log   []string
+	state string // what lookup answers
+	fails error  // of refund
+}
+
+func (s *shop) did(format string, args ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.log = append(s.log, fmt.Sprintf(format, args...))
+}
+
+func (s *shop) count(prefix string) (n int) {
+	for _, l := range s.log {
+		if strings.HasPrefix(l, prefix) {
+			n++
+		}
+	}
+	return n
+}
+
+type lookupIn struct {
+	Order string `json:"order" jsonschema:"the id of the order"`
+}
+
+type refundIn struct {
+	Order  string  `json:"order"`
+	Amount float64 `json:"amount"`
+	Note   string  `json:"note,omitempty"`
+}
+
+func (s *shop) tools(mode act.Mode) []tools.Tool {
+	lookup := tools.Func("lookup", "Returns an order.", func(_ context.Context, in lookupIn) (map[string]any, error) {
+		s.did("lookup %s", in.Order)
+		if in.Order == "none" {
+			return nil, errors.New("no such order")
+		}
+		return map[string]any{"order": in.Order, "state": s.state, "about": "order " + in.Order + " of anna"}, nil
+	})
+	stock := tools.Func("stock", "Returns what is left.", func(_ context.Context, in struct{}) (int, error) {
+		s.did("stock")
+		return 7, nil
+	})
+	refund := tools.Func("refund", "Pays back.", func(_ context.Context, in refundIn) (string, error) {
+		s.did("refund %s %v", in.Order, in.Amount)
+		return "refunded", s.fails
+	})
+	refund.Irreversible, refund.Mode = true, mode
+	return []tools.Tool{lookup, stock, refund}
+}
+
+// try makes an attempt as a process that has just begun.
+func try(t *testing.T, st store.Store, x act.Executor, change func(c *act.Call)) act.Attempt {
+	t.Helper()
+	r, err := act.NewRunner([]act.Worker{{Name: "support", Executor: x, Gates: []act.Gate{act.NoGate}}}, nil, 0, nil)
+	require.NoError(t, err)
+	c := &act.Call{Case: reason.Case{Run: "7", Inputs: json.RawMessage(`{"order":"A-1"}`)}, Attempt: 1,
+		Worker: r.Workers()[0], Task: reason.Task{Objective: "help anna"}}
+	if change != nil {
+		change(c)
+	}
+	return r.Run(act.WithJournal(t.Context(), act.NewJournal(store.NewGroup(st), "", nil, nil, nil), nil), c)
+}
+
+// asks is what an attempt waits for.
+func asks(a act.Attempt) []act.Approval {
+	pending, _ := errors.AsType[*act.PendingError](a.Err)
+	if pending == nil || a.Outcome != "" {
+		return nil
+	}
+	return pending.Approvals
+}
+
+func rule(t *testing.T, st store.Store, a act.Approval, allow bool) {
+	t.Helper()
+	j := act.NewJournal(store.NewGroup(st), "", nil, nil, nil)
+	require.NoError(t, act.Rule(t.Context(), j, act.Ruling{Approval: a.ID, By: "ben", Allow: allow, Note: "checked"}))
+}
+
+func TestApprovalInTheMiddle(t *testing.T) {
+	for _, allow := range []bool{true, false} {
+		st, s := store.NewMem(), &shop{state: "lost"}
+		m := script(
+			calls("lookup", `{"order":"A-1"}`, "stock", `{}`),
+			calls("stock", `{}`, "refund", `{"order":"A-1","amount":50}`, "lookup", `{"order":"A-2"}`),
+			says("done"),
+		)
+		x := tools.New(m, nil, s.tools(act.Gated)...)
+		a := try(t, st, x, nil)
+		require.Empty(t, a.Outcome)
+		require.Len(t, asks(a), 1)
+		require.JSONEq(t, `{"order":"A-1","amount":50}`, string(asks(a)[0].Inputs))
+		require.ElementsMatch(t, []string{"lookup A-1", "stock", "stock", "lookup A-2"}, s.log, "siblings are finished")
+		require.Len(t, asks(try(t, st, x, nil)), 1, "it is still open")
+		rule(t, st, asks(a)[0], allow)
+		a = try(t, st, x, nil)
+		require.Equal(t, rank.Delivered, a.Outcome, a.Complaint)
+		require.Equal(t, "done", a.Result.Text)
+		require.Len(t, m.asked, 3, "each answer once")
+		require.Equal(t, 4, s.count("lookup")+s.count("stock"))
+		last := m.asked[2].Messages
+		if allow {
+			require.Equal(t, 1, s.count("refund A-1 50"))
+			require.Len(t, a.Result.Plan.Calls, 5)
+			require.Equal(t, iar.Success, a.Result.Reflection.Status)
+		} else {
+			require.Zero(t, s.count("refund"))
+			require.Len(t, a.Result.Plan.Calls, 4)
+			require.Equal(t, iar.Warning, a.Result.Reflection.Status)
+			require.Contains(t, last[len(last)-2].Text, "denied by ben: checked")
+		}
+		require.Equal(t, 3, a.Usage.Calls)
+		require.Equal(t, 330, a.Usage.Input+a.Usage.Output)
+		require.Nil(t, a.Usage.CostUSD, "no provider has told a price")
+	}
+}
+
+// A6: the refund of another attempt is not made again, whoever asks for it.
+func TestRefundOnceInARun(t *testing.T) {
+	st, s := store.NewMem(), &shop{}
+	again := func(attempt int, amount string) act.Attempt {
+		m := script(calls("refund", `{"amount":`+amount+`,"order":"A-1"}`), says("paid"))
+		return try(t, st, tools.New(m, nil, s.tools(act.Autonomous)...), func(c *act.Call) { c.Attempt = attempt })
+	}
+	for attempt := range 3 {
+		require.Equal(t, rank.Delivered, again(attempt+1, "50").Outcome)
+	}
+	require.Equal(t, 1, s.count("refund"))
+	a := again(4, "55")
+	require.Len(t, asks(a), 1)
+	require.Contains(t, strings.Join(asks(a)[0].Why, ""), "with other inputs")
+	require.Equal(t, 1, s.count("refund"))
+
+	// Two equal calls of one answer are one.
+	st, s = store.NewMem(), &shop{}
+	m := script(calls("refund", `{"order":"A-1","amount":50}`, "refund", `{"amount":50,"order":"A-1"}`), says("paid"))
+	require.Equal(t, rank.Delivered, try(t, st, tools.New(m, nil, s.tools(act.Autonomous)...), nil).Outcome)
+	require.Equal(t, 1, s.count("refund"))
+}
+
+// An outage leaves open whether it was paid: the model is told so, and what it tries again is asked.
+func TestRefundOfUnknownEnd(t *testing.T) {
+	st, s := store.NewMem(), &shop{fails: &reason.Error{Class: reason.Unavailable, Err: errors.New("connection reset")}}
+	refund := calls("refund", `{"order":"A-1","amount":50}`)
+	m := script(refund, refund, says("paid"))
+	a := try(t, st, tools.New(m, nil, s.tools(act.Autonomous)...), nil)
+	require.Len(t, asks(a), 1)
+	require.Equal(t, 1, s.count("refund"))
+	require.Contains(t, m.asked[1].Messages[2].Text, "connection reset")
+}
+
+func TestReplay(t *testing.T) {
+	recorded := func(order, state string) *reason.Plan {
+		s := &shop{state: state}
+		m := script(calls("lookup", `{"order":"`+order+`"}`), calls("stock", `{}`), says("in stock"))
+		a := try(t, store.NewMem(), tools.New(m, nil, s.tools(act.Gated)...), func(c *act.Call) {
+			c.Inputs = json.RawMessage(`{"order":"` + order + `"}`)
+		})
+		require.Equal(t, rank.Delivered, a.Outcome)
+		require.Len(t, m.asked, 3)
+		return a.Result.Plan
+	}
+	first, second := recorded("A-1", "lost"), recorded("B-22", "lost")
+	require.Equal(t, first.Calls[0].ResultDigest, second.Calls[0].ResultDigest, "values are replaced")
+	require.NotEqual(t, first.Calls[0].ResultDigest, recorded("A-1", "sent").Calls[0].ResultDigest)
+	ten, twenty := recorded("10", "100 left"), recorded("20", "200 left")
+	require.NotEqual(t, ten.Calls[0].ResultDigest, twenty.Calls[0].ResultDigest, "10 is no part of 100")
+
+	for _, c := range []struct {
+		name  string
+		order string
+		state string
+		plan  *reason.Plan
+		log   []string // what was called before the model was asked
+		told  []string
+	}{
+		{"the third time", "A-1", "lost", first, []string{"lookup A-1", "stock"}, []string{"stock {} returned: 7"}},
+		{"another order", "C-3", "lost", bound(first, "C-3"), []string{"lookup C-3", "stock"}, []string{"order C-3 of anna"}},
+		{"another answer", "A-1", "sent", first, []string{"lookup A-1"}, []string{`"state":"sent"`, "how a like case went on", "stock"}},
+		{"a tool that is gone", "A-1", "lost", &reason.Plan{Calls: []reason.PlanCall{{Name: "gone", ResultDigest: "x"}}}, nil, nil},
+		{"no digest", "A-1", "lost", &reason.Plan{Calls: []reason.PlanCall{{Name: "stock", Inputs: json.RawMessage(`{}`)}}}, nil, nil},
+		{"inputs that do not fit", "A-1", "lost", &reason.Plan{Calls: []reason.PlanCall{
+			{Name: "lookup", Inputs: json.RawMessage(`{"order":1}`), ResultDigest: "x"}}}, nil, nil},
+		{"an irreversible call", "A-1", "lost", &reason.Plan{Calls: []reason.PlanCall{
+			first.Calls[0], {Name: "refund", Inputs: json.RawMessage(`{"order":"A-1","amount":5}`), ResultDigest: "x"}, first.Calls[1],
+		}}, []string{"lookup A-1"}, []string{"refund", "how a like case went on"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := &shop{state: c.state}
+			m := &model{}
+			m.answer = func(n int, r *reason.Request) (*reason.Response, error) {
+				require.Equal(t, c.log, slices.Clone(s.log))
+				for _, want := range c.told {
+					require.Contains(t, r.Messages[0].Text, want)
+				}
+				return says("in stock"), nil
+			}
+			a := try(t, store.NewMem(), tools.New(m, nil, s.tools(act.Gated)...), func(call *act.Call) {
+				call.Inputs, call.Fires = json.RawMessage(`{"order":"`+c.order+`"}`), c.plan
+			})
+			require.Equal(t, rank.Delivered, a.Outcome, a.Complaint)
+			require.Len(t, m.asked, 1)
+			require.Len(t, a.Result.Plan.Calls, len(c.log), "what was replayed is part of the plan")
+		})
+	}
+}
+
+// bound is the plan as it is bound to another order.
+func bound(p *reason.Plan, order string) *reason.Plan {
+	calls := slices.Clone(p.Calls)
+	calls[0].Inputs = json.RawMessage(`{"order":"` + order + `"}`)
+	return &reason.Plan{Calls: calls}
+}
+
+func TestWhatTheModelIsShown(t *testing.T) {
+	s := &shop{}
+	huge := tools.Func("huge", "", func(context.Context, struct{}) (string, error) { return strings.Repeat("é", 50_000), nil })
+	crash := tools.Func("crash", "", func(context.Context, struct{}) (string, error) { panic("boom") })
+	nothing := tools.Tool{Worker: act.Worker{Name: "nothing"}, Call: func(context.Context, json.RawMessage) (json.RawMessage, error) { return nil, nil }}
+	typedNil := tools.Tool{Worker: act.Worker{Name: "typednil"}, Call: func(context.Context, json.RawMessage) (json.RawMessage, error) {
+		var e *reason.Error
+		return nil, e
+	}}
+	m := script(
+		calls("lookup", `{"order":"none"}`, "gone", `{}`, "lookup", `{"order":7}`, "lookup", `{"order":`, "lookup", `{"Order":"x","order":"y"}`,
+			"huge", ``, "crash", `{}`, "nothing", `{}`, "typednil", `{}`, "refund", `{"order":"[secret key]","amount":1}`),
+		says("so be it"),
+	)
+	a := try(t, store.NewMem(), tools.New(m, nil, append(s.tools(act.Autonomous), huge, crash, nothing, typedNil)...), nil)
+	require.Equal(t, rank.Delivered, a.Outcome, a.Complaint)
+	shown := m.asked[1].Messages[2:]
+	for i, want := range []string{
+		"no such order", `no tool "gone"`, "'/order': got number", "got string, want object", "additional properties 'Order'",
+		"cut: 100000 bytes in all", "panic: boom", "", "nil *reason.Error", "not listed",
+	} {
+		require.Contains(t, shown[i].Text, want)
+		require.Equal(t, want != "" && i != 5, strings.HasPrefix(shown[i].Text, "Error: "), want)
+		require.Less(t, len(shown[i].Text), 17<<10)
+		require.Equal(t, fmt.Sprint("id", 2*i), shown[i].CallID)
+	}
+	require.Zero(t, s.count("refund"))
+	require.Len(t, a.Result.Plan.Calls, 2, "what failed is no part of the plan")
+	require.Less(t, iar.Resonance(*a.Result.Reflection), .3)
+}
+
+// What is known of the case reaches a model that has no reasoner before it: rules as rules, and plans that it can make.
+func TestWhatIsKnownIsTold(t *testing.T) {
+	hit := func(kind memory.Kind, text string) memory.Hit {
+		return memory.Hit{Record: memory.Record{Draft: memory.Draft{Kind: kind, Content: text}}}
+	}
+	plan := func(differs string, names ...string) (s reason.Suggestion) {
+		for _, name := range names {
+			s.Calls = append(s.Calls, reason.PlanCall{Name: name, Inputs: json.RawMessage(`{"order":"{order}"}`)})
+		}
+		s.Differs = differs
+		return s
+	}
+	m := script(says("done"))
+	try(t, store.NewMem(), tools.New(m, nil, (&shop{}).tools(act.Autonomous)...), func(c *act.Call) {
+		c.Memories = []memory.Hit{hit(memory.Rule, "Answer in German."), hit(memory.Fact, "Anna has a dog.")}
+		c.Facts = []string{"prefers short answers"}
+		c.Suggestions = []reason.Suggestion{plan("the words", "lookup", "refund"), plan("all", "planned", "lookup"), plan("nothing was called")}
+	})
+	said := m.asked[0].Messages[0].Text
+	for _, want := range []string{
+		"that hold here\n- Answer in German.\n", "from earlier cases\n- Anna has a dog.\n", "\n- prefers short answers\n",
+		`- lookup {"order":"{order}"}; refund {"order":"{order}"}. What differs: the words`,
+	} {
+		require.Contains(t, said, want)
+	}
+	require.NotContains(t, said, "planned", "a plan of tasks is a planner's")
+	require.NotContains(t, said, "nothing was called")
+}
+
+func TestFinalAnswer(t *testing.T) {
+	schema := json.RawMessage(`{"type":"object","required":["paid"],"properties":{"paid":{"type":"boolean"}}}`)
+	for _, c := range []struct {
+		name    string
+		schema  json.RawMessage
+		answers []*reason.Response
+		output  string // "": none
+	}{
+		{"text", nil, []*reason.Response{says("hello")}, `"hello"`},
+		{"empty", nil, []*reason.Response{says(" "), says("hello")}, `"hello"`},
+		{"cut", nil, []*reason.Response{{Text: "hel", Stop: "length", Usage: &reason.Usage{}}, says("hello")}, `"hello"`},
+		{"object", schema, []*reason.Response{says(`{"paid":true}`)}, `{"paid":true}`},
+		{"fenced", schema, []*reason.Response{says("```json\n{\"paid\":true}\n```")}, `{"paid":true}`},
+		{"mended", schema, []*reason.Response{says(`paid`), says(`{"paid":"yes"}`), says(`{"paid":true}`)}, `{"paid":true}`},
+		{"never", schema, []*reason.Response{says(`paid`), says(`paid`), says(`paid`)}, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m := script(c.answers...)
+			a := try(t, store.NewMem(), tools.New(m, &tools.Options{Schema: c.schema}), nil)
+			require.Len(t, m.asked, len(c.answers))
+			require.Equal(t, len(c.answers), a.Usage.Calls, "what failed has its price, too")
+			if c.output == "" {
+				require.Equal(t, rank.Malformed, a.Outcome)
+				return
+			}
+			require.Equal(t, c.output, string(a.Result.Output))
+		})
+	}
+	m := script(&reason.Response{Text: "I will not.", Stop: reason.StopFilter})
+	a := try(t, store.NewMem(), tools.New(m, nil), nil)
+	require.Equal(t, rank.Failed, a.Outcome, "a refusal is no delivery, whatever the gates")
+	require.Contains(t, a.Complaint, "I will not.")
+}
+
+func TestBounds(t *testing.T) {
+	loop := func(price *float64) *model {
+		return &model{answer: func(int, *reason.Request) (*reason.Response, error) {
+			r := calls("stock", `{}`, "stock", `{}`)
+			r.Usage.CostUSD = price
+			return r, nil
+		}}
+	}
+	price := .02
+	for _, c := range []struct {
+		name    string
+		o       tools.Options
+		price   *float64
+		answers int
+		calls   int
+		says    string
+	}{
+		{"calls of tools", tools.Options{}, nil, 36, 64, "goes on calling"},
+		{"calls of the model", tools.Options{Max: reason.Usage{Calls: 4}}, nil, 4, 8, "4 of 4 calls"},
+		{"tokens", tools.Options{Max: reason.Usage{Input: 300}}, nil, 3, 6, "300 of 300 input tokens"},
+		{"dollars", tools.Options{Max: reason.Usage{CostUSD: new(.03)}}, &price, 2, 4, "$0.0400 of $0.0300"},
+		{"an unknown price is no bound", tools.Options{Max: reason.Usage{CostUSD: new(.03)}}, nil, 36, 64, "goes on calling"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s, m := &shop{}, loop(c.price)
+			a := try(t, store.NewMem(), tools.New(m, &c.o, s.tools(act.Gated)...), nil)
+			require.Equal(t, rank.Failed, a.Outcome)
+			require.Contains(t, a.Complaint, c.says)
+			require.Len(t, m.asked, c.answers)
+			require.Len(t, s.log, c.calls)
+			require.Equal(t, c.answers, a.Usage.Calls)
+			if c.price != nil {
+				require.InDelta(t, .04, *a.Usage.CostUSD, 1e-9)
+			}
+		})
+	}
+}
+
+// A rate limit or an outage in the middle is no failure, and the attempt goes on with what it has.
+func TestGoesOnAfterAnOutage(t *testing.T) {
+	st, s := store.NewMem(), &shop{}
+	m := script(calls("stock", `{}`), says("seven"))
+	inner, down := m.answer, true
+	m.answer = func(n int, r *reason.Request) (*reason.Response, error) {
+		if n == 2 && down {
+			return nil, &reason.Error{Class: reason.RateLimited, Err: errors.New("429")}
+		}
+		if n == 3 {
+			return nil, &reason.Error{Class: reason.Invalid, Err: errors.New("an answer cut off in the middle")}
+		}
+		if n == 4 {
+			return nil, nil // malformed, too
+		}
+		return inner(n, r)
+	}
+	x := tools.New(m, nil, s.tools(act.Gated)...)
+	a := try(t, st, x, nil)
+	require.Equal(t, rank.Away, a.Outcome)
+	require.Equal(t, reason.RateLimited, class(a))
+	down = false
+	a = try(t, st, x, nil)
+	require.Equal(t, rank.Delivered, a.Outcome, a.Complaint)
+	require.Equal(t, "seven", a.Result.Text)
+	require.Len(t, m.asked, 5)
+	require.Len(t, s.log, 1)
+}
+
+// A model behind which a fifth of the calls is refused for its rate, a fifth fails and a fifth is malformed: every
+// task is done, no call is made twice, and every wait is told.
+func TestFlakyModel(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	waits, asked := 0, 0
+	for range 30 {
+		st, s := store.NewMem(), &shop{state: "lost"}
+		m := script(calls("lookup", `{"order":"A-1"}`, "stock", `{}`), calls("refund", `{"order":"A-1","amount":5}`), says("done"))
+		inner := m.answer
+		m.answer = func(n int, r *reason.Request) (*reason.Response, error) {
+			switch asked++; rng.IntN(5) {
+			case 0:
+				return nil, &reason.Error{Class: reason.RateLimited, Status: 429, Wait: time.Second, Err: errors.New("slow down")}
+			case 1:
+				return nil, &reason.Error{Class: reason.Unavailable, Status: 500, Err: errors.New("overloaded")}
+			case 2:
+				return []*reason.Response{nil, {Text: "<think>I could"}, {Calls: []reason.ToolCall{{}}}}[rng.IntN(3)], nil
+			}
+			return inner(n, r)
+		}
+		x := tools.New(m, nil, s.tools(act.Autonomous)...)
+		a := try(t, st, x, nil)
+		for ; a.Outcome == rank.Away || a.Outcome == rank.Malformed; a = try(t, st, x, nil) {
+			require.NotEmpty(t, class(a))
+			require.NotEmpty(t, a.Complaint)
+			waits++
+		}
+		require.Equal(t, rank.Delivered, a.Outcome, a.Complaint)
+		require.Equal(t, "done", a.Result.Text)
+		require.Equal(t, 1, s.count("refund"))
+		require.Len(t, s.log, 3)
+	}
+	t.Logf("%d answers asked for, %d waits", asked, waits)
+}
+
+func TestSecretsOfTools(t *testing.T) {
+	const value = "correct horse battery"
+	var got string
+	login := tools.Func("login", "", func(_ context.Context, in struct {
+		Key string `json:"key"`
+	}) (string, error) {
+		got = in.Key
+		return "welcome, " + in.Key + " [secret other]", nil
+	})
+	login.Secrets = []string{"key"}
+	m := script(calls("login", `{"key":"[secret key]"}`), says("I used [secret key]"))
+	r, err := act.NewRunner([]act.Worker{{Name: "w", Executor: tools.New(m, nil, login), Gates: []act.Gate{act.NoGate}}},
+		nil, 0, func(context.Context, string) (string, error) { return value, nil })
+	require.NoError(t, err)
+	ctx := act.WithJournal(t.Context(), act.NewJournal(store.NewGroup(store.NewMem()), "", nil, nil, nil), nil)
+	a := r.Run(ctx, &act.Call{Case: reason.Case{Run: "7"}, Attempt: 1, Worker: r.Workers()[0]})
+	require.Equal(t, rank.Delivered, a.Outcome, a.Complaint)
+	require.Equal(t, value, got)
+	shown := m.asked[1].Messages[2].Text
+	require.NotContains(t, shown, value)
+	require.Contains(t, shown, "[secret key]")
+	require.NotContains(t, shown, "[secret other]", "what a tool says of itself is no placeholder")
+	require.JSONEq(t, `{"key":"[secret key]"}`, string(a.Result.Plan.Calls[0].Inputs))
+}
+
+func TestWrongArguments(t *testing.T) {
+	type node struct{ Next *node }
+	for _, x := range []act.Executor{
+		tools.New(nil, nil),
+		tools.New(script(), &tools.Options{Schema: json.RawMessage(`{`)}),
+		tools.New(script(), nil, tools.Tool{Worker: act.Worker{Name: "a"}}),
+		tools.New(script(), nil, tools.Func("a", "", func(context.Context, string) (int, error) { return 0, nil })),
+		tools.New(script(), nil, tools.Func("a", "", func(context.Context, node) (int, error) { return 0, nil })),
+		tools.New(script(), nil, (&shop{}).tools(0)[0], (&shop{}).tools(0)[0]),
+	} {
+		a := try(t, store.NewMem(), x, nil)
+		require.Equal(t, rank.Denied, a.Outcome)
+		require.Equal(t, reason.Permanent, class(a))
+	}
+}
+
+// What was streamed is not streamed again.
+func TestStream(t *testing.T) {
+	st, s := store.NewMem(), &shop{}
+	x := tools.New(script(calls("refund", `{"order":"A-1","amount":50}`), says("it is paid")), nil, s.tools(act.Gated)...)
+	var kinds []string
+	watched := func() act.Attempt {
+		r, err := act.NewRunner([]act.Worker{{Name: "support", Executor: x, Gates: []act.Gate{act.NoGate}}}, nil, 0, nil)
+		require.NoError(t, err)
+		j := act.NewJournal(store.NewGroup(st), "", nil, nil, func(e act.Event) { kinds = append(kinds, e.Kind) })
+		a := r.Run(act.WithJournal(t.Context(), j, nil), &act.Call{Case: reason.Case{Run: "7"}, Attempt: 1, Worker: r.Workers()[0]})
+		_, err = act.Step(act.WithJournal(t.Context(), j, nil), "last", nil, func(context.Context) (int, error) { return 0, nil })
+		require.NoError(t, err)
+		return a
+	}
+	a := watched()
+	require.Equal(t, []string{"answer", "calling", "approval asked"}, kinds)
+	kinds = nil
+	rule(t, st, asks(a)[0], true)
+	watched()
+	require.Equal(t, []string{"calling", "tool", "text", "answer"}, kinds)
+	kinds = nil
+	watched()
+	require.Empty(t, kinds)
+	var kept []string
+	for e, err := range act.NewJournal(store.NewGroup(st), "", nil, nil, nil).Events(t.Context(), 0) {
+		require.NoError(t, err)
+		kept = append(kept, e.Kind)
+	}
+	require.Equal(t, []string{"answer", "approval asked", "ruled", "tool", "answer"}, kept)
+}
+
+// An attempt of three answers and three calls, one of them irreversible, on a store in memory.
+func BenchmarkAttempt(b *testing.B) {
+	s := &shop{state: "lost"}
+	m := script(calls("lookup", `{"order":"A-1"}`, "stock", `{}`), calls("refund", `{"order":"A-1","amount":5}`), says("done"))
+	r, err := act.NewRunner([]act.Worker{{
+		Name: "support", Executor: tools.New(m, nil, s.tools(act.Autonomous)...), Gates: []act.Gate{act.NoGate},
+	}}, nil, 0, nil)
+	require.NoError(b, err)
+	c := &act.Call{Case: reason.Case{Run: "7"}, Attempt: 1, Worker: r.Workers()[0], Task: reason.Task{Objective: "help anna"}}
+	b.ReportAllocs()
+	for b.Loop() {
+		ctx := act.WithJournal(b.Context(), act.NewJournal(store.NewGroup(store.NewMem()), "", nil, nil, nil), nil)
+		if a := r.Run(ctx, c); a.Outcome != rank.Delivered {
+			b.Fatal(a.Complaint)
+		}
+	}
+}
+
+// class is what can be done about the error of an attempt.
+func class(a act.Attempt) reason.ErrorClass {
+	if a.Err == nil {
+		return ""
+	}
+	return a.Err.Class
+}

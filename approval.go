@@ -1,0 +1,109 @@
+package arc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/store"
+)
+
+// Approvals yields what runs of the scope wait for, not those of scopes below it.
+func (v View) Approvals(ctx context.Context) iter.Seq2[act.Approval, error] {
+	return func(yield func(act.Approval, error) bool) {
+		t, err := v.agent.tenant(ctx, v.scope)
+		if err != nil {
+			yield(act.Approval{}, err)
+			return
+		}
+		for r, err := range t.records(ctx, v.scope) {
+			if err != nil {
+				yield(act.Approval{}, err)
+				return
+			}
+			for _, p := range r.Pending {
+				if r.Status == Waiting && !yield(p, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Decide rules on an [act.Approval] of a run that waits, before its Deadline: afterwards silence has ruled, and it is
+// [ErrState]. The run goes on by itself: [View.Wait] returns what came of it.
+func (v View) Decide(ctx context.Context, r act.Ruling) error {
+	t, err := v.agent.tenant(ctx, v.scope)
+	if err != nil {
+		return err
+	}
+	r.By, r.Note = v.agent.opts.Sanitizer.Prose(r.By), v.agent.opts.Sanitizer.Prose(r.Note)
+	for p, err := range v.Approvals(ctx) {
+		if err != nil {
+			return err
+		}
+		if p.ID != r.Approval || !v.agent.opts.Now().Before(p.Deadline) {
+			continue
+		}
+		a, due := v.agent, dueKey(time.Unix(0, 0), v.scope, p.Run+"//"+p.ID)
+		entry := dueEntry{Scope: v.scope, ID: p.Run, Process: a.process.name, Kind: dueRuled}
+		ruled := func(b *store.Batch) error { return put(b, due, entry, store.Any) }
+		j := act.NewJournal(t.whole, t.prefix+logPrefix(v.scope, p.Run), a.opts.Now, ruled, nil)
+		if err := act.Rule(ctx, j, r); err != nil {
+			return fmt.Errorf("arc: %w", err)
+		}
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if !a.stopped { // else it goes on when the store is opened again
+			a.runs.Go(func() {
+				if err := a.goOn(due, entry); err != nil {
+					a.look() // where it has failed, or another ruling came meanwhile, the scheduler does it
+				}
+			})
+		}
+		return nil
+	}
+	return fmt.Errorf("%w: no run waits for the approval %q", ErrState, r.Approval)
+}
+
+// heed has a run go on that a person has ruled on, and then forgets the ruling's dueEntry, which came with it.
+func (v View) heed(ctx context.Context, id string, due store.Entry) error {
+	a := v.agent
+	for {
+		changed := a.change()
+		_, err := v.Resume(ctx, id)
+		switch {
+		case errors.Is(err, ErrRunning): // it may be about to stop, and must not miss the news
+			if a.free(ctx, runKey(v.scope, id), nil) == nil {
+				wait, cancel := context.WithTimeout(ctx, beatEvery)
+				_ = a.await(wait, changed)
+				cancel()
+			}
+			if ctx.Err() == nil {
+				continue
+			}
+		case errors.Is(err, store.ErrConflict):
+			continue
+		}
+		if err != nil && !missing(err) {
+			return err
+		}
+		_, err = a.store.Commit(ctx, store.Op{Key: due.Key, Delete: true, If: store.At(due.Rev)})
+		return err
+	}
+}
+
+// Answer answers the questions of a run that asks, and goes on with it.
+func (v View) Answer(ctx context.Context, id, text string) (*Report, error) {
+	return v.with(ctx, id, func(ctx context.Context, t *turn) error {
+		if t.Status != Asking {
+			return t.wrong("asks nothing")
+		}
+		t.answer(t.clean.Prose(clip(text, maxText)))
+		t.Status, t.Phase = Running, t.Back
+		return t.restart(ctx)
+	})
+}

@@ -1,0 +1,263 @@
+// Arc is the command line of an agent in a folder: it does what it is told, keeps what has worked, and says what it
+// cost. arc.yaml in the folder says which workers, gates and models it has; arc doctor says whether they are there.
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/arc-learn/arc"
+	"github.com/arc-learn/arc/contrib/console"
+	"github.com/arc-learn/arc/contrib/mcp"
+	"github.com/arc-learn/arc/store"
+)
+
+// Exit codes. A run that is blocked or canceled is exitFailed.
+const (
+	exitFailed      = 1
+	exitUsage       = 2
+	exitWaits       = 3 // for a person, or for an outage to pass
+	exitInterrupted = 130
+)
+
+// exitError ends the command with a code; without an Err nothing more is said.
+type exitError struct {
+	code int
+	err  error
+}
+
+func (e *exitError) Error() string {
+	if e.err == nil {
+		return fmt.Sprintf("exit code %d", e.code)
+	}
+	return e.err.Error()
+}
+
+func (e *exitError) Unwrap() error { return e.err }
+
+// usage is an error of who has typed the command.
+func usage(format string, args ...any) error {
+	return &exitError{exitUsage, fmt.Errorf(format, args...)}
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the process at once
+	os.Exit(execute(ctx, &command{screen: &screen{Terminal: console.Local("ARC_DIR", "ARC_TASK")}}))
+}
+
+// command is one line that a person has typed. Where another process has the folder open, that one executes it.
+type command struct {
+	*screen
+	dir    string // of arc.yaml
+	json   bool
+	rest   []string // the words beside an operand that stands under its flag
+	served *app     // of the process that executes it for another; nil: it has to be found or opened
+}
+
+// execute does what the arguments say and returns the exit code.
+func execute(ctx context.Context, c *command) int {
+	root := c.root()
+	root.SetArgs(c.Args)
+	root.SetOut(c.Out)
+	root.SetErr(c.Err)
+	_, err := root.ExecuteContextC(ctx)
+	c.Still()
+	var exit *exitError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &exit):
+		if exit.err != nil {
+			fmt.Fprintln(c.Err, c.Paint(red, "arc: ")+exit.Error())
+		}
+		return exit.code
+	case ctx.Err() != nil || errors.Is(err, context.Canceled):
+		fmt.Fprintln(c.Err, "arc: interrupted: arc resume goes on, arc runs says what is left")
+		return exitInterrupted
+	}
+	fmt.Fprintln(c.Err, c.Paint(red, "arc: ")+strings.TrimPrefix(err.Error(), "arc: "))
+	if strings.HasPrefix(err.Error(), "unknown ") {
+		return exitUsage
+	}
+	return exitFailed
+}
+
+func (c *command) root() *cobra.Command {
+	root := &cobra.Command{
+		Use: "arc", Short: "An agent in a folder that learns from what its gates pass and refuse",
+		SilenceErrors: true, SilenceUsage: true, Args: cobra.NoArgs,
+		RunE: c.leaf(reads, "arc", "", c.overview, nil).RunE,
+	}
+	wrapped := fmt.Sprintf(".FlagUsagesWrapped %d", c.Width)
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", wrapped))
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usage("%w\nsee %s --help", err, cmd.CommandPath())
+	})
+	root.PersistentFlags().StringVar(&c.dir, "dir", "", "the folder of arc.yaml; none: $ARC_DIR, this one, or one above")
+	root.PersistentFlags().BoolVar(&c.json, "json", false, "print JSON")
+	root.PersistentPreRunE = func(*cobra.Command, []string) (err error) {
+		c.dir, err = c.folder()
+		return err
+	}
+	root.AddGroup(&cobra.Group{ID: "work", Title: "Work:"}, &cobra.Group{ID: "know", Title: "Know:"},
+		&cobra.Group{ID: "keep", Title: "Keep:"})
+	for group, commands := range map[string][]*cobra.Command{
+		"work": append(c.runCommands(), c.taskCommands()...), "know": append(c.knowCommands(), c.notesCommand()),
+		"keep": slices.Concat(c.doctorCommands(), c.serveCommands(), c.skillCommands(), c.credsCommands()),
+	} {
+		for _, cmd := range commands {
+			cmd.GroupID = group
+			root.AddCommand(cmd)
+		}
+	}
+	return root
+}
+
+// folder is that of arc.yaml: --dir, $ARC_DIR, or the nearest one from the working directory up.
+func (c *command) folder() (string, error) {
+	dir := cmp.Or(c.dir, c.Env["ARC_DIR"])
+	if dir != "" {
+		if !filepath.IsAbs(dir) {
+			dir = filepath.Join(c.Cwd, dir)
+		}
+		info, err := os.Stat(dir)
+		if err == nil && !info.IsDir() {
+			err = fmt.Errorf("%s is no folder", dir)
+		}
+		return filepath.Clean(dir), err
+	}
+	for dir = c.Cwd; ; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "arc.yaml")); err == nil {
+			return dir, nil
+		}
+		if dir == filepath.Dir(dir) {
+			return c.Cwd, nil
+		}
+	}
+}
+
+// access says what a command needs of the agent.
+type access int
+
+const (
+	local  access = iota // nothing: it is executed where it was typed
+	reads                // no run goes on by it
+	drives               // runs go on meanwhile, and the commands of other processes are executed
+	speaks               // so, too, and standard input and output are an MCP client
+)
+
+// leaf is a command that works on the agent of the folder: in the process that has it open, or in this one. The word
+// after its name, such as TEXT, is its operand: f gets what stands under the flag --text, or the words without a flag.
+func (c *command) leaf(
+	how access, use, short string, f func(ctx context.Context, a *app, operand string) error, flags func(*pflag.FlagSet),
+) *cobra.Command {
+	cmd := &cobra.Command{Use: use, Short: short, Args: cobra.NoArgs}
+	if flags != nil {
+		flags(cmd.Flags())
+	}
+	var operand string
+	if _, name, ok := strings.Cut(use, " "); ok {
+		cmd.Args = cobra.ArbitraryArgs
+		cmd.Flags().StringVar(&operand, strings.ToLower(name), "", name+", which may stand without the flag")
+		if name == "ID" || name == "NAME" {
+			cmd.ValidArgsFunction = c.complete
+			_ = cmd.RegisterFlagCompletionFunc(strings.ToLower(name), c.complete) // the flag is there
+		}
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
+		ctx, a := cmd.Context(), c.served
+		if c.rest = args; operand == "" {
+			operand, c.rest = strings.Join(args, " "), nil
+		}
+		if a == nil && how != local {
+			if a, err = c.reach(ctx, how); a == nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, a.close()) }()
+		}
+		return f(ctx, a, operand)
+	}
+	return cmd
+}
+
+// reach opens the folder here, or has the command executed by the process that has it open: then there is no app, and
+// the error has the exit code.
+func (c *command) reach(ctx context.Context, how access) (a *app, err error) {
+	socket := console.Path(c.dir, "arc.sock")
+	c.Env["ARC_DIR"] = c.dir
+	for range 100 {
+		code, err := c.forward(ctx, how, socket)
+		switch {
+		case err == nil && code != 0:
+			return nil, &exitError{code: code}
+		case err == nil, ctx.Err() != nil:
+			return nil, err
+		case !errors.Is(err, console.ErrNobody):
+			return nil, fmt.Errorf("the arc that had %s open has ended; arc says what is left: %w", c.dir, err)
+		}
+		a, err = openApp(ctx, c.dir, how, logger(c.screen))
+		if err == nil && how >= drives {
+			a.door, err = console.Listen(socket, func(ctx context.Context, t *console.Terminal) int {
+				return execute(ctx, &command{screen: &screen{Terminal: t}, served: a})
+			})
+			if err != nil {
+				return nil, errors.Join(err, a.close())
+			}
+		}
+		if err == nil {
+			return a, nil
+		}
+		if !errors.Is(err, store.ErrLocked) {
+			return nil, err
+		}
+		select { // it is just opening, or just closing
+		case <-time.After(100 * time.Millisecond):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	return nil, fmt.Errorf("another arc has %s open and does not answer", c.dir)
+}
+
+// forward has the process that has the folder open execute the command; console.ErrNobody: there is none.
+func (c *command) forward(ctx context.Context, how access, socket string) (int, error) {
+	if how != speaks {
+		return console.Forward(ctx, socket, c.Terminal)
+	}
+	err := mcp.Join(ctx, filepath.Join(c.dir, ".arc"), os.Stdin, os.Stdout)
+	if failed, ok := errors.AsType[*net.OpError](err); ok && failed.Op == "dial" {
+		err = console.ErrNobody
+	}
+	return 0, err
+}
+
+// group is a command with others below it.
+func group(cmd *cobra.Command, below ...*cobra.Command) *cobra.Command {
+	cmd.AddCommand(below...)
+	return cmd
+}
+
+// finished is the error of a command that has followed a run, by where that is.
+func finished(r *arc.Report) error {
+	switch r.Status {
+	case arc.Delivered:
+		return nil
+	case arc.Waiting, arc.Asking, arc.Running:
+		return &exitError{code: exitWaits}
+	}
+	return &exitError{code: exitFailed}
+}

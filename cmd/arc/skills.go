@@ -1,0 +1,225 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/arc-learn/arc/contrib/agefile"
+	"github.com/arc-learn/arc/contrib/taskfile"
+	"github.com/arc-learn/arc/contrib/workspace"
+	"github.com/arc-learn/arc/reason"
+)
+
+// skills are those of the folder: skills/NAME/SKILL.md, with AGENT.md, an executable sensor and an executable cli
+// beside it where it has them, each with any extension.
+func (c *command) skills() ([]reason.Skill, error) {
+	return reason.LoadSkills(os.DirFS(filepath.Join(c.dir, "skills")))
+}
+
+// program is an executable file of a skill; "": it has none.
+func (c *command) program(skill, name string) string {
+	return taskfile.Program(filepath.Join(c.dir, "skills", skill), name)
+}
+
+func (c *command) skillCommands() []*cobra.Command {
+	var due bool
+	return []*cobra.Command{
+		group(c.leaf(local, "skills", "List skills", func(context.Context, *app, string) error {
+			all, err := c.skills()
+			return list(c, all, 0, err, "skill has for", "no skills: write skills/NAME/SKILL.md", func(s reason.Skill) []string {
+				has := ""
+				for _, what := range []string{"cli", "sensor"} {
+					if c.program(s.Name, what) != "" {
+						has += " " + what
+					}
+				}
+				return []string{s.Name, strings.TrimSpace(has), s.Description}
+			})
+		}, nil),
+			c.leaf(local, "show NAME", "Print a skill's SKILL.md", func(_ context.Context, _ *app, name string) error {
+				all, err := c.skills()
+				i := slices.IndexFunc(all, func(s reason.Skill) bool { return s.Name == name })
+				if i < 0 {
+					return errors.Join(usage("no skill %q: see arc skills", name), err)
+				}
+				c.Print(all[i].Text)
+				return nil
+			}, nil),
+			c.leaf(local, "run NAME", "Run a skill's own command: arc skills run --name NAME -- ARGS", func(ctx context.Context, _ *app, name string) error {
+				file := c.program(name, "cli")
+				if file == "" {
+					return usage("skill %q has no command: an executable skills/%s/cli", name, name)
+				}
+				cmd := exec.CommandContext(ctx, file, c.rest...)
+				cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Cwd, os.Stdin, c.Out, c.Err
+				cmd.Env = append(os.Environ(), "ARC_DIR="+c.dir)
+				err := cmd.Run()
+				if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+					return &exitError{code: max(1, exit.ExitCode())}
+				}
+				return err
+			}, nil)),
+		group(c.leaf(reads, "sensors", "Run all sensors once", func(ctx context.Context, a *app, _ string) error {
+			return c.sense(ctx, a, due)
+		}, func(f *pflag.FlagSet) { f.BoolVar(&due, "due", false, "only those whose time has come") }),
+			c.leaf(local, "list", "List sensors", func(context.Context, *app, string) error {
+				return list(c, taskfile.Sensors(filepath.Join(c.dir, "skills")), 0, nil, "sensor every file", "no sensors: an executable skills/NAME/sensor prints tasks", func(s taskfile.Sensor) []string {
+					return []string{s.Name, s.Every.String(), s.File}
+				})
+			}, nil)),
+	}
+}
+
+// sense runs the sensors side by side; one that fails holds no other up.
+func (c *command) sense(ctx context.Context, a *app, due bool) error {
+	all := taskfile.Sensors(a.path("skills"))
+	if len(all) == 0 && !due {
+		c.Print("no sensors: an executable skills/NAME/sensor prints tasks")
+	}
+	var each sync.WaitGroup
+	var failed atomic.Bool
+	for _, s := range all {
+		interval := time.Second // the least that the queue takes
+		if due {
+			interval = s.Every
+		}
+		each.Go(func() {
+			added, err := a.queue.Sense(ctx, s.Name, interval, s.Look(a.in(workspace.In(a.dir)).Text))
+			if err != nil {
+				failed.Store(true)
+				c.Say(c.Paint(red, "sensor "+s.Name+": ") + err.Error())
+			}
+			for _, j := range added {
+				c.Print(s.Name + ": " + short(j.ID) + " " + j.Subject)
+			}
+		})
+	}
+	if each.Wait(); failed.Load() {
+		return &exitError{code: exitFailed}
+	}
+	return nil
+}
+
+// workFactor is that of agefile; 0: its default.
+var workFactor int
+
+// vault has the credentials of a folder as SERVICE.KEY; those of the service «env» are variables, by the key alone.
+func vault(dir string) *agefile.File {
+	f := agefile.Open(filepath.Join(dir, ".arc", "credentials.age"), os.Getenv("ARC_CREDS_PASSWORD"))
+	f.WorkFactor = workFactor
+	return f
+}
+
+// unlocked has an error of the vault say what to type.
+func unlocked(err error) error {
+	switch {
+	case errors.Is(err, agefile.ErrLocked):
+		return errors.New("the credentials are locked: ARC_CREDS_PASSWORD is not set")
+	case errors.Is(err, agefile.ErrPassword):
+		return errors.New("the credentials cannot be opened: ARC_CREDS_PASSWORD is another's, or the file is damaged")
+	case errors.Is(err, agefile.ErrNotFound):
+		return usage("there is no such credential: see arc creds list")
+	}
+	return err
+}
+
+func (c *command) credsCommands() []*cobra.Command {
+	var service, key, val string
+	flags := func(f *pflag.FlagSet) {
+		f.StringVar(&service, "service", "", "whose it is; env: a variable")
+		f.StringVar(&key, "key", "", "its name")
+	}
+	do := func(use, short string, flags func(*pflag.FlagSet), f func(v *agefile.File, name string) error) *cobra.Command {
+		return c.leaf(local, use, short, func(context.Context, *app, string) error {
+			if flags != nil && (service == "" || key == "") {
+				return usage("--service and --key say which one")
+			}
+			return unlocked(f(vault(c.dir), strings.TrimPrefix(service+"."+key, "env.")))
+		}, flags)
+	}
+	return []*cobra.Command{group(&cobra.Command{Use: "creds", Short: "Credentials, in an encrypted file", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }},
+		do("list", "List the names of credentials", nil, func(v *agefile.File, _ string) error {
+			all, err := v.All()
+			if names := slices.Sorted(maps.Keys(all)); err == nil && c.json {
+				return c.JSON(names)
+			} else if len(names) > 0 {
+				c.Print(strings.Join(names, "\n"))
+			}
+			return err
+		}),
+		do("get", "Print the value of a credential", flags, func(v *agefile.File, name string) error {
+			value, err := v.Get(context.Background(), name)
+			if err == nil {
+				c.Print(value)
+			}
+			return err
+		}),
+		do("set", "Keep a credential; without --value it is read from standard input", func(f *pflag.FlagSet) {
+			flags(f)
+			f.StringVar(&val, "value", "", "at least 8 bytes")
+		}, func(v *agefile.File, name string) error {
+			if val == "" {
+				data, err := io.ReadAll(io.LimitReader(os.Stdin, 64<<10))
+				if err != nil {
+					return err
+				}
+				val = strings.TrimSpace(string(data))
+			}
+			if len(val) < 8 {
+				return usage("a credential has at least 8 bytes: a shorter one cannot be kept out of texts")
+			}
+			return v.Change(func(all map[string]string) error {
+				all[name] = val
+				return nil
+			})
+		}),
+		do("delete", "Remove a credential", flags, func(v *agefile.File, name string) error {
+			return v.Change(func(all map[string]string) error {
+				if _, ok := all[name]; !ok {
+					return agefile.ErrNotFound
+				}
+				delete(all, name)
+				return nil
+			})
+		}),
+		do("unlock", "Check that ARC_CREDS_PASSWORD opens the file", nil, func(v *agefile.File, _ string) error {
+			if os.Getenv("ARC_CREDS_PASSWORD") == "" {
+				return agefile.ErrLocked
+			}
+			_, err := v.All()
+			if err == nil {
+				c.Print("the password is right")
+			}
+			return err
+		}))}
+}
+
+// secret is a credential, or else a variable of the environment.
+func (a *app) secret(ctx context.Context, name string) (string, error) {
+	if value := os.Getenv(name); value != "" {
+		return value, nil
+	}
+	value, err := a.vault.Get(ctx, name)
+	if !errors.Is(err, agefile.ErrNotFound) {
+		return value, unlocked(err)
+	}
+	if service, key, ok := strings.Cut(name, "."); ok {
+		return "", fmt.Errorf("no credential %s: arc creds set --service %s --key %s", name, service, key)
+	}
+	return "", fmt.Errorf("%s is not set: export %s=…, or arc creds set --service env --key %s", name, name, name)
+}

@@ -1,0 +1,632 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/arc-learn/arc"
+	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/act/queue"
+	"github.com/arc-learn/arc/contrib/taskfile"
+	"github.com/arc-learn/arc/learn"
+	"github.com/arc-learn/arc/reason"
+)
+
+// runCommands are those that work, and that look at work.
+func (c *command) runCommands() []*cobra.Command {
+	var o arc.Objective
+	var skills []string
+	objective := func(f *pflag.FlagSet) {
+		f.StringVar(&o.Situation, "situation", "", "the kind of case: equal cases have the same words")
+		f.Func("inputs", "JSON object: what varies between cases", jsonTo(&o.Inputs))
+		f.Func("data", "JSON that workers get, and no part of the case", jsonTo(&o.Data))
+		f.StringVar(&o.Session, "session", "", "runs of a session are assessed together")
+		f.StringSliceVar(&o.Conditions, "condition", nil, "what else must hold for the same plan to be right")
+		f.StringSliceVar(&o.Secrets, "secret", nil, "names of credentials that may stand in the inputs")
+		f.StringSliceVar(&skills, "skill", nil, "skills whose SKILL.md is read first")
+		f.Float64Var(&o.Budget.USD, "usd", 0, "the most dollars; 0: the budget of arc.yaml")
+		f.BoolVar(&o.Fresh, "fresh", false, "nothing is recalled, and no plan fires")
+	}
+	ready := func(a *app, text string) error {
+		if o.Text = text; o.Text == "" {
+			return usage(`what is to be done? --text "…"`)
+		}
+		if o.Budget == (arc.Budget{}) {
+			o.Budget = a.config.Load().Budget
+		}
+		if len(skills) > 0 && o.Data == nil {
+			o.Data = reading(skills)
+		}
+		return nil
+	}
+	out := []*cobra.Command{
+		c.leaf(drives, "do TEXT", "Do something, and learn from it", func(ctx context.Context, a *app, text string) error {
+			if err := ready(a, text); err != nil {
+				return err
+			}
+			o.ID = newRun(time.Now())
+			return c.watch(ctx, a, o.ID, func(ctx context.Context) (*arc.Report, error) { return a.agent.Run(ctx, o) })
+		}, objective),
+		c.leaf(drives, "think TEXT", "Say what would be done, and why; nothing is done or kept", func(ctx context.Context, a *app, text string) error {
+			if err := ready(a, text); err != nil {
+				return err
+			}
+			t, err := a.agent.Think(ctx, o)
+			return c.result("thought", t, err)
+		}, objective),
+		c.runsCommand(),
+	}
+	for _, op := range []struct {
+		use, about, text string
+		fits             func(*arc.Report) bool // without an ID
+		do               func(ctx context.Context, a *app, r *arc.Report, text string) error
+	}{
+		{"answer", "Answer what a run asks, and go on with it", "text", func(r *arc.Report) bool { return r.Status == arc.Asking }, c.answer},
+		{"approve", "Allow what a run waits for, and go on with it", "note", needsRuling, c.ruling(true)},
+		{"deny", "Refuse what a run waits for", "note", needsRuling, c.ruling(false)},
+		{"retry", "Try a blocked run again", "note", func(r *arc.Report) bool { return r.Status == arc.Blocked }, c.goOn(arc.View.Retry)},
+		{"resume", "Go on with a run that was left, and follow it", "", func(r *arc.Report) bool { return r.Ended.IsZero() && !needsRuling(r) }, c.goOn(resume)},
+		{"cancel", "End a run", "why", func(r *arc.Report) bool { return r.Ended.IsZero() }, c.cancel},
+		{"judge", "Say what a run was worth", "verdict", func(r *arc.Report) bool { return !r.Ended.IsZero() }, c.judge},
+	} {
+		var text string
+		out = append(out, c.leaf(drives, op.use+" ID", op.about, func(ctx context.Context, a *app, id string) error {
+			r, err := a.run(ctx, id, op.fits)
+			if err != nil {
+				return err
+			}
+			return op.do(ctx, a, r, text)
+		}, func(f *pflag.FlagSet) {
+			if op.text != "" {
+				f.StringVar(&text, op.text, "", map[bool]string{true: "delivered, or failed: why", false: "in words"}[op.use == "judge"])
+			}
+		}))
+	}
+	return out
+}
+
+func needsRuling(r *arc.Report) bool { return len(r.Approvals) > 0 }
+
+// newRun makes an ID that sorts by its time.
+func newRun(now time.Time) string {
+	return now.UTC().Format("20060102-150405-") + strings.ToLower(rand.Text()[:8])
+}
+
+// watch follows a run that f begins or goes on with, and prints what came of it.
+func (c *command) watch(ctx context.Context, a *app, id string, f func(context.Context) (*arc.Report, error)) error {
+	p, end := a.follow(id, c.screen)
+	defer end()
+	r, err := f(ctx)
+	if err != nil && p.left.Load() { // where it asks whether something is allowed: without this terminal it waits
+		end()
+		r, err = a.view().Resume(context.WithoutCancel(ctx), id)
+	}
+	if errors.Is(err, context.Canceled) && ctx.Err() == nil { // another terminal cancels it
+		r, err = a.view().Wait(ctx, id)
+	}
+	for err == nil && r.Status == arc.Asking && c.Ask != nil {
+		c.Still()
+		for q := range strings.SplitSeq(r.Text, "\n") {
+			c.Say(c.Paint(yellow, "? ") + q)
+		}
+		text, wrong := c.Question(ctx, "  > ")
+		if wrong != nil || text == "" {
+			break // it goes on asking
+		}
+		r, err = a.view().Answer(ctx, id, text)
+	}
+	c.Still()
+	switch {
+	case err != nil && ctx.Err() != nil && r != nil:
+		c.Say(fmt.Sprintf("interrupted: arc resume %s goes on where it was", short(id)))
+		return &exitError{code: exitInterrupted}
+	case err != nil:
+		return err
+	case c.json:
+		return cmp.Or(c.JSON(r), finished(r))
+	}
+	if r.Status == arc.Delivered {
+		c.Print(cmp.Or(visible(r.Text), "done"))
+	}
+	text, err := c.text("ended", r)
+	c.Say(text)
+	return cmp.Or(err, finished(r))
+}
+
+// took says what a run took.
+func took(r *arc.Report) string {
+	end := r.Ended
+	if end.IsZero() {
+		end = time.Now()
+	}
+	return fmt.Sprintf("%s, %s, %s", span(end.Sub(r.Began)), plural(r.Attempts, "attempt"), usageText(r.Usage))
+}
+
+// usageText has the three figures: tokens, dollars reported, dollars estimated.
+func usageText(u *reason.Usage) string {
+	if u == nil {
+		return "no model told what it took"
+	}
+	text := fmt.Sprintf("%s, %d tokens, ", plural(u.Calls, "model call"), u.Input+u.Output)
+	if u.CostUSD == nil && u.EstimateUSD != nil {
+		return text + "about " + dollars(u.EstimateUSD)
+	}
+	return text + strings.Replace(dollars(u.CostUSD), "unknown", "dollars unknown", 1)
+}
+
+// runs are those of the scope, the latest first.
+func (a *app) runs(ctx context.Context) ([]*arc.Report, error) {
+	all, err := collect(a.view().Runs(ctx))
+	slices.SortStableFunc(all, func(x, y *arc.Report) int { return y.Began.Compare(x.Began) })
+	return all, err
+}
+
+// run is the one that a person means; without an ID the only one that fits, or the latest if all do.
+func (a *app) run(ctx context.Context, typed string, fits func(*arc.Report) bool) (*arc.Report, error) {
+	all, err := a.runs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if typed != "" {
+		return find("run", typed, all, func(r *arc.Report) string { return r.ID })
+	}
+	if fits != nil {
+		all = slices.DeleteFunc(all, func(r *arc.Report) bool { return !fits(r) })
+	}
+	switch {
+	case len(all) == 0:
+		return nil, usage("there is no run for that: see arc runs")
+	case len(all) > 1 && fits != nil:
+		return nil, usage("%d runs could be meant, which one? arc runs lists them", len(all))
+	}
+	return all[0], nil
+}
+
+func (c *command) runsCommand() *cobra.Command {
+	var status string
+	var limit int
+	var follow bool
+	return group(c.leaf(reads, "runs", "List runs, the latest first", func(ctx context.Context, a *app, _ string) error {
+		all, err := a.runs(ctx)
+		all = slices.DeleteFunc(all, func(r *arc.Report) bool { return status != "" && string(r.Status) != status })
+		return list(c, all, limit, err, "run status began objective", `no runs: arc do "…"`, func(r *arc.Report) []string {
+			return []string{short(r.ID), string(r.Status), ago(r.Began), r.Objective}
+		})
+	}, func(f *pflag.FlagSet) {
+		f.StringVar(&status, "status", "", "running, waiting, asking, delivered, blocked or canceled")
+		f.IntVar(&limit, "limit", 20, "at most so many")
+	}), c.leaf(reads, "show ID", "Show what happened in a run, whole; without an ID in the latest", func(ctx context.Context, a *app, id string) error {
+		r, err := a.run(ctx, id, nil)
+		if err != nil {
+			return err
+		}
+		return c.showRun(ctx, a, r, follow)
+	}, func(f *pflag.FlagSet) {
+		f.BoolVar(&follow, "follow", false, "go on until it has ended")
+	}))
+}
+
+// showRun prints the journal of a run.
+func (c *command) showRun(ctx context.Context, a *app, r *arc.Report, follow bool) error {
+	read := arc.View.Journal
+	if follow {
+		read = arc.View.Watch
+	}
+	if c.json {
+		events, err := collect(read(a.view(), ctx, r.ID))
+		return c.result("", map[string]any{"run": r, "events": events}, err)
+	}
+	if err := c.result("run", r, nil); err != nil {
+		return err
+	}
+	for e, err := range read(a.view(), ctx, r.ID) {
+		if err != nil {
+			return err
+		}
+		text := strings.TrimRight(visible(e.Text), "\n")
+		if p := (act.Approval{}); e.Kind == "approval asked" && json.Unmarshal(e.Data, &p) == nil {
+			e.Data = p.Inputs
+		}
+		if u := (*reason.Usage)(nil); e.Kind == "answer" && json.Unmarshal(e.Data, &u) == nil && u != nil {
+			e.Data = json.RawMessage(usageText(u))
+		}
+		if len(e.Data) > 0 && e.Kind != "output" {
+			text = strings.TrimSpace(text + "\n" + string(e.Data))
+		}
+		c.Print(fmt.Sprintf("%s %s %s %s", c.Paint(faint, e.At.Local().Format("15:04:05")), c.Paint(paints[e.Kind],
+			fmt.Sprintf("%-10s", e.Kind)), c.Paint(bold, e.Name), strings.ReplaceAll(text, "\n", "\n"+strings.Repeat(" ", 20))))
+	}
+	if r.Ended.IsZero() && !follow {
+		c.Print(c.Paint(yellow, string(r.Status)+": ") + r.Text)
+	}
+	return nil
+}
+
+func (c *command) answer(ctx context.Context, a *app, r *arc.Report, text string) error {
+	switch {
+	case text != "":
+		return c.goOn(arc.View.Answer)(ctx, a, r, text)
+	case c.Ask == nil || r.Status != arc.Asking:
+		return usage(`what is the answer? arc answer %s --text "…"`, short(r.ID))
+	}
+	return c.watch(ctx, a, r.ID, func(context.Context) (*arc.Report, error) { return r, nil })
+}
+
+// goOn has a run go on, and follows it.
+func (c *command) goOn(
+	f func(v arc.View, ctx context.Context, id, text string) (*arc.Report, error),
+) func(context.Context, *app, *arc.Report, string) error {
+	return func(ctx context.Context, a *app, r *arc.Report, text string) error {
+		return c.watch(ctx, a, r.ID, func(ctx context.Context) (*arc.Report, error) { return f(a.view(), ctx, r.ID, text) })
+	}
+}
+
+func resume(v arc.View, ctx context.Context, id, _ string) (*arc.Report, error) {
+	r, err := v.Resume(ctx, id)
+	if errors.Is(err, arc.ErrRunning) {
+		return v.Wait(ctx, id)
+	}
+	return r, err
+}
+
+// ruling rules on all that the run waits for, and follows it.
+func (c *command) ruling(allow bool) func(context.Context, *app, *arc.Report, string) error {
+	return func(ctx context.Context, a *app, r *arc.Report, note string) error {
+		if !needsRuling(r) {
+			return usage("run %s waits for nobody", short(r.ID))
+		}
+		return c.goOn(func(v arc.View, ctx context.Context, id, _ string) (*arc.Report, error) {
+			for _, p := range r.Approvals {
+				c.Say(map[bool]string{true: "allowed: ", false: "denied: "}[allow] + p.Name + " " + cut(string(p.Inputs), c.Width-12))
+				if err := v.Decide(ctx, act.Ruling{Approval: p.ID, Allow: allow, By: cmp.Or(c.Person, "the command line"), Note: note}); err != nil {
+					return nil, err
+				}
+			}
+			for _, err := range v.Watch(ctx, "") { // until it has ended, or waits for something else
+				now, wrong := v.Report(ctx, id)
+				if err = cmp.Or(err, wrong); err != nil || now.Status == arc.Asking || !now.Ended.IsZero() ||
+					needsRuling(now) && now.Approvals[0].ID != r.Approvals[0].ID {
+					return now, err
+				}
+			}
+			return r, ctx.Err()
+		})(ctx, a, r, note)
+	}
+}
+
+func (c *command) cancel(ctx context.Context, a *app, r *arc.Report, why string) error {
+	err := a.view().Cancel(ctx, r.ID, cmp.Or(why, "by "+cmp.Or(c.Person, "the command line")))
+	if err == nil {
+		c.Print("canceled " + short(r.ID))
+	}
+	return err
+}
+
+func (c *command) judge(ctx context.Context, a *app, r *arc.Report, text string) error {
+	verdict, why, _ := strings.Cut(text, ":")
+	if verdict != string(learn.Delivered) && verdict != string(learn.Failed) {
+		return usage("what was it worth? arc judge %s --verdict delivered, or \"failed: why\"", short(r.ID))
+	}
+	err := a.view().Judge(ctx, r.ID, learn.Verdict(verdict), strings.TrimSpace(why))
+	if err == nil {
+		c.Print("run " + short(r.ID) + " counts as " + verdict)
+	}
+	return err
+}
+
+// complete has the IDs that the list has of which the command shows one, with what they are.
+func (c *command) complete(cmd *cobra.Command, _ []string, begun string) (out []string, _ cobra.ShellCompDirective) {
+	of := cmd.Parent().Name()
+	if of == "arc" {
+		of = "runs"
+	}
+	var text strings.Builder
+	t := *c.Terminal
+	t.Args, t.Out, t.Err, t.Piped, t.Color = []string{of}, &text, io.Discard, true, false
+	if execute(cmd.Context(), &command{screen: &screen{Terminal: &t}, served: c.served}) != 0 {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	for line := range strings.Lines(text.String()) {
+		words := strings.Fields(line)
+		if len(words) > 1 && strings.HasPrefix(words[0], begun) {
+			out = append(out, words[0]+"\t"+cut(strings.Join(words[1:], " "), 60))
+		}
+	}
+	return out, cobra.ShellCompDirectiveNoFileComp
+}
+
+// progress shows a run as it goes on: what happened as lines, what happens now in the live line.
+type progress struct {
+	*screen
+	mu    sync.Mutex
+	doing string
+	since time.Time
+	usd   float64
+	left  atomic.Bool // a question, by Ctrl-C
+}
+
+func (p *progress) busy(doing string) {
+	p.mu.Lock()
+	p.doing, p.since = doing, time.Now()
+	p.mu.Unlock()
+	p.Show(p.line)
+}
+
+// line is the live one: «asking gpt-5-mini … 4 s, $0.006».
+func (p *progress) line(int) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	text := fmt.Sprintf("%s … %s", p.doing, span(time.Since(p.since)))
+	if p.usd > 0 {
+		text += fmt.Sprintf(", $%.3f", p.usd)
+	}
+	return text
+}
+
+// lines are the events that are said in a line: a colour, a mark, and how many lines of a terminal the text may take.
+var lines = map[string]struct {
+	color, mark string
+	most        int
+}{
+	"fired": {green, "a learned plan:", 3}, "decided": {faint, "plan:", 3}, "attempt": {cyan, "▸", 1}, "tool": {cyan, "  →", 1},
+	"failed": {red, "✗", 0}, "learned": {green, "learned:", 3}, "waiting": {yellow, "waiting:", 3}, "stuck": {yellow, "stuck:", 3},
+	"refused": {yellow, "refused:", 3}, "source failed": {yellow, "source failed:", 3}, "subgoal": {yellow, "subgoal:", 3},
+	"retried": {yellow, "retried", 1}, "notify": {yellow, "notify:", 3}, "recalled": {faint, "recalled", 1},
+}
+
+// tell shows an event.
+func (p *progress) tell(e arc.Event) {
+	e.Text = visible(e.Text)
+	if l, ok := lines[e.Kind]; ok && e.Text != "0 memories, 0 warnings" {
+		text := cut(cmp.Or(e.Text, string(e.Data)), l.most*p.Width-len(e.Name)-8)
+		if l.most == 0 { // the beginning, of several lines
+			all := strings.SplitN(strings.TrimSpace(e.Text), "\n", 12)
+			if len(all) == 12 {
+				all[11] = "… arc runs show has it whole"
+			}
+			text = strings.Join(all, "\n    ")
+		}
+		p.Say(strings.Join(strings.Fields(p.Paint(l.color, l.mark)+" "+p.Paint(bold, e.Name)), " ") + " " + text)
+	}
+	switch e.Kind {
+	case "asked":
+		p.busy("asking " + e.Name)
+	case "heard":
+		var u *reason.Usage
+		if json.Unmarshal(e.Data, &u) == nil && u != nil {
+			if usd := cmp.Or(u.CostUSD, u.EstimateUSD); usd != nil {
+				p.mu.Lock()
+				p.usd += *usd
+				p.mu.Unlock()
+			}
+		}
+		p.busy(e.Name + map[bool]string{true: " has answered", false: " has failed"}[e.Text == ""])
+	case "waiting":
+		p.busy("waits, and goes on by itself")
+	case "attempt", "calling":
+		p.busy(e.Name + " works")
+	case "output":
+		p.Say(p.Paint(faint, "  │ ") + strings.TrimRight(e.Text, "\r\n"))
+	case "delivered":
+		if e.Name != "" {
+			p.Say(p.Paint(green, "✓ ") + p.Paint(bold, e.Name))
+		}
+	}
+}
+
+func (c *command) taskCommands() []*cobra.Command {
+	var t queue.Draft // what the flags say
+	var status, template, summary string
+	var limit int
+	texts := func(f *pflag.FlagSet) {
+		f.StringVar(&t.Description, "description", "", "the rest")
+		f.IntVar(&t.Priority, "priority", 0, "1 (first) to 10; 0: that of the template, or 5")
+		f.StringSliceVar(&t.Skills, "skills", nil, "names of skills that are read first")
+		f.StringVar(&t.Model, "model", "", "a model of arc.yaml; none: by the priority")
+		f.Func("at", "when it is due, as 2026-11-30T08:00:00Z or 90m from now", func(at string) error {
+			d, err := time.ParseDuration(at)
+			if t.At = time.Now().Add(d); err != nil {
+				t.At, err = time.Parse(time.RFC3339, at)
+			}
+			return err
+		})
+		f.StringVar(&t.Cron, "cron", "", "when it comes again, as in crontab(5)")
+	}
+	state := func(f *pflag.FlagSet) {
+		f.StringVar(&summary, "summary", "", "what was done, or why not")
+		f.StringVar(&status, "status", "", "pending, blocked or parked; of close: completed or failed")
+	}
+	update := func(states ...string) func(context.Context, *app, string) error {
+		return func(ctx context.Context, a *app, id string) error {
+			if !slices.Contains(states, status) {
+				return usage("--status is %s", strings.TrimPrefix(strings.Join(states, " or "), " or "))
+			}
+			j, err := a.task(ctx, id)
+			if err == nil {
+				j, err = a.queue.Update(ctx, j.ID, func(j *queue.Job) error {
+					j.State, j.Summary = cmp.Or(queue.State(status), j.State), cmp.Or(summary, j.Summary)
+					taskfile.Over(&j.Draft, t)
+					return nil
+				})
+			}
+			return c.result("changed", j, err)
+		}
+	}
+	return []*cobra.Command{
+		group(c.leaf(reads, "tasks", "List tasks: those that are pending, active or blocked",
+			func(ctx context.Context, a *app, _ string) error {
+				states := []queue.State{queue.Pending, queue.Active, queue.Blocked}
+				if status != "" {
+					states = []queue.State{queue.State(status)}
+				}
+				all, err := a.tasks(ctx, states...)
+				slices.SortStableFunc(all, func(x, y queue.Job) int {
+					return cmp.Or(cmp.Compare(x.Priority, y.Priority), x.Created.Compare(y.Created))
+				})
+				return list(c, all, limit, err, "task prio state due subject", `no tasks: arc tasks add --subject "…"`, func(j queue.Job) []string {
+					text := strings.TrimSuffix(j.Subject+": "+j.Summary, ": ")
+					return []string{short(j.ID), fmt.Sprint(j.Priority), string(j.State), ago(j.At), text}
+				})
+			},
+			func(f *pflag.FlagSet) {
+				f.StringVar(&status, "status", "", "pending, active, completed, failed, blocked or parked")
+				f.IntVar(&limit, "limit", 20, "at most so many")
+			}),
+			c.leaf(reads, "add SUBJECT", "Add a task", func(ctx context.Context, a *app, subject string) error {
+				t.Subject = subject
+				d := queue.Draft{Source: "human", Parent: c.Env["ARC_TASK"]}
+				if d.Parent != "" {
+					d.Source = "task:" + d.Parent
+				}
+				if template != "" {
+					text, err := taskfile.Template(a.path("templates", filepath.Base(template)+".md"))
+					if err != nil {
+						return usage("%w", err)
+					}
+					taskfile.Over(&d, text)
+				}
+				if taskfile.Over(&d, t); d.Subject == "" {
+					return usage(`what is to be done? arc tasks add --subject "…", or --template NAME`)
+				}
+				j, added, err := a.queue.Add(ctx, d)
+				if err == nil && !added {
+					c.Say("it is there already")
+				}
+				return c.result("added", j, err)
+			}, func(f *pflag.FlagSet) {
+				texts(f)
+				f.StringVar(&template, "template", "", "templates/NAME.md has the rest, the priority as well")
+				f.StringVar(&t.Source, "source", "", "who asks; none: human, or the task that runs the command")
+				f.StringVar(&t.Parent, "parent", "", "the task that it follows from")
+				f.StringVar(&t.Key, "key", "", "the same key is the same task")
+				f.IntVar(&t.MaxAttempts, "max-retries", 0, "attempts; 0: 3")
+				f.Func("input", "JSON: what varies", jsonTo(&t.Input))
+			}),
+			c.leaf(reads, "update ID", "Change a task; --status pending has it tried again", update("", "pending", "blocked", "parked", "completed", "failed"),
+				func(f *pflag.FlagSet) {
+					state(f)
+					texts(f)
+					f.StringVar(&t.Subject, "subject", "", "what is to be done, in a line")
+				}),
+			c.leaf(reads, "close ID", "End a task", update("completed", "failed"), state),
+			c.leaf(reads, "show ID", "Show a task, whole, with its runs", func(ctx context.Context, a *app, id string) error {
+				j, err := a.task(ctx, id)
+				if err != nil {
+					return err
+				}
+				all, err := a.runs(ctx)
+				return c.result("task", struct {
+					queue.Job
+					Runs []*arc.Report
+				}{j, slices.DeleteFunc(all, func(r *arc.Report) bool { return taskOf(r.ID) != path.Base(j.ID) })}, err)
+			}, nil)),
+		c.leaf(drives, "run", "Do the first task that is due, now", c.runTask, nil),
+		c.leaf(reads, "cycles", "List the attempts at tasks, the latest last", func(ctx context.Context, a *app, _ string) error {
+			all, err := collect(a.queue.Cycles(ctx, a.scope, time.Now().AddDate(0, 0, -7)))
+			return list(c, all, 0, err, "task state took model what", "no task was tried in the last seven days", func(j queue.Job) []string {
+				return []string{short(j.ID), string(j.State), span(j.Ended.Sub(j.Started)), j.Model, j.Subject + ": " + j.Summary}
+			})
+		}, nil),
+	}
+}
+
+// runTask does one task, and shows its run.
+func (c *command) runTask(ctx context.Context, a *app, _ string) error {
+	j, err := a.queue.Claim(ctx)
+	if errors.Is(err, queue.ErrEmpty) {
+		c.Print("no task is due")
+		return nil
+	} else if err != nil {
+		return err
+	}
+	c.Say(c.Paint(bold, short(j.ID)) + " " + j.Subject)
+	_, end := a.follow(path.Base(j.ID), c.screen)
+	defer end()
+	j, err = a.cycle(ctx, j)
+	c.Still()
+	if err != nil {
+		return err
+	}
+	c.Print(c.Paint(paints[string(j.State)], string(j.State)) + ": " + cmp.Or(j.Summary, "its run waits: see arc"))
+	c.Say(c.Paint(faint, usageText(j.Usage)))
+	switch j.State {
+	case queue.Failed, queue.Blocked:
+		return &exitError{code: exitFailed}
+	case queue.Pending:
+		return &exitError{code: exitWaits}
+	}
+	return nil
+}
+
+// cycle does a task that was claimed, and returns it as it is then.
+func (a *app) cycle(ctx context.Context, j queue.Job) (queue.Job, error) {
+	working, stop := context.WithCancel(ctx)
+	defer stop()
+	go every(working, 10*time.Second, func() { // keeps the lease
+		if errors.Is(a.queue.Heartbeat(working, j), queue.ErrLost) {
+			stop()
+		}
+	})
+	follow, err := a.work(working, &j)
+	if ctx.Err() != nil {
+		j.State, err = queue.Pending, nil
+	}
+	if err := a.queue.End(context.WithoutCancel(ctx), j, err, follow...); err != nil {
+		return j, err
+	}
+	return a.queue.Get(context.WithoutCancel(ctx), j.ID)
+}
+
+// work is the handler of tasks.
+func (a *app) work(ctx context.Context, j *queue.Job) ([]queue.Draft, error) {
+	j.Model = cmp.Or(j.Model, a.config.Load().route(j.Priority))
+	return queue.Run(a.agent, func(j queue.Job) arc.Objective {
+		o := arc.Objective{
+			Text: strings.TrimSpace(j.Subject + "\n\n" + j.Description), Inputs: j.Input, Scope: cmp.Or(j.Scope, a.scope),
+			Situation: j.Template, Budget: a.config.Load().Budget,
+		}
+		if len(j.Skills) > 0 {
+			o.Data = reading(j.Skills)
+		}
+		return o
+	})(context.WithValue(ctx, modelKey{}, j.Model), j)
+}
+
+// taskOf is the task that a run is for; "": none.
+func taskOf(run string) (id string) {
+	if rest, ok := strings.CutPrefix(run, "job/"); ok {
+		id, _, _ = strings.Cut(rest, "/")
+	}
+	return id
+}
+
+func (a *app) tasks(ctx context.Context, states ...queue.State) ([]queue.Job, error) {
+	return collect(a.queue.List(ctx, a.scope, states...))
+}
+
+// task is the one that a person means.
+func (a *app) task(ctx context.Context, id string) (queue.Job, error) {
+	if id == "" {
+		return queue.Job{}, usage("which task? arc tasks lists them")
+	}
+	all, err := a.tasks(ctx)
+	if err != nil {
+		return queue.Job{}, err
+	}
+	return find("task", id, all, func(j queue.Job) string { return j.ID })
+}

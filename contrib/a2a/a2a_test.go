@@ -1,0 +1,276 @@
+package a2a_test
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os/exec"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	sdk "github.com/a2aproject/a2a-go/a2a"
+	"github.com/a2aproject/a2a-go/a2aclient"
+	"github.com/a2aproject/a2a-go/a2aclient/agentcard"
+	"github.com/a2aproject/a2a-go/a2asrv"
+	"github.com/a2aproject/a2a-go/a2asrv/eventqueue"
+	"github.com/stretchr/testify/require"
+
+	"github.com/arc-learn/arc"
+	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/contrib/a2a"
+	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/store"
+)
+
+func card(url string) sdk.AgentCard {
+	return sdk.AgentCard{
+		Name: "greeter", Description: "Greets.", URL: url, Version: "1", ProtocolVersion: "0.3.0",
+		PreferredTransport: sdk.TransportProtocolJSONRPC,
+		DefaultInputModes:  []string{"text/plain"}, DefaultOutputModes: []string{"text/plain"},
+		Skills: []sdk.AgentSkill{{ID: "greet", Name: "greet", Description: "Greets.", Tags: []string{}}},
+		Capabilities: sdk.AgentCapabilities{Extensions: []sdk.AgentExtension{
+			{URI: "https://protolabs.ai/a2a/ext/blast-v1", Params: map[string]any{"skills": map[string]any{"greet": map[string]any{"radius": "fleet"}}}},
+			{URI: "https://protolabs.ai/a2a/ext/hitl-mode-v1", Params: map[string]any{"skills": map[string]any{"greet": map[string]any{"mode": "notification"}}}},
+			{URI: "https://protolabs.ai/a2a/ext/effect-domain-v1", Params: map[string]any{"skills": map[string]any{"greet": map[string]any{
+				"confidence": .7, "effects": []any{map[string]any{"path": "door.greeted", "op": "inc", "value": 1}},
+			}}}},
+		}},
+	}
+}
+
+// open opens an agent, for tests.
+func open(t *testing.T, h arc.Host) *arc.Agent {
+	a, err := arc.New(t.Context(), store.NewMem(), h, nil)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, a.Close()) })
+	return a
+}
+
+// serve returns the URL of an agent that serves as card says.
+func serve(t *testing.T, a *arc.Agent) string {
+	var h http.Handler
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.ServeHTTP(w, r) }))
+	t.Cleanup(s.Close)
+	h = a2a.Serve(a, card(s.URL), nil)
+	return s.URL
+}
+
+func worker(name string, f act.ExecutorFunc) act.Worker {
+	return act.Worker{Name: name, Executor: f, Gates: []act.Gate{act.NoGate}}
+}
+
+func dial(t *testing.T, url string) act.Worker {
+	remote, err := a2a.Dial(t.Context(), url, nil)
+	require.NoError(t, err)
+	w := remote.Worker()
+	w.Gates, w.Skills, w.Blast = []act.Gate{act.NoGate}, nil, act.Self
+	return w
+}
+
+func TestWorkerOfACard(t *testing.T) {
+	remote, err := a2a.Dial(t.Context(), serve(t, open(t, arc.Host{})), nil)
+	require.NoError(t, err)
+	w := remote.Worker()
+	require.Equal(t, "greeter", w.Name)
+	require.Equal(t, []string{"greet"}, w.Skills)
+	require.Equal(t, act.Fleet, w.Blast)
+	require.Equal(t, act.Notify, w.Mode)
+	require.Equal(t, .7, w.Prior)
+	require.Len(t, w.Effects, 1)
+	require.Equal(t, "door.greeted", w.Effects[0].Path)
+	require.JSONEq(t, "1", string(w.Effects[0].Value))
+}
+
+// An Agent behind A2A is a worker of another: text and data go through, a question is asked of the caller's run.
+func TestAgentOfAnAgent(t *testing.T) {
+	asked := false
+	far := open(t, arc.Host{Workers: []act.Worker{worker("far", func(_ context.Context, c *act.Call) (*act.Result, error) {
+		if len(c.Answers) == 0 {
+			asked = true
+			return nil, &act.PendingError{Questions: []string{"Which language?"}}
+		}
+		var in struct{ Name string }
+		require.NoError(t, json.Unmarshal(c.Inputs, &in))
+		return &act.Result{Output: json.RawMessage(`{"greeting":"hej"}`), Text: "hej " + in.Name + " in " + c.Answers[0].Text}, nil
+	})}})
+	near := open(t, arc.Host{Workers: []act.Worker{dial(t, serve(t, far))}})
+	r, err := near.Run(t.Context(), arc.Objective{ID: "1", Text: "greet", Inputs: json.RawMessage(`{"name":"Ann"}`)})
+	require.NoError(t, err)
+	require.Equal(t, arc.Asking, r.Status, r.Text)
+	require.Equal(t, "Which language?", r.Text)
+	require.True(t, asked)
+	r, err = near.In("").Answer(t.Context(), "1", "Danish")
+	require.NoError(t, err)
+	require.Equal(t, arc.Delivered, r.Status, r.Text)
+	require.Contains(t, r.Text, "Danish")
+	require.JSONEq(t, `{"greeting":"hej"}`, string(r.Output))
+	n := 0
+	for _, err := range far.In("").Runs(t.Context()) {
+		require.NoError(t, err)
+		n++
+	}
+	require.Equal(t, 1, n)
+}
+
+// remote is an A2A agent made with the SDK alone.
+type remote struct {
+	state    sdk.TaskState
+	says     string
+	canceled atomic.Bool
+}
+
+func (r *remote) Execute(ctx context.Context, rc *a2asrv.RequestContext, q eventqueue.Queue) error {
+	if r.state == "" { // it answers with a message
+		return q.Write(ctx, sdk.NewMessage(sdk.MessageRoleAgent, sdk.TextPart{Text: cmp.Or(r.says, "hello "+fmt.Sprint(rc.Metadata["x-hitl-mode"]))}))
+	}
+	if err := q.Write(ctx, sdk.NewStatusUpdateEvent(rc, sdk.TaskStateWorking, nil)); err != nil {
+		return err
+	}
+	if r.state == sdk.TaskStateWorking {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	if r.state == sdk.TaskStateCompleted {
+		err := q.Write(ctx, sdk.NewArtifactEvent(rc, sdk.TextPart{Text: "made"}, sdk.DataPart{Data: map[string]any{
+			"usage": map[string]any{"input_tokens": 90, "output_tokens": 7}, "costUsd": .02, "confidence": .8,
+			"worldstate-delta-v1": []any{map[string]any{"path": "door.greeted", "op": "inc", "value": 1}},
+		}}))
+		if err != nil {
+			return err
+		}
+	}
+	e := sdk.NewStatusUpdateEvent(rc, r.state, sdk.NewMessageForTask(sdk.MessageRoleAgent, rc, sdk.TextPart{Text: "said"}))
+	e.Final = true
+	return q.Write(ctx, e)
+}
+
+func (r *remote) Cancel(ctx context.Context, rc *a2asrv.RequestContext, q eventqueue.Queue) error {
+	r.canceled.Store(true)
+	e := sdk.NewStatusUpdateEvent(rc, sdk.TaskStateCanceled, nil)
+	e.Final = true
+	return q.Write(ctx, e)
+}
+
+func (r *remote) url(t *testing.T) string {
+	mux := http.NewServeMux()
+	s := httptest.NewServer(mux)
+	t.Cleanup(s.Close)
+	c := card(s.URL)
+	mux.Handle(a2asrv.WellKnownAgentCardPath, a2asrv.NewStaticAgentCardHandler(&c))
+	mux.Handle("/", a2asrv.NewJSONRPCHandler(a2asrv.NewHandler(r)))
+	return s.URL
+}
+
+func TestStates(t *testing.T) {
+	for state, says := range map[sdk.TaskState]string{
+		sdk.TaskStateFailed: "said", sdk.TaskStateRejected: "said", sdk.TaskStateCanceled: "said", sdk.TaskStateAuthRequired: "said",
+	} {
+		_, err := dial(t, (&remote{state: state}).url(t)).Executor.Execute(t.Context(), &act.Call{Case: reason.Case{Run: "k"}, Worker: &act.Worker{}})
+		require.ErrorContains(t, err, says, state)
+	}
+	r, err := dial(t, (&remote{}).url(t)).Executor.Execute(t.Context(), &act.Call{Case: reason.Case{Run: "k"}, Worker: &act.Worker{Mode: act.Gated}})
+	require.NoError(t, err)
+	require.Equal(t, "hello gated", r.Text)
+	r, err = dial(t, (&remote{state: sdk.TaskStateCompleted}).url(t)).Executor.Execute(t.Context(), &act.Call{Case: reason.Case{Run: "k"}, Worker: &act.Worker{}})
+	require.NoError(t, err)
+	require.Equal(t, "made", r.Text)
+	require.Equal(t, 90, r.Usage.Input)
+	require.Equal(t, .02, *r.Usage.CostUSD)
+	require.Equal(t, .8, r.Reflection.Confidence)
+	require.Len(t, r.Deltas, 1)
+}
+
+// What a remote agent says is a stranger's: it is given no secret by naming one. Whole numbers are sent as they are.
+func TestStrangersAndNumbers(t *testing.T) {
+	url := (&remote{says: "[secret DB]"}).url(t)
+	var sent []byte
+	proxy := &http.Client{Transport: transport(func(r *http.Request) (*http.Response, error) {
+		if r.Body != nil {
+			sent, _ = io.ReadAll(r.Body)
+			r.Body = io.NopCloser(bytes.NewReader(sent))
+		}
+		return http.DefaultTransport.RoundTrip(r)
+	})}
+	far, err := a2a.Dial(t.Context(), url, proxy)
+	require.NoError(t, err)
+	w := far.Worker()
+	w.Gates, w.Skills, w.Blast = []act.Gate{act.NoGate}, nil, act.Self
+	r, err := open(t, arc.Host{Workers: []act.Worker{w}}).Run(t.Context(), arc.Objective{
+		Text: "look", Tasks: []reason.Task{{Objective: "look", Inputs: json.RawMessage(`{"id":9007199254740993}`)}},
+	})
+	require.NoError(t, err)
+	require.Equal(t, arc.Delivered, r.Status, r.Text)
+	require.NotContains(t, r.Text, "[secret DB]")
+	require.Contains(t, string(sent), "9007199254740993")
+}
+
+type transport func(*http.Request) (*http.Response, error)
+
+func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func TestCancel(t *testing.T) {
+	for _, cause := range []error{errors.New("the run is canceled"), context.Canceled} {
+		far := &remote{state: sdk.TaskStateWorking}
+		w := dial(t, far.url(t))
+		ctx, cancel := context.WithCancelCause(t.Context())
+		timer := time.AfterFunc(300*time.Millisecond, func() { cancel(cause) })
+		defer timer.Stop()
+		_, err := w.Executor.Execute(ctx, &act.Call{Case: reason.Case{Run: "k"}, Worker: &act.Worker{}})
+		require.ErrorIs(t, err, context.Canceled)
+		require.Equal(t, cause != context.Canceled, far.canceled.Load(), "a Shutdown leaves the task running")
+	}
+}
+
+// The SDK's own client against an Agent, and an Agent against the SDK's own sample.
+func TestSamples(t *testing.T) {
+	a := open(t, arc.Host{Workers: []act.Worker{worker("near", func(context.Context, *act.Call) (*act.Result, error) {
+		return &act.Result{Text: "hello"}, nil
+	})}})
+	c, err := agentcard.DefaultResolver.Resolve(t.Context(), serve(t, a))
+	require.NoError(t, err)
+	client, err := a2aclient.NewFromCard(t.Context(), c)
+	require.NoError(t, err)
+	sent, err := client.SendMessage(t.Context(), &sdk.MessageSendParams{
+		Message: sdk.NewMessage(sdk.MessageRoleUser, sdk.TextPart{Text: "Hello, world"}),
+	})
+	require.NoError(t, err)
+	task := sent.(*sdk.Task)
+	require.Equal(t, sdk.TaskStateCompleted, task.Status.State)
+	require.Equal(t, sdk.TextPart{Text: "hello"}, task.Artifacts[0].Parts[0])
+
+	sample := filepath.Join(t.TempDir(), "sample")
+	out, err := exec.Command("go", "build", "-o", sample, "github.com/a2aproject/a2a-go/examples/helloworld/server/jsonrpc").CombinedOutput()
+	require.NoError(t, err, string(out))
+	port := free(t)
+	server := exec.CommandContext(t.Context(), sample, "-port", fmt.Sprint(port))
+	require.NoError(t, server.Start())
+	var w act.Worker
+	require.Eventually(t, func() bool {
+		remote, err := a2a.Dial(t.Context(), fmt.Sprint("http://127.0.0.1:", port), nil)
+		if err == nil {
+			w = remote.Worker()
+		}
+		return err == nil
+	}, 20*time.Second, 50*time.Millisecond)
+	w.Gates, w.Skills = []act.Gate{act.NoGate}, nil
+	r, err := open(t, arc.Host{Workers: []act.Worker{w}}).Run(t.Context(), arc.Objective{Text: "Hello"})
+	require.NoError(t, err)
+	require.Equal(t, arc.Delivered, r.Status, r.Text)
+	require.Contains(t, r.Text, "Hello")
+}
+
+func free(t *testing.T) int {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}

@@ -1,0 +1,282 @@
+// Package a2a joins arc to agents that speak A2A: such an agent as a worker, and an Agent of arc as an A2A server.
+//
+//	remote, err := a2a.Dial(ctx, "https://agents.example.com", nil)
+//	…
+//	host := arc.Host{Workers: []act.Worker{remote.Worker()}}
+//
+//	http.ListenAndServe(":9001", a2a.Serve(agent, card, nil))
+package a2a
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	sdk "github.com/a2aproject/a2a-go/a2a"
+	"github.com/a2aproject/a2a-go/a2aclient"
+	"github.com/a2aproject/a2a-go/a2aclient/agentcard"
+
+	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/iar"
+	"github.com/arc-learn/arc/reason"
+)
+
+// Agent is an agent behind A2A as an [act.Executor].
+//
+// A task is sent once: an attempt that goes on after a crash follows the same remote task. If the process ends between
+// sending and keeping the task's id, it is sent again with the same message id, the attempt's key. What the remote
+// agent asks for is asked by the run, and the answer is sent back. When the attempt's time is over or its run is
+// canceled, so is the remote task; a Shutdown leaves it running. Outages are told as [reason.Unavailable].
+//
+// A remote agent may say more in the data or the metadata of an artifact: "usage" (with "input_tokens" and
+// "output_tokens"), "costUsd", "confidence", "confidenceExplanation", and "worldstate-delta-v1", a list of deltas with
+// "path", "op" and "value".
+type Agent struct {
+	card   *sdk.AgentCard
+	client *a2aclient.Client
+}
+
+// Dial reads the card of the agent at a URL. A nil client is http.DefaultClient.
+func Dial(ctx context.Context, url string, client *http.Client) (*Agent, error) {
+	client = cmp.Or(client, http.DefaultClient)
+	card, err := agentcard.NewResolver(client).Resolve(ctx, url)
+	if err != nil {
+		return nil, fmt.Errorf("a2a: card of %s: %w", url, err)
+	}
+	c, err := a2aclient.NewFromCard(ctx, card, a2aclient.WithJSONRPCTransport(client), a2aclient.WithConfig(a2aclient.Config{
+		Polling: true, AcceptedOutputModes: []string{"text/plain", "application/json"},
+	}))
+	if err != nil {
+		return nil, fmt.Errorf("a2a: %s: %w", url, err)
+	}
+	return &Agent{card, c}, nil
+}
+
+// Worker returns the agent as a worker with the name, description and skills of its card, and with what the card's
+// extensions blast-v1, hitl-mode-v1 and effect-domain-v1 declare. The host adds gates.
+func (a *Agent) Worker() act.Worker {
+	w := act.Worker{Name: a.card.Name, Description: a.card.Description, Executor: a}
+	for _, s := range a.card.Skills {
+		w.Skills = append(w.Skills, s.ID)
+	}
+	for _, e := range a.card.Capabilities.Extensions {
+		skills, _ := e.Params["skills"].(map[string]any)
+		for _, s := range w.Skills {
+			declared, _ := skills[s].(map[string]any)
+			word := func(key string) string { v, _ := declared[key].(string); return v }
+			switch {
+			case strings.Contains(e.URI, "blast-v1"): // the widest of all skills holds for the worker
+				w.Blast = max(w.Blast, act.Blast(slices.Index([]string{"self", "project", "repo", "fleet", "public"}, word("radius"))))
+			case strings.Contains(e.URI, "hitl-mode-v1"):
+				modes := []string{"autonomous", "notification", "veto", "gated", "compound"}
+				w.Mode = max(w.Mode, act.Mode(slices.Index(modes, word("mode"))))
+			case strings.Contains(e.URI, "effect-domain-v1"):
+				var effects []reason.Delta
+				if raw, err := json.Marshal(declared["effects"]); err == nil && json.Unmarshal(raw, &effects) == nil {
+					w.Effects = append(w.Effects, effects...)
+				}
+				if claim, ok := declared["confidence"].(float64); ok && claim >= 0 && claim <= 1 {
+					w.Prior = max(w.Prior, claim)
+				}
+			}
+		}
+	}
+	return w
+}
+
+// sent is what an attempt keeps of the task that it has sent.
+type sent struct {
+	Task    sdk.TaskID // "": the agent answered at once
+	Text    string
+	Answers int // of the run, when it was sent
+}
+
+// Execute implements [act.Executor].
+func (a *Agent) Execute(ctx context.Context, c *act.Call) (*act.Result, error) {
+	s, err := act.Step(ctx, "a2a", c.Key(), func(ctx context.Context) (sent, error) { return a.send(ctx, c) })
+	if err != nil {
+		return nil, err
+	}
+	if s.Task == "" {
+		return &act.Result{Text: s.Text}, nil
+	}
+	for replies := 0; ; replies++ {
+		task, err := a.wait(ctx, s.Task)
+		if err != nil {
+			if cause := context.Cause(ctx); cause != nil && cause != context.Canceled { // a Shutdown's
+				over, end := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+				_, _ = a.client.CancelTask(over, &sdk.TaskIDParams{ID: s.Task})
+				end()
+			}
+			return nil, outage(err)
+		}
+		said := ""
+		if task.Status.Message != nil {
+			said, _ = words(task.Status.Message.Parts)
+		}
+		switch task.Status.State {
+		case sdk.TaskStateCompleted:
+			return result(task, said), nil
+		case sdk.TaskStateInputRequired:
+		case sdk.TaskStateAuthRequired:
+			return nil, &reason.Error{Class: reason.Permission, Err: fmt.Errorf("%s wants credentials: %s", a.card.Name, said)}
+		default:
+			return nil, fmt.Errorf("%s says %s: %s", a.card.Name, task.Status.State, said)
+		}
+		n := s.Answers + replies
+		if n >= len(c.Answers) {
+			return nil, &act.PendingError{Questions: []string{cmp.Or(said, a.card.Name+" needs input")}}
+		}
+		_, err = act.Step(ctx, fmt.Sprint("a2a reply ", replies), c.Answers[n].Text, func(ctx context.Context) (bool, error) {
+			m := sdk.NewMessageForTask(sdk.MessageRoleUser, task, sdk.TextPart{Text: c.Answers[n].Text})
+			m.ID = fmt.Sprint(c.Key(), "/", replies)
+			_, err := a.client.SendMessage(ctx, &sdk.MessageSendParams{Message: m, Config: &sdk.MessageSendConfig{Blocking: new(false)}})
+			return err == nil, outage(err)
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// send sends the task of a call.
+func (a *Agent) send(ctx context.Context, c *act.Call) (sent, error) {
+	m := sdk.NewMessage(sdk.MessageRoleUser, sdk.TextPart{Text: strings.TrimSpace(c.Task.Objective + "\n" + c.Task.Delta)})
+	m.ID = c.Key()
+	var inputs map[string]any
+	exact := json.NewDecoder(bytes.NewReader(c.Task.Inputs))
+	exact.UseNumber() // an id may have more digits than a float
+	if exact.Decode(&inputs) == nil && len(inputs) > 0 {
+		m.Parts = append(m.Parts, sdk.DataPart{Data: inputs})
+	}
+	if c.Complaint != "" {
+		m.Parts = append(m.Parts, sdk.TextPart{Text: "The previous attempt was refused: " + c.Complaint})
+	}
+	meta := map[string]any{
+		"x-cost-skill": c.Task.Skill, "x-confidence-skill": c.Task.Skill, "x-effect-domain-skill": c.Task.Skill,
+		"x-blast-radius": c.Worker.Blast.String(), "x-hitl-mode": c.Worker.Mode.String(),
+	}
+	m.Metadata = meta // where servers made with the SDK look for it; others look at the request's
+	r, err := a.client.SendMessage(ctx, &sdk.MessageSendParams{
+		Message: m, Metadata: meta, Config: &sdk.MessageSendConfig{Blocking: new(false)},
+	})
+	if err != nil {
+		return sent{}, outage(err)
+	}
+	switch r := r.(type) {
+	case *sdk.Task:
+		return sent{Task: r.ID, Answers: len(c.Answers)}, nil
+	case *sdk.Message:
+		text, _ := words(r.Parts)
+		return sent{Text: text}, nil
+	}
+	return sent{}, fmt.Errorf("%s answered with %T", a.card.Name, r)
+}
+
+// longest is how long the state of a remote task is not looked at.
+const longest = time.Second
+
+// wait returns the task once it has ended or needs something.
+func (a *Agent) wait(ctx context.Context, id sdk.TaskID) (*sdk.Task, error) {
+	for wait := longest / 8; ; wait = min(2*wait, longest) {
+		task, err := a.client.GetTask(ctx, &sdk.TaskQueryParams{ID: id})
+		if err != nil {
+			return nil, err
+		}
+		switch s := task.Status.State; {
+		case s.Terminal(), s == sdk.TaskStateInputRequired, s == sdk.TaskStateAuthRequired:
+			return task, nil
+		}
+		t := time.NewTimer(wait)
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			t.Stop()
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// outage is the error of a call: what the agent did not say itself is an outage.
+func outage(err error) error {
+	for _, told := range []error{
+		nil, context.Canceled, context.DeadlineExceeded, sdk.ErrTaskNotFound, sdk.ErrInvalidParams, sdk.ErrInvalidRequest,
+		sdk.ErrMethodNotFound, sdk.ErrUnsupportedOperation, sdk.ErrUnsupportedContentType, sdk.ErrInternalError,
+	} {
+		if errors.Is(err, told) {
+			return err
+		}
+	}
+	return &reason.Error{Class: reason.Unavailable, Err: err}
+}
+
+// words are the texts of parts, and their data.
+func words(parts []sdk.Part) (text string, data []map[string]any) {
+	var texts []string
+	for _, p := range parts {
+		switch p := p.(type) {
+		case sdk.TextPart:
+			texts = append(texts, p.Text)
+		case sdk.DataPart:
+			data = append(data, p.Data)
+		}
+	}
+	return strings.Join(texts, "\n"), data
+}
+
+// told is what an agent may say beside its answer.
+type told struct {
+	Usage struct {
+		Input  int `json:"input_tokens"`
+		Output int `json:"output_tokens"`
+	} `json:"usage"`
+	CostUSD     *float64       `json:"costUsd"`
+	Confidence  *float64       `json:"confidence"`
+	Explanation string         `json:"confidenceExplanation"`
+	Deltas      []reason.Delta `json:"worldstate-delta-v1"`
+}
+
+// result reads what a completed task delivered.
+func result(task *sdk.Task, said string) *act.Result {
+	r := &act.Result{}
+	var texts []string
+	var extra []map[string]any
+	for _, artifact := range task.Artifacts {
+		text, data := words(artifact.Parts)
+		if text != "" {
+			texts = append(texts, text)
+		}
+		for _, d := range data {
+			if r.Output == nil {
+				r.Output, _ = json.Marshal(d)
+			}
+		}
+		extra = append(append(extra, data...), artifact.Metadata)
+	}
+	r.Text = cmp.Or(strings.Join(texts, "\n"), said)
+	for _, e := range append(extra, task.Metadata) {
+		raw, err := json.Marshal(e)
+		var t told
+		if err != nil || json.Unmarshal(raw, &t) != nil {
+			continue
+		}
+		if t.Usage.Input+t.Usage.Output > 0 || t.CostUSD != nil {
+			r.Usage = r.Usage.Add(&reason.Usage{Calls: 1, Input: t.Usage.Input, Output: t.Usage.Output, CostUSD: t.CostUSD})
+		}
+		r.Deltas = append(r.Deltas, t.Deltas...)
+		if t.Confidence != nil {
+			r.Reflection = &iar.Reflection{
+				Status: iar.Success, Confidence: *t.Confidence, Summary: cmp.Or(t.Explanation, "as the agent says"),
+				AlignmentCheck: map[string]any{"objective": *t.Confidence},
+			}
+		}
+	}
+	return r
+}

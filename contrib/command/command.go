@@ -1,0 +1,188 @@
+// Package command has a program as an executor and as a gate of act.
+package command
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/iar"
+	"github.com/arc-learn/arc/reason"
+)
+
+// New returns a program as an executor and as a gate, in the folder dir ("": that of the process). env is all of
+// its environment, as NAME=value; most programs want PATH and HOME. It is started without a shell. What it is to work
+// on comes as JSON on its standard input, so that nothing a model says becomes an argument:
+//
+//	{"run", "attempt", "objective", "inputs", "data", "complaint", "answers", "memories": [text], "warnings": [text],
+//	 "task": {"objective", "delta", "verify", "skill", "inputs"}, "result": {"output", "text"}}   // result: for a gate
+//
+// The secrets that the worker lists are in its environment, by their names. Every line that it prints is noted as it
+// comes. The program and all that it started are killed when the context ends, where the system has groups of
+// processes (not on Windows).
+//
+// As an executor it prints its output, JSON or text, on standard output. As a gate an exit code of 0 passes, and the
+// end of what it printed is the complaint otherwise. No word that it prints decides what kind of error it is: a
+// failing test may quote any. Its exit code does: 75 is [reason.Unavailable], 77 [reason.Permission], 126 and 127,
+// like a program that cannot be started, [reason.Permanent].
+func New(dir string, env []string, argv ...string) interface {
+	act.Executor
+	act.Gate
+} {
+	return &command{dir, env, argv}
+}
+
+type command struct {
+	dir       string
+	env, argv []string
+}
+
+const (
+	maxPrinted = 256 << 10 // bytes of an executor's output
+	maxTail    = 4 << 10   // bytes of the end of what it printed
+	stopped    = time.Second
+)
+
+// String is what a person would type, and the name of the gate.
+func (c *command) String() string { return strings.Join(c.argv, " ") }
+
+// Execute implements act.Executor.
+func (c *command) Execute(ctx context.Context, call *act.Call) (*act.Result, error) {
+	output, err := c.run(ctx, call, nil)
+	if err != nil {
+		return nil, err
+	}
+	output = bytes.TrimSpace(output)
+	if len(output) > 0 && !json.Valid(output) {
+		output, err = json.Marshal(string(output))
+	}
+	return &act.Result{Output: output, Reflection: &iar.Reflection{
+		Status: iar.Success, Confidence: 0.8, Summary: c.argv[0] + " ended with exit code 0",
+		AlignmentCheck: map[string]any{"objective": 0.8},
+	}}, err
+}
+
+// Verify implements act.Gate.
+func (c *command) Verify(ctx context.Context, call *act.Call, r *act.Result) (act.Verdict, error) {
+	_, err := c.run(ctx, call, r)
+	if failed, ok := errors.AsType[*reason.Error](err); ok && failed.Class == "" {
+		return act.Verdict{Complaint: failed.Err.Error()}, nil
+	}
+	return act.Verdict{Pass: err == nil}, err
+}
+
+// run runs the program to its end, and returns the beginning of what it printed as output.
+func (c *command) run(ctx context.Context, call *act.Call, r *act.Result) ([]byte, error) {
+	var memories, warnings []string
+	for _, h := range call.Memories {
+		memories = append(memories, h.Content)
+	}
+	for _, w := range call.Warnings {
+		warnings = append(warnings, w.Complaint)
+	}
+	order := map[string]any{
+		"memories": memories, "warnings": warnings, "run": call.Run, "attempt": call.Attempt, "objective": call.Text, "inputs": call.Inputs, "data": call.Data,
+		"complaint": call.Complaint, "answers": call.Answers, "task": map[string]any{
+			"objective": call.Task.Objective, "delta": call.Task.Delta, "verify": call.Task.Verify,
+			"skill": call.Task.Skill, "inputs": call.Task.Inputs,
+		},
+	}
+	if r != nil {
+		order["result"] = map[string]any{"output": r.Output, "text": r.Text}
+	}
+	stdin, err := json.Marshal(order)
+	if err == nil && len(c.argv) == 0 {
+		err = errors.New("a command without a program")
+	}
+	if err != nil {
+		return nil, &reason.Error{Class: reason.Permanent, Err: err}
+	}
+	cmd := exec.CommandContext(ctx, c.argv[0], c.argv[1:]...)
+	cmd.Dir, cmd.Stdin, cmd.WaitDelay = c.dir, bytes.NewReader(stdin), stopped
+	cmd.Env = append([]string{}, c.env...) // nil would be that of the process
+	for _, name := range call.Worker.Secrets {
+		if value := act.Secret(ctx, name); value != "" { // a gate gets none
+			cmd.Env = append(cmd.Env, name+"="+value)
+		}
+	}
+	out := &stream{ctx: ctx, name: c.argv[0]}
+	errs := out // a gate's complaint is all that it prints, in order
+	if r == nil {
+		errs = &stream{ctx: ctx, name: c.argv[0]}
+	}
+	cmd.Stdout, cmd.Stderr = out, errs
+	ownGroup(cmd)
+	err = cmd.Run()
+	out.note(len(out.rest))
+	errs.note(len(errs.rest))
+	exit, exited := errors.AsType[*exec.ExitError](err)
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
+		return nil, &reason.Error{Class: reason.Permanent, Err: err}
+	case exited:
+		return nil, &reason.Error{Class: exits[exit.ExitCode()], Err: withTail(err, errs.tail)}
+	case err != nil && !errors.Is(err, exec.ErrWaitDelay): // what it started may go on
+		return nil, err
+	case r == nil && out.size > maxPrinted:
+		err = fmt.Errorf("%s printed %d bytes, over %d", c.argv[0], out.size, maxPrinted)
+		return nil, &reason.Error{Class: reason.Invalid, Err: err}
+	}
+	return out.head, nil
+}
+
+// exits has the exit codes that say what kind of error it is: those of sysexits.h and of the shells.
+var exits = map[int]reason.ErrorClass{
+	75: reason.Unavailable, 77: reason.Permission, 126: reason.Permanent, 127: reason.Permanent,
+}
+
+// withTail is an error with the end of what a program printed.
+func withTail(err error, tail []byte) error {
+	if text := bytes.TrimSpace(tail); len(text) > 0 {
+		return fmt.Errorf("%w: %s", err, bytes.ToValidUTF8(text, []byte("\uFFFD")))
+	}
+	return err
+}
+
+// stream keeps the beginning and the end of what a program prints, and notes its lines.
+type stream struct {
+	ctx              context.Context
+	name             string
+	head, tail, rest []byte // rest is not noted yet
+	size             int
+}
+
+// Write notes whole lines, and the lines of a private key together, since they are one secret. What has no end for
+// 64 KiB is noted in pieces.
+func (s *stream) Write(b []byte) (int, error) {
+	s.size += len(b)
+	s.head = append(s.head, b[:min(len(b), max(0, maxPrinted-len(s.head)))]...)
+	s.tail = append(s.tail, b...)
+	s.tail = s.tail[max(0, len(s.tail)-maxTail):]
+	s.rest = append(s.rest, b...)
+	n := bytes.LastIndexByte(s.rest, '\n') + 1
+	key := bytes.LastIndex(s.rest[:n], []byte("-----BEGIN "))
+	if key >= 0 && !bytes.Contains(s.rest[key:n], []byte("-----END ")) {
+		n = bytes.LastIndexByte(s.rest[:key], '\n') + 1
+	}
+	if len(s.rest)-n > 64<<10 {
+		n = len(s.rest)
+	}
+	s.note(n)
+	return len(b), nil
+}
+
+// note notes the first n bytes of rest.
+func (s *stream) note(n int) {
+	text := strings.ToValidUTF8(string(s.rest[:n]), "\uFFFD")
+	act.Note(s.ctx, act.Event{Kind: "output", Name: s.name, Text: text})
+	s.rest = append(s.rest[:0], s.rest[n:]...)
+}

@@ -1,0 +1,213 @@
+package dash
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/arc-learn/arc"
+	"github.com/arc-learn/arc/meta"
+	"github.com/arc-learn/arc/reason"
+)
+
+// worth is the page of what memory is worth, and of what work costs.
+type worth struct {
+	Saved  string // by learned plans this week, in words
+	Known  bool   // it is known
+	Held   bool   // cases were held out
+	Uplift [][2]string
+	Charts []chart // by day
+	Bills  []bills
+	All    bill
+}
+
+// bills are a table.
+type bills struct {
+	Title, Of, Each string
+	Rows            []bill
+}
+
+// bill is what somebody, or a day, took. What is not told is not counted as 0.
+type bill struct {
+	Name                string
+	N, Attempts, Calls  int
+	Told, Untold        int // of N, whose model calls are known, and whose cost is not
+	Tokens              int
+	Reported, Estimated *float64
+}
+
+// add takes in what nobody, or somebody, has told.
+func (b *bill) add(u *reason.Usage) {
+	if b.N++; u == nil || u.CostUSD == nil && u.EstimateUSD == nil {
+		b.Untold++
+	}
+	if u != nil {
+		b.Told++
+		b.Calls, b.Tokens = b.Calls+u.Calls, b.Tokens+u.Input+u.Output
+		b.Reported, b.Estimated = sum(b.Reported, u.CostUSD), sum(b.Estimated, u.EstimateUSD)
+	}
+}
+
+// ledger has a bill for each name.
+type ledger map[string]*bill
+
+func (l ledger) of(name string) *bill {
+	if l[name] == nil {
+		l[name] = &bill{Name: name}
+	}
+	return l[name]
+}
+
+func (l ledger) rows() (out []bill) {
+	for _, name := range slices.Sorted(maps.Keys(l)) {
+		out = append(out, *l[name])
+	}
+	return out
+}
+
+func sum(a, b *float64) *float64 {
+	if a == nil || b == nil {
+		return cmp.Or(a, b)
+	}
+	return new(*a + *b)
+}
+
+// Cost says an amount, and whether one that is missing is unknown.
+func (b bill) Cost(usd *float64) string {
+	if usd == nil && b.Untold == 0 {
+		return "none"
+	}
+	return amount(usd)
+}
+
+const worthDays = 28
+
+// day names that of a time, for people and in order.
+func day(t time.Time) string { return t.Local().Format(time.DateOnly) }
+
+func (d *dash) value(rq *request) (any, error) {
+	from := d.opts.Now().AddDate(0, 0, 1-worthDays)
+	h, err := keep(d, rq, "health", func(ctx context.Context) (arc.Health, error) { return d.agent.Health(ctx, rq.scope) })
+	runs, noRuns := d.reports(rq)
+	models, noModels := d.models(rq, from)
+	workers, noWorkers := workers(rq, from)
+	if err = cmp.Or(err, noRuns, noModels, noWorkers); err != nil {
+		return nil, err
+	}
+	w, u := worth{Held: h.Uplift.Delivered.N > 0}, h.Uplift
+	_, w.Saved, w.Known = strings.Cut(h.Text(), "\nlearned plans: ")
+	w.Known = w.Known && !strings.HasPrefix(w.Saved, "no data")
+	w.Uplift = [][2]string{
+		{"Delivered", interval(u.Delivered, percent)}, {"Model calls a case", interval(u.Calls, plain)}, {"Dollars a case", interval(u.USD, dollars)},
+	}
+	days := make(ledger)
+	for _, r := range runs {
+		at := r.Ended
+		if at.IsZero() {
+			at = r.Began
+		}
+		if day(at) < day(from) {
+			continue
+		}
+		for _, b := range []*bill{days.of(day(at)), &w.All} {
+			b.add(r.Usage)
+			if b.Attempts += r.Attempts; r.Usage == nil && r.Fired > 0 { // no reasoner was asked
+				b.Told++
+			}
+		}
+	}
+	w.Charts = []chart{
+		newChart("Attempts a run", from, days, func(b *bill) (int, int) { return b.Attempts, b.N }),
+		newChart("Model calls a run", from, days, func(b *bill) (int, int) { return b.Calls, b.Told }),
+	}
+	byDay := days.rows()
+	slices.Reverse(byDay)
+	w.Bills = []bills{{"By day", "Day", "Runs", byDay}, {"By worker", "Worker", "Attempts", workers}}
+	if d.has(rq, place{Path: "queue"}) {
+		w.Bills = append(w.Bills, bills{"By model of jobs", "Model", "Attempts", models})
+	}
+	return &w, nil
+}
+
+// models are the figures of each model that jobs were given.
+func (d *dash) models(rq *request, from time.Time) ([]bill, error) {
+	if !d.has(rq, place{Path: "queue"}) {
+		return nil, nil
+	}
+	return keep(d, rq, "models", func(ctx context.Context) ([]bill, error) {
+		models := make(ledger)
+		for j, err := range d.opts.Queue(rq.scope).Cycles(ctx, rq.scope, from) {
+			if err != nil {
+				return nil, err
+			}
+			models.of(cmp.Or(j.Model, "not named")).add(j.Usage)
+		}
+		return models.rows(), nil
+	})
+}
+
+// workers are the figures of each worker.
+func workers(rq *request, from time.Time) ([]bill, error) {
+	book, err := rq.Book(rq.Context())
+	if err != nil {
+		return nil, err
+	}
+	by := make(ledger)
+	for name := range book.Known() {
+		if by[name] != nil {
+			continue // at another skill
+		}
+		for i := range worthDays {
+			b, s := by.of(name), book.Day(name, "", from.AddDate(0, 0, i))
+			b.N, b.Untold, b.Tokens = b.N+s.Attempts, b.Untold+s.Attempts-s.Priced, b.Tokens+s.Input+s.Output
+			b.Reported, b.Estimated = sum(b.Reported, s.CostUSD), sum(b.Estimated, s.EstimateUSD)
+		}
+	}
+	return by.rows(), nil
+}
+
+// interval says a difference, and between what bounds it is.
+func interval(i meta.Interval, unit func(float64) string) string {
+	signed := func(v float64) string { return map[bool]string{true: "−", false: "+"}[v < 0] + unit(math.Abs(v)) }
+	switch {
+	case i.N == 0:
+		return "no data"
+	case i.Margin == nil:
+		return signed(i.Mean) + ", not certain yet: each side needs twenty cases"
+	}
+	return fmt.Sprintf("%s, between %s and %s (95 %%), in %s", signed(i.Mean), signed(i.Mean-*i.Margin), signed(i.Mean+*i.Margin), count(i.N, "case"))
+}
+
+// chart is a curve of means by day.
+type chart struct {
+	Title, Words, Line string // Line are its points
+	Dots               [][2]float64
+	Top, First, Last   string
+}
+
+// newChart draws what came to how many, by day, 640 wide and 120 high. Days without any do not break the line.
+func newChart(title string, from time.Time, days ledger, of func(*bill) (sum, n int)) chart {
+	c := chart{Title: title, First: from.Local().Format("Jan 2"), Last: from.AddDate(0, 0, worthDays-1).Local().Format("Jan 2")}
+	means, top := make(map[int]float64), 1.0
+	for i := range worthDays {
+		if b := days[day(from.AddDate(0, 0, i))]; b != nil {
+			if total, n := of(b); n > 0 {
+				means[i] = float64(total) / float64(n)
+				top = max(top, math.Ceil(means[i]))
+				c.Words = fmt.Sprintf("%.1f on the last day with runs", means[i])
+			}
+		}
+	}
+	c.Top = plain(top)
+	for _, i := range slices.Sorted(maps.Keys(means)) {
+		x, y := math.Round(float64(i)/(worthDays-1)*640), math.Round((1-means[i]/top)*120)
+		c.Line += fmt.Sprintf("%g,%g ", x, y)
+		c.Dots = append(c.Dots, [2]float64{x, y})
+	}
+	return c
+}

@@ -1,0 +1,162 @@
+package eino
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/cloudwego/eino/flow/agent"
+	"github.com/cloudwego/eino/flow/agent/react"
+	"github.com/cloudwego/eino/schema"
+
+	"github.com/arc-learn/arc/learn"
+	"github.com/arc-learn/arc/reason"
+)
+
+// MemoryOptions of a [Memory]. Nil and the zero value are the defaults.
+type MemoryOptions struct {
+	// Case says more about a case than its text, which is that of the last user message: the scope, the kind of case,
+	// inputs. It may be nil.
+	Case func(ctx context.Context, input []*schema.Message) learn.Case
+	// Check says why an answer is not right, "" if it is. Without a Check nothing is known of an answer: what is
+	// recalled is given, and no outcome counts.
+	Check func(ctx context.Context, input []*schema.Message, answer *schema.Message) (complaint string, err error)
+	// Learn are the options of the layer.
+	Learn *learn.Options
+}
+
+// Memory is arc's learning around an eino agent: what is known of a case is given to the model, and what came of it is
+// learned. A nil *Memory does nothing: the agent runs as it would without. It is safe for concurrent use.
+type Memory struct {
+	layer *learn.Layer
+	opts  MemoryOptions
+}
+
+// OpenMemory opens the memory in a directory. Close it.
+func OpenMemory(ctx context.Context, dir string, o *MemoryOptions) (*Memory, error) {
+	m := &Memory{}
+	if o != nil {
+		m.opts = *o
+	}
+	var err error
+	if m.layer, err = learn.Open(ctx, dir, m.opts.Learn); err != nil {
+		return nil, fmt.Errorf("eino: %w", err)
+	}
+	return m, nil
+}
+
+// Close closes the memory.
+func (m *Memory) Close() error {
+	if m == nil {
+		return nil
+	}
+	return m.layer.Close()
+}
+
+// turn is what is known of a Generate while the agent is at work. It travels in the context.
+type turn struct {
+	advice learn.Advice
+	mu     sync.Mutex
+	seen   []*schema.Message // what the model got last
+}
+
+type turnKey struct{}
+
+// Modifier is the MessageModifier of the agent: it puts what is known of the case before the messages, and next, which
+// may be nil, after that.
+func (m *Memory) Modifier(next react.MessageModifier) react.MessageModifier {
+	if m == nil {
+		return next
+	}
+	return func(ctx context.Context, input []*schema.Message) []*schema.Message {
+		t, _ := ctx.Value(turnKey{}).(*turn)
+		out := input
+		if t != nil {
+			t.mu.Lock()
+			t.seen = input
+			t.mu.Unlock()
+			if text := t.advice.Prompt(); text != "" {
+				out = append([]*schema.Message{schema.SystemMessage(text)}, input...)
+			}
+		}
+		if next != nil {
+			out = next(ctx, out)
+		}
+		return out
+	}
+}
+
+// Agent is what Generate runs: a *react.Agent, whose MessageModifier is that of the Memory, is one.
+type Agent interface {
+	Generate(ctx context.Context, input []*schema.Message, o ...agent.AgentOption) (*schema.Message, error)
+}
+
+// Generate runs the agent, and learns from the answer. An error of the memory does not keep the agent from working: it
+// is returned with the answer.
+func (m *Memory) Generate(ctx context.Context, a Agent, input []*schema.Message, o ...agent.AgentOption) (*schema.Message, error) {
+	if m == nil {
+		return a.Generate(ctx, input, o...)
+	}
+	var c learn.Case
+	if m.opts.Case != nil {
+		c = m.opts.Case(ctx, input)
+	}
+	for _, msg := range input {
+		if msg.Role == schema.User {
+			if c.Text != "" {
+				c.Turns = append(c.Turns, reason.Message{Role: reason.UserRole, Text: c.Text})
+			}
+			c.Text = msg.Content
+		}
+	}
+	advice, before := m.layer.Before(ctx, c)
+	t := &turn{advice: advice, seen: input}
+	answer, err := a.Generate(context.WithValue(ctx, turnKey{}, t), input, o...)
+	if err != nil {
+		return answer, err
+	}
+	if before != nil {
+		return answer, fmt.Errorf("eino: memory: %w", before)
+	}
+	outcome := t.outcome(answer)
+	if m.opts.Check != nil {
+		complaint, err := m.opts.Check(ctx, input, answer)
+		if err != nil {
+			return answer, fmt.Errorf("eino: the check: %w", err)
+		}
+		if outcome.Verdict = learn.Delivered; complaint != "" {
+			outcome.Verdict, outcome.Complaint = learn.Failed, complaint
+		}
+	}
+	if _, err := m.layer.After(ctx, advice, outcome); err != nil {
+		return answer, fmt.Errorf("eino: memory: %w", err)
+	}
+	return answer, nil
+}
+
+// outcome has the calls of tools that were made, and the usage that was reported.
+func (t *turn) outcome(answer *schema.Message) learn.Outcome {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	o := learn.Outcome{Answer: answer.Content, Worker: "agent", Plan: &reason.Plan{}, Usage: &reason.Usage{}}
+	for _, msg := range append(append([]*schema.Message{}, t.seen...), answer) {
+		if msg.Role != schema.Assistant {
+			continue
+		}
+		for _, call := range msg.ToolCalls {
+			o.Plan.Calls = append(o.Plan.Calls, reason.PlanCall{Name: call.Function.Name, Inputs: []byte(call.Function.Arguments)})
+		}
+		if msg.ResponseMeta != nil && msg.ResponseMeta.Usage != nil {
+			o.Usage.Calls++
+			o.Usage.Input += msg.ResponseMeta.Usage.PromptTokens
+			o.Usage.Output += msg.ResponseMeta.Usage.CompletionTokens
+		}
+	}
+	if len(o.Plan.Calls) == 0 {
+		o.Plan = nil
+	}
+	if o.Usage.Calls == 0 {
+		o.Usage = nil
+	}
+	return o
+}

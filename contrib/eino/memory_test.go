@@ -1,0 +1,103 @@
+package eino_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/cloudwego/eino/components/model"
+	"github.com/cloudwego/eino/components/tool"
+	"github.com/cloudwego/eino/components/tool/utils"
+	"github.com/cloudwego/eino/compose"
+	"github.com/cloudwego/eino/flow/agent/react"
+	"github.com/cloudwego/eino/schema"
+	"github.com/stretchr/testify/require"
+
+	arceino "github.com/arc-learn/arc/contrib/eino"
+)
+
+// chat is a model that looks an order up and then answers. It names the order only where it is told to.
+type chat struct{ heard *strings.Builder }
+
+func (c chat) WithTools([]*schema.ToolInfo) (model.ToolCallingChatModel, error) { return c, nil }
+
+func (c chat) Stream(context.Context, []*schema.Message, ...model.Option) (*schema.StreamReader[*schema.Message], error) {
+	panic("not streamed")
+}
+
+func (c chat) Generate(_ context.Context, in []*schema.Message, _ ...model.Option) (*schema.Message, error) {
+	told := ""
+	for _, m := range in {
+		fmt.Fprintf(c.heard, "%s: %s\n", m.Role, m.Content)
+		if m.Role == schema.System {
+			told += m.Content
+		}
+	}
+	if last := in[len(in)-1]; last.Role != schema.Tool {
+		call := schema.ToolCall{ID: "1", Function: schema.FunctionCall{Name: "lookup", Arguments: `{"Order":"A-7"}`}}
+		return schema.AssistantMessage("", []schema.ToolCall{call}), nil
+	}
+	if strings.Contains(told, "name the order") {
+		return schema.AssistantMessage("Order A-7 is on its way.", nil), nil
+	}
+	return schema.AssistantMessage("It is on its way.", nil), nil
+}
+
+var question = []*schema.Message{schema.UserMessage("where is my order A-7?")}
+
+// config is that of an eino program.
+func config(t *testing.T, heard *strings.Builder) *react.AgentConfig {
+	lookup, err := utils.InferTool("lookup", "looks an order up", func(_ context.Context, in struct{ Order string }) (string, error) {
+		return "shipped", nil
+	})
+	require.NoError(t, err)
+	return &react.AgentConfig{ToolCallingModel: chat{heard}, ToolsConfig: compose.ToolsNodeConfig{Tools: []tool.BaseTool{lookup}}}
+}
+
+// program is the eino program with memory, where mem is not nil.
+func program(t *testing.T, mem *arceino.Memory, out *strings.Builder) {
+	c := config(t, out)
+	c.MessageModifier = mem.Modifier(nil)
+	agent, err := react.NewAgent(t.Context(), c)
+	require.NoError(t, err)
+	answer, err := mem.Generate(t.Context(), agent, question)
+	require.NoError(t, err)
+	fmt.Fprintln(out, answer.Content)
+}
+
+func TestMemoryOfAReActAgent(t *testing.T) {
+	mem, err := arceino.OpenMemory(t.Context(), t.TempDir(), &arceino.MemoryOptions{
+		Check: func(_ context.Context, _ []*schema.Message, answer *schema.Message) (string, error) {
+			if !strings.Contains(answer.Content, "A-7") {
+				return "name the order A-7 in the answer", nil
+			}
+			return "", nil
+		},
+	})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, mem.Close()) }()
+	var first, second, third strings.Builder
+	program(t, mem, &first)
+	require.True(t, strings.HasSuffix(first.String(), "\nIt is on its way.\n"))
+	require.NotContains(t, first.String(), "system:")
+	program(t, mem, &second)
+	require.True(t, strings.HasSuffix(second.String(), "\nOrder A-7 is on its way.\n"), second.String())
+	require.NotContains(t, strings.SplitN(second.String(), "user:", 2)[0], "A-7", "the lesson has no value of the case")
+	program(t, mem, &third)
+	require.Contains(t, third.String(), "instead")
+}
+
+// With memory off the program says what it said without, to the byte.
+func TestMemoryOff(t *testing.T) {
+	var off, without strings.Builder
+	program(t, nil, &off)
+	agent, err := react.NewAgent(t.Context(), config(t, &without))
+	require.NoError(t, err)
+	answer, err := agent.Generate(t.Context(), question)
+	require.NoError(t, err)
+	fmt.Fprintln(&without, answer.Content)
+	require.Equal(t, without.String(), off.String())
+	var none *arceino.Memory
+	require.NoError(t, none.Close())
+}

@@ -1,0 +1,534 @@
+package mcp
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"net/http"
+	"os/exec"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/act/tools"
+	"github.com/arc-learn/arc/internal/fence"
+	"github.com/arc-learn/arc/internal/schema"
+	"github.com/arc-learn/arc/reason"
+)
+
+// Hints are what a server claims about a tool. A server that is not trusted may claim anything.
+type Hints struct {
+	Name        string // in the server's words
+	ReadOnly    bool   // changes nothing
+	Destructive bool   // takes something away; true where the server does not say
+	Idempotent  bool   // a second call with the same inputs changes nothing
+}
+
+// ClientOptions are options of a Client. Nil and the zero value are the defaults.
+type ClientOptions struct {
+	// Tool decides about a tool each time that the server lists it: it may set Mode, Blast, Irreversible,
+	// AskAbove, Secrets, and the name and texts of t, by what the server claims or by its own knowledge; false
+	// leaves the tool out. It is called concurrently. nil: all tools, with nothing set, whatever the server
+	// claims.
+	Tool func(h Hints, t *tools.Tool) bool
+
+	HTTP   *http.Client // of Dial; has credentials, and the timeout of a call. nil: http.DefaultClient
+	Logger *slog.Logger // nil: nobody is told
+}
+
+// Client is an MCP server whose tools an agent calls. It connects at the first use. A server that ends or
+// cannot be reached is an outage, a [reason.Error] of reason.Unavailable: the call is not made again by
+// itself, since nobody knows what has become of it, and the next call starts the server or connects again, at
+// most five times in five minutes. It may be used concurrently. Close it.
+type Client struct {
+	o       ClientOptions
+	connect func() sdk.Transport
+	now     func() time.Time
+	open    context.Context // until Close
+	close   context.CancelFunc
+
+	turn   chan struct{} // held by who uses the fields below
+	live   *session      // nil: none
+	starts []time.Time
+}
+
+// session is a session with a server.
+type session struct {
+	*sdk.ClientSession
+	over context.Context // ends with it, and its requests with that
+	end  context.CancelFunc
+}
+
+const (
+	maxStarts, startsWithin = 5, 5 * time.Minute
+	connecting              = time.Minute // to start and to greet
+	maxTools                = 1000        // of a server, and of pages of its list
+	maxSchema               = 64 << 10    // bytes of a tool's schema
+	maxDescription          = 8 << 10
+	maxName                 = 64
+	oldest                  = "2025-11-25" // the last version with a handshake, which old servers answer
+)
+
+// Command returns a Client of a server that is a program: cmd returns the command anew each time that it is
+// started. The program has the environment that cmd gives it, which by default is the whole one of this
+// process. What it writes to its standard error is discarded unless cmd says otherwise.
+func Command(cmd func() *exec.Cmd, o *ClientOptions) *Client {
+	return newClient(o, func(c *Client) sdk.Transport { return &program{cmd: cmd(), logger: c.o.Logger} })
+}
+
+// Dial returns a Client of the server at a URL of streamable HTTP.
+func Dial(url string, o *ClientOptions) *Client {
+	return newClient(o, func(c *Client) sdk.Transport {
+		return &sdk.StreamableClientTransport{Endpoint: url, HTTPClient: c.o.HTTP, DisableStandaloneSSE: true}
+	})
+}
+
+func newClient(o *ClientOptions, connect func(*Client) sdk.Transport) *Client {
+	c := &Client{now: time.Now, turn: make(chan struct{}, 1)}
+	c.open, c.close = context.WithCancel(context.Background())
+	if o != nil {
+		c.o = *o
+	}
+	if c.o.Logger == nil {
+		c.o.Logger = slog.New(slog.DiscardHandler)
+	}
+	c.connect = func() sdk.Transport { return connect(c) }
+	return c
+}
+
+// Close ends the session, and the program: it is killed if it does not end by itself within two seconds.
+func (c *Client) Close() error {
+	c.close()
+	c.turn <- struct{}{}
+	defer func() { <-c.turn }()
+	return c.leave()
+}
+
+// leave ends the session, if there is one, and its requests.
+func (c *Client) leave() (err error) {
+	if c.live != nil {
+		c.live.end()
+		err = c.live.Close()
+		c.live = nil
+	}
+	return err
+}
+
+// session returns the live session, or begins one.
+func (c *Client) session(ctx context.Context) (*session, error) {
+	ctx, cancel := context.WithTimeout(ctx, connecting)
+	defer cancel()
+	defer context.AfterFunc(c.open, cancel)()
+	select {
+	case c.turn <- struct{}{}:
+		defer func() { <-c.turn }()
+	case <-ctx.Done():
+	}
+	if c.open.Err() != nil {
+		return nil, errors.New("mcp: the client is closed")
+	}
+	if ctx.Err() != nil {
+		return nil, outage(ctx.Err())
+	}
+	if c.live != nil && c.live.over.Err() == nil {
+		return c.live, nil
+	}
+	if err := c.leave(); err != nil {
+		c.o.Logger.WarnContext(ctx, "mcp: a session did not end well", "error", err)
+	}
+	now := c.now()
+	c.starts = slices.DeleteFunc(c.starts, func(t time.Time) bool { return now.Sub(t) >= startsWithin })
+	if len(c.starts) >= maxStarts {
+		return nil, &reason.Error{
+			Class: reason.Unavailable, Wait: startsWithin - now.Sub(c.starts[0]),
+			Err: fmt.Errorf("mcp: the server was started %d times in %v", maxStarts, startsWithin),
+		}
+	}
+	c.starts = append(c.starts, now)
+	live, err := c.begin(ctx, oldest)
+	if err != nil && ctx.Err() == nil {
+		live, err = c.begin(ctx, "") // a server that knows newer versions only
+	}
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, exec.ErrNotFound) { // there is no such program
+		return nil, &reason.Error{Class: reason.Permanent, Err: fmt.Errorf("mcp: %w", err)}
+	}
+	if err != nil {
+		return nil, outage(err)
+	}
+	s := &session{ClientSession: live}
+	s.over, s.end = context.WithCancel(c.open)
+	go func() { // until the session ends
+		defer s.end()
+		_ = live.Wait() // Close returns the same
+	}()
+	c.live = s
+	return s, nil
+}
+
+func (c *Client) begin(ctx context.Context, protocol string) (*sdk.ClientSession, error) {
+	client := sdk.NewClient(&sdk.Implementation{Name: "arc", Version: version}, &sdk.ClientOptions{
+		Capabilities:   &sdk.ClientCapabilities{}, // no roots
+		MultiRoundTrip: &sdk.MultiRoundTripOptions{Disabled: true},
+		// With a handler, a newer server tells of changes, and the SDK drops the list that it has kept.
+		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) {},
+	})
+	return client.Connect(ctx, c.connect(), &sdk.ClientSessionOptions{ProtocolVersion: protocol})
+}
+
+// request makes a request. An error is the server's answer, or it is of the connection, which is given up.
+func request[T any](ctx context.Context, c *Client, f func(context.Context, *session) (T, error)) (v T, err error) {
+	s, err := c.session(ctx)
+	if err := cmp.Or(ctx.Err(), err); err != nil {
+		return v, err
+	}
+	calling, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.over, cancel)()
+	if v, err = f(calling, s); err == nil {
+		return v, nil
+	}
+	said := errors.New("mcp: " + fence.Line(clip(err.Error(), 1<<10)))
+	if e, ok := errors.AsType[*jsonrpc.Error](err); ok && (e.Code < -32005 || e.Code > -32003) { // no code of the SDK
+		return v, said
+	}
+	if calling.Err() == nil { // an answer that the SDK cannot read is no end of the connection
+		probe, cancel := context.WithTimeout(calling, 5*time.Second)
+		defer cancel()
+		if s.Ping(probe, nil) == nil {
+			return v, &reason.Error{Class: reason.Invalid, Err: said}
+		}
+	}
+	if ctx.Err() != nil {
+		return v, ctx.Err()
+	}
+	s.end()
+	return v, outage(err)
+}
+
+// outage returns an error of a connection.
+func outage(err error) error {
+	err = errors.New("mcp: " + fence.Line(clip(err.Error(), 1<<10)))
+	if e := reason.Classify(err); e != nil && e.Class != "" {
+		return e
+	}
+	return &reason.Error{Class: reason.Unavailable, Err: err}
+}
+
+// Tools returns the tools that the server has now. Their names are made valid for every provider's model, and
+// unique: letters, digits, "_" and "-", at most 64. A schema that cannot be used becomes that of any object,
+// for the server to check.
+func (c *Client) Tools(ctx context.Context) ([]tools.Tool, error) {
+	listed, err := c.list(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []tools.Tool
+	for _, as := range slices.Sorted(maps.Keys(listed)) {
+		l := listed[as]
+		t := tools.Tool{
+			Worker: act.Worker{
+				Name: as, Description: fence.Text(clip(cmp.Or(l.Description, l.Title, l.Name), maxDescription)), Input: c.input(ctx, l),
+			},
+			Call: func(ctx context.Context, inputs json.RawMessage) (json.RawMessage, error) {
+				return c.call(ctx, l.Name, inputs)
+			},
+		}
+		h := Hints{Name: l.Name, Destructive: true}
+		if a := l.Annotations; a != nil {
+			h.ReadOnly, h.Idempotent = a.ReadOnlyHint, a.IdempotentHint
+			h.Destructive = !a.ReadOnlyHint && (a.DestructiveHint == nil || *a.DestructiveHint)
+		}
+		if c.o.Tool == nil || c.o.Tool(h, &t) {
+			out = append(out, t)
+		}
+	}
+	return out, nil
+}
+
+// input returns the schema of a tool's inputs.
+func (c *Client) input(ctx context.Context, t *sdk.Tool) json.RawMessage {
+	raw, err := json.Marshal(t.InputSchema)
+	if err == nil {
+		_, err = schema.Compile(raw)
+	}
+	if err != nil || t.InputSchema == nil || len(raw) > maxSchema {
+		c.o.Logger.WarnContext(ctx, "mcp: the schema of a tool is not used", "tool", t.Name, "error", err)
+		return json.RawMessage(`{"type":"object"}`)
+	}
+	return raw
+}
+
+// list returns the server's tools by the names that models have for them. It ends at a cursor that it has
+// had.
+func (c *Client) list(ctx context.Context) (map[string]*sdk.Tool, error) {
+	tools, cursors, cursor := map[string]*sdk.Tool{}, map[string]bool{"": true}, ""
+	for {
+		page, err := request(ctx, c, func(ctx context.Context, s *session) (*sdk.ListToolsResult, error) {
+			return s.ListTools(ctx, &sdk.ListToolsParams{Cursor: cursor})
+		})
+		if err != nil {
+			return nil, err
+		}
+		for _, t := range page.Tools {
+			if t != nil && t.Name != "" && tools[t.Name] == nil {
+				tools[t.Name] = t
+			}
+		}
+		cursor = page.NextCursor
+		if cursors[cursor] || len(tools) >= maxTools || len(cursors) >= maxTools {
+			return named(tools), nil
+		}
+		cursors[cursor] = true
+	}
+}
+
+var invalid = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
+
+// named gives each tool a name. A valid one is kept; of others that would come out as one, all but the first
+// have a digest of the server's name.
+func named(byName map[string]*sdk.Tool) map[string]*sdk.Tool {
+	out, rest := map[string]*sdk.Tool{}, []string{}
+	for _, name := range slices.Sorted(maps.Keys(byName)) {
+		if invalid.MatchString(name) || len(name) > maxName {
+			rest = append(rest, name)
+		} else {
+			out[name] = byName[name]
+		}
+	}
+	for _, name := range rest {
+		as := clip(invalid.ReplaceAllString(name, "_"), maxName)
+		if out[as] != nil {
+			as = clip(as, maxName-9) + "_" + fence.Mark(0, name)[:8]
+		}
+		out[as] = byName[name]
+	}
+	return out
+}
+
+func (c *Client) call(ctx context.Context, name string, inputs json.RawMessage) (json.RawMessage, error) {
+	if len(inputs) == 0 {
+		inputs = json.RawMessage("{}")
+	}
+	res, err := request(ctx, c, func(ctx context.Context, s *session) (*sdk.CallToolResult, error) {
+		return s.CallTool(ctx, &sdk.CallToolParams{Name: name, Arguments: inputs})
+	})
+	if err != nil {
+		return nil, err
+	}
+	return result(res)
+}
+
+// Executor returns an executor as [tools.New] does, with the tools that the server has when an attempt
+// begins, and others. So a server that changes its list is followed.
+func (c *Client) Executor(m reason.Model, o *tools.Options, others ...tools.Tool) act.Executor {
+	return act.ExecutorFunc(func(ctx context.Context, call *act.Call) (*act.Result, error) {
+		mine, err := c.Tools(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return tools.New(m, o, append(mine, others...)...).Execute(ctx, call)
+	})
+}
+
+// Worker returns a tool as a worker that takes the tasks that name it, with their Inputs. The host adds
+// gates.
+func (c *Client) Worker(ctx context.Context, name string) (act.Worker, error) {
+	all, err := c.Tools(ctx)
+	if err != nil {
+		return act.Worker{}, err
+	}
+	i := slices.IndexFunc(all, func(t tools.Tool) bool { return t.Name == name })
+	if i < 0 {
+		return act.Worker{}, fmt.Errorf("mcp: the server has no tool %q", name)
+	}
+	t := all[i]
+	return act.Worker{
+		Name: t.Name, Description: t.Description, Input: t.Input, ByName: true, Mode: t.Mode, Blast: t.Blast,
+		Irreversible: t.Irreversible, AskAbove: t.AskAbove, Secrets: t.Secrets,
+		Executor: act.ExecutorFunc(func(ctx context.Context, call *act.Call) (*act.Result, error) {
+			out, err := t.Call(ctx, call.Task.Inputs)
+			if err != nil {
+				return nil, err
+			}
+			r := &act.Result{Output: out}
+			_ = json.Unmarshal(out, &r.Text) // where it is a text
+			return r, nil
+		}),
+	}, nil
+}
+
+// result returns what a tool has answered: JSON where that is all of it, or else a text with every part that
+// has one. Whole numbers above 2^53 are exact where the answer has them in a text, as MCP asks of servers.
+func result(r *sdk.CallToolResult) (json.RawMessage, error) {
+	var parts []string
+	for _, c := range r.Content {
+		if part := words(c); part != "" {
+			parts = append(parts, part)
+		}
+	}
+	text := strings.Join(parts, "\n")
+	var said any
+	told := json.Unmarshal([]byte(text), &said) == nil && reflect.DeepEqual(said, r.StructuredContent)
+	if data := r.StructuredContent; data != nil && !told {
+		raw, err := schema.Marshal(data)
+		if err != nil {
+			return nil, fmt.Errorf("mcp: structured content: %w", err)
+		}
+		text = strings.TrimPrefix(text+"\n"+string(raw), "\n")
+	}
+	switch {
+	case r.NeedsInput():
+		return nil, errors.New("the tool asks for input, which nobody here can give: " + fence.Text(text))
+	case r.IsError && text == "":
+		return nil, errors.New("the tool failed, and gives no reason")
+	case r.IsError:
+		return nil, errors.New(fence.Text(text))
+	}
+	if t := strings.TrimSpace(text); r.StructuredContent != nil || t != "" && strings.Contains("{[", t[:1]) {
+		d := json.NewDecoder(strings.NewReader(t))
+		d.UseNumber()
+		var v any
+		if json.Valid([]byte(t)) && d.Decode(&v) == nil {
+			return schema.Marshal(clean(v))
+		}
+	}
+	return schema.Marshal(fence.Text(text))
+}
+
+// words returns a part of an answer as text. What is none is named and left out.
+func words(c sdk.Content) string {
+	left := func(kind, mime string, data []byte) string {
+		return fmt.Sprintf("[%s left out: %s, %d bytes]", kind, mime, len(data))
+	}
+	switch c := c.(type) {
+	case *sdk.TextContent:
+		return strings.TrimPrefix(c.Text, "\ufeff")
+	case *sdk.EmbeddedResource:
+		if c.Resource == nil {
+			return ""
+		}
+		if len(c.Resource.Blob) > 0 {
+			return left("resource "+c.Resource.URI, c.Resource.MIMEType, c.Resource.Blob)
+		}
+		return strings.TrimPrefix(c.Resource.Text, "\ufeff")
+	case *sdk.ResourceLink:
+		return strings.TrimSpace(fmt.Sprintf("[%s: %s] %s", c.Name, c.URI, c.Description))
+	case *sdk.ImageContent:
+		return left("image", c.MIMEType, c.Data)
+	case *sdk.AudioContent:
+		return left("audio", c.MIMEType, c.Data)
+	}
+	return fmt.Sprintf("[%T left out]", c)
+}
+
+// clean returns decoded JSON whose strings are without what hides text or steers a model's template.
+func clean(v any) any {
+	switch v := v.(type) {
+	case string:
+		return fence.Text(v)
+	case []any:
+		for i := range v {
+			v[i] = clean(v[i])
+		}
+	case map[string]any:
+		out := map[string]any{}
+		for k, e := range v {
+			out[fence.Text(k)] = clean(e)
+		}
+		return out
+	}
+	return v
+}
+
+const maxLine = 16 << 20 // bytes of a message; a longer one ends the connection
+
+// lines reads messages of JSON-RPC, one a line, as they are in the world: with a byte order mark, and with
+// lines between them that are none, at which the SDK would end the session.
+type lines struct {
+	in     *bufio.Scanner
+	logger *slog.Logger
+	close  func() error
+	ready  []byte // to be read
+}
+
+// stream returns the transport of a pair of streams.
+func stream(in io.Reader, out io.WriteCloser, logger *slog.Logger, close func() error) *sdk.IOTransport {
+	l := &lines{in: bufio.NewScanner(in), logger: logger, close: close}
+	l.in.Buffer(nil, maxLine)
+	return &sdk.IOTransport{Reader: l, Writer: out}
+}
+
+// Read implements io.Reader.
+func (l *lines) Read(p []byte) (int, error) {
+	for len(l.ready) == 0 {
+		if !l.in.Scan() {
+			return 0, cmp.Or(l.in.Err(), io.EOF)
+		}
+		line := bytes.TrimSpace(bytes.TrimPrefix(bytes.TrimSpace(l.in.Bytes()), []byte("\ufeff")))
+		switch {
+		case len(line) > 0 && (line[0] == '{' || line[0] == '[') && json.Valid(line):
+			l.ready = append(bytes.Clone(line), '\n')
+		case len(line) > 0:
+			l.logger.Warn("mcp: a line that is no message is left out", "line", clip(string(line), 200))
+		}
+	}
+	n := copy(p, l.ready)
+	l.ready = l.ready[n:]
+	return n, nil
+}
+
+// Close implements io.Closer.
+func (l *lines) Close() error { return l.close() }
+
+// kept is an output that is not closed.
+type kept struct{ io.Writer }
+
+func (kept) Close() error { return nil }
+
+// program is a transport to a program over its standard input and output.
+type program struct {
+	cmd    *exec.Cmd
+	logger *slog.Logger
+}
+
+const leaving = 2 * time.Second // of a program, after the end of its input
+
+// Connect implements sdk.Transport.
+func (p *program) Connect(ctx context.Context) (sdk.Connection, error) {
+	in, err := p.cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := p.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	p.cmd.WaitDelay = leaving // its own children may hold the pipes
+	if err := p.cmd.Start(); err != nil {
+		return nil, err
+	}
+	return stream(out, kept{in}, p.logger, func() error {
+		err := in.Close()
+		kill := time.AfterFunc(leaving, func() { _ = p.cmd.Process.Kill() }) // an error: it has ended
+		defer kill.Stop()
+		var exit *exec.ExitError
+		if ended := p.cmd.Wait(); !errors.As(ended, &exit) { // how it ends is its own matter
+			err = errors.Join(err, ended)
+		}
+		return err
+	}).Connect(ctx)
+}

@@ -1,0 +1,190 @@
+// Package notebook keeps what an agent learns in a Markdown file that people read and write, too, such as MEMORY.md: a
+// line each below «## Learned», in the words of the runs, and no line twice.
+//
+//	notes := notebook.Open("/srv/agent/memory/MEMORY.md")
+//	agent, err := arc.Open(ctx, dir, host, &arc.Options{OnEvent: notes.OnEvent})
+//	… // every half minute, and with 0 at the end:
+//	err = notes.Write(ctx, agent, 3*time.Second)
+//
+// Nothing else of the file is changed, and a file that is not UTF-8 is refused. [Brief] tells a model of such files.
+package notebook
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/arc-learn/arc"
+	"github.com/arc-learn/arc/memory"
+)
+
+const head = "## Learned\n"
+
+// Notebook is a file of notes. It may be used concurrently.
+type Notebook struct {
+	path string
+
+	mu    sync.Mutex
+	noted []note
+	wrote time.Time // by Write, last
+}
+
+type note struct {
+	scope memory.Scope
+	run   string
+	event arc.Event
+}
+
+// Open returns the notebook at path, which need not exist.
+func Open(path string) *Notebook { return &Notebook{path: path} }
+
+// OnEvent keeps for Write what an event teaches: that a plan was learned, or a run blocked.
+func (n *Notebook) OnEvent(scope memory.Scope, run string, e arc.Event) {
+	if e.Kind == "learned" || e.Kind == "blocked" {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		n.noted = append(n.noted, note{scope, run, e})
+	}
+}
+
+// Write appends what was kept since. A file that somebody has changed within the time idle is left for the next time,
+// since a person may have it open.
+func (n *Notebook) Write(ctx context.Context, a *arc.Agent, idle time.Duration) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if len(n.noted) == 0 {
+		return nil
+	}
+	if info, err := os.Stat(n.path); err == nil && info.ModTime() != n.wrote && time.Since(info.ModTime()) < idle {
+		return nil
+	}
+	text, err := Read(n.path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	before, after, ok := strings.Cut(text, head)
+	if !ok {
+		before = strings.TrimLeft(strings.TrimRight(text, "\n")+"\n\n", "\n")
+	}
+	section, rest, more := strings.Cut(after, "\n## ")
+	section = strings.TrimRight(section, "\n")
+	for _, one := range n.noted {
+		if line := one.line(ctx, a); line != "" && !strings.Contains(text+section, line) {
+			section += "\n- " + one.event.At.Local().Format(time.DateOnly) + " " + line
+		}
+	}
+	n.noted = nil
+	if more {
+		rest = "\n## " + rest
+	}
+	written := before + head + section + "\n" + rest
+	if section == "" || written == text {
+		return nil
+	}
+	if err = os.MkdirAll(filepath.Dir(n.path), 0o755); err == nil {
+		err = os.WriteFile(n.path+".new", []byte(written), 0o644)
+	}
+	if err == nil {
+		err = os.Rename(n.path+".new", n.path)
+	}
+	if info, wrong := os.Stat(n.path); wrong == nil {
+		n.wrote = info.ModTime()
+	}
+	return err
+}
+
+// line says what a note teaches; "": its run was deleted.
+func (one note) line(ctx context.Context, a *arc.Agent) string {
+	r, err := a.In(one.scope).Report(ctx, one.run)
+	switch {
+	case err != nil, r.Cause == arc.Refused: // a wrong key, an empty account, a person's no: nothing about the work
+		return ""
+	case one.event.Kind == "blocked":
+		return "[FLAG] " + cut(r.Objective, 100) + ": " + cut(string(r.Cause)+": "+r.Text, 200)
+	case len(r.Failed) > 0:
+		return cut(r.Objective, 100) + ": passed, after " + cut(r.Failed[0].Complaint, 200)
+	}
+	return cut(r.Objective, 100) + ": done by a learned plan from now on"
+}
+
+// cut is the beginning of the first line of a text, in so many characters.
+func cut(text string, most int) string {
+	line, _, more := strings.Cut(strings.TrimSpace(text), "\n")
+	if runes := []rune(line); len(runes) > most {
+		line, more = string(runes[:most]), true
+	}
+	if more {
+		line += " …"
+	}
+	return line
+}
+
+// Commit commits the file to its git repository where it has changed. With a time it does so only where its last commit
+// is before that; a file that nobody has committed yet is left alone then.
+func (n *Notebook) Commit(ctx context.Context, before time.Time) error {
+	git := func(args ...string) (string, error) {
+		cmd := exec.CommandContext(ctx, "git", append(args, "--", filepath.Base(n.path))...)
+		cmd.Dir = filepath.Dir(n.path)
+		out, err := cmd.Output()
+		if failed, ok := errors.AsType[*exec.ExitError](err); ok {
+			err = fmt.Errorf("notebook: git %s: %w: %s", args[0], err, failed.Stderr)
+		}
+		return strings.TrimSpace(string(out)), err
+	}
+	if !before.IsZero() {
+		last, err := git("log", "-1", "--format=%cI")
+		if at, wrong := time.Parse(time.RFC3339, last); err != nil || wrong != nil || !at.Before(before) {
+			return nil // there is no repository or no commit, or a later one
+		}
+	}
+	if changed, err := git("status", "--porcelain"); err != nil || changed == "" {
+		return err
+	}
+	_, err := git("add")
+	if err == nil {
+		_, err = git("commit", "-m", "docs(memory): what was learned")
+	}
+	return err
+}
+
+// Read reads a file that a person writes. One that is not UTF-8 is an error.
+func Read(path string) (string, error) {
+	data, err := os.ReadFile(path)
+	if err == nil && !utf8.Valid(data) {
+		err = fmt.Errorf("%s is not UTF-8: it is neither read nor changed; save it as UTF-8", path)
+	}
+	return string(data), err
+}
+
+// Brief is what a model is told of files of a folder, as far as they exist: each below its name, up to a bound of
+// tokens, of three bytes each. What does not fit, or cannot be read, is left out, said so in the text, and an error.
+func Brief(dir string, tokens int, files ...string) (text string, err error) {
+	left := 3 * tokens
+	var b strings.Builder
+	for i, f := range files {
+		text, wrong := Read(filepath.Join(dir, f))
+		if errors.Is(wrong, fs.ErrNotExist) || slices.Contains(files[:i], f) {
+			continue
+		}
+		if wrong == nil && len(text) > left {
+			wrong = fmt.Errorf("%s is left out: it has about %d tokens, and there are %d left", f, len(text)/3, left/3)
+		}
+		if wrong != nil {
+			err = errors.Join(err, wrong)
+			text = "(left out)"
+		} else {
+			left -= len(text)
+		}
+		b.WriteString("# " + f + "\n\n" + strings.TrimSpace(text) + "\n\n")
+	}
+	return strings.TrimSpace(b.String()), err
+}

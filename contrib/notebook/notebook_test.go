@@ -1,0 +1,114 @@
+package notebook_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arc-learn/arc"
+	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/contrib/notebook"
+	"github.com/arc-learn/arc/store"
+)
+
+// agent has a worker that fails where the objective says so.
+func agent(t *testing.T, n *notebook.Notebook) *arc.Agent {
+	w := act.Worker{Name: "w", Gates: []act.Gate{act.NoGate}, Executor: act.ExecutorFunc(func(_ context.Context, c *act.Call) (*act.Result, error) {
+		if strings.Contains(c.Task.Objective, "fail") {
+			return nil, errors.New("the disk\nis full")
+		}
+		return &act.Result{Text: "done"}, nil
+	})}
+	a, err := arc.New(t.Context(), store.NewMem(), arc.Host{Workers: []act.Worker{w}}, &arc.Options{OnEvent: n.OnEvent, Attempts: 1})
+	require.NoError(t, err)
+	t.Cleanup(func() { a.Close() })
+	return a
+}
+
+func write(t *testing.T, file, text string, age time.Duration) {
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o644))
+	at := time.Now().Add(-age)
+	require.NoError(t, os.Chtimes(file, at, at))
+}
+
+func TestWrite(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "MEMORY.md")
+	n := notebook.Open(file)
+	a := agent(t, n)
+	run := func() {
+		_, err := a.Run(t.Context(), arc.Objective{Text: "fail to copy"})
+		require.NoError(t, err)
+	}
+	read := func() string { text, err := notebook.Read(file); require.NoError(t, err); return text }
+	run()
+	line := "- " + time.Now().Format(time.DateOnly) + " [FLAG] fail to copy: "
+	write(t, file, "# Mine\n\n## Learned\n- old\n\n## Later\nmore\n", 0)
+	require.NoError(t, n.Write(t.Context(), a, time.Minute))
+	require.NotContains(t, read(), line, "a person has it open")
+	require.NoError(t, n.Write(t.Context(), a, 0))
+	require.True(t, strings.HasPrefix(read(), "# Mine\n\n## Learned\n- old\n"+line), read())
+	require.True(t, strings.HasSuffix(read(), "\n\n## Later\nmore\n"), read())
+	once := read()
+	run()
+	require.NoError(t, n.Write(t.Context(), a, time.Minute), "what it wrote itself is no person's")
+	require.Equal(t, once, read(), "no line twice")
+
+	require.NoError(t, os.Remove(file))
+	run()
+	require.NoError(t, n.Write(t.Context(), a, time.Minute))
+	require.True(t, strings.HasPrefix(read(), "## Learned\n\n"+line), read())
+
+	utf16 := "\xff\xfeM\x00"
+	write(t, file, utf16, time.Hour)
+	run()
+	require.ErrorContains(t, n.Write(t.Context(), a, 0), "not UTF-8")
+	data, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, utf16, string(data))
+}
+
+func TestCommit(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"AUTHOR", "COMMITTER"} {
+		t.Setenv("GIT_"+name+"_NAME", "arc")
+		t.Setenv("GIT_"+name+"_EMAIL", "arc@example.com")
+	}
+	git := func(args ...string) string {
+		cmd := exec.Command("git", args...)
+		cmd.Dir = dir
+		out, err := cmd.Output()
+		require.NoError(t, err)
+		return strings.TrimSpace(string(out))
+	}
+	n := notebook.Open(filepath.Join(dir, "MEMORY.md"))
+	write(t, filepath.Join(dir, "MEMORY.md"), "one", 0)
+	require.NoError(t, n.Commit(t.Context(), time.Now()))
+	require.ErrorContains(t, n.Commit(t.Context(), time.Time{}), "not a git repository")
+	git("init", "-q")
+	write(t, filepath.Join(dir, "other"), "x", 0)
+	require.NoError(t, n.Commit(t.Context(), time.Now()), "nobody has committed it yet")
+	require.Contains(t, git("status", "--porcelain"), "?? MEMORY.md")
+	require.NoError(t, n.Commit(t.Context(), time.Time{}))
+	write(t, filepath.Join(dir, "MEMORY.md"), "two", 0)
+	require.NoError(t, n.Commit(t.Context(), time.Now().Add(-time.Hour)), "it was committed within the hour")
+	require.Equal(t, "1", git("rev-list", "--count", "HEAD"))
+	require.NoError(t, n.Commit(t.Context(), time.Now().Add(time.Hour)))
+	require.Equal(t, "2", git("rev-list", "--count", "HEAD"))
+	require.Equal(t, "?? other", git("status", "--porcelain"))
+}
+
+func TestBrief(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "SOUL.md"), "I am thorough.\n", 0)
+	write(t, filepath.Join(dir, "long.md"), strings.Repeat("x", 400), 0)
+	text, err := notebook.Brief(dir, 100, "SOUL.md", "missing.md", "long.md", "SOUL.md")
+	require.Equal(t, "# SOUL.md\n\nI am thorough.\n\n# long.md\n\n(left out)", text)
+	require.ErrorContains(t, err, "long.md is left out: it has about 133 tokens, and there are 95 left")
+}

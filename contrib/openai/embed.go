@@ -1,0 +1,62 @@
+package openai
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+
+	"github.com/arc-learn/arc/reason"
+)
+
+// Embedder is a memory.Embedder at an endpoint. It may be used concurrently.
+type Embedder struct{ model *Model }
+
+// NewEmbedder returns the embedding model of that name, without asking the endpoint for anything. Of the Options,
+// URL, Key, KeyEnv and Client count; "/embeddings" is added to the URL.
+func NewEmbedder(name string, o *Options) *Embedder { return &Embedder{New(name, o)} }
+
+// Model is the name.
+func (e *Embedder) Model() string { return e.model.name }
+
+// Embed asks for a vector of each text. Errors are a *[reason.Error].
+func (e *Embedder) Embed(ctx context.Context, texts []string) ([][]float32, error) {
+	body, err := json.Marshal(map[string]any{"model": e.model.name, "input": texts})
+	if err != nil {
+		return nil, err
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, e.model.o.URL+"/embeddings", bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Authorization", "Bearer "+e.model.o.Key)
+	answer, err := e.model.client.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	defer answer.Body.Close()
+	var out struct {
+		Data []struct {
+			Index     int       `json:"index"`
+			Embedding []float32 `json:"embedding"`
+		} `json:"data"`
+	}
+	if err := json.NewDecoder(io.LimitReader(answer.Body, 64<<20)).Decode(&out); err != nil {
+		return nil, &reason.Error{Class: reason.Invalid, Err: fmt.Errorf("openai: embeddings: %w", err)}
+	}
+	vectors := make([][]float32, len(texts))
+	for _, d := range out.Data {
+		if d.Index >= 0 && d.Index < len(vectors) {
+			vectors[d.Index] = d.Embedding
+		}
+	}
+	for i, v := range vectors {
+		if len(v) == 0 {
+			return nil, &reason.Error{Class: reason.Invalid, Err: fmt.Errorf("openai: embeddings: none of text %d of %d", i+1, len(texts))}
+		}
+	}
+	return vectors, nil
+}

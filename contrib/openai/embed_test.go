@@ -1,0 +1,34 @@
+package openai
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/reason"
+)
+
+var _ memory.Embedder = (*Embedder)(nil)
+
+func TestEmbedder(t *testing.T) {
+	answer := `{"data":[{"index":1,"embedding":[0,1]},{"index":0,"embedding":[1,0]}]}`
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		require.Equal(t, "/v1/embeddings", r.URL.Path)
+		require.Equal(t, "Bearer key-0123456789", r.Header.Get("Authorization"))
+		fmt.Fprint(w, answer)
+	}))
+	defer server.Close()
+	e := NewEmbedder("small", &Options{URL: server.URL + "/v1", Key: "key-0123456789"})
+	require.Equal(t, "small", e.Model())
+	vectors, err := e.Embed(t.Context(), []string{"a", "b"})
+	require.NoError(t, err)
+	require.Equal(t, [][]float32{{1, 0}, {0, 1}}, vectors, "by their index")
+	for _, answer = range []string{`{"data":[{"index":0,"embedding":[1]}]}`, `<html>`, `{}`} {
+		_, err = e.Embed(t.Context(), []string{"a", "b"})
+		require.Equal(t, reason.Invalid, reason.Classify(err).Class, answer)
+	}
+}

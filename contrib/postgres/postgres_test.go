@@ -1,0 +1,191 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/arc-learn/arc/act/queue"
+	"github.com/arc-learn/arc/contrib/postgres"
+	"github.com/arc-learn/arc/store"
+	"github.com/arc-learn/arc/store/storetest"
+)
+
+// suite runs the conformance suite at a connection string.
+func suite(t *testing.T, at string) {
+	var names sync.Map
+	storetest.Run(t, func(dir string) (store.Store, error) {
+		name, there := names.Load(dir)
+		if !there {
+			name = schema(t)
+			names.Store(dir, name)
+		}
+		return postgres.Open(t.Context(), at, &postgres.Options{Schema: name.(string)})
+	}, storetest.Options{})
+}
+
+func TestStore(t *testing.T) {
+	need(t)
+	suite(t, dsn)
+}
+
+// A commit that is begun within a transaction of the host holds off those of other stores until the transaction ends:
+// so a follower sees it first, or never.
+func TestInTx(t *testing.T) {
+	name, ctx := schema(t), t.Context()
+	st, other := open(t, dsn, postgres.Options{Schema: name}), open(t, dsn, postgres.Options{Schema: name})
+	prefix := store.Scope("acme").TenantPrefix()
+	q, err := queue.Open(ctx, store.NewGroup(store.Sub(other, prefix)), nil)
+	require.NoError(t, err)
+	conn, err := pgx.Connect(ctx, dsn)
+	require.NoError(t, err)
+	defer conn.Close(ctx)
+	for _, commits := range []bool{false, true} {
+		tx, err := conn.Begin(ctx)
+		require.NoError(t, err)
+		in := st.InTx(tx)
+		_, err = in.Get(ctx, "none")
+		require.ErrorIs(t, err, store.ErrNotFound)
+		_, err = in.Commit(ctx, store.Op{Key: "none", Check: true, If: store.At(7)})
+		require.ErrorIs(t, err, store.ErrConflict)
+		enqueue, err := queue.Open(ctx, store.NewGroup(store.Sub(in, prefix)), nil)
+		require.NoError(t, err)
+		job, _, err := enqueue.Add(ctx, queue.Draft{Subject: "ship order 7"})
+		require.NoError(t, err)
+		got := make(chan store.Revision, 1)
+		go func() {
+			rev, err := other.Commit(context.WithoutCancel(ctx), store.Op{Key: "beside", Value: []byte("1")})
+			assert.NoError(t, err)
+			got <- rev
+		}()
+		require.Eventually(t, func() bool {
+			return len(execute(t, dsn, "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")) > 0
+		}, 10*time.Second, 5*time.Millisecond)
+		require.Empty(t, got)
+		if !commits {
+			require.NoError(t, tx.Rollback(ctx))
+			<-got
+			_, err = q.Claim(ctx)
+			require.ErrorIs(t, err, queue.ErrEmpty)
+			continue
+		}
+		require.NoError(t, tx.Commit(ctx))
+		rev := <-got
+		claimed, err := q.Claim(ctx)
+		require.NoError(t, err)
+		require.Equal(t, job.ID, claimed.ID)
+		for e, err := range st.Scan(ctx, store.Range{Prefix: "beside"}) {
+			require.NoError(t, err)
+			require.Equal(t, rev, e.Rev)
+		}
+	}
+	tx, err := conn.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead})
+	require.NoError(t, err)
+	_, err = st.InTx(tx).Commit(ctx, store.Op{Key: "a", Value: []byte("1")})
+	require.ErrorContains(t, err, "read committed")
+	require.NoError(t, tx.Rollback(ctx))
+}
+
+// Deleted keys are told for as long as Keep, and no longer; after Compact nothing deleted is in the table.
+func TestPurge(t *testing.T) {
+	name, ctx := schema(t), t.Context()
+	st := open(t, dsn, postgres.Options{Schema: name, Keep: 50 * time.Millisecond})
+	rev, err := st.Commit(ctx, store.Op{Key: "a", Value: []byte("a secret")}, store.Op{Key: "b", Value: []byte("1")})
+	require.NoError(t, err)
+	changes := func(after store.Revision) (keys []string, err error) {
+		for e, err := range st.Changes(ctx, after) {
+			if err != nil {
+				return keys, err
+			}
+			keys = append(keys, fmt.Sprint(e.Key, e.Deleted))
+		}
+		return keys, nil
+	}
+	_, err = st.Commit(ctx, store.Op{Key: "a", Delete: true})
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		_, err := changes(rev)
+		return errors.Is(err, store.ErrNotFound)
+	}, 10*time.Second, 10*time.Millisecond)
+	keys, err := changes(0) // everything again
+	require.NoError(t, err)
+	require.Equal(t, []string{"bfalse", "false"}, keys)
+	_, err = changes(1000) // from a former life of the database
+	require.ErrorIs(t, err, store.ErrNotFound)
+
+	long := open(t, dsn, postgres.Options{Schema: name})
+	for _, op := range []store.Op{{Key: "c", Value: []byte("a secret")}, {Key: "c", Value: []byte("x")}, {Key: "b", Delete: true}} {
+		rev, err = long.Commit(ctx, op)
+		require.NoError(t, err)
+	}
+	require.NoError(t, long.Compact(ctx))
+	require.Equal(t, []any{int64(1)}, execute(t, dsn, "SELECT count(*) FROM "+name+".arc_entries"))
+	execute(t, dsn, "CREATE EXTENSION IF NOT EXISTS pageinspect")
+	rows := "SELECT lp_off FROM heap_page_items(get_raw_page('" + name + ".arc_entries', 0)) WHERE t_data IS NOT NULL"
+	require.Len(t, execute(t, dsn, rows), 1, "rows of what was replaced are cleared away")
+}
+
+// Processes that open a database at once make one schema; a search_path and another store in the database change
+// nothing; what is no store of arc, or a newer one, is refused; no right to create is needed afterwards.
+func TestSchema(t *testing.T) {
+	name, ctx := schema(t), t.Context()
+	errs := make(chan error, 8)
+	for range cap(errs) {
+		go func() {
+			st, err := postgres.Open(ctx, dsn+" options='-c search_path=nowhere'", &postgres.Options{Schema: name})
+			if err == nil {
+				_, err = st.Commit(ctx, store.Op{Key: "a", Value: []byte(name)})
+				err = errors.Join(err, st.Close())
+			}
+			errs <- err
+		}()
+	}
+	for range cap(errs) {
+		require.NoError(t, <-errs)
+	}
+	another := open(t, dsn, postgres.Options{Schema: schema(t)})
+	_, err := another.Get(ctx, "a")
+	require.ErrorIs(t, err, store.ErrNotFound)
+
+	execute(t, dsn, "CREATE ROLE "+name+" LOGIN")
+	t.Cleanup(func() { execute(t, dsn, "DROP OWNED BY "+name); execute(t, dsn, "DROP ROLE "+name) })
+	for _, on := range []string{"USAGE ON SCHEMA ", "SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ", "USAGE, SELECT ON ALL SEQUENCES IN SCHEMA "} {
+		execute(t, dsn, "GRANT "+on+name+" TO "+name)
+	}
+	st := open(t, dsn+" user="+name, postgres.Options{Schema: name})
+	_, err = st.Commit(ctx, store.Op{Key: "a", Value: []byte("of a role without rights")})
+	require.NoError(t, err)
+	_, err = st.Commit(ctx, store.Op{Key: random(4000), Value: nil})
+	var limit *store.LimitError
+	require.ErrorAs(t, err, &limit)
+
+	execute(t, dsn, "UPDATE "+name+".arc_meta SET version = 2")
+	_, err = postgres.Open(ctx, dsn, &postgres.Options{Schema: name})
+	require.ErrorIs(t, err, store.ErrNewer)
+	execute(t, dsn, "ALTER TABLE "+name+".arc_meta RENAME version TO edition")
+	_, err = postgres.Open(ctx, dsn, &postgres.Options{Schema: name})
+	require.ErrorIs(t, err, store.ErrForeign)
+	execute(t, dsn, "DROP FUNCTION "+name+".arc_put")
+	_, err = st.Commit(ctx, store.Op{Key: "a", Value: nil})
+	require.ErrorIs(t, err, store.ErrNewer, "the schema has moved on beneath an open store")
+	_, err = postgres.Open(ctx, "host=127.0.0.1 password=hunter2222 port=x", nil)
+	require.Error(t, err)
+	require.NotContains(t, err.Error(), "hunter2222")
+}
+
+// random is a text that does not compress.
+func random(n int) string {
+	r, b := rand.New(rand.NewPCG(1, 2)), make([]byte, n)
+	for i := range b {
+		b[i] = byte('!' + r.IntN(90))
+	}
+	return string(b)
+}

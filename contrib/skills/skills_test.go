@@ -1,0 +1,177 @@
+package skills_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arc-learn/arc/contrib/skills"
+	"github.com/arc-learn/arc/learn"
+	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/store"
+)
+
+// bench is a Layer with a clock.
+type bench struct {
+	*learn.Layer
+	t   *testing.T
+	now time.Time
+}
+
+func open(t *testing.T) *bench {
+	b := &bench{t: t, now: time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)}
+	l, err := learn.New(t.Context(), store.NewMem(), &learn.Options{Scope: "acme", Seed: 1, Memory: &memory.Options{Now: func() time.Time { return b.now }}})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, l.Close()) })
+	b.Layer = l
+	return b
+}
+
+func (b *bench) before(c learn.Case) learn.Advice {
+	b.now = b.now.Add(time.Minute)
+	a, err := b.Before(b.t.Context(), c)
+	require.NoError(b.t, err)
+	return a
+}
+
+func (b *bench) after(a learn.Advice, o learn.Outcome) {
+	_, err := b.After(b.t.Context(), a, o)
+	require.NoError(b.t, err)
+}
+
+func (b *bench) deliver(c learn.Case, p *reason.Plan) {
+	b.after(b.before(c), learn.Outcome{Verdict: learn.Delivered, Plan: p})
+}
+
+func plan(name, inputs string) *reason.Plan {
+	return &reason.Plan{Calls: []reason.PlanCall{{Name: name, Inputs: json.RawMessage(inputs)}}}
+}
+
+// refund is a case of a scope, with its plan.
+func refund(scope memory.Scope, order string) (learn.Case, *reason.Plan) {
+	return learn.Case{Scope: scope, Text: "refund order " + order + ", please", Inputs: json.RawMessage(`{"order":"` + order + `"}`)},
+		plan("refund", `{"id":"`+order+`","memo":"refund of `+order+`"}`)
+}
+
+func TestSkills(t *testing.T) {
+	b := open(t)
+	for i := range 2 {
+		c, p := refund("acme", fmt.Sprint("SO-10", i))
+		c.Situation = "Refund, small"
+		b.deliver(c, p)
+	}
+	dir := t.TempDir()
+	write := func() int {
+		n, err := skills.Write(t.Context(), b.Layer, "acme", dir)
+		require.NoError(t, err)
+		return n
+	}
+	read := func() int {
+		n, err := skills.Read(t.Context(), b.Layer, "acme", dir)
+		require.NoError(t, err)
+		return n
+	}
+	require.Equal(t, []int{1, 0, 0}, []int{write(), write(), read()})
+	paths, err := filepath.Glob(filepath.Join(dir, "refund-small-*", "SKILL.md"))
+	require.NoError(t, err)
+	require.Len(t, paths, 1)
+	text, err := os.ReadFile(paths[0])
+	require.NoError(t, err)
+	require.NotContains(t, string(text), "SO-10")
+	require.Contains(t, string(text), `"id": "{order}"`)
+	require.Contains(t, string(text), "delivered: 2")
+	require.NoError(t, os.Remove(paths[0]))
+	require.Equal(t, 1, write(), "a missing file is written again")
+
+	edit := func(old, new string) {
+		require.Contains(t, string(text), old)
+		require.NoError(t, os.WriteFile(paths[0], []byte(strings.Replace(string(text), old, new, 1)), 0o644))
+	}
+	c, _ := refund("acme", "SO-105")
+	c.Situation = "Refund, small"
+	edit("retired: false", "retired: true")
+	require.Equal(t, []int{1, 0, 0}, []int{read(), read(), write()})
+	a := b.before(c)
+	require.Nil(t, a.Fires)
+	require.Empty(t, a.Suggestions)
+
+	edit("refund of {order}", "{order}: refunded, sorry")
+	require.Equal(t, []int{1, 0, 0}, []int{read(), read(), write()})
+	for i := range 2 {
+		a = b.before(c)
+		require.Nil(t, a.Fires)
+		require.Equal(t, "a person has written it", a.Suggestions[0].Differs)
+		p, err := a.Use("plan 1", nil)
+		require.NoError(t, err)
+		require.Equal(t, plan("refund", `{"id":"SO-105","memo":"SO-105: refunded, sorry"}`), p, i)
+		b.after(a, learn.Outcome{Verdict: learn.Delivered, Plan: p})
+	}
+	require.NotNil(t, b.before(c).Fires)
+}
+
+// A Lessons scope has files of the plans that fire below it, and what a person changes there holds for all.
+func TestSkillsOfALessonsScope(t *testing.T) {
+	b, dir := open(t), t.TempDir()
+	of := func(i int) (learn.Case, *reason.Plan) {
+		c, p := refund(memory.Scope(fmt.Sprint("acme/u", i)), fmt.Sprint("SO-10", i))
+		c.Lessons = "acme"
+		return c, p
+	}
+	write := func() int {
+		n, err := skills.Write(t.Context(), b.Layer, "acme", dir)
+		require.NoError(t, err)
+		return n
+	}
+	for i := range 2 {
+		require.Zero(t, write(), "what one scope came to stays there")
+		c, p := of(i)
+		b.deliver(c, p)
+		b.deliver(c, p)
+	}
+	require.Equal(t, []int{1, 0}, []int{write(), write()})
+	paths, err := filepath.Glob(filepath.Join(dir, "*", "SKILL.md"))
+	require.NoError(t, err)
+	text, err := os.ReadFile(paths[0])
+	require.NoError(t, err)
+	require.NotContains(t, string(text), "SO-10")
+	change := func(old, new string) {
+		require.Contains(t, string(text), old)
+		require.NoError(t, os.WriteFile(paths[0], []byte(strings.Replace(string(text), old, new, 1)), 0o644))
+		n, err := skills.Read(t.Context(), b.Layer, "acme", dir)
+		require.NoError(t, err)
+		require.Equal(t, 1, n)
+	}
+	own, _ := of(1)
+	other, _ := of(5)
+	for _, c := range []learn.Case{own, other} {
+		require.NotNil(t, b.before(c).Fires)
+	}
+	change("retired: false", "retired: true")
+	for _, c := range []learn.Case{own, other} {
+		a := b.before(c)
+		require.Nil(t, a.Fires)
+		require.Empty(t, a.Suggestions)
+	}
+	change("refund of {order}", "{order}: sorry")
+	for _, c := range []learn.Case{own, other} {
+		a := b.before(c)
+		require.Nil(t, a.Fires)
+		require.Equal(t, "a person has written it", a.Suggestions[0].Differs)
+	}
+	for i := 6; i < 8; i++ {
+		c, _ := of(i)
+		a := b.before(c)
+		p, err := a.Use("plan 1", nil)
+		require.NoError(t, err)
+		b.after(a, learn.Outcome{Verdict: learn.Delivered, Plan: p})
+	}
+	a := b.before(other)
+	require.Equal(t, plan("refund", `{"id":"SO-105","memo":"SO-105: sorry"}`), a.Fires, a.Why)
+}

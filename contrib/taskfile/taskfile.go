@@ -1,0 +1,167 @@
+// Package taskfile has jobs of a queue as people and programs write them: templates, which are Markdown with the job in
+// the front matter, and sensors, which are programs that look at something and print the jobs that follow.
+//
+//	draft, err := taskfile.Template("templates/report.md")
+//	job, _, err := jobs.Add(ctx, draft)
+//	… // once a minute, each in a goroutine of its own:
+//	for _, s := range taskfile.Sensors("skills") {
+//		added, err := jobs.Sense(ctx, s.Name, s.Every, s.Look(workspace.Text))
+//	}
+//
+// A job is YAML or JSON of the fields subject, description, priority, skills, model, source, parent, key, cron, at,
+// max_retries and input, as queue.Draft has them; another field is an error.
+package taskfile
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/arc-learn/arc/act/queue"
+	"github.com/arc-learn/arc/internal/yaml"
+)
+
+// text has fields of queue.Draft, by their names.
+type text struct {
+	Subject     string    `yaml:"subject"`
+	Description string    `yaml:"description"`
+	Priority    int       `yaml:"priority"`
+	Skills      []string  `yaml:"skills"`
+	Model       string    `yaml:"model"`
+	Source      string    `yaml:"source"`
+	Parent      string    `yaml:"parent"`
+	Key         string    `yaml:"key"`
+	Cron        string    `yaml:"cron"`
+	At          time.Time `yaml:"at"`
+	MaxAttempts int       `yaml:"max_retries"`
+	Input       any       `yaml:"input"`
+}
+
+func (t text) draft() (d queue.Draft, err error) {
+	if t.Input != nil {
+		if d.Input, err = json.Marshal(t.Input); err != nil {
+			return d, fmt.Errorf("taskfile: input: %w", err)
+		}
+		t.Input = nil
+	}
+	over(&d, t)
+	return d, nil
+}
+
+// over puts the fields of a struct that are set in the place of those that d has.
+func over(d *queue.Draft, by any) {
+	for f, v := range reflect.ValueOf(by).Fields() {
+		if !v.IsZero() {
+			reflect.ValueOf(d).Elem().FieldByName(f.Name).Set(v)
+		}
+	}
+}
+
+// Over puts what one draft says in the place of what d has: its fields that are not zero.
+func Over(d *queue.Draft, by queue.Draft) { over(d, by) }
+
+// Parse reads a list of jobs.
+func Parse(data []byte) (out []queue.Draft, err error) {
+	var texts []text
+	if err := yaml.Decode(data, &texts); err != nil {
+		return nil, fmt.Errorf("taskfile: no list of jobs: %w", err)
+	}
+	for _, t := range texts {
+		d, err := t.draft()
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, d)
+	}
+	return out, nil
+}
+
+// Template reads a job from a Markdown file: what its front matter does not say is the name of the file as Subject, and
+// the text below as Description. Its Template is the file's name without the extension.
+func Template(path string) (queue.Draft, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return queue.Draft{}, err
+	}
+	var t text
+	matter, body := front(string(data))
+	if matter != "" {
+		if err := yaml.Decode([]byte(matter), &t); err != nil {
+			return queue.Draft{}, fmt.Errorf("taskfile: %s: %w", path, err)
+		}
+	}
+	name := strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
+	t.Subject, t.Description = cmp.Or(t.Subject, name), cmp.Or(t.Description, body)
+	d, err := t.draft()
+	d.Template = name
+	return d, err
+}
+
+func front(text string) (matter, body string) {
+	matter, body, ok := strings.Cut(strings.TrimPrefix(text, "---\n"), "\n---\n")
+	if !ok {
+		return "", text
+	}
+	return matter, strings.TrimSpace(body)
+}
+
+// Sensor is a program that prints a list of jobs, or nothing, or «skip».
+type Sensor struct {
+	Name, File string
+	Every      time.Duration // 5 minutes, unless the front matter of its SKILL.md has another under «every»
+}
+
+// Sensors are those of the folders below dir that have one: NAME/sensor, with any extension.
+func Sensors(dir string) (out []Sensor) {
+	folders, _ := os.ReadDir(dir) // there may be none
+	for _, e := range folders {
+		s := Sensor{e.Name(), Program(filepath.Join(dir, e.Name()), "sensor"), 5 * time.Minute}
+		if s.File == "" {
+			continue
+		}
+		data, _ := os.ReadFile(filepath.Join(dir, e.Name(), "SKILL.md")) // it may have none
+		matter, _ := front(string(data))
+		var fields map[string]yaml.Node
+		if yaml.Decode([]byte(matter), &fields) == nil {
+			if d, err := time.ParseDuration(fields["every"].Value); err == nil && d > 0 {
+				s.Every = d
+			}
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// Program is the executable file of a name in a folder, with any extension; "": there is none.
+func Program(dir, name string) string {
+	files, _ := filepath.Glob(filepath.Join(dir, name+"*")) // a name that is no pattern has none
+	for _, f := range files {
+		base, _, _ := strings.Cut(filepath.Base(f), ".")
+		if info, err := os.Stat(f); err == nil && base == name && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+			return f
+		}
+	}
+	return ""
+}
+
+// Look is what queue.Sense reads the sensor's jobs with. run runs a program and returns what it printed, as
+// workspace.Workspace.Text does; a sensor has a minute.
+func (s Sensor) Look(
+	run func(ctx context.Context, stdin []byte, argv ...string) (string, error),
+) func(context.Context) ([]queue.Draft, error) {
+	return func(ctx context.Context) ([]queue.Draft, error) {
+		ctx, cancel := context.WithTimeout(ctx, time.Minute)
+		defer cancel()
+		out, err := run(ctx, nil, s.File)
+		if out = strings.TrimSpace(out); err != nil || out == "" || out == "skip" {
+			return nil, err
+		}
+		return Parse([]byte(out))
+	}
+}

@@ -1,0 +1,115 @@
+package workspace_test
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/act/tools"
+	"github.com/arc-learn/arc/contrib/workspace"
+	"github.com/arc-learn/arc/reason"
+)
+
+func folder(t *testing.T) (*workspace.Workspace, string) {
+	dir := t.TempDir()
+	return &workspace.Workspace{Dir: workspace.In(dir), Keep: []string{"arc.yaml", ".git"}}, dir
+}
+
+func write(t *testing.T, text string, path ...string) {
+	t.Helper()
+	file := filepath.Join(path...)
+	require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o755))
+}
+
+func TestFiles(t *testing.T) {
+	w, dir := folder(t)
+	outside := t.TempDir()
+	write(t, "secret", outside, "secret.txt")
+	write(t, "\xff\xfeM\x00", dir, "utf16.txt")
+	require.NoError(t, os.Symlink(outside, filepath.Join(dir, "link")))
+	call := func(i int, in string) (string, error) {
+		out, err := w.Files()[i].Call(t.Context(), json.RawMessage(in))
+		return strings.Trim(string(out), `"`), err
+	}
+	_, err := call(2, `{"path": "notes/a.txt", "text": "hello"}`)
+	require.NoError(t, err)
+	text, err := call(1, `{"path": "notes/a.txt"}`)
+	require.NoError(t, err)
+	require.Equal(t, "hello", text)
+	list, err := call(0, `{}`)
+	require.NoError(t, err)
+	require.Equal(t, `link\nnotes/\nutf16.txt\n`, list)
+	for _, path := range []string{"../x", "/etc/x", "arc.yaml", "ARC.yaml", "notes/../.git/hooks/post-commit", "link/x"} {
+		_, err := call(2, `{"path": "`+path+`", "text": "x"}`)
+		require.Error(t, err, path)
+	}
+	for _, path := range []string{"../x", "link/secret.txt", "utf16.txt", "missing"} {
+		_, err := call(1, `{"path": "`+path+`"}`)
+		require.Error(t, err, path)
+	}
+}
+
+func TestPrograms(t *testing.T) {
+	w, dir := folder(t)
+	w.Env = func() []string { return []string{"PATH=" + os.Getenv("PATH"), "SHOWN=yes"} }
+	t.Setenv("HIDDEN", "x")
+	require.Equal(t, act.Gated, w.Shell().Mode)
+	out, err := w.Shell().Call(t.Context(), json.RawMessage(`{"command": "echo $SHOWN$HIDDEN; pwd"}`))
+	require.NoError(t, err)
+	require.JSONEq(t, `"yes\n`+dir+`\n"`, string(out))
+	write(t, "#!/bin/sh\ncat\n", dir, "bin", "same.sh")
+	same := w.Program(tools.Tool{Worker: act.Worker{Name: "same"}}, "bin/same.sh")
+	out, err = same.Call(t.Context(), json.RawMessage(`{"id": 7}`))
+	require.NoError(t, err)
+	require.JSONEq(t, `{"id": 7}`, string(out))
+	_, err = w.Text(t.Context(), nil, "sh", "-c", "echo why >&2; exit 3")
+	require.ErrorContains(t, err, "exit status 3: why")
+	text, err := w.Text(t.Context(), []byte("not \xff UTF-8"), "cat")
+	require.NoError(t, err)
+	require.Equal(t, "not \uFFFD UTF-8", text)
+}
+
+func TestSearch(t *testing.T) {
+	w, dir := folder(t)
+	found, err := w.Search(t.Context(), "where are invoices sent?", 1000)
+	require.NoError(t, err)
+	require.Empty(t, found, "no repository")
+	write(t, "package mail\n// Send sends invoices, whatever they are.\n", dir, "mail.go")
+	write(t, "package other\n// invoices\n", dir, "other.go")
+	for _, args := range []string{"init -q", "add -A"} {
+		cmd := exec.Command("git", strings.Fields(args)...)
+		cmd.Dir = dir
+		require.NoError(t, cmd.Run())
+	}
+	found, err = w.Search(t.Context(), "Where are invoices sent? They are late.", 60)
+	require.NoError(t, err)
+	require.Len(t, found, 2)
+	require.Contains(t, found[0], "mail.go\npackage mail\n// Send")
+	require.LessOrEqual(t, len(found[0]), 36+len("mail.go\n"))
+	var _ reason.Source = w.Search
+}
+
+func TestCodingAgent(t *testing.T) {
+	answers := func(output string) (*act.Result, error) {
+		return workspace.CodingAgent(act.ExecutorFunc(func(context.Context, *act.Call) (*act.Result, error) {
+			return &act.Result{Output: json.RawMessage(output)}, nil
+		})).Execute(t.Context(), &act.Call{})
+	}
+	r, err := answers(`{"type":"result","result":"merged","total_cost_usd":0.25,"usage":{"input_tokens":10,"cache_read_input_tokens":4,"output_tokens":5}}`)
+	require.NoError(t, err)
+	require.Equal(t, "merged", r.Text)
+	require.Equal(t, &reason.Usage{Calls: 1, Input: 14, Cached: 4, Output: 5, CostUSD: new(0.25)}, r.Usage)
+	_, err = answers(`{"type":"result","is_error":true,"result":"usage limit reached"}`)
+	require.ErrorContains(t, err, "usage limit reached")
+	r, err = answers(`{"other": 1}`)
+	require.NoError(t, err)
+	require.Nil(t, r.Usage)
+}

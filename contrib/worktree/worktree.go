@@ -1,0 +1,292 @@
+package worktree
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/rank"
+	"github.com/arc-learn/arc/reason"
+)
+
+// Options of an Around. Nil and the zero value are the defaults.
+type Options struct {
+	Dir  string                 // where worktrees are made; "": the repository's folder with ".worktrees" added
+	Only func(c *act.Call) bool // which attempts work in a worktree; nil: all
+
+	Guard   func(ctx context.Context, dir string) error // looks at a worktree before it is merged
+	Health  func(ctx context.Context, dir string) error // looks at the repository after a merge
+	Restart func(ctx context.Context) error             // brings up again what a merge that was reverted brought down
+}
+
+// Around is an [act.Around] that has attempts work in worktrees. They work side by side, and are merged one after the
+// other.
+type Around struct {
+	o     Options
+	repo  git
+	merge chan struct{} // has room for the one that merges
+	trees sync.Mutex    // over git's list of worktrees
+}
+
+// New returns an Around for the repository at a folder, which has a branch checked out. It changes nothing.
+func New(ctx context.Context, repo string, o *Options) (*Around, error) {
+	a := &Around{merge: make(chan struct{}, 1)}
+	if o != nil {
+		a.o = *o
+	}
+	top, err := git(repo).do(ctx, "rev-parse", "--path-format=absolute", "--show-toplevel")
+	if err != nil {
+		return nil, fmt.Errorf("worktree: %w", err)
+	}
+	a.repo = git(top)
+	a.o.Dir = cmp.Or(a.o.Dir, top+".worktrees")
+	if a.o.Dir, err = filepath.Abs(a.o.Dir); err != nil {
+		return nil, fmt.Errorf("worktree: %w", err)
+	}
+	return a, nil
+}
+
+type dirKey struct{}
+
+// Dir returns the folder in which an attempt works; "" where it has no worktree.
+func Dir(ctx context.Context) string {
+	dir, _ := ctx.Value(dirKey{}).(string)
+	return dir
+}
+
+// job is the work of one attempt.
+type job struct {
+	*Around
+	branch string
+	tree   git
+	base   string // the commit that it began from
+	about  string // the first line of commit messages
+}
+
+// Around implements [act.Around]. An attempt whose work was not merged has failed, with where the work is as the
+// complaint.
+func (a *Around) Around(ctx context.Context, c *act.Call, next func(context.Context) act.Attempt) act.Attempt {
+	if a.o.Only != nil && !a.o.Only(c) {
+		return next(ctx)
+	}
+	j, err := a.begin(ctx, c)
+	if err != nil {
+		return failed(act.Attempt{}, fmt.Errorf("worktree: %w", err))
+	}
+	attempt := next(context.WithValue(ctx, dirKey{}, string(j.tree)))
+	switch attempt.Outcome {
+	case "", rank.Away, rank.Canceled: // it may go on, in the same worktree
+		return attempt
+	}
+	made, err := j.capture(context.WithoutCancel(ctx))
+	switch {
+	case err != nil:
+		return failed(attempt, fmt.Errorf("the work stays in %s: %w", j.tree, err))
+	case !made:
+		if err := j.remove(context.WithoutCancel(ctx), true); err != nil {
+			return failed(attempt, err)
+		}
+		return attempt
+	case attempt.Outcome != rank.Delivered:
+		err = errors.New("its attempt did not pass")
+	default:
+		err = j.deliver(ctx)
+	}
+	if err == nil {
+		return attempt
+	}
+	err = fmt.Errorf("the work is on branch %s: %w", j.branch, err)
+	return failed(attempt, errors.Join(err, j.remove(context.WithoutCancel(ctx), false)))
+}
+
+// failed is an attempt that has failed for a reason beside its own.
+func failed(a act.Attempt, err error) act.Attempt {
+	if a.Outcome == rank.Delivered || a.Outcome == "" {
+		a.Outcome, a.Verdict = rank.Failed, act.Verdict{Gate: "worktree"}
+		a.Err = &reason.Error{Err: err}
+	}
+	a.Complaint = strings.TrimPrefix(a.Complaint+"\n"+err.Error(), "\n")
+	return a
+}
+
+// begin makes the worktree of an attempt, or finds the one that it had when it was interrupted.
+func (a *Around) begin(ctx context.Context, c *act.Call) (*job, error) {
+	a.trees.Lock()
+	defer a.trees.Unlock()
+	if _, err := a.repo.do(ctx, "symbolic-ref", "--quiet", "HEAD"); err != nil {
+		return nil, fmt.Errorf("no branch is checked out in %s", a.repo)
+	}
+	sum := sha256.Sum256([]byte(c.Key()))
+	name := hex.EncodeToString(sum[:6])
+	about, _, _ := strings.Cut(strings.TrimSpace(c.Task.Objective), "\n")
+	about = strings.ToValidUTF8(strings.ReplaceAll(about[:min(len(about), 72)], "\x00", ""), "")
+	j := &job{Around: a, branch: "arc/" + name, tree: git(filepath.Join(a.o.Dir, name)), about: cmp.Or(about, "work of an agent")}
+	if head, err := a.repo.do(ctx, "merge-base", "HEAD", j.branch); err == nil { // it goes on
+		if _, err := os.Stat(string(j.tree)); err != nil {
+			return nil, fmt.Errorf("branch %s has no worktree any more", j.branch)
+		}
+		j.base = head
+		return j, nil
+	}
+	base, err := a.repo.do(ctx, "rev-parse", "--verify", "HEAD^{commit}")
+	if err != nil {
+		return nil, err
+	}
+	j.base = base
+	_, err = a.repo.do(ctx, "worktree", "add", "--quiet", "-b", j.branch, string(j.tree), base)
+	if err == nil {
+		if _, none := os.Stat(filepath.Join(string(j.tree), ".gitmodules")); none == nil {
+			_, err = j.tree.do(ctx, "submodule", "--quiet", "update", "--init", "--recursive")
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, j.removeTree(context.WithoutCancel(ctx)), j.deleteBranch(context.WithoutCancel(ctx)))
+	}
+	return j, nil
+}
+
+// capture commits what the worktree holds, and reports whether anything was made. What a commit cannot hold is an
+// error.
+func (j *job) capture(ctx context.Context) (made bool, err error) {
+	if _, err := j.tree.do(ctx, "add", "--all", "--sparse"); err != nil {
+		return false, err
+	}
+	if _, err := j.tree.do(ctx, "diff", "--cached", "--quiet", "--ignore-submodules=none"); err != nil {
+		if _, err := j.tree.do(ctx, "commit", "--quiet", "--no-verify", "--cleanup=whitespace", "-m", j.about); err != nil {
+			return false, err
+		}
+	}
+	tip, err := j.tree.do(ctx, "rev-parse", "HEAD")
+	if err != nil {
+		return false, err
+	}
+	// A commit has of a repository within the tree its name alone, and the repository goes with the worktree.
+	changed, err := j.tree.do(ctx, "diff-tree", "-r", "--no-renames", j.base, tip)
+	if err != nil {
+		return false, err
+	}
+	for line := range strings.Lines(changed) {
+		modes, path, _ := strings.Cut(line, "\t")
+		if strings.Contains(modes, "160000") {
+			return false, fmt.Errorf("a commit does not hold the repository within, %s", strings.TrimSpace(path))
+		}
+	}
+	left, err := j.tree.do(ctx, "status", "--porcelain", "--untracked-files=normal", "--ignore-submodules=none")
+	if err == nil && left != "" {
+		err = fmt.Errorf("a commit does not hold all of it:\n%s", left)
+	}
+	if err == nil && tip != j.base { // whatever the work has checked out, the branch is what it has left
+		_, err = j.repo.do(ctx, "update-ref", "refs/heads/"+j.branch, tip)
+	}
+	return tip != j.base, err
+}
+
+// deliver merges the branch, unless it is refused or conflicts.
+func (j *job) deliver(ctx context.Context) error {
+	if j.o.Guard != nil {
+		if err := j.o.Guard(ctx, string(j.tree)); err != nil {
+			return fmt.Errorf("the guard refuses it: %w", err)
+		}
+	}
+	select {
+	case j.merge <- struct{}{}:
+		defer func() { <-j.merge }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	over := context.WithoutCancel(ctx) // a merge that has begun is finished
+	head, err := j.repo.do(over, "rev-parse", "HEAD")
+	if err != nil {
+		return err
+	}
+	merged, err := j.repo.join(over, head, j.branch, j.about, head, j.branch)
+	if err == nil {
+		err = j.repo.forward(over, merged)
+	}
+	if err != nil {
+		return fmt.Errorf("it is not merged: %w", err)
+	}
+	if j.o.Health != nil {
+		if err := j.o.Health(over, string(j.repo)); err != nil {
+			return j.takeBack(over, merged, fmt.Errorf("the health check failed after it was merged: %w", err))
+		}
+	}
+	return j.remove(over, true)
+}
+
+// takeBack reverts a merge, and leaves what others have committed since.
+func (j *job) takeBack(ctx context.Context, merged string, why error) error {
+	// A child of the merge with the tree before it: what is merged with that is without the merge.
+	before, err := j.repo.do(ctx, "commit-tree", merged+"^1^{tree}", "-p", merged, "-m", "before")
+	var head, reverted string
+	if err == nil {
+		head, err = j.repo.do(ctx, "rev-parse", "HEAD")
+	}
+	if err == nil {
+		reverted, err = j.repo.join(ctx, head, before, fmt.Sprintf("Revert %.12s: %s", merged, j.about), head)
+	}
+	if err == nil {
+		err = j.repo.forward(ctx, reverted)
+	}
+	if err != nil {
+		why = fmt.Errorf("%w; it could not be reverted: %w", why, err)
+	}
+	if j.o.Restart != nil {
+		if err := j.o.Restart(ctx); err != nil {
+			why = fmt.Errorf("%w; restart: %w", why, err)
+		}
+	}
+	return why
+}
+
+// remove removes the worktree, and the branch where all of it is merged or nothing was made.
+func (j *job) remove(ctx context.Context, done bool) error {
+	j.trees.Lock()
+	defer j.trees.Unlock()
+	if err := j.removeTree(ctx); err != nil || !done {
+		return err
+	}
+	return j.deleteBranch(ctx)
+}
+
+func (j *job) deleteBranch(ctx context.Context) error {
+	_, err := j.repo.do(ctx, "update-ref", "-d", "refs/heads/"+j.branch)
+	return err
+}
+
+func (j *job) removeTree(ctx context.Context) error {
+	if _, err := j.repo.do(ctx, "worktree", "remove", "--force", "--force", string(j.tree)); err == nil {
+		return nil
+	}
+	// A part of it is gone, or lies where nothing may be removed, as in a cache of modules.
+	_ = filepath.WalkDir(string(j.tree), func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() {
+			err = os.Chmod(path, 0o700)
+		}
+		return err
+	})
+	if err := os.RemoveAll(string(j.tree)); err != nil {
+		return err
+	}
+	_, err := j.repo.do(ctx, "worktree", "prune")
+	return err
+}
+
+// Left returns the branches of attempts that are not merged: of those that failed, and of those that are under way,
+// wait or were interrupted.
+func (a *Around) Left(ctx context.Context) ([]string, error) {
+	out, err := a.repo.do(ctx, "for-each-ref", "--format=%(refname:short)", "refs/heads/arc/")
+	if err != nil {
+		return nil, fmt.Errorf("worktree: %w", err)
+	}
+	return strings.Fields(out), nil
+}

@@ -1,0 +1,157 @@
+package arc
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"strings"
+
+	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/store"
+)
+
+// Event is something that happened in a run. Kinds of this package are "begun", "recalled", "fired", "decided",
+// "refused" (a decision that cannot be used), "stuck", "subgoal", "subgoal reached", "source failed", "attempt", "failed",
+// "delivered" (by the worker that is named, with the []reason.Delta that it made as Data, unless they have over 64 KiB;
+// and at last by the run), "learned", "asking", "answered", "waiting", "retried", "judged", "blocked" and "canceled". See
+// act.Event for those of an attempt.
+type Event = act.Event
+
+// Journal yields the events of a run that are kept so far.
+func (v View) Journal(ctx context.Context, id string) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		t, err := v.agent.tenant(ctx, v.scope)
+		if err == nil {
+			_, err = v.Report(ctx, id)
+		}
+		if err != nil {
+			yield(Event{}, err)
+			return
+		}
+		act.NewJournal(t.group, logPrefix(v.scope, id), nil, nil, nil).Events(ctx, 0)(yield)
+	}
+}
+
+// Watch yields the events of a run that are kept, from the first on, and follows it until it has ended. With the id ""
+// it yields an empty Event at once, and one whenever any run of the Agent may have gone on, until ctx ends: several
+// changes may be one Event.
+func (v View) Watch(ctx context.Context, id string) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		for err := error(nil); id == ""; {
+			changed := v.agent.change()
+			if !yield(Event{}, err) || err != nil {
+				return
+			}
+			err = v.agent.await(ctx, changed)
+		}
+		t, err := v.agent.tenant(ctx, v.scope)
+		if err != nil {
+			yield(Event{}, err)
+			return
+		}
+		j, last := act.NewJournal(t.group, logPrefix(v.scope, id), nil, nil, nil), 0
+		for {
+			changed := v.agent.change()
+			r, err := v.Report(ctx, id)
+			if err != nil {
+				yield(Event{}, err)
+				return
+			}
+			for e, err := range j.Events(ctx, last) {
+				if !yield(e, err) || err != nil {
+					return
+				}
+				last++
+			}
+			if r.Status.ended() {
+				return
+			}
+			if err := v.agent.await(ctx, changed); err != nil {
+				yield(Event{}, err)
+				return
+			}
+		}
+	}
+}
+
+// Changed returns the IDs of the runs of the scope that were committed or deleted since a mark, some more than once, and
+// the next mark. Of a mark that is 0, or too long ago, the error is store.ErrNotFound: read Runs, and go on from the next
+// mark. What other processes commit is known within 100 ms where a run is under way or waited for, else within 5 s.
+func (v View) Changed(after uint64) (ids []string, mark uint64, err error) {
+	v.agent.follows()
+	v.agent.mu.Lock()
+	defer v.agent.mu.Unlock()
+	recent, first := v.agent.recent, v.agent.former
+	if mark = first + uint64(len(recent)); after < first || after > mark {
+		return nil, mark, fmt.Errorf("arc: what has changed since the mark: %w", store.ErrNotFound)
+	}
+	for _, key := range recent[after-first:] {
+		if id, ok := strings.CutPrefix(key, runKey(v.scope, "")); ok {
+			ids = append(ids, id)
+		}
+	}
+	return ids, mark, nil
+}
+
+const maxRecent = 2048
+
+// note notes that a run was committed or deleted, by its runKey; "": each may have been.
+func (a *Agent) note(key string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if key == "" || len(a.recent) == maxRecent {
+		a.former += uint64(len(a.recent)) + 1
+		a.recent = nil
+	}
+	a.recent = append(a.recent, key)
+}
+
+// change returns a channel that is closed at the next commit of a run.
+func (a *Agent) change() <-chan struct{} {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.changed == nil {
+		a.changed = make(chan struct{})
+	}
+	return a.changed
+}
+
+func (a *Agent) await(ctx context.Context, changed <-chan struct{}) error {
+	a.mu.Lock()
+	a.awaited++
+	a.mu.Unlock()
+	defer func() {
+		a.mu.Lock()
+		a.awaited--
+		a.mu.Unlock()
+	}()
+	a.follows()
+	select {
+	case <-changed:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-a.base.Done():
+		return ErrClosed
+	}
+}
+
+// announce wakes those who wait for a commit.
+func (a *Agent) announce() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.changed != nil {
+		close(a.changed)
+		a.changed = nil
+	}
+}
+
+// told passes an event on to the host.
+func (a *Agent) told(t *turn, e Event) {
+	if t.tell != nil {
+		t.tell(e)
+	}
+	if a.opts.OnEvent != nil && t.record != nil {
+		a.hook("OnEvent", func() { a.opts.OnEvent(t.Scope, t.ID, e) })
+	}
+}

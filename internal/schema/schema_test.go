@@ -1,0 +1,85 @@
+package schema_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arc-learn/arc/internal/schema"
+)
+
+func TestSchema(t *testing.T) {
+	s, err := schema.Compile(json.RawMessage(`{"type":"object","additionalProperties":false,"required":["amount"],
+		"properties":{"amount":{"type":"number","minimum":0},"to":{"type":"object","properties":{"iban":{"type":"string"}}}}}`))
+	require.NoError(t, err)
+	for in, want := range map[string]string{
+		`{"amount":5}`:                     "",
+		`{"amount":"5"}`:                   "at '/amount': got string, want number",
+		`{}`:                               "missing property 'amount'",
+		`{"amount":5,"Amount":6}`:          "additional properties 'Amount' not allowed",
+		`{"amount":5,"to":{"iban":7}}`:     "at '/to/iban': got number, want string",
+		`{"amount":5`:                      "no JSON",
+		`{"amount":5} {"amount":6}`:        "no JSON",
+		strings.Repeat("[", 20_000):        "no JSON",
+		`{"amount":1e99999999999999999}`:   "exponent",
+		`{"amount":1E-9999}`:               "exponent",
+		`{"amount":1.5e+300}`:              "",
+		`{"amount":-1, "to": {"iban": 7}}`: "; ",
+	} {
+		err := s.Check(json.RawMessage(in))
+		if want == "" {
+			require.NoError(t, err, in)
+			continue
+		}
+		require.ErrorContains(t, err, want, in)
+	}
+	many := "[" + strings.Repeat("1e999999,", 10_000) + "1]" // each took .2 s
+	require.Error(t, s.Check(json.RawMessage(many)))
+	for _, bad := range []string{`{"type":"thing"}`, `{"maximum":1e99999}`, `{`, `{"$ref":"file:///etc/passwd"}`, `{"$ref":"https://example.org/x"}`} {
+		_, err := schema.Compile(json.RawMessage(bad))
+		require.Error(t, err, bad)
+	}
+	require.NoError(t, (*schema.Schema)(nil).Check(json.RawMessage(`[]`)))
+}
+
+func TestCanonical(t *testing.T) {
+	for in, want := range map[string]string{
+		` { "b":1, "a": "<x>" } `: `{"a":"<x>","b":1}`,
+		`{"a":1,"a":2}`:           `{"a":2}`,
+		``:                        `{}`,
+		`12345678901234567890123`: `12345678901234567890123`,
+		`[12.0, 1.20e1, 12]`:      `[12,12,12]`,
+		`[-0, 0.0, 1e-3, -2.50]`:  `[0,0,0.001,-2.5]`,
+		`{"a":[{"b":1E2}]}`:       `{"a":[{"b":100}]}`,
+		`1e999`:                   `1e999`,
+		`9007199254740993.0`:      `9007199254740993`,
+	} {
+		got, err := schema.Canonical(json.RawMessage(in))
+		require.NoError(t, err)
+		require.Equal(t, want, string(got))
+	}
+	for _, bad := range []string{` `, `{}{}`, `{`, strings.Repeat("[", 20_000)} {
+		_, err := schema.Canonical(json.RawMessage(bad))
+		require.Error(t, err)
+	}
+}
+
+// Whatever a model writes, nothing panics, and what is canonical stays as it is.
+func FuzzCanonical(f *testing.F) {
+	f.Add([]byte(`{"amount":1e999999999,"to":{"iban":[1,{"a":null}]}}`))
+	f.Add([]byte("{\"a\":\"\\ud800<\xff\",\"a\":-0}"))
+	s, err := schema.Compile(json.RawMessage(`{"type":"object","properties":{"amount":{"type":"number","minimum":0}}}`))
+	require.NoError(f, err)
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		_ = s.Check(raw)
+		once, err := schema.Canonical(raw)
+		if err != nil {
+			return
+		}
+		twice, err := schema.Canonical(once)
+		require.NoError(t, err)
+		require.Equal(t, string(once), string(twice))
+	})
+}

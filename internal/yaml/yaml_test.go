@@ -1,0 +1,58 @@
+package yaml_test
+
+import (
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arc-learn/arc/internal/yaml"
+)
+
+type doc struct {
+	Name  string        `yaml:"name"`
+	After time.Duration `yaml:"after"`
+	Rules yaml.Node     `yaml:"rules"`
+	Any   any           `yaml:"any"`
+}
+
+func TestDecode(t *testing.T) {
+	var d doc
+	require.NoError(t, yaml.Decode([]byte("name: a\nafter: 90s\n\nrules:\n  - x\n"), &d))
+	require.Equal(t, "a", d.Name)
+	require.Equal(t, 90*time.Second, d.After)
+	require.Equal(t, 5, d.Rules.Content[0].Line)
+	require.ErrorIs(t, yaml.Decode([]byte("# nothing\n"), &d), io.EOF)
+
+	bomb := "any: [&a [x,x,x,x,x,x,x,x,x,x]"
+	for _, c := range "bcdefgh" {
+		last := string(c - 1)
+		bomb += ", &" + string(c) + " [" + strings.Repeat("*"+last+",", 10) + "]"
+	}
+	for text, want := range map[string]string{
+		"name: a\nnmae: b\n":                  "line 2: field nmae not found",
+		"name: a\nname: b\n":                  "line 2",
+		"name: a\nafter: soon\n":              "line 2: cannot unmarshal !!str `soon` into a duration",
+		"name: a\n---\nname: b\n":             "line 2: a second document",
+		"name: a\n---\n\t: {\n":               "line",
+		"name: [a\n":                          "line",
+		"name: *x\n":                          "unknown anchor",
+		bomb + "]\n":                          "excessive aliasing",
+		strings.Repeat("[", 20_000):           "depth",
+		"name: " + strings.Repeat("a", 1<<20): "limit",
+	} {
+		require.ErrorContains(t, yaml.Decode([]byte(text), new(doc)), want, "%.40q", text)
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	f.Add([]byte("name: a\nrules: [&a {b: *a}]\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var d doc
+		if yaml.Decode(data, &d) == nil {
+			require.LessOrEqual(t, len(d.Name), len(data)*10)
+		}
+	})
+}

@@ -1,0 +1,99 @@
+package learn
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/arc-learn/arc/internal/codec"
+	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/store"
+)
+
+// The cases of a scope's plans are found as all else is that a scope remembers: each key has a memory with the words
+// of its cases. These lie in a scope below it, whose name is for nobody else, where no other recall looks. The Slot is the key.
+func casesOf(scope memory.Scope) memory.Scope { return cmp.Or(scope, "_") + "/_cases" }
+
+// maxLike is how many keys a case is compared with beside its own, and nearly how much they must be like it, of the one
+// that is most.
+const (
+	maxLike = 6
+	nearly  = .7
+)
+
+// like returns the cases that are most like the case, by the words of their situation and text.
+func (l *Layer) like(ctx context.Context, c *Case, s *shape) (out []memory.Hit, err error) {
+	for _, scope := range scopesOf(c) {
+		if casesOf(scope).Check() != nil {
+			continue // too long a name: it has none
+		}
+		q := memory.Query{Text: head(c.Situation+"\n"+s.template, memory.MaxText), K: 2 * maxLike, At: l.now()}
+		hits, err := l.bank.In(casesOf(scope)).Recall(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		for _, h := range hits {
+			if h.Scope = scope; h.Slot != s.key {
+				out = append(out, h)
+			}
+		}
+	}
+	slices.SortStableFunc(out, func(x, y memory.Hit) int { return cmp.Compare(y.Relevance, x.Relevance) })
+	out = slices.DeleteFunc(out, func(h memory.Hit) bool { return h.Relevance < nearly*out[0].Relevance }) // the first stays
+	return out[:min(len(out), maxLike)], nil
+}
+
+// word gives a key the words of its cases, and lets them be found.
+func (l *Layer) word(ctx context.Context, b *store.Batch, scope memory.Scope, r *record, c *Case, s *shape) error {
+	r.Situation, r.Conditions, r.Goals, r.Template, r.Paths = c.Situation, c.Conditions, c.Goals, s.template, s.paths()
+	said := strings.TrimSpace(c.Situation + "\n" + s.template)
+	if said == "" || casesOf(scope).Check() != nil {
+		return nil
+	}
+	m, err := l.bank.In(casesOf(scope)).Stage(b).Remember(ctx, memory.Draft{Kind: memory.Pattern, Content: head(said, memory.MaxText), Slot: s.key, At: l.now()})
+	r.Like = m.ID
+	return err
+}
+
+// differs says in a sentence what a case has otherwise than the cases of a key.
+func (r *record) differs(c *Case, s *shape) string {
+	var out []string
+	say := func(differs bool, what string) {
+		if differs {
+			out = append(out, what)
+		}
+	}
+	say(r.Situation != c.Situation, "its situation is another")
+	say(!slices.Equal(r.Conditions, c.Conditions), "its conditions are others")
+	say(!slices.Equal(r.Goals, c.Goals), "it serves another goal")
+	now := s.paths()
+	for _, p := range now {
+		say(!slices.Contains(r.Paths, p), p+" is given")
+	}
+	for _, p := range r.Paths {
+		say(!slices.Contains(now, p), p+" is not given")
+	}
+	say(fold(r.Template) != s.folded, "it is said in other words")
+	say(len(out) == 0, "an input is of another type")
+	return strings.Join(out, "; ")
+}
+
+// scan calls f for each record of a kind in a scope.
+func scan[T any](ctx context.Context, st store.Store, scope memory.Scope, kind string, f func(id string, e store.Entry, v *T) error) error {
+	for e, err := range st.Scan(ctx, store.Range{Prefix: scope.Prefix(kind)}) {
+		var v T
+		if err == nil {
+			err = codec.Unmarshal(e.Value, &v)
+		}
+		_, _, id, _ := store.ParseKey(e.Key)
+		if err == nil {
+			err = f(id, e, &v)
+		}
+		if err != nil {
+			return fmt.Errorf("learn: %s: %w", e.Key, err)
+		}
+	}
+	return nil
+}

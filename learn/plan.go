@@ -1,0 +1,420 @@
+package learn
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/arc-learn/arc/internal/codec"
+	"github.com/arc-learn/arc/internal/schema"
+	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/memory/extract"
+	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/store"
+)
+
+// Bounds of what is kept of a key.
+const (
+	maxPlans      = 3
+	maxDeliveries = 6        // of a plan, and verdicts on it; each pair of deliveries is compared
+	maxPlanBytes  = 24 << 10 // of a delivery; a longer one is not kept
+	maxScopes     = 16       // of a Lessons scope, those that came to a plan last
+)
+
+// record is what is kept of a key: the plans that delivered its cases, or what was refused in its situation. At a
+// scope that is the Lessons of others it names the scopes that came to it, too: what they did stays where it is, so
+// that nothing of a scope is kept outside of it.
+type record struct {
+	Situation         string
+	Conditions, Goals []string
+	Template          string   // empty at a Lessons scope until two scopes came to it
+	Paths             []string // of the inputs; nil: of a single case, or not told yet
+	Like              memory.ID
+	Plans             []*plan
+	Refused           []*warning
+	Scopes            []memory.Scope
+}
+
+// plan is one list of calls, but for what their inputs say, with the deliveries that made them. What is kept of it is
+// not changed once it is read; as it stands for a case it is a copy, with the deliveries that count.
+type plan struct {
+	ID                string
+	Retired           bool // by a person
+	Edit              []reason.PlanCall
+	Edited            time.Time // what was delivered until then counts no more
+	Delivered, Failed int
+	Last              time.Time
+	Rules             []string // digests of the rules that its last deliberation knew
+	Deliveries        []*delivery
+
+	why string // why others of its deliveries do not count
+}
+
+// delivery is a case that was delivered, as it was, and the calls that did it.
+type delivery struct {
+	ID      string // of the Advice, see above
+	At      time.Time
+	Wrong   bool // a person has said so at that time: it counts no more, as all before it, and has nothing else
+	Text    string
+	Inputs  json.RawMessage
+	Calls   []reason.PlanCall
+	Applied []applied // the memories that its deliberation applied
+
+	in    []leaf   // the inputs of the case
+	trees []any    // the inputs of the calls
+	made  [][]made // their values
+	scope memory.Scope
+	bad   string // why it cannot be read
+}
+
+// made is a value of a call, and what inputs say in it.
+type made struct {
+	leaf
+	cut []piece
+}
+
+// applied is a memory with a digest of what it said.
+type applied struct {
+	ID    memory.ID
+	Scope memory.Scope
+	Said  string
+}
+
+// read makes a record ready to be compared with cases of its key. What cannot be read is compared with nothing.
+func (r *record) read(scope memory.Scope) *record {
+	for _, p := range r.Plans {
+		for _, d := range p.Deliveries {
+			v, err := schema.Read(d.Inputs)
+			d.in, d.scope, d.trees, d.made = leaves(v), scope, nil, nil
+			for _, call := range d.Calls {
+				tree, err2 := schema.Read(call.Inputs)
+				var all []made
+				for _, l := range leaves(tree) {
+					all = append(all, made{l, split(word(l.v), d.in)})
+				}
+				d.trees, d.made, err = append(d.trees, tree), append(d.made, all), cmp.Or(err, err2)
+			}
+			if err != nil {
+				d.bad = err.Error()
+			}
+		}
+	}
+	return r
+}
+
+// planID is the digest of the names of calls and of their inputs' paths.
+func planID(calls []reason.PlanCall) string {
+	var b strings.Builder
+	for _, c := range calls {
+		fmt.Fprintf(&b, "%q:", c.Name) // quoted, since a model may put any sign into a name
+		v, _ := schema.Read(c.Inputs)
+		for _, l := range leaves(v) {
+			fmt.Fprintf(&b, "%q ", l.path)
+		}
+	}
+	return digest(b.String())
+}
+
+// summary is a plan in a word.
+func summary(calls []reason.PlanCall) string {
+	names := make([]string, len(calls))
+	for i, c := range calls {
+		names[i] = c.Name
+	}
+	return strings.Join(names, ", ")
+}
+
+func samePlan(a, b []reason.PlanCall) bool {
+	return slices.EqualFunc(a, b, func(x, y reason.PlanCall) bool {
+		return x.Name == y.Name && string(x.Inputs) == string(y.Inputs)
+	})
+}
+
+// plan returns a plan, nil where there is none.
+func (r *record) plan(id string) *plan {
+	if i := slices.IndexFunc(r.Plans, func(p *plan) bool { return p.ID == id }); i >= 0 {
+		return r.Plans[i]
+	}
+	return nil
+}
+
+// of returns a plan, a new one where there is none.
+func (r *record) of(id string) *plan {
+	if r.plan(id) == nil {
+		r.Plans = append(r.Plans, &plan{ID: id})
+	}
+	return r.plan(id)
+}
+
+// add takes in a delivery. Of plans that are too many the last ones go, but not those that a person has had a word on;
+// a new one is tried before the last of the old.
+func (r *record) add(id string, d *delivery) *plan {
+	p := r.of(id)
+	p.Deliveries = append(p.Deliveries, d)
+	slices.SortStableFunc(p.Deliveries, func(a, b *delivery) int { return a.At.Compare(b.At) })
+	p.Deliveries = p.Deliveries[max(0, len(p.Deliveries)-maxDeliveries):]
+	slices.SortStableFunc(r.Plans, func(a, b *plan) int { return cmp.Compare(b.worth(), a.worth()) })
+	for i := len(r.Plans) - 1; i >= 0 && len(r.Plans) > maxPlans; i-- {
+		if o := r.Plans[i]; o != p && !o.Retired && o.Edit == nil {
+			r.Plans = slices.Delete(r.Plans, i, i+1)
+		}
+	}
+	return p
+}
+
+// count counts, or takes back, what a plan that is kept came to.
+func (r *record) count(id string, v Verdict, at time.Time, by int) {
+	if p := r.plan(id); p != nil && v != Unknown {
+		n := &p.Delivered
+		if v == Failed {
+			n = &p.Failed
+		}
+		*n, p.Last = max(0, *n+by), at
+	}
+}
+
+// worth is the mean of the posterior of a plan's deliveries, from a uniform prior.
+func (p *plan) worth() float64 { return float64(p.Delivered+1) / float64(p.Delivered+p.Failed+2) }
+
+// at returns the record of a key, read once for each of its revisions. It must not be changed.
+func (l *Layer) at(ctx context.Context, scope memory.Scope, kind, key string) (*record, error) {
+	e, err := l.group.Store().Get(ctx, scope.Key(kind, key))
+	if errors.Is(err, store.ErrNotFound) {
+		return &record{}, nil
+	}
+	if was, ok := l.read.Get(e.Key); ok && err == nil && was.rev == e.Rev {
+		return was.record, nil
+	}
+	r := &record{}
+	if err = cmp.Or(err, codec.Unmarshal(e.Value, r)); err != nil {
+		return r, fmt.Errorf("learn: %s: %w", e.Key, err)
+	}
+	l.read.Add(e.Key, revised{r.read(scope), e.Rev})
+	return r, nil
+}
+
+// sources returns the records of a key that a case learns from: its scope's own, and those of other scopes that came
+// to it, which the record of its Lessons names.
+func (l *Layer) sources(ctx context.Context, c *Case, kind, key string) (from []*record, up *record, err error) {
+	own, err := l.at(ctx, c.Scope, kind, key)
+	if up = own; err == nil && c.Lessons != c.Scope {
+		up, err = l.at(ctx, c.Lessons, kind, key)
+	}
+	from = []*record{own}
+	for _, scope := range up.Scopes {
+		if scope != c.Scope {
+			r, no := l.at(ctx, scope, kind, key)
+			from, err = append(from, r), cmp.Or(err, no)
+		}
+	}
+	return from, up, err
+}
+
+// plans returns the plans of a key for a case, best first, with the deliveries that count.
+func (l *Layer) plans(ctx context.Context, c *Case, s *shape, key string) ([]*plan, error) {
+	from, up, err := l.sources(ctx, c, planKind, key)
+	one := &record{}
+	if err == nil && key == s.key && s.exact != "" {
+		one, err = l.at(ctx, c.Scope, planKind, s.exact)
+	}
+	if err != nil {
+		return nil, err
+	}
+	out := merge(c.Scope, from, up, one)
+	for _, p := range out {
+		p.Deliveries = slices.DeleteFunc(p.Deliveries, func(d *delivery) bool {
+			why, no := l.lapsed(ctx, d)
+			err, p.why = cmp.Or(err, no), cmp.Or(why, p.why)
+			return why != ""
+		})
+	}
+	very := func(d *delivery) bool { return len(s.in) > 0 && slices.Equal(d.in, s.in) } // of the case itself
+	has := func(p *plan) int { return min(0, slices.IndexFunc(p.Deliveries, very)) }    // -1: none
+	slices.SortStableFunc(out, func(a, b *plan) int { return cmp.Or(has(b)-has(a), cmp.Compare(b.worth(), a.worth())) })
+	return out, err
+}
+
+// merge returns the plans of records of a key, those of a scope first, as they stand: with the deliveries that count
+// by what a person has said of a plan, in the record itself, in that of the scope, or in that over all. What one other
+// scope alone came to is not told. The record of one case keeps longer what was delivered of it.
+func merge(scope memory.Scope, from []*record, up, one *record) []*plan {
+	all, own := &record{}, from[0]
+	for _, r := range append(slices.Clone(from), one) {
+		for _, p := range r.Plans {
+			m := all.of(p.ID)
+			if m.Delivered, m.Failed = m.Delivered+p.Delivered, m.Failed+p.Failed; p.Last.After(m.Last) {
+				m.Last, m.Rules = p.Last, p.Rules
+			}
+			for _, d := range p.Deliveries {
+				why := d.bad
+				for _, o := range []*record{r, own, up} {
+					if until, said := o.until(p.ID); !d.At.After(until) {
+						why = cmp.Or(why, said)
+					}
+				}
+				if m.why = cmp.Or(m.why, why); why == "" {
+					m.Deliveries = append(m.Deliveries, d)
+				}
+			}
+		}
+	}
+	for _, p := range append(slices.Clone(own.Plans), up.Plans...) {
+		retired := func(q *plan) bool { return q.ID == p.ID && q.Retired }
+		if p.Edit != nil && !slices.ContainsFunc(own.Plans, retired) && !slices.ContainsFunc(up.Plans, retired) {
+			all.of(p.ID).Edit = p.Edit
+		}
+	}
+	return slices.DeleteFunc(all.Plans, func(p *plan) bool {
+		scopes := make(map[memory.Scope]bool)
+		for _, d := range p.Deliveries {
+			scopes[d.scope] = true
+		}
+		slices.SortFunc(p.Deliveries, func(a, b *delivery) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.ID, b.ID)) })
+		p.Deliveries = slices.CompactFunc(p.Deliveries, func(a, b *delivery) bool { return a.ID == b.ID })
+		if !scopes[scope] && len(scopes) < 2 {
+			p.Deliveries = nil
+		}
+		return len(p.Deliveries) == 0 && p.Edit == nil && own.plan(p.ID) == nil
+	})
+}
+
+// until returns the time until which deliveries of a plan do not count, by what a person has said, and why.
+func (r *record) until(id string) (at time.Time, why string) {
+	p := r.plan(id)
+	switch {
+	case p == nil:
+		return at, ""
+	case p.Retired:
+		return time.Unix(1<<40, 0), "a person has retired it"
+	}
+	at, why = p.Edited, "a person has changed it"
+	for _, d := range p.Deliveries {
+		if d.Wrong && d.At.After(at) {
+			at, why = d.At, "a delivery of it was wrong"
+		}
+	}
+	return at, why
+}
+
+// fire returns the plan for a case of its key, or why it must not run: all are the plans of the key, and rules those
+// that hold. Any two deliveries that agree will do, of two scopes or of the case's own; where two pairs mean different
+// calls, none does. Of the cases that share what both have in common, a plan takes two more deliveries than any other
+// has, so that a model that is wrong now and then, where no gate sees it, is outvoted.
+func (p *plan) fire(now *shape, scope memory.Scope, all []*plan, rules []string) (calls []reason.PlanCall, why string) {
+	why = cmp.Or(p.why, "it was delivered once")
+	for i, b := range p.Deliveries {
+		for _, a := range p.Deliveries[:i] {
+			if a.scope == b.scope && a.scope != scope {
+				continue // it is that scope's own
+			}
+			got, no := fire(a, b, now, p.Deliveries)
+			for _, o := range all {
+				if n := o.common(a, b); no == "" && o.ID != p.ID && n > 0 && n > p.common(a, b)-2 {
+					no = "another plan delivered cases of these words, too: " + summary(o.Deliveries[0].Calls)
+				}
+			}
+			switch {
+			case no == "" && calls != nil && !samePlan(calls, got):
+				return nil, "its deliveries mean different calls for this case"
+			case no == "":
+				calls, why = got, ""
+			case calls == nil:
+				why = no
+			}
+		}
+	}
+	for _, r := range rules {
+		if !slices.Contains(p.Rules, r) {
+			why = cmp.Or(why, "there is a rule that its last deliberation did not know")
+		}
+	}
+	return calls, why
+}
+
+// common counts the deliveries of a plan that have the inputs which two deliveries have in common.
+func (p *plan) common(a, b *delivery) (n int) {
+	for _, d := range p.Deliveries {
+		has := true
+		for i, l := range a.in {
+			has = has && (l != b.in[i] || l == d.in[i])
+		}
+		if has {
+			n++
+		}
+	}
+	return n
+}
+
+// suggestion is the plan as it is shown for a case that it does not fire for: {name} stands for each parameter, and
+// no value of another case is in it. What a single delivery says is shown if it names nothing. Without a delivery that
+// counts it has no calls.
+func (p *plan) suggestion(now *shape, words string) (s reason.Suggestion) {
+	of := p.Deliveries
+	if len(of) == 0 {
+		return s
+	}
+	last := of[len(of)-1]
+	own, has := extract.Words(append(said(last.in), last.Text)...), extract.Words(append(said(now.in), words)...)
+	names := make(map[string]any) // with a value, to tell its type
+	for _, l := range slices.Concat(now.in, last.in) {
+		names[l.path] = l.v
+	}
+	taken := func(name string, v any) bool { was, is := names[name]; return is && was != v }
+	s.Calls, _ = newMatch(of, nil).calls(func(path string, v, out any, rest, why string) (any, string) {
+		for w := range extract.Words(rest) {
+			if own[w] && !has[w] {
+				why = "it is of the former case"
+			}
+		}
+		if why == "" && (len(of) > 1 || !strings.ContainsFunc(rest, naming)) {
+			return out, ""
+		}
+		base := lastName(path) // a parameter that is named after its place
+		if strings.Trim(base, "0123456789") == "" {
+			base = "value " + path
+		}
+		name := base
+		for n := 2; taken(name, v); n++ {
+			name = fmt.Sprintf("%s %d", base, n)
+		}
+		names[name] = v
+		return "{" + name + "}", ""
+	})
+	for i := range s.Calls {
+		s.Calls[i].ResultDigest = ""
+	}
+	s.Parameters, s.Delivered = parameters(s.Calls, names), p.Delivered
+	return s
+}
+
+// parameters are the names in braces in calls, with the types of the values that they had; where nobody knows of these
+// any name is one.
+func parameters(calls []reason.PlanCall, had map[string]any) map[string]string {
+	names := make(map[string]string)
+	for _, c := range calls {
+		v, _ := schema.Read(c.Inputs)
+		for _, text := range said(leaves(v)) {
+			for _, m := range braced.FindAllStringSubmatch(text, -1) {
+				v, is := had[m[1]]
+				if is || had == nil {
+					names[m[1]] = ""
+				}
+				if t := typeOf(v); is && (t == "string" || t == "number" || t == "bool") { // what a parameter may be
+					names[m[1]] = t
+				}
+			}
+		}
+	}
+	return names
+}
+
+// naming are the runes of words that name something: an order, a person, an address.
+func naming(r rune) bool { return unicode.IsNumber(r) || unicode.IsUpper(r) || r == '@' }
+
+func lastName(path string) string { return path[strings.LastIndex(path, ".")+1:] }

@@ -1,0 +1,252 @@
+package learn
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/arc-learn/arc/internal/fence"
+	"github.com/arc-learn/arc/internal/schema"
+)
+
+// maxValues is the bound of a case's inputs, since each value is compared with each. A case beyond it has no plan.
+const maxValues = 128
+
+// shape is a case made ready to be compared.
+type shape struct {
+	in       []leaf // the values of the inputs, by path
+	template string // the text with {path} for each of them
+	folded   string // the template without what makes no difference
+	key      string // equal for cases that a plan may serve alike
+	exact    string // equal for cases of a key with equal inputs; "" without inputs
+}
+
+// leaf is a value with its path, which is dotted: "customer.email", "lines.0.sku".
+type leaf struct {
+	path string
+	v    any // nil, bool, json.Number, string, empty
+}
+
+// empty is an "object" or a "list" without values.
+type empty string
+
+// shapeOf reads a case. Its key is that of conditions, goals, situation, template, and the inputs' paths and types. Of a
+// case that cannot be read the shape is empty.
+func shapeOf(c *Case) (*shape, error) {
+	v, err := schema.Read(c.Inputs)
+	if err != nil {
+		return &shape{}, fmt.Errorf("inputs: %w", err)
+	}
+	if _, ok := v.(map[string]any); !ok && v != nil {
+		return &shape{}, errors.New("inputs: no JSON object")
+	}
+	if v != nil && tokens(c.Inputs) != tokens(encode(v)) {
+		return &shape{}, errors.New("inputs: a name is given twice") // nobody can say which of the two counts
+	}
+	s := &shape{in: leaves(v)}
+	if len(s.in) > maxValues {
+		return &shape{}, fmt.Errorf("inputs: %d values, over the limit of %d", len(s.in), maxValues)
+	}
+	if strings.ContainsAny(strings.Join(s.paths(), ""), "{}") {
+		return &shape{}, errors.New("inputs: a name has braces, which are those of parameters")
+	}
+	s.template = template(c.Text, s.in)
+	s.folded = fold(s.template)
+	types := make([]string, len(s.in))
+	for i, l := range s.in {
+		types[i] = l.path + ":" + typeOf(l.v)
+	}
+	s.key = digest(string(encode([][]string{c.Conditions, c.Goals, {c.Situation, s.folded}, types})))
+	if len(s.in) > 0 {
+		s.exact = digest(s.key + string(encode(v)))
+	}
+	return s, nil
+}
+
+// paths are those of the values of the inputs, an empty list where there are none.
+func (s *shape) paths() []string {
+	paths := make([]string, len(s.in))
+	for i, l := range s.in {
+		paths[i] = l.path
+	}
+	return paths
+}
+
+// digest is the short form of a text in keys and comparisons.
+func digest(s string) string {
+	sum := sha256.Sum256([]byte(s))
+	return hex.EncodeToString(sum[:12])
+}
+
+// template returns a text with {path} for each value of the inputs that stands in it as a token, the longest first.
+func template(text string, in []leaf) string { return join(split(text, in), brace) }
+
+// fold returns a text without what makes no difference: runs of spaces, one final full stop, and the capital of a
+// plain first word.
+func fold(s string) string {
+	s = strings.Join(strings.Fields(s), " ")
+	for _, stop := range []string{".", "。", "।"} {
+		if t, ok := strings.CutSuffix(s, stop); ok && (class(last(t)) != sign || last(t) == '}') {
+			s = t
+			break
+		}
+	}
+	head, _, _ := strings.Cut(s, " ")
+	if r, n := utf8.DecodeRuneInString(head); unicode.IsUpper(r) && len(head) > n && strings.TrimLeftFunc(head[n:], unicode.IsLower) == "" {
+		s = strings.ToLower(head) + s[len(head):]
+	}
+	return s
+}
+
+// stands reports whether w stands in s at byte i as a whole token: not inside of a word or a number.
+func stands(s string, i int, w string) bool {
+	return w != "" && strings.HasPrefix(s[i:], w) && !joined(last(s[:i]), first(w)) && !joined(last(w), first(s[i+len(w):]))
+}
+
+// holds reports whether w stands somewhere in s as a whole token.
+func holds(s, w string) bool {
+	for i := 0; w != "" && i < len(s); i++ {
+		k := strings.Index(s[i:], w)
+		if k < 0 {
+			return false
+		}
+		if i += k; stands(s, i, w) {
+			return true
+		}
+	}
+	return false
+}
+
+// joined reports whether two runes side by side are of one word or number. Scripts without spaces have no ends of
+// words to see.
+func joined(r, s rune) bool {
+	return class(r) != sign && class(s) != sign && !unicode.In(r, unspaced...) && !unicode.In(s, unspaced...)
+}
+
+var unspaced = []*unicode.RangeTable{unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao,
+	unicode.Khmer, unicode.Myanmar}
+
+// The classes of runes.
+const (
+	sign = iota
+	letter
+	digit
+)
+
+func class(r rune) int {
+	switch {
+	case unicode.IsNumber(r):
+		return digit
+	case unicode.IsLetter(r), unicode.IsMark(r):
+		return letter
+	}
+	return sign
+}
+
+// runs are the runs of letters, of digits and of signs of a text. Its ends are signs, so that a sign at an end is
+// another than one inside.
+func runs(s string) (out []string) {
+	s = "\x02" + s + "\x03"
+	at, was := 0, sign
+	for i, r := range s {
+		if k := class(r); k != was {
+			out = append(out, s[at:i])
+			at, was = i, k
+		}
+	}
+	return append(out, s[at:])
+}
+
+// leaves are the values of a JSON document in the order of their paths.
+func leaves(v any) (out []leaf) {
+	schema.Rewrite("", v, func(path string, v any) any {
+		switch v.(type) {
+		case map[string]any:
+			v = empty("object")
+		case []any:
+			v = empty("list")
+		}
+		if path != "" || v != nil && v != empty("object") {
+			out = append(out, leaf{path, v})
+		}
+		return nil
+	})
+	return out
+}
+
+// tokens counts the names, values and delimiters of JSON.
+func tokens(raw []byte) (n int) {
+	for d := json.NewDecoder(bytes.NewReader(raw)); ; n++ {
+		if _, err := d.Token(); err != nil {
+			return n
+		}
+	}
+}
+
+// encode writes what schema.Read has read, without escapes of HTML.
+func encode(v any) json.RawMessage {
+	if v == nil {
+		return nil
+	}
+	raw, _ := schema.Marshal(v) // nil at an error
+	return raw
+}
+
+// typeOf names the type of a value.
+func typeOf(v any) string {
+	switch v := v.(type) {
+	case empty:
+		return string(v)
+	case string:
+		return "string"
+	case json.Number:
+		return "number"
+	case bool:
+		return "bool"
+	}
+	return "null"
+}
+
+// word is a string or number as it stands in a text, or "".
+func word(v any) string {
+	switch v := v.(type) {
+	case string:
+		return v
+	case json.Number:
+		return v.String()
+	}
+	return ""
+}
+
+// said are the words of values.
+func said(in []leaf) (out []string) {
+	for _, l := range in {
+		out = append(out, word(l.v))
+	}
+	return out
+}
+
+// show is a value in a sentence: quoted, and cut.
+func show(v any) string { return head(cmp.Or(string(encode(v)), "null"), 80) }
+
+// head is a text cut to a number of bytes, with a sign that it was.
+func head(s string, most int) string {
+	return fence.Clip(strings.ToValidUTF8(s, "\uFFFD"), most-len("…"))
+}
+
+func first(s string) rune {
+	r, _ := utf8.DecodeRuneInString(s)
+	return r
+}
+
+func last(s string) rune {
+	r, _ := utf8.DecodeLastRuneInString(s)
+	return r
+}

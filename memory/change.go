@@ -1,0 +1,263 @@
+package memory
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/arc-learn/arc/store"
+)
+
+// Update has f change what a memory says: Trigger, Content, At, Actor, Thread, Slot, Supersedes, Links and Plan of the
+// Draft, and Archived. The rest stays as it was. F may run again where others change the memory meanwhile; an error of
+// f is returned, and nothing is written.
+func (s Space) Update(ctx context.Context, id ID, f func(*Record) error) error {
+	for again := true; again; {
+		var was []byte
+		var r *record
+		err := s.update(ctx, func(b *store.Batch) (err error) {
+			if r, _, err = s.read(ctx, b, id); err == nil {
+				was, err = r.encode()
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		out := r.record(s.scope)
+		out.Vector = nil
+		if err := f(&out); err != nil {
+			return err
+		}
+		out.Draft.Kind, out.Draft.Key, out.Draft.Source = kinds[r.Kind], r.more().Key, r.source()
+		if err := s.clean(&out.Draft); err != nil {
+			return fmt.Errorf("memory: %q: %w", id, err)
+		}
+		err = s.change(ctx, id, func(now *record) (bool, error) {
+			is, err := now.encode()
+			if again = err == nil && !bytes.Equal(is, was); err != nil || again {
+				return false, err
+			}
+			now.setDraft(&out.Draft, now.own())
+			now.Archived = out.Archived
+			return true, nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Trust vouches for a memory, which leaves quarantine.
+func (s Space) Trust(ctx context.Context, id ID) error {
+	return s.change(ctx, id, func(r *record) (bool, error) {
+		changed := !r.Trusted
+		r.Trusted = true
+		return changed, nil
+	})
+}
+
+// Archive puts a memory where only queries find it that nothing else answers, or brings it back.
+func (s Space) Archive(ctx context.Context, id ID, archived bool) error {
+	return s.change(ctx, id, func(r *record) (bool, error) {
+		changed := r.Archived != archived
+		r.Archived = archived
+		return changed, nil
+	})
+}
+
+// Supersede says that by holds in the place of old, from its At on; by "" takes that back, whoever said it. A
+// quarantined memory supersedes no trusted one until it is trusted. Memories that supersede one another in a circle
+// all hold.
+func (s Space) Supersede(ctx context.Context, old, by ID) error {
+	r := s.table().current(old)
+	if r == nil || by == old {
+		return cmp.Or(refuse(by == old, "a memory must not supersede itself"), fmt.Errorf("memory: %q: %w", old, store.ErrNotFound))
+	}
+	if by != "" {
+		return s.change(ctx, by, func(o *record) (bool, error) {
+			m, n := o.own(), len(o.more().Supersedes)
+			m.Supersedes = union(m.Supersedes, []ID{r.id})
+			return len(m.Supersedes) > n, refuse(!slices.Contains(m.Supersedes, r.id), "a memory supersedes at most 64")
+		})
+	}
+	for _, o := range s.table().snapshot() {
+		says := func(id ID) bool { return id == r.id || slices.Contains(r.more().Former, id) }
+		if !slices.ContainsFunc(o.more().Supersedes, says) {
+			continue
+		}
+		err := s.change(ctx, o.id, func(o *record) (bool, error) {
+			m := o.own()
+			m.Supersedes = slices.DeleteFunc(slices.Clone(m.Supersedes), says)
+			return true, nil
+		})
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return err
+		}
+	}
+	return nil
+}
+
+// Merge makes one memory of several, because a person or a model says that they are one: the first stays, takes up
+// the counters, sources, links and what the others supersede, and is found by their ids. It is trusted only if all
+// are. At most 64 at once.
+func (s Space) Merge(ctx context.Context, ids ...ID) error {
+	if err := cmp.Or(refuse(len(ids) < 2, "memories to merge must be two or more"),
+		store.Limit("memories to merge", len(ids), maxLinks)); err != nil {
+		return err
+	}
+	return s.update(ctx, func(b *store.Batch) error {
+		return s.edit(ctx, b, ids[0], func(r *record) (bool, error) {
+			for _, id := range ids[1:] {
+				o, rev, err := s.read(ctx, b, id)
+				if err != nil {
+					return false, err
+				}
+				if o.id == r.id {
+					continue // it was merged before
+				}
+				r.strengthen(o)
+				m := r.own()
+				m.sum(o.more())
+				m.Former = union(m.Former, append([]ID{o.id}, o.more().Former...))
+				m.Supersedes = slices.DeleteFunc(slices.Clone(m.Supersedes), func(v ID) bool { return v == r.id || v == o.id })
+				r.Trusted = r.Trusted && o.Trusted
+				if err := s.stageForget(b, o.id, rev); err != nil {
+					return false, err
+				}
+			}
+			return true, nil
+		})
+	})
+}
+
+// Forget removes a memory: nothing of it is left in the store, the index and the vectors, but for the store's files
+// until it is compacted. An unknown id is [store.ErrNotFound].
+func (s Space) Forget(ctx context.Context, id ID) error {
+	return s.update(ctx, func(b *store.Batch) error {
+		r, rev, err := s.read(ctx, b, id)
+		if err != nil {
+			return err
+		}
+		return s.stageForget(b, r.id, rev)
+	})
+}
+
+// stageForget deletes a record that was read at a revision, and its vector.
+func (s Space) stageForget(b *store.Batch, id ID, rev store.Revision) error {
+	if err := b.Delete(s.key(id), store.At(rev)); err != nil {
+		return err
+	}
+	b.After(func(rev store.Revision) {
+		if t := s.table(); t != nil {
+			t.remove(id, rev)
+		}
+	})
+	return b.Delete(s.scope.Key(vectorKind, string(id)), store.Any)
+}
+
+// Revoke removes what a source has said, and what was drawn from that, and returns how many memories. Of Origin, Ref
+// and Run each that is set must be that of the memory; Host alone names no source. A memory that another source has
+// said as well stays.
+func (s Space) Revoke(ctx context.Context, src Source) (n int, err error) {
+	if src.Origin == Host && src.Ref+src.Run == "" {
+		return 0, &store.LimitError{What: "a source to revoke must have an origin, a ref or a run"}
+	}
+	src.Ref = s.tidy(src.Ref)
+	gone := map[ID]bool{}
+	revoked := func(o Source) bool {
+		return (src.Origin == Host || src.Origin == o.Origin) && (src.Ref == "" || src.Ref == o.Ref) &&
+			(src.Run == "" || src.Run == o.Run) || slices.ContainsFunc(o.Parents, func(id ID) bool { return gone[id] })
+	}
+	for before := -1; before < n && err == nil; { // what was drawn from what went, goes in a further turn
+		before = n
+		for _, r := range s.table().snapshot() {
+			if !slices.ContainsFunc(append([]Source{r.source()}, r.more().Sources...), revoked) {
+				continue
+			}
+			removed := false
+			err := s.update(ctx, func(b *store.Batch) error {
+				r, rev, err := s.read(ctx, b, r.id)
+				if err != nil {
+					return err
+				}
+				left := slices.DeleteFunc(append([]Source{r.source()}, r.more().Sources...), revoked)
+				if removed = len(left) == 0; removed {
+					return s.stageForget(b, r.id, rev)
+				}
+				m := r.own()
+				r.setSource(left[0], m)
+				m.Sources = left[1:]
+				return s.put(b, r, rev)
+			})
+			if err != nil && !errors.Is(err, store.ErrNotFound) {
+				return n, err
+			}
+			if removed {
+				n++
+				for _, id := range append([]ID{r.id}, r.more().Former...) {
+					gone[id] = true
+				}
+			}
+		}
+	}
+	return n, err
+}
+
+// Erase removes all memories of the scope and of those below it, and what was counted of them. It commits 1,000 keys
+// at a time; after an error, call it again. What others write meanwhile may stay.
+func (s Space) Erase(ctx context.Context) error {
+	_, err := s.sweep(ctx, s.scope.Below(), func(e store.Entry) bool {
+		_, kind, _, _ := store.ParseKey(e.Key)
+		return slices.Contains([]string{recordKind, vectorKind, feedbackKind, draftKind}, kind)
+	})
+	return err
+}
+
+// sweep deletes the entries below a prefix of which old says so, and returns how many.
+func (s Space) sweep(ctx context.Context, prefix string, old func(store.Entry) bool) (n int, err error) {
+	var found []string
+	remove := func() error {
+		err := s.update(ctx, func(b *store.Batch) error {
+			for _, key := range found {
+				e, err := b.Get(ctx, key)
+				if errors.Is(err, store.ErrNotFound) || err == nil && !old(e) {
+					continue
+				}
+				if err == nil {
+					err = b.Delete(key, store.At(e.Rev))
+				}
+				if err != nil {
+					return err
+				}
+				b.After(func(rev store.Revision) {
+					_ = s.b.apply(store.Entry{Key: key, Rev: rev, Deleted: true}) // it has no value that could be wrong
+				})
+			}
+			return nil
+		})
+		n, found = n+len(found), nil
+		return err
+	}
+	if err := s.scope.Check(); err != nil {
+		return 0, fmt.Errorf("memory: %w", err)
+	}
+	for e, err := range s.b.g.Store().Scan(ctx, store.Range{Prefix: prefix}) {
+		if err != nil {
+			return n, fmt.Errorf("memory: %w", err)
+		}
+		if old(e) {
+			found = append(found, e.Key)
+		}
+		if len(found) == 1000 {
+			if err := remove(); err != nil {
+				return n, err
+			}
+		}
+	}
+	return n, remove()
+}

@@ -1,0 +1,295 @@
+package memory
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+
+	"github.com/arc-learn/arc/internal/call"
+	"github.com/arc-learn/arc/internal/codec"
+	"github.com/arc-learn/arc/internal/index"
+	"github.com/arc-learn/arc/memory/internal/vector"
+	"github.com/arc-learn/arc/store"
+)
+
+// Embedder turns texts into vectors of one dimension, whose cosine says how like they are in meaning.
+//
+// Embed returns as many vectors as texts, or an error, after which it is asked again. It may be called concurrently.
+// Model names the model; vectors of another model are made anew.
+type Embedder interface {
+	Embed(ctx context.Context, texts []string) ([][]float32, error)
+	Model() string
+}
+
+const (
+	embedBatch   = 32
+	embedTimeout = time.Minute     // of a batch
+	queryTimeout = 2 * time.Second // of a query; then its words have to do
+	queriesKept  = 256
+	longestPause = 5 * time.Minute // after errors
+	maxDimension = 8192
+)
+
+// embeds makes vectors behind writes. One goroutine does, from Open to Close.
+type embeds struct {
+	Embedder
+	model   string
+	queries *lru.Cache[string, []float32]
+	ctx     context.Context
+	cancel  context.CancelFunc
+	done    chan struct{}
+	wake    chan struct{}
+
+	mu      sync.Mutex
+	waiting []waiting // records that may lack a vector
+	err     error     // the last one
+}
+
+type waiting struct {
+	t  *table
+	id ID
+}
+
+func newEmbeds(b *Bank) (*embeds, error) {
+	m := &embeds{Embedder: b.o.Embedder, wake: make(chan struct{}, 1), done: make(chan struct{})}
+	m.queries, _ = lru.New[string, []float32](queriesKept)     // an error: of a size of 0
+	m.ctx, m.cancel = context.WithCancel(context.Background()) // which Close ends
+	var err error
+	m.model, err = call.Do(m.ctx, 0, func(context.Context) (string, error) { return m.Model(), nil })
+	if err != nil {
+		return nil, fmt.Errorf("memory: embedder: %w", err)
+	}
+	return m, nil
+}
+
+// want has records embedded.
+func (m *embeds) want(ws ...waiting) {
+	m.mu.Lock()
+	m.waiting = append(m.waiting, ws...)
+	m.mu.Unlock()
+	select {
+	case m.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (m *embeds) run(b *Bank) {
+	defer close(m.done)
+	size, pause := embedBatch, time.Second
+	for {
+		n, err := m.next(b, size)
+		m.mu.Lock()
+		m.err = err
+		m.mu.Unlock()
+		wait, wake := time.Duration(math.MaxInt64), m.wake
+		switch {
+		case err != nil: // one at a time, so that a text that cannot be embedded does not hold up the others
+			wait, wake = pause, nil
+			size, pause = 1, min(2*pause, longestPause)
+		case n > 0:
+			size, pause, wait = min(2*size, embedBatch), time.Second, 0
+		}
+		select {
+		case <-m.ctx.Done():
+			return
+		case <-wake:
+		case <-time.After(wait):
+		}
+	}
+}
+
+// next embeds up to n records that wait, and returns how many there were. After an error they wait behind the others.
+func (m *embeds) next(b *Bank, n int) (int, error) {
+	m.mu.Lock()
+	taken := slices.Clone(m.waiting[:min(n, len(m.waiting))])
+	m.waiting = m.waiting[len(taken):]
+	m.mu.Unlock()
+	var texts []string
+	var of []waiting
+	for _, w := range taken {
+		w.t.mu.RLock()
+		if r := w.t.get(w.id); r != nil && !w.t.vectors.Has(w.t.byID[r.id]) {
+			texts, of = append(texts, r.text()), append(of, w)
+		}
+		w.t.mu.RUnlock()
+	}
+	if len(texts) == 0 {
+		return len(taken), nil
+	}
+	vs, err := m.vectors(m.ctx, embedTimeout, texts)
+	for i := 0; i < len(of) && err == nil; i++ {
+		s := b.In(of[i].t.scope)
+		err = s.update(m.ctx, func(b *store.Batch) error {
+			r, _, err := s.read(m.ctx, b, of[i].id)
+			if errors.Is(err, store.ErrNotFound) || err == nil && r.text() != texts[i] {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			return s.putVector(b, r.id, m.model, texts[i], vs[i])
+		})
+	}
+	if err != nil {
+		m.want(of...)
+	}
+	return len(taken), err
+}
+
+// vectors asks the Embedder, and checks its answer.
+func (m *embeds) vectors(ctx context.Context, timeout time.Duration, texts []string) ([][]float32, error) {
+	vs, err := call.Do(ctx, timeout, func(ctx context.Context) ([][]float32, error) {
+		return m.Embed(ctx, slices.Clone(texts))
+	})
+	if err == nil && len(vs) != len(texts) {
+		err = fmt.Errorf("%w: %d vectors for %d texts", call.ErrMalformed, len(vs), len(texts))
+	}
+	for i := 0; i < len(vs) && err == nil; i++ {
+		if err = checkVector(vs[i]); len(vs[i]) != len(vs[0]) || len(vs[i]) == 0 {
+			err = fmt.Errorf("%w: vectors of %d and %d numbers", call.ErrMalformed, len(vs[0]), len(vs[i]))
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("memory: embed: %w", err)
+	}
+	return vs, nil
+}
+
+// query returns the vector of a query, nil if it cannot be had soon.
+func (m *embeds) query(ctx context.Context, text string) []float32 {
+	if v, ok := m.queries.Get(text); ok {
+		return v
+	}
+	vs, err := m.vectors(ctx, queryTimeout, []string{text})
+	if err != nil {
+		return nil
+	}
+	m.queries.Add(text, vs[0])
+	return vs[0]
+}
+
+// storedVector is a vector as it lies in the store.
+type storedVector struct {
+	Model string `cbor:"1,keyasint,omitempty"` // "": the host has given it
+	Of    string `cbor:"2,keyasint"`           // hash of the text
+	Bytes []byte `cbor:"3,keyasint"`           // float32, little endian
+}
+
+func checkVector(v []float32) error {
+	if v == nil {
+		return nil
+	}
+	if err := store.Limit("dimension of a vector", len(v), maxDimension); err != nil {
+		return err
+	}
+	_, err := vector.New(len(v)).Ask(v)
+	return refuse(err != nil, "a vector must have a length, and finite numbers")
+}
+
+// putVector stages the vector of a record.
+func (s Space) putVector(b *store.Batch, id ID, model, text string, v []float32) error {
+	kept := storedVector{Model: model, Of: hashed(text)}
+	for _, x := range v {
+		kept.Bytes = binary.LittleEndian.AppendUint32(kept.Bytes, math.Float32bits(x))
+	}
+	key := s.scope.Key(vectorKind, string(id))
+	value, err := codec.Marshal(&kept)
+	if err != nil {
+		return err
+	}
+	b.After(func(rev store.Revision) {
+		_ = s.b.apply(store.Entry{Key: key, Value: value, Rev: rev}) // it can be read: it was just made
+	})
+	return b.Put(key, value, store.Any)
+}
+
+// applyVector takes a stored vector in, if it is of what the record says now, and can be compared with the others.
+func (s Space) applyVector(id ID, e store.Entry) error {
+	var kept storedVector
+	if err := codec.Unmarshal(e.Value, &kept); err != nil {
+		return fmt.Errorf("memory: %s: %w", e.Key, err)
+	}
+	t, m := s.table(), s.b.embeds
+	r := t.current(id)
+	if r == nil || kept.Of != hashed(r.text()) || m != nil && kept.Model != "" && kept.Model != m.model {
+		return nil
+	}
+	v := make([]float32, len(kept.Bytes)/4)
+	for i := range v {
+		v[i] = math.Float32frombits(binary.LittleEndian.Uint32(kept.Bytes[4*i:]))
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.vectors.Len() == 0 {
+		t.vectors = vector.New(len(v))
+	}
+	_ = t.vectors.Put(t.byID[r.id], v) // an error: of another dimension, with which nothing is found
+	return nil
+}
+
+// What a cosine of 1 adds to the words of a query, the least that adds something, and how many of the nearest are
+// candidates, at least and for each hit.
+const (
+	vectorWeight = 0.2
+	leastCosine  = 0.3
+	nearest      = 128
+	nearestPerK  = 4
+)
+
+// oddsRoot is the x of which index makes Lexical. What a vector adds to it does not depend on how much there is.
+func oddsRoot(lexical float64) float64 { return math.Cbrt(lexical / max(1-lexical, 1e-9)) }
+
+// hybrid appends what the vector and the words of a query find. A vector adds to what words say, and takes nothing.
+func (t *table) hybrid(fs []found, a *ask) ([]found, error) {
+	q, err := t.vectors.Ask(a.vector)
+	if err != nil {
+		return nil, &store.LimitError{What: "a query's vector must have the dimension of the others"}
+	}
+	n := max(nearest, nearestPerK*a.k)
+	near, rows, words := t.vectors.Search(q, n, func(row uint32) bool { return !a.wants(t.rows[row]) }), map[uint32]bool{}, 0.0
+	for _, m := range near {
+		rows[m.Row] = true
+	}
+	ask := a.index(t, nearestPerK*a.k)
+	ms := t.ix.Search(ask)
+	said := attributed(ms)
+	if len(ms) > 0 {
+		words = gate * ms[0].Ratio
+	}
+	ask.K, ask.Gate, ask.Wants = 0, 0, func(row uint32) bool { return rows[row] }
+	for _, m := range t.ix.Search(ask) { // the words of the nearest
+		if !slices.ContainsFunc(ms, func(o index.Match) bool { return o.Row == m.Row }) {
+			ms = append(ms, m)
+		}
+	}
+	for _, m := range ms {
+		f := found{t: t, r: t.rows[m.Row], words: m.Ratio >= words, lexical: m.Lexical}
+		f.cosine, _ = t.vectors.Cosine(q, m.Row)
+		fs = append(fs, f)
+		delete(rows, m.Row)
+	}
+	for _, m := range near {
+		if rows[m.Row] {
+			fs = append(fs, found{t: t, r: t.rows[m.Row], cosine: m.Cosine})
+		}
+	}
+	for i := range fs {
+		f := &fs[i]
+		if f.t != t {
+			continue
+		}
+		x := oddsRoot(f.lexical) + vectorWeight*max(0, f.cosine-leastCosine)/(1-leastCosine)
+		f.ratio, f.Relevance = x, said*max(f.lexical, x*x*x/(1+x*x*x))
+		if a.Text == "" {
+			f.ratio, f.Relevance = max(0, f.cosine), max(0, f.cosine)
+		}
+	}
+	return slices.DeleteFunc(fs, func(f found) bool { return f.ratio <= 0 }), nil
+}

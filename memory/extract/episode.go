@@ -1,0 +1,51 @@
+package extract
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/arc-learn/arc/internal/codec"
+	"github.com/arc-learn/arc/internal/fence"
+	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/store"
+)
+
+// maxEpisodes are kept of a scope, the last ones.
+const maxEpisodes = 256
+
+// Episodes stages what was said in a case that has an Actor as an Episode of its Scope, which all agents share, and of
+// that of the agent who answered, below it. Of each scope the last 256 are kept; others than these are not counted.
+func Episodes(ctx context.Context, b *store.Batch, bank *memory.Bank, c *reason.Case, agent, answer string, at time.Time) error {
+	said := strings.TrimSuffix(c.Text+"\n→ "+answer, "\n→ ")
+	if c.Actor == "" || said == "" {
+		return nil
+	}
+	scopes := []memory.Scope{c.Scope}
+	own := memory.Scope(cmp.Or(string(c.Scope), "_") + "/agent/" + strings.ReplaceAll(agent, "/", "_"))
+	if agent != "" && own.Check() == nil { // of too long or odd a name there is none
+		scopes = append(scopes, own)
+	}
+	for _, scope := range scopes {
+		space, key := bank.In(scope).Stage(b), scope.Key("le", "last")
+		r, err := space.Remember(ctx, memory.Draft{Kind: memory.Episode, Content: fence.Clip(said, memory.MaxText-4), Actor: c.Actor,
+			Thread: c.Session, At: at, Key: "episode " + c.ID, Source: memory.Source{Origin: memory.User, Run: c.ID}})
+		if err != nil {
+			return err
+		}
+		last, unchanged, err := codec.Load[[]memory.ID](ctx, b, key)
+		if last = append(last, r.ID); err == nil && len(last) > maxEpisodes {
+			if err = space.Forget(ctx, last[0]); errors.Is(err, store.ErrNotFound) {
+				err = nil
+			}
+			last = last[1:]
+		}
+		if err = cmp.Or(err, codec.Put(b, key, last, unchanged)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,183 @@
+// Package memory keeps what an agent has learned and was told, and finds it again: failures, patterns, facts,
+// episodes and standing rules, recalled by relevance, effectiveness and recency.
+//
+// A [Bank] is one tenant's memory over its store; [Bank.In] gives the [Space] of one scope, which writes and reads:
+//
+//	bank, err := memory.Open(ctx, store.NewMem(), nil)
+//	anna := bank.In("acme/anna")
+//	_, err = anna.Remember(ctx, memory.Draft{Kind: memory.Fact, Content: "Anna is allergic to penicillin"})
+//	hits, err := anna.Recall(ctx, memory.Query{Text: "what is she allergic to?"})
+//	prompt := memory.Render(hits)
+//
+// # What is merged, replaced and forgotten
+//
+// Equal drafts are one memory: those of one kind, trust, actor, thread and slot whose texts have equal words in equal
+// order. All else stays apart. One memory replaces another where a Slot, Supersedes or [Space.Supersede] says so, and
+// never by a guess; of Facts that answer a query about as well, the newer one comes first, unless it has another word
+// in the place of one that the query names. A memory that is not used loses recency, and is found all the same.
+// [Space.Decay] archives only what nobody vouches for.
+//
+// # Concurrency and persistence
+//
+// All methods may be called concurrently. A write is one conditional commit, durable when the call returns. All
+// memories of a tenant are in memory: some 430 bytes each beside their texts. Several processes may share a store
+// that is a [store.Changer]: what another one has written is seen after [Bank.Refresh].
+//
+// # Where things are
+//
+//	remember.go  what is merged: which drafts are one memory
+//	recall.go    what is found, and its score; policy.go has the weights, embed.go the vectors, answer.go who said it
+//	another.go   which Facts do not change one another
+//	feedback.go  what helped
+//	change.go    what a person or a host says of a memory
+//	upkeep.go    Decay, Consolidate
+package memory
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/arc-learn/arc/store"
+)
+
+// Scope names whose a memory is: "acme/anna". See [store.Scope].
+type Scope = store.Scope
+
+// ID identifies a memory within its scope.
+type ID string
+
+// Kind says what a memory is.
+type Kind string
+
+const (
+	Failure Kind = "failure" // what went wrong in a situation, and what to do instead
+	Pattern Kind = "pattern" // an approach that worked in a situation
+	Fact    Kind = "fact"    // a statement that holds from a time on
+	Episode Kind = "episode" // something that was said or happened
+	Rule    Kind = "rule"    // a standing instruction: told in every run of its scope, or where its Trigger stands in the text
+)
+
+// Origin says who a memory's words come from. Host is trusted; Derived has the least trust of its parents; all
+// others are quarantined until somebody vouches for them with [Space.Trust].
+type Origin string
+
+const (
+	Host     Origin = ""         // the program that links arc in
+	Derived  Origin = "derived"  // drawn by arc from an outcome that gates have judged
+	Model    Origin = "model"    // a language model
+	Executor Origin = "executor" // the output of a worker or tool
+	User     Origin = "user"     // a person who talks to the host
+	Web      Origin = "web"      // pages, mails and other outside documents
+)
+
+// Source says where a memory comes from. [Space.Revoke] removes all that one source has said.
+type Source struct {
+	Origin  Origin `cbor:"1,keyasint,omitempty"`
+	Ref     string `cbor:"2,keyasint,omitempty"` // a path, an address or another name
+	Run     string `cbor:"3,keyasint,omitempty"` // the run that it came up in
+	Parents []ID   `cbor:"4,keyasint,omitempty"` // of a Derived memory: what of its scope it was drawn from
+}
+
+// Link points from a memory to another of the same tenant.
+type Link struct {
+	To  ID     `cbor:"1,keyasint"`
+	Rel string `cbor:"2,keyasint,omitempty"`
+}
+
+// MaxText is the most bytes of a Trigger, a Content and the Text of a Query. A Plan has at most 64 KiB; of Links,
+// Supersedes and Parents there are at most 64 each; Key, Actor, Thread, Slot and what a Source and a Link name have at
+// most [store.MaxID] bytes.
+const MaxText = 16 << 10
+
+const (
+	maxPlan  = 64 << 10
+	maxLinks = 64
+)
+
+// Draft is a memory to be written. Kind and Content are required.
+type Draft struct {
+	Kind       Kind            `cbor:",omitzero"`
+	Trigger    string          `cbor:",omitzero"` // the situation it is for; of a Rule: the phrases that bring it, one a line, "" for every run
+	Content    string          `cbor:",omitzero"`
+	Key        string          `cbor:",omitzero"` // makes Remember idempotent for 90 days: the same Key in a scope is the same memory
+	At         time.Time       // when it happened or began to hold; its zone is that of its dates. Zero: now, in UTC
+	Source     Source          `cbor:",omitzero"`
+	Actor      string          `cbor:",omitzero"` // who said or did it
+	Thread     string          `cbor:",omitzero"` // the conversation it belongs to
+	Slot       string          `cbor:",omitzero"` // what it states the value of; a later Fact of the same Slot supersedes the former, from its At on
+	Supersedes []ID            `cbor:",omitzero"` // memories of the scope that do not hold any more
+	Links      []Link          `cbor:",omitzero"` // what it goes with; see Query.Linked
+	Vector     []float32       `cbor:",omitzero"` // instead of the Embedder's; it is not part of a Record
+	Plan       json.RawMessage `cbor:",omitzero"` // the host's
+}
+
+// Record is a memory as it is kept.
+type Record struct {
+	ID    ID    `cbor:",omitzero"`
+	Scope Scope `cbor:",omitzero"`
+	Draft
+	Stats
+	Trusted      bool `cbor:",omitzero"` // false: quarantined
+	Archived     bool `cbor:",omitzero"` // found only where nothing else matches
+	SupersededBy ID   `cbor:",omitzero"`
+}
+
+// Stats are a memory's counters. Effectiveness is the mean of a Beta posterior over them, ½ where nothing is known:
+// (1 + Helped) / (2 + Helped + Misled + ½·Failed), since not to be used tells less than to mislead.
+type Stats struct {
+	Helped       int `cbor:",omitzero"`
+	Failed       int `cbor:",omitzero"` // shown in a task that was delivered, and not used
+	Misled       int `cbor:",omitzero"`
+	Strengthened int `cbor:",omitzero"` // how often an equal draft came
+}
+
+// Trust selects memories by trust. The zero value selects all.
+type Trust int
+
+const (
+	Trusted     Trust = iota + 1 // only what the host, a gate or a person vouches for
+	Quarantined                  // only the rest
+)
+
+// Query asks a Space. The zero value of a field does not restrict.
+type Query struct {
+	Text      string    // "": all, the most effective and most recent first
+	Vector    []float32 // instead of the Embedder's
+	K         int       // at most so many hits beside Rules; 0: 10
+	Floor     float64   // the least Relevance of a hit, in [0,1]
+	Kinds     []Kind    // none: all. A Rule comes when its turn comes, beside and before the K others
+	Also      []Scope   // further scopes of the tenant
+	Trust     Trust
+	At        time.Time // what held at a time, with the zone of the question; zero: now, with what is dated ahead
+	Since     time.Time // only memories with At from then on
+	Archived  bool      // archived ones, too; otherwise they come only where nothing else matches
+	Linked    bool      // what hits link to, and what links to them, fills up to K
+	Situation string    // effectiveness in this situation counts
+	Context   []ID      // sources of spreading activation, for ACTR
+}
+
+// Parts are what a Score is made of. All are in [0,1].
+type Parts struct {
+	Relevance     float64 `cbor:",omitzero"` // how likely it answers the question, by its words, who said it, and its vector
+	Effectiveness float64 `cbor:",omitzero"`
+	Recency       float64 `cbor:",omitzero"` // 2^(-age/7 days) since it was used or said; of a Fact, age before the newest hit like it
+}
+
+// Hit is a memory that was found.
+type Hit struct {
+	Record
+	Parts
+	Score      float64 `cbor:",omitzero"` // in (0,1]
+	Superseded *Record `cbor:",omitzero"` // the former statement, if it matched better
+	Linked     ID      `cbor:",omitzero"` // it came along with this hit
+}
+
+// Feedback says what became of memories that were shown. The same Key again within 90 days replaces what it
+// counted. Ids that the scope does not have are ignored.
+type Feedback struct {
+	Key       string
+	Shown     []ID // at most 1,000, as Misled
+	Utilized  []ID // of Shown, in a task that was delivered. Nil: it was not, or nobody knows; empty: none of them helped
+	Misled    []ID // led astray, shown or not
+	Situation string
+}

@@ -1,0 +1,280 @@
+package memory
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/arc-learn/arc/internal/index"
+	"github.com/arc-learn/arc/internal/text"
+	"github.com/arc-learn/arc/memory/internal/vector"
+	"github.com/arc-learn/arc/store"
+)
+
+// table holds the records of a scope. Rows are those of its index. One goroutine at a time changes a table (see
+// Bank.apply): it reads without the lock, and writes with it.
+type table struct {
+	scope Scope
+	an    *text.Analyzer
+
+	mu      sync.RWMutex
+	ix      *index.Index
+	rows    []*record
+	byID    map[ID]uint32        // also by former ids
+	slots   map[string][]*record // Facts that state a slot
+	over    map[ID][]*record     // what says that it supersedes an id
+	linkers map[ID][]*record     // what links to an id
+	rules   map[string][]rule    // by the first word of a phrase; "": told in every run
+	voices  map[voice]*voice     // each once
+	vectors *vector.Set          // nil: there was none yet
+}
+
+// rule is a phrase that brings a Rule.
+type rule struct {
+	*record
+	words []string
+}
+
+func newTable(scope Scope, an *text.Analyzer) *table {
+	return &table{
+		scope: scope, an: an, ix: index.New(an), byID: map[ID]uint32{}, slots: map[string][]*record{},
+		over: map[ID][]*record{}, linkers: map[ID][]*record{}, rules: map[string][]rule{}, voices: map[voice]*voice{},
+	}
+}
+
+// get returns the record with an id, also with a former one, or nil.
+func (t *table) get(id ID) *record {
+	if row, ok := t.byID[id]; ok {
+		return t.rows[row]
+	}
+	return nil
+}
+
+// current is get for those who do not hold the lock. A nil table has no records.
+func (t *table) current(id ID) *record {
+	if t == nil {
+		return nil
+	}
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.get(id)
+}
+
+// knows reports whether to take a record in changes more than it adds.
+func (t *table) knows(r *record) bool { return t.get(r.id) != nil || len(r.more().Former) > 0 }
+
+// insert takes records in that the table does not know. Terms are those of their docs.
+func (t *table) insert(terms *index.Terms, rs ...*record) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	row := t.ix.Insert(terms)
+	if more := int(row) + len(rs) - len(t.rows); more > 0 {
+		t.rows = append(t.rows, make([]*record, more)...)
+	}
+	for i, r := range rs {
+		row := row + uint32(i)
+		t.rows[row], t.byID[r.id] = r, row
+		t.enter(r, row, true)
+	}
+}
+
+// put takes a record in.
+func (t *table) put(n *record) {
+	for _, id := range n.more().Former { // whose delete may come later
+		t.remove(id, 0)
+	}
+	old := t.get(n.id)
+	if old != nil && (old.id != n.id || old.rev > n.rev) {
+		return // it was merged into another, or what is here is newer
+	}
+	if old != nil && n.sameDoc(old) {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.enter(old, 0, false)
+		row := t.byID[n.id]
+		t.rows[row] = n
+		t.enter(n, row, true)
+		return
+	}
+	terms := t.ix.Analyze(n.doc(t.an))
+	if old != nil {
+		t.remove(n.id, 0)
+	}
+	t.insert(terms, n)
+}
+
+// remove takes a record out that was deleted at a revision, 0: just now.
+func (t *table) remove(id ID, rev store.Revision) {
+	old := t.get(id)
+	if old == nil || old.id != id || rev != 0 && old.rev > rev {
+		return
+	}
+	gone := t.ix.Analyze(old.doc(t.an))
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	row := t.byID[id]
+	t.enter(old, row, false)
+	t.ix.Remove(row, gone)
+	if t.vectors.Has(row) {
+		t.vectors.Delete(row)
+	}
+	t.rows[row] = nil
+	delete(t.byID, id)
+}
+
+// enter enters a record into what is found by other things than words, or takes it out there.
+func (t *table) enter(r *record, row uint32, in bool) {
+	if v := r.Voice; in && v != nil {
+		if t.voices[*v] == nil {
+			t.voices[*v] = v
+		}
+		r.Voice = t.voices[*v]
+	}
+	m := r.more()
+	for _, id := range m.Former {
+		if t.byID[id] = row; !in {
+			delete(t.byID, id)
+		}
+	}
+	if m.Slot != "" && r.is(Fact) {
+		enter(t.slots, m.Slot, r, in)
+	}
+	for _, id := range m.Supersedes {
+		enter(t.over, id, r, in)
+	}
+	for _, l := range m.Links {
+		enter(t.linkers, l.To, r, in)
+	}
+	for _, p := range t.phrases(r) {
+		first := p.words[0]
+		t.rules[first] = slices.DeleteFunc(t.rules[first], func(o rule) bool { return o.record == r && slices.Equal(o.words, p.words) })
+		if in {
+			t.rules[first] = append(t.rules[first], p)
+		}
+		if len(t.rules[first]) == 0 {
+			delete(t.rules, first)
+		}
+	}
+}
+
+func enter[K comparable](m map[K][]*record, key K, r *record, in bool) {
+	m[key] = slices.DeleteFunc(m[key], func(o *record) bool { return o == r })
+	if in {
+		m[key] = append(m[key], r)
+	}
+	if len(m[key]) == 0 {
+		delete(m, key)
+	}
+}
+
+// phrases returns those that bring a Rule. One without a Trigger has the phrase "", which stands everywhere; a Trigger
+// without words brings nothing.
+func (t *table) phrases(r *record) (out []rule) {
+	if !r.is(Rule) {
+		return nil
+	}
+	if strings.TrimSpace(r.Trigger) == "" {
+		return []rule{{r, []string{""}}}
+	}
+	for line := range strings.Lines(r.Trigger) {
+		if words := t.words(line); len(words) > 0 {
+			out = append(out, rule{r, words})
+		}
+	}
+	return out
+}
+
+// words are the terms of a text in order, without the parts of ReactJS and with those of dark_mode alone.
+func (t *table) words(s string) (out []string) {
+	for _, term := range t.an.Append(nil, strings.ToLower(strings.ReplaceAll(s, "_", " "))) {
+		out = append(out, term.Text)
+	}
+	return out
+}
+
+// due returns the Rules whose turn it is for a text: those without a Trigger, the oldest first, then those whose
+// phrase stands in the text, in its order and the longer phrase first.
+func (t *table) due(s string) (out []*record) {
+	if len(t.rules) == 0 {
+		return nil
+	}
+	words := append([]string{""}, t.words(s)...)
+	for i, w := range words {
+		found := slices.DeleteFunc(slices.Clone(t.rules[w]), func(r rule) bool {
+			return len(r.words) > len(words)-i || !slices.Equal(r.words, words[i:i+len(r.words)])
+		})
+		slices.SortFunc(found, func(a, b rule) int { return cmp.Or(len(b.words)-len(a.words), a.later(b.record)) })
+		for _, r := range found {
+			if !slices.Contains(out, r.record) {
+				out = append(out, r.record)
+			}
+		}
+	}
+	return out
+}
+
+const maxSteps = 32
+
+// standing returns what holds in the place of a record at a time: the latest Fact of its slot, or what says that it
+// supersedes it, where that is as much trusted and not archived. It is the record itself where nothing does, or where
+// that leads in a circle.
+func (t *table) standing(r *record, at int64) *record {
+	if len(t.slots)+len(t.over) == 0 {
+		return r
+	}
+	now := r
+	for range maxSteps {
+		next := t.successor(now, at)
+		if next == nil {
+			return now
+		}
+		if now = next; now == r {
+			break
+		}
+	}
+	return r
+}
+
+func (t *table) successor(r *record, at int64) (best *record) {
+	m := r.more()
+	consider := func(os []*record, later bool) {
+		for _, o := range os {
+			if o != r && o.At <= at && !o.Archived && (o.Trusted || !r.Trusted) && (!later || o.later(r) > 0) &&
+				(best == nil || o.later(best) > 0) {
+				best = o
+			}
+		}
+	}
+	if m.Slot != "" && r.is(Fact) {
+		consider(t.slots[m.Slot], true)
+	}
+	consider(t.over[r.id], false)
+	for _, id := range m.Former {
+		consider(t.over[id], false)
+	}
+	return best
+}
+
+// record returns a record for a host. The caller holds the lock.
+func (t *table) record(r *record) Record {
+	out := r.record(t.scope)
+	if o := t.standing(r, forever); o != r {
+		out.SupersededBy = o.id
+	}
+	return out
+}
+
+// snapshot returns all records, the oldest first. A nil table has none.
+func (t *table) snapshot() (out []*record) {
+	if t == nil {
+		return nil
+	}
+	t.mu.RLock()
+	out = slices.DeleteFunc(slices.Clone(t.rows), func(r *record) bool { return r == nil })
+	t.mu.RUnlock()
+	slices.SortFunc(out, func(a, b *record) int {
+		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Created, b.Created), cmp.Compare(a.id, b.id))
+	})
+	return out
+}

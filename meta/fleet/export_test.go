@@ -1,4 +1,0 @@
-package fleet
-
-// HealthOf is Measure of any samples.
-var HealthOf = healthOf

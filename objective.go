@@ -1,0 +1,146 @@
+package arc
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/arc-learn/arc/internal/codec"
+	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/redact"
+	"github.com/arc-learn/arc/store"
+)
+
+// Objective is what an Agent is to reach.
+type Objective struct {
+	ID         string          // of the run, unique in its scope; a second Run of it is the same run; "": one is made
+	Text       string          // at most 64 KiB
+	Situation  string          // the kind of case, in the host's words
+	Inputs     json.RawMessage // a JSON object: what varies between cases; at most 64 KiB
+	Data       json.RawMessage // JSON that workers get, and that is no part of the case: a ticket, a log; at most 256 KiB
+	Session    string          // runs of a session are assessed together
+	Scope      memory.Scope    // "": Options.Scope
+	Lessons    memory.Scope    // Scope or one above it: what plans, warnings and figures are shared in; "": Scope
+	Also       []memory.Scope  // scopes of the tenant that are recalled from, too
+	Conditions []string        // what else must hold for the same plan to be right
+	Tasks      []reason.Task   // the plan, where the host has one; the reasoner is asked once it has failed
+	Secrets    []string        // names of secrets that may stand in what is given here, see [Host].Secrets
+	Budget     Budget
+
+	Fresh       bool // nothing is recalled and nothing fires; the outcome is learned
+	Once        bool // an attempt that a crash has interrupted is not made again: the run is blocked
+	Provisional bool // a delivery counts for nothing until [View.Judge] says what it was
+}
+
+// Errors of an Agent. They may be wrapped.
+var (
+	// Of Run, Events, Think and View.Why: it is malformed or too large, a secret that it names is not there, or its
+	// scope is being erased.
+	ErrObjective = errors.New("arc: the objective cannot be used")
+	// Of Run and Events: give another ID, or ask for the run by View.Report.
+	ErrTaken = errors.New("arc: the ID is that of another objective")
+	// Of Run, Events, and the methods of View that go on with a run or change it: View.Wait waits for it.
+	ErrRunning = errors.New("arc: the run is under way")
+	// Of the methods of View that go on with a run or change it, and of View.Decide.
+	ErrState = errors.New("arc: the run is not in a state for that")
+	// Of all that would begin or go on with a run. A run that was under way goes on when its store is opened again.
+	ErrClosed = errors.New("arc: the agent is shut down")
+)
+
+// Bounds of an Objective, in bytes.
+const (
+	maxText   = 64 << 10
+	maxInputs = 64 << 10
+	maxData   = 256 << 10
+)
+
+// check returns what is wrong with an objective.
+func (o *Objective) check() error {
+	c := o.asks()
+	if err := cmp.Or(c.Check(), store.CheckID(o.ID), store.Limit("data", len(o.Data), maxData)); err != nil {
+		return fmt.Errorf("%w: %w", ErrObjective, err)
+	}
+	if o.Text == "" && len(o.Tasks) == 0 {
+		return fmt.Errorf("%w: it has neither Text nor Tasks", ErrObjective)
+	}
+	var object map[string]json.RawMessage
+	if len(o.Inputs) > 0 && json.Unmarshal(o.Inputs, &object) != nil {
+		return fmt.Errorf("%w: Inputs is no JSON object", ErrObjective)
+	}
+	if len(o.Data) > 0 && !json.Valid(o.Data) {
+		return fmt.Errorf("%w: Data is no JSON", ErrObjective)
+	}
+	if len(o.Tasks) > maxTasks {
+		return fmt.Errorf("%w: %d tasks, over %d", ErrObjective, len(o.Tasks), maxTasks)
+	}
+	return nil
+}
+
+// clean takes secrets out of all that stands in the objective.
+func (o *Objective) clean(s *redact.Sanitizer) {
+	o.Text, o.Situation, o.Inputs, o.Data = s.Prose(o.Text), s.Prose(o.Situation), data(s, o.Inputs), data(s, o.Data)
+	conditions := make([]string, len(o.Conditions))
+	for i, c := range o.Conditions {
+		conditions[i] = s.Prose(c)
+	}
+	o.Conditions, o.Tasks = conditions, cleanTasks(s, o.Tasks)
+}
+
+// cleanTasks returns tasks without secrets.
+func cleanTasks(s *redact.Sanitizer, tasks []reason.Task) []reason.Task {
+	clean := make([]reason.Task, len(tasks))
+	for i, t := range tasks {
+		t.Objective, t.Delta, t.Verify, t.Inputs = s.Prose(t.Objective), s.Prose(t.Delta), s.Prose(t.Verify), data(s, t.Inputs)
+		t.Skill, t.Worker = s.Prose(t.Skill), s.Prose(t.Worker)
+		clean[i] = t
+	}
+	return clean
+}
+
+// cleanDecision returns a decision without secrets.
+func cleanDecision(s *redact.Sanitizer, d reason.Decision) reason.Decision {
+	d.Approach, d.Reasoning, d.Impasse, d.Subgoal = s.Prose(d.Approach), s.Prose(d.Reasoning), s.Prose(d.Impasse), s.Prose(d.Subgoal)
+	d.Inputs, d.Tasks = data(s, d.Inputs), cleanTasks(s, d.Tasks)
+	d.Questions, d.Alternatives, d.Preferences = slices.Clone(d.Questions), slices.Clone(d.Alternatives), slices.Clone(d.Preferences)
+	for i, q := range d.Questions {
+		d.Questions[i] = s.Prose(q)
+	}
+	for i, a := range d.Alternatives {
+		d.Alternatives[i] = cleanDecision(s, a)
+	}
+	for i, p := range d.Preferences {
+		d.Preferences[i].Approach, d.Preferences[i].Than = s.Prose(p.Approach), s.Prose(p.Than)
+	}
+	return d
+}
+
+// data is what Sanitizer.Data makes of what is there.
+func data(s *redact.Sanitizer, raw json.RawMessage) json.RawMessage {
+	if len(bytes.TrimSpace(raw)) == 0 {
+		return nil
+	}
+	return s.Data(raw)
+}
+
+// asks is the objective as the case that package learn is asked about.
+func (o *Objective) asks() reason.Case {
+	return reason.Case{
+		Scope: o.Scope, Lessons: o.Lessons, Also: o.Also, Session: o.Session, Situation: o.Situation, Text: o.Text,
+		Inputs: o.Inputs, Conditions: o.Conditions, Fresh: o.Fresh,
+	}
+}
+
+// digest identifies a clean objective, so that a second Run of its ID is known to be the same.
+func (o *Objective) digest() ([]byte, error) {
+	raw, err := codec.Marshal(o)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrObjective, err)
+	}
+	sum := sha256.Sum256(raw)
+	return sum[:16], nil
+}

@@ -1,0 +1,885 @@
+package arc
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/internal/call"
+	"github.com/arc-learn/arc/learn"
+	"github.com/arc-learn/arc/memory/identity"
+	"github.com/arc-learn/arc/meta"
+	"github.com/arc-learn/arc/rank"
+	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/store"
+)
+
+// phase names a step of the loop.
+type phase string
+
+const (
+	assessPhase phase = "assess"
+	recallPhase phase = "recall"
+	reasonPhase phase = "reason"
+	assignPhase phase = "assign"
+	actPhase    phase = "act"
+	verifyPhase phase = "verify"
+	learnPhase  phase = "learn"
+	endPhase    phase = "end"
+	askPhase    phase = "ask"
+	waitPhase   phase = "wait"
+)
+
+// phases is the table of the loop: each reads and changes the turn, and returns what comes next. An error drops the
+// step.
+var phases = map[phase]func(*turn, context.Context) (phase, error){
+	assessPhase: (*turn).assess, recallPhase: (*turn).recall, reasonPhase: (*turn).reason, assignPhase: (*turn).assign,
+	actPhase: (*turn).act, verifyPhase: (*turn).verify, learnPhase: (*turn).learn,
+	endPhase: (*turn).end, askPhase: (*turn).ask, waitPhase: (*turn).wait,
+}
+
+// drive takes step after step until the run ends, or needs a person.
+func (t *turn) drive(ctx context.Context) error {
+	ctx = act.WithJournal(ctx, t.journal, t.clean)
+	for t.Status == Running {
+		if err := t.step(ctx); err != nil {
+			return err
+		}
+		if t.Status == Delivered {
+			t.observe(ctx)
+		}
+		if t.Status == Waiting && len(t.Pending) == 0 {
+			if err := t.sleep(ctx); err != nil {
+				return err
+			}
+			if err := t.awake(ctx); err != nil {
+				return err
+			}
+		}
+		select {
+		case <-t.agent.stop:
+			if t.Status == Running {
+				return errLeft
+			}
+		default:
+		}
+	}
+	return nil
+}
+
+// step makes one step: phases up to one before which the run has to be stored. That is so before anything is asked
+// of a reasoner or a worker, and where nothing more is to be done.
+func (t *turn) step(ctx context.Context) error {
+	if t.agent.process.late() {
+		return errFenced
+	}
+	for {
+		was, err := t.bounded(ctx, t.Phase)
+		if err != nil {
+			return err
+		}
+		inner, end := t.agent.trace(ctx, string(was), t.ID, slog.String("worker", t.Current.Worker))
+		next, err := phases[was](t, inner)
+		end(err)
+		if err != nil {
+			return err
+		}
+		t.Phase = next
+		// An assessment is of what is stored.
+		assessed := was == learnPhase && next == assessPhase && t.Session != ""
+		if t.Status != Running || next == reasonPhase || next == actPhase || assessed {
+			return t.commit(context.WithoutCancel(ctx))
+		}
+	}
+}
+
+// The phases, in the order in which they happen. None of them writes to the store: what a step changes is staged.
+
+// assess decides where the run stands: it has a plan, or has to make one.
+func (t *turn) assess(ctx context.Context) (phase, error) {
+	if next, err := t.stuck(ctx); next != "" || err != nil {
+		return next, err
+	}
+	switch a := t.aim(); {
+	case a.Advised == 0:
+		return recallPhase, nil
+	case len(a.Plan) > 0:
+		return assignPhase, nil
+	case t.agent.host.Reasoner == nil:
+		t.itself()
+		return assignPhase, nil
+	}
+	return reasonPhase, nil
+}
+
+// stuck says what follows where the session does not get on; "": nothing.
+func (t *turn) stuck(ctx context.Context) (phase, error) {
+	a := t.aim()
+	if t.Session == "" || a.Stuck || len(a.Tries) == 0 && a.Next == 0 {
+		return "", nil
+	}
+	s, err := t.assessment(ctx)
+	if err != nil {
+		return "", err
+	}
+	if s.Step != meta.PivotNow && len(s.Also) == 0 {
+		return "", nil
+	}
+	a.Stuck = true
+	why := strings.Join(s.Evidence, "; ")
+	t.event("stuck", a.Approach, why)
+	switch {
+	case t.agent.opts.OnStuck == askStuck:
+		t.Questions, t.Back = []string{"The session does not get on: " + why + ". What should be done?"}, assignPhase
+		if t.agent.host.Reasoner != nil {
+			t.Back = reasonPhase
+		}
+		return askPhase, nil
+	case t.agent.opts.OnStuck == replanStuck && t.agent.host.Reasoner != nil && a.Replans < t.agent.opts.Replans:
+		return t.another(ctx)
+	}
+	return "", nil
+}
+
+// assessment is that of the session, with what the run tells of itself.
+func (t *turn) assessment(ctx context.Context) (meta.Assessment, error) {
+	a, budget := t.aim(), t.objective.Budget
+	try, spent := meta.Try{Goal: cmp.Or(t.objective.Situation, a.Text), Approach: a.Approach}, 0.0
+	if u := t.Usage; u != nil && budget.Tokens > 0 {
+		spent = float64(u.Input+u.Output) / float64(budget.Tokens)
+	}
+	return t.tenant.sessions.Assess(ctx, t.Scope, t.Session, try, spent, a.left()...)
+}
+
+// recall gets advice: memories, warnings, and the plan that fires.
+func (t *turn) recall(ctx context.Context) (phase, error) {
+	a := t.aim()
+	t.Advices++
+	a.Advised = t.Advices
+	c := t.asks()
+	advice, err := t.tenant.layer.Before(ctx, c)
+	if err != nil {
+		if ctx.Err() != nil {
+			return "", err
+		}
+		t.agent.opts.Logger.Warn("arc: nothing is recalled", "run", t.ID, "error", err)
+		t.event("recalled", "", "nothing: "+err.Error())
+		advice = learn.Advice{Case: c}
+	}
+	if !c.Fresh {
+		advice.Facts = t.facts(ctx)
+	}
+	if len(t.Aims) == 1 {
+		t.Advice = advice.ID
+	}
+	t.advice = &advice
+	t.stage(func(ctx context.Context, b *store.Batch) error {
+		return put(b, partKey(t.Scope, t.ID, adviceName(a.Advised)), advice, store.Any)
+	})
+	if n := len(advice.Memories) + len(advice.Warnings); n > 0 {
+		t.event("recalled", "", fmt.Sprintf("%d memories, %d warnings", len(advice.Memories), len(advice.Warnings)))
+	}
+	if a.Given || a.Next > 0 {
+		return t.assess(ctx)
+	}
+	if tasks := t.fires(advice.Fires); tasks != nil {
+		a.begin(tasks, "")
+		a.Fired = true
+		t.Fired++
+		t.event("fired", "", tellPlan(tasks))
+		return assignPhase, nil
+	}
+	return t.assess(ctx)
+}
+
+// facts are those of the scope's identity that are worth telling.
+func (t *turn) facts(ctx context.Context) (told []string) {
+	who, err := t.agent.In(t.Scope).Identity(ctx)
+	if err == nil {
+		var facts []identity.Fact
+		facts, _, err = who.Project(ctx, t.aim().Text, 0, 0)
+		for _, f := range facts {
+			told = append(told, f.Content)
+		}
+	}
+	if err != nil {
+		t.agent.opts.Logger.Warn("arc: what is known of whom the scope is of", "run", t.ID, "error", err)
+	}
+	return told
+}
+
+func adviceName(n int) string { return "advice/" + strconv.Itoa(n) }
+
+// fires returns the tasks of a plan that fires, nil if there is none, or one of its calls is nobody's.
+func (t *turn) fires(plan *reason.Plan) (tasks []reason.Task) {
+	if plan == nil || len(plan.Calls) > maxTasks {
+		return nil
+	}
+	for _, c := range plan.Calls {
+		task := reason.Task{Objective: cmp.Or(c.Text, t.aim().Text), Skill: c.Name, Inputs: c.Inputs}
+		if len(t.able(task)) == 0 {
+			task.Skill, task.Worker = "", c.Name
+		}
+		able := t.able(task)
+		if len(able) == 0 || task.Worker != "" && able[0].Name != task.Worker {
+			return nil
+		}
+		tasks = append(tasks, task)
+	}
+	return tasks
+}
+
+// itself makes the aim the one task. A worker that makes calls gets the plan that fires.
+func (t *turn) itself() {
+	a := t.aim()
+	suggested := !a.Suggested && t.advice != nil && t.advice.Fires != nil && t.fires(t.advice.Fires) == nil && len(a.Failed) == 0
+	a.begin([]reason.Task{{Objective: a.Text, Inputs: t.objective.Inputs}}, "")
+	if a.Suggested = suggested; suggested {
+		t.Fired++
+		t.event("fired", "", "the worker makes the calls of a plan")
+	}
+}
+
+// reason asks the reasoner for a plan.
+func (t *turn) reason(ctx context.Context) (phase, error) {
+	a := t.aim()
+	advice, err := t.recalled(ctx)
+	if err != nil {
+		return "", err
+	}
+	brief := t.brief(ctx, advice)
+	d, err := hostCall(ctx, t.agent, func(ctx context.Context) (*reason.Decision, error) {
+		return t.agent.host.Reasoner.Decide(ctx, brief)
+	})
+	if ctx.Err() != nil {
+		return "", context.Cause(ctx)
+	}
+	if err != nil {
+		return t.undecided(err)
+	}
+	t.Wait = waiting{}
+	t.Deliberations++
+	t.Usage = t.Usage.Add(d.Usage)
+	if err = d.Check(); err != nil {
+		return t.refuse(err.Error())
+	}
+	own := cleanDecision(t.clean.KeepPlaceholders(), *d)
+	err = t.adopt(&own, advice)
+	if err != nil {
+		return t.refuse(err.Error())
+	}
+	a.Refused, a.Complaint = 0, ""
+	switch {
+	case len(own.Questions) > 0:
+		t.Questions, t.Back = own.Questions, reasonPhase
+		return askPhase, nil
+	case own.Impasse != "" && own.Subgoal != "" && len(t.Aims) < maxAims:
+		t.event("subgoal", own.Impasse, own.Subgoal)
+		t.Aims = append(t.Aims, aim{Text: own.Subgoal})
+		t.advice = nil
+		return assessPhase, nil
+	case own.Impasse != "":
+		why := cmp.Or(own.Reasoning, own.Impasse)
+		t.Questions, t.Back = []string{"There is no way on: " + why + ". What should be done?"}, reasonPhase
+		return askPhase, nil
+	}
+	t.event("decided", a.Approach, tellPlan(a.Plan))
+	return assignPhase, nil
+}
+
+// undecided says what follows when the reasoner has failed.
+func (t *turn) undecided(err error) (phase, error) {
+	text := "the reasoner: " + t.clean.Prose(err.Error())
+	class := reason.Classify(err)
+	if class == nil {
+		class = &reason.Error{}
+	}
+	t.Usage = t.Usage.Add(class.Usage)
+	switch timedOut := errors.Is(err, context.DeadlineExceeded); {
+	case timedOut, class.Class == reason.RateLimited, class.Class == reason.Unavailable:
+		t.Wait.Why, t.Wait.For, t.Back = text, class.Wait, reasonPhase
+		return waitPhase, nil
+	case class.Class == reason.Permanent, class.Class == reason.Permission:
+		return t.block(Refused, text), nil
+	}
+	return t.refuse(text)
+}
+
+// maxRefused is how many decisions in a row may be of no use.
+const maxRefused = 3
+
+// refuse asks the reasoner again, with what was wrong, unless that was in vain too often.
+func (t *turn) refuse(why string) (phase, error) {
+	a := t.aim()
+	a.Refused++
+	a.Complaint = clip(t.clean.KeepPlaceholders().Prose(why), maxTold)
+	t.event("refused", "", a.Complaint)
+	if a.Refused >= maxRefused {
+		return t.block(NoDecision, a.Complaint), nil
+	}
+	return reasonPhase, nil
+}
+
+// adopt makes a decision the plan of the aim, or returns why it cannot be carried out.
+func (t *turn) adopt(d *reason.Decision, advice *learn.Advice) error {
+	a := t.aim()
+	if d.Use != "" {
+		plan, err := advice.Use(d.Use, d.Inputs)
+		if err != nil {
+			return err
+		}
+		tasks := t.fires(plan)
+		if tasks == nil {
+			return fmt.Errorf("the plan %q has calls that no worker takes; give tasks", d.Use)
+		}
+		a.begin(tasks, d.Approach)
+	} else if len(d.Alternatives) > 0 || len(d.Tasks) > 0 {
+		chosen := d.Choose()
+		if chosen.Impasse != "" {
+			d.Impasse, d.Reasoning, d.Subgoal = chosen.Impasse, chosen.Reasoning, chosen.Subgoal
+			return nil
+		}
+		tasks := chosen.Tasks
+		if len(tasks) > maxTasks {
+			return fmt.Errorf("%d tasks are over the limit of %d", len(tasks), maxTasks)
+		}
+		for _, task := range tasks {
+			if len(t.able(task)) == 0 {
+				return fmt.Errorf("no worker takes a task with the skill %q", task.Skill)
+			}
+		}
+		a.begin(tasks, chosen.Approach)
+		a.Alternatives, a.Preferences = chosen.Alternatives, chosen.Preferences
+	}
+	a.Applied, a.Thought = d.Applied, true
+	return nil
+}
+
+// assign chooses who makes the next attempt: the same worker with the complaint, then another one.
+func (t *turn) assign(ctx context.Context) (phase, error) {
+	a := t.aim()
+	task := a.Plan[a.Next]
+	all := t.able(task)
+	if a.Given && task.Worker != "" { // the host means this one
+		all = slices.DeleteFunc(all, func(w *act.Worker) bool { return w.Name != task.Worker })
+	}
+	if len(all) == 0 {
+		return t.block(NoWorker, fmt.Sprintf("no worker takes a task with the skill %q", task.Skill)), nil
+	}
+	left := slices.DeleteFunc(all, func(w *act.Worker) bool {
+		n, denied := a.failed(w.Name)
+		return denied || n > 1
+	})
+	if len(left) == 0 || len(a.Tries) >= t.agent.opts.Attempts {
+		return t.another(ctx)
+	}
+	worker := left[0]
+	if last := len(a.Tries) - 1; last < 0 || !slices.ContainsFunc(left, func(w *act.Worker) bool {
+		worker = w
+		return w.Name == a.Tries[last].Worker
+	}) {
+		var err error
+		if worker, err = t.choose(ctx, task, left); err != nil {
+			return "", err
+		}
+	}
+	t.Attempts++
+	t.Current = attempt{Number: t.Attempts, Worker: worker.Name}
+	t.event("attempt", worker.Name, task.Objective)
+	return actPhase, nil
+}
+
+// choose asks the policy. A worker that the task names is first.
+func (t *turn) choose(ctx context.Context, task reason.Task, left []*act.Worker) (*act.Worker, error) {
+	if len(left) == 1 || task.Worker != "" && left[0].Name == task.Worker {
+		return left[0], nil
+	}
+	candidates := make([]rank.Candidate, len(left))
+	for i, w := range left {
+		candidates[i] = rank.Candidate{Name: w.Name, Prior: w.Prior, Blast: int(w.Blast), Price: w.Price}
+	}
+	var failed []string
+	for _, f := range t.aim().Tries {
+		failed = append(failed, f.Worker)
+	}
+	policy := t.agent.opts.Policy
+	if policy == nil {
+		policy = t.tenant.book.In(t.objective.Lessons).Learned()
+	}
+	ranked, err := hostCall(ctx, t.agent, func(ctx context.Context) ([]rank.Scored, error) {
+		return policy.Score(ctx, t.rankTask(task, failed), candidates)
+	})
+	if err != nil && ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if err != nil || len(ranked) == 0 {
+		t.agent.opts.Logger.Warn("arc: the policy has no order", "run", t.ID, "error", err)
+		return left[0], nil
+	}
+	for _, w := range left {
+		if w.Name == ranked[0].Name {
+			return w, nil
+		}
+	}
+	return left[0], nil
+}
+
+func (t *turn) rankTask(task reason.Task, failed []string) rank.Task {
+	return rank.Task{Skill: task.Skill, Key: t.objective.Situation, Failed: failed}
+}
+
+// another begins another plan, or blocks the run where there is none.
+func (t *turn) another(context.Context) (phase, error) {
+	a := t.aim()
+	last := reason.Failure{Complaint: "no worker could try"}
+	if len(a.Failed) > 0 {
+		last = a.Failed[len(a.Failed)-1]
+	}
+	denied := len(a.Tries) > 0 && !slices.ContainsFunc(a.Tries, func(f try) bool { return !f.Denied })
+	if t.agent.host.Reasoner == nil || a.Replans >= t.agent.opts.Replans {
+		cause := Exhausted
+		if denied {
+			cause = Refused
+		}
+		return t.block(cause, last.Complaint), nil
+	}
+	a.Replans++
+	rest := reason.Decision{Alternatives: a.Alternatives, Preferences: a.Preferences}
+	if len(rest.Alternatives) > 0 {
+		if next := rest.Choose(); next.Impasse == "" {
+			applied := a.Applied
+			a.begin(next.Tasks, next.Approach)
+			a.Alternatives, a.Preferences, a.Applied, a.Thought = next.Alternatives, next.Preferences, applied, true
+			t.event("decided", a.Approach, tellPlan(a.Plan))
+			return assignPhase, nil
+		}
+	}
+	a.begin(nil, "")
+	return reasonPhase, nil
+}
+
+// act makes the attempt, or goes on with it.
+func (t *turn) act(ctx context.Context) (phase, error) {
+	a := t.aim()
+	advice, err := t.recalled(ctx)
+	if err != nil {
+		return "", err
+	}
+	task := a.Plan[a.Next]
+	runner := t.agent.runner.Load()
+	workers := runner.Able(task)
+	i := slices.IndexFunc(workers, func(w *act.Worker) bool { return w.Name == t.Current.Worker })
+	if i < 0 { // it was there when the attempt began
+		a.Tries = append(a.Tries, try{Worker: t.Current.Worker, Complaint: "the worker is gone", Denied: true})
+		return assignPhase, nil
+	}
+	c := &act.Call{
+		Case: t.known(advice, a.complaint()), Task: task, Worker: workers[i], Attempt: t.Current.Number,
+		Fired: (a.Fired || a.Suggested) && !t.agent.opts.Learn.FireIrreversible,
+		Agent: t.agentText(task.Skill),
+	}
+	if !a.Suggested {
+		c.Fires = nil // its calls are tasks, or one that was tried
+	}
+	began := t.now()
+	made := runner.Run(ctx, c)
+	if ctx.Err() != nil && made.Outcome != rank.Delivered {
+		return "", context.Cause(ctx)
+	}
+	if err := t.journal.Err(); err != nil { // it says nothing about the worker
+		return "", err
+	}
+	pending, open := errors.AsType[*act.PendingError](made.Err)
+	if open = open && made.Outcome == ""; !open && !slices.Contains(outcomes, made.Outcome) {
+		made.Outcome, made.Complaint = rank.Failed, "an Around gave it no outcome"
+	}
+	t.made, t.wall, t.Pending = &made, t.now().Sub(began), nil
+	t.Current.Usage = made.Usage
+	switch {
+	case open && len(pending.Approvals) > 0:
+		t.Pending, t.Back = pending.Approvals, actPhase
+		return waitPhase, nil
+	case open:
+		return t.asked(ctx, advice, pending.Questions)
+	case made.Outcome == rank.Away, made.Outcome == rank.TimedOut:
+		t.Wait.Why, t.Wait.For, t.Back = made.Complaint, 0, actPhase
+		if made.Err != nil {
+			t.Wait.For = made.Err.Wait
+		}
+		return waitPhase, nil
+	}
+	return verifyPhase, nil
+}
+
+// outcomes are those of an attempt that has ended.
+var outcomes = []rank.Outcome{
+	rank.Delivered, rank.Failed, rank.Malformed, rank.Away, rank.TimedOut, rank.Canceled, rank.Denied,
+}
+
+// maxAnswered is how often the reasoner may answer within an attempt, before a person is asked.
+const maxAnswered = 3
+
+// asked has the reasoner answer what a worker asks, if it can, or else a person.
+func (t *turn) asked(ctx context.Context, advice *learn.Advice, questions []string) (phase, error) {
+	questions = t.proseAll(questions)
+	t.Questions, t.Back = questions, actPhase
+	answerer, ok := t.agent.host.Reasoner.(reason.Answerer)
+	if !ok || t.Current.Asked >= maxAnswered {
+		return askPhase, nil
+	}
+	type answer struct {
+		Text  string
+		Usage *reason.Usage
+	}
+	brief := t.brief(ctx, advice)
+	got, err := hostCall(ctx, t.agent, func(ctx context.Context) (answer, error) {
+		text, usage, err := answerer.Answer(ctx, brief, questions)
+		return answer{text, usage}, err
+	})
+	if ctx.Err() != nil {
+		return "", context.Cause(ctx)
+	}
+	t.Usage = t.Usage.Add(got.Usage)
+	if err != nil || got.Text == "" {
+		return askPhase, nil
+	}
+	t.Current.Asked++
+	t.answer(t.clean.KeepPlaceholders().Prose(got.Text))
+	return actPhase, nil
+}
+
+// answer takes the answer to the open questions in.
+func (t *turn) answer(text string) {
+	t.Answers = append(t.Answers, reason.Answer{Question: strings.Join(t.Questions, "\n"), Text: text})
+	t.Questions = nil
+	t.event("answered", "", text)
+}
+
+// verify takes the verdict: what the gates have passed is delivered, all else is a try that failed.
+func (t *turn) verify(context.Context) (phase, error) {
+	a, made, worker := t.aim(), t.made, t.Current.Worker
+	t.Wait = waiting{}
+	task := a.Plan[a.Next]
+	if made.Outcome == rank.Delivered {
+		t.event("delivered", worker, cmp.Or(made.Text, string(made.Output)))
+		if len(made.Deltas) > 0 {
+			if raw, err := json.Marshal(made.Deltas); err == nil && len(raw) <= maxInputs {
+				t.events[len(t.events)-1].Data = raw
+			}
+		}
+		return learnPhase, nil
+	}
+	a.Tries = append(a.Tries, try{
+		Worker: worker, Complaint: clip(made.Complaint, maxTold), Denied: made.Outcome == rank.Denied,
+	})
+	task.Worker = worker
+	a.fail(reason.Failure{Task: task, Approach: a.Approach, Complaint: made.Complaint, Gate: made.Gate})
+	if made.Err != nil && made.Err.Class == reason.Permanent {
+		a.Void = append(a.Void, a.Failed[len(a.Failed)-1].Complaint)
+	}
+	t.event("failed", worker, made.Complaint)
+	return learnPhase, nil
+}
+
+// learn keeps what the attempt says about its worker and session, and moves on.
+func (t *turn) learn(context.Context) (phase, error) {
+	a, made := t.aim(), t.made
+	task := a.Plan[a.Next]
+	sample := t.stageFigures(task, made)
+	t.Usage = t.Usage.Add(t.Current.Usage)
+	number, worker := t.Current.Number, t.Current.Worker
+	t.Current, t.made = attempt{}, nil
+	if made.Outcome != rank.Delivered {
+		if a.Fired || a.Suggested { // a plan that was not thought about is not tried twice
+			a.begin(nil, "")
+		}
+		return assessPhase, nil
+	}
+	a.Worker, a.Tries = worker, nil
+	a.Utilized = append(a.Utilized, made.Utilized...)
+	name := cmp.Or(task.Skill, worker)
+	if a.Next == 0 && len(a.Plan) == 1 && made.Plan != nil && !a.Thought && !a.Fired {
+		a.Calls, a.Made = made.Plan.Calls, true // nobody else has planned
+	} else {
+		a.called(reason.PlanCall{Name: name, Inputs: task.Inputs, Text: task.Objective})
+	}
+	t.Deliveries = append(t.Deliveries, number)
+	result := made.Result
+	task.Worker = worker
+	t.lineage = append(t.lineage, reason.Delivery{Task: task, Output: result.Output})
+	said := &delivered{Task: task, Text: result.Text, Output: result.Output, Sample: sample}
+	t.said = said
+	t.stage(func(_ context.Context, b *store.Batch) error {
+		return put(b, partKey(t.Scope, t.ID, deliveryName(number)), *said, store.Any)
+	})
+	if a.Next++; a.Next < len(a.Plan) {
+		return assessPhase, nil
+	}
+	if len(t.Aims) == 1 {
+		return endPhase, nil
+	}
+	if err := t.stageOutcome(learn.Delivered); err != nil {
+		return "", err
+	}
+	t.event("subgoal reached", "", a.Text)
+	t.Aims = t.Aims[:len(t.Aims)-1]
+	t.advice = nil
+	return reasonPhase, nil
+}
+
+// stageFigures stages what an attempt says about its worker, and about the session.
+func (t *turn) stageFigures(task reason.Task, made *act.Attempt) rank.Sample {
+	now := t.now()
+	sample := rank.Sample{
+		Run:       fmt.Sprintf("%s/%d", runKey(t.Scope, t.ID), t.Current.Number),
+		Candidate: t.Current.Worker, Task: t.rankTask(task, nil),
+		Outcome: made.Outcome, At: now,
+	}
+	if made.Err != nil {
+		sample.Class = string(made.Err.Class)
+	}
+	sample.Wall = t.wall
+	if u := t.Current.Usage; u != nil {
+		sample.Usage = *u
+	}
+	try := meta.Try{
+		Goal: cmp.Or(t.objective.Situation, t.aim().Text), Approach: cmp.Or(t.aim().Approach, t.Current.Worker),
+		Delivered: made.Outcome == rank.Delivered,
+	}
+	if made.Reflection != nil {
+		sample.Confidence = &made.Reflection.Confidence
+		try.Reflections = append(try.Reflections, *made.Reflection)
+	}
+	t.stage(func(ctx context.Context, b *store.Batch) error {
+		err := t.tenant.book.In(t.objective.Lessons).Stage(ctx, b, sample)
+		if err == nil && t.Session != "" && made.Outcome != rank.Denied {
+			err = t.tenant.sessions.Stage(ctx, b, t.Scope, t.Session, try)
+		}
+		return err
+	})
+	return sample
+}
+
+// stageOutcome stages what the aim has taught.
+func (t *turn) stageOutcome(v learn.Verdict) error {
+	a := *t.aim()
+	advice, err := t.recalled(context.WithoutCancel(t.agent.base))
+	if err != nil {
+		return err
+	}
+	o := learn.Outcome{
+		Verdict: v, Complaint: t.Reason, Failed: a.lessons(), Applied: a.Applied,
+		Utilized: a.Utilized,
+	}
+	if len(t.Aims) == 1 {
+		o.Usage = t.Usage
+	}
+	if v != learn.Failed && t.Cause == "" && (a.Thought || a.Fired || a.Made) {
+		o.Plan = &reason.Plan{Calls: a.Calls}
+	}
+	if len(t.objective.Data) > 0 {
+		o.Untrusted = append(o.Untrusted, string(t.objective.Data))
+	}
+	for _, d := range t.lineage {
+		o.Untrusted = append(o.Untrusted, string(d.Output))
+	}
+	t.stage(func(ctx context.Context, b *store.Batch) error {
+		learned, err := t.tenant.layer.Stage(ctx, b, *advice, o)
+		if err != nil {
+			return err
+		}
+		if learned.Ready {
+			t.event("learned", "", "the plan fires from now on where the case is the same")
+		}
+		return nil
+	})
+	return nil
+}
+
+// end is the last step: what the whole run has taught.
+func (t *turn) end(context.Context) (phase, error) {
+	verdict := learn.Delivered
+	t.Status = Delivered
+	if t.Cause != "" {
+		t.Status, verdict = Blocked, learn.Failed
+		t.Usage = t.Usage.Add(t.Current.Usage)
+		t.Current = attempt{}
+	}
+	for _, sub := range t.Aims[1:] {
+		t.Aims[0].Void = append(t.Aims[0].Void, sub.Void...)
+		for _, f := range sub.Failed {
+			t.Aims[0].fail(f)
+		}
+	}
+	if len(t.Aims) > 1 {
+		t.Aims, t.advice = t.Aims[:1], nil
+	}
+	void := t.Cause == Refused && len(t.Aims[0].lessons()) == 0
+	if t.objective.Provisional || t.Cause == Outage || t.Cause == Interrupted || void {
+		verdict = learn.Unknown
+	}
+	if t.Aims[0].Advised > 0 {
+		if err := t.stageOutcome(verdict); err != nil {
+			return "", err
+		}
+	}
+	t.Ended, t.Wait, t.Pending, t.Questions = t.now(), waiting{}, nil, nil
+	t.last()
+	return endPhase, nil
+}
+
+// block has the run end without a delivery.
+func (t *turn) block(c Cause, why string) phase {
+	t.Cause, t.Reason = c, clip(why, maxTold)
+	return endPhase
+}
+
+// ask stops the run until a person has answered.
+func (t *turn) ask(context.Context) (phase, error) {
+	t.Status = Asking
+	t.event("asking", "", strings.Join(t.Questions, "\n"))
+	return t.Back, nil
+}
+
+// wait stops the run until a person has ruled, or for a while that doubles with each try.
+func (t *turn) wait(context.Context) (phase, error) {
+	if len(t.Pending) > 0 {
+		t.Status = Waiting
+		t.event("waiting", t.Pending[0].Name, "for a person: "+strings.Join(t.Pending[0].Why, "; "))
+		return t.Back, nil
+	}
+	now, w := t.now(), &t.Wait
+	if w.Since.IsZero() {
+		w.Since = now
+	}
+	pause := min(5*time.Second<<min(w.Tries, 10), 5*time.Minute)
+	t.Due = now.Add(max(pause, w.For))
+	if t.Due.After(w.Since.Add(t.agent.opts.Patience)) {
+		return t.block(Outage, w.Why), nil
+	}
+	w.Tries++
+	t.Status = Waiting
+	t.event("waiting", "", w.Why)
+	return t.Back, nil
+}
+
+// recalled returns the advice of the aim, which was stored when it was given.
+func (t *turn) recalled(ctx context.Context) (*learn.Advice, error) {
+	if t.advice != nil {
+		return t.advice, nil
+	}
+	key := partKey(t.Scope, t.ID, adviceName(t.aim().Advised))
+	advice, _, err := load[learn.Advice](ctx, t.tenant.group.Store(), key)
+	t.advice = advice
+	return advice, err
+}
+
+// asks is the case of the aim that is to be advised on.
+func (t *turn) asks() reason.Case {
+	c := t.objective.asks()
+	c.ID, c.Run, c.Scope = t.ID+"/"+strconv.Itoa(t.aim().Advised), t.ID, t.Scope
+	c.Text, c.Goals = t.aim().Text, t.goals()
+	return c
+}
+
+// known is what the reasoner and the workers are told of the run.
+func (t *turn) known(advice *learn.Advice, complaint string) reason.Case {
+	c := t.asks()
+	c.Data, c.Known, c.Lineage, c.Answers, c.Complaint = t.objective.Data, advice.Known, t.lineage, t.Answers, complaint
+	return c
+}
+
+// brief is what the reasoner decides from.
+func (t *turn) brief(ctx context.Context, advice *learn.Advice) *reason.Brief {
+	a := t.aim()
+	b := &reason.Brief{
+		Case: t.known(advice, a.Complaint), Manuals: t.agent.host.Skills, Failed: a.Failed,
+	}
+	for _, w := range t.agent.runner.Load().Workers() {
+		card := reason.Card{Tool: reason.Tool{Name: w.Name, Description: w.Description, Input: w.Input}, Skills: w.Skills}
+		for _, e := range w.Effects {
+			card.Description += fmt.Sprintf("; effect: %s %s %s", e.Op, e.Path, e.Value)
+		}
+		b.Workers = append(b.Workers, card)
+	}
+	if t.Session != "" {
+		s, err := t.assessment(ctx)
+		if err == nil && s.Step != meta.KeepGoing {
+			b.Advice = s.Step + ": " + strings.Join(s.Evidence, "; ")
+		}
+	}
+	for _, source := range t.agent.host.Sources {
+		passages, err := hostCall(ctx, t.agent, func(ctx context.Context) ([]string, error) {
+			return source(ctx, a.Text, passageTokens)
+		})
+		if err != nil {
+			t.event("source failed", "", t.clean.Prose(err.Error()))
+		}
+		for _, p := range passages {
+			b.Passages = append(b.Passages, t.clean.Prose(p))
+		}
+	}
+	return b
+}
+
+// passageTokens is how much a Source may say.
+const passageTokens = 4000
+
+// able are the workers that can take a task.
+func (t *turn) able(task reason.Task) []*act.Worker { return t.agent.runner.Load().Able(task) }
+
+// agentText is the AGENT.md of a skill.
+func (t *turn) agentText(skill string) string {
+	for _, s := range t.agent.host.Skills {
+		if s.Name == skill && skill != "" {
+			return s.Agent
+		}
+	}
+	return ""
+}
+
+// complaint is why the last try did not pass.
+func (a *aim) complaint() string {
+	if len(a.Tries) == 0 {
+		return ""
+	}
+	return a.Tries[len(a.Tries)-1].Complaint
+}
+
+func (t *turn) proseAll(texts []string) []string {
+	clean := make([]string, len(texts))
+	for i, text := range texts {
+		clean[i] = t.clean.KeepPlaceholders().Prose(text)
+	}
+	return clean
+}
+
+// tellPlan says in a line what a plan does.
+func tellPlan(tasks []reason.Task) string {
+	var words []string
+	for _, task := range tasks {
+		words = append(words, cmp.Or(task.Objective, task.Skill))
+	}
+	return strings.Join(words, "; ")
+}
+
+// hostCall calls code of the host, for as long as Options.Timeout.
+func hostCall[T any](ctx context.Context, a *Agent, f func(context.Context) (T, error)) (T, error) {
+	return call.Do(ctx, a.opts.Timeout, f)
+}
+
+// clip returns the beginning of a text.
+func clip(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	return strings.ToValidUTF8(text[:n], "") + "…"
+}

@@ -1,0 +1,313 @@
+package arc
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/arc-learn/arc/internal/codec"
+	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/store"
+)
+
+// Several processes may have an Agent over one store that is a store.Changer. Each has a record, process/NAME, and
+// renews it every 5 s. A run that is under way names its process. A process whose record has not changed for 15 s, by
+// the clock of who looks, is gone: its record is deleted, and its runs are taken up. So a process that was only held
+// up finds at its next renewal that it was given up; and what it commits meanwhile fails, since each commit of a run
+// is conditional on the run's record.
+//
+// All of this is measured by the monotonic clock of the machine, not by Options.Now: that of a host may stand still or
+// jump, and no two processes compare theirs.
+const processPlace = "process/"
+
+// times of processes; variables for the tests.
+var (
+	beatEvery  = 5 * time.Second
+	goneAfter  = 15 * time.Second
+	fenceAfter = 10 * time.Second // without a renewal: what is under way is canceled, before others take it up
+	pollEvery  = 100 * time.Millisecond
+)
+
+// errFenced is the cause of a run whose process could not reach the store.
+var errFenced = fmt.Errorf("%w: this process could not renew its record in time", ErrRunning)
+
+// processRecord is a process as stored.
+type processRecord struct {
+	Nonce string // of the Agent: another one may take the name
+	Began time.Time
+}
+
+// process is the Agent among those that share its store.
+type process struct {
+	name    string
+	changer store.Changer // nil: nobody shares the store
+	own     processRecord
+	rev     store.Revision // of its record; of the goroutine that renews it
+	quit    chan struct{}  // closed when nothing is under way any more
+	quits   func()
+	done    chan struct{} // closed when its record is renewed no more
+
+	mu      sync.Mutex
+	renewed time.Time
+	seen    map[string]sighting // by name: the records of others
+}
+
+type sighting struct {
+	rev store.Revision
+	at  time.Time // when it was first seen so
+}
+
+func newProcess(name string, st store.Store, now time.Time) (*process, error) {
+	p := &process{name: name, own: processRecord{rand.Text(), now}, seen: map[string]sighting{}}
+	p.changer, _ = st.(store.Changer)
+	p.quit, p.done = make(chan struct{}), make(chan struct{})
+	p.quits = sync.OnceFunc(func() { close(p.quit) })
+	if p.name == "" {
+		p.name = p.own.Nonce
+	}
+	if err := store.CheckID(p.name); err != nil || strings.Contains(p.name, "/") {
+		return nil, fmt.Errorf("arc: Options.Process %q is no name of a process", name)
+	}
+	return p, nil
+}
+
+func (p *process) key() string { return processPlace + p.name }
+
+// join writes the record of the process for the first time. It takes over the name, with the runs, of a former one.
+func (p *process) join(ctx context.Context, st store.Store) error {
+	p.renewed = time.Now()
+	raw, err := codec.Marshal(p.own)
+	if err == nil {
+		p.rev, err = st.Commit(ctx, store.Op{Key: p.key(), Value: raw})
+	}
+	if err != nil {
+		return fmt.Errorf("arc: %s: %w", p.key(), err)
+	}
+	return nil
+}
+
+// late reports whether others may have given the process up.
+func (p *process) late() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.changer != nil && time.Since(p.renewed) >= fenceAfter
+}
+
+// errUsurped says that another Agent has the name of this one.
+var errUsurped = errors.New("arc: another Agent has taken the name of this process")
+
+// renew renews the record. given says that others had given the process up.
+func (p *process) renew(st store.Store) (given bool, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), beatEvery)
+	defer cancel()
+	now := time.Now() // others may count from here
+	raw, err := codec.Marshal(p.own)
+	if err != nil {
+		return false, err
+	}
+	rev, err := st.Commit(ctx, store.Op{Key: p.key(), Value: raw, If: store.At(p.rev)})
+	if errors.Is(err, store.ErrConflict) {
+		var r *processRecord
+		switch r, rev, err = load[processRecord](ctx, st, p.key()); {
+		case missing(err):
+			given, p.rev = true, 0
+			rev, err = st.Commit(ctx, store.Op{Key: p.key(), Value: raw, If: store.Absent})
+		case err == nil && r.Nonce != p.own.Nonce:
+			return true, errUsurped
+		}
+	}
+	if err == nil {
+		p.mu.Lock()
+		p.rev, p.renewed = rev, now
+		p.mu.Unlock()
+	}
+	return given, err
+}
+
+// leave deletes the record, so that others take up what was under way at once.
+func (p *process) leave(st store.Store) error {
+	ctx, cancel := context.WithTimeout(context.Background(), beatEvery)
+	defer cancel()
+	_, err := st.Commit(ctx, store.Op{Key: p.key(), Delete: true, If: store.At(p.rev)})
+	if errors.Is(err, store.ErrConflict) {
+		return nil
+	}
+	return err
+}
+
+// alive reports whether a process renews its record. One that is found gone has none afterwards.
+func (p *process) alive(ctx context.Context, st store.Store, name string) (bool, error) {
+	if name == p.name {
+		return true, nil
+	}
+	if p.changer == nil || name == "" {
+		return false, nil // who has the store has it alone
+	}
+	key := processPlace + name
+	e, err := st.Get(ctx, key)
+	p.mu.Lock()
+	if missing(err) {
+		delete(p.seen, name)
+		p.mu.Unlock()
+		return false, nil
+	}
+	s := p.seen[name]
+	if now := time.Now(); err == nil && s.rev != e.Rev {
+		s = sighting{e.Rev, now}
+		p.seen[name] = s
+	}
+	p.mu.Unlock()
+	if err != nil {
+		return false, fmt.Errorf("arc: %s: %w", key, err)
+	}
+	if time.Since(s.at) < goneAfter {
+		return true, nil
+	}
+	_, err = st.Commit(ctx, store.Op{Key: key, Delete: true, If: store.At(s.rev)})
+	if errors.Is(err, store.ErrConflict) { // it is back
+		return true, nil
+	}
+	return err != nil, err
+}
+
+// beat renews the record of the process until nothing is under way any more, and deletes it.
+func (a *Agent) beat() {
+	defer close(a.process.done)
+	for wait := beatEvery; ; {
+		select {
+		case <-time.After(wait):
+		case <-a.process.quit:
+			if err := a.process.leave(a.store); err != nil {
+				a.opts.Logger.Warn("arc: the record of this process", "process", a.process.name, "error", err)
+			}
+			return
+		}
+		if a.process.late() {
+			a.fence()
+		}
+		given, err := a.process.renew(a.store)
+		if given || a.process.late() {
+			a.fence()
+		}
+		if wait = beatEvery; err != nil {
+			wait = beatEvery / 5
+			a.opts.Logger.Error("arc: the record of this process", "process", a.process.name, "error", err)
+		}
+		if errors.Is(err, errUsurped) {
+			a.halt()
+			return
+		}
+	}
+}
+
+// fence cancels what is under way: others may have taken it up.
+func (a *Agent) fence() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, l := range a.live {
+		l.cancel(errFenced)
+	}
+}
+
+// follow takes in what other processes commit: every 100 ms while a run is under way or waited for, else with each
+// renewal.
+func (a *Agent) follow(seen store.Revision) {
+	for {
+		a.mu.Lock()
+		wait := beatEvery
+		if len(a.live) > 0 || a.awaited > 0 {
+			wait = pollEvery
+		}
+		a.mu.Unlock()
+		select {
+		case <-time.After(wait):
+		case <-a.busy:
+			select {
+			case <-time.After(pollEvery):
+			case <-a.base.Done():
+				return
+			}
+		case <-a.base.Done():
+			return
+		}
+		next, err := a.poll(a.base, seen)
+		if seen = next; err == nil {
+			continue
+		}
+		if a.base.Err() == nil {
+			a.opts.Logger.Error("arc: what other processes have changed", "error", err)
+		}
+		select {
+		case <-time.After(beatEvery):
+		case <-a.base.Done():
+			return
+		}
+	}
+}
+
+// poll takes in the changes after a revision, and returns the one to go on from.
+func (a *Agent) poll(ctx context.Context, after store.Revision) (store.Revision, error) {
+	upTo, runs := after, false
+	changed := map[string]bool{} // tenants
+	for e, err := range a.process.changer.Changes(ctx, after) {
+		switch {
+		case errors.Is(err, store.ErrNotFound): // the store has forgotten what was deleted since: all is read again
+			upTo, err = mark(ctx, a.process.changer)
+			a.note("")
+			a.announce()
+			return upTo, errors.Join(err, a.tenants.forget())
+		case err != nil:
+			return after, err
+		case e.Key == "":
+			upTo = e.Rev
+			continue
+		}
+		rest, of := strings.CutPrefix(e.Key, "t/")
+		if !of {
+			continue
+		}
+		name, key, _ := strings.Cut(rest, "/")
+		changed[name] = true
+		scope, kind, id, _ := store.ParseKey(key)
+		runs = runs || kind == runKind || kind == logKind
+		if kind == runKind {
+			a.note(runKey(scope, id))
+			a.heard(scope, id, e)
+		}
+	}
+	if runs {
+		a.announce()
+	}
+	return upTo, a.tenants.refresh(ctx, changed, after, upTo)
+}
+
+// mark returns the revision after which there are no changes yet.
+func mark(ctx context.Context, c store.Changer) (at store.Revision, err error) {
+	for e, bad := range c.Changes(ctx, store.Latest) {
+		at, err = e.Rev, bad
+	}
+	return at, err
+}
+
+// heard ends a run that is under way here and that another process has taken, canceled or deleted.
+func (a *Agent) heard(scope memory.Scope, id string, e store.Entry) {
+	a.mu.Lock()
+	l := a.live[runKey(scope, id)]
+	a.mu.Unlock()
+	if l == nil || l.rev.Load() == 0 || e.Rev <= store.Revision(l.rev.Load()) {
+		return
+	}
+	r := new(record)
+	if !e.Deleted && codec.Unmarshal(e.Value, r) == nil && r.Process == a.process.name {
+		return
+	}
+	if e.Deleted || r.Status == Canceled {
+		l.cancel(errTold)
+	} else {
+		l.cancel(fmt.Errorf("%w in another process: %s", ErrRunning, id))
+	}
+}

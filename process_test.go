@@ -1,0 +1,352 @@
+package arc_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arc-learn/arc"
+	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/arctest"
+	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/store"
+)
+
+// line is a process's connection to a shared store: it can be cut, as where the process is killed, or held, as where
+// it is paused.
+type line struct {
+	store.Changer
+	mu   sync.Mutex
+	cut  bool
+	held chan struct{}
+	left int           // commits of runs until it is held; 0: never
+	hold chan struct{} // by this
+}
+
+func (l *line) use(ctx context.Context) error {
+	l.mu.Lock()
+	cut, held := l.cut, l.held
+	l.mu.Unlock()
+	if cut {
+		return errDead
+	}
+	if held != nil {
+		select {
+		case <-held:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+func (l *line) set(cut bool, held chan struct{}) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.cut, l.held = cut, held
+}
+
+func (l *line) Get(ctx context.Context, key string) (store.Entry, error) {
+	if err := l.use(ctx); err != nil {
+		return store.Entry{}, err
+	}
+	return l.Changer.Get(ctx, key)
+}
+
+func (l *line) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
+	if !strings.HasPrefix(ops[0].Key, "process/") {
+		l.mu.Lock()
+		if l.left--; l.left == 0 {
+			l.held = l.hold
+		}
+		l.mu.Unlock()
+	}
+	if err := l.use(ctx); err != nil {
+		return 0, err
+	}
+	return l.Changer.Commit(ctx, ops...)
+}
+
+func (l *line) Scan(ctx context.Context, r store.Range) iter.Seq2[store.Entry, error] {
+	return l.seq(ctx, l.Changer.Scan(ctx, r))
+}
+
+func (l *line) Changes(ctx context.Context, after store.Revision) iter.Seq2[store.Entry, error] {
+	return l.seq(ctx, l.Changer.Changes(ctx, after))
+}
+
+func (l *line) seq(ctx context.Context, of iter.Seq2[store.Entry, error]) iter.Seq2[store.Entry, error] {
+	return func(yield func(store.Entry, error) bool) {
+		if err := l.use(ctx); err != nil {
+			yield(store.Entry{}, err)
+			return
+		}
+		of(yield)
+	}
+}
+
+// A run of a process that is killed, or held up for longer than others wait, is taken up by another one, and by one
+// only. The former one ends its attempt before, and what it commits later is refused.
+func TestRunsOfAGoneProcessAreTakenUp(t *testing.T) {
+	for _, paused := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			st, made := store.NewMem(), make(chan string, 9)
+			began, ended := time.Now(), time.Duration(0)
+			host := func(name string) arc.Host {
+				return arc.Host{Workers: []act.Worker{{Name: "ann", Gates: []act.Gate{act.NoGate}, Executor: act.ExecutorFunc(
+					func(ctx context.Context, c *act.Call) (*act.Result, error) {
+						made <- name
+						if name == "a" {
+							<-ctx.Done()
+							ended = time.Since(began)
+						}
+						return &act.Result{Text: name}, nil // also where its context has ended
+					})}}}
+			}
+			own := &line{Changer: st}
+			a, _ := agent(t, own, host("a"), &arc.Options{Process: "a"})
+			b, _ := agent(t, st, host("b"), &arc.Options{Process: "b"})
+			c, _ := agent(t, st, host("b"), &arc.Options{Process: "c"})
+			failed := make(chan error, 1)
+			go func() {
+				_, err := a.Run(t.Context(), arc.Objective{ID: "7", Text: "write"})
+				failed <- err
+			}()
+			require.Equal(t, "a", <-made)
+			_, err := b.In("").Resume(t.Context(), "7")
+			require.ErrorIs(t, err, arc.ErrRunning)
+			time.Sleep(time.Minute)
+			require.Empty(t, made, "it is under way, and its process is not gone")
+			free := make(chan struct{})
+			began = time.Now()
+			own.set(!paused, free)
+			r, err := c.In("").Wait(t.Context(), "7")
+			require.NoError(t, err)
+			require.Equal(t, "b", r.Text)
+			require.Equal(t, 1, r.Attempts)
+			require.Equal(t, "b", <-made)
+			require.InDelta(t, 15, time.Since(began).Seconds(), 10)
+			require.LessOrEqual(t, ended, 12*time.Second, "a ends before another begins")
+			require.GreaterOrEqual(t, ended, 5*time.Second, "and not for a hiccup")
+			own.set(false, nil)
+			close(free)
+			require.Error(t, <-failed)
+			require.Empty(t, made)
+			r, err = a.In("").Wait(t.Context(), "7") // it is there again
+			require.NoError(t, err)
+			require.Equal(t, "b", r.Text)
+			time.Sleep(6 * time.Second)
+			_, err = a.In("").Resume(t.Context(), "7")
+			require.NoError(t, err)
+		})
+	}
+}
+
+// A process is held up at one of its commits until another one has taken its run up, and goes on: what it would do then
+// is not done.
+func TestHeldUpAtAnyCommit(t *testing.T) {
+	for n, whole := 1, false; !whole; n++ {
+		synctest.Test(t, func(t *testing.T) {
+			pay, mail := &arctest.Worker{}, &arctest.Worker{}
+			bank := pay.As("bank", "pay")
+			bank.Irreversible = true
+			h := arc.Host{Reasoner: &arctest.Reasoner{Decision: fixed}, Workers: []act.Worker{bank, mail.As("mail", "write")}}
+			st, free := store.NewMem(), make(chan struct{})
+			a, _ := agent(t, &line{Changer: st, left: n, hold: free}, h, &arc.Options{Process: "a"})
+			b, _ := agent(t, st, h, &arc.Options{Process: "b"})
+			ended := make(chan error, 1)
+			go func() {
+				_, err := a.Run(t.Context(), arc.Objective{ID: "7", Text: "Refund the order.", Inputs: order(1)})
+				ended <- err
+			}()
+			time.Sleep(time.Minute)
+			r, err := b.In("").Report(t.Context(), "7")
+			close(free)
+			failed := <-ended
+			if whole = failed == nil && err == nil; whole { // it was not held
+				require.Greater(t, n, 4)
+				return
+			}
+			if errors.Is(err, store.ErrNotFound) {
+				r, err = b.In("").Wait(t.Context(), "7") // nobody else knew of it
+			}
+			require.NoError(t, err)
+			if r.Status == arc.Waiting {
+				require.Contains(t, r.Text, "its end is not known")
+			} else {
+				require.Equal(t, arc.Delivered, r.Status, r.Text)
+				require.Len(t, pay.Calls(), 1)
+			}
+			require.LessOrEqual(t, len(pay.Calls()), 1, "commit %d", n)
+			last, err := b.In("").Report(t.Context(), "7")
+			require.NoError(t, err)
+			require.Equal(t, r, last, "commit %d", n)
+		})
+	}
+}
+
+// What a person says to one process reaches the run in another.
+func TestThroughAnotherProcess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, began := store.NewMem(), make(chan bool, 9)
+		signed := 0
+		gated := (&arctest.Worker{}).As("cat", "sign")
+		gated.Mode = act.Gated
+		gated.Executor = act.ExecutorFunc(func(context.Context, *act.Call) (*act.Result, error) {
+			signed++
+			time.Sleep(time.Second)
+			return &act.Result{}, nil
+		})
+		h := arc.Host{
+			Workers: []act.Worker{stuck(began), (&arctest.Worker{}).As("ben", "write"), gated},
+			Reasoner: &arctest.Reasoner{Decision: func(b *reason.Brief) (*reason.Decision, error) {
+				if b.Text == "ask" && len(b.Answers) == 0 {
+					return &reason.Decision{Questions: []string{"To whom?"}}, nil
+				}
+				return arctest.Plan("", task("write", "write")), nil
+			}},
+		}
+		a, _ := agent(t, st, h, &arc.Options{Process: "a"})
+		b, _ := agent(t, st, h, &arc.Options{Process: "b"})
+		v := b.In("acme")
+
+		r := run(t, a, arc.Objective{ID: "asks", Scope: "acme", Text: "ask"})
+		require.Equal(t, arc.Asking, r.Status)
+		r, err := v.Answer(t.Context(), "asks", "to Anna")
+		require.NoError(t, err)
+		require.Equal(t, arc.Delivered, r.Status)
+
+		r = run(t, a, arc.Objective{ID: "waits", Scope: "acme", Tasks: []reason.Task{task("sign", "sign")}})
+		require.Equal(t, arc.Waiting, r.Status)
+		require.NoError(t, v.Decide(t.Context(), act.Ruling{Approval: r.Approvals[0].ID, By: "anna", Allow: true}))
+		time.Sleep(time.Millisecond)
+		_, err = a.In("acme").Resume(t.Context(), "waits")
+		require.ErrorIs(t, err, arc.ErrRunning)
+		r, err = a.In("acme").Wait(t.Context(), "waits")
+		require.NoError(t, err)
+		require.Equal(t, arc.Delivered, r.Status)
+		require.Equal(t, 1, signed)
+
+		ended := make(chan error)
+		go func() {
+			_, err := a.Run(t.Context(), arc.Objective{ID: "sticks", Scope: "acme", Tasks: []reason.Task{task("write", "")}})
+			ended <- err
+		}()
+		<-began
+		var told []string
+		followed := make(chan bool)
+		go func() {
+			for e, err := range v.Watch(t.Context(), "sticks") {
+				require.NoError(t, err)
+				told = append(told, e.Kind)
+			}
+			close(followed)
+		}()
+		at := time.Now()
+		require.NoError(t, v.Cancel(t.Context(), "sticks", "not needed"))
+		require.ErrorIs(t, <-ended, context.Canceled)
+		require.Less(t, time.Since(at), time.Second)
+		<-followed
+		require.Equal(t, []string{"begun", "attempt", "canceled"}, told)
+		r, err = a.In("acme").Report(t.Context(), "sticks")
+		require.NoError(t, err)
+		require.Equal(t, "not needed", r.Text)
+
+		// Who leaves a run leaves it to any process.
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() { <-began; cancel() }()
+		_, err = a.Run(ctx, arc.Objective{ID: "left", Scope: "acme", Tasks: []reason.Task{task("write", "")}})
+		require.ErrorIs(t, err, context.Canceled)
+		go func() { <-began; require.NoError(t, v.Cancel(t.Context(), "left", "")) }()
+		_, err = v.Resume(t.Context(), "left")
+		require.ErrorIs(t, err, context.Canceled)
+
+		// What one remembers the other recalls.
+		m, err := a.In("acme").Memory(t.Context())
+		require.NoError(t, err)
+		_, err = m.Remember(t.Context(), memory.Draft{Kind: memory.Fact, Content: "The door code is 4711."})
+		require.NoError(t, err)
+		m, err = v.Memory(t.Context())
+		require.NoError(t, err)
+		hits, err := m.Recall(t.Context(), memory.Query{Text: "door code"})
+		require.NoError(t, err)
+		require.Len(t, hits, 1)
+
+		// Another Agent of the name ends this one.
+		c, _ := agent(t, st, h, &arc.Options{Process: "a"})
+		time.Sleep(6 * time.Second)
+		_, err = a.Run(t.Context(), arc.Objective{Text: "write"})
+		require.ErrorIs(t, err, arc.ErrClosed)
+		require.Equal(t, arc.Delivered, run(t, c, arc.Objective{Text: "write"}).Status)
+		require.NoError(t, c.Close())
+		for e := range st.Scan(t.Context(), store.Range{Prefix: "process/"}) {
+			require.Equal(t, "process/b", e.Key)
+		}
+	})
+}
+
+// Many runs, three processes that come and go: each run is delivered by one of them, and nothing is paid twice.
+func TestThreeProcesses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := store.NewMem()
+		var mu sync.Mutex
+		paid := map[string]int{}
+		h := arc.Host{Workers: []act.Worker{{
+			Name: "bank", Irreversible: true, Gates: []act.Gate{act.NoGate},
+			Executor: act.ExecutorFunc(func(ctx context.Context, c *act.Call) (*act.Result, error) {
+				mu.Lock()
+				paid[c.Run]++
+				mu.Unlock()
+				select {
+				case <-time.After(3 * time.Second):
+				case <-ctx.Done():
+					return nil, ctx.Err()
+				}
+				return &act.Result{Text: "paid"}, nil
+			})}}}
+		lines, agents := make([]*line, 3), make([]*arc.Agent, 3)
+		for n := range agents {
+			lines[n] = &line{Changer: st}
+			agents[n], _ = agent(t, lines[n], h, &arc.Options{Process: fmt.Sprint(n)})
+		}
+		var runs sync.WaitGroup
+		for n := range 30 {
+			runs.Go(func() {
+				_, err := agents[n%3].Run(t.Context(), arc.Objective{ID: fmt.Sprint(n), Text: fmt.Sprint("pay ", n)})
+				if n%3 == 0 && err == nil || n%3 != 0 && err != nil && !errors.Is(err, arc.ErrRunning) {
+					t.Errorf("run %d: %v", n, err)
+				}
+			})
+		}
+		time.Sleep(time.Second)
+		lines[0].set(true, nil) // in the middle of ten payments
+		runs.Wait()
+		for n := range 30 {
+			id := fmt.Sprint(n)
+			for {
+				r, err := agents[1].In("").Report(t.Context(), id)
+				require.NoError(t, err)
+				if r.Status == arc.Delivered {
+					break
+				}
+				if r.Status == arc.Waiting && len(r.Approvals) > 0 {
+					require.Zero(t, n%3)
+					require.Contains(t, r.Text, "its end is not known")
+					break
+				}
+				time.Sleep(time.Second)
+			}
+			require.Equal(t, 1, paid[id], "run %d", n)
+		}
+	})
+}

@@ -1,0 +1,114 @@
+package rank
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/arc-learn/arc/internal/codec"
+	"github.com/arc-learn/arc/store"
+)
+
+// pacer is what a Book has that keeps an average price.
+type pacer struct {
+	key     string
+	average float64
+}
+
+// account is the state of a pacer.
+type account struct {
+	rev   store.Revision
+	Saved float64 // multiples of the average price
+	Lean  float64 // logarithm of what a success may cost, in multiples of twice the average price
+}
+
+const (
+	mostSaved = 20
+	mostDebt  = 10
+	thrift    = .15 // what a saved multiple adds to the logarithm at once …
+	drift     = .01 // … and for good
+	mostLean  = 12
+)
+
+// Pacer returns the scope's Book for an open stream of tasks that may cost average US dollars each, each tried once. Its
+// Learned takes the candidate whose worth (see [Book.Learned]), at what a success may cost at the moment, is most above
+// its price, of those that the stream's account can bear, and at least the cheapest one; the Score is worth, in dollars,
+// less price. What is told to its Stage and Observe is charged to the account, each Run once; a sample without a cost
+// is taken to have cost what its candidate usually does.
+//
+// What was saved raises what a success may cost, debts lower it. The debt of a stream is at most ten tasks' worth, as
+// long as its cheapest candidate costs less than the average; of what was saved twenty tasks' worth can be spent later.
+// The account is kept in the store under the stream's name. Candidates and their prices may change with every call: a
+// Candidate's Price counts at once where it is given, and what it was observed to cost where it is not.
+func (b *Book) Pacer(name string, average float64) (*Book, error) {
+	if err := store.CheckID(name); err != nil {
+		return nil, err
+	}
+	if !(average > 0 && average <= maxUSD) {
+		return nil, fmt.Errorf("%w: an average price of %v", ErrInvalid, average)
+	}
+	return &Book{b.book, b.scope, &pacer{b.scope.name.Key(pacerName, name), average}}, nil
+}
+
+func (b *Book) paced(sk *skill, t Task, cs []Candidate) []contender {
+	p, a, v := b.pacer, b.pacers[b.pacer.key], b.view(sk, t, cs)
+	rungs, _ := sk.rungs(Task{}, cs)
+	success := 2 * p.average * math.Exp(a.Lean+thrift*a.Saved)
+	cheapest := math.Inf(1)
+	for i := range rungs {
+		cheapest = min(cheapest, rungs[i].price)
+	}
+	var fs []contender
+	for i := range rungs {
+		price := rungs[i].price
+		if price > cheapest && a.Saved+1-price/p.average < -mostDebt {
+			continue
+		}
+		worth, extra := v.estimate(&cs[i])
+		fs = append(fs, contender{i, success*worth - price, success*(worth+extra) - price})
+	}
+	return fs
+}
+
+// charge stages what a sample cost.
+func (b *Book) charge(ctx context.Context, batch *store.Batch, s *Sample) error {
+	p := b.pacer
+	usd, known := s.cost()
+	if !known {
+		b.mu.Lock()
+		r := &b.scope.skill(s.Skill).known(s.Candidate).rec.Rating
+		usd = r.USD / max(1, r.Priced)
+		b.mu.Unlock()
+	}
+	a, c, err := codec.Load[account](ctx, batch, p.key)
+	if err != nil {
+		return err
+	}
+	a.Saved = min(mostSaved, a.Saved+1-usd/p.average)
+	a.Lean = min(mostLean, max(-mostLean, a.Lean+drift*a.Saved))
+	batch.After(func(rev store.Revision) {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		a.rev = rev
+		b.pacers[p.key] = a
+	})
+	return codec.Put(batch, p.key, &a, c)
+}
+
+// applyAccount takes an account in, unless a newer one is there.
+func (b *book) applyAccount(e store.Entry) {
+	var a account
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if e.Deleted {
+		delete(b.pacers, e.Key)
+		return
+	}
+	if err := codec.Unmarshal(e.Value, &a); err != nil {
+		b.logger.Warn("rank: the account of a pacer cannot be read and begins anew", "key", e.Key, "error", err)
+		a = account{}
+	}
+	if a.rev = e.Rev; a.rev >= b.pacers[e.Key].rev {
+		b.pacers[e.Key] = a
+	}
+}

@@ -1,0 +1,336 @@
+package reason_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/reason/reasontest"
+)
+
+var way = json.RawMessage(`{"type":"object","properties":{"way":{"type":"string"}},"required":["way"],"additionalProperties":false}`)
+
+type answered struct{ Way string }
+
+func request() *reason.Request {
+	return &reason.Request{Schema: way, Messages: []reason.Message{{Role: reason.UserRole, Text: "Which way?"}}}
+}
+
+func TestAsk(t *testing.T) {
+	const left = `{"way":"left"}`
+	for _, c := range []struct{ said, wrong string }{
+		{left, ""},
+		{" \ufeff\n```json\n" + left + "\n```\n", ""},
+		{"Here it is:\n```\n" + left + "```", ""},
+		{"<think>I could " + `{"way":"right"}` + ", but</think>\n" + left, ""},
+		{"[THINK]" + `{"way":"right"}` + "[/THINK]" + left, ""},
+		{"<THINK>a</think> <think>" + `{"way":"right"}` + "</Think>" + left, ""},
+		{"◁think▷" + `{"way":"right"}` + "◁/think▷" + left, ""},
+		{"<think>a <think>" + `{"way":"right"}` + "</think> b</think>" + left, ""},
+		{"<seed:think>" + `{"way":"right"}` + "</seed:think>" + left, ""},
+		{"the template began the thought, " + `{"way":"right"}` + "\n</think>\n\n" + left, ""},
+		{`{"way":"a <think> in </think> it"}`, ""},
+		{"<think>I could " + `{"way":"right"}` + " but that is too harsh, so rather", "thought that never ends"},
+		{"<think>a</think>", "nothing but thoughts"},
+		{"[THINK] I could " + left, "thought that never ends"},
+		{"<think>a<think>b</think>" + left, "thought that never ends"},
+		{"", "no JSON object"},
+		{"I will not.", "no JSON object"},
+		{left + left, "something after"},
+		{left + " but that is too harsh", "something after"},
+		{"[" + left + "]", "array"},
+		{`{"way":"left`, "cut off"},
+		{`{"way":7}`, "'/way': got number, want string"},
+		{`{"way":"left","Way":"right"}`, "additional properties 'Way'"},
+		{`{"way":"a","way":7}`, "want string"},
+		{strings.Repeat(`{"way":`, 500) + "1" + strings.Repeat("}", 500), "levels"},
+	} {
+		// An answer that cannot be used is asked for again, once, with what was wrong.
+		s := reasontest.NewScript(reasontest.Say(c.said), reasontest.Say(`{"way":"second"}`))
+		got, usage, err := reason.Ask[answered](t.Context(), s, request(), nil)
+		require.NoError(t, err, c.said)
+		if c.wrong == "" {
+			require.NotEqual(t, "second", got.Way, c.said)
+			require.NotEqual(t, "right", got.Way, c.said)
+			require.Equal(t, 1, usage.Calls)
+			continue
+		}
+		require.Equal(t, "second", got.Way, c.said)
+		require.Len(t, s.Requests(), 2)
+		again := s.Requests()[1].Messages
+		require.Len(t, again, 3)
+		require.Contains(t, again[2].Text, c.wrong, c.said)
+
+		s = reasontest.NewScript(reasontest.Say(c.said), reasontest.Say(c.said))
+		_, usage, err = reason.Ask[answered](t.Context(), s, request(), nil)
+		var e *reason.Error
+		require.ErrorAs(t, err, &e)
+		require.Equal(t, reason.Invalid, e.Class)
+		if !strings.Contains(c.wrong, "thought") {
+			require.Equal(t, 2, usage.Calls)
+			require.Equal(t, usage, e.Usage)
+		}
+	}
+}
+
+func TestAskRefuses(t *testing.T) {
+	refused := reasontest.NewScript(func(context.Context, *reason.Request) (*reason.Response, error) {
+		return &reason.Response{Text: "I will not.", Stop: reason.StopFilter}, nil
+	})
+	_, _, err := reason.Ask[answered](t.Context(), refused, request(), nil)
+	require.ErrorContains(t, err, "refuses to answer: I will not.")
+	require.Len(t, refused.Requests(), 1, "a refusal is not asked for again")
+
+	cut := reasontest.NewScript(func(context.Context, *reason.Request) (*reason.Response, error) {
+		return &reason.Response{Text: `{"way":"left"}`, Stop: reason.StopLength}, nil
+	}, reasontest.Say(`{"way":"right"}`))
+	got, _, err := reason.Ask(t.Context(), cut, request(), func(a *answered) error {
+		if a.Way == "left" {
+			return errors.New("not left")
+		}
+		return nil
+	})
+	require.NoError(t, err)
+	require.Equal(t, "right", got.Way)
+
+	_, _, err = reason.Ask[answered](t.Context(), cut, &reason.Request{}, nil)
+	require.ErrorContains(t, err, "no schema")
+	limited := &reason.Error{Class: reason.RateLimited, Usage: &reason.Usage{Input: 3}}
+	_, usage, err := reason.Ask[answered](t.Context(), reasontest.NewScript(reasontest.Say("no"), reasontest.Fail(limited)), request(), nil)
+	var e *reason.Error
+	require.ErrorAs(t, err, &e)
+	require.Equal(t, reason.RateLimited, e.Class)
+	require.Equal(t, 103, usage.Input)
+	require.Equal(t, 3, limited.Usage.Input, "the host's error is not changed")
+}
+
+// Of a thought that the model's template has begun, only the end is there.
+func TestThoughtWithoutItsBeginning(t *testing.T) {
+	for said, want := range map[string]string{
+		"I look it up.\n</think>\n\nIt is lost.":            "It is lost.",
+		"I look\n[/THINK]\nit up.\n</THINK>\r\nIt is lost.": "It is lost.",
+		"◁\n◁/think▷\nIt is lost.":                          "It is lost.",
+		"As HTML:\n<div class=a>\n<p>\n</p>\n</div>\ndone":  "As HTML:\n<div class=a>\n<p>\n</p>\n</div>\ndone",
+		"close it by </b> or\nby </i>":                      "close it by </b> or\nby </i>",
+		"I look it up.\n</think>\n":                         "",
+	} {
+		resp, err := reason.Generate(t.Context(), reasontest.NewScript(reasontest.Say(said)), &reason.Request{})
+		if want == "" {
+			require.ErrorContains(t, err, "nothing but thoughts")
+			continue
+		}
+		require.NoError(t, err)
+		require.Equal(t, want, resp.Text)
+	}
+}
+
+// A model that thinks in its text, and then calls a tool, has answered; one whose thought never ends has not.
+func TestThoughtBeforeCalls(t *testing.T) {
+	for said, ok := range map[string]bool{"<think>I look it up.</think>\n": true, "I look it up.\n</think>\n": true, "<think>I look it": false} {
+		m := reason.ModelFunc(func(context.Context, *reason.Request) (*reason.Response, error) {
+			return &reason.Response{Text: said, Calls: []reason.ToolCall{{ID: "1", Name: "look", Inputs: []byte("{}")}}}, nil
+		})
+		resp, err := reason.Generate(t.Context(), m, &reason.Request{})
+		require.Equal(t, ok, err == nil, said)
+		if ok {
+			require.Empty(t, resp.Text)
+			require.Len(t, resp.Calls, 1)
+		}
+	}
+}
+
+// In free text, too, and however it is cut into pieces, OnText gets what Text is.
+func TestThoughtsInStreams(t *testing.T) {
+	for said, want := range map[string]string{
+		"plain":             "plain",
+		"<think>a</think>b": "b",
+		"  \n<think>a<b>x</b></think>\n[D]e[/D] f":    "f",
+		"<think>a<think>b</think>c</think>d <b>e</b>": "d <b>e</b>",
+		"< 5 and <b":         "< 5 and <b",
+		"<b":                 "<b",
+		"[NOTE] all is well": "[NOTE] all is well",
+		"◁think▷ü◁/think▷ü":  "ü",
+		"<think>" + strings.Repeat("long ", 1000) + "</think>x": "x",
+		"<think>never": "",
+	} {
+		for size := range 9 {
+			var pieces []string
+			for rest := said; rest != ""; {
+				n := len(rest)
+				if size > 0 {
+					n = min(size, n)
+				}
+				for !utf8.ValidString(rest[:n]) {
+					n++
+				}
+				pieces, rest = append(pieces, rest[:n]), rest[n:]
+			}
+			told := ""
+			r := &reason.Request{OnText: func(p string) { told += p }}
+			resp, err := reason.Generate(t.Context(), reasontest.NewScript(reasontest.Say(pieces...)), r)
+			require.Equal(t, want, told, "%q by %d", said, size)
+			if want == "" {
+				require.ErrorContains(t, err, "never ends")
+				continue
+			}
+			require.NoError(t, err)
+			require.Equal(t, want, resp.Text)
+		}
+	}
+}
+
+func FuzzThoughts(f *testing.F) {
+	f.Add("<a>x</a>[B]y[/B]◁c▷◁/c▷ z", 3)
+	f.Add("<a><b></a>{\"a\":1}", 1)
+	f.Fuzz(func(t *testing.T, said string, size int) {
+		if !utf8.ValidString(said) || size < 1 {
+			t.Skip()
+		}
+		var pieces []string
+		for runes := []rune(said); len(runes) > 0; runes = runes[min(size, len(runes)):] {
+			pieces = append(pieces, string(runes[:min(size, len(runes))]))
+		}
+		whole, err1 := reason.Generate(t.Context(), reasontest.NewScript(reasontest.Say(said)), &reason.Request{})
+		told := ""
+		r := &reason.Request{OnText: func(p string) { told += p }}
+		parts, err2 := reason.Generate(t.Context(), reasontest.NewScript(reasontest.Say(pieces...)), r)
+		require.Equal(t, err1 == nil, err2 == nil)
+		if err1 == nil {
+			require.Equal(t, whole.Text, parts.Text)
+			require.Equal(t, whole.Text, told)
+			require.True(t, strings.HasSuffix(said, whole.Text))
+		}
+	})
+}
+
+type typedNil struct{ reason.Model }
+
+func (*typedNil) Generate(context.Context, *reason.Request) (*reason.Response, error) {
+	var e *reason.Error
+	return nil, e
+}
+
+func TestGenerateGuards(t *testing.T) {
+	model := func(resp *reason.Response, err error) reason.Model {
+		return reason.ModelFunc(func(context.Context, *reason.Request) (*reason.Response, error) { return resp, err })
+	}
+	var nobody *typedNil
+	for name, c := range map[string]struct {
+		m     reason.Model
+		class reason.ErrorClass
+	}{
+		"no model":             {nil, reason.Permanent},
+		"a typed nil error":    {nobody, reason.Invalid},
+		"nothing":              {model(nil, nil), reason.Invalid},
+		"a panic":              {reason.ModelFunc(nil), reason.Invalid},
+		"huge":                 {model(&reason.Response{Text: strings.Repeat("x", 9<<20)}, nil), reason.Invalid},
+		"no UTF-8":             {model(&reason.Response{Text: "\xff"}, nil), reason.Invalid},
+		"permission":           {model(nil, errors.New("HTTP 403")), reason.Permanent},
+		"words":                {model(nil, errors.New("rate limit")), reason.RateLimited},
+		"a response and error": {model(&reason.Response{}, &reason.Error{Class: reason.Unavailable}), reason.Unavailable},
+	} {
+		resp, err := reason.Generate(t.Context(), c.m, &reason.Request{})
+		require.Nil(t, resp, name)
+		var e *reason.Error
+		require.ErrorAs(t, err, &e, name)
+		require.Equal(t, c.class, e.Class, name)
+	}
+	own := errors.New("something else")
+	_, err := reason.Generate(t.Context(), model(nil, own), &reason.Request{})
+	require.Equal(t, own, err)
+
+	ctx, cancel := context.WithCancel(t.Context())
+	ends := reason.ModelFunc(func(context.Context, *reason.Request) (*reason.Response, error) {
+		cancel()
+		return nil, &reason.Error{Class: reason.Unavailable, Usage: &reason.Usage{Input: 5}}
+	})
+	_, err = reason.Generate(ctx, ends, &reason.Request{})
+	require.ErrorIs(t, err, context.Canceled)
+	var e *reason.Error
+	require.ErrorAs(t, err, &e, "it has cost something")
+
+	given := &reason.Response{Usage: &reason.Usage{Input: -1}, Calls: []reason.ToolCall{
+		{Name: "a"}, {Name: "b", ID: "x", Inputs: json.RawMessage(`{"a`)}, {Name: "c", ID: "x", Inputs: json.RawMessage(`[1]`)},
+	}}
+	resp, err := reason.Generate(t.Context(), model(given, nil), &reason.Request{})
+	require.NoError(t, err)
+	require.Nil(t, resp.Usage, "what cannot be is unknown")
+	require.Equal(t, []reason.ToolCall{
+		{Name: "a", ID: "call_1", Inputs: json.RawMessage(`{}`)}, {Name: "b", ID: "x", Inputs: json.RawMessage(`"{\"a"`)},
+		{Name: "c", ID: "call_3", Inputs: json.RawMessage(`[1]`)},
+	}, resp.Calls)
+	require.Empty(t, given.Calls[0].ID, "the model's own is not changed")
+}
+
+func TestUsageAndPrice(t *testing.T) {
+	var none *reason.Usage
+	require.Nil(t, none.Add(nil))
+	a := &reason.Usage{Calls: 1, Input: 1_000_000, Cached: 400_000, Output: 500_000}
+	require.Equal(t, a, none.Add(a))
+	require.Nil(t, a.Add(a).CostUSD, "unknown is not 0")
+	sum := a.Add(&reason.Usage{Calls: 2, CostUSD: new(0.5)}).Add(&reason.Usage{CostUSD: new(0.25)})
+	require.Equal(t, 3, sum.Calls)
+	require.InDelta(t, 0.75, *sum.CostUSD, 1e-12)
+
+	m := reason.ModelFunc(func(context.Context, *reason.Request) (*reason.Response, error) {
+		return &reason.Response{Text: "x", Usage: a}, nil
+	})
+	for rate, usd := range map[[3]float64]float64{
+		{3, 15, 0.3}: .6*3 + .4*.3 + .5*15, {3, 15}: 3 + .5*15, {}: 0,
+	} {
+		resp, err := reason.Generate(t.Context(), reason.Price(m, rate[0], rate[1], rate[2]), &reason.Request{})
+		require.NoError(t, err)
+		require.InDelta(t, usd, *resp.Usage.EstimateUSD, 1e-9)
+		require.Nil(t, resp.Usage.CostUSD, "an estimate is not reported")
+	}
+	require.Nil(t, a.EstimateUSD)
+	failing := reasontest.NewScript(reasontest.Fail(&reason.Error{Class: reason.Unavailable, Usage: a}))
+	_, err := reason.Generate(t.Context(), reason.Price(failing, 1, 0, 0), &reason.Request{})
+	var e *reason.Error
+	require.ErrorAs(t, err, &e)
+	require.InDelta(t, 1, *e.Usage.EstimateUSD, 1e-9)
+	require.False(t, math.IsNaN(*e.Usage.EstimateUSD))
+}
+
+func TestRecordAndReplay(t *testing.T) {
+	var tape strings.Builder
+	script := reasontest.NewScript(reasontest.Say("one"), reasontest.Fail(&reason.Error{Class: reason.RateLimited, Status: 429, Wait: 7e9,
+		Err: errors.New("slow")}), reasontest.Say("two"), reasontest.Fail(errors.New("odd")))
+	recorded := reason.Record(script, &tape)
+	ask := func(m reason.Model, text string) string {
+		told := ""
+		resp, err := reason.Generate(t.Context(), m, &reason.Request{System: "<&>", OnText: func(p string) { told += p },
+			Messages: []reason.Message{{Role: reason.UserRole, Text: text}}})
+		if e, ok := errors.AsType[*reason.Error](err); ok {
+			return string(e.Class) + e.Wait.String() + e.Error()
+		}
+		if err != nil {
+			return "0s" + err.Error() // a class that is not known
+		}
+		require.Equal(t, resp.Text, told)
+		return resp.Text
+	}
+	var want []string
+	for _, text := range []string{"a", "a", "a", "b"} {
+		want = append(want, ask(recorded, text))
+	}
+	require.Equal(t, []string{"one", "rate_limited7srate_limited: status 429: slow", "two", "0sodd"}, want)
+	again, err := reason.Replay(strings.NewReader(tape.String()))
+	require.NoError(t, err)
+	got := []string{"", "", "", ask(again, "b")}
+	for i := range 3 {
+		got[i] = ask(again, "a")
+	}
+	require.Equal(t, want, got)
+	_, err = again.Generate(t.Context(), &reason.Request{})
+	require.ErrorContains(t, err, "not in the recording")
+	_, err = reason.Replay(strings.NewReader("{}\n"))
+	require.ErrorContains(t, err, "line 1")
+}

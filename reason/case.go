@@ -1,0 +1,133 @@
+package reason
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/arc-learn/arc/internal/schema"
+	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/rank"
+	"github.com/arc-learn/arc/store"
+)
+
+// Case is what is to be done, and what is known of it. Whoever hands one to package learn says what a plan depends on;
+// a reasoner, and a worker, is told of the run at hand by it.
+type Case struct {
+	ID, Run    string           `cbor:",omitzero"` // of the Advice on it, unique in the Scope, "": package learn makes one; and of the run
+	Scope      memory.Scope     `cbor:",omitzero"` // "": that of the options
+	Lessons    memory.Scope     `cbor:",omitzero"` // Scope or a scope above it: what plans, warnings and statistics are shared in; "": Scope
+	Also       []memory.Scope   `cbor:",omitzero"`
+	Session    string           `cbor:",omitzero"` // the thread of its episodes
+	Situation  string           `cbor:",omitzero"` // the kind of case, in the host's words
+	Text       string           `cbor:",omitzero"` // what is wanted, at most 64 KiB; in a subgoal: the subgoal
+	Inputs     json.RawMessage  `cbor:",omitzero"` // an object; what varies belongs here, not in the text
+	Data       json.RawMessage  `cbor:",omitzero"` // what belongs to it and is no part of the case: a ticket's text, a log
+	Conditions []string         `cbor:",omitzero"` // what else must hold for the same plan to be right
+	Goals      []string         `cbor:",omitzero"` // in a subgoal: those above it, outermost first
+	Skill      string           `cbor:",omitzero"` // of the step, for Candidates and for warnings
+	Candidates []rank.Candidate `cbor:",omitzero"` // to be ranked
+	Turns      []Message        `cbor:",omitzero"` // what was said before; the user's count for recall
+	Actor      string           `cbor:",omitzero"` // who asks; "": what is said is not kept as episodes. A program that asks has a Scope of its own
+	Fresh      bool             `cbor:",omitzero"` // nothing is recalled and nothing fires; the outcome is learned
+
+	Known
+	Lineage   []Delivery `cbor:",omitzero"` // the run's, the oldest first
+	Answers   []Answer   `cbor:",omitzero"`
+	Complaint string     `cbor:",omitzero"` // why the previous decision, or attempt, was refused
+}
+
+// Check returns an error unless the scopes of the case are of one tenant, Lessons is its Scope or above it, and nothing
+// is longer than its bound (Text and Inputs 64 KiB, Situation 4 KiB, names [store.MaxID]).
+func (c *Case) Check() error {
+	for _, s := range append([]memory.Scope{c.Scope, c.Lessons}, c.Also...) {
+		if err := s.Check(); err != nil {
+			return err
+		}
+		if s.Tenant() != c.Scope.Tenant() {
+			return fmt.Errorf("the scope %q is of another tenant than %q", s, c.Scope)
+		}
+	}
+	if !c.Lessons.Contains(c.Scope) {
+		return fmt.Errorf("the lessons of %q are not above it: %q", c.Scope, c.Lessons)
+	}
+	if c.ID != "" {
+		if err := store.CheckID(c.ID); err != nil {
+			return err
+		}
+	}
+	return cmp.Or(store.Limit("text", len(c.Text), 64<<10), store.Limit("inputs", len(c.Inputs), 64<<10),
+		store.Limit("situation", len(c.Situation), 4<<10), store.Limit("skill", len(c.Skill), store.MaxID),
+		store.Limit("session", len(c.Session), store.MaxID), store.Limit("actor", len(c.Actor), store.MaxID))
+}
+
+// Use returns the plan of a suggestion, by its name, with its parameters filled: by inputs, an object by their names,
+// and for the rest by the inputs of the case, whose paths are dotted. A parameter that nobody fills, a name that is none,
+// and a value of another JSON type than the parameter had are errors that name it.
+func (c *Case) Use(name string, inputs json.RawMessage) (*Plan, error) {
+	i := slices.IndexFunc(c.Suggestions, func(s Suggestion) bool { return s.Name == name })
+	if i < 0 {
+		return nil, fmt.Errorf("no suggestion has the name %q", name)
+	}
+	s, values := c.Suggestions[i], make(map[string]any)
+	of, err := schema.Read(c.Inputs)
+	given, err2 := schema.Read(inputs)
+	object, ok := given.(map[string]any)
+	if err = cmp.Or(err, err2); err != nil || !ok && given != nil {
+		return nil, fmt.Errorf("the inputs of %s: %w", name, cmp.Or(err, errors.New("no JSON object")))
+	}
+	schema.Rewrite("", of, func(path string, v any) any { values[path] = v; return v })
+	for k, v := range object {
+		want, known := s.Parameters[k]
+		if !known {
+			return nil, fmt.Errorf("%s has no parameter %q, but %q", name, k, slices.Sorted(maps.Keys(s.Parameters)))
+		}
+		want = cmp.Or(want, typeOf(values[k]))
+		if got := typeOf(v); got == "" || want != "" && got != want {
+			return nil, fmt.Errorf("%s wants a %s for %q", name, cmp.Or(want, "string, number or bool"), k)
+		}
+		values[k] = v
+	}
+	var swap []string // alone a value has its own type, in a text it is one
+	for _, p := range slices.Sorted(maps.Keys(s.Parameters)) {
+		v, ok := values[p]
+		whole, err := schema.Marshal(v)
+		if want := s.Parameters[p]; !ok || err != nil || want != "" && typeOf(v) != want {
+			return nil, fmt.Errorf("%s wants a %s for %q", name, cmp.Or(want, "value"), p)
+		}
+		at, _ := schema.Marshal("{" + p + "}")
+		swap = append([]string{string(at), string(whole)}, append(swap, inside(at), inside(whole))...)
+	}
+	fill, out := strings.NewReplacer(swap...), &Plan{Calls: slices.Clone(s.Calls)}
+	for i, call := range out.Calls {
+		if len(call.Inputs) == 0 {
+			continue
+		}
+		if out.Calls[i].Inputs, err = schema.Canonical(json.RawMessage(fill.Replace(string(call.Inputs)))); err != nil {
+			return nil, fmt.Errorf("the inputs of %s: %w", call.Name, err)
+		}
+	}
+	return out, nil
+}
+
+// inside is a value of JSON as it stands in a string.
+func inside(raw json.RawMessage) string {
+	return strings.TrimSuffix(strings.TrimPrefix(string(raw), `"`), `"`)
+}
+
+// typeOf is the type of a value that a parameter may have, else "".
+func typeOf(v any) string {
+	switch v.(type) {
+	case string:
+		return "string"
+	case json.Number:
+		return "number"
+	case bool:
+		return "bool"
+	}
+	return ""
+}

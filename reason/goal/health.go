@@ -1,0 +1,124 @@
+package goal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/arc-learn/arc"
+	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/rank"
+	"github.com/arc-learn/arc/reason"
+)
+
+// Domains that a Keeper reads itself.
+const (
+	fleetDomain  = "agent_fleet_health"
+	memoryDomain = "memory_health"
+	maxRecent    = 10 // failures of an agent
+)
+
+// figuresOf are those of a worker in the last 24 hours.
+func figuresOf(book *rank.Book, name string) map[string]any {
+	h, recent := book.Health(name, "", 24*time.Hour)
+	failures := []any{} // the newest first
+	for _, s := range slices.Backward(recent[max(0, len(recent)-maxRecent):]) {
+		failures = append(failures, map[string]any{"correlationId": s.Run, "skill": s.Skill, "reason": s.Class})
+	}
+	f := map[string]any{
+		"agentName": name, "p50LatencyMs": h.P50.Milliseconds(), "p95LatencyMs": h.P95.Milliseconds(),
+		"recentFailures": failures, "totalOutcomes": h.Attempts, "failureRate1h": 0.0, "costPerSuccessfulOutcome": 0.0,
+	}
+	cost := 0.0
+	for _, usd := range []*float64{h.CostUSD, h.EstimateUSD} { // reported, and estimated of the rest
+		if usd != nil {
+			cost += *usd
+		}
+	}
+	if f["totalCostUsd"] = cost; h.Delivered > 0 {
+		f["costPerSuccessfulOutcome"] = cost / float64(h.Delivered)
+	}
+	if h.Attempts > 0 {
+		f["successRate"] = float64(h.Delivered) / float64(h.Attempts)
+	}
+	if hour, _ := book.Health(name, "", time.Hour); hour.Attempts > 0 {
+		f["failureRate1h"] = float64(hour.Attempts-hour.Delivered) / float64(hour.Attempts)
+	}
+	return f
+}
+
+// fleet reads agent_fleet_health.
+func (k *Keeper) fleet(ctx context.Context) (any, error) {
+	book, err := k.view.Book(ctx)
+	if err != nil {
+		return nil, err
+	}
+	agents, byName, skills := []any{}, map[string]any{}, map[string]any{}
+	worst, orphans := 0.0, map[string]bool{}
+	for name, skill := range book.Known() {
+		if byName[name] == nil {
+			of := figuresOf(book, name)
+			byName[name], worst = of, max(worst, of["failureRate1h"].(float64))
+			agents = append(agents, of)
+		}
+		if all, _ := book.Health("", skill, 24*time.Hour); skill != "" && all.Attempts > 0 && all.Delivered == 0 {
+			orphans[skill] = true
+		}
+		if today := book.Day("", skill, k.world.now()); skill != "" && today.Judged > 0 {
+			rate := float64(today.Delivered) / float64(today.Judged)
+			skills[skill] = map[string]any{"successRate": rate, "totalOutcomes": today.Judged}
+		}
+	}
+	return map[string]any{
+		"agents": agents, "byName": byName, "skills": skills, "maxFailureRate1h": worst,
+		"totalCostUsd1d": figuresOf(book, "")["totalCostUsd"], "orphanedSkillCount": len(orphans), "windowHours": 24,
+		"collectedAt": k.world.now().UnixMilli(),
+	}, nil
+}
+
+// memory reads memory_health. A memory that cannot be used is a reading, too.
+func (k *Keeper) memory(ctx context.Context) (any, error) {
+	var kinds map[memory.Kind]int
+	var quarantined int
+	var all memory.Stats
+	space, unwell := k.view.Memory(ctx)
+	searched := unwell
+	if unwell == nil {
+		kinds, quarantined, all, unwell = space.Health(ctx)
+		_, searched = space.Recall(ctx, memory.Query{Text: "health", K: 1})
+	}
+	memories, wrong := 0, ""
+	for _, n := range kinds {
+		memories += n
+	}
+	if err := errors.Join(unwell, searched); err != nil {
+		wrong = clip(err.Error())
+	}
+	return map[string]any{
+		"healthy": unwell == nil, "searchWorking": searched == nil, "error": wrong, "memories": memories,
+		"quarantined": quarantined, "helped": all.Helped, "misled": all.Misled,
+	}, ctx.Err()
+}
+
+// Upkeep returns a worker with an effect on memory_health: it has the Agent maintain its scope, merges memories that
+// are equal, and fails while memory is not healthy afterwards. A host gives it to SetWorkers, once there is an Agent.
+func Upkeep(a *arc.Agent) act.Worker {
+	return act.Worker{
+		Name: "memory upkeep", Description: "Cleans up what is remembered.", ByName: true, Gates: []act.Gate{act.NoGate},
+		Effects: []reason.Delta{{Path: memoryDomain, Op: "set"}},
+		Executor: act.ExecutorFunc(func(ctx context.Context, c *act.Call) (*act.Result, error) {
+			deleted, err := a.Maintain(ctx, c.Scope)
+			space, wrong := a.In(c.Scope).Memory(ctx)
+			if err = errors.Join(err, wrong); err != nil {
+				return nil, err
+			}
+			merged, near, err := space.Consolidate(ctx)
+			_, _, _, wrong = space.Health(ctx)
+			said := fmt.Sprintf("%d old runs deleted, %d memories merged, %d pairs alike", deleted, merged, len(near))
+			return &act.Result{Text: said}, errors.Join(err, wrong)
+		}),
+	}
+}

@@ -1,0 +1,424 @@
+package goal
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/arc-learn/arc"
+	"github.com/arc-learn/arc/internal/call"
+	"github.com/arc-learn/arc/internal/codec"
+	"github.com/arc-learn/arc/learn"
+	"github.com/arc-learn/arc/meta/proposal"
+	"github.com/arc-learn/arc/rank"
+	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/store"
+)
+
+// The guards of a dispatch, as the self-improving loop has them, beside the cooldown of a goal.
+const (
+	maxFailures = 3 // of an action for a goal
+	window      = 5 * time.Minute
+	rest        = 10 * time.Minute // of an action that has failed so often, or that no further attempt mends
+
+	claimed = 10 * time.Second // after which a dispatch that nobody has begun is begun by who finds it
+	kind    = "goal"           // of keys
+)
+
+// Keeper keeps the goals of a scope by runs of an Agent. Several Keepers, in as many processes, may keep the same goals
+// over one store: a goal is dispatched by one of them.
+type Keeper struct {
+	agent     *arc.Agent
+	view      arc.View
+	group     *store.Group
+	world     *World
+	goals     *Goals
+	policy    rank.Policy
+	proposals *proposal.Book
+	runs      sync.WaitGroup // that were begun here
+
+	ticking  sync.Mutex
+	proposed map[string]time.Time // when an action was last proposed for a goal
+
+	mu   sync.Mutex
+	errs []error // of runs that could not begin, for the next Tick
+}
+
+// record is what is kept of a goal.
+type record struct {
+	N      int             `cbor:"1,keyasint"`           // dispatches so far
+	Run    string          `cbor:"2,keyasint,omitempty"` // that is under way
+	Worker string          `cbor:"3,keyasint,omitempty"` // of the last dispatch
+	Skill  string          `cbor:"4,keyasint,omitempty"`
+	Began  time.Time       `cbor:"5,keyasint,omitzero"`
+	Ended  time.Time       `cbor:"6,keyasint,omitzero"`
+	Judge  string          `cbor:"7,keyasint,omitempty"` // the run that a reading is to judge
+	Cool   time.Time       `cbor:"8,keyasint,omitzero"`  // until when the goal is left alone
+	Past   map[string]past `cbor:"9,keyasint,omitempty"` // by worker
+
+	rev store.Revision
+}
+
+// past is what a worker has failed at a goal.
+type past struct {
+	Failures []time.Time `cbor:"1,keyasint,omitempty"` // of five minutes
+	Rests    time.Time   `cbor:"2,keyasint,omitzero"`  // until then
+}
+
+// Open returns a Keeper of the goals in the World's scope. The Group is over the tenant's part of the Agent's store.
+//
+// It has two domains of the World read once a minute: agent_fleet_health, the figures of the workers in the scope, and
+// memory_health.
+//
+// The policy says which of the workers with an effect is first; nil: rank.Book.Learned of the scope. The proposals, over
+// the same Group, get what is missing and have the goals that a person has approved; nil: neither.
+func Open(
+	g *store.Group, a *arc.Agent, w *World, goals *Goals, policy rank.Policy, proposals *proposal.Book,
+) (*Keeper, error) {
+	k := &Keeper{
+		agent: a, view: a.In(w.scope), group: g, world: w, goals: goals, policy: policy, proposals: proposals,
+		proposed: map[string]time.Time{},
+	}
+	err := w.Collect(fleetDomain, k.fleet, 0, 0)
+	return k, cmp.Or(err, w.Collect(memoryDomain, k.memory, 0, 0))
+}
+
+// Keep ticks every so often, 0: 5 seconds, until ctx ends. told, which may be nil, gets what each tick has returned, and
+// Keep goes on when it has returned. When ctx has ended, it begins nothing more, and returns when the runs that it has begun have ended, wait
+// for a person, or were left: arc.Agent.Shutdown has them stop at their next commit.
+func (k *Keeper) Keep(ctx context.Context, every time.Duration, told func([]Standing, error)) {
+	defer k.runs.Wait()
+	for ctx.Err() == nil {
+		standings, err := k.Tick(ctx)
+		if told != nil && ctx.Err() == nil {
+			_, _ = call.Do(ctx, 0, func(context.Context) (bool, error) { told(standings, err); return true, nil })
+		}
+		select {
+		case <-time.After(cmp.Or(max(0, every), 5*time.Second)):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// Tick reads what is due, and returns how all goals stand, the most severe first. It begins a run for each that is
+// violated and can be acted on, and does not wait for it. The Standings hold also beside an error, which joins those of
+// collectors, of approved drafts, of goals about which nothing could be done, and of runs that could not begin since the
+// last Tick.
+func (k *Keeper) Tick(ctx context.Context) ([]Standing, error) {
+	k.ticking.Lock()
+	defer k.ticking.Unlock()
+	k.mu.Lock()
+	errs := k.errs
+	k.errs = nil
+	k.mu.Unlock()
+	behind := k.group.Refresh(ctx) // another process may have approved a goal
+	goals, wrong := k.current()
+	errs = append(errs, behind, k.world.Poll(ctx), wrong)
+	records, err := k.records(ctx)
+	if err != nil {
+		return nil, errors.Join(append(errs, err)...)
+	}
+	t := &tick{Keeper: k, now: k.world.now(), goals: goals, records: records}
+	var out []Standing
+	for i := range goals {
+		g := &goals[i]
+		r, v := cmp.Or(records[g.ID], new(record)), g.evaluate(k.world)
+		records[g.ID] = r
+		err := t.settle(ctx, g, r, &v)
+		if err == nil && v.Status == Violated && r.Run == "" {
+			err = t.mend(ctx, g, r, &v)
+		}
+		if err != nil && !errors.Is(err, store.ErrConflict) { // another process is at it
+			errs = append(errs, fmt.Errorf("goal: %s: %w", g.ID, err))
+		}
+		v.Run = r.Run
+		out = append(out, v.Standing)
+	}
+	return out, errors.Join(errs...)
+}
+
+// current are the goals that are loaded and those that a person has approved, the most severe first. One that is loaded
+// stands in place of an approved one of its ID.
+func (k *Keeper) current() (goals []goal, err error) {
+	goals = slices.Clone(k.goals.all())
+	if k.proposals != nil {
+		for p := range k.proposals.All(proposal.Approved) {
+			if p.Kind != "goal" {
+				continue
+			}
+			drafted, wrong := parse([]byte("goals:\n" + p.Change)) // an entry of the list
+			if wrong != nil {
+				err, drafted = errors.Join(err, fmt.Errorf("goal: the approved draft %q: %w", p.Subject, wrong)), nil
+			}
+			goals = append(goals, slices.DeleteFunc(drafted, func(g goal) bool {
+				return slices.ContainsFunc(goals, func(o goal) bool { return o.ID == g.ID })
+			})...)
+		}
+	}
+	slices.SortStableFunc(goals, func(a, b goal) int {
+		return slices.Index(severities, a.Severity) - slices.Index(severities, b.Severity)
+	})
+	return goals, err
+}
+
+func (k *Keeper) records(ctx context.Context) (map[string]*record, error) {
+	all := map[string]*record{}
+	for e, err := range k.group.Store().Scan(ctx, store.Range{Prefix: k.world.scope.Prefix(kind)}) {
+		r := &record{rev: e.Rev}
+		if err == nil {
+			err = codec.Unmarshal(e.Value, r)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("goal: %w", err)
+		}
+		_, _, id, _ := store.ParseKey(e.Key)
+		all[id] = r
+	}
+	return all, nil
+}
+
+// keep stores a record if it is still the one that was read.
+func (k *Keeper) keep(ctx context.Context, g *goal, r *record) error {
+	return k.group.Update(ctx, func(b *store.Batch) error {
+		value, err := codec.Marshal(r)
+		if err != nil {
+			return err
+		}
+		b.After(func(rev store.Revision) { r.rev = rev })
+		return b.Put(k.world.scope.Key(kind, g.ID), value, store.At(r.rev))
+	})
+}
+
+// tick is a Tick that is under way.
+type tick struct {
+	*Keeper
+	now     time.Time
+	goals   []goal
+	records map[string]*record
+}
+
+// settle takes in what has become of the goal's last run.
+func (t *tick) settle(ctx context.Context, g *goal, r *record, v *verdict) error {
+	if r.Run != "" {
+		if err := t.end(ctx, g, r, v); err != nil || r.Run != "" {
+			return err
+		}
+	}
+	if r.Judge == "" || !v.at.After(r.Ended) || v.Status == Violated && t.now.Before(r.Cool) {
+		return nil // its effects may still come to show
+	}
+	is := learn.Delivered
+	if v.Status == Violated {
+		is = learn.Failed
+		r.fail(t.now, false)
+	}
+	err := t.view.Judge(ctx, r.Judge, is, "as read later: "+v.Reason)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return err
+	}
+	r.Judge = ""
+	return t.keep(ctx, g, r)
+}
+
+// end takes in the end of the run that is under way, if it has come.
+func (t *tick) end(ctx context.Context, g *goal, r *record, v *verdict) error {
+	report, err := t.view.Report(ctx, r.Run)
+	if errors.Is(err, store.ErrNotFound) { // its process may have ended before the run began
+		switch {
+		case t.now.Before(r.Began.Add(claimed)):
+		case v.Status == Violated:
+			t.begin(ctx, g, r, v)
+		case v.Status == Met:
+			r.Run = ""
+			return t.keep(ctx, g, r)
+		}
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	switch report.Status {
+	case arc.Waiting, arc.Asking:
+		if v.Status != Met || !v.at.After(r.Began) {
+			return nil
+		}
+		err := t.view.Cancel(ctx, r.Run, "the goal is met: "+v.Reason)
+		if err != nil && !errors.Is(err, arc.ErrState) { // or it has just ended
+			return err
+		}
+		report.Ended = t.now
+	case arc.Delivered:
+		r.Judge, r.Cool = r.Run, report.Ended.Add(*g.Cooldown)
+	case arc.Blocked, arc.Canceled: // where a further attempt would end in the same way it rests at once
+		r.fail(report.Ended, report.Cause != arc.Exhausted && report.Cause != arc.NoDecision)
+	default:
+		return nil
+	}
+	r.Run, r.Ended = "", report.Ended
+	return t.keep(ctx, g, r)
+}
+
+// fail counts a failure of the worker of the last run, and has it rest after three in five minutes.
+func (r *record) fail(at time.Time, rests bool) {
+	if r.Past == nil {
+		r.Past = map[string]past{}
+	}
+	p := r.Past[r.Worker]
+	p.Failures = append(slices.DeleteFunc(p.Failures, func(f time.Time) bool { return at.Sub(f) > window }), at)
+	if rests || len(p.Failures) >= maxFailures {
+		p.Rests = at.Add(rest)
+	}
+	r.Past[r.Worker] = p
+}
+
+// mend begins a run for a goal that is violated, or says in v why not.
+func (t *tick) mend(ctx context.Context, g *goal, r *record, v *verdict) error {
+	why := ""
+	switch {
+	case t.now.Before(r.Cool):
+		why = fmt.Sprintf("what was done has %v left to show", r.Cool.Sub(t.now))
+	case !v.at.After(r.Ended):
+		why = "it was not read since its last run ended"
+	}
+	for _, other := range t.goals {
+		o := cmp.Or(t.records[other.ID], new(record))
+		if why == "" && o != r && (o.Run != "" || t.now.Before(o.Cool)) && other.place.overlaps(g.place) {
+			why = "the goal " + other.ID + " is about the same value, and is acted on"
+		}
+	}
+	if why != "" {
+		v.Reason += "; " + why
+		return nil
+	}
+	able, resting := t.able(g, r, v)
+	switch {
+	case len(able) == 0 && resting:
+		v.Reason += "; who could mend it rests after failures"
+		return nil
+	case len(able) == 0:
+		v.Reason += "; no worker has an effect that would mend it"
+		return t.propose(ctx, g, v)
+	}
+	worker, skill, err := t.first(ctx, g, able)
+	if err != nil {
+		return err
+	}
+	r.N++
+	r.Run, r.Worker, r.Skill = fmt.Sprintf("goal/%s/%06d", g.ID, r.N), worker, skill
+	r.Began, r.Judge = t.now, ""
+	if err = t.keep(ctx, g, r); err == nil {
+		t.begin(ctx, g, r, v)
+	} else {
+		r.Run = ""
+	}
+	return err
+}
+
+// able are the workers, by skill, that have an effect which would mend the goal, without those that rest.
+func (t *tick) able(g *goal, r *record, v *verdict) (able map[string][]rank.Candidate, resting bool) {
+	able = map[string][]rank.Candidate{}
+	for _, w := range t.agent.Workers() {
+		if !slices.ContainsFunc(w.Effects, func(e reason.Delta) bool { return g.mends(e, v.actual) }) {
+			continue
+		}
+		if t.now.Before(r.Past[w.Name].Rests) {
+			resting = true
+			continue
+		}
+		skill := ""
+		if len(w.Skills) > 0 {
+			skill = w.Skills[0]
+		}
+		able[skill] = append(able[skill], rank.Candidate{Name: w.Name, Prior: w.Prior, Blast: int(w.Blast), Price: w.Price})
+	}
+	return able, resting
+}
+
+// mends reports whether an effect may bring a value to where the goal wants it: it is about that value, or one above or
+// below it, and is not known to move it the wrong way.
+func (g *goal) mends(e reason.Delta, actual any) bool {
+	p, err := parsePlace(e.Path)
+	if err != nil || !p.overlaps(g.place) {
+		return false
+	}
+	value, err := plainly(e.Value)
+	by, isBy := value.(float64)
+	is, number := actual.(float64)
+	switch {
+	case len(e.Value) == 0, err != nil, len(p.keys) != len(g.place.keys):
+		return true // how much, or of what, is not known
+	case e.Op == "set":
+		met, _ := g.judge(value)
+		return met
+	case e.Op == "inc" && isBy && number && g.Type == "threshold":
+		return by > 0 && g.Min != nil && is < *g.Min || by < 0 && g.Max != nil && is > *g.Max
+	}
+	return true
+}
+
+// first ranks who is able. Those of a skill are ordered by the policy, and the first ones by their scores.
+func (t *tick) first(ctx context.Context, g *goal, able map[string][]rank.Candidate) (worker, skill string, err error) {
+	policy := t.policy
+	if policy == nil {
+		book, err := t.view.Book(ctx)
+		if err != nil {
+			return "", "", err
+		}
+		policy = book.Learned()
+	}
+	best := 0.0
+	for _, s := range slices.Sorted(maps.Keys(able)) {
+		scored, err := call.Do(ctx, time.Minute, func(ctx context.Context) ([]rank.Scored, error) {
+			return policy.Score(ctx, rank.Task{Skill: s, Key: "goal " + g.ID}, able[s])
+		})
+		if err != nil {
+			return "", "", fmt.Errorf("the policy: %w", err)
+		}
+		if len(scored) > 0 && (worker == "" || scored[0].Score > best) {
+			worker, skill, best = scored[0].Name, s, scored[0].Score
+		}
+	}
+	if worker == "" {
+		return "", "", errors.New("the policy has left out all who could mend it")
+	}
+	return worker, skill, nil
+}
+
+// begin begins the run of a dispatch, or goes on with it: it is the same run, whoever begins it.
+func (t *tick) begin(ctx context.Context, g *goal, r *record, v *verdict) {
+	wanted := g.Selector + " is " + g.wanted()
+	what := fmt.Sprintf("Keep the goal %s: %s", g.ID, cmp.Or(g.Description, wanted))
+	data, _ := json.Marshal(map[string]any{"goal": g.ID, "selector": g.Selector, "actual": clip(text(v.actual))}) // of strings
+	o := arc.Objective{
+		ID: r.Run, Scope: t.world.scope, Session: "goal/" + g.ID, Situation: "goal " + g.ID, Text: what, Data: data,
+		Tasks: []reason.Task{{Objective: what, Worker: r.Worker, Skill: r.Skill, Verify: wanted}}, Provisional: true,
+	}
+	t.runs.Go(func() {
+		_, err := t.agent.Run(context.WithoutCancel(ctx), o)        // it ends with the Agent
+		others := func(of error) bool { return errors.Is(err, of) } // have the run, or it goes on later
+		if err != nil && !slices.ContainsFunc([]error{arc.ErrRunning, arc.ErrTaken, arc.ErrClosed, store.ErrConflict}, others) {
+			t.mu.Lock()
+			defer t.mu.Unlock()
+			t.errs = append(t.errs, fmt.Errorf("goal: run %s: %w", o.ID, err))
+		}
+	})
+}
+
+// propose has an action drafted for a goal that nobody can mend, at most once an hour.
+func (t *tick) propose(ctx context.Context, g *goal, v *verdict) error {
+	if t.proposals == nil || t.now.Sub(t.proposed[g.ID]) < time.Hour {
+		return nil
+	}
+	t.proposed[g.ID] = t.now
+	_, err := t.proposals.Propose(ctx, proposal.Proposal{
+		Kind: "action", Subject: "goal " + g.ID + " has no action",
+		Reason: fmt.Sprintf("%s\n%s\nA worker is missing that has an effect on %s.", g.Description, v.Reason, g.Selector),
+	})
+	return err
+}

@@ -1,0 +1,494 @@
+package goal_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arc-learn/arc"
+	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/meta/proposal"
+	"github.com/arc-learn/arc/rank"
+	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/reason/goal"
+	"github.com/arc-learn/arc/store"
+)
+
+// bench is an Agent that keeps goals, in a bubble.
+type bench struct {
+	*testing.T
+	agent *arc.Agent
+	view  arc.View
+	world *goal.World
+	goals goal.Goals
+	keep  *goal.Keeper
+
+	mu      sync.Mutex
+	failing any // what the collector of ci reads
+	calls   []string
+}
+
+const ci = "goals: [{id: ci, description: no test fails, selector: domains.ci.data.failing, max: 0}]"
+
+type options struct {
+	policy    rank.Policy
+	proposals *proposal.Book
+}
+
+// open opens a bench over a store. A worker without an executor mends what is failing.
+func open(t *testing.T, st store.Store, document string, o *options, workers ...act.Worker) *bench {
+	b := &bench{T: t, failing: 3, world: goal.NewWorld("acme", nil)}
+	require.NoError(t, b.goals.Load([]byte(document)))
+	require.NoError(t, b.world.Collect("ci", func(context.Context) (any, error) {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		return map[string]any{"failing": b.failing}, nil
+	}, 30*time.Second, 0))
+	for i := range workers {
+		if workers[i].Executor == nil {
+			workers[i].Executor = b.executor(workers[i].Name, 0, nil)
+		}
+		if workers[i].Gates == nil {
+			workers[i].Gates = []act.Gate{act.NoGate}
+		}
+	}
+	if o == nil {
+		o = &options{}
+	}
+	var err error
+	b.agent, err = arc.New(t.Context(), st, arc.Host{Workers: workers}, &arc.Options{OnEvent: b.world.OnEvent, Seed: 1})
+	require.NoError(t, err)
+	b.view = b.agent.In("acme")
+	b.keep, err = goal.Open(store.NewGroup(store.Sub(st, "t/acme/")), b.agent, b.world, &b.goals, o.policy, o.proposals)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, b.agent.Close()) })
+	return b
+}
+
+// executor has the collector read a value from now on, or fails.
+func (b *bench) executor(name string, to any, err error) act.Executor {
+	return act.ExecutorFunc(func(context.Context, *act.Call) (*act.Result, error) {
+		b.mu.Lock()
+		b.calls = append(b.calls, name)
+		b.mu.Unlock()
+		b.reads(to)
+		return &act.Result{Text: "mended"}, err
+	})
+}
+
+func (b *bench) reads(v any) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.failing = v
+}
+
+// called returns who was called since it was asked last.
+func (b *bench) called() (names []string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	names, b.calls = b.calls, nil
+	return names
+}
+
+func mender(name string) act.Worker {
+	lowers := reason.Delta{Path: "ci.failing", Op: "inc", Value: json.RawMessage("-1")}
+	return act.Worker{Name: name, Skills: []string{"mend"}, Effects: []reason.Delta{lowers}}
+}
+
+// tick ticks after a while, has what it begins end, and returns how the first goal stood.
+func (b *bench) tick(after time.Duration) goal.Standing {
+	b.Helper()
+	<-time.After(after)
+	all, err := b.keep.Tick(b.Context())
+	require.NoError(b, err)
+	synctest.Wait()
+	return all[0]
+}
+
+// A violated goal has a worker called that has the effect. The next reading judges what it says to have done, and that
+// changes who is first.
+func TestViolatedToRanking(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		claims := mender("claims")
+		claims.Prior = .9
+		raises := mender("raises")
+		raises.Effects[0].Value = json.RawMessage("1")
+		works := mender("works")
+		works.Prior = .5
+		b := open(t, store.NewMem(), ci, nil, claims, works, raises, act.Worker{Name: "deploy"},
+			act.Worker{Name: "paints", Effects: []reason.Delta{{Path: "ci.color", Op: "set"}}})
+		claims.Executor, claims.Gates = b.executor("claims", 3, nil), []act.Gate{act.NoGate}
+		require.NoError(t, b.agent.SetWorkers(append([]act.Worker{claims}, workers(b.agent, "works", "raises", "deploy", "paints")...)))
+		book, err := b.view.Book(t.Context())
+		require.NoError(t, err)
+
+		silent := 0
+		for b.tick(0); b.called()[0] == "claims"; b.tick(3 * time.Minute) { // too seldom for it to rest
+			silent++
+		}
+		require.Positive(t, silent)
+		require.Less(t, silent, 6)
+		s := book.Stats("claims", "mend")
+		require.Equal(t, []int{silent, 0}, []int{s.Judged, s.Delivered}, "it said that it had delivered, a reading says no")
+		require.Equal(t, goal.Standing{
+			Goal: "ci", Status: goal.Met, Reason: "domains.ci.data.failing is 0",
+		}, b.tick(30*time.Second))
+		for range 5 { // and from now on
+			b.reads(3)
+			b.tick(2 * time.Minute)
+			b.tick(30 * time.Second)
+		}
+		require.Equal(t, []string{"works", "works", "works", "works", "works"}, b.called())
+		require.Equal(t, 6, book.Stats("works", "mend").Delivered)
+	})
+}
+
+// workers are those of an Agent with these names.
+func workers(a *arc.Agent, names ...string) (out []act.Worker) {
+	for _, name := range names {
+		for _, w := range a.Workers() {
+			if w.Name == name {
+				out = append(out, *w)
+			}
+		}
+	}
+	return out
+}
+
+// The guards of seed 001: one run at a time, 90 seconds after a success, a reading since, three failures in five minutes.
+func TestGuards(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := open(t, store.NewMem(), ci, nil, mender("ann"))
+		require.Contains(t, b.tick(0).Reason, "domains.ci.data.failing is 3, not at most 0")
+		require.Equal(t, []string{"ann"}, b.called())
+		b.reads(2)
+		require.Contains(t, b.tick(89*time.Second+999*time.Millisecond).Reason, "has 1ms left to show")
+		require.Contains(t, b.tick(time.Millisecond).Run, "goal/ci/000002", "1 ms before it was left alone")
+
+		b = open(t, store.NewMem(), ci, nil, mender("ann"))
+		book, err := b.view.Book(t.Context())
+		require.NoError(t, err)
+		b.tick(0)
+		b.reads(1) // its effects take a minute to show
+		b.tick(time.Minute)
+		b.reads(0)
+		require.Equal(t, goal.Met, b.tick(30*time.Second).Status)
+		require.Equal(t, 1, book.Stats("ann", "mend").Delivered)
+
+		b = open(t, store.NewMem(), ci, nil, mender("ann"))
+		b.world.Collect("ci", func(context.Context) (any, error) { return map[string]any{"failing": 3}, nil }, time.Hour, 0)
+		b.tick(0)
+		require.Contains(t, b.tick(2*time.Minute).Reason, "it was not read since")
+		b.called()
+		require.NotEmpty(t, b.tick(time.Hour).Run)
+	})
+	synctest.Test(t, func(t *testing.T) {
+		fails := mender("fails")
+		b := open(t, store.NewMem(), ci, nil, fails)
+		fails.Executor, fails.Gates = b.executor("fails", 3, errors.New("no")), []act.Gate{act.NoGate}
+		require.NoError(t, b.agent.SetWorkers([]act.Worker{fails}))
+		for range 3 {
+			b.tick(30 * time.Second)
+		}
+		require.Len(t, b.called(), 6, "each run tries it twice")
+		require.Contains(t, b.tick(30*time.Second).Reason, "rests")
+		b.tick(9*time.Minute + 30*time.Second - time.Millisecond) // ten minutes after the last failure
+		require.Empty(t, b.called())
+		b.tick(time.Millisecond)
+		require.Len(t, b.called(), 2)
+		for range 6 { // never three in five minutes
+			b.tick(150*time.Second + time.Millisecond)
+		}
+		require.Len(t, b.called(), 12)
+		time.Sleep(time.Hour)
+		for range 3 { // in five minutes
+			require.NotEmpty(t, b.tick(150*time.Second).Run)
+		}
+		require.Contains(t, b.tick(150*time.Second).Reason, "rests")
+	})
+	synctest.Test(t, func(t *testing.T) { // the cases of loop-cooldown: of another goal, another action, no cooldown
+		const two = `goals:
+- {id: ci, selector: domains.ci.data.failing, max: 0, cooldown: 0s}
+- {id: m, selector: domains.m.data.x, max: 0}`
+		fails, other := mender("fails"), mender("other")
+		fails.Prior, fails.Effects = 1, append(fails.Effects, reason.Delta{Path: "m.x"})
+		b := open(t, store.NewMem(), two, nil, fails, other)
+		fails.Executor, fails.Gates = b.executor("fails", 3, errors.New("no")), []act.Gate{act.NoGate}
+		require.NoError(t, b.agent.SetWorkers([]act.Worker{fails}))
+		for range 3 {
+			b.tick(30 * time.Second)
+		}
+		require.Contains(t, b.tick(30*time.Second).Reason, "rests")
+		require.NoError(t, b.world.Set("m", map[string]any{"x": 1}, 0))
+		all, err := b.keep.Tick(t.Context())
+		require.NoError(t, err)
+		require.NotEmpty(t, all[1].Run, "for another goal it does not rest")
+		synctest.Wait()
+		require.NoError(t, b.agent.SetWorkers([]act.Worker{fails, {Name: "other", Skills: other.Skills, Effects: other.Effects,
+			Executor: b.executor("other", 2, nil), Gates: []act.Gate{act.NoGate}}}))
+		b.called()
+		for range 2 {
+			require.NotEmpty(t, b.tick(30*time.Second).Run, "another action does not rest, and nothing cools down")
+		}
+		require.Equal(t, []string{"other", "other"}, b.called())
+	})
+}
+
+// A run that waits for a person is in flight: it goes on when they have ruled, is canceled when the goal is met, and a
+// no has the worker rest.
+func TestPerson(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gated := mender("ann")
+		gated.Mode = act.Gated
+		b := open(t, store.NewMem(), ci, nil, gated)
+		asked := func() string {
+			for a, err := range b.view.Approvals(t.Context()) {
+				require.NoError(t, err)
+				return a.ID
+			}
+			return ""
+		}
+		b.tick(0)
+		require.NotEmpty(t, b.tick(time.Hour).Run)
+		require.NoError(t, b.view.Decide(t.Context(), act.Ruling{Approval: asked(), By: "sue", Allow: true}))
+		synctest.Wait()
+		require.Equal(t, []string{"ann"}, b.called())
+		require.Equal(t, goal.Met, b.tick(30*time.Second).Status)
+
+		b.reads(3)
+		first := b.tick(2 * time.Minute).Run
+		require.NotEmpty(t, asked())
+		b.reads(0)
+		require.Equal(t, goal.Met, b.tick(time.Minute).Status)
+		r, err := b.view.Report(t.Context(), first)
+		require.NoError(t, err)
+		require.Equal(t, []any{arc.Canceled, ""}, []any{r.Status, asked()})
+
+		b.reads(3)
+		b.tick(2 * time.Minute)
+		require.NoError(t, b.view.Decide(t.Context(), act.Ruling{Approval: asked(), By: "sue", Note: "not now"}))
+		synctest.Wait()
+		require.Contains(t, b.tick(time.Minute).Reason, "rests")
+		require.Empty(t, b.called())
+		require.NotEmpty(t, b.tick(10*time.Minute).Run)
+	})
+}
+
+// What was in flight goes on after a restart: as the same run, whether it had begun or not.
+func TestRestart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := store.NewMem()
+		b := open(t, st, ci, nil, mender("ann"))
+		require.NoError(t, b.agent.Shutdown(t.Context()))
+		run := b.tick(0).Run // is claimed, and cannot begin
+		require.Empty(t, b.called())
+		require.NoError(t, b.agent.Close())
+
+		hangs := mender("ann")
+		entered := make(chan bool, 1)
+		hangs.Executor = act.ExecutorFunc(func(ctx context.Context, _ *act.Call) (*act.Result, error) {
+			entered <- true
+			<-ctx.Done()
+			return nil, ctx.Err()
+		})
+		b = open(t, st, ci, nil, hangs)
+		require.Equal(t, run, b.tick(10*time.Second).Run)
+		<-entered
+		require.NoError(t, b.agent.Close())
+
+		b = open(t, st, ci, nil, mender("ann")) // goes on by itself
+		require.Equal(t, goal.Met, b.tick(30*time.Second).Status)
+		require.Equal(t, []string{"ann"}, b.called())
+		n := 0
+		for r, err := range b.view.Runs(t.Context()) {
+			require.NoError(t, err)
+			require.Equal(t, []any{run, arc.Delivered}, []any{r.ID, r.Status})
+			n++
+		}
+		require.Equal(t, 1, n)
+	})
+}
+
+// Of two processes one dispatches a goal, also where the other has dispatched it in the middle of a tick.
+func TestProcesses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := store.NewMem()
+		a := open(t, st, ci, nil, mender("ann"))
+		meanwhile := func() {}
+		b := open(t, st, ci, &options{policy: policy(func() { meanwhile() })}, mender("ann"))
+		for range 20 {
+			a.reads(3)
+			b.reads(3)
+			var both sync.WaitGroup
+			both.Go(func() { _, err := a.keep.Tick(t.Context()); require.NoError(t, err) })
+			both.Go(func() { _, err := b.keep.Tick(t.Context()); require.NoError(t, err) })
+			both.Wait()
+			synctest.Wait()
+			require.Len(t, append(a.called(), b.called()...), 1)
+			time.Sleep(10 * time.Minute)
+		}
+		a.reads(3)
+		b.reads(3)
+		meanwhile = func() { a.tick(0) }
+		require.Empty(t, b.tick(0).Run)
+		require.Equal(t, []string{"ann"}, a.called())
+		require.Empty(t, b.called())
+	})
+}
+
+// policy is one that does something before it ranks.
+type policy func()
+
+func (p policy) Score(_ context.Context, _ rank.Task, cs []rank.Candidate) (out []rank.Scored, err error) {
+	p()
+	for _, c := range cs {
+		out = append(out, rank.Scored{Candidate: c})
+	}
+	return out, nil
+}
+
+// Keep ticks by itself, and ends with its context once its runs have stopped. Goals about one value wait for each other,
+// the most severe one first.
+func TestKeep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const two = `goals:
+- {id: low, selector: domains.ci.data.failing, max: 0, severity: low}
+- {id: high, selector: domains.ci.data, operator: eq, expected: {failing: 0}, severity: high}`
+		var told [][]goal.Standing
+		b := open(t, store.NewMem(), two, nil, mender("ann"))
+		tell := func(all []goal.Standing, err error) {
+			require.NoError(t, err)
+			told = append(told, all)
+			panic("no harm")
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan bool)
+		go func() { b.keep.Keep(ctx, 0, tell); close(ended) }()
+		time.Sleep(57 * time.Second)
+		synctest.Wait()
+		require.Len(t, told, 12)
+		require.Equal(t, "goal/high/000001", told[0][0].Run)
+		require.Contains(t, told[0][1].Reason, "the goal high is about the same value")
+		require.Equal(t, []any{goal.Met, goal.Met}, []any{told[11][0].Status, told[11][1].Status})
+		require.Len(t, b.called(), 1)
+		stop()
+		<-ended
+	})
+}
+
+// The domains that a Keeper reads itself have the selectors of seed 001, and memory has a remedy.
+func TestHealth(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const document = `goals:
+- {id: fleet.no_agent_stuck, selector: domains.agent_fleet_health.data.maxFailureRate1h, max: 0.5}
+- {id: fleet.cost_under_budget, selector: domains.agent_fleet_health.data.totalCostUsd1d, max: 50}
+- {id: fleet.no_skill_orphaned, selector: domains.agent_fleet_health.data.orphanedSkillCount, max: 0}
+- {id: dear, selector: domains.agent_fleet_health.data.byName.gpt-4.1.costPerSuccessfulOutcome, max: 1}
+- {id: first, selector: domains.agent_fleet_health.data.agents.0.agentName, operator: eq, expected: bob}
+- {id: write, selector: domains.agent_fleet_health.data.skills.write.successRate, min: 0.5}
+- {id: memory.healthy, selector: domains.memory_health.data.healthy}
+- {id: memory.search_working, selector: domains.memory_health.data.searchWorking}
+- {id: memory.clean, selector: domains.memory_health.data.quarantined, max: 0}
+- {id: cold, selector: domains.agent_fleet_health.data.byName.cold.successRate, min: 0.5}`
+		b := open(t, store.NewMem(), document, nil, act.Worker{Name: "spare"})
+		require.NoError(t, b.agent.SetWorkers(append(workers(b.agent, "spare"), goal.Upkeep(b.agent))))
+		book, err := b.view.Book(t.Context())
+		require.NoError(t, err)
+		for i := range 4 {
+			s := rank.Sample{Candidate: "gpt-4.1", Task: rank.Task{Skill: "write"}, Outcome: rank.Failed}
+			if s.CostUSD = new(20.0); i == 0 {
+				s.Outcome = rank.Delivered
+			}
+			require.NoError(t, book.Observe(t.Context(), s))
+		}
+		require.NoError(t, book.Observe(t.Context(), rank.Sample{Candidate: "bob", Task: rank.Task{Skill: "sweep"}, Outcome: rank.Away}))
+		b.tick(0)
+		var got []string
+		for _, s := range b.goals.Evaluate(b.world) {
+			got = append(got, fmt.Sprint(s.Status, ": ", s.Reason))
+		}
+		const fleet = "domains.agent_fleet_health.data."
+		require.Equal(t, []string{
+			"violated: " + fleet + "maxFailureRate1h is 1, not at most 0.5",
+			"violated: " + fleet + "totalCostUsd1d is 80, not at most 50",
+			"violated: " + fleet + "orphanedSkillCount is 1, not at most 0",
+			"violated: " + fleet + "byName.gpt-4.1.costPerSuccessfulOutcome is 80, not at most 1",
+			"met: " + fleet + "agents.0.agentName is bob",
+			"violated: " + fleet + "skills.write.successRate is 0.25, not at least 0.5",
+			"met: domains.memory_health.data.healthy is true", "met: domains.memory_health.data.searchWorking is true",
+			"met: domains.memory_health.data.quarantined is 0",
+			"unknown: unknown: there is no byName.cold.successRate in agent_fleet_health",
+		}, got)
+
+		require.NoError(t, b.world.Set("memory_health", map[string]any{"healthy": false}, 0))
+		all, err := b.keep.Tick(t.Context())
+		require.NoError(t, err)
+		synctest.Wait()
+		require.Equal(t, "goal/memory.healthy/000001", all[6].Run)
+		r, err := b.view.Report(t.Context(), all[6].Run)
+		require.NoError(t, err)
+		require.Equal(t, "0 old runs deleted, 0 memories merged, 0 pairs alike", r.Text)
+	})
+}
+
+// What nobody can mend is proposed, and a goal that a person has approved is kept.
+func TestProposals(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := store.NewMem()
+		book, err := proposal.Open(t.Context(), store.NewGroup(store.Sub(st, "t/acme/")), "acme", nil)
+		require.NoError(t, err)
+		b := open(t, st, ci, &options{proposals: book}, act.Worker{Name: "spare"})
+		approve := func(p proposal.Proposal) {
+			p, err := book.Propose(t.Context(), p)
+			require.NoError(t, err)
+			_, err = book.Decide(t.Context(), p.ID, proposal.Approved, "sue", "")
+			require.NoError(t, err)
+		}
+		require.Contains(t, b.tick(0).Reason, "no worker has an effect")
+		b.tick(30 * time.Second)
+		news, err := book.Analyse(t.Context(), b.view, nil)
+		require.NoError(t, err)
+		require.Len(t, news, 1)
+		require.Equal(t, []any{"action", "goal ci has no action"}, []any{news[0].Kind, news[0].Subject})
+		require.Contains(t, news[0].Reason, "domains.ci.data.failing is 3, not at most 0")
+		require.Contains(t, news[0].Change, "- id: goal_ci_has_no_action")
+
+		approve(proposal.Proposal{Kind: "goal", Subject: "one", Change: "- id: calm\n  severity: high\n  selector: domains.ci.data.failing\n  max: 5\n"})
+		require.Equal(t, "calm", b.tick(0).Goal)
+		approve(proposal.Proposal{Kind: "goal", Subject: "two", Change: "- id: no selector"})
+		all, err := b.keep.Tick(t.Context())
+		require.ErrorContains(t, err, `the approved draft "two": line 2`)
+		require.Len(t, all, 2)
+
+		group := store.NewGroup(store.Sub(st, "t/acme/")) // of another process
+		heard, err := proposal.Open(t.Context(), group, "acme", nil)
+		require.NoError(t, err)
+		keeper, err := goal.Open(group, b.agent, b.world, &b.goals, nil, heard)
+		require.NoError(t, err)
+		approve(proposal.Proposal{Kind: "goal", Subject: "three", Change: "- id: heard\n  selector: domains.ci.data"})
+		all, _ = keeper.Tick(t.Context())
+		require.Equal(t, "heard", all[2].Goal)
+
+		b = open(t, st, ci, &options{proposals: book})
+		figures, err := b.view.Book(t.Context())
+		require.NoError(t, err)
+		for range 10 {
+			require.NoError(t, figures.Observe(t.Context(), rank.Sample{Candidate: "spare", Task: rank.Task{Skill: "v1.write"}, Outcome: rank.Failed}))
+		}
+		news, err = book.Analyse(t.Context(), b.view, nil)
+		require.NoError(t, err)
+		require.Equal(t, "success of v1.write", news[0].Subject)
+		_, err = book.Decide(t.Context(), news[0].ID, proposal.Approved, "sue", "")
+		require.NoError(t, err)
+		all, _ = b.keep.Tick(t.Context())
+		require.Equal(t, "success_of_v1_write", all[2].Goal)
+		require.Contains(t, all[2].Reason, "skills.v1.write.successRate is 0, not at least 0.5")
+	})
+}

@@ -1,0 +1,169 @@
+// Package reason decides what to do. A [Reasoner] gets a [Brief] and returns a [Decision]: tasks, a suggested plan,
+// alternatives, an impasse with a subgoal, or questions. [LLM] is the one on a [Model], which an adapter brings.
+//
+//	llm := &reason.LLM{Model: openai.New("gpt-5-mini", nil), Instructions: "We are a help desk."}
+//	d, err := llm.Decide(ctx, &reason.Brief{Case: reason.Case{Text: "Where is order A-7471?"}, Workers: cards})
+//
+// A Model is called by [Generate] or, for an answer of a schema, by [Ask]. Nothing here tries again or waits: the
+// error says what can be done ([Classify]), and the loop does it. Nothing is kept.
+package reason
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/arc-learn/arc/memory"
+)
+
+// Delta is a change of the world, one that an attempt has made or one that a worker is there for.
+type Delta struct {
+	Path  string          // dotted: "ci.success_rate"
+	Op    string          // "set", "inc", "push"
+	Value json.RawMessage // of a worker's: about how much; an "inc" below 0 lowers; nil: not known
+}
+
+// Task is one unit of work.
+type Task struct {
+	Objective string          `cbor:",omitzero"`
+	Delta     string          `cbor:",omitzero"` // what will be different when it is done
+	Verify    string          `cbor:",omitzero"` // what a gate checks, in words
+	Skill     string          `cbor:",omitzero"` // what a worker must be able to do; "": a worker without Skills
+	Worker    string          `cbor:",omitzero"` // try this worker first; of an objective's own tasks: it alone; of one that was tried: who has
+	Inputs    json.RawMessage `cbor:",omitzero"`
+}
+
+// PlanCall is one call of a plan: a skill or a tool, and its inputs. ResultDigest is that of the recorded result of
+// a tool; "" for a task.
+type PlanCall struct {
+	Name         string          `cbor:",omitzero"`
+	Inputs       json.RawMessage `cbor:",omitzero"`
+	ResultDigest string          `cbor:",omitzero"`
+	Text         string          `cbor:",omitzero"` // the task's words; dropped where a plan is bound to another case and not all of them are
+}
+
+// Plan is what was done: a list of calls. The prose of tasks decides nothing about it.
+type Plan struct{ Calls []PlanCall }
+
+// Suggestion is a plan that delivered a case like this one; {name} stands for each parameter. A Decision takes it by
+// its Name.
+type Suggestion struct {
+	Plan
+	ID         string            // in what learn.Layer.Known returns, that of the plan; else ""
+	Name       string            // "plan 1"
+	Parameters map[string]string // names, and what each was: "string", "number" or "bool"; "": not known
+	Differs    string            // what differs from this case, in a sentence
+	Delivered  int               // how often it delivered
+}
+
+// Warning says what failed at an action before, and what passed instead.
+type Warning struct {
+	Skill, Complaint string
+	Instead          string // "" while the complaint is open
+	Times            int
+}
+
+// String is the warning in words, for a prompt or a person.
+func (w Warning) String() string {
+	s := strings.TrimPrefix(w.Skill+": ", ": ") + w.Complaint
+	if w.Times > 1 {
+		s += fmt.Sprintf(" (%d times)", w.Times)
+	}
+	if w.Instead != "" {
+		s += "; passed instead: " + w.Instead
+	}
+	return s
+}
+
+// Delivery is a task of the run that was delivered, by its Worker.
+type Delivery struct {
+	Task
+	Output json.RawMessage `cbor:",omitzero"`
+}
+
+// Failure is an attempt at a task, by its Worker, that did not pass.
+type Failure struct {
+	Task
+	Approach        string
+	Complaint, Gate string
+}
+
+// Answer is what a person, or the reasoner, answered to a question.
+type Answer struct{ Question, Text string }
+
+// Source tells what the host knows about the work at hand: texts of at most so many tokens, the most useful first.
+// One that is of a file or page begins with its name.
+type Source func(ctx context.Context, objective string, tokens int) ([]string, error)
+
+// Card is what a reasoner is told of a worker: a name, a description with what it is there to change, the schema of its
+// inputs, and what it can do.
+type Card struct {
+	Tool
+	Skills []string
+}
+
+// Known is what memory has of cases like the one at hand.
+type Known struct {
+	Memories    []memory.Hit `cbor:",omitzero"` // rules first, then what was recalled, best first
+	Background  []memory.Hit `cbor:",omitzero"` // quarantined: data to weigh
+	Facts       []string     `cbor:",omitzero"` // of the person or project, see package identity
+	Warnings    []Warning    `cbor:",omitzero"`
+	Suggestions []Suggestion `cbor:",omitzero"`
+	Fires       *Plan        `cbor:",omitzero"` // the plan to carry out without asking a model; nil: none. In a Call, by its worker
+}
+
+// Brief is what a Reasoner decides from.
+type Brief struct {
+	Case
+	Workers  []Card
+	Failed   []Failure // of this run; an approach that failed is to be left
+	Advice   string    // of metacognition
+	Manuals  []Skill
+	Passages []string // of Sources
+}
+
+// What a [Decision] can say of an objective's size, and why no way is open.
+var (
+	complexities = []string{"simple", "moderate", "complex", "unclear"}
+	impasses     = []string{noApproach, conflict, "missing_capability", "repeated_failure"}
+)
+
+const (
+	noApproach = "no_approach"
+	conflict   = "conflict" // demands contradict each other, or nothing tells the ways apart
+)
+
+// Preference says how an alternative compares (Soar's preferences).
+type Preference struct {
+	Approach string
+	Is       string // "acceptable", "reject", "better", "worse", "best", "worst", "indifferent", "require", "prohibit"
+	Than     string
+}
+
+// Decision is what a Reasoner concludes: exactly one of Tasks, Use, Alternatives, Impasse and Questions.
+type Decision struct {
+	Approach     string
+	Tasks        []Task
+	Use          string          // a Suggestion's name; bound with Inputs it counts as that plan's delivery
+	Inputs       json.RawMessage // of Use: the parameters
+	Alternatives []Decision      // each an Approach with its Tasks, and nothing else
+	Preferences  []Preference
+	Impasse      string // no way is open: "no_approach", "conflict", "missing_capability", "repeated_failure"
+	Subgoal      string // of an Impasse: what would open one; "": a person is asked
+	Questions    []string
+	Applied      []memory.ID // the memories that shaped it
+	Reasoning    string      // why, in a few sentences; of LLM, first how complex the objective is
+	Usage        *Usage
+}
+
+// Reasoner decides. It runs no tools and writes no memory. Decide may be called concurrently.
+type Reasoner interface {
+	Decide(ctx context.Context, b *Brief) (*Decision, error)
+}
+
+// Answerer is a [Reasoner] that answers the questions of a worker. Where the Brief does not say, the answer is "",
+// and a person is asked.
+type Answerer interface {
+	Answer(ctx context.Context, b *Brief, questions []string) (string, *Usage, error)
+}

@@ -1,0 +1,303 @@
+package arc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+	"time"
+
+	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/store"
+)
+
+// Delete deletes a run that has ended, with its journal. What was learned from it stays.
+func (v View) Delete(ctx context.Context, id string) error {
+	at, err := v.agent.tenant(ctx, v.scope)
+	if err != nil {
+		return err
+	}
+	_, err = v.with(ctx, id, func(ctx context.Context, t *turn) error {
+		if !t.Status.ended() {
+			return t.wrong("has not ended")
+		}
+		// Where it ends half-way the run is one that can be read, and deleted.
+		t.Status, t.Cause, t.Reason, t.Deliveries = Canceled, "", "it is being deleted", nil
+		if err := t.commit(context.WithoutCancel(ctx)); err != nil {
+			return err
+		}
+		for _, prefix := range []string{logPrefix(t.Scope, t.ID), partKey(t.Scope, t.ID, "delivery/")} {
+			if err := at.deleteAll(ctx, prefix, ""); err != nil {
+				return err
+			}
+		}
+		return at.group.Update(ctx, func(b *store.Batch) error {
+			if err := b.Delete(partKey(t.Scope, t.ID, "objective"), store.Any); err != nil {
+				return err
+			}
+			b.After(func(store.Revision) { v.agent.note(runKey(t.Scope, t.ID)) })
+			return b.Delete(recordKey(t.Scope, t.ID), store.At(t.rev))
+		})
+	})
+	return err
+}
+
+// deleteAll deletes what is below a prefix, in several commits: keys before a bound, or all where that is "".
+func (t *tenant) deleteAll(ctx context.Context, prefix, before string) error {
+	for {
+		var keys []string
+		for e, err := range t.group.Store().Scan(ctx, store.Range{Prefix: prefix, Limit: 1000}) {
+			if err != nil {
+				return fmt.Errorf("arc: %w", err)
+			}
+			if before != "" && e.Key >= before {
+				break
+			}
+			keys = append(keys, e.Key)
+		}
+		if len(keys) == 0 {
+			return nil
+		}
+		err := t.group.Update(ctx, func(b *store.Batch) error {
+			for _, key := range keys {
+				if err := b.Delete(key, store.Any); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return fmt.Errorf("arc: %w", err)
+		}
+	}
+}
+
+// scopes yields the scopes of the tenant that have something, of one scope and those below it.
+func (t *tenant) scopes(ctx context.Context, top memory.Scope) iter.Seq2[memory.Scope, error] {
+	return func(yield func(memory.Scope, error) bool) {
+		for after := ""; ; {
+			key := ""
+			for e, err := range t.group.Store().Scan(ctx, store.Range{Prefix: top.Below(), After: after, Limit: 1}) {
+				if err != nil {
+					yield("", fmt.Errorf("arc: %w", err))
+					return
+				}
+				key = e.Key
+			}
+			scope, _, _, ok := store.ParseKey(key)
+			if !ok || !yield(scope, nil) {
+				return
+			}
+			after = scope.Below() + "/\U0010FFFF"
+		}
+	}
+}
+
+// Maintain keeps a scope, and those below it, small: it deletes runs that ended before Options.Retention, and returns
+// how many; then it calls learn.Layer.Maintain, memory.Space.Decay and identity.Identity.Maintain. A host calls it now
+// and then, once a day for one.
+func (a *Agent) Maintain(ctx context.Context, scope memory.Scope) (deleted int, err error) {
+	v := a.In(scope)
+	t, release, err := a.tenants.hold(ctx, v.scope)
+	if err != nil {
+		return 0, err
+	}
+	defer release()
+	for scope, err := range t.scopes(ctx, v.scope) {
+		if err != nil {
+			return deleted, err
+		}
+		n, err := a.maintain(ctx, t, scope)
+		if deleted += n; err != nil {
+			return deleted, err
+		}
+	}
+	return deleted, nil
+}
+
+func (a *Agent) maintain(ctx context.Context, t *tenant, scope memory.Scope) (deleted int, err error) {
+	before := a.opts.Now().Add(-a.opts.Retention)
+	for r, err := range t.records(ctx, scope) {
+		if err != nil {
+			return deleted, err
+		}
+		if !r.Status.ended() || !r.Ended.Before(before) {
+			continue
+		}
+		if err := a.In(scope).Delete(ctx, r.ID); err == nil {
+			deleted++
+		} else if !isAny(err, ErrRunning, ErrState, store.ErrConflict) { // somebody tries it again
+			return deleted, err
+		}
+	}
+	if _, err := t.layer.Maintain(ctx, scope, a.opts.Retention); err != nil {
+		return deleted, fmt.Errorf("arc: %w", err)
+	}
+	if _, err := t.bank.In(scope).Decay(ctx); err != nil {
+		return deleted, fmt.Errorf("arc: %w", err)
+	}
+	who, err := a.In(scope).Identity(ctx)
+	if err == nil {
+		_, err = who.Maintain(ctx)
+	}
+	if err != nil {
+		return deleted, fmt.Errorf("arc: %w", err)
+	}
+	return deleted, t.deleteAll(ctx, scope.Prefix(dayKind), dayKey(scope, before))
+}
+
+// erasure is a scope that is being erased, as stored.
+type erasure struct {
+	Scope memory.Scope
+	Began time.Time
+}
+
+const erasePlace = "erase/"
+
+// eraseDue is the key by which an erasure that was interrupted goes on.
+func eraseDue(scope memory.Scope) string { return dueKey(time.Unix(0, 0), scope, "") }
+
+// eraseKey bars a scope and those below it.
+func eraseKey(scope memory.Scope) string {
+	return erasePlace + strings.Trim(strings.TrimPrefix(scope.Below(), "s/"), "/")
+}
+
+// barred stages the condition that nobody erases a scope or one above it, or returns an error.
+func barred(ctx context.Context, b *store.Batch, scope memory.Scope) error {
+	key := strings.TrimSuffix(erasePlace, "/")
+	for segment := range strings.SplitSeq(strings.TrimPrefix(eraseKey(scope), erasePlace), "/") {
+		key += "/" + segment
+		if _, err := b.Get(ctx, key); err == nil {
+			return fmt.Errorf("%w: its scope %q is being erased", ErrObjective, scope)
+		} else if !missing(err) {
+			return err
+		}
+		if err := b.Check(key, store.Absent); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Erase removes all that is kept of the scope and of those below it, for good: runs, memories, plans, figures,
+// sessions, jobs. Runs that are under way are canceled, and no run begins until Erase is done; what a host writes to
+// the memory of the scope meanwhile may stay. Figures and plans that were learned at a Lessons scope above stay.
+// After an error, or a crash, it goes on when it is called again, or when the store is opened again. The files of the
+// store still have what was deleted until they are compacted, which happens at once, but once an hour at most.
+func (v View) Erase(ctx context.Context) error {
+	t, release, err := v.agent.tenants.hold(ctx, v.scope)
+	if err != nil {
+		return err
+	}
+	defer release()
+	return v.agent.once(ctx, eraseDue(v.scope), func(ctx context.Context) error { return v.erase(ctx, t) })
+}
+
+// once does something that is due, unless it is under way.
+func (a *Agent) once(ctx context.Context, key string, f func(context.Context) error) error {
+	ctx, _, end, err := a.begin(ctx, key)
+	if err != nil {
+		return err
+	}
+	defer a.runs.Done()
+	err = f(ctx)
+	end(err != nil) // where it fails, the next Agent tries again
+	return err
+}
+
+func (v View) erase(ctx context.Context, t *tenant) error {
+	a := v.agent
+	fail := func(err error) error { return fmt.Errorf("arc: scope %q is not erased yet: %w", v.scope, err) }
+	bar, due := eraseKey(v.scope), eraseDue(v.scope)
+	err := t.whole.Update(ctx, func(b *store.Batch) error {
+		if err := put(b, due, dueEntry{Scope: v.scope, Process: a.process.name, Kind: dueErase}, store.Any); err != nil {
+			return err
+		}
+		return put(b, bar, erasure{v.scope, a.opts.Now()}, store.Any)
+	})
+	if err != nil {
+		return fail(err)
+	}
+	for scope, err := range t.scopes(ctx, v.scope) {
+		if err != nil {
+			return fail(err)
+		}
+		for r, err := range t.records(ctx, scope) {
+			if err == nil {
+				err = a.drop(ctx, t, scope, r.ID)
+			}
+			if err != nil {
+				return fail(err)
+			}
+		}
+	}
+	if err := t.bank.In(v.scope).Erase(ctx); err != nil { // what is in memory, too
+		return fail(err)
+	}
+	if err := t.deleteAll(ctx, v.scope.Below(), ""); err != nil {
+		return fail(err)
+	}
+	err = t.whole.Update(ctx, func(b *store.Batch) error {
+		if _, ok := a.store.(store.Compacter); ok {
+			next := dueEntry{Process: a.process.name, Kind: dueCompact}
+			if err := put(b, dueKey(a.compacts(), "", ""), next, store.Any); err != nil {
+				return err
+			}
+		}
+		return errors.Join(b.Delete(due, store.Any), b.Delete(bar, store.Any))
+	})
+	if err != nil {
+		return fail(err)
+	}
+	a.look()
+	return a.tenants.forget(t.name) // figures are read anew
+}
+
+// drop deletes the record of a run, wherever it is under way: what it would still commit fails.
+func (a *Agent) drop(ctx context.Context, t *tenant, scope memory.Scope, id string) error {
+	key := recordKey(scope, id)
+	if err := a.free(ctx, runKey(scope, id), errCanceled); err != nil {
+		return err
+	}
+	err := t.whole.Update(ctx, func(b *store.Batch) error {
+		r, rev, err := load[record](ctx, t.group.Store(), key)
+		if missing(err) {
+			return nil
+		}
+		if err == nil && !r.Due.IsZero() {
+			err = b.Delete(dueKey(r.Due, scope, id), store.Any)
+		}
+		if err == nil {
+			err = b.Sub(t.prefix).Delete(key, store.At(rev))
+		}
+		return err
+	})
+	a.note(runKey(scope, id))
+	a.announce()
+	return err
+}
+
+// compacts is when the files may be compacted.
+func (a *Agent) compacts() time.Time {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if next := a.compacted.Add(time.Hour); next.After(a.opts.Now()) {
+		return next
+	}
+	return a.opts.Now()
+}
+
+// compact rewrites the files of the store without what was erased.
+func (a *Agent) compact(ctx context.Context, due string) error {
+	if c, ok := a.store.(store.Compacter); ok {
+		if err := c.Compact(ctx); err != nil {
+			return err
+		}
+	}
+	a.mu.Lock()
+	a.compacted = a.opts.Now()
+	a.mu.Unlock()
+	_, err := a.store.Commit(ctx, store.Op{Key: due, Delete: true})
+	return err
+}

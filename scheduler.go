@@ -1,0 +1,152 @@
+package arc
+
+import (
+	"context"
+	"maps"
+	"time"
+
+	"github.com/arc-learn/arc/store"
+)
+
+// look has the scheduler look for what is due.
+func (a *Agent) look() {
+	select {
+	case a.kick <- struct{}{}:
+	default:
+	}
+}
+
+// follows has what other processes commit followed closely.
+func (a *Agent) follows() {
+	select {
+	case a.busy <- struct{}{}:
+	default:
+	}
+}
+
+// maxResumed bounds the runs that the scheduler has under way at once.
+const maxResumed = 32
+
+// schedule goes on with runs that are due, until the Agent is shut down.
+func (a *Agent) schedule() {
+	slots := make(chan struct{}, maxResumed)
+	for {
+		wait, err := a.resumeDue(slots)
+		if err != nil && a.base.Err() == nil {
+			a.opts.Logger.Error("arc: what is due", "error", err)
+		}
+		if a.process.changer != nil {
+			wait = min(wait, beatEvery) // another process may be gone
+		}
+		if err := a.tenants.unload(); err != nil {
+			a.opts.Logger.Error("arc: a tenant that is not in use", "error", err)
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-a.kick:
+		case <-a.stop:
+			timer.Stop()
+			return
+		}
+		timer.Stop()
+	}
+}
+
+// resumeDue goes on with what is due and returns when to look again.
+func (a *Agent) resumeDue(slots chan struct{}) (time.Duration, error) {
+	now, alives, wait := a.opts.Now(), map[string]bool{}, time.Minute
+	if a.process.late() { // it could do nothing
+		return beatEvery / 5, nil
+	}
+	a.mu.Lock()
+	maps.DeleteFunc(a.failed, func(_ string, at time.Time) bool { return time.Since(at) >= beatEvery })
+	if len(a.failed) > 0 {
+		wait = beatEvery
+	}
+	a.mu.Unlock()
+	for e, err := range a.store.Scan(a.base, store.Range{Prefix: duePlace}) {
+		if err != nil {
+			return time.Minute, err
+		}
+		at, err := dueTime(e.Key)
+		if err != nil {
+			return time.Minute, err
+		}
+		if at.After(now) {
+			return min(at.Sub(now), wait), nil
+		}
+		due, err := decodeDue(e)
+		if err != nil {
+			return time.Minute, err
+		}
+		key := e.Key // that it is under way by
+		if due.Kind == "" {
+			key = runKey(due.Scope, due.ID)
+		}
+		a.mu.Lock()
+		skip := a.live[key] != nil || a.left[key] || !a.failed[key].IsZero()
+		a.mu.Unlock()
+		if !skip {
+			alive, known := alives[due.Process]
+			if !known {
+				if alive, err = a.process.alive(a.base, a.store, due.Process); err != nil {
+					return time.Minute, err
+				}
+				alives[due.Process] = alive
+			}
+			skip = alive && due.Process != a.process.name
+		}
+		if skip {
+			continue
+		}
+		select {
+		case slots <- struct{}{}:
+		default:
+			return time.Minute, nil // one that ends has the scheduler look again
+		}
+		a.runs.Go(func() {
+			defer func() { <-slots; a.look() }()
+			err := a.goOn(e.Key, due)
+			if err != nil {
+				a.mu.Lock()
+				a.failed[key] = time.Now()
+				a.mu.Unlock()
+			}
+			// Others have it, or had.
+			others := isAny(err, ErrRunning, ErrClosed, errCanceled, store.ErrConflict, store.ErrNotFound)
+			if err != nil && !others {
+				a.opts.Logger.Error("arc: what was due", "key", e.Key, "error", err)
+			}
+		})
+	}
+	return wait, nil
+}
+
+// goOn goes on with what is due.
+func (a *Agent) goOn(key string, due dueEntry) (err error) {
+	v := a.In(due.Scope)
+	if due.Kind == "" {
+		_, err = v.Resume(a.base, due.ID)
+		return err
+	}
+	t, release, err := a.tenants.hold(a.base, due.Scope)
+	if err != nil {
+		return err
+	}
+	defer release()
+	return a.once(a.base, key, func(ctx context.Context) error {
+		e, err := a.store.Get(ctx, key)
+		switch {
+		case missing(err): // it was done since the scheduler looked
+			return nil
+		case err != nil:
+			return err
+		case due.Kind == dueRuled:
+			return v.heed(ctx, due.ID, e)
+		case due.Kind == dueErase:
+			return v.erase(ctx, t)
+		}
+		return a.compact(ctx, key)
+	})
+}

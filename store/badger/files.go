@@ -1,0 +1,152 @@
+package badger
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"syscall"
+
+	"github.com/arc-learn/arc/store"
+)
+
+// A store's directory has the header and a folder of Badger's for each generation, of which the last one counts.
+const (
+	headerName = "arc.store"
+	unfinished = "g.tmp" // a generation that is being written
+	format     = "arc store 1\n"
+)
+
+var generationName = regexp.MustCompile(`^g[0-9]{6}$`)
+
+// header is a file that says that a directory is a store and of which version, and how far the acknowledged commits
+// have come: what is missing at the end of Badger's last log would not be seen otherwise. It is locked while the
+// store is open.
+type header struct {
+	*os.File
+	mark uint64
+}
+
+// openHeader makes a directory that is missing or empty a store's, and locks it. It leaves one alone that is
+// something else.
+func openHeader(dir string) (h header, err error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return h, err
+	}
+	name := filepath.Join(dir, headerName)
+	if _, err := os.Stat(name); errors.Is(err, fs.ErrNotExist) {
+		switch folders, foreign, err := list(dir); {
+		case err != nil:
+			return h, err
+		case len(folders) > 0:
+			return h, fmt.Errorf("%w: %s is missing", store.ErrDamaged, headerName)
+		case foreign != "":
+			return h, fmt.Errorf("%w: %s is in it (a store of arc before v0.1.0 is not upgraded); choose an empty "+
+				"directory", store.ErrForeign, foreign)
+		}
+	}
+	if h.File, err = os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600); err != nil {
+		return h, err
+	}
+	if err := lock(h.File); err != nil {
+		return h, err
+	}
+	var b [len(format) + 12]byte
+	n, _ := h.ReadAt(b[:], 0) // what cannot be read is not there
+	said, mark := string(b[:len(format)]), b[len(format):]
+	switch {
+	case n == 0:
+		_, err = h.WriteAt([]byte(format), 0)
+		return h, errors.Join(err, h.Sync(), syncDir(dir), syncDir(filepath.Dir(dir)))
+	case said != format && strings.HasPrefix(said, "arc store "):
+		return h, fmt.Errorf("%w: its format is %q, and %q is known", store.ErrNewer, said, format)
+	case said != format:
+		return h, fmt.Errorf("%w: %s", store.ErrDamaged, headerName)
+	case crc32.Checksum(mark[:8], castagnoli) == binary.BigEndian.Uint32(mark[8:]):
+		h.mark = binary.BigEndian.Uint64(mark)
+	}
+	return h, nil
+}
+
+// moveMark notes a commit. It is synced by Close alone, so a power cut leaves an older one, which claims less.
+func (h header) moveMark(seq uint64) {
+	var b [12]byte
+	binary.BigEndian.PutUint64(b[:], seq)
+	binary.BigEndian.PutUint32(b[8:], crc32.Checksum(b[:8], castagnoli))
+	_, _ = h.WriteAt(b[:], int64(len(format))) // a mark that stays behind makes damage harder to see, no more
+}
+
+// list returns the folders of generations in a directory, in order, an unfinished one first, and a foreign file.
+func list(dir string) (folders []string, foreign string, err error) {
+	there, err := os.ReadDir(dir)
+	for _, f := range there {
+		if name := f.Name(); name == unfinished || generationName.MatchString(name) {
+			folders = append(folders, name)
+		} else if name != headerName && name != "lost+found" { // which a disk of its own has
+			foreign = name
+		}
+	}
+	return folders, foreign, err
+}
+
+func syncDir(dir string) error {
+	if runtime.GOOS == "windows" { // which has no such call
+		return nil
+	}
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+const leastInodes, leastFiles = 8, 2 // a log and a table
+
+// checkRoom returns why nothing may be written: store.ErrFull while too little is free, besides so many bytes.
+// Badger writes through memory maps, where a full disk ends the process, and it forgets a table for which it cannot
+// make a file.
+func (s *disk) checkRoom(more int64) error {
+	if s.mu.err != nil {
+		return s.mu.err
+	}
+	free, inodes, err := freeSpace(s.dir)
+	if err != nil {
+		return typed(fmt.Errorf("free space: %w", err))
+	}
+	if need := s.opts.MinFree + more; free < need || inodes < leastInodes {
+		return fmt.Errorf("%w: %d MiB and %d inodes are free on the disk, %d MiB and %d inodes are needed",
+			store.ErrFull, free>>20, inodes, need>>20, leastInodes)
+	}
+	for range leastFiles {
+		f, err := os.Open(os.DevNull)
+		if err != nil {
+			return typed(err)
+		}
+		defer f.Close() // at the end: all are open at once
+	}
+	return nil
+}
+
+// typed adds store.ErrFull to an error of the operating system that says what is lacking.
+func typed(err error) error {
+	for _, lack := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EMFILE, syscall.ENFILE} {
+		if errors.Is(err, lack) && !errors.Is(err, store.ErrFull) {
+			return fmt.Errorf("%w: %w", store.ErrFull, err)
+		}
+	}
+	return err
+}
+
+// damage says that what could not be read is damaged, unless the operating system had another reason.
+func damage(what string, err error) error {
+	if _, is := errors.AsType[syscall.Errno](err); is && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return fmt.Errorf("%w: %s: %w", store.ErrDamaged, what, err)
+}

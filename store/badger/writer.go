@@ -1,0 +1,195 @@
+package badger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/arc-learn/arc/store"
+)
+
+// request is a commit or a compaction that waits for the writer.
+type request struct {
+	ctx     context.Context
+	ops     []store.Op
+	compact bool
+
+	rev  store.Revision // the answer, once done is closed
+	err  error
+	done chan struct{}
+}
+
+// Commit applies all ops or none, and returns when they are on disk. Once it has begun it waits for the outcome, for as
+// long as a rewrite takes.
+func (s *disk) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
+	if err := store.Check(ops...); err != nil {
+		return 0, err
+	}
+	return s.ask(&request{ctx: ctx, ops: ops})
+}
+
+// Compact rewrites the store while commits wait. The files then hold nothing that was deleted or replaced before;
+// what a scan still reads goes with the scan. Twice the size of the store must be free, or it returns
+// [store.ErrFull]. A ctx that ends leaves the store as it was.
+func (s *disk) Compact(ctx context.Context) error {
+	_, err := s.ask(&request{ctx: ctx, compact: true})
+	return err
+}
+
+// ask hands a request to the writer and waits for its answer.
+func (s *disk) ask(r *request) (store.Revision, error) {
+	r.done = make(chan struct{})
+	s.mu.Lock()
+	err := errors.Join(r.ctx.Err(), s.usableLocked())
+	if err == nil {
+		s.mu.queue = append(s.mu.queue, r)
+		s.mu.more.Signal()
+	}
+	s.mu.Unlock()
+	if err != nil {
+		return 0, err
+	}
+	<-r.done
+	return r.rev, r.err
+}
+
+// write is the goroutine of all writes, until the store is closed and ctx ended: it takes what waits as a group.
+func (s *disk) write(ctx context.Context) {
+	tried := 0 // tables at the last rewrite that failed
+	for pending := []*request(nil); ; {
+		if added, rest, _ := s.mu.gen.tables(); added > max(manyTables+rest, tried) && ctx.Err() == nil {
+			if tried = added; s.rewrite(ctx, ctx) == nil {
+				tried = 0
+			}
+		}
+		s.mu.Lock()
+		for len(pending)+len(s.mu.queue) == 0 && !s.mu.closed {
+			s.mu.more.Wait()
+		}
+		pending, s.mu.queue = append(pending, s.mu.queue...), nil
+		s.mu.Unlock()
+		switch {
+		case len(pending) == 0:
+			return
+		case pending[0].compact:
+			pending[0].err = s.rewrite(ctx, pending[0].ctx)
+			close(pending[0].done)
+			pending = pending[1:]
+		default:
+			g, n := group{keys: map[string]bool{}}, 0
+			for n < len(pending) && g.takes(pending[n]) {
+				n++
+			}
+			s.commit(&g)
+			pending = pending[n:]
+		}
+	}
+}
+
+// group is what is written and synced together. No commit of it has a key that another writes, so each may be
+// checked against the state before the group, in any order.
+type group struct {
+	all  []*request
+	keys map[string]bool // true: written, not only checked
+	size int
+}
+
+const maxGroupSize = leastMemory/4*15/100 - 64<<10 // Badger's limit of a transaction
+
+// takes adds a commit, unless it shares a key or the group is full.
+func (g *group) takes(r *request) bool {
+	size := g.size
+	for i := range r.ops {
+		if written, there := g.keys[r.ops[i].Key]; there && (written || !r.ops[i].Check) {
+			return false
+		}
+		size += len(r.ops[i].Key) + len(r.ops[i].Value) + 32
+	}
+	if r.compact || len(g.all) > 0 && size > maxGroupSize {
+		return false
+	}
+	for i := range r.ops {
+		g.keys[r.ops[i].Key] = !r.ops[i].Check
+	}
+	g.all, g.size = append(g.all, r), size
+	return true
+}
+
+// commit writes a group. A write that fails leaves the outcome unknown, and the store failed.
+func (s *disk) commit(g *group) {
+	err := s.checkRoom(0)
+	if err == nil {
+		var written bool
+		if written, err = s.mu.gen.write(g, s.mu.last+1); err != nil {
+			err = s.fail(err)
+		} else if written {
+			s.header.moveMark(s.mu.last + 1)
+			s.mu.Lock()
+			s.mu.last++
+			s.mu.Unlock()
+		}
+	}
+	for _, r := range g.all {
+		if r.err == nil && err != nil {
+			r.rev, r.err = 0, err
+		}
+		close(r.done)
+	}
+}
+
+// fail ends the use of a store whose disk may have dropped what it was given. It returns the error of such commits.
+func (s *disk) fail(cause error) error {
+	s.opts.Logger.Error("a write failed: the store takes no more calls", "dir", s.dir, "error", cause)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.err = fmt.Errorf("%w after a failed write; open it again: %v", store.ErrClosed, cause)
+	return fmt.Errorf("commit: the outcome is unknown: %v", cause)
+}
+
+// manyTables are added before a store is rewritten, more where it is large: rewriting is a bounded share of all writing.
+const manyTables = 16
+
+// rewrite copies what there is into a new generation, which then takes the place of the old one, unless caller or
+// writing ends. It is called by the writer: nothing is committed meanwhile.
+func (s *disk) rewrite(writing, caller context.Context) (err error) {
+	ctx, cancel := context.WithCancel(caller)
+	defer cancel()
+	defer context.AfterFunc(writing, cancel)()
+	defer func() {
+		if err = typed(err); err != nil && writing.Err() != nil {
+			err = store.ErrClosed
+		} else if err != nil {
+			s.opts.Logger.Warn("the store was not rewritten", "dir", s.dir, "error", err)
+		}
+	}()
+	if s.mu.last == 0 { // there is nothing to rewrite
+		return nil
+	}
+	old := s.mu.gen
+	_, _, size := old.tables()
+	if err := s.checkRoom(2 * size); err != nil {
+		return err
+	}
+	n, _ := strconv.Atoi(filepath.Base(old.dir)[1:]) // generations has seen digits
+	made, name := filepath.Join(s.dir, unfinished), filepath.Join(s.dir, fmt.Sprintf("g%06d", n+1))
+	if err = old.copyTo(ctx, made, s.mu.last, &s.opts); err == nil {
+		err = os.Rename(made, name) // which is complete and synced
+	}
+	if err != nil {
+		return errors.Join(err, os.RemoveAll(made))
+	}
+	next, err := openGeneration(name, &s.opts)
+	if err = errors.Join(err, syncDir(s.dir)); err != nil {
+		return s.fail(err)
+	}
+	s.use.Lock() // no call is inside the old one any more, but for scans between their pages
+	s.mu.Lock()
+	s.mu.gen, s.mu.old = next, append(s.mu.old, old)
+	s.mu.Unlock()
+	s.use.Unlock()
+	s.leave(old)
+	return nil
+}

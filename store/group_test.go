@@ -1,0 +1,152 @@
+package store_test
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/arc-learn/arc/store"
+)
+
+// counter is a part that keeps a number under a key and decides from its memory, as the parts of arc do.
+type counter struct {
+	rev store.Revision
+	n   uint64
+}
+
+func (c *counter) apply(e store.Entry) {
+	if e.Rev >= c.rev {
+		c.rev, c.n = e.Rev, binary.BigEndian.Uint64(e.Value)
+	}
+}
+
+func (c *counter) add(b *store.Batch) error {
+	n := c.n + 1
+	v := binary.BigEndian.AppendUint64(nil, n)
+	if err := b.Put("n", v, store.At(c.rev)); err != nil {
+		return err
+	}
+	b.After(func(rev store.Revision) { c.apply(store.Entry{Rev: rev, Value: v}) })
+	return nil
+}
+
+// Groups of two processes add to one number, each from its own memory.
+func TestGroupLosesNoUpdate(t *testing.T) {
+	st := store.NewMem()
+	var wg sync.WaitGroup
+	for range 2 {
+		g := store.NewGroup(store.Sub(st, "t/acme/"))
+		c := new(counter)
+		g.Follow("n", c.apply)
+		for range 8 {
+			wg.Go(func() {
+				for range 50 {
+					for {
+						err := g.Update(t.Context(), c.add)
+						if err == nil {
+							break
+						}
+						if !assertConflict(t, err) {
+							return
+						}
+					}
+				}
+			})
+		}
+	}
+	wg.Wait()
+	e, err := st.Get(context.Background(), "t/acme/n")
+	require.NoError(t, err)
+	require.EqualValues(t, 800, binary.BigEndian.Uint64(e.Value))
+}
+
+func assertConflict(t *testing.T, err error) bool {
+	t.Helper()
+	if _, ok := err.(*store.ConflictError); !ok {
+		t.Errorf("update: %v", err)
+		return false
+	}
+	return true
+}
+
+// A function that fails takes nothing of the others with it, and one whose ctx ended while it waited does not run.
+func TestGroupFaults(t *testing.T) {
+	st := store.NewMem()
+	g := store.NewGroup(st)
+	put := func(key string) func(*store.Batch) error {
+		return func(b *store.Batch) error { return b.Put(key, nil, store.Any) }
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	begun, release := make(chan struct{}), make(chan struct{})
+	var wg sync.WaitGroup
+	runs := 0
+	wg.Go(func() { // the leader, while the others come to wait
+		_ = g.Update(t.Context(), func(b *store.Batch) error {
+			if runs++; runs == 1 {
+				close(begun)
+				<-release
+			}
+			return errors.Join(put("first")(b), io.EOF)
+		})
+	})
+	<-begun
+	wg.Go(func() { assert.ErrorIs(t, g.Update(ended, put("late")), context.Canceled) })
+	wg.Go(func() {
+		assert.ErrorIs(t, g.Update(t.Context(), func(b *store.Batch) error { _ = put("no")(b); return io.EOF }), io.EOF)
+	})
+	wg.Go(func() { assert.NoError(t, g.Update(t.Context(), put("good"))) })
+	cancel()
+	close(release)
+	wg.Wait()
+	require.Equal(t, 1, runs)
+	for e, err := range st.Scan(t.Context(), store.Range{}) {
+		require.NoError(t, err)
+		require.Equal(t, "good", e.Key)
+	}
+	_, err := st.Get(t.Context(), "good")
+	require.NoError(t, err)
+}
+
+// What a function that fails has staged over what another of its commit has staged is taken back.
+func TestGroupUndo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := store.NewMem()
+		g := store.NewGroup(st)
+		release := make(chan struct{})
+		var wg sync.WaitGroup
+		update := func(f func(*store.Batch) error) {
+			wg.Go(func() { _ = g.Update(t.Context(), f) })
+			synctest.Wait()
+		}
+		add := func(b *store.Batch, what string) error {
+			e, err := b.Get(t.Context(), "n")
+			if errors.Is(err, store.ErrNotFound) {
+				err = nil
+			}
+			return errors.Join(err, b.Put("n", append(e.Value, what...), store.Any))
+		}
+		update(func(*store.Batch) error { <-release; return nil }) // leads, while the others come to wait
+		update(func(b *store.Batch) error { return add(b, "1") })
+		update(func(b *store.Batch) error {
+			b.After(func(store.Revision) { t.Error("it has failed") })
+			return errors.Join(add(b, "2"), add(b, "3"), b.Put("next", nil, store.Any), io.EOF)
+		})
+		update(func(b *store.Batch) error { return errors.Join(add(b, "4"), b.Put("next", []byte("5"), store.Absent)) })
+		close(release)
+		wg.Wait()
+		held := map[string]string{}
+		for e, err := range st.Scan(t.Context(), store.Range{}) {
+			require.NoError(t, err)
+			require.EqualValues(t, 1, e.Rev, "one commit")
+			held[e.Key] = string(e.Value)
+		}
+		require.Equal(t, map[string]string{"n": "14", "next": "5"}, held)
+	})
+}

@@ -1,0 +1,377 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/arc-learn/arc/store"
+)
+
+func get(k *kit) {
+	_, err := k.Get(k.ctx, "a")
+	k.is(err, store.ErrNotFound, "get of no key")
+	value := []byte{0, 255, 10}
+	rev := k.commit(store.Op{Key: "a", Value: value}, put("b", ""), put("a/ü", "x"))
+	value[0] = 1 // slices belong to who has made them
+	want := store.Entry{Key: "a", Value: []byte{0, 255, 10}, Rev: rev}
+	for range 2 {
+		e, err := k.Get(k.ctx, "a")
+		k.ok(err, "get")
+		k.equal(e, want, "entry")
+		e.Value[1] = 1
+		for e, err := range k.Scan(k.ctx, store.Range{Limit: 1}) {
+			k.ok(err, "scan")
+			k.equal(e, want, "entry of a scan")
+			e.Value[2] = 1
+		}
+	}
+	k.equal(k.all(store.Range{After: "a"}), []string{"a/ü=x", "b="}, "other entries")
+}
+
+func scan(k *kit) {
+	k.equal(k.all(store.Range{}), []string{}, "scan of nothing")
+	k.commit(put("b", "1"), put("a/b", "2"), put("a", "3"), put("a/c", "4"), put("a0", "5"), put("é", "6"), put("Z", "7"))
+	for _, c := range []struct {
+		r    store.Range
+		want string
+	}{
+		{store.Range{}, "Z=7 a=3 a/b=2 a/c=4 a0=5 b=1 é=6"},
+		{store.Range{Prefix: "a"}, "a=3 a/b=2 a/c=4 a0=5"},
+		{store.Range{Prefix: "a/"}, "a/b=2 a/c=4"},
+		{store.Range{Prefix: "a", After: "a"}, "a/b=2 a/c=4 a0=5"},
+		{store.Range{Prefix: "a", After: "a/bb", Limit: 1}, "a/c=4"},
+		{store.Range{Prefix: "a/", After: "Z"}, "a/b=2 a/c=4"},
+		{store.Range{Prefix: "a/", After: "b"}, ""},
+		{store.Range{After: "a0", Limit: 9}, "b=1 é=6"},
+		{store.Range{Limit: 2}, "Z=7 a=3"},
+		{store.Range{Prefix: "c"}, ""},
+	} {
+		k.equal(strings.Join(k.all(c.r), " "), c.want, fmt.Sprintf("scan %+v", c.r))
+	}
+}
+
+func scanOneState(k *kit) {
+	for i := range 200 {
+		k.commit(put(fmt.Sprintf("k%03d", i), "old"))
+	}
+	n := 0
+	for e, err := range k.Scan(k.ctx, store.Range{Prefix: "k"}) {
+		k.ok(err, "scan")
+		k.equal(string(e.Value), "old", "value of "+e.Key+" in a scan that began before")
+		if n == 0 { // the body may call any method
+			k.commit(put("k100", "new"), store.Op{Key: "k150", Delete: true}, put("k0000", "new"))
+			k.equal(k.value("k100"), "new", "get within a scan")
+			k.equal(len(k.all(store.Range{Prefix: "k"})), 200, "entries of a scan within a scan")
+		}
+		n++
+	}
+	k.equal(n, 200, "entries of a scan that began before")
+}
+
+func scanEnds(k *kit) {
+	k.commit(put("a", "x"), put("b", "x"), put("c", "x"))
+	entries := k.Scan(k.ctx, store.Range{})
+	for range 2000 { // what a scan holds is given back, wherever it ends
+		for _, err := range entries {
+			k.ok(err, "scan")
+			break
+		}
+	}
+	ctx, cancel := context.WithCancel(k.ctx)
+	defer cancel()
+	var last error
+	for _, err := range k.Scan(ctx, store.Range{}) {
+		k.must(last == nil, "a scan goes on after an error")
+		last = err
+		cancel()
+	}
+	k.is(last, context.Canceled, "scan whose context ends")
+	k.every(ctx, context.Canceled)
+	k.equal(k.value("a"), "x", "value after a commit whose context had ended")
+}
+
+// model holds random commits of puts, deletes and checks, under conditions that hold or not, against a map.
+func model(k *kit) {
+	compacter, compacts := k.Store.(store.Compacter)
+	r := rand.New(rand.NewPCG(1, 2))
+	type version struct {
+		value string
+		rev   store.Revision
+	}
+	now, last := map[string]version{}, store.Revision(0)
+	for n := range 400 {
+		var ops []store.Op
+		broken, writes := map[string]bool{}, false
+		for _, i := range r.Perm(12)[:r.IntN(5)] {
+			op := store.Op{Key: strings.Repeat("k", 1+i%3) + fmt.Sprint(i), Delete: r.IntN(4) == 0, Check: r.IntN(5) == 0}
+			if !op.Delete {
+				op.Value = fmt.Append(nil, n, op.Key)
+			}
+			rev := now[op.Key].rev
+			op.If = []store.Condition{store.Any, store.Any, store.At(rev), store.At(rev), store.At(rev), store.Absent,
+				store.At(rev + 1), store.At(last)}[r.IntN(8)]
+			if op.If != store.Any && op.If != store.At(rev) {
+				broken[op.Key] = true
+			}
+			writes = writes || !op.Check
+			ops = append(ops, op)
+		}
+		what := fmt.Sprintf("commit %d %+v", n, ops)
+		rev, err := k.Commit(k.ctx, ops...)
+		if conflict, ok := errors.AsType[*store.ConflictError](err); len(broken) > 0 {
+			k.must(errors.Is(err, store.ErrConflict) && ok && broken[conflict.Key], "%s: %v, want the conflict of one of %v",
+				what, err, broken)
+		} else {
+			k.ok(err, what)
+			k.must(writes && rev > last || !writes && rev == 0, "%s: revision %d after %d", what, rev, last)
+			last = max(last, rev)
+			for _, op := range ops {
+				switch {
+				case op.Check:
+				case op.Delete:
+					delete(now, op.Key)
+				default:
+					now[op.Key] = version{string(op.Value), rev}
+				}
+			}
+		}
+		want := []string{}
+		for _, key := range slices.Sorted(maps.Keys(now)) {
+			want = append(want, key+"="+now[key].value)
+			e, err := k.Get(k.ctx, key)
+			k.ok(err, "get "+key)
+			k.equal(version{string(e.Value), e.Rev}, now[key], key+" after "+what)
+		}
+		k.equal(k.all(store.Range{}), want, "entries after "+what)
+		if compacts && n%50 == 0 {
+			k.ok(compacter.Compact(k.ctx), "compact")
+		}
+	}
+}
+
+// transfers has writers move amounts between accounts, while the store is compacted; each scan sees the same sum.
+func transfers(k *kit) {
+	const accounts, each = 6, 100
+	for i := range accounts {
+		k.commit(put(fmt.Sprint("account", i), strconv.Itoa(each)))
+	}
+	k.each(6, func(w int) {
+		r := rand.New(rand.NewPCG(1, uint64(w)))
+		for n := range 60 {
+			if c, ok := k.Store.(store.Compacter); ok && w == 0 && n%20 == 19 {
+				k.ok(c.Compact(k.ctx), "compact")
+			}
+			sum, take, give := 0, []store.Op{}, []store.Op{}
+			for e, err := range k.Scan(k.ctx, store.Range{Prefix: "account"}) {
+				k.ok(err, "scan")
+				balance, _ := strconv.Atoi(string(e.Value))
+				sum += balance
+				take = append(take, store.Op{Key: e.Key, Value: fmt.Append(nil, balance-w), If: store.At(e.Rev)})
+				give = append(give, store.Op{Key: e.Key, Value: fmt.Append(nil, balance+w), If: store.At(e.Rev)})
+			}
+			k.equal(sum, accounts*each, "sum of all accounts in a scan")
+			runtime.Gosched()
+			p := r.Perm(accounts)
+			if _, err := k.Commit(k.ctx, take[p[0]], give[p[1]]); err != nil {
+				k.is(err, store.ErrConflict, "commit")
+			}
+		}
+	})
+}
+
+const maxKey, maxValue, maxOps, maxBytes = 4 << 10, 768 << 10, 4096, 4 << 20 // the limits of a store
+
+func limits(k *kit) {
+	k.commit(put("a", "1"))
+	longest := strings.Repeat("k", maxKey-k.Prefix)
+	for name, key := range map[string]string{"empty": "", "long": longest + "k", "invalid": "a\xff"} {
+		_, err := k.Get(k.ctx, key)
+		k.limit(err, "get of a key that is "+name)
+		_, err = k.Commit(k.ctx, put("b", "1"), put(key, "1"))
+		k.limit(err, "commit of a key that is "+name)
+	}
+	many := make([]store.Op, maxOps)
+	for i := range many {
+		many[i] = put(fmt.Sprintf("many/%04d", i), fmt.Sprint(i))
+	}
+	full, left := []store.Op{}, maxBytes
+	for left > 0 {
+		op := put(fmt.Sprint("full/", len(full)), strings.Repeat("x", min(left, maxValue)))
+		op.Value = op.Value[:len(op.Value)-k.Prefix-len(op.Key)]
+		left -= k.Prefix + len(op.Key) + len(op.Value)
+		full = append(full, op)
+	}
+	for name, ops := range map[string][]store.Op{
+		"a value too large": {put("b", "1"), {Key: "c", Value: make([]byte, maxValue+1)}},
+		"too many ops":      append(slices.Clone(many), put("b", "1")),
+		"too many bytes":    append(slices.Clone(full), put("b", "")),
+		"a key twice":       {put("b", "1"), put("b", "2")},
+	} {
+		_, err := k.Commit(k.ctx, ops...)
+		k.limit(err, "commit of "+name)
+	}
+	k.equal(k.all(store.Range{}), []string{"a=1"}, "entries after what was refused")
+	many[0].Key = longest
+	k.commit(many...)
+	k.commit(full...)
+	for _, op := range append(many, full...) {
+		k.must(k.value(op.Key) == string(op.Value), "%s is not what was committed", op.Key)
+	}
+}
+
+// every holds that every method returns want and Scan yields it once.
+func (k *kit) every(ctx context.Context, want error) {
+	_, err := k.Get(ctx, "a")
+	k.is(err, want, "get")
+	_, err = k.Commit(ctx, put("a", "2"))
+	k.is(err, want, "commit")
+	n := 0
+	for _, err := range k.Scan(ctx, store.Range{}) {
+		k.is(err, want, "scan")
+		n++
+	}
+	k.equal(n, 1, "errors of a scan")
+	if c, ok := k.Store.(store.Compacter); ok {
+		k.is(c.Compact(ctx), want, "compact")
+	}
+	if c, ok := k.Store.(store.Changer); ok {
+		for _, err := range c.Changes(ctx, 0) {
+			k.is(err, want, "changes")
+		}
+	}
+}
+
+// closed closes while others write: a commit is acknowledged or ErrClosed, and the first is there again.
+func closed(k *kit) {
+	kept := make([][]string, 5)
+	k.each(len(kept), func(w int) {
+		for i := range 200 {
+			if w == 0 && i == 20 {
+				k.ok(k.Close(), "close")
+			}
+			key := fmt.Sprintf("%d/%03d", w, i)
+			if _, err := k.Commit(k.ctx, put(key, "x")); err != nil {
+				k.is(err, store.ErrClosed, "commit while the store is closed")
+				break
+			}
+			kept[w] = append(kept[w], key+"=x")
+		}
+	})
+	k.ok(k.Close(), "second close")
+	k.every(k.ctx, store.ErrClosed)
+	if !k.Volatile {
+		k.openAgain()
+		k.equal(k.all(store.Range{}), slices.Concat(kept...), "entries after the store was closed under load")
+	}
+}
+
+func (k *kit) openAgain() {
+	k.ok(k.Close(), "close")
+	st, err := k.reopen()
+	k.ok(err, "open again")
+	k.Store = st
+}
+
+func again(k *kit) {
+	if k.Volatile {
+		return
+	}
+	old := k.commit(put("a", "1"), put("b", "1"), put("empty", ""))
+	rev := k.commit(put("a", "2"), store.Op{Key: "b", Delete: true})
+	for range 2 {
+		k.openAgain()
+		k.equal(k.all(store.Range{}), []string{"a=2", "empty="}, "entries after opening again")
+		e, _ := k.Get(k.ctx, "empty")
+		k.equal(e.Rev, old, "revision after opening again")
+	}
+	_, err := k.Commit(k.ctx, store.Op{Key: "a", Value: []byte("3"), If: store.At(old)})
+	k.is(err, store.ErrConflict, "commit at a former revision")
+	next := k.commit(store.Op{Key: "a", Value: []byte("3"), If: store.At(rev)}, store.Op{Key: "b", If: store.Absent})
+	k.must(next > rev, "revision %d comes after %d, in the store opened again", next, rev)
+	k.openAgain()
+	k.equal(k.value("a"), "3", "value after opening again")
+	if c, ok := k.Store.(store.Changer); ok {
+		k.equal(k.follow(c, rev, func(e store.Entry) { k.equal(e.Rev, next, "change after opening again") }), next, "last change")
+	}
+}
+
+// follow calls apply for the changes after a revision, and returns the one to go on from. It holds what every call
+// must: revisions above after and in order, each key once, and one last entry without a key.
+func (k *kit) follow(c store.Changer, after store.Revision, apply func(store.Entry)) store.Revision {
+	last, seen, ended := after, map[string]bool{}, false
+	for e, err := range c.Changes(k.ctx, after) {
+		k.ok(err, "changes")
+		k.must(!ended, "an entry comes after the last one: %+v", e)
+		if e.Key == "" {
+			k.must(after == store.Latest || e.Rev >= last, "the last revision %d is below %d", e.Rev, last)
+			last, ended = e.Rev, true
+			continue
+		}
+		k.must(after != store.Latest, "a change after the latest: %+v", e)
+		k.must(e.Rev > after && e.Rev >= last, "revision %d comes after %d and %d", e.Rev, after, last)
+		k.must(!seen[e.Key], "key %q is there twice", e.Key)
+		seen[e.Key], last = true, e.Rev
+		apply(e)
+	}
+	k.must(ended, "there is no last entry")
+	return last
+}
+
+// changes has a follower beside writers. When they have ended it knows what the last commit of each key, by
+// the writers' log, has left; and it never saw a key go back.
+func changes(k *kit) {
+	c, ok := k.Store.(store.Changer)
+	if !ok {
+		return
+	}
+	var mu sync.Mutex
+	log, known := map[string]store.Entry{}, map[string]store.Entry{}
+	apply := func(e store.Entry) {
+		k.must(e.Rev > known[e.Key].Rev, "%q goes back from revision %d to %d", e.Key, known[e.Key].Rev, e.Rev)
+		known[e.Key] = e
+	}
+	at := k.follow(c, store.Latest, nil)
+	var writing atomic.Int32
+	writing.Store(4)
+	k.each(5, func(w int) {
+		if w == 4 {
+			for writing.Load() > 0 {
+				at = k.follow(c, at, apply)
+			}
+			return
+		}
+		defer writing.Add(-1)
+		r := rand.New(rand.NewPCG(3, uint64(w)))
+		for n := range 150 {
+			op := store.Op{Key: fmt.Sprint("shared", r.IntN(12)), Delete: r.IntN(4) == 0}
+			if !op.Delete {
+				op.Value = fmt.Append(nil, w, n)
+			}
+			rev := k.commit(op)
+			mu.Lock()
+			if rev >= log[op.Key].Rev {
+				log[op.Key] = store.Entry{Key: op.Key, Value: op.Value, Rev: rev, Deleted: op.Delete}
+			}
+			mu.Unlock()
+		}
+	})
+	k.commit(put("last", "x"))
+	at = k.follow(c, at, apply)
+	k.commit(store.Op{Key: "last", Delete: true})
+	k.equal(k.follow(c, at, apply), k.follow(c, store.Latest, nil), "latest revision")
+	k.must(known["last"].Deleted, "a delete is not told")
+	for key, want := range log {
+		got := known[key] // of a key that was never there the follower knows nothing
+		k.must((got.Deleted || got.Key == "") == want.Deleted && string(got.Value) == string(want.Value),
+			"the follower knows %+v of a key that the writers left as %+v", got, want)
+	}
+}

@@ -1,0 +1,283 @@
+package arc
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+
+	"github.com/arc-learn/arc/learn"
+	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/meta"
+	"github.com/arc-learn/arc/rank"
+	"github.com/arc-learn/arc/store"
+)
+
+// Bounds of the tenants that are in memory without a run that works on them.
+const (
+	maxIdle   = 256
+	idleAfter = time.Hour
+)
+
+// tenants are those in memory: each is opened at its first use, and unloaded when nobody has used it for an hour, or
+// when too many others were used since. One that a run works on stays.
+type tenants struct {
+	open func(ctx context.Context, scope memory.Scope) (*tenant, error)
+
+	mu   sync.Mutex
+	used map[string]*opening // held by a run, or being opened
+	idle *simplelru.LRU[string, *opening]
+}
+
+// opening is a tenant that is open or being opened.
+type opening struct {
+	done    chan struct{}
+	t       *tenant
+	err     error
+	holders int
+	last    time.Time // of its uses
+	stale   bool      // it is opened anew for who comes next
+}
+
+func newTenants(open func(context.Context, memory.Scope) (*tenant, error)) *tenants {
+	idle, _ := simplelru.NewLRU[string, *opening](maxIdle, nil) // fails for sizes below 1
+	return &tenants{open: open, used: map[string]*opening{}, idle: idle}
+}
+
+// tenant has the parts of a tenant, over one group.
+type tenant struct {
+	name, prefix string
+	whole        *store.Group // over the whole store
+	group        *store.Group // the tenant's part of it
+	bank         *memory.Bank
+	book         *rank.Book
+	sessions     *meta.Sessions
+	layer        *learn.Layer
+}
+
+// tenant returns the tenant of a scope for a call that is short: it may be unloaded meanwhile, which such a call does
+// not notice.
+func (a *Agent) tenant(ctx context.Context, scope memory.Scope) (*tenant, error) {
+	t, release, err := a.tenants.hold(ctx, scope)
+	if err == nil {
+		release()
+	}
+	return t, err
+}
+
+// refreshed is tenant, with what other processes have written so far.
+func (a *Agent) refreshed(ctx context.Context, scope memory.Scope) (*tenant, error) {
+	t, err := a.tenant(ctx, scope)
+	if err != nil {
+		return nil, err
+	}
+	if err = t.bank.Refresh(ctx); errors.Is(err, store.ErrNotFound) { // it is too far behind
+		if err = a.tenants.forget(t.name); err == nil {
+			return a.tenant(ctx, scope)
+		}
+	}
+	return t, err
+}
+
+// hold returns the tenant of a scope, which stays until release is called.
+func (ts *tenants) hold(ctx context.Context, scope memory.Scope) (t *tenant, release func(), err error) {
+	if err := scope.Check(); err != nil {
+		return nil, nil, fmt.Errorf("arc: %w", err)
+	}
+	name, first := scope.Tenant(), false
+	ts.mu.Lock()
+	o := ts.used[name]
+	if o == nil {
+		if o, _ = ts.idle.Peek(name); o == nil {
+			o, first = &opening{done: make(chan struct{})}, true
+		}
+		ts.idle.Remove(name)
+		ts.used[name] = o
+	}
+	o.holders++
+	ts.mu.Unlock()
+	if first {
+		o.t, o.err = ts.open(context.WithoutCancel(ctx), scope)
+		close(o.done)
+	}
+	release = sync.OnceFunc(func() { ts.release(name, o) })
+	select {
+	case <-o.done:
+		err = o.err
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	if err != nil {
+		release()
+		return nil, nil, err
+	}
+	return o.t, release, nil
+}
+
+func (ts *tenants) release(name string, o *opening) {
+	ts.mu.Lock()
+	o.holders--
+	o.last = time.Now()
+	var gone []*opening
+	switch {
+	case o.holders > 0:
+	case o.stale:
+		gone = append(gone, o)
+	default:
+		delete(ts.used, name)
+		if o.t == nil { // the next caller tries again
+			break
+		}
+		if ts.idle.Len() == maxIdle {
+			_, oldest, _ := ts.idle.RemoveOldest()
+			gone = append(gone, oldest)
+		}
+		ts.idle.Add(name, o)
+	}
+	ts.mu.Unlock()
+	_ = closeAll(gone)
+}
+
+// unload unloads what nobody has used for an hour.
+func (ts *tenants) unload() error {
+	ts.mu.Lock()
+	var gone []*opening
+	for {
+		_, oldest, some := ts.idle.GetOldest()
+		if !some || time.Since(oldest.last) < idleAfter {
+			break
+		}
+		ts.idle.RemoveOldest()
+		gone = append(gone, oldest)
+	}
+	ts.mu.Unlock()
+	return closeAll(gone)
+}
+
+// forget has tenants opened anew at their next use: those of these names, or all where there is none.
+func (ts *tenants) forget(names ...string) error {
+	ts.mu.Lock()
+	var gone []*opening
+	for name, o := range ts.loaded() {
+		if len(names) > 0 && !slices.Contains(names, name) {
+			continue
+		}
+		if ts.idle.Remove(name) {
+			gone = append(gone, o)
+		} else {
+			delete(ts.used, name)
+			o.stale = true
+		}
+	}
+	ts.mu.Unlock()
+	return closeAll(gone)
+}
+
+// loaded are all tenants; ts.mu is held.
+func (ts *tenants) loaded() map[string]*opening {
+	all := maps.Clone(ts.used)
+	for _, name := range ts.idle.Keys() {
+		all[name], _ = ts.idle.Peek(name)
+	}
+	return all
+}
+
+// refresh has the tenants that have changed between two revisions read what others have written.
+func (ts *tenants) refresh(ctx context.Context, changed map[string]bool, after, upTo store.Revision) error {
+	if len(changed) == 0 && after == upTo {
+		return nil
+	}
+	ts.mu.Lock()
+	loaded := ts.loaded()
+	ts.mu.Unlock()
+	var errs []error
+	for name, o := range loaded {
+		select {
+		case <-o.done:
+		default:
+			continue // what it reads is newer
+		}
+		if o.t == nil {
+			continue
+		}
+		if !changed[name] {
+			o.t.group.Skip(after, upTo)
+		} else if err := o.t.bank.Refresh(ctx); errors.Is(err, store.ErrNotFound) {
+			errs = append(errs, ts.forget(name))
+		} else {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// closeAll ends what tenants have in the background.
+func closeAll(gone []*opening) error {
+	var errs []error
+	for _, o := range gone {
+		if o.t != nil {
+			errs = append(errs, o.t.bank.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (a *Agent) openTenant(ctx context.Context, scope memory.Scope) (*tenant, error) {
+	fail := func(err error) (*tenant, error) { return nil, fmt.Errorf("arc: tenant %s: %w", scope.Tenant(), err) }
+	t := &tenant{name: scope.Tenant(), prefix: scope.TenantPrefix(), whole: store.NewGroup(a.store)}
+	t.group = t.whole.Sub(t.prefix)
+	if err := t.group.Refresh(ctx); err != nil { // marks where changes begin
+		return fail(err)
+	}
+	m := memory.Options{}
+	if a.opts.Memory != nil {
+		m = *a.opts.Memory
+	}
+	if m.Now == nil {
+		m.Now = a.opts.Now
+	}
+	m.Sanitizer = cmp.Or(m.Sanitizer, a.opts.Sanitizer)
+	var err error
+	if t.bank, err = memory.OpenGroup(ctx, t.group, &m); err != nil {
+		return fail(err)
+	}
+	t.book, err = rank.Open(ctx, t.group, a.opts.Now, a.opts.Seed, a.opts.Logger)
+	if err != nil {
+		return fail(errors.Join(err, t.bank.Close()))
+	}
+	t.sessions = meta.New(t.group)
+	of := a.opts.Learn
+	of.Scope, of.Memory = plain(store.Scope(t.name)), &m
+	if t.layer, err = learn.With(t.group, t.bank, t.book, &of); err != nil {
+		return fail(errors.Join(err, t.bank.Close()))
+	}
+	return t, nil
+}
+
+// Tenants yields the tenants that have something in the store.
+func (a *Agent) Tenants(ctx context.Context) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		for after := ""; ; {
+			name := ""
+			for e, err := range a.store.Scan(ctx, store.Range{Prefix: "t/", After: after, Limit: 1}) {
+				if err != nil {
+					yield("", fmt.Errorf("arc: %w", err))
+					return
+				}
+				name, _, _ = strings.Cut(strings.TrimPrefix(e.Key, "t/"), "/")
+			}
+			if name == "" || !yield(name, nil) {
+				return
+			}
+			after = store.Scope(name).TenantPrefix() + "\U0010FFFF"
+		}
+	}
+}

@@ -1,0 +1,230 @@
+package arc
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/internal/call"
+	"github.com/arc-learn/arc/learn"
+	"github.com/arc-learn/arc/memory/identity"
+	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/redact"
+	"github.com/arc-learn/arc/store"
+)
+
+// turn is a run that is under way. It is used by one goroutine.
+type turn struct {
+	*record
+	agent     *Agent
+	tenant    *tenant
+	objective Objective
+	clean     *redact.Sanitizer // knows the objective's secrets
+	journal   *act.Journal
+	tell      func(Event) // of the caller; nil: nobody
+	live      *live
+	key, name string         // of the record in the tenant's part, and of the run in the Agent
+	rev       store.Revision // of the record as stored; 0: it is not
+	due       string         // its key among those that are due; "": none
+	dueAt     time.Time      // the time in it
+	dueOf     string         // the process in it
+	counted   *reason.Usage  // what the tenant's day has of the run
+
+	advice  *learn.Advice     // of the aim; nil: not read yet
+	lineage []reason.Delivery // what was delivered so far
+	said    *delivered        // the last of it; nil: not by this turn
+	made    *act.Attempt      // by act, for verify and learn
+	wall    time.Duration     // that it took
+
+	// Of the step that is under way.
+	events []Event
+	staged []func(ctx context.Context, b *store.Batch) error
+}
+
+// observe tells the identity of a delivered run, where it infers. A run that ends with its process is not told.
+func (t *turn) observe(ctx context.Context) {
+	if t.objective.Situation == "" || t.objective.Fresh {
+		return
+	}
+	who, err := t.agent.In(t.Scope).Identity(ctx)
+	var p identity.Profile
+	if err == nil {
+		p, err = who.Profile(ctx)
+	}
+	if err == nil && p.AutoInfer {
+		_, err = who.Observe(ctx, identity.Event{Kind: "run", Topic: t.objective.Situation, Text: t.Text, At: t.Ended})
+	}
+	if err != nil {
+		t.agent.opts.Logger.Warn("arc: a run as an event of its identity", "run", t.ID, "error", err)
+	}
+}
+
+// trace begins a span of the host's, of a run.
+func (a *Agent) trace(ctx context.Context, name, run string, more ...slog.Attr) (context.Context, func(error)) {
+	if a.opts.Trace == nil {
+		return ctx, func(error) {}
+	}
+	inner, end := ctx, func(error) {}
+	attrs := append([]slog.Attr{slog.String("run", run)}, more...)
+	a.hook("Trace", func() {
+		if c, f := a.opts.Trace(ctx, "arc."+name, attrs...); c != nil && f != nil {
+			inner, end = c, f
+		}
+	})
+	return inner, func(err error) { a.hook("Trace", func() { end(err) }) }
+}
+
+// event adds to what the step will tell.
+func (t *turn) event(kind, name, text string) {
+	t.events = append(t.events, Event{At: t.now(), Kind: kind, Name: name, Text: clip(text, maxTold)})
+}
+
+// last is the event with which the run ends. It comes after those of what is staged. What the run was told goes: nobody
+// asks for it any more, and a memory that is forgotten would still stand in it.
+func (t *turn) last() {
+	t.stage(func(_ context.Context, b *store.Batch) error {
+		t.event(string(t.Status), "", t.Reason)
+		for n := range t.Advices {
+			if err := b.Delete(partKey(t.Scope, t.ID, adviceName(n+1)), store.Any); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// stage adds to what the step will commit. f gets the tenant's part of the batch, and may run more than once.
+func (t *turn) stage(f func(ctx context.Context, b *store.Batch) error) {
+	t.staged = append(t.staged, f)
+}
+
+// commit stores the step: the run, what it has learned, its events and when it is due.
+func (t *turn) commit(ctx context.Context) (err error) {
+	ctx, end := t.agent.trace(ctx, "commit", t.ID)
+	defer func() { end(err) }()
+	t.Due, t.Process, t.Left = t.whenDue(), t.agent.process.name, false
+	due := t.due
+	if t.Due.IsZero() {
+		due = ""
+	} else if due == "" || !t.Due.Equal(t.dueAt) {
+		due = dueKey(t.Due, t.Scope, t.ID)
+	}
+	var rev store.Revision
+	before, spent := len(t.events), t.spent()
+	err = t.tenant.whole.Update(ctx, func(b *store.Batch) error {
+		t.events = t.events[:before] // what is staged may add some, and may run again
+		if err := t.stageDue(b, due); err != nil {
+			return err
+		}
+		if t.rev == 0 {
+			if err := barred(ctx, b, t.Scope); err != nil {
+				return err
+			}
+		}
+		part := b.Sub(t.tenant.prefix)
+		if err := t.stageDay(ctx, part, spent); err != nil {
+			return err
+		}
+		for _, f := range t.staged {
+			if err := f(ctx, part); err != nil {
+				return err
+			}
+		}
+		if err := t.journal.Stage(ctx, part, t.events...); err != nil {
+			return err
+		}
+		b.After(func(r store.Revision) {
+			rev = r
+			t.agent.note(t.name)
+		})
+		return put(part, t.key, *t.record, store.At(t.rev))
+	})
+	if err != nil {
+		t.agent.note(t.name) // it may be committed all the same
+		return fmt.Errorf("arc: run %s: %w", t.ID, err)
+	}
+	t.at(rev)
+	t.counted = t.counted.Add(spent)
+	events := t.events
+	t.due, t.dueAt, t.dueOf, t.events, t.staged = due, t.Due, t.Process, nil, nil
+	for _, e := range events {
+		t.agent.told(t, e)
+	}
+	t.agent.announce()
+	return nil
+}
+
+// at notes the revision of the record, on which all further commits of the run are conditional.
+func (t *turn) at(rev store.Revision) {
+	t.rev = rev
+	t.live.rev.Store(uint64(rev))
+}
+
+func (t *turn) stageDue(b *store.Batch, due string) error {
+	if due == t.due && (due == "" || t.dueOf == t.Process) {
+		return nil
+	}
+	if t.due != "" && t.due != due {
+		if err := b.Delete(t.due, store.Any); err != nil {
+			return err
+		}
+	}
+	if due == "" {
+		return nil
+	}
+	return put(b, due, dueEntry{Scope: t.Scope, ID: t.ID, Process: t.Process}, store.Any)
+}
+
+// whenDue is when the scheduler looks at the run: at once, if it is found running by a process that did not begin
+// it; when an outage may be over; when silence decides on an approval.
+func (t *turn) whenDue() (at time.Time) {
+	switch {
+	case t.Status == Running:
+		return t.Began
+	case t.Status != Waiting:
+		return time.Time{}
+	case len(t.Pending) == 0:
+		return t.Due
+	}
+	for _, p := range t.Pending {
+		if at.IsZero() || p.Deadline.Before(at) {
+			at = p.Deadline
+		}
+	}
+	return at
+}
+
+// hook calls code of the host that returns nothing.
+func (a *Agent) hook(name string, f func()) {
+	_, err := call.Do(context.Background(), 0, func(context.Context) (bool, error) { f(); return true, nil })
+	if err != nil {
+		a.opts.Logger.Error("arc: "+name, "error", err)
+	}
+}
+
+// sleep waits until the run is due.
+func (t *turn) sleep(ctx context.Context) error {
+	for {
+		left := t.Due.Sub(t.now())
+		if left <= 0 {
+			return nil
+		}
+		timer := time.NewTimer(min(left, time.Minute)) // the clock may be the host's
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return context.Cause(ctx)
+		case <-t.agent.stop:
+			timer.Stop()
+			return errLeft
+		}
+	}
+}
+
+func (t *turn) now() time.Time { return t.agent.now() }
+
+// now is the time as it is stored.
+func (a *Agent) now() time.Time { return a.opts.Now().Round(0).UTC() }
