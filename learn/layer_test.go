@@ -204,6 +204,19 @@ func TestOneDeliveryNamesNothing(t *testing.T) {
 	require.JSONEq(t, `{"id":"{order}","to":"{to}","iban":"{iban}","template":"refund_done"}`, string(a.Suggestions[0].Plan.Calls[0].Inputs))
 }
 
+// An object whose names are of the former case cannot be shown without them.
+func TestNamesOfObjectsAreNotTold(t *testing.T) {
+	b := open(t, acme(learn.Options{}))
+	c, _ := refund("acme", "SO-100")
+	c.Text += " to Marta"
+	b.deliver(c, plan("refund", `{"id":"SO-100","shares":{"Marta":1}}`))
+	next, _ := refund("acme", "SO-101")
+	next.Text += " to Uwe"
+	raw, err := json.Marshal(b.before(next).Suggestions)
+	require.NoError(t, err)
+	require.NotContains(t, string(raw), "Marta")
+}
+
 func TestWrongVerdictStopsAPlan(t *testing.T) {
 	b := open(t, acme(learn.Options{}))
 	for i := range 2 {

@@ -124,7 +124,7 @@ func (m *match) calls(leaf func(path string, v, out any, rest, why string) (any,
 	for i, call := range last.Calls {
 		bound, n := reason.PlanCall{Name: call.Name, ResultDigest: call.ResultDigest}, 0
 		for _, d := range m.of {
-			if d.Calls[i].ResultDigest != call.ResultDigest {
+			if d.Calls[i].ResultDigest != call.ResultDigest || m.shows {
 				bound.ResultDigest = ""
 			}
 		}

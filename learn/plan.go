@@ -122,12 +122,11 @@ func planID(calls []reason.PlanCall) string {
 }
 
 // summary is a plan in a word.
-func summary(calls []reason.PlanCall) string {
-	names := make([]string, len(calls))
-	for i, c := range calls {
-		names[i] = c.Name
+func summary(calls []reason.PlanCall) (s string) {
+	for _, c := range calls {
+		s += ", " + c.Name
 	}
-	return strings.Join(names, ", ")
+	return strings.TrimPrefix(s, ", ")
 }
 
 func samePlan(a, b []reason.PlanCall) bool {
@@ -361,7 +360,7 @@ func (p *plan) suggestion(now *shape, words string) (s reason.Suggestion) {
 	}
 	last := of[len(of)-1]
 	own, has := extract.Words(append(said(last.in), last.Text)...), extract.Words(append(said(now.in), words)...)
-	names := make(map[string]any) // with a value, to tell its type
+	names, named := make(map[string]any), false // with a value, to tell its type; an object's name is of the former case
 	for _, l := range slices.Concat(now.in, last.in) {
 		names[l.path] = l.v
 	}
@@ -371,6 +370,9 @@ func (p *plan) suggestion(now *shape, words string) (s reason.Suggestion) {
 			if own[w] && !has[w] {
 				why = "it is of the former case"
 			}
+		}
+		for w := range extract.Words(path) {
+			named = named || own[w] && !has[w] && strings.ContainsFunc(path, naming)
 		}
 		if why == "" && (len(of) > 1 || !strings.ContainsFunc(rest, naming)) {
 			return out, ""
@@ -386,8 +388,8 @@ func (p *plan) suggestion(now *shape, words string) (s reason.Suggestion) {
 		names[name] = v
 		return "{" + name + "}", ""
 	})
-	for i := range s.Calls {
-		s.Calls[i].ResultDigest = ""
+	if named {
+		return reason.Suggestion{}
 	}
 	s.Parameters, s.Delivered = parameters(s.Calls, names), p.Delivered
 	return s
