@@ -8,8 +8,8 @@
 //   - repeats: how often the plan of two or four deliveries fires for another case of its shape, and for a trap;
 //   - rounds: a hundred rounds with a library of plans that grows by one kind a round. The model is wrong in a fifth of
 //     the cases, and the gate sees half of that; after fifty rounds 25 kinds want another plan, and their gates say so;
-//   - repair: ten programs that each mend one kind of break; the gate builds, vets and tests. Without memory each
-//     package meets an Agent that knows nothing.
+//   - repair: ten programs that each mend one kind of break; the gate builds, vets and tests. The second session has the
+//     packages of the first again. Without memory each package meets an Agent that knows nothing.
 package main
 
 import (
