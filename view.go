@@ -266,10 +266,15 @@ func (v View) Book(ctx context.Context) (*rank.Book, error) {
 	return t.book.In(v.scope), nil
 }
 
-// with has f work on a run that is there.
+// with has f work on a run that is there. Where the run has ended, the call that has ended it is about to return.
 func (v View) with(ctx context.Context, id string, f func(context.Context, *turn) error) (*Report, error) {
 	if err := store.CheckID(id); err != nil {
 		return nil, fmt.Errorf("arc: %w", err)
+	}
+	if r, err := v.Report(ctx, id); err == nil && r.Status.ended() {
+		wait, cancel := context.WithTimeout(ctx, beatEvery)
+		_ = v.agent.free(wait, runKey(v.scope, id), nil) // not where OnEvent judges the run that tells it
+		cancel()
 	}
 	return v.agent.with(ctx, v.scope, id, func(ctx context.Context, t *turn) error {
 		if t.record == nil {
