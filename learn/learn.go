@@ -6,11 +6,11 @@
 // words have in common fires: it can be carried out without asking a model. Whatever is like it, and not the same,
 // is shown, with what differs.
 //
-//	layer, err := learn.Open(ctx, dir, nil)
-//	…
-//	advice, _ := layer.Before(ctx, learn.Case{Scope: "acme", Text: question, Inputs: inputs})
-//	answer, err := loop(ctx, advice.Prompt()+question)
-//	_, err = layer.After(ctx, advice, learn.Outcome{Verdict: learn.Delivered, Answer: answer})
+// Where things are, of which [Layer] has examples:
+//
+//	layer.go  Before, by recall.go (memories), warn.go, like.go (cases in other words); outcome.go  After, Judge
+//	plan.go   which plan of a key fires, by all its deliveries; match.go by two, whose cases shape.go compares
+//	known.go  what a person sees and says of plans. Advice.Prompt is that of [reason.Known]
 //
 // A Layer is of one tenant, and safe for concurrent use, also by several processes on a store that is a
 // [store.Changer]. The root package is built on the same calls.

@@ -25,7 +25,7 @@
 //
 // # Where things are
 //
-//	remember.go  what is merged: which drafts are one memory
+//	remember.go  what is merged: which drafts are one memory; record.go has what is stored
 //	recall.go    what is found, and its score; policy.go has the weights, embed.go the vectors, answer.go who said it
 //	another.go   which Facts do not change one another
 //	feedback.go  what helped

@@ -3,9 +3,6 @@ package memory
 import (
 	"bytes"
 	"cmp"
-	"crypto/sha256"
-	"encoding/base32"
-	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -187,32 +184,3 @@ func (r *record) sameDoc(o *record) bool {
 
 // text is what a vector is of.
 func (r *record) text() string { return strings.TrimLeft(r.Trigger+"\n"+r.Content, "\n") }
-
-// equal reports whether two records say the same: equal words in equal order, with equal standing. Episodes are
-// different events, whatever they say.
-func (r *record) equal(o *record) bool {
-	return r.Kind == o.Kind && !r.is(Episode) && r.Trusted == o.Trusted && *r.voice() == *o.voice() &&
-		r.more().Slot == o.more().Slot && text.Fold(r.Trigger) == text.Fold(o.Trigger) &&
-		text.Fold(r.Content) == text.Fold(o.Content)
-}
-
-// name returns the n-th id of a record: equal records have equal ones, so that they meet in the store.
-func (r *record) name(scope Scope, n int) ID {
-	v, m := r.voice(), r.more()
-	if r.is(Episode) {
-		event := cmp.Or(m.Key, fmt.Sprint(r.At, r.Created, v.Actor, v.Thread, r.Content))
-		return ID(hashed(string(scope), string(Episode), event, fmt.Sprint(n)))
-	}
-	return ID(hashed(string(scope), string(kinds[r.Kind]), v.Actor, v.Thread, m.Slot, fmt.Sprint(r.Trusted, n),
-		text.Fold(r.Trigger), text.Fold(r.Content)))
-}
-
-// hashed returns 20 letters and digits.
-func hashed(parts ...string) string {
-	h := sha256.New()
-	for _, p := range parts {
-		h.Write(binary.BigEndian.AppendUint32(nil, uint32(len(p))))
-		h.Write([]byte(p))
-	}
-	return strings.ToLower(base32.HexEncoding.EncodeToString(h.Sum(nil)))[:20]
-}

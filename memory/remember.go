@@ -3,6 +3,9 @@ package memory
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +14,7 @@ import (
 	"time"
 
 	"github.com/arc-learn/arc/internal/codec"
+	"github.com/arc-learn/arc/internal/text"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -375,4 +379,33 @@ func (s Space) edit(ctx context.Context, b *store.Batch, id ID, f func(*record) 
 // change commits an edit.
 func (s Space) change(ctx context.Context, id ID, f func(*record) (bool, error)) error {
 	return s.update(ctx, func(b *store.Batch) error { return s.edit(ctx, b, id, f) })
+}
+
+// equal reports whether two records say the same: equal words in equal order, with equal standing. Episodes are
+// different events, whatever they say.
+func (r *record) equal(o *record) bool {
+	return r.Kind == o.Kind && !r.is(Episode) && r.Trusted == o.Trusted && *r.voice() == *o.voice() &&
+		r.more().Slot == o.more().Slot && text.Fold(r.Trigger) == text.Fold(o.Trigger) &&
+		text.Fold(r.Content) == text.Fold(o.Content)
+}
+
+// name returns the n-th id of a record: equal records have equal ones, so that they meet in the store.
+func (r *record) name(scope Scope, n int) ID {
+	v, m := r.voice(), r.more()
+	if r.is(Episode) {
+		event := cmp.Or(m.Key, fmt.Sprint(r.At, r.Created, v.Actor, v.Thread, r.Content))
+		return ID(hashed(string(scope), string(Episode), event, fmt.Sprint(n)))
+	}
+	return ID(hashed(string(scope), string(kinds[r.Kind]), v.Actor, v.Thread, m.Slot, fmt.Sprint(r.Trusted, n),
+		text.Fold(r.Trigger), text.Fold(r.Content)))
+}
+
+// hashed returns 20 letters and digits.
+func hashed(parts ...string) string {
+	h := sha256.New()
+	for _, p := range parts {
+		h.Write(binary.BigEndian.AppendUint32(nil, uint32(len(p))))
+		h.Write([]byte(p))
+	}
+	return strings.ToLower(base32.HexEncoding.EncodeToString(h.Sum(nil)))[:20]
 }

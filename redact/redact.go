@@ -12,6 +12,8 @@
 // What is found otherwise becomes [redacted:KIND] for good. Not found are words without a context, undeclared
 // secrets in base64 or percent-encoding, payment cards, and what two texts have a part of each. All methods take time
 // linear in the length of the text and return a text without secrets as it is.
+//
+// The forms of secrets are in forms.txt; scan.go looks for them.
 package redact
 
 import (
