@@ -107,8 +107,11 @@ type contender struct {
 // order sorts by that, then by Prior, Blast and the order given.
 func order(fs []contender, cs []Candidate) []Scored {
 	slices.SortFunc(fs, func(x, y contender) int {
-		if x.by != y.by {
-			return cmp.Compare(y.by, x.by)
+		switch { // none is a NaN
+		case x.by > y.by:
+			return -1
+		case x.by < y.by:
+			return 1
 		}
 		a, b := &cs[x.of], &cs[y.of]
 		return cmp.Or(cmp.Compare(b.Prior, a.Prior), cmp.Compare(a.Blast, b.Blast), cmp.Compare(x.of, y.of))
@@ -141,5 +144,5 @@ func uniform(x uint64) float64 { return (float64(x>>12) + .5) / (1 << 52) }
 // is given up for good.
 func logistic(x uint64) float64 {
 	u := uniform(x)
-	return math.Log(u/(1-u)) * math.Sqrt(3) / math.Pi
+	return math.Log(u/(1-u)) * 0.5513288954217921 // √3/π
 }
