@@ -174,8 +174,7 @@ func (a *app) close() error {
 	return errors.Join(append(errs, a.store.Close())...)
 }
 
-// reload takes up arc.yaml where it has changed since the last call. One that cannot be used is an error, once, and the
-// former stays.
+// reload takes up a changed arc.yaml. One that cannot be used is an error, once, and the former stays.
 func (a *app) reload() (changed bool, err error) {
 	info, err := os.Stat(a.path("arc.yaml"))
 	if err != nil || info.ModTime().Equal(a.read) {

@@ -322,7 +322,8 @@ func (c *command) doctor(ctx context.Context, a *app, _ string) error {
 	}
 	warn := func(text string) { c.Print(c.Paint(yellow, "! ") + text) }
 	cfg := a.config.Load()
-	check("arc.yaml, and the store in .arc", nil)
+	_, err := loadConfig(a.dir) // arc serve keeps the former of one that cannot be used
+	check("arc.yaml, and the store in .arc", err)
 	for _, m := range cfg.models() {
 		check("model "+m.Name, a.ping(ctx, m))
 		if m.Price == nil {

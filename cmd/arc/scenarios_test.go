@@ -351,6 +351,7 @@ func TestServe(t *testing.T) {
 	s.fails(exitUsage, "another arc serves", "serve")
 	s.write("arc.yaml", scripts+"nonsense: 1\n")
 	p.until("line 5: field nonsense not found")
+	s.fails(exitFailed, "✗ arc.yaml.*nonsense", "doctor")
 	require.Contains(t, s.ok("do", "anything"), "did it")
 	s.write("other.sh", "#!/bin/sh\necho other\n")
 	s.write("arc.yaml", strings.Replace(scripts, "write.sh", "other.sh", 1))
