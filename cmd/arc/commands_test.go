@@ -188,7 +188,7 @@ func TestUsage(t *testing.T) {
 	s.all([]row{
 		{"", exitUsage, "begin with arc init"},
 		{"runs", exitUsage, "begin with arc init"},
-		{"foo", exitUsage, "unknown command"},
+		{"cost", exitUsage, "(?s)unknown command.*costs"},
 		{"do --nonsense", exitUsage, "unknown flag"},
 		{"tasks --id", exitUsage, "unknown flag"},
 		{"creds get", exitUsage, "--service and --key"},

@@ -99,8 +99,7 @@ func execute(ctx context.Context, c *command) int {
 func (c *command) root() *cobra.Command {
 	root := &cobra.Command{
 		Use: "arc", Short: "An agent in a folder that learns from what its gates pass and refuse",
-		SilenceErrors: true, SilenceUsage: true, Args: cobra.NoArgs,
-		RunE: c.leaf(reads, "arc", "", c.overview, nil).RunE,
+		SilenceErrors: true, SilenceUsage: true, RunE: c.leaf(reads, "arc", "", c.overview, nil).RunE,
 	}
 	wrapped := fmt.Sprintf(".FlagUsagesWrapped %d", c.Width)
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", wrapped))

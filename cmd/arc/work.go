@@ -478,7 +478,8 @@ func (c *command) taskCommands() []*cobra.Command {
 				slices.SortStableFunc(all, func(x, y queue.Job) int {
 					return cmp.Or(cmp.Compare(x.Priority, y.Priority), x.Created.Compare(y.Created))
 				})
-				return list(c, all, limit, err, "task prio state due subject", `no tasks: arc tasks add --subject "…"`, func(j queue.Job) []string {
+				none := "no tasks are " + cmp.Or(status, "pending, active or blocked") + ": arc tasks add, arc tasks --help"
+				return list(c, all, limit, err, "task prio state due subject", none, func(j queue.Job) []string {
 					text := strings.TrimSuffix(j.Subject+": "+j.Summary, ": ")
 					return []string{short(j.ID), fmt.Sprint(j.Priority), string(j.State), ago(j.At), text}
 				})
