@@ -38,7 +38,7 @@ func (c *command) runCommands() []*cobra.Command {
 		f.StringVar(&o.Session, "session", "", "runs of a session are assessed together")
 		f.StringSliceVar(&o.Conditions, "condition", nil, "what else must hold for the same plan to be right")
 		f.StringSliceVar(&o.Secrets, "secret", nil, "names of credentials that may stand in the inputs")
-		f.StringSliceVar(&skills, "skill", nil, "skills whose SKILL.md is read first")
+		f.StringSliceVar(&skills, "skill", nil, "skills whose SKILL.md is read first; a name that is not there is passed over")
 		f.Float64Var(&o.Budget.USD, "usd", 0, "the most dollars; 0: the budget of arc.yaml")
 		f.BoolVar(&o.Fresh, "fresh", false, "nothing is recalled, and no plan fires")
 	}
@@ -436,7 +436,7 @@ func (c *command) taskCommands() []*cobra.Command {
 	texts := func(f *pflag.FlagSet) {
 		f.StringVar(&t.Description, "description", "", "the rest")
 		f.IntVar(&t.Priority, "priority", 0, "1 (first) to 10; 0: that of the template, or 5")
-		f.StringSliceVar(&t.Skills, "skills", nil, "names of skills that are read first")
+		f.StringSliceVar(&t.Skills, "skills", nil, "skills, as arc skills lists them, that are read first; a name that is not there is passed over")
 		f.StringVar(&t.Model, "model", "", "a model of arc.yaml; none: by the priority")
 		f.Func("at", "when it is due, as 2026-11-30T08:00:00Z or 90m from now", func(at string) error {
 			d, err := time.ParseDuration(at)
