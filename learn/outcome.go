@@ -78,7 +78,7 @@ type given struct {
 	Ready   bool
 	At      time.Time
 	Judged  time.Time // by a later verdict
-	Was     Verdict   // the verdict before that
+	Counted Verdict   // what its plan's counters have of it
 	Made    memory.ID // the failure that is remembered of it
 	Heard   string    // the words of strangers and turns, which are themselves not kept
 }
@@ -187,7 +187,6 @@ func (l *Layer) StageJudge(ctx context.Context, b *store.Batch, scope memory.Sco
 	}
 	s, _ := shapeOf(&g.Case)
 	err = l.measure(ctx, b, &g, -1)
-	g.Was = g.Outcome.Verdict
 	g.Outcome.Verdict, g.Outcome.Complaint, g.Ready, g.Judged = v, why, false, l.now()
 	err = cmp.Or(err, l.settle(ctx, b, &g, s, []string{g.Heard}), codec.Put(b, key, g, unchanged))
 	return Learned{g.Ready, g.Note}, err
@@ -225,8 +224,8 @@ func (l *Layer) keepPlan(ctx context.Context, b *store.Batch, g *given, s *shape
 	g.Ready = g.Fired && delivered
 	err := change(c.Scope, s.key, func(r *record) {
 		keep(r)
-		r.count(did, g.Was, g.At, -1)
-		r.count(did, o.Verdict, g.At, +1)
+		r.count(did, g.Counted, g.At, -1)
+		g.Counted = r.count(did, o.Verdict, g.At, +1)
 		if of := r.plan(did); delivered && !g.Ready && of != nil && len(of.Deliveries) > 1 {
 			all := merge(c.Scope, []*record{r.read(c.Scope)}, r, &record{})
 			for _, p := range all {

@@ -168,14 +168,15 @@ func (r *record) add(id string, d *delivery) *plan {
 }
 
 // count counts, or takes back, what a plan that is kept came to.
-func (r *record) count(id string, v Verdict, at time.Time, by int) {
+func (r *record) count(id string, v Verdict, at time.Time, by int) (counted Verdict) {
 	if p := r.plan(id); p != nil && v != Unknown {
 		n := &p.Delivered
 		if v == Failed {
 			n = &p.Failed
 		}
-		*n, p.Last = max(0, *n+by), at
+		*n, p.Last, counted = max(0, *n+by), at, v
 	}
+	return counted
 }
 
 // worth is the mean of the posterior of a plan's deliveries, from a uniform prior.
