@@ -127,7 +127,12 @@ func (a *Agent) resumeDue(slots chan struct{}) (time.Duration, error) {
 func (a *Agent) goOn(key string, due dueEntry) (err error) {
 	v := a.In(due.Scope)
 	if due.Kind == "" {
-		_, err = v.Resume(a.base, due.ID)
+		_, err = v.with(a.base, due.ID, func(ctx context.Context, t *turn) error {
+			if t.due != key { // it has stopped, or gone on, since the scheduler looked
+				return nil
+			}
+			return t.goOn(ctx)
+		})
 		return err
 	}
 	t, release, err := a.tenants.hold(a.base, due.Scope)
