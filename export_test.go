@@ -9,3 +9,8 @@ func Hurry(beat, fence, gone, poll time.Duration) (back func()) {
 	beatEvery, fenceAfter, goneAfter, pollEvery = beat, fence, gone, poll
 	return back
 }
+
+// GoOn goes on with what was due at a time as the scheduler does.
+func (v View) GoOn(id string, at time.Time) error {
+	return v.agent.goOn(dueKey(at, v.scope, id), dueEntry{Scope: v.scope, ID: id})
+}

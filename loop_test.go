@@ -591,6 +591,17 @@ func TestOnceAfterAnApproval(t *testing.T) {
 	require.Equal(t, arc.Interrupted, r.Cause)
 }
 
+// What was due before a run stopped for a person has it not go on, and its approval stays open meanwhile.
+func TestWhatWasDueIsLeft(t *testing.T) {
+	w := (&arctest.Worker{}).As("ann")
+	w.Mode = act.Gated
+	a, story := agent(t, nil, arc.Host{Workers: []act.Worker{w}}, nil)
+	require.Equal(t, arc.Waiting, run(t, a, arc.Objective{ID: "7", Text: "write"}).Status)
+	told := len(*story)
+	require.NoError(t, a.In("").GoOn("7", time.Unix(0, 0)))
+	require.Len(t, *story, told)
+}
+
 // A worker that calls tools is handed the plan that fires, also where nobody else plans.
 func TestToolsFire(t *testing.T) {
 	refund := tools.Tool{Worker: act.Worker{Name: "refund", Input: json.RawMessage(`{"type":"object"}`)}, Call: func(
