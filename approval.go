@@ -59,9 +59,8 @@ func (v View) Decide(ctx context.Context, r act.Ruling) error {
 		defer a.mu.Unlock()
 		if !a.stopped { // else it goes on when the store is opened again
 			a.runs.Go(func() {
-				if err := a.goOn(due, entry); err != nil {
-					a.look() // where it has failed, or another ruling came meanwhile, the scheduler does it
-				}
+				_ = a.goOn(due, entry)
+				a.look() // what has failed, or was ruled meanwhile, the scheduler does
 			})
 		}
 		return nil
@@ -70,11 +69,15 @@ func (v View) Decide(ctx context.Context, r act.Ruling) error {
 }
 
 // heed has a run go on that a person has ruled on, and then forgets the ruling's dueEntry, which came with it.
-func (v View) heed(ctx context.Context, id string, due store.Entry) error {
+func (v View) heed(ctx context.Context, id, key string) error {
 	a := v.agent
 	for {
+		due, err := a.store.Get(ctx, key)
+		if err != nil {
+			return err
+		}
 		changed := a.change()
-		_, err := v.Resume(ctx, id)
+		_, err = v.Resume(ctx, id)
 		switch {
 		case errors.Is(err, ErrRunning): // it may be about to stop, and must not miss the news
 			if a.free(ctx, runKey(v.scope, id), nil) == nil {
@@ -91,8 +94,10 @@ func (v View) heed(ctx context.Context, id string, due store.Entry) error {
 		if err != nil && !missing(err) {
 			return err
 		}
-		_, err = a.store.Commit(ctx, store.Op{Key: due.Key, Delete: true, If: store.At(due.Rev)})
-		return err
+		_, err = a.store.Commit(ctx, store.Op{Key: key, Delete: true, If: store.At(due.Rev)})
+		if !errors.Is(err, store.ErrConflict) { // else there is another ruling
+			return err
+		}
 	}
 }
 

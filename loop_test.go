@@ -910,6 +910,25 @@ func TestStoreErrorIsNoFailure(t *testing.T) {
 	}
 }
 
+// What a person has allowed goes on by itself, whichever commit fails on the way.
+func TestAllowedGoesOn(t *testing.T) {
+	for n := range int64(6) {
+		synctest.Test(t, func(t *testing.T) {
+			left, w := new(atomic.Int64), (&arctest.Worker{}).As("ann")
+			w.Mode = act.Gated
+			a, _ := agent(t, flaky{store.NewMem(), left}, arc.Host{Workers: []act.Worker{w}}, nil)
+			r := run(t, a, arc.Objective{ID: "7", Text: "write"})
+			left.Store(n + 2) // the first is of the ruling
+			require.NoError(t, a.In("").Decide(t.Context(), act.Ruling{Approval: r.Approvals[0].ID, By: "anna", Allow: true}))
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
+			r, err := a.In("").Wait(ctx, "7")
+			require.NoError(t, err)
+			require.Equal(t, arc.Delivered, r.Status)
+		})
+	}
+}
+
 // A commit is conditional on the run: what somebody else has made of it meanwhile stands.
 func TestConflict(t *testing.T) {
 	st, began, free := store.NewMem(), make(chan bool), make(chan bool)

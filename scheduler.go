@@ -2,6 +2,7 @@ package arc
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"time"
 
@@ -123,9 +124,19 @@ func (a *Agent) resumeDue(slots chan struct{}) (time.Duration, error) {
 	return wait, nil
 }
 
-// goOn goes on with what is due.
+// goOn goes on with what is due. A run that it could not go on with is not left by a caller, and is tried again.
 func (a *Agent) goOn(key string, due dueEntry) (err error) {
-	v := a.In(due.Scope)
+	v, by := a.In(due.Scope), key
+	if due.Kind == "" {
+		by = runKey(due.Scope, due.ID)
+	}
+	defer func() {
+		if err != nil && !errors.Is(err, ErrRunning) && (due.Kind == "" || due.Kind == dueRuled) {
+			a.mu.Lock()
+			delete(a.left, by)
+			a.mu.Unlock()
+		}
+	}()
 	if due.Kind == "" {
 		_, err = v.with(a.base, due.ID, func(ctx context.Context, t *turn) error {
 			if t.due != key { // it has stopped, or gone on, since the scheduler looked
@@ -141,14 +152,14 @@ func (a *Agent) goOn(key string, due dueEntry) (err error) {
 	}
 	defer release()
 	return a.once(a.base, key, func(ctx context.Context) error {
-		e, err := a.store.Get(ctx, key)
+		_, err := a.store.Get(ctx, key)
 		switch {
 		case missing(err): // it was done since the scheduler looked
 			return nil
 		case err != nil:
 			return err
 		case due.Kind == dueRuled:
-			return v.heed(ctx, due.ID, e)
+			return v.heed(ctx, due.ID, key)
 		case due.Kind == dueErase:
 			return v.erase(ctx, t)
 		}
