@@ -56,6 +56,14 @@ type dueEntry struct {
 	Kind    string       `cbor:",omitzero"` // of what is due: a run, or one of these
 }
 
+// by is the key that what is due at a key is under way by.
+func (d dueEntry) by(key string) string {
+	if d.Kind == "" {
+		return runKey(d.Scope, d.ID)
+	}
+	return key
+}
+
 const (
 	dueRuled   = "ruled" // a person has, on a run that waits
 	dueErase   = "erase"

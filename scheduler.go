@@ -81,10 +81,7 @@ func (a *Agent) resumeDue(slots chan struct{}) (time.Duration, error) {
 		if err != nil {
 			return time.Minute, err
 		}
-		key := e.Key // that it is under way by
-		if due.Kind == "" {
-			key = runKey(due.Scope, due.ID)
-		}
+		key := due.by(e.Key)
 		a.mu.Lock()
 		skip := a.live[key] != nil || a.left[key] || !a.failed[key].IsZero()
 		a.mu.Unlock()
@@ -109,11 +106,6 @@ func (a *Agent) resumeDue(slots chan struct{}) (time.Duration, error) {
 		a.runs.Go(func() {
 			defer func() { <-slots; a.look() }()
 			err := a.goOn(e.Key, due)
-			if err != nil {
-				a.mu.Lock()
-				a.failed[key] = time.Now()
-				a.mu.Unlock()
-			}
 			// Others have it, or had.
 			others := isAny(err, ErrRunning, ErrClosed, errCanceled, store.ErrConflict, store.ErrNotFound)
 			if err != nil && !others {
@@ -124,17 +116,18 @@ func (a *Agent) resumeDue(slots chan struct{}) (time.Duration, error) {
 	return wait, nil
 }
 
-// goOn goes on with what is due. A run that it could not go on with is not left by a caller, and is tried again.
+// goOn goes on with what is due. What fails is tried again in a while; no caller has left such a run.
 func (a *Agent) goOn(key string, due dueEntry) (err error) {
-	v, by := a.In(due.Scope), key
-	if due.Kind == "" {
-		by = runKey(due.Scope, due.ID)
-	}
+	v := a.In(due.Scope)
 	defer func() {
-		if err != nil && !errors.Is(err, ErrRunning) && (due.Kind == "" || due.Kind == dueRuled) {
-			a.mu.Lock()
-			delete(a.left, by)
-			a.mu.Unlock()
+		if err == nil {
+			return
+		}
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.failed[due.by(key)] = time.Now()
+		if !errors.Is(err, ErrRunning) && due.Kind != dueCompact { // which costs much
+			delete(a.left, due.by(key))
 		}
 	}()
 	if due.Kind == "" {
