@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -107,7 +108,7 @@ func (v View) Answer(ctx context.Context, id, text string) (*Report, error) {
 		if t.Status != Asking {
 			return t.wrong("asks nothing")
 		}
-		t.answer(t.clean.Prose(clip(text, maxText)))
+		t.answer(t.clean.Prose(fence.Clip(text, maxText)))
 		t.Status, t.Phase = Running, t.Back
 		return t.restart(ctx)
 	})

@@ -14,6 +14,7 @@ import (
 
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/internal/call"
+	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory/identity"
 	"github.com/arc-learn/arc/meta"
@@ -320,7 +321,7 @@ const maxRefused = 3
 func (t *turn) refuse(why string) (phase, error) {
 	a := t.aim()
 	a.Refused++
-	a.Complaint = clip(t.clean.KeepPlaceholders().Prose(why), maxTold)
+	a.Complaint = fence.Clip(t.clean.KeepPlaceholders().Prose(why), maxTold)
 	t.event("refused", "", a.Complaint)
 	if a.Refused >= maxRefused {
 		return t.block(NoDecision, a.Complaint), nil
@@ -578,7 +579,7 @@ func (t *turn) verify(context.Context) (phase, error) {
 		return learnPhase, nil
 	}
 	a.Tries = append(a.Tries, try{
-		Worker: worker, Complaint: clip(made.Complaint, maxTold), Denied: made.Outcome == rank.Denied,
+		Worker: worker, Complaint: fence.Clip(made.Complaint, maxTold), Denied: made.Outcome == rank.Denied,
 	})
 	task.Worker = worker
 	a.fail(reason.Failure{Task: task, Approach: a.Approach, Complaint: made.Complaint, Gate: made.Gate})
@@ -738,7 +739,7 @@ func (t *turn) end(context.Context) (phase, error) {
 
 // block has the run end without a delivery.
 func (t *turn) block(c Cause, why string) phase {
-	t.Cause, t.Reason = c, clip(why, maxTold)
+	t.Cause, t.Reason = c, fence.Clip(why, maxTold)
 	return endPhase
 }
 
@@ -874,12 +875,4 @@ func tellPlan(tasks []reason.Task) string {
 // hostCall calls code of the host, for as long as Options.Timeout.
 func hostCall[T any](ctx context.Context, a *Agent, f func(context.Context) (T, error)) (T, error) {
 	return call.Do(ctx, a.opts.Timeout, f)
-}
-
-// clip returns the beginning of a text.
-func clip(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	return strings.ToValidUTF8(text[:n], "") + "…"
 }

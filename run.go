@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/reason"
@@ -164,7 +165,7 @@ func (a *Agent) Think(ctx context.Context, o Objective) (Thought, error) {
 // newRecord is a run that has not begun.
 func newRecord(o *Objective, now time.Time) *record {
 	r := &record{
-		ID: o.ID, Scope: o.Scope, Session: o.Session, Text: clip(o.Text, 1<<10),
+		ID: o.ID, Scope: o.Scope, Session: o.Session, Text: fence.Clip(o.Text, 1<<10),
 		Status: Running, Phase: assessPhase, Began: now, Aims: []aim{{Text: o.Text}},
 	}
 	if len(o.Tasks) > 0 {

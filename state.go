@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/rank"
 	"github.com/arc-learn/arc/reason"
@@ -167,7 +168,7 @@ func (a *aim) left() (names []string) {
 
 // fail adds a failure.
 func (a *aim) fail(f reason.Failure) {
-	f.Complaint = clip(f.Complaint, maxTold)
+	f.Complaint = fence.Clip(f.Complaint, maxTold)
 	a.Failed = append(a.Failed, f)
 	a.Failed = slices.Delete(a.Failed, 0, max(0, len(a.Failed)-maxFailed))
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/internal/call"
+	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory/identity"
 	"github.com/arc-learn/arc/reason"
@@ -78,7 +79,7 @@ func (a *Agent) trace(ctx context.Context, name, run string, more ...slog.Attr) 
 
 // event adds to what the step will tell.
 func (t *turn) event(kind, name, text string) {
-	t.events = append(t.events, Event{At: t.now(), Kind: kind, Name: name, Text: clip(text, maxTold)})
+	t.events = append(t.events, Event{At: t.now(), Kind: kind, Name: name, Text: fence.Clip(text, maxTold)})
 }
 
 // last is the event with which the run ends. It comes after those of what is staged. What the run was told goes: nobody

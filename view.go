@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 
+	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/memory/identity"
@@ -50,7 +51,7 @@ func (v View) Retry(ctx context.Context, id, note string) (*Report, error) {
 		}
 		if note != "" {
 			t.Questions = []string{"What is different now?"}
-			t.answer(t.clean.Prose(clip(note, maxText)))
+			t.answer(t.clean.Prose(fence.Clip(note, maxText)))
 		}
 		t.Status, t.Phase, t.Cause, t.Reason, t.advice = Running, assessPhase, "", "", nil
 		t.event("retried", "", "")
@@ -82,7 +83,7 @@ func (v View) Cancel(ctx context.Context, id, why string) error {
 			if t.Status.ended() {
 				return t.wrong("has ended")
 			}
-			t.Status, t.Cause, t.Reason, t.Ended = Canceled, "", clip(t.clean.Prose(why), maxTold), t.now()
+			t.Status, t.Cause, t.Reason, t.Ended = Canceled, "", fence.Clip(t.clean.Prose(why), maxTold), t.now()
 			t.Usage, t.Current = t.Usage.Add(t.Current.Usage), attempt{}
 			t.Pending, t.Questions = nil, nil
 			t.last()
@@ -108,7 +109,7 @@ func (v View) Judge(ctx context.Context, id string, verdict learn.Verdict, why s
 		if !t.Status.ended() {
 			return t.wrong("has not ended")
 		}
-		why := t.clean.Prose(clip(why, maxTold))
+		why := t.clean.Prose(fence.Clip(why, maxTold))
 		figures, err := t.corrected(ctx, verdict)
 		if err != nil {
 			return err
