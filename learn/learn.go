@@ -8,8 +8,8 @@
 //
 // Where things are, of which [Layer] has examples:
 //
-//	layer.go  Before, by recall.go (memories), warn.go, like.go (cases in other words); outcome.go  After, Judge
-//	plan.go   which plan of a key fires, by all its deliveries; match.go by two, whose cases shape.go compares
+//	layer.go  Before, with recall.go, warn.go and like.go (cases in other words); outcome.go  After, Judge
+//	plan.go   which plan fires, by all its deliveries; match.go  by two of them; shape.go  a case made ready
 //	known.go  what a person sees and says of plans. Advice.Prompt is that of [reason.Known]
 //
 // A Layer is of one tenant, and safe for concurrent use, also by several processes on a store that is a
