@@ -23,6 +23,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -121,6 +123,8 @@ type service struct {
 	samples     [][]float64
 }
 
+const complaint = "it says nothing of the order"
+
 type order struct {
 	ID string `json:"id"`
 }
@@ -144,7 +148,8 @@ func (s *service) host() arc.Host {
 		usage := &reason.Usage{Input: 500, Output: 20}
 		last := r.Messages[len(r.Messages)-1]
 		if last.Role == reason.ToolRole {
-			if n%53 == 0 {
+			told := slices.ContainsFunc(r.Messages, func(m reason.Message) bool { return strings.Contains(m.Text, complaint) })
+			if n%53 == 0 && !told { // twice would block the run
 				return &reason.Response{Text: "I do not know.", Stop: reason.StopEnd, Usage: usage}, nil // the gate refuses it
 			}
 			return &reason.Response{Text: "Done: " + last.Text, Stop: reason.StopEnd, Usage: usage}, nil
@@ -158,7 +163,7 @@ func (s *service) host() arc.Host {
 	})
 	gate := act.GateFunc(func(_ context.Context, _ *act.Call, r *act.Result) (act.Verdict, error) {
 		if r.Text == "I do not know." {
-			return act.Verdict{Complaint: "it says nothing of the order"}, nil
+			return act.Verdict{Complaint: complaint}, nil
 		}
 		return act.Verdict{Pass: true}, nil
 	})
@@ -222,7 +227,7 @@ func (s *service) handler() queue.Handler {
 		more, err := work(ctx, j)
 		s.made.Add(1)
 		if ctx.Err() == nil && (err != nil || j.State == queue.Failed || j.State == queue.Blocked) {
-			s.fault(j.Subject, fmt.Errorf("%s %s %w", j.State, j.Summary, err))
+			s.fault(j.Subject, fmt.Errorf("%s %s %v", j.State, j.Summary, err))
 		}
 		return more, err
 	}
