@@ -71,7 +71,8 @@ func run(length time.Duration, rate float64, dir string) error {
 	}
 	s := &service{begun: began, length: length, dir: dir, queues: map[string]*queue.Queue{}}
 	s.agent, err = arc.New(ctx, st, s.host(), &arc.Options{
-		Now: clock, Seed: 1, Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})),
+		Patience: 10 * 24 * time.Hour, // an hour of a year in two hours is less than a second
+		Now:      clock, Seed: 1, Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})),
 	})
 	if err != nil {
 		return err
