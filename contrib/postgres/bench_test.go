@@ -100,3 +100,41 @@ func BenchmarkDispatch(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkWide is the median of what a commit of so many puts takes, and what part it is of a plain INSERT of as many
+// rows with its commit, in turn on one server.
+func BenchmarkWide(b *testing.B) {
+	for _, wide := range []int{2, 8, 64, 4096} {
+		b.Run(fmt.Sprint("ops=", wide), func(b *testing.B) {
+			name, ctx := schema(b), context.WithoutCancel(b.Context())
+			st := open(b, dsn, postgres.Options{Schema: name})
+			execute(b, dsn, "CREATE TABLE "+name+".plain (key bytea PRIMARY KEY, value bytea)")
+			plain, err := pgx.Connect(ctx, dsn)
+			require.NoError(b, err)
+			defer plain.Close(ctx)
+			var own, others []time.Duration
+			for n := 0; b.Loop(); n++ {
+				var ops []store.Op
+				var keys, values [][]byte
+				for i := range wide {
+					op := store.Op{Key: fmt.Sprintf("s/acme//memory/%08d", n*wide+i), Value: make([]byte, 200), If: store.Absent}
+					ops, keys, values = append(ops, op), append(keys, []byte(op.Key)), append(values, op.Value)
+				}
+				began := time.Now()
+				_, err = plain.Exec(ctx, "INSERT INTO "+name+".plain SELECT * FROM unnest($1::bytea[], $2::bytea[])", keys, values)
+				require.NoError(b, err)
+				others = append(others, time.Since(began))
+				began = time.Now()
+				_, err = st.Commit(ctx, ops...)
+				require.NoError(b, err)
+				own = append(own, time.Since(began))
+			}
+			slices.Sort(own)
+			slices.Sort(others)
+			for name, at := range map[string]int{"median": len(own) / 2, "tenth": len(own) / 10} {
+				b.ReportMetric(float64(own[at].Microseconds()), "µs/"+name)
+				b.ReportMetric(float64(own[at])/float64(others[at]), "×INSERT/"+name)
+			}
+		})
+	}
+}

@@ -24,14 +24,15 @@ CREATE SEQUENCE {{schema}}.arc_revisions;
 -- arc_commit makes several commits at once, none of which writes a key of another. For each op, commits has the number
 -- of its commit, kinds 0 for a put, 1 for a delete and 2 for a check, and conds the revision that its key must have: 0
 -- for any and -1 for none. It returns the revision, 0 where nothing was written, and behind it the places of the ops
--- whose conditions do not hold; nothing of their commits is written. Each key is looked up by the index, whatever the
--- planner knows of the table: arrays that are joined would need more settings, which cost more than the look-ups.
+-- whose conditions do not hold; nothing of their commits is written. A statement does one thing for all keys, and finds
+-- them by the index, whatever the planner knows of the table: by a subquery or by ANY, since it may join arrays otherwise.
 CREATE FUNCTION {{schema}}.arc_commit(
 	commits integer[], keys bytea[], vals bytea[], kinds integer[], conds bigint[]
 ) RETURNS bigint[] LANGUAGE plpgsql SET enable_seqscan = off AS $$
 DECLARE
-	answer bigint[] := '{0}';
-	refused integer[] := '{}';
+	revision bigint;
+	places bigint[]; -- of the ops whose conditions do not hold
+	refused integer[]; -- their commits
 BEGIN
 	IF current_setting('transaction_isolation') <> 'read committed' THEN
 		RAISE 'a commit needs the isolation level read committed, not %', current_setting('transaction_isolation');
@@ -40,28 +41,27 @@ BEGIN
 		PERFORM set_config('synchronous_commit', 'on', true);
 	END IF;
 	PERFORM pg_advisory_xact_lock('{{schema}}.arc_entries'::regclass::oid::integer, 6386275);
-	FOR i IN 1 .. cardinality(keys) LOOP
-		IF conds[i] <> 0 AND conds[i] <> coalesce(
-			(SELECT e.rev FROM {{schema}}.arc_entries AS e WHERE e.key = keys[i] AND e.value IS NOT NULL), -1
-		) THEN
-			answer := answer || i::bigint;
-			refused := refused || commits[i];
-		END IF;
-	END LOOP;
+	SELECT array_agg(o.place), array_agg(o.commit) INTO places, refused
+		FROM unnest(commits, keys, conds) WITH ORDINALITY AS o (commit, key, cond, place)
+		WHERE o.cond <> 0 AND o.cond <> coalesce(
+			(SELECT e.rev FROM {{schema}}.arc_entries AS e WHERE e.key = o.key AND e.value IS NOT NULL), -1);
+	refused := coalesce(refused, '{}');
 	IF commits <@ refused OR 2 = ALL (kinds) THEN
-		RETURN answer;
+		RETURN 0::bigint || places;
 	END IF;
-	answer[1] := nextval('{{schema}}.arc_revisions');
-	FOR i IN 1 .. cardinality(keys) LOOP
-		IF kinds[i] = 0 AND commits[i] <> ALL (refused) THEN
-			INSERT INTO {{schema}}.arc_entries (key, value, rev) VALUES (keys[i], vals[i], answer[1])
-				ON CONFLICT (key) DO UPDATE SET value = excluded.value, rev = excluded.rev, deleted = NULL;
-		ELSIF kinds[i] = 1 AND commits[i] <> ALL (refused) THEN
-			UPDATE {{schema}}.arc_entries SET value = NULL, rev = answer[1], deleted = clock_timestamp()
-				WHERE key = keys[i] AND value IS NOT NULL;
-		END IF;
-	END LOOP;
-	RETURN answer;
+	revision := nextval('{{schema}}.arc_revisions');
+	INSERT INTO {{schema}}.arc_entries (key, value, rev)
+		SELECT o.key, o.val, revision FROM unnest(commits, keys, vals, kinds) AS o (commit, key, val, kind)
+		WHERE o.kind = 0 AND o.commit <> ALL (refused)
+		ON CONFLICT (key) DO UPDATE SET value = excluded.value, rev = excluded.rev, deleted = NULL;
+	IF 1 = ANY (kinds) THEN
+		UPDATE {{schema}}.arc_entries SET value = NULL, rev = revision, deleted = clock_timestamp()
+			WHERE key = ANY (ARRAY(
+				SELECT o.key FROM unnest(commits, keys, kinds) AS o (commit, key, kind)
+				WHERE o.kind = 1 AND o.commit <> ALL (refused)
+			)) AND value IS NOT NULL;
+	END IF;
+	RETURN revision || places;
 END $$;
 
 -- arc_put makes a commit of one put, at half of what arc_commit takes for it: cond is as there. It returns the revision,
