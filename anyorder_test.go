@@ -2,6 +2,7 @@ package arc_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -27,6 +29,7 @@ import (
 	"github.com/arc-learn/arc/memory/identity"
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/store"
+	"github.com/arc-learn/arc/store/storetest"
 )
 
 func init() { _ = flag.Set("rapid.steps", "60") } // calls of a case; -rapid.checks 3000 is for the night
@@ -38,10 +41,30 @@ func init() { _ = flag.Set("rapid.steps", "60") } // calls of a case; -rapid.che
 // told what is another scope's, a stranger's or a secret. Where it fails it prints the fewest calls that do.
 func TestInAnyOrder(t *testing.T) { inAnyOrder(t, 1) }
 
-// TestInAnyPlace does so with three processes on one store, each of which may end or be held up.
+// TestInAnyPlace does so with three processes on one store, each of which may end or be held up. ARC_STORE is the socket
+// of another store than Mem, as contrib/postgres serves one: it is emptied for each case.
 func TestInAnyPlace(t *testing.T) {
-	defer arc.Hurry(10*time.Minute, 20*time.Minute, 30*time.Minute, 2*time.Second)() // few beats in a day
+	if os.Getenv("ARC_STORE") != "" {
+		placesPoll = time.Minute // of real requests
+	}
+	defer arc.Hurry(10*time.Minute, 20*time.Minute, 30*time.Minute, placesPoll)() // few beats in a day
 	inAnyOrder(t, 3)
+}
+
+var placesPoll = 2 * time.Second
+
+// emptied returns the store that is served at a socket, with nothing in it.
+func emptied(socket string) store.Store {
+	st, err := storetest.Dial(socket)
+	for e, wrong := range st.Scan(context.Background(), store.Range{}) {
+		if err = cmp.Or(err, wrong); err == nil {
+			_, err = st.Commit(context.Background(), store.Op{Key: e.Key, Delete: true})
+		}
+	}
+	if err != nil {
+		panic(err)
+	}
+	return st
 }
 
 func inAnyOrder(t *testing.T, places int) {
@@ -198,7 +221,9 @@ func newWorld(t *rapid.T, reached map[string]int, places int) *world {
 	}
 	w.opts.Daily.Tokens = rapid.SampledFrom([]int{0, 0, 8 * tokens}).Draw(t, "daily")
 	w.opts.Learn.Holdout = rapid.SampledFrom([]float64{0, 0, .3}).Draw(t, "holdout")
-	w.shared = places > 1
+	if w.shared = places > 1; w.shared && os.Getenv("ARC_STORE") != "" {
+		w.mem = emptied(os.Getenv("ARC_STORE"))
+	}
 	for range places - 1 {
 		w.open()
 		w.others = append(w.others, w.place)
@@ -233,7 +258,7 @@ func (w *world) elsewhere(t *rapid.T) {
 	}
 	n := rapid.IntRange(0, len(w.others)-1).Draw(t, "place")
 	w.place, w.others[n] = w.others[n], w.place
-	<-time.After(5 * time.Second) // it is told what others have done
+	<-time.After(5 * placesPoll / 2) // it is told what others have done
 }
 
 // draw returns what a part of the host does, below n: 0, which is right, once the deck is empty.

@@ -26,11 +26,13 @@ import (
 	"github.com/arc-learn/arc/contrib/postgres"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/store"
+	"github.com/arc-learn/arc/store/storetest"
 )
 
 var (
 	modelCalls = flag.Int("calls", 250, "how many calls TestInAnyPlace makes")
 	modelPause = flag.Duration("pause", 2*time.Second, "how long it stops a process, at most; after 15 s its runs are others'")
+	modelCases = flag.Int("cases", 3, "of 60 calls each, in TestInAnyOrder")
 	modelSeed  = flag.Uint64("seed", 0, "of its calls; 0: of the clock")
 )
 
@@ -413,4 +415,20 @@ func TestInAnyPlace(t *testing.T) {
 			}, 10*time.Second, 50*time.Millisecond, "%s: %v", scope, notes)
 		}
 	}
+}
+
+// The model of the root's test of the same name, over this store: three Agents on it whose commits fail, are held up or
+// are of unknown outcome, in hours that pass at once.
+func TestInAnyOrder(t *testing.T) {
+	socket := filepath.Join(t.TempDir(), "store")
+	stop, err := storetest.Serve(open(t, dsn, postgres.Options{Schema: schema(t)}), socket)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, stop()) }()
+	cmd := exec.CommandContext(t.Context(), "go", "test", "-v", "-count=1", "-timeout=120m", "-run", "^TestInAnyPlace$",
+		"github.com/arc-learn/arc", "-args", "-rapid.nofailfile", "-rapid.checks", fmt.Sprint(*modelCases))
+	cmd.Env = append(os.Environ(), "ARC_STORE="+socket)
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, string(out))
+	require.Contains(t, string(out), "--- PASS: TestInAnyPlace")
+	t.Log(string(out))
 }

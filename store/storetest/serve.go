@@ -68,7 +68,7 @@ func (s served) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // Dial returns the store that is served at a socket. Its Close waits for the calls under way.
 func Dial(socket string) (store.Changer, error) {
-	return &client{web: http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 8,
+	return &client{web: http.Client{Transport: &http.Transport{DisableKeepAlives: true, // no goroutine outlives a call
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, "unix", socket)
 		}}}}, nil
