@@ -26,13 +26,16 @@ var (
 	killEvery  = flag.Duration("killevery", 500*time.Millisecond, "how often TestThreeAgents kills one of them")
 )
 
-// dock has a worker who ships a parcel by a step that must not be taken twice, and prints it.
-func dock() arc.Host {
+// dock has a worker who ships a parcel by a step, and prints when it takes it and when it is kept.
+func dock(o ...act.StepOption) arc.Host {
 	ship := act.ExecutorFunc(func(ctx context.Context, c *act.Call) (*act.Result, error) {
 		text, err := act.Step(ctx, "ship", nil, func(context.Context) (string, error) {
-			fmt.Printf("%s shipped\n", c.Run)
+			fmt.Println(c.Run, "shipped")
 			return "shipped", nil
-		}, act.Irreversible())
+		}, o...)
+		if err == nil {
+			fmt.Println(c.Run, "kept")
+		}
 		return &act.Result{Text: text}, err
 	})
 	return arc.Host{Workers: []act.Worker{{Name: "dock", Executor: ship, Gates: []act.Gate{act.NoGate}}}}
@@ -45,13 +48,13 @@ func settled(r *arc.Report) bool {
 
 // parcels is the process of TestThreeAgents: it runs all objectives that no other has run, 16 at a time, and prints
 // what its worker does.
-func parcels(name, in string) error {
+func parcels(name, in string, o ...act.StepOption) error {
 	ctx := context.Background()
 	st, err := postgres.Open(ctx, dsn, &postgres.Options{Schema: in})
 	if err != nil {
 		return err
 	}
-	a, err := arc.New(ctx, st, dock(), &arc.Options{Process: name})
+	a, err := arc.New(ctx, st, dock(o...), &arc.Options{Process: name})
 	if err != nil {
 		return err
 	}
@@ -90,13 +93,22 @@ func parcel(ctx context.Context, a *arc.Agent, id string) error {
 	return nil
 }
 
-// Three processes on one database, one of which is killed again and again: each objective is delivered, and shipped
-// once; or a person is asked, since a process was killed while the worker was at it.
+// Three processes on one database, one of which is killed again and again. Where the step may be taken twice, each
+// objective is delivered once, and no step that was kept is taken again. Where it must not be, it never is: a person is
+// asked about those at which a process was killed.
 func TestThreeAgents(t *testing.T) {
-	if name, in, ok := strings.Cut(os.Getenv("ARC_PARCELS"), "|"); ok {
-		require.NoError(t, parcels(name, in))
+	if args := strings.Split(os.Getenv("ARC_PARCELS"), "|"); len(args) == 3 {
+		require.NoError(t, parcels(args[0], args[1], stepOptions[args[2]]...))
 		return
 	}
+	for _, kind := range []string{"irreversible", "repeatable"} {
+		t.Run(kind, func(t *testing.T) { threeAgents(t, kind) })
+	}
+}
+
+var stepOptions = map[string][]act.StepOption{"repeatable": nil, "irreversible": {act.Irreversible()}}
+
+func threeAgents(t *testing.T, kind string) {
 	name := schema(t)
 	out, err := os.Create(filepath.Join(t.TempDir(), "out"))
 	require.NoError(t, err)
@@ -104,7 +116,7 @@ func TestThreeAgents(t *testing.T) {
 	began, kills, procs, ends := time.Now(), 0, make([]*exec.Cmd, 3), make(chan int)
 	start := func(n int) {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestThreeAgents$", "-test.timeout=60m", "-objectives", fmt.Sprint(*objectives))
-		cmd.Env = append(os.Environ(), dsnVariable+"="+dsn, fmt.Sprintf("ARC_PARCELS=p%d|%s", n, name))
+		cmd.Env = append(os.Environ(), dsnVariable+"="+dsn, fmt.Sprintf("ARC_PARCELS=p%d|%s|%s", n, name, kind))
 		cmd.Stdout, cmd.Stderr = out, out // at one offset
 		require.NoError(t, cmd.Start())
 		procs[n] = cmd
@@ -137,27 +149,45 @@ func TestThreeAgents(t *testing.T) {
 	took := time.Since(began)
 	said, err := os.ReadFile(out.Name())
 	require.NoError(t, err)
-	shipped := map[string]int{}
+	shipped, kept := map[string]int{}, map[string]bool{}
 	for line := range strings.Lines(string(said)) {
-		if run, ok := strings.CutSuffix(strings.TrimSpace(line), " shipped"); ok {
+		switch run, what, _ := strings.Cut(strings.TrimSpace(line), " "); what {
+		case "shipped":
+			require.False(t, kept[run], "parcel %s is shipped again", run)
 			shipped[run]++
+		case "kept":
+			kept[run] = true
 		}
 	}
 	a, err := arc.New(t.Context(), open(t, dsn, postgres.Options{Schema: name}), dock(), nil)
 	require.NoError(t, err)
 	defer a.Close()
-	delivered, asked := 0, 0
+	delivered, asked, twice := 0, 0, 0
 	for r, err := range a.In("").Runs(t.Context()) {
 		require.NoError(t, err)
 		require.True(t, settled(r), "%+v", r)
-		require.LessOrEqual(t, shipped[r.ID], 1, "parcel %s", r.ID)
-		if r.Status == arc.Delivered {
-			require.Equal(t, 1, shipped[r.ID], "parcel %s", r.ID)
-			delivered++
-		} else {
+		twice += min(max(0, shipped[r.ID]-1), 1)
+		if r.Status != arc.Delivered {
 			asked++
+			continue
 		}
+		delivered++
+		require.NotZero(t, shipped[r.ID], "parcel %s", r.ID)
+		times := 0
+		for e, err := range a.In("").Watch(t.Context(), r.ID) {
+			require.NoError(t, err)
+			if e.Kind == "delivered" && e.Name != "" { // by the worker; the run has one, too
+				times++
+			}
+		}
+		require.Equal(t, 1, times, "parcel %s", r.ID)
+	}
+	if kind == "repeatable" {
+		require.Zero(t, asked)
+	} else {
+		require.Zero(t, twice)
 	}
 	require.Equal(t, *objectives, delivered+asked)
-	t.Logf("%d objectives delivered and %d asked of a person in %v, with %d kills", delivered, asked, took.Round(time.Second), kills)
+	t.Logf("%d objectives delivered and %d asked of a person in %v, with %d kills, and %d steps taken twice",
+		delivered, asked, took.Round(time.Second), kills, twice)
 }
