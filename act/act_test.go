@@ -108,6 +108,15 @@ func TestAble(t *testing.T) {
 	}
 }
 
+// What is left out is left out, too, where a result is kept as JSON: no null.
+func TestResultOfTextAlone(t *testing.T) {
+	given := act.Result{Text: "done"}
+	w := &works{do: func(context.Context, *act.Call) (*act.Result, error) { return &given, nil }}
+	r := runner(t, nil, act.Worker{Name: "w", Executor: w})
+	ctx, _ := journal(t, store.NewMem())
+	require.Equal(t, given, r.Run(ctx, call(r, 1, "")).Result)
+}
+
 func TestOutcomes(t *testing.T) {
 	fails := func(err error) func(context.Context, *act.Call) (*act.Result, error) {
 		return func(context.Context, *act.Call) (*act.Result, error) { return nil, err }

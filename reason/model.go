@@ -45,7 +45,7 @@ type Message struct {
 	Text   string
 	Calls  []ToolCall
 	CallID string
-	Opaque json.RawMessage // sent back verbatim
+	Opaque json.RawMessage `json:",omitempty"` // sent back verbatim
 }
 
 // Tool is what a model is told of a tool.
@@ -65,9 +65,9 @@ type ToolCall struct {
 type Response struct {
 	Text   string
 	Calls  []ToolCall
-	Usage  *Usage // nil: unknown
-	Stop   string // StopEnd, StopTools, StopLength, StopFilter, or the provider's word
-	Opaque json.RawMessage
+	Usage  *Usage          // nil: unknown
+	Stop   string          // StopEnd, StopTools, StopLength, StopFilter, or the provider's word
+	Opaque json.RawMessage `json:",omitempty"`
 }
 
 // Why an answer stopped.
