@@ -9,10 +9,14 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
+	"slices"
+	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
@@ -37,7 +41,13 @@ type Tool struct {
 // by jsonschema tags, required what has no omitempty. Types that have no schema are an error of the executor.
 func Func[In, Out any](name, description string, f func(context.Context, In) (Out, error)) Tool {
 	t := Tool{Worker: act.Worker{Name: name, Description: description}}
-	s, err := jsonschema.For[In](nil)
+	s, err := jsonschema.For[In](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
+		reflect.TypeFor[json.RawMessage](): {},
+		reflect.TypeFor[[]byte]():          {Type: "string", ContentEncoding: "base64"},
+	}})
+	if err == nil {
+		plain(s)
+	}
 	if err == nil && s.Type != "object" {
 		err = fmt.Errorf("its input is a %s; a model gives an object", s.Type)
 	}
@@ -57,6 +67,27 @@ func Func[In, Out any](name, description string, f func(context.Context, In) (Ou
 		return schema.Marshal(out)
 	}
 	return t
+}
+
+// plain gives each value of a schema one type, and a bare true words: not every provider takes a list of types, of which
+// one is null, or a schema that is no object. What may be null may be left out, too.
+func plain(s *jsonschema.Schema) {
+	if s == nil {
+		return
+	}
+	if s.Types = slices.DeleteFunc(s.Types, func(t string) bool { return t == "null" }); len(s.Types) < 2 {
+		s.Type, s.Types = cmp.Or(s.Type, strings.Join(s.Types, "")), nil
+	}
+	if reflect.DeepEqual(*s, jsonschema.Schema{}) {
+		s.Description = "any JSON value"
+	}
+	for _, p := range s.Properties {
+		plain(p)
+	}
+	plain(s.Items)
+	if a := s.AdditionalProperties; a != nil && !reflect.DeepEqual(*a, jsonschema.Schema{}) {
+		plain(a)
+	}
 }
 
 // check returns the tools by name, and all that is wrong with them.

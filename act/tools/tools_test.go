@@ -574,3 +574,30 @@ func class(a act.Attempt) reason.ErrorClass {
 	}
 	return a.Err.Class
 }
+
+// A schema has one type a value, which a JSON value of that type fits: what providers take.
+func TestSchemaOfFunc(t *testing.T) {
+	type in struct {
+		Raw  json.RawMessage   `json:"raw"`
+		File []byte            `json:"file,omitempty"`
+		Tags []string          `json:"tags,omitempty" jsonschema:"its tags"`
+		Most *int              `json:"most,omitempty"`
+		More *json.RawMessage  `json:"more,omitempty"`
+		Any  map[string][]*any `json:"any,omitempty"`
+		Open map[string]any    `json:"open,omitempty"`
+	}
+	var got in
+	f := tools.Func("a", "", func(_ context.Context, in in) (int, error) { got = in; return 0, nil })
+	require.JSONEq(t, `{"type":"object","properties":{
+		"raw":{"description":"any JSON value"},
+		"file":{"type":"string","contentEncoding":"base64"},
+		"tags":{"type":"array","items":{"type":"string"},"description":"its tags"},
+		"most":{"type":"integer"},
+		"more":{"description":"any JSON value"},
+		"any":{"type":"object","additionalProperties":{"type":"array","items":{"description":"any JSON value"}}},
+		"open":{"type":"object","additionalProperties":true}
+	},"required":["raw"],"additionalProperties":false}`, string(f.Input))
+	_, err := f.Call(t.Context(), json.RawMessage(`{"raw":{"a":1},"file":"aGk=","most":3}`))
+	require.NoError(t, err)
+	require.Equal(t, "hi", string(got.File))
+}
