@@ -201,7 +201,7 @@ func request[T any](ctx context.Context, c *Client, f func(context.Context, *ses
 	if v, err = f(calling, s); err == nil {
 		return v, nil
 	}
-	said := errors.New("mcp: " + fence.Line(clip(err.Error(), 1<<10)))
+	said := errors.New("mcp: " + fence.Line(fence.Clip(err.Error(), 1<<10)))
 	if e, ok := errors.AsType[*jsonrpc.Error](err); ok && (e.Code < -32005 || e.Code > -32003) { // no code of the SDK
 		return v, said
 	}
@@ -221,7 +221,7 @@ func request[T any](ctx context.Context, c *Client, f func(context.Context, *ses
 
 // outage returns an error of a connection.
 func outage(err error) error {
-	err = errors.New("mcp: " + fence.Line(clip(err.Error(), 1<<10)))
+	err = errors.New("mcp: " + fence.Line(fence.Clip(err.Error(), 1<<10)))
 	if e := reason.Classify(err); e != nil && e.Class != "" {
 		return e
 	}
@@ -241,7 +241,7 @@ func (c *Client) Tools(ctx context.Context) ([]tools.Tool, error) {
 		l := listed[as]
 		t := tools.Tool{
 			Worker: act.Worker{
-				Name: as, Description: fence.Text(clip(cmp.Or(l.Description, l.Title, l.Name), maxDescription)), Input: c.input(ctx, l),
+				Name: as, Description: fence.Text(fence.Clip(cmp.Or(l.Description, l.Title, l.Name), maxDescription)), Input: c.input(ctx, l),
 			},
 			Call: func(ctx context.Context, inputs json.RawMessage) (json.RawMessage, error) {
 				return c.call(ctx, l.Name, inputs)
@@ -310,9 +310,10 @@ func named(byName map[string]*sdk.Tool) map[string]*sdk.Tool {
 		}
 	}
 	for _, name := range rest {
-		as := clip(invalid.ReplaceAllString(name, "_"), maxName)
+		as := invalid.ReplaceAllString(name, "_")
+		as = as[:min(len(as), maxName)]
 		if out[as] != nil {
-			as = clip(as, maxName-9) + "_" + fence.Mark(0, name)[:8]
+			as = as[:min(len(as), maxName-9)] + "_" + fence.Mark(0, name)[:8]
 		}
 		out[as] = byName[name]
 	}
@@ -483,7 +484,7 @@ func (l *lines) Read(p []byte) (int, error) {
 		case len(line) > 0 && (line[0] == '{' || line[0] == '[') && json.Valid(line):
 			l.ready = append(bytes.Clone(line), '\n')
 		case len(line) > 0:
-			l.logger.Warn("mcp: a line that is no message is left out", "line", clip(string(line), 200))
+			l.logger.Warn("mcp: a line that is no message is left out", "line", fence.Clip(string(line), 200))
 		}
 	}
 	n := copy(p, l.ready)

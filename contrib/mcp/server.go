@@ -19,7 +19,7 @@
 // do returns when the run has ended, asks or waits. The answer to its questions is another do with the run's
 // id. An approval is a person's, so no tool gives one. Where a client asks for progress, it is told of the
 // events of a new run. A call that the client cancels cancels its run; a connection that is lost leaves the
-// run to go on.
+// run to go on. Over HTTP, clients of MCP 2026-07-28 can only close the connection, which is no different.
 //
 // # Trust
 //
@@ -49,18 +49,17 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/arc-learn/arc"
 	"github.com/arc-learn/arc/act/queue"
+	"github.com/arc-learn/arc/act/tools"
 	"github.com/arc-learn/arc/internal/call"
 	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/internal/schema"
@@ -143,8 +142,15 @@ func Handler(agent *arc.Agent, o *Options) (http.Handler, error) {
 		}
 		return &auth.TokenInfo{UserID: user}, nil // which the SDK binds the session to
 	}
-	streamable := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s.sdk }, &sdk.StreamableHTTPOptions{
-		SessionTimeout: 30 * time.Minute, PropagateRequestCancellation: true,
+	get := func(*http.Request) *sdk.Server { return s.sdk }
+	with := sdk.NewStreamableHTTPHandler(get, &sdk.StreamableHTTPOptions{SessionTimeout: 30 * time.Minute})
+	without := sdk.NewStreamableHTTPHandler(get, &sdk.StreamableHTTPOptions{Stateless: true})
+	streamable := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Mcp-Protocol-Version") >= "2026-07-28" { // there are no sessions since
+			without.ServeHTTP(w, r)
+		} else {
+			with.ServeHTTP(w, r)
+		}
 	})
 	users := auth.RequireBearerToken(verify, &auth.RequireBearerTokenOptions{AllowMissingExpiration: true})
 	return http.NewCrossOriginProtection().Handler(users(streamable)), nil
@@ -278,16 +284,8 @@ func on[X, In, Out any](
 	}
 }
 
-// schemaOf returns the JSON Schema of a type, in which a json.RawMessage is any value.
-func schemaOf[T any]() json.RawMessage {
-	any := map[reflect.Type]*jsonschema.Schema{reflect.TypeFor[json.RawMessage](): {}}
-	of, err := jsonschema.For[T](&jsonschema.ForOptions{TypeSchemas: any})
-	raw, err2 := json.Marshal(of)
-	if err := errors.Join(err, err2); err != nil {
-		panic(err) // as above
-	}
-	return raw
-}
+// schemaOf returns the JSON Schema of a type, as for a function that takes it.
+func schemaOf[T any]() json.RawMessage { return tools.Func[T, none]("", "", nil).Input }
 
 // errStopped is the cause where the server ends a call, not its client.
 var errStopped = errors.New("mcp: the server stops")
@@ -324,7 +322,7 @@ func (s *server) caller(ctx context.Context, req *sdk.CallToolRequest) (c caller
 
 // ref names who has said something, in the source of a memory or a fact.
 func (c caller) ref() string {
-	return clip(strings.TrimSuffix("mcp/"+fence.Line(c.user), "/"), store.MaxID)
+	return fence.Clip(strings.TrimSuffix("mcp/"+fence.Line(c.user), "/"), store.MaxID-3)
 }
 
 // refused is an error in words for the client.
@@ -344,19 +342,11 @@ func (s *server) explain(ctx context.Context, name string, err error) string {
 	var word refused
 	is := func(t error) bool { return errors.Is(err, t) }
 	if errors.As(err, &limit) || errors.As(err, &word) || slices.ContainsFunc(told, is) {
-		return clip(fence.Line(err.Error()), 1<<10)
+		return fence.Clip(fence.Line(err.Error()), 1<<10)
 	}
 	reference := rand.Text()[:8]
 	s.Logger.ErrorContext(ctx, "mcp: a tool failed", "tool", name, "reference", reference, "error", err)
 	return "internal error, reference " + reference
-}
-
-// clip cuts a text to n bytes.
-func clip(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	return strings.ToValidUTF8(text[:n], "")
 }
 
 type recallIn struct {
@@ -661,7 +651,7 @@ func (s *server) run(ctx context.Context, c caller, id string, in objective) (*a
 		}
 		if !e.Live {
 			text, _, _ := strings.Cut(e.Text, "\n")
-			c.progress(clip(strings.Join(strings.Fields(e.Kind+" "+e.Name+" "+text), " "), 200))
+			c.progress(fence.Clip(strings.Join(strings.Fields(e.Kind+" "+e.Name+" "+text), " "), 200))
 		}
 	}
 	return c.view.Report(ctx, id)

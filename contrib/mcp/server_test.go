@@ -349,6 +349,7 @@ func TestHTTP(t *testing.T) {
 		}, nil)
 	}
 	anna, bob := as("anna"), as("bob")
+	require.Equal(t, "2026-07-28", anna.InitializeResult().ProtocolVersion, "which has no sessions; Dial's has, below")
 	out, _ := anna.call("remember", m{"content": "the code word is heron"})
 	require.NotEmpty(t, out["id"])
 	found, _ := anna.call("recall", m{"query": "code word"})
