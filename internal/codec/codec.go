@@ -12,8 +12,8 @@ import (
 	"iter"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
-	"unicode/utf8"
 
 	"github.com/fxamacker/cbor/v2"
 
@@ -142,7 +142,7 @@ func Scan(ctx context.Context, st store.Store, kinds ...string) iter.Seq2[store.
 						return
 					}
 				} else if others++; others > patience {
-					again, after = true, scope.Prefix(kind)+string(utf8.MaxRune)
+					again, after = true, strings.TrimSuffix(scope.Prefix(kind), "/")+"0" // which follows "/"
 					break
 				}
 			}

@@ -130,6 +130,10 @@ func TestScan(t *testing.T) {
 			}
 		}
 	}
+	for n := range 100 { // no id is behind all that may come
+		_, err := st.Commit(t.Context(), store.Op{Key: store.Scope("acme").Key("bbb", "\U0010FFFF"+fmt.Sprint(n))})
+		require.NoError(t, err)
+	}
 	found := map[string]int{}
 	for e, err := range codec.Scan(t.Context(), st, "b", "c") {
 		require.NoError(t, err)
