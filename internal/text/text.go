@@ -5,6 +5,7 @@ package text
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"unicode"
@@ -66,7 +67,7 @@ func New(languages ...string) (*Analyzer, error) {
 		}
 	}
 	for _, l := range []string{"ar", "ru", "ta"} {
-		if !strings.Contains(key, l) {
+		if !slices.Contains(languages, l) {
 			s := stemmers[l]
 			s.guess = true
 			a.stems = append(a.stems, s)

@@ -54,6 +54,9 @@ func TestTerms(t *testing.T) {
 		require.Equal(t, [2]bool{c.stop, c.open}, [2]bool{got[0].Stop, got[0].Open}, c.in)
 	}
 	require.False(t, analyzer(t, "ru").Append(nil, "пароль")[0].Open)
+	for _, word := range []string{"بالمدرسة", "паролями"} { // whatever letters the codes of other languages have
+		require.Equal(t, terms(t, word, "de"), terms(t, word, "mar", "kru"))
+	}
 	require.Same(t, analyzer(t), analyzer(t, "en"))
 	_, err := text.New("English")
 	require.Error(t, err)
