@@ -51,7 +51,7 @@ func Load(ctx context.Context, st Store, prefix string, r io.Reader) (n int, err
 		}
 		for key, value := range entry {
 			ops = append(ops, Op{Key: key, Value: value, If: Absent})
-			size, n = size+len(key)+len(value), n+1
+			size, n = size+len(prefix)+len(key)+len(value), n+1
 		}
 	}
 }

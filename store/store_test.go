@@ -111,6 +111,11 @@ func TestCopy(t *testing.T) {
 	_, err = store.Load(ctx, to, "t/b/", bytes.NewReader(copied.Bytes()))
 	require.ErrorIs(t, err, store.ErrConflict, "only where nothing is")
 
+	long := strings.Repeat("p", 2000) + "/" // the parts of a copy are commits that have room for it
+	n, err = store.Load(ctx, to, long, bytes.NewReader(copied.Bytes()))
+	require.NoError(t, err)
+	require.Equal(t, 3001, n)
+
 	small := store.NewMem()
 	_, err = small.Commit(ctx, store.Op{Key: "a", Value: []byte("1")}, store.Op{Key: "b", Value: []byte("2")})
 	require.NoError(t, err)
