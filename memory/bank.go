@@ -155,7 +155,7 @@ func (b *Bank) apply(e store.Entry) error {
 		}
 		b.take(scope, nil, r)
 	case kind == vectorKind && !e.Deleted:
-		return b.In(scope).applyVector(ID(id), e)
+		return b.applyVector(b.In(scope).scope, ID(id), e)
 	}
 	return nil
 }
@@ -165,16 +165,12 @@ func (b *Bank) take(scope Scope, terms *index.Terms, rs ...*record) {
 	if len(rs) == 0 {
 		return
 	}
-	t := b.In(scope).table()
-	if t == nil {
-		t = newTable(scope, b.an)
-		b.mu.Lock()
-		b.tables[scope] = t
-		b.mu.Unlock()
-	}
+	t := b.madeTable(scope)
 	together := terms != nil && !slices.ContainsFunc(rs, t.knows)
 	if together {
+		t.mu.Lock()
 		t.insert(terms, rs...)
+		t.mu.Unlock()
 	}
 	for _, r := range rs {
 		if !together {
@@ -184,6 +180,16 @@ func (b *Bank) take(scope Scope, terms *index.Terms, rs ...*record) {
 			b.embeds.want(waiting{t, r.id})
 		}
 	}
+}
+
+// madeTable returns the table of a scope, which is made with the first entry of it.
+func (b *Bank) madeTable(scope Scope) *table {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.tables[scope] == nil {
+		b.tables[scope] = newTable(scope, b.an)
+	}
+	return b.tables[scope]
 }
 
 // part is what Open takes in together: entries that come one after the other, the records of which are of one scope.

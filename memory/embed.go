@@ -115,7 +115,7 @@ func (m *embeds) next(b *Bank, n int) (int, error) {
 	var of []waiting
 	for _, w := range taken {
 		w.t.mu.RLock()
-		if r := w.t.get(w.id); r != nil && !w.t.vectors.Has(w.t.byID[r.id]) {
+		if r := w.t.get(w.id); r != nil && !w.t.hasVector(w.t.byID[r.id]) {
 			texts, of = append(texts, r.text()), append(of, w)
 		}
 		w.t.mu.RUnlock()
@@ -124,17 +124,22 @@ func (m *embeds) next(b *Bank, n int) (int, error) {
 		return len(taken), nil
 	}
 	vs, err := m.vectors(m.ctx, embedTimeout, texts)
-	for i := 0; i < len(of) && err == nil; i++ {
-		s := b.In(of[i].t.scope)
-		err = s.update(m.ctx, func(b *store.Batch) error {
-			r, _, err := s.read(m.ctx, b, of[i].id)
-			if errors.Is(err, store.ErrNotFound) || err == nil && r.text() != texts[i] {
-				return nil
+	if err == nil {
+		err = b.g.Update(m.ctx, func(batch *store.Batch) error {
+			for i, w := range of {
+				s := b.In(w.t.scope)
+				r, _, err := s.read(m.ctx, batch, w.id)
+				if errors.Is(err, store.ErrNotFound) || err == nil && r.text() != texts[i] {
+					continue
+				}
+				if err == nil {
+					err = s.putVector(batch, r.id, m.model, texts[i], vs[i])
+				}
+				if err != nil {
+					return err
+				}
 			}
-			if err != nil {
-				return err
-			}
-			return s.putVector(b, r.id, m.model, texts[i], vs[i])
+			return nil
 		})
 	}
 	if err != nil {
@@ -171,8 +176,9 @@ func (m *embeds) query(ctx context.Context, text string) []float32 {
 	if err != nil {
 		return nil
 	}
-	m.queries.Add(text, vs[0])
-	return vs[0]
+	v := slices.Clone(vs[0])
+	m.queries.Add(text, v)
+	return v
 }
 
 // storedVector is a vector as it lies in the store.
@@ -210,27 +216,19 @@ func (s Space) putVector(b *store.Batch, id ID, model, text string, v []float32)
 	return b.Put(key, value, store.Any)
 }
 
-// applyVector takes a stored vector in, if it is of what the record says now, and can be compared with the others.
-func (s Space) applyVector(id ID, e store.Entry) error {
+// applyVector takes a stored vector in, unless it is of a model that the Bank does not have.
+func (b *Bank) applyVector(scope Scope, id ID, e store.Entry) error {
 	var kept storedVector
 	if err := codec.Unmarshal(e.Value, &kept); err != nil {
 		return fmt.Errorf("memory: %s: %w", e.Key, err)
 	}
-	t, m := s.table(), s.b.embeds
-	r := t.current(id)
-	if r == nil || kept.Of != hashed(r.text()) || m != nil && kept.Model != "" && kept.Model != m.model {
+	if b.embeds != nil && kept.Model != "" && kept.Model != b.embeds.model {
 		return nil
 	}
-	v := make([]float32, len(kept.Bytes)/4)
-	for i := range v {
-		v[i] = math.Float32frombits(binary.LittleEndian.Uint32(kept.Bytes[4*i:]))
-	}
+	t := b.madeTable(scope)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.vectors.Len() == 0 {
-		t.vectors = vector.New(len(v))
-	}
-	_ = t.vectors.Put(t.byID[r.id], v) // an error: of another dimension, with which nothing is found
+	t.setVector(id, kept)
 	return nil
 }
 
@@ -247,13 +245,10 @@ const (
 func oddsRoot(lexical float64) float64 { return math.Cbrt(lexical / max(1-lexical, 1e-9)) }
 
 // hybrid appends what the vector and the words of a query find. A vector adds to what words say, and takes nothing.
-func (t *table) hybrid(fs []found, a *ask) ([]found, error) {
-	q, err := t.vectors.Ask(a.vector)
-	if err != nil {
-		return nil, &store.LimitError{What: "a query's vector must have the dimension of the others"}
-	}
+func (t *table) hybrid(fs []found, a *ask, vectors *vector.Set) []found {
+	q, _ := vectors.Ask(a.vector) // which was checked
 	n := max(nearest, nearestPerK*a.k)
-	near, rows, words := t.vectors.Search(q, n, func(row uint32) bool { return !a.wants(t.rows[row]) }), map[uint32]bool{}, 0.0
+	near, rows, words := vectors.Search(q, n, func(row uint32) bool { return !a.wants(t.rows[row]) }), map[uint32]bool{}, 0.0
 	for _, m := range near {
 		rows[m.Row] = true
 	}
@@ -271,7 +266,7 @@ func (t *table) hybrid(fs []found, a *ask) ([]found, error) {
 	}
 	for _, m := range ms {
 		f := found{t: t, r: t.rows[m.Row], words: m.Ratio >= words, lexical: m.Lexical}
-		f.cosine, _ = t.vectors.Cosine(q, m.Row)
+		f.cosine, _ = vectors.Cosine(q, m.Row)
 		fs = append(fs, f)
 		delete(rows, m.Row)
 	}
@@ -291,5 +286,5 @@ func (t *table) hybrid(fs []found, a *ask) ([]found, error) {
 			f.ratio, f.Relevance = max(0, f.cosine), max(0, f.cosine)
 		}
 	}
-	return slices.DeleteFunc(fs, func(f found) bool { return f.ratio <= 0 }), nil
+	return slices.DeleteFunc(fs, func(f found) bool { return f.ratio <= 0 })
 }

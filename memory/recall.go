@@ -187,9 +187,7 @@ func (s Space) find(ctx context.Context, a *ask) (fs []found, err error) {
 	defer func() { a.live, a.cold, a.fs = true, a.Archived, fs }()
 	for {
 		for _, t := range a.tables {
-			if fs, err = t.search(fs, a); err != nil {
-				return nil, fmt.Errorf("memory: recall: %w", err)
-			}
+			fs = t.search(fs, a)
 		}
 		if len(fs) > 0 || a.cold {
 			break
@@ -284,7 +282,7 @@ func (t *table) bonds(r *record, context []ID) (out []bond) {
 }
 
 // search appends the matches of a table to fs.
-func (t *table) search(fs []found, a *ask) (_ []found, err error) {
+func (t *table) search(fs []found, a *ask) []found {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	first, k := len(fs), a.k
@@ -301,10 +299,8 @@ func (t *table) search(fs []found, a *ask) (_ []found, err error) {
 				fs = append(fs, found{t: t, r: r, ratio: 1})
 			}
 		}
-	case a.vector != nil && t.vectors.Len() > 0:
-		if fs, err = t.hybrid(fs, a); err != nil {
-			return nil, err
-		}
+	case t.vectors[len(a.vector)].Len() > 0:
+		fs = t.hybrid(fs, a, t.vectors[len(a.vector)])
 	case a.Text != "":
 		ms := t.ix.Search(a.index(t, k))
 		said := attributed(ms)
@@ -317,9 +313,9 @@ func (t *table) search(fs []found, a *ask) (_ []found, err error) {
 		}
 	}
 	if len(t.slots)+len(t.over) == 0 {
-		return fs, nil
+		return fs
 	}
-	return append(fs[:first], t.giveWay(fs[first:], a)...), nil
+	return append(fs[:first], t.giveWay(fs[first:], a)...)
 }
 
 // giveWay puts what holds into the place of what is superseded.

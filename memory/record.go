@@ -179,7 +179,7 @@ func (r *record) doc(an *text.Analyzer) index.Doc {
 // sameDoc reports whether the index has the same of both. Created does not change.
 func (r *record) sameDoc(o *record) bool {
 	return r.Trigger == o.Trigger && r.Content == o.Content && *r.voice() == *o.voice() && r.At == o.At &&
-		r.Zone == o.Zone && r.Origin == o.Origin
+		r.Zone == o.Zone
 }
 
 // text is what a vector is of.

@@ -2,6 +2,8 @@ package memory
 
 import (
 	"cmp"
+	"encoding/binary"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -27,7 +29,8 @@ type table struct {
 	linkers map[ID][]*record     // what links to an id
 	rules   map[string][]rule    // by the first word of a phrase; "": told in every run
 	voices  map[voice]*voice     // each once
-	vectors *vector.Set          // nil: there was none yet
+	vectors map[int]*vector.Set  // by dimension: no others can be compared
+	early   map[ID]storedVector  // of texts that no record has yet; see setVector
 }
 
 // rule is a phrase that brings a Rule.
@@ -40,6 +43,7 @@ func newTable(scope Scope, an *text.Analyzer) *table {
 	return &table{
 		scope: scope, an: an, ix: index.New(an), byID: map[ID]uint32{}, slots: map[string][]*record{},
 		over: map[ID][]*record{}, linkers: map[ID][]*record{}, rules: map[string][]rule{}, voices: map[voice]*voice{},
+		vectors: map[int]*vector.Set{}, early: map[ID]storedVector{},
 	}
 }
 
@@ -64,10 +68,8 @@ func (t *table) current(id ID) *record {
 // knows reports whether to take a record in changes more than it adds.
 func (t *table) knows(r *record) bool { return t.get(r.id) != nil || len(r.more().Former) > 0 }
 
-// insert takes records in that the table does not know. Terms are those of their docs.
+// insert takes records in that the table does not know. Terms are those of their docs. The caller holds the lock.
 func (t *table) insert(terms *index.Terms, rs ...*record) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	row := t.ix.Insert(terms)
 	if more := int(row) + len(rs) - len(t.rows); more > 0 {
 		t.rows = append(t.rows, make([]*record, more)...)
@@ -79,7 +81,7 @@ func (t *table) insert(terms *index.Terms, rs ...*record) {
 	}
 }
 
-// put takes a record in.
+// put takes a record in. Whoever searches meanwhile finds that or the one before it.
 func (t *table) put(n *record) {
 	for _, id := range n.more().Former { // whose delete may come later
 		t.remove(id, 0)
@@ -97,11 +99,20 @@ func (t *table) put(n *record) {
 		t.enter(n, row, true)
 		return
 	}
-	terms := t.ix.Analyze(n.doc(t.an))
+	var gone *index.Terms
 	if old != nil {
-		t.remove(n.id, 0)
+		gone = t.ix.Analyze(old.doc(t.an))
+	}
+	terms := t.ix.Analyze(n.doc(t.an))
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if old != nil {
+		t.takeOut(old, gone, old.text() == n.text()) // its row is that of the next insert
 	}
 	t.insert(terms, n)
+	if kept, ok := t.early[n.id]; ok {
+		t.setVector(n.id, kept)
+	}
 }
 
 // remove takes a record out that was deleted at a revision, 0: just now.
@@ -113,14 +124,57 @@ func (t *table) remove(id ID, rev store.Revision) {
 	gone := t.ix.Analyze(old.doc(t.an))
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	row := t.byID[id]
+	t.takeOut(old, gone, false)
+}
+
+// takeOut takes out a record, with these terms, and its vector unless the next of its row has the same text.
+func (t *table) takeOut(old *record, terms *index.Terms, sameText bool) {
+	row := t.byID[old.id]
 	t.enter(old, row, false)
-	t.ix.Remove(row, gone)
-	if t.vectors.Has(row) {
-		t.vectors.Delete(row)
+	t.ix.Remove(row, terms)
+	if !sameText {
+		t.dropVector(row)
+		delete(t.early, old.id)
 	}
 	t.rows[row] = nil
-	delete(t.byID, id)
+	delete(t.byID, old.id)
+}
+
+// setVector takes in a stored vector, if the record with its id has the text that it is of. Otherwise it is kept for
+// that record: of what another process has written twice, the vector may come before the record. The caller holds the
+// lock.
+func (t *table) setVector(id ID, kept storedVector) {
+	r := t.get(id)
+	if r == nil || kept.Of != hashed(r.text()) {
+		t.early[id] = kept
+		return
+	}
+	v := make([]float32, len(kept.Bytes)/4)
+	for i := range v {
+		v[i] = math.Float32frombits(binary.LittleEndian.Uint32(kept.Bytes[4*i:]))
+	}
+	if t.vectors[len(v)] == nil {
+		t.vectors[len(v)] = vector.New(len(v))
+	}
+	row := t.byID[r.id]
+	t.dropVector(row)
+	delete(t.early, id)
+	_ = t.vectors[len(v)].Put(row, v) // an error: it has no length, which Remember refuses
+}
+
+func (t *table) dropVector(row uint32) {
+	for _, set := range t.vectors {
+		set.Delete(row)
+	}
+}
+
+func (t *table) hasVector(row uint32) bool {
+	for _, set := range t.vectors {
+		if set.Has(row) {
+			return true
+		}
+	}
+	return false
 }
 
 // enter enters a record into what is found by other things than words, or takes it out there.
