@@ -74,9 +74,9 @@ func (s Space) Archive(ctx context.Context, id ID, archived bool) error {
 // quarantined memory supersedes no trusted one until it is trusted. Memories that supersede one another in a circle
 // all hold.
 func (s Space) Supersede(ctx context.Context, old, by ID) error {
-	r := s.table().current(old)
-	if r == nil || by == old {
-		return cmp.Or(refuse(by == old, "a memory must not supersede itself"), fmt.Errorf("memory: %q: %w", old, store.ErrNotFound))
+	r, _, err := s.read(ctx, s.b.g.Store(), old) // another process may have written it just now
+	if err = cmp.Or(refuse(by == old, "a memory must not supersede itself"), err); err != nil {
+		return fmt.Errorf("memory: %w", err)
 	}
 	if by != "" {
 		return s.change(ctx, by, func(o *record) (bool, error) {
@@ -102,9 +102,12 @@ func (s Space) Supersede(ctx context.Context, old, by ID) error {
 	return nil
 }
 
+// maxFormer is how many memories one may stand for.
+const maxFormer = 1024
+
 // Merge makes one memory of several, because a person or a model says that they are one: the first stays, takes up
 // the counters, sources, links and what the others supersede, and is found by their ids. It is trusted only if all
-// are. At most 64 at once.
+// are. At most 64 at once, and 1,024 in all, since none may be lost.
 func (s Space) Merge(ctx context.Context, ids ...ID) error {
 	if err := cmp.Or(refuse(len(ids) < 2, "memories to merge must be two or more"),
 		store.Limit("memories to merge", len(ids), maxLinks)); err != nil {
@@ -113,17 +116,20 @@ func (s Space) Merge(ctx context.Context, ids ...ID) error {
 	return s.update(ctx, func(b *store.Batch) error {
 		return s.edit(ctx, b, ids[0], func(r *record) (bool, error) {
 			for _, id := range ids[1:] {
+				if id == r.id || slices.Contains(r.more().Former, id) {
+					continue // it was merged before
+				}
 				o, rev, err := s.read(ctx, b, id)
 				if err != nil {
 					return false, err
 				}
-				if o.id == r.id {
-					continue // it was merged before
-				}
 				r.strengthen(o)
 				m := r.own()
 				m.sum(o.more())
-				m.Former = union(m.Former, append([]ID{o.id}, o.more().Former...))
+				m.Former = slices.Concat(m.Former, []ID{o.id}, o.more().Former)
+				if err := store.Limit("memories that are merged in one", len(m.Former), maxFormer); err != nil {
+					return false, err
+				}
 				m.Supersedes = slices.DeleteFunc(slices.Clone(m.Supersedes), func(v ID) bool { return v == r.id || v == o.id })
 				r.Trusted = r.Trusted && o.Trusted
 				if err := s.stageForget(b, o.id, rev); err != nil {
@@ -167,13 +173,13 @@ func (s Space) Revoke(ctx context.Context, src Source) (n int, err error) {
 	if src.Origin == Host && src.Ref+src.Run == "" {
 		return 0, &store.LimitError{What: "a source to revoke must have an origin, a ref or a run"}
 	}
-	src.Ref = s.tidy(src.Ref)
+	src.Ref, src.Run = s.tidy(src.Ref), s.tidyName(src.Run)
 	gone := map[ID]bool{}
 	revoked := func(o Source) bool {
 		return (src.Origin == Host || src.Origin == o.Origin) && (src.Ref == "" || src.Ref == o.Ref) &&
 			(src.Run == "" || src.Run == o.Run) || slices.ContainsFunc(o.Parents, func(id ID) bool { return gone[id] })
 	}
-	for before := -1; before < n && err == nil; { // what was drawn from what went, goes in a further turn
+	for before := -1; before < n; { // what was drawn from what went, goes in a further turn
 		before = n
 		for _, r := range s.table().snapshot() {
 			if !slices.ContainsFunc(append([]Source{r.source()}, r.more().Sources...), revoked) {
@@ -205,21 +211,20 @@ func (s Space) Revoke(ctx context.Context, src Source) (n int, err error) {
 			}
 		}
 	}
-	return n, err
+	return n, nil
 }
 
 // Erase removes all memories of the scope and of those below it, and what was counted of them. It commits 1,000 keys
 // at a time; after an error, call it again. What others write meanwhile may stay.
 func (s Space) Erase(ctx context.Context) error {
-	_, err := s.sweep(ctx, s.scope.Below(), func(e store.Entry) bool {
+	return s.sweep(ctx, s.scope.Below(), func(e store.Entry) bool {
 		_, kind, _, _ := store.ParseKey(e.Key)
 		return slices.Contains([]string{recordKind, vectorKind, feedbackKind, draftKind}, kind)
 	})
-	return err
 }
 
-// sweep deletes the entries below a prefix of which old says so, and returns how many.
-func (s Space) sweep(ctx context.Context, prefix string, old func(store.Entry) bool) (n int, err error) {
+// sweep deletes the entries below a prefix of which old says so.
+func (s Space) sweep(ctx context.Context, prefix string, old func(store.Entry) bool) error {
 	var found []string
 	remove := func() error {
 		err := s.update(ctx, func(b *store.Batch) error {
@@ -240,24 +245,24 @@ func (s Space) sweep(ctx context.Context, prefix string, old func(store.Entry) b
 			}
 			return nil
 		})
-		n, found = n+len(found), nil
+		found = nil
 		return err
 	}
 	if err := s.scope.Check(); err != nil {
-		return 0, fmt.Errorf("memory: %w", err)
+		return fmt.Errorf("memory: %w", err)
 	}
 	for e, err := range s.b.g.Store().Scan(ctx, store.Range{Prefix: prefix}) {
 		if err != nil {
-			return n, fmt.Errorf("memory: %w", err)
+			return fmt.Errorf("memory: %w", err)
 		}
 		if old(e) {
 			found = append(found, e.Key)
 		}
 		if len(found) == 1000 {
 			if err := remove(); err != nil {
-				return n, err
+				return err
 			}
 		}
 	}
-	return n, remove()
+	return remove()
 }

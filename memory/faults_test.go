@@ -1,14 +1,17 @@
 package memory_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/redact"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -32,7 +35,7 @@ func TestAVectorStaysWithItsText(t *testing.T) {
 	update := func(f func(r *memory.Record)) {
 		require.NoError(t, s.Update(t.Context(), id, func(r *memory.Record) error { f(r); return nil }))
 	}
-	update(func(r *memory.Record) { r.Actor, r.At = "anna", day0.Add(-1) })
+	update(func(r *memory.Record) { r.Actor, r.At = "anna", day0.Add(-time.Hour) })
 	told("spoke")
 	remember(t, s, memory.Draft{Kind: memory.Fact, Content: "wheel", Vector: []float32{1, 0, 0}})
 	told("spoke")
@@ -73,4 +76,62 @@ func TestAChangeIsOneStep(t *testing.T) {
 		require.Len(t, recall(t, s, memory.Query{Text: "spoke"}), 1)
 	}
 	wg.Wait()
+}
+
+// What is kept can be written as JSON, whatever its time.
+func TestTimes(t *testing.T) {
+	t.Parallel()
+	s, _ := space(t)
+	for at, good := range map[time.Time]bool{
+		time.Date(1, 1, 1, 0, 0, 0, 1000, time.UTC): true, time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC): true,
+		time.Date(0, 12, 31, 23, 0, 0, 0, time.UTC): false, time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC): false,
+		time.Date(10000, 1, 1, 0, 30, 0, 0, time.FixedZone("", 3600)):  false, // 9999 in UTC
+		time.Date(2026, 1, 1, 0, 0, 0, 0, time.FixedZone("", 30*3600)): false,
+	} {
+		r, err := s.Remember(t.Context(), memory.Draft{Kind: memory.Episode, Content: "spoke", At: at})
+		require.Equal(t, good, err == nil, "%v: %v", at, err)
+		_, err = s.Recall(t.Context(), memory.Query{Text: "spoke", At: at, Since: at})
+		require.Equal(t, good, err == nil, "%v: %v", at, err)
+		_, err = json.Marshal(r)
+		require.NoError(t, err)
+	}
+}
+
+// Of what was merged no id is lost, and none is merged twice.
+func TestMergeKeepsAllIDs(t *testing.T) {
+	t.Parallel()
+	s, _ := space(t)
+	into := fact(t, s, "one thing")
+	var ids []memory.ID
+	for i := range 70 {
+		ids = append(ids, fact(t, s, fmt.Sprint("thing ", i)))
+		require.NoError(t, s.Merge(t.Context(), into, ids[i], ids[i], into, ids[0]))
+	}
+	for _, id := range ids {
+		r, err := s.Get(t.Context(), id)
+		require.NoError(t, err)
+		require.Equal(t, into, r.ID)
+	}
+	r, err := s.Get(t.Context(), into)
+	require.NoError(t, err)
+	require.Equal(t, 70, r.Strengthened)
+}
+
+// Names that a text makes unreadable, or that hold secrets, stay different names.
+func TestNamesStayDifferent(t *testing.T) {
+	t.Parallel()
+	const token = "ghp_16C7e42F292c6912E7710c838347Ae178B4"
+	b, _ := open(t, store.NewMem(), memory.Options{Sanitizer: redact.New(nil)})
+	s := b.In("a")
+	for _, n := range []string{"a", "b"} {
+		remember(t, s, memory.Draft{Kind: memory.Fact, Content: "the owner is " + n, Slot: "owner of " + token + n,
+			Source: memory.Source{Origin: memory.Host, Run: token + n}})
+	}
+	for r, err := range s.All(t.Context()) {
+		require.NoError(t, err)
+		require.Empty(t, r.SupersededBy)
+	}
+	n, err := s.Revoke(t.Context(), memory.Source{Run: token + "a"})
+	require.NoError(t, err)
+	require.Equal(t, 1, n)
 }

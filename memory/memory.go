@@ -78,10 +78,9 @@ type Source struct {
 	Parents []ID   `cbor:"4,keyasint,omitempty"` // of a Derived memory: what of its scope it was drawn from
 }
 
-// Link points from a memory to another of the same tenant.
+// Link points from a memory to another of its scope.
 type Link struct {
-	To  ID     `cbor:"1,keyasint"`
-	Rel string `cbor:"2,keyasint,omitempty"`
+	To ID `cbor:"1,keyasint"`
 }
 
 // MaxText is the most bytes of a Trigger, a Content and the Text of a Query. A Plan has at most 64 KiB; of Links,

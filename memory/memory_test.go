@@ -71,7 +71,7 @@ func TestWhatWasRememberedIsRecalled(t *testing.T) {
 	d := memory.Draft{
 		Kind: memory.Pattern, Trigger: "the pipeline fails in the lint step", Content: "run gofmt on generated files first",
 		Key: "k1", At: day0.In(berlin), Source: memory.Source{Origin: memory.Host, Ref: "notes.md", Run: "r1"},
-		Actor: "anna", Thread: "t1", Links: []memory.Link{{To: "x", Rel: "see"}}, Plan: []byte(`{"a":1}`),
+		Actor: "anna", Thread: "t1", Links: []memory.Link{{To: "x"}}, Plan: []byte(`{"a":1}`),
 	}
 	r, err := anna.Remember(t.Context(), d)
 	require.NoError(t, err)

@@ -120,7 +120,8 @@ func (f *found) hit() Hit {
 
 // ask checks a query and completes it.
 func (s Space) ask(ctx context.Context, q *Query) (*ask, error) {
-	err := cmp.Or(s.scope.Check(), checkVector(q.Vector), store.Limit("query", len(q.Text), MaxText), store.Limit("K", q.K, maxK),
+	err := cmp.Or(s.scope.Check(), checkVector(q.Vector), checkTime(q.At), checkTime(q.Since),
+		store.Limit("query", len(q.Text), MaxText), store.Limit("K", q.K, maxK),
 		refuse(q.K < 0, "K must not be negative"), refuse(!(q.Floor >= 0 && q.Floor <= 1), "Floor must be in [0,1]"))
 	for _, k := range q.Kinds {
 		err = cmp.Or(err, refuse(!slices.Contains(kinds, k), "a query for an unknown kind"))

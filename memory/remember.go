@@ -122,34 +122,31 @@ func (s Space) prepare(d Draft, now time.Time, n int) (*prepared, error) {
 
 // clean checks a draft, and takes secrets and invalid UTF-8 out of it.
 func (s Space) clean(d *Draft) error {
-	for _, text := range []*string{&d.Trigger, &d.Content, &d.Actor, &d.Slot, &d.Source.Ref} {
+	for _, text := range []*string{&d.Trigger, &d.Content, &d.Actor, &d.Source.Ref} {
 		*text = s.tidy(*text)
 	}
-	for _, name := range []*string{&d.Key, &d.Thread, &d.Source.Run} {
+	for _, name := range []*string{&d.Key, &d.Thread, &d.Slot, &d.Source.Run} {
 		*name = s.tidyName(*name)
 	}
 	d.Supersedes, d.Source.Parents = tidyIDs(s, d.Supersedes), tidyIDs(s, d.Source.Parents)
 	d.Links = slices.Clone(d.Links)
 	for i := range d.Links {
-		l := &d.Links[i]
-		l.To, l.Rel = ID(s.tidyName(string(l.To))), s.tidyName(l.Rel)
+		d.Links[i].To = ID(s.tidyName(string(d.Links[i].To)))
 	}
 	if d.Plan != nil && s.b.o.Sanitizer != nil && json.Valid(d.Plan) {
 		d.Plan = s.b.o.Sanitizer.Data(d.Plan)
 	}
-	year := d.At.UTC().Year()
-	err := cmp.Or(s.scope.Check(), checkVector(d.Vector),
+	err := cmp.Or(s.scope.Check(), checkVector(d.Vector), checkTime(d.At),
 		refuse(!slices.Contains(kinds, d.Kind), "a memory of an unknown kind"),
 		refuse(!slices.Contains(origins, d.Source.Origin), "a memory of an unknown origin"),
 		refuse(strings.TrimSpace(d.Content) == "", "a memory must have a content"),
-		refuse(year < 1 || year > 9999, "a time must be of the years 1 to 9999"),
 		refuse(d.Plan != nil && !json.Valid(d.Plan), "a plan must be JSON"),
 		store.Limit("trigger", len(d.Trigger), MaxText), store.Limit("content", len(d.Content), MaxText),
 		store.Limit("plan", len(d.Plan), maxPlan), store.Limit("links", len(d.Links), maxLinks),
 		store.Limit("supersedes", len(d.Supersedes), maxLinks), store.Limit("parents", len(d.Source.Parents), maxLinks))
 	names := []string{d.Key, d.Actor, d.Thread, d.Slot, d.Source.Ref, d.Source.Run}
 	for _, l := range d.Links {
-		names = append(names, string(l.To), l.Rel)
+		names = append(names, string(l.To))
 	}
 	for _, id := range slices.Concat(d.Supersedes, d.Source.Parents) {
 		names = append(names, string(id))
@@ -183,6 +180,12 @@ func tidyIDs(s Space, ids []ID) []ID {
 		ids[i] = ID(s.tidyName(string(id)))
 	}
 	return ids
+}
+
+// checkTime refuses what RFC 3339, and so JSON, cannot write. A zero time is none.
+func checkTime(at time.Time) error {
+	_, err := at.MarshalText()
+	return refuse(err != nil || at.Before(time.Time{}), "a time must be of the years 1 to 9999, and its zone of less than a day")
 }
 
 func refuse(bad bool, why string) error {

@@ -279,7 +279,7 @@ func TestNoSecretIsKept(t *testing.T) {
 			}
 		}
 		fill(reflect.ValueOf(&d).Elem())
-		require.Equal(t, 14, n)
+		require.Equal(t, 13, n)
 		d.Kind, d.Source.Origin, d.Plan = memory.Episode, memory.Host, []byte(`{"a":"`+secret+`"}`)
 		r := remember(t, s, d)
 		require.Equal(t, r, remember(t, s, d), "the same Key")

@@ -44,7 +44,7 @@ func (s Space) Decay(ctx context.Context) (archived int, err error) {
 		}
 	}
 	for _, kind := range []string{draftKind, feedbackKind} {
-		_, err := s.sweep(ctx, s.scope.Prefix(kind), func(e store.Entry) bool {
+		err := s.sweep(ctx, s.scope.Prefix(kind), func(e store.Entry) bool {
 			var m marker
 			return codec.Unmarshal(e.Value, &m) == nil && now-m.At > markersLast.Microseconds()
 		})
@@ -62,8 +62,7 @@ const (
 
 // Consolidate merges memories that are equal, as a change or another process may have left them, into the older one,
 // and returns how many. It links memories that are alike (the cosine of their words is .85 or more, of trigger and
-// content each, and they are of one kind, trust, actor, thread and slot) by the Rel "similar" and lists the first
-// 1,000 pairs, the older one first: whether they say the same is for a person or a model to decide, with
+// content each, and they are of one kind, trust, actor, thread and slot) and lists the first 1,000 pairs, the older one first: whether they say the same is for a person or a model to decide, with
 // [Space.Merge]. Episodes are neither.
 func (s Space) Consolidate(ctx context.Context) (merged int, near [][2]ID, err error) {
 	t := s.table()
@@ -73,12 +72,13 @@ func (s Space) Consolidate(ctx context.Context) (merged int, near [][2]ID, err e
 		}
 		for _, o := range t.alike(r) {
 			if o.similarity == 1 && r.equal(o.record) {
-				err = s.Merge(ctx, r.id, o.id)
-				merged++
+				if err = s.Merge(ctx, r.id, o.id); err == nil {
+					merged++
+				}
 			} else {
 				err = s.change(ctx, r.id, func(r *record) (bool, error) {
 					m, n := r.own(), len(r.more().Links)
-					m.Links = union(m.Links, []Link{{To: o.id, Rel: "similar"}})
+					m.Links = union(m.Links, []Link{{o.id}})
 					return len(m.Links) > n, nil
 				})
 				if len(near) < maxNear {
