@@ -76,8 +76,7 @@ func (b *Batch) Put(key string, v []byte, c Condition) error {
 // Delete stages a delete of key under a condition.
 func (b *Batch) Delete(key string, c Condition) error { return b.stage(key, Op{Delete: true, If: c}) }
 
-// Check stages the condition that key must meet, without a write. Where the key is staged
-// already, the condition of that holds alone.
+// Check stages the condition that key must meet, without a write. A key that is staged already keeps its own.
 func (b *Batch) Check(key string, c Condition) error { return b.stage(key, Op{Check: true, If: c}) }
 
 // After has f run once the Batch was committed, in order, and not at all if that fails. f must not call the store.
