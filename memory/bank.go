@@ -36,6 +36,10 @@ type Bank struct {
 	blank  *index.Index // has no records: it makes the terms of those to come
 	embeds *embeds      // nil: no Embedder
 
+	// early has the vectors of texts that no record has yet, by key: of what another process has written twice, the vector
+	// may come before the record. Whoever applies uses it.
+	early map[string]store.Entry
+
 	mu     sync.RWMutex
 	tables map[Scope]*table
 	broken error // an entry of another process that could not be read
@@ -65,7 +69,7 @@ func OpenGroup(ctx context.Context, g *store.Group, o *Options) (*Bank, error) {
 	if err != nil {
 		return nil, fmt.Errorf("memory: %w", err)
 	}
-	b := &Bank{o: opts, g: g, an: an, blank: index.New(an), tables: map[Scope]*table{}}
+	b := &Bank{o: opts, g: g, an: an, blank: index.New(an), tables: map[Scope]*table{}, early: map[string]store.Entry{}}
 	if opts.Embedder != nil {
 		if b.embeds, err = newEmbeds(b); err != nil {
 			return nil, err
@@ -154,8 +158,10 @@ func (b *Bank) apply(e store.Entry) error {
 			return err
 		}
 		b.take(scope, nil, r)
-	case kind == vectorKind && !e.Deleted:
-		return b.applyVector(b.In(scope).scope, ID(id), e)
+	case kind == vectorKind && e.Deleted:
+		delete(b.early, e.Key)
+	case kind == vectorKind:
+		return b.applyVector(scope, ID(id), e)
 	}
 	return nil
 }
@@ -165,8 +171,14 @@ func (b *Bank) take(scope Scope, terms *index.Terms, rs ...*record) {
 	if len(rs) == 0 {
 		return
 	}
-	t := b.madeTable(scope)
-	together := terms != nil && !slices.ContainsFunc(rs, t.knows)
+	t := b.In(scope).table()
+	if t == nil {
+		t = newTable(scope, b.an)
+		b.mu.Lock()
+		b.tables[scope] = t
+		b.mu.Unlock()
+	}
+	together := terms != nil && !slices.ContainsFunc(rs, func(r *record) bool { return t.get(r.id) != nil || len(r.more().Former) > 0 })
 	if together {
 		t.mu.Lock()
 		t.insert(terms, rs...)
@@ -176,20 +188,13 @@ func (b *Bank) take(scope Scope, terms *index.Terms, rs ...*record) {
 		if !together {
 			t.put(r)
 		}
+		if key := scope.Key(vectorKind, string(r.id)); len(b.early) > 0 && b.early[key].Rev != 0 {
+			_ = b.applyVector(scope, r.id, b.early[key]) // it could be read before
+		}
 		if b.embeds != nil {
 			b.embeds.want(waiting{t, r.id})
 		}
 	}
-}
-
-// madeTable returns the table of a scope, which is made with the first entry of it.
-func (b *Bank) madeTable(scope Scope) *table {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.tables[scope] == nil {
-		b.tables[scope] = newTable(scope, b.an)
-	}
-	return b.tables[scope]
 }
 
 // part is what Open takes in together: entries that come one after the other, the records of which are of one scope.

@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -16,12 +15,10 @@ import (
 // f is returned, and nothing is written.
 func (s Space) Update(ctx context.Context, id ID, f func(*Record) error) error {
 	for again := true; again; {
-		var was []byte
 		var r *record
+		var was store.Revision
 		err := s.update(ctx, func(b *store.Batch) (err error) {
-			if r, _, err = s.read(ctx, b, id); err == nil {
-				was, err = r.encode()
-			}
+			r, was, err = s.read(ctx, b, id)
 			return err
 		})
 		if err != nil {
@@ -36,14 +33,14 @@ func (s Space) Update(ctx context.Context, id ID, f func(*Record) error) error {
 		if err := s.clean(&out.Draft); err != nil {
 			return fmt.Errorf("memory: %q: %w", id, err)
 		}
-		err = s.change(ctx, id, func(now *record) (bool, error) {
-			is, err := now.encode()
-			if again = err == nil && !bytes.Equal(is, was); err != nil || again {
-				return false, err
+		err = s.update(ctx, func(b *store.Batch) error {
+			now, rev, err := s.read(ctx, b, id)
+			if again = err == nil && rev != was; err != nil || again {
+				return err
 			}
 			now.setDraft(&out.Draft, now.own())
 			now.Archived = out.Archived
-			return true, nil
+			return s.put(b, now, rev)
 		})
 		if err != nil {
 			return err

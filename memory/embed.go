@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -156,10 +157,8 @@ func (m *embeds) vectors(ctx context.Context, timeout time.Duration, texts []str
 	if err == nil && len(vs) != len(texts) {
 		err = fmt.Errorf("%w: %d vectors for %d texts", call.ErrMalformed, len(vs), len(texts))
 	}
-	for i := 0; i < len(vs) && err == nil; i++ {
-		if err = checkVector(vs[i]); len(vs[i]) != len(vs[0]) || len(vs[i]) == 0 {
-			err = fmt.Errorf("%w: vectors of %d and %d numbers", call.ErrMalformed, len(vs[0]), len(vs[i]))
-		}
+	for _, v := range vs {
+		err = cmp.Or(err, refuse(len(v) == 0, "the Embedder must make a vector of each text"), checkVector(v))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("memory: embed: %w", err)
@@ -225,10 +224,11 @@ func (b *Bank) applyVector(scope Scope, id ID, e store.Entry) error {
 	if b.embeds != nil && kept.Model != "" && kept.Model != b.embeds.model {
 		return nil
 	}
-	t := b.madeTable(scope)
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.setVector(id, kept)
+	if t := b.In(scope).table(); t != nil && t.setVector(id, &kept) {
+		delete(b.early, e.Key)
+	} else {
+		b.early[e.Key] = e
+	}
 	return nil
 }
 
@@ -265,9 +265,7 @@ func (t *table) hybrid(fs []found, a *ask, vectors *vector.Set) []found {
 		}
 	}
 	for _, m := range ms {
-		f := found{t: t, r: t.rows[m.Row], words: m.Ratio >= words, lexical: m.Lexical}
-		f.cosine, _ = vectors.Cosine(q, m.Row)
-		fs = append(fs, f)
+		fs = append(fs, found{t: t, r: t.rows[m.Row], words: m.Ratio >= words, lexical: m.Lexical, cosine: vectors.Cosine(q, m.Row)})
 		delete(rows, m.Row)
 	}
 	for _, m := range near {

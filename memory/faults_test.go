@@ -78,6 +78,38 @@ func TestAChangeIsOneStep(t *testing.T) {
 	wg.Wait()
 }
 
+// Get goes on beside those who write and forget: it holds no lock where it reads the store.
+func TestGetBesideForget(t *testing.T) {
+	t.Parallel()
+	s, _ := space(t)
+	id := fact(t, s, "spoke")
+	var readers, writers sync.WaitGroup
+	done := make(chan struct{})
+	for range 2 {
+		writers.Go(func() {
+			for range 1000 {
+				_, _ = s.Remember(t.Context(), memory.Draft{Kind: memory.Fact, Content: "spoke"})
+				_ = s.Forget(t.Context(), id)
+			}
+		})
+	}
+	for range 6 {
+		readers.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+					_, _ = s.Get(t.Context(), id)
+				}
+			}
+		})
+	}
+	writers.Wait()
+	close(done)
+	readers.Wait()
+}
+
 // What is kept can be written as JSON, whatever its time.
 func TestTimes(t *testing.T) {
 	t.Parallel()

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"hash/fnv"
+	"maps"
 	"slices"
 
 	"github.com/arc-learn/arc/internal/codec"
@@ -20,16 +21,13 @@ const (
 	misled // outweighs the others
 )
 
-type counts struct {
-	Helped int `cbor:"1,keyasint,omitempty"`
-	Failed int `cbor:"2,keyasint,omitempty"`
-	Misled int `cbor:"3,keyasint,omitempty"`
-}
+// counts are by effect.
+type counts [misled + 1]int
 
 // situation has the counts of one, by its hash.
 type situation struct {
 	Hash   uint64 `cbor:"1,keyasint"`
-	Counts counts `cbor:"2,keyasint,omitempty"`
+	Counts counts `cbor:"3,keyasint,omitzero"`
 }
 
 const maxFeedback, maxUses, maxSituations = 1000, 10, 32
@@ -51,24 +49,21 @@ func (s Space) stageFeedback(ctx context.Context, b *store.Batch, f *Feedback) e
 	if err != nil {
 		return err
 	}
-	n := marker{At: s.b.o.Now().UnixMicro(), Situation: hashOf(f.Situation)}
-	n.IDs, n.Effects = f.effects()
+	n := marker{At: s.b.o.Now().UnixMicro(), Situation: hashOf(f.Situation), Effects: f.effects()}
 	if n.At-old.At > markersLast.Microseconds() {
 		old = marker{}
 	}
-	if len(n.IDs)+len(old.IDs) == 0 {
+	if len(n.Effects)+len(old.Effects) == 0 {
 		return nil
 	}
-	for _, id := range slices.Compact(slices.Sorted(slices.Values(slices.Concat(old.IDs, n.IDs)))) {
+	all := maps.Clone(n.Effects)
+	maps.Copy(all, old.Effects)
+	for _, id := range slices.Sorted(maps.Keys(all)) {
 		err := s.edit(ctx, b, id, func(r *record) (bool, error) {
-			m := r.own()
-			if i := slices.Index(old.IDs, id); i >= 0 && i < len(old.Effects) {
-				m.count(old.Effects[i], old.Situation, -1, old.At)
-			}
-			if i := slices.Index(n.IDs, id); i >= 0 {
-				m.count(n.Effects[i], n.Situation, 1, n.At)
-				r.Archived = r.Archived && n.Effects[i] != helped
-			}
+			m, is := r.own(), n.Effects[id]
+			m.count(old.Effects[id], old.Situation, -1, old.At)
+			m.count(is, n.Situation, 1, n.At)
+			r.Archived = r.Archived && is != helped
 			return true, nil
 		})
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
@@ -78,8 +73,8 @@ func (s Space) stageFeedback(ctx context.Context, b *store.Batch, f *Feedback) e
 	return codec.Put(b, key, n, c)
 }
 
-// effects returns what f says of which records, in order of id.
-func (f *Feedback) effects() (ids []ID, effects []effect) {
+// effects returns what f says of which records.
+func (f *Feedback) effects() map[ID]effect {
 	said := map[ID]effect{}
 	if f.Utilized != nil {
 		for _, id := range f.Shown {
@@ -91,16 +86,8 @@ func (f *Feedback) effects() (ids []ID, effects []effect) {
 	for _, id := range f.Misled {
 		said[id] = misled
 	}
-	for id := range said {
-		if store.CheckID(string(id)) == nil {
-			ids = append(ids, id)
-		}
-	}
-	slices.Sort(ids)
-	for _, id := range ids {
-		effects = append(effects, said[id])
-	}
-	return ids, effects
+	maps.DeleteFunc(said, func(id ID, _ effect) bool { return store.CheckID(string(id)) != nil })
+	return said
 }
 
 func hashOf(situation string) uint64 {
@@ -112,8 +99,11 @@ func hashOf(situation string) uint64 {
 	return max(h.Sum64(), 1)
 }
 
-// count counts an effect at a time, or with -1 takes it back. Counts do not fall below zero.
+// count counts an effect at a time, or with -1 takes it back. Counts do not fall below zero. 0 is no effect.
 func (m *more) count(e effect, hash uint64, by int, at int64) {
+	if e == 0 {
+		return
+	}
 	m.Counts.add(e, by)
 	if e == helped {
 		m.Uses = slices.Clone(m.Uses)
@@ -141,19 +131,12 @@ func latest(times []int64, n int) []int64 {
 	return times[max(0, len(times)-n):]
 }
 
-func (c *counts) add(e effect, by int) {
-	switch e {
-	case failed:
-		c.Failed = max(0, c.Failed+by)
-	case helped:
-		c.Helped = max(0, c.Helped+by)
-	case misled:
-		c.Misled = max(0, c.Misled+by)
-	}
-}
+func (c *counts) add(e effect, by int) { c[e] = max(0, c[e]+by) }
 
 func (c *counts) sum(o counts) {
-	c.Helped, c.Failed, c.Misled = c.Helped+o.Helped, c.Failed+o.Failed, c.Misled+o.Misled
+	for e, n := range o {
+		c[e] += n
+	}
 }
 
 // sum adds the counters of another record.
@@ -185,6 +168,6 @@ func (m *more) effectiveness(hash uint64) float64 {
 
 func (c *counts) posterior(mean float64) float64 {
 	const weight, unused = 2, 0.5
-	h := float64(c.Helped)
-	return (weight*mean + h) / (weight + h + float64(c.Misled) + unused*float64(c.Failed))
+	h := float64(c[helped])
+	return (weight*mean + h) / (weight + h + float64(c[misled]) + unused*float64(c[failed]))
 }

@@ -59,7 +59,7 @@ func TestParts(t *testing.T) {
 		helped, failed int
 		raw            float64
 	}{{0, 0, 0.5}, {1, 0, 1}, {0, 1, 0}, {3, 1, 0.75}, {1, 3, 0.25}} {
-		m := more{Counts: counts{Helped: c.helped, Misled: c.failed}}
+		m := more{Counts: counts{helped: c.helped, misled: c.failed}}
 		got := m.effectiveness(0)
 		require.True(t, got > 0 && got < 1 && (got > 0.5) == (c.raw > 0.5) && (got < 0.5) == (c.raw < 0.5), "%+v: %v", c, got)
 	}

@@ -438,12 +438,11 @@ func (t *table) why(a *ask, r *record) string {
 
 // Get returns a memory, also by the id of one that was merged into it. An unknown id is [store.ErrNotFound].
 func (s Space) Get(ctx context.Context, id ID) (out Record, err error) {
-	if t := s.table(); t.current(id) != nil {
+	t := s.table()
+	if r := t.current(id); r != nil {
 		t.mu.RLock()
 		defer t.mu.RUnlock()
-		if r := t.get(id); r != nil {
-			return t.record(r), nil
-		}
+		return t.record(r), nil
 	}
 	// Another process may have written it just now. It is no Update: Get is called within others' Updates, too.
 	r, _, err := s.read(ctx, s.b.g.Store(), id)

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -62,7 +63,7 @@ type more struct {
 	Plan         json.RawMessage `cbor:"10,keyasint,omitempty"`
 	Strengthened int             `cbor:"11,keyasint,omitempty"`
 	Said         int64           `cbor:"12,keyasint,omitempty"` // when it was last strengthened
-	Counts       counts          `cbor:"13,keyasint,omitempty"`
+	Counts       counts          `cbor:"16,keyasint,omitzero"`
 	Uses         []int64         `cbor:"14,keyasint,omitempty"` // when it helped, the last ten in order
 	Situations   []situation     `cbor:"15,keyasint,omitempty"` // the latest last
 }
@@ -119,8 +120,7 @@ func (r *record) encode() ([]byte, error) {
 	if *r.voice() == nobody {
 		r.Voice = nil
 	}
-	if m := r.more(); m.Key+m.Slot+m.Ref+m.Run == "" && m.Strengthened == 0 && m.Counts == (counts{}) &&
-		len(m.Parents)+len(m.Sources)+len(m.Supersedes)+len(m.Former)+len(m.Links)+len(m.Plan)+len(m.Uses) == 0 {
+	if r.More != nil && reflect.ValueOf(r.More).Elem().IsZero() {
 		r.More = nil
 	}
 	return codec.Marshal(r)
@@ -157,7 +157,7 @@ func (r *record) record(scope Scope) Record {
 
 func (r *record) stats() Stats {
 	m := r.more()
-	return Stats{m.Counts.Helped, m.Counts.Failed, m.Counts.Misled, m.Strengthened}
+	return Stats{m.Counts[helped], m.Counts[failed], m.Counts[misled], m.Strengthened}
 }
 
 func timeOf(micro int64, zone int32) time.Time {

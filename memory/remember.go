@@ -197,10 +197,10 @@ func refuse(bad bool, why string) error {
 
 // marker is what is kept of a Key, for 90 days.
 type marker struct {
-	At        int64    `cbor:"1,keyasint"`
-	IDs       []ID     `cbor:"2,keyasint,omitempty"` // of a draft: the memory that it became
-	Effects   []effect `cbor:"3,keyasint,omitempty"` // of a feedback, by IDs
-	Situation uint64   `cbor:"4,keyasint,omitempty"`
+	At        int64         `cbor:"1,keyasint"`
+	IDs       []ID          `cbor:"2,keyasint,omitempty"` // of a draft: the memory that it became
+	Situation uint64        `cbor:"4,keyasint,omitempty"`
+	Effects   map[ID]effect `cbor:"5,keyasint,omitempty"` // of a feedback
 }
 
 const markersLast = 90 * 24 * time.Hour
@@ -277,13 +277,13 @@ func (s Space) trusted(ctx context.Context, b *store.Batch, src Source) (bool, e
 // replaced reports whether something else holds in the place of a record.
 func (s Space) replaced(id ID) bool {
 	t := s.table()
-	if t == nil {
+	r := t.current(id)
+	if r == nil {
 		return false
 	}
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	r := t.get(id)
-	return r != nil && t.standing(r, forever) != r
+	return t.standing(r, forever) != r
 }
 
 // strengthen takes up an equal record.
@@ -330,22 +330,18 @@ func (s Space) update(ctx context.Context, f func(*store.Batch) error) error {
 
 // read returns a record as a batch has it, to change, also by the id of one that was merged into it, and its revision.
 func (s Space) read(ctx context.Context, b codec.Reader, id ID) (*record, store.Revision, error) {
-	none := &record{id: id}
 	if err := store.CheckID(string(id)); err != nil {
-		return none, 0, err
+		return nil, 0, err
 	}
 	if r := s.table().current(id); r != nil {
 		id = r.id
 	}
 	e, err := b.Get(ctx, s.key(id))
 	if err != nil {
-		return none, 0, fmt.Errorf("%q: %w", id, err)
+		return nil, 0, fmt.Errorf("%q: %w", id, err)
 	}
 	r, err := decode(id, e)
-	if err != nil {
-		return none, 0, err
-	}
-	return r, e.Rev, nil
+	return r, e.Rev, err
 }
 
 // put stages a record that was read at a revision.

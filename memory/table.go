@@ -30,7 +30,6 @@ type table struct {
 	rules   map[string][]rule    // by the first word of a phrase; "": told in every run
 	voices  map[voice]*voice     // each once
 	vectors map[int]*vector.Set  // by dimension: no others can be compared
-	early   map[ID]storedVector  // of texts that no record has yet; see setVector
 }
 
 // rule is a phrase that brings a Rule.
@@ -43,7 +42,7 @@ func newTable(scope Scope, an *text.Analyzer) *table {
 	return &table{
 		scope: scope, an: an, ix: index.New(an), byID: map[ID]uint32{}, slots: map[string][]*record{},
 		over: map[ID][]*record{}, linkers: map[ID][]*record{}, rules: map[string][]rule{}, voices: map[voice]*voice{},
-		vectors: map[int]*vector.Set{}, early: map[ID]storedVector{},
+		vectors: map[int]*vector.Set{},
 	}
 }
 
@@ -64,9 +63,6 @@ func (t *table) current(id ID) *record {
 	defer t.mu.RUnlock()
 	return t.get(id)
 }
-
-// knows reports whether to take a record in changes more than it adds.
-func (t *table) knows(r *record) bool { return t.get(r.id) != nil || len(r.more().Former) > 0 }
 
 // insert takes records in that the table does not know. Terms are those of their docs. The caller holds the lock.
 func (t *table) insert(terms *index.Terms, rs ...*record) {
@@ -110,9 +106,6 @@ func (t *table) put(n *record) {
 		t.takeOut(old, gone, old.text() == n.text()) // its row is that of the next insert
 	}
 	t.insert(terms, n)
-	if kept, ok := t.early[n.id]; ok {
-		t.setVector(n.id, kept)
-	}
 }
 
 // remove takes a record out that was deleted at a revision, 0: just now.
@@ -134,20 +127,18 @@ func (t *table) takeOut(old *record, terms *index.Terms, sameText bool) {
 	t.ix.Remove(row, terms)
 	if !sameText {
 		t.dropVector(row)
-		delete(t.early, old.id)
 	}
 	t.rows[row] = nil
 	delete(t.byID, old.id)
 }
 
-// setVector takes in a stored vector, if the record with its id has the text that it is of. Otherwise it is kept for
-// that record: of what another process has written twice, the vector may come before the record. The caller holds the
-// lock.
-func (t *table) setVector(id ID, kept storedVector) {
+// setVector takes in a stored vector, and reports whether the record with its id has the text that it is of.
+func (t *table) setVector(id ID, kept *storedVector) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	r := t.get(id)
 	if r == nil || kept.Of != hashed(r.text()) {
-		t.early[id] = kept
-		return
+		return false
 	}
 	v := make([]float32, len(kept.Bytes)/4)
 	for i := range v {
@@ -158,8 +149,8 @@ func (t *table) setVector(id ID, kept storedVector) {
 	}
 	row := t.byID[r.id]
 	t.dropVector(row)
-	delete(t.early, id)
 	_ = t.vectors[len(v)].Put(row, v) // an error: it has no length, which Remember refuses
+	return true
 }
 
 func (t *table) dropVector(row uint32) {

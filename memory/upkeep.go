@@ -24,7 +24,7 @@ func (s Space) Decay(ctx context.Context) (archived int, err error) {
 	now := s.b.o.Now().UnixMicro()
 	old := func(r *record) bool {
 		last := max(r.said(), r.Created)
-		return !r.Trusted && !r.Archived && r.more().Counts.Helped == 0 && now-last >= idle.Microseconds()
+		return !r.Trusted && !r.Archived && r.more().Counts[helped] == 0 && now-last >= idle.Microseconds()
 	}
 	for _, r := range s.table().snapshot() {
 		if !old(r) {
@@ -71,7 +71,7 @@ func (s Space) Consolidate(ctx context.Context) (merged int, near [][2]ID, err e
 			continue
 		}
 		for _, o := range t.alike(r) {
-			if o.similarity == 1 && r.equal(o.record) {
+			if r.equal(o) {
 				if err = s.Merge(ctx, r.id, o.id); err == nil {
 					merged++
 				}
@@ -93,14 +93,8 @@ func (s Space) Consolidate(ctx context.Context) (merged int, near [][2]ID, err e
 	return merged, near, nil
 }
 
-// like is a record that is like another.
-type like struct {
-	*record
-	similarity float64
-}
-
-// alike returns the near-duplicates of r that are younger, of the records that its words find best.
-func (t *table) alike(r *record) (out []like) {
+// alike returns the equals and near-duplicates of r that are younger, of the records that its words find best.
+func (t *table) alike(r *record) (out []*record) {
 	const compared = 32
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -116,12 +110,11 @@ func (t *table) alike(r *record) (out []like) {
 			cmp.Or(cmp.Compare(o.Created, r.Created), cmp.Compare(o.id, r.id)) > 0
 	}}
 	for _, m := range t.ix.Search(&ask) {
-		o := t.rows[m.Row]
-		if sim := min(of(r.Trigger, o.Trigger), of(r.Content, o.Content)); sim >= similarity {
-			out = append(out, like{o, sim})
+		if o := t.rows[m.Row]; r.equal(o) || min(of(r.Trigger, o.Trigger), of(r.Content, o.Content)) >= similarity {
+			out = append(out, o)
 		}
 	}
-	slices.SortFunc(out, func(a, b like) int { return a.later(b.record) })
+	slices.SortFunc(out, (*record).later)
 	return out
 }
 

@@ -57,9 +57,6 @@ func (s *Set) Len() int {
 
 // Has reports whether a row has a vector.
 func (s *Set) Has(row uint32) bool {
-	if s == nil {
-		return false
-	}
 	_, ok := s.at[row]
 	return ok
 }
@@ -126,13 +123,12 @@ func (s *Set) Ask(v []float32) (*Query, error) {
 	return &Query{vector: x}, err
 }
 
-// Cosine returns that of a row and the query; false: it has no vector.
-func (s *Set) Cosine(q *Query, row uint32) (float64, bool) {
-	i, ok := s.at[row]
-	if !ok {
-		return 0, false
+// Cosine returns that of a row and the query, 0 for a row without a vector.
+func (s *Set) Cosine(q *Query, row uint32) float64 {
+	if i, ok := s.at[row]; ok {
+		return s.cosine(q, i)
 	}
-	return s.cosine(q, i), true
+	return 0
 }
 
 func (s *Set) cosine(q *Query, i int) float64 {
