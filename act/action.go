@@ -1,6 +1,7 @@
 package act
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -16,6 +17,7 @@ import (
 	"github.com/arc-learn/arc/internal/schema"
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/redact"
+	"github.com/arc-learn/arc/store"
 )
 
 // action is one call of a worker, a tool or a step, within a scene.
@@ -33,6 +35,9 @@ type action struct {
 	done  []string // what the run has done
 }
 
+// code is what an action calls, with its inputs.
+type code = func(ctx context.Context, inputs json.RawMessage) (json.RawMessage, error)
+
 // StepOption is an option of [Step].
 type StepOption func(*action)
 
@@ -49,17 +54,22 @@ var ErrChanged = errors.New("act: step was made with another input")
 // ErrNoValue is the error of a step that is done and whose result was too large to keep.
 var ErrNoValue = errors.New("act: step is done, and its result was too large to keep")
 
-// maxKept bounds the result of a step that a Journal keeps, in bytes.
-const maxKept = 384 << 10
+const (
+	maxKept   = 384 << 10 // bytes of the result of a step that a Journal keeps
+	maxInputs = 256 << 10 // bytes of the inputs of an action: an Approval has them, and what it is about
+	maxShown  = 400       // bytes of a value that a person is shown within a sentence
+	maxPlace  = 2 << 10   // bytes of a step's name with those of what it is made in
+)
 
-// Step calls f and keeps its result, as JSON, under the run, the attempt and name before it returns. An attempt that
-// goes on after a crash gets the result back, and f is not called again. An error of f is not kept.
+// Step calls f and keeps its result, as JSON, before it returns: under the run, the attempt, the worker, tool, gate,
+// Around or Step that it is made in, and name, which is unique there and has at most 256 bytes. An attempt that goes on
+// after a crash gets the result back, and f is not called again. An error of f is not kept.
 //
-// input is what f works on; another one under the same name is [ErrChanged]. A result of over 384 KiB is kept as
-// done without its value: when asked for again it is [ErrNoValue]. The result is cleaned by the Sanitizer, the first
-// time as well, so a token that a later step needs is no result. In an any its numbers are float64, so an identifier
-// above 2^53 wants a T with an integer, or json.RawMessage. Outside of an attempt, without a [Journal] in the
-// context, Step calls f and nothing else.
+// input is what f works on, at most 256 KiB as JSON; another one under the same name is [ErrChanged]. A result of over
+// 384 KiB is kept as done without its value: when asked for again it is [ErrNoValue]. The result is cleaned by the
+// Sanitizer, the first time as well, so a token that a later step needs is no result. In an any its numbers are float64,
+// so an identifier above 2^53 wants a T with an integer, or json.RawMessage. Outside of an attempt, without a [Journal]
+// in the context, Step calls f and nothing else.
 //
 // With [Irreversible], it is as with an irreversible worker: its beginning is committed before the call, and over
 // all attempts of the run it is made once for an input. A step that was begun and whose end is not known, or that
@@ -72,9 +82,6 @@ func Step[T any](
 		return f(ctx)
 	}
 	in, err := schema.Marshal(input)
-	if err == nil {
-		in, err = schema.Canonical(in)
-	}
 	if err != nil {
 		return value, fmt.Errorf("input of step %s: %w", name, err)
 	}
@@ -82,7 +89,7 @@ func Step[T any](
 	for _, option := range o {
 		option(a)
 	}
-	out, err := do(ctx, a, func(ctx context.Context, _ json.RawMessage) (json.RawMessage, error) {
+	out, err := a.make(ctx, func(ctx context.Context, _ json.RawMessage) (json.RawMessage, error) {
 		v, err := f(ctx)
 		if err != nil {
 			return nil, err
@@ -95,21 +102,13 @@ func Step[T any](
 	return value, json.Unmarshal(out, &value)
 }
 
-// kept is the value as a Journal keeps it.
-func kept(value json.RawMessage) []byte {
-	if len(value) > maxKept {
-		return nil
-	}
-	return value
-}
-
 // Do calls a tool within an attempt: f, under the Name and conditions of w (Mode, Blast, Irreversible, AskAbove,
 // Secrets, Timeout). step is its place in the attempt: unique there, and the same when the attempt goes on. Do asks
 // for the approval that is needed, fills in secrets, and calls f with the inputs.
 //
 // What f returns, and its error, are cleaned of the secrets that the call got. A panic and a typed nil are errors.
 // Inputs that hold "[secret NAME]" are refused where Secrets does not list NAME: a text that was redacted must not
-// be written back.
+// be written back. So are inputs of over 256 KiB, of which no journal could tell.
 //
 // An irreversible call is made once in a run. With inputs that are equal to those of a call that is done it
 // returns what that call returned, and f is not called, also where a gate has refused the result. It asks a person
@@ -123,22 +122,25 @@ func Do(
 	ctx context.Context, w *Worker, step string, inputs json.RawMessage,
 	f func(ctx context.Context, inputs json.RawMessage) (json.RawMessage, error),
 ) (json.RawMessage, error) {
-	inputs, err := schema.Canonical(inputs)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", errInputs, w.Name, err)
-	}
-	a := &action{Worker: w, kind: "tool", step: step, inputs: inputs}
-	a.scene = of(ctx).journaled()
-	return a.do(ctx, f)
+	return (&action{Worker: w, kind: "tool", step: step, inputs: inputs}).make(ctx, f)
 }
 
-// do makes the call of a worker, or a step, as Do says it of a tool. Its inputs are canonical. The result is committed
-// under its step, and an attempt that goes on gets it from there.
-func do(
-	ctx context.Context, a *action, f func(context.Context, json.RawMessage) (json.RawMessage, error),
-) (json.RawMessage, error) {
+// make makes the call. What a worker or a step returns is committed under its place, and an attempt that goes on gets it
+// from there; what a tool returns is part of the step that it is called in.
+func (a *action) make(ctx context.Context, f code) (out json.RawMessage, err error) {
+	if a.kind != "worker" { // whose inputs are canonical
+		a.inputs, err = schema.Canonical(a.inputs)
+	}
 	a.scene = of(ctx).journaled()
-	name, sum := fmt.Sprintf("attempt/%04d/%s", a.attempt, a.step), digest(a.inputs)
+	err = cmp.Or(err, store.CheckID(a.Name), store.Limit("place of a step", len(a.path+a.step), maxPlace),
+		store.Limit("inputs", len(a.inputs), maxInputs))
+	if err != nil { // no journal could keep it
+		return nil, fmt.Errorf("%w: %s: %w", errInputs, a.Name, err)
+	}
+	if a.kind == "tool" {
+		return a.do(ctx, f)
+	}
+	name, sum := fmt.Sprintf("attempt/%04d/%s%s", a.attempt, a.path, a.step), digest(a.inputs)
 	r, err := a.journal.get(ctx, name)
 	switch {
 	case err != nil:
@@ -150,23 +152,19 @@ func do(
 	case r.State == stepDone:
 		return r.Value, nil
 	}
-	out, err := a.do(ctx, f)
-	if err != nil {
+	if out, err = a.do(ctx, f); err != nil {
 		return nil, err
 	}
-	r = record{Name: name, State: stepDone, Input: sum, Value: kept(out)}
+	r = record{Name: name, State: stepDone, Input: sum, Value: out}
 	return out, a.journal.put(context.WithoutCancel(ctx), r)
 }
 
 // do makes the call, once if it is irreversible.
-func (a *action) do(
-	ctx context.Context, f func(context.Context, json.RawMessage) (json.RawMessage, error),
-) (json.RawMessage, error) {
-	inner := a.scene // a step has the secrets of the worker that it is a step of
-	filled := a.inputs
-	if a.kind != "step" {
-		var err error
-		if inner, err = a.scene.open(ctx, a.Secrets); err != nil {
+func (a *action) do(ctx context.Context, f code) (json.RawMessage, error) {
+	inner, filled := *a.scene, a.inputs
+	inner.path += a.step + "/"
+	if a.kind != "step" { // which has the secrets of the worker that it is a step of
+		if err := inner.open(ctx, a.Secrets); err != nil {
 			return nil, fmt.Errorf("%s: %w", a.Name, err)
 		}
 		var missing []string
@@ -187,10 +185,11 @@ func (a *action) do(
 	if err := a.permit(ctx); err != nil {
 		return nil, err
 	}
-	if err := a.put(ctx, stepBegun, nil, "its end is not known"); err != nil {
+	a.begun++
+	if err := a.put(ctx, stepBegun, nil); err != nil {
 		return nil, err
 	}
-	out, err := call.Do(context.WithValue(ctx, sceneKey{}, inner), a.Timeout,
+	out, err := call.Do(context.WithValue(ctx, sceneKey{}, &inner), a.Timeout,
 		func(ctx context.Context) (json.RawMessage, error) {
 			out, err := f(ctx, filled)
 			if end := ctx.Err(); err != nil && end != nil && !errors.Is(err, end) {
@@ -210,7 +209,7 @@ func (a *action) once() string { return "once/" + a.kind + "/" + a.Name + "/" + 
 
 // earlier reads what the run has done, and returns what this action returned if it is done already.
 func (a *action) earlier(ctx context.Context) (value json.RawMessage, done bool, err error) {
-	same, own := "once/"+a.kind+"/"+a.Name+"/", a.once()
+	own, callee := a.once(), func(record string) string { return record[:len(record)-len(digest(nil))] }
 	for r, err := range a.journal.steps(ctx, "once/") {
 		if err != nil {
 			return nil, false, err
@@ -223,7 +222,7 @@ func (a *action) earlier(ctx context.Context) (value json.RawMessage, done bool,
 		}
 		a.done = append(a.done, r.Note)
 		switch {
-		case r.Name != own && strings.HasPrefix(r.Name, same):
+		case r.Name != own && callee(r.Name) == callee(own):
 			a.why = append(a.why, "this run has called "+a.Name+" before, with other inputs")
 		case r.Name != own:
 		case r.State == stepBegun:
@@ -243,33 +242,36 @@ func (a *action) earlier(ctx context.Context) (value json.RawMessage, done bool,
 }
 
 // put commits the state of an irreversible action.
-func (a *action) put(ctx context.Context, state string, value json.RawMessage, end string) error {
+func (a *action) put(ctx context.Context, state string, value json.RawMessage) error {
 	if !a.Irreversible {
 		return nil
 	}
+	end := map[string]string{stepNew: "not done", stepBegun: "its end is not known", stepDone: "done"}[state]
 	note := fmt.Sprintf("%s %s in attempt %d: %s", a.Name, fence.Clip(string(a.inputs), maxShown), a.attempt, end)
-	return a.journal.put(ctx, record{
-		Name: a.once(), State: state, Value: kept(value), Begun: a.begun + 1, Note: note,
-	})
+	return a.journal.put(ctx, record{Name: a.once(), State: state, Value: value, Begun: a.begun, Note: note})
 }
 
 // end commits how an irreversible action has ended, and returns err.
 func (a *action) end(ctx context.Context, value json.RawMessage, err error) error {
-	if err == nil {
-		return a.put(ctx, stepDone, value, "done")
-	}
-	var pending *PendingError
-	if a.open || !errors.As(err, &pending) && unclear(err) {
+	state := stepNew
+	switch {
+	case err == nil:
+		return a.put(ctx, stepDone, value)
+	case errors.As(err, new(*PendingError)):
+		a.begun-- // it goes on with the approval that it has
+	case a.open || unclear(err):
 		return err // it stays begun
 	}
-	return errors.Join(err, a.put(ctx, stepNew, nil, "not done"))
+	if a.open {
+		state = stepBegun
+	}
+	return errors.Join(err, a.put(ctx, state, nil))
 }
 
 // unclear reports whether a call that returned err may have been done all the same.
 func unclear(err error) bool {
-	var panicked *call.PanicError
 	class := reason.Classify(err)
-	return errors.As(err, &panicked) || class != nil && class.Class == reason.Unavailable ||
+	return errors.As(err, new(*call.PanicError)) || class != nil && class.Class == reason.Unavailable ||
 		errors.Is(err, call.ErrMalformed) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 }
 
@@ -299,18 +301,23 @@ func (a *action) permit(ctx context.Context) error {
 	}
 	id := digest([]byte(strings.Join([]string{a.run, a.kind, a.Name, strconv.Itoa(a.attempt), a.step,
 		strconv.Itoa(a.begun), string(a.inputs)}, "\x00")))
-	if mode < Veto {
-		// What a person was asked for stays theirs to decide, also where another process has a looser policy by now.
-		if asked, err := a.journal.get(ctx, "ask/"+id); err != nil || asked.State != stepDone {
-			if err == nil && mode == Notify {
-				a.note(Event{Kind: "notify", Name: a.Name, Text: a.about, Data: a.inputs})
-			}
-			return err
-		}
-	}
-	return a.ask(ctx, Approval{
+	p := Approval{
 		ToolCall: reason.ToolCall{ID: id, Name: a.Name, Inputs: a.inputs}, Run: a.run, About: a.about, Mode: mode, Why: why,
-	})
+	}
+	// What a person was asked for stays theirs to decide, also where another process has a looser policy by now.
+	asked, err := a.journal.asked(ctx, &p)
+	if p.Mode = max(p.Mode, mode); err == nil && !asked && mode >= Veto {
+		err = a.file(ctx, &p)
+	}
+	switch {
+	case err != nil:
+		return err
+	case p.Mode >= Veto:
+		return a.ask(ctx, p)
+	case mode == Notify:
+		a.note(Event{Kind: "notify", Name: a.Name, Text: a.about, Data: a.inputs})
+	}
+	return nil
 }
 
 // above says which inputs are above the amounts from which a person is asked. Names are compared without regard to
@@ -340,9 +347,6 @@ func above(inputs json.RawMessage, amounts map[string]float64) (why []string) {
 	slices.Sort(why) // a map has no order
 	return why
 }
-
-// maxShown bounds a value that is shown to a person within a sentence, in bytes.
-const maxShown = 400
 
 // digest identifies a text.
 func digest(text []byte) string {

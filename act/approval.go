@@ -11,13 +11,14 @@ import (
 	"time"
 
 	"github.com/arc-learn/arc/internal/call"
+	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/internal/schema"
 	"github.com/arc-learn/arc/reason"
 )
 
 // Approval asks a person to allow a call of a worker, tool or step: its Name and Inputs. The ID is the Approval's,
 // and stable over restarts; another attempt and another try of an irreversible call have another. What was asked is
-// for the person to decide, also where the Mode asks for nobody by then.
+// for the person to decide, also where the Mode asks for nobody by then; a stricter one holds.
 type Approval struct {
 	reason.ToolCall
 	Run      string
@@ -65,31 +66,30 @@ func Rule(ctx context.Context, j *Journal, r Ruling) error {
 	if r.Approval == "" || !isClear(r) {
 		return errors.New("act: a ruling names its approval, and is a yes, or a no with By or Note")
 	}
-	asked, err := j.get(ctx, "ask/"+r.Approval)
-	if err == nil && asked.State != stepDone {
-		err = fmt.Errorf("act: the run has not asked for approval %q", r.Approval)
-	}
-	var a Approval
-	if err == nil {
-		err = json.Unmarshal(asked.Value, &a)
-	}
+	a := Approval{ToolCall: reason.ToolCall{ID: r.Approval}}
+	asked, err := j.asked(ctx, &a)
 	now := j.now()
-	if err == nil && !now.Before(a.Deadline) {
-		err = fmt.Errorf("act: approval %q was open until %s", r.Approval, a.Deadline.Format(time.RFC3339))
-	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
+	case !asked:
+		return fmt.Errorf("act: the run has not asked for approval %q", r.Approval)
+	case !now.Before(a.Deadline):
+		return fmt.Errorf("act: approval %q was open until %s", r.Approval, a.Deadline.Format(time.RFC3339))
 	}
-	raw, err := schema.Marshal(r)
-	if err != nil {
-		return err
-	}
-	word := "no"
-	if r.Allow {
-		word = "yes"
-	}
+	raw, _ := schema.Marshal(r) // strings always can be
+	word := map[bool]string{true: "yes", false: "no"}[r.Allow]
 	return j.put(ctx, record{Name: "ruling/" + r.Approval + "/" + digest([]byte(r.By)), State: stepDone, Value: raw},
 		Event{At: now, Kind: "ruled", Name: r.By, Text: strings.TrimSuffix(word+": "+r.Note, ": "), Data: raw})
+}
+
+// asked makes an Approval, of which the ID counts, what it was when it was asked, and reports whether it was.
+func (j *Journal) asked(ctx context.Context, a *Approval) (bool, error) {
+	r, err := j.get(ctx, "ask/"+a.ID)
+	if err != nil || r.State != stepDone {
+		return false, err
+	}
+	return true, json.Unmarshal(r.Value, a)
 }
 
 // isClear reports whether a ruling is a yes or a no: the zero Ruling of an approver that has not made up its mind is
@@ -110,9 +110,6 @@ func ParseRuling(text string) (allow, ok bool) {
 
 // ask returns nil when people have allowed the call that a is about.
 func (s *scene) ask(ctx context.Context, a Approval) error {
-	if err := s.file(ctx, &a); err != nil {
-		return err
-	}
 	why, people := slices.Clip(a.Why), 1
 	if a.Mode == Compound {
 		people = 2
@@ -155,23 +152,16 @@ func (s *scene) consult(ctx context.Context, a Approval) error {
 		return nil // it stays open; an answer to another question, or after the deadline, is none to this one
 	}
 	r.Approval, r.By, r.Note = a.ID, s.cleanText(r.By), s.cleanText(r.Note)
+	r.By, r.Note = fence.Clip(r.By, maxShown), fence.Clip(r.Note, maxComplaint)
 	return Rule(ctx, s.journal, r)
 }
 
-// file makes an Approval what it was when it was asked first; one that is new is committed.
+// file commits that a person is asked.
 func (s *scene) file(ctx context.Context, a *Approval) error {
-	name := "ask/" + a.ID
-	r, err := s.journal.get(ctx, name)
-	if err != nil || r.State == stepDone {
-		return cmp.Or(err, json.Unmarshal(r.Value, a))
-	}
 	now := s.journal.now()
 	a.Deadline = now.Add(s.host.patience)
-	raw, err := schema.Marshal(a)
-	if err != nil {
-		return err
-	}
-	return s.journal.put(ctx, record{Name: name, State: stepDone, Value: raw},
+	raw, _ := schema.Marshal(a) // its inputs are JSON
+	return s.journal.put(ctx, record{Name: "ask/" + a.ID, State: stepDone, Value: raw},
 		Event{At: now, Kind: "approval asked", Name: a.Name, Text: strings.Join(a.Why, "; "), Data: raw})
 }
 

@@ -45,9 +45,10 @@ func (noGate) Verify(context.Context, *Call, *Result) (Verdict, error) {
 
 // verdict asks the gates in turn, until one does not pass. The error is that of a gate that could not judge.
 func verdict(ctx context.Context, s *scene, c *Call, result Result) (v Verdict, err error) {
-	for _, g := range c.Worker.Gates {
-		name, seen := fmt.Sprintf("%T", g), result
-		v, err = call.Do(ctx, c.Worker.Timeout, func(ctx context.Context) (Verdict, error) {
+	for i, g := range c.Worker.Gates {
+		name, seen, at := fmt.Sprintf("%T", g), result, *s
+		at.path = fmt.Sprintf("gate %d/", i+1)
+		v, err = call.Do(context.WithValue(ctx, sceneKey{}, &at), c.Worker.Timeout, func(ctx context.Context) (Verdict, error) {
 			if named, ok := g.(fmt.Stringer); ok {
 				name = fence.Clip(named.String(), maxShown)
 			}

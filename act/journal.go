@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/arc-learn/arc/internal/codec"
+	"github.com/arc-learn/arc/internal/fence"
+	"github.com/arc-learn/arc/internal/schema"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -39,6 +41,7 @@ type Journal struct {
 
 	mu     sync.Mutex
 	noted  []Event // not yet committed; under mu
+	waits  int     // bytes of noted, as maxNoted counts them; under mu
 	failed error   // under mu
 	next   int     // the number of the next event, if sure; else at least that; under mu
 	sure   bool
@@ -155,10 +158,13 @@ func (j *Journal) alone(ctx context.Context, name string) (free func(), err erro
 func (j *Journal) put(ctx context.Context, r record, events ...Event) error {
 	j.mu.Lock()
 	noted := j.noted
-	if j.noted = nil; j.made != nil {
+	if j.noted, j.waits = nil, 0; j.made != nil {
 		j.made[r.Name] = true
 	}
 	j.mu.Unlock()
+	if len(r.Value) > maxKept {
+		r.Value = nil
+	}
 	err := j.whole.Update(ctx, func(b *store.Batch) error {
 		if j.stage != nil {
 			if err := j.stage(b); err != nil {
@@ -223,26 +229,36 @@ func (j *Journal) number(ctx context.Context, b *store.Batch, noted int, events 
 		j.mu.Lock()
 		defer j.mu.Unlock()
 		j.next, j.sure, j.noted = next, true, slices.Delete(j.noted, 0, min(noted, len(j.noted)))
+		j.waits = 0
+		for _, e := range j.noted {
+			j.waits += e.size()
+		}
 	})
 	return nil
 }
 
-// maxNoted bounds the events that wait for a commit. What a part notes beyond that is told and not kept, but for
-// the last place, which says so.
-const maxNoted = 1000
+// maxNoted bounds the events that wait for a commit, by their sizes. What a part notes beyond that is told and not kept,
+// but for the last place, which says so.
+const maxNoted = 1 << 20
+
+// size is at least what an event takes in a commit, in bytes.
+func (e Event) size() int { return 1<<10 + len(e.Text) + len(e.Data) }
 
 // note tells of an event, e.g. a line of output; it is committed with the next put.
 func (j *Journal) note(e Event) {
 	if e.At.IsZero() {
 		e.At = j.now()
 	}
+	e.Kind, e.Name, e.Text = fence.Clip(e.Kind, maxShown), fence.Clip(e.Name, maxShown), fence.Clip(e.Text, maxText)
+	if len(e.Data) > maxText {
+		e.Data, _ = schema.Marshal(fence.Clip(string(e.Data), maxText)) // a string always can be
+	}
 	j.mu.Lock()
-	switch {
-	case e.Live || len(j.noted) > maxNoted:
-	case len(j.noted) == maxNoted:
-		j.noted = append(j.noted, Event{At: e.At, Kind: e.Kind, Name: e.Name, Text: "… (what follows was not kept)"})
-	default:
-		j.noted = append(j.noted, e)
+	if kept := e; !e.Live && j.waits <= maxNoted {
+		if j.waits += e.size(); j.waits > maxNoted {
+			kept.Text, kept.Data = "… (what follows was not kept)", nil
+		}
+		j.noted = append(j.noted, kept)
 	}
 	j.mu.Unlock()
 	j.tell(e)

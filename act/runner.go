@@ -16,11 +16,14 @@ import (
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/rank"
 	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/store"
 )
 
 const (
-	defaultTimeout  = 10 * time.Minute
 	defaultPatience = 24 * time.Hour
+
+	maxText      = 64 << 10 // bytes of an answer in words, and of what an event says
+	maxComplaint = 8 << 10  // bytes of a complaint, and of what is said with a ruling
 )
 
 // Runner makes attempts with a set of workers. It does not change; to change the workers, make another.
@@ -49,23 +52,24 @@ func NewRunner(
 	secrets func(ctx context.Context, name string) (string, error), around ...Around,
 ) (*Runner, error) {
 	r := &Runner{inputs: map[*Worker]*schema.Schema{}, around: around}
-	r.host = host{approver, cmp.Or(patience, defaultPatience), secrets}
+	r.host = host{approver, cmp.Or(max(0, patience), defaultPatience), secrets}
 	var wrong []error
-	names := map[string]bool{}
 	for _, w := range workers {
+		namesake := func(o *Worker) bool { return o.Name == w.Name }
 		flaw := func(is bool, what string) {
 			if is {
 				wrong = append(wrong, fmt.Errorf("worker %q: %s", w.Name, what))
 			}
 		}
-		flaw(w.Name == "" || names[w.Name], "its name is empty or another's")
+		flaw(store.CheckID(w.Name) != nil || slices.ContainsFunc(r.workers, namesake), "its name is empty, too long, or another's")
 		flaw(w.Executor == nil, "no executor")
 		flaw(len(w.Gates) == 0, "no gate decides whether it has delivered; act.NoGate says that none can")
 		flaw(slices.Contains(w.Gates, nil), "a gate is nil")
+		flaw(w.Mode < Autonomous || w.Mode > Compound || w.Blast < Self || w.Blast > Public, "there is no such mode or blast")
+		flaw(!(w.Prior >= 0 && w.Prior <= 1 && w.Price >= 0) || w.Timeout < 0, "its prior, price or timeout is out of range")
 		s, err := schema.Compile(w.Input)
 		flaw(err != nil, fmt.Sprint(err))
-		names[w.Name] = true
-		w.Timeout = cmp.Or(w.Timeout, defaultTimeout)
+		w.Timeout = cmp.Or(w.Timeout, 10*time.Minute)
 		r.workers = append(r.workers, &w)
 		r.inputs[&w] = s
 	}
@@ -129,8 +133,7 @@ type Attempt struct {
 //	""           a *[PendingError]: nothing is decided
 func (r *Runner) Run(ctx context.Context, c *Call) Attempt {
 	own, s := *c, *of(ctx).journaled()
-	s.host, s.run, s.attempt, s.about, s.fired = r.host, c.Run, c.Attempt, c.Task.Objective, c.Fired
-	s.secrets = nil
+	s.host, s.run, s.attempt, s.about, s.fired, s.secrets = r.host, c.Run, c.Attempt, c.Task.Objective, c.Fired, nil
 	if !slices.Contains(r.workers, c.Worker) {
 		return s.failed(ctx, fmt.Errorf("%w: the call is for no worker of this runner", errInputs))
 	}
@@ -139,10 +142,11 @@ func (r *Runner) Run(ctx context.Context, c *Call) Attempt {
 		own.Worker = c.Worker                                              // whatever an Around has made of it
 		return r.attempt(context.WithValue(ctx, sceneKey{}, &s), &s, &own) // or of the context
 	}
-	for _, around := range slices.Backward(r.around) {
-		inner := next
+	for i, around := range slices.Backward(r.around) {
+		inner, at := next, s
+		at.path = fmt.Sprintf("around %d/", i+1)
 		next = func(ctx context.Context) Attempt {
-			a, err := call.Do(ctx, 0, func(ctx context.Context) (Attempt, error) {
+			a, err := call.Do(context.WithValue(ctx, sceneKey{}, &at), 0, func(ctx context.Context) (Attempt, error) {
 				return around.Around(ctx, &own, inner), nil
 			})
 			if err != nil {
@@ -194,7 +198,7 @@ func (r *Runner) execute(ctx context.Context, c *Call) (result Result, err error
 		given, _ = schema.Marshal(map[string]string{"objective": c.Task.Objective}) // a string is always JSON
 	}
 	work := &action{Worker: c.Worker, kind: "worker", step: "result", inputs: given, sanitised: true}
-	raw, err := do(ctx, work, func(ctx context.Context, inputs json.RawMessage) (json.RawMessage, error) {
+	raw, err := work.make(ctx, func(ctx context.Context, inputs json.RawMessage) (json.RawMessage, error) {
 		own := *c
 		if !none {
 			own.Task.Inputs = inputs
@@ -245,20 +249,12 @@ func flaws(r *Result) error {
 	if r.Reflection == nil {
 		return nil
 	}
-	raw, err := json.Marshal(r.Reflection)
-	if err != nil {
-		return malformed("its reflection: %v", err)
-	}
+	raw, _ := json.Marshal(r.Reflection) // what cannot be encoded is no reflection
 	if checked := iar.Structure(raw); !checked.Valid {
 		return malformed("its reflection: %v", checked.Issues)
 	}
 	return nil
 }
-
-const (
-	maxText      = 64 << 10 // bytes of an answer in words
-	maxComplaint = 8 << 10  // bytes of a complaint
-)
 
 // clean returns a result without secrets. Of a plan the placeholders stay: its inputs were written by a model that
 // has seen nothing else.
@@ -288,7 +284,6 @@ func (s *scene) failed(ctx context.Context, err error) Attempt {
 	a := Attempt{Outcome: rank.Failed, Err: &reason.Error{Err: call.Reworded(err, text)}}
 	a.Complaint = fence.Clip(text, maxComplaint)
 	var pending *PendingError
-	var panicked *call.PanicError
 	switch class := reason.Classify(err); {
 	case errors.As(err, &pending) && pending != nil && len(pending.Approvals)+len(pending.Questions) > 0:
 		a.Outcome, a.Complaint = "", ""
@@ -305,7 +300,7 @@ func (s *scene) failed(ctx context.Context, err error) Attempt {
 		}
 	case errors.Is(err, context.DeadlineExceeded):
 		a.Outcome, a.Err.Class = rank.TimedOut, reason.Unavailable
-	case class != nil && !errors.As(err, &panicked): // whatever the words of a panic
+	case class != nil && !errors.As(err, new(*call.PanicError)): // whatever the words of a panic
 		a.Err.Class, a.Err.Wait, a.Usage = class.Class, class.Wait, class.Usage
 		a.Outcome = outcomes[class.Class]
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/arc-learn/arc/internal/call"
+	"github.com/arc-learn/arc/rank"
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/redact"
 	"github.com/arc-learn/arc/store"
@@ -23,6 +24,7 @@ type scene struct {
 	about   string // the task's objective
 	worker  string
 	fired   bool
+	path    string            // of the step under way: what the names of steps in it begin with
 	secrets map[string]string // of the call under way, by name
 	clean   *redact.Sanitizer // knows those of the run, and of the calls under way
 }
@@ -41,7 +43,7 @@ func of(ctx context.Context) *scene {
 // which knows the secrets that the run has declared, whoever lists them; nil: [redact.New] of no options.
 func WithJournal(ctx context.Context, j *Journal, clean *redact.Sanitizer) context.Context {
 	s := *of(ctx)
-	s.journal, s.clean = j, clean
+	s.journal, s.clean, s.path = j, clean, ""
 	return context.WithValue(ctx, sceneKey{}, &s)
 }
 
@@ -91,10 +93,11 @@ func (s *scene) cleanJSON(raw json.RawMessage, sanitised bool) json.RawMessage {
 	return s.clean.Data(raw)
 }
 
-// open returns the scene of a call that gets the secrets of those names.
-func (s *scene) open(ctx context.Context, names []string) (*scene, error) {
-	inner, errs := *s, []error(nil)
-	inner.secrets = map[string]string{}
+// open gives the scene of a call the secrets of those names, and no others. That one is not there is Permanent, unless
+// where they are kept is away.
+func (s *scene) open(ctx context.Context, names []string) error {
+	var errs []error
+	s.secrets = map[string]string{}
 	for _, name := range names {
 		value, err := call.Do(ctx, 0, func(ctx context.Context) (string, error) {
 			if s.host.secrets == nil {
@@ -102,16 +105,16 @@ func (s *scene) open(ctx context.Context, names []string) (*scene, error) {
 			}
 			return s.host.secrets(ctx, name)
 		})
-		if inner.secrets[name] = value; err != nil {
+		if s.secrets[name] = value; err != nil {
 			errs = append(errs, fmt.Errorf("secret %s: %w", name, err))
 		}
 	}
 	err := errors.Join(errs...)
 	if err == nil && len(names) > 0 {
-		inner.clean, err = s.clean.With(inner.secrets)
+		s.clean, err = s.clean.With(s.secrets)
 	}
-	if err != nil {
+	if class := reason.Classify(err); err != nil && (class == nil || outcomes[class.Class] != rank.Away) {
 		err = &reason.Error{Class: reason.Permanent, Err: err}
 	}
-	return &inner, err
+	return err
 }

@@ -107,6 +107,8 @@ func check(ts []Tool) (map[string]*Tool, error) {
 			err = t.wrong
 		case t.Call == nil:
 			err = errors.New("nothing to call")
+		case t.Mode < act.Autonomous || t.Mode > act.Compound || t.Blast < act.Self || t.Blast > act.Public:
+			err = errors.New("there is no such mode or blast")
 		case t.Executor != nil || len(t.Gates)+len(t.Skills)+len(t.Effects) > 0 || t.Prior+t.Price != 0 || t.ByName || t.Timeout != 0:
 			err = errors.New("a tool has no Executor, Gates, Skills, Effects, Prior, Price, ByName or Timeout")
 		}
