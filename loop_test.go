@@ -198,6 +198,46 @@ func TestAnswer(t *testing.T) {
 	require.ErrorIs(t, err, arc.ErrState)
 }
 
+// What a worker asks is too long for a run's record, or there is too much of it: it is asked all the same, some later.
+func TestAsksTooMuch(t *testing.T) {
+	huge := strings.Repeat("x ", 1<<20)
+	wide := []byte(`{"text":"` + strings.Repeat("x", 120<<10) + `"}`)
+	w := act.Worker{Name: "w", Gates: []act.Gate{act.NoGate}, Executor: act.ExecutorFunc(
+		func(ctx context.Context, c *act.Call) (*act.Result, error) {
+			if len(c.Answers) == 0 {
+				return nil, &act.PendingError{Questions: slices.Repeat([]string{huge}, 3)}
+			}
+			var open act.PendingError
+			for i := range 6 {
+				_, err := act.Do(ctx, &act.Worker{Name: "write", Mode: act.Gated}, fmt.Sprint(i), wide,
+					func(context.Context, json.RawMessage) (json.RawMessage, error) { return []byte("1"), nil })
+				if pending, ok := errors.AsType[*act.PendingError](err); ok {
+					open.Approvals = append(open.Approvals, pending.Approvals...)
+				}
+			}
+			if len(open.Approvals) > 0 {
+				return nil, &open
+			}
+			return &act.Result{}, nil
+		},
+	)}
+	a, _ := agent(t, nil, arc.Host{Workers: []act.Worker{w}}, nil)
+	v := a.In("")
+	require.Equal(t, arc.Asking, run(t, a, arc.Objective{ID: "7", Text: "write"}).Status)
+	_, err := v.Answer(t.Context(), "7", huge)
+	require.NoError(t, err)
+	for _, err := range v.Watch(t.Context(), "7") {
+		require.NoError(t, err)
+		for p, err := range v.Approvals(t.Context()) {
+			require.NoError(t, err)
+			_ = v.Decide(t.Context(), act.Ruling{Approval: p.ID, By: "anna", Allow: true}) // it may go on already
+		}
+	}
+	r, err := v.Report(t.Context(), "7")
+	require.NoError(t, err)
+	require.Equal(t, arc.Delivered, r.Status)
+}
+
 func TestRetry(t *testing.T) {
 	w := &arctest.Worker{Turns: []arctest.Turn{{Refuse: "bad"}, {Refuse: "bad"}, {Text: "good"}}}
 	a, _ := agent(t, nil, arc.Host{Workers: []act.Worker{w.As("ann")}}, nil)

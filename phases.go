@@ -506,7 +506,7 @@ func (t *turn) act(ctx context.Context) (phase, error) {
 	t.Current.Usage = made.Usage
 	switch {
 	case open && len(pending.Approvals) > 0:
-		t.Pending, t.Back = pending.Approvals, actPhase
+		t.Pending, t.Back = some(pending.Approvals), actPhase
 		return waitPhase, nil
 	case open:
 		return t.asked(ctx, advice, pending.Questions)
@@ -520,6 +520,18 @@ func (t *turn) act(ctx context.Context) (phase, error) {
 	return verifyPhase, nil
 }
 
+// some are as many approvals as a run's record has room for. The others are asked for when the attempt goes on.
+func some(all []act.Approval) []act.Approval {
+	size := 0
+	for i, p := range all {
+		size += len(p.Inputs) + len(p.About) + len(strings.Join(p.Why, ""))
+		if i > 0 && size > 128<<10 {
+			return all[:i]
+		}
+	}
+	return all
+}
+
 // outcomes are those of an attempt that has ended.
 var outcomes = []rank.Outcome{
 	rank.Delivered, rank.Failed, rank.Malformed, rank.Away, rank.TimedOut, rank.Canceled, rank.Denied,
@@ -530,7 +542,7 @@ const maxAnswered = 3
 
 // asked has the reasoner answer what a worker asks, if it can, or else a person.
 func (t *turn) asked(ctx context.Context, advice *learn.Advice, questions []string) (phase, error) {
-	questions = t.proseAll(questions)
+	questions = t.proseAll(questions[:min(len(questions), maxTasks)])
 	t.Questions, t.Back = questions, actPhase
 	answerer, ok := t.agent.host.Reasoner.(reason.Answerer)
 	if !ok || t.Current.Asked >= maxAnswered {
@@ -553,7 +565,7 @@ func (t *turn) asked(ctx context.Context, advice *learn.Advice, questions []stri
 		return askPhase, nil
 	}
 	t.Current.Asked++
-	t.answer(t.clean.KeepPlaceholders().Prose(got.Text))
+	t.answer(t.clean.KeepPlaceholders().Prose(fence.Clip(got.Text, maxText)))
 	return actPhase, nil
 }
 
@@ -605,7 +617,9 @@ func (t *turn) learn(context.Context) (phase, error) {
 		return assessPhase, nil
 	}
 	a.Worker, a.Tries = worker, nil
-	a.Utilized = append(a.Utilized, made.Utilized...)
+	if made.Utilized != nil {
+		a.Utilized = append(slices.Clip(made.Utilized), a.Utilized...) // none is not nil, which is unknown
+	}
 	name := cmp.Or(task.Skill, worker)
 	if a.Next == 0 && len(a.Plan) == 1 && made.Plan != nil && !a.Thought && !a.Fired {
 		a.Calls, a.Made = made.Plan.Calls, true // nobody else has planned
@@ -858,7 +872,7 @@ func (a *aim) complaint() string {
 func (t *turn) proseAll(texts []string) []string {
 	clean := make([]string, len(texts))
 	for i, text := range texts {
-		clean[i] = t.clean.KeepPlaceholders().Prose(text)
+		clean[i] = fence.Clip(t.clean.KeepPlaceholders().Prose(fence.Clip(text, maxText)), maxTold)
 	}
 	return clean
 }
