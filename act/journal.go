@@ -18,7 +18,7 @@ import (
 
 // Event is something that happened in a run. Kinds of this package are "notify", "approval asked", "ruled",
 // "output" (a line of a program) and "tool" (not called again); act/tools has "text", "answer" (with its usage as Data),
-// "calling" and "tool".
+// "calling" and "tool". Of a Text or Data of over 128 KiB the beginning is kept, of Data as a JSON string.
 type Event struct {
 	At   time.Time
 	Kind string          `cbor:",omitzero"`
@@ -238,8 +238,8 @@ func (j *Journal) number(ctx context.Context, b *store.Batch, noted int, events 
 }
 
 // maxNoted bounds the events that wait for a commit, by their sizes. What a part notes beyond that is told and not kept,
-// but for the last place, which says so.
-const maxNoted = 1 << 20
+// but for the last place, which says so. maxEvent bounds the Text and the Data of each.
+const maxNoted, maxEvent = 1 << 20, 128 << 10
 
 // size is at least what an event takes in a commit, in bytes.
 func (e Event) size() int { return 1<<10 + len(e.Text) + len(e.Data) }
@@ -249,9 +249,9 @@ func (j *Journal) note(e Event) {
 	if e.At.IsZero() {
 		e.At = j.now()
 	}
-	e.Kind, e.Name, e.Text = fence.Clip(e.Kind, maxShown), fence.Clip(e.Name, maxShown), fence.Clip(e.Text, maxText)
-	if len(e.Data) > maxText {
-		e.Data, _ = schema.Marshal(fence.Clip(string(e.Data), maxText)) // a string always can be
+	e.Kind, e.Name, e.Text = fence.Clip(e.Kind, maxShown), fence.Clip(e.Name, maxShown), fence.Clip(e.Text, maxEvent)
+	if len(e.Data) > maxEvent {
+		e.Data, _ = schema.Marshal(fence.Clip(string(e.Data), maxEvent)) // a string always can be
 	}
 	j.mu.Lock()
 	if kept := e; !e.Live && j.waits <= maxNoted {

@@ -22,7 +22,7 @@ import (
 const (
 	defaultPatience = 24 * time.Hour
 
-	maxText      = 64 << 10 // bytes of an answer in words, and of what an event says
+	maxText      = 64 << 10 // bytes of an answer in words
 	maxComplaint = 8 << 10  // bytes of a complaint, and of what is said with a ruling
 )
 
