@@ -27,6 +27,7 @@ import (
 	"github.com/arc-learn/arc"
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/contrib/a2a"
+	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/store"
 )
@@ -90,7 +91,8 @@ func TestWorkerOfACard(t *testing.T) {
 	require.JSONEq(t, "1", string(w.Effects[0].Value))
 }
 
-// An Agent behind A2A is a worker of another: text and data go through, a question is asked of the caller's run.
+// An Agent behind A2A is a worker of another: text and data go through, a question is asked of the caller's
+// run.
 func TestAgentOfAnAgent(t *testing.T) {
 	asked := false
 	far := open(t, arc.Host{Workers: []act.Worker{worker("far", func(_ context.Context, c *act.Call) (*act.Result, error) {
@@ -140,7 +142,7 @@ func (r *remote) Execute(ctx context.Context, rc *a2asrv.RequestContext, q event
 		return ctx.Err()
 	}
 	if r.state == sdk.TaskStateCompleted {
-		err := q.Write(ctx, sdk.NewArtifactEvent(rc, sdk.TextPart{Text: "made"}, sdk.DataPart{Data: map[string]any{
+		err := q.Write(ctx, sdk.NewArtifactEvent(rc, sdk.TextPart{Text: "made"}, sdk.FilePart{File: sdk.FileURI{URI: "https://x/a.pdf"}}, sdk.DataPart{Data: map[string]any{
 			"usage": map[string]any{"input_tokens": 90, "output_tokens": 7}, "costUsd": .02, "confidence": .8,
 			"worldstate-delta-v1": []any{map[string]any{"path": "door.greeted", "op": "inc", "value": 1}},
 		}}))
@@ -182,14 +184,15 @@ func TestStates(t *testing.T) {
 	require.Equal(t, "hello gated", r.Text)
 	r, err = dial(t, (&remote{state: sdk.TaskStateCompleted}).url(t)).Executor.Execute(t.Context(), &act.Call{Case: reason.Case{Run: "k"}, Worker: &act.Worker{}})
 	require.NoError(t, err)
-	require.Equal(t, "made", r.Text)
+	require.Equal(t, "made\n[file left out] https://x/a.pdf", r.Text)
 	require.Equal(t, 90, r.Usage.Input)
 	require.Equal(t, .02, *r.Usage.CostUSD)
 	require.Equal(t, .8, r.Reflection.Confidence)
 	require.Len(t, r.Deltas, 1)
 }
 
-// What a remote agent says is a stranger's: it is given no secret by naming one. Whole numbers are sent as they are.
+// What a remote agent says is a stranger's: it is given no secret by naming one. Whole numbers are sent as
+// they are.
 func TestStrangersAndNumbers(t *testing.T) {
 	url := (&remote{says: "[secret DB]"}).url(t)
 	var sent []byte
@@ -230,28 +233,131 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// The SDK's own client against an Agent, and an Agent against the SDK's own sample.
+// strangers are told apart by the header User.
+type userKey struct{}
+
+func (u user) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("User", string(u))
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+type user string
+
+func (u user) client(t *testing.T, url string) *a2aclient.Client {
+	web := &http.Client{Transport: u}
+	c, err := agentcard.NewResolver(web).Resolve(t.Context(), url)
+	require.NoError(t, err)
+	client, err := a2aclient.NewFromCard(t.Context(), c, a2aclient.WithJSONRPCTransport(web))
+	require.NoError(t, err)
+	return client
+}
+
+// What the SDK's client is told of a run: as it goes on, when it asks, and when somebody ends it. A task is
+// there for callers of its scope only.
+func TestTasks(t *testing.T) {
+	a := open(t, arc.Host{Workers: []act.Worker{worker("near", func(ctx context.Context, c *act.Call) (*act.Result, error) {
+		switch {
+		case c.Text == "wait":
+			<-ctx.Done()
+			return nil, ctx.Err()
+		case c.Text == "paint" && len(c.Answers) == 0:
+			return nil, &act.PendingError{Questions: []string{"which colour?"}}
+		case c.Text == "paint":
+			return &act.Result{Text: "painted " + c.Answers[0].Text}, nil
+		case c.Text == "fail":
+			return nil, errors.New("no ink")
+		}
+		return &act.Result{Text: "hello"}, nil
+	})}})
+	var h http.Handler
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), userKey{}, r.Header.Get("User"))))
+	}))
+	defer s.Close()
+	h = a2a.Serve(a, card(s.URL), func(ctx context.Context) (memory.Scope, error) {
+		name := ctx.Value(userKey{}).(string)
+		if name == "eve" {
+			return "", errors.New("who is eve?")
+		}
+		return memory.Scope("acme/" + name), nil
+	})
+	anna, bob := user("anna").client(t, s.URL), user("bob").client(t, s.URL)
+	say := func(text string) *sdk.MessageSendParams {
+		return &sdk.MessageSendParams{Message: sdk.NewMessage(sdk.MessageRoleUser, sdk.TextPart{Text: text})}
+	}
+	for text, want := range map[string]string{
+		"hi":    "submitted working artifact completed ",
+		"paint": "submitted working input-required ",
+		"fail":  "submitted working failed ",
+	} {
+		got := ""
+		for e, err := range anna.SendStreamingMessage(t.Context(), say(text)) {
+			require.NoError(t, err)
+			switch e := e.(type) {
+			case *sdk.Task:
+				got += string(e.Status.State) + " "
+			case *sdk.TaskStatusUpdateEvent:
+				got += string(e.Status.State) + " "
+			case *sdk.TaskArtifactUpdateEvent:
+				got += "artifact "
+			}
+		}
+		require.Equal(t, want, got)
+	}
+
+	sent, err := anna.SendMessage(t.Context(), say("paint"))
+	require.NoError(t, err)
+	task := sent.(*sdk.Task)
+	require.Equal(t, sdk.TaskStateInputRequired, task.Status.State)
+	reply := func() *sdk.MessageSendParams {
+		return &sdk.MessageSendParams{Message: sdk.NewMessageForTask(sdk.MessageRoleUser, task, sdk.TextPart{Text: "red"})}
+	}
+	_, err = bob.GetTask(t.Context(), &sdk.TaskQueryParams{ID: task.ID})
+	require.ErrorIs(t, err, sdk.ErrTaskNotFound)
+	_, err = bob.CancelTask(t.Context(), &sdk.TaskIDParams{ID: task.ID})
+	require.ErrorContains(t, err, "not found")
+	_, err = bob.SendMessage(t.Context(), reply())
+	require.ErrorContains(t, err, "not found")
+	sent, err = anna.SendMessage(t.Context(), reply())
+	require.NoError(t, err)
+	task = sent.(*sdk.Task)
+	require.Equal(t, sdk.TaskStateCompleted, task.Status.State)
+	require.Equal(t, sdk.TextPart{Text: "painted red"}, task.Artifacts[0].Parts[0])
+	_, err = user("eve").client(t, s.URL).SendMessage(t.Context(), say("hi"))
+	require.Error(t, err)
+
+	for range 5 { // who says it first, Execute or Cancel, is chance
+		slow := say("wait")
+		slow.Config = &sdk.MessageSendConfig{Blocking: new(false)}
+		sent, err = anna.SendMessage(t.Context(), slow)
+		require.NoError(t, err)
+		task, err = anna.CancelTask(t.Context(), &sdk.TaskIDParams{ID: sent.(*sdk.Task).ID})
+		require.NoError(t, err)
+		require.Equal(t, sdk.TaskStateCanceled, task.Status.State)
+		r, err := a.In("acme/anna").Report(t.Context(), string(task.ID))
+		require.NoError(t, err)
+		require.Equal(t, arc.Canceled, r.Status)
+	}
+}
+
+// The SDK's own samples: its client against an Agent, and an Agent against its server.
 func TestSamples(t *testing.T) {
 	a := open(t, arc.Host{Workers: []act.Worker{worker("near", func(context.Context, *act.Call) (*act.Result, error) {
 		return &act.Result{Text: "hello"}, nil
 	})}})
-	c, err := agentcard.DefaultResolver.Resolve(t.Context(), serve(t, a))
-	require.NoError(t, err)
-	client, err := a2aclient.NewFromCard(t.Context(), c)
-	require.NoError(t, err)
-	sent, err := client.SendMessage(t.Context(), &sdk.MessageSendParams{
-		Message: sdk.NewMessage(sdk.MessageRoleUser, sdk.TextPart{Text: "Hello, world"}),
-	})
-	require.NoError(t, err)
-	task := sent.(*sdk.Task)
-	require.Equal(t, sdk.TaskStateCompleted, task.Status.State)
-	require.Equal(t, sdk.TextPart{Text: "hello"}, task.Artifacts[0].Parts[0])
+	build := func(name string) string {
+		out := filepath.Join(t.TempDir(), "sample")
+		said, err := exec.Command("go", "build", "-o", out, "github.com/a2aproject/a2a-go/examples/helloworld/"+name).CombinedOutput()
+		require.NoError(t, err, string(said))
+		return out
+	}
+	said, err := exec.Command(build("client"), "-card-url", serve(t, a)).CombinedOutput()
+	require.NoError(t, err, string(said))
+	require.Contains(t, string(said), "State:completed")
 
-	sample := filepath.Join(t.TempDir(), "sample")
-	out, err := exec.Command("go", "build", "-o", sample, "github.com/a2aproject/a2a-go/examples/helloworld/server/jsonrpc").CombinedOutput()
-	require.NoError(t, err, string(out))
 	port := free(t)
-	server := exec.CommandContext(t.Context(), sample, "-port", fmt.Sprint(port))
+	server := exec.CommandContext(t.Context(), build("server/jsonrpc"), "-port", fmt.Sprint(port))
 	require.NoError(t, server.Start())
 	var w act.Worker
 	require.Eventually(t, func() bool {

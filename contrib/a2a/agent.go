@@ -1,4 +1,4 @@
-// Package a2a joins arc to agents that speak A2A: such an agent as a worker, and an Agent of arc as an A2A server.
+// Package a2a joins arc to A2A: a remote agent as a worker, and an Agent as an A2A server.
 //
 //	remote, err := a2a.Dial(ctx, "https://agents.example.com", nil)
 //	…
@@ -30,14 +30,15 @@ import (
 
 // Agent is an agent behind A2A as an [act.Executor].
 //
-// A task is sent once: an attempt that goes on after a crash follows the same remote task. If the process ends between
-// sending and keeping the task's id, it is sent again with the same message id, the attempt's key. What the remote
-// agent asks for is asked by the run, and the answer is sent back. When the attempt's time is over or its run is
-// canceled, so is the remote task; a Shutdown leaves it running. Outages are told as [reason.Unavailable].
+// A task is sent once: an attempt that goes on after a crash follows the same remote task. If the process
+// ends between sending and keeping the task's id, it is sent again with the same message id, the attempt's
+// key. What the remote agent asks for is asked by the run, and the answer is sent back. When the attempt's
+// time is over or its run is canceled, so is the remote task; a Shutdown leaves it running. Outages are told
+// as [reason.Unavailable].
 //
 // A remote agent may say more in the data or the metadata of an artifact: "usage" (with "input_tokens" and
-// "output_tokens"), "costUsd", "confidence", "confidenceExplanation", and "worldstate-delta-v1", a list of deltas with
-// "path", "op" and "value".
+// "output_tokens"), "costUsd", "confidence", "confidenceExplanation", and "worldstate-delta-v1", a list of
+// deltas with "path", "op" and "value".
 type Agent struct {
 	card   *sdk.AgentCard
 	client *a2aclient.Client
@@ -50,17 +51,17 @@ func Dial(ctx context.Context, url string, client *http.Client) (*Agent, error) 
 	if err != nil {
 		return nil, fmt.Errorf("a2a: card of %s: %w", url, err)
 	}
-	c, err := a2aclient.NewFromCard(ctx, card, a2aclient.WithJSONRPCTransport(client), a2aclient.WithConfig(a2aclient.Config{
-		Polling: true, AcceptedOutputModes: []string{"text/plain", "application/json"},
-	}))
+	config := a2aclient.Config{Polling: true, AcceptedOutputModes: []string{"text/plain", "application/json"}}
+	transport := a2aclient.WithJSONRPCTransport(client)
+	c, err := a2aclient.NewFromCard(ctx, card, transport, a2aclient.WithConfig(config))
 	if err != nil {
 		return nil, fmt.Errorf("a2a: %s: %w", url, err)
 	}
 	return &Agent{card, c}, nil
 }
 
-// Worker returns the agent as a worker with the name, description and skills of its card, and with what the card's
-// extensions blast-v1, hitl-mode-v1 and effect-domain-v1 declare. The host adds gates.
+// Worker returns the agent as a worker with the name, description and skills of its card, and with what the
+// card's extensions blast-v1, hitl-mode-v1 and effect-domain-v1 declare. The host adds gates.
 func (a *Agent) Worker() act.Worker {
 	w := act.Worker{Name: a.card.Name, Description: a.card.Description, Executor: a}
 	for _, s := range a.card.Skills {
@@ -73,7 +74,8 @@ func (a *Agent) Worker() act.Worker {
 			word := func(key string) string { v, _ := declared[key].(string); return v }
 			switch {
 			case strings.Contains(e.URI, "blast-v1"): // the widest of all skills holds for the worker
-				w.Blast = max(w.Blast, act.Blast(slices.Index([]string{"self", "project", "repo", "fleet", "public"}, word("radius"))))
+				radii := []string{"self", "project", "repo", "fleet", "public"}
+				w.Blast = max(w.Blast, act.Blast(slices.Index(radii, word("radius"))))
 			case strings.Contains(e.URI, "hitl-mode-v1"):
 				modes := []string{"autonomous", "notification", "veto", "gated", "compound"}
 				w.Mode = max(w.Mode, act.Mode(slices.Index(modes, word("mode"))))
@@ -90,6 +92,9 @@ func (a *Agent) Worker() act.Worker {
 	}
 	return w
 }
+
+// background has a task sent without waiting for what comes of it.
+var background = &sdk.MessageSendConfig{Blocking: new(false)}
 
 // sent is what an attempt keeps of the task that it has sent.
 type sent struct {
@@ -126,7 +131,8 @@ func (a *Agent) Execute(ctx context.Context, c *act.Call) (*act.Result, error) {
 			return result(task, said), nil
 		case sdk.TaskStateInputRequired:
 		case sdk.TaskStateAuthRequired:
-			return nil, &reason.Error{Class: reason.Permission, Err: fmt.Errorf("%s wants credentials: %s", a.card.Name, said)}
+			err := fmt.Errorf("%s wants credentials: %s", a.card.Name, said)
+			return nil, &reason.Error{Class: reason.Permission, Err: err}
 		default:
 			return nil, fmt.Errorf("%s says %s: %s", a.card.Name, task.Status.State, said)
 		}
@@ -134,10 +140,11 @@ func (a *Agent) Execute(ctx context.Context, c *act.Call) (*act.Result, error) {
 		if n >= len(c.Answers) {
 			return nil, &act.PendingError{Questions: []string{cmp.Or(said, a.card.Name+" needs input")}}
 		}
-		_, err = act.Step(ctx, fmt.Sprint("a2a reply ", replies), c.Answers[n].Text, func(ctx context.Context) (bool, error) {
-			m := sdk.NewMessageForTask(sdk.MessageRoleUser, task, sdk.TextPart{Text: c.Answers[n].Text})
+		answer := c.Answers[n].Text
+		_, err = act.Step(ctx, fmt.Sprint("a2a reply ", replies), answer, func(ctx context.Context) (bool, error) {
+			m := sdk.NewMessageForTask(sdk.MessageRoleUser, task, sdk.TextPart{Text: answer})
 			m.ID = fmt.Sprint(c.Key(), "/", replies)
-			_, err := a.client.SendMessage(ctx, &sdk.MessageSendParams{Message: m, Config: &sdk.MessageSendConfig{Blocking: new(false)}})
+			_, err := a.client.SendMessage(ctx, &sdk.MessageSendParams{Message: m, Config: background})
 			return err == nil, outage(err)
 		})
 		if err != nil {
@@ -148,7 +155,8 @@ func (a *Agent) Execute(ctx context.Context, c *act.Call) (*act.Result, error) {
 
 // send sends the task of a call.
 func (a *Agent) send(ctx context.Context, c *act.Call) (sent, error) {
-	m := sdk.NewMessage(sdk.MessageRoleUser, sdk.TextPart{Text: strings.TrimSpace(c.Task.Objective + "\n" + c.Task.Delta)})
+	text := strings.TrimSpace(c.Task.Objective + "\n" + c.Task.Delta)
+	m := sdk.NewMessage(sdk.MessageRoleUser, sdk.TextPart{Text: text})
 	m.ID = c.Key()
 	var inputs map[string]any
 	exact := json.NewDecoder(bytes.NewReader(c.Task.Inputs))
@@ -164,9 +172,7 @@ func (a *Agent) send(ctx context.Context, c *act.Call) (sent, error) {
 		"x-blast-radius": c.Worker.Blast.String(), "x-hitl-mode": c.Worker.Mode.String(),
 	}
 	m.Metadata = meta // where servers made with the SDK look for it; others look at the request's
-	r, err := a.client.SendMessage(ctx, &sdk.MessageSendParams{
-		Message: m, Metadata: meta, Config: &sdk.MessageSendConfig{Blocking: new(false)},
-	})
+	r, err := a.client.SendMessage(ctx, &sdk.MessageSendParams{Message: m, Metadata: meta, Config: background})
 	if err != nil {
 		return sent{}, outage(err)
 	}
@@ -207,8 +213,9 @@ func (a *Agent) wait(ctx context.Context, id sdk.TaskID) (*sdk.Task, error) {
 // outage is the error of a call: what the agent did not say itself is an outage.
 func outage(err error) error {
 	for _, told := range []error{
-		nil, context.Canceled, context.DeadlineExceeded, sdk.ErrTaskNotFound, sdk.ErrInvalidParams, sdk.ErrInvalidRequest,
-		sdk.ErrMethodNotFound, sdk.ErrUnsupportedOperation, sdk.ErrUnsupportedContentType, sdk.ErrInternalError,
+		nil, context.Canceled, context.DeadlineExceeded, sdk.ErrTaskNotFound, sdk.ErrInvalidParams,
+		sdk.ErrInvalidRequest, sdk.ErrMethodNotFound, sdk.ErrUnsupportedOperation,
+		sdk.ErrUnsupportedContentType, sdk.ErrInternalError,
 	} {
 		if errors.Is(err, told) {
 			return err
@@ -217,7 +224,7 @@ func outage(err error) error {
 	return &reason.Error{Class: reason.Unavailable, Err: err}
 }
 
-// words are the texts of parts, and their data.
+// words are the texts of parts, and their data. Files are named, and left out.
 func words(parts []sdk.Part) (text string, data []map[string]any) {
 	var texts []string
 	for _, p := range parts {
@@ -226,6 +233,9 @@ func words(parts []sdk.Part) (text string, data []map[string]any) {
 			texts = append(texts, p.Text)
 		case sdk.DataPart:
 			data = append(data, p.Data)
+		case sdk.FilePart:
+			f, _ := p.File.(sdk.FileURI) // or its bytes
+			texts = append(texts, strings.TrimSpace("[file left out] "+f.URI))
 		}
 	}
 	return strings.Join(texts, "\n"), data
@@ -268,7 +278,8 @@ func result(task *sdk.Task, said string) *act.Result {
 			continue
 		}
 		if t.Usage.Input+t.Usage.Output > 0 || t.CostUSD != nil {
-			r.Usage = r.Usage.Add(&reason.Usage{Calls: 1, Input: t.Usage.Input, Output: t.Usage.Output, CostUSD: t.CostUSD})
+			u := reason.Usage{Calls: 1, Input: t.Usage.Input, Output: t.Usage.Output, CostUSD: t.CostUSD}
+			r.Usage = r.Usage.Add(&u)
 		}
 		r.Deltas = append(r.Deltas, t.Deltas...)
 		if t.Confidence != nil {

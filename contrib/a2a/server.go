@@ -1,6 +1,7 @@
 package a2a
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,45 +10,69 @@ import (
 	sdk "github.com/a2aproject/a2a-go/a2a"
 	"github.com/a2aproject/a2a-go/a2asrv"
 	"github.com/a2aproject/a2a-go/a2asrv/eventqueue"
+	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/arc-learn/arc"
 	"github.com/arc-learn/arc/memory"
 )
 
-// ScopeFunc returns the scope that a caller's runs have. A host that serves several users authenticates them before
-// this handler, and tells them apart here; an error refuses the call.
+// ScopeFunc returns the scope that a caller's runs have. A host that serves several users authenticates them
+// before this handler, and tells them apart here; an error refuses the call.
 type ScopeFunc func(ctx context.Context) (memory.Scope, error)
 
-// Serve returns a handler with the card at its well-known path and JSON-RPC at every other one. A task of A2A is a
-// run with the task's id, a context its session. A run that asks is a task that requires input; one that waits for an
-// approval or an outage is at work. What the card leaves out is filled in, but for its URL. A nil scope is that of
-// the Agent's Options for everybody.
+// Serve returns a handler with the card at its well-known path and JSON-RPC at every other one. A task of A2A
+// is a run with the task's id, a context its session. A run that asks is a task that requires input; one that
+// waits for an approval or an outage is at work. What the card leaves out is filled in, but for its URL; it
+// says that answers are streamed. A nil scope is that of the Agent's Options for everybody.
 //
-// The SDK keeps its list of tasks in memory: after a restart of the process a client no longer finds its task, and the
-// run goes on.
+// The last 10,000 tasks are kept in memory, each for callers of its scope: after a restart of the process a
+// client no longer finds its task, and the run goes on.
 func Serve(agent *arc.Agent, card sdk.AgentCard, scope ScopeFunc) http.Handler {
-	if card.ProtocolVersion == "" {
-		card.ProtocolVersion = "0.3.0"
-	}
-	if card.PreferredTransport == "" {
-		card.PreferredTransport = sdk.TransportProtocolJSONRPC
-	}
+	card.ProtocolVersion = cmp.Or(card.ProtocolVersion, "0.3.0")
+	card.PreferredTransport = cmp.Or(card.PreferredTransport, sdk.TransportProtocolJSONRPC)
 	if card.DefaultInputModes == nil {
 		card.DefaultInputModes = []string{"text/plain", "application/json"}
 	}
 	if card.DefaultOutputModes == nil {
 		card.DefaultOutputModes = card.DefaultInputModes
 	}
-	if card.Skills == nil {
-		card.Skills = []sdk.AgentSkill{}
-	}
+	card.Capabilities.Streaming = true                       // the SDK's handler does
+	card.Skills = append([]sdk.AgentSkill{}, card.Skills...) // none is [] in JSON
 	if scope == nil {
 		scope = func(context.Context) (memory.Scope, error) { return "", nil }
 	}
 	mux := http.NewServeMux()
 	mux.Handle(a2asrv.WellKnownAgentCardPath, a2asrv.NewStaticAgentCardHandler(&card))
-	mux.Handle("/", a2asrv.NewJSONRPCHandler(a2asrv.NewHandler(&server{agent, scope})))
+	last, _ := lru.New[string, []byte](10_000) // the error is of a size below 1
+	handler := a2asrv.NewHandler(&server{agent, scope}, a2asrv.WithTaskStore(&tasks{scope, last}))
+	mux.Handle("/", a2asrv.NewJSONRPCHandler(handler))
 	return mux
+}
+
+// tasks keeps the SDK's tasks, as JSON, each under the scope of who calls: for others it is not there.
+type tasks struct {
+	scope ScopeFunc
+	last  *lru.Cache[string, []byte]
+}
+
+func (t *tasks) Save(ctx context.Context, task *sdk.Task) error {
+	scope, err := t.scope(ctx)
+	if err != nil {
+		return err
+	}
+	raw, err := json.Marshal(task)
+	t.last.Add(string(scope)+"//"+string(task.ID), raw)
+	return err
+}
+
+func (t *tasks) Get(ctx context.Context, id sdk.TaskID) (*sdk.Task, error) {
+	scope, err := t.scope(ctx)
+	raw, ok := t.last.Get(string(scope) + "//" + string(id))
+	if err != nil || !ok {
+		return nil, cmp.Or(err, sdk.ErrTaskNotFound)
+	}
+	task := new(sdk.Task)
+	return task, json.Unmarshal(raw, task)
 }
 
 type server struct {
@@ -59,31 +84,33 @@ type server struct {
 func (s *server) Execute(ctx context.Context, r *a2asrv.RequestContext, queue eventqueue.Queue) error {
 	scope, err := s.scope(ctx)
 	if err != nil {
-		return end(ctx, r, queue, sdk.TaskStateRejected, err.Error())
+		return err
 	}
 	view := s.agent.In(scope)
 	text, data := words(r.Message.Parts)
-	if r.StoredTask == nil {
-		if err := queue.Write(ctx, sdk.NewSubmittedTask(r, r.Message)); err != nil {
-			return err
+	working := sdk.NewStatusUpdateEvent(r, sdk.TaskStateWorking, nil)
+	if r.StoredTask != nil { // the others that the SDK lets through ask
+		if err = queue.Write(ctx, working); err == nil {
+			_, err = view.Answer(ctx, string(r.TaskID), text)
 		}
-	}
-	if err := queue.Write(ctx, sdk.NewStatusUpdateEvent(r, sdk.TaskStateWorking, nil)); err != nil {
-		return err
-	}
-	var report *arc.Report
-	if r.StoredTask != nil && r.StoredTask.Status.State == sdk.TaskStateInputRequired {
-		report, err = view.Answer(ctx, string(r.TaskID), text)
 	} else {
 		o := arc.Objective{ID: string(r.TaskID), Text: text, Session: r.ContextID, Scope: scope}
 		if len(data) > 0 {
-			o.Inputs, err = json.Marshal(data[0])
+			o.Inputs, _ = json.Marshal(data[0]) // it was JSON
 		}
-		if err == nil {
-			report, err = s.agent.Run(ctx, o)
+		told := false
+		for _, err = range s.agent.Events(ctx, o) {
+			if err == nil && !told { // the task is there once the run is: whoever knows it can cancel that
+				told = true
+				err = cmp.Or(queue.Write(ctx, sdk.NewSubmittedTask(r, r.Message)), queue.Write(ctx, working))
+			}
+			if err != nil {
+				break
+			}
 		}
 	}
-	if err == nil && report.Status == arc.Waiting {
+	var report *arc.Report
+	if err == nil || errors.Is(err, context.Canceled) { // a person has to rule, or somebody has canceled
 		report, err = view.Wait(ctx, string(r.TaskID))
 	}
 	if err != nil {
@@ -118,14 +145,22 @@ func (s *server) Cancel(ctx context.Context, r *a2asrv.RequestContext, queue eve
 	if err == nil {
 		err = s.agent.In(scope).Cancel(ctx, string(r.TaskID), "canceled by the client")
 	}
-	if err != nil && !errors.Is(err, arc.ErrState) { // it has ended meanwhile
-		return err
+	if errors.Is(err, arc.ErrState) { // it has ended meanwhile
+		return sdk.ErrTaskNotCancelable
 	}
-	return end(ctx, r, queue, sdk.TaskStateCanceled, "")
+	if err == nil {
+		err = end(ctx, r, queue, sdk.TaskStateCanceled, "")
+	}
+	if errors.Is(err, eventqueue.ErrQueueClosed) { // Execute has said so
+		return nil
+	}
+	return err
 }
 
 // end writes a state after which nothing comes.
-func end(ctx context.Context, r *a2asrv.RequestContext, queue eventqueue.Queue, state sdk.TaskState, text string) error {
+func end(
+	ctx context.Context, r *a2asrv.RequestContext, queue eventqueue.Queue, state sdk.TaskState, text string,
+) error {
 	var m *sdk.Message
 	if text != "" {
 		m = sdk.NewMessageForTask(sdk.MessageRoleAgent, r, sdk.TextPart{Text: text})
