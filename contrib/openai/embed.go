@@ -1,12 +1,10 @@
 package openai
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
-	"net/http"
 
 	"github.com/arc-learn/arc/reason"
 )
@@ -23,17 +21,7 @@ func (e *Embedder) Model() string { return e.model.name }
 
 // Embed asks for a vector of each text. Errors are a *[reason.Error].
 func (e *Embedder) Embed(ctx context.Context, texts []string) ([][]float32, error) {
-	body, err := json.Marshal(map[string]any{"model": e.model.name, "input": texts})
-	if err != nil {
-		return nil, err
-	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, e.model.o.URL+"/embeddings", bytes.NewReader(body))
-	if err != nil {
-		return nil, err
-	}
-	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("Authorization", "Bearer "+e.model.o.Key)
-	answer, err := e.model.client.Do(r)
+	answer, err := e.model.post(ctx, "/embeddings", object{"model": e.model.name, "input": texts})
 	if err != nil {
 		return nil, err
 	}

@@ -31,4 +31,11 @@ func TestEmbedder(t *testing.T) {
 		_, err = e.Embed(t.Context(), []string{"a", "b"})
 		require.Equal(t, reason.Invalid, reason.Classify(err).Class, answer)
 	}
+	closed := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		require.Empty(t, r.Header.Values("Authorization"), "there is no key")
+		w.WriteHeader(http.StatusUnauthorized)
+	}))
+	defer closed.Close()
+	_, err = NewEmbedder("small", &Options{URL: closed.URL, KeyEnv: "NO_SUCH_KEY"}).Embed(t.Context(), []string{"a"})
+	require.ErrorContains(t, err, "NO_SUCH_KEY")
 }

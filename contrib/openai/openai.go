@@ -61,21 +61,9 @@ func New(name string, o *Options) *Model {
 
 // Generate makes a request, a stream where r.OnText is set.
 func (m *Model) Generate(ctx context.Context, r *reason.Request) (*reason.Response, error) {
-	body, err := json.Marshal(m.body(r))
+	resp, err := m.post(ctx, "/chat/completions", m.body(r))
 	if err != nil {
 		return nil, err
-	}
-	post, err := http.NewRequestWithContext(ctx, http.MethodPost, m.o.URL+"/chat/completions", bytes.NewReader(body))
-	if err != nil {
-		return nil, &reason.Error{Class: reason.Permanent, Err: err}
-	}
-	post.Header.Set("Content-Type", "application/json")
-	if m.o.Key != "" {
-		post.Header.Set("Authorization", "Bearer "+m.o.Key)
-	}
-	resp, err := m.client.Do(post)
-	if err != nil {
-		return nil, m.explain(err)
 	}
 	defer resp.Body.Close()
 	a := &answer{onText: r.OnText}
@@ -91,19 +79,30 @@ func (m *Model) Generate(ctx context.Context, r *reason.Request) (*reason.Respon
 	return a.response()
 }
 
-// explain says what a person has to change.
-func (m *Model) explain(err error) error {
-	e, ok := errors.AsType[*reason.Error](err)
-	if !ok {
-		return err
+// post makes a request. Its error says what a person has to change.
+func (m *Model) post(ctx context.Context, path string, body object) (*http.Response, error) {
+	raw, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
 	}
-	switch e.Status {
-	case http.StatusUnauthorized, http.StatusForbidden:
-		e.Err = fmt.Errorf("%w (the key is that of %s)", e.Err, m.o.KeyEnv)
-	case http.StatusNotFound:
-		e.Err = fmt.Errorf("%w (the model is %q at %s)", e.Err, m.name, m.o.URL)
+	post, err := http.NewRequestWithContext(ctx, http.MethodPost, m.o.URL+path, bytes.NewReader(raw))
+	if err != nil {
+		return nil, &reason.Error{Class: reason.Permanent, Err: err}
 	}
-	return e
+	post.Header.Set("Content-Type", "application/json")
+	if m.o.Key != "" {
+		post.Header.Set("Authorization", "Bearer "+m.o.Key)
+	}
+	resp, err := m.client.Do(post)
+	if e, ok := errors.AsType[*reason.Error](err); ok {
+		switch err = e; e.Status {
+		case http.StatusUnauthorized, http.StatusForbidden:
+			e.Err = fmt.Errorf("%w (the key is that of %s)", e.Err, m.o.KeyEnv)
+		case http.StatusNotFound:
+			e.Err = fmt.Errorf("%w (the model is %q at %s)", e.Err, m.name, m.o.URL)
+		}
+	}
+	return resp, err
 }
 
 type object = map[string]any
