@@ -16,9 +16,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/act/tools"
 	"github.com/arc-learn/arc/contrib/mcp"
-	"github.com/arc-learn/arc/reason"
 )
 
 // last is the latest run.
@@ -514,18 +513,16 @@ func TestServesMCP(t *testing.T) {
 			cmd.Dir, cmd.Env = s.dir, append(os.Environ(), s.env...)
 			return cmd
 		}, nil)
-		var names []string
+		byName := map[string]tools.Tool{}
 		all, err := client.Tools(s.t.Context())
 		require.NoError(s.t, err)
 		for _, tool := range all {
-			names = append(names, tool.Name)
+			byName[tool.Name] = tool
 		}
 		for _, name := range []string{"recall", "do", "tasks_add", "arete_context"} {
-			require.Contains(s.t, names, name)
+			require.Contains(s.t, byName, name)
 		}
-		add, err := client.Worker(s.t.Context(), "tasks_add")
-		require.NoError(s.t, err)
-		_, err = add.Executor.Execute(s.t.Context(), &act.Call{Task: reason.Task{Inputs: []byte(`{"subject":"tidy up"}`)}})
+		_, err = byName["tasks_add"].Call(s.t.Context(), []byte(`{"subject":"tidy up"}`))
 		require.NoError(s.t, err)
 		require.NoError(s.t, client.Close())
 		require.Contains(s.t, s.ok("tasks"), "tidy up")

@@ -241,7 +241,8 @@ func (c *Client) Tools(ctx context.Context) ([]tools.Tool, error) {
 		l := listed[as]
 		t := tools.Tool{
 			Worker: act.Worker{
-				Name: as, Description: fence.Text(fence.Clip(cmp.Or(l.Description, l.Title, l.Name), maxDescription)), Input: c.input(ctx, l),
+				Name: as, Input: c.input(ctx, l),
+				Description: fence.Text(fence.Clip(cmp.Or(l.Description, l.Title, l.Name), maxDescription)),
 			},
 			Call: func(ctx context.Context, inputs json.RawMessage) (json.RawMessage, error) {
 				return c.call(ctx, l.Name, inputs)
@@ -343,33 +344,6 @@ func (c *Client) Executor(m reason.Model, o *tools.Options, others ...tools.Tool
 		}
 		return tools.New(m, o, append(mine, others...)...).Execute(ctx, call)
 	})
-}
-
-// Worker returns a tool as a worker that takes the tasks that name it, with their Inputs. The host adds
-// gates.
-func (c *Client) Worker(ctx context.Context, name string) (act.Worker, error) {
-	all, err := c.Tools(ctx)
-	if err != nil {
-		return act.Worker{}, err
-	}
-	i := slices.IndexFunc(all, func(t tools.Tool) bool { return t.Name == name })
-	if i < 0 {
-		return act.Worker{}, fmt.Errorf("mcp: the server has no tool %q", name)
-	}
-	t := all[i]
-	return act.Worker{
-		Name: t.Name, Description: t.Description, Input: t.Input, ByName: true, Mode: t.Mode, Blast: t.Blast,
-		Irreversible: t.Irreversible, AskAbove: t.AskAbove, Secrets: t.Secrets,
-		Executor: act.ExecutorFunc(func(ctx context.Context, call *act.Call) (*act.Result, error) {
-			out, err := t.Call(ctx, call.Task.Inputs)
-			if err != nil {
-				return nil, err
-			}
-			r := &act.Result{Output: out}
-			_ = json.Unmarshal(out, &r.Text) // where it is a text
-			return r, nil
-		}),
-	}, nil
 }
 
 // result returns what a tool has answered: JSON where that is all of it, or else a text with every part that

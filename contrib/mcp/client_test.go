@@ -330,7 +330,7 @@ func TestCallThatHangs(t *testing.T) {
 	require.Len(t, c.starts, 1)
 }
 
-// A model calls the tools that the server has when the attempt begins; a tool is a worker where a task names it.
+// A model calls the tools that the server has when the attempt begins.
 func TestAgentWithTools(t *testing.T) {
 	name := "old"
 	c := fake(t, nil, func(method string, params json.RawMessage) string {
@@ -340,19 +340,10 @@ func TestAgentWithTools(t *testing.T) {
 	require.NoError(t, err)
 	name = "new"
 	model := reasontest.NewScript(reasontest.Call("new", `{}`), reasontest.Say("12 in all"))
-	w, err := c.Worker(t.Context(), "new")
-	require.NoError(t, err)
-	w.Gates = []act.Gate{act.NoGate}
 	a := agent(t, arc.Host{Workers: []act.Worker{
-		{Name: "talker", Executor: c.Executor(model, nil), Gates: []act.Gate{act.NoGate}}, w,
+		{Name: "talker", Executor: c.Executor(model, nil), Gates: []act.Gate{act.NoGate}},
 	}})
 	r, err := a.Run(t.Context(), arc.Objective{Text: "count"})
 	require.NoError(t, err)
 	require.Equal(t, "12 in all", r.Text)
-	r, err = a.Run(t.Context(), arc.Objective{Text: "count", Tasks: []reason.Task{{Objective: "count", Worker: "new"}}})
-	require.NoError(t, err)
-	require.Equal(t, arc.Delivered, r.Status, r.Text)
-	require.JSONEq(t, `{"total":12}`, string(r.Output))
-	_, err = c.Worker(t.Context(), "old")
-	require.ErrorContains(t, err, "no tool")
 }

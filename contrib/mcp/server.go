@@ -350,11 +350,11 @@ func (s *server) explain(ctx context.Context, name string, err error) string {
 }
 
 type recallIn struct {
-	Query        string   `json:"query,omitempty" jsonschema:"in words; empty: what has helped most lately"`
-	Limit        int      `json:"limit,omitempty" jsonschema:"up to 50; 10 if there is none"`
-	Kinds        []string `json:"kinds,omitempty" jsonschema:"failure, pattern, fact, episode, rule; none: all"`
-	MinRelevance float64  `json:"min_relevance,omitempty" jsonschema:"0 to 1; .5: nothing where nothing is known"`
-	Situation    string   `json:"situation,omitempty" jsonschema:"the kind of case: what helped in it counts"`
+	Query        string        `json:"query,omitempty" jsonschema:"in words; empty: what has helped most lately"`
+	Limit        int           `json:"limit,omitempty" jsonschema:"up to 50; 10 if there is none"`
+	Kinds        []memory.Kind `json:"kinds,omitempty" jsonschema:"failure, pattern, fact, episode, rule; none: all"`
+	MinRelevance float64       `json:"min_relevance,omitempty" jsonschema:"0 to 1; .5: nothing where nothing is known"`
+	Situation    string        `json:"situation,omitempty" jsonschema:"the kind of case: what helped in it counts"`
 }
 
 type recallOut struct {
@@ -390,11 +390,11 @@ type rememberOut struct {
 }
 
 type feedbackIn struct {
-	Key       string    `json:"key" jsonschema:"names the task; the same key again replaces what it said"`
-	Shown     []string  `json:"shown,omitempty" jsonschema:"ids of the memories that were at hand"`
-	Utilized  *[]string `json:"utilized,omitempty" jsonschema:"ids that helped; left out: unknown"`
-	Misled    []string  `json:"misled,omitempty" jsonschema:"ids that led astray"`
-	Situation string    `json:"situation,omitempty" jsonschema:"the kind of case"`
+	Key       string      `json:"key" jsonschema:"names the task; the same key again replaces what it said"`
+	Shown     []memory.ID `json:"shown,omitempty" jsonschema:"ids of the memories that were at hand"`
+	Utilized  []memory.ID `json:"utilized,omitempty" jsonschema:"ids that helped; left out: unknown"`
+	Misled    []memory.ID `json:"misled,omitempty" jsonschema:"ids that led astray"`
+	Situation string      `json:"situation,omitempty" jsonschema:"the kind of case"`
 }
 
 type forgetIn struct {
@@ -420,8 +420,7 @@ func (s *server) memoryTools() {
 
 func (s *server) recall(ctx context.Context, _ caller, space memory.Space, in recallIn) (out recallOut, err error) {
 	hits, err := space.Recall(ctx, memory.Query{
-		Text: in.Query, K: min(in.Limit, 50), Floor: in.MinRelevance, Situation: in.Situation,
-		Kinds: as[memory.Kind](in.Kinds),
+		Text: in.Query, K: min(in.Limit, 50), Floor: in.MinRelevance, Situation: in.Situation, Kinds: in.Kinds,
 	})
 	out = recallOut{Memories: []recalled{}, text: "Nothing is known about that."}
 	for _, h := range hits {
@@ -451,10 +450,7 @@ func (s *server) remember(ctx context.Context, c caller, space memory.Space, in 
 
 func (s *server) feedback(ctx context.Context, c caller, space memory.Space, in feedbackIn) (done, error) {
 	f := memory.Feedback{
-		Key: c.key(in.Key), Shown: as[memory.ID](in.Shown), Misled: as[memory.ID](in.Misled), Situation: in.Situation,
-	}
-	if in.Utilized != nil {
-		f.Utilized = as[memory.ID](*in.Utilized)
+		Key: c.key(in.Key), Shown: in.Shown, Utilized: in.Utilized, Misled: in.Misled, Situation: in.Situation,
 	}
 	return done{true}, space.Feedback(ctx, f)
 }
@@ -477,15 +473,6 @@ func (c caller) key(k string) string {
 	}
 	h := sha256.Sum256([]byte(c.user + "\x00" + k))
 	return "mcp:" + hex.EncodeToString(h[:16])
-}
-
-// as returns words as what they are, never nil.
-func as[T ~string](words []string) []T {
-	out := make([]T, len(words))
-	for i, w := range words {
-		out[i] = T(w)
-	}
-	return out
 }
 
 type inputs = map[string]json.RawMessage
@@ -545,10 +532,10 @@ type runsOut struct {
 type none struct{}
 
 type healthOut struct {
-	State       string         `json:"state" jsonschema:"no_data, healthy, struggling or failing"`
-	Text        string         `json:"text" jsonschema:"what there is to say, a line a finding"`
-	Memories    map[string]int `json:"memories" jsonschema:"how many of each kind"`
-	Quarantined int            `json:"quarantined" jsonschema:"memories that nobody vouches for"`
+	State       string              `json:"state" jsonschema:"no_data, healthy, struggling or failing"`
+	Text        string              `json:"text" jsonschema:"what there is to say, a line a finding"`
+	Memories    map[memory.Kind]int `json:"memories" jsonschema:"how many of each kind"`
+	Quarantined int                 `json:"quarantined" jsonschema:"memories that nobody vouches for"`
 }
 
 type tasksAddIn struct {
@@ -698,11 +685,7 @@ func (s *server) health(ctx context.Context, c caller, space memory.Space, _ non
 	if err != nil { // of the embedder, which tries again; the counts hold
 		s.Logger.WarnContext(ctx, "mcp: health of the memory", "error", err)
 	}
-	out = healthOut{h.State, h.Text(), map[string]int{}, quarantined}
-	for k, n := range kinds {
-		out.Memories[string(k)] = n
-	}
-	return out, nil
+	return healthOut{h.State, h.Text(), kinds, quarantined}, nil
 }
 
 func (s *server) tasksAdd(ctx context.Context, c caller, in tasksAddIn) (out tasksAddOut, err error) {
