@@ -8,9 +8,10 @@
 //		OnEvent: otel.Events(meters),
 //	})
 //
-// It takes nothing from OpenTelemetry's globals. The host brings the SDK with an exporter, and shuts that down after
-// the Agent's Close. Names and attributes of calls of models follow the conventions for generative AI, which are in
-// development; those that begin with "arc." are this package's. No span and no measurement has a text of a run.
+// It takes nothing from OpenTelemetry's globals. The host brings the SDK with an exporter, and shuts that
+// down after the Agent's Close. Names and attributes of calls of models follow the conventions for generative
+// AI, which are in development; those that begin with "arc." are this package's. No span and no measurement
+// has a text of a run.
 package otel
 
 import (
@@ -32,32 +33,17 @@ import (
 
 const library = "github.com/arc-learn/arc/contrib/otel"
 
-// Trace returns a hook for arc.Options.Trace, which begins a span of that name. Its attributes are called "arc." and their name.
-func Trace(tp trace.TracerProvider) func(context.Context, string, ...slog.Attr) (context.Context, func(error)) {
+// Trace returns a hook for arc.Options.Trace, which begins spans; "arc." precedes the names of attributes.
+func Trace(
+	tp trace.TracerProvider,
+) func(ctx context.Context, name string, attrs ...slog.Attr) (context.Context, func(error)) {
 	tracer := tp.Tracer(library)
 	return func(ctx context.Context, name string, attrs ...slog.Attr) (context.Context, func(error)) {
 		ctx, span := tracer.Start(ctx, name)
 		for _, a := range attrs {
-			span.SetAttributes(attribute.KeyValue{Key: attribute.Key("arc." + a.Key), Value: value(a.Value)})
+			span.SetAttributes(attribute.String("arc."+a.Key, a.Value.String()))
 		}
 		return ctx, func(err error) { end(span, err) }
-	}
-}
-
-func value(v slog.Value) attribute.Value {
-	switch v = v.Resolve(); v.Kind() {
-	case slog.KindBool:
-		return attribute.BoolValue(v.Bool())
-	case slog.KindInt64:
-		return attribute.Int64Value(v.Int64())
-	case slog.KindUint64:
-		return attribute.Int64Value(int64(v.Uint64()))
-	case slog.KindFloat64:
-		return attribute.Float64Value(v.Float64())
-	case slog.KindDuration:
-		return attribute.Float64Value(v.Duration().Seconds())
-	default:
-		return attribute.StringValue(v.String())
 	}
 }
 
@@ -84,9 +70,9 @@ func classOf(err error) string {
 	return "_OTHER"
 }
 
-// Events returns a function for arc.Options.OnEvent, which counts the events of runs as arc.events, with their kind
-// as an attribute and, of attempts and what came of them, the worker. Scopes and runs are no attributes: there may
-// be too many.
+// Events returns a function for arc.Options.OnEvent, which counts the events of runs as arc.events, with
+// their kind as an attribute and, of attempts and what came of them, the worker. Scopes and runs are no
+// attributes: there may be too many.
 func Events(mp metric.MeterProvider) func(memory.Scope, string, arc.Event) {
 	count, err := mp.Meter(library).Int64Counter("arc.events",
 		metric.WithUnit("{event}"), metric.WithDescription("Events of runs by kind, and by worker or tool."))
@@ -109,8 +95,11 @@ func Events(mp metric.MeterProvider) func(memory.Scope, string, arc.Event) {
 }
 
 // Model returns m with a span "chat NAME" around each call, and with gen_ai.client.token.usage and
-// gen_ai.client.operation.duration measured. provider is its name in the conventions, as "openai" or "anthropic".
-func Model(m reason.Model, provider, name string, tp trace.TracerProvider, mp metric.MeterProvider) reason.Model {
+// gen_ai.client.operation.duration measured. provider is its name in the conventions, as "openai" or
+// "anthropic".
+func Model(
+	m reason.Model, provider, name string, tp trace.TracerProvider, mp metric.MeterProvider,
+) reason.Model {
 	meter := mp.Meter(library)
 	t := &traced{model: m, name: name, tracer: tp.Tracer(library), attrs: []attribute.KeyValue{
 		attribute.String("gen_ai.operation.name", "chat"),
