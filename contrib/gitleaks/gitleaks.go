@@ -4,8 +4,8 @@
 //	…
 //	clean := redact.New(&redact.Options{Find: find})
 //
-// gitleaks has 222 rules. They are made for files of code, and cost some 20 times the Sanitizer's own time. Package
-// redact has the forms of nearly all issuers that they know; what they add is rules by the name of a variable.
+// gitleaks has 222 rules. They are made for files of code, and cost some 20 times the Sanitizer's own time.
+// Package redact has the forms of nearly all issuers that they know; they add rules by names of variables.
 package gitleaks
 
 import (
@@ -14,10 +14,10 @@ import (
 	"github.com/zricethezav/gitleaks/v8/detect"
 )
 
-// New returns a function that returns the secrets in a text by gitleaks' default rules. A comment "gitleaks:allow" in the text allows nothing. The function may be called concurrently.
+// New returns a function that returns the secrets in a text by gitleaks' default rules. A comment
+// "gitleaks:allow" in the text allows nothing. The function may be called concurrently.
 //
-// New reads the rules through the global configuration of the process (spf13/viper): call it once, when the program
-// begins.
+// New reads the rules through the global configuration of the process (spf13/viper): call it once, at first.
 func New() (func(text string) []string, error) {
 	d, err := detect.NewDetectorDefaultConfig()
 	if err != nil {

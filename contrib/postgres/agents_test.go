@@ -46,8 +46,8 @@ func settled(r *arc.Report) bool {
 	return r.Status == arc.Delivered || len(r.Approvals) > 0
 }
 
-// parcels is the process of TestThreeAgents: it runs all objectives that no other has run, 16 at a time, and prints
-// what its worker does.
+// parcels is the process of TestThreeAgents: it runs all objectives that no other has run, 16 at a time, and
+// prints what its worker does.
 func parcels(name, in string, o ...act.StepOption) error {
 	ctx := context.Background()
 	st, err := postgres.Open(ctx, dsn, &postgres.Options{Schema: in})
@@ -93,9 +93,9 @@ func parcel(ctx context.Context, a *arc.Agent, id string) error {
 	return nil
 }
 
-// Three processes on one database, one of which is killed again and again. Where the step may be taken twice, each
-// objective is delivered once, and no step that was kept is taken again. Where it must not be, it never is: a person is
-// asked about those at which a process was killed.
+// Three processes on one database, one of which is killed again and again. Where the step may be taken twice,
+// each objective is delivered once, and no step that was kept is taken again. Where it must not be, it never
+// is: a person is asked about those at which a process was killed.
 func TestThreeAgents(t *testing.T) {
 	if args := strings.Split(os.Getenv("ARC_PARCELS"), "|"); len(args) == 3 {
 		require.NoError(t, parcels(args[0], args[1], stepOptions[args[2]]...))

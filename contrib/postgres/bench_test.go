@@ -16,8 +16,8 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// BenchmarkBeside is the median of what a commit of one writer takes, and what part it is of a plain INSERT with its
-// commit, in turn on one server: with prepared statements, and as behind a pooler.
+// BenchmarkBeside is the median of what a commit of one writer takes, and what part it is of a plain INSERT
+// with its commit, in turn on one server: with prepared statements, and as behind a pooler.
 func BenchmarkBeside(b *testing.B) {
 	for _, mode := range []string{"cache_statement", "cache_describe"} {
 		b.Run(mode, func(b *testing.B) {
@@ -50,8 +50,8 @@ func BenchmarkBeside(b *testing.B) {
 	}
 }
 
-// BenchmarkDispatch is the jobs a second that workers do, with a handler that does nothing: of one process, or shared
-// out among three stores as three processes have.
+// BenchmarkDispatch is the jobs a second that workers do, with a handler that does nothing: of one process,
+// or shared out among three stores as three processes have.
 func BenchmarkDispatch(b *testing.B) {
 	for _, stores := range []int{1, 3} {
 		b.Run(fmt.Sprint("processes=", stores), func(b *testing.B) {
@@ -101,8 +101,8 @@ func BenchmarkDispatch(b *testing.B) {
 	}
 }
 
-// BenchmarkWide is the median of what a commit of so many puts takes, and what part it is of a plain INSERT of as many
-// rows with its commit, in turn on one server.
+// BenchmarkWide is the median of what a commit of so many puts takes, and what part it is of a plain INSERT
+// of as many rows with its commit, in turn on one server.
 func BenchmarkWide(b *testing.B) {
 	for _, wide := range []int{2, 8, 64, 4096} {
 		b.Run(fmt.Sprint("ops=", wide), func(b *testing.B) {

@@ -50,8 +50,8 @@ func newRequest(ops []store.Op) *request {
 	return r
 }
 
-// Commit applies all ops or none, and returns when PostgreSQL has acknowledged them. Where ctx ends before they were
-// sent they are dropped; where it ends later, the outcome is unknown.
+// Commit applies all ops or none, and returns when PostgreSQL has acknowledged them. Where ctx ends before
+// they were sent they are dropped; where it ends later, the outcome is unknown.
 func (s *Store) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
 	if err := store.Check(ops...); err != nil {
 		return 0, err
@@ -99,8 +99,8 @@ func (s *Store) await(r *request) {
 	}
 }
 
-// take returns the commits that wait first and that share no key but in checks: so they hold or not, whatever their
-// order. Together they are no larger than one may be. Those whose callers gave up are dropped.
+// take returns the commits that wait first and that share no key but in checks: so they hold or not, whatever
+// their order. Together they are no larger than one may be. Those whose callers gave up are dropped.
 func (s *Store) take() (g []*request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -128,8 +128,8 @@ func (s *Store) take() (g []*request) {
 	return g
 }
 
-// send has a group tried until PostgreSQL has taken or refused it, and answers its callers. What was rolled back is
-// sent again; what was sent and not answered is not.
+// send has a group tried until PostgreSQL has taken or refused it, and answers its callers. What was rolled
+// back is sent again; what was sent and not answered is not.
 func (s *Store) send(g []*request) {
 	ctx, cancel := context.WithTimeout(context.Background(), s.opts.Patience)
 	defer cancel()
@@ -193,15 +193,16 @@ type Tx interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
 
-// InTx returns the store within a transaction of the host, in the same database and at the level read committed: what
-// is committed to it takes place with the transaction, as where a job is enqueued with the order that it is for.
+// InTx returns the store within a transaction of the host, in the same database and at the level read
+// committed: what is committed to it takes place with the transaction, as where a job is enqueued with the
+// order that it is for.
 //
 //	q, err := queue.Open(ctx, store.NewGroup(store.Sub(st.InTx(tx), store.Scope("acme").TenantPrefix())), nil)
 //	_, _, err = q.Add(ctx, queue.Draft{Subject: "ship order 7"})
 //	err = tx.Commit(ctx)
 //
-// From its first Commit to the end of the transaction all other commits to the store wait: commit last. Calls are made
-// one at a time and not tried again. A Scan is read as a whole before it is yielded.
+// From its first Commit to the end of the transaction all other commits to the store wait: commit last. Calls
+// are made one at a time and not tried again. A Scan is read as a whole before it is yielded.
 func (s *Store) InTx(tx Tx) store.Store { return inTx{s, tx} }
 
 type inTx struct {

@@ -46,9 +46,10 @@ func (s *Store) read(ctx context.Context, try func(ctx context.Context) error) e
 	return err
 }
 
-// typed says what an error of pgx means. One of the severity ERROR has rolled the statement back. After any other, and
-// without an answer, what was sent to be written has an unknown outcome: no error of a context or of pgx stays in it,
-// so that nobody takes it for a definite one. Codes: postgresql.org/docs/current/errcodes-appendix.html
+// typed says what an error of pgx means. One of the severity ERROR has rolled the statement back. After any
+// other, and without an answer, what was sent to be written has an unknown outcome: no error of a context or
+// of pgx stays in it, so that nobody takes it for a definite one. Codes:
+// postgresql.org/docs/current/errcodes-appendix.html
 func (s *Store) typed(err error, sent bool) error {
 	if err == nil {
 		return nil
@@ -63,7 +64,7 @@ func (s *Store) typed(err error, sent bool) error {
 	case !definite && sent && !pgconn.SafeToRetry(err):
 		return fmt.Errorf("the outcome is unknown: %v", err)
 	case !definite && (class == "" || class == "08" || class == "25" || class == "53" || class == "57"):
-		return again{fmt.Errorf("no connection or no answer: %v", err)} // perhaps of a context, but not the caller's
+		return again{fmt.Errorf("no connection or no answer: %v", err)}
 	}
 	switch pg.Code {
 	case "25006": // the server only reads, as after a failover: so do those of the other connections

@@ -107,8 +107,8 @@ func (w *wire) cut() {
 	w.conns = nil
 }
 
-// Two stores write while the connections of one are cut again and again. What was acknowledged is there, what was of
-// unknown outcome is there or not, and a follower knows all of it in the end and saw no key go back.
+// Two stores write while the connections of one are cut again and again. What was acknowledged is there, what
+// was of unknown outcome is there or not, and a follower knows all of it in the end and saw no key go back.
 func TestCut(t *testing.T) {
 	need(t)
 	if shared == nil {
@@ -203,8 +203,8 @@ func TestLostAnswer(t *testing.T) {
 	require.NoError(t, err, "by another connection")
 }
 
-// A server becomes one that only reads, and its standby is promoted: commits on connections of the former one are
-// tried again, and made by the latter.
+// A server becomes one that only reads, and its standby is promoted: commits on connections of the former one
+// are tried again, and made by the latter.
 func TestFailover(t *testing.T) {
 	need(t)
 	first, err := start("wal_level=replica", "hot_standby=on")
@@ -241,7 +241,8 @@ func TestFailover(t *testing.T) {
 	require.Equal(t, []any{int64(2)}, execute(t, second.dsn(), "SELECT count(*) FROM arc.arc_entries"))
 }
 
-// Without a server a call ends with Patience, and a closed store at once; with one that comes back it goes on.
+// Without a server a call ends with Patience, and a closed store at once; with one that comes back it goes
+// on.
 func TestServerAway(t *testing.T) {
 	need(t)
 	s, err := start()

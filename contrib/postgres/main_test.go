@@ -125,7 +125,8 @@ func (s *server) dsn() string {
 	return fmt.Sprintf("host=127.0.0.1 port=%d user=arc dbname=postgres sslmode=disable", s.port)
 }
 
-// stop ends the server, after its sessions if sig is SIGTERM, at once if it is SIGINT, as in a crash if SIGQUIT.
+// stop ends the server, after its sessions if sig is SIGTERM, at once if it is SIGINT, as in a crash if
+// SIGQUIT.
 func (s *server) stop(sig syscall.Signal) {
 	_ = s.cmd.Process.Signal(sig)
 	<-s.exited

@@ -50,8 +50,8 @@ type call struct {
 	Done   bool
 }
 
-// clerk has a worker whose objectives say what it does: «ask» needs an answer first, «slow» takes its time, «fail»
-// fails once. Then it sends a letter, which must not be sent twice; each is a line of the ledger.
+// clerk has a worker whose objectives say what it does: «ask» needs an answer first, «slow» takes its time,
+// «fail» fails once. Then it sends a letter, which must not be sent twice; each is a line of the ledger.
 func clerk(ledger string) arc.Host {
 	note := func(c *act.Call, what string) error {
 		f, err := os.OpenFile(ledger, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
@@ -220,7 +220,8 @@ func (d *desk) kill() {
 	d.open()
 }
 
-// call has the process do something. What takes longer than patience is left to go on: its outcome is not known.
+// call has the process do something. What takes longer than patience is left to go on: its outcome is not
+// known.
 func (d *desk) call(c call, patience time.Duration) call {
 	d.n++
 	c.N = d.n
@@ -241,10 +242,10 @@ func (d *desk) call(c call, patience time.Duration) call {
 	}
 }
 
-// TestInAnyPlace makes random calls in three processes on one database, each of which is killed, stopped, or cut off
-// from the server. Beside them stands a small model of what was acknowledged: a run that has ended stays as it ended,
-// in all of them; no letter is sent twice; a memory is there until it is forgotten, and not afterwards; of a scope
-// that was erased nothing is left; no scope is told what is another's.
+// TestInAnyPlace makes random calls in three processes on one database, each of which is killed, stopped, or
+// cut off from the server. Beside them stands a small model of what was acknowledged: a run that has ended
+// stays as it ended, in all of them; no letter is sent twice; a memory is there until it is forgotten, and
+// not afterwards; of a scope that was erased nothing is left; no scope is told what is another's.
 func TestInAnyPlace(t *testing.T) {
 	if args := strings.Split(os.Getenv("ARC_OFFICE"), "|"); len(args) == 4 {
 		require.NoError(t, office(args[0], args[1], args[2], args[3]))
@@ -417,8 +418,8 @@ func TestInAnyPlace(t *testing.T) {
 	}
 }
 
-// The model of the root's test of the same name, over this store: three Agents on it whose commits fail, are held up or
-// are of unknown outcome, in hours that pass at once.
+// The model of the root's test of the same name, over this store: three Agents on it whose commits fail, are
+// held up or are of unknown outcome, in hours that pass at once.
 func TestInAnyOrder(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "store")
 	stop, err := storetest.Serve(open(t, dsn, postgres.Options{Schema: schema(t)}), socket)

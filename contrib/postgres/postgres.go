@@ -1,4 +1,5 @@
-// Package postgres keeps a [store.Store] in a PostgreSQL database, for agents in several processes; see [Open].
+// Package postgres keeps a [store.Store] in a PostgreSQL database, for agents in several processes; see
+// [Open].
 //
 //	st, err := postgres.Open(ctx, "postgres://arc@db.internal/arc", nil)
 //	if err != nil {
@@ -7,23 +8,26 @@
 //	defer st.Close()
 //	agent, err := arc.New(ctx, st, host, &arc.Options{Process: "one"})
 //
-// PostgreSQL 13 or later. One table has the state and the feed: each key with the revision of its last change. A commit
-// is one statement; commits of a process that wait at the same time and share no key are one transaction. One lock
-// orders the commits of all processes, so a follower of [Store.Changes] never misses one that began earlier and ended
-// later. Integrity is PostgreSQL's: data checksums tell of damage.
+// PostgreSQL 13 or later. One table has the state and the feed: each key with the revision of its last
+// change. A commit is one statement; commits of a process that wait at the same time and share no key are one
+// transaction. One lock orders the commits of all processes, so a follower of [Store.Changes] never misses
+// one that began earlier and ended later. Integrity is PostgreSQL's: data checksums tell of damage.
 //
 // What PostgreSQL has rolled back for its own reasons, and what could not be sent, is tried again until
-// [Options.Patience] is over. So is what a server refuses because it only reads: after a failover its connections are
-// closed, and new ones lead to the server of the connection string that takes writes. Where a connection ends while a
-// commit is under way, the outcome is unknown, and the error says so; it may still take place a little later. What a
-// server has acknowledged and loses in a failover is lost: set synchronous_standby_names so that it is not. A commit
-// overrides synchronous_commit = off, but not fsync = off.
+// [Options.Patience] is over. So is what a server refuses because it only reads: after a failover its
+// connections are closed, and new ones lead to the server of the connection string that takes writes. Where a
+// connection ends while a commit is under way, the outcome is unknown, and the error says so; it may still
+// take place a little later. What a server has acknowledged and loses in a failover is lost: set
+// synchronous_standby_names so that it is not. A commit overrides synchronous_commit = off, but not fsync =
+// off.
 //
-// It works behind PgBouncer in transaction mode: no statement is prepared by name, and no state is kept in a session.
-// Without a pooler, default_query_exec_mode=cache_statement in the connection string makes commits faster.
+// It works behind PgBouncer in transaction mode: no statement is prepared by name, and no state is kept in a
+// session. Without a pooler, default_query_exec_mode=cache_statement in the connection string makes commits
+// faster.
 //
-// Not there: read replicas, since every call needs the primary; LISTEN, since followers poll; keys that do not compress
-// to 2,600 bytes, which no index of PostgreSQL can hold and which are refused with a [store.LimitError].
+// Not there: read replicas, since every call needs the primary; LISTEN, since followers poll; keys that do
+// not compress to 2,600 bytes, which no index of PostgreSQL can hold and which are refused with a
+// [store.LimitError].
 package postgres
 
 import (
@@ -49,8 +53,8 @@ import (
 type Options struct {
 	// Schema is where the tables are, in lower-case letters, digits and "_"; one store each. "": arc.
 	Schema string
-	// Patience bounds a call: how long a server that cannot be reached, or that only reads, is waited for, and how
-	// long an answer may take. 0: 30 s.
+	// Patience bounds a call: how long a server that cannot be reached, or that only reads, is waited for, and
+	// how long an answer may take. 0: 30 s.
 	Patience time.Duration
 	// Keep is how long Changes knows which keys were deleted. A follower that was away for longer gets
 	// store.ErrNotFound and reads everything again. 0: one hour.
@@ -69,7 +73,7 @@ type Store struct {
 	calls   sync.WaitGroup
 	lead    chan struct{} // held by who sends commits
 	closing chan struct{} // closed by Close: nothing is tried again
-	close   func() error  // what Close does, once
+	once    sync.Once     // of Close
 
 	mu struct {
 		sync.Mutex
@@ -80,11 +84,12 @@ type Store struct {
 
 var _, _ = store.Changer((*Store)(nil)), store.Compacter((*Store)(nil))
 
-// Open connects to a database by a connection string, which is a URL or keywords and values and may name several
-// servers, and makes the schema or brings it to the newest version. The size of the pool is pool_max_conns of the
-// string; each scan over more than a page has one more connection.
+// Open connects to a database by a connection string, which is a URL or keywords and values and may name
+// several servers, and makes the schema or brings it to the newest version. The size of the pool is
+// pool_max_conns of the string; each scan over more than a page has one more connection.
 //
-// Its errors are [store.ErrForeign] where the schema holds something else, [store.ErrNewer], and PostgreSQL's.
+// Its errors are [store.ErrForeign] where the schema holds something else, [store.ErrNewer], and
+// PostgreSQL's.
 func Open(ctx context.Context, conninfo string, o *Options) (*Store, error) {
 	s := &Store{opts: *cmp.Or(o, new(Options)), lead: make(chan struct{}, 1), closing: make(chan struct{})}
 	s.opts.Schema = cmp.Or(s.opts.Schema, "arc")
@@ -92,14 +97,14 @@ func Open(ctx context.Context, conninfo string, o *Options) (*Store, error) {
 	s.opts.Keep = cmp.Or(max(0, s.opts.Keep), time.Hour)
 	s.opts.Logger = cmp.Or(s.opts.Logger, slog.New(slog.DiscardHandler))
 	if !schemaName.MatchString(s.opts.Schema) {
-		return nil, fmt.Errorf("postgres: Options.Schema %q is no name in lower-case letters, digits and \"_\"", s.opts.Schema)
+		return nil, fmt.Errorf("postgres: Options.Schema %q is no name of a-z, 0-9 and \"_\"", s.opts.Schema)
 	}
 	s.sql.fill(s.opts.Schema)
 	config, err := pgxpool.ParseConfig(conninfo)
 	if err != nil { // which may repeat a password
-		return nil, errors.New("postgres: the connection string is no URL and no keywords and values that pgx knows")
+		return nil, errors.New("postgres: the connection string is no URL, and no keywords that pgx knows")
 	}
-	if !strings.Contains(conninfo, "default_query_exec_mode") { // nothing is named in a session that a pooler may change
+	if !strings.Contains(conninfo, "default_query_exec_mode") { // a pooler may change sessions: nothing is named
 		config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
 	}
 	if config.ConnConfig.ValidateConnect == nil {
@@ -108,7 +113,6 @@ func Open(ctx context.Context, conninfo string, o *Options) (*Store, error) {
 	if s.pool, err = pgxpool.NewWithConfig(context.WithoutCancel(ctx), config); err != nil {
 		return nil, fmt.Errorf("postgres: %w", err)
 	}
-	s.close = sync.OnceValue(s.shut)
 	if err := s.read(ctx, s.migrate); err != nil {
 		return nil, fmt.Errorf("postgres: open: %w", errors.Join(err, s.Close()))
 	}
@@ -119,8 +123,8 @@ func Open(ctx context.Context, conninfo string, o *Options) (*Store, error) {
 //go:embed schema.sql
 var version1 string
 
-// migrations bring the schema from one version to the next. One that older processes must not write beside gives
-// arc_commit another name: they then get ErrNewer.
+// migrations bring the schema from one version to the next. One that older processes must not write beside
+// gives arc_commit another name: they then get ErrNewer.
 var migrations = []string{version1}
 
 // schemaName is what a schema may be called, so that it stands in SQL as it is.
@@ -134,13 +138,14 @@ func (q *statements) fill(schema string) {
 	q.get = in(`SELECT value, rev FROM {{schema}}.arc_entries WHERE key = $1 AND value IS NOT NULL`)
 	q.scan = in(`SELECT key, value, rev FROM {{schema}}.arc_entries
 		WHERE key >= $1 AND key > $2 AND key < $3 AND value IS NOT NULL ORDER BY key LIMIT $4::bigint`)
-	// What changed behind revision $2 and key $3, and a last row: the revision up to which the snapshot has all, and
-	// whether what was deleted after revision $1 is not known any more.
+	// What changed behind revision $2 and key $3, and a last row: the revision up to which the snapshot has all,
+	// and whether what was deleted after revision $1 is not known any more.
 	q.changes = in(`(SELECT key, value, rev, false FROM {{schema}}.arc_entries
 			WHERE (rev, key) > ($2::bigint, $3::bytea) AND (value IS NOT NULL OR $1::bigint > 0)
 			ORDER BY rev, key LIMIT $4::bigint)
 		UNION ALL SELECT NULL, NULL, greatest(floor, (SELECT max(rev) FROM {{schema}}.arc_entries)),
-			$1 < 9223372036854775807 AND ($1 > 0 AND $1 < floor OR $1 > (SELECT last_value FROM {{schema}}.arc_revisions))
+			$1 < 9223372036854775807 AND
+			($1 > 0 AND $1 < floor OR $1 > (SELECT last_value FROM {{schema}}.arc_revisions))
 			FROM {{schema}}.arc_meta
 		ORDER BY rev, key NULLS LAST`)
 	q.commit = in(`SELECT {{schema}}.arc_commit($1, $2, $3, $4, $5)`)
@@ -149,7 +154,8 @@ func (q *statements) fill(schema string) {
 	q.vacuum = in(`VACUUM {{schema}}.arc_entries`)
 }
 
-// migrate makes the schema, or brings it to the newest version. Where it is there, no right to create is needed.
+// migrate makes the schema, or brings it to the newest version. Where it is there, no right to create is
+// needed.
 func (s *Store) migrate(ctx context.Context) error {
 	version, err := s.version(ctx, s.pool)
 	if err != nil || version == len(migrations) {
@@ -199,17 +205,18 @@ func (s *Store) enter(ctx context.Context) error {
 	return nil
 }
 
-// Close waits for the calls under way, which are not tried again, and closes all connections. It is idempotent.
-func (s *Store) Close() error { return s.close() }
-
-func (s *Store) shut() error {
-	s.mu.Lock()
-	s.mu.closed = true
-	s.mu.Unlock()
-	close(s.closing)
-	s.calls.Wait()
-	s.tasks.Wait()
-	s.pool.Close()
+// Close waits for the calls under way, which are not tried again, and closes all connections. It is
+// idempotent.
+func (s *Store) Close() error {
+	s.once.Do(func() {
+		s.mu.Lock()
+		s.mu.closed = true
+		s.mu.Unlock()
+		close(s.closing)
+		s.calls.Wait()
+		s.tasks.Wait()
+		s.pool.Close()
+	})
 	return nil
 }
 
@@ -223,13 +230,14 @@ func (s *Store) purging() {
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), s.opts.Patience)
 		if err := s.purge(ctx, s.opts.Keep); err != nil {
-			s.opts.Logger.Warn("postgres: keys deleted long ago were not purged", "schema", s.opts.Schema, "error", err)
+			s.opts.Logger.Warn("postgres: deleted keys were not purged", "schema", s.opts.Schema, "error", err)
 		}
 		cancel()
 	}
 }
 
-// purge removes the keys that were deleted longer ago than keep, a part at a time so that no commit waits for long.
+// purge removes the keys that were deleted longer ago than keep, a part at a time so that no commit waits for
+// long.
 func (s *Store) purge(ctx context.Context, keep time.Duration) (err error) {
 	for n := 1; n > 0 && err == nil; {
 		err = s.pool.QueryRow(ctx, s.sql.purge, keep.Seconds()).Scan(&n)
@@ -237,9 +245,10 @@ func (s *Store) purge(ctx context.Context, keep time.Duration) (err error) {
 	return err
 }
 
-// Compact removes all deleted keys, and has PostgreSQL clear away the rows of what was deleted or replaced before, where
-// the role owns the table. Afterwards nothing deleted is in the table; older snapshots, WAL, backups and pages not used
-// again are the host's. A follower that has not yet heard of a deletion gets [store.ErrNotFound]. Commits go on.
+// Compact removes all deleted keys, and has PostgreSQL clear away the rows of what was deleted or replaced
+// before, where the role owns the table. Afterwards nothing deleted is in the table; older snapshots, WAL,
+// backups and pages not used again are the host's. A follower that has not yet heard of a deletion gets
+// [store.ErrNotFound]. Commits go on.
 func (s *Store) Compact(ctx context.Context) error {
 	if err := s.enter(ctx); err != nil {
 		return err

@@ -37,8 +37,8 @@ func TestStore(t *testing.T) {
 	suite(t, dsn)
 }
 
-// A commit that is begun within a transaction of the host holds off those of other stores until the transaction ends:
-// so a follower sees it first, or never.
+// A commit that is begun within a transaction of the host holds off those of other stores until the
+// transaction ends: so a follower sees it first, or never.
 func TestInTx(t *testing.T) {
 	name, ctx := schema(t), t.Context()
 	st, other := open(t, dsn, postgres.Options{Schema: name}), open(t, dsn, postgres.Options{Schema: name})
@@ -133,8 +133,9 @@ func TestPurge(t *testing.T) {
 	require.Len(t, execute(t, dsn, rows), 1, "rows of what was replaced are cleared away")
 }
 
-// Processes that open a database at once make one schema; a search_path and another store in the database change
-// nothing; what is no store of arc, or a newer one, is refused; no right to create is needed afterwards.
+// Processes that open a database at once make one schema; a search_path and another store in the database
+// change nothing; what is no store of arc, or a newer one, is refused; no right to create is needed
+// afterwards.
 func TestSchema(t *testing.T) {
 	name, ctx := schema(t), t.Context()
 	errs := make(chan error, 8)

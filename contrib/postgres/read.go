@@ -41,8 +41,8 @@ func (s *Store) get(ctx context.Context, in Tx, key string) (store.Entry, error)
 // paging reads up to limit entries behind last, which the loop has had.
 type paging func(ctx context.Context, in Tx, last store.Entry, limit int) ([]store.Entry, error)
 
-// Scan yields the entries of r. What does not fit into a page of 256 entries is read through a connection of its own,
-// which is held, with the state of the store, until the loop ends.
+// Scan yields the entries of r. What does not fit into a page of 256 entries is read through a connection of
+// its own, which is held, with the state of the store, until the loop ends.
 func (s *Store) Scan(ctx context.Context, r store.Range) iter.Seq2[store.Entry, error] {
 	return s.iterate(ctx, r.Limit, s.scan(r))
 }
@@ -50,7 +50,8 @@ func (s *Store) Scan(ctx context.Context, r store.Range) iter.Seq2[store.Entry, 
 func (s *Store) scan(r store.Range) paging {
 	return func(ctx context.Context, in Tx, last store.Entry, limit int) (page []store.Entry, err error) {
 		// 0xff is behind every byte of UTF-8.
-		rows, err := in.Query(ctx, s.sql.scan, []byte(r.Prefix), []byte(max(r.After, last.Key)), []byte(r.Prefix+"\xff"), limit)
+		after, end := []byte(max(r.After, last.Key)), []byte(r.Prefix+"\xff")
+		rows, err := in.Query(ctx, s.sql.scan, []byte(r.Prefix), after, end, limit)
 		if err != nil {
 			return nil, s.typed(err, false)
 		}
@@ -67,7 +68,7 @@ func (s *Store) scan(r store.Range) paging {
 
 // Changes yields the keys that changed after a revision. It reads as Scan does.
 func (s *Store) Changes(ctx context.Context, after store.Revision) iter.Seq2[store.Entry, error] {
-	return s.iterate(ctx, 0, func(ctx context.Context, in Tx, last store.Entry, limit int) (page []store.Entry, err error) {
+	next := func(ctx context.Context, in Tx, last store.Entry, limit int) (page []store.Entry, err error) {
 		since := min(after, math.MaxInt64) // Latest is behind all
 		key, rev := []byte("\xff"), since
 		if last.Key != "" {
@@ -86,10 +87,12 @@ func (s *Store) Changes(ctx context.Context, after store.Revision) iter.Seq2[sto
 			return nil
 		})
 		if lost {
-			return nil, fmt.Errorf("postgres: what was deleted after revision %d is not known any more: %w", after, store.ErrNotFound)
+			return nil, fmt.Errorf("postgres: deletions after revision %d are not known any more: %w",
+				after, store.ErrNotFound)
 		}
 		return page, s.typed(err, false)
-	})
+	}
+	return s.iterate(ctx, 0, next)
 }
 
 // Entries of a page: the first one has the fewest, a later one as many as have about a MiB.
@@ -121,8 +124,8 @@ func (s *Store) iterate(ctx context.Context, bound int, next paging) iter.Seq2[s
 	}
 }
 
-// walk is a loop over pages. From the second page on it has a connection, which is none of the pool, so that loops
-// within loops never wait for one another.
+// walk is a loop over pages. From the second page on it has a connection, which is none of the pool, so that
+// loops within loops never wait for one another.
 type walk struct {
 	s          *Store
 	next       paging
@@ -141,7 +144,9 @@ func (w *walk) page(ctx context.Context) (page []store.Entry, more bool, err err
 	}
 	if w.conn != nil { // its snapshot ends with it, so nothing is tried again
 		err = read(ctx, w.conn)
-	} else if err = w.s.read(ctx, func(ctx context.Context) error { return read(ctx, w.s.pool) }); err == nil && more {
+	} else if err = w.s.read(ctx, func(ctx context.Context) error {
+		return read(ctx, w.s.pool)
+	}); err == nil && more {
 		err = w.s.read(ctx, func(ctx context.Context) error { // the first page again, of the snapshot of all pages
 			if err := w.begin(ctx); err != nil {
 				return w.s.typed(err, false)
@@ -155,7 +160,8 @@ func (w *walk) page(ctx context.Context) (page []store.Entry, more bool, err err
 	for _, e := range page {
 		bytes += len(e.Key) + len(e.Value)
 	}
-	w.last, w.left, w.size = page[len(page)-1], w.left-len(page), min(max(fewest, 1<<20/(1+bytes/len(page))), most)
+	w.last, w.left = page[len(page)-1], w.left-len(page)
+	w.size = min(max(fewest, 1<<20/(1+bytes/len(page))), most)
 	return page, more, nil
 }
 

@@ -1,29 +1,30 @@
-// Package worktree has workers edit a git repository without touching the tree that people work in: each attempt gets
-// a worktree and a branch of its own, and what it made is merged only after its gates have passed it.
+// Package worktree has workers edit a git repository without touching the tree that people work in: each
+// attempt gets a worktree and a branch of its own, which are merged only once its gates have passed it.
 //
 //	w, err := worktree.New(ctx, "/srv/site", &worktree.Options{Guard: worktree.GoSyntax, Health: alive})
 //	…
 //	edit := act.ExecutorFunc(func(ctx context.Context, c *act.Call) (*act.Result, error) {
 //		return command.New(worktree.Dir(ctx), os.Environ(), "codex", "exec").Execute(ctx, c)
 //	})
-//	host := arc.Host{Workers: []act.Worker{{Name: "edit", Skills: []string{"code"}, Executor: edit}}, Around: []act.Around{w}}
+//	worker := act.Worker{Name: "edit", Skills: []string{"code"}, Executor: edit}
+//	host := arc.Host{Workers: []act.Worker{worker}, Around: []act.Around{w}}
 //
 // An attempt of a worker that [Options].Only selects goes through these steps:
 //
-//  1. a worktree of what is checked out in the repository is made, beside the repository, with its submodules;
+//  1. a worktree of what is checked out in the repository is made beside it, with its submodules;
 //  2. the executor and the gates run; [Dir] tells them where;
 //  3. what is left there without a commit is committed to the branch;
 //  4. Guard looks at the worktree;
 //  5. the branch is merged into the repository's branch, as one merge commit;
 //  6. Health looks at the repository; when it fails, exactly that merge is reverted, and Restart is called.
 //
-// Nothing that was made is lost but what the repository ignores. What fails, is refused, conflicts, or would overwrite
-// what is not committed in the main tree stays on the branch, which the complaint names; what a commit cannot hold,
-// such as work within a submodule, stays in the worktree. Nothing is pushed. An attempt that waits or was interrupted
-// goes on in its worktree; one that was interrupted between its merge and the end of its health check is not checked
-// again. [Around.Left] lists what nobody has merged.
+// Nothing that was made is lost but what the repository ignores. What fails, is refused, conflicts, or would
+// overwrite what is not committed in the main tree stays on the branch, which the complaint names; what a
+// commit cannot hold, such as work within a submodule, stays in the worktree. Nothing is pushed. An attempt
+// that waits or was interrupted goes on in its worktree; one that was interrupted between its merge and the
+// end of its health check is not checked again. [Around.Left] lists what nobody has merged.
 //
-// git runs with the user's configuration and environment, but for hooks, signing and prompts. It is of version 2.38 or
-// later. Two processes on one repository are kept apart by git's own locks: what comes second is not merged, and its
-// branch is named.
+// git runs with the user's configuration and environment, but for hooks, signing and prompts. It is of
+// version 2.38 or later. Two processes on one repository are kept apart by git's own locks: what comes second
+// is not merged, and its branch is named.
 package worktree

@@ -17,11 +17,12 @@ import (
 // git is the git program in a folder.
 type git string
 
-// settings are those of each command, whatever is configured: no hook runs, nothing is signed, commits are arc's.
+// settings are those of each command, whatever is configured: no hook runs, nothing is signed, commits are
+// arc's.
 var settings = []string{
-	"-c", "core.hooksPath=" + os.DevNull, "-c", "commit.gpgSign=false", "-c", "gc.auto=0", "-c", "maintenance.auto=false",
-	"-c", "user.name=arc", "-c", "user.email=arc@localhost", "-c", "core.quotePath=false", "-c", "core.fsmonitor=false",
-	"-c", "advice.addEmbeddedRepo=false",
+	"-c", "core.hooksPath=" + os.DevNull, "-c", "commit.gpgSign=false", "-c", "gc.auto=0",
+	"-c", "maintenance.auto=false", "-c", "user.name=arc", "-c", "user.email=arc@localhost",
+	"-c", "core.quotePath=false", "-c", "core.fsmonitor=false", "-c", "advice.addEmbeddedRepo=false",
 }
 
 // do runs a command, which is not ended with ctx: half of one would leave locks.
@@ -39,13 +40,14 @@ func (g git) do(ctx context.Context, args ...string) (string, error) {
 	var out, said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &said
 	if err := cmd.Run(); err != nil {
-		return out.String(), fmt.Errorf("git %s: %w: %s", args[0], err, strings.TrimSpace(said.String()+out.String()))
+		words := strings.TrimSpace(said.String() + out.String())
+		return out.String(), fmt.Errorf("git %s: %w: %s", args[0], err, words)
 	}
 	return strings.TrimRight(out.String(), "\n"), nil
 }
 
-// join returns a new commit of the tree that comes of merging two others, with the parents given. Nothing else
-// changes.
+// join returns a new commit of the tree that comes of merging two others, with the parents given. Nothing
+// else changes.
 func (g git) join(ctx context.Context, ours, theirs, message string, parents ...string) (string, error) {
 	tree, err := g.do(ctx, "merge-tree", "--write-tree", "--name-only", "--no-messages", ours, theirs)
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() == 1 {
@@ -62,8 +64,9 @@ func (g git) join(ctx context.Context, ours, theirs, message string, parents ...
 	return g.do(ctx, args...)
 }
 
-// forward moves the branch and the tree to a child of what is checked out. git refuses to where that would overwrite
-// what is not committed (but untracked files in a sparse checkout), or where somebody has moved the branch.
+// forward moves the branch and the tree to a child of what is checked out. git refuses to where that would
+// overwrite what is not committed (but untracked files in a sparse checkout), or where somebody has moved the
+// branch.
 func (g git) forward(ctx context.Context, to string) error {
 	if _, err := g.do(ctx, "symbolic-ref", "--quiet", "HEAD"); err != nil {
 		return errors.New("no branch is checked out")
@@ -79,11 +82,13 @@ func (g git) forward(ctx context.Context, to string) error {
 			return err
 		}
 	}
-	_, err := g.do(ctx, "merge", "--quiet", "--ff-only", "--no-squash", "--no-overwrite-ignore", "--no-autostash", to)
+	_, err := g.do(ctx,
+		"merge", "--quiet", "--ff-only", "--no-squash", "--no-overwrite-ignore", "--no-autostash", to)
 	return err
 }
 
-// GoSyntax is a Guard that refuses a tree with a Go file that does not parse. It leaves out what the go command does.
+// GoSyntax is a Guard that refuses a tree with a Go file that does not parse. It leaves out what the go
+// command does.
 func GoSyntax(ctx context.Context, dir string) error {
 	var errs []error
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -93,7 +98,8 @@ func GoSyntax(ctx context.Context, dir string) error {
 			return err
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case d.IsDir() && path != dir && (name == "testdata" || name == "vendor" || strings.ContainsAny(name[:1], "._")):
+		case d.IsDir() && path != dir &&
+			(name == "testdata" || name == "vendor" || strings.ContainsAny(name[:1], "._")):
 			return fs.SkipDir
 		case d.Type().IsRegular() && filepath.Ext(name) == ".go":
 			if _, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution); err != nil {

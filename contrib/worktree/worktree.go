@@ -25,11 +25,11 @@ type Options struct {
 
 	Guard   func(ctx context.Context, dir string) error // looks at a worktree before it is merged
 	Health  func(ctx context.Context, dir string) error // looks at the repository after a merge
-	Restart func(ctx context.Context) error             // brings up again what a merge that was reverted brought down
+	Restart func(ctx context.Context) error             // brings up what a reverted merge brought down
 }
 
-// Around is an [act.Around] that has attempts work in worktrees. They work side by side, and are merged one after the
-// other.
+// Around is an [act.Around] that has attempts work in worktrees. They work side by side, and are merged one
+// after the other.
 type Around struct {
 	o     Options
 	repo  git
@@ -72,9 +72,11 @@ type job struct {
 	about  string // the first line of commit messages
 }
 
-// Around implements [act.Around]. An attempt whose work was not merged has failed, with where the work is as the
-// complaint.
-func (a *Around) Around(ctx context.Context, c *act.Call, next func(context.Context) act.Attempt) act.Attempt {
+// Around implements [act.Around]. An attempt whose work was not merged has failed, with where the work is as
+// the complaint.
+func (a *Around) Around(
+	ctx context.Context, c *act.Call, next func(context.Context) act.Attempt,
+) act.Attempt {
 	if a.o.Only != nil && !a.o.Only(c) {
 		return next(ctx)
 	}
@@ -129,7 +131,8 @@ func (a *Around) begin(ctx context.Context, c *act.Call) (*job, error) {
 	name := hex.EncodeToString(sum[:6])
 	about, _, _ := strings.Cut(strings.TrimSpace(c.Task.Objective), "\n")
 	about = strings.ToValidUTF8(strings.ReplaceAll(about[:min(len(about), 72)], "\x00", ""), "")
-	j := &job{Around: a, branch: "arc/" + name, tree: git(filepath.Join(a.o.Dir, name)), about: cmp.Or(about, "work of an agent")}
+	about = cmp.Or(about, "work of an agent")
+	j := &job{Around: a, branch: "arc/" + name, tree: git(filepath.Join(a.o.Dir, name)), about: about}
 	if head, err := a.repo.do(ctx, "merge-base", "HEAD", j.branch); err == nil { // it goes on
 		if _, err := os.Stat(string(j.tree)); err != nil {
 			return nil, fmt.Errorf("branch %s has no worktree any more", j.branch)
@@ -149,19 +152,21 @@ func (a *Around) begin(ctx context.Context, c *act.Call) (*job, error) {
 		}
 	}
 	if err != nil {
-		return nil, errors.Join(err, j.removeTree(context.WithoutCancel(ctx)), j.deleteBranch(context.WithoutCancel(ctx)))
+		over := context.WithoutCancel(ctx)
+		return nil, errors.Join(err, j.removeTree(over), j.deleteBranch(over))
 	}
 	return j, nil
 }
 
-// capture commits what the worktree holds, and reports whether anything was made. What a commit cannot hold is an
-// error.
+// capture commits what the worktree holds, and reports whether anything was made. What a commit cannot hold
+// is an error.
 func (j *job) capture(ctx context.Context) (made bool, err error) {
 	if _, err := j.tree.do(ctx, "add", "--all", "--sparse"); err != nil {
 		return false, err
 	}
 	if _, err := j.tree.do(ctx, "diff", "--cached", "--quiet", "--ignore-submodules=none"); err != nil {
-		if _, err := j.tree.do(ctx, "commit", "--quiet", "--no-verify", "--cleanup=whitespace", "-m", j.about); err != nil {
+		_, err := j.tree.do(ctx, "commit", "--quiet", "--no-verify", "--cleanup=whitespace", "-m", j.about)
+		if err != nil {
 			return false, err
 		}
 	}
@@ -281,8 +286,8 @@ func (j *job) removeTree(ctx context.Context) error {
 	return err
 }
 
-// Left returns the branches of attempts that are not merged: of those that failed, and of those that are under way,
-// wait or were interrupted.
+// Left returns the branches of attempts that are not merged: of those that failed, and of those that are
+// under way, wait or were interrupted.
 func (a *Around) Left(ctx context.Context) ([]string, error) {
 	out, err := a.repo.do(ctx, "for-each-ref", "--format=%(refname:short)", "refs/heads/arc/")
 	if err != nil {

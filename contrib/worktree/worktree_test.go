@@ -222,7 +222,8 @@ func TestSideBySide(t *testing.T) {
 	}
 }
 
-// A repository as people have them: a submodule, a filter of the user's configuration, hooks, signing, sparse.
+// A repository as people have them: a submodule, a filter of the user's configuration, hooks, signing,
+// sparse.
 func TestUsersRepository(t *testing.T) {
 	repo := repository(t)
 	lib := filepath.Join(t.TempDir(), "lib")
