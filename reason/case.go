@@ -41,8 +41,9 @@ type Case struct {
 	Complaint string     `cbor:",omitzero"` // why the previous decision, or attempt, was refused
 }
 
-// Check returns an error unless the scopes of the case are of one tenant, Lessons is its Scope or above it, and nothing
-// is longer than its bound (Text and Inputs 64 KiB, Situation 4 KiB, names [store.MaxID]).
+// Check returns an error unless the scopes of the case are of one tenant, Lessons is its Scope or above it, ID, Session
+// and Actor pass [store.CheckID], and nothing is longer than its bound (Text and Inputs 64 KiB, Situation 4 KiB, Skill
+// [store.MaxID]).
 func (c *Case) Check() error {
 	for _, s := range append([]memory.Scope{c.Scope, c.Lessons}, c.Also...) {
 		if err := s.Check(); err != nil {
@@ -55,14 +56,13 @@ func (c *Case) Check() error {
 	if !c.Lessons.Contains(c.Scope) {
 		return fmt.Errorf("the lessons of %q are not above it: %q", c.Scope, c.Lessons)
 	}
-	if c.ID != "" {
-		if err := store.CheckID(c.ID); err != nil {
-			return err
+	for _, name := range []string{c.ID, c.Session, c.Actor} {
+		if err := store.CheckID(name); err != nil && name != "" {
+			return fmt.Errorf("%q: %w", name, err)
 		}
 	}
 	return cmp.Or(store.Limit("text", len(c.Text), 64<<10), store.Limit("inputs", len(c.Inputs), 64<<10),
-		store.Limit("situation", len(c.Situation), 4<<10), store.Limit("skill", len(c.Skill), store.MaxID),
-		store.Limit("session", len(c.Session), store.MaxID), store.Limit("actor", len(c.Actor), store.MaxID))
+		store.Limit("situation", len(c.Situation), 4<<10), store.Limit("skill", len(c.Skill), store.MaxID))
 }
 
 // Use returns the plan of a suggestion, by its name, with its parameters filled: by inputs, an object by their names,

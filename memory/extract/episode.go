@@ -3,7 +3,9 @@ package extract
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -21,10 +23,10 @@ const maxEpisodes = 256
 // that of the agent who answered, below it. Of each scope the last 256 are kept; others than these are not counted.
 func Episodes(ctx context.Context, b *store.Batch, bank *memory.Bank, c *reason.Case, agent, answer string, at time.Time) error {
 	said := strings.TrimSuffix(c.Text+"\n→ "+answer, "\n→ ")
-	if c.Actor == "" || said == "" {
+	if c.Actor == "" || strings.TrimSpace(said) == "" {
 		return nil
 	}
-	scopes := []memory.Scope{c.Scope}
+	scopes, name := []memory.Scope{c.Scope}, fmt.Sprintf("episode %x", sha256.Sum256([]byte(c.ID)))
 	own := memory.Scope(cmp.Or(string(c.Scope), "_") + "/agent/" + strings.ReplaceAll(agent, "/", "_"))
 	if agent != "" && own.Check() == nil { // of too long or odd a name there is none
 		scopes = append(scopes, own)
@@ -32,7 +34,7 @@ func Episodes(ctx context.Context, b *store.Batch, bank *memory.Bank, c *reason.
 	for _, scope := range scopes {
 		space, key := bank.In(scope).Stage(b), scope.Key("le", "last")
 		r, err := space.Remember(ctx, memory.Draft{Kind: memory.Episode, Content: fence.Clip(said, memory.MaxText-4), Actor: c.Actor,
-			Thread: c.Session, At: at, Key: "episode " + c.ID, Source: memory.Source{Origin: memory.User, Run: c.ID}})
+			Thread: c.Session, At: at, Key: name, Source: memory.Source{Origin: memory.User, Run: c.ID}})
 		if err != nil {
 			return err
 		}

@@ -1,0 +1,52 @@
+package extract_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/memory/extract"
+	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/store"
+)
+
+// Whatever passes Check can be kept, as an outcome is learned in the same commit; what says nothing is left out.
+func TestEpisodes(t *testing.T) {
+	t.Parallel()
+	g := store.NewGroup(store.NewMem())
+	bank, err := memory.OpenGroup(t.Context(), g, nil)
+	require.NoError(t, err)
+	at := time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)
+	keep := func(c reason.Case, agent, answer string) []string {
+		c.Scope, c.Lessons = "a", "a"
+		require.NoError(t, c.Check())
+		for range 2 { // an outcome that is told twice is one
+			require.NoError(t, g.Update(t.Context(), func(b *store.Batch) error {
+				return extract.Episodes(t.Context(), b, bank, &c, agent, answer, at)
+			}))
+		}
+		var kept []string
+		for _, scope := range []memory.Scope{"a", "a/agent/b_c"} {
+			n := 0
+			for r, err := range bank.In(scope).All(t.Context()) {
+				require.NoError(t, err)
+				n += strings.Count(r.Content, "?")
+			}
+			kept = append(kept, fmt.Sprint(n))
+		}
+		return kept
+	}
+	long := strings.Repeat("ü", store.MaxID/2)
+	require.Equal(t, []string{"1", "0"}, keep(reason.Case{ID: long, Text: "what?", Actor: long, Session: long}, "", "it"))
+	require.Equal(t, []string{"2", "1"}, keep(reason.Case{ID: "2", Text: "what?\x00", Actor: "anna"}, "b/c", strings.Repeat("x", 64<<10)))
+	require.Equal(t, []string{"2", "1"}, keep(reason.Case{ID: "3", Text: " \n", Actor: "anna"}, "b/c", ""))
+	require.Equal(t, []string{"3", "1"}, keep(reason.Case{ID: "4", Text: "what?", Actor: "anna"}, "b\nc", ""))
+	require.Equal(t, []string{"3", "1"}, keep(reason.Case{ID: "5", Text: "what?"}, "b/c", ""))
+	for _, c := range []reason.Case{{Actor: "a\nb"}, {Session: "a\nb"}, {ID: "a\xff"}} {
+		require.Error(t, c.Check())
+	}
+}
