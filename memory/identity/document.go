@@ -81,7 +81,7 @@ func (x *Identity) Export(ctx context.Context) ([]byte, error) {
 
 // Import takes in a document of version 2 or 1, and returns how many facts it took, and of how many it kept what was
 // there: that is as new or newer, or was rejected here. Of two facts with one id the one with the later updatedAt
-// stays, so documents may be taken in again and in any order; an updatedAt of more than a day ahead is an error. Names
+// stays, so documents may be taken in again and in any order; a time of more than a day ahead is an error. Names
 // and settings of the profile are taken where there are none yet. Other fields of version 2 are kept for Export, and
 // nothing acts on them. A document that is no such JSON, or has a bad fact, is an error, and nothing is taken in.
 func (x *Identity) Import(ctx context.Context, data []byte) (taken, kept int, err error) {
@@ -110,8 +110,8 @@ func (x *Identity) Import(ctx context.Context, data []byte) (taken, kept int, er
 	for i := 0; i < len(facts) && err == nil; i++ {
 		f := &facts[i]
 		f.Content, f.SourceRef, f.Reason = strings.TrimSpace(x.clean.Prose(f.Content)), x.clean.Prose(f.SourceRef), x.clean.Prose(f.Reason)
-		if err = f.check(); err == nil && f.UpdatedAt.After(x.clock().Add(maxAhead)) {
-			err = fmt.Errorf("identity: fact %s was updated at %v, and would win over each change to come", f.ID, f.UpdatedAt)
+		if err = f.check(); err == nil && max(f.UpdatedAt.Sub(x.clock()), f.LastValidated.Sub(x.clock())) > maxAhead {
+			err = fmt.Errorf("identity: fact %s is of %v: it would win over each change to come, and not fade", f.ID, f.UpdatedAt)
 		}
 	}
 	if err != nil {
@@ -133,7 +133,7 @@ func (x *Identity) take(ctx context.Context, b *store.Batch, p profile, facts []
 	if c == store.Absent {
 		was.Settings = p.Settings
 	}
-	was.UserID, was.DeviceID = cmp.Or(was.UserID, p.UserID), cmp.Or(was.DeviceID, p.DeviceID)
+	was.DeviceID = cmp.Or(was.DeviceID, p.DeviceID)
 	was.Core.Name, was.Core.Role = cmp.Or(was.Core.Name, p.Core.Name), cmp.Or(was.Core.Role, p.Core.Role)
 	if p.Extra != nil {
 		maps.Copy(p.Extra, was.Extra)

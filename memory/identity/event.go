@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"net/url"
 	"slices"
@@ -31,8 +32,8 @@ const (
 type Event struct {
 	Kind    string        `json:"type"`            // such as "page_visit"; "": "event"
 	Address string        `json:"url,omitempty"`   // what was visited: a URL or a host
-	Topic   string        `json:"topic,omitempty"` // what it is about, in the words of a fact; "": visits to the host
-	Text    string        `json:"text,omitempty"`  // what else there is to say; Infer does not use it
+	Topic   string        `json:"topic,omitempty"` // what it is about, in the words of a fact, at most 4 KiB; "": visits to the host
+	Text    string        `json:"text,omitempty"`  // what else there is to say; Infer does not use it. An event has at most 16 KiB
 	At      time.Time     `json:"timestamp"`       // zero: now
 	Dwell   time.Duration `json:"dwell,omitempty"` // how long it lasted; 0: not known
 }
@@ -49,8 +50,9 @@ type count struct {
 
 func eventID(n uint64) string { return fmt.Sprintf("%020d", n) }
 
-// Observe appends events and returns how many it has kept: all but those of excluded domains. At most 1,000 are kept
-// one by one. It is one commit, so that after an error none is kept.
+// Observe appends events and returns how many it has kept: all but those of excluded domains and, where there are
+// such, of an Address whose host cannot be told. At most 1,000 are kept one by one. It is one commit, of at most 4 MiB
+// and some 4,000 events, so that after an error none is kept.
 func (x *Identity) Observe(ctx context.Context, events ...Event) (kept int, err error) {
 	p, err := x.Profile(ctx)
 	if err != nil {
@@ -63,11 +65,12 @@ func (x *Identity) Observe(ctx context.Context, events ...Event) (kept int, err 
 		e.Topic, e.Text = strings.TrimSpace(x.clean.Prose(e.Topic)), x.clean.Prose(e.Text)
 		e.At = cmp.Or(e.At.UTC().Truncate(time.Millisecond), x.clock())
 		switch size := len(e.Address) + len(e.Topic) + len(e.Text) + len(e.Kind); {
-		case size > maxEvent:
-			return 0, store.Limit("event", size, maxEvent)
+		case size > maxEvent || len(e.Topic) > maxContent:
+			return 0, cmp.Or(store.Limit("event", size, maxEvent), store.Limit("topic", len(e.Topic), maxContent))
 		case e.Address+e.Topic+e.Text == "", e.Dwell < 0, e.At.Year() < 1, e.At.Year() > 9999:
 			return 0, errors.New("identity: an event says nothing, or has a negative dwell or a time that is none")
-		case !excluded(host, p.ExcludedDomains):
+		case excluded(host, p.ExcludedDomains), host == "" && e.Address != "" && len(p.ExcludedDomains) > 0:
+		default:
 			clean = append(clean, e)
 		}
 	}
@@ -162,7 +165,7 @@ func (x *Identity) infer(ctx context.Context, days int) (out []Fact, err error) 
 	p, err := x.Profile(ctx)
 	dates, counts, err2 := all[[]count](ctx, x, dayKind)
 	known, err3 := x.List(ctx)
-	_, refused, err4 := all[rejection](ctx, x, blockedKind)
+	refused, _, err4 := all[rejection](ctx, x, blockedKind)
 	if err := errors.Join(err, err2, err3, err4); err != nil {
 		return nil, err
 	}
@@ -174,17 +177,10 @@ func (x *Identity) infer(ctx context.Context, days int) (out []Fact, err error) 
 			if date < from || date > today || excluded(c.Ref, p.ExcludedDomains) {
 				continue
 			}
-			t := topics[text.Fold(c.Topic)]
-			if t == nil {
-				t = &count{Topic: c.Topic, Ref: c.Ref}
-				topics[text.Fold(c.Topic)] = t
-			}
+			t := cmp.Or(topics[text.Fold(c.Topic)], &count{Topic: c.Topic, Ref: c.Ref})
 			t.N, t.Weight = t.N+c.N, t.Weight+c.Weight
+			topics[text.Fold(c.Topic)] = t
 		}
-	}
-	rejected := map[string]bool{}
-	for _, r := range refused {
-		rejected[text.Fold(r.Content)] = true
 	}
 	var words []map[string]bool // of facts in use
 	for _, f := range known {
@@ -193,11 +189,13 @@ func (x *Identity) infer(ctx context.Context, days int) (out []Fact, err error) 
 		}
 	}
 	for _, t := range topics {
-		if t.Weight < enoughWeight || rejected[text.Fold(t.Topic)] {
+		if t.Weight < enoughWeight || slices.Contains(refused, blockName(t.Topic)) {
 			continue
 		}
-		topic := x.wordsOf(t.Topic)
-		if slices.ContainsFunc(words, func(fact map[string]bool) bool { return hasAll(fact, topic) }) {
+		topic := slices.Collect(maps.Keys(x.wordsOf(t.Topic)))
+		if slices.ContainsFunc(words, func(fact map[string]bool) bool {
+			return !slices.ContainsFunc(topic, func(w string) bool { return !fact[w] })
+		}) {
 			continue
 		}
 		out = append(out, Fact{
@@ -223,15 +221,6 @@ func (x *Identity) wordsOf(s string) map[string]bool {
 	return words
 }
 
-func hasAll(words, some map[string]bool) bool {
-	for w := range some {
-		if !words[w] {
-			return false
-		}
-	}
-	return true
-}
-
 // Maintain does what time asks for, and returns how many facts and events it changed; call it once a day or so. A fact
 // below an effective confidence of .3 loses one step of maturity, once until it is validated again; one below .1 is
 // archived, whatever its maturity. Nothing is deleted. Of events that are 30 days old only the counts of their day
@@ -255,13 +244,21 @@ func (x *Identity) Maintain(ctx context.Context) (n int, err error) {
 		}
 	}
 	numbers, events, err := all[Event](ctx, x, eventKind)
-	for i := 0; i < len(numbers) && err == nil; i++ {
-		if now.Sub(events[i].At) > rollupAfter {
-			err = x.group.Update(ctx, func(b *store.Batch) error { return b.Delete(x.scope.Key(eventKind, numbers[i]), store.Any) })
-			n++
-		}
+	if err != nil {
+		return n, err
 	}
-	if err != nil || !p.AutoInfer {
+	rolled := 0
+	err = x.group.Update(ctx, func(b *store.Batch) (err error) {
+		rolled = 0
+		for i := 0; i < len(numbers) && err == nil; i++ {
+			if now.Sub(events[i].At) > rollupAfter {
+				err = b.Delete(x.scope.Key(eventKind, numbers[i]), store.Any)
+				rolled++
+			}
+		}
+		return err
+	})
+	if n += rolled; err != nil || !p.AutoInfer {
 		return n, err
 	}
 	found, err := x.infer(ctx, defaultLookback)
@@ -294,7 +291,7 @@ func hostOf(address string) string {
 		address = "https://" + address
 	}
 	u, err := url.Parse(address)
-	if err != nil {
+	if err != nil || len(u.Host) > 256 { // no name is longer
 		return ""
 	}
 	return strings.TrimPrefix(strings.TrimSuffix(strings.ToLower(u.Hostname()), "."), "www.")

@@ -168,13 +168,18 @@ func (x *Identity) add(ctx context.Context, b *store.Batch, f fact) (fact, error
 			return f, err
 		}
 	}
+	ids, facts, err := all[fact](ctx, x, factKind)
+	same := func(o fact) bool { return o.Category == f.Category && text.Fold(o.Content) == text.Fold(f.Content) }
+	if i := slices.IndexFunc(facts, same); i >= 0 { // imported, or changed by Update, it has another id
+		f.ID = ids[i]
+	}
 	key := x.scope.Key(factKind, f.ID)
-	was, c, err := codec.Load[fact](ctx, b, key)
-	if err != nil {
+	was, c, err2 := codec.Load[fact](ctx, b, key)
+	if err := cmp.Or(err, err2); err != nil {
 		return f, err
 	}
-	switch same := text.Fold(was.Content) == text.Fold(f.Content); {
-	case c != store.Absent && !same: // it was changed by Update since
+	switch {
+	case c != store.Absent && !same(was): // it was changed by Update since
 		f.ID = nameOf(f.ID, f.CreatedAt.String())
 		key, c = x.scope.Key(factKind, f.ID), store.Absent
 	case c != store.Absent && f.Maturity == Candidate:

@@ -78,14 +78,13 @@ type Profile struct {
 	Name, Role      string
 	HalfLifeDays    float64  // of a fact's confidence; 0: 60
 	AutoInfer       bool     // Maintain adds what Infer suggests, as candidates
-	ExcludedDomains []string // nothing is learned from these and what is below them
+	ExcludedDomains []string // nothing is learned from these and what is below them; spelt as addresses have them ("xn--…")
 }
 
 const defaultHalfLife = 60
 
 // profile is a Profile as it is kept and exported.
 type profile struct {
-	UserID   string `json:"userId,omitempty"`
 	DeviceID string `json:"deviceId"`
 	Core     struct {
 		Name string `json:"name,omitempty"`

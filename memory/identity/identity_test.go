@@ -94,6 +94,9 @@ func TestAdd(t *testing.T) {
 	new, err := x.Add(t.Context(), identity.Fact{Content: "prefers tabs", Category: "preference"})
 	require.NoError(t, err)
 	require.NotEqual(t, f.ID, new.ID)
+	spaces, err := x.Add(t.Context(), identity.Fact{Content: "prefers spaces", Category: "preference"})
+	require.NoError(t, err)
+	require.Equal(t, []any{f.ID, 3}, []any{spaces.ID, spaces.ValidationCount}, "the one in the same words, whatever its id")
 
 	require.NoError(t, x.Reject(t.Context(), new.ID, "no"))
 	_, err = x.Get(t.Context(), new.ID)
@@ -341,6 +344,33 @@ func TestVersion2(t *testing.T) {
 }
 
 // A document of a stranger does no more than its facts say.
+// Of an excluded domain nothing is kept, however its address is written, and what Infer suggests can be a fact.
+func TestHostileEvents(t *testing.T) {
+	t.Parallel()
+	x, _ := open(t, store.NewMem())
+	require.NoError(t, x.SetProfile(t.Context(), identity.Profile{ExcludedDomains: []string{"bank.example"}}))
+	for _, address := range []string{"https://BANK.example.:8443/", "//bank.example/x", "view-source:https://bank.example", "http:bank.example",
+		"blob:https://bank.example/1", `https://bank.example\x`, " https://bank.example", "https://u:p%zz@bank.example/"} {
+		kept, err := x.Observe(t.Context(), identity.Event{Address: address, Topic: "loans"})
+		require.NoError(t, err)
+		require.Zero(t, kept, address)
+	}
+	x, _ = open(t, store.NewMem())
+	for i := range 100 { // more of them than the record of a day has room for
+		_, err := x.Observe(t.Context(), identity.Event{Address: strings.Repeat("a.", 4000) + fmt.Sprint(i), Topic: fmt.Sprint(i)})
+		require.NoError(t, err)
+	}
+	_, err := x.Observe(t.Context(), identity.Event{Topic: strings.Repeat("x", 4<<10+1)})
+	require.Error(t, err)
+	_, err = x.Observe(t.Context(), slices.Repeat([]identity.Event{{Topic: strings.Repeat("x", 4<<10)}}, 3)...)
+	require.NoError(t, err)
+	found, err := x.Infer(t.Context(), 0)
+	require.NoError(t, err)
+	require.Len(t, found, 1)
+	_, err = x.Validate(t.Context(), found[0].ID, "")
+	require.NoError(t, err)
+}
+
 func TestHostileDocuments(t *testing.T) {
 	t.Parallel()
 	fact := func(content, at string) string {
@@ -350,7 +380,8 @@ func TestHostileDocuments(t *testing.T) {
 	doc := func(more string) []byte { return []byte(`{"version":"2.0.0",` + more + `}`) }
 	x, now := open(t, store.NewMem())
 	deep := strings.Repeat("[", 9000) + strings.Repeat("]", 9000)
-	for _, bad := range []string{`"facts":[` + fact("for ever", "2999-01-01T00:00:00Z") + `]`, `"facts":[],"deep":` + deep} {
+	late := strings.Replace(fact("for ever", "2026-01-01T00:00:00Z"), "2026", "2999", 1) // validated: it would not fade
+	for _, bad := range []string{`"facts":[` + fact("for ever", "2999-01-01T00:00:00Z") + `]`, `"facts":[` + late + `]`, `"facts":[],"deep":` + deep} {
 		_, _, err := x.Import(t.Context(), doc(bad))
 		require.Error(t, err)
 	}
