@@ -356,8 +356,8 @@ func TestHostileEvents(t *testing.T) {
 		require.Zero(t, kept, address)
 	}
 	x, _ = open(t, store.NewMem())
-	for i := range 100 { // more of them than the record of a day has room for
-		_, err := x.Observe(t.Context(), identity.Event{Address: strings.Repeat("a.", 4000) + fmt.Sprint(i), Topic: fmt.Sprint(i)})
+	for i := range 60 { // more of them than the record of a day has room for
+		_, err := x.Observe(t.Context(), identity.Event{Address: strings.Repeat("a.", 4900) + fmt.Sprint(i), Topic: fmt.Sprint(i)})
 		require.NoError(t, err)
 	}
 	_, err := x.Observe(t.Context(), identity.Event{Topic: strings.Repeat("x", 4<<10+1)})
