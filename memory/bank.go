@@ -33,8 +33,7 @@ type Bank struct {
 	o      Options
 	g      *store.Group
 	an     *text.Analyzer
-	blank  *index.Index // has no records: it makes the terms of those to come
-	embeds *embeds      // nil: no Embedder
+	embeds *embeds // nil: no Embedder
 
 	// early has the vectors of texts that no record has yet, by key: of what another process has written twice, the vector
 	// may come before the record. Whoever applies uses it.
@@ -69,7 +68,7 @@ func OpenGroup(ctx context.Context, g *store.Group, o *Options) (*Bank, error) {
 	if err != nil {
 		return nil, fmt.Errorf("memory: %w", err)
 	}
-	b := &Bank{o: opts, g: g, an: an, blank: index.New(an), tables: map[Scope]*table{}, early: map[string]store.Entry{}}
+	b := &Bank{o: opts, g: g, an: an, tables: map[Scope]*table{}, early: map[string]store.Entry{}}
 	if opts.Embedder != nil {
 		if b.embeds, err = newEmbeds(b); err != nil {
 			return nil, err
@@ -255,17 +254,8 @@ func (b *Bank) prepare(p *part) error {
 			p.records = append(p.records, r)
 		}
 	}
-	p.terms = b.analyze(p.records)
+	p.terms = analyze(b.an, p.records...)
 	return nil
-}
-
-// analyze returns the terms of records. It is done before they are taken in.
-func (b *Bank) analyze(rs []*record) *index.Terms {
-	docs := make([]index.Doc, len(rs))
-	for i, r := range rs {
-		docs[i] = r.doc(b.an)
-	}
-	return b.blank.Analyze(docs...)
 }
 
 // forever is a time after all records.

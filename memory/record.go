@@ -167,13 +167,15 @@ func timeOf(micro int64, zone int32) time.Time {
 	return time.UnixMicro(micro).In(time.FixedZone("", int(zone)))
 }
 
-// doc is what is indexed of the record.
-func (r *record) doc(an *text.Analyzer) index.Doc {
-	at := timeOf(r.At, r.Zone)
-	return index.Doc{
-		Trigger: r.Trigger, Content: r.Content, Actor: r.voice().Actor, Thread: r.voice().Thread, At: at,
-		Day: date.Of(at).Terms(an), Tie: uint64(r.Created),
+// analyze returns what is indexed of records. It takes time, and is done before they are taken in.
+func analyze(an *text.Analyzer, rs ...*record) *index.Terms {
+	docs := make([]index.Doc, len(rs))
+	for i, r := range rs {
+		at, v := timeOf(r.At, r.Zone), r.voice()
+		docs[i] = index.Doc{Trigger: r.Trigger, Content: r.Content, Actor: v.Actor, Thread: v.Thread, At: at,
+			Day: date.Of(at).Terms(an), Tie: uint64(r.Created)}
 	}
+	return index.Analyze(an, docs...)
 }
 
 // sameDoc reports whether the index has the same of both. Created does not change.

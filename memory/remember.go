@@ -68,7 +68,7 @@ func (s Space) RememberAll(ctx context.Context, ds []Draft) ([]Record, error) {
 		for i, p := range ps[:n] {
 			is[i] = &p.record
 		}
-		terms := s.b.analyze(is[:n])
+		terms := analyze(s.b.an, is[:n]...)
 		err := s.update(ctx, func(b *store.Batch) (err error) {
 			var added []*record
 			b.After(func(rev store.Revision) {
@@ -76,7 +76,7 @@ func (s Space) RememberAll(ctx context.Context, ds []Draft) ([]Record, error) {
 					r.rev = rev
 				}
 				if len(added) < n { // others were there
-					terms = s.b.analyze(added)
+					terms = analyze(s.b.an, added...)
 				}
 				s.b.take(s.scope, terms, added...)
 			})

@@ -97,9 +97,9 @@ func (t *table) put(n *record) {
 	}
 	var gone *index.Terms
 	if old != nil {
-		gone = t.ix.Analyze(old.doc(t.an))
+		gone = analyze(t.an, old)
 	}
-	terms := t.ix.Analyze(n.doc(t.an))
+	terms := analyze(t.an, n)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if old != nil {
@@ -114,7 +114,7 @@ func (t *table) remove(id ID, rev store.Revision) {
 	if old == nil || old.id != id || rev != 0 && old.rev > rev {
 		return
 	}
-	gone := t.ix.Analyze(old.doc(t.an))
+	gone := analyze(t.an, old)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.takeOut(old, gone, false)

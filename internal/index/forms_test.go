@@ -48,7 +48,7 @@ func forms(t *testing.T, file string, held uint32, languages []string) string {
 		h := fnv.New32a()
 		h.Write([]byte(base))
 		if h.Sum32()%2 == held {
-			of[ix.Insert(ix.Analyze(index.Doc{Content: form}))] = base
+			of[ix.Insert(index.Analyze(an, index.Doc{Content: form}))] = base
 			bases[base]++
 		}
 	}

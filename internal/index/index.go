@@ -109,10 +109,10 @@ type entry struct {
 	row    row
 }
 
-// Analyze returns the terms of docs, at most 2^24. To make them takes most of the time of Insert, and no lock: do it
-// before. What has many docs looks each word up once.
-func (ix *Index) Analyze(docs ...Doc) *Terms {
-	lex := ix.an.Lexicon()
+// Analyze returns the terms of docs, at most 2^24, for an Index in the same languages. It takes most of the time of
+// Insert, and no lock: do it before. What has many docs looks each word up once.
+func Analyze(an *text.Analyzer, docs ...Doc) *Terms {
+	lex := an.Lexicon()
 	defer lex.Done()
 	t := &Terms{docs: make([]entry, len(docs)), pairs: make([]uint64, 0, 40*len(docs))}
 	var buf [64]uint32

@@ -18,6 +18,8 @@ import (
 	"github.com/arc-learn/arc/internal/text"
 )
 
+var english, _ = text.New()
+
 func analyzer(t require.TestingT, languages ...string) *text.Analyzer {
 	an, err := text.New(languages...)
 	require.NoError(t, err)
@@ -39,7 +41,7 @@ func newCorpus(t require.TestingT, contents ...string) *corpus {
 }
 
 func (c *corpus) insert(d index.Doc) uint32 {
-	r := c.Insert(c.Analyze(d))
+	r := c.Insert(index.Analyze(english, d))
 	c.docs = append(c.docs, slices.Repeat([]index.Doc{{}}, max(0, int(r)+1-len(c.docs)))...)
 	c.docs[r] = d
 	return r
@@ -151,7 +153,7 @@ func TestThreads(t *testing.T) {
 	require.Empty(t, ix.Latest("t", -1))
 	require.Equal(t, []string{"four", "three", "two", "one"}, ix.find(index.Query{Text: "four"}), "what is near counts as well")
 	require.Equal(t, []string{"two", "three", "four", "one"}, ix.find(index.Query{Text: "two"}), "more what comes after")
-	ix.Remove(rows["four"], ix.Analyze(ix.docs[rows["four"]]))
+	ix.Remove(rows["four"], index.Analyze(analyzer(t), ix.docs[rows["four"]]))
 	require.Equal(t, []string{"two", "three"}, latest(2))
 }
 
@@ -162,7 +164,7 @@ func TestManyOfAKind(t *testing.T) {
 	ix := newCorpus(t)
 	at := time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
 	for i := range n { // the newest first
-		ix.Insert(ix.Analyze(index.Doc{Content: "hello there", Thread: "t", At: at.Add(-time.Duration(i) * time.Second)}))
+		ix.Insert(index.Analyze(analyzer(t), index.Doc{Content: "hello there", Thread: "t", At: at.Add(-time.Duration(i) * time.Second)}))
 	}
 	require.Equal(t, []uint32{1, 0}, ix.Latest("t", 2))
 	require.NotEmpty(t, ix.Search(&index.Query{Text: "hello", K: n, Gate: .8}))
@@ -170,7 +172,7 @@ func TestManyOfAKind(t *testing.T) {
 	for i := range n {
 		fmt.Fprintf(&words, "alike%s ", strings.Map(func(r rune) rune { return r + 'a' - '0' }, fmt.Sprint(n+i)))
 	}
-	d := ix.Analyze(index.Doc{Content: words.String()})
+	d := index.Analyze(analyzer(t), index.Doc{Content: words.String()})
 	r := ix.Insert(d)
 	require.NotEmpty(t, ix.Search(&index.Query{Text: "alikeééé"}))
 	ix.Remove(r, d)
@@ -197,7 +199,7 @@ func TestConcurrentSearches(t *testing.T) {
 		})
 	}
 	for i := range 200 {
-		d := ix.Analyze(index.Doc{Content: fmt.Sprint("the build fails on shelf ", i%9)})
+		d := index.Analyze(analyzer(t), index.Doc{Content: fmt.Sprint("the build fails on shelf ", i%9)})
 		mu.Lock()
 		if r := ix.Insert(d); i%3 == 0 {
 			ix.Remove(r, d)
@@ -237,7 +239,7 @@ func TestAgainstAnother(t *testing.T) {
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
 			if len(live) > 0 && rapid.IntRange(0, 2).Draw(t, "remove") == 0 {
 				r := rapid.SampledFrom(slices.Sorted(keys(live))).Draw(t, "row")
-				ix.Remove(r, ix.Analyze(live[r]))
+				ix.Remove(r, index.Analyze(analyzer(t), live[r]))
 				delete(live, r)
 				continue
 			}
