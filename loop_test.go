@@ -950,6 +950,23 @@ func TestStoreErrorIsNoFailure(t *testing.T) {
 	}
 }
 
+// A step that is too large to be stored ends the run: tried again it would be as large.
+func TestTooLarge(t *testing.T) {
+	var a *arc.Agent
+	r := &arctest.Reasoner{Decision: func(*reason.Brief) (*reason.Decision, error) {
+		m, err := a.In("").Memory(t.Context())
+		for n := range 40 {
+			rule := memory.Draft{Kind: memory.Rule, Content: fmt.Sprint(n, strings.Repeat(" a rule", 2<<10))}
+			_, err = m.Remember(t.Context(), rule)
+		}
+		return &reason.Decision{Impasse: "no_approach", Subgoal: "read the rules"}, err
+	}}
+	a, _ = agent(t, nil, arc.Host{Reasoner: r, Workers: []act.Worker{(&arctest.Worker{}).As("ann")}}, nil)
+	got := run(t, a, arc.Objective{ID: strings.Repeat("7", 240), Text: "write"})
+	require.Equal(t, arc.Blocked, got.Status)
+	require.Contains(t, got.Text, "over the limit")
+}
+
 // What a person has allowed goes on by itself, whichever commit fails on the way.
 func TestAllowedGoesOn(t *testing.T) {
 	for n := range int64(6) {

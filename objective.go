@@ -18,7 +18,7 @@ import (
 
 // Objective is what an Agent is to reach.
 type Objective struct {
-	ID         string          // of the run, unique in its scope; a second Run of it is the same run; "": one is made
+	ID         string          // of the run, at most 240 bytes, unique in its scope; the same ID is the same run; "": one is made
 	Text       string          // at most 64 KiB
 	Situation  string          // the kind of case, in the host's words
 	Inputs     json.RawMessage // a JSON object: what varies between cases; at most 64 KiB
@@ -54,6 +54,7 @@ var (
 
 // Bounds of an Objective, in bytes.
 const (
+	maxRunID  = store.MaxID - 16 // what is kept of a run has IDs that begin with its own
 	maxText   = 64 << 10
 	maxInputs = 64 << 10
 	maxData   = 256 << 10
@@ -62,7 +63,7 @@ const (
 // check returns what is wrong with an objective.
 func (o *Objective) check() error {
 	c := o.asks()
-	if err := cmp.Or(c.Check(), store.CheckID(o.ID), store.Limit("data", len(o.Data), maxData)); err != nil {
+	if err := cmp.Or(c.Check(), store.CheckID(o.ID), store.Limit("id", len(o.ID), maxRunID), store.Limit("data", len(o.Data), maxData)); err != nil {
 		return fmt.Errorf("%w: %w", ErrObjective, err)
 	}
 	if o.Text == "" && len(o.Tasks) == 0 {

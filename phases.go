@@ -52,6 +52,9 @@ func (t *turn) drive(ctx context.Context) error {
 	ctx = act.WithJournal(ctx, t.journal, t.clean)
 	for t.Status == Running {
 		if err := t.step(ctx); err != nil {
+			if _, over := errors.AsType[*store.LimitError](err); over && t.rev > 0 {
+				return t.tooLarge(ctx, err)
+			}
 			return err
 		}
 		if t.Status == Delivered {
@@ -74,6 +77,18 @@ func (t *turn) drive(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// tooLarge blocks a run whose step cannot be stored: tried again it would be as large.
+func (t *turn) tooLarge(ctx context.Context, why error) error {
+	stored, err := t.agent.load(ctx, t.tenant, t.Scope, t.ID, t.live)
+	if err != nil {
+		return err
+	}
+	stored.tell = t.tell
+	*t = *stored
+	t.Phase = t.block(Exhausted, why.Error())
+	return t.step(ctx)
 }
 
 // step makes one step: phases up to one before which the run has to be stored. That is so before anything is asked

@@ -97,7 +97,7 @@ func (r *Runner) Able(t reason.Task) (able []*Worker) {
 
 // Result is what an executor made of its task; a delivery is one that the gates have passed.
 type Result struct {
-	Output     json.RawMessage `json:",omitempty"` // at most 512 KiB; nil stays nil, where it is kept as JSON
+	Output     json.RawMessage `json:",omitempty"` // nil stays nil, where it is kept as JSON; of the Result that is at most 384 KiB
 	Text       string          // the answer in words, at most 64 KiB
 	Reflection *iar.Reflection // nil: none was made; an invalid one fails the attempt
 	Utilized   []memory.ID     // nil: not known
