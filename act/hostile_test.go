@@ -116,7 +116,7 @@ func TestNothingIsTooLongForTheJournal(t *testing.T) {
 	require.NoError(t, err)
 	w := &works{do: func(ctx context.Context, _ *act.Call) (*act.Result, error) {
 		for range 100 {
-			act.Note(ctx, act.Event{Kind: huge, Name: huge, Text: huge, Data: raw})
+			act.Note(ctx, act.Event{At: time.Unix(1<<60, 0), Kind: huge, Name: huge, Text: huge, Data: raw})
 		}
 		_, err := act.Step(ctx, huge, nil, func(context.Context) (int, error) { return 1, nil })
 		require.ErrorContains(t, err, "refused")

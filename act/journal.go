@@ -246,7 +246,7 @@ func (e Event) size() int { return 1<<10 + len(e.Text) + len(e.Data) }
 
 // note tells of an event, e.g. a line of output; it is committed with the next put.
 func (j *Journal) note(e Event) {
-	if e.At.IsZero() {
+	if y := e.At.Year(); y <= 1 || y > 9999 {
 		e.At = j.now()
 	}
 	e.Kind, e.Name, e.Text = fence.Clip(e.Kind, maxShown), fence.Clip(e.Name, maxShown), fence.Clip(e.Text, maxEvent)

@@ -140,7 +140,7 @@ func (a *Assessment) bySigns(s *session, t *Try, spent float64) {
 			}
 		}
 	}
-	if spent >= 0.8 && spent <= 1 {
+	if spent >= 0.8 {
 		a.raise(slowDown)
 		a.say("%.0f %% of the budget is spent", 100*spent)
 	}

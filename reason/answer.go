@@ -24,7 +24,7 @@ func Ask[T any](ctx context.Context, m Model, r *Request, check func(*T) error) 
 	var none T
 	s, err := schema.Compile(r.Schema)
 	if err != nil || s == nil {
-		return none, nil, &Error{Class: Invalid, Err: fmt.Errorf("the request has no schema: %w", err)}
+		return none, nil, &Error{Class: Invalid, Err: cmp.Or(err, errors.New("the request has no schema"))}
 	}
 	again := *r
 	var usage *Usage

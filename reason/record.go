@@ -59,8 +59,8 @@ func Replay(recording io.Reader) (Model, error) {
 	lines.Buffer(nil, 64<<20)
 	for n := 1; lines.Scan(); n++ {
 		var c recorded
-		if err := json.Unmarshal(lines.Bytes(), &c); err != nil || c.Response == nil && c.Error == nil {
-			return nil, fmt.Errorf("recording: line %d is no call of a model: %w", n, err)
+		if json.Unmarshal(lines.Bytes(), &c) != nil || c.Response == nil && c.Error == nil {
+			return nil, fmt.Errorf("recording: line %d is no call of a model", n)
 		}
 		tape[string(c.Request)] = append(tape[string(c.Request)], c)
 	}

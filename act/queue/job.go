@@ -60,7 +60,7 @@ type Draft struct {
 	// each Draft is a job of its own.
 	Key string `cbor:"11,keyasint,omitempty"`
 
-	// At is when the job is due; zero: at once, or at the first time of Cron. A Job has here when it may be claimed
+	// At is when the job is due, of the years 1970 to 2200; zero: at once, or at the first time of Cron. A Job has here when it may be claimed
 	// next, also where that is for a further attempt.
 	At time.Time `cbor:"12,keyasint,omitzero"`
 
@@ -229,9 +229,9 @@ func (r *record) end(state State, now time.Time) {
 	}
 }
 
-// giveBack takes an attempt back, and sets the job aside, or until a time.
+// giveBack takes an attempt back, and sets the job aside, or until a time, which a store can keep up to the year 2242.
 func (r *record) giveBack(state State, until time.Time) {
-	r.State, r.At = state, until.UTC()
+	r.State, r.At = state, time.Unix(min(max(0, until.Unix()), 1<<33), int64(until.Nanosecond())).UTC()
 	r.Attempts--
 }
 
