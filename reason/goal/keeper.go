@@ -130,6 +130,9 @@ func (k *Keeper) Tick(ctx context.Context) ([]Standing, error) {
 		g := &goals[i]
 		r, v := cmp.Or(records[g.ID], new(record)), g.evaluate(k.world)
 		records[g.ID] = r
+		if t.now.Add(time.Minute).Before(r.Ended) { // the clock was set back
+			r.Ended, r.Cool, r.Past = time.Time{}, time.Time{}, nil
+		}
 		err := t.settle(ctx, g, r, &v)
 		if err == nil && v.Status == Violated && r.Run == "" {
 			err = t.mend(ctx, g, r, &v)
@@ -380,7 +383,8 @@ func (t *tick) first(ctx context.Context, g *goal, able map[string][]rank.Candid
 		if err != nil {
 			return "", "", fmt.Errorf("the policy: %w", err)
 		}
-		if len(scored) > 0 && (worker == "" || scored[0].Score > best) {
+		known := func(c rank.Candidate) bool { return len(scored) > 0 && c.Name == scored[0].Name }
+		if slices.ContainsFunc(able[s], known) && (worker == "" || scored[0].Score > best) {
 			worker, skill, best = scored[0].Name, s, scored[0].Score
 		}
 	}

@@ -354,6 +354,55 @@ func (p policy) Score(_ context.Context, _ rank.Task, cs []rank.Candidate) (out 
 	return out, nil
 }
 
+// stranger ranks somebody who was not asked for.
+type stranger struct{}
+
+func (stranger) Score(context.Context, rank.Task, []rank.Candidate) ([]rank.Scored, error) {
+	return []rank.Scored{{Candidate: rank.Candidate{Name: "nobody"}}}, nil
+}
+
+func TestPolicyOfStrangers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := open(t, store.NewMem(), ci, &options{policy: stranger{}}, mender("ann"))
+		all, err := b.keep.Tick(t.Context())
+		require.ErrorContains(t, err, "left out all")
+		require.Empty(t, all[0].Run)
+	})
+}
+
+// A goal whose last run ended in a time to come, since the clock was set back, is acted on.
+func TestKeeperClockIsSetBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ahead, st := 3*365*24*time.Hour, store.NewMem()
+		now := func() time.Time { return time.Now().Add(ahead) }
+		world, goals, calls := goal.NewWorld("acme", now), new(goal.Goals), 0
+		require.NoError(t, goals.Load([]byte(ci)))
+		require.NoError(t, world.Collect("ci", func(context.Context) (any, error) { return map[string]any{"failing": 3}, nil }, time.Second, 0))
+		w := mender("ann")
+		w.Gates, w.Executor = []act.Gate{act.NoGate}, act.ExecutorFunc(func(context.Context, *act.Call) (*act.Result, error) {
+			calls++
+			return &act.Result{}, nil
+		})
+		a, err := arc.New(t.Context(), st, arc.Host{Workers: []act.Worker{w}}, &arc.Options{Now: now, Seed: 1})
+		require.NoError(t, err)
+		defer func() { require.NoError(t, a.Close()) }()
+		k, err := goal.Open(store.NewGroup(store.Sub(st, "t/acme/")), a, world, goals, nil, nil)
+		require.NoError(t, err)
+		for want := range 3 {
+			if want == 1 {
+				ahead = 0
+			}
+			<-time.After(2 * time.Minute)
+			_, err = k.Tick(t.Context())
+			require.NoError(t, err)
+			synctest.Wait()
+			_, err = k.Tick(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, want+1, calls)
+		}
+	})
+}
+
 // Keep ticks by itself, and ends with its context once its runs have stopped. Goals about one value wait for each other,
 // the most severe one first.
 func TestKeep(t *testing.T) {

@@ -70,6 +70,9 @@ func NewWorld(scope memory.Scope, now func() time.Time) *World {
 // it holds for maxAge, 0: ten minutes. After an error the domain is as it was.
 func (w *World) Set(name string, data any, maxAge time.Duration) error {
 	plain, err := plainly(data)
+	if err == nil && maxAge < 0 {
+		err = errors.New("no reading holds for a negative time")
+	}
 	if err != nil {
 		return fmt.Errorf("goal: domain %q: %w", name, err)
 	}
@@ -122,11 +125,13 @@ func (w *World) Poll(ctx context.Context) error {
 	w.mu.Lock()
 	ended := make(chan error, len(w.domains))
 	for name, d := range w.domains {
-		if c := d.collector; c != nil && !d.running && !at.Before(d.next) {
-			d.running, d.next = true, at.Add(c.every)
-			called++
-			go func() { ended <- w.collect(ctx, name, d, c, at) }()
+		c, was := d.collector, d.at
+		if c == nil || d.running || at.Before(d.next) && !at.Before(d.next.Add(-c.every)) { // else the clock was set back
+			continue
 		}
+		d.running, d.next = true, at.Add(c.every)
+		called++
+		go func() { ended <- w.collect(ctx, name, d, c, at, was) }()
 	}
 	w.mu.Unlock()
 	var errs []error
@@ -141,8 +146,8 @@ func (w *World) Poll(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// collect calls a collector that is due. An answer that comes too late is none.
-func (w *World) collect(ctx context.Context, name string, d *domain, c *collector, at time.Time) error {
+// collect calls a collector that is due, of a domain that was read at the time was. An answer that comes too late is none.
+func (w *World) collect(ctx context.Context, name string, d *domain, c *collector, at, was time.Time) error {
 	data, err := call.Do(ctx, 0, c.read)
 	if err = cmp.Or(err, ctx.Err()); err == nil {
 		data, err = plainly(data)
@@ -153,7 +158,7 @@ func (w *World) collect(ctx context.Context, name string, d *domain, c *collecto
 	if err != nil {
 		return fmt.Errorf("goal: domain %q: %w", name, err)
 	}
-	if d.collector == c && !at.Before(d.at) { // nobody has read it since
+	if d.collector == c && d.at.Equal(was) { // nobody has read it since
 		d.data, d.at, d.read, d.maxAge = data, at, true, c.maxAge
 	}
 	return nil
@@ -221,7 +226,7 @@ func (w *World) value(p place) (any, time.Time, error) {
 	if d == nil || d.at.IsZero() {
 		return nil, time.Time{}, fmt.Errorf("%s was never read", p.domain)
 	}
-	if age := w.now().Sub(d.at); age > d.maxAge {
+	if age := w.now().Sub(d.at); age > d.maxAge || age < -d.maxAge { // the clock was set back
 		return nil, time.Time{}, fmt.Errorf("%s was read %v ago", p.domain, age.Round(time.Second))
 	}
 	v, ok := get(d.data, p.keys)

@@ -232,3 +232,21 @@ func FuzzLoad(f *testing.F) {
 		}
 	})
 }
+
+// A clock that is set back holds up no collector, and what it had read is not taken for what is.
+func TestClockIsSetBack(t *testing.T) {
+	now, reads := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC), 0
+	w := goal.NewWorld("acme", func() time.Time { return now })
+	require.NoError(t, w.Collect("m", func(context.Context) (any, error) {
+		reads++
+		return map[string]any{"x": reads}, nil
+	}, time.Minute, 0))
+	require.NoError(t, w.Poll(t.Context()))
+	now = now.AddDate(-3, 0, 0)
+	require.Equal(t, goal.Unknown, stands(t, w, "x, min: 1").Status)
+	require.NoError(t, w.Poll(t.Context()))
+	require.NoError(t, w.Poll(t.Context()))
+	require.Equal(t, 2, reads)
+	require.Equal(t, goal.Met, stands(t, w, "x, min: 2").Status)
+	require.Error(t, w.Set("m", 1, -time.Second))
+}
