@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"strings"
 )
 
 // Batch collects what a step changes, for one commit of a [Group]. The parts of a step (the run, memory, statistics,
@@ -21,17 +20,13 @@ type Batch struct {
 // commit: it writes what it has not read of those before it, or both do not fit.
 type batch struct {
 	st    Store
-	ops   []Op  // as they were staged: the last one of a key counts
-	order []int // the places in ops of those that count, by key
+	ops   []Op           // of a key the last one counts
+	at    map[string]int // the places in ops of those that count
 	bytes int
 	after []func(rev Revision)
 	from  int // the place of the first op of the function that stages now
 	read  []string
 	wait  bool
-}
-
-func (b *batch) find(key string) (i int, there bool) {
-	return slices.BinarySearchFunc(b.order, key, func(at int, key string) int { return strings.Compare(b.ops[at].Key, key) })
 }
 
 // Sub returns a view of the same Batch whose keys begin at prefix, as [Sub] does for a Store.
@@ -59,12 +54,12 @@ func (b *Batch) Staged(key string) ([]byte, bool) {
 
 func (b *Batch) staged(key string) (Op, bool) {
 	key = b.prefix + key
-	i, there := b.find(key)
-	if !there || b.ops[b.order[i]].Check {
+	i, there := b.at[key]
+	if !there || b.ops[i].Check {
 		return Op{}, false
 	}
 	b.read = append(b.read, key)
-	return b.ops[b.order[i]], true
+	return b.ops[i], true
 }
 
 // Put stages a write of key under a condition. A later Put or Delete of the key replaces the value, not the condition.
@@ -84,14 +79,14 @@ func (b *Batch) After(f func(rev Revision)) { b.after = append(b.after, f) }
 
 func (b *Batch) stage(key string, op Op) error {
 	op.Key = b.prefix + key
-	if err := cmp.Or(Check(Op{Key: key}), Check(op)); err != nil {
-		return err
+	if err := Check(op); err != nil || key == "" {
+		return cmp.Or(err, Check(Op{}))
 	}
-	i, again := b.find(op.Key)
-	ops, bytes := len(b.order)+1, b.bytes+len(op.Key)+len(op.Value)
+	i, again := b.at[op.Key]
+	ops, bytes := len(b.at)+1, b.bytes+len(op.Key)+len(op.Value)
 	if again {
-		old := b.ops[b.order[i]]
-		if b.order[i] < b.from && !slices.Contains(b.read, op.Key) && (!op.Check || !old.Check || op.If != old.If) {
+		old := b.ops[i]
+		if i < b.from && !slices.Contains(b.read, op.Key) && (!op.Check || !old.Check || op.If != old.If) {
 			b.wait = true
 			return &ConflictError{Key: op.Key}
 		}
@@ -104,9 +99,6 @@ func (b *Batch) stage(key string, op Op) error {
 		b.wait = b.from > 0
 		return err
 	}
-	if !again {
-		b.order = slices.Insert(b.order, i, 0)
-	}
-	b.order[i], b.ops, b.bytes = len(b.ops), append(b.ops, op), bytes
+	b.at[op.Key], b.ops, b.bytes = len(b.ops), append(b.ops, op), bytes
 	return nil
 }

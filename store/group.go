@@ -134,43 +134,48 @@ func (g *Group) Update(ctx context.Context, f func(*Batch) error) error {
 	g.lead <- struct{}{}
 	defer func() { // also after a panic, which a caller may recover from
 		u.ended = true
-		g.pending()
+		g.pending(0)
 		<-g.lead
 	}()
 	for !u.ended {
-		g.together(g.pending(), 1)
+		g.together(g.pending(maxJoined), 1)
 	}
 	return u.err
 }
 
-// pending returns the updates of the next commit, and drops those that have ended.
-func (g *group) pending() []*update {
+// pending returns the updates of the next commit, so many at most, and drops those that have ended.
+func (g *group) pending(most int) []*update {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.waiting = slices.DeleteFunc(g.waiting, func(u *update) bool { return u.ended })
-	return slices.Clone(g.waiting[:min(len(g.waiting), maxJoined)])
+	return slices.Clone(g.waiting[:min(len(g.waiting), most)])
 }
 
 // together runs updates into one commit. After a conflict each runs again alone, until no other has changed its keys.
 func (g *group) together(updates []*update, try int) {
 	ctx := context.WithoutCancel(updates[0].ctx)
 	unreadable := g.settle(ctx)
-	b := &batch{st: g.st, ops: make([]Op, 0, 16), order: make([]int, 0, 16)}
+	b := &batch{st: g.st, ops: make([]Op, 0, 16), at: make(map[string]int, 16)}
 	for _, u := range updates {
-		order, bytes, after := slices.Clone(b.order), b.bytes, b.after
-		b.from, b.read, b.wait = len(b.ops), nil, false
+		bytes, after := b.bytes, len(b.after)
+		b.from, b.read, b.wait = len(b.ops), b.read[:0], false
 		if u.err = cmp.Or(unreadable, u.ctx.Err()); u.err == nil {
 			u.err = u.f(&Batch{b, u.prefix})
 		}
 		u.joined, u.ended = u.err == nil && !b.wait, u.err != nil && !b.wait
 		if !u.joined {
-			b.ops, b.order, b.bytes, b.after = b.ops[:b.from], order, bytes, after
+			b.ops, b.bytes, b.after = b.ops[:b.from], bytes, b.after[:after]
+			clear(b.at)
+			for i, op := range b.ops {
+				b.at[op.Key] = i
+			}
 		}
 	}
-	ops := make([]Op, len(b.order))
-	for i, at := range b.order {
-		ops[i] = b.ops[at]
+	ops := make([]Op, 0, len(b.at))
+	for _, i := range b.at {
+		ops = append(ops, b.ops[i])
 	}
+	slices.SortFunc(ops, func(a, b Op) int { return strings.Compare(a.Key, b.Key) })
 	rev, err := Revision(0), error(nil)
 	if len(ops) > 0 {
 		rev, err = g.st.Commit(ctx, ops...)
