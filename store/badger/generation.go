@@ -33,7 +33,7 @@ type generation struct {
 }
 
 // ownSync: a sync of a file also writes what was changed through a map of it. Elsewhere Badger syncs its maps.
-const ownSync = runtime.GOOS == "linux"
+const ownSync, seekHole = runtime.GOOS == "linux", 4
 
 // openGeneration opens Badger in a directory that is new, or that a kill may have left in any state. Nothing is
 // compacted (the package comment says why), and no value is so large that it goes to the value log.
@@ -190,7 +190,7 @@ func (g *generation) write(group *group, seq uint64) (written bool, err error) {
 			case op.Delete:
 				err = txn.Delete(keyOf(op.Key))
 			default:
-				err = txn.Set(keyOf(op.Key), seal(op.Key, op.Value))
+				err = txn.Set(seal(op.Key, op.Value))
 			}
 			if err != nil {
 				return false, err
@@ -216,7 +216,6 @@ func (g *generation) write(group *group, seq uint64) (written bool, err error) {
 // A sync of bytes that have a place on the disk takes a third less time, as the file system's books stay as they are. So
 // the log's next hole is filled with the zeros as which it reads; what was written so far is synced, and so in none.
 func (g *generation) sync(size int) (err error) {
-	const ahead, seekHole = 256 << 10, 4
 	name := func(log int) string { return filepath.Join(g.dir, fmt.Sprintf("%05d.mem", log)) }
 	for _, missing := os.Stat(name(g.log + 1)); missing == nil; _, missing = os.Stat(name(g.log + 1)) {
 		g.log, g.left, err = g.log+1, 0, syncDir(g.dir)
@@ -229,9 +228,9 @@ func (g *generation) sync(size int) (err error) {
 	err = errors.Join(err, f.Sync())
 	if g.left -= size; err == nil && g.left < 0 {
 		if hole, _ := f.Seek(0, seekHole); hole > 0 && hole < g.db.Opts().MemTableSize {
-			_, _ = f.WriteAt(make([]byte, ahead), hole) // without room it is as if this were not there
+			_, _ = f.WriteAt(zeros, hole) // without room it is as if this were not there
 		}
-		g.left = ahead / 2
+		g.left = len(zeros) / 2
 	}
 	return err
 }
@@ -242,11 +241,11 @@ func check(txn *badger.Txn, ops []store.Op) error {
 		if op.If == store.Any {
 			continue
 		}
-		e, err := get(txn, op.Key)
-		if err != nil && !errors.Is(err, store.ErrNotFound) {
-			return err
+		item, err := txn.Get(keyOf(op.Key))
+		if err != nil && !errors.Is(err, badger.ErrKeyNotFound) {
+			return damage(op.Key, err)
 		}
-		if op.If != store.At(e.Rev) {
+		if err != nil && op.If != store.Absent || err == nil && op.If != store.At(store.Revision(item.Version())) {
 			return &store.ConflictError{Key: op.Key}
 		}
 	}
@@ -256,7 +255,7 @@ func check(txn *badger.Txn, ops []store.Op) error {
 func get(txn *badger.Txn, key string) (store.Entry, error) {
 	item, err := txn.Get(keyOf(key))
 	if errors.Is(err, badger.ErrKeyNotFound) {
-		return store.Entry{}, fmt.Errorf("%w: %q", store.ErrNotFound, key)
+		return store.Entry{}, store.ErrNotFound
 	}
 	if err != nil {
 		return store.Entry{}, damage(key, err)
@@ -304,25 +303,25 @@ func (g *generation) page(r store.Range, seq uint64) (page []store.Entry, more b
 // versions have no gap, and the newest keeps the revision through a rewrite.
 var groupKey = []byte("g")
 
-func keyOf(key string) []byte { return append([]byte{'k'}, key...) }
+func keyOf(key string) []byte { return append(append(make([]byte, 0, len(key)+1), 'k'), key...) }
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+var castagnoli, zeros = crc32.MakeTable(crc32.Castagnoli), make([]byte, 256<<10)
 
-func sum(key string, value []byte) uint32 {
-	return crc32.Update(crc32.Checksum([]byte(key), castagnoli), castagnoli, value)
+func sum(key, value []byte) uint32 {
+	return crc32.Update(crc32.Checksum(key[1:], castagnoli), castagnoli, value)
 }
 
-// seal returns a value behind a checksum, which binds it to its key.
-func seal(key string, value []byte) []byte {
-	sealed := make([]byte, 4, 4+len(value))
-	binary.BigEndian.PutUint32(sealed, sum(key, value))
-	return append(sealed, value...)
+// seal returns a key, and its value behind a checksum that binds it to that.
+func seal(key string, value []byte) (k, sealed []byte) {
+	k, sealed = keyOf(key), make([]byte, 4, 4+len(value))
+	binary.BigEndian.PutUint32(sealed, sum(k, value))
+	return k, append(sealed, value...)
 }
 
 // entry returns what is stored at a key.
 func entry(key string, item *badger.Item) (store.Entry, error) {
 	sealed, err := item.ValueCopy(nil)
-	if err != nil || len(sealed) < 4 || binary.BigEndian.Uint32(sealed) != sum(key, sealed[4:]) {
+	if err != nil || len(sealed) < 4 || binary.BigEndian.Uint32(sealed) != sum(item.Key(), sealed[4:]) {
 		return store.Entry{}, fmt.Errorf("%w: key %q does not match its checksum", store.ErrDamaged, key)
 	}
 	return store.Entry{Key: key, Value: sealed[4:], Rev: store.Revision(item.Version())}, nil
