@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 
 	"github.com/arc-learn/arc/act"
@@ -28,8 +29,21 @@ func (v View) Journal(ctx context.Context, id string) iter.Seq2[Event, error] {
 			yield(Event{}, err)
 			return
 		}
-		act.NewJournal(t.group, logPrefix(v.scope, id), nil, nil, nil).Events(ctx, 0)(yield)
+		for events, err := range act.NewJournal(t.group, logPrefix(v.scope, id), nil, nil, nil).Events(ctx, 0) {
+			if !each(events, err, yield) {
+				return
+			}
+		}
 	}
+}
+
+// each yields events, or the error in their place, and returns whether to go on.
+func each(events []Event, err error, yield func(Event, error) bool) bool {
+	if err != nil {
+		yield(Event{}, err)
+		return false
+	}
+	return !slices.ContainsFunc(events, func(e Event) bool { return !yield(e, nil) })
 }
 
 // Watch yields the events of a run that are kept, from the first on, and follows it until it has ended. With the id ""
@@ -57,11 +71,11 @@ func (v View) Watch(ctx context.Context, id string) iter.Seq2[Event, error] {
 				yield(Event{}, err)
 				return
 			}
-			for e, err := range j.Events(ctx, last) {
-				if !yield(e, err) || err != nil {
+			for events, err := range j.Events(ctx, last) {
+				if !each(events, err, yield) {
 					return
 				}
-				last++
+				last += len(events)
 			}
 			if r.Status.ended() {
 				return

@@ -722,18 +722,18 @@ func TestJournalOfTwoWriters(t *testing.T) {
 	wg.Wait()
 	ctx, j := journal(t, st)
 	n := 0
-	for _, err := range j.Events(ctx, 0) {
+	for events, err := range j.Events(ctx, 0) {
 		require.NoError(t, err)
-		n++
+		n += len(events)
 	}
 	steps, err := j.Steps(ctx, "1/")
 	require.NoError(t, err)
 	require.Equal(t, 200, n)
 	require.Equal(t, 50, steps)
-	for range j.Events(ctx, 199) {
-		n++
+	for events := range j.Events(ctx, 198) {
+		n += len(events)
 	}
-	require.Equal(t, 201, n)
+	require.Equal(t, 202, n)
 }
 
 // asks is what an attempt waits for.

@@ -51,7 +51,7 @@ type Journal struct {
 // NewJournal returns a Journal over the keys of g that begin with prefix, which it fills alone:
 //
 //	s/NAME          a step
-//	e/0000000001    the first Event
+//	e/0000000001    the first Events, those of one commit
 //
 // now is the clock of its events, and of the deadlines of approvals; nil: time.Now. stage, which may be nil, stages into
 // each of its commits, e.g. the condition that the run is still this process's. Its Batch begins where g does, without
@@ -106,9 +106,9 @@ func (j *Journal) steps(ctx context.Context, prefix string) iter.Seq2[record, er
 	return scan[record](ctx, j, store.Range{Prefix: "s/" + prefix})
 }
 
-// Events yields the committed events but for so many, in their order.
-func (j *Journal) Events(ctx context.Context, skip int) iter.Seq2[Event, error] {
-	return scan[Event](ctx, j, store.Range{Prefix: "e/", After: eventKey(skip)})
+// Events yields the committed events, those of one entry at a time, after so many that an earlier call has yielded.
+func (j *Journal) Events(ctx context.Context, skip int) iter.Seq2[[]Event, error] {
+	return scan[[]Event](ctx, j, store.Range{Prefix: "e/", After: eventKey(skip)})
 }
 
 func eventKey(first int) string { return fmt.Sprintf("e/%010d", first) }
@@ -193,13 +193,14 @@ func (j *Journal) put(ctx context.Context, r record, events ...Event) error {
 // where its Group does. onEvent is not told of events.
 func (j *Journal) Stage(ctx context.Context, b *store.Batch, events ...Event) error {
 	j.mu.Lock()
-	noted := slices.Clone(j.noted)
+	noted := len(j.noted)
+	events = slices.Concat(j.noted, events)
 	j.mu.Unlock()
-	return j.number(ctx, b.Sub(j.prefix), len(noted), append(noted, events...))
+	return j.number(ctx, b.Sub(j.prefix), noted, events)
 }
 
 // number stages events, of which so many were noted, in the next places. Where those may have been filled, by another
-// Journal or by what an earlier function of the commit has staged, it looks for them.
+// Journal, it looks for them.
 func (j *Journal) number(ctx context.Context, b *store.Batch, noted int, events []Event) error {
 	if len(events) == 0 {
 		return nil
@@ -209,22 +210,21 @@ func (j *Journal) number(ctx context.Context, b *store.Batch, noted int, events 
 	j.sure = false
 	j.mu.Unlock()
 	if !sure {
-		for _, err := range j.Events(ctx, next-1) {
+		for entry, err := range j.Events(ctx, next-1) {
 			if err != nil {
 				return err
 			}
-			next++
-		}
-		for _, staged := b.Staged(eventKey(next)); staged; _, staged = b.Staged(eventKey(next)) {
-			next++
+			next += len(entry)
 		}
 	}
-	for i, e := range events {
-		if err := codec.Put(b, eventKey(next+i), e, store.Absent); err != nil {
+	for n := 0; len(events) > 0; next, events, n = next+n, events[n:], 0 {
+		for size := 0; n < len(events) && size < maxText; n++ { // an entry has as much, and its last event
+			size += events[n].size()
+		}
+		if err := codec.Put(b, eventKey(next), events[:n], store.Absent); err != nil {
 			return err
 		}
 	}
-	next += len(events)
 	b.After(func(store.Revision) {
 		j.mu.Lock()
 		defer j.mu.Unlock()

@@ -542,9 +542,11 @@ func TestStream(t *testing.T) {
 	watched()
 	require.Empty(t, kinds)
 	var kept []string
-	for e, err := range act.NewJournal(store.NewGroup(st), "", nil, nil, nil).Events(t.Context(), 0) {
+	for events, err := range act.NewJournal(store.NewGroup(st), "", nil, nil, nil).Events(t.Context(), 0) {
 		require.NoError(t, err)
-		kept = append(kept, e.Kind)
+		for _, e := range events {
+			kept = append(kept, e.Kind)
+		}
 	}
 	require.Equal(t, []string{"answer", "approval asked", "ruled", "tool", "answer"}, kept)
 }
