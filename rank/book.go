@@ -57,6 +57,7 @@ type pair struct {
 	key       string
 	rev       store.Revision
 	rec       *record
+	staged    *record  // rec, or one that was staged since
 	sum       *summary // of the ring, while it is as it was
 }
 
@@ -113,8 +114,8 @@ func (b *Book) Stage(ctx context.Context, batch *store.Batch, s Sample) error {
 	}
 	b.mu.Lock()
 	sk, p := b.scope.pair(s.Skill, s.Candidate)
-	rec, cond, err := p.next(batch)
-	added := false
+	cond, err := p.next(batch)
+	rec, added := p.staged, false
 	if err == nil {
 		added, err = rec.observe(sk, &s)
 	}
@@ -131,17 +132,19 @@ func (b *Book) Stage(ctx context.Context, batch *store.Batch, s Sample) error {
 	return err
 }
 
-// next returns a copy of the record to be changed, and the condition on which it may then be written.
-func (p *pair) next(batch *store.Batch) (*record, store.Condition, error) {
+// next makes staged a copy of the record, to be changed, and returns the condition on which it may then be written.
+func (p *pair) next(batch *store.Batch) (c store.Condition, err error) {
 	switch staged, again := batch.Staged(p.key); {
 	case !again:
-		return p.rec.clone(), store.At(p.rev), nil
+		p.staged, c = p.rec.clone(), store.At(p.rev)
 	case staged == nil: // deleted by an earlier step of the same commit, whose condition holds
-		return newRecord(), store.Any, nil
+		p.staged = newRecord()
+	case p.staged != nil && &staged[0] == &p.staged.value[0]:
+		p.staged = p.staged.clone()
 	default:
-		rec, err := decode(staged)
-		return rec, store.Any, err
+		p.staged, err = decode(staged)
 	}
+	return c, err
 }
 
 // entry returns what the ring keeps of the sample.
@@ -223,10 +226,8 @@ func (sc *scope) pair(name, candidate string) (*skill, *pair) {
 }
 
 // nobody is a candidate that was never tried.
-var (
-	nothing = newRecord()
-	nobody  = &pair{rec: nothing, sum: new(summary)}
-)
+var nothing = newRecord()
+var nobody = &pair{rec: nothing, sum: new(summary)}
 
 func (sk *skill) known(candidate string) *pair {
 	if p := sk.pairs[candidate]; p != nil {
@@ -254,7 +255,7 @@ func (b *book) publish(sk *skill, p *pair, rev store.Revision, rec *record) {
 	if p.rec != nothing {
 		spare.Put(p.rec)
 	}
-	p.rev, p.rec, p.sum, sk.fresh = rev, rec, nil, false
+	p.rev, p.rec, p.staged, p.sum, sk.fresh = rev, rec, rec, nil, false
 }
 
 // apply takes in an entry as it stands in the store: at Open, after a conflict, from another process.

@@ -350,10 +350,8 @@ func (t *tally) add(o tally, by int32) {
 	t.Wall, t.In, t.Out = t.Wall+n*o.Wall, t.In+n*o.In, t.Out+n*o.Out
 }
 
-const (
-	hourMillis = int64(time.Hour / time.Millisecond)
-	dayMillis  = 24 * hourMillis
-)
+const hourMillis = int64(time.Hour / time.Millisecond)
+const dayMillis = 24 * hourMillis
 
 // newRecord returns an empty record.
 func newRecord() *record { return &record{value: make([]byte, headAt+headBytes)} }
