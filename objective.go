@@ -136,12 +136,12 @@ func (o *Objective) asks() reason.Case {
 	}
 }
 
-// digest identifies a clean objective, so that a second Run of its ID is known to be the same.
-func (o *Objective) digest() ([]byte, error) {
-	raw, err := codec.Marshal(o)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrObjective, err)
+// encode returns what is stored of a clean objective, and its digest, so that a second Run of its ID is known to be the
+// same.
+func (o *Objective) encode() (raw, digest []byte, err error) {
+	if raw, err = codec.Marshal(*o); err != nil {
+		return nil, nil, fmt.Errorf("%w: %w", ErrObjective, err)
 	}
 	sum := sha256.Sum256(raw)
-	return sum[:16], nil
+	return raw, sum[:16], nil
 }

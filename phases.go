@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strconv"
 	"strings"
@@ -81,7 +80,7 @@ func (t *turn) drive(ctx context.Context) error {
 
 // tooLarge blocks a run whose step cannot be stored: tried again it would be as large.
 func (t *turn) tooLarge(ctx context.Context, why error) error {
-	stored, err := t.agent.load(ctx, t.tenant, t.Scope, t.ID, t.live)
+	stored, err := t.agent.load(ctx, t.tenant, t.Scope, t.ID, t.live, false)
 	if err != nil {
 		return err
 	}
@@ -102,7 +101,7 @@ func (t *turn) step(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		inner, end := t.agent.trace(ctx, string(was), t.ID, slog.String("worker", t.Current.Worker))
+		inner, end := t.agent.trace(ctx, string(was), t.ID, "worker", t.Current.Worker)
 		next, err := phases[was](t, inner)
 		end(err)
 		if err != nil {
@@ -197,9 +196,7 @@ func (t *turn) recall(ctx context.Context) (phase, error) {
 		t.Advice = advice.ID
 	}
 	t.advice = &advice
-	t.stage(func(ctx context.Context, b *store.Batch) error {
-		return put(b, partKey(t.Scope, t.ID, adviceName(a.Advised)), advice, store.Any)
-	})
+	t.keep(adviceName(a.Advised), advice)
 	if n := len(advice.Memories) + len(advice.Warnings); n > 0 {
 		t.event("recalled", "", fmt.Sprintf("%d memories, %d warnings", len(advice.Memories), len(advice.Warnings)))
 	}
@@ -647,9 +644,7 @@ func (t *turn) learn(context.Context) (phase, error) {
 	t.lineage = append(t.lineage, reason.Delivery{Task: task, Output: result.Output})
 	said := &delivered{Task: task, Text: result.Text, Output: result.Output, Sample: sample}
 	t.said = said
-	t.stage(func(_ context.Context, b *store.Batch) error {
-		return put(b, partKey(t.Scope, t.ID, deliveryName(number)), *said, store.Any)
-	})
+	t.keep(deliveryName(number), *said)
 	if a.Next++; a.Next < len(a.Plan) {
 		return assessPhase, nil
 	}

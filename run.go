@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"log/slog"
 	"time"
 
 	"github.com/arc-learn/arc/act"
@@ -84,15 +83,16 @@ func (a *Agent) door(ctx context.Context, o Objective) (Objective, *redact.Sanit
 }
 
 func (a *Agent) run(ctx context.Context, o Objective, tell func(Event)) (*Report, error) {
+	fresh := o.ID == ""
 	o, clean, err := a.door(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	digest, err := o.digest()
+	raw, digest, err := o.encode()
 	if err != nil {
 		return nil, err
 	}
-	return a.with(ctx, o.Scope, o.ID, func(ctx context.Context, t *turn) error {
+	return a.with(ctx, o.Scope, o.ID, fresh, func(ctx context.Context, t *turn) error {
 		t.tell = tell
 		if t.record != nil {
 			if string(t.Digest) != string(digest) {
@@ -103,8 +103,8 @@ func (a *Agent) run(ctx context.Context, o Objective, tell func(Event)) (*Report
 		t.objective, t.clean, t.record = o, clean, newRecord(&o, a.now())
 		t.Digest = digest
 		t.event("begun", "", t.Text)
-		t.stage(func(ctx context.Context, b *store.Batch) error {
-			return put(b, partKey(t.Scope, t.ID, "objective"), o, store.Absent)
+		t.stage(func(_ context.Context, b *store.Batch) error {
+			return putRaw(b, partKey(o.Scope, o.ID, "objective"), raw, nil, store.Any) // the record is absent
 		})
 		return t.drive(ctx)
 	})
@@ -212,9 +212,9 @@ func (a *Agent) sanitizer(ctx context.Context, names []string) (*redact.Sanitize
 }
 
 // with has f work on a run that nobody else works on meanwhile. The turn that f gets has no record if there is no
-// such run.
+// such run, which is known of one that is fresh.
 func (a *Agent) with(
-	ctx context.Context, scope memory.Scope, id string, f func(context.Context, *turn) error,
+	ctx context.Context, scope memory.Scope, id string, fresh bool, f func(context.Context, *turn) error,
 ) (*Report, error) {
 	at, release, err := a.tenants.hold(ctx, scope)
 	if err != nil {
@@ -227,9 +227,9 @@ func (a *Agent) with(
 	}
 	defer a.runs.Done()
 	a.follows()
-	t, err := a.load(ctx, at, scope, id, own)
+	t, err := a.load(ctx, at, scope, id, own, fresh)
 	if err == nil {
-		inner, end := a.trace(ctx, "run", id, slog.String("scope", string(scope)))
+		inner, end := a.trace(ctx, "run", id, "scope", string(scope))
 		err = f(inner, t)
 		end(err)
 	}
@@ -361,14 +361,19 @@ func (a *Agent) free(ctx context.Context, key string, cause error) error {
 }
 
 // load returns a turn of a run, without a record if there is none.
-func (a *Agent) load(ctx context.Context, at *tenant, scope memory.Scope, id string, own *live) (*turn, error) {
+func (a *Agent) load(
+	ctx context.Context, at *tenant, scope memory.Scope, id string, own *live, fresh bool,
+) (*turn, error) {
 	t := &turn{agent: a, tenant: at, live: own, key: recordKey(scope, id), name: runKey(scope, id)}
 	mine := func(b *store.Batch) error {
 		return b.Check(t.key, store.At(store.Revision(own.rev.Load())))
 	}
 	t.journal = act.NewJournal(at.group, logPrefix(scope, id), a.opts.Now, mine, func(e Event) { a.told(t, e) })
 	st := at.group.Store()
-	r, rev, err := load[record](ctx, st, t.key)
+	r, rev, err := (*record)(nil), store.Revision(0), store.ErrNotFound
+	if !fresh {
+		r, rev, err = load[record](ctx, st, t.key)
+	}
 	if missing(err) {
 		t.journal.Fresh()
 		return t, nil

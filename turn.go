@@ -8,6 +8,7 @@ import (
 
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/internal/call"
+	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory/identity"
@@ -62,13 +63,13 @@ func (t *turn) observe(ctx context.Context) {
 	}
 }
 
-// trace begins a span of the host's, of a run.
-func (a *Agent) trace(ctx context.Context, name, run string, more ...slog.Attr) (context.Context, func(error)) {
+// trace begins a span of the host's, of a run, with one more attribute if that has a name.
+func (a *Agent) trace(ctx context.Context, name, run, more, value string) (context.Context, func(error)) {
 	if a.opts.Trace == nil {
 		return ctx, func(error) {}
 	}
 	inner, end := ctx, func(error) {}
-	attrs := append([]slog.Attr{slog.String("run", run)}, more...)
+	attrs := []slog.Attr{slog.String("run", run), slog.String(more, value)}[:1+min(len(more), 1)]
 	a.hook("Trace", func() {
 		if c, f := a.opts.Trace(ctx, "arc."+name, attrs...); c != nil && f != nil {
 			inner, end = c, f
@@ -101,9 +102,16 @@ func (t *turn) stage(f func(ctx context.Context, b *store.Batch) error) {
 	t.staged = append(t.staged, f)
 }
 
+// keep stages a part of the run. It is encoded at once, since one staging holds all others of a tenant.
+func (t *turn) keep(name string, v any) {
+	key := partKey(t.Scope, t.ID, name)
+	raw, err := codec.Marshal(v)
+	t.stage(func(_ context.Context, b *store.Batch) error { return putRaw(b, key, raw, err, store.Any) })
+}
+
 // commit stores the step: the run, what it has learned, its events and when it is due.
 func (t *turn) commit(ctx context.Context) (err error) {
-	ctx, end := t.agent.trace(ctx, "commit", t.ID)
+	ctx, end := t.agent.trace(ctx, "commit", t.ID, "", "")
 	defer func() { end(err) }()
 	t.Due, t.Process, t.Left = t.whenDue(), t.agent.process.name, false
 	due := t.due
@@ -112,6 +120,7 @@ func (t *turn) commit(ctx context.Context) (err error) {
 	} else if due == "" || !t.Due.Equal(t.dueAt) {
 		due = dueKey(t.Due, t.Scope, t.ID)
 	}
+	raw, unfit := codec.Marshal(*t.record)
 	var rev store.Revision
 	before, spent := len(t.events), t.spent()
 	err = t.tenant.whole.Update(ctx, func(b *store.Batch) error {
@@ -140,7 +149,7 @@ func (t *turn) commit(ctx context.Context) (err error) {
 			rev = r
 			t.agent.note(t.name)
 		})
-		return put(part, t.key, *t.record, store.At(t.rev))
+		return putRaw(part, t.key, raw, unfit, store.At(t.rev))
 	})
 	if err != nil {
 		t.agent.note(t.name) // it may be committed all the same
