@@ -601,6 +601,20 @@ func TestSubgoal(t *testing.T) {
 	require.Equal(t, arc.Delivered, got.Status)
 }
 
+// A reasoner that makes a subgoal of each step does not go on for ever.
+func TestSubgoalUponSubgoal(t *testing.T) {
+	n := 0
+	r := &arctest.Reasoner{Decision: func(b *reason.Brief) (*reason.Decision, error) {
+		if n++; len(b.Goals) > 0 {
+			return arctest.Plan("", task("reach it", "")), nil
+		}
+		return &reason.Decision{Impasse: "no_approach", Subgoal: fmt.Sprint("first see to number ", n)}, nil
+	}}
+	a, _ := agent(t, nil, arc.Host{Reasoner: r, Workers: []act.Worker{(&arctest.Worker{}).As("ann")}}, nil)
+	require.Equal(t, arc.Asking, run(t, a, arc.Objective{Text: "pay the bill"}).Status)
+	require.Less(t, n, 50)
+}
+
 func TestOnceIsNotMadeAgain(t *testing.T) {
 	began := make(chan bool, 1)
 	a, _ := agent(t, nil, arc.Host{Workers: []act.Worker{stuck(began)}}, nil)

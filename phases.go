@@ -294,7 +294,7 @@ func (t *turn) reason(ctx context.Context) (phase, error) {
 	case len(own.Questions) > 0:
 		t.Questions, t.Back = own.Questions, reasonPhase
 		return askPhase, nil
-	case own.Impasse != "" && own.Subgoal != "" && len(t.Aims) < maxAims:
+	case own.Impasse != "" && own.Subgoal != "" && len(t.Aims) < maxAims && t.Advices < maxAdvised:
 		t.event("subgoal", own.Impasse, own.Subgoal)
 		t.Aims = append(t.Aims, aim{Text: own.Subgoal})
 		t.advice = nil

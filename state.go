@@ -14,10 +14,11 @@ import (
 
 // Bounds of what a run's record holds.
 const (
-	maxTasks  = 64 // of a plan
-	maxAims   = 4  // an objective, and subgoals in subgoals
-	maxFailed = 32 // failures of a run that the next decision sees; the oldest go first
-	maxTold   = 2 << 10
+	maxTasks   = 64 // of a plan
+	maxAims    = 4  // an objective, and subgoals in subgoals
+	maxAdvised = 16 // objectives and subgoals of a run: one that reaches subgoal upon subgoal asks a person
+	maxFailed  = 32 // failures of a run that the next decision sees; the oldest go first
+	maxTold    = 2 << 10
 )
 
 // record is a run as stored: what the next step needs. What happened is in the run's journal; the objective, the
