@@ -107,7 +107,11 @@ func (c *Case) Use(name string, inputs json.RawMessage) (*Plan, error) {
 		if len(call.Inputs) == 0 {
 			continue
 		}
-		if out.Calls[i].Inputs, err = schema.Canonical(json.RawMessage(fill.Replace(string(call.Inputs)))); err != nil {
+		raw, err := schema.Canonical(call.Inputs) // as the parameters are written
+		if err == nil {
+			out.Calls[i].Inputs, err = schema.Canonical(json.RawMessage(fill.Replace(string(raw))))
+		}
+		if err != nil {
 			return nil, fmt.Errorf("the inputs of %s: %w", call.Name, err)
 		}
 	}
