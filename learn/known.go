@@ -18,8 +18,8 @@ var braced = regexp.MustCompile(`\{([^{}]+)\}`)
 
 // Known returns what a scope has learned, for a person: its plans, in a Lessons scope also those that the scopes below
 // it share, and its warnings. A suggestion has the ID that [Layer.Edit] takes, and as Name the words of its cases; it
-// differs by why it does not fire for any of them, and by nothing if it does. One whose deliveries do not count any more
-// has no calls.
+// differs by why it does not fire for any of them, and by nothing if it does, whatever Rules are new: Before looks at those.
+// One whose deliveries do not count any more has no calls.
 func (l *Layer) Known(ctx context.Context, scope memory.Scope) (k reason.Known, err error) {
 	st, scope := l.group.Store(), cmp.Or(scope, "_")
 	err = scan(ctx, st, scope, planKind, func(key string, _ store.Entry, r *record) error {
@@ -61,7 +61,10 @@ func (p *plan) known(scope memory.Scope, id string, r *record, all []*plan) reas
 func (l *Layer) Edit(ctx context.Context, scope memory.Scope, id string, calls []reason.PlanCall, retired bool) (changed bool, err error) {
 	key, of, _ := strings.Cut(id, "/")
 	scope = cmp.Or(scope, "_")
-	if err := cmp.Or(scope.Check(), store.CheckID(key)); err != nil {
+	if l.clean != nil {
+		calls, err = cleaned(l.clean, calls)
+	}
+	if err := cmp.Or(err, scope.Check(), store.CheckID(key)); err != nil {
 		return false, fmt.Errorf("learn: %w", err)
 	}
 	for _, c := range calls {
@@ -81,7 +84,7 @@ func (l *Layer) Edit(ctx context.Context, scope memory.Scope, id string, calls [
 			p := r.of(of) // its deliveries stay where they are
 			changed, p.Retired = p.Retired != retired, retired
 			if !retired && calls != nil && !samePlan(p.Edit, calls) {
-				p.Edit, p.Edited, changed = calls, l.now(), true
+				p.Edit, p.Until, changed = calls, l.now(), true
 			}
 			return changed, nil
 		})

@@ -230,10 +230,7 @@ func (l *Layer) Why(ctx context.Context, c Case) (string, error) {
 
 // scopesOf are the scopes that a case has plans from: its own, and that of its Lessons.
 func scopesOf(c *Case) []memory.Scope {
-	if c.Lessons == c.Scope {
-		return []memory.Scope{c.Scope}
-	}
-	return []memory.Scope{c.Scope, c.Lessons}
+	return slices.Compact([]memory.Scope{c.Scope, c.Lessons})
 }
 
 // Maintain deletes what is kept of outcomes for longer than a time, at least 90 days, after which no verdict corrects

@@ -267,6 +267,32 @@ func TestWrongVerdictStopsAPlan(t *testing.T) {
 	require.ErrorIs(t, err, store.ErrNotFound)
 }
 
+// What was found wrong stays so, however many deliveries and plans follow: the record of the case itself has it still.
+func TestWrongVerdictIsKept(t *testing.T) {
+	for _, names := range []string{"a", "bcde"} { // of the plans that follow
+		b := open(t, acme(learn.Options{}))
+		made := func(c learn.Case, p *reason.Plan) (a learn.Advice) { // by a model, also where it fires
+			a = b.before(c)
+			a.Fires = nil
+			b.after(a, learn.Outcome{Verdict: learn.Delivered, Plan: p})
+			return a
+		}
+		c, _ := refund("acme", "SO-101")
+		wrong, id := plan("a", `{"id":"SO-101","memo":"twice"}`), ""
+		for range 3 {
+			id = made(c, wrong).ID
+		}
+		require.Equal(t, wrong, b.before(c).Fires)
+		_, err := b.Judge(t.Context(), "acme", id, learn.Failed, "no")
+		require.NoError(t, err)
+		for i := range 8 {
+			later, _ := refund("acme", fmt.Sprint("Q/", i))
+			made(later, plan(names[i%len(names):][:1], fmt.Sprintf(`{"id":"Q/%d","memo":"try %d"}`, i, i)))
+			require.Nil(t, b.before(c).Fires, "%s %d", names, i)
+		}
+	}
+}
+
 // A wrong verdict in one scope stops the plan in all that share it, also where IDs are equal and many more follow.
 func TestWrongVerdictStopsWhatIsShared(t *testing.T) {
 	b := open(t, acme(learn.Options{}))
@@ -947,6 +973,10 @@ func TestNoSecretIsKept(t *testing.T) {
 		if i == 2 {
 			_, err = l.Judge(t.Context(), "acme", a.ID, learn.Failed, s)
 			require.NoError(t, err)
+			k, err := l.Known(t.Context(), "acme")
+			require.NoError(t, err)
+			_, err = l.Edit(t.Context(), "acme", k.Suggestions[0].ID, []reason.PlanCall{{Name: s, Inputs: in, Text: s}}, false)
+			require.NoError(t, err)
 		}
 	}
 	n := 0
@@ -1101,16 +1131,20 @@ func TestRetiredAndApart(t *testing.T) {
 	k, err := b.Known(t.Context(), "acme")
 	require.NoError(t, err)
 	id := k.Suggestions[0].ID
-	_, err = b.Edit(t.Context(), "acme", id, plan("refund", `{"id":"{order}","x":1}`).Calls, false)
+	_, err = b.Edit(t.Context(), "acme", id, plan("refund", `{"id":"\u007border}","x":1}`).Calls, false)
 	require.NoError(t, err)
 	c, _ := refund("acme/a", "SO-109")
 	c.Lessons = "acme"
-	require.Len(t, b.before(c).Suggestions, 1)
+	a := b.before(c)
+	require.Len(t, a.Suggestions, 1)
+	used, err := a.Use("plan 1", nil)
+	require.NoError(t, err)
+	require.Equal(t, plan("refund", `{"id":"SO-109","x":1}`), used)
 	_, err = b.Edit(t.Context(), "acme/a", id, nil, true)
 	require.NoError(t, err)
 	require.Empty(t, b.before(c).Suggestions)
 
 	b.deliver(learn.Case{Text: "refund Marta Stein", Inputs: json.RawMessage{}}, plan("refund", `{}`))
-	a := b.before(learn.Case{Scope: "acme/cases", Text: "refund Stein", Inputs: json.RawMessage{}})
+	a = b.before(learn.Case{Scope: "acme/cases", Text: "refund Stein", Inputs: json.RawMessage{}})
 	require.NotContains(t, a.Prompt(), "Marta")
 }

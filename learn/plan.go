@@ -47,7 +47,7 @@ type plan struct {
 	ID                string
 	Retired           bool // by a person
 	Edit              []reason.PlanCall
-	Edited            time.Time // what was delivered until then counts no more
+	Until             time.Time // a person has changed it, or found it wrong: what was delivered until then counts no more
 	Delivered, Failed int
 	Last              time.Time
 	Rules             []string // digests of the rules that its last deliberation knew
@@ -157,10 +157,14 @@ func (r *record) add(id string, d *delivery) *plan {
 	p := r.of(id)
 	p.Deliveries = append(p.Deliveries, d)
 	slices.SortStableFunc(p.Deliveries, func(a, b *delivery) int { return a.At.Compare(b.At) })
-	p.Deliveries = p.Deliveries[max(0, len(p.Deliveries)-maxDeliveries):]
+	for ; len(p.Deliveries) > maxDeliveries; p.Deliveries = p.Deliveries[1:] {
+		if o := p.Deliveries[0]; o.Wrong && o.At.After(p.Until) {
+			p.Until = o.At // the cases' own records keep longer what was delivered
+		}
+	}
 	slices.SortStableFunc(r.Plans, func(a, b *plan) int { return cmp.Compare(b.worth(), a.worth()) })
 	for i := len(r.Plans) - 1; i >= 0 && len(r.Plans) > maxPlans; i-- {
-		if o := r.Plans[i]; o != p && !o.Retired && o.Edit == nil {
+		if until, _ := r.until(r.Plans[i].ID); r.Plans[i] != p && until.IsZero() {
 			r.Plans = slices.Delete(r.Plans, i, i+1)
 		}
 	}
@@ -293,7 +297,7 @@ func (r *record) until(id string) (at time.Time, why string) {
 	case p.Retired:
 		return time.Unix(1<<40, 0), "a person has retired it"
 	}
-	at, why = p.Edited, "a person has changed it"
+	at, why = p.Until, "a person has changed it, or found it wrong"
 	for _, d := range p.Deliveries {
 		if d.Wrong && d.At.After(at) {
 			at, why = d.At, "a delivery of it was wrong"
