@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -94,6 +95,8 @@ func newMatch(of []*delivery, now *shape) *match {
 	return m
 }
 
+var days = regexp.MustCompile(`\d{4}[-/]\d\d[-/]\d\d`)
+
 // fire returns the plan of two deliveries for the case at hand, or why it must not run. Among are all deliveries of
 // the plan: a number may lie between any of them, and a value may be any of theirs.
 func fire(a, b *delivery, now *shape, among []*delivery) (calls []reason.PlanCall, why string) {
@@ -106,6 +109,10 @@ func fire(a, b *delivery, now *shape, among []*delivery) (calls []reason.PlanCal
 	calls, why = m.calls(func(_ string, _, out any, _, why string) (any, string) { return out, why })
 	if why = cmp.Or(why, m.wrong(among)); why != "" {
 		return nil, why
+	}
+	unsaid := func(day string) bool { return !strings.Contains(a.Text+string(a.Inputs), day) }
+	if slices.ContainsFunc(days.FindAllString(m.rest.String(), -1), unsaid) { // of «tomorrow», twice in a day
+		return nil, "a call has a day that the case did not say, as if it had been worked out"
 	}
 	for i := range calls { // the words of tasks go along only where all that they say is bound
 		text := func(d *delivery) made { return made{leaf{v: d.Calls[i].Text}, split(d.Calls[i].Text, d.in)} }
@@ -262,18 +269,16 @@ func (v *value) formed(former []any) string {
 	return ""
 }
 
-// near accepts a number that lies between the former ones; or, where none of them is below 0, that has as many digits as
-// one of them, and is at most twice the largest and at least half the smallest.
-func near(now json.Number, former []any) bool {
+// near accepts a number that lies between the former ones; or is at most half as large again as the largest, and at
+// least two thirds of the smallest.
+func near(now any, former []any) bool {
 	f, ok := float(now)
-	low, high, digits := math.Inf(1), math.Inf(-1), false
+	low, high := math.Inf(1), math.Inf(-1)
 	for _, was := range former {
 		g, ok2 := float(was)
 		low, high, ok = min(low, g), max(high, g), ok && ok2
-		digits = digits || whole(was) == whole(now)
 	}
-	between := low <= f && f <= high
-	return ok && (between || digits && low >= 0 && f > 0 && f <= 2*high && 2*f >= low)
+	return ok && (low <= f && f <= high || 2*f <= 3*high && 3*f >= 2*low)
 }
 
 // built reports whether a string is built as both deliveries were. It brings no sign of a shell, a query or a path that
@@ -306,7 +311,7 @@ func (v *value) built(s string, former []any) bool {
 	for _, r := range [][]string{x, y, now} {
 		slices.Reverse(r)
 	}
-	return begins && common(x, now) >= common(x, y) && strings.TrimSpace(s) != "" && 5*utf8.RuneCountInString(s) <= 6*longest
+	return begins && common(x, now) >= common(x, y) && 5*utf8.RuneCountInString(s) <= 6*longest
 }
 
 // kinds is how a string is built: its signs, and where it has letters and digits.
@@ -333,8 +338,6 @@ func relation(v, w any) string {
 	f, number := float(v)
 	g, number2 := float(w)
 	switch {
-	case x == "" || y == "" || typeOf(v) != typeOf(w):
-		return ""
 	case x == y:
 		return "equal"
 	case number && number2:
@@ -347,15 +350,8 @@ func relation(v, w any) string {
 	return "other"
 }
 
-// float is a number's value. One with an exponent has none: its digits do not say how large it is.
 func float(v any) (float64, bool) {
 	n, _ := v.(json.Number)
 	f, err := n.Float64()
-	return f, err == nil && !strings.ContainsAny(n.String(), "eE")
-}
-
-// whole counts the digits before a number's point.
-func whole(v any) int {
-	s, _, _ := strings.Cut(strings.TrimPrefix(word(v), "-"), ".")
-	return len(s)
+	return f, err == nil
 }

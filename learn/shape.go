@@ -14,6 +14,7 @@ import (
 
 	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/internal/schema"
+	"github.com/arc-learn/arc/internal/text"
 )
 
 // maxValues is the bound of a case's inputs, since each value is compared with each. A case beyond it has no plan.
@@ -127,11 +128,8 @@ func holds(s, w string) bool {
 // joined reports whether two runes side by side are of one word or number. Scripts without spaces have no ends of
 // words to see.
 func joined(r, s rune) bool {
-	return class(r) != sign && class(s) != sign && !unicode.In(r, unspaced...) && !unicode.In(s, unspaced...)
+	return class(r) != sign && class(s) != sign && !unicode.In(r, text.Spaceless...) && !unicode.In(s, text.Spaceless...)
 }
-
-var unspaced = []*unicode.RangeTable{unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao,
-	unicode.Khmer, unicode.Myanmar}
 
 // The classes of runes.
 const (

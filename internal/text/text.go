@@ -102,7 +102,7 @@ func (l *Lexicon) Append(dst []uint32, s string) []uint32 {
 			if sign = ""; starts(w, unicode.So) {
 				dst = append(dst, l.Number(Term{Text: plainEmoji(w)}))
 			}
-		case starts(w, spaceless...):
+		case starts(w, Spaceless...):
 			w = norm.NFC.String(w)
 			if sign != "" {
 				dst = append(dst, l.Number(Term{Text: sign + w}))
@@ -125,8 +125,8 @@ func (l *Lexicon) Append(dst []uint32, s string) []uint32 {
 	return dst
 }
 
-// spaceless are scripts that do not part words by spaces.
-var spaceless = []*unicode.RangeTable{unicode.Han, unicode.Hiragana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar}
+// Spaceless are scripts that do not part words by spaces.
+var Spaceless = []*unicode.RangeTable{unicode.Han, unicode.Hiragana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar}
 
 // withSigns returns the word s[start:end] with the signs that belong to it: "C++", "C#", ".NET".
 func withSigns(s string, start, end int) string {
