@@ -789,6 +789,38 @@ func TestFreeText(t *testing.T) {
 	}
 }
 
+// A word that stands in the text alone is no parameter, however often other words have stood there: nobody has said that
+// it names something, and «it», «all» and «nobody» stand where a name stands. The plan is suggested.
+func TestTextAloneIsSuggested(t *testing.T) {
+	for _, k := range []struct {
+		text, call string
+		names, now []string
+	}{
+		{"scale %s up to 6 replicas", `{"n":6,"service":%q}`, []string{"checkout", "images", "search", "auth"}, []string{"mailer", "it", "all", "ALL", "both", "nothing"}},
+		{"tell %s about the party", `{"of":"party","to":%q}`, []string{"anna", "bob", "carla", "dave"}, []string{"eve", "me", "them", "nobody", "EVERYONE"}},
+		{"turn the lamp %s", `{"lamp":%q}`, []string{"on", "off", "red", "blue"}, []string{"up", "green", "over"}},
+		{"Schicke den Bericht an %s", `{"to":%q}`, []string{"Anna", "Bernd", "Carla", "Dirk"}, []string{"Emil", "Alle", "Sie", "mich"}},
+		{"move call-7 to %s", `{"day":%q}`, []string{"monday", "friday", "sunday", "tuesday"}, []string{"today", "never", "spam"}},
+		{"%s: book the room", `{"room":%q}`, []string{"Ada", "Bob", "Cid", "Dan"}, []string{"Eve", "Hey", "NB"}},
+		{"pay inv-%s now", `{"invoice":%q}`, []string{"20", "35", "44", "46"}, []string{"47", "4x"}},
+		{"add %s to the list", `{"item":%q}`, []string{"milk", "tea", "rice", "salt"}, []string{"nothing", "everything", "more"}},
+	} {
+		b := open(t, acme(learn.Options{}))
+		for range 2 {
+			for _, name := range k.names {
+				b.deliver(learn.Case{Text: fmt.Sprintf(k.text, name)}, plan("do", fmt.Sprintf(k.call, name)))
+			}
+		}
+		for _, name := range k.now {
+			a := b.before(learn.Case{Text: fmt.Sprintf(k.text, name)})
+			require.Nil(t, a.Fires, "%s: %s", k.text, name)
+			require.Equal(t, "do", a.Suggestions[0].Calls[0].Name, k.text)
+		}
+		again := b.before(learn.Case{Text: fmt.Sprintf(k.text, k.names[0])})
+		require.Equal(t, plan("do", fmt.Sprintf(k.call, k.names[0])), again.Fires, "the very words are the same case")
+	}
+}
+
 func summary(p *reason.Plan) (s string) {
 	for _, c := range p.Calls {
 		s += c.Name + " "
