@@ -18,7 +18,7 @@ func (b *Bank) setApart(question string, fs []found, best float64) {
 	const most = 32
 	var oldest *found
 	for i := range fs {
-		if f := &fs[i]; f.near && f.ratio == best && f.r.is(Fact) && (oldest == nil || f.r.said() < oldest.r.said()) {
+		if f := &fs[i]; f.near && f.ratio == best && f.r.is(Fact) && (oldest == nil || f.r.later(oldest.r) < 0) {
 			oldest = f
 		}
 	}

@@ -159,6 +159,9 @@ func (b *Bank) apply(e store.Entry) error {
 		b.take(scope, nil, r)
 	case kind == vectorKind && e.Deleted:
 		delete(b.early, e.Key)
+		if t := b.In(scope).table(); t != nil {
+			t.setVector(ID(id), nil)
+		}
 	case kind == vectorKind:
 		return b.applyVector(scope, ID(id), e)
 	}

@@ -38,9 +38,13 @@ func (s Space) Update(ctx context.Context, id ID, f func(*Record) error) error {
 			if again = err == nil && rev != was; err != nil || again {
 				return err
 			}
+			was := now.text()
 			now.setDraft(&out.Draft, now.own())
 			now.Archived = out.Archived
-			return s.put(b, now, rev)
+			if now.text() != was {
+				err = b.Delete(s.scope.Key(vectorKind, string(now.id)), store.Any)
+			}
+			return cmp.Or(err, s.put(b, now, rev))
 		})
 		if err != nil {
 			return err

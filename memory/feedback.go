@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"hash/fnv"
 	"maps"
 	"slices"
@@ -35,42 +36,37 @@ const maxFeedback, maxUses, maxSituations = 1000, 10, 32
 // Feedback moves the counters of memories that a task was shown: Helped of those that it utilized, Failed of the
 // others where it is known what was utilized, Misled of those that misled. What helped leaves the archive.
 func (s Space) Feedback(ctx context.Context, f Feedback) error {
-	return s.update(ctx, func(b *store.Batch) error { return s.stageFeedback(ctx, b, &f) })
-}
-
-func (s Space) stageFeedback(ctx context.Context, b *store.Batch, f *Feedback) error {
-	err := cmp.Or(s.scope.Check(), store.CheckID(f.Key), store.Limit("shown", len(f.Shown), maxFeedback),
+	err := cmp.Or(store.CheckID(f.Key), store.Limit("shown", len(f.Shown), maxFeedback),
 		store.Limit("misled", len(f.Misled), maxFeedback), store.Limit("situation", len(f.Situation), MaxText))
 	if err != nil {
-		return err
+		return fmt.Errorf("memory: feedback: %w", err)
 	}
 	key := s.scope.Key(feedbackKind, hashed(f.Key))
-	old, c, err := codec.Load[marker](ctx, b, key)
-	if err != nil {
-		return err
-	}
-	n := marker{At: s.b.o.Now().UnixMicro(), Situation: hashOf(f.Situation), Effects: f.effects()}
-	if n.At-old.At > markersLast.Microseconds() {
-		old = marker{}
-	}
-	if len(n.Effects)+len(old.Effects) == 0 {
-		return nil
-	}
-	all := maps.Clone(n.Effects)
-	maps.Copy(all, old.Effects)
-	for _, id := range slices.Sorted(maps.Keys(all)) {
-		err := s.edit(ctx, b, id, func(r *record) (bool, error) {
-			m, is := r.own(), n.Effects[id]
-			m.count(old.Effects[id], old.Situation, -1, old.At)
-			m.count(is, n.Situation, 1, n.At)
-			r.Archived = r.Archived && is != helped
-			return true, nil
-		})
-		if err != nil && !errors.Is(err, store.ErrNotFound) {
+	return s.update(ctx, func(b *store.Batch) error {
+		old, c, err := codec.Load[marker](ctx, b, key)
+		n := marker{At: s.b.o.Now().UnixMicro(), Situation: hashOf(f.Situation), Effects: f.effects()}
+		if n.At-old.At > markersLast.Microseconds() {
+			old = marker{}
+		}
+		all := maps.Clone(n.Effects)
+		maps.Copy(all, old.Effects)
+		if err != nil || len(all) == 0 {
 			return err
 		}
-	}
-	return codec.Put(b, key, n, c)
+		for _, id := range slices.Sorted(maps.Keys(all)) {
+			err := s.edit(ctx, b, id, func(r *record) (bool, error) {
+				m, is := r.own(), n.Effects[id]
+				m.count(old.Effects[id], old.Situation, -1, old.At)
+				m.count(is, n.Situation, 1, n.At)
+				r.Archived = r.Archived && is != helped
+				return true, nil
+			})
+			if err != nil && !errors.Is(err, store.ErrNotFound) {
+				return err
+			}
+		}
+		return codec.Put(b, key, n, c)
+	})
 }
 
 // effects returns what f says of which records.

@@ -179,3 +179,108 @@ func TestModel(t *testing.T) {
 		})
 	})
 }
+
+// TestBanksAgree makes random calls to two Banks that share a store and seldom read what the other has written, and
+// compares what they tell with what a Bank tells that is opened then.
+func TestBanksAgree(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(rt *rapid.T) {
+		c := &clock{day0}
+		st := store.NewMem()
+		open := func() *memory.Bank {
+			b, err := memory.Open(t.Context(), st, &memory.Options{Now: func() time.Time { c.add(time.Second); return c.Now() }})
+			require.NoError(rt, err)
+			return b
+		}
+		banks := []*memory.Bank{open(), open()}
+		var known []memory.ID
+		words := []string{"lint", "deploy", "orders", "before", "after"}
+		id := func(rt *rapid.T) memory.ID { return rapid.SampledFrom(append(known, "none")).Draw(rt, "id") }
+		sp := func(rt *rapid.T) memory.Space { return banks[rapid.IntRange(0, 1).Draw(rt, "bank")].In("a") }
+		draft := func(rt *rapid.T) memory.Draft {
+			d := memory.Draft{Kind: rapid.SampledFrom([]memory.Kind{memory.Fact, memory.Rule, memory.Episode}).Draw(rt, "kind"),
+				Content: strings.Join(rapid.SliceOfN(rapid.SampledFrom(words), 1, 2).Draw(rt, "w"), " "),
+				Thread:  rapid.SampledFrom([]string{"", "t"}).Draw(rt, "t"), Slot: rapid.SampledFrom([]string{"", "s"}).Draw(rt, "s"),
+				Key: rapid.SampledFrom([]string{"", "", "k1", "k2"}).Draw(rt, "k"), At: day0.Add(time.Duration(rapid.IntRange(0, 9).Draw(rt, "at")) * time.Hour),
+				Supersedes: rapid.SliceOfN(rapid.Custom(id), 0, 1).Draw(rt, "over"),
+				Source:     memory.Source{Origin: rapid.SampledFrom([]memory.Origin{memory.Host, memory.Web, memory.Derived}).Draw(rt, "o"), Ref: rapid.SampledFrom([]string{"r1", "r2"}).Draw(rt, "r")}}
+			if rapid.Bool().Draw(rt, "v") {
+				d.Vector = []float32{1, float32(len(d.Content))}
+			}
+			return d
+		}
+		rt.Repeat(map[string]func(*rapid.T){
+			"remember": func(rt *rapid.T) {
+				r, err := sp(rt).RememberAll(t.Context(), rapid.SliceOfN(rapid.Custom(draft), 1, 3).Draw(rt, "ds"))
+				require.NoError(rt, err)
+				for _, x := range r {
+					known = append(known, x.ID)
+				}
+			},
+			"feedback": func(rt *rapid.T) {
+				a, b := id(rt), id(rt)
+				require.NoError(rt, sp(rt).Feedback(t.Context(), memory.Feedback{Key: fmt.Sprint(rapid.IntRange(0, 3).Draw(rt, "key")), Shown: []memory.ID{a, b}, Utilized: []memory.ID{a}, Situation: "x"}))
+			},
+			"update": func(rt *rapid.T) {
+				_ = sp(rt).Update(t.Context(), id(rt), func(r *memory.Record) error {
+					r.Content, r.Thread = rapid.SampledFrom(words).Draw(rt, "c"), rapid.SampledFrom([]string{"", "t"}).Draw(rt, "t")
+					return nil
+				})
+			},
+			"merge":       func(rt *rapid.T) { _ = sp(rt).Merge(t.Context(), id(rt), id(rt), id(rt)) },
+			"forget":      func(rt *rapid.T) { _ = sp(rt).Forget(t.Context(), id(rt)) },
+			"archive":     func(rt *rapid.T) { _ = sp(rt).Archive(t.Context(), id(rt), rapid.Bool().Draw(rt, "a")) },
+			"trust":       func(rt *rapid.T) { _ = sp(rt).Trust(t.Context(), id(rt)) },
+			"supersede":   func(rt *rapid.T) { _ = sp(rt).Supersede(t.Context(), id(rt), id(rt)) },
+			"unsupersede": func(rt *rapid.T) { _ = sp(rt).Supersede(t.Context(), id(rt), "") },
+			"revoke": func(rt *rapid.T) {
+				_, err := sp(rt).Revoke(t.Context(), memory.Source{Ref: "r1"})
+				require.NoError(rt, err)
+			},
+			"consolidate": func(rt *rapid.T) { _, _, err := sp(rt).Consolidate(t.Context()); require.NoError(rt, err) },
+			"erase": func(rt *rapid.T) {
+				if rapid.IntRange(0, 5).Draw(rt, "e") == 0 {
+					require.NoError(rt, sp(rt).Erase(t.Context()))
+				}
+			},
+			"decay": func(rt *rapid.T) {
+				c.add(100 * 24 * time.Hour)
+				_, err := sp(rt).Decay(t.Context())
+				require.NoError(rt, err)
+			},
+			"refresh": func(rt *rapid.T) { require.NoError(rt, banks[0].Refresh(t.Context())) },
+			"same": func(rt *rapid.T) {
+				c.add(time.Minute)
+				var all []string
+				now := c.now
+				for _, b := range append(banks, open()) {
+					c.now = now
+					require.NoError(rt, b.Refresh(t.Context()))
+					var s strings.Builder
+					for r, err := range b.In("a").All(t.Context()) {
+						require.NoError(rt, err)
+						fmt.Fprintf(&s, "%+v\n", r)
+						g, err := b.In("a").Get(t.Context(), r.ID)
+						require.NoError(rt, err)
+						require.Equal(rt, r, g)
+					}
+					c.now = now
+					for _, q := range []memory.Query{{Text: "lint deploy"}, {Text: "orders", Archived: true, K: 30}, {Vector: []float32{1, 5}}, {Text: "lint", Vector: []float32{1, 9}}, {}} {
+						hs, err := b.In("a").Recall(t.Context(), q)
+						require.NoError(rt, err)
+						for _, h := range hs {
+							fmt.Fprintf(&s, "%s %.4f %v\n", h.ID, h.Score, h.Superseded)
+						}
+					}
+					l, _ := b.In("a").Latest(t.Context(), "t", 5)
+					for _, r := range l {
+						fmt.Fprintln(&s, r.ID)
+					}
+					all = append(all, s.String())
+				}
+				require.Equal(rt, all[2], all[0], "who wrote and followed has what who opens has")
+				require.Equal(rt, all[2], all[1])
+			},
+		})
+	})
+}

@@ -319,7 +319,8 @@ func (t *table) search(fs []found, a *ask) []found {
 	return append(fs[:first], t.giveWay(fs[first:], a)...)
 }
 
-// giveWay puts what holds into the place of what is superseded.
+// giveWay puts what holds into the place of what is superseded. Of several that matched as well it keeps what holds
+// itself, or else the latest, whatever their rows.
 func (t *table) giveWay(fs []found, a *ask) []found {
 	at := map[*record]int{}
 	out := fs[:0]
@@ -332,8 +333,8 @@ func (t *table) giveWay(fs []found, a *ask) []found {
 		if i, ok := at[f.r]; !ok {
 			at[f.r] = len(out)
 			out = append(out, f)
-		} else if f.ratio > out[i].ratio {
-			out[i] = f
+		} else if o := &out[i]; f.ratio > o.ratio || f.ratio == o.ratio && o.old != nil && (f.old == nil || f.old.later(o.old) > 0) {
+			*o = f
 		}
 	}
 	return out

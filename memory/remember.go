@@ -80,16 +80,13 @@ func (s Space) RememberAll(ctx context.Context, ds []Draft) ([]Record, error) {
 				}
 				s.b.take(s.scope, terms, added...)
 			})
-			for i, p := range ps[:n] {
-				r, isNew, err := s.stage(ctx, b, p)
-				if err != nil {
-					return err
-				}
-				if is[i] = r; isNew {
-					added = append(added, r)
+			for i := 0; i < n && err == nil; i++ {
+				var isNew bool
+				if is[i], isNew, err = s.stage(ctx, b, ps[i]); isNew {
+					added = append(added, is[i])
 				}
 			}
-			return nil
+			return err
 		})
 		if err != nil {
 			return out, err

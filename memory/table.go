@@ -132,13 +132,17 @@ func (t *table) takeOut(old *record, terms *index.Terms, sameText bool) {
 	delete(t.byID, old.id)
 }
 
-// setVector takes in a stored vector, and reports whether the record with its id has the text that it is of.
+// setVector takes in a stored vector, nil for one that was deleted, and reports whether a record has its id and text.
 func (t *table) setVector(id ID, kept *storedVector) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	r := t.get(id)
-	if r == nil || kept.Of != hashed(r.text()) {
+	if r == nil || r.id != id || kept != nil && kept.Of != hashed(r.text()) {
 		return false
+	}
+	row := t.byID[id]
+	if t.dropVector(row); kept == nil {
+		return true
 	}
 	v := make([]float32, len(kept.Bytes)/4)
 	for i := range v {
@@ -147,8 +151,6 @@ func (t *table) setVector(id ID, kept *storedVector) bool {
 	if t.vectors[len(v)] == nil {
 		t.vectors[len(v)] = vector.New(len(v))
 	}
-	row := t.byID[r.id]
-	t.dropVector(row)
 	_ = t.vectors[len(v)].Put(row, v) // an error: it has no length, which Remember refuses
 	return true
 }
