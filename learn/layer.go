@@ -104,16 +104,12 @@ func With(g *store.Group, bank *memory.Bank, book *rank.Book, o *Options) (l *La
 	if l.opts.Holdout < 0 || l.opts.Holdout >= 1 {
 		return nil, fmt.Errorf("learn: a holdout of %v is not in [0, 1)", l.opts.Holdout)
 	}
-	if l.seed = l.opts.Seed; l.seed == 0 {
-		l.seed = rand.Uint64()
-	}
+	l.seed = cmp.Or(l.opts.Seed, rand.Uint64())
 	if l.now = cmp.Or(l.opts.Memory, &memory.Options{}).Now; l.now == nil {
 		l.now = time.Now
 	}
-	if l.read, err = lru.New[string, revised](maxRead); err != nil {
-		return nil, fmt.Errorf("learn: %w", err)
-	}
-	return l, nil
+	l.read, err = lru.New[string, revised](maxRead)
+	return l, err
 }
 
 // Memory returns the memory of a scope.

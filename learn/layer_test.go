@@ -124,6 +124,29 @@ func TestAdviceIsJSON(t *testing.T) {
 	require.Empty(t, learn.Advice{}.Prompt())
 }
 
+// "Yes, please" is another case in another conversation, also once a person has judged one.
+func TestAnotherConversation(t *testing.T) {
+	b := open(t, acme(learn.Options{}))
+	yes := func(asked ...string) learn.Case {
+		c := learn.Case{Scope: "acme", Text: "yes, please", Conditions: []string{"b", "a"}}
+		for _, text := range asked {
+			c.Turns = append(c.Turns, reason.Message{Role: reason.ModelRole, Text: text})
+		}
+		return c
+	}
+	refund := yes("Shall I pay it back? The password is swordfish-123.")
+	for range 3 {
+		b.deliver(refund, plan("refund", `{}`))
+	}
+	require.NotNil(t, b.before(refund).Fires)
+	require.Nil(t, b.before(yes("Shall I delete the account?")).Fires)
+	require.Nil(t, b.before(yes()).Fires)
+	a := b.deliver(refund, plan("refund", `{}`))
+	_, err := b.Judge(t.Context(), "acme", a.ID, learn.Failed, "it was another order")
+	require.NoError(t, err)
+	require.Nil(t, b.before(refund).Fires, "a wrong verdict stops it")
+}
+
 // Eight users whose texts are equal but for the order: from the third on it fires, and none sees another's values.
 func TestLessonsAreSharedOnceTwoCameToThem(t *testing.T) {
 	b := open(t, acme(learn.Options{}))

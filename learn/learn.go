@@ -67,9 +67,9 @@ func (l *Layer) check(c Case) (Case, error) {
 	c.Scope = cmp.Or(c.Scope, l.opts.Scope, "_") // one spelling of no scope
 	c.Lessons = cmp.Or(c.Lessons, c.Scope)
 	c.Conditions, c.Inputs = slices.Clone(c.Conditions), append(json.RawMessage(nil), c.Inputs...) // none are nil
-	slices.Sort(c.Conditions)                                                                      // in any order they are the same
 	c.Text, c.Situation = strings.ToValidUTF8(c.Text, "\uFFFD"), strings.ToValidUTF8(c.Situation, "\uFFFD")
-	if err := c.Check(); err != nil {
+	err := c.Check()
+	if err != nil {
 		return c, fmt.Errorf("learn: %w", err)
 	}
 	if c.Scope.Tenant() != l.opts.Scope.Tenant() {
@@ -80,9 +80,14 @@ func (l *Layer) check(c Case) (Case, error) {
 	}
 	if l.clean != nil {
 		c.Text, c.Situation = l.clean.Prose(c.Text), l.clean.Prose(c.Situation)
-		return cleaned(l.clean, c)
+		c, err = cleaned(l.clean, c)
 	}
-	return c, nil
+	if len(c.Turns) > 0 { // "yes" is another case in another conversation
+		c.Conditions = append(c.Conditions, "after turns "+digest(string(encode(c.Turns))))
+	}
+	slices.Sort(c.Conditions) // in any order, and said twice, they are the same
+	c.Conditions = slices.Compact(c.Conditions)
+	return c, err
 }
 
 // cleaned is a value without what the host has declared, and tokens of issuers' forms, in its strings.

@@ -114,9 +114,7 @@ func (l *Layer) Stage(ctx context.Context, b *store.Batch, a Advice, o Outcome) 
 	}
 	if l.clean != nil {
 		o.Complaint, o.Answer = l.clean.Prose(o.Complaint), l.clean.Prose(o.Answer)
-		if o, err = cleaned(l.clean, o); err != nil {
-			return Learned{}, err
-		}
+		o, err = cleaned(l.clean, o)
 	}
 	strangers := o.Untrusted
 	for _, h := range slices.Concat(a.Memories, a.Background) {
@@ -151,7 +149,7 @@ func (l *Layer) Stage(ctx context.Context, b *store.Batch, a Advice, o Outcome) 
 	g.Outcome, g.Heard = o, head(strings.Join(slices.Sorted(maps.Keys(heard)), " "), memory.MaxText)
 	g.Outcome.trim()
 	// What is staged before an error is dropped with the step, so the errors are looked at once.
-	err = cmp.Or(l.settle(ctx, b, &g, s, strangers), extract.Episodes(ctx, b, l.bank, &g.Case, o.Worker, o.Answer, g.At))
+	err = cmp.Or(err, l.settle(ctx, b, &g, s, strangers), extract.Episodes(ctx, b, l.bank, &g.Case, o.Worker, o.Answer, g.At))
 	g.Case.Turns, g.Case.Candidates = nil, nil
 	return Learned{g.Ready, g.Note}, cmp.Or(err, codec.Put(b, key, g, absent))
 }

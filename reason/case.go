@@ -31,7 +31,7 @@ type Case struct {
 	Goals      []string         `cbor:",omitzero"` // in a subgoal: those above it, outermost first
 	Skill      string           `cbor:",omitzero"` // of the step, for Candidates and for warnings
 	Candidates []rank.Candidate `cbor:",omitzero"` // to be ranked
-	Turns      []Message        `cbor:",omitzero"` // what was said before; the user's count for recall
+	Turns      []Message        `cbor:",omitzero"` // what was said before, which a plan depends on; the user's count for recall
 	Actor      string           `cbor:",omitzero"` // who asks; "": what is said is not kept as episodes. A program that asks has a Scope of its own
 	Fresh      bool             `cbor:",omitzero"` // nothing is recalled and nothing fires; the outcome is learned
 
