@@ -221,16 +221,13 @@ func (a *app) following(run string) iter.Seq[*progress] {
 	}
 }
 
-// maxBrief is in tokens.
-const maxBrief = 40_000
-
 // brief is what is told of who the agent is and what it knows: SOUL.md, memory/MEMORY.md and the SKILL.md of skills.
 func (a *app) brief(skills []string) string {
 	files := []string{"SOUL.md", filepath.Join("memory", "MEMORY.md")}
 	for _, s := range skills {
 		files = append(files, filepath.Join("skills", s, "SKILL.md"))
 	}
-	text, err := notebook.Brief(a.dir, maxBrief, files...)
+	text, err := notebook.Brief(a.dir, 40_000, files...) // tokens
 	if err != nil {
 		a.log.Warn(err.Error())
 	}

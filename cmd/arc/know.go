@@ -41,7 +41,7 @@ func (c *command) memory(
 func (c *command) knowCommands() []*cobra.Command {
 	var q memory.Query
 	var d memory.Draft
-	var kind, resolution string
+	kind, resolution := string(memory.Fact), ""
 	var read bool
 	return []*cobra.Command{
 		c.memory("recall QUERY", "Show what memory has of something; alone: what is the most useful", func(ctx context.Context, m memory.Space, text string) error {
@@ -60,7 +60,7 @@ func (c *command) knowCommands() []*cobra.Command {
 			r, err := m.Remember(ctx, d)
 			return c.result("kept", r, err)
 		}, func(f *pflag.FlagSet) {
-			f.StringVar(&kind, "type", "fact", "fact, pattern, failure, or rule: told in every run, or where --trigger stands in the text")
+			choice(f, &kind, "type", "none: fact; a rule is told in every run, or where --trigger stands in the text; ", "fact", "pattern", "failure", "rule")
 			f.StringVar(&d.Trigger, "trigger", "", "the situation that it is for")
 			f.StringVar(&resolution, "resolution", "", "of a failure: what should be done differently")
 			f.StringVar(&d.Source.Ref, "source", "", "where it comes from")
@@ -201,10 +201,10 @@ func (c *command) notesCommand() *cobra.Command {
 			return err
 		}
 		text, err := notebook.Read(a.path("memory", "MEMORY.md"))
-		if errors.Is(err, fs.ErrNotExist) {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
 			text, err = "nothing is noted yet", nil
-		}
-		if err == nil && commit {
+		case err == nil && commit:
 			text, err = "committed", a.notes.Commit(ctx, time.Time{})
 		}
 		if err == nil {
@@ -274,16 +274,13 @@ func sum(all []cost, key func(cost) cost) (out []cost) {
 
 func (c *command) costsCommand() *cobra.Command {
 	var days int
-	var by string
+	by := "day"
 	return c.leaf(reads, "costs", "Say what models took: tokens, dollars reported, dollars estimated", func(ctx context.Context, a *app, _ string) error {
-		key, ok := map[string]func(cost) cost{
+		key := map[string]func(cost) cost{
 			"day":    func(c cost) cost { return cost{Day: c.Day} },
 			"worker": func(c cost) cost { return cost{Worker: c.Worker} },
 			"model":  func(c cost) cost { return cost{Model: c.Model} },
 		}[by]
-		if !ok {
-			return usage("--by is day, worker or model")
-		}
 		all, err := a.costs(days)
 		if !c.json {
 			all = sum(all, key)
@@ -293,6 +290,6 @@ func (c *command) costsCommand() *cobra.Command {
 		})
 	}, func(f *pflag.FlagSet) {
 		f.IntVar(&days, "days", 7, "so many, with today")
-		f.StringVar(&by, "by", "day", "day, worker or model")
+		choice(f, &by, "by", "none: day; ", "day", "worker", "model")
 	})
 }

@@ -16,10 +16,12 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/dustin/go-humanize/english"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/arc-learn/arc"
+	"github.com/arc-learn/arc/act/queue"
 	"github.com/arc-learn/arc/contrib/console"
 	"github.com/arc-learn/arc/contrib/mcp"
 	"github.com/arc-learn/arc/store"
@@ -41,12 +43,10 @@ type exitError struct {
 
 func (e *exitError) Error() string {
 	if e.err == nil {
-		return fmt.Sprintf("exit code %d", e.code)
+		return ""
 	}
 	return e.err.Error()
 }
-
-func (e *exitError) Unwrap() error { return e.err }
 
 // usage is an error of who has typed the command.
 func usage(format string, args ...any) error {
@@ -81,8 +81,8 @@ func execute(ctx context.Context, c *command) int {
 	case err == nil:
 		return 0
 	case errors.As(err, &exit):
-		if exit.err != nil {
-			fmt.Fprintln(c.Err, c.Paint(red, "arc: ")+exit.Error())
+		if text := strings.TrimSpace(err.Error()); text != "" { // also what has failed besides, at the end
+			fmt.Fprintln(c.Err, c.Paint(red, "arc: ")+text)
 		}
 		return exit.code
 	case ctx.Err() != nil || errors.Is(err, context.Canceled):
@@ -90,7 +90,7 @@ func execute(ctx context.Context, c *command) int {
 		return exitInterrupted
 	}
 	fmt.Fprintln(c.Err, c.Paint(red, "arc: ")+strings.TrimPrefix(err.Error(), "arc: "))
-	if strings.HasPrefix(err.Error(), "unknown ") {
+	if strings.HasPrefix(err.Error(), "unknown ") || errors.Is(err, queue.ErrInvalid) {
 		return exitUsage
 	}
 	return exitFailed
@@ -128,8 +128,7 @@ func (c *command) root() *cobra.Command {
 
 // folder is that of arc.yaml: --dir, $ARC_DIR, or the nearest one from the working directory up.
 func (c *command) folder() (string, error) {
-	dir := cmp.Or(c.dir, c.Env["ARC_DIR"])
-	if dir != "" {
+	if dir := cmp.Or(c.dir, c.Env["ARC_DIR"]); dir != "" {
 		if !filepath.IsAbs(dir) {
 			dir = filepath.Join(c.Cwd, dir)
 		}
@@ -139,7 +138,7 @@ func (c *command) folder() (string, error) {
 		}
 		return filepath.Clean(dir), err
 	}
-	for dir = c.Cwd; ; dir = filepath.Dir(dir) {
+	for dir := c.Cwd; ; dir = filepath.Dir(dir) {
 		if _, err := os.Stat(filepath.Join(dir, "arc.yaml")); err == nil {
 			return dir, nil
 		}
@@ -172,10 +171,6 @@ func (c *command) leaf(
 	if _, name, ok := strings.Cut(use, " "); ok {
 		cmd.Args = cobra.ArbitraryArgs
 		cmd.Flags().StringVar(&operand, strings.ToLower(name), "", name+", which may stand without the flag")
-		if name == "ID" || name == "NAME" {
-			cmd.ValidArgsFunction = c.complete
-			_ = cmd.RegisterFlagCompletionFunc(strings.ToLower(name), c.complete) // the flag is there
-		}
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
 		ctx, a := cmd.Context(), c.served
@@ -242,6 +237,17 @@ func (c *command) forward(ctx context.Context, how access, socket string) (int, 
 		err = console.ErrNobody
 	}
 	return 0, err
+}
+
+// choice is a flag that has one of some values.
+func choice(f *pflag.FlagSet, to *string, name, about string, of ...string) {
+	names := english.WordSeries(of, "or")
+	f.Func(name, about+names, func(value string) error {
+		if *to = value; !slices.Contains(of, value) {
+			return errors.New("it is " + names)
+		}
+		return nil
+	})
 }
 
 // group is a command with others below it.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,6 +31,24 @@ func (c *command) skills() ([]reason.Skill, error) {
 	return reason.LoadSkills(os.DirFS(filepath.Join(c.dir, "skills")))
 }
 
+// named are the skills of these names.
+func (c *command) named(names ...string) (out []reason.Skill, err error) {
+	all, err := c.skills()
+	var have []string
+	for _, s := range all {
+		have = append(have, s.Name)
+	}
+	for _, name := range names {
+		i := slices.Index(have, name)
+		if i < 0 {
+			err = cmp.Or(err, fmt.Errorf("there are %s", cmp.Or(strings.Join(have, ", "), "none: write skills/NAME/SKILL.md")))
+			return nil, usage("no skill %q: %w", name, err)
+		}
+		out = append(out, all[i])
+	}
+	return out, nil
+}
+
 // program is an executable file of a skill; "": it has none.
 func (c *command) program(skill, name string) string {
 	return taskfile.Program(filepath.Join(c.dir, "skills", skill), name)
@@ -51,13 +70,11 @@ func (c *command) skillCommands() []*cobra.Command {
 			})
 		}, nil),
 			c.leaf(local, "show NAME", "Print a skill's SKILL.md", func(_ context.Context, _ *app, name string) error {
-				all, err := c.skills()
-				i := slices.IndexFunc(all, func(s reason.Skill) bool { return s.Name == name })
-				if i < 0 {
-					return errors.Join(usage("no skill %q: see arc skills", name), err)
+				found, err := c.named(name)
+				if err == nil {
+					c.Print(found[0].Text)
 				}
-				c.Print(all[i].Text)
-				return nil
+				return err
 			}, nil),
 			c.leaf(local, "run NAME", "Run a skill's own command: arc skills run --name NAME -- ARGS", func(ctx context.Context, _ *app, name string) error {
 				file := c.program(name, "cli")

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"path"
 	"path/filepath"
 	"slices"
@@ -38,37 +37,38 @@ func (c *command) runCommands() []*cobra.Command {
 		f.StringVar(&o.Session, "session", "", "runs of a session are assessed together")
 		f.StringSliceVar(&o.Conditions, "condition", nil, "what else must hold for the same plan to be right")
 		f.StringSliceVar(&o.Secrets, "secret", nil, "names of credentials that may stand in the inputs")
-		f.StringSliceVar(&skills, "skill", nil, "skills whose SKILL.md is read first; a name that is not there is passed over")
+		f.StringSliceVar(&skills, "skill", nil, "skills whose SKILL.md is read first, as arc skills lists them")
 		f.Float64Var(&o.Budget.USD, "usd", 0, "the most dollars; 0: the budget of arc.yaml")
 		f.BoolVar(&o.Fresh, "fresh", false, "nothing is recalled, and no plan fires")
 	}
-	ready := func(a *app, text string) error {
-		if o.Text = text; o.Text == "" {
-			return usage(`what is to be done? --text "…"`)
-		}
-		if o.Budget == (arc.Budget{}) {
-			o.Budget = a.config.Load().Budget
-		}
-		if len(skills) > 0 && o.Data == nil {
-			o.Data = reading(skills)
-		}
-		return nil
+	about := func(use, short string, f func(ctx context.Context, a *app) error) *cobra.Command {
+		return c.leaf(drives, use, short, func(ctx context.Context, a *app, text string) error {
+			switch o.Text = text; {
+			case o.Text == "":
+				return usage(`what is to be done? --text "…"`)
+			case len(skills) > 0 && o.Data != nil:
+				return usage(`--skill and --data are one or the other: {"skills": […]} in the data is the same`)
+			case len(skills) > 0:
+				o.Data = reading(skills)
+			}
+			if o.Budget == (arc.Budget{}) {
+				o.Budget = a.config.Load().Budget
+			}
+			if _, err := c.named(skills...); err != nil {
+				return err
+			}
+			return f(ctx, a)
+		}, objective)
 	}
 	out := []*cobra.Command{
-		c.leaf(drives, "do TEXT", "Do something, and learn from it", func(ctx context.Context, a *app, text string) error {
-			if err := ready(a, text); err != nil {
-				return err
-			}
+		about("do TEXT", "Do something, and learn from it", func(ctx context.Context, a *app) error {
 			o.ID = newRun(time.Now())
 			return c.watch(ctx, a, o.ID, func(ctx context.Context) (*arc.Report, error) { return a.agent.Run(ctx, o) })
-		}, objective),
-		c.leaf(drives, "think TEXT", "Say what would be done, and why; nothing is done or kept", func(ctx context.Context, a *app, text string) error {
-			if err := ready(a, text); err != nil {
-				return err
-			}
+		}),
+		about("think TEXT", "Say what would be done, and why; nothing is done or kept", func(ctx context.Context, a *app) error {
 			t, err := a.agent.Think(ctx, o)
 			return c.result("thought", t, err)
-		}, objective),
+		}),
 		c.runsCommand(),
 	}
 	for _, op := range []struct {
@@ -150,10 +150,7 @@ func (c *command) watch(ctx context.Context, a *app, id string, f func(context.C
 
 // took says what a run took.
 func took(r *arc.Report) string {
-	end := r.Ended
-	if end.IsZero() {
-		end = time.Now()
-	}
+	end := cmp.Or(r.Ended, time.Now())
 	return fmt.Sprintf("%s, %s, %s", span(end.Sub(r.Began)), plural(r.Attempts, "attempt"), usageText(r.Usage))
 }
 
@@ -208,7 +205,7 @@ func (c *command) runsCommand() *cobra.Command {
 			return []string{short(r.ID), string(r.Status), ago(r.Began), r.Objective}
 		})
 	}, func(f *pflag.FlagSet) {
-		f.StringVar(&status, "status", "", "running, waiting, asking, delivered, blocked or canceled")
+		choice(f, &status, "status", "", "running", "waiting", "asking", "delivered", "blocked", "canceled")
 		f.IntVar(&limit, "limit", 20, "at most so many")
 	}), c.leaf(reads, "show ID", "Show what happened in a run, whole; without an ID in the latest", func(ctx context.Context, a *app, id string) error {
 		r, err := a.run(ctx, id, nil)
@@ -329,27 +326,6 @@ func (c *command) judge(ctx context.Context, a *app, r *arc.Report, text string)
 	return err
 }
 
-// complete has the IDs that the list has of which the command shows one, with what they are.
-func (c *command) complete(cmd *cobra.Command, _ []string, begun string) (out []string, _ cobra.ShellCompDirective) {
-	of := cmd.Parent().Name()
-	if of == "arc" {
-		of = "runs"
-	}
-	var text strings.Builder
-	t := *c.Terminal
-	t.Args, t.Out, t.Err, t.Piped, t.Color = []string{of}, &text, io.Discard, true, false
-	if execute(cmd.Context(), &command{screen: &screen{Terminal: &t}, served: c.served}) != 0 {
-		return nil, cobra.ShellCompDirectiveError
-	}
-	for line := range strings.Lines(text.String()) {
-		words := strings.Fields(line)
-		if len(words) > 1 && strings.HasPrefix(words[0], begun) {
-			out = append(out, words[0]+"\t"+cut(strings.Join(words[1:], " "), 60))
-		}
-	}
-	return out, cobra.ShellCompDirectiveNoFileComp
-}
-
 // progress shows a run as it goes on: what happened as lines, what happens now in the live line.
 type progress struct {
 	*screen
@@ -436,27 +412,33 @@ func (c *command) taskCommands() []*cobra.Command {
 	texts := func(f *pflag.FlagSet) {
 		f.StringVar(&t.Description, "description", "", "the rest")
 		f.IntVar(&t.Priority, "priority", 0, "1 (first) to 10; 0: that of the template, or 5")
-		f.StringSliceVar(&t.Skills, "skills", nil, "skills, as arc skills lists them, that are read first; a name that is not there is passed over")
+		f.StringSliceVar(&t.Skills, "skills", nil, "skills, as arc skills lists them, that are read first")
 		f.StringVar(&t.Model, "model", "", "a model of arc.yaml; none: by the priority")
 		f.Func("at", "when it is due, as 2026-11-30T08:00:00Z or 90m from now", func(at string) error {
 			d, err := time.ParseDuration(at)
 			if t.At = time.Now().Add(d); err != nil {
 				t.At, err = time.Parse(time.RFC3339, at)
 			}
+			if err != nil {
+				err = errors.New("it is a time such as 2026-11-30T08:00:00Z, or 90m from now")
+			}
 			return err
 		})
 		f.StringVar(&t.Cron, "cron", "", "when it comes again, as in crontab(5)")
 	}
-	state := func(f *pflag.FlagSet) {
+	state := func(f *pflag.FlagSet, states ...string) {
 		f.StringVar(&summary, "summary", "", "what was done, or why not")
-		f.StringVar(&status, "status", "", "pending, blocked or parked; of close: completed or failed")
+		choice(f, &status, "status", "", states...)
 	}
-	update := func(states ...string) func(context.Context, *app, string) error {
+	update := func(ends bool) func(context.Context, *app, string) error {
 		return func(ctx context.Context, a *app, id string) error {
-			if !slices.Contains(states, status) {
-				return usage("--status is %s", strings.TrimPrefix(strings.Join(states, " or "), " or "))
+			if ends && status == "" {
+				return usage("--status is completed or failed")
 			}
 			j, err := a.task(ctx, id)
+			if err == nil {
+				_, err = c.named(t.Skills...)
+			}
 			if err == nil {
 				j, err = a.queue.Update(ctx, j.ID, func(j *queue.Job) error {
 					j.State, j.Summary = cmp.Or(queue.State(status), j.State), cmp.Or(summary, j.Summary)
@@ -485,7 +467,7 @@ func (c *command) taskCommands() []*cobra.Command {
 				})
 			},
 			func(f *pflag.FlagSet) {
-				f.StringVar(&status, "status", "", "pending, active, completed, failed, blocked or parked")
+				choice(f, &status, "status", "", "pending", "active", "completed", "failed", "blocked", "parked")
 				f.IntVar(&limit, "limit", 20, "at most so many")
 			}),
 			c.leaf(reads, "add SUBJECT", "Add a task", func(ctx context.Context, a *app, subject string) error {
@@ -504,6 +486,9 @@ func (c *command) taskCommands() []*cobra.Command {
 				if taskfile.Over(&d, t); d.Subject == "" {
 					return usage(`what is to be done? arc tasks add --subject "…", or --template NAME`)
 				}
+				if _, err := c.named(d.Skills...); err != nil {
+					return err
+				}
 				j, added, err := a.queue.Add(ctx, d)
 				if err == nil && !added {
 					c.Say("it is there already")
@@ -511,20 +496,20 @@ func (c *command) taskCommands() []*cobra.Command {
 				return c.result("added", j, err)
 			}, func(f *pflag.FlagSet) {
 				texts(f)
-				f.StringVar(&template, "template", "", "templates/NAME.md has the rest, the priority as well")
+				f.StringVar(&template, "template", "", "templates/NAME.md: front matter with subject, priority, skills and so on as these flags, and the description below")
 				f.StringVar(&t.Source, "source", "", "who asks; none: human, or the task that runs the command")
 				f.StringVar(&t.Parent, "parent", "", "the task that it follows from")
 				f.StringVar(&t.Key, "key", "", "the same key is the same task")
 				f.IntVar(&t.MaxAttempts, "max-retries", 0, "attempts; 0: 3")
 				f.Func("input", "JSON: what varies", jsonTo(&t.Input))
 			}),
-			c.leaf(reads, "update ID", "Change a task; --status pending has it tried again", update("", "pending", "blocked", "parked", "completed", "failed"),
+			c.leaf(reads, "update ID", "Change a task; --status pending has it tried again", update(false),
 				func(f *pflag.FlagSet) {
-					state(f)
+					state(f, "pending", "blocked", "parked", "completed", "failed")
 					texts(f)
 					f.StringVar(&t.Subject, "subject", "", "what is to be done, in a line")
 				}),
-			c.leaf(reads, "close ID", "End a task", update("completed", "failed"), state),
+			c.leaf(reads, "close ID", "End a task", update(true), func(f *pflag.FlagSet) { state(f, "completed", "failed") }),
 			c.leaf(reads, "show ID", "Show a task, whole, with its runs", func(ctx context.Context, a *app, id string) error {
 				j, err := a.task(ctx, id)
 				if err != nil {

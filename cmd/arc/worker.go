@@ -166,23 +166,19 @@ func (a *app) server(name string, s mcpConfig) *mcp.Client {
 func (a *app) tools(c *config, names []string) (out []tools.Tool) {
 	w := a.in(a.place)
 	for _, name := range names {
-		switch name {
-		case "files":
-			out = append(out, w.Files()...)
-			continue
-		case "shell":
-			out = append(out, w.Shell())
-			continue
-		}
 		i := slices.IndexFunc(c.Tools, func(t toolConfig) bool { return t.Name == name })
-		if i < 0 {
-			continue // an MCP server's
+		switch {
+		case name == "files":
+			out = append(out, w.Files()...)
+		case name == "shell":
+			out = append(out, w.Shell())
+		case i >= 0: // else it is an MCP server's
+			t := c.Tools[i]
+			out = append(out, w.Program(tools.Tool{
+				Worker: act.Worker{Name: t.Name, Description: t.About, Input: json.RawMessage(t.Input),
+					Mode: t.Mode.is, Blast: t.Blast.is, Irreversible: t.Irreversible, AskAbove: t.AskAbove, Secrets: t.Secrets},
+			}, t.Run...))
 		}
-		t := c.Tools[i]
-		out = append(out, w.Program(tools.Tool{
-			Worker: act.Worker{Name: t.Name, Description: t.About, Input: json.RawMessage(t.Input),
-				Mode: t.Mode.is, Blast: t.Blast.is, Irreversible: t.Irreversible, AskAbove: t.AskAbove, Secrets: t.Secrets},
-		}, t.Run...))
 	}
 	return out
 }
