@@ -257,7 +257,7 @@ func TestGenerateGuards(t *testing.T) {
 	require.ErrorAs(t, err, &e, "it has cost something")
 
 	given := &reason.Response{Usage: &reason.Usage{Input: -1}, Calls: []reason.ToolCall{
-		{Name: "a"}, {Name: "b", ID: "x", Inputs: json.RawMessage(`{"a`)}, {Name: "c", ID: "x", Inputs: json.RawMessage(`[1]`)},
+		{Name: "a", Inputs: json.RawMessage(" null")}, {Name: "b", ID: "x", Inputs: json.RawMessage(`{"a`)}, {Name: "c", ID: "x", Inputs: json.RawMessage(`[1]`)},
 	}}
 	resp, err := reason.Generate(t.Context(), model(given, nil), &reason.Request{})
 	require.NoError(t, err)

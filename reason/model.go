@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/arc-learn/arc/internal/call"
 	"github.com/arc-learn/arc/internal/schema"
@@ -130,9 +131,9 @@ func (f ModelFunc) Generate(ctx context.Context, r *Request) (*Response, error) 
 // but OnText has got it by then. An answer that is nothing but a thought, or one that never ends, is an error. So an
 // answer in free text cannot begin with such a block; ask for that by a Schema.
 //
-// A call without an ID gets one, and inputs that are no JSON become a JSON string, so that the schema of the tool
-// refuses them in words. A Usage that cannot be is nil. Errors are an *[Error] where [Classify] knows a class (a
-// model has no permissions, so Permission is Permanent), and that of ctx once it has ended.
+// A call without an ID gets one; blank inputs and null become {}, and what is no JSON a JSON string, so that the schema
+// of the tool refuses it in words. A Usage that cannot be is nil. Errors are an *[Error] where [Classify] knows a class
+// (a model has no permissions, so Permission is Permanent), and that of ctx once it has ended.
 func Generate(ctx context.Context, m Model, r *Request) (*Response, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -226,7 +227,7 @@ func callable(calls []ToolCall) []ToolCall {
 			c.ID = fmt.Sprintf("call_%d", n)
 		}
 		seen[c.ID] = true
-		if len(c.Inputs) == 0 {
+		if s := strings.TrimSpace(string(c.Inputs)); s == "" || s == "null" {
 			c.Inputs = json.RawMessage("{}")
 		}
 		if !json.Valid(c.Inputs) {

@@ -333,7 +333,7 @@ func (a *answer) add(data []byte) error {
 				args = string(t.Function.Arguments)
 			}
 			c := a.call(t.Index, t.ID)
-			c.name += t.Function.Name
+			c.name += strings.TrimPrefix(t.Function.Name, c.name) // some say it with each fragment
 			c.args = append(c.args, args...)
 			if len(t.ExtraContent) > 0 {
 				c.extra = t.ExtraContent

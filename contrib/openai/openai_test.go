@@ -150,9 +150,9 @@ func write(w http.ResponseWriter, stream, parts bool, a reasontest.Answer, next 
 		args := []rune(f["arguments"].(string))
 		f["arguments"] = ""
 		event(m{"tool_calls": []m{c}}, nil)
-		for _, piece := range [][]rune{args[:1], args[1:]} {
-			event(m{"tool_calls": []m{{"index": c["index"], "function": m{"arguments": string(piece)}}}}, nil)
-		}
+		event(m{"tool_calls": []m{{"index": c["index"], "function": m{"arguments": string(args[:1])}}}}, nil)
+		f["arguments"] = string(args[1:]) // some say the rest with each fragment
+		event(m{"tool_calls": []m{c}}, nil)
 	}
 	if a.Unclosed {
 		return
