@@ -18,25 +18,19 @@ package redact
 
 import (
 	"cmp"
-	"crypto/hmac"
-	"crypto/sha256"
 	"encoding/json"
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // Options of [New]. Nil and the zero value mean the defaults.
 type Options struct {
-	Allow []string // values that are no secrets though they look like it
+	Allow []string // values that are no secrets though they look like it, whole and in this case
 
-	// Key is the HMAC key of tags, 16 random bytes or more. Equal secrets then have equal tags, as in
-	// [redacted:secret:1f08c2d9], and who has no key learns nothing from them. Nil: no tags.
-	Key []byte
-
-	// Find returns further secrets of a prose, as another scanner finds them. It may be called concurrently. Where it
-	// panics, the whole text is replaced.
+	// Find returns further secrets of a prose that is clean of the others, as another scanner finds them. Each is replaced
+	// wherever it stands. It may be called concurrently. Where it panics, the whole text is replaced.
 	Find func(text string) []string
 }
 
@@ -54,7 +48,7 @@ type sanitizer struct {
 // New returns a Sanitizer.
 func New(o *Options) *Sanitizer {
 	o = cmp.Or(o, &Options{})
-	return &Sanitizer{&sanitizer{o: Options{slices.Clone(o.Allow), slices.Clone(o.Key), o.Find}}}
+	return &Sanitizer{&sanitizer{o: Options{slices.Clone(o.Allow), o.Find}}}
 }
 
 // copy returns a copy of what s is.
@@ -76,25 +70,46 @@ func (s *Sanitizer) KeepPlaceholders() *Sanitizer {
 
 // Prose returns text without declared values, tokens of issuers, values given to names such as password or api_key,
 // credentials in Authorization and Cookie headers and before the @ of a URL or DSN, and private keys.
-func (s *Sanitizer) Prose(text string) string { return s.copy().prose(text) }
-
-func (s *sanitizer) prose(text string) (clean string) {
-	text = s.known(text)
-	clean = s.scan(text, true)
-	if s.o.Find == nil {
+func (s *Sanitizer) Prose(text string) (clean string) {
+	its := s.copy()
+	clean = its.clean(text, true)
+	if its.o.Find == nil {
 		return clean
 	}
 	defer func() {
 		if recover() != nil {
-			clean = s.mark("text", text)
+			clean = mark("text")
 		}
 	}()
-	for _, secret := range s.o.Find(text) {
-		if secret != "" && !slices.Contains(s.o.Allow, secret) {
-			clean = strings.ReplaceAll(clean, secret, s.mark("found", secret))
+	for _, secret := range its.o.Find(clean) {
+		if secret != "" && !slices.Contains(its.o.Allow, secret) {
+			clean = strings.ReplaceAll(clean, secret, mark("found"))
 		}
 	}
 	return clean
+}
+
+// clean returns a text without what is known and what the forms find. Characters that nobody sees hide nothing, since
+// a prompt leaves them out: where more is found without them, they go.
+func (s *sanitizer) clean(text string, prose bool) string {
+	clean := s.scan(s.known(text), prose)
+	if seen := visible(text); seen != text {
+		if found := s.scan(s.known(seen), prose); found != visible(clean) {
+			return found
+		}
+	}
+	return clean
+}
+
+// visible returns a text without control and format characters, but for spaces and line ends.
+func visible(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= ' ' && r <= '~' || unicode.IsSpace(r) ||
+			!unicode.In(r, unicode.C, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point) {
+			return r
+		}
+		return -1
+	}, text)
 }
 
 // Data returns raw without declared values and tokens of issuers in its strings, keys included. It leaves tokens of a
@@ -102,9 +117,7 @@ func (s *sanitizer) prose(text string) (clean string) {
 // no valid JSON is treated as one string, and returned as such.
 func (s *Sanitizer) Data(raw json.RawMessage) json.RawMessage {
 	its := s.copy()
-	return mapStrings(raw, func(text string) string {
-		return its.scan(its.known(text), false)
-	})
+	return mapStrings(raw, func(text string) string { return its.clean(text, false) })
 }
 
 var placeholder = regexp.MustCompile(`\[secret ([A-Za-z0-9_.-]+)\]`)
@@ -121,11 +134,4 @@ func (s *sanitizer) known(text string) string {
 }
 
 // mark is what stands for an undeclared secret.
-func (s *sanitizer) mark(kind, secret string) string {
-	if len(s.o.Key) == 0 {
-		return "[redacted:" + kind + "]"
-	}
-	mac := hmac.New(sha256.New, s.o.Key)
-	mac.Write([]byte(secret))
-	return fmt.Sprintf("[redacted:%s:%x]", kind, mac.Sum(nil)[:4])
-}
+func mark(kind string) string { return "[redacted:" + kind + "]" }

@@ -81,7 +81,7 @@ func (s *sanitizer) scan(text string, prose bool) string {
 			}
 			if start = max(start, done); start < end && !slices.Contains(s.o.Allow, text[start:end]) {
 				b.WriteString(text[done:start])
-				b.WriteString(s.mark(f.kind, text[start:end]))
+				b.WriteString(mark(f.kind))
 				done = end
 			}
 			i = max(i, end-1)
@@ -184,14 +184,11 @@ func fits(v, check string) bool {
 // drawn tells what a generator has made from what a person has named: it reports whether a part of a value has letters
 // and digits, or many digits. A name with a version has none.
 func drawn(v string) bool {
-	for part := range strings.FieldsFuncSeq(v, func(r rune) bool { return r > 127 || !alnum(byte(r)) }) {
-		n := len(strings.Trim(part, "0123456789"))
-		digits := strings.ContainsAny(part, "0123456789")
-		if digits && (n > 0 && len(part) >= 8 || n == 0 && len(part) >= 20) {
-			return true
-		}
-	}
-	return false
+	parts := strings.FieldsFunc(v, func(r rune) bool { return r > 127 || !alnum(byte(r)) })
+	return slices.ContainsFunc(parts, func(part string) bool {
+		letters, digits := strings.Trim(part, "0123456789") != "", strings.ContainsAny(part, "0123456789")
+		return digits && (letters && len(part) >= 8 || len(part) >= 20)
+	})
 }
 
 func alnum(c byte) bool { return c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z' }
