@@ -26,10 +26,11 @@ import (
 type generation struct {
 	db     *badger.DB
 	dir    string
-	tabled uint64 // the newest commit in a table when it was opened: later ones were in logs
-	log    int    // the number of Badger's newest log, or of an older one
-	left   int    // bytes that were made ready in it, by a high estimate of what was written since
-	users  int    // scans, and one while it counts; guarded by disk.mu
+	tabled uint64   // the newest commit in a table when it was opened: later ones were in logs
+	log    int      // the number of Badger's newest log, or of an older one
+	file   *os.File // that log; nil: not opened yet
+	left   int      // bytes that were made ready in it, by a high estimate of what was written since
+	users  int      // scans, and one while it counts; guarded by disk.mu
 }
 
 // ownSync: a sync of a file also writes what was changed through a map of it. Elsewhere Badger syncs its maps.
@@ -61,6 +62,7 @@ func openGeneration(dir string, o *Options) (g *generation, err error) {
 
 func (g *generation) close() (err error) {
 	defer rescue(&err)
+	_ = g.file.Close() // it was synced, or that has failed
 	return g.db.Close()
 }
 
@@ -218,17 +220,19 @@ func (g *generation) write(group *group, seq uint64) (written bool, err error) {
 func (g *generation) sync(size int) (err error) {
 	name := func(log int) string { return filepath.Join(g.dir, fmt.Sprintf("%05d.mem", log)) }
 	for _, missing := os.Stat(name(g.log + 1)); missing == nil; _, missing = os.Stat(name(g.log + 1)) {
-		g.log, g.left, err = g.log+1, 0, syncDir(g.dir)
+		_ = g.file.Close() // it was synced
+		g.log, g.left, g.file, err = g.log+1, 0, nil, syncDir(g.dir)
 	}
-	f, failed := os.OpenFile(name(g.log), os.O_RDWR, 0)
-	if failed != nil { // there is no descriptor: Badger has its own
+	if g.file == nil {
+		g.file, _ = os.OpenFile(name(g.log), os.O_RDWR, 0)
+	}
+	if g.file == nil { // there is no descriptor: Badger has its own
 		return errors.Join(err, g.db.Sync())
 	}
-	defer f.Close() // it was synced, or that has failed
-	err = errors.Join(err, f.Sync())
+	err = errors.Join(err, g.file.Sync())
 	if g.left -= size; err == nil && g.left < 0 {
-		if hole, _ := f.Seek(0, seekHole); hole > 0 && hole < g.db.Opts().MemTableSize {
-			_, _ = f.WriteAt(zeros, hole) // without room it is as if this were not there
+		if hole, _ := g.file.Seek(0, seekHole); hole > 0 && hole < g.db.Opts().MemTableSize {
+			_, _ = g.file.WriteAt(zeros, hole) // without room it is as if this were not there
 		}
 		g.left = len(zeros) / 2
 	}
@@ -252,23 +256,19 @@ func check(txn *badger.Txn, ops []store.Op) error {
 	return nil
 }
 
-func get(txn *badger.Txn, key string) (store.Entry, error) {
-	item, err := txn.Get(keyOf(key))
-	if errors.Is(err, badger.ErrKeyNotFound) {
-		return store.Entry{}, store.ErrNotFound
-	}
-	if err != nil {
-		return store.Entry{}, damage(key, err)
-	}
-	return entry(key, item)
-}
-
 // get returns the entry of a key as of a commit.
 func (g *generation) get(key string, seq uint64) (e store.Entry, err error) {
 	defer rescue(&err)
 	txn := g.db.NewTransactionAt(seq, false)
 	defer txn.Discard()
-	return get(txn, key)
+	item, err := txn.Get(keyOf(key))
+	if errors.Is(err, badger.ErrKeyNotFound) {
+		return e, store.ErrNotFound
+	}
+	if err != nil {
+		return e, damage(key, err)
+	}
+	return entry(key, item)
 }
 
 const pageEntries, pageBytes = 256, 1 << 20
