@@ -57,7 +57,7 @@ func (c *Case) Check() error {
 		return fmt.Errorf("the lessons of %q are not above it: %q", c.Scope, c.Lessons)
 	}
 	for _, name := range []string{c.ID, c.Session, c.Actor} {
-		if err := store.CheckID(name); err != nil && name != "" {
+		if err := store.CheckID(cmp.Or(name, "none")); err != nil {
 			return fmt.Errorf("%q: %w", name, err)
 		}
 	}

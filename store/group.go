@@ -155,7 +155,7 @@ func (g *group) pending(most int) []*update {
 func (g *group) together(updates []*update, try int) {
 	ctx := context.WithoutCancel(updates[0].ctx)
 	unreadable := g.settle(ctx)
-	b := &batch{st: g.st, ops: make([]Op, 0, 16), at: make(map[string]int, 16)}
+	b := &batch{st: g.st, ops: make([]Op, 0, 8), at: make(map[string]int, 8)}
 	for _, u := range updates {
 		bytes, after := b.bytes, len(b.after)
 		b.from, b.read, b.wait = len(b.ops), b.read[:0], false
@@ -171,9 +171,11 @@ func (g *group) together(updates []*update, try int) {
 			}
 		}
 	}
-	ops := make([]Op, 0, len(b.at))
-	for _, i := range b.at {
-		ops = append(ops, b.ops[i])
+	ops := b.ops[:0]
+	for i, op := range b.ops {
+		if b.at[op.Key] == i {
+			ops = append(ops, op)
+		}
 	}
 	slices.SortFunc(ops, func(a, b Op) int { return strings.Compare(a.Key, b.Key) })
 	rev, err := Revision(0), error(nil)
