@@ -215,7 +215,7 @@ func (t *turn) recall(ctx context.Context) (phase, error) {
 
 // facts are those of the scope's identity that are worth telling.
 func (t *turn) facts(ctx context.Context) (told []string) {
-	who, err := t.agent.In(t.Scope).Identity(ctx)
+	who, err := t.agent.identity(t.tenant, t.Scope)
 	if err == nil {
 		var facts []identity.Fact
 		facts, _, err = who.Project(ctx, t.aim().Text, 0, 0)

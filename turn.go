@@ -50,7 +50,7 @@ func (t *turn) observe(ctx context.Context) {
 	if t.objective.Situation == "" || t.objective.Fresh {
 		return
 	}
-	who, err := t.agent.In(t.Scope).Identity(ctx)
+	who, err := t.agent.identity(t.tenant, t.Scope)
 	var p identity.Profile
 	if err == nil {
 		p, err = who.Profile(ctx)
@@ -157,11 +157,11 @@ func (t *turn) commit(ctx context.Context) (err error) {
 	}
 	t.at(rev)
 	t.counted = t.counted.Add(spent)
-	events := t.events
-	t.due, t.dueAt, t.dueOf, t.events, t.staged = due, t.Due, t.Process, nil, nil
-	for _, e := range events {
+	t.due, t.dueAt, t.dueOf = due, t.Due, t.Process
+	for _, e := range t.events {
 		t.agent.told(t, e)
 	}
+	t.events, t.staged = t.events[:0], t.staged[:0]
 	t.agent.announce()
 	return nil
 }

@@ -218,11 +218,15 @@ func (v View) Identity(ctx context.Context) (*identity.Identity, error) {
 	if err != nil {
 		return nil, err
 	}
+	return v.agent.identity(t, v.scope)
+}
+
+func (a *Agent) identity(t *tenant, scope memory.Scope) (*identity.Identity, error) {
 	var languages []string
-	if m := v.agent.opts.Memory; m != nil {
+	if m := a.opts.Memory; m != nil {
 		languages = m.Languages
 	}
-	return identity.New(t.group, v.scope, v.agent.opts.Now, v.agent.opts.Sanitizer, languages...)
+	return identity.New(t.group, scope, a.opts.Now, a.opts.Sanitizer, languages...)
 }
 
 // Known returns the plans and warnings of the scope, see learn.Layer.Known.
