@@ -258,7 +258,7 @@ func (t *table) hybrid(fs []found, a *ask, vectors *vector.Set) []found {
 	if len(ms) > 0 {
 		words = gate * ms[0].Ratio
 	}
-	ask.K, ask.Gate, ask.Wants = 0, 0, func(row uint32) bool { return rows[row] }
+	ask.K, ask.Gate, ask.Wants, ask.Found = 0, 0, func(row uint32) bool { return rows[row] }, nil
 	for _, m := range t.ix.Search(ask) { // the words of the nearest
 		if !slices.ContainsFunc(ms, func(o index.Match) bool { return o.Row == m.Row }) {
 			ms = append(ms, m)

@@ -28,6 +28,7 @@ type ask struct {
 	Query
 	tables    []*table // of the scopes that are asked
 	fs        []found
+	ms        []index.Match // memory for what a table's index finds
 	k         int
 	now       time.Time // of the question
 	at, since int64
@@ -49,11 +50,11 @@ func (a *ask) begun() int64 { return min(a.at, a.now.UnixMicro()) }
 // done ends the use of what was found.
 func (a *ask) done() {
 	if cap(a.fs) > 16*candidates {
-		a.fs = nil
+		a.fs, a.ms = nil, nil
 	}
 	clear(a.tables)
 	clear(a.fs[:cap(a.fs)])
-	*a = ask{tables: a.tables[:0], fs: a.fs[:0]}
+	*a = ask{tables: a.tables[:0], fs: a.fs[:0], ms: a.ms[:0]}
 	asks.Put(a)
 }
 
@@ -90,14 +91,13 @@ func (s Space) Recall(ctx context.Context, q Query) ([]Hit, error) {
 	fs = slices.DeleteFunc(fs, func(f found) bool {
 		return f.score <= 0 || f.Relevance < q.Floor && (q.Text != "" || a.vector != nil)
 	})
-	for i := len(fs) - 1; i >= 0 && len(fs) > a.k; i-- {
+	for i := len(fs) - 1; a.vector != nil && i >= 0 && len(fs) > a.k; i-- {
 		if !fs[i].words {
 			fs = slices.Delete(fs, i, i+1)
 		}
 	}
 	fs = fs[:min(a.k, len(fs))]
-	hits := s.due(a)
-	hits = slices.Grow(hits, len(fs))
+	hits := slices.Grow(s.due(a), len(fs))
 	for i := range fs {
 		hits = append(hits, fs[i].hit())
 	}
@@ -133,13 +133,10 @@ func (s Space) ask(ctx context.Context, q *Query) (*ask, error) {
 		return nil, fmt.Errorf("memory: recall: %w", err)
 	}
 	a := asks.Get().(*ask)
-	*a = ask{tables: a.tables, fs: a.fs, Query: *q, k: cmp.Or(q.K, defaultK), now: q.At, at: forever, since: math.MinInt64,
+	*a = ask{tables: a.tables, fs: a.fs, ms: a.ms, Query: *q, k: cmp.Or(q.K, defaultK), now: q.At, at: forever, since: math.MinInt64,
 		vector: q.Vector, situation: hashOf(q.Situation)}
-	for i := -1; i < len(q.Also); i++ {
-		if i >= 0 {
-			s = s.b.In(q.Also[i])
-		}
-		if t := s.table(); t != nil && !slices.Contains(a.tables, t) {
+	for _, scope := range append([]Scope{s.scope}, q.Also...) {
+		if t := s.b.In(scope).table(); t != nil && !slices.Contains(a.tables, t) {
 			a.tables = append(a.tables, t)
 		}
 	}
@@ -179,7 +176,7 @@ func (a *ask) trusts(r *record) bool { return a.Trust == 0 || r.Trusted == (a.Tr
 
 // index returns the query of a table's index.
 func (a *ask) index(t *table, k int) *index.Query {
-	return &index.Query{Text: a.Text, Days: a.days, K: k, Gate: gate, Wants: func(row uint32) bool { return a.wants(t.rows[row]) }}
+	return &index.Query{Text: a.Text, Days: a.days, K: k, Gate: gate, Wants: func(row uint32) bool { return a.wants(t.rows[row]) }, Found: a.ms[:0]}
 }
 
 // find returns all matches that may be among the best K, scored and in order, until a is done.
@@ -286,6 +283,10 @@ func (t *table) bonds(r *record, context []ID) (out []bond) {
 func (t *table) search(fs []found, a *ask) []found {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
+	wanted := func(sort record) bool { sort.At = a.at; return a.wants(&sort) }
+	if !slices.ContainsFunc(t.sorts, wanted) {
+		return fs
+	}
 	first, k := len(fs), a.k
 	if !a.weighted {
 		k = max(k, candidates)
@@ -303,9 +304,9 @@ func (t *table) search(fs []found, a *ask) []found {
 	case t.vectors[len(a.vector)].Len() > 0:
 		fs = t.hybrid(fs, a, t.vectors[len(a.vector)])
 	case a.Text != "":
-		ms := t.ix.Search(a.index(t, k))
-		said := attributed(ms)
-		for _, m := range ms {
+		a.ms = t.ix.Search(a.index(t, k))
+		said := attributed(a.ms)
+		for _, m := range a.ms {
 			f := found{t: t, r: t.rows[m.Row], ratio: m.Ratio, lexical: m.Lexical, Parts: Parts{Relevance: said * m.Lexical}}
 			if a.vector != nil {
 				f.ratio = oddsRoot(m.Lexical) // as in scopes that have vectors

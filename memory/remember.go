@@ -211,9 +211,10 @@ func (s Space) stage(ctx context.Context, b *store.Batch, p *prepared) (is *reco
 	if n.Trusted != p.Trusted {
 		n.id = n.name(s.scope, 0)
 	}
-	key, c := s.scope.Key(draftKind, hashed(n.more().Key)), store.Any
+	key, c := "", store.Any
 	if n.more().Key != "" {
 		var m marker
+		key = s.scope.Key(draftKind, hashed(n.more().Key))
 		if m, c, err = codec.Load[marker](ctx, b, key); err != nil {
 			return nil, false, err
 		}
@@ -398,10 +399,10 @@ func (r *record) name(scope Scope, n int) ID {
 
 // hashed returns 20 letters and digits.
 func hashed(parts ...string) string {
-	h := sha256.New()
+	all := make([]byte, 0, 512)
 	for _, p := range parts {
-		h.Write(binary.BigEndian.AppendUint32(nil, uint32(len(p))))
-		h.Write([]byte(p))
+		all = append(binary.BigEndian.AppendUint32(all, uint32(len(p))), p...)
 	}
-	return strings.ToLower(base32.HexEncoding.EncodeToString(h.Sum(nil)))[:20]
+	sum := sha256.Sum256(all)
+	return strings.ToLower(base32.HexEncoding.EncodeToString(sum[:15]))[:20]
 }

@@ -28,6 +28,7 @@ type table struct {
 	over    map[ID][]*record     // what says that it supersedes an id
 	linkers map[ID][]*record     // what links to an id
 	rules   map[string][]rule    // by the first word of a phrase; "": told in every run
+	sorts   []record             // those of which there were records: by Kind, Trusted and Archived
 	voices  map[voice]*voice     // each once
 	vectors map[int]*vector.Set  // by dimension: no others can be compared
 }
@@ -177,6 +178,9 @@ func (t *table) enter(r *record, row uint32, in bool) {
 			t.voices[*v] = v
 		}
 		r.Voice = t.voices[*v]
+	}
+	if sort := (record{Kind: r.Kind, Trusted: r.Trusted, Archived: r.Archived}); !slices.Contains(t.sorts, sort) {
+		t.sorts = append(t.sorts, sort)
 	}
 	m := r.more()
 	for _, id := range m.Former {

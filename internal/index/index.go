@@ -341,10 +341,8 @@ var norms, open = func() (n, h [256]float32) {
 	return n, h
 }()
 
-// lexical is how much of a query of n words a record is about, by the share r of their weight that it has: the same
-// share of a long query is more.
-func lexical(r, n float64) float64 {
-	x := r * math.Pow(max(n, 4)/4, 0.75)
+// lexical is how much of a query a record is about, by the share of its words' weight that the record has.
+func lexical(x float64) float64 {
 	x = x * x * x
 	return x / (1 + x)
 }

@@ -2,7 +2,6 @@ package index
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"strings"
 	"unicode"
@@ -79,12 +78,12 @@ func (ix *Index) forms(w string) (out []*term) {
 	rest := map[*term]int{}
 	for _, key := range keys {
 		for _, t := range ix.near[key] {
-			if n, ok := isForm(w, t.text); ok && t.text != w {
-				rest[t] = n
+			if n, ok := isForm(w, t.text); ok && t.text != w && rest[t] == 0 { // one that differs has a rest
+				out, rest[t] = append(out, t), n
 			}
 		}
 	}
-	out = slices.SortedFunc(maps.Keys(rest), func(a, b *term) int {
+	slices.SortFunc(out, func(a, b *term) int {
 		return cmp.Or(cmp.Compare(rest[a], rest[b]), cmp.Compare(len(b.postings), len(a.postings)), strings.Compare(a.text, b.text))
 	})
 	return out[:min(len(out), maxForms)]

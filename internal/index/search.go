@@ -18,6 +18,7 @@ type Query struct {
 	K     int                   // the K best, and those that are as good as the last of them; 0: all
 	Gate  float64               // also those whose Ratio is at least this share of the best
 	Wants func(row uint32) bool // what may be found; nil: all
+	Found []Match               // memory for the result; nil: new
 }
 
 // Match is a record that a query found. Ratio orders matches. Lexical says how much of the query it is about, whatever
@@ -98,11 +99,12 @@ func (ix *Index) Search(q *Query) []Match {
 // found returns the candidates that have come to least.
 func (ix *Index) found(sc *scratch, q *Query, least float32) (out []Match) {
 	sc.prune(max(least, math.SmallestNonzeroFloat32), 0)
-	out = make([]Match, 0, len(sc.touched))
+	out = slices.Grow(q.Found, len(sc.touched))
+	long := math.Pow(max(sc.size, 4)/4, 0.75) // the same share of a long query is more
 	for _, r := range sc.touched {
 		if q.wants(r) {
 			m := Match{Row: r, Ratio: float64(sc.scores[r]) / sc.total}
-			m.Lexical = lexical(m.Ratio, sc.size)
+			m.Lexical = lexical(m.Ratio * long)
 			m.Named = sc.named != 0 && ix.actors[r] == sc.named
 			m.Another = sc.named != 0 && !m.Named
 			out = append(out, m)

@@ -61,7 +61,7 @@ var dateWords = func() map[string]dateWord {
 }()
 
 // joined are words for yesterday and today to which others are written.
-var joined = [2]*regexp.Regexp{regexp.MustCompile("昨天|昨日|어제|امس"), regexp.MustCompile("今天|今日|오늘|اليوم")}
+var joined = [2][]string{{"昨天", "昨日", "어제", "امس"}, {"今天", "今日", "오늘", "اليوم"}}
 
 var (
 	numeric = regexp.MustCompile(`\b(\d{1,4})([-/.])(\d{1,2})([-/.])(\d{1,4})\b`)
@@ -79,7 +79,7 @@ var (
 func Days(question string, at time.Time) []Day {
 	f := finder{at: at}
 	q := text.Plain(question)
-	if strings.ContainsAny(q, "0123456789") {
+	if strings.ContainsAny(q, "0123456789") && strings.ContainsAny(q, "-/.月월") {
 		f.numbers(q)
 	}
 	f.tokens = strings.FieldsFunc(q, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
@@ -109,7 +109,7 @@ func Days(question string, at time.Time) []Day {
 		}
 	}
 	for i, words := range joined {
-		if words.MatchString(q) {
+		if slices.ContainsFunc(words, func(w string) bool { return strings.Contains(q, w) }) {
 			f.near(i - 1)
 		}
 	}
