@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/arc-learn/arc/internal/schema"
@@ -26,9 +25,9 @@ func (l *Layer) Known(ctx context.Context, scope memory.Scope) (k reason.Known, 
 		if r.Paths == nil {
 			return nil // of one case
 		}
-		plans, err := l.plans(ctx, &Case{Scope: scope, Lessons: scope}, &shape{}, key)
-		for _, p := range plans {
-			k.Suggestions = append(k.Suggestions, p.known(scope, key+"/"+p.ID, r, plans))
+		found, err := l.plans(ctx, &Case{Scope: scope, Lessons: scope}, &shape{}, key)
+		for _, p := range found.Plans {
+			k.Suggestions = append(k.Suggestions, p.known(scope, key+"/"+p.ID, r, found.Plans))
 		}
 		return err
 	})
@@ -73,14 +72,14 @@ func (l *Layer) Edit(ctx context.Context, scope memory.Scope, id string, calls [
 		}
 	}
 	found, err := l.plans(ctx, &Case{Scope: scope, Lessons: scope}, &shape{}, key)
-	if err == nil && !slices.ContainsFunc(found, func(p *plan) bool { return p.ID == of }) {
+	if err == nil && found.plan(of) == nil {
 		err = fmt.Errorf("learn: no plan %q is known in %q: %w", id, scope, store.ErrNotFound)
 	}
 	if err != nil {
 		return false, err
 	}
 	err = l.group.Update(ctx, func(b *store.Batch) error {
-		return edit(ctx, b, scope.Key(planKind, key), func(r *record) (bool, error) {
+		return l.edit(ctx, b, scope, planKind, key, func(r *record) (bool, error) {
 			p := r.of(of) // its deliveries stay where they are
 			changed, p.Retired = p.Retired != retired, retired
 			if !retired && calls != nil && !samePlan(p.Edit, calls) {

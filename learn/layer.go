@@ -12,7 +12,6 @@ import (
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
-	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/rank"
 	"github.com/arc-learn/arc/reason"
@@ -29,16 +28,10 @@ type Layer struct {
 	book  *rank.Book
 	now   func() time.Time
 	clean *redact.Sanitizer           // nil: the owner has cleaned what it gives
-	read  *lru.Cache[string, revised] // records by their keys
+	read  *lru.Cache[string, *record] // by their keys
 	seed  uint64                      // of IDs
 	made  atomic.Uint64               // ids made
 	close func() error
-}
-
-// revised is a record as it stood at a revision.
-type revised struct {
-	*record
-	rev store.Revision
 }
 
 // Bounds of an Advice.
@@ -108,7 +101,7 @@ func With(g *store.Group, bank *memory.Bank, book *rank.Book, o *Options) (l *La
 	if l.now = cmp.Or(l.opts.Memory, &memory.Options{}).Now; l.now == nil {
 		l.now = time.Now
 	}
-	l.read, err = lru.New[string, revised](maxRead)
+	l.read, err = lru.New[string, *record](maxRead)
 	return l, err
 }
 
@@ -167,32 +160,31 @@ func (l *Layer) advise(ctx context.Context, a *Advice) error {
 	if s.key == "" {
 		return l.recall(ctx, a, s, ask[1:]...)
 	}
-	if a.Warnings, err = l.warnings(ctx, c, s, situationKey(c, s)); err != nil {
+	a.Warnings, err = l.warnings(ctx, c, s, situationKey(c, s))
+	found, no := l.plans(ctx, c, s, s.key)
+	if err = cmp.Or(err, no); err != nil {
 		return err
 	}
-	suggest := func(sg reason.Suggestion, differs string) {
+	suggest := func(sg reason.Suggestion, differs func() string) {
 		same := func(o reason.Suggestion) bool { return samePlan(o.Calls, sg.Calls) }
 		if len(sg.Calls) > 0 && len(a.Suggestions) < maxSuggestions && !slices.ContainsFunc(a.Suggestions, same) {
-			sg.Name, sg.Differs = fmt.Sprint("plan ", len(a.Suggestions)+1), differs
+			sg.Name, sg.Differs = fmt.Sprint("plan ", len(a.Suggestions)+1), differs()
 			a.Suggestions = append(a.Suggestions, sg)
 		}
 	}
-	found, err := l.plans(ctx, c, s, s.key)
-	if err != nil {
-		return err
-	}
-	for _, p := range found {
+	for _, p := range found.Plans {
 		if p.Edit != nil {
-			suggest(reason.Suggestion{Plan: reason.Plan{Calls: slices.Clone(p.Edit)}, Parameters: parameters(p.Edit, nil)}, "a person has written it")
+			suggest(reason.Suggestion{Plan: reason.Plan{Calls: slices.Clone(p.Edit)}, Parameters: parameters(p.Edit, nil)},
+				func() string { return "a person has written it" })
 		}
 	}
-	for _, p := range found {
-		calls, why := p.fire(s, c.Scope, found, ruleDigests(a.Memories))
+	for _, p := range found.Plans {
+		calls, why := p.fire(s, c.Scope, found.Plans, ruleDigests(a.Memories))
 		if why == "" {
-			a.Fires, a.Suggestions, a.Why = &reason.Plan{Calls: calls}, nil, ""
+			a.Fires, a.Suggestions, a.Why = &reason.Plan{Calls: calls}, nil, "a plan fires: "+summary(calls)
 			return nil
 		}
-		suggest(p.suggestion(s, c.Text), why)
+		suggest(p.suggestion(s, c.Text), func() string { return why })
 		a.Why = cmp.Or(a.Why, why)
 	}
 	a.Why = cmp.Or(a.Why, "no case of these words and inputs was delivered")
@@ -200,27 +192,20 @@ func (l *Layer) advise(ctx context.Context, a *Advice) error {
 		return err
 	}
 	near, err := l.like(ctx, c, s)
-	for _, n := range near {
-		r, no := l.at(ctx, n.Scope, planKind, n.Slot)
-		found, no2 := l.plans(ctx, c, s, n.Slot)
-		for _, p := range found {
-			suggest(p.suggestion(s, c.Text), r.differs(c, s))
+	for i := 0; i < len(near) && err == nil; i++ {
+		found, err = l.plans(ctx, c, s, near[i])
+		for _, p := range found.Plans {
+			suggest(p.suggestion(s, c.Text), func() string { return found.differs(c, s) })
 		}
-		err = cmp.Or(err, no, no2)
 	}
 	return err
 }
 
-// Why says in a sentence why nothing fires for a case, or what does.
+// Why is what an Advice on the case would say, were it not fresh or held out.
 func (l *Layer) Why(ctx context.Context, c Case) (string, error) {
 	c, err := l.check(c)
 	a := Advice{Case: c}
-	if err == nil {
-		err = l.advise(ctx, &a)
-	}
-	if a.Fires != nil {
-		a.Why = "a plan fires: " + summary(a.Fires.Calls)
-	}
+	err = cmp.Or(err, l.advise(ctx, &a))
 	return a.Why, err
 }
 
@@ -260,16 +245,4 @@ func (l *Layer) Maintain(ctx context.Context, scope memory.Scope, age time.Durat
 		}
 		return drop(e, r.Like)
 	}))
-}
-
-// edit changes what is kept at a key, unless f says that nothing has changed.
-func edit[T any](ctx context.Context, b *store.Batch, key string, f func(*T) (changed bool, err error)) error {
-	v, unchanged, err := codec.Load[T](ctx, b, key)
-	if err != nil {
-		return err
-	}
-	if changed, err := f(&v); err != nil || !changed {
-		return err
-	}
-	return codec.Put(b, key, v, unchanged)
 }

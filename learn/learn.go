@@ -39,7 +39,7 @@ type Case = reason.Case
 type Advice struct {
 	Case                 // with what is Known of it
 	Ranked []rank.Scored // Case.Candidates in order
-	Why    string        // why nothing fires, in a sentence
+	Why    string        // why nothing fires, or what does, in a sentence
 }
 
 // Options of a Layer. Nil and the zero value are the defaults.

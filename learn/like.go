@@ -23,8 +23,9 @@ const (
 	nearly  = .7
 )
 
-// like returns the cases that are most like the case, by the words of their situation and text.
-func (l *Layer) like(ctx context.Context, c *Case, s *shape) (out []memory.Hit, err error) {
+// like returns the keys of cases that are most like the case, by the words of their situation and text.
+func (l *Layer) like(ctx context.Context, c *Case, s *shape) (keys []string, err error) {
+	var all []memory.Hit
 	for _, scope := range scopesOf(c) {
 		if casesOf(scope).Check() != nil {
 			continue // too long a name: it has none
@@ -34,15 +35,16 @@ func (l *Layer) like(ctx context.Context, c *Case, s *shape) (out []memory.Hit, 
 		if err != nil {
 			return nil, err
 		}
-		for _, h := range hits {
-			if h.Scope = scope; h.Slot != s.key {
-				out = append(out, h)
-			}
+		all = slices.Insert(hits, 0, all...)
+	}
+	all = slices.DeleteFunc(all, func(h memory.Hit) bool { return h.Slot == s.key })
+	slices.SortStableFunc(all, func(x, y memory.Hit) int { return cmp.Compare(y.Relevance, x.Relevance) })
+	for _, h := range all {
+		if h.Relevance >= nearly*all[0].Relevance && len(keys) < maxLike && !slices.Contains(keys, h.Slot) {
+			keys = append(keys, h.Slot)
 		}
 	}
-	slices.SortStableFunc(out, func(x, y memory.Hit) int { return cmp.Compare(y.Relevance, x.Relevance) })
-	out = slices.DeleteFunc(out, func(h memory.Hit) bool { return h.Relevance < nearly*out[0].Relevance }) // the first stays
-	return out[:min(len(out), maxLike)], nil
+	return keys, nil
 }
 
 // word gives a key the words of its cases, and lets them be found.

@@ -116,18 +116,17 @@ func (l *Layer) Stage(ctx context.Context, b *store.Batch, a Advice, o Outcome) 
 		o.Complaint, o.Answer = l.clean.Prose(o.Complaint), l.clean.Prose(o.Answer)
 		o, err = cleaned(l.clean, o)
 	}
-	strangers := o.Untrusted
-	for _, h := range slices.Concat(a.Memories, a.Background) {
-		m := applied{ID: h.Record.ID, Scope: h.Record.Scope}
-		if h.Record.Kind != memory.Rule {
-			g.Shown = append(g.Shown, m.ID)
+	strangers := slices.Clip(o.Untrusted)
+	for _, h := range append(slices.Clip(a.Memories), a.Background...) {
+		r := &h.Record
+		if r.Kind != memory.Rule {
+			g.Shown = append(g.Shown, r.ID)
 		}
-		if slices.Contains(o.Applied, m.ID) {
-			m.Said = saying(&h.Record)
-			g.Applied = append(g.Applied, m)
+		if slices.Contains(o.Applied, r.ID) {
+			g.Applied = append(g.Applied, applied{r.ID, r.Scope, saying(r)})
 		}
-		if !h.Record.Trusted {
-			strangers = append(strangers, h.Record.Content)
+		if !r.Trusted {
+			strangers = append(strangers, r.Content)
 		}
 	}
 	if g.Fired = a.Fires != nil && g.Note == "" && (o.Plan == nil || samePlan(o.Plan.Calls, a.Fires.Calls)); g.Fired {
@@ -145,8 +144,8 @@ func (l *Layer) Stage(ctx context.Context, b *store.Batch, a Advice, o Outcome) 
 	if unread != nil {
 		g.Note = unread.Error()
 	}
-	heard := extract.Words(append(strangers, textsOf(&c, s)...)...)
-	g.Outcome, g.Heard = o, head(strings.Join(slices.Sorted(maps.Keys(heard)), " "), memory.MaxText)
+	heard := append(slices.Clip(strangers), textsOf(&Case{Turns: c.Turns}, &shape{})...)
+	g.Outcome, g.Heard = o, head(strings.Join(slices.Sorted(maps.Keys(extract.Words(heard...))), " "), memory.MaxText)
 	g.Outcome.trim()
 	// What is staged before an error is dropped with the step, so the errors are looked at once.
 	err = cmp.Or(err, l.settle(ctx, b, &g, s, strangers), extract.Episodes(ctx, b, l.bank, &g.Case, o.Worker, o.Answer, g.At))
@@ -197,15 +196,15 @@ func (l *Layer) keepPlan(ctx context.Context, b *store.Batch, g *given, s *shape
 	if s.key == "" || o.Plan == nil || len(o.Plan.Calls) == 0 || o.Verdict == Unknown && g.Judged.IsZero() {
 		return nil // it has no plan, or nobody could tell
 	}
-	did, delivered := planID(o.Plan.Calls), o.Verdict == Delivered
+	did, of, delivered := planID(o.Plan.Calls), above(c), o.Verdict == Delivered
 	learns, wrong := delivered && !g.Fired && g.Note == "", o.Verdict == Failed && !g.Judged.IsZero()
 	change := func(scope memory.Scope, id string, f func(*record)) error {
-		return edit(ctx, b, scope.Key(planKind, id), func(r *record) (bool, error) {
+		return l.edit(ctx, b, scope, planKind, id, func(r *record) (bool, error) {
 			for _, p := range r.Plans {
-				p.Deliveries = slices.DeleteFunc(p.Deliveries, func(d *delivery) bool { return d.ID == above(c) })
+				p.Deliveries = slices.DeleteFunc(slices.Clone(p.Deliveries), func(d *delivery) bool { return d.ID == of })
 			}
 			if wrong && id == s.key {
-				r.add(did, &delivery{ID: above(c), At: g.Judged, Wrong: true})
+				r.add(did, &delivery{ID: of, At: g.Judged, Wrong: true})
 			}
 			if f(r); r.Paths == nil && id == s.key && (scope == c.Scope || len(r.Scopes) > 1) {
 				return true, l.word(ctx, b, scope, r, c, s)
@@ -215,7 +214,7 @@ func (l *Layer) keepPlan(ctx context.Context, b *store.Batch, g *given, s *shape
 	}
 	keep := func(r *record) {
 		if learns {
-			p := r.add(did, &delivery{ID: above(c), At: g.At, Text: c.Text, Inputs: c.Inputs, Calls: o.Plan.Calls, Applied: g.Applied})
+			p := r.add(did, &delivery{ID: of, At: g.At, Text: c.Text, Inputs: c.Inputs, Calls: o.Plan.Calls, Applied: g.Applied})
 			p.Rules, p.Last = g.Rules, g.At
 		}
 	}
@@ -224,12 +223,10 @@ func (l *Layer) keepPlan(ctx context.Context, b *store.Batch, g *given, s *shape
 		keep(r)
 		r.count(did, g.Counted, g.At, -1)
 		g.Counted = r.count(did, o.Verdict, g.At, +1)
-		if of := r.plan(did); delivered && !g.Ready && of != nil && len(of.Deliveries) > 1 {
-			all := merge(c.Scope, []*record{r.read(c.Scope)}, r, &record{})
-			for _, p := range all {
-				_, why := p.fire(s, c.Scope, all, nil)
-				g.Ready = g.Ready || p.ID == did && why == ""
-			}
+		if p := r.plan(did); delivered && !g.Ready && p != nil && len(p.Deliveries) > 1 {
+			all := merge(c.Scope, []*record{r.read(c.Scope)}, r)
+			_, why := all.plan(did).fire(s, c.Scope, all.Plans, nil)
+			g.Ready = why == ""
 		}
 	})
 	if s.exact != "" {
@@ -247,7 +244,7 @@ func (l *Layer) keepPlan(ctx context.Context, b *store.Batch, g *given, s *shape
 
 // share puts a scope last among those that came to it.
 func (r *record) share(scope memory.Scope) {
-	r.Scopes = append(slices.DeleteFunc(r.Scopes, func(o memory.Scope) bool { return o == scope }), scope)
+	r.Scopes = append(slices.DeleteFunc(slices.Clone(r.Scopes), func(o memory.Scope) bool { return o == scope }), scope)
 	r.Scopes = r.Scopes[max(0, len(r.Scopes)-maxScopes):]
 }
 
@@ -261,14 +258,14 @@ func (l *Layer) measure(ctx context.Context, b *store.Batch, g *given, by int) e
 	if l.opts.Holdout == 0 || o.Verdict == Unknown || g.Case.Fresh {
 		return nil
 	}
-	return edit(ctx, b, g.Case.Lessons.Key(upliftKind, "all"), func(all *meta.Arms) (bool, error) {
-		var calls *int
-		if o.Usage != nil {
-			calls = &u.Calls
-		}
-		all.Add(!l.holds(&g.Case), o.Verdict == Delivered, calls, cmp.Or(u.CostUSD, u.EstimateUSD), by)
-		return true, nil
-	})
+	key := g.Case.Lessons.Key(upliftKind, "all")
+	all, unchanged, err := codec.Load[meta.Arms](ctx, b, key)
+	var calls *int
+	if o.Usage != nil {
+		calls = &u.Calls
+	}
+	all.Add(!l.holds(&g.Case), o.Verdict == Delivered, calls, cmp.Or(u.CostUSD, u.EstimateUSD), by)
+	return cmp.Or(err, codec.Put(b, key, all, unchanged))
 }
 
 // Uplift returns what memory is worth in a Lessons scope, since a holdout is set.
@@ -290,8 +287,9 @@ func (l *Layer) credit(ctx context.Context, b *store.Batch, g *given) error {
 	if o.Verdict != Unknown { // else it takes back what a former verdict gave
 		f.Misled = o.Misled
 	}
-	for _, scope := range scopesOf(c) { // each takes what is its own
-		if len(g.Shown) == 0 {
+	says := f.Utilized != nil || len(f.Misled) > 0 || !g.Judged.IsZero() // which may take back what it said
+	for _, scope := range scopesOf(c) {                                  // each takes what is its own
+		if len(g.Shown) == 0 || !says {
 			break
 		}
 		if err := l.bank.In(scope).Stage(b).Feedback(ctx, f); err != nil {

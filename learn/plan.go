@@ -39,6 +39,8 @@ type record struct {
 	Plans             []*plan
 	Refused           []*warning
 	Scopes            []memory.Scope
+
+	rev store.Revision // that it was read at
 }
 
 // plan is one list of calls, but for what their inputs say, with the deliveries that made them. What is kept of it is
@@ -66,11 +68,11 @@ type delivery struct {
 	Calls   []reason.PlanCall
 	Applied []applied // the memories that its deliberation applied
 
+	ready bool     // what follows is made
 	in    []leaf   // the inputs of the case
 	trees []any    // the inputs of the calls
 	made  [][]made // their values
 	scope memory.Scope
-	bad   string // why it cannot be read
 }
 
 // made is a value of a call, and what inputs say in it.
@@ -86,22 +88,22 @@ type applied struct {
 	Said  string
 }
 
-// read makes a record ready to be compared with cases of its key. What cannot be read is compared with nothing.
+// read makes a record ready to be compared with cases of its key. All JSON in it was read before it was kept.
 func (r *record) read(scope memory.Scope) *record {
 	for _, p := range r.Plans {
 		for _, d := range p.Deliveries {
-			v, err := schema.Read(d.Inputs)
-			d.in, d.scope, d.trees, d.made = leaves(v), scope, nil, nil
+			if d.ready {
+				continue // others may read it
+			}
+			v, _ := schema.Read(d.Inputs)
+			d.ready, d.in, d.scope = true, leaves(v), scope
 			for _, call := range d.Calls {
-				tree, err2 := schema.Read(call.Inputs)
+				tree, _ := schema.Read(call.Inputs)
 				var all []made
 				for _, l := range leaves(tree) {
 					all = append(all, made{l, split(word(l.v), d.in)})
 				}
-				d.trees, d.made, err = append(d.trees, tree), append(d.made, all), cmp.Or(err, err2)
-			}
-			if err != nil {
-				d.bad = err.Error()
+				d.trees, d.made = append(d.trees, tree), append(d.made, all)
 			}
 		}
 	}
@@ -164,7 +166,7 @@ func (r *record) add(id string, d *delivery) *plan {
 	}
 	slices.SortStableFunc(r.Plans, func(a, b *plan) int { return cmp.Compare(b.worth(), a.worth()) })
 	for i := len(r.Plans) - 1; i >= 0 && len(r.Plans) > maxPlans; i-- {
-		if until, _ := r.until(r.Plans[i].ID); r.Plans[i] != p && until.IsZero() {
+		if until, _ := until(r.Plans[i].ID, r); r.Plans[i] != p && until.IsZero() {
 			r.Plans = slices.Delete(r.Plans, i, i+1)
 		}
 	}
@@ -186,52 +188,75 @@ func (r *record) count(id string, v Verdict, at time.Time, by int) (counted Verd
 // worth is the mean of the posterior of a plan's deliveries, from a uniform prior.
 func (p *plan) worth() float64 { return float64(p.Delivered+1) / float64(p.Delivered+p.Failed+2) }
 
-// at returns the record of a key, read once for each of its revisions. It must not be changed.
-func (l *Layer) at(ctx context.Context, scope memory.Scope, kind, key string) (*record, error) {
-	e, err := l.group.Store().Get(ctx, scope.Key(kind, key))
+// at returns the record of a key in a store or batch, read once for each of its revisions. It must not be changed.
+func (l *Layer) at(ctx context.Context, in codec.Reader, scope memory.Scope, kind, id string) (*record, error) {
+	e, err := in.Get(ctx, scope.Key(kind, id))
 	if errors.Is(err, store.ErrNotFound) {
 		return &record{}, nil
 	}
-	if was, ok := l.read.Get(e.Key); ok && err == nil && was.rev == e.Rev {
-		return was.record, nil
+	if r, ok := l.read.Get(e.Key); ok && err == nil && r.rev == e.Rev {
+		return r, nil
 	}
 	r := &record{}
 	if err = cmp.Or(err, codec.Unmarshal(e.Value, r)); err != nil {
-		return r, fmt.Errorf("learn: %s: %w", e.Key, err)
+		return &record{}, fmt.Errorf("learn: %s: %w", e.Key, err)
 	}
-	l.read.Add(e.Key, revised{r.read(scope), e.Rev})
+	if r.read(scope).rev = e.Rev; e.Rev != 0 { // else it is staged
+		l.read.Add(e.Key, r)
+	}
 	return r, nil
+}
+
+// edit changes the record of a key, unless f says that nothing has changed. Slices in it f clones: others read them.
+func (l *Layer) edit(ctx context.Context, b *store.Batch, scope memory.Scope, kind, id string, f func(*record) (changed bool, err error)) error {
+	was, err := l.at(ctx, b, scope, kind, id)
+	if err != nil {
+		return err
+	}
+	r, key := *was, scope.Key(kind, id)
+	r.Plans, r.Refused = copies(r.Plans), copies(r.Refused)
+	if changed, err := f(&r); err != nil || !changed {
+		return err
+	}
+	b.After(func(rev store.Revision) { r.rev = rev; l.read.Add(key, r.read(scope)) })
+	return codec.Put(b, key, r, store.At(was.rev))
+}
+
+func copies[T any](of []*T) (out []*T) {
+	for _, v := range of {
+		c := *v
+		out = append(out, &c)
+	}
+	return out
 }
 
 // sources returns the records of a key that a case learns from: its scope's own, and those of other scopes that came
 // to it, which the record of its Lessons names.
 func (l *Layer) sources(ctx context.Context, c *Case, kind, key string) (from []*record, up *record, err error) {
-	own, err := l.at(ctx, c.Scope, kind, key)
+	st := l.group.Store()
+	own, err := l.at(ctx, st, c.Scope, kind, key)
 	if up = own; err == nil && c.Lessons != c.Scope {
-		up, err = l.at(ctx, c.Lessons, kind, key)
+		up, err = l.at(ctx, st, c.Lessons, kind, key)
 	}
 	from = []*record{own}
 	for _, scope := range up.Scopes {
 		if scope != c.Scope {
-			r, no := l.at(ctx, scope, kind, key)
+			r, no := l.at(ctx, st, scope, kind, key)
 			from, err = append(from, r), cmp.Or(err, no)
 		}
 	}
 	return from, up, err
 }
 
-// plans returns the plans of a key for a case, best first, with the deliveries that count.
-func (l *Layer) plans(ctx context.Context, c *Case, s *shape, key string) ([]*plan, error) {
+// plans returns the plans of a key for a case, best first, with the deliveries that count, and what tells of its cases.
+func (l *Layer) plans(ctx context.Context, c *Case, s *shape, key string) (*record, error) {
 	from, up, err := l.sources(ctx, c, planKind, key)
-	one := &record{}
 	if err == nil && key == s.key && s.exact != "" {
-		one, err = l.at(ctx, c.Scope, planKind, s.exact)
+		one, no := l.at(ctx, l.group.Store(), c.Scope, planKind, s.exact)
+		from, err = append(from, one), no
 	}
-	if err != nil {
-		return nil, err
-	}
-	out := merge(c.Scope, from, up, one)
-	for _, p := range out {
+	out := merge(c.Scope, from, up)
+	for _, p := range out.Plans {
 		p.Deliveries = slices.DeleteFunc(p.Deliveries, func(d *delivery) bool {
 			why, no := l.lapsed(ctx, d)
 			err, p.why = cmp.Or(err, no), cmp.Or(why, p.why)
@@ -240,67 +265,68 @@ func (l *Layer) plans(ctx context.Context, c *Case, s *shape, key string) ([]*pl
 	}
 	very := func(d *delivery) bool { return len(s.in) > 0 && slices.Equal(d.in, s.in) } // of the case itself
 	has := func(p *plan) int { return min(0, slices.IndexFunc(p.Deliveries, very)) }    // -1: none
-	slices.SortStableFunc(out, func(a, b *plan) int { return cmp.Or(has(b)-has(a), cmp.Compare(b.worth(), a.worth())) })
+	slices.SortStableFunc(out.Plans, func(a, b *plan) int { return cmp.Or(has(b)-has(a), cmp.Compare(b.worth(), a.worth())) })
 	return out, err
 }
 
 // merge returns the plans of records of a key, those of a scope first, as they stand: with the deliveries that count
 // by what a person has said of a plan, in the record itself, in that of the scope, or in that over all. What one other
 // scope alone came to is not told. The record of one case keeps longer what was delivered of it.
-func merge(scope memory.Scope, from []*record, up, one *record) []*plan {
-	all, own := &record{}, from[0]
-	for _, r := range append(slices.Clone(from), one) {
+func merge(scope memory.Scope, from []*record, up *record) *record {
+	own, all := from[0], *up
+	if own.Paths != nil {
+		all = *own
+	}
+	all.Plans = nil
+	for _, r := range from {
 		for _, p := range r.Plans {
 			m := all.of(p.ID)
 			if m.Delivered, m.Failed = m.Delivered+p.Delivered, m.Failed+p.Failed; p.Last.After(m.Last) {
 				m.Last, m.Rules = p.Last, p.Rules
 			}
+			until, said := until(p.ID, r, own, up)
+			m.Deliveries = slices.Grow(m.Deliveries, len(p.Deliveries))
 			for _, d := range p.Deliveries {
-				why := d.bad
-				for _, o := range []*record{r, own, up} {
-					if until, said := o.until(p.ID); !d.At.After(until) {
-						why = cmp.Or(why, said)
-					}
-				}
-				if m.why = cmp.Or(m.why, why); why == "" {
+				if said == "" || d.At.After(until) {
 					m.Deliveries = append(m.Deliveries, d)
+				} else {
+					m.why = cmp.Or(m.why, said)
 				}
 			}
 		}
 	}
-	for _, p := range append(slices.Clone(own.Plans), up.Plans...) {
+	for _, p := range slices.Concat(own.Plans, up.Plans) {
 		retired := func(q *plan) bool { return q.ID == p.ID && q.Retired }
 		if p.Edit != nil && !slices.ContainsFunc(own.Plans, retired) && !slices.ContainsFunc(up.Plans, retired) {
 			all.of(p.ID).Edit = p.Edit
 		}
 	}
-	return slices.DeleteFunc(all.Plans, func(p *plan) bool {
-		scopes := make(map[memory.Scope]bool)
-		for _, d := range p.Deliveries {
-			scopes[d.scope] = true
-		}
+	all.Plans = slices.DeleteFunc(all.Plans, func(p *plan) bool {
+		told := func(d *delivery) bool { return d.scope == scope || d.scope != p.Deliveries[0].scope }
 		slices.SortFunc(p.Deliveries, func(a, b *delivery) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.ID, b.ID)) })
 		p.Deliveries = slices.CompactFunc(p.Deliveries, func(a, b *delivery) bool { return a.ID == b.ID })
-		if !scopes[scope] && len(scopes) < 2 {
+		if !slices.ContainsFunc(p.Deliveries, told) {
 			p.Deliveries = nil
 		}
 		return len(p.Deliveries) == 0 && p.Edit == nil && own.plan(p.ID) == nil
 	})
+	return &all
 }
 
-// until returns the time until which deliveries of a plan do not count, by what a person has said, and why.
-func (r *record) until(id string) (at time.Time, why string) {
-	p := r.plan(id)
-	switch {
-	case p == nil:
-		return at, ""
-	case p.Retired:
-		return time.Unix(1<<40, 0), "a person has retired it"
-	}
-	at, why = p.Until, "a person has changed it, or found it wrong"
-	for _, d := range p.Deliveries {
-		if d.Wrong && d.At.After(at) {
-			at, why = d.At, "a delivery of it was wrong"
+// until returns the time until which deliveries of a plan do not count, by what a person has said in records, and why.
+func until(id string, in ...*record) (at time.Time, why string) {
+	for _, r := range in {
+		p := cmp.Or(r.plan(id), &plan{})
+		if p.Retired {
+			return time.Unix(1<<40, 0), "a person has retired it"
+		}
+		if p.Until.After(at) {
+			at, why = p.Until, "a person has changed it, or found it wrong"
+		}
+		for _, d := range p.Deliveries {
+			if d.Wrong && d.At.After(at) {
+				at, why = d.At, "a delivery of it was wrong"
+			}
 		}
 	}
 	return at, why
@@ -333,10 +359,8 @@ func (p *plan) fire(now *shape, scope memory.Scope, all []*plan, rules []string)
 			}
 		}
 	}
-	for _, r := range rules {
-		if !slices.Contains(p.Rules, r) {
-			why = cmp.Or(why, "there is a rule that its last deliberation did not know")
-		}
+	if slices.ContainsFunc(rules, func(r string) bool { return !slices.Contains(p.Rules, r) }) {
+		why = cmp.Or(why, "there is a rule that its last deliberation did not know")
 	}
 	return calls, why
 }
@@ -364,13 +388,16 @@ func (p *plan) suggestion(now *shape, words string) (s reason.Suggestion) {
 		return s
 	}
 	last := of[len(of)-1]
-	own, has := extract.Words(append(said(last.in), last.Text)...), extract.Words(append(said(now.in), words)...)
+	var own, has map[string]bool                // words
 	names, named := make(map[string]any), false // with a value, to tell its type; an object's name is of the former case
 	for _, l := range slices.Concat(now.in, last.in) {
 		names[l.path] = l.v
 	}
 	taken := func(name string, v any) bool { was, is := names[name]; return is && was != v }
 	s.Calls, _ = newMatch(of, nil).calls(func(path string, v, out any, rest, why string) (any, string) {
+		if own == nil {
+			own, has = extract.Words(append(said(last.in), last.Text)...), extract.Words(append(said(now.in), words)...)
+		}
 		for w := range extract.Words(rest) {
 			if own[w] && !has[w] {
 				why = "it is of the former case"

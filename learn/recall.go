@@ -20,14 +20,14 @@ func queries(c *Case, s *shape) []memory.Query {
 			text += "\n" + t.Text
 		}
 	}
-	kinds := []memory.Kind{memory.Failure, memory.Fact}
-	if c.Actor != "" {
-		kinds = append(kinds, memory.Episode)
+	kinds := []memory.Kind{memory.Rule, memory.Pattern, memory.Failure, memory.Fact, memory.Episode}
+	if c.Actor == "" {
+		kinds = kinds[:4]
 	}
 	return []memory.Query{
-		{Text: text, K: maxMemories, Kinds: append(slices.Clone(kinds), memory.Pattern, memory.Rule), Trust: memory.Trusted, Linked: true},
-		{Text: c.Situation + "\n" + s.template, K: maxMemories / 2, Kinds: []memory.Kind{memory.Failure, memory.Pattern}},
-		{Text: text, K: maxMemories / 2, Kinds: kinds, Trust: memory.Quarantined},
+		{Text: text, K: maxMemories, Kinds: kinds, Trust: memory.Trusted, Linked: true},
+		{Text: c.Situation + "\n" + s.template, K: maxMemories / 2, Kinds: kinds[1:3]},
+		{Text: text, K: maxMemories / 2, Kinds: kinds[2:], Trust: memory.Quarantined},
 	}
 }
 
@@ -45,7 +45,7 @@ func (l *Layer) recall(ctx context.Context, a *Advice, s *shape, queries ...memo
 		if err != nil {
 			return err
 		}
-		for _, h := range hits {
+		for i, h := range hits {
 			refused := h.Record.Source.Ref == refusedRef
 			if seen(h.Record.ID) || refused && h.Record.Trigger == triggerOf(c, s) {
 				continue // it is said already, or warned of
@@ -56,9 +56,9 @@ func (l *Layer) recall(ctx context.Context, a *Advice, s *shape, queries ...memo
 				h.Record.Trigger, h.Record.Content, h.Record.Plan = "", w.tell(textsOf(c, s)), nil
 			}
 			if h.Record.Trusted {
-				a.Memories = append(a.Memories, h)
+				a.Memories = append(slices.Grow(a.Memories, len(hits)-i), h)
 			} else {
-				a.Background = append(a.Background, h)
+				a.Background = append(slices.Grow(a.Background, len(hits)-i), h)
 			}
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -48,14 +49,15 @@ func shapeOf(c *Case) (*shape, error) {
 	if _, ok := v.(map[string]any); !ok && v != nil {
 		return &shape{}, errors.New("inputs: no JSON object")
 	}
-	if v != nil && tokens(c.Inputs) != tokens(encode(v)) {
+	raw := encode(v)
+	if v != nil && tokens(c.Inputs) != tokens(raw) {
 		return &shape{}, errors.New("inputs: a name is given twice") // nobody can say which of the two counts
 	}
 	s := &shape{in: leaves(v)}
 	if len(s.in) > maxValues {
 		return &shape{}, fmt.Errorf("inputs: %d values, over the limit of %d", len(s.in), maxValues)
 	}
-	if strings.ContainsAny(strings.Join(s.paths(), ""), "{}") {
+	if slices.ContainsFunc(s.in, func(l leaf) bool { return strings.ContainsAny(l.path, "{}") }) {
 		return &shape{}, errors.New("inputs: a name has braces, which are those of parameters")
 	}
 	s.template = template(c.Text, s.in)
@@ -66,7 +68,7 @@ func shapeOf(c *Case) (*shape, error) {
 	}
 	s.key = digest(string(encode([][]string{c.Conditions, c.Goals, {c.Situation, s.folded}, types})))
 	if len(s.in) > 0 {
-		s.exact = digest(s.key + string(encode(v)))
+		s.exact = digest(s.key + string(raw))
 	}
 	return s, nil
 }
@@ -82,8 +84,9 @@ func (s *shape) paths() []string {
 
 // digest is the short form of a text in keys and comparisons.
 func digest(s string) string {
-	sum := sha256.Sum256([]byte(s))
-	return hex.EncodeToString(sum[:12])
+	sum, out := sha256.Sum256([]byte(s)), [24]byte{}
+	hex.Encode(out[:], sum[:12])
+	return string(out[:])
 }
 
 // template returns a text with {path} for each value of the inputs that stands in it as a token, the longest first.

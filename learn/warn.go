@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/arc-learn/arc/iar"
@@ -96,10 +97,10 @@ func (l *Layer) refuse(ctx context.Context, b *store.Batch, g *given, s *shape, 
 		refused = append(refused, reason.Failure{Task: reason.Task{Skill: c.Skill, Worker: o.Worker}, Complaint: o.Complaint})
 	}
 	last, space := &warning{}, l.bank.In(c.Scope).Stage(b)
-	err := edit(ctx, b, c.Scope.Key(warnKind, id), func(r *record) (changed bool, _ error) {
+	err := l.edit(ctx, b, c.Scope, warnKind, id, func(r *record) (changed bool, _ error) {
 		changed = len(refused)+len(r.Refused) > 0
 		for _, w := range r.Refused {
-			w.Events = slices.DeleteFunc(w.Events, func(e event) bool { return e.Advice == c.ID })
+			w.Events = slices.DeleteFunc(slices.Clone(w.Events), func(e event) bool { return e.Advice == c.ID })
 		}
 		r.Refused = slices.DeleteFunc(r.Refused, func(w *warning) bool { return len(w.Events) == 0 })
 		add := func(w *warning, e event) {
@@ -141,7 +142,7 @@ func (l *Layer) refuse(ctx context.Context, b *store.Batch, g *given, s *shape, 
 	if len(refused) == 0 || c.Lessons == c.Scope || err != nil {
 		return err
 	}
-	return edit(ctx, b, c.Lessons.Key(warnKind, id), func(up *record) (bool, error) {
+	return l.edit(ctx, b, c.Lessons, warnKind, id, func(up *record) (bool, error) {
 		up.share(c.Scope)
 		return true, nil
 	})
@@ -174,7 +175,7 @@ func textsOf(c *Case, s *shape) []string {
 // as [iar.Copied] finds it, or it quotes a complaint.
 func tainted(c *Case, s *shape, calls []reason.PlanCall, strangers, complaints []string) string {
 	mine := append(said(s.in), c.Text)
-	copied := iar.Copied(mine, strangers, complaints)
+	copied := sync.OnceValue(func() func(string) bool { return iar.Copied(mine, strangers, complaints) })
 	for _, call := range calls {
 		v, err := schema.Read(call.Inputs)
 		if err != nil {
@@ -182,7 +183,7 @@ func tainted(c *Case, s *shape, calls []reason.PlanCall, strangers, complaints [
 		}
 		for _, l := range append(leaves(v), leaf{"its words", call.Text}) {
 			has := func(t string) bool { return holds(t, word(l.v)) }
-			if !slices.ContainsFunc(mine, has) && (slices.ContainsFunc(strangers, has) || copied(word(l.v))) {
+			if !slices.ContainsFunc(mine, has) && (slices.ContainsFunc(strangers, has) || copied()(word(l.v))) {
 				return fmt.Sprintf("%s: %s says what somebody else said", call.Name, l.path)
 			}
 		}
