@@ -134,13 +134,12 @@ func (s Space) ask(ctx context.Context, q *Query) (*ask, error) {
 	}
 	a := asks.Get().(*ask)
 	*a = ask{tables: a.tables, fs: a.fs, ms: a.ms, Query: *q, k: cmp.Or(q.K, defaultK), now: q.At, at: forever, since: math.MinInt64,
-		vector: q.Vector, situation: hashOf(q.Situation)}
+		vector: q.Vector, situation: hashOf(q.Situation), weighted: s.b.o.Policy == nil}
 	for _, scope := range append([]Scope{s.scope}, q.Also...) {
 		if t := s.b.In(scope).table(); t != nil && !slices.Contains(a.tables, t) {
 			a.tables = append(a.tables, t)
 		}
 	}
-	a.weighted = s.b.o.Policy == nil
 	if q.At.IsZero() {
 		a.now = s.b.o.Now()
 	} else {
@@ -284,9 +283,6 @@ func (t *table) search(fs []found, a *ask) []found {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	wanted := func(sort record) bool { sort.At = a.at; return a.wants(&sort) }
-	if !slices.ContainsFunc(t.sorts, wanted) {
-		return fs
-	}
 	first, k := len(fs), a.k
 	if !a.weighted {
 		k = max(k, candidates)
@@ -295,6 +291,7 @@ func (t *table) search(fs []found, a *ask) []found {
 		k += defaultK // some give way
 	}
 	switch {
+	case !slices.ContainsFunc(t.sorts, wanted):
 	case a.Text == "" && a.vector == nil:
 		for _, r := range t.rows {
 			if r != nil && a.wants(r) {
