@@ -13,6 +13,7 @@ import (
 
 	"github.com/clipperhouse/uax29/v2/words"
 	"golang.org/x/text/unicode/norm"
+	"golang.org/x/text/width"
 )
 
 const (
@@ -91,8 +92,8 @@ func (a *Analyzer) Append(dst []Term, s string) []Term {
 
 // Append is that of an Analyzer, for the numbers of the terms.
 func (l *Lexicon) Append(dst []uint32, s string) []uint32 {
-	sign := "" // the last word, if it is of a script without spaces
-	end := 0
+	s = width.Fold.String(s) // ＡＢＣ is ABC, and ｺ is コ
+	sign, end := "", 0       // the last word, if it is of a script without spaces, and where it ends
 	for it := words.FromString(s); it.Next(); {
 		w := it.Value()
 		start := end
@@ -238,10 +239,10 @@ func (l *Lexicon) appendParts(dst []uint32, w string) []uint32 {
 // Plain returns a text in lower case and without accents.
 func Plain(s string) string { return withoutAccents(lower(s)) }
 
-// Fold returns a text in one case and one form of composed letters, with one space where it has several and
+// Fold returns a text in one case, one width and one form of composed letters, with one space where it has several and
 // without a final full stop. Texts with equal folds have equal words in equal order.
 func Fold(s string) string {
-	return strings.TrimRight(strings.Join(strings.Fields(lower(s)), " "), ".。")
+	return strings.TrimRight(strings.Join(strings.Fields(lower(width.Fold.String(s))), " "), ".。")
 }
 
 func lower(s string) string {

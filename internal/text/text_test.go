@@ -34,12 +34,13 @@ func TestAppend(t *testing.T) {
 		{"user's don’t", "user don't"}, {"l'homme İzmir'de", "l'homm homm izmir'd izmir"}, {"Käse GRÜẞE", "kase grusse"},
 		{"C++ C# .NET C++11", "c++ c# .net net c++ 11"}, {"Disney+ a+b x.y", "disney+ disney a b x.i"}, {"end.Next", "end.next end next"},
 		{"ok 👍🏽 ❤️", "ok 👍 ❤"}, {"東京", "東 東京 京"}, {"か\u3099ん", "が がん ん"}, {"서버를 API서버 집", "서버 버를 api 서버 집"},
-		{"пароль паролей", "парол парол"}, {"Ελλάδας", "ελλαδασ"}, {"ł", "l"},
+		{"пароль паролей", "парол парол"}, {"Ελλάδας", "ελλαδασ"}, {"ł", "l"}, {"Ｃ＋＋　８０", "c++ 80"},
 	} {
 		require.Equal(t, c.want, strings.Join(terms(t, c.in), " "), "%q", c.in)
 	}
 	require.Equal(t, []string{"haus", "haus"}, terms(t, "Häuser Haus", "de"))
 	require.Equal(t, []string{"haus", "run"}, terms(t, "Häuser running", "en", "de"))
+	require.Equal(t, terms(t, "プログラム"), terms(t, "ﾌﾟﾛｸﾞﾗﾑ"), "half width")
 	require.Equal(t, terms(t, "كتاب"), terms(t, "كتـاب"), "a stretched letter")
 	require.Equal(t, []string{"running"}, terms(t, "running", "pl"), "no stemmer")
 }
@@ -66,7 +67,8 @@ func TestFold(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, text.Fold("Run  the\nBuild."), text.Fold("run the build"))
 	require.Equal(t, text.Fold("Cafe\u0301"), text.Fold("café"))
-	for _, c := range [][2]string{{"C++", "C"}, {"Rev A", "Rev B"}, {"is it?", "is it"}, {"a b", "b a"}, {"not x", "x"}, {"1.5", "15"}} {
+	require.Equal(t, text.Fold("Ｒｅｖ　Ａ"), text.Fold("rev a"))
+	for _, c := range [][2]string{{"C++", "C"}, {"Rev A", "Rev B"}, {"is it?", "is it"}, {"a b", "b a"}, {"not x", "x"}, {"1.5", "15"}, {"5²", "52"}} {
 		require.NotEqual(t, text.Fold(c[0]), text.Fold(c[1]))
 	}
 }
