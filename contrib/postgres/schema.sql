@@ -26,9 +26,10 @@ CREATE SEQUENCE {{schema}}.arc_revisions;
 -- for any and -1 for none. It returns the revision, 0 where nothing was written, and behind it the places of the ops
 -- whose conditions do not hold; nothing of their commits is written. A statement does one thing for all keys, and finds
 -- them by the index, whatever the planner knows of the table: by a subquery or by ANY, since it may join arrays otherwise.
+-- A plan is made once, since to make it takes as long as to carry it out for a few ops.
 CREATE FUNCTION {{schema}}.arc_commit(
 	commits integer[], keys bytea[], vals bytea[], kinds integer[], conds bigint[]
-) RETURNS bigint[] LANGUAGE plpgsql SET enable_seqscan = off AS $$
+) RETURNS bigint[] LANGUAGE plpgsql SET enable_seqscan = off SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
 	revision bigint;
 	places bigint[]; -- of the ops whose conditions do not hold
