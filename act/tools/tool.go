@@ -22,6 +22,7 @@ import (
 
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/internal/schema"
+	"github.com/arc-learn/arc/store"
 )
 
 // Tool is something that a model may call, under the conditions of an [act.Worker]. [Func] makes one of a Go
@@ -101,8 +102,8 @@ func check(ts []Tool) (map[string]*Tool, error) {
 		var err error
 		t.input, err = schema.Compile(t.Input)
 		switch {
-		case t.Name == "" || byName[t.Name] != nil:
-			err = errors.New("its name is empty or another's")
+		case store.CheckID(t.Name) != nil || byName[t.Name] != nil:
+			err = errors.New("its name is empty, too long, or another's")
 		case t.wrong != nil:
 			err = t.wrong
 		case t.Call == nil:

@@ -27,10 +27,11 @@ type Options struct {
 }
 
 const (
-	maxCalls = 64
-	maxShown = 16 << 10 // bytes of a result that the model is shown
-	together = 8        // calls of an answer that are made at a time
-	repairs  = 2        // answers that may be asked for again because they cannot be used
+	maxCalls  = 64
+	maxInputs = 240 << 10 // bytes of the inputs of a call, of which a step can be made
+	maxShown  = 16 << 10  // bytes of a result that the model is shown
+	together  = 8         // calls of an answer that are made at a time
+	repairs   = 2         // answers that may be asked for again because they cannot be used
 )
 
 // executor is what New returns.
@@ -47,8 +48,9 @@ type executor struct {
 // its attempts, of class [reason.Permanent].
 //
 // The model gets the task and what the Call has beside it, and is asked until it answers without a call. Its calls
-// go through [act.Do]; those of one answer are made at the same time. Inputs that do not fit the tool's schema, a
-// tool's error and a person's no are shown to the model. Where a person has to rule, the other calls of the answer
+// go through [act.Do]; those of one answer are made at the same time, eight at most. Inputs that do not fit the tool's
+// schema or have over 240 KiB, a tool's error and a person's no are shown to the model, and of a result the first 16 KiB.
+// An answer that is empty, cut off or not of the schema is asked for again, twice at most. Where a person has to rule, the other calls of the answer
 // are finished and kept, and the attempt is pending. One executor of this kind runs in an attempt.
 //
 // Where a plan Fires, its calls, which are bound to the case, are made without asking the model, as long as each
@@ -106,8 +108,7 @@ func (x *executor) Execute(ctx context.Context, c *act.Call) (*act.Result, error
 	result.Reflection, result.Plan = a.reflect(), &reason.Plan{}
 	for _, m := range a.made {
 		if !m.Failed {
-			call := reason.PlanCall{Name: m.Tool, Inputs: m.Inputs, ResultDigest: m.Digest}
-			result.Plan.Calls = append(result.Plan.Calls, call)
+			result.Plan.Calls = append(result.Plan.Calls, reason.PlanCall{Name: m.Tool, Inputs: m.Inputs, ResultDigest: m.Digest})
 		}
 	}
 	return result, nil
@@ -287,6 +288,9 @@ func joined(errs []error) error {
 // callOne makes a call as a step. What the tool, the schema or a person refuses is part of what was made; an error
 // is what keeps the attempt from going on.
 func (a *attempt) callOne(ctx context.Context, step string, c reason.ToolCall) (made, error) {
+	if n := len(c.Inputs); n > maxInputs {
+		return made{Tool: c.Name, Inputs: c.Inputs, Failed: true, Shown: fmt.Sprintf("the inputs have %d bytes, over %d", n, maxInputs)}, nil
+	}
 	input := map[string]any{"tool": c.Name, "inputs": c.Inputs}
 	return act.Step(ctx, step, input, func(ctx context.Context) (made, error) {
 		act.Note(ctx, act.Event{Kind: "calling", Name: c.Name, Data: c.Inputs, Live: true})
@@ -324,10 +328,9 @@ func (a *attempt) do(ctx context.Context, step string, c reason.ToolCall) (_ jso
 		}
 		return out, err
 	})
-	var pending *act.PendingError
 	bad, _ := errors.AsType[*reason.Error](err)
 	switch {
-	case err == nil, errors.As(err, &pending), ctx.Err() != nil:
+	case err == nil, errors.As(err, new(*act.PendingError)), ctx.Err() != nil:
 		return result, nil, err
 	case bad != nil && bad.Class == reason.Invalid, failed, errors.Is(err, act.ErrDenied), errors.Is(err, act.ErrNoValue):
 		return nil, err, nil

@@ -603,3 +603,23 @@ func TestSchemaOfFunc(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "hi", string(got.File))
 }
+
+// Two calls of a tool make two steps of one name, and inputs that are too wide for a step are told to the model.
+func TestStepsOfCalls(t *testing.T) {
+	type in struct{ N int }
+	var made []int
+	charge := tools.Func("charge", "", func(ctx context.Context, in in) (int, error) {
+		return act.Step(ctx, "charge", nil, func(context.Context) (int, error) { made = append(made, in.N); return in.N, nil })
+	})
+	wide := tools.Tool{Worker: act.Worker{Name: "wide"}, Call: func(context.Context, json.RawMessage) (json.RawMessage, error) {
+		return nil, errors.New("it was called")
+	}}
+	m := script(calls("charge", `{"N":1}`), calls("charge", `{"N":2}`),
+		calls("wide", `"`+strings.Repeat("x", 300<<10)+`"`), says("done"))
+	a := try(t, store.NewMem(), tools.New(m, nil, charge, wide), nil)
+	require.Equal(t, rank.Delivered, a.Outcome, a.Complaint)
+	require.Equal(t, []int{1, 2}, made)
+	require.Contains(t, m.asked[3].Messages[6].Text, "the inputs have 307202 bytes")
+	long := tools.Tool{Worker: act.Worker{Name: strings.Repeat("n", 300)}, Call: wide.Call}
+	require.Equal(t, rank.Denied, try(t, store.NewMem(), tools.New(m, nil, long), nil).Outcome)
+}

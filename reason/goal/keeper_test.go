@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -373,8 +374,9 @@ func TestPolicyOfStrangers(t *testing.T) {
 // A goal whose last run ended in a time to come, since the clock was set back, is acted on.
 func TestKeeperClockIsSetBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ahead, st := 3*365*24*time.Hour, store.NewMem()
-		now := func() time.Time { return time.Now().Add(ahead) }
+		var ahead atomic.Int64
+		ahead.Store(int64(3 * 365 * 24 * time.Hour))
+		now, st := func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }, store.NewMem()
 		world, goals, calls := goal.NewWorld("acme", now), new(goal.Goals), 0
 		require.NoError(t, goals.Load([]byte(ci)))
 		require.NoError(t, world.Collect("ci", func(context.Context) (any, error) { return map[string]any{"failing": 3}, nil }, time.Second, 0))
@@ -390,7 +392,7 @@ func TestKeeperClockIsSetBack(t *testing.T) {
 		require.NoError(t, err)
 		for want := range 3 {
 			if want == 1 {
-				ahead = 0
+				ahead.Store(0)
 			}
 			<-time.After(2 * time.Minute)
 			_, err = k.Tick(t.Context())
