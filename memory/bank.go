@@ -101,7 +101,7 @@ func (b *Bank) Close() error {
 
 // Refresh takes in what other processes have written since the last call, where the store is a [store.Changer]. A
 // process that shares a store calls it every 100 ms, and before a run begins. After an error that wraps
-// [store.ErrNotFound] the Bank must be opened again.
+// [store.ErrNotFound], and one of an entry that cannot be read, the Bank must be opened again.
 func (b *Bank) Refresh(ctx context.Context) error {
 	err := b.g.Refresh(ctx)
 	b.mu.RLock()
@@ -117,7 +117,8 @@ func (b *Bank) In(scope Scope) Space {
 	return Space{b: b, scope: scope}
 }
 
-// Space is the memory of one scope. It has no state of its own and may be copied.
+// Space is the memory of one scope. It has no state of its own and may be copied. An id that the scope does not have is
+// an error that wraps [store.ErrNotFound]; what is malformed or over a bound, a *[store.LimitError].
 type Space struct {
 	b     *Bank
 	scope Scope

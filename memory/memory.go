@@ -106,7 +106,7 @@ type Draft struct {
 	Slot       string          `cbor:",omitzero"` // what it states the value of; a later Fact of the same Slot supersedes the former, from its At on
 	Supersedes []ID            `cbor:",omitzero"` // memories of the scope that do not hold any more
 	Links      []Link          `cbor:",omitzero"` // what it goes with; see Query.Linked
-	Vector     []float32       `cbor:",omitzero"` // instead of the Embedder's; it is not part of a Record
+	Vector     []float32       `cbor:",omitzero"` // instead of the Embedder's: at most 8,192 finite numbers, not all 0; no part of a Record
 	Plan       json.RawMessage `cbor:",omitzero"` // the host's
 }
 
@@ -141,7 +141,7 @@ const (
 // Query asks a Space. The zero value of a field does not restrict.
 type Query struct {
 	Text      string    // "": all, the most effective and most recent first
-	Vector    []float32 // instead of the Embedder's
+	Vector    []float32 // instead of the Embedder's; it is compared with those of its length
 	K         int       // at most so many hits beside Rules; 0: 10
 	Floor     float64   // the least Relevance of a hit, in [0,1]
 	Kinds     []Kind    // none: all. A Rule comes when its turn comes, beside and before the K others

@@ -112,9 +112,9 @@ func visible(text string) string {
 	}, text)
 }
 
-// Data returns raw without declared values and tokens of issuers in its strings, keys included. It leaves tokens of a
-// form that also stands openly in programs and pages, which are Google's API keys (AIza…), and private keys. What is
-// no valid JSON is treated as one string, and returned as such.
+// Data returns raw without declared values and tokens of issuers in its strings, keys included, and otherwise to the
+// byte as it was. It leaves tokens of a form that also stands openly in programs and pages, which are Google's API keys
+// (AIza…), and private keys. What is no valid JSON is treated as one string, and returned as such.
 func (s *Sanitizer) Data(raw json.RawMessage) json.RawMessage {
 	its := s.copy()
 	return mapStrings(raw, func(text string) string { return its.clean(text, false) })

@@ -125,7 +125,8 @@ func (g *Group) Skip(after, upTo Revision) {
 
 // Update has f stage into a Batch and returns once that is committed. An error of f drops what f staged, and is
 // returned; the other functions of the commit are not affected. If ctx ends before f was run, Update returns its
-// error; a commit that has begun is waited for, so a store that can hang must bound its own commits.
+// error; a commit that has begun is waited for, so a store that can hang must bound its own commits. ErrConflict is
+// returned after 16 runs of f, each of which met another's change.
 func (g *Group) Update(ctx context.Context, f func(*Batch) error) error {
 	u := &update{ctx: ctx, prefix: g.prefix, f: f}
 	g.mu.Lock()
