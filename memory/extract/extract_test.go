@@ -50,3 +50,12 @@ func TestEpisodes(t *testing.T) {
 		require.Error(t, c.Check())
 	}
 }
+
+// What says nothing is no lesson, and a lesson has no spaces around it.
+func TestLessonOfNothing(t *testing.T) {
+	t.Parallel()
+	for complaint, want := range map[string]string{"": "", " \n": "", " no\n": "no", "Anna": "…"} {
+		said, _, _ := extract.Lesson(complaint, []string{"Anna asks"}, nil)
+		require.Equal(t, want, said)
+	}
+}

@@ -37,6 +37,7 @@ func Lesson(complaint string, own, strangers []string) (said string, hidden []st
 		}
 		return word
 	}), "…")
+	said = strings.TrimSpace(said) // what is left of spaces says nothing
 	parts := strings.Fields(strings.ToLower(Tell(said, hidden, nil)))
 	for i, word := range parts {
 		if strings.ContainsFunc(word, unicode.IsNumber) || strings.ContainsAny(word, "{}…") {
