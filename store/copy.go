@@ -24,9 +24,8 @@ func Copy(ctx context.Context, st Store, prefix string, w io.Writer) (n int, err
 	return n, out.Close()
 }
 
-// Load writes what Copy wrote below prefix, where nothing may be (ErrConflict), and returns the number of entries. A copy
-// that is cut or changed is ErrDamaged. It is written in several commits: after an error, or a crash, part of it may
-// stand there, which is to be deleted before the next try. Revisions are new.
+// Load writes what Copy wrote below prefix, in several commits, and returns the number of entries. ErrConflict: there is
+// something. ErrDamaged: the copy is cut or changed. After an error, or a crash, delete what it has written.
 func Load(ctx context.Context, st Store, prefix string, r io.Reader) (n int, err error) {
 	st = Sub(st, prefix)
 	for e, err := range st.Scan(ctx, Range{Limit: 1}) {

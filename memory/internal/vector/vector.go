@@ -31,14 +31,8 @@ type Match struct {
 	Cosine float64
 }
 
-// Query is a vector to look for. It may be used by one search at a time.
+// Query is a vector to look for. It is one of length 1, in short: its signs, and codes that come close to it times scale.
 type Query struct {
-	vector
-	distances []uint16
-}
-
-// vector is one of length 1, in short: its signs, and codes that come close to it times scale.
-type vector struct {
 	signs []uint64
 	codes []int8
 	scale float32
@@ -63,18 +57,20 @@ func (s *Set) Has(row uint32) bool {
 
 var errVector = errors.New("vector: another dimension, no length, or a number that is not finite")
 
-func (s *Set) encode(v []float32) (out vector, err error) {
+// Ask returns the Query of a vector. One of another dimension, of length 0 or with a number that is not finite is an
+// error.
+func (s *Set) Ask(v []float32) (*Query, error) {
 	most := float32(0)
 	for _, x := range v {
 		if x != x || math.IsInf(float64(x), 0) {
-			return out, errVector
+			return nil, errVector
 		}
 		most = max(most, x, -x)
 	}
 	if len(v) != s.dim || most == 0 {
-		return out, errVector
+		return nil, errVector
 	}
-	out = vector{signs: make([]uint64, s.words), codes: make([]int8, s.dim)}
+	out := &Query{signs: make([]uint64, s.words), codes: make([]int8, s.dim)}
 	square := 0.0
 	for i, x := range v {
 		if x < 0 {
@@ -87,10 +83,9 @@ func (s *Set) encode(v []float32) (out vector, err error) {
 	return out, nil
 }
 
-// Put keeps a vector under a row, in place of the one it had. A vector of another dimension, of length 0 or with a
-// number that is not finite is an error.
+// Put keeps a vector under a row, in place of the one it had. It has the errors of Ask.
 func (s *Set) Put(row uint32, v []float32) error {
-	x, err := s.encode(v)
+	x, err := s.Ask(v)
 	if err != nil {
 		return err
 	}
@@ -117,12 +112,6 @@ func (s *Set) Delete(row uint32) {
 	s.signs, s.codes = s.signs[:last*s.words], s.codes[:last*s.dim]
 }
 
-// Ask returns the Query of a vector. It has the errors of Put.
-func (s *Set) Ask(v []float32) (*Query, error) {
-	x, err := s.encode(v)
-	return &Query{vector: x}, err
-}
-
 // Cosine returns that of a row and the query, 0 for a row without a vector.
 func (s *Set) Cosine(q *Query, row uint32) float64 {
 	if i, ok := s.at[row]; ok {
@@ -145,25 +134,25 @@ func dot(a, b []int8) (sum int32) {
 
 // Search returns about the n nearest, best first, without those that skip leaves out (nil: none).
 func (s *Set) Search(q *Query, n int, skip func(row uint32) bool) (out []Match) {
-	q.distances = slices.Grow(q.distances[:0], len(s.rows))[:len(s.rows)]
+	distances := make([]uint16, len(s.rows))
 	counts := make([]int, 64*s.words+1)
-	for i := range q.distances {
+	for i := range distances {
 		if skip != nil && skip(s.rows[i]) {
-			q.distances[i] = math.MaxUint16
+			distances[i] = math.MaxUint16
 			continue
 		}
 		d := 0
 		for j, w := range s.signs[i*s.words : (i+1)*s.words] {
 			d += bits.OnesCount64(w ^ q.signs[j])
 		}
-		q.distances[i] = uint16(d)
+		distances[i] = uint16(d)
 		counts[d]++
 	}
 	enough, bound := max(candidates, len(s.rows)/256, 8*n), -1
 	for got := 0; got < enough && bound+1 < len(counts); got += counts[bound] {
 		bound++
 	}
-	for i, d := range q.distances {
+	for i, d := range distances {
 		if int(d) <= bound {
 			out = append(out, Match{s.rows[i], s.cosine(q, i)})
 		}
