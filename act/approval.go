@@ -21,8 +21,8 @@ import (
 // for the person to decide, also where the Mode asks for nobody by then; a stricter one holds.
 type Approval struct {
 	reason.ToolCall
-	Run      string
-	About    string    // what it is for, in words
+	Run      string    // the ID of the run that waits
+	About    string    // what it is for, in words: the task's objective
 	Mode     Mode      // Veto, Gated or Compound
 	Why      []string  // "mode is gated", "amount is 120, above 100", and which irreversible calls the run has made
 	Deadline time.Time // afterwards silence lets a Veto go on and denies the others
@@ -30,8 +30,8 @@ type Approval struct {
 
 // Ruling is a person's answer to an Approval. The zero value with an Approval's id is none: a no has By or Note.
 type Ruling struct {
-	Approval, By, Note string
-	Allow              bool
+	Approval, By, Note string // the Approval's ID; who has ruled, and why, in words
+	Allow              bool   // false: a no, if there is a By or a Note
 }
 
 // Approver asks a person, or a policy that stands for one. An error, or an answer that is neither a clear yes nor a
@@ -44,8 +44,8 @@ type Approver func(ctx context.Context, a Approval) (Ruling, error)
 // from [Do] or [Step] returns it; one that has a question returns its own. It spends no attempt: the attempt is made
 // again with the same number and goes on where it was.
 type PendingError struct {
-	Approvals []Approval
-	Questions []string
+	Approvals []Approval // what people have to rule on
+	Questions []string   // what a person, or the reasoner, has to answer
 }
 
 func (e *PendingError) Error() string {

@@ -14,8 +14,8 @@ import (
 
 // Verdict is what a gate says.
 type Verdict struct {
-	Pass      bool
-	Complaint string // required where it does not pass
+	Pass      bool   // the task was done
+	Complaint string // what is wrong, required where it does not pass; over 8 KiB is cut
 	Gate      string // filled in by the Runner
 }
 

@@ -20,11 +20,11 @@ import (
 // "output" (a line of a program) and "tool" (not called again); act/tools has "text", "answer" (with its usage as Data),
 // "calling" and "tool". Of a Text or Data of over 128 KiB the beginning is kept, of Data as a JSON string.
 type Event struct {
-	At   time.Time
-	Kind string          `cbor:",omitzero"`
+	At   time.Time       // zero: now
+	Kind string          `cbor:",omitzero"` // a word or two, as above; a host's own may be others
 	Name string          `cbor:",omitzero"` // of the worker or tool
-	Text string          `cbor:",omitzero"`
-	Data json.RawMessage `cbor:",omitzero"`
+	Text string          `cbor:",omitzero"` // for people
+	Data json.RawMessage `cbor:",omitzero"` // for programs: JSON
 	Live bool            `cbor:",omitzero"` // told as it happens and not kept: a piece of what a later event has whole
 }
 

@@ -100,7 +100,7 @@ type Result struct {
 	Output     json.RawMessage `json:",omitempty"` // nil stays nil, where it is kept as JSON; of the Result that is at most 384 KiB
 	Text       string          // the answer in words, at most 64 KiB
 	Reflection *iar.Reflection // nil: none was made; an invalid one fails the attempt
-	Utilized   []memory.ID     // nil: not known
+	Utilized   []memory.ID     // which of the Memories helped; none: none did; nil: not known
 	Usage      *reason.Usage   // of the whole attempt, also of what it took before a crash
 	Deltas     []reason.Delta  // changes of the world that were made
 	Plan       *reason.Plan    // the calls that were made, of an executor that makes calls

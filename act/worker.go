@@ -13,11 +13,11 @@ import (
 type Mode int
 
 const (
-	Autonomous Mode = iota
-	Notify          // a person is told by an event
-	Veto            // a person may stop it: silence until the approval's deadline lets it go on
-	Gated           // a person must agree
-	Compound        // two people must agree
+	Autonomous Mode = iota // it acts
+	Notify                 // a person is told by an event
+	Veto                   // a person may stop it: silence until the approval's deadline lets it go on
+	Gated                  // a person must agree
+	Compound               // two people must agree
 )
 
 // String returns the mode's name: "autonomous", "notify", "veto", "gated" or "compound".
@@ -29,11 +29,11 @@ func (m Mode) String() string {
 type Blast int
 
 const (
-	Self Blast = iota
-	Project
-	Repo
-	Fleet
-	Public
+	Self    Blast = iota // the worker's own place
+	Project              // what it works on
+	Repo                 // all that is kept with it
+	Fleet                // what others run
+	Public               // what everybody sees
 )
 
 // String returns the radius's name: "self", "project", "repo", "fleet" or "public".
@@ -48,19 +48,19 @@ func label(v int, names ...string) string {
 
 // Worker is an Executor with what it can do and under which conditions.
 type Worker struct {
-	Name, Description string
-	Prior             float64 // the confidence that it claims, in [0,1]
-	Executor          Executor
-	Skills            []string // it takes tasks that name one of them; none: tasks without a skill
-	ByName            bool     // takes only tasks that name it
-	Effects           []reason.Delta
+	Name, Description string          // unique in its Runner, at most 256 bytes; and what it does, for who plans
+	Prior             float64         // the confidence that it claims, in [0,1]
+	Executor          Executor        // required
+	Skills            []string        // it takes tasks that name one of them; none: tasks without a skill
+	ByName            bool            // takes only tasks that name it
+	Effects           []reason.Delta  // what it is there to change, see package goal
 	Gates             []Gate          // at least one: [NoGate] where nothing can be checked
 	Input             json.RawMessage // the JSON Schema of a task's inputs; nil: any
 	Timeout           time.Duration   // of an execution, and of each gate; 0: 10 minutes. People may take longer to rule
 	Price             float64         // expected US dollars of an attempt
 
-	Mode         Mode
-	Blast        Blast
+	Mode         Mode               // zero: it acts without a person
+	Blast        Blast              // zero: a mistake reaches nobody else
 	Irreversible bool               // done at most once a run unless a person says so
 	AskAbove     map[string]float64 // asks where the input of a name is above the amount, no number, or not there
 	Secrets      []string           // names of the secrets that it gets
@@ -83,12 +83,12 @@ func (f ExecutorFunc) Execute(ctx context.Context, c *Call) (*Result, error) { r
 // Call is a task for a worker: one attempt, as an executor, a gate and an Around see it. Where a plan Fires, an executor
 // that makes calls is to make those of the plan, as long as the world answers as it did.
 type Call struct {
-	reason.Case
-	Task    reason.Task // an executor finds the secrets filled in its Inputs; nobody else does
-	Worker  *Worker
-	Attempt int    // from 1, over all workers of the run; the same when the attempt goes on after a crash
-	Fired   bool   // the task is of a fired plan: an irreversible one is at least Gated
-	Agent   string // AGENT.md of the skill
+	reason.Case             // what the run is about, and what is known of it
+	Task        reason.Task // an executor finds the secrets filled in its Inputs; nobody else does
+	Worker      *Worker
+	Attempt     int    // from 1, over all workers of the run; the same when the attempt goes on after a crash
+	Fired       bool   // the task is of a fired plan: an irreversible one is at least Gated
+	Agent       string // AGENT.md of the skill
 }
 
 // Key identifies the attempt for others, e.g. as an Idempotency-Key.

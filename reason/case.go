@@ -21,7 +21,7 @@ type Case struct {
 	ID, Run    string           `cbor:",omitzero"` // of the Advice on it, unique in the Scope, "": package learn makes one; and of the run
 	Scope      memory.Scope     `cbor:",omitzero"` // "": that of the options
 	Lessons    memory.Scope     `cbor:",omitzero"` // Scope or a scope above it: what plans, warnings and statistics are shared in; "": Scope
-	Also       []memory.Scope   `cbor:",omitzero"`
+	Also       []memory.Scope   `cbor:",omitzero"` // other scopes that are recalled from, of the same tenant
 	Session    string           `cbor:",omitzero"` // the thread of its episodes
 	Situation  string           `cbor:",omitzero"` // the kind of case, in the host's words
 	Text       string           `cbor:",omitzero"` // what is wanted, at most 64 KiB; in a subgoal: the subgoal

@@ -32,11 +32,11 @@ const (
 
 // Error is an error with a class. Status is an HTTP status, Wait when to try again at the earliest (0: not known).
 type Error struct {
-	Class  ErrorClass // "": a failure like any other
-	Status int
-	Wait   time.Duration
-	Usage  *Usage // what the failed call took; nil: unknown
-	Err    error
+	Class  ErrorClass    // "": a failure like any other
+	Status int           // 0: none
+	Wait   time.Duration // 0: not known
+	Usage  *Usage        // what the failed call took; nil: unknown
+	Err    error         // in words, and part of the chain
 }
 
 func (e *Error) Error() string {

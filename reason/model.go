@@ -23,13 +23,13 @@ type Model interface {
 
 // Request is one call of a Model.
 type Request struct {
-	System      string
-	Messages    []Message
+	System      string          // the host's rules; "": none
+	Messages    []Message       // the oldest first, at least one
 	Schema      json.RawMessage // the JSON Schema of the answer; nil: free text
 	Tools       []Tool          // what the model may call
 	MaxTokens   int             // of the answer; 0: the adapter's default
-	Temperature *float64
-	OnText      func(string) `json:"-"` // gets the answer's text as it is generated; nil: not streamed
+	Temperature *float64        // nil: the provider's default
+	OnText      func(string)    `json:"-"` // gets the answer's text as it is generated; nil: not streamed
 }
 
 // Whose a Message is.
@@ -42,38 +42,38 @@ const (
 // Message is a turn of the conversation. A ModelRole message may have Calls and Opaque of the Response it repeats;
 // a ToolRole message answers the call CallID; it says in words that the call has failed.
 type Message struct {
-	Role   string // UserRole, ModelRole or ToolRole
-	Text   string
-	Calls  []ToolCall
-	CallID string
+	Role   string          // UserRole, ModelRole or ToolRole
+	Text   string          // of a ToolRole: what the tool returned, or why it failed
+	Calls  []ToolCall      // of a ModelRole: what it called
+	CallID string          // of a ToolRole: the ID of the ToolCall
 	Opaque json.RawMessage `json:",omitempty"` // sent back verbatim
 }
 
 // Tool is what a model is told of a tool.
 type Tool struct {
-	Name, Description string
-	Input             json.RawMessage // a JSON Schema
+	Name, Description string          // what the model calls it, and what it is for
+	Input             json.RawMessage // the JSON Schema of an object
 }
 
 // ToolCall is a model's call of a tool.
 type ToolCall struct {
-	ID, Name string
-	Inputs   json.RawMessage
+	ID, Name string          // unique in its answer; the Tool's
+	Inputs   json.RawMessage // of the Tool's schema, if the model keeps to it
 }
 
 // Response is a Model's answer. Thoughts that the provider marks are not in Text; those that stand in it between
 // tags are taken out by [Generate]. Opaque is what the provider wants back with the next request, e.g. signed thoughts.
 type Response struct {
-	Text   string
-	Calls  []ToolCall
+	Text   string          // "" where it only calls
+	Calls  []ToolCall      // what it wants called; messages of the ToolRole answer them
 	Usage  *Usage          // nil: unknown
 	Stop   string          // StopEnd, StopTools, StopLength, StopFilter, or the provider's word
-	Opaque json.RawMessage `json:",omitempty"`
+	Opaque json.RawMessage `json:",omitempty"` // nil: nothing
 }
 
 // Why an answer stopped.
 const (
-	StopEnd    = "end"
+	StopEnd    = "end"    // it is whole
 	StopTools  = "tools"  // it calls tools
 	StopLength = "length" // it is cut off at MaxTokens or at what the model can hold
 	StopFilter = "filter" // the model, or a filter of its provider, refuses

@@ -59,9 +59,9 @@ type Suggestion struct {
 
 // Warning says what failed at an action before, and what passed instead.
 type Warning struct {
-	Skill, Complaint string
+	Skill, Complaint string // at what, "": not known; and why it was refused
 	Instead          string // "" while the complaint is open
-	Times            int
+	Times            int    // how often it failed
 }
 
 // String is the warning in words, for a prompt or a person.
@@ -79,14 +79,14 @@ func (w Warning) String() string {
 // Delivery is a task of the run that was delivered, by its Worker.
 type Delivery struct {
 	Task
-	Output json.RawMessage `cbor:",omitzero"`
+	Output json.RawMessage `cbor:",omitzero"` // what its worker made
 }
 
 // Failure is an attempt at a task, by its Worker, that did not pass.
 type Failure struct {
 	Task
-	Approach        string
-	Complaint, Gate string
+	Approach        string // of the Decision that has set it; "": none was named
+	Complaint, Gate string // why it was refused, and by which gate; "": it failed before it was judged
 }
 
 // Answer is what a person, or the reasoner, answered to a question.
@@ -99,8 +99,8 @@ type Source func(ctx context.Context, objective string, tokens int) ([]string, e
 // Card is what a reasoner is told of a worker: a name, a description with what it is there to change, the schema of its
 // inputs, and what it can do.
 type Card struct {
-	Tool
-	Skills []string
+	Tool            // its Input is that of a task
+	Skills []string // none: it takes tasks without a skill
 }
 
 // Known is what memory has of cases like the one at hand.
@@ -115,12 +115,12 @@ type Known struct {
 
 // Brief is what a Reasoner decides from.
 type Brief struct {
-	Case
-	Workers  []Card
+	Case               // what is wanted, and what is known of it
+	Workers  []Card    // none: nothing is known of them
 	Failed   []Failure // of this run; an approach that failed is to be left
 	Advice   string    // of metacognition
-	Manuals  []Skill
-	Passages []string // of Sources
+	Manuals  []Skill   // the host's notes on ways of working, see LoadSkills
+	Passages []string  // of Sources
 }
 
 // What a [Decision] can say of an objective's size, and why no way is open.
@@ -136,25 +136,25 @@ const (
 
 // Preference says how an alternative compares (Soar's preferences).
 type Preference struct {
-	Approach string
+	Approach string // of an alternative
 	Is       string // "acceptable", "reject", "better", "worse", "best", "worst", "indifferent", "require", "prohibit"
-	Than     string
+	Than     string // of another; "" but for better, worse and, where it names one, indifferent
 }
 
 // Decision is what a Reasoner concludes: exactly one of Tasks, Use, Alternatives, Impasse and Questions.
 type Decision struct {
-	Approach     string
-	Tasks        []Task
+	Approach     string          // the way in a few words: one that has failed is not taken again
+	Tasks        []Task          // in the order in which they are to be done, at most 64
 	Use          string          // a Suggestion's name; bound with Inputs it counts as that plan's delivery
 	Inputs       json.RawMessage // of Use: the parameters
 	Alternatives []Decision      // each an Approach with its Tasks, and nothing else
-	Preferences  []Preference
-	Impasse      string // no way is open: "no_approach", "conflict", "missing_capability", "repeated_failure"
-	Subgoal      string // of an Impasse: what would open one; "": a person is asked
-	Questions    []string
-	Applied      []memory.ID // the memories that shaped it
-	Reasoning    string      // why, in a few sentences; of LLM, first how complex the objective is
-	Usage        *Usage
+	Preferences  []Preference    // tell the Alternatives apart, see [Decision.Choose]
+	Impasse      string          // no way is open: "no_approach", "conflict", "missing_capability", "repeated_failure"
+	Subgoal      string          // of an Impasse: what would open one; "": a person is asked
+	Questions    []string        // for a person, at most 64
+	Applied      []memory.ID     // the memories that shaped it
+	Reasoning    string          // why, in a few sentences; of LLM, first how complex the objective is
+	Usage        *Usage          // what deciding took; nil: unknown
 }
 
 // Reasoner decides. It runs no tools and writes no memory. Decide may be called concurrently.

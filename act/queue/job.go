@@ -45,16 +45,16 @@ func (s State) check() error {
 
 // Draft is a job to be added. Its texts are kept without secrets.
 type Draft struct {
-	Subject     string          `cbor:"1,keyasint"`           // a line of at most 1 KiB; required
-	Description string          `cbor:"2,keyasint,omitempty"` // at most 64 KiB
-	Input       json.RawMessage `cbor:"3,keyasint,omitempty"` // what the handler works on; JSON of at most 64 KiB
-	Priority    int             `cbor:"4,keyasint"`           // 1 (first) to 10; 0: 5
-	Skills      []string        `cbor:"5,keyasint,omitempty"` // names of what the work needs, at most 32
-	Source      string          `cbor:"6,keyasint,omitempty"` // who asked: "human"; follow-ups have "job:ID", a sensor's "sensor:NAME"
-	Template    string          `cbor:"7,keyasint,omitempty"` // of recurring or structured work; the host's
-	Parent      string          `cbor:"8,keyasint,omitempty"` // id of the job that this one follows from
-	Scope       store.Scope     `cbor:"9,keyasint,omitempty"` // of the tenant; "" is the tenant's own
-	Model       string          `cbor:"10,keyasint,omitempty"`
+	Subject     string          `cbor:"1,keyasint"`            // a line of at most 1 KiB; required
+	Description string          `cbor:"2,keyasint,omitempty"`  // at most 64 KiB
+	Input       json.RawMessage `cbor:"3,keyasint,omitempty"`  // what the handler works on; JSON of at most 64 KiB
+	Priority    int             `cbor:"4,keyasint"`            // 1 (first) to 10; 0: 5
+	Skills      []string        `cbor:"5,keyasint,omitempty"`  // names of what the work needs, at most 32
+	Source      string          `cbor:"6,keyasint,omitempty"`  // who asked: "human"; follow-ups have "job:ID", a sensor's "sensor:NAME"
+	Template    string          `cbor:"7,keyasint,omitempty"`  // of recurring or structured work; the host's
+	Parent      string          `cbor:"8,keyasint,omitempty"`  // id of the job that this one follows from
+	Scope       store.Scope     `cbor:"9,keyasint,omitempty"`  // of the tenant; "" is the tenant's own
+	Model       string          `cbor:"10,keyasint,omitempty"` // the host's name of a model; "": its default
 
 	// Key makes adding idempotent: in its scope the same Key is the same job, until that has ended and was swept. "":
 	// each Draft is a job of its own.
@@ -83,7 +83,7 @@ type Job struct {
 	State    State         `cbor:"31,keyasint"`
 	Attempts int           `cbor:"32,keyasint,omitempty"` // that failed, were lost, or are under way
 	Token    uint64        `cbor:"33,keyasint,omitempty"` // higher with each claim
-	Created  time.Time     `cbor:"34,keyasint"`
+	Created  time.Time     `cbor:"34,keyasint"`           // when it was added; no two jobs of a Queue have the same
 	Started  time.Time     `cbor:"35,keyasint,omitzero"`
 	Ended    time.Time     `cbor:"36,keyasint,omitzero"`  // Started and Ended are those of the last attempt
 	Summary  string        `cbor:"38,keyasint,omitempty"` // first a line: what was done, or why not. Over 64 KiB is cut

@@ -60,7 +60,7 @@ const (
 
 // Proposal is a change that a person decides about. A Book has one for a Kind and Subject, the last.
 type Proposal struct {
-	ID      string `cbor:"1,keyasint"`
+	ID      string `cbor:"1,keyasint"`           // of the Kind and Subject
 	Kind    string `cbor:"2,keyasint"`           // "goal", "action", "worker" or "config"
 	Subject string `cbor:"3,keyasint"`           // what it is about, a line of at most 1 KiB
 	Reason  string `cbor:"4,keyasint,omitempty"` // the evidence in words; at most 64 KiB
@@ -70,7 +70,7 @@ type Proposal struct {
 	//	{"worker": "w", "skill": "s", "standing": "first", "last" or "paused"}
 	Change  string    `cbor:"5,keyasint,omitempty"`
 	Samples int       `cbor:"6,keyasint,omitempty"` // that the Reason rests on
-	Status  Status    `cbor:"7,keyasint"`
+	Status  Status    `cbor:"7,keyasint"`           // Propose and Decide set it
 	Note    string    `cbor:"8,keyasint,omitempty"` // who has decided, and why: "anna: it was the network"
 	At      time.Time `cbor:"10,keyasint"`          // when it was last seen, or decided
 }
