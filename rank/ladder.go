@@ -11,8 +11,8 @@ import (
 //
 // A task has a difficulty and a candidate a rating: it succeeds with chance σ(rating − 4.5·difficulty), where
 // difficulties are standard normal (Rasch, 1960). Who failed at a task tells how difficult it is, so that a candidate
-// that is only asked for the hard ones is not taken for a bad one. The order is by what the attempt and the best one
-// after it are worth. The Score is what the attempt itself is worth, in dollars.
+// that is only asked for the hard ones is not taken for a bad one. The order is by chance per dollar, in which a solved
+// task costs least (Weitzman, 1979). The Score is what the attempt is worth, in dollars, less its price.
 func (b *Book) Ladder(worth float64) Policy {
 	return policy{b, func(sk *skill, t Task, cs []Candidate) []contender { return sk.ladder(worth, t, cs) }}
 }
@@ -23,8 +23,9 @@ const (
 	firstDoubt  = 4.0  // … and its variance
 	leastDoubt  = 0.01 // variance that a rating keeps: candidates change
 	mostRated   = 2000 // attempts that a rating remembers
-	curiosity   = 0.2  // deviations of a rating added for what is not known, times √log(1 + attempts)
+	curiosity   = 0.5  // deviations of a rating added for what is not known
 	firstCost   = 0.25 // share of the mean cost that a first attempt is taken to cost
+	leastPrice  = 1e-6 // in a task's worth; of those that cost less the likelier one is first
 )
 
 // grid are difficulties, with equal steps between; at each the odds of a failure are harder times those before.
@@ -130,51 +131,36 @@ func (sk *skill) difficulty(failed []string) difficulty {
 }
 
 // rung is a candidate for the next attempt.
-type rung struct {
-	curve         curve
-	chance, price float64
-}
+type rung struct{ chance, price float64 }
 
 func (sk *skill) ladder(worth float64, t Task, cs []Candidate) []contender {
-	rungs, hard := sk.rungs(t, cs)
 	var fs []contender
-	for i := range rungs {
-		g := &rungs[i]
-		net := worth*g.chance - g.price
-		if net <= 0 {
-			continue
+	for i, g := range sk.rungs(t, cs) {
+		if net := worth*g.chance - g.price; net > 0 {
+			fs = append(fs, contender{i, net, g.chance / max(g.price, leastPrice*worth)})
 		}
-		then, after := 0.0, hard.after(&g.curve)
-		for j := range rungs {
-			if x := &rungs[j]; j != i && x.chance > 0 {
-				then = max(then, (1-g.chance)*(worth*after.chance(&x.curve)-x.price))
-			}
-		}
-		fs = append(fs, contender{i, net, net + then})
 	}
 	return fs
 }
 
-// rungs returns the candidates with their chances at a task, and how difficult that is.
-func (sk *skill) rungs(t Task, cs []Candidate) ([]rung, difficulty) {
+// rungs returns the candidates with their chances at a task and their prices.
+func (sk *skill) rungs(t Task, cs []Candidate) []rung {
 	hard := sk.difficulty(t.Failed)
-	var attempts, usd, priced float64
+	var usd, priced float64
 	for _, p := range sk.sorted {
-		r := &p.rec.Rating
-		attempts, usd, priced = attempts+r.N, usd+r.USD, priced+r.Priced
+		usd, priced = usd+p.rec.Rating.USD, priced+p.rec.Rating.Priced
 	}
-	patience := curiosity * math.Sqrt(math.Log1p(attempts))
 	usual := firstCost * usd / max(priced, 1)
 	rungs := make([]rung, len(cs))
 	for i := range cs {
 		g, r := &rungs[i], &sk.known(cs[i].Name).rec.Rating
-		g.curve = r.curve(patience)
 		if !slices.Contains(t.Failed, cs[i].Name) { // once is enough
-			g.chance = hard.chance(&g.curve)
+			c := r.curve(curiosity)
+			g.chance = hard.chance(&c)
 		}
 		if g.price = cs[i].Price; g.price == 0 {
 			g.price = (usual + r.USD) / (1 + r.Priced)
 		}
 	}
-	return rungs, hard
+	return rungs
 }

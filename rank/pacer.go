@@ -52,7 +52,7 @@ func (b *Book) Pacer(name string, average float64) (*Book, error) {
 
 func (b *Book) paced(sk *skill, t Task, cs []Candidate) []contender {
 	p, a, v := b.pacer, b.pacers[b.pacer.key], b.view(sk, t, cs)
-	rungs, _ := sk.rungs(Task{}, cs)
+	rungs := sk.rungs(Task{}, cs)
 	success := 2 * p.average * math.Exp(a.Lean+thrift*a.Saved)
 	cheapest := math.Inf(1)
 	for i := range rungs {
