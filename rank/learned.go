@@ -14,14 +14,16 @@ import (
 // where success is 1 for Delivered and 0 for Failed and Malformed; other outcomes teach nothing. Evidence fades with
 // a half-life of 30 days and is worth at most 95 samples, so that a candidate that changes is noticed.
 //
-// A candidate's estimate shrinks to the mean of all candidates (empirical Bayes; the spread between candidates is
-// taken from the data). At a kind of case it is that, what the kind adds for all, and what it adds for this one. The
-// spread of the latter is taken from the data, too: small among models that can do everything, large among programs
-// of which each can do one thing. To the estimate the policy adds a bonus of .75 standard deviations of what is not
-// known in general, and a logistic draw of .5 standard deviations. The draw counts, of the general doubt, the share
-// (n + 5k)/(n + 200k²) for n samples and k candidates: a host that decides often can wait until exploring pays. It
-// never ends. Draws depend on the seed, the scope, the skill, the kind of case, the candidate and the number of
-// attempts, and on nothing else. How much samples scatter is learned, too, for each candidate and for all.
+// A candidate is taken to be worth the mean of its samples, where the mean of all candidates counts as two more, or as
+// fewer where samples scatter little beside the .2 by which candidates may well differ. At a kind of case it is that,
+// what the kind adds for all, and what it adds for this one. How much the latter varies is taken from the data: little
+// among models that can do everything, much among programs of which each can do one thing.
+//
+// To the estimate the policy adds a bonus of .75 standard deviations of what is not known in general, and a logistic
+// draw of .5 standard deviations. The draw counts, of the general doubt, the share (n + 1)/(n + 200k²) for n samples and
+// k candidates: a host that decides often can wait until exploring pays. It never ends. Draws depend on the seed, the
+// scope, the skill, the kind of case, the candidate and the number of attempts, and on nothing else. How much samples
+// scatter is learned, too, for each candidate and for all.
 //
 // A dollar is a tenth of a success. A host for which it is more gives a Reward, or uses [Book.Ladder].
 func (b *Book) Learned() Policy {
@@ -34,16 +36,15 @@ func (b *Book) Learned() Policy {
 const (
 	bonusWidth  = .75
 	drawWidth   = .5
-	firstMean   = .5    // of candidates' worth, before anything is known, …
-	meanWeight  = 10    // … and what that guess weighs, as the inverse of a variance
-	firstSpread = .12   // between candidates, before anything is known, …
-	spreadCount = 3     // … and what that guess is worth in candidates
-	rounds      = 3     // of the estimate of mean and spread
+	meanCount   = 2     // samples that the mean of all counts as in the estimate of one candidate, or fewer, so that …
+	leastDiffer = .2    // … candidates are not taken to differ by less
+	mostCount   = 15    // samples that a candidate counts as at most in means over candidates
+	firstMean   = .5    // of candidates' worth, before anything is known …
+	firstCount  = .2    // … and what that guess is worth in candidates
+	noShift     = .7    // candidates that the guess is worth that a kind of case is like the others for all
 	kindSpread  = .14   // of what a kind of case adds for one candidate, before anything is known, …
 	kindWeight  = 30    // … what that guess is worth in samples, …
 	leastSpread = .1    // … and what it is held above
-	allSpread   = .15   // of what a kind of case adds for all
-	shareDoubt  = .02   // variance of one candidate's deviation from that
 	firstNoise  = .25   // variance of a sample …
 	noiseWeight = 2     // … and what that guess is worth in samples
 	ownWeight   = 5     // what the noise of all is worth in samples of one candidate
@@ -53,19 +54,21 @@ const (
 
 // model is what the records of a skill come to.
 type model struct {
-	mean, tau2 float64 // of candidates' worth
-	noise      float64 // variance of a sample
-	kind2      float64 // variance of what a kind of case adds for one candidate
-	attempts   float64 // ever
-	known      float64 // evidence
-	now        int64   // Unix seconds, in whole hours: what is kept must not depend on who asked first
+	mean     float64 // of candidates' worth
+	noise    float64 // variance of a sample
+	count    float64 // samples that the mean counts as in an estimate
+	kind2    float64 // variance of what a kind of case adds for one candidate
+	attempts float64 // ever
+	known    float64 // evidence
+	now      int64   // Unix seconds, in whole hours: what is kept must not depend on who asked first
 }
 
-// shrunk returns by how much a worth is taken to differ from the mean, where worths differ by the variance spread and
-// n samples, each of the variance noise, come to sum; and the variance of that.
-func shrunk(spread, noise, n, sum, mean float64) (shift, variance float64) {
-	share := spread / (spread*n + noise)
-	return share * (sum - n*mean), share * noise
+// average is a mean over candidates. One that has many samples counts little more than one that has few: it has them
+// because it is good.
+type average struct{ weight, sum float64 }
+
+func (a *average) add(n, sum float64) {
+	a.weight, a.sum = a.weight+n/(n+mostCount), a.sum+sum/(n+mostCount)
 }
 
 // fit returns the model of a skill, and keeps it for the hour while no record changes. The caller has the lock.
@@ -74,64 +77,55 @@ func (sk *skill) fit(now time.Time) *model {
 	if sk.fresh && sk.model.now == hour {
 		return &sk.model
 	}
-	m := model{mean: firstMean, tau2: firstSpread * firstSpread, now: hour}
-	var err2, errs float64
-	kind2, kindN := kindWeight*kindSpread*kindSpread, float64(kindWeight)
-	arms := make([]cell, 0, len(sk.pairs))
+	m, all := model{now: hour}, average{firstCount, firstCount * firstMean}
+	err2, errs := float64(noiseWeight*firstNoise), float64(noiseWeight)
+	kind2, kinds := kindWeight*kindSpread*kindSpread, float64(kindWeight)
 	for _, p := range sk.sorted {
 		m.attempts += float64(p.rec.Attempts)
 		err2, errs = err2+p.rec.Err2, errs+p.rec.Errs
-		kind2, kindN = kind2+p.rec.Kind2, kindN+p.rec.Kinds
-		if n, sum := p.rec.All.at(hour); n > 0 {
-			arms = append(arms, cell{N: n, Sum: sum})
-			m.known += n
-		}
+		kind2, kinds = kind2+p.rec.Kind2, kinds+p.rec.Kinds
+		n, sum := p.rec.All.at(hour)
+		all.add(n, sum)
+		m.known += n
 	}
-	m.kind2 = min(max(kind2/kindN, leastSpread*leastSpread), .25) // worth lies between 0 and 1
-	m.noise = (noiseWeight*firstNoise + err2) / (noiseWeight + errs)
-	for range rounds {
-		weight, sum := float64(meanWeight), float64(meanWeight*firstMean)
-		for i := range arms {
-			x := 1 / (arms[i].N*m.tau2 + m.noise)
-			weight, sum = weight+x*arms[i].N, sum+x*arms[i].Sum
-		}
-		m.mean = sum / weight
-		squares, n := spreadCount*firstSpread*firstSpread, float64(spreadCount+len(arms))
-		for i := range arms {
-			shift, variance := shrunk(m.tau2, m.noise, arms[i].N, arms[i].Sum, m.mean)
-			squares += shift*shift + variance
-		}
-		m.tau2 = squares / n
-	}
+	m.mean, m.noise = all.sum/all.weight, err2/errs
+	m.count = min(meanCount, m.noise/(leastDiffer*leastDiffer))
+	m.kind2 = min(max(kind2/kinds, leastSpread*leastSpread), .25) // worth lies between 0 and 1
 	sk.model, sk.fresh = m, true
 	return &sk.model
 }
 
-// general returns the mean and variance of a candidate's worth.
-func (m *model) general(r *record) (mean, variance float64) {
+// general returns what a candidate is taken to be worth, beside others of this mean, and the variance of that.
+func (m *model) general(r *record, mean float64) (worth, variance float64) {
 	n, sum := r.All.at(m.now)
-	shift, variance := shrunk(m.tau2, m.noise, n, sum, m.mean)
-	return m.mean + shift, variance
+	noise := (ownWeight*m.noise + r.Err2) / (ownWeight + r.Errs)
+	return (m.count*mean + sum) / (m.count + n), noise / (m.count + n)
 }
 
 // common returns by how much a kind of case is better or worse for all.
 func (m *model) common(sk *skill, key int32) float64 {
-	weight, sum := 1/(allSpread*allSpread), 0.0
+	shift := average{weight: noShift}
 	for _, p := range sk.sorted {
-		if n, s := p.rec.at(key, m.now); n > 0 {
-			mean, _ := m.general(p.rec)
-			x := 1 / (shareDoubt*n + m.noise)
-			weight, sum = weight+x*n, sum+x*(s-n*mean)
+		if n, sum := p.rec.at(key, m.now); n > 0 {
+			worth, _ := m.general(p.rec, m.mean)
+			shift.add(n, sum-n*worth)
 		}
 	}
-	return sum / weight
+	return shift.sum / shift.weight
+}
+
+// special returns what a kind of case, at which n samples come to sum, is taken to add for one candidate beyond what
+// is expected of it there, and the variance of that.
+func (m *model) special(n, sum, expected float64) (shift, variance float64) {
+	share := m.kind2 / (m.kind2*n + m.noise)
+	return share * (sum - n*expected), share * m.noise
 }
 
 // predict holds what was expected of a sample against what it was worth, and returns what its kind of case is taken
 // to add for all. The general worth is learned without that: who was only asked for the hard cases is not a bad one.
 func (r *record) predict(sk *skill, key int32, y float64, now time.Time) (common float64) {
 	m := sk.fit(now)
-	expected, _ := m.general(r)
+	expected, _ := m.general(r, m.mean)
 	if key != 0 {
 		common = m.common(sk, key)
 		expected += common
@@ -142,7 +136,7 @@ func (r *record) predict(sk *skill, key int32, y float64, now time.Time) (common
 			r.Kind2 = forget*r.Kind2 + (y-expected)*(sum/n-expected)
 			r.Kinds = forget*r.Kinds + 1
 		}
-		shift, _ := shrunk(m.kind2, m.noise, n, sum, expected)
+		shift, _ := m.special(n, sum, expected)
 		expected += shift
 	}
 	r.Err2 = forget*r.Err2 + (y-expected)*(y-expected)
@@ -169,7 +163,7 @@ func (b *Book) view(sk *skill, t Task, cs []Candidate) *view {
 	for i := range cs {
 		v.claims += cs[i].Prior / k
 	}
-	v.doubt = (v.attempts + 5*k) / (v.attempts + 200*k*k)
+	v.doubt = (v.attempts + 1) / (v.attempts + 200*k*k)
 	v.seed = mix(b.seed, string(b.scope.name), t.Skill, t.Key) + uint64(v.attempts)
 	return v
 }
@@ -178,15 +172,12 @@ func (b *Book) view(sk *skill, t Task, cs []Candidate) *view {
 func (v *view) estimate(c *Candidate) (worth, extra float64) {
 	r := v.sk.known(c.Name).rec
 	mean := v.mean + (c.Prior-v.claims)*priorWeight/(priorWeight+v.known)
-	n, sum := r.All.at(v.now)
-	// The best of many may be far from their mean: candidates are not taken to differ by less than half the noise.
-	noise := (ownWeight*v.noise + r.Err2) / (ownWeight + r.Errs)
-	shift, variance := shrunk(max(v.tau2, v.noise/2), noise, n, sum, mean)
-	worth, extra = mean+shift+v.common, bonusWidth*math.Sqrt(variance)
+	worth, variance := v.general(r, mean)
+	worth, extra = worth+v.common, bonusWidth*math.Sqrt(variance)
 	width := v.doubt * variance
 	if v.key != 0 {
 		n, sum := r.at(v.key, v.now)
-		shift, special := shrunk(v.kind2, v.noise, n, sum, worth)
+		shift, special := v.special(n, sum, worth)
 		worth, width = worth+shift, width+special
 	}
 	return worth, extra + drawWidth*math.Sqrt(width)*logistic(mix(v.seed, c.Name))
