@@ -79,7 +79,7 @@ func main() {
 		fmt.Println()
 	}
 	fmt.Println("\n| worth | solved | in the second half | $ a task |\n|--:|--:|--:|--:|")
-	for _, worth := range []float64{2, 4, 6, 10, 20} {
+	for _, worth := range []float64{2, 4, 6, 8, 10, 20} {
 		solved, late, usd := ladder(models(dir, "swe-bench", strings.Fields(rungs)), worth, *orders)
 		fmt.Printf("| $%.0f | %.1f %% | %.1f %% | %.3f |\n", worth, 100*solved, 100*late, usd)
 	}
