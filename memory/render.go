@@ -12,9 +12,9 @@ import (
 const maxRendered = 4 << 10
 
 // Render writes hits for a prompt, fenced as data: between delimiters that no text contains, each line of a text
-// behind a bar, without characters that hide or reorder text, control words of chat templates broken up. A text is
-// cut after 4 KiB. It says of each hit whether somebody vouches for it, what it supersedes, and what it goes with.
-// No hits: "".
+// behind a bar, without characters that hide or reorder text, control words of chat templates broken up. A text of
+// over 4 KiB is cut there and ends with "…". It says of each hit whether somebody vouches for it, what it supersedes,
+// and what it goes with. No hits: "".
 //
 // The same hits are the same text. The fence tells a model data from instructions; whether the model heeds it is up
 // to the model.
@@ -52,10 +52,6 @@ func Render(hits []Hit) string {
 
 // quote returns a text with a bar before each line.
 func quote(s string) string {
-	cut := ""
-	if len(s) > maxRendered {
-		s, cut = strings.ToValidUTF8(s[:maxRendered], ""), "| … (cut)\n"
-	}
-	s = strings.TrimRight(fence.Text(s), "\n")
-	return "| " + strings.ReplaceAll(s, "\n", "\n| ") + "\n" + cut
+	s = strings.TrimRight(fence.Text(fence.Clip(s, maxRendered)), "\n")
+	return "| " + strings.ReplaceAll(s, "\n", "\n| ") + "\n"
 }

@@ -34,16 +34,14 @@ type Options struct {
 	// Logger gets Badger's warnings and errors, and what the store does unasked. Nil: nothing is logged.
 	Logger *slog.Logger
 	// MinFree is how many bytes must be free on the disk for a commit. It covers what Badger still writes after
-	// the last accepted commit, three quarters of MemoryBytes at most, and what others take meanwhile. 0: 256 MiB.
-	// The least is MemoryBytes: with less a disk that fills may end the process.
+	// the last accepted commit, 96 MiB at most, and what others take meanwhile. 0: 256 MiB. The least is 128 MiB: with
+	// less a disk that fills may end the process.
 	MinFree int64
-	// MemoryBytes bounds what Badger keeps in memory: three tables that are being written, of a quarter each,
-	// and the indices of those on disk. 0: 128 MiB, which is also the least.
-	MemoryBytes int64
 }
 
-// leastMemory makes a table of 32 MiB. Badger's limit of a commit is 15 % of that.
-const leastMemory = 128 << 20
+// tableBytes is the size of a table. Badger has three of them in memory, which are being written, and for the indices
+// of those on disk as much again: 128 MiB in all. Its limit of a commit is 15 % of a table.
+const tableBytes = 32 << 20
 
 // disk is a store in a directory.
 type disk struct {
@@ -75,8 +73,7 @@ type disk struct {
 func Open(ctx context.Context, dir string, o *Options) (store.Compacter, error) {
 	s := &disk{opts: *cmp.Or(o, new(Options))}
 	s.opts.Logger = cmp.Or(s.opts.Logger, slog.New(slog.DiscardHandler))
-	s.opts.MemoryBytes = max(s.opts.MemoryBytes, leastMemory)
-	s.opts.MinFree = max(cmp.Or(s.opts.MinFree, 256<<20), s.opts.MemoryBytes)
+	s.opts.MinFree = max(cmp.Or(s.opts.MinFree, 256<<20), 4*tableBytes)
 	if err := s.open(ctx, dir); err != nil {
 		return nil, fmt.Errorf("open store %q: %w", dir, typed(errors.Join(err, s.release())))
 	}

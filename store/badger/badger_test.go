@@ -117,8 +117,6 @@ func TestRefused(t *testing.T) {
 	require.Error(t, err)
 	_, err = badger.Open(t.Context(), t.TempDir(), &badger.Options{MinFree: 1 << 60})
 	require.ErrorIs(t, err, store.ErrFull)
-	_, err = badger.Open(t.Context(), t.TempDir(), &badger.Options{MinFree: 1, MemoryBytes: 1 << 60})
-	require.ErrorIs(t, err, store.ErrFull, "MinFree is MemoryBytes at least")
 	_, err = st.Get(t.Context(), "a")
 	require.ErrorIs(t, err, store.ErrNotFound)
 }

@@ -47,11 +47,10 @@ func openGeneration(dir string, o *Options) (g *generation, err error) {
 	if err := g.verify(); err != nil {
 		return nil, err
 	}
-	table := o.MemoryBytes / 4
 	g.db, err = badger.OpenManaged(badger.DefaultOptions(dir).WithLogger(logger{o.Logger}).
 		WithSyncWrites(!ownSync).WithDetectConflicts(false).WithNumVersionsToKeep(1).
 		WithNumCompactors(0).WithNumLevelZeroTables(1 << 20).WithNumLevelZeroTablesStall(1 << 30).
-		WithMemTableSize(table).WithNumMemtables(2).WithIndexCacheSize(table).WithBlockCacheSize(0).
+		WithMemTableSize(tableBytes).WithNumMemtables(2).WithIndexCacheSize(tableBytes).WithBlockCacheSize(0).
 		WithValueThreshold(1 << 20).WithValueLogFileSize(1 << 20).WithCompression(options.None).
 		WithChecksumVerificationMode(options.NoVerification).WithMetricsEnabled(false).WithBypassLockGuard(true))
 	if err != nil {

@@ -97,7 +97,7 @@ type group struct {
 	size int
 }
 
-const maxGroupSize = leastMemory/4*15/100 - 64<<10 // Badger's limit of a transaction
+const maxGroupSize = tableBytes*15/100 - 64<<10 // Badger's limit of a transaction
 
 // takes adds a commit, unless it shares a key or the group is full.
 func (g *group) takes(r *request) bool {
