@@ -122,6 +122,22 @@ func TestRefused(t *testing.T) {
 }
 
 // Revisions go on after the newest commit, though all that it wrote is gone from the files.
+// Who follows what an error says loses nothing: an older folder with more commits is named, not removed.
+func TestOlderGenerationHasMore(t *testing.T) {
+	dir := t.TempDir()
+	st := open(t, dir)
+	_, err := st.Commit(t.Context(), store.Op{Key: "a"})
+	require.NoError(t, err)
+	require.NoError(t, st.Close())
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "g000009"), 0o700)) // as half of a backup leaves it
+	_, err = badger.Open(t.Context(), dir, nil)
+	require.ErrorIs(t, err, store.ErrDamaged)
+	require.ErrorContains(t, err, "the folder g000001 may have more: move g000009 away")
+	require.NoError(t, os.RemoveAll(filepath.Join(dir, "g000009")))
+	_, err = open(t, dir).Get(t.Context(), "a")
+	require.NoError(t, err)
+}
+
 func TestRevisionsOutliveDeletes(t *testing.T) {
 	dir := t.TempDir()
 	st := open(t, dir)
