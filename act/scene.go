@@ -49,11 +49,11 @@ func WithJournal(ctx context.Context, j *Journal, clean *redact.Sanitizer) conte
 
 // journaled returns the scene with a Journal: where it has none, with one that is forgotten afterwards.
 func (s *scene) journaled() *scene {
-	own := *s
-	if own.journal == nil {
-		own.journal = NewJournal(store.NewGroup(store.NewMem()), "", nil, nil, nil)
+	if s.journal == nil {
+		own := *s
+		s, own.journal = &own, NewJournal(store.NewGroup(store.NewMem()), "", nil, nil, nil)
 	}
-	return &own
+	return s
 }
 
 // Note tells of an event of the attempt that ctx belongs to, cleaned: a line of output, a piece of text.
