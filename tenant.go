@@ -108,7 +108,7 @@ func (ts *tenants) hold(ctx context.Context, scope memory.Scope) (t *tenant, rel
 		o.t, o.err = ts.open(context.WithoutCancel(ctx), scope)
 		close(o.done)
 	}
-	release = sync.OnceFunc(func() { ts.release(name, o) })
+	release = func() { ts.release(name, o) }
 	select {
 	case <-o.done:
 		err = o.err
