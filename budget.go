@@ -9,8 +9,8 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// Budget bounds what the models of a run take. It is looked at before each decision and each attempt, so what is
-// under way is finished, checked and learned from. What a model does not tell is not counted. 0 is no bound.
+// Budget bounds what the models of a run take. It is looked at before each decision, attempt, and try after an outage,
+// so what is under way is finished, checked and learned from. What a model does not tell is not counted. 0 is no bound.
 type Budget struct {
 	Tokens int     // input and output
 	USD    float64 // neither the dollars that were reported reach it, nor those that were estimated
@@ -32,10 +32,10 @@ func (b Budget) spent(u *reason.Usage) string {
 	return ""
 }
 
-// bounded is the phase that comes next: the end, where a decision or an attempt would follow and nothing more may be
-// spent.
+// bounded is the phase that comes next: the end, where a decision, an attempt, or another try of one after an
+// outage would follow, and nothing more may be spent.
 func (t *turn) bounded(ctx context.Context, next phase) (phase, error) {
-	if next != reasonPhase && next != assignPhase {
+	if next != reasonPhase && next != assignPhase && (next != actPhase || t.Wait.Tries == 0) {
 		return next, nil
 	}
 	why, err := t.overspent(ctx)

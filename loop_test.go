@@ -770,6 +770,19 @@ func TestBudget(t *testing.T) {
 }
 
 // Think keeps nothing, and does nothing.
+// What the tries of an attempt take counts, though each ends in an outage.
+func TestBudgetInAnOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		away := &reason.Error{Class: reason.Unavailable, Err: errors.New("cut off"), Usage: &reason.Usage{Calls: 1, CostUSD: new(2.0)}}
+		w := &arctest.Worker{Turns: []arctest.Turn{{Err: away}}}
+		a, _ := agent(t, nil, arc.Host{Workers: []act.Worker{w.As("ann")}}, nil)
+		got := run(t, a, arc.Objective{Text: "write", Budget: arc.Budget{USD: 5}})
+		require.Equal(t, arc.Spent, got.Cause)
+		require.Len(t, w.Calls(), 3)
+		require.InDelta(t, 6, *got.Usage.CostUSD, 1e-9)
+	})
+}
+
 func TestThink(t *testing.T) {
 	st, w := store.NewMem(), &arctest.Worker{}
 	a, story := agent(t, st, arc.Host{Reasoner: &arctest.Reasoner{Decision: fixed}, Workers: []act.Worker{

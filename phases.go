@@ -525,7 +525,7 @@ func (t *turn) act(ctx context.Context) (phase, error) {
 	case made.Outcome == rank.Away, made.Outcome == rank.TimedOut:
 		t.Wait.Why, t.Wait.For, t.Back = made.Complaint, 0, actPhase
 		if made.Err != nil {
-			t.Wait.For = made.Err.Wait
+			t.Wait.For, t.Usage = made.Err.Wait, t.Usage.Add(made.Err.Usage)
 		}
 		return waitPhase, nil
 	}

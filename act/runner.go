@@ -176,8 +176,7 @@ func (r *Runner) attempt(ctx context.Context, s *scene, c *Call) Attempt {
 	}
 	a.Outcome = rank.Failed
 	if away, ok := errors.AsType[*reason.Error](err); ok && outcomes[away.Class] == rank.Away {
-		// The gate has not judged. The result is kept, and is judged when the attempt goes on.
-		a.Outcome, a.Err = rank.Away, away
+		a.Outcome, a.Err = rank.Away, away // the result is kept, and is judged when the attempt goes on
 	} else if ctx.Err() != nil {
 		a.Outcome = rank.Canceled
 	}
@@ -301,8 +300,10 @@ func (s *scene) failed(ctx context.Context, err error) Attempt {
 	case errors.Is(err, context.DeadlineExceeded):
 		a.Outcome, a.Err.Class = rank.TimedOut, reason.Unavailable
 	case class != nil && !errors.As(err, new(*call.PanicError)): // whatever the words of a panic
-		a.Err.Class, a.Err.Wait, a.Usage = class.Class, class.Wait, class.Usage
-		a.Outcome = outcomes[class.Class]
+		a.Err.Class, a.Err.Wait, a.Outcome = class.Class, class.Wait, outcomes[class.Class]
+		if a.Usage = class.Usage; a.Outcome == rank.Away { // the attempt goes on, without what the call took
+			a.Err.Usage, a.Usage = class.Usage, nil
+		}
 	}
 	return a
 }

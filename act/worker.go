@@ -66,10 +66,9 @@ type Worker struct {
 	Secrets      []string           // names of the secrets that it gets
 }
 
-// Executor does a task. It returns when ctx ends, and must not change the Call.
-//
-// An error may be a *[reason.Error], a *[PendingError] or any other, which is classified by [reason.Classify]. Of a
-// Result beside an error the Usage is kept, and nothing else.
+// Executor does a task. It returns when ctx ends, and must not change the Call. An error may be a *[reason.Error], a
+// *[PendingError] or any other, which is classified by [reason.Classify]. Of a Result beside an error the Usage is
+// kept, and nothing else; that of an outage, in the error, is added to it.
 type Executor interface {
 	Execute(ctx context.Context, c *Call) (*Result, error)
 }

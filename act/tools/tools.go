@@ -201,7 +201,7 @@ func (a *attempt) ask(ctx context.Context, n int) (*reason.Response, error) {
 				usage, _ := schema.Marshal(r.Usage) // numbers always can be
 				act.Note(ctx, act.Event{Kind: "answer", Text: r.Text, Data: usage})
 				return r, nil
-			case ok:
+			case ok && bad.Class != reason.RateLimited && bad.Class != reason.Unavailable: // whose own Usage is told
 				spoilt = spoilt.Add(bad.Usage)
 			}
 			if !ok || bad.Class != reason.Invalid || try == repairs {
