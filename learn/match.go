@@ -98,8 +98,8 @@ func newMatch(of []*delivery, now *shape) *match {
 var days = regexp.MustCompile(`\d{4}[-/]\d\d[-/]\d\d`)
 
 // fire returns the plan of two deliveries for the case at hand, or why it must not run. Among are all deliveries of
-// the plan: a number may lie between any of them, and a value may be any of theirs.
-func fire(a, b *delivery, now *shape, among []*delivery) (calls []reason.PlanCall, why string) {
+// the plan: a value may be, or lie between, any of theirs. Known are calls that two others mean: no more is asked then.
+func fire(a, b *delivery, now *shape, among []*delivery, known []reason.PlanCall) (calls []reason.PlanCall, why string) {
 	m := newMatch([]*delivery{a, b}, now)
 	for _, v := range m.values {
 		if v.constant() && v.now != v.was[0] {
@@ -107,7 +107,10 @@ func fire(a, b *delivery, now *shape, among []*delivery) (calls []reason.PlanCal
 		}
 	}
 	calls, why = m.calls(func(_ string, _, out any, _, why string) (any, string) { return out, why })
-	if why = cmp.Or(why, m.wrong(among)); why != "" {
+	if why != "" || samePlan(calls, known) {
+		return known, why
+	}
+	if why = m.wrong(among); why != "" {
 		return nil, why
 	}
 	unsaid := func(day string) bool { return !strings.Contains(a.Text+string(a.Inputs), day) }
@@ -202,20 +205,19 @@ func (m *match) say(path string) any {
 // former ones.
 func (m *match) wrong(among []*delivery) string {
 	for i, v := range m.values {
+		former := make([]any, len(among))
+		for k, d := range among {
+			former[k] = d.in[i].v
+		}
+		if why := v.formed(former); why != "" {
+			return fmt.Sprintf("%s is %s, %s", v.path, show(v.now), why)
+		}
+	}
+	for i, v := range m.values { // last: of many values these are very many
 		for _, w := range m.values[:i] {
 			if r := relation(v.was[0], w.was[0]); r == relation(v.was[1], w.was[1]) && r != relation(v.now, w.now) {
 				return fmt.Sprintf("%s and %s were otherwise related", w.path, v.path)
 			}
-		}
-		if v.constant() {
-			continue
-		}
-		var former []any
-		for _, d := range among {
-			former = append(former, d.in[i].v)
-		}
-		if why := v.formed(former); why != "" {
-			return fmt.Sprintf("%s is %s, %s", v.path, show(v.now), why)
 		}
 	}
 	return m.left()
@@ -256,15 +258,11 @@ func (v *value) formed(former []any) string {
 	if !v.said {
 		return "which is new, and no call says it"
 	}
-	switch now := v.now.(type) {
-	case json.Number:
-		if !near(now, former) {
-			return "far from what was delivered"
-		}
-	case string:
-		if !v.built(now, former) {
-			return "which has another form than before"
-		}
+	if n, is := v.now.(json.Number); is && !near(n, former) {
+		return "far from what was delivered"
+	}
+	if s, is := v.now.(string); is && !v.built(s, former) {
+		return "which has another form than before"
 	}
 	return ""
 }

@@ -24,7 +24,7 @@ const (
 	maxPlans      = 3
 	maxDeliveries = 6        // of a plan, and verdicts on it; each pair of deliveries is compared
 	maxPlanBytes  = 24 << 10 // of a delivery; a longer one is not kept
-	maxScopes     = 16       // of a Lessons scope, those that came to a plan last
+	maxScopes     = 6        // of a Lessons scope, those that came to a plan last
 )
 
 // record is what is kept of a key: the plans that delivered its cases, or what was refused in its situation. At a
@@ -285,7 +285,6 @@ func merge(scope memory.Scope, from []*record, up *record) *record {
 				m.Last, m.Rules = p.Last, p.Rules
 			}
 			until, said := until(p.ID, r, own, up)
-			m.Deliveries = slices.Grow(m.Deliveries, len(p.Deliveries))
 			for _, d := range p.Deliveries {
 				if said == "" || d.At.After(until) {
 					m.Deliveries = append(m.Deliveries, d)
@@ -337,13 +336,12 @@ func until(id string, in ...*record) (at time.Time, why string) {
 // calls, none does. Of the cases that share what both have in common, a plan takes two more deliveries than any other
 // has, so that a model that is wrong now and then, where no gate sees it, is outvoted.
 func (p *plan) fire(now *shape, scope memory.Scope, all []*plan, rules []string) (calls []reason.PlanCall, why string) {
-	why = cmp.Or(p.why, "it was delivered once")
-	for i, b := range p.Deliveries {
-		for _, a := range p.Deliveries[:i] {
+	for i, b := range slices.Backward(p.Deliveries) { // the last ones say why not, and the words of tasks
+		for _, a := range slices.Backward(p.Deliveries[:i]) {
 			if a.scope == b.scope && a.scope != scope {
 				continue // it is that scope's own
 			}
-			got, no := fire(a, b, now, p.Deliveries)
+			got, no := fire(a, b, now, p.Deliveries, calls)
 			for _, o := range all {
 				if n := o.common(a, b); no == "" && o.ID != p.ID && n > 0 && n > p.common(a, b)-2 {
 					no = "another plan delivered cases of these words, too: " + summary(o.Deliveries[0].Calls)
@@ -355,9 +353,12 @@ func (p *plan) fire(now *shape, scope memory.Scope, all []*plan, rules []string)
 			case no == "":
 				calls, why = got, ""
 			case calls == nil:
-				why = no
+				why = cmp.Or(why, no)
 			}
 		}
+	}
+	if calls == nil {
+		why = cmp.Or(why, p.why, "it was delivered once")
 	}
 	if slices.ContainsFunc(rules, func(r string) bool { return !slices.Contains(p.Rules, r) }) {
 		why = cmp.Or(why, "there is a rule that its last deliberation did not know")
