@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
 	"slices"
 	"strings"
 
@@ -67,33 +66,24 @@ func (d *Decision) Check() error {
 func blank(s string) bool { return strings.TrimSpace(s) == "" }
 
 // tasks are those of d and of its alternatives.
-func (d *Decision) tasks() iter.Seq[*Task] {
-	return func(yield func(*Task) bool) {
-		lists := [][]Task{d.Tasks}
-		for _, a := range d.Alternatives {
-			lists = append(lists, a.Tasks)
-		}
-		for _, list := range lists {
-			for i := range list {
-				if !yield(&list[i]) {
-					return
-				}
-			}
+func (d *Decision) tasks() (all []*Task) {
+	for _, a := range append([]Decision{*d}, d.Alternatives...) {
+		for i := range a.Tasks {
+			all = append(all, &a.Tasks[i])
 		}
 	}
+	return all
 }
 
 func (d *Decision) checkTasks() error {
-	n := 0
-	for t := range d.tasks() {
-		n++
+	for i, t := range d.tasks() {
 		switch {
-		case n > maxTasks:
+		case i == maxTasks:
 			return fmt.Errorf("more than %d tasks", maxTasks)
 		case blank(t.Objective):
-			return fmt.Errorf("task %d has no objective", n)
+			return fmt.Errorf("task %d has no objective", i+1)
 		case len(t.Inputs) > 0 && !json.Valid(t.Inputs):
-			return fmt.Errorf("the inputs of task %d are no JSON", n)
+			return fmt.Errorf("the inputs of task %d are no JSON", i+1)
 		}
 	}
 	return nil

@@ -79,10 +79,18 @@ func (l *LLM) Decide(ctx context.Context, b *Brief) (*Decision, error) {
 			}
 		}
 		a.Inputs = given(a.Inputs)
-		for t := range a.tasks() {
+		for _, t := range a.tasks() {
 			t.Inputs = given(t.Inputs)
 		}
-		return cmp.Or(a.Check(), fits(&a.Decision, b))
+		if err := a.Check(); err != nil {
+			return err
+		}
+		for _, t := range a.tasks() {
+			if err := takes(b.Workers, t); err != nil {
+				return fmt.Errorf("task %.70q: %w", t.Objective, err)
+			}
+		}
+		return nil
 	})
 	if err != nil {
 		return nil, err
@@ -100,16 +108,6 @@ func given(raw json.RawMessage) json.RawMessage {
 		return nil
 	}
 	return raw
-}
-
-// fits reports which task of a decision no worker of its brief takes.
-func fits(d *Decision, b *Brief) error {
-	for t := range d.tasks() {
-		if err := takes(b.Workers, t); err != nil {
-			return fmt.Errorf("task %.70q: %w", t.Objective, err)
-		}
-	}
-	return nil
 }
 
 // takes reports why none of the workers takes a task. Without workers, nothing is known of them.
