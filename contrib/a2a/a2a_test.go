@@ -327,6 +327,14 @@ func TestTasks(t *testing.T) {
 	_, err = user("eve").client(t, s.URL).SendMessage(t.Context(), say("hi"))
 	require.Error(t, err)
 
+	failed := func(m *sdk.MessageSendParams) string {
+		sent, err := anna.SendMessage(t.Context(), m)
+		require.NoError(t, err)
+		require.Equal(t, sdk.TaskStateFailed, sent.(*sdk.Task).Status.State)
+		return sent.(*sdk.Task).Status.Message.Parts[0].(sdk.TextPart).Text
+	}
+	require.Contains(t, failed(say("")), "neither Text nor Tasks")
+
 	for range 5 { // who says it first, Execute or Cancel, is chance
 		slow := say("wait")
 		slow.Config = &sdk.MessageSendConfig{Blocking: new(false)}
@@ -339,6 +347,8 @@ func TestTasks(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, arc.Canceled, r.Status)
 	}
+	require.NoError(t, a.Close())
+	require.Equal(t, "internal error", failed(say("hi")), "what is the host's is in its log")
 }
 
 // The SDK's own samples: its client against an Agent, and an Agent against its server.

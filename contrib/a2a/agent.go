@@ -186,12 +186,9 @@ func (a *Agent) send(ctx context.Context, c *act.Call) (sent, error) {
 	return sent{}, fmt.Errorf("%s answered with %T", a.card.Name, r)
 }
 
-// longest is how long the state of a remote task is not looked at.
-const longest = time.Second
-
-// wait returns the task once it has ended or needs something.
+// wait returns the task once it has ended or needs something. It is looked at once a second.
 func (a *Agent) wait(ctx context.Context, id sdk.TaskID) (*sdk.Task, error) {
-	for wait := longest / 8; ; wait = min(2*wait, longest) {
+	for wait := time.Second / 8; ; wait = min(2*wait, time.Second) {
 		task, err := a.client.GetTask(ctx, &sdk.TaskQueryParams{ID: id})
 		if err != nil {
 			return nil, err
@@ -200,11 +197,9 @@ func (a *Agent) wait(ctx context.Context, id sdk.TaskID) (*sdk.Task, error) {
 		case s.Terminal(), s == sdk.TaskStateInputRequired, s == sdk.TaskStateAuthRequired:
 			return task, nil
 		}
-		t := time.NewTimer(wait)
 		select {
-		case <-t.C:
+		case <-time.After(wait):
 		case <-ctx.Done():
-			t.Stop()
 			return nil, ctx.Err()
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	sdk "github.com/a2aproject/a2a-go/a2a"
 	"github.com/a2aproject/a2a-go/a2asrv"
 	"github.com/a2aproject/a2a-go/a2asrv/eventqueue"
+	"github.com/a2aproject/a2a-go/log"
 	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/arc-learn/arc"
@@ -117,7 +118,12 @@ func (s *server) Execute(ctx context.Context, r *a2asrv.RequestContext, queue ev
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		return end(ctx, r, queue, sdk.TaskStateFailed, err.Error())
+		text := err.Error()
+		if !errors.Is(err, arc.ErrObjective) && !errors.Is(err, arc.ErrState) { // nothing that a client can mend
+			log.Error(ctx, "a2a: a task could not be carried out", err)
+			text = "internal error"
+		}
+		return end(ctx, r, queue, sdk.TaskStateFailed, text)
 	}
 	switch report.Status {
 	case arc.Delivered:
