@@ -77,7 +77,6 @@ func (d difficulty) after(c *curve) difficulty {
 // rating is what a candidate can do, and what its attempts took.
 type rating struct {
 	At, Doubt   float64 // logits, and their variance; no doubt: the first rating
-	N           float64 // judged attempts
 	USD, Priced float64 // of those whose cost is known, which are so many
 }
 
@@ -99,7 +98,6 @@ func (r *rating) learn(d difficulty, success bool, billionths int64) {
 	if r.Doubt == 0 {
 		r.At, r.Doubt = firstRating, firstDoubt
 	}
-	r.N++
 	if billionths >= 0 {
 		r.USD, r.Priced = r.USD+float64(billionths)/billion, r.Priced+1
 	}

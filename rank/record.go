@@ -62,7 +62,7 @@ var (
 
 const (
 	headAt     = codec.Prefix
-	headBytes  = 8 + 4*tables + cellBytes + 4*8 + 5*8
+	headBytes  = 8 + 4*tables + cellBytes + 4*8 + 4*8
 	tallyBytes = 7*4 + 5*8
 	cellBytes  = 4 + 3*8
 	entryBytes = 7*4 + 2*8 + 2*4
@@ -108,7 +108,7 @@ func (h *head) pack(p codec.Packer) {
 	h.All.pack(p)
 	p.B = p.B[cellBytes:]
 	p.Floats(&h.Err2, &h.Errs, &h.Kind2, &h.Kinds)
-	p.Floats(&h.Rating.At, &h.Rating.Doubt, &h.Rating.N, &h.Rating.USD, &h.Rating.Priced)
+	p.Floats(&h.Rating.At, &h.Rating.Doubt, &h.Rating.USD, &h.Rating.Priced)
 }
 
 func (t *tally) pack(p codec.Packer) {
