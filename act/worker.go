@@ -61,7 +61,7 @@ type Worker struct {
 
 	Mode         Mode               // zero: it acts without a person
 	Blast        Blast              // zero: a mistake reaches nobody else
-	Irreversible bool               // done at most once a run unless a person says so
+	Irreversible bool               // done at most once a run unless a person says so, see [Do]
 	AskAbove     map[string]float64 // asks where the input of a name is above the amount, no number, or not there
 	Secrets      []string           // names of the secrets that it gets
 }

@@ -30,8 +30,9 @@ import (
 type Tool struct {
 	act.Worker // Name, Description, Input (nil: any object), Mode, Blast, Irreversible, AskAbove, Secrets; nothing else
 
-	// Call makes the call. Inputs fit the schema. The result is JSON; a string is shown to the model as it is. An
-	// error is shown to the model, too, and it may try something else. Calls of one answer are made concurrently.
+	// Call makes the call, those of one answer concurrently. Inputs fit the schema; the result is JSON, of which the model
+	// sees a string as it is. It sees an error, too, and may try again: of an Irreversible tool an error says that
+	// nothing was done, so return one of class reason.Unavailable where that is not known.
 	Call func(ctx context.Context, inputs json.RawMessage) (json.RawMessage, error)
 
 	wrong error          // of Func
@@ -47,10 +48,9 @@ func Func[In, Out any](name, description string, f func(context.Context, In) (Ou
 		reflect.TypeFor[[]byte]():          {Type: "string", ContentEncoding: "base64"},
 	}})
 	if err == nil {
-		plain(s)
-	}
-	if err == nil && s.Type != "object" {
-		err = fmt.Errorf("its input is a %s; a model gives an object", s.Type)
+		if plain(s); s.Type != "object" {
+			err = fmt.Errorf("its input is a %s; a model gives an object", s.Type)
+		}
 	}
 	if err == nil {
 		t.Input, err = json.Marshal(s)
