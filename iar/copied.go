@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
 )
@@ -22,25 +21,43 @@ const (
 func Copied(own, strangers, complaints []string) func(value string) bool {
 	all := strings.Join(strangers, "\n")
 	mine, theirs, refused := spelt(strings.Join(own, "\n")), spelt(all), spelt(strings.Join(complaints, "\n"))
+	inMine, inTheirs := finder(mine), finder(theirs)
+	copied := func(p string) bool { return inTheirs(p) && !inMine(p) }
 	made := addresses(all)
+	slices.Sort(made)
+	made = slices.DeleteFunc(slices.Compact(made), func(p string) bool { return !copied(p) })
+	quoted := runs(theirs+"\n"+refused, minQuote)
+	for run := range runs(mine, minQuote) {
+		delete(quoted, run)
+	}
 	return func(value string) bool {
 		said := spelt(value)
-		copied := func(p string) bool {
-			return utf8.RuneCountInString(p) >= minMade && !strings.Contains(mine, p) && strings.Contains(theirs, p) && strings.Contains(said, p)
+		for run := range runs(said, minQuote) {
+			if quoted[run] {
+				return true
+			}
 		}
-		return slices.ContainsFunc(append(append(addresses(value), said), made...), copied) || quotes(said, mine, theirs+"\n"+refused)
+		return slices.ContainsFunc(append(addresses(value), said), copied) || slices.ContainsFunc(made, finder(said))
 	}
 }
 
-// quotes reports whether a text has a long run of letters and digits of another that own has not. All are spelt.
-func quotes(text, own, other string) bool {
-	r := []rune(text)
-	for i := minQuote; i <= len(r); i++ {
-		if run := string(r[i-minQuote : i]); strings.Contains(other, run) && !strings.Contains(own, run) {
-			return true
-		}
+// runs are the parts of a text that have n letters and digits.
+func runs(s string, n int) map[string]bool {
+	out, letters := map[string]bool{}, []rune(s)
+	for i := n; i <= len(letters); i++ {
+		out[string(letters[i-n:i])] = true
 	}
-	return false
+	return out
+}
+
+// finder tells whether a text has a part of minMade letters and digits or more. It looks through the text only where
+// that has its beginning: many parts of a long text would take time by the product of their number and its length.
+func finder(s string) func(part string) bool {
+	begins := runs(s, minMade)
+	return func(part string) bool {
+		letters := []rune(part)
+		return len(letters) >= minMade && begins[string(letters[:minMade])] && strings.Contains(s, part)
+	}
 }
 
 func isSign(r rune) bool { return !unicode.IsNumber(r) && !unicode.IsLetter(r) && !unicode.IsMark(r) }
