@@ -26,7 +26,9 @@ import (
 //	canceled         Failed
 //	under way        Pending, and no attempt is spent: another process or caller has the run
 //
-// The run itself goes on at once when a person has ruled or answered; the job follows within some minutes.
+// The run itself goes on at once when a person has ruled or answered; the job follows within some minutes. What
+// [Queue.Update] makes of a job, such as to set it aside, does not reach its run, which goes on by itself after a
+// restart or a ruling: end that by [arc.View.Cancel]. Its ID begins with "job/", that of the job in its scope, and "/".
 func Run(a *arc.Agent, objective func(Job) arc.Objective) Handler {
 	if objective == nil {
 		objective = func(j Job) arc.Objective {

@@ -19,10 +19,9 @@ import (
 type Handler func(ctx context.Context, j *Job) (followups []Draft, err error)
 
 const (
-	poll     = 100 * time.Millisecond // how often Dispatch looks for what is due, and again says how a job has ended
-	drain    = 30 * time.Second
-	sweeping = time.Hour
-
+	poll      = 100 * time.Millisecond // how often Dispatch looks for what is due, and again says how a job has ended
+	drain     = 30 * time.Second
+	sweeping  = time.Hour
 	retention = 90 * 24 * time.Hour // of what has ended
 )
 
