@@ -71,7 +71,6 @@ func newest(book *rank.Book, worker, skill string, now time.Time) (t tally) {
 }
 
 func (t tally) fails() bool   { return t.judged >= fewest && 2*t.delivered < t.judged }
-func (t tally) rate() float64 { return float64(t.delivered) / float64(max(1, t.judged)) }
 func (t tally) cost() float64 { return t.usd / float64(max(1, t.priced)) }
 func (t tally) String() string {
 	return fmt.Sprintf("delivered %d of %d attempts", t.delivered, t.judged)
@@ -93,8 +92,8 @@ func (b *Book) figures(book *rank.Book) (found []Proposal) {
 			for _, worker := range skills[skill] {
 				p.Reason += fmt.Sprintf("\n%s %v", worker, of[worker])
 			}
-			if id := noID.ReplaceAllString(strings.ToLower(p.Subject), "_"); skill != "" { // as reason/goal reads it
-				p.Change = fmt.Sprintf("- id: %s\n  description: %q\n  selector: %q\n  min: 0.5\n", id, p.Subject,
+			if skill != "" { // as reason/goal reads it
+				p.Change = fmt.Sprintf("- id: %s\n  description: %q\n  selector: %q\n  min: 0.5\n", entryID(&p), p.Subject,
 					"domains.agent_fleet_health.data.skills."+skill+".successRate")
 			}
 			found = append(found, p)
@@ -122,7 +121,7 @@ func tune(worker, skill, name string, of map[string]tally) (Proposal, bool) {
 	}
 	for _, other := range slices.Sorted(maps.Keys(of)) {
 		theirs := of[other]
-		if min(own.judged, theirs.judged) >= needs && theirs.rate() >= own.rate() && theirs.priced > 0 &&
+		if min(own.judged, theirs.judged) >= needs && theirs.delivered*own.judged >= own.delivered*theirs.judged && theirs.priced > 0 &&
 			own.cost() > 0 && own.cost() >= 2*theirs.cost() {
 			p.Kind, p.Samples = "config", min(own.judged, theirs.judged)
 			p.Reason += fmt.Sprintf(" for $%.4f each; %s %v for $%.4f", own.cost(), other, theirs, theirs.cost())
@@ -193,8 +192,13 @@ var entries = map[string]string{
 	"action": "the goal that it serves, the skill that it needs, and its effects",
 }
 
-// noID matches what is no part of an id.
-var noID = regexp.MustCompile(`[^a-z0-9]+`)
+// noWord matches what is no part of an entry's id.
+var noWord = regexp.MustCompile(`[^\pL\pN]+`)
+
+// entryID is the id of a drafted entry: some words of its subject, and what tells "c++" from "c#".
+func entryID(p *Proposal) string {
+	return fence.Clip(noWord.ReplaceAllString(strings.ToLower(p.Subject), "_"), 80) + "_" + idOf(p)[:6]
+}
 
 var answer = json.RawMessage(`{"type":"object","required":["yaml"],"properties":{"yaml":{"type":"string"}}}`)
 
@@ -219,5 +223,5 @@ func (b *Book) draft(ctx context.Context, p *Proposal, m reason.Model) string {
 			return a.YAML
 		}
 	}
-	return cmp.Or(p.Change, fmt.Sprintf("- id: %s\n  description: %q\n", noID.ReplaceAllString(strings.ToLower(p.Subject), "_"), p.Reason))
+	return cmp.Or(p.Change, fmt.Sprintf("- id: %s\n  description: %q\n", entryID(p), fence.Clip(p.Reason, 4<<10)))
 }

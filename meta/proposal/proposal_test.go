@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -320,6 +321,28 @@ func TestEscalations(t *testing.T) {
 		w.model = &drafter{says: bad}
 		w.observe("worker", "x", 0, 10, 0)
 		_, ps := w.news()
-		require.Contains(t, ps[0].Change, "- id: success_of_x\n", "what is no list is not kept")
+		require.Contains(t, ps[0].Change, "- id: success_of_x_", "what is no list is not kept")
 	}
+}
+
+// Drafts about skills of like names, or of other letters, are of different goals.
+func TestDraftsHaveTheirOwnIDs(t *testing.T) {
+	w := open(t)
+	skills := []string{"c++", "c#", "退款", "报告", strings.Repeat("long ", 40)}
+	for _, skill := range skills {
+		w.observe("worker", skill, 0, 20, 0)
+	}
+	_, err := w.book.Propose(t.Context(), proposal.Proposal{Kind: "action", Subject: "a", Reason: strings.Repeat(`"`, 60<<10)})
+	require.NoError(t, err)
+	_, err = w.book.Analyse(t.Context(), w.view, nil)
+	require.NoError(t, err, "a long reason makes no draft that cannot be kept")
+	ids := map[string]bool{}
+	for p := range w.book.All() {
+		if p.Kind == "goal" {
+			id, _, _ := strings.Cut(p.Change, "\n")
+			require.Less(t, len(id), 128)
+			ids[id] = true
+		}
+	}
+	require.Len(t, ids, len(skills))
 }
