@@ -268,6 +268,31 @@ func TestEachCanDoOneKind(t *testing.T) {
 	require.Less(t, third, 1.3, "tries the third time; 3.5 by chance")
 }
 
+// Rewards that hardly scatter tell much, each of them: the good ones of twenty candidates are found soon.
+func TestRewardsThatScatterLittle(t *testing.T) {
+	worth := 0.0
+	for seed := range uint64(20) {
+		b := open(t, store.NewMem(), func() time.Time { return start }, seed+1)
+		var cs []rank.Candidate
+		for i := range 20 {
+			cs = append(cs, rank.Candidate{Name: fmt.Sprint(i)})
+		}
+		for n := range 100 {
+			order, err := b.Learned().Score(ctx, rank.Task{Skill: "s"}, cs)
+			require.NoError(t, err)
+			var i int
+			_, err = fmt.Sscan(order[0].Name, &i)
+			require.NoError(t, err)
+			reward := .3 + .03*float64(i) + .01*float64(n%3-1)
+			if n >= 80 {
+				worth += reward / (20 * 20)
+			}
+			require.NoError(t, b.Observe(ctx, rank.Sample{Candidate: order[0].Name, Task: rank.Task{Skill: "s"}, Outcome: rank.Delivered, Reward: &reward, At: start}))
+		}
+	}
+	require.Greater(t, worth, .83, "of .87 at most; .585 by chance")
+}
+
 // TestAnyOrder holds Books against plain lists: two on one store, samples that come again, verdicts that correct,
 // commits that fail, scopes, and reopening.
 func TestAnyOrder(t *testing.T) {
