@@ -105,7 +105,7 @@ func (l *Layer) Stage(ctx context.Context, b *store.Batch, a Advice, o Outcome) 
 		return Learned{was.Ready, was.Note}, err
 	}
 	s, unread := shapeOf(&c)
-	g := given{Case: c, Rules: ruleDigests(a.Memories), At: l.now()}
+	g := given{Case: c, Shown: make([]memory.ID, 0, len(a.Memories)), Rules: ruleDigests(a.Memories), At: l.now()}
 	switch raw, err := json.Marshal(o.Plan); {
 	case err != nil:
 		g.Note, o.Plan = "a call has inputs that are no JSON", nil

@@ -103,10 +103,8 @@ func (ix *Index) found(sc *scratch, q *Query, least float32) (out []Match) {
 	long := math.Pow(max(sc.size, 4)/4, 0.75) // the same share of a long query is more
 	for _, r := range sc.touched {
 		if q.wants(r) {
-			m := Match{Row: r, Ratio: float64(sc.scores[r]) / sc.total}
-			m.Lexical = lexical(m.Ratio * long)
-			m.Named = sc.named != 0 && ix.actors[r] == sc.named
-			m.Another = sc.named != 0 && !m.Named
+			m := Match{Row: r, Ratio: float64(sc.scores[r]) / sc.total, Named: sc.named != 0 && ix.actors[r] == sc.named}
+			m.Lexical, m.Another = lexical(m.Ratio*long), sc.named != 0 && !m.Named
 			out = append(out, m)
 		}
 	}

@@ -92,8 +92,10 @@ func (a *Analyzer) Append(dst []Term, s string) []Term {
 
 // Append is that of an Analyzer, for the numbers of the terms.
 func (l *Lexicon) Append(dst []uint32, s string) []uint32 {
-	s = width.Fold.String(s) // ＡＢＣ is ABC, and ｺ is コ
-	sign, end := "", 0       // the last word, if it is of a script without spaces, and where it ends
+	if !isASCII(s) {
+		s = width.Fold.String(s) // ＡＢＣ is ABC, and ｺ is コ
+	}
+	sign, end := "", 0 // the last word, if it is of a script without spaces, and where it ends
 	for it := words.FromString(s); it.Next(); {
 		w := it.Value()
 		start := end
