@@ -45,7 +45,7 @@ func TestInAnyOrder(t *testing.T) { inAnyOrder(t, 1) }
 // of another store than Mem, as contrib/postgres serves one: it is emptied for each case.
 func TestInAnyPlace(t *testing.T) {
 	if os.Getenv("ARC_STORE") != "" {
-		placesPoll = time.Minute // of real requests
+		placesPoll = 10 * time.Minute // real requests
 	}
 	defer arc.Hurry(10*time.Minute, 20*time.Minute, 30*time.Minute, placesPoll)() // few beats in a day
 	inAnyOrder(t, 3)

@@ -32,7 +32,7 @@ import (
 var (
 	modelCalls = flag.Int("calls", 250, "how many calls TestInAnyPlace makes")
 	modelPause = flag.Duration("pause", 2*time.Second, "how long it stops a process, at most; after 15 s its runs are others'")
-	modelCases = flag.Int("cases", 3, "of 60 calls each, in TestInAnyOrder")
+	modelCases = flag.Int("cases", 2, "of 60 calls each, in TestInAnyOrder")
 	modelSeed  = flag.Uint64("seed", 0, "of its calls; 0: of the clock")
 )
 
@@ -425,9 +425,9 @@ func TestInAnyOrder(t *testing.T) {
 	stop, err := storetest.Serve(open(t, dsn, postgres.Options{Schema: schema(t)}), socket)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, stop()) }()
-	cmd := exec.CommandContext(t.Context(), "go", "test", "-v", "-count=1", "-timeout=120m", "-run", "^TestInAnyPlace$",
-		"github.com/arc-learn/arc", "-args", "-rapid.nofailfile", "-rapid.checks", fmt.Sprint(*modelCases))
-	cmd.Env = append(os.Environ(), "ARC_STORE="+socket)
+	cmd := exec.CommandContext(t.Context(), "go", "test", "-v", "-count=1", "-timeout=120m",
+		"-run", "^TestInAnyPlace$", ".", "-args", "-rapid.nofailfile", "-rapid.checks", fmt.Sprint(*modelCases))
+	cmd.Dir, cmd.Env = "../..", append(os.Environ(), "ARC_STORE="+socket)
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, string(out))
 	require.Contains(t, string(out), "--- PASS: TestInAnyPlace")
