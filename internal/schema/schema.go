@@ -122,8 +122,9 @@ func spell(v any, depth int) (_ any, err error) {
 			}
 		}
 	case json.Number:
-		if at := strings.IndexAny(string(v), "eE"); at >= 0 && len(strings.TrimLeft(string(v[at+1:]), "+-")) > 3 {
-			return nil, errors.New("no JSON with exponents of at most 3 digits")
+		_, exponent, has := strings.Cut(strings.ToLower(string(v)), "e")
+		if e, err := strconv.Atoi(exponent); has && (err != nil || max(e, -e) > maxDigits) {
+			return nil, fmt.Errorf("no JSON with exponents of at most %d", maxDigits)
 		}
 		if n, ok := new(big.Rat).SetString(string(v)); ok && len(v) <= maxDigits {
 			digits, _ := n.FloatPrec() // exact, as the number is decimal
