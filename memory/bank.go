@@ -191,8 +191,10 @@ func (b *Bank) take(scope Scope, terms *index.Terms, rs ...*record) {
 		if !together {
 			t.put(r)
 		}
-		if key := scope.Key(vectorKind, string(r.id)); len(b.early) > 0 && b.early[key].Rev != 0 {
-			_ = b.applyVector(scope, r.id, b.early[key]) // it could be read before
+		if len(b.early) > 0 {
+			if e, ok := b.early[scope.Key(vectorKind, string(r.id))]; ok {
+				_ = b.applyVector(scope, r.id, e) // it could be read before
+			}
 		}
 		if b.embeds != nil {
 			b.embeds.want(waiting{t, r.id})
