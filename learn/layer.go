@@ -210,15 +210,16 @@ func (l *Layer) Why(ctx context.Context, c Case) (string, error) {
 }
 
 // scopesOf are the scopes that a case has plans from: its own, and that of its Lessons.
-func scopesOf(c *Case) []memory.Scope {
-	return slices.Compact([]memory.Scope{c.Scope, c.Lessons})
-}
+func scopesOf(c *Case) []memory.Scope { return slices.Compact([]memory.Scope{c.Scope, c.Lessons}) }
 
 // Maintain deletes what is kept of outcomes for longer than a time, at least 90 days, after which no verdict corrects
 // them; and the plans that were delivered once in that time, and not again. It returns how many.
 func (l *Layer) Maintain(ctx context.Context, scope memory.Scope, age time.Duration) (deleted int, err error) {
 	st, before := l.group.Store(), l.now().Add(-max(age, 90*24*time.Hour))
-	drop := func(e store.Entry, of memory.ID) error {
+	drop := func(old bool, e store.Entry, of memory.ID) error {
+		if !old {
+			return nil
+		}
 		err := l.group.Update(ctx, func(b *store.Batch) error {
 			if err := l.bank.In(casesOf(scope)).Stage(b).Forget(ctx, of); of != "" && err != nil && !errors.Is(err, store.ErrNotFound) {
 				return err
@@ -232,17 +233,12 @@ func (l *Layer) Maintain(ctx context.Context, scope memory.Scope, age time.Durat
 		return err
 	}
 	err = scan(ctx, st, scope, givenKind, func(_ string, e store.Entry, g *given) error {
-		if !g.At.Before(before) {
-			return nil
-		}
-		return drop(e, "")
+		return drop(g.At.Before(before), e, "")
 	})
 	return deleted, cmp.Or(err, scan(ctx, st, scope, planKind, func(_ string, e store.Entry, r *record) error {
-		if len(r.Scopes) > 0 || slices.ContainsFunc(r.Plans, func(p *plan) bool {
+		kept := func(p *plan) bool {
 			return p.Retired || p.Edit != nil || len(p.Deliveries) > 1 || !p.Last.Before(before)
-		}) {
-			return nil
 		}
-		return drop(e, r.Like)
+		return drop(len(r.Scopes) == 0 && !slices.ContainsFunc(r.Plans, kept), e, r.Like)
 	}))
 }

@@ -177,8 +177,7 @@ func (m *match) bind(path string, was []made) (out any, why string) {
 		// What is shown says true, false or null by an input of its name only.
 		says := !v.constant() && !m.shows || m.shows && (text || lastName(v.path) == lastName(path))
 		if says && slices.EqualFunc(v.was, was, func(v any, w made) bool { return v == w.v }) {
-			m.say(v.path)
-			return v.now, ""
+			return m.say(v.path), ""
 		}
 	}
 	switch {
@@ -252,16 +251,15 @@ func (m *match) left() string {
 
 // formed returns why the value at hand is not of the form that both former ones have, or "".
 func (v *value) formed(former []any) string {
-	if slices.Contains(former, v.now) {
-		return ""
-	}
-	if !v.said {
+	text, isText := v.now.(string)
+	_, isNumber := v.now.(json.Number)
+	switch {
+	case slices.Contains(former, v.now):
+	case !v.said:
 		return "which is new, and no call says it"
-	}
-	if n, is := v.now.(json.Number); is && !near(n, former) {
+	case isNumber && !near(v.now, former):
 		return "far from what was delivered"
-	}
-	if s, is := v.now.(string); is && !v.built(s, former) {
+	case isText && !v.built(text, former):
 		return "which has another form than before"
 	}
 	return ""
@@ -290,26 +288,19 @@ func (v *value) built(s string, former []any) bool {
 		often := func(in []string) int {
 			return len(slices.DeleteFunc(slices.Clone(in), func(o string) bool { return o != r }))
 		}
-		switch class(first(r)) {
-		case sign:
-			if r != "." && r != "-" && r != "_" && often(now) > max(often(x), often(y)) {
-				return false
-			}
-		case digit:
-			if alike && (len(r) < min(len(x[i]), len(y[i])) || len(r) > max(len(x[i]), len(y[i]))) {
-				return false
-			}
+		kind := class(first(r))
+		strange := kind == sign && r != "." && r != "-" && r != "_" && often(now) > max(often(x), often(y))
+		sized := kind != digit || !alike || len(r) >= min(len(x[i]), len(y[i])) && len(r) <= max(len(x[i]), len(y[i]))
+		if strange || !sized {
+			return false
 		}
 	}
-	longest := 0
-	for _, f := range former {
-		longest = max(longest, utf8.RuneCountInString(word(f)))
-	}
+	short := func(f any) bool { return 5*utf8.RuneCountInString(s) <= 6*utf8.RuneCountInString(word(f)) }
 	begins := common(x, now) >= common(x, y)
 	for _, r := range [][]string{x, y, now} {
 		slices.Reverse(r)
 	}
-	return begins && common(x, now) >= common(x, y) && 5*utf8.RuneCountInString(s) <= 6*longest
+	return begins && common(x, now) >= common(x, y) && slices.ContainsFunc(former, short)
 }
 
 // kinds is how a string is built: its signs, and where it has letters and digits.

@@ -265,10 +265,25 @@ func TestFireSaysOneThing(t *testing.T) {
 	}
 	now, _ := did("x", `{"a":"al7","b":"bo7"}`)
 	_, why := k.fire(t, now)
-	require.Contains(t, why, "mean different calls")
+	require.Contains(t, why, "made otherwise")
 	calls, _ := words.fire(t, now)
 	require.Len(t, calls, 3)
 	require.Equal(t, []string{"ask al7", "", ""}, []string{calls[0].Text, calls[1].Text, calls[2].Text})
+}
+
+// What was equal in two deliveries by chance, as the nights between two days, is refuted by a third.
+func TestFireIsTrueOfAllDeliveries(t *testing.T) {
+	for nights, fires := range map[int]bool{4: true, 9: false} {
+		k := kept{}
+		for day, nights := range map[int]int{1: 4, 11: 4, 20: nights} {
+			in := fmt.Sprintf(`{"from":"2026-03-%02d","to":"2026-03-%02d"}`, day, day+nights)
+			of, calls := did("book", in, fmt.Sprintf(`{ "nights": %d, %s`, nights, in[1:]))
+			k.deliver(t, of, calls)
+		}
+		now, _ := did("book", `{"from":"2026-03-02","to":"2026-03-06"}`)
+		_, why := k.fire(t, now)
+		require.Equal(t, fires, why == "", why)
+	}
 }
 
 // Whatever fires says the values of the case at hand in place of the former ones, and nothing of those.

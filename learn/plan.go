@@ -295,8 +295,7 @@ func merge(scope memory.Scope, from []*record, up *record) *record {
 		}
 	}
 	for _, p := range slices.Concat(own.Plans, up.Plans) {
-		retired := func(q *plan) bool { return q.ID == p.ID && q.Retired }
-		if p.Edit != nil && !slices.ContainsFunc(own.Plans, retired) && !slices.ContainsFunc(up.Plans, retired) {
+		if at, _ := until(p.ID, own, up); p.Edit != nil && at.Unix() < 1<<40 {
 			all.of(p.ID).Edit = p.Edit
 		}
 	}
@@ -332,9 +331,9 @@ func until(id string, in ...*record) (at time.Time, why string) {
 }
 
 // fire returns the plan for a case of its key, or why it must not run: all are the plans of the key, and rules those
-// that hold. Any two deliveries that agree will do, of two scopes or of the case's own; where two pairs mean different
-// calls, none does. Of the cases that share what both have in common, a plan takes two more deliveries than any other
-// has, so that a model that is wrong now and then, where no gate sees it, is outvoted.
+// that hold. Any two deliveries that agree will do, of two scopes or of the case's own, unless they mean other calls
+// for a third of their scopes; where two pairs mean different calls, none does. Of the cases that share what both have
+// in common, a plan takes two more deliveries than any other has: a model that is wrong now and then is outvoted.
 func (p *plan) fire(now *shape, scope memory.Scope, all []*plan, rules []string) (calls []reason.PlanCall, why string) {
 	for i, b := range slices.Backward(p.Deliveries) { // the last ones say why not, and the words of tasks
 		for _, a := range slices.Backward(p.Deliveries[:i]) {
@@ -346,6 +345,9 @@ func (p *plan) fire(now *shape, scope memory.Scope, all []*plan, rules []string)
 				if n := o.common(a, b); no == "" && o.ID != p.ID && n > 0 && n > p.common(a, b)-2 {
 					no = "another plan delivered cases of these words, too: " + summary(o.Deliveries[0].Calls)
 				}
+			}
+			if no == "" && calls == nil && p.refuted(a, b) {
+				no = "another delivery was made otherwise than these two mean"
 			}
 			switch {
 			case no == "" && calls != nil && !samePlan(calls, got):
@@ -364,6 +366,18 @@ func (p *plan) fire(now *shape, scope memory.Scope, all []*plan, rules []string)
 		why = cmp.Or(why, "there is a rule that its last deliberation did not know")
 	}
 	return calls, why
+}
+
+// refuted reports whether two deliveries mean other calls for the case of a third of their scopes than those that did it.
+func (p *plan) refuted(a, b *delivery) bool {
+	return slices.ContainsFunc(p.Deliveries, func(d *delivery) bool {
+		if d == a || d == b || d.scope != a.scope && d.scope != b.scope {
+			return false
+		}
+		calls, why := fire(a, b, &shape{in: d.in}, p.Deliveries, d.Calls)
+		did := func(c reason.PlanCall, tree any) bool { return string(c.Inputs) == string(encode(tree)) }
+		return why == "" && !slices.EqualFunc(calls, d.trees, did)
+	})
 }
 
 // common counts the deliveries of a plan that have the inputs which two deliveries have in common.
