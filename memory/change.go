@@ -35,7 +35,7 @@ func (s Space) Update(ctx context.Context, id ID, f func(*Record) error) error {
 		}
 		err = s.update(ctx, func(b *store.Batch) error {
 			now, rev, err := s.read(ctx, b, id)
-			if again = err == nil && rev != was; err != nil || again {
+			if again = err == nil && (rev == 0 || rev != was); err != nil || again { // 0 is of whatever was staged
 				return err
 			}
 			was := now.text()

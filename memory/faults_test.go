@@ -3,11 +3,13 @@ package memory_test
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/arc-learn/arc/memory"
@@ -76,6 +78,33 @@ func TestAChangeIsOneStep(t *testing.T) {
 		require.Len(t, recall(t, s, memory.Query{Text: "spoke"}), 1)
 	}
 	wg.Wait()
+}
+
+// What others change at the same time, in this process and in another one, is not undone.
+func TestUpdatesAtOnce(t *testing.T) {
+	t.Parallel()
+	st := store.NewMem()
+	one, _ := open(t, st, memory.Options{})
+	two, _ := open(t, st, memory.Options{})
+	id := remember(t, one.In("a"), memory.Draft{Kind: memory.Fact, Content: "said:"})
+	require.NoError(t, two.Refresh(t.Context()))
+	var all sync.WaitGroup
+	for i := range 64 {
+		s := []memory.Space{one.In("a"), two.In("a")}[i%2]
+		all.Go(func() {
+			f := memory.Feedback{Key: fmt.Sprint(i), Shown: []memory.ID{id}, Utilized: []memory.ID{id}}
+			assert.NoError(t, s.Feedback(t.Context(), f))
+		})
+		all.Go(func() {
+			assert.NoError(t, s.Update(t.Context(), id, func(r *memory.Record) error { r.Content += " w"; return nil }))
+		})
+	}
+	all.Wait()
+	require.NoError(t, one.Refresh(t.Context()))
+	r, err := one.In("a").Get(t.Context(), id)
+	require.NoError(t, err)
+	require.Equal(t, "said:"+strings.Repeat(" w", 64), r.Content)
+	require.Equal(t, 64, r.Helped)
 }
 
 // Get goes on beside those who write and forget: it holds no lock where it reads the store.
