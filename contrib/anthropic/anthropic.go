@@ -284,8 +284,12 @@ func (a *answer) stream(body io.Reader) error {
 			if e.Index < 0 || e.Index >= len(a.open) {
 				return malformed(fmt.Errorf("a piece of block %d, which has not begun", e.Index))
 			}
-			a.open[e.Index].add(&e.Delta.block)
-			a.tell(e.Delta.Text)
+			b, more := a.open[e.Index], e.Delta
+			b.Text, b.Signature, b.PartialJSON = b.Text+more.Text, b.Signature+more.Signature, b.PartialJSON+more.PartialJSON
+			if more.Thinking != nil {
+				b.Thinking = new(*cmp.Or(b.Thinking, new("")) + *more.Thinking)
+			}
+			a.tell(more.Text)
 		case "message_delta":
 			a.StopReason = e.Delta.StopReason
 			if a.Usage != nil && e.Usage != nil {
@@ -324,16 +328,6 @@ func (a *answer) stream(body io.Reader) error {
 func (a *answer) tell(text string) {
 	if text != "" {
 		a.onText(text)
-	}
-}
-
-// add adds a piece to a block.
-func (b *block) add(d *block) {
-	b.Text += d.Text
-	b.Signature += d.Signature
-	b.PartialJSON += d.PartialJSON
-	if d.Thinking != nil {
-		b.Thinking = new(*cmp.Or(b.Thinking, new("")) + *d.Thinking)
 	}
 }
 

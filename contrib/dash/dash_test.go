@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"path"
 	"regexp"
 	"strings"
 	"testing"
@@ -156,7 +157,13 @@ func TestActs(t *testing.T) {
 	act("queue", form("do", "retry", "id", job.ID), "It is tried again.", "Try again</button>")
 	act("queue", form("do", "retry", "id", job.ID), "Somebody was faster")
 	act("queue", form("do", "priority", "id", pending.ID, "priority", "1"), "priority 1")
+	run := "job/" + path.Base(pending.ID) + "/1"
+	go b.agent.Run(context.Background(), arc.Objective{ID: run, Text: "hold on", Scope: pending.Scope})
+	b.until(run, arc.Running)
 	act("queue", form("do", "cancel", "id", pending.ID, "back", "queue?is=failed"), "canceled by ada")
+	r, err = b.view.Report(t.Context(), run)
+	require.NoError(t, err)
+	require.Equal(t, arc.Canceled, r.Status, "what the job has begun ends with it")
 	p := first(b.proposals, t)
 	act("proposals", form("do", "approved", "id", p.ID), "Approved.", "Approve</button>")
 	require.Equal(t, "ada", first(b.proposals, t).Note)

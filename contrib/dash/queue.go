@@ -92,25 +92,31 @@ func (d *dash) actQueue(rq *request) (string, error) {
 		return "", store.ErrNotFound
 	}
 	do := rq.Form.Get("do")
-	n, err := strconv.Atoi(rq.Form.Get("priority"))
-	if do == "priority" && (err != nil || n < 1 || n > 10) {
-		return "", fmt.Errorf("%w: a priority is from 1 to 10", errBad)
-	}
+	n, bad := strconv.Atoi(rq.Form.Get("priority"))
 	word := map[string]string{"retry": "retried", "cancel": "canceled", "priority": "ranked"}[do]
 	_, err = q.Update(rq.Context(), id, func(j *queue.Job) error {
 		switch is := (job{Job: *j}); {
+		case word == "", do == "priority" && (bad != nil || n < 1 || n > 10):
+			return fmt.Errorf("%w: %q, or a priority that is not from 1 to 10", errBad, do)
 		case do == "retry" && is.Retries():
 			j.State = queue.Pending
 		case do == "cancel" && is.Cancels():
 			j.State, j.Summary = queue.Failed, "canceled by "+rq.who
 		case do == "priority":
 			j.Priority = n
-		case word == "":
-			return fmt.Errorf("%w: %q", errBad, do)
 		default:
 			return arc.ErrState
 		}
 		return nil
 	})
+	if err == nil && do == "cancel" {
+		view := d.agent.In(j.Scope)
+		for r, e := range view.Runs(rq.Context()) {
+			// What the job has begun ends with it: a ruling or a restart would go on with it.
+			if err = cmp.Or(err, e); err == nil && r.Ended.IsZero() && strings.HasPrefix(r.ID, "job/"+path.Base(id)+"/") {
+				err = view.Cancel(rq.Context(), r.ID, "canceled by "+rq.who)
+			}
+		}
+	}
 	return word, err
 }
