@@ -85,6 +85,12 @@ func TestApproval(t *testing.T) {
 		require.Equal(s.t, "made\n", s.read("made.txt"))
 		s.fails(exitUsage, "no run for that", "deny")
 		s.fails(exitUsage, "waits for nobody", "approve", s.last().ID)
+		if !s.served { // that would do the task by itself
+			task := s.ok("tasks", "add", "make it of the task")[:6]
+			s.fails(exitWaits, "", "run")
+			s.ok("tasks", "close", task, "--status", "failed")
+			s.fails(exitUsage, "no run for that", "approve") // it ends with its task
+		}
 
 		p := here.start("do", "make it once more")
 		p.until("allow it")

@@ -415,14 +415,12 @@ func (c *command) taskCommands() []*cobra.Command {
 		f.StringSliceVar(&t.Skills, "skills", nil, "skills, as arc skills lists them, that are read first")
 		f.StringVar(&t.Model, "model", "", "a model of arc.yaml; none: by the priority")
 		f.Func("at", "when it is due, as 2026-11-30T08:00:00Z or 90m from now", func(at string) error {
-			d, err := time.ParseDuration(at)
-			if t.At = time.Now().Add(d); err != nil {
-				t.At, err = time.Parse(time.RFC3339, at)
+			if d, err := time.ParseDuration(at); err == nil {
+				t.At = time.Now().Add(d)
+			} else if t.At, err = time.Parse(time.RFC3339, at); err != nil {
+				return errors.New("it is a time such as 2026-11-30T08:00:00Z, or 90m from now")
 			}
-			if err != nil {
-				err = errors.New("it is a time such as 2026-11-30T08:00:00Z, or 90m from now")
-			}
-			return err
+			return nil
 		})
 		f.StringVar(&t.Cron, "cron", "", "when it comes again, as in crontab(5)")
 	}
@@ -437,14 +435,18 @@ func (c *command) taskCommands() []*cobra.Command {
 			}
 			j, err := a.task(ctx, id)
 			if err == nil {
-				_, err = c.named(t.Skills...)
-			}
-			if err == nil {
 				j, err = a.queue.Update(ctx, j.ID, func(j *queue.Job) error {
 					j.State, j.Summary = cmp.Or(queue.State(status), j.State), cmp.Or(summary, j.Summary)
 					taskfile.Over(&j.Draft, t)
-					return nil
+					_, err := c.named(t.Skills...)
+					return err
 				})
+			}
+			ended := status == "completed" || status == "failed" // a ruling would go on with its run
+			for r, rerr := range a.view().Runs(ctx) {
+				if err = cmp.Or(err, rerr); err == nil && ended && r.Ended.IsZero() && taskOf(r.ID) == path.Base(j.ID) {
+					err = a.view().Cancel(ctx, r.ID, "its task is "+status)
+				}
 			}
 			return c.result("changed", j, err)
 		}
