@@ -518,7 +518,7 @@ func (t *turn) act(ctx context.Context) (phase, error) {
 	t.Current.Usage = made.Usage
 	switch {
 	case open && len(pending.Approvals) > 0:
-		t.Pending, t.Back = some(pending.Approvals), actPhase
+		t.Pending, t.Back = fitting(pending.Approvals), actPhase
 		return waitPhase, nil
 	case open:
 		return t.asked(ctx, advice, pending.Questions)
@@ -532,8 +532,8 @@ func (t *turn) act(ctx context.Context) (phase, error) {
 	return verifyPhase, nil
 }
 
-// some are as many approvals as a run's record has room for. The others are asked for when the attempt goes on.
-func some(all []act.Approval) []act.Approval {
+// fitting are as many approvals as a run's record has room for. The others are asked for when the attempt goes on.
+func fitting(all []act.Approval) []act.Approval {
 	size := 0
 	for i, p := range all {
 		size += len(p.Inputs) + len(p.About) + len(strings.Join(p.Why, ""))

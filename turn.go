@@ -69,7 +69,10 @@ func (a *Agent) trace(ctx context.Context, name, run, more, value string) (conte
 		return ctx, func(error) {}
 	}
 	inner, end := ctx, func(error) {}
-	attrs := []slog.Attr{slog.String("run", run), slog.String(more, value)}[:1+min(len(more), 1)]
+	attrs := []slog.Attr{slog.String("run", run)}
+	if more != "" {
+		attrs = append(attrs, slog.String(more, value))
+	}
 	a.hook("Trace", func() {
 		if c, f := a.opts.Trace(ctx, "arc."+name, attrs...); c != nil && f != nil {
 			inner, end = c, f

@@ -209,7 +209,7 @@ func (a *action) once() string { return "once/" + a.kind + "/" + a.Name + "/" + 
 
 // earlier reads what the run has done, and returns what this action returned if it is done already.
 func (a *action) earlier(ctx context.Context) (value json.RawMessage, done bool, err error) {
-	own, callee := a.once(), func(record string) string { return record[:len(record)-len(digest(nil))] }
+	own, callee := a.once(), func(name string) string { return name[:strings.LastIndexByte(name, '/')] }
 	for r, err := range a.journal.steps(ctx, "once/") {
 		if err != nil {
 			return nil, false, err

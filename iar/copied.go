@@ -19,11 +19,14 @@ const (
 // matter. What is translated or encoded is not seen, nor a value of fewer than eight letters and digits that is written
 // otherwise ("5.000").
 func Copied(own, strangers, complaints []string) func(value string) bool {
-	all := strings.Join(strangers, "\n")
-	mine, theirs, refused := spelt(strings.Join(own, "\n")), spelt(all), spelt(strings.Join(complaints, "\n"))
+	theirs, refused := spelt(strings.Join(strangers, "\n")), spelt(strings.Join(complaints, "\n"))
+	if theirs+refused == "" { // nobody else has said anything
+		return func(string) bool { return false }
+	}
+	mine := spelt(strings.Join(own, "\n"))
 	inMine, inTheirs := finder(mine), finder(theirs)
 	copied := func(p string) bool { return inTheirs(p) && !inMine(p) }
-	made := addresses(all)
+	made := addresses(strings.Join(strangers, "\n"))
 	slices.Sort(made)
 	made = slices.DeleteFunc(slices.Compact(made), func(p string) bool { return !copied(p) })
 	quoted := runs(theirs+"\n"+refused, minQuote)

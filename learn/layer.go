@@ -201,7 +201,7 @@ func (l *Layer) advise(ctx context.Context, a *Advice) error {
 	return err
 }
 
-// Why is what an Advice on the case would say, were it not fresh or held out.
+// Why is Advice.Why of the case, as if it were neither Fresh nor held out.
 func (l *Layer) Why(ctx context.Context, c Case) (string, error) {
 	c, err := l.check(c)
 	a := Advice{Case: c}

@@ -295,7 +295,7 @@ func merge(scope memory.Scope, from []*record, up *record) *record {
 		}
 	}
 	for _, p := range slices.Concat(own.Plans, up.Plans) {
-		if at, _ := until(p.ID, own, up); p.Edit != nil && at.Unix() < 1<<40 {
+		if at, _ := until(p.ID, own, up); p.Edit != nil && at != never {
 			all.of(p.ID).Edit = p.Edit
 		}
 	}
@@ -311,12 +311,14 @@ func merge(scope memory.Scope, from []*record, up *record) *record {
 	return &all
 }
 
+var never = time.Unix(1<<40, 0) // when a delivery of a plan that is retired counts
+
 // until returns the time until which deliveries of a plan do not count, by what a person has said in records, and why.
 func until(id string, in ...*record) (at time.Time, why string) {
 	for _, r := range in {
 		p := cmp.Or(r.plan(id), &plan{})
 		if p.Retired {
-			return time.Unix(1<<40, 0), "a person has retired it"
+			return never, "a person has retired it"
 		}
 		if p.Until.After(at) {
 			at, why = p.Until, "a person has changed it, or found it wrong"
@@ -403,7 +405,7 @@ func (p *plan) suggestion(now *shape, words string) (s reason.Suggestion) {
 		return s
 	}
 	last := of[len(of)-1]
-	var own, has map[string]bool                // words
+	var own, has map[string]bool                // words, where an input needs them
 	names, named := make(map[string]any), false // with a value, to tell its type; an object's name is of the former case
 	for _, l := range slices.Concat(now.in, last.in) {
 		names[l.path] = l.v

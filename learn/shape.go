@@ -84,9 +84,8 @@ func (s *shape) paths() []string {
 
 // digest is the short form of a text in keys and comparisons.
 func digest(s string) string {
-	sum, out := sha256.Sum256([]byte(s)), [24]byte{}
-	hex.Encode(out[:], sum[:12])
-	return string(out[:])
+	sum := sha256.Sum256([]byte(s))
+	return string(hex.AppendEncode(make([]byte, 0, 24), sum[:12]))
 }
 
 // template returns a text with {path} for each value of the inputs that stands in it as a token, the longest first.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/arc-learn/arc/iar"
@@ -175,7 +174,7 @@ func textsOf(c *Case, s *shape) []string {
 // as [iar.Copied] finds it, or it quotes a complaint.
 func tainted(c *Case, s *shape, calls []reason.PlanCall, strangers, complaints []string) string {
 	mine := append(said(s.in), c.Text)
-	copied := sync.OnceValue(func() func(string) bool { return iar.Copied(mine, strangers, complaints) })
+	copied := iar.Copied(mine, strangers, complaints)
 	for _, call := range calls {
 		v, err := schema.Read(call.Inputs)
 		if err != nil {
@@ -183,7 +182,7 @@ func tainted(c *Case, s *shape, calls []reason.PlanCall, strangers, complaints [
 		}
 		for _, l := range append(leaves(v), leaf{"its words", call.Text}) {
 			has := func(t string) bool { return holds(t, word(l.v)) }
-			if !slices.ContainsFunc(mine, has) && (slices.ContainsFunc(strangers, has) || copied()(word(l.v))) {
+			if !slices.ContainsFunc(mine, has) && (slices.ContainsFunc(strangers, has) || copied(word(l.v))) {
 				return fmt.Sprintf("%s: %s says what somebody else said", call.Name, l.path)
 			}
 		}

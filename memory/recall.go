@@ -282,7 +282,7 @@ func (t *table) bonds(r *record, context []ID) (out []bond) {
 func (t *table) search(fs []found, a *ask) []found {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	wanted := func(sort record) bool { sort.At = a.at; return a.wants(&sort) }
+	wanted := func(is record) bool { is.At = a.at; return a.wants(&is) }
 	first, k := len(fs), a.k
 	if !a.weighted {
 		k = max(k, candidates)
@@ -291,7 +291,7 @@ func (t *table) search(fs []found, a *ask) []found {
 		k += defaultK // some give way
 	}
 	switch {
-	case !slices.ContainsFunc(t.sorts, wanted):
+	case !slices.ContainsFunc(t.had, wanted):
 	case a.Text == "" && a.vector == nil:
 		for _, r := range t.rows {
 			if r != nil && a.wants(r) {

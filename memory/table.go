@@ -28,7 +28,7 @@ type table struct {
 	over    map[ID][]*record     // what says that it supersedes an id
 	linkers map[ID][]*record     // what links to an id
 	rules   map[string][]rule    // by the first word of a phrase; "": told in every run
-	sorts   []record             // those of which there were records: by Kind, Trusted and Archived
+	had     []record             // the Kind, Trusted and Archived that records have had, and nothing else
 	voices  map[voice]*voice     // each once
 	vectors map[int]*vector.Set  // by dimension: no others can be compared
 }
@@ -179,8 +179,8 @@ func (t *table) enter(r *record, row uint32, in bool) {
 		}
 		r.Voice = t.voices[*v]
 	}
-	if sort := (record{Kind: r.Kind, Trusted: r.Trusted, Archived: r.Archived}); !slices.Contains(t.sorts, sort) {
-		t.sorts = append(t.sorts, sort)
+	if is := (record{Kind: r.Kind, Trusted: r.Trusted, Archived: r.Archived}); !slices.Contains(t.had, is) {
+		t.had = append(t.had, is)
 	}
 	m := r.more()
 	for _, id := range m.Former {

@@ -62,8 +62,8 @@ const (
 
 // Consolidate merges memories that are equal, as a change or another process may have left them, into the older one,
 // and returns how many. It links memories that are alike (the cosine of their words is .85 or more, of trigger and
-// content each, and they are of one kind, trust, actor, thread and slot) and lists the first 1,000 pairs, the older one first: whether they say the same is for a person or a model to decide, with
-// [Space.Merge]. Episodes are neither.
+// content each, and they are of one kind, trust, actor, thread and slot) and lists the first 1,000 pairs, the older one
+// first: whether they say the same is for a person or a model to decide, with [Space.Merge]. Episodes are neither.
 func (s Space) Consolidate(ctx context.Context) (merged int, near [][2]ID, err error) {
 	t := s.table()
 	for _, r := range t.snapshot() {

@@ -79,7 +79,7 @@ func (b *Batch) After(f func(rev Revision)) { b.after = append(b.after, f) }
 
 func (b *Batch) stage(key string, op Op) error {
 	op.Key = b.prefix + key
-	if err := Check(op); err != nil || key == "" {
+	if err := Check(op); err != nil || key == "" { // the prefix alone is no key
 		return cmp.Or(err, Check(Op{}))
 	}
 	i, again := b.at[op.Key]

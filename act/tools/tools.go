@@ -47,11 +47,11 @@ type executor struct {
 // New returns an executor in which m does a task by calling tools. What is wrong with the arguments is the error of
 // its attempts, of class [reason.Permanent].
 //
-// The model gets the task and what the Call has beside it, and is asked until it answers without a call. Its calls
-// go through [act.Do]; those of one answer are made at the same time, eight at most. Inputs that do not fit the tool's
-// schema or have over 240 KiB, a tool's error and a person's no are shown to the model, and of a result the first 16 KiB.
-// An answer that is empty, cut off or not of the schema is asked for again, twice at most. Where a person has to rule, the other calls of the answer
-// are finished and kept, and the attempt is pending. One executor of this kind runs in an attempt.
+// The model gets the task and what the Call has beside it, and is asked until it answers without a call. Calls go
+// through [act.Do], up to eight of one answer at a time. The model is shown inputs that do not fit the schema or have
+// over 240 KiB, a tool's error, a person's no, and of a result the first 16 KiB. An answer that is empty, cut off or
+// not of the schema is asked for again, twice at most. Where a person has to rule, the other calls of the answer are
+// finished and kept, and the attempt is pending. One executor of this kind runs in an attempt.
 //
 // Where a plan Fires, its calls, which are bound to the case, are made without asking the model, as long as each
 // returns what it returned when the plan was recorded; of values of the Call's Inputs, what counts is which one stands

@@ -40,12 +40,7 @@ func BenchmarkBeside(b *testing.B) {
 				require.NoError(b, err)
 				own = append(own, time.Since(began))
 			}
-			slices.Sort(own)
-			slices.Sort(others)
-			for name, at := range map[string]int{"median": len(own) / 2, "tenth": len(own) / 10} {
-				b.ReportMetric(float64(own[at].Microseconds()), "µs/"+name)
-				b.ReportMetric(float64(own[at])/float64(others[at]), "×INSERT/"+name)
-			}
+			besideInsert(b, own, others)
 		})
 	}
 }
@@ -129,12 +124,17 @@ func BenchmarkWide(b *testing.B) {
 				require.NoError(b, err)
 				own = append(own, time.Since(began))
 			}
-			slices.Sort(own)
-			slices.Sort(others)
-			for name, at := range map[string]int{"median": len(own) / 2, "tenth": len(own) / 10} {
-				b.ReportMetric(float64(own[at].Microseconds()), "µs/"+name)
-				b.ReportMetric(float64(own[at])/float64(others[at]), "×INSERT/"+name)
-			}
+			besideInsert(b, own, others)
 		})
+	}
+}
+
+// besideInsert reports how long commits took, and INSERTs of as much.
+func besideInsert(b *testing.B, own, others []time.Duration) {
+	slices.Sort(own)
+	slices.Sort(others)
+	for name, at := range map[string]int{"median": len(own) / 2, "tenth": len(own) / 10} {
+		b.ReportMetric(float64(own[at].Microseconds()), "µs/"+name)
+		b.ReportMetric(float64(own[at])/float64(others[at]), "×INSERT/"+name)
 	}
 }

@@ -34,7 +34,7 @@ type generation struct {
 }
 
 // ownSync: a sync of a file also writes what was changed through a map of it. Elsewhere Badger syncs its maps.
-const ownSync, seekHole = runtime.GOOS == "linux", 4
+const ownSync = runtime.GOOS == "linux"
 
 // openGeneration opens Badger in a directory that is new, or that a kill may have left in any state. Nothing is
 // compacted (the package comment says why), and no value is so large that it goes to the value log.
@@ -230,7 +230,7 @@ func (g *generation) sync(size int) (err error) {
 	}
 	err = errors.Join(err, g.file.Sync())
 	if g.left -= size; err == nil && g.left < 0 {
-		if hole, _ := g.file.Seek(0, seekHole); hole > 0 && hole < g.db.Opts().MemTableSize {
+		if hole, _ := g.file.Seek(0, 4); hole > 0 && hole < g.db.Opts().MemTableSize { // SEEK_HOLE of Linux
 			_, _ = g.file.WriteAt(zeros, hole) // without room it is as if this were not there
 		}
 		g.left = len(zeros) / 2
@@ -304,7 +304,9 @@ var groupKey = []byte("g")
 
 func keyOf(key string) []byte { return append(append(make([]byte, 0, len(key)+1), 'k'), key...) }
 
-var castagnoli, zeros = crc32.MakeTable(crc32.Castagnoli), make([]byte, 256<<10)
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+var zeros = make([]byte, 256<<10) // what is made ready of a log
 
 func sum(key, value []byte) uint32 {
 	return crc32.Update(crc32.Checksum(key[1:], castagnoli), castagnoli, value)
