@@ -623,6 +623,7 @@ func TestOnceIsNotMadeAgain(t *testing.T) {
 	r, err := a.Run(ctx, arc.Objective{ID: "7", Text: "write", Once: true})
 	require.ErrorIs(t, err, context.Canceled)
 	require.Equal(t, arc.Running, r.Status)
+	require.Equal(t, "write", r.Text, "the task that it is at")
 	r, err = a.In("").Resume(t.Context(), "7")
 	require.NoError(t, err)
 	require.Equal(t, arc.Interrupted, r.Cause)
@@ -799,6 +800,7 @@ func TestThink(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, n == 2, th.Fired == 1, th.Advice.Why)
 		require.Len(t, th.Tasks, 2)
+		require.Equal(t, th.Tasks[0].Objective, th.Text)
 		require.JSONEq(t, string(order(n)), string(th.Tasks[0].Inputs))
 		for range st.Scan(t.Context(), store.Range{}) {
 			keys--

@@ -21,7 +21,7 @@ type Report struct {
 	Cause     Cause // of a blocked run
 
 	// Text is the last delivery of a delivered run in words, the questions of one that asks, a line each, what a
-	// waiting one waits for, and why another one is blocked or canceled.
+	// waiting one waits for, the task or goal that a running one is at, and why another one is blocked or canceled.
 	Text string
 
 	Output    json.RawMessage // of the last delivery of a delivered run
@@ -91,6 +91,11 @@ func (t *tenant) report(ctx context.Context, r *record, d *delivered) (out *Repo
 			return nil, err
 		}
 		out.Output, out.Text = d.Output, cmp.Or(d.Text, words(d.Output))
+	case Running:
+		if a := r.aim(); a.Next < len(a.Plan) {
+			out.Text = a.Plan[a.Next].Objective
+		}
+		out.Text = cmp.Or(out.Text, r.aim().Text)
 	case Asking:
 		out.Text = strings.Join(r.Questions, "\n")
 	case Waiting:

@@ -155,11 +155,7 @@ func (a *Agent) Think(ctx context.Context, o Objective) (Thought, error) {
 	if err != nil {
 		return Thought{}, err
 	}
-	out := Thought{Report: *r, Advice: *advice, Tasks: t.Aims[0].Plan}
-	if len(t.Aims) > 1 {
-		out.Text = t.aim().Text
-	}
-	return out, nil
+	return Thought{Report: *r, Advice: *advice, Tasks: t.Aims[0].Plan}, nil
 }
 
 // newRecord is a run that has not begun.
