@@ -182,9 +182,7 @@ func (a *app) run(ctx context.Context, typed string, fits func(*arc.Report) bool
 	if typed != "" {
 		return find("run", typed, all, func(r *arc.Report) string { return r.ID })
 	}
-	if fits != nil {
-		all = slices.DeleteFunc(all, func(r *arc.Report) bool { return !fits(r) })
-	}
+	all = slices.DeleteFunc(all, func(r *arc.Report) bool { return fits != nil && !fits(r) })
 	switch {
 	case len(all) == 0:
 		return nil, usage("there is no run for that: see arc runs")
@@ -442,10 +440,11 @@ func (c *command) taskCommands() []*cobra.Command {
 					return err
 				})
 			}
-			ended := status == "completed" || status == "failed" // a ruling would go on with its run
-			for r, rerr := range a.view().Runs(ctx) {
-				if err = cmp.Or(err, rerr); err == nil && ended && r.Ended.IsZero() && taskOf(r.ID) == path.Base(j.ID) {
-					err = a.view().Cancel(ctx, r.ID, "its task is "+status)
+			if err == nil && (status == "completed" || status == "failed") { // a ruling would go on with its run
+				for r, rerr := range a.view().Runs(ctx) {
+					if err = cmp.Or(err, rerr); err == nil && r.Ended.IsZero() && taskOf(r.ID) == path.Base(j.ID) {
+						err = a.view().Cancel(ctx, r.ID, "its task is "+status)
+					}
 				}
 			}
 			return c.result("changed", j, err)
