@@ -334,66 +334,6 @@ func TestDegradationIsExactForShortSeries(t *testing.T) {
 	}
 }
 
-func TestCalibration(t *testing.T) {
-	var c iar.Calibration
-	require.Zero(t, c.ECE())
-	for _, bad := range []float64{math.NaN(), math.Inf(1), -0.1, 1.1} {
-		require.Error(t, c.Add(bad, true))
-	}
-	require.Zero(t, c)
-	for i := range 10 { // says .8 and succeeds in 6 of 10; says .2 and succeeds in 2 of 10
-		require.NoError(t, c.Add(.8, i < 6))
-		require.NoError(t, c.Add(.2, i < 2))
-	}
-	require.NoError(t, c.Add(1, true))
-	require.InDelta(t, 2.0/21, c.ECE(), 1e-12)
-	require.Equal(t, [2]int{10, 6}, [2]int{c.Counts[8], c.Successes[8]})
-	require.Equal(t, [2]int{1, 1}, [2]int{c.Counts[9], c.Successes[9]})
-}
-
-func TestCorrectIsMonotone(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		var c iar.Calibration
-		for range rapid.IntRange(0, 80).Draw(t, "n") {
-			require.NoError(t, c.Add(rapid.Float64Range(0, 1).Draw(t, "said"), rapid.Bool().Draw(t, "was")))
-		}
-		before := 0.0
-		for i := range 201 {
-			said := float64(i) / 200
-			got := c.Correct(said)
-			require.True(t, got >= before-1e-12 && got <= 1, got)
-			if c.Counts == [10]int{} {
-				require.Equal(t, said, got)
-			}
-			before = got
-		}
-		require.Equal(t, c.Correct(0), c.Correct(math.NaN()))
-		require.Equal(t, c.Correct(1), c.Correct(math.Inf(1)))
-	})
-}
-
-// Who always says .95, and who is overconfident everywhere, are corrected: on outcomes that were not learned
-// from, the error of calibration falls to a third or less.
-func TestCorrectCalibrates(t *testing.T) {
-	for name, talk := range map[string]func(truth float64) float64{
-		"always sure": func(float64) float64 { return 0.95 }, "overconfident": math.Sqrt,
-	} {
-		rng := rand.New(rand.NewPCG(7, 7))
-		var c, before, after iar.Calibration
-		for i := range 7000 {
-			truth := rng.Float64()
-			said, was := talk(truth), rng.Float64() < truth
-			if i < 2000 {
-				require.NoError(t, c.Add(said, was))
-				continue
-			}
-			require.NoError(t, before.Add(said, was))
-			require.NoError(t, after.Add(c.Correct(said), was))
-		}
-		require.Less(t, after.ECE(), before.ECE()/3, name)
-	}
-}
-
 func FuzzStructure(f *testing.F) {
 	f.Add([]byte(good))
 	f.Add([]byte(`{"status":null,"confidence":1e999,"summary":"\ud800","potential_issues":[1],"alignment_check":{"a":-0}}`))

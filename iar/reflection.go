@@ -3,8 +3,7 @@
 //
 // [Structure] reads a [Reflection] from JSON and checks its form, [Content] checks whether it fits its task,
 // and [Resonance] makes one number in [0,1] of it. A [Tracker] keeps the resonance of recent actions;
-// [Findings] says whether a series is low or falling. A [Calibration] compares reported confidence with what
-// came of it.
+// [Findings] says whether a series is low or falling.
 //
 //	res := iar.Structure(raw)
 //	if !res.Valid {
