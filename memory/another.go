@@ -3,7 +3,6 @@ package memory
 import (
 	"slices"
 	"strings"
-	"sync"
 	"unicode"
 
 	"github.com/clipperhouse/uax29/v2/words"
@@ -11,9 +10,9 @@ import (
 	"github.com/arc-learn/arc/internal/text"
 )
 
-// setApart takes those Facts for no near match that say of another what the best match says of what is asked for, so
-// that a change of bed 4 does not come before what holds of bed 3 for being newer. Of equally good matches the oldest
-// is compared, with the first 32; what comes behind those, and is less than the best, is not near.
+// setApart takes those Facts for no near match that say of another thing what the best match says of the one
+// asked for: a change of bed 4 does not come before what holds of bed 3 for being newer. Of equally good
+// matches the oldest is compared, with the first 32; behind those, only what equals the best is near.
 func (b *Bank) setApart(question string, fs []found, best float64) {
 	const most = 32
 	var oldest *found
@@ -25,11 +24,7 @@ func (b *Bank) setApart(question string, fs []found, best float64) {
 	if oldest == nil {
 		return
 	}
-	sc := sentencesPool.Get().(*sentences)
-	defer sentencesPool.Put(sc)
-	sc.words = sc.words[:0]
-	asked, own := sc.add(b.an, question), sc.add(b.an, oldest.r.Content)
-	end, seen := len(sc.words), 0
+	asked, own, seen := sentence(b.an, question), sentence(b.an, oldest.r.Content), 0
 	for i := range fs {
 		f := &fs[i]
 		if !f.near || !f.r.is(Fact) || f.r.said() <= oldest.r.said() {
@@ -39,8 +34,7 @@ func (b *Bank) setApart(question string, fs []found, best float64) {
 			f.near = f.ratio == best
 			continue
 		}
-		sc.words = sc.words[:end]
-		f.near = !ofAnother(asked, own, sc.add(b.an, f.r.Content))
+		f.near = !ofAnother(asked, own, sentence(b.an, f.r.Content))
 	}
 }
 
@@ -50,31 +44,24 @@ type token struct {
 	word string
 }
 
-// sentences is memory that is used again.
-type sentences struct {
-	words []token
-	terms []text.Term
-}
-
-var sentencesPool = sync.Pool{New: func() any { return new(sentences) }}
-
 // maxSentence is how many words of a sentence are compared.
 const maxSentence = 64
 
-// add returns the words of a sentence, or its signs where words are not parted, which stay until sc.words is cut.
-func (sc *sentences) add(an *text.Analyzer, s string) []token {
-	from := len(sc.words)
-	for it := words.FromString(strings.ToLower(s)); it.Next() && len(sc.words)-from < maxSentence; {
-		if sc.terms = an.Append(sc.terms[:0], it.Value()); len(sc.terms) > 0 {
-			sc.words = append(sc.words, token{sc.terms[0], it.Value()})
+// sentence returns the words of a sentence, or its signs where words are not parted.
+func sentence(an *text.Analyzer, s string) []token {
+	var buf [8]text.Term
+	out := make([]token, 0, min(maxSentence, len(s)/4+1))
+	for it := words.FromString(strings.ToLower(s)); it.Next() && len(out) < maxSentence; {
+		if terms := an.Append(buf[:0], it.Value()); len(terms) > 0 {
+			out = append(out, token{terms[0], it.Value()})
 		}
 	}
-	return sc.words[from:len(sc.words):len(sc.words)]
+	return out
 }
 
-// ofAnother reports whether the sentence n has other words in the place of words of o that the question names. Such a
-// word stands in the question as it does in o (a verb is often in another form, and may be said in another way), and
-// nowhere in n, unless it has a digit. Function words are such only where both sentences begin ("I am", "Tom is").
+// ofAnother reports whether the sentence n has other words in place of words of o that the question names.
+// Such a word stands in the question as in o (a verb often has another form, and may be said otherwise), and
+// nowhere in n, unless it has a digit. Function words count where both sentences begin ("I am", "Tom is").
 func ofAnother(question, o, n []token) bool {
 	best, all := o, n
 	for first := true; len(o) > 0 && len(n) > 0; first = false {
@@ -106,8 +93,8 @@ func has(in []token, w token) bool {
 	return slices.ContainsFunc(in, func(o token) bool { return o.Text == w.Text })
 }
 
-// common returns where the next word is that two sentences have in common, the nearest to both beginnings; their ends
-// if there is none.
+// common returns where the next word is that two sentences have in common, the nearest to both beginnings;
+// their ends if there is none.
 func common(a, b []token) (int, int) {
 	for d := range max(len(a), len(b)) {
 		for k := range d + 1 {

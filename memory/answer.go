@@ -6,8 +6,8 @@ import (
 	"github.com/arc-learn/arc/internal/index"
 )
 
-// The weights are fitted to conversations of LoCoMo, where a question without an answer asks of one speaker what the
-// other has said; see docs/benchmarks.md.
+// The weights are fitted to conversations of LoCoMo, where a question without an answer asks of one speaker
+// what the other has said; see docs/benchmarks.md.
 const (
 	compared = 10 // matches
 	few      = 3
@@ -17,8 +17,8 @@ const (
 	unnamed  = 0.95 // of a query that names no actor, or several
 )
 
-// attributed estimates how likely what was found was said by the one actor whom the query names: it compares the
-// best of their records with the best of the others.
+// attributed estimates how likely what was found was said by the one actor whom the query names: it compares
+// the best of their records with the best of the others.
 func attributed(ms []index.Match) float64 {
 	if len(ms) == 0 || !ms[0].Named && !ms[0].Another {
 		return unnamed

@@ -35,8 +35,8 @@ type Bank struct {
 	an     *text.Analyzer
 	embeds *embeds // nil: no Embedder
 
-	// early has the vectors of texts that no record has yet, by key: of what another process has written twice, the vector
-	// may come before the record. Whoever applies uses it.
+	// early has the vectors of texts that no record has yet, by key: of what another process has written twice,
+	// the vector may come before the record. Whoever applies uses it.
 	early map[string]store.Entry
 
 	mu     sync.RWMutex
@@ -53,9 +53,9 @@ func Open(ctx context.Context, st store.Store, o *Options) (*Bank, error) {
 	return OpenGroup(ctx, g, o)
 }
 
-// OpenGroup is Open for the Group that the parts of a tenant share, before its first Update, so that what a step
-// changes can be one commit: see [Space.Stage]. Where the store is a [store.Changer] the first Refresh of the
-// Group comes before.
+// OpenGroup is Open for the Group that the parts of a tenant share, before its first Update, so that what a
+// step changes can be one commit: see [Space.Stage]. Where the store is a [store.Changer] the first Refresh
+// of the Group comes before.
 func OpenGroup(ctx context.Context, g *store.Group, o *Options) (*Bank, error) {
 	var opts Options
 	if o != nil {
@@ -99,9 +99,9 @@ func (b *Bank) Close() error {
 	return nil
 }
 
-// Refresh takes in what other processes have written since the last call, where the store is a [store.Changer]. A
-// process that shares a store calls it every 100 ms, and before a run begins. After an error that wraps
-// [store.ErrNotFound], and one of an entry that cannot be read, the Bank must be opened again.
+// Refresh takes in what other processes have written since the last call, where the store is a
+// [store.Changer]. A process that shares a store calls it every 100 ms, and before a run begins. After an
+// error that wraps [store.ErrNotFound], or one of an entry that cannot be read, open the Bank again.
 func (b *Bank) Refresh(ctx context.Context) error {
 	err := b.g.Refresh(ctx)
 	b.mu.RLock()
@@ -117,22 +117,23 @@ func (b *Bank) In(scope Scope) Space {
 	return Space{b: b, scope: scope}
 }
 
-// Space is the memory of one scope. It has no state of its own and may be copied. An id that the scope does not have is
-// an error that wraps [store.ErrNotFound]; what is malformed or over a bound, a *[store.LimitError].
+// Space is the memory of one scope. It has no state of its own and may be copied. An unknown id is an error
+// that wraps [store.ErrNotFound]; what is malformed or over a bound is a *[store.LimitError].
 type Space struct {
 	b     *Bank
 	scope Scope
 	batch *store.Batch // nil: each write is a commit
 }
 
-// Stage returns the Space whose writes go into a batch of the Bank's Group, at the tenant's keys. They can be read
-// once that is committed.
+// Stage returns the Space whose writes go into a batch of the Bank's Group, at the tenant's keys. They can be
+// read once that is committed.
 func (s Space) Stage(b *store.Batch) Space {
 	s.batch = b
 	return s
 }
 
-func (s Space) key(id ID) string { return s.scope.Key(recordKind, string(id)) }
+func (s Space) key(id ID) string       { return s.scope.Key(recordKind, string(id)) }
+func (s Space) vectorKey(id ID) string { return s.scope.Key(vectorKind, string(id)) }
 
 // table returns that of the scope, or nil if it has had no memories.
 func (s Space) table() *table {
@@ -169,7 +170,7 @@ func (b *Bank) apply(e store.Entry) error {
 	return nil
 }
 
-// take puts records into their table, and has them embedded. Terms are those of their docs; nil: not made yet.
+// take puts records into their table, and has them embedded. Terms are of their docs; nil: not made yet.
 func (b *Bank) take(scope Scope, terms *index.Terms, rs ...*record) {
 	if len(rs) == 0 {
 		return
@@ -181,7 +182,9 @@ func (b *Bank) take(scope Scope, terms *index.Terms, rs ...*record) {
 		b.tables[scope] = t
 		b.mu.Unlock()
 	}
-	together := terms != nil && !slices.ContainsFunc(rs, func(r *record) bool { return t.get(r.id) != nil || len(r.more().Former) > 0 })
+	// New records go in under one lock. One that is known, or that others were merged into, replaces something.
+	replaces := func(r *record) bool { return t.get(r.id) != nil || len(r.more().Former) > 0 }
+	together := terms != nil && !slices.ContainsFunc(rs, replaces)
 	if together {
 		t.mu.Lock()
 		t.insert(terms, rs...)
@@ -202,7 +205,7 @@ func (b *Bank) take(scope Scope, terms *index.Terms, rs ...*record) {
 	}
 }
 
-// part is what Open takes in together: entries that come one after the other, the records of which are of one scope.
+// part is what Open takes in together: entries in the order of their keys, whose records are of one scope.
 type part struct {
 	entries []store.Entry
 	scope   Scope
@@ -212,7 +215,8 @@ type part struct {
 	done    chan error
 }
 
-// load reads all memories. This goroutine takes them in, in order, while others decode and analyse those behind.
+// load reads all memories. This goroutine takes them in, in order, while others decode and analyse those
+// behind.
 func (b *Bank) load(ctx context.Context) error {
 	const atOnce = 4096
 	var parts []*part // those that are being prepared, in order

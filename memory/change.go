@@ -10,9 +10,9 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// Update has f change what a memory says: Trigger, Content, At, Actor, Thread, Slot, Supersedes, Links and Plan of the
-// Draft, and Archived. The rest stays as it was. F may run again where others change the memory meanwhile; an error of
-// f is returned, and nothing is written.
+// Update has f change what a memory says: Trigger, Content, At, Actor, Thread, Slot, Supersedes, Links and
+// Plan of the Draft, and Archived. The rest stays as it was. F may run again where others change the memory
+// meanwhile; an error of f is returned, and nothing is written.
 func (s Space) Update(ctx context.Context, id ID, f func(*Record) error) error {
 	for again := true; again; {
 		var r *record
@@ -42,7 +42,7 @@ func (s Space) Update(ctx context.Context, id ID, f func(*Record) error) error {
 			now.setDraft(&out.Draft, now.own())
 			now.Archived = out.Archived
 			if now.text() != was {
-				err = b.Delete(s.scope.Key(vectorKind, string(now.id)), store.Any)
+				err = s.drop(b, s.vectorKey(now.id), store.Any)
 			}
 			return cmp.Or(err, s.put(b, now, rev))
 		})
@@ -71,44 +71,28 @@ func (s Space) Archive(ctx context.Context, id ID, archived bool) error {
 	})
 }
 
-// Supersede says that by holds in the place of old, from its At on; by "" takes that back, whoever said it. A
-// quarantined memory supersedes no trusted one until it is trusted. Memories that supersede one another in a circle
-// all hold.
+// Supersede says that by holds in the place of old, from its At on; an Update of by can take that back. A
+// quarantined memory supersedes no trusted one until it is trusted. Memories that supersede one another in a
+// circle all hold.
 func (s Space) Supersede(ctx context.Context, old, by ID) error {
 	r, _, err := s.read(ctx, s.b.g.Store(), old) // another process may have written it just now
 	if err = cmp.Or(refuse(by == old, "a memory must not supersede itself"), err); err != nil {
 		return fmt.Errorf("memory: %w", err)
 	}
-	if by != "" {
-		return s.change(ctx, by, func(o *record) (bool, error) {
-			m, n := o.own(), len(o.more().Supersedes)
-			m.Supersedes = union(m.Supersedes, []ID{r.id})
-			return len(m.Supersedes) > n, refuse(!slices.Contains(m.Supersedes, r.id), "a memory supersedes at most 64")
-		})
-	}
-	for _, o := range s.table().snapshot() {
-		says := func(id ID) bool { return id == r.id || slices.Contains(r.more().Former, id) }
-		if !slices.ContainsFunc(o.more().Supersedes, says) {
-			continue
-		}
-		err := s.change(ctx, o.id, func(o *record) (bool, error) {
-			m := o.own()
-			m.Supersedes = slices.DeleteFunc(slices.Clone(m.Supersedes), says)
-			return true, nil
-		})
-		if err != nil && !errors.Is(err, store.ErrNotFound) {
-			return err
-		}
-	}
-	return nil
+	return s.change(ctx, by, func(o *record) (bool, error) {
+		m, n := o.own(), len(o.more().Supersedes)
+		m.Supersedes = union(m.Supersedes, []ID{r.id})
+		full := !slices.Contains(m.Supersedes, r.id)
+		return len(m.Supersedes) > n, refuse(full, "a memory supersedes at most 64")
+	})
 }
 
 // maxFormer is how many memories one may stand for.
 const maxFormer = 1024
 
-// Merge makes one memory of several, because a person or a model says that they are one: the first stays, takes up
-// the counters, sources, links and what the others supersede, and is found by their ids. It is trusted only if all
-// are. At most 64 at once, and 1,024 in all, since none may be lost.
+// Merge makes one memory of several, because a person or a model says that they are one: the first stays,
+// takes up the counters, sources, links and what the others supersede, and is found by their ids. It is
+// trusted only if all are. At most 64 at once, and 1,024 in all, since none may be lost.
 func (s Space) Merge(ctx context.Context, ids ...ID) error {
 	if err := cmp.Or(refuse(len(ids) < 2, "memories to merge must be two or more"),
 		store.Limit("memories to merge", len(ids), maxLinks)); err != nil {
@@ -117,7 +101,7 @@ func (s Space) Merge(ctx context.Context, ids ...ID) error {
 	return s.update(ctx, func(b *store.Batch) error {
 		return s.edit(ctx, b, ids[0], func(r *record) (bool, error) {
 			for _, id := range ids[1:] {
-				if id == r.id || slices.Contains(r.more().Former, id) {
+				if slices.Contains(r.ids(), id) {
 					continue // it was merged before
 				}
 				o, rev, err := s.read(ctx, b, id)
@@ -127,13 +111,13 @@ func (s Space) Merge(ctx context.Context, ids ...ID) error {
 				r.strengthen(o)
 				m := r.own()
 				m.sum(o.more())
-				m.Former = slices.Concat(m.Former, []ID{o.id}, o.more().Former)
-				if err := store.Limit("memories that are merged in one", len(m.Former), maxFormer); err != nil {
-					return false, err
-				}
-				m.Supersedes = slices.DeleteFunc(slices.Clone(m.Supersedes), func(v ID) bool { return v == r.id || v == o.id })
+				m.Former = slices.Concat(m.Former, o.ids())
+				m.Supersedes = slices.DeleteFunc(slices.Clone(m.Supersedes), func(id ID) bool {
+					return id == r.id || id == o.id
+				})
 				r.Trusted = r.Trusted && o.Trusted
-				if err := s.stageForget(b, o.id, rev); err != nil {
+				err = store.Limit("memories that are merged in one", len(m.Former), maxFormer)
+				if err = cmp.Or(err, s.stageForget(b, o.id, rev)); err != nil {
 					return false, err
 				}
 			}
@@ -142,8 +126,8 @@ func (s Space) Merge(ctx context.Context, ids ...ID) error {
 	})
 }
 
-// Forget removes a memory: nothing of it is left in the store, the index and the vectors, but for the store's files
-// until it is compacted. An unknown id is [store.ErrNotFound].
+// Forget removes a memory: nothing of it is left in the store, the index and the vectors, but for the store's
+// files until it is compacted. An unknown id is [store.ErrNotFound].
 func (s Space) Forget(ctx context.Context, id ID) error {
 	return s.update(ctx, func(b *store.Batch) error {
 		r, rev, err := s.read(ctx, b, id)
@@ -156,20 +140,20 @@ func (s Space) Forget(ctx context.Context, id ID) error {
 
 // stageForget deletes a record that was read at a revision, and its vector.
 func (s Space) stageForget(b *store.Batch, id ID, rev store.Revision) error {
-	if err := b.Delete(s.key(id), store.At(rev)); err != nil {
-		return err
-	}
-	b.After(func(rev store.Revision) {
-		if t := s.table(); t != nil {
-			t.remove(id, rev)
-		}
-	})
-	return b.Delete(s.scope.Key(vectorKind, string(id)), store.Any)
+	return cmp.Or(s.drop(b, s.key(id), store.At(rev)), s.drop(b, s.vectorKey(id), store.Any))
 }
 
-// Revoke removes what a source has said, and what was drawn from that, and returns how many memories. Of Origin, Ref
-// and Run each that is set must be that of the memory; Host alone names no source. A memory that another source has
-// said as well stays.
+// drop stages that a key is deleted, from memory as well.
+func (s Space) drop(b *store.Batch, key string, c store.Condition) error {
+	b.After(func(rev store.Revision) {
+		_ = s.b.apply(store.Entry{Key: key, Rev: rev, Deleted: true}) // it has no value that could be wrong
+	})
+	return b.Delete(key, c)
+}
+
+// Revoke removes what a source has said, and what was drawn from that, and returns how many memories. Of
+// Origin, Ref and Run each that is set must be that of the memory; Host alone names no source. A memory that
+// another source has said as well stays.
 func (s Space) Revoke(ctx context.Context, src Source) (n int, err error) {
 	if src.Origin == Host && src.Ref+src.Run == "" {
 		return 0, &store.LimitError{What: "a source to revoke must have an origin, a ref or a run"}
@@ -206,7 +190,7 @@ func (s Space) Revoke(ctx context.Context, src Source) (n int, err error) {
 			}
 			if removed {
 				n++
-				for _, id := range append([]ID{r.id}, r.more().Former...) {
+				for _, id := range r.ids() {
 					gone[id] = true
 				}
 			}
@@ -215,8 +199,8 @@ func (s Space) Revoke(ctx context.Context, src Source) (n int, err error) {
 	return n, nil
 }
 
-// Erase removes all memories of the scope and of those below it, and what was counted of them. It commits 1,000 keys
-// at a time; after an error, call it again. What others write meanwhile may stay.
+// Erase removes all memories of the scope and of those below it, and what was counted of them. It commits
+// 1,000 keys at a time; after an error, call it again. What others write meanwhile may stay.
 func (s Space) Erase(ctx context.Context) error {
 	return s.sweep(ctx, s.scope.Below(), func(e store.Entry) bool {
 		_, kind, _, _ := store.ParseKey(e.Key)
@@ -235,14 +219,11 @@ func (s Space) sweep(ctx context.Context, prefix string, old func(store.Entry) b
 					continue
 				}
 				if err == nil {
-					err = b.Delete(key, store.At(e.Rev))
+					err = s.drop(b, key, store.At(e.Rev))
 				}
 				if err != nil {
 					return err
 				}
-				b.After(func(rev store.Revision) {
-					_ = s.b.apply(store.Entry{Key: key, Rev: rev, Deleted: true}) // it has no value that could be wrong
-				})
 			}
 			return nil
 		})

@@ -22,8 +22,8 @@ import (
 
 // Embedder turns texts into vectors of one dimension, whose cosine says how like they are in meaning.
 //
-// Embed returns as many vectors as texts, or an error, after which it is asked again. It may be called concurrently.
-// Model names the model; vectors of another model are made anew.
+// Embed returns as many vectors as texts, or an error, after which it is asked again. It may be called
+// concurrently. Model names the model; vectors of another model are made anew.
 type Embedder interface {
 	Embed(ctx context.Context, texts []string) ([][]float32, error)
 	Model() string
@@ -106,7 +106,7 @@ func (m *embeds) run(b *Bank) {
 	}
 }
 
-// next embeds up to n records that wait, and returns how many there were. After an error they wait behind the others.
+// next embeds up to n records that wait, and returns how many there were. After an error they wait again.
 func (m *embeds) next(b *Bank, n int) (int, error) {
 	m.mu.Lock()
 	taken := slices.Clone(m.waiting[:min(n, len(m.waiting))])
@@ -204,7 +204,7 @@ func (s Space) putVector(b *store.Batch, id ID, model, text string, v []float32)
 	for _, x := range v {
 		kept.Bytes = binary.LittleEndian.AppendUint32(kept.Bytes, math.Float32bits(x))
 	}
-	key := s.scope.Key(vectorKind, string(id))
+	key := s.vectorKey(id)
 	value, err := codec.Marshal(&kept)
 	if err != nil {
 		return err
@@ -232,8 +232,8 @@ func (b *Bank) applyVector(scope Scope, id ID, e store.Entry) error {
 	return nil
 }
 
-// What a cosine of 1 adds to the words of a query, the least that adds something, and how many of the nearest are
-// candidates, at least and for each hit.
+// What a cosine of 1 adds to the words of a query, the least that adds something, and how many of the nearest
+// are candidates, at least and for each hit.
 const (
 	vectorWeight = 0.2
 	leastCosine  = 0.3
@@ -241,31 +241,35 @@ const (
 	nearestPerK  = 4
 )
 
-// oddsRoot is the x of which index makes Lexical. What a vector adds to it does not depend on how much there is.
+// oddsRoot is the x of which index makes Lexical: to that a vector adds as much wherever it stands.
 func oddsRoot(lexical float64) float64 { return math.Cbrt(lexical / max(1-lexical, 1e-9)) }
 
-// hybrid appends what the vector and the words of a query find. A vector adds to what words say, and takes nothing.
+// hybrid appends what the vector and the words of a query find. To what words say, a vector can only add.
 func (t *table) hybrid(fs []found, a *ask, vectors *vector.Set) []found {
 	q, _ := vectors.Ask(a.vector) // which was checked
 	n := max(nearest, nearestPerK*a.k)
-	near, rows, words := vectors.Search(q, n, func(row uint32) bool { return !a.wants(t.rows[row]) }), map[uint32]bool{}, 0.0
+	near := vectors.Search(q, n, func(row uint32) bool { return !a.wants(t.rows[row]) })
+	rows := map[uint32]bool{} // of the nearest
 	for _, m := range near {
 		rows[m.Row] = true
 	}
 	ask := a.index(t, nearestPerK*a.k)
 	ms := t.ix.Search(ask)
-	said := attributed(ms)
+	said, words := attributed(ms), 0.0
 	if len(ms) > 0 {
 		words = gate * ms[0].Ratio
 	}
+	// What the words say of the nearest.
 	ask.K, ask.Gate, ask.Wants, ask.Found = 0, 0, func(row uint32) bool { return rows[row] }, nil
-	for _, m := range t.ix.Search(ask) { // the words of the nearest
+	for _, m := range t.ix.Search(ask) {
 		if !slices.ContainsFunc(ms, func(o index.Match) bool { return o.Row == m.Row }) {
 			ms = append(ms, m)
 		}
 	}
 	for _, m := range ms {
-		fs = append(fs, found{t: t, r: t.rows[m.Row], words: m.Ratio >= words, lexical: m.Lexical, cosine: vectors.Cosine(q, m.Row)})
+		f := found{t: t, r: t.rows[m.Row], words: m.Ratio >= words, lexical: m.Lexical}
+		f.cosine = vectors.Cosine(q, m.Row)
+		fs = append(fs, f)
 		delete(rows, m.Row)
 	}
 	for _, m := range near {

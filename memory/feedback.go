@@ -33,8 +33,8 @@ type situation struct {
 
 const maxFeedback, maxUses, maxSituations = 1000, 10, 32
 
-// Feedback moves the counters of memories that a task was shown: Helped of those that it utilized, Failed of the
-// others where it is known what was utilized, Misled of those that misled. What helped leaves the archive.
+// Feedback moves the counters of memories that a task was shown: Helped of what it utilized, Failed of the
+// rest where that is known, Misled of what misled. What helped leaves the archive.
 func (s Space) Feedback(ctx context.Context, f Feedback) error {
 	err := cmp.Or(store.CheckID(f.Key), store.Limit("shown", len(f.Shown), maxFeedback),
 		store.Limit("misled", len(f.Misled), maxFeedback), store.Limit("situation", len(f.Situation), MaxText))
@@ -109,16 +109,21 @@ func (m *more) count(e effect, hash uint64, by int, at int64) {
 			m.Uses = slices.Delete(m.Uses, i, i+1)
 		}
 	}
-	if i := slices.IndexFunc(m.Situations, func(s situation) bool { return s.Hash == hash }); hash != 0 && (i >= 0 || by > 0) {
-		here := situation{Hash: hash}
-		all := slices.Clone(m.Situations)
-		if i >= 0 {
-			here, all = all[i], slices.Delete(all, i, i+1)
-		}
-		here.Counts.add(e, by)
-		all = append(all, here)
-		m.Situations = all[max(0, len(all)-maxSituations):]
+	known := slices.ContainsFunc(m.Situations, func(s situation) bool { return s.Hash == hash })
+	if hash != 0 && (known || by > 0) { // one that was dropped has nothing to take back
+		m.in(hash).add(e, by)
 	}
+}
+
+// in returns the counts in a situation to change, which becomes the latest one.
+func (m *more) in(hash uint64) *counts {
+	here, all := situation{Hash: hash}, slices.Clone(m.Situations)
+	if i := slices.IndexFunc(all, func(s situation) bool { return s.Hash == hash }); i >= 0 {
+		here, all = all[i], slices.Delete(all, i, i+1)
+	}
+	all = append(all, here)
+	m.Situations = all[max(0, len(all)-maxSituations):]
+	return &m.Situations[len(m.Situations)-1].Counts
 }
 
 // latest returns the n latest times in order.
@@ -139,19 +144,13 @@ func (c *counts) sum(o counts) {
 func (m *more) sum(o *more) {
 	m.Counts.sum(o.Counts)
 	m.Uses = latest(slices.Concat(m.Uses, o.Uses), maxUses)
-	all := slices.Clone(m.Situations)
 	for _, s := range o.Situations {
-		if i := slices.IndexFunc(all, func(t situation) bool { return t.Hash == s.Hash }); i >= 0 {
-			all[i].Counts.sum(s.Counts)
-		} else {
-			all = append(all, s)
-		}
+		m.in(s.Hash).sum(s.Counts)
 	}
-	m.Situations = all[max(0, len(all)-maxSituations):]
 }
 
-// effectiveness is the mean of the Beta posterior with the prior Beta(1,1); in a situation its prior is the overall
-// mean, with the same weight.
+// effectiveness is the mean of the Beta posterior with the prior Beta(1,1); in a situation its prior is the
+// overall mean, with the same weight.
 func (m *more) effectiveness(hash uint64) float64 {
 	overall := m.Counts.posterior(0.5)
 	for _, s := range m.Situations {

@@ -1,7 +1,7 @@
 // Package memory keeps what an agent has learned and was told, and finds it again: failures, patterns, facts,
 // episodes and standing rules, recalled by relevance, effectiveness and recency.
 //
-// A [Bank] is one tenant's memory over its store; [Bank.In] gives the [Space] of one scope, which writes and reads:
+// A [Bank] is one tenant's memory over its store; [Bank.In] gives the [Space] of one scope:
 //
 //	bank, err := memory.Open(ctx, store.NewMem(), nil)
 //	anna := bank.In("acme/anna")
@@ -11,26 +11,24 @@
 //
 // # What is merged, replaced and forgotten
 //
-// Equal drafts are one memory: those of one kind, trust, actor, thread and slot whose texts have equal words in equal
-// order. All else stays apart. One memory replaces another where a Slot, Supersedes or [Space.Supersede] says so, and
-// never by a guess; of Facts that answer a query about as well, the newer one comes first, unless it has another word
-// in the place of one that the query names. A memory that is not used loses recency, and is found all the same.
-// [Space.Decay] archives only what nobody vouches for.
+// Equal drafts are one memory: those of one kind, trust, actor, thread and slot whose texts have equal words
+// in equal order. All else stays apart. One memory replaces another where a Slot, Supersedes or
+// [Space.Supersede] says so, and never by a guess; of Facts that answer a query about as well, the newer one
+// comes first, unless it has another word in the place of one that the query names. A memory that is not used
+// loses recency, and is found all the same. [Space.Decay] archives only what nobody vouches for.
 //
 // # Concurrency and persistence
 //
-// All methods may be called concurrently. A write is one conditional commit, durable when the call returns. All
-// memories of a tenant are in memory: some 430 bytes each beside their texts. Several processes may share a store
-// that is a [store.Changer]: what another one has written is seen after [Bank.Refresh].
+// All methods may be called concurrently. A write is one conditional commit, durable when the call returns.
+// All memories of a tenant are in memory: some 430 bytes each beside their texts. Several processes may share
+// a store that is a [store.Changer]: what another one has written is seen after [Bank.Refresh].
 //
 // # Where things are
 //
 //	remember.go  what is merged: which drafts are one memory; record.go has what is stored
-//	recall.go    what is found, and its score; policy.go has the weights, embed.go the vectors, answer.go who said it
+//	recall.go    what is found; policy.go has the weights, embed.go the vectors, answer.go who said it
 //	another.go   which Facts do not change one another
-//	feedback.go  what helped
-//	change.go    what a person or a host says of a memory
-//	upkeep.go    Decay, Consolidate
+//	feedback.go  what helped; change.go what a person or a host says of a memory; upkeep.go the rest
 package memory
 
 import (
@@ -54,11 +52,11 @@ const (
 	Pattern Kind = "pattern" // an approach that worked in a situation
 	Fact    Kind = "fact"    // a statement that holds from a time on
 	Episode Kind = "episode" // something that was said or happened
-	Rule    Kind = "rule"    // a standing instruction: told in every run of its scope, or where its Trigger stands in the text
+	Rule    Kind = "rule"    // a standing instruction: told in every run, or where its Trigger stands in a text
 )
 
-// Origin says who a memory's words come from. Host is trusted; Derived has the least trust of its parents; all
-// others are quarantined until somebody vouches for them with [Space.Trust].
+// Origin says who a memory's words come from. Host is trusted; Derived has the least trust of its parents;
+// all others are quarantined until somebody vouches for them with [Space.Trust].
 type Origin string
 
 const (
@@ -83,9 +81,9 @@ type Link struct {
 	To ID `cbor:"1,keyasint"`
 }
 
-// MaxText is the most bytes of a Trigger, a Content and the Text of a Query. A Plan has at most 64 KiB; of Links,
-// Supersedes and Parents there are at most 64 each; Key, Actor, Thread, Slot and what a Source and a Link name have at
-// most [store.MaxID] bytes.
+// MaxText is the most bytes of a Trigger, a Content and the Text of a Query. A Plan has at most 64 KiB; of
+// Links, Supersedes and Parents there are at most 64 each; Key, Actor, Thread, Slot and what a Source and a
+// Link name have at most [store.MaxID] bytes.
 const MaxText = 16 << 10
 
 const (
@@ -95,22 +93,23 @@ const (
 
 // Draft is a memory to be written. Kind and Content are required.
 type Draft struct {
-	Kind       Kind            `cbor:",omitzero"`
-	Trigger    string          `cbor:",omitzero"` // the situation it is for; of a Rule: the phrases that bring it, one a line, "" for every run
-	Content    string          `cbor:",omitzero"`
-	Key        string          `cbor:",omitzero"` // makes Remember idempotent for 90 days: the same Key in a scope is the same memory
-	At         time.Time       // when it happened or began to hold; its zone is that of its dates. Zero: now, in UTC
-	Source     Source          `cbor:",omitzero"`
-	Actor      string          `cbor:",omitzero"` // who said or did it
-	Thread     string          `cbor:",omitzero"` // the conversation it belongs to
-	Slot       string          `cbor:",omitzero"` // what it states the value of; a later Fact of the same Slot supersedes the former, from its At on
-	Supersedes []ID            `cbor:",omitzero"` // memories of the scope that do not hold any more
-	Links      []Link          `cbor:",omitzero"` // what it goes with; see Query.Linked
-	Vector     []float32       `cbor:",omitzero"` // instead of the Embedder's: at most 8,192 finite numbers, not all 0; no part of a Record
-	Plan       json.RawMessage `cbor:",omitzero"` // the host's
+	Kind       Kind      `cbor:",omitzero"`
+	Trigger    string    `cbor:",omitzero"` // the situation it is for; of a Rule, what brings it, one a line
+	Content    string    `cbor:",omitzero"`
+	Key        string    `cbor:",omitzero"` // the same Key in a scope is the same memory, for 90 days
+	At         time.Time // when it happened or began to hold, in the zone of its dates; zero: now, in UTC
+	Source     Source    `cbor:",omitzero"`
+	Actor      string    `cbor:",omitzero"` // who said or did it
+	Thread     string    `cbor:",omitzero"` // the conversation it belongs to
+	Slot       string    `cbor:",omitzero"` // what it states the value of, until a later Fact of the Slot does
+	Supersedes []ID      `cbor:",omitzero"` // memories of the scope that do not hold any more
+	Links      []Link    `cbor:",omitzero"` // what it goes with; see Query.Linked
+
+	Vector []float32       `cbor:",omitzero"` // the Embedder's if nil; at most 8,192 finite numbers, not all 0
+	Plan   json.RawMessage `cbor:",omitzero"` // the host's
 }
 
-// Record is a memory as it is kept.
+// Record is a memory as it is kept. It has no Vector.
 type Record struct {
 	ID    ID    `cbor:",omitzero"`
 	Scope Scope `cbor:",omitzero"`
@@ -121,8 +120,8 @@ type Record struct {
 	SupersededBy ID   `cbor:",omitzero"`
 }
 
-// Stats are a memory's counters. Effectiveness is the mean of a Beta posterior over them, ½ where nothing is known:
-// (1 + Helped) / (2 + Helped + Misled + ½·Failed), since not to be used tells less than to mislead.
+// Stats are a memory's counters. Effectiveness is the mean of a Beta posterior over them, ½ where nothing is
+// known: (1 + Helped) / (2 + Helped + Misled + ½·Failed), since not to be used tells less than to mislead.
 type Stats struct {
 	Helped       int `cbor:",omitzero"`
 	Failed       int `cbor:",omitzero"` // shown in a task that was delivered, and not used
@@ -147,7 +146,7 @@ type Query struct {
 	Kinds     []Kind    // none: all. A Rule comes when its turn comes, beside and before the K others
 	Also      []Scope   // further scopes of the tenant
 	Trust     Trust
-	At        time.Time // what held at a time, with the zone of the question; zero: now, with what is dated ahead
+	At        time.Time // what held at a time, in the zone of the question; zero: now, and what is dated ahead
 	Since     time.Time // only memories with At from then on
 	Archived  bool      // archived ones, too; otherwise they come only where nothing else matches
 	Linked    bool      // what hits link to, and what links to them, fills up to K
@@ -157,9 +156,9 @@ type Query struct {
 
 // Parts are what a Score is made of. All are in [0,1].
 type Parts struct {
-	Relevance     float64 `cbor:",omitzero"` // how likely it answers the question, by its words, who said it, and its vector
+	Relevance     float64 `cbor:",omitzero"` // how likely it answers the question: by words, speaker and vector
 	Effectiveness float64 `cbor:",omitzero"`
-	Recency       float64 `cbor:",omitzero"` // 2^(-age/7 days) since it was used or said; of a Fact, age before the newest hit like it
+	Recency       float64 `cbor:",omitzero"` // 2^(-age/7 days), of a Fact before the newest one like it
 }
 
 // Hit is a memory that was found.
@@ -176,7 +175,7 @@ type Hit struct {
 type Feedback struct {
 	Key       string
 	Shown     []ID // at most 1,000, as Misled
-	Utilized  []ID // of Shown, in a task that was delivered. Nil: it was not, or nobody knows; empty: none of them helped
+	Utilized  []ID // of Shown, if the task was delivered; empty: none. Nil: it was not, or nobody knows
 	Misled    []ID // led astray, shown or not
 	Situation string
 }

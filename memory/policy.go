@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// Policy scores what a recall has found: a value in (0,1], higher for what comes first, or 0 to leave it out. The At of
-// the query is set: that of the question, or now. A Policy is called once for each candidate, may be called
-// concurrently, and must not keep what it is given. [Weighted] is one, and [ACTR] makes others.
+// Policy scores what a recall has found: a value in (0,1], higher for what comes first, or 0 to leave it out.
+// The At of the query is set: that of the question, or now. A Policy is called once for each candidate, may
+// be called concurrently, and must not keep what it is given. [Weighted] is one, and [ACTR] makes others.
 type Policy func(q *Query, c *Candidate) float64
 
 // Candidate is a memory that the words or the vector of a query have found.
@@ -29,7 +29,7 @@ type bond struct {
 }
 
 // Weighted scores by 0.5·relevance + 0.3·effectiveness + 0.2·recency where the match is near the best, and by
-// 0.5·relevance elsewhere, so that what is no answer does not come first for being new. It is the default [Policy].
+// 0.5·relevance elsewhere: what is no answer does not come first for being new. It is the default [Policy].
 func Weighted(_ *Query, c *Candidate) float64 { return c.weighted(c.near) }
 
 // The weights, and the share of the best match that is near.
@@ -50,19 +50,20 @@ func (p *Parts) weighted(near bool) float64 {
 	return score
 }
 
-// ACTR scores by the activation of ACT-R's declarative memory (Anderson and Lebiere 1998; the ACT-R 7 reference
-// manual), in natural logarithms of odds:
+// ACTR scores by the activation of ACT-R's declarative memory (Anderson and Lebiere 1998; the ACT-R 7
+// reference manual), in natural logarithms of odds:
 //
 //	A = B + Σ (W/n)·S + P + noise
 //
-// B is the base level ln Σ t^-½ over the uses, the first of which is the making of the record, with t in seconds; of
-// more than ten the earlier ones are spread evenly (Petrov 2006). S is the strength of association with each of the n
-// memories in Query.Context that are linked with the record: 1.6 - ln(fan/links), not below 0, as in the model of the
-// fan effect; W is 1. P is 16·ln(relevance), so that a relevance of .8 weighs as 1/36 of the uses. The noise is
-// logistic, and always the same for one query, time and record. The score is 1/(1+e^-A).
+// B is the base level ln Σ t^-½ over the uses, the first of which is the making of the record, with t in
+// seconds; of more than ten the earlier ones are spread evenly (Petrov 2006). S is the strength of
+// association with each of the n memories in Query.Context that are linked with the record: 1.6 -
+// ln(fan/links), not below 0, as in the model of the fan effect; W is 1. P is 16·ln(relevance), so that a
+// relevance of .8 weighs as 1/36 of the uses. The noise is logistic, and always the same for one query, time
+// and record. The score is 1/(1+e^-A).
 //
-// Effectiveness does not enter. A score below threshold leaves a record out: ACT-R's :rt of 0 is .5. Noise is the s of
-// :ans, whose variance is π²s²/3.
+// Effectiveness does not enter. A score below threshold leaves a record out: ACT-R's :rt of 0 is .5. Noise is
+// the s of :ans, whose variance is π²s²/3.
 func ACTR(threshold, noise float64) Policy {
 	return func(q *Query, c *Candidate) float64 {
 		if score := 1 / (1 + math.Exp(-activation(q, c, noise))); score >= threshold {
@@ -101,11 +102,12 @@ func activation(q *Query, c *Candidate, noise float64) float64 {
 	return a
 }
 
-// minAge is the least age of a use in seconds, so that none weighs infinitely much (ACT-R 7, compute-references).
+// minAge is the least age of a use in seconds, so that none weighs infinitely much (ACT-R 7,
+// compute-references).
 const minAge = 0.05
 
-// baseLevel is that of n uses, of which the latest are known by their ages in seconds, the most recent first, and the
-// others lie between the oldest of those and life, the age of the first:
+// baseLevel is that of n uses, of which the latest are known by their ages in seconds, the most recent first,
+// and the others lie between the oldest of those and life, the age of the first:
 //
 //	ln( Σ_{j≤k} t_j^-d + (n-k)·(L^(1-d) - t_k^(1-d)) / ((1-d)·(L - t_k)) )
 func baseLevel(recent []float64, n int, life, d float64) float64 {

@@ -43,8 +43,8 @@ type ask struct {
 
 var asks = sync.Pool{New: func() any { return new(ask) }}
 
-// begun is the time by which what supersedes something has begun to hold: what is dated ahead is found, and hides
-// nothing yet.
+// begun is the time by which what supersedes something has begun to hold: what is dated ahead is found, and
+// hides nothing yet.
 func (a *ask) begun() int64 { return min(a.at, a.now.UnixMicro()) }
 
 // done ends the use of what was found.
@@ -72,12 +72,12 @@ type found struct {
 	score   float64
 }
 
-// Recall returns what the query finds: first the Rules whose turn it is, with Score 1, then the best K. It is a
-// function of the memories and the time. No hits is no error.
+// Recall returns what the query finds: first the Rules whose turn it is, with Score 1, then the best K. It is
+// a function of the memories and the time. No hits is no error.
 //
-// A Rule's turn is always, or where a phrase of its Trigger stands in the Text, in the same words or forms of them;
-// only trusted Rules have one. A memory that is superseded gives way to the one that holds. Archived ones come where
-// nothing else matches. With an Embedder, what words find best stays among the hits.
+// A Rule's turn is always, or where a phrase of its Trigger stands in the Text, in the same words or forms of
+// them; only trusted Rules have one. A memory that is superseded gives way to the one that holds. Archived
+// ones come where nothing else matches. With an Embedder, what words find best stays among the hits.
 func (s Space) Recall(ctx context.Context, q Query) ([]Hit, error) {
 	a, err := s.ask(ctx, &q)
 	if err != nil {
@@ -122,7 +122,8 @@ func (f *found) hit() Hit {
 func (s Space) ask(ctx context.Context, q *Query) (*ask, error) {
 	err := cmp.Or(s.scope.Check(), checkVector(q.Vector), checkTime(q.At), checkTime(q.Since),
 		store.Limit("query", len(q.Text), MaxText), store.Limit("K", q.K, maxK),
-		refuse(q.K < 0, "K must not be negative"), refuse(!(q.Floor >= 0 && q.Floor <= 1), "Floor must be in [0,1]"))
+		refuse(q.K < 0, "K must not be negative"),
+		refuse(!(q.Floor >= 0 && q.Floor <= 1), "Floor must be in [0,1]"))
 	for _, k := range q.Kinds {
 		err = cmp.Or(err, refuse(!slices.Contains(kinds, k), "a query for an unknown kind"))
 	}
@@ -133,8 +134,11 @@ func (s Space) ask(ctx context.Context, q *Query) (*ask, error) {
 		return nil, fmt.Errorf("memory: recall: %w", err)
 	}
 	a := asks.Get().(*ask)
-	*a = ask{tables: a.tables, fs: a.fs, ms: a.ms, Query: *q, k: cmp.Or(q.K, defaultK), now: q.At, at: forever, since: math.MinInt64,
-		vector: q.Vector, situation: hashOf(q.Situation), weighted: s.b.o.Policy == nil}
+	*a = ask{
+		tables: a.tables, fs: a.fs, ms: a.ms, Query: *q, k: cmp.Or(q.K, defaultK),
+		now: q.At, at: forever, since: math.MinInt64, live: true, cold: q.Archived,
+		vector: q.Vector, situation: hashOf(q.Situation), weighted: s.b.o.Policy == nil,
+	}
 	for _, scope := range append([]Scope{s.scope}, q.Also...) {
 		if t := s.b.In(scope).table(); t != nil && !slices.Contains(a.tables, t) {
 			a.tables = append(a.tables, t)
@@ -153,7 +157,6 @@ func (s Space) ask(ctx context.Context, q *Query) (*ask, error) {
 			a.kinds |= 1 << i
 		}
 	}
-	a.live, a.cold = true, q.Archived
 	for _, d := range date.Days(q.Text, a.now) {
 		a.days = append(a.days, d.Terms(s.b.an))
 	}
@@ -175,7 +178,8 @@ func (a *ask) trusts(r *record) bool { return a.Trust == 0 || r.Trusted == (a.Tr
 
 // index returns the query of a table's index.
 func (a *ask) index(t *table, k int) *index.Query {
-	return &index.Query{Text: a.Text, Days: a.days, K: k, Gate: gate, Wants: func(row uint32) bool { return a.wants(t.rows[row]) }, Found: a.ms[:0]}
+	wants := func(row uint32) bool { return a.wants(t.rows[row]) }
+	return &index.Query{Text: a.Text, Days: a.days, K: k, Gate: gate, Wants: wants, Found: a.ms[:0]}
 }
 
 // find returns all matches that may be among the best K, scored and in order, until a is done.
@@ -304,7 +308,8 @@ func (t *table) search(fs []found, a *ask) []found {
 		a.ms = t.ix.Search(a.index(t, k))
 		said := attributed(a.ms)
 		for _, m := range a.ms {
-			f := found{t: t, r: t.rows[m.Row], ratio: m.Ratio, lexical: m.Lexical, Parts: Parts{Relevance: said * m.Lexical}}
+			f := found{t: t, r: t.rows[m.Row], ratio: m.Ratio, lexical: m.Lexical}
+			f.Relevance = said * m.Lexical
 			if a.vector != nil {
 				f.ratio = oddsRoot(m.Lexical) // as in scopes that have vectors
 			}
@@ -317,8 +322,7 @@ func (t *table) search(fs []found, a *ask) []found {
 	return append(fs[:first], t.giveWay(fs[first:], a)...)
 }
 
-// giveWay puts what holds into the place of what is superseded. Of several that matched as well it keeps what holds
-// itself, or else the latest, whatever their rows.
+// giveWay puts what holds into the place of what is superseded, whatever their rows.
 func (t *table) giveWay(fs []found, a *ask) []found {
 	at := map[*record]int{}
 	out := fs[:0]
@@ -331,11 +335,19 @@ func (t *table) giveWay(fs []found, a *ask) []found {
 		if i, ok := at[f.r]; !ok {
 			at[f.r] = len(out)
 			out = append(out, f)
-		} else if o := &out[i]; f.ratio > o.ratio || f.ratio == o.ratio && o.old != nil && (f.old == nil || f.old.later(o.old) > 0) {
-			*o = f
+		} else if f.before(&out[i]) {
+			out[i] = f
 		}
 	}
 	return out
+}
+
+// before reports whether f stands for what both lead to: the better match, or else that itself, or the later.
+func (f *found) before(o *found) bool {
+	if f.ratio != o.ratio || o.old == nil {
+		return f.ratio > o.ratio
+	}
+	return f.old == nil || f.old.later(o.old) > 0
 }
 
 // due returns the Rules whose turn it is.
@@ -384,8 +396,8 @@ func linked(a *ask, fs []found) (hits []Hit) {
 	return hits
 }
 
-// Explain says where a memory comes for a query, whatever its K and Floor: the Hit, and in words its place or what
-// leaves it out. What is left out has no Score.
+// Explain says where a memory comes for a query, whatever its K and Floor: the Hit, and in words its place or
+// what leaves it out. What is left out has no Score.
 func (s Space) Explain(ctx context.Context, q Query, id ID) (h Hit, why string, err error) {
 	q.K = maxK
 	a, err := s.ask(ctx, &q)
@@ -405,10 +417,9 @@ func (s Space) Explain(ctx context.Context, q Query, id ID) (h Hit, why string, 
 		if i := slices.IndexFunc(fs, func(f found) bool { return f.r == r && f.score > 0 }); i >= 0 {
 			return fs[i].hit(), fmt.Sprintf("%d of %d", i+1, len(fs)), nil
 		}
-		if due := s.due(a); r.is(Rule) {
-			if i := slices.IndexFunc(due, func(h Hit) bool { return h.ID == r.id }); i >= 0 {
-				return due[i], "a Rule whose turn it is", nil
-			}
+		due := s.due(a)
+		if i := slices.IndexFunc(due, func(h Hit) bool { return h.ID == r.id }); i >= 0 {
+			return due[i], "a Rule whose turn it is", nil
 		}
 		t.mu.RLock()
 		defer t.mu.RUnlock()

@@ -25,8 +25,8 @@ const (
 	draftKind    = "mk" // by hash of the Key of a Draft
 )
 
-// record is a memory as it lies in the store and in memory. Once others can see it, neither it nor what it points to
-// changes: a change puts another in its place. Times are microseconds since 1970.
+// record is a memory as it lies in the store and in memory. Once others can see it, neither it nor what it
+// points to changes: a change puts another in its place. Times are microseconds since 1970.
 type record struct {
 	id       ID
 	rev      store.Revision
@@ -80,6 +80,9 @@ func (r *record) is(k Kind) bool { return kinds[r.Kind] == k }
 func (r *record) voice() *voice { return cmp.Or(r.Voice, &nobody) }
 
 func (r *record) more() *more { return cmp.Or(r.More, &nothing) }
+
+// ids are those that the record is found by.
+func (r *record) ids() []ID { return append([]ID{r.id}, r.more().Former...) }
 
 // own returns r.More to change, in a record that nobody else has seen.
 func (r *record) own() *more {

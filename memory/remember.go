@@ -24,12 +24,12 @@ type prepared struct {
 	vector []float32
 }
 
-// Remember writes a memory. Where an equal one is there, that is strengthened instead: it counts the draft, takes up
-// its source, links and what it supersedes, and leaves the archive. Two drafts with one Key are one memory, whatever
-// they say: the later one changes nothing. A draft that cannot be kept is a *[store.LimitError].
+// Remember writes a memory. Where an equal one is there, that is strengthened instead: it counts the draft,
+// takes up its source, links and what it supersedes, and leaves the archive. Two drafts with one Key are one
+// memory, whatever they say: the later one changes nothing.
 //
-// A Fact whose Slot has had another value in between is a memory of its own, so that a Query.At finds what held then.
-// Where a value was said twice before it comes to light that another held in between, that is not found.
+// A Fact whose Slot has had another value in between is a memory of its own, so that a Query.At finds what
+// held then; but not one that was said twice before that other value came to light.
 //
 // It returns the memory as it is now: with Strengthened above 0 where an equal one was there.
 func (s Space) Remember(ctx context.Context, d Draft) (Record, error) {
@@ -43,8 +43,8 @@ func (s Space) Remember(ctx context.Context, d Draft) (Record, error) {
 // maxDrafts and maxDraftBytes bound the drafts of a commit of RememberAll.
 const maxDrafts, maxDraftBytes = 250, 2 << 20
 
-// RememberAll is Remember for several drafts, in their order, up to 250 in a commit. With an error it returns the
-// memories that were written. A draft that cannot be kept is an error before anything is written.
+// RememberAll is Remember for several drafts, in their order, up to 250 in a commit. With an error it returns
+// the memories that were written. A draft that cannot be kept is an error before anything is written.
 func (s Space) RememberAll(ctx context.Context, ds []Draft) ([]Record, error) {
 	ps, now := make([]*prepared, len(ds)), s.b.o.Now()
 	for i, d := range ds {
@@ -108,7 +108,8 @@ func (s Space) prepare(d Draft, now time.Time, n int) (*prepared, error) {
 		return nil, err
 	}
 	p := &prepared{vector: slices.Clone(d.Vector)}
-	p.Kind, p.Created = uint8(slices.Index(kinds, d.Kind)), now.UnixMicro()+int64(n) // in the order of the drafts
+	p.Kind = uint8(slices.Index(kinds, d.Kind))
+	p.Created = now.UnixMicro() + int64(n) // in the order of the drafts
 	p.More = &more{Key: d.Key}
 	p.setDraft(&d, p.More)
 	p.setSource(d.Source, p.More)
@@ -140,7 +141,8 @@ func (s Space) clean(d *Draft) error {
 		refuse(d.Plan != nil && !json.Valid(d.Plan), "a plan must be JSON"),
 		store.Limit("trigger", len(d.Trigger), MaxText), store.Limit("content", len(d.Content), MaxText),
 		store.Limit("plan", len(d.Plan), maxPlan), store.Limit("links", len(d.Links), maxLinks),
-		store.Limit("supersedes", len(d.Supersedes), maxLinks), store.Limit("parents", len(d.Source.Parents), maxLinks))
+		store.Limit("supersedes", len(d.Supersedes), maxLinks),
+		store.Limit("parents", len(d.Source.Parents), maxLinks))
 	names := []string{d.Key, d.Actor, d.Thread, d.Slot, d.Source.Ref, d.Source.Run}
 	for _, l := range d.Links {
 		names = append(names, string(l.To))
@@ -182,7 +184,8 @@ func tidyIDs(s Space, ids []ID) []ID {
 // checkTime refuses what RFC 3339, and so JSON, cannot write. A zero time is none.
 func checkTime(at time.Time) error {
 	_, err := at.MarshalText()
-	return refuse(err != nil || at.Before(time.Time{}), "a time must be of the years 1 to 9999, and its zone of less than a day")
+	odd := err != nil || at.Before(time.Time{})
+	return refuse(odd, "a time must be of the years 1 to 9999, and its zone of less than a day")
 }
 
 func refuse(bad bool, why string) error {
@@ -195,14 +198,14 @@ func refuse(bad bool, why string) error {
 // marker is what is kept of a Key, for 90 days.
 type marker struct {
 	At        int64         `cbor:"1,keyasint"`
-	IDs       []ID          `cbor:"2,keyasint,omitempty"` // of a draft: the memory that it became
+	ID        ID            `cbor:"3,keyasint,omitempty"` // of a draft: the memory that it became
 	Situation uint64        `cbor:"4,keyasint,omitempty"`
 	Effects   map[ID]effect `cbor:"5,keyasint,omitempty"` // of a feedback
 }
 
 const markersLast = 90 * 24 * time.Hour
 
-// stage writes a record into a batch, or strengthens an equal one, and returns what is written, and whether it is new.
+// stage writes a record into a batch, or strengthens an equal one. It returns that, and whether it is new.
 func (s Space) stage(ctx context.Context, b *store.Batch, p *prepared) (is *record, isNew bool, err error) {
 	n := p.record
 	if n.Trusted, err = s.trusted(ctx, b, n.source()); err != nil {
@@ -218,8 +221,8 @@ func (s Space) stage(ctx context.Context, b *store.Batch, p *prepared) (is *reco
 		if m, c, err = codec.Load[marker](ctx, b, key); err != nil {
 			return nil, false, err
 		}
-		for _, id := range m.IDs {
-			known, _, err := s.read(ctx, b, id)
+		if m.ID != "" {
+			known, _, err := s.read(ctx, b, m.ID)
 			if err == nil || !errors.Is(err, store.ErrNotFound) {
 				return known, false, err
 			}
@@ -228,7 +231,8 @@ func (s Space) stage(ctx context.Context, b *store.Batch, p *prepared) (is *reco
 	for i := 1; is == nil; i++ {
 		var old *record
 		at, err := store.Revision(0), store.ErrNotFound
-		if _, staged := b.Staged(s.key(n.id)); staged || s.table().current(n.id) != nil { // others' ids are a conflict
+		_, staged := b.Staged(s.key(n.id))
+		if staged || s.table().current(n.id) != nil { // what others have written is a conflict
 			old, at, err = s.read(ctx, b, n.id)
 		}
 		switch {
@@ -250,12 +254,12 @@ func (s Space) stage(ctx context.Context, b *store.Batch, p *prepared) (is *reco
 		}
 	}
 	if n.more().Key != "" {
-		err = codec.Put(b, key, marker{At: n.Created, IDs: []ID{is.id}}, c)
+		err = codec.Put(b, key, marker{At: n.Created, ID: is.id}, c)
 	}
 	return is, isNew, err
 }
 
-// trusted reports whether what a source says is trusted: the host, and what was drawn from trusted memories alone.
+// trusted reports whether a source is trusted: the host is, and what was drawn from trusted memories alone.
 func (s Space) trusted(ctx context.Context, b *store.Batch, src Source) (bool, error) {
 	if src.Origin != Derived {
 		return src.Origin == Host, nil
@@ -326,7 +330,7 @@ func (s Space) update(ctx context.Context, f func(*store.Batch) error) error {
 	return nil
 }
 
-// read returns a record as a batch has it, to change, also by the id of one that was merged into it, and its revision.
+// read returns a record as a batch has it, to change, and its revision; also by the id of one merged into it.
 func (s Space) read(ctx context.Context, b codec.Reader, id ID) (*record, store.Revision, error) {
 	if err := store.CheckID(string(id)); err != nil {
 		return nil, 0, err
@@ -378,12 +382,17 @@ func (s Space) change(ctx context.Context, id ID, f func(*record) (bool, error))
 	return s.update(ctx, func(b *store.Batch) error { return s.edit(ctx, b, id, f) })
 }
 
-// equal reports whether two records say the same: equal words in equal order, with equal standing. Episodes are
-// different events, whatever they say.
+// equal reports whether two records say the same: equal words in equal order, with equal standing. Episodes
+// are different events, whatever they say.
 func (r *record) equal(o *record) bool {
-	return r.Kind == o.Kind && !r.is(Episode) && r.Trusted == o.Trusted && *r.voice() == *o.voice() &&
-		r.more().Slot == o.more().Slot && text.Fold(r.Trigger) == text.Fold(o.Trigger) &&
+	return !r.is(Episode) && r.sameStanding(o) && text.Fold(r.Trigger) == text.Fold(o.Trigger) &&
 		text.Fold(r.Content) == text.Fold(o.Content)
+}
+
+// sameStanding reports whether two records are of one kind, trust, actor, thread and slot.
+func (r *record) sameStanding(o *record) bool {
+	return r.Kind == o.Kind && r.Trusted == o.Trusted && *r.voice() == *o.voice() &&
+		r.more().Slot == o.more().Slot
 }
 
 // name returns the n-th id of a record: equal records have equal ones, so that they meet in the store.

@@ -14,8 +14,8 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// table holds the records of a scope. Rows are those of its index. One goroutine at a time changes a table (see
-// Bank.apply): it reads without the lock, and writes with it.
+// table holds the records of a scope. Rows are those of its index. One goroutine at a time changes a table
+// (see Bank.apply): it reads without the lock, and writes with it.
 type table struct {
 	scope Scope
 	an    *text.Analyzer
@@ -42,8 +42,8 @@ type rule struct {
 func newTable(scope Scope, an *text.Analyzer) *table {
 	return &table{
 		scope: scope, an: an, ix: index.New(an), byID: map[ID]uint32{}, slots: map[string][]*record{},
-		over: map[ID][]*record{}, linkers: map[ID][]*record{}, rules: map[string][]rule{}, voices: map[voice]*voice{},
-		vectors: map[int]*vector.Set{},
+		over: map[ID][]*record{}, linkers: map[ID][]*record{}, rules: map[string][]rule{},
+		voices: map[voice]*voice{}, vectors: map[int]*vector.Set{},
 	}
 }
 
@@ -65,7 +65,7 @@ func (t *table) current(id ID) *record {
 	return t.get(id)
 }
 
-// insert takes records in that the table does not know. Terms are those of their docs. The caller holds the lock.
+// insert takes in records that are not known yet, with the terms of their docs. The caller holds the lock.
 func (t *table) insert(terms *index.Terms, rs ...*record) {
 	row := t.ix.Insert(terms)
 	if more := int(row) + len(rs) - len(t.rows); more > 0 {
@@ -133,7 +133,7 @@ func (t *table) takeOut(old *record, terms *index.Terms, sameText bool) {
 	delete(t.byID, old.id)
 }
 
-// setVector takes in a stored vector, nil for one that was deleted, and reports whether a record has its id and text.
+// setVector takes in a stored vector (nil: it was deleted), and reports whether a record has its id and text.
 func (t *table) setVector(id ID, kept *storedVector) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -188,39 +188,35 @@ func (t *table) enter(r *record, row uint32, in bool) {
 			delete(t.byID, id)
 		}
 	}
+	self := func(o *record) bool { return o == r }
 	if m.Slot != "" && r.is(Fact) {
-		enter(t.slots, m.Slot, r, in)
+		enter(t.slots, m.Slot, r, self, in)
 	}
 	for _, id := range m.Supersedes {
-		enter(t.over, id, r, in)
+		enter(t.over, id, r, self, in)
 	}
 	for _, l := range m.Links {
-		enter(t.linkers, l.To, r, in)
+		enter(t.linkers, l.To, r, self, in)
 	}
 	for _, p := range t.phrases(r) {
-		first := p.words[0]
-		t.rules[first] = slices.DeleteFunc(t.rules[first], func(o rule) bool { return o.record == r && slices.Equal(o.words, p.words) })
-		if in {
-			t.rules[first] = append(t.rules[first], p)
-		}
-		if len(t.rules[first]) == 0 {
-			delete(t.rules, first)
-		}
+		same := func(o rule) bool { return o.record == r && slices.Equal(o.words, p.words) }
+		enter(t.rules, p.words[0], p, same, in)
 	}
 }
 
-func enter[K comparable](m map[K][]*record, key K, r *record, in bool) {
-	m[key] = slices.DeleteFunc(m[key], func(o *record) bool { return o == r })
+// enter puts v under a key of m, in place of what is the same, or takes that out there.
+func enter[K comparable, V any](m map[K][]V, key K, v V, same func(V) bool, in bool) {
+	m[key] = slices.DeleteFunc(m[key], same)
 	if in {
-		m[key] = append(m[key], r)
+		m[key] = append(m[key], v)
 	}
 	if len(m[key]) == 0 {
 		delete(m, key)
 	}
 }
 
-// phrases returns those that bring a Rule. One without a Trigger has the phrase "", which stands everywhere; a Trigger
-// without words brings nothing.
+// phrases returns those that bring a Rule. One without a Trigger has the phrase "", which stands everywhere;
+// a Trigger without words brings nothing.
 func (t *table) phrases(r *record) (out []rule) {
 	if !r.is(Rule) {
 		return nil
@@ -244,8 +240,8 @@ func (t *table) words(s string) (out []string) {
 	return out
 }
 
-// due returns the Rules whose turn it is for a text: those without a Trigger, the oldest first, then those whose
-// phrase stands in the text, in its order and the longer phrase first.
+// due returns the Rules whose turn it is for a text: those without a Trigger, the oldest first, then those
+// whose phrase stands in the text, in its order and the longer phrase first.
 func (t *table) due(s string) (out []*record) {
 	if len(t.rules) == 0 {
 		return nil
@@ -267,9 +263,9 @@ func (t *table) due(s string) (out []*record) {
 
 const maxSteps = 32
 
-// standing returns what holds in the place of a record at a time: the latest Fact of its slot, or what says that it
-// supersedes it, where that is as much trusted and not archived. It is the record itself where nothing does, or where
-// that leads in a circle.
+// standing returns what holds in the place of a record at a time: the latest Fact of its slot, or what says
+// that it supersedes it, where that is as much trusted and not archived. It is the record itself where
+// nothing does, or where that leads in a circle.
 func (t *table) standing(r *record, at int64) *record {
 	if len(t.slots)+len(t.over) == 0 {
 		return r

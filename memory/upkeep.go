@@ -17,9 +17,9 @@ import (
 // idle is after how long an untrusted memory is archived that never helped.
 const idle = 180 * 24 * time.Hour
 
-// Decay archives quarantined memories that never helped and were not said for 180 days, and returns how many. It drops
-// the Keys of drafts and feedback after 90. That recency fades needs no call: it is a function of the time. What is
-// trusted is never archived for being idle.
+// Decay archives quarantined memories that never helped and were not said for 180 days, and returns how many.
+// It drops the Keys of drafts and feedback after 90. That recency fades needs no call: it is a function of
+// the time. What is trusted is never archived for being idle.
 func (s Space) Decay(ctx context.Context) (archived int, err error) {
 	now := s.b.o.Now().UnixMicro()
 	old := func(r *record) bool {
@@ -60,10 +60,10 @@ const (
 	maxNear    = 1000
 )
 
-// Consolidate merges memories that are equal, as a change or another process may have left them, into the older one,
-// and returns how many. It links memories that are alike (the cosine of their words is .85 or more, of trigger and
-// content each, and they are of one kind, trust, actor, thread and slot) and lists the first 1,000 pairs, the older one
-// first: whether they say the same is for a person or a model to decide, with [Space.Merge]. Episodes are neither.
+// Consolidate merges memories that are equal, as a change or another process may have left them, into the
+// older one, and returns how many. It links memories that are alike (the cosine of the words of triggers and
+// of contents is .85 or more; kind, trust, actor, thread and slot are one) and lists the first 1,000 pairs,
+// the older one first: a person or a model may [Space.Merge] them. Episodes are neither.
 func (s Space) Consolidate(ctx context.Context) (merged int, near [][2]ID, err error) {
 	t := s.table()
 	for _, r := range t.snapshot() {
@@ -93,7 +93,7 @@ func (s Space) Consolidate(ctx context.Context) (merged int, near [][2]ID, err e
 	return merged, near, nil
 }
 
-// alike returns the equals and near-duplicates of r that are younger, of the records that its words find best.
+// alike returns the younger equals and near-duplicates of r, of the records that its words find best.
 func (t *table) alike(r *record) (out []*record) {
 	const compared = 32
 	t.mu.RLock()
@@ -106,8 +106,8 @@ func (t *table) alike(r *record) (out []*record) {
 	}
 	ask := index.Query{Text: r.text(), K: compared, Wants: func(row uint32) bool {
 		o := t.rows[row]
-		return o.Kind == r.Kind && o.Trusted == r.Trusted && *o.voice() == *r.voice() && o.more().Slot == r.more().Slot &&
-			cmp.Or(cmp.Compare(o.Created, r.Created), cmp.Compare(o.id, r.id)) > 0
+		younger := cmp.Or(cmp.Compare(o.Created, r.Created), cmp.Compare(o.id, r.id)) > 0
+		return younger && o.sameStanding(r)
 	}}
 	for _, m := range t.ix.Search(&ask) {
 		if o := t.rows[m.Row]; r.equal(o) || min(of(r.Trigger, o.Trigger), of(r.Content, o.Content)) >= similarity {
@@ -132,24 +132,23 @@ func cosine(a, b []text.Term) float64 {
 	for _, n := range counts {
 		dot, x, y = dot+n[0]*n[1], x+n[0]*n[0], y+n[1]*n[1]
 	}
-	if dot == 0 {
-		return 0
-	}
-	return min(1, dot/math.Sqrt(x*y))
+	return min(1, dot/math.Sqrt(max(x*y, 1e-9))) // 0 where one has no words
 }
 
-// Health counts the memories of the scope by kind, those in quarantine, and adds up the Stats of all. An error is the
-// last one of the Embedder, which tries again; the counts hold.
+// Health counts the memories of the scope by kind, those in quarantine, and adds up the Stats of all. An
+// error is the last one of the Embedder, which tries again; the counts hold.
 func (s Space) Health(context.Context) (memories map[Kind]int, quarantined int, all Stats, err error) {
 	memories = map[Kind]int{}
+	var sums counts
 	for _, r := range s.table().snapshot() {
 		memories[kinds[r.Kind]]++
 		if !r.Trusted {
 			quarantined++
 		}
-		n := r.stats()
-		all = Stats{all.Helped + n.Helped, all.Failed + n.Failed, all.Misled + n.Misled, all.Strengthened + n.Strengthened}
+		sums.sum(r.more().Counts)
+		all.Strengthened += r.more().Strengthened
 	}
+	all.Helped, all.Failed, all.Misled = sums[helped], sums[failed], sums[misled]
 	if m := s.b.embeds; m != nil {
 		m.mu.Lock()
 		defer m.mu.Unlock()

@@ -19,9 +19,10 @@ import (
 // maxEpisodes are kept of a scope, the last ones.
 const maxEpisodes = 256
 
-// Episodes stages what was said in a case that has an Actor as an Episode of its Scope, which all agents share, and of
-// that of the agent who answered, below it. Of each scope the last 256 are kept; others than these are not counted.
-func Episodes(ctx context.Context, b *store.Batch, bank *memory.Bank, c *reason.Case, agent, answer string, at time.Time) error {
+// Episodes stages what was said in a case that has an Actor as an Episode of its Scope, which all agents
+// share, and of that of the agent who answered, below it. Of each scope the last 256 of these are kept.
+func Episodes(ctx context.Context, b *store.Batch, bank *memory.Bank, c *reason.Case, agent, answer string,
+	at time.Time) error {
 	said := strings.TrimSuffix(c.Text+"\n→ "+answer, "\n→ ")
 	if c.Actor == "" || strings.TrimSpace(said) == "" {
 		return nil
@@ -33,8 +34,10 @@ func Episodes(ctx context.Context, b *store.Batch, bank *memory.Bank, c *reason.
 	}
 	for _, scope := range scopes {
 		space, key := bank.In(scope).Stage(b), scope.Key("le", "last")
-		r, err := space.Remember(ctx, memory.Draft{Kind: memory.Episode, Content: fence.Clip(said, memory.MaxText-4), Actor: c.Actor,
-			Thread: c.Session, At: at, Key: name, Source: memory.Source{Origin: memory.User, Run: c.ID}})
+		r, err := space.Remember(ctx, memory.Draft{
+			Kind: memory.Episode, Content: fence.Clip(said, memory.MaxText-4), Actor: c.Actor, Thread: c.Session,
+			At: at, Key: name, Source: memory.Source{Origin: memory.User, Run: c.ID},
+		})
 		if err != nil {
 			return err
 		}

@@ -7,25 +7,31 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/arc-learn/arc/internal/text"
 )
 
-// Lesson returns what of a complaint is kept: with … for each word that names something (it has a digit, a capital or an
-// @) and is of the case's own texts, or of what strangers said. Hidden are other words of the case, of which [Tell]
-// decides. Of the case is a word with a part that is one of it, or begins as one of three letters or more does, or the
-// other way round ("Krügers", "Krüger-Konto"). A {name} in the complaint stands for a value. The class of a lesson is what
-// it says, where each word of the case, with a digit, or with a {name} is any: those of one class are the same.
+// Lesson returns what of a complaint is kept: with … for each word that names something (it has a digit, a
+// capital or an @) and is of the case's own texts, or of what strangers said. Hidden are other words of the
+// case, of which [Tell] decides. Of the case is a word with a part that is one of it, or begins as one of
+// three letters or more does, or the other way round ("Krügers", "Krüger-Konto"). A {name} in the complaint
+// stands for a value. The class of a lesson is what it says, where each word of the case, with a digit, or
+// with a {name} is any: those of one class are the same.
 func Lesson(complaint string, own, strangers []string) (said string, hidden []string, class string) {
 	mine, theirs := Words(own...), Words(strangers...)
 	brought := func(p string) bool {
 		for o := range mine {
-			if o == p || min(utf8.RuneCountInString(o), utf8.RuneCountInString(p)) >= 3 && (strings.HasPrefix(o, p) || strings.HasPrefix(p, o)) {
+			short := min(utf8.RuneCountInString(o), utf8.RuneCountInString(p)) < 3
+			if o == p || !short && (strings.HasPrefix(o, p) || strings.HasPrefix(p, o)) {
 				return true
 			}
 		}
 		return false
 	}
 	said = gaps.ReplaceAllString(words.ReplaceAllStringFunc(complaint, func(word string) string {
-		names := strings.ContainsFunc(word, func(r rune) bool { return unicode.IsNumber(r) || unicode.IsUpper(r) || r == '@' })
+		names := strings.ContainsFunc(word, func(r rune) bool {
+			return unicode.IsNumber(r) || unicode.IsUpper(r) || r == '@'
+		})
 		for p := range Words(braced.ReplaceAllString(word, " ")) {
 			letters := utf8.RuneCountInString(p) // of an alphabet, two say nothing ("of"); in Chinese one does
 			switch {
@@ -47,7 +53,7 @@ func Lesson(complaint string, own, strangers []string) (said string, hidden []st
 	return said, hidden, strings.Join(parts, " ")
 }
 
-// Tell returns a complaint for a case of these texts: with … for each hidden word that has a part which they have not.
+// Tell returns a complaint for a case of these texts: with … for a hidden word of which they lack a part.
 func Tell(complaint string, hidden, texts []string) string {
 	now := Words(texts...)
 	return gaps.ReplaceAllString(words.ReplaceAllStringFunc(complaint, func(word string) string {
@@ -62,15 +68,20 @@ func Tell(complaint string, hidden, texts []string) string {
 	}), "…")
 }
 
+// without are the letters of scripts without spaces, and those are the scripts.
+const without = `\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}`
+
+var spaceless = append(slices.Clip(text.Spaceless), unicode.Katakana)
+
 // words are what is between spaces, and single letters of scripts without them.
 var (
-	words  = regexp.MustCompile(`[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]|[^\s\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]+`)
+	words  = regexp.MustCompile(`[` + without + `]|[^\s` + without + `]+`)
 	gaps   = regexp.MustCompile(`…{2,}`)
 	braced = regexp.MustCompile(`\{[^{}]+\}`)
 )
 
-// Words are the runs of letters and the runs of digits of texts, in lower case. In scripts without spaces each letter is
-// one.
+// Words are the runs of letters and the runs of digits of texts, in lower case. In scripts without spaces
+// each letter is one.
 func Words(texts ...string) map[string]bool {
 	out, at, was := make(map[string]bool), 0, 0
 	s := strings.ToLower(strings.Join(texts, " ")) + " "
@@ -93,6 +104,3 @@ func Words(texts ...string) map[string]bool {
 	}
 	return out
 }
-
-var spaceless = []*unicode.RangeTable{unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao,
-	unicode.Khmer, unicode.Myanmar}

@@ -30,7 +30,8 @@ func (d Day) Terms(an *text.Analyzer) []text.Term {
 	if d.Year != 0 {
 		words = strconv.Itoa(d.Year) + " " + words
 	}
-	return append(an.Append(make([]text.Term, 0, 3), words), text.Term{Text: fmt.Sprintf("@%02d-%02d", d.Month, d.Day)})
+	ofYear := text.Term{Text: fmt.Sprintf("@%02d-%02d", d.Month, d.Day)}
+	return append(an.Append(make([]text.Term, 0, 3), words), ofYear)
 }
 
 // dateWord is what a word means in a date: the n-th month or weekday, or a day n days from today.
@@ -39,11 +40,14 @@ type dateWord struct {
 	n    int
 }
 
-// dateWords are the English names of months, also by their first three letters and four, and of weekdays, and the
-// words for yesterday and today of languages in which no other has them with another meaning (as French "hier").
+// dateWords are the English names of months, also by their first three and four letters, and of weekdays, and
+// the words for yesterday and today of languages where they have no other meaning elsewhere (as "hier" has).
 var dateWords = func() map[string]dateWord {
 	words := map[string]dateWord{}
-	for i, near := range []string{"yesterday gestern ayer ieri ontem gisteren wczoraj вчера вчора", "today heute hoy oggi hoje vandaag dzisiaj сегодня"} {
+	for i, near := range []string{
+		"yesterday gestern ayer ieri ontem gisteren wczoraj вчера вчора",
+		"today heute hoy oggi hoje vandaag dzisiaj сегодня",
+	} {
 		for w := range strings.FieldsSeq(near) {
 			words[w] = dateWord{'d', i - 1}
 		}
@@ -68,14 +72,14 @@ var (
 	eastern = regexp.MustCompile(`(?:(\d{4})\s*[年년]\s*)?(\d{1,2})\s*[月월]\s*(\d{1,2})`)
 )
 
-// Days returns the days that a question names, as seen at a time and in its zone: "2025-03-06", "3/6/2025" (both
-// days that this may be), "6.3.2025", "3月6日", "March 6, 2025", "7 May", "yesterday", "last Friday", "two days ago".
-// A weekday is the last one before today, or today as well.
+// Days returns the days that a question names, as seen at a time and in its zone: "2025-03-06", "3/6/2025"
+// (both days that this may be), "6.3.2025", "3月6日", "March 6, 2025", "7 May", "yesterday", "last Friday",
+// "two days ago". A weekday is the last one before today, or today as well.
 //
 // Libraries that find dates in prose were measured and not taken: markusmobius/go-dateparser adds 7.3 MB to a
-// binary, takes .2 to .8 ms a question in English and 1 to 200 in any language, and reads "we" as a Wednesday and
-// "2 of 5" as a day; olebedev/when reads 2025-03-06 as six minutes past three, and drops years; tj/go-naturaldate
-// reads only whole phrases. This takes 2 to 7 µs.
+// binary, takes .2 to .8 ms a question in English and 1 to 200 in any language, and reads "we" as a Wednesday
+// and "2 of 5" as a day; olebedev/when reads 2025-03-06 as six minutes past three, and drops years;
+// tj/go-naturaldate reads only whole phrases. This takes 2 to 7 µs.
 func Days(question string, at time.Time) []Day {
 	f := finder{at: at}
 	q := text.Plain(question)
