@@ -25,6 +25,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/arc-learn/arc/store"
 )
@@ -48,22 +49,25 @@ type disk struct {
 	dir    string
 	opts   Options
 	header header
-	writer sync.WaitGroup
-	stop   context.CancelFunc // ends a rewrite
-	close  func() error       // what Close does, once
+	open   context.Context // ends with the store, and a rewrite with it
+	stop   context.CancelFunc
+	close  func() error   // what Close does, once
+	asking sync.WaitGroup // those who wait for an answer
+	lead   chan struct{}  // held by the one of them that writes; what follows is its own
+	asked  time.Time      // when there was room
+	tried  int            // tables at the last rewrite that failed
 
 	// use is held for reading by each call inside Badger, and for writing where the generation changes or is
 	// closed. No code of the caller runs under it.
 	use sync.RWMutex
 	mu  struct {
-		sync.Mutex // not held by the writer where it reads gen, last and err, which it alone changes
+		sync.Mutex // not held by who leads where it reads gen, last and err, which it alone changes
 		gen        *generation
 		last       uint64        // the newest commit, which readers see
 		err        error         // why the store takes no more calls
 		old        []*generation // replaced ones, which scans still read
-		queue      []*request    // for the writer
+		queue      []*request
 		closed     bool
-		more       *sync.Cond // queue or closed has changed
 	}
 }
 
@@ -74,16 +78,15 @@ func Open(ctx context.Context, dir string, o *Options) (store.Compacter, error) 
 	s := &disk{opts: *cmp.Or(o, new(Options))}
 	s.opts.Logger = cmp.Or(s.opts.Logger, slog.New(slog.DiscardHandler))
 	s.opts.MinFree = max(cmp.Or(s.opts.MinFree, 256<<20), 4*tableBytes)
-	if err := s.open(ctx, dir); err != nil {
+	if err := s.begin(ctx, dir); err != nil {
 		return nil, fmt.Errorf("open store %q: %w", dir, typed(errors.Join(err, s.release())))
 	}
-	writing, stop := context.WithCancel(context.WithoutCancel(ctx))
-	s.stop, s.close, s.mu.more = stop, sync.OnceValue(s.shut), sync.NewCond(&s.mu)
-	s.writer.Go(func() { s.write(writing) })
+	s.open, s.stop = context.WithCancel(context.WithoutCancel(ctx))
+	s.close, s.lead = sync.OnceValue(s.shut), make(chan struct{}, 1)
 	return s, nil
 }
 
-func (s *disk) open(ctx context.Context, dir string) (err error) {
+func (s *disk) begin(ctx context.Context, dir string) (err error) {
 	if dir == "" || ctx.Err() != nil {
 		return cmp.Or(ctx.Err(), fs.ErrInvalid)
 	}
@@ -130,10 +133,9 @@ func (s *disk) Close() error { return s.close() }
 func (s *disk) shut() error {
 	s.mu.Lock()
 	s.mu.closed = true
-	s.mu.more.Signal()
 	s.mu.Unlock()
 	s.stop()
-	s.writer.Wait()
+	s.asking.Wait()
 	s.use.Lock() // waits for the calls inside Badger
 	defer s.use.Unlock()
 	if err := s.release(); err != nil {

@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/arc-learn/arc/store"
 )
@@ -108,11 +109,11 @@ func syncDir(dir string) error {
 
 const leastInodes, leastFiles = 8, 2 // a log and a table
 
-// checkRoom returns why nothing may be written: store.ErrFull while too little is free, besides so many bytes.
-// Badger writes through memory maps, where a full disk ends the process, and it forgets a table for which it cannot
-// make a file.
+// checkRoom returns why nothing may be written: store.ErrFull while too little is free, besides so many bytes. Asked for
+// none, it does not look again for 10 ms: what is kept free is more than is written meanwhile. Badger writes through
+// memory maps, where a full disk ends the process, and it forgets a table for which it cannot make a file.
 func (s *disk) checkRoom(more int64) error {
-	if s.mu.err != nil {
+	if s.mu.err != nil || more == 0 && time.Since(s.asked) < 10*time.Millisecond {
 		return s.mu.err
 	}
 	free, inodes, err := freeSpace(s.dir)
@@ -130,6 +131,7 @@ func (s *disk) checkRoom(more int64) error {
 		}
 		defer syscall.Close(f) // at the end: all are open at once
 	}
+	s.asked = time.Now()
 	return nil
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// request is a commit or a compaction that waits for the writer.
+// request is a commit or a compaction that waits to be carried out.
 type request struct {
 	ctx     context.Context
 	ops     []store.Op
@@ -39,53 +39,47 @@ func (s *disk) Compact(ctx context.Context) error {
 	return err
 }
 
-// ask hands a request to the writer and waits for its answer.
+// ask queues a request and waits for its answer. One of those who wait leads: it carries out what waits, as one group,
+// so that no commit waits for another goroutine to begin with it.
 func (s *disk) ask(r *request) (store.Revision, error) {
 	r.done = make(chan struct{})
 	s.mu.Lock()
 	err := errors.Join(r.ctx.Err(), s.usableLocked())
 	if err == nil {
 		s.mu.queue = append(s.mu.queue, r)
-		s.mu.more.Signal()
+		s.asking.Add(1)
 	}
 	s.mu.Unlock()
 	if err != nil {
 		return 0, err
 	}
-	<-r.done
-	return r.rev, r.err
+	defer s.asking.Done()
+	for {
+		select {
+		case <-r.done:
+			return r.rev, r.err
+		case s.lead <- struct{}{}:
+			s.carryOut()
+			<-s.lead
+		}
+	}
 }
 
-// write is the goroutine of all writes, until the store is closed and ctx ended: it takes what waits as a group.
-func (s *disk) write(ctx context.Context) {
-	tried := 0 // tables at the last rewrite that failed
-	for pending := []*request(nil); ; {
-		if added, rest, _ := s.mu.gen.tables(); added > max(manyTables+rest, tried) && ctx.Err() == nil {
-			if tried = added; s.rewrite(ctx, ctx) == nil {
-				tried = 0
-			}
+// carryOut makes the next group of what waits, or the compaction that is first, and before that a rewrite that is due.
+func (s *disk) carryOut() {
+	if added, rest, _ := s.mu.gen.tables(); added > max(manyTables+rest, s.tried) && s.open.Err() == nil {
+		if s.tried = added; s.rewrite(s.open) == nil {
+			s.tried = 0
 		}
-		s.mu.Lock()
-		for len(pending)+len(s.mu.queue) == 0 && !s.mu.closed {
-			s.mu.more.Wait()
-		}
-		pending, s.mu.queue = append(pending, s.mu.queue...), nil
-		s.mu.Unlock()
-		switch {
-		case len(pending) == 0:
-			return
-		case pending[0].compact:
-			pending[0].err = s.rewrite(ctx, pending[0].ctx)
-			close(pending[0].done)
-			pending = pending[1:]
-		default:
-			g, n := group{keys: map[string]bool{}}, 0
-			for n < len(pending) && g.takes(pending[n]) {
-				n++
-			}
-			s.commit(&g)
-			pending = pending[n:]
-		}
+	}
+	g := group{keys: map[string]bool{}}
+	s.mu.Lock()
+	for len(s.mu.queue) > 0 && g.takes(s.mu.queue[0]) {
+		s.mu.queue = s.mu.queue[1:]
+	}
+	s.mu.Unlock()
+	if len(g.all) > 0 {
+		s.commit(&g)
 	}
 }
 
@@ -99,7 +93,7 @@ type group struct {
 
 const maxGroupSize = tableBytes*15/100 - 64<<10 // Badger's limit of a transaction
 
-// takes adds a commit, unless it shares a key or the group is full.
+// takes adds a commit, unless it shares a key or the group is full. A compaction is a group of its own.
 func (g *group) takes(r *request) bool {
 	size := g.size
 	for i := range r.ops {
@@ -108,7 +102,7 @@ func (g *group) takes(r *request) bool {
 		}
 		size += len(r.ops[i].Key) + len(r.ops[i].Value) + 32
 	}
-	if r.compact || len(g.all) > 0 && size > maxGroupSize {
+	if len(g.all) > 0 && (size > maxGroupSize || r.compact || g.all[0].compact) {
 		return false
 	}
 	for i := range r.ops {
@@ -121,7 +115,9 @@ func (g *group) takes(r *request) bool {
 // commit writes a group. A write that fails leaves the outcome unknown, and the store failed.
 func (s *disk) commit(g *group) {
 	err := s.checkRoom(0)
-	if err == nil {
+	if g.all[0].compact {
+		err = s.rewrite(g.all[0].ctx)
+	} else if err == nil {
 		var written bool
 		if written, err = s.mu.gen.write(g, s.mu.last+1); err != nil {
 			err = s.fail(err)
@@ -152,14 +148,14 @@ func (s *disk) fail(cause error) error {
 // manyTables are added before a store is rewritten, more where it is large: rewriting is a bounded share of all writing.
 const manyTables = 16
 
-// rewrite copies what there is into a new generation, which then takes the place of the old one, unless caller or
-// writing ends. It is called by the writer: nothing is committed meanwhile.
-func (s *disk) rewrite(writing, caller context.Context) (err error) {
+// rewrite copies what there is into a new generation, which then takes the place of the old one, unless the caller's
+// context or the store ends. Who calls it leads: nothing is committed meanwhile.
+func (s *disk) rewrite(caller context.Context) (err error) {
 	ctx, cancel := context.WithCancel(caller)
 	defer cancel()
-	defer context.AfterFunc(writing, cancel)()
+	defer context.AfterFunc(s.open, cancel)()
 	defer func() {
-		if err = typed(err); err != nil && writing.Err() != nil {
+		if err = typed(err); err != nil && s.open.Err() != nil {
 			err = store.ErrClosed
 		} else if err != nil {
 			s.opts.Logger.Warn("the store was not rewritten", "dir", s.dir, "error", err)
