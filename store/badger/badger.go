@@ -5,7 +5,7 @@
 // itself, and Open verifies what Badger wrote before Badger sees it: damage is an error, never a shorter store.
 //
 // Badger's own compaction is off, since it may lose tables when it cannot make a file. The store is rewritten
-// instead, while commits wait and reads go on: when many tables were added, and by Compact.
+// instead, in up to 1 GB of memory, while commits wait and reads go on: when many tables were added, and by Compact.
 //
 // One process at a time has a directory open, on a local file system. On a full disk, and without descriptors or
 // inodes, commits are refused with [store.ErrFull] and reads go on; while the store is rewritten such a lack may
@@ -40,8 +40,8 @@ type Options struct {
 	MinFree int64
 }
 
-// tableBytes is the size of a table. Badger has three of them in memory, which are being written, and for the indices
-// of those on disk as much again: 128 MiB in all. Its limit of a commit is 15 % of a table.
+// tableBytes is the size of a table, four times that of one that a rewrite makes. Badger has one or two in memory, four
+// as much while it writes one to disk, and the indices of those on disk as much as one. Its limit of a commit is 15 %.
 const tableBytes = 32 << 20
 
 // disk is a store in a directory.

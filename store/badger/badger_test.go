@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -186,6 +187,21 @@ func TestRewrittenWhenDue(t *testing.T) {
 }
 
 // A commit that waits behind a rewrite goes by its context, and writes nothing then.
+// A rewrite takes the memory of a few small tables, not of a large one for each range of keys that it copies.
+func TestRewriteTakesLittleMemory(t *testing.T) {
+	st := open(t, t.TempDir())
+	for n := range 40 {
+		_, err := st.Commit(t.Context(), store.Op{Key: fmt.Sprint(n), Value: make([]byte, 200_000)})
+		require.NoError(t, err)
+	}
+	require.NoError(t, st.Compact(t.Context())) // from now on its keys are copied in ranges
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	require.NoError(t, st.Compact(t.Context()))
+	runtime.ReadMemStats(&after)
+	require.Less(t, (after.TotalAlloc-before.TotalAlloc)>>20, uint64(1000), "MiB; with 128 for each range it is over 2,000")
+}
+
 func TestCommitsThatWait(t *testing.T) {
 	st := open(t, t.TempDir())
 	ctx := t.Context()

@@ -48,10 +48,10 @@ func openGeneration(dir string, o *Options) (g *generation, err error) {
 		return nil, err
 	}
 	g.db, err = badger.OpenManaged(badger.DefaultOptions(dir).WithLogger(logger{o.Logger}).
-		WithSyncWrites(!ownSync).WithDetectConflicts(false).WithNumVersionsToKeep(1).
+		WithSyncWrites(!ownSync).WithDetectConflicts(false).WithNumVersionsToKeep(1).WithNumMemtables(2).
 		WithNumCompactors(0).WithNumLevelZeroTables(1 << 20).WithNumLevelZeroTablesStall(1 << 30).
-		WithMemTableSize(tableBytes).WithNumMemtables(2).WithIndexCacheSize(tableBytes).WithBlockCacheSize(0).
-		WithValueThreshold(1 << 20).WithValueLogFileSize(1 << 20).WithCompression(options.None).
+		WithMemTableSize(tableBytes).WithBaseTableSize(tableBytes / 128).WithIndexCacheSize(tableBytes).
+		WithValueThreshold(1 << 20).WithValueLogFileSize(1 << 20).WithCompression(options.None).WithBlockCacheSize(0).
 		WithChecksumVerificationMode(options.NoVerification).WithMetricsEnabled(false).WithBypassLockGuard(true))
 	if err != nil {
 		return nil, damage("badger", err)
@@ -148,17 +148,17 @@ func (g *generation) newest() (seq uint64, err error) {
 	return seq, err
 }
 
-// tables returns how many tables were added, how many a rewrite has made, and the bytes of all and of memory.
+// tables returns how many tables were added, how many a rewrite has filled, and the bytes of all and of memory.
 func (g *generation) tables() (added, rest int, bytes int64) {
 	levels := g.db.Levels()
 	for _, l := range levels {
-		rest, bytes = rest+l.NumTables, bytes+l.Size
+		bytes += l.Size
 	}
-	added = levels[0].NumTables
-	return added, rest - added, bytes + 2*g.db.Opts().MemTableSize
+	return levels[0].NumTables, int((bytes - levels[0].Size) / tableBytes), bytes + 2*g.db.Opts().MemTableSize
 }
 
-// copyTo makes a generation in dir, with all entries as of a commit, and closes it.
+// copyTo makes a generation in dir, with all entries as of a commit, and closes it. It reads one range of keys after the
+// other, since Badger has a builder of a table in memory for each range that has not ended.
 func (g *generation) copyTo(ctx context.Context, dir string, seq uint64, o *Options) (err error) {
 	next, err := openGeneration(dir, o)
 	if err != nil {
@@ -166,12 +166,12 @@ func (g *generation) copyTo(ctx context.Context, dir string, seq uint64, o *Opti
 	}
 	defer func() { err = errors.Join(err, next.close()) }()
 	defer rescue(&err)
-	w := next.db.NewStreamWriter()
+	w, from := next.db.NewStreamWriter(), g.db.NewStreamAt(seq)
 	if err := w.Prepare(); err != nil {
 		return err
 	}
-	from := g.db.NewStreamAt(seq)
-	from.Send = func(buf *z.Buffer) error { return w.Write(buf) }
+	from.NumGo, from.Send = 1, func(buf *z.Buffer) error { return w.Write(buf) }
+	from.SendDoneMarkers(true)
 	return errors.Join(from.Orchestrate(ctx), w.Flush())
 }
 
