@@ -34,8 +34,8 @@ func (v View) Approvals(ctx context.Context) iter.Seq2[act.Approval, error] {
 	}
 }
 
-// Decide rules on an [act.Approval] of a run that waits, before its Deadline: afterwards silence has ruled, and it is
-// [ErrState]. The run goes on by itself: [View.Wait] returns what came of it.
+// Decide rules on an [act.Approval] of a run that waits, before its Deadline: afterwards silence has ruled,
+// and it is [ErrState]. The run goes on by itself: [View.Wait] returns what came of it.
 func (v View) Decide(ctx context.Context, r act.Ruling) error {
 	t, err := v.agent.tenant(ctx, v.scope)
 	if err != nil {
@@ -69,7 +69,8 @@ func (v View) Decide(ctx context.Context, r act.Ruling) error {
 	return fmt.Errorf("%w: no run waits for the approval %q", ErrState, r.Approval)
 }
 
-// heed has a run go on that a person has ruled on, and then forgets the ruling's dueEntry, which came with it.
+// heed has a run go on that a person has ruled on, and then forgets the ruling's
+// dueEntry, which came with it.
 func (v View) heed(ctx context.Context, id, key string) error {
 	a := v.agent
 	for {

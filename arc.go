@@ -44,13 +44,13 @@ type Options struct {
 
 	// OnStuck says what follows where the session of a run does not get on: after an attempt its assessment says
 	// [meta.PivotNow], or something beside the step (see [meta.Assessment]). "replan": another plan is
-	// made, while Replans lasts; "ask": a person is asked; "": nothing else than what always follows, an event, and a
-	// word to whoever decides next, with what the assessment rests on. It follows once a plan; a run without a Session
-	// is not assessed.
+	// made, while Replans lasts; "ask": a person is asked; "": nothing else than what always follows, an event,
+	// and a word to whoever decides next, with what the assessment rests on. It follows once a plan; a run
+	// without a Session is not assessed.
 	OnStuck string
 
-	// Approvals is how long an approval stays open: afterwards silence lets a Veto go on and denies the others. 0: 24
-	// hours.
+	// Approvals is how long an approval stays open: afterwards silence lets a Veto go on and denies
+	// the others. 0: 24 hours.
 	Approvals time.Duration
 	Timeout   time.Duration // of an execution, a gate, and a call of the reasoner; 0: 10 minutes
 	Daily     Budget        // of all runs of a tenant in a day (UTC); what was spent while there was none is not counted
@@ -64,17 +64,17 @@ type Options struct {
 	Sanitizer *redact.Sanitizer // nil: redact.New of no options
 	Logger    *slog.Logger      // is told of what has no caller to return it to; nil: nobody is
 
-	// OnEvent is told of each event of each run of this process as it happens. It is called concurrently, and holds
-	// the run until it returns.
+	// OnEvent is told of each event of each run of this process as it happens. It is called concurrently, and
+	// holds the run until it returns.
 	OnEvent func(scope memory.Scope, run string, e Event)
 
-	// Trace is called where a run, a phase of it or a commit begins, as "arc.run", "arc.recall" or "arc.commit", with
-	// attributes such as "run" and "worker", none of them a text. What happens within gets the context that it returns; the
-	// function that it returns is called with the error at the end. It is called concurrently.
+	// Trace is called where a run, a phase of it or a commit begins, as "arc.run", "arc.recall" or "arc.commit",
+	// with attributes such as "run" and "worker", none of them a text. What happens within gets the context that
+	// it returns; the function that it returns is called with the error at the end. It is called concurrently.
 	Trace func(ctx context.Context, name string, attrs ...slog.Attr) (context.Context, func(error))
 
-	// Process names this process among those that share a store; "": a random name. Who is opened under the name of
-	// an earlier process goes on with its runs at once, and ends that one if it still runs.
+	// Process names this process among those that share a store; "": a random name. Who is opened under the name
+	// of an earlier process goes on with its runs at once, and ends that one if it still runs.
 	Process string
 
 	Now  func() time.Time // nil: time.Now
@@ -84,10 +84,10 @@ type Options struct {
 // What Options.OnStuck may be.
 const replanStuck, askStuck = "replan", "ask"
 
-// Agent runs objectives. Its methods may be called concurrently. Several Agents, in as many processes, may have one
-// store that is a [store.Changer]: a run is worked on by one of them, any of them may be asked for it, and the runs of
-// one that is gone are taken up by another within 25 s. Their hosts should have the same workers. Any other store
-// is for one Agent at a time.
+// Agent runs objectives. Its methods may be called concurrently. Several Agents, in as many processes, may
+// have one store that is a [store.Changer]: a run is worked on by one of them, any of them may be asked for
+// it, and the runs of one that is gone are taken up by another within 25 s. Their hosts should have the same
+// workers. Any other store is for one Agent at a time.
 type Agent struct {
 	store  store.Store
 	close  func() error // of the store; nil: it is the host's
@@ -125,8 +125,8 @@ type live struct {
 	rev    atomic.Uint64 // of its record, as read or committed here; 0: none yet
 }
 
-// Open opens an Agent over the store in a directory, which Badger keeps. Runs that were under way, waiting or due
-// when the store was last open go on by themselves. Close it.
+// Open opens an Agent over the store in a directory, which Badger keeps. Runs that were under way, waiting or
+// due when the store was last open go on by themselves. Close it.
 func Open(ctx context.Context, dir string, h Host, o *Options) (*Agent, error) {
 	if dir == "" {
 		return nil, errors.New("arc: no directory; use New with store.NewMem for an agent that keeps nothing")
@@ -227,9 +227,9 @@ func (a *Agent) SetWorkers(workers []act.Worker) error {
 // Workers returns the workers. They must not be changed.
 func (a *Agent) Workers() []*act.Worker { return a.runner.Load().Workers() }
 
-// Shutdown refuses further runs and lets those under way reach their next commit, from which they go on when the
-// store is opened again. When ctx ends first it cancels them, and returns an error that names them. Close the Agent
-// afterwards.
+// Shutdown refuses further runs and lets those under way reach their next commit, from which they go on when
+// the store is opened again. When ctx ends first it cancels them, and returns an error that names them.
+// Close the Agent afterwards.
 func (a *Agent) Shutdown(ctx context.Context) error {
 	a.halt()
 	for {
@@ -263,8 +263,8 @@ func (a *Agent) halt() {
 	}
 }
 
-// Close cancels what is under way, waits for it, and closes what Open has opened. Code of the host that ignores its
-// context holds Close.
+// Close cancels what is under way, waits for it, and closes what Open has opened. Code of the host that
+// ignores its context holds Close.
 func (a *Agent) Close() error {
 	a.halt()
 	a.cancel()

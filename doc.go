@@ -1,5 +1,5 @@
-// Package arc is a learning layer for agents, with the loop: what a check has passed is used again, what a check
-// refused is warned of, and a run goes on where it was after a crash.
+// Package arc is a learning layer for agents, with the loop: what a check has passed is used again, what a
+// check refused is warned of, and a run goes on where it was after a crash.
 //
 //	agent, err := arc.Open(ctx, "/var/lib/agent", arc.Host{
 //		Reasoner: &reason.LLM{Model: model},
@@ -15,25 +15,26 @@
 //	             │ a plan fires     ↑                           │
 //	             └──────────────────┴───── next task, again ────┘
 //
-// Each phase returns the next (phases.go). The run is committed before the reasoner is asked, before a worker is
-// called, and when it ends, asks or waits (turn.go); what a step has taught is in the same commit. A step that fails
-// changes nothing.
+// Each phase returns the next (phases.go). The run is committed before the reasoner is asked, before a worker
+// is called, and when it ends, asks or waits (turn.go); what a step has taught is in the same commit. A step
+// that fails changes nothing.
 //
-// A task that did not pass is tried again by the same worker with the complaint, then by another worker, then by
-// another plan. An outage and a rate limit spend no attempt: the run waits. A person is asked where a worker's mode
-// says so, and where the reasoner or a worker has questions.
+// A task that did not pass is tried again by the same worker with the complaint, then by another worker, then
+// by another plan. An outage and a rate limit spend no attempt: the run waits. A person is asked where a
+// worker's mode says so, and where the reasoner or a worker has questions.
 //
 // # Several processes
 //
-// Agents of several processes may share a store that is a [store.Changer]. A run names its process, and each of its
-// commits is conditional on its record (process.go): whoever takes up the run of a process that is gone, 15 s after its
-// last sign of life, makes all that the former one still does fail. Such a process cancels its attempts itself after 10 s.
-// A call of a worker that is no Step and not irreversible may so be made twice, as after a crash.
+// Agents of several processes may share a store that is a [store.Changer]. A run names its process, and each
+// of its commits is conditional on its record (process.go): whoever takes up the run of a process that is
+// gone, 15 s after its last sign of life, makes all that the former one still does fail. Such a process
+// cancels its attempts itself after 10 s. A call of a worker that is no Step and not irreversible may so be
+// made twice, as after a crash.
 //
 // # Where things are
 //
-// Package act makes attempts, reason decides, learn and memory keep what was learned, rank has the workers' figures,
-// meta assesses sessions, store keeps it all. This package has the order in which they are used:
+// Package act makes attempts, reason decides, learn and memory keep what was learned, rank has the workers'
+// figures, meta assesses sessions, store keeps it all. This package has the order in which they are used:
 //
 //	arc.go        Host, Options, Agent: open, change the workers, shut down
 //	objective.go  Objective, and the errors of an Agent

@@ -11,11 +11,11 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// Event is something that happened in a run. Kinds of this package are "begun", "recalled", "fired", "decided",
-// "refused" (a decision that cannot be used), "stuck", "subgoal", "subgoal reached", "source failed", "attempt", "failed",
-// "delivered" (by the worker that is named, with the []reason.Delta that it made as Data, unless they have over 64 KiB;
-// and at last by the run), "learned", "asking", "answered", "waiting", "retried", "judged", "blocked" and "canceled". See
-// act.Event for those of an attempt.
+// Event is something that happened in a run. Kinds of this package are "begun", "recalled", "fired",
+// "decided", "refused" (a decision that cannot be used), "stuck", "subgoal", "subgoal reached", "source
+// failed", "attempt", "failed", "delivered" (by the worker that is named, with the []reason.Delta that it
+// made as Data, unless they have over 64 KiB; and at last by the run), "learned", "asking", "answered",
+// "waiting", "retried", "judged", "blocked" and "canceled". See act.Event for those of an attempt.
 type Event = act.Event
 
 // Journal yields the events of a run that are kept so far.
@@ -46,9 +46,9 @@ func each(events []Event, err error, yield func(Event, error) bool) bool {
 	return !slices.ContainsFunc(events, func(e Event) bool { return !yield(e, nil) })
 }
 
-// Watch yields the events of a run that are kept, from the first on, and follows it until it has ended. With the id ""
-// it yields an empty Event at once, and one whenever any run of the Agent may have gone on, until ctx ends: several
-// changes may be one Event.
+// Watch yields the events of a run that are kept, from the first on, and follows it until it has ended. With
+// the id "" it yields an empty Event at once, and one whenever any run of the Agent may have gone on, until
+// ctx ends: several changes may be one Event.
 func (v View) Watch(ctx context.Context, id string) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		for err := error(nil); id == ""; {
@@ -88,9 +88,10 @@ func (v View) Watch(ctx context.Context, id string) iter.Seq2[Event, error] {
 	}
 }
 
-// Changed returns the IDs of the runs of the scope that were committed or deleted since a mark, some more than once, and
-// the next mark. Of a mark that is 0, or too long ago, the error is store.ErrNotFound: read Runs, and go on from the next
-// mark. What other processes commit is known within 100 ms where a run is under way or waited for, else within 5 s.
+// Changed returns the IDs of the runs of the scope that were committed or deleted since a mark, some more
+// than once, and the next mark. Of a mark that is 0, or too long ago, the error is store.ErrNotFound: read
+// Runs, and go on from the next mark. What other processes commit is known within 100 ms where a run is under
+// way or waited for, else within 5 s.
 func (v View) Changed(after uint64) (ids []string, mark uint64, err error) {
 	v.agent.follows()
 	v.agent.mu.Lock()

@@ -17,8 +17,8 @@ import (
 type Health struct {
 	State string // "no_data", "healthy", "struggling" or "failing", see [Agent.Health]
 
-	// Uplift is what memory is worth beside cases that were held out by chance; without Options.Learn.Holdout there
-	// are none.
+	// Uplift is what memory is worth beside cases that were held out by chance; without
+	// Options.Learn.Holdout there are none.
 	Uplift meta.Uplift
 
 	since              time.Time
@@ -26,9 +26,9 @@ type Health struct {
 	failed             []*Report // the blocked ones, newest first, at most maxShown
 	open               []*Report // those that have not ended, by their IDs
 
-	// saved is the difference a delivered run between those by a learned plan and those that a reasoner has thought
-	// about, in model calls and dollars, of the runs that told. They are other cases, so it says what plans save where
-	// cases are alike.
+	// saved is the difference a delivered run between those by a learned plan and those that a reasoner has
+	// thought about, in model calls and dollars, of the runs that told. They are other cases, so it says what
+	// plans save where cases are alike.
 	saved meta.Uplift
 }
 
@@ -37,9 +37,10 @@ const (
 	maxShown   = 5
 )
 
-// Health returns the figures of a scope, not of those below it. Without a run that has ended the State is "no_data".
-// It is "failing" where the last three that ended were blocked, or fewer than half were delivered; "struggling" where
-// the last one was blocked, or fewer than nine in ten were delivered; else "healthy". Canceled runs do not count.
+// Health returns the figures of a scope, not of those below it. Without a run that has ended the State is
+// "no_data". It is "failing" where the last three that ended were blocked, or fewer than half were delivered;
+// "struggling" where the last one was blocked, or fewer than nine in ten were delivered; else "healthy".
+// Canceled runs do not count.
 func (a *Agent) Health(ctx context.Context, scope memory.Scope) (Health, error) {
 	v := a.In(scope)
 	h := Health{State: "no_data", since: a.opts.Now().Add(-healthSpan)}
@@ -109,8 +110,9 @@ func (a *Agent) Health(ctx context.Context, scope memory.Scope) (Health, error) 
 	return h, err
 }
 
-// Text returns the Health in words, a line a finding: the State and how many of the runs were delivered, a line for
-// each of the last five that were blocked, one for each that asks or waits, and what learned plans have saved.
+// Text returns the Health in words, a line a finding: the State and how many of the runs were
+// delivered, a line for each of the last five that were blocked, one for each that asks or waits, and
+// what learned plans have saved.
 func (h Health) Text() string {
 	if h.State == "no_data" {
 		return "no data: no run has ended since " + h.since.Format(time.DateOnly) + h.waiting()

@@ -39,8 +39,8 @@ type Objective struct {
 
 // Errors of an Agent. They may be wrapped.
 var (
-	// Of Run, Events, Think and View.Why: it is malformed or too large, a secret that it names is not there, or its
-	// scope is being erased.
+	// Of Run, Events, Think and View.Why: it is malformed or too large, a secret that it names is not there, or
+	// its scope is being erased.
 	ErrObjective = errors.New("arc: the objective cannot be used")
 	// Of Run and Events: give another ID, or ask for the run by View.Report.
 	ErrTaken = errors.New("arc: the ID is that of another objective")
@@ -48,7 +48,8 @@ var (
 	ErrRunning = errors.New("arc: the run is under way")
 	// Of the methods of View that go on with a run or change it, and of View.Decide.
 	ErrState = errors.New("arc: the run is not in a state for that")
-	// Of all that would begin or go on with a run. A run that was under way goes on when its store is opened again.
+	// Of all that would begin or go on with a run. A run that was under way goes on when
+	// its store is opened again.
 	ErrClosed = errors.New("arc: the agent is shut down")
 )
 
@@ -136,8 +137,8 @@ func (o *Objective) asks() reason.Case {
 	}
 }
 
-// encode returns what is stored of a clean objective, and its digest, so that a second Run of its ID is known to be the
-// same.
+// encode returns what is stored of a clean objective, and its digest, so that a second Run of its ID
+// is known to be the same.
 func (o *Objective) encode() (raw, digest []byte, err error) {
 	if raw, err = codec.Marshal(*o); err != nil {
 		return nil, nil, fmt.Errorf("%w: %w", ErrObjective, err)

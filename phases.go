@@ -38,8 +38,8 @@ const (
 	waitPhase   phase = "wait"
 )
 
-// phases is the table of the loop: each reads and changes the turn, and returns what comes next. An error drops the
-// step.
+// phases is the table of the loop: each reads and changes the turn, and returns what comes next.
+// An error drops the step.
 var phases = map[phase]func(*turn, context.Context) (phase, error){
 	assessPhase: (*turn).assess, recallPhase: (*turn).recall, reasonPhase: (*turn).reason, assignPhase: (*turn).assign,
 	actPhase: (*turn).act, verifyPhase: (*turn).verify, learnPhase: (*turn).learn,
@@ -90,8 +90,8 @@ func (t *turn) tooLarge(ctx context.Context, why error) error {
 	return t.step(ctx)
 }
 
-// step makes one step: phases up to one before which the run has to be stored. That is so before anything is asked
-// of a reasoner or a worker, and where nothing more is to be done.
+// step makes one step: phases up to one before which the run has to be stored. That is so before anything is
+// asked of a reasoner or a worker, and where nothing more is to be done.
 func (t *turn) step(ctx context.Context) error {
 	if t.agent.process.late() {
 		return errFenced
@@ -116,7 +116,8 @@ func (t *turn) step(ctx context.Context) error {
 	}
 }
 
-// The phases, in the order in which they happen. None of them writes to the store: what a step changes is staged.
+// The phases, in the order in which they happen. None of them writes to the store: what
+// a step changes is staged.
 
 // assess decides where the run stands: it has a plan, or has to make one.
 func (t *turn) assess(ctx context.Context) (phase, error) {
@@ -532,7 +533,8 @@ func (t *turn) act(ctx context.Context) (phase, error) {
 	return verifyPhase, nil
 }
 
-// fitting are as many approvals as a run's record has room for. The others are asked for when the attempt goes on.
+// fitting are as many approvals as a run's record has room for. The others are asked for
+// when the attempt goes on.
 func fitting(all []act.Approval) []act.Approval {
 	size := 0
 	for i, p := range all {

@@ -14,14 +14,14 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// Several processes may have an Agent over one store that is a store.Changer. Each has a record, process/NAME, and
-// renews it every 5 s. A run that is under way names its process. A process whose record has not changed for 15 s, by
-// the clock of who looks, is gone: its record is deleted, and its runs are taken up. So a process that was only held
-// up finds at its next renewal that it was given up; and what it commits meanwhile fails, since each commit of a run
-// is conditional on the run's record.
+// Several processes may have an Agent over one store that is a store.Changer. Each has a record,
+// process/NAME, and renews it every 5 s. A run that is under way names its process. A process whose record
+// has not changed for 15 s, by the clock of who looks, is gone: its record is deleted, and its runs are taken
+// up. So a process that was only held up finds at its next renewal that it was given up; and what it commits
+// meanwhile fails, since each commit of a run is conditional on the run's record.
 //
-// All of this is measured by the monotonic clock of the machine, not by Options.Now: that of a host may stand still or
-// jump, and no two processes compare theirs.
+// All of this is measured by the monotonic clock of the machine, not by Options.Now: that of a host may stand
+// still or jump, and no two processes compare theirs.
 const processPlace = "process/"
 
 // times of processes; variables for the tests.
@@ -77,7 +77,8 @@ func newProcess(name string, st store.Store, now time.Time) (*process, error) {
 
 func (p *process) key() string { return processPlace + p.name }
 
-// join writes the record of the process for the first time. It takes over the name, with the runs, of a former one.
+// join writes the record of the process for the first time. It takes over the name, with
+// the runs, of a former one.
 func (p *process) join(ctx context.Context, st store.Store) error {
 	p.renewed = time.Now()
 	raw, err := codec.Marshal(p.own)
@@ -213,8 +214,8 @@ func (a *Agent) fence() {
 	}
 }
 
-// follow takes in what other processes commit: every 100 ms while a run is under way or waited for, else with each
-// renewal.
+// follow takes in what other processes commit: every 100 ms while a run is under way or waited
+// for, else with each renewal.
 func (a *Agent) follow(seen store.Revision) {
 	for {
 		a.mu.Lock()

@@ -21,7 +21,8 @@ type Report struct {
 	Cause     Cause // of a blocked run
 
 	// Text is the last delivery of a delivered run in words, the questions of one that asks, a line each, what a
-	// waiting one waits for, the task or goal that a running one is at, and why another one is blocked or canceled.
+	// waiting one waits for, the task or goal that a running one is at, and why another
+	// one is blocked or canceled.
 	Text string
 
 	Output    json.RawMessage // of the last delivery of a delivered run

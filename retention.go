@@ -94,9 +94,9 @@ func (t *tenant) scopes(ctx context.Context, top memory.Scope) iter.Seq2[memory.
 	}
 }
 
-// Maintain keeps a scope, and those below it, small: it deletes runs that ended before Options.Retention, and returns
-// how many; then it calls learn.Layer.Maintain, memory.Space.Decay and identity.Identity.Maintain. A host calls it now
-// and then, once a day for one.
+// Maintain keeps a scope, and those below it, small: it deletes runs that ended before Options.Retention, and
+// returns how many; then it calls learn.Layer.Maintain, memory.Space.Decay and identity.Identity.Maintain. A
+// host calls it now and then, once a day for one.
 func (a *Agent) Maintain(ctx context.Context, scope memory.Scope) (deleted int, err error) {
 	v := a.In(scope)
 	t, release, err := a.tenants.hold(ctx, v.scope)
@@ -180,11 +180,12 @@ func barred(ctx context.Context, b *store.Batch, scope memory.Scope) error {
 	return nil
 }
 
-// Erase removes all that is kept of the scope and of those below it, for good: runs, memories, plans, figures,
-// sessions, jobs. Runs that are under way are canceled, and no run begins until Erase is done; what a host writes to
-// the memory of the scope meanwhile may stay. Figures and plans that were learned at a Lessons scope above stay.
-// After an error, or a crash, it goes on when it is called again, or when the store is opened again. The files of the
-// store still have what was deleted until they are compacted, which happens at once, but once an hour at most.
+// Erase removes all that is kept of the scope and of those below it, for good: runs, memories, plans,
+// figures, sessions, jobs. Runs that are under way are canceled, and no run begins until Erase is done; what
+// a host writes to the memory of the scope meanwhile may stay. Figures and plans that were learned at a
+// Lessons scope above stay. After an error, or a crash, it goes on when it is called again, or when the store
+// is opened again. The files of the store still have what was deleted until they are compacted, which happens
+// at once, but once an hour at most.
 func (v View) Erase(ctx context.Context) error {
 	t, release, err := v.agent.tenants.hold(ctx, v.scope)
 	if err != nil {

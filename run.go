@@ -20,16 +20,16 @@ import (
 // errLeft is the cause of a run that stops because the Agent does.
 var errLeft = fmt.Errorf("%w: the run goes on when its store is opened again", ErrClosed)
 
-// Run brings an objective to its end, and returns its Report: delivered or blocked; or asking, or waiting for a
-// person. An outage is waited for, up to Options.Patience. A second Run with the ID of an earlier one goes on with
-// it, or returns its Report.
+// Run brings an objective to its end, and returns its Report: delivered or blocked; or asking, or waiting for
+// a person. An outage is waited for, up to Options.Patience. A second Run with the ID of an earlier one goes
+// on with it, or returns its Report.
 //
-// Where ctx ends first the run stays as of its last commit: it goes on by [View.Resume], or when the store is opened
-// again. The Report beside an error is of what is stored, nil if nothing is.
+// Where ctx ends first the run stays as of its last commit: it goes on by [View.Resume], or when the store is
+// opened again. The Report beside an error is of what is stored, nil if nothing is.
 func (a *Agent) Run(ctx context.Context, o Objective) (*Report, error) { return a.run(ctx, o, nil) }
 
-// Events is Run, and yields the events as they happen, those that are not kept as well. The loop over them holds the
-// run; to leave it ends the run's context.
+// Events is Run, and yields the events as they happen, those that are not kept as well. The loop over them
+// holds the run; to leave it ends the run's context.
 func (a *Agent) Events(ctx context.Context, o Objective) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
@@ -110,17 +110,18 @@ func (a *Agent) run(ctx context.Context, o Objective, tell func(Event)) (*Report
 	})
 }
 
-// Thought is what a run would begin with. Its Report says where the run would stand: running, asking, waiting for an
-// outage, or blocked; Fired is 1 where Tasks are a plan that is carried out without asking the reasoner. A subgoal that
-// would be reached first is its Text, and Tasks are those of the objective, so there are none yet.
+// Thought is what a run would begin with. Its Report says where the run would stand: running, asking,
+// waiting for an outage, or blocked; Fired is 1 where Tasks are a plan that is carried out without
+// asking the reasoner. A subgoal that would be reached first is its Text, and Tasks are those of the
+// objective, so there are none yet.
 type Thought struct {
 	Report
 	Advice learn.Advice
 	Tasks  []reason.Task // the plan; nil if there is none
 }
 
-// Think returns what Run would begin with: it recalls, and asks the reasoner unless a plan fires. Nothing is done
-// and nothing is kept, so what it takes is not counted for the day.
+// Think returns what Run would begin with: it recalls, and asks the reasoner unless a plan fires. Nothing is
+// done and nothing is kept, so what it takes is not counted for the day.
 func (a *Agent) Think(ctx context.Context, o Objective) (Thought, error) {
 	o, clean, err := a.door(ctx, o)
 	if err != nil {
@@ -207,8 +208,8 @@ func (a *Agent) sanitizer(ctx context.Context, names []string) (*redact.Sanitize
 	return clean, nil
 }
 
-// with has f work on a run that nobody else works on meanwhile. The turn that f gets has no record if there is no
-// such run, which is known of one that is fresh.
+// with has f work on a run that nobody else works on meanwhile. The turn that f gets has no record if there
+// is no such run, which is known of one that is fresh.
 func (a *Agent) with(
 	ctx context.Context, scope memory.Scope, id string, fresh bool, f func(context.Context, *turn) error,
 ) (*Report, error) {
@@ -249,8 +250,8 @@ func (a *Agent) with(
 	return at.report(ctx, t.record, t.said) // which is stored as it is: each step ends with its commit
 }
 
-// begin has a piece of work under way, unless one of its key is. end is called when it has ended; left says that the
-// scheduler leaves it alone. Then a.runs is done.
+// begin has a piece of work under way, unless one of its key is. end is called when it has ended; left says
+// that the scheduler leaves it alone. Then a.runs is done.
 func (a *Agent) begin(ctx context.Context, key string) (_ context.Context, own *live, end func(left bool), err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

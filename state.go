@@ -21,8 +21,8 @@ const (
 	maxTold    = 2 << 10
 )
 
-// record is a run as stored: what the next step needs. What happened is in the run's journal; the objective, the
-// advice and the deliveries are parts of their own, since they do not change.
+// record is a run as stored: what the next step needs. What happened is in the run's journal; the objective,
+// the advice and the deliveries are parts of their own, since they do not change.
 type record struct {
 	ID      string       `cbor:",omitzero"`
 	Scope   memory.Scope `cbor:",omitzero"`

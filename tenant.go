@@ -27,8 +27,8 @@ const (
 	idleAfter = time.Hour
 )
 
-// tenants are those in memory: each is opened at its first use, and unloaded when nobody has used it for an hour, or
-// when too many others were used since. One that a run works on stays.
+// tenants are those in memory: each is opened at its first use, and unloaded when nobody has used it for an
+// hour, or when too many others were used since. One that a run works on stays.
 type tenants struct {
 	open func(ctx context.Context, scope memory.Scope) (*tenant, error)
 
@@ -63,8 +63,8 @@ type tenant struct {
 	layer        *learn.Layer
 }
 
-// tenant returns the tenant of a scope for a call that is short: it may be unloaded meanwhile, which such a call does
-// not notice.
+// tenant returns the tenant of a scope for a call that is short: it may be unloaded meanwhile, which
+// such a call does not notice.
 func (a *Agent) tenant(ctx context.Context, scope memory.Scope) (*tenant, error) {
 	t, release, err := a.tenants.hold(ctx, scope)
 	if err == nil {

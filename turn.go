@@ -45,7 +45,8 @@ type turn struct {
 	staged []func(ctx context.Context, b *store.Batch) error
 }
 
-// observe tells the identity of a delivered run, where it infers. A run that ends with its process is not told.
+// observe tells the identity of a delivered run, where it infers. A run that ends with
+// its process is not told.
 func (t *turn) observe(ctx context.Context) {
 	if t.objective.Situation == "" || t.objective.Fresh {
 		return
@@ -86,8 +87,8 @@ func (t *turn) event(kind, name, text string) {
 	t.events = append(t.events, Event{At: t.now(), Kind: kind, Name: name, Text: fence.Clip(text, maxTold)})
 }
 
-// last is the event with which the run ends. It comes after those of what is staged. What the run was told goes: nobody
-// asks for it any more, and a memory that is forgotten would still stand in it.
+// last is the event with which the run ends. It comes after those of what is staged. What the run was told
+// goes: nobody asks for it any more, and a memory that is forgotten would still stand in it.
 func (t *turn) last() {
 	t.stage(func(_ context.Context, b *store.Batch) error {
 		t.event(string(t.Status), "", t.Reason)
@@ -190,8 +191,8 @@ func (t *turn) stageDue(b *store.Batch, due string) error {
 	return put(b, due, dueEntry{Scope: t.Scope, ID: t.ID, Process: t.Process}, store.Any)
 }
 
-// whenDue is when the scheduler looks at the run: at once, if it is found running by a process that did not begin
-// it; when an outage may be over; when silence decides on an approval.
+// whenDue is when the scheduler looks at the run: at once, if it is found running by a process that did not
+// begin it; when an outage may be over; when silence decides on an approval.
 func (t *turn) whenDue() (at time.Time) {
 	switch {
 	case t.Status == Running:

@@ -16,9 +16,9 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// View is what an Agent has of one scope. A run that is not there is store.ErrNotFound; a call that a run's state
-// does not allow is [ErrState]; where another process goes on with the run at that moment, a call may be
-// store.ErrConflict, and has changed nothing.
+// View is what an Agent has of one scope. A run that is not there is store.ErrNotFound; a call that a run's
+// state does not allow is [ErrState]; where another process goes on with the run at that moment, a call may
+// be store.ErrConflict, and has changed nothing.
 type View struct {
 	agent *Agent
 	scope memory.Scope
@@ -37,8 +37,8 @@ func (v View) Resume(ctx context.Context, id string) (*Report, error) {
 	return v.with(ctx, id, func(ctx context.Context, t *turn) error { return t.goOn(ctx) })
 }
 
-// Retry tries a blocked run again, from the last task that was delivered on; note, if there is one, is told to the
-// reasoner and to workers. What is known now is recalled anew. It is never refused.
+// Retry tries a blocked run again, from the last task that was delivered on; note, if there is one, is told
+// to the reasoner and to workers. What is known now is recalled anew. It is never refused.
 func (v View) Retry(ctx context.Context, id, note string) (*Report, error) {
 	return v.with(ctx, id, func(ctx context.Context, t *turn) error {
 		if t.Status != Blocked {
@@ -75,8 +75,8 @@ var (
 	errTold     = fmt.Errorf("%w, by another process", errCanceled)
 )
 
-// Cancel ends a run, also one that is under way: then it waits for the attempt to end. One in another process ends
-// within a second, and keeps nothing of what it does meanwhile.
+// Cancel ends a run, also one that is under way: then it waits for the attempt to end. One in another process
+// ends within a second, and keeps nothing of what it does meanwhile.
 func (v View) Cancel(ctx context.Context, id, why string) error {
 	for {
 		_, err := v.with(ctx, id, func(ctx context.Context, t *turn) error {
@@ -101,9 +101,9 @@ func (v View) Cancel(ctx context.Context, id, why string) error {
 	}
 }
 
-// Judge says what a run that has ended was worth in a person's eyes; the last verdict counts. A delivery that was
-// wrong stops its plan. Where one attempt has delivered the run, the figures of its worker are corrected, too; of
-// several nobody can tell which it was.
+// Judge says what a run that has ended was worth in a person's eyes; the last verdict counts. A delivery that
+// was wrong stops its plan. Where one attempt has delivered the run, the figures of its worker are corrected,
+// too; of several nobody can tell which it was.
 func (v View) Judge(ctx context.Context, id string, verdict learn.Verdict, why string) error {
 	_, err := v.with(ctx, id, func(ctx context.Context, t *turn) error {
 		if !t.Status.ended() {
@@ -148,8 +148,8 @@ func (t *turn) corrected(ctx context.Context, verdict learn.Verdict) (*rank.Samp
 	return &d.Sample, nil
 }
 
-// Runs yields the runs of the scope, not of those below it, by their IDs: those that were made are in the order of
-// their times.
+// Runs yields the runs of the scope, not of those below it, by their IDs: those that were made are in
+// the order of their times.
 func (v View) Runs(ctx context.Context) iter.Seq2[*Report, error] {
 	return func(yield func(*Report, error) bool) {
 		t, err := v.agent.tenant(ctx, v.scope)
@@ -178,8 +178,8 @@ func (v View) Report(ctx context.Context, id string) (*Report, error) {
 	return v.agent.report(ctx, t, v.scope, id)
 }
 
-// Wait returns the Report of a run once it has ended, or asks a question. It follows the run through approvals and
-// outages.
+// Wait returns the Report of a run once it has ended, or asks a question. It follows the run
+// through approvals and outages.
 func (v View) Wait(ctx context.Context, id string) (*Report, error) {
 	for {
 		changed := v.agent.change()
@@ -211,8 +211,9 @@ func (v View) Assess(ctx context.Context, session string) (meta.Assessment, erro
 	return t.sessions.Assess(ctx, v.scope, session, meta.Try{}, 0, left...)
 }
 
-// Identity returns what is known about whom the scope is of. Runs of the scope are told the facts that are worth
-// telling for their objective. Where its Profile has AutoInfer, each delivered run with a Situation is an event of it.
+// Identity returns what is known about whom the scope is of. Runs of the scope are told the facts that
+// are worth telling for their objective. Where its Profile has AutoInfer, each delivered run with a
+// Situation is an event of it.
 func (v View) Identity(ctx context.Context) (*identity.Identity, error) {
 	t, err := v.agent.tenant(ctx, v.scope)
 	if err != nil {
@@ -252,8 +253,8 @@ func (v View) Why(ctx context.Context, o Objective) (string, error) {
 	return t.layer.Why(ctx, o.asks())
 }
 
-// Memory returns the memory of the scope, for the work at hand: ask for it again for the next. One that is kept while
-// the tenant is unloaded, after an hour of no use, does not see what is written later.
+// Memory returns the memory of the scope, for the work at hand: ask for it again for the next. One that is
+// kept while the tenant is unloaded, after an hour of no use, does not see what is written later.
 func (v View) Memory(ctx context.Context) (memory.Space, error) {
 	t, err := v.agent.refreshed(ctx, v.scope)
 	if err != nil {
@@ -271,7 +272,8 @@ func (v View) Book(ctx context.Context) (*rank.Book, error) {
 	return t.book.In(v.scope), nil
 }
 
-// with has f work on a run that is there. Where the run has ended, the call that has ended it is about to return.
+// with has f work on a run that is there. Where the run has ended, the call that has
+// ended it is about to return.
 func (v View) with(ctx context.Context, id string, f func(context.Context, *turn) error) (*Report, error) {
 	if err := store.CheckID(id); err != nil {
 		return nil, fmt.Errorf("arc: %w", err)
