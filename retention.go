@@ -8,7 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/memory/identity"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -108,7 +110,7 @@ func (a *Agent) Maintain(ctx context.Context, scope memory.Scope) (deleted int, 
 		if err != nil {
 			return deleted, err
 		}
-		n, err := a.maintain(ctx, t, scope)
+		n, err := View{a, scope}.maintain(ctx, t)
 		if deleted += n; err != nil {
 			return deleted, err
 		}
@@ -116,35 +118,38 @@ func (a *Agent) Maintain(ctx context.Context, scope memory.Scope) (deleted int, 
 	return deleted, nil
 }
 
-func (a *Agent) maintain(ctx context.Context, t *tenant, scope memory.Scope) (deleted int, err error) {
+// maintain is Maintain of one scope.
+func (v View) maintain(ctx context.Context, t *tenant) (deleted int, err error) {
+	a := v.agent
 	before := a.opts.Now().Add(-a.opts.Retention)
-	for r, err := range t.records(ctx, scope) {
+	for r, err := range t.records(ctx, v.scope) {
 		if err != nil {
 			return deleted, err
 		}
 		if !r.Status.ended() || !r.Ended.Before(before) {
 			continue
 		}
-		if err := a.In(scope).Delete(ctx, r.ID); err == nil {
+		if err := v.Delete(ctx, r.ID); err == nil {
 			deleted++
 		} else if !isAny(err, ErrRunning, ErrState, store.ErrConflict) { // somebody tries it again
 			return deleted, err
 		}
 	}
-	if _, err := t.layer.Maintain(ctx, scope, a.opts.Retention); err != nil {
-		return deleted, fmt.Errorf("arc: %w", err)
+	_, err = t.layer.Maintain(ctx, v.scope, a.opts.Retention)
+	if err == nil {
+		_, err = t.bank.In(v.scope).Decay(ctx)
 	}
-	if _, err := t.bank.In(scope).Decay(ctx); err != nil {
-		return deleted, fmt.Errorf("arc: %w", err)
+	var who *identity.Identity
+	if err == nil {
+		who, err = a.identity(t, v.scope)
 	}
-	who, err := a.In(scope).Identity(ctx)
 	if err == nil {
 		_, err = who.Maintain(ctx)
 	}
 	if err != nil {
 		return deleted, fmt.Errorf("arc: %w", err)
 	}
-	return deleted, t.deleteAll(ctx, scope.Prefix(dayKind), dayKey(scope, before))
+	return deleted, t.deleteAll(ctx, v.scope.Prefix(dayKind), dayKey(v.scope, before))
 }
 
 // erasure is a scope that is being erased, as stored.
@@ -212,10 +217,11 @@ func (v View) erase(ctx context.Context, t *tenant) error {
 	fail := func(err error) error { return fmt.Errorf("arc: scope %q is not erased yet: %w", v.scope, err) }
 	bar, due := eraseKey(v.scope), eraseDue(v.scope)
 	err := t.whole.Update(ctx, func(b *store.Batch) error {
-		if err := put(b, due, dueEntry{Scope: v.scope, Process: a.process.name, Kind: dueErase}, store.Any); err != nil {
+		again := dueEntry{Scope: v.scope, Process: a.process.name, Kind: dueErase}
+		if err := codec.Put(b, due, again, store.Any); err != nil {
 			return err
 		}
-		return put(b, bar, erasure{v.scope, a.opts.Now()}, store.Any)
+		return codec.Put(b, bar, erasure{v.scope, a.opts.Now()}, store.Any)
 	})
 	if err != nil {
 		return fail(err)
@@ -242,7 +248,7 @@ func (v View) erase(ctx context.Context, t *tenant) error {
 	err = t.whole.Update(ctx, func(b *store.Batch) error {
 		if _, ok := a.store.(store.Compacter); ok {
 			next := dueEntry{Process: a.process.name, Kind: dueCompact}
-			if err := put(b, dueKey(a.compacts(), "", ""), next, store.Any); err != nil {
+			if err := codec.Put(b, dueKey(a.compacts(), "", ""), next, store.Any); err != nil {
 				return err
 			}
 		}

@@ -171,3 +171,24 @@ func TestDaily(t *testing.T) {
 		})
 	}
 }
+
+// The empty scope, by its name "_", is another one than Options.Scope, where its runs go on by themselves, too.
+func TestTheEmptyScopeBesideOptionsScope(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gated := (&arctest.Worker{}).As("cat", "sign")
+		gated.Mode = act.Gated
+		a, _ := agent(t, store.NewMem(), arc.Host{Workers: []act.Worker{gated}}, &arc.Options{Scope: "acme", Retention: time.Hour})
+		v := a.In("_")
+		o := arc.Objective{ID: "one", Scope: "_", Tasks: []reason.Task{task("sign", "sign")}}
+		r := run(t, a, o)
+		require.Equal(t, arc.Waiting, r.Status)
+		require.NoError(t, v.Decide(t.Context(), act.Ruling{Approval: r.Approvals[0].ID, Allow: true, By: "ann"}))
+		r, err := v.Wait(t.Context(), "one")
+		require.NoError(t, err)
+		require.Equal(t, arc.Delivered, r.Status)
+		time.Sleep(2 * time.Hour)
+		deleted, err := a.Maintain(t.Context(), "_")
+		require.NoError(t, err)
+		require.Equal(t, 1, deleted)
+	})
+}

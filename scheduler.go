@@ -118,7 +118,7 @@ func (a *Agent) resumeDue(slots chan struct{}) (time.Duration, error) {
 
 // goOn goes on with what is due. What fails is tried again in a while; no caller has left such a run.
 func (a *Agent) goOn(key string, due dueEntry) (err error) {
-	v := a.In(due.Scope)
+	v := View{a, due.Scope} // "" is the scope "_", not Options.Scope
 	defer func() {
 		if err == nil {
 			return
