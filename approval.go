@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/store"
 )
@@ -51,7 +52,7 @@ func (v View) Decide(ctx context.Context, r act.Ruling) error {
 		}
 		a, due := v.agent, dueKey(time.Unix(0, 0), v.scope, p.Run+"//"+p.ID)
 		entry := dueEntry{Scope: v.scope, ID: p.Run, Process: a.process.name, Kind: dueRuled}
-		ruled := func(b *store.Batch) error { return put(b, due, entry, store.Any) }
+		ruled := func(b *store.Batch) error { return codec.Put(b, due, entry, store.Any) }
 		j := act.NewJournal(t.whole, t.prefix+logPrefix(v.scope, p.Run), a.opts.Now, ruled, nil)
 		if err := act.Rule(ctx, j, r); err != nil {
 			return fmt.Errorf("arc: %w", err)

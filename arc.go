@@ -53,8 +53,10 @@ type Options struct {
 	// the others. 0: 24 hours.
 	Approvals time.Duration
 	Timeout   time.Duration // of an execution, a gate, and a call of the reasoner; 0: 10 minutes
-	Daily     Budget        // of all runs of a tenant in a day (UTC); what was spent while there was none is not counted
 	Policy    rank.Policy   // which worker is tried first; nil: rank.Book.Learned at the Lessons scope
+
+	// Daily bounds all runs of a tenant in a day (UTC). What was spent while there was no bound is not counted.
+	Daily Budget
 
 	Retention time.Duration // how long [Agent.Maintain] leaves runs that have ended; 0: 90 days
 

@@ -50,12 +50,9 @@ func (t *turn) bounded(ctx context.Context, next phase) (phase, error) {
 func (t *turn) overspent(ctx context.Context) (why string, err error) {
 	why = t.objective.Budget.spent(t.Usage.Add(t.Current.Usage))
 	if daily := t.agent.opts.Daily; why == "" && daily != (Budget{}) {
-		day, _, err := load[reason.Usage](ctx, t.tenant.group.Store(), dayKey(t.Scope, t.now()))
-		if err != nil && !missing(err) {
-			return "", err
-		}
-		if missing(err) {
-			day = nil
+		day, _, err := codec.Load[reason.Usage](ctx, t.tenant.group.Store(), dayKey(t.Scope, t.now()))
+		if err != nil {
+			return "", fmt.Errorf("arc: %w", err)
 		}
 		if why = daily.spent(day.Add(t.spent())); why != "" {
 			why = "the tenant's day: " + why
@@ -77,8 +74,11 @@ func (t *turn) spent() *reason.Usage {
 		return new(max(0, *all-*before))
 	}
 	return &reason.Usage{
-		Calls: max(0, all.Calls-before.Calls), Input: max(0, all.Input-before.Input), Output: max(0, all.Output-before.Output),
-		Cached: max(0, all.Cached-before.Cached), CostUSD: usd(all.CostUSD, before.CostUSD),
+		Calls:       max(0, all.Calls-before.Calls),
+		Input:       max(0, all.Input-before.Input),
+		Output:      max(0, all.Output-before.Output),
+		Cached:      max(0, all.Cached-before.Cached),
+		CostUSD:     usd(all.CostUSD, before.CostUSD),
 		EstimateUSD: usd(all.EstimateUSD, before.EstimateUSD),
 	}
 }
@@ -89,19 +89,9 @@ func (t *turn) stageDay(ctx context.Context, b *store.Batch, spent *reason.Usage
 		return nil
 	}
 	key := dayKey(t.Scope, t.now())
-	e, err := b.Get(ctx, key)
-	day, unchanged := &reason.Usage{}, store.Absent
-	switch {
-	case missing(err):
-	case err != nil:
-		return fmt.Errorf("arc: %s: %w", key, err)
-	default:
-		if err := codec.Unmarshal(e.Value, day); err != nil {
-			return fmt.Errorf("arc: %s: %w", key, err)
-		}
-		if unchanged = store.Any; e.Rev != 0 { // 0: staged by another run of the commit
-			unchanged = store.At(e.Rev)
-		}
+	day, unchanged, err := codec.Load[reason.Usage](ctx, b, key)
+	if err != nil {
+		return fmt.Errorf("arc: %w", err)
 	}
-	return put(b, key, day.Add(spent), unchanged)
+	return codec.Put(b, key, day.Add(spent), unchanged)
 }

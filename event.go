@@ -20,70 +20,62 @@ type Event = act.Event
 
 // Journal yields the events of a run that are kept so far.
 func (v View) Journal(ctx context.Context, id string) iter.Seq2[Event, error] {
-	return func(yield func(Event, error) bool) {
-		t, err := v.agent.tenant(ctx, v.scope)
-		if err == nil {
-			_, err = v.Report(ctx, id)
-		}
-		if err != nil {
-			yield(Event{}, err)
-			return
-		}
-		for events, err := range act.NewJournal(t.group, logPrefix(v.scope, id), nil, nil, nil).Events(ctx, 0) {
-			if !each(events, err, yield) {
-				return
-			}
-		}
-	}
-}
-
-// each yields events, or the error in their place, and returns whether to go on.
-func each(events []Event, err error, yield func(Event, error) bool) bool {
-	if err != nil {
-		yield(Event{}, err)
-		return false
-	}
-	return !slices.ContainsFunc(events, func(e Event) bool { return !yield(e, nil) })
+	return v.events(ctx, id, false)
 }
 
 // Watch yields the events of a run that are kept, from the first on, and follows it until it has ended. With
 // the id "" it yields an empty Event at once, and one whenever any run of the Agent may have gone on, until
 // ctx ends: several changes may be one Event.
 func (v View) Watch(ctx context.Context, id string) iter.Seq2[Event, error] {
+	if id != "" {
+		return v.events(ctx, id, true)
+	}
 	return func(yield func(Event, error) bool) {
-		for err := error(nil); id == ""; {
+		for err := error(nil); ; {
 			changed := v.agent.change()
 			if !yield(Event{}, err) || err != nil {
 				return
 			}
 			err = v.agent.await(ctx, changed)
 		}
-		t, err := v.agent.tenant(ctx, v.scope)
-		if err != nil {
+	}
+}
+
+// events yields the events of a run, those to come as well where it follows the run.
+func (v View) events(ctx context.Context, id string, follow bool) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		if err := v.eachEvent(ctx, id, follow, func(e Event) bool { return yield(e, nil) }); err != nil {
 			yield(Event{}, err)
-			return
 		}
-		j, last := act.NewJournal(t.group, logPrefix(v.scope, id), nil, nil, nil), 0
-		for {
-			changed := v.agent.change()
-			r, err := v.Report(ctx, id)
+	}
+}
+
+func (v View) eachEvent(ctx context.Context, id string, follow bool, yield func(Event) bool) error {
+	t, err := v.agent.tenant(ctx, v.scope)
+	if err != nil {
+		return err
+	}
+	journal, seen := act.NewJournal(t.group, logPrefix(v.scope, id), nil, nil, nil), 0
+	for {
+		changed := v.agent.change() // before it looks, so that nothing comes between
+		r, err := v.Report(ctx, id)
+		if err != nil {
+			return err
+		}
+		for events, err := range journal.Events(ctx, seen) {
 			if err != nil {
-				yield(Event{}, err)
-				return
+				return err
 			}
-			for events, err := range j.Events(ctx, last) {
-				if !each(events, err, yield) {
-					return
-				}
-				last += len(events)
+			if slices.ContainsFunc(events, func(e Event) bool { return !yield(e) }) {
+				return nil
 			}
-			if r.Status.ended() {
-				return
-			}
-			if err := v.agent.await(ctx, changed); err != nil {
-				yield(Event{}, err)
-				return
-			}
+			seen += len(events)
+		}
+		if !follow || r.Status.ended() {
+			return nil
+		}
+		if err := v.agent.await(ctx, changed); err != nil {
+			return err
 		}
 	}
 }

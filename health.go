@@ -65,7 +65,9 @@ func (a *Agent) Health(ctx context.Context, scope memory.Scope) (Health, error) 
 			ended = append(ended, r)
 		}
 	}
-	slices.SortFunc(ended, func(a, b *record) int { return cmp.Or(b.Ended.Compare(a.Ended), strings.Compare(b.ID, a.ID)) })
+	slices.SortFunc(ended, func(a, b *record) int { // the newest first
+		return cmp.Or(b.Ended.Compare(a.Ended), strings.Compare(b.ID, a.ID))
+	})
 	row := 0 // of the newest ones, how many were blocked
 	for i, r := range ended {
 		if r.Status == Blocked {
@@ -87,12 +89,10 @@ func (a *Agent) Health(ctx context.Context, scope memory.Scope) (Health, error) 
 		if fired && r.Fired == 0 {
 			continue // nobody has thought about it
 		}
-		var calls int
-		var usd float64
 		if u := r.Usage; u != nil {
 			arms.Add(fired, true, &u.Calls, cmp.Or(u.CostUSD, u.EstimateUSD), 1)
 		} else if fired { // no model was asked
-			arms.Add(fired, true, &calls, &usd, 1)
+			arms.Add(fired, true, new(0), new(0.0), 1)
 		}
 	}
 	h.saved = arms.Uplift()
@@ -118,8 +118,8 @@ func (h Health) Text() string {
 		return "no data: no run has ended since " + h.since.Format(time.DateOnly) + h.waiting()
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %d of %d runs were delivered since %s", h.State, h.delivered, h.delivered+h.blocked,
-		h.since.Format(time.DateOnly))
+	fmt.Fprintf(&b, "%s: %d of %d runs were delivered since %s",
+		h.State, h.delivered, h.delivered+h.blocked, h.since.Format(time.DateOnly))
 	for _, r := range h.failed {
 		fmt.Fprintf(&b, "\nblocked: %s (%s): %s", line(r.Objective), r.Cause, line(r.Text))
 	}
@@ -128,14 +128,19 @@ func (h Health) Text() string {
 	if h.saved.Calls.N+h.saved.USD.N == 0 {
 		return b.String() + "no data on what they save"
 	}
-	b.WriteString(saved(h.saved.Calls, "model calls", func(v float64) string { return fmt.Sprint(math.Round(10*v)/10, " model calls") }) + ";\n  " +
-		saved(h.saved.USD, "dollars", func(v float64) string {
-			if math.Abs(v) < .1 {
-				return fmt.Sprintf("$%.2g", v)
-			}
-			return fmt.Sprintf("$%.2f", v)
-		}))
+	b.WriteString(saved(h.saved.Calls, "model calls", inCalls))
+	b.WriteString(";\n  ")
+	b.WriteString(saved(h.saved.USD, "dollars", inDollars))
 	return b.String()
+}
+
+func inCalls(v float64) string { return fmt.Sprint(math.Round(10*v)/10, " model calls") }
+
+func inDollars(v float64) string {
+	if math.Abs(v) < .1 {
+		return fmt.Sprintf("$%.2g", v)
+	}
+	return fmt.Sprintf("$%.2f", v)
 }
 
 // waiting says what waits.

@@ -18,18 +18,24 @@ import (
 
 // Objective is what an Agent is to reach.
 type Objective struct {
-	ID         string          // of the run, at most 240 bytes, unique in its scope; the same ID is the same run; "": one is made
-	Text       string          // at most 64 KiB
-	Situation  string          // the kind of case, in the host's words
-	Inputs     json.RawMessage // a JSON object: what varies between cases; at most 64 KiB
-	Data       json.RawMessage // JSON that workers get, and that is no part of the case: a ticket, a log; at most 256 KiB
-	Session    string          // runs of a session are assessed together
-	Scope      memory.Scope    // "": Options.Scope
-	Lessons    memory.Scope    // Scope or one above it: what plans, warnings and figures are shared in; "": Scope
-	Also       []memory.Scope  // scopes of the tenant that are recalled from, too
-	Conditions []string        // what else must hold for the same plan to be right
-	Tasks      []reason.Task   // the plan, where the host has one; the reasoner is asked once it has failed
-	Secrets    []string        // names of secrets that may stand in what is given here, see [Host].Secrets
+	// ID is that of the run, unique in its scope, at most 240 bytes. The same ID is the same run; "": one is
+	// made.
+	ID string
+
+	Text      string          // at most 64 KiB
+	Situation string          // the kind of case, in the host's words
+	Inputs    json.RawMessage // a JSON object: what varies between cases; at most 64 KiB
+
+	// Data is JSON that workers get, and that is no part of the case: a ticket, a log. At most 256 KiB.
+	Data json.RawMessage
+
+	Session    string         // runs of a session are assessed together
+	Scope      memory.Scope   // "": Options.Scope
+	Lessons    memory.Scope   // where plans, warnings and figures are shared: Scope or one above it; "": Scope
+	Also       []memory.Scope // scopes of the tenant that are recalled from, too
+	Conditions []string       // what else must hold for the same plan to be right
+	Tasks      []reason.Task  // the plan, where the host has one; the reasoner is asked once it has failed
+	Secrets    []string       // names of secrets that may stand in what is given here, see [Host].Secrets
 	Budget     Budget
 
 	Fresh       bool // nothing is recalled and nothing fires; the outcome is learned
@@ -64,7 +70,9 @@ const (
 // check returns what is wrong with an objective.
 func (o *Objective) check() error {
 	c := o.asks()
-	if err := cmp.Or(c.Check(), store.CheckID(o.ID), store.Limit("id", len(o.ID), maxRunID), store.Limit("data", len(o.Data), maxData)); err != nil {
+	err := cmp.Or(c.Check(), store.CheckID(o.ID),
+		store.Limit("id", len(o.ID), maxRunID), store.Limit("data", len(o.Data), maxData))
+	if err != nil {
 		return fmt.Errorf("%w: %w", ErrObjective, err)
 	}
 	if o.Text == "" && len(o.Tasks) == 0 {
@@ -85,20 +93,26 @@ func (o *Objective) check() error {
 
 // clean takes secrets out of all that stands in the objective.
 func (o *Objective) clean(s *redact.Sanitizer) {
-	o.Text, o.Situation, o.Inputs, o.Data = s.Prose(o.Text), s.Prose(o.Situation), data(s, o.Inputs), data(s, o.Data)
-	conditions := make([]string, len(o.Conditions))
-	for i, c := range o.Conditions {
-		conditions[i] = s.Prose(c)
+	o.Text, o.Situation = s.Prose(o.Text), s.Prose(o.Situation)
+	o.Inputs, o.Data = data(s, o.Inputs), data(s, o.Data)
+	o.Conditions, o.Tasks = prose(s, o.Conditions), cleanTasks(s, o.Tasks)
+}
+
+// prose returns texts without secrets.
+func prose(s *redact.Sanitizer, texts []string) []string {
+	clean := make([]string, len(texts))
+	for i, text := range texts {
+		clean[i] = s.Prose(text)
 	}
-	o.Conditions, o.Tasks = conditions, cleanTasks(s, o.Tasks)
+	return clean
 }
 
 // cleanTasks returns tasks without secrets.
 func cleanTasks(s *redact.Sanitizer, tasks []reason.Task) []reason.Task {
 	clean := make([]reason.Task, len(tasks))
 	for i, t := range tasks {
-		t.Objective, t.Delta, t.Verify, t.Inputs = s.Prose(t.Objective), s.Prose(t.Delta), s.Prose(t.Verify), data(s, t.Inputs)
-		t.Skill, t.Worker = s.Prose(t.Skill), s.Prose(t.Worker)
+		t.Objective, t.Delta, t.Verify = s.Prose(t.Objective), s.Prose(t.Delta), s.Prose(t.Verify)
+		t.Skill, t.Worker, t.Inputs = s.Prose(t.Skill), s.Prose(t.Worker), data(s, t.Inputs)
 		clean[i] = t
 	}
 	return clean
@@ -106,15 +120,14 @@ func cleanTasks(s *redact.Sanitizer, tasks []reason.Task) []reason.Task {
 
 // cleanDecision returns a decision without secrets.
 func cleanDecision(s *redact.Sanitizer, d reason.Decision) reason.Decision {
-	d.Approach, d.Reasoning, d.Impasse, d.Subgoal = s.Prose(d.Approach), s.Prose(d.Reasoning), s.Prose(d.Impasse), s.Prose(d.Subgoal)
-	d.Inputs, d.Tasks = data(s, d.Inputs), cleanTasks(s, d.Tasks)
-	d.Questions, d.Alternatives, d.Preferences = slices.Clone(d.Questions), slices.Clone(d.Alternatives), slices.Clone(d.Preferences)
-	for i, q := range d.Questions {
-		d.Questions[i] = s.Prose(q)
-	}
+	d.Approach, d.Reasoning = s.Prose(d.Approach), s.Prose(d.Reasoning)
+	d.Impasse, d.Subgoal = s.Prose(d.Impasse), s.Prose(d.Subgoal)
+	d.Inputs, d.Tasks, d.Questions = data(s, d.Inputs), cleanTasks(s, d.Tasks), prose(s, d.Questions)
+	d.Alternatives = slices.Clone(d.Alternatives)
 	for i, a := range d.Alternatives {
 		d.Alternatives[i] = cleanDecision(s, a)
 	}
+	d.Preferences = slices.Clone(d.Preferences)
 	for i, p := range d.Preferences {
 		d.Preferences[i].Approach, d.Preferences[i].Than = s.Prose(p.Approach), s.Prose(p.Than)
 	}

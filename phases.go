@@ -41,9 +41,16 @@ const (
 // phases is the table of the loop: each reads and changes the turn, and returns what comes next.
 // An error drops the step.
 var phases = map[phase]func(*turn, context.Context) (phase, error){
-	assessPhase: (*turn).assess, recallPhase: (*turn).recall, reasonPhase: (*turn).reason, assignPhase: (*turn).assign,
-	actPhase: (*turn).act, verifyPhase: (*turn).verify, learnPhase: (*turn).learn,
-	endPhase: (*turn).end, askPhase: (*turn).ask, waitPhase: (*turn).wait,
+	assessPhase: (*turn).assess,
+	recallPhase: (*turn).recall,
+	reasonPhase: (*turn).reason,
+	assignPhase: (*turn).assign,
+	actPhase:    (*turn).act,
+	verifyPhase: (*turn).verify,
+	learnPhase:  (*turn).learn,
+	endPhase:    (*turn).end,
+	askPhase:    (*turn).ask,
+	waitPhase:   (*turn).wait,
 }
 
 // drive takes step after step until the run ends, or needs a person.
@@ -154,13 +161,14 @@ func (t *turn) stuck(ctx context.Context) (phase, error) {
 	t.event("stuck", a.Approach, why)
 	switch {
 	case t.agent.opts.OnStuck == askStuck:
-		t.Questions, t.Back = []string{"The session does not get on: " + why + ". What should be done?"}, assignPhase
+		t.Questions = []string{"The session does not get on: " + why + ". What should be done?"}
+		t.Back = assignPhase
 		if t.agent.host.Reasoner != nil {
 			t.Back = reasonPhase
 		}
 		return askPhase, nil
 	case t.agent.opts.OnStuck == replanStuck && t.agent.host.Reasoner != nil && a.Replans < t.agent.opts.Replans:
-		return t.another(ctx)
+		return t.another(), nil
 	}
 	return "", nil
 }
@@ -254,7 +262,8 @@ func (t *turn) fires(plan *reason.Plan) (tasks []reason.Task) {
 // itself makes the aim the one task. A worker that makes calls gets the plan that fires.
 func (t *turn) itself() {
 	a := t.aim()
-	suggested := !a.Suggested && t.advice != nil && t.advice.Fires != nil && t.fires(t.advice.Fires) == nil && len(a.Failed) == 0
+	fires := t.advice != nil && t.advice.Fires != nil && t.fires(t.advice.Fires) == nil // but not as tasks
+	suggested := fires && !a.Suggested && len(a.Failed) == 0
 	a.begin([]reason.Task{{Objective: a.Text, Inputs: t.objective.Inputs}}, "")
 	if a.Suggested = suggested; suggested {
 		t.Fired++
@@ -270,7 +279,7 @@ func (t *turn) reason(ctx context.Context) (phase, error) {
 		return "", err
 	}
 	brief := t.brief(ctx, advice)
-	d, err := hostCall(ctx, t.agent, func(ctx context.Context) (*reason.Decision, error) {
+	d, err := call.Do(ctx, t.agent.opts.Timeout, func(ctx context.Context) (*reason.Decision, error) {
 		return t.agent.host.Reasoner.Decide(ctx, brief)
 	})
 	if ctx.Err() != nil {
@@ -393,13 +402,13 @@ func (t *turn) assign(ctx context.Context) (phase, error) {
 		return denied || n > 1
 	})
 	if len(left) == 0 || len(a.Tries) >= t.agent.opts.Attempts {
-		return t.another(ctx)
+		return t.another(), nil
 	}
-	worker := left[0]
-	if last := len(a.Tries) - 1; last < 0 || !slices.ContainsFunc(left, func(w *act.Worker) bool {
-		worker = w
-		return w.Name == a.Tries[last].Worker
-	}) {
+	var worker *act.Worker
+	if n := len(a.Tries); n > 0 {
+		worker = named(left, a.Tries[n-1].Worker)
+	}
+	if worker == nil {
 		var err error
 		if worker, err = t.choose(ctx, task, left); err != nil {
 			return "", err
@@ -428,7 +437,7 @@ func (t *turn) choose(ctx context.Context, task reason.Task, left []*act.Worker)
 	if policy == nil {
 		policy = t.tenant.book.In(t.objective.Lessons).Learned()
 	}
-	ranked, err := hostCall(ctx, t.agent, func(ctx context.Context) ([]rank.Scored, error) {
+	ranked, err := call.Do(ctx, t.agent.opts.Timeout, func(ctx context.Context) ([]rank.Scored, error) {
 		return policy.Score(ctx, t.rankTask(task, failed), candidates)
 	})
 	if err != nil && ctx.Err() != nil {
@@ -438,12 +447,17 @@ func (t *turn) choose(ctx context.Context, task reason.Task, left []*act.Worker)
 		t.agent.opts.Logger.Warn("arc: the policy has no order", "run", t.ID, "error", err)
 		return left[0], nil
 	}
-	for _, w := range left {
-		if w.Name == ranked[0].Name {
-			return w, nil
+	return cmp.Or(named(left, ranked[0].Name), left[0]), nil
+}
+
+// named returns the worker of a name, nil if there is none.
+func named(workers []*act.Worker, name string) *act.Worker {
+	for _, w := range workers {
+		if w.Name == name {
+			return w
 		}
 	}
-	return left[0], nil
+	return nil
 }
 
 func (t *turn) rankTask(task reason.Task, failed []string) rank.Task {
@@ -451,7 +465,7 @@ func (t *turn) rankTask(task reason.Task, failed []string) rank.Task {
 }
 
 // another begins another plan, or blocks the run where there is none.
-func (t *turn) another(context.Context) (phase, error) {
+func (t *turn) another() phase {
 	a := t.aim()
 	last := reason.Failure{Complaint: "no worker could try"}
 	if len(a.Failed) > 0 {
@@ -463,7 +477,7 @@ func (t *turn) another(context.Context) (phase, error) {
 		if denied {
 			cause = Refused
 		}
-		return t.block(cause, last.Complaint), nil
+		return t.block(cause, last.Complaint)
 	}
 	a.Replans++
 	rest := reason.Decision{Alternatives: a.Alternatives, Preferences: a.Preferences}
@@ -473,11 +487,11 @@ func (t *turn) another(context.Context) (phase, error) {
 			a.begin(next.Tasks, next.Approach)
 			a.Alternatives, a.Preferences, a.Applied, a.Thought = next.Alternatives, next.Preferences, applied, true
 			t.event("decided", a.Approach, tellPlan(a.Plan))
-			return assignPhase, nil
+			return assignPhase
 		}
 	}
 	a.begin(nil, "")
-	return reasonPhase, nil
+	return reasonPhase
 }
 
 // act makes the attempt, or goes on with it.
@@ -489,16 +503,18 @@ func (t *turn) act(ctx context.Context) (phase, error) {
 	}
 	task := a.Plan[a.Next]
 	runner := t.agent.runner.Load()
-	workers := runner.Able(task)
-	i := slices.IndexFunc(workers, func(w *act.Worker) bool { return w.Name == t.Current.Worker })
-	if i < 0 { // it was there when the attempt began
+	worker := named(runner.Able(task), t.Current.Worker)
+	if worker == nil { // it was there when the attempt began
 		a.Tries = append(a.Tries, try{Worker: t.Current.Worker, Complaint: "the worker is gone", Denied: true})
 		return assignPhase, nil
 	}
 	c := &act.Call{
-		Case: t.known(advice, a.complaint()), Task: task, Worker: workers[i], Attempt: t.Current.Number,
-		Fired: (a.Fired || a.Suggested) && !t.agent.opts.Learn.FireIrreversible,
-		Agent: t.agentText(task.Skill),
+		Case:    t.known(advice, a.complaint()),
+		Task:    task,
+		Worker:  worker,
+		Attempt: t.Current.Number,
+		Fired:   (a.Fired || a.Suggested) && !t.agent.opts.Learn.FireIrreversible,
+		Agent:   t.agentText(task.Skill),
 	}
 	if !a.Suggested {
 		c.Fires = nil // its calls are tasks, or one that was tried
@@ -567,7 +583,7 @@ func (t *turn) asked(ctx context.Context, advice *learn.Advice, questions []stri
 		Usage *reason.Usage
 	}
 	brief := t.brief(ctx, advice)
-	got, err := hostCall(ctx, t.agent, func(ctx context.Context) (answer, error) {
+	got, err := call.Do(ctx, t.agent.opts.Timeout, func(ctx context.Context) (answer, error) {
 		text, usage, err := answerer.Answer(ctx, brief, questions)
 		return answer{text, usage}, err
 	})
@@ -820,7 +836,8 @@ func (t *turn) asks() reason.Case {
 // known is what the reasoner and the workers are told of the run.
 func (t *turn) known(advice *learn.Advice, complaint string) reason.Case {
 	c := t.asks()
-	c.Data, c.Known, c.Lineage, c.Answers, c.Complaint = t.objective.Data, advice.Known, t.lineage, t.Answers, complaint
+	c.Data, c.Known = t.objective.Data, advice.Known
+	c.Lineage, c.Answers, c.Complaint = t.lineage, t.Answers, complaint
 	return c
 }
 
@@ -831,11 +848,11 @@ func (t *turn) brief(ctx context.Context, advice *learn.Advice) *reason.Brief {
 		Case: t.known(advice, a.Complaint), Manuals: t.agent.host.Skills, Failed: a.Failed,
 	}
 	for _, w := range t.agent.runner.Load().Workers() {
-		card := reason.Card{Tool: reason.Tool{Name: w.Name, Description: w.Description, Input: w.Input}, Skills: w.Skills}
+		tool := reason.Tool{Name: w.Name, Description: w.Description, Input: w.Input}
 		for _, e := range w.Effects {
-			card.Description += fmt.Sprintf("; effect: %s %s %s", e.Op, e.Path, e.Value)
+			tool.Description += fmt.Sprintf("; effect: %s %s %s", e.Op, e.Path, e.Value)
 		}
-		b.Workers = append(b.Workers, card)
+		b.Workers = append(b.Workers, reason.Card{Tool: tool, Skills: w.Skills})
 	}
 	if t.Session != "" {
 		s, err := t.assessment(ctx)
@@ -844,7 +861,7 @@ func (t *turn) brief(ctx context.Context, advice *learn.Advice) *reason.Brief {
 		}
 	}
 	for _, source := range t.agent.host.Sources {
-		passages, err := hostCall(ctx, t.agent, func(ctx context.Context) ([]string, error) {
+		passages, err := call.Do(ctx, t.agent.opts.Timeout, func(ctx context.Context) ([]string, error) {
 			return source(ctx, a.Text, passageTokens)
 		})
 		if err != nil {
@@ -896,9 +913,4 @@ func tellPlan(tasks []reason.Task) string {
 		words = append(words, cmp.Or(task.Objective, task.Skill))
 	}
 	return strings.Join(words, "; ")
-}
-
-// hostCall calls code of the host, for as long as Options.Timeout.
-func hostCall[T any](ctx context.Context, a *Agent, f func(context.Context) (T, error)) (T, error) {
-	return call.Do(ctx, a.opts.Timeout, f)
 }

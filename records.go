@@ -126,12 +126,6 @@ func (t *tenant) records(ctx context.Context, scope memory.Scope) iter.Seq2[*rec
 	}
 }
 
-// put stages a value.
-func put(b *store.Batch, key string, v any, c store.Condition) error {
-	raw, err := codec.Marshal(v)
-	return putRaw(b, key, raw, err, c)
-}
-
 // putRaw stages what a value was encoded to, unless err says that it could not be.
 func putRaw(b *store.Batch, key string, raw []byte, err error, c store.Condition) error {
 	if err == nil {

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/arc-learn/arc/act"
-	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/reason"
 )
 
@@ -61,15 +60,6 @@ const (
 	Spent       Cause = "spent"       // the budget is used up
 	Interrupted Cause = "interrupted" // an attempt of a run with Once was interrupted
 )
-
-// report reads the Report of a run from the store.
-func (a *Agent) report(ctx context.Context, t *tenant, scope memory.Scope, id string) (*Report, error) {
-	r, _, err := load[record](ctx, t.group.Store(), recordKey(scope, id))
-	if err != nil {
-		return nil, err
-	}
-	return t.report(ctx, r, nil)
-}
 
 // report makes the Report of a record. What it delivered is read if d, which a turn has at hand, is nil.
 func (t *tenant) report(ctx context.Context, r *record, d *delivered) (out *Report, err error) {

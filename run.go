@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/internal/call"
+	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
@@ -195,7 +197,9 @@ func (a *Agent) sanitizer(ctx context.Context, names []string) (*redact.Sanitize
 		if a.host.Secrets == nil {
 			return nil, fmt.Errorf("%w: the host has no secret %q", ErrObjective, name)
 		}
-		value, err := hostCall(ctx, a, func(ctx context.Context) (string, error) { return a.host.Secrets(ctx, name) })
+		value, err := call.Do(ctx, a.opts.Timeout, func(ctx context.Context) (string, error) {
+			return a.host.Secrets(ctx, name)
+		})
 		if err != nil {
 			return nil, fmt.Errorf("arc: secret %s: %w", name, err)
 		}
@@ -233,8 +237,9 @@ func (a *Agent) with(
 	if cause := context.Cause(ctx); err != nil && cause != nil && errors.Is(err, context.Canceled) {
 		err = cause
 	}
-	// What its caller has left the scheduler would try again at once.
-	left := err != nil && t != nil && t.rev > 0 && !isAny(err, ErrState, ErrTaken, ErrRunning, errTold, store.ErrConflict)
+	// What its caller has left the scheduler would try again at once. These errors leave nothing.
+	others := isAny(err, ErrState, ErrTaken, ErrRunning, errTold, store.ErrConflict)
+	left := err != nil && t != nil && t.rev > 0 && !others
 	if left && a.process.changer != nil {
 		a.leave(at, t)
 	}
@@ -244,7 +249,7 @@ func (a *Agent) with(
 	}
 	ctx = context.WithoutCancel(ctx)
 	if err != nil {
-		report, _ := a.report(ctx, at, scope, id) // of what is stored
+		report, _ := View{a, scope}.Report(ctx, id) // of what is stored
 		return report, err
 	}
 	return at.report(ctx, t.record, t.said) // which is stored as it is: each step ends with its commit
@@ -252,7 +257,9 @@ func (a *Agent) with(
 
 // begin has a piece of work under way, unless one of its key is. end is called when it has ended; left says
 // that the scheduler leaves it alone. Then a.runs is done.
-func (a *Agent) begin(ctx context.Context, key string) (_ context.Context, own *live, end func(left bool), err error) {
+func (a *Agent) begin(
+	ctx context.Context, key string,
+) (_ context.Context, own *live, end func(left bool), err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch {
@@ -331,7 +338,7 @@ func (a *Agent) leave(at *tenant, t *turn) {
 			return err
 		}
 		r.Left = true
-		return put(b, key, r, store.At(rev))
+		return codec.Put(b, key, *r, store.At(rev))
 	})
 	if err != nil {
 		a.opts.Logger.Warn("arc: a run was left", "run", t.ID, "error", err)

@@ -29,7 +29,7 @@ type record struct {
 	Session string       `cbor:",omitzero"`
 	Text    string       `cbor:",omitzero"` // the beginning of the objective, for lists
 	Digest  []byte       `cbor:",omitzero"`
-	Process string       `cbor:",omitzero"` // that has last committed it; while it is under way, nobody else works on it
+	Process string       `cbor:",omitzero"` // that has last committed it, and alone works on it
 	Left    bool         `cbor:",omitzero"` // who ran it has left: it goes on by Resume
 	Status  Status       `cbor:",omitzero"`
 	Phase   phase        `cbor:",omitzero"` // the next step
@@ -50,7 +50,7 @@ type record struct {
 	Answers                        []reason.Answer `cbor:",omitzero"`
 	Deliveries                     []int           `cbor:",omitzero"` // numbers of the attempts that delivered
 	Advices                        int             `cbor:",omitzero"` // made so far
-	Advice                         string          `cbor:",omitzero"` // the ID of the objective's last one, for Judge
+	Advice                         string          `cbor:",omitzero"` // ID of the objective's last one, for Judge
 }
 
 // aim is the objective, or a subgoal of the one before it.
@@ -61,7 +61,7 @@ type aim struct {
 	Plan         []reason.Task       `cbor:",omitzero"`
 	Next         int                 `cbor:",omitzero"` // of Plan
 	Fired        bool                `cbor:",omitzero"` // the plan is the advice's
-	Suggested    bool                `cbor:",omitzero"` // the worker gets the advice's plan: it makes calls itself
+	Suggested    bool                `cbor:",omitzero"` // the worker gets the advice's plan, and makes its calls
 	Given        bool                `cbor:",omitzero"` // the plan is the objective's
 	Stuck        bool                `cbor:",omitzero"` // it was told that the session does not get on
 	Approach     string              `cbor:",omitzero"`
@@ -71,7 +71,7 @@ type aim struct {
 
 	Tries     []try            `cbor:",omitzero"` // at the next task, by this plan
 	Failed    []reason.Failure `cbor:",omitzero"`
-	Void      []string         `cbor:",omitzero"` // complaints of Failed that say nothing of the work: a wrong key
+	Void      []string         `cbor:",omitzero"` // complaints of Failed that say nothing of the work
 	Replans   int              `cbor:",omitzero"`
 	Refused   int              `cbor:",omitzero"` // decisions in a row that could not be used
 	Complaint string           `cbor:",omitzero"` // why
@@ -130,7 +130,9 @@ func (r *record) goals() (above []string) {
 
 // lessons are the failures that say something about the work.
 func (a *aim) lessons() []reason.Failure {
-	return slices.DeleteFunc(slices.Clone(a.Failed), func(f reason.Failure) bool { return slices.Contains(a.Void, f.Complaint) })
+	return slices.DeleteFunc(slices.Clone(a.Failed), func(f reason.Failure) bool {
+		return slices.Contains(a.Void, f.Complaint)
+	})
 }
 
 // begin puts a plan in the place of the former one.

@@ -231,7 +231,9 @@ func closeAll(gone []*opening) error {
 }
 
 func (a *Agent) openTenant(ctx context.Context, scope memory.Scope) (*tenant, error) {
-	fail := func(err error) (*tenant, error) { return nil, fmt.Errorf("arc: tenant %s: %w", scope.Tenant(), err) }
+	fail := func(err error) (*tenant, error) {
+		return nil, fmt.Errorf("arc: tenant %s: %w", scope.Tenant(), err)
+	}
 	t := &tenant{name: scope.Tenant(), prefix: scope.TenantPrefix(), whole: store.NewGroup(a.store)}
 	t.group = t.whole.Sub(t.prefix)
 	if err := t.group.Refresh(ctx); err != nil { // marks where changes begin

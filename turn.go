@@ -57,7 +57,9 @@ func (t *turn) observe(ctx context.Context) {
 		p, err = who.Profile(ctx)
 	}
 	if err == nil && p.AutoInfer {
-		_, err = who.Observe(ctx, identity.Event{Kind: "run", Topic: t.objective.Situation, Text: t.Text, At: t.Ended})
+		_, err = who.Observe(ctx, identity.Event{
+			Kind: "run", Topic: t.objective.Situation, Text: t.Text, At: t.Ended,
+		})
 	}
 	if err != nil {
 		t.agent.opts.Logger.Warn("arc: a run as an event of its identity", "run", t.ID, "error", err)
@@ -188,7 +190,7 @@ func (t *turn) stageDue(b *store.Batch, due string) error {
 	if due == "" {
 		return nil
 	}
-	return put(b, due, dueEntry{Scope: t.Scope, ID: t.ID, Process: t.Process}, store.Any)
+	return codec.Put(b, due, dueEntry{Scope: t.Scope, ID: t.ID, Process: t.Process}, store.Any)
 }
 
 // whenDue is when the scheduler looks at the run: at once, if it is found running by a process that did not

@@ -135,7 +135,8 @@ func (t *turn) corrected(ctx context.Context, verdict learn.Verdict) (*rank.Samp
 	if t.Status != Delivered || len(t.Deliveries) != 1 {
 		return nil, nil
 	}
-	d, _, err := load[delivered](ctx, t.tenant.group.Store(), partKey(t.Scope, t.ID, deliveryName(t.Deliveries[0])))
+	key := partKey(t.Scope, t.ID, deliveryName(t.Deliveries[0]))
+	d, _, err := load[delivered](ctx, t.tenant.group.Store(), key)
 	if err != nil {
 		return nil, err
 	}
@@ -175,7 +176,11 @@ func (v View) Report(ctx context.Context, id string) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	return v.agent.report(ctx, t, v.scope, id)
+	r, _, err := load[record](ctx, t.group.Store(), recordKey(v.scope, id))
+	if err != nil {
+		return nil, err
+	}
+	return t.report(ctx, r, nil)
 }
 
 // Wait returns the Report of a run once it has ended, or asks a question. It follows the run
