@@ -770,7 +770,52 @@ func TestBudget(t *testing.T) {
 	require.Equal(t, arc.Delivered, got.Status)
 }
 
-// Think keeps nothing, and does nothing.
+// What a Judge takes of its model counts as any call does: where it is away, refuses and passes.
+func TestJudgeIsPaidFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := 0
+		judge := act.Judge(reason.ModelFunc(func(context.Context, *reason.Request) (*reason.Response, error) {
+			usage := &reason.Usage{Input: 100}
+			if n++; n == 1 {
+				return nil, &reason.Error{Class: reason.Unavailable, Err: errors.New("cut off"), Usage: usage}
+			}
+			return &reason.Response{Text: fmt.Sprintf(`{"pass":%v,"complaint":"too long"}`, n > 2), Usage: usage}, nil
+		}), "")
+		w := (&arctest.Worker{}).As("ann")
+		w.Gates = []act.Gate{judge}
+		a, _ := agent(t, nil, arc.Host{Workers: []act.Worker{w}}, &arc.Options{Daily: arc.Budget{Tokens: 400}})
+		got := run(t, a, arc.Objective{Text: "write", Budget: arc.Budget{Tokens: 200}})
+		require.Equal(t, arc.Spent, got.Cause, got.Text)
+		require.Equal(t, 200, got.Usage.Input)
+		for range 2 {
+			got = run(t, a, arc.Objective{Text: "write"})
+			require.Equal(t, arc.Delivered, got.Status, got.Text)
+			require.Equal(t, 100, got.Usage.Input)
+		}
+		require.Equal(t, arc.Spent, run(t, a, arc.Objective{Text: "write"}).Cause)
+	})
+}
+
+// An Approver that fails is told of, and a person can rule in its place.
+func TestApproverFails(t *testing.T) {
+	w := (&arctest.Worker{}).As("ann")
+	w.Mode = act.Gated
+	a, story := agent(t, nil, arc.Host{Workers: []act.Worker{w}, Approver: func(context.Context, act.Approval) (act.Ruling, error) {
+		panic("the chat is down")
+	}}, nil)
+	r := run(t, a, arc.Objective{ID: "7", Text: "write"})
+	require.Equal(t, arc.Waiting, r.Status)
+	require.Contains(t, r.Text, "the approver failed: panic: the chat is down")
+	require.Contains(t, *story, "approver failed ann: panic: the chat is down")
+	h, err := a.Health(t.Context(), "")
+	require.NoError(t, err)
+	require.Contains(t, h.Text(), "the chat is down")
+	require.NoError(t, a.In("").Decide(t.Context(), act.Ruling{Approval: r.Approvals[0].ID, By: "anna", Allow: true}))
+	r, err = a.In("").Wait(t.Context(), "7")
+	require.NoError(t, err)
+	require.Equal(t, arc.Delivered, r.Status)
+}
+
 // What the tries of an attempt take counts, though each ends in an outage.
 func TestBudgetInAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -784,6 +829,7 @@ func TestBudgetInAnOutage(t *testing.T) {
 	})
 }
 
+// Think keeps nothing, and does nothing.
 func TestThink(t *testing.T) {
 	st, w := store.NewMem(), &arctest.Worker{}
 	a, story := agent(t, st, arc.Host{Reasoner: &arctest.Reasoner{Decision: fixed}, Workers: []act.Worker{

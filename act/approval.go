@@ -35,9 +35,9 @@ type Ruling struct {
 }
 
 // Approver asks a person, or a policy that stands for one. An error, or an answer that is neither a clear yes nor a
-// clear no, or names another Approval, leaves this one open: the attempt is pending, and asks again when it goes on.
-// ctx ends with the time for an answer, and with the attempt's. In mode Compound a second person is asked by a second
-// call.
+// clear no, or names another Approval, leaves this one open: the attempt is pending, and asks again when
+// it goes on. An error is an Event and in the Why of the Approval, on which others may rule. ctx ends with
+// the time for an answer, or the attempt's. In Compound a second person is asked by a second call.
 type Approver func(ctx context.Context, a Approval) (Ruling, error)
 
 // PendingError says that an attempt cannot go on before people have ruled or answered. An executor that gets one
@@ -137,17 +137,21 @@ func (s *scene) ask(ctx context.Context, a Approval) error {
 		if left == 0 || s.host.approver == nil || ctx.Err() != nil {
 			return &PendingError{Approvals: []Approval{a}}
 		}
-		if err := s.consult(ctx, a); err != nil {
+		if err := s.consult(ctx, a, &why); err != nil {
 			return err
 		}
 	}
 }
 
-// consult asks the host's Approver within the time that there is, and commits what it says.
-func (s *scene) consult(ctx context.Context, a Approval) error {
+// consult asks the host's Approver within the time that there is, and commits its answer. why gets its error.
+func (s *scene) consult(ctx context.Context, a Approval, why *[]string) error {
 	r, err := call.Do(ctx, max(1, a.Deadline.Sub(s.journal.now())), func(ctx context.Context) (Ruling, error) {
 		return s.host.approver(ctx, a)
 	})
+	if err != nil && ctx.Err() == nil {
+		*why = append(*why, fence.Clip("the approver failed: "+s.cleanText(err.Error()), maxShown))
+		s.note(Event{Kind: "approver failed", Name: a.Name, Text: err.Error()})
+	}
 	if err != nil || !isClear(r) || r.Approval != "" && r.Approval != a.ID || !s.journal.now().Before(a.Deadline) {
 		return nil // it stays open; an answer to another question, or after the deadline, is none to this one
 	}

@@ -14,14 +14,4 @@
 // Host code runs in place, with the deadline in its context. A panic, a typed nil and a malformed or huge value of
 // it are errors of the attempt. Code that ignores its context holds its own attempt, and nothing else. A Runner may
 // be used concurrently; the parts that hosts bring are then called concurrently, too.
-//
-// # Where things are
-//
-//	worker.go    Worker, Executor, Call, Around; Mode and Blast
-//	runner.go    who can take a task; an attempt: the executor is called, the gates judge, the outcome follows
-//	gate.go      Gate, Verdict, NoGate, Judge; where the gates are asked
-//	action.go    Do and Step: an action, its deadline, that it is done once, and whether a person has to be asked
-//	approval.go  Approval and Ruling: a person is asked, and rules
-//	journal.go   steps and events, in the store
-//	scene.go     what the context of an attempt carries: secrets, and what cleans of them
 package act

@@ -17,10 +17,12 @@ type Verdict struct {
 	Pass      bool   // the task was done
 	Complaint string // what is wrong, required where it does not pass; over 8 KiB is cut
 	Gate      string // filled in by the Runner
+	usage     *reason.Usage
 }
 
 // Gate decides whether a task was done, by what it can observe. An error, a panic or silence (no complaint) is no
-// pass. A gate that has a String method is named by it, any other by its type.
+// pass. A gate that has a String method is named by it, any other by its type. What a [Judge] takes of its
+// model, and the Usage of a *[reason.Error], count with the attempt's; what else a gate takes does not.
 type Gate interface {
 	Verify(ctx context.Context, c *Call, r *Result) (Verdict, error)
 }
@@ -43,10 +45,10 @@ func (noGate) Verify(context.Context, *Call, *Result) (Verdict, error) {
 	return Verdict{Pass: true}, nil
 }
 
-// verdict asks the gates in turn, until one does not pass. The error is that of a gate that could not judge.
-func verdict(ctx context.Context, s *scene, c *Call, result Result) (v Verdict, err error) {
+// verdict asks the gates until one does not pass, or cannot judge: its error. It adds up what they took.
+func verdict(ctx context.Context, s *scene, c *Call, r Result) (v Verdict, took *reason.Usage, err error) {
 	for i, g := range c.Worker.Gates {
-		name, seen, at := fmt.Sprintf("%T", g), result, *s
+		name, seen, at := fmt.Sprintf("%T", g), r, *s
 		at.path = fmt.Sprintf("gate %d/", i+1)
 		v, err = call.Do(context.WithValue(ctx, sceneKey{}, &at), c.Worker.Timeout, func(ctx context.Context) (Verdict, error) {
 			if named, ok := g.(fmt.Stringer); ok {
@@ -54,6 +56,7 @@ func verdict(ctx context.Context, s *scene, c *Call, result Result) (v Verdict, 
 			}
 			return g.Verify(ctx, c, &seen)
 		})
+		took = took.Add(v.usage)
 		if v.Gate = strings.TrimPrefix(name, "*"); err != nil {
 			v.Pass, v.Complaint = false, "it could not be checked: "+err.Error()
 		}
@@ -62,7 +65,7 @@ func verdict(ctx context.Context, s *scene, c *Call, result Result) (v Verdict, 
 			break
 		}
 	}
-	return v, err
+	return v, took, err
 }
 
 // Judge returns a gate that asks m whether the result is what the task asks for. criteria is what a good result has,
@@ -93,8 +96,9 @@ func (j *judge) Verify(ctx context.Context, c *Call, r *Result) (Verdict, error)
 	prompt := "What a good result has: " + cmp.Or(j.criteria, "it does what the task says") + "\n" +
 		fence.Block("task", mark, "", task) + fence.Block("inputs", mark, "", inputs) +
 		fence.Block("answer", mark, "", answer) + fence.Block("output", mark, "", output)
-	v, _, err := reason.Ask[Verdict](ctx, j.model, &reason.Request{
+	v, took, err := reason.Ask[Verdict](ctx, j.model, &reason.Request{
 		System: judging, Messages: []reason.Message{{Role: reason.UserRole, Text: prompt}}, Schema: verdictSchema,
 	}, nil)
+	v.usage = took
 	return v, err
 }

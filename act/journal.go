@@ -17,8 +17,8 @@ import (
 )
 
 // Event is something that happened in a run. Kinds of this package are "notify", "approval asked", "ruled",
-// "output" (a line of a program) and "tool" (not called again); act/tools has "text", "answer" (with its usage as Data),
-// "calling" and "tool". Of a Text or Data of over 128 KiB the beginning is kept, of Data as a JSON string.
+// "approver failed", "output" (a program's line) and "tool" (not called again); act/tools has "text",
+// "answer" (Data: its usage), "calling" and "tool". Text and Data are cut at 128 KiB, Data to a JSON string.
 type Event struct {
 	At   time.Time       // zero: now
 	Kind string          `cbor:",omitzero"` // a word or two, as above; a host's own may be others

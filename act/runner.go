@@ -101,7 +101,7 @@ type Result struct {
 	Text       string          // the answer in words, at most 64 KiB
 	Reflection *iar.Reflection // nil: none was made; an invalid one fails the attempt
 	Utilized   []memory.ID     // which of the Memories helped; none: none did; nil: not known
-	Usage      *reason.Usage   // of the whole attempt, also of what it took before a crash
+	Usage      *reason.Usage   // of the whole attempt, also before a crash; an Attempt's has the Judges'
 	Deltas     []reason.Delta  // changes of the world that were made
 	Plan       *reason.Plan    // the calls that were made, of an executor that makes calls
 }
@@ -170,16 +170,21 @@ func (r *Runner) attempt(ctx context.Context, s *scene, c *Call) Attempt {
 		a.Usage = cmp.Or(result.Usage, a.Usage)
 		return a
 	}
-	a := Attempt{Outcome: rank.Delivered, Result: result}
-	if a.Verdict, err = verdict(ctx, s, c, result); a.Pass {
-		return a
-	}
-	a.Outcome = rank.Failed
-	if away, ok := errors.AsType[*reason.Error](err); ok && outcomes[away.Class] == rank.Away {
-		a.Outcome, a.Err = rank.Away, away // the result is kept, and is judged when the attempt goes on
-	} else if ctx.Err() != nil {
+	v, took, err := verdict(ctx, s, c, result)
+	a := Attempt{Outcome: rank.Delivered, Verdict: v, Result: result}
+	failed, _ := errors.AsType[*reason.Error](err)
+	failed = cmp.Or(failed, &reason.Error{})
+	took = took.Add(failed.Usage)
+	switch {
+	case outcomes[failed.Class] == rank.Away: // the result is kept, and is judged when the attempt goes on
+		a.Outcome, a.Err = rank.Away, new(*failed)
+		a.Err.Usage, took = took, nil
+	case !a.Pass && ctx.Err() != nil:
 		a.Outcome = rank.Canceled
+	case !a.Pass:
+		a.Outcome = rank.Failed
 	}
+	a.Usage = a.Usage.Add(took)
 	return a
 }
 
@@ -292,11 +297,8 @@ func (s *scene) failed(ctx context.Context, err error) Attempt {
 		a.Outcome, a.Err.Class = rank.Denied, reason.Invalid
 	case errors.Is(err, ErrDenied):
 		a.Outcome = rank.Denied
-	case errors.Is(err, call.ErrMalformed):
+	case errors.Is(err, call.ErrMalformed) && (class == nil || class.Class != reason.Invalid):
 		a.Outcome = rank.Malformed
-		if class != nil && class.Class == reason.Invalid { // that of a model, which took tokens
-			a.Err.Class, a.Usage = class.Class, class.Usage
-		}
 	case errors.Is(err, context.DeadlineExceeded):
 		a.Outcome, a.Err.Class = rank.TimedOut, reason.Unavailable
 	case class != nil && !errors.As(err, new(*call.PanicError)): // whatever the words of a panic

@@ -25,7 +25,7 @@ const maxAsked = 8 << 10
 // the Run and Ref of its Source. What the model writes is quarantined until somebody vouches for it; so it replaces no
 // trusted fact. A fact has at most 4 KiB; a model that writes a longer one or none is asked once more. The known facts that
 // it is shown are the 12 nearest to the last 8 KiB of the conversation. The IDs are those of what was said, and of what
-// was confirmed.
+// was confirmed. No run has asked, so no Usage or Budget of one has what m takes: an m that counts tells it.
 func Facts(ctx context.Context, m Model, space memory.Space, turns []Message, d memory.Draft) (ids []memory.ID, err error) {
 	d.Kind, d.Source.Origin = memory.Fact, memory.Model
 	var said []string
