@@ -79,11 +79,11 @@ func (x *Identity) Export(ctx context.Context) ([]byte, error) {
 	return json.MarshalIndent(raw, "", "  ")
 }
 
-// Import takes in a document of version 2 or 1, and returns how many facts it took, and of how many it kept what was
-// there: that is as new or newer, or was rejected here. Of two facts with one id the one with the later updatedAt
-// stays, so documents may be taken in again and in any order; a time of more than a day ahead is an error. Names
-// and settings of the profile are taken where there are none yet. Other fields of version 2 are kept for Export, and
-// nothing acts on them. A document that is no such JSON, or has a bad fact, is an error, and nothing is taken in.
+// Import takes in a document of version 2 or 1, and returns how many facts it took, and of how many it kept
+// what was there: that is as new or newer, or was rejected here. Of two facts with one id the one with the
+// later updatedAt stays, so documents may be taken in again and in any order; a time of more than a day ahead
+// is an error. Names and settings of the profile are taken where there are none yet. Other fields of version
+// 2 are kept for Export alone. A document that is no such JSON, or has a bad fact, is not taken in at all.
 func (x *Identity) Import(ctx context.Context, data []byte) (taken, kept int, err error) {
 	var head struct {
 		Version string
@@ -108,11 +108,7 @@ func (x *Identity) Import(ctx context.Context, data []byte) (taken, kept int, er
 	}
 	err = store.Limit("facts of a document", len(facts), maxImport)
 	for i := 0; i < len(facts) && err == nil; i++ {
-		f := &facts[i]
-		f.Content, f.SourceRef, f.Reason = strings.TrimSpace(x.clean.Prose(f.Content)), x.clean.Prose(f.SourceRef), x.clean.Prose(f.Reason)
-		if err = f.check(); err == nil && max(f.UpdatedAt.Sub(x.clock()), f.LastValidated.Sub(x.clock())) > maxAhead {
-			err = fmt.Errorf("identity: fact %s is of %v: it would win over each change to come, and not fade", f.ID, f.UpdatedAt)
-		}
+		err = x.admit(&facts[i])
 	}
 	if err != nil {
 		return 0, 0, err
@@ -124,6 +120,22 @@ func (x *Identity) Import(ctx context.Context, data []byte) (taken, kept int, er
 	return taken, len(facts) - taken, err
 }
 
+// admit cleans and checks a fact of a document.
+func (x *Identity) admit(f *fact) error {
+	f.Content = strings.TrimSpace(x.clean.Prose(f.Content))
+	f.SourceRef, f.Reason = x.clean.Prose(f.SourceRef), x.clean.Prose(f.Reason)
+	latest := x.clock().Add(maxAhead)
+	if err := f.check(); err != nil {
+		return err
+	}
+	if f.UpdatedAt.After(latest) || f.LastValidated.After(latest) {
+		const why = "it would win over each change to come, and not fade"
+		return fmt.Errorf("identity: fact %s is of %v: %s", f.ID, f.UpdatedAt, why)
+	}
+	return nil
+}
+
+// take stages what a document has, and returns how many facts of it are new or newer than those here.
 func (x *Identity) take(ctx context.Context, b *store.Batch, p profile, facts []fact) (taken int, err error) {
 	key := x.scope.Key(stateKind, "profile")
 	was, c, err := codec.Load[profile](ctx, b, key)
@@ -143,9 +155,10 @@ func (x *Identity) take(ctx context.Context, b *store.Batch, p profile, facts []
 	for i := 0; i < len(facts) && err == nil; i++ {
 		f, key := facts[i], x.scope.Key(factKind, facts[i].ID)
 		have, c, err2 := codec.Load[fact](ctx, b, key)
-		_, refused, err3 := codec.Load[rejection](ctx, b, x.scope.Key(blockedKind, blockName(f.Content)))
+		_, refused, err3 := codec.Load[string](ctx, b, x.blocked(f.Content))
 		err = cmp.Or(err2, err3)
-		if refused != store.Absent && f.Source != Manual || !f.UpdatedAt.After(have.UpdatedAt) { // of the document as well
+		rejected := refused != store.Absent && f.Source != Manual
+		if rejected || !f.UpdatedAt.After(have.UpdatedAt) { // have may be of the document, too
 			continue
 		}
 		err = cmp.Or(err, codec.Put(b, key, f, c)) // after an error nothing is committed
@@ -183,8 +196,8 @@ type version1 struct {
 	Context struct{ Personal, Professional []string }
 }
 
-// readV1 makes proven facts of what a document of version 1 lists. Their ids follow from their words, so that it may
-// be taken in again.
+// readV1 makes proven facts of what a document of version 1 lists. Their ids follow from their words, so that
+// it may be taken in again.
 func (x *Identity) readV1(data []byte) (p profile, facts []fact, err error) {
 	var d version1
 	if err := json.Unmarshal(data, &d); err != nil {
@@ -200,12 +213,10 @@ func (x *Identity) readV1(data []byte) (p profile, facts []fact, err error) {
 			if strings.TrimSpace(s) == "" {
 				continue
 			}
-			s = prefix + s
-			f := fact{CreatedAt: created, UpdatedAt: created, Fact: Fact{ID: nameOf("v1", category, s), Category: category, Content: s,
-				Confidence: 1, LastValidated: now, ValidationCount: 5, Maturity: Proven, Source: Manual}}
-			if !slices.ContainsFunc(facts, func(o fact) bool { return o.ID == f.ID }) {
-				facts = append(facts, f)
-			}
+			facts = append(facts, fact{CreatedAt: created, UpdatedAt: created, Fact: Fact{
+				ID: nameOf("v1", category, prefix+s), Category: category, Content: prefix + s, Source: Manual,
+				Maturity: Proven, ValidationCount: 5, Confidence: 1, LastValidated: now,
+			}})
 		}
 	}
 	add("expertise", "", d.Expertise...)

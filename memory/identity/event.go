@@ -23,17 +23,15 @@ const (
 	rollupAfter = 30 * 24 * time.Hour
 	maxTopics   = 80 // of a day
 	maxEvent    = 16 << 10
-
-	visiting = "visits " // a host
 )
 
-// Event is something that happened, of which facts may be inferred: a visited page, a tool that was used, a subject
-// that came up.
+// Event is something that happened, of which facts may be inferred: a visited page, a tool that was used, a
+// subject that came up. It has at most 16 KiB.
 type Event struct {
 	Kind    string        `json:"type"`            // such as "page_visit"; "": "event"
 	Address string        `json:"url,omitempty"`   // what was visited: a URL or a host
-	Topic   string        `json:"topic,omitempty"` // what it is about, in the words of a fact, at most 4 KiB; "": visits to the host
-	Text    string        `json:"text,omitempty"`  // what else there is to say; Infer does not use it. An event has at most 16 KiB
+	Topic   string        `json:"topic,omitempty"` // in the words of a fact, at most 4 KiB; "": visits to a host
+	Text    string        `json:"text,omitempty"`  // what else there is to say; Infer does not use it
 	At      time.Time     `json:"timestamp"`       // zero: now
 	Dwell   time.Duration `json:"dwell,omitempty"` // how long it lasted; 0: not known
 }
@@ -50,9 +48,9 @@ type count struct {
 
 func eventID(n uint64) string { return fmt.Sprintf("%020d", n) }
 
-// Observe appends events and returns how many it has kept: all but those of excluded domains and, where there are
-// such, of an Address whose host cannot be told. At most 1,000 are kept one by one. It is one commit, of at most 4 MiB
-// and some 4,000 events, so that after an error none is kept.
+// Observe appends events and returns how many it has kept: all but those of excluded domains and, where there
+// are such, of an Address whose host cannot be told. At most 1,000 are kept one by one. It is one commit, of
+// at most 4 MiB and some 4,000 events, so that after an error none is kept.
 func (x *Identity) Observe(ctx context.Context, events ...Event) (kept int, err error) {
 	p, err := x.Profile(ctx)
 	if err != nil {
@@ -85,7 +83,8 @@ func (x *Identity) append(ctx context.Context, b *store.Batch, events []Event) e
 	key := x.scope.Key(stateKind, "events")
 	r, c, err := codec.Load[ring](ctx, b, key)
 	for i := 0; i < len(events) && err == nil; i++ {
-		err = errors.Join(x.count(ctx, b, events[i]), codec.Put(b, x.scope.Key(eventKind, eventID(r.Next)), events[i], store.Any))
+		kept := x.scope.Key(eventKind, eventID(r.Next))
+		err = cmp.Or(x.count(ctx, b, events[i]), codec.Put(b, kept, events[i], store.Any))
 		r.Next++
 	}
 	for ; err == nil && r.Next-r.First > maxEvents; r.First++ {
@@ -94,15 +93,15 @@ func (x *Identity) append(ctx context.Context, b *store.Batch, events []Event) e
 	return cmp.Or(err, codec.Put(b, key, r, c))
 }
 
-// count adds an event to the counts of its day: as many minutes as it lasted, from .2 to 3, and 1 where that is not
-// known.
+// count adds an event to the counts of its day: as many minutes as it lasted, from .2 to 3, and 1 where that
+// is not known.
 func (x *Identity) count(ctx context.Context, b *store.Batch, e Event) error {
 	n := count{Topic: e.Topic, Ref: hostOf(e.Address), N: 1, Weight: 1}
 	if e.Dwell > 0 {
 		n.Weight = min(max(e.Dwell.Minutes(), 0.2), 3)
 	}
 	if n.Topic == "" && n.Ref != "" {
-		n.Topic = visiting + n.Ref
+		n.Topic = "visits " + n.Ref
 	}
 	key := x.scope.Key(dayKind, e.At.Format(time.DateOnly))
 	day, c, err := codec.Load[[]count](ctx, b, key)
@@ -137,13 +136,13 @@ const (
 	enoughWeight    = 3
 )
 
-// Infer returns what the events of today and the days before (0: 7, in UTC) speak for, five candidates at most, the
-// best founded first. Nothing is added to the facts: Validate makes one an established fact, Reject refuses it for
-// good.
+// Infer returns what the events of today and the days before (0: 7, in UTC) speak for, five candidates at
+// most, the best founded first. Nothing is added to the facts: Validate makes one an established fact, Reject
+// refuses it for good.
 //
-// A topic needs events of a weight of three, where an event weighs as many minutes as its Dwell, from .2 to 3, or 1.
-// Confidence is .4 + .05·weight, at most .8; the category is expertise. The topic is that of the event, or else "visits
-// HOST". Left out are topics whose words a fact in use has already, and what was rejected.
+// A topic needs events of a weight of three, where an event weighs as many minutes as its Dwell, from .2 to
+// 3, or 1. Confidence is .4 + .05·weight, at most .8; the category is expertise. The topic is that of the
+// event, or else "visits HOST". Left out is what was rejected, or is said by a fact in use.
 func (x *Identity) Infer(ctx context.Context, days int) ([]Fact, error) {
 	found, err := x.infer(ctx, cmp.Or(min(max(days, 0), maxLookback), defaultLookback))
 	return found[:min(len(found), maxSuggested)], err
@@ -165,7 +164,7 @@ func (x *Identity) infer(ctx context.Context, days int) (out []Fact, err error) 
 	p, err := x.Profile(ctx)
 	dates, counts, err2 := all[[]count](ctx, x, dayKind)
 	known, err3 := x.List(ctx)
-	refused, _, err4 := all[rejection](ctx, x, blockedKind)
+	refused, _, err4 := all[string](ctx, x, blockedKind)
 	if err := errors.Join(err, err2, err3, err4); err != nil {
 		return nil, err
 	}
@@ -221,10 +220,10 @@ func (x *Identity) wordsOf(s string) map[string]bool {
 	return words
 }
 
-// Maintain does what time asks for, and returns how many facts and events it changed; call it once a day or so. A fact
-// below an effective confidence of .3 loses one step of maturity, once until it is validated again; one below .1 is
-// archived, whatever its maturity. Nothing is deleted. Of events that are 30 days old only the counts of their day
-// stay. With AutoInfer, what Infer would suggest is added as candidates of ½. A second call changes nothing.
+// Maintain does what time asks for, and returns how many facts and events it changed; call it once a day or
+// so. A fact below an effective confidence of .3 loses one step of maturity, once until it is validated
+// again; one below .1 is archived, whatever its maturity. Of events that are 30 days old only the counts of
+// their day stay. With AutoInfer, what Infer would suggest is added as candidates of ½.
 func (x *Identity) Maintain(ctx context.Context) (n int, err error) {
 	p, err := x.Profile(ctx)
 	ids, facts, err2 := all[fact](ctx, x, factKind)

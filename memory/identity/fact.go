@@ -16,7 +16,7 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// The categories of facts: who it is, what it can do, what it prefers, its surroundings, what it works on at present.
+// The categories of facts: who it is, what it can do, what it prefers, its surroundings, its present work.
 var categories = []string{"core", "expertise", "preference", "context", "focus"}
 
 // How well a fact is confirmed.
@@ -47,9 +47,9 @@ type Fact struct {
 	ValidationCount int       `json:"validationCount"`
 	Maturity        string    `json:"maturity"`
 	Source          string    `json:"source"`
-	SourceRef       string    `json:"sourceRef,omitempty"` // a conversation, an address; "browsing:SITE:EVENTS" of Infer
+	SourceRef       string    `json:"sourceRef,omitempty"` // an address; "browsing:SITE:EVENTS" of Infer
 	ArchivedAt      time.Time `json:"archivedAt,omitzero"` // it had faded: out of projections
-	Relevance       float64   `json:"-" cbor:"-"`          // to the task of a projection, in [0,1]; ½ without a task
+	Relevance       float64   `json:"-" cbor:"-"`          // to the task of a projection, in [0,1]; of none ½
 }
 
 // fact is a Fact as it is kept and exported, with its confidence at LastValidated.
@@ -62,12 +62,11 @@ type fact struct {
 	Extra     extra     `json:"-" cbor:"extra,omitempty"`
 }
 
-// The bounds of an effective confidence: above high a fact needs no relevance, below faded it should be confirmed
-// again, below expired it is archived.
+// The bounds of an effective confidence.
 const (
-	high    = 0.7
-	faded   = 0.3
-	expired = 0.1
+	high    = 0.7 // above, a fact needs no relevance
+	faded   = 0.3 // below, it should be confirmed again
+	expired = 0.1 // below, it is archived
 )
 
 // effective is the confidence c·½^(age/half-life).
@@ -86,8 +85,10 @@ func (f *fact) check() error {
 		return store.Limit("content of a fact", len(f.Content), maxContent)
 	case !(f.Confidence >= 0 && f.Confidence <= 1):
 		return fmt.Errorf("identity: fact %s has the confidence %v, which is not in [0,1]", f.ID, f.Confidence)
-	case !slices.Contains(categories, f.Category) || !slices.Contains(maturities, f.Maturity):
-		return fmt.Errorf("identity: fact %s has the category %q and the maturity %q, one of which is none", f.ID, f.Category, f.Maturity)
+	case !slices.Contains(categories, f.Category):
+		return fmt.Errorf("identity: fact %s has the category %q, which is none", f.ID, f.Category)
+	case !slices.Contains(maturities, f.Maturity):
+		return fmt.Errorf("identity: fact %s has the maturity %q, which is none", f.ID, f.Maturity)
 	case f.ValidationCount < 0 || f.LastValidated.IsZero() || f.CreatedAt.IsZero() || f.UpdatedAt.IsZero():
 		return fmt.Errorf("identity: fact %s lacks a time, or was validated %d times", f.ID, f.ValidationCount)
 	}
@@ -97,16 +98,12 @@ func (f *fact) check() error {
 // validate confirms f: the boost is to the stored confidence, and maturity never falls.
 func (f *fact) validate(reason string, now time.Time) {
 	f.ValidationCount++
-	f.Confidence = math.Round(1e9*min(1, f.Confidence+0.2)) / 1e9
-	reached := Candidate
+	f.Confidence = math.Round(1e9*min(1, f.Confidence+0.2)) / 1e9 // .7, not .7000000000000001
 	switch {
 	case f.ValidationCount >= 5:
-		reached = Proven
-	case f.ValidationCount >= 2:
-		reached = Established
-	}
-	if slices.Index(maturities, reached) > slices.Index(maturities, f.Maturity) {
-		f.Maturity = reached
+		f.Maturity = Proven
+	case f.ValidationCount >= 2 && f.Maturity == Candidate:
+		f.Maturity = Established
 	}
 	f.LastValidated, f.UpdatedAt, f.ArchivedAt = now, now, time.Time{}
 	f.Demoted, f.Reason = false, cmp.Or(reason, f.Reason)
@@ -134,10 +131,10 @@ func nameOf(parts ...string) string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", h[:4], h[4:6], h[6:8], h[8:10], h[10:16])
 }
 
-// Add adds a fact, of whose fields these count: Content, which is required and has at most 4 KiB, Category ("":
-// context), Source ("": Manual), SourceRef, and Confidence in (0,1] (0: 1 of a Manual one, ½ else). One in the same
-// words and category is validated instead, if the new one is Manual, and else stays as it is. A fact that was rejected
-// is an error that wraps [ErrRejected], unless it is Manual: a person may say so after all.
+// Add adds a fact, of whose fields these count: Content, which is required and has at most 4 KiB, Category
+// ("": context), Source ("": Manual), SourceRef, and Confidence in (0,1] (0: 1 of a Manual one, ½ else). One
+// in the same words and category is validated instead, if the new one is Manual, and else stays as it is.
+// What was rejected is an error that wraps [ErrRejected], unless it is Manual: a person may think again.
 func (x *Identity) Add(ctx context.Context, d Fact) (Fact, error) {
 	f, err := x.draft(d)
 	return x.keep(ctx, f, err)
@@ -156,17 +153,15 @@ func (x *Identity) keep(ctx context.Context, f fact, err error) (Fact, error) {
 }
 
 func (x *Identity) add(ctx context.Context, b *store.Batch, f fact) (fact, error) {
-	blocked := x.scope.Key(blockedKind, blockName(f.Content))
-	_, c, err := codec.Load[rejection](ctx, b, blocked)
-	switch {
-	case err != nil:
-		return f, err
-	case c != store.Absent && f.Source != Manual:
-		return f, fmt.Errorf("%w: %q", ErrRejected, f.Content)
-	case c != store.Absent:
-		if err := b.Delete(blocked, c); err != nil {
-			return f, err
+	_, c, err := codec.Load[string](ctx, b, x.blocked(f.Content))
+	if err == nil && c != store.Absent {
+		if f.Source != Manual {
+			return f, fmt.Errorf("%w: %q", ErrRejected, f.Content)
 		}
+		err = b.Delete(x.blocked(f.Content), c)
+	}
+	if err != nil {
+		return f, err
 	}
 	ids, facts, err := all[fact](ctx, x, factKind)
 	same := func(o fact) bool { return o.Category == f.Category && text.Fold(o.Content) == text.Fold(f.Content) }
@@ -203,26 +198,25 @@ func (x *Identity) aged(ctx context.Context, f fact, err error) (Fact, error) {
 
 // Get returns a fact, or an error that wraps [store.ErrNotFound].
 func (x *Identity) Get(ctx context.Context, id string) (Fact, error) {
-	f, _, err := find[fact](ctx, x.group.Store(), x.scope.Key(factKind, id))
+	f, _, err := x.find(ctx, x.group.Store(), id)
 	return x.aged(ctx, f, err)
 }
 
-// find is load where there must be a record.
-func find[T any](ctx context.Context, r codec.Reader, key string) (v T, c store.Condition, err error) {
-	if v, c, err = codec.Load[T](ctx, r, key); err == nil && c == store.Absent {
-		err = fmt.Errorf("identity: %s: %w", key, store.ErrNotFound)
+// find returns a fact that must be there.
+func (x *Identity) find(ctx context.Context, r codec.Reader, id string) (fact, store.Condition, error) {
+	f, c, err := codec.Load[fact](ctx, r, x.scope.Key(factKind, id))
+	if err == nil && c == store.Absent {
+		err = fmt.Errorf("identity: fact %s: %w", id, store.ErrNotFound)
 	}
-	return v, c, err
+	return f, c, err
 }
 
-// change changes a fact in one commit. The function may be called more than once; without a change, nothing is
-// committed.
-func (x *Identity) change(ctx context.Context, id string, change func(*fact) (changed bool, err error)) (Fact, error) {
+// change changes a fact in one commit. The function says whether it has, and may be called more than once.
+func (x *Identity) change(ctx context.Context, id string, change func(*fact) (bool, error)) (Fact, error) {
 	var f fact
 	err := x.group.Update(ctx, func(b *store.Batch) (err error) {
-		key := x.scope.Key(factKind, id)
 		var c store.Condition
-		if f, c, err = find[fact](ctx, b, key); err != nil {
+		if f, c, err = x.find(ctx, b, id); err != nil {
 			return err
 		}
 		was := f.UpdatedAt
@@ -232,7 +226,7 @@ func (x *Identity) change(ctx context.Context, id string, change func(*fact) (ch
 		if !f.UpdatedAt.After(was) { // of another device, whose clock is ahead: see Import
 			f.UpdatedAt = was.Add(time.Millisecond)
 		}
-		return codec.Put(b, key, f, c)
+		return codec.Put(b, x.scope.Key(factKind, id), f, c)
 	})
 	return x.aged(ctx, f, err)
 }
@@ -260,14 +254,14 @@ func (x *Identity) Update(ctx context.Context, d Fact) (Fact, error) {
 	d.Content, d.SourceRef = strings.TrimSpace(x.clean.Prose(d.Content)), x.clean.Prose(d.SourceRef)
 	now := x.clock()
 	return x.change(ctx, d.ID, func(f *fact) (bool, error) {
-		f.Content, f.Category, f.SourceRef = cmp.Or(d.Content, f.Content), cmp.Or(d.Category, f.Category), cmp.Or(d.SourceRef, f.SourceRef)
-		f.UpdatedAt = now
+		f.Content, f.Category = cmp.Or(d.Content, f.Content), cmp.Or(d.Category, f.Category)
+		f.SourceRef, f.UpdatedAt = cmp.Or(d.SourceRef, f.SourceRef), now
 		return true, f.check()
 	})
 }
 
-// Validate confirms a fact: its confidence rises by .2, counts from now, and its maturity may rise. The ID of what
-// Infer suggests makes that an established fact.
+// Validate confirms a fact: its confidence rises by .2, counts from now, and its maturity may rise. The ID of
+// what Infer suggests makes that an established fact.
 func (x *Identity) Validate(ctx context.Context, id, reason string) (Fact, error) {
 	reason, now := x.clean.Prose(reason), x.clock()
 	known, err := x.change(ctx, id, func(f *fact) (bool, error) {
@@ -287,36 +281,27 @@ func (x *Identity) Validate(ctx context.Context, id, reason string) (Fact, error
 	return x.keep(ctx, f, err)
 }
 
-// rejection is a statement that is not suggested and not added by inference again.
-type rejection struct {
-	Content string    `json:"content"`
-	Reason  string    `json:"reason,omitempty"`
-	At      time.Time `json:"rejectedAt"`
+// blocked is the key of what is not suggested and not added by inference again. Its value is the reason; of
+// the words only their name is kept.
+func (x *Identity) blocked(content string) string {
+	return x.scope.Key(blockedKind, blockName(content))
 }
 
 func blockName(content string) string { return nameOf("blocked", text.Fold(content)) }
 
 // Reject deletes a fact or a suggestion, and remembers not to suggest again what has the same words.
 func (x *Identity) Reject(ctx context.Context, id, reason string) error {
-	r := rejection{Reason: x.clean.Prose(reason), At: x.clock()}
-	block := func(b *store.Batch) error {
-		return codec.Put(b, x.scope.Key(blockedKind, blockName(r.Content)), r, store.Any)
-	}
-	err := x.group.Update(ctx, func(b *store.Batch) error {
-		key := x.scope.Key(factKind, id)
-		f, c, err := find[fact](ctx, b, key)
+	reason = x.clean.Prose(reason)
+	return x.group.Update(ctx, func(b *store.Batch) error {
+		f, c, err := x.find(ctx, b, id)
+		if err == nil {
+			err = b.Delete(x.scope.Key(factKind, id), c)
+		} else if errors.Is(err, store.ErrNotFound) {
+			f.Fact, err = x.suggested(ctx, id)
+		}
 		if err != nil {
 			return err
 		}
-		r.Content = f.Content
-		return cmp.Or(b.Delete(key, c), block(b))
+		return codec.Put(b, x.blocked(f.Content), reason, store.Any)
 	})
-	if !errors.Is(err, store.ErrNotFound) {
-		return err
-	}
-	suggested, err := x.suggested(ctx, id)
-	if r.Content = suggested.Content; err != nil {
-		return err
-	}
-	return x.group.Update(ctx, block)
 }

@@ -1,9 +1,9 @@
-// Package identity keeps what is known about one person or project, in a form that can be taken elsewhere: facts
-// that fade unless they are confirmed, and the few of them that are worth telling for a task.
+// Package identity keeps what is known about one person or project, in a form that can be taken elsewhere:
+// facts that fade unless they are confirmed, and the few of them that are worth telling for a task.
 //
-// An [Identity] is of one scope. Add keeps a [Fact]; Validate and Reject say whether it holds; Project chooses the
-// facts for a task; Observe takes events, of which Infer suggests further facts; Export and Import move the whole as
-// JSON. These are the functions of the eight tools of the Arete v2 design.
+// An [Identity] is of one scope. Add keeps a [Fact]; Validate and Reject say whether it holds; Project
+// chooses the facts for a task; Observe takes events, of which Infer suggests further facts; Export and
+// Import move the whole as JSON. These are the functions of the eight tools of the Arete v2 design.
 //
 //	me, err := identity.New(group, "acme/user-42", nil, nil)
 //	f, err := me.Add(ctx, identity.Fact{Content: "prefers table-driven tests"})
@@ -13,15 +13,15 @@
 //
 // # How a fact lives
 //
-// Its confidence halves every 60 days after its last validation. That is computed at each read and never written
-// back. A fact rises from [Candidate] to [Established] with its second validation and to [Proven] with its fifth; one
-// that a person states begins as Established. Maintain takes back one step of maturity below an effective confidence
-// of 0.3, and archives below 0.1. Nothing but Reject deletes a fact.
+// Its confidence halves every 60 days after its last validation. That is computed at each read and never
+// written back. A fact rises from [Candidate] to [Established] with its second validation and to [Proven]
+// with its fifth; one that a person states begins as Established. Maintain takes back one step of maturity
+// below an effective confidence of 0.3, and archives below 0.1. Nothing but Reject deletes a fact.
 //
-// Facts are the tenant's own records under the scope, so what deletes the scope deletes them. All methods may be
-// called concurrently, and by several processes on a shared store: each change is one conditional commit, and is
-// durable when its method returns. Texts pass the sanitizer before they are kept. A projection reads all facts of
-// the scope: it is made for hundreds of them.
+// Facts are the tenant's own records under the scope, so what deletes the scope deletes them. All methods may
+// be called concurrently, and by several processes on a shared store: each change is one conditional commit,
+// and is durable when its method returns. Texts pass the sanitizer before they are kept. A projection reads
+// all facts of the scope: it is made for hundreds of them.
 package identity
 
 import (
@@ -51,9 +51,10 @@ type Identity struct {
 	words *text.Analyzer
 }
 
-// New returns the Identity of a scope. The group is that of the scope's tenant. A nil now is time.Now, a nil clean the
-// default sanitizer, and the languages are those of the facts, as of memory.Options.
-func New(group *store.Group, scope store.Scope, now func() time.Time, clean *redact.Sanitizer, languages ...string) (*Identity, error) {
+// New returns the Identity of a scope. The group is that of the scope's tenant. A nil now is time.Now, a nil
+// clean the default sanitizer, and the languages are those of the facts, as of memory.Options.
+func New(group *store.Group, scope store.Scope, now func() time.Time, clean *redact.Sanitizer,
+	languages ...string) (*Identity, error) {
 	words, err := text.New(languages...)
 	if err := errors.Join(scope.Check(), err); err != nil {
 		return nil, fmt.Errorf("identity: %w", err)
@@ -67,7 +68,7 @@ func New(group *store.Group, scope store.Scope, now func() time.Time, clean *red
 // Kinds of keys.
 const (
 	factKind    = "identity-fact"
-	blockedKind = "identity-blocked"
+	blockedKind = "identity-rejected"
 	eventKind   = "identity-event"
 	dayKind     = "identity-day"
 	stateKind   = "identity" // the profile, and the ends of the ring of events
@@ -78,7 +79,7 @@ type Profile struct {
 	Name, Role      string
 	HalfLifeDays    float64  // of a fact's confidence; 0: 60
 	AutoInfer       bool     // Maintain adds what Infer suggests, as candidates
-	ExcludedDomains []string // nothing is learned from these and what is below them; spelt as addresses have them ("xn--…")
+	ExcludedDomains []string // nothing is learned of these and what is below them; as in addresses ("xn--…")
 }
 
 const defaultHalfLife = 60
@@ -90,12 +91,14 @@ type profile struct {
 		Name string `json:"name,omitempty"`
 		Role string `json:"role,omitempty"`
 	} `json:"core"`
-	Settings struct {
-		HalfLifeDays    float64  `json:"decayHalfLifeDays"`
-		AutoInfer       bool     `json:"autoInfer"`
-		ExcludedDomains []string `json:"excludedDomains"`
-	} `json:"settings"`
-	Extra extra `json:"-" cbor:"extra,omitempty"`
+	Settings settings `json:"settings"`
+	Extra    extra    `json:"-" cbor:"extra,omitempty"`
+}
+
+type settings struct {
+	HalfLifeDays    float64  `json:"decayHalfLifeDays"`
+	AutoInfer       bool     `json:"autoInfer"`
+	ExcludedDomains []string `json:"excludedDomains"`
 }
 
 // profile loads the profile, with defaults where nothing was set.
@@ -108,7 +111,8 @@ func (x *Identity) profile(ctx context.Context, r codec.Reader) (profile, store.
 // Profile returns the profile, with defaults where nothing was set.
 func (x *Identity) Profile(ctx context.Context) (Profile, error) {
 	p, _, err := x.profile(ctx, x.group.Store())
-	return Profile{p.Core.Name, p.Core.Role, p.Settings.HalfLifeDays, p.Settings.AutoInfer, p.Settings.ExcludedDomains}, err
+	set := p.Settings
+	return Profile{p.Core.Name, p.Core.Role, set.HalfLifeDays, set.AutoInfer, set.ExcludedDomains}, err
 }
 
 // SetProfile replaces the profile.
@@ -127,7 +131,7 @@ func (x *Identity) SetProfile(ctx context.Context, p Profile) error {
 			return err
 		}
 		was.Core.Name, was.Core.Role = x.clean.Prose(p.Name), x.clean.Prose(p.Role)
-		was.Settings.HalfLifeDays, was.Settings.AutoInfer, was.Settings.ExcludedDomains = p.HalfLifeDays, p.AutoInfer, p.ExcludedDomains
+		was.Settings = settings{p.HalfLifeDays, p.AutoInfer, p.ExcludedDomains}
 		return codec.Put(b, x.scope.Key(stateKind, "profile"), was, c)
 	})
 }
