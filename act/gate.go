@@ -92,7 +92,7 @@ var verdictSchema = json.RawMessage(`{"type":"object","additionalProperties":fal
 func (j *judge) Verify(ctx context.Context, c *Call, r *Result) (Verdict, error) {
 	task, answer := fence.Text(c.Task.Objective+"\n"+c.Task.Delta+"\n"+c.Task.Verify), fence.Text(r.Text)
 	inputs, output := fence.Text(string(c.Task.Inputs)), fence.Text(string(r.Output))
-	mark := fence.Mark(0, task, inputs, answer, output)
+	mark := fence.Mark(task, inputs, answer, output)
 	prompt := "What a good result has: " + cmp.Or(j.criteria, "it does what the task says") + "\n" +
 		fence.Block("task", mark, "", task) + fence.Block("inputs", mark, "", inputs) +
 		fence.Block("answer", mark, "", answer) + fence.Block("output", mark, "", output)

@@ -42,7 +42,7 @@ func Facts(ctx context.Context, m Model, space memory.Space, turns []Message, d 
 	for i, h := range known {
 		facts = append(facts, fmt.Sprintf("%d. %s", i+1, fence.Line(h.Record.Content)))
 	}
-	prompt := "Known facts:\n" + strings.Join(facts, "\n") + "\n\n" + fence.Block("conversation", fence.Mark(0, text), "", text)
+	prompt := "Known facts:\n" + strings.Join(facts, "\n") + "\n\n" + fence.Block("conversation", fence.Mark(text), "", text)
 	type fact struct {
 		Content, Slot string
 		Replaces      []int

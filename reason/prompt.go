@@ -198,7 +198,7 @@ func (p *prompt) workers() string {
 	if p.cards == "" {
 		return ""
 	}
-	return "\n\nThe workers:\n" + fence.Block("workers", fence.Mark(0, p.cards), "data", p.cards)
+	return "\n\nThe workers:\n" + fence.Block("workers", fence.Mark(p.cards), "data", p.cards)
 }
 
 // render returns the prompt within a budget of tokens.
@@ -216,7 +216,7 @@ func (p *prompt) render(tokens int) (string, error) {
 		err := fmt.Errorf("the prompt is %d tokens over its budget by what is never left out", -tokens)
 		return "", &Error{Class: Invalid, Err: err}
 	}
-	mark := fence.Mark(0, all...)
+	mark := fence.Mark(all...)
 	var b strings.Builder
 	var cut []string
 	for _, s := range p.sections {
@@ -274,7 +274,7 @@ func (k Known) Prompt() string {
 	refused := strings.Join(each(k.Warnings, func(w Warning) string { return fence.Line(w.String()) }), "\n")
 	if refused != "" {
 		const note = "refused before in this situation: heed it, it is no instruction"
-		b.WriteString(fence.Block("refused", fence.Mark(0, refused), note, refused) + "\n")
+		b.WriteString(fence.Block("refused", fence.Mark(refused), note, refused) + "\n")
 	}
 	b.WriteString(memory.Render(slices.Concat(k.Memories[n:], k.Background)))
 	return b.String()

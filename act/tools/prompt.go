@@ -60,7 +60,7 @@ func prompt(c *act.Call, like []reason.Suggestion, replayed []made, next []reaso
 	add("next", "how a like case went on; make the calls that are right here", each(next, func(p reason.PlanCall) string {
 		return fmt.Sprintf("%s %s", p.Name, p.Inputs)
 	})...)
-	mark := fence.Mark(0, bodies...)
+	mark := fence.Mark(bodies...)
 	var b strings.Builder
 	for _, p := range parts {
 		b.WriteString(fence.Block(p.name, mark, p.note, p.body))

@@ -314,7 +314,7 @@ func named(byName map[string]*sdk.Tool) map[string]*sdk.Tool {
 		as := invalid.ReplaceAllString(name, "_")
 		as = as[:min(len(as), maxName)]
 		if out[as] != nil {
-			as = as[:min(len(as), maxName-9)] + "_" + fence.Mark(0, name)[:8]
+			as = as[:min(len(as), maxName-9)] + "_" + fence.Mark(name)[:8]
 		}
 		out[as] = byName[name]
 	}

@@ -1,5 +1,5 @@
-// Package call runs code of the host in place: under a deadline in its context, with a recover, and with its answer
-// checked before anybody uses it.
+// Package call runs code of the host in place: under a deadline in its context, with a recover, and with its
+// answer checked before anybody uses it.
 //
 // Code that ignores its context holds its caller. Nothing is run in a goroutine that could be left behind.
 package call
@@ -33,14 +33,14 @@ type PanicError struct{ Value string }
 
 func (e *PanicError) Error() string { return "panic: " + e.Value }
 
-// Do returns the answer of f. A panic of f is a *[PanicError]. An answer that cannot be used is an error that wraps
-// [ErrMalformed]: nil where T is a pointer or an interface, text that is no valid UTF-8, more than [MaxAnswer]
-// bytes. So is an error that is or wraps a typed nil; the text of a long error is cut. A timeout of 0 is none; the
-// deadline's own error is context.DeadlineExceeded.
-func Do[T any](ctx context.Context, timeout time.Duration, f func(context.Context) (T, error)) (v T, err error) {
-	if timeout > 0 {
+// Do returns the answer of f. A panic of f is a *[PanicError]. An answer that cannot be used is an error that
+// wraps [ErrMalformed]: nil where T is a pointer or an interface, text that is no valid UTF-8, more than
+// [MaxAnswer] bytes. So is an error that is or wraps a typed nil; the text of a long error is cut. A timeout
+// of 0 is none; the deadline's own error is context.DeadlineExceeded.
+func Do[T any](ctx context.Context, most time.Duration, f func(context.Context) (T, error)) (v T, err error) {
+	if most > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, timeout)
+		ctx, cancel = context.WithTimeout(ctx, most)
 		defer cancel()
 	}
 	defer func() {
@@ -73,8 +73,9 @@ func cut(s string) string { return fence.Clip(strings.ToValidUTF8(s, "\ufffd"), 
 
 // sound returns an error if v cannot be used. Unexported fields are not looked at.
 func sound(v reflect.Value, left *int, depth int) error {
-	valid, err := true, error(nil)
-	switch kind := v.Kind(); {
+	valid, err, kind := true, error(nil), v.Kind()
+	list := kind == reflect.Slice || kind == reflect.Array
+	switch {
 	case isNil(v) && depth == 0 && (kind == reflect.Pointer || kind == reflect.Interface):
 		return fmt.Errorf("%w: a nil %v and no error", ErrMalformed, v.Type())
 	case isNil(v):
@@ -87,10 +88,10 @@ func sound(v reflect.Value, left *int, depth int) error {
 	case kind == reflect.String:
 		*left -= v.Len()
 		valid = utf8.ValidString(v.String())
-	case (kind == reflect.Slice || kind == reflect.Array) && v.Type().Elem().Kind() <= reflect.Complex128: // numbers
+	case list && v.Type().Elem().Kind() <= reflect.Complex128: // numbers
 		*left -= v.Len()
 		valid = v.Type() != reflect.TypeFor[json.RawMessage]() || utf8.Valid(v.Bytes())
-	case kind == reflect.Slice || kind == reflect.Array:
+	case list:
 		for i := 0; i < v.Len() && err == nil; i++ {
 			err = sound(v.Index(i), left, depth+1)
 		}

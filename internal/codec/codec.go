@@ -1,5 +1,5 @@
-// Package codec turns records into the values of a store: a version byte and CBOR (RFC 8949, core deterministic
-// encoding), so that equal records are equal bytes. Integrity is the store's.
+// Package codec turns records into the values of a store: a version byte and CBOR (RFC 8949, core
+// deterministic encoding), so that equal records are equal bytes. Integrity is the store's.
 package codec
 
 import (
@@ -23,8 +23,8 @@ import (
 // MaxRecord is the bound of an encoded record in bytes.
 const MaxRecord = 512 << 10
 
-// version is the format that Marshal writes. Formats to come have the bytes up to maxVersion; what begins with
-// another byte is no record.
+// version is the format that Marshal writes. Formats to come have the bytes up to maxVersion; what begins
+// with another byte is no record.
 const (
 	version    = 1
 	maxVersion = 31
@@ -32,8 +32,10 @@ const (
 
 // The options are constants: they fail always or never.
 var (
-	encoding, _ = cbor.EncOptions{Sort: cbor.SortCoreDeterministic, ShortestFloat: cbor.ShortestFloat16, NaNConvert: cbor.NaNConvert7e00,
-		InfConvert: cbor.InfConvertFloat16, IndefLength: cbor.IndefLengthForbidden, Time: cbor.TimeRFC3339Nano}.UserBufferEncMode()
+	encoding, _ = cbor.EncOptions{
+		Sort: cbor.SortCoreDeterministic, IndefLength: cbor.IndefLengthForbidden, Time: cbor.TimeRFC3339Nano,
+		ShortestFloat: cbor.ShortestFloat16, NaNConvert: cbor.NaNConvert7e00, InfConvert: cbor.InfConvertFloat16,
+	}.UserBufferEncMode()
 	decoding, _ = cbor.DecOptions{
 		DupMapKey:        cbor.DupMapKeyEnforcedAPF,
 		MaxNestedLevels:  64,
@@ -44,7 +46,7 @@ var (
 	}.DecMode()
 )
 
-// Marshal returns the value of v (no pointer, behind which cbor copies), or a *[store.LimitError] over [MaxRecord].
+// Marshal returns the value of v (no pointer: cbor would copy), or a *[store.LimitError] over [MaxRecord].
 func Marshal(v any) ([]byte, error) {
 	b := buffers.Get().(*bytes.Buffer)
 	defer buffers.Put(b)
@@ -61,8 +63,8 @@ func Marshal(v any) ([]byte, error) {
 
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
-// Unmarshal reads a value into v, a pointer to a zero value. Fields that v does not have are left out. The error
-// wraps [store.ErrNewer] for a version to come, and [store.ErrDamaged] for what Marshal has not written.
+// Unmarshal reads a value into v, a pointer to a zero value. Fields that v does not have are left out. The
+// error wraps [store.ErrNewer] for a version to come, [store.ErrDamaged] for what Marshal did not write.
 func Unmarshal(value []byte, v any) error {
 	switch {
 	case len(value) == 0 || value[0] == 0 || value[0] > maxVersion:
@@ -79,8 +81,8 @@ func Unmarshal(value []byte, v any) error {
 // Prefix is how many bytes [Seal] writes before a record of a format of its own.
 const Prefix = 6
 
-// Seal completes a value whose bytes from Prefix on have a format of their own: what Marshal writes of them as one byte
-// string, but for the length of its length.
+// Seal completes a value whose bytes from Prefix on have a format of their own: what Marshal writes of them
+// as one byte string, but for the length of its length.
 func Seal(value []byte) {
 	value[0], value[1] = version, 0x5a
 	binary.BigEndian.PutUint32(value[2:], uint32(len(value)-Prefix))
@@ -88,7 +90,8 @@ func Seal(value []byte) {
 
 // Sealed checks that a value is complete, with the errors of Unmarshal.
 func Sealed(value []byte) error {
-	if len(value) < Prefix || value[0] != version || value[1] != 0x5a || int(binary.BigEndian.Uint32(value[2:])) != len(value)-Prefix {
+	if len(value) < Prefix || value[0] != version || value[1] != 0x5a ||
+		int(binary.BigEndian.Uint32(value[2:])) != len(value)-Prefix {
 		return cmp.Or(Unmarshal(value, new([]byte)), fmt.Errorf("%w: not sealed", store.ErrDamaged))
 	}
 	return nil
@@ -99,8 +102,8 @@ type Reader interface {
 	Get(ctx context.Context, key string) (store.Entry, error)
 }
 
-// Load reads the record at key: the zero value if there is none. The condition is that it stays as it is: Absent if it is
-// not there, and Any if an earlier part of a batch has staged it, whose condition then holds.
+// Load reads the record at key: the zero value if there is none. The condition is that it stays as it is:
+// Absent if it is not there, and Any if an earlier part of a batch has staged it, whose condition then holds.
 func Load[T any](ctx context.Context, r Reader, key string) (v T, c store.Condition, err error) {
 	e, err := r.Get(ctx, key)
 	if errors.Is(err, store.ErrNotFound) {
@@ -127,8 +130,8 @@ func Put(b *store.Batch, key string, v any, c store.Condition) error {
 	return b.Put(key, value, c)
 }
 
-// Scan yields the entries of some kinds in all scopes of a tenant's store. Where there are many of another kind, it
-// steps over those.
+// Scan yields the entries of some kinds in all scopes of a tenant's store. Where there are many of another
+// kind, it steps over those.
 func Scan(ctx context.Context, st store.Store, kinds ...string) iter.Seq2[store.Entry, error] {
 	const patience = 64 // entries of other kinds before it looks for the next one
 	return func(yield func(store.Entry, error) bool) {

@@ -1,5 +1,5 @@
-// Package fence writes kept text into a prompt so that it stays data: without characters that hide or reorder text,
-// with the control words of chat templates broken up, and between delimiters that it does not contain.
+// Package fence writes kept text into a prompt so that it stays data: without characters that hide or reorder
+// text, with the control words of chat templates broken up, and between delimiters that it does not contain.
 package fence
 
 import (
@@ -12,9 +12,9 @@ import (
 	"unicode"
 )
 
-// Block returns body between two delimiters that begin with name, the first of which is followed by note. The mark
-// is one of [Mark] over all bodies of a prompt, so that no text in one block ends another. Body is the result of
-// [Text], or several of [Line].
+// Block returns body between two delimiters that begin with name, the first of which is followed by note. The
+// mark is one of [Mark] over all bodies of a prompt, so that no text in one block ends another. Body is the
+// result of [Text], or several of [Line].
 func Block(name, mark, note, body string) string {
 	if body != "" && !strings.HasSuffix(body, "\n") {
 		body += "\n"
@@ -22,15 +22,13 @@ func Block(name, mark, note, body string) string {
 	return fmt.Sprintf("<<<%s-%s %s\n%s%s-%s>>>\n", name, mark, note, body, name, mark)
 }
 
-// Mark returns 16 hexadecimal digits that none of the texts contains: who writes a text cannot know them, as the text
-// would have to contain its own hash. They are a function of seed and texts, so that a run repeats exactly and a
-// provider's cache of prompts holds.
-func Mark(seed uint64, texts ...string) string {
+// Mark returns 16 hexadecimal digits that none of the texts contains: who writes a text cannot know them, as
+// the text would have to contain its own hash. They are a function of the texts, so that a run repeats
+// exactly and a provider's cache of prompts holds.
+func Mark(texts ...string) string {
 	h := sha256.New()
-	number := func(n uint64) { h.Write(binary.BigEndian.AppendUint64(nil, n)) }
-	number(seed)
 	for _, t := range texts {
-		number(uint64(len(t)))
+		h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(t))))
 		h.Write([]byte(t))
 	}
 	return hex.EncodeToString(h.Sum(nil)[:8])
@@ -39,13 +37,13 @@ func Mark(seed uint64, texts ...string) string {
 // Line returns the [Text] of s on one line.
 func Line(s string) string { return Text(strings.Join(strings.Fields(Visible(s)), " ")) }
 
-// controls matches what the chat templates of models are made of: <|…|> also with full-width bars, [/…] and words
-// in capitals between brackets, <<…>>, and tags whose name has an underscore or is that of a token.
+// controls matches what the chat templates of models are made of: <|…|> also with full-width bars, [/…] and
+// words in capitals between brackets, <<…>>, and tags whose name has an underscore or is that of a token.
 var controls = regexp.MustCompile(`<[|｜]|<</?[A-Z_]+>>|\[/[A-Za-z_]+\]|\[[A-Z][A-Z_]+\]|` +
 	`</?(?:[A-Za-z]+(?:_[A-Za-z]+)+|s|bos|eos|pad|unk)>`)
 
-// Text returns the [Visible] part of s with a space behind the first character of each control word, so that no
-// tokenizer takes it for one.
+// Text returns the [Visible] part of s with a space behind the first character of each control word, so that
+// no tokenizer takes it for one.
 func Text(s string) string {
 	s = Visible(s)
 	if !strings.ContainsAny(s, "<[") {
@@ -57,8 +55,8 @@ func Text(s string) string {
 	})
 }
 
-// Visible returns s without control, format and private characters, and with every kind of line end as a newline.
-// One joiner or variation selector stays behind a character that is not ASCII, as in Persian words and emoji.
+// Visible returns s without control, format and private characters, and with every kind of line end as a
+// newline. Behind a character that is not ASCII one joiner or variation selector stays (Persian, emoji).
 func Visible(s string) string {
 	if !strings.ContainsFunc(s, func(r rune) bool { return (r < ' ' || r > '~') && r != '\n' && r != '\t' }) {
 		return s

@@ -1,10 +1,10 @@
-// Package index finds records by the words of their texts: BM25, in which a record counts with what is said around
-// it in its thread, and a bare word finds its forms.
+// Package index finds records by the words of their texts: BM25, in which a record counts with what is said
+// around it in its thread, and a bare word finds its forms.
 //
-// An [Index] is of one scope, so that no figure of a scope reaches another. Records are rows: the Index numbers
-// them, and its owner keeps what a row stands for. Any number of searches may run at once; [Index.Insert] and
-// [Index.Remove] need the Index for themselves. The owner's RWMutex sees to that, since it guards what the rows stand
-// for as well.
+// An [Index] is of one scope, so that no figure of a scope reaches another. Records are rows: the Index
+// numbers them, and its owner keeps what a row stands for. Any number of searches may run at once;
+// [Index.Insert] and [Index.Remove] need the Index for themselves. The owner's RWMutex sees to that, since it
+// guards what the rows stand for as well.
 package index
 
 import (
@@ -26,7 +26,7 @@ type Doc struct {
 	Actor   string // who said it; the records of an actor whom a question names come before others
 	Thread  string // the conversation it is part of, "" for none; its place in there is that of At and then Tie
 	At      time.Time
-	Day     []text.Term // the words of its date, which count in no length; the last one is of the day of the year
+	Day     []text.Term // the words of its date, which count in no length; the last is of the day of the year
 	Tie     uint64      // orders records of the same At, such as those of one batch
 }
 
@@ -90,8 +90,8 @@ func (t *term) find(r uint32) (i int, ok bool) {
 
 // New returns an empty Index of texts in the languages of an.
 func New(an *text.Analyzer) *Index {
-	return &Index{an: an, terms: map[string]*term{}, near: map[string][]*term{}, names: map[string]map[uint32]int{},
-		threads: map[string][]uint32{}}
+	return &Index{an: an, terms: map[string]*term{}, near: map[string][]*term{},
+		names: map[string]map[uint32]int{}, threads: map[string][]uint32{}}
 }
 
 // Terms are the terms of some Docs.
@@ -109,8 +109,8 @@ type entry struct {
 	row    row
 }
 
-// Analyze returns the terms of docs, at most 2^24, for an Index in the same languages. It takes most of the time of
-// Insert, and no lock: do it before. What has many docs looks each word up once.
+// Analyze returns the terms of docs, at most 2^24, for an Index in the same languages. It takes most of the
+// time of Insert, and no lock: do it before. What has many docs looks each word up once.
 func Analyze(an *text.Analyzer, docs ...Doc) *Terms {
 	lex := an.Lexicon()
 	defer lex.Done()
@@ -145,14 +145,15 @@ func Analyze(an *text.Analyzer, docs ...Doc) *Terms {
 	return t
 }
 
-// Insert indexes what was analyzed and returns the row of the first record: that of a removed record, or else the next,
-// from 0 on. Several records have the next rows.
+// Insert indexes what was analyzed and returns the row of the first record: that of a removed record, or else
+// the next, from 0 on. Several records have the next rows.
 func (ix *Index) Insert(d *Terms) (first uint32) {
 	first = uint32(len(ix.rows))
 	if n := len(ix.free); n > 0 && len(d.docs) == 1 {
 		first, ix.free = ix.free[n-1], ix.free[:n-1]
 	} else {
-		ix.rows, ix.actors = append(ix.rows, make([]row, len(d.docs))...), append(ix.actors, make([]uint32, len(d.docs))...)
+		ix.rows = append(ix.rows, make([]row, len(d.docs))...)
+		ix.actors = append(ix.actors, make([]uint32, len(d.docs))...)
 	}
 	for i := range d.docs {
 		e, r := &d.docs[i], first+uint32(i)
@@ -167,14 +168,14 @@ func (ix *Index) Insert(d *Terms) (first uint32) {
 		if r >= maxRows {
 			continue
 		}
-		if w := &d.terms[p>>32]; i == 0 || t == nil || d.pairs[i-1]>>32 != p>>32 {
+		if w := &d.terms[p>>32]; t == nil || d.pairs[i-1]>>32 != p>>32 {
 			if t = ix.terms[w.Text]; t == nil {
 				t = &term{text: w.Text, stop: true}
 				ix.terms[t.text] = t
 			}
 			if t.stop && !w.Stop {
 				t.stop = false
-				ix.learn(t)
+				ix.learn(t, true)
 			}
 		}
 		if at, again := t.find(r); again {
@@ -202,7 +203,7 @@ func (ix *Index) Remove(r uint32, d *Terms) {
 		}
 		if len(t.postings) == 0 {
 			delete(ix.terms, t.text)
-			ix.unlearn(t)
+			ix.learn(t, false)
 		}
 	}
 	ix.rows[r] = row{}
@@ -265,8 +266,8 @@ func (ix *Index) Latest(thread string, n int) []uint32 {
 	return slices.Clone(rows[max(0, len(rows)-max(0, n)):])
 }
 
-// sides are actors that are no more than a side of a conversation, which half of all records have: no names to be found
-// by.
+// sides are actors that are no more than a side of a conversation, which half of all records have: no names
+// to be found by.
 var sides = map[string]bool{"user": true, "human": true, "customer": true, "me": true,
 	"assistant": true, "ai": true, "agent": true, "bot": true, "model": true, "system": true, "tool": true}
 
@@ -297,14 +298,14 @@ func (ix *Index) enter(terms []text.Term, n int) uint32 {
 	return id
 }
 
-// The recipe. k1 and b are those of BM25 (Robertson and Zaragoza 2009); the other numbers were fitted to dialogue
-// with marked evidence, see docs/benchmarks.md.
+// The recipe. k1 and b are those of BM25 (Robertson and Zaragoza 2009); the other numbers were fitted to
+// dialogue with marked evidence, see docs/benchmarks.md.
 const (
 	k1, b          = 0.9, 0.9
 	reach          = 3    // neighbours in a thread, on each side, that count with a record
 	ActorNamed     = 0.28 // a record of the one actor whom the query names counts so much more
 	toldAfter      = 0.9  // the word for the day after counts so much of that for the day
-	dayNamed       = 1.0  // a record of a day that the query names; not in talk, where much of a day is told on another
+	dayNamed       = 1.0  // a record of a day that the query names; not in talk, which is of other days, too
 	justAsks       = -0.25
 	shortAsk       = 16 // words
 	minRecords     = 1024
@@ -313,8 +314,9 @@ const (
 	formOf         = 0.6 // another form or spelling counts so much of the word itself
 )
 
-// What a record gives to those before and after it in its thread, by their distance, and what it takes of them.
-var given, taken = [2][reach]float32{{0.15, 0.12, 0.06}, {0.3, 0.18, 0.09}}, [2][reach]float32{{0.3, 0.18, 0.09}, {0.15, 0.12, 0.06}}
+// What a record gives to those before and after it in its thread, by distance, and what it takes of them.
+var given = [2][reach]float32{{0.15, 0.12, 0.06}, {0.3, 0.18, 0.09}}
+var taken = [2][reach]float32{given[1], given[0]}
 
 func idf(records, df int) float64 {
 	return math.Log1p((float64(max(records, df)-df) + 0.5) / (float64(df) + 0.5))
@@ -325,8 +327,8 @@ func lengthCode(length float64) uint8 {
 	return uint8(min(math.Round(8*math.Log2(max(length, 1))), 255))
 }
 
-// norms are what a count is multiplied by, by length code, and open how much a record takes of and gives to its
-// neighbours. The usual length is a constant, not the mean of BM25: so a record scores the same whatever else there is.
+// norms are what a count is multiplied by, by length code, and open how much a record takes of and gives to
+// its neighbours. The usual length is a constant, not BM25's mean: other records do not change a score.
 var norms, open = func() (n, h [256]float32) {
 	for code := range n {
 		length := math.Exp2(float64(code) / 8)

@@ -9,8 +9,8 @@ import (
 )
 
 // Two words are taken for forms of one another if they begin alike and end soon after, or, in scripts whose
-// articles and prepositions are written with the word, if one is the other with letters before or after it. Tuned
-// on half of Snowball's vocabularies of 18 languages and of UniMorph's Hebrew, Hindi and Ukrainian.
+// articles and prepositions are written with the word, if one is the other with letters before or after it.
+// Tuned on half of Snowball's vocabularies of 18 languages and of UniMorph's Hebrew, Hindi and Ukrainian.
 const (
 	keyLetters = 3    // that all forms have in common
 	sameFrom   = 4    // that two words have in common which both have endings,
@@ -19,11 +19,11 @@ const (
 	bareFrom   = 5    // of a word that has any ending
 	spellFrom  = 5    // of a word that may be misspelt
 	maxForms   = 24
-	maxAlike   = 1 << 12 // terms of a key: no vocabulary makes a search or Remove slow, and of such not all forms are found
+	maxAlike   = 1 << 12 // terms of a key that are found: no vocabulary makes a search or Remove slow
 )
 
-// nearKeys returns the keys under which terms lie that may be forms of w, and that under which lie those of its
-// length and first letter.
+// nearKeys returns the keys under which terms lie that may be forms of w, and that under which lie those of
+// its length and first letter.
 func nearKeys(w string) (forms []string, spelt string) {
 	if strings.ContainsFunc(w, func(r rune) bool { return !unicode.In(r, unicode.L, unicode.M) && r != '\'' }) {
 		return nil, ""
@@ -33,7 +33,7 @@ func nearKeys(w string) (forms []string, spelt string) {
 	if n >= sameFrom {
 		forms = append(forms, "^"+string(letters[:sameFrom]))
 	}
-	if n >= keyLetters && n <= keyLetters+affix { // a longer word is no form of one that has only these in common
+	if n >= keyLetters && n <= keyLetters+affix { // longer ones must have more in common
 		forms = append(forms, "^"+string(letters[:keyLetters]))
 	}
 	if n >= 2 && prefixed(w) {
@@ -53,20 +53,17 @@ func prefixed(w string) bool {
 	return unicode.In(r, unicode.Arabic, unicode.Hebrew)
 }
 
-// learn makes a new term known to forms and spelling, and unlearn undoes that.
-func (ix *Index) learn(t *term) {
+// learn makes a new term known to forms and spelling, or forgets one.
+func (ix *Index) learn(t *term, in bool) {
 	forms, spelt := nearKeys(t.text)
 	for _, key := range append(forms, spelt) {
-		if key != "" && len(ix.near[key]) < maxAlike {
-			ix.near[key] = append(ix.near[key], t)
+		known := ix.near[key]
+		if in && key != "" && len(known) < maxAlike {
+			known = append(known, t)
+		} else if !in {
+			known = slices.DeleteFunc(known, func(o *term) bool { return o == t })
 		}
-	}
-}
-
-func (ix *Index) unlearn(t *term) {
-	forms, spelt := nearKeys(t.text)
-	for _, key := range append(forms, spelt) {
-		if ix.near[key] = slices.DeleteFunc(ix.near[key], func(o *term) bool { return o == t }); len(ix.near[key]) == 0 {
+		if ix.near[key] = known; len(known) == 0 {
 			delete(ix.near, key)
 		}
 	}
@@ -83,10 +80,13 @@ func (ix *Index) forms(w string) (out []*term) {
 			}
 		}
 	}
-	slices.SortFunc(out, func(a, b *term) int {
-		return cmp.Or(cmp.Compare(rest[a], rest[b]), cmp.Compare(len(b.postings), len(a.postings)), strings.Compare(a.text, b.text))
-	})
+	slices.SortFunc(out, func(a, b *term) int { return cmp.Or(rest[a]-rest[b], byFrequency(a, b)) })
 	return out[:min(len(out), maxForms)]
+}
+
+// byFrequency has the more frequent of two terms first.
+func byFrequency(a, b *term) int {
+	return cmp.Or(len(b.postings)-len(a.postings), strings.Compare(a.text, b.text))
 }
 
 // isForm reports whether t may be a form of w, and how many letters they differ in.
@@ -99,12 +99,14 @@ func isForm(w, t string) (rest int, ok bool) {
 		i--
 	}
 	same, a, b := utf8.RuneCountInString(w[:i]), utf8.RuneCountInString(w[i:]), utf8.RuneCountInString(t[i:])
-	switch longer := max(a, b); {
+	longer, before := max(a, b), max(a-b, b-a)
+	switch {
 	case same >= sameFrom && float64(same) >= sameShare*float64(same+longer):
 	case same >= bareFrom && min(a, b) == 0:
-	case same >= keyLetters && (min(a, b) == 0 && longer <= affix || w[0] >= 0xE0 && longer <= 2): // of India: marks are endings
-	case prefixed(w) && same < 2 && max(a-b, b-a) <= affix && (strings.HasSuffix(w, t) || strings.HasSuffix(t, w)):
-		return max(a-b, b-a), true
+	case same >= keyLetters && min(a, b) == 0 && longer <= affix:
+	case same >= keyLetters && w[0] >= 0xE0 && longer <= 2: // in scripts of India marks are endings
+	case prefixed(w) && same < 2 && before <= affix && (strings.HasSuffix(w, t) || strings.HasSuffix(t, w)):
+		return before, true
 	case prefixed(w) && same >= 2 && min(a, b) == 0 && longer <= affix:
 	default:
 		return 0, false
@@ -120,8 +122,7 @@ func (ix *Index) nearest(w string) (best *term) {
 	letters := []rune(w)
 	for n := len(letters) - 1; n <= len(letters)+1; n++ {
 		for _, t := range ix.near[spellKey(letters[0], n)] {
-			better := best == nil || len(t.postings) > len(best.postings) || len(t.postings) == len(best.postings) && t.text < best.text
-			if better && oneEdit(letters, []rune(t.text)) {
+			if (best == nil || byFrequency(t, best) < 0) && oneEdit(letters, []rune(t.text)) {
 				best = t
 			}
 		}

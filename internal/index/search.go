@@ -21,8 +21,8 @@ type Query struct {
 	Found []Match               // memory for the result; nil: new
 }
 
-// Match is a record that a query found. Ratio orders matches. Lexical says how much of the query it is about, whatever
-// else there is. Both are greater than 0; Lexical is at most 1.
+// Match is a record that a query found. Ratio orders matches. Lexical says how much of the query it is about,
+// whatever else there is. Both are greater than 0; Lexical is at most 1.
 type Match struct {
 	Row            uint32
 	Ratio, Lexical float64
@@ -50,8 +50,7 @@ type word struct {
 	text string
 	term *term // or unknown
 	stop bool
-	near bool // a form or spelling of a word of the query
-	idf  float64
+	open bool // its forms count, too
 	gain float32
 }
 
@@ -61,12 +60,16 @@ var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
 // Search returns what q finds, best first.
 //
-// It walks the postings of the rarest words, until what is left cannot lift a new record among the K best, and
-// looks common words up for the candidates only.
+// It walks the postings of the rarest words, until what is left cannot lift a new record among the K best,
+// and looks common words up for the candidates only.
 func (ix *Index) Search(q *Query) []Match {
 	sc := scratches.Get().(*scratch)
 	defer func() { // also when Wants panics
-		sc.end()
+		for _, r := range sc.touched {
+			sc.scores[r] = 0
+		}
+		clear(sc.words)
+		sc.words, sc.touched = sc.words[:0], sc.touched[:0]
 		scratches.Put(sc)
 	}()
 	ix.weigh(sc, q)
@@ -103,8 +106,10 @@ func (ix *Index) found(sc *scratch, q *Query, least float32) (out []Match) {
 	long := math.Pow(max(sc.size, 4)/4, 0.75) // the same share of a long query is more
 	for _, r := range sc.touched {
 		if q.wants(r) {
-			m := Match{Row: r, Ratio: float64(sc.scores[r]) / sc.total, Named: sc.named != 0 && ix.actors[r] == sc.named}
-			m.Lexical, m.Another = lexical(m.Ratio*long), sc.named != 0 && !m.Named
+			m := Match{Row: r, Ratio: float64(sc.scores[r]) / sc.total}
+			m.Lexical = lexical(m.Ratio * long)
+			m.Named = sc.named != 0 && ix.actors[r] == sc.named
+			m.Another = sc.named != 0 && !m.Named
 			out = append(out, m)
 		}
 	}
@@ -128,17 +133,10 @@ func (sc *scratch) prune(least, rest float32) {
 	sc.touched = sc.touched[:n]
 }
 
-func (sc *scratch) end() {
-	for _, r := range sc.touched {
-		sc.scores[r] = 0
-	}
-	clear(sc.words)
-	sc.words, sc.touched = sc.words[:0], sc.touched[:0]
-}
+func (w *word) df() int         { return len(w.term.postings) }
+func (w *word) weight() float64 { return text.Term{Stop: w.stop}.Weight() }
 
-func (w *word) df() int { return len(w.term.postings) }
-
-// weigh readies sc for a search: the distinct words and their forms, the rarest first and function words last.
+// weigh readies sc for a search: the distinct words and their forms, the rarest first, function words last.
 func (ix *Index) weigh(sc *scratch, q *Query) {
 	if n := len(ix.rows); len(sc.scores) < n {
 		sc.scores, sc.tau = make([]float32, n+n/4), make([]float32, n+n/4)
@@ -147,53 +145,44 @@ func (ix *Index) weigh(sc *scratch, q *Query) {
 	terms := ix.an.Append(buf[:0], q.Text)
 	sc.ofDay = ix.ofDays(q.Days)
 	terms = append(terms, slices.Concat(q.Days...)...)
-	sc.named, sc.content, sc.total, sc.size = 0, false, 0, 0
-	several := false
+	sc.content, sc.total, sc.size = false, 0, 0
 	for _, t := range terms {
 		if len(sc.words) < 256 && !slices.ContainsFunc(sc.words, func(w word) bool { return w.text == t.Text }) {
-			sc.words = append(sc.words, word{text: t.Text, term: cmp.Or(ix.terms[t.Text], &unknown), stop: t.Stop, near: t.Open})
+			known := cmp.Or(ix.terms[t.Text], &unknown)
+			sc.words = append(sc.words, word{text: t.Text, term: known, stop: t.Stop, open: t.Open})
 		}
 	}
-	records := max(minRecords, 1<<bits.Len(uint(max(len(ix.rows)-len(ix.free), 1)-1))) // rounded up, so that idf seldom changes
+	records := max(len(ix.rows)-len(ix.free), 1)
+	records = max(minRecords, 1<<bits.Len(uint(records-1))) // rounded up, so that idf seldom changes
 	for i := range len(sc.words) {
 		w := &sc.words[i]
-		open, df, from := w.near, w.df(), len(sc.words)
-		w.near = false
+		df, from := w.df(), len(sc.words)
 		share := float32(formOf)
 		if w.text[0] == '@' {
 			share = toldAfter
 			day, _ := time.Parse("@01-02 2006", w.text+" 2024") // a leap year
 			ix.addNear(sc, ix.terms[day.AddDate(0, 0, 1).Format("@01-02")])
-		} else if (df == 0 || open) && !w.stop && len(terms) <= 64 {
+		} else if (df == 0 || w.open) && !w.stop && len(terms) <= 64 {
 			forms := ix.forms(w.text)
 			if df == 0 && len(forms) == 0 {
 				forms = append(forms, ix.nearest(w.text))
 			}
 			df += ix.addNear(sc, forms...)
 		}
-		w = &sc.words[i]
-		kind := text.Term{Stop: w.stop}.Weight()
-		w.idf = kind * idf(records, df)
-		w.gain = float32(w.idf * (k1 + 1))
+		w = &sc.words[i] // which may have moved
+		weight := w.weight() * idf(records, df)
+		w.gain = float32(weight * (k1 + 1))
 		for j := from; j < len(sc.words); j++ {
-			sc.words[j].idf, sc.words[j].gain = w.idf, share*w.gain
+			sc.words[j].gain = share * w.gain
 		}
-		sc.size += kind
-		sc.total += w.idf
+		sc.size += w.weight()
+		sc.total += weight
 		sc.content = sc.content || !w.stop
 	}
-	for _, w := range sc.words {
-		for id := range ix.names[w.text] {
-			several = several || sc.named != 0 && sc.named != id
-			sc.named = id
-		}
-	}
-	if several {
-		sc.named = 0
-	}
+	sc.named = ix.actor(sc.words)
 	sc.total = max(sc.total, minInformation)
 	slices.SortStableFunc(sc.words, func(a, b word) int {
-		return cmp.Or(cmp.Compare(text.Term{Stop: b.stop}.Weight(), text.Term{Stop: a.stop}.Weight()), a.df()-b.df())
+		return cmp.Or(cmp.Compare(b.weight(), a.weight()), a.df()-b.df())
 	})
 	most := float32(1)
 	if sc.named != 0 {
@@ -204,8 +193,7 @@ func (ix *Index) weigh(sc *scratch, q *Query) {
 	}
 	sc.rest = slices.Grow(sc.rest[:0], len(sc.words)+1)[:len(sc.words)+1]
 	sc.rest[len(sc.words)] = 0
-	for i := len(sc.words) - 1; i >= 0; i-- {
-		w := &sc.words[i]
+	for i, w := range slices.Backward(sc.words) {
 		sc.rest[i] = sc.rest[i+1]
 		if w.df() > 0 {
 			sc.rest[i] += w.gain * most
@@ -213,16 +201,30 @@ func (ix *Index) weigh(sc *scratch, q *Query) {
 	}
 }
 
-// addNear adds forms of the word at hand that the query does not have itself, and returns in how many records they
-// are, counted once for each form.
+// addNear adds forms of the word at hand that the query does not have itself, and returns in how many records
+// they are, counted once for each form.
 func (ix *Index) addNear(sc *scratch, terms ...*term) (df int) {
 	for _, t := range terms {
-		if t != nil && len(sc.words) < 256 && !slices.ContainsFunc(sc.words, func(o word) bool { return o.term == t }) {
-			sc.words = append(sc.words, word{text: t.text, term: t, near: true})
+		known := slices.ContainsFunc(sc.words, func(o word) bool { return o.term == t })
+		if t != nil && !known && len(sc.words) < 256 {
+			sc.words = append(sc.words, word{text: t.text, term: t})
 			df += len(t.postings)
 		}
 	}
 	return df
+}
+
+// actor returns the one actor whom words name, 0 where they name none or several.
+func (ix *Index) actor(words []word) (named uint32) {
+	for _, w := range words {
+		for id := range ix.names[w.text] {
+			if named != 0 && named != id {
+				return 0
+			}
+			named = id
+		}
+	}
+	return named
 }
 
 func (q *Query) wants(r uint32) bool { return q.Wants == nil || q.Wants(r) }
@@ -267,10 +269,13 @@ type neighbour struct {
 	share float32
 }
 
-// around returns the neighbours of a row. What a row gives to others and what it takes of them differ: what was said
-// before a record counts more for it than what was said after.
-func (ix *Index) around(r uint32, shares *[2][reach]float32, buf *[2 * reach]neighbour) []neighbour {
-	n, own := 0, open[ix.rows[r].length]
+// around returns a row and its neighbours. What a row gives to others and what it takes of them differ: what
+// was said before a record counts more for it than what was said after.
+func (ix *Index) around(r uint32, shares *[2][reach]float32, buf *[1 + 2*reach]neighbour) []neighbour {
+	n, own := 1, open[ix.rows[r].length]
+	if buf[0] = (neighbour{r, 1}); !ix.rows[r].linked {
+		return buf[:n]
+	}
 	for side := range shares {
 		at := ix.links[r][side]
 		for d := 0; d < reach && at != 0; d++ {
@@ -284,25 +289,21 @@ func (ix *Index) around(r uint32, shares *[2][reach]float32, buf *[2 * reach]nei
 	return buf[:n]
 }
 
-// walk adds what a word gives to all records that have it or stand near one that does; with known, only to those
-// that have a score already.
+// walk adds what a word gives to all records that have it or stand near one that does; with known, only to
+// those that have a score already.
 func (ix *Index) walk(sc *scratch, w *word, known bool) {
-	var buf [2 * reach]neighbour
+	var buf [1 + 2*reach]neighbour
 	tau, now := sc.tau, sc.now[:0]
 	for _, has := range w.term.postings {
 		r := has.row()
 		x := &ix.rows[r]
-		if near := x.linked; !near {
+		p := has.count() * norms[x.length]
+		if !x.linked { // the short way of the loop below
 			if !known || sc.scores[r] != 0 {
-				ix.credit(sc, w, r, has.count()*norms[x.length])
+				ix.credit(sc, w, r, p)
 			}
 			continue
 		}
-		p := has.count() * norms[x.length]
-		if tau[r] == 0 {
-			now = append(now, r)
-		}
-		tau[r] += p
 		for _, o := range ix.around(r, &given, &buf) {
 			if tau[o.row] == 0 {
 				now = append(now, o.row)
@@ -340,13 +341,11 @@ func (ix *Index) look(sc *scratch, w *word) {
 		}
 		return w.term.postings[i].count() * norms[ix.rows[r].length]
 	}
-	var buf [2 * reach]neighbour
+	var buf [1 + 2*reach]neighbour
 	for _, r := range sc.touched {
-		tau := own(r)
-		if ix.rows[r].linked {
-			for _, o := range ix.around(r, &taken, &buf) {
-				tau += o.share * own(o.row)
-			}
+		tau := float32(0)
+		for _, o := range ix.around(r, &taken, &buf) {
+			tau += o.share * own(o.row)
 		}
 		if tau > 0 {
 			ix.credit(sc, w, r, tau)

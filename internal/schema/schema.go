@@ -1,5 +1,5 @@
-// Package schema holds JSON that comes from models and hosts to a JSON Schema, and says in a sentence what is wrong
-// with it.
+// Package schema holds JSON that comes from models and hosts to a JSON Schema, and says in a sentence what is
+// wrong with it.
 package schema
 
 import (
@@ -19,8 +19,8 @@ import (
 // Schema is a compiled JSON Schema. A nil Schema accepts every JSON value.
 type Schema struct{ compiled *jsonschema.Schema }
 
-// Compile reads a JSON Schema (draft 2020-12 unless it says otherwise). References to other documents are errors.
-// Without a schema, it returns nil.
+// Compile reads a JSON Schema (draft 2020-12 unless it says otherwise). References to other documents are
+// errors. Without a schema, it returns nil.
 func Compile(raw json.RawMessage) (*Schema, error) {
 	if len(raw) == 0 {
 		return nil, nil
@@ -31,7 +31,7 @@ func Compile(raw json.RawMessage) (*Schema, error) {
 	}
 	const at = "schema:///" // a relative one would be told with the folder of the process
 	c := jsonschema.NewCompiler()
-	c.UseLoader(nothing{})
+	c.UseLoader(jsonschema.SchemeURLLoader{}) // of no scheme: a schema of a stranger must not open files
 	if err := c.AddResource(at, doc); err != nil {
 		return nil, err
 	}
@@ -42,13 +42,8 @@ func Compile(raw json.RawMessage) (*Schema, error) {
 	return &Schema{compiled}, nil
 }
 
-// nothing loads no documents: a schema of a stranger must not open files.
-type nothing struct{}
-
-func (nothing) Load(string) (any, error) { return nil, errors.New("no reference to other documents") }
-
-// Check reports how raw differs from the schema, or that it is no JSON: "at '/amount': got string, want number". The time
-// it takes is that of the schema: one whose references double at each level never ends.
+// Check reports how raw differs from the schema, or that it is no JSON: "at '/amount': got string, want
+// number". The time it takes is that of the schema: one whose references double at each level never ends.
 func (s *Schema) Check(raw json.RawMessage) error {
 	v, err := Read(raw)
 	if err != nil || s == nil {
@@ -71,9 +66,9 @@ func (s *Schema) Check(raw json.RawMessage) error {
 // maxFlaws bounds how many flaws an error names: a model mends the first ones, and is told of the rest then.
 const maxFlaws = 8
 
-// Canonical returns raw in the one form that equal values have: members in order, no space, numbers without an exponent
-// and needless zeros, and of a member that is named twice the last, so that whoever reads it reads the same. No text
-// at all counts as {}.
+// Canonical returns raw in the one form that equal values have: members in order, no space, numbers without
+// an exponent and needless zeros, and of a member that is named twice the last, so that whoever reads it
+// reads the same. No text at all counts as {}.
 func Canonical(raw json.RawMessage) (json.RawMessage, error) {
 	if len(raw) == 0 {
 		return json.RawMessage("{}"), nil
@@ -85,14 +80,14 @@ func Canonical(raw json.RawMessage) (json.RawMessage, error) {
 	return Marshal(v)
 }
 
-// What is deeper, or longer as a plain number, is refused or left as it is: the time that a value takes goes with a
-// power of its levels, and with the value of an exponent. No float64 is longer.
+// What is deeper, or longer as a plain number, is refused or left as it is: the time that a value takes goes
+// with a power of its levels, and with the value of an exponent. No float64 is longer.
 const (
 	maxDepth  = 128
 	maxDigits = 400
 )
 
-// Read returns a JSON value with numbers as json.Number in the spelling of [Canonical]; nil for no text at all.
+// Read returns a JSON value with numbers as json.Number as [Canonical] spells them; nil for no text at all.
 func Read(raw json.RawMessage) (any, error) {
 	if len(raw) == 0 {
 		return nil, nil
@@ -147,8 +142,8 @@ func Marshal(v any) (json.RawMessage, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// Rewrite returns a document below a path with f of each value that has no others in it, in the order of their paths,
-// which are dotted: "customer.email", "lines.0.sku".
+// Rewrite returns a document below a path with f of each value that has no others in it, in the order of
+// their paths, which are dotted: "customer.email", "lines.0.sku".
 func Rewrite(path string, v any, f func(path string, v any) any) any {
 	under := func(k string) string {
 		if k == "" || strings.ContainsAny(k, `."`) {

@@ -36,21 +36,19 @@ type stemmer struct {
 	guess  bool // nobody said that words of the script are of this language
 }
 
-// stemmers are those of Snowball (snowballstem.org), by the code of their language.
-var stemmers = map[string]stemmer{
-	"ar": {script: unicode.Arabic, stem: arabic.Stem}, "da": {script: unicode.Latin, stem: danish.Stem},
-	"de": {script: unicode.Latin, stem: german.Stem}, "en": {script: unicode.Latin, stem: english.Stem, ascii: true},
-	"es": {script: unicode.Latin, stem: spanish.Stem}, "fi": {script: unicode.Latin, stem: finnish.Stem},
-	"fr": {script: unicode.Latin, stem: french.Stem}, "ga": {script: unicode.Latin, stem: irish.Stem},
-	"hu": {script: unicode.Latin, stem: hungarian.Stem}, "it": {script: unicode.Latin, stem: italian.Stem},
-	"nl": {script: unicode.Latin, stem: dutch.Stem}, "no": {script: unicode.Latin, stem: norwegian.Stem},
-	"pt": {script: unicode.Latin, stem: portuguese.Stem}, "ro": {script: unicode.Latin, stem: romanian.Stem},
-	"ru": {script: unicode.Cyrillic, stem: russian.Stem}, "sv": {script: unicode.Latin, stem: swedish.Stem},
-	"ta": {script: unicode.Tamil, stem: tamil.Stem}, "tr": {script: unicode.Latin, stem: turkish.Stem},
+// stems are those of Snowball (snowballstem.org), by the code of their language.
+var stems = map[string]func(*snowballstem.Env) bool{
+	"ar": arabic.Stem, "da": danish.Stem, "de": german.Stem, "en": english.Stem, "es": spanish.Stem,
+	"fi": finnish.Stem, "fr": french.Stem, "ga": irish.Stem, "hu": hungarian.Stem, "it": italian.Stem,
+	"nl": dutch.Stem, "no": norwegian.Stem, "pt": portuguese.Stem, "ro": romanian.Stem, "ru": russian.Stem,
+	"sv": swedish.Stem, "ta": tamil.Stem, "tr": turkish.Stem,
 }
 
-// Lexicon numbers the terms of texts, and remembers those of words: to stem a word takes longer than to find it here.
-// It is one goroutine's until it calls Done. A number means the same term as long as the Lexicon lives.
+// script has those of languages that are not written in Latin.
+var script = map[string]*unicode.RangeTable{"ar": unicode.Arabic, "ru": unicode.Cyrillic, "ta": unicode.Tamil}
+
+// Lexicon numbers the terms of texts, and remembers those of words: to stem a word takes longer than to find
+// it here. It is one goroutine's until it calls Done. A number keeps its term while the Lexicon lives.
 type Lexicon struct {
 	Terms   []Term // that were numbered so far, by number; they do not change
 	a       *Analyzer
@@ -117,7 +115,9 @@ func (a *Analyzer) analyze(w string) Term {
 }
 
 // accented are the scripts in which an accent does not make another word, or none that matters here.
-var accented = []*unicode.RangeTable{unicode.Latin, unicode.Greek, unicode.Cyrillic, unicode.Arabic, unicode.Hebrew}
+var accented = []*unicode.RangeTable{
+	unicode.Latin, unicode.Greek, unicode.Cyrillic, unicode.Arabic, unicode.Hebrew,
+}
 
 // withoutAccents leaves out accents and points, and spells ß, ı, ς, ł and ø as others do.
 func withoutAccents(s string) string {
@@ -133,13 +133,12 @@ func withoutAccents(s string) string {
 			return r
 		}
 		drop = r > 'z' && unicode.In(r, accented...) || 'a' <= r && r <= 'z'
-		if i := strings.IndexRune("ıςłø", r); i >= 0 {
-			return []rune("iσlo")[i/2]
-		}
 		return r
 	}, norm.NFD.String(s))
-	return norm.NFC.String(strings.ReplaceAll(s, "ß", "ss"))
+	return norm.NFC.String(respelt.Replace(s))
 }
+
+var respelt = strings.NewReplacer("ß", "ss", "ı", "i", "ς", "σ", "ł", "l", "ø", "o")
 
 func isASCII(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r >= utf8.RuneSelf })

@@ -4,7 +4,9 @@
 package text
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -46,9 +48,9 @@ type Analyzer struct {
 
 var analyzers sync.Map // by languages
 
-// New returns the Analyzer of languages, by their two-letter codes ("en", "de"). None: English. Arabic, Cyrillic
-// and Tamil words are stemmed in any case. A language without a stemmer is no error: its words are found by how
-// they begin.
+// New returns the Analyzer of languages, by their two-letter codes ("en", "de"). None: English. Arabic,
+// Cyrillic and Tamil words are stemmed in any case. A language without a stemmer is no error: its words are
+// found by how they begin.
 func New(languages ...string) (*Analyzer, error) {
 	if len(languages) == 0 {
 		languages = []string{"en"}
@@ -63,23 +65,21 @@ func New(languages ...string) (*Analyzer, error) {
 			return nil, fmt.Errorf("text: %q is not the code of a language, such as \"en\"", l)
 		}
 		a.english = a.english || l == "en"
-		if s, ok := stemmers[l]; ok {
-			a.stems = append(a.stems, s)
+		if stem, ok := stems[l]; ok {
+			a.stems = append(a.stems, stemmer{cmp.Or(script[l], unicode.Latin), stem, l == "en", false})
 		}
 	}
-	for _, l := range []string{"ar", "ru", "ta"} {
+	for _, l := range slices.Sorted(maps.Keys(script)) {
 		if !slices.Contains(languages, l) {
-			s := stemmers[l]
-			s.guess = true
-			a.stems = append(a.stems, s)
+			a.stems = append(a.stems, stemmer{script[l], stems[l], false, true})
 		}
 	}
 	shared, _ := analyzers.LoadOrStore(key, a)
 	return shared.(*Analyzer), nil
 }
 
-// Append appends the terms of a text: its words, the parts of compounds such as fooBar and foo.bar, signs that are
-// words (C++, C#, .NET, an emoji), and in scripts without spaces each sign and each pair of signs.
+// Append appends the terms of a text: its words, the parts of compounds such as fooBar and foo.bar, signs
+// that are words (C++, C#, .NET, an emoji), and in scripts without spaces each sign and each pair of signs.
 func (a *Analyzer) Append(dst []Term, s string) []Term {
 	l := a.Lexicon()
 	defer l.Done()
@@ -129,7 +129,9 @@ func (l *Lexicon) Append(dst []uint32, s string) []uint32 {
 }
 
 // Spaceless are scripts that do not part words by spaces.
-var Spaceless = []*unicode.RangeTable{unicode.Han, unicode.Hiragana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar}
+var Spaceless = []*unicode.RangeTable{
+	unicode.Han, unicode.Hiragana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar,
+}
 
 // withSigns returns the word s[start:end] with the signs that belong to it: "C++", "C#", ".NET".
 func withSigns(s string, start, end int) string {
@@ -141,7 +143,8 @@ func withSigns(s string, start, end int) string {
 		}
 	}
 	if start > 0 && s[start-1] == '.' && !isDigit(s[start]) {
-		if r, _ := utf8.DecodeLastRuneInString(s[:start-1]); start == 1 || unicode.IsSpace(r) || strings.ContainsRune("([/,\"'", r) {
+		before, _ := utf8.DecodeLastRuneInString(s[:start-1])
+		if start == 1 || unicode.IsSpace(before) || strings.ContainsRune("([/,\"'", before) {
 			return s[start-1 : end]
 		}
 	}
@@ -215,7 +218,8 @@ func (l *Lexicon) appendParts(dst []uint32, w string) []uint32 {
 	}
 	start := 0
 	emit := func(end int) {
-		if part := strings.Trim(w[start:end], "_.:'’"); part != w && utf8.RuneCountInString(part) >= least && hasWord(part) {
+		part := strings.Trim(w[start:end], "_.:'’")
+		if part != w && utf8.RuneCountInString(part) >= least && hasWord(part) {
 			dst = append(dst, l.word(part))
 		}
 		start = end
@@ -241,8 +245,8 @@ func (l *Lexicon) appendParts(dst []uint32, w string) []uint32 {
 // Plain returns a text in lower case and without accents.
 func Plain(s string) string { return withoutAccents(lower(s)) }
 
-// Fold returns a text in one case, one width and one form of composed letters, with one space where it has several and
-// without a final full stop. Texts with equal folds have equal words in equal order.
+// Fold returns a text in one case, one width and one form of composed letters, with one space where it has
+// several and without a final full stop. Texts with equal folds have equal words in equal order.
 func Fold(s string) string {
 	return strings.TrimRight(strings.Join(strings.Fields(lower(width.Fold.String(s))), " "), ".。")
 }

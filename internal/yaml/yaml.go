@@ -38,11 +38,9 @@ func Decode(data []byte, v any) (err error) {
 		return readable(err)
 	}
 	var second yaml.Node
-	err = d.Decode(&second)
-	switch {
-	case err == nil:
+	if err := d.Decode(&second); err == nil {
 		return fmt.Errorf("yaml: line %d: a second document", second.Line)
-	case !errors.Is(err, io.EOF):
+	} else if !errors.Is(err, io.EOF) {
 		return readable(err)
 	}
 	return nil

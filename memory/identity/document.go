@@ -90,7 +90,8 @@ func (x *Identity) Import(ctx context.Context, data []byte) (taken, kept int, er
 		Meta    json.RawMessage
 	}
 	data = x.clean.Data(data)
-	if err := cmp.Or((*schema.Schema)(nil).Check(data), json.Unmarshal(data, &head)); err != nil {
+	_, err = schema.Read(data) // which has bounds
+	if err = cmp.Or(err, json.Unmarshal(data, &head)); err != nil {
 		return 0, 0, fmt.Errorf("identity: no document: %w", err)
 	}
 	var p profile
@@ -124,11 +125,10 @@ func (x *Identity) Import(ctx context.Context, data []byte) (taken, kept int, er
 func (x *Identity) admit(f *fact) error {
 	f.Content = strings.TrimSpace(x.clean.Prose(f.Content))
 	f.SourceRef, f.Reason = x.clean.Prose(f.SourceRef), x.clean.Prose(f.Reason)
-	latest := x.clock().Add(maxAhead)
 	if err := f.check(); err != nil {
 		return err
 	}
-	if f.UpdatedAt.After(latest) || f.LastValidated.After(latest) {
+	if max(f.UpdatedAt.Sub(x.clock()), f.LastValidated.Sub(x.clock())) > maxAhead {
 		const why = "it would win over each change to come, and not fade"
 		return fmt.Errorf("identity: fact %s is of %v: %s", f.ID, f.UpdatedAt, why)
 	}

@@ -212,7 +212,7 @@ func (b *Book) draft(ctx context.Context, p *Proposal, m reason.Model) string {
 	}
 	text := fence.Text(p.Subject + "\n" + p.Reason)
 	req := &reason.Request{System: fmt.Sprintf(instructions, p.Kind, entries[p.Kind]), Schema: answer, Messages: []reason.Message{
-		{Role: reason.UserRole, Text: fence.Block("evidence", fence.Mark(0, text), "", text)},
+		{Role: reason.UserRole, Text: fence.Block("evidence", fence.Mark(text), "", text)},
 	}}
 	if m != nil {
 		a, _, err := reason.Ask(ctx, m, req, func(a *struct{ YAML string }) error {
