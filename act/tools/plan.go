@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -15,16 +14,16 @@ import (
 	"github.com/arc-learn/arc/internal/schema"
 )
 
-// digest identifies a result, whatever the values of the case: where a value of the inputs of two characters or more
-// stands, the value's name counts. So the state of order A-1 in one case and that of order A-2 in another are the
-// same if they differ in nothing else. Where one stands inside a word or a number, as 10 does in 100, it may be there by
-// chance, and no value is replaced.
+// digest identifies a result, whatever the values of the case: where a value of the inputs of two characters
+// or more stands, the value's name counts. So the state of order A-1 in one case and that of order A-2 in
+// another are the same if they differ in nothing else. Where one stands inside a word or a number, as 10 does
+// in 100, it may be there by chance, and no value is replaced.
 func digest(result json.RawMessage, c *act.Call) string {
 	names := map[string]string{} // by values, as they are written in JSON
 	for _, inputs := range []json.RawMessage{c.Inputs, c.Task.Inputs} {
 		var v any
 		if json.Unmarshal(inputs, &v) == nil {
-			collect(v, "", names)
+			name(v, names)
 		}
 	}
 	// Of two values that begin alike the longer one is tried first.
@@ -50,22 +49,17 @@ func digest(result json.RawMessage, c *act.Call) string {
 // inside matches a name whose value stands inside a word or a number.
 var inside = regexp.MustCompile(`(?:[\pL\pN]|\pN[.,])\x01|\x02(?:[\pL\pN]|[.,]\pN)`)
 
-// collect finds the strings and numbers of inputs, and names them by their dotted paths.
-func collect(v any, path string, names map[string]string) {
-	switch v := v.(type) {
-	case map[string]any:
-		for name, e := range v {
-			collect(e, path+"."+name, names)
+// name names the strings and numbers of inputs by their dotted paths.
+func name(v any, names map[string]string) {
+	schema.Rewrite("", v, func(path string, v any) any {
+		switch v.(type) {
+		case string, float64:
+			raw, err := schema.Marshal(v)
+			text := strings.Trim(string(raw), `"`)
+			if was, taken := names[text]; err == nil && len(text) > 1 && (!taken || path < was) {
+				names[text] = path
+			}
 		}
-	case []any:
-		for i, e := range v {
-			collect(e, fmt.Sprintf("%s.%d", path, i), names)
-		}
-	case string, float64:
-		raw, err := schema.Marshal(v)
-		text := strings.Trim(string(raw), `"`)
-		if was, taken := names[text]; err == nil && len(text) > 1 && (!taken || path < was) {
-			names[text] = path
-		}
-	}
+		return v
+	})
 }

@@ -1,6 +1,6 @@
-// Package tools has an executor in which a model calls tools, durably: every answer of the model and every call of
-// a tool is a step of the attempt, so an attempt that goes on after a crash or an approval asks for nothing and
-// calls nothing that it has already.
+// Package tools has an executor in which a model calls tools, durably: every answer of the model and every
+// call of a tool is a step of the attempt, so an attempt that goes on after a crash or an approval asks for
+// nothing and calls nothing that it has already.
 //
 //	lookup := tools.Func("lookup_order", "Returns an order by its id.", shop.Order)
 //	refund := tools.Func("refund", "Pays an amount back.", shop.Refund)
@@ -22,25 +22,27 @@ import (
 
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/internal/schema"
+	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/store"
 )
 
 // Tool is something that a model may call, under the conditions of an [act.Worker]. [Func] makes one of a Go
 // function; the tools of an MCP server are made by contrib/mcp.
 type Tool struct {
-	act.Worker // Name, Description, Input (nil: any object), Mode, Blast, Irreversible, AskAbove, Secrets; nothing else
+	act.Worker // Name, Description, Input (nil: any object), Mode, Blast, Irreversible, AskAbove and Secrets
 
-	// Call makes the call, those of one answer concurrently. Inputs fit the schema; the result is JSON, of which the model
-	// sees a string as it is. It sees an error, too, and may try again: of an Irreversible tool an error says that
-	// nothing was done, so return one of class reason.Unavailable where that is not known.
+	// Call makes the call, those of one answer concurrently. Inputs fit the schema; the result is JSON, of which
+	// the model sees a string as it is. It sees an error, too, and may try again: of an Irreversible tool an
+	// error says that nothing was done, so return one of class reason.Unavailable where that is not known.
 	Call func(ctx context.Context, inputs json.RawMessage) (json.RawMessage, error)
 
 	wrong error          // of Func
 	input *schema.Schema // compiled, of a Tool that was checked
 }
 
-// Func returns a Tool that calls f. Its schema is made from In, a struct or a map: names by json tags, descriptions
-// by jsonschema tags, required what has no omitempty. Types that have no schema are an error of the executor.
+// Func returns a Tool that calls f. Its schema is made from In, a struct or a map: names by json
+// tags, descriptions by jsonschema tags, required what has no omitempty. Types that have no schema
+// are an error of the executor.
 func Func[In, Out any](name, description string, f func(context.Context, In) (Out, error)) Tool {
 	t := Tool{Worker: act.Worker{Name: name, Description: description}}
 	s, err := jsonschema.For[In](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
@@ -48,12 +50,11 @@ func Func[In, Out any](name, description string, f func(context.Context, In) (Ou
 		reflect.TypeFor[[]byte]():          {Type: "string", ContentEncoding: "base64"},
 	}})
 	if err == nil {
-		if plain(s); s.Type != "object" {
-			err = fmt.Errorf("its input is a %s; a model gives an object", s.Type)
-		}
-	}
-	if err == nil {
+		plain(s)
 		t.Input, err = json.Marshal(s)
+	}
+	if err == nil && s.Type != "object" {
+		err = fmt.Errorf("its input is a %s; a model gives an object", s.Type)
 	}
 	t.wrong = err
 	t.Call = func(ctx context.Context, inputs json.RawMessage) (json.RawMessage, error) {
@@ -70,8 +71,8 @@ func Func[In, Out any](name, description string, f func(context.Context, In) (Ou
 	return t
 }
 
-// plain gives each value of a schema one type, and a bare true words: not every provider takes a list of types, of which
-// one is null, or a schema that is no object. What may be null may be left out, too.
+// plain gives each value of a schema one type, and a bare true words: not every provider takes a list of
+// types, of which one is null, or a schema that is no object. What may be null may be left out, too.
 func plain(s *jsonschema.Schema) {
 	if s == nil {
 		return
@@ -91,16 +92,16 @@ func plain(s *jsonschema.Schema) {
 	}
 }
 
-// check returns the tools by name, and all that is wrong with them.
-func check(ts []Tool) (map[string]*Tool, error) {
-	byName := map[string]*Tool{}
+// check returns the tools by name, what the model is told of them, and all that is wrong with them.
+func check(ts []Tool) (byName map[string]*Tool, cards []reason.Tool, _ error) {
+	byName = map[string]*Tool{}
 	var wrong []error
 	for _, t := range ts {
 		if len(t.Input) == 0 {
 			t.Input = json.RawMessage(`{"type":"object"}`)
 		}
-		var err error
-		t.input, err = schema.Compile(t.Input)
+		input, err := schema.Compile(t.Input)
+		t.input = input
 		switch {
 		case store.CheckID(t.Name) != nil || byName[t.Name] != nil:
 			err = errors.New("its name is empty, too long, or another's")
@@ -110,13 +111,15 @@ func check(ts []Tool) (map[string]*Tool, error) {
 			err = errors.New("nothing to call")
 		case t.Mode < act.Autonomous || t.Mode > act.Compound || t.Blast < act.Self || t.Blast > act.Public:
 			err = errors.New("there is no such mode or blast")
-		case t.Executor != nil || len(t.Gates)+len(t.Skills)+len(t.Effects) > 0 || t.Prior+t.Price != 0 || t.ByName || t.Timeout != 0:
+		case t.Executor != nil, len(t.Gates)+len(t.Skills)+len(t.Effects) > 0,
+			t.Prior+t.Price != 0, t.ByName, t.Timeout != 0:
 			err = errors.New("a tool has no Executor, Gates, Skills, Effects, Prior, Price, ByName or Timeout")
 		}
 		if err != nil {
 			wrong = append(wrong, fmt.Errorf("tool %q: %w", t.Name, err))
 		}
 		byName[t.Name] = &t
+		cards = append(cards, reason.Tool{Name: t.Name, Description: t.Description, Input: t.Input})
 	}
-	return byName, errors.Join(wrong...)
+	return byName, cards, errors.Join(wrong...)
 }

@@ -16,13 +16,13 @@ import (
 	"github.com/arc-learn/arc/reason"
 )
 
-// Options of an executor. The bounds are those of an attempt, over everything that it took before a crash as well.
+// Options of an executor. The bounds are those of an attempt, with what it took before a crash.
 type Options struct {
 	System string          // instructions for the model
 	Schema json.RawMessage // the JSON Schema of the final answer; nil: free text
 
-	// Max is what the model may be asked for: Calls of it, Input and Output tokens as far as the provider reports them,
-	// and CostUSD, reported or else estimated; 0 and nil: no bound. Tools are called 64 times at most.
+	// Max bounds what the model is asked for: Calls of it, Input and Output tokens as far as they are reported,
+	// and CostUSD, reported or else estimated. 0 and nil are no bound. Tools are called 64 times at most.
 	Max reason.Usage
 }
 
@@ -44,35 +44,34 @@ type executor struct {
 	wrong  error
 }
 
-// New returns an executor in which m does a task by calling tools. What is wrong with the arguments is the error of
-// its attempts, of class [reason.Permanent].
+// New returns an executor in which m does a task by calling tools. What is wrong with the arguments is the
+// error of its attempts, of class [reason.Permanent].
 //
-// The model gets the task and what the Call has beside it, and is asked until it answers without a call. Calls go
-// through [act.Do], up to eight of one answer at a time. The model is shown inputs that do not fit the schema or have
-// over 240 KiB, a tool's error, a person's no, and of a result the first 16 KiB. An answer that is empty, cut off or
-// not of the schema is asked for again, twice at most. Where a person has to rule, the other calls of the answer are
-// finished and kept, and the attempt is pending. One executor of this kind runs in an attempt.
+// The model gets the task and what the Call has beside it, and is asked until it answers without a call.
+// Calls go through [act.Do], up to eight of one answer at a time. The model is shown inputs that do not fit
+// the schema or have over 240 KiB, a tool's error, a person's no, and of a result the first 16 KiB. An
+// answer that is empty, cut off or not of the schema is asked for again, twice at most. Where a person has
+// to rule, the other calls of the answer are finished and kept, and the attempt is pending. One executor of
+// this kind runs in an attempt.
 //
-// Where a plan Fires, its calls, which are bound to the case, are made without asking the model, as long as each
-// returns what it returned when the plan was recorded; of values of the Call's Inputs, what counts is which one stands
-// where. Before an irreversible call, at the first difference and for the final answer the model is asked, with what
-// was really returned.
+// Where a plan Fires, its calls, which are bound to the case, are made without asking the model, as long as
+// each returns what it returned when the plan was recorded; of values of the Call's Inputs, what counts is
+// which one stands where. Before an irreversible call, at the first difference and for the final answer the
+// model is asked, with what was really returned.
 //
-// The Result has the answer, a reflection on the calls, and the calls that succeeded as its Plan. Events are "text"
-// (live), "answer" with its usage, "calling" (live) and "tool".
+// The Result has the answer, a reflection on the calls, and the calls that succeeded as its Plan. Events are
+// "text" (live), "answer" with its usage, "calling" (live) and "tool".
 func New(m reason.Model, o *Options, ts ...Tool) act.Executor {
 	x := &executor{model: m}
 	if o != nil {
 		x.opts = *o
 	}
-	var wrong error
-	x.tools, x.wrong = check(ts)
-	if x.answer, wrong = schema.Compile(x.opts.Schema); wrong != nil {
-		x.wrong = errors.Join(x.wrong, fmt.Errorf("schema of the answer: %w", wrong))
+	x.tools, x.cards, x.wrong = check(ts)
+	answer, err := schema.Compile(x.opts.Schema)
+	if err != nil {
+		x.wrong = errors.Join(x.wrong, fmt.Errorf("schema of the answer: %w", err))
 	}
-	for _, t := range ts {
-		x.cards = append(x.cards, reason.Tool{Name: t.Name, Description: t.Description, Input: x.tools[t.Name].Input})
-	}
+	x.answer = answer
 	return x
 }
 
@@ -108,7 +107,8 @@ func (x *executor) Execute(ctx context.Context, c *act.Call) (*act.Result, error
 	result.Reflection, result.Plan = a.reflect(), &reason.Plan{}
 	for _, m := range a.made {
 		if !m.Failed {
-			result.Plan.Calls = append(result.Plan.Calls, reason.PlanCall{Name: m.Tool, Inputs: m.Inputs, ResultDigest: m.Digest})
+			c := reason.PlanCall{Name: m.Tool, Inputs: m.Inputs, ResultDigest: m.Digest}
+			result.Plan.Calls = append(result.Plan.Calls, c)
 		}
 	}
 	return result, nil
@@ -151,7 +151,7 @@ func (a *attempt) run(ctx context.Context, r *act.Result) error {
 
 func (a *attempt) say(m reason.Message) { a.messages = append(a.messages, m) }
 
-// replay makes the calls of the plan that fires for as long as the world answers as it did, and returns the rest.
+// replay makes the calls of the plan that fires while the world answers as it did, and returns the rest.
 func (a *attempt) replay(ctx context.Context) (rest []reason.PlanCall, err error) {
 	if a.call.Fires == nil {
 		return nil, nil
@@ -176,55 +176,58 @@ func (a *attempt) replay(ctx context.Context) (rest []reason.PlanCall, err error
 
 // like are the plans of like cases that these tools can make: others are of tasks, for a planner.
 func (a *attempt) like() []reason.Suggestion {
+	foreign := func(p reason.PlanCall) bool { return a.tools[p.Name] == nil }
 	return slices.DeleteFunc(slices.Clone(a.call.Suggestions), func(s reason.Suggestion) bool {
-		return len(s.Calls) == 0 || slices.ContainsFunc(s.Calls, func(p reason.PlanCall) bool { return a.tools[p.Name] == nil })
+		return len(s.Calls) == 0 || slices.ContainsFunc(s.Calls, foreign)
 	})
 }
 
-// ask returns answer n: the one that was kept, or the model's. An answer that cannot be used is asked for again.
+// ask returns answer n: the one that was kept, or the model's.
 func (a *attempt) ask(ctx context.Context, n int) (*reason.Response, error) {
-	answer, err := act.Step(ctx, fmt.Sprintf("answer %d", n), nil, func(ctx context.Context) (*reason.Response, error) {
-		if err := a.affords(); err != nil {
-			return nil, err
-		}
-		var spoilt *reason.Usage
-		for try := 0; ; try++ {
-			r, err := reason.Generate(ctx, a.model, &reason.Request{
-				System:   strings.TrimSpace(a.opts.System + "\n\n" + a.call.Agent),
-				Messages: slices.Clone(a.messages), Tools: a.cards, Schema: a.opts.Schema,
-				OnText: func(text string) { act.Note(ctx, act.Event{Kind: "text", Text: text, Live: true}) },
-			})
-			bad, ok := errors.AsType[*reason.Error](err)
-			switch {
-			case err == nil:
-				r.Usage = spoilt.Add(r.Usage)
-				usage, _ := schema.Marshal(r.Usage) // numbers always can be
-				act.Note(ctx, act.Event{Kind: "answer", Text: r.Text, Data: usage})
-				return r, nil
-			case ok && bad.Class != reason.RateLimited && bad.Class != reason.Unavailable: // whose own Usage is told
-				spoilt = spoilt.Add(bad.Usage)
-			}
-			if !ok || bad.Class != reason.Invalid || try == repairs {
-				a.usage = a.usage.Add(spoilt)
-				return nil, err
-			}
-		}
-	}, act.Sanitised())
+	answer, err := act.Step(ctx, fmt.Sprintf("answer %d", n), nil, a.generate, act.Sanitised())
 	if err == nil {
 		a.usage = a.usage.Add(answer.Usage)
 	}
 	return answer, err
 }
 
+// generate asks the model. An answer that cannot be used is asked for again.
+func (a *attempt) generate(ctx context.Context) (*reason.Response, error) {
+	if err := a.affords(); err != nil {
+		return nil, err
+	}
+	var spoilt *reason.Usage
+	for try := 0; ; try++ {
+		r, err := reason.Generate(ctx, a.model, &reason.Request{
+			System:   strings.TrimSpace(a.opts.System + "\n\n" + a.call.Agent),
+			Messages: slices.Clone(a.messages), Tools: a.cards, Schema: a.opts.Schema,
+			OnText: func(text string) { act.Note(ctx, act.Event{Kind: "text", Text: text, Live: true}) },
+		})
+		bad, ok := errors.AsType[*reason.Error](err)
+		switch {
+		case err == nil:
+			r.Usage = spoilt.Add(r.Usage)
+			usage, _ := schema.Marshal(r.Usage) // numbers always can be
+			act.Note(ctx, act.Event{Kind: "answer", Text: r.Text, Data: usage})
+			return r, nil
+		case ok && bad.Class != reason.RateLimited && bad.Class != reason.Unavailable: // whose own Usage is told
+			spoilt = spoilt.Add(bad.Usage)
+		}
+		if !ok || bad.Class != reason.Invalid || try == repairs {
+			a.usage = a.usage.Add(spoilt)
+			return nil, err
+		}
+	}
+}
+
 // affords returns an error if the bounds allow no further answer.
 func (a *attempt) affords() error {
 	u, most := a.usage.Add(&reason.Usage{}), a.opts.Max
-	for _, b := range []struct {
-		what       string
-		took, most int
-	}{{"calls of the model", u.Calls, most.Calls}, {"input tokens", u.Input, most.Input}, {"output tokens", u.Output, most.Output}} {
-		if b.most > 0 && b.took >= b.most {
-			return fmt.Errorf("the attempt took %d of %d %s", b.took, b.most, b.what)
+	took := [...]int{u.Calls, u.Input, u.Output}
+	for i, bound := range [...]int{most.Calls, most.Input, most.Output} {
+		if bound > 0 && took[i] >= bound {
+			what := [...]string{"calls of the model", "input tokens", "output tokens"}[i]
+			return fmt.Errorf("the attempt took %d of %d %s", took[i], bound, what)
 		}
 	}
 	if usd := cmp.Or(u.CostUSD, u.EstimateUSD); most.CostUSD != nil && usd != nil && *usd >= *most.CostUSD {
@@ -244,7 +247,8 @@ func (a *attempt) callAll(ctx context.Context, n int, calls []reason.ToolCall) e
 	var wg sync.WaitGroup
 	for i, c := range calls {
 		if i >= left {
-			ends[i] = made{Tool: c.Name, Inputs: c.Inputs, Failed: true, Shown: "no calls are left: answer with what you know"}
+			ends[i] = made{Tool: c.Name, Inputs: c.Inputs, Failed: true}
+			ends[i].Shown = "no calls are left: answer with what you know"
 			continue
 		}
 		wg.Go(func() {
@@ -271,36 +275,36 @@ func (a *attempt) callAll(ctx context.Context, n int, calls []reason.ToolCall) e
 // joined returns what keeps the attempt from going on: an error, or else all that people have to rule on.
 func joined(errs []error) error {
 	var open act.PendingError
-	errs = slices.DeleteFunc(errs, func(err error) bool {
-		pending, ok := errors.AsType[*act.PendingError](err)
-		if ok {
+	for i, err := range errs {
+		if pending, ok := errors.AsType[*act.PendingError](err); ok {
 			open.Approvals = append(open.Approvals, pending.Approvals...)
 			open.Questions = append(open.Questions, pending.Questions...)
+			errs[i] = nil
 		}
-		return ok
-	})
+	}
 	if err := errors.Join(errs...); err != nil || len(open.Approvals)+len(open.Questions) == 0 {
 		return err
 	}
 	return &open
 }
 
-// callOne makes a call as a step. What the tool, the schema or a person refuses is part of what was made; an error
-// is what keeps the attempt from going on.
+// callOne makes a call as a step. What the tool, the schema or a person refuses is part of what was made; an
+// error is what keeps the attempt from going on.
 func (a *attempt) callOne(ctx context.Context, step string, c reason.ToolCall) (made, error) {
+	m := made{Tool: c.Name, Inputs: c.Inputs, Failed: true}
 	if n := len(c.Inputs); n > maxInputs {
-		return made{Tool: c.Name, Inputs: c.Inputs, Failed: true, Shown: fmt.Sprintf("the inputs have %d bytes, over %d", n, maxInputs)}, nil
+		m.Shown = fmt.Sprintf("the inputs have %d bytes, over %d", n, maxInputs)
+		return m, nil
 	}
 	input := map[string]any{"tool": c.Name, "inputs": c.Inputs}
 	return act.Step(ctx, step, input, func(ctx context.Context) (made, error) {
 		act.Note(ctx, act.Event{Kind: "calling", Name: c.Name, Data: c.Inputs, Live: true})
-		result, refused, err := a.do(ctx, step, c)
+		result, why, err := a.do(ctx, step, c)
 		if err != nil {
 			return made{}, err
 		}
-		m := made{Tool: c.Name, Inputs: c.Inputs, Failed: refused != nil}
-		if m.Failed {
-			m.Shown = clip(refused.Error(), maxShown)
+		if m.Failed = why != nil; m.Failed {
+			m.Shown = clip(why.Error(), maxShown)
 		} else {
 			m.Shown, m.Digest = clip(shown(result), maxShown), digest(result, a.call)
 		}
@@ -309,8 +313,8 @@ func (a *attempt) callOne(ctx context.Context, step string, c reason.ToolCall) (
 	}, act.Sanitised())
 }
 
-// do makes a call by act.Do. refused is what the model is shown instead of a result.
-func (a *attempt) do(ctx context.Context, step string, c reason.ToolCall) (_ json.RawMessage, refused, err error) {
+// do makes a call by act.Do. why is what the model is shown instead of a result.
+func (a *attempt) do(ctx context.Context, key string, c reason.ToolCall) (_ json.RawMessage, why, err error) {
 	t := a.tools[c.Name]
 	if t == nil {
 		return nil, fmt.Errorf("there is no tool %q", c.Name), nil
@@ -319,7 +323,7 @@ func (a *attempt) do(ctx context.Context, step string, c reason.ToolCall) (_ jso
 		return nil, fmt.Errorf("inputs: %w", err), nil
 	}
 	failed := false
-	result, err := act.Do(ctx, &t.Worker, step, c.Inputs, func(ctx context.Context, inputs json.RawMessage) (json.RawMessage, error) {
+	call := func(ctx context.Context, inputs json.RawMessage) (json.RawMessage, error) {
 		failed = true // by a panic, too
 		out, err := t.Call(ctx, inputs)
 		failed = err != nil
@@ -327,12 +331,14 @@ func (a *attempt) do(ctx context.Context, step string, c reason.ToolCall) (_ jso
 			out, err = schema.Marshal(strings.ToValidUTF8(string(out), "\uFFFD"))
 		}
 		return out, err
-	})
+	}
+	result, err := act.Do(ctx, &t.Worker, key, c.Inputs, call)
 	bad, _ := errors.AsType[*reason.Error](err)
 	switch {
 	case err == nil, errors.As(err, new(*act.PendingError)), ctx.Err() != nil:
 		return result, nil, err
-	case bad != nil && bad.Class == reason.Invalid, failed, errors.Is(err, act.ErrDenied), errors.Is(err, act.ErrNoValue):
+	case bad != nil && bad.Class == reason.Invalid, failed,
+		errors.Is(err, act.ErrDenied), errors.Is(err, act.ErrNoValue):
 		return nil, err, nil
 	}
 	return nil, nil, err // of the journal or of a secret: the model cannot help it
