@@ -22,13 +22,6 @@
 // All methods may be called concurrently. A write is one conditional commit, durable when the call returns.
 // All memories of a tenant are in memory: some 430 bytes each beside their texts. Several processes may share
 // a store that is a [store.Changer]: what another one has written is seen after [Bank.Refresh].
-//
-// # Where things are
-//
-//	remember.go  what is merged: which drafts are one memory; record.go has what is stored
-//	recall.go    what is found; policy.go has the weights, embed.go the vectors, answer.go who said it
-//	another.go   which Facts do not change one another
-//	feedback.go  what helped; change.go what a person or a host says of a memory; upkeep.go the rest
 package memory
 
 import (

@@ -162,3 +162,30 @@ func TestOpen(t *testing.T) {
 		}
 	}
 }
+
+// Memories of one instant have one order, now and once the store is opened again.
+func TestOrderOfOneInstant(t *testing.T) {
+	st := store.NewMem()
+	var order [][]memory.ID
+	for range 2 {
+		b, _ := open(t, st, memory.Options{})
+		s, n := b.In("acme/anna"), 0
+		for ; len(order) == 0 && n < 12; n++ {
+			remember(t, s, memory.Draft{Kind: memory.Fact, Thread: "t", Content: fmt.Sprint("number ", n)})
+		}
+		latest, err := s.Latest(t.Context(), "t", 20)
+		require.NoError(t, err)
+		var thread, all []memory.ID
+		for _, r := range latest {
+			thread = append(thread, r.ID)
+		}
+		for r, err := range s.All(t.Context()) {
+			require.NoError(t, err)
+			all = append(all, r.ID)
+		}
+		order = append(order, thread, all)
+	}
+	for _, other := range order[1:] {
+		require.Equal(t, order[0], other)
+	}
+}

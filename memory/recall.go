@@ -477,7 +477,7 @@ func (s Space) All(ctx context.Context) iter.Seq2[Record, error] {
 	}
 }
 
-// Latest returns the last n memories of a thread, in order.
+// Latest returns the last n memories of a thread, in the order of At, then as they came, then of their IDs.
 func (s Space) Latest(_ context.Context, thread string, n int) (out []Record, err error) {
 	t := s.table()
 	thread = s.tidyName(thread)

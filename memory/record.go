@@ -94,6 +94,11 @@ func (r *record) own() *more {
 // said is when the record was last said.
 func (r *record) said() int64 { return max(r.At, r.more().Said) }
 
+// compare orders records by when what they say was, and those of one instant as they came: the same in each process.
+func (r *record) compare(o *record) int {
+	return cmp.Or(cmp.Compare(r.At, o.At), cmp.Compare(r.Created, o.Created), cmp.Compare(r.id, o.id))
+}
+
 // later orders statements of one thing.
 func (r *record) later(o *record) int {
 	return cmp.Or(cmp.Compare(r.said(), o.said()), cmp.Compare(r.Created, o.Created), cmp.Compare(r.id, o.id))
@@ -175,8 +180,8 @@ func analyze(an *text.Analyzer, rs ...*record) *index.Terms {
 	docs := make([]index.Doc, len(rs))
 	for i, r := range rs {
 		at, v := timeOf(r.At, r.Zone), r.voice()
-		docs[i] = index.Doc{Trigger: r.Trigger, Content: r.Content, Actor: v.Actor, Thread: v.Thread, At: at,
-			Day: date.Of(at).Terms(an), Tie: uint64(r.Created)}
+		docs[i] = index.Doc{Trigger: r.Trigger, Content: r.Content, Actor: v.Actor, Thread: v.Thread,
+			Day: date.Of(at).Terms(an)}
 	}
 	return index.Analyze(an, docs...)
 }

@@ -40,11 +40,13 @@ type rule struct {
 }
 
 func newTable(scope Scope, an *text.Analyzer) *table {
-	return &table{
-		scope: scope, an: an, ix: index.New(an), byID: map[ID]uint32{}, slots: map[string][]*record{},
+	t := &table{
+		scope: scope, an: an, byID: map[ID]uint32{}, slots: map[string][]*record{},
 		over: map[ID][]*record{}, linkers: map[ID][]*record{}, rules: map[string][]rule{},
 		voices: map[voice]*voice{}, vectors: map[int]*vector.Set{},
 	}
+	t.ix = index.New(an, func(a, b uint32) int { return t.rows[a].compare(t.rows[b]) })
+	return t
 }
 
 // get returns the record with an id, also with a former one, or nil.
@@ -74,6 +76,7 @@ func (t *table) insert(terms *index.Terms, rs ...*record) {
 	for i, r := range rs {
 		row := row + uint32(i)
 		t.rows[row], t.byID[r.id] = r, row
+		t.ix.Join(row, r.voice().Thread)
 		t.enter(r, row, true)
 	}
 }
@@ -320,8 +323,6 @@ func (t *table) snapshot() (out []*record) {
 	t.mu.RLock()
 	out = slices.DeleteFunc(slices.Clone(t.rows), func(r *record) bool { return r == nil })
 	t.mu.RUnlock()
-	slices.SortFunc(out, func(a, b *record) int {
-		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Created, b.Created), cmp.Compare(a.id, b.id))
-	})
+	slices.SortFunc(out, (*record).compare)
 	return out
 }

@@ -37,7 +37,7 @@ func BenchmarkSearch(b *testing.B) {
 					content = append(content, w)
 				}
 			}
-			docs[i] = index.Doc{Content: strings.Join(words, " "), At: time.Unix(int64(60*i), 0).UTC()}
+			docs[i] = index.Doc{Content: strings.Join(words, " ")}
 			bytes += len(docs[i].Content)
 			if threads {
 				docs[i].Thread, docs[i].Actor = fmt.Sprint("thread-", i/20), []string{"Ann", "Bob", "Cid"}[rng.IntN(3)]
@@ -48,10 +48,10 @@ func BenchmarkSearch(b *testing.B) {
 			}
 		}
 		before := heap()
-		ix := index.New(analyzer(b))
+		ix := index.New(analyzer(b), func(a, b uint32) int { return int(a) - int(b) })
 		start := time.Now()
 		for i := range docs {
-			ix.Insert(index.Analyze(analyzer(b), docs[i]))
+			ix.Join(ix.Insert(index.Analyze(analyzer(b), docs[i])), docs[i].Thread)
 		}
 		took := time.Since(start)
 		size := float64(heap()-before) / n

@@ -42,7 +42,7 @@ func forms(t *testing.T, file string, held uint32, languages []string) string {
 	defer f.Close()
 	an, err := text.New(languages...)
 	require.NoError(t, err)
-	ix, of, bases := index.New(an), map[uint32]string{}, map[string]int{}
+	ix, of, bases := index.New(an, nil), map[uint32]string{}, map[string]int{}
 	for lines := bufio.NewScanner(f); lines.Scan(); {
 		base, form, _ := strings.Cut(lines.Text(), "\t")
 		h := fnv.New32a()

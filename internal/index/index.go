@@ -8,12 +8,10 @@
 package index
 
 import (
-	"cmp"
 	"hash/fnv"
 	"math"
 	"slices"
 	"strings"
-	"time"
 	"unicode"
 
 	"github.com/arc-learn/arc/internal/text"
@@ -23,16 +21,15 @@ import (
 type Doc struct {
 	Trigger string // counts twice
 	Content string
-	Actor   string // who said it; the records of an actor whom a question names come before others
-	Thread  string // the conversation it is part of, "" for none; its place in there is that of At and then Tie
-	At      time.Time
+	Actor   string      // who said it; the records of an actor whom a question names come before others
+	Thread  string      // the conversation that [Index.Join] puts it in, "" for none
 	Day     []text.Term // the words of its date, which count in no length; the last is of the day of the year
-	Tie     uint64      // orders records of the same At, such as those of one batch
 }
 
 // Index finds the records of one scope. Create one with [New].
 type Index struct {
 	an      *text.Analyzer
+	order   func(a, b uint32) int // of the rows of a thread
 	terms   map[string]*term
 	near    map[string][]*term        // by what forms of a word have in common; see nearKeys
 	names   map[string]map[uint32]int // by a word of an actor's name: the actor's number, and how many records
@@ -41,7 +38,6 @@ type Index struct {
 	rows    []row
 	actors  []uint32 // by row, as the next; 0: nobody
 	links   []link   // grown where there are threads
-	places  []place
 }
 
 // row is what a search needs of every record. It is small, since searches wait for memory.
@@ -53,12 +49,6 @@ type row struct {
 
 // link has the rows before and after in a thread, plus one.
 type link [2]uint32
-
-// place orders a thread.
-type place struct {
-	at  int64
-	tie uint64
-}
 
 // term is a word with its postings in order of row.
 type term struct {
@@ -88,9 +78,10 @@ func (t *term) find(r uint32) (i int, ok bool) {
 	return i, t.postings[i].row() == r
 }
 
-// New returns an empty Index of texts in the languages of an.
-func New(an *text.Analyzer) *Index {
-	return &Index{an: an, terms: map[string]*term{}, near: map[string][]*term{},
+// New returns an empty Index of texts in the languages of an. order compares the rows of a thread, no two of
+// which are equal.
+func New(an *text.Analyzer, order func(a, b uint32) int) *Index {
+	return &Index{an: an, order: order, terms: map[string]*term{}, near: map[string][]*term{},
 		names: map[string]map[uint32]int{}, threads: map[string][]uint32{}}
 }
 
@@ -105,7 +96,6 @@ type Terms struct {
 type entry struct {
 	actor  []text.Term
 	thread string
-	place  place
 	row    row
 }
 
@@ -136,7 +126,7 @@ func Analyze(an *text.Analyzer, docs ...Doc) *Terms {
 		for _, w := range d.Day {
 			t.pairs = append(t.pairs, uint64(lex.Number(w))<<32|uint64(i)<<8|1)
 		}
-		e.thread, e.place, e.row = d.Thread, place{d.At.UnixMicro(), d.Tie}, row{length: lengthCode(length)}
+		e.thread, e.row = d.Thread, row{length: lengthCode(length)}
 		e.row.linked = d.Thread != "" && open[e.row.length] > 0
 		e.row.asks = length <= shortAsk && strings.HasSuffix(strings.TrimRightFunc(d.Content, unicode.IsSpace), "?")
 	}
@@ -158,9 +148,6 @@ func (ix *Index) Insert(d *Terms) (first uint32) {
 	for i := range d.docs {
 		e, r := &d.docs[i], first+uint32(i)
 		ix.rows[r], ix.actors[r] = e.row, ix.enter(e.actor, 1)
-		if e.thread != "" {
-			ix.join(r, e)
-		}
 	}
 	var t *term
 	for i, p := range d.pairs {
@@ -210,16 +197,18 @@ func (ix *Index) Remove(r uint32, d *Terms) {
 	ix.free = append(ix.free, r)
 }
 
-// join puts a row into its thread, and leave takes it out.
-func (ix *Index) join(r uint32, e *entry) {
-	for len(ix.links) < len(ix.rows) {
-		ix.links, ix.places = append(ix.links, link{}), append(ix.places, place{})
+// Join puts a row that was inserted into its thread, where the order has it, and leave takes it out.
+func (ix *Index) Join(r uint32, thread string) {
+	if thread == "" {
+		return
 	}
-	ix.places[r] = e.place
-	rows := ix.threads[e.thread]
+	for len(ix.links) < len(ix.rows) {
+		ix.links = append(ix.links, link{})
+	}
+	rows := ix.threads[thread]
 	i := ix.find(rows, r)
 	rows = slices.Insert(rows, i, r)
-	ix.threads[strings.Clone(e.thread)] = rows
+	ix.threads[thread] = rows
 	ix.connect(rows, i)
 	ix.connect(rows, i+1)
 }
@@ -238,10 +227,7 @@ func (ix *Index) leave(r uint32, thread string) {
 
 // find returns where a row is in its thread, or belongs.
 func (ix *Index) find(rows []uint32, r uint32) int {
-	i, _ := slices.BinarySearchFunc(rows, r, func(a, b uint32) int {
-		p, q := ix.places[a], ix.places[b]
-		return cmp.Or(cmp.Compare(p.at, q.at), cmp.Compare(p.tie, q.tie), cmp.Compare(a, b))
-	})
+	i, _ := slices.BinarySearchFunc(rows, r, ix.order)
 	return i
 }
 

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -26,14 +25,17 @@ func analyzer(t require.TestingT, languages ...string) *text.Analyzer {
 	return an
 }
 
-// corpus is an Index with the texts of its rows.
+// corpus is an Index with the texts of its rows, and their places in their threads.
 type corpus struct {
 	*index.Index
 	docs []index.Doc
+	at   []int
+	n    int // rows inserted so far
 }
 
 func newCorpus(t require.TestingT, contents ...string) *corpus {
-	c := &corpus{Index: index.New(analyzer(t))}
+	c := &corpus{}
+	c.Index = index.New(analyzer(t), func(a, b uint32) int { return c.at[a] - c.at[b] })
 	for _, s := range contents {
 		c.insert(index.Doc{Content: s})
 	}
@@ -41,9 +43,16 @@ func newCorpus(t require.TestingT, contents ...string) *corpus {
 }
 
 func (c *corpus) insert(d index.Doc) uint32 {
+	c.n++
+	return c.insertAt(d, c.n)
+}
+
+func (c *corpus) insertAt(d index.Doc, at int) uint32 {
 	r := c.Insert(index.Analyze(english, d))
-	c.docs = append(c.docs, slices.Repeat([]index.Doc{{}}, max(0, int(r)+1-len(c.docs)))...)
-	c.docs[r] = d
+	more := max(0, int(r)+1-len(c.docs))
+	c.docs, c.at = append(c.docs, make([]index.Doc, more)...), append(c.at, make([]int, more)...)
+	c.docs[r], c.at[r] = d, at
+	c.Join(r, d.Thread)
 	return r
 }
 
@@ -135,11 +144,9 @@ func TestNamedActor(t *testing.T) {
 func TestThreads(t *testing.T) {
 	t.Parallel()
 	ix := newCorpus(t)
-	at := time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
 	rows := map[string]uint32{}
 	for i, s := range []string{"three", "one", "four", "two"} { // in another order than said
-		order := uint64([]int{3, 1, 4, 2}[i])
-		rows[s] = ix.insert(index.Doc{Content: s, Thread: "t", At: at, Tie: order})
+		rows[s] = ix.insertAt(index.Doc{Content: s, Thread: "t"}, []int{3, 1, 4, 2}[i])
 	}
 	latest := func(n int) (out []string) {
 		for _, r := range ix.Latest("t", n) {
@@ -162,9 +169,8 @@ func TestManyOfAKind(t *testing.T) {
 	t.Parallel()
 	const n = 40_000
 	ix := newCorpus(t)
-	at := time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
 	for i := range n { // the newest first
-		ix.Insert(index.Analyze(analyzer(t), index.Doc{Content: "hello there", Thread: "t", At: at.Add(-time.Duration(i) * time.Second)}))
+		ix.insertAt(index.Doc{Content: "hello there", Thread: "t"}, -i)
 	}
 	require.Equal(t, []uint32{1, 0}, ix.Latest("t", 2))
 	require.NotEmpty(t, ix.Search(&index.Query{Text: "hello", K: n, Gate: .8}))
@@ -224,7 +230,6 @@ var (
 			Content: drawText.Draw(t, "content"), Trigger: rapid.SampledFrom([]string{"", "", "build", "shelf of anna"}).Draw(t, "trigger"),
 			Actor:  rapid.SampledFrom([]string{"", "Anna", "Ben", "assistant"}).Draw(t, "actor"),
 			Thread: rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "thread"),
-			At:     time.Date(2025, 3, rapid.IntRange(1, 3).Draw(t, "time"), 0, 0, 0, 0, time.UTC),
 			Day:    day("2025", rapid.IntRange(1, 3).Draw(t, "day")),
 		}
 	})
@@ -235,7 +240,6 @@ func TestAgainstAnother(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		ix, live, most := newCorpus(t), map[uint32]index.Doc{}, 0
-		tie := uint64(0)
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
 			if len(live) > 0 && rapid.IntRange(0, 2).Draw(t, "remove") == 0 {
 				r := rapid.SampledFrom(slices.Sorted(keys(live))).Draw(t, "row")
@@ -244,9 +248,8 @@ func TestAgainstAnother(t *testing.T) {
 				continue
 			}
 			d := drawDoc.Draw(t, "doc")
-			tie++
-			d.Tie = tie
-			r := ix.insert(d)
+			ix.n++
+			r := ix.insertAt(d, 1000*rapid.IntRange(1, 3).Draw(t, "at")+ix.n)
 			require.NotContains(t, live, r)
 			live[r] = d
 			most = max(most, len(live))
@@ -254,7 +257,7 @@ func TestAgainstAnother(t *testing.T) {
 		}
 		fresh := newCorpus(t)
 		for _, r := range slices.Sorted(keys(live)) {
-			fresh.insert(live[r])
+			fresh.insertAt(live[r], ix.at[r])
 		}
 		q := index.Query{Text: drawText.Draw(t, "question")}
 		if rapid.Bool().Draw(t, "of a day") {
@@ -263,7 +266,7 @@ func TestAgainstAnother(t *testing.T) {
 		all, other := ix.Search(&q), scores(fresh, q)
 		require.Equal(t, len(all), len(other))
 		for _, m := range all {
-			require.InDelta(t, other[live[m.Row].Tie], m.Ratio, 1e-5)
+			require.InDelta(t, other[ix.at[m.Row]], m.Ratio, 1e-5)
 		}
 		q.K = rapid.IntRange(1, 5).Draw(t, "k")
 		q.Gate = rapid.SampledFrom([]float64{0, .5, .8}).Draw(t, "gate")
@@ -277,10 +280,10 @@ func TestAgainstAnother(t *testing.T) {
 	})
 }
 
-func scores(c *corpus, q index.Query) map[uint64]float64 {
-	out := map[uint64]float64{}
+func scores(c *corpus, q index.Query) map[int]float64 {
+	out := map[int]float64{}
 	for _, m := range c.Search(&q) {
-		out[c.docs[m.Row].Tie] = m.Ratio
+		out[c.at[m.Row]] = m.Ratio
 	}
 	return out
 }
