@@ -1,7 +1,6 @@
 package store
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"slices"
@@ -42,7 +41,7 @@ func (b *Batch) Get(ctx context.Context, key string) (Entry, error) {
 	case op.Delete:
 		return Entry{}, ErrNotFound
 	}
-	return Entry{Key: key, Value: bytes.Clone(op.Value)}, nil
+	return Entry{Key: key, Value: op.Value}, nil
 }
 
 // Staged returns what an earlier part of the commit has staged for the key, nil for a delete, and whether one has.

@@ -36,7 +36,7 @@ func (m *mem) lock(ctx context.Context) error {
 	return err
 }
 
-// live returns the entry of a key as it is for callers, but for its value; Rev is 0 if it does not exist.
+// live returns the entry of a key as it is for callers; Rev is 0 if it does not exist.
 func (m *mem) live(key string) Entry {
 	e, _ := m.keys.Get(key)
 	if e.Rev /= maxCommitOps; e.Deleted {
@@ -57,7 +57,6 @@ func (m *mem) Get(ctx context.Context, key string) (Entry, error) {
 	if e.Rev == 0 {
 		return e, ErrNotFound
 	}
-	e.Value = bytes.Clone(e.Value)
 	return e, nil
 }
 
@@ -83,7 +82,7 @@ func (m *mem) Scan(ctx context.Context, r Range) iter.Seq2[Entry, error] {
 				return false
 			}
 			left--
-			return yield(Entry{Key: key, Value: bytes.Clone(e.Value), Rev: e.Rev / maxCommitOps}, nil) && left != 0
+			return yield(Entry{Key: key, Value: e.Value, Rev: e.Rev / maxCommitOps}, nil) && left != 0
 		})
 	}
 }
@@ -128,7 +127,7 @@ func (m *mem) Changes(ctx context.Context, after Revision) iter.Seq2[Entry, erro
 		var changed []Entry
 		m.changes.Ascend((min(after, m.rev)+1)*maxCommitOps, func(_ Revision, key string) bool {
 			e, _ := m.keys.Get(key)
-			changed = append(changed, Entry{key, bytes.Clone(e.Value), e.Rev / maxCommitOps, e.Deleted})
+			changed = append(changed, Entry{key, e.Value, e.Rev / maxCommitOps, e.Deleted})
 			return true
 		})
 		changed = append(changed, Entry{Rev: m.rev})

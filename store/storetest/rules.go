@@ -21,18 +21,14 @@ func get(k *kit) {
 	k.is(err, store.ErrNotFound, "get of no key")
 	value := []byte{0, 255, 10}
 	rev := k.commit(store.Op{Key: "a", Value: value}, put("b", ""), put("a/ü", "x"))
-	value[0] = 1 // slices belong to who has made them
+	value[0] = 1 // what was passed in belongs to the caller
 	want := store.Entry{Key: "a", Value: []byte{0, 255, 10}, Rev: rev}
-	for range 2 {
-		e, err := k.Get(k.ctx, "a")
-		k.ok(err, "get")
-		k.equal(e, want, "entry")
-		e.Value[1] = 1
-		for e, err := range k.Scan(k.ctx, store.Range{Limit: 1}) {
-			k.ok(err, "scan")
-			k.equal(e, want, "entry of a scan")
-			e.Value[2] = 1
-		}
+	e, err := k.Get(k.ctx, "a")
+	k.ok(err, "get")
+	k.equal(e, want, "entry")
+	for e, err := range k.Scan(k.ctx, store.Range{Limit: 1}) {
+		k.ok(err, "scan")
+		k.equal(e, want, "entry of a scan")
 	}
 	k.equal(k.all(store.Range{After: "a"}), []string{"a/ü=x", "b="}, "other entries")
 }

@@ -156,17 +156,20 @@ func TestSuiteCatches(t *testing.T) {
 				return b.Changer.Scan(context.WithoutCancel(ctx), r)
 			}
 		}},
-		{"get", false, func(b *broken) { // one slice for all readers
-			read := map[string]store.Entry{}
-			var mu sync.Mutex
-			b.get = func(ctx context.Context, key string) (store.Entry, error) {
-				mu.Lock()
-				defer mu.Unlock()
-				e, err := b.Changer.Get(ctx, key)
-				if read[key].Rev != e.Rev {
-					read[key] = e
+		{"get", false, func(b *broken) { // it keeps what was passed in
+			var kept sync.Map
+			b.commit = func(ctx context.Context, ops ...store.Op) (store.Revision, error) {
+				for _, op := range ops {
+					kept.Store(op.Key, op.Value)
 				}
-				return read[key], err
+				return b.Changer.Commit(ctx, ops...)
+			}
+			b.get = func(ctx context.Context, key string) (store.Entry, error) {
+				e, err := b.Changer.Get(ctx, key)
+				if v, ok := kept.Load(key); ok && err == nil {
+					e.Value = v.([]byte)
+				}
+				return e, err
 			}
 		}},
 		{"model", false, func(b *broken) { // op by op
