@@ -38,6 +38,7 @@ type group struct {
 	seen    Revision     // of the last Refresh
 	reads   atomic.Int64 // of Refresh, that have ended
 	unread  []Op         // whose keys others may have written, to be read before anything is staged
+	batch   batch        // of the last commit
 }
 
 // update is a call of Update.
@@ -56,7 +57,7 @@ func NewGroup(st Store) *Group {
 	if of, ok := st.(sub); ok {
 		return NewGroup(of.st).Sub(of.prefix)
 	}
-	return &Group{&group{st: st, lead: make(chan struct{}, 1)}, "", st}
+	return &Group{&group{st: st, lead: make(chan struct{}, 1), batch: batch{at: map[string]int{}}}, "", st}
 }
 
 // Sub returns a view of the same Group whose keys begin at prefix, as [Sub] does for a Store: so commits of a
@@ -156,16 +157,20 @@ func (g *group) pending(most int) []*update {
 func (g *group) together(updates []*update, try int) {
 	ctx := context.WithoutCancel(updates[0].ctx)
 	unreadable := g.settle(ctx)
-	b := &batch{st: g.st, ops: make([]Op, 0, 8), at: make(map[string]int, 8)}
+	b := &g.batch
+	clear(b.ops) // whose memory is used again
+	clear(b.at)
+	clear(b.after)
+	*b = batch{st: g.st, ops: b.ops[:0], at: b.at, after: b.after[:0], read: b.read[:0]}
 	for _, u := range updates {
-		bytes, after := b.bytes, len(b.after)
+		was := *b
 		b.from, b.read, b.wait = len(b.ops), b.read[:0], false
 		if u.err = cmp.Or(unreadable, u.ctx.Err()); u.err == nil {
 			u.err = u.f(&Batch{b, u.prefix})
 		}
 		u.joined, u.ended = u.err == nil && !b.wait, u.err != nil && !b.wait
 		if !u.joined {
-			b.ops, b.bytes, b.after = b.ops[:b.from], bytes, b.after[:after]
+			*b = was
 			clear(b.at)
 			for i, op := range b.ops {
 				b.at[op.Key] = i
@@ -178,7 +183,6 @@ func (g *group) together(updates []*update, try int) {
 			ops = append(ops, op)
 		}
 	}
-	slices.SortFunc(ops, func(a, b Op) int { return strings.Compare(a.Key, b.Key) })
 	rev, err := Revision(0), error(nil)
 	if len(ops) > 0 {
 		rev, err = g.st.Commit(ctx, ops...)
@@ -186,10 +190,9 @@ func (g *group) together(updates []*update, try int) {
 	if err != nil {
 		g.unread = append(g.unread, ops...)
 		_ = g.settle(ctx) // or before the next update
-		b.after = nil
 	}
-	for _, f := range b.after {
-		f(rev)
+	for i := 0; i < len(b.after) && err == nil; i++ {
+		b.after[i](rev)
 	}
 	for _, u := range updates {
 		switch {

@@ -136,8 +136,7 @@ func Limit(what string, size, most int) error {
 }
 
 // Check returns a *[LimitError] unless ops name each key once, and are at most 4,096, with values of at most 768 KiB
-// and at most 4 MiB of keys and values. A key is non-empty valid UTF-8 of at most 4 KiB. Every method of a Store that
-// takes a key or ops begins with it.
+// and at most 4 MiB of keys and values. A key is non-empty valid UTF-8 of at most 4 KiB. A Store checks so first.
 func Check(ops ...Op) error {
 	bytes, keys := 0, make([]string, 0, 16)
 	for i, op := range ops {
