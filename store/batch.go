@@ -6,10 +6,9 @@ import (
 	"slices"
 )
 
-// Batch collects what a step changes, for one commit of a [Group]. The parts of a step (the run, memory, statistics,
-// sessions) stage their puts and deletes into one Batch; their caches follow in functions given to After.
-//
-// A Batch is used by one goroutine at a time, until the function of [Group.Update] that got it returns.
+// Batch collects what a step changes, for one commit of a [Group]. The parts of a step (the run, memory,
+// sessions) stage their puts and deletes into one Batch; their caches follow in functions given to After. It is
+// used by one goroutine at a time, until the function of [Group.Update] that got it returns.
 type Batch struct {
 	*batch
 	prefix string
@@ -34,35 +33,30 @@ func (b *Batch) Sub(prefix string) *Batch { return &Batch{b.batch, b.prefix + pr
 // Get returns what the key will hold after the commit: what was staged, or else what the store holds. A staged
 // entry has Rev 0.
 func (b *Batch) Get(ctx context.Context, key string) (Entry, error) {
-	op, staged := b.staged(key)
+	value, staged := b.Staged(key)
 	switch {
 	case !staged:
 		return sub{b.st, b.prefix}.Get(ctx, key)
-	case op.Delete:
+	case value == nil:
 		return Entry{}, ErrNotFound
 	}
-	return Entry{Key: key, Value: op.Value}, nil
+	return Entry{Key: key, Value: value}, nil
 }
 
 // Staged returns what an earlier part of the commit has staged for the key, nil for a delete, and whether one has.
 // Unlike Get it never reads the store. The value must not be changed.
 func (b *Batch) Staged(key string) ([]byte, bool) {
-	op, staged := b.staged(key)
-	return op.Value, staged
-}
-
-func (b *Batch) staged(key string) (Op, bool) {
 	key = b.prefix + key
 	i, there := b.at[key]
 	if !there || b.ops[i].Check {
-		return Op{}, false
+		return nil, false
 	}
 	b.read = append(b.read, key)
-	return b.ops[i], true
+	return b.ops[i].Value, true
 }
 
-// Put stages a write of key under a condition. A later Put or Delete of the key replaces the value, not the condition.
-// When the commit would be too large it stages nothing and returns a *LimitError. The value is not copied.
+// Put stages a write of key under a condition. A later Put or Delete replaces the value, not the condition. When
+// the commit would be too large it stages nothing and returns a *LimitError. The value is not copied, nor nil.
 func (b *Batch) Put(key string, v []byte, c Condition) error {
 	return b.stage(key, Op{Value: v, If: c})
 }

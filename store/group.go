@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -12,16 +13,14 @@ import (
 )
 
 // Group is where the parts of one tenant meet the store: it turns concurrent updates into few commits, and tells
-// each part what others have written.
+// each part what others have written. Its methods may be called concurrently.
 //
 // Waiting functions stage one after the other into one Batch, which is committed with one sync; then every After
-// runs in order. On ErrConflict the keys of the batch are read and given to their followers, and each function
-// runs again, alone. After an error of unknown outcome the keys are read and given to their followers, too, before
-// the error is returned. A function that writes a key that an earlier function of the commit has written, and has
-// not read it by [Batch.Get], runs again in the next commit.
-//
-// So a function may run more than once; it must call no host code and no method of the Group. Functions, Afters
-// and followers run one at a time, on a caller's goroutine, which panics with them. Methods may be called concurrently.
+// runs in order. On ErrConflict, and after an error of unknown outcome, the keys of the batch are read and given
+// to their followers; after a conflict each function then runs again, alone. A function that writes a key that an
+// earlier one of the commit has written, and has not read it by [Batch.Get], runs again in the next commit. So a
+// function may run more than once; it must call no host code and no method of the Group. Functions, Afters and
+// followers run one at a time, on a caller's goroutine, which panics with them.
 type Group struct {
 	*group
 	prefix string
@@ -41,13 +40,13 @@ type group struct {
 	batch   batch        // of the last commit
 }
 
-// update is a call of Update.
+// update is a call of Update. It has joined the commit that is being made, or has ended, or waits for the next one.
 type update struct {
 	ctx           context.Context
-	prefix        string
-	f             func(*Batch) error
+	f             func(*batch) error
 	err           error
-	joined, ended bool // joined the commit that is being made; if neither, it waits for the next one
+	joined, ended bool
+	done          chan struct{} // closed once others see that it has ended
 }
 
 const maxJoined, maxTries = 64, 16 // functions of a commit, runs of a function whose keys other processes change
@@ -114,8 +113,7 @@ func (g *Group) Refresh(ctx context.Context) error {
 	return nil
 }
 
-// Skip tells g that nothing of its has changed after one revision and up to another, as one reader of the [Changer]
-// finds for many Groups: the next Refresh need not read that again.
+// Skip tells g that nothing of its has changed after a revision, up to another: Refresh need not read that.
 func (g *Group) Skip(after, upTo Revision) {
 	g.lead <- struct{}{}
 	if g.seen >= after {
@@ -129,16 +127,22 @@ func (g *Group) Skip(after, upTo Revision) {
 // error; a commit that has begun is waited for, so a store that can hang must bound its own commits. ErrConflict is
 // returned after 16 runs of f, each of which met another's change.
 func (g *Group) Update(ctx context.Context, f func(*Batch) error) error {
-	u := &update{ctx: ctx, prefix: g.prefix, f: f}
+	staging := func(b *batch) error { return f(&Batch{b, g.prefix}) }
+	u := &update{ctx: ctx, f: staging, done: make(chan struct{})}
 	g.mu.Lock()
 	g.waiting = append(g.waiting, u)
 	g.mu.Unlock()
-	g.lead <- struct{}{}
+	select {
+	case <-u.done: // it was in another's commit
+		return u.err
+	case g.lead <- struct{}{}:
+	}
 	defer func() { // also after a panic, which a caller may recover from
 		u.ended = true
 		g.pending(0)
 		<-g.lead
 	}()
+	runtime.Gosched() // so that those who run already come along
 	for !u.ended {
 		g.together(g.pending(maxJoined), 1)
 	}
@@ -149,7 +153,12 @@ func (g *Group) Update(ctx context.Context, f func(*Batch) error) error {
 func (g *group) pending(most int) []*update {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.waiting = slices.DeleteFunc(g.waiting, func(u *update) bool { return u.ended })
+	g.waiting = slices.DeleteFunc(g.waiting, func(u *update) bool {
+		if u.ended {
+			close(u.done)
+		}
+		return u.ended
+	})
 	return slices.Clone(g.waiting[:min(len(g.waiting), most)])
 }
 
@@ -166,7 +175,7 @@ func (g *group) together(updates []*update, try int) {
 		was := *b
 		b.from, b.read, b.wait = len(b.ops), b.read[:0], false
 		if u.err = cmp.Or(unreadable, u.ctx.Err()); u.err == nil {
-			u.err = u.f(&Batch{b, u.prefix})
+			u.err = u.f(b)
 		}
 		u.joined, u.ended = u.err == nil && !b.wait, u.err != nil && !b.wait
 		if !u.joined {

@@ -12,11 +12,9 @@ const MaxID = 256
 
 // Scope names whose something is: segments separated by "/", the first of which is the tenant: "acme/anna". The
 // empty scope is the tenant "_". A scope contains those that continue it by a segment: "acme" contains
-// "acme/anna", and "acme/an" does not.
-//
-// What belongs to a scope lies in its tenant's part of the store ([Scope.TenantPrefix]) under the keys
-// "s/SCOPE//KIND/ID". No segment is empty, so nothing needs to be escaped, and a scope with all below it is one
-// range of keys.
+// "acme/anna", and "acme/an" does not. What belongs to a scope lies in its tenant's part of the store
+// ([Scope.TenantPrefix]) under the keys "s/SCOPE//KIND/ID". No segment is empty, so nothing needs to be escaped,
+// and a scope with all below it is one range of keys.
 type Scope string
 
 // Check returns a *[LimitError] unless s is empty, or valid UTF-8 of at most [MaxID] bytes without control characters
@@ -31,8 +29,7 @@ func (s Scope) Check() error {
 	return checkName("scope", string(s))
 }
 
-// CheckID returns a *[LimitError] unless id is non-empty valid UTF-8 of at most [MaxID] bytes without control
-// characters.
+// CheckID returns a *[LimitError] unless id is 1 to [MaxID] bytes of valid UTF-8 without control characters.
 func CheckID(id string) error { return checkName("id", id) }
 
 func checkName(what, name string) error {
