@@ -228,9 +228,10 @@ func outage(err error) error {
 	return &reason.Error{Class: reason.Unavailable, Err: err}
 }
 
-// Tools returns the tools that the server has now. Their names are made valid for every provider's model, and
-// unique: letters, digits, "_" and "-", at most 64. A schema that cannot be used becomes that of any object,
-// for the server to check.
+// Tools returns the tools that the server has now. Their names are made valid for every provider's model:
+// letters, digits, "_" and "-", at most 64; one that is not is changed, and gets a digest of what it was, so
+// that it means the same tool in any list. A schema that cannot be used becomes that of any object, for the
+// server to check.
 func (c *Client) Tools(ctx context.Context) ([]tools.Tool, error) {
 	listed, err := c.list(ctx)
 	if err != nil {
@@ -285,13 +286,13 @@ func (c *Client) list(ctx context.Context) (map[string]*sdk.Tool, error) {
 			return nil, err
 		}
 		for _, t := range page.Tools {
-			if t != nil && t.Name != "" && tools[t.Name] == nil {
-				tools[t.Name] = t
+			if t != nil && t.Name != "" && tools[name(t.Name)] == nil {
+				tools[name(t.Name)] = t
 			}
 		}
 		cursor = page.NextCursor
 		if cursors[cursor] || len(tools) >= maxTools || len(cursors) >= maxTools {
-			return named(tools), nil
+			return tools, nil
 		}
 		cursors[cursor] = true
 	}
@@ -299,26 +300,14 @@ func (c *Client) list(ctx context.Context) (map[string]*sdk.Tool, error) {
 
 var invalid = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
 
-// named gives each tool a name. A valid one is kept; of others that would come out as one, all but the first
-// have a digest of the server's name.
-func named(byName map[string]*sdk.Tool) map[string]*sdk.Tool {
-	out, rest := map[string]*sdk.Tool{}, []string{}
-	for _, name := range slices.Sorted(maps.Keys(byName)) {
-		if invalid.MatchString(name) || len(name) > maxName {
-			rest = append(rest, name)
-		} else {
-			out[name] = byName[name]
-		}
+// name is what models call a tool of the server. It follows from the server's name alone, so that it means
+// the same tool whatever else is listed: a valid one is kept, another has a digest of it.
+func name(of string) string {
+	if !invalid.MatchString(of) && len(of) <= maxName {
+		return of
 	}
-	for _, name := range rest {
-		as := invalid.ReplaceAllString(name, "_")
-		as = as[:min(len(as), maxName)]
-		if out[as] != nil {
-			as = as[:min(len(as), maxName-9)] + "_" + fence.Mark(name)[:8]
-		}
-		out[as] = byName[name]
-	}
-	return out
+	as := invalid.ReplaceAllString(of, "_")
+	return as[:min(len(as), maxName-9)] + "_" + fence.Mark(of)[:8]
 }
 
 func (c *Client) call(ctx context.Context, name string, inputs json.RawMessage) (json.RawMessage, error) {
@@ -384,30 +373,20 @@ func result(r *sdk.CallToolResult) (json.RawMessage, error) {
 	return schema.Marshal(fence.Text(text))
 }
 
-// words returns a part of an answer as text. What is none is named and left out.
+// words returns a part of an answer as text. What is none is named with its size, and left out.
 func words(c sdk.Content) string {
-	left := func(kind, mime string, data []byte) string {
-		return fmt.Sprintf("[%s left out: %s, %d bytes]", kind, mime, len(data))
-	}
 	switch c := c.(type) {
 	case *sdk.TextContent:
 		return strings.TrimPrefix(c.Text, "\ufeff")
 	case *sdk.EmbeddedResource:
-		if c.Resource == nil {
-			return ""
+		if c.Resource != nil && len(c.Resource.Blob) == 0 {
+			return strings.TrimPrefix(c.Resource.Text, "\ufeff")
 		}
-		if len(c.Resource.Blob) > 0 {
-			return left("resource "+c.Resource.URI, c.Resource.MIMEType, c.Resource.Blob)
-		}
-		return strings.TrimPrefix(c.Resource.Text, "\ufeff")
 	case *sdk.ResourceLink:
 		return strings.TrimSpace(fmt.Sprintf("[%s: %s] %s", c.Name, c.URI, c.Description))
-	case *sdk.ImageContent:
-		return left("image", c.MIMEType, c.Data)
-	case *sdk.AudioContent:
-		return left("audio", c.MIMEType, c.Data)
 	}
-	return fmt.Sprintf("[%T left out]", c)
+	raw, _ := json.Marshal(c) // of what came as JSON
+	return fmt.Sprintf("[%T left out, %d bytes]", c, len(raw))
 }
 
 // clean returns decoded JSON whose strings are without what hides text or steers a model's template.
