@@ -13,6 +13,7 @@ import (
 	"net/http/httptest"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -22,6 +23,7 @@ import (
 	"github.com/a2aproject/a2a-go/a2aclient/agentcard"
 	"github.com/a2aproject/a2a-go/a2asrv"
 	"github.com/a2aproject/a2a-go/a2asrv/eventqueue"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/arc-learn/arc"
@@ -253,6 +255,39 @@ func (u user) client(t *testing.T, url string) *a2aclient.Client {
 	return client
 }
 
+// A message that is sent again, at once, after its end or after a restart, is the same run; an answer answers once.
+func TestSentAgain(t *testing.T) {
+	var calls atomic.Int64
+	a := open(t, arc.Host{Workers: []act.Worker{worker("pay", func(_ context.Context, c *act.Call) (*act.Result, error) {
+		calls.Add(1)
+		if len(c.Answers) < 2 && c.Text == "ask" {
+			return nil, &act.PendingError{Questions: []string{fmt.Sprint(len(c.Answers), "?")}}
+		}
+		return &act.Result{Text: fmt.Sprint("paid ", c.Answers)}, nil
+	})}})
+	send := func(url string, m *sdk.Message) *sdk.Task {
+		sent, err := user("").client(t, url).SendMessage(t.Context(), &sdk.MessageSendParams{Message: m})
+		if !assert.NoError(t, err) {
+			return &sdk.Task{}
+		}
+		return sent.(*sdk.Task)
+	}
+	url, first := serve(t, a), sdk.NewMessage(sdk.MessageRoleUser, sdk.TextPart{Text: "pay"})
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() { assert.Equal(t, sdk.TaskStateCompleted, send(url, first).Status.State) })
+	}
+	all.Wait()
+	require.Len(t, send(serve(t, a), first).Artifacts, 1)
+	require.EqualValues(t, 1, calls.Load())
+
+	task := send(url, sdk.NewMessage(sdk.MessageRoleUser, sdk.TextPart{Text: "ask"}))
+	one := sdk.NewMessageForTask(sdk.MessageRoleUser, task, sdk.TextPart{Text: "one"})
+	for range 2 {
+		require.Equal(t, "1?", send(url, one).Status.Message.Parts[0].(sdk.TextPart).Text)
+	}
+}
+
 // What the SDK's client is told of a run: as it goes on, when it asks, and when somebody ends it. A task is
 // there for callers of its scope only.
 func TestTasks(t *testing.T) {
@@ -343,7 +378,7 @@ func TestTasks(t *testing.T) {
 		task, err = anna.CancelTask(t.Context(), &sdk.TaskIDParams{ID: sent.(*sdk.Task).ID})
 		require.NoError(t, err)
 		require.Equal(t, sdk.TaskStateCanceled, task.Status.State)
-		r, err := a.In("acme/anna").Report(t.Context(), string(task.ID))
+		r, err := a.In("acme/anna").Report(t.Context(), task.ContextID) // that of a first message is the run's ID
 		require.NoError(t, err)
 		require.Equal(t, arc.Canceled, r.Status)
 	}

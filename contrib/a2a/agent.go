@@ -258,10 +258,8 @@ func result(task *sdk.Task, said string) *act.Result {
 		if text != "" {
 			texts = append(texts, text)
 		}
-		for _, d := range data {
-			if r.Output == nil {
-				r.Output, _ = json.Marshal(d)
-			}
+		if r.Output == nil && len(data) > 0 {
+			r.Output, _ = json.Marshal(data[0]) // it was JSON
 		}
 		extra = append(append(extra, data...), artifact.Metadata)
 	}

@@ -3,9 +3,12 @@ package a2a
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
+	"slices"
 
 	sdk "github.com/a2aproject/a2a-go/a2a"
 	"github.com/a2aproject/a2a-go/a2asrv"
@@ -22,12 +25,14 @@ import (
 type ScopeFunc func(ctx context.Context) (memory.Scope, error)
 
 // Serve returns a handler with the card at its well-known path and JSON-RPC at every other one. A task of A2A
-// is a run with the task's id, a context its session. A run that asks is a task that requires input; one that
-// waits for an approval or an outage is at work. What the card leaves out is filled in, but for its URL; it
-// says that answers are streamed. A nil scope is that of the Agent's Options for everybody.
+// is a run, a context its session. A run that asks is a task that requires input; one that waits for an
+// approval or an outage is at work. What the card leaves out is filled in, but for its URL; it says that
+// answers are streamed. A nil scope is that of the Agent's Options for everybody.
 //
-// The last 10,000 tasks are kept in memory, each for callers of its scope: after a restart of the process a
-// client no longer finds its task, and the run goes on.
+// The ID of a run follows from the id of the message that began it: a message that is sent again, in the same
+// scope, is another task of the same run. The last 10,000 tasks are kept in memory, each for callers of its
+// scope: after a restart of the process a client no longer finds its task, the run goes on, and the message
+// sent again finds that.
 func Serve(agent *arc.Agent, card sdk.AgentCard, scope ScopeFunc) http.Handler {
 	card.ProtocolVersion = cmp.Or(card.ProtocolVersion, "0.3.0")
 	card.PreferredTransport = cmp.Or(card.PreferredTransport, sdk.TransportProtocolJSONRPC)
@@ -45,7 +50,7 @@ func Serve(agent *arc.Agent, card sdk.AgentCard, scope ScopeFunc) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle(a2asrv.WellKnownAgentCardPath, a2asrv.NewStaticAgentCardHandler(&card))
 	last, _ := lru.New[string, []byte](10_000) // the error is of a size below 1
-	handler := a2asrv.NewHandler(&server{agent, scope}, a2asrv.WithTaskStore(&tasks{scope, last}))
+	handler := a2asrv.NewHandler(&server{agent, scope}, a2asrv.WithTaskStore(&tasks{scope, last}), a2asrv.WithCallInterceptor(again{}))
 	mux.Handle("/", a2asrv.NewJSONRPCHandler(handler))
 	return mux
 }
@@ -76,6 +81,23 @@ func (t *tasks) Get(ctx context.Context, id sdk.TaskID) (*sdk.Task, error) {
 	return task, json.Unmarshal(raw, task)
 }
 
+// again gives a message that begins a context the same one each time that it is sent.
+type again struct {
+	a2asrv.PassthroughCallInterceptor
+}
+
+func (again) Before(ctx context.Context, _ *a2asrv.CallContext, r *a2asrv.Request) (context.Context, error) {
+	if p, ok := r.Payload.(*sdk.MessageSendParams); ok && p.Message != nil && p.Message.TaskID == "" {
+		p.Message.ContextID = cmp.Or(p.Message.ContextID, run(p.Message))
+	}
+	return ctx, nil
+}
+
+// run is the ID of the run that a message begins.
+func run(m *sdk.Message) string {
+	return fmt.Sprintf("a2a-%x", sha256.Sum256([]byte(m.ID)))[:40]
+}
+
 type server struct {
 	agent *arc.Agent
 	scope ScopeFunc
@@ -90,18 +112,22 @@ func (s *server) Execute(ctx context.Context, r *a2asrv.RequestContext, queue ev
 	view := s.agent.In(scope)
 	text, data := words(r.Message.Parts)
 	working := sdk.NewStatusUpdateEvent(r, sdk.TaskStateWorking, nil)
+	id := run(r.Message)
 	if r.StoredTask != nil { // the others that the SDK lets through ask
-		if err = queue.Write(ctx, working); err == nil {
-			_, err = view.Answer(ctx, string(r.TaskID), text)
+		before := r.StoredTask.History[:len(r.StoredTask.History)-1]
+		id = run(before[0])
+		err = queue.Write(ctx, working)
+		if err == nil && !slices.ContainsFunc(before, func(m *sdk.Message) bool { return m.ID == r.Message.ID }) {
+			_, err = view.Answer(ctx, id, text)
 		}
 	} else {
-		o := arc.Objective{ID: string(r.TaskID), Text: text, Session: r.ContextID, Scope: scope}
+		o := arc.Objective{ID: id, Text: text, Session: r.ContextID, Scope: scope}
 		if len(data) > 0 {
 			o.Inputs, _ = json.Marshal(data[0]) // it was JSON
 		}
 		told := false
 		for _, err = range s.agent.Events(ctx, o) {
-			if err == nil && !told { // the task is there once the run is: whoever knows it can cancel that
+			if (err == nil || errors.Is(err, arc.ErrRunning)) && !told { // with the run, so that who knows it can cancel it
 				told = true
 				err = cmp.Or(queue.Write(ctx, sdk.NewSubmittedTask(r, r.Message)), queue.Write(ctx, working))
 			}
@@ -112,14 +138,14 @@ func (s *server) Execute(ctx context.Context, r *a2asrv.RequestContext, queue ev
 	}
 	var report *arc.Report
 	if err == nil || errors.Is(err, context.Canceled) { // a person has to rule, or somebody has canceled
-		report, err = view.Wait(ctx, string(r.TaskID))
+		report, err = view.Wait(ctx, id)
 	}
 	if err != nil {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		text := err.Error()
-		if !errors.Is(err, arc.ErrObjective) && !errors.Is(err, arc.ErrState) { // nothing that a client can mend
+		if !errors.Is(err, arc.ErrObjective) && !errors.Is(err, arc.ErrState) && !errors.Is(err, arc.ErrTaken) { // not its own
 			log.Error(ctx, "a2a: a task could not be carried out", err)
 			text = "internal error"
 		}
@@ -149,7 +175,7 @@ func (s *server) Execute(ctx context.Context, r *a2asrv.RequestContext, queue ev
 func (s *server) Cancel(ctx context.Context, r *a2asrv.RequestContext, queue eventqueue.Queue) error {
 	scope, err := s.scope(ctx)
 	if err == nil {
-		err = s.agent.In(scope).Cancel(ctx, string(r.TaskID), "canceled by the client")
+		err = s.agent.In(scope).Cancel(ctx, run(r.StoredTask.History[0]), "canceled by the client")
 	}
 	if errors.Is(err, arc.ErrState) { // it has ended meanwhile
 		return sdk.ErrTaskNotCancelable
