@@ -104,7 +104,7 @@ func Template(path string) (queue.Draft, error) {
 }
 
 func front(text string) (matter, body string) {
-	matter, body, ok := strings.Cut(strings.TrimPrefix(text, "---\n"), "\n---\n")
+	matter, body, ok := strings.Cut(strings.TrimPrefix(strings.ReplaceAll(text, "\r\n", "\n"), "---\n"), "\n---\n")
 	if !ok {
 		return "", text
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -37,13 +38,15 @@ func TestParse(t *testing.T) {
 }
 
 func TestTemplate(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "report.md")
-	write(t, file, "---\nsubject: write the report\npriority: 2\n---\n\nWith figures.\n", 0o644)
-	d, err := taskfile.Template(file)
-	require.NoError(t, err)
-	require.Equal(t, queue.Draft{Subject: "write the report", Priority: 2, Description: "With figures.", Template: "report"}, d)
+	file, whole := filepath.Join(t.TempDir(), "report.md"), "---\nsubject: write the report\npriority: 2\n---\n\nWith figures.\n"
+	for _, text := range []string{whole, strings.ReplaceAll(whole, "\n", "\r\n")} {
+		write(t, file, text, 0o644)
+		d, err := taskfile.Template(file)
+		require.NoError(t, err)
+		require.Equal(t, queue.Draft{Subject: "write the report", Priority: 2, Description: "With figures.", Template: "report"}, d)
+	}
 	write(t, file, "With figures.\n", 0o644)
-	d, err = taskfile.Template(file)
+	d, err := taskfile.Template(file)
 	require.NoError(t, err)
 	require.Equal(t, queue.Draft{Subject: "report", Description: "With figures.\n", Template: "report"}, d)
 	write(t, file, "---\nprio: 2\n---\n", 0o644)
