@@ -86,7 +86,7 @@ func (m *Model) Generate(ctx context.Context, r *reason.Request) (*reason.Respon
 			err = json.Unmarshal(data, a)
 		}
 		if err != nil {
-			return nil, malformed(err)
+			return nil, a.malformed(err)
 		}
 	} else if err := a.stream(resp.Body); err != nil {
 		return nil, err
@@ -109,12 +109,14 @@ func (m *Model) explain(err error) error {
 	return e
 }
 
-// malformed is the error of what cannot be read.
-func malformed(err error) error {
-	if e, ok := errors.AsType[*reason.Error](err); ok {
-		return e
+// malformed is the error of what cannot be read, with what was told until then of what it took.
+func (a *answer) malformed(err error) error {
+	e, ok := errors.AsType[*reason.Error](err)
+	if !ok {
+		e = &reason.Error{Class: reason.Invalid, Err: fmt.Errorf("the provider's answer cannot be read: %w", err)}
 	}
-	return &reason.Error{Class: reason.Invalid, Err: fmt.Errorf("the provider's answer cannot be read: %w", err)}
+	e.Usage = a.Usage.used()
+	return e
 }
 
 type object = map[string]any
@@ -268,11 +270,11 @@ func (a *answer) stream(body io.Reader) error {
 			Error json.RawMessage
 		}
 		if err := json.Unmarshal(data, &e); err != nil {
-			return malformed(err)
+			return a.malformed(err)
 		}
 		switch e.Type {
 		case "error":
-			return failed(e.Error)
+			return a.malformed(failed(e.Error))
 		case "message_start":
 			a.Usage = e.Message.Usage
 		case "content_block_start":
@@ -282,7 +284,7 @@ func (a *answer) stream(body io.Reader) error {
 			}
 		case "content_block_delta":
 			if e.Index < 0 || e.Index >= len(a.open) {
-				return malformed(fmt.Errorf("a piece of block %d, which has not begun", e.Index))
+				return a.malformed(fmt.Errorf("a piece of block %d, which has not begun", e.Index))
 			}
 			b, more := a.open[e.Index], e.Delta
 			b.Text, b.Signature, b.PartialJSON = b.Text+more.Text, b.Signature+more.Signature, b.PartialJSON+more.PartialJSON
@@ -300,7 +302,7 @@ func (a *answer) stream(body io.Reader) error {
 		}
 	}
 	if err := lines.Err(); err != nil {
-		return malformed(err)
+		return a.malformed(err)
 	}
 	if !ended {
 		return &reason.Error{Class: reason.Unavailable, Usage: a.Usage.used(), Err: io.ErrUnexpectedEOF}
@@ -318,7 +320,7 @@ func (a *answer) stream(body io.Reader) error {
 		}
 		raw, err := json.Marshal(b)
 		if err != nil {
-			return malformed(err)
+			return a.malformed(err)
 		}
 		a.Content = append(a.Content, raw)
 	}
@@ -372,7 +374,7 @@ func (a *answer) response() (*reason.Response, error) {
 	for _, raw := range a.Content {
 		var b block
 		if err := json.Unmarshal(raw, &b); err != nil {
-			return nil, malformed(err)
+			return nil, a.malformed(err)
 		}
 		switch b.Type {
 		case "text":

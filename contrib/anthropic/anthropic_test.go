@@ -169,6 +169,7 @@ func TestErrorsOfAnAnswer(t *testing.T) {
 		for _, stream := range []bool{false, true} {
 			srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				if stream {
+					_, _ = fmt.Fprintln(w, `data: {"type":"message_start","message":{"usage":{"input_tokens":7}}}`)
 					_, _ = fmt.Fprintf(w, "event: error\ndata: %s\n\n", body)
 				} else {
 					_, _ = fmt.Fprint(w, body)
@@ -183,6 +184,9 @@ func TestErrorsOfAnAnswer(t *testing.T) {
 			var e *reason.Error
 			require.ErrorAs(t, err, &e)
 			require.Equal(t, class, e.Class, err)
+			if stream { // what it told before was taken
+				require.Equal(t, &reason.Usage{Calls: 1, Input: 7}, e.Usage)
+			}
 		}
 	}
 }

@@ -275,7 +275,7 @@ func (a *answer) stream(body io.Reader) error {
 		}
 	}
 	if err := lines.Err(); err != nil {
-		return malformed(err)
+		return a.malformed(err)
 	}
 	if a.finish == "" {
 		return &reason.Error{Class: reason.Unavailable, Usage: a.usage, Err: io.ErrUnexpectedEOF}
@@ -283,24 +283,26 @@ func (a *answer) stream(body io.Reader) error {
 	return nil
 }
 
-// malformed is the error of what cannot be read.
-func malformed(err error) error {
-	if e, ok := errors.AsType[*reason.Error](err); ok {
-		return e
+// malformed is the error of what cannot be read, with what was told until then of what it took.
+func (a *answer) malformed(err error) error {
+	e, ok := errors.AsType[*reason.Error](err)
+	if !ok {
+		e = &reason.Error{Class: reason.Invalid, Err: fmt.Errorf("the endpoint's answer cannot be read: %w", err)}
 	}
-	return &reason.Error{Class: reason.Invalid, Err: fmt.Errorf("the endpoint's answer cannot be read: %w", err)}
+	e.Usage = a.usage
+	return e
 }
 
 // add adds an answer, or a piece of one.
 func (a *answer) add(data []byte) error {
 	var c completion
 	if err := json.Unmarshal(data, &c); err != nil {
-		return malformed(err)
+		return a.malformed(err)
 	}
 	if len(c.Error) > 0 && string(c.Error) != "null" {
 		var status struct{ Code int }
 		_ = json.Unmarshal(c.Error, &status) // without a number, it is the server's
-		return reason.Refusal(cmp.Or(status.Code, http.StatusInternalServerError), nil, data)
+		return a.malformed(reason.Refusal(cmp.Or(status.Code, http.StatusInternalServerError), nil, data))
 	}
 	// No prompt is empty: an endpoint that says so does not count.
 	if u := c.Usage; u != nil && u.CompletionTokens >= 0 && (u.PromptTokens+u.CompletionTokens > 0 || u.Cost != nil) {
@@ -318,7 +320,7 @@ func (a *answer) add(data []byte) error {
 	for _, d := range []*delta{&choice.Message, &choice.Delta} { // of which one is there
 		text, err := content(d.Content)
 		if err != nil {
-			return malformed(err)
+			return a.malformed(err)
 		}
 		a.text.WriteString(text)
 		if a.onText != nil && text != "" {
@@ -357,24 +359,18 @@ func (a *answer) call(index int, id string) *call {
 
 // content is the text of a message: a string, or the parts of type text.
 func content(raw json.RawMessage) (string, error) {
-	raw = bytes.TrimSpace(raw)
-	if len(raw) == 0 || raw[0] != '[' {
-		var text string
-		if len(raw) == 0 {
-			return "", nil
-		}
-		err := json.Unmarshal(raw, &text)
-		return text, err
+	var text string
+	if len(raw) == 0 || json.Unmarshal(raw, &text) == nil {
+		return text, nil
 	}
 	var parts []struct{ Type, Text string }
 	err := json.Unmarshal(raw, &parts)
-	var text strings.Builder
 	for _, p := range parts {
 		if p.Type == "text" || p.Type == "output_text" {
-			text.WriteString(p.Text)
+			text += p.Text
 		}
 	}
-	return text.String(), err
+	return text, err
 }
 
 var stops = map[string]string{

@@ -237,3 +237,19 @@ func TestOddUsage(t *testing.T) {
 		require.Nil(t, resp.Usage, odd)
 	}
 }
+
+// What a stream told before it broke was taken.
+func TestUsageOfACutStream(t *testing.T) {
+	for _, end := range []string{"data: {\"error\":{\"code\":503}}\n\n", "data: {\n\n", ""} {
+		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, `data: {"choices":[{"delta":{"content":"y"}}],"usage":{"prompt_tokens":7,"completion_tokens":1}}`+"\n\n"+end)
+			_ = http.NewResponseController(w).Flush()
+			panic(http.ErrAbortHandler)
+		}))
+		_, err := reason.Generate(t.Context(), openai.New("small", &openai.Options{URL: srv.URL}), &reason.Request{OnText: func(string) {}})
+		srv.Close()
+		var e *reason.Error
+		require.ErrorAs(t, err, &e)
+		require.Equal(t, &reason.Usage{Calls: 1, Input: 7, Output: 1}, e.Usage, err)
+	}
+}
