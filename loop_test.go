@@ -15,6 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/arc-learn/arc"
@@ -1088,4 +1089,25 @@ func TestConflict(t *testing.T) {
 	r, err = a.In("").Report(t.Context(), "7")
 	require.NoError(t, err)
 	require.Equal(t, arc.Interrupted, r.Cause)
+}
+
+// Who is told that a run is under way can wait for it, also before its first commit.
+func TestWaitForARunThatBegins(t *testing.T) {
+	for range 200 {
+		a, _ := agent(t, nil, arc.Host{Workers: []act.Worker{(&arctest.Worker{Turns: []arctest.Turn{{Text: "done"}}}).As("w")}}, nil)
+		var all sync.WaitGroup
+		for range 4 {
+			all.Go(func() {
+				r, err := a.Run(t.Context(), arc.Objective{ID: "1", Text: "do"})
+				if errors.Is(err, arc.ErrRunning) {
+					r, err = a.In("").Wait(t.Context(), "1")
+				}
+				if assert.NoError(t, err) {
+					assert.Equal(t, arc.Delivered, r.Status)
+				}
+			})
+		}
+		all.Wait()
+		require.NoError(t, a.Close())
+	}
 }

@@ -186,6 +186,11 @@ func (v View) Report(ctx context.Context, id string) (*Report, error) {
 // Wait returns the Report of a run once it has ended, or asks a question. It follows the run
 // through approvals and outages.
 func (v View) Wait(ctx context.Context, id string) (*Report, error) {
+	if _, err := v.Report(ctx, id); missing(err) { // it may be about to begin
+		if err := v.agent.free(ctx, runKey(v.scope, id), nil); err != nil {
+			return nil, err
+		}
+	}
 	for {
 		changed := v.agent.change()
 		r, err := v.Report(ctx, id)

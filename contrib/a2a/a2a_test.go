@@ -275,7 +275,10 @@ func TestSentAgain(t *testing.T) {
 	url, first := serve(t, a), sdk.NewMessage(sdk.MessageRoleUser, sdk.TextPart{Text: "pay"})
 	var all sync.WaitGroup
 	for range 8 {
-		all.Go(func() { assert.Equal(t, sdk.TaskStateCompleted, send(url, first).Status.State) })
+		all.Go(func() {
+			task := send(url, first)
+			assert.Equal(t, sdk.TaskStateCompleted, task.Status.State, task.Status.Message)
+		})
 	}
 	all.Wait()
 	require.Len(t, send(serve(t, a), first).Artifacts, 1)

@@ -50,7 +50,8 @@ func Serve(agent *arc.Agent, card sdk.AgentCard, scope ScopeFunc) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle(a2asrv.WellKnownAgentCardPath, a2asrv.NewStaticAgentCardHandler(&card))
 	last, _ := lru.New[string, []byte](10_000) // the error is of a size below 1
-	handler := a2asrv.NewHandler(&server{agent, scope}, a2asrv.WithTaskStore(&tasks{scope, last}), a2asrv.WithCallInterceptor(again{}))
+	kept, same := a2asrv.WithTaskStore(&tasks{scope, last}), a2asrv.WithCallInterceptor(again{})
+	handler := a2asrv.NewHandler(&server{agent, scope}, kept, same)
 	mux.Handle("/", a2asrv.NewJSONRPCHandler(handler))
 	return mux
 }
@@ -109,10 +110,9 @@ func (s *server) Execute(ctx context.Context, r *a2asrv.RequestContext, queue ev
 	if err != nil {
 		return err
 	}
-	view := s.agent.In(scope)
+	view, first := s.agent.In(scope), true
 	text, data := words(r.Message.Parts)
-	working := sdk.NewStatusUpdateEvent(r, sdk.TaskStateWorking, nil)
-	id := run(r.Message)
+	id, working := run(r.Message), sdk.NewStatusUpdateEvent(r, sdk.TaskStateWorking, nil)
 	if r.StoredTask != nil { // the others that the SDK lets through ask
 		before := r.StoredTask.History[:len(r.StoredTask.History)-1]
 		id = run(before[0])
@@ -125,10 +125,9 @@ func (s *server) Execute(ctx context.Context, r *a2asrv.RequestContext, queue ev
 		if len(data) > 0 {
 			o.Inputs, _ = json.Marshal(data[0]) // it was JSON
 		}
-		told := false
 		for _, err = range s.agent.Events(ctx, o) {
-			if (err == nil || errors.Is(err, arc.ErrRunning)) && !told { // with the run, so that who knows it can cancel it
-				told = true
+			if (err == nil || errors.Is(err, arc.ErrRunning)) && first {
+				first = false // once the run is there: whoever knows the task can cancel that
 				err = cmp.Or(queue.Write(ctx, sdk.NewSubmittedTask(r, r.Message)), queue.Write(ctx, working))
 			}
 			if err != nil {
@@ -145,9 +144,9 @@ func (s *server) Execute(ctx context.Context, r *a2asrv.RequestContext, queue ev
 			return ctx.Err()
 		}
 		text := err.Error()
-		if !errors.Is(err, arc.ErrObjective) && !errors.Is(err, arc.ErrState) && !errors.Is(err, arc.ErrTaken) { // not its own
+		if !errors.Is(err, arc.ErrObjective) && !errors.Is(err, arc.ErrState) && !errors.Is(err, arc.ErrTaken) {
 			log.Error(ctx, "a2a: a task could not be carried out", err)
-			text = "internal error"
+			text = "internal error" // nothing that a client can mend
 		}
 		return end(ctx, r, queue, sdk.TaskStateFailed, text)
 	}
