@@ -1,6 +1,7 @@
 package meta
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -38,12 +39,8 @@ type Assessment struct {
 func assess(s *session, o *odds, t Try, spent float64, approaches []string) Assessment {
 	a := Assessment{Step: KeepGoing}
 	if n := len(s.Recent); n > 0 {
-		if t.Goal == "" {
-			t.Goal = s.Recent[n-1].Goal
-		}
-		if t.Approach == "" {
-			t.Approach = s.Recent[n-1].Approach
-		}
+		t.Goal = cmp.Or(t.Goal, s.Recent[n-1].Goal)
+		t.Approach = cmp.Or(t.Approach, s.Recent[n-1].Approach)
 	}
 	t.Goal, t.Approach = cut(t.Goal), cut(t.Approach)
 	a.same, a.tries = s.failed(t.Goal, t.Approach)
@@ -97,7 +94,8 @@ func (a *Assessment) also(step string, why string) {
 func (a *Assessment) byOutcomes(s *session, approach string) {
 	if s.Failures > 0 {
 		a.raise(slowDown)
-		a.say("%d failed since the last delivery; %d at the goal, %d of them by %q", s.Failures, a.tries, a.same, approach)
+		a.say("%d failed since the last delivery; %d at the goal, %d of them by %q",
+			s.Failures, a.tries, a.same, approach)
 	}
 	if s.Total >= 2 && float64(s.Delivered) < 0.4*float64(s.Total) {
 		a.raise(considerPivot)
@@ -115,12 +113,14 @@ func (a *Assessment) byOutcomes(s *session, approach string) {
 
 // words gives the odds and what they rest on.
 func (a *Assessment) words() string {
-	return fmt.Sprintf("another try delivers with a chance of %.2f (%d of %d did so far), another approach of %.2f (%d of %d)",
-		a.again.chance, a.again.Delivered, a.again.Tries, a.other.chance, a.other.Delivered, a.other.Tries)
+	again, other := a.again, a.other
+	return fmt.Sprintf("another try delivers with a chance of %.2f (%d of %d did so far), "+
+		"another approach of %.2f (%d of %d)",
+		again.chance, again.Delivered, again.Tries, other.chance, other.Delivered, other.Tries)
 }
 
-// bySigns applies what reflections and the budget tell. They never make a PivotNow: a reflection is a worker's own
-// word, and a short budget says nothing about the approach.
+// bySigns applies what reflections and the budget tell. They never make a PivotNow: a reflection is a
+// worker's own word, and a short budget says nothing about the approach.
 func (a *Assessment) bySigns(s *session, t *Try, spent float64) {
 	var resonance iar.Tracker
 	for _, r := range t.Reflections {
@@ -151,7 +151,9 @@ func (a *Assessment) byTries(by []string) {
 	n, different := len(by), len(slices.Compact(slices.Sorted(slices.Values(by))))
 	many := fmt.Sprintf("%d tries at the goal failed, by %d approaches", n, different)
 	counted, best := min(a.again.Tries, a.other.Tries), max(a.again.chance, a.other.chance)
-	if l := by[max(0, n-4):]; n >= 4 && l[0] == l[2] && l[1] == l[3] && l[0] != l[1] || n >= 5 && different >= 2 {
+	last := by[max(0, n-4):]
+	inTurn := n >= 4 && last[0] == last[2] && last[1] == last[3] && last[0] != last[1]
+	if inTurn || n >= 5 && different >= 2 {
 		a.also(freshContext, many)
 	}
 	if n >= 6 && different >= 3 {

@@ -2,8 +2,8 @@ package meta
 
 import "math"
 
-// Uplift is what a treatment is worth, memory or a learned plan: the difference between cases with it and those
-// without, a case each. Model calls and dollars count where they were reported.
+// Uplift is what a treatment is worth, memory or a learned plan: the difference between cases with it and
+// those without, a case each. Model calls and dollars count where they were reported.
 type Uplift struct{ Delivered, Calls, USD Interval }
 
 // Arms sum up the cases with a treatment, and those without: delivered, model calls, dollars.
@@ -30,7 +30,11 @@ func (a *Arms) Add(treated, delivered bool, calls *int, usd *float64, n int) {
 // Uplift returns the differences of the two.
 func (a *Arms) Uplift() Uplift {
 	with, without := a[0], a[1]
-	return Uplift{difference(with[0], without[0], 0, 1), difference(with[1], without[1]), difference(with[2], without[2])}
+	return Uplift{
+		Delivered: difference(with[0], without[0], 0, 1),
+		Calls:     difference(with[1], without[1]),
+		USD:       difference(with[2], without[2]),
+	}
 }
 
 // sample sums up measurements. Its fields are those of its stored form.
@@ -49,9 +53,9 @@ func (s *sample) add(value float64, n int) {
 // mean is that of the values, 0 without any.
 func (s sample) mean() float64 { return s.Sum / float64(max(1, s.N)) }
 
-// Interval is a difference of means with bounds between which it is. It holds at every moment at once: looking after
-// each case, and stopping at will, does not make it wrong more often. It is the asymptotic confidence sequence of
-// Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas (2024, eq. 9).
+// Interval is a difference of means with bounds between which it is. It holds at every moment at once:
+// looking after each case, and stopping at will, does not make it wrong more often. It is the asymptotic
+// confidence sequence of Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas (2024, eq. 9).
 type Interval struct {
 	Mean   float64  // 0 without a value in each arm
 	Margin *float64 // to both sides of it, of 95 %; nil: not known, until each arm has twenty cases
@@ -68,8 +72,9 @@ const (
 	least = 20
 )
 
-// difference returns the mean of with less that of without. A value of each of bounds is added to both arms for their
-// variance: 0 and 1 for a proportion, so that an arm whose cases all ended alike is not taken for certain.
+// difference returns the mean of with less that of without. A value of each of bounds is added to
+// both arms for their variance: 0 and 1 for a proportion, so that an arm whose cases all ended alike
+// is not taken for certain.
 func difference(with, without sample, bounds ...float64) Interval {
 	if with.N == 0 || without.N == 0 {
 		return Interval{}

@@ -5,9 +5,10 @@
 //	err := sessions.Record(ctx, "acme/anna", "thread 7", meta.Try{Goal: "fix the build", Approach: "patch"})
 //	a, err := sessions.Assess(ctx, "acme/anna", "thread 7", meta.Try{}, 0) // a.Step, a.Evidence
 //
-// An assessment is a function of the session's record, of the tenant's odds and of the [Try] that is under way. The
-// rules of thumb are the first Arc's; beside them are the odds as counted so far, and what speaks for a fresh
-// context, for a person or for giving up, each with its evidence in words. That nothing was recorded is evidence, too.
+// An assessment is a function of the session's record, of the tenant's odds and of the [Try] that is under
+// way. The rules of thumb are the first Arc's; beside them are the odds as counted so far, and what speaks
+// for a fresh context, for a person or for giving up, each with its evidence in words. That nothing was
+// recorded is evidence, too.
 //
 // [Arms] compare treated cases with those held out, by an interval that may be looked at any time.
 package meta
@@ -28,8 +29,8 @@ import (
 // A record has maxOutcomes outcomes, whose texts are cut to maxText bytes.
 const maxOutcomes, maxText = 64, 256
 
-// Try is a try at a goal: one that has ended, for Record, or the one that is under way, for Assess. Goal and Approach
-// are words; equal ones mean the same.
+// Try is a try at a goal: one that has ended, for Record, or the one that is under way, for Assess. Goal and
+// Approach are words; equal ones mean the same.
 type Try struct {
 	Goal, Approach string           // in Assess, empty: those of the last try
 	Reflections    []iar.Reflection // that the try has made; only their resonance is kept
@@ -110,19 +111,21 @@ func (s *Sessions) Stage(ctx context.Context, b *store.Batch, scope store.Scope,
 	return change(ctx, b, oddsKey(scope), func(o *odds) { o.count(same, all, t.Delivered) })
 }
 
-// Assess assesses a session by what is stored of it, and by the try that is under way; the zero Try says nothing.
-// Spent is the share of the budget that is used up, in [0,1]; of several budgets, the largest. Left are the approaches
-// that are left to try: Evidence names those that have not failed, and says so where a session has no tries.
+// Assess assesses a session by what is stored of it, and by the try that is under way; the zero Try says
+// nothing. Spent is the share of the budget that is used up, in [0,1]; of several budgets, the largest.
+// Left are the approaches that are left to try: Evidence names those that have not failed, and says so
+// where a session has no tries.
 //
-//   - PivotNow: three tries of the approach at the goal failed since it was last delivered; or of at least five that
-//     were counted after as many failures under a quarter delivered, and another approach is likelier to
+//   - PivotNow: three tries of the approach at the goal failed since it was last delivered; or of at least
+//     five that were counted after as many failures under a quarter delivered, and another approach is
+//     likelier to
 //   - "consider_pivot": of two tries or more under 40 % delivered; or resonance falls in a session that fails
 //   - "slow_down": the last try failed, four fifths of the budget are spent, or resonance is low or falls
 //   - "shift": resonance falls, in the try or over the session (see [iar.Findings])
 //   - "fresh_context": two approaches failed at the goal in turn, or five tries by two approaches or more
-//   - "ask_person": six tries by three approaches failed at the goal; or, counted from 20 tries of each, neither another
-//     try nor another approach delivers in one case of ten
-//   - "give_up": counted from 50 tries of each, neither does in one of twenty, and six tries failed at the goal
+//   - "ask_person": six tries by three approaches failed at the goal; or, counted from 20 tries of each,
+//     neither another try nor another approach delivers in one case of ten
+//   - "give_up": counted from 50 tries of each, neither does in one of twenty, and six tries failed
 func (s *Sessions) Assess(
 	ctx context.Context, scope store.Scope, name string, t Try, spent float64, left ...string,
 ) (Assessment, error) {

@@ -42,9 +42,9 @@ func (c count) posterior(belief float64) float64 {
 // of returns the odds of another try of an approach that failed same times at a goal which failed all times,
 // and of the first try of another approach.
 //
-// Before any count, a goal is a coin of unknown bias, Beta(½, ½): the first try delivers with ½, and failure
-// j lowers the chance by the factor j/(j+1). What was counted after j failures corrects that for j and all
-// that follow. Another approach is to the goal what the first one was, less what the failures take.
+// Before any count, a goal is a coin of unknown bias, Beta(½, ½): the first try delivers with ½, and
+// failure j lowers the chance by the factor j/(j+1). What was counted after j failures corrects that for j
+// and all that follow. Another approach is to the goal what the first one was, less what the failures take.
 func (o *odds) of(same, all int) (again, other odd) {
 	same, all = min(same, depths-1), min(all, depths-1)
 	again.chance = o.Again[0].posterior(0.5)

@@ -1,25 +1,25 @@
-// Package proposal keeps what should change in a fleet of workers, by the evidence, for a person to decide about. A
-// host calls [Book.Analyse] now and then, every five minutes for one, and [Book.Decide] with what a person says.
+// Package proposal keeps what should change in a fleet of workers, by the evidence, for a person to decide. A
+// host calls [Book.Analyse] now and then, every five minutes for one, and [Book.Decide] with what they say.
 //
 // # What is proposed
 //
-//	"goal"    a skill of which fewer than half of at least 10 attempts were delivered: a goal that says so, in YAML
-//	"action"  what people were asked for by at least three runs of a day: an action that would spare them, in YAML
-//	"worker"  a worker that fails more often than not at a skill that another one has, too: to be tried last, or paused
+//	"goal"    a skill of which fewer than half of at least 10 attempts were delivered: a goal that says so
+//	"action"  what people were asked for by at least three runs of a day: an action that would spare them
+//	"worker"  a worker that fails more often than not at a skill that others have: to be tried last, or paused
 //	"config"  a worker that costs twice as much as another and delivers no more: to be tried last
 //
-// A host, or an agent with a tool for it, proposes others by [Book.Propose]. Samples are those of the newest days, of
-// 31, that have 50: what is seldom tried collects its evidence, too, and what has recovered is left alone. An outage
-// is no failure.
+// A host, or an agent with a tool for it, proposes others by [Book.Propose]. Samples are those of the newest
+// days, of 31, that have 50: what is seldom tried collects its evidence, too, and what has recovered is left
+// alone. An outage is no failure.
 //
 // # What becomes of it
 //
 //	Gathering → Ready → Approved → Undone
 //	Gathering, Ready  → Rejected, or Expired: nobody has decided for 7 days after it was last seen
 //
-// Changes of workers and configuration are Ready with 50 samples, goals and actions at once. What was rejected or undone
-// is not proposed again for 7 days, unless the samples have doubled. What a proposal changes follows from what is
-// Approved: [Book.Policy] ranks workers by it, and a host reads the goals, actions and configuration that it uses from
+// Changes of workers and configuration are Ready with 50 samples, goals and actions at once. What was
+// rejected or undone is not proposed again for 7 days, unless the samples have doubled. What is Approved
+// holds: [Book.Policy] ranks workers by it, and a host reads goals, actions and configuration from
 // [Book.All], again after each Decide; so to undo is to leave one out.
 package proposal
 
@@ -64,8 +64,8 @@ type Proposal struct {
 	Kind    string `cbor:"2,keyasint"`           // "goal", "action", "worker" or "config"
 	Subject string `cbor:"3,keyasint"`           // what it is about, a line of at most 1 KiB
 	Reason  string `cbor:"4,keyasint,omitempty"` // the evidence in words; at most 64 KiB
-	// Change is what would be new, at most 64 KiB. Of a goal or an action it is a draft in YAML, of a configuration
-	// the host's text. That of a worker is JSON, which Policy follows, also in a "config":
+	// Change is what would be new, at most 64 KiB. Of a goal or an action it is a draft in YAML, of a
+	// configuration the host's text. That of a worker is JSON, which Policy follows, also in a "config":
 	//
 	//	{"worker": "w", "skill": "s", "standing": "first", "last" or "paused"}
 	Change  string    `cbor:"5,keyasint,omitempty"`
@@ -86,8 +86,7 @@ const (
 	maxText   = 64 << 10
 )
 
-// ErrInvalid is in the chain of the error of a Proposal that cannot be kept, and of a decision that its Status does
-// not allow.
+// ErrInvalid is wrapped by the errors of a Proposal that cannot be kept, and of a decision out of turn.
 var ErrInvalid = errors.New("proposal: invalid")
 
 // Book has the proposals of a scope. It may be used concurrently, also by several processes on one store.
@@ -123,7 +122,7 @@ func (s standing) String() string {
 // places are those of standings in the order of a policy; 0 is that of a worker without one.
 var places = map[string]int{"first": -1, "last": 1, "paused": 2}
 
-// Open returns the Book of a scope. The Group is over the tenant's part of the store; now is the clock, nil: time.Now.
+// Open returns the Book of a scope. The Group is over the tenant's part of the store; a nil now is time.Now.
 func Open(ctx context.Context, g *store.Group, scope memory.Scope, now func() time.Time) (*Book, error) {
 	if err := scope.Check(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
@@ -160,7 +159,8 @@ func (b *Book) All(statuses ...Status) iter.Seq[Proposal] {
 	b.mu.Lock()
 	all := slices.Collect(maps.Values(b.all))
 	b.mu.Unlock()
-	slices.SortFunc(all, func(x, y record) int { return cmp.Or(y.At.Compare(x.At), strings.Compare(x.ID, y.ID)) })
+	newer := func(x, y record) int { return cmp.Or(y.At.Compare(x.At), strings.Compare(x.ID, y.ID)) }
+	slices.SortFunc(all, newer)
 	return func(yield func(Proposal) bool) {
 		for _, r := range all {
 			r.lapse(b.now())
@@ -180,16 +180,15 @@ func (p *Proposal) lapse(now time.Time) {
 	}
 }
 
-// Propose keeps a change for a person to decide about: Kind, Subject, Reason, Change and Samples of p count. It
-// returns what is kept then. A proposal of the kind and subject that is undecided takes the new texts and samples;
-// one that is Approved stays as it is, and so does one that was rejected or undone within 7 days, unless the samples
-// have doubled.
+// Propose keeps a change for a person to decide about: Kind, Subject, Reason, Change and Samples of p count.
+// It returns what is kept then. A proposal of the kind and subject that is undecided takes the new texts and
+// samples; one that rests stays as it is: it is Approved, or was rejected or undone, as said above.
 func (b *Book) Propose(ctx context.Context, p Proposal) (Proposal, error) {
 	kept, _, err := b.propose(ctx, p, false)
 	return kept, err
 }
 
-// propose reports beside it whether the proposal is news to who is told of it: new, or not told in the last hour.
+// propose reports, too, whether the proposal is news to who is told of it: new, or not told in the last hour.
 func (b *Book) propose(ctx context.Context, p Proposal, tell bool) (kept Proposal, news bool, err error) {
 	p.Subject, p.Reason, p.Change = b.clean.Prose(p.Subject), b.clean.Prose(p.Reason), b.clean.Prose(p.Change)
 	if err := p.check(); err != nil {
@@ -233,19 +232,19 @@ func (p *Proposal) check() error {
 	var s standing
 	unread := json.Unmarshal([]byte(p.Change), &s) != nil || s.Worker == "" || places[s.Standing] == 0
 	switch {
-	case !slices.Contains([]string{"goal", "action", "worker", "config"}, p.Kind), strings.TrimSpace(p.Subject) == "", p.Samples < 0:
+	case !slices.Contains([]string{"goal", "action", "worker", "config"}, p.Kind),
+		strings.TrimSpace(p.Subject) == "", p.Samples < 0:
 		return fmt.Errorf("%w: it has a kind, a subject, and samples from 0", ErrInvalid)
 	case len(p.Subject) > 1<<10, len(p.Reason) > maxText, len(p.Change) > maxText:
 		return fmt.Errorf("%w: a subject has at most 1 KiB, a text 64", ErrInvalid)
 	case p.Kind == "worker" && unread:
-		return fmt.Errorf("%w: the change of a worker is a worker, a skill and a standing: %q", ErrInvalid, p.Change)
+		return fmt.Errorf("%w: the change is a worker, a skill and a standing: %q", ErrInvalid, p.Change)
 	}
 	return nil
 }
 
-// Decide takes a person's decision: Approved of a proposal that is Ready; Rejected, with a note that says why, of one
-// that nobody has decided about; Undone of one that is Approved. An unknown id is an error that wraps
-// store.ErrNotFound.
+// Decide takes a person's decision: Approved of a proposal that is Ready; Rejected, with a note that says why,
+// of one that is Gathering or Ready; Undone of one that is Approved. An unknown id is store.ErrNotFound.
 func (b *Book) Decide(ctx context.Context, id string, to Status, by, note string) (p Proposal, err error) {
 	if by == "" || to == Rejected && note == "" {
 		return p, fmt.Errorf("%w: a decision has a name, and a rejection a note", ErrInvalid)
@@ -255,12 +254,14 @@ func (b *Book) Decide(ctx context.Context, id string, to Status, by, note string
 			return fmt.Errorf("proposal %q: %w", id, store.ErrNotFound)
 		}
 		r.lapse(b.now())
-		may := to == Approved && r.Status == Ready || to == Rejected && r.undecided() || to == Undone && r.Status == Approved
-		if !may {
-			return fmt.Errorf("%w: a proposal that is %s, with %d samples, becomes %s", ErrInvalid, r.Status, r.Samples, to)
+		switch {
+		case to == Approved && r.Status == Ready, to == Rejected && r.undecided(),
+			to == Undone && r.Status == Approved:
+			r.Status, r.At = to, b.now().UTC()
+			r.Note = strings.TrimSuffix(b.clean.Prose(by)+": "+b.clean.Prose(note), ": ")
+			return nil
 		}
-		r.Status, r.Note, r.At = to, strings.TrimSuffix(b.clean.Prose(by)+": "+b.clean.Prose(note), ": "), b.now().UTC()
-		return nil
+		return fmt.Errorf("%w: one that is %s, of %d samples, becomes %s", ErrInvalid, r.Status, r.Samples, to)
 	}, &p)
 	return p, err
 }
@@ -290,9 +291,9 @@ func (b *Book) change(ctx context.Context, id string, f func(*record) error, kep
 	})
 }
 
-// Policy returns a rank.Policy, for arc.Options, that orders as another one does, and puts workers first or last by the
-// proposals that are Approved. One that is paused gets no task that another worker can take. next is asked each time,
-// since the figures of an Agent are there once that is open:
+// Policy returns a rank.Policy, for arc.Options, that orders as another one does, and puts workers first or
+// last by the proposals that are Approved. One that is paused gets no task that another worker can take. next
+// is asked each time, since the figures of an Agent are there once that is open:
 //
 //	policy := proposals.Policy(func(ctx context.Context) (rank.Policy, error) {
 //		figures, err := agent.In("acme").Book(ctx)
