@@ -14,12 +14,12 @@ import (
 	"github.com/arc-learn/arc/internal/schema"
 )
 
-// Ask asks m for a T by r, which needs a Schema, and once more where the answer cannot be used, with what was wrong
-// with it. check, which may be nil, refuses what fits the schema and cannot be used all the same.
+// Ask asks m for a T by r, which needs a Schema, and once more where the answer cannot be used, with what was
+// wrong with it. check, which may be nil, refuses what fits the schema and cannot be used all the same.
 //
-// The answer is one JSON object of the schema. Before it may be words without a "{", around it a code fence; after
-// it comes nothing. What is cut off is not completed, and nothing is coerced. The usage is that of all calls, of
-// those that failed as well. An answer that cannot be used is an *[Error] of class Invalid.
+// The answer is one JSON object of the schema. Before it may be words without a "{", around it a code fence;
+// after it comes nothing. What is cut off is not completed, and nothing is coerced. The usage is that of all
+// calls, of those that failed as well. An answer that cannot be used is an *[Error] of class Invalid.
 func Ask[T any](ctx context.Context, m Model, r *Request, check func(*T) error) (T, *Usage, error) {
 	var none T
 	s, err := schema.Compile(r.Schema)
@@ -88,8 +88,8 @@ func read[T any](resp *Response, s *schema.Schema, check func(*T) error) (v T, e
 // closing matches a line that is a closing tag. No JSON has one.
 var closing = regexp.MustCompile(`(?m)^[ \t]*(?:</[\w:-]+>|\[/\w+\]|◁/\w+▷)[ \t]*\r?$`)
 
-// answered takes off the thought that a model's template has begun, so that its opening tag is missing. In free text,
-// such as a page of HTML, a closing tag has none before it.
+// answered takes off the thought that a model's template has begun, so that its opening tag is missing. In
+// free text, such as a page of HTML, a closing tag has none before it.
 func answered(text string, structured bool) string {
 	for _, m := range slices.Backward(closing.FindAllStringIndex(text, -1)) {
 		tag := strings.Replace(strings.TrimSpace(text[m[0]:m[1]]), "/", "", 1)
@@ -101,8 +101,8 @@ func answered(text string, structured bool) string {
 	return text
 }
 
-// Object returns the one JSON object in an answer without thoughts. Before it may be words without a "{", around it a
-// code fence; after it comes nothing.
+// Object returns the one JSON object in an answer without thoughts. Before it may be words without a "{",
+// around it a code fence; after it comes nothing.
 func Object(text string) (json.RawMessage, error) {
 	text = strings.TrimSpace(strings.TrimPrefix(text, "\ufeff"))
 	start := strings.IndexByte(text, '{')
@@ -204,8 +204,8 @@ func (t *thoughts) skip() bool {
 // errThought is the error of an answer that is a thought and nothing else.
 var errThought = errors.New("the answer is a thought that never ends, or nothing but thoughts")
 
-// end returns what is left of the answer when all has come. Where free is set, a block in square brackets that never
-// ends is a word in brackets, and a part of the answer.
+// end returns what is left of the answer when all has come. Where free is set, a block in square brackets
+// that never ends is a word in brackets, and a part of the answer.
 func (t *thoughts) end(whole string, free bool) (string, error) {
 	switch {
 	case t.name != "" && free && t.name[0] == '[':

@@ -15,25 +15,25 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// Case is what is to be done, and what is known of it. Whoever hands one to package learn says what a plan depends on;
-// a reasoner, and a worker, is told of the run at hand by it.
+// Case is what is to be done, and what is known of it. Whoever hands one to package learn says what a plan
+// depends on; a reasoner, and a worker, is told of the run at hand by it.
 type Case struct {
-	ID, Run    string           `cbor:",omitzero"` // of the Advice on it, unique in the Scope, "": package learn makes one; and of the run
+	ID, Run    string           `cbor:",omitzero"` // of the Advice, unique in the Scope ("": learn makes one)
 	Scope      memory.Scope     `cbor:",omitzero"` // "": that of the options
-	Lessons    memory.Scope     `cbor:",omitzero"` // Scope or a scope above it: what plans, warnings and statistics are shared in; "": Scope
+	Lessons    memory.Scope     `cbor:",omitzero"` // Scope ("") or one above, which shares what is learned
 	Also       []memory.Scope   `cbor:",omitzero"` // other scopes that are recalled from, of the same tenant
 	Session    string           `cbor:",omitzero"` // the thread of its episodes
 	Situation  string           `cbor:",omitzero"` // the kind of case, in the host's words
 	Text       string           `cbor:",omitzero"` // what is wanted, at most 64 KiB; in a subgoal: the subgoal
 	Inputs     json.RawMessage  `cbor:",omitzero"` // an object; what varies belongs here, not in the text
-	Data       json.RawMessage  `cbor:",omitzero"` // what belongs to it and is no part of the case: a ticket's text, a log
+	Data       json.RawMessage  `cbor:",omitzero"` // belongs to it, and no plan depends on it: a log
 	Conditions []string         `cbor:",omitzero"` // what else must hold for the same plan to be right
 	Goals      []string         `cbor:",omitzero"` // in a subgoal: those above it, outermost first
 	Skill      string           `cbor:",omitzero"` // of the step, for Candidates and for warnings
 	Candidates []rank.Candidate `cbor:",omitzero"` // to be ranked
-	Turns      []Message        `cbor:",omitzero"` // what was said before, which a plan depends on; the user's count for recall
-	Actor      string           `cbor:",omitzero"` // who asks; "": what is said is not kept as episodes. A program that asks has a Scope of its own
-	Fresh      bool             `cbor:",omitzero"` // nothing is recalled and nothing fires; the outcome is learned
+	Turns      []Message        `cbor:",omitzero"` // what was said before; the user's count for recall
+	Actor      string           `cbor:",omitzero"` // who asks; "": nothing is kept as episodes
+	Fresh      bool             `cbor:",omitzero"` // nothing is recalled or fires; the outcome is learned
 
 	Known
 	Lineage   []Delivery `cbor:",omitzero"` // the run's, the oldest first
@@ -41,9 +41,9 @@ type Case struct {
 	Complaint string     `cbor:",omitzero"` // why the previous decision, or attempt, was refused
 }
 
-// Check returns an error unless the scopes of the case are of one tenant, Lessons is its Scope or above it, ID, Session
-// and Actor pass [store.CheckID], and nothing is longer than its bound (Text and Inputs 64 KiB, Situation 4 KiB, Skill
-// [store.MaxID]).
+// Check returns an error unless the scopes of the case are of one tenant, Lessons is its Scope or above it,
+// ID, Session and Actor pass [store.CheckID], and nothing is longer than its bound (Text and Inputs 64 KiB,
+// Situation 4 KiB, Skill [store.MaxID]).
 func (c *Case) Check() error {
 	for _, s := range append([]memory.Scope{c.Scope, c.Lessons}, c.Also...) {
 		if err := s.Check(); err != nil {
@@ -65,9 +65,9 @@ func (c *Case) Check() error {
 		store.Limit("situation", len(c.Situation), 4<<10), store.Limit("skill", len(c.Skill), store.MaxID))
 }
 
-// Use returns the plan of a suggestion, by its name, with its parameters filled: by inputs, an object by their names,
-// and for the rest by the inputs of the case, whose paths are dotted. A parameter that nobody fills, a name that is none,
-// and a value of another JSON type than the parameter had are errors that name it.
+// Use returns the plan of a suggestion, by its name, with its parameters filled: by inputs, an object by
+// their names, and for the rest by the inputs of the case, whose paths are dotted. The error names a
+// parameter that nobody fills, an unknown name, and a value of another JSON type than the parameter had.
 func (c *Case) Use(name string, inputs json.RawMessage) (*Plan, error) {
 	i := slices.IndexFunc(c.Suggestions, func(s Suggestion) bool { return s.Name == name })
 	if i < 0 {

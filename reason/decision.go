@@ -24,8 +24,8 @@ var preferences = []string{
 	"acceptable", "require", "prohibit", "reject", "best", "worst", "better", "worse", "indifferent",
 }
 
-// Check returns nil if d can be acted on, and else what is wrong with it, in words for [Brief.Complaint]. Whether
-// the workers and suggestions that it names are there is not seen.
+// Check returns nil if d can be acted on, and else what is wrong with it, in words for [Brief.Complaint].
+// Whether the workers and suggestions that it names are there is not seen.
 func (d *Decision) Check() error {
 	if d == nil {
 		return errors.New("there is no decision")
@@ -117,12 +117,12 @@ func (d *Decision) checkAlternatives() error {
 	return nil
 }
 
-// Choose decides between the alternatives of d, by its preferences, as Soar's kernel does (Laird 2012, chapter 4).
-// The result has the Approach and the Tasks of the chosen one, and keeps as Alternatives those that may take its
-// place: Choose on these alone is the next choice. Of candidates that are equally good, the first is chosen. Where
-// the preferences select none, it has an Impasse: "conflict" where nothing tells the candidates apart, each is worse
-// than another, or more is required than can be; "no_approach" where all are ruled out. A decision without alternatives
-// stays as it is. d has passed [Decision.Check], and is not changed.
+// Choose decides between the alternatives of d, by its preferences, as Soar's kernel does (Laird 2012,
+// chapter 4). The result has the Approach and the Tasks of the chosen one, and keeps as Alternatives those
+// that may take its place: Choose on these alone is the next choice. Of candidates that are equally good, the
+// first is chosen. Where the preferences select none, it has an Impasse: "conflict" where nothing tells the
+// candidates apart, each is worse than another, or more is required than can be; "no_approach" where all are
+// ruled out. Without alternatives it is d. d has passed [Decision.Check], and is not changed.
 func (d *Decision) Choose() *Decision {
 	if len(d.Alternatives) == 0 {
 		return d
@@ -148,16 +148,17 @@ func (d *Decision) Choose() *Decision {
 	return out
 }
 
-// prefer is the decision procedure: a required candidate first; then those that are prohibited or rejected leave,
-// then those that another is better than, unless that leaves none (a conflict); then all but the best, if any is;
-// then the worst, unless all are. It returns the candidates that are left, equally good, or an impasse.
+// prefer is the decision procedure: a required candidate first; then those that are prohibited or rejected
+// leave, then those that another is better than, unless that leaves none (a conflict); then all but the best,
+// if any is; then the worst, unless all are. What is left is equally good. Else it returns an impasse.
 func prefer(proposed []string, ps []Preference) (*Decision, []string) {
 	is := func(what string) func(string) bool {
 		return func(c string) bool { return says(ps, c, what, "") }
 	}
 	between := func(why string, of []string) *Decision {
 		names := fence.Clip(fmt.Sprintf("%q", of), maxTold)
-		return &Decision{Impasse: conflict, Reasoning: why + names, Subgoal: "find out which of these approaches to take: " + names}
+		find := "find out which of these approaches to take: " + names
+		return &Decision{Impasse: conflict, Reasoning: why + names, Subgoal: find}
 	}
 	if required := only(proposed, is("require")); len(required) > 0 {
 		if len(required) > 1 || says(ps, required[0], "prohibit", "") {

@@ -30,11 +30,11 @@ const (
 	Invalid     ErrorClass = "invalid"      // malformed request or answer
 )
 
-// Error is an error with a class. Status is an HTTP status, Wait when to try again at the earliest (0: not known).
+// Error is an error with a class.
 type Error struct {
 	Class  ErrorClass    // "": a failure like any other
-	Status int           // 0: none
-	Wait   time.Duration // 0: not known
+	Status int           // of HTTP; 0: none
+	Wait   time.Duration // before another try makes sense; 0: not known
 	Usage  *Usage        // what the failed call took; nil: unknown
 	Err    error         // in words, and part of the chain
 }
@@ -64,12 +64,12 @@ func (e *Error) Unwrap() error {
 	return e.Err
 }
 
-// Classify says what can be done about an error that a model, worker or tool has returned, by its type, then by an
-// HTTP status in it, then by its words; of words the specific ones decide before the general ones, and before a
-// status: "403: API rate limit exceeded" is RateLimited. A typed *Error is returned as it is.
+// Classify says what can be done about an error that a model, worker or tool has returned, by its type, then
+// by an HTTP status in it, then by its words; of words the specific ones decide before the general ones, and
+// before a status: "403: API rate limit exceeded" is RateLimited. A typed *Error is returned as it is.
 //
-// nil is a failure like any other: its words say nothing of the kind. So are nil and the end of a context that was
-// canceled. Only what was returned as an error is read; the output of a program that failed belongs elsewhere.
+// nil is a failure like any other: its words say nothing of the kind. So are nil and the end of a context
+// that was canceled. Only what was returned as an error is read, and no output of a program that failed.
 func Classify(err error) *Error {
 	var e *Error
 	switch {
@@ -95,16 +95,16 @@ func Classify(err error) *Error {
 	return e
 }
 
-// maxRead bounds how much of an error or of a body is read for words, in bytes, maxTold how much of it is told.
+// maxRead bounds what of an error or of a body is read for words, in bytes, maxTold what of it is told.
 const (
 	maxRead = 16 << 10
 	maxTold = 1 << 10
 )
 
-// Refusal returns the error of a provider's answer with a status that is not 2xx: its class, the code and words of
-// the body, and the wait that it asks for in a header or in the body. It is for adapters. Other than for
-// [Classify], a 4xx that asks for no wait is Permanent: the key, the model or the request is wrong, and a person has to
-// act.
+// Refusal returns the error of a provider's answer with a status that is not 2xx: its class, the code and
+// words of the body, and the wait that it asks for in a header or in the body. It is for adapters. Other than
+// for [Classify], a 4xx that asks for no wait is Permanent: the key, the model or the request is wrong, and a
+// person has to act.
 func Refusal(status int, h http.Header, body []byte) *Error {
 	body = body[:min(len(body), maxRead)]
 	code, words := complaint(body)
@@ -124,8 +124,8 @@ func Refusal(status int, h http.Header, body []byte) *Error {
 	return e
 }
 
-// complaint returns the code and the words of a provider's error. The forms in use are an object or its list, with
-// an "error" (an object or words) or the like in it.
+// complaint returns the code and the words of a provider's error. The forms in use are an object or its list,
+// with an "error" (an object or words) or the like in it.
 func complaint(body []byte) (code, words string) {
 	var list []json.RawMessage
 	if json.Unmarshal(body, &list) == nil && len(list) > 0 {
@@ -143,8 +143,8 @@ func complaint(body []byte) (code, words string) {
 		}
 	}
 	code = word(inner["code"])
-	if _, err := strconv.Atoi(code); code == "" || err == nil && word(inner["type"])+word(inner["status"]) != "" {
-		code = cmp.Or(word(inner["type"]), word(inner["status"]), code) // a number that repeats the status says less
+	if _, err := strconv.Atoi(code); code == "" || err == nil { // a number that repeats the status says less
+		code = cmp.Or(word(inner["type"]), word(inner["status"]), code)
 	}
 	return fence.Clip(code, 100), cmp.Or(word(inner["message"]), word(inner["detail"]), word(inner["msg"]))
 }
@@ -158,15 +158,16 @@ func word(raw json.RawMessage) (s string) {
 	return s
 }
 
-// The words of errors, from the specific to the general. These, a person's yes or no, and dates are all that words
-// decide in arc.
+// The words of errors, from the specific to the general. These, a person's yes or no, and dates are all that
+// words decide in arc.
 var (
 	// An account without money is no rate limit, though some providers give it that status.
 	emptyAccount = regexp.MustCompile(`(?i)insufficient[_ -]?(quota|balance|credit|fund)|current[_ -]quota|` +
 		`credit balance is too low|payment required|billing[_ -](hard[_ -])?(limit|not[_ -]active|error)|` +
 		`out of credits?|no credits? (left|remaining)|available credits|arrear|account[ _-]?overdue|欠费|余额不足`)
 	// The code of an empty account decides alone; its words are also those of a minute's quota that is used up.
-	emptyCode = regexp.MustCompile(`(?i)^(insufficient_|exceeded_current_quota|billing_|arrear|account.?overdue)`)
+	emptyCode = regexp.MustCompile(
+		`(?i)^(insufficient_|exceeded_current_quota|billing_|arrear|account.?overdue)`)
 
 	tooOften = regexp.MustCompile(`(?i)rate[_ -]?limit|too[_ ]?many[_ ]?requests|throttl|request[_ -]?limit|` +
 		`slow[_ ]?down|resource[_ ]exhausted|quota|(requests|tokens) per (second|minute|day)|concurrency limit`)
@@ -175,8 +176,8 @@ var (
 		`(has |have |is |was |are )?expired|expired[_ -]?(token|credential|session)`)
 	away = regexp.MustCompile(`(?i)overloaded|(temporarily|currently|service)[_ ]?unavailable|timed[_ ]out|` +
 		`(gateway|request|i/o|connection|connect|read|handshake)[_ ]time-?out|connection (reset|refused|closed)|` +
-		`broken pipe|unexpected eof|no such host|bad gateway|try again later|internal server error|is unreachable|` +
-		`\b(ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EPIPE|ECONN(RESET|REFUSED|ABORTED)|E(HOST|NET)UNREACH)\b`)
+		`broken pipe|unexpected eof|no such host|bad gateway|try again later|internal server error|` +
+		`is unreachable|\b(ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EPIPE|ECONN(RESET|REFUSED|ABORTED)|E(HOST|NET)UNREACH)\b`)
 	notAllowed = regexp.MustCompile(`(?i)(permission|access)[_ ]?(is )?denied|\bforbidden\b|` +
 		`not (authorized|permitted)|un(authorized|authorised)[_ ]?(operation|access)|\b(EACCES|EPERM)\b`)
 )
@@ -209,8 +210,8 @@ func classOf(status int, code, words string, waits bool) ErrorClass {
 
 // statuses are those that say what other ones of their hundred do not.
 var statuses = map[int]ErrorClass{
-	400: Invalid, 401: Permanent, 403: Permission, 408: Unavailable, 409: Unavailable, 413: Invalid, 422: Invalid,
-	425: Unavailable, 429: RateLimited, 501: Invalid,
+	400: Invalid, 401: Permanent, 403: Permission, 408: Unavailable, 409: Unavailable, 413: Invalid,
+	422: Invalid, 425: Unavailable, 429: RateLimited, 501: Invalid,
 }
 
 // unreachable reports whether err is the network's.
@@ -220,9 +221,10 @@ func unreachable(err error) bool {
 		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
-var statusWord = regexp.MustCompile(`(?i)\b(?:http(?:/[\d.]+)?|status(?:[ _-]?code)?)["']?\s*[:=]?\s*([45]\d\d)\b|` +
-	`\b([45]\d\d) (?:Bad Request|Unauthorized|Payment Required|Forbidden|Request Timeout|Conflict|Too Many Requests|` +
-	`Internal Server Error|Bad Gateway|Service Unavailable|Gateway Timeout)`)
+var statusWord = regexp.MustCompile(
+	`(?i)\b(?:http(?:/[\d.]+)?|status(?:[ _-]?code)?)["']?\s*[:=]?\s*([45]\d\d)\b|` +
+		`\b([45]\d\d) (?:Bad Request|Unauthorized|Payment Required|Forbidden|Request Timeout|Conflict|` +
+		`Too Many Requests|Internal Server Error|Bad Gateway|Service Unavailable|Gateway Timeout)`)
 
 // statusIn is the HTTP status that an error tells, 0 for none.
 func statusIn(err error, words string) int {
@@ -238,8 +240,8 @@ func statusIn(err error, words string) int {
 	return n
 }
 
-// waitOf is the wait of Retry-After: seconds, or a date, which counts from the Date of the answer, so that the clocks
-// need not agree.
+// waitOf is the wait of Retry-After: seconds, or a date, which counts from the Date of the answer, so that
+// the clocks need not agree.
 func waitOf(h http.Header) time.Duration {
 	until, err := http.ParseTime(h.Get("Retry-After"))
 	if err != nil {
@@ -252,7 +254,8 @@ func waitOf(h http.Header) time.Duration {
 	return max(0, until.Sub(now))
 }
 
-var waitWord = regexp.MustCompile(`(?i)"retry_?delay"\s*:\s*"([\d.]+s)"|"retry_?after(?:_seconds)?"\s*:\s*"?([\d.]+)|` +
+var waitWord = regexp.MustCompile(`(?i)"retry_?delay"\s*:\s*"([\d.]+s)"|` +
+	`"retry_?after(?:_seconds)?"\s*:\s*"?([\d.]+)|` +
 	`\b(?:try again|retry(?:ing)?)(?: after| in)? (?:after |in )?((?:\d+(?:\.\d+)?(?:ms|h|m|s))+)\b|` +
 	`\b(?:try again|retry(?:ing)?)(?: after| in)? (?:after |in )?(\d+(?:\.\d+)?) sec|\bretry-after: ?(\d+)\b`)
 

@@ -15,8 +15,8 @@ import (
 	"github.com/arc-learn/arc/rank"
 )
 
-// Model is a language model, by an adapter. Generate may be called concurrently. An error that the caller can act
-// on is an *[Error].
+// Model is a language model, by an adapter. Generate may be called concurrently. An error that the caller can
+// act on is an *[Error].
 type Model interface {
 	Generate(ctx context.Context, r *Request) (*Response, error)
 }
@@ -39,8 +39,8 @@ const (
 	ToolRole  = "tool"
 )
 
-// Message is a turn of the conversation. A ModelRole message may have Calls and Opaque of the Response it repeats;
-// a ToolRole message answers the call CallID; it says in words that the call has failed.
+// Message is a turn of the conversation. A ModelRole message may have Calls and Opaque of the Response it
+// repeats; a ToolRole message answers the call CallID; it says in words that the call has failed.
 type Message struct {
 	Role   string          // UserRole, ModelRole or ToolRole
 	Text   string          // of a ToolRole: what the tool returned, or why it failed
@@ -61,14 +61,14 @@ type ToolCall struct {
 	Inputs   json.RawMessage // of the Tool's schema, if the model keeps to it
 }
 
-// Response is a Model's answer. Thoughts that the provider marks are not in Text; those that stand in it between
-// tags are taken out by [Generate]. Opaque is what the provider wants back with the next request, e.g. signed thoughts.
+// Response is a Model's answer. Thoughts that the provider marks are not in Text; those that stand in it
+// between tags are taken out by [Generate].
 type Response struct {
 	Text   string          // "" where it only calls
 	Calls  []ToolCall      // what it wants called; messages of the ToolRole answer them
 	Usage  *Usage          // nil: unknown
 	Stop   string          // StopEnd, StopTools, StopLength, StopFilter, or the provider's word
-	Opaque json.RawMessage `json:",omitempty"` // nil: nothing
+	Opaque json.RawMessage `json:",omitempty"` // what the provider wants back with the next request
 }
 
 // Why an answer stopped.
@@ -82,8 +82,8 @@ const (
 // Usage is what calls of models took.
 type Usage = rank.Usage
 
-// Price returns m with answers whose Usage has an EstimateUSD, where m gives none, by a list price: US dollars for a
-// million tokens of input, of output, and of input from a cache (0: as input).
+// Price returns m with answers whose Usage has an EstimateUSD, where m gives none, by a list price: US
+// dollars for a million tokens of input, of output, and of input from a cache (0: as input).
 func Price(m Model, input, output, cached float64) Model {
 	return &priced{m, input, output, cmp.Or(cached, input)}
 }
@@ -123,17 +123,18 @@ type ModelFunc func(ctx context.Context, r *Request) (*Response, error)
 // Generate calls f.
 func (f ModelFunc) Generate(ctx context.Context, r *Request) (*Response, error) { return f(ctx, r) }
 
-// Generate calls m, and makes an error of all that is no answer: no model, a panic, a typed nil, no Response, one of
-// more than 8 MiB, one that is not UTF-8. It is what calls a Model; nobody else does.
+// Generate calls m, and makes an error of all that is no answer: no model, a panic, a typed nil, no Response,
+// one of more than 8 MiB, one that is not UTF-8. It is what calls a Model; nobody else does.
 //
 // It takes thoughts off the front of the Text and of what OnText gets: leading blocks <x>…</x>, [X]…[/X] and
-// ◁x▷…◁/x▷, nested and repeated; of one that the model's template has begun, the closing tag alone in a line is enough,
-// but OnText has got it by then. An answer that is nothing but a thought, or one that never ends, is an error. So an
-// answer in free text cannot begin with such a block; ask for that by a Schema.
+// ◁x▷…◁/x▷, nested and repeated; of one that the model's template has begun, the closing tag alone in a line
+// is enough, but OnText has got it by then. An answer that is nothing but a thought, or one that never ends,
+// is an error. So an answer in free text cannot begin with such a block; ask for that by a Schema.
 //
-// A call without an ID gets one; blank inputs and null become {}, and what is no JSON a JSON string, so that the schema
-// of the tool refuses it in words. A Usage that cannot be is nil. Errors are an *[Error] where [Classify] knows a class
-// (a model has no permissions, so Permission is Permanent), and that of ctx once it has ended.
+// A call without an ID gets one; blank inputs and null become {}, and what is no JSON a JSON string, so that
+// the schema of the tool refuses it in words. A Usage that cannot be is nil. Errors are an *[Error] where
+// [Classify] knows a class (a model has no permissions, so Permission is Permanent), and that of ctx once it
+// has ended.
 func Generate(ctx context.Context, m Model, r *Request) (*Response, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -158,18 +159,7 @@ func Generate(ctx context.Context, m Model, r *Request) (*Response, error) {
 	}
 	resp = new(*resp)
 	resp.Usage = validUsage(resp.Usage)
-	var t thoughts
-	whole := resp.Text
-	resp.Text = t.feed(whole)
-	rest, err := t.end(whole, len(r.Schema) == 0 && len(resp.Calls) == 0)
-	if len(resp.Calls) > 0 && t.name == "" {
-		err = nil // a thought that has ended, and then calls
-	}
-	said := resp.Text + rest
-	if resp.Text = answered(said, len(r.Schema) > 0); err == nil && resp.Text == "" && said != "" && len(resp.Calls) == 0 {
-		err = errThought
-	}
-	if err != nil {
+	if err := resp.unthink(len(r.Schema) > 0); err != nil {
 		return nil, &Error{Class: Invalid, Usage: resp.Usage, Err: err}
 	}
 	if r.OnText != nil && !told.past && resp.Text != "" {
@@ -177,6 +167,23 @@ func Generate(ctx context.Context, m Model, r *Request) (*Response, error) {
 	}
 	resp.Calls = callable(resp.Calls)
 	return resp, nil
+}
+
+// unthink takes the thoughts off the front of an answer's Text.
+func (r *Response) unthink(structured bool) error {
+	var t thoughts
+	calls := len(r.Calls) > 0
+	said := t.feed(r.Text)
+	rest, err := t.end(r.Text, !structured && !calls)
+	if calls && t.name == "" {
+		err = nil // a thought that has ended, and then calls
+	}
+	said += rest
+	r.Text = answered(said, structured)
+	if err == nil && r.Text == "" && said != "" && !calls {
+		err = errThought
+	}
+	return err
 }
 
 // failure is the error of a call that has failed.

@@ -1,11 +1,11 @@
-// Package reason decides what to do. A [Reasoner] gets a [Brief] and returns a [Decision]: tasks, a suggested plan,
-// alternatives, an impasse with a subgoal, or questions. [LLM] is the one on a [Model], which an adapter brings.
+// Package reason decides what to do. A [Reasoner] gets a [Brief] and returns a [Decision]: tasks, a suggested
+// plan, alternatives, an impasse with a subgoal, or questions. [LLM] is one on a [Model], which adapters are.
 //
 //	llm := &reason.LLM{Model: openai.New("gpt-5-mini", nil), Instructions: "We are a help desk."}
 //	d, err := llm.Decide(ctx, &reason.Brief{Case: reason.Case{Text: "Where is order A-7471?"}, Workers: cards})
 //
-// A Model is called by [Generate] or, for an answer of a schema, by [Ask]. Nothing here tries again or waits: the
-// error says what can be done ([Classify]), and the loop does it. Nothing is kept.
+// A Model is called by [Generate] or, for an answer of a schema, by [Ask]. Nothing here tries again or waits:
+// the error says what can be done ([Classify]), and the loop does it. Nothing is kept.
 //
 // # Where things are
 //
@@ -41,24 +41,24 @@ type Task struct {
 	Delta     string          `cbor:",omitzero"` // what will be different when it is done
 	Verify    string          `cbor:",omitzero"` // what a gate checks, in words
 	Skill     string          `cbor:",omitzero"` // what a worker must be able to do; "": a worker without Skills
-	Worker    string          `cbor:",omitzero"` // try this worker first; of an objective's own tasks: it alone; of one that was tried: who has
+	Worker    string          `cbor:",omitzero"` // tried first; of an objective's own tasks: it alone
 	Inputs    json.RawMessage `cbor:",omitzero"`
 }
 
-// PlanCall is one call of a plan: a skill or a tool, and its inputs. ResultDigest is that of the recorded result of
-// a tool; "" for a task.
+// PlanCall is one call of a plan: a skill or a tool, and its inputs. ResultDigest is that of the recorded
+// result of a tool; "" for a task.
 type PlanCall struct {
 	Name         string          `cbor:",omitzero"`
 	Inputs       json.RawMessage `cbor:",omitzero"`
 	ResultDigest string          `cbor:",omitzero"`
-	Text         string          `cbor:",omitzero"` // the task's words; dropped where a plan is bound to another case and not all of them are
+	Text         string          `cbor:",omitzero"` // the task's words, if all of them are bound to the case
 }
 
 // Plan is what was done: a list of calls. The prose of tasks decides nothing about it.
 type Plan struct{ Calls []PlanCall }
 
-// Suggestion is a plan that delivered a case like this one; {name} stands for each parameter. A Decision takes it by
-// its Name.
+// Suggestion is a plan that delivered a case like this one; {name} stands for each parameter. A Decision
+// takes it by its Name.
 type Suggestion struct {
 	Plan
 	ID         string            // in what learn.Layer.Known returns, that of the plan; else ""
@@ -103,12 +103,12 @@ type Failure struct {
 // Answer is what a person, or the reasoner, answered to a question.
 type Answer struct{ Question, Text string }
 
-// Source tells what the host knows about the work at hand: texts of at most so many tokens, the most useful first.
-// One that is of a file or page begins with its name.
+// Source tells what the host knows about the work at hand: texts of at most so many tokens, the most useful
+// first. One that is of a file or page begins with its name.
 type Source func(ctx context.Context, objective string, tokens int) ([]string, error)
 
-// Card is what a reasoner is told of a worker: a name, a description with what it is there to change, the schema of its
-// inputs, and what it can do.
+// Card is what a reasoner is told of a worker: a name, a description with what it is there to change, the
+// schema of its inputs, and what it can do.
 type Card struct {
 	Tool            // its Input is that of a task
 	Skills []string // none: it takes tasks without a skill
@@ -121,7 +121,7 @@ type Known struct {
 	Facts       []string     `cbor:",omitzero"` // of the person or project, see package identity
 	Warnings    []Warning    `cbor:",omitzero"`
 	Suggestions []Suggestion `cbor:",omitzero"`
-	Fires       *Plan        `cbor:",omitzero"` // the plan to carry out without asking a model; nil: none. In a Call, by its worker
+	Fires       *Plan        `cbor:",omitzero"` // to be carried out unasked; in a Call, by its worker
 }
 
 // Brief is what a Reasoner decides from.
@@ -148,7 +148,7 @@ const (
 // Preference says how an alternative compares (Soar's preferences).
 type Preference struct {
 	Approach string // of an alternative
-	Is       string // "acceptable", "reject", "better", "worse", "best", "worst", "indifferent", "require", "prohibit"
+	Is       string // acceptable, reject, better, worse, best, worst, indifferent, require or prohibit
 	Than     string // of another; "" but for better, worse and, where it names one, indifferent
 }
 
@@ -160,7 +160,7 @@ type Decision struct {
 	Inputs       json.RawMessage // of Use: the parameters
 	Alternatives []Decision      // each an Approach with its Tasks, and nothing else
 	Preferences  []Preference    // tell the Alternatives apart, see [Decision.Choose]
-	Impasse      string          // no way is open: "no_approach", "conflict", "missing_capability", "repeated_failure"
+	Impasse      string          // no way is open: no_approach, conflict, missing_capability, repeated_failure
 	Subgoal      string          // of an Impasse: what would open one; "": a person is asked
 	Questions    []string        // for a person, at most 64
 	Applied      []memory.ID     // the memories that shaped it
@@ -173,8 +173,8 @@ type Reasoner interface {
 	Decide(ctx context.Context, b *Brief) (*Decision, error)
 }
 
-// Answerer is a [Reasoner] that answers the questions of a worker. Where the Brief does not say, the answer is "",
-// and a person is asked.
+// Answerer is a [Reasoner] that answers the questions of a worker. Where the Brief does not say, the answer
+// is "", and a person is asked.
 type Answerer interface {
 	Answer(ctx context.Context, b *Brief, questions []string) (string, *Usage, error)
 }

@@ -22,8 +22,8 @@ type recorded struct {
 	Failure  string    `json:",omitempty"`
 }
 
-// Record returns m with calls that are written to w for [Replay], a line of JSON each when it has ended. What is in a
-// prompt is in the recording.
+// Record returns m with calls that are written to w for [Replay], a line of JSON each when it has ended. What
+// is in a prompt is in the recording.
 func Record(m Model, w io.Writer) Model {
 	var mu sync.Mutex
 	return ModelFunc(func(ctx context.Context, r *Request) (*Response, error) {
@@ -51,8 +51,8 @@ func Record(m Model, w io.Writer) Model {
 	})
 }
 
-// Replay returns a Model that answers as a recording says: equal requests in the order in which they were answered.
-// Every recorded error is an *[Error]. A request that the recording lacks, or has not so often, is an error.
+// Replay returns a Model that answers as a recording says: equal requests in the order in which they were
+// answered. Every recorded error is an *[Error]. A request that is not there so often is an error, too.
 func Replay(recording io.Reader) (Model, error) {
 	tape := map[string][]recorded{}
 	lines := bufio.NewScanner(recording)
@@ -77,7 +77,8 @@ func Replay(recording io.Reader) (Model, error) {
 		defer mu.Unlock()
 		left := tape[string(key)]
 		if len(left) == 0 {
-			return nil, fmt.Errorf("the request is not in the recording, or not so often: %s", fence.Clip(string(key), maxTold))
+			const why = "the request is not in the recording, or not so often: %s"
+			return nil, fmt.Errorf(why, fence.Clip(string(key), maxTold))
 		}
 		tape[string(key)] = left[1:]
 		if c := left[0]; c.Error != nil {

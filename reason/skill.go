@@ -38,9 +38,9 @@ var skillName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 //	---
 //	Run the package's tests first …
 //
-// A file is UTF-8 of at most 64 KiB. Characters that do not show are taken out, so
-// that a model reads what a reviewer has read. The skills, by name, are all that could be read; the error joins a
-// *fs.PathError for each file that could not. Links are followed as fsys does.
+// A file is UTF-8 of at most 64 KiB. Characters that do not show are taken out, so that a model reads what a
+// reviewer has read. The skills, by name, are all that could be read; the error joins a *fs.PathError for
+// each file that could not. Links are followed as fsys does.
 func LoadSkills(fsys fs.FS) ([]Skill, error) {
 	files, err := fs.Glob(fsys, "*/SKILL.md")
 	if err != nil {
@@ -109,11 +109,18 @@ func loadSkill(fsys fs.FS, file string) (s Skill, err error) {
 
 // document returns the front matter of a file, "" if it has none, and what comes below.
 func document(fsys fs.FS, file string) (front, body string, err error) {
-	data, err := readFile(fsys, file, maxSkill)
+	f, err := fsys.Open(file)
 	if err != nil {
 		return "", "", err
 	}
-	if !utf8.Valid(data) {
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxSkill+1))
+	switch {
+	case err != nil:
+		return "", "", err
+	case len(data) > maxSkill:
+		return "", "", fmt.Errorf("more than %d bytes", maxSkill)
+	case !utf8.Valid(data):
 		return "", "", errors.New("not UTF-8")
 	}
 	text := fence.Visible(strings.TrimPrefix(string(data), "\ufeff"))
@@ -126,18 +133,4 @@ func document(fsys fs.FS, file string) (front, body string, err error) {
 		return "", "", errors.New("the front matter is not closed by a line ---")
 	}
 	return front, strings.TrimSpace(body), nil
-}
-
-// readFile returns the content of a file, which has at most limit bytes.
-func readFile(fsys fs.FS, name string, limit int) ([]byte, error) {
-	f, err := fsys.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, int64(limit)+1))
-	if len(data) > limit {
-		return nil, fmt.Errorf("more than %d bytes", limit)
-	}
-	return data, err
 }

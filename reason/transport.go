@@ -12,9 +12,9 @@ import (
 // maxBody bounds the body of a provider's answer. A stream has some 300 bytes for a token.
 const maxBody = 32 << 20
 
-// Transport is the RoundTripper of adapters: it sends by base (nil: http.DefaultTransport), and makes an *[Error] of
-// an answer with another status than 2xx ([Refusal], without the request's credentials), of a web page, of a body
-// over 32 MiB, of a connection that breaks and of an address that cannot be one.
+// Transport is the RoundTripper of adapters: it sends by base (nil: http.DefaultTransport), and makes an
+// *[Error] of an answer with another status than 2xx ([Refusal], without the request's credentials), of a web
+// page, of a body over 32 MiB, of a connection that breaks and of an address that cannot be one.
 func Transport(base http.RoundTripper) http.RoundTripper {
 	if base == nil {
 		base = http.DefaultTransport
@@ -46,8 +46,8 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// withoutKey returns a text without the credentials of a request. What has fewer than 8 bytes is none: a local endpoint
-// is given "x" or "none", and that stands in other words, too.
+// withoutKey returns a text without the credentials of a request. What has fewer than 8 bytes is none: a
+// local endpoint is given "x" or "none", and that stands in other words, too.
 func withoutKey(h http.Header, s string) string {
 	for _, name := range []string{"Authorization", "X-Api-Key", "Api-Key", "X-Goog-Api-Key"} {
 		value := h.Get(name)

@@ -1,9 +1,9 @@
-// Package goal keeps goals of the world: it decides from what was read, not from text, which goals are violated, and
-// has the worker called whose effect it is to mend them. No model is asked.
+// Package goal keeps goals of the world: it decides from what was read, not from text, which goals are
+// violated, and has the worker called whose effect it is to mend them. No model is asked.
 //
-// A [World] has what is known, by domain: readings of collectors, and what workers report to have changed (act.Result's
-// Deltas). [Goals] say what should hold of it. A [Keeper] begins a run of an arc.Agent for each goal that is violated,
-// under the session "goal/ID":
+// A [World] has what is known, by domain: readings of collectors, and what workers report to have changed
+// (act.Result's Deltas). [Goals] say what should hold of it. A [Keeper] begins a run of an arc.Agent for each
+// goal that is violated, under the session "goal/ID":
 //
 //	world := goal.NewWorld("acme", nil)
 //	err = world.Collect("ci", readCI, time.Minute, 0)
@@ -15,31 +15,32 @@
 //
 // # Who is called
 //
-// Those workers are asked that list an effect (act.Worker's Effects) on the goal's value, or on one above or below it,
-// that does not move it the wrong way: no "inc" by -1 where it is too low, no "set" to what is not wanted. Of several
-// the policy of package rank says who is first. A worker with Skills gets the task under the first of them. Its Mode and
-// Blast say whether a person is asked. A worker's failure has it tried once more, then the host's Reasoner plans, if
-// there is one; no other worker is called for it unasked.
+// Those workers are asked that list an effect (act.Worker's Effects) on the goal's value, or on one above or
+// below it, that does not move it the wrong way: no "inc" by -1 where it is too low, no "set" to what is not
+// wanted. Of several the policy of package rank says who is first. A worker with Skills gets the task under
+// the first of them. Its Mode and Blast say whether a person is asked. A worker's failure has it tried once
+// more, then the host's Reasoner plans, if there is one; no other worker is called for it unasked.
 //
 // # When
 //
-// A goal is acted on where a reading shows that it is violated. What was never read, or too long ago, is unknown. One run
-// at a time is under way for it, and for those about the same value. After a delivery it is left alone for its cooldown;
-// then the next reading judges the run, and corrects the figures of its worker: a success of which nothing shows is a
-// failure. It is acted on again once it was read anew. A worker that has failed at it three times in five minutes rests
-// for ten, and so does one that was refused, or is not there. A run that waits for a person is canceled once the goal is
-// met without it.
+// A goal is acted on where a reading shows that it is violated. What was never read, or too long ago, is
+// unknown. One run at a time is under way for it, and for those about the same value. After a delivery it is
+// left alone for its cooldown; then the next reading judges the run, and corrects the figures of its worker:
+// a success of which nothing shows is a failure. It is acted on again once it was read anew. A worker that
+// has failed at it three times in five minutes rests for ten, and so does one that was refused, or is not
+// there. A run that waits for a person is canceled once the goal is met without it.
 //
 // # Domains of the Agent
 //
-// A Keeper reads the figures of the last 24 hours as domains.agent_fleet_health.data: maxFailureRate1h, totalCostUsd1d,
-// orphanedSkillCount; agents, a list, and the same as byName, each with agentName, successRate, totalOutcomes,
-// failureRate1h, p50LatencyMs, p95LatencyMs, costPerSuccessfulOutcome, totalCostUsd and recentFailures; and skills, by
-// name, with the successRate and totalOutcomes of today. domains.memory_health.data has healthy, searchWorking, error,
-// memories, quarantined, helped and misled; [Upkeep] is a worker that mends it.
+// A Keeper reads the figures of the last 24 hours as domains.agent_fleet_health.data: maxFailureRate1h,
+// totalCostUsd1d, orphanedSkillCount; agents, a list, and the same as byName, each with agentName,
+// successRate, totalOutcomes, failureRate1h, p50LatencyMs, p95LatencyMs, costPerSuccessfulOutcome,
+// totalCostUsd and recentFailures; and skills, by name, with the successRate and totalOutcomes of today.
+// domains.memory_health.data has healthy, searchWorking, error, memories, quarantined, helped and misled, and
+// [Upkeep] mends it.
 //
 // # What is kept
 //
-// The store has a record for each goal: what is in flight, what rests, and which run is to be judged. So a process that
-// begins goes on with what another has left, and of several processes one dispatches a goal. The World is not kept.
+// The store has a record for each goal: what is in flight, what rests, and which run is to be judged. A new
+// process goes on with what another has left, and one of several dispatches a goal. The World is not kept.
 package goal

@@ -29,7 +29,8 @@ var severities = []string{"critical", "high", "medium", "low"}
 
 // operators of an invariant in words. A space at the end is for what the value is compared with.
 var operators = map[string]string{
-	"truthy": "truthy", "falsy": "falsy", "eq": "equal to ", "neq": "other than ", "in": "one of ", "not_in": "none of ",
+	"truthy": "truthy", "falsy": "falsy", "eq": "equal to ", "neq": "other than ", "in": "one of ",
+	"not_in": "none of ",
 }
 
 // goal is a condition that should always hold, as it is written.
@@ -104,10 +105,10 @@ type Goals struct{ set atomic.Pointer[[]goal] }
 //	    pattern: ^[a-z]+$                    # that each value matches
 //	    enabled: false
 //
-// A distribution is of the values of a list or an object; in an object of numbers it is the share of each in their
-// sum. Values of different types are never equal, and a threshold of what is no number is violated; null is unknown to
-// all but an invariant. Unknown and repeated fields, and all that is wrong with a goal, are errors with their lines;
-// then the goals stay as they were.
+// A distribution is of the values of a list or an object; in an object of numbers it is the share of each in
+// their sum. Values of different types are never equal, and a threshold of what is no number is violated;
+// null is unknown to all but an invariant. Unknown and repeated fields, and all that is wrong with a goal,
+// are errors with their lines; then the goals stay as they were.
 func (g *Goals) Load(document []byte) error {
 	goals, err := parse(document)
 	if err != nil {
@@ -119,8 +120,8 @@ func (g *Goals) Load(document []byte) error {
 
 func (g *Goals) all() []goal { return *cmp.Or(g.set.Load(), new([]goal)) }
 
-// Evaluate says how the goals stand, in the order of the document. What is not known, or too old, is Unknown and not
-// Violated: where a source is down, what it watches has not failed.
+// Evaluate says how the goals stand, in the order of the document. What is not known, or too old, is Unknown
+// and not Violated: where a source is down, what it watches has not failed.
 func (g *Goals) Evaluate(w *World) []Standing {
 	var out []Standing
 	for _, each := range g.all() {
@@ -176,17 +177,21 @@ func (g *goal) compile() (wrong []string) {
 	flaw(*g.Cooldown < 0, "cooldown is negative")
 	var err error
 	g.place, err = parsePlace(g.Selector)
-	flaw(err != nil || !strings.HasPrefix(g.Selector, "domains."+g.place.domain+".data"), "selector %.128q: %v", g.Selector, errPlace)
+	inData := strings.HasPrefix(g.Selector, "domains."+g.place.domain+".data")
+	flaw(err != nil || !inData, "selector %.128q: %v", g.Selector, errPlace)
 
 	uses := map[string]bool{
 		"threshold":    g.Min != nil || g.Max != nil,
 		"distribution": g.Distribution != nil || g.Tolerance != nil || g.Pattern != "",
 		"invariant":    g.Operator != "" || g.Expected != nil,
 	}
-	kinds, written := []string{"threshold", "distribution", "invariant"}, func(kind string) bool { return uses[kind] }
-	if g.Type = strings.ToLower(g.Type); g.Type == "" { // the first of which it has fields, or an invariant
-		g.Type = append(slices.DeleteFunc(slices.Clone(kinds), func(kind string) bool { return !uses[kind] }), "invariant")[0]
+	kinds := []string{"threshold", "distribution", "invariant"}
+	written := func(kind string) bool { return uses[kind] }
+	g.Type = strings.ToLower(g.Type)
+	if first := slices.IndexFunc(kinds, written); g.Type == "" && first >= 0 {
+		g.Type = kinds[first]
 	}
+	g.Type = cmp.Or(g.Type, "invariant")
 	flaw(!slices.Contains(kinds, g.Type), "type is one of %s, not %.64q", strings.Join(kinds, ", "), g.Type)
 	delete(uses, g.Type)
 	flaw(slices.ContainsFunc(kinds, written), "it is a %s, and has fields of another type", g.Type)
@@ -243,7 +248,7 @@ func (g *goal) evaluate(w *World) verdict {
 	return v
 }
 
-// judge reports whether a plain value is what is wanted, and what was looked at: the value, or the shares in it.
+// judge reports whether a plain value is what is wanted, and what was looked at: it, or the shares in it.
 func (g *goal) judge(v any) (met bool, actual any) {
 	switch g.Type {
 	case "threshold":

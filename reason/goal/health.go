@@ -30,7 +30,8 @@ func figuresOf(book *rank.Book, name string) map[string]any {
 	}
 	f := map[string]any{
 		"agentName": name, "p50LatencyMs": h.P50.Milliseconds(), "p95LatencyMs": h.P95.Milliseconds(),
-		"recentFailures": failures, "totalOutcomes": h.Attempts, "failureRate1h": 0.0, "costPerSuccessfulOutcome": 0.0,
+		"recentFailures": failures, "totalOutcomes": h.Attempts, "failureRate1h": 0.0,
+		"costPerSuccessfulOutcome": 0.0,
 	}
 	cost := 0.0
 	for _, usd := range []*float64{h.CostUSD, h.EstimateUSD} { // reported, and estimated of the rest
@@ -74,8 +75,8 @@ func (k *Keeper) fleet(ctx context.Context) (any, error) {
 	}
 	return map[string]any{
 		"agents": agents, "byName": byName, "skills": skills, "maxFailureRate1h": worst,
-		"totalCostUsd1d": figuresOf(book, "")["totalCostUsd"], "orphanedSkillCount": len(orphans), "windowHours": 24,
-		"collectedAt": k.world.now().UnixMilli(),
+		"totalCostUsd1d": figuresOf(book, "")["totalCostUsd"], "orphanedSkillCount": len(orphans),
+		"windowHours": 24, "collectedAt": k.world.now().UnixMilli(),
 	}, nil
 }
 
@@ -103,12 +104,12 @@ func (k *Keeper) memory(ctx context.Context) (any, error) {
 	}, ctx.Err()
 }
 
-// Upkeep returns a worker with an effect on memory_health: it has the Agent maintain its scope, merges memories that
-// are equal, and fails while memory is not healthy afterwards. A host gives it to SetWorkers, once there is an Agent.
+// Upkeep returns a worker with an effect on memory_health: it has the Agent maintain its scope, merges
+// memories that are equal, and fails while memory is not healthy afterwards. Give it to Agent.SetWorkers.
 func Upkeep(a *arc.Agent) act.Worker {
 	return act.Worker{
-		Name: "memory upkeep", Description: "Cleans up what is remembered.", ByName: true, Gates: []act.Gate{act.NoGate},
-		Effects: []reason.Delta{{Path: memoryDomain, Op: "set"}},
+		Name: "memory upkeep", Description: "Cleans up what is remembered.", ByName: true,
+		Gates: []act.Gate{act.NoGate}, Effects: []reason.Delta{{Path: memoryDomain, Op: "set"}},
 		Executor: act.ExecutorFunc(func(ctx context.Context, c *act.Call) (*act.Result, error) {
 			deleted, err := a.Maintain(ctx, c.Scope)
 			space, wrong := a.In(c.Scope).Memory(ctx)

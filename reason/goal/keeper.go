@@ -31,8 +31,8 @@ const (
 	kind    = "goal"           // of keys
 )
 
-// Keeper keeps the goals of a scope by runs of an Agent. Several Keepers, in as many processes, may keep the same goals
-// over one store: a goal is dispatched by one of them.
+// Keeper keeps the goals of a scope by runs of an Agent. Several Keepers, in as many processes, may keep the
+// same goals over one store: a goal is dispatched by one of them.
 type Keeper struct {
 	agent     *arc.Agent
 	view      arc.View
@@ -71,13 +71,13 @@ type past struct {
 	Rests    time.Time   `cbor:"2,keyasint,omitzero"`  // until then
 }
 
-// Open returns a Keeper of the goals in the World's scope. The Group is over the tenant's part of the Agent's store.
+// Open returns a Keeper of the goals in the World's scope. The Group is over the tenant's part of a's store.
 //
-// It has two domains of the World read once a minute: agent_fleet_health, the figures of the workers in the scope, and
-// memory_health.
+// It has two domains of the World read once a minute: agent_fleet_health, the figures of the workers in the
+// scope, and memory_health.
 //
-// The policy says which of the workers with an effect is first; nil: rank.Book.Learned of the scope. The proposals, over
-// the same Group, get what is missing and have the goals that a person has approved; nil: neither.
+// The policy says which of the workers with an effect is first; nil: rank.Book.Learned of the scope. The
+// proposals (nil: none), over the same Group, get what is missing and have the goals that a person approved.
 func Open(
 	g *store.Group, a *arc.Agent, w *World, goals *Goals, policy rank.Policy, proposals *proposal.Book,
 ) (*Keeper, error) {
@@ -89,15 +89,18 @@ func Open(
 	return k, cmp.Or(err, w.Collect(memoryDomain, k.memory, 0, 0))
 }
 
-// Keep ticks every so often, 0: 5 seconds, until ctx ends. told, which may be nil, gets what each tick has returned, and
-// Keep goes on when it has returned. When ctx has ended, it begins nothing more, and returns when the runs that it has begun have ended, wait
-// for a person, or were left: arc.Agent.Shutdown has them stop at their next commit.
+// Keep ticks every so often, 0: 5 seconds, until ctx ends. told, which may be nil, gets what each tick has
+// returned, and Keep goes on when it has returned. When ctx has ended, it begins nothing more, and returns
+// when its runs have ended, wait for a person, or were left: arc.Agent.Shutdown stops them at a commit.
 func (k *Keeper) Keep(ctx context.Context, every time.Duration, told func([]Standing, error)) {
 	defer k.runs.Wait()
 	for ctx.Err() == nil {
 		standings, err := k.Tick(ctx)
 		if told != nil && ctx.Err() == nil {
-			_, _ = call.Do(ctx, 0, func(context.Context) (bool, error) { told(standings, err); return true, nil })
+			_, _ = call.Do(ctx, 0, func(context.Context) (none struct{}, _ error) {
+				told(standings, err)
+				return none, nil
+			})
 		}
 		select {
 		case <-time.After(cmp.Or(max(0, every), 5*time.Second)):
@@ -106,10 +109,10 @@ func (k *Keeper) Keep(ctx context.Context, every time.Duration, told func([]Stan
 	}
 }
 
-// Tick reads what is due, and returns how all goals stand, the most severe first. It begins a run for each that is
-// violated and can be acted on, and does not wait for it. The Standings hold also beside an error, which joins those of
-// collectors, of approved drafts, of goals about which nothing could be done, and of runs that could not begin since the
-// last Tick.
+// Tick reads what is due, and returns how all goals stand, the most severe first. It begins a run for each
+// that is violated and can be acted on, and does not wait for it. The Standings hold also beside an error,
+// which joins those of collectors, of approved drafts, of goals about which nothing could be done, and of
+// runs that could not begin since the last Tick.
 func (k *Keeper) Tick(ctx context.Context) ([]Standing, error) {
 	k.ticking.Lock()
 	defer k.ticking.Unlock()
@@ -146,8 +149,8 @@ func (k *Keeper) Tick(ctx context.Context) ([]Standing, error) {
 	return out, errors.Join(errs...)
 }
 
-// current are the goals that are loaded and those that a person has approved, the most severe first. One that is loaded
-// stands in place of an approved one of its ID.
+// current are the goals that are loaded and those that a person has approved, the most severe first. One that
+// is loaded stands in place of an approved one of its ID.
 func (k *Keeper) current() (goals []goal, err error) {
 	goals = slices.Clone(k.goals.all())
 	if k.proposals != nil {
@@ -338,13 +341,14 @@ func (t *tick) able(g *goal, r *record, v *verdict) (able map[string][]rank.Cand
 		if len(w.Skills) > 0 {
 			skill = w.Skills[0]
 		}
-		able[skill] = append(able[skill], rank.Candidate{Name: w.Name, Prior: w.Prior, Blast: int(w.Blast), Price: w.Price})
+		c := rank.Candidate{Name: w.Name, Prior: w.Prior, Blast: int(w.Blast), Price: w.Price}
+		able[skill] = append(able[skill], c)
 	}
 	return able, resting
 }
 
-// mends reports whether an effect may bring a value to where the goal wants it: it is about that value, or one above or
-// below it, and is not known to move it the wrong way.
+// mends reports whether an effect may bring a value to where the goal wants it: it is about that value, or
+// one above or below it, and is not known to move it the wrong way.
 func (g *goal) mends(e reason.Delta, actual any) bool {
 	p, err := parsePlace(e.Path)
 	if err != nil || !p.overlaps(g.place) {
@@ -366,7 +370,8 @@ func (g *goal) mends(e reason.Delta, actual any) bool {
 }
 
 // first ranks who is able. Those of a skill are ordered by the policy, and the first ones by their scores.
-func (t *tick) first(ctx context.Context, g *goal, able map[string][]rank.Candidate) (worker, skill string, err error) {
+func (t *tick) first(ctx context.Context, g *goal, able map[string][]rank.Candidate) (
+	worker, skill string, err error) {
 	policy := t.policy
 	if policy == nil {
 		book, err := t.view.Book(ctx)
@@ -398,15 +403,19 @@ func (t *tick) first(ctx context.Context, g *goal, able map[string][]rank.Candid
 func (t *tick) begin(ctx context.Context, g *goal, r *record, v *verdict) {
 	wanted := g.Selector + " is " + g.wanted()
 	what := fmt.Sprintf("Keep the goal %s: %s", g.ID, cmp.Or(g.Description, wanted))
-	data, _ := json.Marshal(map[string]any{"goal": g.ID, "selector": g.Selector, "actual": clip(text(v.actual))}) // of strings
+	data, _ := json.Marshal(map[string]any{ // of strings
+		"goal": g.ID, "selector": g.Selector, "actual": clip(text(v.actual)),
+	})
 	o := arc.Objective{
-		ID: r.Run, Scope: t.world.scope, Session: "goal/" + g.ID, Situation: "goal " + g.ID, Text: what, Data: data,
-		Tasks: []reason.Task{{Objective: what, Worker: r.Worker, Skill: r.Skill, Verify: wanted}}, Provisional: true,
+		ID: r.Run, Scope: t.world.scope, Session: "goal/" + g.ID, Situation: "goal " + g.ID, Text: what,
+		Data: data, Provisional: true,
+		Tasks: []reason.Task{{Objective: what, Worker: r.Worker, Skill: r.Skill, Verify: wanted}},
 	}
 	t.runs.Go(func() {
-		_, err := t.agent.Run(context.WithoutCancel(ctx), o)        // it ends with the Agent
-		others := func(of error) bool { return errors.Is(err, of) } // have the run, or it goes on later
-		if err != nil && !slices.ContainsFunc([]error{arc.ErrRunning, arc.ErrTaken, arc.ErrClosed, store.ErrConflict}, others) {
+		_, err := t.agent.Run(context.WithoutCancel(ctx), o) // it ends with the Agent
+		// After these others have the run, or it goes on later.
+		fine := []error{nil, arc.ErrRunning, arc.ErrTaken, arc.ErrClosed, store.ErrConflict}
+		if !slices.ContainsFunc(fine, func(of error) bool { return errors.Is(err, of) }) {
 			t.mu.Lock()
 			defer t.mu.Unlock()
 			t.errs = append(t.errs, fmt.Errorf("goal: run %s: %w", o.ID, err))
@@ -420,9 +429,9 @@ func (t *tick) propose(ctx context.Context, g *goal, v *verdict) error {
 		return nil
 	}
 	t.proposed[g.ID] = t.now
+	why := fmt.Sprintf("%s\n%s\nNo worker has an effect on %s.", g.Description, v.Reason, g.Selector)
 	_, err := t.proposals.Propose(ctx, proposal.Proposal{
-		Kind: "action", Subject: "goal " + g.ID + " has no action",
-		Reason: fmt.Sprintf("%s\n%s\nA worker is missing that has an effect on %s.", g.Description, v.Reason, g.Selector),
+		Kind: "action", Subject: "goal " + g.ID + " has no action", Reason: why,
 	})
 	return err
 }

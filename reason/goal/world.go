@@ -29,10 +29,10 @@ const (
 	maxKeys        = 16
 )
 
-// World is what is known of the world, by domain: what was read last, and what workers have reported since. It is kept
-// in memory: a process that begins knows nothing until it has read. All methods may be called concurrently.
+// World is what is known of the world, by domain: what was read last, and what workers have reported since.
+// It is kept in memory: a process that begins knows nothing until it has read. It may be used concurrently.
 //
-// A domain holds at most 1 MiB of JSON. Its numbers are float64, so an identifier above 2^53 belongs in a string.
+// A domain holds at most 1 MiB of JSON. Its numbers are float64: write identifiers above 2^53 as strings.
 type World struct {
 	scope memory.Scope
 	now   func() time.Time
@@ -66,8 +66,8 @@ func NewWorld(scope memory.Scope, now func() time.Time) *World {
 	return &World{scope: scope, now: now, domains: map[string]*domain{}}
 }
 
-// Set replaces what is known of a domain by a reading that was made just now. data is any value that encodes as JSON;
-// it holds for maxAge, 0: ten minutes. After an error the domain is as it was.
+// Set replaces what is known of a domain by a reading that was made just now. data is any value that encodes
+// as JSON; it holds for maxAge, 0: ten minutes. After an error the domain is as it was.
 func (w *World) Set(name string, data any, maxAge time.Duration) error {
 	plain, err := plainly(data)
 	if err == nil && maxAge < 0 {
@@ -89,18 +89,21 @@ func (w *World) Set(name string, data any, maxAge time.Duration) error {
 func (w *World) domain(name string) (*domain, error) {
 	if w.domains[name] == nil {
 		if store.CheckID(name) != nil || strings.Contains(name, ".") || len(w.domains) >= maxDomains {
-			return nil, fmt.Errorf("goal: a domain has a name without a dot, and there are at most %d: %.64q", maxDomains, name)
+			const why = "goal: a domain has a name without a dot, and there are at most %d: %.64q"
+			return nil, fmt.Errorf(why, maxDomains, name)
 		}
 		w.domains[name] = &domain{maxAge: defaultAge}
 	}
 	return w.domains[name], nil
 }
 
-// Collect has read called for a domain whenever [World.Poll] finds it due: at once for the first time, then every so
-// often, 0: a minute. A reading holds for maxAge, 0: three times as long. read takes the place of the collector that the
-// domain has. It returns a value that encodes as JSON, is never called twice at a time, and should return when ctx ends,
-// after 10 seconds.
-func (w *World) Collect(name string, read func(ctx context.Context) (any, error), every, maxAge time.Duration) error {
+// Collect has read called for a domain whenever [World.Poll] finds it due: at once for the first time, then
+// every so often, 0: a minute. A reading holds for maxAge, 0: three times as long. read takes the place of
+// the collector that the domain has. It returns a value that encodes as JSON, is never called twice at a
+// time, and should return when ctx ends, after 10 seconds.
+func (w *World) Collect(
+	name string, read func(ctx context.Context) (any, error), every, maxAge time.Duration,
+) error {
 	if read == nil || every < 0 || maxAge < 0 {
 		return fmt.Errorf("goal: domain %q: a collector is a function, and has no negative times", name)
 	}
@@ -114,10 +117,10 @@ func (w *World) Collect(name string, read func(ctx context.Context) (any, error)
 	return err
 }
 
-// Poll calls the collectors that are due, all at once, and returns when each has answered or its 10 seconds are over.
-// One that fails, hangs or panics, or whose answer is no JSON or too much, leaves its domain as it was, with its age,
-// and is called again when it is due. One that does not come back keeps its goroutine, and is not called again before
-// it does. The error joins those of the collectors.
+// Poll calls the collectors that are due, all at once, and returns when each has answered or its 10 seconds
+// are over. One that fails, hangs or panics, or whose answer is no JSON or too much, leaves its domain as it
+// was, with its age, and is called again when it is due. One that does not come back keeps its goroutine, and
+// is not called again before it does. The error joins those of the collectors.
 func (w *World) Poll(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, collectTimeout)
 	defer cancel()
@@ -126,7 +129,11 @@ func (w *World) Poll(ctx context.Context) error {
 	ended := make(chan error, len(w.domains))
 	for name, d := range w.domains {
 		c, was := d.collector, d.at
-		if c == nil || d.running || at.Before(d.next) && !at.Before(d.next.Add(-c.every)) { // else the clock was set back
+		if c == nil || d.running {
+			continue
+		}
+		setBack := at.Before(d.next.Add(-c.every)) // the clock
+		if at.Before(d.next) && !setBack {
 			continue
 		}
 		d.running, d.next = true, at.Add(c.every)
@@ -146,7 +153,7 @@ func (w *World) Poll(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// collect calls a collector that is due, of a domain that was read at the time was. An answer that comes too late is none.
+// collect calls a collector that is due, of a domain that was read at was. An answer that comes late is none.
 func (w *World) collect(ctx context.Context, name string, d *domain, c *collector, at, was time.Time) error {
 	data, err := call.Do(ctx, 0, c.read)
 	if err = cmp.Or(err, ctx.Err()); err == nil {
@@ -164,8 +171,8 @@ func (w *World) collect(ctx context.Context, name string, d *domain, c *collecto
 	return nil
 }
 
-// OnEvent is for arc.Options: it applies the deltas of delivered tasks, also of runs that are no dispatches. It takes
-// those of the World's own scope, and no other. What runs in other processes report comes with the next reading.
+// OnEvent is for arc.Options: it applies the deltas of delivered tasks, also of runs that are no dispatches.
+// It takes those of the World's own scope alone. What runs in other processes report, the next reading has.
 func (w *World) OnEvent(scope memory.Scope, _ string, e arc.Event) {
 	var deltas []reason.Delta
 	if scope == w.scope && e.Kind == "delivered" && json.Unmarshal(e.Data, &deltas) == nil {
@@ -173,9 +180,9 @@ func (w *World) OnEvent(scope memory.Scope, _ string, e arc.Event) {
 	}
 }
 
-// Apply changes the world as somebody reports to have changed it, until the domains are read anew: "set" puts a value
-// in its place, "inc" adds to a number that is known, "push" appends to a list. A domain stays as old as its last
-// reading. The error says which deltas do not fit; the others are applied.
+// Apply changes the world as somebody reports to have changed it, until the domains are read anew: "set" puts
+// a value in its place, "inc" adds to a number that is known, "push" appends to a list. A domain stays as old
+// as its last reading. The error says which deltas do not fit; the others are applied.
 func (w *World) Apply(deltas ...reason.Delta) error { return w.apply(deltas, w.now()) }
 
 func (w *World) apply(deltas []reason.Delta, at time.Time) error {
@@ -268,8 +275,8 @@ type place struct {
 	keys   []string
 }
 
-// parsePlace reads "domains.ci.data.jobs.0.name" or, as deltas and effects have it, "ci.jobs.0.name". A number is the
-// index of a list.
+// parsePlace reads "domains.ci.data.jobs.0.name" or, as deltas and effects have it, "ci.jobs.0.name". A
+// number is the index of a list.
 func parsePlace(s string) (place, error) {
 	parts := strings.Split(s, ".")
 	if len(parts) > 2 && parts[0] == "domains" && parts[2] == "data" {
@@ -308,8 +315,8 @@ func index(list []any, key string) (int, bool) {
 	return i, err == nil && i >= 0 && i < len(list)
 }
 
-// with returns a plain value in which the one below it is changed; the former value stays as it is. It reports false
-// where the change does not fit. Objects that are missing on the way are made.
+// with returns a plain value in which the one below it is changed; the former value stays as it is. It
+// reports false where the change does not fit. Objects that are missing on the way are made.
 func with(v any, keys []string, op string, by any) (changed any, ok bool) {
 	if len(keys) == 0 {
 		return change(v, op, by)

@@ -49,15 +49,15 @@ var patience = 20 * time.Second
 // key must not stand in an error.
 const key = "sk-reasontest-0123456789abcdef"
 
-// CheckModel holds an adapter to these rules, each in a subtest, by calls of [reason.Generate] to a local server:
+// CheckModel holds an adapter to these rules, each in a subtest, by calls of [reason.Generate] to a server:
 //
-//   - request: system, messages, schema, tools, MaxTokens and Temperature arrive as given; what is not given does not
-//   - answer, stream: text, usage with cached tokens, and why it stopped; a call is one request; each piece of a
-//     stream is told before the next is sent
-//   - tools, stream tools: parallel calls, with text and a thought, which is in no text; then their results, errors
-//     too, by the ids of the calls, and with what the provider has signed
-//   - refusals: 429 is RateLimited with what Retry-After says, of a stream too; an empty account (402, or by its
-//     code), 400, 401, 403 and 404 are Permanent; 500, 502, 503 and 529 are Unavailable
+//   - request: system, messages, schema, tools, MaxTokens and Temperature arrive as given, and nothing else
+//   - answer, stream: text, usage with cached tokens, and why it stopped; a call is one request; each piece
+//     of a stream is told before the next is sent
+//   - tools, stream tools: parallel calls, with text and a thought, which is in no text; then their results,
+//     errors too, by the ids of the calls, and with what the provider has signed
+//   - refusals: 429 is RateLimited with what Retry-After says, of a stream too; an empty account (402, or by
+//     its code), 400, 401, 403 and 404 are Permanent; 500, 502, 503 and 529 are Unavailable
 //   - cut: no server, a connection that breaks, a stream without its end are Unavailable
 //   - malformed: no JSON, a web page, an empty object are errors
 //   - cancel: a call returns when its context ends, with its error, and closes its connection
@@ -215,7 +215,8 @@ func (c *check) answers(stream bool, a Answer) *reason.Response {
 		c.errorf("answer: %w", err)
 		return &reason.Response{}
 	}
-	got, want := *resp, reason.Response{Text: strings.Join(a.Pieces, ""), Calls: a.Calls, Usage: &used, Stop: a.Stop}
+	want := reason.Response{Text: strings.Join(a.Pieces, ""), Calls: a.Calls, Usage: &used, Stop: a.Stop}
+	got := *resp
 	got.Opaque = nil
 	if show(got) != show(want) || stream && whole != want.Text {
 		c.errorf("got %s, streamed %q, want %s", show(got), whole, show(want))
@@ -233,9 +234,11 @@ func request(c *check) {
 	full := reason.Request{
 		System: "Be <brief>.",
 		Messages: []reason.Message{
-			{Role: reason.UserRole, Text: "One"}, {Role: reason.ModelRole, Text: "Two"}, {Role: reason.UserRole, Text: "Three"},
+			{Role: reason.UserRole, Text: "One"}, {Role: reason.ModelRole, Text: "Two"},
+			{Role: reason.UserRole, Text: "Three"},
 		},
-		Schema:    json.RawMessage(`{"type":"object","properties":{"a":{"type":"string"}},"required":["a"],"additionalProperties":false}`),
+		Schema: json.RawMessage(`{"type":"object","additionalProperties":false,"required":["a"],` +
+			`"properties":{"a":{"type":"string"}}}`),
 		Tools:     []reason.Tool{{Name: "pay", Description: "Pays.", Input: json.RawMessage(`{"type":"object"}`)}},
 		MaxTokens: 99, Temperature: new(float64(0)),
 	}
@@ -249,13 +252,16 @@ func request(c *check) {
 	got, bare := seen[0], seen[1]
 	bare.MaxTokens = 0 // an adapter may have a default
 	if !strings.HasPrefix(got.System, full.System) || show(got.Messages) != show(full.Messages) {
-		c.errorf("system %q and messages %s, want %q and %s", got.System, show(got.Messages), full.System, show(full.Messages))
+		c.errorf("system %q and messages %s, want %q and %s",
+			got.System, show(got.Messages), full.System, show(full.Messages))
 	}
 	if got.MaxTokens != 99 || got.Temperature == nil || *got.Temperature != 0 {
 		c.errorf("MaxTokens %d, Temperature %v, want 99 and 0", got.MaxTokens, got.Temperature)
 	}
-	if len(got.Tools) != 1 || got.Tools[0].Name != "pay" || len(got.Schema) == 0 && !strings.Contains(got.System, `"additionalProperties"`) {
-		c.errorf("tools %s, schema %s: want pay, and the schema, in the system prompt if need be", show(got.Tools), got.Schema)
+	schema := len(got.Schema) > 0 || strings.Contains(got.System, `"additionalProperties"`)
+	if len(got.Tools) != 1 || got.Tools[0].Name != "pay" || !schema {
+		const want = "want pay, and the schema, in the system prompt if need be"
+		c.errorf("tools %s, schema %s: %s", show(got.Tools), got.Schema, want)
 	}
 	if want := show(Seen{Request: *ask(false)}); show(bare) != want {
 		c.errorf("what was not given is sent: %s, want %s", show(bare), want)
@@ -269,7 +275,8 @@ func tools(c *check, stream bool) {
 		{ID: "call_b", Name: "look", Inputs: json.RawMessage(`{}`)},
 	}
 	resp := c.answers(stream, Answer{
-		Thought: `I could {"delete":1}, but`, Signed: signature, Pieces: []string{"I ", "pay."}, Calls: calls, Stop: reason.StopTools,
+		Thought: `I could {"delete":1}, but`, Signed: signature, Pieces: []string{"I ", "pay."}, Calls: calls,
+		Stop: reason.StopTools,
 	})
 	c.serves(Answer{Pieces: []string{"Paid."}, Stop: reason.StopEnd})
 	turns := []reason.Message{
@@ -305,8 +312,9 @@ func refusals(c *check) {
 		class       reason.ErrorClass
 		wait        time.Duration
 	}{
-		{429, "rate_limit_exceeded", "7", reason.RateLimited, 7 * time.Second}, {429, "", "soon", reason.RateLimited, 0},
-		{429, "insufficient_quota", "", reason.Permanent, 0}, {429, "exceeded_current_quota_error", "", reason.Permanent, 0},
+		{429, "rate_limit_exceeded", "7", reason.RateLimited, 7 * time.Second},
+		{429, "", "soon", reason.RateLimited, 0}, {429, "insufficient_quota", "", reason.Permanent, 0},
+		{429, "exceeded_current_quota_error", "", reason.Permanent, 0},
 		{402, "", "", reason.Permanent, 0}, {401, "invalid_api_key", "", reason.Permanent, 0},
 		{403, "permission_error", "", reason.Permanent, 0}, {404, "model_not_found", "", reason.Permanent, 0},
 		{400, "invalid_request_error", "", reason.Permanent, 0}, {500, "api_error", "", reason.Unavailable, 0},
@@ -319,7 +327,8 @@ func refusals(c *check) {
 				w.Header().Set("Content-Type", "application/json")
 				w.WriteHeader(s.status)
 				auth := r.Header.Get("Authorization") + r.Header.Get("X-Api-Key") // some echo it
-				fmt.Fprintf(w, `{"type":"error","error":{"type":%q,"code":%[1]q,"message":"words about %s"}}`, s.code, auth)
+				const told = `{"type":"error","error":{"type":%q,"code":%[1]q,"message":"words about %s"}}`
+				fmt.Fprintf(w, told, s.code, auth)
 			})
 			what := fmt.Sprint(s.status, " ", s.code)
 			e := c.fails(what, stream, s.class)
@@ -350,7 +359,9 @@ func cut(c *check) {
 }
 
 func malformed(c *check) {
-	for _, body := range []string{"", "{", `{}`, "null", `"x"`, "<html><body>Sign in</body></html>", "data: {\n\n", "data: null\n\n"} {
+	for _, body := range []string{
+		"", "{", `{}`, "null", `"x"`, "<html><body>Sign in</body></html>", "data: {\n\n", "data: null\n\n",
+	} {
 		for _, stream := range []bool{false, true} {
 			c.on(func(w http.ResponseWriter, _ *http.Request, s Seen) {
 				w.Header().Set("Content-Type", "application/json")

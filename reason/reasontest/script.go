@@ -1,5 +1,5 @@
-// Package reasontest holds an adapter of a model provider to the rules of [reason.Model], and has a Model by script
-// for the tests of what calls one.
+// Package reasontest holds an adapter of a model provider to the rules of [reason.Model], and has a Model by
+// script for the tests of what calls one.
 package reasontest
 
 import (
@@ -13,8 +13,8 @@ import (
 	"github.com/arc-learn/arc/reason"
 )
 
-// Script is a Model that answers by its turns, in order, whatever it is asked. A call after the last turn is an
-// error. It may be used concurrently.
+// Script is a Model that answers by its turns, in order, whatever it is asked. A call after the last turn is
+// an error. It may be used concurrently.
 type Script struct {
 	mu       sync.Mutex
 	turns    []reason.ModelFunc
@@ -57,7 +57,8 @@ func Say(pieces ...string) reason.ModelFunc {
 			}
 		}
 		text := strings.Join(pieces, "")
-		return &reason.Response{Text: text, Stop: reason.StopEnd, Usage: &reason.Usage{Calls: 1, Input: 100, Output: len(text)}}, nil
+		used := &reason.Usage{Calls: 1, Input: 100, Output: len(text)}
+		return &reason.Response{Text: text, Stop: reason.StopEnd, Usage: used}, nil
 	}
 }
 
