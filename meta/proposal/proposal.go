@@ -243,8 +243,8 @@ func (p *Proposal) check() error {
 	return nil
 }
 
-// Decide takes a person's decision: Approved of a proposal that is Ready; Rejected, with a note that says why,
-// of one that is Gathering or Ready; Undone of one that is Approved. An unknown id is store.ErrNotFound.
+// Decide takes a person's decision: Approved of a proposal that is Ready; Rejected, with a note that says
+// why, of one that is Gathering or Ready; Undone of one that is Approved. An unknown id is store.ErrNotFound.
 func (b *Book) Decide(ctx context.Context, id string, to Status, by, note string) (p Proposal, err error) {
 	if by == "" || to == Rejected && note == "" {
 		return p, fmt.Errorf("%w: a decision has a name, and a rejection a note", ErrInvalid)

@@ -15,8 +15,8 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// Serve serves a store, such as that of [store.NewMem], at a Unix socket until stop is called. A client that dies
-// leaves nothing behind: a commit that it had sent is made or not, as a whole.
+// Serve serves a store, such as that of [store.NewMem], at a Unix socket until stop is called. A client that
+// dies leaves nothing behind: a commit that it had sent is made or not, as a whole.
 func Serve(st store.Changer, socket string) (stop func() error, err error) {
 	l, err := net.Listen("unix", socket)
 	if err != nil {
@@ -68,10 +68,11 @@ func (s served) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // Dial returns the store that is served at a socket. Its Close waits for the calls under way.
 func Dial(socket string) (store.Changer, error) {
-	return &client{web: http.Client{Transport: &http.Transport{DisableKeepAlives: true, // no goroutine outlives a call
-		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, "unix", socket)
-		}}}}, nil
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", socket)
+	}
+	transport := &http.Transport{DialContext: dial, DisableKeepAlives: true} // no goroutine outlives a call
+	return &client{web: http.Client{Transport: transport}}, nil
 }
 
 type client struct {

@@ -1,5 +1,5 @@
-// Package storetest is the conformance suite of [store.Store]: [Run] holds a store against each sentence of its
-// contract. [Serve] and [Dial] are a store that several processes of a test share.
+// Package storetest is the conformance suite of [store.Store]: [Run] holds a store against each sentence of
+// its contract. [Serve] and [Dial] are a store that several processes of a test share.
 //
 //	func TestStore(t *testing.T) {
 //		storetest.Run(t, func(dir string) (store.Store, error) { return mystore.Open(dir) }, storetest.Options{})
@@ -19,8 +19,8 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// Open opens the store that belongs to dir. The folder exists; a store that keeps nothing in files takes its name
-// as that of the store. A dir is opened again after Close, and never twice at a time.
+// Open opens the store that belongs to dir. The folder exists; a store that keeps nothing in files takes its
+// name as that of the store. A dir is opened again after Close, and never twice at a time.
 type Open func(dir string) (store.Store, error)
 
 // Options say what cannot be asked of a store.
