@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/arc-learn/arc/internal/schema"
@@ -12,8 +11,6 @@ import (
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/store"
 )
-
-var braced = regexp.MustCompile(`\{([^{}]+)\}`)
 
 // Known returns what a scope has learned, for a person: its plans, in a Lessons scope also those that the scopes below
 // it share, and its warnings. A suggestion has the ID that [Layer.Edit] takes, and as Name the words of its cases; it

@@ -38,6 +38,8 @@ type Layer struct {
 const (
 	maxMemories    = 8
 	maxSuggestions = 3
+	maxLike        = 12  // keys that a case is compared with beside its own
+	maxShown       = 2   // of these, whose plans are shown: more make the prompt longer, and hardly better
 	maxRead        = 256 // records that are kept as they were read
 )
 
@@ -120,8 +122,8 @@ func (l *Layer) Before(ctx context.Context, c Case) (Advice, error) {
 	}
 	a := Advice{Case: c}
 	if len(c.Candidates) > 0 {
-		t := rank.Task{Skill: c.Skill, Key: c.Situation}
-		if a.Ranked, err = l.book.In(c.Lessons).Learned().Score(ctx, t, c.Candidates); err != nil {
+		a.Ranked, err = l.book.In(c.Lessons).Learned().Score(ctx, rank.Task{Skill: c.Skill, Key: c.Situation}, c.Candidates)
+		if err != nil {
 			return a, err
 		}
 	}
@@ -165,40 +167,54 @@ func (l *Layer) advise(ctx context.Context, a *Advice) error {
 	if err = cmp.Or(err, no); err != nil {
 		return err
 	}
-	suggest := func(sg reason.Suggestion, differs func() string) {
+	suggest := func(sg reason.Suggestion, differs string) {
 		same := func(o reason.Suggestion) bool { return samePlan(o.Calls, sg.Calls) }
 		if len(sg.Calls) > 0 && len(a.Suggestions) < maxSuggestions && !slices.ContainsFunc(a.Suggestions, same) {
-			sg.Name, sg.Differs = fmt.Sprint("plan ", len(a.Suggestions)+1), differs()
+			sg.Name, sg.Differs = fmt.Sprint("plan ", len(a.Suggestions)+1), differs
 			a.Suggestions = append(a.Suggestions, sg)
 		}
 	}
 	for _, p := range found.Plans {
 		if p.Edit != nil {
 			suggest(reason.Suggestion{Plan: reason.Plan{Calls: slices.Clone(p.Edit)}, Parameters: parameters(p.Edit, nil)},
-				func() string { return "a person has written it" })
+				"a person has written it")
 		}
 	}
-	for _, p := range found.Plans {
-		calls, why := p.fire(s, c.Scope, found.Plans, ruleDigests(a.Memories))
-		if why == "" {
-			a.Fires, a.Suggestions, a.Why = &reason.Plan{Calls: calls}, nil, "a plan fires: "+summary(calls)
-			return nil
+	fires := func(plans []*plan, now *shape) bool {
+		for _, p := range plans {
+			calls, why := p.fire(now, c.Scope, plans, ruleDigests(a.Memories))
+			if why == "" {
+				a.Fires, a.Suggestions, a.Why = &reason.Plan{Calls: calls}, nil, "a plan fires: "+summary(calls)
+				return true
+			}
+			p.why, a.Why = why, cmp.Or(a.Why, why)
 		}
-		suggest(p.suggestion(s, c.Text), func() string { return why })
-		a.Why = cmp.Or(a.Why, why)
+		return false
 	}
-	a.Why = cmp.Or(a.Why, "no case of these words and inputs was delivered")
-	if err = l.recall(ctx, a, s, ask[1:]...); err != nil {
+	said := copies(found.Plans)
+	if fires(said, s) {
+		return nil
+	}
+	for _, p := range said {
+		suggest(p.suggestion(s, c.Text), p.why)
+	}
+	keys, err := l.like(ctx, c, s)
+	near, same := make([]*record, len(keys)), []*record{found}
+	for i := 0; i < len(keys) && err == nil; i++ {
+		if near[i], err = l.plans(ctx, c, s, keys[i]); near[i].differs(c, s) == otherWords {
+			same = append(same, near[i])
+		}
+	}
+	if err != nil || fires(merge(c.Scope, same, found).worded(c, s)) {
 		return err
 	}
-	near, err := l.like(ctx, c, s)
-	for i := 0; i < len(near) && err == nil; i++ {
-		found, err = l.plans(ctx, c, s, near[i])
-		for _, p := range found.Plans {
-			suggest(p.suggestion(s, c.Text), func() string { return found.differs(c, s) })
+	a.Why = cmp.Or(a.Why, "no case of these words and inputs was delivered")
+	for _, r := range near[:min(len(near), maxShown)] {
+		for _, p := range r.Plans {
+			suggest(p.suggestion(s, c.Text), r.differs(c, s))
 		}
 	}
-	return err
+	return l.recall(ctx, a, s, ask[1:]...)
 }
 
 // Why is Advice.Why of the case, as if it were neither Fresh nor held out.

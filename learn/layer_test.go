@@ -810,8 +810,8 @@ func TestFreeText(t *testing.T) {
 	}
 }
 
-// A word that stands in the text alone is no parameter, however often other words have stood there: nobody has said that
-// it names something, and «it», «all» and «nobody» stand where a name stands. The plan is suggested.
+// A word of new letters is no parameter in a text, however often other words have stood there: nobody has said that it
+// names something, and «it», «all» and «nobody» stand where a name stands. The plan is suggested.
 func TestTextAloneIsSuggested(t *testing.T) {
 	for _, k := range []struct {
 		text, call string

@@ -6,11 +6,9 @@
 // words have in common fires: it can be carried out without asking a model. Whatever is like it, and not the same,
 // is shown, with what differs.
 //
-// Where things are, of which [Layer] has examples:
-//
-//	layer.go  Before, with recall.go, warn.go and like.go (cases in other words); outcome.go  After, Judge
-//	plan.go   which plan fires, by all its deliveries; match.go  by two of them; shape.go  a case made ready
-//	known.go  what a person sees and says of plans. Advice.Prompt is that of [reason.Known]
+// Before is in layer.go, recall.go, warn.go and like.go (cases in other words), After and Judge in outcome.go. Which plan
+// fires is in plan.go (by all its deliveries), match.go (by two) and shape.go (a case made ready), what a person sees and
+// says of plans in known.go. [Layer] has examples.
 //
 // A Layer is of one tenant, and safe for concurrent use, also by several processes on a store that is a
 // [store.Changer]. The root package is built on the same calls.

@@ -16,13 +16,6 @@ import (
 // of its cases. These lie in a scope below it, whose name is for nobody else, where no other recall looks. The Slot is the key.
 func casesOf(scope memory.Scope) memory.Scope { return cmp.Or(scope, "_") + "/_cases" }
 
-// maxLike is how many keys a case is compared with beside its own, and nearly how much they must be like it, of the one
-// that is most.
-const (
-	maxLike = 6
-	nearly  = .7
-)
-
 // like returns the keys of cases that are most like the case, by the words of their situation and text.
 func (l *Layer) like(ctx context.Context, c *Case, s *shape) (keys []string, err error) {
 	var all []memory.Hit
@@ -30,7 +23,7 @@ func (l *Layer) like(ctx context.Context, c *Case, s *shape) (keys []string, err
 		if casesOf(scope).Check() != nil {
 			continue // too long a name: it has none
 		}
-		q := memory.Query{Text: head(c.Situation+"\n"+s.template, memory.MaxText), K: 2 * maxLike, At: l.now()}
+		q := memory.Query{Text: head(c.Situation+"\n"+s.template, memory.MaxText), K: maxLike, At: l.now()}
 		hits, err := l.bank.In(casesOf(scope)).Recall(ctx, q)
 		if err != nil {
 			return nil, err
@@ -40,7 +33,7 @@ func (l *Layer) like(ctx context.Context, c *Case, s *shape) (keys []string, err
 	all = slices.DeleteFunc(all, func(h memory.Hit) bool { return h.Slot == s.key })
 	slices.SortStableFunc(all, func(x, y memory.Hit) int { return cmp.Compare(y.Relevance, x.Relevance) })
 	for _, h := range all {
-		if h.Relevance >= nearly*all[0].Relevance && len(keys) < maxLike && !slices.Contains(keys, h.Slot) {
+		if len(keys) < maxLike && !slices.Contains(keys, h.Slot) {
 			keys = append(keys, h.Slot)
 		}
 	}
@@ -58,6 +51,8 @@ func (l *Layer) word(ctx context.Context, b *store.Batch, scope memory.Scope, r 
 	r.Like = m.ID
 	return err
 }
+
+const otherWords = "it is said in other words"
 
 // differs says in a sentence what a case has otherwise than the cases of a key.
 func (r *record) differs(c *Case, s *shape) string {
@@ -77,8 +72,7 @@ func (r *record) differs(c *Case, s *shape) string {
 	for _, p := range r.Paths {
 		say(!slices.Contains(now, p), p+" is not given")
 	}
-	say(fold(r.Template) != s.folded, "it is said in other words")
-	say(len(out) == 0, "an input is of another type")
+	say(fold(r.Template) != s.folded, otherWords)
 	return strings.Join(out, "; ")
 }
 

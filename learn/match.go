@@ -20,31 +20,22 @@ import (
 // what was equal in all is a constant, what differed is a parameter. A plan fires by two deliveries, where all that
 // they have in common holds again. Nothing is decided by what words mean.
 
-// piece is a part of a text: as it stands, or what an input says.
-type piece struct{ text, of string } // of is the path of the input
+// piece is a part of a text as it stands, and the path of the input that says what follows; at the end it has none.
+type piece struct{ text, of string }
 
 // split parts a text at the values of inputs that stand in it as whole tokens, the longest first.
 func split(text string, in []leaf) (out []piece) {
 	in = slices.Clone(in)
 	slices.SortStableFunc(in, func(v, w leaf) int { return len(word(w.v)) - len(word(v.v)) })
 	plain := 0
-	add := func(end, next int, of string) {
-		if plain < end {
-			out = append(out, piece{text: text[plain:end]})
-		}
-		if plain = next; of != "" {
-			out = append(out, piece{of: of})
-		}
-	}
 	for at := 0; at < len(text); at++ {
 		if k := slices.IndexFunc(in, func(l leaf) bool { return stands(text, at, word(l.v)) }); k >= 0 {
-			end := at + len(word(in[k].v))
-			add(at, end, in[k].path)
-			at = end - 1
+			out = append(out, piece{text[plain:at], in[k].path})
+			plain = at + len(word(in[k].v))
+			at = plain - 1
 		}
 	}
-	add(len(text), len(text), "")
-	return out
+	return append(out, piece{text: text[plain:]})
 }
 
 // join returns a text with what say says for each input.
@@ -83,10 +74,7 @@ func (v *value) constant() bool { return len(v.was) > 1 && v.was[0] == v.was[len
 func newMatch(of []*delivery, now *shape) *match {
 	m := &match{of: of, shows: now == nil}
 	for i, l := range of[0].in {
-		v := &value{path: l.path, now: brace(l.path)}
-		for _, d := range of {
-			v.was = append(v.was, d.in[i].v)
-		}
+		v := &value{path: l.path, now: brace(l.path), was: each(of, func(d *delivery) any { return d.in[i].v })}
 		if now != nil {
 			v.now = now.in[i].v
 		}
@@ -143,10 +131,7 @@ func (m *match) calls(leaf func(path string, v, out any, rest, why string) (any,
 			if n == len(last.made[i]) {
 				return v // nothing, or an empty object
 			}
-			was := make([]made, len(m.of))
-			for k, d := range m.of {
-				was[k] = d.made[i][n]
-			}
+			was := each(m.of, func(d *delivery) made { return d.made[i][n] })
 			n++
 			m.rest.WriteString(path + " ")
 			before := m.rest.Len()
@@ -184,7 +169,7 @@ func (m *match) bind(path string, was []made) (out any, why string) {
 	case same && (!m.shows || !alike || typeOf(was[0].v) != "string"):
 		m.rest.WriteString(word(was[0].v) + " ")
 		return was[0].v, ""
-	case !alike || len(was[0].cut) == 0:
+	case !alike || !text:
 		return nil, "differed, and no input says it"
 	}
 	m.rest.WriteString(join(was[0].cut, func(string) string { return " " }) + " ")
@@ -204,11 +189,7 @@ func (m *match) say(path string) any {
 // former ones.
 func (m *match) wrong(among []*delivery) string {
 	for i, v := range m.values {
-		former := make([]any, len(among))
-		for k, d := range among {
-			former[k] = d.in[i].v
-		}
-		if why := v.formed(former); why != "" {
+		if why := v.formed(each(among, func(d *delivery) any { return d.in[i].v })); why != "" {
 			return fmt.Sprintf("%s is %s, %s", v.path, show(v.now), why)
 		}
 	}
@@ -251,19 +232,32 @@ func (m *match) left() string {
 
 // formed returns why the value at hand is not of the form that both former ones have, or "".
 func (v *value) formed(former []any) string {
-	text, isText := v.now.(string)
-	_, isNumber := v.now.(json.Number)
+	plain := func(v any) string { return digits.ReplaceAllString(word(v), "0") }
+	number := func(v any) any { return json.Number(digits.FindString(word(v))) } // the first says most: a year, an amount
+	alike, isWord := []any(nil), strings.Contains(v.path, "{")
+	if isWord { // what was said in a third delivery may mean what was done there
+		former = v.was
+		for _, w := range v.was {
+			if plain(w) == plain(v.now) {
+				alike = append(alike, number(w))
+			}
+		}
+	}
 	switch {
-	case slices.Contains(former, v.now):
+	case slices.Contains(former, v.now) && (!isWord || v.said || v.constant()):
 	case !v.said:
-		return "which is new, and no call says it"
-	case isNumber && !near(v.now, former):
+		return "which no call says, and may be a condition"
+	case isWord && !near(number(v.now), alike):
+		return "which is new in more than its digits, or far from what was delivered"
+	case typeOf(v.now) == "number" && !near(v.now, former):
 		return "far from what was delivered"
-	case isText && !v.built(text, former):
+	case typeOf(v.now) == "string" && !v.built(word(v.now), former):
 		return "which has another form than before"
 	}
 	return ""
 }
+
+var digits = regexp.MustCompile(`\pN+`)
 
 // near accepts a number that lies between the former ones; or is at most half as large again as the largest, and at
 // least two thirds of the smallest.

@@ -233,7 +233,7 @@ func TestFire(t *testing.T) {
 	}
 }
 
-// A value that stands in the text alone is no parameter, and one delivery is not enough.
+// Other letters in the text are another key, and one delivery is not enough.
 func TestFireTakesTwo(t *testing.T) {
 	k := kept{}
 	for i, room := range []string{"Ada", "Bob", "Cid"} {

@@ -132,13 +132,8 @@ func (l *Layer) Stage(ctx context.Context, b *store.Batch, a Advice, o Outcome) 
 	if g.Fired = a.Fires != nil && g.Note == "" && (o.Plan == nil || samePlan(o.Plan.Calls, a.Fires.Calls)); g.Fired {
 		o.Plan = a.Fires
 	} else if o.Plan != nil {
-		complaints := []string{o.Complaint}
-		for _, f := range o.Failed {
-			complaints = append(complaints, f.Complaint)
-		}
-		for _, w := range a.Warnings {
-			complaints = append(complaints, w.Complaint)
-		}
+		complaints := append(each(o.Failed, func(f reason.Failure) string { return f.Complaint }), o.Complaint)
+		complaints = append(complaints, each(a.Warnings, func(w reason.Warning) string { return w.Complaint })...)
 		g.Note = tainted(&c, s, o.Plan.Calls, strangers, complaints)
 	}
 	if unread != nil {
@@ -206,10 +201,12 @@ func (l *Layer) keepPlan(ctx context.Context, b *store.Batch, g *given, s *shape
 			if wrong && id == s.key {
 				r.add(did, &delivery{ID: of, At: g.Judged, Wrong: true})
 			}
-			if f(r); r.Paths == nil && id == s.key && (scope == c.Scope || len(r.Scopes) > 1) {
+			f(r)
+			keeps := len(r.Plans)+len(r.Scopes) > 0 // nothing of a case whose plan is one of cases in other words
+			if keeps && r.Paths == nil && id == s.key && (scope == c.Scope || len(r.Scopes) > 1) {
 				return true, l.word(ctx, b, scope, r, c, s)
 			}
-			return true, nil
+			return keeps, nil
 		})
 	}
 	keep := func(r *record) {
@@ -229,7 +226,7 @@ func (l *Layer) keepPlan(ctx context.Context, b *store.Batch, g *given, s *shape
 			g.Ready = why == ""
 		}
 	})
-	if s.exact != "" {
+	if len(s.in) > 0 {
 		err = cmp.Or(err, change(c.Scope, s.exact, keep))
 	}
 	if c.Lessons == c.Scope || !learns && g.Judged.IsZero() {

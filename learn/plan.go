@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -96,18 +97,38 @@ func (r *record) read(scope memory.Scope) *record {
 				continue // others may read it
 			}
 			v, _ := schema.Read(d.Inputs)
-			d.ready, d.in, d.scope = true, leaves(v), scope
-			for _, call := range d.Calls {
-				tree, _ := schema.Read(call.Inputs)
-				var all []made
-				for _, l := range leaves(tree) {
-					all = append(all, made{l, split(word(l.v), d.in)})
-				}
-				d.trees, d.made = append(d.trees, tree), append(d.made, all)
-			}
+			d.ready, d.scope = true, scope
+			d.find(leaves(v))
 		}
 	}
 	return r
+}
+
+// find looks for the inputs of a delivery in its calls.
+func (d *delivery) find(in []leaf) {
+	d.in, d.trees, d.made = in, nil, nil
+	for _, call := range d.Calls {
+		tree, _ := schema.Read(call.Inputs)
+		var all []made
+		for _, l := range leaves(tree) {
+			all = append(all, made{l, split(word(l.v), in)})
+		}
+		d.trees, d.made = append(d.trees, tree), append(d.made, all)
+	}
+}
+
+// worded returns plans as they stand for a case, and the case, with words among the inputs. Deliveries of cases that
+// differ in more are left out, and plans that do not stand as they were delivered.
+func (r *record) worded(c *Case, s *shape) ([]*plan, *shape) {
+	in, rest := worded(c.Text, s.in)
+	return slices.DeleteFunc(r.Plans, func(p *plan) bool {
+		p.Deliveries = slices.DeleteFunc(copies(p.Deliveries), func(d *delivery) bool {
+			in, other := worded(d.Text, d.in)
+			d.find(in)
+			return other != rest
+		})
+		return p.why != "" || p.Edit != nil || len(p.Deliveries) == 0
+	}), &shape{in: in}
 }
 
 // planID is the digest of the names of calls and of their inputs' paths.
@@ -222,10 +243,13 @@ func (l *Layer) edit(ctx context.Context, b *store.Batch, scope memory.Scope, ki
 	return codec.Put(b, key, r, store.At(was.rev))
 }
 
-func copies[T any](of []*T) (out []*T) {
-	for _, v := range of {
-		c := *v
-		out = append(out, &c)
+func copies[T any](of []*T) []*T { return each(of, func(v *T) *T { c := *v; return &c }) }
+
+// each returns what f makes of each value.
+func each[T, U any](of []T, f func(T) U) []U {
+	out := make([]U, len(of))
+	for i, v := range of {
+		out[i] = f(v)
 	}
 	return out
 }
@@ -251,7 +275,7 @@ func (l *Layer) sources(ctx context.Context, c *Case, kind, key string) (from []
 // plans returns the plans of a key for a case, best first, with the deliveries that count, and what tells of its cases.
 func (l *Layer) plans(ctx context.Context, c *Case, s *shape, key string) (*record, error) {
 	from, up, err := l.sources(ctx, c, planKind, key)
-	if err == nil && key == s.key && s.exact != "" {
+	if err == nil && key == s.key && len(s.in) > 0 {
 		one, no := l.at(ctx, l.group.Store(), c.Scope, planKind, s.exact)
 		from, err = append(from, one), no
 	}
@@ -281,6 +305,7 @@ func merge(scope memory.Scope, from []*record, up *record) *record {
 	for _, r := range from {
 		for _, p := range r.Plans {
 			m := all.of(p.ID)
+			m.why = cmp.Or(m.why, p.why)
 			if m.Delivered, m.Failed = m.Delivered+p.Delivered, m.Failed+p.Failed; p.Last.After(m.Last) {
 				m.Last, m.Rules = p.Last, p.Rules
 			}
@@ -377,8 +402,9 @@ func (p *plan) refuted(a, b *delivery) bool {
 			return false
 		}
 		calls, why := fire(a, b, &shape{in: d.in}, p.Deliveries, d.Calls)
-		did := func(c reason.PlanCall, tree any) bool { return string(c.Inputs) == string(encode(tree)) }
-		return why == "" && !slices.EqualFunc(calls, d.trees, did)
+		return why == "" && !slices.EqualFunc(calls, d.trees, func(c reason.PlanCall, tree any) bool {
+			return string(c.Inputs) == string(encode(tree))
+		})
 	})
 }
 
@@ -405,16 +431,13 @@ func (p *plan) suggestion(now *shape, words string) (s reason.Suggestion) {
 		return s
 	}
 	last := of[len(of)-1]
-	var own, has map[string]bool                // words, where an input needs them
+	own, has := extract.Words(append(said(last.in), last.Text)...), extract.Words(append(said(now.in), words)...)
 	names, named := make(map[string]any), false // with a value, to tell its type; an object's name is of the former case
 	for _, l := range slices.Concat(now.in, last.in) {
 		names[l.path] = l.v
 	}
 	taken := func(name string, v any) bool { was, is := names[name]; return is && was != v }
 	s.Calls, _ = newMatch(of, nil).calls(func(path string, v, out any, rest, why string) (any, string) {
-		if own == nil {
-			own, has = extract.Words(append(said(last.in), last.Text)...), extract.Words(append(said(now.in), words)...)
-		}
 		for w := range extract.Words(rest) {
 			if own[w] && !has[w] {
 				why = "it is of the former case"
@@ -444,21 +467,17 @@ func (p *plan) suggestion(now *shape, words string) (s reason.Suggestion) {
 	return s
 }
 
+var braced = regexp.MustCompile(`\{([^{}\x00]+)\}`)
+
 // parameters are the names in braces in calls, with the types of the values that they had; where nobody knows of these
 // any name is one.
 func parameters(calls []reason.PlanCall, had map[string]any) map[string]string {
 	names := make(map[string]string)
 	for _, c := range calls {
 		v, _ := schema.Read(c.Inputs)
-		for _, text := range said(leaves(v)) {
-			for _, m := range braced.FindAllStringSubmatch(text, -1) {
-				v, is := had[m[1]]
-				if is || had == nil {
-					names[m[1]] = ""
-				}
-				if t := typeOf(v); is && (t == "string" || t == "number" || t == "bool") { // what a parameter may be
-					names[m[1]] = t
-				}
+		for _, m := range braced.FindAllStringSubmatch(strings.Join(said(leaves(v)), "\x00"), -1) {
+			if v, is := had[m[1]]; is || had == nil {
+				names[m[1]] = reason.TypeOf(v)
 			}
 		}
 	}

@@ -1,12 +1,14 @@
 package learn
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"slices"
 
 	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/memory/extract"
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/store"
 )
@@ -47,19 +49,19 @@ func (l *Layer) recall(ctx context.Context, a *Advice, s *shape, queries ...memo
 		}
 		for i, h := range hits {
 			refused := h.Record.Source.Ref == refusedRef
-			if seen(h.Record.ID) || refused && h.Record.Trigger == triggerOf(c, s) {
+			if seen(h.Record.ID) || refused && h.Record.Trigger == head(cmp.Or(c.Situation, s.template), maxLesson) {
 				continue // it is said already, or warned of
 			}
 			if refused {
 				var w warning
 				_ = json.Unmarshal(h.Record.Plan, &w)
-				h.Record.Trigger, h.Record.Content, h.Record.Plan = "", w.tell(textsOf(c, s)), nil
+				h.Record.Trigger, h.Record.Content, h.Record.Plan = "", extract.Tell(w.Said, w.Own, textsOf(c, s)), nil
 			}
+			to := &a.Background
 			if h.Record.Trusted {
-				a.Memories = append(slices.Grow(a.Memories, len(hits)-i), h)
-			} else {
-				a.Background = append(slices.Grow(a.Background, len(hits)-i), h)
+				to = &a.Memories
 			}
+			*to = append(slices.Grow(*to, len(hits)-i), h)
 		}
 	}
 	return nil

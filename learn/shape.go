@@ -16,6 +16,7 @@ import (
 	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/internal/schema"
 	"github.com/arc-learn/arc/internal/text"
+	"github.com/arc-learn/arc/reason"
 )
 
 // maxValues is the bound of a case's inputs, since each value is compared with each. A case beyond it has no plan.
@@ -27,7 +28,7 @@ type shape struct {
 	template string // the text with {path} for each of them
 	folded   string // the template without what makes no difference
 	key      string // equal for cases that a plan may serve alike
-	exact    string // equal for cases of a key with equal inputs; "" without inputs
+	exact    string // equal for cases of a key with equal inputs
 }
 
 // leaf is a value with its path, which is dotted: "customer.email", "lines.0.sku".
@@ -60,26 +61,39 @@ func shapeOf(c *Case) (*shape, error) {
 	if slices.ContainsFunc(s.in, func(l leaf) bool { return strings.ContainsAny(l.path, "{}") }) {
 		return &shape{}, errors.New("inputs: a name has braces, which are those of parameters")
 	}
-	s.template = template(c.Text, s.in)
+	s.template = join(split(c.Text, s.in), brace)
 	s.folded = fold(s.template)
-	types := make([]string, len(s.in))
-	for i, l := range s.in {
-		types[i] = l.path + ":" + typeOf(l.v)
-	}
-	s.key = digest(string(encode([][]string{c.Conditions, c.Goals, {c.Situation, s.folded}, types})))
-	if len(s.in) > 0 {
-		s.exact = digest(s.key + string(raw))
-	}
+	s.key = digest(string(encode([][]string{c.Conditions, c.Goals, {c.Situation, s.folded}, s.paths()})))
+	s.exact = digest(s.key + string(raw))
 	return s, nil
 }
 
-// paths are those of the values of the inputs, an empty list where there are none.
+// paths are those of the values of the inputs, with their types; an empty list where there are none.
 func (s *shape) paths() []string {
-	paths := make([]string, len(s.in))
-	for i, l := range s.in {
-		paths[i] = l.path
+	return each(s.in, func(l leaf) string { return l.path + ":" + typeOf(l.v) })
+}
+
+// worded returns the inputs of a case with the words of its text, as if the host had put these there, too, and what
+// else cases must have in common. Words are what is between spaces, without the signs at the ends.
+func worded(s string, in []leaf) (all []leaf, rest string) {
+	all = slices.Clip(in)
+	gap := func(r rune) bool { return unicode.IsSpace(r) || unicode.In(r, text.Spaceless...) }
+	for _, p := range split(fold(s), in) {
+		s = p.text
+		for _, w := range strings.FieldsFunc(s, gap) {
+			w = strings.TrimFunc(w, func(r rune) bool { return class(r) == sign })
+			if before, after, _ := strings.Cut(s, w); w != "" && len(all) < maxValues {
+				v, _ := schema.Read(json.RawMessage(w))
+				if word(v) != w { // as of "20.000", which may be many
+					v = w
+				}
+				all = append(all, leaf{fmt.Sprintf("word {%d}", len(all)-len(in)+1), v})
+				rest, s = rest+before+"\x00"+typeOf(v), after
+			}
+		}
+		rest += s + "{" + p.of + "}"
 	}
-	return paths
+	return all, rest
 }
 
 // digest is the short form of a text in keys and comparisons.
@@ -88,18 +102,13 @@ func digest(s string) string {
 	return string(hex.AppendEncode(make([]byte, 0, 24), sum[:12]))
 }
 
-// template returns a text with {path} for each value of the inputs that stands in it as a token, the longest first.
-func template(text string, in []leaf) string { return join(split(text, in), brace) }
-
 // fold returns a text without what makes no difference: runs of spaces, one final full stop, and the capital of a
 // plain first word.
 func fold(s string) string {
 	s = strings.Join(strings.Fields(s), " ")
-	for _, stop := range []string{".", "。", "।"} {
-		if t, ok := strings.CutSuffix(s, stop); ok && (class(last(t)) != sign || last(t) == '}') {
-			s = t
-			break
-		}
+	stop := last(s)
+	if t := strings.TrimSuffix(s, string(stop)); strings.ContainsRune(".。।", stop) && (class(last(t)) != sign || last(t) == '}') {
+		s = t
 	}
 	head, _, _ := strings.Cut(s, " ")
 	if r, n := utf8.DecodeRuneInString(head); unicode.IsUpper(r) && len(head) > n && strings.TrimLeftFunc(head[n:], unicode.IsLower) == "" {
@@ -201,17 +210,10 @@ func encode(v any) json.RawMessage {
 
 // typeOf names the type of a value.
 func typeOf(v any) string {
-	switch v := v.(type) {
-	case empty:
-		return string(v)
-	case string:
-		return "string"
-	case json.Number:
-		return "number"
-	case bool:
-		return "bool"
+	if e, ok := v.(empty); ok {
+		return string(e)
 	}
-	return "null"
+	return cmp.Or(reason.TypeOf(v), "null")
 }
 
 // word is a string or number as it stands in a text, or "".
@@ -226,12 +228,7 @@ func word(v any) string {
 }
 
 // said are the words of values.
-func said(in []leaf) (out []string) {
-	for _, l := range in {
-		out = append(out, word(l.v))
-	}
-	return out
-}
+func said(in []leaf) []string { return each(in, func(l leaf) string { return word(l.v) }) }
 
 // show is a value in a sentence: quoted, and cut.
 func show(v any) string { return head(cmp.Or(string(encode(v)), "null"), 80) }

@@ -20,7 +20,7 @@ import (
 // warning is a class of complaint about a skill or tool in a situation, with what came of it, the latest last.
 type warning struct {
 	Skill, Class string
-	Said         string   // the complaint, with {path} for inputs and … for what names something, see lesson
+	Said         string   // the complaint, with {path} for inputs and … for what names something, see extract.Lesson
 	Own          []string // its words that the case may have brought
 	Events       []event
 }
@@ -64,7 +64,7 @@ func (l *Layer) warnings(ctx context.Context, c *Case, s *shape, id string) (out
 		}
 	}
 	for _, w := range all.Refused {
-		told := reason.Warning{Skill: w.Skill, Complaint: w.tell(append(textsOf(c, s), c.Situation))}
+		told := reason.Warning{Skill: w.Skill, Complaint: extract.Tell(w.Said, w.Own, append(textsOf(c, s), c.Situation))}
 		slices.SortStableFunc(w.Events, func(a, b event) int { return a.At.Compare(b.At) })
 		for _, e := range w.Events {
 			if told.Instead = e.Instead; e.Instead == "" { // it is open while its last event is a complaint
@@ -107,8 +107,8 @@ func (l *Layer) refuse(ctx context.Context, b *store.Batch, g *given, s *shape, 
 			w.Events = w.Events[max(0, len(w.Events)-maxEvents):]
 		}
 		for i, f := range refused {
-			last = lesson(f.Complaint, c, s, strangers)
-			last.Skill = cmp.Or(f.Task.Skill, f.Worker)
+			said, own, class := extract.Lesson(head(join(split(f.Complaint, s.in), brace), maxLesson), textsOf(c, s), strangers)
+			last = &warning{Skill: cmp.Or(f.Task.Skill, f.Worker), Said: said, Own: own, Class: digest(fold(class))}
 			add(r.warning(last), event{Advice: c.ID, At: g.At.Add(time.Duration(i - len(refused)))})
 		}
 		r.Refused = r.Refused[max(0, len(r.Refused)-maxWarnings):]
@@ -132,7 +132,7 @@ func (l *Layer) refuse(ctx context.Context, b *store.Batch, g *given, s *shape, 
 	}
 	if err == nil && o.Verdict == Failed && last.Said != "" { // for cases that are like it: nobody vouches for words of whoever refused it
 		var r memory.Record
-		r, err = space.Remember(ctx, memory.Draft{Kind: memory.Failure, Trigger: triggerOf(c, s), Content: last.tell(nil),
+		r, err = space.Remember(ctx, memory.Draft{Kind: memory.Failure, Trigger: head(cmp.Or(c.Situation, s.template), maxLesson), Content: extract.Tell(last.Said, last.Own, nil),
 			Plan: encode(last), At: g.At, Source: memory.Source{Origin: memory.Executor, Run: c.ID, Ref: refusedRef}})
 		if r.Strengthened == 0 {
 			g.Made = r.ID
@@ -150,24 +150,9 @@ func (l *Layer) refuse(ctx context.Context, b *store.Batch, g *given, s *shape, 
 // refusedRef is the Ref of memories of what was refused. Their Trigger is what their cases are found by.
 const refusedRef = "refused"
 
-func triggerOf(c *Case, s *shape) string { return head(cmp.Or(c.Situation, s.template), maxLesson) }
-
-// lesson returns a complaint with {path} for inputs, and which of its words are of the case alone.
-func lesson(complaint string, c *Case, s *shape, strangers []string) *warning {
-	said, own, class := extract.Lesson(head(template(complaint, s.in), maxLesson), textsOf(c, s), strangers)
-	return &warning{Said: said, Own: own, Class: digest(fold(class))}
-}
-
-// tell returns a lesson as it is told for a case of these texts.
-func (w *warning) tell(texts []string) string { return extract.Tell(w.Said, w.Own, texts) }
-
 // textsOf are the texts of a case.
 func textsOf(c *Case, s *shape) []string {
-	texts := append(said(s.in), c.Text)
-	for _, t := range c.Turns {
-		texts = append(texts, t.Text)
-	}
-	return texts
+	return append(append(said(s.in), c.Text), each(c.Turns, func(m reason.Message) string { return m.Text })...)
 }
 
 // tainted returns why a plan is not learned: a call says what a stranger said and the case does not, as a whole value or

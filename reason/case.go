@@ -86,8 +86,8 @@ func (c *Case) Use(name string, inputs json.RawMessage) (*Plan, error) {
 		if !known {
 			return nil, fmt.Errorf("%s has no parameter %q, but %q", name, k, slices.Sorted(maps.Keys(s.Parameters)))
 		}
-		want = cmp.Or(want, typeOf(values[k]))
-		if got := typeOf(v); got == "" || want != "" && got != want {
+		want = cmp.Or(want, TypeOf(values[k]))
+		if got := TypeOf(v); got == "" || want != "" && got != want {
 			return nil, fmt.Errorf("%s wants a %s for %q", name, cmp.Or(want, "string, number or bool"), k)
 		}
 		values[k] = v
@@ -96,7 +96,7 @@ func (c *Case) Use(name string, inputs json.RawMessage) (*Plan, error) {
 	for _, p := range slices.Sorted(maps.Keys(s.Parameters)) {
 		v, ok := values[p]
 		whole, err := schema.Marshal(v)
-		if want := s.Parameters[p]; !ok || err != nil || want != "" && typeOf(v) != want {
+		if want := s.Parameters[p]; !ok || err != nil || want != "" && TypeOf(v) != want {
 			return nil, fmt.Errorf("%s wants a %s for %q", name, cmp.Or(want, "value"), p)
 		}
 		at, _ := schema.Marshal("{" + p + "}")
@@ -123,8 +123,8 @@ func inside(raw json.RawMessage) string {
 	return strings.TrimSuffix(strings.TrimPrefix(string(raw), `"`), `"`)
 }
 
-// typeOf is the type of a value that a parameter may have, else "".
-func typeOf(v any) string {
+// TypeOf is the type of a value that a parameter may have, else "".
+func TypeOf(v any) string {
 	switch v.(type) {
 	case string:
 		return "string"
