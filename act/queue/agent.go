@@ -15,24 +15,25 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// Run returns a Handler that has an Agent run each job as an objective. That is what objective returns, or, where it
-// is nil: Subject and Description as its Text, Input as its Inputs, and the job's Scope. Where the Objective has no ID
-// the run has that of the job, its round and its texts: a later attempt goes on with the run, and a job that comes
-// again, or whose texts a person has changed, is another run.
+// Run returns a Handler that has an Agent run each job as an objective. That is what objective returns, or,
+// where it is nil: Subject and Description as its Text, Input as its Inputs, and the job's Scope. Where the
+// Objective has no ID the run has that of the job, its round and its texts: a later attempt goes on with the
+// run, and a job that comes again, or whose texts a person has changed, is another run.
 //
 //	delivered        Completed; Summary is the answer
-//	blocked          Blocked: Summary is why. Once Queue.Update has set the job to Pending the run is tried again
+//	blocked          Blocked: Summary is why. Where Queue.Update makes the job Pending the run is tried again
 //	waiting, asking  Pending, and no attempt is spent: the job waits with its run, and holds no worker
 //	canceled         Failed
 //	under way        Pending, and no attempt is spent: another process or caller has the run
 //
-// The run itself goes on at once when a person has ruled or answered; the job follows within some minutes. What
-// [Queue.Update] makes of a job, such as to set it aside, does not reach its run, which goes on by itself after a
-// restart or a ruling: end that by [arc.View.Cancel]. Its ID begins with "job/", that of the job in its scope, and "/".
+// The run itself goes on at once when a person has ruled or answered; the job follows within some minutes.
+// What [Queue.Update] makes of a job, such as to set it aside, does not reach its run, which goes on by
+// itself after a restart or a ruling: end that by [arc.View.Cancel]. Its ID is "job/", the job's, and more.
 func Run(a *arc.Agent, objective func(Job) arc.Objective) Handler {
 	if objective == nil {
 		objective = func(j Job) arc.Objective {
-			return arc.Objective{Text: strings.TrimSpace(j.Subject + "\n\n" + j.Description), Inputs: j.Input, Scope: j.Scope}
+			text := strings.TrimSpace(j.Subject + "\n\n" + j.Description)
+			return arc.Objective{Text: text, Inputs: j.Input, Scope: j.Scope}
 		}
 	}
 	return func(ctx context.Context, j *Job) ([]Draft, error) {
@@ -75,7 +76,8 @@ func Run(a *arc.Agent, objective func(Job) arc.Objective) Handler {
 
 // runID identifies the run of a job.
 func runID(j *Job) string {
-	sum := sha256.Sum256([]byte(j.steps + "\x00" + j.Created.String() + "\x00" + j.Subject + "\x00" + j.Description + "\x00" + string(j.Input)))
+	texts := []string{j.steps, j.Created.String(), j.Subject, j.Description, string(j.Input)}
+	sum := sha256.Sum256([]byte(strings.Join(texts, "\x00")))
 	return "job/" + path.Base(j.ID) + "/" + hex.EncodeToString(sum[:4])
 }
 

@@ -12,14 +12,14 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// Handler does a job: it says in j what came of it, and returns follow-ups, as [Queue.End] takes them. Its context
-// ends when the lease is lost, and when Dispatch has drained for long enough; a handler that can hang sets a deadline
-// itself. The context has the job's journal, so that steps (act.Step) that are done are not made again by a later
-// attempt. A panic is an error like any other.
+// Handler does a job: it says in j what came of it, and returns follow-ups, as [Queue.End] takes them. Its
+// context ends when the lease is lost, and when Dispatch has drained for long enough; a handler that can hang
+// sets a deadline itself. The context has the job's journal, so that steps (act.Step) that are done are not
+// made again by a later attempt. A panic is an error like any other.
 type Handler func(ctx context.Context, j *Job) (followups []Draft, err error)
 
 const (
-	poll      = 100 * time.Millisecond // how often Dispatch looks for what is due, and again says how a job has ended
+	poll      = 100 * time.Millisecond // until Dispatch looks again for what is due, or ends a job again
 	drain     = 30 * time.Second
 	sweeping  = time.Hour
 	retention = 90 * 24 * time.Hour // of what has ended
@@ -37,10 +37,10 @@ type dispatch struct {
 	looking chan struct{} // held by the one worker without a job that looks for more
 }
 
-// Dispatch calls h for jobs as they become due, n at a time, and renews their leases, until ctx ends. Then it lets
-// the jobs under way end for 30 s, gives those back that do not, without a spent attempt, and returns nil once every
-// handler has returned: one that ignores its context holds Dispatch, and others get its job. If the store is closed
-// it begins no more jobs, and returns the error.
+// Dispatch calls h for jobs as they become due, n at a time, and renews their leases, until ctx ends. Then it
+// lets the jobs under way end for 30 s, gives those back that do not, without a spent attempt, and returns
+// nil once every handler has returned: one that ignores its context holds Dispatch, and others get its job.
+// If the store is closed it begins no more jobs, and returns the error.
 func (q *Queue) Dispatch(ctx context.Context, n int, h Handler) error {
 	if n < 1 || h == nil {
 		return fmt.Errorf("%w: dispatch needs a worker and a handler", ErrInvalid)
@@ -87,7 +87,7 @@ func (d *dispatch) pause(t time.Duration) {
 	}
 }
 
-// next claims a job. When there is none, one worker looks again and again, and the others wait for it to find one.
+// next claims a job. When there is none, one worker looks again and again, and the others wait for it.
 func (d *dispatch) next() (Job, error) {
 	for looks := 0; ; looks++ {
 		j, err := call.Do(d.ctx, 0, func(ctx context.Context) (Job, error) {
@@ -127,9 +127,9 @@ func (d *dispatch) run(j Job) {
 	said, err := j, errDrained
 	var followups []Draft
 	if d.ctx.Err() == nil {
-		followups, err = call.Do(act.WithJournal(ctx, d.journal(ctx, &j), d.o.Sanitizer), 0, func(ctx context.Context) ([]Draft, error) {
-			return d.handler(ctx, &said)
-		})
+		with := act.WithJournal(ctx, d.journal(ctx, &j), d.o.Sanitizer)
+		handle := func(ctx context.Context) ([]Draft, error) { return d.handler(ctx, &said) }
+		followups, err = call.Do(with, 0, handle)
 	}
 	if err != nil && (err == errDrained || d.work.Err() != nil) {
 		said = j
@@ -147,11 +147,10 @@ func (d *dispatch) end(ctx context.Context, j Job, failure error, followups []Dr
 	defer done()
 	for {
 		err := d.End(ctx, j, failure, followups...)
-		var tooLarge *store.LimitError
 		switch {
 		case err == nil, errors.Is(err, ErrLost), errors.Is(err, store.ErrClosed), ctx.Err() != nil:
 			return err
-		case errors.Is(err, ErrInvalid), errors.As(err, &tooLarge): // what the handler says cannot be kept
+		case errors.Is(err, ErrInvalid), errors.As(err, new(*store.LimitError)): // what was said cannot be kept
 			j.State, j.Summary, failure, followups = Blocked, err.Error(), nil, nil
 		default:
 			time.Sleep(poll)
@@ -159,8 +158,8 @@ func (d *dispatch) end(ctx context.Context, j Job, failure error, followups []Dr
 	}
 }
 
-// renew renews the lease of a job until ctx ends. The job is canceled when it is held no longer, and when nothing
-// was renewed for two thirds of a lease, so before others may claim it.
+// renew renews the lease of a job until ctx ends. The job is canceled when it is held no longer, and when
+// nothing was renewed for two thirds of a lease, so before others may claim it.
 func (d *dispatch) renew(ctx context.Context, j Job, lost context.CancelCauseFunc) {
 	expiry := time.AfterFunc(lease*2/3, func() { lost(ErrLost) })
 	defer expiry.Stop()

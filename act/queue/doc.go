@@ -1,11 +1,11 @@
-// Package queue keeps jobs in a tenant's store until they are done: work that outlives the process, in order of
-// priority, by any number of workers, in one process or in several that share the store. [Run] is the handler that has
-// an arc.Agent work on them.
+// Package queue keeps jobs in a tenant's store until they are done: work that outlives the process, in order
+// of priority, by any number of workers, in one process or in several that share the store. [Run] is the
+// handler that has an arc.Agent work on them.
 //
 // # Life of a job
 //
-// A [Job] is Pending until it is claimed, Active while a holder has it, then Completed or Failed. Blocked (it cannot
-// go on) and Parked (set aside) wait for [Queue.Update]. What a handler leaves in Job.State, or returns, decides:
+// A [Job] is Pending until it is claimed, Active while a holder has it, then Completed or Failed. Blocked and
+// Parked ones wait for [Queue.Update]. What a handler leaves in Job.State, or returns, decides:
 //
 //	State as it was claimed     Completed; the follow-ups are added in the same commit
 //	Failed                      Failed: tried, and given up
@@ -15,20 +15,20 @@
 //	error, permission denied    Failed at once: permission, a wrong key, an empty account (reason.Classify)
 //	error, rate limit           Pending again after the wait it names, or 1 min. No attempt is spent
 //
-// A job with Cron is one job that comes again: once it has ended it is Pending for its next time, and [Queue.Cycles]
-// has what came of each. A permission error, or an Update that ends it, ends it for good.
+// A job with Cron is one job that comes again: once it has ended it is Pending for its next time, and
+// [Queue.Cycles] has what came of each. A permission error, or an Update that ends it, ends it for good.
 //
 // # Order
 //
-// The lowest number of a priority comes first, 1 to 10, and of equals the one that has been ready for longest. A job
-// that was given a time gains 2, up to priority 1, once it is late by more than a minute. A process whose claim met
-// that of another passes over some of equals for a while, 256 at most.
+// The lowest number of a priority comes first, 1 to 10, and of equals the one that has been ready for
+// longest. A job that was given a time gains 2, up to priority 1, once it is late by more than a minute. A
+// process whose claim met that of another passes over some of equals for a while, 256 at most.
 //
 // # Leases
 //
-// Who claims a job has a lease of 30 s, which [Queue.Heartbeat] renews, and the job's Token, which grows with each
-// claim. When a holder has not renewed it, as seen by the clock of whoever looks, another may claim the job and an
-// attempt is spent; what the former holder then does to the job is [ErrLost]. So each job runs at least once and ends
-// once. A handler whose effects must not be repeated makes them in steps (act.Step), which the job's journal keeps
-// over its attempts, or passes Token on to what it changes.
+// Who claims a job has a lease of 30 s, which [Queue.Heartbeat] renews, and the job's Token, which grows with
+// each claim. When a holder has not renewed it, as seen by the clock of whoever looks, another may claim the
+// job and an attempt is spent; what the former holder then does to the job is [ErrLost]. So each job runs at
+// least once and ends once. A handler whose effects must not be repeated makes them in steps (act.Step),
+// which the job's journal keeps over its attempts, or passes Token on to what it changes.
 package queue

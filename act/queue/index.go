@@ -15,11 +15,11 @@ const (
 	late  = time.Minute      // how long after its time a job gains boost priorities
 	boost = 2
 
-	maxPass = 256 // jobs of its priority that are claimed before a job, at most, where processes claim at one time
+	maxPass = 256 // jobs of its priority that go before a job, at most, where processes claim at one time
 )
 
-// item is a job that can be claimed, now or later: it is pending, or active under a lease that may run out. Times are
-// in nanoseconds.
+// item is a job that can be claimed, now or later: it is pending, or active under a lease that may run out.
+// Times are in nanoseconds.
 type item struct {
 	key      string
 	rev      store.Revision
@@ -31,33 +31,31 @@ type item struct {
 	priority int16
 }
 
-// index has the items in the order in which they can be claimed. What it says is checked against the record before
-// a claim, so it may be behind what other processes have done. The Queue's lock guards it.
+// index has the items in the order in which they can be claimed. What it says is checked against the record
+// before a claim, so it may be behind what other processes have done. The Queue's lock guards it.
 type index struct {
 	items   map[string]*item
 	ready   *btree.BTreeG[*item] // what is free
 	waiting *btree.BTreeG[*item] // what becomes free or late by itself
-	pass    int                  // how many of equal priority the next claim passes over, so as not to meet others
+	pass    int                  // how many of equal priority the next claim passes over, to meet no others
 }
 
 func newIndex() index {
-	tree := func(less func(a, b *item) int) *btree.BTreeG[*item] {
-		return btree.NewBTreeGOptions(func(a, b *item) bool { return less(a, b) < 0 }, btree.Options{NoLocks: true})
+	tree := func(order func(a, b *item) int) *btree.BTreeG[*item] {
+		less := func(a, b *item) bool { return cmp.Or(order(a, b), strings.Compare(a.key, b.key)) < 0 }
+		return btree.NewBTreeGOptions(less, btree.Options{NoLocks: true})
 	}
 	return index{
 		items: map[string]*item{},
 		ready: tree(func(a, b *item) int {
-			return cmp.Or(cmp.Compare(a.level, b.level), cmp.Compare(a.free, b.free), cmp.Compare(a.created, b.created),
-				strings.Compare(a.key, b.key))
+			return cmp.Or(int(a.level-b.level), cmp.Compare(a.free, b.free), cmp.Compare(a.created, b.created))
 		}),
-		waiting: tree(func(a, b *item) int {
-			return cmp.Or(cmp.Compare(a.wake, b.wake), strings.Compare(a.key, b.key))
-		}),
+		waiting: tree(func(a, b *item) int { return cmp.Compare(a.wake, b.wake) }),
 	}
 }
 
-// set takes in a job as it is, unless a newer one is there. An active job is free when its record has not changed for
-// the length of a lease from now.
+// set takes in a job as it is, unless a newer one is there. An active job is free when its record has not
+// changed for the length of a lease from now.
 func (x *index) set(r *record, now time.Time) {
 	if old := x.items[r.key]; old != nil && r.rev <= old.rev {
 		return
@@ -88,8 +86,8 @@ func (x *index) remove(key string) {
 	}
 }
 
-// after returns the item that comes next in the order of claims; nil: there is none. That after nil is the first, or,
-// after a conflict with another process, one behind it of the same priority: less far with each claim.
+// after returns the item that comes next in the order of claims; nil: there is none. That after nil is the
+// first, or, after a conflict with another process, one of the same priority, nearer with each claim.
 func (x *index) after(last *item, now time.Time) (next *item) {
 	at := now.UnixNano()
 	for it, ok := x.waiting.Min(); ok && it.wake <= at; it, ok = x.waiting.Min() { // it has become free, or late

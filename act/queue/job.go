@@ -47,27 +47,27 @@ func (s State) check() error {
 type Draft struct {
 	Subject     string          `cbor:"1,keyasint"`            // a line of at most 1 KiB; required
 	Description string          `cbor:"2,keyasint,omitempty"`  // at most 64 KiB
-	Input       json.RawMessage `cbor:"3,keyasint,omitempty"`  // what the handler works on; JSON of at most 64 KiB
+	Input       json.RawMessage `cbor:"3,keyasint,omitempty"`  // what the handler works on: JSON of up to 64 KiB
 	Priority    int             `cbor:"4,keyasint"`            // 1 (first) to 10; 0: 5
 	Skills      []string        `cbor:"5,keyasint,omitempty"`  // names of what the work needs, at most 32
-	Source      string          `cbor:"6,keyasint,omitempty"`  // who asked: "human"; follow-ups have "job:ID", a sensor's "sensor:NAME"
+	Source      string          `cbor:"6,keyasint,omitempty"`  // who asked: "human", "job:ID", "sensor:NAME"
 	Template    string          `cbor:"7,keyasint,omitempty"`  // of recurring or structured work; the host's
 	Parent      string          `cbor:"8,keyasint,omitempty"`  // id of the job that this one follows from
 	Scope       store.Scope     `cbor:"9,keyasint,omitempty"`  // of the tenant; "" is the tenant's own
 	Model       string          `cbor:"10,keyasint,omitempty"` // the host's name of a model; "": its default
 
-	// Key makes adding idempotent: in its scope the same Key is the same job, until that has ended and was swept. "":
-	// each Draft is a job of its own.
+	// Key makes adding idempotent: in its scope the same Key is the same job, until that has ended and was
+	// swept. "": each Draft is a job of its own.
 	Key string `cbor:"11,keyasint,omitempty"`
 
-	// At is when the job is due, of the years 1970 to 2200; zero: at once, or at the first time of Cron. A Job has
-	// here when it may be claimed next, also where that is for a further attempt.
+	// At is when the job is due, of the years 1970 to 2200; zero: at once, or at the first time of Cron. A Job
+	// has here when it may be claimed next, also where that is for a further attempt.
 	At time.Time `cbor:"12,keyasint,omitzero"`
 
 	// Cron has the job come again, by an expression of five fields as in crontab(5), in UTC or, say,
-	// "CRON_TZ=Europe/Berlin 0 6 * * *"; "@daily" and its like are read, too, and "@every 90m": that long after the last
-	// due time. Times that passed while the job could not run are left out. With daylight saving a time that is left out
-	// comes that much later, and a repeated one may come twice; clocks set at midnight (Cairo, Havana) may miss one.
+	// "CRON_TZ=Europe/Berlin 0 6 * * *"; "@daily" and its like are read, too, and "@every 90m": that long after
+	// the last due time. Times that passed while the job could not run are left out. In summer time a time that
+	// is left out comes later, and a repeated one twice; clocks set at midnight (Cairo, Havana) may miss one.
 	Cron string `cbor:"14,keyasint,omitempty"`
 
 	MaxAttempts int `cbor:"15,keyasint,omitempty"` // that fail or are lost; 0: 3
@@ -83,11 +83,11 @@ type Job struct {
 	State    State         `cbor:"31,keyasint"`
 	Attempts int           `cbor:"32,keyasint,omitempty"` // that failed, were lost, or are under way
 	Token    uint64        `cbor:"33,keyasint,omitempty"` // higher with each claim
-	Created  time.Time     `cbor:"34,keyasint"`           // when it was added; no two jobs of a Queue have the same
+	Created  time.Time     `cbor:"34,keyasint"`           // when it was added; no two jobs have the same
 	Started  time.Time     `cbor:"35,keyasint,omitzero"`
 	Ended    time.Time     `cbor:"36,keyasint,omitzero"`  // Started and Ended are those of the last attempt
-	Summary  string        `cbor:"38,keyasint,omitempty"` // first a line: what was done, or why not. Over 64 KiB is cut
-	Usage    *reason.Usage `cbor:"41,keyasint,omitempty"` // of all attempts since it came again or its texts were changed; nil: unknown
+	Summary  string        `cbor:"38,keyasint,omitempty"` // first a line: what was done, or why not
+	Usage    *reason.Usage `cbor:"41,keyasint,omitempty"` // of all attempts of its round; nil: unknown
 
 	steps string        // of a claimed job: what the keys of its steps begin with
 	spent *reason.Usage // of a claimed job: what earlier attempts took
@@ -183,12 +183,12 @@ func (r *record) schedule(now time.Time) (err error) {
 
 const fields = cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor
 
-// Days are those of crontab(5): where both the day of the month and that of the week are restricted, one of them has
-// to match; a field that begins with "*" restricts only by its step, and then both have to.
+// Days are those of crontab(5): where both the day of the month and that of the week are restricted, one of
+// them has to match; a field that begins with "*" restricts only by its step, and then both have to.
 var oneDay, bothDays = cron.MustNewParser(fields | cron.DowOrDom), cron.MustNewParser(fields)
 
-// nextCron returns the first time of an expression after now, in UTC. Those of "@every" are counted from due, the
-// last one; where that is zero it is now.
+// nextCron returns the first time of an expression after now, in UTC. Those of "@every" are counted from due,
+// the last one; where that is zero it is now.
 func nextCron(expr string, due, now time.Time) (time.Time, error) {
 	parser, given := oneDay, strings.Fields(expr)
 	if n := len(given); n >= 5 && (strings.HasPrefix(given[n-3], "*") || strings.HasPrefix(given[n-1], "*")) {
@@ -229,7 +229,7 @@ func (r *record) end(state State, now time.Time) {
 	}
 }
 
-// giveBack takes an attempt back, and sets the job aside, or until a time, which a store can keep up to the year 2242.
+// giveBack takes an attempt back, and sets the job aside, or until a time: a store keeps those up to 2242.
 func (r *record) giveBack(state State, until time.Time) {
 	r.State, r.At = state, time.Unix(min(max(0, until.Unix()), 1<<33), int64(until.Nanosecond())).UTC()
 	r.Attempts--
@@ -244,8 +244,8 @@ func (r *record) steps() string { return r.key + "/" + strconv.Itoa(r.Round) + "
 // isStep reports whether what follows the kind in a key is a job's step, and no job.
 func isStep(id string) bool { return strings.Contains(id, "/") }
 
-// idOf returns the id of a new job: its time and something random, as other processes add jobs, too. That of a Key is
-// made from it, so that the same Key is the same record.
+// idOf returns the id of a new job: its time and something random, as other processes add jobs, too. That of
+// a Key is made from it, so that the same Key is the same record.
 func idOf(d *Draft, created time.Time) string {
 	id := strconv.FormatInt(created.UnixNano(), 36) + strings.ToLower(rand.Text()[:6])
 	if d.Key != "" {

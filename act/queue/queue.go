@@ -46,13 +46,10 @@ type Queue struct {
 	stamp  int64                // Created of the newest job of this Queue
 }
 
-// Open returns the Queue of a tenant over its store. The Group is the tenant's, shared with its other parts, or
-// store.NewGroup(st) for a Queue of its own.
+// Open returns the Queue of a tenant over its store. The Group is the tenant's, shared with its other parts,
+// or store.NewGroup(st) for a Queue of its own.
 func Open(ctx context.Context, g *store.Group, o *Options) (*Queue, error) {
-	q := &Queue{g: g, index: newIndex(), scopes: map[store.Scope]bool{}}
-	if o != nil {
-		q.o = *o
-	}
+	q := &Queue{g: g, o: *cmp.Or(o, &Options{}), index: newIndex(), scopes: map[store.Scope]bool{}}
 	if q.o.Now == nil {
 		q.o.Now = time.Now
 	}
@@ -109,8 +106,8 @@ func (q *Queue) log(b *store.Batch, r *record, said *Job) error {
 	return codec.Put(b, j.Scope.Key(cycleKind, id), &j, store.Any)
 }
 
-// Add adds a job and returns it once that is durable. Where its Key names a job that is there, that one is returned
-// as it stands, and added is false. A Draft that cannot be added is an error that wraps ErrInvalid.
+// Add adds a job and returns it once that is durable. Where its Key names a job that is there, that one is
+// returned as it stands, and added is false. A Draft that cannot be added is an error that wraps ErrInvalid.
 func (q *Queue) Add(ctx context.Context, d Draft) (j Job, added bool, err error) {
 	if err := d.prepare(q.o.Sanitizer); err != nil {
 		return Job{}, false, err
@@ -143,8 +140,8 @@ func (q *Queue) add(ctx context.Context, b *store.Batch, d Draft) (Job, bool, er
 	return r.Job, true, q.put(b, r)
 }
 
-// Claim takes the first job that is due, for a lease; ErrEmpty if none is. Who claims it ends it by End, and renews
-// the lease by Heartbeat.
+// Claim takes the first job that is due, for a lease; ErrEmpty if none is. Who claims it ends it by End, and
+// renews the lease by Heartbeat.
 func (q *Queue) Claim(ctx context.Context) (j Job, err error) {
 	if err := q.g.Refresh(ctx); err != nil { // other processes may have added some
 		return Job{}, err
@@ -176,18 +173,18 @@ func (q *Queue) Claim(ctx context.Context) (j Job, err error) {
 	return j, err
 }
 
-// start stages the claim of a job, or its end where the last lease of it ran out. It reports whether it is claimed.
-func (q *Queue) start(ctx context.Context, b *store.Batch, it *item, now time.Time) (j Job, claimed bool, err error) {
+// start stages the claim of a job, or its end where its last lease ran out. It reports whether it is claimed.
+func (q *Queue) start(ctx context.Context, b *store.Batch, it *item, now time.Time) (Job, bool, error) {
 	e, err := b.Get(ctx, it.key)
 	if errors.Is(err, store.ErrNotFound) {
 		e = store.Entry{Key: it.key, Deleted: true}
 	} else if err != nil {
-		return j, false, err
+		return Job{}, false, err
 	}
 	r, bad := decode(e, nil)
 	if bad != nil || r.rev != it.rev { // others were faster, or the record is gone or damaged
 		q.apply(e)
-		return j, false, nil
+		return Job{}, false, nil
 	}
 	if r.State == Active {
 		said := &Job{State: Pending}
@@ -197,7 +194,7 @@ func (q *Queue) start(ctx context.Context, b *store.Batch, it *item, now time.Ti
 			r.Token++ // so that its holder does not take this for its own doing
 		}
 		if err := q.log(b, r, said); err != nil || said.State == Failed {
-			return j, false, cmp.Or(err, q.put(b, r))
+			return Job{}, false, cmp.Or(err, q.put(b, r))
 		}
 	}
 	r.State, r.Started = Active, now
@@ -244,20 +241,20 @@ const (
 	maxPause   = 24 * time.Hour
 )
 
-// End ends the attempt at a job in one commit: it keeps what the holder says in State, Summary and Usage, adds
-// the follow-ups, as children of the job and in its scope unless they name one, and logs the cycle, with the Model. What
-// becomes of the job is said in the package. Where there is a failure the State does not count, a Usage in a
-// *[reason.Error] does, and follow-ups are not added.
+// End ends the attempt at a job in one commit: it keeps what the holder says in State, Summary and Usage,
+// adds the follow-ups, as children of the job and in its scope unless they name one, and logs the cycle, with
+// the Model. What becomes of the job is said in the package. Where there is a failure the State does not
+// count, a Usage in a *[reason.Error] does, and follow-ups are not added.
 //
-// End returns ErrLost if the job is no longer held, and an error that wraps ErrInvalid, with nothing changed, if the
-// state is none or a follow-up cannot be added. After any other error it may be called again: a second End of an
-// attempt does nothing.
+// End returns ErrLost if the job is no longer held, and an error that wraps ErrInvalid, with nothing changed,
+// if the state is none or a follow-up cannot be added. After any other error it may be called again: a second
+// End of an attempt does nothing.
 func (q *Queue) End(ctx context.Context, j Job, failure error, followups ...Draft) error {
 	if j.State == Active || j.State == "" {
 		j.State = Completed
 	}
-	if j.State.check() != nil || len(followups) > maxFollowups {
-		return fmt.Errorf("%w: state %q, %d follow-ups of at most %d", ErrInvalid, j.State, len(followups), maxFollowups)
+	if n := len(followups); j.State.check() != nil || n > maxFollowups {
+		return fmt.Errorf("%w: state %q, %d follow-ups of at most %d", ErrInvalid, j.State, n, maxFollowups)
 	}
 	if failure != nil {
 		followups, j.Summary = nil, failure.Error()
@@ -267,12 +264,14 @@ func (q *Queue) End(ctx context.Context, j Job, failure error, followups ...Draf
 	drafts := slices.Clone(followups)
 	for i := range drafts {
 		d := &drafts[i]
-		d.Parent, d.Source, d.Scope = j.ID, cmp.Or(d.Source, fence.Clip("job:"+j.ID, maxSource)), cmp.Or(d.Scope, j.Scope)
+		d.Parent, d.Scope = j.ID, cmp.Or(d.Scope, j.Scope)
+		d.Source = cmp.Or(d.Source, fence.Clip("job:"+j.ID, maxSource))
 		if err := d.prepare(q.o.Sanitizer); err != nil {
 			return fmt.Errorf("follow-up %d: %w", i+1, err)
 		}
 	}
-	j.Summary, j.Model = fence.Clip(q.o.Sanitizer.Prose(j.Summary), maxText), fence.Clip(q.o.Sanitizer.Prose(j.Model), store.MaxID)
+	j.Summary = fence.Clip(q.o.Sanitizer.Prose(j.Summary), maxText)
+	j.Model = fence.Clip(q.o.Sanitizer.Prose(j.Model), store.MaxID)
 	err := q.held(ctx, &j, func(b *store.Batch, r *record) error {
 		for _, d := range drafts {
 			if _, _, err := q.add(ctx, b, d); err != nil {
@@ -308,10 +307,11 @@ func (q *Queue) End(ctx context.Context, j Job, failure error, followups ...Draf
 	return err
 }
 
-// Update has f change a job, as a person does: its texts, priority, time, schedule or state, and returns it as it is
-// then. To end an active job, or to set it aside, takes it from its holder. A state of Pending has the job tried
-// again, with all its attempts, and one that was Completed done again, with all its steps. ID, Key, Scope, Parent, the
-// times and the counts stay as they were. f may be called more than once, if others change the job. No such job is an error that wraps store.ErrNotFound.
+// Update has f change a job, as a person does: its texts, priority, time, schedule or state, and returns it
+// as it is then. To end an active job, or to set it aside, takes it from its holder. A state of Pending has
+// the job tried again, with all its attempts, and one that was Completed done again, with all its steps. ID,
+// Key, Scope, Parent, the times and the counts stay as they were. f may run again, if others change the job.
+// No such job is an error that wraps store.ErrNotFound.
 func (q *Queue) Update(ctx context.Context, id string, f func(*Job) error) (Job, error) {
 	for try := 1; ; try++ {
 		r, err := q.load(ctx, id)
@@ -378,22 +378,21 @@ func (q *Queue) revise(r *record, j *Job) error {
 	return nil
 }
 
-// Sense has a sensor look, such as at an inbox, if its last look was that long ago, and adds the jobs that read
-// returns, with the source "sensor:NAME". A Draft's Key keeps a signal that is seen twice from being two jobs. It
-// returns those that are new; nil without an error where it is not time yet.
+// Sense has a sensor look, such as at an inbox, if its last look was that long ago, and adds the jobs that
+// read returns, with the source "sensor:NAME". A Draft's Key keeps a signal that is seen twice from being two
+// jobs. It returns those that are new; nil without an error where it is not time yet.
 //
-// A host calls it once a minute for each sensor, each in a goroutine of its own, so that one that fails or hangs does
-// not hold the others up. When a sensor last looked is in the store: it keeps its cadence over restarts, and of
-// several processes one looks.
+// A host calls it once a minute for each sensor, each in a goroutine of its own, so that one that fails or
+// hangs does not hold the others up. When a sensor last looked is in the store: it keeps its cadence over
+// restarts, and of several processes one looks.
 func (q *Queue) Sense(
 	ctx context.Context, name string, every time.Duration, read func(context.Context) ([]Draft, error),
 ) (added []Job, err error) {
-	if err := store.CheckID(name); err != nil || every < time.Second || read == nil {
-		return nil, errors.Join(fmt.Errorf("%w: sensor %q needs a name, a cadence of a second, and read", ErrInvalid, name), err)
+	if store.CheckID(name) != nil || every < time.Second || read == nil {
+		return nil, fmt.Errorf("%w: sensor %q needs a name, a cadence of a second, and read", ErrInvalid, name)
 	}
 	due, key := false, store.Scope("").Key(sensorKind, name)
 	err = q.g.Update(ctx, func(b *store.Batch) error {
-		due = false
 		last, c, err := codec.Load[time.Time](ctx, b, key)
 		now := q.o.Now().UTC()
 		if due = err == nil && (now.Sub(last) >= every || last.After(now)); !due {
@@ -438,15 +437,15 @@ func (q *Queue) load(ctx context.Context, id string) (*record, error) {
 	return r, nil
 }
 
-// List yields the jobs of a scope and of those below it, by scope and then by id: those without a Key in the order
-// in which they were added. With states it yields those alone. It ends after the first error.
+// List yields the jobs of a scope and of those below it, by scope and then by id: those without a Key in the
+// order in which they were added. With states it yields those alone. It ends after the first error.
 func (q *Queue) List(ctx context.Context, scope store.Scope, states ...State) iter.Seq2[Job, error] {
 	return q.each(ctx, scope, jobKind, "", states)
 }
 
-// Cycles yields the attempts that ended at or after a time, for jobs of a scope and of those below it, by scope and
-// then in their order: each is the job as it was then, with the Model and Usage of that attempt, the first line of
-// its Summary, and without Description and Input. An attempt that was given back and used nothing has none.
+// Cycles yields the attempts that ended at or after a time, for jobs of a scope and of those below it, by
+// scope and then in their order: each is the job as it was then, with the Model and Usage of that attempt,
+// the first line of its Summary, no Description and Input. An attempt given back that used nothing has none.
 func (q *Queue) Cycles(ctx context.Context, scope store.Scope, since time.Time) iter.Seq2[Job, error] {
 	after := ""
 	if !since.IsZero() {
@@ -456,7 +455,9 @@ func (q *Queue) Cycles(ctx context.Context, scope store.Scope, since time.Time) 
 }
 
 // each yields the jobs of a kind of keys, from those after an id on.
-func (q *Queue) each(ctx context.Context, scope store.Scope, kind, after string, states []State) iter.Seq2[Job, error] {
+func (q *Queue) each(
+	ctx context.Context, scope store.Scope, kind, after string, states []State,
+) iter.Seq2[Job, error] {
 	return func(yield func(Job, error) bool) {
 		if err := q.g.Refresh(ctx); err != nil { // other processes may have jobs in other scopes
 			yield(Job{}, err)
@@ -480,7 +481,7 @@ func (q *Queue) each(ctx context.Context, scope store.Scope, kind, after string,
 	}
 }
 
-// below returns the known scopes that are a scope or below it. The empty one is the tenant's own, and so has all.
+// below returns the known scopes that are a scope or below it. The empty one, the tenant's own, has all.
 func (q *Queue) below(scope store.Scope) []store.Scope {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -488,9 +489,9 @@ func (q *Queue) below(scope store.Scope) []store.Scope {
 	return slices.DeleteFunc(all, func(s store.Scope) bool { return scope != "" && !scope.Contains(s) })
 }
 
-// Sweep deletes what has ended before a time: jobs with their steps and keys, and cycles; and the steps of earlier
-// rounds of jobs that come again. It returns how many records. Dispatch has it delete every hour what has ended 90
-// days ago.
+// Sweep deletes what has ended before a time: jobs with their steps and keys, and cycles; and the steps of
+// earlier rounds of jobs that come again. It returns how many records. Dispatch has it delete every hour what
+// has ended 90 days ago.
 func (q *Queue) Sweep(ctx context.Context, before time.Time) (swept int, err error) {
 	var old []store.Entry
 	for _, scope := range q.below("") {
